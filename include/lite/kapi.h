@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * LITE for kernel modules.
+ *
+ * A kernel client opens a context on a node and has, with it, what a process
+ * has with an open file of /dev/liteN: handles of its own, released by
+ * lite_ctx_close(). Errno values are those of include/uapi/lite.h. Every
+ * function here may sleep, and none may be called from a LITE callback.
+ *
+ * A context acts as root unless lite_ctx_open() was given other credentials.
+ */
+#ifndef _LITE_KAPI_H
+#define _LITE_KAPI_H
+
+#include <linux/types.h>
+#include <linux/uidgid.h>
+#include <uapi/lite.h>
+
+struct lite_ctx;
+
+/**
+ * struct lite_alloc_params - what lite_lmr_alloc() is to make
+ * @name: name of 1..LITE_NAME_MAX bytes, or NULL: anonymous, dies with the
+ *	context
+ * @length: bytes, 1..LITE_LMR_SIZE_MAX
+ * @nodes: node ids to spread over, the first is the home; NULL with
+ *	@n_nodes == 0: this node
+ * @n_nodes: 0..LITE_SPREAD_MAX
+ * @mode: permission bits, 0666 at most
+ * @flags: LITE_ALLOC_*
+ */
+struct lite_alloc_params {
+	const char *name;
+	u64 length;
+	const u32 *nodes;
+	u32 n_nodes;
+	u32 mode;
+	u32 flags;
+};
+
+/**
+ * lite_ctx_open - open a context on a node of this machine
+ * @index: the N of /dev/liteN
+ *
+ * Context: may sleep.
+ * Return: the context, to be given back by lite_ctx_close(), or ERR_PTR:
+ * -ENODEV no such node, -ENOMEM.
+ */
+struct lite_ctx *lite_ctx_open(unsigned int index);
+
+/**
+ * lite_ctx_close - give back a context, its handles and its anonymous LMRs
+ * @ctx: from lite_ctx_open(); no other call on it may be under way
+ *
+ * Context: may sleep.
+ */
+void lite_ctx_close(struct lite_ctx *ctx);
+
+/**
+ * lite_ctx_node_id - id of the node that a context is on
+ * @ctx: from lite_ctx_open()
+ *
+ * Return: 1..65535, or 0 while the node is in no cluster.
+ */
+u32 lite_ctx_node_id(struct lite_ctx *ctx);
+
+/**
+ * lite_lmr_alloc - make an LMR and open it
+ * @ctx: context
+ * @p: what to make
+ * @lh: set to the new handle; untouched with LITE_ALLOC_NO_HANDLE
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_ALLOC.
+ */
+int lite_lmr_alloc(struct lite_ctx *ctx, const struct lite_alloc_params *p,
+		   u64 *lh);
+
+/**
+ * lite_lmr_map - open an LMR by name
+ * @ctx: context
+ * @name: its name
+ * @rights: LITE_RIGHT_* wanted
+ * @lh: set to the new handle
+ * @length: set to the LMR's length in bytes; may be NULL
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_MAP.
+ */
+int lite_lmr_map(struct lite_ctx *ctx, const char *name, u32 rights, u64 *lh,
+		 u64 *length);
+
+/**
+ * lite_lmr_unmap - close a handle
+ * @ctx: context
+ * @lh: handle
+ *
+ * Context: may sleep, waits for operations under way on the handle.
+ * Return: 0, -EBADF.
+ */
+int lite_lmr_unmap(struct lite_ctx *ctx, u64 lh);
+
+/**
+ * lite_lmr_free - free the LMR behind a handle and close the handle
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_MASTER
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_FREE.
+ */
+int lite_lmr_free(struct lite_ctx *ctx, u64 lh);
+
+/**
+ * lite_lmr_free_name - free an LMR by name
+ * @ctx: context
+ * @name: its name
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_FREE.
+ */
+int lite_lmr_free_name(struct lite_ctx *ctx, const char *name);
+
+/**
+ * lite_lmr_read - read from an LMR, wherever its memory is
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_READ
+ * @offset: in the LMR, bytes
+ * @buf: kernel memory: linear map, vmalloc or (up to a page) stack
+ * @length: bytes, at least 1
+ *
+ * Context: may sleep; killable.
+ * Return: 0 when all of it has arrived, or a negative errno as LITE_IOC_OP.
+ */
+int lite_lmr_read(struct lite_ctx *ctx, u64 lh, u64 offset, void *buf,
+		  size_t length);
+
+/**
+ * lite_lmr_write - write to an LMR, wherever its memory is
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_WRITE
+ * @offset: in the LMR, bytes
+ * @buf: kernel memory, as in lite_lmr_read()
+ * @length: bytes, at least 1
+ *
+ * Context: may sleep; killable.
+ * Return: 0 when all of it is in the LMR, or a negative errno as LITE_IOC_OP.
+ */
+int lite_lmr_write(struct lite_ctx *ctx, u64 lh, u64 offset, const void *buf,
+		   size_t length);
+
+/**
+ * lite_lmr_fetch_add - atomically add to an 8-byte word
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_ATOMIC
+ * @offset: in the LMR, a multiple of 8
+ * @add: addend, modulo 2^64
+ * @old: set to the value before; may be NULL
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_OP.
+ */
+int lite_lmr_fetch_add(struct lite_ctx *ctx, u64 lh, u64 offset, u64 add,
+		       u64 *old);
+
+/**
+ * lite_lmr_cmp_swap - atomically compare and swap an 8-byte word
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_ATOMIC
+ * @offset: in the LMR, a multiple of 8
+ * @expected: the word must be this to be replaced
+ * @desired: by this
+ * @old: set to the value before (swapped if it equals @expected); may be NULL
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_OP.
+ */
+int lite_lmr_cmp_swap(struct lite_ctx *ctx, u64 lh, u64 offset, u64 expected,
+		      u64 desired, u64 *old);
+
+#endif /* _LITE_KAPI_H */

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * LITE: the ABI of /dev/liteN.
+ *
+ * A process opens /dev/liteN, N being the index of a LITE node on this machine
+ * (usually 0), and calls ioctl(2) on it. Every structure starts with @size,
+ * which the caller sets to sizeof() of the structure it was compiled with; the
+ * kernel accepts shorter ones down to the first published version and longer
+ * ones whose excess is zero. Flags and reserved fields must be zero unless a
+ * bit is defined here.
+ *
+ * Handles (lh) belong to the open file that obtained them. They mean nothing
+ * in another open file, are shared with children that inherit the descriptor,
+ * and die with the last descriptor of the file.
+ *
+ * DOC: errno values, one meaning each
+ *
+ * ====================  ======================================================
+ * EBADF                 the handle is not one of this open file (never was, or
+ *                       was unmapped)
+ * EIDRM                 the LMR behind the handle was freed
+ * ESTALE                the node that kept the LMR restarted and lost it
+ * EACCES                the handle lacks the right, or mode bits refuse it
+ * EPERM                 only the LMR's owner or root may do that
+ * ERANGE                offset + length is beyond the end of the LMR
+ * EINVAL                a malformed argument: length or size of zero, a
+ *                       misaligned atomic, a bad name, a short structure
+ * E2BIG                 a longer structure than this kernel knows, with
+ *                       something in the part that it does not know
+ * EFAULT                a user buffer that is not mapped, or not writable for
+ *                       a read
+ * EOPNOTSUPP            unknown flag, opcode, or non-zero reserved field, or
+ *                       an operation that this RDMA device cannot do
+ * ENOTTY                unknown ioctl
+ * ENAMETOOLONG          a name of more than LITE_NAME_MAX bytes
+ * ENOENT                no LMR of that name
+ * EEXIST                an LMR of that name exists
+ * EHOSTUNREACH          no node of that id in this cluster
+ * EHOSTDOWN             the node is known, but is down
+ * ENOTCONN              this node is in no cluster (it left, or is joining)
+ * ENODEV                the node was stopped, or its RDMA device is gone
+ * EFBIG                 larger than the largest LMR there can be
+ * ENOSPC                the memory that a node gives to LMRs is used up
+ * EDQUOT                the memory that one uid may have in LMRs is used up
+ * EMFILE                too many handles in this open file
+ * ENOMEM                the kernel is out of memory
+ * ETIMEDOUT             a node did not answer in time; for allocation and free
+ *                       this means "unknown", for transfers "not complete"
+ * EINTR                 a signal that kills the caller arrived
+ * EPROTO                a node answered with something malformed
+ * EIO                   the RDMA device failed the operation
+ * ====================  ======================================================
+ */
+#ifndef _UAPI_LITE_H
+#define _UAPI_LITE_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define LITE_UAPI_VERSION 1
+
+#define LITE_IOC_TYPE 0xB7
+
+/* Longest name in bytes, and the size of a field that holds it with its NUL. */
+#define LITE_NAME_MAX 255
+#define LITE_NAME_SIZE 256
+
+/* Node ids are 1..LITE_NODE_ID_MAX; 0 means "this node" or "none". */
+#define LITE_NODE_ID_MAX 65535
+
+/* The most nodes that one LMR can be spread over. */
+#define LITE_SPREAD_MAX 64
+
+/* The largest LMR in bytes; node limits are usually far lower. */
+#define LITE_LMR_SIZE_MAX (1ULL << 46)
+
+/* Default TCP-like port of a node's RDMA CM listener. */
+#define LITE_DEFAULT_PORT 18500
+
+/*
+ * Rights that a handle carries. A handle gets at most what the mode bits give
+ * the caller: the r bit gives READ, the w bit gives WRITE and ATOMIC. Owner
+ * and root also may have MASTER, which is needed to free through a handle.
+ */
+#define LITE_RIGHT_READ (1U << 0)
+#define LITE_RIGHT_WRITE (1U << 1)
+#define LITE_RIGHT_ATOMIC (1U << 2)
+#define LITE_RIGHT_MASTER (1U << 4)
+#define LITE_RIGHTS_ALL                                                        \
+	(LITE_RIGHT_READ | LITE_RIGHT_WRITE | LITE_RIGHT_ATOMIC |              \
+	 LITE_RIGHT_MASTER)
+
+/* Features reported by LITE_IOC_QUERY. */
+#define LITE_FEATURE_ATOMICS (1U << 0) /* remote 8-byte atomics work */
+
+/* State of a node, as in QUERY and over netlink. */
+enum lite_node_state {
+	LITE_NODE_IDLE = 0,     /* started, in no cluster */
+	LITE_NODE_JOINING = 1,
+	LITE_NODE_UP = 2,       /* member of a cluster, maybe of one */
+	LITE_NODE_LEAVING = 3,
+	LITE_NODE_DOWN = 4,     /* a peer that does not answer */
+	LITE_NODE_STOPPED = 5,
+};
+
+/*
+ * LITE_IOC_QUERY: what this kernel and this node are.
+ * Never sleeps for long, works in every state of the node.
+ */
+struct lite_ioc_query {
+	__u32 size;
+	__u32 flags;           /* in: 0 */
+	__u32 uapi_version;    /* out: LITE_UAPI_VERSION */
+	__u32 features;        /* out: LITE_FEATURE_* */
+	__u32 index;           /* out: the N of /dev/liteN */
+	__u32 node_id;         /* out: 0 when in no cluster */
+	__u32 state;           /* out: enum lite_node_state */
+	__u32 nodes_up;        /* out: live members, this one included */
+	__aligned_u64 incarnation; /* out */
+	__aligned_u64 lmr_size_max;
+	__aligned_u64 mem_limit;   /* out: bytes this node gives to LMRs */
+	__aligned_u64 mem_used;    /* out: bytes of it in use */
+	__u32 handles_max;     /* out: per open file */
+	__u32 reserved;
+};
+
+/* LITE_IOC_ALLOC flags */
+#define LITE_ALLOC_NO_HANDLE (1U << 0) /* named only: make it, open nothing */
+
+/*
+ * LITE_IOC_ALLOC: make an LMR of @length zeroed bytes and open it.
+ *
+ * With a @name it outlives the process until somebody frees it; without one
+ * (empty string) it is freed when this open file is closed. Nodes are given as
+ * an array of @n_nodes __u32 node ids at @nodes: none means this node, several
+ * spread the LMR over them in equal contiguous shares. The first node is the
+ * LMR's home and keeps its metadata. Owner is the caller's effective uid and
+ * gid; @mode is taken as it is (no umask), bits 0666.
+ */
+struct lite_ioc_alloc {
+	__u32 size;
+	__u32 flags;           /* LITE_ALLOC_* */
+	__aligned_u64 length;  /* bytes, 1..LITE_LMR_SIZE_MAX */
+	__aligned_u64 nodes;   /* user pointer to __u32[n_nodes] */
+	__u32 n_nodes;         /* 0..LITE_SPREAD_MAX */
+	__u32 mode;
+	__aligned_u64 lh;      /* out: handle with all rights the mode gives */
+	char name[LITE_NAME_SIZE];
+};
+
+/*
+ * LITE_IOC_MAP: open the LMR called @name with @rights (at least one).
+ * Checked at the LMR's home against its owner and mode.
+ */
+struct lite_ioc_map {
+	__u32 size;
+	__u32 flags;           /* 0 */
+	__u32 rights;          /* LITE_RIGHT_* wanted; all of them or EACCES */
+	__u32 reserved;
+	__aligned_u64 lh;      /* out */
+	__aligned_u64 length;  /* out: bytes */
+	char name[LITE_NAME_SIZE];
+};
+
+/* LITE_IOC_UNMAP: close a handle. Waits for operations under way on it. */
+struct lite_ioc_unmap {
+	__u32 size;
+	__u32 flags;           /* 0 */
+	__aligned_u64 lh;
+};
+
+/*
+ * LITE_IOC_FREE: free an LMR, by name when @lh is 0, else by handle, which
+ * must have MASTER and is closed by a successful free. Returns when no node
+ * can reach the memory any more; other handles of it then fail with EIDRM.
+ */
+struct lite_ioc_free {
+	__u32 size;
+	__u32 flags;           /* 0 */
+	__aligned_u64 lh;
+	char name[LITE_NAME_SIZE];
+};
+
+enum lite_opcode {
+	LITE_OP_READ = 1,      /* LMR -> buf */
+	LITE_OP_WRITE = 2,     /* buf -> LMR */
+	LITE_OP_FETCH_ADD = 3, /* *offset += operand; result = old value */
+	LITE_OP_CMP_SWAP = 4,  /* if *offset == operand: = swap; result = old */
+};
+
+/*
+ * LITE_IOC_OP: one operation on an LMR, complete when the call returns: data
+ * of a READ is in @buf, data of a WRITE is in the LMR's memory.
+ *
+ * Atomics work on naturally aligned 8-byte words in host order of the (equally
+ * little-endian) nodes; @length must be 8. They are atomic towards each other
+ * from all nodes. A READ or WRITE is not atomic as a whole.
+ *
+ * A transfer may be interrupted by a fatal signal only; it has no time-out of
+ * its own, but every piece of it must complete within the node's operation
+ * time-out (default 10 s), else ETIMEDOUT. On failure @result says how many
+ * leading bytes are known to have been transferred.
+ */
+struct lite_op {
+	__u32 size;
+	__u16 opcode;          /* enum lite_opcode */
+	__u8 priority;         /* reserved for the scheduler: 0 */
+	__u8 reserved0;
+	__u32 flags;           /* 0 */
+	__u32 reserved1;
+	__aligned_u64 lh;
+	__aligned_u64 offset;  /* bytes */
+	__aligned_u64 length;  /* bytes, at least 1 */
+	__aligned_u64 buf;     /* user address; unused by atomics (0) */
+	__aligned_u64 operand; /* FETCH_ADD: addend; CMP_SWAP: expected */
+	__aligned_u64 swap;    /* CMP_SWAP: new value */
+	__aligned_u64 result;  /* out */
+};
+
+/* What STAT and LIST tell of an LMR. */
+struct lite_lmr_info {
+	__aligned_u64 id;      /* unique at its home */
+	__aligned_u64 length;  /* bytes */
+	__u32 home;            /* node id */
+	__u32 uid;             /* owner, in the initial user namespace */
+	__u32 gid;
+	__u32 mode;
+	__u32 n_extents;       /* physically contiguous pieces */
+	__u32 n_nodes;         /* nodes it is spread over */
+	__u32 n_mappers;       /* nodes that have it mapped now */
+	__u32 reserved;
+	char name[LITE_NAME_SIZE]; /* empty: anonymous */
+};
+
+/*
+ * LITE_IOC_STAT: describe an LMR, by handle when @lh is not 0, else by name.
+ * Needs no right on the LMR, as stat(2) needs none on a file.
+ */
+struct lite_ioc_stat {
+	__u32 size;
+	__u32 flags;           /* 0 */
+	__aligned_u64 lh;
+	__aligned_u64 nodes;   /* user pointer to __u32[n_nodes], or 0 */
+	__u32 n_nodes;         /* in: room; out: how many the LMR is spread over */
+	__u32 reserved;
+	struct lite_lmr_info info; /* in: name; out: everything */
+};
+
+/*
+ * LITE_IOC_LIST: the LMRs of all live nodes, in order of (home, id), some at a
+ * time. Start with @cursor 0; go on while it comes back other than 0. LMRs
+ * made or freed meanwhile may or may not be listed; no other is missed or
+ * listed twice. A node that dies meanwhile is passed over.
+ */
+struct lite_ioc_list {
+	__u32 size;
+	__u32 flags;           /* 0 */
+	__aligned_u64 cursor;  /* in/out */
+	__aligned_u64 infos;   /* user pointer to struct lite_lmr_info[n_infos] */
+	__u32 n_infos;         /* in: room (at least 1); out: how many came */
+	__u32 info_size;       /* in: sizeof(struct lite_lmr_info) */
+};
+
+#define LITE_IOC_QUERY _IO(LITE_IOC_TYPE, 0x00)
+#define LITE_IOC_ALLOC _IO(LITE_IOC_TYPE, 0x01)
+#define LITE_IOC_MAP _IO(LITE_IOC_TYPE, 0x02)
+#define LITE_IOC_UNMAP _IO(LITE_IOC_TYPE, 0x03)
+#define LITE_IOC_FREE _IO(LITE_IOC_TYPE, 0x04)
+#define LITE_IOC_OP _IO(LITE_IOC_TYPE, 0x05)
+#define LITE_IOC_STAT _IO(LITE_IOC_TYPE, 0x06)
+#define LITE_IOC_LIST _IO(LITE_IOC_TYPE, 0x07)
+
+#endif /* _UAPI_LITE_H */

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * LITE: administration over generic netlink, family "lite".
+ *
+ * Commands that change something need CAP_NET_ADMIN and are answered when they
+ * are done; errors carry a text in the extended ack. GET commands are open to
+ * everybody: nothing secret (key, cluster secret, addresses in memory) is ever
+ * in an answer.
+ *
+ * A message names its node by LITE_A_INDEX (the N of /dev/liteN; 0 when
+ * absent).
+ */
+#ifndef _UAPI_LITE_NETLINK_H
+#define _UAPI_LITE_NETLINK_H
+
+#define LITE_GENL_NAME "lite"
+#define LITE_GENL_VERSION 1
+#define LITE_GENL_MCGRP_EVENTS "events"
+
+/* Longest cluster secret in bytes. */
+#define LITE_SECRET_MAX 64
+
+enum lite_cmd {
+	LITE_CMD_UNSPEC,
+	/*
+	 * Make a node on an RDMA device and listen. It is then a cluster of
+	 * one. In: DEV, ADDR, PORT, NODE_ID, SECRET, NUM_QPS, MEM_LIMIT,
+	 * UID_LIMIT, HANDLE_LIMIT, HEARTBEAT_MS, DEAD_MS, OP_TIMEOUT_MS, all
+	 * but ADDR optional; INDEX: the index wanted, else the lowest free.
+	 * Out: INDEX, NODE_ID.
+	 * EEXIST: index, or address and port, are taken. ENODEV: no such RDMA
+	 * device, or none with that address. EADDRNOTAVAIL: not an address of
+	 * this machine. EOPNOTSUPP: the device lacks what LITE needs.
+	 */
+	LITE_CMD_NODE_START,
+	/*
+	 * Leave the cluster, free all memory, remove /dev/liteN. Open files
+	 * stay open and fail with ENODEV.
+	 */
+	LITE_CMD_NODE_STOP,
+	/*
+	 * Join the cluster that the node at ADDR, PORT is in. TIMEOUT_MS
+	 * optional. Out: NODE_ID. EBUSY: this node has LMRs or peers already.
+	 * EKEYREJECTED: the other side has another cluster secret. EEXIST:
+	 * the id asked for at NODE_START is taken. ETIMEDOUT, ECONNREFUSED.
+	 */
+	LITE_CMD_NODE_JOIN,
+	/*
+	 * Leave the cluster in order: LMRs at home here are freed, handles of
+	 * theirs elsewhere fail with EIDRM. The node becomes IDLE.
+	 * ENOTCONN: in no cluster.
+	 */
+	LITE_CMD_NODE_LEAVE,
+	/* One node (do) or all nodes of this machine (dump). */
+	LITE_CMD_NODE_GET,
+	/* Dump: members of the cluster as seen from here, this node included. */
+	LITE_CMD_PEER_GET,
+	/* Dump: counters, a message each with STAT_NAME and STAT_VALUE. */
+	LITE_CMD_STATS_GET,
+	/* Multicast to "events": INDEX, NODE_ID, STATE of whom it is about. */
+	LITE_CMD_EVENT,
+
+	__LITE_CMD_MAX,
+};
+#define LITE_CMD_MAX (__LITE_CMD_MAX - 1)
+
+enum lite_attr {
+	LITE_A_UNSPEC,
+	LITE_A_INDEX,         /* u32 */
+	LITE_A_DEV,           /* string: RDMA device, as in "rdma dev" */
+	LITE_A_NODE_ID,       /* u16: 1..65535; 0 or absent: not yet assigned */
+	LITE_A_ADDR,          /* 4 (IPv4) or 16 (IPv6) bytes, network order */
+	LITE_A_PORT,          /* u16, host order */
+	LITE_A_STATE,         /* u8: enum lite_node_state */
+	LITE_A_INCARNATION,   /* u64 */
+	LITE_A_SECRET,        /* 1..LITE_SECRET_MAX bytes; only ever inwards */
+	LITE_A_NUM_QPS,       /* u8: queue pairs per peer, 1..4, default 2 */
+	LITE_A_MEM_LIMIT,     /* u64: bytes for LMRs; default half of RAM */
+	LITE_A_UID_LIMIT,     /* u64: bytes per owner uid; default MEM_LIMIT */
+	LITE_A_HANDLE_LIMIT,  /* u32: handles per open file; default 1048576 */
+	LITE_A_HEARTBEAT_MS,  /* u32: default 1000 */
+	LITE_A_DEAD_MS,       /* u32: silence after which a peer is down; 5000 */
+	LITE_A_OP_TIMEOUT_MS, /* u32: default 10000 */
+	LITE_A_TIMEOUT_MS,    /* u32: of this command; default 15000 */
+	LITE_A_MEM_USED,      /* u64 */
+	LITE_A_LMRS,          /* u32: LMRs at home on this node */
+	LITE_A_PEERS,         /* u32: other members known */
+	LITE_A_SELF,          /* flag: this entry is the asking node itself */
+	LITE_A_STAT_NAME,     /* string */
+	LITE_A_STAT_VALUE,    /* u64 */
+	LITE_A_PAD,
+
+	__LITE_A_MAX,
+};
+#define LITE_A_MAX (__LITE_A_MAX - 1)
+
+#endif /* _UAPI_LITE_NETLINK_H */
