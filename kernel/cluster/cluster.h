@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The cluster as one node sees it: itself, its peers, who is up, who came and
+ * who left; and the way to call the kernel of any of them.
+ *
+ * A peer is a node id with an incarnation: the number of a life. A node that
+ * starts, or leaves, begins a new one, and nothing of the old is valid any
+ * more. While a peer of the same incarnation is merely out of reach it is DOWN
+ * and is connected again when it can be; each connection is a session, and
+ * sessions, too, are never mixed up (lite_conn.session).
+ *
+ * Member lists spread by being told on connecting, and by comparing digests
+ * with every heartbeat. There is no quorum: halves of a divided cluster both go
+ * on, and must not hand out the same ids meanwhile.
+ *
+ * Locking: cl->lock (a mutex) protects the table of peers, what is in them but
+ * @conn, the state and fab->self. peer->conn is changed under it and read under
+ * RCU. Outermost is lite_conn.lock of no connection: never wait for the end of
+ * a connection, or call, with cl->lock held.
+ */
+#ifndef _LITE_CLUSTER_H
+#define _LITE_CLUSTER_H
+
+#include <linux/xarray.h>
+#include <uapi/lite.h>
+
+#include "../core/name.h"
+#include "../rpc/rpc.h"
+
+struct lite_cluster;
+
+/**
+ * struct lite_peer - another node, as seen from here
+ * @cl: cluster
+ * @id: 1..LITE_NODE_ID_MAX
+ * @ref: memory; freed after a grace period
+ * @rcu: for that
+ * @incarnation: of the life we know; under cl->lock
+ * @addr: where it listens; under cl->lock
+ * @conn: its session, if it is up
+ * @outgoing: we are connecting to it
+ * @left: it said that it leaves: this incarnation never comes back
+ * @tentative: it was given an id, but has not come yet; until @expires
+ * @expires: jiffies
+ * @next_try: jiffies, when to connect again
+ * @backoff: jiffies, between tries
+ * @connect_work: connects
+ * @ping_work: one heartbeat
+ */
+struct lite_peer {
+	struct lite_cluster *cl;
+	u32 id;
+	struct kref ref;
+	struct rcu_head rcu;
+	u64 incarnation;
+	struct sockaddr_storage addr;
+	struct lite_conn __rcu *conn;
+	bool outgoing;
+	bool left;
+	bool tentative;
+	unsigned long expires;
+	unsigned long next_try;
+	unsigned long backoff;
+	struct work_struct connect_work;
+	struct work_struct ping_work;
+};
+
+/**
+ * struct lite_cluster_ops - news for the layer above
+ * @members_changed: somebody came up or went down; must not wait for calls
+ * @peer_gone: a session ended and the peer is fenced; may sleep and call
+ * @peer_lost: an incarnation will never come back; may sleep, must not call
+ * @event: for the administrator: @node is now in @state
+ */
+struct lite_cluster_ops {
+	void (*members_changed)(void *priv);
+	void (*peer_gone)(void *priv, struct lite_peer *peer, u64 session);
+	void (*peer_lost)(void *priv, u32 id, u64 incarnation);
+	void (*event)(void *priv, u32 node, enum lite_node_state state);
+};
+
+struct lite_cluster_params {
+	u32 node;                 /* id wanted, 0: any */
+	unsigned long heartbeat;  /* jiffies */
+	unsigned long dead;       /* jiffies of silence */
+};
+
+struct lite_cluster {
+	struct lite_fabric *fab;
+	struct lite_rpc *rpc;
+	const struct lite_cluster_ops *ops;
+	void *priv;
+	struct mutex lock;
+	enum lite_node_state state;
+	u32 wanted;
+	struct xarray peers;
+	struct lite_peer *self;   /* for connecting to ourselves */
+	unsigned long heartbeat;
+	unsigned long dead;
+	struct workqueue_struct *wq;
+	struct delayed_work monitor;
+	bool stopping;
+};
+
+int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab,
+		      struct lite_rpc *rpc,
+		      const struct lite_cluster_params *params,
+		      const struct lite_cluster_ops *ops, void *priv);
+int lite_cluster_start(struct lite_cluster *cl);
+void lite_cluster_stop(struct lite_cluster *cl);
+void lite_cluster_exit(struct lite_cluster *cl);
+
+int lite_cluster_join(struct lite_cluster *cl,
+		      const struct sockaddr_storage *addr,
+		      unsigned long timeout, const char **why);
+int lite_cluster_leave(struct lite_cluster *cl);
+int lite_cluster_begin_leave(struct lite_cluster *cl);
+
+/* For the layers above. */
+int lite_cluster_ready(struct lite_cluster *cl);
+u32 lite_cluster_directory(struct lite_cluster *cl, u64 hash);
+u32 lite_cluster_up(struct lite_cluster *cl);
+u32 lite_cluster_next_up(struct lite_cluster *cl, u32 after);
+int lite_cluster_call(struct lite_cluster *cl, u32 node,
+		      struct lite_call_desc *d);
+struct lite_peer *lite_peer_find(struct lite_cluster *cl, u32 id);
+struct lite_conn *lite_peer_conn_get(struct lite_peer *peer);
+struct lite_conn *lite_peer_conn_tryget(struct lite_peer *peer, u64 session);
+struct lite_conn *lite_cluster_self_conn(struct lite_cluster *cl);
+void lite_peer_put(struct lite_peer *peer);
+void lite_cluster_fence(struct lite_cluster *cl, u32 node);
+void lite_cluster_fence_all(struct lite_cluster *cl);
+
+/* For the fabric (struct lite_fabric_ops). */
+int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn);
+void lite_cluster_conn_down(struct lite_cluster *cl, struct lite_conn *conn);
+void lite_cluster_conn_gone(struct lite_cluster *cl, struct lite_conn *conn);
+
+/* ---- between the files of this layer ------------------------------------- */
+
+struct lite_peer *lite_peer_make(struct lite_cluster *cl, u32 id,
+				 u64 incarnation,
+				 const struct sockaddr_storage *addr);
+void lite_peer_renew(struct lite_peer *peer, u64 incarnation,
+		     const struct sockaddr_storage *addr, bool *lost,
+		     u64 *old);
+bool lite_peer_publish(struct lite_cluster *cl, struct lite_conn *conn,
+		       const struct sockaddr_storage *addr);
+void lite_peer_retry(struct lite_peer *peer, unsigned long delay);
+void lite_peer_drop(struct lite_peer *peer);
+bool lite_peer_is_up(struct lite_peer *peer);
+
+void lite_peer_connect_work(struct work_struct *work);
+int lite_cluster_attach(struct lite_cluster *cl, struct lite_conn *conn);
+int lite_serve_attach(void *priv, struct lite_conn *conn, const void *req,
+		      u32 len, void *reply, u32 *reply_len);
+
+void lite_monitor_work(struct work_struct *work);
+void lite_peer_ping_work(struct work_struct *work);
+int lite_serve_ping(void *priv, struct lite_conn *conn, const void *req,
+		    u32 len, void *reply, u32 *reply_len);
+
+int lite_members_pull(struct lite_cluster *cl, struct lite_conn *conn);
+u64 lite_members_digest(struct lite_cluster *cl);
+int lite_serve_members(void *priv, struct lite_conn *conn, const void *req,
+		       u32 len, void *reply, u32 *reply_len);
+int lite_serve_join(void *priv, struct lite_conn *conn, const void *req,
+		    u32 len, void *reply, u32 *reply_len);
+int lite_serve_leave(void *priv, struct lite_conn *conn, const void *req,
+		     u32 len, void *reply, u32 *reply_len);
+
+void lite_addr_to_wire(struct lite_wire_addr *w,
+		       const struct sockaddr_storage *addr);
+int lite_addr_from_wire(struct sockaddr_storage *addr,
+			const struct lite_wire_addr *w);
+bool lite_addr_equal(const struct sockaddr_storage *a,
+		     const struct sockaddr_storage *b);
+
+static inline u32 lite_cluster_id(struct lite_cluster *cl)
+{
+	return READ_ONCE(cl->fab->self.node);
+}
+
+#endif /* _LITE_CLUSTER_H */

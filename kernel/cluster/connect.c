@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * From a connection to a session: admission, and the exchange of ATTACH.
+ *
+ * The initiator knows the responder's key and slots from the CM; its first
+ * call, ATTACH, tells its own, and both tell the numbers of their further
+ * queue pairs. The responder takes the session into use before it replies, the
+ * initiator when it has the reply.
+ *
+ * Two nodes that connect to each other at the same time: the connection made
+ * by the lower id wins. The node with the lower id refuses the other's, the
+ * node with the higher id admits while its own attempt is being refused.
+ */
+#include <linux/slab.h>
+
+#include "cluster.h"
+
+#define LITE_CONNECT_TIMEOUT (5 * HZ)
+#define LITE_BACKOFF_MAX (8 * HZ)
+
+/**
+ * lite_cluster_admit - may somebody who knows the secret connect?
+ * @cl: cluster
+ * @conn: a request, its sender in conn->from
+ *
+ * Context: may sleep.
+ * Return: 0; -ENOTCONN: we are in no cluster ourselves; -EEXIST: its id is
+ * ours; -ESTALE: that life is over; -EALREADY: we are connecting to it.
+ */
+int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn)
+{
+	const struct lite_ident *from = &conn->from;
+	struct lite_conn *old = NULL;
+	struct lite_peer *peer;
+	int err = 0;
+
+	mutex_lock(&cl->lock);
+	if (cl->stopping || !lite_cluster_id(cl) ||
+	    (cl->state != LITE_NODE_UP && cl->state != LITE_NODE_JOINING)) {
+		err = -ENOTCONN;
+	} else if (!from->node) {
+		/* A guest, who will ask to join. */
+	} else if (from->node == lite_cluster_id(cl)) {
+		if (from->incarnation != cl->fab->self.incarnation)
+			err = -EEXIST;
+	} else {
+		peer = xa_load(&cl->peers, from->node);
+		if (peer && (from->incarnation < peer->incarnation ||
+			     (from->incarnation == peer->incarnation &&
+			      peer->left)))
+			err = -ESTALE;
+		else if (peer && peer->outgoing &&
+			 from->incarnation == peer->incarnation &&
+			 lite_cluster_id(cl) < from->node)
+			err = -EALREADY;
+		else if (peer)
+			old = lite_peer_conn_get(peer);
+	}
+	mutex_unlock(&cl->lock);
+
+	/* It has lost the session that we still have, or lives anew. */
+	if (!err && old) {
+		lite_conn_kill(old, -EHOSTDOWN);
+		wait_for_completion(&old->gone);
+	}
+	if (old)
+		lite_conn_put(old);
+	return err;
+}
+
+static void lite_attach_fill(struct lite_cluster *cl, struct lite_conn *conn,
+			     struct lite_wire_attach *a)
+{
+	struct lite_fabric *fab = cl->fab;
+	int i;
+
+	memset(a, 0, sizeof(*a));
+	lite_addr_to_wire(&a->addr, &fab->addr);
+	a->rkey = cpu_to_le32(fab->rkey);
+	a->requests = cpu_to_le64(conn->slots_in.requests);
+	a->replies = cpu_to_le64(conn->slots_in.replies);
+	a->node = cpu_to_le16(fab->self.node);
+	a->incarnation = cpu_to_le64(fab->self.incarnation);
+	a->nqps = conn->nqps - 1;
+	for (i = 1; i < conn->nqps; i++) {
+		a->qp[i - 1].qpn = cpu_to_le32(conn->qp[i].ib->qp_num);
+		a->qp[i - 1].psn = cpu_to_le32(conn->qp[i].psn);
+	}
+}
+
+/* The queue pairs exist as long as the caller holds the connection live. */
+static int lite_attach_fill_live(struct lite_cluster *cl,
+				 struct lite_conn *conn,
+				 struct lite_wire_attach *a)
+{
+	if (!lite_conn_tryget(conn))
+		return -EHOSTDOWN;
+	lite_attach_fill(cl, conn, a);
+	lite_conn_put_live(conn);
+	return 0;
+}
+
+int lite_serve_attach(void *priv, struct lite_conn *conn, const void *req,
+		      u32 len, void *reply, u32 *reply_len)
+{
+	struct lite_cluster *cl = priv;
+	const struct lite_wire_attach *a = req;
+	struct sockaddr_storage addr;
+	int err;
+
+	if (!conn || !conn->passive || le16_to_cpu(a->node) != conn->from.node ||
+	    le64_to_cpu(a->incarnation) != conn->from.incarnation ||
+	    READ_ONCE(conn->state) != LITE_CONN_NEW)
+		return -EPROTO;
+	err = lite_addr_from_wire(&addr, &a->addr);
+	if (err)
+		return err;
+	conn->rkey = le32_to_cpu(a->rkey);
+	conn->requests = le64_to_cpu(a->requests);
+	conn->replies = le64_to_cpu(a->replies);
+	err = lite_attach_fill_live(cl, conn, reply);
+	if (!err)
+		err = lite_conn_add_qps(conn, a->qp, a->nqps);
+	if (err)
+		return err;
+	*reply_len = sizeof(struct lite_wire_attach);
+
+	/* Guests, and we ourselves, are nobody's session. */
+	if (!conn->from.node ||
+	    conn->from.incarnation == cl->fab->self.incarnation)
+		return lite_conn_set_up(conn) ? 0 : -EHOSTDOWN;
+	return lite_peer_publish(cl, conn, &addr) ? 0 : -EALREADY;
+}
+
+/**
+ * lite_cluster_attach - the initiator's part of ATTACH
+ * @cl: cluster
+ * @conn: connected, NEW
+ *
+ * Context: may sleep; killable.
+ * Return: 0, with all queue pairs connected, or a negative errno.
+ */
+int lite_cluster_attach(struct lite_cluster *cl, struct lite_conn *conn)
+{
+	struct lite_wire_attach mine, theirs;
+	struct lite_call_desc d = {
+		.call = LITE_CALL_ATTACH,
+		.req = &mine,
+		.len = sizeof(mine),
+		.reply = &theirs,
+		.reply_max = sizeof(theirs),
+		.timeout = LITE_CONNECT_TIMEOUT,
+		.killable = true,
+	};
+
+	return lite_attach_fill_live(cl, conn, &mine) ?:
+	       lite_rpc_call(conn, &d) ?:
+	       lite_conn_add_qps(conn, theirs.qp, theirs.nqps);
+}
+
+static int lite_peer_connect(struct lite_peer *peer,
+			     const struct sockaddr_storage *addr)
+{
+	struct lite_cluster *cl = peer->cl;
+	struct lite_conn *conn;
+	int err;
+
+	err = lite_conn_connect(cl->fab, addr, LITE_CONNECT_TIMEOUT, &conn);
+	if (err)
+		return err;
+	/* Another node may live there now. */
+	if (conn->from.node != peer->id)
+		err = -ENXIO;
+	if (!err)
+		err = lite_cluster_attach(cl, conn);
+	if (!err && !lite_peer_publish(cl, conn, addr))
+		err = -EALREADY;
+	if (err)
+		lite_conn_kill(conn, err);
+	lite_conn_put(conn);
+	return err;
+}
+
+/* Connect to a peer that is not up. Queued by the monitor and by joining. */
+void lite_peer_connect_work(struct work_struct *work)
+{
+	struct lite_peer *peer = container_of(work, struct lite_peer,
+					      connect_work);
+	struct lite_cluster *cl = peer->cl;
+	struct sockaddr_storage addr;
+	unsigned long backoff;
+	int err;
+
+	mutex_lock(&cl->lock);
+	if (cl->stopping || lite_peer_is_up(peer) || peer->left ||
+	    (cl->state != LITE_NODE_UP && cl->state != LITE_NODE_JOINING)) {
+		mutex_unlock(&cl->lock);
+		return;
+	}
+	peer->outgoing = true;
+	addr = peer->addr;
+	mutex_unlock(&cl->lock);
+
+	err = lite_peer_connect(peer, &addr);
+
+	mutex_lock(&cl->lock);
+	peer->outgoing = false;
+	/* The peer has begun another life and will tell itself. */
+	if (err == -ESTALE)
+		err = 0;
+	if (!lite_peer_is_up(peer) && !peer->left) {
+		backoff = max_t(unsigned long, peer->backoff, HZ / 4);
+		lite_peer_retry(peer, min_t(unsigned long, backoff * 2,
+					    LITE_BACKOFF_MAX));
+	}
+	mutex_unlock(&cl->lock);
+}
+
+/**
+ * lite_cluster_self_conn - a connection of this node to itself
+ * @cl: cluster
+ *
+ * Remote atomics are atomic towards each other only when the device does them
+ * all, those on local memory included. Made when first needed.
+ *
+ * Context: may sleep.
+ * Return: the connection, held live, or ERR_PTR.
+ */
+struct lite_conn *lite_cluster_self_conn(struct lite_cluster *cl)
+{
+	struct lite_peer *self = cl->self;
+	struct lite_conn *conn;
+	int err;
+
+	rcu_read_lock();
+	conn = rcu_dereference(self->conn);
+	if (conn && !lite_conn_tryget(conn))
+		conn = NULL;
+	rcu_read_unlock();
+	if (conn)
+		return conn;
+
+	err = lite_conn_connect(cl->fab, &cl->fab->addr, LITE_CONNECT_TIMEOUT,
+				&conn);
+	if (err)
+		return ERR_PTR(err);
+	err = lite_cluster_attach(cl, conn);
+	if (!err) {
+		mutex_lock(&cl->lock);
+		/* Another caller may have been faster; one is enough. */
+		if (lite_peer_is_up(self) || cl->stopping) {
+			err = -EAGAIN;
+		} else {
+			kref_get(&self->ref);
+			conn->peer = self;
+			rcu_assign_pointer(self->conn, conn);
+			if (!lite_conn_set_up(conn)) {
+				RCU_INIT_POINTER(self->conn, NULL);
+				conn->peer = NULL;
+				lite_peer_put(self);
+				err = -EHOSTDOWN;
+			}
+		}
+		mutex_unlock(&cl->lock);
+	}
+	if (!err && !lite_conn_tryget(conn))
+		err = -EHOSTDOWN;
+	if (err)
+		lite_conn_kill(conn, err);
+	lite_conn_put(conn);
+	if (err == -EAGAIN)
+		return lite_cluster_self_conn(cl);
+	return err ? ERR_PTR(err) : conn;
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The member list: its digest, its exchange, and what it means to receive one.
+ *
+ * A list is pulled when one joins, and whenever a heartbeat shows another
+ * digest than ours. Merging never forgets: a member is gone when it has said
+ * so (LEFT), or has shown a newer incarnation.
+ */
+#include <linux/slab.h>
+
+#include "cluster.h"
+
+static u64 lite_member_hash(u32 id, u64 incarnation)
+{
+	u64 x = incarnation * 0x9e3779b97f4a7c15ULL + id;
+
+	x ^= x >> 29;
+	x *= 0xbf58476d1ce4e5b9ULL;
+	return x ^ (x >> 32);
+}
+
+/**
+ * lite_members_digest - a number that is equal for equal member lists
+ * @cl: cluster
+ *
+ * Context: may sleep.
+ */
+u64 lite_members_digest(struct lite_cluster *cl)
+{
+	struct lite_peer *peer;
+	unsigned long id;
+	u64 digest;
+
+	mutex_lock(&cl->lock);
+	digest = lite_member_hash(cl->fab->self.node,
+				  cl->fab->self.incarnation);
+	xa_for_each(&cl->peers, id, peer) {
+		if (!peer->left && !peer->tentative)
+			digest += lite_member_hash(id, peer->incarnation);
+	}
+	mutex_unlock(&cl->lock);
+	return digest;
+}
+
+static void lite_member_fill(struct lite_wire_member *m, u32 id,
+			     u64 incarnation,
+			     const struct sockaddr_storage *addr, u16 flags)
+{
+	memset(m, 0, sizeof(*m));
+	lite_addr_to_wire(&m->addr, addr);
+	m->node = cpu_to_le16(id);
+	m->incarnation = cpu_to_le64(incarnation);
+	m->flags = cpu_to_le16(flags);
+}
+
+int lite_serve_members(void *priv, struct lite_conn *conn, const void *req,
+		       u32 len, void *reply, u32 *reply_len)
+{
+	struct lite_cluster *cl = priv;
+	const struct lite_wire_members *m = req;
+	struct lite_wire_members_reply *r = reply;
+	u32 after = le32_to_cpu(m->after);
+	u32 self = lite_cluster_id(cl);
+	struct lite_peer *peer;
+	unsigned long id;
+	u32 n = 0;
+
+	mutex_lock(&cl->lock);
+	/* Ours is the first, out of order: the one that is always there. */
+	if (!after)
+		lite_member_fill(&r->member[n++], self,
+				 cl->fab->self.incarnation, &cl->fab->addr, 0);
+	xa_for_each_start(&cl->peers, id, peer, after + 1) {
+		u16 flags = 0;
+
+		if (n == LITE_MEMBERS_PER_REPLY) {
+			r->more = cpu_to_le32(1);
+			break;
+		}
+		if (peer->left)
+			flags |= LITE_MEMBER_LEFT;
+		if (!lite_peer_is_up(peer))
+			flags |= LITE_MEMBER_DOWN;
+		lite_member_fill(&r->member[n++], id, peer->incarnation,
+				 &peer->addr, flags);
+	}
+	mutex_unlock(&cl->lock);
+	r->count = cpu_to_le32(n);
+	*reply_len = struct_size(r, member, n);
+	return 0;
+}
+
+/* One entry of another node's list. */
+static int lite_member_merge(struct lite_cluster *cl,
+			     const struct lite_wire_member *m)
+{
+	u16 flags = le16_to_cpu(m->flags);
+	u64 incarnation = le64_to_cpu(m->incarnation);
+	u32 id = le16_to_cpu(m->node);
+	struct lite_conn *kill = NULL;
+	struct sockaddr_storage addr;
+	struct lite_peer *peer;
+	bool lost = false;
+	u64 old = 0;
+	int err = 0;
+
+	if (!id || lite_addr_from_wire(&addr, &m->addr))
+		return -EPROTO;
+
+	mutex_lock(&cl->lock);
+	if (id == lite_cluster_id(cl)) {
+		/* What others think of us does not change us. */
+		goto out;
+	}
+	peer = xa_load(&cl->peers, id);
+	if (!peer) {
+		if (flags & LITE_MEMBER_LEFT)
+			goto out;
+		peer = lite_peer_make(cl, id, incarnation, &addr);
+		if (IS_ERR(peer))
+			err = PTR_ERR(peer);
+		else
+			lite_peer_retry(peer, 0);
+	} else if (incarnation > peer->incarnation) {
+		kill = lite_peer_conn_get(peer);
+		lite_peer_renew(peer, incarnation, &addr, &lost, &old);
+		peer->left = flags & LITE_MEMBER_LEFT;
+		if (!peer->left)
+			lite_peer_retry(peer, 0);
+	} else if (incarnation == peer->incarnation && !peer->left &&
+		   (flags & LITE_MEMBER_LEFT)) {
+		kill = lite_peer_conn_get(peer);
+		peer->left = true;
+		lost = true;
+		old = incarnation;
+	}
+out:
+	mutex_unlock(&cl->lock);
+	if (kill) {
+		lite_conn_kill(kill, -EHOSTDOWN);
+		lite_conn_put(kill);
+	}
+	if (lost)
+		cl->ops->peer_lost(cl->priv, id, old);
+	return err;
+}
+
+/**
+ * lite_members_pull - take over what a peer knows of the members
+ * @cl: cluster
+ * @conn: attached to it
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno.
+ */
+int lite_members_pull(struct lite_cluster *cl, struct lite_conn *conn)
+{
+	struct lite_wire_members_reply *r;
+	struct lite_wire_members req = {};
+	struct lite_call_desc d = {
+		.call = LITE_CALL_MEMBERS,
+		.req = &req,
+		.len = sizeof(req),
+		.reply_max = LITE_PAYLOAD_MAX,
+		.killable = true,
+	};
+	u32 i, id, last = 0;
+	bool more;
+	int err;
+
+	r = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
+	if (!r)
+		return -ENOMEM;
+	d.reply = r;
+	do {
+		req.after = cpu_to_le32(last);
+		err = lite_rpc_call(conn, &d);
+		if (err)
+			break;
+		more = r->more;
+		for (i = 0; i < le32_to_cpu(r->count) && !err; i++) {
+			err = lite_member_merge(cl, &r->member[i]);
+			id = le16_to_cpu(r->member[i].node);
+			if (i || last)
+				last = id;
+		}
+		if (!err && more && le32_to_cpu(r->count) < 2)
+			err = -EPROTO; /* would never end */
+	} while (!err && more);
+	kfree(r);
+	return err;
+}
+
+/**
+ * lite_cluster_directory - which node is the directory for a name
+ * @cl: cluster
+ * @hash: lite_name_hash() of the name
+ *
+ * Context: any process.
+ * Return: id of a node that is up.
+ */
+u32 lite_cluster_directory(struct lite_cluster *cl, u64 hash)
+{
+	u32 best = lite_cluster_id(cl);
+	u64 most = lite_rendezvous_weight(hash, best);
+	struct lite_peer *peer;
+	unsigned long id;
+	u64 weight;
+
+	rcu_read_lock();
+	xa_for_each(&cl->peers, id, peer) {
+		if (!lite_peer_is_up(peer))
+			continue;
+		weight = lite_rendezvous_weight(hash, id);
+		if (weight > most || (weight == most && id < best)) {
+			most = weight;
+			best = id;
+		}
+	}
+	rcu_read_unlock();
+	return best;
+}
+
+/**
+ * lite_cluster_up - how many members are up
+ * @cl: cluster
+ *
+ * Context: any process.
+ * Return: their number, this node included; 0 while it is in no cluster.
+ */
+u32 lite_cluster_up(struct lite_cluster *cl)
+{
+	struct lite_peer *peer;
+	unsigned long id;
+	u32 n;
+
+	n = READ_ONCE(cl->state) == LITE_NODE_UP;
+	rcu_read_lock();
+	xa_for_each(&cl->peers, id, peer)
+		n += lite_peer_is_up(peer);
+	rcu_read_unlock();
+	return n;
+}
+
+/**
+ * lite_cluster_next_up - go through the members that are up
+ * @cl: cluster
+ * @after: an id
+ *
+ * Context: any process.
+ * Return: the lowest id above @after that is up, this node included, or 0.
+ */
+u32 lite_cluster_next_up(struct lite_cluster *cl, u32 after)
+{
+	u32 self = lite_cluster_id(cl);
+	struct lite_peer *peer;
+	unsigned long id;
+	u32 next = self > after ? self : 0;
+
+	rcu_read_lock();
+	xa_for_each_start(&cl->peers, id, peer, (unsigned long)after + 1) {
+		if (next && id > next)
+			break;
+		if (lite_peer_is_up(peer)) {
+			next = id;
+			break;
+		}
+	}
+	rcu_read_unlock();
+	return next;
+}

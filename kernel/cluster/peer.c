@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Peers: the table of them, and how a connection becomes a peer's session and
+ * ceases to be it.
+ *
+ * A peer object is made when its id is first heard of and stays until this
+ * node leaves the cluster, so that its address and incarnation are remembered
+ * while it is down.
+ */
+#include <linux/slab.h>
+#include <net/ipv6.h>
+
+#include "cluster.h"
+
+static void lite_peer_release(struct kref *ref)
+{
+	kfree_rcu(container_of(ref, struct lite_peer, ref), rcu);
+}
+
+/**
+ * lite_peer_put - give back a reference to a peer
+ * @peer: peer
+ *
+ * Context: any.
+ */
+void lite_peer_put(struct lite_peer *peer)
+{
+	kref_put(&peer->ref, lite_peer_release);
+}
+
+/**
+ * lite_peer_find - the peer of an id
+ * @cl: cluster
+ * @id: its id
+ *
+ * Context: any.
+ * Return: the peer, with a reference, or NULL: no member has that id.
+ */
+struct lite_peer *lite_peer_find(struct lite_cluster *cl, u32 id)
+{
+	struct lite_peer *peer;
+
+	rcu_read_lock();
+	peer = xa_load(&cl->peers, id);
+	if (peer && !kref_get_unless_zero(&peer->ref))
+		peer = NULL;
+	rcu_read_unlock();
+	return peer;
+}
+
+/**
+ * lite_peer_make - enter a peer into the table
+ * @cl: cluster, locked
+ * @id: not in the table
+ * @incarnation: of its life
+ * @addr: where it listens
+ *
+ * Context: may sleep.
+ * Return: the peer, which the table holds, or -ENOMEM.
+ */
+struct lite_peer *lite_peer_make(struct lite_cluster *cl, u32 id,
+				 u64 incarnation,
+				 const struct sockaddr_storage *addr)
+{
+	struct lite_peer *peer;
+	int err;
+
+	peer = kzalloc(sizeof(*peer), GFP_KERNEL);
+	if (!peer)
+		return ERR_PTR(-ENOMEM);
+	peer->cl = cl;
+	peer->id = id;
+	peer->incarnation = incarnation;
+	peer->addr = *addr;
+	kref_init(&peer->ref);
+	INIT_WORK(&peer->connect_work, lite_peer_connect_work);
+	INIT_WORK(&peer->ping_work, lite_peer_ping_work);
+	peer->next_try = jiffies;
+	if (id == lite_cluster_id(cl))
+		return peer; /* ourselves: not in the table */
+	lockdep_assert_held(&cl->lock);
+	err = xa_err(xa_store(&cl->peers, id, peer, GFP_KERNEL));
+	if (err) {
+		kfree(peer);
+		return ERR_PTR(err);
+	}
+	return peer;
+}
+
+/**
+ * lite_peer_drop - take a peer out of the table
+ * @peer: has no session; its work items are not running; cluster locked
+ */
+void lite_peer_drop(struct lite_peer *peer)
+{
+	lockdep_assert_held(&peer->cl->lock);
+	xa_erase(&peer->cl->peers, peer->id);
+	lite_peer_put(peer);
+}
+
+bool lite_peer_is_up(struct lite_peer *peer)
+{
+	return rcu_access_pointer(peer->conn) != NULL;
+}
+
+/**
+ * lite_peer_retry - connect to a peer some time later
+ * @peer: not up; cluster locked
+ * @delay: jiffies; 0: start over with short delays
+ */
+void lite_peer_retry(struct lite_peer *peer, unsigned long delay)
+{
+	struct lite_cluster *cl = peer->cl;
+
+	lockdep_assert_held(&cl->lock);
+	/*
+	 * Both sides of a lost connection try; the one with the lower id at
+	 * once, so that they do not collide.
+	 */
+	if (!delay)
+		delay = lite_cluster_id(cl) < peer->id ? 1 : HZ / 4;
+	peer->backoff = delay;
+	peer->next_try = jiffies + delay;
+	if (!cl->stopping)
+		mod_delayed_work(cl->wq, &cl->monitor,
+				 min(delay, cl->heartbeat));
+}
+
+/**
+ * lite_peer_renew - a peer shows a newer incarnation than we knew
+ * @peer: cluster locked
+ * @incarnation: its present one
+ * @addr: where it listens now
+ * @lost: set to true when there was another incarnation before
+ * @old: set to that
+ *
+ * The caller, when it has unlocked the cluster, tells the layer above that the
+ * old incarnation is lost.
+ */
+void lite_peer_renew(struct lite_peer *peer, u64 incarnation,
+		     const struct sockaddr_storage *addr, bool *lost, u64 *old)
+{
+	lockdep_assert_held(&peer->cl->lock);
+	*lost = peer->incarnation != incarnation;
+	*old = peer->incarnation;
+	peer->incarnation = incarnation;
+	peer->addr = *addr;
+	peer->left = false;
+	peer->tentative = false;
+}
+
+/**
+ * lite_peer_publish - make a connection the session of its peer
+ * @cl: cluster
+ * @conn: attached; its peer is in conn->from
+ * @addr: where the peer listens
+ *
+ * Context: may sleep.
+ * Return: false when the connection is of no use: dead, of a life that is
+ * over, or there is another session already.
+ */
+bool lite_peer_publish(struct lite_cluster *cl, struct lite_conn *conn,
+		       const struct sockaddr_storage *addr)
+{
+	struct lite_peer *peer;
+	bool lost = false;
+	bool ok = false;
+	u64 old = 0;
+
+again:
+	mutex_lock(&cl->lock);
+	if (cl->stopping || !lite_cluster_id(cl) ||
+	    cl->state == LITE_NODE_LEAVING)
+		goto out;
+	peer = xa_load(&cl->peers, conn->from.node);
+	if (!peer) {
+		peer = lite_peer_make(cl, conn->from.node,
+				      conn->from.incarnation, addr);
+		if (IS_ERR(peer))
+			goto out;
+	}
+	if (lite_peer_is_up(peer) || conn->from.incarnation < peer->incarnation ||
+	    (peer->left && conn->from.incarnation == peer->incarnation))
+		goto out;
+	lite_peer_renew(peer, conn->from.incarnation, addr, &lost, &old);
+	if (lost) {
+		/* What the old life left behind goes before the new begins. */
+		mutex_unlock(&cl->lock);
+		cl->ops->peer_lost(cl->priv, conn->from.node, old);
+		goto again;
+	}
+	kref_get(&peer->ref); /* given back by conn_gone */
+	conn->peer = peer;
+	rcu_assign_pointer(peer->conn, conn);
+	/*
+	 * From here on conn_down() finds the peer. Should the connection have
+	 * died before, conn_down() has run or waits for cl->lock: set_up fails
+	 * in either case, and we take back what it may not have seen.
+	 */
+	ok = lite_conn_set_up(conn);
+	if (!ok) {
+		RCU_INIT_POINTER(peer->conn, NULL);
+		conn->peer = NULL;
+		lite_peer_put(peer);
+	}
+out:
+	mutex_unlock(&cl->lock);
+	if (ok) {
+		cl->ops->event(cl->priv, conn->from.node, LITE_NODE_UP);
+		cl->ops->members_changed(cl->priv);
+	}
+	return ok;
+}
+
+/**
+ * lite_cluster_conn_down - a connection is dying
+ * @cl: cluster
+ * @conn: which, maybe never published
+ *
+ * Context: may sleep.
+ */
+void lite_cluster_conn_down(struct lite_cluster *cl, struct lite_conn *conn)
+{
+	struct lite_peer *peer;
+	bool was_up = false;
+
+	mutex_lock(&cl->lock);
+	peer = conn->peer;
+	if (peer && rcu_access_pointer(peer->conn) == conn) {
+		RCU_INIT_POINTER(peer->conn, NULL);
+		was_up = true;
+		if (!peer->left && peer != cl->self)
+			lite_peer_retry(peer, 0);
+	}
+	mutex_unlock(&cl->lock);
+	if (was_up && peer != cl->self) {
+		cl->ops->event(cl->priv, peer->id, LITE_NODE_DOWN);
+		cl->ops->members_changed(cl->priv);
+	}
+}
+
+/**
+ * lite_cluster_conn_gone - the peer of a dead connection is fenced
+ * @cl: cluster
+ * @conn: which, maybe never published
+ *
+ * Context: may sleep.
+ */
+void lite_cluster_conn_gone(struct lite_cluster *cl, struct lite_conn *conn)
+{
+	struct lite_peer *peer;
+
+	mutex_lock(&cl->lock);
+	peer = conn->peer;
+	conn->peer = NULL;
+	mutex_unlock(&cl->lock);
+	if (!peer)
+		return;
+	if (peer != cl->self)
+		cl->ops->peer_gone(cl->priv, peer, conn->session);
+	lite_peer_put(peer);
+}
+
+/**
+ * lite_peer_conn_get - the session of a peer
+ * @peer: peer
+ *
+ * Context: any.
+ * Return: its connection, with a reference to the memory, or NULL: it is down.
+ */
+struct lite_conn *lite_peer_conn_get(struct lite_peer *peer)
+{
+	struct lite_conn *conn;
+
+	rcu_read_lock();
+	conn = rcu_dereference(peer->conn);
+	if (conn && !kref_get_unless_zero(&conn->ref))
+		conn = NULL;
+	rcu_read_unlock();
+	return conn;
+}
+
+/**
+ * lite_peer_conn_tryget - a certain session of a peer, for posting
+ * @peer: peer
+ * @session: number of the session
+ *
+ * Context: any.
+ * Return: its connection, held live (lite_conn_put_live()), or NULL: that
+ * session is over.
+ */
+struct lite_conn *lite_peer_conn_tryget(struct lite_peer *peer, u64 session)
+{
+	struct lite_conn *conn;
+
+	rcu_read_lock();
+	conn = rcu_dereference(peer->conn);
+	if (conn && (conn->session != session || !lite_conn_tryget(conn)))
+		conn = NULL;
+	rcu_read_unlock();
+	return conn;
+}
+
+/**
+ * lite_cluster_fence - make sure that a node cannot reach our memory
+ * @cl: cluster
+ * @node: its id; ourselves and strangers cannot anyway
+ *
+ * It may connect again, as another session.
+ *
+ * Context: may sleep; not by a poster.
+ */
+void lite_cluster_fence(struct lite_cluster *cl, u32 node)
+{
+	struct lite_conn *conn;
+
+	/* All of them: an old one may be dying, and not fenced yet. */
+	for (;;) {
+		struct lite_conn *found = NULL;
+
+		spin_lock(&cl->fab->conns_lock);
+		list_for_each_entry(conn, &cl->fab->conns, list) {
+			if (conn->from.node == node &&
+			    conn->from.incarnation !=
+				    cl->fab->self.incarnation &&
+			    READ_ONCE(conn->state) != LITE_CONN_NEW &&
+			    !completion_done(&conn->fenced) &&
+			    kref_get_unless_zero(&conn->ref)) {
+				found = conn;
+				break;
+			}
+		}
+		spin_unlock(&cl->fab->conns_lock);
+		if (!found)
+			return;
+		lite_conn_fence(found, -EHOSTDOWN);
+		lite_conn_put(found);
+	}
+}
+
+/**
+ * lite_cluster_fence_all - make sure that no other node can reach our memory
+ * @cl: cluster
+ *
+ * Context: may sleep; not by a poster.
+ */
+void lite_cluster_fence_all(struct lite_cluster *cl)
+{
+	struct lite_peer *peer;
+	unsigned long id;
+
+	/* Sessions that begin meanwhile do not matter. */
+	xa_for_each(&cl->peers, id, peer)
+		lite_cluster_fence(cl, id);
+}
+
+/**
+ * lite_cluster_call - call the kernel of a node
+ * @cl: cluster
+ * @node: its id; our own: the handler runs here and now
+ * @d: what to call
+ *
+ * Context: may sleep.
+ * Return: as lite_rpc_call(), or -EHOSTUNREACH: no such member; -EHOSTDOWN.
+ */
+int lite_cluster_call(struct lite_cluster *cl, u32 node,
+		      struct lite_call_desc *d)
+{
+	struct lite_conn *conn;
+	struct lite_peer *peer;
+	int err;
+
+	if (node == lite_cluster_id(cl))
+		return lite_rpc_call_local(cl->rpc, d);
+	peer = lite_peer_find(cl, node);
+	if (!peer)
+		return -EHOSTUNREACH;
+	conn = lite_peer_conn_get(peer);
+	if (conn) {
+		err = lite_rpc_call(conn, d);
+		lite_conn_put(conn);
+	} else {
+		err = READ_ONCE(peer->left) ? -EHOSTUNREACH : -EHOSTDOWN;
+	}
+	lite_peer_put(peer);
+	return err;
+}
+
+/* ---- addresses ----------------------------------------------------------- */
+
+void lite_addr_to_wire(struct lite_wire_addr *w,
+		       const struct sockaddr_storage *addr)
+{
+	struct in6_addr ip;
+
+	memset(w, 0, sizeof(*w));
+	if (addr->ss_family == AF_INET) {
+		const struct sockaddr_in *sin = (const void *)addr;
+
+		ipv6_addr_set_v4mapped(sin->sin_addr.s_addr, &ip);
+		w->port = cpu_to_le16(ntohs(sin->sin_port));
+	} else {
+		const struct sockaddr_in6 *sin6 = (const void *)addr;
+
+		ip = sin6->sin6_addr;
+		w->port = cpu_to_le16(ntohs(sin6->sin6_port));
+	}
+	memcpy(w->ip, &ip, sizeof(w->ip));
+}
+
+int lite_addr_from_wire(struct sockaddr_storage *addr,
+			const struct lite_wire_addr *w)
+{
+	struct in6_addr ip;
+
+	memcpy(&ip, w->ip, sizeof(ip));
+	memset(addr, 0, sizeof(*addr));
+	if (!w->port || ipv6_addr_any(&ip))
+		return -EINVAL;
+	if (ipv6_addr_v4mapped(&ip)) {
+		struct sockaddr_in *sin = (void *)addr;
+
+		sin->sin_family = AF_INET;
+		sin->sin_addr.s_addr = ip.s6_addr32[3];
+		sin->sin_port = htons(le16_to_cpu(w->port));
+	} else {
+		struct sockaddr_in6 *sin6 = (void *)addr;
+
+		sin6->sin6_family = AF_INET6;
+		sin6->sin6_addr = ip;
+		sin6->sin6_port = htons(le16_to_cpu(w->port));
+	}
+	return 0;
+}
+
+bool lite_addr_equal(const struct sockaddr_storage *a,
+		     const struct sockaddr_storage *b)
+{
+	struct lite_wire_addr wa, wb;
+
+	lite_addr_to_wire(&wa, a);
+	lite_addr_to_wire(&wb, b);
+	return !memcmp(&wa, &wb, sizeof(wa));
+}

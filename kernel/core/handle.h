@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A handle (lh) is an index into its file's table and a random tag, so that a
+ * handle of another file, or one closed long ago, is not taken for a live one.
+ * The tag is a safety net against mistakes, not a secret: the table is the
+ * file's own anyway.
+ */
+#ifndef _LITE_CORE_HANDLE_H
+#define _LITE_CORE_HANDLE_H
+
+#include "types.h"
+
+/* Never 0: @index starts at 1. */
+static inline u64 lite_handle_make(u32 index, u32 tag)
+{
+	return ((u64)tag << 32) | index;
+}
+
+static inline u32 lite_handle_index(u64 lh)
+{
+	return (u32)lh;
+}
+
+#endif /* _LITE_CORE_HANDLE_H */

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Names of LMRs, and which node is the directory for a name. */
+#ifndef _LITE_CORE_NAME_H
+#define _LITE_CORE_NAME_H
+
+#include "types.h"
+
+/**
+ * lite_name_check - is this a name that an LMR may have?
+ * @name: field of @size bytes that should hold a NUL-terminated name
+ * @size: of the field
+ *
+ * A name has 1..@size - 1 bytes, none of them '/', a control character or DEL.
+ * Names are bytes; UTF-8 passes through.
+ *
+ * Return: its length; -ENAMETOOLONG when there is no NUL; -EINVAL.
+ */
+int lite_name_check(const char *name, size_t size);
+
+/**
+ * lite_name_hash - 64-bit hash of a name, the same on every node
+ * @name: name
+ * @len: bytes, without NUL
+ */
+u64 lite_name_hash(const char *name, size_t len);
+
+/**
+ * lite_rendezvous_weight - how much a node is drawn to a name
+ * @hash: lite_name_hash() of the name
+ * @node: node id
+ *
+ * The live node of greatest weight is the name's directory; of equal weights
+ * the lower id wins. A node that comes or goes moves only the names that it
+ * gains or had (Thaler and Ravishankar, "Using name-based mappings to increase
+ * hit rates", 1998).
+ */
+u64 lite_rendezvous_weight(u64 hash, u32 node);
+
+#endif /* _LITE_CORE_NAME_H */

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What nodes say to each other. All of it is little-endian, begins with magic
+ * and version, has no implicit padding, and is checked by the functions below
+ * before anything else looks at it. Documentation/wire-protocol.rst tells the
+ * story; this file is the reference.
+ *
+ * Two carriers: RDMA CM private data while connecting (HELLO, CHALLENGE,
+ * CONNECT, ACCEPT, REFUSE), then messages in call slots, written by RDMA
+ * write-with-immediate (struct lite_wire_msg and the payload of its call).
+ */
+#ifndef _LITE_CORE_WIRE_H
+#define _LITE_CORE_WIRE_H
+
+#include "types.h"
+#include "rights.h"
+
+#define LITE_WIRE_MAGIC 0x4554494cU /* "LITE" */
+#define LITE_WIRE_VERSION 1
+
+/* Call slots: a message of at most one slot each way. */
+#define LITE_SLOT_SIZE 2048U
+#define LITE_SLOT_COUNT 16U
+/*
+ * The last slots are for leaf calls: those whose handler calls nobody. So a
+ * handler that calls others always finds a slot that will come free without
+ * anybody waiting for it in turn.
+ */
+#define LITE_SLOT_LEAF_FIRST 8U
+
+#define LITE_NONCE_SIZE 16
+#define LITE_MAC_SIZE 32
+#define LITE_PROOF_SIZE 16
+
+#define LITE_QPS_MAX 4
+
+/* ---- connecting ---------------------------------------------------------- */
+
+enum lite_cm_kind {
+	LITE_CM_HELLO = 1,     /* request: who I am, here is my nonce */
+	LITE_CM_CHALLENGE = 2, /* reject: my nonce, my proof */
+	LITE_CM_CONNECT = 3,   /* request: my proof */
+	LITE_CM_ACCEPT = 4,    /* reply: key and slots */
+	LITE_CM_REFUSE = 5,    /* reject: why not */
+};
+
+struct lite_cm_hdr {
+	__le32 magic;
+	__u8 version;
+	__u8 kind;
+	__u8 nqps;     /* queue pairs that the sender wants, 1..LITE_QPS_MAX */
+	__u8 reserved;
+} __packed;
+
+/* Who speaks: id 0 is a guest, who may only ask to join. */
+struct lite_cm_ident {
+	__le16 node;
+	__le16 port;
+	__le64 incarnation;
+} __packed;
+
+struct lite_cm_hello {
+	struct lite_cm_hdr hdr;
+	struct lite_cm_ident from;
+	__u8 nonce[LITE_NONCE_SIZE];
+} __packed;
+
+struct lite_cm_challenge {
+	struct lite_cm_hdr hdr;
+	__u8 nonce[LITE_NONCE_SIZE];
+	__u8 mac[LITE_MAC_SIZE];
+} __packed;
+
+struct lite_cm_connect {
+	struct lite_cm_hdr hdr;
+	struct lite_cm_ident from;
+	__u8 nonce[LITE_NONCE_SIZE]; /* that of the hello */
+	__u8 proof[LITE_PROOF_SIZE];
+} __packed;
+
+struct lite_cm_accept {
+	struct lite_cm_hdr hdr;
+	struct lite_cm_ident from;
+	__le32 rkey;
+	__le64 requests;             /* address of LITE_SLOT_COUNT slots */
+	__le64 replies;              /* likewise, for replies to the sender */
+	__u8 mac[LITE_MAC_SIZE];
+} __packed;
+
+struct lite_cm_refuse {
+	struct lite_cm_hdr hdr;
+	__le32 error;                /* errno, positive */
+} __packed;
+
+/* RDMA CM leaves 56 bytes of a request and 148 of a reject to us. */
+static_assert(sizeof(struct lite_cm_hello) == 36, "hello");
+static_assert(sizeof(struct lite_cm_challenge) == 56, "challenge");
+static_assert(sizeof(struct lite_cm_connect) == 52, "connect");
+static_assert(sizeof(struct lite_cm_accept) == 72, "accept");
+static_assert(sizeof(struct lite_cm_refuse) == 12, "refuse");
+
+/**
+ * lite_cm_check - is this private data what it says it is?
+ * @data: private data as it came; RDMA CM pads it with zeroes
+ * @len: bytes
+ * @kind: set to its kind
+ *
+ * Return: 0; -EPROTO; -EPROTONOSUPPORT for another protocol version.
+ */
+int lite_cm_check(const void *data, size_t len, enum lite_cm_kind *kind);
+
+/* ---- messages ------------------------------------------------------------ */
+
+enum lite_call {
+	LITE_CALL_PING = 1,
+	LITE_CALL_ATTACH = 2,
+	LITE_CALL_JOIN = 3,
+	LITE_CALL_MEMBERS = 4,
+	LITE_CALL_LEAVE = 5,
+	LITE_CALL_NAME_CLAIM = 16,
+	LITE_CALL_NAME_DROP = 17,
+	LITE_CALL_NAME_LOOKUP = 18, /* asks the directory */
+	LITE_CALL_NAME_FIND = 19,   /* asks a home */
+	LITE_CALL_LMR_CREATE = 32,
+	LITE_CALL_LMR_MAP = 33,
+	LITE_CALL_LMR_EXTENTS = 34,
+	LITE_CALL_LMR_UNMAP = 35,
+	LITE_CALL_LMR_FREE = 36,
+	LITE_CALL_LMR_REVOKE = 37,
+	LITE_CALL_LMR_STAT = 38,
+	LITE_CALL_LMR_LIST = 39,
+	LITE_CALL_MEM_ALLOC = 48,
+	LITE_CALL_MEM_EXTENTS = 49,
+	LITE_CALL_MEM_FREE = 50,
+};
+
+/**
+ * lite_call_is_leaf - does the handler of this call call nobody?
+ * @call: enum lite_call
+ */
+static inline bool lite_call_is_leaf(u16 call)
+{
+	return call != LITE_CALL_LMR_CREATE && call != LITE_CALL_LMR_UNMAP &&
+	       call != LITE_CALL_LMR_FREE;
+}
+
+/* Heads every message; a reply repeats @call and @seq of its request. */
+struct lite_wire_msg {
+	__le32 magic;
+	__u8 version;
+	__u8 reserved0;
+	__le16 call;
+	__le32 length;   /* of the payload, bytes */
+	__le32 error;    /* reply: errno, positive, 0 for success */
+	__le64 seq;
+	__le64 reserved;
+} __packed;
+
+#define LITE_PAYLOAD_MAX (LITE_SLOT_SIZE - 32U)
+
+struct lite_wire_addr {
+	__u8 ip[16];     /* IPv6, or IPv4 mapped into it */
+	__le16 port;
+	__le16 reserved;
+} __packed;
+
+struct lite_wire_qp {
+	__le32 qpn;
+	__le32 psn;
+} __packed;
+
+/* What a connecting node tells of itself; answered in kind. */
+struct lite_wire_attach {
+	struct lite_wire_addr addr;
+	__le32 rkey;
+	__le64 requests;
+	__le64 replies;
+	__le16 node;
+	__u8 nqps;       /* queue pairs after this one that follow */
+	__u8 reserved;
+	__le64 incarnation;
+	struct lite_wire_qp qp[LITE_QPS_MAX];
+} __packed;
+
+struct lite_wire_ping {
+	__le64 members;  /* digest of the member list */
+} __packed;
+
+struct lite_wire_join {
+	struct lite_wire_addr addr;
+	__le16 node;     /* id wanted, 0: any */
+	__le16 reserved;
+	__le64 incarnation;
+} __packed;
+
+struct lite_wire_join_reply {
+	struct lite_wire_addr redirect; /* port 0: you are in */
+	__le16 node;                    /* id given */
+	__le16 reserved;
+} __packed;
+
+enum lite_member_flags {
+	LITE_MEMBER_LEFT = 1 << 0,
+	LITE_MEMBER_DOWN = 1 << 1,
+};
+
+struct lite_wire_member {
+	struct lite_wire_addr addr;
+	__le16 node;
+	__le16 flags;    /* enum lite_member_flags */
+	__le64 incarnation;
+} __packed;
+
+struct lite_wire_members {
+	__le32 after;    /* request: ids above this */
+} __packed;
+
+struct lite_wire_members_reply {
+	__le32 count;
+	__le32 more;     /* 1: ask again after the last id */
+	struct lite_wire_member member[];
+} __packed;
+
+#define LITE_MEMBERS_PER_REPLY                                                 \
+	((LITE_PAYLOAD_MAX - sizeof(struct lite_wire_members_reply)) /         \
+	 sizeof(struct lite_wire_member))
+
+struct lite_wire_leave {
+	__le16 node;
+	__le16 reserved;
+	__le64 incarnation;
+} __packed;
+
+struct lite_wire_cred {
+	__le32 uid;
+	__le32 gid;
+	__le32 n_groups;
+	__le32 groups[LITE_CRED_GROUPS];
+} __packed;
+
+struct lite_wire_name {
+	__le32 home;     /* CLAIM, DROP: who speaks for the LMR */
+	__le64 id;
+	char name[LITE_NAME_SIZE];
+} __packed;
+
+struct lite_wire_name_reply {
+	__le32 home;
+	__le64 id;
+} __packed;
+
+struct lite_wire_create {
+	__le64 length;
+	__le32 mode;
+	__le32 map;      /* 1: map it for the caller as well */
+	struct lite_wire_cred cred;
+	__le32 n_nodes;
+	__le32 nodes[LITE_SPREAD_MAX];
+	char name[LITE_NAME_SIZE]; /* empty: anonymous */
+} __packed;
+
+struct lite_wire_map {
+	__le64 id;
+	__le32 rights;
+	__le32 reserved;
+	struct lite_wire_cred cred;
+} __packed;
+
+/* One node of an LMR. */
+struct lite_wire_share {
+	__le32 node;
+	__le32 reserved;
+	__le64 incarnation;
+} __packed;
+
+struct lite_wire_map_reply {
+	__le64 id;
+	__le64 length;
+	__le32 n_extents;
+	__le32 n_shares;
+	__le32 rights;   /* granted */
+	__le32 anonymous;
+	struct lite_wire_share share[LITE_SPREAD_MAX];
+} __packed;
+
+struct lite_wire_extents {
+	__le64 id;
+	__le32 first;
+	__le32 reserved;
+} __packed;
+
+struct lite_wire_extent {
+	__le64 addr;
+	__le64 length_share; /* length << 8 | share */
+} __packed;
+
+struct lite_wire_extents_reply {
+	__le32 count;
+	__le32 reserved;
+	struct lite_wire_extent extent[];
+} __packed;
+
+#define LITE_EXTENTS_PER_REPLY                                                 \
+	((LITE_PAYLOAD_MAX - sizeof(struct lite_wire_extents_reply)) /         \
+	 sizeof(struct lite_wire_extent))
+
+struct lite_wire_unmap {
+	__le64 id;
+	__le32 count;    /* how many successful MAPs this gives back */
+	__le32 reserved;
+} __packed;
+
+struct lite_wire_free {
+	__le64 id;
+	struct lite_wire_cred cred;
+} __packed;
+
+struct lite_wire_id {
+	__le64 id;
+} __packed;
+
+struct lite_wire_lmr {
+	__le64 id;
+	__le64 length;
+	__le32 uid;
+	__le32 gid;
+	__le32 mode;
+	__le32 n_extents;
+	__le32 n_shares;
+	__le32 n_mappers;
+	char name[LITE_NAME_SIZE];
+} __packed;
+
+struct lite_wire_stat_reply {
+	struct lite_wire_lmr lmr;
+	__le32 nodes[LITE_SPREAD_MAX];
+} __packed;
+
+struct lite_wire_list {
+	__le64 after;    /* ids above this */
+	__le32 max;      /* at most so many, not 0 */
+	__le32 reserved;
+} __packed;
+
+struct lite_wire_list_reply {
+	__le32 count;
+	__le32 more;
+	struct lite_wire_lmr lmr[];
+} __packed;
+
+#define LITE_LMRS_PER_REPLY                                                    \
+	((LITE_PAYLOAD_MAX - sizeof(struct lite_wire_list_reply)) /            \
+	 sizeof(struct lite_wire_lmr))
+
+struct lite_wire_mem_alloc {
+	__le64 lmr;      /* id at the home, which is the caller */
+	__le64 length;
+	__le32 uid;      /* whom to charge */
+	__le32 reserved;
+} __packed;
+
+struct lite_wire_mem_alloc_reply {
+	__le64 id;
+	__le32 n_extents;
+	__le32 reserved;
+} __packed;
+
+struct lite_wire_fence {
+	__le32 node;
+	__le32 reserved;
+	__le64 incarnation;
+} __packed;
+
+/* Free memory, after making sure that these nodes can no longer reach it. */
+struct lite_wire_mem_free {
+	__le64 id;
+	__le32 n_fences;
+	__le32 fence_all;
+	struct lite_wire_fence fence[];
+} __packed;
+
+#define LITE_FENCES_MAX                                                        \
+	((LITE_PAYLOAD_MAX - sizeof(struct lite_wire_mem_free)) /              \
+	 sizeof(struct lite_wire_fence))
+
+static_assert(sizeof(struct lite_wire_msg) == 32, "msg");
+static_assert(sizeof(struct lite_wire_attach) == 84, "attach");
+static_assert(sizeof(struct lite_wire_create) <= LITE_PAYLOAD_MAX, "create");
+static_assert(sizeof(struct lite_wire_map_reply) <= LITE_PAYLOAD_MAX, "map");
+static_assert(sizeof(struct lite_wire_lmr) == 296, "lmr");
+
+/**
+ * lite_wire_msg_check - does a slot hold a message?
+ * @slot: LITE_SLOT_SIZE bytes; a copy of the header, which cannot change
+ *
+ * Return: 0 or -EPROTO.
+ */
+int lite_wire_msg_check(const struct lite_wire_msg *msg);
+
+/**
+ * lite_wire_request_check - is the payload of a request well formed?
+ * @call: enum lite_call
+ * @payload: a copy that the peer cannot change any more
+ * @len: bytes
+ *
+ * Checks sizes, counts against sizes, NUL of names, bits that must be zero.
+ * Meaning (does the LMR exist?) is for the handler.
+ *
+ * Return: 0; -EPROTO; -EOPNOTSUPP for a call unknown here.
+ */
+int lite_wire_request_check(u16 call, const void *payload, size_t len);
+
+/**
+ * lite_wire_reply_check - is the payload of a successful reply well formed?
+ * @call: enum lite_call
+ * @payload: a copy that the peer cannot change any more
+ * @len: bytes
+ *
+ * Return: 0 or -EPROTO.
+ */
+int lite_wire_reply_check(u16 call, const void *payload, size_t len);
+
+/* Take credentials off the wire; lite_wire_request_check() has seen them. */
+void lite_wire_cred_get(struct lite_cred *cred, const struct lite_wire_cred *w);
+void lite_wire_cred_put(struct lite_wire_cred *w, const struct lite_cred *cred);
+
+/* An extent's length and share in one word: shares are fewer than 256. */
+static inline __le64 lite_wire_length_share(u64 length, u32 share)
+{
+	return cpu_to_le64(length << 8 | share);
+}
+
+#endif /* _LITE_CORE_WIRE_H */

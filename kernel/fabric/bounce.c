@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Bounce pages: small transfers are copied through a page that has been mapped
+ * for DMA since the node was started, so that they neither pin nor map.
+ *
+ * A pool per CPU; a page goes back to the pool it came from. When its CPU's
+ * pool is empty a caller takes from the others, and waits when all are empty:
+ * as many small operations are then in flight as there are pages.
+ */
+#include <linux/slab.h>
+
+#include "fabric.h"
+
+#define LITE_BOUNCES_PER_CPU 32
+
+struct lite_bounce_pool {
+	spinlock_t lock;
+	struct list_head free;
+	struct lite_bounce bounce[LITE_BOUNCES_PER_CPU];
+};
+
+static int lite_bounce_fill(struct lite_fabric *fab,
+			    struct lite_bounce_pool *pool, int cpu)
+{
+	int i;
+
+	for (i = 0; i < LITE_BOUNCES_PER_CPU; i++) {
+		struct lite_bounce *b = &pool->bounce[i];
+		struct page *page;
+
+		page = alloc_pages_node(cpu_to_node(cpu), GFP_KERNEL, 0);
+		if (!page)
+			return -ENOMEM;
+		if (lite_dma_map_page(fab, page, LITE_BOUNCE_SIZE, &b->dma)) {
+			__free_page(page);
+			return -ENOMEM;
+		}
+		b->cpu = cpu;
+		b->data = page_address(page);
+		list_add(&b->list, &pool->free);
+	}
+	return 0;
+}
+
+/**
+ * lite_bounce_init - make the pools
+ * @fab: its device is known
+ *
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM; lite_bounce_exit() takes back what there is.
+ */
+int lite_bounce_init(struct lite_fabric *fab)
+{
+	int cpu, err;
+
+	init_waitqueue_head(&fab->bounce_wait);
+	fab->bounce = alloc_percpu(struct lite_bounce_pool);
+	if (!fab->bounce)
+		return -ENOMEM;
+	for_each_possible_cpu(cpu) {
+		struct lite_bounce_pool *pool = per_cpu_ptr(fab->bounce, cpu);
+
+		spin_lock_init(&pool->lock);
+		INIT_LIST_HEAD(&pool->free);
+	}
+	/* CPUs that come later use the pools of those that are here. */
+	for_each_online_cpu(cpu) {
+		err = lite_bounce_fill(fab, per_cpu_ptr(fab->bounce, cpu), cpu);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/**
+ * lite_bounce_exit - free the pools
+ * @fab: nothing is in flight
+ *
+ * Context: may sleep.
+ */
+void lite_bounce_exit(struct lite_fabric *fab)
+{
+	int cpu, i;
+
+	if (!fab->bounce)
+		return;
+	for_each_possible_cpu(cpu) {
+		struct lite_bounce_pool *pool = per_cpu_ptr(fab->bounce, cpu);
+
+		for (i = 0; i < LITE_BOUNCES_PER_CPU; i++) {
+			struct lite_bounce *b = &pool->bounce[i];
+
+			if (!b->data)
+				continue;
+			lite_dma_unmap_page(fab, b->dma, LITE_BOUNCE_SIZE);
+			free_page((unsigned long)b->data);
+		}
+	}
+	free_percpu(fab->bounce);
+	fab->bounce = NULL;
+}
+
+static struct lite_bounce *lite_bounce_take(struct lite_bounce_pool *pool)
+{
+	struct lite_bounce *b;
+
+	if (list_empty_careful(&pool->free))
+		return NULL;
+	spin_lock(&pool->lock);
+	b = list_first_entry_or_null(&pool->free, struct lite_bounce, list);
+	if (b)
+		list_del(&b->list);
+	spin_unlock(&pool->lock);
+	return b;
+}
+
+static struct lite_bounce *lite_bounce_steal(struct lite_fabric *fab)
+{
+	struct lite_bounce *b;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		b = lite_bounce_take(per_cpu_ptr(fab->bounce, cpu));
+		if (b)
+			return b;
+	}
+	return NULL;
+}
+
+/**
+ * lite_bounce_get - take a bounce page
+ * @fab: fabric
+ *
+ * Context: may sleep; killable.
+ * Return: the page, or NULL when a fatal signal came first.
+ */
+struct lite_bounce *lite_bounce_get(struct lite_fabric *fab)
+{
+	struct lite_bounce *b;
+
+	b = lite_bounce_take(raw_cpu_ptr(fab->bounce));
+	if (!b)
+		b = lite_bounce_steal(fab);
+	if (!b && wait_event_killable(fab->bounce_wait,
+				      (b = lite_bounce_steal(fab))))
+		return NULL;
+	lite_stat_inc(fab->stats, LITE_STAT_SLOTS_BUSY);
+	return b;
+}
+
+/**
+ * lite_bounce_put - give a bounce page back
+ * @fab: fabric
+ * @b: nothing is in flight on it
+ *
+ * Context: any process context.
+ */
+void lite_bounce_put(struct lite_fabric *fab, struct lite_bounce *b)
+{
+	struct lite_bounce_pool *pool = per_cpu_ptr(fab->bounce, b->cpu);
+
+	lite_stat_dec(fab->stats, LITE_STAT_SLOTS_BUSY);
+	spin_lock(&pool->lock);
+	list_add(&b->list, &pool->free);
+	spin_unlock(&pool->lock);
+	if (wq_has_sleeper(&fab->bounce_wait))
+		wake_up(&fab->bounce_wait);
+}

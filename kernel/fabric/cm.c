@@ -1,0 +1,545 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Connecting through the kernel's RDMA CM: the handshake of auth.c in private
+ * data.
+ *
+ * Initiator (lite_conn_connect(), in the caller's thread): a first request
+ * without any queue pair carries the HELLO and is rejected with a CHALLENGE; a
+ * second one carries the proof, and the queue pair.
+ *
+ * Responder: the CM's handler, which all connections of the machine share,
+ * only computes and checks MACs. Accepting, which makes queue pairs and asks
+ * the layer above, is left to a work item of the connection.
+ *
+ * What cannot run concurrently: the CM never runs two handlers for one
+ * identifier at a time, and none after rdma_destroy_id(). An identifier is
+ * destroyed by whoever holds conn->lock, never in a handler; the ones that we
+ * reject at once are destroyed by the CM, for the handler returns an error.
+ */
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <net/ipv6.h>
+#include <rdma/ib_cm.h>
+
+#include "fabric.h"
+
+/*
+ * Transport time-outs: a packet is sent again after 4 us << 14 = 67 ms, at most
+ * 6 times (7 is "for ever" on rxe), so a dead peer is noticed by an operation
+ * after half a second. Receivers are always ready: RNR means a fault.
+ */
+#define LITE_ACK_TIMEOUT 14
+#define LITE_RETRY_COUNT 6
+#define LITE_RNR_RETRY_COUNT 6
+
+/* Each step of connecting. */
+#define LITE_RESOLVE_TIMEOUT_MS 2000
+
+static void lite_cm_hdr_fill(struct lite_fabric *fab, struct lite_cm_hdr *hdr,
+			     enum lite_cm_kind kind)
+{
+	hdr->magic = cpu_to_le32(LITE_WIRE_MAGIC);
+	hdr->version = LITE_WIRE_VERSION;
+	hdr->kind = kind;
+	hdr->nqps = fab->nqps;
+	hdr->reserved = 0;
+}
+
+static void lite_cm_ident_fill(struct lite_fabric *fab,
+			       struct lite_cm_ident *ident)
+{
+	ident->node = cpu_to_le16(fab->self.node);
+	ident->port = cpu_to_le16(fab->self.port);
+	ident->incarnation = cpu_to_le64(fab->self.incarnation);
+}
+
+static void lite_cm_ident_get(struct lite_ident *to,
+			      const struct lite_cm_ident *from)
+{
+	to->node = le16_to_cpu(from->node);
+	to->port = le16_to_cpu(from->port);
+	to->incarnation = le64_to_cpu(from->incarnation);
+}
+
+static void lite_cm_param_fill(struct lite_fabric *fab,
+			       struct rdma_conn_param *param, const void *data,
+			       u8 len)
+{
+	memset(param, 0, sizeof(*param));
+	param->private_data = data;
+	param->private_data_len = len;
+	param->responder_resources = fab->rd_atom;
+	param->initiator_depth = fab->rd_atom;
+	param->retry_count = LITE_RETRY_COUNT;
+	param->rnr_retry_count = LITE_RNR_RETRY_COUNT;
+	param->flow_control = 1;
+}
+
+static int lite_cm_conn_event(struct rdma_cm_id *id,
+			      struct rdma_cm_event *event);
+
+/* ---- responder ----------------------------------------------------------- */
+
+static void lite_cm_refuse(struct lite_fabric *fab, struct rdma_cm_id *id,
+			   int err)
+{
+	struct lite_cm_refuse refuse = { .error = cpu_to_le32(-err) };
+
+	lite_cm_hdr_fill(fab, &refuse.hdr, LITE_CM_REFUSE);
+	lite_stat_inc(fab->stats, LITE_STAT_REFUSED);
+	rdma_reject(id, &refuse, sizeof(refuse), IB_CM_REJ_CONSUMER_DEFINED);
+}
+
+static int lite_cm_on_hello(struct lite_fabric *fab, struct rdma_cm_id *id,
+			    const struct lite_cm_hello *hello)
+{
+	struct lite_cm_challenge challenge;
+	int err;
+
+	lite_cm_hdr_fill(fab, &challenge.hdr, LITE_CM_CHALLENGE);
+	err = lite_auth_challenge(&fab->auth, hello, &challenge);
+	if (err)
+		lite_cm_refuse(fab, id, err);
+	else
+		rdma_reject(id, &challenge, sizeof(challenge),
+			    IB_CM_REJ_CONSUMER_DEFINED);
+	/* Rejected either way: the CM shall destroy the identifier. */
+	return -ECONNREFUSED;
+}
+
+static int lite_conn_accept(struct lite_conn *conn)
+{
+	struct lite_fabric *fab = conn->fab;
+	struct lite_cm_accept accept = {
+		.rkey = cpu_to_le32(fab->rkey),
+	};
+	struct rdma_conn_param param;
+	int err;
+
+	lockdep_assert_held(&conn->lock);
+	err = lite_conn_setup(conn);
+	if (err)
+		return err;
+
+	lite_cm_hdr_fill(fab, &accept.hdr, LITE_CM_ACCEPT);
+	lite_cm_ident_fill(fab, &accept.from);
+	accept.requests = cpu_to_le64(conn->slots_in.requests);
+	accept.replies = cpu_to_le64(conn->slots_in.replies);
+	err = lite_auth_sign_accept(&fab->auth, conn->nonce, &accept);
+	if (err)
+		return err;
+	lite_cm_param_fill(fab, &param, &accept, sizeof(accept));
+	rdma_set_ack_timeout(conn->id, LITE_ACK_TIMEOUT);
+	rdma_lock_handler(conn->id);
+	err = rdma_accept(conn->id, &param);
+	rdma_unlock_handler(conn->id);
+	return err;
+}
+
+static void lite_conn_accept_work(struct work_struct *work)
+{
+	struct lite_conn *conn = container_of(work, struct lite_conn,
+					      accept_work);
+	struct lite_fabric *fab = conn->fab;
+	int err;
+
+	/* Not under our lock: it may wait for the end of other connections. */
+	err = fab->ops->admit(fab->priv, conn);
+	mutex_lock(&conn->lock);
+	if (!err)
+		err = lite_conn_accept(conn);
+	if (err && conn->id) {
+		rdma_lock_handler(conn->id);
+		lite_cm_refuse(fab, conn->id, err);
+		rdma_unlock_handler(conn->id);
+	}
+	mutex_unlock(&conn->lock);
+	if (err)
+		lite_conn_kill(conn, err);
+	lite_conn_put(conn);
+}
+
+static int lite_cm_on_connect(struct lite_fabric *fab, struct rdma_cm_id *id,
+			      const struct lite_cm_connect *connect)
+{
+	struct lite_conn *conn;
+	int err;
+
+	err = lite_auth_check_connect(&fab->auth, connect);
+	if (err)
+		return err;
+	conn = lite_conn_alloc(fab);
+	if (IS_ERR(conn))
+		return PTR_ERR(conn);
+	conn->passive = true;
+	conn->nqps = min(conn->nqps, connect->hdr.nqps);
+	conn->id = id;
+	id->context = conn;
+	id->event_handler = lite_cm_conn_event;
+	lite_cm_ident_get(&conn->from, &connect->from);
+	memcpy(conn->nonce, connect->nonce, LITE_NONCE_SIZE);
+	INIT_WORK(&conn->accept_work, lite_conn_accept_work);
+	lite_conn_arm_deadline(conn);
+	queue_work(fab->wq, &conn->accept_work);
+	return 0;
+}
+
+static int lite_cm_on_request(struct lite_fabric *fab, struct rdma_cm_id *id,
+			      const struct rdma_conn_param *param)
+{
+	enum lite_cm_kind kind;
+	int err;
+
+	err = lite_cm_check(param->private_data, param->private_data_len,
+			    &kind);
+	if (!err && kind == LITE_CM_HELLO)
+		return lite_cm_on_hello(fab, id, param->private_data);
+	if (!err && kind == LITE_CM_CONNECT)
+		err = lite_cm_on_connect(fab, id, param->private_data);
+	else if (!err)
+		err = -EPROTO;
+	if (err)
+		lite_cm_refuse(fab, id, err);
+	/* An error makes the CM destroy the identifier. */
+	return err;
+}
+
+/* ---- both ---------------------------------------------------------------- */
+
+static void lite_cm_step(struct lite_conn *conn, int status)
+{
+	conn->cm_status = status;
+	complete(&conn->cm_done);
+}
+
+/* Take private data that came with an event; without any, kind is 0. */
+static void lite_cm_take_reply(struct lite_conn *conn, const void *data,
+			       size_t len)
+{
+	memset(&conn->cm_reply, 0, sizeof(conn->cm_reply));
+	if (data)
+		memcpy(&conn->cm_reply, data,
+		       min(len, sizeof(conn->cm_reply)));
+}
+
+static int lite_cm_conn_event(struct rdma_cm_id *id,
+			      struct rdma_cm_event *event)
+{
+	struct lite_conn *conn = id->context;
+	const void *data;
+	u8 len = 0;
+
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		lite_cm_step(conn, 0);
+		break;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		if (conn->passive)
+			break;
+		lite_cm_take_reply(conn, event->param.conn.private_data,
+				   event->param.conn.private_data_len);
+		lite_cm_step(conn, 0);
+		break;
+	case RDMA_CM_EVENT_REJECTED:
+		if (conn->passive) {
+			lite_conn_kill(conn, -ECONNREFUSED);
+			break;
+		}
+		data = rdma_consumer_reject_data(id, event, &len);
+		lite_cm_take_reply(conn, data, len);
+		lite_cm_step(conn, -ECONNREFUSED);
+		break;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+		if (conn->passive)
+			lite_conn_kill(conn, -EHOSTUNREACH);
+		else
+			lite_cm_step(conn, -EHOSTUNREACH);
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+	case RDMA_CM_EVENT_ADDR_CHANGE:
+		lite_conn_kill(conn, -EHOSTDOWN);
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+static int lite_cm_listen_event(struct rdma_cm_id *id,
+				struct rdma_cm_event *event)
+{
+	/*
+	 * Of the listener's own events none needs anything: our ib_client has
+	 * stopped the node by the time its device is removed.
+	 */
+	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
+		return 0;
+	/* The new identifier inherits the listener's context: the fabric. */
+	return lite_cm_on_request(id->context, id, &event->param.conn);
+}
+
+/**
+ * lite_cm_bind - bind to the node's address; finds device and port
+ * @fab: its @addr is set
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno.
+ */
+int lite_cm_bind(struct lite_fabric *fab)
+{
+	struct rdma_cm_id *id;
+	int err;
+
+	id = rdma_create_id(&init_net, lite_cm_listen_event, fab, RDMA_PS_TCP,
+			    IB_QPT_RC);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	/* An address of one family only, even where IPv6 takes IPv4 too. */
+	rdma_set_afonly(id, 1);
+	err = rdma_bind_addr(id, (struct sockaddr *)&fab->addr);
+	if (!err && !id->device)
+		err = -ENODEV;
+	if (err) {
+		rdma_destroy_id(id);
+		return err;
+	}
+	fab->listener = id;
+	fab->dev = id->device;
+	fab->port_num = id->port_num;
+	return 0;
+}
+
+/**
+ * lite_cm_listen - take requests to connect
+ * @fab: bound
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno.
+ */
+int lite_cm_listen(struct lite_fabric *fab)
+{
+	return rdma_listen(fab->listener, 64);
+}
+
+/**
+ * lite_cm_unlisten - take no requests any more
+ * @fab: bound; may be called twice
+ *
+ * Context: may sleep; waits for the handler.
+ */
+void lite_cm_unlisten(struct lite_fabric *fab)
+{
+	if (fab->listener)
+		rdma_destroy_id(fab->listener);
+	fab->listener = NULL;
+}
+
+/* ---- initiator ----------------------------------------------------------- */
+
+static int lite_cm_wait(struct lite_conn *conn, unsigned long deadline)
+{
+	long left = (long)(deadline - jiffies);
+	long ret;
+
+	if (left <= 0)
+		return -ETIMEDOUT;
+	ret = wait_for_completion_killable_timeout(&conn->cm_done, left);
+	if (ret < 0)
+		return -EINTR;
+	if (!ret)
+		return -ETIMEDOUT;
+	/* Killed: cm_done stays complete, so that no step waits any more. */
+	if (READ_ONCE(conn->state) == LITE_CONN_DEAD)
+		return -ECONNABORTED;
+	return conn->cm_status;
+}
+
+/* A new identifier with a route to the peer, over our device. */
+static int lite_cm_resolve(struct lite_conn *conn,
+			   const struct sockaddr_storage *dst,
+			   unsigned long deadline)
+{
+	struct lite_fabric *fab = conn->fab;
+	struct sockaddr_storage src = fab->addr;
+	struct sockaddr_storage to = *dst;
+	struct rdma_cm_id *id;
+	int err;
+
+	/* From our address, but any port. */
+	if (src.ss_family == AF_INET)
+		((struct sockaddr_in *)&src)->sin_port = 0;
+	else
+		((struct sockaddr_in6 *)&src)->sin6_port = 0;
+
+	id = rdma_create_id(&init_net, lite_cm_conn_event, conn, RDMA_PS_TCP,
+			    IB_QPT_RC);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	conn->id = id;
+	err = rdma_resolve_addr(id, (struct sockaddr *)&src,
+				(struct sockaddr *)&to, LITE_RESOLVE_TIMEOUT_MS);
+	if (!err)
+		err = lite_cm_wait(conn, deadline);
+	if (!err && id->device != fab->dev)
+		err = -EHOSTUNREACH;
+	if (!err)
+		err = rdma_set_ack_timeout(id, LITE_ACK_TIMEOUT);
+	if (!err)
+		err = rdma_resolve_route(id, LITE_RESOLVE_TIMEOUT_MS);
+	if (!err)
+		err = lite_cm_wait(conn, deadline);
+	return err;
+}
+
+/* What a peer that rejected us had to say. */
+static int lite_cm_rejection(struct lite_conn *conn)
+{
+	enum lite_cm_kind kind;
+	int err;
+
+	err = lite_cm_check(&conn->cm_reply, sizeof(conn->cm_reply), &kind);
+	if (err == -EPROTONOSUPPORT)
+		return err;
+	if (err)
+		return -ECONNREFUSED; /* the CM itself: nobody listens there */
+	if (kind == LITE_CM_REFUSE) {
+		u32 why = le32_to_cpu(conn->cm_reply.refuse.error);
+
+		return why && why < MAX_ERRNO ? -(int)why : -EPROTO;
+	}
+	return kind == LITE_CM_CHALLENGE ? 0 : -EPROTO;
+}
+
+static int lite_cm_hello(struct lite_conn *conn,
+			 const struct sockaddr_storage *dst,
+			 struct lite_cm_hello *hello,
+			 struct lite_cm_challenge *challenge,
+			 unsigned long deadline)
+{
+	struct rdma_conn_param param;
+	int err;
+
+	err = lite_cm_resolve(conn, dst, deadline);
+	if (err)
+		goto out;
+	lite_cm_param_fill(conn->fab, &param, hello, sizeof(*hello));
+	/* No queue pair yet; the CM wants a number, and the peer rejects it. */
+	param.qp_num = 1;
+	err = rdma_connect(conn->id, &param);
+	if (err)
+		goto out;
+	err = lite_cm_wait(conn, deadline);
+	if (err == -ECONNREFUSED)
+		err = lite_cm_rejection(conn);
+	else if (!err)
+		err = -EPROTO; /* accepted a hello? */
+	if (!err) {
+		*challenge = conn->cm_reply.challenge;
+		err = lite_auth_check_challenge(&conn->fab->auth, hello,
+						challenge);
+	}
+out:
+	if (conn->id)
+		rdma_destroy_id(conn->id);
+	conn->id = NULL;
+	return err;
+}
+
+static int lite_cm_take_accept(struct lite_conn *conn)
+{
+	const struct lite_cm_accept *accept = &conn->cm_reply.accept;
+	enum lite_cm_kind kind;
+	int err;
+
+	err = lite_cm_check(accept, sizeof(*accept), &kind);
+	if (!err && kind != LITE_CM_ACCEPT)
+		err = -EPROTO;
+	if (!err)
+		err = lite_auth_check_accept(&conn->fab->auth, conn->nonce,
+					     accept);
+	if (err)
+		return err;
+	lite_cm_ident_get(&conn->from, &accept->from);
+	conn->rkey = le32_to_cpu(accept->rkey);
+	conn->requests = le64_to_cpu(accept->requests);
+	conn->replies = le64_to_cpu(accept->replies);
+	return 0;
+}
+
+static int lite_cm_connect(struct lite_conn *conn,
+			   const struct sockaddr_storage *dst,
+			   unsigned long deadline)
+{
+	struct lite_fabric *fab = conn->fab;
+	struct lite_cm_challenge challenge;
+	struct lite_cm_connect connect;
+	struct rdma_conn_param param;
+	struct lite_cm_hello hello;
+	int err;
+
+	get_random_bytes(conn->nonce, LITE_NONCE_SIZE);
+	lite_cm_hdr_fill(fab, &hello.hdr, LITE_CM_HELLO);
+	lite_cm_ident_fill(fab, &hello.from);
+	memcpy(hello.nonce, conn->nonce, LITE_NONCE_SIZE);
+	err = lite_cm_hello(conn, dst, &hello, &challenge, deadline);
+	if (err)
+		return err;
+
+	connect.hdr = hello.hdr;
+	connect.hdr.kind = LITE_CM_CONNECT;
+	connect.from = hello.from;
+	memcpy(connect.nonce, conn->nonce, LITE_NONCE_SIZE);
+	err = lite_auth_prove(&fab->auth, &challenge, &connect) ?:
+	      lite_cm_resolve(conn, dst, deadline) ?:
+	      lite_conn_setup(conn);
+	if (err)
+		return err;
+	lite_cm_param_fill(fab, &param, &connect, sizeof(connect));
+	err = rdma_connect(conn->id, &param) ?: lite_cm_wait(conn, deadline);
+	if (err == -ECONNREFUSED)
+		return lite_cm_rejection(conn) ?: -EPROTO;
+	if (err)
+		return err;
+	return lite_cm_take_accept(conn);
+}
+
+/**
+ * lite_conn_connect - connect to another node
+ * @fab: fabric
+ * @dst: address and port
+ * @timeout: jiffies for all of it
+ * @out: set to the connection, which is NEW: its first queue pair works. The
+ *	caller gets a reference, and ends the connection by lite_conn_kill().
+ *
+ * Context: may sleep; killable.
+ * Return: 0; -EKEYREJECTED: another cluster secret; -ECONNREFUSED: nobody
+ * listens there; -EHOSTUNREACH; -ETIMEDOUT; -EPROTONOSUPPORT; -EINTR; what the
+ * peer's admission says; other negative errnos.
+ */
+int lite_conn_connect(struct lite_fabric *fab,
+		      const struct sockaddr_storage *dst, unsigned long timeout,
+		      struct lite_conn **out)
+{
+	struct lite_conn *conn = lite_conn_alloc(fab);
+	int err;
+
+	if (IS_ERR(conn))
+		return PTR_ERR(conn);
+	mutex_lock(&conn->lock);
+	err = lite_cm_connect(conn, dst, jiffies + timeout);
+	mutex_unlock(&conn->lock);
+	if (err) {
+		lite_conn_kill(conn, err);
+		lite_conn_put(conn);
+		return err;
+	}
+	lite_stat_inc(fab->stats, LITE_STAT_CONNECTS);
+	*out = conn;
+	return 0;
+}

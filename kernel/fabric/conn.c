@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Connections: their making, their end, and the fence.
+ *
+ * Normal operation: cm.c brings a connection up to an established first queue
+ * pair; the layer above exchanges what the others need, has them added with
+ * lite_conn_add_qps() and declares the connection UP.
+ *
+ * Recovery: there is none within a connection. Whoever notices that something
+ * is wrong kills it; the layer above makes a new one.
+ *
+ * What cannot run concurrently: making and unmaking the device's objects, both
+ * under conn->lock. The work item that unmakes runs once, queued by whoever
+ * moved the state to DEAD.
+ */
+#include <linux/random.h>
+#include <linux/slab.h>
+
+#include "fabric.h"
+
+/* For the flush, and then for posters, before the QPs are destroyed anyway. */
+#define LITE_DRAIN_TIMEOUT (2 * HZ)
+/* A peer that connects and then says nothing. */
+#define LITE_NEW_TIMEOUT (10 * HZ)
+
+static void lite_conn_free(struct kref *ref)
+{
+	struct lite_conn *conn = container_of(ref, struct lite_conn, ref);
+	struct lite_fabric *fab = conn->fab;
+
+	if (conn->rpc)
+		fab->ops->conn_release(fab->priv, conn);
+	percpu_ref_exit(&conn->live);
+	lite_stat_dec(fab->stats, LITE_STAT_CONNS);
+	spin_lock(&fab->conns_lock);
+	list_del(&conn->list);
+	/* Under the lock: the waiter may free fab as soon as the list is empty. */
+	wake_up_all(&fab->conns_wait);
+	spin_unlock(&fab->conns_lock);
+	kfree(conn);
+}
+
+/**
+ * lite_conn_put - give a reference to the memory back
+ * @conn: connection
+ *
+ * Context: process.
+ */
+void lite_conn_put(struct lite_conn *conn)
+{
+	kref_put(&conn->ref, lite_conn_free);
+}
+
+static void lite_conn_drained(struct percpu_ref *ref)
+{
+	complete_all(&container_of(ref, struct lite_conn, live)->drained);
+}
+
+static void lite_conn_destroy(struct lite_conn *conn)
+{
+	int i;
+
+	for (i = 0; i < conn->nqps; i++)
+		lite_qp_flush(&conn->qp[i]);
+	if (conn->id && conn->qp[0].ib)
+		rdma_disconnect(conn->id);
+	/*
+	 * Posters leave when what they posted has been flushed. Should the
+	 * device have kept something, it is completed after the QP's end.
+	 */
+	wait_for_completion_timeout(&conn->drained, LITE_DRAIN_TIMEOUT);
+	for (i = 0; i < conn->nqps; i++)
+		lite_qp_destroy(&conn->qp[i]);
+	complete_all(&conn->fenced);
+	lite_stat_inc(conn->fab->stats, LITE_STAT_FENCES);
+	for (i = 0; i < conn->nqps; i++)
+		lite_qp_free(&conn->qp[i]);
+	wait_for_completion(&conn->drained);
+	if (conn->id)
+		rdma_destroy_id(conn->id);
+	conn->id = NULL;
+	if (conn->rcq)
+		lite_cq_destroy(conn->rcq);
+	conn->rcq = NULL;
+}
+
+static void lite_conn_kill_work(struct work_struct *work)
+{
+	struct lite_conn *conn = container_of(work, struct lite_conn, kill_work);
+	struct lite_fabric *fab = conn->fab;
+
+	cancel_delayed_work_sync(&conn->deadline);
+	fab->ops->conn_down(fab->priv, conn);
+	percpu_ref_kill(&conn->live);
+	/* Whoever saw the state before it was DEAD has posted by now. */
+	synchronize_rcu_expedited();
+
+	mutex_lock(&conn->lock);
+	lite_conn_destroy(conn);
+	mutex_unlock(&conn->lock);
+
+	fab->ops->conn_gone(fab->priv, conn);
+	complete_all(&conn->gone);
+	lite_conn_put(conn);
+}
+
+/**
+ * lite_conn_kill - end a connection
+ * @conn: caller makes sure that it is there
+ * @reason: negative errno for the record
+ *
+ * The first call has effect; the rest follows in a work item.
+ *
+ * Context: any.
+ */
+void lite_conn_kill(struct lite_conn *conn, int reason)
+{
+	int old = xchg(&conn->state, LITE_CONN_DEAD);
+
+	if (old == LITE_CONN_DEAD)
+		return;
+	conn->reason = reason;
+	complete_all(&conn->cm_done);
+	queue_work(conn->fab->wq, &conn->kill_work);
+}
+
+/**
+ * lite_conn_fence - make sure that a peer cannot reach our memory through this
+ * @conn: caller holds a reference
+ * @reason: negative errno for the record
+ *
+ * Context: may sleep; not in a work item that the end of the connection waits
+ * for, and not by a poster.
+ */
+void lite_conn_fence(struct lite_conn *conn, int reason)
+{
+	lite_conn_kill(conn, reason);
+	wait_for_completion(&conn->fenced);
+}
+
+static void lite_conn_deadline(struct work_struct *work)
+{
+	struct lite_conn *conn = container_of(work, struct lite_conn,
+					      deadline.work);
+
+	if (READ_ONCE(conn->state) == LITE_CONN_NEW)
+		lite_conn_kill(conn, -ETIMEDOUT);
+}
+
+/**
+ * lite_conn_arm_deadline - give a peer some time to make itself useful
+ * @conn: killed when it is still NEW after that
+ */
+void lite_conn_arm_deadline(struct lite_conn *conn)
+{
+	schedule_delayed_work(&conn->deadline, LITE_NEW_TIMEOUT);
+}
+
+/**
+ * lite_conn_alloc - make a connection object
+ * @fab: fabric
+ *
+ * It is one of the fabric's connections from now on and goes only by
+ * lite_conn_kill(). The caller gets a reference besides.
+ *
+ * Context: may sleep.
+ * Return: the connection, -ENOMEM, or -ENODEV when the fabric shuts down.
+ */
+struct lite_conn *lite_conn_alloc(struct lite_fabric *fab)
+{
+	struct lite_conn *conn;
+	int i;
+
+	conn = kzalloc(sizeof(*conn), GFP_KERNEL);
+	if (!conn)
+		return ERR_PTR(-ENOMEM);
+	if (percpu_ref_init(&conn->live, lite_conn_drained, 0, GFP_KERNEL)) {
+		kfree(conn);
+		return ERR_PTR(-ENOMEM);
+	}
+	conn->fab = fab;
+	conn->nqps = fab->nqps;
+	conn->n_up = 1;
+	conn->state = LITE_CONN_NEW;
+	conn->session = atomic64_inc_return(&fab->sessions);
+	conn->heard = jiffies;
+	kref_init(&conn->ref);
+	kref_get(&conn->ref);
+	mutex_init(&conn->lock);
+	for (i = 0; i < LITE_QPS_MAX; i++)
+		init_waitqueue_head(&conn->qp[i].room);
+	init_completion(&conn->cm_done);
+	init_completion(&conn->drained);
+	init_completion(&conn->fenced);
+	init_completion(&conn->gone);
+	INIT_WORK(&conn->kill_work, lite_conn_kill_work);
+	INIT_DELAYED_WORK(&conn->deadline, lite_conn_deadline);
+
+	spin_lock(&fab->conns_lock);
+	if (fab->closing) {
+		spin_unlock(&fab->conns_lock);
+		percpu_ref_exit(&conn->live);
+		kfree(conn);
+		return ERR_PTR(-ENODEV);
+	}
+	list_add(&conn->list, &fab->conns);
+	spin_unlock(&fab->conns_lock);
+	lite_stat_inc(fab->stats, LITE_STAT_CONNS);
+	return conn;
+}
+
+/* Only wr_cqe and status are valid in a completion with an error. */
+static void lite_recv_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct lite_conn *conn = container_of(wc->wr_cqe, struct lite_conn,
+					      recv_cqe);
+	struct ib_recv_wr recv = { .wr_cqe = &conn->recv_cqe };
+	const struct ib_recv_wr *bad;
+
+	if (wc->status != IB_WC_SUCCESS) {
+		lite_conn_kill(conn, -EHOSTDOWN);
+		return;
+	}
+	if (wc->opcode != IB_WC_RECV_RDMA_WITH_IMM) {
+		lite_conn_kill(conn, -EPROTO);
+		return;
+	}
+	WRITE_ONCE(conn->heard, jiffies);
+	/*
+	 * A receive for the next message first: the peer may send as soon as
+	 * the handler lets go of the slot. As in lite_qp_post(), the QP exists
+	 * as long as we see the connection alive.
+	 */
+	rcu_read_lock();
+	if (READ_ONCE(conn->state) != LITE_CONN_DEAD &&
+	    ib_post_recv(conn->qp[0].ib, &recv, &bad))
+		lite_conn_kill(conn, -EIO);
+	rcu_read_unlock();
+	conn->fab->ops->recv(conn->fab->priv, conn,
+			     be32_to_cpu(wc->ex.imm_data));
+}
+
+/**
+ * lite_conn_setup - make queues and message slots; no connecting yet
+ * @conn: its CM identifier is bound to the device
+ *
+ * Context: may sleep; called with conn->lock held.
+ * Return: 0 or a negative errno; lite_conn_kill() takes back what there is.
+ */
+int lite_conn_setup(struct lite_conn *conn)
+{
+	struct lite_fabric *fab = conn->fab;
+	struct ib_recv_wr recv = { .wr_cqe = &conn->recv_cqe };
+	const struct ib_recv_wr *bad;
+	struct lite_cq *rcq;
+	int i, err;
+
+	lockdep_assert_held(&conn->lock);
+	if (READ_ONCE(conn->state) == LITE_CONN_DEAD)
+		return -ECONNABORTED;
+	conn->recv_cqe.done = lite_recv_done;
+	rcq = lite_cq_create(&fab->poller, fab->dev,
+			     LITE_RQ_DEPTH + LITE_QPS_MAX, true);
+	if (IS_ERR(rcq))
+		return PTR_ERR(rcq);
+	conn->rcq = rcq;
+	err = fab->ops->conn_init(fab->priv, conn);
+	if (err)
+		return err;
+	for (i = 0; i < conn->nqps; i++) {
+		err = lite_qp_init(&conn->qp[i], conn, i == 0);
+		if (err)
+			return err;
+	}
+	for (i = 0; i < LITE_RQ_DEPTH; i++) {
+		err = ib_post_recv(conn->qp[0].ib, &recv, &bad);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int lite_qp_connect(struct lite_conn *conn, struct lite_qp *qp,
+			   u32 remote_qpn, u32 remote_psn)
+{
+	static const enum ib_qp_state states[] = { IB_QPS_INIT, IB_QPS_RTR,
+						   IB_QPS_RTS };
+	struct ib_qp_attr attr;
+	int i, mask, err;
+
+	/* As the first QP, whose path the CM has found, but for two numbers. */
+	for (i = 0; i < ARRAY_SIZE(states); i++) {
+		memset(&attr, 0, sizeof(attr));
+		attr.qp_state = states[i];
+		err = rdma_init_qp_attr(conn->id, &attr, &mask);
+		if (err)
+			return err;
+		if (states[i] == IB_QPS_RTR) {
+			attr.dest_qp_num = remote_qpn;
+			attr.rq_psn = remote_psn;
+			attr.max_dest_rd_atomic = conn->fab->rd_atom;
+		} else if (states[i] == IB_QPS_RTS) {
+			attr.sq_psn = qp->psn;
+			attr.max_rd_atomic = conn->fab->rd_atom;
+		}
+		err = ib_modify_qp(qp->ib, &attr, mask);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/**
+ * lite_conn_add_qps - connect the queue pairs after the first
+ * @conn: established
+ * @remote: numbers of the peer's, in the order of ours
+ * @n: how many
+ *
+ * Both sides end up with as many as the side that wants fewer.
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno.
+ */
+int lite_conn_add_qps(struct lite_conn *conn, const struct lite_wire_qp *remote,
+		      u8 n)
+{
+	int i, err = 0;
+
+	mutex_lock(&conn->lock);
+	if (READ_ONCE(conn->state) == LITE_CONN_DEAD)
+		err = -ECONNABORTED;
+	for (i = 0; !err && i < n && i + 1 < conn->nqps; i++) {
+		err = lite_qp_connect(conn, &conn->qp[i + 1],
+				      le32_to_cpu(remote[i].qpn) & 0xffffff,
+				      le32_to_cpu(remote[i].psn) & 0xffffff);
+		if (!err)
+			WRITE_ONCE(conn->n_up, i + 2);
+	}
+	mutex_unlock(&conn->lock);
+	return err;
+}
+
+/**
+ * lite_conn_set_up - declare a connection usable
+ * @conn: all its QPs are connected
+ *
+ * Context: process.
+ * Return: false when it died meanwhile.
+ */
+bool lite_conn_set_up(struct lite_conn *conn)
+{
+	return cmpxchg(&conn->state, LITE_CONN_NEW, LITE_CONN_UP) ==
+	       LITE_CONN_NEW;
+}

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The RDMA device of a node: what it can do, its protection domain, and the
+ * one key that covers all memory (DESIGN.md, decision 1).
+ *
+ * Key mode "global": one DMA memory region with remote read, write and atomic
+ * access. Addresses behind it are whatever ib_dma_map_*() returned; nothing
+ * but lite_dma_map_page() and the scatterlists of one-sided operations makes
+ * such addresses, so this is the place for another key mode.
+ */
+#include <linux/slab.h>
+
+#include "fabric.h"
+
+/* Outstanding reads and atomics per QP, each way. */
+#define LITE_RD_ATOM_MAX 32
+
+static int lite_device_check(struct lite_fabric *fab, const char **why)
+{
+	struct ib_device *dev = fab->dev;
+	const struct ib_device_attr *attr = &dev->attrs;
+
+	/* RDMA write with immediate is not in iWARP. */
+	if (!rdma_cap_ib_cm(dev, fab->port_num)) {
+		*why = "the device has no InfiniBand or RoCE connections";
+		return -EOPNOTSUPP;
+	}
+	if (!dev->ops.get_dma_mr) {
+		*why = "the device has no memory region over all memory";
+		return -EOPNOTSUPP;
+	}
+	if (attr->max_qp_wr < LITE_RQ_DEPTH || attr->max_qp_wr < LITE_SQ_DEPTH ||
+	    attr->max_cqe < LITE_RQ_DEPTH + LITE_QPS_MAX) {
+		*why = "the device's queues are too short";
+		return -EOPNOTSUPP;
+	}
+	fab->max_sge = clamp_t(int, attr->max_send_sge, 1, LITE_SGE_MAX);
+	fab->max_sge_rd = clamp_t(int, attr->max_sge_rd, 1, fab->max_sge);
+	fab->rd_atom = clamp_t(int, min(attr->max_qp_rd_atom,
+					attr->max_qp_init_rd_atom),
+			       1, LITE_RD_ATOM_MAX);
+	fab->atomics = attr->atomic_cap != IB_ATOMIC_NONE;
+	return 0;
+}
+
+/*
+ * The key. The protection domain's own (IB_PD_UNSAFE_GLOBAL_RKEY) refuses
+ * atomics, and ib_get_dma_mr() is gone, so we ask the device and fill in what
+ * the core would have.
+ */
+static int lite_device_get_mr(struct lite_fabric *fab)
+{
+	int access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ |
+		     IB_ACCESS_REMOTE_WRITE;
+	struct ib_mr *mr;
+
+	if (fab->atomics)
+		access |= IB_ACCESS_REMOTE_ATOMIC;
+	mr = fab->dev->ops.get_dma_mr(fab->pd, access);
+	if (IS_ERR(mr))
+		return PTR_ERR(mr);
+	mr->device = fab->dev;
+	mr->pd = fab->pd;
+	mr->type = IB_MR_TYPE_DMA;
+	mr->uobject = NULL;
+	mr->need_inval = false;
+	fab->mr = mr;
+	fab->lkey = mr->lkey;
+	fab->rkey = mr->rkey;
+	return 0;
+}
+
+/* Not ib_dereg_mr(): the core has not counted this one. */
+static void lite_device_put_mr(struct lite_fabric *fab)
+{
+	if (fab->mr)
+		WARN_ON_ONCE(fab->dev->ops.dereg_mr(fab->mr, NULL));
+	fab->mr = NULL;
+	fab->lkey = 0;
+	fab->rkey = 0;
+}
+
+/**
+ * lite_fabric_init - take a device
+ * @fab: to fill; zeroed but for @stats
+ * @params: what is wanted
+ * @ops: news for the layers above
+ * @priv: for @ops
+ * @why: set to a text for the administrator where an errno says too little
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno, as documented for LITE_CMD_NODE_START.
+ */
+int lite_fabric_init(struct lite_fabric *fab,
+		     const struct lite_fabric_params *params,
+		     const struct lite_fabric_ops *ops, void *priv,
+		     const char **why)
+{
+	int err;
+
+	fab->nqps = params->nqps;
+	fab->op_timeout = params->op_timeout;
+	fab->addr = params->addr;
+	fab->ops = ops;
+	fab->priv = priv;
+	atomic64_set(&fab->sessions, 0);
+	spin_lock_init(&fab->conns_lock);
+	INIT_LIST_HEAD(&fab->conns);
+	init_waitqueue_head(&fab->conns_wait);
+
+	fab->wq = alloc_workqueue("lite-fabric", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!fab->wq)
+		return -ENOMEM;
+	err = lite_auth_init(&fab->auth, params->secret, params->secret_len);
+	if (err)
+		goto err_wq;
+
+	err = lite_cm_bind(fab);
+	if (err) {
+		*why = "cannot bind to that address and port";
+		goto err_auth;
+	}
+	if (params->dev[0] && strcmp(params->dev, dev_name(&fab->dev->dev))) {
+		*why = "the address does not belong to that RDMA device";
+		err = -ENODEV;
+		goto err_cm;
+	}
+	err = lite_device_check(fab, why);
+	if (err)
+		goto err_cm;
+
+	fab->pd = ib_alloc_pd(fab->dev, 0);
+	if (IS_ERR(fab->pd)) {
+		err = PTR_ERR(fab->pd);
+		goto err_cm;
+	}
+	err = lite_device_get_mr(fab);
+	if (err)
+		goto err_pd;
+	err = lite_bounce_init(fab);
+	if (err)
+		goto err_bounce;
+	err = lite_poller_start(&fab->poller, dev_name(&fab->dev->dev));
+	if (err)
+		goto err_bounce;
+	return 0;
+
+err_bounce:
+	lite_bounce_exit(fab);
+	lite_device_put_mr(fab);
+err_pd:
+	ib_dealloc_pd(fab->pd);
+err_cm:
+	lite_cm_unlisten(fab);
+err_auth:
+	lite_auth_exit(&fab->auth);
+err_wq:
+	destroy_workqueue(fab->wq);
+	return err;
+}
+
+/**
+ * lite_fabric_listen - let others connect
+ * @fab: its @self is set
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno.
+ */
+int lite_fabric_listen(struct lite_fabric *fab)
+{
+	return lite_cm_listen(fab);
+}
+
+/**
+ * lite_fabric_end_all - end all connections that there are
+ * @fab: fabric
+ * @reason: negative errno for the record
+ *
+ * Context: may sleep; waits until nothing of them remains at the device.
+ */
+void lite_fabric_end_all(struct lite_fabric *fab, int reason)
+{
+	struct lite_conn *conn, *found;
+
+	do {
+		found = NULL;
+		spin_lock(&fab->conns_lock);
+		list_for_each_entry(conn, &fab->conns, list) {
+			/* All at once: they end side by side. */
+			lite_conn_kill(conn, reason);
+			if (!found && !completion_done(&conn->gone) &&
+			    kref_get_unless_zero(&conn->ref))
+				found = conn;
+		}
+		spin_unlock(&fab->conns_lock);
+		if (found) {
+			wait_for_completion(&found->gone);
+			lite_conn_put(found);
+		}
+	} while (found);
+}
+
+/**
+ * lite_fabric_shutdown - end all connections and let no new ones come
+ * @fab: fabric
+ *
+ * Context: may sleep; waits until nothing of them remains at the device.
+ */
+void lite_fabric_shutdown(struct lite_fabric *fab)
+{
+	lite_cm_unlisten(fab);
+	spin_lock(&fab->conns_lock);
+	fab->closing = true;
+	spin_unlock(&fab->conns_lock);
+	lite_fabric_end_all(fab, -ENODEV);
+}
+
+/**
+ * lite_fabric_exit - give the device back
+ * @fab: shut down; nothing of it is mapped or posted any more
+ *
+ * Context: may sleep.
+ */
+void lite_fabric_exit(struct lite_fabric *fab)
+{
+	/* The last work items and mappings let go of the objects. */
+	wait_event(fab->conns_wait, list_empty_careful(&fab->conns));
+	/* Whoever took the last one off the list wakes us under the lock. */
+	spin_lock(&fab->conns_lock);
+	spin_unlock(&fab->conns_lock);
+	lite_poller_stop(&fab->poller);
+	lite_bounce_exit(fab);
+	lite_device_put_mr(fab);
+	ib_dealloc_pd(fab->pd);
+	lite_auth_exit(&fab->auth);
+	destroy_workqueue(fab->wq);
+	/* rxe does not use the DMA API, which would have told us otherwise. */
+	WARN_ONCE(lite_stat_sum(fab->stats, LITE_STAT_DMA_PAGES),
+		  "lite: pages left mapped\n");
+}
+
+/**
+ * lite_dma_map_page - let the device, and with it the peers, reach pages
+ * @fab: fabric
+ * @page: first of @size bytes of physically contiguous memory
+ * @size: bytes, whole pages
+ * @dma: set to the address to publish
+ *
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int lite_dma_map_page(struct lite_fabric *fab, struct page *page, size_t size,
+		      u64 *dma)
+{
+	u64 addr = ib_dma_map_page(fab->dev, page, 0, size, DMA_BIDIRECTIONAL);
+
+	if (ib_dma_mapping_error(fab->dev, addr))
+		return -ENOMEM;
+	lite_stat_add(fab->stats, LITE_STAT_DMA_PAGES, size >> PAGE_SHIFT);
+	*dma = addr;
+	return 0;
+}
+
+/**
+ * lite_dma_unmap_page - the counterpart of lite_dma_map_page()
+ * @fab: fabric
+ * @dma: address
+ * @size: bytes, as mapped
+ *
+ * Context: may sleep. Whoever could still use the address has been fenced.
+ */
+void lite_dma_unmap_page(struct lite_fabric *fab, u64 dma, size_t size)
+{
+	ib_dma_unmap_page(fab->dev, dma, size, DMA_BIDIRECTIONAL);
+	lite_stat_add(fab->stats, LITE_STAT_DMA_PAGES, -(s64)(size >> PAGE_SHIFT));
+}

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The RDMA device as the layers above see it: a protection domain with one key
+ * over all memory, connections of K queue pairs to other nodes, one-sided
+ * operations on them, small messages announced by immediate data, and a fence.
+ *
+ * Lifetime of a connection (struct lite_conn)
+ *
+ *   lite_conn_connect(), or a request accepted by the listener, makes one.
+ *   Everybody who posts on it holds @live (a percpu_ref), got by
+ *   lite_conn_tryget() and given back when the operation has completed. Whoever
+ *   only wants the memory to stay holds @ref.
+ *
+ *   lite_conn_kill() ends it, from any context, once. A work item then marks
+ *   it dead for new posters, moves the QPs to the error state, lets what is in
+ *   flight be flushed, destroys the QPs - that is the fence: from then on the
+ *   peer cannot touch our memory through this connection -, completes @fenced,
+ *   waits for the last poster and gives everything back.
+ *
+ * Locking, outermost first: lite_conn.lock, conns_lock, lite_qp.lock, lite_cq.lock,
+ * lite_poller.lock. No spinlock is held while completion handlers run.
+ */
+#ifndef _LITE_FABRIC_H
+#define _LITE_FABRIC_H
+
+#include <linux/completion.h>
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/percpu-refcount.h>
+#include <linux/socket.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_cm.h>
+
+#include "../stats.h"
+#include "../core/wire.h"
+
+struct lite_conn;
+struct lite_fabric;
+
+/* Work requests that one QP can have in flight. */
+#define LITE_SQ_DEPTH 64
+/* Receives: every request and every reply that the slots allow, and a few. */
+#define LITE_RQ_DEPTH (2 * LITE_SLOT_COUNT + 8)
+/* Most SGEs in a work request, if the device can. */
+#define LITE_SGE_MAX 30
+/* Most bytes in a work request. */
+#define LITE_WR_BYTES_MAX (1UL << 20)
+
+/* ---- completion queues and the poller ------------------------------------ */
+
+/**
+ * struct lite_poller - the thread that serves the CQs of a node
+ * @task: the thread
+ * @lock: protects @ready; taken in completion interrupts
+ * @ready: CQs with something to look at, each holding a reference
+ * @spin_ns: how long a CQ that ran empty is watched before it is armed;
+ *	adapts to whether watching pays, 0 on a single CPU
+ */
+struct lite_poller {
+	struct task_struct *task;
+	spinlock_t lock;
+	struct list_head ready;
+	u64 spin_ns;
+};
+
+/**
+ * struct lite_cq - a completion queue
+ * @ib: of the device
+ * @poller: serves it
+ * @lock: serialises polling against closing
+ * @closed: no polling any more
+ * @users: threads between polling and having run the handlers
+ * @sleepers: waiters that sleep until the poller completes their operation
+ * @always: receives: arm it even when nobody sleeps
+ * @queued: on the poller's ready list
+ * @ready: link there
+ * @ref: the owner's and the ready list's
+ */
+struct lite_cq {
+	struct ib_cq *ib;
+	struct lite_poller *poller;
+	spinlock_t lock;
+	bool closed;
+	bool always;
+	atomic_t users;
+	atomic_t sleepers;
+	unsigned long queued;
+	struct list_head ready;
+	struct kref ref;
+};
+
+int lite_poller_start(struct lite_poller *poller, const char *name);
+void lite_poller_stop(struct lite_poller *poller);
+struct lite_cq *lite_cq_create(struct lite_poller *poller,
+			       struct ib_device *dev, int depth, bool always);
+void lite_cq_close(struct lite_cq *cq);
+void lite_cq_destroy(struct lite_cq *cq);
+int lite_cq_poll(struct lite_cq *cq);
+void lite_cq_arm(struct lite_cq *cq);
+
+/* ---- operations ---------------------------------------------------------- */
+
+/**
+ * struct lite_io - one or more work requests that are waited for together
+ * @pending: work requests in flight, and one for the poster
+ * @status: first error, 0 as long as there is none
+ * @done: completed with the last one
+ *
+ * Lives on its waiter's stack: the waiter never leaves before @done.
+ */
+struct lite_io {
+	atomic_t pending;
+	int status;
+	struct completion done;
+};
+
+/**
+ * struct lite_wr - a slot of a QP's send queue
+ * @cqe: finds us again from the completion
+ * @qp: whose it is
+ * @io: whom to tell; NULL while free. Whoever swaps it for NULL completes it.
+ */
+struct lite_wr {
+	struct ib_cqe cqe;
+	struct lite_qp *qp;
+	struct lite_io *io;
+};
+
+/**
+ * struct lite_qp - a reliable connected queue pair and its send slots
+ * @ib: of the device, NULL before and after
+ * @conn: whose it is
+ * @scq: completions of its sends
+ * @lock: protects @busy; not held while posting
+ * @busy: slots of @wr in use
+ * @room: woken when a slot comes free or the connection dies
+ * @psn: first packet sequence number we send with (random)
+ * @wr: the slots
+ */
+struct lite_qp {
+	struct ib_qp *ib;
+	struct lite_conn *conn;
+	struct lite_cq *scq;
+	spinlock_t lock;
+	DECLARE_BITMAP(busy, LITE_SQ_DEPTH);
+	wait_queue_head_t room;
+	u32 psn;
+	struct lite_wr wr[LITE_SQ_DEPTH];
+};
+
+void lite_io_init(struct lite_io *io);
+void lite_io_wait(struct lite_io *io, struct lite_qp *qp);
+int lite_qp_rdma(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
+		 struct ib_sge *sge, int n_sge, u64 raddr, u32 imm);
+int lite_qp_atomic(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
+		   struct ib_sge *sge, u64 raddr, u64 operand, u64 swap);
+int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first);
+void lite_qp_flush(struct lite_qp *qp);
+void lite_qp_destroy(struct lite_qp *qp);
+void lite_qp_free(struct lite_qp *qp);
+
+/* ---- bounce slots -------------------------------------------------------- */
+
+#define LITE_BOUNCE_SIZE PAGE_SIZE
+
+/**
+ * struct lite_bounce - a page mapped for DMA once and for all
+ * @list: in its CPU's pool
+ * @cpu: whose pool
+ * @data: LITE_BOUNCE_SIZE bytes
+ * @dma: what the device calls them
+ */
+struct lite_bounce {
+	struct list_head list;
+	int cpu;
+	void *data;
+	u64 dma;
+};
+
+struct lite_bounce_pool;
+
+int lite_bounce_init(struct lite_fabric *fab);
+void lite_bounce_exit(struct lite_fabric *fab);
+struct lite_bounce *lite_bounce_get(struct lite_fabric *fab);
+void lite_bounce_put(struct lite_fabric *fab, struct lite_bounce *bounce);
+
+/* ---- authentication ------------------------------------------------------ */
+
+#define LITE_NONCES_SEEN 256
+
+/**
+ * struct lite_auth - the cluster secret and what was done with it
+ * @secret_tfm: HMAC-SHA-256 keyed with the cluster secret
+ * @cookie_tfm: likewise with a random key of this node's own, from which the
+ *	nonces of challenges are derived, so that a challenge costs no memory
+ * @lock: protects @seen
+ * @seen: nonces that have been used to connect, until their challenge expires
+ */
+struct lite_auth {
+	struct crypto_shash *secret_tfm;
+	struct crypto_shash *cookie_tfm;
+	spinlock_t lock;
+	struct {
+		u8 nonce[LITE_NONCE_SIZE];
+		u64 epoch;
+	} seen[LITE_NONCES_SEEN];
+};
+
+int lite_auth_init(struct lite_auth *auth, const u8 *secret, size_t len);
+void lite_auth_exit(struct lite_auth *auth);
+int lite_auth_challenge(struct lite_auth *auth,
+			const struct lite_cm_hello *hello,
+			struct lite_cm_challenge *out);
+int lite_auth_check_challenge(struct lite_auth *auth,
+			      const struct lite_cm_hello *hello,
+			      const struct lite_cm_challenge *ch);
+int lite_auth_prove(struct lite_auth *auth, const struct lite_cm_challenge *ch,
+		    struct lite_cm_connect *connect);
+int lite_auth_check_connect(struct lite_auth *auth,
+			    const struct lite_cm_connect *connect);
+int lite_auth_sign_accept(struct lite_auth *auth, const u8 *nonce,
+			  struct lite_cm_accept *accept);
+int lite_auth_check_accept(struct lite_auth *auth, const u8 *nonce,
+			   const struct lite_cm_accept *accept);
+
+/* ---- connections --------------------------------------------------------- */
+
+/* Who somebody says it is, and has proven to be able to say. */
+struct lite_ident {
+	u32 node;
+	u64 incarnation;
+	u16 port;
+};
+
+enum lite_conn_state {
+	LITE_CONN_NEW,    /* not yet usable by the layers above */
+	LITE_CONN_UP,
+	LITE_CONN_DEAD,
+};
+
+/**
+ * struct lite_conn - one session with one peer
+ * @fab: device side
+ * @ref: memory
+ * @live: posters; killed with the connection
+ * @list: in fab->conns
+ * @lock: held while the device's objects are made, and while they are unmade
+ * @state: enum lite_conn_state; changes by cmpxchg
+ * @reason: errno that killed it
+ * @passive: the peer connected to us
+ * @session: number of this connection, never used twice on this node
+ * @id: CM identifier of the first QP
+ * @cm_done: completed by the CM's next event, and when the connection dies
+ * @cm_status: how that event went
+ * @cm_reply: private data that came with it
+ * @from: who the peer is
+ * @nonce: of the handshake
+ * @nqps: queue pairs made
+ * @n_up: of them, those that are connected
+ * @qp: they
+ * @rcq: receives of the first QP
+ * @rkey: of the peer
+ * @requests: address of the peer's slots for our requests
+ * @replies: address of the peer's slots for our replies
+ * @slots_in: addresses of our slots, made by the layer above
+ * @rpc: state of the layer above
+ * @peer: of the cluster layer, under its rules
+ * @heard: jiffies at which the peer was last heard
+ * @drained: completed when @live is gone
+ * @fenced: completed when the peer can no longer touch our memory
+ * @gone: completed when nothing of it remains at the device
+ */
+struct lite_conn {
+	struct lite_fabric *fab;
+	struct kref ref;
+	struct percpu_ref live;
+	struct list_head list;
+	struct mutex lock;
+	int state;
+	int reason;
+	bool passive;
+	u64 session;
+	struct rdma_cm_id *id;
+	struct completion cm_done;
+	int cm_status;
+	union {
+		struct lite_cm_hdr hdr;
+		struct lite_cm_challenge challenge;
+		struct lite_cm_refuse refuse;
+		struct lite_cm_accept accept;
+	} cm_reply;
+	struct lite_ident from;
+	u8 nonce[LITE_NONCE_SIZE];
+	u8 nqps;
+	u8 n_up;
+	struct lite_qp qp[LITE_QPS_MAX];
+	struct lite_cq *rcq;
+	struct ib_cqe recv_cqe;
+	u32 rkey;
+	u64 requests;
+	u64 replies;
+	struct {
+		u64 requests;
+		u64 replies;
+	} slots_in;
+	void *rpc;
+	void *peer;
+	unsigned long heard;
+	struct work_struct accept_work;
+	struct work_struct kill_work;
+	struct delayed_work deadline;
+	struct completion drained;
+	struct completion fenced;
+	struct completion gone;
+};
+
+/**
+ * struct lite_fabric_ops - news for the layers above
+ * @conn_init: make room for messages; may sleep
+ * @conn_release: give it back; the device can reach it no more
+ * @recv: a message was announced; in the poller, must not sleep
+ * @admit: a peer that knows the secret wants to connect: 0 or -errno; may
+ *	sleep
+ * @conn_down: the connection is dying; may sleep, but not wait for operations
+ * @conn_gone: the peer is fenced; may sleep
+ */
+struct lite_fabric_ops {
+	int (*conn_init)(void *priv, struct lite_conn *conn);
+	void (*conn_release)(void *priv, struct lite_conn *conn);
+	void (*recv)(void *priv, struct lite_conn *conn, u32 imm);
+	int (*admit)(void *priv, struct lite_conn *conn);
+	void (*conn_down)(void *priv, struct lite_conn *conn);
+	void (*conn_gone)(void *priv, struct lite_conn *conn);
+};
+
+/**
+ * struct lite_fabric_params - what a node wants of its device
+ * @dev: name of the RDMA device, or empty: the one that has @addr
+ * @addr: address and port to listen on
+ * @nqps: queue pairs per peer, 1..LITE_QPS_MAX
+ * @op_timeout: jiffies in which a work request has to complete
+ * @secret: cluster secret
+ * @secret_len: bytes, may be 0
+ */
+struct lite_fabric_params {
+	char dev[IB_DEVICE_NAME_MAX];
+	struct sockaddr_storage addr;
+	u8 nqps;
+	unsigned long op_timeout;
+	const u8 *secret;
+	size_t secret_len;
+};
+
+struct lite_fabric {
+	struct ib_device *dev;
+	u8 port_num;
+	u8 nqps;
+	u16 max_sge;
+	u16 max_sge_rd;
+	u8 rd_atom;
+	bool atomics;
+	unsigned long op_timeout;
+	struct ib_pd *pd;
+	struct ib_mr *mr;
+	u32 lkey;
+	u32 rkey;
+	struct sockaddr_storage addr;
+	struct lite_ident self;     /* changes only while alone */
+	struct rdma_cm_id *listener;
+	struct lite_auth auth;
+	struct lite_poller poller;
+	struct lite_bounce_pool __percpu *bounce;
+	wait_queue_head_t bounce_wait;
+	struct lite_stats __percpu *stats;
+	struct workqueue_struct *wq;
+	const struct lite_fabric_ops *ops;
+	void *priv;
+	atomic64_t sessions;
+	spinlock_t conns_lock;      /* protects conns and closing */
+	struct list_head conns;
+	bool closing;
+	wait_queue_head_t conns_wait;
+};
+
+int lite_fabric_init(struct lite_fabric *fab,
+		     const struct lite_fabric_params *params,
+		     const struct lite_fabric_ops *ops, void *priv,
+		     const char **why);
+int lite_fabric_listen(struct lite_fabric *fab);
+void lite_fabric_end_all(struct lite_fabric *fab, int reason);
+void lite_fabric_shutdown(struct lite_fabric *fab);
+void lite_fabric_exit(struct lite_fabric *fab);
+
+int lite_dma_map_page(struct lite_fabric *fab, struct page *page, size_t size,
+		      u64 *dma);
+void lite_dma_unmap_page(struct lite_fabric *fab, u64 dma, size_t size);
+
+struct lite_conn *lite_conn_alloc(struct lite_fabric *fab);
+int lite_conn_setup(struct lite_conn *conn);
+int lite_conn_add_qps(struct lite_conn *conn, const struct lite_wire_qp *remote,
+		      u8 n);
+bool lite_conn_set_up(struct lite_conn *conn);
+void lite_conn_arm_deadline(struct lite_conn *conn);
+void lite_conn_kill(struct lite_conn *conn, int reason);
+void lite_conn_fence(struct lite_conn *conn, int reason);
+void lite_conn_put(struct lite_conn *conn);
+
+int lite_cm_bind(struct lite_fabric *fab);
+int lite_cm_listen(struct lite_fabric *fab);
+void lite_cm_unlisten(struct lite_fabric *fab);
+int lite_conn_connect(struct lite_fabric *fab,
+		      const struct sockaddr_storage *dst, unsigned long timeout,
+		      struct lite_conn **out);
+
+static inline void lite_conn_get(struct lite_conn *conn)
+{
+	kref_get(&conn->ref);
+}
+
+/* Take part as a poster: true unless the connection is dying. */
+static inline bool lite_conn_tryget(struct lite_conn *conn)
+{
+	return percpu_ref_tryget_live(&conn->live);
+}
+
+static inline void lite_conn_put_live(struct lite_conn *conn)
+{
+	percpu_ref_put(&conn->live);
+}
+
+static inline bool lite_conn_is_dead(struct lite_conn *conn)
+{
+	return READ_ONCE(conn->state) == LITE_CONN_DEAD;
+}
+
+/* Spread the processors over the QPs. */
+static inline struct lite_qp *lite_conn_qp(struct lite_conn *conn)
+{
+	return &conn->qp[raw_smp_processor_id() % READ_ONCE(conn->n_up)];
+}
+
+#endif /* _LITE_FABRIC_H */

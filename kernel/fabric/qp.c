@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Queue pairs: posting one-sided operations and waiting for them.
+ *
+ * Normal operation: the poster takes a free slot of the QP's send queue (there
+ * are as many as the queue has room for, so posting never overflows it), posts
+ * a signalled work request and waits for the completion, polling the CQ itself
+ * for a while before it sleeps. The slot is given back by the completion.
+ *
+ * Recovery: any completion with an error kills the connection, for the QP is
+ * in the error state then. What else is in flight is flushed by the device.
+ * lite_qp_free() completes what even that has left, after the QP is destroyed.
+ *
+ * Exactly one of the completion and lite_qp_free() completes a slot: the one
+ * that swaps wr->io for NULL.
+ */
+#include <linux/bitmap.h>
+#include <linux/random.h>
+#include <linux/sched/clock.h>
+#include <linux/sched/signal.h>
+
+#include "fabric.h"
+
+/* How long a waiter polls before it sleeps. */
+#define LITE_WAIT_SPIN_NS (400 * NSEC_PER_USEC)
+
+/**
+ * lite_io_init - prepare to post
+ * @io: on the caller's stack
+ */
+void lite_io_init(struct lite_io *io)
+{
+	atomic_set(&io->pending, 1);
+	io->status = 0;
+	init_completion(&io->done);
+}
+
+static void lite_io_end(struct lite_io *io, int status)
+{
+	if (status)
+		cmpxchg(&io->status, 0, status);
+	if (atomic_dec_and_test(&io->pending))
+		complete(&io->done);
+}
+
+static void lite_wr_complete(struct lite_wr *wr, int status)
+{
+	struct lite_io *io = xchg(&wr->io, NULL);
+	struct lite_qp *qp = wr->qp;
+
+	if (!io)
+		return;
+	lite_io_end(io, status);
+	spin_lock(&qp->lock);
+	__clear_bit(wr - qp->wr, qp->busy);
+	spin_unlock(&qp->lock);
+	if (wq_has_sleeper(&qp->room))
+		wake_up(&qp->room);
+}
+
+/* Only wr_cqe, status and qp are valid in a completion with an error. */
+static void lite_send_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct lite_wr *wr = container_of(wc->wr_cqe, struct lite_wr, cqe);
+	struct lite_conn *conn = wr->qp->conn;
+	int status = 0;
+
+	switch (wc->status) {
+	case IB_WC_SUCCESS:
+		break;
+	case IB_WC_WR_FLUSH_ERR:
+	case IB_WC_RETRY_EXC_ERR:
+	case IB_WC_RNR_RETRY_EXC_ERR:
+	case IB_WC_RESP_TIMEOUT_ERR:
+		status = -EHOSTDOWN;
+		break;
+	default:
+		status = -EIO;
+	}
+	if (status)
+		lite_conn_kill(conn, status);
+	else
+		WRITE_ONCE(conn->heard, jiffies);
+	lite_wr_complete(wr, status);
+}
+
+static int lite_qp_take(struct lite_qp *qp)
+{
+	int slot;
+
+	spin_lock(&qp->lock);
+	slot = find_first_zero_bit(qp->busy, LITE_SQ_DEPTH);
+	if (slot < LITE_SQ_DEPTH)
+		__set_bit(slot, qp->busy);
+	else
+		slot = -EAGAIN;
+	spin_unlock(&qp->lock);
+	return slot;
+}
+
+/*
+ * Wait for a free slot: uninterruptibly, because slots come free as fast as
+ * the device works, and all at once when the connection dies.
+ */
+static struct lite_wr *lite_qp_get_wr(struct lite_qp *qp, struct lite_io *io)
+{
+	struct lite_wr *wr;
+	int slot;
+
+	slot = lite_qp_take(qp);
+	while (slot < 0) {
+		atomic_inc(&qp->scq->sleepers);
+		lite_cq_arm(qp->scq);
+		wait_event_timeout(qp->room,
+				   READ_ONCE(qp->conn->state) == LITE_CONN_DEAD ||
+				   (slot = lite_qp_take(qp)) >= 0,
+				   qp->conn->fab->op_timeout);
+		atomic_dec(&qp->scq->sleepers);
+		if (slot >= 0)
+			break;
+		/* Not one of so many completed: the device is stuck. */
+		lite_conn_kill(qp->conn, -ETIMEDOUT);
+		return ERR_PTR(-EHOSTDOWN);
+	}
+	wr = &qp->wr[slot];
+	atomic_inc(&io->pending);
+	WRITE_ONCE(wr->io, io);
+	return wr;
+}
+
+static int lite_qp_post(struct lite_qp *qp, struct lite_wr *wr,
+			struct ib_send_wr *send)
+{
+	const struct ib_send_wr *bad;
+	int err = -EHOSTDOWN;
+
+	send->wr_cqe = &wr->cqe;
+	send->send_flags = IB_SEND_SIGNALED;
+	/*
+	 * The state is set to DEAD, and a grace period passes, before the QP
+	 * is destroyed: inside this section it exists.
+	 */
+	rcu_read_lock();
+	/*
+	 * Soft-RoCE on 6.1 does the work of a post in a tasklet: raised with
+	 * softirqs off, it runs at once when they come on again, and not some
+	 * time later in ksoftirqd. Costs hardware drivers nothing.
+	 */
+	if (likely(READ_ONCE(qp->conn->state) != LITE_CONN_DEAD)) {
+		local_bh_disable();
+		err = ib_post_send(qp->ib, send, &bad);
+		local_bh_enable();
+		if (unlikely(err))
+			err = -EIO;
+	}
+	rcu_read_unlock();
+	if (unlikely(err)) {
+		lite_conn_kill(qp->conn, err);
+		lite_wr_complete(wr, err);
+	}
+	return err;
+}
+
+/**
+ * lite_qp_rdma - post an RDMA read or write
+ * @qp: of a connection that the caller holds live
+ * @io: told of the completion
+ * @op: IB_WR_RDMA_READ, IB_WR_RDMA_WRITE, IB_WR_RDMA_WRITE_WITH_IMM
+ * @sge: local memory, with the node's lkey
+ * @n_sge: at most what the device can
+ * @raddr: remote address, checked by the caller: the key covers all memory
+ * @imm: immediate data in host order
+ *
+ * Context: may sleep when the send queue is full.
+ * Return: 0 when posted; else a negative errno and nothing is in flight.
+ */
+int lite_qp_rdma(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
+		 struct ib_sge *sge, int n_sge, u64 raddr, u32 imm)
+{
+	struct lite_wr *wr = lite_qp_get_wr(qp, io);
+	struct ib_rdma_wr rdma = {
+		.wr.opcode = op,
+		.wr.sg_list = sge,
+		.wr.num_sge = n_sge,
+		.wr.ex.imm_data = cpu_to_be32(imm),
+		.remote_addr = raddr,
+		.rkey = qp->conn->rkey,
+	};
+
+	if (IS_ERR(wr))
+		return PTR_ERR(wr);
+	return lite_qp_post(qp, wr, &rdma.wr);
+}
+
+/**
+ * lite_qp_atomic - post a remote atomic operation on 8 bytes
+ * @qp: of a connection that the caller holds live
+ * @io: told of the completion
+ * @op: IB_WR_ATOMIC_FETCH_AND_ADD or IB_WR_ATOMIC_CMP_AND_SWP
+ * @sge: where the old value goes, 8 bytes
+ * @raddr: remote address, a multiple of 8, checked by the caller
+ * @operand: addend, or the value expected
+ * @swap: the new value
+ *
+ * Context: may sleep when the send queue is full.
+ * Return: 0 when posted; else a negative errno and nothing is in flight.
+ */
+int lite_qp_atomic(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
+		   struct ib_sge *sge, u64 raddr, u64 operand, u64 swap)
+{
+	struct lite_wr *wr = lite_qp_get_wr(qp, io);
+	struct ib_atomic_wr atomic = {
+		.wr.opcode = op,
+		.wr.sg_list = sge,
+		.wr.num_sge = 1,
+		.remote_addr = raddr,
+		.compare_add = operand,
+		.swap = swap,
+		.rkey = qp->conn->rkey,
+	};
+
+	if (IS_ERR(wr))
+		return PTR_ERR(wr);
+	return lite_qp_post(qp, wr, &atomic.wr);
+}
+
+/*
+ * Poll for our completion for a bounded time. cond_resched() on the way: on a
+ * single CPU the thread that brings the completion may need this very one.
+ */
+static bool lite_io_spin(struct lite_io *io, struct lite_qp *qp)
+{
+	u64 end = local_clock() + LITE_WAIT_SPIN_NS;
+
+	do {
+		if (completion_done(&io->done))
+			return true;
+		if (!lite_cq_poll(qp->scq))
+			cpu_relax();
+		cond_resched();
+	} while (local_clock() < end);
+	return completion_done(&io->done);
+}
+
+/**
+ * lite_io_wait - wait until everything posted with an io has completed
+ * @io: its status is final afterwards
+ * @qp: where it was posted, all of it
+ *
+ * Not even a fatal signal ends the wait, because the device may still write
+ * the caller's memory; the time-out of the transport, or else the operation
+ * time-out of the node, bounds it.
+ *
+ * Context: may sleep.
+ */
+void lite_io_wait(struct lite_io *io, struct lite_qp *qp)
+{
+	/* The poster's own share. */
+	if (atomic_dec_and_test(&io->pending))
+		return;
+	if (lite_io_spin(io, qp))
+		return;
+
+	atomic_inc(&qp->scq->sleepers);
+	lite_cq_arm(qp->scq);
+	if (!wait_for_completion_timeout(&io->done,
+					 qp->conn->fab->op_timeout)) {
+		cmpxchg(&io->status, 0, -ETIMEDOUT);
+		lite_conn_kill(qp->conn, -ETIMEDOUT);
+		wait_for_completion(&io->done);
+	}
+	atomic_dec(&qp->scq->sleepers);
+}
+
+/**
+ * lite_qp_init - make a queue pair
+ * @qp: to fill; its connection's CM identifier knows the device
+ * @conn: whose it is
+ * @first: the one that the CM connects, and that receives messages
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno.
+ */
+int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first)
+{
+	struct lite_fabric *fab = conn->fab;
+	struct ib_qp_init_attr attr = {
+		.cap.max_send_wr = LITE_SQ_DEPTH,
+		.cap.max_recv_wr = first ? LITE_RQ_DEPTH : 1,
+		.cap.max_send_sge = fab->max_sge,
+		.cap.max_recv_sge = 1,
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = IB_QPT_RC,
+		.port_num = fab->port_num,
+	};
+	int i, err;
+
+	spin_lock_init(&qp->lock);
+	init_waitqueue_head(&qp->room);
+	qp->conn = conn;
+	qp->psn = get_random_u32() & 0xffffff;
+	for (i = 0; i < LITE_SQ_DEPTH; i++) {
+		qp->wr[i].qp = qp;
+		qp->wr[i].cqe.done = lite_send_done;
+	}
+	qp->scq = lite_cq_create(&fab->poller, fab->dev, LITE_SQ_DEPTH, false);
+	if (IS_ERR(qp->scq)) {
+		err = PTR_ERR(qp->scq);
+		qp->scq = NULL;
+		return err;
+	}
+	attr.send_cq = qp->scq->ib;
+	attr.recv_cq = conn->rcq->ib;
+	if (first) {
+		err = rdma_create_qp(conn->id, fab->pd, &attr);
+		if (err)
+			return err;
+		qp->ib = conn->id->qp;
+	} else {
+		struct ib_qp *ib = ib_create_qp(fab->pd, &attr);
+
+		if (IS_ERR(ib))
+			return PTR_ERR(ib);
+		qp->ib = ib;
+	}
+	return 0;
+}
+
+/**
+ * lite_qp_flush - have the device give back everything that is in flight
+ * @qp: maybe never connected
+ *
+ * Context: may sleep.
+ */
+void lite_qp_flush(struct lite_qp *qp)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+
+	if (!qp->ib)
+		return;
+	ib_modify_qp(qp->ib, &attr, IB_QP_STATE);
+	wake_up_all(&qp->room);
+	/* Nobody may be left to poll: have the poller take the completions. */
+	atomic_inc(&qp->scq->sleepers);
+	lite_cq_arm(qp->scq);
+	wait_event_timeout(qp->room,
+			   bitmap_empty(qp->busy, LITE_SQ_DEPTH), 2 * HZ);
+	atomic_dec(&qp->scq->sleepers);
+}
+
+/**
+ * lite_qp_destroy - destroy the device's queue pair: the fence
+ * @qp: flushed
+ *
+ * On return the device neither reads nor writes memory on behalf of this QP.
+ *
+ * Context: may sleep.
+ */
+void lite_qp_destroy(struct lite_qp *qp)
+{
+	if (!qp->ib)
+		return;
+	if (qp->conn->id && qp->conn->id->qp == qp->ib)
+		rdma_destroy_qp(qp->conn->id);
+	else
+		ib_destroy_qp(qp->ib);
+	qp->ib = NULL;
+}
+
+/**
+ * lite_qp_free - give back the rest: CQ and operations that nobody completed
+ * @qp: destroyed
+ *
+ * Context: may sleep.
+ */
+void lite_qp_free(struct lite_qp *qp)
+{
+	int i;
+
+	if (!qp->scq)
+		return;
+	lite_cq_destroy(qp->scq);
+	qp->scq = NULL;
+	for (i = 0; i < LITE_SQ_DEPTH; i++)
+		lite_wr_complete(&qp->wr[i], -EHOSTDOWN);
+	wake_up_all(&qp->room);
+}

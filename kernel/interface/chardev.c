@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Opening and closing /dev/liteN.
+ *
+ * Closing must not wait for the network in the context of an exiting process:
+ * a work item gives back what the file had.
+ */
+#include <linux/fs.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "node.h"
+
+static struct workqueue_struct *lite_close_wq;
+
+static void lite_close_work(struct work_struct *work)
+{
+	struct lite_file *lf = container_of(work, struct lite_file, close_work);
+
+	/* A node that is stopping shuts all its contexts itself. */
+	if (lite_node_enter(lf->node)) {
+		lite_ctx_shut(lf->ctx);
+		lite_node_exit(lf->node);
+	}
+	lite_ctx_put(lf->ctx);
+	lite_node_put(lf->node);
+	kfree(lf);
+}
+
+static int lite_open(struct inode *inode, struct file *file)
+{
+	/* misc_open() has put the miscdevice here. */
+	struct lite_node *node = container_of(file->private_data,
+					      struct lite_node, misc);
+	struct lite_file *lf;
+
+	if (!lite_node_enter(node))
+		return -ENODEV;
+	lf = kzalloc(sizeof(*lf), GFP_KERNEL_ACCOUNT);
+	if (lf)
+		lf->ctx = lite_ctx_new(&node->memory, node);
+	if (!lf || !lf->ctx) {
+		kfree(lf);
+		lite_node_exit(node);
+		return -ENOMEM;
+	}
+	kref_get(&node->ref);
+	lf->node = node;
+	INIT_WORK(&lf->close_work, lite_close_work);
+	file->private_data = lf;
+	lite_node_exit(node);
+	return nonseekable_open(inode, file);
+}
+
+static int lite_release(struct inode *inode, struct file *file)
+{
+	struct lite_file *lf = file->private_data;
+
+	queue_work(lite_close_wq, &lf->close_work);
+	return 0;
+}
+
+const struct file_operations lite_fops = {
+	.owner = THIS_MODULE,
+	.open = lite_open,
+	.release = lite_release,
+	.unlocked_ioctl = lite_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.llseek = no_llseek,
+};
+
+/**
+ * lite_chardev_init - be ready for files
+ *
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int lite_chardev_init(void)
+{
+	lite_close_wq = alloc_workqueue("lite-close", WQ_UNBOUND, 0);
+	return lite_close_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * lite_chardev_exit - the counterpart of lite_chardev_init()
+ *
+ * Context: may sleep; no file is open, all nodes are stopped.
+ */
+void lite_chardev_exit(void)
+{
+	destroy_workqueue(lite_close_wq);
+}

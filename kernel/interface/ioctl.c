@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The ioctls of /dev/liteN (include/uapi/lite.h).
+ *
+ * One table: a minimum size and a handler per command. The structure is copied
+ * once; fields are given back one by one, so that no padding and no field that
+ * the user did not know gets out. A new handle's number is given to the user
+ * before the handle works: whatever fails later, nothing is left behind.
+ */
+#include <linux/cred.h>
+#include <linux/nospec.h>
+#include <linux/uaccess.h>
+
+#include "../core/name.h"
+#include "node.h"
+
+union lite_ioc_any {
+	struct lite_ioc_query query;
+	struct lite_ioc_alloc alloc;
+	struct lite_ioc_map map;
+	struct lite_ioc_unmap unmap;
+	struct lite_ioc_free free;
+	struct lite_op op;
+	struct lite_ioc_stat stat;
+	struct lite_ioc_list list;
+};
+
+static void lite_cred_current(struct lite_cred *to)
+{
+	const struct cred *cred = current_cred();
+	const struct group_info *groups = cred->group_info;
+	u32 n = min_t(u32, groups->ngroups, LITE_CRED_GROUPS);
+	u32 i;
+
+	to->uid = from_kuid(&init_user_ns, cred->euid);
+	to->gid = from_kgid(&init_user_ns, cred->egid);
+	to->n_groups = n;
+	for (i = 0; i < n; i++)
+		to->groups[i] = from_kgid(&init_user_ns, groups->gid[i]);
+}
+
+/* A name that has to be there. */
+static int lite_ioc_name(const char *name)
+{
+	int len = lite_name_check(name, LITE_NAME_SIZE);
+
+	return len < 0 ? len : 0;
+}
+
+static int lite_ioc_query(struct lite_file *lf, void *arg, void __user *user)
+{
+	struct lite_node *node = lf->node;
+	struct lite_cluster *cl = &node->cluster;
+	struct lite_ioc_query *q = arg;
+	u32 size = q->size;
+
+	if (q->flags || q->reserved)
+		return -EOPNOTSUPP;
+	*q = (struct lite_ioc_query){
+		.size = size,
+		.uapi_version = LITE_UAPI_VERSION,
+		.features = node->fabric.atomics ? LITE_FEATURE_ATOMICS : 0,
+		.index = node->index,
+		.node_id = lite_cluster_id(cl),
+		.state = READ_ONCE(cl->state),
+		.nodes_up = lite_cluster_up(cl),
+		.incarnation = node->fabric.self.incarnation,
+		.lmr_size_max = LITE_LMR_SIZE_MAX,
+		.mem_limit = node->memory.mem_limit,
+		.mem_used = node->memory.used,
+		.handles_max = node->memory.handle_limit,
+	};
+	return copy_to_user(user, q, min_t(size_t, size, sizeof(*q))) ?
+		       -EFAULT : 0;
+}
+
+static int lite_ioc_alloc(struct lite_file *lf, void *arg, void __user *user)
+{
+	struct lite_ioc_alloc *a = arg;
+	struct lite_ioc_alloc __user *u = user;
+	u32 nodes[LITE_SPREAD_MAX];
+	struct lite_alloc_params p = {
+		.length = a->length,
+		.nodes = nodes,
+		.n_nodes = a->n_nodes,
+		.mode = a->mode,
+		.flags = a->flags,
+	};
+	struct lite_handle *h = NULL;
+	struct lite_cred cred;
+	int err;
+
+	if (a->flags & ~LITE_ALLOC_NO_HANDLE)
+		return -EOPNOTSUPP;
+	if (a->n_nodes > LITE_SPREAD_MAX)
+		return -EINVAL;
+	if (copy_from_user(nodes, u64_to_user_ptr(a->nodes),
+			   a->n_nodes * sizeof(nodes[0])))
+		return -EFAULT;
+	if (a->name[0])
+		p.name = a->name;
+	lite_cred_current(&cred);
+	if (a->flags & LITE_ALLOC_NO_HANDLE)
+		return lite_ctx_create(lf->ctx, &cred, &p, NULL);
+
+	h = lite_handle_reserve(lf->ctx);
+	if (IS_ERR(h))
+		return PTR_ERR(h);
+	err = put_user(h->lh, &u->lh) ?:
+	      lite_ctx_create(lf->ctx, &cred, &p, h);
+	if (err)
+		lite_handle_cancel(lf->ctx, h);
+	return err;
+}
+
+static int lite_ioc_map(struct lite_file *lf, void *arg, void __user *user)
+{
+	struct lite_ioc_map *m = arg;
+	struct lite_ioc_map __user *u = user;
+	struct lite_handle *h;
+	struct lite_cred cred;
+	u64 length, lh;
+	int err;
+
+	if (m->flags || m->reserved)
+		return -EOPNOTSUPP;
+	err = lite_ioc_name(m->name);
+	if (err)
+		return err;
+	lite_cred_current(&cred);
+	h = lite_handle_reserve(lf->ctx);
+	if (IS_ERR(h))
+		return PTR_ERR(h);
+	lh = h->lh;
+	err = put_user(lh, &u->lh) ?:
+	      lite_ctx_map(lf->ctx, &cred, m->name, m->rights, h, &length);
+	if (err) {
+		lite_handle_cancel(lf->ctx, h);
+		return err;
+	}
+	err = put_user(length, &u->length);
+	if (err)
+		lite_ctx_unmap(lf->ctx, lh);
+	return err;
+}
+
+static int lite_ioc_unmap(struct lite_file *lf, void *arg, void __user *user)
+{
+	struct lite_ioc_unmap *m = arg;
+
+	if (m->flags)
+		return -EOPNOTSUPP;
+	return lite_ctx_unmap(lf->ctx, m->lh);
+}
+
+static int lite_ioc_free(struct lite_file *lf, void *arg, void __user *user)
+{
+	struct lite_ioc_free *f = arg;
+	struct lite_cred cred;
+	int err;
+
+	if (f->flags)
+		return -EOPNOTSUPP;
+	if (!f->lh) {
+		err = lite_ioc_name(f->name);
+		if (err)
+			return err;
+	}
+	lite_cred_current(&cred);
+	return lite_ctx_free(lf->ctx, &cred, f->lh, f->name);
+}
+
+static int lite_ioc_op(struct lite_file *lf, void *arg, void __user *user)
+{
+	struct lite_op *op = arg;
+	struct lite_op __user *u = user;
+	struct lite_access a = { .ctx = lf->ctx, .lh = op->lh };
+	struct lite_buf buf = { .user = true, .u = op->buf };
+	u64 result = 0;
+	int err;
+
+	if (op->flags || op->priority || op->reserved0 || op->reserved1)
+		return -EOPNOTSUPP;
+	switch (op->opcode) {
+	case LITE_OP_READ:
+		a.right = LITE_RIGHT_READ;
+		err = lite_transfer(&a, false, op->offset, op->length, &buf,
+				    &result);
+		break;
+	case LITE_OP_WRITE:
+		a.right = LITE_RIGHT_WRITE;
+		err = lite_transfer(&a, true, op->offset, op->length, &buf,
+				    &result);
+		break;
+	case LITE_OP_FETCH_ADD:
+	case LITE_OP_CMP_SWAP:
+		a.right = LITE_RIGHT_ATOMIC;
+		err = lite_atomic(&a, op->opcode, op->offset, op->length,
+				  op->operand, op->swap, &result);
+		break;
+	default:
+		return -EOPNOTSUPP;
+	}
+	if (put_user(result, &u->result) && !err)
+		err = -EFAULT;
+	return err;
+}
+
+static int lite_ioc_stat(struct lite_file *lf, void *arg, void __user *user)
+{
+	struct lite_ioc_stat *s = arg;
+	struct lite_ioc_stat __user *u = user;
+	u32 nodes[LITE_SPREAD_MAX];
+	u32 n;
+	int err;
+
+	if (s->flags || s->reserved)
+		return -EOPNOTSUPP;
+	if (!s->lh) {
+		err = lite_ioc_name(s->info.name);
+		if (err)
+			return err;
+	}
+	err = lite_ctx_stat(lf->ctx, s->lh, s->info.name, &s->info, nodes);
+	if (err)
+		return err;
+	n = min(s->n_nodes, s->info.n_nodes);
+	if (copy_to_user(u64_to_user_ptr(s->nodes), nodes,
+			 n * sizeof(nodes[0])) ||
+	    put_user(s->info.n_nodes, &u->n_nodes) ||
+	    copy_to_user(&u->info, &s->info, sizeof(s->info)))
+		return -EFAULT;
+	return 0;
+}
+
+static int lite_ioc_list(struct lite_file *lf, void *arg, void __user *user)
+{
+	struct lite_ioc_list *l = arg;
+	struct lite_ioc_list __user *u = user;
+	struct lite_lmr_info info, __user *to = u64_to_user_ptr(l->infos);
+	u32 n = 0;
+	int ret;
+
+	if (l->flags)
+		return -EOPNOTSUPP;
+	if (!l->n_infos || l->info_size != sizeof(info))
+		return -EINVAL;
+	do {
+		ret = lite_memory_list(&lf->node->memory, &l->cursor, &info);
+		if (ret <= 0)
+			break;
+		if (copy_to_user(&to[n], &info, sizeof(info)))
+			return -EFAULT;
+	} while (++n < l->n_infos);
+	/* What has been listed has been listed. */
+	if (ret < 0 && !n)
+		return ret;
+	if (put_user(n, &u->n_infos) || put_user(l->cursor, &u->cursor))
+		return -EFAULT;
+	return 0;
+}
+
+static const struct lite_ioc {
+	u16 size;     /* of the whole structure */
+	u16 min_size; /* of its first published version */
+	int (*fn)(struct lite_file *lf, void *arg, void __user *user);
+} lite_iocs[] = {
+#define LITE_IOC_ENTRY(cmd, type, last, handler)                               \
+	[_IOC_NR(cmd)] = { .size = sizeof(struct type),                        \
+			   .min_size = offsetofend(struct type, last),         \
+			   .fn = handler }
+	LITE_IOC_ENTRY(LITE_IOC_QUERY, lite_ioc_query, reserved, lite_ioc_query),
+	LITE_IOC_ENTRY(LITE_IOC_ALLOC, lite_ioc_alloc, name, lite_ioc_alloc),
+	LITE_IOC_ENTRY(LITE_IOC_MAP, lite_ioc_map, name, lite_ioc_map),
+	LITE_IOC_ENTRY(LITE_IOC_UNMAP, lite_ioc_unmap, lh, lite_ioc_unmap),
+	LITE_IOC_ENTRY(LITE_IOC_FREE, lite_ioc_free, name, lite_ioc_free),
+	LITE_IOC_ENTRY(LITE_IOC_OP, lite_op, result, lite_ioc_op),
+	LITE_IOC_ENTRY(LITE_IOC_STAT, lite_ioc_stat, info, lite_ioc_stat),
+	LITE_IOC_ENTRY(LITE_IOC_LIST, lite_ioc_list, info_size, lite_ioc_list),
+};
+
+/**
+ * lite_ioctl - the ioctls of /dev/liteN
+ * @file: open file
+ * @cmd: LITE_IOC_*
+ * @arg: user pointer to its structure
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno of the table in include/uapi/lite.h.
+ */
+long lite_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct lite_file *lf = file->private_data;
+	void __user *user = (void __user *)arg;
+	const struct lite_ioc *ioc;
+	union lite_ioc_any any;
+	unsigned int nr = _IOC_NR(cmd);
+	u32 size;
+	int err;
+
+	if (nr >= ARRAY_SIZE(lite_iocs) || cmd != _IO(LITE_IOC_TYPE, nr))
+		return -ENOTTY;
+	ioc = &lite_iocs[array_index_nospec(nr, ARRAY_SIZE(lite_iocs))];
+	if (get_user(size, (u32 __user *)user))
+		return -EFAULT;
+	if (size < ioc->min_size)
+		return -EINVAL;
+	err = copy_struct_from_user(&any, ioc->size, user, size);
+	if (err)
+		return err;
+	/* The field was fetched twice: what counts is what was checked. */
+	any.query.size = size;
+	if (!lite_node_enter(lf->node))
+		return -ENODEV;
+	err = ioc->fn(lf, &any, user);
+	lite_node_exit(lf->node);
+	return err;
+}

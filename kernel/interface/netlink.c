@@ -1,0 +1,583 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Administration: the generic netlink family "lite" (uapi/lite_netlink.h).
+ *
+ * Commands run side by side (parallel_ops): starting a node must not hold up
+ * everybody else's netlink. Nothing secret goes out; the cluster secret comes
+ * in, is used, and is wiped.
+ */
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <net/genetlink.h>
+#include <net/ipv6.h>
+#include <uapi/lite_netlink.h>
+
+#include "node.h"
+
+#define LITE_MS_MIN 10
+#define LITE_MS_MAX 3600000
+
+static struct genl_family lite_family;
+
+static const struct nla_policy lite_policy[LITE_A_MAX + 1] = {
+	[LITE_A_INDEX] = { .type = NLA_U32 },
+	[LITE_A_DEV] = { .type = NLA_NUL_STRING,
+			 .len = IB_DEVICE_NAME_MAX - 1 },
+	[LITE_A_NODE_ID] = { .type = NLA_U16 },
+	[LITE_A_ADDR] = { .type = NLA_BINARY, .len = 16 },
+	[LITE_A_PORT] = { .type = NLA_U16 },
+	[LITE_A_SECRET] = { .type = NLA_BINARY, .len = LITE_SECRET_MAX },
+	[LITE_A_NUM_QPS] = NLA_POLICY_RANGE(NLA_U8, 1, LITE_QPS_MAX),
+	[LITE_A_MEM_LIMIT] = { .type = NLA_U64 },
+	[LITE_A_UID_LIMIT] = { .type = NLA_U64 },
+	[LITE_A_HANDLE_LIMIT] = NLA_POLICY_MIN(NLA_U32, 1),
+	[LITE_A_HEARTBEAT_MS] = { .type = NLA_U32 },
+	[LITE_A_DEAD_MS] = { .type = NLA_U32 },
+	[LITE_A_OP_TIMEOUT_MS] = { .type = NLA_U32 },
+	[LITE_A_TIMEOUT_MS] = { .type = NLA_U32 },
+};
+
+/* ---- what comes in ------------------------------------------------------- */
+
+static int lite_get_addr(struct genl_info *info, struct sockaddr_storage *addr)
+{
+	struct nlattr *a = info->attrs[LITE_A_ADDR];
+	u16 port = LITE_DEFAULT_PORT;
+
+	if (!a || (nla_len(a) != 4 && nla_len(a) != 16)) {
+		GENL_SET_ERR_MSG(info, "an address of 4 or 16 bytes is needed");
+		return -EINVAL;
+	}
+	if (info->attrs[LITE_A_PORT])
+		port = nla_get_u16(info->attrs[LITE_A_PORT]);
+	if (!port) {
+		GENL_SET_ERR_MSG(info, "port 0 is no port");
+		return -EINVAL;
+	}
+	memset(addr, 0, sizeof(*addr));
+	if (nla_len(a) == 4) {
+		struct sockaddr_in *sin = (void *)addr;
+
+		sin->sin_family = AF_INET;
+		sin->sin_port = htons(port);
+		memcpy(&sin->sin_addr, nla_data(a), 4);
+		if (ipv4_is_zeronet(sin->sin_addr.s_addr) ||
+		    ipv4_is_multicast(sin->sin_addr.s_addr) ||
+		    ipv4_is_lbcast(sin->sin_addr.s_addr))
+			goto bad;
+	} else {
+		struct sockaddr_in6 *sin6 = (void *)addr;
+
+		sin6->sin6_family = AF_INET6;
+		sin6->sin6_port = htons(port);
+		memcpy(&sin6->sin6_addr, nla_data(a), 16);
+		if (ipv6_addr_any(&sin6->sin6_addr) ||
+		    ipv6_addr_is_multicast(&sin6->sin6_addr))
+			goto bad;
+	}
+	return 0;
+bad:
+	GENL_SET_ERR_MSG(info, "not the address of one node");
+	return -EADDRNOTAVAIL;
+}
+
+static int lite_get_ms(struct genl_info *info, int attr, u32 standard,
+		       unsigned long *jiffies_out)
+{
+	u32 ms = standard;
+
+	if (info->attrs[attr])
+		ms = nla_get_u32(info->attrs[attr]);
+	if (ms < LITE_MS_MIN || ms > LITE_MS_MAX) {
+		GENL_SET_ERR_MSG(info, "a time is out of range (10 ms to 1 h)");
+		return -ERANGE;
+	}
+	*jiffies_out = msecs_to_jiffies(ms);
+	return 0;
+}
+
+static u64 lite_get_u64(struct genl_info *info, int attr, u64 standard)
+{
+	return info->attrs[attr] ? nla_get_u64(info->attrs[attr]) : standard;
+}
+
+static int lite_get_params(struct genl_info *info, struct lite_node_params *p)
+{
+	struct nlattr **a = info->attrs;
+	int err;
+
+	memset(p, 0, sizeof(*p));
+	p->index = -1;
+	if (a[LITE_A_INDEX]) {
+		p->index = nla_get_u32(a[LITE_A_INDEX]);
+		if (p->index < 0)
+			return -EINVAL;
+	}
+	if (a[LITE_A_DEV])
+		nla_strscpy(p->fabric.dev, a[LITE_A_DEV],
+			    sizeof(p->fabric.dev));
+	err = lite_get_addr(info, &p->fabric.addr) ?:
+	      lite_get_ms(info, LITE_A_HEARTBEAT_MS, 1000,
+			  &p->cluster.heartbeat) ?:
+	      lite_get_ms(info, LITE_A_DEAD_MS, 5000, &p->cluster.dead) ?:
+	      lite_get_ms(info, LITE_A_OP_TIMEOUT_MS, 10000,
+			  &p->fabric.op_timeout);
+	if (err)
+		return err;
+	if (p->cluster.dead <= p->cluster.heartbeat) {
+		GENL_SET_ERR_MSG(info, "a peer would be dead before its heart beats");
+		return -EINVAL;
+	}
+	p->fabric.nqps = a[LITE_A_NUM_QPS] ? nla_get_u8(a[LITE_A_NUM_QPS]) : 2;
+	if (a[LITE_A_SECRET]) {
+		p->fabric.secret = nla_data(a[LITE_A_SECRET]);
+		p->fabric.secret_len = nla_len(a[LITE_A_SECRET]);
+	}
+	if (a[LITE_A_NODE_ID])
+		p->cluster.node = nla_get_u16(a[LITE_A_NODE_ID]);
+	p->memory.mem_limit = lite_get_u64(info, LITE_A_MEM_LIMIT,
+					   (u64)totalram_pages() * PAGE_SIZE / 2);
+	p->memory.uid_limit = lite_get_u64(info, LITE_A_UID_LIMIT,
+					   p->memory.mem_limit);
+	p->memory.handle_limit = a[LITE_A_HANDLE_LIMIT] ?
+		nla_get_u32(a[LITE_A_HANDLE_LIMIT]) : 1048576;
+	return 0;
+}
+
+/* ---- what goes out ------------------------------------------------------- */
+
+static int lite_put_addr(struct sk_buff *skb,
+			 const struct sockaddr_storage *addr)
+{
+	if (addr->ss_family == AF_INET) {
+		const struct sockaddr_in *sin = (const void *)addr;
+
+		return nla_put(skb, LITE_A_ADDR, 4, &sin->sin_addr) ?:
+		       nla_put_u16(skb, LITE_A_PORT, ntohs(sin->sin_port));
+	} else {
+		const struct sockaddr_in6 *sin6 = (const void *)addr;
+
+		return nla_put(skb, LITE_A_ADDR, 16, &sin6->sin6_addr) ?:
+		       nla_put_u16(skb, LITE_A_PORT, ntohs(sin6->sin6_port));
+	}
+}
+
+static u32 lite_count_entries(struct xarray *xa)
+{
+	unsigned long id;
+	void *entry;
+	u32 n = 0;
+
+	xa_for_each(xa, id, entry)
+		n++;
+	return n;
+}
+
+static int lite_put_node(struct sk_buff *skb, struct lite_node *node)
+{
+	struct lite_cluster *cl = &node->cluster;
+	struct lite_memory *mem = &node->memory;
+
+	return nla_put_u32(skb, LITE_A_INDEX, node->index) ?:
+	       nla_put_string(skb, LITE_A_DEV,
+			      dev_name(&node->fabric.dev->dev)) ?:
+	       nla_put_u16(skb, LITE_A_NODE_ID, lite_cluster_id(cl)) ?:
+	       nla_put_u8(skb, LITE_A_STATE, READ_ONCE(cl->state)) ?:
+	       nla_put_u64_64bit(skb, LITE_A_INCARNATION,
+				 node->fabric.self.incarnation, LITE_A_PAD) ?:
+	       lite_put_addr(skb, &node->fabric.addr) ?:
+	       nla_put_u8(skb, LITE_A_NUM_QPS, node->fabric.nqps) ?:
+	       nla_put_u64_64bit(skb, LITE_A_MEM_LIMIT, mem->mem_limit,
+				 LITE_A_PAD) ?:
+	       nla_put_u64_64bit(skb, LITE_A_MEM_USED, READ_ONCE(mem->used),
+				 LITE_A_PAD) ?:
+	       nla_put_u64_64bit(skb, LITE_A_UID_LIMIT, mem->uid_limit,
+				 LITE_A_PAD) ?:
+	       nla_put_u32(skb, LITE_A_HANDLE_LIMIT, mem->handle_limit) ?:
+	       nla_put_u32(skb, LITE_A_HEARTBEAT_MS,
+			   jiffies_to_msecs(cl->heartbeat)) ?:
+	       nla_put_u32(skb, LITE_A_DEAD_MS, jiffies_to_msecs(cl->dead)) ?:
+	       nla_put_u32(skb, LITE_A_OP_TIMEOUT_MS,
+			   jiffies_to_msecs(node->fabric.op_timeout)) ?:
+	       nla_put_u32(skb, LITE_A_LMRS,
+			   lite_stat_sum(node->stats, LITE_STAT_LMRS)) ?:
+	       nla_put_u32(skb, LITE_A_PEERS, lite_count_entries(&cl->peers));
+}
+
+/* Answer a command with one message that @fill has filled. */
+static int lite_answer(struct genl_info *info, struct lite_node *node,
+		       int (*fill)(struct sk_buff *, struct lite_node *))
+{
+	struct sk_buff *skb = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL);
+	void *hdr;
+
+	if (!skb)
+		return -ENOMEM;
+	hdr = genlmsg_put_reply(skb, info, &lite_family, 0,
+				info->genlhdr->cmd);
+	if (!hdr || fill(skb, node)) {
+		nlmsg_free(skb);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(skb, hdr);
+	return genlmsg_reply(skb, info);
+}
+
+static int lite_put_id(struct sk_buff *skb, struct lite_node *node)
+{
+	return nla_put_u32(skb, LITE_A_INDEX, node->index) ?:
+	       nla_put_u16(skb, LITE_A_NODE_ID,
+			   lite_cluster_id(&node->cluster));
+}
+
+/* ---- commands ------------------------------------------------------------ */
+
+static u32 lite_get_index(struct nlattr **attrs)
+{
+	return attrs[LITE_A_INDEX] ? nla_get_u32(attrs[LITE_A_INDEX]) : 0;
+}
+
+/* The node that a command is about, active. */
+static struct lite_node *lite_get_node(struct genl_info *info)
+{
+	struct lite_node *node = lite_node_find(lite_get_index(info->attrs));
+
+	if (node && lite_node_enter(node))
+		return node;
+	if (node)
+		lite_node_put(node);
+	GENL_SET_ERR_MSG(info, "there is no such node on this machine");
+	return ERR_PTR(-ENODEV);
+}
+
+static void lite_put_node_ref(struct lite_node *node)
+{
+	lite_node_exit(node);
+	lite_node_put(node);
+}
+
+static int lite_nl_say(struct genl_info *info, int err, const char *why)
+{
+	/* Constant texts only: the ack keeps the pointer. */
+	if (err && why && info->extack)
+		info->extack->_msg = why;
+	return err;
+}
+
+static int lite_nl_start(struct sk_buff *skb, struct genl_info *info)
+{
+	struct lite_node_params params;
+	struct lite_node *node;
+	const char *why = NULL;
+	int err;
+
+	err = lite_get_params(info, &params);
+	if (!err)
+		err = lite_node_start(&params, &node, &why);
+	if (params.fabric.secret)
+		memzero_explicit((u8 *)params.fabric.secret,
+				 params.fabric.secret_len);
+	if (err)
+		return lite_nl_say(info, err, why);
+	err = lite_answer(info, node, lite_put_id);
+	lite_node_put(node);
+	return err;
+}
+
+static int lite_nl_stop(struct sk_buff *skb, struct genl_info *info)
+{
+	return lite_nl_say(info, lite_node_stop(lite_get_index(info->attrs)),
+			   "there is no such node on this machine");
+}
+
+static int lite_nl_join(struct sk_buff *skb, struct genl_info *info)
+{
+	struct sockaddr_storage addr;
+	struct lite_node *node;
+	unsigned long timeout;
+	const char *why = NULL;
+	int err;
+
+	err = lite_get_addr(info, &addr) ?:
+	      lite_get_ms(info, LITE_A_TIMEOUT_MS, 15000, &timeout);
+	if (err)
+		return err;
+	node = lite_get_node(info);
+	if (IS_ERR(node))
+		return PTR_ERR(node);
+	err = lite_node_join(node, &addr, timeout, &why);
+	if (!err)
+		err = lite_answer(info, node, lite_put_id);
+	lite_put_node_ref(node);
+	return lite_nl_say(info, err, why);
+}
+
+static int lite_nl_leave(struct sk_buff *skb, struct genl_info *info)
+{
+	struct lite_node *node = lite_get_node(info);
+	int err;
+
+	if (IS_ERR(node))
+		return PTR_ERR(node);
+	err = lite_node_leave(node);
+	lite_put_node_ref(node);
+	return lite_nl_say(info, err, err == -ENOTCONN ?
+			   "the node is in no cluster" :
+			   "the node is joining or leaving");
+}
+
+static int lite_nl_get(struct sk_buff *skb, struct genl_info *info)
+{
+	struct lite_node *node = lite_get_node(info);
+	int err;
+
+	if (IS_ERR(node))
+		return PTR_ERR(node);
+	err = lite_answer(info, node, lite_put_node);
+	lite_put_node_ref(node);
+	return err;
+}
+
+/* ---- dumps --------------------------------------------------------------- */
+
+static void *lite_dump_begin(struct sk_buff *skb, struct netlink_callback *cb,
+			     u8 cmd)
+{
+	return genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
+			   &lite_family, NLM_F_MULTI, cmd);
+}
+
+/* One message of a dump: false when there is no room for it. */
+static bool lite_dump_end(struct sk_buff *skb, void *hdr, int err)
+{
+	if (!hdr)
+		return false;
+	if (err) {
+		genlmsg_cancel(skb, hdr);
+		return false;
+	}
+	genlmsg_end(skb, hdr);
+	return true;
+}
+
+/* cb->args[0]: the last index dumped, plus 1. */
+static int lite_nl_get_dump(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct lite_node *node;
+	bool room = true;
+
+	while (room && (node = lite_node_next((int)cb->args[0] - 1))) {
+		u32 index = node->index;
+
+		if (lite_node_enter(node)) {
+			void *hdr = lite_dump_begin(skb, cb, LITE_CMD_NODE_GET);
+
+			room = lite_dump_end(skb, hdr, hdr ?
+					     lite_put_node(skb, node) : 0);
+			lite_node_exit(node);
+		}
+		lite_node_put(node);
+		if (room)
+			cb->args[0] = index + 1;
+	}
+	return skb->len;
+}
+
+static struct lite_node *lite_dump_node(struct netlink_callback *cb)
+{
+	struct lite_node *node;
+
+	node = lite_node_find(lite_get_index(genl_dumpit_info(cb)->attrs));
+	if (node && lite_node_enter(node))
+		return node;
+	if (node)
+		lite_node_put(node);
+	return ERR_PTR(-ENODEV);
+}
+
+static int lite_put_peer(struct sk_buff *skb, u32 id, u64 incarnation,
+			 const struct sockaddr_storage *addr, u8 state,
+			 bool self)
+{
+	return nla_put_u16(skb, LITE_A_NODE_ID, id) ?:
+	       nla_put_u8(skb, LITE_A_STATE, state) ?:
+	       nla_put_u64_64bit(skb, LITE_A_INCARNATION, incarnation,
+				 LITE_A_PAD) ?:
+	       lite_put_addr(skb, addr) ?:
+	       (self ? nla_put_flag(skb, LITE_A_SELF) : 0);
+}
+
+static bool lite_dump_peer(struct sk_buff *skb, struct netlink_callback *cb,
+			   struct lite_cluster *cl, struct lite_peer *peer)
+{
+	void *hdr = lite_dump_begin(skb, cb, LITE_CMD_PEER_GET);
+	u8 state = LITE_NODE_DOWN;
+	int err = 0;
+
+	if (!peer) {
+		state = READ_ONCE(cl->state);
+	} else if (rcu_access_pointer(peer->conn)) {
+		state = LITE_NODE_UP;
+	} else if (peer->tentative) {
+		state = LITE_NODE_JOINING;
+	}
+	if (hdr)
+		err = peer ? lite_put_peer(skb, peer->id, peer->incarnation,
+					   &peer->addr, state, false) :
+			     lite_put_peer(skb, lite_cluster_id(cl),
+					   cl->fab->self.incarnation,
+					   &cl->fab->addr, state, true);
+	return lite_dump_end(skb, hdr, err);
+}
+
+/* In order of ids. cb->args[0]: the last id dumped, plus 1. */
+static int lite_nl_peers_dump(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct lite_node *node = lite_dump_node(cb);
+	struct lite_cluster *cl;
+	struct lite_peer *peer;
+	unsigned long id;
+	bool room = true;
+	u32 self;
+
+	if (IS_ERR(node))
+		return PTR_ERR(node);
+	cl = &node->cluster;
+	mutex_lock(&cl->lock);
+	self = lite_cluster_id(cl);
+	xa_for_each_start(&cl->peers, id, peer, cb->args[0]) {
+		if (self >= cb->args[0] && self < id) {
+			room = lite_dump_peer(skb, cb, cl, NULL);
+			if (!room)
+				break;
+			cb->args[0] = self + 1;
+		}
+		if (peer->left)
+			continue;
+		room = lite_dump_peer(skb, cb, cl, peer);
+		if (!room)
+			break;
+		cb->args[0] = id + 1;
+	}
+	if (room && self >= cb->args[0] &&
+	    lite_dump_peer(skb, cb, cl, NULL))
+		cb->args[0] = LITE_NODE_ID_MAX + 1;
+	mutex_unlock(&cl->lock);
+	lite_put_node_ref(node);
+	return skb->len;
+}
+
+/* cb->args[0]: the next counter. */
+static int lite_nl_stats_dump(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct lite_node *node = lite_dump_node(cb);
+	bool room = true;
+
+	if (IS_ERR(node))
+		return PTR_ERR(node);
+	while (room && cb->args[0] < LITE_STAT_MAX) {
+		void *hdr = lite_dump_begin(skb, cb, LITE_CMD_STATS_GET);
+		int i = cb->args[0];
+		int err = 0;
+
+		if (hdr)
+			err = nla_put_string(skb, LITE_A_STAT_NAME,
+					     lite_stat_names[i]) ?:
+			      nla_put_u64_64bit(skb, LITE_A_STAT_VALUE,
+						lite_stat_sum(node->stats, i),
+						LITE_A_PAD);
+		room = lite_dump_end(skb, hdr, err);
+		if (room)
+			cb->args[0]++;
+	}
+	lite_put_node_ref(node);
+	return skb->len;
+}
+
+/* ---- events -------------------------------------------------------------- */
+
+static const struct genl_multicast_group lite_groups[] = {
+	{ .name = LITE_GENL_MCGRP_EVENTS },
+};
+
+/**
+ * lite_netlink_event - tell whoever listens
+ * @node: that noticed
+ * @id: node that it is about; 0: @node itself
+ * @state: that it is in now
+ *
+ * Context: may sleep.
+ */
+void lite_netlink_event(struct lite_node *node, u32 id,
+			enum lite_node_state state)
+{
+	struct sk_buff *skb;
+	void *hdr;
+
+	if (!genl_has_listeners(&lite_family, &init_net, 0))
+		return;
+	skb = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL);
+	if (!skb)
+		return;
+	hdr = genlmsg_put(skb, 0, 0, &lite_family, 0, LITE_CMD_EVENT);
+	if (!hdr || nla_put_u32(skb, LITE_A_INDEX, node->index) ||
+	    nla_put_u16(skb, LITE_A_NODE_ID, id) ||
+	    nla_put_u8(skb, LITE_A_STATE, state)) {
+		nlmsg_free(skb);
+		return;
+	}
+	genlmsg_end(skb, hdr);
+	genlmsg_multicast(&lite_family, skb, 0, 0, GFP_KERNEL);
+}
+
+/* ---- the family ---------------------------------------------------------- */
+
+static const struct genl_ops lite_ops[] = {
+	{ .cmd = LITE_CMD_NODE_START, .flags = GENL_ADMIN_PERM,
+	  .doit = lite_nl_start },
+	{ .cmd = LITE_CMD_NODE_STOP, .flags = GENL_ADMIN_PERM,
+	  .doit = lite_nl_stop },
+	{ .cmd = LITE_CMD_NODE_JOIN, .flags = GENL_ADMIN_PERM,
+	  .doit = lite_nl_join },
+	{ .cmd = LITE_CMD_NODE_LEAVE, .flags = GENL_ADMIN_PERM,
+	  .doit = lite_nl_leave },
+	{ .cmd = LITE_CMD_NODE_GET, .doit = lite_nl_get,
+	  .dumpit = lite_nl_get_dump },
+	{ .cmd = LITE_CMD_PEER_GET, .dumpit = lite_nl_peers_dump },
+	{ .cmd = LITE_CMD_STATS_GET, .dumpit = lite_nl_stats_dump },
+};
+
+static struct genl_family lite_family __ro_after_init = {
+	.name = LITE_GENL_NAME,
+	.version = LITE_GENL_VERSION,
+	.maxattr = LITE_A_MAX,
+	.policy = lite_policy,
+	.parallel_ops = true,
+	.module = THIS_MODULE,
+	.ops = lite_ops,
+	.n_ops = ARRAY_SIZE(lite_ops),
+	.resv_start_op = __LITE_CMD_MAX,
+	.mcgrps = lite_groups,
+	.n_mcgrps = ARRAY_SIZE(lite_groups),
+};
+
+/**
+ * lite_netlink_init - register the family
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno.
+ */
+int __init lite_netlink_init(void)
+{
+	return genl_register_family(&lite_family);
+}
+
+/**
+ * lite_netlink_exit - unregister the family; waits for commands under way
+ *
+ * Context: may sleep.
+ */
+void lite_netlink_exit(void)
+{
+	genl_unregister_family(&lite_family);
+}

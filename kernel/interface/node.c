@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Starting and stopping nodes.
+ *
+ * Starting builds the layers from below; the device node, and with it users,
+ * comes last. Stopping: no new users; leave the cluster in order, if the device
+ * is still there; end all connections, so that whoever waits for a peer comes
+ * out; wait for users; give up handles and memory; take the layers down.
+ *
+ * The registry's mutex makes starting, stopping and the removal of a device
+ * exclusive. Nobody takes it who is active on a node.
+ */
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <net/ipv6.h>
+
+#include "node.h"
+
+#define LITE_NODES_MAX 1024
+/* Calls that name no time-out of their own. */
+#define LITE_CALL_TIMEOUT (10 * HZ)
+
+static struct {
+	struct mutex lock;      /* starting and stopping */
+	struct list_head nodes; /* by index; also under RCU-free @find lock */
+	spinlock_t find;        /* protects the list's links */
+	bool closing;
+} lite_registry = {
+	.lock = __MUTEX_INITIALIZER(lite_registry.lock),
+	.nodes = LIST_HEAD_INIT(lite_registry.nodes),
+	.find = __SPIN_LOCK_UNLOCKED(lite_registry.find),
+};
+
+/* ---- what the layers tell each other ------------------------------------- */
+
+static int lite_node_conn_init(void *priv, struct lite_conn *conn)
+{
+	struct lite_node *node = priv;
+
+	return lite_rpc_conn_init(&node->rpc, conn);
+}
+
+static void lite_node_conn_release(void *priv, struct lite_conn *conn)
+{
+	lite_rpc_conn_release(conn);
+}
+
+static void lite_node_recv(void *priv, struct lite_conn *conn, u32 imm)
+{
+	lite_rpc_recv(conn, imm);
+}
+
+static int lite_node_admit(void *priv, struct lite_conn *conn)
+{
+	struct lite_node *node = priv;
+
+	return lite_cluster_admit(&node->cluster, conn);
+}
+
+static void lite_node_conn_down(void *priv, struct lite_conn *conn)
+{
+	struct lite_node *node = priv;
+
+	lite_rpc_conn_down(conn);
+	lite_cluster_conn_down(&node->cluster, conn);
+}
+
+static void lite_node_conn_gone(void *priv, struct lite_conn *conn)
+{
+	struct lite_node *node = priv;
+
+	lite_cluster_conn_gone(&node->cluster, conn);
+}
+
+static const struct lite_fabric_ops lite_node_fabric_ops = {
+	.conn_init = lite_node_conn_init,
+	.conn_release = lite_node_conn_release,
+	.recv = lite_node_recv,
+	.admit = lite_node_admit,
+	.conn_down = lite_node_conn_down,
+	.conn_gone = lite_node_conn_gone,
+};
+
+static void lite_node_members_changed(void *priv)
+{
+	struct lite_node *node = priv;
+
+	lite_memory_members_changed(&node->memory);
+}
+
+static void lite_node_peer_gone(void *priv, struct lite_peer *peer, u64 session)
+{
+	struct lite_node *node = priv;
+
+	lite_memory_peer_gone(&node->memory, session);
+}
+
+static void lite_node_peer_lost(void *priv, u32 id, u64 incarnation)
+{
+	struct lite_node *node = priv;
+
+	lite_memory_peer_lost(&node->memory, id, incarnation);
+}
+
+/* When the module goes, nobody can listen any more. */
+static void lite_node_event(void *priv, u32 id, enum lite_node_state state)
+{
+	if (!READ_ONCE(lite_registry.closing))
+		lite_netlink_event(priv, id, state);
+}
+
+static const struct lite_cluster_ops lite_node_cluster_ops = {
+	.members_changed = lite_node_members_changed,
+	.peer_gone = lite_node_peer_gone,
+	.peer_lost = lite_node_peer_lost,
+	.event = lite_node_event,
+};
+
+/* ---- finding ------------------------------------------------------------- */
+
+static void lite_node_release(struct kref *ref)
+{
+	struct lite_node *node = container_of(ref, struct lite_node, ref);
+
+	percpu_ref_exit(&node->active);
+	free_percpu(node->stats);
+	kfree(node);
+}
+
+/**
+ * lite_node_put - give a reference to the object back
+ * @node: node
+ *
+ * Context: process.
+ */
+void lite_node_put(struct lite_node *node)
+{
+	kref_put(&node->ref, lite_node_release);
+}
+
+/**
+ * lite_node_find - the node of an index
+ * @index: N of /dev/liteN
+ *
+ * Context: any process.
+ * Return: the node with a reference, or NULL.
+ */
+struct lite_node *lite_node_find(u32 index)
+{
+	struct lite_node *node, *found = NULL;
+
+	spin_lock(&lite_registry.find);
+	list_for_each_entry(node, &lite_registry.nodes, list) {
+		if (node->index == index) {
+			found = node;
+			kref_get(&node->ref);
+			break;
+		}
+	}
+	spin_unlock(&lite_registry.find);
+	return found;
+}
+
+/**
+ * lite_node_next - go through the nodes in order of their indices
+ * @after: an index, -1 at first
+ *
+ * Context: any process.
+ * Return: the node with the next higher index, with a reference, or NULL.
+ */
+struct lite_node *lite_node_next(int after)
+{
+	struct lite_node *node, *found = NULL;
+
+	spin_lock(&lite_registry.find);
+	list_for_each_entry(node, &lite_registry.nodes, list) {
+		if ((int)node->index > after) {
+			found = node;
+			kref_get(&node->ref);
+			break;
+		}
+	}
+	spin_unlock(&lite_registry.find);
+	return found;
+}
+
+/* Enter a node into the list, which is in order of indices. */
+static int lite_registry_add(struct lite_node *node, int index,
+			     const char **why)
+{
+	struct list_head *at = &lite_registry.nodes;
+	struct lite_node *other;
+	int free = 0;
+
+	lockdep_assert_held(&lite_registry.lock);
+	list_for_each_entry(other, &lite_registry.nodes, list) {
+		if (index >= 0 && other->index == index) {
+			*why = "there is a node of that index";
+			return -EEXIST;
+		}
+		if (other->index == free)
+			free++;
+	}
+	if (index < 0)
+		index = free;
+	if (index >= LITE_NODES_MAX)
+		return -EINVAL;
+	list_for_each_entry(other, &lite_registry.nodes, list) {
+		if (other->index > index)
+			break;
+		at = &other->list;
+	}
+	node->index = index;
+	snprintf(node->name, sizeof(node->name), "lite%d", index);
+	spin_lock(&lite_registry.find);
+	list_add(&node->list, at);
+	spin_unlock(&lite_registry.find);
+	return 0;
+}
+
+static void lite_registry_del(struct lite_node *node)
+{
+	spin_lock(&lite_registry.find);
+	list_del_init(&node->list);
+	spin_unlock(&lite_registry.find);
+}
+
+/* ---- starting ------------------------------------------------------------ */
+
+static void lite_node_idle(struct percpu_ref *ref)
+{
+	complete_all(&container_of(ref, struct lite_node, active)->idle);
+}
+
+static struct lite_node *lite_node_alloc(void)
+{
+	struct lite_node *node = kzalloc(sizeof(*node), GFP_KERNEL);
+
+	if (!node)
+		return NULL;
+	kref_init(&node->ref);
+	INIT_LIST_HEAD(&node->list);
+	init_completion(&node->idle);
+	if (percpu_ref_init(&node->active, lite_node_idle, 0, GFP_KERNEL)) {
+		kfree(node);
+		return NULL;
+	}
+	node->stats = alloc_percpu(struct lite_stats);
+	if (!node->stats) {
+		percpu_ref_exit(&node->active);
+		kfree(node);
+		return NULL;
+	}
+	node->fabric.stats = node->stats;
+	return node;
+}
+
+static u16 lite_sockaddr_port(const struct sockaddr_storage *addr)
+{
+	if (addr->ss_family == AF_INET)
+		return ntohs(((const struct sockaddr_in *)addr)->sin_port);
+	return ntohs(((const struct sockaddr_in6 *)addr)->sin6_port);
+}
+
+static int lite_node_build(struct lite_node *node,
+			   const struct lite_node_params *p, const char **why)
+{
+	int err;
+
+	node->fabric.self.port = lite_sockaddr_port(&p->fabric.addr);
+	err = lite_fabric_init(&node->fabric, &p->fabric, &lite_node_fabric_ops,
+			       node, why);
+	if (err)
+		return err;
+	err = lite_rpc_init(&node->rpc, node->stats, LITE_CALL_TIMEOUT);
+	if (err)
+		goto err_fabric;
+	err = lite_cluster_init(&node->cluster, &node->fabric, &node->rpc,
+				&p->cluster, &lite_node_cluster_ops, node);
+	if (err)
+		goto err_rpc;
+	err = lite_memory_init(&node->memory, &node->cluster, &node->rpc,
+			       node->stats, &p->memory);
+	if (err)
+		goto err_cluster;
+
+	node->misc.minor = MISC_DYNAMIC_MINOR;
+	node->misc.name = node->name;
+	node->misc.fops = &lite_fops;
+	/* Everybody may come in: what they may do is up to each LMR. */
+	node->misc.mode = 0666;
+	err = misc_register(&node->misc);
+	if (err)
+		goto err_memory;
+	lite_cluster_start(&node->cluster);
+	err = lite_fabric_listen(&node->fabric);
+	if (err)
+		goto err_misc;
+	return 0;
+
+err_misc:
+	misc_deregister(&node->misc);
+	lite_cluster_stop(&node->cluster);
+	percpu_ref_kill(&node->active);
+	lite_fabric_shutdown(&node->fabric);
+	wait_for_completion(&node->idle);
+	lite_memory_shut(&node->memory);
+err_memory:
+	lite_memory_exit(&node->memory);
+err_cluster:
+	lite_cluster_stop(&node->cluster);
+	lite_cluster_exit(&node->cluster);
+err_rpc:
+	lite_rpc_exit(&node->rpc);
+err_fabric:
+	lite_fabric_shutdown(&node->fabric);
+	lite_fabric_exit(&node->fabric);
+	return err;
+}
+
+/**
+ * lite_node_start - make a node
+ * @params: settings
+ * @out: set to it, with a reference
+ * @why: set to a text where an errno says too little
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno, as documented for LITE_CMD_NODE_START.
+ */
+int lite_node_start(const struct lite_node_params *params,
+		    struct lite_node **out, const char **why)
+{
+	struct lite_node *node = lite_node_alloc();
+	int err;
+
+	if (!node)
+		return -ENOMEM;
+	mutex_lock(&lite_registry.lock);
+	err = lite_registry.closing ? -ENODEV :
+				      lite_registry_add(node, params->index, why);
+	if (!err) {
+		err = lite_node_build(node, params, why);
+		if (err)
+			lite_registry_del(node);
+	}
+	if (!err) {
+		kref_get(&node->ref);
+		*out = node;
+	}
+	mutex_unlock(&lite_registry.lock);
+	if (err)
+		lite_node_put(node);
+	return err;
+}
+
+/* ---- stopping ------------------------------------------------------------ */
+
+static void lite_node_unbuild(struct lite_node *node, bool orderly)
+{
+	lockdep_assert_held(&lite_registry.lock);
+	misc_deregister(&node->misc);
+	if (orderly && !lite_cluster_begin_leave(&node->cluster)) {
+		lite_memory_give_up(&node->memory);
+		lite_cluster_leave(&node->cluster);
+	}
+	lite_cluster_stop(&node->cluster);
+	percpu_ref_kill(&node->active);
+	lite_fabric_shutdown(&node->fabric);
+	/*
+	 * Users are out as soon as their calls have failed; one that waits for
+	 * its own memory (userfaultfd, FUSE) only when that comes or it dies.
+	 */
+	wait_for_completion_state(&node->idle, TASK_IDLE);
+	lite_memory_shut(&node->memory);
+	lite_rpc_flush(&node->rpc);
+	lite_memory_exit(&node->memory);
+	lite_cluster_exit(&node->cluster);
+	lite_rpc_exit(&node->rpc);
+	lite_fabric_exit(&node->fabric);
+	lite_registry_del(node);
+	lite_node_event(node, 0, LITE_NODE_STOPPED);
+	lite_node_put(node);
+}
+
+/**
+ * lite_node_stop - stop a node
+ * @index: N of /dev/liteN
+ *
+ * Context: may sleep; not by somebody who is active on it.
+ * Return: 0, or -ENODEV: there is no such node.
+ */
+int lite_node_stop(u32 index)
+{
+	struct lite_node *node;
+
+	mutex_lock(&lite_registry.lock);
+	node = lite_node_find(index);
+	if (node) {
+		lite_node_unbuild(node, true);
+		lite_node_put(node);
+	}
+	mutex_unlock(&lite_registry.lock);
+	return node ? 0 : -ENODEV;
+}
+
+/**
+ * lite_node_join - join a cluster
+ * @node: active
+ * @addr: of a member
+ * @timeout: jiffies
+ * @why: set to a text where an errno says too little
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno, as documented for LITE_CMD_NODE_JOIN.
+ */
+int lite_node_join(struct lite_node *node, const struct sockaddr_storage *addr,
+		   unsigned long timeout, const char **why)
+{
+	/* Ids and incarnations of this life are in what it has made. */
+	if (!lite_memory_idle(&node->memory)) {
+		*why = "the node has LMRs: free them first";
+		return -EBUSY;
+	}
+	return lite_cluster_join(&node->cluster, addr, timeout, why);
+}
+
+/**
+ * lite_node_leave - leave the cluster
+ * @node: active
+ *
+ * Context: may sleep.
+ * Return: 0, -ENOTCONN, -EBUSY.
+ */
+int lite_node_leave(struct lite_node *node)
+{
+	int err = lite_cluster_begin_leave(&node->cluster);
+
+	if (err)
+		return err;
+	lite_memory_give_up(&node->memory);
+	err = lite_cluster_leave(&node->cluster);
+	lite_memory_forget(&node->memory);
+	return err;
+}
+
+/* ---- devices go away ----------------------------------------------------- */
+
+static int lite_client_add(struct ib_device *dev)
+{
+	return 0;
+}
+
+static void lite_client_remove(struct ib_device *dev, void *data)
+{
+	struct lite_node *node, *tmp;
+
+	mutex_lock(&lite_registry.lock);
+	list_for_each_entry_safe(node, tmp, &lite_registry.nodes, list) {
+		if (node->fabric.dev == dev) {
+			pr_info("lite: %s stops: its device %s is removed\n",
+				node->name, dev_name(&dev->dev));
+			lite_node_unbuild(node, false);
+		}
+	}
+	mutex_unlock(&lite_registry.lock);
+}
+
+static struct ib_client lite_client = {
+	.name = "lite",
+	.add = lite_client_add,
+	.remove = lite_client_remove,
+};
+
+/**
+ * lite_registry_init - be told when devices go away
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno.
+ */
+int lite_registry_init(void)
+{
+	return ib_register_client(&lite_client);
+}
+
+/**
+ * lite_registry_close - start no nodes any more, and tell nobody anything
+ *
+ * Context: may sleep.
+ */
+void lite_registry_close(void)
+{
+	mutex_lock(&lite_registry.lock);
+	WRITE_ONCE(lite_registry.closing, true);
+	mutex_unlock(&lite_registry.lock);
+}
+
+/**
+ * lite_registry_exit - stop all nodes
+ *
+ * Context: may sleep.
+ */
+void lite_registry_exit(void)
+{
+	struct lite_node *node, *tmp;
+
+	mutex_lock(&lite_registry.lock);
+	list_for_each_entry_safe(node, tmp, &lite_registry.nodes, list)
+		lite_node_unbuild(node, true);
+	mutex_unlock(&lite_registry.lock);
+	ib_unregister_client(&lite_client);
+}

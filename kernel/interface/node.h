@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A node: one LITE instance on one RDMA device, made of the layers, and its
+ * door /dev/liteN. The registry knows all nodes of this kernel; it is the only
+ * mutable state that does not hang off a node.
+ *
+ * Whoever works on a node holds it @active (lite_node_enter()); stopping waits
+ * for them after it has ended all connections, so that they come out. Whoever
+ * only refers to the object holds @ref.
+ */
+#ifndef _LITE_NODE_H
+#define _LITE_NODE_H
+
+#include <linux/miscdevice.h>
+
+#include "../memory/memory.h"
+
+/**
+ * struct lite_node_params - settings of LITE_CMD_NODE_START
+ * @index: N of /dev/liteN, or -1: the lowest that is free
+ */
+struct lite_node_params {
+	int index;
+	struct lite_fabric_params fabric;
+	struct lite_cluster_params cluster;
+	struct lite_memory_params memory;
+};
+
+struct lite_node {
+	struct kref ref;
+	struct percpu_ref active;
+	struct completion idle;
+	struct list_head list;
+	u32 index;
+	char name[16];
+	struct miscdevice misc;
+	struct lite_stats __percpu *stats;
+	struct lite_fabric fabric;
+	struct lite_rpc rpc;
+	struct lite_cluster cluster;
+	struct lite_memory memory;
+};
+
+int lite_registry_init(void);
+void lite_registry_close(void);
+void lite_registry_exit(void);
+int lite_node_start(const struct lite_node_params *params,
+		    struct lite_node **out, const char **why);
+int lite_node_stop(u32 index);
+int lite_node_join(struct lite_node *node, const struct sockaddr_storage *addr,
+		   unsigned long timeout, const char **why);
+int lite_node_leave(struct lite_node *node);
+struct lite_node *lite_node_find(u32 index);
+struct lite_node *lite_node_next(int after);
+void lite_node_put(struct lite_node *node);
+
+/* Take part in the life of a node: false when it is stopping. */
+static inline bool lite_node_enter(struct lite_node *node)
+{
+	return percpu_ref_tryget_live(&node->active);
+}
+
+static inline void lite_node_exit(struct lite_node *node)
+{
+	percpu_ref_put(&node->active);
+}
+
+extern const struct file_operations lite_fops;
+int lite_chardev_init(void);
+void lite_chardev_exit(void);
+long lite_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+
+int lite_netlink_init(void);
+void lite_netlink_exit(void);
+void lite_netlink_event(struct lite_node *node, u32 id,
+			enum lite_node_state state);
+
+/**
+ * struct lite_file - an open /dev/liteN
+ * @node: with a reference to the object
+ * @ctx: its handles
+ * @close_work: gives them back after the last descriptor is closed
+ */
+struct lite_file {
+	struct lite_node *node;
+	struct lite_ctx *ctx;
+	struct work_struct close_work;
+};
+
+#endif /* _LITE_NODE_H */

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0
+/* LITE: the module's way in and out. */
+#include <linux/module.h>
+
+#include "interface/node.h"
+
+static int __init lite_init(void)
+{
+	int err;
+
+	err = lite_chardev_init();
+	if (err)
+		return err;
+	err = lite_registry_init();
+	if (err)
+		goto err_chardev;
+	err = lite_netlink_init();
+	if (err)
+		goto err_registry;
+	return 0;
+
+err_registry:
+	lite_registry_exit();
+err_chardev:
+	lite_chardev_exit();
+	return err;
+}
+
+static void __exit lite_exit(void)
+{
+	/* No new nodes, then no nodes, then no late work of theirs. */
+	lite_registry_close();
+	lite_netlink_exit();
+	lite_registry_exit();
+	lite_chardev_exit();
+	rcu_barrier();
+}
+
+module_init(lite_init);
+module_exit(lite_exit);
+
+MODULE_DESCRIPTION("LITE: an indirection layer for RDMA");
+MODULE_AUTHOR("The LITE authors");
+MODULE_LICENSE("GPL");
+MODULE_VERSION("0.1.0");
+MODULE_SOFTDEP("pre: rdma_cm hmac sha256");

@@ -1,0 +1,582 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Contexts and their handles.
+ *
+ * A handle is made in two steps, so that its number can be given to the user
+ * before it works: reserve (an entry that nobody finds), then publish, or
+ * cancel. It is looked up under RCU and freed after a grace period.
+ */
+#include <linux/random.h>
+#include <linux/slab.h>
+
+#include "../core/name.h"
+#include "memory.h"
+
+/**
+ * lite_ctx_new - make a context without handles
+ * @mem: node's
+ * @owner: for the layer above
+ *
+ * Context: may sleep.
+ * Return: the context, for lite_ctx_shut() and then lite_ctx_put(), or NULL.
+ */
+struct lite_ctx *lite_ctx_new(struct lite_memory *mem, void *owner)
+{
+	struct lite_ctx *ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
+
+	if (!ctx)
+		return NULL;
+	ctx->mem = mem;
+	ctx->owner = owner;
+	kref_init(&ctx->ref);
+	mutex_init(&ctx->lock);
+	xa_init_flags(&ctx->handles, XA_FLAGS_ALLOC1);
+	spin_lock(&mem->ctxs_lock);
+	list_add(&ctx->list, &mem->ctxs);
+	spin_unlock(&mem->ctxs_lock);
+	lite_stat_inc(mem->stats, LITE_STAT_CTXS);
+	return ctx;
+}
+
+static void lite_ctx_release(struct kref *ref)
+{
+	kfree(container_of(ref, struct lite_ctx, ref));
+}
+
+/**
+ * lite_ctx_put - give a reference to a context's memory back
+ * @ctx: context; the last reference goes after it was shut
+ *
+ * Context: any.
+ */
+void lite_ctx_put(struct lite_ctx *ctx)
+{
+	kref_put(&ctx->ref, lite_ctx_release);
+}
+
+/* The handle is out of the table: what it held goes. */
+static void lite_handle_free(struct lite_memory *mem, struct lite_handle *h)
+{
+	lite_mapping_put(rcu_dereference_protected(h->mapping, 1));
+	kfree_rcu(h, rcu);
+	lite_stat_dec(mem->stats, LITE_STAT_HANDLES);
+}
+
+/**
+ * lite_ctx_shut - close all handles of a context, and take no new ones
+ * @ctx: context; may be shut twice
+ *
+ * Context: may sleep; calls homes.
+ */
+void lite_ctx_shut(struct lite_ctx *ctx)
+{
+	struct lite_memory *mem = ctx->mem;
+	struct lite_handle *h;
+	unsigned long index;
+
+	mutex_lock(&ctx->lock);
+	if (!ctx->closed) {
+		ctx->closed = true;
+		xa_for_each(&ctx->handles, index, h) {
+			xa_erase(&ctx->handles, index);
+			lite_handle_free(mem, h);
+			cond_resched();
+		}
+		xa_destroy(&ctx->handles);
+		spin_lock(&mem->ctxs_lock);
+		list_del_init(&ctx->list);
+		spin_unlock(&mem->ctxs_lock);
+		lite_stat_dec(mem->stats, LITE_STAT_CTXS);
+	}
+	mutex_unlock(&ctx->lock);
+}
+
+/**
+ * lite_handle_reserve - a number for a handle to be
+ * @ctx: context
+ *
+ * Context: may sleep.
+ * Return: the handle, for lite_ctx_create(), lite_ctx_map() or
+ * lite_handle_cancel(); -EMFILE: there are too many; -ENOMEM.
+ */
+struct lite_handle *lite_handle_reserve(struct lite_ctx *ctx)
+{
+	struct lite_handle *h = kzalloc(sizeof(*h), GFP_KERNEL_ACCOUNT);
+	u32 index;
+	int err;
+
+	if (!h)
+		return ERR_PTR(-ENOMEM);
+	err = xa_alloc(&ctx->handles, &index, NULL,
+		       XA_LIMIT(1, ctx->mem->handle_limit), GFP_KERNEL_ACCOUNT);
+	if (err) {
+		kfree(h);
+		return ERR_PTR(err == -EBUSY ? -EMFILE : err);
+	}
+	h->lh = lite_handle_make(index, get_random_u32());
+	return h;
+}
+
+/**
+ * lite_handle_cancel - give a reserved handle up
+ * @ctx: context
+ * @h: reserved, not published
+ *
+ * Context: any process.
+ */
+void lite_handle_cancel(struct lite_ctx *ctx, struct lite_handle *h)
+{
+	xa_erase(&ctx->handles, lite_handle_index(h->lh));
+	kfree(h);
+}
+
+/* From here on the handle works. Takes over the reference to the mapping. */
+static int lite_handle_publish(struct lite_ctx *ctx, struct lite_handle *h,
+			       struct lite_mapping *m, u32 rights)
+{
+	int err = 0;
+
+	h->rights = rights;
+	RCU_INIT_POINTER(h->mapping, m);
+	mutex_lock(&ctx->lock);
+	if (ctx->closed)
+		err = -ENODEV;
+	else
+		/* Into the entry that was reserved: needs no memory. */
+		err = xa_err(xa_store(&ctx->handles, lite_handle_index(h->lh),
+				      h, GFP_KERNEL_ACCOUNT));
+	if (!err)
+		lite_stat_inc(ctx->mem->stats, LITE_STAT_HANDLES);
+	mutex_unlock(&ctx->lock);
+	if (err)
+		lite_mapping_put(m);
+	return err;
+}
+
+static void lite_create_fill(struct lite_wire_create *req, u32 self,
+			     const struct lite_cred *cred,
+			     const struct lite_alloc_params *p)
+{
+	u32 i;
+
+	memset(req, 0, sizeof(*req));
+	req->length = cpu_to_le64(p->length);
+	req->mode = cpu_to_le32(p->mode);
+	lite_wire_cred_put(&req->cred, cred);
+	req->n_nodes = cpu_to_le32(max(p->n_nodes, 1U));
+	req->nodes[0] = cpu_to_le32(self);
+	for (i = 0; i < p->n_nodes; i++)
+		req->nodes[i] = cpu_to_le32(p->nodes[i] ?: self);
+	if (p->name)
+		strscpy(req->name, p->name, sizeof(req->name));
+}
+
+static int lite_alloc_check(const struct lite_alloc_params *p)
+{
+	u32 i, j;
+	int len;
+
+	if (p->flags & ~LITE_ALLOC_NO_HANDLE)
+		return -EOPNOTSUPP;
+	if (!p->length || p->mode & ~LITE_MODE_MASK ||
+	    p->n_nodes > LITE_SPREAD_MAX)
+		return -EINVAL;
+	if (p->length > LITE_LMR_SIZE_MAX)
+		return -EFBIG;
+	for (i = 0; i < p->n_nodes; i++) {
+		if (p->nodes[i] > LITE_NODE_ID_MAX)
+			return -EINVAL;
+		for (j = 0; j < i; j++) {
+			if (p->nodes[i] == p->nodes[j])
+				return -EINVAL;
+		}
+	}
+	if (p->name) {
+		len = lite_name_check(p->name, LITE_NAME_SIZE);
+		if (len < 0)
+			return len;
+	} else if (p->flags & LITE_ALLOC_NO_HANDLE) {
+		return -EINVAL; /* nobody could ever reach it */
+	}
+	return 0;
+}
+
+/* Make it, and leave it unmapped. */
+static int lite_create_only(struct lite_memory *mem, u32 home,
+			    const struct lite_wire_create *req)
+{
+	struct lite_wire_map_reply *r;
+	struct lite_call_desc d = {
+		.call = LITE_CALL_LMR_CREATE,
+		.req = req,
+		.len = sizeof(*req),
+		.reply_max = sizeof(*r),
+		.timeout = 120 * HZ,
+		.killable = true,
+	};
+	int err;
+
+	r = kmalloc(sizeof(*r), GFP_KERNEL);
+	if (!r)
+		return -ENOMEM;
+	d.reply = r;
+	err = lite_cluster_call(mem->cl, home, &d);
+	kfree(r);
+	return err;
+}
+
+static int lite_map_name(struct lite_memory *mem, const struct lite_cred *cred,
+			 const char *name, u32 rights, struct lite_mapping **m)
+{
+	bool ask_all = false;
+	u32 home;
+	u64 id;
+	int err;
+
+	/* The directory may be behind: then ask all homes. */
+	do {
+		err = lite_name_lookup(mem, name, ask_all, &home, &id);
+		if (err)
+			return err;
+		*m = lite_mapping_by_id(mem, home, id, cred, rights, NULL);
+		err = PTR_ERR_OR_ZERO(*m);
+		ask_all = !ask_all;
+	} while (ask_all && (err == -ENOENT || err == -EHOSTUNREACH));
+	return err == -EHOSTUNREACH ? -ENOENT : err;
+}
+
+/**
+ * lite_ctx_create - make an LMR and open it
+ * @ctx: context
+ * @cred: its owner
+ * @p: what to make
+ * @h: reserved handle, which becomes it; NULL with LITE_ALLOC_NO_HANDLE
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_ALLOC; then @h is still reserved.
+ */
+int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred,
+		    const struct lite_alloc_params *p, struct lite_handle *h)
+{
+	struct lite_memory *mem = ctx->mem;
+	struct lite_wire_create *req;
+	struct lite_mapping *m;
+	u32 rights;
+	u32 home;
+	int err;
+
+	err = lite_alloc_check(p) ?: lite_cluster_ready(mem->cl);
+	if (err)
+		return err;
+	req = kmalloc(sizeof(*req), GFP_KERNEL);
+	if (!req)
+		return -ENOMEM;
+	lite_create_fill(req, lite_cluster_id(mem->cl), cred, p);
+	home = le32_to_cpu(req->nodes[0]);
+	if (p->flags & LITE_ALLOC_NO_HANDLE) {
+		err = lite_create_only(mem, home, req);
+		goto out;
+	}
+	m = lite_mapping_create(mem, home, req, &rights);
+	if (m == ERR_PTR(-EAGAIN)) {
+		rights = lite_rights_of(cred, cred->uid, cred->gid, p->mode);
+		err = lite_map_name(mem, cred, p->name, rights, &m);
+	} else {
+		err = PTR_ERR_OR_ZERO(m);
+	}
+	if (!err)
+		err = lite_handle_publish(ctx, h, m, rights);
+out:
+	kfree(req);
+	return err;
+}
+
+/**
+ * lite_ctx_map - open an LMR by name
+ * @ctx: context
+ * @cred: who asks
+ * @name: checked
+ * @rights: wanted, at least one
+ * @h: reserved handle, which becomes it
+ * @length: set to the LMR's bytes
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_MAP; then @h is still reserved.
+ */
+int lite_ctx_map(struct lite_ctx *ctx, const struct lite_cred *cred,
+		 const char *name, u32 rights, struct lite_handle *h,
+		 u64 *length)
+{
+	struct lite_memory *mem = ctx->mem;
+	struct lite_mapping *m;
+	int err;
+
+	if (!rights)
+		return -EINVAL;
+	if (rights & ~LITE_RIGHTS_ALL)
+		return -EOPNOTSUPP;
+	err = lite_cluster_ready(mem->cl) ?:
+	      lite_map_name(mem, cred, name, rights, &m);
+	if (err)
+		return err;
+	*length = m->length;
+	return lite_handle_publish(ctx, h, m, rights);
+}
+
+/* Look a handle up for keeps; ctx locked. */
+static struct lite_handle *lite_handle_find(struct lite_ctx *ctx, u64 lh)
+{
+	struct lite_handle *h = xa_load(&ctx->handles, lite_handle_index(lh));
+
+	lockdep_assert_held(&ctx->lock);
+	return h && h->lh == lh ? h : NULL;
+}
+
+/**
+ * lite_ctx_unmap - close a handle
+ * @ctx: context
+ * @lh: handle
+ *
+ * Context: may sleep; the last handle of an LMR calls its home.
+ * Return: 0 or -EBADF.
+ */
+int lite_ctx_unmap(struct lite_ctx *ctx, u64 lh)
+{
+	struct lite_handle *h;
+
+	mutex_lock(&ctx->lock);
+	h = lite_handle_find(ctx, lh);
+	if (h)
+		xa_erase(&ctx->handles, lite_handle_index(lh));
+	mutex_unlock(&ctx->lock);
+	if (!h)
+		return -EBADF;
+	lite_handle_free(ctx->mem, h);
+	return 0;
+}
+
+static int lite_free_by_id(struct lite_memory *mem, u32 home, u64 id,
+			   const struct lite_cred *cred)
+{
+	struct lite_wire_free req = { .id = cpu_to_le64(id) };
+	struct lite_call_desc d = {
+		.call = LITE_CALL_LMR_FREE,
+		.req = &req,
+		.len = sizeof(req),
+		.timeout = 60 * HZ, /* it waits for all mappers */
+		.killable = true,
+	};
+
+	lite_wire_cred_put(&req.cred, cred);
+	return lite_cluster_call(mem->cl, home, &d);
+}
+
+static int lite_free_name(struct lite_memory *mem, const struct lite_cred *cred,
+			  const char *name)
+{
+	bool ask_all = false;
+	u32 home;
+	u64 id;
+	int err;
+
+	do {
+		err = lite_name_lookup(mem, name, ask_all, &home, &id);
+		if (err)
+			return err;
+		err = lite_free_by_id(mem, home, id, cred);
+		ask_all = !ask_all;
+	} while (ask_all && (err == -ENOENT || err == -EHOSTUNREACH));
+	return err == -EHOSTUNREACH ? -ENOENT : err;
+}
+
+/**
+ * lite_ctx_free - free an LMR
+ * @ctx: context
+ * @cred: who asks, when it is by name
+ * @lh: handle with LITE_RIGHT_MASTER, or 0
+ * @name: checked, used when @lh is 0
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_FREE.
+ */
+int lite_ctx_free(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
+		  const char *name)
+{
+	/* The handle is the right: this kernel vouches for it to the home. */
+	const struct lite_cred root = {};
+	struct lite_memory *mem = ctx->mem;
+	struct lite_handle *h;
+	struct lite_mapping *m;
+	u32 home = 0;
+	u64 id = 0;
+	int err;
+
+	err = lite_cluster_ready(mem->cl);
+	if (err)
+		return err;
+	if (!lh)
+		return lite_free_name(mem, cred, name);
+
+	mutex_lock(&ctx->lock);
+	h = lite_handle_find(ctx, lh);
+	if (!h) {
+		err = -EBADF;
+	} else if (!(h->rights & LITE_RIGHT_MASTER)) {
+		err = -EACCES;
+	} else {
+		m = rcu_dereference_protected(h->mapping, 1);
+		home = m->home;
+		id = m->id;
+		if (m->state == LITE_MAPPING_REVOKED)
+			err = -EIDRM;
+	}
+	mutex_unlock(&ctx->lock);
+	if (err)
+		return err;
+	err = lite_free_by_id(mem, home, id, &root);
+	if (err == -ENOENT)
+		err = -EIDRM;
+	if (!err)
+		lite_ctx_unmap(ctx, lh);
+	return err;
+}
+
+/* ---- operations come in here --------------------------------------------- */
+
+static bool lite_mapping_current(const struct lite_mapping *m)
+{
+	return !m->conn || !lite_conn_is_dead(m->conn);
+}
+
+/* A handle's mapping is bound to what is over: ask the home again. */
+static int lite_handle_renew(struct lite_ctx *ctx, struct lite_handle *h,
+			     struct lite_mapping *old)
+{
+	struct lite_memory *mem = ctx->mem;
+	struct lite_mapping *new;
+	struct lite_peer *peer;
+	int err;
+
+	lite_mapping_retire(old);
+	if (READ_ONCE(old->state) == LITE_MAPPING_REVOKED)
+		return -EIDRM;
+	new = lite_mapping_by_id(mem, old->home, old->id, NULL, 0, NULL);
+	err = PTR_ERR_OR_ZERO(new);
+	if (!err && new->home_incarnation != old->home_incarnation) {
+		lite_mapping_put(new);
+		err = -ESTALE;
+	}
+	if (err == -ENOENT) {
+		err = -EIDRM;
+		peer = lite_peer_find(mem->cl, old->home);
+		if (peer && peer->incarnation != old->home_incarnation)
+			err = -ESTALE;
+		if (peer)
+			lite_peer_put(peer);
+	}
+	if (err)
+		return err;
+	rcu_assign_pointer(h->mapping, new);
+	lite_mapping_put(old);
+	return 0;
+}
+
+/**
+ * lite_access_renew - make a handle usable again
+ * @a: the handle
+ * @stale: its mapping that was found to be of no use; only compared
+ *
+ * Context: may sleep; killable.
+ * Return: 0: try again; -EBADF, -EIDRM, -ESTALE, -EHOSTDOWN, -EINTR and others.
+ */
+int lite_access_renew(const struct lite_access *a,
+		      const struct lite_mapping *stale)
+{
+	struct lite_ctx *ctx = a->ctx;
+	struct lite_mapping *m;
+	struct lite_handle *h;
+	int err = 0;
+
+	if (mutex_lock_killable(&ctx->lock))
+		return -EINTR;
+	h = lite_handle_find(ctx, a->lh);
+	if (!h) {
+		err = -EBADF;
+	} else {
+		m = rcu_dereference_protected(h->mapping,
+					      lockdep_is_held(&ctx->lock));
+		/* Otherwise somebody else has renewed it. */
+		if (m == stale)
+			err = lite_cluster_ready(ctx->mem->cl) ?:
+			      lite_handle_renew(ctx, h, m);
+	}
+	mutex_unlock(&ctx->lock);
+	return err;
+}
+
+/**
+ * lite_access_enter - begin to operate on an LMR
+ * @a: handle and right
+ *
+ * Until lite_access_exit() the LMR's memory stays; REVOKE waits for that, so
+ * nothing in between may wait for user space (a page fault, say).
+ *
+ * Context: may sleep; killable.
+ * Return: the mapping, or ERR_PTR: -EBADF, -EACCES, -EIDRM, -ESTALE,
+ * -EHOSTDOWN, -EINTR and others.
+ */
+struct lite_mapping *lite_access_enter(const struct lite_access *a)
+{
+	struct lite_mapping *m;
+	struct lite_handle *h;
+	int err;
+
+	for (;;) {
+		rcu_read_lock();
+		h = xa_load(&a->ctx->handles, lite_handle_index(a->lh));
+		if (!h || h->lh != a->lh) {
+			rcu_read_unlock();
+			return ERR_PTR(-EBADF);
+		}
+		if (a->right & ~h->rights) {
+			rcu_read_unlock();
+			return ERR_PTR(-EACCES);
+		}
+		m = rcu_dereference(h->mapping);
+		if (percpu_ref_tryget_live(&m->ops)) {
+			if (lite_mapping_current(m)) {
+				rcu_read_unlock();
+				return m;
+			}
+			percpu_ref_put(&m->ops);
+		}
+		rcu_read_unlock();
+		err = lite_access_renew(a, m);
+		if (err)
+			return ERR_PTR(err);
+	}
+}
+
+/**
+ * lite_access_conn - the session to operate on a share in
+ * @m: mapping, entered
+ * @share: of another node
+ *
+ * Context: any.
+ * Return: its connection, held live; ERR_PTR: -EHOSTDOWN; -ESTALE: the node has
+ * lost the memory; -EAGAIN: renew the handle, there is a newer session.
+ */
+struct lite_conn *lite_access_conn(struct lite_mapping *m, u32 share)
+{
+	struct lite_map_share *s = &m->share[share];
+	struct lite_conn *conn = NULL;
+
+	if (s->lost)
+		return ERR_PTR(-ESTALE);
+	if (s->session)
+		conn = lite_peer_conn_tryget(s->peer, s->session);
+	if (conn)
+		return conn;
+	return ERR_PTR(rcu_access_pointer(s->peer->conn) ? -EAGAIN :
+							   -EHOSTDOWN);
+}

@@ -1,0 +1,621 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Mappings: what this node, as a mapper, knows of an LMR; one for all handles.
+ *
+ * Making one: MAP (or CREATE) at the home counts us as a mapper. Then the
+ * sessions with the stores are noted, and only then are the extents fetched,
+ * in the session of the MAP: that they come confirms that the home still counts
+ * on us to answer its REVOKE (memory.h tells why that matters).
+ *
+ * A REVOKE may overtake the reply to our own MAP. It then finds no mapping, and
+ * is noted with the MAPs under way with that home (struct lite_map_try): the
+ * one whose reply names that LMR gives back what it got and starts over.
+ *
+ * A mapping stays in mem->mappings until nothing is in flight on it, whatever
+ * its state, so that a REVOKE finds it and waits for it.
+ *
+ * The end: the last handle gives back what the home counts, unless the LMR was
+ * revoked or the session is over; then the home does not count us any more.
+ */
+#include <linux/slab.h>
+
+#include "memory.h"
+
+/* MAPs that may be overtaken in a row before we say that it is gone. */
+#define LITE_MAP_TRIES 8
+/* For CREATE: memory has to be found and zeroed, maybe at many nodes. */
+#define LITE_CREATE_TIMEOUT (120 * HZ)
+
+/* REVOKEs that may overtake one MAP; more count as one of its LMR. */
+#define LITE_TRY_REVOKED 16
+
+struct lite_map_try {
+	struct list_head list;
+	u32 home;
+	u32 n_revoked;
+	u64 revoked[LITE_TRY_REVOKED];
+};
+
+static unsigned long lite_mapping_key(u32 home, u64 id)
+{
+	return (unsigned long)home << 48 | (id & GENMASK_ULL(47, 0));
+}
+
+static void lite_try_begin(struct lite_memory *mem, struct lite_map_try *try,
+			   u32 home)
+{
+	try->home = home;
+	try->n_revoked = 0;
+	spin_lock(&mem->map_lock);
+	list_add(&try->list, &mem->tries);
+	spin_unlock(&mem->map_lock);
+}
+
+static void lite_try_end(struct lite_memory *mem, struct lite_map_try *try)
+{
+	spin_lock(&mem->map_lock);
+	list_del(&try->list);
+	spin_unlock(&mem->map_lock);
+}
+
+static bool lite_try_overtaken(struct lite_memory *mem,
+			       const struct lite_map_try *try, u64 id)
+{
+	u32 i;
+
+	lockdep_assert_held(&mem->map_lock);
+	if (try->n_revoked > LITE_TRY_REVOKED)
+		return true;
+	for (i = 0; i < try->n_revoked; i++) {
+		if (try->revoked[i] == id)
+			return true;
+	}
+	return false;
+}
+
+/* ---- objects ------------------------------------------------------------- */
+
+static void lite_mapping_drained(struct percpu_ref *ref)
+{
+	complete_all(&container_of(ref, struct lite_mapping, ops)->drained);
+}
+
+static void lite_mapping_free_rcu(struct work_struct *work)
+{
+	struct lite_mapping *m = container_of(to_rcu_work(work),
+					      struct lite_mapping, rcu);
+	struct lite_memory *mem = m->mem;
+	u32 i;
+
+	percpu_ref_exit(&m->ops);
+	for (i = 0; m->share && i < m->n_shares; i++) {
+		if (m->share[i].peer)
+			lite_peer_put(m->share[i].peer);
+	}
+	if (m->conn)
+		lite_conn_put(m->conn);
+	kvfree(m->extents);
+	kfree(m->share);
+	kfree(m);
+	lite_stat_dec(mem->stats, LITE_STAT_MAPPINGS);
+}
+
+/* Leave ACTIVE, once; true for the one who did. */
+static bool lite_mapping_end(struct lite_mapping *m,
+			     enum lite_mapping_state state)
+{
+	lockdep_assert_held(&m->mem->map_lock);
+	if (m->state != LITE_MAPPING_ACTIVE)
+		return false;
+	WRITE_ONCE(m->state, state);
+	percpu_ref_kill(&m->ops);
+	return true;
+}
+
+/* Drained: nobody needs to find it any more. */
+static void lite_mapping_unlist(struct lite_mapping *m)
+{
+	unsigned long key = lite_mapping_key(m->home, m->id);
+
+	lockdep_assert_held(&m->mem->map_lock);
+	if (xa_load(&m->mem->mappings, key) == m)
+		xa_erase(&m->mem->mappings, key);
+}
+
+/*
+ * Wait until nothing is in flight on a mapping that was found in the table,
+ * and that may be on its way out: @watchers keeps its memory.
+ */
+static void lite_mapping_watch(struct lite_mapping *m)
+{
+	wait_for_completion(&m->drained);
+	spin_lock(&m->mem->map_lock);
+	lite_mapping_unlist(m);
+	spin_unlock(&m->mem->map_lock);
+	if (atomic_dec_and_test(&m->watchers))
+		wake_up_var(&m->watchers);
+}
+
+/**
+ * lite_mapping_retire - a session that a mapping is bound to is over
+ * @m: mapping, with a reference of a handle
+ *
+ * Context: may sleep; waits until nothing is in flight on it.
+ */
+void lite_mapping_retire(struct lite_mapping *m)
+{
+	spin_lock(&m->mem->map_lock);
+	lite_mapping_end(m, LITE_MAPPING_RETIRED);
+	atomic_inc(&m->watchers);
+	spin_unlock(&m->mem->map_lock);
+	lite_mapping_watch(m);
+}
+
+/* Tell a home that some MAPs of ours are over. */
+static void lite_unmap_call(struct lite_memory *mem, struct lite_conn *conn,
+			    u64 id, u32 count)
+{
+	struct lite_wire_unmap req = {
+		.id = cpu_to_le64(id),
+		.count = cpu_to_le32(count),
+	};
+	struct lite_call_desc d = {
+		.call = LITE_CALL_LMR_UNMAP,
+		.req = &req,
+		.len = sizeof(req),
+		.timeout = 30 * HZ, /* it may free the LMR */
+	};
+	int err;
+
+	if (!conn) {
+		lite_rpc_call_local(mem->cl->rpc, &d);
+		return;
+	}
+	err = lite_rpc_call(conn, &d);
+	/* Should it go on counting us, the session must end. */
+	if (err)
+		lite_conn_kill(conn, err);
+}
+
+static void lite_mapping_release(struct kref *ref)
+{
+	struct lite_mapping *m = container_of(ref, struct lite_mapping, ref);
+	struct lite_memory *mem = m->mem;
+
+	spin_lock(&mem->map_lock);
+	lite_mapping_end(m, LITE_MAPPING_RETIRED);
+	spin_unlock(&mem->map_lock);
+	wait_for_completion(&m->drained);
+	spin_lock(&mem->map_lock);
+	lite_mapping_unlist(m);
+	spin_unlock(&mem->map_lock);
+	wait_var_event(&m->watchers, !atomic_read(&m->watchers));
+	/* A revoked one has no LMR to be given back to. */
+	if (m->state != LITE_MAPPING_REVOKED)
+		lite_unmap_call(mem, m->conn, m->id, m->grants);
+	INIT_RCU_WORK(&m->rcu, lite_mapping_free_rcu);
+	queue_rcu_work(mem->wq, &m->rcu);
+}
+
+/**
+ * lite_mapping_put - one handle less
+ * @m: mapping
+ *
+ * Context: may sleep; the last one calls the home.
+ */
+void lite_mapping_put(struct lite_mapping *m)
+{
+	kref_put(&m->ref, lite_mapping_release);
+}
+
+static struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
+					     struct lite_conn *conn,
+					     const struct lite_wire_map_reply *r)
+{
+	struct lite_mapping *m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
+
+	if (!m)
+		return NULL;
+	/* One counter: they are many, and most are used by few CPUs. */
+	if (percpu_ref_init(&m->ops, lite_mapping_drained,
+			    PERCPU_REF_INIT_ATOMIC, GFP_KERNEL)) {
+		kfree(m);
+		return NULL;
+	}
+	m->mem = mem;
+	kref_init(&m->ref);
+	init_completion(&m->drained);
+	m->home = home;
+	m->home_incarnation = le64_to_cpu(r->share[0].incarnation);
+	m->id = le64_to_cpu(r->id);
+	m->length = le64_to_cpu(r->length);
+	m->anonymous = r->anonymous;
+	m->grants = 1;
+	if (conn)
+		lite_conn_get(conn);
+	m->conn = conn;
+	lite_stat_inc(mem->stats, LITE_STAT_MAPPINGS);
+	return m;
+}
+
+/* ---- making -------------------------------------------------------------- */
+
+/* Note the sessions with the stores: before the home confirms. */
+static int lite_mapping_shares(struct lite_mapping *m,
+			       const struct lite_wire_map_reply *r)
+{
+	struct lite_cluster *cl = m->mem->cl;
+	u32 i;
+
+	m->n_shares = le32_to_cpu(r->n_shares);
+	m->share = kcalloc(m->n_shares, sizeof(*m->share), GFP_KERNEL_ACCOUNT);
+	if (!m->share)
+		return -ENOMEM;
+	for (i = 0; i < m->n_shares; i++) {
+		struct lite_map_share *s = &m->share[i];
+		struct lite_conn *conn;
+
+		s->node = le32_to_cpu(r->share[i].node);
+		if (s->node == lite_cluster_id(cl)) {
+			/* Memory of an earlier life of ours is no more. */
+			if (le64_to_cpu(r->share[i].incarnation) !=
+			    cl->fab->self.incarnation)
+				return -ESTALE;
+			continue;
+		}
+		s->peer = lite_peer_find(cl, s->node);
+		if (!s->peer)
+			return -EHOSTUNREACH;
+		conn = lite_peer_conn_get(s->peer);
+		if (!conn)
+			continue;
+		/* In another life it does not have our memory any more. */
+		if (conn->from.incarnation ==
+		    le64_to_cpu(r->share[i].incarnation))
+			s->session = conn->session;
+		else
+			s->lost = true;
+		lite_conn_put(conn);
+	}
+	/* The home's is the session that all this goes on in. */
+	if (m->share[0].node != m->home)
+		return -EPROTO;
+	if (m->conn)
+		m->share[0].session = m->conn->session;
+	return 0;
+}
+
+static int lite_home_call(struct lite_memory *mem, struct lite_conn *conn,
+			  struct lite_call_desc *d)
+{
+	return conn ? lite_rpc_call(conn, d) :
+		      lite_rpc_call_local(mem->cl->rpc, d);
+}
+
+static int lite_mapping_extents(struct lite_mapping *m, u32 n_extents)
+{
+	struct lite_wire_extents req = { .id = cpu_to_le64(m->id) };
+	struct lite_wire_extents_reply *r;
+	struct lite_call_desc d = {
+		.call = LITE_CALL_LMR_EXTENTS,
+		.req = &req,
+		.len = sizeof(req),
+		.reply_max = LITE_PAYLOAD_MAX,
+		.killable = true,
+	};
+	u64 at = 0;
+	int err = 0;
+	u32 i, n;
+
+	m->extents = kvmalloc_array(n_extents, sizeof(*m->extents),
+				    GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	r = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
+	if (!m->extents || !r) {
+		kfree(r);
+		return -ENOMEM;
+	}
+	d.reply = r;
+	while (!err && m->n_extents < n_extents) {
+		req.first = cpu_to_le32(m->n_extents);
+		err = lite_home_call(m->mem, m->conn, &d);
+		if (err)
+			break;
+		n = le32_to_cpu(r->count);
+		if (n > n_extents - m->n_extents) {
+			err = -EPROTO;
+			break;
+		}
+		for (i = 0; i < n; i++) {
+			u64 ls = le64_to_cpu(r->extent[i].length_share);
+
+			m->extents[m->n_extents++] = (struct lite_extent){
+				.start = at,
+				.length = ls >> 8,
+				.addr = le64_to_cpu(r->extent[i].addr),
+				.share = ls & 0xff,
+			};
+			at += ls >> 8;
+		}
+	}
+	kfree(r);
+	return err ?: lite_extent_table_check(m->extents, m->n_extents,
+					      m->length, m->n_shares);
+}
+
+/* Anything that stands in the way of a new mapping in session @conn? */
+static bool lite_mapping_blocks(const struct lite_mapping *m)
+{
+	return m->state != LITE_MAPPING_ACTIVE ||
+	       (m->conn && lite_conn_is_dead(m->conn));
+}
+
+/*
+ * The mapping of an LMR that there is already takes over our MAP. One of a
+ * session that is over is retired first. NULL: there is none.
+ */
+static struct lite_mapping *lite_mapping_known(struct lite_memory *mem,
+					       struct lite_conn *conn, u32 home,
+					       u64 id,
+					       struct lite_map_try *try)
+{
+	struct lite_mapping *m;
+
+	for (;;) {
+		spin_lock(&mem->map_lock);
+		if (lite_try_overtaken(mem, try, id)) {
+			m = ERR_PTR(-EAGAIN);
+			break;
+		}
+		m = xa_load(&mem->mappings, lite_mapping_key(home, id));
+		if (!m)
+			break;
+		if (!lite_mapping_blocks(m)) {
+			if (m->conn != conn)
+				m = ERR_PTR(-EAGAIN); /* ours is over */
+			else if (kref_get_unless_zero(&m->ref))
+				m->grants++;
+			else
+				goto watch;
+			break;
+		}
+watch:
+		lite_mapping_end(m, LITE_MAPPING_RETIRED);
+		atomic_inc(&m->watchers);
+		spin_unlock(&mem->map_lock);
+		lite_mapping_watch(m);
+	}
+	spin_unlock(&mem->map_lock);
+	return m;
+}
+
+/* Enter a mapping. -EAGAIN: overtaken, or somebody else was faster. */
+static int lite_mapping_enter_table(struct lite_mapping *m,
+				    struct lite_map_try *try)
+{
+	struct lite_memory *mem = m->mem;
+	unsigned long key = lite_mapping_key(m->home, m->id);
+	int err;
+
+	/* With memory at hand: under the lock there is none to be had. */
+	err = xa_reserve(&mem->mappings, key, GFP_KERNEL);
+	if (err)
+		return err;
+	spin_lock(&mem->map_lock);
+	if (lite_try_overtaken(mem, try, m->id) ||
+	    xa_load(&mem->mappings, key))
+		err = -EAGAIN;
+	else
+		err = xa_err(xa_store(&mem->mappings, key, m, GFP_NOWAIT));
+	spin_unlock(&mem->map_lock);
+	if (err)
+		xa_release(&mem->mappings, key);
+	return err;
+}
+
+/*
+ * From the reply to a MAP to a mapping. Whatever goes wrong, the MAP is given
+ * back: here, or by releasing the mapping that counts it.
+ */
+static struct lite_mapping *lite_mapping_finish(
+	struct lite_memory *mem, struct lite_conn *conn, u32 home,
+	struct lite_map_try *try, const struct lite_wire_map_reply *r)
+{
+	struct lite_mapping *m;
+	int err;
+
+	m = lite_mapping_known(mem, conn, home, le64_to_cpu(r->id), try);
+	if (!IS_ERR_OR_NULL(m))
+		return m;
+	err = PTR_ERR_OR_ZERO(m);
+	if (!err) {
+		m = lite_mapping_new(mem, home, conn, r);
+		if (!m)
+			err = -ENOMEM;
+	}
+	if (err) {
+		lite_unmap_call(mem, conn, le64_to_cpu(r->id), 1);
+		return ERR_PTR(err);
+	}
+	err = lite_mapping_shares(m, r) ?:
+	      lite_mapping_extents(m, le32_to_cpu(r->n_extents)) ?:
+	      lite_mapping_enter_table(m, try);
+	if (!err)
+		return m;
+	lite_mapping_put(m);
+	return ERR_PTR(err);
+}
+
+static void lite_map_late(void *ctx, struct lite_conn *conn, const void *reply)
+{
+	const struct lite_wire_map_reply *r = reply;
+
+	lite_unmap_call(ctx, conn, le64_to_cpu(r->id), 1);
+}
+
+static int lite_home_conn(struct lite_memory *mem, u32 home,
+			  struct lite_conn **conn)
+{
+	struct lite_peer *peer;
+	bool left;
+
+	*conn = NULL;
+	if (home == lite_cluster_id(mem->cl))
+		return 0;
+	peer = lite_peer_find(mem->cl, home);
+	if (!peer)
+		return -EHOSTUNREACH;
+	*conn = lite_peer_conn_get(peer);
+	left = READ_ONCE(peer->left);
+	lite_peer_put(peer);
+	if (*conn)
+		return 0;
+	return left ? -EHOSTUNREACH : -EHOSTDOWN;
+}
+
+static struct lite_mapping *lite_mapping_ask(struct lite_memory *mem, u32 home,
+					     u16 call, const void *req, u32 len,
+					     u32 *granted)
+{
+	struct lite_wire_map_reply *r;
+	struct lite_call_desc d = {
+		.call = call,
+		.req = req,
+		.len = len,
+		.reply_max = sizeof(*r),
+		.timeout = call == LITE_CALL_LMR_CREATE ? LITE_CREATE_TIMEOUT : 0,
+		.killable = true,
+		.late = lite_map_late,
+		.late_ctx = mem,
+	};
+	struct lite_mapping *m;
+	struct lite_map_try try;
+	struct lite_conn *conn;
+	int err;
+
+	r = kmalloc(sizeof(*r), GFP_KERNEL);
+	if (!r)
+		return ERR_PTR(-ENOMEM);
+	d.reply = r;
+	err = lite_home_conn(mem, home, &conn);
+	if (err) {
+		kfree(r);
+		return ERR_PTR(err);
+	}
+	lite_try_begin(mem, &try, home);
+	err = lite_home_call(mem, conn, &d);
+	if (err) {
+		m = ERR_PTR(err);
+	} else {
+		if (granted)
+			*granted = le32_to_cpu(r->rights);
+		m = lite_mapping_finish(mem, conn, home, &try, r);
+	}
+	lite_try_end(mem, &try);
+	if (conn)
+		lite_conn_put(conn);
+	kfree(r);
+	return m;
+}
+
+/**
+ * lite_mapping_by_id - map an LMR
+ * @mem: node's
+ * @home: its home
+ * @id: its id there
+ * @cred: for whom
+ * @rights: wanted; 0: renew what was checked before
+ * @granted: set to the rights granted; may be NULL
+ *
+ * Context: may sleep; killable.
+ * Return: a mapping with a reference for a handle, or ERR_PTR: -ENOENT, -EACCES,
+ * -EPERM, -EHOSTDOWN, -EHOSTUNREACH and others.
+ */
+struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home,
+					u64 id, const struct lite_cred *cred,
+					u32 rights, u32 *granted)
+{
+	struct lite_wire_map req = {
+		.id = cpu_to_le64(id),
+		.rights = cpu_to_le32(rights),
+	};
+	struct lite_mapping *m;
+	int tries = 0;
+
+	if (cred)
+		lite_wire_cred_put(&req.cred, cred);
+	do {
+		m = lite_mapping_ask(mem, home, LITE_CALL_LMR_MAP, &req,
+				     sizeof(req), granted);
+	} while (m == ERR_PTR(-EAGAIN) && ++tries < LITE_MAP_TRIES);
+	return m == ERR_PTR(-EAGAIN) ? ERR_PTR(-ENOENT) : m;
+}
+
+/**
+ * lite_mapping_create - make an LMR and map it
+ * @mem: node's
+ * @home: its home to be
+ * @req: what to make; its @map is set
+ * @granted: set to the rights of the maker
+ *
+ * Context: may sleep; killable.
+ * Return: as lite_mapping_by_id(), and what making it can fail with.
+ */
+struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
+					 struct lite_wire_create *req,
+					 u32 *granted)
+{
+	struct lite_mapping *m;
+	int tries = 0;
+
+	req->map = cpu_to_le32(1);
+	/*
+	 * Overtaken by more REVOKEs than can be told apart: what was made has
+	 * been given back. Anonymous, it is gone, and made again; a named one
+	 * is there, and the caller maps it by its name.
+	 */
+	do {
+		m = lite_mapping_ask(mem, home, LITE_CALL_LMR_CREATE, req,
+				     sizeof(*req), granted);
+	} while (m == ERR_PTR(-EAGAIN) && !req->name[0] &&
+		 ++tries < LITE_MAP_TRIES);
+	return m;
+}
+
+/* ---- revoking ------------------------------------------------------------ */
+
+static int lite_serve_revoke(void *priv, struct lite_conn *conn,
+			     const void *req, u32 len, void *reply,
+			     u32 *reply_len)
+{
+	struct lite_memory *mem = priv;
+	const struct lite_wire_id *i = req;
+	u32 home = conn ? conn->from.node : lite_cluster_id(mem->cl);
+	u64 id = le64_to_cpu(i->id);
+	struct lite_map_try *try;
+	struct lite_mapping *m;
+
+	spin_lock(&mem->map_lock);
+	m = xa_load(&mem->mappings, lite_mapping_key(home, id));
+	if (m) {
+		lite_mapping_end(m, LITE_MAPPING_REVOKED);
+		atomic_inc(&m->watchers);
+	}
+	list_for_each_entry(try, &mem->tries, list) {
+		if (try->home != home)
+			continue;
+		if (try->n_revoked < LITE_TRY_REVOKED)
+			try->revoked[try->n_revoked] = id;
+		if (try->n_revoked <= LITE_TRY_REVOKED)
+			try->n_revoked++;
+	}
+	spin_unlock(&mem->map_lock);
+	if (m)
+		lite_mapping_watch(m);
+	return 0;
+}
+
+void lite_mapping_handlers(struct lite_memory *mem)
+{
+	lite_rpc_handle(mem->cl->rpc, LITE_CALL_LMR_REVOKE, lite_serve_revoke,
+			mem);
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The memory layer of a node: its life, and news from the cluster. */
+#include <linux/slab.h>
+
+#include "memory.h"
+
+static void lite_zombie_work(struct work_struct *work)
+{
+	lite_zombies_retry(container_of(work, struct lite_memory, zombie_work));
+}
+
+/**
+ * lite_memory_init - be ready for LMRs
+ * @mem: to fill; zeroed
+ * @cl: cluster, not started yet
+ * @rpc: of the node
+ * @stats: of the node
+ * @params: limits
+ *
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
+		     struct lite_rpc *rpc, struct lite_stats __percpu *stats,
+		     const struct lite_memory_params *params)
+{
+	mem->cl = cl;
+	mem->fab = cl->fab;
+	mem->stats = stats;
+	mem->mem_limit = params->mem_limit;
+	mem->uid_limit = params->uid_limit;
+	mem->handle_limit = params->handle_limit;
+	mutex_init(&mem->limit_lock);
+	xa_init(&mem->uids);
+	atomic64_set(&mem->ids, 0);
+	xa_init(&mem->allocs);
+	mt_init_flags(&mem->by_dma, MT_FLAGS_USE_RCU);
+	xa_init(&mem->lmrs);
+	lite_names_init(&mem->local, false);
+	lite_names_init(&mem->directory, true);
+	INIT_WORK(&mem->publish_work, lite_names_publish_work);
+	spin_lock_init(&mem->map_lock);
+	xa_init(&mem->mappings);
+	INIT_LIST_HEAD(&mem->tries);
+	spin_lock_init(&mem->zombies_lock);
+	INIT_LIST_HEAD(&mem->zombies);
+	INIT_WORK(&mem->zombie_work, lite_zombie_work);
+	spin_lock_init(&mem->ctxs_lock);
+	INIT_LIST_HEAD(&mem->ctxs);
+
+	mem->wq = alloc_workqueue("lite-memory", WQ_UNBOUND, 0);
+	if (!mem->wq)
+		return -ENOMEM;
+	mem->revoke_wq = alloc_workqueue("lite-revoke", WQ_UNBOUND, 0);
+	if (!mem->revoke_wq) {
+		destroy_workqueue(mem->wq);
+		return -ENOMEM;
+	}
+	lite_store_handlers(mem);
+	lite_names_handlers(mem);
+	lite_home_handlers(mem);
+	lite_free_handlers(mem);
+	lite_mapping_handlers(mem);
+	return 0;
+}
+
+/**
+ * lite_memory_idle - is there nothing that belongs to this life of the node?
+ * @mem: node's
+ *
+ * Context: any process.
+ */
+bool lite_memory_idle(struct lite_memory *mem)
+{
+	return xa_empty(&mem->lmrs) && xa_empty(&mem->allocs) &&
+	       xa_empty(&mem->mappings);
+}
+
+/**
+ * lite_memory_give_up - leaving the cluster: free what is at home here
+ * @mem: node's; its cluster is LEAVING, so that nothing new is made
+ *
+ * Context: may sleep; calls.
+ */
+void lite_memory_give_up(struct lite_memory *mem)
+{
+	flush_work(&mem->publish_work);
+	lite_home_free_all(mem);
+	flush_workqueue(mem->wq);
+}
+
+/**
+ * lite_memory_forget - the cluster has been left: so have its stores
+ * @mem: node's; it has no session with anybody
+ *
+ * Context: may sleep.
+ */
+void lite_memory_forget(struct lite_memory *mem)
+{
+	lite_store_exit(mem);
+	lite_zombies_lost(mem, 0, 0);
+	lite_names_exit(mem, &mem->directory);
+}
+
+/**
+ * lite_memory_shut - close all handles
+ * @mem: node's; no operation is under way, and none will be
+ *
+ * Context: may sleep.
+ */
+void lite_memory_shut(struct lite_memory *mem)
+{
+	struct lite_ctx *ctx;
+
+	/* A context's owner may be closing it: both may. */
+	for (;;) {
+		spin_lock(&mem->ctxs_lock);
+		ctx = list_first_entry_or_null(&mem->ctxs, struct lite_ctx,
+					       list);
+		/* On the list, so its owner has not put it yet. */
+		if (ctx)
+			kref_get(&ctx->ref);
+		spin_unlock(&mem->ctxs_lock);
+		if (!ctx)
+			break;
+		lite_ctx_shut(ctx);
+		lite_ctx_put(ctx);
+	}
+	flush_workqueue(mem->wq);
+}
+
+/**
+ * lite_memory_exit - free everything
+ * @mem: node's; shut, nobody is connected, no handler is running
+ *
+ * Context: may sleep.
+ */
+void lite_memory_exit(struct lite_memory *mem)
+{
+	cancel_work_sync(&mem->publish_work);
+	cancel_work_sync(&mem->zombie_work);
+	lite_home_free_all(mem);
+	flush_workqueue(mem->wq);
+	lite_memory_forget(mem);
+	lite_names_exit(mem, &mem->local);
+	/* Mappings are freed by this workqueue after a grace period. */
+	rcu_barrier();
+	destroy_workqueue(mem->wq);
+	destroy_workqueue(mem->revoke_wq);
+	xa_destroy(&mem->lmrs);
+	xa_destroy(&mem->allocs);
+	mtree_destroy(&mem->by_dma);
+	xa_destroy(&mem->mappings);
+	xa_destroy(&mem->uids);
+}
+
+/**
+ * lite_memory_members_changed - somebody came up, or went down
+ * @mem: node's
+ *
+ * Context: any process; the work is done in the background.
+ */
+void lite_memory_members_changed(struct lite_memory *mem)
+{
+	queue_work(mem->wq, &mem->publish_work);
+	queue_work(mem->wq, &mem->zombie_work);
+}
+
+/**
+ * lite_memory_peer_gone - a session is over, its peer is fenced from us
+ * @mem: node's
+ * @session: which
+ *
+ * Context: may sleep.
+ */
+void lite_memory_peer_gone(struct lite_memory *mem, u64 session)
+{
+	lite_home_session_gone(mem, session);
+	lite_store_session_gone(mem, session);
+}
+
+/**
+ * lite_memory_peer_lost - a node's life is over
+ * @mem: node's
+ * @id: its id
+ * @incarnation: which life
+ *
+ * Context: may sleep; does not call.
+ */
+void lite_memory_peer_lost(struct lite_memory *mem, u32 id, u64 incarnation)
+{
+	lite_store_lost(mem, id, incarnation);
+	lite_zombies_lost(mem, id, incarnation);
+	lite_names_drop_home(mem, &mem->directory, id);
+}

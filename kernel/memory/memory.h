@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * LMRs: their memory, their homes, their names, the handles on them, and the
+ * one-sided operations.
+ *
+ * Three roles, which one node may play at once for one LMR:
+ *
+ *   store    gives memory (struct lite_alloc) to a home. store.c
+ *   home     keeps an LMR's metadata: who owns it, where its shares are, which
+ *            nodes have it mapped (struct lite_lmr). lmr.c, free.c, names.c
+ *   mapper   has handles on it (struct lite_mapping, shared by all handles of
+ *            the node) and operates on its memory. mapping.c, access.c,
+ *            transfer.c
+ *
+ * Why nobody touches memory that was freed
+ *
+ *   A home frees memory only when every mapper has acknowledged REVOKE, that
+ *   is, has no operation in flight and will start none; or is fenced: its
+ *   session with the home is over, and so is, before they free, its session
+ *   with every store of the LMR.
+ *
+ *   A mapping is bound to sessions: that with the home in which it was made,
+ *   and those with the stores, which were noted before the home confirmed
+ *   (LMR_EXTENTS) that this node is still a mapper. An operation uses these
+ *   sessions or none: when one of them is over, the mapping is retired and the
+ *   home is asked again. So a mapper that was fenced while it slept cannot
+ *   come back with what it knew.
+ *
+ * Locking, outermost first: lite_ctx.lock, lite_lmr.lock, map_lock,
+ * names locks, limit_lock. No call is made with any of them held but
+ * lite_ctx.lock.
+ */
+#ifndef _LITE_MEMORY_H
+#define _LITE_MEMORY_H
+
+#include <linux/maple_tree.h>
+
+#include "../cluster/cluster.h"
+#include "../core/bounds.h"
+#include "../core/extent.h"
+#include "../core/handle.h"
+#include "../core/spread.h"
+
+#include <lite/kapi.h>
+
+struct lite_memory;
+
+/* ---- store --------------------------------------------------------------- */
+
+struct lite_piece {
+	struct page *page;
+	u64 dma;
+	u32 order;
+};
+
+/**
+ * struct lite_alloc - memory given to a home
+ * @id: of this node's own
+ * @home: to whom
+ * @home_incarnation: in which life
+ * @session: in which it was asked for; 0: by ourselves
+ * @confirmed: the home has read where it is, and knows that it has it
+ * @uid: charged to
+ * @bytes: whole pages
+ * @n_pieces: entries in @pieces
+ * @pieces: the pages
+ * @n_extents: entries in @extents
+ * @extents: the same merged, as published; share is 0
+ */
+struct lite_alloc {
+	u64 id;
+	u32 home;
+	u64 home_incarnation;
+	u64 session;
+	bool confirmed;
+	u32 uid;
+	u64 bytes;
+	u32 n_pieces;
+	struct lite_piece *pieces;
+	u32 n_extents;
+	struct lite_extent *extents;
+};
+
+struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home,
+				    u64 home_incarnation, u64 session,
+				    u64 length, u32 uid);
+void lite_store_free(struct lite_memory *mem, struct lite_alloc *alloc);
+struct lite_alloc *lite_store_take(struct lite_memory *mem, u64 id, u32 home);
+void lite_store_lost(struct lite_memory *mem, u32 home, u64 incarnation);
+void lite_store_session_gone(struct lite_memory *mem, u64 session);
+void *lite_store_address(struct lite_memory *mem, u64 dma, size_t *n);
+void lite_store_exit(struct lite_memory *mem);
+void lite_store_handlers(struct lite_memory *mem);
+
+/* ---- names --------------------------------------------------------------- */
+
+struct lite_name_entry {
+	struct lite_name_entry *next; /* of the same hash */
+	u32 home;
+	u64 id;
+	u64 session; /* in which the home claimed it; 0: ourselves */
+	char name[LITE_NAME_SIZE];
+};
+
+/* A table of names: of those homed here, or of those we are directory for. */
+struct lite_names {
+	struct mutex lock;
+	struct xarray table; /* by hash */
+	bool directory;
+};
+
+void lite_names_init(struct lite_names *names, bool directory);
+void lite_names_exit(struct lite_memory *mem, struct lite_names *names);
+int lite_names_add(struct lite_memory *mem, struct lite_names *names,
+		   const char *name, u32 home, u64 id, u64 session);
+void lite_names_del(struct lite_memory *mem, struct lite_names *names,
+		    const char *name, u32 home, u64 id);
+int lite_names_find(struct lite_names *names, const char *name, u32 *home,
+		    u64 *id);
+void lite_names_drop_home(struct lite_memory *mem, struct lite_names *names,
+			  u32 home);
+int lite_name_claim(struct lite_memory *mem, const char *name, u64 id);
+void lite_name_drop(struct lite_memory *mem, const char *name, u64 id);
+int lite_name_lookup(struct lite_memory *mem, const char *name, bool ask_all,
+		     u32 *home, u64 *id);
+void lite_names_publish_work(struct work_struct *work);
+void lite_names_handlers(struct lite_memory *mem);
+
+/* ---- home ---------------------------------------------------------------- */
+
+/**
+ * struct lite_mapper - a node that has an LMR mapped
+ * @list: in the LMR
+ * @node: its id
+ * @incarnation: of its life
+ * @session: in which it mapped; 0: this node itself, or @lost
+ * @count: MAPs that it has not given back
+ * @lost: that session ended without an acknowledgement: the node is fenced
+ *	from this one, but maybe not from the LMR's other stores
+ */
+struct lite_mapper {
+	struct list_head list;
+	u32 node;
+	u64 incarnation;
+	u64 session;
+	u32 count;
+	bool lost;
+};
+
+struct lite_share {
+	u32 node;
+	u64 incarnation;
+	u64 alloc;      /* id at that node */
+	u64 length;
+	struct lite_alloc *local;
+};
+
+/**
+ * struct lite_lmr - an LMR at its home
+ * @mem: node's
+ * @ref: memory
+ * @rcu: for that
+ * @id: never used twice in this life of the home
+ * @length: bytes
+ * @uid: owner
+ * @gid: group
+ * @mode: permission bits
+ * @name: empty: anonymous
+ * @creator: session of the node whose anonymous LMR it is; 0: our own
+ * @lock: protects @dying and @mappers
+ * @dying: being freed: no more mappers
+ * @freed: completed when it is
+ * @mappers: list of struct lite_mapper
+ * @published: directory that knows the name, 0: none; only the publisher's
+ * @published_session: in which session
+ * @n_shares: entries in @share
+ * @share: nodes that hold its memory; the first is this one
+ * @n_extents: entries in @extents
+ * @extents: all of its memory
+ * @reap_work: frees it when nobody waits for that
+ */
+struct lite_lmr {
+	struct lite_memory *mem;
+	struct kref ref;
+	struct rcu_head rcu;
+	u64 id;
+	u64 length;
+	u32 uid;
+	u32 gid;
+	u32 mode;
+	char name[LITE_NAME_SIZE];
+	u64 creator;
+	struct mutex lock;
+	bool dying;
+	struct completion freed;
+	struct list_head mappers;
+	u32 published;
+	u64 published_session;
+	u32 n_shares;
+	struct lite_share share[LITE_SPREAD_MAX];
+	u32 n_extents;
+	struct lite_extent *extents;
+	struct work_struct reap_work;
+};
+
+struct lite_lmr *lite_lmr_get(struct lite_memory *mem, u64 id);
+void lite_lmr_put(struct lite_lmr *lmr);
+int lite_home_free(struct lite_lmr *lmr);
+void lite_home_reap(struct lite_lmr *lmr);
+void lite_reap_work(struct work_struct *work);
+void lite_home_release_shares(struct lite_lmr *lmr);
+void lite_home_session_gone(struct lite_memory *mem, u64 session);
+void lite_home_free_all(struct lite_memory *mem);
+void lite_home_handlers(struct lite_memory *mem);
+void lite_free_handlers(struct lite_memory *mem);
+bool lite_home_unmap(struct lite_lmr *lmr, u64 session, u32 count);
+void lite_zombies_retry(struct lite_memory *mem);
+void lite_zombies_lost(struct lite_memory *mem, u32 node, u64 incarnation);
+
+/* ---- mapper -------------------------------------------------------------- */
+
+enum lite_mapping_state {
+	LITE_MAPPING_ACTIVE,
+	LITE_MAPPING_RETIRED, /* bound to a session that is over: map anew */
+	LITE_MAPPING_REVOKED, /* the LMR is gone */
+};
+
+/**
+ * struct lite_map_share - a node of an LMR, as its mapper knows it
+ * @node: its id
+ * @peer: NULL: this node
+ * @session: the one to use with it; 0: none, it was down
+ * @lost: it lives anew, and our memory there is no more
+ */
+struct lite_map_share {
+	u32 node;
+	struct lite_peer *peer;
+	u64 session;
+	bool lost;
+};
+
+/**
+ * struct lite_mapping - what this node knows of an LMR
+ * @mem: node's
+ * @ref: handles that have it
+ * @rcu: freed after a grace period, for operations look at it under RCU
+ * @ops: operations in flight; killed when it is retired, revoked or unused
+ * @drained: completed when @ops is gone
+ * @watchers: those who wait for that without a reference
+ * @state: enum lite_mapping_state; leaves ACTIVE once, under map_lock
+ * @home: the LMR's home
+ * @home_incarnation: in which life
+ * @id: the LMR's id there
+ * @length: bytes
+ * @anonymous: it has no name
+ * @grants: MAPs of ours that the home counts; under map_lock
+ * @conn: session with the home in which that is, with a reference; NULL: the
+ *	home is this node
+ * @n_shares: entries in @share
+ * @share: nodes that hold its memory; the first is the home
+ * @n_extents: entries in @extents
+ * @extents: where its bytes are
+ */
+struct lite_mapping {
+	struct lite_memory *mem;
+	struct kref ref;
+	struct rcu_work rcu;
+	struct percpu_ref ops;
+	struct completion drained;
+	atomic_t watchers;
+	enum lite_mapping_state state;
+	u32 home;
+	u64 home_incarnation;
+	u64 id;
+	u64 length;
+	bool anonymous;
+	u32 grants;
+	struct lite_conn *conn;
+	u32 n_shares;
+	struct lite_map_share *share;
+	u32 n_extents;
+	struct lite_extent *extents;
+};
+
+struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home,
+					u64 id, const struct lite_cred *cred,
+					u32 rights, u32 *granted);
+struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
+					 struct lite_wire_create *req,
+					 u32 *granted);
+void lite_mapping_retire(struct lite_mapping *m);
+void lite_mapping_put(struct lite_mapping *m);
+void lite_mapping_handlers(struct lite_memory *mem);
+
+struct lite_access;
+
+/* ---- contexts and handles ------------------------------------------------ */
+
+/**
+ * struct lite_handle - an open LMR
+ * @lh: its number
+ * @rights: LITE_RIGHT_* it was opened with
+ * @mapping: under RCU; replaced, under ctx->lock, when it is retired
+ * @rcu: freed after a grace period
+ */
+struct lite_handle {
+	u64 lh;
+	u32 rights;
+	struct lite_mapping __rcu *mapping;
+	struct rcu_head rcu;
+};
+
+/**
+ * struct lite_ctx - the handles of an open file or of a kernel client
+ * @mem: node's
+ * @ref: the owner's, and that of whoever shuts all of them
+ * @list: in mem->ctxs
+ * @lock: serialises changes of handles
+ * @closed: takes no new handles
+ * @handles: by index
+ * @owner: of the layer above
+ */
+struct lite_ctx {
+	struct lite_memory *mem;
+	struct kref ref;
+	struct list_head list;
+	struct mutex lock;
+	bool closed;
+	struct xarray handles;
+	void *owner;
+};
+
+/**
+ * struct lite_buf - memory of the caller of an operation
+ * @user: whether it is a user address
+ * @u: user address
+ * @k: kernel address
+ */
+struct lite_buf {
+	bool user;
+	union {
+		unsigned long u;
+		void *k;
+	};
+};
+
+struct lite_ctx *lite_ctx_new(struct lite_memory *mem, void *owner);
+void lite_ctx_put(struct lite_ctx *ctx);
+void lite_ctx_shut(struct lite_ctx *ctx);
+struct lite_handle *lite_handle_reserve(struct lite_ctx *ctx);
+void lite_handle_cancel(struct lite_ctx *ctx, struct lite_handle *h);
+int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred,
+		    const struct lite_alloc_params *p, struct lite_handle *h);
+int lite_ctx_map(struct lite_ctx *ctx, const struct lite_cred *cred,
+		 const char *name, u32 rights, struct lite_handle *h,
+		 u64 *length);
+int lite_access_renew(const struct lite_access *a,
+		      const struct lite_mapping *stale);
+int lite_ctx_unmap(struct lite_ctx *ctx, u64 lh);
+int lite_ctx_free(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
+		  const char *name);
+int lite_ctx_stat(struct lite_ctx *ctx, u64 lh, const char *name,
+		  struct lite_lmr_info *info, u32 *nodes);
+int lite_memory_list(struct lite_memory *mem, u64 *cursor,
+		     struct lite_lmr_info *info);
+
+/* ---- operations ---------------------------------------------------------- */
+
+/**
+ * struct lite_access - what an operation may touch
+ * @ctx: whose handle
+ * @lh: handle
+ * @right: LITE_RIGHT_* it needs
+ */
+struct lite_access {
+	struct lite_ctx *ctx;
+	u64 lh;
+	u32 right;
+};
+
+struct lite_mapping *lite_access_enter(const struct lite_access *a);
+struct lite_conn *lite_access_conn(struct lite_mapping *m, u32 share);
+
+static inline void lite_access_exit(struct lite_mapping *m)
+{
+	percpu_ref_put(&m->ops);
+}
+
+int lite_transfer(const struct lite_access *a, bool write, u64 offset,
+		  u64 length, const struct lite_buf *buf, u64 *done);
+int lite_atomic(const struct lite_access *a, enum lite_opcode opcode,
+		u64 offset, u64 length, u64 operand, u64 swap, u64 *old);
+
+int lite_buf_in(void *to, const struct lite_buf *buf, u64 at, size_t n);
+int lite_buf_out(const struct lite_buf *buf, u64 at, const void *from,
+		 size_t n);
+size_t lite_buf_copy_nofault(const struct lite_buf *buf, u64 at, void *mem,
+			     size_t n, bool write);
+int lite_buf_fault_in(const struct lite_buf *buf, u64 at, size_t n, bool write);
+int lite_buf_pin(const struct lite_buf *buf, u64 at, size_t n, bool write,
+		 struct page **pages, int max, size_t *offset, size_t *got);
+void lite_buf_unpin(const struct lite_buf *buf, struct page **pages, int n,
+		    bool dirty);
+
+/* ---- all of it ----------------------------------------------------------- */
+
+struct lite_memory_params {
+	u64 mem_limit;
+	u64 uid_limit;
+	u32 handle_limit;
+};
+
+struct lite_memory {
+	struct lite_cluster *cl;
+	struct lite_fabric *fab;
+	struct lite_stats __percpu *stats;
+	u64 mem_limit;
+	u64 uid_limit;
+	u32 handle_limit;
+
+	struct mutex limit_lock;   /* protects used and the table of uids */
+	u64 used;
+	struct xarray uids;
+
+	atomic64_t ids;            /* of LMRs and allocs */
+	struct xarray allocs;
+	struct maple_tree by_dma;  /* kernel addresses of pieces */
+	struct xarray lmrs;
+	struct lite_names local;   /* names of LMRs homed here */
+	struct lite_names directory;
+	struct work_struct publish_work;
+
+	spinlock_t map_lock;       /* protects the next two */
+	struct xarray mappings;    /* by home and id; ACTIVE ones */
+	struct list_head tries;    /* MAPs under way */
+
+	spinlock_t zombies_lock;
+	struct list_head zombies;  /* memory at nodes that did not answer */
+	struct work_struct zombie_work;
+
+	spinlock_t ctxs_lock;
+	struct list_head ctxs;
+	struct workqueue_struct *wq;
+	struct workqueue_struct *revoke_wq; /* waited for by items of wq */
+};
+
+int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
+		     struct lite_rpc *rpc, struct lite_stats __percpu *stats,
+		     const struct lite_memory_params *params);
+void lite_memory_give_up(struct lite_memory *mem);
+void lite_memory_forget(struct lite_memory *mem);
+void lite_memory_shut(struct lite_memory *mem);
+void lite_memory_exit(struct lite_memory *mem);
+bool lite_memory_idle(struct lite_memory *mem);
+
+/* For the cluster (struct lite_cluster_ops). */
+void lite_memory_members_changed(struct lite_memory *mem);
+void lite_memory_peer_gone(struct lite_memory *mem, u64 session);
+void lite_memory_peer_lost(struct lite_memory *mem, u32 id, u64 incarnation);
+
+#endif /* _LITE_MEMORY_H */

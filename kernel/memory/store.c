@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory for LMRs: physically contiguous pieces, as large as the page allocator
+ * has them, mapped for the device, zeroed.
+ *
+ * Limits are taken before pages are, and given back after. Pages go back only
+ * when their home says that nobody can reach them any more, after whom it
+ * could not ask has been fenced; or when the home's life is over.
+ */
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "memory.h"
+
+/* 4 MB: what every allocator of the kernels that we know can have. */
+#define LITE_PIECE_ORDER 10
+
+struct lite_uid_use {
+	u64 bytes;
+};
+
+static int lite_limit_take(struct lite_memory *mem, u32 uid, u64 bytes)
+{
+	struct lite_uid_use *use;
+	int err = 0;
+
+	mutex_lock(&mem->limit_lock);
+	if (bytes > mem->mem_limit || mem->used > mem->mem_limit - bytes) {
+		err = -ENOSPC;
+		goto out;
+	}
+	use = xa_load(&mem->uids, uid);
+	if (!use) {
+		use = kzalloc(sizeof(*use), GFP_KERNEL);
+		if (!use) {
+			err = -ENOMEM;
+			goto out;
+		}
+		err = xa_err(xa_store(&mem->uids, uid, use, GFP_KERNEL));
+		if (err) {
+			kfree(use);
+			goto out;
+		}
+	}
+	if (bytes > mem->uid_limit || use->bytes > mem->uid_limit - bytes) {
+		err = -EDQUOT;
+		if (!use->bytes) {
+			xa_erase(&mem->uids, uid);
+			kfree(use);
+		}
+		goto out;
+	}
+	use->bytes += bytes;
+	mem->used += bytes;
+out:
+	mutex_unlock(&mem->limit_lock);
+	return err;
+}
+
+static void lite_limit_give(struct lite_memory *mem, u32 uid, u64 bytes)
+{
+	struct lite_uid_use *use;
+
+	mutex_lock(&mem->limit_lock);
+	mem->used -= bytes;
+	use = xa_load(&mem->uids, uid);
+	use->bytes -= bytes;
+	if (!use->bytes) {
+		xa_erase(&mem->uids, uid);
+		kfree(use);
+	}
+	mutex_unlock(&mem->limit_lock);
+}
+
+/* Room for one more piece: the table doubles. */
+static int lite_pieces_grow(struct lite_alloc *alloc, u32 *room)
+{
+	u32 more = *room ? *room * 2 : 64;
+	struct lite_piece *pieces;
+
+	if (alloc->n_pieces < *room)
+		return 0;
+	pieces = kvmalloc_array(more, sizeof(*pieces),
+				GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!pieces)
+		return -ENOMEM;
+	if (alloc->n_pieces)
+		memcpy(pieces, alloc->pieces,
+		       alloc->n_pieces * sizeof(*pieces));
+	kvfree(alloc->pieces);
+	alloc->pieces = pieces;
+	*room = more;
+	return 0;
+}
+
+static int lite_piece_map(struct lite_memory *mem, struct lite_piece *p)
+{
+	size_t size = PAGE_SIZE << p->order;
+	int err;
+
+	err = lite_dma_map_page(mem->fab, p->page, size, &p->dma);
+	if (err)
+		return err;
+	/* Local operations find the kernel's address by the device's. */
+	err = mtree_store_range(&mem->by_dma, p->dma, p->dma + size - 1,
+				page_address(p->page), GFP_KERNEL);
+	if (err)
+		lite_dma_unmap_page(mem->fab, p->dma, size);
+	return err;
+}
+
+static int lite_pieces_alloc(struct lite_memory *mem, struct lite_alloc *alloc)
+{
+	/*
+	 * Zeroed here, so that nobody sees what was there before. Rather fail
+	 * than wake the OOM killer.
+	 */
+	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN |
+			  __GFP_RETRY_MAYFAIL;
+	u64 left = alloc->bytes >> PAGE_SHIFT;
+	u32 order = LITE_PIECE_ORDER;
+	struct lite_piece piece;
+	u32 room = 0;
+	int err;
+
+	while (left) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		err = lite_pieces_grow(alloc, &room);
+		if (err)
+			return err;
+		while (left < 1ULL << order)
+			order--;
+		/* Of large pieces take what is easily had. */
+		piece.page = alloc_pages(order ? (gfp & ~__GFP_RETRY_MAYFAIL) |
+							 __GFP_NORETRY : gfp,
+					 order);
+		if (!piece.page) {
+			if (!order--)
+				return -ENOMEM;
+			continue;
+		}
+		piece.order = order;
+		err = lite_piece_map(mem, &piece);
+		if (err) {
+			__free_pages(piece.page, order);
+			return err;
+		}
+		alloc->pieces[alloc->n_pieces++] = piece;
+		left -= 1ULL << order;
+		cond_resched();
+	}
+	return 0;
+}
+
+static int lite_pieces_merge(struct lite_alloc *alloc)
+{
+	u32 i;
+
+	alloc->extents = kvmalloc_array(alloc->n_pieces,
+					sizeof(*alloc->extents),
+					GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!alloc->extents)
+		return -ENOMEM;
+	for (i = 0; i < alloc->n_pieces; i++)
+		lite_extent_append(alloc->extents, &alloc->n_extents,
+				   alloc->pieces[i].dma,
+				   PAGE_SIZE << alloc->pieces[i].order, 0);
+	return 0;
+}
+
+/**
+ * lite_store_free - give memory back
+ * @mem: node's
+ * @alloc: out of the table; nobody can reach it any more
+ *
+ * Context: may sleep.
+ */
+void lite_store_free(struct lite_memory *mem, struct lite_alloc *alloc)
+{
+	u32 i;
+
+	for (i = 0; i < alloc->n_pieces; i++) {
+		struct lite_piece *p = &alloc->pieces[i];
+
+		mtree_erase(&mem->by_dma, p->dma);
+		lite_dma_unmap_page(mem->fab, p->dma, PAGE_SIZE << p->order);
+		__free_pages(p->page, p->order);
+		cond_resched();
+	}
+	lite_limit_give(mem, alloc->uid, alloc->bytes);
+	lite_stat_dec(mem->stats, LITE_STAT_ALLOCS);
+	lite_stat_add(mem->stats, LITE_STAT_LMR_BYTES, -(s64)alloc->bytes);
+	kvfree(alloc->pieces);
+	kvfree(alloc->extents);
+	kfree(alloc);
+}
+
+/**
+ * lite_store_alloc - make memory for a share of an LMR
+ * @mem: node's
+ * @home: whose LMR
+ * @home_incarnation: in which life
+ * @session: its session; 0: we are the home
+ * @length: bytes, not 0
+ * @uid: whom to charge
+ *
+ * Context: may sleep; killable.
+ * Return: the memory, in the table; -ENOSPC, -EDQUOT, -ENOMEM, -EINTR.
+ */
+struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home,
+				    u64 home_incarnation, u64 session,
+				    u64 length, u32 uid)
+{
+	u64 bytes = round_up(length, PAGE_SIZE);
+	struct lite_alloc *alloc;
+	int err;
+
+	err = lite_limit_take(mem, uid, bytes);
+	if (err)
+		return ERR_PTR(err);
+	alloc = kzalloc(sizeof(*alloc), GFP_KERNEL);
+	if (!alloc) {
+		lite_limit_give(mem, uid, bytes);
+		return ERR_PTR(-ENOMEM);
+	}
+	alloc->id = atomic64_inc_return(&mem->ids);
+	alloc->home = home;
+	alloc->home_incarnation = home_incarnation;
+	alloc->session = session;
+	alloc->uid = uid;
+	alloc->bytes = bytes;
+	lite_stat_inc(mem->stats, LITE_STAT_ALLOCS);
+	lite_stat_add(mem->stats, LITE_STAT_LMR_BYTES, bytes);
+	/* Do not even begin to push everybody else out of memory. */
+	if (bytes >> PAGE_SHIFT > si_mem_available())
+		err = -ENOMEM;
+	if (!err)
+		err = lite_pieces_alloc(mem, alloc) ?:
+		      lite_pieces_merge(alloc) ?:
+		      xa_err(xa_store(&mem->allocs, alloc->id, alloc,
+				      GFP_KERNEL));
+	if (err) {
+		lite_store_free(mem, alloc);
+		return ERR_PTR(err);
+	}
+	return alloc;
+}
+
+/**
+ * lite_store_address - the kernel's address of memory given to LMRs
+ * @mem: node's
+ * @dma: the device's address of it
+ * @n: bytes wanted; shortened to what is contiguous
+ *
+ * Context: any; the caller keeps the memory from being freed.
+ * Return: the address, or NULL: it is not ours.
+ */
+void *lite_store_address(struct lite_memory *mem, u64 dma, size_t *n)
+{
+	MA_STATE(mas, &mem->by_dma, dma, dma);
+	void *base;
+
+	rcu_read_lock();
+	base = mas_walk(&mas);
+	rcu_read_unlock();
+	if (!base)
+		return NULL;
+	*n = min_t(u64, *n, mas.last - dma + 1);
+	return base + (dma - mas.index);
+}
+
+/**
+ * lite_store_take - take memory out of the table, to free it
+ * @mem: node's
+ * @id: of the memory
+ * @home: who may
+ *
+ * Context: any process.
+ * Return: the memory, which is now the caller's; NULL: there is none.
+ */
+struct lite_alloc *lite_store_take(struct lite_memory *mem, u64 id, u32 home)
+{
+	struct lite_alloc *alloc;
+
+	xa_lock(&mem->allocs);
+	alloc = xa_load(&mem->allocs, id);
+	if (alloc && alloc->home == home)
+		__xa_erase(&mem->allocs, id);
+	else
+		alloc = NULL;
+	xa_unlock(&mem->allocs);
+	return alloc;
+}
+
+/**
+ * lite_store_lost - a home's life is over: free what it had here
+ * @mem: node's
+ * @home: its id
+ * @incarnation: which life
+ *
+ * Mappers of its LMRs may not have noticed yet, and nobody knows who they are:
+ * all peers are fenced. They connect again at once.
+ *
+ * Context: may sleep.
+ */
+void lite_store_lost(struct lite_memory *mem, u32 home, u64 incarnation)
+{
+	struct lite_alloc *alloc;
+	bool fenced = false;
+	unsigned long id;
+
+	xa_for_each(&mem->allocs, id, alloc) {
+		if (alloc->home != home ||
+		    alloc->home_incarnation != incarnation)
+			continue;
+		if (!fenced)
+			lite_cluster_fence_all(mem->cl);
+		fenced = true;
+		alloc = lite_store_take(mem, id, home);
+		if (alloc)
+			lite_store_free(mem, alloc);
+	}
+}
+
+/**
+ * lite_store_session_gone - a home may not have learned what it was given
+ * @mem: node's
+ * @session: that ended
+ *
+ * What it has not read the place of, it has told no mapper.
+ *
+ * Context: may sleep.
+ */
+void lite_store_session_gone(struct lite_memory *mem, u64 session)
+{
+	struct lite_alloc *alloc;
+	unsigned long id;
+
+	xa_for_each(&mem->allocs, id, alloc) {
+		if (alloc->session != session || alloc->confirmed)
+			continue;
+		alloc = lite_store_take(mem, id, alloc->home);
+		if (alloc)
+			lite_store_free(mem, alloc);
+	}
+}
+
+/**
+ * lite_store_exit - free all that is left
+ * @mem: node's; nobody is connected any more
+ *
+ * Context: may sleep.
+ */
+void lite_store_exit(struct lite_memory *mem)
+{
+	struct lite_alloc *alloc;
+	unsigned long id;
+
+	xa_for_each(&mem->allocs, id, alloc) {
+		xa_erase(&mem->allocs, id);
+		lite_store_free(mem, alloc);
+	}
+}
+
+/* ---- for other homes ----------------------------------------------------- */
+
+static int lite_serve_mem_alloc(void *priv, struct lite_conn *conn,
+				const void *req, u32 len, void *reply,
+				u32 *reply_len)
+{
+	struct lite_memory *mem = priv;
+	const struct lite_wire_mem_alloc *a = req;
+	struct lite_wire_mem_alloc_reply *r = reply;
+	struct lite_alloc *alloc;
+
+	if (!conn || !conn->from.node)
+		return -EPROTO;
+	alloc = lite_store_alloc(mem, conn->from.node, conn->from.incarnation,
+				 conn->session, le64_to_cpu(a->length),
+				 le32_to_cpu(a->uid));
+	if (IS_ERR(alloc))
+		return PTR_ERR(alloc);
+	r->id = cpu_to_le64(alloc->id);
+	r->n_extents = cpu_to_le32(alloc->n_extents);
+	*reply_len = sizeof(*r);
+	/* The end of the session may have come before there was anything. */
+	if (lite_conn_is_dead(conn))
+		lite_store_session_gone(mem, conn->session);
+	return 0;
+}
+
+static int lite_serve_mem_extents(void *priv, struct lite_conn *conn,
+				  const void *req, u32 len, void *reply,
+				  u32 *reply_len)
+{
+	struct lite_memory *mem = priv;
+	const struct lite_wire_extents *e = req;
+	struct lite_wire_extents_reply *r = reply;
+	u32 first = le32_to_cpu(e->first);
+	struct lite_alloc *alloc;
+	int err = -ENOENT;
+	u32 n;
+
+	if (!conn)
+		return -EPROTO;
+	/* Only its home frees it, and that is who asks: but lost homes, too. */
+	xa_lock(&mem->allocs);
+	alloc = xa_load(&mem->allocs, le64_to_cpu(e->id));
+	if (alloc && alloc->home == conn->from.node &&
+	    first < alloc->n_extents) {
+		for (n = 0; n < LITE_EXTENTS_PER_REPLY &&
+			    first + n < alloc->n_extents; n++) {
+			struct lite_extent *x = &alloc->extents[first + n];
+
+			r->extent[n].addr = cpu_to_le64(x->addr);
+			r->extent[n].length_share =
+				lite_wire_length_share(x->length, 0);
+		}
+		if (first + n == alloc->n_extents)
+			alloc->confirmed = true;
+		r->count = cpu_to_le32(n);
+		*reply_len = struct_size(r, extent, n);
+		err = 0;
+	}
+	xa_unlock(&mem->allocs);
+	return err;
+}
+
+static int lite_serve_mem_free(void *priv, struct lite_conn *conn,
+			       const void *req, u32 len, void *reply,
+			       u32 *reply_len)
+{
+	struct lite_memory *mem = priv;
+	const struct lite_wire_mem_free *f = req;
+	struct lite_alloc *alloc;
+	u32 i;
+
+	if (!conn)
+		return -EPROTO;
+	alloc = lite_store_take(mem, le64_to_cpu(f->id), conn->from.node);
+	if (!alloc)
+		return 0; /* a repeated request: it is free already */
+	if (f->fence_all) {
+		lite_cluster_fence_all(mem->cl);
+	} else {
+		for (i = 0; i < le32_to_cpu(f->n_fences); i++)
+			lite_cluster_fence(mem->cl,
+					   le32_to_cpu(f->fence[i].node));
+	}
+	lite_store_free(mem, alloc);
+	return 0;
+}
+
+void lite_store_handlers(struct lite_memory *mem)
+{
+	struct lite_rpc *rpc = mem->cl->rpc;
+
+	lite_rpc_handle(rpc, LITE_CALL_MEM_ALLOC, lite_serve_mem_alloc, mem);
+	lite_rpc_handle(rpc, LITE_CALL_MEM_EXTENTS, lite_serve_mem_extents, mem);
+	lite_rpc_handle(rpc, LITE_CALL_MEM_FREE, lite_serve_mem_free, mem);
+}

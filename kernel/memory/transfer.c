@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One-sided operations: read, write, atomics.
+ *
+ * A transfer goes piece by piece; each piece enters the LMR anew, so that a
+ * REVOKE never waits for more than one piece, and never for user space. Three
+ * kinds of pieces:
+ *
+ *   local     memory of this node: copied, with page faults off
+ *   small     up to a page: through a bounce page, one work request
+ *   large     up to LITE_BATCH_PAGES of the caller's pages, pinned meanwhile,
+ *             as many work requests as extents and SGEs demand
+ *
+ * The caller's memory is touched by the device only between posting and the end
+ * of lite_io_wait(), which nothing interrupts.
+ */
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/scatterlist.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "memory.h"
+
+/* 1 MB of the caller's pages at a time. */
+#define LITE_BATCH_PAGES 256
+/* Bytes copied locally before others get a turn. */
+#define LITE_COPY_BYTES (64UL << 10)
+
+/**
+ * struct lite_piece_io - what a transfer is at
+ * @a: handle and right
+ * @write: direction
+ * @offset: in the LMR
+ * @left: bytes to go
+ * @at: offset in the buffer
+ * @buf: caller's
+ */
+struct lite_piece_io {
+	const struct lite_access *a;
+	bool write;
+	u64 offset;
+	u64 left;
+	u64 at;
+	const struct lite_buf *buf;
+};
+
+static const struct lite_extent *lite_extent_at(const struct lite_mapping *m,
+						u64 offset)
+{
+	return &m->extents[lite_extent_find(m->extents, m->n_extents, offset)];
+}
+
+/* Copy what is local. Returns bytes, or a negative errno. */
+static ssize_t lite_piece_local(struct lite_piece_io *p, struct lite_mapping *m,
+				const struct lite_extent *e)
+{
+	u64 in = p->offset - e->start;
+	size_t n = min3(p->left, e->length - in, (u64)LITE_COPY_BYTES);
+	void *mem = lite_store_address(m->mem, e->addr + in, &n);
+	size_t done = 0;
+
+	if (!WARN_ON_ONCE(!mem))
+		done = lite_buf_copy_nofault(p->buf, p->at, mem, n, p->write);
+	lite_access_exit(m);
+	if (done)
+		return done;
+	if (!mem)
+		return -EIO;
+	return lite_buf_fault_in(p->buf, p->at, n, p->write);
+}
+
+/* Post one work request's worth and wait. The mapping is left. */
+static int lite_small_post(struct lite_piece_io *p, struct lite_mapping *m,
+			   struct lite_bounce *bounce, size_t n)
+{
+	const struct lite_extent *e = lite_extent_at(m, p->offset);
+	u64 in = p->offset - e->start;
+	struct ib_sge sge = {
+		.addr = bounce->dma,
+		.length = n,
+		.lkey = m->mem->fab->lkey,
+	};
+	struct lite_conn *conn;
+	struct lite_qp *qp;
+	struct lite_io io;
+	int err;
+
+	/* The LMR may have been mapped anew since the caller looked. */
+	if (n > e->length - in)
+		return -EAGAIN;
+	conn = lite_access_conn(m, e->share);
+	if (IS_ERR(conn))
+		return PTR_ERR(conn);
+	qp = lite_conn_qp(conn);
+	ib_dma_sync_single_for_device(conn->fab->dev, bounce->dma, n,
+				      DMA_BIDIRECTIONAL);
+	lite_io_init(&io);
+	err = lite_qp_rdma(qp, &io, p->write ? IB_WR_RDMA_WRITE :
+					       IB_WR_RDMA_READ,
+			   &sge, 1, e->addr + in, 0);
+	lite_io_wait(&io, qp);
+	ib_dma_sync_single_for_cpu(conn->fab->dev, bounce->dma, n,
+				   DMA_BIDIRECTIONAL);
+	lite_conn_put_live(conn);
+	return err ?: io.status;
+}
+
+static ssize_t lite_piece_small(struct lite_piece_io *p, size_t n)
+{
+	struct lite_memory *mem = p->a->ctx->mem;
+	struct lite_bounce *bounce = lite_bounce_get(mem->fab);
+	struct lite_mapping *m;
+	int err = 0;
+
+	if (!bounce)
+		return -EINTR;
+	if (p->write)
+		err = lite_buf_in(bounce->data, p->buf, p->at, n);
+	if (!err) {
+		m = lite_access_enter(p->a);
+		err = PTR_ERR_OR_ZERO(m);
+	}
+	if (!err) {
+		err = lite_small_post(p, m, bounce, n);
+		lite_access_exit(m);
+		if (err == -EAGAIN)
+			err = lite_access_renew(p->a, m) ?: -EAGAIN;
+	}
+	if (!err && !p->write)
+		err = lite_buf_out(p->buf, p->at, bounce->data, n);
+	lite_bounce_put(mem->fab, bounce);
+	return err ?: n;
+}
+
+/* Walks the caller's pages, as mapped for the device. */
+struct lite_sg_cursor {
+	struct scatterlist *sg;
+	size_t in;
+};
+
+/* Fill SGEs for at most @n bytes; returns bytes. */
+static size_t lite_sges_fill(struct lite_sg_cursor *c, struct ib_device *dev,
+			     u32 lkey, struct ib_sge *sge, int max, int *n_sge,
+			     size_t n)
+{
+	size_t done = 0;
+
+	for (*n_sge = 0; *n_sge < max && done < n; ++*n_sge) {
+		size_t len = min_t(size_t, sg_dma_len(c->sg) - c->in, n - done);
+
+		sge[*n_sge].addr = sg_dma_address(c->sg) + c->in;
+		sge[*n_sge].length = len;
+		sge[*n_sge].lkey = lkey;
+		done += len;
+		c->in += len;
+		if (c->in == sg_dma_len(c->sg)) {
+			c->sg = sg_next(c->sg);
+			c->in = 0;
+		}
+	}
+	return done;
+}
+
+/* Post @n bytes, all in the share that the connection goes to. */
+static int lite_large_post(struct lite_piece_io *p, struct lite_mapping *m,
+			   struct lite_qp *qp, struct lite_io *io,
+			   struct sg_table *sgt, size_t n)
+{
+	struct lite_fabric *fab = m->mem->fab;
+	struct lite_sg_cursor cursor = { .sg = sgt->sgl };
+	const int max = p->write ? fab->max_sge : fab->max_sge_rd;
+	const struct lite_extent *e = lite_extent_at(m, p->offset);
+	u64 in = p->offset - e->start;
+	struct ib_sge sge[LITE_SGE_MAX];
+	int err = 0;
+
+	while (n && !err) {
+		size_t wr = min3((u64)n, e->length - in,
+				 (u64)LITE_WR_BYTES_MAX);
+		int n_sge;
+
+		wr = lite_sges_fill(&cursor, fab->dev, fab->lkey, sge, max,
+				    &n_sge, wr);
+		err = lite_qp_rdma(qp, io, p->write ? IB_WR_RDMA_WRITE :
+						      IB_WR_RDMA_READ,
+				   sge, n_sge, e->addr + in, 0);
+		n -= wr;
+		in += wr;
+		if (in == e->length) {
+			e++;
+			in = 0;
+		}
+	}
+	return err;
+}
+
+/* Bytes from @offset that one connection can carry. */
+static u64 lite_share_run(const struct lite_mapping *m, u64 offset, u64 max)
+{
+	u32 i = lite_extent_find(m->extents, m->n_extents, offset);
+	u32 share = m->extents[i].share;
+	u64 end;
+
+	do {
+		end = m->extents[i].start + m->extents[i].length;
+	} while (end - offset < max && ++i < m->n_extents &&
+		 m->extents[i].share == share);
+	return min(max, end - offset);
+}
+
+static ssize_t lite_large_go(struct lite_piece_io *p, struct sg_table *sgt,
+			     size_t n)
+{
+	struct lite_mapping *m = lite_access_enter(p->a);
+	struct lite_conn *conn;
+	struct lite_qp *qp;
+	struct lite_io io;
+	int err;
+
+	if (IS_ERR(m))
+		return PTR_ERR(m);
+	n = lite_share_run(m, p->offset, n);
+	conn = lite_access_conn(m, lite_extent_at(m, p->offset)->share);
+	err = PTR_ERR_OR_ZERO(conn);
+	if (!err) {
+		qp = lite_conn_qp(conn);
+		lite_io_init(&io);
+		err = lite_large_post(p, m, qp, &io, sgt, n);
+		/* What was posted before an error is in flight all the same. */
+		lite_io_wait(&io, qp);
+		lite_conn_put_live(conn);
+		err = err ?: io.status;
+	}
+	lite_access_exit(m);
+	if (err == -EAGAIN)
+		err = lite_access_renew(p->a, m) ?: -EAGAIN;
+	return err ?: n;
+}
+
+static ssize_t lite_piece_large(struct lite_piece_io *p)
+{
+	struct lite_memory *mem = p->a->ctx->mem;
+	struct ib_device *dev = mem->fab->dev;
+	enum dma_data_direction dir = p->write ? DMA_TO_DEVICE :
+						 DMA_FROM_DEVICE;
+	struct page **pages;
+	struct sg_table sgt;
+	size_t offset, n;
+	ssize_t ret;
+	int n_pages;
+
+	pages = kmalloc_array(LITE_BATCH_PAGES, sizeof(*pages), GFP_KERNEL);
+	if (!pages)
+		return -ENOMEM;
+	n = min_t(u64, p->left, LITE_BATCH_PAGES * PAGE_SIZE);
+	ret = n_pages = lite_buf_pin(p->buf, p->at, n, p->write, pages,
+				     LITE_BATCH_PAGES, &offset, &n);
+	if (n_pages < 0)
+		goto out;
+	lite_stat_add(mem->stats, LITE_STAT_PINNED_PAGES, n_pages);
+	ret = sg_alloc_table_from_pages(&sgt, pages, n_pages, offset, n,
+					GFP_KERNEL);
+	if (ret)
+		goto out_unpin;
+	ret = ib_dma_map_sgtable_attrs(dev, &sgt, dir, 0);
+	if (!ret) {
+		ret = lite_large_go(p, &sgt, n);
+		ib_dma_unmap_sgtable_attrs(dev, &sgt, dir, 0);
+	}
+	sg_free_table(&sgt);
+out_unpin:
+	lite_buf_unpin(p->buf, pages, n_pages, !p->write);
+	lite_stat_add(mem->stats, LITE_STAT_PINNED_PAGES, -n_pages);
+out:
+	kfree(pages);
+	return ret;
+}
+
+/* One piece; bytes done, maybe 0: look again; or a negative errno. */
+static ssize_t lite_piece(struct lite_piece_io *p)
+{
+	struct lite_mapping *m = lite_access_enter(p->a);
+	const struct lite_extent *e;
+	size_t n;
+
+	if (IS_ERR(m))
+		return PTR_ERR(m);
+	e = lite_extent_at(m, p->offset);
+	if (!m->share[e->share].peer)
+		return lite_piece_local(p, m, e);
+	n = min(p->left, e->start + e->length - p->offset);
+	lite_access_exit(m);
+	if (n <= LITE_BOUNCE_SIZE)
+		return lite_piece_small(p, n);
+	return lite_piece_large(p);
+}
+
+static int lite_transfer_check(const struct lite_access *a, u64 offset,
+			       u64 length, bool atomic)
+{
+	struct lite_mapping *m = lite_access_enter(a);
+	int err;
+
+	if (IS_ERR(m))
+		return PTR_ERR(m);
+	err = atomic ? lite_atomic_check(offset, length, m->length) :
+		       lite_bounds_check(offset, length, m->length);
+	lite_access_exit(m);
+	return err;
+}
+
+/**
+ * lite_transfer - read from or write to an LMR
+ * @a: handle and right
+ * @write: direction
+ * @offset: in the LMR, bytes
+ * @length: bytes
+ * @buf: caller's memory
+ * @done: set to the leading bytes that have been transferred
+ *
+ * Context: may sleep; a fatal signal ends it after the piece in flight.
+ * Return: 0 or a negative errno as LITE_IOC_OP.
+ */
+int lite_transfer(const struct lite_access *a, bool write, u64 offset,
+		  u64 length, const struct lite_buf *buf, u64 *done)
+{
+	struct lite_stats __percpu *stats = a->ctx->mem->stats;
+	struct lite_piece_io p = {
+		.a = a,
+		.write = write,
+		.offset = offset,
+		.left = length,
+		.buf = buf,
+	};
+	ssize_t ret;
+
+	*done = 0;
+	/* The length of an LMR never changes while it is open. */
+	ret = lite_transfer_check(a, offset, length, false);
+	if (ret)
+		return ret;
+	lite_stat_inc(stats, LITE_STAT_OPS_INFLIGHT);
+	while (p.left) {
+		ret = lite_piece(&p);
+		if (ret < 0 && ret != -EAGAIN)
+			break;
+		if (ret > 0) {
+			p.left -= ret;
+			p.offset += ret;
+			p.at += ret;
+		}
+		ret = 0;
+		if (p.left && fatal_signal_pending(current)) {
+			ret = -EINTR;
+			break;
+		}
+		cond_resched();
+	}
+	*done = p.at;
+	lite_stat_dec(stats, LITE_STAT_OPS_INFLIGHT);
+	lite_stat_inc(stats, write ? LITE_STAT_WRITES : LITE_STAT_READS);
+	lite_stat_add(stats, write ? LITE_STAT_WRITE_BYTES :
+				     LITE_STAT_READ_BYTES, p.at);
+	if (ret)
+		lite_stat_inc(stats, LITE_STAT_OP_ERRORS);
+	return ret;
+}
+
+/* ---- atomics ------------------------------------------------------------- */
+
+/*
+ * The session for an atomic: local memory, too, is reached through the device,
+ * because its atomics are not atomic towards the CPU's.
+ */
+static struct lite_conn *lite_atomic_conn(const struct lite_access *a,
+					  u64 offset, bool *local)
+{
+	struct lite_mapping *m = lite_access_enter(a);
+
+	if (IS_ERR(m))
+		return ERR_CAST(m);
+	*local = !m->share[lite_extent_at(m, offset)->share].peer;
+	lite_access_exit(m);
+	return *local ? lite_cluster_self_conn(a->ctx->mem->cl) : NULL;
+}
+
+static int lite_atomic_post(struct lite_mapping *m, struct lite_conn *conn,
+			    struct lite_bounce *bounce, enum lite_opcode opcode,
+			    u64 offset, u64 operand, u64 swap)
+{
+	const struct lite_extent *e = lite_extent_at(m, offset);
+	struct lite_qp *qp = lite_conn_qp(conn);
+	struct ib_sge sge = {
+		.addr = bounce->dma,
+		.length = sizeof(u64),
+		.lkey = m->mem->fab->lkey,
+	};
+	struct lite_io io;
+	int err;
+
+	lite_io_init(&io);
+	err = lite_qp_atomic(qp, &io, opcode == LITE_OP_FETCH_ADD ?
+					      IB_WR_ATOMIC_FETCH_AND_ADD :
+					      IB_WR_ATOMIC_CMP_AND_SWP,
+			     &sge, e->addr + (offset - e->start), operand, swap);
+	lite_io_wait(&io, qp);
+	ib_dma_sync_single_for_cpu(conn->fab->dev, bounce->dma, sizeof(u64),
+				   DMA_BIDIRECTIONAL);
+	return err ?: io.status;
+}
+
+static int lite_atomic_try(const struct lite_access *a,
+			   struct lite_bounce *bounce, enum lite_opcode opcode,
+			   u64 offset, u64 operand, u64 swap)
+{
+	struct lite_mapping *m;
+	struct lite_conn *conn;
+	bool local;
+	int err;
+
+	conn = lite_atomic_conn(a, offset, &local);
+	if (IS_ERR(conn))
+		return PTR_ERR(conn);
+	m = lite_access_enter(a);
+	if (IS_ERR(m)) {
+		err = PTR_ERR(m);
+		goto out;
+	}
+	if (!local)
+		conn = lite_access_conn(m, lite_extent_at(m, offset)->share);
+	err = PTR_ERR_OR_ZERO(conn);
+	if (err)
+		conn = NULL;
+	else
+		err = lite_atomic_post(m, conn, bounce, opcode, offset, operand,
+				       swap);
+	lite_access_exit(m);
+	if (err == -EAGAIN)
+		err = lite_access_renew(a, m) ?: -EAGAIN;
+out:
+	if (conn)
+		lite_conn_put_live(conn);
+	return err;
+}
+
+/**
+ * lite_atomic - an atomic operation on an 8-byte word of an LMR
+ * @a: handle and right
+ * @opcode: LITE_OP_FETCH_ADD or LITE_OP_CMP_SWAP
+ * @offset: in the LMR, a multiple of 8
+ * @length: 8
+ * @operand: addend, or the value expected
+ * @swap: the new value
+ * @old: set to the value before
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno as LITE_IOC_OP. After -EHOSTDOWN and -ETIMEDOUT
+ * it may or may not have been done.
+ */
+int lite_atomic(const struct lite_access *a, enum lite_opcode opcode,
+		u64 offset, u64 length, u64 operand, u64 swap, u64 *old)
+{
+	struct lite_memory *mem = a->ctx->mem;
+	struct lite_bounce *bounce;
+	int err;
+
+	err = lite_transfer_check(a, offset, length, true);
+	if (err)
+		return err;
+	if (!mem->fab->atomics)
+		return -EOPNOTSUPP;
+	bounce = lite_bounce_get(mem->fab);
+	if (!bounce)
+		return -EINTR;
+	lite_stat_inc(mem->stats, LITE_STAT_OPS_INFLIGHT);
+	do {
+		err = lite_atomic_try(a, bounce, opcode, offset, operand, swap);
+		if (err == -EAGAIN && fatal_signal_pending(current))
+			err = -EINTR;
+	} while (err == -EAGAIN);
+	if (!err)
+		memcpy(old, bounce->data, sizeof(*old));
+	lite_bounce_put(mem->fab, bounce);
+	lite_stat_dec(mem->stats, LITE_STAT_OPS_INFLIGHT);
+	lite_stat_inc(mem->stats, err ? LITE_STAT_OP_ERRORS :
+					LITE_STAT_ATOMICS);
+	return err;
+}

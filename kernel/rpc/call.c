@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Making calls.
+ *
+ * Normal operation: take a slot of the call's lane, write the request, wait
+ * until the poller says that the reply is in the slot, copy it, check it, free
+ * the slot.
+ *
+ * Recovery: when the connection dies, lite_rpc_conn_down() completes all calls
+ * with -EHOSTDOWN. A caller that stops waiting leaves its slot ABANDONED to
+ * whoever comes later, the reply or the end.
+ *
+ * What runs concurrently: the poller (on_reply), callers, the end of the
+ * connection (conn_down) and late work. slot->state under rc->lock decides who
+ * has a slot: WAITING - the caller; REPLIED - the caller, which has been woken;
+ * ABANDONED - the poller or conn_down, who hand it to late work.
+ */
+#include <linux/slab.h>
+
+#include "rpc.h"
+
+static void lite_call_slot_free(struct lite_call_slot *s)
+{
+	struct lite_rpc_conn *rc = s->rc;
+
+	spin_lock(&rc->lock);
+	s->state = LITE_SLOT_FREE;
+	spin_unlock(&rc->lock);
+	lite_stat_dec(rc->rpc->stats, LITE_STAT_CALLS_INFLIGHT);
+	wake_up_all(&rc->free);
+}
+
+/* The reply, copied: the peer can no longer change what has been checked. */
+static int lite_call_take_reply(struct lite_call_slot *s, void *reply, u32 max,
+				u32 *reply_len)
+{
+	struct lite_rpc_conn *rc = s->rc;
+	const void *slot = lite_slot_data(&rc->rep_in, s - rc->call);
+	struct lite_wire_msg msg;
+	u32 len;
+
+	ib_dma_sync_single_for_cpu(rc->conn->fab->dev,
+				   rc->rep_in.dma + (s - rc->call) * LITE_SLOT_SIZE,
+				   LITE_SLOT_SIZE, DMA_BIDIRECTIONAL);
+	memcpy(&msg, slot, sizeof(msg));
+	if (lite_wire_msg_check(&msg) || le16_to_cpu(msg.call) != s->call ||
+	    le64_to_cpu(msg.seq) != s->seq)
+		return -EPROTO;
+	if (msg.error)
+		return -(int)le32_to_cpu(msg.error);
+	len = le32_to_cpu(msg.length);
+	if (len > max)
+		return -EPROTO;
+	memcpy(reply, slot + sizeof(msg), len);
+	if (lite_wire_reply_check(s->call, reply, len))
+		return -EPROTO;
+	*reply_len = len;
+	return 0;
+}
+
+static void lite_call_late_work(struct work_struct *work)
+{
+	struct lite_call_slot *s = container_of(work, struct lite_call_slot,
+						late_work);
+	struct lite_conn *conn = s->rc->conn;
+	void *reply;
+	u32 len;
+
+	if (s->late && !s->error) {
+		reply = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
+		if (!reply)
+			/* What it did is undone by ending the session. */
+			lite_conn_kill(conn, -ENOMEM);
+		else if (!lite_call_take_reply(s, reply, LITE_PAYLOAD_MAX, &len))
+			s->late(s->late_ctx, conn, reply);
+		kfree(reply);
+	}
+	lite_call_slot_free(s);
+	lite_conn_put(conn);
+}
+
+/* The reply of a slot is here, or (@error) will never be. */
+static void lite_call_finish(struct lite_call_slot *s, int error)
+{
+	struct lite_rpc_conn *rc = s->rc;
+
+	lockdep_assert_held(&rc->lock);
+	switch (s->state) {
+	case LITE_SLOT_WAITING:
+		s->error = error;
+		s->state = LITE_SLOT_REPLIED;
+		complete(&s->done);
+		break;
+	case LITE_SLOT_ABANDONED:
+		/* REPLIED: late work has it now, the other one finds nothing. */
+		s->error = error;
+		s->state = LITE_SLOT_REPLIED;
+		lite_conn_get(rc->conn);
+		queue_work(rc->rpc->wq, &s->late_work);
+		break;
+	default:
+		break;
+	}
+}
+
+void lite_rpc_on_reply(struct lite_rpc_conn *rc, u32 slot)
+{
+	spin_lock(&rc->lock);
+	lite_call_finish(&rc->call[slot], 0);
+	spin_unlock(&rc->lock);
+}
+
+/**
+ * lite_rpc_conn_down - no reply will come any more
+ * @conn: dying
+ *
+ * Context: process.
+ */
+void lite_rpc_conn_down(struct lite_conn *conn)
+{
+	struct lite_rpc_conn *rc = conn->rpc;
+	int i;
+
+	if (!rc)
+		return;
+	spin_lock(&rc->lock);
+	rc->dead = true;
+	for (i = 0; i < LITE_SLOT_COUNT; i++)
+		lite_call_finish(&rc->call[i], -EHOSTDOWN);
+	spin_unlock(&rc->lock);
+	wake_up_all(&rc->free);
+}
+
+void lite_rpc_call_init(struct lite_rpc_conn *rc)
+{
+	int i;
+
+	for (i = 0; i < LITE_SLOT_COUNT; i++) {
+		rc->call[i].rc = rc;
+		init_completion(&rc->call[i].done);
+		INIT_WORK(&rc->call[i].late_work, lite_call_late_work);
+	}
+}
+
+/* NULL: none is free; ERR_PTR: the connection is dead. */
+static struct lite_call_slot *lite_call_slot_take(struct lite_rpc_conn *rc,
+						  bool leaf)
+{
+	u32 i = leaf ? LITE_SLOT_LEAF_FIRST : 0;
+	u32 end = leaf ? LITE_SLOT_COUNT : LITE_SLOT_LEAF_FIRST;
+	struct lite_call_slot *s = NULL;
+
+	spin_lock(&rc->lock);
+	if (rc->dead)
+		s = ERR_PTR(-EHOSTDOWN);
+	for (; !s && i < end; i++) {
+		if (rc->call[i].state == LITE_SLOT_FREE) {
+			s = &rc->call[i];
+			s->state = LITE_SLOT_WAITING;
+			s->error = 0;
+			reinit_completion(&s->done);
+		}
+	}
+	spin_unlock(&rc->lock);
+	return s;
+}
+
+static struct lite_call_slot *lite_call_slot_get(struct lite_rpc_conn *rc,
+						 const struct lite_call_desc *d,
+						 unsigned long timeout)
+{
+	bool leaf = lite_call_is_leaf(d->call);
+	struct lite_call_slot *s = NULL;
+	long ret;
+
+	if (d->killable)
+		ret = wait_event_killable_timeout(
+			rc->free, (s = lite_call_slot_take(rc, leaf)), timeout);
+	else
+		ret = wait_event_timeout(
+			rc->free, (s = lite_call_slot_take(rc, leaf)), timeout);
+	if (IS_ERR(s))
+		return s;
+	if (s) {
+		lite_stat_inc(rc->rpc->stats, LITE_STAT_CALLS_INFLIGHT);
+		return s;
+	}
+	return ERR_PTR(ret < 0 ? -EINTR : -ETIMEDOUT);
+}
+
+/*
+ * Stop waiting. True: the slot is left to others. False: the reply came in the
+ * last moment, and is the caller's to take.
+ */
+static bool lite_call_abandon(struct lite_call_slot *s)
+{
+	struct lite_rpc_conn *rc = s->rc;
+	bool left = false;
+
+	spin_lock(&rc->lock);
+	if (s->state == LITE_SLOT_WAITING) {
+		s->state = LITE_SLOT_ABANDONED;
+		left = true;
+	}
+	spin_unlock(&rc->lock);
+	return left;
+}
+
+static int lite_call_send(struct lite_call_slot *s,
+			  const struct lite_call_desc *d)
+{
+	struct lite_rpc_conn *rc = s->rc;
+	u32 slot = s - rc->call;
+	struct lite_wire_msg *msg = lite_slot_data(&rc->req_out, slot);
+
+	s->call = d->call;
+	s->seq = atomic64_inc_return(&rc->rpc->seq);
+	s->late = d->late;
+	s->late_ctx = d->late_ctx;
+	memset(msg, 0, sizeof(*msg));
+	msg->magic = cpu_to_le32(LITE_WIRE_MAGIC);
+	msg->version = LITE_WIRE_VERSION;
+	msg->call = cpu_to_le16(d->call);
+	msg->length = cpu_to_le32(d->len);
+	msg->seq = cpu_to_le64(s->seq);
+	memcpy(msg + 1, d->req, d->len);
+	return lite_rpc_send(rc, &rc->req_out, slot, rc->conn->requests,
+			     LITE_IMM_REQUEST);
+}
+
+/**
+ * lite_rpc_call - call the kernel at the other end of a connection
+ * @conn: caller holds a reference
+ * @d: what to call
+ *
+ * Context: may sleep; not in the poller. A leaf handler must not call.
+ * Return: 0; what the handler returned; -EHOSTDOWN: the connection died, and
+ * the call may or may not have been served; -ETIMEDOUT, -EINTR likewise (then
+ * @d->late cleans up); -EPROTO: a malformed reply, the connection is killed.
+ */
+int lite_rpc_call(struct lite_conn *conn, struct lite_call_desc *d)
+{
+	struct lite_rpc_conn *rc = conn->rpc;
+	unsigned long timeout = d->timeout ?: rc->rpc->timeout;
+	struct lite_call_slot *s;
+	long ret;
+	int err;
+
+	if (WARN_ON_ONCE(d->len > LITE_PAYLOAD_MAX))
+		return -EINVAL;
+	s = lite_call_slot_get(rc, d, timeout);
+	if (IS_ERR(s))
+		return PTR_ERR(s);
+	lite_stat_inc(rc->rpc->stats, LITE_STAT_CALLS);
+	err = lite_call_send(s, d);
+	if (err) {
+		/* The connection is dying, and perhaps told its slots before. */
+		lite_conn_kill(conn, err);
+		spin_lock(&rc->lock);
+		lite_call_finish(s, -EHOSTDOWN);
+		spin_unlock(&rc->lock);
+	}
+
+	if (d->killable)
+		ret = wait_for_completion_killable_timeout(&s->done, timeout);
+	else
+		ret = wait_for_completion_timeout(&s->done, timeout);
+	if (ret <= 0 && lite_call_abandon(s))
+		return ret < 0 ? -EINTR : -ETIMEDOUT;
+
+	err = s->error ?: lite_call_take_reply(s, d->reply, d->reply_max,
+					       &d->reply_len);
+	if (err == -EPROTO) {
+		pr_warn_ratelimited("lite: malformed reply to call %u from node %u\n",
+				    d->call, conn->from.node);
+		lite_conn_kill(conn, -EPROTO);
+	}
+	lite_call_slot_free(s);
+	return err;
+}
+
+/**
+ * lite_rpc_call_local - serve a call of this node to itself
+ * @rpc: of the node
+ * @d: what to call
+ *
+ * Context: may sleep.
+ * Return: what the handler returned.
+ */
+int lite_rpc_call_local(struct lite_rpc *rpc, struct lite_call_desc *d)
+{
+	void *reply;
+	u32 len = 0;
+	int err;
+
+	reply = kzalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
+	if (!reply)
+		return -ENOMEM;
+	err = lite_rpc_dispatch(rpc, NULL, d->call, d->req, d->len, reply, &len);
+	if (!err && len > d->reply_max)
+		err = -EPROTO;
+	if (!err) {
+		memcpy(d->reply, reply, len);
+		d->reply_len = len;
+	}
+	kfree(reply);
+	return err;
+}

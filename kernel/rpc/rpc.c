@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The rpc layer of a node, and the slots of a connection.
+ *
+ * Memory that a peer writes (req_in, rep_in) is given back when the last
+ * reference to the connection is: after the fence.
+ */
+#include <linux/slab.h>
+
+#include "rpc.h"
+
+#define LITE_SLOTS_BYTES (LITE_SLOT_SIZE * LITE_SLOT_COUNT)
+
+/**
+ * lite_rpc_init - prepare to make and to serve calls
+ * @rpc: to fill; zeroed
+ * @stats: of the node
+ * @timeout: jiffies, of calls that name none
+ *
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int lite_rpc_init(struct lite_rpc *rpc, struct lite_stats __percpu *stats,
+		  unsigned long timeout)
+{
+	rpc->stats = stats;
+	rpc->timeout = timeout;
+	atomic64_set(&rpc->seq, 0);
+	rpc->wq = alloc_workqueue("lite-calls", WQ_UNBOUND, 0);
+	if (!rpc->wq)
+		return -ENOMEM;
+	rpc->leaf_wq = alloc_workqueue("lite-leaf-calls",
+				       WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!rpc->leaf_wq) {
+		destroy_workqueue(rpc->wq);
+		rpc->wq = NULL;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/**
+ * lite_rpc_flush - wait for handlers that are running
+ * @rpc: its connections are dying, so that handlers end soon
+ *
+ * Context: may sleep.
+ */
+void lite_rpc_flush(struct lite_rpc *rpc)
+{
+	flush_workqueue(rpc->wq);
+	flush_workqueue(rpc->leaf_wq);
+}
+
+/**
+ * lite_rpc_exit - the counterpart of lite_rpc_init()
+ * @rpc: all its connections are gone
+ *
+ * Context: may sleep.
+ */
+void lite_rpc_exit(struct lite_rpc *rpc)
+{
+	destroy_workqueue(rpc->wq);
+	destroy_workqueue(rpc->leaf_wq);
+}
+
+/**
+ * lite_rpc_handle - set who serves a call
+ * @rpc: not serving yet
+ * @call: which
+ * @fn: handler
+ * @priv: for it
+ */
+void lite_rpc_handle(struct lite_rpc *rpc, enum lite_call call, lite_handler fn,
+		     void *priv)
+{
+	rpc->handler[call].fn = fn;
+	rpc->handler[call].priv = priv;
+}
+
+static int lite_slots_init(struct lite_conn *conn, struct lite_slots *slots)
+{
+	slots->page = alloc_pages(GFP_KERNEL | __GFP_ZERO,
+				  get_order(LITE_SLOTS_BYTES));
+	if (!slots->page)
+		return -ENOMEM;
+	if (lite_dma_map_page(conn->fab, slots->page, LITE_SLOTS_BYTES,
+			      &slots->dma)) {
+		__free_pages(slots->page, get_order(LITE_SLOTS_BYTES));
+		slots->page = NULL;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void lite_slots_exit(struct lite_conn *conn, struct lite_slots *slots)
+{
+	if (!slots->page)
+		return;
+	lite_dma_unmap_page(conn->fab, slots->dma, LITE_SLOTS_BYTES);
+	__free_pages(slots->page, get_order(LITE_SLOTS_BYTES));
+	slots->page = NULL;
+}
+
+/**
+ * lite_rpc_conn_init - make the slots of a connection
+ * @rpc: of the node
+ * @conn: not connected yet
+ *
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM, with lite_rpc_conn_release() still to come.
+ */
+int lite_rpc_conn_init(struct lite_rpc *rpc, struct lite_conn *conn)
+{
+	struct lite_rpc_conn *rc = kzalloc(sizeof(*rc), GFP_KERNEL);
+	int err;
+
+	if (!rc)
+		return -ENOMEM;
+	rc->rpc = rpc;
+	rc->conn = conn;
+	spin_lock_init(&rc->lock);
+	init_waitqueue_head(&rc->free);
+	lite_rpc_call_init(rc);
+	lite_rpc_serve_init(rc);
+	conn->rpc = rc;
+	err = lite_slots_init(conn, &rc->req_in) ?:
+	      lite_slots_init(conn, &rc->rep_in) ?:
+	      lite_slots_init(conn, &rc->req_out) ?:
+	      lite_slots_init(conn, &rc->rep_out);
+	if (err)
+		return err;
+	conn->slots_in.requests = rc->req_in.dma;
+	conn->slots_in.replies = rc->rep_in.dma;
+	return 0;
+}
+
+/**
+ * lite_rpc_conn_release - free the slots of a connection
+ * @conn: fenced, and nobody refers to it
+ *
+ * Context: process.
+ */
+void lite_rpc_conn_release(struct lite_conn *conn)
+{
+	struct lite_rpc_conn *rc = conn->rpc;
+
+	lite_slots_exit(conn, &rc->req_in);
+	lite_slots_exit(conn, &rc->rep_in);
+	lite_slots_exit(conn, &rc->req_out);
+	lite_slots_exit(conn, &rc->rep_out);
+	conn->rpc = NULL;
+	kfree(rc);
+}
+
+/**
+ * lite_rpc_recv - a message has been written into a slot of ours
+ * @conn: by its peer
+ * @imm: which says what and where
+ *
+ * Context: the poller; does not sleep.
+ */
+void lite_rpc_recv(struct lite_conn *conn, u32 imm)
+{
+	struct lite_rpc_conn *rc = conn->rpc;
+	enum lite_imm_kind kind;
+	u16 slot;
+
+	if (lite_imm_decode(imm, &kind, &slot) || slot >= LITE_SLOT_COUNT) {
+		pr_warn_ratelimited("lite: malformed immediate from node %u\n",
+				    conn->from.node);
+		lite_conn_kill(conn, -EPROTO);
+		return;
+	}
+	if (kind == LITE_IMM_REQUEST)
+		lite_rpc_on_request(rc, slot);
+	else
+		lite_rpc_on_reply(rc, slot);
+}
+
+/**
+ * lite_rpc_send - write the message in a slot to the peer, and announce it
+ * @rc: connection's
+ * @from: req_out or rep_out
+ * @slot: which
+ * @raddr: address of the peer's slots of that kind
+ * @kind: what it is
+ *
+ * Context: may sleep.
+ * Return: 0 when it is in the peer's memory, or a negative errno.
+ */
+int lite_rpc_send(struct lite_rpc_conn *rc, struct lite_slots *from, u32 slot,
+		  u64 raddr, enum lite_imm_kind kind)
+{
+	struct lite_conn *conn = rc->conn;
+	struct lite_wire_msg *msg = lite_slot_data(from, slot);
+	struct ib_sge sge = {
+		.addr = from->dma + slot * LITE_SLOT_SIZE,
+		.length = sizeof(*msg) + le32_to_cpu(msg->length),
+		.lkey = conn->fab->lkey,
+	};
+	struct lite_io io;
+	int err;
+
+	if (!lite_conn_tryget(conn))
+		return -EHOSTDOWN;
+	ib_dma_sync_single_for_device(conn->fab->dev, sge.addr, sge.length,
+				      DMA_BIDIRECTIONAL);
+	lite_io_init(&io);
+	/* Always the first QP: it is the one with receives, and in order. */
+	err = lite_qp_rdma(&conn->qp[0], &io, IB_WR_RDMA_WRITE_WITH_IMM, &sge, 1,
+			   raddr + slot * LITE_SLOT_SIZE,
+			   lite_imm_encode(kind, slot));
+	lite_io_wait(&io, &conn->qp[0]);
+	lite_conn_put_live(conn);
+	return err ?: io.status;
+}

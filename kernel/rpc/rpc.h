@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Calls between kernels, by RDMA write-with-immediate into slots.
+ *
+ * Each side of a connection has LITE_SLOT_COUNT request slots, which the peer
+ * writes requests into, and as many reply slots, which it writes replies into.
+ * A caller owns a slot number from before it writes the request until it has
+ * taken the reply, so a slot is its own credit: nothing can overflow, and there
+ * is always a receive posted for what may come.
+ *
+ * Two lanes: calls whose handlers may call others use the first slots and one
+ * workqueue, leaf calls the last slots and another. A handler waiting for a
+ * leaf call therefore waits for nothing that waits for it.
+ *
+ * A call whose caller has gone (killed, or timed out) keeps its slot until the
+ * reply comes or the connection ends; then @late of its description is called
+ * to undo what the reply says was done.
+ */
+#ifndef _LITE_RPC_H
+#define _LITE_RPC_H
+
+#include "../core/imm.h"
+#include "../fabric/fabric.h"
+
+#define LITE_CALL_MAX 64
+
+struct lite_rpc;
+
+/**
+ * typedef lite_handler - serves one call
+ * @priv: of lite_rpc_handle()
+ * @conn: the caller's connection; NULL: the caller is this node itself
+ * @req: payload, checked by lite_wire_request_check()
+ * @len: bytes of it
+ * @reply: room for LITE_PAYLOAD_MAX bytes, zeroed
+ * @reply_len: set to the bytes of the reply; 0 unless changed
+ *
+ * Context: may sleep. Leaf calls must not call others.
+ * Return: 0 or a negative errno, which is all the caller gets then.
+ */
+typedef int (*lite_handler)(void *priv, struct lite_conn *conn, const void *req,
+			    u32 len, void *reply, u32 *reply_len);
+
+struct lite_rpc {
+	struct {
+		lite_handler fn;
+		void *priv;
+	} handler[LITE_CALL_MAX];
+	struct lite_stats __percpu *stats;
+	struct workqueue_struct *wq;      /* handlers that may call */
+	struct workqueue_struct *leaf_wq; /* handlers that do not */
+	unsigned long timeout;            /* jiffies, default of calls */
+	atomic64_t seq;
+};
+
+/**
+ * struct lite_call_desc - a call to make
+ * @call: enum lite_call
+ * @req: payload
+ * @len: bytes of it
+ * @reply: where the reply's payload goes
+ * @reply_max: bytes there; a longer reply is -EPROTO
+ * @reply_len: set to its bytes
+ * @timeout: jiffies; 0: the default
+ * @killable: a fatal signal ends the wait
+ * @late: called, with a reply of a success, when nobody waits any more; in a
+ *	work item, may sleep and make calls; the connection may be dead
+ * @late_ctx: for @late
+ */
+struct lite_call_desc {
+	u16 call;
+	const void *req;
+	u32 len;
+	void *reply;
+	u32 reply_max;
+	u32 reply_len;
+	unsigned long timeout;
+	bool killable;
+	void (*late)(void *ctx, struct lite_conn *conn, const void *reply);
+	void *late_ctx;
+};
+
+int lite_rpc_init(struct lite_rpc *rpc, struct lite_stats __percpu *stats,
+		  unsigned long timeout);
+void lite_rpc_exit(struct lite_rpc *rpc);
+void lite_rpc_flush(struct lite_rpc *rpc);
+void lite_rpc_handle(struct lite_rpc *rpc, enum lite_call call, lite_handler fn,
+		     void *priv);
+
+int lite_rpc_conn_init(struct lite_rpc *rpc, struct lite_conn *conn);
+void lite_rpc_conn_release(struct lite_conn *conn);
+void lite_rpc_conn_down(struct lite_conn *conn);
+void lite_rpc_recv(struct lite_conn *conn, u32 imm);
+
+int lite_rpc_call(struct lite_conn *conn, struct lite_call_desc *desc);
+int lite_rpc_call_local(struct lite_rpc *rpc, struct lite_call_desc *desc);
+
+/* ---- between the files of this layer ------------------------------------- */
+
+/* One of the four areas of slots: memory, and what the device calls it. */
+struct lite_slots {
+	struct page *page;
+	u64 dma;
+};
+
+enum lite_slot_state {
+	LITE_SLOT_FREE = 0,
+	LITE_SLOT_WAITING,   /* somebody waits for the reply */
+	LITE_SLOT_REPLIED,   /* it is here, or never comes: @error */
+	LITE_SLOT_ABANDONED, /* nobody waits any more */
+};
+
+/**
+ * struct lite_call_slot - a call that we make
+ * @rc: connection's
+ * @state: under rc->lock
+ * @error: no reply will come
+ * @call: which
+ * @seq: of this call, to recognise its reply
+ * @done: completed with the reply or the end of the connection
+ * @late: see struct lite_call_desc
+ * @late_ctx: likewise
+ * @late_work: runs @late and frees the slot
+ */
+struct lite_call_slot {
+	struct lite_rpc_conn *rc;
+	enum lite_slot_state state;
+	int error;
+	u16 call;
+	u64 seq;
+	struct completion done;
+	void (*late)(void *ctx, struct lite_conn *conn, const void *reply);
+	void *late_ctx;
+	struct work_struct late_work;
+};
+
+/**
+ * struct lite_serve_slot - a call that we serve
+ * @rc: connection's
+ * @busy: bit 0: from the announcement until just before the reply
+ * @work: runs the handler
+ */
+struct lite_serve_slot {
+	struct lite_rpc_conn *rc;
+	unsigned long busy;
+	struct work_struct work;
+};
+
+/**
+ * struct lite_rpc_conn - the slots of one connection
+ * @rpc: of the node
+ * @conn: whose they are
+ * @lock: protects the states of @call
+ * @dead: no new calls, under @lock
+ * @free: woken when a slot comes free
+ * @req_in: requests of the peer, written by it
+ * @rep_in: replies of the peer, written by it
+ * @req_out: requests to the peer, on their way
+ * @rep_out: replies to the peer, on their way
+ * @call: calls that we make
+ * @serve: calls that we serve
+ */
+struct lite_rpc_conn {
+	struct lite_rpc *rpc;
+	struct lite_conn *conn;
+	spinlock_t lock;
+	bool dead;
+	wait_queue_head_t free;
+	struct lite_slots req_in;
+	struct lite_slots rep_in;
+	struct lite_slots req_out;
+	struct lite_slots rep_out;
+	struct lite_call_slot call[LITE_SLOT_COUNT];
+	struct lite_serve_slot serve[LITE_SLOT_COUNT];
+};
+
+static inline void *lite_slot_data(struct lite_slots *slots, u32 slot)
+{
+	return page_address(slots->page) + slot * LITE_SLOT_SIZE;
+}
+
+int lite_rpc_send(struct lite_rpc_conn *rc, struct lite_slots *from, u32 slot,
+		  u64 raddr, enum lite_imm_kind kind);
+void lite_rpc_on_request(struct lite_rpc_conn *rc, u32 slot);
+void lite_rpc_serve_init(struct lite_rpc_conn *rc);
+void lite_rpc_on_reply(struct lite_rpc_conn *rc, u32 slot);
+void lite_rpc_call_init(struct lite_rpc_conn *rc);
+int lite_rpc_dispatch(struct lite_rpc *rpc, struct lite_conn *conn, u16 call,
+		      const void *req, u32 len, void *reply, u32 *reply_len);
+
+#endif /* _LITE_RPC_H */

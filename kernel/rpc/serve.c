@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Serving calls.
+ *
+ * Normal operation: the poller sees a request announced and queues the slot's
+ * work item; that copies the request out of the peer's reach, checks it, runs
+ * the handler, and writes the reply into the caller's reply slot of the same
+ * number.
+ *
+ * What cannot run concurrently: two requests in one slot. The peer may not
+ * reuse a slot before it has our reply; one that does anyway is disconnected.
+ * The slot counts as free again just before the reply is sent, because the
+ * peer's next request may be here before our send completes; the work item
+ * itself never runs twice at a time.
+ */
+#include <linux/slab.h>
+
+#include "rpc.h"
+
+/**
+ * lite_rpc_dispatch - run the handler of a call
+ * @rpc: of the node
+ * @conn: caller's, or NULL
+ * @call: enum lite_call, from a peer
+ * @req: payload, out of the peer's reach
+ * @len: bytes
+ * @reply: LITE_PAYLOAD_MAX zeroed bytes
+ * @reply_len: bytes of the reply
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno.
+ */
+int lite_rpc_dispatch(struct lite_rpc *rpc, struct lite_conn *conn, u16 call,
+		      const void *req, u32 len, void *reply, u32 *reply_len)
+{
+	int err = lite_wire_request_check(call, req, len);
+
+	if (err)
+		return err;
+	if (call >= LITE_CALL_MAX || !rpc->handler[call].fn)
+		return -EOPNOTSUPP;
+	lite_stat_inc(rpc->stats, LITE_STAT_CALLS_SERVED);
+	err = rpc->handler[call].fn(rpc->handler[call].priv, conn, req, len,
+				    reply, reply_len);
+	/* Whatever a handler says must fit the wire. */
+	if (err > 0 || err < -MAX_ERRNO)
+		err = -EIO;
+	return err;
+}
+
+static void lite_serve_protocol_error(struct lite_conn *conn, u16 call)
+{
+	pr_warn_ratelimited("lite: malformed call %u from node %u\n", call,
+			    conn->from.node);
+	lite_conn_kill(conn, -EPROTO);
+}
+
+static void lite_serve(struct lite_serve_slot *s, void *req)
+{
+	struct lite_rpc_conn *rc = s->rc;
+	struct lite_conn *conn = rc->conn;
+	u32 slot = s - rc->serve;
+	const void *in = lite_slot_data(&rc->req_in, slot);
+	struct lite_wire_msg *out = lite_slot_data(&rc->rep_out, slot);
+	struct lite_wire_msg msg;
+	u32 reply_len = 0;
+	u16 call;
+	u32 len;
+	int err;
+
+	ib_dma_sync_single_for_cpu(conn->fab->dev,
+				   rc->req_in.dma + slot * LITE_SLOT_SIZE,
+				   LITE_SLOT_SIZE, DMA_BIDIRECTIONAL);
+	memcpy(&msg, in, sizeof(msg));
+	call = le16_to_cpu(msg.call);
+	/* A call in the wrong lane could deadlock us. */
+	if (lite_wire_msg_check(&msg) || msg.error ||
+	    lite_call_is_leaf(call) != (slot >= LITE_SLOT_LEAF_FIRST)) {
+		lite_serve_protocol_error(conn, call);
+		return;
+	}
+	len = le32_to_cpu(msg.length);
+	memcpy(req, in + sizeof(msg), len);
+
+	memset(out, 0, LITE_SLOT_SIZE);
+	err = lite_rpc_dispatch(rc->rpc, conn, call, req, len, out + 1,
+				&reply_len);
+	if (err == -EPROTO) {
+		lite_serve_protocol_error(conn, call);
+		return;
+	}
+	out->magic = cpu_to_le32(LITE_WIRE_MAGIC);
+	out->version = LITE_WIRE_VERSION;
+	out->call = msg.call;
+	out->seq = msg.seq;
+	out->error = cpu_to_le32(-err);
+	out->length = cpu_to_le32(err ? 0 : reply_len);
+
+	clear_bit_unlock(0, &s->busy);
+	/* Fails only when the connection dies. */
+	lite_rpc_send(rc, &rc->rep_out, slot, conn->replies, LITE_IMM_REPLY);
+}
+
+static void lite_serve_work(struct work_struct *work)
+{
+	struct lite_serve_slot *s = container_of(work, struct lite_serve_slot,
+						 work);
+	struct lite_conn *conn = s->rc->conn;
+	void *req = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
+
+	if (req)
+		lite_serve(s, req);
+	else
+		/* The caller would wait for nothing: tell it at once. */
+		lite_conn_kill(conn, -ENOMEM);
+	kfree(req);
+	lite_conn_put(conn);
+}
+
+void lite_rpc_on_request(struct lite_rpc_conn *rc, u32 slot)
+{
+	struct lite_serve_slot *s = &rc->serve[slot];
+	struct workqueue_struct *wq;
+
+	if (test_and_set_bit_lock(0, &s->busy)) {
+		lite_serve_protocol_error(rc->conn, 0);
+		return;
+	}
+	/* One reference for each announcement: the work puts it. */
+	lite_conn_get(rc->conn);
+	wq = slot >= LITE_SLOT_LEAF_FIRST ? rc->rpc->leaf_wq : rc->rpc->wq;
+	queue_work(wq, &s->work);
+}
+
+void lite_rpc_serve_init(struct lite_rpc_conn *rc)
+{
+	int i;
+
+	for (i = 0; i < LITE_SLOT_COUNT; i++) {
+		rc->serve[i].rc = rc;
+		INIT_WORK(&rc->serve[i].work, lite_serve_work);
+	}
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Counters of a node. Gauges go up and down and must be 0 when nothing is in
+ * use: that is how a leak is noticed. Each is a sum over CPUs, so that counting
+ * costs the data path no shared cache line.
+ */
+#ifndef _LITE_STATS_H
+#define _LITE_STATS_H
+
+#include <linux/percpu.h>
+#include <linux/types.h>
+
+enum lite_stat {
+	/* gauges */
+	LITE_STAT_CTXS,
+	LITE_STAT_HANDLES,
+	LITE_STAT_MAPPINGS,
+	LITE_STAT_LMRS,
+	LITE_STAT_LMR_BYTES,
+	LITE_STAT_ALLOCS,
+	LITE_STAT_NAMES,
+	LITE_STAT_DMA_PAGES,
+	LITE_STAT_PINNED_PAGES,
+	LITE_STAT_OPS_INFLIGHT,
+	LITE_STAT_SLOTS_BUSY,
+	LITE_STAT_CALLS_INFLIGHT,
+	LITE_STAT_CONNS,
+	/* counters */
+	LITE_STAT_READS,
+	LITE_STAT_WRITES,
+	LITE_STAT_ATOMICS,
+	LITE_STAT_READ_BYTES,
+	LITE_STAT_WRITE_BYTES,
+	LITE_STAT_OP_ERRORS,
+	LITE_STAT_CALLS,
+	LITE_STAT_CALLS_SERVED,
+	LITE_STAT_REVOKES,
+	LITE_STAT_FENCES,
+	LITE_STAT_CONNECTS,
+	LITE_STAT_REFUSED,
+	LITE_STAT_MAX,
+};
+
+struct lite_stats {
+	s64 value[LITE_STAT_MAX];
+};
+
+static inline void lite_stat_add(struct lite_stats __percpu *stats,
+				 enum lite_stat which, s64 n)
+{
+	this_cpu_add(stats->value[which], n);
+}
+
+static inline void lite_stat_inc(struct lite_stats __percpu *stats,
+				 enum lite_stat which)
+{
+	lite_stat_add(stats, which, 1);
+}
+
+static inline void lite_stat_dec(struct lite_stats __percpu *stats,
+				 enum lite_stat which)
+{
+	lite_stat_add(stats, which, -1);
+}
+
+/* A snapshot: exact when nothing changes meanwhile. */
+static inline s64 lite_stat_sum(struct lite_stats __percpu *stats,
+				enum lite_stat which)
+{
+	s64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu_ptr(stats, cpu)->value[which]);
+	return sum;
+}
+
+extern const char *const lite_stat_names[LITE_STAT_MAX];
+
+#endif /* _LITE_STATS_H */
