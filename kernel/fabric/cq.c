@@ -17,7 +17,7 @@
  * touch their own work request. Closing waits for those who polled before.
  */
 #include <linux/kthread.h>
-#include <linux/sched/signal.h>
+#include <linux/sched/clock.h>
 
 #include "fabric.h"
 

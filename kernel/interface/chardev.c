@@ -66,7 +66,6 @@ const struct file_operations lite_fops = {
 	.release = lite_release,
 	.unlocked_ioctl = lite_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
-	.llseek = no_llseek,
 };
 
 /**

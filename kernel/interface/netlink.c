@@ -12,6 +12,7 @@
 #include <net/ipv6.h>
 #include <uapi/lite_netlink.h>
 
+#include "../compat.h"
 #include "node.h"
 
 #define LITE_MS_MIN 10
@@ -387,7 +388,7 @@ static struct lite_node *lite_dump_node(struct netlink_callback *cb)
 {
 	struct lite_node *node;
 
-	node = lite_node_find(lite_get_index(genl_dumpit_info(cb)->attrs));
+	node = lite_node_find(lite_get_index(lite_dump_attrs(cb)));
 	if (node && lite_node_enter(node))
 		return node;
 	if (node)
