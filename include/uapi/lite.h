@@ -162,7 +162,11 @@ struct lite_ioc_map {
 	char name[LITE_NAME_SIZE];
 };
 
-/* LITE_IOC_UNMAP: close a handle. Waits for operations under way on it. */
+/*
+ * LITE_IOC_UNMAP: close a handle. Operations under way on it, in other threads,
+ * end as they would have. Unmapping the last handle of an anonymous LMR in the
+ * file that made it frees the LMR.
+ */
 struct lite_ioc_unmap {
 	__u32 size;
 	__u32 flags;           /* 0 */

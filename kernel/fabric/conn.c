@@ -16,6 +16,7 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 
+#include "../trace.h"
 #include "fabric.h"
 
 /* For the flush, and then for posters, before the QPs are destroyed anyway. */
@@ -72,6 +73,7 @@ static void lite_conn_destroy(struct lite_conn *conn)
 	for (i = 0; i < conn->nqps; i++)
 		lite_qp_destroy(&conn->qp[i]);
 	complete_all(&conn->fenced);
+	trace_lite_conn(conn->session, conn->from.node, 3, conn->reason);
 	lite_stat_inc(conn->fab->stats, LITE_STAT_FENCES);
 	for (i = 0; i < conn->nqps; i++)
 		lite_qp_free(&conn->qp[i]);
@@ -101,6 +103,7 @@ static void lite_conn_kill_work(struct work_struct *work)
 
 	fab->ops->conn_gone(fab->priv, conn);
 	complete_all(&conn->gone);
+	trace_lite_conn(conn->session, conn->from.node, 4, conn->reason);
 	lite_conn_put(conn);
 }
 
@@ -120,6 +123,7 @@ void lite_conn_kill(struct lite_conn *conn, int reason)
 	if (old == LITE_CONN_DEAD)
 		return;
 	conn->reason = reason;
+	trace_lite_conn(conn->session, conn->from.node, LITE_CONN_DEAD, reason);
 	complete_all(&conn->cm_done);
 	queue_work(conn->fab->wq, &conn->kill_work);
 }
@@ -349,6 +353,8 @@ int lite_conn_add_qps(struct lite_conn *conn, const struct lite_wire_qp *remote,
  */
 bool lite_conn_set_up(struct lite_conn *conn)
 {
-	return cmpxchg(&conn->state, LITE_CONN_NEW, LITE_CONN_UP) ==
-	       LITE_CONN_NEW;
+	if (cmpxchg(&conn->state, LITE_CONN_NEW, LITE_CONN_UP) != LITE_CONN_NEW)
+		return false;
+	trace_lite_conn(conn->session, conn->from.node, LITE_CONN_UP, 0);
+	return true;
 }

@@ -15,6 +15,7 @@
 #include <linux/slab.h>
 #include <net/ipv6.h>
 
+#include "../trace.h"
 #include "node.h"
 
 #define LITE_NODES_MAX 1024
@@ -106,6 +107,10 @@ static void lite_node_peer_lost(void *priv, u32 id, u64 incarnation)
 /* When the module goes, nobody can listen any more. */
 static void lite_node_event(void *priv, u32 id, enum lite_node_state state)
 {
+	struct lite_node *node = priv;
+
+	trace_lite_member(lite_cluster_id(&node->cluster), id,
+			  node->fabric.self.incarnation, state);
 	if (!READ_ONCE(lite_registry.closing))
 		lite_netlink_event(priv, id, state);
 }

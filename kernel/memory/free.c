@@ -15,6 +15,7 @@
  */
 #include <linux/slab.h>
 
+#include "../trace.h"
 #include "memory.h"
 
 /* A mapper that has not let go after this is fenced. */
@@ -279,6 +280,7 @@ int lite_home_free(struct lite_lmr *lmr)
 		wait_for_completion(&lmr->freed);
 		return -ENOENT;
 	}
+	trace_lite_lmr_dying(lite_cluster_id(mem->cl), lmr->id, lmr->length);
 	if (lmr->name[0])
 		lite_name_drop(mem, lmr->name, lmr->id);
 	lite_revoke_all(lmr);
@@ -289,6 +291,7 @@ int lite_home_free(struct lite_lmr *lmr)
 	}
 	xa_erase(&mem->lmrs, lmr->id);
 	lite_stat_dec(mem->stats, LITE_STAT_LMRS);
+	trace_lite_lmr_free(lite_cluster_id(mem->cl), lmr->id, lmr->length);
 	complete_all(&lmr->freed);
 	lite_lmr_put(lmr);
 	return 0;

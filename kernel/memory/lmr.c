@@ -12,6 +12,7 @@
 #include <linux/slab.h>
 
 #include "../core/name.h"
+#include "../trace.h"
 #include "memory.h"
 
 static void lite_lmr_release(struct kref *ref)
@@ -428,6 +429,7 @@ static int lite_lmr_make(struct lite_lmr *lmr, const struct lite_wire_create *c)
 	if (err)
 		goto err_shares;
 	lite_stat_inc(mem->stats, LITE_STAT_LMRS);
+	trace_lite_lmr_create(lite_cluster_id(mem->cl), lmr->id, lmr->length);
 	return 0;
 
 err_shares:

@@ -19,6 +19,7 @@
  */
 #include <linux/slab.h>
 
+#include "../trace.h"
 #include "memory.h"
 
 /* MAPs that may be overtaken in a row before we say that it is gone. */
@@ -108,6 +109,10 @@ static bool lite_mapping_end(struct lite_mapping *m,
 	if (m->state != LITE_MAPPING_ACTIVE)
 		return false;
 	WRITE_ONCE(m->state, state);
+	if (state == LITE_MAPPING_REVOKED)
+		trace_lite_revoked(m->home, m->id, m->length);
+	else
+		trace_lite_retired(m->home, m->id, m->length);
 	percpu_ref_kill(&m->ops);
 	return true;
 }
@@ -193,6 +198,7 @@ static void lite_mapping_release(struct kref *ref)
 	/* A revoked one has no LMR to be given back to. */
 	if (m->state != LITE_MAPPING_REVOKED)
 		lite_unmap_call(mem, m->conn, m->id, m->grants);
+	trace_lite_unmap(m->home, m->id, m->length);
 	INIT_RCU_WORK(&m->rcu, lite_mapping_free_rcu);
 	queue_rcu_work(mem->wq, &m->rcu);
 }
@@ -439,8 +445,10 @@ static struct lite_mapping *lite_mapping_finish(
 	err = lite_mapping_shares(m, r) ?:
 	      lite_mapping_extents(m, le32_to_cpu(r->n_extents)) ?:
 	      lite_mapping_enter_table(m, try);
-	if (!err)
+	if (!err) {
+		trace_lite_map(home, m->id, m->length);
 		return m;
+	}
 	lite_mapping_put(m);
 	return ERR_PTR(err);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The memory layer of a node: its life, and news from the cluster. */
 #include <linux/slab.h>
+#include <linux/timekeeping.h>
 
 #include "memory.h"
 
@@ -32,7 +33,12 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	mem->handle_limit = params->handle_limit;
 	mutex_init(&mem->limit_lock);
 	xa_init(&mem->uids);
-	atomic64_set(&mem->ids, 0);
+	/*
+	 * Ids of an earlier life must not name LMRs of this one: start where
+	 * no life can have come to that made fewer than 61,000 a second. Below
+	 * 2^48 until 2116, as cursors and keys want it.
+	 */
+	atomic64_set(&mem->ids, ktime_get_real_ns() >> 14);
 	xa_init(&mem->allocs);
 	mt_init_flags(&mem->by_dma, MT_FLAGS_USE_RCU);
 	xa_init(&mem->lmrs);

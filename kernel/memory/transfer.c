@@ -20,6 +20,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "../trace.h"
 #include "memory.h"
 
 /* 1 MB of the caller's pages at a time. */
@@ -364,6 +365,8 @@ int lite_transfer(const struct lite_access *a, bool write, u64 offset,
 				     LITE_STAT_READ_BYTES, p.at);
 	if (ret)
 		lite_stat_inc(stats, LITE_STAT_OP_ERRORS);
+	trace_lite_op(write ? LITE_OP_WRITE : LITE_OP_READ, a->lh, offset,
+		      length, ret);
 	return ret;
 }
 
@@ -485,5 +488,6 @@ int lite_atomic(const struct lite_access *a, enum lite_opcode opcode,
 	lite_stat_dec(mem->stats, LITE_STAT_OPS_INFLIGHT);
 	lite_stat_inc(mem->stats, err ? LITE_STAT_OP_ERRORS :
 					LITE_STAT_ATOMICS);
+	trace_lite_op(opcode, a->lh, offset, length, err);
 	return err;
 }

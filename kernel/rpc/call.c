@@ -17,6 +17,7 @@
  */
 #include <linux/slab.h>
 
+#include "../trace.h"
 #include "rpc.h"
 
 static void lite_call_slot_free(struct lite_call_slot *s)
@@ -228,17 +229,7 @@ static int lite_call_send(struct lite_call_slot *s,
 			     LITE_IMM_REQUEST);
 }
 
-/**
- * lite_rpc_call - call the kernel at the other end of a connection
- * @conn: caller holds a reference
- * @d: what to call
- *
- * Context: may sleep; not in the poller. A leaf handler must not call.
- * Return: 0; what the handler returned; -EHOSTDOWN: the connection died, and
- * the call may or may not have been served; -ETIMEDOUT, -EINTR likewise (then
- * @d->late cleans up); -EPROTO: a malformed reply, the connection is killed.
- */
-int lite_rpc_call(struct lite_conn *conn, struct lite_call_desc *d)
+static int lite_call(struct lite_conn *conn, struct lite_call_desc *d)
 {
 	struct lite_rpc_conn *rc = conn->rpc;
 	unsigned long timeout = d->timeout ?: rc->rpc->timeout;
@@ -276,6 +267,24 @@ int lite_rpc_call(struct lite_conn *conn, struct lite_call_desc *d)
 		lite_conn_kill(conn, -EPROTO);
 	}
 	lite_call_slot_free(s);
+	return err;
+}
+
+/**
+ * lite_rpc_call - call the kernel at the other end of a connection
+ * @conn: caller holds a reference
+ * @d: what to call
+ *
+ * Context: may sleep; not in the poller. A leaf handler must not call.
+ * Return: 0; what the handler returned; -EHOSTDOWN: the connection died, and
+ * the call may or may not have been served; -ETIMEDOUT, -EINTR likewise (then
+ * @d->late cleans up); -EPROTO: a malformed reply, the connection is killed.
+ */
+int lite_rpc_call(struct lite_conn *conn, struct lite_call_desc *d)
+{
+	int err = lite_call(conn, d);
+
+	trace_lite_call(conn->session, conn->from.node, d->call, err);
 	return err;
 }
 

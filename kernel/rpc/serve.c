@@ -15,6 +15,7 @@
  */
 #include <linux/slab.h>
 
+#include "../trace.h"
 #include "rpc.h"
 
 /**
@@ -85,6 +86,7 @@ static void lite_serve(struct lite_serve_slot *s, void *req)
 	memset(out, 0, LITE_SLOT_SIZE);
 	err = lite_rpc_dispatch(rc->rpc, conn, call, req, len, out + 1,
 				&reply_len);
+	trace_lite_serve(conn->session, conn->from.node, call, err);
 	if (err == -EPROTO) {
 		lite_serve_protocol_error(conn, call);
 		return;

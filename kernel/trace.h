@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Tracepoints: every change of state, every operation and call. No address and
+ * no key is ever in one.
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM lite
+
+#if !defined(_LITE_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define _LITE_TRACE_H
+
+#include <linux/tracepoint.h>
+#include <linux/types.h>
+
+/* State: enum lite_conn_state; 3: fenced, 4: gone. */
+TRACE_EVENT(lite_conn,
+	TP_PROTO(u64 session, u32 node, int state, int reason),
+	TP_ARGS(session, node, state, reason),
+	TP_STRUCT__entry(
+		__field(u64, session)
+		__field(u32, node)
+		__field(int, state)
+		__field(int, reason)
+	),
+	TP_fast_assign(
+		__entry->session = session;
+		__entry->node = node;
+		__entry->state = state;
+		__entry->reason = reason;
+	),
+	TP_printk("session=%llu node=%u state=%s reason=%d",
+		  __entry->session, __entry->node,
+		  __print_symbolic(__entry->state, { 0, "new" }, { 1, "up" },
+				   { 2, "dead" }, { 3, "fenced" },
+				   { 4, "gone" }),
+		  __entry->reason)
+);
+
+/* State: enum lite_node_state. */
+TRACE_EVENT(lite_member,
+	TP_PROTO(u32 self, u32 node, u64 incarnation, int state),
+	TP_ARGS(self, node, incarnation, state),
+	TP_STRUCT__entry(
+		__field(u32, self)
+		__field(u32, node)
+		__field(u64, incarnation)
+		__field(int, state)
+	),
+	TP_fast_assign(
+		__entry->self = self;
+		__entry->node = node;
+		__entry->incarnation = incarnation;
+		__entry->state = state;
+	),
+	TP_printk("self=%u node=%u incarnation=%llu state=%s", __entry->self,
+		  __entry->node, __entry->incarnation,
+		  __print_symbolic(__entry->state, { 0, "idle" },
+				   { 1, "joining" }, { 2, "up" },
+				   { 3, "leaving" }, { 4, "down" },
+				   { 5, "stopped" }))
+);
+
+DECLARE_EVENT_CLASS(lite_call_class,
+	TP_PROTO(u64 session, u32 node, u16 call, int err),
+	TP_ARGS(session, node, call, err),
+	TP_STRUCT__entry(
+		__field(u64, session)
+		__field(u32, node)
+		__field(u16, call)
+		__field(int, err)
+	),
+	TP_fast_assign(
+		__entry->session = session;
+		__entry->node = node;
+		__entry->call = call;
+		__entry->err = err;
+	),
+	TP_printk("session=%llu node=%u call=%u err=%d", __entry->session,
+		  __entry->node, __entry->call, __entry->err)
+);
+
+/* A call of ours has ended. */
+DEFINE_EVENT(lite_call_class, lite_call,
+	TP_PROTO(u64 session, u32 node, u16 call, int err),
+	TP_ARGS(session, node, call, err));
+
+/* A call of a peer has been served. */
+DEFINE_EVENT(lite_call_class, lite_serve,
+	TP_PROTO(u64 session, u32 node, u16 call, int err),
+	TP_ARGS(session, node, call, err));
+
+DECLARE_EVENT_CLASS(lite_lmr_class,
+	TP_PROTO(u32 home, u64 id, u64 length),
+	TP_ARGS(home, id, length),
+	TP_STRUCT__entry(
+		__field(u32, home)
+		__field(u64, id)
+		__field(u64, length)
+	),
+	TP_fast_assign(
+		__entry->home = home;
+		__entry->id = id;
+		__entry->length = length;
+	),
+	TP_printk("home=%u id=%llu length=%llu", __entry->home, __entry->id,
+		  __entry->length)
+);
+
+/* At the home. */
+DEFINE_EVENT(lite_lmr_class, lite_lmr_create,
+	TP_PROTO(u32 home, u64 id, u64 length), TP_ARGS(home, id, length));
+DEFINE_EVENT(lite_lmr_class, lite_lmr_dying,
+	TP_PROTO(u32 home, u64 id, u64 length), TP_ARGS(home, id, length));
+DEFINE_EVENT(lite_lmr_class, lite_lmr_free,
+	TP_PROTO(u32 home, u64 id, u64 length), TP_ARGS(home, id, length));
+
+/* At a mapper. */
+DEFINE_EVENT(lite_lmr_class, lite_map,
+	TP_PROTO(u32 home, u64 id, u64 length), TP_ARGS(home, id, length));
+DEFINE_EVENT(lite_lmr_class, lite_unmap,
+	TP_PROTO(u32 home, u64 id, u64 length), TP_ARGS(home, id, length));
+DEFINE_EVENT(lite_lmr_class, lite_revoked,
+	TP_PROTO(u32 home, u64 id, u64 length), TP_ARGS(home, id, length));
+DEFINE_EVENT(lite_lmr_class, lite_retired,
+	TP_PROTO(u32 home, u64 id, u64 length), TP_ARGS(home, id, length));
+
+/* An operation of a user has ended. */
+TRACE_EVENT(lite_op,
+	TP_PROTO(int opcode, u64 lh, u64 offset, u64 length, int err),
+	TP_ARGS(opcode, lh, offset, length, err),
+	TP_STRUCT__entry(
+		__field(int, opcode)
+		__field(u64, lh)
+		__field(u64, offset)
+		__field(u64, length)
+		__field(int, err)
+	),
+	TP_fast_assign(
+		__entry->opcode = opcode;
+		__entry->lh = lh;
+		__entry->offset = offset;
+		__entry->length = length;
+		__entry->err = err;
+	),
+	TP_printk("op=%s lh=%llx offset=%llu length=%llu err=%d",
+		  __print_symbolic(__entry->opcode, { 1, "read" },
+				   { 2, "write" }, { 3, "fetch-add" },
+				   { 4, "cmp-swap" }),
+		  __entry->lh, __entry->offset, __entry->length, __entry->err)
+);
+
+#endif /* _LITE_TRACE_H */
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE trace
+#include <trace/define_trace.h>
