@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0
+"""KVM, if it works here, or else emulation.
+
+/dev/kvm may exist, be ours to open, and yet hang every stock kernel (nested virtualisation that is only half there). So
+we start one machine, once per boot of the host, and use KVM only if its agent answers quickly.
+"""
+
+import functools
+import os
+import pathlib
+
+from .errors import LabError
+from .kernel import cache_dir, write_atomically
+
+TCG = ("-accel", "tcg,thread=multi", "-cpu", "max")
+ICOUNT = ("-accel", "tcg,thread=single", "-cpu", "max", "-icount", "shift=0,sleep=off")
+KVM = ("-accel", "kvm", "-cpu", "host")
+
+PROBE_SECONDS = 6
+
+
+def options(kernel):
+    """QEMU's options. The environment variable LITE_ACCEL (kvm, tcg) decides if it is set."""
+    choice = os.environ.get("LITE_ACCEL") or ("kvm" if _kvm_works(kernel) else "tcg")
+    if choice not in ("kvm", "tcg"):
+        raise LabError(f"LITE_ACCEL must be kvm or tcg, not {choice!r}")
+    return KVM if choice == "kvm" else TCG
+
+
+@functools.cache
+def _kvm_works(kernel):
+    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
+        return False
+    boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    known = cache_dir() / "vm" / "kvm-works"
+    try:
+        boot_then, answer = known.read_text().split()
+        if boot_then == boot:
+            return answer == "yes"
+    except (OSError, ValueError):
+        pass
+    works = _probe(kernel)
+    write_atomically(known, f"{boot} {'yes' if works else 'no'}\n".encode())
+    return works
+
+
+def _probe(kernel):
+    from .node import boots_with  # pylint: disable=import-outside-toplevel  # node needs our options
+    return boots_with(kernel, KVM, PROBE_SECONDS)

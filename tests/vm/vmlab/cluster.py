@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A cluster of nodes on one network."""
+
+import concurrent.futures
+import contextlib
+import pathlib
+import shutil
+import tempfile
+import time
+
+from . import accel
+from . import kernel as kernels
+from .errors import ComplaintError, LabError
+from .initramfs import base_image, extra_archive
+from .network import Network
+from .node import BOOT_SECONDS, Node
+
+# Enough for a test program and a few LMRs. KASAN takes an eighth for its shadow, and more for what it quarantines.
+_MEMORY = {"debug": 1024, "debug2": 1024}
+_MEMORY_DEFAULT = 512
+
+
+class Cluster:
+    """`nodes` virtual machines, booted side by side, joined by one network.
+
+        with Cluster(nodes=2, kernel="6.1") as c:
+            n1, n2 = c.nodes
+            n1.run(f"ping -c 1 {n2.ip}")
+
+    Leaving the context ends all machines and raises ComplaintError if a kernel has complained, unless another exception
+    is on its way (which then says so).
+
+    nodes, kernel   how many, and which (6.1, 6.12, debug, debug2)
+    mem_mb, cpus    of each node; the default memory depends on the kernel
+    mtu             of eth0; rxe's own MTU is the largest of 256 ... 4096 that fits into it
+    swap_mb         size of a swap device in each node
+    log_dir         where consoles, command logs and scratch directories go (default: a new directory below /tmp, removed
+                    after success)
+    files           {path in the guest: path on the host}: additional files for the initramfs; programs bring their
+                    libraries. For what is hot: everything in the project is already there, below /lite
+    kernel_args     additional kernel parameters
+    icount          count instructions instead of time: one instruction is one nanosecond for the guests. For figures that
+                    noise cannot touch, from one node that talks to itself (nodes do not run in step with each other)
+    """
+
+    def __init__(self, nodes=2, kernel="6.1", mem_mb=None, cpus=1, mtu=1500, swap_mb=0, log_dir=None, files=None,
+                 kernel_args=(), icount=False):
+        if not 1 <= nodes <= 32:
+            raise LabError(f"cannot make a cluster of {nodes} nodes (1 to 32)")
+        self.kernel = kernels.get_kernel(kernel) if isinstance(kernel, str) else kernel
+        self._count = nodes
+        self._temporary = None if log_dir else tempfile.mkdtemp(prefix="lite-vm-")
+        self.log_dir = pathlib.Path(log_dir or self._temporary).absolute()
+        self.log_dir.mkdir(parents=True, exist_ok=True)
+        self._options = {"mem_mb": mem_mb or _MEMORY.get(self.kernel.name, _MEMORY_DEFAULT), "cpus": cpus, "mtu": mtu,
+                         "swap_mb": swap_mb, "kernel_args": tuple(kernel_args),
+                         "accelerator": accel.ICOUNT if icount else accel.options(self.kernel)}
+        self._files = files or {}
+        self._network = None
+        self.nodes = []
+        self.boot_seconds = None
+
+    @property
+    def time_scale(self):
+        """How much slower than a stock kernel this one is: for loop counts; time-outs know it already."""
+        return self.kernel.time_scale
+
+    # --- life ----------------------------------------------------------------------------------------------------
+
+    def start(self):
+        """Boots all nodes and waits for them. `with` does it for you."""
+        initrd = self._initrd()
+        begun = time.monotonic()
+        self._network = Network(self._count)
+        try:
+            for number, end in enumerate(self._network.sockets, 1):
+                node = Node(number, self.kernel, end, self._network.drain, self.log_dir, initrd=initrd, **self._options)
+                self.nodes.append(node)
+                node.start()
+            for node in self.nodes:
+                # They share the machine's processors while they boot.
+                node.wait_ready(BOOT_SECONDS * (1 + self._count / 4))
+        except BaseException:
+            self.stop()
+            raise
+        self.boot_seconds = time.monotonic() - begun
+        return self
+
+    def stop(self):
+        """Ends all machines, whatever they do. Logs stay."""
+        for node in self.nodes:
+            node.close()
+        if self._network:
+            self._network.close()
+            self._network = None
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, kind, error, trace):
+        complaints = self.complaints()
+        self.stop()
+        # Perhaps one more was printed in the last moment.
+        complaints = self.complaints() or complaints
+        if complaints:
+            if error is None or isinstance(error, Exception):
+                raise ComplaintError(complaints) from error
+        elif error is None and self._temporary:
+            self.remove_logs()
+
+    def remove_logs(self):
+        """Removes the log directory with all that the nodes have left in it."""
+        shutil.rmtree(self.log_dir, ignore_errors=True)
+
+    # --- all nodes -----------------------------------------------------------------------------------------------
+
+    def each(self, function, nodes=None):
+        """Calls function(node) for all nodes side by side; returns the results in their order."""
+        nodes = self.nodes if nodes is None else nodes
+        with concurrent.futures.ThreadPoolExecutor(max_workers=len(nodes) or 1) as pool:
+            return list(pool.map(function, nodes))
+
+    def run(self, command, **options):
+        """Runs a command on all nodes side by side; see Node.run()."""
+        return self.each(lambda node: node.run(command, **options))
+
+    # --- complaints ----------------------------------------------------------------------------------------------
+
+    def complaints(self, forget=False):
+        """What the kernels have complained about so far, as a list; with `forget`, the next call does not repeat it."""
+        return [complaint for node in self.nodes for complaint in node.console.complaints(forget)]
+
+    def check(self):
+        """Raises ComplaintError if there are complaints since the last check."""
+        complaints = self.complaints(forget=True)
+        if complaints:
+            raise ComplaintError(complaints)
+
+    def expect(self, pattern):
+        """Complaints that match the regular expression are wanted, from now on, on all nodes."""
+        for node in self.nodes:
+            node.console.expect(pattern)
+
+    @contextlib.contextmanager
+    def expecting(self, pattern):
+        """Within this context, complaints that match the regular expression are wanted, and at least one must come."""
+        handles = [(node.console, node.console.expect(pattern), len(node.console.text())) for node in self.nodes]
+        deadline = time.monotonic() + 5 * self.time_scale
+        try:
+            yield
+            while not any(console.wait_for(pattern, 0, begin) for console, _, begin in handles):
+                if time.monotonic() > deadline:
+                    raise LabError(f"no kernel has complained about {pattern!r}, as was expected")
+                time.sleep(0.05)  # it may be another task that prints
+        finally:
+            for console, handle, _ in handles:
+                console.unexpect(handle)
+
+    # --- inside --------------------------------------------------------------------------------------------------
+
+    def _initrd(self):
+        base = base_image(self.kernel)
+        if not self._files:
+            return base
+        path = self.log_dir / "initramfs.cpio"
+        path.write_bytes(base.read_bytes() + extra_archive(self._files))
+        return path

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Consoles: QEMU writes them to files; here is what finds a kernel's complaints in them."""
+
+import dataclasses
+import pathlib
+import re
+import time
+
+# What a healthy kernel never prints. Each is anchored to how the kernel words it, so that a test may log the word
+# "warning"; the time stamp and a caller id are stripped before matching.
+_COMPLAINTS = re.compile(r"""
+      BUG:                                  # oopses, KASAN, "sleeping function", "soft lockup", "scheduling while atomic"
+    | BUG\ \S+\ .*:                          # what SLUB found: "BUG kmalloc-64 (Not tainted): Poison overwritten"
+    | WARNING:
+    | Oops[:\ ]
+    | general\ protection\ fault
+    | double\ fault
+    | invalid\ opcode:
+    | kernel\ BUG\ at
+    | Kernel\ panic
+    | UBSAN:
+    | KASAN:
+    | KFENCE:
+    | KCSAN:
+    | .*possible\ (circular|recursive|irq\ lock|deadlock)
+    | .*(inconsistent\ lock\ state|suspicious\ RCU\ usage|lock\ held\ when\ returning|bad\ unlock\ balance)
+    | .*(lock|locks)\ still\ held
+    | .*held\ lock\ freed
+    | .*(detected\ stalls?|self-detected\ stall)
+    | .*rcu_\w+\ kthread\ (starved|timer\ wakeup)
+    | watchdog:\ .*(lockup|stuck)
+    | INFO:\ task\ .*blocked\ for\ more\ than
+    | workqueue\ lockup
+    | .*workqueue\ lockup
+    | ODEBUG:
+    | .*refcount_t:
+    | .*unregister_netdevice:\ waiting
+    | .*Bad\ (page\ state|rss-counter|swap)
+    | kmemleak:\ .*(\d+\ new\ suspected|Cannot|Kernel\ memory\ leak\ detector\ disabled)
+    | .*(Slab\ corruption|Object\ already\ free|Redzone|Poison\ overwritten|Right\ Redzone|Objects\ remaining)
+    | list_(add|del)\ corruption
+    | .*page\ allocation\ failure
+    | .*invoked\ oom-killer
+    | Out\ of\ memory:
+    | .*percpu\ ref\ .*<=\ 0
+    | .*unchecked\ MSR\ access
+    | .*nobody\ cared
+    | NETDEV\ WATCHDOG
+    | .*leaked\ \S+\ objects
+""", re.VERBOSE)
+
+_STAMP = re.compile(r"^(<\d+>)?\[ *\d+\.\d+\](\[ *[TC]\d+\])? ")
+
+# A complaint is quoted up to here, unless another sign of its end comes first.
+_EXCERPT = 70
+_END = re.compile(r"---\[ end |</TASK>$|={60,}$")
+
+
+@dataclasses.dataclass
+class Complaint:
+    """What one node's kernel said: the line that matched, and those after it."""
+    node: str
+    line: str
+    excerpt: str
+    log: pathlib.Path
+
+    def __str__(self):
+        return f"the kernel of {self.node} complained ({self.log}):\n{self.excerpt}"
+
+
+class Console:
+    """The log of one node's console, over all its boots."""
+
+    def __init__(self, node, path):
+        self.node = node
+        self.path = pathlib.Path(path)
+        self._seen = 0
+        self._expected = []  # [pattern, from, to]: characters of the log that it is valid for
+
+    def text(self):
+        """Everything so far. (Not UTF-8, so that a position is the same in every call.)"""
+        return self.path.read_bytes().decode("latin-1") if self.path.exists() else ""
+
+    def tail(self, lines=40):
+        """The last lines, for an error message."""
+        return "\n".join(self.text().splitlines()[-lines:])
+
+    def mark(self, text):
+        """Writes a line of our own into the log. QEMU appends, and so do we."""
+        with open(self.path, "a", encoding="utf-8") as log:
+            log.write(f"\n=== {text}\n")
+
+    def wait_for(self, pattern, timeout=5, since=0):
+        """Waits until the regular expression matches something after position `since`; returns whether it does."""
+        deadline = time.monotonic() + timeout
+        wanted = re.compile(pattern)
+        while not wanted.search(self.text(), since):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.05)  # a file cannot be waited for
+        return True
+
+    def expect(self, pattern):
+        """From now on, a complaint whose excerpt matches the regular expression is not one. Returns a handle."""
+        entry = [re.compile(pattern), len(self.text()), None]
+        self._expected.append(entry)
+        return entry
+
+    def unexpect(self, entry):
+        """Ends an expect()."""
+        entry[2] = len(self.text())
+
+    def complaints(self, forget=False):
+        """The unexpected complaints since the last call with `forget`."""
+        text = self.text()
+        at, found, skip = self._seen, [], 0
+        lines = text[at:].splitlines(keepends=True)
+        for number, raw in enumerate(lines):
+            start, at = at, at + len(raw)
+            if number < skip or not _COMPLAINTS.match(_STAMP.sub("", raw)):
+                continue
+            skip = number + 1
+            while skip < len(lines) and skip < number + _EXCERPT and not _END.search(lines[skip - 1].rstrip()):
+                skip += 1
+            excerpt = "".join(lines[number:skip]).replace("\r", "")
+            if not any(pattern.search(excerpt) and begin <= start and (end is None or start < end)
+                       for pattern, begin, end in self._expected):
+                found.append(Complaint(self.node, _STAMP.sub("", raw).rstrip(), excerpt, self.path))
+        if forget:
+            self._seen = text.rfind("\n") + 1
+        return found

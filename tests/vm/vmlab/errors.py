@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What can go wrong, as seen by a test."""
+
+
+class LabError(Exception):
+    """The harness itself could not do what it was asked to."""
+
+
+class NodeDied(LabError):
+    """The virtual machine ended (crash, panic, power off) although something was expected of it."""
+
+
+class CommandFailed(LabError):
+    """A command in a guest failed, or did not end in time. `result` is what there is of it."""
+
+    def __init__(self, node, command, result, why):
+        self.node, self.command, self.result = node, command, result
+        super().__init__(f"{node}: {why}: {command}{_quote('stdout', result.out)}{_quote('stderr', result.err)}")
+
+
+class CommandTimeout(CommandFailed):
+    """It did not end in time and was killed. The console has the kernel's list of blocked tasks."""
+
+
+class ComplaintError(LabError):
+    """A guest's kernel complained. `complaints` is the list of what it said."""
+
+    def __init__(self, complaints):
+        self.complaints = complaints
+        super().__init__("\n\n".join(str(c) for c in complaints))
+
+
+class Skip(Exception):
+    """Raised by a test that does not apply here."""
+
+
+def _quote(title, text, limit=16384):
+    if not text:
+        return ""
+    if len(text) > limit:
+        text = f"[{len(text) - limit} characters omitted]\n{text[-limit:]}"
+    return f"\n--- {title}\n{text.rstrip()}"

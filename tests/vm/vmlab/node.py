@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: GPL-2.0
+"""One node: a QEMU process, what it boots, and the commands one can run in it."""
+
+import contextlib
+import pathlib
+import shlex
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+
+from . import process
+from .agent import Channel, Result, describe_status
+from .console import Console
+from .errors import CommandFailed, CommandTimeout, LabError, NodeDied
+from .initramfs import USERS, base_image
+from .kernel import ROOT
+from .qmp import Monitor
+
+BOOT_SECONDS = 30
+
+# Quiet, since a serial port is slow, but for warnings; init raises the level. A panic reboots, which ends QEMU, which is
+# how we learn of it. No IPv6: nothing here uses it, and its chatter would be in every packet count.
+_KERNEL_PARAMETERS = ("console=ttyS0", "loglevel=5", "panic=-1", "reboot=t", "mitigations=off", "tsc=reliable",
+                      "no_timer_check", "random.trust_cpu=1", "ipv6.disable=1", "apparmor=0", "audit=0",
+                      "rcupdate.rcu_expedited=1", "cryptomgr.notests=1", "rdinit=/init")
+
+
+class Node:
+    """A virtual machine on the cluster's network, with Soft-RoCE ("rxe0") on its card ("eth0").
+
+    Attributes: `number` (from 1), `name` ("n1"), `ip`, `kernel`, `time_scale`, `console`, `scratch` (a directory of the
+    host that the node sees, writable, as /scratch; the project is at /lite, read-only).
+    """
+
+    def __init__(self, number, kernel, end, drain, log_dir, accelerator, mem_mb=512, cpus=1, mtu=1500, swap_mb=0,
+                 initrd=None, kernel_args=()):
+        self.number, self.name, self.ip = number, f"n{number}", f"10.0.0.{number}"
+        self.kernel, self.time_scale = kernel, kernel.time_scale
+        self.console = Console(self.name, pathlib.Path(log_dir) / f"console-{self.name}.log")
+        self.scratch = pathlib.Path(log_dir) / f"scratch-{self.name}"
+        self.scratch.mkdir(parents=True, exist_ok=True)
+        self._mem_mb, self._cpus, self._mtu, self._swap_mb = mem_mb, cpus, mtu, swap_mb
+        self._initrd = initrd or base_image(kernel)
+        self._kernel_args = kernel_args
+        self._accelerator = accelerator
+        self._end, self._drain = end, drain
+        self.console.path.write_bytes(b"")  # somebody else's complaints, if the directory is not new
+        self._journal = open(pathlib.Path(log_dir) / f"commands-{self.name}.log", "w", encoding="utf-8")
+        self._journal_lock = threading.Lock()
+        self._qemu = self._channel = self._monitor = None
+        self._epoch = time.monotonic()
+        self.boots = 0
+        self.paused = False
+
+    def __str__(self):
+        return self.name
+
+    # --- power ---------------------------------------------------------------------------------------------------
+
+    def start(self):
+        """Starts to boot; returns at once. wait_ready() waits for the end of it."""
+        if self._qemu:
+            raise LabError(f"{self.name} runs already")
+        self._drain.stop(self._end)
+        self._note("--- power on")
+        self.boots += 1
+        self.paused = False
+        agent, agent_end = socket.socketpair()
+        qmp, qmp_end = socket.socketpair()
+        with agent_end, qmp_end, open(self.console.path.with_name(f"qemu-{self.name}.log"), "ab") as log:
+            self._qemu = process.start(self._command(agent_end.fileno(), qmp_end.fileno()), stdout=log, stderr=log,
+                                       pass_fds=(agent_end.fileno(), qmp_end.fileno(), self._end.fileno()))
+        self._monitor = Monitor(qmp, self.name)
+        self._channel = Channel(self, agent)
+
+    def wait_ready(self, timeout=BOOT_SECONDS):
+        """Waits until the node takes commands."""
+        deadline = time.monotonic() + timeout * self.time_scale
+        while not self._channel.wait_ready(0.2):
+            if self._qemu.poll() is not None:
+                raise NodeDied(f"{self.name} died while booting (QEMU's exit status {self._qemu.returncode}):\n"
+                               f"{self._last_words()}")
+            if time.monotonic() > deadline:
+                raise LabError(f"{self.name} did not boot within {timeout * self.time_scale} s:\n{self._last_words()}")
+
+    @property
+    def running(self):
+        """Whether there is a QEMU process; paused counts as running."""
+        return bool(self._qemu) and self._qemu.poll() is None
+
+    def crash(self):
+        """Power loss: nothing in the guest gets a chance to say good-bye. Harmless if it is off already."""
+        if not self._qemu:
+            return
+        self._note("--- power off")
+        process.stop(self._qemu)
+        self._drain.start(self._end)
+        self._channel.close()
+        self._monitor.close()
+        self._qemu = self._channel = self._monitor = None
+
+    def reboot(self, timeout=BOOT_SECONDS):
+        """Power loss, then a fresh boot with the same address. What was in its memory is gone."""
+        self.crash()
+        self.start()
+        self.wait_ready(timeout)
+
+    def wait_dead(self, timeout=30):
+        """Waits until the guest has ended by itself (panic, power off)."""
+        try:
+            self._qemu.wait(timeout * self.time_scale)
+        except subprocess.TimeoutExpired:
+            raise LabError(f"{self.name} is still running after {timeout * self.time_scale} s") from None
+        self.crash()
+
+    def pause(self):
+        """Stops the machine between two instructions, clock included: it will not know. Its packets are lost meanwhile."""
+        self._note("--- pause")
+        self._qmp("stop")
+        self.paused = True
+        self._drain.start(self._end)
+
+    def resume(self):
+        """Ends a pause."""
+        self._note("--- resume")
+        self._drain.stop(self._end)
+        self._qmp("cont")
+        self.paused = False
+
+    # --- network -------------------------------------------------------------------------------------------------
+
+    def link(self, up):
+        """Pulls or plugs the network cable. The guest sees it: carrier, port state of rxe0."""
+        self._note(f"--- link {'up' if up else 'down'}")
+        self._qmp("set_link", name="nic0", up=up)
+
+    def cut(self, on=True):
+        """Loses every packet in both directions, unseen by the guest, like a broken switch; on=False ends it."""
+        self.run("tc qdisc del dev eth0 clsact 2>/dev/null;" + (
+            " modprobe -a -q sch_ingress cls_matchall act_gact; tc qdisc add dev eth0 clsact &&"
+            " tc filter add dev eth0 egress matchall action drop &&"
+            " tc filter add dev eth0 ingress matchall action drop" if on else " true"))
+
+    def netem(self, rules):
+        """Disturbs what the node sends: tc-netem(8) rules ("loss 1% delay 2ms"), None for no more of it."""
+        self.run("tc qdisc del dev eth0 root 2>/dev/null; " + (
+            f"modprobe -q sch_netem; tc qdisc add dev eth0 root netem limit 10000 {rules}" if rules else "true"))
+
+    def add_addresses(self, count, subnet="10.0.1"):
+        """Lets this one machine act as several nodes: a veth with `count` addresses, and the rxe device "rxe1" on it.
+
+        Returns the addresses, 10.0.1.1 and so on. They reach each other through rxe1, and nobody else.
+        """
+        addresses = [f"{subnet}.{i}" for i in range(1, count + 1)]
+        self.run("modprobe -q veth; ip link add veth0 type veth peer name veth1 && ip link set veth1 up && "
+                 "ip link set veth0 up && " + " && ".join(f"ip addr add {a}/24 dev veth0" for a in addresses) +
+                 " && rdma link add rxe1 type rxe netdev veth0")
+        return addresses
+
+    # --- commands ------------------------------------------------------------------------------------------------
+
+    def run(self, command, timeout=30, check=True, stdin=b"", env=None, user=None, cwd="/"):
+        """Runs a command (a shell line, or a list of arguments) and waits for it; returns a Result (rc, out, err).
+
+        Raises CommandFailed unless it succeeds (with check=False: does not), CommandTimeout after killing it, and
+        NodeDied. `user` is a name (root, alice, bob, carol, nobody), a uid, or (uid, gid). The time-out is multiplied by
+        the node's time scale.
+        """
+        p = self.spawn(command, env=env, user=user, cwd=cwd)
+        begun = time.monotonic()
+        try:
+            if stdin:
+                p.write(stdin, timeout)
+            p.close_stdin()
+            result = p.wait(timeout)
+        except CommandTimeout as problem:
+            raise self._give_up(p, problem) from None
+        except NodeDied:
+            self._note(f"$ {p.command}\n[the node died]")
+            raise
+        took = time.monotonic() - begun
+        self._note(f"$ {p.command}\n{result.out}{result.err}[{result.rc} after {took:.2f} s]")
+        if check and result.rc:
+            raise CommandFailed(self, p.command, result, describe_status(result.rc))
+        return result
+
+    def spawn(self, command, env=None, user=None, cwd="/", terminal=False, on_output=None):
+        """Starts a command and returns a Process. Its standard input stays open: see close_stdin()."""
+        uid, gid = _ids(user)
+        if not self._channel:
+            raise NodeDied(f"{self.name} is not running")
+        environment = {k: str(v) for k, v in (env or {}).items()}
+        p = self._channel.spawn(command, environment, uid, gid, cwd, terminal, on_output)
+        self._note(f"& {p.command}")
+        return p
+
+    def processes(self):
+        """The spawned commands that still run."""
+        return self._channel.running() if self._channel else []
+
+    def put(self, local, remote, mode=None):
+        """Copies a file of the host into the guest."""
+        local = pathlib.Path(local)
+        self.write(remote, local.read_bytes(), local.stat().st_mode & 0o777 if mode is None else mode)
+
+    def get(self, remote, local):
+        """Copies a file of the guest to the host."""
+        pathlib.Path(local).write_bytes(self.read_bytes(remote))
+
+    def write(self, remote, data, mode=0o644):
+        """Makes a file in the guest with these contents."""
+        path = shlex.quote(remote)
+        self.run(f'mkdir -p "$(dirname {path})" && cat >{path} && chmod {mode:o} {path}', stdin=data)
+
+    def read_bytes(self, remote):
+        """The contents of one of the guest's files."""
+        p = self.spawn(["cat", remote])
+        p.wait(check=True)
+        return p.out_bytes
+
+    def read(self, remote):
+        """The contents of one of the guest's files, as text."""
+        return self.read_bytes(remote).decode(errors="replace")
+
+    def insmod(self, path, **parameters):
+        """Loads a module file (a path in the guest: /lite is the project) with parameters."""
+        self.run(["insmod", path, *(f"{k}={v}" for k, v in parameters.items())])
+
+    def rmmod(self, name, timeout=30):
+        """Unloads a module."""
+        self.run(["rmmod", name], timeout=timeout)
+
+    def log(self, message):
+        """Writes a line into the kernel's log, to find one's way in the console later."""
+        self.run("cat >/dev/kmsg", stdin=f"<6>lab: {message}\n")
+
+    def dump_blocked(self):
+        """Has the kernel list its blocked tasks and its running ones on the console."""
+        self.run("echo w >/proc/sysrq-trigger; echo l >/proc/sysrq-trigger", check=False, timeout=10)
+
+    # --- checkers of the debug kernels ---------------------------------------------------------------------------
+
+    @property
+    def has_kmemleak(self):
+        """Whether kmemleak_scan() does anything here."""
+        return self.kernel.has("DEBUG_KMEMLEAK")
+
+    def kmemleak_clear(self):
+        """Leaks so far do not count."""
+        if self.has_kmemleak:
+            self.run("echo clear >/sys/kernel/debug/kmemleak")
+
+    def kmemleak_scan(self):
+        """Raises a LabError with the back traces if kmemleak finds leaks; does nothing on other kernels."""
+        from . import kmemleak  # pylint: disable=import-outside-toplevel
+        if self.has_kmemleak:
+            kmemleak.scan(self)
+
+    # --- inside --------------------------------------------------------------------------------------------------
+
+    def _command(self, agent_fd, qmp_fd):
+        words = [
+            "qemu-system-x86_64", "-name", f"lite-{self.name}", "-nodefaults", "-no-user-config", "-display", "none",
+            "-M", "q35,i8042=off,sata=off,smbus=off,vmport=off", "-bios", "qboot.rom", *self._accelerator, "-m", self._mem_mb, "-no-reboot",
+            # QEMU leaves out the guest's memory barriers if there can be only one CPU, although its own I/O threads
+            # are others: virtio then stalls for good now and then.
+            "-smp", f"{self._cpus},maxcpus={max(self._cpus, 2)}",
+            "-kernel", self.kernel.image, "-initrd", self._initrd, "-append", self._append(),
+            "-chardev", f"file,id=console,path={_qemu_escape(self.console.path)},append=on", "-serial", "chardev:console",
+            "-chardev", f"socket,id=qmp,fd={qmp_fd}", "-mon", "chardev=qmp,mode=control",
+            "-device", "virtio-serial-pci", "-chardev", f"socket,id=agent,fd={agent_fd}",
+            "-device", "virtserialport,chardev=agent,name=lite.agent",
+            "-netdev", f"dgram,id=net0,local.type=fd,local.str={self._end.fileno()}",
+            "-device", f"virtio-net-pci,id=nic0,netdev=net0,mac=52:54:00:00:00:{self.number:02x},"
+            # Without a speed, rxe asks for it over and over, and complains.
+            "speed=10000,duplex=full,romfile=",
+            *_share("lite", ROOT, readonly=True), *_share("scratch", self.scratch)]
+        if self._swap_mb:
+            # Sparse, and nobody's business after a crash.
+            words += ["-drive", f"file={_qemu_escape(self._swap_file())},format=raw,if=none,id=swap,cache=unsafe",
+                      "-device", "virtio-blk-pci,drive=swap"]
+        return words
+
+    def _append(self):
+        own = [f"VM_IP={self.ip}", f"VM_MTU={self._mtu}", f"VM_HUNG={60 if self.kernel.is_debug else 30}"]
+        if self._swap_mb:
+            own.append("VM_SWAP=1")
+        return " ".join((*_KERNEL_PARAMETERS, *self._kernel_args, *own))
+
+    def _swap_file(self):
+        path = self.console.path.with_name(f"swap-{self.name}.img")
+        with open(path, "wb") as f:
+            f.truncate(self._swap_mb << 20)
+        return path
+
+    def _qmp(self, command, **arguments):
+        if not self._monitor:
+            raise NodeDied(f"{self.name} is not running")
+        return self._monitor.command(command, **arguments)
+
+    def _give_up(self, p, problem):
+        """Kills a command that is late, and makes the guest tell what it hangs in; returns the exception to raise."""
+        with contextlib.suppress(LabError):
+            self.dump_blocked()
+        p.kill()
+        result = Result(p.rc, p.out, p.err)
+        why = str(problem).split(":")[1].strip()
+        with contextlib.suppress(LabError):
+            p.wait(5)
+        if p.running:
+            why += ", and cannot be killed"
+        self._note(f"$ {p.command}\n{result.out}{result.err}[{why}]")
+        return CommandTimeout(self, p.command, result, f"{why} (see the blocked tasks in {self.console.path})")
+
+    def _last_words(self):
+        qemu = self.console.path.with_name(f"qemu-{self.name}.log")
+        return f"{qemu.read_text(errors='replace')}\n{self.console.tail()}\n(in {self.console.path})"
+
+    def _note(self, text):
+        with self._journal_lock:
+            self._journal.write(f"[{time.monotonic() - self._epoch:8.2f}] {text}\n")
+            self._journal.flush()
+
+    def close(self):
+        """Ends it for good."""
+        self.crash()
+        self._journal.close()
+
+
+def _qemu_escape(path):
+    return str(path).replace(",", ",,")
+
+
+def _share(tag, path, readonly=False):
+    return ("-fsdev", f"local,id={tag},path={_qemu_escape(path)},security_model=none,multidevs=remap" +
+            (",readonly=on" if readonly else ""), "-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}")
+
+
+def _ids(user):
+    if user is None:
+        return 0, 0
+    if isinstance(user, tuple):
+        return user
+    if isinstance(user, str):
+        if user not in USERS:
+            raise LabError(f"no user {user!r} in the guests (there are: {', '.join(USERS)})")
+        return USERS[user], USERS[user]
+    return user, user
+
+
+def boots_with(kernel, accelerator, seconds):
+    """Whether a machine comes up with these QEMU options in that time."""
+    from .network import Network  # pylint: disable=import-outside-toplevel
+    with tempfile.TemporaryDirectory(prefix="lite-probe-") as directory:
+        network = Network(1)
+        node = Node(1, kernel, network.sockets[0], network.drain, directory, accelerator)
+        try:
+            node.start()
+            node.wait_ready(seconds)
+            return True
+        except LabError:
+            return False
+        finally:
+            node.close()
+            network.close()

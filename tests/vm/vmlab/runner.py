@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Finds the tests in tests/vm, runs them, and says how they went."""
+
+import argparse
+import contextlib
+import dataclasses
+import fnmatch
+import importlib.util
+import os
+import pathlib
+import secrets
+import signal
+import sys
+import time
+import traceback
+
+from . import kernel as kernels
+from .cluster import Cluster
+from .errors import LabError, NodeDied, Skip
+from .testing import Lab, cluster_options, tests_of, wish_of
+
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+
+
+# In a row; then the reason is clear, and every further test would only take its time to say the same.
+MAX_BOOT_FAILURES = 2
+
+
+class TimeOver(Exception):
+    """A test has taken too long."""
+
+
+@dataclasses.dataclass
+class Case:
+    """One test on one kernel."""
+    kernel: str
+    module: object
+    function: object
+
+    @property
+    def name(self):
+        """Its name without the kernel: "harness.ping"."""
+        return f"{self.module.__name__.removeprefix('test_')}.{self.function.__name__.removeprefix('test_')}"
+
+
+def load_modules(paths):
+    """Imports test files, which needs the directory of the package in the path."""
+    sys.path.insert(0, str(TESTS))
+    for path in paths:
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[path.stem] = module
+        spec.loader.exec_module(module)
+        yield module
+
+
+class Session:
+    """One invocation: holds the cluster that the current tests share, and counts."""
+
+    def __init__(self, options):
+        self.options = options
+        self.counts = {"passed": 0, "failed": 0, "skipped": 0}
+        self._cluster = None
+        self._key = None
+        self._serial = 0
+        self._boot_failures = {}
+
+    def run(self, case):
+        """Runs one case and reports."""
+        begun = time.monotonic()
+        verdict, detail = self._judge(case)
+        self.counts[verdict] += 1
+        word = {"passed": "ok", "failed": "FAIL", "skipped": "skip"}[verdict]
+        print(f"{word:4} {time.monotonic() - begun:7.2f}s  {case.kernel:6}  {case.name}", end="")
+        print(f"  ({detail})" if verdict == "skipped" else "", flush=True)
+        if verdict == "failed":
+            print(_indent(detail), flush=True)
+
+    def close(self):
+        """Ends what still runs."""
+        self._drop_cluster(failed=False)
+
+    # --- one case --------------------------------------------------------------------------------------------------
+
+    def _judge(self, case):
+        wish = wish_of(case.function)
+        if wish.kernels and case.kernel not in wish.kernels:
+            return "skipped", f"only for {', '.join(wish.kernels)}"
+        if wish.slow and not self.options.slow:
+            return "skipped", "slow: needs --slow"
+        if self._boot_failures.get(case.kernel, 0) >= MAX_BOOT_FAILURES:
+            return "failed", "not run: machines with this kernel do not boot"
+        cluster = None
+        try:
+            cluster = self._get_cluster(case, wish)
+            for node in cluster.nodes:
+                node.console.mark(f"{case.name} (seed {self.options.seed})")
+            lab = Lab(cluster, self.options.seed, case.name)
+            before = _state(cluster)
+            with _time_limit(wish.timeout * cluster.time_scale):
+                case.function(lab)
+            _kill_left_over(cluster, before)
+            cluster.check()
+            if _state(cluster).keys() != before.keys() or wish.fresh:
+                self._drop_cluster(failed=False)
+            return "passed", None
+        except Skip as reason:
+            return "skipped", str(reason)
+        except (Exception, AssertionError) as error:  # whatever a test raises
+            detail = self._describe(error, cluster)
+            self._drop_cluster(failed=True)
+            return "failed", detail
+
+    def _describe(self, error, cluster):
+        lines = traceback.format_exception(error) if self.options.verbose or not isinstance(error, LabError) \
+            else [f"{type(error).__name__}: {error}\n", *_where(error)]
+        if cluster:
+            with contextlib.suppress(Exception):
+                lines += [f"{c}\n" for c in cluster.complaints() if str(c) not in str(error)]
+            lines.append(f"logs: {cluster.log_dir}\n")
+        lines.append(f"seed: {self.options.seed}\n")
+        return "".join(lines)
+
+    # --- clusters --------------------------------------------------------------------------------------------------
+
+    def _get_cluster(self, case, wish):
+        key = (case.kernel, case.module.__name__, *wish.cluster_key())
+        if self._cluster and (key != self._key or wish.fresh):
+            self._drop_cluster(failed=False)
+        if not self._cluster:
+            self._serial += 1
+            logs = self.options.logs / f"{self._serial:03}-{case.kernel}-{case.name}"
+            cluster = Cluster(nodes=wish.nodes, kernel=case.kernel, log_dir=logs, **cluster_options(wish))
+            self._cluster, self._key = cluster, key
+            self._boot_failures[case.kernel] = self._boot_failures.get(case.kernel, 0) + 1
+            cluster.start()
+            self._boot_failures[case.kernel] = 0
+            if self.options.verbose:
+                print(f"     {cluster.boot_seconds:7.2f}s  {case.kernel:6}  {wish.nodes} nodes booted", flush=True)
+            if hasattr(case.module, "setup"):
+                case.module.setup(cluster)
+        return self._cluster
+
+    def _drop_cluster(self, failed):
+        if not self._cluster:
+            return
+        cluster, self._cluster = self._cluster, None
+        try:
+            if not failed:
+                self._look_for_leaks(cluster)
+        finally:
+            cluster.stop()
+        if not failed and not self.options.keep:
+            cluster.remove_logs()
+
+    def _look_for_leaks(self, cluster):
+        """On a kernel with kmemleak, what all the tests on this cluster together have leaked. A scan takes too long to
+        do one after each test."""
+        try:
+            for node in cluster.nodes:
+                if node.running and not node.paused:
+                    node.kmemleak_scan()
+        except LabError as error:
+            self.counts["failed"] += 1
+            print(f"FAIL  leaks of the tests above, {cluster.kernel}\n{_indent(str(error))}\n     | logs: {cluster.log_dir}")
+            self.options.keep = True
+
+
+def _state(cluster):
+    """Commands that run on each node. The keys change when a node is not the one any more that setup() has prepared."""
+    return {(node, node.boots, node.running, node.paused): set(node.processes()) for node in cluster.nodes}
+
+
+def _kill_left_over(cluster, before):
+    """What a test has started and left running ends with it; what setup() has started stays."""
+    mine = set().union(*_state(cluster).values()) - set().union(*before.values())
+    for p in mine:
+        p.kill()
+    for p in mine:
+        with contextlib.suppress(NodeDied):
+            p.wait(10)
+
+
+@contextlib.contextmanager
+def _time_limit(seconds):
+    def late(*_):
+        raise TimeOver(f"the test did not end within {seconds:g} s")
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _where(error):
+    """The lines of the test itself on the way to an error of the harness: the rest of the trace is our business."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if pathlib.Path(f.filename).name.startswith("test_")]
+    return traceback.format_list(frames)
+
+
+def _indent(text):
+    return "".join(f"     | {line}\n" for line in text.rstrip().splitlines())
+
+
+# --- the command line ------------------------------------------------------------------------------------------------
+
+def _parse(arguments):
+    parser = argparse.ArgumentParser(prog="tests/vm/run", description="Runs tests on virtual clusters.")
+    parser.add_argument("files", nargs="*", type=pathlib.Path, help="test files (default: all tests/vm/test_*.py)")
+    parser.add_argument("--kernel", default="6.1", help=f"kernels, separated by commas, of {', '.join(kernels.KNOWN)}")
+    parser.add_argument("-k", metavar="PATTERN", action="append", default=[],
+                        help="only tests whose name (file.test) contains this, or matches it if it has a * in it")
+    parser.add_argument("--slow", action="store_true", help="also those that are marked as slow")
+    parser.add_argument("--list", action="store_true", help="only print the names")
+    parser.add_argument("--seed", help="for what tests choose at random (printed after a failure)")
+    parser.add_argument("--keep", action="store_true", help="keep the logs of what passed, too")
+    parser.add_argument("--logs", type=pathlib.Path, help="directory for the logs (default: a new one in build/vm-logs)")
+    parser.add_argument("-x", "--stop", action="store_true", help="stop at the first failure")
+    parser.add_argument("-v", "--verbose", action="store_true", help="whole stack traces, boot times")
+    options = parser.parse_args(arguments)
+    options.kernels = options.kernel.split(",")
+    for name in options.kernels:
+        if name not in kernels.KNOWN:
+            parser.error(f"no kernel {name!r} (there are: {', '.join(kernels.KNOWN)})")
+    options.seed = options.seed or secrets.token_hex(4)
+    if not options.logs:
+        stamp = time.strftime("%Y%m%d-%H%M%S")
+        options.logs = kernels.ROOT / "build" / "vm-logs" / f"{stamp}-{os.getpid()}"
+    return options
+
+
+def _selected(name, patterns):
+    return not patterns or any(fnmatch.fnmatch(name, p) if "*" in p else p in name for p in patterns)
+
+
+def _cases(options):
+    files = [f if f.exists() else TESTS / f for f in options.files] or sorted(TESTS.glob("test_*.py"))
+    modules = list(load_modules(files))
+    for kernel in options.kernels:
+        for module in modules:
+            for function in tests_of(module):
+                case = Case(kernel, module, function)
+                if _selected(case.name, options.k):
+                    yield case
+
+
+def _terminate(*_):
+    raise KeyboardInterrupt
+
+
+def main(arguments=None):
+    """Exit status 0: nothing failed; 1: something did; 130: interrupted."""
+    options = _parse(arguments)
+    signal.signal(signal.SIGTERM, _terminate)
+    cases = list(_cases(options))
+    if options.list:
+        for case in cases:
+            print(f"{case.kernel:6}  {case.name}{'  (slow)' if wish_of(case.function).slow else ''}")
+        return 0
+    session = Session(options)
+    status = 0
+    try:
+        # Get what must be downloaded or built before the clock of any test runs.
+        for name in options.kernels:
+            kernels.get_kernel(name)
+        for case in cases:
+            session.run(case)
+            if options.stop and session.counts["failed"]:
+                break
+    except KeyboardInterrupt:
+        print("\ninterrupted", file=sys.stderr)
+        status = 130
+    except LabError as error:
+        print(f"error: {error}", file=sys.stderr)
+        status = 1
+    finally:
+        session.close()
+    with contextlib.suppress(OSError):
+        options.logs.rmdir()
+    print(", ".join(f"{number} {word}" for word, number in session.counts.items()))
+    return status or int(session.counts["failed"] > 0)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a test file needs: the decorator @vmtest and the object that a test gets.
+
+A test file is tests/vm/test_*.py; its tests are the functions test_*(lab), in the order of the file. An undecorated one
+is @vmtest(). If the file has a function setup(cluster), it is called after each boot.
+"""
+
+import dataclasses
+import inspect
+import random
+
+from .cluster import Cluster
+from .errors import Skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Wish:
+    """What a test wants to run on."""
+    nodes: int = 2
+    kernels: tuple = ()  # empty: any
+    slow: bool = False
+    fresh: bool = False
+    timeout: int = 120
+    options: tuple = ()
+
+    def cluster_key(self):
+        """Tests with the same key can share a cluster."""
+        return self.nodes, self.options
+
+
+def vmtest(nodes=2, kernels=(), slow=False, fresh=False, timeout=120, **cluster_options):
+    """Decorates a test.
+
+    nodes      how many machines it wants
+    kernels    names of the kernels that it makes sense on; on others it counts as skipped (default: all)
+    slow       only run with --slow
+    fresh      a cluster of its own; else those tests of a file share one that want the same nodes and options. After a
+               failure the next test gets a new one in any case
+    timeout    seconds, without booting; multiplied by the kernel's time scale
+    others     as for Cluster: mem_mb, cpus, mtu, swap_mb, files, kernel_args, icount
+    """
+    def decorate(function):
+        function.vmtest_wish = Wish(nodes, tuple(kernels), slow, fresh, timeout,
+                                    tuple(sorted((k, _frozen(v)) for k, v in cluster_options.items())))
+        return function
+    return decorate
+
+
+class Lab:
+    """What a test gets.
+
+    cluster    the Cluster        nodes   its nodes, also as n1, n2, ...
+    kernel     its Kernel         rng     a random.Random, the same for the same --seed
+    """
+
+    def __init__(self, cluster: Cluster, seed, name):
+        self.cluster = cluster
+        self.kernel = cluster.kernel
+        self.seed = seed
+        self.rng = random.Random(f"{seed} {name}")
+
+    @property
+    def nodes(self):
+        """The nodes of the cluster."""
+        return self.cluster.nodes
+
+    def __getattr__(self, name):
+        if name[:1] == "n" and name[1:].isdigit() and 1 <= int(name[1:]) <= len(self.cluster.nodes):
+            return self.cluster.nodes[int(name[1:]) - 1]
+        raise AttributeError(name)
+
+    def scale(self, count, least=1):
+        """A number of repetitions, fewer on a kernel that is slow."""
+        return max(least, count // self.kernel.time_scale)
+
+    def skip(self, reason):
+        """Ends the test: it does not apply here."""
+        raise Skip(reason)
+
+
+def wish_of(function):
+    """What a test function asks for."""
+    return getattr(function, "vmtest_wish", Wish())
+
+
+def tests_of(module):
+    """The test functions of a module in the order of its source."""
+    found = [f for name, f in inspect.getmembers(module, inspect.isfunction)
+             if name.startswith("test_") and f.__module__ == module.__name__]
+    return sorted(found, key=lambda f: f.__code__.co_firstlineno)
+
+
+def _frozen(value):
+    if isinstance(value, dict):
+        return tuple(sorted(value.items()))
+    return tuple(value) if isinstance(value, list) else value
+
+
+def cluster_options(wish):
+    """The options of a Wish in the form that Cluster takes."""
+    options = dict(wish.options)
+    if "files" in options:
+        options["files"] = dict(options["files"])
+    return options
