@@ -44,7 +44,7 @@ test: | deps-build deps-vm deps-model ## unit tests, models, and virtual cluster
 	+@scripts/test --kernel $(KERNEL) $(TEST_ARGS)
 
 .PHONY: demo
-demo: all | deps-vm ## shows what LITE does, on a virtual cluster
+demo: ## shows what LITE does, on a virtual cluster
 	@KERNEL=$(KERNEL) scripts/demo
 
 .PHONY: bench

@@ -131,7 +131,8 @@ struct lite_ioc_query {
  * LITE_IOC_ALLOC: make an LMR of @length zeroed bytes and open it.
  *
  * With a @name it outlives the process until somebody frees it; without one
- * (empty string) it is freed when this open file is closed. Nodes are given as
+ * (empty string) it is freed when this open file is closed, a little later if it
+ * is on another node. Nodes are given as
  * an array of @n_nodes __u32 node ids at @nodes: none means this node, several
  * spread the LMR over them in equal contiguous shares. The first node is the
  * LMR's home and keeps its metadata. Owner is the caller's effective uid and

@@ -32,8 +32,12 @@
 #define LITE_RETRY_COUNT 6
 #define LITE_RNR_RETRY_COUNT 6
 
-/* Each step of connecting. */
-#define LITE_RESOLVE_TIMEOUT_MS 2000
+/*
+ * The core can miss an answer to ARP that comes while it queues the request,
+ * and then looks again only at the request's time-out: short ones, several.
+ */
+#define LITE_RESOLVE_TIMEOUT_MS 500
+#define LITE_RESOLVE_TRIES 5
 
 static void lite_cm_hdr_fill(struct lite_fabric *fab, struct lite_cm_hdr *hdr,
 			     enum lite_cm_kind kind)
@@ -369,6 +373,7 @@ static int lite_cm_resolve(struct lite_conn *conn,
 	struct sockaddr_storage src = fab->addr;
 	struct sockaddr_storage to = *dst;
 	struct rdma_cm_id *id;
+	int tries = 0;
 	int err;
 
 	/* From our address, but any port. */
@@ -382,10 +387,13 @@ static int lite_cm_resolve(struct lite_conn *conn,
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	conn->id = id;
-	err = rdma_resolve_addr(id, (struct sockaddr *)&src,
-				(struct sockaddr *)&to, LITE_RESOLVE_TIMEOUT_MS);
-	if (!err)
-		err = lite_cm_wait(conn, deadline);
+	do {
+		err = rdma_resolve_addr(id, (struct sockaddr *)&src,
+					(struct sockaddr *)&to,
+					LITE_RESOLVE_TIMEOUT_MS);
+		if (!err)
+			err = lite_cm_wait(conn, deadline);
+	} while (err == -EHOSTUNREACH && ++tries < LITE_RESOLVE_TRIES);
 	if (!err && id->device != fab->dev)
 		err = -EHOSTUNREACH;
 	if (!err)

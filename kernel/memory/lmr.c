@@ -531,7 +531,7 @@ static int lite_serve_map(void *priv, struct lite_conn *conn, const void *req,
 	rights = lite_rights_of(&cred, lmr->uid, lmr->gid, lmr->mode);
 	/* No right wanted: a mapper renews what it was granted before. */
 	if (wanted & ~rights)
-		err = wanted & ~rights & LITE_RIGHT_MASTER ? -EPERM : -EACCES;
+		err = -EACCES;
 	if (!err)
 		err = lite_mapper_add(lmr, conn);
 	if (!err) {

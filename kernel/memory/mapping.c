@@ -536,7 +536,7 @@ static struct lite_mapping *lite_mapping_ask(struct lite_memory *mem, u32 home,
  *
  * Context: may sleep; killable.
  * Return: a mapping with a reference for a handle, or ERR_PTR: -ENOENT, -EACCES,
- * -EPERM, -EHOSTDOWN, -EHOSTUNREACH and others.
+ * -EHOSTDOWN, -EHOSTUNREACH and others.
  */
 struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home,
 					u64 id, const struct lite_cred *cred,

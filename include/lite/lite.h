@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * liblite: named memory on the machines of a LITE cluster, for C programs.
+ *
+ * A program opens a context on the LITE node of its machine, allocates or maps
+ * memory regions (LMRs) by name and gets handles, and reads, writes and
+ * atomically updates them, wherever their memory is:
+ *
+ *	struct lite_ctx *ctx;
+ *	lite_lh_t lh;
+ *	int err = lite_open(-1, &ctx);
+ *
+ *	if (!err)
+ *		err = lite_map(ctx, "greeting", LITE_RIGHT_READ, &lh, NULL);
+ *	if (!err)
+ *		err = lite_read(ctx, lh, 0, buf, sizeof(buf));
+ *	if (err)
+ *		fprintf(stderr, "greeting: %s\n", lite_strerror(err));
+ *
+ * Conventions, true of every function unless it says otherwise:
+ *
+ * - It returns 0, or a negative errno with the meaning that <uapi/lite.h>
+ *   defines; lite_strerror() says it in words. The global errno is neither
+ *   used nor preserved. Output parameters are untouched on failure.
+ * - It may be called by any number of threads on one context at the same
+ *   time. Only lite_close() must be the last call on its context.
+ * - It may sleep, and only a signal that kills the caller ends it early.
+ * - It is no cancellation point that a caller may rely on, it is not
+ *   async-signal-safe, and it throws no C++ exception.
+ * - Names are byte strings of 1..LITE_NAME_MAX bytes and a NUL.
+ * - -ENODEV may come from any of them once the node was stopped (then only
+ *   lite_close() makes sense), -ENOTCONN while the node is in no cluster, and
+ *   -ENOMEM, -EINTR and -EOPNOTSUPP (a kernel too old for the request) where
+ *   they sleep. They are not repeated below.
+ *
+ * A child made by fork(2) shares the context's open file and thus its handles
+ * with its parent. A program started by exec(3) does not: the descriptor is
+ * close-on-exec.
+ */
+#ifndef LITE_LITE_H
+#define LITE_LITE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <uapi/lite.h>
+
+#ifdef __cplusplus
+#define LITE_NOEXCEPT noexcept
+extern "C" {
+#else
+#define LITE_NOEXCEPT
+#endif
+
+#pragma GCC visibility push(default)
+
+/* A LITE node of this machine, opened. (Not "struct lite": that is the C++ namespace's name.) */
+struct lite_ctx;
+
+/* Handle of an LMR in one context. Never 0. */
+typedef uint64_t lite_lh_t;
+
+/*
+ * struct lite_alloc_params - what lite_alloc() is to make
+ * @size: sizeof(struct lite_alloc_params), so that it can grow
+ * @flags: LITE_ALLOC_*
+ * @name: name, or NULL or "": anonymous, freed when the context is closed
+ * @length: bytes, 1..LITE_LMR_SIZE_MAX
+ * @nodes: ids of the nodes to spread it over in equal shares, the first is its
+ *	home; NULL with @n_nodes == 0: this node
+ * @n_nodes: 0..LITE_SPREAD_MAX
+ * @mode: permission bits like those of a file, 0666 at most; the umask has no
+ *	part in it
+ *
+ * Unused fields are 0.
+ */
+struct lite_alloc_params {
+	uint32_t size;
+	uint32_t flags;
+	const char *name;
+	uint64_t length;
+	const uint32_t *nodes;
+	uint32_t n_nodes;
+	uint32_t mode;
+};
+
+/*
+ * lite_open - open a LITE node of this machine
+ * @index: the N of /dev/liteN; -1: what the environment variable LITE_INDEX
+ *	says, 0 if it is unset or empty
+ * @out: set to the context, to be given back by lite_close()
+ *
+ * Return: 0, -ENODEV (no such device, or it is not LITE's), -EACCES (the
+ * device may not be opened), -EINVAL (@index is below -1, LITE_INDEX is not a
+ * number of 0..2^20-1), -EMFILE or -ENFILE (no descriptor left), -ENOMEM.
+ */
+int lite_open(int index, struct lite_ctx **out) LITE_NOEXCEPT;
+
+/*
+ * lite_close - give back a context, its handles and its anonymous LMRs
+ * @ctx: from lite_open(), or NULL; no other call on it may be under way
+ *
+ * If children or lite_fd() made copies of the descriptor, handles and
+ * anonymous LMRs live until the last of them is closed.
+ */
+void lite_close(struct lite_ctx *ctx) LITE_NOEXCEPT;
+
+/*
+ * lite_fd - the descriptor of /dev/liteN behind a context
+ * @ctx: context
+ *
+ * For ioctls that this library does not know, and for passing it on; it stays
+ * the context's and must not be closed. Never sleeps.
+ *
+ * Return: the descriptor.
+ */
+int lite_fd(const struct lite_ctx *ctx) LITE_NOEXCEPT;
+
+/*
+ * lite_query - what the kernel module and the node are
+ * @ctx: context
+ * @out: filled completely; nothing in it needs to be set before
+ *
+ * Works in every state of the node, and never waits for another one.
+ *
+ * Return: 0 or a negative errno.
+ */
+int lite_query(struct lite_ctx *ctx, struct lite_ioc_query *out) LITE_NOEXCEPT;
+
+/*
+ * lite_alloc - make an LMR of zeroed bytes and open it
+ * @ctx: context
+ * @params: what to make
+ * @lh: set to a handle with all rights that @params->mode gives and MASTER;
+ *	untouched, and may be NULL, with LITE_ALLOC_NO_HANDLE
+ *
+ * Return: 0, -EINVAL (length 0, bits beyond 0666 in the mode, a node listed
+ * twice, a bad name, a wrong @size), -E2BIG (a longer @params than this library
+ * knows, with something in the part that it does not know), -ENAMETOOLONG,
+ * -EFBIG, -EEXIST (the name is taken), -EHOSTUNREACH (no such node),
+ * -EHOSTDOWN, -ENOSPC (a node's memory for LMRs is used up), -EDQUOT (the
+ * caller's share of it is), -EMFILE (too many handles), -EIO, -EPROTO, or
+ * -ETIMEDOUT (it is unknown whether the LMR exists).
+ */
+int lite_alloc(struct lite_ctx *ctx, const struct lite_alloc_params *params,
+	       lite_lh_t *lh) LITE_NOEXCEPT;
+
+/*
+ * lite_map - open an LMR by name
+ * @ctx: context
+ * @name: its name
+ * @rights: LITE_RIGHT_* wanted, at least one
+ * @lh: set to the handle
+ * @length: set to the LMR's length in bytes; may be NULL
+ *
+ * Return: 0, -ENOENT, -EACCES (not all of @rights may be had), -EINVAL (empty
+ * name, no rights), -ENAMETOOLONG, -EMFILE, -EHOSTDOWN, -EIO, -EPROTO or
+ * -ETIMEDOUT.
+ */
+int lite_map(struct lite_ctx *ctx, const char *name, uint32_t rights,
+	     lite_lh_t *lh, uint64_t *length) LITE_NOEXCEPT;
+
+/*
+ * lite_unmap - close a handle
+ * @ctx: context
+ * @lh: handle
+ *
+ * Waits for operations under way on the handle.
+ *
+ * Return: 0 or -EBADF.
+ */
+int lite_unmap(struct lite_ctx *ctx, lite_lh_t lh) LITE_NOEXCEPT;
+
+/*
+ * lite_free - free the LMR behind a handle and close the handle
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_MASTER; still open if this fails
+ *
+ * When it returns, no node can reach the memory any more. Other handles of the
+ * LMR then fail with -EIDRM.
+ *
+ * Return: 0, -EBADF, -EACCES (no MASTER), -EIDRM (somebody else has freed it),
+ * -ESTALE or -EHOSTDOWN (its home restarted, or is down), -EIO, -EPROTO, or
+ * -ETIMEDOUT (it is unknown whether the LMR is freed).
+ */
+int lite_free(struct lite_ctx *ctx, lite_lh_t lh) LITE_NOEXCEPT;
+
+/*
+ * lite_free_name - free an LMR by name
+ * @ctx: context
+ * @name: its name
+ *
+ * As lite_free(), for its owner and root.
+ *
+ * Return: 0, -ENOENT, -EPERM (neither owner nor root), -EINVAL (empty name),
+ * -ENAMETOOLONG, -EHOSTDOWN, -EIO, -EPROTO, or -ETIMEDOUT (it is unknown
+ * whether the LMR is freed).
+ */
+int lite_free_name(struct lite_ctx *ctx, const char *name) LITE_NOEXCEPT;
+
+/*
+ * lite_read - read from an LMR
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_READ
+ * @offset: in the LMR, bytes
+ * @buf: where to; any writable memory of the process
+ * @length: bytes, at least 1
+ *
+ * Complete when it returns. Not atomic towards writers: bytes of before and
+ * after a concurrent write may be mixed. After a failure @buf may have been
+ * written in part; lite_op_submit() tells how far.
+ *
+ * Return: 0, -EBADF, -EACCES, -ERANGE (beyond the end), -EINVAL (@length is
+ * 0), -EFAULT, -EIDRM (freed), -ESTALE or -EHOSTDOWN (a node that has its
+ * memory restarted, or is down), -ETIMEDOUT or -EIO.
+ */
+int lite_read(struct lite_ctx *ctx, lite_lh_t lh, uint64_t offset, void *buf,
+	      size_t length) LITE_NOEXCEPT;
+
+/*
+ * lite_write - write to an LMR
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_WRITE
+ * @offset: in the LMR, bytes
+ * @buf: where from
+ * @length: bytes, at least 1
+ *
+ * When it returns, the data is in the LMR's memory and every later read from
+ * any node sees it. Not atomic as a whole. After a failure any part of the
+ * range may have been written; lite_op_submit() tells how far it is certain.
+ *
+ * Return: 0 or a negative errno as lite_read().
+ */
+int lite_write(struct lite_ctx *ctx, lite_lh_t lh, uint64_t offset,
+	       const void *buf, size_t length) LITE_NOEXCEPT;
+
+/*
+ * lite_fetch_add - atomically add to an 8-byte word
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_ATOMIC
+ * @offset: in the LMR, a multiple of 8
+ * @add: addend, modulo 2^64
+ * @old: set to the value before; may be NULL
+ *
+ * Atomic towards lite_fetch_add() and lite_cmp_swap() from all nodes. Words
+ * are in host order; all nodes have the same.
+ *
+ * Return: 0 or a negative errno as lite_read(); -EINVAL for a misaligned
+ * @offset, -EOPNOTSUPP if the RDMA device has no atomics. After -ETIMEDOUT,
+ * -EIO and -EHOSTDOWN it is unknown whether the word was changed.
+ */
+int lite_fetch_add(struct lite_ctx *ctx, lite_lh_t lh, uint64_t offset,
+		   uint64_t add, uint64_t *old) LITE_NOEXCEPT;
+
+/*
+ * lite_cmp_swap - atomically compare and swap an 8-byte word
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_ATOMIC
+ * @offset: in the LMR, a multiple of 8
+ * @expected: the word must be this to be replaced
+ * @desired: by this
+ * @old: set to the value before; swapped if, and only if, that is @expected.
+ *	May be NULL.
+ *
+ * Return: 0, whether swapped or not, or a negative errno as lite_fetch_add().
+ */
+int lite_cmp_swap(struct lite_ctx *ctx, lite_lh_t lh, uint64_t offset,
+		  uint64_t expected, uint64_t desired, uint64_t *old) LITE_NOEXCEPT;
+
+/*
+ * lite_op_submit - one operation, with everything that the kernel offers
+ * @ctx: context
+ * @op: the operation; @op->size is set by this function. @op->result is set on
+ *	failure too: it is the number of leading bytes known to be transferred
+ *	for reads and writes, the old value for atomics that succeeded.
+ *
+ * What lite_read(), lite_write(), lite_fetch_add() and lite_cmp_swap() are
+ * made of, for callers who need to know how far a failed transfer came.
+ *
+ * Return: 0 or a negative errno as those.
+ */
+int lite_op_submit(struct lite_ctx *ctx, struct lite_op *op) LITE_NOEXCEPT;
+
+/*
+ * lite_stat - describe the LMR behind a handle
+ * @ctx: context
+ * @lh: handle, with whatever rights
+ * @info: set to the description
+ * @nodes: room for the ids of the nodes that it is spread over, or NULL
+ * @n_nodes: in: room in @nodes; out: how many nodes there are, of which at
+ *	most that many are in @nodes. LITE_SPREAD_MAX is always enough. May be
+ *	NULL together with @nodes.
+ *
+ * Return: 0, -EBADF, -EIDRM (freed), -ESTALE or -EHOSTDOWN (its home
+ * restarted, or is down), -EINVAL (@nodes without @n_nodes, or room without
+ * @nodes), -EIO, -EPROTO or -ETIMEDOUT.
+ */
+int lite_stat(struct lite_ctx *ctx, lite_lh_t lh, struct lite_lmr_info *info,
+	      uint32_t *nodes, uint32_t *n_nodes) LITE_NOEXCEPT;
+
+/*
+ * lite_stat_name - describe an LMR by name
+ * @ctx: context
+ * @name: its name
+ * @info: as in lite_stat()
+ * @nodes: as in lite_stat()
+ * @n_nodes: as in lite_stat()
+ *
+ * Needs no right on the LMR, as stat(2) needs none on a file.
+ *
+ * Return: 0, -ENOENT, -ENAMETOOLONG, -EINVAL, -EHOSTDOWN, -EIO, -EPROTO or
+ * -ETIMEDOUT.
+ */
+int lite_stat_name(struct lite_ctx *ctx, const char *name,
+		   struct lite_lmr_info *info, uint32_t *nodes,
+		   uint32_t *n_nodes) LITE_NOEXCEPT;
+
+/*
+ * lite_list - some of the LMRs of the cluster
+ * @ctx: context
+ * @cursor: where to go on; 0 before the first call, and again after the call
+ *	that returned the last ones. Opaque otherwise. Changed on success only.
+ * @infos: room for @n descriptions
+ * @n: at least 1
+ *
+ * LMRs come in order of (home, id). Those made or freed between two calls may
+ * be missing or not; no other is missed or comes twice. Fewer than @n, even
+ * none, does not mean the end: a @cursor of 0 does.
+ *
+ * Return: how many of @infos were filled, -EINVAL (@n is 0) or -ETIMEDOUT.
+ */
+int lite_list(struct lite_ctx *ctx, uint64_t *cursor, struct lite_lmr_info *infos,
+	      uint32_t n) LITE_NOEXCEPT;
+
+/*
+ * lite_list_each - call a function for every LMR of the cluster
+ * @ctx: context
+ * @fn: called with each LMR, in order of (home, id), and @arg; it may use
+ *	@ctx. A return value other than 0 ends the listing. It must not throw.
+ * @arg: for @fn
+ *
+ * Return: 0 when all were seen, what @fn returned when it ended the listing,
+ * or a negative errno as lite_list().
+ */
+int lite_list_each(struct lite_ctx *ctx,
+		   int (*fn)(const struct lite_lmr_info *info, void *arg),
+		   void *arg) LITE_NOEXCEPT;
+
+/*
+ * lite_strerror - what an errno of LITE means
+ * @err: errno, positive or negative
+ *
+ * Never sleeps; async-signal-safe for the errno values of <uapi/lite.h>.
+ *
+ * Return: one line without a newline, in lower case, in English; never NULL,
+ * never to be freed. For an errno that LITE gives no meaning: the system's.
+ */
+const char *lite_strerror(int err) LITE_NOEXCEPT;
+
+#pragma GCC visibility pop
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* LITE_LITE_H */

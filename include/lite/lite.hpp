@@ -1,0 +1,538 @@
+// SPDX-License-Identifier: MIT
+//
+// liblite for C++20: named memory on the machines of a LITE cluster.
+//
+//	lite::context node;
+//	auto table = node.alloc({.name = "table", .length = 1 << 20, .nodes = {{2, 3}}});
+//	table.write(0, "hello");
+//	auto copy = node.map("table", lite::rights::read | lite::rights::atomic);
+//	auto words = copy.load<std::array<std::uint32_t, 4>>(64);
+//
+// A thin layer over <lite/lite.h>, whose comments say in detail what happens;
+// there is nothing to link but liblite. Failures are thrown as lite::error,
+// which is a std::system_error: `e.code() == std::errc::result_out_of_range`
+// works. Objects may be used by several threads at once as far as the C API
+// allows, that is: everything except moving, assigning and destroying them,
+// and region::free() and region::release().
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <memory>
+#include <ranges>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <lite/lite.h>
+
+namespace lite {
+
+// --- Errors -----------------------------------------------------------------
+
+// The category of LITE's errno values, called "lite": codes compare equal to
+// std::errc and have the texts of lite_strerror().
+inline const std::error_category& category() noexcept {
+    class lite_category final : public std::error_category {
+        const char* name() const noexcept override { return "lite"; }
+        std::string message(int code) const override { return lite_strerror(code); }
+        std::error_condition default_error_condition(int code) const noexcept override {
+            return {code, std::generic_category()};
+        }
+    };
+    static const lite_category instance;
+    return instance;
+}
+
+// What every function here throws besides std::bad_alloc.
+class error : public std::system_error {
+  public:
+    // @code: errno, positive or negative. @doing: what failed, as "map foo".
+    // @transferred: leading bytes that a failed transfer is known to have moved.
+    error(int code, const std::string& doing, std::uint64_t transferred = 0)
+        : std::system_error(code < 0 ? -code : code, category(), doing),
+          m_transferred(transferred) {}
+
+    // 0 if nothing, or nothing for sure, and for everything but transfers.
+    std::uint64_t transferred() const noexcept { return m_transferred; }
+
+  private:
+    std::uint64_t m_transferred;
+};
+
+// --- Rights -----------------------------------------------------------------
+
+// What a handle may be used for; a set.
+enum class rights : std::uint32_t {
+    none = 0,
+    read = LITE_RIGHT_READ,
+    write = LITE_RIGHT_WRITE,
+    atomic = LITE_RIGHT_ATOMIC,
+    master = LITE_RIGHT_MASTER,  // free it
+    all = LITE_RIGHTS_ALL,
+};
+
+constexpr rights operator|(rights a, rights b) noexcept {
+    return rights(std::uint32_t(a) | std::uint32_t(b));
+}
+
+constexpr rights operator&(rights a, rights b) noexcept {
+    return rights(std::uint32_t(a) & std::uint32_t(b));
+}
+
+constexpr rights operator^(rights a, rights b) noexcept {
+    return rights(std::uint32_t(a) ^ std::uint32_t(b));
+}
+
+// The complement within rights::all.
+constexpr rights operator~(rights a) noexcept { return a ^ rights::all; }
+
+constexpr rights& operator|=(rights& a, rights b) noexcept { return a = a | b; }
+
+constexpr rights& operator&=(rights& a, rights b) noexcept { return a = a & b; }
+
+constexpr rights& operator^=(rights& a, rights b) noexcept { return a = a ^ b; }
+
+// --- Names and descriptions -------------------------------------------------
+
+using node_info = ::lite_ioc_query;
+using lmr_info = ::lite_lmr_info;
+
+// Name in a description; empty for an anonymous LMR.
+inline std::string_view name_of(const lmr_info& info) noexcept {
+    return {info.name, ::strnlen(info.name, sizeof(info.name))};
+}
+
+// A description, and the ids of the nodes that the LMR is spread over.
+struct lmr_status {
+    lmr_info info;
+    std::vector<std::uint32_t> nodes;
+};
+
+namespace detail {
+
+// A name as the C API wants it: with a NUL, and none inside.
+class c_name {
+  public:
+    // @throws error: EINVAL (a NUL inside), ENAMETOOLONG
+    explicit c_name(std::string_view name) {
+        if (name.size() > LITE_NAME_MAX)
+            throw error(ENAMETOOLONG, std::string(name.substr(0, 32)) + "...");
+        if (name.find('\0') != name.npos)
+            throw error(EINVAL, "a name with a NUL byte");
+        name.copy(m_bytes.data(), name.size());
+    }
+
+    const char* get() const noexcept { return m_bytes.data(); }
+
+  private:
+    std::array<char, LITE_NAME_SIZE> m_bytes{};
+};
+
+inline std::string describe(std::string_view verb, std::string_view name) {
+    std::string text(verb);
+    if (!name.empty())
+        text.append(" ").append(name);
+    return text;
+}
+
+template <typename T>
+constexpr bool is_char_array =
+    std::is_array_v<T>&& std::is_same_v<std::remove_cv_t<std::remove_extent_t<T>>, char>;
+
+}  // namespace detail
+
+// An object that may be moved as bytes and whose bytes mean the same on every
+// node: no pointers and no views.
+template <typename T>
+concept plain = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !std::is_array_v<T> &&
+                !std::ranges::view<T>;
+
+// Several plain objects in a row, as std::vector, std::array and std::span
+// have them. String literals are texts, hence none of them.
+template <typename R>
+concept plain_range = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
+                      !detail::is_char_array<std::remove_reference_t<R>> &&
+                      std::is_trivially_copyable_v<std::ranges::range_value_t<R>> &&
+                      !std::is_pointer_v<std::ranges::range_value_t<R>>;
+
+// --- Regions ----------------------------------------------------------------
+
+// A mapped LMR: owns its handle and unmaps in the destructor. Its context must
+// outlive it. Offsets and lengths are in bytes.
+class region {
+  public:
+    // Owns nothing: everything but assigning to it fails with EBADF.
+    region() noexcept = default;
+
+    // Takes over @lh of @ctx, which belongs to an LMR of @length bytes.
+    region(lite_ctx* ctx, lite_lh_t lh, std::uint64_t length) noexcept
+        : m_ctx(ctx), m_lh(lh), m_length(length) {}
+
+    region(region&& other) noexcept
+        : m_ctx(std::exchange(other.m_ctx, nullptr)),
+          m_lh(std::exchange(other.m_lh, 0)),
+          m_length(std::exchange(other.m_length, 0)) {}
+
+    region& operator=(region&& other) noexcept {
+        region taken(std::move(other));
+        swap(taken);
+        return *this;
+    }
+
+    ~region() {
+        // The only failure is that the handle is gone already.
+        if (m_lh)
+            lite_unmap(m_ctx, m_lh);
+    }
+
+    void swap(region& other) noexcept {
+        std::swap(m_ctx, other.m_ctx);
+        std::swap(m_lh, other.m_lh);
+        std::swap(m_length, other.m_length);
+    }
+
+    explicit operator bool() const noexcept { return m_lh != 0; }
+    lite_lh_t handle() const noexcept { return m_lh; }
+    std::uint64_t length() const noexcept { return m_length; }
+
+    // Gives the handle away unclosed.
+    lite_lh_t release() noexcept {
+        m_ctx = nullptr;
+        m_length = 0;
+        return std::exchange(m_lh, 0);
+    }
+
+    // Closes the handle now. @throws error: EBADF
+    void unmap() {
+        check(lite_unmap(live("unmap"), m_lh), "unmap");
+        release();
+    }
+
+    // Frees the LMR itself, everywhere, and closes the handle, which must
+    // have rights::master. The handle stays open if this fails.
+    // @throws error as lite_free()
+    void free() {
+        check(lite_free(live("free"), m_lh), "free");
+        release();
+    }
+
+    // Reads exactly @to.size() bytes, at least one.
+    // @throws error as lite_read(), with transferred()
+    void read(std::uint64_t offset, std::span<std::byte> to) const {
+        transfer(LITE_OP_READ, offset, to.data(), to.size(), "read");
+    }
+
+    // The same for the elements of a range.
+    template <plain_range R>
+    requires(!std::is_const_v<std::remove_reference_t<
+                 std::ranges::range_reference_t<R>>>) void read(std::uint64_t offset,
+                                                                R&& to) const {
+        read(offset,
+             std::as_writable_bytes(std::span(std::ranges::data(to), std::ranges::size(to))));
+    }
+
+    // Writes exactly @from.size() bytes, at least one.
+    // @throws error as lite_write(), with transferred()
+    void write(std::uint64_t offset, std::span<const std::byte> from) {
+        transfer(LITE_OP_WRITE, offset, from.data(), from.size(), "write");
+    }
+
+    // The same for the elements of a range.
+    template <plain_range R>
+    void write(std::uint64_t offset, const R& from) {
+        write(offset, std::as_bytes(std::span(std::ranges::data(from), std::ranges::size(from))));
+    }
+
+    // The same for a text, without a NUL at its end.
+    void write(std::uint64_t offset, std::string_view text) {
+        write(offset, std::as_bytes(std::span(text.data(), text.size())));
+    }
+
+    // One object. @throws error as lite_read()
+    template <plain T>
+    T load(std::uint64_t offset) const {
+        std::array<std::byte, sizeof(T)> bytes;
+        read(offset, std::span<std::byte>(bytes));
+        return std::bit_cast<T>(bytes);
+    }
+
+    // One object. @throws error as lite_write()
+    template <plain T>
+    void store(std::uint64_t offset, const T& value) {
+        write(offset, std::as_bytes(std::span(std::addressof(value), 1)));
+    }
+
+    // Adds to the 8-byte word at @offset, modulo 2^64, and returns its value
+    // before. @throws error as lite_fetch_add()
+    std::uint64_t fetch_add(std::uint64_t offset, std::uint64_t add) {
+        std::uint64_t old = 0;
+        check(lite_fetch_add(live("fetch-add"), m_lh, offset, add, &old), "fetch-add");
+        return old;
+    }
+
+    // Replaces the 8-byte word at @offset by @desired if it is @expected;
+    // returns its value before, which tells whether it was.
+    // @throws error as lite_cmp_swap()
+    std::uint64_t compare_swap(std::uint64_t offset, std::uint64_t expected,
+                               std::uint64_t desired) {
+        std::uint64_t old = 0;
+        check(lite_cmp_swap(live("compare-swap"), m_lh, offset, expected, desired, &old),
+              "compare-swap");
+        return old;
+    }
+
+    // The same in the manner of std::atomic: true if replaced, else
+    // @expected becomes the value found.
+    bool compare_exchange(std::uint64_t offset, std::uint64_t& expected, std::uint64_t desired) {
+        const auto old = compare_swap(offset, expected, desired);
+        return std::exchange(expected, old) == old;
+    }
+
+    // @throws error as lite_stat()
+    lmr_status stat() const {
+        lmr_status status{{}, std::vector<std::uint32_t>(LITE_SPREAD_MAX)};
+        std::uint32_t n = LITE_SPREAD_MAX;
+        check(lite_stat(live("stat"), m_lh, &status.info, status.nodes.data(), &n), "stat");
+        status.nodes.resize(std::min<std::size_t>(n, LITE_SPREAD_MAX));
+        return status;
+    }
+
+  private:
+    // The context; a region that owns nothing has none.
+    lite_ctx* live(const char* doing) const {
+        if (!m_ctx)
+            throw error(EBADF, doing);
+        return m_ctx;
+    }
+
+    static void check(int err, const char* doing) {
+        if (err)
+            throw error(err, doing);
+    }
+
+    void transfer(lite_opcode opcode, std::uint64_t offset, const void* buf, std::size_t length,
+                  const char* doing) const {
+        ::lite_op op{};
+        op.opcode = opcode;
+        op.lh = m_lh;
+        op.offset = offset;
+        op.buf = static_cast<__u64>(reinterpret_cast<std::uintptr_t>(buf));
+        op.length = length;
+        const int err = lite_op_submit(live(doing), &op);
+        if (err)
+            throw error(err, doing, op.result);
+    }
+
+    lite_ctx* m_ctx = nullptr;
+    lite_lh_t m_lh = 0;
+    std::uint64_t m_length = 0;
+};
+
+inline void swap(region& a, region& b) noexcept { a.swap(b); }
+
+// --- Contexts ---------------------------------------------------------------
+
+// What context::alloc() and create() make.
+struct alloc_options {
+    std::string_view name = {};             // empty: anonymous
+    std::uint64_t length = 0;               // bytes
+    std::vector<std::uint32_t> nodes = {};  // empty: this node; the first is the home
+    std::uint32_t mode = 0600;              // 0666 at most, no umask applied
+};
+
+// A LITE node of this machine, opened; closed by the destructor.
+class context {
+  public:
+    // Opens /dev/lite@index; -1: as LITE_INDEX in the environment says, or 0.
+    // @throws error as lite_open()
+    explicit context(int index = -1) {
+        lite_ctx* ctx = nullptr;
+        const int err = lite_open(index, &ctx);
+        if (err)
+            throw error(
+                err, index < 0 ? "open the LITE node" : "open /dev/lite" + std::to_string(index));
+        m_ctx.reset(ctx);
+    }
+
+    // Takes over a context of the C API.
+    static context adopt(lite_ctx* ctx) noexcept { return context(ctx, adopted{}); }
+
+    // For the C API; stays this object's.
+    lite_ctx* get() const noexcept { return m_ctx.get(); }
+
+    // The descriptor; stays this object's.
+    int fd() const noexcept { return lite_fd(m_ctx.get()); }
+
+    // @throws error as lite_query()
+    node_info query() const {
+        node_info info{};
+        check(lite_query(m_ctx.get(), &info), "query", {});
+        return info;
+    }
+
+    // Makes an LMR and opens it with all rights that its mode gives.
+    // @throws error as lite_alloc()
+    region alloc(const alloc_options& options) {
+        lite_lh_t lh = 0;
+        allocate(options, 0, &lh);
+        return {m_ctx.get(), lh, options.length};
+    }
+
+    // Makes a named LMR without opening it.
+    // @throws error as lite_alloc()
+    void create(const alloc_options& options) { allocate(options, LITE_ALLOC_NO_HANDLE, nullptr); }
+
+    // Opens an LMR. @throws error as lite_map()
+    region map(std::string_view name, rights wanted = rights::read | rights::write) {
+        lite_lh_t lh = 0;
+        std::uint64_t length = 0;
+        check(lite_map(m_ctx.get(), detail::c_name(name).get(), static_cast<std::uint32_t>(wanted),
+                       &lh, &length),
+              "map", name);
+        return {m_ctx.get(), lh, length};
+    }
+
+    // Frees an LMR everywhere. @throws error as lite_free_name()
+    void free(std::string_view name) {
+        check(lite_free_name(m_ctx.get(), detail::c_name(name).get()), "free", name);
+    }
+
+    // @throws error as lite_stat_name()
+    lmr_status stat(std::string_view name) const {
+        lmr_status status{{}, std::vector<std::uint32_t>(LITE_SPREAD_MAX)};
+        std::uint32_t n = LITE_SPREAD_MAX;
+        check(lite_stat_name(m_ctx.get(), detail::c_name(name).get(), &status.info,
+                             status.nodes.data(), &n),
+              "stat", name);
+        status.nodes.resize(std::min<std::size_t>(n, LITE_SPREAD_MAX));
+        return status;
+    }
+
+  private:
+    struct adopted {};
+    struct closer {
+        void operator()(lite_ctx* ctx) const noexcept { lite_close(ctx); }
+    };
+
+    context(lite_ctx* ctx, adopted) noexcept : m_ctx(ctx) {}
+
+    static void check(int err, std::string_view verb, std::string_view name) {
+        if (err)
+            throw error(err, detail::describe(verb, name));
+    }
+
+    void allocate(const alloc_options& options, std::uint32_t flags, lite_lh_t* lh) {
+        const detail::c_name name(options.name);
+        ::lite_alloc_params params{};
+        params.size = sizeof(params);
+        params.flags = flags;
+        params.name = name.get();
+        params.length = options.length;
+        params.nodes = options.nodes.data();
+        params.n_nodes = static_cast<std::uint32_t>(options.nodes.size());
+        params.mode = options.mode;
+        check(lite_alloc(m_ctx.get(), &params, lh), "alloc", options.name);
+    }
+
+    std::unique_ptr<lite_ctx, closer> m_ctx;
+};
+
+// --- Listing ----------------------------------------------------------------
+
+// The LMRs of the cluster as an input range, fetched as the iteration goes on:
+//
+//	for (const lite::lmr_info &lmr : lite::lmrs(node))
+//		...
+//
+// For one pass. Incrementing throws error as lite_list().
+class lmr_range : public std::ranges::view_base {
+  public:
+    class iterator {
+      public:
+        using iterator_concept = std::input_iterator_tag;
+        using value_type = lmr_info;
+        using difference_type = std::ptrdiff_t;
+
+        explicit iterator(lmr_range& range) noexcept : m_range(&range) {}
+        iterator(iterator&&) noexcept = default;
+        iterator& operator=(iterator&&) noexcept = default;
+
+        const lmr_info& operator*() const noexcept { return m_range->m_infos[m_range->m_next]; }
+
+        iterator& operator++() {
+            m_range->advance();
+            return *this;
+        }
+
+        void operator++(int) { ++*this; }
+
+        bool operator==(std::default_sentinel_t) const noexcept {
+            return m_range->m_next == m_range->m_count;
+        }
+
+      private:
+        lmr_range* m_range;
+    };
+
+    // The context must outlive the range.
+    explicit lmr_range(const context& ctx) : m_ctx(ctx.get()), m_infos(batch) {}
+    lmr_range(lmr_range&&) noexcept = default;
+    lmr_range& operator=(lmr_range&&) noexcept = default;
+
+    iterator begin() {
+        if (!std::exchange(m_begun, true))
+            fetch();
+        return iterator(*this);
+    }
+
+    std::default_sentinel_t end() const noexcept { return {}; }
+
+  private:
+    static constexpr std::uint32_t batch = 64;
+
+    void advance() {
+        if (++m_next == m_count && m_cursor)
+            fetch();
+    }
+
+    void fetch() {
+        m_next = m_count = 0;
+        // A batch may be empty although there is more to come.
+        do {
+            const int n = lite_list(m_ctx, &m_cursor, m_infos.data(), batch);
+            if (n < 0)
+                throw error(n, "list");
+            m_count = static_cast<std::size_t>(n);
+        } while (!m_count && m_cursor);
+    }
+
+    lite_ctx* m_ctx;
+    std::vector<lmr_info> m_infos;
+    std::size_t m_next = 0;
+    std::size_t m_count = 0;
+    std::uint64_t m_cursor = 0;
+    bool m_begun = false;
+};
+
+inline lmr_range lmrs(const context& ctx) { return lmr_range(ctx); }
+
+// All LMRs of the cluster at once. @throws error as lite_list()
+inline std::vector<lmr_info> list(const context& ctx) {
+    std::vector<lmr_info> all;
+    for (const lmr_info& info : lmrs(ctx))
+        all.push_back(info);
+    return all;
+}
+
+}  // namespace lite
