@@ -3,6 +3,8 @@
 
 /* Part of the interface of "litectl stats": append, never rename. */
 const char *const lite_stat_names[LITE_STAT_MAX] = {
+	[LITE_STAT_FILES] = "files",
+	[LITE_STAT_PEERS] = "peers",
 	[LITE_STAT_CTXS] = "ctxs",
 	[LITE_STAT_HANDLES] = "handles",
 	[LITE_STAT_MAPPINGS] = "mappings",

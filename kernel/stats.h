@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Counters of a node. Gauges go up and down and must be 0 when nothing is in
- * use: that is how a leak is noticed. Each is a sum over CPUs, so that counting
+ * Counters of a node. Gauges go up and down; they must be 0 when nothing is in
+ * use, dma_mapped_pages back at what bounce pages and connections take: that is
+ * how a leak is noticed. Each is a sum over CPUs, so that counting
  * costs the data path no shared cache line.
  */
 #ifndef _LITE_STATS_H
@@ -12,6 +13,8 @@
 
 enum lite_stat {
 	/* gauges */
+	LITE_STAT_FILES,
+	LITE_STAT_PEERS,
 	LITE_STAT_CTXS,
 	LITE_STAT_HANDLES,
 	LITE_STAT_MAPPINGS,

@@ -7,7 +7,7 @@
  * lite_ctx_close(). Errno values are those of include/uapi/lite.h. Every
  * function here may sleep, and none may be called from a LITE callback.
  *
- * A context acts as root unless lite_ctx_open() was given other credentials.
+ * A context acts as root.
  */
 #ifndef _LITE_KAPI_H
 #define _LITE_KAPI_H
@@ -125,7 +125,7 @@ int lite_lmr_free_name(struct lite_ctx *ctx, const char *name);
  * @ctx: context
  * @lh: handle with LITE_RIGHT_READ
  * @offset: in the LMR, bytes
- * @buf: kernel memory: linear map, vmalloc or (up to a page) stack
+ * @buf: kernel memory; of stack a page at most
  * @length: bytes, at least 1
  *
  * Context: may sleep; killable.

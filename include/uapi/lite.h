@@ -105,7 +105,7 @@ enum lite_node_state {
 
 /*
  * LITE_IOC_QUERY: what this kernel and this node are.
- * Never sleeps for long, works in every state of the node.
+ * Never sleeps for long, works in every state but STOPPED.
  */
 struct lite_ioc_query {
 	__u32 size;
@@ -216,7 +216,7 @@ struct lite_op {
 	__aligned_u64 lh;
 	__aligned_u64 offset;  /* bytes */
 	__aligned_u64 length;  /* bytes, at least 1 */
-	__aligned_u64 buf;     /* user address; unused by atomics (0) */
+	__aligned_u64 buf;     /* user address; ignored by atomics */
 	__aligned_u64 operand; /* FETCH_ADD: addend; CMP_SWAP: expected */
 	__aligned_u64 swap;    /* CMP_SWAP: new value */
 	__aligned_u64 result;  /* out */

@@ -28,9 +28,10 @@ enum lite_cmd {
 	 * UID_LIMIT, HANDLE_LIMIT, HEARTBEAT_MS, DEAD_MS, OP_TIMEOUT_MS, all
 	 * but ADDR optional; INDEX: the index wanted, else the lowest free.
 	 * Out: INDEX, NODE_ID.
-	 * EEXIST: index, or address and port, are taken. ENODEV: no such RDMA
-	 * device, or none with that address. EADDRNOTAVAIL: not an address of
-	 * this machine. EOPNOTSUPP: the device lacks what LITE needs.
+	 * EEXIST: the index is taken. EADDRINUSE: address and port are.
+	 * ENODEV: no such RDMA device, or none with that address.
+	 * EADDRNOTAVAIL: not an address of this machine. EOPNOTSUPP: the
+	 * device lacks what LITE needs.
 	 */
 	LITE_CMD_NODE_START,
 	/*
@@ -47,7 +48,8 @@ enum lite_cmd {
 	LITE_CMD_NODE_JOIN,
 	/*
 	 * Leave the cluster in order: LMRs at home here are freed, handles of
-	 * theirs elsewhere fail with EIDRM. The node becomes IDLE.
+	 * theirs elsewhere fail with EIDRM. Shares that this node holds of
+	 * other nodes' LMRs are lost to those. The node becomes IDLE.
 	 * ENOTCONN: in no cluster.
 	 */
 	LITE_CMD_NODE_LEAVE,

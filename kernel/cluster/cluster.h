@@ -68,13 +68,14 @@ struct lite_peer {
 /**
  * struct lite_cluster_ops - news for the layer above
  * @members_changed: somebody came up or went down; must not wait for calls
- * @peer_gone: a session ended and the peer is fenced; may sleep and call
+ * @peer_gone: a session ended and its peer is fenced; may sleep, not wait for
+ *	calls
  * @peer_lost: an incarnation will never come back; may sleep, must not call
  * @event: for the administrator: @node is now in @state
  */
 struct lite_cluster_ops {
 	void (*members_changed)(void *priv);
-	void (*peer_gone)(void *priv, struct lite_peer *peer, u64 session);
+	void (*peer_gone)(void *priv, u64 session);
 	void (*peer_lost)(void *priv, u32 id, u64 incarnation);
 	void (*event)(void *priv, u32 node, enum lite_node_state state);
 };

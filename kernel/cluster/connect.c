@@ -111,7 +111,7 @@ int lite_serve_attach(void *priv, struct lite_conn *conn, const void *req,
 	if (!conn || !conn->passive || le16_to_cpu(a->node) != conn->from.node ||
 	    le64_to_cpu(a->incarnation) != conn->from.incarnation ||
 	    READ_ONCE(conn->state) != LITE_CONN_NEW)
-		return -EPROTO;
+		return -EBADMSG;
 	err = lite_addr_from_wire(&addr, &a->addr);
 	if (err)
 		return err;
@@ -223,8 +223,9 @@ void lite_peer_connect_work(struct work_struct *work)
  * Remote atomics are atomic towards each other only when the device does them
  * all, those on local memory included. Made when first needed.
  *
- * Context: may sleep.
- * Return: the connection, held live, or ERR_PTR.
+ * Context: may sleep; killable.
+ * Return: the connection, held live, or ERR_PTR: -ENOMEM, -EINTR, -EHOSTDOWN,
+ * -EIO.
  */
 struct lite_conn *lite_cluster_self_conn(struct lite_cluster *cl)
 {
@@ -242,8 +243,9 @@ struct lite_conn *lite_cluster_self_conn(struct lite_cluster *cl)
 
 	err = lite_conn_connect(cl->fab, &cl->fab->addr, LITE_CONNECT_TIMEOUT,
 				&conn);
+	/* Why we cannot reach ourselves is not for users. */
 	if (err)
-		return ERR_PTR(err);
+		return ERR_PTR(err == -ENOMEM || err == -EINTR ? err : -EIO);
 	err = lite_cluster_attach(cl, conn);
 	if (!err) {
 		mutex_lock(&cl->lock);
@@ -268,7 +270,7 @@ struct lite_conn *lite_cluster_self_conn(struct lite_cluster *cl)
 	if (err)
 		lite_conn_kill(conn, err);
 	lite_conn_put(conn);
-	if (err == -EAGAIN)
+	if (err == -EAGAIN && !READ_ONCE(cl->stopping))
 		return lite_cluster_self_conn(cl);
 	return err ? ERR_PTR(err) : conn;
 }

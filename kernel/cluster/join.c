@@ -116,7 +116,7 @@ int lite_serve_join(void *priv, struct lite_conn *conn, const void *req,
 	int ret;
 
 	if (!conn || conn->from.node)
-		return -EPROTO;
+		return -EBADMSG;
 	ret = lite_addr_from_wire(&addr, &j->addr);
 	if (ret)
 		return ret;
@@ -343,7 +343,7 @@ int lite_serve_leave(void *priv, struct lite_conn *conn, const void *req,
 
 	if (!conn || le16_to_cpu(l->node) != conn->from.node ||
 	    le64_to_cpu(l->incarnation) != conn->from.incarnation)
-		return -EPROTO;
+		return -EBADMSG;
 	id = conn->from.node;
 	mutex_lock(&cl->lock);
 	peer = xa_load(&cl->peers, id);

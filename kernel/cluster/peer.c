@@ -84,6 +84,7 @@ struct lite_peer *lite_peer_make(struct lite_cluster *cl, u32 id,
 		kfree(peer);
 		return ERR_PTR(err);
 	}
+	lite_stat_inc(cl->fab->stats, LITE_STAT_PEERS);
 	return peer;
 }
 
@@ -95,6 +96,7 @@ void lite_peer_drop(struct lite_peer *peer)
 {
 	lockdep_assert_held(&peer->cl->lock);
 	xa_erase(&peer->cl->peers, peer->id);
+	lite_stat_dec(peer->cl->fab->stats, LITE_STAT_PEERS);
 	lite_peer_put(peer);
 }
 
@@ -254,11 +256,11 @@ void lite_cluster_conn_gone(struct lite_cluster *cl, struct lite_conn *conn)
 	peer = conn->peer;
 	conn->peer = NULL;
 	mutex_unlock(&cl->lock);
-	if (!peer)
-		return;
-	if (peer != cl->self)
-		cl->ops->peer_gone(cl->priv, peer, conn->session);
-	lite_peer_put(peer);
+	/* Also when it was never published: calls were served in it. */
+	if (conn->from.node && peer != cl->self)
+		cl->ops->peer_gone(cl->priv, conn->session);
+	if (peer)
+		lite_peer_put(peer);
 }
 
 /**
@@ -314,7 +316,10 @@ void lite_cluster_fence(struct lite_cluster *cl, u32 node)
 {
 	struct lite_conn *conn;
 
-	/* All of them: an old one may be dying, and not fenced yet. */
+	/*
+	 * All of them: an old one may be dying, and not fenced yet; a new one
+	 * is in use at the responder before it is UP at the initiator.
+	 */
 	for (;;) {
 		struct lite_conn *found = NULL;
 
@@ -323,7 +328,6 @@ void lite_cluster_fence(struct lite_cluster *cl, u32 node)
 			if (conn->from.node == node &&
 			    conn->from.incarnation !=
 				    cl->fab->self.incarnation &&
-			    READ_ONCE(conn->state) != LITE_CONN_NEW &&
 			    !completion_done(&conn->fenced) &&
 			    kref_get_unless_zero(&conn->ref)) {
 				found = conn;

@@ -391,7 +391,7 @@ static_assert(sizeof(struct lite_wire_lmr) == 296, "lmr");
 
 /**
  * lite_wire_msg_check - does a slot hold a message?
- * @slot: LITE_SLOT_SIZE bytes; a copy of the header, which cannot change
+ * @msg: a copy of its header, which the peer cannot change any more
  *
  * Return: 0 or -EPROTO.
  */

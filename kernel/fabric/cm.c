@@ -184,7 +184,7 @@ static int lite_cm_on_connect(struct lite_fabric *fab, struct rdma_cm_id *id,
 	memcpy(conn->nonce, connect->nonce, LITE_NONCE_SIZE);
 	INIT_WORK(&conn->accept_work, lite_conn_accept_work);
 	lite_conn_arm_deadline(conn);
-	queue_work(fab->wq, &conn->accept_work);
+	queue_work(fab->accept_wq, &conn->accept_work);
 	return 0;
 }
 

@@ -22,7 +22,7 @@
 /* For the flush, and then for posters, before the QPs are destroyed anyway. */
 #define LITE_DRAIN_TIMEOUT (2 * HZ)
 /* A peer that connects and then says nothing. */
-#define LITE_NEW_TIMEOUT (10 * HZ)
+#define LITE_NEW_TIMEOUT (30 * HZ)
 
 static void lite_conn_free(struct kref *ref)
 {
@@ -147,7 +147,8 @@ static void lite_conn_deadline(struct work_struct *work)
 	struct lite_conn *conn = container_of(work, struct lite_conn,
 					      deadline.work);
 
-	if (READ_ONCE(conn->state) == LITE_CONN_NEW)
+	/* Guests ask to join and go; nobody else watches over them. */
+	if (READ_ONCE(conn->state) == LITE_CONN_NEW || !conn->from.node)
 		lite_conn_kill(conn, -ETIMEDOUT);
 }
 

@@ -111,9 +111,14 @@ int lite_fabric_init(struct lite_fabric *fab,
 	fab->wq = alloc_workqueue("lite-fabric", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!fab->wq)
 		return -ENOMEM;
+	fab->accept_wq = alloc_workqueue("lite-accept", WQ_UNBOUND, 0);
+	if (!fab->accept_wq) {
+		err = -ENOMEM;
+		goto err_wq;
+	}
 	err = lite_auth_init(&fab->auth, params->secret, params->secret_len);
 	if (err)
-		goto err_wq;
+		goto err_accept;
 
 	err = lite_cm_bind(fab);
 	if (err) {
@@ -154,6 +159,8 @@ err_cm:
 	lite_cm_unlisten(fab);
 err_auth:
 	lite_auth_exit(&fab->auth);
+err_accept:
+	destroy_workqueue(fab->accept_wq);
 err_wq:
 	destroy_workqueue(fab->wq);
 	return err;
@@ -233,6 +240,7 @@ void lite_fabric_exit(struct lite_fabric *fab)
 	lite_device_put_mr(fab);
 	ib_dealloc_pd(fab->pd);
 	lite_auth_exit(&fab->auth);
+	destroy_workqueue(fab->accept_wq);
 	destroy_workqueue(fab->wq);
 	/* rxe does not use the DMA API, which would have told us otherwise. */
 	WARN_ONCE(lite_stat_sum(fab->stats, LITE_STAT_DMA_PAGES),

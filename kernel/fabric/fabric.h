@@ -375,7 +375,8 @@ struct lite_fabric {
 	struct lite_bounce_pool __percpu *bounce;
 	wait_queue_head_t bounce_wait;
 	struct lite_stats __percpu *stats;
-	struct workqueue_struct *wq;
+	struct workqueue_struct *wq;        /* ends connections */
+	struct workqueue_struct *accept_wq; /* accepts; waits for ends */
 	const struct lite_fabric_ops *ops;
 	void *priv;
 	atomic64_t sessions;

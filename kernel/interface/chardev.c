@@ -23,6 +23,7 @@ static void lite_close_work(struct work_struct *work)
 		lite_node_exit(lf->node);
 	}
 	lite_ctx_put(lf->ctx);
+	lite_stat_dec(lf->node->stats, LITE_STAT_FILES);
 	lite_node_put(lf->node);
 	kfree(lf);
 }
@@ -45,6 +46,7 @@ static int lite_open(struct inode *inode, struct file *file)
 		return -ENOMEM;
 	}
 	kref_get(&node->ref);
+	lite_stat_inc(node->stats, LITE_STAT_FILES);
 	lf->node = node;
 	INIT_WORK(&lf->close_work, lite_close_work);
 	file->private_data = lf;

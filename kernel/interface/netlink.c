@@ -108,6 +108,15 @@ static int lite_get_params(struct genl_info *info, struct lite_node_params *p)
 	int err;
 
 	memset(p, 0, sizeof(*p));
+	/* First of all, so that it is wiped whatever else is wrong. */
+	if (a[LITE_A_SECRET]) {
+		p->fabric.secret = nla_data(a[LITE_A_SECRET]);
+		p->fabric.secret_len = nla_len(a[LITE_A_SECRET]);
+		if (!p->fabric.secret_len) {
+			GENL_SET_ERR_MSG(info, "an empty secret is none");
+			return -EINVAL;
+		}
+	}
 	p->index = -1;
 	if (a[LITE_A_INDEX]) {
 		p->index = nla_get_u32(a[LITE_A_INDEX]);
@@ -130,10 +139,6 @@ static int lite_get_params(struct genl_info *info, struct lite_node_params *p)
 		return -EINVAL;
 	}
 	p->fabric.nqps = a[LITE_A_NUM_QPS] ? nla_get_u8(a[LITE_A_NUM_QPS]) : 2;
-	if (a[LITE_A_SECRET]) {
-		p->fabric.secret = nla_data(a[LITE_A_SECRET]);
-		p->fabric.secret_len = nla_len(a[LITE_A_SECRET]);
-	}
 	if (a[LITE_A_NODE_ID])
 		p->cluster.node = nla_get_u16(a[LITE_A_NODE_ID]);
 	p->memory.mem_limit = lite_get_u64(info, LITE_A_MEM_LIMIT,

@@ -90,7 +90,7 @@ static void lite_node_members_changed(void *priv)
 	lite_memory_members_changed(&node->memory);
 }
 
-static void lite_node_peer_gone(void *priv, struct lite_peer *peer, u64 session)
+static void lite_node_peer_gone(void *priv, u64 session)
 {
 	struct lite_node *node = priv;
 

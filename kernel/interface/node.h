@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A node: one LITE instance on one RDMA device, made of the layers, and its
- * door /dev/liteN. The registry knows all nodes of this kernel; it is the only
- * mutable state that does not hang off a node.
+ * door /dev/liteN. The registry knows all nodes of this kernel; it and the
+ * workqueue that closes files are the only state that does not hang off a node.
  *
  * Whoever works on a node holds it @active (lite_node_enter()); stopping waits
  * for them after it has ended all connections, so that they come out. Whoever

@@ -132,8 +132,9 @@ int lite_buf_pin(const struct lite_buf *buf, u64 at, size_t n, bool write,
 		for (i = 0; i < want; i++) {
 			void *k = (void *)(addr & PAGE_MASK) + i * PAGE_SIZE;
 
-			pages[i] = is_vmalloc_addr(k) ? vmalloc_to_page(k) :
-							virt_to_page(k);
+			/* Else vmalloc, or a module's own data. */
+			pages[i] = virt_addr_valid(k) ? virt_to_page(k) :
+							vmalloc_to_page(k);
 		}
 		have = want;
 	}

@@ -404,11 +404,15 @@ int lite_ctx_free(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
 {
 	/* The handle is the right: this kernel vouches for it to the home. */
 	const struct lite_cred root = {};
+	const struct lite_access a = {
+		.ctx = ctx,
+		.lh = lh,
+		.right = LITE_RIGHT_MASTER,
+	};
 	struct lite_memory *mem = ctx->mem;
-	struct lite_handle *h;
 	struct lite_mapping *m;
-	u32 home = 0;
-	u64 id = 0;
+	u32 home;
+	u64 id;
 	int err;
 
 	err = lite_cluster_ready(mem->cl);
@@ -417,22 +421,13 @@ int lite_ctx_free(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
 	if (!lh)
 		return lite_free_name(mem, cred, name);
 
-	mutex_lock(&ctx->lock);
-	h = lite_handle_find(ctx, lh);
-	if (!h) {
-		err = -EBADF;
-	} else if (!(h->rights & LITE_RIGHT_MASTER)) {
-		err = -EACCES;
-	} else {
-		m = rcu_dereference_protected(h->mapping, 1);
-		home = m->home;
-		id = m->id;
-		if (m->state == LITE_MAPPING_REVOKED)
-			err = -EIDRM;
-	}
-	mutex_unlock(&ctx->lock);
-	if (err)
-		return err;
+	/* Ids are of one life: what is true of it now is true of it then. */
+	m = lite_access_enter(&a);
+	if (IS_ERR(m))
+		return PTR_ERR(m);
+	home = m->home;
+	id = m->id;
+	lite_access_exit(m);
 	err = lite_free_by_id(mem, home, id, &root);
 	if (err == -ENOENT)
 		err = -EIDRM;

@@ -481,7 +481,7 @@ static int lite_serve_create(void *priv, struct lite_conn *conn,
 	if (err)
 		return err;
 	if (conn && !conn->from.node)
-		return -EPROTO;
+		return -EBADMSG;
 	lmr = lite_lmr_new(mem, c, conn);
 	if (!lmr)
 		return -ENOMEM;
@@ -523,7 +523,7 @@ static int lite_serve_map(void *priv, struct lite_conn *conn, const void *req,
 	int err = 0;
 
 	if (conn && !conn->from.node)
-		return -EPROTO;
+		return -EBADMSG;
 	lmr = lite_lmr_get(mem, le64_to_cpu(m->id));
 	if (!lmr)
 		return -ENOENT;

@@ -156,6 +156,38 @@ void lite_mapping_retire(struct lite_mapping *m)
 	lite_mapping_watch(m);
 }
 
+/**
+ * lite_mapping_retire_home - use nothing any more that was mapped from a home
+ * @mem: node's
+ * @home: its id; 0: all homes
+ *
+ * Handles stay, and map anew when they are used.
+ *
+ * Context: may sleep; waits until nothing is in flight.
+ */
+void lite_mapping_retire_home(struct lite_memory *mem, u32 home)
+{
+	struct lite_mapping *m, *found;
+	unsigned long key;
+
+	do {
+		found = NULL;
+		spin_lock(&mem->map_lock);
+		xa_for_each(&mem->mappings, key, m) {
+			if (home && m->home != home)
+				continue;
+			lite_mapping_end(m, LITE_MAPPING_RETIRED);
+			atomic_inc(&m->watchers);
+			found = m;
+			break;
+		}
+		spin_unlock(&mem->map_lock);
+		/* Takes it out of the table. */
+		if (found)
+			lite_mapping_watch(found);
+	} while (found);
+}
+
 /* Tell a home that some MAPs of ours are over. */
 static void lite_unmap_call(struct lite_memory *mem, struct lite_conn *conn,
 			    u64 id, u32 count)

@@ -9,8 +9,8 @@
  *   home     keeps an LMR's metadata: who owns it, where its shares are, which
  *            nodes have it mapped (struct lite_lmr). lmr.c, free.c, names.c
  *   mapper   has handles on it (struct lite_mapping, shared by all handles of
- *            the node) and operates on its memory. mapping.c, access.c,
- *            transfer.c
+ *            the node) and operates on its memory. mapping.c, ctx.c,
+ *            transfer.c, buf.c, look.c
  *
  * Why nobody touches memory that was freed
  *
@@ -289,6 +289,7 @@ struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 					 struct lite_wire_create *req,
 					 u32 *granted);
 void lite_mapping_retire(struct lite_mapping *m);
+void lite_mapping_retire_home(struct lite_memory *mem, u32 home);
 void lite_mapping_put(struct lite_mapping *m);
 void lite_mapping_handlers(struct lite_memory *mem);
 

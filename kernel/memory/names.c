@@ -242,6 +242,9 @@ static int lite_name_call(struct lite_memory *mem, u32 node, u16 call,
 		.len = sizeof(req),
 		.reply = reply,
 		.reply_max = reply ? sizeof(*reply) : 0,
+		/* A claim or a drop that nobody waits for would be lost. */
+		.killable = call == LITE_CALL_NAME_LOOKUP ||
+			    call == LITE_CALL_NAME_FIND,
 	};
 
 	strscpy(req.name, name, sizeof(req.name));
@@ -271,10 +274,14 @@ static int lite_homes_find(struct lite_memory *mem, const char *name,
 {
 	struct lite_wire_name_reply reply;
 	u32 node = 0;
+	int err;
 
 	while ((node = lite_cluster_next_up(mem->cl, node))) {
-		if (lite_name_call(mem, node, LITE_CALL_NAME_FIND, name, 0,
-				   &reply))
+		err = lite_name_call(mem, node, LITE_CALL_NAME_FIND, name, 0,
+				     &reply);
+		if (err == -EINTR || err == -ENOMEM)
+			return err;
+		if (err)
 			continue;
 		*home = node;
 		*id = le64_to_cpu(reply.id);
@@ -303,13 +310,16 @@ int lite_name_claim(struct lite_memory *mem, const char *name, u64 id)
 	if (err)
 		return err;
 	/* A directory that is new may not have heard of all names yet. */
-	while ((node = lite_cluster_next_up(mem->cl, node))) {
-		if (node != self && !lite_name_call(mem, node,
-						    LITE_CALL_NAME_FIND, name,
-						    0, &reply)) {
+	while (!err && (node = lite_cluster_next_up(mem->cl, node))) {
+		if (node == self)
+			continue;
+		err = lite_name_call(mem, node, LITE_CALL_NAME_FIND, name, 0,
+				     &reply);
+		if (!err)
 			err = -EEXIST;
-			break;
-		}
+		else if (err == -ENOENT || err == -EHOSTDOWN ||
+			 err == -EHOSTUNREACH)
+			err = 0;
 	}
 	if (!err)
 		err = lite_directory_call(mem, LITE_CALL_NAME_CLAIM, name, id,
@@ -423,7 +433,7 @@ static int lite_serve_name_claim(void *priv, struct lite_conn *conn,
 	u32 home = conn ? conn->from.node : lite_cluster_id(mem->cl);
 
 	if (le32_to_cpu(n->home) != home)
-		return -EPROTO;
+		return -EBADMSG;
 	return lite_names_add(mem, &mem->directory, n->name, home,
 			      le64_to_cpu(n->id), conn ? conn->session : 0);
 }
@@ -437,7 +447,7 @@ static int lite_serve_name_drop(void *priv, struct lite_conn *conn,
 	u32 home = conn ? conn->from.node : lite_cluster_id(mem->cl);
 
 	if (le32_to_cpu(n->home) != home)
-		return -EPROTO;
+		return -EBADMSG;
 	lite_names_del(mem, &mem->directory, n->name, home, le64_to_cpu(n->id));
 	return 0;
 }

@@ -294,6 +294,27 @@ struct lite_alloc *lite_store_take(struct lite_memory *mem, u64 id, u32 home)
 	return alloc;
 }
 
+/* Take the next one that belongs to a home's life, or came in a session. */
+static struct lite_alloc *lite_store_take_next(struct lite_memory *mem,
+					       unsigned long *id, u32 home,
+					       u64 incarnation, u64 session)
+{
+	struct lite_alloc *alloc, *found = NULL;
+
+	xa_lock(&mem->allocs);
+	xa_for_each_start(&mem->allocs, *id, alloc, *id) {
+		if (session ? alloc->session == session && !alloc->confirmed :
+			      alloc->home == home &&
+			      alloc->home_incarnation == incarnation) {
+			__xa_erase(&mem->allocs, *id);
+			found = alloc;
+			break;
+		}
+	}
+	xa_unlock(&mem->allocs);
+	return found;
+}
+
 /**
  * lite_store_lost - a home's life is over: free what it had here
  * @mem: node's
@@ -301,7 +322,7 @@ struct lite_alloc *lite_store_take(struct lite_memory *mem, u64 id, u32 home)
  * @incarnation: which life
  *
  * Mappers of its LMRs may not have noticed yet, and nobody knows who they are:
- * all peers are fenced. They connect again at once.
+ * all peers are fenced. They connect again at once. We may be one, too.
  *
  * Context: may sleep.
  */
@@ -309,18 +330,15 @@ void lite_store_lost(struct lite_memory *mem, u32 home, u64 incarnation)
 {
 	struct lite_alloc *alloc;
 	bool fenced = false;
-	unsigned long id;
+	unsigned long id = 0;
 
-	xa_for_each(&mem->allocs, id, alloc) {
-		if (alloc->home != home ||
-		    alloc->home_incarnation != incarnation)
-			continue;
-		if (!fenced)
+	while ((alloc = lite_store_take_next(mem, &id, home, incarnation, 0))) {
+		if (!fenced) {
 			lite_cluster_fence_all(mem->cl);
+			lite_mapping_retire_home(mem, home);
+		}
 		fenced = true;
-		alloc = lite_store_take(mem, id, home);
-		if (alloc)
-			lite_store_free(mem, alloc);
+		lite_store_free(mem, alloc);
 	}
 }
 
@@ -336,15 +354,10 @@ void lite_store_lost(struct lite_memory *mem, u32 home, u64 incarnation)
 void lite_store_session_gone(struct lite_memory *mem, u64 session)
 {
 	struct lite_alloc *alloc;
-	unsigned long id;
+	unsigned long id = 0;
 
-	xa_for_each(&mem->allocs, id, alloc) {
-		if (alloc->session != session || alloc->confirmed)
-			continue;
-		alloc = lite_store_take(mem, id, alloc->home);
-		if (alloc)
-			lite_store_free(mem, alloc);
-	}
+	while ((alloc = lite_store_take_next(mem, &id, 0, 0, session)))
+		lite_store_free(mem, alloc);
 }
 
 /**
@@ -376,7 +389,7 @@ static int lite_serve_mem_alloc(void *priv, struct lite_conn *conn,
 	struct lite_alloc *alloc;
 
 	if (!conn || !conn->from.node)
-		return -EPROTO;
+		return -EBADMSG;
 	alloc = lite_store_alloc(mem, conn->from.node, conn->from.incarnation,
 				 conn->session, le64_to_cpu(a->length),
 				 le32_to_cpu(a->uid));
@@ -404,7 +417,7 @@ static int lite_serve_mem_extents(void *priv, struct lite_conn *conn,
 	u32 n;
 
 	if (!conn)
-		return -EPROTO;
+		return -EBADMSG;
 	/* Only its home frees it, and that is who asks: but lost homes, too. */
 	xa_lock(&mem->allocs);
 	alloc = xa_load(&mem->allocs, le64_to_cpu(e->id));
@@ -438,17 +451,17 @@ static int lite_serve_mem_free(void *priv, struct lite_conn *conn,
 	u32 i;
 
 	if (!conn)
-		return -EPROTO;
+		return -EBADMSG;
 	alloc = lite_store_take(mem, le64_to_cpu(f->id), conn->from.node);
 	if (!alloc)
 		return 0; /* a repeated request: it is free already */
-	if (f->fence_all) {
+	for (i = 0; i < le32_to_cpu(f->n_fences); i++)
+		lite_cluster_fence(mem->cl, le32_to_cpu(f->fence[i].node));
+	if (f->fence_all)
 		lite_cluster_fence_all(mem->cl);
-	} else {
-		for (i = 0; i < le32_to_cpu(f->n_fences); i++)
-			lite_cluster_fence(mem->cl,
-					   le32_to_cpu(f->fence[i].node));
-	}
+	/* We ourselves may be among those that the home has not heard of. */
+	if (f->fence_all || f->n_fences)
+		lite_mapping_retire_home(mem, conn->from.node);
 	lite_store_free(mem, alloc);
 	return 0;
 }

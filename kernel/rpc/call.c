@@ -46,15 +46,15 @@ static int lite_call_take_reply(struct lite_call_slot *s, void *reply, u32 max,
 	memcpy(&msg, slot, sizeof(msg));
 	if (lite_wire_msg_check(&msg) || le16_to_cpu(msg.call) != s->call ||
 	    le64_to_cpu(msg.seq) != s->seq)
-		return -EPROTO;
+		return -EBADMSG;
 	if (msg.error)
 		return -(int)le32_to_cpu(msg.error);
 	len = le32_to_cpu(msg.length);
 	if (len > max)
-		return -EPROTO;
+		return -EBADMSG;
 	memcpy(reply, slot + sizeof(msg), len);
 	if (lite_wire_reply_check(s->call, reply, len))
-		return -EPROTO;
+		return -EBADMSG;
 	*reply_len = len;
 	return 0;
 }
@@ -261,7 +261,8 @@ static int lite_call(struct lite_conn *conn, struct lite_call_desc *d)
 
 	err = s->error ?: lite_call_take_reply(s, d->reply, d->reply_max,
 					       &d->reply_len);
-	if (err == -EPROTO) {
+	if (err == -EBADMSG) {
+		err = -EPROTO;
 		pr_warn_ratelimited("lite: malformed reply to call %u from node %u\n",
 				    d->call, conn->from.node);
 		lite_conn_kill(conn, -EPROTO);

@@ -36,7 +36,8 @@ struct lite_rpc;
  * @reply_len: set to the bytes of the reply; 0 unless changed
  *
  * Context: may sleep. Leaf calls must not call others.
- * Return: 0 or a negative errno, which is all the caller gets then.
+ * Return: 0 or a negative errno, which is all the caller gets then; -EBADMSG:
+ * the caller breaks the protocol, and is disconnected.
  */
 typedef int (*lite_handler)(void *priv, struct lite_conn *conn, const void *req,
 			    u32 len, void *reply, u32 *reply_len);

@@ -29,7 +29,7 @@
  * @reply_len: bytes of the reply
  *
  * Context: may sleep.
- * Return: 0 or a negative errno.
+ * Return: 0 or a negative errno; -EBADMSG: the caller breaks the protocol.
  */
 int lite_rpc_dispatch(struct lite_rpc *rpc, struct lite_conn *conn, u16 call,
 		      const void *req, u32 len, void *reply, u32 *reply_len)
@@ -37,7 +37,7 @@ int lite_rpc_dispatch(struct lite_rpc *rpc, struct lite_conn *conn, u16 call,
 	int err = lite_wire_request_check(call, req, len);
 
 	if (err)
-		return err;
+		return err == -EPROTO ? -EBADMSG : err;
 	if (call >= LITE_CALL_MAX || !rpc->handler[call].fn)
 		return -EOPNOTSUPP;
 	lite_stat_inc(rpc->stats, LITE_STAT_CALLS_SERVED);
@@ -87,7 +87,7 @@ static void lite_serve(struct lite_serve_slot *s, void *req)
 	err = lite_rpc_dispatch(rc->rpc, conn, call, req, len, out + 1,
 				&reply_len);
 	trace_lite_serve(conn->session, conn->from.node, call, err);
-	if (err == -EPROTO) {
+	if (err == -EBADMSG) {
 		lite_serve_protocol_error(conn, call);
 		return;
 	}
