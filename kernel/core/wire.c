@@ -40,9 +40,9 @@ int lite_wire_msg_check(const struct lite_wire_msg *msg)
 }
 
 /* What is reserved must be zero, or it could never be given a meaning. */
-static int lite_zero(u32 reserved)
+static int lite_zero(bool zero)
 {
-	return reserved ? -EPROTO : 0;
+	return zero ? 0 : -EPROTO;
 }
 
 static int lite_addr_check(const struct lite_wire_addr *addr)
@@ -157,12 +157,15 @@ int lite_wire_request_check(u16 call, const void *payload, size_t len)
 		return lite_addr_check(
 			&((const struct lite_wire_join *)payload)->addr);
 	case LITE_CALL_LEAVE:
-		return lite_zero(((const struct lite_wire_leave *)payload)->reserved);
+		return lite_zero(
+			!((const struct lite_wire_leave *)payload)->reserved);
 	case LITE_CALL_LMR_EXTENTS:
 	case LITE_CALL_MEM_EXTENTS:
-		return lite_zero(((const struct lite_wire_extents *)payload)->reserved);
+		return lite_zero(
+			!((const struct lite_wire_extents *)payload)->reserved);
 	case LITE_CALL_LMR_UNMAP:
-		return lite_zero(((const struct lite_wire_unmap *)payload)->reserved);
+		return lite_zero(
+			!((const struct lite_wire_unmap *)payload)->reserved);
 	case LITE_CALL_NAME_CLAIM:
 	case LITE_CALL_NAME_DROP:
 	case LITE_CALL_NAME_LOOKUP:
@@ -186,7 +189,8 @@ int lite_wire_request_check(u16 call, const void *payload, size_t len)
 	case LITE_CALL_LMR_LIST:
 		if (!((const struct lite_wire_list *)payload)->max)
 			return -EPROTO;
-		return lite_zero(((const struct lite_wire_list *)payload)->reserved);
+		return lite_zero(
+			!((const struct lite_wire_list *)payload)->reserved);
 	case LITE_CALL_MEM_ALLOC:
 		if (((const struct lite_wire_mem_alloc *)payload)->reserved)
 			return -EPROTO;
@@ -331,8 +335,8 @@ int lite_wire_reply_check(u16 call, const void *payload, size_t len)
 	case LITE_CALL_MEM_ALLOC:
 		if (!((const struct lite_wire_mem_alloc_reply *)payload)->n_extents)
 			return -EPROTO;
-		return lite_zero(((const struct lite_wire_mem_alloc_reply *)
-					  payload)->reserved);
+		return lite_zero(!((const struct lite_wire_mem_alloc_reply *)
+					   payload)->reserved);
 	default:
 		return 0;
 	}

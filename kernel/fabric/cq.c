@@ -64,6 +64,19 @@ static void lite_cq_error(struct ib_event *event, void *context)
 	pr_warn_ratelimited("lite: CQ error %s\n", ib_event_msg(event->event));
 }
 
+/* Take completions, unless somebody else is just doing that. */
+static int lite_cq_take(struct lite_cq *cq, struct ib_wc *wc)
+{
+	int n = 0;
+
+	if (!spin_trylock(&cq->lock))
+		return 0;
+	if (!cq->closed)
+		n = ib_poll_cq(cq->ib, LITE_CQ_BATCH, wc);
+	spin_unlock(&cq->lock);
+	return n;
+}
+
 /**
  * lite_cq_poll - take completions and run their handlers
  * @cq: queue
@@ -74,15 +87,10 @@ static void lite_cq_error(struct ib_event *event, void *context)
 int lite_cq_poll(struct lite_cq *cq)
 {
 	struct ib_wc wc[LITE_CQ_BATCH];
-	int n = 0;
-	int i;
+	int i, n;
 
 	atomic_inc(&cq->users);
-	if (spin_trylock(&cq->lock)) {
-		if (!cq->closed)
-			n = ib_poll_cq(cq->ib, LITE_CQ_BATCH, wc);
-		spin_unlock(&cq->lock);
-	}
+	n = lite_cq_take(cq, wc);
 	for (i = 0; i < n; i++)
 		wc[i].wr_cqe->done(cq->ib, &wc[i]);
 	if (atomic_dec_and_test(&cq->users))
