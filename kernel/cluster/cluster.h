@@ -96,6 +96,7 @@ struct lite_cluster {
 	u32 wanted;
 	struct xarray peers;
 	struct lite_peer *self;   /* for connecting to ourselves */
+	struct mutex self_lock;   /* one at a time; outermost */
 	unsigned long heartbeat;
 	unsigned long dead;
 	struct workqueue_struct *wq;

@@ -83,21 +83,9 @@ static void lite_attach_fill(struct lite_cluster *cl, struct lite_conn *conn,
 	a->incarnation = cpu_to_le64(fab->self.incarnation);
 	a->nqps = conn->nqps - 1;
 	for (i = 1; i < conn->nqps; i++) {
-		a->qp[i - 1].qpn = cpu_to_le32(conn->qp[i].ib->qp_num);
+		a->qp[i - 1].qpn = cpu_to_le32(conn->qp[i].qpn);
 		a->qp[i - 1].psn = cpu_to_le32(conn->qp[i].psn);
 	}
-}
-
-/* The queue pairs exist as long as the caller holds the connection live. */
-static int lite_attach_fill_live(struct lite_cluster *cl,
-				 struct lite_conn *conn,
-				 struct lite_wire_attach *a)
-{
-	if (!lite_conn_tryget(conn))
-		return -EHOSTDOWN;
-	lite_attach_fill(cl, conn, a);
-	lite_conn_put_live(conn);
-	return 0;
 }
 
 int lite_serve_attach(void *priv, struct lite_conn *conn, const void *req,
@@ -118,9 +106,8 @@ int lite_serve_attach(void *priv, struct lite_conn *conn, const void *req,
 	conn->rkey = le32_to_cpu(a->rkey);
 	conn->requests = le64_to_cpu(a->requests);
 	conn->replies = le64_to_cpu(a->replies);
-	err = lite_attach_fill_live(cl, conn, reply);
-	if (!err)
-		err = lite_conn_add_qps(conn, a->qp, a->nqps);
+	lite_attach_fill(cl, conn, reply);
+	err = lite_conn_add_qps(conn, a->qp, a->nqps);
 	if (err)
 		return err;
 	*reply_len = sizeof(struct lite_wire_attach);
@@ -153,9 +140,15 @@ int lite_cluster_attach(struct lite_cluster *cl, struct lite_conn *conn)
 		.killable = true,
 	};
 
-	return lite_attach_fill_live(cl, conn, &mine) ?:
-	       lite_rpc_call(conn, &d) ?:
-	       lite_conn_add_qps(conn, theirs.qp, theirs.nqps);
+	int err;
+
+	lite_attach_fill(cl, conn, &mine);
+	err = lite_rpc_call(conn, &d) ?:
+	      lite_conn_add_qps(conn, theirs.qp, theirs.nqps);
+	/* The responder had connected its own before it replied. */
+	if (!err)
+		lite_conn_ready(conn);
+	return err;
 }
 
 static int lite_peer_connect(struct lite_peer *peer,
@@ -216,6 +209,54 @@ void lite_peer_connect_work(struct work_struct *work)
 	mutex_unlock(&cl->lock);
 }
 
+static struct lite_conn *lite_self_conn_tryget(struct lite_cluster *cl)
+{
+	struct lite_conn *conn;
+
+	rcu_read_lock();
+	conn = rcu_dereference(cl->self->conn);
+	if (conn && !lite_conn_tryget(conn))
+		conn = NULL;
+	rcu_read_unlock();
+	return conn;
+}
+
+static struct lite_conn *lite_self_connect(struct lite_cluster *cl)
+{
+	struct lite_peer *self = cl->self;
+	struct lite_conn *conn;
+	int err;
+
+	lockdep_assert_held(&cl->self_lock);
+	err = lite_conn_connect(cl->fab, &cl->fab->addr, LITE_CONNECT_TIMEOUT,
+				&conn);
+	/* Why we cannot reach ourselves is not for users. */
+	if (err)
+		return ERR_PTR(err == -ENOMEM || err == -EINTR ? err : -EIO);
+	err = lite_cluster_attach(cl, conn);
+	if (!err) {
+		mutex_lock(&cl->lock);
+		/* The last one may be on its way out still. */
+		if (lite_peer_is_up(self) || cl->stopping) {
+			err = -EHOSTDOWN;
+		} else {
+			err = lite_conn_set_up(conn) ? 0 : -EHOSTDOWN;
+			if (!err) {
+				kref_get(&self->ref);
+				conn->peer = self;
+				rcu_assign_pointer(self->conn, conn);
+			}
+		}
+		mutex_unlock(&cl->lock);
+	}
+	if (!err && !lite_conn_tryget(conn))
+		err = -EHOSTDOWN;
+	if (err)
+		lite_conn_kill(conn, err);
+	lite_conn_put(conn);
+	return err ? ERR_PTR(err) : conn;
+}
+
 /**
  * lite_cluster_self_conn - a connection of this node to itself
  * @cl: cluster
@@ -229,48 +270,14 @@ void lite_peer_connect_work(struct work_struct *work)
  */
 struct lite_conn *lite_cluster_self_conn(struct lite_cluster *cl)
 {
-	struct lite_peer *self = cl->self;
-	struct lite_conn *conn;
-	int err;
+	struct lite_conn *conn = lite_self_conn_tryget(cl);
 
-	rcu_read_lock();
-	conn = rcu_dereference(self->conn);
-	if (conn && !lite_conn_tryget(conn))
-		conn = NULL;
-	rcu_read_unlock();
 	if (conn)
 		return conn;
-
-	err = lite_conn_connect(cl->fab, &cl->fab->addr, LITE_CONNECT_TIMEOUT,
-				&conn);
-	/* Why we cannot reach ourselves is not for users. */
-	if (err)
-		return ERR_PTR(err == -ENOMEM || err == -EINTR ? err : -EIO);
-	err = lite_cluster_attach(cl, conn);
-	if (!err) {
-		mutex_lock(&cl->lock);
-		/* Another caller may have been faster; one is enough. */
-		if (lite_peer_is_up(self) || cl->stopping) {
-			err = -EAGAIN;
-		} else {
-			kref_get(&self->ref);
-			conn->peer = self;
-			rcu_assign_pointer(self->conn, conn);
-			if (!lite_conn_set_up(conn)) {
-				RCU_INIT_POINTER(self->conn, NULL);
-				conn->peer = NULL;
-				lite_peer_put(self);
-				err = -EHOSTDOWN;
-			}
-		}
-		mutex_unlock(&cl->lock);
-	}
-	if (!err && !lite_conn_tryget(conn))
-		err = -EHOSTDOWN;
-	if (err)
-		lite_conn_kill(conn, err);
-	lite_conn_put(conn);
-	if (err == -EAGAIN && !READ_ONCE(cl->stopping))
-		return lite_cluster_self_conn(cl);
-	return err ? ERR_PTR(err) : conn;
+	if (mutex_lock_killable(&cl->self_lock))
+		return ERR_PTR(-EINTR);
+	/* Another caller may have been faster. */
+	conn = lite_self_conn_tryget(cl) ?: lite_self_connect(cl);
+	mutex_unlock(&cl->self_lock);
+	return conn;
 }

@@ -297,6 +297,9 @@ int lite_cluster_join(struct lite_cluster *cl,
 	if (err > 0)
 		err = -ELOOP;
 
+	/* While we are still JOINING, so that nobody makes new ones. */
+	if (err)
+		lite_peers_clear(cl);
 	mutex_lock(&cl->lock);
 	if (!err && cl->stopping)
 		err = -ENODEV;
@@ -313,10 +316,8 @@ int lite_cluster_join(struct lite_cluster *cl,
 			lite_peer_drop(peer);
 	}
 	mutex_unlock(&cl->lock);
-	if (err) {
-		lite_peers_clear(cl);
+	if (err)
 		return err;
-	}
 
 	lite_join_connect_all(cl);
 	mutex_lock(&cl->lock);
@@ -471,6 +472,7 @@ int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab,
 	cl->heartbeat = params->heartbeat;
 	cl->dead = params->dead;
 	mutex_init(&cl->lock);
+	mutex_init(&cl->self_lock);
 	xa_init(&cl->peers);
 	INIT_DELAYED_WORK(&cl->monitor, lite_monitor_work);
 	cl->wq = alloc_workqueue("lite-cluster", WQ_UNBOUND, 0);

@@ -191,19 +191,15 @@ again:
 		cl->ops->peer_lost(cl->priv, conn->from.node, old);
 		goto again;
 	}
-	kref_get(&peer->ref); /* given back by conn_gone */
-	conn->peer = peer;
-	rcu_assign_pointer(peer->conn, conn);
 	/*
-	 * From here on conn_down() finds the peer. Should the connection have
-	 * died before, conn_down() has run or waits for cl->lock: set_up fails
-	 * in either case, and we take back what it may not have seen.
+	 * Should it die from here on, conn_down() waits for cl->lock and finds
+	 * the peer. One that died before is never seen by anybody.
 	 */
 	ok = lite_conn_set_up(conn);
-	if (!ok) {
-		RCU_INIT_POINTER(peer->conn, NULL);
-		conn->peer = NULL;
-		lite_peer_put(peer);
+	if (ok) {
+		kref_get(&peer->ref); /* given back by conn_gone */
+		conn->peer = peer;
+		rcu_assign_pointer(peer->conn, conn);
 	}
 out:
 	mutex_unlock(&cl->lock);

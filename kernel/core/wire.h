@@ -420,6 +420,17 @@ int lite_wire_request_check(u16 call, const void *payload, size_t len);
  */
 int lite_wire_reply_check(u16 call, const void *payload, size_t len);
 
+/*
+ * An errno off the wire. Those that mean something between this kernel and its
+ * user, or within it, are not a peer's to say.
+ */
+static inline int lite_wire_error(u32 error)
+{
+	if (error > EHWPOISON || error == EAGAIN || error == EBADMSG)
+		return -EIO;
+	return -(int)error;
+}
+
 /* Take credentials off the wire; lite_wire_request_check() has seen them. */
 void lite_wire_cred_get(struct lite_cred *cred, const struct lite_wire_cred *w);
 void lite_wire_cred_put(struct lite_wire_cred *w, const struct lite_cred *cred);

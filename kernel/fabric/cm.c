@@ -133,6 +133,8 @@ static int lite_conn_accept(struct lite_conn *conn)
 	if (err)
 		return err;
 	lite_cm_param_fill(fab, &param, &accept, sizeof(accept));
+	param.responder_resources = conn->rd_atom;
+	param.initiator_depth = conn->rd_atom;
 	rdma_set_ack_timeout(conn->id, LITE_ACK_TIMEOUT);
 	rdma_lock_handler(conn->id);
 	err = rdma_accept(conn->id, &param);
@@ -164,6 +166,7 @@ static void lite_conn_accept_work(struct work_struct *work)
 }
 
 static int lite_cm_on_connect(struct lite_fabric *fab, struct rdma_cm_id *id,
+			      const struct rdma_conn_param *param,
 			      const struct lite_cm_connect *connect)
 {
 	struct lite_conn *conn;
@@ -175,6 +178,10 @@ static int lite_cm_on_connect(struct lite_fabric *fab, struct rdma_cm_id *id,
 	conn = lite_conn_alloc(fab);
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
+	/* What the peer can, and its queue pair wants. */
+	conn->rd_atom = clamp_t(u8, min(param->initiator_depth,
+					param->responder_resources),
+				1, fab->rd_atom);
 	conn->passive = true;
 	conn->nqps = min(conn->nqps, connect->hdr.nqps);
 	conn->id = id;
@@ -184,6 +191,10 @@ static int lite_cm_on_connect(struct lite_fabric *fab, struct rdma_cm_id *id,
 	memcpy(conn->nonce, connect->nonce, LITE_NONCE_SIZE);
 	INIT_WORK(&conn->accept_work, lite_conn_accept_work);
 	lite_conn_arm_deadline(conn);
+	/* Last, for from here on it can be killed. */
+	err = lite_conn_register(conn);
+	if (err)
+		return err;
 	queue_work(fab->accept_wq, &conn->accept_work);
 	return 0;
 }
@@ -199,7 +210,7 @@ static int lite_cm_on_request(struct lite_fabric *fab, struct rdma_cm_id *id,
 	if (!err && kind == LITE_CM_HELLO)
 		return lite_cm_on_hello(fab, id, param->private_data);
 	if (!err && kind == LITE_CM_CONNECT)
-		err = lite_cm_on_connect(fab, id, param->private_data);
+		err = lite_cm_on_connect(fab, id, param, param->private_data);
 	else if (!err)
 		err = -EPROTO;
 	if (err)
@@ -243,6 +254,10 @@ static int lite_cm_conn_event(struct rdma_cm_id *id,
 			break;
 		lite_cm_take_reply(conn, event->param.conn.private_data,
 				   event->param.conn.private_data_len);
+		conn->rd_atom = clamp_t(u8,
+					min(event->param.conn.initiator_depth,
+					    event->param.conn.responder_resources),
+					1, conn->fab->rd_atom);
 		lite_cm_step(conn, 0);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
@@ -252,7 +267,9 @@ static int lite_cm_conn_event(struct rdma_cm_id *id,
 		}
 		data = rdma_consumer_reject_data(id, event, &len);
 		lite_cm_take_reply(conn, data, len);
-		lite_cm_step(conn, -ECONNREFUSED);
+		/* Taken for an old one of ours: another number will do. */
+		lite_cm_step(conn, event->status == IB_CM_REJ_STALE_CONN ?
+					   -EAGAIN : -ECONNREFUSED);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
@@ -437,8 +454,11 @@ static int lite_cm_hello(struct lite_conn *conn,
 	if (err)
 		goto out;
 	lite_cm_param_fill(conn->fab, &param, hello, sizeof(*hello));
-	/* No queue pair yet; the CM wants a number, and the peer rejects it. */
-	param.qp_num = 1;
+	/*
+	 * No queue pair yet; the CM wants a number, and the peer rejects it.
+	 * The CM takes two requests with one number for one gone stale.
+	 */
+	param.qp_num = get_random_u32_below(0xfffffe) + 1;
 	err = rdma_connect(conn->id, &param);
 	if (err)
 		goto out;
@@ -495,7 +515,9 @@ static int lite_cm_connect(struct lite_conn *conn,
 	lite_cm_hdr_fill(fab, &hello.hdr, LITE_CM_HELLO);
 	lite_cm_ident_fill(fab, &hello.from);
 	memcpy(hello.nonce, conn->nonce, LITE_NONCE_SIZE);
-	err = lite_cm_hello(conn, dst, &hello, &challenge, deadline);
+	do {
+		err = lite_cm_hello(conn, dst, &hello, &challenge, deadline);
+	} while (err == -EAGAIN);
 	if (err)
 		return err;
 
@@ -539,6 +561,9 @@ int lite_conn_connect(struct lite_fabric *fab,
 
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
+	err = lite_conn_register(conn);
+	if (err)
+		return err;
 	mutex_lock(&conn->lock);
 	err = lite_cm_connect(conn, dst, jiffies + timeout);
 	mutex_unlock(&conn->lock);

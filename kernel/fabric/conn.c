@@ -76,11 +76,14 @@ static void lite_conn_destroy(struct lite_conn *conn)
 	trace_lite_conn(conn->session, conn->from.node, 3, conn->reason);
 	lite_stat_inc(conn->fab->stats, LITE_STAT_FENCES);
 	for (i = 0; i < conn->nqps; i++)
-		lite_qp_free(&conn->qp[i]);
+		lite_qp_abort(&conn->qp[i]);
 	wait_for_completion(&conn->drained);
 	if (conn->id)
 		rdma_destroy_id(conn->id);
 	conn->id = NULL;
+	lite_cq_barrier();
+	for (i = 0; i < conn->nqps; i++)
+		lite_qp_free(&conn->qp[i]);
 	if (conn->rcq)
 		lite_cq_destroy(conn->rcq);
 	conn->rcq = NULL;
@@ -165,11 +168,11 @@ void lite_conn_arm_deadline(struct lite_conn *conn)
  * lite_conn_alloc - make a connection object
  * @fab: fabric
  *
- * It is one of the fabric's connections from now on and goes only by
- * lite_conn_kill(). The caller gets a reference besides.
+ * Once registered it goes only by lite_conn_kill(). The caller gets a reference
+ * besides.
  *
  * Context: may sleep.
- * Return: the connection, -ENOMEM, or -ENODEV when the fabric shuts down.
+ * Return: the connection, for lite_conn_register(), or -ENOMEM.
  */
 struct lite_conn *lite_conn_alloc(struct lite_fabric *fab)
 {
@@ -185,7 +188,9 @@ struct lite_conn *lite_conn_alloc(struct lite_fabric *fab)
 	}
 	conn->fab = fab;
 	conn->nqps = fab->nqps;
+	conn->n_connected = 1;
 	conn->n_up = 1;
+	conn->rd_atom = fab->rd_atom;
 	conn->state = LITE_CONN_NEW;
 	conn->session = atomic64_inc_return(&fab->sessions);
 	conn->heard = jiffies;
@@ -201,17 +206,32 @@ struct lite_conn *lite_conn_alloc(struct lite_fabric *fab)
 	INIT_WORK(&conn->kill_work, lite_conn_kill_work);
 	INIT_DELAYED_WORK(&conn->deadline, lite_conn_deadline);
 
+	return conn;
+}
+
+/**
+ * lite_conn_register - make a connection one of the fabric's
+ * @conn: complete, so that it can be killed
+ *
+ * Context: process.
+ * Return: 0, or -ENODEV when the fabric shuts down; the object is gone then.
+ */
+int lite_conn_register(struct lite_conn *conn)
+{
+	struct lite_fabric *fab = conn->fab;
+
 	spin_lock(&fab->conns_lock);
 	if (fab->closing) {
 		spin_unlock(&fab->conns_lock);
+		cancel_delayed_work_sync(&conn->deadline);
 		percpu_ref_exit(&conn->live);
 		kfree(conn);
-		return ERR_PTR(-ENODEV);
+		return -ENODEV;
 	}
 	list_add(&conn->list, &fab->conns);
 	spin_unlock(&fab->conns_lock);
 	lite_stat_inc(fab->stats, LITE_STAT_CONNS);
-	return conn;
+	return 0;
 }
 
 /* Only wr_cqe and status are valid in a completion with an error. */
@@ -303,10 +323,10 @@ static int lite_qp_connect(struct lite_conn *conn, struct lite_qp *qp,
 		if (states[i] == IB_QPS_RTR) {
 			attr.dest_qp_num = remote_qpn;
 			attr.rq_psn = remote_psn;
-			attr.max_dest_rd_atomic = conn->fab->rd_atom;
+			attr.max_dest_rd_atomic = conn->rd_atom;
 		} else if (states[i] == IB_QPS_RTS) {
 			attr.sq_psn = qp->psn;
-			attr.max_rd_atomic = conn->fab->rd_atom;
+			attr.max_rd_atomic = conn->rd_atom;
 		}
 		err = ib_modify_qp(qp->ib, &attr, mask);
 		if (err)
@@ -339,10 +359,23 @@ int lite_conn_add_qps(struct lite_conn *conn, const struct lite_wire_qp *remote,
 				      le32_to_cpu(remote[i].qpn) & 0xffffff,
 				      le32_to_cpu(remote[i].psn) & 0xffffff);
 		if (!err)
-			WRITE_ONCE(conn->n_up, i + 2);
+			conn->n_connected = i + 2;
 	}
 	mutex_unlock(&conn->lock);
 	return err;
+}
+
+/**
+ * lite_conn_ready - the peer has connected its queue pairs, too
+ * @conn: connection
+ *
+ * What is sent on a queue pair before that is lost, and sent again later.
+ *
+ * Context: any.
+ */
+void lite_conn_ready(struct lite_conn *conn)
+{
+	WRITE_ONCE(conn->n_up, conn->n_connected);
 }
 
 /**

@@ -16,6 +16,8 @@
  * handlers of one send CQ may run side by side and out of order. They only
  * touch their own work request. Closing waits for those who polled before.
  */
+#include <linux/cpu.h>
+#include <linux/interrupt.h>
 #include <linux/kthread.h>
 #include <linux/sched/clock.h>
 
@@ -278,6 +280,43 @@ struct lite_cq *lite_cq_create(struct lite_poller *poller,
 	if (always)
 		lite_cq_arm(cq);
 	return cq;
+}
+
+static void lite_cq_barrier_tasklet(struct tasklet_struct *t)
+{
+}
+
+static void lite_cq_barrier_work(struct work_struct *work)
+{
+	struct tasklet_struct t;
+
+	tasklet_setup(&t, lite_cq_barrier_tasklet);
+	tasklet_schedule(&t);
+	tasklet_kill(&t); /* waits for it, and so for those before it */
+}
+
+/**
+ * lite_cq_barrier - wait until completion events under way have been delivered
+ *
+ * Soft-RoCE on 6.1 delivers them from a tasklet of the CQ that it does not wait
+ * for when the CQ is destroyed. Tasklets of a CPU run in order: one of ours,
+ * scheduled behind it, waits for it.
+ *
+ * Context: may sleep; nothing completes on the CQs in question any more.
+ */
+void lite_cq_barrier(void)
+{
+	struct work_struct work;
+	int cpu;
+
+	INIT_WORK_ONSTACK(&work, lite_cq_barrier_work);
+	cpus_read_lock();
+	for_each_online_cpu(cpu) {
+		queue_work_on(cpu, system_wq, &work);
+		flush_work(&work);
+	}
+	cpus_read_unlock();
+	destroy_work_on_stack(&work);
 }
 
 /**

@@ -98,6 +98,7 @@ struct lite_cq *lite_cq_create(struct lite_poller *poller,
 			       struct ib_device *dev, int depth, bool always);
 void lite_cq_close(struct lite_cq *cq);
 void lite_cq_destroy(struct lite_cq *cq);
+void lite_cq_barrier(void);
 int lite_cq_poll(struct lite_cq *cq);
 void lite_cq_arm(struct lite_cq *cq);
 
@@ -137,6 +138,7 @@ struct lite_wr {
  * @lock: protects @busy; not held while posting
  * @busy: slots of @wr in use
  * @room: woken when a slot comes free or the connection dies
+ * @qpn: its number
  * @psn: first packet sequence number we send with (random)
  * @wr: the slots
  */
@@ -147,6 +149,7 @@ struct lite_qp {
 	spinlock_t lock;
 	DECLARE_BITMAP(busy, LITE_SQ_DEPTH);
 	wait_queue_head_t room;
+	u32 qpn;
 	u32 psn;
 	struct lite_wr wr[LITE_SQ_DEPTH];
 };
@@ -160,6 +163,7 @@ int lite_qp_atomic(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
 int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first);
 void lite_qp_flush(struct lite_qp *qp);
 void lite_qp_destroy(struct lite_qp *qp);
+void lite_qp_abort(struct lite_qp *qp);
 void lite_qp_free(struct lite_qp *qp);
 
 /* ---- bounce slots -------------------------------------------------------- */
@@ -259,7 +263,9 @@ enum lite_conn_state {
  * @from: who the peer is
  * @nonce: of the handshake
  * @nqps: queue pairs made
- * @n_up: of them, those that are connected
+ * @n_connected: of them, those that are connected
+ * @n_up: of them, those that the peer has connected, too
+ * @rd_atom: reads and atomics outstanding per QP, agreed upon
  * @qp: they
  * @rcq: receives of the first QP
  * @rkey: of the peer
@@ -295,7 +301,9 @@ struct lite_conn {
 	struct lite_ident from;
 	u8 nonce[LITE_NONCE_SIZE];
 	u8 nqps;
+	u8 n_connected;
 	u8 n_up;
+	u8 rd_atom;
 	struct lite_qp qp[LITE_QPS_MAX];
 	struct lite_cq *rcq;
 	struct ib_cqe recv_cqe;
@@ -403,6 +411,8 @@ struct lite_conn *lite_conn_alloc(struct lite_fabric *fab);
 int lite_conn_setup(struct lite_conn *conn);
 int lite_conn_add_qps(struct lite_conn *conn, const struct lite_wire_qp *remote,
 		      u8 n);
+int lite_conn_register(struct lite_conn *conn);
+void lite_conn_ready(struct lite_conn *conn);
 bool lite_conn_set_up(struct lite_conn *conn);
 void lite_conn_arm_deadline(struct lite_conn *conn);
 void lite_conn_kill(struct lite_conn *conn, int reason);

@@ -323,12 +323,15 @@ int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first)
 			return PTR_ERR(ib);
 		qp->ib = ib;
 	}
+	qp->qpn = qp->ib->qp_num;
 	return 0;
 }
 
 /**
  * lite_qp_flush - have the device give back everything that is in flight
  * @qp: maybe never connected
+ *
+ * Does not wait: posters leave when what they posted has been given back.
  *
  * Context: may sleep.
  */
@@ -343,9 +346,6 @@ void lite_qp_flush(struct lite_qp *qp)
 	/* Nobody may be left to poll: have the poller take the completions. */
 	atomic_inc(&qp->scq->sleepers);
 	lite_cq_arm(qp->scq);
-	wait_event_timeout(qp->room,
-			   bitmap_empty(qp->busy, LITE_SQ_DEPTH), 2 * HZ);
-	atomic_dec(&qp->scq->sleepers);
 }
 
 /**
@@ -368,20 +368,32 @@ void lite_qp_destroy(struct lite_qp *qp)
 }
 
 /**
- * lite_qp_free - give back the rest: CQ and operations that nobody completed
+ * lite_qp_abort - complete the operations that the device has not
  * @qp: destroyed
  *
  * Context: may sleep.
  */
-void lite_qp_free(struct lite_qp *qp)
+void lite_qp_abort(struct lite_qp *qp)
 {
 	int i;
 
 	if (!qp->scq)
 		return;
-	lite_cq_destroy(qp->scq);
-	qp->scq = NULL;
+	lite_cq_close(qp->scq);
 	for (i = 0; i < LITE_SQ_DEPTH; i++)
 		lite_wr_complete(&qp->wr[i], -EHOSTDOWN);
 	wake_up_all(&qp->room);
+}
+
+/**
+ * lite_qp_free - give back the rest
+ * @qp: aborted; nobody posts on it or waits for it any more
+ *
+ * Context: may sleep.
+ */
+void lite_qp_free(struct lite_qp *qp)
+{
+	if (qp->scq)
+		lite_cq_destroy(qp->scq);
+	qp->scq = NULL;
 }

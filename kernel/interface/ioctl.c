@@ -305,6 +305,8 @@ long lite_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return -EFAULT;
 	if (size < ioc->min_size)
 		return -EINVAL;
+	if (size > PAGE_SIZE)
+		return -E2BIG;
 	err = copy_struct_from_user(&any, ioc->size, user, size);
 	if (err)
 		return err;

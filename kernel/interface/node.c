@@ -35,6 +35,8 @@ static struct {
 
 /* ---- what the layers tell each other ------------------------------------- */
 
+static struct ib_client lite_client;
+
 static int lite_node_conn_init(void *priv, struct lite_conn *conn)
 {
 	struct lite_node *node = priv;
@@ -247,7 +249,9 @@ static struct lite_node *lite_node_alloc(void)
 	kref_init(&node->ref);
 	INIT_LIST_HEAD(&node->list);
 	init_completion(&node->idle);
-	if (percpu_ref_init(&node->active, lite_node_idle, 0, GFP_KERNEL)) {
+	/* Dead until it is built: it can be found before. */
+	if (percpu_ref_init(&node->active, lite_node_idle,
+			    PERCPU_REF_INIT_DEAD, GFP_KERNEL)) {
 		kfree(node);
 		return NULL;
 	}
@@ -278,6 +282,11 @@ static int lite_node_build(struct lite_node *node,
 			       node, why);
 	if (err)
 		return err;
+	/* A device on its way out has told us so already, and not again. */
+	if (!ib_get_client_data(node->fabric.dev, &lite_client)) {
+		err = -ENODEV;
+		goto err_fabric;
+	}
 	err = lite_rpc_init(&node->rpc, node->stats, LITE_CALL_TIMEOUT);
 	if (err)
 		goto err_fabric;
@@ -302,15 +311,14 @@ static int lite_node_build(struct lite_node *node,
 	err = lite_fabric_listen(&node->fabric);
 	if (err)
 		goto err_misc;
+	percpu_ref_reinit(&node->active);
 	return 0;
 
 err_misc:
 	misc_deregister(&node->misc);
 	lite_cluster_stop(&node->cluster);
-	percpu_ref_kill(&node->active);
 	lite_fabric_shutdown(&node->fabric);
-	wait_for_completion(&node->idle);
-	lite_memory_shut(&node->memory);
+	lite_rpc_flush(&node->rpc);
 err_memory:
 	lite_memory_exit(&node->memory);
 err_cluster:
@@ -453,6 +461,8 @@ int lite_node_leave(struct lite_node *node)
 
 static int lite_client_add(struct ib_device *dev)
 {
+	/* That we know it: any pointer but NULL. */
+	ib_set_client_data(dev, &lite_client, dev);
 	return 0;
 }
 
@@ -461,6 +471,7 @@ static void lite_client_remove(struct ib_device *dev, void *data)
 	struct lite_node *node, *tmp;
 
 	mutex_lock(&lite_registry.lock);
+	ib_set_client_data(dev, &lite_client, NULL);
 	list_for_each_entry_safe(node, tmp, &lite_registry.nodes, list) {
 		if (node->fabric.dev == dev) {
 			pr_info("lite: %s stops: its device %s is removed\n",

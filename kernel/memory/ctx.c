@@ -29,6 +29,7 @@ struct lite_ctx *lite_ctx_new(struct lite_memory *mem, void *owner)
 	ctx->mem = mem;
 	ctx->owner = owner;
 	kref_init(&ctx->ref);
+	kref_get(&ctx->ref); /* the list's */
 	mutex_init(&ctx->lock);
 	xa_init_flags(&ctx->handles, XA_FLAGS_ALLOC1);
 	spin_lock(&mem->ctxs_lock);
@@ -73,9 +74,11 @@ void lite_ctx_shut(struct lite_ctx *ctx)
 	struct lite_memory *mem = ctx->mem;
 	struct lite_handle *h;
 	unsigned long index;
+	bool first;
 
 	mutex_lock(&ctx->lock);
-	if (!ctx->closed) {
+	first = !ctx->closed;
+	if (first) {
 		ctx->closed = true;
 		xa_for_each(&ctx->handles, index, h) {
 			xa_erase(&ctx->handles, index);
@@ -89,6 +92,8 @@ void lite_ctx_shut(struct lite_ctx *ctx)
 		lite_stat_dec(mem->stats, LITE_STAT_CTXS);
 	}
 	mutex_unlock(&ctx->lock);
+	if (first)
+		lite_ctx_put(ctx);
 }
 
 /**

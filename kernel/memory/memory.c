@@ -119,12 +119,12 @@ void lite_memory_shut(struct lite_memory *mem)
 {
 	struct lite_ctx *ctx;
 
-	/* A context's owner may be closing it: both may. */
+	/* A context's owner may be closing it, too, or be gone already. */
 	for (;;) {
 		spin_lock(&mem->ctxs_lock);
 		ctx = list_first_entry_or_null(&mem->ctxs, struct lite_ctx,
 					       list);
-		/* On the list, so its owner has not put it yet. */
+		/* While it is on the list, the list has a reference. */
 		if (ctx)
 			kref_get(&ctx->ref);
 		spin_unlock(&mem->ctxs_lock);

@@ -314,7 +314,7 @@ struct lite_handle {
 /**
  * struct lite_ctx - the handles of an open file or of a kernel client
  * @mem: node's
- * @ref: the owner's, and that of whoever shuts all of them
+ * @ref: the owner's, and the list's until it is shut
  * @list: in mem->ctxs
  * @lock: serialises changes of handles
  * @closed: takes no new handles

@@ -48,7 +48,7 @@ static int lite_call_take_reply(struct lite_call_slot *s, void *reply, u32 max,
 	    le64_to_cpu(msg.seq) != s->seq)
 		return -EBADMSG;
 	if (msg.error)
-		return -(int)le32_to_cpu(msg.error);
+		return lite_wire_error(le32_to_cpu(msg.error));
 	len = le32_to_cpu(msg.length);
 	if (len > max)
 		return -EBADMSG;

@@ -128,6 +128,9 @@ void lite_rpc_on_request(struct lite_rpc_conn *rc, u32 slot)
 		lite_serve_protocol_error(rc->conn, 0);
 		return;
 	}
+	/* It calls when it has all its queue pairs, and only after ATTACH. */
+	if (READ_ONCE(rc->conn->state) == LITE_CONN_UP)
+		lite_conn_ready(rc->conn);
 	/* One reference for each announcement: the work puts it. */
 	lite_conn_get(rc->conn);
 	wq = slot >= LITE_SLOT_LEAF_FIRST ? rc->rpc->leaf_wq : rc->rpc->wq;
