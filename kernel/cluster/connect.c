@@ -161,8 +161,12 @@ static int lite_peer_connect(struct lite_peer *peer,
 	err = lite_conn_connect(cl->fab, addr, LITE_CONNECT_TIMEOUT, &conn);
 	if (err)
 		return err;
-	/* Another node may live there now. */
-	if (conn->from.node != peer->id)
+	/*
+	 * Another node may live there now, or the same anew: whether that is
+	 * in this cluster it will say itself, by joining.
+	 */
+	if (conn->from.node != peer->id ||
+	    conn->from.incarnation != READ_ONCE(peer->incarnation))
 		err = -ENXIO;
 	if (!err)
 		err = lite_cluster_attach(cl, conn);

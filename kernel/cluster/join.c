@@ -62,7 +62,8 @@ static u32 lite_lowest_free_id(struct lite_cluster *cl)
 }
 
 /* Find an id for a joiner and keep it. Cluster locked. */
-static int lite_place_keep(struct lite_cluster *cl, u32 wanted, u64 incarnation,
+static int lite_place_keep(struct lite_cluster *cl, u32 wanted,
+			   u64 *incarnation,
 			   const struct sockaddr_storage *addr,
 			   struct lite_conn **old)
 {
@@ -82,10 +83,11 @@ static int lite_place_keep(struct lite_cluster *cl, u32 wanted, u64 incarnation,
 		if (peer && !peer->left)
 			return -EEXIST;
 	}
-	if (peer && incarnation <= peer->incarnation && !peer->tentative)
-		return -ESTALE;
+	/* Clocks differ: later than the last life with that id. */
+	if (peer && !peer->tentative)
+		*incarnation = max(*incarnation, peer->incarnation + 1);
 	if (!peer) {
-		peer = lite_peer_make(cl, id, incarnation, addr);
+		peer = lite_peer_make(cl, id, *incarnation, addr);
 		if (IS_ERR(peer))
 			return PTR_ERR(peer);
 		peer->tentative = true;
@@ -113,6 +115,7 @@ int lite_serve_join(void *priv, struct lite_conn *conn, const void *req,
 	struct lite_conn *old = NULL;
 	struct lite_peer *coordinator;
 	struct sockaddr_storage addr;
+	u64 incarnation;
 	int ret;
 
 	if (!conn || conn->from.node)
@@ -128,10 +131,13 @@ int lite_serve_join(void *priv, struct lite_conn *conn, const void *req,
 	} else if (coordinator) {
 		lite_addr_to_wire(&r->redirect, &coordinator->addr);
 	} else {
-		ret = lite_place_keep(cl, le16_to_cpu(j->node),
-				      le64_to_cpu(j->incarnation), &addr, &old);
-		if (ret > 0)
+		incarnation = le64_to_cpu(j->incarnation);
+		ret = lite_place_keep(cl, le16_to_cpu(j->node), &incarnation,
+				      &addr, &old);
+		if (ret > 0) {
 			r->node = cpu_to_le16(ret);
+			r->incarnation = cpu_to_le64(incarnation);
+		}
 	}
 	mutex_unlock(&cl->lock);
 	if (old) {
@@ -148,7 +154,7 @@ int lite_serve_join(void *priv, struct lite_conn *conn, const void *req,
 
 /* As a guest of one member: 1: sent on to @addr; 0: in, with @id. */
 static int lite_join_ask(struct lite_cluster *cl, struct sockaddr_storage *addr,
-			 unsigned long deadline, u32 *id)
+			 unsigned long deadline, u32 *id, u64 *incarnation)
 {
 	struct lite_wire_join req = {};
 	struct lite_wire_join_reply reply;
@@ -181,6 +187,7 @@ static int lite_join_ask(struct lite_cluster *cl, struct sockaddr_storage *addr,
 		err = lite_addr_from_wire(addr, &reply.redirect) ?: 1;
 	} else if (!err) {
 		*id = le16_to_cpu(reply.node);
+		*incarnation = le64_to_cpu(reply.incarnation);
 		err = *id ? lite_members_pull(cl, conn) : -EPROTO;
 	}
 	/* The guest leaves. */
@@ -274,6 +281,7 @@ int lite_cluster_join(struct lite_cluster *cl,
 	struct lite_conn *self;
 	struct lite_peer *peer;
 	int redirects = 0;
+	u64 incarnation = 0;
 	u32 id = 0;
 	int err;
 
@@ -284,6 +292,8 @@ int lite_cluster_join(struct lite_cluster *cl,
 	err = lite_join_begin(cl, &was, why);
 	if (err)
 		return err;
+	/* Those who left the last cluster may be members of the next. */
+	lite_peers_clear(cl);
 	/* The connection to ourselves is one of the old life. */
 	self = lite_peer_conn_get(cl->self);
 	if (self) {
@@ -292,7 +302,7 @@ int lite_cluster_join(struct lite_cluster *cl,
 		lite_conn_put(self);
 	}
 	do {
-		err = lite_join_ask(cl, &to, deadline, &id);
+		err = lite_join_ask(cl, &to, deadline, &id, &incarnation);
 	} while (err > 0 && ++redirects < LITE_REDIRECTS_MAX);
 	if (err > 0)
 		err = -ELOOP;
@@ -309,6 +319,7 @@ int lite_cluster_join(struct lite_cluster *cl,
 			cl->state = was.node ? LITE_NODE_UP : LITE_NODE_IDLE;
 	} else {
 		cl->fab->self.node = id;
+		cl->fab->self.incarnation = incarnation;
 		cl->self->id = id;
 		/* The list that we were given has us in it, or our past. */
 		peer = xa_load(&cl->peers, id);

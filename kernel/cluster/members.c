@@ -73,6 +73,9 @@ int lite_serve_members(void *priv, struct lite_conn *conn, const void *req,
 	xa_for_each_start(&cl->peers, id, peer, after + 1) {
 		u16 flags = 0;
 
+		/* It may never come. */
+		if (peer->tentative)
+			continue;
 		if (n == LITE_MEMBERS_PER_REPLY) {
 			r->more = cpu_to_le32(1);
 			break;
@@ -181,11 +184,14 @@ int lite_members_pull(struct lite_cluster *cl, struct lite_conn *conn)
 		for (i = 0; i < le32_to_cpu(r->count) && !err; i++) {
 			err = lite_member_merge(cl, &r->member[i]);
 			id = le16_to_cpu(r->member[i].node);
-			if (i || last)
-				last = id;
+			if (!i && !last)
+				continue; /* the peer itself, out of order */
+			if (!err && id <= last)
+				err = -EPROTO; /* would never end */
+			last = id;
 		}
 		if (!err && more && le32_to_cpu(r->count) < 2)
-			err = -EPROTO; /* would never end */
+			err = -EPROTO; /* likewise */
 	} while (!err && more);
 	kfree(r);
 	return err;

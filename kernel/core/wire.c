@@ -164,8 +164,8 @@ int lite_wire_request_check(u16 call, const void *payload, size_t len)
 		return lite_zero(
 			!((const struct lite_wire_extents *)payload)->reserved);
 	case LITE_CALL_LMR_UNMAP:
-		return lite_zero(
-			!((const struct lite_wire_unmap *)payload)->reserved);
+		return lite_zero(le32_to_cpu(
+			((const struct lite_wire_unmap *)payload)->unclean) < 2);
 	case LITE_CALL_NAME_CLAIM:
 	case LITE_CALL_NAME_DROP:
 	case LITE_CALL_NAME_LOOKUP:

@@ -22,11 +22,20 @@
 #define LITE_SLOT_SIZE 2048U
 #define LITE_SLOT_COUNT 16U
 /*
- * The last slots are for leaf calls: those whose handler calls nobody. So a
- * handler that calls others always finds a slot that will come free without
- * anybody waiting for it in turn.
+ * Slots are divided into lanes, so that no call waits for a slot that is held
+ * by a call that waits for it: handlers in a lane make calls of later lanes
+ * only. And so that what takes long - zeroing memory, draining operations -
+ * does not hold up heartbeats.
  */
-#define LITE_SLOT_LEAF_FIRST 8U
+enum lite_lane {
+	LITE_LANE_CALLER, /* handlers that make calls */
+	LITE_LANE_ALLOC,
+	LITE_LANE_REVOKE,
+	LITE_LANE_SHORT,
+	LITE_LANES,
+};
+
+static const u8 lite_lane_first[LITE_LANES + 1] = { 0, 5, 8, 12, 16 };
 
 #define LITE_NONCE_SIZE 16
 #define LITE_MAC_SIZE 32
@@ -135,13 +144,34 @@ enum lite_call {
 };
 
 /**
- * lite_call_is_leaf - does the handler of this call call nobody?
+ * lite_call_lane - which slots a call may use
  * @call: enum lite_call
  */
-static inline bool lite_call_is_leaf(u16 call)
+static inline enum lite_lane lite_call_lane(u16 call)
 {
-	return call != LITE_CALL_LMR_CREATE && call != LITE_CALL_LMR_UNMAP &&
-	       call != LITE_CALL_LMR_FREE;
+	switch (call) {
+	case LITE_CALL_LMR_CREATE:
+	case LITE_CALL_LMR_UNMAP:
+	case LITE_CALL_LMR_FREE:
+		return LITE_LANE_CALLER;
+	case LITE_CALL_MEM_ALLOC:
+		return LITE_LANE_ALLOC;
+	case LITE_CALL_LMR_REVOKE:
+	case LITE_CALL_MEM_FREE:
+		return LITE_LANE_REVOKE;
+	default:
+		return LITE_LANE_SHORT;
+	}
+}
+
+/* The lane that a slot, less than LITE_SLOT_COUNT, is in. */
+static inline enum lite_lane lite_slot_lane(u32 slot)
+{
+	int lane = 0;
+
+	while (slot >= lite_lane_first[lane + 1])
+		lane++;
+	return (enum lite_lane)lane;
 }
 
 /* Heads every message; a reply repeats @call and @seq of its request. */
@@ -197,6 +227,7 @@ struct lite_wire_join_reply {
 	struct lite_wire_addr redirect; /* port 0: you are in */
 	__le16 node;                    /* id given */
 	__le16 reserved;
+	__le64 incarnation;             /* to be that, or it looks like the past */
 } __packed;
 
 enum lite_member_flags {
@@ -307,7 +338,7 @@ struct lite_wire_extents_reply {
 struct lite_wire_unmap {
 	__le64 id;
 	__le32 count;    /* how many successful MAPs this gives back */
-	__le32 reserved;
+	__le32 unclean;  /* 1: an operation failed, and may be under way yet */
 } __packed;
 
 struct lite_wire_free {

@@ -453,6 +453,8 @@ int lite_node_leave(struct lite_node *node)
 		return err;
 	lite_memory_give_up(&node->memory);
 	err = lite_cluster_leave(&node->cluster);
+	/* Handlers of sessions that have ended may still be running. */
+	lite_rpc_flush(&node->rpc);
 	lite_memory_forget(&node->memory);
 	return err;
 }

@@ -18,8 +18,11 @@
 #include "../trace.h"
 #include "memory.h"
 
-/* A mapper that has not let go after this is fenced. */
-#define LITE_REVOKE_TIMEOUT (3 * HZ)
+/*
+ * A mapper that has not let go so long after its operations must have ended is
+ * fenced. (One that is silent altogether loses its session earlier.)
+ */
+#define LITE_REVOKE_GRACE (5 * HZ)
 
 struct lite_zombie {
 	struct list_head list;
@@ -144,6 +147,7 @@ void lite_home_release_shares(struct lite_lmr *lmr)
 		return;
 
 	req = kzalloc(LITE_PAYLOAD_MAX, GFP_KERNEL | __GFP_NOFAIL);
+	mutex_lock(&lmr->lock);
 	list_for_each_entry(m, &lmr->mappers, list) {
 		if (!m->lost)
 			continue;
@@ -154,6 +158,7 @@ void lite_home_release_shares(struct lite_lmr *lmr)
 		req->fence[n].node = cpu_to_le32(m->node);
 		req->fence[n++].incarnation = cpu_to_le64(m->incarnation);
 	}
+	mutex_unlock(&lmr->lock);
 	req->n_fences = cpu_to_le32(req->fence_all ? 0 : n);
 	for (i = 1; i < lmr->n_shares; i++) {
 		struct lite_share *s = &lmr->share[i];
@@ -180,18 +185,25 @@ static void lite_revoke_work(struct work_struct *work)
 		.call = LITE_CALL_LMR_REVOKE,
 		.req = &req,
 		.len = sizeof(req),
-		.timeout = LITE_REVOKE_TIMEOUT,
+		.timeout = r->lmr->mem->fab->op_timeout + LITE_REVOKE_GRACE,
 	};
+	struct lite_memory *mem = r->lmr->mem;
 
-	lite_stat_inc(r->lmr->mem->stats, LITE_STAT_REVOKES);
+	lite_stat_inc(mem->stats, LITE_STAT_REVOKES);
+	/* Ourselves without a call: nothing that could fail. */
 	if (!r->mapper->session)
-		r->err = lite_rpc_call_local(r->lmr->mem->cl->rpc, &d);
+		r->err = lite_mapping_revoke(mem, lite_cluster_id(mem->cl),
+					     r->lmr->id);
 	else if (r->conn)
 		r->err = lite_rpc_call(r->conn, &d);
 	else
 		r->err = -EHOSTDOWN;
-	/* Not heard of in time: fence it. A dying session: wait for that. */
-	if (r->err && r->conn)
+	/*
+	 * EUCLEAN: it has let go, but what failed before may be under way to
+	 * other stores. Otherwise: not heard of in time; fence it, or wait
+	 * until its dying session is.
+	 */
+	if (r->err && r->err != -EUCLEAN && r->conn)
 		lite_conn_fence(r->conn, -ETIMEDOUT);
 }
 
@@ -244,8 +256,9 @@ static void lite_revoke_all(struct lite_lmr *lmr)
 		queue_work(mem->revoke_wq, &revoke[i].work);
 	for (i = 0; i < n; i++) {
 		flush_work(&revoke[i].work);
-		if (!revoke[i].err)
-			lite_home_unmap(lmr, revoke[i].mapper->session, U32_MAX);
+		if (!revoke[i].err || revoke[i].err == -EUCLEAN)
+			lite_home_unmap(lmr, revoke[i].mapper->session, U32_MAX,
+					revoke[i].err);
 		if (revoke[i].conn)
 			lite_conn_put(revoke[i].conn);
 		kfree(revoke[i].mapper);
@@ -285,10 +298,12 @@ int lite_home_free(struct lite_lmr *lmr)
 		lite_name_drop(mem, lmr->name, lmr->id);
 	lite_revoke_all(lmr);
 	lite_home_release_shares(lmr);
+	mutex_lock(&lmr->lock);
 	list_for_each_entry_safe(m, tmp, &lmr->mappers, list) {
 		list_del(&m->list);
 		kfree(m);
 	}
+	mutex_unlock(&lmr->lock);
 	xa_erase(&mem->lmrs, lmr->id);
 	lite_stat_dec(mem->stats, LITE_STAT_LMRS);
 	trace_lite_lmr_free(lite_cluster_id(mem->cl), lmr->id, lmr->length);
@@ -370,21 +385,39 @@ static int lite_serve_free(void *priv, struct lite_conn *conn, const void *req,
 	return err;
 }
 
-static int lite_serve_unmap(void *priv, struct lite_conn *conn, const void *req,
-			    u32 len, void *reply, u32 *reply_len)
+/**
+ * lite_home_unmap_id - a mapper gives back MAPs of an LMR
+ * @mem: node's
+ * @id: the LMR
+ * @session: of the mapper; 0: this node
+ * @count: how many
+ * @unclean: it may still have an operation under way at another store
+ *
+ * Context: may sleep; calls leaf calls.
+ * Return: 0.
+ */
+int lite_home_unmap_id(struct lite_memory *mem, u64 id, u64 session, u32 count,
+		       bool unclean)
 {
-	struct lite_memory *mem = priv;
-	const struct lite_wire_unmap *u = req;
-	struct lite_lmr *lmr;
+	struct lite_lmr *lmr = lite_lmr_get(mem, id);
 
-	lmr = lite_lmr_get(mem, le64_to_cpu(u->id));
 	if (!lmr)
 		return 0; /* freed, and so unmapped */
-	if (lite_home_unmap(lmr, conn ? conn->session : 0,
-			    le32_to_cpu(u->count)))
+	if (lite_home_unmap(lmr, session, count, unclean))
 		lite_home_free(lmr);
 	lite_lmr_put(lmr);
 	return 0;
+}
+
+static int lite_serve_unmap(void *priv, struct lite_conn *conn, const void *req,
+			    u32 len, void *reply, u32 *reply_len)
+{
+	const struct lite_wire_unmap *u = req;
+
+	if (!conn)
+		return -EBADMSG;
+	return lite_home_unmap_id(priv, le64_to_cpu(u->id), conn->session,
+				  le32_to_cpu(u->count), u->unclean);
 }
 
 void lite_free_handlers(struct lite_memory *mem)

@@ -60,7 +60,7 @@ struct lite_lmr *lite_lmr_get(struct lite_memory *mem, u64 id)
 static int lite_mapper_add(struct lite_lmr *lmr, struct lite_conn *conn)
 {
 	u64 session = conn ? conn->session : 0;
-	struct lite_mapper *m, *found = NULL, *tmp;
+	struct lite_mapper *m, *found = NULL;
 	int err = 0;
 
 	mutex_lock(&lmr->lock);
@@ -68,14 +68,9 @@ static int lite_mapper_add(struct lite_lmr *lmr, struct lite_conn *conn)
 		err = -ENOENT;
 		goto out;
 	}
-	list_for_each_entry_safe(m, tmp, &lmr->mappers, list) {
-		if (!m->lost && m->session == session) {
+	list_for_each_entry(m, &lmr->mappers, list) {
+		if (!m->lost && m->session == session)
 			found = m;
-		} else if (m->lost && conn && m->node == conn->from.node) {
-			/* It is back, or reborn, and uses the old no more. */
-			list_del(&m->list);
-			kfree(m);
-		}
 	}
 	if (!found) {
 		found = kzalloc(sizeof(*found), GFP_KERNEL);
@@ -111,16 +106,40 @@ static bool lite_mapper_known(struct lite_lmr *lmr, struct lite_conn *conn)
 	return known;
 }
 
+/*
+ * A mapper that is gone but may still reach the other stores stays, lost, until
+ * those have fenced it; one entry for a node is enough. lmr->lock held.
+ */
+static void lite_mapper_lose(struct lite_lmr *lmr, struct lite_mapper *m)
+{
+	struct lite_mapper *other;
+	bool keep = lmr->n_shares > 1;
+
+	lockdep_assert_held(&lmr->lock);
+	list_for_each_entry(other, &lmr->mappers, list) {
+		if (other != m && other->lost && other->node == m->node)
+			keep = false;
+	}
+	if (keep) {
+		m->lost = true;
+		m->session = 0;
+	} else {
+		list_del(&m->list);
+		kfree(m);
+	}
+}
+
 /**
  * lite_home_unmap - a mapper gives back MAPs
  * @lmr: LMR
  * @session: of the mapper; 0: this node
  * @count: how many
+ * @unclean: it may still have an operation under way at another store
  *
  * Context: may sleep.
  * Return: true when the LMR should be freed now: it was anonymous, and its.
  */
-bool lite_home_unmap(struct lite_lmr *lmr, u64 session, u32 count)
+bool lite_home_unmap(struct lite_lmr *lmr, u64 session, u32 count, bool unclean)
 {
 	struct lite_mapper *m, *tmp;
 	bool orphan = false;
@@ -130,10 +149,15 @@ bool lite_home_unmap(struct lite_lmr *lmr, u64 session, u32 count)
 		if (m->lost || m->session != session)
 			continue;
 		m->count -= min(count, m->count);
-		if (!m->count) {
+		m->unclean |= unclean;
+		if (m->count)
+			continue;
+		orphan = !lmr->name[0] && lmr->creator == session;
+		if (m->unclean) {
+			lite_mapper_lose(lmr, m);
+		} else {
 			list_del(&m->list);
 			kfree(m);
-			orphan = !lmr->name[0] && lmr->creator == session;
 		}
 	}
 	mutex_unlock(&lmr->lock);
@@ -161,14 +185,7 @@ void lite_home_session_gone(struct lite_memory *mem, u64 session)
 		list_for_each_entry_safe(m, tmp, &lmr->mappers, list) {
 			if (m->lost || m->session != session)
 				continue;
-			if (lmr->n_shares > 1) {
-				/* It may still reach the other stores. */
-				m->lost = true;
-				m->session = 0;
-			} else {
-				list_del(&m->list);
-				kfree(m);
-			}
+			lite_mapper_lose(lmr, m);
 		}
 		mutex_unlock(&lmr->lock);
 		if (!lmr->name[0] && lmr->creator == session)
@@ -462,6 +479,8 @@ static int lite_mapper_recheck(struct lite_lmr *lmr, struct lite_conn *conn)
 {
 	if (!conn || !lite_conn_is_dead(conn))
 		return 0;
+	/* Dead is not fenced: what it has mapped it may still reach. */
+	lite_conn_fence(conn, -EHOSTDOWN);
 	lite_home_session_gone(lmr->mem, conn->session);
 	return -EHOSTDOWN;
 }

@@ -190,11 +190,12 @@ void lite_mapping_retire_home(struct lite_memory *mem, u32 home)
 
 /* Tell a home that some MAPs of ours are over. */
 static void lite_unmap_call(struct lite_memory *mem, struct lite_conn *conn,
-			    u64 id, u32 count)
+			    u64 id, u32 count, bool unclean)
 {
 	struct lite_wire_unmap req = {
 		.id = cpu_to_le64(id),
 		.count = cpu_to_le32(count),
+		.unclean = cpu_to_le32(unclean),
 	};
 	struct lite_call_desc d = {
 		.call = LITE_CALL_LMR_UNMAP,
@@ -204,8 +205,9 @@ static void lite_unmap_call(struct lite_memory *mem, struct lite_conn *conn,
 	};
 	int err;
 
+	/* Ourselves without a call: nothing that could fail. */
 	if (!conn) {
-		lite_rpc_call_local(mem->cl->rpc, &d);
+		lite_home_unmap_id(mem, id, 0, count, unclean);
 		return;
 	}
 	err = lite_rpc_call(conn, &d);
@@ -229,7 +231,7 @@ static void lite_mapping_release(struct kref *ref)
 	wait_var_event(&m->watchers, !atomic_read(&m->watchers));
 	/* A revoked one has no LMR to be given back to. */
 	if (m->state != LITE_MAPPING_REVOKED)
-		lite_unmap_call(mem, m->conn, m->id, m->grants);
+		lite_unmap_call(mem, m->conn, m->id, m->grants, m->unclean);
 	trace_lite_unmap(m->home, m->id, m->length);
 	INIT_RCU_WORK(&m->rcu, lite_mapping_free_rcu);
 	queue_rcu_work(mem->wq, &m->rcu);
@@ -471,7 +473,7 @@ static struct lite_mapping *lite_mapping_finish(
 			err = -ENOMEM;
 	}
 	if (err) {
-		lite_unmap_call(mem, conn, le64_to_cpu(r->id), 1);
+		lite_unmap_call(mem, conn, le64_to_cpu(r->id), 1, false);
 		return ERR_PTR(err);
 	}
 	err = lite_mapping_shares(m, r) ?:
@@ -489,7 +491,7 @@ static void lite_map_late(void *ctx, struct lite_conn *conn, const void *reply)
 {
 	const struct lite_wire_map_reply *r = reply;
 
-	lite_unmap_call(ctx, conn, le64_to_cpu(r->id), 1);
+	lite_unmap_call(ctx, conn, le64_to_cpu(r->id), 1, false);
 }
 
 static int lite_home_conn(struct lite_memory *mem, u32 home,
@@ -623,16 +625,20 @@ struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 
 /* ---- revoking ------------------------------------------------------------ */
 
-static int lite_serve_revoke(void *priv, struct lite_conn *conn,
-			     const void *req, u32 len, void *reply,
-			     u32 *reply_len)
+/**
+ * lite_mapping_revoke - use an LMR no more
+ * @mem: node's
+ * @home: its home
+ * @id: its id there
+ *
+ * Context: may sleep; waits until nothing is in flight on it. Cannot fail.
+ * Return: 0, or -EUCLEAN: an operation that failed may be under way yet.
+ */
+int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id)
 {
-	struct lite_memory *mem = priv;
-	const struct lite_wire_id *i = req;
-	u32 home = conn ? conn->from.node : lite_cluster_id(mem->cl);
-	u64 id = le64_to_cpu(i->id);
 	struct lite_map_try *try;
 	struct lite_mapping *m;
+	bool unclean = false;
 
 	spin_lock(&mem->map_lock);
 	m = xa_load(&mem->mappings, lite_mapping_key(home, id));
@@ -649,9 +655,23 @@ static int lite_serve_revoke(void *priv, struct lite_conn *conn,
 			try->n_revoked++;
 	}
 	spin_unlock(&mem->map_lock);
-	if (m)
+	if (m) {
+		wait_for_completion(&m->drained);
+		unclean = READ_ONCE(m->unclean);
 		lite_mapping_watch(m);
-	return 0;
+	}
+	return unclean ? -EUCLEAN : 0;
+}
+
+static int lite_serve_revoke(void *priv, struct lite_conn *conn,
+			     const void *req, u32 len, void *reply,
+			     u32 *reply_len)
+{
+	const struct lite_wire_id *i = req;
+
+	if (!conn)
+		return -EBADMSG;
+	return lite_mapping_revoke(priv, conn->from.node, le64_to_cpu(i->id));
 }
 
 void lite_mapping_handlers(struct lite_memory *mem)

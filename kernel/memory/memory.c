@@ -103,6 +103,7 @@ void lite_memory_give_up(struct lite_memory *mem)
  */
 void lite_memory_forget(struct lite_memory *mem)
 {
+	cancel_work_sync(&mem->zombie_work);
 	lite_mapping_retire_home(mem, 0);
 	lite_store_exit(mem);
 	lite_zombies_lost(mem, 0, 0);

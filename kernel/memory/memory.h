@@ -135,6 +135,7 @@ void lite_names_handlers(struct lite_memory *mem);
  * @incarnation: of its life
  * @session: in which it mapped; 0: this node itself, or @lost
  * @count: MAPs that it has not given back
+ * @unclean: it said that an operation of its may be under way yet
  * @lost: that session ended without an acknowledgement: the node is fenced
  *	from this one, but maybe not from the LMR's other stores
  */
@@ -144,6 +145,7 @@ struct lite_mapper {
 	u64 incarnation;
 	u64 session;
 	u32 count;
+	bool unclean;
 	bool lost;
 };
 
@@ -213,7 +215,10 @@ void lite_home_session_gone(struct lite_memory *mem, u64 session);
 void lite_home_free_all(struct lite_memory *mem);
 void lite_home_handlers(struct lite_memory *mem);
 void lite_free_handlers(struct lite_memory *mem);
-bool lite_home_unmap(struct lite_lmr *lmr, u64 session, u32 count);
+bool lite_home_unmap(struct lite_lmr *lmr, u64 session, u32 count,
+		     bool unclean);
+int lite_home_unmap_id(struct lite_memory *mem, u64 id, u64 session, u32 count,
+		       bool unclean);
 void lite_zombies_retry(struct lite_memory *mem);
 void lite_zombies_lost(struct lite_memory *mem, u32 node, u64 incarnation);
 
@@ -253,6 +258,7 @@ struct lite_map_share {
  * @id: the LMR's id there
  * @length: bytes
  * @anonymous: it has no name
+ * @unclean: an operation failed, so that it may still be under way
  * @grants: MAPs of ours that the home counts; under map_lock
  * @conn: session with the home in which that is, with a reference; NULL: the
  *	home is this node
@@ -274,6 +280,7 @@ struct lite_mapping {
 	u64 id;
 	u64 length;
 	bool anonymous;
+	bool unclean;
 	u32 grants;
 	struct lite_conn *conn;
 	u32 n_shares;
@@ -290,6 +297,7 @@ struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 					 u32 *granted);
 void lite_mapping_retire(struct lite_mapping *m);
 void lite_mapping_retire_home(struct lite_memory *mem, u32 home);
+int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id);
 void lite_mapping_put(struct lite_mapping *m);
 void lite_mapping_handlers(struct lite_memory *mem);
 

@@ -37,6 +37,7 @@ void lite_names_exit(struct lite_memory *mem, struct lite_names *names)
 	struct lite_name_entry *entry, *next;
 	unsigned long hash;
 
+	mutex_lock(&names->lock);
 	xa_for_each(&names->table, hash, entry) {
 		for (; entry; entry = next) {
 			next = entry->next;
@@ -45,6 +46,7 @@ void lite_names_exit(struct lite_memory *mem, struct lite_names *names)
 		}
 	}
 	xa_destroy(&names->table);
+	mutex_unlock(&names->lock);
 }
 
 static struct lite_name_entry *lite_names_lookup(struct lite_names *names,
@@ -324,8 +326,11 @@ int lite_name_claim(struct lite_memory *mem, const char *name, u64 id)
 	if (!err)
 		err = lite_directory_call(mem, LITE_CALL_NAME_CLAIM, name, id,
 					  NULL);
-	if (err)
+	/* A claim that failed may have arrived all the same. */
+	if (err == -EEXIST)
 		lite_names_del(mem, &mem->local, name, self, id);
+	else if (err)
+		lite_name_drop(mem, name, id);
 	return err;
 }
 
@@ -339,9 +344,16 @@ int lite_name_claim(struct lite_memory *mem, const char *name, u64 id)
  */
 void lite_name_drop(struct lite_memory *mem, const char *name, u64 id)
 {
+	u32 node = 0;
+
 	lite_names_del(mem, &mem->local, name, lite_cluster_id(mem->cl), id);
-	/* Where that does not arrive, the entry will be found to be stale. */
-	lite_directory_call(mem, LITE_CALL_NAME_DROP, name, id, NULL);
+	/*
+	 * All of them: a member may have been the directory before others came,
+	 * and be it again. Where it does not arrive the session is over, and
+	 * the entry of an old session is known to be a hint.
+	 */
+	while ((node = lite_cluster_next_up(mem->cl, node)))
+		lite_name_call(mem, node, LITE_CALL_NAME_DROP, name, id, NULL);
 }
 
 /**

@@ -372,8 +372,10 @@ void lite_store_exit(struct lite_memory *mem)
 	unsigned long id;
 
 	xa_for_each(&mem->allocs, id, alloc) {
-		xa_erase(&mem->allocs, id);
-		lite_store_free(mem, alloc);
+		/* Whoever takes it out of the table frees it. */
+		alloc = xa_erase(&mem->allocs, id);
+		if (alloc)
+			lite_store_free(mem, alloc);
 	}
 }
 

@@ -46,10 +46,41 @@ struct lite_piece_io {
 	const struct lite_buf *buf;
 };
 
+/*
+ * Enter for a part of an LMR. Between two entries the handle may have been
+ * closed, and its number may even name another LMR by now: the bounds are
+ * checked each time.
+ */
+static struct lite_mapping *lite_enter_range(const struct lite_access *a,
+					     u64 offset, u64 length)
+{
+	struct lite_mapping *m = lite_access_enter(a);
+	int err;
+
+	if (IS_ERR(m))
+		return m;
+	err = lite_bounds_check(offset, length, m->length);
+	if (!err)
+		return m;
+	lite_access_exit(m);
+	return ERR_PTR(err);
+}
+
 static const struct lite_extent *lite_extent_at(const struct lite_mapping *m,
 						u64 offset)
 {
 	return &m->extents[lite_extent_find(m->extents, m->n_extents, offset)];
+}
+
+/*
+ * An operation that has failed here may yet be carried out there: a packet may
+ * be late. Who frees the memory must know, and fence us first.
+ */
+static int lite_io_result(struct lite_mapping *m, int err)
+{
+	if (err)
+		WRITE_ONCE(m->unclean, true);
+	return err;
 }
 
 /* Copy what is local. Returns bytes, or a negative errno. */
@@ -88,7 +119,7 @@ static int lite_small_post(struct lite_piece_io *p, struct lite_mapping *m,
 	int err;
 
 	/* The LMR may have been mapped anew since the caller looked. */
-	if (n > e->length - in)
+	if (n > e->length - in || !m->share[e->share].peer)
 		return -EAGAIN;
 	conn = lite_access_conn(m, e->share);
 	if (IS_ERR(conn))
@@ -104,7 +135,7 @@ static int lite_small_post(struct lite_piece_io *p, struct lite_mapping *m,
 	ib_dma_sync_single_for_cpu(conn->fab->dev, bounce->dma, n,
 				   DMA_BIDIRECTIONAL);
 	lite_conn_put_live(conn);
-	return err ?: io.status;
+	return lite_io_result(m, err ?: io.status);
 }
 
 static ssize_t lite_piece_small(struct lite_piece_io *p, size_t n)
@@ -213,7 +244,7 @@ static u64 lite_share_run(const struct lite_mapping *m, u64 offset, u64 max)
 static ssize_t lite_large_go(struct lite_piece_io *p, struct sg_table *sgt,
 			     size_t n)
 {
-	struct lite_mapping *m = lite_access_enter(p->a);
+	struct lite_mapping *m = lite_enter_range(p->a, p->offset, n);
 	struct lite_conn *conn;
 	struct lite_qp *qp;
 	struct lite_io io;
@@ -221,6 +252,11 @@ static ssize_t lite_large_go(struct lite_piece_io *p, struct sg_table *sgt,
 
 	if (IS_ERR(m))
 		return PTR_ERR(m);
+	/* Another LMR than the caller looked at? Then look again. */
+	if (!m->share[lite_extent_at(m, p->offset)->share].peer) {
+		lite_access_exit(m);
+		return -EAGAIN;
+	}
 	n = lite_share_run(m, p->offset, n);
 	conn = lite_access_conn(m, lite_extent_at(m, p->offset)->share);
 	err = PTR_ERR_OR_ZERO(conn);
@@ -231,7 +267,7 @@ static ssize_t lite_large_go(struct lite_piece_io *p, struct sg_table *sgt,
 		/* What was posted before an error is in flight all the same. */
 		lite_io_wait(&io, qp);
 		lite_conn_put_live(conn);
-		err = err ?: io.status;
+		err = lite_io_result(m, err ?: io.status);
 	}
 	lite_access_exit(m);
 	if (err == -EAGAIN)
@@ -281,7 +317,7 @@ out:
 /* One piece; bytes done, maybe 0: look again; or a negative errno. */
 static ssize_t lite_piece(struct lite_piece_io *p)
 {
-	struct lite_mapping *m = lite_access_enter(p->a);
+	struct lite_mapping *m = lite_enter_range(p->a, p->offset, p->left);
 	const struct lite_extent *e;
 	size_t n;
 
@@ -379,7 +415,7 @@ int lite_transfer(const struct lite_access *a, bool write, u64 offset,
 static struct lite_conn *lite_atomic_conn(const struct lite_access *a,
 					  u64 offset, bool *local)
 {
-	struct lite_mapping *m = lite_access_enter(a);
+	struct lite_mapping *m = lite_enter_range(a, offset, sizeof(u64));
 
 	if (IS_ERR(m))
 		return ERR_CAST(m);
@@ -410,7 +446,7 @@ static int lite_atomic_post(struct lite_mapping *m, struct lite_conn *conn,
 	lite_io_wait(&io, qp);
 	ib_dma_sync_single_for_cpu(conn->fab->dev, bounce->dma, sizeof(u64),
 				   DMA_BIDIRECTIONAL);
-	return err ?: io.status;
+	return lite_io_result(m, err ?: io.status);
 }
 
 static int lite_atomic_try(const struct lite_access *a,
@@ -420,18 +456,25 @@ static int lite_atomic_try(const struct lite_access *a,
 	struct lite_mapping *m;
 	struct lite_conn *conn;
 	bool local;
+	u32 share;
 	int err;
 
 	conn = lite_atomic_conn(a, offset, &local);
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
-	m = lite_access_enter(a);
+	m = lite_enter_range(a, offset, sizeof(u64));
 	if (IS_ERR(m)) {
 		err = PTR_ERR(m);
 		goto out;
 	}
+	share = lite_extent_at(m, offset)->share;
+	if (local != !m->share[share].peer) {
+		lite_access_exit(m);
+		err = -EAGAIN;
+		goto out;
+	}
 	if (!local)
-		conn = lite_access_conn(m, lite_extent_at(m, offset)->share);
+		conn = lite_access_conn(m, share);
 	err = PTR_ERR_OR_ZERO(conn);
 	if (err)
 		conn = NULL;

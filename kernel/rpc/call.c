@@ -63,20 +63,27 @@ static void lite_call_late_work(struct work_struct *work)
 {
 	struct lite_call_slot *s = container_of(work, struct lite_call_slot,
 						late_work);
+	void (*late)(void *ctx, struct lite_conn *conn, const void *reply);
 	struct lite_conn *conn = s->rc->conn;
-	void *reply;
+	void *ctx = s->late_ctx;
+	void *reply = NULL;
 	u32 len;
 
-	if (s->late && !s->error) {
+	late = s->error ? NULL : s->late;
+	if (late) {
 		reply = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
 		if (!reply)
 			/* What it did is undone by ending the session. */
 			lite_conn_kill(conn, -ENOMEM);
-		else if (!lite_call_take_reply(s, reply, LITE_PAYLOAD_MAX, &len))
-			s->late(s->late_ctx, conn, reply);
-		kfree(reply);
+		if (!reply || lite_call_take_reply(s, reply, LITE_PAYLOAD_MAX,
+						   &len))
+			late = NULL;
 	}
+	/* First the slot: what is to be done now may need one like it. */
 	lite_call_slot_free(s);
+	if (late)
+		late(ctx, conn, reply);
+	kfree(reply);
 	lite_conn_put(conn);
 }
 
@@ -145,10 +152,10 @@ void lite_rpc_call_init(struct lite_rpc_conn *rc)
 
 /* NULL: none is free; ERR_PTR: the connection is dead. */
 static struct lite_call_slot *lite_call_slot_take(struct lite_rpc_conn *rc,
-						  bool leaf)
+						  enum lite_lane lane)
 {
-	u32 i = leaf ? LITE_SLOT_LEAF_FIRST : 0;
-	u32 end = leaf ? LITE_SLOT_COUNT : LITE_SLOT_LEAF_FIRST;
+	u32 i = lite_lane_first[lane];
+	u32 end = lite_lane_first[lane + 1];
 	struct lite_call_slot *s = NULL;
 
 	spin_lock(&rc->lock);
@@ -170,16 +177,16 @@ static struct lite_call_slot *lite_call_slot_get(struct lite_rpc_conn *rc,
 						 const struct lite_call_desc *d,
 						 unsigned long timeout)
 {
-	bool leaf = lite_call_is_leaf(d->call);
+	enum lite_lane lane = lite_call_lane(d->call);
 	struct lite_call_slot *s = NULL;
 	long ret;
 
 	if (d->killable)
 		ret = wait_event_killable_timeout(
-			rc->free, (s = lite_call_slot_take(rc, leaf)), timeout);
+			rc->free, (s = lite_call_slot_take(rc, lane)), timeout);
 	else
 		ret = wait_event_timeout(
-			rc->free, (s = lite_call_slot_take(rc, leaf)), timeout);
+			rc->free, (s = lite_call_slot_take(rc, lane)), timeout);
 	if (IS_ERR(s))
 		return s;
 	if (s) {

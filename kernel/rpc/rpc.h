@@ -8,9 +8,9 @@
  * taken the reply, so a slot is its own credit: nothing can overflow, and there
  * is always a receive posted for what may come.
  *
- * Two lanes: calls whose handlers may call others use the first slots and one
- * workqueue, leaf calls the last slots and another. A handler waiting for a
- * leaf call therefore waits for nothing that waits for it.
+ * Lanes (enum lite_lane): calls whose handlers may call others use slots and a
+ * workqueue of their own. A handler waiting for a leaf call - one whose handler
+ * calls nobody - therefore waits for nothing that waits for it.
  *
  * A call whose caller has gone (killed, or timed out) keeps its slot until the
  * reply comes or the connection ends; then @late of its description is called

@@ -76,7 +76,7 @@ static void lite_serve(struct lite_serve_slot *s, void *req)
 	call = le16_to_cpu(msg.call);
 	/* A call in the wrong lane could deadlock us. */
 	if (lite_wire_msg_check(&msg) || msg.error ||
-	    lite_call_is_leaf(call) != (slot >= LITE_SLOT_LEAF_FIRST)) {
+	    lite_call_lane(call) != lite_slot_lane(slot)) {
 		lite_serve_protocol_error(conn, call);
 		return;
 	}
@@ -133,7 +133,8 @@ void lite_rpc_on_request(struct lite_rpc_conn *rc, u32 slot)
 		lite_conn_ready(rc->conn);
 	/* One reference for each announcement: the work puts it. */
 	lite_conn_get(rc->conn);
-	wq = slot >= LITE_SLOT_LEAF_FIRST ? rc->rpc->leaf_wq : rc->rpc->wq;
+	wq = lite_slot_lane(slot) == LITE_LANE_CALLER ? rc->rpc->wq :
+							 rc->rpc->leaf_wq;
 	queue_work(wq, &s->work);
 }
 
