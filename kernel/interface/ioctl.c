@@ -3,12 +3,14 @@
  * The ioctls of /dev/liteN (include/uapi/lite.h).
  *
  * One table: a minimum size and a handler per command. The structure is copied
- * once; fields are given back one by one, so that no padding and no field that
- * the user did not know gets out. A new handle's number is given to the user
- * before the handle works: whatever fails later, nothing is left behind.
+ * in once, worked on, and copied out as a whole; so the node is not held while
+ * user memory is waited for, but in few places that let go of it (struct
+ * lite_gate). Before something is made, the structure is made writable, and
+ * should it not be when it counts, what was made is undone.
  */
 #include <linux/cred.h>
 #include <linux/nospec.h>
+#include <linux/pagemap.h>
 #include <linux/uaccess.h>
 
 #include "../core/name.h"
@@ -39,6 +41,31 @@ static void lite_cred_current(struct lite_cred *to)
 		to->groups[i] = from_kgid(&init_user_ns, groups->gid[i]);
 }
 
+/* Copy to or from user memory without holding the node. */
+static int lite_gate_copy_out(struct lite_gate *gate, void __user *to,
+			      const void *from, size_t n)
+{
+	unsigned long left;
+
+	lite_gate_leave(gate);
+	left = copy_to_user(to, from, n);
+	if (!lite_gate_enter(gate))
+		return -ENODEV;
+	return left ? -EFAULT : 0;
+}
+
+static int lite_gate_copy_in(struct lite_gate *gate, void *to,
+			     const void __user *from, size_t n)
+{
+	unsigned long left;
+
+	lite_gate_leave(gate);
+	left = copy_from_user(to, from, n);
+	if (!lite_gate_enter(gate))
+		return -ENODEV;
+	return left ? -EFAULT : 0;
+}
+
 /* A name that has to be there. */
 static int lite_ioc_name(const char *name)
 {
@@ -47,7 +74,8 @@ static int lite_ioc_name(const char *name)
 	return len < 0 ? len : 0;
 }
 
-static int lite_ioc_query(struct lite_file *lf, void *arg, void __user *user)
+static int lite_ioc_query(struct lite_file *lf, void *arg,
+			  struct lite_gate *gate)
 {
 	struct lite_node *node = lf->node;
 	struct lite_cluster *cl = &node->cluster;
@@ -70,14 +98,13 @@ static int lite_ioc_query(struct lite_file *lf, void *arg, void __user *user)
 		.mem_used = node->memory.used,
 		.handles_max = node->memory.handle_limit,
 	};
-	return copy_to_user(user, q, min_t(size_t, size, sizeof(*q))) ?
-		       -EFAULT : 0;
+	return 0;
 }
 
-static int lite_ioc_alloc(struct lite_file *lf, void *arg, void __user *user)
+static int lite_ioc_alloc(struct lite_file *lf, void *arg,
+			  struct lite_gate *gate)
 {
 	struct lite_ioc_alloc *a = arg;
-	struct lite_ioc_alloc __user *u = user;
 	u32 nodes[LITE_SPREAD_MAX];
 	struct lite_alloc_params p = {
 		.length = a->length,
@@ -94,9 +121,10 @@ static int lite_ioc_alloc(struct lite_file *lf, void *arg, void __user *user)
 		return -EOPNOTSUPP;
 	if (a->n_nodes > LITE_SPREAD_MAX)
 		return -EINVAL;
-	if (copy_from_user(nodes, u64_to_user_ptr(a->nodes),
-			   a->n_nodes * sizeof(nodes[0])))
-		return -EFAULT;
+	err = lite_gate_copy_in(gate, nodes, u64_to_user_ptr(a->nodes),
+				a->n_nodes * sizeof(nodes[0]));
+	if (err)
+		return err;
 	if (a->name[0])
 		p.name = a->name;
 	lite_cred_current(&cred);
@@ -106,20 +134,19 @@ static int lite_ioc_alloc(struct lite_file *lf, void *arg, void __user *user)
 	h = lite_handle_reserve(lf->ctx);
 	if (IS_ERR(h))
 		return PTR_ERR(h);
-	err = put_user(h->lh, &u->lh) ?:
-	      lite_ctx_create(lf->ctx, &cred, &p, h);
+	a->lh = h->lh;
+	err = lite_ctx_create(lf->ctx, &cred, &p, h);
 	if (err)
 		lite_handle_cancel(lf->ctx, h);
 	return err;
 }
 
-static int lite_ioc_map(struct lite_file *lf, void *arg, void __user *user)
+static int lite_ioc_map(struct lite_file *lf, void *arg,
+			struct lite_gate *gate)
 {
 	struct lite_ioc_map *m = arg;
-	struct lite_ioc_map __user *u = user;
 	struct lite_handle *h;
 	struct lite_cred cred;
-	u64 length, lh;
 	int err;
 
 	if (m->flags || m->reserved)
@@ -131,20 +158,15 @@ static int lite_ioc_map(struct lite_file *lf, void *arg, void __user *user)
 	h = lite_handle_reserve(lf->ctx);
 	if (IS_ERR(h))
 		return PTR_ERR(h);
-	lh = h->lh;
-	err = put_user(lh, &u->lh) ?:
-	      lite_ctx_map(lf->ctx, &cred, m->name, m->rights, h, &length);
-	if (err) {
-		lite_handle_cancel(lf->ctx, h);
-		return err;
-	}
-	err = put_user(length, &u->length);
+	m->lh = h->lh;
+	err = lite_ctx_map(lf->ctx, &cred, m->name, m->rights, h, &m->length);
 	if (err)
-		lite_ctx_unmap(lf->ctx, lh);
+		lite_handle_cancel(lf->ctx, h);
 	return err;
 }
 
-static int lite_ioc_unmap(struct lite_file *lf, void *arg, void __user *user)
+static int lite_ioc_unmap(struct lite_file *lf, void *arg,
+			  struct lite_gate *gate)
 {
 	struct lite_ioc_unmap *m = arg;
 
@@ -153,7 +175,8 @@ static int lite_ioc_unmap(struct lite_file *lf, void *arg, void __user *user)
 	return lite_ctx_unmap(lf->ctx, m->lh);
 }
 
-static int lite_ioc_free(struct lite_file *lf, void *arg, void __user *user)
+static int lite_ioc_free(struct lite_file *lf, void *arg,
+			 struct lite_gate *gate)
 {
 	struct lite_ioc_free *f = arg;
 	struct lite_cred cred;
@@ -170,46 +193,44 @@ static int lite_ioc_free(struct lite_file *lf, void *arg, void __user *user)
 	return lite_ctx_free(lf->ctx, &cred, f->lh, f->name);
 }
 
-static int lite_ioc_op(struct lite_file *lf, void *arg, void __user *user)
+static int lite_ioc_op(struct lite_file *lf, void *arg,
+		       struct lite_gate *gate)
 {
 	struct lite_op *op = arg;
-	struct lite_op __user *u = user;
 	struct lite_access a = { .ctx = lf->ctx, .lh = op->lh };
-	struct lite_buf buf = { .user = true, .u = op->buf };
-	u64 result = 0;
+	struct lite_buf buf = { .gate = gate, .user = true, .u = op->buf };
 	int err;
 
 	if (op->flags || op->priority || op->reserved0 || op->reserved1)
 		return -EOPNOTSUPP;
+	op->result = 0;
 	switch (op->opcode) {
 	case LITE_OP_READ:
 		a.right = LITE_RIGHT_READ;
 		err = lite_transfer(&a, false, op->offset, op->length, &buf,
-				    &result);
+				    &op->result);
 		break;
 	case LITE_OP_WRITE:
 		a.right = LITE_RIGHT_WRITE;
 		err = lite_transfer(&a, true, op->offset, op->length, &buf,
-				    &result);
+				    &op->result);
 		break;
 	case LITE_OP_FETCH_ADD:
 	case LITE_OP_CMP_SWAP:
 		a.right = LITE_RIGHT_ATOMIC;
 		err = lite_atomic(&a, op->opcode, op->offset, op->length,
-				  op->operand, op->swap, &result);
+				  op->operand, op->swap, &op->result);
 		break;
 	default:
 		return -EOPNOTSUPP;
 	}
-	if (put_user(result, &u->result) && !err)
-		err = -EFAULT;
 	return err;
 }
 
-static int lite_ioc_stat(struct lite_file *lf, void *arg, void __user *user)
+static int lite_ioc_stat(struct lite_file *lf, void *arg,
+			 struct lite_gate *gate)
 {
 	struct lite_ioc_stat *s = arg;
-	struct lite_ioc_stat __user *u = user;
 	u32 nodes[LITE_SPREAD_MAX];
 	u32 n;
 	int err;
@@ -225,21 +246,18 @@ static int lite_ioc_stat(struct lite_file *lf, void *arg, void __user *user)
 	if (err)
 		return err;
 	n = min(s->n_nodes, s->info.n_nodes);
-	if (copy_to_user(u64_to_user_ptr(s->nodes), nodes,
-			 n * sizeof(nodes[0])) ||
-	    put_user(s->info.n_nodes, &u->n_nodes) ||
-	    copy_to_user(&u->info, &s->info, sizeof(s->info)))
-		return -EFAULT;
-	return 0;
+	s->n_nodes = s->info.n_nodes;
+	return lite_gate_copy_out(gate, u64_to_user_ptr(s->nodes), nodes,
+				  n * sizeof(nodes[0]));
 }
 
-static int lite_ioc_list(struct lite_file *lf, void *arg, void __user *user)
+static int lite_ioc_list(struct lite_file *lf, void *arg,
+			 struct lite_gate *gate)
 {
 	struct lite_ioc_list *l = arg;
-	struct lite_ioc_list __user *u = user;
 	struct lite_lmr_info info, __user *to = u64_to_user_ptr(l->infos);
 	u32 n = 0;
-	int ret;
+	int err, ret;
 
 	if (l->flags)
 		return -EOPNOTSUPP;
@@ -249,35 +267,86 @@ static int lite_ioc_list(struct lite_file *lf, void *arg, void __user *user)
 		ret = lite_memory_list(&lf->node->memory, &l->cursor, &info);
 		if (ret <= 0)
 			break;
-		if (copy_to_user(&to[n], &info, sizeof(info)))
-			return -EFAULT;
+		err = lite_gate_copy_out(gate, &to[n], &info, sizeof(info));
+		if (err)
+			return err;
 	} while (++n < l->n_infos);
 	/* What has been listed has been listed. */
 	if (ret < 0 && !n)
 		return ret;
-	if (put_user(n, &u->n_infos) || put_user(l->cursor, &u->cursor))
-		return -EFAULT;
+	l->n_infos = n;
 	return 0;
+}
+
+/* The user could not be told of what was made: unmake it. */
+static void lite_ioc_undo_alloc(struct lite_file *lf, void *arg)
+{
+	struct lite_ioc_alloc *a = arg;
+	struct lite_cred cred;
+
+	lite_cred_current(&cred);
+	if (!(a->flags & LITE_ALLOC_NO_HANDLE))
+		lite_ctx_free(lf->ctx, &cred, a->lh, a->name);
+}
+
+static void lite_ioc_undo_map(struct lite_file *lf, void *arg)
+{
+	struct lite_ioc_map *m = arg;
+
+	lite_ctx_unmap(lf->ctx, m->lh);
 }
 
 static const struct lite_ioc {
 	u16 size;     /* of the whole structure */
 	u16 min_size; /* of its first published version */
-	int (*fn)(struct lite_file *lf, void *arg, void __user *user);
+	bool out;     /* given back, when the handler has succeeded */
+	int (*fn)(struct lite_file *lf, void *arg, struct lite_gate *gate);
+	void (*undo)(struct lite_file *lf, void *arg);
 } lite_iocs[] = {
-#define LITE_IOC_ENTRY(cmd, type, last, handler)                               \
+#define LITE_IOC_ENTRY(cmd, type, last, ...)                                   \
 	[_IOC_NR(cmd)] = { .size = sizeof(struct type),                        \
 			   .min_size = offsetofend(struct type, last),         \
-			   .fn = handler }
-	LITE_IOC_ENTRY(LITE_IOC_QUERY, lite_ioc_query, reserved, lite_ioc_query),
-	LITE_IOC_ENTRY(LITE_IOC_ALLOC, lite_ioc_alloc, name, lite_ioc_alloc),
-	LITE_IOC_ENTRY(LITE_IOC_MAP, lite_ioc_map, name, lite_ioc_map),
-	LITE_IOC_ENTRY(LITE_IOC_UNMAP, lite_ioc_unmap, lh, lite_ioc_unmap),
-	LITE_IOC_ENTRY(LITE_IOC_FREE, lite_ioc_free, name, lite_ioc_free),
-	LITE_IOC_ENTRY(LITE_IOC_OP, lite_op, result, lite_ioc_op),
-	LITE_IOC_ENTRY(LITE_IOC_STAT, lite_ioc_stat, info, lite_ioc_stat),
-	LITE_IOC_ENTRY(LITE_IOC_LIST, lite_ioc_list, info_size, lite_ioc_list),
+			   __VA_ARGS__ }
+	LITE_IOC_ENTRY(LITE_IOC_QUERY, lite_ioc_query, reserved,
+		       .fn = lite_ioc_query, .out = true),
+	LITE_IOC_ENTRY(LITE_IOC_ALLOC, lite_ioc_alloc, name,
+		       .fn = lite_ioc_alloc, .out = true,
+		       .undo = lite_ioc_undo_alloc),
+	LITE_IOC_ENTRY(LITE_IOC_MAP, lite_ioc_map, name,
+		       .fn = lite_ioc_map, .out = true,
+		       .undo = lite_ioc_undo_map),
+	LITE_IOC_ENTRY(LITE_IOC_UNMAP, lite_ioc_unmap, lh,
+		       .fn = lite_ioc_unmap),
+	LITE_IOC_ENTRY(LITE_IOC_FREE, lite_ioc_free, name,
+		       .fn = lite_ioc_free),
+	LITE_IOC_ENTRY(LITE_IOC_OP, lite_op, result,
+		       .fn = lite_ioc_op),
+	LITE_IOC_ENTRY(LITE_IOC_STAT, lite_ioc_stat, info,
+		       .fn = lite_ioc_stat, .out = true),
+	LITE_IOC_ENTRY(LITE_IOC_LIST, lite_ioc_list, info_size,
+		       .fn = lite_ioc_list, .out = true),
 };
+
+static int lite_ioc_give(struct lite_file *lf, const struct lite_ioc *ioc,
+			 union lite_ioc_any *any, void __user *user, int err)
+{
+	struct lite_op __user *op = user;
+	u32 size = any->query.size;
+
+	/* Of an operation the result only, and also when it has failed. */
+	if (ioc->fn == lite_ioc_op)
+		return put_user(any->op.result, &op->result) ? err ?: -EFAULT :
+							       err;
+	if (err || !ioc->out)
+		return err;
+	if (!copy_to_user(user, any, min_t(size_t, size, ioc->size)))
+		return 0;
+	if (ioc->undo && lite_node_enter(lf->node)) {
+		ioc->undo(lf, any);
+		lite_node_exit(lf->node);
+	}
+	return -EFAULT;
+}
 
 /**
  * lite_ioctl - the ioctls of /dev/liteN
@@ -291,6 +360,7 @@ static const struct lite_ioc {
 long lite_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct lite_file *lf = file->private_data;
+	struct lite_gate gate = { .users = &lf->node->active, .in = true };
 	void __user *user = (void __user *)arg;
 	const struct lite_ioc *ioc;
 	union lite_ioc_any any;
@@ -312,9 +382,12 @@ long lite_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return err;
 	/* The field was fetched twice: what counts is what was checked. */
 	any.query.size = size;
+	if (ioc->undo && fault_in_writeable(user, size))
+		return -EFAULT;
 	if (!lite_node_enter(lf->node))
 		return -ENODEV;
-	err = ioc->fn(lf, &any, user);
-	lite_node_exit(lf->node);
-	return err;
+	err = ioc->fn(lf, &any, &gate);
+	if (gate.in)
+		lite_node_exit(lf->node);
+	return lite_ioc_give(lf, ioc, &any, user, err);
 }

@@ -8,48 +8,10 @@
 #include "memory.h"
 
 /**
- * lite_buf_in - copy from the caller's buffer
- * @to: kernel memory
- * @buf: buffer
- * @at: offset in it
- * @n: bytes
- *
- * Context: may sleep, and fault.
- * Return: 0 or -EFAULT.
- */
-int lite_buf_in(void *to, const struct lite_buf *buf, u64 at, size_t n)
-{
-	if (buf->user)
-		return copy_from_user(to, (void __user *)(buf->u + at), n) ?
-			       -EFAULT : 0;
-	memcpy(to, buf->k + at, n);
-	return 0;
-}
-
-/**
- * lite_buf_out - copy to the caller's buffer
- * @buf: buffer
- * @at: offset in it
- * @from: kernel memory
- * @n: bytes
- *
- * Context: may sleep, and fault.
- * Return: 0 or -EFAULT.
- */
-int lite_buf_out(const struct lite_buf *buf, u64 at, const void *from, size_t n)
-{
-	if (buf->user)
-		return copy_to_user((void __user *)(buf->u + at), from, n) ?
-			       -EFAULT : 0;
-	memcpy(buf->k + at, from, n);
-	return 0;
-}
-
-/**
  * lite_buf_copy_nofault - copy between the caller's buffer and an LMR
  * @buf: buffer
  * @at: offset in it
- * @mem: memory of the LMR
+ * @mem: memory of an LMR, or bounced
  * @n: bytes
  * @write: to the LMR, else from it
  *
@@ -86,7 +48,8 @@ size_t lite_buf_copy_nofault(const struct lite_buf *buf, u64 at, void *mem,
  * @write: it will be read (for a write to an LMR), else written
  *
  * Context: may sleep, and fault.
- * Return: 0 when at least the first byte can be touched, or -EFAULT.
+ * Return: 0 when at least the first byte can be touched; -EFAULT; -ENODEV: the
+ * node has been stopped meanwhile.
  */
 int lite_buf_fault_in(const struct lite_buf *buf, u64 at, size_t n, bool write)
 {
@@ -95,7 +58,10 @@ int lite_buf_fault_in(const struct lite_buf *buf, u64 at, size_t n, bool write)
 
 	if (!buf->user)
 		return 0;
+	lite_gate_leave(buf->gate);
 	left = write ? fault_in_readable(u, n) : fault_in_writeable(u, n);
+	if (!lite_gate_enter(buf->gate))
+		return -ENODEV;
 	return left == n ? -EFAULT : 0;
 }
 
@@ -111,7 +77,8 @@ int lite_buf_fault_in(const struct lite_buf *buf, u64 at, size_t n, bool write)
  * @got: set to the bytes that are held: at least 1, maybe fewer than @n
  *
  * Context: may sleep, and fault.
- * Return: number of pages, or -EFAULT and others.
+ * Return: number of pages; -EFAULT and others; -ENODEV: the node has been
+ * stopped meanwhile.
  */
 int lite_buf_pin(const struct lite_buf *buf, u64 at, size_t n, bool write,
 		 struct page **pages, int max, size_t *offset, size_t *got)
@@ -124,8 +91,14 @@ int lite_buf_pin(const struct lite_buf *buf, u64 at, size_t n, bool write,
 	if (buf->user) {
 		if (!access_ok((void __user *)addr, n))
 			return -EFAULT;
+		lite_gate_leave(buf->gate);
 		have = pin_user_pages_fast(addr & PAGE_MASK, want,
 					   write ? 0 : FOLL_WRITE, pages);
+		if (!lite_gate_enter(buf->gate)) {
+			if (have > 0)
+				unpin_user_pages(pages, have);
+			return -ENODEV;
+		}
 		if (have <= 0)
 			return have ?: -EFAULT;
 	} else {

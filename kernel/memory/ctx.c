@@ -28,6 +28,8 @@ struct lite_ctx *lite_ctx_new(struct lite_memory *mem, void *owner)
 		return NULL;
 	ctx->mem = mem;
 	ctx->owner = owner;
+	/* Not that of another file either. */
+	atomic_set(&ctx->tags, get_random_u32());
 	kref_init(&ctx->ref);
 	kref_get(&ctx->ref); /* the list's */
 	mutex_init(&ctx->lock);
@@ -118,7 +120,8 @@ struct lite_handle *lite_handle_reserve(struct lite_ctx *ctx)
 		kfree(h);
 		return ERR_PTR(err == -EBUSY ? -EMFILE : err);
 	}
-	h->lh = lite_handle_make(index, get_random_u32());
+	/* Not the number of any handle before it, for very long. */
+	h->lh = lite_handle_make(index, atomic_inc_return(&ctx->tags));
 	return h;
 }
 

@@ -327,6 +327,7 @@ struct lite_handle {
  * @lock: serialises changes of handles
  * @closed: takes no new handles
  * @handles: by index
+ * @tags: of handles
  * @owner: of the layer above
  */
 struct lite_ctx {
@@ -336,16 +337,47 @@ struct lite_ctx {
 	struct mutex lock;
 	bool closed;
 	struct xarray handles;
+	atomic_t tags;
 	void *owner;
 };
 
 /**
+ * struct lite_gate - lets go of the node while user space is waited for
+ * @users: of the node; a page fault can take for ever (userfaultfd, FUSE), and
+ *	must not keep the node from being stopped
+ * @in: we are counted there
+ */
+struct lite_gate {
+	struct percpu_ref *users;
+	bool in;
+};
+
+static inline void lite_gate_leave(struct lite_gate *gate)
+{
+	if (!gate)
+		return;
+	percpu_ref_put(gate->users);
+	gate->in = false;
+}
+
+/* False: the node is stopping; touch nothing of it but counters. */
+static inline bool lite_gate_enter(struct lite_gate *gate)
+{
+	if (!gate)
+		return true;
+	gate->in = percpu_ref_tryget_live(gate->users);
+	return gate->in;
+}
+
+/**
  * struct lite_buf - memory of the caller of an operation
+ * @gate: for user memory
  * @user: whether it is a user address
  * @u: user address
  * @k: kernel address
  */
 struct lite_buf {
+	struct lite_gate *gate;
 	bool user;
 	union {
 		unsigned long u;
@@ -400,9 +432,6 @@ int lite_transfer(const struct lite_access *a, bool write, u64 offset,
 int lite_atomic(const struct lite_access *a, enum lite_opcode opcode,
 		u64 offset, u64 length, u64 operand, u64 swap, u64 *old);
 
-int lite_buf_in(void *to, const struct lite_buf *buf, u64 at, size_t n);
-int lite_buf_out(const struct lite_buf *buf, u64 at, const void *from,
-		 size_t n);
 size_t lite_buf_copy_nofault(const struct lite_buf *buf, u64 at, void *mem,
 			     size_t n, bool write);
 int lite_buf_fault_in(const struct lite_buf *buf, u64 at, size_t n, bool write);

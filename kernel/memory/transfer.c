@@ -138,31 +138,43 @@ static int lite_small_post(struct lite_piece_io *p, struct lite_mapping *m,
 	return lite_io_result(m, err ?: io.status);
 }
 
+/*
+ * Bounce pages are few and everybody's: nothing is waited for with one in hand
+ * but the device. What is not present in the caller's buffer is faulted in with
+ * the page given back, and the piece tried again.
+ */
 static ssize_t lite_piece_small(struct lite_piece_io *p, size_t n)
 {
 	struct lite_memory *mem = p->a->ctx->mem;
 	struct lite_bounce *bounce = lite_bounce_get(mem->fab);
 	struct lite_mapping *m;
+	size_t done = n;
 	int err = 0;
 
 	if (!bounce)
 		return -EINTR;
 	if (p->write)
-		err = lite_buf_in(bounce->data, p->buf, p->at, n);
-	if (!err) {
-		m = lite_access_enter(p->a);
+		done = lite_buf_copy_nofault(p->buf, p->at, bounce->data, n,
+					     true);
+	if (done) {
+		m = lite_enter_range(p->a, p->offset, done);
 		err = PTR_ERR_OR_ZERO(m);
-	}
-	if (!err) {
-		err = lite_small_post(p, m, bounce, n);
-		lite_access_exit(m);
-		if (err == -EAGAIN)
-			err = lite_access_renew(p->a, m) ?: -EAGAIN;
+		if (!err) {
+			err = lite_small_post(p, m, bounce, done);
+			lite_access_exit(m);
+			if (err == -EAGAIN)
+				err = lite_access_renew(p->a, m) ?: -EAGAIN;
+		}
 	}
 	if (!err && !p->write)
-		err = lite_buf_out(p->buf, p->at, bounce->data, n);
+		done = lite_buf_copy_nofault(p->buf, p->at, bounce->data, n,
+					     false);
 	lite_bounce_put(mem->fab, bounce);
-	return err ?: n;
+	if (err)
+		return err;
+	if (done)
+		return done;
+	return lite_buf_fault_in(p->buf, p->at, n, p->write);
 }
 
 /* Walks the caller's pages, as mapped for the device. */
