@@ -171,13 +171,6 @@ int lite_serve_join(void *priv, struct lite_conn *conn, const void *req,
 int lite_serve_leave(void *priv, struct lite_conn *conn, const void *req,
 		     u32 len, void *reply, u32 *reply_len);
 
-void lite_addr_to_wire(struct lite_wire_addr *w,
-		       const struct sockaddr_storage *addr);
-int lite_addr_from_wire(struct sockaddr_storage *addr,
-			const struct lite_wire_addr *w);
-bool lite_addr_equal(const struct sockaddr_storage *a,
-		     const struct sockaddr_storage *b);
-
 static inline u32 lite_cluster_id(struct lite_cluster *cl)
 {
 	return READ_ONCE(cl->fab->self.node);

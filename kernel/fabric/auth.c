@@ -13,6 +13,9 @@
  * cookies are (RFC 4987): a hello makes the responder remember nothing. It is
  * good for one to two epochs, and for one connection.
  *
+ * Every HMAC is over the responder's address, too, as the initiator dialled it:
+ * so nobody can pass on what he was sent to a third node.
+ *
  * What this does not do: encrypt or authenticate the traffic that follows.
  * Whoever can inject packets into the network can inject into a connection.
  */
@@ -102,17 +105,21 @@ void lite_auth_exit(struct lite_auth *auth)
 	auth->cookie_tfm = NULL;
 }
 
-/* HMAC over a label and two pieces of data. */
-static int lite_hmac(struct crypto_shash *tfm, const char *label, const void *a,
+/* HMAC over a label, the responder's address, and two pieces of data. */
+static int lite_hmac(struct crypto_shash *tfm, const char *label,
+		     const struct sockaddr_storage *responder, const void *a,
 		     size_t a_len, const void *b, size_t b_len,
 		     u8 out[LITE_MAC_SIZE])
 {
 	SHASH_DESC_ON_STACK(desc, tfm);
+	struct lite_wire_addr addr;
 	int err;
 
+	lite_addr_to_wire(&addr, responder);
 	desc->tfm = tfm;
 	err = crypto_shash_init(desc) ?:
 	      crypto_shash_update(desc, label, strlen(label) + 1) ?:
+	      crypto_shash_update(desc, (u8 *)&addr, sizeof(addr)) ?:
 	      crypto_shash_update(desc, a, a_len) ?:
 	      crypto_shash_update(desc, b, b_len) ?:
 	      crypto_shash_final(desc, out);
@@ -121,30 +128,33 @@ static int lite_hmac(struct crypto_shash *tfm, const char *label, const void *a,
 }
 
 static int lite_auth_cookie(struct lite_auth *auth,
+			    const struct sockaddr_storage *responder,
 			    const struct lite_cm_hello *hello, u64 epoch,
 			    u8 nonce[LITE_NONCE_SIZE])
 {
 	u8 mac[LITE_MAC_SIZE];
 	int err;
 
-	err = lite_hmac(auth->cookie_tfm, "cookie", hello, sizeof(*hello),
-			&epoch, sizeof(epoch), mac);
+	err = lite_hmac(auth->cookie_tfm, "cookie", responder, hello,
+			sizeof(*hello), &epoch, sizeof(epoch), mac);
 	memcpy(nonce, mac, LITE_NONCE_SIZE);
 	return err;
 }
 
 static int lite_auth_challenge_mac(struct lite_auth *auth,
+				   const struct sockaddr_storage *responder,
 				   const struct lite_cm_hello *hello,
 				   const struct lite_cm_challenge *ch,
 				   u8 mac[LITE_MAC_SIZE])
 {
-	return lite_hmac(auth->secret_tfm, "challenge", hello, sizeof(*hello),
-			 ch, offsetof(struct lite_cm_challenge, mac), mac);
+	return lite_hmac(auth->secret_tfm, "challenge", responder, hello,
+			 sizeof(*hello), ch, offsetof(struct lite_cm_challenge, mac), mac);
 }
 
 /**
  * lite_auth_challenge - answer a hello
  * @auth: ours
+ * @responder: address that was dialled
  * @hello: as it came
  * @out: filled in but for its header, which the caller has filled in
  *
@@ -152,16 +162,19 @@ static int lite_auth_challenge_mac(struct lite_auth *auth,
  * Return: 0 or a negative errno.
  */
 int lite_auth_challenge(struct lite_auth *auth,
+			const struct sockaddr_storage *responder,
 			const struct lite_cm_hello *hello,
 			struct lite_cm_challenge *out)
 {
-	return lite_auth_cookie(auth, hello, lite_epoch(), out->nonce) ?:
-	       lite_auth_challenge_mac(auth, hello, out, out->mac);
+	return lite_auth_cookie(auth, responder, hello, lite_epoch(),
+				out->nonce) ?:
+	       lite_auth_challenge_mac(auth, responder, hello, out, out->mac);
 }
 
 /**
  * lite_auth_check_challenge - does the responder know the secret?
  * @auth: ours
+ * @responder: address that was dialled
  * @hello: what we sent
  * @ch: what came back
  *
@@ -169,23 +182,26 @@ int lite_auth_challenge(struct lite_auth *auth,
  * Return: 0, -EKEYREJECTED, or another negative errno.
  */
 int lite_auth_check_challenge(struct lite_auth *auth,
+			      const struct sockaddr_storage *responder,
 			      const struct lite_cm_hello *hello,
 			      const struct lite_cm_challenge *ch)
 {
 	u8 mac[LITE_MAC_SIZE];
 	int err;
 
-	err = lite_auth_challenge_mac(auth, hello, ch, mac);
+	err = lite_auth_challenge_mac(auth, responder, hello, ch, mac);
 	if (!err && crypto_memneq(mac, ch->mac, LITE_MAC_SIZE))
 		err = -EKEYREJECTED;
 	return err;
 }
 
-static int lite_auth_proof(struct lite_auth *auth, const u8 *nonce,
+static int lite_auth_proof(struct lite_auth *auth,
+			   const struct sockaddr_storage *responder,
+			   const u8 *nonce,
 			   const struct lite_cm_connect *connect,
 			   u8 mac[LITE_MAC_SIZE])
 {
-	return lite_hmac(auth->secret_tfm, "connect", connect,
+	return lite_hmac(auth->secret_tfm, "connect", responder, connect,
 			 offsetof(struct lite_cm_connect, proof), nonce,
 			 LITE_NONCE_SIZE, mac);
 }
@@ -193,19 +209,22 @@ static int lite_auth_proof(struct lite_auth *auth, const u8 *nonce,
 /**
  * lite_auth_prove - answer a challenge
  * @auth: ours
+ * @responder: address that was dialled
  * @ch: checked
  * @connect: its proof is filled in, the rest is
  *
  * Context: process.
  * Return: 0 or a negative errno.
  */
-int lite_auth_prove(struct lite_auth *auth, const struct lite_cm_challenge *ch,
+int lite_auth_prove(struct lite_auth *auth,
+		    const struct sockaddr_storage *responder,
+		    const struct lite_cm_challenge *ch,
 		    struct lite_cm_connect *connect)
 {
 	u8 mac[LITE_MAC_SIZE];
 	int err;
 
-	err = lite_auth_proof(auth, ch->nonce, connect, mac);
+	err = lite_auth_proof(auth, responder, ch->nonce, connect, mac);
 	memcpy(connect->proof, mac, LITE_PROOF_SIZE);
 	return err;
 }
@@ -239,6 +258,7 @@ static int lite_auth_use_nonce(struct lite_auth *auth, const u8 *nonce)
 /**
  * lite_auth_check_connect - does the initiator know the secret?
  * @auth: ours
+ * @responder: address that was dialled
  * @connect: as it came
  *
  * Context: process.
@@ -246,6 +266,7 @@ static int lite_auth_use_nonce(struct lite_auth *auth, const u8 *nonce)
  * -EBUSY: more connections in one epoch than are remembered.
  */
 int lite_auth_check_connect(struct lite_auth *auth,
+			    const struct sockaddr_storage *responder,
 			    const struct lite_cm_connect *connect)
 {
 	struct lite_cm_hello hello = {
@@ -260,8 +281,9 @@ int lite_auth_check_connect(struct lite_auth *auth,
 	hello.hdr.kind = LITE_CM_HELLO;
 	memcpy(hello.nonce, connect->nonce, LITE_NONCE_SIZE);
 	for (back = 0; back < 2 && back <= epoch; back++) {
-		err = lite_auth_cookie(auth, &hello, epoch - back, nonce) ?:
-		      lite_auth_proof(auth, nonce, connect, mac);
+		err = lite_auth_cookie(auth, responder, &hello, epoch - back,
+				       nonce) ?:
+		      lite_auth_proof(auth, responder, nonce, connect, mac);
 		if (err)
 			return err;
 		if (!crypto_memneq(mac, connect->proof, LITE_PROOF_SIZE))
@@ -270,45 +292,53 @@ int lite_auth_check_connect(struct lite_auth *auth,
 	return -EKEYREJECTED;
 }
 
-static int lite_auth_accept_mac(struct lite_auth *auth, const u8 *nonce,
+static int lite_auth_accept_mac(struct lite_auth *auth,
+				const struct sockaddr_storage *responder,
+				const u8 *nonce,
 				const struct lite_cm_accept *accept,
 				u8 mac[LITE_MAC_SIZE])
 {
-	return lite_hmac(auth->secret_tfm, "accept", nonce, LITE_NONCE_SIZE,
-			 accept, offsetof(struct lite_cm_accept, mac), mac);
+	return lite_hmac(auth->secret_tfm, "accept", responder, nonce,
+			 LITE_NONCE_SIZE, accept, offsetof(struct lite_cm_accept, mac), mac);
 }
 
 /**
  * lite_auth_sign_accept - vouch for key and addresses
  * @auth: ours
+ * @responder: address that was dialled
  * @nonce: of the initiator
  * @accept: its mac is filled in, the rest is
  *
  * Context: process.
  * Return: 0 or a negative errno.
  */
-int lite_auth_sign_accept(struct lite_auth *auth, const u8 *nonce,
+int lite_auth_sign_accept(struct lite_auth *auth,
+			  const struct sockaddr_storage *responder,
+			  const u8 *nonce,
 			  struct lite_cm_accept *accept)
 {
-	return lite_auth_accept_mac(auth, nonce, accept, accept->mac);
+	return lite_auth_accept_mac(auth, responder, nonce, accept, accept->mac);
 }
 
 /**
  * lite_auth_check_accept - are key and addresses those of the responder?
  * @auth: ours
+ * @responder: address that was dialled
  * @nonce: of ours
  * @accept: as it came
  *
  * Context: process.
  * Return: 0, -EKEYREJECTED, or another negative errno.
  */
-int lite_auth_check_accept(struct lite_auth *auth, const u8 *nonce,
+int lite_auth_check_accept(struct lite_auth *auth,
+			   const struct sockaddr_storage *responder,
+			   const u8 *nonce,
 			   const struct lite_cm_accept *accept)
 {
 	u8 mac[LITE_MAC_SIZE];
 	int err;
 
-	err = lite_auth_accept_mac(auth, nonce, accept, mac);
+	err = lite_auth_accept_mac(auth, responder, nonce, accept, mac);
 	if (!err && crypto_memneq(mac, accept->mac, LITE_MAC_SIZE))
 		err = -EKEYREJECTED;
 	return err;

@@ -101,7 +101,7 @@ static int lite_cm_on_hello(struct lite_fabric *fab, struct rdma_cm_id *id,
 	int err;
 
 	lite_cm_hdr_fill(fab, &challenge.hdr, LITE_CM_CHALLENGE);
-	err = lite_auth_challenge(&fab->auth, hello, &challenge);
+	err = lite_auth_challenge(&fab->auth, &fab->addr, hello, &challenge);
 	if (err)
 		lite_cm_refuse(fab, id, err);
 	else
@@ -129,7 +129,8 @@ static int lite_conn_accept(struct lite_conn *conn)
 	lite_cm_ident_fill(fab, &accept.from);
 	accept.requests = cpu_to_le64(conn->slots_in.requests);
 	accept.replies = cpu_to_le64(conn->slots_in.replies);
-	err = lite_auth_sign_accept(&fab->auth, conn->nonce, &accept);
+	err = lite_auth_sign_accept(&fab->auth, &fab->addr, conn->nonce,
+				    &accept);
 	if (err)
 		return err;
 	lite_cm_param_fill(fab, &param, &accept, sizeof(accept));
@@ -172,7 +173,7 @@ static int lite_cm_on_connect(struct lite_fabric *fab, struct rdma_cm_id *id,
 	struct lite_conn *conn;
 	int err;
 
-	err = lite_auth_check_connect(&fab->auth, connect);
+	err = lite_auth_check_connect(&fab->auth, &fab->addr, connect);
 	if (err)
 		return err;
 	conn = lite_conn_alloc(fab);
@@ -469,7 +470,7 @@ static int lite_cm_hello(struct lite_conn *conn,
 		err = -EPROTO; /* accepted a hello? */
 	if (!err) {
 		*challenge = conn->cm_reply.challenge;
-		err = lite_auth_check_challenge(&conn->fab->auth, hello,
+		err = lite_auth_check_challenge(&conn->fab->auth, dst, hello,
 						challenge);
 	}
 out:
@@ -479,7 +480,8 @@ out:
 	return err;
 }
 
-static int lite_cm_take_accept(struct lite_conn *conn)
+static int lite_cm_take_accept(struct lite_conn *conn,
+			       const struct sockaddr_storage *dst)
 {
 	const struct lite_cm_accept *accept = &conn->cm_reply.accept;
 	enum lite_cm_kind kind;
@@ -489,8 +491,8 @@ static int lite_cm_take_accept(struct lite_conn *conn)
 	if (!err && kind != LITE_CM_ACCEPT)
 		err = -EPROTO;
 	if (!err)
-		err = lite_auth_check_accept(&conn->fab->auth, conn->nonce,
-					     accept);
+		err = lite_auth_check_accept(&conn->fab->auth, dst,
+					     conn->nonce, accept);
 	if (err)
 		return err;
 	lite_cm_ident_get(&conn->from, &accept->from);
@@ -525,7 +527,7 @@ static int lite_cm_connect(struct lite_conn *conn,
 	connect.hdr.kind = LITE_CM_CONNECT;
 	connect.from = hello.from;
 	memcpy(connect.nonce, conn->nonce, LITE_NONCE_SIZE);
-	err = lite_auth_prove(&fab->auth, &challenge, &connect) ?:
+	err = lite_auth_prove(&fab->auth, dst, &challenge, &connect) ?:
 	      lite_cm_resolve(conn, dst, deadline) ?:
 	      lite_conn_setup(conn);
 	if (err)
@@ -536,7 +538,7 @@ static int lite_cm_connect(struct lite_conn *conn,
 		return lite_cm_rejection(conn) ?: -EPROTO;
 	if (err)
 		return err;
-	return lite_cm_take_accept(conn);
+	return lite_cm_take_accept(conn, dst);
 }
 
 /**

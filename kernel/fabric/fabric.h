@@ -216,19 +216,36 @@ struct lite_auth {
 int lite_auth_init(struct lite_auth *auth, const u8 *secret, size_t len);
 void lite_auth_exit(struct lite_auth *auth);
 int lite_auth_challenge(struct lite_auth *auth,
+			const struct sockaddr_storage *responder,
 			const struct lite_cm_hello *hello,
 			struct lite_cm_challenge *out);
 int lite_auth_check_challenge(struct lite_auth *auth,
+			      const struct sockaddr_storage *responder,
 			      const struct lite_cm_hello *hello,
 			      const struct lite_cm_challenge *ch);
-int lite_auth_prove(struct lite_auth *auth, const struct lite_cm_challenge *ch,
+int lite_auth_prove(struct lite_auth *auth,
+		    const struct sockaddr_storage *responder,
+		    const struct lite_cm_challenge *ch,
 		    struct lite_cm_connect *connect);
 int lite_auth_check_connect(struct lite_auth *auth,
+			    const struct sockaddr_storage *responder,
 			    const struct lite_cm_connect *connect);
-int lite_auth_sign_accept(struct lite_auth *auth, const u8 *nonce,
-			  struct lite_cm_accept *accept);
-int lite_auth_check_accept(struct lite_auth *auth, const u8 *nonce,
+int lite_auth_sign_accept(struct lite_auth *auth,
+			  const struct sockaddr_storage *responder,
+			  const u8 *nonce, struct lite_cm_accept *accept);
+int lite_auth_check_accept(struct lite_auth *auth,
+			   const struct sockaddr_storage *responder,
+			   const u8 *nonce,
 			   const struct lite_cm_accept *accept);
+
+/* ---- addresses ----------------------------------------------------------- */
+
+void lite_addr_to_wire(struct lite_wire_addr *w,
+		       const struct sockaddr_storage *addr);
+int lite_addr_from_wire(struct sockaddr_storage *addr,
+			const struct lite_wire_addr *w);
+bool lite_addr_equal(const struct sockaddr_storage *a,
+		     const struct sockaddr_storage *b);
 
 /* ---- connections --------------------------------------------------------- */
 

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Addresses of nodes, as sockets and as the wire have them. */
+#include <net/ipv6.h>
+
+#include "fabric.h"
+
+/**
+ * lite_addr_to_wire - an address for others
+ * @w: set
+ * @addr: IPv4 or IPv6, with port
+ */
+void lite_addr_to_wire(struct lite_wire_addr *w,
+		       const struct sockaddr_storage *addr)
+{
+	struct in6_addr ip;
+
+	memset(w, 0, sizeof(*w));
+	if (addr->ss_family == AF_INET) {
+		const struct sockaddr_in *sin = (const void *)addr;
+
+		ipv6_addr_set_v4mapped(sin->sin_addr.s_addr, &ip);
+		w->port = cpu_to_le16(ntohs(sin->sin_port));
+	} else {
+		const struct sockaddr_in6 *sin6 = (const void *)addr;
+
+		ip = sin6->sin6_addr;
+		w->port = cpu_to_le16(ntohs(sin6->sin6_port));
+	}
+	memcpy(w->ip, &ip, sizeof(w->ip));
+}
+
+/**
+ * lite_addr_from_wire - an address of others
+ * @addr: set
+ * @w: from a peer
+ *
+ * Return: 0, or -EINVAL: not an address of a node.
+ */
+int lite_addr_from_wire(struct sockaddr_storage *addr,
+			const struct lite_wire_addr *w)
+{
+	struct in6_addr ip;
+
+	memcpy(&ip, w->ip, sizeof(ip));
+	memset(addr, 0, sizeof(*addr));
+	if (!w->port || ipv6_addr_any(&ip))
+		return -EINVAL;
+	if (ipv6_addr_v4mapped(&ip)) {
+		struct sockaddr_in *sin = (void *)addr;
+
+		sin->sin_family = AF_INET;
+		sin->sin_addr.s_addr = ip.s6_addr32[3];
+		sin->sin_port = htons(le16_to_cpu(w->port));
+	} else {
+		struct sockaddr_in6 *sin6 = (void *)addr;
+
+		sin6->sin6_family = AF_INET6;
+		sin6->sin6_addr = ip;
+		sin6->sin6_port = htons(le16_to_cpu(w->port));
+	}
+	return 0;
+}
+
+/**
+ * lite_addr_equal - are two addresses, and ports, the same?
+ * @a: one
+ * @b: other
+ */
+bool lite_addr_equal(const struct sockaddr_storage *a,
+		     const struct sockaddr_storage *b)
+{
+	struct lite_wire_addr wa, wb;
+
+	lite_addr_to_wire(&wa, a);
+	lite_addr_to_wire(&wb, b);
+	return !memcmp(&wa, &wb, sizeof(wa));
+}
