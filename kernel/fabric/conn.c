@@ -81,7 +81,7 @@ static void lite_conn_destroy(struct lite_conn *conn)
 	if (conn->id)
 		rdma_destroy_id(conn->id);
 	conn->id = NULL;
-	lite_cq_barrier();
+	lite_cq_barrier(conn->fab->cpu_wq);
 	for (i = 0; i < conn->nqps; i++)
 		lite_qp_free(&conn->qp[i]);
 	if (conn->rcq)

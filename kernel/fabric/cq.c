@@ -297,6 +297,7 @@ static void lite_cq_barrier_work(struct work_struct *work)
 
 /**
  * lite_cq_barrier - wait until completion events under way have been delivered
+ * @wq: with threads for each CPU
  *
  * Soft-RoCE on 6.1 delivers them from a tasklet of the CQ that it does not wait
  * for when the CQ is destroyed. Tasklets of a CPU run in order: one of ours,
@@ -304,7 +305,7 @@ static void lite_cq_barrier_work(struct work_struct *work)
  *
  * Context: may sleep; nothing completes on the CQs in question any more.
  */
-void lite_cq_barrier(void)
+void lite_cq_barrier(struct workqueue_struct *wq)
 {
 	struct work_struct work;
 	int cpu;
@@ -312,7 +313,7 @@ void lite_cq_barrier(void)
 	INIT_WORK_ONSTACK(&work, lite_cq_barrier_work);
 	cpus_read_lock();
 	for_each_online_cpu(cpu) {
-		queue_work_on(cpu, system_wq, &work);
+		queue_work_on(cpu, wq, &work);
 		flush_work(&work);
 	}
 	cpus_read_unlock();

@@ -116,9 +116,14 @@ int lite_fabric_init(struct lite_fabric *fab,
 		err = -ENOMEM;
 		goto err_wq;
 	}
+	fab->cpu_wq = alloc_workqueue("lite-cpu", WQ_MEM_RECLAIM, 0);
+	if (!fab->cpu_wq) {
+		err = -ENOMEM;
+		goto err_accept_wq;
+	}
 	err = lite_auth_init(&fab->auth, params->secret, params->secret_len);
 	if (err)
-		goto err_accept;
+		goto err_cpu_wq;
 
 	err = lite_cm_bind(fab);
 	if (err) {
@@ -159,7 +164,9 @@ err_cm:
 	lite_cm_unlisten(fab);
 err_auth:
 	lite_auth_exit(&fab->auth);
-err_accept:
+err_cpu_wq:
+	destroy_workqueue(fab->cpu_wq);
+err_accept_wq:
 	destroy_workqueue(fab->accept_wq);
 err_wq:
 	destroy_workqueue(fab->wq);
@@ -240,6 +247,7 @@ void lite_fabric_exit(struct lite_fabric *fab)
 	lite_device_put_mr(fab);
 	ib_dealloc_pd(fab->pd);
 	lite_auth_exit(&fab->auth);
+	destroy_workqueue(fab->cpu_wq);
 	destroy_workqueue(fab->accept_wq);
 	destroy_workqueue(fab->wq);
 	/* rxe does not use the DMA API, which would have told us otherwise. */

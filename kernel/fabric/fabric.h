@@ -98,7 +98,7 @@ struct lite_cq *lite_cq_create(struct lite_poller *poller,
 			       struct ib_device *dev, int depth, bool always);
 void lite_cq_close(struct lite_cq *cq);
 void lite_cq_destroy(struct lite_cq *cq);
-void lite_cq_barrier(void);
+void lite_cq_barrier(struct workqueue_struct *wq);
 int lite_cq_poll(struct lite_cq *cq);
 void lite_cq_arm(struct lite_cq *cq);
 
@@ -402,6 +402,7 @@ struct lite_fabric {
 	struct lite_stats __percpu *stats;
 	struct workqueue_struct *wq;        /* ends connections */
 	struct workqueue_struct *accept_wq; /* accepts; waits for ends */
+	struct workqueue_struct *cpu_wq;    /* on each CPU; ends wait for it */
 	const struct lite_fabric_ops *ops;
 	void *priv;
 	atomic64_t sessions;
