@@ -141,8 +141,10 @@ struct lite_bounce *lite_bounce_get(struct lite_fabric *fab)
 	b = lite_bounce_take(raw_cpu_ptr(fab->bounce));
 	if (!b)
 		b = lite_bounce_steal(fab);
-	if (!b && wait_event_killable(fab->bounce_wait,
-				      (b = lite_bounce_steal(fab))))
+	if (!b)
+		wait_event_killable(fab->bounce_wait,
+				    (b = lite_bounce_steal(fab)));
+	if (!b)
 		return NULL;
 	lite_stat_inc(fab->stats, LITE_STAT_SLOTS_BUSY);
 	return b;

@@ -26,6 +26,7 @@
 #include <linux/completion.h>
 #include <linux/kref.h>
 #include <linux/list.h>
+#include <linux/sizes.h>
 #include <linux/mutex.h>
 #include <linux/percpu-refcount.h>
 #include <linux/socket.h>
@@ -47,7 +48,7 @@ struct lite_fabric;
 /* Most SGEs in a work request, if the device can. */
 #define LITE_SGE_MAX 30
 /* Most bytes in a work request. */
-#define LITE_WR_BYTES_MAX (1UL << 20)
+#define LITE_WR_BYTES_MAX SZ_1M
 
 /* ---- completion queues and the poller ------------------------------------ */
 

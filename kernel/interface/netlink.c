@@ -420,13 +420,12 @@ static bool lite_dump_peer(struct sk_buff *skb, struct netlink_callback *cb,
 	u8 state = LITE_NODE_DOWN;
 	int err = 0;
 
-	if (!peer) {
+	if (!peer)
 		state = READ_ONCE(cl->state);
-	} else if (rcu_access_pointer(peer->conn)) {
+	else if (rcu_access_pointer(peer->conn))
 		state = LITE_NODE_UP;
-	} else if (peer->tentative) {
+	else if (peer->tentative)
 		state = LITE_NODE_JOINING;
-	}
 	if (hdr)
 		err = peer ? lite_put_peer(skb, peer->id, peer->incarnation,
 					   &peer->addr, state, false) :

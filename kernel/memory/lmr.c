@@ -571,8 +571,8 @@ static int lite_serve_extents(void *priv, struct lite_conn *conn,
 	struct lite_wire_extents_reply *r = reply;
 	u32 first = le32_to_cpu(e->first);
 	struct lite_lmr *lmr;
+	u32 n, count = 0;
 	int err = 0;
-	u32 n;
 
 	lmr = lite_lmr_get(mem, le64_to_cpu(e->id));
 	if (!lmr)
@@ -580,8 +580,10 @@ static int lite_serve_extents(void *priv, struct lite_conn *conn,
 	/* This confirms that nobody has waited for this mapper in vain. */
 	if (first >= lmr->n_extents || !lite_mapper_known(lmr, conn))
 		err = -ENOENT;
-	for (n = 0; !err && n < LITE_EXTENTS_PER_REPLY &&
-		    first + n < lmr->n_extents; n++) {
+	else
+		count = min_t(u32, lmr->n_extents - first,
+			      LITE_EXTENTS_PER_REPLY);
+	for (n = 0; n < count; n++) {
 		struct lite_extent *x = &lmr->extents[first + n];
 
 		r->extent[n].addr = cpu_to_le64(x->addr);

@@ -416,7 +416,7 @@ static int lite_serve_mem_extents(void *priv, struct lite_conn *conn,
 	u32 first = le32_to_cpu(e->first);
 	struct lite_alloc *alloc;
 	int err = -ENOENT;
-	u32 n;
+	u32 n, count;
 
 	if (!conn)
 		return -EBADMSG;
@@ -425,8 +425,9 @@ static int lite_serve_mem_extents(void *priv, struct lite_conn *conn,
 	alloc = xa_load(&mem->allocs, le64_to_cpu(e->id));
 	if (alloc && alloc->home == conn->from.node &&
 	    first < alloc->n_extents) {
-		for (n = 0; n < LITE_EXTENTS_PER_REPLY &&
-			    first + n < alloc->n_extents; n++) {
+		count = min_t(u32, alloc->n_extents - first,
+			      LITE_EXTENTS_PER_REPLY);
+		for (n = 0; n < count; n++) {
 			struct lite_extent *x = &alloc->extents[first + n];
 
 			r->extent[n].addr = cpu_to_le64(x->addr);

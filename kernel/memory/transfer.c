@@ -303,8 +303,9 @@ static ssize_t lite_piece_large(struct lite_piece_io *p)
 	if (!pages)
 		return -ENOMEM;
 	n = min_t(u64, p->left, LITE_BATCH_PAGES * PAGE_SIZE);
-	ret = n_pages = lite_buf_pin(p->buf, p->at, n, p->write, pages,
-				     LITE_BATCH_PAGES, &offset, &n);
+	n_pages = lite_buf_pin(p->buf, p->at, n, p->write, pages,
+			       LITE_BATCH_PAGES, &offset, &n);
+	ret = n_pages;
 	if (n_pages < 0)
 		goto out;
 	lite_stat_add(mem->stats, LITE_STAT_PINNED_PAGES, n_pages);
