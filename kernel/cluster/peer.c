@@ -101,7 +101,7 @@ void lite_peer_drop(struct lite_peer *peer)
 
 bool lite_peer_is_up(struct lite_peer *peer)
 {
-	return rcu_access_pointer(peer->conn) != NULL;
+	return rcu_access_pointer(peer->conn);
 }
 
 /**
