@@ -5,9 +5,11 @@
  *
  * A peer is a node id with an incarnation: the number of a life. A node that
  * starts, or leaves, begins a new one, and nothing of the old is valid any
- * more. While a peer of the same incarnation is merely out of reach it is DOWN
- * and is connected again when it can be; each connection is a session, and
- * sessions, too, are never mixed up (lite_conn.session).
+ * more. While a peer of the same incarnation is merely out of reach it is
+ * connected again when it can be; each connection is a session, and sessions,
+ * too, are never mixed up (lite_conn.session). A peer whose session broke is
+ * suspect: until it has been silent for cl->dead, who wants something of it
+ * waits for the next session. Then it is DOWN, and everything fails at once.
  *
  * Member lists spread by being told on connecting, and by comparing digests
  * with every heartbeat. There is no quorum: halves of a divided cluster both go
@@ -38,6 +40,9 @@ struct lite_cluster;
  * @incarnation: of the life we know; under cl->lock
  * @addr: where it listens; under cl->lock
  * @conn: its session, if it is up
+ * @heard: jiffies at which it was last heard in its last session
+ * @suspect: its session broke, but it has not been silent for long enough to
+ *	be called down: who wants something of it waits
  * @outgoing: we are connecting to it
  * @left: it said that it leaves: this incarnation never comes back
  * @tentative: it was given an id, but has not come yet; until @expires
@@ -55,6 +60,8 @@ struct lite_peer {
 	u64 incarnation;
 	struct sockaddr_storage addr;
 	struct lite_conn __rcu *conn;
+	unsigned long heard;
+	bool suspect;
 	bool outgoing;
 	bool left;
 	bool tentative;
@@ -99,6 +106,7 @@ struct lite_cluster {
 	struct mutex self_lock;   /* one at a time; outermost */
 	unsigned long heartbeat;
 	unsigned long dead;
+	wait_queue_head_t suspects; /* woken when one comes up, or is down */
 	struct workqueue_struct *wq;
 	struct delayed_work monitor;
 	bool stopping;
@@ -130,6 +138,9 @@ struct lite_conn *lite_peer_conn_get(struct lite_peer *peer);
 struct lite_conn *lite_peer_conn_tryget(struct lite_peer *peer, u64 session);
 struct lite_conn *lite_cluster_self_conn(struct lite_cluster *cl);
 void lite_peer_put(struct lite_peer *peer);
+bool lite_peer_is_suspect(struct lite_peer *peer);
+int lite_peer_await(struct lite_peer *peer);
+bool lite_cluster_await(struct lite_cluster *cl);
 void lite_cluster_fence(struct lite_cluster *cl, u32 node);
 void lite_cluster_fence_all(struct lite_cluster *cl);
 

@@ -401,6 +401,17 @@ static void lite_leave_tell(struct lite_cluster *cl)
 	}
 }
 
+/* Nobody waits any more for those who may come back. Cluster locked. */
+static void lite_suspects_clear(struct lite_cluster *cl)
+{
+	struct lite_peer *peer;
+	unsigned long id;
+
+	xa_for_each(&cl->peers, id, peer)
+		WRITE_ONCE(peer->suspect, false);
+	wake_up_all(&cl->suspects);
+}
+
 /**
  * lite_cluster_begin_leave - take no new work, but go on serving
  * @cl: cluster
@@ -419,6 +430,8 @@ int lite_cluster_begin_leave(struct lite_cluster *cl)
 		err = -EBUSY;
 	else
 		cl->state = LITE_NODE_LEAVING;
+	if (!err)
+		lite_suspects_clear(cl);
 	mutex_unlock(&cl->lock);
 	return err;
 }
@@ -484,6 +497,7 @@ int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab,
 	cl->dead = params->dead;
 	mutex_init(&cl->lock);
 	mutex_init(&cl->self_lock);
+	init_waitqueue_head(&cl->suspects);
 	xa_init(&cl->peers);
 	INIT_DELAYED_WORK(&cl->monitor, lite_monitor_work);
 	cl->wq = alloc_workqueue("lite-cluster", WQ_UNBOUND, 0);
@@ -528,6 +542,7 @@ void lite_cluster_stop(struct lite_cluster *cl)
 	mutex_lock(&cl->lock);
 	cl->stopping = true;
 	cl->state = LITE_NODE_STOPPED;
+	lite_suspects_clear(cl);
 	mutex_unlock(&cl->lock);
 	cancel_delayed_work_sync(&cl->monitor);
 }

@@ -198,10 +198,12 @@ again:
 	if (ok) {
 		kref_get(&peer->ref); /* given back by conn_gone */
 		conn->peer = peer;
+		WRITE_ONCE(peer->suspect, false);
 		rcu_assign_pointer(peer->conn, conn);
 	}
 out:
 	mutex_unlock(&cl->lock);
+	wake_up_all(&cl->suspects);
 	if (ok) {
 		cl->ops->event(cl->priv, conn->from.node, LITE_NODE_UP);
 		cl->ops->members_changed(cl->priv);
@@ -220,18 +222,26 @@ void lite_cluster_conn_down(struct lite_cluster *cl, struct lite_conn *conn)
 {
 	struct lite_peer *peer;
 	bool was_up = false;
+	bool down = false;
 
 	mutex_lock(&cl->lock);
 	peer = conn->peer;
 	if (peer && rcu_access_pointer(peer->conn) == conn) {
 		RCU_INIT_POINTER(peer->conn, NULL);
 		was_up = true;
-		if (!peer->left && peer != cl->self)
+		peer->heard = READ_ONCE(conn->heard);
+		if (!peer->left && peer != cl->self) {
+			peer->suspect = cl->state == LITE_NODE_UP &&
+				time_before(jiffies, peer->heard + cl->dead);
 			lite_peer_retry(peer, 0);
+		}
+		down = !peer->suspect;
 	}
 	mutex_unlock(&cl->lock);
+	wake_up_all(&cl->suspects);
 	if (was_up && peer != cl->self) {
-		cl->ops->event(cl->priv, peer->id, LITE_NODE_DOWN);
+		if (down)
+			cl->ops->event(cl->priv, peer->id, LITE_NODE_DOWN);
 		cl->ops->members_changed(cl->priv);
 	}
 }
@@ -256,6 +266,72 @@ void lite_cluster_conn_gone(struct lite_cluster *cl, struct lite_conn *conn)
 		cl->ops->peer_gone(cl->priv, conn->session);
 	if (peer)
 		lite_peer_put(peer);
+}
+
+/**
+ * lite_peer_is_suspect - is it worth while to wait for a peer?
+ * @peer: peer
+ *
+ * Context: any.
+ * Return: true while its session is dying, or it has none but is not yet down.
+ */
+bool lite_peer_is_suspect(struct lite_peer *peer)
+{
+	struct lite_conn *conn;
+	bool suspect;
+
+	rcu_read_lock();
+	conn = rcu_dereference(peer->conn);
+	suspect = conn ? lite_conn_is_dead(conn) : READ_ONCE(peer->suspect);
+	rcu_read_unlock();
+	return suspect;
+}
+
+/**
+ * lite_peer_await - wait while a peer is suspect
+ * @peer: peer
+ *
+ * Context: may sleep; killable.
+ * Return: 0: it is up; -EHOSTDOWN; -EINTR.
+ */
+int lite_peer_await(struct lite_peer *peer)
+{
+	struct lite_cluster *cl = peer->cl;
+
+	/* The monitor ends the suspicion; the time-out is for its delay. */
+	if (wait_event_killable_timeout(cl->suspects,
+					!lite_peer_is_suspect(peer),
+					cl->dead + 2 * cl->heartbeat) < 0)
+		return -EINTR;
+	return lite_peer_is_up(peer) ? 0 : -EHOSTDOWN;
+}
+
+/**
+ * lite_cluster_await - wait while any peer is suspect
+ * @cl: cluster
+ *
+ * Context: may sleep; killable.
+ * Return: true if there was one to wait for, and it has come up again.
+ */
+bool lite_cluster_await(struct lite_cluster *cl)
+{
+	struct lite_peer *peer;
+	unsigned long id;
+	bool up = false;
+
+	xa_for_each(&cl->peers, id, peer) {
+		peer = lite_peer_find(cl, id);
+		if (!peer)
+			continue;
+		if (!lite_peer_is_suspect(peer)) {
+			lite_peer_put(peer);
+			continue;
+		}
+		if (!lite_peer_await(peer))
+			up = true;
+		lite_peer_put(peer);
+	}
+	return up;
 }
 
 /**

@@ -422,7 +422,7 @@ static bool lite_dump_peer(struct sk_buff *skb, struct netlink_callback *cb,
 
 	if (!peer)
 		state = READ_ONCE(cl->state);
-	else if (rcu_access_pointer(peer->conn))
+	else if (rcu_access_pointer(peer->conn) || peer->suspect)
 		state = LITE_NODE_UP;
 	else if (peer->tentative)
 		state = LITE_NODE_JOINING;

@@ -583,3 +583,45 @@ struct lite_conn *lite_access_conn(struct lite_mapping *m, u32 share)
 	return ERR_PTR(rcu_access_pointer(s->peer->conn) ? -EAGAIN :
 							   -EHOSTDOWN);
 }
+
+/* The first peer of a mapping that is suspect, with a reference. */
+static struct lite_peer *lite_access_suspect(const struct lite_access *a)
+{
+	struct lite_peer *peer = NULL;
+	struct lite_mapping *m;
+	struct lite_handle *h;
+	u32 i;
+
+	rcu_read_lock();
+	h = xa_load(&a->ctx->handles, lite_handle_index(a->lh));
+	m = h && h->lh == a->lh ? rcu_dereference(h->mapping) : NULL;
+	for (i = 0; m && i < m->n_shares && !peer; i++) {
+		peer = m->share[i].peer;
+		if (peer && !lite_peer_is_suspect(peer))
+			peer = NULL;
+	}
+	/* The mapping, which has one, is freed after a grace period. */
+	if (peer)
+		kref_get(&peer->ref);
+	rcu_read_unlock();
+	return peer;
+}
+
+/**
+ * lite_access_await - an operation found a node of an LMR out of reach
+ * @a: handle
+ *
+ * Context: may sleep; killable.
+ * Return: 0: try again; -EHOSTDOWN: none of its nodes is merely suspect; -EINTR.
+ */
+int lite_access_await(const struct lite_access *a)
+{
+	struct lite_peer *peer = lite_access_suspect(a);
+	int err;
+
+	if (!peer)
+		return -EHOSTDOWN;
+	err = lite_peer_await(peer);
+	lite_peer_put(peer);
+	return err;
+}

@@ -499,6 +499,7 @@ static int lite_home_conn(struct lite_memory *mem, u32 home,
 {
 	struct lite_peer *peer;
 	bool left;
+	int err;
 
 	*conn = NULL;
 	if (home == lite_cluster_id(mem->cl))
@@ -506,11 +507,14 @@ static int lite_home_conn(struct lite_memory *mem, u32 home,
 	peer = lite_peer_find(mem->cl, home);
 	if (!peer)
 		return -EHOSTUNREACH;
+	err = lite_peer_await(peer);
 	*conn = lite_peer_conn_get(peer);
 	left = READ_ONCE(peer->left);
 	lite_peer_put(peer);
 	if (*conn)
 		return 0;
+	if (err == -EINTR)
+		return err;
 	return left ? -EHOSTUNREACH : -EHOSTDOWN;
 }
 

@@ -420,6 +420,7 @@ struct lite_access {
 };
 
 struct lite_mapping *lite_access_enter(const struct lite_access *a);
+int lite_access_await(const struct lite_access *a);
 struct lite_conn *lite_access_conn(struct lite_mapping *m, u32 share);
 
 static inline void lite_access_exit(struct lite_mapping *m)

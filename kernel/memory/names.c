@@ -371,6 +371,7 @@ int lite_name_lookup(struct lite_memory *mem, const char *name, bool ask_all,
 		     u32 *home, u64 *id)
 {
 	struct lite_wire_name_reply reply;
+	int err;
 
 	if (!ask_all && !lite_directory_call(mem, LITE_CALL_NAME_LOOKUP, name,
 					     0, &reply)) {
@@ -378,7 +379,11 @@ int lite_name_lookup(struct lite_memory *mem, const char *name, bool ask_all,
 		*id = le64_to_cpu(reply.id);
 		return 0;
 	}
-	return lite_homes_find(mem, name, home, id);
+	/* A home that is only out of reach for a moment is one all the same. */
+	do {
+		err = lite_homes_find(mem, name, home, id);
+	} while (err == -ENOENT && lite_cluster_await(mem->cl));
+	return err;
 }
 
 /* ---- members come and go ------------------------------------------------- */

@@ -387,12 +387,19 @@ int lite_transfer(const struct lite_access *a, bool write, u64 offset,
 
 	*done = 0;
 	/* The length of an LMR never changes while it is open. */
-	ret = lite_transfer_check(a, offset, length, false);
+	do {
+		ret = lite_transfer_check(a, offset, length, false);
+		if (ret == -EHOSTDOWN)
+			ret = lite_access_await(a) ?: -EAGAIN;
+	} while (ret == -EAGAIN);
 	if (ret)
 		return ret;
 	lite_stat_inc(stats, LITE_STAT_OPS_INFLIGHT);
 	while (p.left) {
 		ret = lite_piece(&p);
+		/* To do a piece twice is to do it once. */
+		if (ret == -EHOSTDOWN)
+			ret = lite_access_await(a) ?: -EAGAIN;
 		if (ret < 0 && ret != -EAGAIN)
 			break;
 		if (ret > 0) {
@@ -524,7 +531,11 @@ int lite_atomic(const struct lite_access *a, enum lite_opcode opcode,
 	struct lite_bounce *bounce;
 	int err;
 
-	err = lite_transfer_check(a, offset, length, true);
+	do {
+		err = lite_transfer_check(a, offset, length, true);
+		if (err == -EHOSTDOWN)
+			err = lite_access_await(a) ?: -EAGAIN;
+	} while (err == -EAGAIN);
 	if (err)
 		return err;
 	if (!mem->fab->atomics)
