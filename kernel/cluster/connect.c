@@ -16,6 +16,10 @@
 #include "cluster.h"
 
 #define LITE_CONNECT_TIMEOUT (5 * HZ)
+/*
+ * The CM repeats a request that was lost after 4 s: sooner start over, at first.
+ */
+#define LITE_CONNECT_TIMEOUT_MIN HZ
 #define LITE_BACKOFF_MAX (8 * HZ)
 
 /**
@@ -152,13 +156,14 @@ int lite_cluster_attach(struct lite_cluster *cl, struct lite_conn *conn)
 }
 
 static int lite_peer_connect(struct lite_peer *peer,
-			     const struct sockaddr_storage *addr)
+			     const struct sockaddr_storage *addr,
+			     unsigned long timeout)
 {
 	struct lite_cluster *cl = peer->cl;
 	struct lite_conn *conn;
 	int err;
 
-	err = lite_conn_connect(cl->fab, addr, LITE_CONNECT_TIMEOUT, &conn);
+	err = lite_conn_connect(cl->fab, addr, timeout, &conn);
 	if (err)
 		return err;
 	/*
@@ -185,7 +190,7 @@ void lite_peer_connect_work(struct work_struct *work)
 					      connect_work);
 	struct lite_cluster *cl = peer->cl;
 	struct sockaddr_storage addr;
-	unsigned long backoff;
+	unsigned long backoff, timeout;
 	int err;
 
 	mutex_lock(&cl->lock);
@@ -196,9 +201,14 @@ void lite_peer_connect_work(struct work_struct *work)
 	}
 	peer->outgoing = true;
 	addr = peer->addr;
+	/* Tries that were made double the time, as they do the back-off. */
+	timeout = clamp_t(unsigned long, 4 * peer->backoff,
+			  LITE_CONNECT_TIMEOUT_MIN, LITE_CONNECT_TIMEOUT);
+	if (!peer->suspect)
+		timeout = LITE_CONNECT_TIMEOUT;
 	mutex_unlock(&cl->lock);
 
-	err = lite_peer_connect(peer, &addr);
+	err = lite_peer_connect(peer, &addr, timeout);
 
 	mutex_lock(&cl->lock);
 	peer->outgoing = false;

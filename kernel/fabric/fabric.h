@@ -47,8 +47,8 @@ struct lite_fabric;
 #define LITE_RQ_DEPTH (2 * LITE_SLOT_COUNT + 8)
 /* Most SGEs in a work request, if the device can. */
 #define LITE_SGE_MAX 30
-/* Most bytes in a work request. */
-#define LITE_WR_BYTES_MAX SZ_1M
+/* Most bytes in a work request: each has the operation time-out to complete. */
+#define LITE_WR_BYTES_MAX SZ_128K
 
 /* ---- completion queues and the poller ------------------------------------ */
 

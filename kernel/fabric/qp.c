@@ -255,6 +255,9 @@ static bool lite_io_spin(struct lite_io *io, struct lite_qp *qp)
  */
 void lite_io_wait(struct lite_io *io, struct lite_qp *qp)
 {
+	unsigned long left;
+	int pending;
+
 	/* The poster's own share. */
 	if (atomic_dec_and_test(&io->pending))
 		return;
@@ -263,8 +266,13 @@ void lite_io_wait(struct lite_io *io, struct lite_qp *qp)
 
 	atomic_inc(&qp->scq->sleepers);
 	lite_cq_arm(qp->scq);
-	if (!wait_for_completion_timeout(&io->done,
-					 qp->conn->fab->op_timeout)) {
+	/* As long as something completes, it is slow, not stuck. */
+	do {
+		pending = atomic_read(&io->pending);
+		left = wait_for_completion_timeout(&io->done,
+						   qp->conn->fab->op_timeout);
+	} while (!left && atomic_read(&io->pending) < pending);
+	if (!left) {
 		cmpxchg(&io->status, 0, -ETIMEDOUT);
 		lite_conn_kill(qp->conn, -ETIMEDOUT);
 		wait_for_completion(&io->done);
