@@ -33,11 +33,12 @@ $(kernels:%=module-%): module-%: | deps-build
 
 .PHONY: user
 user: $(user)/build.ninja ## library, programs, tests and manual pages in build/user
-	@ninja -C $(user)
+	@flock build/user.lock ninja -C $(user)
 
-# Ninja notices by itself when the meson files change.
+# Ninja notices by itself when the meson files change. It does not notice another ninja in the same directory.
 $(user)/build.ninja: | deps-build
-	@meson setup $(user) --prefix=$(prefix) $(MESON_ARGS)
+	@mkdir -p build
+	@flock build/user.lock meson setup $(user) --prefix=$(prefix) $(MESON_ARGS)
 
 .PHONY: test
 test: | deps-build deps-vm deps-model ## unit tests, models, and virtual clusters with KERNEL; ends with the sum

@@ -6,16 +6,16 @@
  * memory regions (LMRs) by name and gets handles, and reads, writes and
  * atomically updates them, wherever their memory is:
  *
- *	struct lite_ctx *ctx;
- *	lite_lh_t lh;
- *	int err = lite_open(-1, &ctx);
+ *    struct lite_ctx *ctx;
+ *    lite_lh_t lh;
+ *    int err = lite_open(-1, &ctx);
  *
- *	if (!err)
- *		err = lite_map(ctx, "greeting", LITE_RIGHT_READ, &lh, NULL);
- *	if (!err)
- *		err = lite_read(ctx, lh, 0, buf, sizeof(buf));
- *	if (err)
- *		fprintf(stderr, "greeting: %s\n", lite_strerror(err));
+ *    if (!err)
+ *        err = lite_map(ctx, "greeting", LITE_RIGHT_READ, &lh, NULL);
+ *    if (!err)
+ *        err = lite_read(ctx, lh, 0, buf, sizeof(buf));
+ *    if (err)
+ *        fprintf(stderr, "greeting: %s\n", lite_strerror(err));
  *
  * Conventions, true of every function unless it says otherwise:
  *
@@ -67,34 +67,34 @@ typedef uint64_t lite_lh_t;
  * @name: name, or NULL or "": anonymous, freed when the context is closed
  * @length: bytes, 1..LITE_LMR_SIZE_MAX
  * @nodes: ids of the nodes to spread it over in equal shares, the first is its
- *	home; NULL with @n_nodes == 0: this node
+ *    home; NULL with @n_nodes == 0: this node
  * @n_nodes: 0..LITE_SPREAD_MAX
  * @mode: permission bits like those of a file, 0666 at most; the umask has no
- *	part in it
+ *    part in it
  *
  * Unused fields are 0.
  */
 struct lite_alloc_params {
-	uint32_t size;
-	uint32_t flags;
-	const char *name;
-	uint64_t length;
-	const uint32_t *nodes;
-	uint32_t n_nodes;
-	uint32_t mode;
+    uint32_t size;
+    uint32_t flags;
+    const char* name;
+    uint64_t length;
+    const uint32_t* nodes;
+    uint32_t n_nodes;
+    uint32_t mode;
 };
 
 /*
  * lite_open - open a LITE node of this machine
  * @index: the N of /dev/liteN; -1: what the environment variable LITE_INDEX
- *	says, 0 if it is unset or empty
+ *    says, 0 if it is unset or empty
  * @out: set to the context, to be given back by lite_close()
  *
  * Return: 0, -ENODEV (no such device, or it is not LITE's), -EACCES (the
  * device may not be opened), -EINVAL (@index is below -1, LITE_INDEX is not a
  * number of 0..2^20-1), -EMFILE or -ENFILE (no descriptor left), -ENOMEM.
  */
-int lite_open(int index, struct lite_ctx **out) LITE_NOEXCEPT;
+int lite_open(int index, struct lite_ctx** out) LITE_NOEXCEPT;
 
 /*
  * lite_close - give back a context, its handles and its anonymous LMRs
@@ -103,7 +103,7 @@ int lite_open(int index, struct lite_ctx **out) LITE_NOEXCEPT;
  * If children or lite_fd() made copies of the descriptor, handles and
  * anonymous LMRs live until the last of them is closed.
  */
-void lite_close(struct lite_ctx *ctx) LITE_NOEXCEPT;
+void lite_close(struct lite_ctx* ctx) LITE_NOEXCEPT;
 
 /*
  * lite_fd - the descriptor of /dev/liteN behind a context
@@ -114,7 +114,7 @@ void lite_close(struct lite_ctx *ctx) LITE_NOEXCEPT;
  *
  * Return: the descriptor.
  */
-int lite_fd(const struct lite_ctx *ctx) LITE_NOEXCEPT;
+int lite_fd(const struct lite_ctx* ctx) LITE_NOEXCEPT;
 
 /*
  * lite_query - what the kernel module and the node are
@@ -125,14 +125,14 @@ int lite_fd(const struct lite_ctx *ctx) LITE_NOEXCEPT;
  *
  * Return: 0 or a negative errno.
  */
-int lite_query(struct lite_ctx *ctx, struct lite_ioc_query *out) LITE_NOEXCEPT;
+int lite_query(struct lite_ctx* ctx, struct lite_ioc_query* out) LITE_NOEXCEPT;
 
 /*
  * lite_alloc - make an LMR of zeroed bytes and open it
  * @ctx: context
  * @params: what to make
  * @lh: set to a handle with all rights that @params->mode gives and MASTER;
- *	untouched, and may be NULL, with LITE_ALLOC_NO_HANDLE
+ *    untouched, and may be NULL, with LITE_ALLOC_NO_HANDLE
  *
  * Return: 0, -EINVAL (length 0, bits beyond 0666 in the mode, a node listed
  * twice, a bad name, a wrong @size), -E2BIG (a longer @params than this library
@@ -142,8 +142,8 @@ int lite_query(struct lite_ctx *ctx, struct lite_ioc_query *out) LITE_NOEXCEPT;
  * caller's share of it is), -EMFILE (too many handles), -EIO, -EPROTO, or
  * -ETIMEDOUT (it is unknown whether the LMR exists).
  */
-int lite_alloc(struct lite_ctx *ctx, const struct lite_alloc_params *params,
-	       lite_lh_t *lh) LITE_NOEXCEPT;
+int lite_alloc(struct lite_ctx* ctx, const struct lite_alloc_params* params,
+               lite_lh_t* lh) LITE_NOEXCEPT;
 
 /*
  * lite_map - open an LMR by name
@@ -157,8 +157,8 @@ int lite_alloc(struct lite_ctx *ctx, const struct lite_alloc_params *params,
  * name, no rights), -ENAMETOOLONG, -EMFILE, -EHOSTDOWN, -EIO, -EPROTO or
  * -ETIMEDOUT.
  */
-int lite_map(struct lite_ctx *ctx, const char *name, uint32_t rights,
-	     lite_lh_t *lh, uint64_t *length) LITE_NOEXCEPT;
+int lite_map(struct lite_ctx* ctx, const char* name, uint32_t rights, lite_lh_t* lh,
+             uint64_t* length) LITE_NOEXCEPT;
 
 /*
  * lite_unmap - close a handle
@@ -169,7 +169,7 @@ int lite_map(struct lite_ctx *ctx, const char *name, uint32_t rights,
  *
  * Return: 0 or -EBADF.
  */
-int lite_unmap(struct lite_ctx *ctx, lite_lh_t lh) LITE_NOEXCEPT;
+int lite_unmap(struct lite_ctx* ctx, lite_lh_t lh) LITE_NOEXCEPT;
 
 /*
  * lite_free - free the LMR behind a handle and close the handle
@@ -183,7 +183,7 @@ int lite_unmap(struct lite_ctx *ctx, lite_lh_t lh) LITE_NOEXCEPT;
  * -ESTALE or -EHOSTDOWN (its home restarted, or is down), -EIO, -EPROTO, or
  * -ETIMEDOUT (it is unknown whether the LMR is freed).
  */
-int lite_free(struct lite_ctx *ctx, lite_lh_t lh) LITE_NOEXCEPT;
+int lite_free(struct lite_ctx* ctx, lite_lh_t lh) LITE_NOEXCEPT;
 
 /*
  * lite_free_name - free an LMR by name
@@ -196,7 +196,7 @@ int lite_free(struct lite_ctx *ctx, lite_lh_t lh) LITE_NOEXCEPT;
  * -ENAMETOOLONG, -EHOSTDOWN, -EIO, -EPROTO, or -ETIMEDOUT (it is unknown
  * whether the LMR is freed).
  */
-int lite_free_name(struct lite_ctx *ctx, const char *name) LITE_NOEXCEPT;
+int lite_free_name(struct lite_ctx* ctx, const char* name) LITE_NOEXCEPT;
 
 /*
  * lite_read - read from an LMR
@@ -214,8 +214,8 @@ int lite_free_name(struct lite_ctx *ctx, const char *name) LITE_NOEXCEPT;
  * 0), -EFAULT, -EIDRM (freed), -ESTALE or -EHOSTDOWN (a node that has its
  * memory restarted, or is down), -ETIMEDOUT or -EIO.
  */
-int lite_read(struct lite_ctx *ctx, lite_lh_t lh, uint64_t offset, void *buf,
-	      size_t length) LITE_NOEXCEPT;
+int lite_read(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, void* buf,
+              size_t length) LITE_NOEXCEPT;
 
 /*
  * lite_write - write to an LMR
@@ -231,8 +231,8 @@ int lite_read(struct lite_ctx *ctx, lite_lh_t lh, uint64_t offset, void *buf,
  *
  * Return: 0 or a negative errno as lite_read().
  */
-int lite_write(struct lite_ctx *ctx, lite_lh_t lh, uint64_t offset,
-	       const void *buf, size_t length) LITE_NOEXCEPT;
+int lite_write(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, const void* buf,
+               size_t length) LITE_NOEXCEPT;
 
 /*
  * lite_fetch_add - atomically add to an 8-byte word
@@ -249,8 +249,8 @@ int lite_write(struct lite_ctx *ctx, lite_lh_t lh, uint64_t offset,
  * @offset, -EOPNOTSUPP if the RDMA device has no atomics. After -ETIMEDOUT,
  * -EIO and -EHOSTDOWN it is unknown whether the word was changed.
  */
-int lite_fetch_add(struct lite_ctx *ctx, lite_lh_t lh, uint64_t offset,
-		   uint64_t add, uint64_t *old) LITE_NOEXCEPT;
+int lite_fetch_add(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t add,
+                   uint64_t* old) LITE_NOEXCEPT;
 
 /*
  * lite_cmp_swap - atomically compare and swap an 8-byte word
@@ -260,26 +260,26 @@ int lite_fetch_add(struct lite_ctx *ctx, lite_lh_t lh, uint64_t offset,
  * @expected: the word must be this to be replaced
  * @desired: by this
  * @old: set to the value before; swapped if, and only if, that is @expected.
- *	May be NULL.
+ *    May be NULL.
  *
  * Return: 0, whether swapped or not, or a negative errno as lite_fetch_add().
  */
-int lite_cmp_swap(struct lite_ctx *ctx, lite_lh_t lh, uint64_t offset,
-		  uint64_t expected, uint64_t desired, uint64_t *old) LITE_NOEXCEPT;
+int lite_cmp_swap(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t expected,
+                  uint64_t desired, uint64_t* old) LITE_NOEXCEPT;
 
 /*
  * lite_op_submit - one operation, with everything that the kernel offers
  * @ctx: context
  * @op: the operation; @op->size is set by this function. @op->result is set on
- *	failure too: it is the number of leading bytes known to be transferred
- *	for reads and writes, the old value for atomics that succeeded.
+ *    failure too: it is the number of leading bytes known to be transferred
+ *    for reads and writes, the old value for atomics that succeeded.
  *
  * What lite_read(), lite_write(), lite_fetch_add() and lite_cmp_swap() are
  * made of, for callers who need to know how far a failed transfer came.
  *
  * Return: 0 or a negative errno as those.
  */
-int lite_op_submit(struct lite_ctx *ctx, struct lite_op *op) LITE_NOEXCEPT;
+int lite_op_submit(struct lite_ctx* ctx, struct lite_op* op) LITE_NOEXCEPT;
 
 /*
  * lite_stat - describe the LMR behind a handle
@@ -288,15 +288,15 @@ int lite_op_submit(struct lite_ctx *ctx, struct lite_op *op) LITE_NOEXCEPT;
  * @info: set to the description
  * @nodes: room for the ids of the nodes that it is spread over, or NULL
  * @n_nodes: in: room in @nodes; out: how many nodes there are, of which at
- *	most that many are in @nodes. LITE_SPREAD_MAX is always enough. May be
- *	NULL together with @nodes.
+ *    most that many are in @nodes. LITE_SPREAD_MAX is always enough. May be
+ *    NULL together with @nodes.
  *
  * Return: 0, -EBADF, -EIDRM (freed), -ESTALE or -EHOSTDOWN (its home
  * restarted, or is down), -EINVAL (@nodes without @n_nodes, or room without
  * @nodes), -EIO, -EPROTO or -ETIMEDOUT.
  */
-int lite_stat(struct lite_ctx *ctx, lite_lh_t lh, struct lite_lmr_info *info,
-	      uint32_t *nodes, uint32_t *n_nodes) LITE_NOEXCEPT;
+int lite_stat(struct lite_ctx* ctx, lite_lh_t lh, struct lite_lmr_info* info, uint32_t* nodes,
+              uint32_t* n_nodes) LITE_NOEXCEPT;
 
 /*
  * lite_stat_name - describe an LMR by name
@@ -311,15 +311,14 @@ int lite_stat(struct lite_ctx *ctx, lite_lh_t lh, struct lite_lmr_info *info,
  * Return: 0, -ENOENT, -ENAMETOOLONG, -EINVAL, -EHOSTDOWN, -EIO, -EPROTO or
  * -ETIMEDOUT.
  */
-int lite_stat_name(struct lite_ctx *ctx, const char *name,
-		   struct lite_lmr_info *info, uint32_t *nodes,
-		   uint32_t *n_nodes) LITE_NOEXCEPT;
+int lite_stat_name(struct lite_ctx* ctx, const char* name, struct lite_lmr_info* info,
+                   uint32_t* nodes, uint32_t* n_nodes) LITE_NOEXCEPT;
 
 /*
  * lite_list - some of the LMRs of the cluster
  * @ctx: context
  * @cursor: where to go on; 0 before the first call, and again after the call
- *	that returned the last ones. Opaque otherwise. Changed on success only.
+ *    that returned the last ones. Opaque otherwise. Changed on success only.
  * @infos: room for @n descriptions
  * @n: at least 1
  *
@@ -329,22 +328,21 @@ int lite_stat_name(struct lite_ctx *ctx, const char *name,
  *
  * Return: how many of @infos were filled, -EINVAL (@n is 0) or -ETIMEDOUT.
  */
-int lite_list(struct lite_ctx *ctx, uint64_t *cursor, struct lite_lmr_info *infos,
-	      uint32_t n) LITE_NOEXCEPT;
+int lite_list(struct lite_ctx* ctx, uint64_t* cursor, struct lite_lmr_info* infos,
+              uint32_t n) LITE_NOEXCEPT;
 
 /*
  * lite_list_each - call a function for every LMR of the cluster
  * @ctx: context
  * @fn: called with each LMR, in order of (home, id), and @arg; it may use
- *	@ctx. A return value other than 0 ends the listing. It must not throw.
+ *    @ctx. A return value other than 0 ends the listing. It must not throw.
  * @arg: for @fn
  *
  * Return: 0 when all were seen, what @fn returned when it ended the listing,
  * or a negative errno as lite_list().
  */
-int lite_list_each(struct lite_ctx *ctx,
-		   int (*fn)(const struct lite_lmr_info *info, void *arg),
-		   void *arg) LITE_NOEXCEPT;
+int lite_list_each(struct lite_ctx* ctx, int (*fn)(const struct lite_lmr_info* info, void* arg),
+                   void* arg) LITE_NOEXCEPT;
 
 /*
  * lite_strerror - what an errno of LITE means
@@ -355,7 +353,7 @@ int lite_list_each(struct lite_ctx *ctx,
  * Return: one line without a newline, in lower case, in English; never NULL,
  * never to be freed. For an errno that LITE gives no meaning: the system's.
  */
-const char *lite_strerror(int err) LITE_NOEXCEPT;
+const char* lite_strerror(int err) LITE_NOEXCEPT;
 
 #pragma GCC visibility pop
 

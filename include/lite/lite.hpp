@@ -128,7 +128,7 @@ class c_name {
     explicit c_name(std::string_view name) {
         if (name.size() > LITE_NAME_MAX)
             throw error(ENAMETOOLONG, std::string(name.substr(0, 32)) + "...");
-        if (name.find('\0') != name.npos)
+        if (name.find('\0') != std::string_view::npos)
             throw error(EINVAL, "a name with a NUL byte");
         name.copy(m_bytes.data(), name.size());
     }
@@ -496,7 +496,7 @@ class lmr_range : public std::ranges::view_base {
         return iterator(*this);
     }
 
-    std::default_sentinel_t end() const noexcept { return {}; }
+    static std::default_sentinel_t end() noexcept { return {}; }
 
   private:
     static constexpr std::uint32_t batch = 64;

@@ -382,7 +382,7 @@ long lite_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return err;
 	/* The field was fetched twice: what counts is what was checked. */
 	any.query.size = size;
-	if (ioc->undo && fault_in_writeable(user, size))
+	if (ioc->undo && fault_in_safe_writeable(user, size))
 		return -EFAULT;
 	if (!lite_node_enter(lf->node))
 		return -ENODEV;

@@ -59,7 +59,7 @@ int lite_buf_fault_in(const struct lite_buf *buf, u64 at, size_t n, bool write)
 	if (!buf->user)
 		return 0;
 	lite_gate_leave(buf->gate);
-	left = write ? fault_in_readable(u, n) : fault_in_writeable(u, n);
+	left = write ? fault_in_readable(u, n) : fault_in_safe_writeable(u, n);
 	if (!lite_gate_enter(buf->gate))
 		return -ENODEV;
 	return left == n ? -EFAULT : 0;

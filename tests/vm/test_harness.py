@@ -2,6 +2,7 @@
 """The harness tests itself: everything that other tests rely on."""
 
 import pathlib
+import re
 import signal
 import tempfile
 import time
@@ -98,7 +99,7 @@ def test_timeout(lab):
     begun = time.monotonic()
     error = _raises(CommandTimeout, lambda: lab.n1.run("echo before; sleep 1000", timeout=0.5))
     assert error.result.out == "before\n"
-    assert time.monotonic() - begun < 10 * lab.kernel.time_scale
+    assert time.monotonic() - begun < 60 * lab.kernel.time_scale  # but not 1000
     assert lab.n1.run("pgrep sleep", check=False).out == ""
 
 
@@ -146,7 +147,8 @@ def test_link(lab):
 
 def test_netem_and_cut(lab):
     lab.n1.netem("delay 300ms")
-    assert "time=3" in lab.n2.run("ping -c 1 n1").out
+    took = re.search(r"time=([\d.]+) ms", lab.n2.run("ping -c 1 n1").out)
+    assert float(took[1]) >= 300
     lab.n1.netem(None)
     lab.n1.cut()
     assert not lab.n2.run("ping -c 1 -W 1 n1", check=False).ok

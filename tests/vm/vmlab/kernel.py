@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 KNOWN = ("6.1", "6.12", "debug", "debug2")
 
 # How much longer things take than on a stock kernel under emulation. Every time-out is multiplied by it.
-_SCALE = {"debug": 6, "debug2": 6}
+_SCALE = {"debug": 6, "debug2": 4}
 
 
 def cache_dir():

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+//
+// Whole reads and writes on file descriptors, for programs that move much data
+// and want to know exactly what failed.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+
+namespace tools {
+
+// The standard streams of a command; tests give it others.
+struct streams {
+    int in = 0;
+    int out = 1;
+    int err = 2;
+};
+
+// Owns a file descriptor.
+class unique_fd {
+  public:
+    unique_fd() noexcept = default;
+    explicit unique_fd(int fd) noexcept : m_fd(fd) {}
+    unique_fd(unique_fd&& other) noexcept : m_fd(other.release()) {}
+    unique_fd& operator=(unique_fd&& other) noexcept;
+    ~unique_fd();
+
+    explicit operator bool() const noexcept { return m_fd >= 0; }
+    int get() const noexcept { return m_fd; }
+    int release() noexcept;
+
+  private:
+    int m_fd = -1;
+};
+
+// Reads until @to is full or the end of the file, and returns how many bytes
+// came. Throws std::system_error; interrupted if a guarded signal came.
+std::size_t read_full(int fd, std::span<std::byte> to);
+
+// Writes everything. Throws std::system_error; interrupted if a guarded signal
+// came, which SIGPIPE is if the reader of a pipe went away.
+void write_full(int fd, std::span<const std::byte> from);
+
+// Writes a text: to the standard output of a command, so that failure says
+// "write error". Throws failure, or interrupted.
+void print(int fd, std::string_view text);
+
+// Writes an indented document and a newline; bytes that are not UTF-8 become
+// U+FFFD. @compact: in one line. Throws as print().
+void print_json(int fd, const nlohmann::json& document, bool compact = false);
+
+// A line on standard error; trouble with that is nobody's to hear.
+void complain(int fd, std::string_view program, std::string_view text) noexcept;
+
+// A buffer for large transfers, aligned to pages so that the kernel pins no
+// page more than needed. Throws std::bad_alloc.
+class transfer_buffer {
+  public:
+    explicit transfer_buffer(std::size_t size);
+    std::span<std::byte> get() const noexcept { return {m_bytes.get(), m_size}; }
+
+  private:
+    struct release {
+        void operator()(std::byte* bytes) const noexcept;
+    };
+    std::unique_ptr<std::byte[], release> m_bytes;
+    std::size_t m_size;
+};
+
+}  // namespace tools

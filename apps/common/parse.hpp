@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+//
+// From words on a command line to numbers. Every function takes the whole word,
+// without spaces around it, and throws usage_error with a text that repeats the
+// word and says what is wrong with it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tools {
+
+// An unsigned number, decimal or 0x hexadecimal, of @low..@high.
+std::uint64_t parse_number(std::string_view text, std::uint64_t low = 0,
+                           std::uint64_t high = UINT64_MAX);
+
+// A number of bytes: a number, maybe followed by K, M, G, T or P (powers of
+// 1024, in either case) or by KiB, MiB and so on. KB and the like are refused,
+// since half of the world takes them for powers of 1000.
+std::uint64_t parse_size(std::string_view text);
+
+// A number to be added modulo 2^64: as parse_number(), or negative down to
+// -2^63, of which the two's complement is returned.
+std::uint64_t parse_addend(std::string_view text);
+
+// Permission bits in octal, 0..0666.
+std::uint32_t parse_mode(std::string_view text);
+
+// Ids of nodes, separated by commas, at most 64, none of them twice.
+std::vector<std::uint32_t> parse_nodes(std::string_view text);
+
+// A name that an LMR may have: 1..255 bytes, none of them '/', a control
+// character or DEL. (The kernel has the last word; here it gets a better text.)
+std::string parse_name(std::string_view text);
+
+}  // namespace tools

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// Being interrupted in an orderly way: signals that end a program become an
+// exception at a place that is ready for it, so that temporary files vanish and
+// the terminal is left clean; then the program dies of the signal after all, so
+// that its parent (a shell in a loop, say) sees what happened.
+#pragma once
+
+namespace tools {
+
+// Thrown when a signal came. Not a std::exception: it is to be caught by
+// main() alone.
+struct interrupted {
+    int signal;
+};
+
+// While it lives, SIGINT, SIGTERM, SIGHUP and SIGPIPE are noted instead of
+// obeyed, unless they were ignored when the program started. Only the first of
+// each: a second one kills at once, in case something hangs. System calls are
+// interrupted (EINTR). One at a time in a process, in its main thread.
+class interrupt_guard {
+  public:
+    interrupt_guard();
+    interrupt_guard(const interrupt_guard&) = delete;
+    interrupt_guard& operator=(const interrupt_guard&) = delete;
+    ~interrupt_guard();
+
+    // Throws interrupted if a signal came since the process began to guard.
+    static void check();
+};
+
+// Ends the process as the signal would have without anybody noting it.
+[[noreturn]] void die_of(int signal) noexcept;
+
+}  // namespace tools

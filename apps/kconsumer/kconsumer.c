@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kconsumer: how a kernel module uses memory of another machine through LITE.
+ *
+ *	modprobe lite; litectl start ...; litectl join ...
+ *	insmod kconsumer.ko node=2
+ *
+ * Loading it allocates an LMR on node 2, writes to it, reads back, uses both
+ * atomics, checks that LITE refuses what it must refuse, and gives everything
+ * back. If anything is not as it should be, loading fails with the errno, and
+ * the kernel log says where. Once loaded it does nothing.
+ *
+ * All of LITE's calls may sleep: they belong in process context.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/random.h>
+#include <linux/sizes.h>
+#include <linux/string.h>
+
+#include <lite/kapi.h>
+
+static unsigned int index;
+module_param(index, uint, 0444);
+MODULE_PARM_DESC(index, "the N of this machine's /dev/liteN (default 0)");
+
+static unsigned int node;
+module_param(node, uint, 0444);
+MODULE_PARM_DESC(node, "id of the node to allocate on (default: this node)");
+
+static unsigned long size = SZ_1M;
+module_param(size, ulong, 0444);
+MODULE_PARM_DESC(size, "bytes to allocate, 16 B to 64 MB (default 1 MB)");
+
+static char *name;
+module_param(name, charp, 0444);
+MODULE_PARM_DESC(name, "name of the LMR (default: anonymous)");
+
+/* Say which step failed; the errno alone would not. */
+static int failed(const char *step, int err)
+{
+	pr_err("%s: %pe\n", step, ERR_PTR(err));
+	return err;
+}
+
+/* What was written is what is read. */
+static int try_transfer(struct lite_ctx *ctx, u64 lh)
+{
+	void *out = kvmalloc(size, GFP_KERNEL);
+	void *in = kvzalloc(size, GFP_KERNEL);
+	int err = -ENOMEM;
+
+	if (!out || !in)
+		goto done;
+	get_random_bytes(out, size);
+
+	err = lite_lmr_write(ctx, lh, 0, out, size);
+	if (err) {
+		failed("write", err);
+		goto done;
+	}
+	err = lite_lmr_read(ctx, lh, 0, in, size);
+	if (err) {
+		failed("read", err);
+		goto done;
+	}
+	if (memcmp(out, in, size))
+		err = failed("what was read is not what was written", -EIO);
+done:
+	kvfree(in);
+	kvfree(out);
+	return err;
+}
+
+/* Atomics work on aligned 8-byte words, and return what was there before. */
+static int try_atomics(struct lite_ctx *ctx, u64 lh)
+{
+	u64 word = 40, old;
+	int err;
+
+	err = lite_lmr_write(ctx, lh, 8, &word, sizeof(word));
+	if (err)
+		return failed("write a word", err);
+
+	err = lite_lmr_fetch_add(ctx, lh, 8, 2, &old);
+	if (err)
+		return failed("fetch-add", err);
+	if (old != 40)
+		return failed("fetch-add returned a wrong value", -EIO);
+
+	err = lite_lmr_cmp_swap(ctx, lh, 8, 42, 1, &old);
+	if (err)
+		return failed("compare-and-swap", err);
+	if (old != 42)
+		return failed("compare-and-swap returned a wrong value", -EIO);
+
+	err = lite_lmr_read(ctx, lh, 8, &word, sizeof(word));
+	if (err)
+		return failed("read a word", err);
+	return word == 1 ? 0 : failed("compare-and-swap did not swap", -EIO);
+}
+
+/* The last byte but no further: LITE checks the bounds of every call. */
+static int try_bounds(struct lite_ctx *ctx, u64 lh)
+{
+	u8 bytes[2];
+	int err;
+
+	err = lite_lmr_read(ctx, lh, size - 1, bytes, 1);
+	if (err)
+		return failed("read the last byte", err);
+
+	err = lite_lmr_read(ctx, lh, size - 1, bytes, 2);
+	if (err != -ERANGE)
+		return failed("a read beyond the end was not refused with -ERANGE",
+			      err ?: -EIO);
+	return 0;
+}
+
+static int __init kconsumer_init(void)
+{
+	struct lite_alloc_params params = {
+		.name = name,
+		.length = size,
+		.nodes = &node,
+		.n_nodes = node ? 1 : 0,
+		.mode = 0600,
+	};
+	struct lite_ctx *ctx;
+	int err, free_err;
+	u64 lh;
+
+	if (size < 16 || size > SZ_64M)
+		return -EINVAL;
+
+	ctx = lite_ctx_open(index);
+	if (IS_ERR(ctx))
+		return failed("open /dev/liteN", PTR_ERR(ctx));
+
+	err = lite_lmr_alloc(ctx, &params, &lh);
+	if (err) {
+		failed("allocate", err);
+		goto close;
+	}
+
+	err = try_transfer(ctx, lh);
+	if (!err)
+		err = try_atomics(ctx, lh);
+	if (!err)
+		err = try_bounds(ctx, lh);
+
+	/* lite_ctx_close() would free it too, as long as it has no name. */
+	free_err = lite_lmr_free(ctx, lh);
+	if (free_err)
+		failed("free", free_err);
+	err = err ?: free_err;
+	if (!err)
+		pr_info("%lu bytes on node %u written, read back and verified; atomics and bounds are right\n",
+			size, node ?: lite_ctx_node_id(ctx));
+close:
+	lite_ctx_close(ctx);
+	return err;
+}
+module_init(kconsumer_init);
+
+/* Nothing is left to undo, but without an exit function it could not be unloaded. */
+static void __exit kconsumer_exit(void)
+{
+}
+module_exit(kconsumer_exit);
+
+MODULE_DESCRIPTION("Example of a kernel module that uses memory of another machine through LITE");
+MODULE_AUTHOR("The LITE authors");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+//
+// RAII for what both ends of the verbs arm use of libibverbs and librdmacm.
+#pragma once
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace perf {
+
+template <auto destroy>
+struct Destroy {
+    template <typename T>
+    void operator()(T* object) const {
+        destroy(object);
+    }
+};
+
+using EventChannel = std::unique_ptr<rdma_event_channel, Destroy<rdma_destroy_event_channel>>;
+using CmId = std::unique_ptr<rdma_cm_id, Destroy<rdma_destroy_id>>;
+using CmEvent = std::unique_ptr<rdma_cm_event, Destroy<rdma_ack_cm_event>>;
+using CompletionQueue = std::unique_ptr<ibv_cq, Destroy<ibv_destroy_cq>>;
+using MemoryRegion = std::unique_ptr<ibv_mr, Destroy<ibv_dereg_mr>>;
+
+/// The queue pair of a cm_id, which goes before the cm_id and its CQ do.
+using QueuePair = std::unique_ptr<rdma_cm_id, Destroy<rdma_destroy_qp>>;
+
+EventChannel make_event_channel();
+CmId make_cm_id(rdma_event_channel* channel);
+CompletionQueue make_cq(ibv_context* device, unsigned entries);
+
+/// Register memory for everything that the arm does, at either end.
+MemoryRegion register_memory(ibv_pd* pd, std::span<std::byte> memory);
+
+/// An RC queue pair for @depth signalled requests. Asks for as much inline data as helps (small
+/// writes then need no read of the buffer by the device) and takes less if the device has less.
+/// @inline_bytes is set to what was granted.
+QueuePair make_queue_pair(rdma_cm_id* id, ibv_cq* cq, unsigned depth, unsigned& inline_bytes);
+
+/// Reads and atomics that may be under way at once, at the most that CM and device allow.
+std::uint8_t max_initiator_depth(ibv_context* device);
+std::uint8_t max_responder_resources(ibv_context* device);
+
+/// The next event. Throws when @limit is over. @what names the step in the error.
+CmEvent next_event(rdma_event_channel* channel, const char* what, std::chrono::milliseconds limit);
+
+/// The next event, which must be @expected; throws otherwise.
+CmEvent await_event(rdma_event_channel* channel, rdma_cm_event_type expected, const char* what,
+                    std::chrono::milliseconds limit);
+
+}  // namespace perf

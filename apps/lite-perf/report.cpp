@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+#include "report.hpp"
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "net.hpp"
+
+namespace perf {
+
+namespace {
+
+using nlohmann::json;
+
+std::string kernel_release() {
+    utsname names;
+    return uname(&names) ? "unknown" : names.release;
+}
+
+std::string number(double value) {
+    // Three significant digits, but never fewer than what stands before the point.
+    return fmt::format("{:.{}f}", value, value < 1 ? 3 : value < 10 ? 2 : value < 1000 ? 1 : 0);
+}
+
+std::string number(std::optional<double> value) { return value ? number(*value) : "-"; }
+
+std::string ratio_text(const Ratio& ratio) {
+    return fmt::format("{:.2f} x  ({:.2f} .. {:.2f})", ratio.value, ratio.low, ratio.high);
+}
+
+void print_rows(std::FILE* out, const Result& result) {
+    std::string size = size_text(result.size);
+    for (const Outcome& outcome : result.outcomes) {
+        const Summary& summary = outcome.summary;
+        fmt::print(out, "{:>8}  {:<10}{:>10}", size, outcome.label, number(summary.p50));
+        if (result.workload->lower_is_better()) {
+            fmt::print(out, "{:>10}{:>10}{:>10}{:>9}", number(summary.p99), number(summary.p999),
+                       number(summary.max), summary.count);
+        } else {
+            fmt::print(out, "{:>10}{:>10}", number(summary.min), number(summary.max));
+        }
+        fmt::print(out, "   {}\n",
+                   outcome.label == result.baseline ? "" : ratio_text(outcome.ratio));
+        size.clear();  // only in the first row of its group
+    }
+}
+
+void print_head(std::FILE* out, const Result& result) {
+    const Workload& workload = *result.workload;
+    fmt::print(out, "\n{} ({}, {} is better)\n", workload.title(), workload.unit(),
+               workload.lower_is_better() ? "lower" : "higher");
+    fmt::print(out, "{:>8}  {:<10}{:>10}", "size", "arm", "median");
+    if (workload.lower_is_better())
+        fmt::print(out, "{:>10}{:>10}{:>10}{:>9}", "p99", "p99.9", "max", "calls");
+    else
+        fmt::print(out, "{:>10}{:>10}", "min", "max");
+    fmt::print(out, "   against {}\n", result.baseline);
+}
+
+json slice_json(const Slice& slice) {
+    json result = json::object();
+    if (slice.time != std::chrono::nanoseconds::max())
+        result["seconds"] = std::chrono::duration<double>(slice.time).count();
+    if (slice.calls != UINT64_MAX)
+        result["calls"] = slice.calls;
+    return result;
+}
+
+json outcome_json(const Outcome& outcome, const std::string& baseline) {
+    const Summary& summary = outcome.summary;
+    json medians = json::array();
+    for (const auto& round : outcome.rounds)
+        medians.push_back(summarize({round}).p50);
+    json result{
+        {"arm", outcome.arm},       {"window", outcome.window}, {"samples", summary.count},
+        {"median", summary.p50},    {"min", summary.min},       {"max", summary.max},
+        {"round_medians", medians},
+    };
+    if (summary.p99)
+        result["p99"] = *summary.p99;
+    if (summary.p999)
+        result["p999"] = *summary.p999;
+    if (outcome.label != baseline) {
+        result["ratio"] = {{"value", outcome.ratio.value},
+                           {"low", outcome.ratio.low},
+                           {"high", outcome.ratio.high}};
+    }
+    return result;
+}
+
+json result_json(const Result& result) {
+    json outcomes = json::array();
+    for (const Outcome& outcome : result.outcomes)
+        outcomes.push_back(outcome_json(outcome, result.baseline));
+    return {
+        {"workload", result.workload->name()},
+        {"size", result.size},
+        {"unit", result.workload->unit()},
+        {"better", result.workload->lower_is_better() ? "lower" : "higher"},
+        {"baseline", result.baseline},
+        {"outcomes", outcomes},
+    };
+}
+
+}  // namespace
+
+std::string size_text(std::uint64_t bytes) {
+    if (bytes >= 1 << 20 && bytes % (1 << 20) == 0)
+        return fmt::format("{} MB", bytes >> 20);
+    if (bytes >= 1 << 10 && bytes % (1 << 10) == 0)
+        return fmt::format("{} KB", bytes >> 10);
+    return fmt::format("{} B", bytes);
+}
+
+void print_tables(std::FILE* out, const Setting& setting, const std::vector<Result>& results) {
+    fmt::print(out, "Linux {}, {} CPUs; {} in turns, {} rounds\n", kernel_release(),
+               sysconf(_SC_NPROCESSORS_ONLN), fmt::join(setting.arms, ", "), setting.plan.rounds);
+    const Workload* last = nullptr;
+    for (const Result& result : results) {
+        if (result.workload != last)
+            print_head(out, result);
+        last = result.workload;
+        print_rows(out, result);
+    }
+    fmt::print(out,
+               "\nEvery figure is of whole round trips. \"0.90 x\" is the ratio of the medians; in "
+               "parentheses its\n95 % bootstrap interval over the rounds.\n");
+}
+
+void write_json(const std::string& file, const Setting& setting,
+                const std::vector<Result>& results) {
+    json list = json::array();
+    for (const Result& result : results)
+        list.push_back(result_json(result));
+    const json document{
+        {"format", "lite-perf"},
+        {"version", 1},
+        {"kernel", kernel_release()},
+        {"cpus", sysconf(_SC_NPROCESSORS_ONLN)},
+        {"server", setting.server},
+        {"node", setting.node},
+        {"arms", setting.arms},
+        {"rounds", setting.plan.rounds},
+        {"slice", slice_json(setting.plan.slice)},
+        {"interval", "95 % bootstrap over rounds"},
+        {"results", list},
+    };
+    if (file == "-") {
+        std::cout << document.dump(2) << std::endl;
+        return;
+    }
+    std::ofstream out(file);
+    out << document.dump(2) << '\n';
+    out.close();
+    if (!out)
+        throw_errno(file);
+}
+
+}  // namespace perf

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "runner.hpp"
+
+namespace perf {
+
+/// 64 B, 4 KB, 1 MB.
+std::string size_text(std::uint64_t bytes);
+
+/// What was run, and where, for people and for the JSON file.
+struct Setting {
+    Plan plan;
+    std::vector<std::string> arms;
+    std::string server;
+    std::uint32_t node;
+};
+
+void print_tables(std::FILE* out, const Setting& setting, const std::vector<Result>& results);
+
+/// Throws std::system_error if the file cannot be written. "-": standard output.
+void write_json(const std::string& file, const Setting& setting,
+                const std::vector<Result>& results);
+
+}  // namespace perf

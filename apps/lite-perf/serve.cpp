@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+//
+// The other end of the verbs and TCP arms. LITE has none: that its memory is served by the kernel
+// is the point of it.
+#include "serve.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <optional>
+#include <stdexcept>
+
+#include "net.hpp"
+#include "tcp_server.hpp"
+#include "verbs_server.hpp"
+
+namespace perf {
+
+namespace {
+
+constexpr std::chrono::milliseconds start_limit{15000};
+
+/// The child's side of a pipe on which a parent waits for "ready" or an error text.
+class ReadyPipe {
+  public:
+    /// Returns in the child only; the parent exits with what the child says.
+    static ReadyPipe fork_behind() {
+        int ends[2];
+        if (pipe2(ends, O_CLOEXEC))
+            throw_errno("pipe");
+        Fd reader(ends[0]);
+        Fd writer(ends[1]);
+        const pid_t child = fork();
+        if (child < 0)
+            throw_errno("fork");
+        if (child > 0) {
+            writer = Fd();
+            _exit(await(reader.get(), child));
+        }
+        setsid();
+        return ReadyPipe(std::move(writer));
+    }
+
+    /// The child is ready; from now on it says nothing, and its caller's terminal is free.
+    void ready() {
+        const char byte = 0;
+        if (write(writer_.get(), &byte, 1) != 1)
+            throw_errno("write to the parent");
+        const Fd null(open("/dev/null", O_RDWR | O_CLOEXEC));
+        for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+            if (dup2(null.get(), fd) < 0)
+                throw_errno("/dev/null");
+        }
+        writer_ = Fd();
+    }
+
+  private:
+    explicit ReadyPipe(Fd writer) : writer_(std::move(writer)) {}
+
+    // The end of file before the byte: the child has died, and said why.
+    static int await(int fd, pid_t child) {
+        pollfd waiting{fd, POLLIN, 0};
+        if (poll(&waiting, 1, static_cast<int>(start_limit.count())) <= 0) {
+            fmt::print(stderr, "lite-perf: the server does not start\n");
+            kill(child, SIGKILL);
+            return 1;
+        }
+        char byte;
+        if (read(fd, &byte, 1) != 1)
+            return 1;
+        fmt::print("pid {}\n", child);
+        std::fflush(stdout);
+        return 0;
+    }
+
+    Fd writer_;
+};
+
+/// SIGINT and SIGTERM as something to wait for. Before any thread is started, as they inherit it.
+sigset_t block_stop_signals() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    return signals;
+}
+
+void wait_for(const sigset_t& signals, std::chrono::seconds limit) {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point end = Clock::now() + limit;
+    for (;;) {
+        const timespec left{
+            std::max<std::chrono::seconds::rep>(
+                0, std::chrono::ceil<std::chrono::seconds>(end - Clock::now()).count()),
+            0};
+        if (sigtimedwait(&signals, nullptr, limit.count() ? &left : nullptr) >= 0 ||
+            errno == EAGAIN)
+            return;
+    }
+}
+
+}  // namespace
+
+int serve(const ServeOptions& options) {
+    // Before anything is opened: verbs objects do not survive a fork.
+    std::optional<ReadyPipe> parent;
+    if (options.background)
+        parent = ReadyPipe::fork_behind();
+
+    const sigset_t signals = block_stop_signals();
+    auto wanted = [&](std::string_view arm) { return std::ranges::count(options.arms, arm) > 0; };
+    std::optional<TcpServer> tcp;
+    std::optional<VerbsServer> verbs;
+    if (wanted("tcp"))
+        tcp.emplace(options.address, options.port);
+    if (wanted("verbs"))
+        verbs.emplace(options.address, options.port);
+    if (!tcp && !verbs)
+        throw std::runtime_error("nothing to serve: LITE needs no server");
+
+    fmt::print("serving {} on port {}\n", fmt::join(options.arms, ", "), options.port);
+    std::fflush(stdout);
+    if (parent)
+        parent->ready();
+    wait_for(signals, options.limit);
+    return 0;
+}
+
+}  // namespace perf

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#include "tcp_server.hpp"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <exception>
+#include <stdexcept>
+#include <system_error>
+
+#include "memory.hpp"
+
+namespace perf {
+
+namespace {
+
+constexpr std::size_t connections_max = 64;
+
+void reply(int fd, std::span<std::byte> data) {
+    iovec part{data.data(), data.size()};
+    send_all(fd, {&part, 1});
+}
+
+/// Answer one request. False: the client has gone.
+bool answer(int fd, std::span<std::byte> region) {
+    TcpRequest request;
+    if (!receive_all(fd, bytes_of(request)))
+        return false;
+    if (request.length == 0 || request.offset > region.size() ||
+        request.length > region.size() - request.offset)
+        throw std::runtime_error("a request beyond the region");
+    const auto data = region.subspan(request.offset, request.length);
+
+    std::uint64_t word = 0;
+    switch (request.op) {
+        case Op::read:
+            reply(fd, data);
+            return true;
+        case Op::write:
+            if (!receive_all(fd, data))
+                return false;
+            break;
+        case Op::fetch_add:
+            if (request.length != atomic_bytes || request.offset % atomic_bytes)
+                throw std::runtime_error("a malformed atomic");
+            word = std::atomic_ref(*reinterpret_cast<std::uint64_t*>(data.data())).fetch_add(1);
+            break;
+        default:
+            throw std::runtime_error("an unknown request");
+    }
+    reply(fd, bytes_of(word));
+    return true;
+}
+
+void serve(int fd) {
+    tcp_prepare(fd);
+    Hello hello;
+    if (!receive_all(fd, bytes_of(hello)))
+        return;
+    if (!hello.valid())
+        throw std::runtime_error("not a lite-perf of this version");
+    const Region region(hello.bytes);
+    iovec part = iov_of(hello);
+    send_all(fd, {&part, 1});
+    while (answer(fd, region.bytes())) {
+    }
+}
+
+}  // namespace
+
+TcpServer::TcpServer(const std::string& address, std::uint16_t port)
+    : listener_(tcp_listen(address, port)),
+      acceptor_([this](const std::stop_token& stop) { accept_all(stop); }) {}
+
+TcpServer::~TcpServer() {
+    acceptor_.request_stop();
+    // Wakes accept(), and below every thread that waits for a request.
+    shutdown(listener_.get(), SHUT_RDWR);
+    acceptor_.join();
+    for (const Client& client : clients_)
+        shutdown(client.fd.get(), SHUT_RDWR);
+}
+
+void TcpServer::accept_all(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+        Fd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+        if (fd.get() < 0) {
+            if (errno == EINTR || errno == ECONNABORTED)
+                continue;
+            if (!stop.stop_requested())
+                fmt::print(stderr, "lite-perf: accepting no more TCP clients: {}\n",
+                           std::generic_category().message(errno));
+            return;
+        }
+        std::erase_if(clients_, [](const Client& client) { return client.done.load(); });
+        if (clients_.size() >= connections_max) {
+            fmt::print(stderr, "lite-perf: more than {} TCP clients\n", connections_max);
+            continue;
+        }
+        Client& client = clients_.emplace_back(std::move(fd));
+        client.thread = std::jthread([&client] {
+            try {
+                serve(client.fd.get());
+            } catch (const std::exception& error) {
+                fmt::print(stderr, "lite-perf: a TCP client was dropped: {}\n", error.what());
+            }
+            // It is closed only when the next client comes, but the other side shall know now.
+            shutdown(client.fd.get(), SHUT_RDWR);
+            client.done = true;
+        });
+    }
+}
+
+}  // namespace perf

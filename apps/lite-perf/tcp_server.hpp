@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "net.hpp"
+
+namespace perf {
+
+/// Serves the TCP arm: a thread and a region for every connection. Stops when destroyed.
+class TcpServer {
+  public:
+    TcpServer(const std::string& address, std::uint16_t port);
+    ~TcpServer();
+
+  private:
+    struct Client {
+        explicit Client(Fd connection) : fd(std::move(connection)) {}
+
+        Fd fd;
+        std::atomic<bool> done = false;
+        std::jthread thread;  // last: ends before the rest of the client does
+    };
+
+    void accept_all(const std::stop_token& stop);
+
+    Fd listener_;
+    std::list<Client> clients_;  // the acceptor's alone, until that has ended
+    std::jthread acceptor_;
+};
+
+}  // namespace perf

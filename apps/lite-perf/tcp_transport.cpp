@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+//
+// The TCP arm: requests and answers on one connection, header and data in one system call. A
+// write is answered once its data is in the server's region, as a write through RDMA is.
+#include <stdexcept>
+
+#include "memory.hpp"
+#include "net.hpp"
+#include "transport.hpp"
+
+namespace perf {
+
+namespace {
+
+// More than this, and a client that still sends could face a server that no longer receives.
+constexpr unsigned window_limit = 64;
+
+class TcpTransport final : public Transport {
+  public:
+    explicit TcpTransport(const Target& target)
+        : socket_(tcp_connect(target.server, target.port)), region_(target.bytes) {
+        Hello hello;
+        hello.bytes = target.bytes;
+        iovec part = iov_of(hello);
+        send_all(socket_.get(), {&part, 1});
+        Hello answer;
+        if (!receive_all(socket_.get(), bytes_of(answer)) || !answer.valid() ||
+            answer.bytes != hello.bytes)
+            throw std::runtime_error("what listens there is no lite-perf of this version");
+    }
+
+    std::string_view name() const override { return "tcp"; }
+    std::span<std::byte> buffer() override { return region_.bytes(); }
+    bool supports(Op) const override { return true; }
+    unsigned max_window() const override { return window_limit; }
+
+    void issue(const Request& request) override {
+        TcpRequest header{request.offset, request.length, request.op, {}};
+        iovec parts[2] = {iov_of(header),
+                          {region_.bytes().data() + request.offset, request.length}};
+        send_all(socket_.get(), std::span(parts).first(request.op == Op::write ? 2 : 1));
+        pending_[(head_ + count_++) % window_limit] = request;
+    }
+
+    std::uint64_t wait() override {
+        const Request request = pending_[head_];
+        head_ = (head_ + 1) % window_limit;
+        count_--;
+        std::uint64_t word = 0;
+        const bool open = request.op == Op::read
+                              ? receive_all(socket_.get(),
+                                            region_.bytes().subspan(request.offset, request.length))
+                              : receive_all(socket_.get(), bytes_of(word));
+        if (!open)
+            throw std::runtime_error("TCP: the server closed the connection");
+        return word;
+    }
+
+  private:
+    Fd socket_;
+    Region region_;
+    Request pending_[window_limit];
+    unsigned head_ = 0;
+    unsigned count_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> make_tcp_transport(const Target& target) {
+    return std::make_unique<TcpTransport>(target);
+}
+
+}  // namespace perf

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+#include "verbs_server.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <stdexcept>
+
+#include "memory.hpp"
+
+namespace perf {
+
+namespace {
+
+constexpr std::size_t connections_max = 64;
+
+void make_nonblocking(int fd) {
+    const int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK))
+        throw_errno("verbs: fcntl");
+}
+
+}  // namespace
+
+class VerbsServer::Connection {
+  public:
+    Connection(CmId id, std::uint64_t bytes)
+        : id_(std::move(id)),
+          region_(bytes),
+          cq_(make_cq(id_->verbs, 1)),
+          memory_(register_memory(id_->pd, region_.bytes())) {
+        unsigned inline_bytes = 0;
+        qp_ = make_queue_pair(id_.get(), cq_.get(), 1, inline_bytes);
+    }
+
+    VerbsGrant grant() const {
+        VerbsGrant grant{};
+        grant.hello.bytes = region_.bytes().size();
+        grant.address = reinterpret_cast<std::uintptr_t>(region_.bytes().data());
+        grant.rkey = memory_->rkey;
+        return grant;
+    }
+
+  private:
+    // In the order of creation; destroyed from the last to the first.
+    CmId id_;
+    Region region_;
+    CompletionQueue cq_;
+    MemoryRegion memory_;
+    QueuePair qp_;
+};
+
+VerbsServer::VerbsServer(const std::string& address, std::uint16_t port)
+    : stop_(eventfd(0, EFD_CLOEXEC)),
+      channel_(make_event_channel()),
+      listener_(make_cm_id(channel_.get())) {
+    if (stop_.get() < 0)
+        throw_errno("eventfd");
+    make_nonblocking(channel_->fd);
+
+    rdma_addrinfo hints{};
+    hints.ai_flags = RAI_PASSIVE;
+    hints.ai_port_space = RDMA_PS_TCP;
+    rdma_addrinfo* list = nullptr;
+    if (rdma_getaddrinfo(address.empty() ? nullptr : address.c_str(), std::to_string(port).c_str(),
+                         &hints, &list))
+        throw_errno(fmt::format("verbs: cannot resolve '{}'", address));
+    const std::unique_ptr<rdma_addrinfo, Destroy<rdma_freeaddrinfo>> owner(list);
+    if (rdma_bind_addr(listener_.get(), list->ai_src_addr) || rdma_listen(listener_.get(), 16))
+        throw_errno(fmt::format("verbs: listening on RDMA CM port {}", port));
+    thread_ = std::jthread([this] { run(); });
+}
+
+VerbsServer::~VerbsServer() {
+    const std::uint64_t one = 1;
+    if (write(stop_.get(), &one, sizeof one) != sizeof one)
+        std::terminate();  // the thread would never end; an eventfd at 0 takes a 1
+    thread_.join();
+    connections_.clear();
+}
+
+void VerbsServer::run() {
+    for (;;) {
+        pollfd waiting[] = {{channel_->fd, POLLIN, 0}, {stop_.get(), POLLIN, 0}};
+        if (poll(waiting, 2, -1) < 0 && errno != EINTR) {
+            std::perror("lite-perf: poll");
+            return;
+        }
+        if (waiting[1].revents)
+            return;
+        const std::optional<Notice> notice = next_notice();
+        if (!notice)
+            continue;
+        try {
+            handle(*notice);
+        } catch (const std::exception& error) {
+            fmt::print(stderr, "lite-perf: a verbs client was dropped: {}\n", error.what());
+        }
+    }
+}
+
+std::optional<VerbsServer::Notice> VerbsServer::next_notice() {
+    rdma_cm_event* raw = nullptr;
+    if (rdma_get_cm_event(channel_.get(), &raw))
+        return {};  // nothing there after all
+    const CmEvent event(raw);
+    Notice notice{event->event, event->id, event->param.conn.responder_resources, {}};
+    notice.hello.magic = 0;
+    if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST && event->param.conn.private_data &&
+        event->param.conn.private_data_len >= sizeof notice.hello)
+        std::memcpy(&notice.hello, event->param.conn.private_data, sizeof notice.hello);
+    return notice;
+}
+
+void VerbsServer::handle(const Notice& notice) {
+    switch (notice.type) {
+        case RDMA_CM_EVENT_CONNECT_REQUEST:
+            accept(notice);
+            break;
+        case RDMA_CM_EVENT_ESTABLISHED:
+            break;
+        default:  // disconnected, unreachable, device removed: nothing of it is of use any more
+            connections_.erase(notice.id);
+    }
+}
+
+void VerbsServer::accept(const Notice& notice) {
+    CmId id(notice.id);
+    if (!notice.hello.valid() || connections_.size() >= connections_max) {
+        rdma_reject(id.get(), nullptr, 0);
+        throw std::runtime_error(notice.hello.valid() ? "too many connections"
+                                                      : "not a lite-perf of this version");
+    }
+    auto connection = std::make_unique<Connection>(std::move(id), notice.hello.bytes);
+    const VerbsGrant grant = connection->grant();
+    rdma_conn_param param{};
+    param.private_data = &grant;
+    param.private_data_len = sizeof grant;
+    param.responder_resources =
+        std::min(notice.initiator_depth, max_responder_resources(notice.id->verbs));
+    param.initiator_depth = 1;
+    param.rnr_retry_count = 6;
+    if (rdma_accept(notice.id, &param))
+        throw_errno("accept");
+    connections_.emplace(notice.id, std::move(connection));
+}
+
+}  // namespace perf

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "net.hpp"
+#include "rdma.hpp"
+
+namespace perf {
+
+/// Serves the verbs arm: gives every connection a registered region of its own. All else is
+/// one-sided, so that one thread, asleep between connections, is enough. Stops when destroyed.
+class VerbsServer {
+  public:
+    VerbsServer(const std::string& address, std::uint16_t port);
+    ~VerbsServer();
+
+  private:
+    class Connection;
+
+    /// What is of use in an event, copied out of it: an id whose events are not all acknowledged
+    /// cannot be destroyed.
+    struct Notice {
+        rdma_cm_event_type type;
+        rdma_cm_id* id;
+        std::uint8_t initiator_depth;  ///< of the client
+        Hello hello;                   ///< of a connect request; invalid if it brought none
+    };
+
+    void run();
+    std::optional<Notice> next_notice();
+    void handle(const Notice& notice);
+    void accept(const Notice& notice);
+
+    Fd stop_;  // eventfd, readable when it is time to stop
+    EventChannel channel_;
+    CmId listener_;
+    std::map<rdma_cm_id*, std::unique_ptr<Connection>> connections_;  // of the thread alone
+    std::jthread thread_;
+};
+
+}  // namespace perf

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+//
+// lite fetch-add, lite cas.
+
+#include "commands.hpp"
+
+#include "common/format.hpp"
+
+#include <fmt/format.h>
+
+namespace tools {
+namespace {
+
+constexpr std::uint64_t word_size = 8;
+
+// Maps the LMR and makes sure that there is an 8-byte word at the offset.
+lite::region map_word(session& session, std::string_view verb, const std::string& name,
+                      std::uint64_t offset) {
+    if (offset % word_size)
+        throw failure(fmt::format("{} {}: offset {} is not a multiple of {}", verb, printable(name),
+                                  offset, word_size));
+    auto region = map_for(session, verb, name, lite::rights::atomic);
+    check_range(verb, name, offset, word_size, region.length());
+    return region;
+}
+
+std::string word_text(std::uint64_t value, bool hex) {
+    return hex ? fmt::format("{:#x}", value) : fmt::to_string(value);
+}
+
+}  // namespace
+
+int fetch_add_command(session& session, const fetch_add_arguments& args) {
+    auto region = map_word(session, "fetch-add", args.name, args.offset);
+    try {
+        const auto old = region.fetch_add(args.offset, args.value);
+        print(session.io().out, word_text(old, args.hex) + '\n');
+    } catch (const lite::error& e) {
+        throw explain("fetch-add", args.name, e);
+    }
+    return status_ok;
+}
+
+int compare_swap_command(session& session, const compare_swap_arguments& args) {
+    auto region = map_word(session, "cas", args.name, args.offset);
+    const auto old = [&] {
+        try {
+            return region.compare_swap(args.offset, args.expected, args.desired);
+        } catch (const lite::error& e) {
+            throw explain("cas", args.name, e);
+        }
+    }();
+    print(session.io().out, word_text(old, args.hex) + '\n');
+    if (old == args.expected)
+        return status_ok;
+    if (!args.quiet)
+        complain(session.io().err, "lite",
+                 fmt::format("cas {}: not replaced: the word is {}, not {}", printable(args.name),
+                             word_text(old, args.hex), word_text(args.expected, args.hex)));
+    return status_failed;
+}
+
+}  // namespace tools

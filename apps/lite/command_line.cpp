@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+//
+// The command line of "lite". What it means is in lite(1).
+
+#include "commands.hpp"
+
+#include "common/parse.hpp"
+
+#include "version.h"
+
+namespace tools {
+namespace {
+
+constexpr auto sizes =
+    "\nSizes and offsets: decimal or 0x hexadecimal, with K, M, G, T or P "
+    "for powers of 1024.";
+
+int parse_index(std::string_view text) {
+    return static_cast<int>(parse_number(text, 0, (1 << 20) - 1));
+}
+
+std::optional<std::uint64_t> parse_length(std::string_view text) {
+    if (text == "all")
+        return std::nullopt;
+    return parse_size(text);
+}
+
+// Builds the command line, and remembers which command it was given.
+class command_line {
+  public:
+    command_line(CLI::App& app, session& session) : m_app(app), m_session(session) {
+        add_alloc();
+        add_free();
+        add_list();
+        add_stat();
+        add_write();
+        add_read();
+        add_fetch_add();
+        add_compare_swap();
+    }
+
+    int execute() { return m_chosen(); }
+
+  private:
+    template <typename Arguments>
+    CLI::App* add(const std::string& name, const std::string& description,
+                  int (*command)(session&, const Arguments&), const Arguments& args) {
+        auto* sub = m_app.add_subcommand(name, description);
+        sub->callback([this, command, &args] {
+            m_chosen = [this, command, &args] { return command(m_session, args); };
+        });
+        return sub;
+    }
+
+    static void add_name(CLI::App* sub, std::string& target) {
+        add_parsed(*sub, "NAME", parse_name, target, "name of the LMR")->required();
+    }
+
+    static void add_offset(CLI::App* sub, std::uint64_t& target, bool required = true) {
+        add_parsed(*sub, "OFFSET", parse_size, target, "where in the LMR, in bytes")
+            ->required(required);
+    }
+
+    void add_alloc() {
+        auto* sub = add("alloc", "make an LMR of zeroed bytes", alloc_command, m_alloc);
+        add_name(sub, m_alloc.name);
+        add_parsed(*sub, "SIZE", parse_size, m_alloc.size, "its length in bytes")->required();
+        add_parsed(*sub, "-n,--node", parse_nodes, m_alloc.nodes,
+                   "ids of the nodes to spread it over, home first (default: this node)")
+            ->type_name("N[,N...]");
+        add_parsed(*sub, "-m,--mode", parse_mode, m_alloc.mode,
+                   "permission bits in octal (default: 0600)")
+            ->type_name("MODE");
+        sub->footer(sizes);
+    }
+
+    void add_free() {
+        auto* sub = add("free", "free LMRs, wherever they are mapped", free_command, m_free);
+        sub->add_option("NAME", m_free.names, "names of the LMRs")->required();
+    }
+
+    void add_list() {
+        auto* sub = add("ls", "list the LMRs of the cluster", list_command, m_list);
+        sub->add_flag("-j,--json", m_list.json, "as JSON");
+        sub->add_flag("-H,--human", m_list.human, "sizes like 1.5G");
+    }
+
+    void add_stat() {
+        auto* sub = add("stat", "describe an LMR", stat_command, m_stat);
+        add_name(sub, m_stat.name);
+        sub->add_flag("-j,--json", m_stat.json, "as JSON");
+    }
+
+    void add_write() {
+        auto* sub = add("write", "write to an LMR", write_command, m_write);
+        add_name(sub, m_write.name);
+        add_offset(sub, m_write.offset);
+        auto* data =
+            sub->add_option("DATA", m_write.data, "what to write; '-' or nothing: standard input");
+        sub->add_option("-f,--file", m_write.file, "write what is in this file")
+            ->type_name("FILE")
+            ->excludes(data);
+        add_no_progress(sub, m_write.progress);
+        sub->footer(sizes);
+    }
+
+    void add_read() {
+        auto* sub = add("read", "read from an LMR", read_command, m_read);
+        add_name(sub, m_read.name);
+        add_offset(sub, m_read.offset, false);
+        add_parsed(*sub, "LENGTH", parse_length, m_read.length,
+                   "how many bytes; 'all' or nothing: to the end");
+        auto* hex = sub->add_flag("-x,--hex", m_read.hex, "show it as 'hexdump -C' does");
+        auto* raw = sub->add_flag("-r,--raw", m_read.raw, "binary data to a terminal, too");
+        auto* file =
+            sub->add_option("-f,--file", m_read.file, "replace this file by it")->type_name("FILE");
+        hex->excludes(raw)->excludes(file);
+        raw->excludes(file);
+        add_no_progress(sub, m_read.progress);
+        sub->footer(sizes);
+    }
+
+    void add_fetch_add() {
+        auto* sub = add("fetch-add", "atomically add to an 8-byte word, print what it was",
+                        fetch_add_command, m_fetch_add);
+        add_name(sub, m_fetch_add.name);
+        add_offset(sub, m_fetch_add.offset);
+        add_parsed(*sub, "VALUE", parse_addend, m_fetch_add.value, "what to add; may be negative")
+            ->required();
+        sub->add_flag("-x,--hex", m_fetch_add.hex, "print hexadecimal");
+    }
+
+    void add_compare_swap() {
+        auto* sub = add("cas", "atomically replace an 8-byte word, print what it was",
+                        compare_swap_command, m_compare_swap);
+        add_name(sub, m_compare_swap.name);
+        add_offset(sub, m_compare_swap.offset);
+        add_parsed(*sub, "EXPECTED", parse_addend, m_compare_swap.expected,
+                   "replace it only if it is this")
+            ->required();
+        add_parsed(*sub, "NEW", parse_addend, m_compare_swap.desired, "replace it by this")
+            ->required();
+        sub->add_flag("-x,--hex", m_compare_swap.hex, "print hexadecimal");
+        sub->add_flag("-q,--quiet", m_compare_swap.quiet, "do not say that it was not replaced");
+    }
+
+    static void add_no_progress(CLI::App* sub, bool& progress) {
+        sub->add_flag_callback(
+            "--no-progress", [&progress] { progress = false; }, "no progress bar");
+    }
+
+    CLI::App& m_app;
+    session& m_session;
+    std::function<int()> m_chosen;
+    alloc_arguments m_alloc;
+    free_arguments m_free;
+    list_arguments m_list;
+    stat_arguments m_stat;
+    write_arguments m_write;
+    read_arguments m_read;
+    fetch_add_arguments m_fetch_add;
+    compare_swap_arguments m_compare_swap;
+};
+
+}  // namespace
+
+int run_lite(const arguments& words, const environment& env) {
+    CLI::App app("Named memory on the machines of a LITE cluster.", "lite");
+    int index = -1;
+    app.set_version_flag("-V,--version", "lite " LITE_VERSION, "print the version and exit");
+    app.require_subcommand(1);
+    app.fallthrough();
+    add_parsed(app, "-i,--index", parse_index, index,
+               "use /dev/liteN (default: LITE_INDEX in the environment, or 0)")
+        ->type_name("N");
+
+    session session(env, index);
+    command_line commands(app, session);
+    return run(app, words, env.io, [&] { return commands.execute(); });
+}
+
+}  // namespace tools

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+//
+// What the commands of "lite" work with.
+#pragma once
+
+#include "common/cli.hpp"
+#include "common/io.hpp"
+
+#include <lite/lite.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+
+namespace tools {
+
+// What is outside of the program; tests have their own.
+struct environment {
+    streams io;
+    // Opens /dev/liteN; -1: the default one. Throws lite::error.
+    std::function<lite::context(int index)> open = [](int index) { return lite::context(index); };
+};
+
+// One run of the program: its streams, and the LITE node, which is opened when
+// a command first needs it, so that mistakes on the command line are reported
+// on machines without one, too.
+class session {
+  public:
+    session(const environment& env, const int& index) : m_env(env), m_index(index) {}
+
+    const streams& io() const { return m_env.io; }
+
+    // Throws failure.
+    lite::context& node();
+
+  private:
+    const environment& m_env;
+    const int& m_index;  // the option's variable, set once the command line is parsed
+    std::optional<lite::context> m_node;
+};
+
+// The program. Throws interrupted.
+int run_lite(const arguments& words, const environment& env);
+
+// "VERB NAME: what LITE says".
+failure explain(std::string_view verb, std::string_view name, const lite::error& e);
+
+// Maps an LMR for the command @verb. Throws failure.
+lite::region map_for(session& session, std::string_view verb, std::string_view name,
+                     lite::rights rights);
+
+// Throws failure unless @offset + @length is within an LMR of @size bytes.
+void check_range(std::string_view verb, std::string_view name, std::uint64_t offset,
+                 std::uint64_t length, std::uint64_t size);
+
+}  // namespace tools

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+//
+// What the commands of "litectl" work with: options as the command line left
+// them, the outside world, and the functions that do it. They return an exit
+// status, or throw failure or usage_error.
+#pragma once
+
+#include "channel.hpp"
+#include "module.hpp"
+#include "rdma.hpp"
+
+#include "common/cli.hpp"
+#include "common/io.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tools {
+
+// What is outside of the program; tests have their own.
+struct surroundings {
+    streams io;
+    std::function<std::unique_ptr<channel>()> connect = [] { return connect_netlink(); };
+    std::function<void()> load = load_module;
+    std::function<std::vector<interface_address>()> addresses = local_addresses;
+    std::filesystem::path devices = "/sys/class/infiniband";
+    std::string default_secret = "/etc/lite/secret";
+};
+
+// The program.
+int run_litectl(const arguments& words, const surroundings& world);
+
+// --- The commands ---
+
+struct start_arguments {
+    std::optional<std::string> device;
+    std::optional<endpoint_text> address;
+    std::optional<std::uint32_t> index;
+    std::optional<std::uint16_t> id;
+    std::optional<std::string> secret_file;
+    std::optional<std::uint8_t> queue_pairs;
+    std::optional<std::uint64_t> mem_limit;
+    std::optional<std::uint64_t> uid_limit;
+    std::optional<std::uint32_t> handle_limit;
+    std::optional<std::uint32_t> heartbeat_ms;
+    std::optional<std::uint32_t> dead_ms;
+    std::optional<std::uint32_t> op_timeout_ms;
+};
+int start_command(const surroundings& world, const start_arguments& args);
+
+struct join_arguments {
+    endpoint_text address;
+    std::optional<std::uint32_t> timeout_ms;
+    std::optional<std::uint32_t> index;
+};
+int join_command(const surroundings& world, const join_arguments& args);
+
+struct node_arguments {
+    std::optional<std::uint32_t> index;
+};
+int leave_command(const surroundings& world, const node_arguments& args);
+int stop_command(const surroundings& world, const node_arguments& args);
+
+struct show_arguments {
+    std::optional<std::uint32_t> index;
+    bool json = false;
+};
+int nodes_command(const surroundings& world, const show_arguments& args);
+int status_command(const surroundings& world, const show_arguments& args);
+int stats_command(const surroundings& world, const show_arguments& args);
+int events_command(const surroundings& world, const show_arguments& args);
+
+// --- What they share ---
+
+// A request about the node of that index.
+message request_for(std::uint8_t command, const std::optional<std::uint32_t>& index);
+
+// Sends it; a refusal becomes "VERB: why", in the words of the kernel if it
+// gave any, else in those of lite_netlink.h. Throws failure.
+std::vector<message> ask(channel& channel, std::string_view verb, const message& request,
+                         bool dump = false);
+
+// "up", "down" and so on; "state 9" for one that is news to us.
+std::string state_name(std::uint8_t state);
+
+// ADDRESS:PORT of a node; empty if it is not told.
+std::string address_of(const message& node);
+
+}  // namespace tools

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+//
+// The command line of "litectl". What it means is in litectl(8).
+
+#include "administration.hpp"
+
+#include "common/parse.hpp"
+
+#include "version.h"
+
+#include <cstdint>
+#include <limits>
+
+namespace tools {
+namespace {
+
+// An unsigned integer of a range, which may be all that the type can hold.
+template <typename T>
+auto in_range(std::uint64_t low, std::uint64_t high = std::numeric_limits<T>::max()) {
+    return [low, high](std::string_view text) {
+        return static_cast<T>(parse_number(text, low, high));
+    };
+}
+
+const auto parse_ms = in_range<std::uint32_t>(1);
+
+class command_line {
+  public:
+    command_line(CLI::App& app, const surroundings& world) : m_app(app), m_world(world) {
+        add_start();
+        add_join();
+        add_plain("leave", "leave the cluster in order", leave_command, m_leave);
+        add_plain("stop", "leave the cluster and remove the node", stop_command, m_stop);
+        add_show("nodes", "list the members of the cluster", nodes_command, m_nodes);
+        add_show("status", "list the nodes of this machine", status_command, m_status);
+        add_show("stats", "show a node's counters", stats_command, m_stats);
+        add_show("events", "follow the coming and going of nodes", events_command, m_events);
+    }
+
+    int execute() { return m_chosen(); }
+
+  private:
+    template <typename Arguments>
+    CLI::App* add(const std::string& name, const std::string& description,
+                  int (*command)(const surroundings&, const Arguments&), const Arguments& args) {
+        auto* sub = m_app.add_subcommand(name, description);
+        sub->callback([this, command, &args] {
+            m_chosen = [this, command, &args] { return command(m_world, args); };
+        });
+        return sub;
+    }
+
+    template <typename Target>
+    static void add_value(CLI::App* sub, const std::string& name, auto parser, Target& target,
+                          const std::string& what, const std::string& description) {
+        add_parsed(*sub, name, std::move(parser), target, description)->type_name(what);
+    }
+
+    static void add_index(CLI::App* sub, std::optional<std::uint32_t>& target,
+                          const std::string& description) {
+        add_value(sub, "-i,--index", in_range<std::uint32_t>(0, (1 << 20) - 1), target, "N",
+                  description);
+    }
+
+    void add_start() {
+        auto* sub = add("start", "make a LITE node of an RDMA device", start_command, m_start);
+        auto& args = m_start;
+        sub->add_option("-d,--dev", args.device, "RDMA device (default: the one with the address)")
+            ->type_name("DEVICE");
+        add_value(sub, "-a,--addr", parse_endpoint, args.address, "IP[:PORT]",
+                  "address (default: the device's first global one, port 18500)");
+        add_index(sub, args.index, "make it /dev/liteN (default: the lowest free)");
+        add_value(sub, "--id", in_range<std::uint16_t>(1), args.id, "N",
+                  "id in the cluster (default: given by the cluster)");
+        sub->add_option("-s,--secret-file", args.secret_file,
+                        "file with the cluster secret (default: /etc/lite/secret if it exists)")
+            ->type_name("FILE");
+        add_value(sub, "--qps", in_range<std::uint8_t>(1, 4), args.queue_pairs, "K",
+                  "queue pairs per peer, 1..4 (default: 2)");
+        add_value(sub, "--mem-limit", parse_size, args.mem_limit, "SIZE",
+                  "memory for LMRs (default: half of the RAM)");
+        add_value(sub, "--uid-limit", parse_size, args.uid_limit, "SIZE",
+                  "memory for the LMRs of one user (default: as --mem-limit)");
+        add_value(sub, "--handle-limit", in_range<std::uint32_t>(1), args.handle_limit, "N",
+                  "handles per open file (default: 1048576)");
+        add_value(sub, "--heartbeat", parse_ms, args.heartbeat_ms, "MS",
+                  "time between heartbeats (default: 1000)");
+        add_value(sub, "--dead", parse_ms, args.dead_ms, "MS",
+                  "silence after which a peer is down (default: 5000)");
+        add_value(sub, "--op-timeout", parse_ms, args.op_timeout_ms, "MS",
+                  "time for one operation on a peer's memory (default: 10000)");
+        sub->footer("\nSizes: decimal or 0x hexadecimal, with K, M, G, T or P for powers of 1024.");
+    }
+
+    void add_join() {
+        auto* sub = add("join", "join the cluster that another node is in", join_command, m_join);
+        add_parsed(*sub, "ADDRESS", parse_endpoint, m_join.address,
+                   "of any member: IP or host name, [IPV6] with a port; port 18500 by default")
+            ->required();
+        add_value(sub, "-t,--timeout", parse_ms, m_join.timeout_ms, "MS",
+                  "time to wait for it (default: 15000)");
+        add_index(sub, m_join.index, "for /dev/liteN (default: 0)");
+    }
+
+    void add_plain(const std::string& name, const std::string& description,
+                   int (*command)(const surroundings&, const node_arguments&),
+                   node_arguments& args) {
+        add_index(add(name, description, command, args), args.index, "for /dev/liteN (default: 0)");
+    }
+
+    void add_show(const std::string& name, const std::string& description,
+                  int (*command)(const surroundings&, const show_arguments&),
+                  show_arguments& args) {
+        auto* sub = add(name, description, command, args);
+        sub->add_flag("-j,--json", args.json, "as JSON");
+        const bool shows_all = name == "status" || name == "events";
+        add_index(sub, args.index,
+                  shows_all ? "only of /dev/liteN (default: all)" : "for /dev/liteN (default: 0)");
+    }
+
+    CLI::App& m_app;
+    const surroundings& m_world;
+    std::function<int()> m_chosen;
+    start_arguments m_start;
+    join_arguments m_join;
+    node_arguments m_leave;
+    node_arguments m_stop;
+    show_arguments m_nodes;
+    show_arguments m_status;
+    show_arguments m_stats;
+    show_arguments m_events;
+};
+
+}  // namespace
+
+int run_litectl(const arguments& words, const surroundings& world) {
+    CLI::App app("Administration of the LITE nodes of this machine.", "litectl");
+    app.set_version_flag("-V,--version", "litectl " LITE_VERSION, "print the version and exit");
+    app.require_subcommand(1);
+    command_line commands(app, world);
+    return run(app, words, world.io, [&] { return commands.execute(); });
+}
+
+}  // namespace tools

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+//
+// What the commands of litectl share: asking the kernel, and its words.
+
+#include "administration.hpp"
+
+#include <uapi/lite.h>
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+
+namespace tools {
+namespace {
+
+// Why a command fails when the kernel does not say: <uapi/lite_netlink.h>.
+std::string reason(std::uint8_t command, int error) {
+    switch (error) {
+        case EPERM:
+            return "only root may do that (CAP_NET_ADMIN)";
+        case ENODEV:
+            if (command == LITE_CMD_NODE_START)
+                return "no such RDMA device, or it has not that address";
+            return "no such LITE node on this machine ('litectl status' lists them)";
+        case EEXIST:
+            if (command == LITE_CMD_NODE_START)
+                return "the index, or the address and port, are in use by another node";
+            if (command == LITE_CMD_NODE_JOIN)
+                return "another node of the cluster has the id that this one was started with";
+            break;
+        case EBUSY:
+            if (command == LITE_CMD_NODE_JOIN)
+                return "this node has LMRs, or is in a cluster already";
+            break;
+        case EADDRNOTAVAIL:
+            return "not an address of this machine";
+        case EOPNOTSUPP:
+            if (command == LITE_CMD_NODE_START)
+                return "the RDMA device lacks what LITE needs";
+            break;
+        case EKEYREJECTED:
+            return "the cluster has another secret";
+        case ETIMEDOUT:
+            return "no answer in time";
+        case ENOTCONN:
+            return "the node is in no cluster";
+        default:
+            break;
+    }
+    return system_text(error);
+}
+
+}  // namespace
+
+message request_for(std::uint8_t command, const std::optional<std::uint32_t>& index) {
+    message request(command);
+    if (index)
+        request.put_u32(LITE_A_INDEX, *index);
+    return request;
+}
+
+std::vector<message> ask(channel& channel, std::string_view verb, const message& request,
+                         bool dump) {
+    try {
+        return channel.request(request, dump);
+    } catch (const refusal& e) {
+        const std::string text = e.what();
+        throw failure(
+            fmt::format("{}: {}", verb, text.empty() ? reason(request.command(), e.code()) : text));
+    }
+}
+
+std::string state_name(std::uint8_t state) {
+    switch (state) {
+        case LITE_NODE_IDLE:
+            return "idle";
+        case LITE_NODE_JOINING:
+            return "joining";
+        case LITE_NODE_UP:
+            return "up";
+        case LITE_NODE_LEAVING:
+            return "leaving";
+        case LITE_NODE_DOWN:
+            return "down";
+        case LITE_NODE_STOPPED:
+            return "stopped";
+        default:
+            return fmt::format("state {}", state);
+    }
+}
+
+std::string address_of(const message& node) {
+    const auto bytes = node.bytes(LITE_A_ADDR);
+    if (!bytes)
+        return {};
+    if (bytes->size() != 4 && bytes->size() != 16)
+        throw failure("the kernel's answer is malformed (an address of neither 4 nor 16 bytes)");
+    return to_string(ip_address(*bytes), node.u16(LITE_A_PORT).value_or(0));
+}
+
+}  // namespace tools

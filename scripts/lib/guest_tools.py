@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The programs of the project as nodes of a virtual cluster get them, for those scripts that do not need the tests."""
+
+import pathlib
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+USER_BUILD = ROOT / "build/user"
+
+# As ninja calls them, too: see scripts/demo and the Makefile.
+PROGRAMS = ("apps/lite/lite", "apps/litectl/litectl", "apps/lite-perf/lite-perf", "examples/hello", "examples/hello++")
+
+
+def install(directory):
+    """Strips them into a directory; returns them as the `files` of a Cluster: {path in the guest: path here}.
+
+    Unstripped they have twenty megabytes each, which a guest would have to read before it can start them.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    files = {}
+    for program in PROGRAMS:
+        source = USER_BUILD / program
+        target = directory / source.name
+        subprocess.run(["strip", "-o", target, source], check=True)
+        files[f"/usr/bin/{source.name}"] = target
+    return files

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+//
+// Catch2, whichever of its two living versions there is: Debian 12 has 2, newer
+// distributions have 3.
+#pragma once
+
+#if __has_include(<catch2/catch_all.hpp>)
+#include <catch2/catch_all.hpp>
+#else
+#include <catch2/catch.hpp>
+#endif

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// Everything that comes from a peer: private data of connections, heads of messages, requests,
+// replies. What a check lets pass must be safe to use as the module uses it: here a reader walks
+// through it the same way.
+#include "fuzz.hpp"
+
+using namespace lite_fuzz;
+
+namespace {
+
+void use_cred(const lite_wire_cred& wire) {
+    lite_cred cred{};
+    lite_wire_cred_get(&cred, &wire);
+    require(cred.n_groups <= LITE_CRED_GROUPS, "more groups than there is room for");
+    const auto rights = lite_rights_of(&cred, 1000, 1000, 0640);
+    require((rights & ~LITE_RIGHTS_ALL) == 0, "unknown rights");
+}
+
+void use_name(const char (&name)[LITE_NAME_SIZE]) {
+    require(strnlen(name, sizeof(name)) < sizeof(name), "a name without an end");
+}
+
+void use_request(std::uint16_t call, const std::uint8_t* payload, std::size_t size) {
+    switch (call) {
+        case LITE_CALL_LMR_CREATE: {
+            lite_wire_create create{};
+            require(size == sizeof(create), "CREATE of another size");
+            std::memcpy(&create, payload, sizeof(create));
+            use_cred(create.cred);
+            use_name(create.name);
+            const std::uint32_t n = le32_to_cpu(create.n_nodes);
+            const std::uint64_t length = le64_to_cpu(create.length);
+            require(n >= 1 && n <= LITE_SPREAD_MAX, "a number of nodes");
+            std::uint64_t sum = 0;
+            for (std::uint32_t i = 0; i < n; ++i)
+                sum += lite_spread_share(length, n, i);
+            require(sum == length, "shares that are not the whole");
+            break;
+        }
+        case LITE_CALL_NAME_CLAIM:
+        case LITE_CALL_NAME_DROP:
+        case LITE_CALL_NAME_LOOKUP:
+        case LITE_CALL_NAME_FIND: {
+            lite_wire_name name{};
+            std::memcpy(&name, payload, sizeof(name));
+            use_name(name.name);
+            break;
+        }
+        case LITE_CALL_LMR_MAP: {
+            lite_wire_map map{};
+            std::memcpy(&map, payload, sizeof(map));
+            use_cred(map.cred);
+            break;
+        }
+        case LITE_CALL_LMR_FREE: {
+            lite_wire_free free{};
+            std::memcpy(&free, payload, sizeof(free));
+            use_cred(free.cred);
+            break;
+        }
+        case LITE_CALL_MEM_FREE: {
+            lite_wire_mem_free head{};
+            std::memcpy(&head, payload, sizeof(head));
+            for (std::uint32_t i = 0; i < le32_to_cpu(head.n_fences); ++i) {
+                lite_wire_fence fence{};
+                std::memcpy(&fence, payload + sizeof(head) + i * sizeof(fence), sizeof(fence));
+            }
+            break;
+        }
+        default:
+            break;
+    }
+}
+
+template <typename Head, typename Entry>
+void walk(const std::uint8_t* payload, std::size_t size, std::uint32_t count) {
+    require(size == sizeof(Head) + count * sizeof(Entry),
+            "a count that is not that of the entries");
+    for (std::uint32_t i = 0; i < count; ++i) {
+        Entry entry{};
+        std::memcpy(&entry, payload + sizeof(Head) + i * sizeof(Entry), sizeof(entry));
+        if constexpr (requires { entry.name; })
+            use_name(entry.name);
+    }
+}
+
+template <typename Head>
+Head head_of(const std::uint8_t* payload) {
+    Head head{};
+    std::memcpy(&head, payload, sizeof(head));
+    return head;
+}
+
+void use_reply(std::uint16_t call, const std::uint8_t* payload, std::size_t size) {
+    switch (call) {
+        case LITE_CALL_MEMBERS:
+            walk<lite_wire_members_reply, lite_wire_member>(
+                payload, size, le32_to_cpu(head_of<lite_wire_members_reply>(payload).count));
+            break;
+        case LITE_CALL_LMR_LIST:
+            walk<lite_wire_list_reply, lite_wire_lmr>(
+                payload, size, le32_to_cpu(head_of<lite_wire_list_reply>(payload).count));
+            break;
+        case LITE_CALL_LMR_EXTENTS:
+        case LITE_CALL_MEM_EXTENTS: {
+            const std::uint32_t count =
+                le32_to_cpu(head_of<lite_wire_extents_reply>(payload).count);
+            require(count > 0,
+                    "an answer without extents, which would be asked for again for ever");
+            walk<lite_wire_extents_reply, lite_wire_extent>(payload, size, count);
+            break;
+        }
+        case LITE_CALL_LMR_CREATE:
+        case LITE_CALL_LMR_MAP: {
+            const auto reply = head_of<lite_wire_map_reply>(payload);
+            require(le32_to_cpu(reply.n_shares) <= LITE_SPREAD_MAX, "a number of shares");
+            const std::uint64_t pages =
+                (le64_to_cpu(reply.length) + LITE_PAGE_SIZE - 1) / LITE_PAGE_SIZE;
+            require(le32_to_cpu(reply.n_extents) <= pages, "more extents than pages");
+            break;
+        }
+        default:
+            break;
+    }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    Input input(data, size);
+    const auto kind = input.take<std::uint8_t>() % 4;
+    const auto call = input.take<std::uint8_t>();
+    const auto bytes = input.rest();
+    switch (kind) {
+        case 0: {
+            lite_cm_kind cm{};
+            if (lite_cm_check(bytes.get(), input.size(), &cm) == 0)
+                require(cm >= LITE_CM_HELLO && cm <= LITE_CM_REFUSE, "an unknown kind");
+            break;
+        }
+        case 1: {
+            const auto msg = input.take<lite_wire_msg>();
+            if (lite_wire_msg_check(&msg) == 0)
+                require(le32_to_cpu(msg.length) <= LITE_PAYLOAD_MAX, "a length beyond the slot");
+            break;
+        }
+        case 2:
+            if (lite_wire_request_check(call, bytes.get(), input.size()) == 0)
+                use_request(call, bytes.get(), input.size());
+            break;
+        default:
+            if (lite_wire_reply_check(call, bytes.get(), input.size()) == 0)
+                use_reply(call, bytes.get(), input.size());
+            break;
+    }
+    return 0;
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// The small encodings: immediate data, handles, shares.
+#include "support.hpp"
+
+using namespace lite_test;
+
+TEST_CASE("imm: every kind and slot survives the round trip") {
+    for (const auto kind : {LITE_IMM_REQUEST, LITE_IMM_REPLY}) {
+        for (std::uint32_t slot = 0; slot <= 0xffff; ++slot) {
+            lite_imm_kind kind_back{};
+            std::uint16_t slot_back = 0;
+            const auto imm = lite_imm_encode(kind, static_cast<std::uint16_t>(slot));
+            const bool same = lite_imm_decode(imm, &kind_back, &slot_back) == 0 &&
+                              kind_back == kind && slot_back == slot;
+            if (!same)
+                FAIL("kind " << kind << " slot " << slot << " imm " << imm);
+        }
+    }
+}
+
+TEST_CASE("imm: whatever decodes encodes to the same, and nothing else decodes") {
+    Random random;
+    for (int i = 0; i < 1000000; ++i) {
+        const auto imm = static_cast<std::uint32_t>(random.bits());
+        lite_imm_kind kind{};
+        std::uint16_t slot = 0;
+        const int e = lite_imm_decode(imm, &kind, &slot);
+        const auto top = imm >> 28;
+        const bool sound = (imm & 0x0fff0000) == 0 && (top == 1 || top == 2);
+        if ((e == 0) != sound || (e == 0 && lite_imm_encode(kind, slot) != imm))
+            FAIL("seed " << seed() << " imm " << imm << " error " << e);
+    }
+}
+
+TEST_CASE("imm: reserved bits and unknown kinds are -EPROTO") {
+    lite_imm_kind kind{};
+    std::uint16_t slot = 0;
+    const auto good = lite_imm_encode(LITE_IMM_REPLY, 77);
+    for (unsigned bit = 16; bit < 28; ++bit)
+        CHECK(lite_imm_decode(good | 1U << bit, &kind, &slot) == -EPROTO);
+    for (std::uint32_t top = 0; top < 16; ++top) {
+        if (top != LITE_IMM_REQUEST && top != LITE_IMM_REPLY)
+            CHECK(lite_imm_decode(top << 28 | 77, &kind, &slot) == -EPROTO);
+    }
+}
+
+TEST_CASE("handles: are never 0, keep their index, and differ by tag") {
+    Random random;
+    for (int i = 0; i < 100000; ++i) {
+        const auto index = static_cast<std::uint32_t>(random.between(1, ~0U));
+        const auto tag = static_cast<std::uint32_t>(random.bits());
+        const auto lh = lite_handle_make(index, tag);
+        REQUIRE(lh != 0);
+        REQUIRE(lite_handle_index(lh) == index);
+        REQUIRE(lite_handle_make(index, tag + 1) != lh);
+    }
+}
+
+TEST_CASE("shares: are contiguous, equal but for the end, of whole pages, and all there is") {
+    Random random;
+    std::vector<std::uint64_t> lengths{
+        1, 2, 4095, 4096, 4097, 8191, LITE_LMR_SIZE_MAX - 1, LITE_LMR_SIZE_MAX};
+    for (int i = 0; i < 3000; ++i)
+        lengths.push_back(1 + (random.magnitude() >> 18));
+    for (const auto length : lengths) {
+        for (const std::uint32_t n : {1U, 2U, 3U, 5U, 63U, 64U}) {
+            CAPTURE(seed(), length, n);
+            const auto first = lite_spread_share(length, n, 0);
+            std::uint64_t sum = 0;
+            bool ended = false;
+            for (std::uint32_t i = 0; i < n; ++i) {
+                const auto share = lite_spread_share(length, n, i);
+                // Full shares, then maybe a part of one, then nothing.
+                REQUIRE(share <= first);
+                REQUIRE((!ended || share == 0));
+                REQUIRE((share == first || sum + share == length));
+                REQUIRE((share % LITE_PAGE_SIZE == 0 || sum + share == length));
+                ended = share < first;
+                sum += share;
+            }
+            REQUIRE(sum == length);
+            REQUIRE(first > 0);
+        }
+    }
+}
+
+TEST_CASE("shares: large regions are shared fairly") {
+    for (const std::uint32_t n : {2U, 3U, 7U, 64U}) {
+        const std::uint64_t length = 1ULL << 30;
+        const auto first = lite_spread_share(length, n, 0);
+        const auto last = lite_spread_share(length, n, n - 1);
+        CHECK(first - last <= n * LITE_PAGE_SIZE);
+    }
+}

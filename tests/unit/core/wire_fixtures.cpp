@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: MIT
+#include "wire_fixtures.hpp"
+
+// Members of packed structures cannot be bound to references, but their offsets are theirs.
+#define FIELD(type, member, ...)                                               \
+    Spoiler {                                                                  \
+#member, offsetof(type, member), sizeof(type::member), { __VA_ARGS__ } \
+    }
+
+namespace lite_test {
+namespace {
+
+constexpr std::uint64_t kAllOnes = ~0ULL;
+
+lite_wire_cred credentials() {
+    lite_wire_cred cred{};
+    cred.uid = cpu_to_le32(1000);
+    cred.gid = cpu_to_le32(1000);
+    cred.n_groups = cpu_to_le32(2);
+    return cred;
+}
+
+lite_wire_addr address() {
+    lite_wire_addr addr{};
+    addr.ip[15] = 1;
+    addr.port = cpu_to_le16(18500);
+    return addr;
+}
+
+template <typename T>
+void name_it(T& message) {
+    std::strcpy(message.name, "greeting");
+}
+
+lite_wire_attach attach() {
+    lite_wire_attach a{};
+    a.addr = address();
+    a.node = cpu_to_le16(7);
+    a.nqps = 1;
+    return a;
+}
+
+std::vector<Spoiler> attach_spoilers() {
+    return {FIELD(lite_wire_attach, nqps, LITE_QPS_MAX, 255),
+            FIELD(lite_wire_attach, reserved, 1, 0x80),
+            FIELD(lite_wire_attach, addr.reserved, 1, 0x8000)};
+}
+
+lite_wire_name name() {
+    lite_wire_name n{};
+    n.home = cpu_to_le32(3);
+    name_it(n);
+    return n;
+}
+
+std::vector<Spoiler> name_spoilers() {
+    // Empty, with a slash, with a control character.
+    return {FIELD(lite_wire_name, name[0], 0, '/', '\n', 0x7f)};
+}
+
+lite_wire_create create() {
+    lite_wire_create c{};
+    c.length = cpu_to_le64(12345);
+    c.mode = cpu_to_le32(0640);
+    c.map = cpu_to_le32(1);
+    c.cred = credentials();
+    c.n_nodes = cpu_to_le32(2);
+    c.nodes[0] = cpu_to_le32(1);
+    c.nodes[1] = cpu_to_le32(2);
+    name_it(c);
+    return c;
+}
+
+lite_wire_map map() {
+    lite_wire_map m{};
+    m.id = cpu_to_le64(9);
+    m.rights = cpu_to_le32(LITE_RIGHT_READ);
+    m.cred = credentials();
+    return m;
+}
+
+lite_wire_map_reply map_reply() {
+    lite_wire_map_reply r{};
+    r.id = cpu_to_le64(9);
+    r.length = cpu_to_le64(3 * LITE_PAGE_SIZE + 1);
+    r.n_extents = cpu_to_le32(4);
+    r.n_shares = cpu_to_le32(2);
+    r.rights = cpu_to_le32(LITE_RIGHTS_ALL);
+    return r;
+}
+
+std::vector<Spoiler> map_reply_spoilers() {
+    return {FIELD(lite_wire_map_reply, length, 0, LITE_LMR_SIZE_MAX + 1, kAllOnes),
+            FIELD(lite_wire_map_reply, n_extents, 0, 5, kAllOnes),
+            FIELD(lite_wire_map_reply, n_shares, 0, LITE_SPREAD_MAX + 1, kAllOnes),
+            FIELD(lite_wire_map_reply, rights, 1U << 3, 1U << 31),
+            FIELD(lite_wire_map_reply, anonymous, 2, kAllOnes),
+            FIELD(lite_wire_map_reply, share[0].reserved, 1)};
+}
+
+lite_wire_lmr lmr() {
+    lite_wire_lmr l{};
+    l.id = cpu_to_le64(5);
+    l.length = cpu_to_le64(4097);
+    l.mode = cpu_to_le32(0600);
+    l.n_extents = cpu_to_le32(2);
+    l.n_shares = cpu_to_le32(1);
+    name_it(l);
+    return l;
+}
+
+template <typename T>
+std::uint32_t room_for(std::size_t head) {
+    return static_cast<std::uint32_t>((LITE_PAYLOAD_MAX - head) / sizeof(T));
+}
+
+Message mem_free() {
+    lite_wire_mem_free head{};
+    head.n_fences = cpu_to_le32(2);
+    return {
+        "MEM_FREE",
+        LITE_CALL_MEM_FREE,
+        to_bytes(head, std::vector<lite_wire_fence>(2)),
+        {FIELD(lite_wire_mem_free, n_fences, 0, 1, 3, LITE_FENCES_MAX + 1, 0x10000000, kAllOnes),
+         FIELD(lite_wire_mem_free, fence_all, 2, kAllOnes)}};
+}
+
+lite_wire_list list() {
+    lite_wire_list l{};
+    l.max = cpu_to_le32(6);
+    return l;
+}
+
+lite_wire_mem_alloc mem_alloc() {
+    lite_wire_mem_alloc m{};
+    m.length = cpu_to_le64(1 << 20);
+    m.uid = cpu_to_le32(1000);
+    return m;
+}
+
+Message members_reply() {
+    lite_wire_members_reply head{};
+    head.count = cpu_to_le32(3);
+    return {"MEMBERS",
+            LITE_CALL_MEMBERS,
+            to_bytes(head, std::vector<lite_wire_member>(3)),
+            {FIELD(lite_wire_members_reply, count, 0, 2, 4,
+                   room_for<lite_wire_member>(sizeof(head)) + 1, 0x10000000, kAllOnes),
+             FIELD(lite_wire_members_reply, more, 2, kAllOnes)}};
+}
+
+Message extents_reply(const char* label, std::uint16_t call) {
+    lite_wire_extents_reply head{};
+    head.count = cpu_to_le32(3);
+    return {label,
+            call,
+            to_bytes(head, std::vector<lite_wire_extent>(3)),
+            {FIELD(lite_wire_extents_reply, count, 0, 2, 4,
+                   room_for<lite_wire_extent>(sizeof(head)) + 1, 0x10000000, kAllOnes),
+             FIELD(lite_wire_extents_reply, reserved, 1, kAllOnes)}};
+}
+
+Message list_reply() {
+    lite_wire_list_reply head{};
+    head.count = cpu_to_le32(2);
+    Spoiler second_name{"lmr[1].name",
+                        sizeof(head) + sizeof(lite_wire_lmr) + offsetof(lite_wire_lmr, name),
+                        1,
+                        {'/', '\n'}};
+    Spoiler second_shares{"lmr[1].n_shares",
+                          sizeof(head) + sizeof(lite_wire_lmr) + offsetof(lite_wire_lmr, n_shares),
+                          4,
+                          {LITE_SPREAD_MAX + 1, kAllOnes}};
+    return {"LIST",
+            LITE_CALL_LMR_LIST,
+            to_bytes(head, std::vector<lite_wire_lmr>(2, lmr())),
+            {FIELD(lite_wire_list_reply, count, 0, 1, 3, room_for<lite_wire_lmr>(sizeof(head)) + 1,
+                   0x10000000, kAllOnes),
+             FIELD(lite_wire_list_reply, more, 2, kAllOnes), second_name, second_shares}};
+}
+
+lite_wire_stat_reply stat_reply() {
+    lite_wire_stat_reply r{};
+    r.lmr = lmr();
+    return r;
+}
+
+lite_wire_mem_alloc_reply mem_alloc_reply() {
+    lite_wire_mem_alloc_reply r{};
+    r.id = cpu_to_le64(3);
+    r.n_extents = cpu_to_le32(1);
+    return r;
+}
+
+lite_cm_hdr header(lite_cm_kind kind) {
+    lite_cm_hdr hdr{};
+    hdr.magic = cpu_to_le32(LITE_WIRE_MAGIC);
+    hdr.version = LITE_WIRE_VERSION;
+    hdr.kind = static_cast<std::uint8_t>(kind);
+    hdr.nqps = 2;
+    return hdr;
+}
+
+template <typename T>
+PrivateData private_data_of(lite_cm_kind kind) {
+    T data{};
+    data.hdr = header(kind);
+    return {kind, to_bytes(data)};
+}
+
+}  // namespace
+
+std::vector<Message> requests() {
+    const auto named = [](const char* label, std::uint16_t call) {
+        return Message{label, call, to_bytes(name()), name_spoilers()};
+    };
+    return {
+        {"PING", LITE_CALL_PING, to_bytes(lite_wire_ping{})},
+        {"ATTACH", LITE_CALL_ATTACH, to_bytes(attach()), attach_spoilers()},
+        {"JOIN",
+         LITE_CALL_JOIN,
+         to_bytes(lite_wire_join{address(), 0, 0, 1}),
+         {FIELD(lite_wire_join, addr.reserved, 1), FIELD(lite_wire_join, reserved, 1)}},
+        {"MEMBERS", LITE_CALL_MEMBERS, to_bytes(lite_wire_members{})},
+        {"LEAVE",
+         LITE_CALL_LEAVE,
+         to_bytes(lite_wire_leave{}),
+         {FIELD(lite_wire_leave, reserved, 1)}},
+        named("NAME_CLAIM", LITE_CALL_NAME_CLAIM),
+        named("NAME_DROP", LITE_CALL_NAME_DROP),
+        named("NAME_LOOKUP", LITE_CALL_NAME_LOOKUP),
+        named("NAME_FIND", LITE_CALL_NAME_FIND),
+        {"LMR_CREATE",
+         LITE_CALL_LMR_CREATE,
+         to_bytes(create()),
+         {FIELD(lite_wire_create, length, 0, LITE_LMR_SIZE_MAX + 1, 1ULL << 63, kAllOnes),
+          FIELD(lite_wire_create, mode, 0100, 01000, 0777, 1U << 31),
+          FIELD(lite_wire_create, map, 2, kAllOnes),
+          FIELD(lite_wire_create, n_nodes, 0, LITE_SPREAD_MAX + 1, kAllOnes),
+          FIELD(lite_wire_create, cred.n_groups, LITE_CRED_GROUPS + 1, kAllOnes),
+          FIELD(lite_wire_create, name[3], '/', '\t')}},
+        {"LMR_MAP",
+         LITE_CALL_LMR_MAP,
+         to_bytes(map()),
+         {FIELD(lite_wire_map, rights, 1U << 3, 1U << 5, 1U << 31),
+          FIELD(lite_wire_map, cred.n_groups, LITE_CRED_GROUPS + 1, kAllOnes),
+          FIELD(lite_wire_map, reserved, 1)}},
+        {"LMR_EXTENTS",
+         LITE_CALL_LMR_EXTENTS,
+         to_bytes(lite_wire_extents{}),
+         {FIELD(lite_wire_extents, reserved, 1)}},
+        {"LMR_UNMAP",
+         LITE_CALL_LMR_UNMAP,
+         to_bytes(lite_wire_unmap{}),
+         {FIELD(lite_wire_unmap, reserved, 1)}},
+        {"LMR_FREE",
+         LITE_CALL_LMR_FREE,
+         to_bytes(lite_wire_free{9, credentials()}),
+         {FIELD(lite_wire_free, cred.n_groups, LITE_CRED_GROUPS + 1, kAllOnes)}},
+        {"LMR_REVOKE", LITE_CALL_LMR_REVOKE, to_bytes(lite_wire_id{})},
+        {"LMR_STAT", LITE_CALL_LMR_STAT, to_bytes(lite_wire_id{})},
+        {"LMR_LIST",
+         LITE_CALL_LMR_LIST,
+         to_bytes(list()),
+         {FIELD(lite_wire_list, max, 0), FIELD(lite_wire_list, reserved, 1)}},
+        {"MEM_ALLOC",
+         LITE_CALL_MEM_ALLOC,
+         to_bytes(mem_alloc()),
+         {FIELD(lite_wire_mem_alloc, length, 0, LITE_LMR_SIZE_MAX + 1, kAllOnes),
+          FIELD(lite_wire_mem_alloc, reserved, 1)}},
+        {"MEM_EXTENTS",
+         LITE_CALL_MEM_EXTENTS,
+         to_bytes(lite_wire_extents{}),
+         {FIELD(lite_wire_extents, reserved, 1)}},
+        mem_free(),
+    };
+}
+
+std::vector<Message> replies() {
+    return {
+        {"PING", LITE_CALL_PING, to_bytes(lite_wire_ping{})},
+        {"ATTACH", LITE_CALL_ATTACH, to_bytes(attach()), attach_spoilers()},
+        {"JOIN",
+         LITE_CALL_JOIN,
+         to_bytes(lite_wire_join_reply{}),
+         {FIELD(lite_wire_join_reply, reserved, 1)}},
+        members_reply(),
+        {"LEAVE", LITE_CALL_LEAVE, {}},
+        {"NAME_CLAIM", LITE_CALL_NAME_CLAIM, {}},
+        {"NAME_DROP", LITE_CALL_NAME_DROP, {}},
+        {"NAME_LOOKUP", LITE_CALL_NAME_LOOKUP, to_bytes(lite_wire_name_reply{})},
+        {"NAME_FIND", LITE_CALL_NAME_FIND, to_bytes(lite_wire_name_reply{})},
+        {"LMR_CREATE", LITE_CALL_LMR_CREATE, to_bytes(map_reply()), map_reply_spoilers()},
+        {"LMR_MAP", LITE_CALL_LMR_MAP, to_bytes(map_reply()), map_reply_spoilers()},
+        extents_reply("LMR_EXTENTS", LITE_CALL_LMR_EXTENTS),
+        {"LMR_UNMAP", LITE_CALL_LMR_UNMAP, {}},
+        {"LMR_FREE", LITE_CALL_LMR_FREE, {}},
+        {"LMR_REVOKE", LITE_CALL_LMR_REVOKE, {}},
+        {"LMR_STAT",
+         LITE_CALL_LMR_STAT,
+         to_bytes(stat_reply()),
+         {FIELD(lite_wire_stat_reply, lmr.n_shares, LITE_SPREAD_MAX + 1, kAllOnes),
+          FIELD(lite_wire_stat_reply, lmr.name[0], '/', '\n', 0x7f)}},
+        list_reply(),
+        {"MEM_ALLOC",
+         LITE_CALL_MEM_ALLOC,
+         to_bytes(mem_alloc_reply()),
+         {FIELD(lite_wire_mem_alloc_reply, n_extents, 0),
+          FIELD(lite_wire_mem_alloc_reply, reserved, 1)}},
+        extents_reply("MEM_EXTENTS", LITE_CALL_MEM_EXTENTS),
+        {"MEM_FREE", LITE_CALL_MEM_FREE, {}},
+    };
+}
+
+std::vector<PrivateData> private_data() {
+    return {
+        private_data_of<lite_cm_hello>(LITE_CM_HELLO),
+        private_data_of<lite_cm_challenge>(LITE_CM_CHALLENGE),
+        private_data_of<lite_cm_connect>(LITE_CM_CONNECT),
+        private_data_of<lite_cm_accept>(LITE_CM_ACCEPT),
+        private_data_of<lite_cm_refuse>(LITE_CM_REFUSE),
+    };
+}
+
+void poke(Bytes& bytes, std::size_t offset, std::size_t size, std::uint64_t value) {
+    // Little-endian, as the wire is.
+    for (std::size_t i = 0; i < size; ++i)
+        bytes.at(offset + i) = static_cast<std::byte>(value >> (8 * i));
+}
+
+}  // namespace lite_test

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// A well-formed message of every kind, to be spoilt.
+#pragma once
+
+#include "support.hpp"
+
+namespace lite_test {
+
+using Bytes = std::vector<std::byte>;
+
+template <typename T>
+Bytes to_bytes(const T& value) {
+    Bytes bytes(sizeof(value));
+    std::memcpy(bytes.data(), &value, sizeof(value));
+    return bytes;
+}
+
+// A header and @n entries behind it.
+template <typename Head, typename Entry>
+Bytes to_bytes(const Head& head, const std::vector<Entry>& entries) {
+    Bytes bytes = to_bytes(head);
+    for (const auto& entry : entries) {
+        const auto more = to_bytes(entry);
+        bytes.insert(bytes.end(), more.begin(), more.end());
+    }
+    return bytes;
+}
+
+// A field that the check must look at, and values that it must refuse there.
+struct Spoiler {
+    const char* field;
+    std::size_t offset;
+    std::size_t size;
+    std::vector<std::uint64_t> refused;
+};
+
+struct Message {
+    const char* label;
+    std::uint16_t call;
+    Bytes payload;
+    std::vector<Spoiler> spoilers = {};
+};
+
+// All calls, in the order of their numbers.
+std::vector<Message> requests();
+std::vector<Message> replies();
+
+// Every private data that the RDMA CM may carry, by kind.
+struct PrivateData {
+    lite_cm_kind kind;
+    Bytes bytes;
+};
+std::vector<PrivateData> private_data();
+
+void poke(Bytes& bytes, std::size_t offset, std::size_t size, std::uint64_t value);
+
+}  // namespace lite_test

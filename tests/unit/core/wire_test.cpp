@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+#include "wire_fixtures.hpp"
+
+using namespace lite_test;
+
+namespace {
+
+using Check = int (*)(std::uint16_t, const void*, std::size_t);
+
+// Bytes in a block of exactly their size, so that the address sanitizer sees a read beyond them.
+int run(Check check, std::uint16_t call, const Bytes& payload) {
+    const Bytes exact(payload.begin(), payload.end());
+    return check(call, exact.data(), exact.size());
+}
+
+void check_lengths(Check check, const Message& message) {
+    for (std::size_t length = 0; length <= LITE_PAYLOAD_MAX; ++length) {
+        if (length == message.payload.size())
+            continue;
+        Bytes other = message.payload;
+        other.resize(length);
+        if (run(check, message.call, other) != -EPROTO)
+            FAIL_CHECK(message.label << " of " << length << " bytes instead of "
+                                     << message.payload.size() << " was not refused");
+    }
+}
+
+void check_spoilers(Check check, const Message& message) {
+    for (const auto& spoiler : message.spoilers) {
+        for (const auto value : spoiler.refused) {
+            CAPTURE(message.label, spoiler.field, value);
+            Bytes bad = message.payload;
+            poke(bad, spoiler.offset, spoiler.size, value);
+            CHECK(run(check, message.call, bad) == -EPROTO);
+        }
+    }
+}
+
+// Random payloads, and sound ones with a few bytes changed: the sanitizers are the judges.
+void check_noise(Check check, const Message& message) {
+    Random random;
+    for (int i = 0; i < 3000; ++i) {
+        Bytes bytes = message.payload;
+        if (random.between(0, 3) == 0)
+            bytes.resize(random.between(0, LITE_PAYLOAD_MAX));
+        for (auto n = bytes.empty() ? 0 : random.between(1, 8); n > 0; --n)
+            bytes[random.between(0, bytes.size() - 1)] = static_cast<std::byte>(random.bits());
+        const int e = run(check, message.call, bytes);
+        if (e != 0 && e != -EPROTO)
+            FAIL_CHECK("seed " << seed() << ": " << message.label << " returned " << e);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("wire: sound requests are accepted") {
+    for (const auto& message : requests()) {
+        CAPTURE(message.label);
+        CHECK(run(lite_wire_request_check, message.call, message.payload) == 0);
+    }
+}
+
+TEST_CASE("wire: sound replies are accepted") {
+    for (const auto& message : replies()) {
+        CAPTURE(message.label);
+        CHECK(run(lite_wire_reply_check, message.call, message.payload) == 0);
+    }
+}
+
+TEST_CASE("wire: every call has a request and a reply, and fits a slot") {
+    const auto all = requests();
+    const auto answers = replies();
+    REQUIRE(all.size() == answers.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        CAPTURE(all[i].label, answers[i].label);
+        CHECK(all[i].call == answers[i].call);
+        CHECK(all[i].payload.size() <= LITE_PAYLOAD_MAX);
+        CHECK(answers[i].payload.size() <= LITE_PAYLOAD_MAX);
+    }
+}
+
+TEST_CASE("wire: requests of a wrong length are -EPROTO") {
+    for (const auto& message : requests())
+        check_lengths(lite_wire_request_check, message);
+}
+
+TEST_CASE("wire: replies of a wrong length are -EPROTO") {
+    for (const auto& message : replies())
+        check_lengths(lite_wire_reply_check, message);
+}
+
+TEST_CASE("wire: requests with a bad field are -EPROTO") {
+    for (const auto& message : requests())
+        check_spoilers(lite_wire_request_check, message);
+}
+
+TEST_CASE("wire: replies with a bad field are -EPROTO") {
+    for (const auto& message : replies())
+        check_spoilers(lite_wire_reply_check, message);
+}
+
+TEST_CASE("wire: names that fill their field without a NUL are -EPROTO") {
+    for (const auto& message : requests()) {
+        const auto at = message.call == LITE_CALL_LMR_CREATE ? offsetof(lite_wire_create, name)
+                                                             : offsetof(lite_wire_name, name);
+        if (message.payload.size() < at + LITE_NAME_SIZE || message.call == LITE_CALL_MEM_FREE)
+            continue;
+        CAPTURE(message.label);
+        Bytes bad = message.payload;
+        std::fill_n(bad.begin() + static_cast<std::ptrdiff_t>(at), LITE_NAME_SIZE, std::byte{'x'});
+        CHECK(run(lite_wire_request_check, message.call, bad) == -EPROTO);
+    }
+}
+
+TEST_CASE("wire: an LMR without a name is made as any other") {
+    lite_wire_create create{};
+    create.length = cpu_to_le64(1);
+    create.n_nodes = cpu_to_le32(1);
+    CHECK(run(lite_wire_request_check, LITE_CALL_LMR_CREATE, to_bytes(create)) == 0);
+}
+
+TEST_CASE("wire: the longest lists fit, and not one entry more") {
+    lite_wire_list_reply head{};
+    head.count = cpu_to_le32(LITE_LMRS_PER_REPLY);
+    CHECK(run(lite_wire_reply_check, LITE_CALL_LMR_LIST,
+              to_bytes(head, std::vector<lite_wire_lmr>(LITE_LMRS_PER_REPLY))) == 0);
+    head.count = cpu_to_le32(LITE_LMRS_PER_REPLY + 1);
+    CHECK(run(lite_wire_reply_check, LITE_CALL_LMR_LIST,
+              to_bytes(head, std::vector<lite_wire_lmr>(LITE_LMRS_PER_REPLY + 1))) == -EPROTO);
+}
+
+TEST_CASE("wire: calls that do not exist") {
+    std::vector<bool> known(65536);
+    for (const auto& message : requests())
+        known[message.call] = true;
+    for (std::uint32_t call = 0; call < 65536; ++call) {
+        if (known[call])
+            continue;
+        const Bytes some(64);
+        const int e = run(lite_wire_request_check, static_cast<std::uint16_t>(call), some);
+        const int r = run(lite_wire_reply_check, static_cast<std::uint16_t>(call), some);
+        if (e != -EOPNOTSUPP || r != -EPROTO)
+            FAIL_CHECK("call " << call << ": request " << e << ", reply " << r);
+    }
+}
+
+TEST_CASE("wire: noise is refused or accepted, never more") {
+    for (const auto& message : requests())
+        check_noise(lite_wire_request_check, message);
+    for (const auto& message : replies())
+        check_noise(lite_wire_reply_check, message);
+}
+
+TEST_CASE("wire: the head of a message") {
+    lite_wire_msg good{};
+    good.magic = cpu_to_le32(LITE_WIRE_MAGIC);
+    good.version = LITE_WIRE_VERSION;
+    good.length = cpu_to_le32(LITE_PAYLOAD_MAX);
+    good.error = cpu_to_le32(4095);
+    REQUIRE(lite_wire_msg_check(&good) == 0);
+
+    for (std::size_t bit = 0; bit < 8 * sizeof(good); ++bit) {
+        auto bytes = to_bytes(good);
+        bytes[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+        lite_wire_msg spoilt{};
+        std::memcpy(&spoilt, bytes.data(), sizeof(spoilt));
+        // These four mean something to others: any value may be theirs, or, for the sizes, any
+        // smaller one.
+        const auto at = bit / 8;
+        const bool free_field =
+            (at >= offsetof(lite_wire_msg, call) && at < offsetof(lite_wire_msg, length)) ||
+            (at >= offsetof(lite_wire_msg, seq) && at < offsetof(lite_wire_msg, reserved));
+        const bool smaller =
+            (at >= offsetof(lite_wire_msg, length) && at < offsetof(lite_wire_msg, seq)) &&
+            le32_to_cpu(spoilt.length) <= LITE_PAYLOAD_MAX && le32_to_cpu(spoilt.error) <= 4095;
+        CAPTURE(bit);
+        CHECK(lite_wire_msg_check(&spoilt) == (free_field || smaller ? 0 : -EPROTO));
+    }
+}
+
+TEST_CASE("wire: private data of every kind is accepted, padded or not") {
+    for (const auto& data : private_data()) {
+        CAPTURE(data.kind);
+        for (const std::size_t padding : {0U, 1U, 20U, 196U}) {
+            Bytes padded = data.bytes;
+            padded.resize(padded.size() + padding);
+            lite_cm_kind kind{};
+            REQUIRE(lite_cm_check(padded.data(), padded.size(), &kind) == 0);
+            CHECK(kind == data.kind);
+        }
+    }
+}
+
+TEST_CASE("wire: private data that is cut off is -EPROTO") {
+    for (const auto& data : private_data()) {
+        for (std::size_t length = 0; length < data.bytes.size(); ++length) {
+            const Bytes cut(data.bytes.begin(),
+                            data.bytes.begin() + static_cast<std::ptrdiff_t>(length));
+            lite_cm_kind kind{};
+            CAPTURE(data.kind, length);
+            CHECK(lite_cm_check(cut.data(), cut.size(), &kind) == -EPROTO);
+        }
+    }
+    lite_cm_kind kind{};
+    CHECK(lite_cm_check(nullptr, 0, &kind) == -EPROTO);
+}
+
+TEST_CASE("wire: private data with a bad header") {
+    const std::vector<Spoiler> refused{
+        {"magic", offsetof(lite_cm_hdr, magic), 4, {0, LITE_WIRE_MAGIC ^ 1, ~0ULL}},
+        {"kind", offsetof(lite_cm_hdr, kind), 1, {0, LITE_CM_REFUSE + 1, 255}},
+        {"nqps", offsetof(lite_cm_hdr, nqps), 1, {0, LITE_QPS_MAX + 1, 255}},
+        {"reserved", offsetof(lite_cm_hdr, reserved), 1, {1, 128}},
+    };
+    for (const auto& data : private_data()) {
+        lite_cm_kind kind{};
+        for (const auto& spoiler : refused) {
+            for (const auto value : spoiler.refused) {
+                CAPTURE(data.kind, spoiler.field, value);
+                Bytes bad = data.bytes;
+                poke(bad, spoiler.offset, spoiler.size, value);
+                CHECK(lite_cm_check(bad.data(), bad.size(), &kind) == -EPROTO);
+            }
+        }
+        for (const int version : {0, LITE_WIRE_VERSION + 1, 255}) {
+            Bytes other = data.bytes;
+            poke(other, offsetof(lite_cm_hdr, version), 1, static_cast<std::uint64_t>(version));
+            CHECK(lite_cm_check(other.data(), other.size(), &kind) == -EPROTONOSUPPORT);
+        }
+    }
+}
+
+TEST_CASE("wire: credentials survive the round trip, and a wild count is not followed") {
+    Random random;
+    for (int i = 0; i < 1000; ++i) {
+        lite_cred cred{};
+        cred.uid = static_cast<std::uint32_t>(random.bits());
+        cred.gid = static_cast<std::uint32_t>(random.bits());
+        cred.n_groups = static_cast<std::uint32_t>(random.between(0, LITE_CRED_GROUPS));
+        for (std::uint32_t g = 0; g < cred.n_groups; ++g)
+            cred.groups[g] = static_cast<std::uint32_t>(random.bits());
+        lite_wire_cred wire{};
+        lite_wire_cred_put(&wire, &cred);
+        lite_cred back{};
+        lite_wire_cred_get(&back, &wire);
+        REQUIRE(std::memcmp(&back, &cred, sizeof(cred)) == 0);
+    }
+    lite_wire_cred wild{};
+    wild.n_groups = cpu_to_le32(~0U);
+    lite_cred cred{};
+    lite_wire_cred_get(&cred, &wild);
+    CHECK(cred.groups[LITE_CRED_GROUPS - 1] == 0);
+}
+
+TEST_CASE("wire: calls whose handlers call others are no leaves") {
+    for (const auto& message : requests()) {
+        const bool calls_others = message.call == LITE_CALL_LMR_CREATE ||
+                                  message.call == LITE_CALL_LMR_UNMAP ||
+                                  message.call == LITE_CALL_LMR_FREE;
+        CHECK(lite_call_is_leaf(message.call) == !calls_others);
+    }
+}

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: MIT
+//
+// The C API: what it puts into the structures of the ABI, and what it takes out
+// of them.
+
+#include "fake_node.hpp"
+
+#include <lite/lite.h>
+
+#include "catch.hpp"
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+
+namespace {
+
+// A device that records the last request and answers as it is told.
+template <typename T>
+class recorder final : public lite::internal::device {
+  public:
+    explicit recorder(T& last, unsigned long& request, int result, const T& answer)
+        : m_last(last), m_request(request), m_result(result), m_answer(answer) {}
+
+    int control(unsigned long request, void* arg) noexcept override {
+        m_request = request;
+        std::memcpy(&m_last, arg, sizeof(T));
+        std::memcpy(arg, &m_answer, sizeof(T));
+        return m_result;
+    }
+
+    int fd() const noexcept override { return 7; }
+
+  private:
+    T& m_last;
+    unsigned long& m_request;
+    int m_result;
+    T m_answer;
+};
+
+// One context on such a device.
+template <typename T>
+struct recording {
+    explicit recording(const T& answer = {}, int result = 0)
+        : ctx(lite::internal::make_context(
+              std::make_unique<recorder<T>>(last, request, result, answer))) {}
+    recording(const recording&) = delete;
+    recording& operator=(const recording&) = delete;
+    ~recording() { lite_close(ctx); }
+
+    T last{};
+    unsigned long request = 0;
+    lite_ctx* ctx;
+};
+
+lite_alloc_params params_for(const char* name, uint64_t length) {
+    lite_alloc_params params{};
+    params.size = sizeof(params);
+    params.name = name;
+    params.length = length;
+    params.mode = 0640;
+    return params;
+}
+
+class environment_variable {
+  public:
+    explicit environment_variable(const char* value) { ::setenv("LITE_INDEX", value, 1); }
+    environment_variable(const environment_variable&) = delete;
+    environment_variable& operator=(const environment_variable&) = delete;
+    ~environment_variable() { ::unsetenv("LITE_INDEX"); }
+};
+
+const std::string name_255(255, 'n');
+const std::string name_256(256, 'n');
+
+}  // namespace
+
+TEST_CASE("lite_open refuses what cannot be a node", "[liblite]") {
+    lite_ctx* ctx = nullptr;
+    CHECK(lite_open(-2, &ctx) == -EINVAL);
+    CHECK(lite_open(INT_MIN, &ctx) == -EINVAL);
+    CHECK(lite_open(INT_MAX, &ctx) == -EINVAL);
+    // No machine has that many.
+    CHECK(lite_open((1 << 20) - 1, &ctx) == -ENODEV);
+    CHECK(ctx == nullptr);
+    lite_close(nullptr);
+}
+
+TEST_CASE("lite_open takes the index from the environment", "[liblite]") {
+    lite_ctx* ctx = nullptr;
+    for (const char* bad : {"x", "1x", "-1", " 1", "0x1", "99999999999", "1048576"}) {
+        const environment_variable variable(bad);
+        CAPTURE(bad);
+        CHECK(lite_open(-1, &ctx) == -EINVAL);
+    }
+    const environment_variable variable("1048575");
+    CHECK(lite_open(-1, &ctx) == -ENODEV);
+}
+
+TEST_CASE("lite_fd is the device's", "[liblite]") {
+    const recording<lite_ioc_query> node;
+    CHECK(lite_fd(node.ctx) == 7);
+}
+
+TEST_CASE("lite_query", "[liblite]") {
+    lite_ioc_query answer{};
+    answer.node_id = 3;
+    answer.mem_limit = 1 << 20;
+    const recording<lite_ioc_query> node(answer);
+    lite_ioc_query out;
+    std::memset(&out, 0xaa, sizeof(out));
+    REQUIRE(lite_query(node.ctx, &out) == 0);
+    CHECK(node.request == LITE_IOC_QUERY);
+    CHECK(node.last.size == sizeof(lite_ioc_query));
+    CHECK(node.last.flags == 0);
+    CHECK(out.node_id == 3);
+    CHECK(out.mem_limit == 1 << 20);
+
+    const recording<lite_ioc_query> gone({}, -ENODEV);
+    out.node_id = 9;
+    CHECK(lite_query(gone.ctx, &out) == -ENODEV);
+    CHECK(out.node_id == 9);
+}
+
+TEST_CASE("lite_alloc passes everything on", "[liblite]") {
+    lite_ioc_alloc answer{};
+    answer.lh = 0x1122334455667788;
+    const recording<lite_ioc_alloc> node(answer);
+    const std::array<uint32_t, 3> nodes{2, 3, 5};
+    auto params = params_for("table", 12345);
+    params.nodes = nodes.data();
+    params.n_nodes = nodes.size();
+
+    lite_lh_t lh = 0;
+    REQUIRE(lite_alloc(node.ctx, &params, &lh) == 0);
+    CHECK(node.request == LITE_IOC_ALLOC);
+    CHECK(node.last.size == sizeof(lite_ioc_alloc));
+    CHECK(node.last.flags == 0);
+    CHECK(node.last.length == 12345);
+    CHECK(node.last.nodes == reinterpret_cast<uintptr_t>(nodes.data()));
+    CHECK(node.last.n_nodes == 3);
+    CHECK(node.last.mode == 0640);
+    CHECK(node.last.lh == 0);
+    CHECK(std::string(node.last.name) == "table");
+    CHECK(lh == 0x1122334455667788);
+}
+
+TEST_CASE("lite_alloc makes anonymous LMRs of no name and of an empty one", "[liblite]") {
+    for (const char* name : {static_cast<const char*>(nullptr), ""}) {
+        const recording<lite_ioc_alloc> node;
+        const auto params = params_for(name, 1);
+        lite_lh_t lh;
+        REQUIRE(lite_alloc(node.ctx, &params, &lh) == 0);
+        CHECK(node.last.name[0] == 0);
+    }
+}
+
+TEST_CASE("lite_alloc without a handle leaves the output alone", "[liblite]") {
+    const recording<lite_ioc_alloc> node;
+    auto params = params_for("x", 1);
+    params.flags = LITE_ALLOC_NO_HANDLE;
+    lite_lh_t lh = 77;
+    CHECK(lite_alloc(node.ctx, &params, &lh) == 0);
+    CHECK(lh == 77);
+    CHECK(node.last.flags == LITE_ALLOC_NO_HANDLE);
+    CHECK(lite_alloc(node.ctx, &params, nullptr) == 0);
+    params.flags = 0;
+    CHECK(lite_alloc(node.ctx, &params, nullptr) == -EINVAL);
+}
+
+TEST_CASE("lite_alloc takes parameters of other versions", "[liblite]") {
+    const recording<lite_ioc_alloc> node;
+    lite_lh_t lh;
+    auto params = params_for("x", 1);
+
+    params.size = sizeof(params) - 4;  // lacks a field of the first version
+    CHECK(lite_alloc(node.ctx, &params, &lh) == -EINVAL);
+    params.size = 0;
+    CHECK(lite_alloc(node.ctx, &params, &lh) == -EINVAL);
+
+    struct {
+        lite_alloc_params known;
+        uint64_t news;
+    } longer{params_for("y", 2), 0};
+    longer.known.size = sizeof(longer);
+    CHECK(lite_alloc(node.ctx, &longer.known, &lh) == 0);
+    CHECK(std::string(node.last.name) == "y");
+    longer.news = 1;
+    CHECK(lite_alloc(node.ctx, &longer.known, &lh) == -E2BIG);
+}
+
+TEST_CASE("names are checked before the kernel sees them", "[liblite]") {
+    const recording<lite_ioc_alloc> node;  // large enough for any request
+    auto params = params_for(name_256.c_str(), 1);
+    lite_lh_t lh = 0;
+    lite_lmr_info info;
+
+    CHECK(lite_alloc(node.ctx, &params, &lh) == -ENAMETOOLONG);
+    CHECK(lite_map(node.ctx, name_256.c_str(), LITE_RIGHT_READ, &lh, nullptr) == -ENAMETOOLONG);
+    CHECK(lite_free_name(node.ctx, name_256.c_str()) == -ENAMETOOLONG);
+    CHECK(lite_stat_name(node.ctx, name_256.c_str(), &info, nullptr, nullptr) == -ENAMETOOLONG);
+    for (const char* none : {"", static_cast<const char*>(nullptr)}) {
+        CHECK(lite_map(node.ctx, none, LITE_RIGHT_READ, &lh, nullptr) == -EINVAL);
+        CHECK(lite_free_name(node.ctx, none) == -EINVAL);
+        CHECK(lite_stat_name(node.ctx, none, &info, nullptr, nullptr) == -EINVAL);
+    }
+    CHECK(node.request == 0);
+
+    params.name = name_255.c_str();
+    CHECK(lite_alloc(node.ctx, &params, &lh) == 0);
+    CHECK(node.last.name == name_255);
+}
+
+TEST_CASE("lite_map", "[liblite]") {
+    lite_ioc_map answer{};
+    answer.lh = 5;
+    answer.length = 4096;
+    const recording<lite_ioc_map> node(answer);
+    lite_lh_t lh = 0;
+    uint64_t length = 0;
+    REQUIRE(lite_map(node.ctx, "a", LITE_RIGHT_READ | LITE_RIGHT_ATOMIC, &lh, &length) == 0);
+    CHECK(node.request == LITE_IOC_MAP);
+    CHECK(node.last.size == sizeof(lite_ioc_map));
+    CHECK(node.last.rights == 5);
+    CHECK(lh == 5);
+    CHECK(length == 4096);
+    CHECK(lite_map(node.ctx, "a", LITE_RIGHT_READ, &lh, nullptr) == 0);
+
+    const recording<lite_ioc_map> refusing(answer, -EACCES);
+    lh = 0;
+    length = 1;
+    CHECK(lite_map(refusing.ctx, "a", LITE_RIGHT_READ, &lh, &length) == -EACCES);
+    CHECK(lh == 0);
+    CHECK(length == 1);
+}
+
+TEST_CASE("lite_unmap and lite_free", "[liblite]") {
+    const recording<lite_ioc_unmap> unmap;
+    CHECK(lite_unmap(unmap.ctx, 9) == 0);
+    CHECK(unmap.request == LITE_IOC_UNMAP);
+    CHECK(unmap.last.lh == 9);
+
+    const recording<lite_ioc_free> node;
+    // By name is what the kernel would understand.
+    CHECK(lite_free(node.ctx, 0) == -EBADF);
+    CHECK(node.request == 0);
+    CHECK(lite_free(node.ctx, 9) == 0);
+    CHECK(node.request == LITE_IOC_FREE);
+    CHECK(node.last.lh == 9);
+    CHECK(node.last.name[0] == 0);
+    CHECK(lite_free_name(node.ctx, "nine") == 0);
+    CHECK(node.last.lh == 0);
+    CHECK(std::string(node.last.name) == "nine");
+}
+
+TEST_CASE("lite_read and lite_write", "[liblite]") {
+    const recording<lite_op> node;
+    char buf[16];
+    CHECK(lite_read(node.ctx, 3, 100, buf, sizeof(buf)) == 0);
+    CHECK(node.request == LITE_IOC_OP);
+    CHECK(node.last.size == sizeof(lite_op));
+    CHECK(node.last.opcode == LITE_OP_READ);
+    CHECK(node.last.lh == 3);
+    CHECK(node.last.offset == 100);
+    CHECK(node.last.length == sizeof(buf));
+    CHECK(node.last.buf == reinterpret_cast<uintptr_t>(buf));
+    CHECK(node.last.flags == 0);
+    CHECK(node.last.operand == 0);
+
+    CHECK(lite_write(node.ctx, 4, UINT64_MAX, buf, 1) == 0);
+    CHECK(node.last.opcode == LITE_OP_WRITE);
+    CHECK(node.last.lh == 4);
+    CHECK(node.last.offset == UINT64_MAX);
+    CHECK(node.last.length == 1);
+}
+
+TEST_CASE("lite_fetch_add and lite_cmp_swap", "[liblite]") {
+    lite_op answer{};
+    answer.result = 41;
+    const recording<lite_op> node(answer);
+    uint64_t old = 0;
+    CHECK(lite_fetch_add(node.ctx, 3, 8, 5, &old) == 0);
+    CHECK(old == 41);
+    CHECK(node.last.opcode == LITE_OP_FETCH_ADD);
+    CHECK(node.last.length == 8);
+    CHECK(node.last.buf == 0);
+    CHECK(node.last.operand == 5);
+    CHECK(node.last.swap == 0);
+    CHECK(lite_fetch_add(node.ctx, 3, 8, 5, nullptr) == 0);
+
+    CHECK(lite_cmp_swap(node.ctx, 3, 16, 1, 2, &old) == 0);
+    CHECK(node.last.opcode == LITE_OP_CMP_SWAP);
+    CHECK(node.last.offset == 16);
+    CHECK(node.last.operand == 1);
+    CHECK(node.last.swap == 2);
+
+    const recording<lite_op> failing(answer, -ERANGE);
+    old = 7;
+    CHECK(lite_fetch_add(failing.ctx, 3, 8, 5, &old) == -ERANGE);
+    CHECK(old == 7);
+}
+
+TEST_CASE("lite_op_submit says how far a failed transfer came", "[liblite]") {
+    fake::cluster cluster;
+    const auto context = cluster.context();
+    auto params = params_for("x", 100);
+    params.mode = 0600;
+    lite_lh_t lh = 0;
+    REQUIRE(lite_alloc(context.get(), &params, &lh) == 0);
+    cluster.fail_op(LITE_OP_WRITE, ETIMEDOUT, 30);
+    char buf[100] = {};
+    lite_op op{};
+    op.opcode = LITE_OP_WRITE;
+    op.lh = lh;
+    op.buf = reinterpret_cast<uintptr_t>(buf);
+    op.length = sizeof(buf);
+    op.result = 99;
+    CHECK(lite_op_submit(context.get(), &op) == -ETIMEDOUT);
+    CHECK(op.result == 30);
+
+    // One that the kernel never looked at has moved nothing.
+    op.lh = 1;
+    op.result = 99;
+    CHECK(lite_op_submit(context.get(), &op) == -EBADF);
+    CHECK(op.result == 0);
+}
+
+TEST_CASE("lite_stat and lite_stat_name", "[liblite]") {
+    fake::cluster cluster;
+    const auto context = cluster.context();
+    lite_ctx* ctx = context.get();
+    const std::array<uint32_t, 3> where{2, 3, 4};
+    auto params = params_for("spread", 100);
+    params.nodes = where.data();
+    params.n_nodes = where.size();
+    lite_lh_t lh = 0;
+    REQUIRE(lite_alloc(ctx, &params, &lh) == 0);
+
+    lite_lmr_info info{};
+    std::array<uint32_t, 4> nodes{};
+    uint32_t n = nodes.size();
+    REQUIRE(lite_stat_name(ctx, "spread", &info, nodes.data(), &n) == 0);
+    CHECK(info.home == 2);
+    CHECK(n == 3);
+    CHECK(nodes == std::array<uint32_t, 4>{2, 3, 4, 0});
+
+    // Too little room is no error; how much it takes is told.
+    nodes = {};
+    n = 1;
+    REQUIRE(lite_stat(ctx, lh, &info, nodes.data(), &n) == 0);
+    CHECK(n == 3);
+    CHECK(nodes == std::array<uint32_t, 4>{2, 0, 0, 0});
+
+    CHECK(lite_stat(ctx, lh, &info, nullptr, nullptr) == 0);
+    n = 0;
+    CHECK(lite_stat(ctx, lh, &info, nullptr, &n) == 0);
+    CHECK(n == 3);
+    n = 1;
+    CHECK(lite_stat(ctx, lh, &info, nullptr, &n) == -EINVAL);
+    CHECK(lite_stat(ctx, lh, &info, nodes.data(), nullptr) == -EINVAL);
+    CHECK(lite_stat(ctx, 0, &info, nullptr, nullptr) == -EBADF);
+    CHECK(lite_stat_name(ctx, "nobody", &info, nullptr, nullptr) == -ENOENT);
+}
+
+TEST_CASE("lite_list goes through all batches", "[liblite]") {
+    fake::cluster cluster;
+    auto context = cluster.context();
+    for (int i = 0; i < 10; i++)
+        context.create({.name = "lmr" + std::to_string(i), .length = 8});
+
+    std::array<lite_lmr_info, 4> infos{};
+    uint64_t cursor = 0;
+    int total = 0;
+    int calls = 0;
+    do {
+        const int n = lite_list(context.get(), &cursor, infos.data(), infos.size());
+        REQUIRE(n >= 0);
+        REQUIRE(n <= 4);
+        total += n;
+        calls++;
+    } while (cursor);
+    CHECK(total == 10);
+    CHECK(calls == 4);  // the fake gives three at a time
+    CHECK(lite_list(context.get(), &cursor, infos.data(), 0) == -EINVAL);
+}
+
+TEST_CASE("lite_list does not trust an impossible count", "[liblite]") {
+    lite_ioc_list answer{};
+    answer.n_infos = 1000;
+    answer.cursor = 5;
+    const recording<lite_ioc_list> node(answer);
+    std::array<lite_lmr_info, 4> infos;
+    uint64_t cursor = 0;
+    CHECK(lite_list(node.ctx, &cursor, infos.data(), infos.size()) == -EPROTO);
+    CHECK(cursor == 0);
+    CHECK(node.last.info_size == sizeof(lite_lmr_info));
+    CHECK(node.last.infos == reinterpret_cast<uintptr_t>(infos.data()));
+}
+
+TEST_CASE("lite_list_each", "[liblite]") {
+    fake::cluster cluster;
+    auto context = cluster.context();
+    for (int i = 0; i < 10; i++)
+        context.create({.name = "lmr" + std::to_string(i), .length = 8});
+
+    const auto count_to = [](const lite_lmr_info*, void* arg) {
+        int& left = *static_cast<int*>(arg);
+        return --left ? 0 : 123;
+    };
+    int left = 5;
+    CHECK(lite_list_each(context.get(), count_to, &left) == 123);
+    CHECK(left == 0);
+    left = 100;
+    CHECK(lite_list_each(context.get(), count_to, &left) == 0);
+    CHECK(left == 90);
+
+    cluster.intercept = [](unsigned long, void*) { return -ENOTCONN; };
+    CHECK(lite_list_each(context.get(), count_to, &left) == -ENOTCONN);
+}
+
+TEST_CASE("lite_strerror knows every errno of the ABI", "[liblite]") {
+    for (const int error :
+         {EBADF,        EIDRM,     ESTALE,     EACCES, EPERM,        ERANGE, EINVAL,
+          E2BIG,        EFAULT,    EOPNOTSUPP, ENOTTY, ENAMETOOLONG, ENOENT, EEXIST,
+          EHOSTUNREACH, EHOSTDOWN, ENOTCONN,   ENODEV, EFBIG,        ENOSPC, EDQUOT,
+          EMFILE,       ENOMEM,    ETIMEDOUT,  EINTR,  EPROTO,       EIO}) {
+        const std::string text = lite_strerror(error);
+        CAPTURE(error, text);
+        CHECK(text == lite_strerror(-error));
+        CHECK_FALSE(text.empty());
+        CHECK(text.find('\n') == std::string::npos);
+        CHECK(text.back() != '.');
+    }
+    CHECK(std::string(lite_strerror(ENOENT)) != ::strerrordesc_np(ENOENT));
+    CHECK(std::string(lite_strerror(0)) == "success");
+    CHECK(std::string(lite_strerror(EXDEV)) == ::strerrordesc_np(EXDEV));
+    CHECK(std::string(lite_strerror(INT_MIN)) == "unknown error");
+    CHECK(std::string(lite_strerror(INT_MAX)) == "unknown error");
+}

@@ -1,0 +1,496 @@
+// SPDX-License-Identifier: MIT
+//
+// The commands of "lite" on a fake cluster: what they do, what they print, and
+// how they fail.
+
+#include "fake_node.hpp"
+#include "session.hpp"
+#include "terminal.hpp"
+
+#include "common/signals.hpp"
+
+#include "catch.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace std::string_literals;
+using nlohmann::json;
+
+namespace {
+
+struct result {
+    int status;
+    std::string out;
+    std::string err;
+};
+
+// A machine with "lite" on it.
+class machine {
+  public:
+    machine() {
+        env.open = [this](int index) {
+            opened = index;
+            return cluster.context();
+        };
+    }
+
+    result operator()(const tools::arguments& words, std::string_view input = {}) {
+        const capture in(input);
+        const capture out;
+        const capture err;
+        env.io = {in.fd(), out.fd(), err.fd()};
+        const int status = tools::run_lite(words, env);
+        return {status, out.text(), err.text()};
+    }
+
+    // Contents of an LMR, as far as there is text.
+    std::string content(const std::string& name, std::size_t length) const {
+        const auto found = cluster.find(name);
+        return {reinterpret_cast<const char*>(found->data.data()), length};
+    }
+
+    fake::cluster cluster;
+    tools::environment env;
+    std::optional<int> opened;
+};
+
+// Usage errors say what is wrong and where to read on.
+void check_usage(const result& r, const std::string& text) {
+    CHECK(r.status == 2);
+    CHECK(r.out.empty());
+    CHECK(r.err == "lite: " + text + "\nTry 'lite --help' for more information.\n");
+}
+
+void check_failure(const result& r, const std::string& text) {
+    CHECK(r.status == 1);
+    CHECK(r.err == "lite: " + text + "\n");
+}
+
+void check_silent(const result& r) {
+    CHECK(r.status == 0);
+    CHECK(r.out.empty());
+    CHECK(r.err.empty());
+}
+
+}  // namespace
+
+TEST_CASE("lite: mistakes on the command line", "[lite]") {
+    machine lite;
+    check_usage(lite({}), "A subcommand is required");
+    check_usage(lite({"frobnicate"}), "'frobnicate' is not a command");
+    check_usage(lite({"alloc"}), "NAME is required");
+    check_usage(lite({"alloc", "x"}), "SIZE is required");
+    check_usage(lite({"alloc", "x", "0"}), "an LMR cannot be of size 0");
+    check_usage(lite({"alloc", "x", "1KB"}),
+                "SIZE: '1KB' is ambiguous: write K or KiB for powers of 1024");
+    check_usage(lite({"alloc", "x", "1K", "--mode", "0777"}),
+                "--mode: '0777' has bits beyond 0666: LMRs can be read and written, nothing else");
+    check_usage(lite({"alloc", "x", "1K", "--node", "1,1"}), "--node: '1,1' names node 1 twice");
+    check_usage(lite({"alloc", "a/b", "1K"}),
+                "NAME: 'a/b' is not a name: it has a '/' or a control character");
+    check_usage(lite({"write", "x", "0", "data", "--file", "f"}), "DATA excludes --file");
+    check_usage(lite({"read", "x", "0", "1", "--hex", "--raw"}), "--hex excludes --raw");
+    check_usage(lite({"fetch-add", "x", "0", "much"}),
+                "VALUE: 'much' is not a number (decimal or 0x hexadecimal)");
+    check_usage(lite({"--index", "-1", "ls"}),
+                "--index: '-1' is not a number (decimal or 0x hexadecimal)");
+    CHECK(lite({"ls", "extra"}).status == 2);
+    CHECK(lite({"ls", "--frob"}).status == 2);
+    // No node was needed to find all that out.
+    CHECK_FALSE(lite.opened);
+}
+
+TEST_CASE("lite: help and version", "[lite]") {
+    machine lite;
+    const auto help = lite({"--help"});
+    CHECK(help.status == 0);
+    CHECK(help.err.empty());
+    for (const char* command :
+         {"alloc", "free", "ls", "stat", "write", "read", "fetch-add", "cas"}) {
+        CAPTURE(command);
+        CHECK(help.out.find(command) != std::string::npos);
+        CHECK(lite({command, "-h"}).status == 0);
+    }
+    const auto version = lite({"--version"});
+    CHECK(version.status == 0);
+    CHECK(version.out.starts_with("lite "));
+}
+
+TEST_CASE("lite: the node is chosen by --index, before or after the command", "[lite]") {
+    machine lite;
+    lite({"ls"});
+    CHECK(lite.opened == -1);
+    lite({"--index", "3", "ls"});
+    CHECK(lite.opened == 3);
+    lite({"ls", "-i", "0x4"});
+    CHECK(lite.opened == 4);
+
+    lite.env.open = [](int index) -> lite::context {
+        throw lite::error(ENODEV, std::to_string(index));
+    };
+    check_failure(lite({"ls"}), "/dev/lite0: no such LITE node ('litectl start' makes one)");
+    check_failure(lite({"ls", "-i", "5"}),
+                  "/dev/lite5: no such LITE node ('litectl start' makes one)");
+    lite.env.open = [](int) -> lite::context { throw lite::error(EACCES, ""); };
+    check_failure(lite({"ls"}), "/dev/lite0: Permission denied");
+    lite.env.open = [](int) -> lite::context { throw lite::error(EINVAL, ""); };
+    check_failure(lite({"ls"}), "the environment variable LITE_INDEX is not the number of a node");
+}
+
+TEST_CASE("lite alloc, stat, free", "[lite]") {
+    machine lite;
+    check_silent(lite({"alloc", "x", "4K", "--node", "2,3", "--mode", "0640"}));
+    const auto made = lite.cluster.find("x");
+    REQUIRE(made);
+    CHECK(made->info.length == 4096);
+    CHECK(made->info.mode == 0640);
+    CHECK(made->nodes == std::vector<std::uint32_t>{2, 3});
+    CHECK(lite.cluster.open_handles() == 0);
+    check_silent(lite({"alloc", "y", "1"}));
+    CHECK(lite.cluster.find("y")->info.mode == 0600);
+
+    check_failure(lite({"alloc", "x", "1"}), "alloc x: an LMR of that name exists");
+    check_failure(lite({"alloc", "z", "1", "-n", "9"}),
+                  "alloc z: no node of that id in this cluster");
+    check_failure(lite({"alloc", "z", "2G"}),
+                  "alloc z: the memory that the node gives to LMRs is used up");
+
+    const auto stat = lite({"stat", "x"});
+    CHECK(stat.status == 0);
+    CHECK(stat.out.find("   Size: 4096 bytes (4.0K)\n") != stat.out.npos);
+    CHECK(stat.out.find("   Mode: 0640 (rw-r-----)\n") != stat.out.npos);
+    CHECK(stat.out.find("   Home: node 2, id 1\n") != stat.out.npos);
+    CHECK(stat.out.find("  Nodes: 2, 3\n") != stat.out.npos);
+    const auto object = json::parse(lite({"stat", "x", "-j"}).out);
+    CHECK(object["name"] == "x");
+    CHECK(object["size"] == 4096);
+    CHECK(object["mode"] == "0640");
+    CHECK(object["nodes"] == std::vector<int>{2, 3});
+    check_failure(lite({"stat", "nobody"}), "stat nobody: no LMR of that name");
+
+    // One failure does not keep the others.
+    check_failure(lite({"free", "nobody", "x", "y"}), "free nobody: no LMR of that name");
+    CHECK_FALSE(lite.cluster.find("x"));
+    CHECK_FALSE(lite.cluster.find("y"));
+}
+
+TEST_CASE("lite ls", "[lite]") {
+    machine lite;
+    lite.cluster.uid = 4000000000;  // who has no name
+    lite.cluster.gid = 4000000001;
+    check_silent(lite({"ls"}));
+    CHECK(lite({"ls", "-j"}).out == "[]\n");
+
+    lite({"alloc", "zeta", "1536"});
+    lite({"alloc", "alpha", "10", "-n", "2,1", "-m", "0666"});
+    CHECK(lite({"ls"}).out ==
+          "MODE       OWNER       GROUP       SIZE  HOME  NODES  NAME\n"
+          "rw-rw-rw-  4000000000  4000000001    10     2      2  alpha\n"
+          "rw-------  4000000000  4000000001  1536     1      1  zeta\n");
+    CHECK(lite({"ls", "-H"}).out.find("  1.5K  ") != std::string::npos);
+    const auto list = json::parse(lite({"ls", "--json"}).out);
+    REQUIRE(list.size() == 2);
+    CHECK(list[0]["name"] == "alpha");
+    CHECK(list[0]["uid"] == 4000000000);
+    CHECK(list[0]["owner"] == "4000000000");
+    CHECK(list[0]["node_count"] == 2);
+    CHECK(list[1]["size"] == 1536);
+
+    // Names are bytes; neither JSON nor terminals are to suffer from it.
+    auto node = lite.cluster.context();
+    node.create({.name = "\xff", .length = 1});
+    node.create({.name = "\xc2\x9b", .length = 1});
+    const auto anonymous = node.alloc({.length = 1});
+    CHECK(json::parse(lite({"ls", "-j"}).out).size() == 5);
+    const auto table = lite({"ls"}).out;
+    CHECK(table.find("\xc2\x9b") == table.npos);
+    CHECK(table.find("(anonymous)") != table.npos);
+
+    lite.cluster.intercept = [](unsigned long, void*) { return -ENOTCONN; };
+    check_failure(lite({"ls"}), "ls: this node is in no cluster");
+}
+
+TEST_CASE("lite write and read small things", "[lite]") {
+    machine lite;
+    lite({"alloc", "x", "4096"});
+    check_silent(lite({"write", "x", "0", "hello"}));
+    check_silent(lite({"write", "x", "5", "-"}, " world"));
+    check_silent(lite({"write", "x", "11"}, "!"));
+    check_silent(lite({"write", "x", "12", "--", "-5"}));
+    check_silent(lite({"write", "x", "0x10", "-f", "-"}, "from a file"));
+    check_silent(lite({"write", "x", "0"}, ""));
+    check_silent(lite({"write", "x", "4096", ""}));
+    CHECK(lite.content("x", 27) == "hello world!-5\0\0from a file"s);
+
+    CHECK(lite({"read", "x", "0", "12"}).out == "hello world!");
+    CHECK(lite({"read", "x", "16", "4"}).out == "from");
+    CHECK(lite({"read", "x"}).out == lite.content("x", 4096));
+    CHECK(lite({"read", "x", "4090", "all"}).out == "\0\0\0\0\0\0"s);
+    CHECK(lite({"read", "x", "4090"}).out.size() == 6);
+    check_silent(lite({"read", "x", "4096"}));
+    check_silent(lite({"read", "x", "1", "0"}));
+    CHECK(lite({"read", "x", "16", "4", "--hex"}).out ==
+          "00000010  66 72 6f 6d                                       |from|\n00000014\n");
+    CHECK(lite.cluster.open_handles() == 0);
+}
+
+TEST_CASE("lite write and read beyond the end", "[lite]") {
+    machine lite;
+    lite({"alloc", "x", "4096"});
+    check_failure(lite({"write", "x", "4096", "0123456789"}),
+                  "write x: offset 4096 + length 10 is beyond the end (4096 bytes)");
+    check_failure(lite({"write", "x", "0xffffffffffffffff", "0"}),
+                  "write x: offset 18446744073709551615 + length 1 is beyond the end (4096 bytes)");
+    // A file says how long it is before a byte is written.
+    check_failure(lite({"write", "x", "4000"}, std::string(97, 'a')),
+                  "write x: offset 4000 + length 97 is beyond the end (4096 bytes)");
+    CHECK(lite.content("x", 4096) == std::string(4096, 0));
+    check_failure(lite({"read", "x", "4000", "97"}),
+                  "read x: offset 4000 + length 97 is beyond the end (4096 bytes)");
+    check_failure(lite({"read", "x", "4097"}),
+                  "read x: offset 4097 + length 0 is beyond the end (4096 bytes)");
+    check_failure(lite({"read", "x", "0xffffffffffffffff", "0xffffffffffffffff"}),
+                  "read x: offset 18446744073709551615 + length 18446744073709551615 is beyond the "
+                  "end (4096 bytes)");
+}
+
+TEST_CASE("lite write from a pipe that goes on too long", "[lite]") {
+    machine lite;
+    lite({"alloc", "x", "5M"});
+    std::array<int, 2> ends{};
+    REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
+    std::thread writer([&] {
+        const std::vector<char> bytes(6 << 20, 'p');
+        std::size_t done = 0;
+        while (done < bytes.size()) {
+            const auto n = ::write(ends[1], bytes.data() + done, bytes.size() - done);
+            if (n <= 0)
+                break;
+            done += static_cast<std::size_t>(n);
+        }
+        ::close(ends[1]);
+    });
+    const capture out;
+    const capture err;
+    lite.env.io = {ends[0], out.fd(), err.fd()};
+    CHECK(tools::run_lite({"write", "x", "0"}, lite.env) == 1);
+    // What was already read must not keep the writer waiting.
+    std::vector<char> rest(1 << 20);
+    while (::read(ends[0], rest.data(), rest.size()) > 0)
+        ;
+    writer.join();
+    ::close(ends[0]);
+    CHECK(err.text() ==
+          "lite: write x: the data goes beyond the end (5242880 bytes); "
+          "4194304 bytes were written\n");
+    CHECK(lite.content("x", 4 << 20) == std::string(4 << 20, 'p'));
+}
+
+TEST_CASE("lite: transfers through files", "[lite]") {
+    machine lite;
+    const temporary_directory directory;
+    std::string data(9 << 20, 0);
+    for (std::size_t i = 0; i < data.size(); i++)
+        data[i] = static_cast<char>(i * 2654435761U >> 13);
+    write_file(directory / "in", data);
+    lite({"alloc", "x", "9M", "-n", "1,2,3"});
+
+    check_silent(lite({"write", "x", "0", "--file", directory / "in"}));
+    CHECK(lite.content("x", data.size()) == data);
+    check_silent(lite({"read", "x", "--file", directory / "out"}));
+    CHECK(read_file(directory / "out") == data);
+    struct stat status {};
+    REQUIRE(::stat((directory / "out").c_str(), &status) == 0);
+    CHECK((status.st_mode & 07777) == 0600);
+    CHECK(lite({"read", "x", "1", "5M"}).out == data.substr(1, 5 << 20));
+
+    check_failure(lite({"write", "x", "0", "-f", directory / "none"}),
+                  directory / "none" + ": No such file or directory");
+    check_failure(lite({"write", "x", "0", "-f", directory.path()}),
+                  "write x: " + directory.path() + ": Is a directory; 0 bytes were written");
+    check_failure(lite({"read", "x", "-f", directory / "none" + "/out"}),
+                  directory / "none" + "/out: No such file or directory");
+}
+
+TEST_CASE("lite read replaces a file only by a complete one", "[lite]") {
+    machine lite;
+    const temporary_directory directory;
+    lite({"alloc", "x", "9M"});
+    write_file(directory / "precious", "old", 0640);
+    REQUIRE(::symlink("precious", (directory / "link").c_str()) == 0);
+
+    int reads = 0;
+    lite.cluster.intercept = [&](unsigned long request, void* arg) -> std::optional<int> {
+        if (request == LITE_IOC_OP && static_cast<lite_op*>(arg)->opcode == LITE_OP_READ &&
+            ++reads == 2)
+            return -EHOSTDOWN;
+        return std::nullopt;
+    };
+    check_failure(lite({"read", "x", "-f", directory / "precious"}),
+                  "read x: the node is down; 4194304 of 9437184 bytes were read");
+    CHECK(read_file(directory / "precious") == "old");
+
+    lite.cluster.intercept = nullptr;
+    check_silent(lite({"read", "x", "0", "3", "-f", directory / "link"}));
+    CHECK(read_file(directory / "precious") == "\0\0\0"s);
+    struct stat status {};
+    REQUIRE(::lstat((directory / "link").c_str(), &status) == 0);
+    CHECK(S_ISLNK(status.st_mode));
+    check_silent(lite({"read", "x", "-f", "/dev/null"}));
+    check_silent(lite({"read", "x", "0", "0", "-f", directory / "empty"}));
+    CHECK(read_file(directory / "empty").empty());
+
+    // Nothing temporary is left.
+    int entries = 0;
+    for (const auto& entry : {"precious", "link", "empty"})
+        entries += ::access((directory / entry).c_str(), F_OK) == 0;
+    CHECK(entries == 3);
+    CHECK(::rmdir(directory.path().c_str()) == -1);
+    for (const auto& entry : {"precious", "link", "empty"})
+        ::unlink((directory / entry).c_str());
+    CHECK(::rmdir(directory.path().c_str()) == 0);
+}
+
+TEST_CASE("lite write says how much was written when it fails", "[lite]") {
+    machine lite;
+    lite({"alloc", "x", "8M"});
+    lite.cluster.fail_op(LITE_OP_WRITE, ETIMEDOUT, 1000);
+    check_failure(lite({"write", "x", "0"}, std::string(6 << 20, 'a')),
+                  "write x: a node did not answer in time; 1000 of 6291456 bytes were written");
+    lite.cluster.fail_op(LITE_OP_WRITE, EIO);
+    check_failure(lite({"write", "x", "0", "a"}),
+                  "write x: the RDMA device failed the operation; 0 of 1 byte was written");
+}
+
+TEST_CASE("lite: rights", "[lite]") {
+    machine lite;
+    lite({"alloc", "ro", "8", "-m", "0400"});
+    check_failure(lite({"write", "ro", "0", "x"}),
+                  "write ro: permission denied by the LMR's mode or the handle's rights");
+    check_failure(lite({"fetch-add", "ro", "0", "1"}),
+                  "fetch-add ro: permission denied by the LMR's mode or the handle's rights");
+    CHECK(lite({"read", "ro"}).status == 0);
+}
+
+TEST_CASE("lite fetch-add", "[lite]") {
+    machine lite;
+    lite({"alloc", "x", "16"});
+    CHECK(lite({"fetch-add", "x", "8", "5"}).out == "0\n");
+    CHECK(lite({"fetch-add", "x", "8", "-6"}).out == "5\n");
+    CHECK(lite({"fetch-add", "x", "8", "0x10"}).out == "18446744073709551615\n");
+    CHECK(lite({"fetch-add", "x", "8", "0", "--hex"}).out == "0xf\n");
+    check_failure(lite({"fetch-add", "x", "4", "1"}),
+                  "fetch-add x: offset 4 is not a multiple of 8");
+    check_failure(lite({"fetch-add", "x", "16", "1"}),
+                  "fetch-add x: offset 16 + length 8 is beyond the end (16 bytes)");
+    lite.cluster.fail_op(LITE_OP_FETCH_ADD, EOPNOTSUPP);
+    check_failure(lite({"fetch-add", "x", "8", "1"}),
+                  "fetch-add x: not supported by this version of LITE or by the RDMA device");
+}
+
+TEST_CASE("lite cas", "[lite]") {
+    machine lite;
+    lite({"alloc", "x", "8"});
+    const auto done = lite({"cas", "x", "0", "0", "7"});
+    CHECK(done.status == 0);
+    CHECK(done.out == "0\n");
+    CHECK(done.err.empty());
+    auto refused = lite({"cas", "x", "0", "5", "8"});
+    CHECK(refused.status == 1);
+    CHECK(refused.out == "7\n");
+    CHECK(refused.err == "lite: cas x: not replaced: the word is 7, not 5\n");
+    refused = lite({"cas", "x", "0", "5", "8", "-q", "-x"});
+    CHECK(refused.status == 1);
+    CHECK(refused.out == "0x7\n");
+    CHECK(refused.err.empty());
+}
+
+TEST_CASE("lite read spares the terminal", "[lite]") {
+    machine lite;
+    lite({"alloc", "x", "16"});
+    lite({"write", "x", "0", "text\n"});
+    const terminal screen;
+    const capture err;
+    lite.env.io = {0, screen.fd(), err.fd()};
+    CHECK(tools::run_lite({"read", "x", "0", "5"}, lite.env) == 0);
+    CHECK(screen.take() == "text\n");
+    CHECK(tools::run_lite({"read", "x"}, lite.env) == 1);
+    CHECK(screen.take().empty());
+    CHECK(err.text() ==
+          "lite: read x: binary data might upset the terminal (--hex shows it, "
+          "--raw prints it all the same, --file saves it)\n");
+    CHECK(tools::run_lite({"read", "x", "--raw"}, lite.env) == 0);
+    CHECK(screen.take().size() == 16);
+    CHECK(tools::run_lite({"read", "x", "--hex"}, lite.env) == 0);
+    CHECK(screen.take().starts_with("00000000  74 65 78 74"));
+}
+
+TEST_CASE("lite: what cannot be written is told", "[lite]") {
+    machine lite;
+    lite({"alloc", "x", "16"});
+    const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
+    REQUIRE(full >= 0);
+    const capture err;
+    lite.env.io = {0, full, err.fd()};
+    CHECK(tools::run_lite({"read", "x"}, lite.env) == 1);
+    CHECK(tools::run_lite({"ls"}, lite.env) == 1);
+    CHECK(tools::run_lite({"--help"}, lite.env) == 1);
+    const auto line = "lite: write error: No space left on device\n"s;
+    CHECK(err.text() == line + line + line);
+    ::close(full);
+}
+
+TEST_CASE("lite: signals become an exception and leave nothing behind", "[lite]") {
+    machine lite;
+    const temporary_directory directory;
+    lite({"alloc", "x", "9M"});
+    lite.cluster.intercept = [](unsigned long request, void*) -> std::optional<int> {
+        if (request == LITE_IOC_OP)
+            ::raise(SIGINT);
+        return std::nullopt;
+    };
+    int signal = 0;
+    try {
+        lite({"read", "x", "-f", directory / "out"});
+    } catch (const tools::interrupted& e) {
+        signal = e.signal;
+    }
+    CHECK(signal == SIGINT);
+    CHECK(::rmdir(directory.path().c_str()) == 0);
+    CHECK(lite.cluster.open_handles() == 0);
+
+    // Nobody at the other end of a pipe is no error, but the end.
+    lite.cluster.intercept = nullptr;
+    std::array<int, 2> ends{};
+    REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
+    ::close(ends[0]);
+    const capture err;
+    lite.env.io = {0, ends[1], err.fd()};
+    signal = 0;
+    try {
+        tools::run_lite({"read", "x"}, lite.env);
+    } catch (const tools::interrupted& e) {
+        signal = e.signal;
+    }
+    CHECK(signal == SIGPIPE);
+    CHECK(err.text().empty());
+
+    // Unless the signal is ignored: then it is an error like others.
+    ::signal(SIGPIPE, SIG_IGN);
+    CHECK(tools::run_lite({"read", "x"}, lite.env) == 1);
+    ::signal(SIGPIPE, SIG_DFL);
+    CHECK(err.text() == "lite: write error: Broken pipe\n");
+    ::close(ends[1]);
+}

@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: MIT
+//
+// The commands of "litectl" without a kernel: what they ask, what they make of
+// the answers, and how they fail.
+
+#include "administration.hpp"
+#include "terminal.hpp"
+
+#include "catch.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <uapi/lite.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+using namespace std::string_literals;
+using nlohmann::json;
+using tools::message;
+
+namespace {
+
+struct result {
+    int status;
+    std::string out;
+    std::string err;
+};
+
+// The kernel: remembers what it was asked, answers as it is told.
+struct kernel_side {
+    bool loaded = true;
+    std::vector<message> asked;
+    std::vector<bool> dumps;
+    std::vector<message> answers;
+    std::optional<tools::refusal> refusal;
+    int losses = 0;
+};
+
+class fake_channel final : public tools::channel {
+  public:
+    explicit fake_channel(kernel_side& kernel) : m_kernel(kernel) {}
+
+    std::vector<message> request(const message& request, bool dump) override {
+        m_kernel.asked.push_back(request);
+        m_kernel.dumps.push_back(dump);
+        if (m_kernel.refusal)
+            throw *m_kernel.refusal;
+        return m_kernel.answers;
+    }
+
+    void follow(const std::function<void()>& on_ready,
+                const std::function<void(const message&)>& on_event,
+                const std::function<void()>& on_loss) override {
+        on_ready();
+        for (const auto& event : m_kernel.answers)
+            on_event(event);
+        for (int i = 0; i < m_kernel.losses; i++)
+            on_loss();
+    }
+
+  private:
+    kernel_side& m_kernel;
+};
+
+// A machine with an RDMA device rxe0 on eth0, and litectl.
+class machine {
+  public:
+    machine() {
+        add_device("rxe0", "eth0");
+        world.devices = devices / ".";
+        world.default_secret = devices / "secret";
+        world.addresses = [] {
+            return std::vector<tools::interface_address>{
+                {"lo", *tools::ip_address::from_text("127.0.0.1")},
+                {"eth0", *tools::ip_address::from_text("10.0.0.7")}};
+        };
+        world.connect = [this]() -> std::unique_ptr<tools::channel> {
+            if (!kernel.loaded)
+                throw tools::module_missing("the lite module is not loaded");
+            return std::make_unique<fake_channel>(kernel);
+        };
+        world.load = [this] {
+            loads++;
+            kernel.loaded = true;
+        };
+    }
+
+    void add_device(const std::string& name, const std::string& netdev) {
+        const auto ndevs = devices / (name + "/ports/1/gid_attrs/ndevs");
+        std::filesystem::create_directories(ndevs);
+        write_file(ndevs + "/0", netdev + "\n");
+    }
+
+    result operator()(const tools::arguments& words, std::string_view input = {}) {
+        const capture in(input);
+        const capture out;
+        const capture err;
+        world.io = {in.fd(), out.fd(), err.fd()};
+        const int status = tools::run_litectl(words, world);
+        return {status, out.text(), err.text()};
+    }
+
+    temporary_directory devices;
+    kernel_side kernel;
+    tools::surroundings world;
+    int loads = 0;
+};
+
+void check_usage(const result& r, const std::string& text) {
+    CHECK(r.status == 2);
+    CHECK(r.out.empty());
+    CHECK(r.err == "litectl: " + text + "\nTry 'litectl --help' for more information.\n");
+}
+
+void check_failure(const result& r, const std::string& text) {
+    CHECK(r.status == 1);
+    CHECK(r.err == "litectl: " + text + "\n");
+}
+
+std::string text_of(const message& message, std::uint16_t attr) {
+    const auto bytes = message.bytes(attr);
+    REQUIRE(bytes);
+    return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
+}
+
+message node(std::uint16_t id, std::uint8_t state, const char* address) {
+    message node(LITE_CMD_PEER_GET);
+    node.put_u16(LITE_A_NODE_ID, id);
+    node.put_u8(LITE_A_STATE, state);
+    node.put_bytes(LITE_A_ADDR, tools::ip_address::from_text(address)->bytes());
+    node.put_u16(LITE_A_PORT, 18500);
+    node.put_u64(LITE_A_INCARNATION, 1000U + id);
+    return node;
+}
+
+}  // namespace
+
+TEST_CASE("messages keep what is put into them", "[litectl]") {
+    message m(LITE_CMD_NODE_GET);
+    m.put_u8(LITE_A_STATE, 2);
+    m.put_u16(LITE_A_PORT, 18500);
+    m.put_u32(LITE_A_INDEX, 3);
+    m.put_u64(LITE_A_MEM_USED, 1ULL << 40);
+    m.put_string(LITE_A_DEV, "rxe0");
+    m.put_flag(LITE_A_SELF);
+    CHECK(m.u8(LITE_A_STATE) == 2);
+    CHECK(m.u16(LITE_A_PORT) == 18500);
+    CHECK(m.u32(LITE_A_INDEX) == 3U);
+    CHECK(m.u64(LITE_A_MEM_USED) == 1ULL << 40);
+    CHECK(m.string(LITE_A_DEV) == "rxe0");
+    CHECK(text_of(m, LITE_A_DEV) == "rxe0\0"s);
+    CHECK(m.flag(LITE_A_SELF));
+    CHECK_FALSE(m.flag(LITE_A_ADDR));
+    CHECK_FALSE(m.u32(LITE_A_LMRS));
+    CHECK_FALSE(m.string(LITE_A_STAT_NAME));
+    CHECK_THROWS_AS(m.u16(LITE_A_INDEX), tools::failure);
+}
+
+TEST_CASE("litectl: mistakes on the command line", "[litectl]") {
+    machine litectl;
+    check_usage(litectl({}), "A subcommand is required");
+    check_usage(litectl({"frob"}), "'frob' is not a command");
+    check_usage(litectl({"join"}), "ADDRESS is required");
+    check_usage(litectl({"join", "[::1"}), "ADDRESS: '[::1' is not an address: ']' is missing");
+    check_usage(litectl({"start", "--qps", "5"}), "--qps: '5' is out of range (1..4)");
+    check_usage(litectl({"start", "--id", "0"}), "--id: '0' is out of range (1..65535)");
+    check_usage(litectl({"start", "--heartbeat", "0"}),
+                "--heartbeat: '0' is out of range (1..4294967295)");
+    check_usage(litectl({"start", "--heartbeat", "100", "--dead", "100"}),
+                "--dead must be longer than --heartbeat");
+    check_usage(litectl({"start", "--mem-limit", "lots"}),
+                "--mem-limit: 'lots' is not a size (a whole number, maybe with K, M, G, T or P)");
+    CHECK(litectl({"stop", "now"}).status == 2);
+    CHECK(litectl.kernel.asked.empty());
+}
+
+TEST_CASE("litectl: help and version", "[litectl]") {
+    machine litectl;
+    const auto help = litectl({"-h"});
+    CHECK(help.status == 0);
+    for (const char* command :
+         {"start", "join", "leave", "stop", "nodes", "status", "stats", "events"}) {
+        CAPTURE(command);
+        CHECK(help.out.find(command) != std::string::npos);
+        CHECK(litectl({command, "--help"}).status == 0);
+    }
+    CHECK(litectl({"--version"}).out.starts_with("litectl "));
+}
+
+TEST_CASE("litectl start finds out what it is not told", "[litectl]") {
+    machine litectl;
+    message answer(LITE_CMD_NODE_START);
+    answer.put_u32(LITE_A_INDEX, 0);
+    answer.put_u16(LITE_A_NODE_ID, 1);
+    litectl.kernel.answers = {answer};
+    const auto r = litectl({"start"});
+    CHECK(r.status == 0);
+    CHECK(r.out == "/dev/lite0: started on rxe0 at 10.0.0.7:18500 as node 1\n");
+    CHECK(r.err == "litectl: warning: no cluster secret (" + litectl.world.default_secret +
+                       " does not exist): any host that reaches port 18500 can join and use all "
+                       "memory\n");
+    REQUIRE(litectl.kernel.asked.size() == 1);
+    const auto& asked = litectl.kernel.asked[0];
+    CHECK(asked.command() == LITE_CMD_NODE_START);
+    CHECK_FALSE(litectl.kernel.dumps[0]);
+    CHECK(asked.string(LITE_A_DEV) == "rxe0");
+    CHECK(text_of(asked, LITE_A_ADDR) == "\x0a\0\0\x07"s);
+    CHECK(asked.u16(LITE_A_PORT) == LITE_DEFAULT_PORT);
+    // Everything else is the kernel's to choose.
+    CHECK(asked.attributes().size() == 3);
+}
+
+TEST_CASE("litectl start passes on everything it is told", "[litectl]") {
+    machine litectl;
+    const auto r = litectl({"start",
+                            "--dev",
+                            "rxe0",
+                            "--addr",
+                            "[fd00::1]:1234",
+                            "--id",
+                            "7",
+                            "--index",
+                            "2",
+                            "--secret-file",
+                            "-",
+                            "--qps",
+                            "4",
+                            "--mem-limit",
+                            "1G",
+                            "--uid-limit",
+                            "64M",
+                            "--handle-limit",
+                            "100",
+                            "--heartbeat",
+                            "200",
+                            "--dead",
+                            "900",
+                            "--op-timeout",
+                            "3000"},
+                           "top secret\n");
+    CHECK(r.status == 0);
+    CHECK(r.err.empty());
+    CHECK(r.out == "/dev/lite2: started on rxe0 at [fd00::1]:1234\n");
+    REQUIRE(litectl.kernel.asked.size() == 1);
+    const auto& asked = litectl.kernel.asked[0];
+    CHECK(asked.u32(LITE_A_INDEX) == 2U);
+    CHECK(asked.bytes(LITE_A_ADDR)->size() == 16);
+    CHECK(asked.u16(LITE_A_PORT) == 1234);
+    CHECK(asked.u16(LITE_A_NODE_ID) == 7);
+    CHECK(text_of(asked, LITE_A_SECRET) == "top secret");
+    CHECK(asked.u8(LITE_A_NUM_QPS) == 4);
+    CHECK(asked.u64(LITE_A_MEM_LIMIT) == 1ULL << 30);
+    CHECK(asked.u64(LITE_A_UID_LIMIT) == 64ULL << 20);
+    CHECK(asked.u32(LITE_A_HANDLE_LIMIT) == 100U);
+    CHECK(asked.u32(LITE_A_HEARTBEAT_MS) == 200U);
+    CHECK(asked.u32(LITE_A_DEAD_MS) == 900U);
+    CHECK(asked.u32(LITE_A_OP_TIMEOUT_MS) == 3000U);
+}
+
+TEST_CASE("litectl start and secrets", "[litectl]") {
+    machine litectl;
+    write_file(litectl.world.default_secret, "by default\n");
+    CHECK(litectl({"start"}).err.empty());
+    REQUIRE(litectl.kernel.asked.size() == 1);
+    CHECK(text_of(litectl.kernel.asked[0], LITE_A_SECRET) == "by default");
+
+    write_file(litectl.world.default_secret, "by default\n", 0644);
+    check_failure(litectl({"start"}), litectl.world.default_secret +
+                                          ": the secret may be used by others than its owner "
+                                          "(mode 0644); 'chmod 600' it");
+    const auto other = litectl.devices / "other";
+    check_failure(litectl({"start", "-s", other}), other + ": No such file or directory");
+    CHECK(litectl.kernel.asked.size() == 1);
+}
+
+TEST_CASE("litectl start loads the module", "[litectl]") {
+    machine litectl;
+    litectl.kernel.loaded = false;
+    CHECK(litectl({"start"}).status == 0);
+    CHECK(litectl.loads == 1);
+    CHECK(litectl.kernel.asked.size() == 1);
+    CHECK(litectl({"start"}).status == 0);
+    CHECK(litectl.loads == 1);
+
+    litectl.kernel.loaded = false;
+    litectl.world.load = [] { throw tools::failure("try insmod"); };
+    CHECK(litectl({"start"}).err.ends_with("litectl: try insmod\n"));
+    // Nobody else does.
+    check_failure(litectl({"join", "10.0.0.1"}), "the lite module is not loaded");
+    check_failure(litectl({"status"}), "the lite module is not loaded");
+}
+
+TEST_CASE("litectl repeats what the kernel says", "[litectl]") {
+    machine litectl;
+    litectl.kernel.refusal.emplace(EBUSY, "3 LMRs are at home here");
+    check_failure(litectl({"join", "10.0.0.1"}), "join: 3 LMRs are at home here");
+
+    const auto reason = [&](int code, const tools::arguments& words) {
+        litectl.kernel.refusal.emplace(code, "");
+        const auto r = litectl(words);
+        CHECK(r.status == 1);
+        return r.err;
+    };
+    CHECK(reason(EPERM, {"leave"}) == "litectl: leave: only root may do that (CAP_NET_ADMIN)\n");
+    CHECK(reason(EBUSY, {"join", "10.0.0.1"}) ==
+          "litectl: join: this node has LMRs, or is in a cluster already\n");
+    CHECK(reason(EKEYREJECTED, {"join", "10.0.0.1"}) ==
+          "litectl: join: the cluster has another secret\n");
+    CHECK(reason(ENODEV, {"stop"}) ==
+          "litectl: stop: no such LITE node on this machine ('litectl status' lists them)\n");
+    CHECK(reason(ECONNREFUSED, {"join", "10.0.0.1"}) == "litectl: join: Connection refused\n");
+    CHECK(reason(EADDRNOTAVAIL, {"start", "--dev", "rxe0", "--addr", "10.9.9.9"})
+              .ends_with("litectl: start: not an address of this machine\n"));
+}
+
+TEST_CASE("litectl join, leave, stop", "[litectl]") {
+    machine litectl;
+    message answer(LITE_CMD_NODE_JOIN);
+    answer.put_u16(LITE_A_NODE_ID, 3);
+    litectl.kernel.answers = {answer};
+    const auto r = litectl({"join", "10.0.0.1:2000", "--timeout", "500", "--index", "1"});
+    CHECK(r.status == 0);
+    CHECK(r.out == "/dev/lite1: joined as node 3\n");
+    const auto& join = litectl.kernel.asked[0];
+    CHECK(join.command() == LITE_CMD_NODE_JOIN);
+    CHECK(text_of(join, LITE_A_ADDR) == "\x0a\0\0\x01"s);
+    CHECK(join.u16(LITE_A_PORT) == 2000);
+    CHECK(join.u32(LITE_A_TIMEOUT_MS) == 500U);
+    CHECK(join.u32(LITE_A_INDEX) == 1U);
+
+    litectl.kernel.answers.clear();
+    CHECK(litectl({"leave"}).status == 0);
+    CHECK(litectl.kernel.asked[1].command() == LITE_CMD_NODE_LEAVE);
+    CHECK(litectl.kernel.asked[1].attributes().empty());
+    CHECK(litectl({"stop", "-i", "4"}).status == 0);
+    CHECK(litectl.kernel.asked[2].command() == LITE_CMD_NODE_STOP);
+    CHECK(litectl.kernel.asked[2].u32(LITE_A_INDEX) == 4U);
+}
+
+TEST_CASE("litectl nodes", "[litectl]") {
+    machine litectl;
+    litectl.kernel.answers = {node(12, LITE_NODE_DOWN, "fd00::c"),
+                              node(3, LITE_NODE_UP, "10.0.0.3")};
+    litectl.kernel.answers[1].put_flag(LITE_A_SELF);
+    CHECK(litectl({"nodes"}).out ==
+          "ID  STATE  ADDRESS          INCARNATION  SELF\n"
+          " 3  up     10.0.0.3:18500          1003  *\n"
+          "12  down   [fd00::c]:18500         1012\n");
+    CHECK(litectl.kernel.asked[0].command() == LITE_CMD_PEER_GET);
+    CHECK(litectl.kernel.dumps[0]);
+    const auto list = json::parse(litectl({"nodes", "-j"}).out);
+    REQUIRE(list.size() == 2);
+    CHECK(list[0]["id"] == 3);
+    CHECK(list[0]["self"] == true);
+    CHECK(list[1]["state"] == "down");
+    CHECK(list[1]["address"] == "fd00::c");
+    CHECK(list[1]["port"] == 18500);
+    CHECK(list[1]["self"] == false);
+}
+
+TEST_CASE("litectl status", "[litectl]") {
+    machine litectl;
+    auto up = node(3, LITE_NODE_UP, "10.0.0.3");
+    up.put_u32(LITE_A_INDEX, 0);
+    up.put_string(LITE_A_DEV, "rxe0");
+    up.put_u32(LITE_A_PEERS, 2);
+    up.put_u32(LITE_A_LMRS, 5);
+    up.put_u64(LITE_A_MEM_USED, 1536);
+    up.put_u64(LITE_A_MEM_LIMIT, 1ULL << 30);
+    litectl.kernel.answers = {up};
+    CHECK(litectl({"status"}).out ==
+          "INDEX  DEVICE  ID  STATE  ADDRESS         PEERS  LMRS  USED  LIMIT\n"
+          "    0  rxe0     3  up     10.0.0.3:18500      2     5  1.5K   1.0G\n");
+    CHECK(litectl.kernel.dumps[0]);
+    CHECK(litectl({"status", "--index", "0"}).status == 0);
+    CHECK_FALSE(litectl.kernel.dumps[1]);
+    const auto list = json::parse(litectl({"status", "--json"}).out);
+    CHECK(list[0]["device"] == "rxe0");
+    CHECK(list[0]["mem_used"] == 1536);
+    CHECK(list[0]["dead_ms"].is_null());
+
+    // A kernel that tells less, or more, than we know.
+    litectl.kernel.answers = {message(LITE_CMD_NODE_GET)};
+    litectl.kernel.answers[0].put_u8(LITE_A_STATE, 77);
+    CHECK(litectl({"status"}).out.find("state 77") != std::string::npos);
+    litectl.kernel.answers = {message(LITE_CMD_NODE_GET)};
+    litectl.kernel.answers[0].put_u32(LITE_A_STATE, 2);
+    check_failure(litectl({"status"}),
+                  "the kernel's answer is malformed (attribute 6 has 4 bytes)");
+    litectl.kernel.answers.clear();
+    CHECK(litectl({"status"}).out.empty());
+    CHECK(litectl({"status", "-j"}).out == "[]\n");
+}
+
+TEST_CASE("litectl stats", "[litectl]") {
+    machine litectl;
+    for (const auto& [name, number] : std::vector<std::pair<std::string, std::uint64_t>>{
+             {"reads", 12}, {"write_bytes", UINT64_MAX}}) {
+        message counter(LITE_CMD_STATS_GET);
+        counter.put_string(LITE_A_STAT_NAME, name);
+        counter.put_u64(LITE_A_STAT_VALUE, number);
+        litectl.kernel.answers.push_back(counter);
+    }
+    CHECK(litectl({"stats"}).out ==
+          "COUNTER                     VALUE\n"
+          "reads                          12\n"
+          "write_bytes  18446744073709551615\n");
+    const auto object = json::parse(litectl({"stats", "-j"}).out);
+    CHECK(object["reads"] == 12);
+    CHECK(object["write_bytes"] == UINT64_MAX);
+}
+
+TEST_CASE("litectl events", "[litectl]") {
+    machine litectl;
+    for (const std::uint32_t index : {0U, 1U}) {
+        message event(LITE_CMD_EVENT);
+        event.put_u32(LITE_A_INDEX, index);
+        event.put_u16(LITE_A_NODE_ID, 3);
+        event.put_u8(LITE_A_STATE, LITE_NODE_DOWN);
+        litectl.kernel.answers.push_back(event);
+    }
+    litectl.kernel.losses = 1;
+    const auto r = litectl({"events"});
+    CHECK(r.out.find(" /dev/lite0: node 3 is down\n") != std::string::npos);
+    CHECK(r.out.find(" /dev/lite1: node 3 is down\n") != std::string::npos);
+    CHECK(r.err == "litectl: warning: some events were lost\n");
+
+    const auto line = litectl({"events", "-j", "--index", "1"}).out;
+    CHECK(line.find('\n') == line.size() - 1);
+    const auto object = json::parse(line);
+    CHECK(object["index"] == 1);
+    CHECK(object["state"] == "down");
+    // 2017-10-28T12:34:56.789+00:00
+    CHECK(object["time"].get<std::string>().size() == 29);
+}

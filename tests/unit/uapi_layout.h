@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The layout of the ABI, as published: sizes and offsets never change, fields
+ * are only appended. Compiled as C and as C++, which must agree.
+ *
+ * To be included with CHECK(condition, text) being a static assertion.
+ */
+
+#define SIZE(type, size) CHECK(sizeof(type) == (size), "size of " #type)
+#define AT(type, field, offset) \
+    CHECK(offsetof(type, field) == (offset), "offset of " #field " in " #type)
+
+SIZE(struct lite_ioc_query, 72);
+AT(struct lite_ioc_query, size, 0);
+AT(struct lite_ioc_query, flags, 4);
+AT(struct lite_ioc_query, uapi_version, 8);
+AT(struct lite_ioc_query, features, 12);
+AT(struct lite_ioc_query, index, 16);
+AT(struct lite_ioc_query, node_id, 20);
+AT(struct lite_ioc_query, state, 24);
+AT(struct lite_ioc_query, nodes_up, 28);
+AT(struct lite_ioc_query, incarnation, 32);
+AT(struct lite_ioc_query, lmr_size_max, 40);
+AT(struct lite_ioc_query, mem_limit, 48);
+AT(struct lite_ioc_query, mem_used, 56);
+AT(struct lite_ioc_query, handles_max, 64);
+AT(struct lite_ioc_query, reserved, 68);
+
+SIZE(struct lite_ioc_alloc, 296);
+AT(struct lite_ioc_alloc, size, 0);
+AT(struct lite_ioc_alloc, flags, 4);
+AT(struct lite_ioc_alloc, length, 8);
+AT(struct lite_ioc_alloc, nodes, 16);
+AT(struct lite_ioc_alloc, n_nodes, 24);
+AT(struct lite_ioc_alloc, mode, 28);
+AT(struct lite_ioc_alloc, lh, 32);
+AT(struct lite_ioc_alloc, name, 40);
+
+SIZE(struct lite_ioc_map, 288);
+AT(struct lite_ioc_map, size, 0);
+AT(struct lite_ioc_map, flags, 4);
+AT(struct lite_ioc_map, rights, 8);
+AT(struct lite_ioc_map, reserved, 12);
+AT(struct lite_ioc_map, lh, 16);
+AT(struct lite_ioc_map, length, 24);
+AT(struct lite_ioc_map, name, 32);
+
+SIZE(struct lite_ioc_unmap, 16);
+AT(struct lite_ioc_unmap, size, 0);
+AT(struct lite_ioc_unmap, flags, 4);
+AT(struct lite_ioc_unmap, lh, 8);
+
+SIZE(struct lite_ioc_free, 272);
+AT(struct lite_ioc_free, size, 0);
+AT(struct lite_ioc_free, flags, 4);
+AT(struct lite_ioc_free, lh, 8);
+AT(struct lite_ioc_free, name, 16);
+
+SIZE(struct lite_op, 72);
+AT(struct lite_op, size, 0);
+AT(struct lite_op, opcode, 4);
+AT(struct lite_op, priority, 6);
+AT(struct lite_op, reserved0, 7);
+AT(struct lite_op, flags, 8);
+AT(struct lite_op, reserved1, 12);
+AT(struct lite_op, lh, 16);
+AT(struct lite_op, offset, 24);
+AT(struct lite_op, length, 32);
+AT(struct lite_op, buf, 40);
+AT(struct lite_op, operand, 48);
+AT(struct lite_op, swap, 56);
+AT(struct lite_op, result, 64);
+
+SIZE(struct lite_lmr_info, 304);
+AT(struct lite_lmr_info, id, 0);
+AT(struct lite_lmr_info, length, 8);
+AT(struct lite_lmr_info, home, 16);
+AT(struct lite_lmr_info, uid, 20);
+AT(struct lite_lmr_info, gid, 24);
+AT(struct lite_lmr_info, mode, 28);
+AT(struct lite_lmr_info, n_extents, 32);
+AT(struct lite_lmr_info, n_nodes, 36);
+AT(struct lite_lmr_info, n_mappers, 40);
+AT(struct lite_lmr_info, reserved, 44);
+AT(struct lite_lmr_info, name, 48);
+
+SIZE(struct lite_ioc_stat, 336);
+AT(struct lite_ioc_stat, size, 0);
+AT(struct lite_ioc_stat, flags, 4);
+AT(struct lite_ioc_stat, lh, 8);
+AT(struct lite_ioc_stat, nodes, 16);
+AT(struct lite_ioc_stat, n_nodes, 24);
+AT(struct lite_ioc_stat, reserved, 28);
+AT(struct lite_ioc_stat, info, 32);
+
+SIZE(struct lite_ioc_list, 32);
+AT(struct lite_ioc_list, size, 0);
+AT(struct lite_ioc_list, flags, 4);
+AT(struct lite_ioc_list, cursor, 8);
+AT(struct lite_ioc_list, infos, 16);
+AT(struct lite_ioc_list, n_infos, 24);
+AT(struct lite_ioc_list, info_size, 28);
+
+/* The library's own structure, on machines with pointers of 8 bytes. */
+#ifdef __LP64__
+SIZE(struct lite_alloc_params, 40);
+AT(struct lite_alloc_params, size, 0);
+AT(struct lite_alloc_params, flags, 4);
+AT(struct lite_alloc_params, name, 8);
+AT(struct lite_alloc_params, length, 16);
+AT(struct lite_alloc_params, nodes, 24);
+AT(struct lite_alloc_params, n_nodes, 32);
+AT(struct lite_alloc_params, mode, 36);
+#endif
+
+CHECK(LITE_IOC_QUERY == 0xB700, "number of LITE_IOC_QUERY");
+CHECK(LITE_IOC_ALLOC == 0xB701, "number of LITE_IOC_ALLOC");
+CHECK(LITE_IOC_MAP == 0xB702, "number of LITE_IOC_MAP");
+CHECK(LITE_IOC_UNMAP == 0xB703, "number of LITE_IOC_UNMAP");
+CHECK(LITE_IOC_FREE == 0xB704, "number of LITE_IOC_FREE");
+CHECK(LITE_IOC_OP == 0xB705, "number of LITE_IOC_OP");
+CHECK(LITE_IOC_STAT == 0xB706, "number of LITE_IOC_STAT");
+CHECK(LITE_IOC_LIST == 0xB707, "number of LITE_IOC_LIST");
+
+CHECK(LITE_OP_READ == 1, "opcode");
+CHECK(LITE_OP_WRITE == 2, "opcode");
+CHECK(LITE_OP_FETCH_ADD == 3, "opcode");
+CHECK(LITE_OP_CMP_SWAP == 4, "opcode");
+
+CHECK(LITE_NAME_SIZE == LITE_NAME_MAX + 1, "room for the NUL");
+CHECK(LITE_RIGHT_READ == 1 && LITE_RIGHT_WRITE == 2 && LITE_RIGHT_ATOMIC == 4 &&
+          LITE_RIGHT_MASTER == 16,
+      "rights");
+
+#undef SIZE
+#undef AT

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The headers as a C11 program sees them: they compile without warnings, the
+ * layout is what was published, and everything declared can be linked from C.
+ */
+
+#include <lite/lite.h>
+#include <uapi/lite_netlink.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#define CHECK(condition, text) static_assert(condition, text)
+#include "uapi_layout.h"
+#undef CHECK
+
+int main(void) {
+    /* All of the API, so that the linker has to find all of it. */
+    static void (*const api[])(void) = {
+        (void (*)(void))lite_open,      (void (*)(void))lite_close,
+        (void (*)(void))lite_fd,        (void (*)(void))lite_query,
+        (void (*)(void))lite_alloc,     (void (*)(void))lite_map,
+        (void (*)(void))lite_unmap,     (void (*)(void))lite_free,
+        (void (*)(void))lite_free_name, (void (*)(void))lite_read,
+        (void (*)(void))lite_write,     (void (*)(void))lite_fetch_add,
+        (void (*)(void))lite_cmp_swap,  (void (*)(void))lite_op_submit,
+        (void (*)(void))lite_stat,      (void (*)(void))lite_stat_name,
+        (void (*)(void))lite_list,      (void (*)(void))lite_list_each,
+        (void (*)(void))lite_strerror,
+    };
+    struct lite_ctx* ctx = NULL;
+    size_t i;
+
+    for (i = 0; i < sizeof(api) / sizeof(api[0]); i++)
+        if (!api[i])
+            return 1;
+    if (lite_open(-2, &ctx) != -EINVAL || ctx)
+        return 2;
+    if (strcmp(lite_strerror(-EIDRM), "the LMR was freed") != 0)
+        return 3;
+    lite_close(ctx);
+    return 0;
+}

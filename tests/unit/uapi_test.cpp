@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// The layout of the ABI as a C++ program sees it; uapi_test.c is its twin.
+
+#include <lite/lite.h>
+#include <uapi/lite_netlink.h>
+
+#include "catch.hpp"
+
+#include <cstddef>
+#include <type_traits>
+
+#undef CHECK
+#define CHECK(condition, text) static_assert(condition, text)
+#include "uapi_layout.h"
+
+static_assert(std::is_trivially_copyable_v<lite_op>);
+static_assert(noexcept(lite_open(0, nullptr)));
+
+TEST_CASE("the generic netlink ABI keeps its numbers", "[uapi]") {
+    // Attributes and commands are only ever appended.
+    REQUIRE(LITE_CMD_NODE_START == 1);
+    REQUIRE(LITE_CMD_NODE_STOP == 2);
+    REQUIRE(LITE_CMD_NODE_JOIN == 3);
+    REQUIRE(LITE_CMD_NODE_LEAVE == 4);
+    REQUIRE(LITE_CMD_NODE_GET == 5);
+    REQUIRE(LITE_CMD_PEER_GET == 6);
+    REQUIRE(LITE_CMD_STATS_GET == 7);
+    REQUIRE(LITE_CMD_EVENT == 8);
+    REQUIRE(LITE_A_INDEX == 1);
+    REQUIRE(LITE_A_SECRET == 8);
+    REQUIRE(LITE_A_TIMEOUT_MS == 16);
+    REQUIRE(LITE_A_SELF == 20);
+    REQUIRE(LITE_A_STAT_VALUE == 22);
+}

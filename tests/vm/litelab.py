@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: MIT
+"""LITE on virtual clusters: what the tests of LITE share.
+
+The harness (vmlab) knows machines; here are LITE nodes on them: one per machine, or several in one machine, which is
+quicker and enough for all that needs no crash of a machine.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import json
+import os
+import re
+import shlex
+import subprocess
+import tempfile
+import time
+
+from vmlab import ROOT, CommandFailed, LabError, Node
+
+# Where meson has built: of the project's root, or anywhere on this host.
+USER_BUILD = ROOT / os.environ.get("LITE_USER_BUILD", "build/user")
+_TOOLS = ("lite", "litectl", "lite-perf")
+_PROGRAMS = ("abi_test", "data_test", "failnth", "keyscan", "killstorm", "life_test", "netlink_test", "transfers")
+_BIN = "/usr/bin"  # of the machines
+
+# What `litectl stats` must say of a node that nobody uses. Peers, connections and files are there for other reasons.
+GAUGES = ("handles", "mappings", "lmrs", "lmr_bytes", "allocs", "names", "ops_inflight", "slots_busy", "pinned_pages",
+          "calls_inflight")
+
+# Short times, so that tests of failures need not wait for long; a slow kernel gets more (see times()).
+_HEARTBEAT_MS, _DEAD_MS = 200, 1500
+
+
+def module_path(node, name="lite"):
+    """A module built for the kernel of a machine, as the machine sees it."""
+    return f"/lite/build/kernel-{node.kernel.release}/{name}.ko"
+
+
+def program_path(name):
+    """A test program, as machines see it."""
+    return f"{_BIN}/{name}"
+
+
+@functools.cache
+def _stripped():
+    """A directory of this host, below the project, with tools and programs freed of all that they do not need to run:
+    a tenth of their size. They are copied to the machines, as starting them from there takes long."""
+    target = ROOT / "build/guest" / hashlib.sha256(str(USER_BUILD).encode()).hexdigest()[:8]
+    target.mkdir(parents=True, exist_ok=True)
+    sources = [USER_BUILD / "apps" / name / name for name in _TOOLS]
+    sources += [USER_BUILD / "tests/vm/programs" / name for name in _PROGRAMS]
+    for source in sources:
+        made = target / source.name
+        if not source.exists():
+            raise LabError(f"{source} is missing: make user")
+        if not made.exists() or made.stat().st_mtime_ns != source.stat().st_mtime_ns:
+            with tempfile.NamedTemporaryFile(dir=target, delete=False) as new:
+                subprocess.run(["strip", "-o", new.name, source], check=True)
+                os.chmod(new.name, 0o755)
+                os.utime(new.name, ns=(0, source.stat().st_mtime_ns))
+                os.rename(new.name, made)
+    return target
+
+
+def prepare(node):
+    """Makes a freshly booted machine ready: tools and programs installed, module loaded."""
+    node.run(f"cp /lite/{_stripped().relative_to(ROOT)}/* {_BIN}/", timeout=60)
+    load(node)
+
+
+def load(node):
+    """Loads the module unless it is there."""
+    if not node.run("grep -q '^lite ' /proc/modules", check=False).ok:
+        node.insmod(module_path(node))
+
+
+def prepare_all(cluster):
+    """prepare() on all machines: to be used as a test file's setup."""
+    cluster.each(prepare)
+
+
+def wait_until(what, condition, timeout=30, scale=1):
+    """Asks until condition() is true; returns what it returned. For changes that nothing announces."""
+    deadline = time.monotonic() + timeout * scale
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {timeout * scale:g} s: {what}")
+        time.sleep(0.05)
+
+
+def times(node):
+    """Options of `litectl start` for tests of failures: soon noticed, but not by mistake."""
+    scale = node.time_scale
+    return {"heartbeat": _HEARTBEAT_MS * scale, "dead": _DEAD_MS * scale, "op_timeout": 4000 * scale}
+
+
+def dead_seconds(node):
+    """After how long a silent node that was started with times() must be down for everybody."""
+    return times(node)["dead"] / 1000
+
+
+@dataclasses.dataclass
+class Lite:
+    """One LITE node: /dev/lite<index> of a machine."""
+    vm: Node
+    index: int = 0
+    address: str = None
+    device: str = "rxe0"
+    _id: int = None
+
+    def __post_init__(self):
+        self.address = self.address or self.vm.ip
+
+    def __str__(self):
+        return f"{self.vm.name}/lite{self.index}"
+
+    # --- administration -----------------------------------------------------------------------------------------
+
+    def ctl(self, *words, check=True, **options):
+        """Runs `litectl WORDS` for this node."""
+        return self.vm.run(["litectl", words[0], "-i", str(self.index), *(str(w) for w in words[1:])], check=check,
+                           **options)
+
+    def start(self, check=True, secret=None, **options):
+        """Starts the node; options are those of `litectl start`: id=3, mem_limit="64M", dead=1000, ..."""
+        words = [word for key, value in options.items() for word in (f"--{key.replace('_', '-')}", value)]
+        if secret is not None:
+            path = f"/run/secret-{self.index}"
+            self.vm.write(path, secret.encode(), mode=0o600)
+            words += ["--secret-file", path]
+        return self.ctl("start", "-d", self.device, "-a", self.address, *words, check=check)
+
+    def join(self, other, check=True, timeout=30, **options):
+        """Joins the cluster that `other` is in."""
+        words = [word for key, value in options.items() for word in (f"--{key}", value)]
+        self.forget()
+        return self.ctl("join", other.address, *words, check=check, timeout=timeout)
+
+    def leave(self):
+        """Leaves the cluster in order."""
+        self.forget()
+        return self.ctl("leave")
+
+    def forget(self):
+        """It may have another id from here on."""
+        self._id = None
+
+    def stop(self, timeout=30):
+        """Ends the node."""
+        self.forget()
+        return self.ctl("stop", timeout=timeout)
+
+    def exists(self):
+        """Whether there is a node of this index."""
+        return self.vm.run(["test", "-e", f"/dev/lite{self.index}"], check=False).ok
+
+    def status(self):
+        """What `litectl status -j` says of this node."""
+        return json.loads(self.ctl("status", "-j").out)[0]
+
+    def members(self):
+        """{id: entry} of `litectl nodes -j`."""
+        return {entry["id"]: entry for entry in json.loads(self.ctl("nodes", "-j").out)}
+
+    def states(self):
+        """{id: "up", "down", ...} as this node sees the cluster."""
+        return {number: entry["state"] for number, entry in self.members().items()}
+
+    @property
+    def id(self):
+        """This node's id in its cluster. Asked once, since processes are slow to start."""
+        if not self._id:
+            self._id = self.status()["id"]
+        return self._id
+
+    def stats(self):
+        """The node's counters."""
+        return json.loads(self.ctl("stats", "-j").out)
+
+    # --- use ----------------------------------------------------------------------------------------------------
+
+    def lite(self, *words, check=True, **options):
+        """Runs `lite WORDS` on this node."""
+        return self.vm.run(["lite", "-i", str(self.index), *(str(w) for w in words)], check=check, **options)
+
+    def spawn(self, *words, **options):
+        """Starts `transfers WORDS` on this node."""
+        command = [program_path("transfers"), "--index", str(self.index), *(str(w) for w in words)]
+        return self.vm.spawn(command, **options)
+
+    def transfers(self, *words, timeout=60, check=True):
+        """Runs `transfers WORDS` on this node."""
+        command = [program_path("transfers"), "--index", str(self.index), *(str(w) for w in words)]
+        return self.vm.run(command, timeout=timeout, check=check)
+
+    def names(self):
+        """The names of all LMRs that this node sees."""
+        return {entry["name"] for entry in json.loads(self.lite("ls", "-j").out) if entry["name"]}
+
+    # --- checks -------------------------------------------------------------------------------------------------
+
+    def wait_states(self, wanted, timeout=20):
+        """Waits until this node sees exactly these members in these states."""
+        wait_until(f"{self} sees {wanted}", lambda: self.states() == wanted, timeout, self.vm.time_scale)
+
+    def busy(self):
+        """The gauges that are not 0."""
+        stats = self.stats()
+        wanted = {*GAUGES, "dma_mapped_pages", "peers", "conns", "files", "ctxs"}
+        missing = sorted(wanted - set(stats))
+        assert not missing, f"{self}: no such counters: {missing}"
+        return {name: stats[name] for name in GAUGES if stats[name]}
+
+    def check_idle(self, timeout=10):
+        """Nothing is in use on this node, or soon will not be: what a process leaves may take its time to go."""
+        try:
+            wait_until("idle", lambda: not self.busy(), timeout, self.vm.time_scale)
+        except AssertionError:
+            raise AssertionError(f"{self}: still in use: {self.busy()}") from None
+
+
+# --- clusters --------------------------------------------------------------------------------------------------------
+
+def join_all(lites):
+    """Lets started nodes join the first one and waits until all of them see all of them."""
+    for lite in lites[1:]:
+        lite.join(lites[0])
+    wait_complete(lites)
+    return lites
+
+
+def wait_complete(lites, timeout=20):
+    """Waits until each of these nodes sees all of them up, and no other."""
+    wanted = {lite.id: "up" for lite in lites}
+    for lite in lites:
+        lite.wait_states(wanted, timeout)
+
+
+def on_machines(lab, count=None, **options):
+    """A cluster of one node on each machine (the first `count`). A cluster that is there already is used again, so that
+    tests can share it."""
+    lites = [Lite(vm) for vm in lab.nodes[:count]]
+    return _form(lites, {**times(lab.n1), **options})
+
+
+def nodes_in(vm, count=3):
+    """Nodes for one machine, each with an address of its own; started or not."""
+    if not vm.run("rdma link show rxe1/1", check=False).ok:
+        vm.add_addresses(5)
+    return [Lite(vm, index, f"10.0.1.{index + 1}", "rxe1") for index in range(count)]
+
+
+def in_one_machine(vm, count=3, **options):
+    """A cluster of several nodes in one machine, likewise."""
+    return _form(nodes_in(vm, count), {**times(vm), **options})
+
+
+def _form(lites, options):
+    present = [lite.exists() for lite in lites]
+    if not any(present):
+        for lite in lites:
+            lite.start(**options)
+        return join_all(lites)
+    if not all(present):
+        raise LabError("some nodes are left from another test, others are not")
+    wait_complete(lites)
+    return lites
+
+
+def stop_all(lites):
+    """Ends all these nodes; those that are not there are fine."""
+    for vm in {lite.vm for lite in lites}:
+        here = [lite for lite in lites if lite.vm is vm]
+        commands = (f"[ ! -e /dev/lite{lite.index} ] || litectl stop -i {lite.index}" for lite in here)
+        vm.run("; ".join(commands), timeout=60)
+        for lite in here:
+            lite.forget()
+
+
+# --- test programs ---------------------------------------------------------------------------------------------------
+
+def program_scale(lab):
+    """LITE_TEST_SCALE for programs: a fraction of all counts and volumes."""
+    given = os.environ.get("LITE_TEST_SCALE")
+    return float(given) if given else 0.1 if lab.kernel.is_debug else 1.0
+
+
+def environment(lab, lites, case_timeout=120):
+    """The environment for test programs on the machine of the first of these nodes."""
+    here = [lite for lite in lites if lite.vm is lites[0].vm]
+    return {"LITE_TEST_INDEXES": ",".join(str(lite.index) for lite in here),
+            "LITE_TEST_REMOTE": ",".join(str(lite.id) for lite in lites[1:]),
+            "LITE_TEST_SCALE": program_scale(lab),
+            "LITE_TEST_SEED": lab.rng.getrandbits(32),
+            "LITE_TEST_TIMEOUT": case_timeout * lab.kernel.time_scale}
+
+
+def run_program(lab, lites, name, *words, timeout=300, case_timeout=120, env=None, stdin=b""):
+    """Runs a test program on the machine of the first of these nodes, which are its cluster. Returns the Result."""
+    command = " ".join(shlex.quote(str(word)) for word in (program_path(name), *words))
+    environ = {**environment(lab, lites, case_timeout), **(env or {})}
+    return lites[0].vm.run(command, timeout=timeout, env=environ, stdin=stdin)
+
+
+def run_catch(lab, lites, name, spec="", timeout=300, **options):
+    """Runs a Catch2 program; raises AssertionError with what it said about failures. An unexpected lack of test cases
+    is a failure, too."""
+    try:
+        words = [*([spec] if spec else []), "--warn", "NoTests"]
+        result = run_program(lab, lites, name, *words, timeout=timeout, **options)
+    except CommandFailed as failure:
+        if failure.result.rc is None or failure.result.rc < 0:
+            raise
+        said = _shortened(f"{failure.result.out}{failure.result.err}")
+        raise AssertionError(f"{name} {spec} failed on {lites[0]}:\n{said}") from None
+    assert re.search(r"All tests passed", result.out), result.out
+    return result
+
+
+def _shortened(text, first=120, last=8):
+    """The first failures and the sum; all of it is in the node's log of commands."""
+    lines = text.splitlines()
+    if len(lines) <= first + last:
+        return text
+    return "\n".join([*lines[:first], f"[{len(lines) - first - last} lines]", *lines[-last:]])
+
+
+# --- residue ---------------------------------------------------------------------------------------------------------
+
+def rdma_objects(vm):
+    """{kind: number} of all RDMA objects of a machine."""
+    text = vm.run("rdma resource show").out
+    counts = {}
+    for kind, number in re.findall(r"\b(qp|cq|mr|pd|cm_id|ctx|srq) (\d+)", text):
+        counts[kind] = counts.get(kind, 0) + int(number)
+    return counts
+
+
+def traces(vm):
+    """What LITE has left in a machine that it must not leave when it is unloaded."""
+    found = vm.run("ls -d /dev/lite* /sys/class/lite* /sys/module/lite /sys/kernel/debug/lite* /proc/*lite* "
+                   "/sys/kernel/tracing/events/lite 2>/dev/null; "
+                   "ps -o comm | grep '^lite' ; grep -w '^lite[^ ]*' /proc/slabinfo", check=False).out
+    return [line for line in found.splitlines() if line]
+
+
+def memory_kb(vm):
+    """(available, unreclaimable slab) in kB, after giving the kernel a chance to let go of what it only caches."""
+    text = vm.run("sync; echo 3 >/proc/sys/vm/drop_caches; cat /proc/meminfo").out
+    values = dict(re.findall(r"(\w+): +(\d+) kB", text))
+    return int(values["MemAvailable"]), int(values["SUnreclaim"])

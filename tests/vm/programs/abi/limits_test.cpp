@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// Limits of memory and handles. For nodes that were started with small ones (hidden tag: only run
+// when asked for):
+//
+//   LITE_TEST_UID_LIMIT   what LITE_A_UID_LIMIT was, in bytes; below the node's memory limit
+#include "fixture.hpp"
+
+#include <cstdlib>
+#include <stdexcept>
+#include <vector>
+
+using namespace lite_test;
+
+namespace {
+
+std::uint64_t uid_limit() {
+    const char* text = std::getenv("LITE_TEST_UID_LIMIT");
+    if (!text)
+        throw std::runtime_error("set LITE_TEST_UID_LIMIT");
+    return std::strtoull(text, nullptr, 0);
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(Abi, "limits: one uid has no more than its share: EDQUOT", "[.][limits]") {
+    REQUIRE(uid_limit() < dev.query().mem_limit);
+    CHECK_NOTHROW(as_user({2001, 2001}, [&] {
+        const auto half = dev.alloc(uid_limit() / 2);
+        expect_equal(dev(alloc_args("", uid_limit() / 2 + kPage)), err(EDQUOT),
+                     "more than the rest");
+        expect_equal(dev(alloc_args("", uid_limit() / 2)), ok, "exactly the rest");
+        expect_equal(dev(alloc_args("", 1)), err(EDQUOT), "one byte more");
+        dev.free(half);
+        expect_equal(dev(alloc_args("", uid_limit() / 2)), ok, "after a free");
+    }));
+}
+
+TEST_CASE_METHOD(Abi, "limits: the share is of the uid, not of the process", "[.][limits]") {
+    const auto name = unique_name("share");
+    CHECK_NOTHROW(as_user({2001, 2001}, [&] {
+        expect_equal(dev(alloc_args(name, uid_limit(), 0600, LITE_ALLOC_NO_HANDLE)), ok,
+                     "first process");
+    }));
+    CHECK_NOTHROW(as_user({2001, 77}, [&] {
+        expect_equal(dev(alloc_args("", kPage)), err(EDQUOT), "second process");
+    }));
+    CHECK_NOTHROW(
+        as_user({2002, 2001}, [&] { expect_equal(dev(alloc_args("", kPage)), ok, "other uid"); }));
+    dev.free(name);
+    CHECK_NOTHROW(as_user({2001, 2001},
+                          [&] { expect_equal(dev(alloc_args("", kPage)), ok, "after the free"); }));
+}
+
+TEST_CASE_METHOD(Abi, "limits: all uids together have no more than the node: ENOSPC",
+                 "[.][limits]") {
+    const auto limit = dev.query().mem_limit;
+    std::vector<std::string> names;
+    // As many uids as it takes, each within its share.
+    for (uid_t uid = 3000; (names.size() + 1) * uid_limit() <= limit; ++uid) {
+        names.push_back(unique_name("full"));
+        CHECK_NOTHROW(as_user({uid, uid}, [&] {
+            expect_equal(dev(alloc_args(names.back(), uid_limit(), 0600, LITE_ALLOC_NO_HANDLE)), ok,
+                         "share");
+        }));
+    }
+    CHECK_NOTHROW(as_user({4000, 4000}, [&] {
+        const auto left = limit - dev.query().mem_used;
+        expect_equal(dev(alloc_args("", left + kPage)), err(ENOSPC), "beyond the node's limit");
+    }));
+    for (const auto& name : names)
+        dev.free(name);
+}
+
+TEST_CASE_METHOD(Abi, "limits: no more handles in one file than allowed: EMFILE", "[.][limits]") {
+    const auto most = dev.query().handles_max;
+    REQUIRE(most <= 10000);
+    NamedLmr lmr(dev, kPage);
+    std::vector<std::uint64_t> handles{lmr.lh()};
+    while (handles.size() < most)
+        handles.push_back(dev.map(lmr.name(), LITE_RIGHT_READ));
+    const auto used = dev.query().mem_used;
+    CHECK(dev(map_args(lmr.name(), LITE_RIGHT_READ)) == err(EMFILE));
+    CHECK(dev(alloc_args("", kPage)) == err(EMFILE));
+    CHECK(dev.query().mem_used == used);
+
+    // The limit is the file's.
+    const Device other(env().indexes.front());
+    CHECK(other(map_args(lmr.name(), LITE_RIGHT_READ)) == ok);
+
+    dev.unmap(handles.back());
+    CHECK(dev(map_args(lmr.name(), LITE_RIGHT_READ)) == ok);
+}

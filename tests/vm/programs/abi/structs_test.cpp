@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT
+// The rules that all calls share: size, flags, reserved fields, the argument's own memory, unknown
+// calls.
+#include "fixture.hpp"
+
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+
+#include <cstring>
+#include <vector>
+
+using namespace lite_test;
+
+namespace {
+
+// Each call as bytes that would succeed, so that the one thing a test spoils is what the kernel
+// complains of. Calls that use something up get it from a fixture that lives as long as one test
+// case.
+struct Call {
+    const char* label;
+    unsigned long request;
+    std::vector<std::byte> bytes;
+    bool has_reserved_u32 = false;
+    std::size_t reserved_at = 0;
+};
+
+template <typename Args>
+std::vector<std::byte> bytes_of(const Args& args) {
+    std::vector<std::byte> bytes(sizeof(args));
+    std::memcpy(bytes.data(), &args, sizeof(args));
+    return bytes;
+}
+
+struct AbiCalls : Abi {
+    NamedLmr lmr{dev, kLength, {}, 0600, "structs"};
+    std::uint64_t to_unmap = dev.map(lmr.name(), LITE_RIGHT_READ);
+    std::uint64_t to_free = dev.alloc(kPage);
+    std::array<std::byte, 8> buf{};
+    std::array<lite_lmr_info, 4> infos{};
+
+    std::vector<Call> calls{
+        {"QUERY", LITE_IOC_QUERY, bytes_of(query_args()), true, offsetof(lite_ioc_query, reserved)},
+        {"ALLOC", LITE_IOC_ALLOC, bytes_of(alloc_args("", kPage))},
+        {"MAP", LITE_IOC_MAP, bytes_of(map_args(lmr.name(), LITE_RIGHT_READ)), true,
+         offsetof(lite_ioc_map, reserved)},
+        {"UNMAP", LITE_IOC_UNMAP, bytes_of(unmap_args(to_unmap))},
+        {"FREE", LITE_IOC_FREE, bytes_of(free_args(to_free))},
+        {"OP", LITE_IOC_OP, bytes_of(read_args(lmr.lh(), 0, buf.data(), buf.size())), true,
+         offsetof(lite_op, reserved1)},
+        {"STAT", LITE_IOC_STAT, bytes_of(stat_args(lmr.name())), true,
+         offsetof(lite_ioc_stat, reserved)},
+        {"LIST", LITE_IOC_LIST, bytes_of(list_args(infos))},
+    };
+
+    Errno issue(const Call& call, std::span<std::byte> bytes) {
+        return dev.call(call.request, bytes.data());
+    }
+
+    static void put_u32(std::span<std::byte> bytes, std::size_t at, std::uint32_t value) {
+        std::memcpy(bytes.data() + at, &value, sizeof(value));
+    }
+    static void put_size(std::span<std::byte> bytes, std::size_t size) {
+        put_u32(bytes, 0, static_cast<std::uint32_t>(size));
+    }
+};
+
+constexpr std::size_t kFlagsAt = 4;  // in all of them but lite_op
+
+std::size_t flags_at(const Call& call) {
+    return call.request == LITE_IOC_OP ? offsetof(lite_op, flags) : kFlagsAt;
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(AbiCalls, "structs: every call succeeds unspoilt", "[structs]") {
+    for (auto& call : calls) {
+        INFO(call.label);
+        CHECK(issue(call, call.bytes) == ok);
+    }
+}
+
+TEST_CASE_METHOD(AbiCalls, "structs: a short structure is EINVAL", "[structs]") {
+    for (auto& call : calls) {
+        for (const std::size_t cut : {std::size_t{1}, std::size_t{8}, call.bytes.size() / 2}) {
+            INFO(call.label << " shorter by " << cut);
+            put_size(call.bytes, call.bytes.size() - cut);
+            CHECK(issue(call, call.bytes) == err(EINVAL));
+        }
+    }
+}
+
+TEST_CASE_METHOD(AbiCalls, "structs: size 0 is EINVAL", "[structs]") {
+    for (auto& call : calls) {
+        INFO(call.label);
+        put_size(call.bytes, 0);
+        CHECK(issue(call, call.bytes) == err(EINVAL));
+    }
+}
+
+TEST_CASE_METHOD(AbiCalls, "structs: a longer structure with a zero tail is taken", "[structs]") {
+    for (auto& call : calls) {
+        INFO(call.label);
+        auto longer = call.bytes;
+        longer.resize(longer.size() + 24);
+        put_size(longer, longer.size());
+        CHECK(issue(call, longer) == ok);
+    }
+}
+
+TEST_CASE_METHOD(AbiCalls, "structs: a longer structure with something in the tail is E2BIG",
+                 "[structs]") {
+    for (auto& call : calls) {
+        for (const std::size_t at : {std::size_t{0}, std::size_t{7}, std::size_t{23}}) {
+            INFO(call.label << " tail byte " << at);
+            auto longer = call.bytes;
+            longer.resize(longer.size() + 24);
+            longer[call.bytes.size() + at] = std::byte{1};
+            put_size(longer, longer.size());
+            CHECK(issue(call, longer) == err(E2BIG));
+        }
+    }
+}
+
+TEST_CASE_METHOD(AbiCalls, "structs: a size beyond all reason is refused", "[structs]") {
+    for (auto& call : calls) {
+        INFO(call.label);
+        put_size(call.bytes, 0xffffffff);
+        // The kernel may look at the tail (which is not mapped that far) or refuse at once.
+        const auto e = issue(call, call.bytes);
+        CHECK((e == err(E2BIG) || e == err(EFAULT)));
+    }
+}
+
+TEST_CASE_METHOD(AbiCalls, "structs: a tail that runs into unmapped memory is EFAULT",
+                 "[structs]") {
+    for (auto& call : calls) {
+        INFO(call.label);
+        GuardedBuffer guarded(call.bytes.size() + 8);
+        std::memcpy(guarded.data(), call.bytes.data(), call.bytes.size());
+        put_size(guarded.bytes(), call.bytes.size() + 64);
+        CHECK(issue(call, guarded.bytes()) == err(EFAULT));
+    }
+}
+
+TEST_CASE_METHOD(AbiCalls, "structs: every unknown flag is EOPNOTSUPP", "[structs]") {
+    for (auto& call : calls) {
+        const std::uint32_t known = call.request == LITE_IOC_ALLOC ? LITE_ALLOC_NO_HANDLE : 0;
+        for (unsigned bit = 0; bit < 32; ++bit) {
+            if (known & (1U << bit))
+                continue;
+            INFO(call.label << " flag bit " << bit);
+            put_u32(call.bytes, flags_at(call), 1U << bit);
+            CHECK(issue(call, call.bytes) == err(EOPNOTSUPP));
+        }
+    }
+}
+
+TEST_CASE_METHOD(AbiCalls, "structs: a reserved field that is not zero is EOPNOTSUPP",
+                 "[structs]") {
+    for (auto& call : calls) {
+        if (!call.has_reserved_u32)
+            continue;
+        for (const std::uint32_t value : {1U, 0x80000000U}) {
+            INFO(call.label << " reserved " << value);
+            put_u32(call.bytes, call.reserved_at, value);
+            CHECK(issue(call, call.bytes) == err(EOPNOTSUPP));
+        }
+    }
+}
+
+TEST_CASE_METHOD(AbiWithLmr, "structs: priority and the small reserved field of an operation",
+                 "[structs]") {
+    auto op = read_args(lh, 0, buf.data(), 8);
+    op.priority = GENERATE(as<std::uint8_t>{}, 1, 255);
+    CHECK(dev(op) == err(EOPNOTSUPP));
+    op.priority = 0;
+    op.reserved0 = 1;
+    CHECK(dev(op) == err(EOPNOTSUPP));
+}
+
+TEST_CASE_METHOD(AbiWithLmr, "structs: an unknown opcode is EOPNOTSUPP", "[structs]") {
+    auto op = read_args(lh, 0, buf.data(), 8);
+    op.opcode =
+        GENERATE(as<std::uint16_t>{}, 0, LITE_OP_CMP_SWAP + 1, 0x100 + LITE_OP_READ, 0xffff);
+    CHECK(dev(op) == err(EOPNOTSUPP));
+}
+
+TEST_CASE_METHOD(AbiCalls, "structs: an argument that is not mapped is EFAULT", "[structs]") {
+    void* const kernel = reinterpret_cast<void*>(0xffff888000000000);
+    void* const non_canonical = reinterpret_cast<void*>(0x8000000000000000);
+    for (auto& call : calls) {
+        for (void* bad : {static_cast<void*>(nullptr), static_cast<void*>(unmapped_address(kPage)),
+                          kernel, non_canonical}) {
+            INFO(call.label << " at " << bad);
+            CHECK(dev.call(call.request, bad) == err(EFAULT));
+        }
+    }
+}
+
+TEST_CASE_METHOD(AbiCalls, "structs: an argument whose end is not mapped is EFAULT", "[structs]") {
+    for (auto& call : calls) {
+        INFO(call.label);
+        GuardedBuffer guarded(call.bytes.size() - 8);
+        std::memcpy(guarded.data(), call.bytes.data(), guarded.size());
+        CHECK(issue(call, guarded.bytes()) == err(EFAULT));
+    }
+}
+
+TEST_CASE_METHOD(AbiCalls, "structs: results that cannot be stored are EFAULT", "[structs]") {
+    for (auto& call : calls) {
+        if (call.request == LITE_IOC_UNMAP || call.request == LITE_IOC_FREE)
+            continue;  // have no results
+        INFO(call.label);
+        Mapping page(kPage);
+        std::memcpy(page.data(), call.bytes.data(), call.bytes.size());
+        page.protect(0, kPage, PROT_READ);
+        CHECK(issue(call, page.bytes()) == err(EFAULT));
+    }
+}
+
+TEST_CASE_METHOD(Abi, "structs: an LMR whose handle could not be returned does not stay",
+                 "[structs]") {
+    REQUIRE_NOTHROW(wait_until_unused(dev));
+    const auto name = unique_name("unreturned");
+    Mapping page(kPage);
+    const auto args = alloc_args(name, kLength);
+    std::memcpy(page.data(), &args, sizeof(args));
+    page.protect(0, kPage, PROT_READ);
+
+    REQUIRE(dev.call(LITE_IOC_ALLOC, page.data()) == err(EFAULT));
+    CHECK(dev(stat_args(name)) == err(ENOENT));
+    CHECK(dev.query().mem_used == 0);
+    // The name is free again.
+    dev.free(dev.alloc(kLength, {}, name));
+}
+
+TEST_CASE_METHOD(Abi, "structs: unknown calls are ENOTTY", "[structs]") {
+    std::array<std::byte, 4096> zeros{};
+    const auto request =
+        GENERATE(_IO(LITE_IOC_TYPE, 0x08), _IO(LITE_IOC_TYPE, 0x40), _IO(LITE_IOC_TYPE, 0xff),
+                 _IO(LITE_IOC_TYPE - 1, 0x00), _IO(LITE_IOC_TYPE + 1, 0x05), _IO('T', 0x7f));
+    CHECK(dev.call(request, zeros.data()) == err(ENOTTY));
+}
+
+TEST_CASE_METHOD(Abi, "structs: a known number with another direction or size is ENOTTY",
+                 "[structs]") {
+    auto query = query_args();
+    const auto request =
+        GENERATE(_IOW(LITE_IOC_TYPE, 0x00, lite_ioc_query),
+                 _IOWR(LITE_IOC_TYPE, 0x00, lite_ioc_query), _IOR(LITE_IOC_TYPE, 0x00, int));
+    CHECK(dev.call(request, &query) == err(ENOTTY));
+}
+
+TEST_CASE_METHOD(Abi, "structs: QUERY tells of this node", "[structs]") {
+    const auto q = dev.query();
+    CHECK(q.size == sizeof(q));
+    CHECK(q.uapi_version == LITE_UAPI_VERSION);
+    CHECK(q.index == env().indexes.front());
+    CHECK(q.node_id >= 1);
+    CHECK(q.node_id <= LITE_NODE_ID_MAX);
+    CHECK(q.state == LITE_NODE_UP);
+    CHECK(q.nodes_up == 1 + env().remote.size());
+    CHECK(q.incarnation != 0);
+    CHECK(q.mem_limit > 0);
+    CHECK(q.mem_used <= q.mem_limit);
+    CHECK(q.handles_max > 0);
+    CHECK(q.reserved == 0);
+}

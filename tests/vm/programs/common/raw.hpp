@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// /dev/liteN without liblite in between, so that tests can say what no library would.
+#pragma once
+
+#include "uapi/lite.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace lite_test {
+
+// What a system call returned: 0 or a positive errno; prints as its name.
+struct Errno {
+    int value = 0;
+    friend bool operator==(const Errno&, const Errno&) = default;
+};
+std::ostream& operator<<(std::ostream& out, const Errno& e);
+
+inline constexpr Errno ok{};
+constexpr Errno err(int value) { return Errno{value}; }
+
+// Puts @name into a name field, NUL included when there is room for it.
+void set_name(std::span<char, LITE_NAME_SIZE> field, std::string_view name);
+
+lite_ioc_query query_args();
+lite_ioc_alloc alloc_args(std::string_view name, std::uint64_t length, std::uint32_t mode = 0600,
+                          std::uint32_t flags = 0);
+void set_nodes(lite_ioc_alloc& args, std::span<const std::uint32_t> nodes);
+lite_ioc_map map_args(std::string_view name, std::uint32_t rights);
+lite_ioc_unmap unmap_args(std::uint64_t lh);
+lite_ioc_free free_args(std::uint64_t lh);
+lite_ioc_free free_args(std::string_view name);
+lite_ioc_stat stat_args(std::uint64_t lh);
+lite_ioc_stat stat_args(std::string_view name);
+lite_ioc_list list_args(std::span<lite_lmr_info> infos, std::uint64_t cursor = 0);
+lite_op read_args(std::uint64_t lh, std::uint64_t offset, void* buf, std::uint64_t length);
+lite_op write_args(std::uint64_t lh, std::uint64_t offset, const void* buf, std::uint64_t length);
+lite_op fetch_add_args(std::uint64_t lh, std::uint64_t offset, std::uint64_t addend);
+lite_op cmp_swap_args(std::uint64_t lh, std::uint64_t offset, std::uint64_t expected,
+                      std::uint64_t desired);
+
+// An open file of /dev/liteN. The calls return what the kernel said, the conveniences below them
+// throw std::runtime_error if it is not 0.
+class Device {
+  public:
+    explicit Device(unsigned index = 0);
+    ~Device();
+    Device(Device&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    Device& operator=(Device&& other) noexcept;
+    Device(const Device&) = delete;
+    Device& operator=(const Device&) = delete;
+
+    int fd() const { return fd_; }
+    void close();
+
+    Errno call(unsigned long request, void* argument) const;
+    Errno operator()(lite_ioc_query& a) const { return call(LITE_IOC_QUERY, &a); }
+    Errno operator()(lite_ioc_alloc& a) const { return call(LITE_IOC_ALLOC, &a); }
+    Errno operator()(lite_ioc_map& a) const { return call(LITE_IOC_MAP, &a); }
+    Errno operator()(lite_ioc_unmap& a) const { return call(LITE_IOC_UNMAP, &a); }
+    Errno operator()(lite_ioc_free& a) const { return call(LITE_IOC_FREE, &a); }
+    Errno operator()(lite_op& a) const { return call(LITE_IOC_OP, &a); }
+    Errno operator()(lite_ioc_stat& a) const { return call(LITE_IOC_STAT, &a); }
+    Errno operator()(lite_ioc_list& a) const { return call(LITE_IOC_LIST, &a); }
+
+    // For arguments that are used once: dev(read_args(...)).
+    template <typename Args>
+    requires(!std::is_lvalue_reference_v<Args>) Errno operator()(Args&& args) const {
+        return (*this)(args);
+    }
+
+    lite_ioc_query query() const;
+    std::uint64_t alloc(std::uint64_t length, std::span<const std::uint32_t> nodes = {},
+                        std::string_view name = {}, std::uint32_t mode = 0600) const;
+    std::uint64_t map(std::string_view name, std::uint32_t rights = LITE_RIGHT_READ |
+                                                                    LITE_RIGHT_WRITE |
+                                                                    LITE_RIGHT_ATOMIC) const;
+    void unmap(std::uint64_t lh) const;
+    void free(std::uint64_t lh) const;
+    void free(std::string_view name) const;
+    void read(std::uint64_t lh, std::uint64_t offset, std::span<std::byte> into) const;
+    void write(std::uint64_t lh, std::uint64_t offset, std::span<const std::byte> from) const;
+    std::uint64_t fetch_add(std::uint64_t lh, std::uint64_t offset, std::uint64_t addend) const;
+    std::uint64_t cmp_swap(std::uint64_t lh, std::uint64_t offset, std::uint64_t expected,
+                           std::uint64_t desired) const;
+    lite_lmr_info stat(std::string_view name) const;
+    std::vector<lite_lmr_info> list(std::uint32_t at_a_time = 64) const;
+
+  private:
+    int fd_ = -1;
+};
+
+// Waits until the node gives no memory to LMRs; throws Failure. What an earlier test has left to
+// close(2) may go a little later: LMRs whose home is elsewhere.
+void wait_until_unused(const Device& dev);
+
+// A named LMR that is freed at the end of the scope, through a file of its own so that it works
+// whatever the test did to the first one. A test that freed it itself is fine.
+class NamedLmr {
+  public:
+    NamedLmr(const Device& dev, std::uint64_t length, std::span<const std::uint32_t> nodes = {},
+             std::uint32_t mode = 0600, std::string_view stem = "lmr");
+    ~NamedLmr();
+    NamedLmr(const NamedLmr&) = delete;
+    NamedLmr& operator=(const NamedLmr&) = delete;
+
+    const std::string& name() const { return name_; }
+    std::uint64_t lh() const { return lh_; }
+
+  private:
+    std::string name_;
+    std::uint64_t lh_;
+};
+
+}  // namespace lite_test

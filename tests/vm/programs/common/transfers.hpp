@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// Carries out plans of transfers through liblite, and checks what is there after them.
+#pragma once
+
+#include "shadow.hpp"
+
+#include <lite/lite.hpp>
+
+#include <cstdint>
+#include <span>
+
+namespace lite_test {
+
+// Does all transfers of @plan and compares every read with the model; throws Failure at the first
+// difference.
+void carry_out(lite::region& region, const Plan& plan);
+
+// Reads all of @region and compares it with what @plan leaves behind; throws Failure.
+void check_outcome(const lite::region& region, const Plan& plan);
+
+// All of @region in pieces against the pattern @seed.
+void write_pattern(lite::region& region, std::uint64_t seed, std::size_t piece = 4 << 20);
+void check_pattern(const lite::region& region, std::uint64_t seed, std::size_t piece = 4 << 20);
+
+}  // namespace lite_test

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// What the tests of data share: nodes as processes see them, and regions that go away with the
+// test.
+#pragma once
+
+#include "../common/catch.hpp"
+#include "../common/env.hpp"
+#include "../common/memory.hpp"
+#include "../common/pattern.hpp"
+#include "../common/process.hpp"
+#include "../common/raw.hpp"
+#include "../common/transfers.hpp"
+
+#include <lite/lite.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace lite_test {
+
+// The node that the @i-th of several processes uses: round and round those of this machine.
+inline int index_for(std::size_t i) {
+    return static_cast<int>(env().indexes[i % env().indexes.size()]);
+}
+
+// A node other than the first one, if this machine has several: data is checked where it was not
+// written.
+inline int other_index() { return index_for(1); }
+
+inline constexpr lite::rights kAccess =
+    lite::rights::read | lite::rights::write | lite::rights::atomic;
+
+struct Data {
+    lite::context node{index_for(0)};
+    Device dev{env().indexes.front()};
+};
+
+struct DataEverywhere : Data {
+    Placement where = GENERATE(from_range(env().placements()));
+};
+
+}  // namespace lite_test

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include "faults.hpp"
+
+#include "../common/genl.hpp"
+#include "../common/process.hpp"
+
+#include <arpa/inet.h>
+
+#include <array>
+#include <cerrno>
+#include <stdexcept>
+
+namespace lite_test {
+namespace {
+
+// A node of its own, started, joined to a cluster, taken out and stopped under faults.
+class Membership {
+  public:
+    explicit Membership(const NodeAddress& a)
+        : device_(a.device), own_(address(a.own)), member_(address(a.member)) {}
+    ~Membership() { (void)stop(); }
+
+    std::vector<Attempt> attempts() {
+        return {
+            attempt("start", Goal::absent, [this] { return start(); }),
+            attempt("stop", Goal::started, [this] { return stop(); }),
+            attempt("join", Goal::started, [this] { return join(); }),
+            attempt("leave", Goal::joined, [this] { return leave(); }),
+            attempt("stop a member", Goal::joined, [this] { return stop(); }),
+            attempt("ask", Goal::started, [this] { return get().error; }),
+        };
+    }
+
+  private:
+    static constexpr std::uint32_t kIndex = 9;
+    static constexpr std::uint16_t kPort = 19999;
+
+    enum class Goal { absent, started, joined };
+
+    // A fresh node every time: what an attempt has left, in whatever state, must let itself be
+    // stopped.
+    void become(Goal goal) {
+        if (get().error != err(ENODEV))
+            must(stop(), "stop without a fault");
+        expect_equal(get().error, err(ENODEV), "after a stop");
+        if (goal == Goal::absent)
+            return;
+        must(start(), "start without a fault");
+        if (goal == Goal::joined)
+            must(join(), "join without a fault");
+    }
+
+    Attempt attempt(const std::string& label, Goal goal, std::function<Errno()> call) {
+        return {label, std::move(call), [this, goal](Errno) { become(goal); },
+                [this, goal] { become(goal); }};
+    }
+
+    static std::array<std::byte, 4> address(const std::string& text) {
+        std::array<std::byte, 4> bytes{};
+        if (::inet_pton(AF_INET, text.c_str(), bytes.data()) != 1)
+            throw std::runtime_error("not an address: " + text);
+        return bytes;
+    }
+
+    static void must(Errno e, const std::string& what) { expect_equal(e, ok, what); }
+
+    Errno start() {
+        GenlRequest request(LITE_CMD_NODE_START);
+        request.put_value(LITE_A_INDEX, kIndex)
+            .put_string(LITE_A_DEV, device_)
+            .put(LITE_A_ADDR, own_)
+            .put_value(LITE_A_PORT, kPort);
+        return socket_.ask(request).error;
+    }
+    Errno join() {
+        GenlRequest request(LITE_CMD_NODE_JOIN);
+        request.put_value(LITE_A_INDEX, kIndex)
+            .put(LITE_A_ADDR, member_)
+            .put_value(LITE_A_PORT, std::uint16_t{LITE_DEFAULT_PORT});
+        return socket_.ask(request).error;
+    }
+    Errno leave() { return simple(LITE_CMD_NODE_LEAVE).error; }
+    Errno stop() { return simple(LITE_CMD_NODE_STOP).error; }
+    GenlAnswer get() { return simple(LITE_CMD_NODE_GET); }
+    GenlAnswer simple(std::uint8_t command) {
+        return socket_.ask(GenlRequest(command).put_value(LITE_A_INDEX, kIndex));
+    }
+
+    GenlSocket socket_;
+    std::string device_;
+    std::array<std::byte, 4> own_;
+    std::array<std::byte, 4> member_;
+};
+
+}  // namespace
+
+void sweep_membership(FailNth& faults, const NodeAddress& address, unsigned samples) {
+    Membership membership(address);
+    for (const auto& attempt : membership.attempts())
+        sweep(faults, attempt, samples);
+}
+
+}  // namespace lite_test

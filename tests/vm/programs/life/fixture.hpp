@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// What the tests of lifetimes share.
+#pragma once
+
+#include "../common/catch.hpp"
+#include "../common/env.hpp"
+#include "../common/memory.hpp"
+#include "../common/pattern.hpp"
+#include "../common/process.hpp"
+#include "../common/raw.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lite_test {
+
+struct Life {
+    Device dev{env().indexes.front()};
+
+    Life() { wait_until_unused(dev); }
+    // The memory that this test took is given back, here at least.
+    void check_nothing_used() const { REQUIRE_NOTHROW(wait_until_unused(dev)); }
+};
+
+struct LifeEverywhere : Life {
+    Placement where = GENERATE(from_range(env().placements()));
+};
+
+// The @i-th user of several: round and round the nodes of this machine.
+inline Device device_for(std::size_t i) { return Device(env().indexes[i % env().indexes.size()]); }
+
+inline std::size_t anonymous_lmrs(const Device& dev) {
+    const auto all = dev.list();
+    return static_cast<std::size_t>(std::count_if(
+        all.begin(), all.end(), [](const auto& info) { return info.name[0] == '\0'; }));
+}
+
+}  // namespace lite_test

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+// Freeing what others use: it returns, they get EIDRM, and the memory is out of everybody's reach
+// before it is reused.
+#include "fixture.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+using namespace lite_test;
+
+namespace {
+
+constexpr std::uint64_t kLength = 200000;
+
+// Does @op until it fails; throws Failure unless it then says EIDRM.
+template <typename Op>
+void until_freed(Op op) {
+    for (;;) {
+        const Errno e = op();
+        if (e == ok)
+            continue;
+        expect_equal(e, err(EIDRM), "the operation that found the LMR freed");
+        return;
+    }
+}
+
+// The operations of a user who never stops, by number.
+Errno use(const Device& dev, std::uint64_t lh, std::size_t kind, std::vector<std::byte>& buffer) {
+    switch (kind % 4) {
+        case 0:
+            return dev(write_args(lh, 0, buffer.data(), kLength));
+        case 1:
+            return dev(write_args(lh, kLength - 64, buffer.data(), 64));
+        case 2:
+            return dev(read_args(lh, 1, buffer.data(), kLength - 1));
+        default:
+            return dev(fetch_add_args(lh, 8, 1));
+    }
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(LifeEverywhere, "free: mapped elsewhere: EIDRM there, at once and for ever",
+                 "[free]") {
+    INFO(where.label);
+    NamedLmr lmr(dev, kLength, where.nodes);
+    const Device other = device_for(1);
+    const auto elsewhere = other.map(lmr.name(), LITE_RIGHTS_ALL);
+    std::vector<std::byte> buffer(kLength);
+    other.write(elsewhere, 0, buffer);
+
+    dev.free(lmr.lh());
+    for (int again = 0; again < 3; ++again) {
+        for (std::size_t kind = 0; kind < 4; ++kind)
+            CHECK(use(other, elsewhere, kind, buffer) == err(EIDRM));
+    }
+    CHECK(other(unmap_args(elsewhere)) == ok);
+    CHECK(other(map_args(lmr.name(), LITE_RIGHT_READ)) == err(ENOENT));
+    check_nothing_used();
+}
+
+TEST_CASE_METHOD(LifeEverywhere, "free: while many use it", "[free]") {
+    INFO(where.label);
+    const std::size_t rounds = env().scaled(12, 2);
+    for (std::size_t round = 0; round < rounds; ++round) {
+        NamedLmr lmr(dev, kLength, where.nodes);
+        Shared<Signal> running;
+        std::vector<Child> users;
+        for (std::size_t i = 0; i < 6; ++i) {
+            users.emplace_back([&, i] {
+                const Device own = device_for(i);
+                const auto lh = own.map(lmr.name());
+                std::vector<std::byte> buffer(kLength);
+                expect_equal(use(own, lh, i, buffer), ok, "before the free");
+                running->post();
+                until_freed([&] { return use(own, lh, i, buffer); });
+                expect_equal(own(unmap_args(lh)), ok, "unmap afterwards");
+            });
+        }
+        for (std::size_t i = 0; i < users.size(); ++i)
+            running->wait("the users");
+        // By name from elsewhere, by handle from here.
+        if (round % 2)
+            device_for(1).free(lmr.name());
+        else
+            dev.free(lmr.lh());
+        for (auto& user : users)
+            REQUIRE_NOTHROW(user.join());
+    }
+    check_nothing_used();
+}
+
+TEST_CASE_METHOD(LifeEverywhere, "free: memory that is reused stays untouched by its former users",
+                 "[free]") {
+    INFO(where.label);
+    // Users write 0xff as fast as they can while their LMR is freed and its memory given to a
+    // canary at once. One byte of theirs in the canary is one write that came after the free had
+    // returned.
+    const std::size_t rounds = env().scaled(15, 3);
+    for (std::size_t round = 0; round < rounds; ++round) {
+        NamedLmr lmr(dev, kLength, where.nodes);
+        Shared<Signal> running;
+        std::vector<Child> users;
+        for (std::size_t i = 0; i < 4; ++i) {
+            users.emplace_back([&, i] {
+                const Device own = device_for(i);
+                const auto lh = own.map(lmr.name(), LITE_RIGHT_WRITE);
+                const std::vector<std::byte> poison(kLength, std::byte{0xff});
+                running->post();
+                until_freed(
+                    [&] { return own(write_args(lh, 0, poison.data(), i % 2 ? kLength : 100)); });
+            });
+        }
+        for (std::size_t i = 0; i < users.size(); ++i)
+            running->wait("the users");
+        dev.free(lmr.lh());
+
+        const auto canary = dev.alloc(kLength, where.nodes);
+        std::vector<std::byte> now(kLength, std::byte{0xee});
+        for (int look = 0; look < 3; ++look) {
+            dev.read(canary, 0, now);
+            REQUIRE(
+                std::all_of(now.begin(), now.end(), [](std::byte b) { return b == std::byte{}; }));
+        }
+        for (auto& user : users)
+            REQUIRE_NOTHROW(user.join());
+        dev.read(canary, 0, now);
+        REQUIRE(std::all_of(now.begin(), now.end(), [](std::byte b) { return b == std::byte{}; }));
+        dev.free(canary);
+    }
+    check_nothing_used();
+}
+
+TEST_CASE_METHOD(LifeEverywhere, "free: of two that free at once one does it", "[free]") {
+    INFO(where.label);
+    for (std::size_t round = 0; round < env().scaled(20, 3); ++round) {
+        const auto name = unique_name("twice");
+        const auto lh = dev.alloc(kLength, where.nodes, name);
+        const Device other = device_for(1);
+        const auto elsewhere = other.map(name, LITE_RIGHTS_ALL);
+        std::array<Errno, 3> results{};
+        Threads threads;
+        threads.start([&] { results[0] = dev(free_args(lh)); });
+        threads.start([&] { results[1] = other(free_args(elsewhere)); });
+        threads.start([&] { results[2] = other(free_args(name)); });
+        threads.join();
+        CHECK(std::count(results.begin(), results.end(), ok) == 1);
+        for (const auto e : results)
+            CHECK((e == ok || e == err(EIDRM) || e == err(ENOENT)));
+        CHECK(dev(stat_args(name)) == err(ENOENT));
+    }
+    check_nothing_used();
+}
+
+TEST_CASE_METHOD(LifeEverywhere, "free: against map, again and again", "[free]") {
+    INFO(where.label);
+    const auto name = unique_name("churn");
+    Shared<std::atomic<bool>> over;
+    std::vector<Child> mappers;
+    for (std::size_t i = 0; i < 3; ++i) {
+        mappers.emplace_back([&, i] {
+            const Device own = device_for(i);
+            while (!*over) {
+                auto args = map_args(name, LITE_RIGHT_READ | LITE_RIGHT_ATOMIC);
+                const auto e = own(args);
+                if (e != ok) {
+                    expect((e == err(ENOENT) || e == err(EIDRM)),
+                           "map of an LMR that comes and goes");
+                    continue;
+                }
+                const auto used = own(fetch_add_args(args.lh, 0, 1));
+                expect(used == ok || used == err(EIDRM), "use of an LMR that comes and goes");
+                expect_equal(own(unmap_args(args.lh)), ok, "unmap");
+            }
+        });
+    }
+    for (std::size_t round = 0; round < env().scaled(60, 6); ++round) {
+        const auto lh = dev.alloc(kPage, where.nodes, name);
+        (void)dev.fetch_add(lh, 0, 1);
+        dev.free(lh);
+    }
+    *over = true;
+    for (auto& mapper : mappers)
+        REQUIRE_NOTHROW(mapper.join());
+    check_nothing_used();
+}
+
+TEST_CASE_METHOD(LifeEverywhere, "free: an anonymous LMR by handle", "[free]") {
+    INFO(where.label);
+    const auto lh = dev.alloc(kLength, where.nodes);
+    dev.free(lh);
+    CHECK(dev(free_args(lh)) == err(EBADF));
+    check_nothing_used();
+}

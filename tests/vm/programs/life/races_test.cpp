@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// Closing and unmapping under operations that are going on in other threads, and being killed in
+// the middle of them.
+#include "fixture.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <thread>
+
+using namespace lite_test;
+
+namespace {
+
+constexpr std::uint64_t kLength = 1 << 20;
+
+}  // namespace
+
+TEST_CASE_METHOD(LifeEverywhere, "races: unmap waits for operations under way", "[races]") {
+    INFO(where.label);
+    for (std::size_t round = 0; round < env().scaled(15, 2); ++round) {
+        NamedLmr lmr(dev, kLength, where.nodes);
+        const auto lh = dev.map(lmr.name());
+        std::atomic<int> running = 0;
+        Threads threads;
+        for (int i = 0; i < 4; ++i) {
+            threads.start([&, i] {
+                std::vector<std::byte> buffer(kLength);
+                for (bool first = true;; first = false) {
+                    const auto e = i % 2 ? dev(read_args(lh, 0, buffer.data(), kLength))
+                                         : dev(write_args(lh, 8, buffer.data(), 50));
+                    if (e == err(EBADF))
+                        break;
+                    expect_equal(e, ok, "operation before the unmap");
+                    if (first)
+                        ++running;
+                }
+            });
+        }
+        wait_until("all threads are at it", [&] { return running == 4; });
+        dev.unmap(lh);
+        REQUIRE_NOTHROW(threads.join());
+    }
+}
+
+TEST_CASE_METHOD(LifeEverywhere, "races: the descriptor closed by another thread", "[races]") {
+    INFO(where.label);
+    for (std::size_t round = 0; round < env().scaled(15, 2); ++round) {
+        Device own(env().indexes.front());
+        const int fd = own.fd();
+        const auto lh = own.alloc(kLength, where.nodes);
+        std::atomic<bool> running = false;
+        Threads threads;
+        threads.start([&] {
+            std::vector<std::byte> buffer(kLength);
+            auto args = read_args(lh, 0, buffer.data(), kLength);
+            // On the number, which the kernel looks up for each call; the last one keeps the file
+            // until it ends.
+            while (own.call(LITE_IOC_OP, &args) == ok)
+                running = true;
+        });
+        wait_until("the thread is at it", [&] { return running.load(); });
+        ::close(fd);
+        threads.join();
+        const int same = ::dup(STDERR_FILENO);  // so that the destructor closes something of ours
+        if (same != fd) {
+            ::dup2(same, fd);
+            ::close(same);
+        }
+    }
+    check_nothing_used();
+}
+
+TEST_CASE_METHOD(LifeEverywhere, "races: a process that exits while its threads transfer",
+                 "[races]") {
+    INFO(where.label);
+    for (std::size_t round = 0; round < env().scaled(10, 2); ++round) {
+        REQUIRE_NOTHROW(in_child([&] {
+            const Device own(env().indexes.front());
+            const auto lh = own.alloc(kLength, where.nodes);
+            std::atomic<int> running = 0;
+            std::vector<std::thread> threads;
+            for (int i = 0; i < 3; ++i) {
+                threads.emplace_back([&] {
+                    std::vector<std::byte> buffer(kLength);
+                    for (;; ++running)
+                        own(write_args(lh, 0, buffer.data(), kLength));
+                });
+            }
+            wait_until("the threads are at it", [&] { return running >= 3; });
+            ::_exit(0);
+        }));
+    }
+    check_nothing_used();
+}
+
+TEST_CASE_METHOD(LifeEverywhere, "races: a fatal signal ends a transfer soon", "[races]") {
+    INFO(where.label);
+    Shared<std::atomic<int>> rounds;
+    Child user([&] {
+        const Device own(env().indexes.front());
+        const auto lh = own.alloc(kLength, where.nodes);
+        std::vector<std::byte> buffer(kLength);
+        for (;; ++*rounds)
+            own.read(lh, 0, buffer);
+    });
+    REQUIRE_NOTHROW(wait_until("it is at it", [&] { return *rounds >= 2; }));
+    user.kill(SIGTERM);
+    std::string ending;
+    REQUIRE_NOTHROW(ending = user.wait());
+    CHECK(ending == "killed by signal Terminated");
+    check_nothing_used();
+}
+
+TEST_CASE_METHOD(LifeEverywhere, "races: signals that are handled do not disturb", "[races]") {
+    INFO(where.label);
+    static std::atomic<int> handled;
+    handled = 0;
+    struct sigaction action {};
+    action.sa_handler = [](int) { ++handled; };
+    struct sigaction before {};
+    REQUIRE(::sigaction(SIGUSR1, &action, &before) == 0);  // without SA_RESTART
+
+    const auto lh = dev.alloc(kLength, where.nodes);
+    const auto target = ::getpid();
+    Shared<std::atomic<bool>> over;
+    Child nuisance([&] {
+        while (!*over)
+            ::kill(target, SIGUSR1);
+    });
+    std::vector<std::byte> back(kLength);
+    for (std::uint64_t round = 0; round < env().scaled(20, 2); ++round) {
+        const auto data = make_pattern(kLength, round);
+        CHECK(dev(write_args(lh, 0, data.data(), kLength)) == ok);
+        CHECK(dev(read_args(lh, 0, back.data(), kLength)) == ok);
+        CHECK(find_mismatch(back, round) == std::nullopt);
+        CHECK(dev(fetch_add_args(lh, 0, 0)) == ok);
+    }
+    *over = true;
+    (void)nuisance.wait();
+    CHECK(handled > 0);
+    ::sigaction(SIGUSR1, &before, nullptr);
+}

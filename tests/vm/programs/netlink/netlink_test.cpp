@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+// The administration interface against malformed messages and callers without the right. Runs on a
+// node of a cluster and changes nothing there: every command here is refused, or only asks.
+#include "../common/catch.hpp"
+#include "../common/env.hpp"
+#include "../common/genl.hpp"
+#include "../common/process.hpp"
+
+#include <linux/netlink.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <vector>
+
+using namespace lite_test;
+
+namespace {
+
+constexpr std::array<std::byte, 4> kLoopback{std::byte{127}, std::byte{0}, std::byte{0},
+                                             std::byte{1}};
+constexpr std::uint16_t kFreePort = 28500;
+constexpr std::uint32_t kNoSuchIndex = 4000;
+
+struct Netlink {
+    GenlSocket socket;
+
+    std::uint32_t index() const { return env().indexes.front(); }
+
+    // START on an address of this machine but without an RDMA device: refused in any case, for its
+    // own reason if all else is well. So a bad attribute shows as a different error.
+    static GenlRequest start() {
+        GenlRequest request(LITE_CMD_NODE_START);
+        request.put(LITE_A_ADDR, kLoopback).put_value(LITE_A_PORT, kFreePort);
+        return request;
+    }
+
+    std::size_t nodes() {
+        return socket.ask(GenlRequest(LITE_CMD_NODE_GET, NLM_F_DUMP)).messages.size();
+    }
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(Netlink, "netlink: changes need CAP_NET_ADMIN", "[netlink]") {
+    for (const std::uint8_t command :
+         {LITE_CMD_NODE_START, LITE_CMD_NODE_STOP, LITE_CMD_NODE_JOIN, LITE_CMD_NODE_LEAVE}) {
+        INFO("command " << int{command});
+        CHECK_NOTHROW(as_user({1000, 1000}, [&] {
+            GenlSocket own;
+            GenlRequest request(command);
+            request.put_value(LITE_A_INDEX, kNoSuchIndex).put(LITE_A_ADDR, kLoopback);
+            expect_equal(own.ask(request).error, err(EPERM), "as an ordinary user");
+        }));
+    }
+}
+
+TEST_CASE_METHOD(Netlink, "netlink: everybody may ask", "[netlink]") {
+    CHECK_NOTHROW(as_user({1000, 1000}, [&] {
+        GenlSocket own;
+        for (const std::uint8_t command :
+             {LITE_CMD_NODE_GET, LITE_CMD_PEER_GET, LITE_CMD_STATS_GET}) {
+            const auto answer =
+                own.ask(GenlRequest(command, NLM_F_DUMP).put_value(LITE_A_INDEX, index()));
+            expect_equal(answer.error, ok, "dump by an ordinary user");
+            expect(!answer.messages.empty(), "an answer");
+        }
+        const auto one = own.ask(GenlRequest(LITE_CMD_NODE_GET).put_value(LITE_A_INDEX, index()));
+        expect_equal(one.error, ok, "one node");
+    }));
+}
+
+TEST_CASE_METHOD(Netlink, "netlink: a node tells what it was started with, but never the secret",
+                 "[netlink]") {
+    const auto answer = socket.ask(GenlRequest(LITE_CMD_NODE_GET).put_value(LITE_A_INDEX, index()));
+    REQUIRE(answer.error == ok);
+    CHECK(answer.value<std::uint32_t>(LITE_A_INDEX) == index());
+    CHECK(answer.value<std::uint16_t>(LITE_A_NODE_ID) == env().self);
+    CHECK(answer.value<std::uint8_t>(LITE_A_STATE) == LITE_NODE_UP);
+    CHECK(answer.value<std::uint64_t>(LITE_A_INCARNATION).value_or(0) != 0);
+    CHECK(answer.find(LITE_A_ADDR));
+    CHECK(answer.value<std::uint16_t>(LITE_A_PORT).value_or(0) != 0);
+    for (const std::uint8_t command : {LITE_CMD_NODE_GET, LITE_CMD_PEER_GET, LITE_CMD_STATS_GET}) {
+        const auto dump =
+            socket.ask(GenlRequest(command, NLM_F_DUMP).put_value(LITE_A_INDEX, index()));
+        CHECK_FALSE(dump.find(LITE_A_SECRET));
+    }
+}
+
+TEST_CASE_METHOD(Netlink, "netlink: the members are those of the cluster, this node among them",
+                 "[netlink]") {
+    const auto dump =
+        socket.ask(GenlRequest(LITE_CMD_PEER_GET, NLM_F_DUMP).put_value(LITE_A_INDEX, index()));
+    REQUIRE(dump.error == ok);
+    CHECK(dump.messages.size() == 1 + env().remote.size());
+    CHECK(dump.find(LITE_A_SELF));
+}
+
+TEST_CASE_METHOD(Netlink, "netlink: a node that does not exist is ENODEV", "[netlink]") {
+    for (const std::uint8_t command :
+         {LITE_CMD_NODE_STOP, LITE_CMD_NODE_JOIN, LITE_CMD_NODE_LEAVE, LITE_CMD_NODE_GET}) {
+        INFO("command " << int{command});
+        GenlRequest request(command);
+        request.put_value(LITE_A_INDEX, kNoSuchIndex).put(LITE_A_ADDR, kLoopback);
+        CHECK(socket.ask(request).error == err(ENODEV));
+    }
+    for (const std::uint8_t command : {LITE_CMD_PEER_GET, LITE_CMD_STATS_GET}) {
+        INFO("dump " << int{command});
+        CHECK(socket.ask(GenlRequest(command, NLM_F_DUMP).put_value(LITE_A_INDEX, kNoSuchIndex))
+                  .error == err(ENODEV));
+    }
+}
+
+TEST_CASE_METHOD(Netlink, "netlink: an unknown command is EOPNOTSUPP", "[netlink]") {
+    const auto command = GENERATE(as<std::uint8_t>{}, 0, LITE_CMD_MAX + 1, 200, 255);
+    CHECK(socket.ask(GenlRequest(command)).error == err(EOPNOTSUPP));
+}
+
+TEST_CASE_METHOD(Netlink, "netlink: EVENT is no command", "[netlink]") {
+    CHECK(socket.ask(GenlRequest(LITE_CMD_EVENT)).error == err(EOPNOTSUPP));
+}
+
+TEST_CASE_METHOD(Netlink, "netlink: an unknown attribute is refused", "[netlink]") {
+    auto request = start();
+    request.put_value(static_cast<std::uint16_t>(LITE_A_MAX + 1), std::uint32_t{1});
+    CHECK(socket.ask(request).error == err(EINVAL));
+}
+
+TEST_CASE_METHOD(Netlink, "netlink: attributes of a wrong size are refused", "[netlink]") {
+    const auto before = nodes();
+    struct Sized {
+        std::uint16_t type;
+        std::size_t right;
+    };
+    const Sized attribute =
+        GENERATE(Sized{LITE_A_INDEX, 4}, Sized{LITE_A_NODE_ID, 2}, Sized{LITE_A_PORT, 2},
+                 Sized{LITE_A_NUM_QPS, 1}, Sized{LITE_A_MEM_LIMIT, 8}, Sized{LITE_A_UID_LIMIT, 8},
+                 Sized{LITE_A_HANDLE_LIMIT, 4}, Sized{LITE_A_HEARTBEAT_MS, 4},
+                 Sized{LITE_A_DEAD_MS, 4}, Sized{LITE_A_OP_TIMEOUT_MS, 4});
+    for (const std::size_t size :
+         {std::size_t{0}, attribute.right - 1, attribute.right + 1, std::size_t{64}}) {
+        INFO("attribute " << attribute.type << " of " << size << " bytes");
+        auto request = start();
+        request.put(attribute.type, std::vector<std::byte>(size, std::byte{1}));
+        const auto e = socket.ask(request).error;
+        CHECK((e == err(EINVAL) || e == err(ERANGE)));
+    }
+    CHECK(nodes() == before);
+}
+
+TEST_CASE_METHOD(Netlink, "netlink: addresses have 4 or 16 bytes", "[netlink]") {
+    const auto size = GENERATE(as<std::size_t>{}, 0, 1, 3, 5, 15, 17, 28, 200);
+    INFO(size << " bytes");
+    GenlRequest request(LITE_CMD_NODE_START);
+    request.put(LITE_A_ADDR, std::vector<std::byte>(size, std::byte{1}));
+    const auto e = socket.ask(request).error;
+    CHECK((e == err(EINVAL) || e == err(ERANGE)));
+}
+
+TEST_CASE_METHOD(Netlink, "netlink: a START or JOIN without an address is EINVAL", "[netlink]") {
+    CHECK(socket.ask(GenlRequest(LITE_CMD_NODE_START)).error == err(EINVAL));
+    CHECK(socket.ask(GenlRequest(LITE_CMD_NODE_JOIN).put_value(LITE_A_INDEX, index())).error ==
+          err(EINVAL));
+}
+
+TEST_CASE_METHOD(Netlink, "netlink: secrets have 1 to 64 bytes", "[netlink]") {
+    const auto size = GENERATE(as<std::size_t>{}, 0, LITE_SECRET_MAX + 1, 4096);
+    auto request = start();
+    request.put(LITE_A_SECRET, std::vector<std::byte>(size, std::byte{'s'}));
+    const auto e = socket.ask(request).error;
+    CHECK((e == err(EINVAL) || e == err(ERANGE)));
+}
+
+TEST_CASE_METHOD(Netlink, "netlink: values out of range are refused", "[netlink]") {
+    const auto refused = [&](GenlRequest request) {
+        const auto e = socket.ask(request).error;
+        return e == err(EINVAL) || e == err(ERANGE);
+    };
+    CHECK(refused(start().put_value(LITE_A_NUM_QPS, std::uint8_t{0})));
+    CHECK(refused(start().put_value(LITE_A_NUM_QPS, std::uint8_t{5})));
+    CHECK(refused(start().put_value(LITE_A_HEARTBEAT_MS, std::uint32_t{0})));
+    CHECK(refused(start().put_value(LITE_A_DEAD_MS, std::uint32_t{0})));
+    CHECK(refused(start().put_value(LITE_A_OP_TIMEOUT_MS, std::uint32_t{0})));
+    CHECK(refused(start().put_value(LITE_A_HANDLE_LIMIT, std::uint32_t{0})));
+}
+
+TEST_CASE_METHOD(Netlink, "netlink: a device name that does not end is refused", "[netlink]") {
+    auto request = start();
+    request.put(LITE_A_DEV, std::vector<std::byte>(300, std::byte{'x'}));
+    const auto e = socket.ask(request).error;
+    CHECK((e == err(EINVAL) || e == err(ERANGE)));
+}
+
+TEST_CASE_METHOD(Netlink, "netlink: START says what is wrong, in words too", "[netlink]") {
+    const auto no_device = socket.ask(start().put_string(LITE_A_DEV, "no-such-device"));
+    CHECK(no_device.error == err(ENODEV));
+    CHECK_FALSE(no_device.text.empty());
+
+    GenlRequest elsewhere(LITE_CMD_NODE_START);
+    elsewhere.put(LITE_A_ADDR,
+                  std::array{std::byte{192}, std::byte{0}, std::byte{2}, std::byte{1}});
+    const auto not_ours = socket.ask(elsewhere);
+    CHECK(not_ours.error == err(EADDRNOTAVAIL));
+    CHECK_FALSE(not_ours.text.empty());
+
+    const auto node = socket.ask(GenlRequest(LITE_CMD_NODE_GET).put_value(LITE_A_INDEX, index()));
+    const auto address = node.find(LITE_A_ADDR);
+    REQUIRE(address);
+    GenlRequest again(LITE_CMD_NODE_START);
+    again.put(LITE_A_ADDR, *address)
+        .put_value(LITE_A_PORT, node.value<std::uint16_t>(LITE_A_PORT).value_or(0));
+    const auto taken = socket.ask(again);
+    CHECK(taken.error == err(EADDRINUSE));
+    CHECK_FALSE(taken.text.empty());
+
+    GenlRequest same_index(LITE_CMD_NODE_START);
+    same_index.put(LITE_A_ADDR, *address)
+        .put_value(LITE_A_PORT, kFreePort)
+        .put_value(LITE_A_INDEX, index());
+    CHECK(socket.ask(same_index).error == err(EEXIST));
+}
+
+TEST_CASE_METHOD(Netlink, "netlink: attributes cut off or nested in nonsense are refused",
+                 "[netlink]") {
+    const auto before = nodes();
+    const std::vector<std::vector<std::uint16_t>> heads{
+        {3, LITE_A_INDEX},
+        {0, LITE_A_INDEX},
+        {0xffff, LITE_A_INDEX},
+        {100, LITE_A_ADDR},
+    };
+    for (const auto& head : heads) {
+        GenlRequest request(LITE_CMD_NODE_START);
+        request.put_raw(std::as_bytes(std::span(head)));
+        const auto e = socket.ask(request).error;
+        INFO("length " << head[0] << ": " << e);
+        CHECK((e == err(EINVAL) || e == err(ERANGE)));
+    }
+    CHECK(nodes() == before);
+}
+
+TEST_CASE_METHOD(Netlink, "netlink: joining what is not there fails in time", "[netlink]") {
+    // This node has peers, which alone forbids it.
+    GenlRequest request(LITE_CMD_NODE_JOIN);
+    request.put_value(LITE_A_INDEX, index())
+        .put(LITE_A_ADDR, kLoopback)
+        .put_value(LITE_A_TIMEOUT_MS, std::uint32_t{100});
+    CHECK(socket.ask(request).error == err(EBUSY));
+}
+
+TEST_CASE_METHOD(Netlink, "netlink: statistics have names and values", "[netlink]") {
+    const auto dump =
+        socket.ask(GenlRequest(LITE_CMD_STATS_GET, NLM_F_DUMP).put_value(LITE_A_INDEX, index()));
+    REQUIRE(dump.error == ok);
+    std::vector<std::string> names;
+    for (const auto& message : dump.messages) {
+        const GenlAnswer one{ok, "", {message}};
+        const auto name = one.find(LITE_A_STAT_NAME);
+        REQUIRE(name);
+        CHECK(one.value<std::uint64_t>(LITE_A_STAT_VALUE));
+        names.emplace_back(reinterpret_cast<const char*>(name->data()));
+    }
+    for (const char* wanted :
+         {"handles", "mappings", "lmrs", "lmr_bytes", "allocs", "dma_mapped_pages", "ops_inflight",
+          "slots_busy", "pinned_pages", "peers", "conns", "calls_inflight", "files", "ctxs"}) {
+        INFO(wanted);
+        CHECK(std::count(names.begin(), names.end(), wanted) == 1);
+    }
+}

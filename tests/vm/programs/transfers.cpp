@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// Parts of a test that several machines have a share in: one carries out a plan of random
+// transfers, another works out from the same numbers what must be there now, and checks.
+//
+//   run NAME --seed S --count N     do the plan, compare what is read with the model on the way
+//   check NAME --seed S --count N   compare all of the LMR with what the plan leaves behind
+//   fill NAME --seed S              write the pattern S over all of the LMR
+//   verify NAME --seed S            read all of the LMR and compare it with the pattern S
+//   tally NAME --count N            fetch-add 1 so often, print the old values
+//   loop NAME                       write and read until an operation fails; print its errno
+//   hold NAME                       open it; after a line on standard input try everything with the
+//                                   handle: read, write, fetch-add, stat, free; print each errno
+#include "common/transfers.hpp"
+#include "common/env.hpp"
+#include "common/pattern.hpp"
+#include "common/process.hpp"
+
+#include <lite/lite.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr auto kAccess = lite::rights::read | lite::rights::write | lite::rights::atomic;
+
+struct Options {
+    int index = 0;
+    lite::rights rights = kAccess;
+    std::string name;
+    std::uint64_t seed = 1;
+    std::size_t count = 100;
+    std::uint64_t max_length = 16 << 20;
+    std::uint64_t offset = 0;
+    std::size_t length = 4096;
+};
+
+class Session {
+  public:
+    explicit Session(const Options& options)
+        : options_(options),
+          node_(options.index),
+          region_(node_.map(options.name, options.rights)) {}
+
+    void run() { lite_test::carry_out(region_, plan()); }
+    void check() { lite_test::check_outcome(region_, plan()); }
+    void fill() { lite_test::write_pattern(region_, options_.seed); }
+    void verify() { lite_test::check_pattern(region_, options_.seed); }
+
+    void tally() {
+        for (std::size_t i = 0; i < options_.count; ++i)
+            std::printf("%llu\n",
+                        static_cast<unsigned long long>(region_.fetch_add(options_.offset, 1)));
+    }
+
+    // Ends with success whatever the error is: which one is right is for the caller to say.
+    void loop() {
+        std::vector<std::byte> back(options_.length);
+        try {
+            for (std::uint64_t round = 0;; ++round) {
+                region_.write(options_.offset, lite_test::make_pattern(options_.length, round));
+                region_.read(options_.offset, std::span(back));
+                lite_test::expect(!lite_test::find_mismatch(back, round), "own data");
+                if (round == 0)
+                    announce("running");
+            }
+        } catch (const lite::error& e) {
+            announce(strerrorname_np(e.code().value()));
+        }
+    }
+
+    // What a handle is good for after something has happened to its LMR.
+    void hold() {
+        announce("running");
+        (void)std::getchar();
+        const auto lh = region_.handle();
+        std::uint64_t word = 0;
+        lite_lmr_info info{};
+        report(lite_read(node_.get(), lh, 0, &word, sizeof(word)));
+        report(lite_write(node_.get(), lh, 0, &word, sizeof(word)));
+        report(lite_fetch_add(node_.get(), lh, 0, 1, &word));
+        report(lite_stat(node_.get(), lh, &info, nullptr, nullptr));
+        report(lite_free(node_.get(), lh));
+    }
+
+  private:
+    static void report(int result) { announce(result ? strerrorname_np(-result) : "success"); }
+
+    static void announce(const char* text) {
+        std::puts(text);
+        std::fflush(stdout);
+    }
+
+    lite_test::Plan plan() {
+        lite_test::Plan plan;
+        plan.seed = options_.seed;
+        plan.lmr_length = region_.length();
+        plan.max_length = options_.max_length;
+        plan.n_nodes = region_.stat().info.n_nodes;
+        plan.count = options_.count;
+        return plan;
+    }
+
+    const Options& options_;
+    lite::context node_;
+    lite::region region_;
+};
+
+void add_commands(CLI::App& app, Options& options, std::function<void(Session&)>& chosen) {
+    const auto add = [&](const char* verb, const char* text, void (Session::*method)()) {
+        CLI::App* command = app.add_subcommand(verb, text);
+        command->add_option("name", options.name)->required();
+        command->add_option("--seed", options.seed);
+        command->add_option("--count", options.count);
+        command->add_option("--max-length", options.max_length);
+        command->add_option("--offset", options.offset);
+        command->add_option("--length", options.length);
+        command->callback(
+            [&chosen, method] { chosen = [method](Session& session) { (session.*method)(); }; });
+    };
+    add("run", "carry out a plan", &Session::run);
+    add("check", "compare with the outcome of a plan", &Session::check);
+    add("fill", "write a pattern", &Session::fill);
+    add("verify", "compare with a pattern", &Session::verify);
+    add("tally", "fetch-add and print the old values", &Session::tally);
+    add("loop", "write and read until that fails", &Session::loop);
+    add("hold", "try later what a handle is good for", &Session::hold);
+    app.get_subcommand("hold")->preparse_callback(
+        [&options](std::size_t) { options.rights = lite::rights::all; });
+    app.require_subcommand(1);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app("Transfers that several machines have a share in.");
+    Options options;
+    std::function<void(Session&)> chosen;
+    app.add_option("--index", options.index, "the N of /dev/liteN");
+    add_commands(app, options, chosen);
+    CLI11_PARSE(app, argc, argv);
+    try {
+        Session session(options);
+        chosen(session);
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "transfers: %s\n", e.what());
+        return 1;
+    }
+    return 0;
+}

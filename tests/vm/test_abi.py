@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""The ABI: every refused input, limits, states. The checks themselves are in programs/abi and programs/netlink."""
+
+from litelab import Lite, in_one_machine, nodes_in, on_machines, prepare_all, run_catch, stop_all
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+
+@vmtest(nodes=1, cpus=2, timeout=400)
+def test_three_nodes_in_one_machine(lab):
+    lites = in_one_machine(lab.n1)
+    run_catch(lab, lites, "abi_test")
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=1, cpus=2)
+def test_netlink(lab):
+    lites = in_one_machine(lab.n1)
+    before = [lite.status() for lite in lites]
+    run_catch(lab, lites, "netlink_test")
+    assert [lite.status() for lite in lites] == before
+
+
+@vmtest(nodes=1, cpus=2)
+def test_limits(lab):
+    stop_all(nodes_in(lab.n1))
+    lites = in_one_machine(lab.n1, 2, mem_limit="64M", uid_limit="16M", handle_limit=500)
+    run_catch(lab, lites, "abi_test", "[limits]", env={"LITE_TEST_UID_LIMIT": 16 << 20})
+    lites[0].check_idle()
+    # The default of the share is the whole.
+    stop_all(lites)
+    alone = Lite(lab.n1, 0, "10.0.1.1", "rxe1")
+    alone.start(mem_limit="64M")
+    assert alone.status()["uid_limit"] == 64 << 20
+    alone.stop()
+
+
+@vmtest(nodes=1, cpus=2)
+def test_after_leave_and_stop(lab):
+    for tag in ("leave", "stop"):
+        stop_all(nodes_in(lab.n1))
+        run_catch(lab, in_one_machine(lab.n1), "abi_test", f"[{tag}]")
+
+
+@vmtest(timeout=400)
+def test_two_machines(lab):
+    lites = on_machines(lab)
+    run_catch(lab, lites, "abi_test")
+    for lite in lites:
+        lite.check_idle()

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""What stands on top of LITE: the example programs, and the measuring program."""
+
+import json
+
+import litelab
+from vmlab.testing import vmtest
+
+
+def setup(cluster):
+    """Tools, examples and module on all machines."""
+    litelab.prepare_all(cluster)
+    for node in cluster.nodes:
+        for name in ("hello", "hello++"):
+            node.put(litelab.USER_BUILD / "examples" / name, f"/usr/bin/{name}")
+
+
+def test_examples(lab):
+    first, second = litelab.on_machines(lab)
+    assert "hello, remote memory" in first.vm.run(["hello", str(second.id)]).out
+    assert not first.vm.run(["hello", "4711"], check=False).ok
+
+    counters = [lite.vm.spawn(["hello++", str(second.id)]) for lite in (first, second) for _ in range(2)]
+    for process in counters:
+        process.wait(60, check=True)
+    assert "counted to 5000, in the memory" in first.vm.run(["hello++", str(second.id)]).out
+    first.lite("free", "hello-counter")
+
+
+@vmtest(timeout=240)
+def test_lite_perf(lab):
+    first, second = litelab.on_machines(lab)
+    second.vm.run("lite-perf serve --background")
+    command = ["lite-perf", "run", "--server", second.vm.ip, "--node", second.id, "--sizes", "64,64K", "--rounds", 3,
+               "--count", 9, "--window", 4, "--json", "-"]
+    report = json.loads(first.vm.run([str(word) for word in command], timeout=120).out)
+    arms = {(result["workload"], result["size"]): {(o["arm"], o["window"]) for o in result["outcomes"]}
+            for result in report["results"]}
+    single = {("lite", 1), ("verbs", 1), ("tcp", 1)}
+    for workload in ("read-latency", "write-latency"):
+        assert arms[workload, 64] == arms[workload, 65536] == single, arms
+    assert arms["fetch-add", 8] == single, arms
+    assert arms["read-throughput", 65536] >= single | {("verbs", 4)}, arms
+    assert all(o["median"] > 0 for result in report["results"] for o in result["outcomes"])
+    first.check_idle()
+    second.check_idle()
+
+
+def test_lite_perf_says_what_is_wrong(lab):
+    first, second = litelab.on_machines(lab)
+    for options, message in ((["-s", second.vm.ip, "-p", "9", "-a", "tcp"], "Connection refused"),
+                             (["-s", second.vm.ip, "-p", "9", "-a", "verbs"], "refuses"),
+                             (["-n", "4711"], "no node of that id"),
+                             ([], "give --server, --node or both")):
+        result = first.vm.run(["lite-perf", "run", *options], check=False)
+        assert result.rc == 1 and message in result.err, result

@@ -1,0 +1,443 @@
+# SPDX-License-Identifier: MIT
+"""Machines that crash, freeze, lose their network or their RDMA device, alone and in the middle of traffic."""
+
+import contextlib
+import time
+
+from litelab import (dead_seconds, load, on_machines, prepare, prepare_all, stop_all, times, traces, wait_complete,
+                     wait_until)
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+# What an operation may say whose node has just gone, or whose connection was cut: that it is down; that nobody
+# answered; that the device gave up.
+_GONE = {"EHOSTDOWN", "ETIMEDOUT", "EIO"}
+
+
+def _last_word(process, timeout=60):
+    """The errno that ended a `transfers loop`."""
+    return process.wait(timeout, check=True).out.split()[-1]
+
+
+def _start_loop(lite, name, length=4096, offset=0):
+    """Writes and reads that part of an LMR until an operation fails. Nobody else may write there meanwhile."""
+    process = lite.spawn("loop", name, "--length", length, "--offset", offset)
+    process.wait_output("running", timeout=60)
+    return process
+
+
+def _alloc(lite, name, *homes, size="1M"):
+    lite.lite("alloc", name, size, "--node", ",".join(str(home.id) for home in homes))
+
+
+def _crash(lite):
+    lite.vm.crash()
+
+
+def _restart(lite, other):
+    """After a crash: boots the machine again and lets it join."""
+    if not lite.vm.running:
+        lite.vm.reboot()
+    prepare(lite.vm)
+    if not lite.exists():
+        lite.start(**times(lite.vm))
+    # It is somebody new; the old one must have been noticed to be dead or be replaced.
+    lite.join(other)
+
+
+def _seconds(call):
+    begun = time.monotonic()
+    call()
+    return time.monotonic() - begun
+
+
+@vmtest(nodes=3, timeout=200)
+def test_crash(lab):
+    """Peers see it within the dead time, operations on it fail at once then, others go on, and it can come back."""
+    lites = on_machines(lab)
+    first, second, third = lites
+    ids = [lite.id for lite in lites]
+    incarnation = first.members()[ids[2]]["incarnation"]
+    _alloc(first, "on-third", third)
+    _alloc(first, "on-second", second)
+    first.lite("write", "on-second", 0, "still here")
+    holder = first.spawn("hold", "on-third")
+    holder.wait_output("running")
+
+    _crash(third)
+    allowed = dead_seconds(first.vm) * 2 + 2
+    for lite in (first, second):
+        lite.wait_states({ids[0]: "up", ids[1]: "up", ids[2]: "down"}, timeout=allowed / lite.vm.time_scale)
+    holder.write("\n")
+    took = _seconds(lambda: holder.wait(60, check=True))
+    assert holder.out.split()[1:4] == ["EHOSTDOWN"] * 3, holder.out
+    assert took < 3 * first.vm.time_scale, f"operations on a dead node took {took:.1f} s"
+    assert not first.lite("read", "on-third", 0, 10, check=False).ok
+    assert second.lite("read", "on-second", 0, 10).out == "still here"
+    _alloc(second, "new", first, second)
+    second.lite("free", "new")
+    _expect_failure(first.lite("alloc", "x", 10, "--node", ids[2], check=False), "down")
+
+    _restart(third, second)
+    wait_complete([first, second, third], timeout=30)
+    assert first.members()[third.id]["incarnation"] != incarnation
+    assert "on-third" not in first.names()
+    _alloc(first, "again", third)
+    first.lite("write", "again", 0, "hello")
+    assert second.lite("read", "again", 0, 5).out == "hello"
+    for name in ("again", "on-second"):
+        first.lite("free", name)
+    for lite in lites:
+        lite.check_idle()
+
+
+def _expect_failure(result, text):
+    assert not result.ok and text in result.err.lower(), result
+
+
+@vmtest(nodes=3, timeout=200)
+def test_crash_in_the_middle_of_traffic(lab):
+    lites = on_machines(lab)
+    first, second, third = lites
+    _alloc(first, "doomed", third)
+    _alloc(first, "half", second, third)
+    _alloc(first, "safe", second)
+    doomed = [_start_loop(lite, name, length, offset + number * (256 << 10))
+              for number, lite in enumerate((first, second))
+              for name, length, offset in (("doomed", 64, 0), ("doomed", 200000, 100), ("half", 200000, 400000))]
+    safe = [_start_loop(lite, "safe", 10000, number * 10000) for number, lite in enumerate((first, second))]
+    _crash(third)
+    for process in doomed:
+        word = _last_word(process)
+        assert word in _GONE, word
+    # Those who have nothing to do with it do not notice.
+    assert all(process.running for process in safe)
+    _alloc(first, "after", first, second)
+    first.lite("free", "after")
+    first.lite("free", "safe")
+    assert [_last_word(process) for process in safe] == ["EIDRM", "EIDRM"]
+    # An LMR of which a part is lost can still be freed.
+    first.lite("free", "half", check=False)
+    _restart(third, first)
+    wait_complete(lites, timeout=30)
+    assert not first.names(), first.names()
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=3, timeout=200)
+def test_handles_of_a_home_that_has_restarted(lab):
+    """They are stale for good: they lead to none of the LMRs of the new life, not even those that look like the old."""
+    first, second, third = lites = on_machines(lab)
+    for number in range(3):
+        _alloc(first, f"old-{number}", third)
+    holder = first.spawn("hold", "old-1")
+    holder.wait_output("running")
+    _crash(third)
+    _restart(third, second)
+    wait_complete(lites, timeout=30)
+    # Likely to get the numbers that the old ones had.
+    for number in range(3):
+        third.lite("alloc", f"new-{number}", "1M", "--mode", "0600")
+        third.transfers("fill", f"new-{number}", "--seed", number)
+    holder.write("\n")
+    words = holder.wait(60, check=True).out.split()[1:]
+    assert set(words) <= {"ESTALE", "EHOSTDOWN"}, words
+    for number in range(3):
+        second.transfers("verify", f"new-{number}", "--seed", number)
+    assert first.names() == {"new-0", "new-1", "new-2"}
+    for name in ("new-0", "new-1", "new-2"):
+        second.lite("free", name)
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=3, timeout=200)
+def test_freeing_what_a_restarted_node_has_forgotten(lab):
+    """The home still has an LMR with a share on a node that has restarted since. Freeing it must not touch the memory
+    that the node gave to others in its new life."""
+    first, second, third = lites = on_machines(lab)
+    for number in range(3):
+        _alloc(first, f"old-{number}", first, third)
+    _crash(third)
+    _restart(third, second)
+    wait_complete(lites, timeout=30)
+    for number in range(3):
+        _alloc(first, f"new-{number}", first, third)
+        first.transfers("fill", f"new-{number}", "--seed", number)
+    for number in range(3):
+        first.lite("free", f"old-{number}", check=False)
+    # Whoever gets the memory next would write over it.
+    for number in range(3):
+        _alloc(second, f"later-{number}", third)
+        second.transfers("fill", f"later-{number}", "--seed", 99)
+    for number in range(3):
+        second.transfers("verify", f"new-{number}", "--seed", number)
+    for name in sorted(first.names()):
+        second.lite("free", name)
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=3, timeout=200)
+def test_handles_of_a_home_that_has_restarted(lab):
+    """They are stale for good: they lead to none of the LMRs of the new life, not even those that look like the old."""
+    first, second, third = lites = on_machines(lab)
+    for number in range(3):
+        _alloc(first, f"old-{number}", third)
+    holder = first.spawn("hold", "old-1")
+    holder.wait_output("running")
+    _crash(third)
+    _restart(third, second)
+    wait_complete(lites, timeout=30)
+    # Likely to get the numbers that the old ones had.
+    for number in range(3):
+        third.lite("alloc", f"new-{number}", "1M", "--mode", "0600")
+        third.transfers("fill", f"new-{number}", "--seed", number)
+    holder.write("\n")
+    words = holder.wait(60, check=True).out.split()[1:]
+    assert set(words) <= {"ESTALE", "EHOSTDOWN"}, words
+    for number in range(3):
+        second.transfers("verify", f"new-{number}", "--seed", number)
+    assert first.names() == {"new-0", "new-1", "new-2"}
+    for name in ("new-0", "new-1", "new-2"):
+        second.lite("free", name)
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=3, timeout=200)
+def test_freeing_what_a_restarted_node_has_forgotten(lab):
+    """The home still has an LMR with a share on a node that has restarted since. Freeing it must not touch the memory
+    that the node gave to others in its new life."""
+    first, second, third = lites = on_machines(lab)
+    for number in range(3):
+        _alloc(first, f"old-{number}", first, third)
+    _crash(third)
+    _restart(third, second)
+    wait_complete(lites, timeout=30)
+    for number in range(3):
+        _alloc(first, f"new-{number}", first, third)
+        first.transfers("fill", f"new-{number}", "--seed", number)
+    for number in range(3):
+        first.lite("free", f"old-{number}", check=False)
+    # Whoever gets the memory next would write over it.
+    for number in range(3):
+        _alloc(second, f"later-{number}", third)
+        second.transfers("fill", f"later-{number}", "--seed", 99)
+    for number in range(3):
+        second.transfers("verify", f"new-{number}", "--seed", number)
+    for name in sorted(first.names()):
+        second.lite("free", name)
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=3, timeout=240)
+def test_pause_longer_than_the_dead_time(lab):
+    """A frozen node is down for the others; when it wakes up it must not believe that it is still a member, nor harm
+    memory that was given to somebody else meanwhile."""
+    lites = on_machines(lab)
+    first, second, third = lites
+    ids = [lite.id for lite in lites]
+    _alloc(first, "shared", second, size="256K")
+    writer = _start_loop(third, "shared", 200000)
+
+    third.vm.pause()
+    try:
+        for lite in (first, second):
+            lite.wait_states({ids[0]: "up", ids[1]: "up", ids[2]: "down"}, timeout=dead_seconds(lite.vm) * 2 + 5)
+        # Freeing must not wait for the frozen mapper for ever: it is fenced.
+        took = _seconds(lambda: first.lite("free", "shared", timeout=40))
+        assert took < 15 * first.vm.time_scale, f"free took {took:.1f} s"
+        _alloc(first, "canary", second, size="256K")
+        first.transfers("fill", "canary", "--seed", 7)
+    finally:
+        third.vm.resume()
+    word = _last_word(writer)
+    assert word in _GONE | {"EIDRM", "ESTALE", "ENOTCONN", "EBADF"}, word
+    for _ in range(5):
+        first.transfers("verify", "canary", "--seed", 7)
+    first.lite("free", "canary")
+    _rejoin(third, first)
+    wait_complete(lites, timeout=30)
+    for lite in lites:
+        lite.check_idle()
+
+
+def _rejoin(lite, other):
+    """Whatever a node that was cut off thinks of itself: makes it a member again, or waits until it is."""
+    with contextlib.suppress(AssertionError):
+        wait_until("it found back by itself", lambda: lite.states() == other.states(), 10, lite.vm.time_scale)
+        return
+    lite.stop()
+    lite.start(**times(lite.vm))
+    lite.join(other)
+
+
+@vmtest(nodes=3, timeout=240)
+def test_link_cut_and_restored(lab):
+    lites = on_machines(lab)
+    first, second, third = lites
+    ids = [lite.id for lite in lites]
+    _alloc(first, "there", third)
+    _alloc(first, "here", second)
+    user = _start_loop(first, "there")
+    third.vm.cut()
+    word = _last_word(user)
+    assert word in _GONE, word
+    for lite in (first, second):
+        lite.wait_states({ids[0]: "up", ids[1]: "up", ids[2]: "down"}, timeout=dead_seconds(lite.vm) * 2 + 5)
+    first.lite("write", "here", 0, "fine")
+    third.vm.cut(False)
+    _rejoin(third, first)
+    wait_complete(lites, timeout=30)
+    _alloc(first, "anew", third)
+    first.lite("write", "anew", 0, "back again")
+    assert second.lite("read", "anew", 0, 10).out == "back again"
+    for name in first.names():
+        first.lite("free", name)
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=2, timeout=120)
+def test_a_short_interruption_is_survived(lab):
+    """Shorter than the dead time: nobody is declared dead, operations wait or are retried, data is right."""
+    first, second = lites = on_machines(lab)
+    _alloc(first, "patient", second)
+    user = _start_loop(first, "patient", 20000)
+    for _ in range(3):
+        second.vm.run("modprobe -a -q sch_ingress cls_matchall act_gact; tc qdisc add dev eth0 clsact; "
+                      "tc filter add dev eth0 egress matchall action drop; sleep 0.1; tc qdisc del dev eth0 clsact")
+    assert user.running, user.out
+    assert first.states() == {lite.id: "up" for lite in lites}
+    first.lite("free", "patient")
+    assert _last_word(user) == "EIDRM"
+
+
+@vmtest(nodes=3, timeout=200)
+def test_free_while_a_mapper_has_crashed(lab):
+    lites = on_machines(lab)
+    first, second, third = lites
+    _alloc(first, "mapped", second)
+    _start_loop(third, "mapped")
+    _crash(third)
+    # At once, before anybody has noticed: the mapper will not acknowledge.
+    took = _seconds(lambda: first.lite("free", "mapped", timeout=60))
+    assert took < 20 * first.vm.time_scale, f"free took {took:.1f} s"
+    assert "mapped" not in second.names()
+    _restart(third, first)
+    wait_complete(lites, timeout=30)
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=3, timeout=200)
+def test_stop_in_the_middle_of_traffic(lab):
+    """In order, so EIDRM or EHOSTDOWN for users elsewhere and ENODEV for those on the node itself; soon in any case."""
+    lites = on_machines(lab)
+    first, second, third = lites
+    _alloc(first, "leaving", third)
+    _alloc(first, "staying", second)
+    elsewhere = [_start_loop(first, "leaving", length, offset) for length, offset in ((64, 0), (300000, 64))]
+    own = [_start_loop(third, "leaving", 64, 500000), _start_loop(third, "staying", 700000)]
+    took = _seconds(lambda: third.stop(timeout=60))
+    assert took < 20 * third.vm.time_scale, f"stop took {took:.1f} s"
+    words = [_last_word(p) for p in elsewhere]
+    assert set(words) <= {"EIDRM", "EHOSTDOWN"}, words
+    words = [_last_word(p) for p in own]
+    assert set(words) <= {"ENODEV", "EIDRM", "EHOSTDOWN", "ENOTCONN"}, words
+    first.wait_states({first.id: "up", second.id: "up"})
+    first.lite("free", "staying")
+    first.check_idle()
+    second.check_idle()
+    third.start(**times(third.vm))
+    third.join(first)
+    wait_complete(lites)
+
+
+@vmtest(nodes=2, fresh=True, timeout=200)
+def test_the_rdma_device_goes_away(lab):
+    """`rdma link del` waits until all users have let go of the device: LITE must, whatever is going on."""
+    first, second = on_machines(lab)
+    _alloc(first, "far", second)
+    _alloc(first, "near", first)
+    users = [_start_loop(first, name, length, offset) for name, length, offset in
+             (("far", 64, 0), ("far", 500000, 64), ("near", 400000, 0))]
+    users.append(_start_loop(second, "near", 400000, 400000))
+    first.vm.run("rdma link del rxe0", timeout=40)
+    assert not first.exists()
+    words = [_last_word(process) for process in users]
+    # Operations that were under way when the connection broke may say that.
+    assert set(words[:3]) <= {"ENODEV"} | _GONE, words
+    assert words[3] in _GONE | {"EIDRM"}, words
+    # The device comes back, and so can the node.
+    first.vm.run("rdma link add rxe0 type rxe netdev eth0")
+    first.start(**times(first.vm))
+    wait_until("the old one is gone", lambda: "up" not in [s for n, s in second.states().items() if n != second.id], 20,
+               second.vm.time_scale)
+    first.join(second)
+    _alloc(first, "works", second)
+    first.lite("free", "works")
+    stop_all([first, second])
+
+
+@vmtest(nodes=2, fresh=True, timeout=200)
+def test_the_network_card_goes_away(lab):
+    """Link down and up, as when a cable is pulled for longer than anybody waits."""
+    first, second = on_machines(lab)
+    _alloc(first, "far", second)
+    user = _start_loop(first, "far")
+    second.vm.link(up=False)
+    assert _last_word(user) in _GONE
+    second.vm.link(up=True)
+    _rejoin(second, first)
+    wait_complete([first, second], timeout=30)
+    _alloc(first, "works", second)
+    first.lite("free", "works")
+    stop_all([first, second])
+
+
+@vmtest(nodes=2, timeout=300)
+def test_loss_and_reordering(lab):
+    """Slower, but right, and nobody is declared dead."""
+    first, second = lites = on_machines(lab)
+    for rules in ("loss 1%", "delay 1ms reorder 5% 50%", "loss 0.5% duplicate 1% delay 500us 200us"):
+        for lite in lites:
+            lite.vm.netem(rules)
+        seed = lab.rng.getrandbits(32)
+        _alloc(first, "rough", second, first, size="3M")
+        plan = ["rough", "--seed", seed, "--count", lab.scale(40, 8), "--max-length", 300000]
+        first.transfers("run", *plan, timeout=120)
+        for lite in lites:
+            lite.vm.netem(None)
+        second.transfers("check", *plan)
+        assert first.states() == {lite.id: "up" for lite in lites}, rules
+        first.lite("free", "rough")
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=2, fresh=True, timeout=200)
+def test_unloading(lab):
+    """A file that is open has code in the module, whatever has become of its node. Nodes alone hold nothing."""
+    first, second = on_machines(lab)
+    holder = first.vm.spawn("exec 3<>/dev/lite0; echo open; read line")
+    holder.wait_output("open")
+    assert not first.vm.run("rmmod lite", check=False).ok
+    first.stop()
+    assert not first.vm.run("rmmod lite", check=False).ok
+    holder.write("done\n")
+    holder.wait(check=True)
+    first.start(**times(first.vm))
+    first.join(second)
+    wait_complete([first, second])
+    first.vm.rmmod("lite")
+    assert not traces(first.vm)
+    second.wait_states({second.id: "up"})
+    load(first.vm)
+    first.start(**times(first.vm))
+    first.join(second)
+    wait_complete([first, second])

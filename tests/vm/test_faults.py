@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""Fault injection: every allocation and user copy of every call fails once; allocations of LITE's threads fail now and
+then. Debug kernels only."""
+
+from litelab import (in_one_machine, join_all, nodes_in, prepare_all, rdma_objects, run_catch, run_program, stop_all,
+                     times)
+from vmlab import CommandFailed
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+_DEBUG = ("debug", "debug2")
+
+
+def _arm(vm):
+    """Failures that are asked for through fail-nth count sleeping allocations, too, and are not announced."""
+    vm.run("cd /sys/kernel/debug; for f in failslab fail_page_alloc fail_usercopy; do "
+           "echo 0 >$f/verbose; echo 0 >$f/probability; done; "
+           "echo N >failslab/ignore-gfp-wait; echo N >fail_page_alloc/ignore-gfp-wait; "
+           "echo 0 >fail_page_alloc/min-order")
+
+
+@vmtest(nodes=1, cpus=2, kernels=_DEBUG, timeout=500)
+def test_every_ioctl(lab):
+    lites = in_one_machine(lab.n1)
+    _arm(lab.n1)
+    lab.n1.kmemleak_clear()
+    print(run_program(lab, lites, "failnth", "--samples", 200, "ioctls", timeout=490).out)
+    for lite in lites:
+        lite.check_idle()
+    run_catch(lab, lites, "abi_test", "[structs]")
+    lab.n1.kmemleak_scan()
+
+
+@vmtest(nodes=1, cpus=2, kernels=_DEBUG, timeout=500)
+def test_every_membership_command(lab):
+    lites = in_one_machine(lab.n1, 2)
+    spare = nodes_in(lab.n1, 5)[4]
+    _arm(lab.n1)
+    objects = rdma_objects(lab.n1)
+    lab.n1.kmemleak_clear()
+    print(run_program(lab, lites, "failnth", "--samples", 40, "membership", "rxe1", spare.address, lites[0].address,
+                      timeout=490).out)
+    for lite in lites:
+        lite.wait_states({lite.id: "up" for lite in lites})
+    assert rdma_objects(lab.n1) == objects
+    lab.n1.kmemleak_scan()
+    stop_all(lites)
+
+
+@vmtest(nodes=1, cpus=2, kernels=_DEBUG, timeout=400)
+def test_failures_in_the_threads_of_lite(lab):
+    """What works for others has nobody to return an error to: it must tell the peer, or try again, but never hang."""
+    vm = lab.n1
+    lites = in_one_machine(vm)
+    _arm(vm)
+    # Kernel threads and workers, once they are marked, have one allocation in fifty fail.
+    mark = "for p in /proc/[0-9]*; do [ -s $p/cmdline ] || echo {} >$p/make-it-fail; done 2>/dev/null; "
+    vm.run("cd /sys/kernel/debug/failslab && "
+           "echo Y >task-filter && echo -1 >times && echo 1 >interval && echo 2 >probability")
+    vm.run(mark.format(1))
+    failures = 0
+    try:
+        for number in range(lab.scale(300, 60)):
+            home = lites[number % 3]
+            for words in (["alloc", "shaky", "200K", "--node", home.id], ["write", "shaky", 0, "data"],
+                          ["read", "shaky", 0, 4], ["ls"], ["free", "shaky"]):
+                try:
+                    lites[(number + 1) % 3].lite(*words, timeout=40)
+                except CommandFailed as error:
+                    assert error.result.rc not in (None, -9), error
+                    failures += 1
+    finally:
+        vm.run(mark.format(0))
+        vm.run("echo 0 >/sys/kernel/debug/failslab/probability; echo N >/sys/kernel/debug/failslab/task-filter")
+    lab.n1.log(f"{failures} commands failed")
+    assert failures, "no fault had any effect: is anything injected?"
+    stop_all(lites)
+    for lite in lites:
+        lite.start(**times(vm))
+    join_all(lites)
+    for lite in lites:
+        lite.check_idle()

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: MIT
+"""Starting, joining, leaving, coming back."""
+
+from litelab import Lite, in_one_machine, join_all, nodes_in, prepare_all, stop_all, times, wait_complete
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+
+def _fresh(lab, count, **options):
+    """Started nodes in one machine, none of them in a cluster with another."""
+    lites = nodes_in(lab.n1, 5)
+    stop_all(lites)
+    for lite in lites[:count]:
+        lite.start(**{**times(lab.n1), **options})
+    return lites[:count]
+
+
+def _check_transfers(lites):
+    """Every node can use the memory of every other."""
+    for writer, home, reader in zip(lites, lites[1:] + lites[:1], lites[2:] + lites[:2]):
+        writer.lite("alloc", "greeting", 4096, "--node", home.id)
+        writer.lite("write", "greeting", 0, f"from {writer.id}")
+        assert reader.lite("read", "greeting", 0, len(f"from {writer.id}")).out == f"from {writer.id}"
+        reader.lite("free", "greeting")
+
+
+def _errno(result):
+    """A failed command's message, which is what people see."""
+    assert not result.ok and result.err, result
+    return result.err
+
+
+@vmtest(nodes=1, cpus=2)
+def test_one(lab):
+    """A node alone is a cluster."""
+    lite, = _fresh(lab, 1)
+    assert lite.states() == {lite.id: "up"} and lite.members()[lite.id]["self"]
+    lite.lite("alloc", "alone", 100)
+    assert lite.names() == {"alone"}
+    lite.stop()
+    assert not lite.exists()
+
+
+@vmtest(nodes=1, cpus=2)
+def test_join_two_three_five(lab):
+    for count in (2, 3, 5):
+        lites = _fresh(lab, count)
+        join_all(lites)
+        assert [lite.id for lite in lites] == list(range(1, count + 1))
+        _check_transfers(lites)
+        assert all(lite.status()["peers"] == count - 1 for lite in lites)
+
+
+@vmtest(nodes=1, cpus=2)
+def test_join_through_any_member(lab):
+    """The one that is asked need not be the one that hands out ids."""
+    lites = _fresh(lab, 5)
+    lites[1].join(lites[0])
+    lites[2].join(lites[1])
+    lites[3].join(lites[2])
+    lites[4].join(lites[1])
+    wait_complete(lites)
+    assert sorted(lite.id for lite in lites) == [1, 2, 3, 4, 5]
+    _check_transfers(lites)
+
+
+@vmtest(nodes=1, cpus=2, timeout=200)
+def test_concurrent_joins(lab):
+    for _ in range(lab.scale(6, 2)):
+        lites = _fresh(lab, 5)
+        joining = [lite.vm.spawn(["litectl", "join", "-i", str(lite.index), lites[0].address])
+                   for lite in lites[1:]]
+        for process in joining:
+            process.wait(check=True)
+        wait_complete(lites)
+        assert sorted(lite.id for lite in lites) == [1, 2, 3, 4, 5]
+    _check_transfers(lites)
+
+
+@vmtest(nodes=5, mem_mb=320, timeout=200)
+def test_five_machines_join_at_once(lab):
+    lites = [Lite(vm) for vm in lab.nodes]
+    for lite in lites:
+        lite.start(**times(lite.vm))
+    joining = [lite.vm.spawn(["litectl", "join", lites[0].address]) for lite in lites[1:]]
+    for process in joining:
+        process.wait(check=True)
+    wait_complete(lites)
+    assert sorted(lite.id for lite in lites) == [1, 2, 3, 4, 5]
+    _check_transfers(lites)
+
+
+@vmtest(nodes=1, cpus=2)
+def test_chosen_ids(lab):
+    lites = nodes_in(lab.n1, 5)
+    stop_all(lites)
+    ids = (400, 7, 65535, None)
+    for lite, number in zip(lites, ids):
+        lite.start(**times(lab.n1), **({"id": number} if number else {}))
+    join_all(lites[:4])
+    assert [lite.id for lite in lites[:3]] == [400, 7, 65535]
+    assert lites[3].id not in (0, 400, 7, 65535)
+    _check_transfers(lites[:4])
+
+
+@vmtest(nodes=1, cpus=2)
+def test_taken_id(lab):
+    lites = nodes_in(lab.n1, 5)
+    stop_all(lites)
+    for lite, number in zip(lites, (3, 4, 4)):
+        lite.start(**times(lab.n1), id=number)
+    lites[1].join(lites[0])
+    assert "exists" in _errno(lites[2].join(lites[0], check=False)).lower()
+    # The cluster is as before, and the refused node is free to go elsewhere.
+    wait_complete(lites[:2])
+    _check_transfers(lites[:2])
+    lites[2].stop()
+    lites[2].start(**times(lab.n1), id=5)
+    lites[2].join(lites[0])
+    wait_complete(lites[:3])
+
+
+@vmtest(nodes=1, cpus=2)
+def test_secrets(lab):
+    lites = nodes_in(lab.n1, 5)
+    stop_all(lites)
+    for lite, secret in zip(lites, ("correct horse", "correct horse", "battery staple", None, "correct hors")):
+        lite.start(**times(lab.n1), secret=secret)
+    lites[1].join(lites[0])
+    for stranger in lites[2:]:
+        message = _errno(stranger.join(lites[0], check=False))
+        assert "rejected" in message.lower() or "secret" in message.lower(), message
+    wait_complete(lites[:2])
+    _check_transfers(lites[:2])
+    # Nobody learned of the strangers, and none of them got in.
+    assert set(lites[0].states()) == {lites[0].id, lites[1].id}
+    for stranger in lites[2:]:
+        assert len(stranger.states()) == 1
+
+
+@vmtest(nodes=1, cpus=2)
+def test_a_member_with_a_secret_is_asked_by_one_without(lab):
+    """And the other way round: neither side gives in."""
+    lites = nodes_in(lab.n1, 5)
+    stop_all(lites)
+    lites[0].start(**times(lab.n1))
+    lites[1].start(**times(lab.n1), secret="x")
+    assert not lites[1].join(lites[0], check=False).ok
+    assert not lites[0].join(lites[1], check=False).ok
+    assert len(lites[0].states()) == len(lites[1].states()) == 1
+
+
+@vmtest(nodes=1, cpus=2)
+def test_join_nobody(lab):
+    lite, other = _fresh(lab, 2)
+    other.stop()
+    failed = lite.join(other, check=False, timeout=20)
+    assert "refused" in _errno(failed) or "timed out" in failed.err, failed.err
+    # And an address where no machine is.
+    failed = lite.ctl("join", "--timeout", 2000, "10.0.1.77", check=False, timeout=20)
+    assert not failed.ok
+    assert lite.states() == {lite.id: "up"}
+    lite.lite("alloc", "still-works", 10)
+    lite.lite("free", "still-works")
+
+
+@vmtest(nodes=1, cpus=2)
+def test_join_with_lmrs_or_peers_is_busy(lab):
+    lites = _fresh(lab, 3)
+    lites[0].lite("alloc", "mine", 100)
+    assert "busy" in _errno(lites[0].join(lites[1], check=False)).lower()
+    lites[2].join(lites[1])
+    assert "busy" in _errno(lites[2].join(lites[0], check=False)).lower()
+
+
+@vmtest(nodes=1, cpus=2)
+def test_leave_and_come_back(lab):
+    lites = join_all(_fresh(lab, 3))
+    incarnation = lites[1].status()["incarnation"]
+    lites[0].lite("alloc", "theirs", 4096, "--node", lites[1].id)
+    lites[0].lite("alloc", "ours", 4096)
+    user = lites[2].spawn("loop", "theirs")
+    user.wait_output("running")
+    lites[1].leave()
+    assert user.wait(check=True).out.split()[-1] == "EIDRM", user.out
+    assert lites[1].status()["state"] == "idle"
+    for lite in (lites[0], lites[2]):
+        lite.wait_states({lites[0].id: "up", lites[2].id: "up"})
+        assert lite.names() == {"ours"}
+    assert not lites[0].lite("stat", "theirs", check=False).ok
+    lites[1].join(lites[2])
+    wait_complete(lites)
+    assert lites[1].names() == {"ours"}
+    assert lites[1].status()["incarnation"] != 0 and incarnation != 0
+    _check_transfers(lites)
+
+
+@vmtest(nodes=1, cpus=2)
+def test_the_first_member_may_go(lab):
+    """Ids are handed out by whoever is the lowest then."""
+    lites = join_all(_fresh(lab, 3))
+    lites[0].stop()
+    for lite in lites[1:]:
+        lite.wait_states({lites[1].id: "up", lites[2].id: "up"})
+    newcomer = nodes_in(lab.n1, 5)[3]
+    newcomer.start(**times(lab.n1))
+    newcomer.join(lites[2])
+    members = [lites[1], lites[2], newcomer]
+    wait_complete(members)
+    assert len({lite.id for lite in members}) == 3
+    _check_transfers(members)
+
+
+@vmtest(nodes=1, cpus=2, timeout=200)
+def test_leave_and_join_again_and_again(lab):
+    lites = join_all(_fresh(lab, 3))
+    for _ in range(lab.scale(15, 3)):
+        lites[2].leave()
+        lites[2].join(lites[lab.rng.randrange(2)])
+        lites[2].lite("alloc", "quick", 100, "--node", lites[0].id)
+        lites[1].lite("free", "quick")
+    wait_complete(lites)
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=1, cpus=2)
+def test_leave_twice_is_not_connected(lab):
+    lites = join_all(_fresh(lab, 2))
+    lites[1].leave()
+    assert not lites[1].ctl("leave", check=False).ok
+    assert not lites[1].lite("alloc", "x", 10, check=False).ok
+
+
+@vmtest(nodes=1, cpus=2)
+def test_all_stop_at_once(lab):
+    for _ in range(lab.scale(5, 2)):
+        lites = join_all(_fresh(lab, 3))
+        for process in [lite.vm.spawn(["litectl", "stop", "-i", str(lite.index)]) for lite in lites]:
+            process.wait(check=True)
+        assert not any(lite.exists() for lite in lites)
+
+
+@vmtest(nodes=1, cpus=2)
+def test_events(lab):
+    lites = _fresh(lab, 3)
+    lites[1].join(lites[0])
+    watcher = lab.n1.spawn(["litectl", "events", "-j", "-i", "0"])
+    # It says nothing once it listens: let it see events until it has seen one.
+    for _ in range(20):
+        lites[2].join(lites[0])
+        lites[2].leave()
+        if watcher.out:
+            break
+    assert '"up"' in watcher.out, watcher.out
+    watcher.kill()
+
+
+@vmtest(nodes=1, cpus=2)
+def test_cluster_of_one_machine_is_shared_again(lab):
+    """What this file's tests leave behind can be cleared away: nothing is stuck."""
+    stop_all(nodes_in(lab.n1, 5))
+    lites = in_one_machine(lab.n1)
+    _check_transfers(lites)
+    for lite in lites:
+        lite.check_idle()
+    stop_all(lites)

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""The main path, end to end: two nodes, one joins the other, memory of the one used from the other, and all undone."""
+
+from vmlab.testing import vmtest
+
+TOOLS = {"PATH": "/lite/build/user/apps/lite:/lite/build/user/apps/litectl:/usr/sbin:/usr/bin:/sbin:/bin"}
+
+
+def tool(node, command, **options):
+    """Runs one of our tools on a node."""
+    return node.run(command, env=TOOLS, **options)
+
+
+@vmtest(nodes=2, timeout=300)
+def test_main_path(lab):
+    """Start, join, allocate there, write, read here and there, atomics, refusals, free, leave, stop, unload."""
+    n1, n2 = lab.n1, lab.n2
+    for node in (n1, n2):
+        node.insmod(f"/lite/build/kernel-{node.kernel.release}/lite.ko")
+    tool(n1, f"litectl start --addr {n1.ip} --id 1")
+    tool(n2, f"litectl start --addr {n2.ip}")
+    tool(n2, f"litectl join {n1.ip}")
+    tool(n1, "lite alloc there 4M --node 2")
+    tool(n1, "lite alloc spread 3M --node 1,2")
+    n1.run("dd if=/dev/urandom of=/tmp/f bs=65536 count=8")
+    wanted = n1.run("sha256sum < /tmp/f").out
+    for name in ("there", "spread"):
+        tool(n1, f"lite write {name} 1234567 --file /tmp/f", timeout=60)
+        for node in (n1, n2):
+            assert tool(node, f"lite read {name} 1234567 512K | sha256sum", timeout=60).out == wanted
+    assert tool(n1, "lite fetch-add there 0 5").out == "0\n"
+    assert tool(n2, "lite fetch-add there 0 7").out == "5\n"
+    assert tool(n1, "lite cas there 0 12 99").out == "12\n"
+    assert tool(n1, "lite read there 4M 1", check=False).rc == 1
+    assert tool(n1, "lite read there 0 1", check=False, user="alice").rc == 1
+    assert tool(n1, "lite alloc there 1", check=False).rc == 1
+    for name in ("there", "spread"):
+        tool(n2, f"lite free {name}")
+        assert tool(n1, f"lite read {name} 0 1", check=False).rc == 1
+    tool(n2, "litectl leave")
+    for node in (n1, n2):
+        tool(node, "litectl stop")
+        node.rmmod("lite")

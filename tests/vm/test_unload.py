@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: MIT
+"""From nothing to a cluster and back to nothing, over and over in one boot: nothing may be left of it."""
+
+from litelab import (join_all, load, memory_kb, module_path, nodes_in, on_machines, prepare_all, rdma_objects, stop_all,
+                     times, traces)
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+
+def _unload(vm):
+    vm.rmmod("lite")
+    left = traces(vm)
+    assert not left, f"{vm.name}: left after rmmod: {left}"
+    assert not vm.run("litectl status", check=False).ok
+
+
+def _life(lites):
+    """Start, join, transfer, leave, stop."""
+    for lite in lites:
+        lite.start(**times(lite.vm))
+    join_all(lites)
+    lites[0].lite("alloc", "short-lived", "300K", "--node", ",".join(str(lite.id) for lite in reversed(lites)))
+    lites[-1].transfers("fill", "short-lived", "--seed", 3)
+    lites[0].transfers("verify", "short-lived", "--seed", 3)
+    lites[0].lite("fetch-add", "short-lived", 0, 1)
+    # One leaves in order with an LMR that others have mapped; the other is stopped as it is.
+    lites[-1].leave()
+    for lite in lites:
+        lite.stop()
+
+
+# A life as a script of the machine itself: what takes time is starting programs.
+_LIFE = """
+set -e
+insmod {module}
+litectl start -i 0 -d rxe1 -a 10.0.1.1 {options}
+litectl start -i 1 -d rxe1 -a 10.0.1.2 {options}
+litectl join -i 1 10.0.1.1
+lite -i 0 alloc short-lived 300K --node 2,1
+transfers --index 1 fill short-lived --seed 3
+transfers --index 0 verify short-lived --seed 3
+litectl leave -i 1
+litectl stop -i 1
+litectl stop -i 0
+rmmod lite
+"""
+
+
+@vmtest(nodes=1, cpus=2, timeout=600)
+def test_a_hundred_lives_in_one_machine(lab):
+    vm = lab.n1
+    stop_all(nodes_in(vm))
+    _unload(vm)
+    objects = rdma_objects(vm)
+    options = " ".join(f"--{key.replace('_', '-')} {value}" for key, value in times(vm).items())
+    life = _LIFE.format(module=module_path(vm), options=options)
+    rounds, batch = lab.scale(100, 8), lab.scale(10, 2)
+    levels = []
+    for number in range(0, rounds, batch):
+        for _ in range(batch):
+            vm.run(life, timeout=60)
+        left = traces(vm)
+        assert not left, f"after {number + batch} lives: {left}"
+        assert rdma_objects(vm) == objects, f"after {number + batch} lives: {objects} -> {rdma_objects(vm)}"
+        levels.append(memory_kb(vm))
+    # All caches have their size after the first batch.
+    (available, slab), (available_now, slab_now) = levels[0], levels[-1]
+    # Less than a page, and less than 100 bytes of slab, per life.
+    assert available_now > available - rounds * 3 - 1024, f"available memory: {available} -> {available_now} kB"
+    assert slab_now < slab + rounds * 0.1 + 512, f"slab: {slab} -> {slab_now} kB"
+    load(vm)
+
+
+@vmtest(nodes=2, timeout=400)
+def test_lives_on_two_machines(lab):
+    lites = on_machines(lab)
+    stop_all(lites)
+    for lite in lites:
+        _unload(lite.vm)
+    for _ in range(lab.scale(12, 2)):
+        lab.cluster.each(load)
+        _life(lites)
+        lab.cluster.each(_unload)
+    lab.cluster.each(load)
+
+
+@vmtest(nodes=1, cpus=2, timeout=200)
+def test_start_and_stop_alone(lab):
+    vm = lab.n1
+    lite = nodes_in(vm)[0]
+    stop_all([lite])
+    objects = rdma_objects(vm)
+    for _ in range(lab.scale(60, 5)):
+        lite.start(**times(vm))
+        lite.stop()
+    assert rdma_objects(vm) == objects
+    # Of starts that fail nothing is left either.
+    lite.start(**times(vm))
+    running = rdma_objects(vm)
+    for _ in range(lab.scale(20, 3)):
+        assert not lite.start(check=False).ok
+    assert rdma_objects(vm) == running
+    join_all([lite, *_started(nodes_in(vm)[1:2])])
+    stop_all(nodes_in(vm))
+    assert rdma_objects(vm) == objects
+
+
+def _started(lites):
+    for lite in lites:
+        lite.start(**times(lite.vm))
+    return lites

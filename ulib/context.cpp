@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+//
+// Opening and closing: from an index to an open file of /dev/liteN.
+
+#include "context.hpp"
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+namespace lite::internal {
+namespace {
+
+// More than a kernel can have device minors.
+constexpr int index_limit = 1 << 20;
+
+class file_device final : public device {
+  public:
+    explicit file_device(int fd) noexcept : m_fd(fd) {}
+    ~file_device() override { ::close(m_fd); }
+
+    int control(unsigned long request, void* arg) noexcept override {
+        const int ret = ::ioctl(m_fd, request, arg);
+        return ret < 0 ? -errno : ret;
+    }
+
+    int fd() const noexcept override { return m_fd; }
+
+  private:
+    int m_fd;
+};
+
+int index_from_environment() noexcept {
+    // Safe unless another thread changes the environment, which no program with
+    // threads may do. NOLINTNEXTLINE(concurrency-mt-unsafe)
+    const char* text = std::getenv("LITE_INDEX");
+    if (!text || !*text)
+        return 0;
+
+    int index = 0;
+    const char* end = text + std::strlen(text);
+    const auto [stop, ec] = std::from_chars(text, end, index);
+    if (ec != std::errc{} || stop != end || index < 0 || index >= index_limit)
+        return -EINVAL;
+    return index;
+}
+
+int open_node(int index) noexcept {
+    char path[32];
+    std::snprintf(path, sizeof(path), "/dev/lite%d", index);
+
+    const int fd = ::open(path, O_RDWR | O_CLOEXEC);
+    if (fd >= 0)
+        return fd;
+    // ENXIO: the device file is left over from a node that is gone.
+    return errno == ENOENT || errno == ENXIO ? -ENODEV : -errno;
+}
+
+}  // namespace
+
+lite_ctx* make_context(std::unique_ptr<device> dev) noexcept {
+    auto* ctx = new (std::nothrow) lite_ctx;
+    if (ctx)
+        ctx->dev = std::move(dev);
+    return ctx;
+}
+
+int copy_name(char (&field)[LITE_NAME_SIZE], const char* name) noexcept {
+    if (!name || !*name)
+        return -EINVAL;
+
+    const size_t length = ::strnlen(name, sizeof(field));
+    if (length == sizeof(field))
+        return -ENAMETOOLONG;
+    std::memcpy(field, name, length + 1);
+    return 0;
+}
+
+}  // namespace lite::internal
+
+int lite_open(int index, struct lite_ctx** out) noexcept {
+    using namespace lite::internal;
+
+    if (index == -1)
+        index = index_from_environment();
+    if (index < 0 || index >= index_limit)
+        return -EINVAL;
+
+    const int fd = open_node(index);
+    if (fd < 0)
+        return fd;
+
+    std::unique_ptr<device> dev(new (std::nothrow) file_device(fd));
+    if (!dev) {
+        ::close(fd);
+        return -ENOMEM;
+    }
+    lite_ctx* ctx = make_context(std::move(dev));
+    if (!ctx)
+        return -ENOMEM;
+
+    // Something else may have the name; better to hear of it now than as a
+    // strange error of the first operation.
+    struct lite_ioc_query query;
+    const int err = lite_query(ctx, &query);
+    if (err) {
+        lite_close(ctx);
+        return err == -ENOTTY ? -ENODEV : err;
+    }
+    *out = ctx;
+    return 0;
+}
+
+void lite_close(struct lite_ctx* ctx) noexcept { delete ctx; }
+
+int lite_fd(const struct lite_ctx* ctx) noexcept { return ctx->dev->fd(); }
+
+int lite_query(struct lite_ctx* ctx, struct lite_ioc_query* out) noexcept {
+    struct lite_ioc_query query = {};
+    const int err = lite::internal::control(ctx, LITE_IOC_QUERY, query);
+    if (!err)
+        *out = query;
+    return err;
+}

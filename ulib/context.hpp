@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+//
+// The context behind struct lite_ctx. It is never changed after lite_open(),
+// hence any number of threads may use it without a lock.
+#pragma once
+
+#include "device.hpp"
+
+#include <lite/lite.h>
+
+#include <memory>
+
+struct lite_ctx {
+    std::unique_ptr<lite::internal::device> dev;
+};
+
+namespace lite::internal {
+
+// Runs an ioctl whose structure begins with its size, and which returns
+// nothing else than success or failure.
+template <typename T>
+int control(lite_ctx* ctx, unsigned long request, T& arg) noexcept {
+    arg.size = sizeof(T);
+    const int ret = ctx->dev->control(request, &arg);
+    return ret < 0 ? ret : 0;
+}
+
+// Copies a name into the fixed field of an ABI structure.
+// 0, -EINVAL (NULL, or empty), -ENAMETOOLONG.
+int copy_name(char (&field)[LITE_NAME_SIZE], const char* name) noexcept;
+
+// Pointers cross the ABI as 64-bit integers, on 32-bit machines too.
+inline __u64 as_u64(const void* p) noexcept {
+    return static_cast<__u64>(reinterpret_cast<uintptr_t>(p));
+}
+
+}  // namespace lite::internal

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+//
+// LMRs and their handles: allocate, map, unmap, free.
+
+#include "context.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+using lite::internal::as_u64;
+using lite::internal::control;
+using lite::internal::copy_name;
+
+namespace {
+
+// The shortest struct lite_alloc_params that was ever published.
+constexpr size_t params_size_first = offsetof(struct lite_alloc_params, mode) + sizeof(uint32_t);
+
+// Brings the caller's structure, from an older or newer header than ours, into
+// the form we know. A newer one is fine while it says nothing we do not know.
+int normalise(const struct lite_alloc_params* params, struct lite_alloc_params& out) noexcept {
+    uint32_t size;
+    std::memcpy(&size, params, sizeof(size));
+    if (size < params_size_first)
+        return -EINVAL;
+
+    const auto* bytes = reinterpret_cast<const unsigned char*>(params);
+    if (size > sizeof(out) && std::any_of(bytes + sizeof(out), bytes + size,
+                                          [](unsigned char byte) { return byte != 0; }))
+        return -E2BIG;
+
+    std::memcpy(&out, params, std::min<size_t>(size, sizeof(out)));
+    return 0;
+}
+
+}  // namespace
+
+int lite_alloc(struct lite_ctx* ctx, const struct lite_alloc_params* params,
+               lite_lh_t* lh) noexcept {
+    struct lite_alloc_params p = {};
+    int err = normalise(params, p);
+    if (err)
+        return err;
+
+    const bool wants_handle = !(p.flags & LITE_ALLOC_NO_HANDLE);
+    if (wants_handle && !lh)
+        return -EINVAL;
+
+    struct lite_ioc_alloc arg = {};
+    if (p.name && *p.name) {
+        err = copy_name(arg.name, p.name);
+        if (err)
+            return err;
+    }
+    arg.flags = p.flags;
+    arg.length = p.length;
+    arg.nodes = as_u64(p.nodes);
+    arg.n_nodes = p.n_nodes;
+    arg.mode = p.mode;
+
+    err = control(ctx, LITE_IOC_ALLOC, arg);
+    if (!err && wants_handle)
+        *lh = arg.lh;
+    return err;
+}
+
+int lite_map(struct lite_ctx* ctx, const char* name, uint32_t rights, lite_lh_t* lh,
+             uint64_t* length) noexcept {
+    struct lite_ioc_map arg = {};
+    int err = copy_name(arg.name, name);
+    if (err)
+        return err;
+    arg.rights = rights;
+
+    err = control(ctx, LITE_IOC_MAP, arg);
+    if (err)
+        return err;
+    *lh = arg.lh;
+    if (length)
+        *length = arg.length;
+    return 0;
+}
+
+int lite_unmap(struct lite_ctx* ctx, lite_lh_t lh) noexcept {
+    struct lite_ioc_unmap arg = {};
+    arg.lh = lh;
+    return control(ctx, LITE_IOC_UNMAP, arg);
+}
+
+int lite_free(struct lite_ctx* ctx, lite_lh_t lh) noexcept {
+    // To the kernel 0 means "by name", which is not what was asked for.
+    if (!lh)
+        return -EBADF;
+
+    struct lite_ioc_free arg = {};
+    arg.lh = lh;
+    return control(ctx, LITE_IOC_FREE, arg);
+}
+
+int lite_free_name(struct lite_ctx* ctx, const char* name) noexcept {
+    struct lite_ioc_free arg = {};
+    const int err = copy_name(arg.name, name);
+    return err ? err : control(ctx, LITE_IOC_FREE, arg);
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+//
+// LITE's errno values in words: the table of <uapi/lite.h>, said to a user.
+
+#include <lite/lite.h>
+
+#include <cerrno>
+#include <cstring>
+
+const char* lite_strerror(int err) noexcept {
+    // In unsigned arithmetic even INT_MIN can be negated. It is no errno
+    // either way.
+    const auto number = static_cast<unsigned int>(err);
+    const int code = static_cast<int>(err < 0 ? 0U - number : number);
+
+    switch (code) {
+        case 0:
+            return "success";
+        case EBADF:
+            return "not a handle of this context, or no longer";
+        case EIDRM:
+            return "the LMR was freed";
+        case ESTALE:
+            return "the node that kept the LMR restarted and lost it";
+        case EACCES:
+            return "permission denied by the LMR's mode or the handle's rights";
+        case EPERM:
+            return "only the LMR's owner or root may do that";
+        case ERANGE:
+            return "beyond the end of the LMR";
+        case EINVAL:
+            return "malformed argument";
+        case E2BIG:
+            return "the request uses features that this version of LITE does not know";
+        case EFAULT:
+            return "bad address of a buffer";
+        case EOPNOTSUPP:
+            return "not supported by this version of LITE or by the RDMA device";
+        case ENOTTY:
+            return "this version of the LITE module does not know the request";
+        case ENAMETOOLONG:
+            return "name is too long (255 bytes at most)";
+        case ENOENT:
+            return "no LMR of that name";
+        case EEXIST:
+            return "an LMR of that name exists";
+        case EHOSTUNREACH:
+            return "no node of that id in this cluster";
+        case EHOSTDOWN:
+            return "the node is down";
+        case ENOTCONN:
+            return "this node is in no cluster";
+        case ENODEV:
+            return "no such LITE node on this machine (not started, or stopped)";
+        case EFBIG:
+            return "larger than the largest possible LMR";
+        case ENOSPC:
+            return "the memory that the node gives to LMRs is used up";
+        case EDQUOT:
+            return "the memory that the user may have in LMRs is used up";
+        case EMFILE:
+            return "too many handles or open files";
+        case ENOMEM:
+            return "out of memory";
+        case ETIMEDOUT:
+            return "a node did not answer in time";
+        case EINTR:
+            return "interrupted by a signal";
+        case EPROTO:
+            return "a node answered with something malformed";
+        case EIO:
+            return "the RDMA device failed the operation";
+        default:
+            break;
+    }
+    const char* text = ::strerrordesc_np(code);
+    return text ? text : "unknown error";
+}
