@@ -110,6 +110,8 @@ static size_t lite_request_size(u16 call)
 	case LITE_CALL_NAME_LOOKUP:
 	case LITE_CALL_NAME_FIND:
 		return sizeof(struct lite_wire_name);
+	case LITE_CALL_NAME_SYNC:
+		return sizeof(struct lite_wire_name_sync);
 	case LITE_CALL_LMR_CREATE:
 		return sizeof(struct lite_wire_create);
 	case LITE_CALL_LMR_MAP:
@@ -173,6 +175,9 @@ int lite_wire_request_check(u16 call, const void *payload, size_t len)
 		return lite_name_check(
 			       ((const struct lite_wire_name *)payload)->name,
 			       LITE_NAME_SIZE) < 0 ? -EPROTO : 0;
+	case LITE_CALL_NAME_SYNC:
+		return lite_zero(
+			!((const struct lite_wire_name_sync *)payload)->reserved);
 	case LITE_CALL_LMR_CREATE:
 		return lite_create_check(payload);
 	case LITE_CALL_LMR_MAP:

@@ -130,6 +130,7 @@ enum lite_call {
 	LITE_CALL_NAME_DROP = 17,
 	LITE_CALL_NAME_LOOKUP = 18, /* asks the directory */
 	LITE_CALL_NAME_FIND = 19,   /* asks a home */
+	LITE_CALL_NAME_SYNC = 20,   /* a home has claimed all that it has */
 	LITE_CALL_LMR_CREATE = 32,
 	LITE_CALL_LMR_MAP = 33,
 	LITE_CALL_LMR_EXTENTS = 34,
@@ -255,6 +256,10 @@ struct lite_wire_members_reply {
 #define LITE_MEMBERS_PER_REPLY                                                 \
 	((LITE_PAYLOAD_MAX - sizeof(struct lite_wire_members_reply)) /         \
 	 sizeof(struct lite_wire_member))
+
+struct lite_wire_name_sync {
+	__le64 reserved;
+} __packed;
 
 struct lite_wire_leave {
 	__le16 node;

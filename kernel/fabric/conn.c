@@ -335,6 +335,27 @@ static int lite_qp_connect(struct lite_conn *conn, struct lite_qp *qp,
 	return 0;
 }
 
+/*
+ * Soft-RoCE (6.1 to 6.12 at least) ends a read wrongly when a NAK arrives in
+ * its middle, because the responder could not send: with success, before its
+ * data is there. Then it ends the QP. A read of one packet has no middle; after
+ * a longer one, see lite_qp_confirm().
+ */
+static int lite_conn_trust_reads(struct lite_conn *conn)
+{
+	struct ib_qp_init_attr init;
+	struct ib_qp_attr attr;
+	int err;
+
+	conn->read_trusted = LITE_WR_BYTES_MAX;
+	if (conn->fab->dev->ops.driver_id != RDMA_DRIVER_RXE)
+		return 0;
+	err = ib_query_qp(conn->qp[0].ib, &attr, IB_QP_PATH_MTU, &init);
+	if (!err)
+		conn->read_trusted = ib_mtu_enum_to_int(attr.path_mtu);
+	return err;
+}
+
 /**
  * lite_conn_add_qps - connect the queue pairs after the first
  * @conn: established
@@ -354,6 +375,8 @@ int lite_conn_add_qps(struct lite_conn *conn, const struct lite_wire_qp *remote,
 	mutex_lock(&conn->lock);
 	if (READ_ONCE(conn->state) == LITE_CONN_DEAD)
 		err = -ECONNABORTED;
+	else
+		err = lite_conn_trust_reads(conn);
 	for (i = 0; !err && i < n && i + 1 < conn->nqps; i++) {
 		err = lite_qp_connect(conn, &conn->qp[i + 1],
 				      le32_to_cpu(remote[i].qpn) & 0xffffff,

@@ -141,6 +141,7 @@ struct lite_wr {
  * @room: woken when a slot comes free or the connection dies
  * @qpn: its number
  * @psn: first packet sequence number we send with (random)
+ * @typical_ns: how long small operations have been taking lately
  * @wr: the slots
  */
 struct lite_qp {
@@ -152,6 +153,7 @@ struct lite_qp {
 	wait_queue_head_t room;
 	u32 qpn;
 	u32 psn;
+	u64 typical_ns;
 	struct lite_wr wr[LITE_SQ_DEPTH];
 };
 
@@ -159,6 +161,7 @@ void lite_io_init(struct lite_io *io);
 void lite_io_wait(struct lite_io *io, struct lite_qp *qp);
 int lite_qp_rdma(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
 		 struct ib_sge *sge, int n_sge, u64 raddr, u32 imm);
+int lite_qp_confirm(struct lite_qp *qp, struct lite_io *io);
 int lite_qp_atomic(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
 		   struct ib_sge *sge, u64 raddr, u64 operand, u64 swap);
 int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first);
@@ -284,6 +287,7 @@ enum lite_conn_state {
  * @n_connected: of them, those that are connected
  * @n_up: of them, those that the peer has connected, too
  * @rd_atom: reads and atomics outstanding per QP, agreed upon
+ * @read_trusted: longer RDMA reads have to be confirmed: lite_qp_confirm()
  * @qp: they
  * @rcq: receives of the first QP
  * @rkey: of the peer
@@ -322,6 +326,7 @@ struct lite_conn {
 	u8 n_connected;
 	u8 n_up;
 	u8 rd_atom;
+	u32 read_trusted;
 	struct lite_qp qp[LITE_QPS_MAX];
 	struct lite_cq *rcq;
 	struct ib_cqe recv_cqe;

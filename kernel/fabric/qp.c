@@ -21,8 +21,13 @@
 
 #include "fabric.h"
 
-/* How long a waiter polls before it sleeps. */
-#define LITE_WAIT_SPIN_NS (400 * NSEC_PER_USEC)
+/* How long a waiter polls before it sleeps: see lite_spin_limit(). */
+#define LITE_SPIN_MIN_NS (50 * NSEC_PER_USEC)
+#define LITE_SPIN_MAX_NS (2 * NSEC_PER_MSEC)
+/* When small operations take longer than that, spinning does not pay. */
+#define LITE_SPIN_WORTH_NS NSEC_PER_MSEC
+/* So many work requests are a small operation. */
+#define LITE_SMALL_WRS 4
 
 /**
  * lite_io_init - prepare to post
@@ -98,6 +103,22 @@ static int lite_qp_take(struct lite_qp *qp)
 	return slot;
 }
 
+/* As lite_io_spin(), for a free slot. */
+static int lite_qp_spin_take(struct lite_qp *qp)
+{
+	u64 end = local_clock() + LITE_SPIN_MAX_NS;
+	int slot;
+
+	do {
+		lite_cq_poll(qp->scq);
+		slot = lite_qp_take(qp);
+		if (slot >= 0)
+			break;
+		cond_resched();
+	} while (local_clock() < end);
+	return slot;
+}
+
 /*
  * Wait for a free slot: uninterruptibly, because slots come free as fast as
  * the device works, and all at once when the connection dies.
@@ -108,6 +129,8 @@ static struct lite_wr *lite_qp_get_wr(struct lite_qp *qp, struct lite_io *io)
 	int slot;
 
 	slot = lite_qp_take(qp);
+	if (unlikely(slot < 0))
+		slot = lite_qp_spin_take(qp);
 	while (slot < 0) {
 		atomic_inc(&qp->scq->sleepers);
 		lite_cq_arm(qp->scq);
@@ -193,6 +216,22 @@ int lite_qp_rdma(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
 }
 
 /**
+ * lite_qp_confirm - make sure that reads which completed have succeeded
+ * @qp: of a connection that the caller holds live
+ * @io: that of the reads, all posted
+ *
+ * For connections with lite_conn.read_trusted. Posts a write of nothing: it
+ * fails if a read before it has ended the queue pair.
+ *
+ * Context: may sleep when the send queue is full.
+ * Return: 0 when posted; else a negative errno and nothing is in flight.
+ */
+int lite_qp_confirm(struct lite_qp *qp, struct lite_io *io)
+{
+	return lite_qp_rdma(qp, io, IB_WR_RDMA_WRITE, NULL, 0, 0, 0);
+}
+
+/**
  * lite_qp_atomic - post a remote atomic operation on 8 bytes
  * @qp: of a connection that the caller holds live
  * @io: told of the completion
@@ -225,44 +264,47 @@ int lite_qp_atomic(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
 }
 
 /*
- * Poll for our completion for a bounded time. cond_resched() on the way: on a
- * single CPU the thread that brings the completion may need this very one.
+ * Sleeping and being woken costs more than a small operation takes, so wait
+ * awake for several times as long as they have been taking lately; but briefly
+ * when they have been taking long, and for large ones.
  */
-static bool lite_io_spin(struct lite_io *io, struct lite_qp *qp)
+static u64 lite_spin_limit(const struct lite_qp *qp, bool small)
 {
-	u64 end = local_clock() + LITE_WAIT_SPIN_NS;
+	u64 typical = READ_ONCE(qp->typical_ns);
 
+	if (!small || typical > LITE_SPIN_WORTH_NS)
+		return LITE_SPIN_MIN_NS;
+	return clamp_t(u64, 4 * typical, LITE_SPIN_MIN_NS, LITE_SPIN_MAX_NS);
+}
+
+/* A moving average; of two who come at once, one counts. */
+static void lite_spin_learn(struct lite_qp *qp, u64 took)
+{
+	u64 typical = READ_ONCE(qp->typical_ns);
+
+	WRITE_ONCE(qp->typical_ns, typical - typical / 8 + took / 8);
+}
+
+/*
+ * Poll for our completion for a bounded time. cond_resched() on the way: on a
+ * single CPU the thread that brings the completion may need this very one. No
+ * cpu_relax(): polling takes its time, and PAUSE can cost a virtual CPU an exit.
+ */
+static bool lite_io_spin(struct lite_io *io, struct lite_qp *qp, u64 end)
+{
 	do {
 		if (completion_done(&io->done))
 			return true;
-		if (!lite_cq_poll(qp->scq))
-			cpu_relax();
+		lite_cq_poll(qp->scq);
 		cond_resched();
 	} while (local_clock() < end);
 	return completion_done(&io->done);
 }
 
-/**
- * lite_io_wait - wait until everything posted with an io has completed
- * @io: its status is final afterwards
- * @qp: where it was posted, all of it
- *
- * Not even a fatal signal ends the wait, because the device may still write
- * the caller's memory; the time-out of the transport, or else the operation
- * time-out of the node, bounds it.
- *
- * Context: may sleep.
- */
-void lite_io_wait(struct lite_io *io, struct lite_qp *qp)
+static void lite_io_sleep(struct lite_io *io, struct lite_qp *qp)
 {
 	unsigned long left;
 	int pending;
-
-	/* The poster's own share. */
-	if (atomic_dec_and_test(&io->pending))
-		return;
-	if (lite_io_spin(io, qp))
-		return;
 
 	atomic_inc(&qp->scq->sleepers);
 	lite_cq_arm(qp->scq);
@@ -278,6 +320,32 @@ void lite_io_wait(struct lite_io *io, struct lite_qp *qp)
 		wait_for_completion(&io->done);
 	}
 	atomic_dec(&qp->scq->sleepers);
+}
+
+/**
+ * lite_io_wait - wait until everything posted with an io has completed
+ * @io: its status is final afterwards
+ * @qp: where it was posted, all of it
+ *
+ * Not even a fatal signal ends the wait, because the device may still write
+ * the caller's memory; the time-out of the transport, or else the operation
+ * time-out of the node, bounds it.
+ *
+ * Context: may sleep.
+ */
+void lite_io_wait(struct lite_io *io, struct lite_qp *qp)
+{
+	u64 begun = local_clock();
+	bool small;
+
+	/* The poster's own share. */
+	if (atomic_dec_and_test(&io->pending))
+		return;
+	small = atomic_read(&io->pending) <= LITE_SMALL_WRS;
+	if (!lite_io_spin(io, qp, begun + lite_spin_limit(qp, small)))
+		lite_io_sleep(io, qp);
+	if (small)
+		lite_spin_learn(qp, local_clock() - begun);
 }
 
 /**
@@ -307,6 +375,7 @@ int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first)
 	init_waitqueue_head(&qp->room);
 	qp->conn = conn;
 	qp->psn = get_random_u32() & 0xffffff;
+	qp->typical_ns = 100 * NSEC_PER_USEC;
 	for (i = 0; i < LITE_SQ_DEPTH; i++) {
 		qp->wr[i].qp = qp;
 		qp->wr[i].cqe.done = lite_send_done;

@@ -2,8 +2,9 @@
 /*
  * Opening and closing /dev/liteN.
  *
- * Closing must not wait for the network in the context of an exiting process:
- * a work item gives back what the file had.
+ * A work item gives back what the file had. Closing waits for it, so that what
+ * a process had is gone when the process is; but an exiting process must not
+ * hang because the network does, so it does not wait for long.
  */
 #include <linux/fs.h>
 #include <linux/module.h>
@@ -11,7 +12,15 @@
 
 #include "node.h"
 
+#define LITE_CLOSE_WAIT (2 * HZ)
+
 static struct workqueue_struct *lite_close_wq;
+
+static void lite_file_put(struct lite_file *lf)
+{
+	if (refcount_dec_and_test(&lf->ref))
+		kfree(lf);
+}
 
 static void lite_close_work(struct work_struct *work)
 {
@@ -25,7 +34,8 @@ static void lite_close_work(struct work_struct *work)
 	lite_ctx_put(lf->ctx);
 	lite_stat_dec(lf->node->stats, LITE_STAT_FILES);
 	lite_node_put(lf->node);
-	kfree(lf);
+	complete(&lf->closed);
+	lite_file_put(lf);
 }
 
 static int lite_open(struct inode *inode, struct file *file)
@@ -48,6 +58,8 @@ static int lite_open(struct inode *inode, struct file *file)
 	kref_get(&node->ref);
 	lite_stat_inc(node->stats, LITE_STAT_FILES);
 	lf->node = node;
+	refcount_set(&lf->ref, 2); /* the file's and the work item's */
+	init_completion(&lf->closed);
 	INIT_WORK(&lf->close_work, lite_close_work);
 	file->private_data = lf;
 	lite_node_exit(node);
@@ -59,6 +71,8 @@ static int lite_release(struct inode *inode, struct file *file)
 	struct lite_file *lf = file->private_data;
 
 	queue_work(lite_close_wq, &lf->close_work);
+	wait_for_completion_timeout(&lf->closed, LITE_CLOSE_WAIT);
+	lite_file_put(lf);
 	return 0;
 }
 

@@ -79,12 +79,16 @@ void lite_netlink_event(struct lite_node *node, u32 id,
  * struct lite_file - an open /dev/liteN
  * @node: with a reference to the object
  * @ctx: its handles
+ * @ref: memory
  * @close_work: gives them back after the last descriptor is closed
+ * @closed: completed when it has
  */
 struct lite_file {
 	struct lite_node *node;
 	struct lite_ctx *ctx;
+	refcount_t ref;
 	struct work_struct close_work;
+	struct completion closed;
 };
 
 #endif /* _LITE_NODE_H */

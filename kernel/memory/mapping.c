@@ -271,6 +271,7 @@ static struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
 	m->length = le64_to_cpu(r->length);
 	m->anonymous = r->anonymous;
 	m->grants = 1;
+	m->careful = jiffies - MAX_JIFFY_OFFSET;
 	if (conn)
 		lite_conn_get(conn);
 	m->conn = conn;

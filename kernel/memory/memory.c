@@ -199,5 +199,5 @@ void lite_memory_peer_lost(struct lite_memory *mem, u32 id, u64 incarnation)
 {
 	lite_store_lost(mem, id, incarnation);
 	lite_zombies_lost(mem, id, incarnation);
-	lite_names_drop_home(mem, &mem->directory, id);
+	lite_names_drop_home(mem, &mem->directory, id, 0);
 }

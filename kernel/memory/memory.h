@@ -118,7 +118,7 @@ void lite_names_del(struct lite_memory *mem, struct lite_names *names,
 int lite_names_find(struct lite_names *names, const char *name, u32 *home,
 		    u64 *id);
 void lite_names_drop_home(struct lite_memory *mem, struct lite_names *names,
-			  u32 home);
+			  u32 home, u64 but_session);
 int lite_name_claim(struct lite_memory *mem, const char *name, u64 id);
 void lite_name_drop(struct lite_memory *mem, const char *name, u64 id);
 int lite_name_lookup(struct lite_memory *mem, const char *name, bool ask_all,
@@ -259,6 +259,7 @@ struct lite_map_share {
  * @length: bytes
  * @anonymous: it has no name
  * @unclean: an operation failed, so that it may still be under way
+ * @careful: jiffies at which a small piece got through that a large had not
  * @grants: MAPs of ours that the home counts; under map_lock
  * @conn: session with the home in which that is, with a reference; NULL: the
  *	home is this node
@@ -281,6 +282,7 @@ struct lite_mapping {
 	u64 length;
 	bool anonymous;
 	bool unclean;
+	unsigned long careful;
 	u32 grants;
 	struct lite_conn *conn;
 	u32 n_shares;

@@ -8,7 +8,8 @@
  * The directory is soft state. When members come or go, homes claim their
  * names at the new directories in the background; whoever does not find a name
  * meanwhile asks all homes. A home claims again in each session with a
- * directory, so an entry of an older session is a hint that may be stale.
+ * directory, so an entry of an older session is a hint that may be stale; when
+ * the home has claimed all that it has (NAME_SYNC) it is taken out.
  */
 #include <linux/slab.h>
 
@@ -133,10 +134,13 @@ int lite_names_add(struct lite_memory *mem, struct lite_names *names,
 	return err;
 }
 
-/* Take out all entries of one hash that match; 0 and "" match everything. */
+/*
+ * Take out the entries of a home and of one hash that match: of @name, unless
+ * NULL; of @id, unless 0; not of @but_session, unless 0.
+ */
 static void lite_names_prune(struct lite_memory *mem, struct lite_names *names,
 			     unsigned long hash, const char *name, u32 home,
-			     u64 id)
+			     u64 id, u64 but_session)
 {
 	struct lite_name_entry *head = xa_load(&names->table, hash);
 	struct lite_name_entry **at = &head;
@@ -146,7 +150,8 @@ static void lite_names_prune(struct lite_memory *mem, struct lite_names *names,
 		struct lite_name_entry *entry = *at;
 
 		if (entry->home != home || (id && entry->id != id) ||
-		    (name && strcmp(entry->name, name))) {
+		    (name && strcmp(entry->name, name)) ||
+		    (but_session && entry->session == but_session)) {
 			at = &entry->next;
 			continue;
 		}
@@ -176,27 +181,28 @@ void lite_names_del(struct lite_memory *mem, struct lite_names *names,
 {
 	mutex_lock(&names->lock);
 	lite_names_prune(mem, names, lite_name_hash(name, strlen(name)), name,
-			 home, id);
+			 home, id, 0);
 	mutex_unlock(&names->lock);
 }
 
 /**
- * lite_names_drop_home - a home's life is over
+ * lite_names_drop_home - forget the names of a home
  * @mem: node's
  * @names: table
  * @home: its id
+ * @but_session: keep those that it claimed in this session; 0: its life is over
  *
  * Context: may sleep.
  */
 void lite_names_drop_home(struct lite_memory *mem, struct lite_names *names,
-			  u32 home)
+			  u32 home, u64 but_session)
 {
 	struct lite_name_entry *entry;
 	unsigned long hash;
 
 	mutex_lock(&names->lock);
 	xa_for_each(&names->table, hash, entry)
-		lite_names_prune(mem, names, hash, NULL, home, 0);
+		lite_names_prune(mem, names, hash, NULL, home, 0, but_session);
 	mutex_unlock(&names->lock);
 }
 
@@ -405,6 +411,22 @@ static u64 lite_directory_session(struct lite_memory *mem, u32 node)
 	return session;
 }
 
+/* What anybody has of us from an older session is no more. */
+static void lite_names_sync(struct lite_memory *mem)
+{
+	struct lite_wire_name_sync req = {};
+	struct lite_call_desc d = {
+		.call = LITE_CALL_NAME_SYNC,
+		.req = &req,
+		.len = sizeof(req),
+	};
+	u32 node = 0;
+
+	while ((node = lite_cluster_next_up(mem->cl, node)))
+		if (node != lite_cluster_id(mem->cl))
+			lite_cluster_call(mem->cl, node, &d);
+}
+
 /* Tell the directories of today about our names. */
 void lite_names_publish_work(struct work_struct *work)
 {
@@ -437,6 +459,7 @@ void lite_names_publish_work(struct work_struct *work)
 		lite_lmr_put(lmr);
 		cond_resched();
 	}
+	lite_names_sync(mem);
 }
 
 /* ---- for others ---------------------------------------------------------- */
@@ -466,6 +489,19 @@ static int lite_serve_name_drop(void *priv, struct lite_conn *conn,
 	if (le32_to_cpu(n->home) != home)
 		return -EBADMSG;
 	lite_names_del(mem, &mem->directory, n->name, home, le64_to_cpu(n->id));
+	return 0;
+}
+
+static int lite_serve_name_sync(void *priv, struct lite_conn *conn,
+				const void *req, u32 len, void *reply,
+				u32 *reply_len)
+{
+	struct lite_memory *mem = priv;
+
+	if (!conn)
+		return -EBADMSG;
+	lite_names_drop_home(mem, &mem->directory, conn->from.node,
+			     conn->session);
 	return 0;
 }
 
@@ -511,4 +547,5 @@ void lite_names_handlers(struct lite_memory *mem)
 	lite_rpc_handle(rpc, LITE_CALL_NAME_DROP, lite_serve_name_drop, mem);
 	lite_rpc_handle(rpc, LITE_CALL_NAME_LOOKUP, lite_serve_name_lookup, mem);
 	lite_rpc_handle(rpc, LITE_CALL_NAME_FIND, lite_serve_name_find, mem);
+	lite_rpc_handle(rpc, LITE_CALL_NAME_SYNC, lite_serve_name_sync, mem);
 }

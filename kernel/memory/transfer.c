@@ -27,6 +27,15 @@
 #define LITE_BATCH_PAGES 256
 /* Bytes copied locally before others get a turn. */
 #define LITE_COPY_BYTES (64UL << 10)
+/* As often a piece is tried, in one session after the other. */
+#define LITE_PIECE_TRIES 3
+/*
+ * Where packets overtake each other, a transport that goes back to the first
+ * one missing may never get a large piece through. When one has failed, and
+ * small ones succeed, they are kept small for a while.
+ */
+#define LITE_CAREFUL_BYTES 1024
+#define LITE_CAREFUL_TIME (10 * HZ)
 
 /**
  * struct lite_piece_io - what a transfer is at
@@ -35,6 +44,7 @@
  * @offset: in the LMR
  * @left: bytes to go
  * @at: offset in the buffer
+ * @tries: how often the piece at hand has failed
  * @buf: caller's
  */
 struct lite_piece_io {
@@ -43,6 +53,7 @@ struct lite_piece_io {
 	u64 offset;
 	u64 left;
 	u64 at;
+	int tries;
 	const struct lite_buf *buf;
 };
 
@@ -102,21 +113,20 @@ static ssize_t lite_piece_local(struct lite_piece_io *p, struct lite_mapping *m,
 	return lite_buf_fault_in(p->buf, p->at, n, p->write);
 }
 
-/* Post one work request's worth and wait. The mapping is left. */
+/* Post what a bounce page holds, and wait. */
 static int lite_small_post(struct lite_piece_io *p, struct lite_mapping *m,
 			   struct lite_bounce *bounce, size_t n)
 {
 	const struct lite_extent *e = lite_extent_at(m, p->offset);
 	u64 in = p->offset - e->start;
 	struct ib_sge sge = {
-		.addr = bounce->dma,
-		.length = n,
 		.lkey = m->mem->fab->lkey,
 	};
+	size_t at, max = LITE_BOUNCE_SIZE;
 	struct lite_conn *conn;
 	struct lite_qp *qp;
 	struct lite_io io;
-	int err;
+	int err = 0;
 
 	/* The LMR may have been mapped anew since the caller looked. */
 	if (n > e->length - in || !m->share[e->share].peer)
@@ -128,9 +138,15 @@ static int lite_small_post(struct lite_piece_io *p, struct lite_mapping *m,
 	ib_dma_sync_single_for_device(conn->fab->dev, bounce->dma, n,
 				      DMA_BIDIRECTIONAL);
 	lite_io_init(&io);
-	err = lite_qp_rdma(qp, &io, p->write ? IB_WR_RDMA_WRITE :
-					       IB_WR_RDMA_READ,
-			   &sge, 1, e->addr + in, 0);
+	if (!p->write)
+		max = conn->read_trusted;
+	for (at = 0; at < n && !err; at += sge.length) {
+		sge.addr = bounce->dma + at;
+		sge.length = min(n - at, max);
+		err = lite_qp_rdma(qp, &io, p->write ? IB_WR_RDMA_WRITE :
+						       IB_WR_RDMA_READ,
+				   &sge, 1, e->addr + in + at, 0);
+	}
 	lite_io_wait(&io, qp);
 	ib_dma_sync_single_for_cpu(conn->fab->dev, bounce->dma, n,
 				   DMA_BIDIRECTIONAL);
@@ -161,6 +177,8 @@ static ssize_t lite_piece_small(struct lite_piece_io *p, size_t n)
 		err = PTR_ERR_OR_ZERO(m);
 		if (!err) {
 			err = lite_small_post(p, m, bounce, done);
+			if (!err && p->tries)
+				WRITE_ONCE(m->careful, jiffies);
 			lite_access_exit(m);
 			if (err == -EAGAIN)
 				err = lite_access_renew(p->a, m) ?: -EAGAIN;
@@ -217,6 +235,7 @@ static int lite_large_post(struct lite_piece_io *p, struct lite_mapping *m,
 	const struct lite_extent *e = lite_extent_at(m, p->offset);
 	u64 in = p->offset - e->start;
 	struct ib_sge sge[LITE_SGE_MAX];
+	bool confirm = !p->write && n > qp->conn->read_trusted;
 	int err = 0;
 
 	while (n && !err) {
@@ -236,6 +255,8 @@ static int lite_large_post(struct lite_piece_io *p, struct lite_mapping *m,
 			in = 0;
 		}
 	}
+	if (confirm && !err)
+		err = lite_qp_confirm(qp, io);
 	return err;
 }
 
@@ -340,6 +361,9 @@ static ssize_t lite_piece(struct lite_piece_io *p)
 	if (!m->share[e->share].peer)
 		return lite_piece_local(p, m, e);
 	n = min(p->left, e->start + e->length - p->offset);
+	if (p->tries || time_before(jiffies, READ_ONCE(m->careful) +
+						 LITE_CAREFUL_TIME))
+		n = min_t(size_t, n, LITE_CAREFUL_BYTES);
 	lite_access_exit(m);
 	if (n <= LITE_BOUNCE_SIZE)
 		return lite_piece_small(p, n);
@@ -398,11 +422,13 @@ int lite_transfer(const struct lite_access *a, bool write, u64 offset,
 	while (p.left) {
 		ret = lite_piece(&p);
 		/* To do a piece twice is to do it once. */
-		if (ret == -EHOSTDOWN)
-			ret = lite_access_await(a) ?: -EAGAIN;
+		if ((ret == -EHOSTDOWN || ret == -ETIMEDOUT) &&
+		    ++p.tries < LITE_PIECE_TRIES)
+			ret = lite_access_await(a) == -EINTR ? -EINTR : -EAGAIN;
 		if (ret < 0 && ret != -EAGAIN)
 			break;
 		if (ret > 0) {
+			p.tries = 0;
 			p.left -= ret;
 			p.offset += ret;
 			p.at += ret;

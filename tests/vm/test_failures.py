@@ -180,60 +180,6 @@ def test_freeing_what_a_restarted_node_has_forgotten(lab):
         lite.check_idle()
 
 
-@vmtest(nodes=3, timeout=200)
-def test_handles_of_a_home_that_has_restarted(lab):
-    """They are stale for good: they lead to none of the LMRs of the new life, not even those that look like the old."""
-    first, second, third = lites = on_machines(lab)
-    for number in range(3):
-        _alloc(first, f"old-{number}", third)
-    holder = first.spawn("hold", "old-1")
-    holder.wait_output("running")
-    _crash(third)
-    _restart(third, second)
-    wait_complete(lites, timeout=30)
-    # Likely to get the numbers that the old ones had.
-    for number in range(3):
-        third.lite("alloc", f"new-{number}", "1M", "--mode", "0600")
-        third.transfers("fill", f"new-{number}", "--seed", number)
-    holder.write("\n")
-    words = holder.wait(60, check=True).out.split()[1:]
-    assert set(words) <= {"ESTALE", "EHOSTDOWN"}, words
-    for number in range(3):
-        second.transfers("verify", f"new-{number}", "--seed", number)
-    assert first.names() == {"new-0", "new-1", "new-2"}
-    for name in ("new-0", "new-1", "new-2"):
-        second.lite("free", name)
-    for lite in lites:
-        lite.check_idle()
-
-
-@vmtest(nodes=3, timeout=200)
-def test_freeing_what_a_restarted_node_has_forgotten(lab):
-    """The home still has an LMR with a share on a node that has restarted since. Freeing it must not touch the memory
-    that the node gave to others in its new life."""
-    first, second, third = lites = on_machines(lab)
-    for number in range(3):
-        _alloc(first, f"old-{number}", first, third)
-    _crash(third)
-    _restart(third, second)
-    wait_complete(lites, timeout=30)
-    for number in range(3):
-        _alloc(first, f"new-{number}", first, third)
-        first.transfers("fill", f"new-{number}", "--seed", number)
-    for number in range(3):
-        first.lite("free", f"old-{number}", check=False)
-    # Whoever gets the memory next would write over it.
-    for number in range(3):
-        _alloc(second, f"later-{number}", third)
-        second.transfers("fill", f"later-{number}", "--seed", 99)
-    for number in range(3):
-        second.transfers("verify", f"new-{number}", "--seed", number)
-    for name in sorted(first.names()):
-        second.lite("free", name)
-    for lite in lites:
-        lite.check_idle()
-
-
 @vmtest(nodes=3, timeout=240)
 def test_pause_longer_than_the_dead_time(lab):
     """A frozen node is down for the others; when it wakes up it must not believe that it is still a member, nor harm

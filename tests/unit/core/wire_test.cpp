@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "wire_fixtures.hpp"
 
+#include <map>
+#include <vector>
+
 using namespace lite_test;
 
 namespace {
@@ -252,11 +255,28 @@ TEST_CASE("wire: credentials survive the round trip, and a wild count is not fol
     CHECK(cred.groups[LITE_CRED_GROUPS - 1] == 0);
 }
 
-TEST_CASE("wire: calls whose handlers call others are no leaves") {
-    for (const auto& message : requests()) {
-        const bool calls_others = message.call == LITE_CALL_LMR_CREATE ||
-                                  message.call == LITE_CALL_LMR_UNMAP ||
-                                  message.call == LITE_CALL_LMR_FREE;
-        CHECK(lite_call_is_leaf(message.call) == !calls_others);
+TEST_CASE("wire: a handler calls in later lanes than its own only") {
+    const std::map<std::uint16_t, std::vector<std::uint16_t>> makes = {
+        {LITE_CALL_LMR_CREATE,
+         {LITE_CALL_MEM_ALLOC, LITE_CALL_MEM_EXTENTS, LITE_CALL_MEM_FREE, LITE_CALL_NAME_CLAIM,
+          LITE_CALL_NAME_DROP, LITE_CALL_NAME_FIND}},
+        {LITE_CALL_LMR_UNMAP,
+         {LITE_CALL_LMR_REVOKE, LITE_CALL_MEM_FREE, LITE_CALL_NAME_DROP}},
+        {LITE_CALL_LMR_FREE, {LITE_CALL_LMR_REVOKE, LITE_CALL_MEM_FREE, LITE_CALL_NAME_DROP}},
+    };
+    for (const auto& [caller, callees] : makes)
+        for (const auto callee : callees)
+            CHECK(lite_call_lane(caller) < lite_call_lane(callee));
+}
+
+TEST_CASE("wire: lanes share out all slots, none empty, and calls of all kinds have one") {
+    CHECK(lite_lane_first[0] == 0);
+    CHECK(lite_lane_first[LITE_LANES] == LITE_SLOT_COUNT);
+    for (int lane = 0; lane < LITE_LANES; ++lane) {
+        REQUIRE(lite_lane_first[lane] < lite_lane_first[lane + 1]);
+        for (std::uint32_t slot = lite_lane_first[lane]; slot < lite_lane_first[lane + 1]; ++slot)
+            CHECK(lite_slot_lane(slot) == lane);
     }
+    for (const auto& message : requests())
+        CHECK(lite_call_lane(message.call) < LITE_LANES);
 }

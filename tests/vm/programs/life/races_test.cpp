@@ -125,8 +125,10 @@ TEST_CASE_METHOD(LifeEverywhere, "races: signals that are handled do not disturb
     const auto target = ::getpid();
     Shared<std::atomic<bool>> over;
     Child nuisance([&] {
-        while (!*over)
+        while (!*over) {
             ::kill(target, SIGUSR1);
+            ::usleep(500);  // one of them must not take the CPU away from the rest
+        }
     });
     std::vector<std::byte> back(kLength);
     for (std::uint64_t round = 0; round < env().scaled(20, 2); ++round) {
