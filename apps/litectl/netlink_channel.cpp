@@ -166,7 +166,6 @@ class netlink_channel final : public channel {
             throw netlink_failure("looking for the events", group);
 
         const auto socket = open_socket();
-        ::nl_socket_disable_seq_check(socket.get());
         ::nl_socket_set_buffer_size(socket.get(), event_buffer_size, 0);
         if (const int error = ::nl_socket_add_membership(socket.get(), group))
             throw netlink_failure("subscribing to the events", error);
@@ -174,7 +173,7 @@ class netlink_channel final : public channel {
 
         for (;;) {
             conversation talk;
-            const int error = receive_once(socket.get(), talk);
+            const int error = receive_once(socket.get(), talk, on_event_sequence);
             for (const auto& event : talk.answers)
                 on_event(event);
             // ENOBUFS, in libnl's words.
@@ -220,7 +219,13 @@ class netlink_channel final : public channel {
             throw netlink_failure("sending", sent);
     }
 
-    static int receive_once(nl_sock* socket, conversation& talk) {
+    // Events answer no request, so their sequence numbers mean nothing.
+    static int on_event_sequence(nl_msg*, void*) {
+        return NL_OK;
+    }
+
+    static int receive_once(nl_sock* socket, conversation& talk,
+                            nl_recvmsg_msg_cb_t on_sequence = nullptr) {
         const callbacks_ptr callbacks(::nl_cb_alloc(NL_CB_DEFAULT), ::nl_cb_put);
         if (!callbacks)
             throw std::bad_alloc();
@@ -228,6 +233,8 @@ class netlink_channel final : public channel {
         ::nl_cb_set(callbacks.get(), NL_CB_ACK, NL_CB_CUSTOM, conversation::on_ack, &talk);
         ::nl_cb_set(callbacks.get(), NL_CB_FINISH, NL_CB_CUSTOM, conversation::on_finish, &talk);
         ::nl_cb_err(callbacks.get(), NL_CB_CUSTOM, conversation::on_error, &talk);
+        if (on_sequence)
+            ::nl_cb_set(callbacks.get(), NL_CB_SEQ_CHECK, NL_CB_CUSTOM, on_sequence, &talk);
         const int error = ::nl_recvmsgs(socket, callbacks.get());
         if (talk.thrown)
             std::rethrow_exception(talk.thrown);

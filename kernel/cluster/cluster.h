@@ -130,9 +130,11 @@ int lite_cluster_begin_leave(struct lite_cluster *cl);
 int lite_cluster_ready(struct lite_cluster *cl);
 u32 lite_cluster_directory(struct lite_cluster *cl, u64 hash);
 u32 lite_cluster_up(struct lite_cluster *cl);
-u32 lite_cluster_next_up(struct lite_cluster *cl, u32 after);
+u32 lite_cluster_next(struct lite_cluster *cl, u32 after);
 int lite_cluster_call(struct lite_cluster *cl, u32 node,
 		      struct lite_call_desc *d);
+int lite_cluster_call_patiently(struct lite_cluster *cl, u32 node,
+				struct lite_call_desc *d);
 struct lite_peer *lite_peer_find(struct lite_cluster *cl, u32 id);
 struct lite_conn *lite_peer_conn_get(struct lite_peer *peer);
 struct lite_conn *lite_peer_conn_tryget(struct lite_peer *peer, u64 session);
@@ -140,7 +142,6 @@ struct lite_conn *lite_cluster_self_conn(struct lite_cluster *cl);
 void lite_peer_put(struct lite_peer *peer);
 bool lite_peer_is_suspect(struct lite_peer *peer);
 int lite_peer_await(struct lite_peer *peer);
-bool lite_cluster_await(struct lite_cluster *cl);
 void lite_cluster_fence(struct lite_cluster *cl, u32 node);
 void lite_cluster_fence_all(struct lite_cluster *cl);
 

@@ -249,14 +249,15 @@ u32 lite_cluster_up(struct lite_cluster *cl)
 }
 
 /**
- * lite_cluster_next_up - go through the members that are up
+ * lite_cluster_next - go through the members that are not down
  * @cl: cluster
  * @after: an id
  *
  * Context: any process.
- * Return: the lowest id above @after that is up, this node included, or 0.
+ * Return: the lowest id above @after that is up or suspect, this node included,
+ * or 0.
  */
-u32 lite_cluster_next_up(struct lite_cluster *cl, u32 after)
+u32 lite_cluster_next(struct lite_cluster *cl, u32 after)
 {
 	u32 self = lite_cluster_id(cl);
 	struct lite_peer *peer;
@@ -267,7 +268,7 @@ u32 lite_cluster_next_up(struct lite_cluster *cl, u32 after)
 	xa_for_each_start(&cl->peers, id, peer, (unsigned long)after + 1) {
 		if (next && id > next)
 			break;
-		if (lite_peer_is_up(peer)) {
+		if (lite_peer_is_up(peer) || lite_peer_is_suspect(peer)) {
 			next = id;
 			break;
 		}

@@ -11,6 +11,9 @@
 
 #include "cluster.h"
 
+/* Sessions in which a call is tried. */
+#define LITE_PATIENT_TRIES 3
+
 static void lite_peer_release(struct kref *ref)
 {
 	kfree_rcu(container_of(ref, struct lite_peer, ref), rcu);
@@ -307,34 +310,6 @@ int lite_peer_await(struct lite_peer *peer)
 }
 
 /**
- * lite_cluster_await - wait while any peer is suspect
- * @cl: cluster
- *
- * Context: may sleep; killable.
- * Return: true if there was one to wait for, and it has come up again.
- */
-bool lite_cluster_await(struct lite_cluster *cl)
-{
-	struct lite_peer *peer;
-	unsigned long id;
-	bool up = false;
-
-	xa_for_each(&cl->peers, id, peer) {
-		peer = lite_peer_find(cl, id);
-		if (!peer)
-			continue;
-		if (!lite_peer_is_suspect(peer)) {
-			lite_peer_put(peer);
-			continue;
-		}
-		if (!lite_peer_await(peer))
-			up = true;
-		lite_peer_put(peer);
-	}
-	return up;
-}
-
-/**
  * lite_peer_conn_get - the session of a peer
  * @peer: peer
  *
@@ -459,4 +434,34 @@ int lite_cluster_call(struct lite_cluster *cl, u32 node,
 	}
 	lite_peer_put(peer);
 	return err;
+}
+
+/**
+ * lite_cluster_call_patiently - call the kernel of a node, also if it is suspect
+ * @cl: cluster
+ * @node: its id
+ * @d: what to call; may be called twice
+ *
+ * Context: may sleep; waiting for a suspect is killable.
+ * Return: as lite_cluster_call(); -EINTR.
+ */
+int lite_cluster_call_patiently(struct lite_cluster *cl, u32 node,
+				struct lite_call_desc *d)
+{
+	struct lite_peer *peer;
+	int tries = 0;
+	int err, up;
+
+	for (;;) {
+		err = lite_cluster_call(cl, node, d);
+		if (err != -EHOSTDOWN || ++tries == LITE_PATIENT_TRIES)
+			return err;
+		peer = lite_peer_find(cl, node);
+		if (!peer)
+			return -EHOSTUNREACH;
+		up = lite_peer_await(peer);
+		lite_peer_put(peer);
+		if (up)
+			return up;
+	}
 }

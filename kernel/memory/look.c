@@ -43,7 +43,7 @@ static int lite_stat_by_id(struct lite_memory *mem, u32 home, u64 id,
 	if (!r)
 		return -ENOMEM;
 	d.reply = r;
-	err = lite_cluster_call(mem->cl, home, &d);
+	err = lite_cluster_call_patiently(mem->cl, home, &d);
 	if (!err) {
 		lite_info_fill(info, home, &r->lmr);
 		for (i = 0; i < LITE_SPREAD_MAX; i++)
@@ -139,10 +139,10 @@ int lite_memory_list(struct lite_memory *mem, u64 *cursor,
 		return -ENOMEM;
 	d.reply = r;
 	if (!home)
-		home = lite_cluster_next_up(mem->cl, 0);
+		home = lite_cluster_next(mem->cl, 0);
 	while (home) {
 		req.after = cpu_to_le64(after);
-		err = lite_cluster_call(mem->cl, home, &d);
+		err = lite_cluster_call_patiently(mem->cl, home, &d);
 		if (err == -EINTR || err == -ENOMEM)
 			break;
 		if (!err && r->count) {
@@ -153,7 +153,7 @@ int lite_memory_list(struct lite_memory *mem, u64 *cursor,
 		}
 		/* The end of its list, or of it. */
 		err = 0;
-		home = lite_cluster_next_up(mem->cl, home);
+		home = lite_cluster_next(mem->cl, home);
 		after = 0;
 	}
 	if (!err)

@@ -256,6 +256,9 @@ static int lite_name_call(struct lite_memory *mem, u32 node, u16 call,
 	};
 
 	strscpy(req.name, name, sizeof(req.name));
+	/* A home that is only out of reach for a moment is one all the same. */
+	if (call == LITE_CALL_NAME_FIND)
+		return lite_cluster_call_patiently(mem->cl, node, &d);
 	return lite_cluster_call(mem->cl, node, &d);
 }
 
@@ -284,7 +287,7 @@ static int lite_homes_find(struct lite_memory *mem, const char *name,
 	u32 node = 0;
 	int err;
 
-	while ((node = lite_cluster_next_up(mem->cl, node))) {
+	while ((node = lite_cluster_next(mem->cl, node))) {
 		err = lite_name_call(mem, node, LITE_CALL_NAME_FIND, name, 0,
 				     &reply);
 		if (err == -EINTR || err == -ENOMEM)
@@ -318,7 +321,7 @@ int lite_name_claim(struct lite_memory *mem, const char *name, u64 id)
 	if (err)
 		return err;
 	/* A directory that is new may not have heard of all names yet. */
-	while (!err && (node = lite_cluster_next_up(mem->cl, node))) {
+	while (!err && (node = lite_cluster_next(mem->cl, node))) {
 		if (node == self)
 			continue;
 		err = lite_name_call(mem, node, LITE_CALL_NAME_FIND, name, 0,
@@ -358,7 +361,7 @@ void lite_name_drop(struct lite_memory *mem, const char *name, u64 id)
 	 * and be it again. Where it does not arrive the session is over, and
 	 * the entry of an old session is known to be a hint.
 	 */
-	while ((node = lite_cluster_next_up(mem->cl, node)))
+	while ((node = lite_cluster_next(mem->cl, node)))
 		lite_name_call(mem, node, LITE_CALL_NAME_DROP, name, id, NULL);
 }
 
@@ -377,7 +380,6 @@ int lite_name_lookup(struct lite_memory *mem, const char *name, bool ask_all,
 		     u32 *home, u64 *id)
 {
 	struct lite_wire_name_reply reply;
-	int err;
 
 	if (!ask_all && !lite_directory_call(mem, LITE_CALL_NAME_LOOKUP, name,
 					     0, &reply)) {
@@ -385,11 +387,7 @@ int lite_name_lookup(struct lite_memory *mem, const char *name, bool ask_all,
 		*id = le64_to_cpu(reply.id);
 		return 0;
 	}
-	/* A home that is only out of reach for a moment is one all the same. */
-	do {
-		err = lite_homes_find(mem, name, home, id);
-	} while (err == -ENOENT && lite_cluster_await(mem->cl));
-	return err;
+	return lite_homes_find(mem, name, home, id);
 }
 
 /* ---- members come and go ------------------------------------------------- */
@@ -422,7 +420,7 @@ static void lite_names_sync(struct lite_memory *mem)
 	};
 	u32 node = 0;
 
-	while ((node = lite_cluster_next_up(mem->cl, node)))
+	while ((node = lite_cluster_next(mem->cl, node)))
 		if (node != lite_cluster_id(mem->cl))
 			lite_cluster_call(mem->cl, node, &d);
 }

@@ -138,9 +138,10 @@ class Node:
 
     def cut(self, on=True):
         """Loses every packet in both directions, unseen by the guest, like a broken switch; on=False ends it."""
+        # "drop" would tell the sender, and Soft-RoCE then behaves differently. "trap" takes the packet, and that is all.
         self.run("tc qdisc del dev eth0 clsact 2>/dev/null;" + (
             " modprobe -a -q sch_ingress cls_matchall act_gact; tc qdisc add dev eth0 clsact &&"
-            " tc filter add dev eth0 egress matchall action drop &&"
+            " tc filter add dev eth0 egress matchall action trap &&"
             " tc filter add dev eth0 ingress matchall action drop" if on else " true"))
 
     def netem(self, rules):
