@@ -246,7 +246,7 @@ static int lite_join_begin(struct lite_cluster *cl, struct lite_ident *was,
 	} else {
 		xa_for_each(&cl->peers, id, peer) {
 			if (!peer->left) {
-				*why = "the node has peers already";
+				*why = "the node is in a cluster already: leave that first";
 				err = -EBUSY;
 			}
 		}

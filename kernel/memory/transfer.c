@@ -416,6 +416,8 @@ int lite_transfer(const struct lite_access *a, bool write, u64 offset,
 		if (ret == -EHOSTDOWN)
 			ret = lite_access_await(a) ?: -EAGAIN;
 	} while (ret == -EAGAIN);
+	if (ret == -EHOSTDOWN)
+		ret = lite_cluster_ready(a->ctx->mem->cl) ?: ret;
 	if (ret)
 		return ret;
 	lite_stat_inc(stats, LITE_STAT_OPS_INFLIGHT);
@@ -440,6 +442,9 @@ int lite_transfer(const struct lite_access *a, bool write, u64 offset,
 		}
 		cond_resched();
 	}
+	/* It may be us who went. */
+	if (ret == -EHOSTDOWN)
+		ret = lite_cluster_ready(a->ctx->mem->cl) ?: ret;
 	*done = p.at;
 	lite_stat_dec(stats, LITE_STAT_OPS_INFLIGHT);
 	lite_stat_inc(stats, write ? LITE_STAT_WRITES : LITE_STAT_READS);
@@ -575,6 +580,8 @@ int lite_atomic(const struct lite_access *a, enum lite_opcode opcode,
 		if (err == -EAGAIN && fatal_signal_pending(current))
 			err = -EINTR;
 	} while (err == -EAGAIN);
+	if (err == -EHOSTDOWN)
+		err = lite_cluster_ready(mem->cl) ?: err;
 	if (!err)
 		memcpy(old, bounce->data, sizeof(*old));
 	lite_bounce_put(mem->fab, bounce);
