@@ -220,9 +220,7 @@ class netlink_channel final : public channel {
     }
 
     // Events answer no request, so their sequence numbers mean nothing.
-    static int on_event_sequence(nl_msg*, void*) {
-        return NL_OK;
-    }
+    static int on_event_sequence(nl_msg*, void*) { return NL_OK; }
 
     static int receive_once(nl_sock* socket, conversation& talk,
                             nl_recvmsg_msg_cb_t on_sequence = nullptr) {

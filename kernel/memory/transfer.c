@@ -35,7 +35,8 @@
  * small ones succeed, they are kept small for a while.
  */
 #define LITE_CAREFUL_BYTES 1024
-#define LITE_CAREFUL_TIME (10 * HZ)
+#define LITE_CAREFUL_AFTER 2 /* failures */
+#define LITE_CAREFUL_TIME (60 * HZ)
 
 /**
  * struct lite_piece_io - what a transfer is at
@@ -45,6 +46,7 @@
  * @left: bytes to go
  * @at: offset in the buffer
  * @tries: how often the piece at hand has failed
+ * @large: of these, how often when it was posted as a large one
  * @buf: caller's
  */
 struct lite_piece_io {
@@ -54,6 +56,7 @@ struct lite_piece_io {
 	u64 left;
 	u64 at;
 	int tries;
+	int large;
 	const struct lite_buf *buf;
 };
 
@@ -177,7 +180,7 @@ static ssize_t lite_piece_small(struct lite_piece_io *p, size_t n)
 		err = PTR_ERR_OR_ZERO(m);
 		if (!err) {
 			err = lite_small_post(p, m, bounce, done);
-			if (!err && p->tries)
+			if (!err && p->large >= LITE_CAREFUL_AFTER)
 				WRITE_ONCE(m->careful, jiffies);
 			lite_access_exit(m);
 			if (err == -EAGAIN)
@@ -301,6 +304,7 @@ static ssize_t lite_large_go(struct lite_piece_io *p, struct sg_table *sgt,
 		lite_io_wait(&io, qp);
 		lite_conn_put_live(conn);
 		err = lite_io_result(m, err ?: io.status);
+		p->large += !!err;
 	}
 	lite_access_exit(m);
 	if (err == -EAGAIN)
@@ -361,8 +365,8 @@ static ssize_t lite_piece(struct lite_piece_io *p)
 	if (!m->share[e->share].peer)
 		return lite_piece_local(p, m, e);
 	n = min(p->left, e->start + e->length - p->offset);
-	if (p->tries || time_before(jiffies, READ_ONCE(m->careful) +
-						 LITE_CAREFUL_TIME))
+	if (p->large >= LITE_CAREFUL_AFTER ||
+	    time_before(jiffies, READ_ONCE(m->careful) + LITE_CAREFUL_TIME))
 		n = min_t(size_t, n, LITE_CAREFUL_BYTES);
 	lite_access_exit(m);
 	if (n <= LITE_BOUNCE_SIZE)
@@ -431,6 +435,7 @@ int lite_transfer(const struct lite_access *a, bool write, u64 offset,
 			break;
 		if (ret > 0) {
 			p.tries = 0;
+			p.large = 0;
 			p.left -= ret;
 			p.offset += ret;
 			p.at += ret;

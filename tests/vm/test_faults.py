@@ -54,8 +54,9 @@ def test_failures_in_the_threads_of_lite(lab):
     vm = lab.n1
     lites = in_one_machine(vm)
     _arm(vm)
-    # Kernel threads and workers, once they are marked, have one allocation in fifty fail.
-    mark = "for p in /proc/[0-9]*; do [ -s $p/cmdline ] || echo {} >$p/make-it-fail; done 2>/dev/null; "
+    # LITE's threads and the workers, once they are marked, have one allocation in fifty fail.
+    mark = ("for p in /proc/[0-9]*; do read -r name <$p/comm; "
+            "case $name in kworker*|lite-*) echo {} >$p/make-it-fail; esac; done 2>/dev/null; ")
     vm.run("cd /sys/kernel/debug/failslab && "
            "echo Y >task-filter && echo -1 >times && echo 1 >interval && echo 2 >probability")
     vm.run(mark.format(1))

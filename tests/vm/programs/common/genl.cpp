@@ -143,10 +143,9 @@ GenlAnswer GenlSocket::exchange(std::uint16_t type, std::uint8_t version,
     std::vector<std::byte> buffer(64 << 10);
     for (;;) {
         const auto got = ::recv(fd_, buffer.data(), buffer.size(), 0);
-        if (got < 0 && errno == ENOBUFS)
-            return {err(ENOBUFS),
-                    "",
-                    {}};  // the kernel could not make the answer: what happened is unknown
+        // The kernel could not make the answer, or not give it to us: what happened is unknown.
+        if (got < 0 && (errno == ENOBUFS || errno == EFAULT))
+            return {err(errno), "", {}};
         if (got < 0)
             throw Failure(std::string("netlink: no answer: ") + std::strerror(errno));
         std::span<const std::byte> rest = std::span(buffer).first(static_cast<std::size_t>(got));
