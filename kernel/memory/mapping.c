@@ -26,6 +26,7 @@
 #define LITE_MAP_TRIES 8
 /* For CREATE: memory has to be found and zeroed, maybe at many nodes. */
 #define LITE_CREATE_TIMEOUT (120 * HZ)
+#define LITE_UNDO_TIMEOUT (10 * HZ)
 
 /* REVOKEs that may overtake one MAP; more count as one of its LMR. */
 #define LITE_TRY_REVOKED 16
@@ -488,6 +489,25 @@ static struct lite_mapping *lite_mapping_finish(
 	return ERR_PTR(err);
 }
 
+/*
+ * What was made could not be mapped, and the map has been given back. That ends
+ * an anonymous LMR; a named one would stay, while its maker is told that there
+ * is none.
+ */
+static void lite_create_undo(struct lite_memory *mem, struct lite_conn *conn,
+			     u64 id)
+{
+	struct lite_wire_free req = { .id = cpu_to_le64(id) }; /* as root */
+	struct lite_call_desc d = {
+		.call = LITE_CALL_LMR_FREE,
+		.req = &req,
+		.len = sizeof(req),
+		.timeout = LITE_UNDO_TIMEOUT,
+	};
+
+	lite_home_call(mem, conn, &d);
+}
+
 static void lite_map_late(void *ctx, struct lite_conn *conn, const void *reply)
 {
 	const struct lite_wire_map_reply *r = reply;
@@ -556,6 +576,9 @@ static struct lite_mapping *lite_mapping_ask(struct lite_memory *mem, u32 home,
 		if (granted)
 			*granted = le32_to_cpu(r->rights);
 		m = lite_mapping_finish(mem, conn, home, &try, r);
+		if (IS_ERR(m) && m != ERR_PTR(-EAGAIN) &&
+		    call == LITE_CALL_LMR_CREATE && !r->anonymous)
+			lite_create_undo(mem, conn, le64_to_cpu(r->id));
 	}
 	lite_try_end(mem, &try);
 	if (conn)

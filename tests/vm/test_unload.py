@@ -64,12 +64,14 @@ def test_a_hundred_lives_in_one_machine(lab):
         assert not left, f"after {number + batch} lives: {left}"
         assert rdma_objects(vm) == objects, f"after {number + batch} lives: {objects} -> {rdma_objects(vm)}"
         levels.append(memory_kb(vm))
+    load(vm)
+    if lab.kernel.is_debug:
+        return  # KASAN keeps what was freed for a while: kmemleak is what counts there
     # All caches have their size after the first batch.
     (available, slab), (available_now, slab_now) = levels[0], levels[-1]
     # Less than a page, and less than 100 bytes of slab, per life.
     assert available_now > available - rounds * 3 - 1024, f"available memory: {available} -> {available_now} kB"
     assert slab_now < slab + rounds * 0.1 + 512, f"slab: {slab} -> {slab_now} kB"
-    load(vm)
 
 
 @vmtest(nodes=2, timeout=400)
