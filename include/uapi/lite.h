@@ -203,7 +203,9 @@ enum lite_opcode {
  *
  * A transfer may be interrupted by a fatal signal only; it has no time-out of
  * its own, but every piece of it must complete within the node's operation
- * time-out (default 10 s), else ETIMEDOUT. On failure @result says how many
+ * time-out (default 10 s). A piece that does not, or whose connection breaks, is
+ * tried up to three times, as long as the node is not down; then ETIMEDOUT or
+ * EHOSTDOWN. Atomics are not tried again once they were sent. On failure @result says how many
  * leading bytes are known to have been transferred.
  */
 struct lite_op {

@@ -285,8 +285,7 @@ static void lite_ioc_undo_alloc(struct lite_file *lf, void *arg)
 	struct lite_cred cred;
 
 	lite_cred_current(&cred);
-	if (!(a->flags & LITE_ALLOC_NO_HANDLE))
-		lite_ctx_free(lf->ctx, &cred, a->lh, a->name);
+	lite_ctx_free(lf->ctx, &cred, a->lh, a->name);
 }
 
 static void lite_ioc_undo_map(struct lite_file *lf, void *arg)
@@ -339,6 +338,10 @@ static int lite_ioc_give(struct lite_file *lf, const struct lite_ioc *ioc,
 							       err;
 	if (err || !ioc->out)
 		return err;
+	/* Without a handle there is nothing to tell, so nothing can fail. */
+	if (ioc->fn == lite_ioc_alloc &&
+	    (any->alloc.flags & LITE_ALLOC_NO_HANDLE))
+		return 0;
 	if (!copy_to_user(user, any, min_t(size_t, size, ioc->size)))
 		return 0;
 	if (ioc->undo && lite_node_enter(lf->node)) {

@@ -110,7 +110,9 @@ int lite_names_add(struct lite_memory *mem, struct lite_names *names,
 		return -ENOMEM;
 	mutex_lock(&names->lock);
 	entry = lite_names_lookup(names, name, hash);
-	if (entry && (entry->home != home || entry->id != id) &&
+	/* In the directory a home may correct itself: a DROP may be lost. */
+	if (entry && (entry->home != home ||
+		      (entry->id != id && !names->directory)) &&
 	    !lite_name_stale(mem, entry)) {
 		err = -EEXIST;
 	} else if (entry) {
@@ -361,8 +363,14 @@ void lite_name_drop(struct lite_memory *mem, const char *name, u64 id)
 	 * and be it again. Where it does not arrive the session is over, and
 	 * the entry of an old session is known to be a hint.
 	 */
-	while ((node = lite_cluster_next(mem->cl, node)))
-		lite_name_call(mem, node, LITE_CALL_NAME_DROP, name, id, NULL);
+	while ((node = lite_cluster_next(mem->cl, node))) {
+		int tries = 0;
+
+		while (lite_name_call(mem, node, LITE_CALL_NAME_DROP, name, id,
+				      NULL) == -ENOMEM &&
+		       ++tries < LITE_DIRECTORY_TRIES)
+			cond_resched();
+	}
 }
 
 /**

@@ -17,6 +17,11 @@ class Ioctls {
   public:
     explicit Ioctls(const Placement& where) : where_(where), lmr_(dev_, kLength, where.nodes) {}
 
+    // What free_by_name() has got ready last.
+    ~Ioctls() { (void)dev_(free_args(name_)); }
+    Ioctls(const Ioctls&) = delete;
+    Ioctls& operator=(const Ioctls&) = delete;
+
     std::vector<Attempt> attempts() {
         return {alloc(""),
                 alloc(name_),
@@ -38,9 +43,16 @@ class Ioctls {
   private:
     static constexpr std::uint64_t kLength = 300000;
 
-    Attempt label(const std::string& text, std::function<Errno()> call,
-                  std::function<void(Errno)> restore) {
-        return {where_.label + ": " + text, std::move(call), std::move(restore)};
+    Attempt label(
+        const std::string& text, std::function<Errno()> call, std::function<void(Errno)> restore,
+        std::function<void()> prepare = [] {}) {
+        return {where_.label + ": " + text, std::move(call), std::move(restore),
+                std::move(prepare)};
+    }
+
+    void make_named() {
+        if (dev_(stat_args(name_)) == err(ENOENT))
+            dev_.unmap(dev_.alloc(kLength, where_.nodes, name_));
     }
 
     void check_nothing_left() {
@@ -104,27 +116,18 @@ class Ioctls {
 
     Attempt free_by_handle() {
         return label(
-            "free by handle",
-            [this] {
-                if (victim_ == 0)
-                    victim_ = dev_.alloc(kLength, where_.nodes);
-                return dev_(free_args(victim_));
-            },
+            "free by handle", [this] { return dev_(free_args(victim_)); },
             [this](Errno e) {
                 if (e == ok)
-                    victim_ = 0;
-            });
+                    victim_ = dev_.alloc(kLength, where_.nodes);
+            },
+            [this] { victim_ = dev_.alloc(kLength, where_.nodes); });
     }
 
     Attempt free_by_name() {
         return label(
-            "free by name",
-            [this] {
-                if (dev_(stat_args(name_)) == err(ENOENT))
-                    dev_.unmap(dev_.alloc(kLength, where_.nodes, name_));
-                return dev_(free_args(name_));
-            },
-            [](Errno) {});
+            "free by name", [this] { return dev_(free_args(name_)); },
+            [this](Errno) { make_named(); }, [this] { make_named(); });
     }
 
     Attempt transfer(const std::string& text, lite_opcode opcode, std::uint64_t length) {
