@@ -268,7 +268,7 @@ u32 lite_cluster_next(struct lite_cluster *cl, u32 after)
 	xa_for_each_start(&cl->peers, id, peer, (unsigned long)after + 1) {
 		if (next && id > next)
 			break;
-		if (lite_peer_is_up(peer) || lite_peer_is_suspect(peer)) {
+		if (lite_peer_is_suspect(peer) || lite_peer_is_up(peer)) {
 			next = id;
 			break;
 		}

@@ -13,6 +13,8 @@
 
 /* Sessions in which a call is tried. */
 #define LITE_PATIENT_TRIES 3
+/* Handlers call patiently, and their callers do not wait for ever. */
+#define LITE_PATIENCE (10UL * HZ)
 
 static void lite_peer_release(struct kref *ref)
 {
@@ -201,8 +203,10 @@ again:
 	if (ok) {
 		kref_get(&peer->ref); /* given back by conn_gone */
 		conn->peer = peer;
-		WRITE_ONCE(peer->suspect, false);
+		/* At no time neither up nor suspect. */
 		rcu_assign_pointer(peer->conn, conn);
+		smp_wmb();
+		WRITE_ONCE(peer->suspect, false);
 	}
 out:
 	mutex_unlock(&cl->lock);
@@ -230,14 +234,15 @@ void lite_cluster_conn_down(struct lite_cluster *cl, struct lite_conn *conn)
 	mutex_lock(&cl->lock);
 	peer = conn->peer;
 	if (peer && rcu_access_pointer(peer->conn) == conn) {
-		RCU_INIT_POINTER(peer->conn, NULL);
 		was_up = true;
 		peer->heard = READ_ONCE(conn->heard);
 		if (!peer->left && peer != cl->self) {
-			peer->suspect = cl->state == LITE_NODE_UP &&
-				time_before(jiffies, peer->heard + cl->dead);
+			WRITE_ONCE(peer->suspect, cl->state == LITE_NODE_UP &&
+				   time_before(jiffies, peer->heard + cl->dead));
 			lite_peer_retry(peer, 0);
 		}
+		smp_wmb(); /* at no time neither up nor suspect */
+		RCU_INIT_POINTER(peer->conn, NULL);
 		down = !peer->suspect;
 	}
 	mutex_unlock(&cl->lock);
@@ -290,6 +295,15 @@ bool lite_peer_is_suspect(struct lite_peer *peer)
 	return suspect;
 }
 
+static int lite_peer_await_for(struct lite_peer *peer, unsigned long timeout)
+{
+	if (wait_event_killable_timeout(peer->cl->suspects,
+					!lite_peer_is_suspect(peer),
+					timeout) < 0)
+		return -EINTR;
+	return lite_peer_is_up(peer) ? 0 : -EHOSTDOWN;
+}
+
 /**
  * lite_peer_await - wait while a peer is suspect
  * @peer: peer
@@ -302,11 +316,7 @@ int lite_peer_await(struct lite_peer *peer)
 	struct lite_cluster *cl = peer->cl;
 
 	/* The monitor ends the suspicion; the time-out is for its delay. */
-	if (wait_event_killable_timeout(cl->suspects,
-					!lite_peer_is_suspect(peer),
-					cl->dead + 2 * cl->heartbeat) < 0)
-		return -EINTR;
-	return lite_peer_is_up(peer) ? 0 : -EHOSTDOWN;
+	return lite_peer_await_for(peer, cl->dead + 2 * cl->heartbeat);
 }
 
 /**
@@ -459,7 +469,7 @@ int lite_cluster_call_patiently(struct lite_cluster *cl, u32 node,
 		peer = lite_peer_find(cl, node);
 		if (!peer)
 			return -EHOSTUNREACH;
-		up = lite_peer_await(peer);
+		up = lite_peer_await_for(peer, min(cl->dead, LITE_PATIENCE));
 		lite_peer_put(peer);
 		if (up)
 			return up;

@@ -347,7 +347,7 @@ static int lite_conn_trust_reads(struct lite_conn *conn)
 	struct ib_qp_attr attr;
 	int err;
 
-	conn->read_trusted = LITE_WR_BYTES_MAX;
+	conn->read_trusted = U32_MAX;
 	if (conn->fab->dev->ops.driver_id != RDMA_DRIVER_RXE)
 		return 0;
 	err = ib_query_qp(conn->qp[0].ib, &attr, IB_QP_PATH_MTU, &init);

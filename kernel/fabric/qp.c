@@ -282,6 +282,8 @@ static void lite_spin_learn(struct lite_qp *qp, u64 took)
 {
 	u64 typical = READ_ONCE(qp->typical_ns);
 
+	/* One alone does not count for ever; and clocks of CPUs may differ. */
+	took = min_t(u64, took, 10 * LITE_SPIN_WORTH_NS);
 	WRITE_ONCE(qp->typical_ns, typical - typical / 8 + took / 8);
 }
 

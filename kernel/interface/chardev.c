@@ -14,6 +14,9 @@
 
 #define LITE_CLOSE_WAIT (2 * HZ)
 
+/* When somebody has waited in vain; others do not for a while. */
+static unsigned long lite_close_slow;
+
 static struct workqueue_struct *lite_close_wq;
 
 static void lite_file_put(struct lite_file *lf)
@@ -71,7 +74,9 @@ static int lite_release(struct inode *inode, struct file *file)
 	struct lite_file *lf = file->private_data;
 
 	queue_work(lite_close_wq, &lf->close_work);
-	wait_for_completion_timeout(&lf->closed, LITE_CLOSE_WAIT);
+	if (time_after(jiffies, READ_ONCE(lite_close_slow) + 5 * LITE_CLOSE_WAIT) &&
+	    !wait_for_completion_timeout(&lf->closed, LITE_CLOSE_WAIT))
+		WRITE_ONCE(lite_close_slow, jiffies);
 	lite_file_put(lf);
 	return 0;
 }
@@ -92,6 +97,7 @@ const struct file_operations lite_fops = {
  */
 int lite_chardev_init(void)
 {
+	lite_close_slow = jiffies - MAX_JIFFY_OFFSET;
 	lite_close_wq = alloc_workqueue("lite-close", WQ_UNBOUND, 0);
 	return lite_close_wq ? 0 : -ENOMEM;
 }

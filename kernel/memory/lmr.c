@@ -422,6 +422,7 @@ static struct lite_lmr *lite_lmr_new(struct lite_memory *mem,
 static int lite_lmr_make(struct lite_lmr *lmr, const struct lite_wire_create *c)
 {
 	struct lite_memory *mem = lmr->mem;
+	int changes = atomic_read(&mem->changes);
 	int err;
 	u32 i;
 
@@ -445,6 +446,9 @@ static int lite_lmr_make(struct lite_lmr *lmr, const struct lite_wire_create *c)
 	err = xa_err(xa_store(&mem->lmrs, lmr->id, lmr, GFP_KERNEL));
 	if (err)
 		goto err_shares;
+	/* Publishing has not seen it so far. */
+	if (lmr->name[0] && changes != atomic_read(&mem->changes))
+		queue_work(mem->wq, &mem->publish_work);
 	lite_stat_inc(mem->stats, LITE_STAT_LMRS);
 	trace_lite_lmr_create(lite_cluster_id(mem->cl), lmr->id, lmr->length);
 	return 0;

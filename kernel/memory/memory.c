@@ -170,6 +170,7 @@ void lite_memory_exit(struct lite_memory *mem)
  */
 void lite_memory_members_changed(struct lite_memory *mem)
 {
+	atomic_inc(&mem->changes);
 	queue_work(mem->wq, &mem->publish_work);
 	queue_work(mem->wq, &mem->zombie_work);
 }

@@ -470,6 +470,7 @@ struct lite_memory {
 	struct lite_names local;   /* names of LMRs homed here */
 	struct lite_names directory;
 	struct work_struct publish_work;
+	atomic_t changes;          /* of members */
 
 	spinlock_t map_lock;       /* protects the next two */
 	struct xarray mappings;    /* by home and id; ACTIVE ones */

@@ -110,12 +110,18 @@ int lite_names_add(struct lite_memory *mem, struct lite_names *names,
 		return -ENOMEM;
 	mutex_lock(&names->lock);
 	entry = lite_names_lookup(names, name, hash);
-	/* In the directory a home may correct itself: a DROP may be lost. */
+	/*
+	 * In the directory a home may correct itself: a DROP may be lost. Ids
+	 * only grow, so that a claim that is late corrects nothing.
+	 */
 	if (entry && (entry->home != home ||
-		      (entry->id != id && !names->directory)) &&
+		      (entry->id != id &&
+		       !(names->directory && id > entry->id))) &&
 	    !lite_name_stale(mem, entry)) {
 		err = -EEXIST;
 	} else if (entry) {
+		if (entry->home == home)
+			session = max(session, entry->session);
 		entry->home = home;
 		entry->id = id;
 		entry->session = session;
@@ -138,7 +144,7 @@ int lite_names_add(struct lite_memory *mem, struct lite_names *names,
 
 /*
  * Take out the entries of a home and of one hash that match: of @name, unless
- * NULL; of @id, unless 0; not of @but_session, unless 0.
+ * NULL; of @id, unless 0; older than @but_session, unless 0.
  */
 static void lite_names_prune(struct lite_memory *mem, struct lite_names *names,
 			     unsigned long hash, const char *name, u32 home,
@@ -153,7 +159,7 @@ static void lite_names_prune(struct lite_memory *mem, struct lite_names *names,
 
 		if (entry->home != home || (id && entry->id != id) ||
 		    (name && strcmp(entry->name, name)) ||
-		    (but_session && entry->session == but_session)) {
+		    (but_session && entry->session >= but_session)) {
 			at = &entry->next;
 			continue;
 		}
@@ -192,7 +198,8 @@ void lite_names_del(struct lite_memory *mem, struct lite_names *names,
  * @mem: node's
  * @names: table
  * @home: its id
- * @but_session: keep those that it claimed in this session; 0: its life is over
+ * @but_session: keep those that it claimed in this session, or a later one; 0:
+ *	its life is over
  *
  * Context: may sleep.
  */
@@ -438,10 +445,13 @@ void lite_names_publish_work(struct work_struct *work)
 {
 	struct lite_memory *mem = container_of(work, struct lite_memory,
 					       publish_work);
+	int changes = atomic_read(&mem->changes);
+	bool failed = false;
 	struct lite_lmr *lmr;
 	unsigned long id;
 	u64 session;
 	u32 node;
+	int err;
 
 	xa_for_each(&mem->lmrs, id, lmr) {
 		lmr = lite_lmr_get(mem, id);
@@ -451,10 +461,13 @@ void lite_names_publish_work(struct work_struct *work)
 					      lite_name_hash(lmr->name,
 							     strlen(lmr->name)));
 		session = lite_directory_session(mem, node);
+		err = -EEXIST;
 		if (lmr->name[0] && (lmr->published != node ||
-				     lmr->published_session != session) &&
-		    !lite_name_call(mem, node, LITE_CALL_NAME_CLAIM, lmr->name,
-				    lmr->id, NULL)) {
+				     lmr->published_session != session))
+			err = lite_name_call(mem, node, LITE_CALL_NAME_CLAIM,
+					     lmr->name, lmr->id, NULL);
+		failed |= err && err != -EEXIST;
+		if (!err) {
 			lmr->published = node;
 			lmr->published_session = session;
 			/* Freed meanwhile? Its name was dropped before. */
@@ -465,7 +478,9 @@ void lite_names_publish_work(struct work_struct *work)
 		lite_lmr_put(lmr);
 		cond_resched();
 	}
-	lite_names_sync(mem);
+	/* Else somebody would forget what it does not know anew. */
+	if (!failed && changes == atomic_read(&mem->changes))
+		lite_names_sync(mem);
 }
 
 /* ---- for others ---------------------------------------------------------- */

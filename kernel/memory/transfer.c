@@ -585,8 +585,6 @@ int lite_atomic(const struct lite_access *a, enum lite_opcode opcode,
 		if (err == -EAGAIN && fatal_signal_pending(current))
 			err = -EINTR;
 	} while (err == -EAGAIN);
-	if (err == -EHOSTDOWN)
-		err = lite_cluster_ready(mem->cl) ?: err;
 	if (!err)
 		memcpy(old, bounce->data, sizeof(*old));
 	lite_bounce_put(mem->fab, bounce);
