@@ -203,9 +203,8 @@ again:
 	if (ok) {
 		kref_get(&peer->ref); /* given back by conn_gone */
 		conn->peer = peer;
-		/* At no time neither up nor suspect. */
 		rcu_assign_pointer(peer->conn, conn);
-		smp_wmb();
+		smp_wmb(); /* at no time neither up nor suspect */
 		WRITE_ONCE(peer->suspect, false);
 	}
 out:
