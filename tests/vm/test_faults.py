@@ -34,6 +34,7 @@ def test_every_ioctl(lab):
 
 @vmtest(nodes=1, cpus=2, kernels=_DEBUG, timeout=500)
 def test_every_membership_command(lab):
+    stop_all(nodes_in(lab.n1))  # of the test before
     lites = in_one_machine(lab.n1, 2)
     spare = nodes_in(lab.n1, 5)[4]
     _arm(lab.n1)
