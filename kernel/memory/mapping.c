@@ -28,53 +28,6 @@
 #define LITE_CREATE_TIMEOUT (120 * HZ)
 #define LITE_UNDO_TIMEOUT (10 * HZ)
 
-/* REVOKEs that may overtake one MAP; more count as one of its LMR. */
-#define LITE_TRY_REVOKED 16
-
-struct lite_map_try {
-	struct list_head list;
-	u32 home;
-	u32 n_revoked;
-	u64 revoked[LITE_TRY_REVOKED];
-};
-
-static unsigned long lite_mapping_key(u32 home, u64 id)
-{
-	return (unsigned long)home << 48 | (id & GENMASK_ULL(47, 0));
-}
-
-static void lite_try_begin(struct lite_memory *mem, struct lite_map_try *try,
-			   u32 home)
-{
-	try->home = home;
-	try->n_revoked = 0;
-	spin_lock(&mem->map_lock);
-	list_add(&try->list, &mem->tries);
-	spin_unlock(&mem->map_lock);
-}
-
-static void lite_try_end(struct lite_memory *mem, struct lite_map_try *try)
-{
-	spin_lock(&mem->map_lock);
-	list_del(&try->list);
-	spin_unlock(&mem->map_lock);
-}
-
-static bool lite_try_overtaken(struct lite_memory *mem,
-			       const struct lite_map_try *try, u64 id)
-{
-	u32 i;
-
-	lockdep_assert_held(&mem->map_lock);
-	if (try->n_revoked > LITE_TRY_REVOKED)
-		return true;
-	for (i = 0; i < try->n_revoked; i++) {
-		if (try->revoked[i] == id)
-			return true;
-	}
-	return false;
-}
-
 /* ---- objects ------------------------------------------------------------- */
 
 static void lite_mapping_drained(struct percpu_ref *ref)
@@ -103,8 +56,7 @@ static void lite_mapping_free_rcu(struct work_struct *work)
 }
 
 /* Leave ACTIVE, once; true for the one who did. */
-static bool lite_mapping_end(struct lite_mapping *m,
-			     enum lite_mapping_state state)
+bool lite_mapping_end(struct lite_mapping *m, enum lite_mapping_state state)
 {
 	lockdep_assert_held(&m->mem->map_lock);
 	if (m->state != LITE_MAPPING_ACTIVE)
@@ -132,7 +84,7 @@ static void lite_mapping_unlist(struct lite_mapping *m)
  * Wait until nothing is in flight on a mapping that was found in the table,
  * and that may be on its way out: @watchers keeps its memory.
  */
-static void lite_mapping_watch(struct lite_mapping *m)
+void lite_mapping_watch(struct lite_mapping *m)
 {
 	wait_for_completion(&m->drained);
 	spin_lock(&m->mem->map_lock);
@@ -649,61 +601,4 @@ struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 	} while (m == ERR_PTR(-EAGAIN) && !req->name[0] &&
 		 ++tries < LITE_MAP_TRIES);
 	return m;
-}
-
-/* ---- revoking ------------------------------------------------------------ */
-
-/**
- * lite_mapping_revoke - use an LMR no more
- * @mem: node's
- * @home: its home
- * @id: its id there
- *
- * Context: may sleep; waits until nothing is in flight on it. Cannot fail.
- * Return: 0, or -EUCLEAN: an operation that failed may be under way yet.
- */
-int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id)
-{
-	struct lite_map_try *try;
-	struct lite_mapping *m;
-	bool unclean = false;
-
-	spin_lock(&mem->map_lock);
-	m = xa_load(&mem->mappings, lite_mapping_key(home, id));
-	if (m) {
-		lite_mapping_end(m, LITE_MAPPING_REVOKED);
-		atomic_inc(&m->watchers);
-	}
-	list_for_each_entry(try, &mem->tries, list) {
-		if (try->home != home)
-			continue;
-		if (try->n_revoked < LITE_TRY_REVOKED)
-			try->revoked[try->n_revoked] = id;
-		if (try->n_revoked <= LITE_TRY_REVOKED)
-			try->n_revoked++;
-	}
-	spin_unlock(&mem->map_lock);
-	if (m) {
-		wait_for_completion(&m->drained);
-		unclean = READ_ONCE(m->unclean);
-		lite_mapping_watch(m);
-	}
-	return unclean ? -EUCLEAN : 0;
-}
-
-static int lite_serve_revoke(void *priv, struct lite_conn *conn,
-			     const void *req, u32 len, void *reply,
-			     u32 *reply_len)
-{
-	const struct lite_wire_id *i = req;
-
-	if (!conn)
-		return -EBADMSG;
-	return lite_mapping_revoke(priv, conn->from.node, le64_to_cpu(i->id));
-}
-
-void lite_mapping_handlers(struct lite_memory *mem)
-{
-	lite_rpc_handle(mem->cl->rpc, LITE_CALL_LMR_REVOKE, lite_serve_revoke,
-			mem);
 }

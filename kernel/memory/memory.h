@@ -291,6 +291,28 @@ struct lite_mapping {
 	struct lite_extent *extents;
 };
 
+/* REVOKEs that may overtake one MAP; more count as one of its LMR. */
+#define LITE_TRY_REVOKED 16
+
+/**
+ * struct lite_map_try - a MAP under way
+ * @list: in the node's list, under map_lock
+ * @home: asked
+ * @n_revoked: REVOKEs of that home that came meanwhile
+ * @revoked: their LMRs, the first of them
+ */
+struct lite_map_try {
+	struct list_head list;
+	u32 home;
+	u32 n_revoked;
+	u64 revoked[LITE_TRY_REVOKED];
+};
+
+static inline unsigned long lite_mapping_key(u32 home, u64 id)
+{
+	return (unsigned long)home << 48 | (id & GENMASK_ULL(47, 0));
+}
+
 struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home,
 					u64 id, const struct lite_cred *cred,
 					u32 rights, u32 *granted);
@@ -299,6 +321,13 @@ struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 					 u32 *granted);
 void lite_mapping_retire(struct lite_mapping *m);
 void lite_mapping_retire_home(struct lite_memory *mem, u32 home);
+bool lite_mapping_end(struct lite_mapping *m, enum lite_mapping_state state);
+void lite_mapping_watch(struct lite_mapping *m);
+void lite_try_begin(struct lite_memory *mem, struct lite_map_try *try,
+		    u32 home);
+void lite_try_end(struct lite_memory *mem, struct lite_map_try *try);
+bool lite_try_overtaken(struct lite_memory *mem,
+			const struct lite_map_try *try, u64 id);
 int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id);
 void lite_mapping_put(struct lite_mapping *m);
 void lite_mapping_handlers(struct lite_memory *mem);

@@ -31,8 +31,8 @@
 #define LITE_PIECE_TRIES 3
 /*
  * Where packets overtake each other, a transport that goes back to the first
- * one missing may never get a large piece through. When one has failed, and
- * small ones succeed, they are kept small for a while.
+ * one missing may never get a large piece through. When two have failed,
+ * and small ones succeed, they are kept small for a while.
  */
 #define LITE_CAREFUL_BYTES 1024
 #define LITE_CAREFUL_AFTER 2 /* failures */
