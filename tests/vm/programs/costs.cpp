@@ -121,7 +121,7 @@ double available_bytes() {
     throw std::runtime_error("/proc/meminfo does not say what is free");
 }
 
-// Of handles that may only read, with every one of them as likely as any other.
+// Every one of them as likely as any other.
 class Handles {
   public:
     Handles() : dev_(env().indexes.front()), random_(env().seed) {}
@@ -131,17 +131,12 @@ class Handles {
         std::vector<double> samples;
         handles_.reserve(count);
         while (handles_.size() < count) {
-            samples.push_back(
-                time_of([&] { handles_.push_back(dev_.alloc(kPage, {}, {}, 0400)); }));
+            samples.push_back(time_of([&] { handles_.push_back(dev_.alloc(kPage)); }));
         }
         return median(std::move(samples));
     }
 
-    // Found, and without the right.
-    double denied(std::size_t calls) {
-        return measure(calls, EACCES, [&](auto lh) { return write_args(lh, 0, buffer_, 8); });
-    }
-    // Found, with the right, entered, out of bounds, left.
+    // Found, rights and bounds checked, and no more than that.
     double refused(std::size_t calls) {
         return measure(calls, ERANGE, [&](auto lh) { return read_args(lh, kPage, buffer_, 64); });
     }
@@ -193,7 +188,6 @@ void measure_handles(const Options& options) {
         for (const auto count : options.counts) {
             const auto name = "/" + std::to_string(count);
             print("make" + name, handles.grow(count));
-            print("denied" + name, handles.denied(options.calls));
             print("refused" + name, handles.refused(options.calls));
             print("read" + name, handles.read(options.calls));
         }
