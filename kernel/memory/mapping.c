@@ -70,7 +70,11 @@ bool lite_mapping_end(struct lite_mapping *m, enum lite_mapping_state state)
 	return true;
 }
 
-/* Drained: nobody needs to find it any more. */
+/*
+ * Drained: nobody needs to find it any more. But its LMR may be mapped anew
+ * before the last handle lets go of this one, and so before the home is told
+ * that it was unclean: REVOKE, answered by the new one, has to say so.
+ */
 static void lite_mapping_unlist(struct lite_mapping *m)
 {
 	unsigned long key = lite_mapping_key(m->home, m->id);
@@ -78,6 +82,8 @@ static void lite_mapping_unlist(struct lite_mapping *m)
 	lockdep_assert_held(&m->mem->map_lock);
 	if (xa_load(&m->mem->mappings, key) == m)
 		xa_erase(&m->mem->mappings, key);
+	if (READ_ONCE(m->unclean) && list_empty(&m->left))
+		list_add(&m->left, &m->mem->unclean);
 }
 
 /*
@@ -185,6 +191,9 @@ static void lite_mapping_release(struct kref *ref)
 	/* A revoked one has no LMR to be given back to. */
 	if (m->state != LITE_MAPPING_REVOKED)
 		lite_unmap_call(mem, m->conn, m->id, m->grants, m->unclean);
+	spin_lock(&mem->map_lock);
+	list_del_init(&m->left);
+	spin_unlock(&mem->map_lock);
 	trace_lite_unmap(m->home, m->id, m->length);
 	INIT_RCU_WORK(&m->rcu, lite_mapping_free_rcu);
 	queue_rcu_work(mem->wq, &m->rcu);
@@ -218,6 +227,7 @@ static struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
 	m->mem = mem;
 	kref_init(&m->ref);
 	init_completion(&m->drained);
+	INIT_LIST_HEAD(&m->left);
 	m->home = home;
 	m->home_incarnation = le64_to_cpu(r->share[0].incarnation);
 	m->id = le64_to_cpu(r->id);

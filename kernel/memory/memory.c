@@ -47,6 +47,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	INIT_WORK(&mem->publish_work, lite_names_publish_work);
 	spin_lock_init(&mem->map_lock);
 	xa_init(&mem->mappings);
+	INIT_LIST_HEAD(&mem->unclean);
 	INIT_LIST_HEAD(&mem->tries);
 	spin_lock_init(&mem->zombies_lock);
 	INIT_LIST_HEAD(&mem->zombies);

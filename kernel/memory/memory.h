@@ -259,6 +259,7 @@ struct lite_map_share {
  * @length: bytes
  * @anonymous: it has no name
  * @unclean: an operation failed, so that it may still be under way
+ * @left: in mem->unclean, from when it is out of the table until the home knows
  * @careful: jiffies at which a small piece got through that a large had not
  * @grants: MAPs of ours that the home counts; under map_lock
  * @conn: session with the home in which that is, with a reference; NULL: the
@@ -282,6 +283,7 @@ struct lite_mapping {
 	u64 length;
 	bool anonymous;
 	bool unclean;
+	struct list_head left;
 	unsigned long careful;
 	u32 grants;
 	struct lite_conn *conn;
@@ -501,8 +503,9 @@ struct lite_memory {
 	struct work_struct publish_work;
 	atomic_t changes;          /* of members */
 
-	spinlock_t map_lock;       /* protects the next two */
+	spinlock_t map_lock;       /* protects the next three */
 	struct xarray mappings;    /* by home and id; ACTIVE ones */
+	struct list_head unclean;  /* mappings that left it so */
 	struct list_head tries;    /* MAPs under way */
 
 	spinlock_t zombies_lock;

@@ -5,6 +5,9 @@
  * It may overtake the reply to a MAP and then finds no mapping. So it is noted
  * with all MAPs under way to that home (struct lite_map_try), and the one whose
  * reply names the LMR starts over.
+ *
+ * The answer speaks for all mappings of the LMR that this node has had, also
+ * for those that a handle which is not used still keeps (mem->unclean).
  */
 #include "memory.h"
 
@@ -74,11 +77,13 @@ bool lite_try_overtaken(struct lite_memory *mem,
  */
 int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id)
 {
+	struct lite_mapping *m, *left;
 	struct lite_map_try *try;
-	struct lite_mapping *m;
 	bool unclean = false;
 
 	spin_lock(&mem->map_lock);
+	list_for_each_entry(left, &mem->unclean, left)
+		unclean |= left->home == home && left->id == id;
 	m = xa_load(&mem->mappings, lite_mapping_key(home, id));
 	if (m) {
 		lite_mapping_end(m, LITE_MAPPING_REVOKED);
@@ -95,7 +100,7 @@ int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id)
 	spin_unlock(&mem->map_lock);
 	if (m) {
 		wait_for_completion(&m->drained);
-		unclean = READ_ONCE(m->unclean);
+		unclean |= READ_ONCE(m->unclean);
 		lite_mapping_watch(m);
 	}
 	return unclean ? -EUCLEAN : 0;

@@ -1,0 +1,516 @@
+// SPDX-License-Identifier: MIT
+// Revocation under fire: LMRs that processes on several nodes read and write without a break are
+// freed, and their memory is given to another LMR at once. No old handle may read or overwrite what
+// is there then.
+//
+//   revoke home     on the node that frees: makes the LMR of each round, waits until every attacker
+//                   has it in use, frees it, makes another of the same size in the same places and
+//                   fills that with canaries, which have to stay until all attackers have noticed
+//   revoke attack   on any node: threads that use the LMR of the round until they are told that it
+//                   is gone
+//
+// An LMR holds nothing but a word of its round, which attackers write again and again, and nothing
+// else is ever read through a handle on it; so whatever differs comes from another LMR. All ends
+// derive what a round is like from the same seed. They meet in a small LMR, the board.
+//
+// That memory is given out again at once is what makes this a test: with --trace the home reads
+// from a kernel probe on lite_dma_unmap_page() which addresses each of the two LMRs had.
+#include "common/env.hpp"
+#include "common/pattern.hpp"
+#include "common/process.hpp"
+#include "common/raw.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace lite_test;
+
+namespace {
+
+struct Options {
+    std::string stem = "revoke";
+    std::uint64_t seed = 1;
+    std::uint64_t rounds = 1000;
+    unsigned attackers = 0;  // threads, of all nodes
+    std::string trace;
+    double least_reused = 0.5;
+    unsigned index = 0;
+    unsigned processes = 2;
+    unsigned threads = 2;
+};
+
+using Words = std::vector<std::uint64_t>;
+
+constexpr std::uint64_t kOver = UINT64_MAX;
+constexpr std::size_t kTransferMax = (1 << 20) + (256 << 10);  // more than is pinned at a time
+
+// ---- what a round is like
+// ------------------------------------------------------------------------
+
+struct Round {
+    std::uint64_t number;
+    std::uint64_t length;   // a multiple of 8
+    std::uint64_t word;     // what its LMR is full of
+    std::uint64_t canary;   // what its memory is full of afterwards
+    std::size_t placement;  // to be taken modulo how many there are
+    unsigned delay_us;      // how long all are at it before it is freed
+    bool look_first;        // whether the memory is looked at before it gets its canaries
+};
+
+std::uint64_t some_length(std::mt19937_64& random) {
+    const auto kind = random() % 100;
+    const std::uint64_t limit = kind < 60   ? 16 << 10
+                                : kind < 90 ? 256 << 10
+                                : kind < 99 ? 1 << 20
+                                            : 9 << 20;  // more than one piece of memory
+    return (limit / 8 + random() % (limit / 8 * 7)) / 8 * 8;
+}
+
+Round make_round(std::uint64_t seed, std::uint64_t number) {
+    std::mt19937_64 random(mix(seed) ^ number);
+    Round r{};
+    r.number = number;
+    r.length = some_length(random);
+    // Neither is the zero of fresh memory, nor a word of any other round.
+    r.word = (number << 8) | 0xaa00000000000001;
+    r.canary = (number << 8) | 0xcc00000000000002;
+    r.placement = random();
+    r.delay_us = random() % 4 ? static_cast<unsigned>(random() % 3000) : 0;
+    r.look_first = random() % 2;
+    return r;
+}
+
+std::string name_of(const Options& options, const Round& round) {
+    return options.stem + "-" + std::to_string(round.number);
+}
+
+std::span<std::byte> bytes_of(Words& words, std::uint64_t length) {
+    return std::as_writable_bytes(std::span(words)).first(length);
+}
+
+std::string hex(std::uint64_t word) {
+    std::array<char, 17> text{};
+    std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(word));
+    return text.data();
+}
+
+// "" if all of @words is @wanted, else where and what is not.
+std::string odd_one(std::span<const std::uint64_t> words, std::uint64_t wanted) {
+    const auto odd = std::find_if(words.begin(), words.end(), [&](auto w) { return w != wanted; });
+    if (odd == words.end())
+        return "";
+    return hex(*odd) + " instead of " + hex(wanted) + " in word " +
+           std::to_string(odd - words.begin()) + " of " + std::to_string(words.size());
+}
+
+// ---- the board
+// -----------------------------------------------------------------------------------
+
+// Words of it, in lines of their own.
+enum : std::uint64_t { kRound = 0, kInUse = 64, kNoticed = 128, kFailed = 192 };
+
+class Board {
+  public:
+    Board(const Options& options, unsigned index) : dev_(index), name_(options.stem + "-board") {}
+
+    void make() { lh_ = dev_.alloc(4096, {}, name_, 0666); }
+    void open() { lh_ = dev_.map(name_); }
+
+    std::uint64_t get(std::uint64_t at) const {
+        std::uint64_t word = 0;
+        dev_.read(lh_, at, std::as_writable_bytes(std::span(&word, 1)));
+        return word;
+    }
+    void set(std::uint64_t at, std::uint64_t word) const {
+        dev_.write(lh_, at, std::as_bytes(std::span(&word, 1)));
+    }
+    void count(std::uint64_t at) const { dev_.fetch_add(lh_, at, 1); }
+
+  private:
+    Device dev_;
+    std::string name_;
+    std::uint64_t lh_ = 0;
+};
+
+// ---- attackers
+// -----------------------------------------------------------------------------------
+
+struct Tally {
+    std::atomic<std::uint64_t> operations = 0;
+    std::atomic<std::uint64_t> maps = 0;
+};
+
+class Attacker {
+  public:
+    // One that is @restless maps and unmaps in between, too.
+    Attacker(const Options& options, const Device& dev, const Board& board, Tally& tally,
+             std::uint64_t number, bool restless)
+        : options_(options),
+          dev_(dev),
+          board_(board),
+          tally_(tally),
+          restless_(restless),
+          random_(mix(options.seed ^ mix(number))),
+          buffer_(kTransferMax / 8) {}
+
+    void run() {
+        for (std::uint64_t last = 0;;) {
+            const auto now = board_.get(kRound);
+            if (now == kOver)
+                return;
+            if (now == last) {
+                ::usleep(200);
+                continue;
+            }
+            last = now;
+            attack(make_round(options_.seed, now));
+            board_.count(kNoticed);
+        }
+    }
+
+  private:
+    void attack(const Round& round) {
+        const auto name = name_of(options_, round);
+        const auto size = std::min<std::size_t>(round.length, kTransferMax) / 8;
+        std::fill_n(buffer_.begin(), size, round.word);
+        auto lh = dev_.map(name);
+        for (std::uint64_t n = 0;; ++n) {
+            const auto e = operate(round, lh);
+            if (e == err(EIDRM))
+                break;
+            expect_equal(e, ok, "operation in round " + std::to_string(round.number));
+            ++tally_.operations;
+            if (n == 0)
+                board_.count(kInUse);
+            if (restless_ && random_() % 4 == 0) {
+                dev_.unmap(lh);
+                auto args = map_args(name, LITE_RIGHT_READ | LITE_RIGHT_WRITE | LITE_RIGHT_ATOMIC);
+                const auto mapped = dev_(args);
+                if (mapped == err(ENOENT))
+                    return;
+                expect_equal(mapped, ok, "mapping in round " + std::to_string(round.number));
+                ++tally_.maps;
+                lh = args.lh;
+            }
+        }
+        dev_.unmap(lh);
+    }
+
+    Errno operate(const Round& round, std::uint64_t lh) {
+        const auto kind = random_() % 8;
+        if (kind == 0)
+            return add_nothing(round, lh);
+        const std::uint64_t most = kind < 4 ? 4096 : kind < 6 ? 64 << 10 : kTransferMax;
+        const auto words = 1 + random_() % (std::min(most, round.length) / 8);
+        const auto offset = random_() % (round.length / 8 - words + 1) * 8;
+        auto* const at =
+            buffer_.data() +
+            random_() % (std::min<std::size_t>(round.length, kTransferMax) / 8 - words + 1);
+        if (random_() % 2)
+            return dev_(write_args(lh, offset, at, words * 8));
+        const auto e = dev_(read_args(lh, offset, at, words * 8));
+        // Also what a transfer has left behind that failed on its way.
+        const auto odd = odd_one(std::span(at, words), round.word);
+        expect(odd.empty(),
+               "round " + std::to_string(round.number) + ", read through a handle: " + odd);
+        return e;
+    }
+
+    // Writes all the same; and tells what was there.
+    Errno add_nothing(const Round& round, std::uint64_t lh) {
+        auto args = fetch_add_args(lh, random_() % (round.length / 8) * 8, 0);
+        const auto e = dev_(args);
+        if (e == ok)
+            expect(args.result == round.word, "round " + std::to_string(round.number) +
+                                                  ", an atomic found " + hex(args.result) +
+                                                  " instead of " + hex(round.word));
+        return e;
+    }
+
+    const Options& options_;
+    const Device& dev_;
+    const Board& board_;
+    Tally& tally_;
+    bool restless_;
+    std::mt19937_64 random_;
+    Words buffer_;
+};
+
+void attack_in_process(const Options& options, unsigned process, Tally& tally) {
+    const Device dev(options.index);
+    Board board(options, options.index);
+    board.open();
+    Threads threads;
+    for (unsigned i = 0; i < options.threads; ++i) {
+        threads.start([&, i] {
+            try {
+                const auto number = (options.index * 100ULL + process) * 100 + i;
+                Attacker(options, dev, board, tally, number, i == 0 && process == 0).run();
+            } catch (const std::exception& e) {
+                std::fprintf(stderr, "revoke: %s\n", e.what());
+                board.count(kFailed);
+                throw;
+            }
+        });
+    }
+    threads.join();
+}
+
+void attack(const Options& options) {
+    Shared<Tally> tally;
+    std::vector<std::unique_ptr<Child>> children;
+    for (unsigned i = 0; i < options.processes; ++i)
+        children.push_back(
+            std::make_unique<Child>([&, i] { attack_in_process(options, i, *tally); }));
+    // However long it takes: the caller limits it.
+    Board board(options, options.index);
+    board.open();
+    while (board.get(kRound) != kOver) {
+        expect(!board.get(kFailed), "an attacker has failed");
+        ::usleep(20000);
+    }
+    for (const auto& child : children)
+        child->join();
+    std::printf("%llu operations, %llu maps in between\n",
+                static_cast<unsigned long long>(tally->operations.load()),
+                static_cast<unsigned long long>(tally->maps.load()));
+}
+
+// ---- home
+// ----------------------------------------------------------------------------------------
+
+using Ranges = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  // from, to
+
+// Which memory has been given back, from the trace of a kernel probe.
+class Trace {
+  public:
+    explicit Trace(const std::string& path) {
+        if (!path.empty() && (fd_ = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) < 0)
+            throw std::runtime_error("cannot open " + path);
+    }
+    ~Trace() {
+        if (fd_ >= 0)
+            ::close(fd_);
+    }
+    Trace(const Trace&) = delete;
+    Trace& operator=(const Trace&) = delete;
+
+    explicit operator bool() const { return fd_ >= 0; }
+
+    // Since the last call.
+    Ranges take() {
+        Ranges ranges;
+        std::array<char, 4096> chunk;
+        for (ssize_t n; fd_ >= 0 && (n = ::read(fd_, chunk.data(), chunk.size())) > 0;)
+            text_.append(chunk.data(), static_cast<std::size_t>(n));
+        std::size_t at = 0;
+        for (std::size_t end; (end = text_.find('\n', at)) != std::string::npos; at = end + 1) {
+            const std::string line = text_.substr(at, end - at);
+            const auto dma = value(line, "dma=0x", 16);
+            ranges.emplace_back(dma, dma + value(line, "size=", 10));
+        }
+        text_.erase(0, at);
+        return ranges;
+    }
+
+  private:
+    static std::uint64_t value(const std::string& line, const char* key, int base) {
+        std::uint64_t v = 0;
+        const auto at = line.find(key);
+        if (at == std::string::npos)
+            throw std::runtime_error("not what a probe should say: " + line);
+        std::from_chars(line.data() + at + std::strlen(key), line.data() + line.size(), v, base);
+        return v;
+    }
+
+    int fd_ = -1;
+    std::string text_;
+};
+
+std::uint64_t size_of(const Ranges& ranges) {
+    std::uint64_t sum = 0;
+    for (const auto& [from, to] : ranges)
+        sum += to - from;
+    return sum;
+}
+
+std::uint64_t overlap(const Ranges& a, const Ranges& b) {
+    std::uint64_t sum = 0;
+    for (const auto& [a_from, a_to] : a)
+        for (const auto& [b_from, b_to] : b)
+            if (std::max(a_from, b_from) < std::min(a_to, b_to))
+                sum += std::min(a_to, b_to) - std::max(a_from, b_from);
+    return sum;
+}
+
+class Home {
+  public:
+    explicit Home(const Options& options)
+        : options_(options),
+          dev_(env().indexes.front()),
+          board_(options, env().indexes.front()),
+          trace_(options.trace),
+          places_(env().placements()),
+          buffer_(kTransferMax / 8) {}
+
+    void run() {
+        board_.make();
+        std::puts("ready");
+        std::fflush(stdout);
+        for (std::uint64_t number = 1; number <= options_.rounds; ++number)
+            carry_out(make_round(options_.seed, number));
+        board_.set(kRound, kOver);
+        report();
+    }
+
+  private:
+    void carry_out(const Round& round) {
+        const auto& place = places_[round.placement % places_.size()];
+        const auto lh = dev_.alloc(round.length, place.nodes, name_of(options_, round), 0666);
+        fill(lh, round.length, round.word);
+        board_.set(kRound, round.number);
+        const auto all = round.number * options_.attackers;
+        wait_for(kInUse, all, "all attackers have it in use");
+        if (round.delay_us)
+            ::usleep(round.delay_us);
+        (void)trace_.take();
+        dev_.free(lh);
+        const auto freed = trace_.take();
+        // Anonymous: of no interest to anybody else.
+        const auto other = dev_.alloc(round.length, place.nodes);
+        if (round.look_first)
+            check(round, other, 0, "fresh memory");
+        fill(other, round.length, round.canary);
+        // While there may be somebody who does not know yet, and once more after that.
+        wait_for(kNoticed, all, "all attackers have noticed",
+                 [&] { check(round, other, round.canary, "canaries"); });
+        check(round, other, round.canary, "canaries");
+        (void)trace_.take();
+        dev_.free(other);
+        account(freed, trace_.take());
+    }
+
+    void fill(std::uint64_t lh, std::uint64_t length, std::uint64_t word) {
+        std::fill_n(buffer_.begin(), std::min<std::size_t>(length, kTransferMax) / 8, word);
+        in_pieces(length, [&](std::uint64_t offset, std::uint64_t n) {
+            dev_.write(lh, offset, bytes_of(buffer_, n));
+        });
+    }
+
+    void check(const Round& round, std::uint64_t lh, std::uint64_t word, const char* what) {
+        in_pieces(round.length, [&](std::uint64_t offset, std::uint64_t n) {
+            dev_.read(lh, offset, bytes_of(buffer_, n));
+            const auto odd = odd_one(std::span(buffer_).first(n / 8), word);
+            expect(odd.empty(), "round " + std::to_string(round.number) + ", " + what +
+                                    " overwritten from offset " + std::to_string(offset) +
+                                    " on: " + odd);
+        });
+    }
+
+    template <typename F>
+    static void in_pieces(std::uint64_t length, F function) {
+        for (std::uint64_t at = 0; at < length; at += kTransferMax)
+            function(at, std::min<std::uint64_t>(kTransferMax, length - at));
+    }
+
+    void wait_for(
+        std::uint64_t at, std::uint64_t wanted, const char* what,
+        const std::function<void()>& meanwhile = [] {}) {
+        wait_until(what, [&] {
+            expect(!board_.get(kFailed), "an attacker has failed");
+            if (board_.get(at) >= wanted)
+                return true;
+            meanwhile();
+            return false;
+        });
+    }
+
+    void account(const Ranges& freed, const Ranges& other) {
+        // It sees this machine only.
+        if (freed.empty())
+            return;
+        const auto bytes = overlap(freed, other);
+        ++seen_rounds_;
+        reused_rounds_ += bytes > 0;
+        reused_bytes_ += bytes;
+        freed_bytes_ += size_of(freed);
+    }
+
+    void report() const {
+        std::printf("seed %llu, %llu rounds", static_cast<unsigned long long>(options_.seed),
+                    static_cast<unsigned long long>(options_.rounds));
+        if (trace_) {
+            const auto bytes =
+                static_cast<double>(reused_bytes_) / static_cast<double>(freed_bytes_);
+            std::printf("; in %llu of %llu the same memory again, %.0f %% of its bytes",
+                        static_cast<unsigned long long>(reused_rounds_),
+                        static_cast<unsigned long long>(seen_rounds_), 100 * bytes);
+            std::fflush(stdout);
+            expect(seen_rounds_ > options_.rounds / 3 &&
+                       static_cast<double>(reused_rounds_) >=
+                           options_.least_reused * static_cast<double>(seen_rounds_),
+                   "memory is too seldom used again for this to be a test");
+        }
+        std::puts("");
+    }
+
+    const Options& options_;
+    Device dev_;
+    Board board_;
+    Trace trace_;
+    std::vector<Placement> places_;
+    Words buffer_;
+    std::uint64_t seen_rounds_ = 0;
+    std::uint64_t reused_rounds_ = 0;
+    std::uint64_t reused_bytes_ = 0;
+    std::uint64_t freed_bytes_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app(
+        "Frees LMRs that are being used. See env.hpp for what it takes from the environment.");
+    Options options;
+    app.require_subcommand(1);
+    app.add_option("--stem", options.stem, "what all names begin with");
+    app.add_option("--seed", options.seed, "of all rounds; the same at all ends");
+    auto* home = app.add_subcommand("home", "free and fill");
+    home->add_option("--rounds", options.rounds, "how often");
+    home->add_option("--attackers", options.attackers, "threads that attack, of all nodes")
+        ->required();
+    home->add_option("--trace", options.trace, "trace_pipe with the probe");
+    home->add_option("--least-reused", options.least_reused,
+                     "part of the rounds that must use memory again at once");
+    auto* attackers = app.add_subcommand("attack", "use what is freed");
+    attackers->add_option("--index", options.index, "the N of /dev/liteN");
+    attackers->add_option("--processes", options.processes);
+    attackers->add_option("--threads", options.threads, "of each process");
+    CLI11_PARSE(app, argc, argv);
+    try {
+        if (home->parsed())
+            Home(options).run();
+        else
+            attack(options);
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "revoke: %s\n", e.what());
+        return 1;
+    }
+    return 0;
+}

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""Revocation under fire: memory that processes on other nodes read and write without a break is freed, and used again at
+once. The number of rounds: LITE_REVOKE_ROUNDS, or --slow for a hundred thousand. tests/vm/mutate shows that these tests
+fail when something is missing that the protocol needs."""
+
+import contextlib
+import os
+
+from litelab import environment, in_one_machine, on_machines, prepare_all, program_path
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+_PROCESSES, _THREADS = 2, 2
+# Machines this busy may be silent for a while.
+_PATIENT = {"heartbeat": 1000, "dead": 20000, "op_timeout": 20000}
+_TRACING = "/sys/kernel/tracing"
+# The addresses are seen through a probe, as nothing that is meant for users shows them.
+_PROBE = "p:litetest/unmap lite:lite_dma_unmap_page dma=$arg2:x64 size=$arg3:u64"
+MANY = 100_000
+
+
+@contextlib.contextmanager
+def _trace(vm):
+    """The trace of what memory is given back on a machine, as a file of that machine."""
+    vm.run(f"cd {_TRACING}; mkdir instances/litetest; echo '{_PROBE}' >>kprobe_events && "
+           "echo 1 >instances/litetest/events/litetest/unmap/enable")
+    try:
+        yield f"{_TRACING}/instances/litetest/trace_pipe"
+    finally:
+        vm.run(f"cd {_TRACING}; echo 0 >instances/litetest/events/litetest/unmap/enable; "
+               "echo '-:litetest/unmap' >>kprobe_events; rmdir instances/litetest")
+
+
+def _fire(lab, lites, attacking, rounds, timeout):
+    """Rounds with attackers on these nodes; the first node is the home."""
+    rounds = int(os.environ.get("LITE_REVOKE_ROUNDS", rounds))
+    seed = lab.rng.getrandbits(32)
+    env = environment(lab, lites)
+    print(f"      {rounds} rounds, seed {seed}")
+
+    def spawn(lite, *words):
+        return lite.vm.spawn([program_path("revoke"), "--seed", str(seed), *(str(word) for word in words)], env=env)
+    home = lites[0]
+    with _trace(home.vm) as trace:
+        program = spawn(home, "home", "--rounds", rounds, "--attackers", len(attacking) * _PROCESSES * _THREADS,
+                        "--trace", trace)
+        program.wait_output("ready")
+        attackers = [spawn(lite, "attack", "--index", lite.index, "--processes", _PROCESSES, "--threads", _THREADS)
+                     for lite in attacking]
+        program.wait(timeout)
+        said = [program.out, program.err]
+        for attacker in attackers:
+            # If the home has found something, they need not end by themselves.
+            if program.rc:
+                attacker.kill()
+            attacker.wait(30)
+            said += [attacker.out, attacker.err]
+    text = "\n".join(line for part in said for line in part.splitlines())
+    assert program.rc == 0 and all(attacker.rc == 0 for attacker in attackers), text
+    print("".join(f"      {line}\n" for line in text.splitlines() if line != "ready"), end="")
+    home.lite("free", "revoke-board")
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=200)
+def test_under_fire_in_one_machine(lab):
+    """Three nodes, all of which attack: also LMRs of their own, and shares that they store for the home."""
+    lites = in_one_machine(lab.n1, **_PATIENT)
+    _fire(lab, lites, lites, lab.scale(150, 10), timeout=180)
+
+
+@vmtest(mem_mb=768, timeout=200)
+def test_under_fire(lab):
+    """Two machines, with a network in between."""
+    lites = on_machines(lab, **_PATIENT)
+    _fire(lab, lites, lites, lab.scale(150, 10), timeout=180)
+
+
+@vmtest(mem_mb=768, timeout=36000, slow=True, fresh=True)
+def test_under_fire_for_long(lab):
+    """As many rounds as it takes to trust it."""
+    lites = on_machines(lab, **_PATIENT)
+    _fire(lab, lites, lites, MANY, timeout=35900)
