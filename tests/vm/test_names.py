@@ -36,8 +36,8 @@ def _idle(lites):
 @vmtest(nodes=1, cpus=2, timeout=400)
 def test_exactly_one_wins(lab):
     lites = in_one_machine(lab.n1)
-    run_program(lab, lites, "namerace", "race", "--rounds", max(20, int(400 * program_scale(lab))), timeout=380,
-                case_timeout=600)
+    run_program(lab, lites, "namerace", "race", "--rounds", max(20, int(300 * program_scale(lab))), timeout=380,
+                case_timeout=1200)
     _idle(lites)
 
 
@@ -57,12 +57,12 @@ def test_while_a_node_joins_and_leaves(lab):
     lites = in_one_machine(lab.n1)
     fourth = nodes_in(lab.n1, 4)[3]
     fourth.start(**times(lab.n1))
-    rounds = max(20, int(400 * program_scale(lab)))
+    rounds = max(20, int(200 * program_scale(lab)))
     racing = lab.n1.spawn([program_path("namerace"), "race", "--rounds", str(rounds)],
                           env={"LITE_TEST_INDEXES": ",".join(str(lite.index) for lite in lites),
                                "LITE_TEST_REMOTE": ",".join(str(lite.id) for lite in lites[1:]),
                                "LITE_TEST_SEED": lab.rng.getrandbits(32),
-                               "LITE_TEST_TIMEOUT": 600 * lab.kernel.time_scale})
+                               "LITE_TEST_TIMEOUT": 1200 * lab.kernel.time_scale})
     turns = 0
     while racing.running:
         fourth.join(lites[turns % 3])
