@@ -43,6 +43,8 @@ struct lite_cluster;
  * @heard: jiffies at which it was last heard in its last session
  * @suspect: its session broke, but it has not been silent for long enough to
  *	be called down: who wants something of it waits
+ * @fresh: heard of, but not met so far: counts as suspect for the time that it
+ *	may take to connect; @heard is when it was heard of
  * @outgoing: we are connecting to it
  * @left: it said that it leaves: this incarnation never comes back
  * @tentative: it was given an id, but has not come yet; until @expires
@@ -62,6 +64,7 @@ struct lite_peer {
 	struct lite_conn __rcu *conn;
 	unsigned long heard;
 	bool suspect;
+	bool fresh;
 	bool outgoing;
 	bool left;
 	bool tentative;
@@ -131,6 +134,8 @@ int lite_cluster_ready(struct lite_cluster *cl);
 u32 lite_cluster_directory(struct lite_cluster *cl, u64 hash);
 u32 lite_cluster_up(struct lite_cluster *cl);
 u32 lite_cluster_next(struct lite_cluster *cl, u32 after);
+bool lite_cluster_is_live(struct lite_cluster *cl, u32 node);
+int lite_cluster_await_session(struct lite_cluster *cl, struct lite_conn *conn);
 int lite_cluster_call(struct lite_cluster *cl, u32 node,
 		      struct lite_call_desc *d);
 int lite_cluster_call_patiently(struct lite_cluster *cl, u32 node,
@@ -163,6 +168,8 @@ bool lite_peer_publish(struct lite_cluster *cl, struct lite_conn *conn,
 void lite_peer_retry(struct lite_peer *peer, unsigned long delay);
 void lite_peer_drop(struct lite_peer *peer);
 bool lite_peer_is_up(struct lite_peer *peer);
+bool lite_peer_is_live(struct lite_peer *peer);
+void lite_peer_expect(struct lite_peer *peer);
 
 void lite_peer_connect_work(struct work_struct *work);
 int lite_cluster_attach(struct lite_cluster *cl, struct lite_conn *conn);

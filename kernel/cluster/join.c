@@ -407,8 +407,10 @@ static void lite_suspects_clear(struct lite_cluster *cl)
 	struct lite_peer *peer;
 	unsigned long id;
 
-	xa_for_each(&cl->peers, id, peer)
+	xa_for_each(&cl->peers, id, peer) {
 		WRITE_ONCE(peer->suspect, false);
+		WRITE_ONCE(peer->fresh, false);
+	}
 	wake_up_all(&cl->suspects);
 }
 

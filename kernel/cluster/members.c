@@ -122,14 +122,18 @@ static int lite_member_merge(struct lite_cluster *cl,
 		peer = lite_peer_make(cl, id, incarnation, &addr);
 		if (IS_ERR(peer))
 			err = PTR_ERR(peer);
-		else
+		else if (flags & LITE_MEMBER_DOWN)
 			lite_peer_retry(peer, 0);
+		else
+			lite_peer_expect(peer);
 	} else if (incarnation > peer->incarnation) {
 		kill = lite_peer_conn_get(peer);
 		lite_peer_renew(peer, incarnation, &addr, &lost, &old);
 		peer->left = flags & LITE_MEMBER_LEFT;
-		if (!peer->left)
+		if (!peer->left && (flags & LITE_MEMBER_DOWN))
 			lite_peer_retry(peer, 0);
+		else if (!peer->left)
+			lite_peer_expect(peer);
 	} else if (incarnation == peer->incarnation && !peer->left &&
 		   (flags & LITE_MEMBER_LEFT)) {
 		kill = lite_peer_conn_get(peer);
@@ -268,7 +272,7 @@ u32 lite_cluster_next(struct lite_cluster *cl, u32 after)
 	xa_for_each_start(&cl->peers, id, peer, (unsigned long)after + 1) {
 		if (next && id > next)
 			break;
-		if (lite_peer_is_suspect(peer) || lite_peer_is_up(peer)) {
+		if (lite_peer_is_live(peer)) {
 			next = id;
 			break;
 		}

@@ -63,6 +63,11 @@ static void lite_monitor_peer(struct lite_cluster *cl, struct lite_peer *peer)
 		wake_up_all(&cl->suspects);
 		cl->ops->event(cl->priv, peer->id, LITE_NODE_DOWN);
 	}
+	if (peer->fresh && (peer->left ||
+			    time_after(jiffies, peer->heard + cl->dead))) {
+		WRITE_ONCE(peer->fresh, false);
+		wake_up_all(&cl->suspects);
+	}
 	if (cl->state != LITE_NODE_UP)
 		return;
 	if (peer->tentative && time_after(jiffies, peer->expires)) {
@@ -90,7 +95,7 @@ void lite_monitor_work(struct work_struct *work)
 		    time_before(jiffies, peer->next_try))
 			next = min(next, peer->next_try - jiffies);
 		/* As soon as it is down, whoever waits shall know. */
-		if (peer->suspect && !lite_peer_is_up(peer) &&
+		if ((peer->suspect || peer->fresh) && !lite_peer_is_up(peer) &&
 		    time_before(jiffies, peer->heard + cl->dead))
 			next = min(next, peer->heard + cl->dead + 1 - jiffies);
 		lite_monitor_peer(cl, peer);

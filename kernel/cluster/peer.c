@@ -133,6 +133,18 @@ void lite_peer_retry(struct lite_peer *peer, unsigned long delay)
 }
 
 /**
+ * lite_peer_expect - a member is heard of in its present life for the first time
+ * @peer: not up; cluster locked
+ */
+void lite_peer_expect(struct lite_peer *peer)
+{
+	lockdep_assert_held(&peer->cl->lock);
+	peer->heard = jiffies;
+	WRITE_ONCE(peer->fresh, true);
+	lite_peer_retry(peer, 0);
+}
+
+/**
  * lite_peer_renew - a peer shows a newer incarnation than we knew
  * @peer: cluster locked
  * @incarnation: its present one
@@ -206,6 +218,7 @@ again:
 		rcu_assign_pointer(peer->conn, conn);
 		smp_wmb(); /* at no time neither up nor suspect */
 		WRITE_ONCE(peer->suspect, false);
+		WRITE_ONCE(peer->fresh, false);
 	}
 out:
 	mutex_unlock(&cl->lock);
@@ -280,7 +293,8 @@ void lite_cluster_conn_gone(struct lite_cluster *cl, struct lite_conn *conn)
  * @peer: peer
  *
  * Context: any.
- * Return: true while its session is dying, or it has none but is not yet down.
+ * Return: true while its session is dying, or it has none but is not yet down,
+ * or is about to have its first.
  */
 bool lite_peer_is_suspect(struct lite_peer *peer)
 {
@@ -289,9 +303,22 @@ bool lite_peer_is_suspect(struct lite_peer *peer)
 
 	rcu_read_lock();
 	conn = rcu_dereference(peer->conn);
-	suspect = conn ? lite_conn_is_dead(conn) : READ_ONCE(peer->suspect);
+	suspect = conn ? lite_conn_is_dead(conn) :
+			 READ_ONCE(peer->suspect) || READ_ONCE(peer->fresh);
 	rcu_read_unlock();
 	return suspect;
+}
+
+/* Not down: up, suspect or fresh. */
+bool lite_peer_is_live(struct lite_peer *peer)
+{
+	if (lite_peer_is_up(peer))
+		return true;
+	smp_rmb(); /* with conn_down: suspect before it ceased to be up */
+	if (READ_ONCE(peer->suspect) || READ_ONCE(peer->fresh))
+		return true;
+	smp_rmb(); /* with publish: up before it ceased to be suspect */
+	return lite_peer_is_up(peer);
 }
 
 static int lite_peer_await_for(struct lite_peer *peer, unsigned long timeout)
@@ -356,6 +383,61 @@ struct lite_conn *lite_peer_conn_tryget(struct lite_peer *peer, u64 session)
 		conn = NULL;
 	rcu_read_unlock();
 	return conn;
+}
+
+/**
+ * lite_cluster_is_live - is a node a member that is not down?
+ * @cl: cluster
+ * @node: its id
+ *
+ * Context: any.
+ * Return: true if it is up or suspect, or this node.
+ */
+bool lite_cluster_is_live(struct lite_cluster *cl, u32 node)
+{
+	struct lite_peer *peer;
+	bool live;
+
+	if (node == lite_cluster_id(cl))
+		return true;
+	rcu_read_lock();
+	peer = xa_load(&cl->peers, node);
+	live = peer && lite_peer_is_live(peer);
+	rcu_read_unlock();
+	return live;
+}
+
+static bool lite_conn_is_session(struct lite_cluster *cl,
+				 struct lite_conn *conn)
+{
+	struct lite_peer *peer;
+	bool is;
+
+	rcu_read_lock();
+	peer = xa_load(&cl->peers, conn->from.node);
+	is = peer && rcu_access_pointer(peer->conn) == conn;
+	rcu_read_unlock();
+	return is;
+}
+
+/**
+ * lite_cluster_await_session - is a caller in the session that we use as well?
+ * @cl: cluster
+ * @conn: the caller's
+ *
+ * The responder uses a session before the initiator does: a call can come from
+ * a node that this one does not count as up yet. It is about to.
+ *
+ * Context: may sleep, for a moment.
+ * Return: 0; -EHOSTDOWN: the connection is dying, or will be nobody's session.
+ */
+int lite_cluster_await_session(struct lite_cluster *cl, struct lite_conn *conn)
+{
+	wait_event_timeout(cl->suspects,
+			   lite_conn_is_session(cl, conn) ||
+				   lite_conn_is_dead(conn),
+			   HZ);
+	return lite_conn_is_session(cl, conn) ? 0 : -EHOSTDOWN;
 }
 
 /**

@@ -105,13 +105,16 @@ static size_t lite_request_size(u16 call)
 		return sizeof(struct lite_wire_members);
 	case LITE_CALL_LEAVE:
 		return sizeof(struct lite_wire_leave);
-	case LITE_CALL_NAME_CLAIM:
 	case LITE_CALL_NAME_DROP:
 	case LITE_CALL_NAME_LOOKUP:
 	case LITE_CALL_NAME_FIND:
+	case LITE_CALL_NAME_PROBE:
+	case LITE_CALL_NAME_WAKE:
 		return sizeof(struct lite_wire_name);
 	case LITE_CALL_NAME_SYNC:
 		return sizeof(struct lite_wire_name_sync);
+	case LITE_CALL_NAME_ENTER:
+		return sizeof(struct lite_wire_name_enter);
 	case LITE_CALL_LMR_CREATE:
 		return sizeof(struct lite_wire_create);
 	case LITE_CALL_LMR_MAP:
@@ -168,12 +171,17 @@ int lite_wire_request_check(u16 call, const void *payload, size_t len)
 	case LITE_CALL_LMR_UNMAP:
 		return lite_zero(le32_to_cpu(
 			((const struct lite_wire_unmap *)payload)->unclean) < 2);
-	case LITE_CALL_NAME_CLAIM:
 	case LITE_CALL_NAME_DROP:
 	case LITE_CALL_NAME_LOOKUP:
 	case LITE_CALL_NAME_FIND:
+	case LITE_CALL_NAME_PROBE:
+	case LITE_CALL_NAME_WAKE:
 		return lite_name_check(
 			       ((const struct lite_wire_name *)payload)->name,
+			       LITE_NAME_SIZE) < 0 ? -EPROTO : 0;
+	case LITE_CALL_NAME_ENTER:
+		return lite_name_check(
+			       ((const struct lite_wire_name_enter *)payload)->name,
 			       LITE_NAME_SIZE) < 0 ? -EPROTO : 0;
 	case LITE_CALL_NAME_SYNC:
 		return lite_zero(
@@ -295,7 +303,10 @@ static size_t lite_reply_size(u16 call)
 		return sizeof(struct lite_wire_join_reply);
 	case LITE_CALL_NAME_LOOKUP:
 	case LITE_CALL_NAME_FIND:
+	case LITE_CALL_NAME_ENTER:
 		return sizeof(struct lite_wire_name_reply);
+	case LITE_CALL_NAME_PROBE:
+		return sizeof(struct lite_wire_name_probe_reply);
 	case LITE_CALL_LMR_CREATE:
 	case LITE_CALL_LMR_MAP:
 		return sizeof(struct lite_wire_map_reply);
@@ -332,6 +343,10 @@ int lite_wire_reply_check(u16 call, const void *payload, size_t len)
 	case LITE_CALL_LMR_STAT:
 		return lite_lmr_check(
 			&((const struct lite_wire_stat_reply *)payload)->lmr);
+	case LITE_CALL_NAME_PROBE:
+		return lite_zero(le32_to_cpu(
+			((const struct lite_wire_name_probe_reply *)payload)
+				->state) <= LITE_WIRE_NAME_TAKEN);
 	case LITE_CALL_JOIN:
 		if (((const struct lite_wire_join_reply *)payload)->reserved)
 			return -EPROTO;

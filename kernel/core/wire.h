@@ -126,11 +126,13 @@ enum lite_call {
 	LITE_CALL_JOIN = 3,
 	LITE_CALL_MEMBERS = 4,
 	LITE_CALL_LEAVE = 5,
-	LITE_CALL_NAME_CLAIM = 16,
 	LITE_CALL_NAME_DROP = 17,
 	LITE_CALL_NAME_LOOKUP = 18, /* asks the directory */
 	LITE_CALL_NAME_FIND = 19,   /* asks a home */
-	LITE_CALL_NAME_SYNC = 20,   /* a home has claimed all that it has */
+	LITE_CALL_NAME_SYNC = 20,   /* a home has entered all that it has */
+	LITE_CALL_NAME_PROBE = 21,  /* asks a home, with our flag up */
+	LITE_CALL_NAME_WAKE = 22,   /* what was BUSY has changed */
+	LITE_CALL_NAME_ENTER = 23,  /* tells the directory */
 	LITE_CALL_LMR_CREATE = 32,
 	LITE_CALL_LMR_MAP = 33,
 	LITE_CALL_LMR_EXTENTS = 34,
@@ -275,7 +277,7 @@ struct lite_wire_cred {
 } __packed;
 
 struct lite_wire_name {
-	__le32 home;     /* CLAIM, DROP: who speaks for the LMR */
+	__le32 home;     /* DROP, PROBE: must be the caller */
 	__le64 id;
 	char name[LITE_NAME_SIZE];
 } __packed;
@@ -283,6 +285,25 @@ struct lite_wire_name {
 struct lite_wire_name_reply {
 	__le32 home;
 	__le64 id;
+} __packed;
+
+/* Enter a name; what stands there is replaced if it is @was, or out of reach. */
+struct lite_wire_name_enter {
+	__le32 home;     /* must be the caller */
+	__le64 id;
+	char name[LITE_NAME_SIZE];
+	__le32 was_home; /* 0: nothing */
+	__le64 was_id;
+} __packed;
+
+enum lite_wire_name_state {
+	LITE_WIRE_NAME_FREE = 0,
+	LITE_WIRE_NAME_BUSY = 1,  /* it wants it, or is making an LMR of it */
+	LITE_WIRE_NAME_TAKEN = 2,
+};
+
+struct lite_wire_name_probe_reply {
+	__le32 state;    /* enum lite_wire_name_state */
 } __packed;
 
 struct lite_wire_create {

@@ -2,9 +2,9 @@
 /*
  * The home of an LMR: making it, and who has it mapped. Its end is in free.c.
  *
- * An LMR is made in this order: its name is claimed, memory is taken here and
- * at other stores, then it is published in mem->lmrs. Whoever finds the name
- * before that finds no LMR, yet.
+ * An LMR is made in this order: its name is reserved, memory is taken here and
+ * at other stores, it is published in mem->lmrs, its name is confirmed. Nobody
+ * finds it by name before that; whoever wants the name waits.
  *
  * Mappers are counted by session and MAP: a node that maps an LMR twice, and
  * gives both back with one UNMAP that overtakes a third MAP, still has one.
@@ -422,7 +422,6 @@ static struct lite_lmr *lite_lmr_new(struct lite_memory *mem,
 static int lite_lmr_make(struct lite_lmr *lmr, const struct lite_wire_create *c)
 {
 	struct lite_memory *mem = lmr->mem;
-	int changes = atomic_read(&mem->changes);
 	int err;
 	u32 i;
 
@@ -430,13 +429,9 @@ static int lite_lmr_make(struct lite_lmr *lmr, const struct lite_wire_create *c)
 	if (err)
 		return err;
 	if (lmr->name[0]) {
-		lmr->published = lite_cluster_directory(
-			mem->cl, lite_name_hash(lmr->name, strlen(lmr->name)));
-		err = lite_name_claim(mem, lmr->name, lmr->id);
+		err = lite_name_reserve(mem, lmr->name, lmr->id);
 		if (err)
 			return err;
-		/* The session is noted by the first publishing. */
-		lmr->published_session = 0;
 	}
 	for (i = 0; i < lmr->n_shares; i++) {
 		err = lite_share_make(lmr, i);
@@ -446,11 +441,10 @@ static int lite_lmr_make(struct lite_lmr *lmr, const struct lite_wire_create *c)
 	err = xa_err(xa_store(&mem->lmrs, lmr->id, lmr, GFP_KERNEL));
 	if (err)
 		goto err_shares;
-	/* Publishing has not seen it so far. */
-	if (lmr->name[0] && changes != atomic_read(&mem->changes))
-		queue_work(mem->wq, &mem->publish_work);
 	lite_stat_inc(mem->stats, LITE_STAT_LMRS);
 	trace_lite_lmr_create(lite_cluster_id(mem->cl), lmr->id, lmr->length);
+	if (lmr->name[0])
+		lite_name_confirm(mem, lmr->name, lmr->id);
 	return 0;
 
 err_shares:

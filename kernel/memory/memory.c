@@ -42,8 +42,8 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	xa_init(&mem->allocs);
 	mt_init_flags(&mem->by_dma, MT_FLAGS_USE_RCU);
 	xa_init(&mem->lmrs);
-	lite_names_init(&mem->local, false);
-	lite_names_init(&mem->directory, true);
+	lite_names_init(&mem->local);
+	lite_names_init(&mem->directory);
 	INIT_WORK(&mem->publish_work, lite_names_publish_work);
 	spin_lock_init(&mem->map_lock);
 	xa_init(&mem->mappings);
@@ -64,7 +64,8 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 		return -ENOMEM;
 	}
 	lite_store_handlers(mem);
-	lite_names_handlers(mem);
+	lite_claim_handlers(mem);
+	lite_directory_handlers(mem);
 	lite_home_handlers(mem);
 	lite_free_handlers(mem);
 	lite_mapping_handlers(mem);
@@ -80,7 +81,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 bool lite_memory_idle(struct lite_memory *mem)
 {
 	return xa_empty(&mem->lmrs) && xa_empty(&mem->allocs) &&
-	       xa_empty(&mem->mappings);
+	       xa_empty(&mem->mappings) && xa_empty(&mem->local.table);
 }
 
 /**
@@ -171,7 +172,9 @@ void lite_memory_exit(struct lite_memory *mem)
  */
 void lite_memory_members_changed(struct lite_memory *mem)
 {
-	atomic_inc(&mem->changes);
+	/* After what changed: whoever sees the number sees that. */
+	atomic_inc_return(&mem->changes);
+	lite_names_event(mem);
 	queue_work(mem->wq, &mem->publish_work);
 	queue_work(mem->wq, &mem->zombie_work);
 }
@@ -201,5 +204,5 @@ void lite_memory_peer_lost(struct lite_memory *mem, u32 id, u64 incarnation)
 {
 	lite_store_lost(mem, id, incarnation);
 	lite_zombies_lost(mem, id, incarnation);
-	lite_names_drop_home(mem, &mem->directory, id, 0);
+	lite_names_drop_home(mem, id, 0);
 }

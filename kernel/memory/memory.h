@@ -7,7 +7,8 @@
  *
  *   store    gives memory (struct lite_alloc) to a home. store.c
  *   home     keeps an LMR's metadata: who owns it, where its shares are, which
- *            nodes have it mapped (struct lite_lmr). lmr.c, free.c, names.c
+ *            nodes have it mapped (struct lite_lmr). lmr.c, free.c, and for
+ *            names claim.c, directory.c, names.c
  *   mapper   has handles on it (struct lite_mapping, shared by all handles of
  *            the node) and operates on its memory. mapping.c, ctx.c,
  *            transfer.c, buf.c, look.c
@@ -94,37 +95,94 @@ void lite_store_handlers(struct lite_memory *mem);
 
 /* ---- names --------------------------------------------------------------- */
 
-struct lite_name_entry {
-	struct lite_name_entry *next; /* of the same hash */
+/* A name at its home; claim.c says what the states mean. */
+enum lite_name_state {
+	LITE_NAME_YIELDING,
+	LITE_NAME_CLAIMING,
+	LITE_NAME_CONFIRMED,
+};
+
+/* Which LMR a name is said to be of. */
+struct lite_name_at {
 	u32 home;
 	u64 id;
-	u64 session; /* in which the home claimed it; 0: ourselves */
-	char name[LITE_NAME_SIZE];
 };
 
-/* A table of names: of those homed here, or of those we are directory for. */
+/**
+ * struct lite_name_entry - a name in a table
+ * @next: of the same hash
+ * @home: of the LMR
+ * @id: of the LMR at its home
+ * @name: name
+ * @session: in the directory: in which its home entered it; 0: ourselves
+ * @state: the rest is for names of our own LMRs
+ * @awaited: another node was told BUSY, and wants to know of changes
+ * @published: directory that knows it, 0: none
+ * @published_session: in which session with that
+ * @tried: the last run of the publisher that looked at it
+ */
+struct lite_name_entry {
+	struct lite_name_entry *next;
+	u32 home;
+	u64 id;
+	char name[LITE_NAME_SIZE];
+	u64 session;
+	enum lite_name_state state;
+	bool awaited;
+	u32 published;
+	u64 published_session;
+	u32 tried;
+};
+
+/**
+ * struct lite_names - a table of names
+ * @lock: protects the table, what is in it, and @publishing
+ * @table: lists of entries by hash
+ * @wait: the rest is for names of our own LMRs: who waits for an event
+ * @events: how many there were
+ * @publishing: entry that the publisher is at, and that must stay
+ * @runs: of the publisher; only its own
+ */
 struct lite_names {
 	struct mutex lock;
-	struct xarray table; /* by hash */
-	bool directory;
+	struct xarray table;
+	wait_queue_head_t wait;
+	atomic_t events;
+	struct lite_name_entry *publishing;
+	u32 runs;
 };
 
-void lite_names_init(struct lite_names *names, bool directory);
+void lite_names_init(struct lite_names *names);
 void lite_names_exit(struct lite_memory *mem, struct lite_names *names);
-int lite_names_add(struct lite_memory *mem, struct lite_names *names,
-		   const char *name, u32 home, u64 id, u64 session);
-void lite_names_del(struct lite_memory *mem, struct lite_names *names,
-		    const char *name, u32 home, u64 id);
-int lite_names_find(struct lite_names *names, const char *name, u32 *home,
-		    u64 *id);
-void lite_names_drop_home(struct lite_memory *mem, struct lite_names *names,
-			  u32 home, u64 but_session);
+struct lite_name_entry *lite_names_lookup_locked(struct lite_names *names,
+						 const char *name);
+int lite_names_insert_locked(struct lite_memory *mem, struct lite_names *names,
+			     struct lite_name_entry *new);
+void lite_names_remove_locked(struct lite_memory *mem, struct lite_names *names,
+			      struct lite_name_entry *entry);
+struct lite_name_entry *lite_name_entry_new(const char *name, u32 home, u64 id);
+int lite_name_call(struct lite_memory *mem, u32 node, u16 call,
+		   const char *name, u64 id, void *reply, u32 reply_max);
+
+void lite_names_event(struct lite_memory *mem);
+int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id);
+void lite_name_confirm(struct lite_memory *mem, const char *name, u64 id);
 int lite_name_claim(struct lite_memory *mem, const char *name, u64 id);
 void lite_name_drop(struct lite_memory *mem, const char *name, u64 id);
+bool lite_local_find(struct lite_memory *mem, const char *name,
+		     struct lite_name_at *at);
+void lite_claim_handlers(struct lite_memory *mem);
+
 int lite_name_lookup(struct lite_memory *mem, const char *name, bool ask_all,
 		     u32 *home, u64 *id);
+u64 lite_directory_session(struct lite_memory *mem, u32 node);
+int lite_directory_enter(struct lite_memory *mem, u32 node, const char *name,
+			 u64 id, const struct lite_name_at *was,
+			 struct lite_name_at *is);
 void lite_names_publish_work(struct work_struct *work);
-void lite_names_handlers(struct lite_memory *mem);
+void lite_names_publish(struct lite_memory *mem, const char *name);
+void lite_names_drop_home(struct lite_memory *mem, u32 home, u64 but_session);
+void lite_directory_handlers(struct lite_memory *mem);
 
 /* ---- home ---------------------------------------------------------------- */
 
@@ -173,8 +231,6 @@ struct lite_share {
  * @dying: being freed: no more mappers
  * @freed: completed when it is
  * @mappers: list of struct lite_mapper
- * @published: directory that knows the name, 0: none; only the publisher's
- * @published_session: in which session
  * @n_shares: entries in @share
  * @share: nodes that hold its memory; the first is this one
  * @n_extents: entries in @extents
@@ -196,8 +252,6 @@ struct lite_lmr {
 	bool dying;
 	struct completion freed;
 	struct list_head mappers;
-	u32 published;
-	u64 published_session;
 	u32 n_shares;
 	struct lite_share share[LITE_SPREAD_MAX];
 	u32 n_extents;

@@ -21,7 +21,8 @@ from vmlab import ROOT, CommandFailed, LabError, Node
 # Where meson has built: of the project's root, or anywhere on this host.
 USER_BUILD = ROOT / os.environ.get("LITE_USER_BUILD", "build/user")
 _TOOLS = ("lite", "litectl", "lite-perf")
-_PROGRAMS = ("abi_test", "costs", "data_test", "failnth", "keyscan", "killstorm", "life_test", "netlink_test", "revoke",
+_PROGRAMS = ("abi_test", "costs", "data_test", "failnth", "keyscan", "killstorm", "life_test", "namerace", "netlink_test",
+             "revoke", "transfers")
              "transfers")
 _BIN = "/usr/bin"  # of the machines
 

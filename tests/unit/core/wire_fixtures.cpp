@@ -58,6 +58,14 @@ std::vector<Spoiler> name_spoilers() {
     return {FIELD(lite_wire_name, name[0], 0, '/', '\n', 0x7f)};
 }
 
+lite_wire_name_enter name_enter() {
+    lite_wire_name_enter e{};
+    e.home = cpu_to_le32(3);
+    e.id = cpu_to_le64(9);
+    name_it(e);
+    return e;
+}
+
 lite_wire_create create() {
     lite_wire_create c{};
     c.length = cpu_to_le64(12345);
@@ -226,7 +234,6 @@ std::vector<Message> requests() {
          LITE_CALL_LEAVE,
          to_bytes(lite_wire_leave{}),
          {FIELD(lite_wire_leave, reserved, 1)}},
-        named("NAME_CLAIM", LITE_CALL_NAME_CLAIM),
         named("NAME_DROP", LITE_CALL_NAME_DROP),
         named("NAME_LOOKUP", LITE_CALL_NAME_LOOKUP),
         named("NAME_FIND", LITE_CALL_NAME_FIND),
@@ -234,6 +241,9 @@ std::vector<Message> requests() {
          LITE_CALL_NAME_SYNC,
          to_bytes(lite_wire_name_sync{}),
          {FIELD(lite_wire_name_sync, reserved, 1)}},
+        named("NAME_PROBE", LITE_CALL_NAME_PROBE),
+        named("NAME_WAKE", LITE_CALL_NAME_WAKE),
+        {"NAME_ENTER", LITE_CALL_NAME_ENTER, to_bytes(name_enter()), name_spoilers()},
         {"LMR_CREATE",
          LITE_CALL_LMR_CREATE,
          to_bytes(create()),
@@ -290,11 +300,16 @@ std::vector<Message> replies() {
          {FIELD(lite_wire_join_reply, reserved, 1)}},
         members_reply(),
         {"LEAVE", LITE_CALL_LEAVE, {}},
-        {"NAME_CLAIM", LITE_CALL_NAME_CLAIM, {}},
         {"NAME_DROP", LITE_CALL_NAME_DROP, {}},
         {"NAME_LOOKUP", LITE_CALL_NAME_LOOKUP, to_bytes(lite_wire_name_reply{})},
         {"NAME_FIND", LITE_CALL_NAME_FIND, to_bytes(lite_wire_name_reply{})},
         {"NAME_SYNC", LITE_CALL_NAME_SYNC, {}},
+        {"NAME_PROBE",
+         LITE_CALL_NAME_PROBE,
+         to_bytes(lite_wire_name_probe_reply{cpu_to_le32(LITE_WIRE_NAME_TAKEN)}),
+         {FIELD(lite_wire_name_probe_reply, state, LITE_WIRE_NAME_TAKEN + 1, kAllOnes)}},
+        {"NAME_WAKE", LITE_CALL_NAME_WAKE, {}},
+        {"NAME_ENTER", LITE_CALL_NAME_ENTER, to_bytes(lite_wire_name_reply{})},
         {"LMR_CREATE", LITE_CALL_LMR_CREATE, to_bytes(map_reply()), map_reply_spoilers()},
         {"LMR_MAP", LITE_CALL_LMR_MAP, to_bytes(map_reply()), map_reply_spoilers()},
         extents_reply("LMR_EXTENTS", LITE_CALL_LMR_EXTENTS),

@@ -258,8 +258,8 @@ TEST_CASE("wire: credentials survive the round trip, and a wild count is not fol
 TEST_CASE("wire: a handler calls in later lanes than its own only") {
     const std::map<std::uint16_t, std::vector<std::uint16_t>> makes = {
         {LITE_CALL_LMR_CREATE,
-         {LITE_CALL_MEM_ALLOC, LITE_CALL_MEM_EXTENTS, LITE_CALL_MEM_FREE, LITE_CALL_NAME_CLAIM,
-          LITE_CALL_NAME_DROP, LITE_CALL_NAME_FIND}},
+         {LITE_CALL_MEM_ALLOC, LITE_CALL_MEM_EXTENTS, LITE_CALL_MEM_FREE, LITE_CALL_NAME_PROBE,
+          LITE_CALL_NAME_ENTER, LITE_CALL_NAME_WAKE, LITE_CALL_NAME_DROP}},
         {LITE_CALL_LMR_UNMAP, {LITE_CALL_LMR_REVOKE, LITE_CALL_MEM_FREE, LITE_CALL_NAME_DROP}},
         {LITE_CALL_LMR_FREE, {LITE_CALL_LMR_REVOKE, LITE_CALL_MEM_FREE, LITE_CALL_NAME_DROP}},
     };

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: MIT
+"""Names: exactly one of many creators wins, whoever comes or goes meanwhile; no name is lost with a node that only knew
+of it."""
+
+from litelab import (dead_seconds, in_one_machine, nodes_in, on_machines, prepare, prepare_all, program_path,
+                     program_scale, run_program, stop_all, times, wait_complete)
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+
+def _namerace(lite, *words, **options):
+    """Starts `namerace WORDS` on one node."""
+    return lite.vm.spawn([program_path("namerace"), *(str(word) for word in words)],
+                         env={"LITE_TEST_INDEXES": str(lite.index)}, **options)
+
+
+def _outcomes(process):
+    """{number: errno or "0"} of what `namerace loose` has said so far: complete lines only."""
+    lines = process.out.split("\n")[:-1]
+    return {int(number): word for number, word in (line.split() for line in lines)}
+
+
+def _look(lite, prefix, count):
+    """{number: home or errno} of all names, seen from a node."""
+    process = _namerace(lite, "look", "--prefix", prefix, "--count", count)
+    lines = process.wait(60, check=True).out.splitlines()
+    return {int(number): int(home) if word == "0" else word for number, word, home in map(str.split, lines)}
+
+
+def _idle(lites):
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=1, cpus=2, timeout=400)
+def test_exactly_one_wins(lab):
+    lites = in_one_machine(lab.n1)
+    run_program(lab, lites, "namerace", "race", "--rounds", max(20, int(300 * program_scale(lab))), timeout=380,
+                case_timeout=1200)
+    _idle(lites)
+
+
+@vmtest(nodes=1, cpus=2, timeout=300)
+def test_names_that_come_and_go(lab):
+    """Mutual exclusion by names: two never have it, and there is always somebody who gets it."""
+    lites = in_one_machine(lab.n1)
+    rounds = max(20, int(200 * program_scale(lab)))
+    said = run_program(lab, lites, "namerace", "churn", "--rounds", rounds, timeout=280, case_timeout=600).out
+    assert int(said.split()[0]) >= rounds, said
+    _idle(lites)
+
+
+@vmtest(nodes=1, cpus=2, timeout=500)
+def test_while_a_node_joins_and_leaves(lab):
+    """It is the directory of a quarter of the names while it is there. Rounds go on through its coming and going."""
+    lites = in_one_machine(lab.n1)
+    fourth = nodes_in(lab.n1, 4)[3]
+    fourth.start(**times(lab.n1))
+    rounds = max(20, int(200 * program_scale(lab)))
+    racing = lab.n1.spawn([program_path("namerace"), "race", "--rounds", str(rounds)],
+                          env={"LITE_TEST_INDEXES": ",".join(str(lite.index) for lite in lites),
+                               "LITE_TEST_REMOTE": ",".join(str(lite.id) for lite in lites[1:]),
+                               "LITE_TEST_SEED": lab.rng.getrandbits(32),
+                               "LITE_TEST_TIMEOUT": 1200 * lab.kernel.time_scale})
+    turns = 0
+    while racing.running:
+        fourth.join(lites[turns % 3])
+        fourth.leave()
+        turns += 1
+    racing.wait(check=True)
+    lab.n1.log(f"{turns} times joined and left")
+    assert turns > 1, turns
+    stop_all([fourth])
+    wait_complete(lites)
+    _idle(lites)
+
+
+@vmtest(nodes=1, cpus=2, timeout=200)
+def test_names_survive_their_directories(lab):
+    """Of a hundred names each node is directory for some. Whichever goes: names of the others' LMRs are found."""
+    lites = in_one_machine(lab.n1)
+    count = 100
+    for number, lite in enumerate(lites[:2]):
+        made = _namerace(lite, "loose", "--prefix", f"of-{number}", "--count", count).wait(60, check=True)
+        assert made.out.split("\n")[-2] == f"{count - 1} 0"
+    lites[2].stop()
+    for number, home in enumerate(lites[:2]):
+        for lite in lites[:2]:
+            assert set(_look(lite, f"of-{number}", count).values()) == {home.id}
+    lites[2].start(**times(lab.n1))
+    lites[2].join(lites[1])
+    for number, home in enumerate(lites[:2]):
+        for lite in lites:
+            assert set(_look(lite, f"of-{number}", count).values()) == {home.id}
+    # Nobody can take what there is, wherever its directory is now.
+    again = _namerace(lites[2], "loose", "--prefix", "of-0", "--count", count).wait(60, check=True)
+    assert {line.split()[1] for line in again.out.splitlines()} == {"EEXIST"}
+    lites[0].leave()
+    for lite in lites[1:]:
+        assert set(_look(lite, "of-0", count).values()) == {"ENOENT"}
+        assert set(_look(lite, "of-1", count).values()) == {lites[1].id}
+    again = _namerace(lites[2], "loose", "--prefix", "of-0", "--count", count).wait(60, check=True)
+    assert {line.split()[1] for line in again.out.splitlines()} == {"0"}
+    lites[1].leave()
+    lites[2].leave()
+    _idle(lites)
+    stop_all(lites)
+
+
+def _check_loose(processes, killed, count):
+    """Of those that go on, and of the one that was killed, what is known of it."""
+    survivors = [_outcomes(process) for process in processes]
+    lost = _outcomes(killed)
+    for number in range(count):
+        words = [outcome[number] for outcome in survivors]
+        winners = words.count("0")
+        assert winners <= 1, f"{number}: {words}"
+        if winners or lost.get(number) == "0":
+            continue
+        # The one that was killed may have had it without living to say so; it says one thing after the other.
+        in_flight = number == len(lost)
+        assert in_flight or set(words) - {"EEXIST"}, f"{number}: {words}, killed: {lost.get(number)}"
+
+
+@vmtest(nodes=4, mem_mb=320, timeout=400)
+def test_while_a_member_is_killed(lab):
+    lites = on_machines(lab)
+    survivors, doomed = lites[:3], lites[3]
+    count = lab.scale(300, 40)
+    processes = [_namerace(lite, "loose", "--prefix", "raced", "--count", count)
+                 for lite in survivors for _ in range(2)]
+    killed = _namerace(doomed, "loose", "--prefix", "raced", "--count", count)
+    killed.wait_output(f"\n{count // 4} ", timeout=100)
+    doomed.vm.crash()
+    for process in processes:
+        process.wait(200, check=True)
+    for lite in survivors:
+        lite.wait_states({**{other.id: "up" for other in survivors}, doomed.id: "down"},
+                         timeout=dead_seconds(lite.vm) * 2 + 5)
+    _check_loose(processes, killed, count)
+    # Everybody finds the same, whoever was the directory.
+    seen = [_look(lite, "raced", count) for lite in survivors]
+    assert seen[0] == seen[1] == seen[2]
+    made = {number for process in processes for number, word in _outcomes(process).items() if word == "0"}
+    assert {number for number, home in seen[0].items() if home != "ENOENT"} == made
+    # What was lost with it can be made anew; when it is back, it has nothing of all that.
+    again = _namerace(survivors[0], "loose", "--prefix", "raced", "--count", count).wait(100, check=True)
+    assert _outcomes(again) == {number: "EEXIST" if number in made else "0" for number in range(count)}
+    doomed.vm.reboot()
+    prepare(doomed.vm)
+    doomed.start(**times(doomed.vm))
+    doomed.join(survivors[1])
+    wait_complete(lites, timeout=30)
+    seen = [_look(lite, "raced", count) for lite in lites]
+    assert seen[0] == seen[1] == seen[2] == seen[3] and "ENOENT" not in seen[0].values()
+    for lite in lites:
+        lite.leave()
+    _idle(lites)
+    stop_all(lites)
+
+
+@vmtest(nodes=4, mem_mb=320, timeout=300)
+def test_many_machines_want_the_same_names(lab):
+    """Without anybody coming or going there is no error but EEXIST."""
+    lites = on_machines(lab)
+    count = lab.scale(300, 40)
+    processes = [_namerace(lite, "loose", "--prefix", "wanted", "--count", count) for lite in lites for _ in range(2)]
+    for process in processes:
+        process.wait(200, check=True)
+    outcomes = [_outcomes(process) for process in processes]
+    for number in range(count):
+        words = sorted(outcome[number] for outcome in outcomes)
+        assert words == ["0"] + ["EEXIST"] * (len(words) - 1), f"{number}: {words}"
+    for lite in lites:
+        lite.leave()
+    _idle(lites)
+    stop_all(lites)
