@@ -121,6 +121,79 @@ int lite_lmr_free(struct lite_ctx *ctx, u64 lh);
 int lite_lmr_free_name(struct lite_ctx *ctx, const char *name);
 
 /**
+ * lite_lmr_grant - set the rights granted to a user
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_MASTER or LITE_RIGHT_SHARE
+ * @grant: to whom, and what; rights 0 take the grant away
+ *
+ * Context: may sleep; killable. Waits until no handle has what was taken away.
+ * Return: 0 or a negative errno as LITE_IOC_GRANT.
+ */
+int lite_lmr_grant(struct lite_ctx *ctx, u64 lh,
+		   const struct lite_grant *grant);
+
+/**
+ * lite_lmr_grants - what has been granted on an LMR
+ * @ctx: context
+ * @lh: handle
+ * @grants: set; room for LITE_GRANTS_MAX
+ * @n: set to how many there are
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_GRANTS.
+ */
+int lite_lmr_grants(struct lite_ctx *ctx, u64 lh, struct lite_grant *grants,
+		    u32 *n);
+
+/**
+ * lite_lmr_setattr - change owner, group or mode of an LMR
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_MASTER
+ * @uid: new owner, or LITE_KEEP
+ * @gid: new group, or LITE_KEEP
+ * @mode: new permission bits, or LITE_KEEP
+ *
+ * Context: may sleep; killable. Waits until no handle has what was taken away.
+ * Return: 0 or a negative errno as LITE_IOC_SETATTR.
+ */
+int lite_lmr_setattr(struct lite_ctx *ctx, u64 lh, u32 uid, u32 gid, u32 mode);
+
+/**
+ * lite_lmr_rename - give an LMR another name, or its first
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_MASTER
+ * @to: name of 1..LITE_NAME_MAX bytes
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_RENAME.
+ */
+int lite_lmr_rename(struct lite_ctx *ctx, u64 lh, const char *to);
+
+/**
+ * lite_lmr_resize - make an LMR longer or shorter
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_MASTER
+ * @length: bytes, 1..LITE_LMR_SIZE_MAX
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_RESIZE.
+ */
+int lite_lmr_resize(struct lite_ctx *ctx, u64 lh, u64 length);
+
+/**
+ * lite_lmr_move - move a range of an LMR to another node's memory
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_MASTER
+ * @to: node id; 0: this one
+ * @offset: bytes, rounded down to a page
+ * @length: bytes, the end is rounded up to a page; 0: all from @offset on
+ *
+ * Context: may sleep; killable between steps; what has been moved stays moved.
+ * Return: 0 or a negative errno as LITE_IOC_MOVE.
+ */
+int lite_lmr_move(struct lite_ctx *ctx, u64 lh, u32 to, u64 offset, u64 length);
+
+/**
  * lite_lmr_read - read from an LMR, wherever its memory is
  * @ctx: context
  * @lh: handle with LITE_RIGHT_READ

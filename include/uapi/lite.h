@@ -21,7 +21,8 @@
  * EIDRM                 the LMR behind the handle was freed
  * ESTALE                the node that kept the LMR restarted and lost it
  * EACCES                the handle lacks the right, or mode bits refuse it
- * EPERM                 only the LMR's owner or root may do that
+ * EPERM                 only a master of the LMR (owner, root, or who was made
+ *                       one) may do that
  * ERANGE                offset + length is beyond the end of the LMR
  * EINVAL                a malformed argument: length or size of zero, a
  *                       misaligned atomic, a bad name, a short structure
@@ -78,17 +79,25 @@
 #define LITE_DEFAULT_PORT 18500
 
 /*
- * Rights that a handle carries. A handle gets at most what the mode bits give
- * the caller: the r bit gives READ, the w bit gives WRITE and ATOMIC. Owner
- * and root also may have MASTER, which is needed to free through a handle.
+ * Rights that a handle carries. The mode bits give READ (r bit), WRITE and
+ * ATOMIC (w bit); the owner has SHARE and MASTER besides; root has everything;
+ * grants (LITE_IOC_GRANT) give more.
+ *
+ *   SHARE   may grant to others what it has itself, but SHARE and MASTER
+ *   MASTER  may do with the LMR what its owner may: grant and revoke anything,
+ *           free, rename, resize and move it, change its mode
+ *
+ * A handle keeps no right that its user has lost since it was opened, and does
+ * not get it back should it be granted again.
  */
 #define LITE_RIGHT_READ (1U << 0)
 #define LITE_RIGHT_WRITE (1U << 1)
 #define LITE_RIGHT_ATOMIC (1U << 2)
+#define LITE_RIGHT_SHARE (1U << 3)
 #define LITE_RIGHT_MASTER (1U << 4)
 #define LITE_RIGHTS_ALL                                                        \
 	(LITE_RIGHT_READ | LITE_RIGHT_WRITE | LITE_RIGHT_ATOMIC |              \
-	 LITE_RIGHT_MASTER)
+	 LITE_RIGHT_SHARE | LITE_RIGHT_MASTER)
 
 /* Features reported by LITE_IOC_QUERY. */
 #define LITE_FEATURE_ATOMICS (1U << 0) /* remote 8-byte atomics work */
@@ -268,6 +277,120 @@ struct lite_ioc_list {
 	__u32 info_size;       /* in: sizeof(struct lite_lmr_info) */
 };
 
+/* The most grants that one LMR can have. */
+#define LITE_GRANTS_MAX 64
+
+/* In place of a uid, a gid, a mode: leave it as it is. */
+#define LITE_KEEP (~0U)
+
+/* One user to whom rights on an LMR were granted. */
+struct lite_grant {
+	__u32 uid;             /* in the initial user namespace of its node */
+	__u32 node;            /* node id; 0: on every node */
+	__u32 rights;          /* LITE_RIGHT_* */
+	__u32 reserved;
+};
+
+/*
+ * LITE_IOC_GRANT: set the rights that a user has beside those that owner and
+ * mode give; @grant.rights replaces what was granted to that uid on that node,
+ * 0 takes the grant away. By name when @lh is 0, else by handle.
+ *
+ * A master may grant anything. Who has SHARE may grant READ, WRITE and ATOMIC as
+ * far as he has them, and take away nothing. When the call returns, a right
+ * taken away is held by no handle, on any node: handles lose it, and operations
+ * that used it have ended.
+ *
+ * EACCES: neither master nor sharer of those rights; ENOSPC: LITE_GRANTS_MAX
+ * grants are there already.
+ */
+struct lite_ioc_grant {
+	__u32 size;
+	__u32 flags;           /* 0 */
+	__aligned_u64 lh;
+	struct lite_grant grant;
+	char name[LITE_NAME_SIZE];
+};
+
+/*
+ * LITE_IOC_GRANTS: what has been granted on an LMR. Needs no right, as STAT.
+ */
+struct lite_ioc_grants {
+	__u32 size;
+	__u32 flags;           /* 0 */
+	__aligned_u64 lh;
+	__aligned_u64 grants;  /* user pointer to struct lite_grant[n_grants] */
+	__u32 n_grants;        /* in: room; out: how many there are */
+	__u32 reserved;
+	char name[LITE_NAME_SIZE];
+};
+
+/*
+ * LITE_IOC_SETATTR: change owner, group or mode of an LMR; LITE_KEEP leaves
+ * one as it is. A master may change mode, and group to one that he is in; only
+ * root may change the owner. Handles lose what their users lose by it before the
+ * call returns, as with LITE_IOC_GRANT.
+ */
+struct lite_ioc_setattr {
+	__u32 size;
+	__u32 flags;           /* 0 */
+	__aligned_u64 lh;
+	__u32 uid;
+	__u32 gid;
+	__u32 mode;            /* bits 0666 */
+	__u32 reserved;
+	char name[LITE_NAME_SIZE];
+};
+
+/*
+ * LITE_IOC_RENAME: give an LMR another name; handles stay. Needs a master.
+ * Never replaces: EEXIST if another LMR is called @to. An anonymous LMR (by @lh) that is
+ * given a name outlives its maker from then on.
+ */
+struct lite_ioc_rename {
+	__u32 size;
+	__u32 flags;           /* 0 */
+	__aligned_u64 lh;
+	char name[LITE_NAME_SIZE]; /* when @lh is 0 */
+	char to[LITE_NAME_SIZE];
+};
+
+/*
+ * LITE_IOC_RESIZE: make an LMR longer (by zeroes) or shorter; handles stay, and
+ * have the new length. Needs a master. The memory of what is cut off is free when
+ * the call returns. New memory is taken at the node that holds the LMR's end; to
+ * cut within a page or a larger piece takes new memory for what stays of that.
+ */
+struct lite_ioc_resize {
+	__u32 size;
+	__u32 flags;           /* 0 */
+	__aligned_u64 lh;
+	__aligned_u64 length;  /* bytes, 1..LITE_LMR_SIZE_MAX */
+	char name[LITE_NAME_SIZE];
+};
+
+/*
+ * LITE_IOC_MOVE: move @length bytes at @offset of an LMR to another node's
+ * memory, while it is in use: handles stay, writes are not lost. What moves are
+ * the whole pages that these bytes are in; @length 0: all from @offset on. ERANGE
+ * if some of the bytes are beyond the end. Needs a master. The home, which keeps
+ * the metadata, stays where it is.
+ *
+ * Goes in steps; what has been moved when it fails or is interrupted stays
+ * moved (@moved), and all of the LMR is usable whatever happens.
+ */
+struct lite_ioc_move {
+	__u32 size;
+	__u32 flags;           /* 0 */
+	__aligned_u64 lh;
+	__aligned_u64 offset;
+	__aligned_u64 length;
+	__aligned_u64 moved;   /* out: leading bytes that are there now */
+	__u32 node;            /* node id; 0: this one */
+	__u32 reserved;
+	char name[LITE_NAME_SIZE];
+};
+
 #define LITE_IOC_QUERY _IO(LITE_IOC_TYPE, 0x00)
 #define LITE_IOC_ALLOC _IO(LITE_IOC_TYPE, 0x01)
 #define LITE_IOC_MAP _IO(LITE_IOC_TYPE, 0x02)
@@ -276,5 +399,11 @@ struct lite_ioc_list {
 #define LITE_IOC_OP _IO(LITE_IOC_TYPE, 0x05)
 #define LITE_IOC_STAT _IO(LITE_IOC_TYPE, 0x06)
 #define LITE_IOC_LIST _IO(LITE_IOC_TYPE, 0x07)
+#define LITE_IOC_GRANT _IO(LITE_IOC_TYPE, 0x08)
+#define LITE_IOC_GRANTS _IO(LITE_IOC_TYPE, 0x09)
+#define LITE_IOC_SETATTR _IO(LITE_IOC_TYPE, 0x0a)
+#define LITE_IOC_RENAME _IO(LITE_IOC_TYPE, 0x0b)
+#define LITE_IOC_RESIZE _IO(LITE_IOC_TYPE, 0x0c)
+#define LITE_IOC_MOVE _IO(LITE_IOC_TYPE, 0x0d)
 
 #endif /* _UAPI_LITE_H */

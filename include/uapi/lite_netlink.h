@@ -25,8 +25,8 @@ enum lite_cmd {
 	/*
 	 * Make a node on an RDMA device and listen. It is then a cluster of
 	 * one. In: DEV, ADDR, PORT, NODE_ID, SECRET, NUM_QPS, MEM_LIMIT,
-	 * UID_LIMIT, HANDLE_LIMIT, HEARTBEAT_MS, DEAD_MS, OP_TIMEOUT_MS, all
-	 * but ADDR optional; INDEX: the index wanted, else the lowest free.
+	 * UID_LIMIT, HANDLE_LIMIT, HEARTBEAT_MS, DEAD_MS, OP_TIMEOUT_MS,
+	 * ROOT_SQUASH, all but ADDR optional; INDEX: the index wanted, else the lowest free.
 	 * Out: INDEX, NODE_ID.
 	 * EEXIST: the index is taken. EADDRINUSE: address and port are.
 	 * ENODEV: no such RDMA device, or none with that address.
@@ -91,6 +91,7 @@ enum lite_attr {
 	LITE_A_STAT_NAME,     /* string */
 	LITE_A_STAT_VALUE,    /* u64 */
 	LITE_A_PAD,
+	LITE_A_ROOT_SQUASH,   /* flag: root of other nodes is uid 65534 here */
 
 	__LITE_A_MAX,
 };

@@ -147,8 +147,10 @@ struct lite_conn *lite_cluster_self_conn(struct lite_cluster *cl);
 void lite_peer_put(struct lite_peer *peer);
 bool lite_peer_is_suspect(struct lite_peer *peer);
 int lite_peer_await(struct lite_peer *peer);
-void lite_cluster_fence(struct lite_cluster *cl, u32 node);
-void lite_cluster_fence_all(struct lite_cluster *cl);
+void lite_cluster_fence(struct lite_cluster *cl, u32 node,
+			const struct lite_conn *but);
+void lite_cluster_fence_all(struct lite_cluster *cl,
+			    const struct lite_conn *but);
 
 /* For the fabric (struct lite_fabric_ops). */
 int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn);

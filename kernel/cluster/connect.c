@@ -204,7 +204,7 @@ void lite_peer_connect_work(struct work_struct *work)
 	/* Tries that were made double the time, as they do the back-off. */
 	timeout = clamp_t(unsigned long, 4 * peer->backoff,
 			  LITE_CONNECT_TIMEOUT_MIN, LITE_CONNECT_TIMEOUT);
-	if (!peer->suspect)
+	if (!peer->suspect && !peer->fresh)
 		timeout = LITE_CONNECT_TIMEOUT;
 	mutex_unlock(&cl->lock);
 

@@ -210,6 +210,25 @@ static void lite_join_connect_all(struct lite_cluster *cl)
 		flush_work(&peer->connect_work);
 }
 
+/* Ask all whom we are connected to; that of some one fails is of no matter. */
+static void lite_join_pull_all(struct lite_cluster *cl)
+{
+	struct lite_conn *conn;
+	struct lite_peer *peer;
+	unsigned long id;
+
+	xa_for_each(&cl->peers, id, peer) {
+		peer = lite_peer_find(cl, id);
+		conn = peer ? lite_peer_conn_get(peer) : NULL;
+		if (conn) {
+			lite_members_pull(cl, conn);
+			lite_conn_put(conn);
+		}
+		if (peer)
+			lite_peer_put(peer);
+	}
+}
+
 static void lite_peers_clear(struct lite_cluster *cl)
 {
 	struct lite_peer *peer;
@@ -330,6 +349,12 @@ int lite_cluster_join(struct lite_cluster *cl,
 	if (err)
 		return err;
 
+	lite_join_connect_all(cl);
+	/*
+	 * Who joined at the same time was nobody yet when we were told of the
+	 * members: the one of us that attached later is told of the other now.
+	 */
+	lite_join_pull_all(cl);
 	lite_join_connect_all(cl);
 	mutex_lock(&cl->lock);
 	if (!cl->stopping) {

@@ -82,7 +82,8 @@ int lite_serve_members(void *priv, struct lite_conn *conn, const void *req,
 		}
 		if (peer->left)
 			flags |= LITE_MEMBER_LEFT;
-		if (!lite_peer_is_up(peer))
+		/* A suspect is to be waited for, by others too. */
+		if (!lite_peer_is_live(peer))
 			flags |= LITE_MEMBER_DOWN;
 		lite_member_fill(&r->member[n++], id, peer->incarnation,
 				 &peer->addr, flags);

@@ -444,12 +444,14 @@ int lite_cluster_await_session(struct lite_cluster *cl, struct lite_conn *conn)
  * lite_cluster_fence - make sure that a node cannot reach our memory
  * @cl: cluster
  * @node: its id; ourselves and strangers cannot anyway
+ * @but: spare this connection of it, in which nothing is under way; or NULL
  *
  * It may connect again, as another session.
  *
  * Context: may sleep; not by a poster.
  */
-void lite_cluster_fence(struct lite_cluster *cl, u32 node)
+void lite_cluster_fence(struct lite_cluster *cl, u32 node,
+			const struct lite_conn *but)
 {
 	struct lite_conn *conn;
 
@@ -462,7 +464,7 @@ void lite_cluster_fence(struct lite_cluster *cl, u32 node)
 
 		spin_lock(&cl->fab->conns_lock);
 		list_for_each_entry(conn, &cl->fab->conns, list) {
-			if (conn->from.node == node &&
+			if (conn->from.node == node && conn != but &&
 			    conn->from.incarnation !=
 				    cl->fab->self.incarnation &&
 			    !completion_done(&conn->fenced) &&
@@ -482,17 +484,19 @@ void lite_cluster_fence(struct lite_cluster *cl, u32 node)
 /**
  * lite_cluster_fence_all - make sure that no other node can reach our memory
  * @cl: cluster
+ * @but: spare this connection; or NULL
  *
  * Context: may sleep; not by a poster.
  */
-void lite_cluster_fence_all(struct lite_cluster *cl)
+void lite_cluster_fence_all(struct lite_cluster *cl,
+			    const struct lite_conn *but)
 {
 	struct lite_peer *peer;
 	unsigned long id;
 
 	/* Sessions that begin meanwhile do not matter. */
 	xa_for_each(&cl->peers, id, peer)
-		lite_cluster_fence(cl, id);
+		lite_cluster_fence(cl, id, but);
 }
 
 /**

@@ -21,7 +21,6 @@ int lite_extent_table_check(const struct lite_extent *table, u32 n, u64 length,
 			    u32 n_shares)
 {
 	u64 end = 0, last;
-	u32 share = 0;
 	u32 i;
 
 	if (!n || !length)
@@ -35,9 +34,8 @@ int lite_extent_table_check(const struct lite_extent *table, u32 n, u64 length,
 			return -EPROTO;
 		if (check_add_overflow(e->addr, e->length - 1, &last))
 			return -EPROTO;
-		if (e->share >= n_shares || e->share < share)
+		if (e->share >= n_shares)
 			return -EPROTO;
-		share = e->share;
 	}
 	return end == length ? 0 : -EPROTO;
 }

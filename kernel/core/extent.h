@@ -37,7 +37,8 @@ u32 lite_extent_find(const struct lite_extent *table, u32 n, u64 offset);
  * @n_shares: entries in the table of nodes
  *
  * Sound means: no holes, no overlap, no empty piece, no address that wraps,
- * every share known, shares ascending, exactly @length bytes.
+ * every share known, exactly @length bytes. Shares may come in any order: parts
+ * of an LMR may have been moved.
  *
  * Return: 0 or -EPROTO.
  */

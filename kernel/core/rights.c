@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "rights.h"
 
-static bool lite_cred_in_group(const struct lite_cred *cred, u32 gid)
+bool lite_cred_in_group(const struct lite_cred *cred, u32 gid)
 {
 	u32 i;
 
@@ -14,24 +14,72 @@ static bool lite_cred_in_group(const struct lite_cred *cred, u32 gid)
 	return false;
 }
 
-u32 lite_rights_of(const struct lite_cred *cred, u32 uid, u32 gid, u32 mode)
+/* What owner, group and mode give. */
+static u32 lite_rights_by_mode(const struct lite_cred *cred, u32 uid,
+			       const struct lite_acl *acl)
 {
 	u32 rights = 0;
 	u32 bits;
 
-	if (cred->uid == 0)
-		return LITE_RIGHTS_ALL;
-	if (cred->uid == uid) {
-		bits = mode >> 6;
-		rights |= LITE_RIGHT_MASTER;
-	} else if (lite_cred_in_group(cred, gid)) {
-		bits = mode >> 3;
+	if (uid == acl->uid) {
+		bits = acl->mode >> 6;
+		rights = LITE_RIGHT_MASTER | LITE_RIGHT_SHARE;
+	} else if (lite_cred_in_group(cred, acl->gid)) {
+		bits = acl->mode >> 3;
 	} else {
-		bits = mode;
+		bits = acl->mode;
 	}
 	if (bits & 4)
 		rights |= LITE_RIGHT_READ;
 	if (bits & 2)
 		rights |= LITE_RIGHT_WRITE | LITE_RIGHT_ATOMIC;
 	return rights;
+}
+
+u32 lite_rights_of(const struct lite_cred *cred, u32 node,
+		   const struct lite_acl *acl, bool squash)
+{
+	const struct lite_cred nobody = {
+		.uid = LITE_UID_NOBODY,
+		.gid = LITE_UID_NOBODY,
+	};
+	u32 rights;
+	u32 i;
+
+	if (cred->uid)
+		rights = lite_rights_by_mode(cred, cred->uid, acl);
+	else if (squash)
+		rights = lite_rights_by_mode(&nobody, nobody.uid, acl);
+	else
+		return LITE_RIGHTS_ALL;
+	for (i = 0; i < acl->n_grants; i++) {
+		const struct lite_grant *g = &acl->grants[i];
+
+		if (g->uid == cred->uid && (!g->node || g->node == node))
+			rights |= g->rights;
+	}
+	return rights;
+}
+
+u32 lite_grant_find(const struct lite_acl *acl, u32 uid, u32 node)
+{
+	u32 i;
+
+	for (i = 0; i < acl->n_grants; i++) {
+		if (acl->grants[i].uid == uid && acl->grants[i].node == node)
+			break;
+	}
+	return i;
+}
+
+bool lite_grant_allowed(u32 own, u32 old, u32 new_rights)
+{
+	const u32 shared = LITE_RIGHT_READ | LITE_RIGHT_WRITE |
+			   LITE_RIGHT_ATOMIC;
+
+	if (own & LITE_RIGHT_MASTER)
+		return true;
+	/* What is there stays; what is added is one's own, and no mastership. */
+	return own & LITE_RIGHT_SHARE && !(old & ~new_rights) &&
+	       !(new_rights & ~old & ~(own & shared));
 }

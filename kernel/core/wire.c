@@ -82,13 +82,90 @@ static int lite_create_check(const struct lite_wire_create *c)
 	return lite_wire_cred_check(&c->cred);
 }
 
+static int lite_change_check(const struct lite_wire_change *c)
+{
+	if (c->reserved || le32_to_cpu(c->rights) & ~LITE_RIGHTS_ALL)
+		return -EPROTO;
+	return lite_wire_cred_check(&c->cred);
+}
+
+static int lite_grant_check(const struct lite_wire_grant *g)
+{
+	if (g->reserved || le32_to_cpu(g->rights) & ~LITE_RIGHTS_ALL ||
+	    le32_to_cpu(g->node) > LITE_NODE_ID_MAX)
+		return -EPROTO;
+	return 0;
+}
+
+static int lite_setattr_check(const struct lite_wire_setattr *s)
+{
+	u32 mode = le32_to_cpu(s->mode);
+
+	if (s->reserved || (mode != LITE_KEEP && mode & ~LITE_MODE_MASK))
+		return -EPROTO;
+	return lite_change_check(&s->change);
+}
+
+static int lite_resize_check(const struct lite_wire_resize *r)
+{
+	u64 length = le64_to_cpu(r->length);
+
+	if (!length || length > LITE_LMR_SIZE_MAX)
+		return -EPROTO;
+	return lite_change_check(&r->change);
+}
+
+static int lite_move_check(const struct lite_wire_move *m)
+{
+	u64 offset = le64_to_cpu(m->offset);
+	u64 length = le64_to_cpu(m->length);
+
+	if (m->reserved || length > LITE_LMR_SIZE_MAX ||
+	    offset > LITE_LMR_SIZE_MAX)
+		return -EPROTO;
+	return lite_change_check(&m->change);
+}
+
+static int lite_mem_copy_check(const struct lite_wire_mem_copy *c, size_t len)
+{
+	u32 n, i;
+
+	if (len < sizeof(*c))
+		return -EPROTO;
+	n = le32_to_cpu(c->count);
+	if (!n || n > LITE_COPY_EXTENTS_MAX ||
+	    len != sizeof(*c) + n * sizeof(c->extent[0]))
+		return -EPROTO;
+	for (i = 0; i < n; i++) {
+		if (!(le64_to_cpu(c->extent[i].length_share) >> 8))
+			return -EPROTO;
+	}
+	return 0;
+}
+
+/* Behind a head of @head bytes come @n fences. */
+static int lite_fences_check(__le32 n_fences, __le32 all, size_t head,
+			     size_t len)
+{
+	u32 n = le32_to_cpu(n_fences);
+
+	if (n > LITE_FENCES_MAX || le32_to_cpu(all) > 1)
+		return -EPROTO;
+	return len == head + n * sizeof(struct lite_wire_fence) ? 0 : -EPROTO;
+}
+
 static int lite_mem_free_check(const struct lite_wire_mem_free *f, size_t len)
 {
-	u32 n = le32_to_cpu(f->n_fences);
-
-	if (n > LITE_FENCES_MAX || le32_to_cpu(f->fence_all) > 1)
+	if (len < sizeof(*f))
 		return -EPROTO;
-	return len == sizeof(*f) + n * sizeof(f->fence[0]) ? 0 : -EPROTO;
+	return lite_fences_check(f->n_fences, f->fence_all, sizeof(*f), len);
+}
+
+static int lite_mem_fence_check(const struct lite_wire_mem_fence *f, size_t len)
+{
+	if (len < sizeof(*f))
+		return -EPROTO;
+	return lite_fences_check(f->n_fences, f->fence_all, sizeof(*f), len);
 }
 
 /* Calls whose request has one fixed size; the others are below. */
@@ -125,14 +202,29 @@ static size_t lite_request_size(u16 call)
 	case LITE_CALL_LMR_UNMAP:
 		return sizeof(struct lite_wire_unmap);
 	case LITE_CALL_LMR_FREE:
-		return sizeof(struct lite_wire_free);
+		return sizeof(struct lite_wire_change);
+	case LITE_CALL_LMR_GRANT:
+		return sizeof(struct lite_wire_set_grant);
+	case LITE_CALL_LMR_SETATTR:
+		return sizeof(struct lite_wire_setattr);
+	case LITE_CALL_LMR_RENAME:
+		return sizeof(struct lite_wire_rename);
+	case LITE_CALL_LMR_RESIZE:
+		return sizeof(struct lite_wire_resize);
+	case LITE_CALL_LMR_MOVE:
+		return sizeof(struct lite_wire_move);
 	case LITE_CALL_LMR_REVOKE:
+	case LITE_CALL_LMR_RECALL:
+	case LITE_CALL_LMR_AWAIT:
+	case LITE_CALL_LMR_GRANTS:
 	case LITE_CALL_LMR_STAT:
 		return sizeof(struct lite_wire_id);
 	case LITE_CALL_LMR_LIST:
 		return sizeof(struct lite_wire_list);
 	case LITE_CALL_MEM_ALLOC:
 		return sizeof(struct lite_wire_mem_alloc);
+	case LITE_CALL_MEM_SESSION:
+		return sizeof(struct lite_wire_mem_session);
 	default:
 		return 0;
 	}
@@ -143,10 +235,15 @@ int lite_wire_request_check(u16 call, const void *payload, size_t len)
 	size_t size = lite_request_size(call);
 	u64 length;
 
-	if (call == LITE_CALL_MEM_FREE) {
-		if (len < sizeof(struct lite_wire_mem_free))
-			return -EPROTO;
+	switch (call) {
+	case LITE_CALL_MEM_FREE:
 		return lite_mem_free_check(payload, len);
+	case LITE_CALL_MEM_COPY:
+		return lite_mem_copy_check(payload, len);
+	case LITE_CALL_MEM_FENCE:
+		return lite_mem_fence_check(payload, len);
+	default:
+		break;
 	}
 	if (!size)
 		return -EOPNOTSUPP;
@@ -189,7 +286,7 @@ int lite_wire_request_check(u16 call, const void *payload, size_t len)
 	case LITE_CALL_LMR_CREATE:
 		return lite_create_check(payload);
 	case LITE_CALL_LMR_MAP:
-		if (((const struct lite_wire_map *)payload)->reserved)
+		if (le32_to_cpu(((const struct lite_wire_map *)payload)->renew) > 1)
 			return -EPROTO;
 		if (le32_to_cpu(((const struct lite_wire_map *)payload)->rights) &
 		    ~LITE_RIGHTS_ALL)
@@ -197,13 +294,32 @@ int lite_wire_request_check(u16 call, const void *payload, size_t len)
 		return lite_wire_cred_check(
 			&((const struct lite_wire_map *)payload)->cred);
 	case LITE_CALL_LMR_FREE:
-		return lite_wire_cred_check(
-			&((const struct lite_wire_free *)payload)->cred);
+		return lite_change_check(payload);
+	case LITE_CALL_LMR_GRANT:
+		if (lite_grant_check(
+			    &((const struct lite_wire_set_grant *)payload)->grant))
+			return -EPROTO;
+		return lite_change_check(payload);
+	case LITE_CALL_LMR_SETATTR:
+		return lite_setattr_check(payload);
+	case LITE_CALL_LMR_RENAME:
+		if (lite_name_check(
+			    ((const struct lite_wire_rename *)payload)->name,
+			    LITE_NAME_SIZE) < 0)
+			return -EPROTO;
+		return lite_change_check(payload);
+	case LITE_CALL_LMR_RESIZE:
+		return lite_resize_check(payload);
+	case LITE_CALL_LMR_MOVE:
+		return lite_move_check(payload);
 	case LITE_CALL_LMR_LIST:
 		if (!((const struct lite_wire_list *)payload)->max)
 			return -EPROTO;
 		return lite_zero(
 			!((const struct lite_wire_list *)payload)->reserved);
+	case LITE_CALL_MEM_SESSION:
+		return lite_zero(
+			!((const struct lite_wire_mem_session *)payload)->reserved);
 	case LITE_CALL_MEM_ALLOC:
 		if (((const struct lite_wire_mem_alloc *)payload)->reserved)
 			return -EPROTO;
@@ -273,6 +389,24 @@ static int lite_list_reply_check(const struct lite_wire_list_reply *r,
 	return 0;
 }
 
+static int lite_grants_reply_check(const struct lite_wire_grants_reply *r,
+				   size_t len)
+{
+	u32 n, i;
+
+	if (len < sizeof(*r) || r->reserved)
+		return -EPROTO;
+	n = le32_to_cpu(r->count);
+	if (lite_array_check(n, LITE_GRANTS_MAX, sizeof(*r),
+			     sizeof(r->grant[0]), len))
+		return -EPROTO;
+	for (i = 0; i < n; i++) {
+		if (lite_grant_check(&r->grant[i]))
+			return -EPROTO;
+	}
+	return 0;
+}
+
 static int lite_members_reply_check(const struct lite_wire_members_reply *r,
 				    size_t len)
 {
@@ -312,8 +446,12 @@ static size_t lite_reply_size(u16 call)
 		return sizeof(struct lite_wire_map_reply);
 	case LITE_CALL_LMR_STAT:
 		return sizeof(struct lite_wire_stat_reply);
+	case LITE_CALL_LMR_MOVE:
+		return sizeof(struct lite_wire_move_reply);
 	case LITE_CALL_MEM_ALLOC:
 		return sizeof(struct lite_wire_mem_alloc_reply);
+	case LITE_CALL_MEM_SESSION:
+		return sizeof(struct lite_wire_mem_session_reply);
 	default:
 		return 0;
 	}
@@ -329,6 +467,8 @@ int lite_wire_reply_check(u16 call, const void *payload, size_t len)
 		return lite_extents_reply_check(payload, len);
 	case LITE_CALL_LMR_LIST:
 		return lite_list_reply_check(payload, len);
+	case LITE_CALL_LMR_GRANTS:
+		return lite_grants_reply_check(payload, len);
 	default:
 		break;
 	}

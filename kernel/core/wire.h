@@ -16,7 +16,7 @@
 #include "rights.h"
 
 #define LITE_WIRE_MAGIC 0x4554494cU /* "LITE" */
-#define LITE_WIRE_VERSION 1
+#define LITE_WIRE_VERSION 2
 
 /* Call slots: a message of at most one slot each way. */
 #define LITE_SLOT_SIZE 2048U
@@ -29,13 +29,14 @@
  */
 enum lite_lane {
 	LITE_LANE_CALLER, /* handlers that make calls */
+	LITE_LANE_AWAIT,  /* handlers that wait for those of CALLER */
 	LITE_LANE_ALLOC,
 	LITE_LANE_REVOKE,
 	LITE_LANE_SHORT,
 	LITE_LANES,
 };
 
-static const u8 lite_lane_first[LITE_LANES + 1] = { 0, 5, 8, 12, 16 };
+static const u8 lite_lane_first[LITE_LANES + 1] = { 0, 5, 7, 9, 12, 16 };
 
 #define LITE_NONCE_SIZE 16
 #define LITE_MAC_SIZE 32
@@ -141,9 +142,20 @@ enum lite_call {
 	LITE_CALL_LMR_REVOKE = 37,
 	LITE_CALL_LMR_STAT = 38,
 	LITE_CALL_LMR_LIST = 39,
+	LITE_CALL_LMR_GRANT = 40,
+	LITE_CALL_LMR_GRANTS = 41,
+	LITE_CALL_LMR_SETATTR = 42,
+	LITE_CALL_LMR_RENAME = 43,
+	LITE_CALL_LMR_RESIZE = 44,
+	LITE_CALL_LMR_MOVE = 45,
+	LITE_CALL_LMR_RECALL = 46,  /* to a mapper: map anew */
+	LITE_CALL_LMR_AWAIT = 47,   /* until it is not being changed */
 	LITE_CALL_MEM_ALLOC = 48,
 	LITE_CALL_MEM_EXTENTS = 49,
 	LITE_CALL_MEM_FREE = 50,
+	LITE_CALL_MEM_COPY = 51,    /* to other memory of the same home */
+	LITE_CALL_MEM_FENCE = 52,
+	LITE_CALL_MEM_SESSION = 53, /* which a copy is to be made in */
 };
 
 /**
@@ -156,11 +168,21 @@ static inline enum lite_lane lite_call_lane(u16 call)
 	case LITE_CALL_LMR_CREATE:
 	case LITE_CALL_LMR_UNMAP:
 	case LITE_CALL_LMR_FREE:
+	case LITE_CALL_LMR_GRANT:
+	case LITE_CALL_LMR_SETATTR:
+	case LITE_CALL_LMR_RENAME:
+	case LITE_CALL_LMR_RESIZE:
+	case LITE_CALL_LMR_MOVE:
 		return LITE_LANE_CALLER;
+	case LITE_CALL_LMR_AWAIT:
+		return LITE_LANE_AWAIT;
 	case LITE_CALL_MEM_ALLOC:
+	case LITE_CALL_MEM_COPY:
 		return LITE_LANE_ALLOC;
 	case LITE_CALL_LMR_REVOKE:
+	case LITE_CALL_LMR_RECALL:
 	case LITE_CALL_MEM_FREE:
+	case LITE_CALL_MEM_FENCE:
 		return LITE_LANE_REVOKE;
 	default:
 		return LITE_LANE_SHORT;
@@ -319,7 +341,7 @@ struct lite_wire_create {
 struct lite_wire_map {
 	__le64 id;
 	__le32 rights;
-	__le32 reserved;
+	__le32 renew;    /* 1: grant as many of @rights as there still are */
 	struct lite_wire_cred cred;
 } __packed;
 
@@ -367,9 +389,62 @@ struct lite_wire_unmap {
 	__le32 unclean;  /* 1: an operation failed, and may be under way yet */
 } __packed;
 
-struct lite_wire_free {
+/* Heads every request to change an LMR, and is that to free it. */
+struct lite_wire_change {
 	__le64 id;
+	__le32 rights;   /* of the handle it is asked through; all: by name */
+	__le32 reserved;
 	struct lite_wire_cred cred;
+} __packed;
+
+struct lite_wire_grant {
+	__le32 uid;
+	__le32 node;
+	__le32 rights;
+	__le32 reserved;
+} __packed;
+
+struct lite_wire_set_grant {
+	struct lite_wire_change change;
+	struct lite_wire_grant grant;
+} __packed;
+
+struct lite_wire_grants_reply {
+	__le32 count;
+	__le32 reserved;
+	struct lite_wire_grant grant[];
+} __packed;
+
+struct lite_wire_setattr {
+	struct lite_wire_change change;
+	__le32 uid;      /* LITE_KEEP: as it is */
+	__le32 gid;
+	__le32 mode;
+	__le32 reserved;
+} __packed;
+
+struct lite_wire_rename {
+	struct lite_wire_change change;
+	char name[LITE_NAME_SIZE];
+} __packed;
+
+struct lite_wire_resize {
+	struct lite_wire_change change;
+	__le64 length;
+} __packed;
+
+struct lite_wire_move {
+	struct lite_wire_change change;
+	__le64 offset;   /* bytes */
+	__le64 length;   /* 0: up to the end */
+	__le32 node;
+	__le32 reserved;
+} __packed;
+
+/* One step of it has been done. */
+struct lite_wire_move_reply {
+	__le64 next;     /* all that was asked for before this offset is there */
+	__le64 length;   /* of the LMR */
 } __packed;
 
 struct lite_wire_id {
@@ -436,6 +511,39 @@ struct lite_wire_mem_free {
 	struct lite_wire_fence fence[];
 } __packed;
 
+/* Copy a part of one's memory to other memory of the same home. */
+struct lite_wire_mem_copy {
+	__le64 id;       /* of the source */
+	__le64 offset;   /* in it, bytes */
+	__le32 node;     /* of the destination */
+	__le32 count;
+	__le64 session;  /* with that node, the one to use; 0: it is the same */
+	__le64 to;       /* id of the destination there */
+	struct lite_wire_extent extent[];
+} __packed;
+
+/* Which session has the source of copies with their destination? */
+struct lite_wire_mem_session {
+	__le32 node;
+	__le32 reserved;
+	__le64 incarnation;
+} __packed;
+
+struct lite_wire_mem_session_reply {
+	__le64 session;
+} __packed;
+
+#define LITE_COPY_EXTENTS_MAX                                                  \
+	((LITE_PAYLOAD_MAX - sizeof(struct lite_wire_mem_copy)) /              \
+	 sizeof(struct lite_wire_extent))
+
+/* Make sure that these nodes have nothing under way to our memory. */
+struct lite_wire_mem_fence {
+	__le32 n_fences;
+	__le32 fence_all;
+	struct lite_wire_fence fence[];
+} __packed;
+
 #define LITE_FENCES_MAX                                                        \
 	((LITE_PAYLOAD_MAX - sizeof(struct lite_wire_mem_free)) /              \
 	 sizeof(struct lite_wire_fence))
@@ -445,6 +553,12 @@ static_assert(sizeof(struct lite_wire_attach) == 84, "attach");
 static_assert(sizeof(struct lite_wire_create) <= LITE_PAYLOAD_MAX, "create");
 static_assert(sizeof(struct lite_wire_map_reply) <= LITE_PAYLOAD_MAX, "map");
 static_assert(sizeof(struct lite_wire_lmr) == 296, "lmr");
+static_assert(sizeof(struct lite_wire_rename) <= LITE_PAYLOAD_MAX, "rename");
+static_assert(sizeof(struct lite_wire_grants_reply) +
+	      LITE_GRANTS_MAX * sizeof(struct lite_wire_grant) <=
+	      LITE_PAYLOAD_MAX, "grants");
+static_assert(sizeof(struct lite_wire_mem_fence) <=
+	      sizeof(struct lite_wire_mem_free), "fence");
 
 /**
  * lite_wire_msg_check - does a slot hold a message?

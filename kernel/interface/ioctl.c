@@ -25,6 +25,12 @@ union lite_ioc_any {
 	struct lite_op op;
 	struct lite_ioc_stat stat;
 	struct lite_ioc_list list;
+	struct lite_ioc_grant grant;
+	struct lite_ioc_grants grants;
+	struct lite_ioc_setattr setattr;
+	struct lite_ioc_rename rename;
+	struct lite_ioc_resize resize;
+	struct lite_ioc_move move;
 };
 
 static void lite_cred_current(struct lite_cred *to)
@@ -278,6 +284,122 @@ static int lite_ioc_list(struct lite_file *lf, void *arg,
 	return 0;
 }
 
+/* ---- changing it --------------------------------------------------------- */
+
+/* Which LMR: by handle, else by a name that has to be there. */
+static int lite_ioc_which(u64 lh, const char *name)
+{
+	return lh ? 0 : lite_ioc_name(name);
+}
+
+static int lite_ioc_grant(struct lite_file *lf, void *arg,
+			  struct lite_gate *gate)
+{
+	struct lite_ioc_grant *g = arg;
+	struct lite_cred cred;
+	int err;
+
+	if (g->flags)
+		return -EOPNOTSUPP;
+	err = lite_ioc_which(g->lh, g->name);
+	if (err)
+		return err;
+	lite_cred_current(&cred);
+	return lite_ctx_grant(lf->ctx, &cred, g->lh, g->name, &g->grant);
+}
+
+static int lite_ioc_grants(struct lite_file *lf, void *arg,
+			   struct lite_gate *gate)
+{
+	struct lite_ioc_grants *g = arg;
+	struct lite_grant *grants;
+	u32 room = g->n_grants;
+	int err;
+
+	if (g->flags || g->reserved)
+		return -EOPNOTSUPP;
+	err = lite_ioc_which(g->lh, g->name);
+	if (err)
+		return err;
+	grants = kcalloc(LITE_GRANTS_MAX, sizeof(*grants), GFP_KERNEL);
+	if (!grants)
+		return -ENOMEM;
+	err = lite_ctx_grants(lf->ctx, g->lh, g->name, grants, &g->n_grants);
+	if (!err)
+		err = lite_gate_copy_out(gate, u64_to_user_ptr(g->grants),
+					 grants, min(room, g->n_grants) *
+							 sizeof(*grants));
+	kfree(grants);
+	return err;
+}
+
+static int lite_ioc_setattr(struct lite_file *lf, void *arg,
+			    struct lite_gate *gate)
+{
+	struct lite_ioc_setattr *s = arg;
+	struct lite_cred cred;
+	int err;
+
+	if (s->flags || s->reserved)
+		return -EOPNOTSUPP;
+	err = lite_ioc_which(s->lh, s->name);
+	if (err)
+		return err;
+	lite_cred_current(&cred);
+	return lite_ctx_setattr(lf->ctx, &cred, s->lh, s->name, s->uid, s->gid,
+				s->mode);
+}
+
+static int lite_ioc_rename(struct lite_file *lf, void *arg,
+			   struct lite_gate *gate)
+{
+	struct lite_ioc_rename *r = arg;
+	struct lite_cred cred;
+	int err;
+
+	if (r->flags)
+		return -EOPNOTSUPP;
+	err = lite_ioc_which(r->lh, r->name) ?: lite_ioc_name(r->to);
+	if (err)
+		return err;
+	lite_cred_current(&cred);
+	return lite_ctx_rename(lf->ctx, &cred, r->lh, r->name, r->to);
+}
+
+static int lite_ioc_resize(struct lite_file *lf, void *arg,
+			   struct lite_gate *gate)
+{
+	struct lite_ioc_resize *r = arg;
+	struct lite_cred cred;
+	int err;
+
+	if (r->flags)
+		return -EOPNOTSUPP;
+	err = lite_ioc_which(r->lh, r->name);
+	if (err)
+		return err;
+	lite_cred_current(&cred);
+	return lite_ctx_resize(lf->ctx, &cred, r->lh, r->name, r->length);
+}
+
+static int lite_ioc_move(struct lite_file *lf, void *arg,
+			 struct lite_gate *gate)
+{
+	struct lite_ioc_move *m = arg;
+	struct lite_cred cred;
+	int err;
+
+	if (m->flags || m->reserved)
+		return -EOPNOTSUPP;
+	m->moved = 0;
+	err = lite_ioc_which(m->lh, m->name);
+	if (err)
+		return err;
+	lite_cred_current(&cred);
+	return lite_ctx_move(lf->ctx, &cred, m->lh, m->name, m->node, m->offset,
+			     m->length, &m->moved);
+}
+
 /* The user could not be told of what was made: unmake it. */
 static void lite_ioc_undo_alloc(struct lite_file *lf, void *arg)
 {
@@ -324,11 +446,24 @@ static const struct lite_ioc {
 		       .fn = lite_ioc_stat, .out = true),
 	LITE_IOC_ENTRY(LITE_IOC_LIST, lite_ioc_list, info_size,
 		       .fn = lite_ioc_list, .out = true),
+	LITE_IOC_ENTRY(LITE_IOC_GRANT, lite_ioc_grant, name,
+		       .fn = lite_ioc_grant),
+	LITE_IOC_ENTRY(LITE_IOC_GRANTS, lite_ioc_grants, name,
+		       .fn = lite_ioc_grants, .out = true),
+	LITE_IOC_ENTRY(LITE_IOC_SETATTR, lite_ioc_setattr, name,
+		       .fn = lite_ioc_setattr),
+	LITE_IOC_ENTRY(LITE_IOC_RENAME, lite_ioc_rename, to,
+		       .fn = lite_ioc_rename),
+	LITE_IOC_ENTRY(LITE_IOC_RESIZE, lite_ioc_resize, name,
+		       .fn = lite_ioc_resize),
+	LITE_IOC_ENTRY(LITE_IOC_MOVE, lite_ioc_move, name,
+		       .fn = lite_ioc_move),
 };
 
 static int lite_ioc_give(struct lite_file *lf, const struct lite_ioc *ioc,
 			 union lite_ioc_any *any, void __user *user, int err)
 {
+	struct lite_ioc_move __user *move = user;
 	struct lite_op __user *op = user;
 	u32 size = any->query.size;
 
@@ -336,6 +471,9 @@ static int lite_ioc_give(struct lite_file *lf, const struct lite_ioc *ioc,
 	if (ioc->fn == lite_ioc_op)
 		return put_user(any->op.result, &op->result) ? err ?: -EFAULT :
 							       err;
+	if (ioc->fn == lite_ioc_move)
+		return put_user(any->move.moved, &move->moved) ?
+			       err ?: -EFAULT : err;
 	if (err || !ioc->out)
 		return err;
 	/* Without a handle there is nothing to tell, so nothing can fail. */

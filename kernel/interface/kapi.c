@@ -6,10 +6,9 @@
 #include "../core/name.h"
 #include "node.h"
 
-/* Kernel clients act as root. */
-static const struct lite_cred lite_root = {};
+const struct lite_cred lite_root = {};
 
-static struct lite_node *lite_kapi_enter(struct lite_ctx *ctx)
+struct lite_node *lite_kapi_enter(struct lite_ctx *ctx)
 {
 	struct lite_node *node = ctx->owner;
 
@@ -17,7 +16,7 @@ static struct lite_node *lite_kapi_enter(struct lite_ctx *ctx)
 }
 
 /* A name as the layers below want it: checked, in a field of full size. */
-static char *lite_kapi_name(const char *name)
+char *lite_kapi_name(const char *name)
 {
 	char *copy;
 	int err;

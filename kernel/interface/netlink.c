@@ -36,6 +36,7 @@ static const struct nla_policy lite_policy[LITE_A_MAX + 1] = {
 	[LITE_A_DEAD_MS] = { .type = NLA_U32 },
 	[LITE_A_OP_TIMEOUT_MS] = { .type = NLA_U32 },
 	[LITE_A_TIMEOUT_MS] = { .type = NLA_U32 },
+	[LITE_A_ROOT_SQUASH] = { .type = NLA_FLAG },
 };
 
 /* ---- what comes in ------------------------------------------------------- */
@@ -147,6 +148,7 @@ static int lite_get_params(struct genl_info *info, struct lite_node_params *p)
 					   p->memory.mem_limit);
 	p->memory.handle_limit = a[LITE_A_HANDLE_LIMIT] ?
 		nla_get_u32(a[LITE_A_HANDLE_LIMIT]) : 1048576;
+	p->memory.root_squash = a[LITE_A_ROOT_SQUASH];
 	return 0;
 }
 
@@ -200,6 +202,7 @@ static int lite_put_node(struct sk_buff *skb, struct lite_node *node)
 	       nla_put_u64_64bit(skb, LITE_A_UID_LIMIT, mem->uid_limit,
 				 LITE_A_PAD) ?:
 	       nla_put_u32(skb, LITE_A_HANDLE_LIMIT, mem->handle_limit) ?:
+	       (mem->root_squash ? nla_put_flag(skb, LITE_A_ROOT_SQUASH) : 0) ?:
 	       nla_put_u32(skb, LITE_A_HEARTBEAT_MS,
 			   jiffies_to_msecs(cl->heartbeat)) ?:
 	       nla_put_u32(skb, LITE_A_DEAD_MS, jiffies_to_msecs(cl->dead)) ?:

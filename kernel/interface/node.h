@@ -91,4 +91,9 @@ struct lite_file {
 	struct completion closed;
 };
 
+/* Between the files of the symbols for kernel modules, whose clients are root. */
+extern const struct lite_cred lite_root;
+struct lite_node *lite_kapi_enter(struct lite_ctx *ctx);
+char *lite_kapi_name(const char *name);
+
 #endif /* _LITE_NODE_H */

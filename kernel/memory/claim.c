@@ -296,6 +296,10 @@ static int lite_claim_enter(const struct lite_claim *c, u32 *other)
 	int err;
 
 	for (;;) {
+		/* A node that has left has no directory but itself. */
+		err = lite_cluster_ready(mem->cl);
+		if (err)
+			return err;
 		events = atomic_read(&mem->local.events);
 		node = lite_cluster_directory(
 			mem->cl, lite_name_hash(c->name, strlen(c->name)));
@@ -435,6 +439,9 @@ int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id)
 	if (err)
 		return err;
 	err = lite_claim_win(&c);
+	/* What else it says when it leaves is no news. */
+	if (err && err != -EEXIST && err != -EINTR)
+		err = lite_cluster_ready(mem->cl) ?: err;
 	/* An answer that did not come may have been about something done. */
 	if (err && (err != -EEXIST || lite_claim_is_known(&c)))
 		lite_name_drop(mem, name, id);

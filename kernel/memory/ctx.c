@@ -41,9 +41,55 @@ struct lite_ctx *lite_ctx_new(struct lite_memory *mem, void *owner)
 	return ctx;
 }
 
+static void lite_user_release(struct kref *ref)
+{
+	/* Requests are filled in from it under RCU. */
+	kfree_rcu(container_of(ref, struct lite_user, ref), rcu);
+}
+
+static void lite_user_put(struct lite_user *user)
+{
+	if (user)
+		kref_put(&user->ref, lite_user_release);
+}
+
+static bool lite_cred_equal(const struct lite_cred *a, const struct lite_cred *b)
+{
+	return a->uid == b->uid && a->gid == b->gid &&
+	       a->n_groups == b->n_groups &&
+	       !memcmp(a->groups, b->groups,
+		       a->n_groups * sizeof(a->groups[0]));
+}
+
+/* Who opens a handle: mostly who has opened the one before. */
+static struct lite_user *lite_user_get(struct lite_ctx *ctx,
+				       const struct lite_cred *cred)
+{
+	struct lite_user *user;
+
+	mutex_lock(&ctx->lock);
+	user = ctx->user;
+	if (!user || !lite_cred_equal(&user->cred, cred)) {
+		user = kmalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
+		if (user) {
+			kref_init(&user->ref);
+			user->cred = *cred;
+			lite_user_put(ctx->user);
+			ctx->user = user;
+		}
+	}
+	if (user)
+		kref_get(&user->ref);
+	mutex_unlock(&ctx->lock);
+	return user;
+}
+
 static void lite_ctx_release(struct kref *ref)
 {
-	kfree(container_of(ref, struct lite_ctx, ref));
+	struct lite_ctx *ctx = container_of(ref, struct lite_ctx, ref);
+
+	lite_user_put(ctx->user);
+	kfree(ctx);
 }
 
 /**
@@ -61,6 +107,7 @@ void lite_ctx_put(struct lite_ctx *ctx)
 static void lite_handle_free(struct lite_memory *mem, struct lite_handle *h)
 {
 	lite_mapping_put(rcu_dereference_protected(h->mapping, 1));
+	lite_user_put(h->user);
 	kfree_rcu(h, rcu);
 	lite_stat_dec(mem->stats, LITE_STAT_HANDLES);
 }
@@ -138,13 +185,15 @@ void lite_handle_cancel(struct lite_ctx *ctx, struct lite_handle *h)
 	kfree(h);
 }
 
-/* From here on the handle works. Takes over the reference to the mapping. */
+/* From here on the handle works. Takes over the references. */
 static int lite_handle_publish(struct lite_ctx *ctx, struct lite_handle *h,
-			       struct lite_mapping *m, u32 rights)
+			       struct lite_user *user, struct lite_mapping *m,
+			       u32 rights)
 {
 	int err = 0;
 
 	h->rights = rights;
+	h->user = user;
 	RCU_INIT_POINTER(h->mapping, m);
 	mutex_lock(&ctx->lock);
 	if (ctx->closed)
@@ -156,8 +205,10 @@ static int lite_handle_publish(struct lite_ctx *ctx, struct lite_handle *h,
 	if (!err)
 		lite_stat_inc(ctx->mem->stats, LITE_STAT_HANDLES);
 	mutex_unlock(&ctx->lock);
-	if (err)
+	if (err) {
 		lite_mapping_put(m);
+		lite_user_put(user);
+	}
 	return err;
 }
 
@@ -233,6 +284,25 @@ static int lite_create_only(struct lite_memory *mem, u32 home,
 	return err;
 }
 
+/* Map it, when it is not being changed. */
+static struct lite_mapping *lite_map_id(struct lite_memory *mem, u32 home,
+					u64 id, const struct lite_cred *cred,
+					u32 rights, bool renew, u32 *granted)
+{
+	struct lite_mapping *m;
+	int err;
+
+	for (;;) {
+		m = lite_mapping_by_id(mem, home, id, cred, rights, renew,
+				       granted);
+		if (m != ERR_PTR(-EBUSY))
+			return m;
+		err = lite_mapping_await(mem, home, id);
+		if (err)
+			return ERR_PTR(err);
+	}
+}
+
 static int lite_map_name(struct lite_memory *mem, const struct lite_cred *cred,
 			 const char *name, u32 rights, struct lite_mapping **m)
 {
@@ -246,7 +316,7 @@ static int lite_map_name(struct lite_memory *mem, const struct lite_cred *cred,
 		err = lite_name_lookup(mem, name, ask_all, &home, &id);
 		if (err)
 			return err;
-		*m = lite_mapping_by_id(mem, home, id, cred, rights, NULL);
+		*m = lite_map_id(mem, home, id, cred, rights, false, NULL);
 		err = PTR_ERR_OR_ZERO(*m);
 		ask_all = !ask_all;
 	} while (ask_all && (err == -ENOENT || err == -EHOSTUNREACH));
@@ -268,9 +338,11 @@ int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred,
 {
 	struct lite_memory *mem = ctx->mem;
 	struct lite_wire_create *req;
+	struct lite_user *user;
 	struct lite_mapping *m;
 	u32 rights;
 	u32 home;
+	u64 id;
 	int err;
 
 	err = lite_alloc_check(p) ?: lite_cluster_ready(mem->cl);
@@ -285,15 +357,21 @@ int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred,
 		err = lite_create_only(mem, home, req);
 		goto out;
 	}
-	m = lite_mapping_create(mem, home, req, &rights);
-	if (m == ERR_PTR(-EAGAIN)) {
-		rights = lite_rights_of(cred, cred->uid, cred->gid, p->mode);
-		err = lite_map_name(mem, cred, p->name, rights, &m);
-	} else {
-		err = PTR_ERR_OR_ZERO(m);
+	user = lite_user_get(ctx, cred);
+	if (!user) {
+		err = -ENOMEM;
+		goto out;
 	}
-	if (!err)
-		err = lite_handle_publish(ctx, h, m, rights);
+	m = lite_mapping_create(mem, home, req, &id, &rights);
+	/* It is there, and has been changed already. */
+	if (m == ERR_PTR(-EAGAIN))
+		m = lite_map_id(mem, home, id, cred, LITE_RIGHTS_ALL, true,
+				&rights);
+	err = PTR_ERR_OR_ZERO(m);
+	if (err)
+		lite_user_put(user);
+	else
+		err = lite_handle_publish(ctx, h, user, m, rights);
 out:
 	kfree(req);
 	return err;
@@ -317,18 +395,24 @@ int lite_ctx_map(struct lite_ctx *ctx, const struct lite_cred *cred,
 {
 	struct lite_memory *mem = ctx->mem;
 	struct lite_mapping *m;
+	struct lite_user *user;
 	int err;
 
 	if (!rights)
 		return -EINVAL;
 	if (rights & ~LITE_RIGHTS_ALL)
 		return -EOPNOTSUPP;
+	user = lite_user_get(ctx, cred);
+	if (!user)
+		return -ENOMEM;
 	err = lite_cluster_ready(mem->cl) ?:
 	      lite_map_name(mem, cred, name, rights, &m);
-	if (err)
+	if (err) {
+		lite_user_put(user);
 		return err;
+	}
 	*length = m->length;
-	return lite_handle_publish(ctx, h, m, rights);
+	return lite_handle_publish(ctx, h, user, m, rights);
 }
 
 /* Look a handle up for keeps; ctx locked. */
@@ -363,87 +447,6 @@ int lite_ctx_unmap(struct lite_ctx *ctx, u64 lh)
 	return 0;
 }
 
-static int lite_free_by_id(struct lite_memory *mem, u32 home, u64 id,
-			   const struct lite_cred *cred)
-{
-	struct lite_wire_free req = { .id = cpu_to_le64(id) };
-	struct lite_call_desc d = {
-		.call = LITE_CALL_LMR_FREE,
-		.req = &req,
-		.len = sizeof(req),
-		.timeout = 60 * HZ, /* it waits for all mappers */
-		.killable = true,
-	};
-
-	lite_wire_cred_put(&req.cred, cred);
-	return lite_cluster_call(mem->cl, home, &d);
-}
-
-static int lite_free_name(struct lite_memory *mem, const struct lite_cred *cred,
-			  const char *name)
-{
-	bool ask_all = false;
-	u32 home;
-	u64 id;
-	int err;
-
-	do {
-		err = lite_name_lookup(mem, name, ask_all, &home, &id);
-		if (err)
-			return err;
-		err = lite_free_by_id(mem, home, id, cred);
-		ask_all = !ask_all;
-	} while (ask_all && (err == -ENOENT || err == -EHOSTUNREACH));
-	return err == -EHOSTUNREACH ? -ENOENT : err;
-}
-
-/**
- * lite_ctx_free - free an LMR
- * @ctx: context
- * @cred: who asks, when it is by name
- * @lh: handle with LITE_RIGHT_MASTER, or 0
- * @name: checked, used when @lh is 0
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno as LITE_IOC_FREE.
- */
-int lite_ctx_free(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
-		  const char *name)
-{
-	/* The handle is the right: this kernel vouches for it to the home. */
-	const struct lite_cred root = {};
-	const struct lite_access a = {
-		.ctx = ctx,
-		.lh = lh,
-		.right = LITE_RIGHT_MASTER,
-	};
-	struct lite_memory *mem = ctx->mem;
-	struct lite_mapping *m;
-	u32 home;
-	u64 id;
-	int err;
-
-	err = lite_cluster_ready(mem->cl);
-	if (err)
-		return err;
-	if (!lh)
-		return lite_free_name(mem, cred, name);
-
-	/* Ids are of one life: what is true of it now is true of it then. */
-	m = lite_access_enter(&a);
-	if (IS_ERR(m))
-		return PTR_ERR(m);
-	home = m->home;
-	id = m->id;
-	lite_access_exit(m);
-	err = lite_free_by_id(mem, home, id, &root);
-	if (err == -ENOENT)
-		err = -EIDRM;
-	if (!err)
-		lite_ctx_unmap(ctx, lh);
-	return err;
-}
-
 /* ---- operations come in here --------------------------------------------- */
 
 static bool lite_mapping_current(const struct lite_mapping *m)
@@ -458,12 +461,14 @@ static int lite_handle_renew(struct lite_ctx *ctx, struct lite_handle *h,
 	struct lite_memory *mem = ctx->mem;
 	struct lite_mapping *new;
 	struct lite_peer *peer;
+	u32 rights;
 	int err;
 
 	lite_mapping_retire(old);
 	if (READ_ONCE(old->state) == LITE_MAPPING_REVOKED)
 		return -EIDRM;
-	new = lite_mapping_by_id(mem, old->home, old->id, NULL, 0, NULL);
+	new = lite_mapping_by_id(mem, old->home, old->id, &h->user->cred,
+				 h->rights, true, &rights);
 	err = PTR_ERR_OR_ZERO(new);
 	if (!err && new->home_incarnation != old->home_incarnation) {
 		lite_mapping_put(new);
@@ -479,6 +484,8 @@ static int lite_handle_renew(struct lite_ctx *ctx, struct lite_handle *h,
 	}
 	if (err)
 		return err;
+	/* Before it can be used: what its user has lost is lost for good. */
+	WRITE_ONCE(h->rights, h->rights & rights);
 	rcu_assign_pointer(h->mapping, new);
 	lite_mapping_put(old);
 	return 0;
@@ -498,6 +505,8 @@ int lite_access_renew(const struct lite_access *a,
 	struct lite_ctx *ctx = a->ctx;
 	struct lite_mapping *m;
 	struct lite_handle *h;
+	u32 home = 0;
+	u64 id = 0;
 	int err = 0;
 
 	if (mutex_lock_killable(&ctx->lock))
@@ -508,13 +517,59 @@ int lite_access_renew(const struct lite_access *a,
 	} else {
 		m = rcu_dereference_protected(h->mapping,
 					      lockdep_is_held(&ctx->lock));
+		home = m->home;
+		id = m->id;
 		/* Otherwise somebody else has renewed it. */
 		if (m == stale)
 			err = lite_cluster_ready(ctx->mem->cl) ?:
 			      lite_handle_renew(ctx, h, m);
 	}
 	mutex_unlock(&ctx->lock);
+	/* Without keeping all other handles waiting as well. */
+	if (err == -EBUSY)
+		err = lite_mapping_await(ctx->mem, home, id);
 	return err;
+}
+
+/**
+ * lite_access_tryenter - begin to operate on an LMR, unless that takes a while
+ * @a: handle and right
+ * @stale: set to what lite_access_renew() is to be told, after -EAGAIN
+ *
+ * For those who have in hand what others wait for. As lite_access_enter().
+ *
+ * Context: any process.
+ * Return: the mapping, or ERR_PTR: -EBADF, -EACCES, -EAGAIN: renew, try again.
+ */
+struct lite_mapping *lite_access_tryenter(const struct lite_access *a,
+					  const struct lite_mapping **stale)
+{
+	struct lite_mapping *m;
+	struct lite_handle *h;
+
+	rcu_read_lock();
+	h = xa_load(&a->ctx->handles, lite_handle_index(a->lh));
+	if (!h || h->lh != a->lh) {
+		rcu_read_unlock();
+		return ERR_PTR(-EBADF);
+	}
+	/* Rights are set before the mapping that goes with them. */
+	m = rcu_dereference(h->mapping);
+	smp_rmb(); /* with lite_handle_renew() */
+	if (a->right & ~READ_ONCE(h->rights)) {
+		rcu_read_unlock();
+		return ERR_PTR(-EACCES);
+	}
+	if (percpu_ref_tryget_live(&m->ops)) {
+		if (lite_mapping_current(m)) {
+			rcu_read_unlock();
+			return m;
+		}
+		percpu_ref_put(&m->ops);
+	}
+	rcu_read_unlock();
+	*stale = m;
+	return ERR_PTR(-EAGAIN);
 }
 
 /**
@@ -530,31 +585,15 @@ int lite_access_renew(const struct lite_access *a,
  */
 struct lite_mapping *lite_access_enter(const struct lite_access *a)
 {
+	const struct lite_mapping *stale;
 	struct lite_mapping *m;
-	struct lite_handle *h;
 	int err;
 
 	for (;;) {
-		rcu_read_lock();
-		h = xa_load(&a->ctx->handles, lite_handle_index(a->lh));
-		if (!h || h->lh != a->lh) {
-			rcu_read_unlock();
-			return ERR_PTR(-EBADF);
-		}
-		if (a->right & ~h->rights) {
-			rcu_read_unlock();
-			return ERR_PTR(-EACCES);
-		}
-		m = rcu_dereference(h->mapping);
-		if (percpu_ref_tryget_live(&m->ops)) {
-			if (lite_mapping_current(m)) {
-				rcu_read_unlock();
-				return m;
-			}
-			percpu_ref_put(&m->ops);
-		}
-		rcu_read_unlock();
-		err = lite_access_renew(a, m);
+		m = lite_access_tryenter(a, &stale);
+		if (m != ERR_PTR(-EAGAIN))
+			return m;
+		err = lite_access_renew(a, stale);
 		if (err)
 			return ERR_PTR(err);
 	}

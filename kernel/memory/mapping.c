@@ -7,8 +7,8 @@
  * in the session of the MAP: that they come confirms that the home still counts
  * on us to answer its REVOKE (memory.h tells why that matters).
  *
- * A REVOKE may overtake the reply to our own MAP. It then finds no mapping, and
- * is noted with the MAPs under way with that home (struct lite_map_try): the
+ * A REVOKE, or RECALL, may overtake the reply to our own MAP. It then finds no
+ * mapping, and is noted with the MAPs under way with that home (struct lite_map_try): the
  * one whose reply names that LMR gives back what it got and starts over.
  *
  * A mapping stays in mem->mappings until nothing is in flight on it, whatever
@@ -17,13 +17,17 @@
  * The end: the last handle gives back what the home counts, unless the LMR was
  * revoked or the session is over; then the home does not count us any more.
  */
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "../trace.h"
 #include "memory.h"
 
-/* MAPs that may be overtaken in a row before we say that it is gone. */
-#define LITE_MAP_TRIES 8
+/*
+ * MAPs that may be overtaken in a row. Each try is a call, and what overtakes is
+ * a change of the LMR or, rarely, too many ends of others at once.
+ */
+#define LITE_MAP_TRIES 1000
 /* For CREATE: memory has to be found and zeroed, maybe at many nodes. */
 #define LITE_CREATE_TIMEOUT (120 * HZ)
 #define LITE_UNDO_TIMEOUT (10 * HZ)
@@ -447,6 +451,11 @@ static struct lite_mapping *lite_mapping_finish(
 		trace_lite_map(home, m->id, m->length);
 		return m;
 	}
+	/* What did not fit together may be from before and after a change. */
+	spin_lock(&mem->map_lock);
+	if (lite_try_overtaken(mem, try, m->id))
+		err = -EAGAIN;
+	spin_unlock(&mem->map_lock);
 	lite_mapping_put(m);
 	return ERR_PTR(err);
 }
@@ -457,9 +466,13 @@ static struct lite_mapping *lite_mapping_finish(
  * is none.
  */
 static void lite_create_undo(struct lite_memory *mem, struct lite_conn *conn,
-			     u64 id)
+			     u64 id, const struct lite_wire_cred *owner)
 {
-	struct lite_wire_free req = { .id = cpu_to_le64(id) }; /* as root */
+	struct lite_wire_change req = {
+		.id = cpu_to_le64(id),
+		.rights = cpu_to_le32(LITE_RIGHTS_ALL),
+		.cred = *owner,
+	};
 	struct lite_call_desc d = {
 		.call = LITE_CALL_LMR_FREE,
 		.req = &req,
@@ -503,7 +516,7 @@ static int lite_home_conn(struct lite_memory *mem, u32 home,
 
 static struct lite_mapping *lite_mapping_ask(struct lite_memory *mem, u32 home,
 					     u16 call, const void *req, u32 len,
-					     u32 *granted)
+					     u64 *id, u32 *granted)
 {
 	struct lite_wire_map_reply *r;
 	struct lite_call_desc d = {
@@ -537,10 +550,14 @@ static struct lite_mapping *lite_mapping_ask(struct lite_memory *mem, u32 home,
 	} else {
 		if (granted)
 			*granted = le32_to_cpu(r->rights);
+		if (id)
+			*id = le64_to_cpu(r->id);
 		m = lite_mapping_finish(mem, conn, home, &try, r);
 		if (IS_ERR(m) && m != ERR_PTR(-EAGAIN) &&
 		    call == LITE_CALL_LMR_CREATE && !r->anonymous)
-			lite_create_undo(mem, conn, le64_to_cpu(r->id));
+			lite_create_undo(
+				mem, conn, le64_to_cpu(r->id),
+				&((const struct lite_wire_create *)req)->cred);
 	}
 	lite_try_end(mem, &try);
 	if (conn)
@@ -550,25 +567,55 @@ static struct lite_mapping *lite_mapping_ask(struct lite_memory *mem, u32 home,
 }
 
 /**
+ * lite_mapping_await - wait until an LMR is not being changed
+ * @mem: node's
+ * @home: its home
+ * @id: its id there
+ *
+ * Context: may sleep; killable.
+ * Return: 0: ask for it again, also when the home could not be asked; -EINTR;
+ * -ENOTCONN, -ENODEV: this node is leaving or stopping.
+ */
+int lite_mapping_await(struct lite_memory *mem, u32 home, u64 id)
+{
+	struct lite_wire_id req = { .id = cpu_to_le64(id) };
+	struct lite_call_desc d = {
+		.call = LITE_CALL_LMR_AWAIT,
+		.req = &req,
+		.len = sizeof(req),
+		.killable = true,
+	};
+
+	/* A home that is this node does not look for signals. */
+	if (lite_cluster_call(mem->cl, home, &d) == -EINTR ||
+	    fatal_signal_pending(current))
+		return -EINTR;
+	return lite_cluster_ready(mem->cl);
+}
+
+/**
  * lite_mapping_by_id - map an LMR
  * @mem: node's
  * @home: its home
  * @id: its id there
- * @cred: for whom
- * @rights: wanted; 0: renew what was checked before
+ * @cred: for whom; NULL, with no rights: for this kernel
+ * @rights: wanted
+ * @renew: grant what there still is of them
  * @granted: set to the rights granted; may be NULL
  *
  * Context: may sleep; killable.
  * Return: a mapping with a reference for a handle, or ERR_PTR: -ENOENT, -EACCES,
- * -EHOSTDOWN, -EHOSTUNREACH and others.
+ * -EHOSTDOWN, -EHOSTUNREACH; -EBUSY: it is being changed, and may be asked for
+ * again after lite_mapping_await(); and others.
  */
 struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home,
 					u64 id, const struct lite_cred *cred,
-					u32 rights, u32 *granted)
+					u32 rights, bool renew, u32 *granted)
 {
 	struct lite_wire_map req = {
 		.id = cpu_to_le64(id),
 		.rights = cpu_to_le32(rights),
+		.renew = cpu_to_le32(renew),
 	};
 	struct lite_mapping *m;
 	int tries = 0;
@@ -577,9 +624,10 @@ struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home,
 		lite_wire_cred_put(&req.cred, cred);
 	do {
 		m = lite_mapping_ask(mem, home, LITE_CALL_LMR_MAP, &req,
-				     sizeof(req), granted);
-	} while (m == ERR_PTR(-EAGAIN) && ++tries < LITE_MAP_TRIES);
-	return m == ERR_PTR(-EAGAIN) ? ERR_PTR(-ENOENT) : m;
+				     sizeof(req), NULL, granted);
+	} while (m == ERR_PTR(-EAGAIN) && ++tries < LITE_MAP_TRIES &&
+		 !fatal_signal_pending(current));
+	return m == ERR_PTR(-EAGAIN) ? ERR_PTR(-EBUSY) : m;
 }
 
 /**
@@ -587,13 +635,15 @@ struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home,
  * @mem: node's
  * @home: its home to be
  * @req: what to make; its @map is set
+ * @id: set to its id, when it was made
  * @granted: set to the rights of the maker
  *
  * Context: may sleep; killable.
- * Return: as lite_mapping_by_id(), and what making it can fail with.
+ * Return: as lite_mapping_by_id(), and what making it can fail with; -EAGAIN: a
+ * named one is there, but was changed before it could be mapped.
  */
 struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
-					 struct lite_wire_create *req,
+					 struct lite_wire_create *req, u64 *id,
 					 u32 *granted)
 {
 	struct lite_mapping *m;
@@ -603,11 +653,11 @@ struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 	/*
 	 * Overtaken by more REVOKEs than can be told apart: what was made has
 	 * been given back. Anonymous, it is gone, and made again; a named one
-	 * is there, and the caller maps it by its name.
+	 * is there, and the caller maps it.
 	 */
 	do {
 		m = lite_mapping_ask(mem, home, LITE_CALL_LMR_CREATE, req,
-				     sizeof(*req), granted);
+				     sizeof(*req), id, granted);
 	} while (m == ERR_PTR(-EAGAIN) && !req->name[0] &&
 		 ++tries < LITE_MAP_TRIES);
 	return m;

@@ -31,6 +31,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	mem->mem_limit = params->mem_limit;
 	mem->uid_limit = params->uid_limit;
 	mem->handle_limit = params->handle_limit;
+	mem->root_squash = params->root_squash;
 	mutex_init(&mem->limit_lock);
 	xa_init(&mem->uids);
 	/*
@@ -64,10 +65,13 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 		return -ENOMEM;
 	}
 	lite_store_handlers(mem);
+	lite_copy_handlers(mem);
 	lite_claim_handlers(mem);
 	lite_directory_handlers(mem);
 	lite_home_handlers(mem);
 	lite_free_handlers(mem);
+	lite_change_handlers(mem);
+	lite_resize_handlers(mem);
 	lite_mapping_handlers(mem);
 	return 0;
 }

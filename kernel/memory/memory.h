@@ -6,9 +6,10 @@
  * Three roles, which one node may play at once for one LMR:
  *
  *   store    gives memory (struct lite_alloc) to a home. store.c
- *   home     keeps an LMR's metadata: who owns it, where its shares are, which
- *            nodes have it mapped (struct lite_lmr). lmr.c, free.c, and for
- *            names claim.c, directory.c, names.c
+ *   home     keeps an LMR's metadata: who owns it, where its parts are, which
+ *            nodes have it mapped (struct lite_lmr). lmr.c, place.c, mappers.c,
+ *            free.c, change.c, resize.c, and for names claim.c, directory.c,
+ *            names.c
  *   mapper   has handles on it (struct lite_mapping, shared by all handles of
  *            the node) and operates on its memory. mapping.c, ctx.c,
  *            transfer.c, buf.c, look.c
@@ -26,6 +27,14 @@
  *   sessions or none: when one of them is over, the mapping is retired and the
  *   home is asked again. So a mapper that was fenced while it slept cannot
  *   come back with what it knew.
+ *
+ * Why nobody uses what has changed
+ *
+ *   A change of an LMR (where its bytes are, how many, who may use them) first
+ *   closes it: the home grants no MAP, and every mapper answers RECALL, as
+ *   REVOKE, when it has no operation in flight; or is fenced, from all stores.
+ *   Only then is anything changed, and the LMR opened again. Handles stay: they
+ *   map anew, and their rights are checked anew, with their next operation.
  *
  * Locking, outermost first: lite_ctx.lock, lite_lmr.lock, map_lock,
  * names locks, limit_lock. No call is made with any of them held but
@@ -56,6 +65,8 @@ struct lite_piece {
 
 /**
  * struct lite_alloc - memory given to a home
+ * @ref: the table's, or whose it is after that; and of copies under way
+ * @mem: node's
  * @id: of this node's own
  * @home: to whom
  * @home_incarnation: in which life
@@ -69,6 +80,8 @@ struct lite_piece {
  * @extents: the same merged, as published; share is 0
  */
 struct lite_alloc {
+	struct kref ref;
+	struct lite_memory *mem;
 	u64 id;
 	u32 home;
 	u64 home_incarnation;
@@ -92,6 +105,11 @@ void lite_store_session_gone(struct lite_memory *mem, u64 session);
 void *lite_store_address(struct lite_memory *mem, u64 dma, size_t *n);
 void lite_store_exit(struct lite_memory *mem);
 void lite_store_handlers(struct lite_memory *mem);
+struct lite_alloc *lite_store_get(struct lite_memory *mem, u64 id, u32 home);
+int lite_store_copy(struct lite_memory *mem, u32 home,
+		    const struct lite_wire_mem_copy *c);
+u64 lite_copy_session(struct lite_memory *mem, u32 node, u64 incarnation);
+void lite_copy_handlers(struct lite_memory *mem);
 
 /* ---- names --------------------------------------------------------------- */
 
@@ -194,6 +212,7 @@ void lite_directory_handlers(struct lite_memory *mem);
  * @session: in which it mapped; 0: this node itself, or @lost
  * @count: MAPs that it has not given back
  * @unclean: it said that an operation of its may be under way yet
+ * @fencing: for that it is being fenced now, from all stores
  * @lost: that session ended without an acknowledgement: the node is fenced
  *	from this one, but maybe not from the LMR's other stores
  */
@@ -204,15 +223,57 @@ struct lite_mapper {
 	u64 session;
 	u32 count;
 	bool unclean;
+	bool fencing;
 	bool lost;
 };
 
+/* A node that holds memory of an LMR, in one of its lives. */
 struct lite_share {
 	u32 node;
 	u64 incarnation;
-	u64 alloc;      /* id at that node */
+};
+
+/**
+ * struct lite_part - a run of an LMR's bytes that is one allocation
+ * @node: where
+ * @incarnation: in which life
+ * @alloc: id at that node; 0: none
+ * @local: whether it is memory of this node
+ * @length: bytes of the LMR; the memory is whole pages
+ * @n_extents: entries in @extents
+ * @extents: of its whole pages; only address and length mean anything
+ */
+struct lite_part {
+	u32 node;
+	u64 incarnation;
+	u64 alloc;
+	bool local;
 	u64 length;
-	struct lite_alloc *local;
+	u32 n_extents;
+	struct lite_extent *extents;
+};
+
+/**
+ * struct lite_place - where the bytes of an LMR are
+ * @length: bytes
+ * @n_parts: entries in @part
+ * @part: all of it, in order
+ * @n_shares: entries in @share
+ * @share: nodes that hold it; the first is the home, whether it does or not
+ * @n_extents: entries in @extents
+ * @extents: what mappers are told
+ *
+ * Never changes: an LMR is given another one. Parts that both have are owned by
+ * the one that the LMR has.
+ */
+struct lite_place {
+	u64 length;
+	u32 n_parts;
+	struct lite_part *part;
+	u32 n_shares;
+	struct lite_share share[LITE_SPREAD_MAX];
+	u32 n_extents;
+	struct lite_extent *extents;
 };
 
 /**
@@ -221,20 +282,18 @@ struct lite_share {
  * @ref: memory
  * @rcu: for that
  * @id: never used twice in this life of the home
- * @length: bytes
- * @uid: owner
- * @gid: group
- * @mode: permission bits
- * @name: empty: anonymous
+ * @name: empty: anonymous; under @lock once it is published
  * @creator: session of the node whose anonymous LMR it is; 0: our own
- * @lock: protects @dying and @mappers
- * @dying: being freed: no more mappers
+ * @lock: protects what follows
+ * @acl: who may do what
+ * @dying: being freed: no more mappers, no more changes
+ * @changing: somebody is at it; one at a time
+ * @closed: there are no mappers now, and there shall be none
+ * @renaming: somebody reserves a name for it
+ * @changed: woken when one of these is
  * @freed: completed when it is
  * @mappers: list of struct lite_mapper
- * @n_shares: entries in @share
- * @share: nodes that hold its memory; the first is this one
- * @n_extents: entries in @extents
- * @extents: all of its memory
+ * @place: where its bytes are; replaced by a change, while closed
  * @reap_work: frees it when nobody waits for that
  */
 struct lite_lmr {
@@ -242,45 +301,83 @@ struct lite_lmr {
 	struct kref ref;
 	struct rcu_head rcu;
 	u64 id;
-	u64 length;
-	u32 uid;
-	u32 gid;
-	u32 mode;
 	char name[LITE_NAME_SIZE];
 	u64 creator;
 	struct mutex lock;
+	struct lite_acl acl;
 	bool dying;
+	bool changing;
+	bool closed;
+	bool renaming;
+	wait_queue_head_t changed;
 	struct completion freed;
 	struct list_head mappers;
-	u32 n_shares;
-	struct lite_share share[LITE_SPREAD_MAX];
-	u32 n_extents;
-	struct lite_extent *extents;
+	struct lite_place *place;
 	struct work_struct reap_work;
 };
 
 struct lite_lmr *lite_lmr_get(struct lite_memory *mem, u64 id);
 void lite_lmr_put(struct lite_lmr *lmr);
+u32 lite_lmr_rights(struct lite_lmr *lmr, struct lite_conn *conn,
+		    const struct lite_wire_cred *cred);
+void lite_home_handlers(struct lite_memory *mem);
+
+/* place.c */
+u64 lite_part_max(u64 length);
+int lite_part_make(struct lite_lmr *lmr, struct lite_part *part, u32 node,
+		   u64 incarnation, u64 length);
+int lite_parts_make(struct lite_lmr *lmr, struct lite_part **parts, u32 *n,
+		    u32 node, u64 incarnation, u64 length);
+void lite_parts_release(struct lite_lmr *lmr, struct lite_part *parts, u32 n,
+			u32 fence);
+struct lite_place *lite_place_new(struct lite_lmr *lmr,
+				  const struct lite_part *parts, u32 n);
+void lite_place_free(struct lite_place *place);
+int lite_node_incarnation(struct lite_memory *mem, u32 node, u64 *incarnation);
+void lite_zombies_retry(struct lite_memory *mem);
+void lite_zombies_lost(struct lite_memory *mem, u32 node, u64 incarnation);
+
+/* mappers.c */
+int lite_mapper_add(struct lite_lmr *lmr, struct lite_conn *conn,
+		    const struct lite_wire_cred *cred, u32 wanted, bool renew,
+		    u32 *granted);
+bool lite_mapper_known(struct lite_lmr *lmr, struct lite_conn *conn);
+int lite_mapper_recheck(struct lite_lmr *lmr, struct lite_conn *conn);
+void lite_mappers_revoke(struct lite_lmr *lmr);
+int lite_mappers_recall(struct lite_lmr *lmr);
+u32 lite_mappers_lost(struct lite_lmr *lmr, struct lite_wire_fence *fence,
+		      u32 max);
+bool lite_home_unmap(struct lite_lmr *lmr, u64 session, u32 count,
+		     bool unclean);
+void lite_home_session_gone(struct lite_memory *mem, u64 session);
+
+/* free.c */
 int lite_home_free(struct lite_lmr *lmr);
 void lite_home_reap(struct lite_lmr *lmr);
 void lite_reap_work(struct work_struct *work);
-void lite_home_release_shares(struct lite_lmr *lmr);
-void lite_home_session_gone(struct lite_memory *mem, u64 session);
 void lite_home_free_all(struct lite_memory *mem);
-void lite_home_handlers(struct lite_memory *mem);
 void lite_free_handlers(struct lite_memory *mem);
-bool lite_home_unmap(struct lite_lmr *lmr, u64 session, u32 count,
-		     bool unclean);
 int lite_home_unmap_id(struct lite_memory *mem, u64 id, u64 session, u32 count,
 		       bool unclean);
-void lite_zombies_retry(struct lite_memory *mem);
-void lite_zombies_lost(struct lite_memory *mem, u32 node, u64 incarnation);
+
+/* change.c, resize.c */
+int lite_change_begin(struct lite_lmr *lmr);
+int lite_change_close(struct lite_lmr *lmr);
+void lite_change_end(struct lite_lmr *lmr);
+struct lite_lmr *lite_change_lmr(struct lite_memory *mem,
+				 struct lite_conn *conn,
+				 const struct lite_wire_change *c);
+struct lite_lmr *lite_change_open(struct lite_memory *mem,
+				  struct lite_conn *conn,
+				  const struct lite_wire_change *c);
+void lite_change_handlers(struct lite_memory *mem);
+void lite_resize_handlers(struct lite_memory *mem);
 
 /* ---- mapper -------------------------------------------------------------- */
 
 enum lite_mapping_state {
 	LITE_MAPPING_ACTIVE,
-	LITE_MAPPING_RETIRED, /* bound to a session that is over: map anew */
+	LITE_MAPPING_RETIRED, /* its session is over, or it was recalled: map anew */
 	LITE_MAPPING_REVOKED, /* the LMR is gone */
 };
 
@@ -354,7 +451,7 @@ struct lite_mapping {
  * struct lite_map_try - a MAP under way
  * @list: in the node's list, under map_lock
  * @home: asked
- * @n_revoked: REVOKEs of that home that came meanwhile
+ * @n_revoked: REVOKEs and RECALLs of that home that came meanwhile
  * @revoked: their LMRs, the first of them
  */
 struct lite_map_try {
@@ -371,9 +468,10 @@ static inline unsigned long lite_mapping_key(u32 home, u64 id)
 
 struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home,
 					u64 id, const struct lite_cred *cred,
-					u32 rights, u32 *granted);
+					u32 rights, bool renew, u32 *granted);
+int lite_mapping_await(struct lite_memory *mem, u32 home, u64 id);
 struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
-					 struct lite_wire_create *req,
+					 struct lite_wire_create *req, u64 *id,
 					 u32 *granted);
 void lite_mapping_retire(struct lite_mapping *m);
 void lite_mapping_retire_home(struct lite_memory *mem, u32 home);
@@ -384,7 +482,8 @@ void lite_try_begin(struct lite_memory *mem, struct lite_map_try *try,
 void lite_try_end(struct lite_memory *mem, struct lite_map_try *try);
 bool lite_try_overtaken(struct lite_memory *mem,
 			const struct lite_map_try *try, u64 id);
-int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id);
+int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id,
+			enum lite_mapping_state state);
 void lite_mapping_put(struct lite_mapping *m);
 void lite_mapping_handlers(struct lite_memory *mem);
 
@@ -392,16 +491,26 @@ struct lite_access;
 
 /* ---- contexts and handles ------------------------------------------------ */
 
+/* Who opened handles; shared by those that one user opened in a row. */
+struct lite_user {
+	struct kref ref;
+	struct rcu_head rcu;
+	struct lite_cred cred;
+};
+
 /**
  * struct lite_handle - an open LMR
  * @lh: its number
- * @rights: LITE_RIGHT_* it was opened with
+ * @rights: LITE_RIGHT_* it was opened with, but those that were lost since; set
+ *	before @mapping is
+ * @user: who opened it
  * @mapping: under RCU; replaced, under ctx->lock, when it is retired
  * @rcu: freed after a grace period
  */
 struct lite_handle {
 	u64 lh;
 	u32 rights;
+	struct lite_user *user;
 	struct lite_mapping __rcu *mapping;
 	struct rcu_head rcu;
 };
@@ -413,6 +522,7 @@ struct lite_handle {
  * @list: in mem->ctxs
  * @lock: serialises changes of handles
  * @closed: takes no new handles
+ * @user: who opened the last one
  * @handles: by index
  * @tags: of handles
  * @owner: of the layer above
@@ -423,6 +533,7 @@ struct lite_ctx {
 	struct list_head list;
 	struct mutex lock;
 	bool closed;
+	struct lite_user *user;
 	struct xarray handles;
 	atomic_t tags;
 	void *owner;
@@ -485,8 +596,23 @@ int lite_ctx_map(struct lite_ctx *ctx, const struct lite_cred *cred,
 int lite_access_renew(const struct lite_access *a,
 		      const struct lite_mapping *stale);
 int lite_ctx_unmap(struct lite_ctx *ctx, u64 lh);
+
+/* ask.c */
 int lite_ctx_free(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
 		  const char *name);
+int lite_ctx_grant(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
+		   const char *name, const struct lite_grant *grant);
+int lite_ctx_grants(struct lite_ctx *ctx, u64 lh, const char *name,
+		    struct lite_grant *grants, u32 *n);
+int lite_ctx_setattr(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
+		     const char *name, u32 uid, u32 gid, u32 mode);
+int lite_ctx_rename(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
+		    const char *name, const char *to);
+int lite_ctx_resize(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
+		    const char *name, u64 length);
+int lite_ctx_move(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
+		  const char *name, u32 node, u64 offset, u64 length,
+		  u64 *moved);
 int lite_ctx_stat(struct lite_ctx *ctx, u64 lh, const char *name,
 		  struct lite_lmr_info *info, u32 *nodes);
 int lite_memory_list(struct lite_memory *mem, u64 *cursor,
@@ -507,6 +633,8 @@ struct lite_access {
 };
 
 struct lite_mapping *lite_access_enter(const struct lite_access *a);
+struct lite_mapping *lite_access_tryenter(const struct lite_access *a,
+					  const struct lite_mapping **stale);
 int lite_access_await(const struct lite_access *a);
 struct lite_conn *lite_access_conn(struct lite_mapping *m, u32 share);
 
@@ -534,6 +662,7 @@ struct lite_memory_params {
 	u64 mem_limit;
 	u64 uid_limit;
 	u32 handle_limit;
+	bool root_squash;
 };
 
 struct lite_memory {
@@ -543,6 +672,7 @@ struct lite_memory {
 	u64 mem_limit;
 	u64 uid_limit;
 	u32 handle_limit;
+	bool root_squash;          /* root of other nodes is nobody here */
 
 	struct mutex limit_lock;   /* protects used and the table of uids */
 	u64 used;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * REVOKE, at the mapper: an LMR is used no more.
+ * REVOKE and RECALL, at the mapper: an LMR is used no more, or not before it has
+ * been mapped anew.
  *
- * It may overtake the reply to a MAP and then finds no mapping. So it is noted
+ * Either may overtake the reply to a MAP and then finds no mapping. So it is noted
  * with all MAPs under way to that home (struct lite_map_try), and the one whose
  * reply names the LMR starts over.
  *
@@ -67,15 +68,17 @@ bool lite_try_overtaken(struct lite_memory *mem,
 }
 
 /**
- * lite_mapping_revoke - use an LMR no more
+ * lite_mapping_revoke - do not use an LMR as it was mapped
  * @mem: node's
  * @home: its home
  * @id: its id there
+ * @state: LITE_MAPPING_REVOKED: it is gone; LITE_MAPPING_RETIRED: map it anew
  *
  * Context: may sleep; waits until nothing is in flight on it. Cannot fail.
  * Return: 0, or -EUCLEAN: an operation that failed may be under way yet.
  */
-int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id)
+int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id,
+			enum lite_mapping_state state)
 {
 	struct lite_mapping *m, *left;
 	struct lite_map_try *try;
@@ -86,7 +89,7 @@ int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id)
 		unclean |= left->home == home && left->id == id;
 	m = xa_load(&mem->mappings, lite_mapping_key(home, id));
 	if (m) {
-		lite_mapping_end(m, LITE_MAPPING_REVOKED);
+		lite_mapping_end(m, state);
 		atomic_inc(&m->watchers);
 	}
 	list_for_each_entry(try, &mem->tries, list) {
@@ -114,11 +117,26 @@ static int lite_serve_revoke(void *priv, struct lite_conn *conn,
 
 	if (!conn)
 		return -EBADMSG;
-	return lite_mapping_revoke(priv, conn->from.node, le64_to_cpu(i->id));
+	return lite_mapping_revoke(priv, conn->from.node, le64_to_cpu(i->id),
+				   LITE_MAPPING_REVOKED);
+}
+
+static int lite_serve_recall(void *priv, struct lite_conn *conn,
+			     const void *req, u32 len, void *reply,
+			     u32 *reply_len)
+{
+	const struct lite_wire_id *i = req;
+
+	if (!conn)
+		return -EBADMSG;
+	return lite_mapping_revoke(priv, conn->from.node, le64_to_cpu(i->id),
+				   LITE_MAPPING_RETIRED);
 }
 
 void lite_mapping_handlers(struct lite_memory *mem)
 {
 	lite_rpc_handle(mem->cl->rpc, LITE_CALL_LMR_REVOKE, lite_serve_revoke,
+			mem);
+	lite_rpc_handle(mem->cl->rpc, LITE_CALL_LMR_RECALL, lite_serve_recall,
 			mem);
 }

@@ -170,15 +170,10 @@ static int lite_pieces_merge(struct lite_alloc *alloc)
 	return 0;
 }
 
-/**
- * lite_store_free - give memory back
- * @mem: node's
- * @alloc: out of the table; nobody can reach it any more
- *
- * Context: may sleep.
- */
-void lite_store_free(struct lite_memory *mem, struct lite_alloc *alloc)
+static void lite_store_release(struct kref *ref)
 {
+	struct lite_alloc *alloc = container_of(ref, struct lite_alloc, ref);
+	struct lite_memory *mem = alloc->mem;
 	u32 i;
 
 	for (i = 0; i < alloc->n_pieces; i++) {
@@ -195,6 +190,44 @@ void lite_store_free(struct lite_memory *mem, struct lite_alloc *alloc)
 	kvfree(alloc->pieces);
 	kvfree(alloc->extents);
 	kfree(alloc);
+}
+
+/**
+ * lite_store_free - give memory back
+ * @mem: node's
+ * @alloc: out of the table; nobody can reach it any more
+ *
+ * A copy out of it that is under way, for a home whose life is over, keeps it a
+ * little longer.
+ *
+ * Context: may sleep.
+ */
+void lite_store_free(struct lite_memory *mem, struct lite_alloc *alloc)
+{
+	kref_put(&alloc->ref, lite_store_release);
+}
+
+/**
+ * lite_store_get - memory of a home, to copy from or to
+ * @mem: node's
+ * @id: of the memory
+ * @home: whose it is
+ *
+ * Context: any process.
+ * Return: the memory, with a reference for lite_store_free(), or NULL.
+ */
+struct lite_alloc *lite_store_get(struct lite_memory *mem, u64 id, u32 home)
+{
+	struct lite_alloc *alloc;
+
+	xa_lock(&mem->allocs);
+	alloc = xa_load(&mem->allocs, id);
+	if (alloc && alloc->home == home)
+		kref_get(&alloc->ref);
+	else
+		alloc = NULL;
+	xa_unlock(&mem->allocs);
+	return alloc;
 }
 
 /**
@@ -225,6 +258,8 @@ struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home,
 		lite_limit_give(mem, uid, bytes);
 		return ERR_PTR(-ENOMEM);
 	}
+	kref_init(&alloc->ref);
+	alloc->mem = mem;
 	alloc->id = atomic64_inc_return(&mem->ids);
 	alloc->home = home;
 	alloc->home_incarnation = home_incarnation;
@@ -334,7 +369,7 @@ void lite_store_lost(struct lite_memory *mem, u32 home, u64 incarnation)
 
 	while ((alloc = lite_store_take_next(mem, &id, home, incarnation, 0))) {
 		if (!fenced) {
-			lite_cluster_fence_all(mem->cl);
+			lite_cluster_fence_all(mem->cl, NULL);
 			lite_mapping_retire_home(mem, home);
 		}
 		fenced = true;
@@ -444,6 +479,26 @@ static int lite_serve_mem_extents(void *priv, struct lite_conn *conn,
 	return err;
 }
 
+/* Make sure that nodes have nothing under way to memory of a home. */
+static void lite_store_fence(struct lite_memory *mem, struct lite_conn *home,
+			     const struct lite_wire_fence *fence, u32 n,
+			     bool all)
+{
+	u32 i;
+
+	/*
+	 * Not the session that the home asks in, or it would not hear that it
+	 * is done: what failed has ended the session that it failed in.
+	 */
+	for (i = 0; i < n; i++)
+		lite_cluster_fence(mem->cl, le32_to_cpu(fence[i].node), home);
+	if (all)
+		lite_cluster_fence_all(mem->cl, home);
+	/* We ourselves may be among those that the home has not heard of. */
+	if (all || n)
+		lite_mapping_retire_home(mem, home->from.node);
+}
+
 static int lite_serve_mem_free(void *priv, struct lite_conn *conn,
 			       const void *req, u32 len, void *reply,
 			       u32 *reply_len)
@@ -451,21 +506,28 @@ static int lite_serve_mem_free(void *priv, struct lite_conn *conn,
 	struct lite_memory *mem = priv;
 	const struct lite_wire_mem_free *f = req;
 	struct lite_alloc *alloc;
-	u32 i;
 
 	if (!conn)
 		return -EBADMSG;
 	alloc = lite_store_take(mem, le64_to_cpu(f->id), conn->from.node);
 	if (!alloc)
 		return 0; /* a repeated request: it is free already */
-	for (i = 0; i < le32_to_cpu(f->n_fences); i++)
-		lite_cluster_fence(mem->cl, le32_to_cpu(f->fence[i].node));
-	if (f->fence_all)
-		lite_cluster_fence_all(mem->cl);
-	/* We ourselves may be among those that the home has not heard of. */
-	if (f->fence_all || f->n_fences)
-		lite_mapping_retire_home(mem, conn->from.node);
+	lite_store_fence(mem, conn, f->fence, le32_to_cpu(f->n_fences),
+			 f->fence_all);
 	lite_store_free(mem, alloc);
+	return 0;
+}
+
+static int lite_serve_mem_fence(void *priv, struct lite_conn *conn,
+				const void *req, u32 len, void *reply,
+				u32 *reply_len)
+{
+	const struct lite_wire_mem_fence *f = req;
+
+	if (!conn)
+		return -EBADMSG;
+	lite_store_fence(priv, conn, f->fence, le32_to_cpu(f->n_fences),
+			 f->fence_all);
 	return 0;
 }
 
@@ -476,4 +538,5 @@ void lite_store_handlers(struct lite_memory *mem)
 	lite_rpc_handle(rpc, LITE_CALL_MEM_ALLOC, lite_serve_mem_alloc, mem);
 	lite_rpc_handle(rpc, LITE_CALL_MEM_EXTENTS, lite_serve_mem_extents, mem);
 	lite_rpc_handle(rpc, LITE_CALL_MEM_FREE, lite_serve_mem_free, mem);
+	lite_rpc_handle(rpc, LITE_CALL_MEM_FENCE, lite_serve_mem_fence, mem);
 }

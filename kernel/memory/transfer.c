@@ -80,6 +80,23 @@ static struct lite_mapping *lite_enter_range(const struct lite_access *a,
 	return ERR_PTR(err);
 }
 
+/* Likewise with a bounce page in hand: -EAGAIN: give it back, and renew. */
+static struct lite_mapping *lite_tryenter_range(const struct lite_access *a,
+						u64 offset, u64 length,
+						const struct lite_mapping **stale)
+{
+	struct lite_mapping *m = lite_access_tryenter(a, stale);
+	int err;
+
+	if (IS_ERR(m))
+		return m;
+	err = lite_bounds_check(offset, length, m->length);
+	if (!err)
+		return m;
+	lite_access_exit(m);
+	return ERR_PTR(err);
+}
+
 static const struct lite_extent *lite_extent_at(const struct lite_mapping *m,
 						u64 offset)
 {
@@ -166,6 +183,7 @@ static ssize_t lite_piece_small(struct lite_piece_io *p, size_t n)
 {
 	struct lite_memory *mem = p->a->ctx->mem;
 	struct lite_bounce *bounce = lite_bounce_get(mem->fab);
+	const struct lite_mapping *stale = NULL;
 	struct lite_mapping *m;
 	size_t done = n;
 	int err = 0;
@@ -176,21 +194,22 @@ static ssize_t lite_piece_small(struct lite_piece_io *p, size_t n)
 		done = lite_buf_copy_nofault(p->buf, p->at, bounce->data, n,
 					     true);
 	if (done) {
-		m = lite_enter_range(p->a, p->offset, done);
+		m = lite_tryenter_range(p->a, p->offset, done, &stale);
 		err = PTR_ERR_OR_ZERO(m);
 		if (!err) {
 			err = lite_small_post(p, m, bounce, done);
 			if (!err && p->large >= LITE_CAREFUL_AFTER)
 				WRITE_ONCE(m->careful, jiffies);
 			lite_access_exit(m);
-			if (err == -EAGAIN)
-				err = lite_access_renew(p->a, m) ?: -EAGAIN;
+			stale = m;
 		}
 	}
 	if (!err && !p->write)
 		done = lite_buf_copy_nofault(p->buf, p->at, bounce->data, n,
 					     false);
 	lite_bounce_put(mem->fab, bounce);
+	if (err == -EAGAIN)
+		return lite_access_renew(p->a, stale) ?: -EAGAIN;
 	if (err)
 		return err;
 	if (done)
@@ -414,7 +433,7 @@ int lite_transfer(const struct lite_access *a, bool write, u64 offset,
 	ssize_t ret;
 
 	*done = 0;
-	/* The length of an LMR never changes while it is open. */
+	/* All of it or nothing, unless it is made shorter meanwhile. */
 	do {
 		ret = lite_transfer_check(a, offset, length, false);
 		if (ret == -EHOSTDOWN)
@@ -469,9 +488,11 @@ int lite_transfer(const struct lite_access *a, bool write, u64 offset,
  * because its atomics are not atomic towards the CPU's.
  */
 static struct lite_conn *lite_atomic_conn(const struct lite_access *a,
-					  u64 offset, bool *local)
+					  u64 offset, bool *local,
+					  const struct lite_mapping **stale)
 {
-	struct lite_mapping *m = lite_enter_range(a, offset, sizeof(u64));
+	struct lite_mapping *m = lite_tryenter_range(a, offset, sizeof(u64),
+						     stale);
 
 	if (IS_ERR(m))
 		return ERR_CAST(m);
@@ -507,7 +528,8 @@ static int lite_atomic_post(struct lite_mapping *m, struct lite_conn *conn,
 
 static int lite_atomic_try(const struct lite_access *a,
 			   struct lite_bounce *bounce, enum lite_opcode opcode,
-			   u64 offset, u64 operand, u64 swap)
+			   u64 offset, u64 operand, u64 swap,
+			   const struct lite_mapping **stale)
 {
 	struct lite_mapping *m;
 	struct lite_conn *conn;
@@ -515,10 +537,10 @@ static int lite_atomic_try(const struct lite_access *a,
 	u32 share;
 	int err;
 
-	conn = lite_atomic_conn(a, offset, &local);
+	conn = lite_atomic_conn(a, offset, &local, stale);
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
-	m = lite_enter_range(a, offset, sizeof(u64));
+	m = lite_tryenter_range(a, offset, sizeof(u64), stale);
 	if (IS_ERR(m)) {
 		err = PTR_ERR(m);
 		goto out;
@@ -538,8 +560,7 @@ static int lite_atomic_try(const struct lite_access *a,
 		err = lite_atomic_post(m, conn, bounce, opcode, offset, operand,
 				       swap);
 	lite_access_exit(m);
-	if (err == -EAGAIN)
-		err = lite_access_renew(a, m) ?: -EAGAIN;
+	*stale = m;
 out:
 	if (conn)
 		lite_conn_put_live(conn);
@@ -576,18 +597,26 @@ int lite_atomic(const struct lite_access *a, enum lite_opcode opcode,
 		return err;
 	if (!mem->fab->atomics)
 		return -EOPNOTSUPP;
-	bounce = lite_bounce_get(mem->fab);
-	if (!bounce)
-		return -EINTR;
 	lite_stat_inc(mem->stats, LITE_STAT_OPS_INFLIGHT);
 	do {
-		err = lite_atomic_try(a, bounce, opcode, offset, operand, swap);
+		const struct lite_mapping *stale = NULL;
+
+		bounce = lite_bounce_get(mem->fab);
+		if (!bounce) {
+			err = -EINTR;
+			break;
+		}
+		err = lite_atomic_try(a, bounce, opcode, offset, operand, swap,
+				      &stale);
+		if (!err)
+			memcpy(old, bounce->data, sizeof(*old));
+		lite_bounce_put(mem->fab, bounce);
+		/* Without the page: others need it. */
+		if (err == -EAGAIN && stale)
+			err = lite_access_renew(a, stale) ?: -EAGAIN;
 		if (err == -EAGAIN && fatal_signal_pending(current))
 			err = -EINTR;
 	} while (err == -EAGAIN);
-	if (!err)
-		memcpy(old, bounce->data, sizeof(*old));
-	lite_bounce_put(mem->fab, bounce);
 	lite_stat_dec(mem->stats, LITE_STAT_OPS_INFLIGHT);
 	lite_stat_inc(mem->stats, err ? LITE_STAT_OP_ERRORS :
 					LITE_STAT_ATOMICS);

@@ -22,7 +22,7 @@
 #include "../core/imm.h"
 #include "../fabric/fabric.h"
 
-#define LITE_CALL_MAX 64
+#define LITE_CALL_MAX 96
 
 struct lite_rpc;
 

@@ -12,7 +12,9 @@ void use_cred(const lite_wire_cred& wire) {
     lite_cred cred{};
     lite_wire_cred_get(&cred, &wire);
     require(cred.n_groups <= LITE_CRED_GROUPS, "more groups than there is room for");
-    const auto rights = lite_rights_of(&cred, 1000, 1000, 0640);
+    lite_grant grant{cred.uid, 1, LITE_RIGHT_READ, 0};
+    const lite_acl acl{1000, 1000, 0640, 1, &grant};
+    const auto rights = lite_rights_of(&cred, 1, &acl, true);
     require((rights & ~LITE_RIGHTS_ALL) == 0, "unknown rights");
 }
 
@@ -55,9 +57,46 @@ void use_request(std::uint16_t call, const std::uint8_t* payload, std::size_t si
             break;
         }
         case LITE_CALL_LMR_FREE: {
-            lite_wire_free free{};
+            lite_wire_change free{};
             std::memcpy(&free, payload, sizeof(free));
             use_cred(free.cred);
+            break;
+        }
+        case LITE_CALL_LMR_GRANT:
+        case LITE_CALL_LMR_SETATTR:
+        case LITE_CALL_LMR_RESIZE:
+        case LITE_CALL_LMR_MOVE: {
+            lite_wire_change change{};
+            require(size >= sizeof(change), "a change without a head");
+            std::memcpy(&change, payload, sizeof(change));
+            use_cred(change.cred);
+            break;
+        }
+        case LITE_CALL_LMR_RENAME: {
+            lite_wire_rename rename{};
+            require(size == sizeof(rename), "RENAME of another size");
+            std::memcpy(&rename, payload, sizeof(rename));
+            use_cred(rename.change.cred);
+            use_name(rename.name);
+            break;
+        }
+        case LITE_CALL_MEM_COPY: {
+            lite_wire_mem_copy copy{};
+            std::memcpy(&copy, payload, sizeof(copy));
+            const std::uint32_t n = le32_to_cpu(copy.count);
+            require(n >= 1 && size == sizeof(copy) + n * sizeof(lite_wire_extent), "COPY");
+            for (std::uint32_t i = 0; i < n; ++i) {
+                lite_wire_extent extent{};
+                std::memcpy(&extent, payload + sizeof(copy) + i * sizeof(extent), sizeof(extent));
+                require(le64_to_cpu(extent.length_share) >> 8, "an extent of nothing");
+            }
+            break;
+        }
+        case LITE_CALL_MEM_FENCE: {
+            lite_wire_mem_fence fence{};
+            std::memcpy(&fence, payload, sizeof(fence));
+            require(size == sizeof(fence) + le32_to_cpu(fence.n_fences) * sizeof(lite_wire_fence),
+                    "FENCE");
             break;
         }
         case LITE_CALL_MEM_FREE: {

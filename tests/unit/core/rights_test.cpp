@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <vector>
 
 using namespace lite_test;
 
@@ -10,6 +11,28 @@ namespace {
 
 constexpr std::uint32_t kOwner = 1000;
 constexpr std::uint32_t kGroup = 2000;
+
+// On this node, without grants, root trusted.
+std::uint32_t rights_of(const lite_cred* cred, std::uint32_t uid, std::uint32_t gid,
+                        std::uint32_t mode) {
+    const lite_acl acl{uid, gid, mode, 0, nullptr};
+    return lite_rights_of(cred, 1, &acl, false);
+}
+
+// An LMR of kOwner's that others have grants on.
+struct Shared {
+    std::vector<lite_grant> grants;
+    std::uint32_t mode = 0600;
+
+    std::uint32_t rights(std::uint32_t uid, std::uint32_t node, bool squash = false) {
+        const lite_cred cred{uid, 1, 0, {}};
+        const auto list = acl();
+        return lite_rights_of(&cred, node, &list, squash);
+    }
+    lite_acl acl() {
+        return {kOwner, kGroup, mode, static_cast<std::uint32_t>(grants.size()), grants.data()};
+    }
+};
 
 struct Bits {
     bool read;
@@ -21,7 +44,7 @@ std::uint32_t oracle(bool root, bool owner, bool in_group, Bits user, Bits group
     if (root)
         return LITE_RIGHTS_ALL;
     const Bits& bits = owner ? user : in_group ? group : other;
-    std::uint32_t rights = owner ? LITE_RIGHT_MASTER : 0;
+    std::uint32_t rights = owner ? LITE_RIGHT_MASTER | LITE_RIGHT_SHARE : 0;
     if (bits.read)
         rights |= LITE_RIGHT_READ;
     if (bits.write)
@@ -57,7 +80,7 @@ TEST_CASE("rights: the whole truth table") {
                        other = bits_of(number >> 4);
             const auto mode = mode_of(user, group, other);
             CAPTURE(root, owner, primary, supplementary, mode);
-            CHECK(lite_rights_of(&cred, kOwner, kGroup, mode) ==
+            CHECK(rights_of(&cred, kOwner, kGroup, mode) ==
                   oracle(root, owner, primary || supplementary, user, group, other));
         }
     }
@@ -68,9 +91,9 @@ TEST_CASE("rights: execute, set-id and sticky bits give nothing") {
     const lite_cred owner{kOwner, 1, 0, {}};
     const lite_cred member{1, kGroup, 0, {}};
     for (const std::uint32_t mode : {0111U, 07111U, ~0666U}) {
-        CHECK(lite_rights_of(&stranger, kOwner, kGroup, mode) == 0);
-        CHECK(lite_rights_of(&member, kOwner, kGroup, mode) == 0);
-        CHECK(lite_rights_of(&owner, kOwner, kGroup, mode) == LITE_RIGHT_MASTER);
+        CHECK(rights_of(&stranger, kOwner, kGroup, mode) == 0);
+        CHECK(rights_of(&member, kOwner, kGroup, mode) == 0);
+        CHECK(rights_of(&owner, kOwner, kGroup, mode) == (LITE_RIGHT_MASTER | LITE_RIGHT_SHARE));
     }
 }
 
@@ -79,11 +102,11 @@ TEST_CASE("rights: a supplementary group counts wherever it stands, and only wit
         lite_cred cred{1, 1, LITE_CRED_GROUPS, {}};
         cred.groups[at] = kGroup;
         CAPTURE(at);
-        CHECK(lite_rights_of(&cred, kOwner, kGroup, 0040) == LITE_RIGHT_READ);
+        CHECK(rights_of(&cred, kOwner, kGroup, 0040) == LITE_RIGHT_READ);
         cred.n_groups = at;
-        CHECK(lite_rights_of(&cred, kOwner, kGroup, 0040) == 0);
+        CHECK(rights_of(&cred, kOwner, kGroup, 0040) == 0);
         cred.n_groups = at + 1;
-        CHECK(lite_rights_of(&cred, kOwner, kGroup, 0040) == LITE_RIGHT_READ);
+        CHECK(rights_of(&cred, kOwner, kGroup, 0040) == LITE_RIGHT_READ);
     }
 }
 
@@ -94,16 +117,77 @@ TEST_CASE("rights: a count of groups beyond the array is not believed") {
     std::fill(std::begin(cred->groups), std::end(cred->groups), 3U);
     for (const std::uint32_t n : {LITE_CRED_GROUPS + 1U, 0x80000000U, ~0U}) {
         cred->n_groups = n;
-        CHECK(lite_rights_of(cred.get(), kOwner, kGroup, 0060) == 0);
+        CHECK(rights_of(cred.get(), kOwner, kGroup, 0060) == 0);
     }
 }
 
 TEST_CASE("rights: an LMR of root belongs to root only") {
     const lite_cred stranger{1, 1, 0, {}};
     const lite_cred root{0, 1, 0, {}};
-    CHECK(lite_rights_of(&stranger, 0, 0, 0600) == 0);
-    CHECK(lite_rights_of(&root, 0, 0, 0000) == LITE_RIGHTS_ALL);
+    CHECK(rights_of(&stranger, 0, 0, 0600) == 0);
+    CHECK(rights_of(&root, 0, 0, 0000) == LITE_RIGHTS_ALL);
     // Being in group 0 is nothing special.
     const lite_cred wheel{1, 0, 0, {}};
-    CHECK(lite_rights_of(&wheel, kOwner, kGroup, 0660) == 0);
+    CHECK(rights_of(&wheel, kOwner, kGroup, 0660) == 0);
+}
+
+TEST_CASE("rights: a grant is to one user, on one node or on all") {
+    Shared lmr{{{5, 2, LITE_RIGHT_READ, 0},
+                {5, 0, LITE_RIGHT_WRITE, 0},
+                {6, 0, LITE_RIGHT_MASTER, 0},
+                {kOwner, 3, LITE_RIGHT_ATOMIC, 0}}};
+    CHECK(lmr.rights(5, 2) == (LITE_RIGHT_READ | LITE_RIGHT_WRITE));
+    CHECK(lmr.rights(5, 1) == LITE_RIGHT_WRITE);
+    // A master is not a reader.
+    CHECK(lmr.rights(6, 9) == LITE_RIGHT_MASTER);
+    CHECK(lmr.rights(7, 2) == 0);
+    // A grant adds to what mode bits give, to the owner as well.
+    lmr.mode = 0404;
+    CHECK(lmr.rights(5, 1) == (LITE_RIGHT_READ | LITE_RIGHT_WRITE));
+    CHECK(lmr.rights(kOwner, 3) ==
+          (LITE_RIGHT_READ | LITE_RIGHT_ATOMIC | LITE_RIGHT_SHARE | LITE_RIGHT_MASTER));
+    CHECK(lmr.rights(kOwner, 2) == (LITE_RIGHT_READ | LITE_RIGHT_SHARE | LITE_RIGHT_MASTER));
+}
+
+TEST_CASE("rights: root that is squashed is nobody, with what was granted to it") {
+    Shared lmr{{{0, 2, LITE_RIGHT_WRITE, 0}}, 0604};
+    CHECK(lmr.rights(0, 2) == LITE_RIGHTS_ALL);
+    CHECK(lmr.rights(0, 1, true) == LITE_RIGHT_READ);
+    CHECK(lmr.rights(0, 2, true) == (LITE_RIGHT_READ | LITE_RIGHT_WRITE));
+    // Other users are who they are.
+    CHECK(lmr.rights(kOwner, 1, true) == lmr.rights(kOwner, 1, false));
+    // Groups of a squashed root do not count.
+    const lite_cred root{0, kGroup, 1, {kGroup}};
+    lmr.mode = 0060;
+    const auto acl = lmr.acl();
+    CHECK(lite_rights_of(&root, 1, &acl, true) == 0);
+}
+
+TEST_CASE("rights: grants are found by user and node") {
+    Shared lmr{{{5, 2, 1, 0}, {5, 0, 1, 0}, {6, 2, 1, 0}}};
+    const auto acl = lmr.acl();
+    CHECK(lite_grant_find(&acl, 5, 2) == 0);
+    CHECK(lite_grant_find(&acl, 5, 0) == 1);
+    CHECK(lite_grant_find(&acl, 6, 2) == 2);
+    CHECK(lite_grant_find(&acl, 6, 0) == 3);
+    CHECK(lite_grant_find(&acl, 2, 5) == 3);
+}
+
+TEST_CASE("rights: who may grant what") {
+    constexpr std::uint32_t plain = LITE_RIGHT_READ | LITE_RIGHT_WRITE | LITE_RIGHT_ATOMIC;
+    for (std::uint32_t own = 0; own <= LITE_RIGHTS_ALL; ++own)
+        for (std::uint32_t old = 0; old <= LITE_RIGHTS_ALL; ++old)
+            for (std::uint32_t now = 0; now <= LITE_RIGHTS_ALL; ++now) {
+                bool expected = true;
+                for (std::uint32_t bit = 1; bit <= LITE_RIGHT_MASTER; bit <<= 1) {
+                    const bool was = old & bit, is = now & bit;
+                    if (was && !is)
+                        expected = false;  // only a master takes away
+                    if (is && !was && !(own & bit & plain))
+                        expected = false;  // nobody gives what he has not
+                }
+                expected = (expected && (own & LITE_RIGHT_SHARE)) || (own & LITE_RIGHT_MASTER);
+                CAPTURE(own, old, now);
+                REQUIRE(lite_grant_allowed(own, old, now) == expected);
+            }
 }

@@ -101,7 +101,7 @@ std::vector<Spoiler> map_reply_spoilers() {
     return {FIELD(lite_wire_map_reply, length, 0, LITE_LMR_SIZE_MAX + 1, kAllOnes),
             FIELD(lite_wire_map_reply, n_extents, 0, 5, kAllOnes),
             FIELD(lite_wire_map_reply, n_shares, 0, LITE_SPREAD_MAX + 1, kAllOnes),
-            FIELD(lite_wire_map_reply, rights, 1U << 3, 1U << 31),
+            FIELD(lite_wire_map_reply, rights, 1U << 5, 1U << 31),
             FIELD(lite_wire_map_reply, anonymous, 2, kAllOnes),
             FIELD(lite_wire_map_reply, share[0].reserved, 1)};
 }
@@ -131,6 +131,73 @@ Message mem_free() {
         to_bytes(head, std::vector<lite_wire_fence>(2)),
         {FIELD(lite_wire_mem_free, n_fences, 0, 1, 3, LITE_FENCES_MAX + 1, 0x10000000, kAllOnes),
          FIELD(lite_wire_mem_free, fence_all, 2, kAllOnes)}};
+}
+
+Message mem_fence() {
+    lite_wire_mem_fence head{};
+    head.n_fences = cpu_to_le32(2);
+    return {
+        "MEM_FENCE",
+        LITE_CALL_MEM_FENCE,
+        to_bytes(head, std::vector<lite_wire_fence>(2)),
+        {FIELD(lite_wire_mem_fence, n_fences, 0, 1, 3, LITE_FENCES_MAX + 1, 0x10000000, kAllOnes),
+         FIELD(lite_wire_mem_fence, fence_all, 2, kAllOnes)}};
+}
+
+Message mem_copy() {
+    lite_wire_mem_copy head{};
+    head.count = cpu_to_le32(2);
+    const lite_wire_extent extent{cpu_to_le64(0x1000), cpu_to_le64(5 << 8)};
+    Spoiler second{"extent[1].length_share",
+                   sizeof(head) + sizeof(extent) + offsetof(lite_wire_extent, length_share),
+                   8,
+                   {0, 255}};
+    return {
+        "MEM_COPY",
+        LITE_CALL_MEM_COPY,
+        to_bytes(head, std::vector<lite_wire_extent>(2, extent)),
+        {FIELD(lite_wire_mem_copy, count, 0, 1, 3, LITE_COPY_EXTENTS_MAX + 1, 0x10000000, kAllOnes),
+         second}};
+}
+
+lite_wire_change change() {
+    lite_wire_change c{};
+    c.id = cpu_to_le64(9);
+    c.rights = cpu_to_le32(LITE_RIGHTS_ALL);
+    c.cred = credentials();
+    return c;
+}
+
+std::vector<Spoiler> change_spoilers() {
+    return {FIELD(lite_wire_change, rights, 1U << 5, kAllOnes),
+            FIELD(lite_wire_change, reserved, 1),
+            FIELD(lite_wire_change, cred.n_groups, LITE_CRED_GROUPS + 1, kAllOnes)};
+}
+
+// A request that begins with the head of all changes.
+template <typename T, typename Fill>
+Message changing(const char* label, std::uint16_t call, Fill fill, std::vector<Spoiler> spoilers) {
+    T message{};
+    message.change = change();
+    fill(message);
+    for (auto& spoiler : change_spoilers())
+        spoilers.push_back(spoiler);
+    return {label, call, to_bytes(message), spoilers};
+}
+
+Message grants_reply() {
+    lite_wire_grants_reply head{};
+    head.count = cpu_to_le32(2);
+    Spoiler second{"grant[1].rights",
+                   sizeof(head) + sizeof(lite_wire_grant) + offsetof(lite_wire_grant, rights),
+                   4,
+                   {1U << 5, kAllOnes}};
+    return {
+        "LMR_GRANTS",
+        LITE_CALL_LMR_GRANTS,
+        to_bytes(head, std::vector<lite_wire_grant>(2)),
+        {FIELD(lite_wire_grants_reply, count, 0, 1, 3, LITE_GRANTS_MAX + 1, 0x10000000, kAllOnes),
+         FIELD(lite_wire_grants_reply, reserved, 1), second}};
 }
 
 lite_wire_list list() {
@@ -256,9 +323,9 @@ std::vector<Message> requests() {
         {"LMR_MAP",
          LITE_CALL_LMR_MAP,
          to_bytes(map()),
-         {FIELD(lite_wire_map, rights, 1U << 3, 1U << 5, 1U << 31),
+         {FIELD(lite_wire_map, rights, 1U << 5, 1U << 31),
           FIELD(lite_wire_map, cred.n_groups, LITE_CRED_GROUPS + 1, kAllOnes),
-          FIELD(lite_wire_map, reserved, 1)}},
+          FIELD(lite_wire_map, renew, 2, kAllOnes)}},
         {"LMR_EXTENTS",
          LITE_CALL_LMR_EXTENTS,
          to_bytes(lite_wire_extents{}),
@@ -267,10 +334,32 @@ std::vector<Message> requests() {
          LITE_CALL_LMR_UNMAP,
          to_bytes(lite_wire_unmap{}),
          {FIELD(lite_wire_unmap, unclean, 2, kAllOnes)}},
-        {"LMR_FREE",
-         LITE_CALL_LMR_FREE,
-         to_bytes(lite_wire_free{9, credentials()}),
-         {FIELD(lite_wire_free, cred.n_groups, LITE_CRED_GROUPS + 1, kAllOnes)}},
+        {"LMR_FREE", LITE_CALL_LMR_FREE, to_bytes(change()), change_spoilers()},
+        changing<lite_wire_set_grant>(
+            "LMR_GRANT", LITE_CALL_LMR_GRANT, [](auto&) {},
+            {FIELD(lite_wire_set_grant, grant.rights, 1U << 5, kAllOnes),
+             FIELD(lite_wire_set_grant, grant.node, LITE_NODE_ID_MAX + 1, kAllOnes),
+             FIELD(lite_wire_set_grant, grant.reserved, 1)}),
+        {"LMR_GRANTS", LITE_CALL_LMR_GRANTS, to_bytes(lite_wire_id{})},
+        changing<lite_wire_setattr>("LMR_SETATTR", LITE_CALL_LMR_SETATTR,
+                                    [](auto& s) { s.mode = cpu_to_le32(LITE_KEEP); },
+                                    {FIELD(lite_wire_setattr, mode, 0100, 01000, 1U << 31),
+                                     FIELD(lite_wire_setattr, reserved, 1)}),
+        changing<lite_wire_rename>("LMR_RENAME", LITE_CALL_LMR_RENAME, [](auto& r) { name_it(r); },
+                                   {FIELD(lite_wire_rename, name[0], 0, '/', '\n', 0x7f)}),
+        changing<lite_wire_resize>(
+            "LMR_RESIZE", LITE_CALL_LMR_RESIZE, [](auto& r) { r.length = cpu_to_le64(1); },
+            {FIELD(lite_wire_resize, length, 0, LITE_LMR_SIZE_MAX + 1, kAllOnes)}),
+        changing<lite_wire_move>("LMR_MOVE", LITE_CALL_LMR_MOVE,
+                                 [](auto& m) {
+                                     m.offset = cpu_to_le64(LITE_PAGE_SIZE);
+                                     m.length = cpu_to_le64(2 * LITE_PAGE_SIZE);
+                                 },
+                                 {FIELD(lite_wire_move, offset, LITE_LMR_SIZE_MAX + 1, kAllOnes),
+                                  FIELD(lite_wire_move, length, LITE_LMR_SIZE_MAX + 1, kAllOnes),
+                                  FIELD(lite_wire_move, reserved, 1)}),
+        {"LMR_RECALL", LITE_CALL_LMR_RECALL, to_bytes(lite_wire_id{})},
+        {"LMR_AWAIT", LITE_CALL_LMR_AWAIT, to_bytes(lite_wire_id{})},
         {"LMR_REVOKE", LITE_CALL_LMR_REVOKE, to_bytes(lite_wire_id{})},
         {"LMR_STAT", LITE_CALL_LMR_STAT, to_bytes(lite_wire_id{})},
         {"LMR_LIST",
@@ -287,6 +376,12 @@ std::vector<Message> requests() {
          to_bytes(lite_wire_extents{}),
          {FIELD(lite_wire_extents, reserved, 1)}},
         mem_free(),
+        mem_copy(),
+        mem_fence(),
+        {"MEM_SESSION",
+         LITE_CALL_MEM_SESSION,
+         to_bytes(lite_wire_mem_session{}),
+         {FIELD(lite_wire_mem_session, reserved, 1, kAllOnes)}},
     };
 }
 
@@ -315,6 +410,14 @@ std::vector<Message> replies() {
         extents_reply("LMR_EXTENTS", LITE_CALL_LMR_EXTENTS),
         {"LMR_UNMAP", LITE_CALL_LMR_UNMAP, {}},
         {"LMR_FREE", LITE_CALL_LMR_FREE, {}},
+        {"LMR_GRANT", LITE_CALL_LMR_GRANT, {}},
+        grants_reply(),
+        {"LMR_SETATTR", LITE_CALL_LMR_SETATTR, {}},
+        {"LMR_RENAME", LITE_CALL_LMR_RENAME, {}},
+        {"LMR_RESIZE", LITE_CALL_LMR_RESIZE, {}},
+        {"LMR_MOVE", LITE_CALL_LMR_MOVE, to_bytes(lite_wire_move_reply{})},
+        {"LMR_RECALL", LITE_CALL_LMR_RECALL, {}},
+        {"LMR_AWAIT", LITE_CALL_LMR_AWAIT, {}},
         {"LMR_REVOKE", LITE_CALL_LMR_REVOKE, {}},
         {"LMR_STAT",
          LITE_CALL_LMR_STAT,
@@ -329,6 +432,9 @@ std::vector<Message> replies() {
           FIELD(lite_wire_mem_alloc_reply, reserved, 1)}},
         extents_reply("MEM_EXTENTS", LITE_CALL_MEM_EXTENTS),
         {"MEM_FREE", LITE_CALL_MEM_FREE, {}},
+        {"MEM_COPY", LITE_CALL_MEM_COPY, {}},
+        {"MEM_FENCE", LITE_CALL_MEM_FENCE, {}},
+        {"MEM_SESSION", LITE_CALL_MEM_SESSION, to_bytes(lite_wire_mem_session_reply{})},
     };
 }
 

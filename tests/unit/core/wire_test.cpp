@@ -256,12 +256,24 @@ TEST_CASE("wire: credentials survive the round trip, and a wild count is not fol
 }
 
 TEST_CASE("wire: a handler calls in later lanes than its own only") {
-    const std::map<std::uint16_t, std::vector<std::uint16_t>> makes = {
+    const std::multimap<std::uint16_t, std::vector<std::uint16_t>> makes = {
         {LITE_CALL_LMR_CREATE,
          {LITE_CALL_MEM_ALLOC, LITE_CALL_MEM_EXTENTS, LITE_CALL_MEM_FREE, LITE_CALL_NAME_PROBE,
           LITE_CALL_NAME_ENTER, LITE_CALL_NAME_WAKE, LITE_CALL_NAME_DROP}},
         {LITE_CALL_LMR_UNMAP, {LITE_CALL_LMR_REVOKE, LITE_CALL_MEM_FREE, LITE_CALL_NAME_DROP}},
         {LITE_CALL_LMR_FREE, {LITE_CALL_LMR_REVOKE, LITE_CALL_MEM_FREE, LITE_CALL_NAME_DROP}},
+        {LITE_CALL_LMR_GRANT, {LITE_CALL_LMR_RECALL, LITE_CALL_MEM_FENCE}},
+        {LITE_CALL_LMR_SETATTR, {LITE_CALL_LMR_RECALL, LITE_CALL_MEM_FENCE}},
+        {LITE_CALL_LMR_RENAME,
+         {LITE_CALL_NAME_PROBE, LITE_CALL_NAME_ENTER, LITE_CALL_NAME_WAKE, LITE_CALL_NAME_DROP}},
+        {LITE_CALL_LMR_RESIZE,
+         {LITE_CALL_LMR_RECALL, LITE_CALL_MEM_ALLOC, LITE_CALL_MEM_EXTENTS, LITE_CALL_MEM_COPY,
+          LITE_CALL_MEM_FREE, LITE_CALL_MEM_FENCE}},
+        {LITE_CALL_LMR_MOVE,
+         {LITE_CALL_LMR_RECALL, LITE_CALL_MEM_ALLOC, LITE_CALL_MEM_EXTENTS, LITE_CALL_MEM_COPY,
+          LITE_CALL_MEM_FREE, LITE_CALL_MEM_FENCE}},
+        // It waits for any of these to end.
+        {LITE_CALL_LMR_MOVE, {LITE_CALL_LMR_AWAIT}},
     };
     for (const auto& [caller, callees] : makes)
         for (const auto callee : callees)

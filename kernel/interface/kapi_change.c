@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Changing LMRs, for kernel modules; include/lite/kapi.h documents it. */
+#include <linux/export.h>
+#include <linux/slab.h>
+
+#include "node.h"
+
+int lite_lmr_grant(struct lite_ctx *ctx, u64 lh, const struct lite_grant *grant)
+{
+	struct lite_node *node = lite_kapi_enter(ctx);
+	int err;
+
+	if (!node)
+		return -ENODEV;
+	err = lh ? lite_ctx_grant(ctx, &lite_root, lh, NULL, grant) : -EBADF;
+	lite_node_exit(node);
+	return err;
+}
+EXPORT_SYMBOL_GPL(lite_lmr_grant);
+
+int lite_lmr_grants(struct lite_ctx *ctx, u64 lh, struct lite_grant *grants,
+		    u32 *n)
+{
+	struct lite_node *node = lite_kapi_enter(ctx);
+	int err;
+
+	if (!node)
+		return -ENODEV;
+	err = lh ? lite_ctx_grants(ctx, lh, NULL, grants, n) : -EBADF;
+	lite_node_exit(node);
+	return err;
+}
+EXPORT_SYMBOL_GPL(lite_lmr_grants);
+
+int lite_lmr_setattr(struct lite_ctx *ctx, u64 lh, u32 uid, u32 gid, u32 mode)
+{
+	struct lite_node *node = lite_kapi_enter(ctx);
+	int err;
+
+	if (!node)
+		return -ENODEV;
+	err = lh ? lite_ctx_setattr(ctx, &lite_root, lh, NULL, uid, gid, mode) :
+		   -EBADF;
+	lite_node_exit(node);
+	return err;
+}
+EXPORT_SYMBOL_GPL(lite_lmr_setattr);
+
+int lite_lmr_rename(struct lite_ctx *ctx, u64 lh, const char *to)
+{
+	char *copy = lite_kapi_name(to);
+	struct lite_node *node;
+	int err = -ENODEV;
+
+	if (IS_ERR(copy))
+		return PTR_ERR(copy);
+	node = lite_kapi_enter(ctx);
+	if (node) {
+		err = lh ? lite_ctx_rename(ctx, &lite_root, lh, NULL, copy) :
+			   -EBADF;
+		lite_node_exit(node);
+	}
+	kfree(copy);
+	return err;
+}
+EXPORT_SYMBOL_GPL(lite_lmr_rename);
+
+int lite_lmr_resize(struct lite_ctx *ctx, u64 lh, u64 length)
+{
+	struct lite_node *node = lite_kapi_enter(ctx);
+	int err;
+
+	if (!node)
+		return -ENODEV;
+	err = lh ? lite_ctx_resize(ctx, &lite_root, lh, NULL, length) : -EBADF;
+	lite_node_exit(node);
+	return err;
+}
+EXPORT_SYMBOL_GPL(lite_lmr_resize);
+
+int lite_lmr_move(struct lite_ctx *ctx, u64 lh, u32 to, u64 offset, u64 length)
+{
+	struct lite_node *node = lite_kapi_enter(ctx);
+	u64 moved;
+	int err;
+
+	if (!node)
+		return -ENODEV;
+	err = lh ? lite_ctx_move(ctx, &lite_root, lh, NULL, to, offset, length,
+				 &moved) : -EBADF;
+	lite_node_exit(node);
+	return err;
+}
+EXPORT_SYMBOL_GPL(lite_lmr_move);

@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Asking an LMR's home to change or free it.
+ *
+ * By handle: the home is told whose handle it is and what rights that has, and
+ * the request is granted as far as both go. By name: as far as the user may.
+ */
+#include <linux/ktime.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "../core/name.h"
+#include "memory.h"
+
+/* It waits for all mappers, or for memory to be zeroed, or copied. */
+#define LITE_FREE_TIMEOUT (60 * HZ)
+#define LITE_CHANGE_TIMEOUT (180 * HZ)
+/* The longest pause between two steps of a move. */
+#define LITE_MOVE_PAUSE_NS (1 * (s64)NSEC_PER_SEC)
+/* A step that a broken session has ended is made again, so often. */
+#define LITE_MOVE_TRIES 3
+
+/**
+ * struct lite_ask - a request to a home
+ * @ctx: of who asks
+ * @cred: who asks, when it is by name
+ * @lh: handle, or 0
+ * @name: checked, used when @lh is 0
+ * @right: that the handle must have
+ * @d: the call; its request begins with struct lite_wire_change
+ */
+struct lite_ask {
+	struct lite_ctx *ctx;
+	const struct lite_cred *cred;
+	u64 lh;
+	const char *name;
+	u32 right;
+	struct lite_call_desc d;
+};
+
+static void lite_ask_as(struct lite_ask *q, u64 id, u32 rights,
+			const struct lite_cred *cred)
+{
+	struct lite_wire_change *c = (void *)q->d.req;
+
+	c->id = cpu_to_le64(id);
+	c->rights = cpu_to_le32(rights);
+	lite_wire_cred_put(&c->cred, cred);
+}
+
+/* What a handle stands for. */
+static int lite_ask_handle(struct lite_ask *q, u32 *home, u64 *id)
+{
+	const struct lite_access a = {
+		.ctx = q->ctx,
+		.lh = q->lh,
+		.right = q->right,
+	};
+	struct lite_mapping *m;
+	struct lite_handle *h;
+	int err = -EBADF;
+
+	/* Ids are of one life: what is true of it now is true of it then. */
+	m = lite_access_enter(&a);
+	if (IS_ERR(m))
+		return PTR_ERR(m);
+	*home = m->home;
+	*id = m->id;
+	lite_access_exit(m);
+	rcu_read_lock();
+	h = xa_load(&q->ctx->handles, lite_handle_index(q->lh));
+	if (h && h->lh == q->lh) {
+		lite_ask_as(q, *id, READ_ONCE(h->rights), &h->user->cred);
+		err = 0;
+	}
+	rcu_read_unlock();
+	return err;
+}
+
+/* What a home says of itself when it leaves or stops is not said of us. */
+static int lite_ask_call(struct lite_ask *q, u32 home)
+{
+	struct lite_cluster *cl = q->ctx->mem->cl;
+	int err = lite_cluster_call(cl, home, &q->d);
+
+	if ((err == -ENOTCONN || err == -ENODEV) && home != lite_cluster_id(cl))
+		err = -EHOSTDOWN;
+	return err;
+}
+
+static int lite_ask(struct lite_ask *q)
+{
+	struct lite_memory *mem = q->ctx->mem;
+	bool ask_all = false;
+	u32 home;
+	u64 id;
+	int err;
+
+	q->d.killable = true;
+	err = lite_cluster_ready(mem->cl);
+	if (err)
+		return err;
+	if (q->lh) {
+		err = lite_ask_handle(q, &home, &id) ?:
+		      lite_ask_call(q, home);
+		return err == -ENOENT ? -EIDRM : err;
+	}
+	/* The directory may be behind: then ask all homes. */
+	do {
+		err = lite_name_lookup(mem, q->name, ask_all, &home, &id);
+		if (err)
+			return err;
+		lite_ask_as(q, id, LITE_RIGHTS_ALL, q->cred);
+		err = lite_ask_call(q, home);
+		ask_all = !ask_all;
+	} while (ask_all && (err == -ENOENT || err == -EHOSTUNREACH));
+	return err == -EHOSTUNREACH ? -ENOENT : err;
+}
+
+/**
+ * lite_ctx_free - free an LMR
+ * @ctx: context
+ * @cred: who asks, when it is by name
+ * @lh: handle with LITE_RIGHT_MASTER, or 0
+ * @name: checked, used when @lh is 0
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_FREE.
+ */
+int lite_ctx_free(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
+		  const char *name)
+{
+	struct lite_wire_change req = {};
+	struct lite_ask q = {
+		.ctx = ctx,
+		.cred = cred,
+		.lh = lh,
+		.name = name,
+		.right = LITE_RIGHT_MASTER,
+		.d = {
+			.call = LITE_CALL_LMR_FREE,
+			.req = &req,
+			.len = sizeof(req),
+			.timeout = LITE_FREE_TIMEOUT,
+		},
+	};
+	int err = lite_ask(&q);
+
+	if (!err && lh)
+		lite_ctx_unmap(ctx, lh);
+	return err;
+}
+
+/**
+ * lite_ctx_grant - set the rights granted to a user
+ * @ctx: context
+ * @cred: who asks, when it is by name
+ * @lh: handle, or 0
+ * @name: checked, used when @lh is 0
+ * @grant: to whom, and what; nothing: takes away
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_GRANT.
+ */
+int lite_ctx_grant(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
+		   const char *name, const struct lite_grant *grant)
+{
+	struct lite_wire_set_grant req = {
+		.grant = {
+			.uid = cpu_to_le32(grant->uid),
+			.node = cpu_to_le32(grant->node),
+			.rights = cpu_to_le32(grant->rights),
+		},
+	};
+	struct lite_ask q = {
+		.ctx = ctx,
+		.cred = cred,
+		.lh = lh,
+		.name = name,
+		.d = {
+			.call = LITE_CALL_LMR_GRANT,
+			.req = &req,
+			.len = sizeof(req),
+			.timeout = LITE_CHANGE_TIMEOUT,
+		},
+	};
+
+	if (grant->reserved || grant->rights & ~LITE_RIGHTS_ALL)
+		return -EOPNOTSUPP;
+	if (grant->node > LITE_NODE_ID_MAX || grant->uid == LITE_KEEP)
+		return -EINVAL;
+	return lite_ask(&q);
+}
+
+/**
+ * lite_ctx_setattr - change owner, group or mode
+ * @ctx: context
+ * @cred: who asks, when it is by name
+ * @lh: handle with LITE_RIGHT_MASTER, or 0
+ * @name: checked, used when @lh is 0
+ * @uid: new owner, or LITE_KEEP
+ * @gid: new group, or LITE_KEEP
+ * @mode: new mode, or LITE_KEEP
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_SETATTR.
+ */
+int lite_ctx_setattr(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
+		     const char *name, u32 uid, u32 gid, u32 mode)
+{
+	struct lite_wire_setattr req = {
+		.uid = cpu_to_le32(uid),
+		.gid = cpu_to_le32(gid),
+		.mode = cpu_to_le32(mode),
+	};
+	struct lite_ask q = {
+		.ctx = ctx,
+		.cred = cred,
+		.lh = lh,
+		.name = name,
+		.right = LITE_RIGHT_MASTER,
+		.d = {
+			.call = LITE_CALL_LMR_SETATTR,
+			.req = &req,
+			.len = sizeof(req),
+			.timeout = LITE_CHANGE_TIMEOUT,
+		},
+	};
+
+	if (mode != LITE_KEEP && mode & ~LITE_MODE_MASK)
+		return -EINVAL;
+	return lite_ask(&q);
+}
+
+/**
+ * lite_ctx_rename - give an LMR another name
+ * @ctx: context
+ * @cred: who asks, when it is by name
+ * @lh: handle with LITE_RIGHT_MASTER, or 0
+ * @name: checked, used when @lh is 0
+ * @to: the new name, checked
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_RENAME.
+ */
+int lite_ctx_rename(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
+		    const char *name, const char *to)
+{
+	struct lite_wire_rename *req = kzalloc(sizeof(*req), GFP_KERNEL);
+	struct lite_ask q = {
+		.ctx = ctx,
+		.cred = cred,
+		.lh = lh,
+		.name = name,
+		.right = LITE_RIGHT_MASTER,
+		.d = {
+			.call = LITE_CALL_LMR_RENAME,
+			.req = req,
+			.len = sizeof(*req),
+			.timeout = LITE_CHANGE_TIMEOUT,
+		},
+	};
+	int err;
+
+	if (!req)
+		return -ENOMEM;
+	strscpy(req->name, to, sizeof(req->name));
+	err = lite_ask(&q);
+	kfree(req);
+	return err;
+}
+
+/**
+ * lite_ctx_resize - change the length of an LMR
+ * @ctx: context
+ * @cred: who asks, when it is by name
+ * @lh: handle with LITE_RIGHT_MASTER, or 0
+ * @name: checked, used when @lh is 0
+ * @length: bytes
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_RESIZE.
+ */
+int lite_ctx_resize(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
+		    const char *name, u64 length)
+{
+	struct lite_wire_resize req = { .length = cpu_to_le64(length) };
+	struct lite_ask q = {
+		.ctx = ctx,
+		.cred = cred,
+		.lh = lh,
+		.name = name,
+		.right = LITE_RIGHT_MASTER,
+		.d = {
+			.call = LITE_CALL_LMR_RESIZE,
+			.req = &req,
+			.len = sizeof(req),
+			.timeout = LITE_CHANGE_TIMEOUT,
+		},
+	};
+
+	if (!length)
+		return -EINVAL;
+	if (length > LITE_LMR_SIZE_MAX)
+		return -EFBIG;
+	return lite_ask(&q);
+}
+
+/*
+ * Everybody else was kept waiting by a step of a move: let them have as much
+ * time as that took, if it was not for waiting itself.
+ */
+static int lite_move_pause(ktime_t begun)
+{
+	ktime_t took = min(ktime_sub(ktime_get(), begun),
+			   ns_to_ktime(LITE_MOVE_PAUSE_NS));
+
+	__set_current_state(TASK_KILLABLE);
+	schedule_hrtimeout(&took, HRTIMER_MODE_REL);
+	return fatal_signal_pending(current) ? -EINTR : 0;
+}
+
+/**
+ * lite_ctx_move - move a range of an LMR to another node
+ * @ctx: context
+ * @cred: who asks, when it is by name
+ * @lh: handle with LITE_RIGHT_MASTER, or 0
+ * @name: checked, used when @lh is 0
+ * @node: id of the node; 0: this one
+ * @offset: bytes; rounded down to a page
+ * @length: bytes, the end is rounded up to a page; 0: all from @offset on
+ * @moved: set to the bytes, from @offset on, that are there
+ *
+ * Context: may sleep; killable between its steps.
+ * Return: 0 or a negative errno as LITE_IOC_MOVE.
+ */
+int lite_ctx_move(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
+		  const char *name, u32 node, u64 offset, u64 length,
+		  u64 *moved)
+{
+	struct lite_memory *mem = ctx->mem;
+	u64 end = length ? offset + length : LITE_LMR_SIZE_MAX;
+	u64 at = offset;
+	struct lite_wire_move_reply reply;
+	struct lite_wire_move req = {};
+	struct lite_ask q = {
+		.ctx = ctx,
+		.cred = cred,
+		.lh = lh,
+		.name = name,
+		.right = LITE_RIGHT_MASTER,
+		.d = {
+			.call = LITE_CALL_LMR_MOVE,
+			.req = &req,
+			.len = sizeof(req),
+			.reply = &reply,
+			.reply_max = sizeof(reply),
+			.timeout = LITE_CHANGE_TIMEOUT,
+		},
+	};
+	u64 incarnation;
+	ktime_t begun;
+	int tries = 0;
+	int err;
+
+	*moved = 0;
+	if (node > LITE_NODE_ID_MAX)
+		return -EINVAL;
+	if (offset >= LITE_LMR_SIZE_MAX || end < offset ||
+	    end > LITE_LMR_SIZE_MAX)
+		return -ERANGE;
+	err = lite_cluster_ready(mem->cl);
+	if (err)
+		return err;
+	/* The home's word for it would be taken for the home's own absence. */
+	node = node ?: lite_cluster_id(mem->cl);
+	err = lite_node_incarnation(mem, node, &incarnation);
+	if (err == -EHOSTUNREACH)
+		return err;
+	req.node = cpu_to_le32(node);
+	do {
+		begun = ktime_get();
+		req.offset = cpu_to_le64(at);
+		req.length = cpu_to_le64(length ? end - at : 0);
+		err = lite_ask(&q);
+		if (err == -EHOSTDOWN && ++tries < LITE_MOVE_TRIES) {
+			err = lite_move_pause(begun) ?:
+			      lite_cluster_ready(mem->cl);
+			continue;
+		}
+		if (err)
+			return err;
+		tries = 0;
+		/* It moves on, or the home is out of its mind. */
+		if (le64_to_cpu(reply.next) <= at ||
+		    le64_to_cpu(reply.length) <= offset)
+			return -EPROTO;
+		at = le64_to_cpu(reply.next);
+		end = min(end, le64_to_cpu(reply.length));
+		*moved = min(at, end) - offset;
+		if (at < end)
+			err = lite_move_pause(begun);
+	} while (at < end && !err);
+	return err;
+}
+
+/**
+ * lite_ctx_grants - what has been granted on an LMR
+ * @ctx: context
+ * @lh: handle, or 0
+ * @name: checked, used when @lh is 0
+ * @grants: set; LITE_GRANTS_MAX entries
+ * @n: set to how many there are
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_GRANTS.
+ */
+int lite_ctx_grants(struct lite_ctx *ctx, u64 lh, const char *name,
+		    struct lite_grant *grants, u32 *n)
+{
+	struct lite_lmr_info *info;
+	struct lite_wire_grants_reply *r;
+	struct lite_wire_id req;
+	struct lite_call_desc d = {
+		.call = LITE_CALL_LMR_GRANTS,
+		.req = &req,
+		.len = sizeof(req),
+		.reply_max = LITE_PAYLOAD_MAX,
+		.killable = true,
+	};
+	u32 nodes[LITE_SPREAD_MAX];
+	int err;
+	u32 i;
+
+	r = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
+	info = kmalloc(sizeof(*info), GFP_KERNEL);
+	err = r && info ? lite_ctx_stat(ctx, lh, name, info, nodes) : -ENOMEM;
+	if (!err) {
+		req.id = cpu_to_le64(info->id);
+		d.reply = r;
+		err = lite_cluster_call_patiently(ctx->mem->cl, info->home, &d);
+		if (err == -ENOENT && lh)
+			err = -EIDRM;
+	}
+	if (!err) {
+		*n = le32_to_cpu(r->count);
+		for (i = 0; i < *n; i++)
+			grants[i] = (struct lite_grant){
+				.uid = le32_to_cpu(r->grant[i].uid),
+				.node = le32_to_cpu(r->grant[i].node),
+				.rights = le32_to_cpu(r->grant[i].rights),
+			};
+	}
+	kfree(info);
+	kfree(r);
+	return err;
+}

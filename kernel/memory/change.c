@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Changing an LMR that is in use, at its home: who may do what with it, and what
+ * it is called. Where its bytes are is changed in resize.c.
+ *
+ *   begin   one change at a time; none of what is being freed
+ *   close   no MAP is granted, and every mapper has answered RECALL: nobody has
+ *           an operation under way, and each will map anew before the next one
+ *   ...     the change itself
+ *   end     open again; those who wait in AWAIT go on
+ *
+ * Between close and end nothing waits for a user, and nothing for longer than
+ * the time-outs of calls and copies, for everybody else waits for it.
+ */
+#include <linux/slab.h>
+
+#include "../core/name.h"
+#include "../trace.h"
+#include "memory.h"
+
+/* A change that was before us should be over by then. */
+#define LITE_CHANGE_TIMEOUT (120 * HZ)
+/* Whoever awaits the end of a change asks again after that. */
+#define LITE_AWAIT_TIME (2 * HZ)
+
+/* Begin if nobody else is at it; true: there is nothing to wait for. */
+static bool lite_change_try(struct lite_lmr *lmr, bool *begun)
+{
+	bool dying;
+
+	mutex_lock(&lmr->lock);
+	dying = lmr->dying;
+	*begun = !dying && !lmr->changing;
+	if (*begun)
+		lmr->changing = true;
+	mutex_unlock(&lmr->lock);
+	return dying || *begun;
+}
+
+/**
+ * lite_change_begin - be the one who changes an LMR
+ * @lmr: caller has a reference
+ *
+ * Context: may sleep.
+ * Return: 0, then lite_change_end() is to follow; -ENOENT: it is being freed;
+ * -ETIMEDOUT: others are at it.
+ */
+int lite_change_begin(struct lite_lmr *lmr)
+{
+	unsigned long left = LITE_CHANGE_TIMEOUT;
+	bool begun;
+
+	while (!lite_change_try(lmr, &begun)) {
+		left = wait_event_timeout(lmr->changed,
+					  !READ_ONCE(lmr->changing) ||
+					  READ_ONCE(lmr->dying), left);
+		if (!left)
+			return -ETIMEDOUT;
+	}
+	return begun ? 0 : -ENOENT;
+}
+
+/**
+ * lite_change_close - have nobody use an LMR
+ * @lmr: LMR, a change of it was begun
+ *
+ * Context: may sleep; calls leaf calls.
+ * Return: 0, or a negative errno of lite_mappers_recall(); then it is open.
+ */
+int lite_change_close(struct lite_lmr *lmr)
+{
+	int err;
+
+	mutex_lock(&lmr->lock);
+	lmr->closed = true;
+	mutex_unlock(&lmr->lock);
+	err = lite_mappers_recall(lmr);
+	if (!err)
+		return 0;
+	mutex_lock(&lmr->lock);
+	lmr->closed = false;
+	mutex_unlock(&lmr->lock);
+	wake_up_all(&lmr->changed);
+	return err;
+}
+
+/**
+ * lite_change_end - the change is done, or given up
+ * @lmr: LMR, a change of it was begun
+ *
+ * Context: may sleep.
+ */
+void lite_change_end(struct lite_lmr *lmr)
+{
+	mutex_lock(&lmr->lock);
+	lmr->closed = false;
+	lmr->changing = false;
+	mutex_unlock(&lmr->lock);
+	wake_up_all(&lmr->changed);
+}
+
+/* What the user who asks has, at most what his handle has. */
+static u32 lite_change_rights(struct lite_lmr *lmr, struct lite_conn *conn,
+			      const struct lite_wire_change *c)
+{
+	return lite_lmr_rights(lmr, conn, &c->cred) & le32_to_cpu(c->rights);
+}
+
+/**
+ * lite_change_lmr - the LMR that a master wants something done with
+ * @mem: node's
+ * @conn: of who asks; NULL: this node
+ * @c: head of the request
+ *
+ * Context: may sleep.
+ * Return: the LMR with a reference; -ENOENT; -EPERM: he is no master.
+ */
+struct lite_lmr *lite_change_lmr(struct lite_memory *mem,
+				 struct lite_conn *conn,
+				 const struct lite_wire_change *c)
+{
+	struct lite_lmr *lmr = lite_lmr_get(mem, le64_to_cpu(c->id));
+	u32 rights;
+
+	if (!lmr)
+		return ERR_PTR(-ENOENT);
+	mutex_lock(&lmr->lock);
+	rights = lite_change_rights(lmr, conn, c);
+	mutex_unlock(&lmr->lock);
+	if (rights & LITE_RIGHT_MASTER)
+		return lmr;
+	lite_lmr_put(lmr);
+	return ERR_PTR(-EPERM);
+}
+
+/**
+ * lite_change_open - begin a change that a master wants
+ * @mem: node's
+ * @conn: of who asks; NULL: this node
+ * @c: head of the request
+ *
+ * He must be one still when all changes before this one are done.
+ *
+ * Context: may sleep.
+ * Return: the LMR with a reference, a change of it was begun; a negative errno
+ * of lite_change_lmr() or lite_change_begin().
+ */
+struct lite_lmr *lite_change_open(struct lite_memory *mem,
+				  struct lite_conn *conn,
+				  const struct lite_wire_change *c)
+{
+	struct lite_lmr *lmr = lite_change_lmr(mem, conn, c);
+	struct lite_lmr *still;
+	int err;
+
+	if (IS_ERR(lmr))
+		return lmr;
+	err = lite_change_begin(lmr);
+	if (!err) {
+		still = lite_change_lmr(mem, conn, c);
+		if (!IS_ERR(still)) {
+			lite_lmr_put(still);
+			return lmr;
+		}
+		lite_change_end(lmr);
+		err = PTR_ERR(still);
+	}
+	lite_lmr_put(lmr);
+	return ERR_PTR(err);
+}
+
+/* ---- who may do what ----------------------------------------------------- */
+
+/* Make it so. There is room. */
+static void lite_grant_set(struct lite_acl *acl, const struct lite_grant *g)
+{
+	u32 i = lite_grant_find(acl, g->uid, g->node);
+
+	if (g->rights) {
+		acl->grants[i] = *g;
+		acl->n_grants = max(acl->n_grants, i + 1);
+	} else if (i < acl->n_grants) {
+		acl->grants[i] = acl->grants[--acl->n_grants];
+	}
+}
+
+/* May it be, is there room, and does it take away something? */
+static int lite_grant_prepare(struct lite_lmr *lmr, struct lite_conn *conn,
+			      const struct lite_wire_change *c,
+			      const struct lite_grant *g, bool *takes)
+{
+	struct lite_acl *acl = &lmr->acl;
+	u32 old = 0;
+	u32 i;
+
+	lockdep_assert_held(&lmr->lock);
+	i = lite_grant_find(acl, g->uid, g->node);
+	if (i < acl->n_grants)
+		old = acl->grants[i].rights;
+	if (!lite_grant_allowed(lite_change_rights(lmr, conn, c), old,
+				g->rights))
+		return -EACCES;
+	*takes = old & ~g->rights;
+	if (!g->rights)
+		return 0;
+	if (i == LITE_GRANTS_MAX)
+		return -ENOSPC;
+	if (!acl->grants)
+		acl->grants = kcalloc(LITE_GRANTS_MAX, sizeof(*acl->grants),
+				      GFP_KERNEL_ACCOUNT);
+	return acl->grants ? 0 : -ENOMEM;
+}
+
+static int lite_serve_grant(void *priv, struct lite_conn *conn, const void *req,
+			    u32 len, void *reply, u32 *reply_len)
+{
+	const struct lite_wire_set_grant *s = req;
+	const struct lite_grant g = {
+		.uid = le32_to_cpu(s->grant.uid),
+		.node = le32_to_cpu(s->grant.node),
+		.rights = le32_to_cpu(s->grant.rights),
+	};
+	struct lite_lmr *lmr = lite_lmr_get(priv, le64_to_cpu(s->change.id));
+	bool takes = false;
+	int err;
+
+	if (!lmr)
+		return -ENOENT;
+	err = lite_change_begin(lmr);
+	if (err)
+		goto out;
+	mutex_lock(&lmr->lock);
+	err = lite_grant_prepare(lmr, conn, &s->change, &g, &takes);
+	mutex_unlock(&lmr->lock);
+	if (!err && takes)
+		err = lite_change_close(lmr);
+	if (!err) {
+		mutex_lock(&lmr->lock);
+		lite_grant_set(&lmr->acl, &g);
+		mutex_unlock(&lmr->lock);
+	}
+	lite_change_end(lmr);
+out:
+	lite_lmr_put(lmr);
+	return err;
+}
+
+static int lite_serve_grants(void *priv, struct lite_conn *conn,
+			     const void *req, u32 len, void *reply,
+			     u32 *reply_len)
+{
+	const struct lite_wire_id *i = req;
+	struct lite_wire_grants_reply *r = reply;
+	struct lite_lmr *lmr = lite_lmr_get(priv, le64_to_cpu(i->id));
+	u32 n;
+
+	if (!lmr)
+		return -ENOENT;
+	mutex_lock(&lmr->lock);
+	for (n = 0; n < lmr->acl.n_grants; n++) {
+		const struct lite_grant *g = &lmr->acl.grants[n];
+
+		r->grant[n].uid = cpu_to_le32(g->uid);
+		r->grant[n].node = cpu_to_le32(g->node);
+		r->grant[n].rights = cpu_to_le32(g->rights);
+	}
+	mutex_unlock(&lmr->lock);
+	lite_lmr_put(lmr);
+	r->count = cpu_to_le32(n);
+	*reply_len = struct_size(r, grant, n);
+	return 0;
+}
+
+/* As chown(2): root what it likes; an owner gives it to groups of his. */
+static int lite_setattr_allowed(struct lite_lmr *lmr, struct lite_conn *conn,
+				const struct lite_wire_setattr *s)
+{
+	struct lite_cred cred;
+	u32 uid = le32_to_cpu(s->uid);
+	u32 gid = le32_to_cpu(s->gid);
+
+	lite_wire_cred_get(&cred, &s->change.cred);
+	if (!cred.uid && !(conn && lmr->mem->root_squash))
+		return 0;
+	if (uid != LITE_KEEP && uid != lmr->acl.uid)
+		return -EPERM;
+	if (gid != LITE_KEEP && gid != lmr->acl.gid &&
+	    !lite_cred_in_group(&cred, gid))
+		return -EPERM;
+	return 0;
+}
+
+static int lite_serve_setattr(void *priv, struct lite_conn *conn,
+			      const void *req, u32 len, void *reply,
+			      u32 *reply_len)
+{
+	const struct lite_wire_setattr *s = req;
+	struct lite_lmr *lmr = lite_change_open(priv, conn, &s->change);
+	int err;
+
+	if (IS_ERR(lmr))
+		return PTR_ERR(lmr);
+	mutex_lock(&lmr->lock);
+	err = lite_setattr_allowed(lmr, conn, s);
+	mutex_unlock(&lmr->lock);
+	if (!err)
+		err = lite_change_close(lmr);
+	if (!err) {
+		mutex_lock(&lmr->lock);
+		if (le32_to_cpu(s->uid) != LITE_KEEP)
+			lmr->acl.uid = le32_to_cpu(s->uid);
+		if (le32_to_cpu(s->gid) != LITE_KEEP)
+			lmr->acl.gid = le32_to_cpu(s->gid);
+		if (le32_to_cpu(s->mode) != LITE_KEEP)
+			lmr->acl.mode = le32_to_cpu(s->mode);
+		mutex_unlock(&lmr->lock);
+	}
+	lite_change_end(lmr);
+	lite_lmr_put(lmr);
+	return err;
+}
+
+/* ---- what it is called --------------------------------------------------- */
+
+/* Give it the name that is reserved for it, and drop the one it had. */
+static void lite_home_rename(struct lite_lmr *lmr, const char *to)
+{
+	struct lite_memory *mem = lmr->mem;
+	char from[LITE_NAME_SIZE];
+
+	mutex_lock(&lmr->lock);
+	memcpy(from, lmr->name, sizeof(from));
+	memset(lmr->name, 0, sizeof(lmr->name));
+	strscpy(lmr->name, to, sizeof(lmr->name));
+	mutex_unlock(&lmr->lock);
+	lite_name_confirm(mem, to, lmr->id);
+	if (from[0])
+		lite_name_drop(mem, from, lmr->id);
+}
+
+static bool lite_rename_try(struct lite_lmr *lmr)
+{
+	bool begun;
+
+	mutex_lock(&lmr->lock);
+	begun = !lmr->renaming;
+	if (begun)
+		lmr->renaming = true;
+	mutex_unlock(&lmr->lock);
+	return begun;
+}
+
+static void lite_rename_end(struct lite_lmr *lmr)
+{
+	mutex_lock(&lmr->lock);
+	lmr->renaming = false;
+	mutex_unlock(&lmr->lock);
+	wake_up_all(&lmr->changed);
+}
+
+/*
+ * The name is reserved before the change begins: others may be creating an LMR
+ * of that name, which takes long, and may fail.
+ */
+static int lite_rename_to(struct lite_lmr *lmr, struct lite_conn *conn,
+			  const struct lite_wire_rename *r)
+{
+	struct lite_memory *mem = lmr->mem;
+	struct lite_lmr *open;
+	bool same;
+	int err;
+
+	mutex_lock(&lmr->lock);
+	same = !strcmp(lmr->name, r->name);
+	mutex_unlock(&lmr->lock);
+	if (same)
+		return 0;
+	err = lite_name_reserve(mem, r->name, lmr->id);
+	if (err)
+		return err;
+	open = lite_change_open(mem, conn, &r->change);
+	if (IS_ERR(open)) {
+		lite_name_drop(mem, r->name, lmr->id);
+		return PTR_ERR(open);
+	}
+	lite_home_rename(open, r->name);
+	lite_change_end(open);
+	lite_lmr_put(open);
+	return 0;
+}
+
+static int lite_serve_rename(void *priv, struct lite_conn *conn,
+			     const void *req, u32 len, void *reply,
+			     u32 *reply_len)
+{
+	const struct lite_wire_rename *r = req;
+	struct lite_lmr *lmr = lite_change_lmr(priv, conn, &r->change);
+	unsigned long left = LITE_CHANGE_TIMEOUT;
+	int err = -ETIMEDOUT;
+
+	if (IS_ERR(lmr))
+		return PTR_ERR(lmr);
+	/* One at a time: reservations are told apart by name and LMR. */
+	while (left && !lite_rename_try(lmr))
+		left = wait_event_timeout(lmr->changed,
+					  !READ_ONCE(lmr->renaming), left);
+	if (left) {
+		err = lite_rename_to(lmr, conn, r);
+		lite_rename_end(lmr);
+	}
+	lite_lmr_put(lmr);
+	return err;
+}
+
+/* ---- waiting for it ------------------------------------------------------ */
+
+static int lite_serve_await(void *priv, struct lite_conn *conn, const void *req,
+			    u32 len, void *reply, u32 *reply_len)
+{
+	const struct lite_wire_id *i = req;
+	struct lite_lmr *lmr = lite_lmr_get(priv, le64_to_cpu(i->id));
+
+	if (!lmr)
+		return -ENOENT;
+	wait_event_timeout(lmr->changed,
+			   !READ_ONCE(lmr->closed) || READ_ONCE(lmr->dying),
+			   LITE_AWAIT_TIME);
+	lite_lmr_put(lmr);
+	return 0;
+}
+
+void lite_change_handlers(struct lite_memory *mem)
+{
+	struct lite_rpc *rpc = mem->cl->rpc;
+
+	lite_rpc_handle(rpc, LITE_CALL_LMR_GRANT, lite_serve_grant, mem);
+	lite_rpc_handle(rpc, LITE_CALL_LMR_GRANTS, lite_serve_grants, mem);
+	lite_rpc_handle(rpc, LITE_CALL_LMR_SETATTR, lite_serve_setattr, mem);
+	lite_rpc_handle(rpc, LITE_CALL_LMR_RENAME, lite_serve_rename, mem);
+	lite_rpc_handle(rpc, LITE_CALL_LMR_AWAIT, lite_serve_await, mem);
+}

@@ -1,0 +1,513 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Who has an LMR mapped, at its home; and telling them.
+ *
+ * Mappers are counted by session and MAP: a node that maps an LMR twice, and
+ * gives both back with one UNMAP that overtakes a third MAP, still has one.
+ *
+ * REVOKE ends an LMR: who has answered is no mapper any more. After RECALL a
+ * mapper is one still, and gives back what it has when its handles are closed,
+ * but has to map anew what it uses.
+ *
+ * Who does not answer is fenced from us, and stays in the list, lost, until the
+ * stores of the LMR have fenced it, too.
+ */
+#include <linux/slab.h>
+
+#include "../trace.h"
+#include "memory.h"
+
+/*
+ * A mapper that has not let go so long after its operations must have ended is
+ * fenced. (One that is silent altogether loses its session earlier.)
+ */
+#define LITE_REVOKE_GRACE (5 * HZ)
+
+/* One REVOKE or RECALL of many that are under way. */
+struct lite_revoke {
+	struct work_struct work;
+	struct lite_lmr *lmr;
+	u16 call;
+	u64 session;
+	struct lite_conn *conn;
+	int err;
+};
+
+/* ---- counting ------------------------------------------------------------ */
+
+static struct lite_mapper *lite_mapper_find(struct lite_lmr *lmr, u64 session)
+{
+	struct lite_mapper *m;
+
+	lockdep_assert_held(&lmr->lock);
+	list_for_each_entry(m, &lmr->mappers, list) {
+		if (!m->lost && m->session == session)
+			return m;
+	}
+	return NULL;
+}
+
+/**
+ * lite_mapper_add - grant a MAP, and count it
+ * @lmr: LMR
+ * @conn: of the mapper; NULL: this node
+ * @cred: of the user it maps for
+ * @wanted: LITE_RIGHT_*
+ * @renew: grant what there still is of them
+ * @granted: set
+ *
+ * Whoever freed or changed the LMR before has not seen this mapper; so that is
+ * looked at in the moment in which it is entered, as are its rights.
+ *
+ * Context: may sleep.
+ * Return: 0; -ENOENT: it is dying; -EBUSY: closed, ask again after AWAIT;
+ * -EACCES; -ENOMEM.
+ */
+int lite_mapper_add(struct lite_lmr *lmr, struct lite_conn *conn,
+		    const struct lite_wire_cred *cred, u32 wanted, bool renew,
+		    u32 *granted)
+{
+	u64 session = conn ? conn->session : 0;
+	struct lite_mapper *m;
+	int err = 0;
+
+	mutex_lock(&lmr->lock);
+	*granted = lite_lmr_rights(lmr, conn, cred);
+	if (lmr->dying)
+		err = -ENOENT;
+	else if (lmr->closed)
+		err = -EBUSY;
+	else if (wanted & ~*granted && !renew)
+		err = -EACCES;
+	if (err)
+		goto out;
+	*granted &= wanted;
+	m = lite_mapper_find(lmr, session);
+	if (!m) {
+		m = kzalloc(sizeof(*m), GFP_KERNEL);
+		if (!m) {
+			err = -ENOMEM;
+			goto out;
+		}
+		m->session = session;
+		m->node = conn ? conn->from.node :
+				 lite_cluster_id(lmr->mem->cl);
+		m->incarnation = conn ? conn->from.incarnation :
+					lmr->mem->fab->self.incarnation;
+		list_add(&m->list, &lmr->mappers);
+	}
+	m->count++;
+out:
+	mutex_unlock(&lmr->lock);
+	return err;
+}
+
+/**
+ * lite_mapper_known - may this node still be told where an LMR is?
+ * @lmr: LMR; its lock is held
+ * @conn: of the mapper; NULL: this node
+ *
+ * Return: whether it is a mapper of an LMR that is there.
+ */
+bool lite_mapper_known(struct lite_lmr *lmr, struct lite_conn *conn)
+{
+	lockdep_assert_held(&lmr->lock);
+	return !lmr->dying && lite_mapper_find(lmr, conn ? conn->session : 0);
+}
+
+/*
+ * A mapper that is gone but may still reach the other stores stays, lost, until
+ * those have fenced it; one entry for a node is enough.
+ */
+static void lite_mapper_lose(struct lite_lmr *lmr, struct lite_mapper *m)
+{
+	struct lite_mapper *other;
+	bool keep = lmr->place->n_shares > 1;
+
+	lockdep_assert_held(&lmr->lock);
+	list_for_each_entry(other, &lmr->mappers, list) {
+		if (other != m && other->lost && other->node == m->node)
+			keep = false;
+	}
+	if (keep) {
+		m->lost = true;
+		m->session = 0;
+	} else {
+		list_del(&m->list);
+		kfree(m);
+	}
+}
+
+/**
+ * lite_home_unmap - a mapper gives back MAPs
+ * @lmr: LMR
+ * @session: of the mapper; 0: this node
+ * @count: how many
+ * @unclean: it may still have an operation under way at another store
+ *
+ * Context: may sleep.
+ * Return: true when the LMR should be freed now: it was anonymous, and its.
+ */
+bool lite_home_unmap(struct lite_lmr *lmr, u64 session, u32 count, bool unclean)
+{
+	struct lite_mapper *m;
+	bool orphan = false;
+
+	mutex_lock(&lmr->lock);
+	m = lite_mapper_find(lmr, session);
+	if (m) {
+		m->count -= min(count, m->count);
+		m->unclean |= unclean;
+		if (!m->count) {
+			orphan = !lmr->name[0] && lmr->creator == session;
+			if (m->unclean) {
+				lite_mapper_lose(lmr, m);
+			} else {
+				list_del(&m->list);
+				kfree(m);
+			}
+		}
+	}
+	mutex_unlock(&lmr->lock);
+	return orphan;
+}
+
+/**
+ * lite_home_session_gone - a peer is fenced from us: what it had mapped
+ * @mem: node's
+ * @session: that ended
+ *
+ * Context: may sleep.
+ */
+void lite_home_session_gone(struct lite_memory *mem, u64 session)
+{
+	struct lite_mapper *m;
+	struct lite_lmr *lmr;
+	unsigned long id;
+	bool orphan;
+
+	xa_for_each(&mem->lmrs, id, lmr) {
+		lmr = lite_lmr_get(mem, id);
+		if (!lmr)
+			continue;
+		mutex_lock(&lmr->lock);
+		m = lite_mapper_find(lmr, session);
+		if (m)
+			lite_mapper_lose(lmr, m);
+		orphan = !lmr->name[0] && lmr->creator == session;
+		mutex_unlock(&lmr->lock);
+		if (orphan)
+			lite_home_reap(lmr);
+		lite_lmr_put(lmr);
+		cond_resched();
+	}
+}
+
+/**
+ * lite_mapper_recheck - has the session of a new mapper ended meanwhile?
+ * @lmr: LMR
+ * @conn: of the mapper; NULL: this node
+ *
+ * Its end may have been dealt with before the mapper was there.
+ *
+ * Context: may sleep.
+ * Return: 0 or -EHOSTDOWN: it is no mapper any more.
+ */
+int lite_mapper_recheck(struct lite_lmr *lmr, struct lite_conn *conn)
+{
+	if (!conn || !lite_conn_is_dead(conn))
+		return 0;
+	/* Dead is not fenced: what it has mapped it may still reach. */
+	lite_conn_fence(conn, -EHOSTDOWN);
+	lite_home_session_gone(lmr->mem, conn->session);
+	return -EHOSTDOWN;
+}
+
+/* ---- telling ------------------------------------------------------------- */
+
+static void lite_revoke_work(struct work_struct *work)
+{
+	struct lite_revoke *r = container_of(work, struct lite_revoke, work);
+	struct lite_wire_id req = { .id = cpu_to_le64(r->lmr->id) };
+	struct lite_call_desc d = {
+		.call = r->call,
+		.req = &req,
+		.len = sizeof(req),
+		.timeout = r->lmr->mem->fab->op_timeout + LITE_REVOKE_GRACE,
+	};
+	struct lite_memory *mem = r->lmr->mem;
+
+	lite_stat_inc(mem->stats, LITE_STAT_REVOKES);
+	/* Ourselves without a call: nothing that could fail. */
+	if (!r->session)
+		r->err = lite_mapping_revoke(
+			mem, lite_cluster_id(mem->cl), r->lmr->id,
+			r->call == LITE_CALL_LMR_REVOKE ?
+				LITE_MAPPING_REVOKED : LITE_MAPPING_RETIRED);
+	else if (r->conn)
+		r->err = lite_rpc_call(r->conn, &d);
+	else
+		r->err = -EHOSTDOWN;
+	/*
+	 * EUCLEAN: it has let go, but what failed before may be under way to
+	 * other stores. Otherwise: not heard of in time; fence it, or wait
+	 * until its dying session is.
+	 */
+	if (r->err && r->err != -EUCLEAN && r->conn)
+		lite_conn_fence(r->conn, -ETIMEDOUT);
+}
+
+/* The session of a mapper. It may be dying: then it is not its peer's any more. */
+static struct lite_conn *lite_session_find(struct lite_fabric *fab, u64 session)
+{
+	struct lite_conn *conn, *found = NULL;
+
+	spin_lock(&fab->conns_lock);
+	list_for_each_entry(conn, &fab->conns, list) {
+		if (conn->session == session &&
+		    kref_get_unless_zero(&conn->ref)) {
+			found = conn;
+			break;
+		}
+	}
+	spin_unlock(&fab->conns_lock);
+	return found;
+}
+
+/*
+ * Tell all mappers, all at once, and wait for all of them. Nobody is added
+ * meanwhile; those that unmap are found not to have it.
+ */
+static struct lite_revoke *lite_mappers_tell(struct lite_lmr *lmr, u16 call,
+					     u32 *count)
+{
+	struct lite_memory *mem = lmr->mem;
+	struct lite_revoke *revoke;
+	struct lite_mapper *m;
+	u32 n = 0, i = 0;
+
+	mutex_lock(&lmr->lock);
+	list_for_each_entry(m, &lmr->mappers, list)
+		n += !m->lost;
+	revoke = n ? kvcalloc(n, sizeof(*revoke), GFP_KERNEL | __GFP_NOFAIL) :
+		     NULL;
+	list_for_each_entry(m, &lmr->mappers, list) {
+		struct lite_revoke *r;
+
+		if (m->lost)
+			continue;
+		/* What is needed of it: the mapper may unmap, and be gone. */
+		r = &revoke[i++];
+		r->lmr = lmr;
+		r->call = call;
+		r->session = m->session;
+		if (m->session)
+			r->conn = lite_session_find(mem->fab, m->session);
+		INIT_WORK(&r->work, lite_revoke_work);
+	}
+	mutex_unlock(&lmr->lock);
+
+	for (i = 0; i < n; i++)
+		queue_work(mem->revoke_wq, &revoke[i].work);
+	for (i = 0; i < n; i++) {
+		flush_work(&revoke[i].work);
+		if (revoke[i].conn)
+			lite_conn_put(revoke[i].conn);
+	}
+	*count = n;
+	return revoke;
+}
+
+/**
+ * lite_mappers_revoke - let nobody use an LMR any more
+ * @lmr: dying
+ *
+ * Afterwards its list of mappers holds those who are fenced from us, but maybe
+ * not from its other stores.
+ *
+ * Context: may sleep; calls leaf calls.
+ */
+void lite_mappers_revoke(struct lite_lmr *lmr)
+{
+	struct lite_mapper *m;
+	u32 n, i;
+	struct lite_revoke *revoke = lite_mappers_tell(
+		lmr, LITE_CALL_LMR_REVOKE, &n);
+
+	for (i = 0; i < n; i++) {
+		if (!revoke[i].err || revoke[i].err == -EUCLEAN)
+			lite_home_unmap(lmr, revoke[i].session, U32_MAX,
+					revoke[i].err);
+	}
+	kvfree(revoke);
+	/* Who is still there did not answer. */
+	mutex_lock(&lmr->lock);
+	list_for_each_entry(m, &lmr->mappers, list)
+		m->lost = true;
+	mutex_unlock(&lmr->lock);
+}
+
+/**
+ * lite_mappers_lost - who may still reach stores of an LMR, other than us
+ * @lmr: LMR
+ * @fence: filled with them
+ * @max: entries there
+ *
+ * Context: may sleep.
+ * Return: how many they are, maybe more than @max.
+ */
+u32 lite_mappers_lost(struct lite_lmr *lmr, struct lite_wire_fence *fence,
+		      u32 max)
+{
+	struct lite_mapper *m;
+	u32 n = 0;
+
+	mutex_lock(&lmr->lock);
+	list_for_each_entry(m, &lmr->mappers, list) {
+		if (!m->lost)
+			continue;
+		if (n < max)
+			fence[n] = (struct lite_wire_fence){
+				.node = cpu_to_le32(m->node),
+				.incarnation = cpu_to_le64(m->incarnation),
+			};
+		n++;
+	}
+	mutex_unlock(&lmr->lock);
+	return n;
+}
+
+/* Have the other stores fence what is in @req. */
+static int lite_stores_fence(struct lite_lmr *lmr,
+			     struct lite_wire_mem_fence *req)
+{
+	struct lite_memory *mem = lmr->mem;
+	struct lite_call_desc d = {
+		.call = LITE_CALL_MEM_FENCE,
+		.req = req,
+		.len = struct_size(req, fence, le32_to_cpu(req->n_fences)),
+	};
+	const struct lite_place *place = lmr->place;
+	u64 incarnation;
+	int err = 0;
+	u32 i;
+
+	for (i = 1; i < place->n_shares && !err; i++) {
+		/* In another life it has nothing that could be reached. */
+		err = lite_node_incarnation(mem, place->share[i].node,
+					    &incarnation);
+		if (err == -EHOSTUNREACH ||
+		    (!err && incarnation != place->share[i].incarnation)) {
+			err = 0;
+			continue;
+		}
+		err = lite_cluster_call_patiently(mem->cl, place->share[i].node,
+						  &d);
+	}
+	return err;
+}
+
+/* Forget those who are lost. */
+static void lite_mappers_forget(struct lite_lmr *lmr)
+{
+	struct lite_mapper *m, *tmp;
+
+	mutex_lock(&lmr->lock);
+	list_for_each_entry_safe(m, tmp, &lmr->mappers, list) {
+		if (!m->lost)
+			continue;
+		list_del(&m->list);
+		kfree(m);
+	}
+	mutex_unlock(&lmr->lock);
+}
+
+/* Who still maps it, but has said that something may be under way yet. */
+static u32 lite_mappers_unclean(struct lite_lmr *lmr,
+				struct lite_wire_fence *fence, u32 n)
+{
+	struct lite_mapper *m;
+
+	mutex_lock(&lmr->lock);
+	list_for_each_entry(m, &lmr->mappers, list) {
+		if (m->lost || !m->unclean)
+			continue;
+		m->unclean = false;
+		m->fencing = true;
+		if (n < LITE_FENCES_MAX)
+			fence[n].node = cpu_to_le32(m->node);
+		n++;
+	}
+	mutex_unlock(&lmr->lock);
+	return n;
+}
+
+static void lite_mappers_fenced(struct lite_lmr *lmr, bool done)
+{
+	struct lite_mapper *m;
+
+	mutex_lock(&lmr->lock);
+	list_for_each_entry(m, &lmr->mappers, list) {
+		m->unclean |= m->fencing && !done;
+		m->fencing = false;
+	}
+	mutex_unlock(&lmr->lock);
+}
+
+/* Fence, at the other stores, whom we have not heard of or who is unclean. */
+static int lite_recall_fence(struct lite_lmr *lmr)
+{
+	struct lite_wire_mem_fence *req;
+	u32 fences;
+	int err = 0;
+
+	req = kzalloc(LITE_PAYLOAD_MAX, GFP_KERNEL | __GFP_NOFAIL);
+	fences = lite_mappers_lost(lmr, req->fence, LITE_FENCES_MAX);
+	fences = lite_mappers_unclean(lmr, req->fence, fences);
+	req->n_fences = cpu_to_le32(fences <= LITE_FENCES_MAX ? fences : 0);
+	req->fence_all = cpu_to_le32(fences > LITE_FENCES_MAX);
+	if (fences)
+		err = lite_stores_fence(lmr, req);
+	kfree(req);
+	lite_mappers_fenced(lmr, !err);
+	/*
+	 * Lost since they were collected is only who had answered before, and
+	 * nobody maps an LMR that is closed.
+	 */
+	if (fences && !err)
+		lite_mappers_forget(lmr);
+	return err;
+}
+
+/**
+ * lite_mappers_recall - have everybody map an LMR anew before it is used again
+ * @lmr: closed
+ *
+ * Context: may sleep; calls leaf calls.
+ * Return: 0: nobody has an operation on it under way; -EHOSTDOWN, -ETIMEDOUT and
+ * others: that cannot be said, because a store cannot be asked.
+ */
+int lite_mappers_recall(struct lite_lmr *lmr)
+{
+	struct lite_revoke *revoke;
+	struct lite_mapper *m;
+	int err = 0;
+	u32 n, i;
+
+	revoke = lite_mappers_tell(lmr, LITE_CALL_LMR_RECALL, &n);
+	mutex_lock(&lmr->lock);
+	for (i = 0; i < n; i++) {
+		m = lite_mapper_find(lmr, revoke[i].session);
+		if (!m || !revoke[i].err)
+			continue;
+		if (revoke[i].err == -EUCLEAN)
+			m->unclean = true;
+		else
+			lite_mapper_lose(lmr, m);
+	}
+	mutex_unlock(&lmr->lock);
+	kvfree(revoke);
+	if (lmr->place->n_shares > 1)
+		err = lite_recall_fence(lmr);
+	return err;
+}

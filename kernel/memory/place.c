@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Where the bytes of an LMR are, at its home: parts, and the tables made of
+ * them.
+ *
+ * A part is a run of bytes that is one allocation at one store. Parts are what
+ * is moved, cut off and added, as wholes; so a long share is made of several,
+ * of up to a 64th of it (and at least 4 MB), which is how long a step of a move
+ * keeps everybody waiting.
+ *
+ * A store that cannot be asked to free a part keeps it (a "zombie") until it
+ * can.
+ */
+#include <linux/log2.h>
+#include <linux/slab.h>
+
+#include "memory.h"
+
+#define LITE_PART_MIN (4ULL << 20)
+#define LITE_PARTS_PER_SHARE 64
+
+struct lite_zombie {
+	struct list_head list;
+	u32 node;
+	u64 incarnation;
+	u64 alloc;
+};
+
+/* ---- making parts -------------------------------------------------------- */
+
+/**
+ * lite_part_max - how long the parts of a share should be
+ * @length: of the share, bytes, not 0
+ *
+ * Return: bytes, whole pages.
+ */
+u64 lite_part_max(u64 length)
+{
+	return max(LITE_PART_MIN,
+		   roundup_pow_of_two(DIV64_U64_ROUND_UP(length,
+							 LITE_PARTS_PER_SHARE)));
+}
+
+static int lite_part_alloc_local(struct lite_lmr *lmr, struct lite_part *part)
+{
+	struct lite_memory *mem = lmr->mem;
+	struct lite_alloc *a;
+
+	a = lite_store_alloc(mem, part->node, part->incarnation, 0,
+			     part->length, lmr->acl.uid);
+	if (IS_ERR(a))
+		return PTR_ERR(a);
+	part->alloc = a->id;
+	part->extents = kvmalloc_array(a->n_extents, sizeof(*part->extents),
+				       GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!part->extents)
+		return -ENOMEM;
+	part->n_extents = a->n_extents;
+	memcpy(part->extents, a->extents,
+	       a->n_extents * sizeof(*part->extents));
+	return 0;
+}
+
+static void lite_part_alloc_late(void *ctx, struct lite_conn *conn,
+				 const void *reply)
+{
+	const struct lite_wire_mem_alloc_reply *r = reply;
+	struct lite_wire_mem_free req = { .id = r->id };
+	struct lite_call_desc d = {
+		.call = LITE_CALL_MEM_FREE,
+		.req = &req,
+		.len = sizeof(req),
+	};
+
+	lite_rpc_call(conn, &d);
+}
+
+static int lite_part_alloc_remote(struct lite_lmr *lmr, struct lite_part *part,
+				  u32 *n_extents)
+{
+	struct lite_wire_mem_alloc req = {
+		.lmr = cpu_to_le64(lmr->id),
+		.length = cpu_to_le64(part->length),
+		.uid = cpu_to_le32(lmr->acl.uid),
+	};
+	struct lite_wire_mem_alloc_reply reply;
+	struct lite_call_desc d = {
+		.call = LITE_CALL_MEM_ALLOC,
+		.req = &req,
+		.len = sizeof(req),
+		.reply = &reply,
+		.reply_max = sizeof(reply),
+		.timeout = 60 * HZ, /* it may have to zero a lot of memory */
+		.killable = true,
+		.late = lite_part_alloc_late,
+	};
+	int err = lite_cluster_call(lmr->mem->cl, part->node, &d);
+
+	if (err)
+		return err;
+	part->alloc = le64_to_cpu(reply.id);
+	*n_extents = le32_to_cpu(reply.n_extents);
+	if (*n_extents > DIV_ROUND_UP_ULL(part->length, PAGE_SIZE))
+		return -EPROTO;
+	return 0;
+}
+
+static int lite_part_extents_remote(struct lite_lmr *lmr,
+				    struct lite_part *part, u32 n_extents)
+{
+	struct lite_wire_extents req = { .id = cpu_to_le64(part->alloc) };
+	struct lite_wire_extents_reply *r;
+	struct lite_call_desc d = {
+		.call = LITE_CALL_MEM_EXTENTS,
+		.req = &req,
+		.len = sizeof(req),
+		.reply_max = LITE_PAYLOAD_MAX,
+		.killable = true,
+	};
+	u64 length = 0;
+	int err = 0;
+	u32 i;
+
+	r = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
+	part->extents = kvmalloc_array(n_extents, sizeof(*part->extents),
+				       GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!r || !part->extents)
+		err = -ENOMEM;
+	d.reply = r;
+	while (!err && part->n_extents < n_extents) {
+		req.first = cpu_to_le32(part->n_extents);
+		err = lite_cluster_call(lmr->mem->cl, part->node, &d);
+		if (!err && le32_to_cpu(r->count) > n_extents - part->n_extents)
+			err = -EPROTO;
+		for (i = 0; !err && i < le32_to_cpu(r->count); i++) {
+			struct lite_extent *e =
+				&part->extents[part->n_extents++];
+
+			*e = (struct lite_extent){
+				.addr = le64_to_cpu(r->extent[i].addr),
+				.length = le64_to_cpu(r->extent[i].length_share)
+					  >> 8,
+			};
+			if (!e->length || e->length % PAGE_SIZE ||
+			    e->length > LITE_LMR_SIZE_MAX)
+				err = -EPROTO;
+			length += e->length;
+		}
+	}
+	kfree(r);
+	if (!err && length != round_up(part->length, PAGE_SIZE))
+		err = -EPROTO;
+	/* What it gave in a session that ended it has taken back. */
+	return err == -ENOENT ? -EHOSTDOWN : err;
+}
+
+/**
+ * lite_part_make - take memory for a part of an LMR
+ * @lmr: whose
+ * @part: to fill; zeroed
+ * @node: where
+ * @incarnation: in which of its lives
+ * @length: bytes, not 0
+ *
+ * Context: may sleep; calls leaf calls.
+ * Return: 0 or a negative errno; also then lite_parts_release() gives back what
+ * @part has.
+ */
+int lite_part_make(struct lite_lmr *lmr, struct lite_part *part, u32 node,
+		   u64 incarnation, u64 length)
+{
+	u32 n;
+
+	*part = (struct lite_part){
+		.node = node,
+		.incarnation = incarnation,
+		.local = node == lite_cluster_id(lmr->mem->cl),
+		.length = length,
+	};
+	if (part->local)
+		return lite_part_alloc_local(lmr, part);
+	return lite_part_alloc_remote(lmr, part, &n) ?:
+	       lite_part_extents_remote(lmr, part, n);
+}
+
+/**
+ * lite_parts_make - take memory for a run of an LMR at one node
+ * @lmr: whose
+ * @parts: array that the parts are added to; reallocated
+ * @n: entries in it
+ * @node: where
+ * @incarnation: in which of its lives
+ * @length: bytes, not 0
+ *
+ * Context: may sleep; calls leaf calls.
+ * Return: 0 or a negative errno; also then @parts has what there is to give back.
+ */
+int lite_parts_make(struct lite_lmr *lmr, struct lite_part **parts, u32 *n,
+		    u32 node, u64 incarnation, u64 length)
+{
+	const u64 max = lite_part_max(length);
+	u32 more = DIV64_U64_ROUND_UP(length, max);
+	struct lite_part *all;
+	int err = 0;
+
+	all = kvcalloc((size_t)*n + more, sizeof(*all), GFP_KERNEL);
+	if (!all)
+		return -ENOMEM;
+	if (*n)
+		memcpy(all, *parts, *n * sizeof(*all));
+	kvfree(*parts);
+	*parts = all;
+	while (length && !err) {
+		u64 bytes = min(length, max);
+
+		err = lite_part_make(lmr, &all[(*n)++], node, incarnation,
+				     bytes);
+		length -= bytes;
+	}
+	return err;
+}
+
+/**
+ * lite_node_incarnation - in which life a node is that is to hold memory
+ * @mem: node's
+ * @node: its id
+ * @incarnation: set
+ *
+ * Context: any process.
+ * Return: 0; -EHOSTUNREACH: no such member; -EHOSTDOWN.
+ */
+int lite_node_incarnation(struct lite_memory *mem, u32 node, u64 *incarnation)
+{
+	struct lite_conn *conn;
+	struct lite_peer *peer;
+
+	if (node == lite_cluster_id(mem->cl)) {
+		*incarnation = mem->fab->self.incarnation;
+		return 0;
+	}
+	peer = lite_peer_find(mem->cl, node);
+	if (!peer)
+		return -EHOSTUNREACH;
+	conn = lite_peer_conn_get(peer);
+	lite_peer_put(peer);
+	if (!conn)
+		return -EHOSTDOWN;
+	*incarnation = conn->from.incarnation;
+	lite_conn_put(conn);
+	return 0;
+}
+
+/* ---- giving parts back --------------------------------------------------- */
+
+static int lite_store_call_free(struct lite_memory *mem, u32 node,
+				struct lite_wire_mem_free *req)
+{
+	struct lite_call_desc d = {
+		.call = LITE_CALL_MEM_FREE,
+		.req = req,
+		.len = struct_size(req, fence, le32_to_cpu(req->n_fences)),
+	};
+
+	return lite_cluster_call(mem->cl, node, &d);
+}
+
+static void lite_zombie_add(struct lite_memory *mem,
+			    const struct lite_part *part)
+{
+	struct lite_zombie *z = kzalloc(sizeof(*z), GFP_KERNEL | __GFP_NOFAIL);
+
+	z->node = part->node;
+	z->incarnation = part->incarnation;
+	z->alloc = part->alloc;
+	spin_lock(&mem->zombies_lock);
+	list_add(&z->list, &mem->zombies);
+	spin_unlock(&mem->zombies_lock);
+}
+
+/**
+ * lite_zombies_retry - ask stores that are up again to free our memory
+ * @mem: node's
+ *
+ * Context: may sleep; calls leaf calls.
+ */
+void lite_zombies_retry(struct lite_memory *mem)
+{
+	struct lite_wire_mem_free req = { .fence_all = cpu_to_le32(1) };
+	struct lite_zombie *z, *tmp;
+	LIST_HEAD(todo);
+
+	spin_lock(&mem->zombies_lock);
+	list_splice_init(&mem->zombies, &todo);
+	spin_unlock(&mem->zombies_lock);
+	list_for_each_entry_safe(z, tmp, &todo, list) {
+		req.id = cpu_to_le64(z->alloc);
+		/* A store that left, or lives anew, has freed it itself. */
+		switch (lite_store_call_free(mem, z->node, &req)) {
+		case 0:
+		case -EHOSTUNREACH:
+			list_del(&z->list);
+			kfree(z);
+			break;
+		}
+	}
+	spin_lock(&mem->zombies_lock);
+	list_splice(&todo, &mem->zombies);
+	spin_unlock(&mem->zombies_lock);
+}
+
+/**
+ * lite_zombies_lost - a store's life is over, and our memory there with it
+ * @mem: node's
+ * @node: its id; 0: all of them
+ * @incarnation: which life
+ *
+ * Context: may sleep.
+ */
+void lite_zombies_lost(struct lite_memory *mem, u32 node, u64 incarnation)
+{
+	struct lite_zombie *z, *tmp;
+
+	spin_lock(&mem->zombies_lock);
+	list_for_each_entry_safe(z, tmp, &mem->zombies, list) {
+		if (node && (z->node != node || z->incarnation != incarnation))
+			continue;
+		list_del(&z->list);
+		kfree(z);
+	}
+	spin_unlock(&mem->zombies_lock);
+}
+
+static void lite_part_release_local(struct lite_memory *mem,
+				    const struct lite_part *part)
+{
+	struct lite_alloc *a = lite_store_take(mem, part->alloc, part->node);
+
+	if (a)
+		lite_store_free(mem, a);
+}
+
+/**
+ * lite_parts_release - give memory of an LMR back to its stores
+ * @lmr: nobody can reach these parts through this node any more
+ * @parts: that the LMR does not have, or will not be without
+ * @n: entries; what they hold is freed, the array is not
+ * @fence: a node that may have something under way to them; 0: none
+ *
+ * The stores first fence those who are fenced from us, but maybe not from them.
+ *
+ * Context: may sleep; calls leaf calls.
+ */
+void lite_parts_release(struct lite_lmr *lmr, struct lite_part *parts, u32 n,
+			u32 fence)
+{
+	struct lite_memory *mem = lmr->mem;
+	struct lite_wire_mem_free *req;
+	u32 fences;
+	u32 i;
+	int err;
+
+	req = kzalloc(LITE_PAYLOAD_MAX, GFP_KERNEL | __GFP_NOFAIL);
+	fences = lite_mappers_lost(lmr, req->fence, LITE_FENCES_MAX - 1);
+	if (fences >= LITE_FENCES_MAX) {
+		req->fence_all = cpu_to_le32(1);
+		fences = 0;
+	} else if (fence) {
+		req->fence[fences++].node = cpu_to_le32(fence);
+	}
+	req->n_fences = cpu_to_le32(fences);
+	for (i = 0; i < n; i++) {
+		struct lite_part *part = &parts[i];
+
+		if (part->local && fence) {
+			lite_cluster_fence(mem->cl, fence, NULL);
+			fence = 0;
+		}
+		kvfree(part->extents);
+		part->extents = NULL;
+		if (!part->alloc)
+			continue;
+		if (part->local) {
+			lite_part_release_local(mem, part);
+		} else {
+			req->id = cpu_to_le64(part->alloc);
+			err = lite_store_call_free(mem, part->node, req);
+			if (err && err != -EHOSTUNREACH)
+				lite_zombie_add(mem, part);
+		}
+		part->alloc = 0;
+		cond_resched();
+	}
+	kfree(req);
+}
+
+/* ---- tables -------------------------------------------------------------- */
+
+/* The share of a node's life; the next free one for a new one. */
+static int lite_place_share(struct lite_place *place,
+			    const struct lite_part *part)
+{
+	u32 i;
+
+	for (i = 0; i < place->n_shares; i++) {
+		if (place->share[i].node == part->node &&
+		    place->share[i].incarnation == part->incarnation)
+			return i;
+	}
+	if (i == LITE_SPREAD_MAX)
+		return -ENOSPC;
+	place->share[i] = (struct lite_share){
+		.node = part->node,
+		.incarnation = part->incarnation,
+	};
+	place->n_shares++;
+	return i;
+}
+
+/* The last extent of a part may be longer than the part: whole pages. */
+static void lite_place_append(struct lite_place *place,
+			      const struct lite_part *part, u32 share)
+{
+	u64 left = part->length;
+	u32 i;
+
+	for (i = 0; i < part->n_extents && left; i++) {
+		u64 length = min(part->extents[i].length, left);
+
+		lite_extent_append(place->extents, &place->n_extents,
+				   part->extents[i].addr, length, share);
+		left -= length;
+	}
+	place->length += part->length;
+}
+
+/**
+ * lite_place_new - the tables of an LMR made of some parts
+ * @lmr: at home here
+ * @parts: in order; copied, with all they point to shared
+ * @n: entries, not 0
+ *
+ * Context: may sleep.
+ * Return: the place, for lite_place_free(); -ENOMEM; -ENOSPC: too many nodes.
+ */
+struct lite_place *lite_place_new(struct lite_lmr *lmr,
+				  const struct lite_part *parts, u32 n)
+{
+	struct lite_place *place = kzalloc(sizeof(*place), GFP_KERNEL);
+	size_t extents = 0;
+	int share;
+	u32 i;
+
+	if (!place)
+		return ERR_PTR(-ENOMEM);
+	for (i = 0; i < n; i++)
+		extents += parts[i].n_extents;
+	place->part = kvmalloc_array(n, sizeof(*parts), GFP_KERNEL);
+	place->extents = kvmalloc_array(extents, sizeof(*place->extents),
+					GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!place->part || !place->extents) {
+		lite_place_free(place);
+		return ERR_PTR(-ENOMEM);
+	}
+	memcpy(place->part, parts, n * sizeof(*parts));
+	place->n_parts = n;
+	place->share[0] = (struct lite_share){
+		.node = lite_cluster_id(lmr->mem->cl),
+		.incarnation = lmr->mem->fab->self.incarnation,
+	};
+	place->n_shares = 1;
+	for (i = 0; i < n; i++) {
+		share = lite_place_share(place, &parts[i]);
+		if (share < 0) {
+			lite_place_free(place);
+			return ERR_PTR(share);
+		}
+		lite_place_append(place, &parts[i], share);
+	}
+	return place;
+}
+
+/**
+ * lite_place_free - forget tables
+ * @place: nobody's any more, or NULL; its parts are not touched
+ *
+ * Context: any process.
+ */
+void lite_place_free(struct lite_place *place)
+{
+	if (!place)
+		return;
+	kvfree(place->part);
+	kvfree(place->extents);
+	kfree(place);
+}
