@@ -25,7 +25,7 @@ const char* lite_strerror(int err) noexcept {
         case EACCES:
             return "permission denied by the LMR's mode or the handle's rights";
         case EPERM:
-            return "only the LMR's owner or root may do that";
+            return "only a master of the LMR may do that: its owner, root, or whom they made one";
         case ERANGE:
             return "beyond the end of the LMR";
         case EINVAL:

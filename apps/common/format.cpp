@@ -50,6 +50,17 @@ std::string mode_text(std::uint32_t mode) {
     return text;
 }
 
+std::string rights_text(std::uint32_t rights, bool dashes) {
+    std::string text;
+    for (std::size_t i = 0; i < right_bits.size(); i++) {
+        if (rights & right_bits[i])
+            text += right_letters[i];
+        else if (dashes)
+            text += '-';
+    }
+    return text;
+}
+
 std::string printable(std::string_view text) {
     std::string result;
     result.reserve(text.size());

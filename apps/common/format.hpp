@@ -3,12 +3,20 @@
 // From numbers to words that people read.
 #pragma once
 
+#include <uapi/lite.h>
+
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace tools {
+
+// What rights are written as, in this order, and which they are.
+inline constexpr std::string_view right_letters = "rwasm";
+inline constexpr std::array<std::uint32_t, 5> right_bits = {
+    LITE_RIGHT_READ, LITE_RIGHT_WRITE, LITE_RIGHT_ATOMIC, LITE_RIGHT_SHARE, LITE_RIGHT_MASTER};
 
 // Three significant digits and a power of 1024, as ls -h does: 512, 1.0K,
 // 23K, 1.5G. Rounded up, so that something never looks smaller than it is.
@@ -19,6 +27,9 @@ std::string human_duration(std::chrono::seconds duration);
 
 // rw-r----- for 0640.
 std::string mode_text(std::uint32_t mode);
+
+// rwa-- for read, write and atomic; without dashes: rwa, as on a command line.
+std::string rights_text(std::uint32_t rights, bool dashes = true);
 
 // The same text with every byte that a terminal may obey instead of show
 // (control characters, also those of two bytes in UTF-8) replaced by '?'.

@@ -22,6 +22,8 @@ constexpr std::string_view hex_digits = "0123456789abcdefABCDEF";
 
 bool is_hex(std::string_view text) { return text.starts_with("0x") || text.starts_with("0X"); }
 
+constexpr std::string_view not_a_mode = "is not a mode (octal as 0640, or like u=rw,g+r,o-w)";
+
 // How much of the text is a number, prefix included.
 std::size_t number_length(std::string_view text) {
     const std::size_t start = is_hex(text) ? 2 : 0;
@@ -116,6 +118,74 @@ std::uint32_t parse_mode(std::string_view text) {
     if (mode & ~0666U)
         refuse(text, "has bits beyond 0666: LMRs can be read and written, nothing else");
     return mode;
+}
+
+std::uint32_t mode_change::apply(std::uint32_t mode) const {
+    for (const auto& [keep, add] : m_steps)
+        mode = (mode & keep) | add;
+    return mode;
+}
+
+// One clause, as "ug+r-w".
+void mode_change::add_clause(std::string_view clause, std::string_view text) {
+    const auto end_of_who = std::min(clause.find_first_not_of("ugoa"), clause.size());
+    std::uint32_t who = end_of_who ? 0 : 0777;
+    for (const char c : clause.substr(0, end_of_who))
+        who |= c == 'u' ? 0700U : c == 'g' ? 0070U : c == 'o' ? 0007U : 0777U;
+
+    auto actions = clause.substr(end_of_who);
+    if (actions.empty())
+        refuse(text, not_a_mode);
+    while (!actions.empty()) {
+        const char how = actions[0];
+        const auto length = std::min(actions.find_first_not_of("rw", 1), actions.size());
+        std::uint32_t bits = 0;
+        for (const char c : actions.substr(1, length - 1))
+            bits |= (c == 'r' ? 0444U : 0222U) & who;
+        actions.remove_prefix(length);
+        if (how == '=')
+            m_steps.push_back({~who, bits});
+        else if (how == '+')
+            m_steps.push_back({~0U, bits});
+        else if (how == '-')
+            m_steps.push_back({~bits, 0});
+        else if (how == 'x' || how == 'X' || how == 's' || how == 't')
+            refuse(text, "has bits beyond r and w: LMRs can be read and written, nothing else");
+        else
+            refuse(text, not_a_mode);
+    }
+}
+
+mode_change parse_mode_change(std::string_view text) {
+    mode_change change;
+    if (!text.empty() && text.find_first_not_of(digits) == std::string_view::npos) {
+        change.m_steps.push_back({0, parse_mode(text)});
+        change.m_relative = false;
+        return change;
+    }
+    for (std::string_view rest = text;;) {
+        const auto comma = rest.find(',');
+        change.add_clause(rest.substr(0, comma), text);
+        if (comma == std::string_view::npos)
+            return change;
+        rest.remove_prefix(comma + 1);
+    }
+}
+
+std::uint32_t parse_rights(std::string_view text) {
+    std::uint32_t rights = 0;
+    for (const char c : text) {
+        const auto at = right_letters.find(c);
+        const auto bit = at == std::string_view::npos ? 0 : right_bits[at];
+        if (!bit || rights & bit)
+            refuse(printable(text),
+                   "is not a set of rights (of the letters rwasm for read, write, "
+                   "atomic, share and master, each at most once)");
+        rights |= bit;
+    }
+    if (!rights)
+        throw usage_error("rights cannot be empty ('lite revoke' takes a grant away)");
+    return rights;
 }
 
 std::vector<std::uint32_t> parse_nodes(std::string_view text) {

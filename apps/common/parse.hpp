@@ -28,6 +28,31 @@ std::uint64_t parse_addend(std::string_view text);
 // Permission bits in octal, 0..0666.
 std::uint32_t parse_mode(std::string_view text);
 
+// What chmod(1) takes: an octal mode, or clauses like "u=rw,g+w,o-r", of which
+// those without u, g, o or a are for all. Modes are of bits 0..0666.
+class mode_change {
+  public:
+    std::uint32_t apply(std::uint32_t mode) const;
+    // Whether the outcome depends on what the mode is before.
+    bool is_relative() const { return m_relative; }
+
+  private:
+    friend mode_change parse_mode_change(std::string_view text);
+    struct step {
+        std::uint32_t keep;  // bits that stay
+        std::uint32_t add;   // bits that are set then
+    };
+    void add_clause(std::string_view clause, std::string_view text);
+
+    std::vector<step> m_steps;
+    bool m_relative = true;
+};
+mode_change parse_mode_change(std::string_view text);
+
+// Rights as the letters r, w, a, s and m, each at most once: a set of
+// LITE_RIGHT_*, not empty.
+std::uint32_t parse_rights(std::string_view text);
+
 // Ids of nodes, separated by commas, at most 64, none of them twice.
 std::vector<std::uint32_t> parse_nodes(std::string_view text);
 

@@ -19,6 +19,10 @@ int parse_index(std::string_view text) {
     return static_cast<int>(parse_number(text, 0, (1 << 20) - 1));
 }
 
+std::uint32_t parse_node(std::string_view text) {
+    return static_cast<std::uint32_t>(parse_number(text, 1, LITE_NODE_ID_MAX));
+}
+
 std::optional<std::uint64_t> parse_length(std::string_view text) {
     if (text == "all")
         return std::nullopt;
@@ -37,6 +41,14 @@ class command_line {
         add_read();
         add_fetch_add();
         add_compare_swap();
+        add_grant();
+        add_revoke();
+        add_grants();
+        add_chmod();
+        add_chown();
+        add_rename();
+        add_resize();
+        add_move();
     }
 
     int execute() { return m_chosen(); }
@@ -144,6 +156,91 @@ class command_line {
         sub->add_flag("-q,--quiet", m_compare_swap.quiet, "do not say that it was not replaced");
     }
 
+    static void add_user(CLI::App* sub, grant_arguments& target) {
+        add_parsed(*sub, "-u,--uid", parse_user, target.uid, "the user: a name or a number")
+            ->type_name("U")
+            ->required();
+        add_parsed(*sub, "-n,--node", parse_node, target.node,
+                   "only on the node of this id (default: on every node)")
+            ->type_name("N");
+    }
+
+    void add_grant() {
+        auto* sub = add("grant", "set the rights that a user has beside those of the mode",
+                        grant_command, m_grant);
+        add_name(sub, m_grant.name);
+        add_user(sub, m_grant);
+        add_parsed(*sub, "-r,--rights", parse_rights, m_grant.rights,
+                   "some of r(ead), w(rite), a(tomic), s(hare), m(aster); they replace those "
+                   "granted before")
+            ->type_name("rwasm")
+            ->required();
+    }
+
+    void add_revoke() {
+        auto* sub = add("revoke", "take away what was granted to a user", revoke_command, m_revoke);
+        add_name(sub, m_revoke.name);
+        add_user(sub, m_revoke);
+    }
+
+    void add_grants() {
+        auto* sub = add("grants", "show what was granted", grants_command, m_grants);
+        add_name(sub, m_grants.name);
+        sub->add_flag("-j,--json", m_grants.json, "as JSON");
+    }
+
+    static void add_names(CLI::App* sub, std::vector<std::string>& target) {
+        sub->add_option("NAME", target, "names of the LMRs")->required();
+    }
+
+    void add_chmod() {
+        auto* sub = add("chmod", "change the mode of LMRs", chmod_command, m_chmod);
+        add_parsed(*sub, "MODE", parse_mode_change, m_chmod.mode,
+                   "permission bits in octal, or changes like g+r,o=")
+            ->required();
+        add_names(sub, m_chmod.names);
+    }
+
+    void add_chown() {
+        auto* sub = add("chown", "change owner or group of LMRs", chown_command, m_chown);
+        add_parsed(*sub, "OWNER", parse_ownership, m_chown.to,
+                   "OWNER, OWNER:GROUP or :GROUP, names or numbers")
+            ->required();
+        add_names(sub, m_chown.names);
+    }
+
+    void add_rename() {
+        auto* sub = add("rename", "give an LMR another name", rename_command, m_rename);
+        add_parsed(*sub, "OLD", parse_name, m_rename.name, "its name")->required();
+        add_parsed(*sub, "NEW", parse_name, m_rename.to, "its name from then on")->required();
+    }
+
+    void add_resize() {
+        auto* sub =
+            add("resize", "make an LMR longer, by zeroes, or shorter", resize_command, m_resize);
+        add_name(sub, m_resize.name);
+        add_parsed(*sub, "SIZE", parse_size, m_resize.size, "its new length in bytes")->required();
+        sub->footer(sizes);
+    }
+
+    void add_move() {
+        auto* sub = add("move", "move an LMR, or a part of it, to another node's memory",
+                        move_command, m_move);
+        add_name(sub, m_move.name);
+        add_parsed(*sub, "-n,--node", parse_node, m_move.node, "id of the node")
+            ->type_name("N")
+            ->required();
+        add_parsed(*sub, "-o,--offset", parse_size, m_move.offset,
+                   "where the part begins (default: 0)")
+            ->type_name("OFFSET");
+        add_parsed(*sub, "-l,--length", parse_length, m_move.length,
+                   "how many bytes (default: to the end)")
+            ->type_name("LENGTH");
+        sub->add_flag("-v,--verbose", m_move.verbose, "say how much was moved");
+        add_no_progress(sub, m_move.progress);
+        sub->footer(sizes);
+    }
+
     static void add_no_progress(CLI::App* sub, bool& progress) {
         sub->add_flag_callback(
             "--no-progress", [&progress] { progress = false; }, "no progress bar");
@@ -160,6 +257,14 @@ class command_line {
     read_arguments m_read;
     fetch_add_arguments m_fetch_add;
     compare_swap_arguments m_compare_swap;
+    grant_arguments m_grant;
+    grant_arguments m_revoke;
+    grants_arguments m_grants;
+    chmod_arguments m_chmod;
+    chown_arguments m_chown;
+    rename_arguments m_rename;
+    resize_arguments m_resize;
+    move_arguments m_move;
 };
 
 }  // namespace

@@ -6,6 +6,9 @@
 #pragma once
 
 #include "session.hpp"
+#include "users.hpp"
+
+#include "common/parse.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -78,5 +81,57 @@ struct compare_swap_arguments {
 };
 // status_failed also when the word was something else.
 int compare_swap_command(session& session, const compare_swap_arguments& args);
+
+struct grant_arguments {
+    std::string name;
+    std::uint32_t uid = 0;
+    std::uint32_t node = lite::every_node;
+    std::uint32_t rights = 0;
+};
+int grant_command(session& session, const grant_arguments& args);
+// @args.rights stays 0.
+int revoke_command(session& session, const grant_arguments& args);
+
+struct grants_arguments {
+    std::string name;
+    bool json = false;
+};
+int grants_command(session& session, const grants_arguments& args);
+
+struct chmod_arguments {
+    mode_change mode;
+    std::vector<std::string> names;
+};
+// These two go on after a failure, like chmod(1) and chown(1).
+int chmod_command(session& session, const chmod_arguments& args);
+
+struct chown_arguments {
+    ownership to{};
+    std::vector<std::string> names;
+};
+int chown_command(session& session, const chown_arguments& args);
+
+struct rename_arguments {
+    std::string name;
+    std::string to;
+};
+int rename_command(session& session, const rename_arguments& args);
+
+struct resize_arguments {
+    std::string name;
+    std::uint64_t size = 0;
+};
+int resize_command(session& session, const resize_arguments& args);
+
+struct move_arguments {
+    std::string name;
+    std::uint32_t node = 0;
+    std::uint64_t offset = 0;
+    std::optional<std::uint64_t> length;  // none: to the end
+    bool verbose = false;
+    bool progress = true;
+};
+// Stops between two steps when interrupted; what was moved stays moved.
+int move_command(session& session, const move_arguments& args);
 
 }  // namespace tools

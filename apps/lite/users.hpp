@@ -7,8 +7,22 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 
 namespace tools {
+
+// From what people type to numbers: names are looked up first, as chown(1)
+// does, for they may consist of digits. Throw usage_error.
+std::uint32_t parse_user(std::string_view text);
+
+// Owner and group to be given to an LMR; LITE_KEEP: the one that it has.
+struct ownership {
+    std::uint32_t uid;
+    std::uint32_t gid;
+};
+
+// OWNER, OWNER:GROUP, :GROUP, or OWNER: for the login group of that user.
+ownership parse_ownership(std::string_view text);
 
 class users {
   public:

@@ -46,6 +46,7 @@ struct start_arguments {
     std::optional<std::uint8_t> queue_pairs;
     std::optional<std::uint64_t> mem_limit;
     std::optional<std::uint64_t> uid_limit;
+    bool root_squash = false;
     std::optional<std::uint32_t> handle_limit;
     std::optional<std::uint32_t> heartbeat_ms;
     std::optional<std::uint32_t> dead_ms;

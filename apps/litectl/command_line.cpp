@@ -83,6 +83,8 @@ class command_line {
                   "memory for the LMRs of one user (default: as --mem-limit)");
         add_value(sub, "--handle-limit", in_range<std::uint32_t>(1), args.handle_limit, "N",
                   "handles per open file (default: 1048576)");
+        sub->add_flag("--root-squash", args.root_squash,
+                      "root of other nodes is nobody here, but for what it was granted");
         add_value(sub, "--heartbeat", parse_ms, args.heartbeat_ms, "MS",
                   "time between heartbeats (default: 1000)");
         add_value(sub, "--dead", parse_ms, args.dead_ms, "MS",

@@ -107,6 +107,7 @@ int status_command(const surroundings& world, const show_arguments& args) {
             object["mem_limit"] = value(node.u64(LITE_A_MEM_LIMIT));
             object["uid_limit"] = value(node.u64(LITE_A_UID_LIMIT));
             object["handle_limit"] = value(node.u32(LITE_A_HANDLE_LIMIT));
+            object["root_squash"] = node.flag(LITE_A_ROOT_SQUASH);
             object["qps_per_peer"] = value(node.u8(LITE_A_NUM_QPS));
             object["heartbeat_ms"] = value(node.u32(LITE_A_HEARTBEAT_MS));
             object["dead_ms"] = value(node.u32(LITE_A_DEAD_MS));

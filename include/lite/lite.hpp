@@ -63,7 +63,8 @@ class error : public std::system_error {
         : std::system_error(code < 0 ? -code : code, category(), doing),
           m_transferred(transferred) {}
 
-    // 0 if nothing, or nothing for sure, and for everything but transfers.
+    // 0 if nothing, or nothing for sure, and for everything but transfers and
+    // moves.
     std::uint64_t transferred() const noexcept { return m_transferred; }
 
   private:
@@ -78,7 +79,8 @@ enum class rights : std::uint32_t {
     read = LITE_RIGHT_READ,
     write = LITE_RIGHT_WRITE,
     atomic = LITE_RIGHT_ATOMIC,
-    master = LITE_RIGHT_MASTER,  // free it
+    share = LITE_RIGHT_SHARE,    // grant others what one has oneself
+    master = LITE_RIGHT_MASTER,  // free it, change it, grant anything
     all = LITE_RIGHTS_ALL,
 };
 
@@ -119,6 +121,21 @@ struct lmr_status {
     std::vector<std::uint32_t> nodes;
 };
 
+// In place of a uid, a gid or a mode: leave it as it is.
+inline constexpr std::uint32_t keep = LITE_KEEP;
+
+// In place of a node id: every node.
+inline constexpr std::uint32_t every_node = 0;
+
+// What was granted to a user beside what owner, group and mode give.
+struct grant {
+    std::uint32_t uid;
+    std::uint32_t node;  // id, or every_node
+    rights allowed;
+
+    bool operator==(const grant&) const = default;
+};
+
 namespace detail {
 
 // A name as the C API wants it: with a NUL, and none inside.
@@ -144,6 +161,18 @@ inline std::string describe(std::string_view verb, std::string_view name) {
     if (!name.empty())
         text.append(" ").append(name);
     return text;
+}
+
+// All that @list(grants, &n) tells.
+template <typename List>
+std::vector<grant> grants(List list) {
+    std::array<::lite_grant, LITE_GRANTS_MAX> found{};
+    auto n = static_cast<std::uint32_t>(found.size());
+    list(found.data(), &n);
+    std::vector<grant> all;
+    for (std::size_t i = 0; i < std::min<std::size_t>(n, found.size()); i++)
+        all.push_back({found[i].uid, found[i].node, rights(found[i].rights)});
+    return all;
 }
 
 template <typename T>
@@ -204,6 +233,7 @@ class region {
 
     explicit operator bool() const noexcept { return m_lh != 0; }
     lite_lh_t handle() const noexcept { return m_lh; }
+    // As it was when the region was mapped or resized here; stat() asks.
     std::uint64_t length() const noexcept { return m_length; }
 
     // Gives the handle away unclosed.
@@ -306,6 +336,51 @@ class region {
         check(lite_stat(live("stat"), m_lh, &status.info, status.nodes.data(), &n), "stat");
         status.nodes.resize(std::min<std::size_t>(n, LITE_SPREAD_MAX));
         return status;
+    }
+
+    // Sets what a user has been granted; rights::none takes it away, from
+    // handles that are open, too. @throws error as lite_grant_set()
+    void grant(const lite::grant& to) {
+        check(lite_grant_set(live("grant"), m_lh, to.uid, to.node,
+                             static_cast<std::uint32_t>(to.allowed)),
+              "grant");
+    }
+
+    // @throws error as lite_grants()
+    std::vector<lite::grant> grants() const {
+        return detail::grants([this](::lite_grant* list, std::uint32_t* n) {
+            check(lite_grants(live("grants"), m_lh, list, n), "grants");
+        });
+    }
+
+    // @throws error as lite_setattr()
+    void chmod(std::uint32_t mode) { check(lite_chmod(live("chmod"), m_lh, mode), "chmod"); }
+
+    // Either may be keep. @throws error as lite_setattr()
+    void chown(std::uint32_t uid, std::uint32_t gid) {
+        check(lite_chown(live("chown"), m_lh, uid, gid), "chown");
+    }
+
+    // Gives the LMR another name, or its first one: then it outlives the
+    // context. @throws error as lite_rename()
+    void rename(std::string_view to) {
+        check(lite_rename(live("rename"), m_lh, detail::c_name(to).get()), "rename");
+    }
+
+    // Makes the LMR longer, by zeroes, or shorter. @throws error as lite_resize()
+    void resize(std::uint64_t length) {
+        check(lite_resize(live("resize"), m_lh, length), "resize");
+        m_length = length;
+    }
+
+    // Moves @length bytes at @offset, rounded outwards to pages, to another
+    // node's memory; @length 0: all from @offset on.
+    // @throws error as lite_move(), with transferred()
+    void move(std::uint32_t node, std::uint64_t offset = 0, std::uint64_t length = 0) {
+        std::uint64_t moved = 0;
+        const int err = lite_move(live("move"), m_lh, offset, length, node, &moved);
+        if (err)
+            throw error(err, "move", moved);
     }
 
   private:
@@ -417,6 +492,54 @@ class context {
               "stat", name);
         status.nodes.resize(std::min<std::size_t>(n, LITE_SPREAD_MAX));
         return status;
+    }
+
+    // Sets what a user has been granted; rights::none takes it away, from
+    // handles that are open, too. @throws error as lite_grant_set_name()
+    void grant(std::string_view name, const lite::grant& to) {
+        check(lite_grant_set_name(m_ctx.get(), detail::c_name(name).get(), to.uid, to.node,
+                                  static_cast<std::uint32_t>(to.allowed)),
+              "grant", name);
+    }
+
+    // @throws error as lite_grants_name()
+    std::vector<lite::grant> grants(std::string_view name) const {
+        return detail::grants([&](::lite_grant* list, std::uint32_t* n) {
+            check(lite_grants_name(m_ctx.get(), detail::c_name(name).get(), list, n), "grants",
+                  name);
+        });
+    }
+
+    // @throws error as lite_setattr_name()
+    void chmod(std::string_view name, std::uint32_t mode) {
+        check(lite_chmod_name(m_ctx.get(), detail::c_name(name).get(), mode), "chmod", name);
+    }
+
+    // Either may be keep. @throws error as lite_setattr_name()
+    void chown(std::string_view name, std::uint32_t uid, std::uint32_t gid) {
+        check(lite_chown_name(m_ctx.get(), detail::c_name(name).get(), uid, gid), "chown", name);
+    }
+
+    // @throws error as lite_rename_name()
+    void rename(std::string_view name, std::string_view to) {
+        check(lite_rename_name(m_ctx.get(), detail::c_name(name).get(), detail::c_name(to).get()),
+              "rename", name);
+    }
+
+    // Regions of it keep saying the old length(). @throws error as
+    // lite_resize_name()
+    void resize(std::string_view name, std::uint64_t length) {
+        check(lite_resize_name(m_ctx.get(), detail::c_name(name).get(), length), "resize", name);
+    }
+
+    // As region::move(). @throws error as lite_move_name(), with transferred()
+    void move(std::string_view name, std::uint32_t node, std::uint64_t offset = 0,
+              std::uint64_t length = 0) {
+        std::uint64_t moved = 0;
+        const int err =
+            lite_move_name(m_ctx.get(), detail::c_name(name).get(), offset, length, node, &moved);
+        if (err)
+            throw error(err, detail::describe("move", name), moved);
     }
 
   private:

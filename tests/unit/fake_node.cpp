@@ -10,6 +10,10 @@ namespace fake {
 namespace {
 
 constexpr std::uint32_t n_nodes = 4;
+constexpr std::uint32_t this_node = 1;
+constexpr std::uint64_t page = 4096;
+
+std::uint64_t pages_of(std::uint64_t bytes) { return (bytes + page - 1) / page; }
 
 template <typename T>
 T* pointer(__u64 address) {
@@ -23,7 +27,26 @@ bool has_nul(const char (&name)[LITE_NAME_SIZE]) {
 struct handle {
     std::shared_ptr<lmr> target;
     std::uint32_t rights;
+    std::uint32_t uid;  // who opened it
+    std::uint32_t gid;
 };
+
+// What owner, group, mode and grants give.
+std::uint32_t rights_of(const lmr& target, std::uint32_t uid, std::uint32_t gid) {
+    if (uid == 0)
+        return LITE_RIGHTS_ALL;
+    const auto& info = target.info;
+    const auto bits = uid == info.uid   ? info.mode >> 6
+                      : gid == info.gid ? info.mode >> 3
+                                        : info.mode;
+    std::uint32_t rights = uid == info.uid ? LITE_RIGHT_SHARE | LITE_RIGHT_MASTER : 0;
+    rights |= (bits & 4 ? LITE_RIGHT_READ : 0);
+    rights |= (bits & 2 ? LITE_RIGHT_WRITE | LITE_RIGHT_ATOMIC : 0);
+    for (const auto& grant : target.grants)
+        if (grant.uid == uid && (!grant.node || grant.node == this_node))
+            rights |= grant.rights;
+    return rights;
+}
 
 }  // namespace
 
@@ -59,6 +82,18 @@ class device final : public lite::internal::device {
                 return call(*static_cast<lite_ioc_stat*>(arg));
             case LITE_IOC_LIST:
                 return call(*static_cast<lite_ioc_list*>(arg));
+            case LITE_IOC_GRANT:
+                return call(*static_cast<lite_ioc_grant*>(arg));
+            case LITE_IOC_GRANTS:
+                return call(*static_cast<lite_ioc_grants*>(arg));
+            case LITE_IOC_SETATTR:
+                return call(*static_cast<lite_ioc_setattr*>(arg));
+            case LITE_IOC_RENAME:
+                return call(*static_cast<lite_ioc_rename*>(arg));
+            case LITE_IOC_RESIZE:
+                return call(*static_cast<lite_ioc_resize*>(arg));
+            case LITE_IOC_MOVE:
+                return call(*static_cast<lite_ioc_move*>(arg));
             default:
                 return -ENOTTY;
         }
@@ -77,7 +112,7 @@ class device final : public lite::internal::device {
             return -EOPNOTSUPP;
         arg.uapi_version = LITE_UAPI_VERSION;
         arg.features = LITE_FEATURE_ATOMICS;
-        arg.node_id = 1;
+        arg.node_id = this_node;
         arg.state = LITE_NODE_UP;
         arg.nodes_up = n_nodes;
         arg.lmr_size_max = LITE_LMR_SIZE_MAX;
@@ -101,7 +136,7 @@ class device final : public lite::internal::device {
         const auto* nodes = pointer<const std::uint32_t>(arg.nodes);
         made->nodes.assign(nodes, nodes + arg.n_nodes);
         if (made->nodes.empty())
-            made->nodes.push_back(1);
+            made->nodes.push_back(this_node);
         for (const auto node : made->nodes)
             if (node < 1 || node > n_nodes)
                 return -EHOSTUNREACH;
@@ -115,9 +150,12 @@ class device final : public lite::internal::device {
         made->info.n_nodes = made->info.n_extents;
         std::memcpy(made->info.name, arg.name, sizeof(arg.name));
         made->data.resize(arg.length);
+        const auto share = pages_of(pages_of(arg.length) * page / made->nodes.size());
+        for (std::uint64_t i = 0; i < pages_of(arg.length); i++)
+            made->pages.push_back(made->nodes[std::min(i / share, made->nodes.size() - 1)]);
         m_cluster.m_lmrs[made->info.id] = made;
         if (!(arg.flags & LITE_ALLOC_NO_HANDLE))
-            arg.lh = open_handle(made, allowed(arg.mode) | LITE_RIGHT_MASTER);
+            arg.lh = open_handle(made, rights_of(*made, m_cluster.uid, m_cluster.gid));
         return 0;
     }
 
@@ -131,7 +169,7 @@ class device final : public lite::internal::device {
         const auto found = m_cluster.find(arg.name);
         if (!found)
             return -ENOENT;
-        if (arg.rights & ~(allowed(found->info.mode) | LITE_RIGHT_MASTER))
+        if (arg.rights & ~rights_of(*found, m_cluster.uid, m_cluster.gid))
             return -EACCES;
         arg.lh = open_handle(found, arg.rights);
         arg.length = found->info.length;
@@ -147,22 +185,11 @@ class device final : public lite::internal::device {
 
     int handle_call(lite_ioc_free& arg) {
         std::shared_ptr<lmr> target;
-        if (arg.lh) {
-            const auto it = m_handles.find(arg.lh);
-            if (it == m_handles.end())
-                return -EBADF;
-            if (!(it->second.rights & LITE_RIGHT_MASTER))
-                return -EACCES;
-            if (it->second.target->freed)
-                return -EIDRM;
-            target = it->second.target;
-            m_handles.erase(it);
+        const int err = find_as_master(arg, target);
+        if (err)
+            return err;
+        if (m_handles.erase(arg.lh))
             m_cluster.m_open_handles--;
-        } else {
-            target = m_cluster.find(arg.name);
-            if (!target)
-                return -ENOENT;
-        }
         target->freed = true;
         m_cluster.m_lmrs.erase(target->info.id);
         return 0;
@@ -181,7 +208,7 @@ class device final : public lite::internal::device {
         const auto needed = atomic                       ? LITE_RIGHT_ATOMIC
                             : op.opcode == LITE_OP_WRITE ? LITE_RIGHT_WRITE
                                                          : LITE_RIGHT_READ;
-        if (!(it->second.rights & needed))
+        if (!(rights_left(it->second) & needed))
             return -EACCES;
         if (!op.length || (atomic && (op.length != 8 || op.offset % 8 || op.buf)))
             return -EINVAL;
@@ -227,18 +254,9 @@ class device final : public lite::internal::device {
         if (arg.flags || arg.reserved)
             return -EOPNOTSUPP;
         std::shared_ptr<lmr> target;
-        if (arg.lh) {
-            const auto it = m_handles.find(arg.lh);
-            if (it == m_handles.end())
-                return -EBADF;
-            if (it->second.target->freed)
-                return -EIDRM;
-            target = it->second.target;
-        } else {
-            target = m_cluster.find(arg.info.name);
-            if (!target)
-                return -ENOENT;
-        }
+        const int err = find(arg.lh, arg.info.name, target);
+        if (err)
+            return err;
         std::copy_n(target->nodes.begin(), std::min<std::size_t>(arg.n_nodes, target->nodes.size()),
                     pointer<std::uint32_t>(arg.nodes));
         arg.n_nodes = static_cast<std::uint32_t>(target->nodes.size());
@@ -262,15 +280,182 @@ class device final : public lite::internal::device {
         return 0;
     }
 
-    // The caller is the owner of everything here.
-    static std::uint32_t allowed(std::uint32_t mode) {
-        return (mode & 0400 ? LITE_RIGHT_READ : 0) |
-               (mode & 0200 ? LITE_RIGHT_WRITE | LITE_RIGHT_ATOMIC : 0);
+    int handle_call(lite_ioc_grant& arg) {
+        if (arg.flags || arg.grant.reserved || arg.grant.rights & ~LITE_RIGHTS_ALL)
+            return -EOPNOTSUPP;
+        if (arg.grant.node > LITE_NODE_ID_MAX)
+            return -EINVAL;
+        std::shared_ptr<lmr> target;
+        std::uint32_t has = 0;
+        const int err = find(arg.lh, arg.name, target, &has);
+        if (err)
+            return err;
+        auto& all = target->grants;
+        const auto at = std::find_if(all.begin(), all.end(), [&](const auto& grant) {
+            return grant.uid == arg.grant.uid && grant.node == arg.grant.node;
+        });
+        const auto before = at == all.end() ? 0 : at->rights;
+        const auto sharable = has & (LITE_RIGHT_READ | LITE_RIGHT_WRITE | LITE_RIGHT_ATOMIC);
+        const bool shares = has & LITE_RIGHT_SHARE && !(before & ~arg.grant.rights) &&
+                            !(arg.grant.rights & ~before & ~sharable);
+        if (!(has & LITE_RIGHT_MASTER) && !shares)
+            return -EACCES;
+        if (at != all.end())
+            all.erase(at);
+        else if (arg.grant.rights && all.size() == LITE_GRANTS_MAX)
+            return -ENOSPC;
+        if (arg.grant.rights)
+            all.push_back(arg.grant);
+        return 0;
+    }
+
+    int handle_call(lite_ioc_grants& arg) {
+        if (arg.flags || arg.reserved)
+            return -EOPNOTSUPP;
+        std::shared_ptr<lmr> target;
+        const int err = find(arg.lh, arg.name, target);
+        if (err)
+            return err;
+        const auto& all = target->grants;
+        std::copy_n(all.begin(), std::min<std::size_t>(arg.n_grants, all.size()),
+                    pointer<struct lite_grant>(arg.grants));
+        arg.n_grants = static_cast<std::uint32_t>(all.size());
+        return 0;
+    }
+
+    int handle_call(lite_ioc_setattr& arg) {
+        if (arg.flags || arg.reserved)
+            return -EOPNOTSUPP;
+        if (arg.mode != LITE_KEEP && arg.mode & ~0666U)
+            return -EINVAL;
+        std::shared_ptr<lmr> target;
+        const int err = find_as_master(arg, target);
+        if (err)
+            return err;
+        auto& info = target->info;
+        const bool other_owner = arg.uid != LITE_KEEP && arg.uid != info.uid;
+        const bool other_group =
+            arg.gid != LITE_KEEP && arg.gid != info.gid && arg.gid != m_cluster.gid;
+        if (m_cluster.uid && (other_owner || other_group))
+            return -EPERM;
+        info.uid = arg.uid == LITE_KEEP ? info.uid : arg.uid;
+        info.gid = arg.gid == LITE_KEEP ? info.gid : arg.gid;
+        info.mode = arg.mode == LITE_KEEP ? info.mode : arg.mode;
+        return 0;
+    }
+
+    int handle_call(lite_ioc_rename& arg) {
+        if (arg.flags)
+            return -EOPNOTSUPP;
+        if (!has_nul(arg.to))
+            return -ENAMETOOLONG;
+        if (!*arg.to)
+            return -EINVAL;
+        std::shared_ptr<lmr> target;
+        const int err = find_as_master(arg, target);
+        if (err)
+            return err;
+        const auto taken = m_cluster.find(arg.to);
+        if (taken && taken != target)
+            return -EEXIST;
+        std::memcpy(target->info.name, arg.to, sizeof(arg.to));
+        return 0;
+    }
+
+    int handle_call(lite_ioc_resize& arg) {
+        if (arg.flags)
+            return -EOPNOTSUPP;
+        if (!arg.length)
+            return -EINVAL;
+        if (arg.length > LITE_LMR_SIZE_MAX)
+            return -EFBIG;
+        std::shared_ptr<lmr> target;
+        const int err = find_as_master(arg, target);
+        if (err)
+            return err;
+        if (arg.length > (1 << 30))
+            return -ENOSPC;
+        target->data.resize(arg.length);
+        target->pages.resize(pages_of(arg.length), target->pages.back());
+        target->info.length = arg.length;
+        count_nodes(*target);
+        return 0;
+    }
+
+    int handle_call(lite_ioc_move& arg) {
+        arg.moved = 0;
+        if (arg.flags || arg.reserved)
+            return -EOPNOTSUPP;
+        std::shared_ptr<lmr> target;
+        const int err = find_as_master(arg, target);
+        if (err)
+            return err;
+        const auto size = target->info.length;
+        const auto room = pages_of(size) * page;
+        if (arg.offset >= size || arg.length > room || arg.offset > room - arg.length)
+            return -ERANGE;
+        const auto to = arg.node ? arg.node : this_node;
+        if (to > n_nodes)
+            return -EHOSTUNREACH;
+        const auto length = arg.length ? arg.length : size - arg.offset;
+        std::fill(
+            target->pages.begin() + static_cast<std::ptrdiff_t>(arg.offset / page),
+            target->pages.begin() + static_cast<std::ptrdiff_t>(pages_of(arg.offset + length)), to);
+        arg.moved = length;
+        count_nodes(*target);
+        return 0;
+    }
+
+    static void count_nodes(lmr& target) {
+        target.nodes.clear();
+        for (const auto node : target.pages)
+            if (std::find(target.nodes.begin(), target.nodes.end(), node) == target.nodes.end())
+                target.nodes.push_back(node);
+        target.info.n_nodes = static_cast<std::uint32_t>(target.nodes.size());
+    }
+
+    // By handle unless that is 0; @has: what the handle, or the caller, may.
+    int find(std::uint64_t lh, const char (&name)[LITE_NAME_SIZE], std::shared_ptr<lmr>& target,
+             std::uint32_t* has = nullptr) {
+        std::uint32_t rights = 0;
+        if (lh) {
+            const auto it = m_handles.find(lh);
+            if (it == m_handles.end())
+                return -EBADF;
+            target = it->second.target;
+            if (target->freed)
+                return -EIDRM;
+            rights = rights_left(it->second);
+        } else {
+            if (!has_nul(name))
+                return -ENAMETOOLONG;
+            target = m_cluster.find(name);
+            if (!*name || !target)
+                return *name ? -ENOENT : -EINVAL;
+            rights = rights_of(*target, m_cluster.uid, m_cluster.gid);
+        }
+        if (has)
+            *has = rights;
+        return 0;
+    }
+
+    template <typename T>
+    int find_as_master(const T& arg, std::shared_ptr<lmr>& target) {
+        std::uint32_t has = 0;
+        const int err = find(arg.lh, arg.name, target, &has);
+        if (err || has & LITE_RIGHT_MASTER)
+            return err;
+        return arg.lh ? -EACCES : -EPERM;
+    }
+
+    // A handle keeps nothing that its user has lost.
+    static std::uint32_t rights_left(const handle& handle) {
+        return handle.rights & rights_of(*handle.target, handle.uid, handle.gid);
     }
 
     std::uint64_t open_handle(std::shared_ptr<lmr> target, std::uint32_t rights) {
         const auto lh = m_next_handle++;
-        m_handles[lh] = {std::move(target), rights};
+        m_handles[lh] = {std::move(target), rights, m_cluster.uid, m_cluster.gid};
         m_cluster.m_open_handles++;
         return lh;
     }

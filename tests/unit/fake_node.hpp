@@ -23,6 +23,8 @@ struct lmr {
     lite_lmr_info info;
     std::vector<std::uint32_t> nodes;
     std::vector<std::byte> data;
+    std::vector<std::uint32_t> pages;  // the node of each
+    std::vector<struct lite_grant> grants;
     bool freed = false;
 };
 
@@ -45,6 +47,7 @@ class cluster {
 
     // How many LMRs one LIST call returns at most.
     std::uint32_t list_batch = 3;
+    // Who calls. What is made belongs to them.
     std::uint32_t uid = 1000;
     std::uint32_t gid = 1000;
 

@@ -68,6 +68,10 @@ TEST_CASE("modes, counts and odd characters", "[format]") {
     CHECK(mode_text(0) == "---------");
     CHECK(mode_text(0640) == "rw-r-----");
     CHECK(mode_text(0666) == "rw-rw-rw-");
+    CHECK(rights_text(0) == "-----");
+    CHECK(rights_text(LITE_RIGHT_READ | LITE_RIGHT_MASTER) == "r---m");
+    CHECK(rights_text(LITE_RIGHTS_ALL, false) == "rwasm");
+    CHECK(rights_text(LITE_RIGHT_ATOMIC, false) == "a");
     CHECK(byte_count(1) == "1 byte");
     CHECK(byte_count(0) == "0 bytes");
     CHECK(printable("plain ä\xe2\x82\xac") == "plain ä\xe2\x82\xac");

@@ -3,9 +3,7 @@
 // The commands of "lite" on a fake cluster: what they do, what they print, and
 // how they fail.
 
-#include "fake_node.hpp"
-#include "session.hpp"
-#include "terminal.hpp"
+#include "lite_machine.hpp"
 
 #include "common/signals.hpp"
 
@@ -27,64 +25,6 @@
 
 using namespace std::string_literals;
 using nlohmann::json;
-
-namespace {
-
-struct result {
-    int status;
-    std::string out;
-    std::string err;
-};
-
-// A machine with "lite" on it.
-class machine {
-  public:
-    machine() {
-        env.open = [this](int index) {
-            opened = index;
-            return cluster.context();
-        };
-    }
-
-    result operator()(const tools::arguments& words, std::string_view input = {}) {
-        const capture in(input);
-        const capture out;
-        const capture err;
-        env.io = {in.fd(), out.fd(), err.fd()};
-        const int status = tools::run_lite(words, env);
-        return {status, out.text(), err.text()};
-    }
-
-    // Contents of an LMR, as far as there is text.
-    std::string content(const std::string& name, std::size_t length) const {
-        const auto found = cluster.find(name);
-        return {reinterpret_cast<const char*>(found->data.data()), length};
-    }
-
-    fake::cluster cluster;
-    tools::environment env;
-    std::optional<int> opened;
-};
-
-// Usage errors say what is wrong and where to read on.
-void check_usage(const result& r, const std::string& text) {
-    CHECK(r.status == 2);
-    CHECK(r.out.empty());
-    CHECK(r.err == "lite: " + text + "\nTry 'lite --help' for more information.\n");
-}
-
-void check_failure(const result& r, const std::string& text) {
-    CHECK(r.status == 1);
-    CHECK(r.err == "lite: " + text + "\n");
-}
-
-void check_silent(const result& r) {
-    CHECK(r.status == 0);
-    CHECK(r.out.empty());
-    CHECK(r.err.empty());
-}
-
-}  // namespace
 
 TEST_CASE("lite: mistakes on the command line", "[lite]") {
     machine lite;

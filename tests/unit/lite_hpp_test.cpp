@@ -69,6 +69,7 @@ TEST_CASE("rights are a set", "[lite.hpp]") {
     static_assert((rw & rights::master) == rights::none);
     static_assert((rights::all ^ rights::master) == ~rights::master);
     static_assert(~rights::none == rights::all);
+    static_assert((rights::all & rights::share) == rights::share);
     auto r = rights::none;
     r |= rights::atomic;
     r ^= rights::read;

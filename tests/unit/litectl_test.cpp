@@ -231,6 +231,7 @@ TEST_CASE("litectl start passes on everything it is told", "[litectl]") {
                             "4",
                             "--mem-limit",
                             "1G",
+                            "--root-squash",
                             "--uid-limit",
                             "64M",
                             "--handle-limit",
@@ -255,6 +256,7 @@ TEST_CASE("litectl start passes on everything it is told", "[litectl]") {
     CHECK(asked.u8(LITE_A_NUM_QPS) == 4);
     CHECK(asked.u64(LITE_A_MEM_LIMIT) == 1ULL << 30);
     CHECK(asked.u64(LITE_A_UID_LIMIT) == 64ULL << 20);
+    CHECK(asked.flag(LITE_A_ROOT_SQUASH));
     CHECK(asked.u32(LITE_A_HANDLE_LIMIT) == 100U);
     CHECK(asked.u32(LITE_A_HEARTBEAT_MS) == 200U);
     CHECK(asked.u32(LITE_A_DEAD_MS) == 900U);

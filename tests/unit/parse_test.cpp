@@ -4,6 +4,8 @@
 #include "common/endpoint.hpp"
 #include "common/error.hpp"
 
+#include <uapi/lite.h>
+
 #include "catch.hpp"
 
 #include <netinet/in.h>
@@ -100,6 +102,41 @@ TEST_CASE("modes", "[parse]") {
     for (const char* bad : {"", "0777", "08", "rw", "-1", "0x1", "1000", "77777777777777"}) {
         CAPTURE(bad);
         CHECK(refuses(parse_mode, bad));
+    }
+}
+
+TEST_CASE("changes of modes", "[parse]") {
+    const auto change = [](std::string_view text, std::uint32_t from) {
+        return parse_mode_change(text).apply(from);
+    };
+    CHECK(change("0640", 0) == 0640);
+    CHECK(change("0", 0666) == 0);
+    CHECK_FALSE(parse_mode_change("600").is_relative());
+    CHECK(parse_mode_change("a=rw").is_relative());
+    CHECK(change("u+w", 0444) == 0644);
+    CHECK(change("g-r", 0644) == 0604);
+    CHECK(change("o=rw", 0640) == 0646);
+    CHECK(change("ug=r", 0666) == 0446);
+    CHECK(change("=r", 0666) == 0444);
+    CHECK(change("+w", 0400) == 0622);
+    CHECK(change("a-w", 0666) == 0444);
+    CHECK(change("o=", 0666) == 0660);
+    CHECK(change("u=rw,g+r,o-rw", 0066) == 0660);
+    CHECK(change("u=r+w-r", 0) == 0200);
+    for (const char* bad : {"", "x", "u", "u+x", "u=s", "rw", "u+r,", ",", "0777", "888", "u+r g+r",
+                            "-5", "u!r", "0x1"}) {
+        CAPTURE(bad);
+        CHECK(refuses(parse_mode_change, bad));
+    }
+}
+
+TEST_CASE("rights", "[parse]") {
+    CHECK(parse_rights("r") == LITE_RIGHT_READ);
+    CHECK(parse_rights("rw") == (LITE_RIGHT_READ | LITE_RIGHT_WRITE));
+    CHECK(parse_rights("msawr") == LITE_RIGHTS_ALL);
+    for (const char* bad : {"", "rr", "R", "rx", "r,w", "r ", "5"}) {
+        CAPTURE(bad);
+        CHECK(refuses(parse_rights, bad));
     }
 }
 

@@ -101,6 +101,63 @@ AT(struct lite_ioc_list, infos, 16);
 AT(struct lite_ioc_list, n_infos, 24);
 AT(struct lite_ioc_list, info_size, 28);
 
+SIZE(struct lite_grant, 16);
+AT(struct lite_grant, uid, 0);
+AT(struct lite_grant, node, 4);
+AT(struct lite_grant, rights, 8);
+AT(struct lite_grant, reserved, 12);
+
+SIZE(struct lite_ioc_grant, 288);
+AT(struct lite_ioc_grant, size, 0);
+AT(struct lite_ioc_grant, flags, 4);
+AT(struct lite_ioc_grant, lh, 8);
+AT(struct lite_ioc_grant, grant, 16);
+AT(struct lite_ioc_grant, name, 32);
+
+SIZE(struct lite_ioc_grants, 288);
+AT(struct lite_ioc_grants, size, 0);
+AT(struct lite_ioc_grants, flags, 4);
+AT(struct lite_ioc_grants, lh, 8);
+AT(struct lite_ioc_grants, grants, 16);
+AT(struct lite_ioc_grants, n_grants, 24);
+AT(struct lite_ioc_grants, reserved, 28);
+AT(struct lite_ioc_grants, name, 32);
+
+SIZE(struct lite_ioc_setattr, 288);
+AT(struct lite_ioc_setattr, size, 0);
+AT(struct lite_ioc_setattr, flags, 4);
+AT(struct lite_ioc_setattr, lh, 8);
+AT(struct lite_ioc_setattr, uid, 16);
+AT(struct lite_ioc_setattr, gid, 20);
+AT(struct lite_ioc_setattr, mode, 24);
+AT(struct lite_ioc_setattr, reserved, 28);
+AT(struct lite_ioc_setattr, name, 32);
+
+SIZE(struct lite_ioc_rename, 528);
+AT(struct lite_ioc_rename, size, 0);
+AT(struct lite_ioc_rename, flags, 4);
+AT(struct lite_ioc_rename, lh, 8);
+AT(struct lite_ioc_rename, name, 16);
+AT(struct lite_ioc_rename, to, 272);
+
+SIZE(struct lite_ioc_resize, 280);
+AT(struct lite_ioc_resize, size, 0);
+AT(struct lite_ioc_resize, flags, 4);
+AT(struct lite_ioc_resize, lh, 8);
+AT(struct lite_ioc_resize, length, 16);
+AT(struct lite_ioc_resize, name, 24);
+
+SIZE(struct lite_ioc_move, 304);
+AT(struct lite_ioc_move, size, 0);
+AT(struct lite_ioc_move, flags, 4);
+AT(struct lite_ioc_move, lh, 8);
+AT(struct lite_ioc_move, offset, 16);
+AT(struct lite_ioc_move, length, 24);
+AT(struct lite_ioc_move, moved, 32);
+AT(struct lite_ioc_move, node, 40);
+AT(struct lite_ioc_move, reserved, 44);
+AT(struct lite_ioc_move, name, 48);
+
 /* The library's own structure, on machines with pointers of 8 bytes. */
 #ifdef __LP64__
 SIZE(struct lite_alloc_params, 40);
@@ -122,6 +179,13 @@ CHECK(LITE_IOC_OP == 0xB705, "number of LITE_IOC_OP");
 CHECK(LITE_IOC_STAT == 0xB706, "number of LITE_IOC_STAT");
 CHECK(LITE_IOC_LIST == 0xB707, "number of LITE_IOC_LIST");
 
+CHECK(LITE_IOC_GRANT == 0xB708, "number of LITE_IOC_GRANT");
+CHECK(LITE_IOC_GRANTS == 0xB709, "number of LITE_IOC_GRANTS");
+CHECK(LITE_IOC_SETATTR == 0xB70A, "number of LITE_IOC_SETATTR");
+CHECK(LITE_IOC_RENAME == 0xB70B, "number of LITE_IOC_RENAME");
+CHECK(LITE_IOC_RESIZE == 0xB70C, "number of LITE_IOC_RESIZE");
+CHECK(LITE_IOC_MOVE == 0xB70D, "number of LITE_IOC_MOVE");
+
 CHECK(LITE_OP_READ == 1, "opcode");
 CHECK(LITE_OP_WRITE == 2, "opcode");
 CHECK(LITE_OP_FETCH_ADD == 3, "opcode");
@@ -129,8 +193,9 @@ CHECK(LITE_OP_CMP_SWAP == 4, "opcode");
 
 CHECK(LITE_NAME_SIZE == LITE_NAME_MAX + 1, "room for the NUL");
 CHECK(LITE_RIGHT_READ == 1 && LITE_RIGHT_WRITE == 2 && LITE_RIGHT_ATOMIC == 4 &&
-          LITE_RIGHT_MASTER == 16,
+          LITE_RIGHT_SHARE == 8 && LITE_RIGHT_MASTER == 16 && LITE_RIGHTS_ALL == 31,
       "rights");
+CHECK(LITE_GRANTS_MAX == 64 && LITE_KEEP == 0xffffffff, "constants of rights");
 
 #undef SIZE
 #undef AT

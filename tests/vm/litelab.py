@@ -21,9 +21,8 @@ from vmlab import ROOT, CommandFailed, LabError, Node
 # Where meson has built: of the project's root, or anywhere on this host.
 USER_BUILD = ROOT / os.environ.get("LITE_USER_BUILD", "build/user")
 _TOOLS = ("lite", "litectl", "lite-perf")
-_PROGRAMS = ("abi_test", "costs", "data_test", "failnth", "keyscan", "killstorm", "life_test", "namerace", "netlink_test",
-             "revoke", "transfers")
-             "transfers")
+_PROGRAMS = ("abi_test", "change_test", "costs", "data_test", "failnth", "keyscan", "killstorm", "life_test", "namerace",
+             "netlink_test", "revoke", "slots", "stress", "transfers")
 _BIN = "/usr/bin"  # of the machines
 
 # What `litectl stats` must say of a node that nobody uses. Peers, connections and files are there for other reasons.
@@ -128,8 +127,8 @@ class Lite:
                            **options)
 
     def start(self, check=True, secret=None, **options):
-        """Starts the node; options are those of `litectl start`: id=3, mem_limit="64M", dead=1000, ..."""
-        words = [word for key, value in options.items() for word in (f"--{key.replace('_', '-')}", value)]
+        """Starts the node; options are those of `litectl start`: id=3, mem_limit="64M", root_squash=True, ..."""
+        words = [word for key, value in options.items() for word in (f"--{key.replace('_', '-')}", value) if word is not True]
         if secret is not None:
             path = f"/run/secret-{self.index}"
             self.vm.write(path, secret.encode(), mode=0o600)

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include <cstring>
+#include <string>
 #include <vector>
 
 using namespace lite_test;
@@ -37,6 +38,9 @@ struct AbiCalls : Abi {
     std::uint64_t to_free = dev.alloc(kPage);
     std::array<std::byte, 8> buf{};
     std::array<lite_lmr_info, 4> infos{};
+    std::array<lite_grant, 4> grants{};
+    std::uint64_t to_rename = dev.alloc(kPage);
+    std::string renamed = unique_name("renamed");
 
     std::vector<Call> calls{
         {"QUERY", LITE_IOC_QUERY, bytes_of(query_args()), true, offsetof(lite_ioc_query, reserved)},
@@ -50,7 +54,20 @@ struct AbiCalls : Abi {
         {"STAT", LITE_IOC_STAT, bytes_of(stat_args(lmr.name())), true,
          offsetof(lite_ioc_stat, reserved)},
         {"LIST", LITE_IOC_LIST, bytes_of(list_args(infos))},
+        {"GRANT", LITE_IOC_GRANT, bytes_of(grant_args(lmr.name(), 1000, 0, LITE_RIGHT_READ)), true,
+         offsetof(lite_ioc_grant, grant) + offsetof(lite_grant, reserved)},
+        {"GRANTS", LITE_IOC_GRANTS, bytes_of(grants_args(lmr.name(), grants)), true,
+         offsetof(lite_ioc_grants, reserved)},
+        {"SETATTR", LITE_IOC_SETATTR,
+         bytes_of(setattr_args(lmr.name(), LITE_KEEP, LITE_KEEP, LITE_KEEP)), true,
+         offsetof(lite_ioc_setattr, reserved)},
+        {"RENAME", LITE_IOC_RENAME, bytes_of(rename_args(to_rename, renamed))},
+        {"RESIZE", LITE_IOC_RESIZE, bytes_of(resize_args(lmr.name(), kLength + 1))},
+        {"MOVE", LITE_IOC_MOVE, bytes_of(move_args(lmr.name(), 0)), true,
+         offsetof(lite_ioc_move, reserved)},
     };
+
+    ~AbiCalls() { (void)dev(free_args(renamed)); }
 
     Errno issue(const Call& call, std::span<std::byte> bytes) {
         return dev.call(call.request, bytes.data());
@@ -65,6 +82,15 @@ struct AbiCalls : Abi {
 };
 
 constexpr std::size_t kFlagsAt = 4;  // in all of them but lite_op
+
+bool has_results(const Call& call) {
+    for (const auto request : {LITE_IOC_UNMAP, LITE_IOC_FREE, LITE_IOC_GRANT, LITE_IOC_SETATTR,
+                               LITE_IOC_RENAME, LITE_IOC_RESIZE}) {
+        if (call.request == request)
+            return false;
+    }
+    return true;
+}
 
 std::size_t flags_at(const Call& call) {
     return call.request == LITE_IOC_OP ? offsetof(lite_op, flags) : kFlagsAt;
@@ -208,8 +234,8 @@ TEST_CASE_METHOD(AbiCalls, "structs: an argument whose end is not mapped is EFAU
 
 TEST_CASE_METHOD(AbiCalls, "structs: results that cannot be stored are EFAULT", "[structs]") {
     for (auto& call : calls) {
-        if (call.request == LITE_IOC_UNMAP || call.request == LITE_IOC_FREE)
-            continue;  // have no results
+        if (!has_results(call))
+            continue;
         INFO(call.label);
         Mapping page(kPage);
         std::memcpy(page.data(), call.bytes.data(), call.bytes.size());
@@ -237,7 +263,7 @@ TEST_CASE_METHOD(Abi, "structs: an LMR whose handle could not be returned does n
 TEST_CASE_METHOD(Abi, "structs: unknown calls are ENOTTY", "[structs]") {
     std::array<std::byte, 4096> zeros{};
     const auto request =
-        GENERATE(_IO(LITE_IOC_TYPE, 0x08), _IO(LITE_IOC_TYPE, 0x40), _IO(LITE_IOC_TYPE, 0xff),
+        GENERATE(_IO(LITE_IOC_TYPE, 0x3f), _IO(LITE_IOC_TYPE, 0x40), _IO(LITE_IOC_TYPE, 0xff),
                  _IO(LITE_IOC_TYPE - 1, 0x00), _IO(LITE_IOC_TYPE + 1, 0x05), _IO('T', 0x7f));
     CHECK(dev.call(request, zeros.data()) == err(ENOTTY));
 }

@@ -25,6 +25,14 @@ Args sized() {
     return args;
 }
 
+template <typename Args>
+Args targeted(Target target) {
+    auto args = sized<Args>();
+    args.lh = target.lh;
+    set_name(args.name, target.name);
+    return args;
+}
+
 std::uint64_t address(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 
 void must(Errno e, const std::string& what) {
@@ -144,6 +152,47 @@ lite_op cmp_swap_args(std::uint64_t lh, std::uint64_t offset, std::uint64_t expe
     return args;
 }
 
+lite_ioc_grant grant_args(Target on, std::uint32_t uid, std::uint32_t node, std::uint32_t rights) {
+    auto args = targeted<lite_ioc_grant>(on);
+    args.grant = {uid, node, rights, 0};
+    return args;
+}
+
+lite_ioc_grants grants_args(Target of, std::span<lite_grant> room) {
+    auto args = targeted<lite_ioc_grants>(of);
+    args.grants = address(room.data());
+    args.n_grants = static_cast<std::uint32_t>(room.size());
+    return args;
+}
+
+lite_ioc_setattr setattr_args(Target of, std::uint32_t uid, std::uint32_t gid, std::uint32_t mode) {
+    auto args = targeted<lite_ioc_setattr>(of);
+    args.uid = uid;
+    args.gid = gid;
+    args.mode = mode;
+    return args;
+}
+
+lite_ioc_rename rename_args(Target from, std::string_view to) {
+    auto args = targeted<lite_ioc_rename>(from);
+    set_name(args.to, to);
+    return args;
+}
+
+lite_ioc_resize resize_args(Target of, std::uint64_t length) {
+    auto args = targeted<lite_ioc_resize>(of);
+    args.length = length;
+    return args;
+}
+
+lite_ioc_move move_args(Target of, std::uint32_t node, std::uint64_t offset, std::uint64_t length) {
+    auto args = targeted<lite_ioc_move>(of);
+    args.node = node;
+    args.offset = offset;
+    args.length = length;
+    return args;
+}
+
 Device::Device(unsigned index) {
     const auto path = "/dev/lite" + std::to_string(index);
     fd_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
@@ -236,6 +285,50 @@ std::vector<lite_lmr_info> Device::list(std::uint32_t at_a_time) const {
         cursor = args.cursor;
     } while (cursor != 0);
     return all;
+}
+
+void Device::grant(Target on, std::uint32_t uid, std::uint32_t node, std::uint32_t rights) const {
+    must((*this)(grant_args(on, uid, node, rights)), "grant");
+}
+
+std::vector<lite_grant> Device::grants(Target of) const {
+    std::vector<lite_grant> all(LITE_GRANTS_MAX);
+    auto args = grants_args(of, all);
+    must((*this)(args), "grants");
+    if (args.n_grants > all.size())
+        throw std::runtime_error("GRANTS tells of more than there can be");
+    all.resize(args.n_grants);
+    return all;
+}
+
+void Device::chmod(Target of, std::uint32_t mode) const {
+    must((*this)(setattr_args(of, LITE_KEEP, LITE_KEEP, mode)), "chmod");
+}
+
+void Device::rename(Target from, std::string_view to) const {
+    must((*this)(rename_args(from, to)), "rename to " + std::string(to));
+}
+
+void Device::resize(Target of, std::uint64_t length) const {
+    must((*this)(resize_args(of, length)), "resize to " + std::to_string(length));
+}
+
+void Device::move(Target of, std::uint32_t node, std::uint64_t offset, std::uint64_t length) const {
+    must((*this)(move_args(of, node, offset, length)), "move to node " + std::to_string(node));
+}
+
+std::vector<std::uint32_t> Device::places(Target of) const {
+    std::vector<std::uint32_t> nodes(LITE_SPREAD_MAX);
+    auto args = sized<lite_ioc_stat>();
+    args.lh = of.lh;
+    set_name(args.info.name, of.name);
+    args.nodes = address(nodes.data());
+    args.n_nodes = static_cast<std::uint32_t>(nodes.size());
+    must((*this)(args), "stat");
+    if (args.n_nodes > nodes.size())
+        throw std::runtime_error("STAT tells of more nodes than there can be");
+    nodes.resize(args.n_nodes);
+    return nodes;
 }
 
 void wait_until_unused(const Device& dev) {

@@ -45,6 +45,23 @@ lite_op fetch_add_args(std::uint64_t lh, std::uint64_t offset, std::uint64_t add
 lite_op cmp_swap_args(std::uint64_t lh, std::uint64_t offset, std::uint64_t expected,
                       std::uint64_t desired);
 
+// What a call is about: a handle, or a name.
+struct Target {
+    Target(std::uint64_t handle) : lh(handle) {}
+    Target(std::string_view text) : name(text) {}
+    Target(const std::string& text) : name(text) {}
+    std::uint64_t lh = 0;
+    std::string_view name;
+};
+
+lite_ioc_grant grant_args(Target on, std::uint32_t uid, std::uint32_t node, std::uint32_t rights);
+lite_ioc_grants grants_args(Target of, std::span<lite_grant> room);
+lite_ioc_setattr setattr_args(Target of, std::uint32_t uid, std::uint32_t gid, std::uint32_t mode);
+lite_ioc_rename rename_args(Target from, std::string_view to);
+lite_ioc_resize resize_args(Target of, std::uint64_t length);
+lite_ioc_move move_args(Target of, std::uint32_t node, std::uint64_t offset = 0,
+                        std::uint64_t length = 0);
+
 // An open file of /dev/liteN. The calls return what the kernel said, the conveniences below them
 // throw std::runtime_error if it is not 0.
 class Device {
@@ -68,6 +85,12 @@ class Device {
     Errno operator()(lite_op& a) const { return call(LITE_IOC_OP, &a); }
     Errno operator()(lite_ioc_stat& a) const { return call(LITE_IOC_STAT, &a); }
     Errno operator()(lite_ioc_list& a) const { return call(LITE_IOC_LIST, &a); }
+    Errno operator()(lite_ioc_grant& a) const { return call(LITE_IOC_GRANT, &a); }
+    Errno operator()(lite_ioc_grants& a) const { return call(LITE_IOC_GRANTS, &a); }
+    Errno operator()(lite_ioc_setattr& a) const { return call(LITE_IOC_SETATTR, &a); }
+    Errno operator()(lite_ioc_rename& a) const { return call(LITE_IOC_RENAME, &a); }
+    Errno operator()(lite_ioc_resize& a) const { return call(LITE_IOC_RESIZE, &a); }
+    Errno operator()(lite_ioc_move& a) const { return call(LITE_IOC_MOVE, &a); }
 
     // For arguments that are used once: dev(read_args(...)).
     template <typename Args>
@@ -91,6 +114,15 @@ class Device {
                            std::uint64_t desired) const;
     lite_lmr_info stat(std::string_view name) const;
     std::vector<lite_lmr_info> list(std::uint32_t at_a_time = 64) const;
+    void grant(Target on, std::uint32_t uid, std::uint32_t node, std::uint32_t rights) const;
+    std::vector<lite_grant> grants(Target of) const;
+    void chmod(Target of, std::uint32_t mode) const;
+    void rename(Target from, std::string_view to) const;
+    void resize(Target of, std::uint64_t length) const;
+    void move(Target of, std::uint32_t node, std::uint64_t offset = 0,
+              std::uint64_t length = 0) const;
+    // The ids of the nodes that have its memory.
+    std::vector<std::uint32_t> places(Target of) const;
 
   private:
     int fd_ = -1;

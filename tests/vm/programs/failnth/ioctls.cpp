@@ -37,7 +37,15 @@ class Ioctls {
                 fetch_add(),
                 stat(),
                 list(),
-                open()};
+                open(),
+                grant(),
+                revoke(),
+                grants(),
+                setattr(),
+                rename(),
+                resize("resize longer", kLength * 2),
+                resize("resize shorter", kLength / 2),
+                move()};
     }
 
   private:
@@ -171,9 +179,90 @@ class Ioctls {
             });
     }
 
+    Attempt grant() {
+        return label(
+            "grant", [this] { return dev_(grant_args(lmr_.name(), kUser, 0, LITE_RIGHT_READ)); },
+            [this](Errno e) {
+                expect_equal(dev_.grants(lmr_.name()).size(), e == ok ? 1U : 0U, "grants");
+                dev_.grant(lmr_.name(), kUser, 0, 0);
+            });
+    }
+
+    Attempt revoke() {
+        return label(
+            "revoke", [this] { return dev_(grant_args(lmr_.name(), kUser, 0, 0)); },
+            [this](Errno e) {
+                expect_equal(dev_.grants(lmr_.name()).size(), e == ok ? 0U : 1U, "grants");
+                (void)dev_.fetch_add(lmr_.lh(), 0, 0);
+                dev_.grant(lmr_.name(), kUser, 0, LITE_RIGHT_READ);
+            },
+            [this] { dev_.grant(lmr_.name(), kUser, 0, LITE_RIGHT_READ); });
+    }
+
+    Attempt grants() {
+        return label(
+            "grants", [this] { return dev_(grants_args(lmr_.name(), room_)); }, [](Errno) {});
+    }
+
+    Attempt setattr() {
+        return label(
+            "setattr",
+            [this] { return dev_(setattr_args(lmr_.name(), LITE_KEEP, LITE_KEEP, 0400)); },
+            [this](Errno e) {
+                expect_equal(dev_.stat(lmr_.name()).mode, e == ok ? 0400U : 0600U, "mode");
+                dev_.chmod(lmr_.name(), 0600);
+            });
+    }
+
+    Attempt rename() {
+        return label(
+            "rename", [this] { return dev_(rename_args(changing_.name(), renamed_)); },
+            [this](Errno e) {
+                expect_equal(dev_(stat_args(renamed_)), e == ok ? ok : err(ENOENT), "new name");
+                expect_equal(dev_(stat_args(changing_.name())), e == ok ? err(ENOENT) : ok,
+                             "old name");
+                if (e == ok)
+                    dev_.rename(renamed_, changing_.name());
+            });
+    }
+
+    // What it was before.
+    void restore_length() {
+        dev_.resize(changing_.name(), kLength);
+        expect_equal(dev_.query().mem_used, used_, "memory in use after a resize and another");
+    }
+
+    Attempt resize(const std::string& text, std::uint64_t length) {
+        return label(
+            text, [this, length] { return dev_(resize_args(changing_.name(), length)); },
+            [this, length](Errno e) {
+                const auto now = dev_.stat(changing_.name()).length;
+                expect_equal(now, e == ok ? length : kLength, "length");
+                (void)dev_.fetch_add(changing_.lh(), now / 8 * 8 - 8, 1);
+                restore_length();
+            });
+    }
+
+    // What was moved when it fails stays there, so it is only to be usable.
+    Attempt move() {
+        const auto to = env().remote.empty() ? env().self : env().remote.back();
+        return label(
+            "move", [this, to] { return dev_(move_args(changing_.name(), to)); },
+            [this](Errno) {
+                dev_.read(changing_.lh(), 0, buffer_);
+                dev_.move(changing_.name(), where_.nodes.front());
+                expect_equal(dev_.query().mem_used, used_, "memory in use after it was moved back");
+            });
+    }
+
+    static constexpr std::uint32_t kUser = 4711;
+
     const Placement& where_;
     Device dev_{env().indexes.front()};
     NamedLmr lmr_;
+    NamedLmr changing_{dev_, kLength, std::span(where_.nodes).first(1)};
+    std::string renamed_ = unique_name("renamed");
+    std::array<lite_grant, 4> room_{};
     std::uint64_t second_ = dev_.map(lmr_.name());
     std::uint64_t used_ = dev_.query().mem_used;
     std::uint64_t victim_ = 0;

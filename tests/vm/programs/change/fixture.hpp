@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// What the tests of rights and of changes to LMRs in use share.
+#pragma once
+
+#include "../common/catch.hpp"
+#include "../common/env.hpp"
+#include "../common/memory.hpp"
+#include "../common/pattern.hpp"
+#include "../common/process.hpp"
+#include "../common/raw.hpp"
+#include "../common/slots.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lite_test {
+
+inline constexpr std::uint32_t kR = LITE_RIGHT_READ;
+inline constexpr std::uint32_t kW = LITE_RIGHT_WRITE;
+inline constexpr std::uint32_t kA = LITE_RIGHT_ATOMIC;
+inline constexpr std::uint32_t kS = LITE_RIGHT_SHARE;
+inline constexpr std::uint32_t kM = LITE_RIGHT_MASTER;
+inline constexpr std::uint32_t kRWA = kR | kW | kA;
+
+inline const Identity kRoot{0, 0};
+inline const Identity kAlice{1000, 1000};
+inline const Identity kBob{1001, 1001};
+inline const Identity kCarol{1002, 1002};
+
+// The nodes of this machine, each with an open file. Children use them as other users: handles
+// stay in the file, for everybody to try.
+struct Change {
+    std::vector<Device> nodes;
+    const Device& dev;
+
+    Change() : nodes(open_all()), dev(nodes.front()) { wait_until_unused(dev); }
+
+    static std::vector<Device> open_all() {
+        std::vector<Device> all;
+        for (const auto index : env().indexes)
+            all.emplace_back(index);
+        return all;
+    }
+
+    const Device& node(std::size_t i) const { return nodes[i % nodes.size()]; }
+    std::uint32_t id(std::size_t i) const { return node(i).query().node_id; }
+
+    // All members are in this machine.
+    bool all_here() const { return env().indexes.size() == env().remote.size() + 1; }
+
+    // Memory that the nodes of this machine give to LMRs.
+    std::uint64_t used() const {
+        std::uint64_t sum = 0;
+        for (const auto& each : nodes)
+            sum += each.query().mem_used;
+        return sum;
+    }
+};
+
+// With an LMR that is at home at one node, this or another one.
+struct ChangeSingle : Change {
+    Placement where = GENERATE(filter([](const Placement& p) { return p.nodes.size() == 1; },
+                                      from_range(env().placements())));
+};
+
+// In every place that there is.
+struct ChangeEverywhere : Change {
+    Placement where = GENERATE(from_range(env().placements()));
+};
+
+constexpr std::uint64_t whole_pages(std::uint64_t bytes) {
+    return (bytes + kPage - 1) / kPage * kPage;
+}
+
+// What @call says to @who.
+template <typename Call>
+Errno call_as(const Identity& who, Call call) {
+    Shared<std::atomic<int>> result;
+    as_user(who, [&] { *result = call().value; });
+    return err(*result);
+}
+
+// A handle that @who opens; it belongs to the file, which is the parent's, too.
+inline std::uint64_t map_as(const Identity& who, const Device& dev, const std::string& name,
+                            std::uint32_t rights) {
+    Shared<std::atomic<std::uint64_t>> lh;
+    as_user(who, [&] { *lh = dev.map(name, rights); });
+    return *lh;
+}
+
+inline Errno try_map_as(const Identity& who, const Device& dev, const std::string& name,
+                        std::uint32_t rights) {
+    return call_as(who, [&] {
+        auto args = map_args(name, rights);
+        const auto e = dev(args);
+        if (e == ok)
+            dev.unmap(args.lh);
+        return e;
+    });
+}
+
+// The operations answer as @rights say.
+inline void expect_rights(const Device& dev, std::uint64_t lh, std::uint32_t rights) {
+    std::array<std::byte, 8> buf{};
+    const auto wanted = [&](std::uint32_t right) { return rights & right ? ok : err(EACCES); };
+    expect_equal(dev(read_args(lh, 0, buf.data(), 8)), wanted(kR), "read");
+    expect_equal(dev(write_args(lh, 0, buf.data(), 8)), wanted(kW), "write");
+    expect_equal(dev(fetch_add_args(lh, 0, 0)), wanted(kA), "fetch-add");
+}
+
+// Refused to somebody who is no master: by name, or through a handle without MASTER.
+inline bool is_refusal(const Errno& e) { return e == err(EPERM) || e == err(EACCES); }
+
+}  // namespace lite_test

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: MIT
+"""LMRs that get another name, length or place while they are used. The checks themselves are in programs/change and
+programs/slots."""
+
+import hashlib
+import json
+import re
+
+from litelab import (dead_seconds, in_one_machine, on_machines, prepare, prepare_all, program_path, run_catch, times,
+                     wait_complete, wait_until)
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+_PAGE = 4096
+
+
+def _nodes(lite, name):
+    return json.loads(lite.lite("stat", name, "-j").out)["nodes"]
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=600)
+def test_three_nodes_in_one_machine(lab):
+    lites = in_one_machine(lab.n1)
+    for spec in ("[rename]", "[resize]", "[move]"):
+        run_catch(lab, lites, "change_test", spec, timeout=300)
+        for lite in lites:
+            lite.check_idle()
+
+
+@vmtest(timeout=400, mem_mb=768)
+def test_two_machines(lab):
+    lites = on_machines(lab)
+    run_catch(lab, lites, "change_test", "[rename],[resize],[move]", timeout=380)
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=3, timeout=200)
+def test_the_tools(lab):
+    first, second, third = lites = on_machines(lab)
+    first.lite("alloc", "old", "1M")
+    first.transfers("fill", "old", "--seed", 5)
+    second.lite("rename", "old", "new")
+    assert third.names() == {"new"}
+    result = first.lite("rename", "old", "other", check=False)
+    assert result.rc == 1 and "no LMR of that name" in result.err, result
+    second.lite("alloc", "old", 100)
+    result = third.lite("rename", "new", "old", check=False)
+    assert result.rc == 1 and "exists" in result.err, result
+    second.lite("free", "old")
+
+    third.lite("resize", "new", "3M")
+    assert json.loads(first.lite("stat", "new", "-j").out)["size"] == 3 << 20
+    assert first.lite("read", "new", "2M", 3).out == "\0\0\0"
+    third.lite("resize", "new", "1M")
+    second.transfers("verify", "new", "--seed", 5)
+
+    assert first.lite("move", "new", "--node", third.id).out == ""
+    assert _nodes(second, "new") == [third.id]
+    said = second.lite("move", "new", "--node", second.id, "--offset", "512K", "--verbose").out
+    assert said == f"new: {512 << 10} bytes moved to node {second.id}\n", said
+    assert _nodes(first, "new") == [third.id, second.id]
+    for lite in lites:
+        lite.transfers("verify", "new", "--seed", 5)
+    result = first.lite("move", "new", "--node", 999, check=False)
+    assert result.rc == 1 and "no node of that id" in result.err, result
+    result = first.lite("move", "new", "--node", third.id, check=False, user="alice")
+    assert result.rc == 1 and "only a master" in result.err, result
+    first.lite("free", "new")
+    for lite in lites:
+        lite.check_idle()
+
+
+class _Users:
+    """Several users of slots on each of these nodes, who see every write that is lost or torn (programs/slots)."""
+
+    def __init__(self, lab, lites, name, each=2):
+        self.name, self.first = name, lites[0]
+        count = each * len(lites)
+        self.length = 64 * 8 + (8 + 30 * count) * _PAGE
+        self.length += -self.length % _PAGE
+        lites[0].lite("alloc", name, self.length, "--mode", "0666")
+        seed = lab.rng.getrandbits(32)
+        self.processes = []
+        for number in range(count):
+            lite = lites[number % len(lites)]
+            words = [program_path("slots"), "--index", lite.index, name, "--length", self.length, "--users", count,
+                     "--number", number, "--seed", seed]
+            self.processes.append(lite.vm.spawn([str(word) for word in words]))
+        for process in self.processes:
+            process.wait_output("running", timeout=60)
+
+    def check_running(self):
+        """None of them has found anything wrong so far."""
+        for process in self.processes:
+            assert process.running, f"{process.out}{process.err}"
+
+    def end(self):
+        """They verify what is theirs; and nobody has miscounted."""
+        counted = 0
+        for process in self.processes:
+            process.write("\n")
+        for process in self.processes:
+            process.wait(120)
+            assert process.rc == 0, f"{process.out}{process.err}"
+            counted += int(re.search(r"counted (\d+)", process.out)[1])
+        assert int(self.first.lite("fetch-add", self.name, _PAGE - 8, 0).out) == counted
+        self.first.lite("free", self.name)
+
+
+@vmtest(nodes=3, timeout=300)
+def test_move_in_use_by_three_machines(lab):
+    lites = on_machines(lab)
+    users = _Users(lab, lites, "moving")
+    for round_number in range(lab.scale(24, 6)):
+        mover, to = lites[round_number % 3], lites[lab.rng.randrange(3)]
+        words = ["move", "moving", "--node", to.id]
+        if round_number % 3:
+            offset = lab.rng.randrange(users.length)
+            words += ["--offset", offset, "--length", lab.rng.randrange(1, users.length - offset + 1)]
+        mover.lite(*words, timeout=60)
+        users.check_running()
+    users.end()
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=3, timeout=300)
+def test_resize_in_use_by_three_machines(lab):
+    lites = on_machines(lab)
+    users = _Users(lab, lites, "breathing")
+    for round_number in range(lab.scale(24, 6)):
+        lites[round_number % 3].lite("resize", "breathing", users.length + lab.rng.randrange(500000), timeout=60)
+        users.check_running()
+    users.end()
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=3, timeout=300, mem_mb=768)
+def test_the_destination_dies_in_the_middle(lab):
+    """What has not been moved yet is there and right, and moving ends soon; what had been moved is lost with it. The
+    LMR can be freed, and nobody else notices."""
+    first, second, third = lites = on_machines(lab)
+    size = 48 << 20
+    data = lab.rng.randbytes(size)
+    (first.vm.scratch / "data").write_bytes(data)
+    first.lite("alloc", "doomed", size)
+    first.lite("write", "doomed", 0, "--file", "/scratch/data", timeout=120)
+    first.lite("alloc", "safe", "1M", "--node", second.id)
+    second.transfers("fill", "safe", "--seed", 3)
+    holder = second.spawn("hold", "doomed")
+    holder.wait_output("running")
+
+    mover = second.vm.spawn(["lite", "move", "doomed", "--node", str(third.id)])
+    wait_until("a part has been moved", lambda: third.id in _nodes(first, "doomed"), 60, first.vm.time_scale)
+    third.vm.crash()
+    mover.wait(40 + dead_seconds(first.vm) * 4)
+    if mover.rc:
+        moved = int(re.search(r"(\d+) of \d+ bytes were moved", mover.err)[1])
+    else:
+        moved = size
+    # The step under way when it died may have gone further than anybody could tell.
+    rest = min(size, moved + (16 << 20))
+    first.wait_states({first.id: "up", second.id: "up", third.id: "down"}, timeout=dead_seconds(first.vm) * 2 + 5)
+    if rest < size:
+        wanted = hashlib.sha256(data[rest:]).hexdigest()
+        for lite in (first, second):
+            found = lite.vm.run(f"lite read doomed {rest} | sha256sum", timeout=120).out.split()[0]
+            assert found == wanted, f"{lite}: what was not moved has changed"
+        first.lite("write", "doomed", rest, "still writable")
+    result = first.lite("move", "doomed", "--node", third.id, "--offset", rest, check=False, timeout=60)
+    assert (result.rc == 1 and "down" in result.err) or rest == size, result
+    second.transfers("verify", "safe", "--seed", 3)
+    holder.kill()
+    second.lite("free", "doomed", timeout=60)
+    first.lite("free", "safe")
+    third.vm.reboot()
+    prepare(third.vm)
+    third.forget()
+    third.start(**times(third.vm))
+    third.join(second)
+    wait_complete(lites, timeout=30)
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=3, timeout=200)
+def test_a_user_dies_in_the_middle(lab):
+    """A machine that uses an LMR crashes while it is moved: the move goes on without it."""
+    first, second, third = lites = on_machines(lab)
+    first.lite("alloc", "used", "2M")
+    first.transfers("fill", "used", "--seed", 8)
+    users = [third.spawn("verify", "used", "--seed", 8) for _ in range(2)]
+    third.vm.crash()
+    first.lite("move", "used", "--node", second.id, timeout=60)
+    assert _nodes(second, "used") == [second.id]
+    first.lite("resize", "used", "3M", timeout=60)
+    first.lite("resize", "used", "2M", timeout=60)
+    second.transfers("verify", "used", "--seed", 8)
+    first.lite("free", "used")
+    del users
+    third.vm.reboot()
+    prepare(third.vm)
+    third.forget()
+    third.start(**times(third.vm))
+    third.join(second)
+    wait_complete(lites, timeout=30)
+    for lite in lites:
+        lite.check_idle()

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""Everything at random by many on all nodes, against a model that knows what every byte and every right must be
+(programs/stress). LITE_STRESS_SECONDS makes each run last so long; else it is a number of operations."""
+
+import os
+
+from litelab import environment, in_one_machine, on_machines, prepare_all, program_path, program_scale
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+_PORT = 7000
+_SECONDS = int(os.environ.get("LITE_STRESS_SECONDS", "0"))
+
+
+def _stress(lab, lites, operations, each=3):
+    words = [program_path("stress"), "coordinate", "--port", _PORT, "--workers", each * len(lites)]
+    count = max(500, int(operations * program_scale(lab)))
+    words += ["--seconds", _SECONDS] if _SECONDS else ["--operations", count, "--check-every", max(100, count // 20)]
+    words += ["--patience", 60 * lab.kernel.time_scale]
+    coordinator = lites[0].vm.spawn([str(word) for word in words], env=environment(lab, lites))
+    coordinator.wait_output("seed")
+    workers = []
+    for lite in lites:
+        words = [program_path("stress"), "work", "--connect", f"{lites[0].vm.ip}:{_PORT}", "--index", lite.index,
+                 "--count", each]
+        workers.append(lite.vm.spawn([str(word) for word in words], env=environment(lab, [lite])))
+    coordinator.wait(_SECONDS + 60 if _SECONDS else 800)
+    said = f"{coordinator.out}{coordinator.err}{''.join(worker.err for worker in workers)}"
+    assert coordinator.rc == 0, said
+    for worker in workers:
+        worker.wait(30)
+        assert worker.rc == 0, f"{worker.out}{worker.err}"
+    print(f"      {coordinator.out.splitlines()[1]}")
+    # A run in which a kind of operation never succeeded, or was never refused, has tested little.
+    if count >= 2000 or _SECONDS:
+        for what in ("alloc ok", "alloc EEXIST", "map ok", "map EACCES", "map ENOENT", "read ok", "read EACCES",
+                     "read ERANGE", "read EIDRM", "write ok", "write EACCES", "f-add ok", "grant ok", "grant EACCES",
+                     "setattr ok", "rename ok", "resize ok", "move ok", "free ok", "unmap ok", "stat ok"):
+            assert f"  {what} " in said, f"never: {what}\n{said}"
+    for lite in lites:
+        lite.check_idle(30)
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=900 + _SECONDS)
+def test_three_nodes_in_one_machine(lab):
+    _stress(lab, in_one_machine(lab.n1), 12000)
+
+
+@vmtest(nodes=3, mem_mb=512, timeout=900 + _SECONDS)
+def test_three_machines(lab):
+    _stress(lab, on_machines(lab), 8000)
