@@ -117,7 +117,7 @@ def get_refused(story, cluster):
     story.refused(n1, f"lite read demo {FILE_MB}M 1", "beyond the end")
     story.refused(n1, "lite write demo 0xffffffffffffffff two", "beyond the end")
     story.refused(n1, "lite read demo 0 16", "permission denied", user="alice")
-    story.refused(n2, "lite free demo", "only the LMR's owner", user="alice")
+    story.refused(n2, "lite free demo", "only a master", user="alice")
     story.refused(n2, "lite read nothing 0 1", "no LMR of that name")
     story.refused(n1, "lite alloc far 4K --node 77", "no node of that id")
 
