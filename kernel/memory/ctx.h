@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What is asked of an LMR by handle or name, and by whom. ctx.c, ask.c, look.c,
+ * transfer.c, buf.c
+ */
+#ifndef _LITE_CTX_H
+#define _LITE_CTX_H
+
+#include <linux/percpu-refcount.h>
+#include <linux/xarray.h>
+
+#include "../core/handle.h"
+#include "mapping.h"
+
+#include <lite/kapi.h>
+
+struct lite_access;
+
+/* Who opened handles; shared by those that one user opened in a row. */
+struct lite_user {
+	struct kref ref;
+	struct rcu_head rcu;
+	struct lite_cred cred;
+};
+
+/**
+ * struct lite_handle - an open LMR
+ * @lh: its number
+ * @rights: LITE_RIGHT_* it was opened with, but those that were lost since; set
+ *	before @mapping is
+ * @user: who opened it
+ * @mapping: under RCU; replaced, under ctx->lock, when it is retired
+ * @rcu: freed after a grace period
+ */
+struct lite_handle {
+	u64 lh;
+	u32 rights;
+	struct lite_user *user;
+	struct lite_mapping __rcu *mapping;
+	struct rcu_head rcu;
+};
+
+/**
+ * struct lite_ctx - the handles of an open file or of a kernel client
+ * @mem: node's
+ * @ref: the owner's, and the list's until it is shut
+ * @list: in mem->ctxs
+ * @lock: serialises changes of handles
+ * @closed: takes no new handles
+ * @user: who opened the last one
+ * @handles: by index
+ * @tags: of handles
+ * @owner: of the layer above
+ */
+struct lite_ctx {
+	struct lite_memory *mem;
+	struct kref ref;
+	struct list_head list;
+	struct mutex lock;
+	bool closed;
+	struct lite_user *user;
+	struct xarray handles;
+	atomic_t tags;
+	void *owner;
+};
+
+/**
+ * struct lite_gate - lets go of the node while user space is waited for
+ * @users: of the node; a page fault can take for ever (userfaultfd, FUSE), and
+ *	must not keep the node from being stopped
+ * @in: we are counted there
+ */
+struct lite_gate {
+	struct percpu_ref *users;
+	bool in;
+};
+
+static inline void lite_gate_leave(struct lite_gate *gate)
+{
+	if (!gate)
+		return;
+	percpu_ref_put(gate->users);
+	gate->in = false;
+}
+
+/* False: the node is stopping; touch nothing of it but counters. */
+static inline bool lite_gate_enter(struct lite_gate *gate)
+{
+	if (!gate)
+		return true;
+	gate->in = percpu_ref_tryget_live(gate->users);
+	return gate->in;
+}
+
+/**
+ * struct lite_buf - memory of the caller of an operation
+ * @gate: for user memory
+ * @user: whether it is a user address
+ * @u: user address
+ * @k: kernel address
+ */
+struct lite_buf {
+	struct lite_gate *gate;
+	bool user;
+	union {
+		unsigned long u;
+		void *k;
+	};
+};
+
+struct lite_ctx *lite_ctx_new(struct lite_memory *mem, void *owner);
+void lite_ctx_put(struct lite_ctx *ctx);
+void lite_ctx_shut(struct lite_ctx *ctx);
+struct lite_handle *lite_handle_reserve(struct lite_ctx *ctx);
+void lite_handle_cancel(struct lite_ctx *ctx, struct lite_handle *h);
+int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred,
+		    const struct lite_alloc_params *p, struct lite_handle *h);
+int lite_ctx_map(struct lite_ctx *ctx, const struct lite_cred *cred,
+		 const char *name, u32 rights, struct lite_handle *h,
+		 u64 *length);
+int lite_access_renew(const struct lite_access *a,
+		      const struct lite_mapping *stale);
+int lite_ctx_unmap(struct lite_ctx *ctx, u64 lh);
+
+/* ask.c */
+int lite_ctx_free(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
+		  const char *name);
+int lite_ctx_grant(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
+		   const char *name, const struct lite_grant *grant);
+int lite_ctx_grants(struct lite_ctx *ctx, u64 lh, const char *name,
+		    struct lite_grant *grants, u32 *n);
+int lite_ctx_setattr(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
+		     const char *name, u32 uid, u32 gid, u32 mode);
+int lite_ctx_rename(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
+		    const char *name, const char *to);
+int lite_ctx_resize(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
+		    const char *name, u64 length);
+int lite_ctx_move(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
+		  const char *name, u32 node, u64 offset, u64 length,
+		  u64 *moved);
+int lite_ctx_stat(struct lite_ctx *ctx, u64 lh, const char *name,
+		  struct lite_lmr_info *info, u32 *nodes);
+int lite_memory_list(struct lite_memory *mem, u64 *cursor,
+		     struct lite_lmr_info *info);
+
+/**
+ * struct lite_access - what an operation may touch
+ * @ctx: whose handle
+ * @lh: handle
+ * @right: LITE_RIGHT_* it needs
+ */
+struct lite_access {
+	struct lite_ctx *ctx;
+	u64 lh;
+	u32 right;
+};
+
+struct lite_mapping *lite_access_enter(const struct lite_access *a);
+struct lite_mapping *lite_access_tryenter(const struct lite_access *a,
+					  const struct lite_mapping **stale);
+int lite_access_await(const struct lite_access *a);
+struct lite_conn *lite_access_conn(struct lite_mapping *m, u32 share);
+
+static inline void lite_access_exit(struct lite_mapping *m)
+{
+	percpu_ref_put(&m->ops);
+}
+
+int lite_transfer(const struct lite_access *a, bool write, u64 offset,
+		  u64 length, const struct lite_buf *buf, u64 *done);
+int lite_atomic(const struct lite_access *a, enum lite_opcode opcode,
+		u64 offset, u64 length, u64 operand, u64 swap, u64 *old);
+
+size_t lite_buf_copy_nofault(const struct lite_buf *buf, u64 at, void *mem,
+			     size_t n, bool write);
+int lite_buf_fault_in(const struct lite_buf *buf, u64 at, size_t n, bool write);
+int lite_buf_pin(const struct lite_buf *buf, u64 at, size_t n, bool write,
+		 struct page **pages, int max, size_t *offset, size_t *got);
+void lite_buf_unpin(const struct lite_buf *buf, struct page **pages, int n,
+		    bool dirty);
+
+#endif /* _LITE_CTX_H */

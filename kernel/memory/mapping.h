@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The mapper's role: what this node knows of LMRs. mapping.c, revoke.c */
+#ifndef _LITE_MAPPING_H
+#define _LITE_MAPPING_H
+
+#include <linux/percpu-refcount.h>
+
+#include "../core/extent.h"
+#include "../core/wire.h"
+
+struct lite_memory;
+struct lite_conn;
+struct lite_cred;
+struct lite_peer;
+
+enum lite_mapping_state {
+	LITE_MAPPING_ACTIVE,
+	LITE_MAPPING_RETIRED, /* its session is over, or it was recalled: map anew */
+	LITE_MAPPING_REVOKED, /* the LMR is gone */
+};
+
+/**
+ * struct lite_map_share - a node of an LMR, as its mapper knows it
+ * @node: its id
+ * @peer: NULL: this node
+ * @session: the one to use with it; 0: none, it was down
+ * @lost: it lives anew, and our memory there is no more
+ */
+struct lite_map_share {
+	u32 node;
+	struct lite_peer *peer;
+	u64 session;
+	bool lost;
+};
+
+/**
+ * struct lite_mapping - what this node knows of an LMR
+ * @mem: node's
+ * @ref: handles that have it
+ * @rcu: freed after a grace period, for operations look at it under RCU
+ * @ops: operations in flight; killed when it is retired, revoked or unused
+ * @drained: completed when @ops is gone
+ * @watchers: those who wait for that without a reference
+ * @state: enum lite_mapping_state; leaves ACTIVE once, under map_lock
+ * @home: the LMR's home
+ * @home_incarnation: in which life
+ * @id: the LMR's id there
+ * @length: bytes
+ * @anonymous: it has no name
+ * @unclean: an operation failed, so that it may still be under way
+ * @left: in mem->unclean, from when it is out of the table until the home knows
+ * @careful: jiffies at which a small piece got through that a large had not
+ * @grants: MAPs of ours that the home counts; under map_lock
+ * @conn: session with the home in which that is, with a reference; NULL: the
+ *	home is this node
+ * @n_shares: entries in @share
+ * @share: nodes that hold its memory; the first is the home
+ * @n_extents: entries in @extents
+ * @extents: where its bytes are
+ */
+struct lite_mapping {
+	struct lite_memory *mem;
+	struct kref ref;
+	struct rcu_work rcu;
+	struct percpu_ref ops;
+	struct completion drained;
+	atomic_t watchers;
+	enum lite_mapping_state state;
+	u32 home;
+	u64 home_incarnation;
+	u64 id;
+	u64 length;
+	bool anonymous;
+	bool unclean;
+	struct list_head left;
+	unsigned long careful;
+	u32 grants;
+	struct lite_conn *conn;
+	u32 n_shares;
+	struct lite_map_share *share;
+	u32 n_extents;
+	struct lite_extent *extents;
+};
+
+/* REVOKEs that may overtake one MAP; more count as one of its LMR. */
+#define LITE_TRY_REVOKED 16
+
+/**
+ * struct lite_map_try - a MAP under way
+ * @list: in the node's list, under map_lock
+ * @home: asked
+ * @n_revoked: REVOKEs and RECALLs of that home that came meanwhile
+ * @revoked: their LMRs, the first of them
+ */
+struct lite_map_try {
+	struct list_head list;
+	u32 home;
+	u32 n_revoked;
+	u64 revoked[LITE_TRY_REVOKED];
+};
+
+static inline unsigned long lite_mapping_key(u32 home, u64 id)
+{
+	return (unsigned long)home << 48 | (id & GENMASK_ULL(47, 0));
+}
+
+struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home,
+					u64 id, const struct lite_cred *cred,
+					u32 rights, bool renew, u32 *granted);
+int lite_mapping_await(struct lite_memory *mem, u32 home, u64 id);
+struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
+					 struct lite_wire_create *req, u64 *id,
+					 u32 *granted);
+void lite_mapping_retire(struct lite_mapping *m);
+void lite_mapping_retire_home(struct lite_memory *mem, u32 home);
+bool lite_mapping_end(struct lite_mapping *m, enum lite_mapping_state state);
+void lite_mapping_watch(struct lite_mapping *m);
+void lite_try_begin(struct lite_memory *mem, struct lite_map_try *try,
+		    u32 home);
+void lite_try_end(struct lite_memory *mem, struct lite_map_try *try);
+bool lite_try_overtaken(struct lite_memory *mem,
+			const struct lite_map_try *try, u64 id);
+int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id,
+			enum lite_mapping_state state);
+void lite_mapping_put(struct lite_mapping *m);
+void lite_mapping_handlers(struct lite_memory *mem);
+
+#endif /* _LITE_MAPPING_H */

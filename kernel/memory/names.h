@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Names: those of LMRs homed here, and the directory. claim.c, directory.c, names.c */
+#ifndef _LITE_NAMES_H
+#define _LITE_NAMES_H
+
+#include <linux/mutex.h>
+#include <linux/wait.h>
+#include <linux/xarray.h>
+
+#include <lite/kapi.h>
+
+struct lite_memory;
+
+/* A name at its home; claim.c says what the states mean. */
+enum lite_name_state {
+	LITE_NAME_YIELDING,
+	LITE_NAME_CLAIMING,
+	LITE_NAME_CONFIRMED,
+};
+
+/* Which LMR a name is said to be of. */
+struct lite_name_at {
+	u32 home;
+	u64 id;
+};
+
+/**
+ * struct lite_name_entry - a name in a table
+ * @next: of the same hash
+ * @home: of the LMR
+ * @id: of the LMR at its home
+ * @name: name
+ * @session: in the directory: in which its home entered it; 0: ourselves
+ * @state: the rest is for names of our own LMRs
+ * @awaited: another node was told BUSY, and wants to know of changes
+ * @published: directory that knows it, 0: none
+ * @published_session: in which session with that
+ * @tried: the last run of the publisher that looked at it
+ */
+struct lite_name_entry {
+	struct lite_name_entry *next;
+	u32 home;
+	u64 id;
+	char name[LITE_NAME_SIZE];
+	u64 session;
+	enum lite_name_state state;
+	bool awaited;
+	u32 published;
+	u64 published_session;
+	u32 tried;
+};
+
+/**
+ * struct lite_names - a table of names
+ * @lock: protects the table, what is in it, and @publishing
+ * @table: lists of entries by hash
+ * @wait: the rest is for names of our own LMRs: who waits for an event
+ * @events: how many there were
+ * @publishing: entry that the publisher is at, and that must stay
+ * @runs: of the publisher; only its own
+ */
+struct lite_names {
+	struct mutex lock;
+	struct xarray table;
+	wait_queue_head_t wait;
+	atomic_t events;
+	struct lite_name_entry *publishing;
+	u32 runs;
+};
+
+void lite_names_init(struct lite_names *names);
+void lite_names_exit(struct lite_memory *mem, struct lite_names *names);
+struct lite_name_entry *lite_names_lookup_locked(struct lite_names *names,
+						 const char *name);
+int lite_names_insert_locked(struct lite_memory *mem, struct lite_names *names,
+			     struct lite_name_entry *new);
+void lite_names_remove_locked(struct lite_memory *mem, struct lite_names *names,
+			      struct lite_name_entry *entry);
+struct lite_name_entry *lite_name_entry_new(const char *name, u32 home, u64 id);
+int lite_name_call(struct lite_memory *mem, u32 node, u16 call,
+		   const char *name, u64 id, void *reply, u32 reply_max);
+
+void lite_names_event(struct lite_memory *mem);
+int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id);
+void lite_name_confirm(struct lite_memory *mem, const char *name, u64 id);
+int lite_name_claim(struct lite_memory *mem, const char *name, u64 id);
+void lite_name_drop(struct lite_memory *mem, const char *name, u64 id);
+bool lite_local_find(struct lite_memory *mem, const char *name,
+		     struct lite_name_at *at);
+void lite_claim_handlers(struct lite_memory *mem);
+
+int lite_name_lookup(struct lite_memory *mem, const char *name, bool ask_all,
+		     u32 *home, u64 *id);
+u64 lite_directory_session(struct lite_memory *mem, u32 node);
+int lite_directory_enter(struct lite_memory *mem, u32 node, const char *name,
+			 u64 id, const struct lite_name_at *was,
+			 struct lite_name_at *is);
+void lite_names_publish_work(struct work_struct *work);
+void lite_names_publish(struct lite_memory *mem, const char *name);
+void lite_names_drop_home(struct lite_memory *mem, u32 home, u64 but_session);
+void lite_directory_handlers(struct lite_memory *mem);
+
+#endif /* _LITE_NAMES_H */

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The store's role: memory given to homes. store.c, copy.c */
+#ifndef _LITE_STORE_H
+#define _LITE_STORE_H
+
+#include "../core/extent.h"
+#include "../core/wire.h"
+
+struct lite_memory;
+
+struct lite_piece {
+	struct page *page;
+	u64 dma;
+	u32 order;
+};
+
+/**
+ * struct lite_alloc - memory given to a home
+ * @ref: the table's, or whose it is after that; and of copies under way
+ * @mem: node's
+ * @id: of this node's own
+ * @home: to whom
+ * @home_incarnation: in which life
+ * @session: in which it was asked for; 0: by ourselves
+ * @confirmed: the home has read where it is, and knows that it has it
+ * @uid: charged to
+ * @bytes: whole pages
+ * @n_pieces: entries in @pieces
+ * @pieces: the pages
+ * @n_extents: entries in @extents
+ * @extents: the same merged, as published; share is 0
+ */
+struct lite_alloc {
+	struct kref ref;
+	struct lite_memory *mem;
+	u64 id;
+	u32 home;
+	u64 home_incarnation;
+	u64 session;
+	bool confirmed;
+	u32 uid;
+	u64 bytes;
+	u32 n_pieces;
+	struct lite_piece *pieces;
+	u32 n_extents;
+	struct lite_extent *extents;
+};
+
+struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home,
+				    u64 home_incarnation, u64 session,
+				    u64 length, u32 uid);
+void lite_store_free(struct lite_memory *mem, struct lite_alloc *alloc);
+struct lite_alloc *lite_store_take(struct lite_memory *mem, u64 id, u32 home);
+void lite_store_lost(struct lite_memory *mem, u32 home, u64 incarnation);
+void lite_store_session_gone(struct lite_memory *mem, u64 session);
+void *lite_store_address(struct lite_memory *mem, u64 dma, size_t *n);
+void lite_store_exit(struct lite_memory *mem);
+void lite_store_handlers(struct lite_memory *mem);
+struct lite_alloc *lite_store_get(struct lite_memory *mem, u64 id, u32 home);
+int lite_store_copy(struct lite_memory *mem, u32 home,
+		    const struct lite_wire_mem_copy *c);
+u64 lite_copy_session(struct lite_memory *mem, u32 node, u64 incarnation);
+void lite_copy_handlers(struct lite_memory *mem);
+
+#endif /* _LITE_STORE_H */
