@@ -14,6 +14,14 @@ bool lite_cred_in_group(const struct lite_cred *cred, u32 gid)
 	return false;
 }
 
+bool lite_cred_equal(const struct lite_cred *a, const struct lite_cred *b)
+{
+	return a->uid == b->uid && a->gid == b->gid &&
+	       a->n_groups == b->n_groups &&
+	       !memcmp(a->groups, b->groups,
+		       a->n_groups * sizeof(a->groups[0]));
+}
+
 /* What owner, group and mode give. */
 static u32 lite_rights_by_mode(const struct lite_cred *cred, u32 uid,
 			       const struct lite_acl *acl)

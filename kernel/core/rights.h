@@ -73,6 +73,13 @@ u32 lite_rights_of(const struct lite_cred *cred, u32 node,
 bool lite_cred_in_group(const struct lite_cred *cred, u32 gid);
 
 /**
+ * lite_cred_equal - are two users the same to every home?
+ * @a: one
+ * @b: the other
+ */
+bool lite_cred_equal(const struct lite_cred *a, const struct lite_cred *b);
+
+/**
  * lite_grant_find - the grant to a user on a node
  * @acl: of the LMR
  * @uid: user

@@ -82,6 +82,16 @@ static int lite_create_check(const struct lite_wire_create *c)
 	return lite_wire_cred_check(&c->cred);
 }
 
+static int lite_map_check(const struct lite_wire_map *m)
+{
+	if (le32_to_cpu(m->renew) > 1 ||
+	    le32_to_cpu(m->rights) & ~LITE_RIGHTS_ALL)
+		return -EPROTO;
+	if (m->name[0] && lite_name_check(m->name, sizeof(m->name)) < 0)
+		return -EPROTO;
+	return lite_wire_cred_check(&m->cred);
+}
+
 static int lite_change_check(const struct lite_wire_change *c)
 {
 	if (c->reserved || le32_to_cpu(c->rights) & ~LITE_RIGHTS_ALL)
@@ -286,13 +296,7 @@ int lite_wire_request_check(u16 call, const void *payload, size_t len)
 	case LITE_CALL_LMR_CREATE:
 		return lite_create_check(payload);
 	case LITE_CALL_LMR_MAP:
-		if (le32_to_cpu(((const struct lite_wire_map *)payload)->renew) > 1)
-			return -EPROTO;
-		if (le32_to_cpu(((const struct lite_wire_map *)payload)->rights) &
-		    ~LITE_RIGHTS_ALL)
-			return -EPROTO;
-		return lite_wire_cred_check(
-			&((const struct lite_wire_map *)payload)->cred);
+		return lite_map_check(payload);
 	case LITE_CALL_LMR_FREE:
 		return lite_change_check(payload);
 	case LITE_CALL_LMR_GRANT:

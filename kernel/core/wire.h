@@ -16,7 +16,7 @@
 #include "rights.h"
 
 #define LITE_WIRE_MAGIC 0x4554494cU /* "LITE" */
-#define LITE_WIRE_VERSION 2
+#define LITE_WIRE_VERSION 3
 
 /* Call slots: a message of at most one slot each way. */
 #define LITE_SLOT_SIZE 2048U
@@ -343,6 +343,7 @@ struct lite_wire_map {
 	__le32 rights;
 	__le32 renew;    /* 1: grant as many of @rights as there still are */
 	struct lite_wire_cred cred;
+	char name[LITE_NAME_SIZE]; /* that it must have; empty: any */
 } __packed;
 
 /* One node of an LMR. */

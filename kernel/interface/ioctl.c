@@ -489,6 +489,17 @@ static int lite_ioc_give(struct lite_file *lf, const struct lite_ioc *ioc,
 	return -EFAULT;
 }
 
+/*
+ * Make a structure writable that will be written to. In one page, as most are,
+ * that is seen by writing what was read.
+ */
+static int lite_ioc_writeable(void __user *user, u32 size)
+{
+	if (offset_in_page(user) + size <= PAGE_SIZE)
+		return put_user(size, (u32 __user *)user);
+	return fault_in_safe_writeable(user, size) ? -EFAULT : 0;
+}
+
 /**
  * lite_ioctl - the ioctls of /dev/liteN
  * @file: open file
@@ -523,7 +534,7 @@ long lite_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return err;
 	/* The field was fetched twice: what counts is what was checked. */
 	any.query.size = size;
-	if (ioc->undo && fault_in_safe_writeable(user, size))
+	if (ioc->undo && lite_ioc_writeable(user, size))
 		return -EFAULT;
 	if (!lite_node_enter(lf->node))
 		return -ENODEV;

@@ -322,20 +322,33 @@ static int lite_serve_setattr(void *priv, struct lite_conn *conn,
 
 /* ---- what it is called --------------------------------------------------- */
 
-/* Give it the name that is reserved for it, and drop the one it had. */
-static void lite_home_rename(struct lite_lmr *lmr, const char *to)
+/*
+ * Give it the name that is reserved for it, and drop the one it had. Closed
+ * meanwhile: nodes remember what they have mapped under which name.
+ */
+static int lite_home_rename(struct lite_lmr *lmr, const char *to)
 {
 	struct lite_memory *mem = lmr->mem;
 	char from[LITE_NAME_SIZE];
+	int err;
 
+	err = lite_change_close(lmr);
+	if (err) {
+		lite_name_drop(mem, to, lmr->id);
+		return err;
+	}
 	mutex_lock(&lmr->lock);
 	memcpy(from, lmr->name, sizeof(from));
 	memset(lmr->name, 0, sizeof(lmr->name));
 	strscpy(lmr->name, to, sizeof(lmr->name));
+	/* What follows asks others, and concerns names only. */
+	lmr->closed = false;
 	mutex_unlock(&lmr->lock);
+	wake_up_all(&lmr->changed);
 	lite_name_confirm(mem, to, lmr->id);
 	if (from[0])
 		lite_name_drop(mem, from, lmr->id);
+	return 0;
 }
 
 static bool lite_rename_try(struct lite_lmr *lmr)
@@ -383,10 +396,10 @@ static int lite_rename_to(struct lite_lmr *lmr, struct lite_conn *conn,
 		lite_name_drop(mem, r->name, lmr->id);
 		return PTR_ERR(open);
 	}
-	lite_home_rename(open, r->name);
+	err = lite_home_rename(open, r->name);
 	lite_change_end(open);
 	lite_lmr_put(open);
-	return 0;
+	return err;
 }
 
 static int lite_serve_rename(void *priv, struct lite_conn *conn,

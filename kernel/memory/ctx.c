@@ -47,18 +47,10 @@ static void lite_user_release(struct kref *ref)
 	kfree_rcu(container_of(ref, struct lite_user, ref), rcu);
 }
 
-static void lite_user_put(struct lite_user *user)
+void lite_user_put(struct lite_user *user)
 {
 	if (user)
 		kref_put(&user->ref, lite_user_release);
-}
-
-static bool lite_cred_equal(const struct lite_cred *a, const struct lite_cred *b)
-{
-	return a->uid == b->uid && a->gid == b->gid &&
-	       a->n_groups == b->n_groups &&
-	       !memcmp(a->groups, b->groups,
-		       a->n_groups * sizeof(a->groups[0]));
 }
 
 /* Who opens a handle: mostly who has opened the one before. */
@@ -286,15 +278,18 @@ static int lite_create_only(struct lite_memory *mem, u32 home,
 
 /* Map it, when it is not being changed. */
 static struct lite_mapping *lite_map_id(struct lite_memory *mem, u32 home,
-					u64 id, const struct lite_cred *cred,
-					u32 rights, bool renew, u32 *granted)
+					u64 id, const char *name,
+					const struct lite_cred *cred,
+					u32 rights, u32 *granted)
 {
 	struct lite_mapping *m;
 	int err;
 
 	for (;;) {
-		m = lite_mapping_by_id(mem, home, id, cred, rights, renew,
-				       granted);
+		m = name ? lite_mapping_by_name(mem, home, id, name, cred,
+						rights) :
+			   lite_mapping_by_id(mem, home, id, cred, rights, true,
+					      granted);
 		if (m != ERR_PTR(-EBUSY))
 			return m;
 		err = lite_mapping_await(mem, home, id);
@@ -316,7 +311,7 @@ static int lite_map_name(struct lite_memory *mem, const struct lite_cred *cred,
 		err = lite_name_lookup(mem, name, ask_all, &home, &id);
 		if (err)
 			return err;
-		*m = lite_map_id(mem, home, id, cred, rights, false, NULL);
+		*m = lite_map_id(mem, home, id, name, cred, rights, NULL);
 		err = PTR_ERR_OR_ZERO(*m);
 		ask_all = !ask_all;
 	} while (ask_all && (err == -ENOENT || err == -EHOSTUNREACH));
@@ -365,7 +360,7 @@ int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred,
 	m = lite_mapping_create(mem, home, req, &id, &rights);
 	/* It is there, and has been changed already. */
 	if (m == ERR_PTR(-EAGAIN))
-		m = lite_map_id(mem, home, id, cred, LITE_RIGHTS_ALL, true,
+		m = lite_map_id(mem, home, id, NULL, cred, LITE_RIGHTS_ALL,
 				&rights);
 	err = PTR_ERR_OR_ZERO(m);
 	if (err)
@@ -405,14 +400,21 @@ int lite_ctx_map(struct lite_ctx *ctx, const struct lite_cred *cred,
 	user = lite_user_get(ctx, cred);
 	if (!user)
 		return -ENOMEM;
-	err = lite_cluster_ready(mem->cl) ?:
-	      lite_map_name(mem, cred, name, rights, &m);
-	if (err) {
-		lite_user_put(user);
-		return err;
+	err = lite_cluster_ready(mem->cl);
+	if (err)
+		goto fail;
+	m = lite_known_find(mem, name, user, rights);
+	if (!m) {
+		err = lite_map_name(mem, cred, name, rights, &m);
+		if (err)
+			goto fail;
+		lite_known_add(mem, name, user, rights, m);
 	}
 	*length = m->length;
 	return lite_handle_publish(ctx, h, user, m, rights);
+fail:
+	lite_user_put(user);
+	return err;
 }
 
 /* Look a handle up for keeps; ctx locked. */
@@ -448,11 +450,6 @@ int lite_ctx_unmap(struct lite_ctx *ctx, u64 lh)
 }
 
 /* ---- operations come in here --------------------------------------------- */
-
-static bool lite_mapping_current(const struct lite_mapping *m)
-{
-	return !m->conn || !lite_conn_is_dead(m->conn);
-}
 
 /* A handle's mapping is bound to what is over: ask the home again. */
 static int lite_handle_renew(struct lite_ctx *ctx, struct lite_handle *h,

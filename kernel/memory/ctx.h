@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What is asked of an LMR by handle or name, and by whom. ctx.c, ask.c, look.c,
- * transfer.c, buf.c
+ * transfer.c, buf.c, known.c
  */
 #ifndef _LITE_CTX_H
 #define _LITE_CTX_H
@@ -108,6 +108,7 @@ struct lite_buf {
 	};
 };
 
+void lite_user_put(struct lite_user *user);
 struct lite_ctx *lite_ctx_new(struct lite_memory *mem, void *owner);
 void lite_ctx_put(struct lite_ctx *ctx);
 void lite_ctx_shut(struct lite_ctx *ctx);

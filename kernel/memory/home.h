@@ -151,8 +151,7 @@ void lite_zombies_lost(struct lite_memory *mem, u32 node, u64 incarnation);
 
 /* mappers.c */
 int lite_mapper_add(struct lite_lmr *lmr, struct lite_conn *conn,
-		    const struct lite_wire_cred *cred, u32 wanted, bool renew,
-		    u32 *granted);
+		    const struct lite_wire_map *map, u32 *granted);
 bool lite_mapper_known(struct lite_lmr *lmr, struct lite_conn *conn);
 int lite_mapper_recheck(struct lite_lmr *lmr, struct lite_conn *conn);
 void lite_mappers_revoke(struct lite_lmr *lmr);

@@ -147,12 +147,16 @@ static struct lite_lmr *lite_lmr_new(struct lite_memory *mem,
 static int lite_lmr_publish(struct lite_lmr *lmr, struct lite_conn *conn,
 			    const struct lite_wire_create *c, u32 *rights)
 {
+	const struct lite_wire_map map = {
+		.rights = cpu_to_le32(LITE_RIGHTS_ALL),
+		.renew = cpu_to_le32(1),
+		.cred = c->cred,
+	};
 	struct lite_mapper *m, *tmp;
 	int err = 0;
 
 	if (c->map)
-		err = lite_mapper_add(lmr, conn, &c->cred, LITE_RIGHTS_ALL,
-				      true, rights);
+		err = lite_mapper_add(lmr, conn, &map, rights);
 	if (!err)
 		err = xa_err(xa_store(&lmr->mem->lmrs, lmr->id, lmr,
 				      GFP_KERNEL));
@@ -271,18 +275,17 @@ static int lite_serve_map(void *priv, struct lite_conn *conn, const void *req,
 			  u32 len, void *reply, u32 *reply_len)
 {
 	struct lite_memory *mem = priv;
-	const struct lite_wire_map *m = req;
+	const struct lite_wire_map *map = req;
 	struct lite_lmr *lmr;
 	u32 rights;
 	int err;
 
 	if (conn && !conn->from.node)
 		return -EBADMSG;
-	lmr = lite_lmr_get(mem, le64_to_cpu(m->id));
+	lmr = lite_lmr_get(mem, le64_to_cpu(map->id));
 	if (!lmr)
 		return -ENOENT;
-	err = lite_mapper_add(lmr, conn, &m->cred, le32_to_cpu(m->rights),
-			      m->renew, &rights);
+	err = lite_mapper_add(lmr, conn, map, &rights);
 	if (!err) {
 		lite_map_reply_fill(lmr, rights, reply);
 		*reply_len = sizeof(struct lite_wire_map_reply);

@@ -51,33 +51,33 @@ static struct lite_mapper *lite_mapper_find(struct lite_lmr *lmr, u64 session)
  * lite_mapper_add - grant a MAP, and count it
  * @lmr: LMR
  * @conn: of the mapper; NULL: this node
- * @cred: of the user it maps for
- * @wanted: LITE_RIGHT_*
- * @renew: grant what there still is of them
- * @granted: set
+ * @map: what it asks for
+ * @granted: set to the rights granted
  *
  * Whoever freed or changed the LMR before has not seen this mapper; so that is
- * looked at in the moment in which it is entered, as are its rights.
+ * looked at in the moment in which it is entered, as are its rights and name.
  *
  * Context: may sleep.
- * Return: 0; -ENOENT: it is dying; -EBUSY: closed, ask again after AWAIT;
+ * Return: 0; -ENOENT: it is dying, or called otherwise; -EBUSY: closed, ask again after AWAIT;
  * -EACCES; -ENOMEM.
  */
 int lite_mapper_add(struct lite_lmr *lmr, struct lite_conn *conn,
-		    const struct lite_wire_cred *cred, u32 wanted, bool renew,
-		    u32 *granted)
+		    const struct lite_wire_map *map, u32 *granted)
 {
+	u32 wanted = le32_to_cpu(map->rights);
 	u64 session = conn ? conn->session : 0;
 	struct lite_mapper *m;
 	int err = 0;
 
 	mutex_lock(&lmr->lock);
-	*granted = lite_lmr_rights(lmr, conn, cred);
+	*granted = lite_lmr_rights(lmr, conn, &map->cred);
 	if (lmr->dying)
 		err = -ENOENT;
 	else if (lmr->closed)
 		err = -EBUSY;
-	else if (wanted & ~*granted && !renew)
+	else if (map->name[0] && strcmp(map->name, lmr->name))
+		err = -ENOENT;
+	else if (wanted & ~*granted && !map->renew)
 		err = -EACCES;
 	if (err)
 		goto out;

@@ -593,6 +593,21 @@ int lite_mapping_await(struct lite_memory *mem, u32 home, u64 id)
 	return lite_cluster_ready(mem->cl);
 }
 
+static struct lite_mapping *lite_mapping_map(struct lite_memory *mem, u32 home,
+					     const struct lite_wire_map *req,
+					     u32 *granted)
+{
+	struct lite_mapping *m;
+	int tries = 0;
+
+	do {
+		m = lite_mapping_ask(mem, home, LITE_CALL_LMR_MAP, req,
+				     sizeof(*req), NULL, granted);
+	} while (m == ERR_PTR(-EAGAIN) && ++tries < LITE_MAP_TRIES &&
+		 !fatal_signal_pending(current));
+	return m == ERR_PTR(-EAGAIN) ? ERR_PTR(-EBUSY) : m;
+}
+
 /**
  * lite_mapping_by_id - map an LMR
  * @mem: node's
@@ -617,17 +632,37 @@ struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home,
 		.rights = cpu_to_le32(rights),
 		.renew = cpu_to_le32(renew),
 	};
-	struct lite_mapping *m;
-	int tries = 0;
 
 	if (cred)
 		lite_wire_cred_put(&req.cred, cred);
-	do {
-		m = lite_mapping_ask(mem, home, LITE_CALL_LMR_MAP, &req,
-				     sizeof(req), NULL, granted);
-	} while (m == ERR_PTR(-EAGAIN) && ++tries < LITE_MAP_TRIES &&
-		 !fatal_signal_pending(current));
-	return m == ERR_PTR(-EAGAIN) ? ERR_PTR(-EBUSY) : m;
+	return lite_mapping_map(mem, home, &req, granted);
+}
+
+/**
+ * lite_mapping_by_name - map an LMR if it has a name
+ * @mem: node's
+ * @home: its home
+ * @id: its id there
+ * @name: name that it must have in that moment
+ * @cred: for whom
+ * @rights: wanted, and then granted
+ *
+ * Context: may sleep; killable.
+ * Return: as lite_mapping_by_id(); -ENOENT also: it is called otherwise.
+ */
+struct lite_mapping *lite_mapping_by_name(struct lite_memory *mem, u32 home,
+					  u64 id, const char *name,
+					  const struct lite_cred *cred,
+					  u32 rights)
+{
+	struct lite_wire_map req = {
+		.id = cpu_to_le64(id),
+		.rights = cpu_to_le32(rights),
+	};
+
+	strscpy(req.name, name, sizeof(req.name));
+	lite_wire_cred_put(&req.cred, cred);
+	return lite_mapping_map(mem, home, &req, NULL);
 }
 
 /**

@@ -99,6 +99,12 @@ struct lite_map_try {
 	u64 revoked[LITE_TRY_REVOKED];
 };
 
+/* Is its session with the home alive? */
+static inline bool lite_mapping_current(const struct lite_mapping *m)
+{
+	return !m->conn || !lite_conn_is_dead(m->conn);
+}
+
 static inline unsigned long lite_mapping_key(u32 home, u64 id)
 {
 	return (unsigned long)home << 48 | (id & GENMASK_ULL(47, 0));
@@ -107,6 +113,10 @@ static inline unsigned long lite_mapping_key(u32 home, u64 id)
 struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home,
 					u64 id, const struct lite_cred *cred,
 					u32 rights, bool renew, u32 *granted);
+struct lite_mapping *lite_mapping_by_name(struct lite_memory *mem, u32 home,
+					  u64 id, const char *name,
+					  const struct lite_cred *cred,
+					  u32 rights);
 int lite_mapping_await(struct lite_memory *mem, u32 home, u64 id);
 struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 					 struct lite_wire_create *req, u64 *id,

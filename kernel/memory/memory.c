@@ -50,6 +50,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	xa_init(&mem->mappings);
 	INIT_LIST_HEAD(&mem->unclean);
 	INIT_LIST_HEAD(&mem->tries);
+	lite_known_init(mem);
 	spin_lock_init(&mem->zombies_lock);
 	INIT_LIST_HEAD(&mem->zombies);
 	INIT_WORK(&mem->zombie_work, lite_zombie_work);
@@ -80,10 +81,11 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
  * lite_memory_idle - is there nothing that belongs to this life of the node?
  * @mem: node's
  *
- * Context: any process.
+ * Context: may sleep; calls.
  */
 bool lite_memory_idle(struct lite_memory *mem)
 {
+	lite_known_forget(mem);
 	return xa_empty(&mem->lmrs) && xa_empty(&mem->allocs) &&
 	       xa_empty(&mem->mappings) && xa_empty(&mem->local.table);
 }
@@ -111,6 +113,7 @@ void lite_memory_forget(struct lite_memory *mem)
 {
 	cancel_work_sync(&mem->zombie_work);
 	lite_mapping_retire_home(mem, 0);
+	lite_known_forget(mem);
 	lite_store_exit(mem);
 	lite_zombies_lost(mem, 0, 0);
 	lite_names_exit(mem, &mem->directory);
@@ -140,6 +143,7 @@ void lite_memory_shut(struct lite_memory *mem)
 		lite_ctx_shut(ctx);
 		lite_ctx_put(ctx);
 	}
+	lite_known_forget(mem);
 	flush_workqueue(mem->wq);
 }
 

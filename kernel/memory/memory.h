@@ -12,7 +12,7 @@
  *            names.c
  *   mapper   has handles on it (struct lite_mapping, shared by all handles of
  *            the node) and operates on its memory. mapping.c, ctx.c,
- *            transfer.c, buf.c, look.c
+ *            transfer.c, buf.c, look.c, known.c
  *
  * Why nobody touches memory that was freed
  *
@@ -55,6 +55,7 @@
 #include "home.h"
 #include "mapping.h"
 #include "ctx.h"
+#include "known.h"
 
 #include <lite/kapi.h>
 
@@ -91,6 +92,7 @@ struct lite_memory {
 	struct xarray mappings;    /* by home and id; ACTIVE ones */
 	struct list_head unclean;  /* mappings that left it so */
 	struct list_head tries;    /* MAPs under way */
+	struct lite_known_table known;
 
 	spinlock_t zombies_lock;
 	struct list_head zombies;  /* memory at nodes that did not answer */

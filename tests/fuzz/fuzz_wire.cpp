@@ -54,6 +54,8 @@ void use_request(std::uint16_t call, const std::uint8_t* payload, std::size_t si
             lite_wire_map map{};
             std::memcpy(&map, payload, sizeof(map));
             use_cred(map.cred);
+            if (map.name[0])
+                use_name(map.name);
             break;
         }
         case LITE_CALL_LMR_FREE: {

@@ -84,6 +84,7 @@ lite_wire_map map() {
     m.id = cpu_to_le64(9);
     m.rights = cpu_to_le32(LITE_RIGHT_READ);
     m.cred = credentials();
+    name_it(m);
     return m;
 }
 
@@ -325,7 +326,7 @@ std::vector<Message> requests() {
          to_bytes(map()),
          {FIELD(lite_wire_map, rights, 1U << 5, 1U << 31),
           FIELD(lite_wire_map, cred.n_groups, LITE_CRED_GROUPS + 1, kAllOnes),
-          FIELD(lite_wire_map, renew, 2, kAllOnes)}},
+          FIELD(lite_wire_map, renew, 2, kAllOnes), FIELD(lite_wire_map, name[3], '/', '\t')}},
         {"LMR_EXTENTS",
          LITE_CALL_LMR_EXTENTS,
          to_bytes(lite_wire_extents{}),

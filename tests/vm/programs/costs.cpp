@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 // What it costs to make memory usable for others, beside native verbs.
 //
-//   costs handles                what a call costs that only looks its handle up and checks it,
-//   with
-//                                so and so many LMRs mapped; and what making and keeping them
-//                                costs, beside as many registered regions
-//   costs map --server HOST      mapping an LMR of another node, beside registering as much memory
-//   and
-//                                exchanging its key with that node
-//   costs serve                  the other end of that exchange
+//   costs handles             what a call costs that only looks its handle up and checks it,
+//                             with so and so many LMRs mapped; and what making and keeping
+//                             them costs, beside as many registered regions
+//   costs map --server HOST   mapping an LMR of another node, for the first time and again,
+//                             beside registering as much memory and exchanging its key
+//                             with that node
+//   costs serve               the other end of that exchange
 //
 // Prints lines of a name and a number (ns; bytes). On a machine that counts instructions instead of
 // time (QEMU's -icount) the first one's are those of instructions, and the same every time.
@@ -249,34 +248,49 @@ class Mappings {
     }
 
     void run() {
-        const std::vector<Arm*> arms{&map_,      &unmap_,    &again_, &again_unmap_, &register_,
-                                     &exchange_, &withdraw_, &first_, &further_,     &native_};
+        const std::vector<Arm*> arms{&cold_,     &map_,      &unmap_, &register_,
+                                     &exchange_, &withdraw_, &native_};
         for (std::size_t round = 0; round < options_.rounds; ++round) {
             for (auto* arm : arms)
                 arm->begin();
+            map_for_the_first_time();
             for (std::size_t i = 0; i < options_.per_round; ++i)
-                map(map_, unmap_, first_);
-            const auto kept = other_.map(lmr_.name());
-            for (std::size_t i = 0; i < options_.per_round; ++i)
-                map(again_, again_unmap_, further_);
-            other_.unmap(kept);
+                map_once_more();
             for (std::size_t i = 0; i < options_.per_round; ++i)
                 register_and_exchange();
         }
         for (const auto* arm : arms)
             arm->print();
-        ratio("first", first_);
-        ratio("further", further_);
+        ratio("cold", cold_);
+        ratio("map", map_);
     }
 
   private:
-    void map(Arm& map, Arm& unmap, Arm& both) {
+    double map(std::string_view name, std::uint64_t& lh) const {
+        auto args = map_args(name, LITE_RIGHT_READ | LITE_RIGHT_WRITE | LITE_RIGHT_ATOMIC);
+        Errno e;
+        const auto time = time_of([&] { e = dev_(args); });
+        expect_equal(e, ok, "map");
+        lh = args.lh;
+        return time;
+    }
+
+    // One that nobody of this node has opened by its name.
+    void map_for_the_first_time() {
+        const NamedLmr fresh(other_, options_.length, std::vector{env().peer()});
+        other_.unmap(fresh.lh());
         std::uint64_t lh = 0;
-        const auto mapping = time_of([&] { lh = dev_.map(lmr_.name()); });
-        const auto unmapping = time_of([&] { dev_.unmap(lh); });
-        map.add(mapping);
-        unmap.add(unmapping);
-        both.add(mapping + unmapping);
+        cold_.add(map(fresh.name(), lh));
+        dev_.unmap(lh);
+    }
+
+    void map_once_more() {
+        std::uint64_t lh = 0;
+        map_.add(map(lmr_.name(), lh));
+        auto args = unmap_args(lh);
+        Errno e;
+        unmap_.add(time_of([&] { e = dev_(args); }));
+        expect_equal(e, ok, "unmap");
     }
 
     void register_and_exchange() {
@@ -307,10 +321,9 @@ class Mappings {
     perf::Fd server_;
     Verbs verbs_;
     Mapping memory_;
-    Arm map_{"map"}, unmap_{"unmap"};                      // no handle of this node on it
-    Arm again_{"map-again"}, again_unmap_{"unmap-again"};  // there is another
+    Arm cold_{"map-cold"}, map_{"map"}, unmap_{"unmap"};
     Arm register_{"register"}, exchange_{"exchange"}, withdraw_{"deregister"};
-    Arm first_{"map+unmap"}, further_{"map+unmap-again"}, native_{"register+exchange"};
+    Arm native_{"register+exchange"};
 };
 
 }  // namespace

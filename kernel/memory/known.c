@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What was mapped by name lately, so that mapping it again asks nobody.
+ *
+ * A home recalls an LMR from all its mappers before it takes a right from
+ * anybody, gives it another name, or frees it; and it grants a MAP only under
+ * the name that the LMR has then. So as long as a mapping is ACTIVE, and its
+ * session with the home alive, what the home said when it was asked under this
+ * name for this user is what it would say now. What it refused may have been
+ * granted since: that is asked for.
+ *
+ * An entry keeps its mapping, and so the home counts this node as a mapper, for
+ * LITE_KNOWN_TIME after the name was asked for last.
+ */
+#include <linux/slab.h>
+
+#include "../core/name.h"
+#include "memory.h"
+
+/* An entry is forgotten that was not used for so long, or twice that. */
+#define LITE_KNOWN_TIME HZ
+
+/**
+ * struct lite_known - what a user got when he mapped a name
+ * @hash: by name
+ * @m: mapping, with a reference
+ * @user: whom for, with a reference
+ * @rights: LITE_RIGHT_* that he was granted
+ * @used: jiffies, when last
+ * @name: name
+ */
+struct lite_known {
+	struct hlist_node hash;
+	struct lite_mapping *m;
+	struct lite_user *user;
+	u32 rights;
+	unsigned long used;
+	char name[LITE_NAME_SIZE];
+};
+
+static struct lite_known *lite_known_lookup(struct lite_known_table *known,
+					    u64 key, const char *name,
+					    const struct lite_user *user)
+{
+	struct lite_known *k;
+
+	lockdep_assert_held(&known->lock);
+	hash_for_each_possible(known->names, k, hash, key) {
+		if (!strcmp(k->name, name) &&
+		    (k->user == user ||
+		     lite_cred_equal(&k->user->cred, &user->cred)))
+			return k;
+	}
+	return NULL;
+}
+
+/* Is it what the home would say? One that is not is of no use any more. */
+static bool lite_known_true(const struct lite_known *k)
+{
+	return READ_ONCE(k->m->state) == LITE_MAPPING_ACTIVE &&
+	       lite_mapping_current(k->m);
+}
+
+/**
+ * lite_known_find - a mapping that a user may have without asking for it
+ * @mem: node's
+ * @name: name
+ * @user: who asks
+ * @rights: LITE_RIGHT_* wanted
+ *
+ * Context: any process.
+ * Return: the mapping with a reference for a handle, or NULL: ask the home.
+ */
+struct lite_mapping *lite_known_find(struct lite_memory *mem, const char *name,
+				     const struct lite_user *user, u32 rights)
+{
+	struct lite_known_table *known = &mem->known;
+	u64 key = lite_name_hash(name, strlen(name));
+	struct lite_mapping *m = NULL;
+	struct lite_known *k;
+
+	spin_lock(&known->lock);
+	k = lite_known_lookup(known, key, name, user);
+	if (k && !(rights & ~k->rights) && lite_known_true(k)) {
+		k->used = jiffies;
+		m = k->m;
+		kref_get(&m->ref);
+	}
+	spin_unlock(&known->lock);
+	return m;
+}
+
+static void lite_known_free(struct lite_known *k)
+{
+	lite_mapping_put(k->m);
+	lite_user_put(k->user);
+	kfree(k);
+}
+
+/**
+ * lite_known_add - a user has been granted a MAP by name
+ * @mem: node's
+ * @name: name, which the home said that the LMR has
+ * @user: who asked
+ * @rights: LITE_RIGHT_* granted
+ * @m: mapping; the caller has a reference
+ *
+ * Without memory, or room, it is not remembered, and no harm done.
+ *
+ * Context: may sleep; calls.
+ */
+void lite_known_add(struct lite_memory *mem, const char *name,
+		    struct lite_user *user, u32 rights, struct lite_mapping *m)
+{
+	struct lite_known_table *known = &mem->known;
+	u64 key = lite_name_hash(name, strlen(name));
+	struct lite_known *k = kmalloc(sizeof(*k), GFP_KERNEL_ACCOUNT);
+	struct lite_known *old;
+
+	if (!k)
+		return;
+	strscpy(k->name, name, sizeof(k->name));
+	kref_get(&m->ref);
+	k->m = m;
+	kref_get(&user->ref);
+	k->user = user;
+	k->rights = rights;
+	k->used = jiffies;
+
+	spin_lock(&known->lock);
+	old = lite_known_lookup(known, key, name, user);
+	if (old) {
+		/* The same mapping: the same moment, as far as anybody knows. */
+		if (old->m == m)
+			k->rights |= old->rights;
+		hash_del(&old->hash);
+		known->n--;
+	}
+	if (known->n < LITE_KNOWN_MAX) {
+		hash_add(known->names, &k->hash, key);
+		known->n++;
+		k = NULL;
+	}
+	spin_unlock(&known->lock);
+	queue_delayed_work(mem->wq, &known->work, LITE_KNOWN_TIME);
+	if (old)
+		lite_known_free(old);
+	if (k)
+		lite_known_free(k);
+}
+
+/* Forget what was not used since @since, and what is not true any more. */
+static bool lite_known_expire(struct lite_memory *mem, unsigned long since)
+{
+	struct lite_known_table *known = &mem->known;
+	struct hlist_node *tmp;
+	struct lite_known *k;
+	HLIST_HEAD(gone);
+	bool left;
+	int i;
+
+	spin_lock(&known->lock);
+	hash_for_each_safe(known->names, i, tmp, k, hash) {
+		if (time_after(k->used, since) && lite_known_true(k))
+			continue;
+		hash_del(&k->hash);
+		known->n--;
+		hlist_add_head(&k->hash, &gone);
+	}
+	left = known->n;
+	spin_unlock(&known->lock);
+	hlist_for_each_entry_safe(k, tmp, &gone, hash) {
+		lite_known_free(k);
+		cond_resched();
+	}
+	return left;
+}
+
+static void lite_known_work(struct work_struct *work)
+{
+	struct lite_memory *mem = container_of(to_delayed_work(work),
+					       struct lite_memory, known.work);
+
+	if (lite_known_expire(mem, jiffies - LITE_KNOWN_TIME))
+		queue_delayed_work(mem->wq, &mem->known.work, LITE_KNOWN_TIME);
+}
+
+/**
+ * lite_known_forget - forget everything
+ * @mem: node's
+ *
+ * What is added meanwhile may stay.
+ *
+ * Context: may sleep; calls homes.
+ */
+void lite_known_forget(struct lite_memory *mem)
+{
+	lite_known_expire(mem, jiffies);
+	cancel_delayed_work_sync(&mem->known.work);
+	lite_known_expire(mem, jiffies);
+}
+
+/**
+ * lite_known_init - nothing is known
+ * @mem: node's
+ *
+ * Context: any process.
+ */
+void lite_known_init(struct lite_memory *mem)
+{
+	spin_lock_init(&mem->known.lock);
+	hash_init(mem->known.names);
+	INIT_DELAYED_WORK(&mem->known.work, lite_known_work);
+}
