@@ -45,7 +45,7 @@ struct lite_cluster;
  *	be called down: who wants something of it waits
  * @fresh: heard of, but not met so far: counts as suspect for the time that it
  *	may take to connect; @heard is when it was heard of
- * @outgoing: we are connecting to it
+ * @attaching: we have sent ATTACH in a connection that we have made to it
  * @left: it said that it leaves: this incarnation never comes back
  * @tentative: it was given an id, but has not come yet; until @expires
  * @expires: jiffies
@@ -65,7 +65,7 @@ struct lite_peer {
 	unsigned long heard;
 	bool suspect;
 	bool fresh;
-	bool outgoing;
+	bool attaching;
 	bool left;
 	bool tentative;
 	unsigned long expires;

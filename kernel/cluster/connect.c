@@ -7,9 +7,18 @@
  * queue pairs. The responder takes the session into use before it replies, the
  * initiator when it has the reply.
  *
- * Two nodes that connect to each other at the same time: the connection made
- * by the lower id wins. The node with the lower id refuses the other's, the
- * node with the higher id admits while its own attempt is being refused.
+ * Two nodes may connect to each other at the same time, and what one of them
+ * has begun may arrive late. So that neither takes one connection into use and
+ * ends it in favour of another, the node with the lower id decides, at ATTACH:
+ *
+ *   - it has decided for its own when it sends ATTACH (lite_peer.attaching),
+ *     and refuses the other's until that has failed;
+ *   - it has decided for the other's when it serves that ATTACH, and gives up
+ *     its own before ATTACH;
+ *   - the node with the higher id agrees to whatever ATTACH it is sent.
+ *
+ * Before ATTACH a connection is nothing to anybody: to be asked for one does
+ * not harm the session that there is.
  */
 #include <linux/slab.h>
 
@@ -29,7 +38,7 @@
  *
  * Context: may sleep.
  * Return: 0; -ENOTCONN: we are in no cluster ourselves; -EEXIST: its id is
- * ours; -ESTALE: that life is over; -EALREADY: we are connecting to it.
+ * ours; -ESTALE: that life is over.
  */
 int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn)
 {
@@ -53,22 +62,17 @@ int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn)
 			     (from->incarnation == peer->incarnation &&
 			      peer->left)))
 			err = -ESTALE;
-		else if (peer && peer->outgoing &&
-			 from->incarnation == peer->incarnation &&
-			 lite_cluster_id(cl) < from->node)
-			err = -EALREADY;
-		else if (peer)
+		else if (peer && from->incarnation > peer->incarnation)
 			old = lite_peer_conn_get(peer);
 	}
 	mutex_unlock(&cl->lock);
 
-	/* It has lost the session that we still have, or lives anew. */
-	if (!err && old) {
+	/* It lives anew. */
+	if (old) {
 		lite_conn_kill(old, -EHOSTDOWN);
 		wait_for_completion(&old->gone);
-	}
-	if (old)
 		lite_conn_put(old);
+	}
 	return err;
 }
 
@@ -155,6 +159,26 @@ int lite_cluster_attach(struct lite_cluster *cl, struct lite_conn *conn)
 	return err;
 }
 
+/* Decide for a connection of ours, unless there is one already. */
+static bool lite_attach_begin(struct lite_peer *peer)
+{
+	struct lite_cluster *cl = peer->cl;
+	bool ok;
+
+	mutex_lock(&cl->lock);
+	ok = !lite_peer_is_up(peer);
+	peer->attaching = ok;
+	mutex_unlock(&cl->lock);
+	return ok;
+}
+
+static void lite_attach_end(struct lite_peer *peer)
+{
+	mutex_lock(&peer->cl->lock);
+	peer->attaching = false;
+	mutex_unlock(&peer->cl->lock);
+}
+
 static int lite_peer_connect(struct lite_peer *peer,
 			     const struct sockaddr_storage *addr,
 			     unsigned long timeout)
@@ -173,10 +197,14 @@ static int lite_peer_connect(struct lite_peer *peer,
 	if (conn->from.node != peer->id ||
 	    conn->from.incarnation != READ_ONCE(peer->incarnation))
 		err = -ENXIO;
-	if (!err)
-		err = lite_cluster_attach(cl, conn);
-	if (!err && !lite_peer_publish(cl, conn, addr))
+	if (!err && !lite_attach_begin(peer))
 		err = -EALREADY;
+	if (!err) {
+		err = lite_cluster_attach(cl, conn);
+		if (!err && !lite_peer_publish(cl, conn, addr))
+			err = -EALREADY;
+		lite_attach_end(peer);
+	}
 	if (err)
 		lite_conn_kill(conn, err);
 	lite_conn_put(conn);
@@ -191,7 +219,6 @@ void lite_peer_connect_work(struct work_struct *work)
 	struct lite_cluster *cl = peer->cl;
 	struct sockaddr_storage addr;
 	unsigned long backoff, timeout;
-	int err;
 
 	mutex_lock(&cl->lock);
 	if (cl->stopping || lite_peer_is_up(peer) || peer->left ||
@@ -199,7 +226,6 @@ void lite_peer_connect_work(struct work_struct *work)
 		mutex_unlock(&cl->lock);
 		return;
 	}
-	peer->outgoing = true;
 	addr = peer->addr;
 	/* Tries that were made double the time, as they do the back-off. */
 	timeout = clamp_t(unsigned long, 4 * peer->backoff,
@@ -208,13 +234,9 @@ void lite_peer_connect_work(struct work_struct *work)
 		timeout = LITE_CONNECT_TIMEOUT;
 	mutex_unlock(&cl->lock);
 
-	err = lite_peer_connect(peer, &addr, timeout);
+	lite_peer_connect(peer, &addr, timeout);
 
 	mutex_lock(&cl->lock);
-	peer->outgoing = false;
-	/* The peer has begun another life and will tell itself. */
-	if (err == -ESTALE)
-		err = 0;
 	if (!lite_peer_is_up(peer) && !peer->left) {
 		backoff = max_t(unsigned long, peer->backoff, HZ / 4);
 		lite_peer_retry(peer, min_t(unsigned long, backoff * 2,

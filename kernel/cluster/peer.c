@@ -167,19 +167,44 @@ void lite_peer_renew(struct lite_peer *peer, u64 incarnation,
 	peer->tentative = false;
 }
 
+/*
+ * Which of two connections of one pair of nodes shall be its session: connect.c
+ * has the rule. True: not @conn, which was attached; otherwise @old, if there is
+ * one, is to be ended first.
+ */
+static bool lite_peer_prefers(struct lite_peer *peer, struct lite_conn *conn,
+			      struct lite_conn *old)
+{
+	struct lite_cluster *cl = peer->cl;
+
+	lockdep_assert_held(&cl->lock);
+	/* Ours: there was none when we sent ATTACH, so the other is newer. */
+	if (!conn->passive)
+		return old;
+	if (conn->from.incarnation != peer->incarnation ||
+	    lite_cluster_id(cl) > peer->id)
+		return false;
+	if (!old || lite_conn_is_dead(old))
+		return peer->attaching;
+	/* It may have asked before it had this one, or have lost it since. */
+	queue_work(cl->wq, &peer->ping_work);
+	return true;
+}
+
 /**
  * lite_peer_publish - make a connection the session of its peer
  * @cl: cluster
  * @conn: attached; its peer is in conn->from
  * @addr: where the peer listens
  *
- * Context: may sleep.
+ * Context: may sleep; waits for the end of the session that it replaces.
  * Return: false when the connection is of no use: dead, of a life that is
- * over, or there is another session already.
+ * over, or another one is preferred.
  */
 bool lite_peer_publish(struct lite_cluster *cl, struct lite_conn *conn,
 		       const struct sockaddr_storage *addr)
 {
+	struct lite_conn *old_conn;
 	struct lite_peer *peer;
 	bool lost = false;
 	bool ok = false;
@@ -197,9 +222,21 @@ again:
 		if (IS_ERR(peer))
 			goto out;
 	}
-	if (lite_peer_is_up(peer) || conn->from.incarnation < peer->incarnation ||
+	if (conn->from.incarnation < peer->incarnation ||
 	    (peer->left && conn->from.incarnation == peer->incarnation))
 		goto out;
+	old_conn = rcu_dereference_protected(peer->conn,
+					     lockdep_is_held(&cl->lock));
+	if (lite_peer_prefers(peer, conn, old_conn))
+		goto out;
+	if (old_conn) {
+		lite_conn_get(old_conn);
+		mutex_unlock(&cl->lock);
+		lite_conn_kill(old_conn, -EHOSTDOWN);
+		wait_for_completion(&old_conn->gone);
+		lite_conn_put(old_conn);
+		goto again;
+	}
 	lite_peer_renew(peer, conn->from.incarnation, addr, &lost, &old);
 	if (lost) {
 		/* What the old life left behind goes before the new begins. */
