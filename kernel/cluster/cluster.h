@@ -109,7 +109,7 @@ struct lite_cluster {
 	struct mutex self_lock;   /* one at a time; outermost */
 	unsigned long heartbeat;
 	unsigned long dead;
-	wait_queue_head_t suspects; /* woken when one comes up, or is down */
+	wait_queue_head_t suspects; /* woken when one comes up, or is down, we too */
 	struct workqueue_struct *wq;
 	struct delayed_work monitor;
 	bool stopping;
@@ -140,6 +140,10 @@ int lite_cluster_call(struct lite_cluster *cl, u32 node,
 		      struct lite_call_desc *d);
 int lite_cluster_call_patiently(struct lite_cluster *cl, u32 node,
 				struct lite_call_desc *d);
+int lite_cluster_call_once(struct lite_cluster *cl, u32 node,
+			   struct lite_call_desc *d);
+int lite_cluster_await(struct lite_cluster *cl, u32 node);
+int lite_cluster_await_ready(struct lite_cluster *cl);
 struct lite_peer *lite_peer_find(struct lite_cluster *cl, u32 id);
 struct lite_conn *lite_peer_conn_get(struct lite_peer *peer);
 struct lite_conn *lite_peer_conn_tryget(struct lite_peer *peer, u64 session);

@@ -362,6 +362,7 @@ int lite_cluster_join(struct lite_cluster *cl,
 		mod_delayed_work(cl->wq, &cl->monitor, 1);
 	}
 	mutex_unlock(&cl->lock);
+	wake_up_all(&cl->suspects);
 	cl->ops->event(cl->priv, id, LITE_NODE_UP);
 	cl->ops->members_changed(cl->priv);
 	return 0;

@@ -478,6 +478,25 @@ int lite_cluster_await_session(struct lite_cluster *cl, struct lite_conn *conn)
 }
 
 /**
+ * lite_cluster_await_ready - as lite_cluster_ready(), for what a peer asks for
+ * @cl: cluster
+ *
+ * A node has sessions, and is up for others, before it has joined altogether.
+ *
+ * Context: may sleep, while the node is joining; killable.
+ * Return: 0, -ENOTCONN, -ENODEV or -EINTR.
+ */
+int lite_cluster_await_ready(struct lite_cluster *cl)
+{
+	if (wait_event_killable_timeout(cl->suspects,
+					READ_ONCE(cl->state) !=
+						LITE_NODE_JOINING,
+					LITE_PATIENCE) < 0)
+		return -EINTR;
+	return lite_cluster_ready(cl);
+}
+
+/**
  * lite_cluster_fence - make sure that a node cannot reach our memory
  * @cl: cluster
  * @node: its id; ourselves and strangers cannot anyway
@@ -537,6 +556,30 @@ void lite_cluster_fence_all(struct lite_cluster *cl,
 }
 
 /**
+ * lite_cluster_await - wait while a node is suspect
+ * @cl: cluster
+ * @node: its id
+ *
+ * Context: may sleep; killable.
+ * Return: 0: it is up, or this node; -EHOSTUNREACH: no such member; -EHOSTDOWN;
+ * -EINTR.
+ */
+int lite_cluster_await(struct lite_cluster *cl, u32 node)
+{
+	struct lite_peer *peer;
+	int err;
+
+	if (node == lite_cluster_id(cl))
+		return 0;
+	peer = lite_peer_find(cl, node);
+	if (!peer)
+		return -EHOSTUNREACH;
+	err = lite_peer_await_for(peer, min(cl->dead, LITE_PATIENCE));
+	lite_peer_put(peer);
+	return err;
+}
+
+/**
  * lite_cluster_call - call the kernel of a node
  * @cl: cluster
  * @node: its id; our own: the handler runs here and now
@@ -580,7 +623,6 @@ int lite_cluster_call(struct lite_cluster *cl, u32 node,
 int lite_cluster_call_patiently(struct lite_cluster *cl, u32 node,
 				struct lite_call_desc *d)
 {
-	struct lite_peer *peer;
 	int tries = 0;
 	int err, up;
 
@@ -588,12 +630,37 @@ int lite_cluster_call_patiently(struct lite_cluster *cl, u32 node,
 		err = lite_cluster_call(cl, node, d);
 		if (err != -EHOSTDOWN || ++tries == LITE_PATIENT_TRIES)
 			return err;
-		peer = lite_peer_find(cl, node);
-		if (!peer)
-			return -EHOSTUNREACH;
-		up = lite_peer_await_for(peer, min(cl->dead, LITE_PATIENCE));
-		lite_peer_put(peer);
+		up = lite_cluster_await(cl, node);
 		if (up)
 			return up;
 	}
+}
+
+/**
+ * lite_cluster_call_once - likewise, for what must not be done twice
+ * @cl: cluster
+ * @node: its id
+ * @d: what to call
+ *
+ * Waits for the session of a suspect, but not for another one when that has
+ * broken and the node may have got the call.
+ *
+ * Context: may sleep; waiting for a suspect is killable.
+ * Return: as lite_cluster_call(); -EINTR.
+ */
+int lite_cluster_call_once(struct lite_cluster *cl, u32 node,
+			   struct lite_call_desc *d)
+{
+	int tries = 0;
+	int err;
+
+	do {
+		d->sent = false;
+		err = lite_cluster_await(cl, node);
+		if (!err || err == -EHOSTDOWN)
+			err = lite_cluster_call(cl, node, d);
+	} while (err == -EHOSTDOWN && !d->sent &&
+		 lite_cluster_is_live(cl, node) &&
+		 ++tries < LITE_PATIENT_TRIES);
+	return err;
 }

@@ -77,15 +77,31 @@ static int lite_ask_handle(struct lite_ask *q, u32 *home, u64 *id)
 	return err;
 }
 
-/* What a home says of itself when it leaves or stops is not said of us. */
+/**
+ * lite_home_error - what a home's answer means to who asked
+ * @mem: node's
+ * @home: its id
+ * @err: 0 or a negative errno
+ *
+ * What a home says of itself when it leaves or stops is not said of us.
+ *
+ * Context: any.
+ * Return: what to return.
+ */
+int lite_home_error(struct lite_memory *mem, u32 home, int err)
+{
+	if ((err == -ENOTCONN || err == -ENODEV) &&
+	    home != lite_cluster_id(mem->cl))
+		return -EHOSTDOWN;
+	return err;
+}
+
 static int lite_ask_call(struct lite_ask *q, u32 home)
 {
-	struct lite_cluster *cl = q->ctx->mem->cl;
-	int err = lite_cluster_call(cl, home, &q->d);
+	struct lite_memory *mem = q->ctx->mem;
 
-	if ((err == -ENOTCONN || err == -ENODEV) && home != lite_cluster_id(cl))
-		err = -EHOSTDOWN;
-	return err;
+	return lite_home_error(mem, home,
+			       lite_cluster_call_once(mem->cl, home, &q->d));
 }
 
 static int lite_ask(struct lite_ask *q)

@@ -271,9 +271,9 @@ static int lite_create_only(struct lite_memory *mem, u32 home,
 	if (!r)
 		return -ENOMEM;
 	d.reply = r;
-	err = lite_cluster_call(mem->cl, home, &d);
+	err = lite_cluster_call_once(mem->cl, home, &d);
 	kfree(r);
-	return err;
+	return lite_home_error(mem, home, err);
 }
 
 /* Map it, when it is not being changed. */

@@ -241,11 +241,12 @@ static int lite_serve_create(void *priv, struct lite_conn *conn,
 	u32 rights = 0;
 	int err;
 
-	err = lite_cluster_ready(mem->cl);
-	if (err)
-		return err;
 	if (conn && !conn->from.node)
 		return -EBADMSG;
+	err = conn ? lite_cluster_await_ready(mem->cl) :
+		     lite_cluster_ready(mem->cl);
+	if (err)
+		return err;
 	lmr = lite_lmr_new(mem, c, conn);
 	if (!lmr)
 		return -ENOMEM;

@@ -23,6 +23,8 @@
 #include "../trace.h"
 #include "memory.h"
 
+/* Sessions in which a MAP is tried. */
+#define LITE_SESSION_TRIES 3
 /*
  * MAPs that may be overtaken in a row. Each try is a call, and what overtakes is
  * a change of the LMR or, rarely, too many ends of others at once.
@@ -514,6 +516,21 @@ static int lite_home_conn(struct lite_memory *mem, u32 home,
 	return left ? -EHOSTUNREACH : -EHOSTDOWN;
 }
 
+/*
+ * A call in a session that broke: again in the next one? What was mapped in the
+ * old session is mapped no more, and an anonymous LMR that was made is gone
+ * with it. A named one stays, if it was made.
+ */
+static bool lite_mapping_again(struct lite_memory *mem, u32 home,
+			       const struct lite_call_desc *d)
+{
+	const struct lite_wire_create *c = d->req;
+
+	if (d->call == LITE_CALL_LMR_CREATE && c->name[0] && d->sent)
+		return false;
+	return lite_cluster_is_live(mem->cl, home);
+}
+
 static struct lite_mapping *lite_mapping_ask(struct lite_memory *mem, u32 home,
 					     u16 call, const void *req, u32 len,
 					     u64 *id, u32 *granted)
@@ -532,12 +549,14 @@ static struct lite_mapping *lite_mapping_ask(struct lite_memory *mem, u32 home,
 	struct lite_mapping *m;
 	struct lite_map_try try;
 	struct lite_conn *conn;
+	int tries = 0;
 	int err;
 
 	r = kmalloc(sizeof(*r), GFP_KERNEL);
 	if (!r)
 		return ERR_PTR(-ENOMEM);
 	d.reply = r;
+again:
 	err = lite_home_conn(mem, home, &conn);
 	if (err) {
 		kfree(r);
@@ -545,8 +564,15 @@ static struct lite_mapping *lite_mapping_ask(struct lite_memory *mem, u32 home,
 	}
 	lite_try_begin(mem, &try, home);
 	err = lite_home_call(mem, conn, &d);
+	if (err == -EHOSTDOWN && conn && lite_conn_is_dead(conn) &&
+	    lite_mapping_again(mem, home, &d) &&
+	    ++tries < LITE_SESSION_TRIES) {
+		lite_try_end(mem, &try);
+		lite_conn_put(conn);
+		goto again;
+	}
 	if (err) {
-		m = ERR_PTR(err);
+		m = ERR_PTR(lite_home_error(mem, home, err));
 	} else {
 		if (granted)
 			*granted = le32_to_cpu(r->rights);

@@ -125,6 +125,7 @@ void lite_mapping_retire(struct lite_mapping *m);
 void lite_mapping_retire_home(struct lite_memory *mem, u32 home);
 bool lite_mapping_end(struct lite_mapping *m, enum lite_mapping_state state);
 void lite_mapping_watch(struct lite_mapping *m);
+int lite_home_error(struct lite_memory *mem, u32 home, int err);
 void lite_try_begin(struct lite_memory *mem, struct lite_map_try *try,
 		    u32 home);
 void lite_try_end(struct lite_memory *mem, struct lite_map_try *try);

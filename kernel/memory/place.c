@@ -94,7 +94,7 @@ static int lite_part_alloc_remote(struct lite_lmr *lmr, struct lite_part *part,
 		.killable = true,
 		.late = lite_part_alloc_late,
 	};
-	int err = lite_cluster_call(lmr->mem->cl, part->node, &d);
+	int err = lite_cluster_call_once(lmr->mem->cl, part->node, &d);
 
 	if (err)
 		return err;
@@ -226,18 +226,22 @@ int lite_parts_make(struct lite_lmr *lmr, struct lite_part **parts, u32 *n,
  * @node: its id
  * @incarnation: set
  *
- * Context: any process.
- * Return: 0; -EHOSTUNREACH: no such member; -EHOSTDOWN.
+ * Context: may sleep, while the node is suspect; killable.
+ * Return: 0; -EHOSTUNREACH: no such member; -EHOSTDOWN; -EINTR.
  */
 int lite_node_incarnation(struct lite_memory *mem, u32 node, u64 *incarnation)
 {
 	struct lite_conn *conn;
 	struct lite_peer *peer;
+	int err;
 
 	if (node == lite_cluster_id(mem->cl)) {
 		*incarnation = mem->fab->self.incarnation;
 		return 0;
 	}
+	err = lite_cluster_await(mem->cl, node);
+	if (err && err != -EHOSTDOWN)
+		return err;
 	peer = lite_peer_find(mem->cl, node);
 	if (!peer)
 		return -EHOSTUNREACH;

@@ -215,7 +215,7 @@ static bool lite_call_abandon(struct lite_call_slot *s)
 }
 
 static int lite_call_send(struct lite_call_slot *s,
-			  const struct lite_call_desc *d)
+			  struct lite_call_desc *d)
 {
 	struct lite_rpc_conn *rc = s->rc;
 	u32 slot = s - rc->call;
@@ -233,7 +233,7 @@ static int lite_call_send(struct lite_call_slot *s,
 	msg->seq = cpu_to_le64(s->seq);
 	memcpy(msg + 1, d->req, d->len);
 	return lite_rpc_send(rc, &rc->req_out, slot, rc->conn->requests,
-			     LITE_IMM_REQUEST);
+			     LITE_IMM_REQUEST, &d->sent);
 }
 
 static int lite_call(struct lite_conn *conn, struct lite_call_desc *d)
@@ -244,6 +244,7 @@ static int lite_call(struct lite_conn *conn, struct lite_call_desc *d)
 	long ret;
 	int err;
 
+	d->sent = false;
 	if (WARN_ON_ONCE(d->len > LITE_PAYLOAD_MAX))
 		return -EINVAL;
 	s = lite_call_slot_get(rc, d, timeout);
@@ -285,7 +286,7 @@ static int lite_call(struct lite_conn *conn, struct lite_call_desc *d)
  *
  * Context: may sleep; not in the poller. A leaf handler must not call.
  * Return: 0; what the handler returned; -EHOSTDOWN: the connection died, and
- * the call may or may not have been served; -ETIMEDOUT, -EINTR likewise (then
+ * the call, if @d->sent, may or may not have been served; -ETIMEDOUT, -EINTR likewise (then
  * @d->late cleans up); -EPROTO: a malformed reply, the connection is killed.
  */
 int lite_rpc_call(struct lite_conn *conn, struct lite_call_desc *d)
@@ -310,6 +311,7 @@ int lite_rpc_call_local(struct lite_rpc *rpc, struct lite_call_desc *d)
 	u32 len = 0;
 	int err;
 
+	d->sent = true;
 	reply = kzalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
 	if (!reply)
 		return -ENOMEM;

@@ -184,12 +184,13 @@ void lite_rpc_recv(struct lite_conn *conn, u32 imm)
  * @slot: which
  * @raddr: address of the peer's slots of that kind
  * @kind: what it is
+ * @sent: set to whether it may be, also when this fails
  *
  * Context: may sleep.
  * Return: 0 when it is in the peer's memory, or a negative errno.
  */
 int lite_rpc_send(struct lite_rpc_conn *rc, struct lite_slots *from, u32 slot,
-		  u64 raddr, enum lite_imm_kind kind)
+		  u64 raddr, enum lite_imm_kind kind, bool *sent)
 {
 	struct lite_conn *conn = rc->conn;
 	struct lite_wire_msg *msg = lite_slot_data(from, slot);
@@ -201,6 +202,7 @@ int lite_rpc_send(struct lite_rpc_conn *rc, struct lite_slots *from, u32 slot,
 	struct lite_io io;
 	int err;
 
+	*sent = false;
 	if (!lite_conn_tryget(conn))
 		return -EHOSTDOWN;
 	ib_dma_sync_single_for_device(conn->fab->dev, sge.addr, sge.length,
@@ -210,6 +212,7 @@ int lite_rpc_send(struct lite_rpc_conn *rc, struct lite_slots *from, u32 slot,
 	err = lite_qp_rdma(&conn->qp[0], &io, IB_WR_RDMA_WRITE_WITH_IMM, &sge, 1,
 			   raddr + slot * LITE_SLOT_SIZE,
 			   lite_imm_encode(kind, slot));
+	*sent = !err;
 	lite_io_wait(&io, &conn->qp[0]);
 	lite_conn_put_live(conn);
 	return err ?: io.status;

@@ -64,6 +64,7 @@ struct lite_rpc {
  * @reply_len: set to its bytes
  * @timeout: jiffies; 0: the default
  * @killable: a fatal signal ends the wait
+ * @sent: set to whether the peer may have got the request
  * @late: called, with a reply of a success, when nobody waits any more; in a
  *	work item, may sleep and make calls; the connection may be dead
  * @late_ctx: for @late
@@ -77,6 +78,7 @@ struct lite_call_desc {
 	u32 reply_len;
 	unsigned long timeout;
 	bool killable;
+	bool sent;
 	void (*late)(void *ctx, struct lite_conn *conn, const void *reply);
 	void *late_ctx;
 };
@@ -181,7 +183,7 @@ static inline void *lite_slot_data(struct lite_slots *slots, u32 slot)
 }
 
 int lite_rpc_send(struct lite_rpc_conn *rc, struct lite_slots *from, u32 slot,
-		  u64 raddr, enum lite_imm_kind kind);
+		  u64 raddr, enum lite_imm_kind kind, bool *sent);
 void lite_rpc_on_request(struct lite_rpc_conn *rc, u32 slot);
 void lite_rpc_serve_init(struct lite_rpc_conn *rc);
 void lite_rpc_on_reply(struct lite_rpc_conn *rc, u32 slot);

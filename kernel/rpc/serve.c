@@ -65,6 +65,7 @@ static void lite_serve(struct lite_serve_slot *s, void *req)
 	struct lite_wire_msg *out = lite_slot_data(&rc->rep_out, slot);
 	struct lite_wire_msg msg;
 	u32 reply_len = 0;
+	bool sent;
 	u16 call;
 	u32 len;
 	int err;
@@ -100,7 +101,8 @@ static void lite_serve(struct lite_serve_slot *s, void *req)
 
 	clear_bit_unlock(0, &s->busy);
 	/* Fails only when the connection dies. */
-	lite_rpc_send(rc, &rc->rep_out, slot, conn->replies, LITE_IMM_REPLY);
+	lite_rpc_send(rc, &rc->rep_out, slot, conn->replies, LITE_IMM_REPLY,
+		      &sent);
 }
 
 static void lite_serve_work(struct work_struct *work)

@@ -4,7 +4,7 @@
 import contextlib
 import time
 
-from litelab import (dead_seconds, load, on_machines, prepare, prepare_all, stop_all, times, traces, wait_complete,
+from litelab import (Lite, dead_seconds, join_all, load, on_machines, prepare, prepare_all, stop_all, times, traces, wait_complete,
                      wait_until)
 from vmlab.testing import vmtest
 
@@ -281,6 +281,34 @@ def test_a_node_that_cannot_send_for_a_moment(lab):
     _survive(lab, lambda vm: vm.run(
         "modprobe -a -q sch_ingress cls_matchall act_gact; tc qdisc add dev eth0 clsact; "
         "tc filter add dev eth0 egress matchall action drop; sleep 0.1; tc qdisc del dev eth0 clsact"))
+
+
+@vmtest(nodes=2, timeout=120)
+def test_a_suspect_is_waited_for(lab):
+    """By what must not be done twice, too: it is sent when there is a session again."""
+    first, second = lites = [Lite(vm) for vm in lab.nodes]
+    stop_all(lites)
+    for lite in lites:
+        lite.start(**{**times(lite.vm), "dead": 30000 * lite.vm.time_scale})
+    join_all(lites)
+    ids = [lite.id for lite in lites]
+    for name in ("freed", "renamed"):
+        _alloc(first, name, second)
+    ended = first.stats()["fences"]
+    second.vm.cut()
+    wait_until("the session is over", lambda: first.stats()["fences"] > ended, timeout=20, scale=first.vm.time_scale)
+    assert first.states() == {number: "up" for number in ids}
+    waiting = [first.vm.spawn(["lite", *words]) for words in
+               (["alloc", "made", "4096", "--node", str(ids[1])], ["free", "freed"], ["rename", "renamed", "other"])]
+    time.sleep(1)  # the interruption is to last, so that they would fail
+    assert all(process.running for process in waiting), [process.err for process in waiting]
+    second.vm.cut(False)
+    for process in waiting:
+        process.wait(60, check=True)
+    assert first.names() == {"made", "other"}
+    for name in first.names():
+        first.lite("free", name)
+    stop_all(lites)
 
 
 @vmtest(nodes=3, timeout=200)
