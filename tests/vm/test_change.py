@@ -30,8 +30,12 @@ def test_three_nodes_in_one_machine(lab):
 
 @vmtest(timeout=400, mem_mb=768)
 def test_two_machines(lab):
+    """What is carried from machine to machine. The rest is the same in one; what is changed in use, see below."""
     lites = on_machines(lab)
-    run_catch(lab, lites, "change_test", "[rename],[resize],[move]", timeout=380)
+    names = ("rename: the old name*", "rename: of many*", "resize: longer*", "resize: what was cut off*", "resize: grown*",
+             "move: all of it*", "move: the memory*", "move: parts of it*", "move: and resize*", "move: and free*",
+             "move: whoever moves*")
+    run_catch(lab, lites, "change_test", ",".join(names), timeout=380)
     for lite in lites:
         lite.check_idle()
 
