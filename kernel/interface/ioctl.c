@@ -80,6 +80,15 @@ static int lite_ioc_name(const char *name)
 	return len < 0 ? len : 0;
 }
 
+/* Which LMR: by handle, or else by name, and then as the user who asks. */
+static int lite_ioc_target(struct lite_target *target, struct lite_cred *cred,
+			   u64 lh, const char *name)
+{
+	*target = (struct lite_target){ .cred = cred, .lh = lh, .name = name };
+	lite_cred_current(cred);
+	return lh ? 0 : lite_ioc_name(name);
+}
+
 static int lite_ioc_query(struct lite_file *lf, void *arg,
 			  struct lite_gate *gate)
 {
@@ -185,18 +194,13 @@ static int lite_ioc_free(struct lite_file *lf, void *arg,
 			 struct lite_gate *gate)
 {
 	struct lite_ioc_free *f = arg;
+	struct lite_target target;
 	struct lite_cred cred;
-	int err;
 
 	if (f->flags)
 		return -EOPNOTSUPP;
-	if (!f->lh) {
-		err = lite_ioc_name(f->name);
-		if (err)
-			return err;
-	}
-	lite_cred_current(&cred);
-	return lite_ctx_free(lf->ctx, &cred, f->lh, f->name);
+	return lite_ioc_target(&target, &cred, f->lh, f->name) ?:
+	       lite_ctx_free(lf->ctx, &target);
 }
 
 static int lite_ioc_op(struct lite_file *lf, void *arg,
@@ -286,26 +290,17 @@ static int lite_ioc_list(struct lite_file *lf, void *arg,
 
 /* ---- changing it --------------------------------------------------------- */
 
-/* Which LMR: by handle, else by a name that has to be there. */
-static int lite_ioc_which(u64 lh, const char *name)
-{
-	return lh ? 0 : lite_ioc_name(name);
-}
-
 static int lite_ioc_grant(struct lite_file *lf, void *arg,
 			  struct lite_gate *gate)
 {
 	struct lite_ioc_grant *g = arg;
+	struct lite_target target;
 	struct lite_cred cred;
-	int err;
 
 	if (g->flags)
 		return -EOPNOTSUPP;
-	err = lite_ioc_which(g->lh, g->name);
-	if (err)
-		return err;
-	lite_cred_current(&cred);
-	return lite_ctx_grant(lf->ctx, &cred, g->lh, g->name, &g->grant);
+	return lite_ioc_target(&target, &cred, g->lh, g->name) ?:
+	       lite_ctx_grant(lf->ctx, &target, &g->grant);
 }
 
 static int lite_ioc_grants(struct lite_file *lf, void *arg,
@@ -318,7 +313,7 @@ static int lite_ioc_grants(struct lite_file *lf, void *arg,
 
 	if (g->flags || g->reserved)
 		return -EOPNOTSUPP;
-	err = lite_ioc_which(g->lh, g->name);
+	err = g->lh ? 0 : lite_ioc_name(g->name);
 	if (err)
 		return err;
 	grants = kcalloc(LITE_GRANTS_MAX, sizeof(*grants), GFP_KERNEL);
@@ -337,77 +332,66 @@ static int lite_ioc_setattr(struct lite_file *lf, void *arg,
 			    struct lite_gate *gate)
 {
 	struct lite_ioc_setattr *s = arg;
+	struct lite_target target;
 	struct lite_cred cred;
-	int err;
 
 	if (s->flags || s->reserved)
 		return -EOPNOTSUPP;
-	err = lite_ioc_which(s->lh, s->name);
-	if (err)
-		return err;
-	lite_cred_current(&cred);
-	return lite_ctx_setattr(lf->ctx, &cred, s->lh, s->name, s->uid, s->gid,
-				s->mode);
+	return lite_ioc_target(&target, &cred, s->lh, s->name) ?:
+	       lite_ctx_setattr(lf->ctx, &target, s->uid, s->gid, s->mode);
 }
 
 static int lite_ioc_rename(struct lite_file *lf, void *arg,
 			   struct lite_gate *gate)
 {
 	struct lite_ioc_rename *r = arg;
+	struct lite_target target;
 	struct lite_cred cred;
-	int err;
 
 	if (r->flags)
 		return -EOPNOTSUPP;
-	err = lite_ioc_which(r->lh, r->name) ?: lite_ioc_name(r->to);
-	if (err)
-		return err;
-	lite_cred_current(&cred);
-	return lite_ctx_rename(lf->ctx, &cred, r->lh, r->name, r->to);
+	return lite_ioc_target(&target, &cred, r->lh, r->name) ?:
+	       lite_ioc_name(r->to) ?:
+	       lite_ctx_rename(lf->ctx, &target, r->to);
 }
 
 static int lite_ioc_resize(struct lite_file *lf, void *arg,
 			   struct lite_gate *gate)
 {
 	struct lite_ioc_resize *r = arg;
+	struct lite_target target;
 	struct lite_cred cred;
-	int err;
 
 	if (r->flags)
 		return -EOPNOTSUPP;
-	err = lite_ioc_which(r->lh, r->name);
-	if (err)
-		return err;
-	lite_cred_current(&cred);
-	return lite_ctx_resize(lf->ctx, &cred, r->lh, r->name, r->length);
+	return lite_ioc_target(&target, &cred, r->lh, r->name) ?:
+	       lite_ctx_resize(lf->ctx, &target, r->length);
 }
 
 static int lite_ioc_move(struct lite_file *lf, void *arg,
 			 struct lite_gate *gate)
 {
 	struct lite_ioc_move *m = arg;
+	struct lite_target target;
 	struct lite_cred cred;
-	int err;
 
 	if (m->flags || m->reserved)
 		return -EOPNOTSUPP;
 	m->moved = 0;
-	err = lite_ioc_which(m->lh, m->name);
-	if (err)
-		return err;
-	lite_cred_current(&cred);
-	return lite_ctx_move(lf->ctx, &cred, m->lh, m->name, m->node, m->offset,
-			     m->length, &m->moved);
+	return lite_ioc_target(&target, &cred, m->lh, m->name) ?:
+	       lite_ctx_move(lf->ctx, &target, m->node, m->offset, m->length,
+			     &m->moved);
 }
 
 /* The user could not be told of what was made: unmake it. */
 static void lite_ioc_undo_alloc(struct lite_file *lf, void *arg)
 {
 	struct lite_ioc_alloc *a = arg;
+	struct lite_target target;
 	struct lite_cred cred;
 
-	lite_cred_current(&cred);
-	lite_ctx_free(lf->ctx, &cred, a->lh, a->name);
+	lite_ioc_target(&target, &cred, a->lh, a->name);
+	lite_ctx_free(lf->ctx, &target);
 }
 
 static void lite_ioc_undo_map(struct lite_file *lf, void *arg)

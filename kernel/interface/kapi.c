@@ -170,12 +170,13 @@ EXPORT_SYMBOL_GPL(lite_lmr_unmap);
 
 int lite_lmr_free(struct lite_ctx *ctx, u64 lh)
 {
+	const struct lite_target target = { .cred = &lite_root, .lh = lh };
 	struct lite_node *node = lite_kapi_enter(ctx);
 	int err;
 
 	if (!node)
 		return -ENODEV;
-	err = lh ? lite_ctx_free(ctx, &lite_root, lh, NULL) : -EBADF;
+	err = lh ? lite_ctx_free(ctx, &target) : -EBADF;
 	lite_node_exit(node);
 	return err;
 }
@@ -183,6 +184,7 @@ EXPORT_SYMBOL_GPL(lite_lmr_free);
 
 int lite_lmr_free_name(struct lite_ctx *ctx, const char *name)
 {
+	struct lite_target target = { .cred = &lite_root };
 	char *copy = lite_kapi_name(name);
 	struct lite_node *node;
 	int err = -ENODEV;
@@ -191,7 +193,8 @@ int lite_lmr_free_name(struct lite_ctx *ctx, const char *name)
 		return PTR_ERR(copy);
 	node = lite_kapi_enter(ctx);
 	if (node) {
-		err = lite_ctx_free(ctx, &lite_root, 0, copy);
+		target.name = copy;
+		err = lite_ctx_free(ctx, &target);
 		lite_node_exit(node);
 	}
 	kfree(copy);

@@ -7,12 +7,13 @@
 
 int lite_lmr_grant(struct lite_ctx *ctx, u64 lh, const struct lite_grant *grant)
 {
+	const struct lite_target target = { .cred = &lite_root, .lh = lh };
 	struct lite_node *node = lite_kapi_enter(ctx);
 	int err;
 
 	if (!node)
 		return -ENODEV;
-	err = lh ? lite_ctx_grant(ctx, &lite_root, lh, NULL, grant) : -EBADF;
+	err = lh ? lite_ctx_grant(ctx, &target, grant) : -EBADF;
 	lite_node_exit(node);
 	return err;
 }
@@ -34,12 +35,13 @@ EXPORT_SYMBOL_GPL(lite_lmr_grants);
 
 int lite_lmr_setattr(struct lite_ctx *ctx, u64 lh, u32 uid, u32 gid, u32 mode)
 {
+	const struct lite_target target = { .cred = &lite_root, .lh = lh };
 	struct lite_node *node = lite_kapi_enter(ctx);
 	int err;
 
 	if (!node)
 		return -ENODEV;
-	err = lh ? lite_ctx_setattr(ctx, &lite_root, lh, NULL, uid, gid, mode) :
+	err = lh ? lite_ctx_setattr(ctx, &target, uid, gid, mode) :
 		   -EBADF;
 	lite_node_exit(node);
 	return err;
@@ -48,6 +50,7 @@ EXPORT_SYMBOL_GPL(lite_lmr_setattr);
 
 int lite_lmr_rename(struct lite_ctx *ctx, u64 lh, const char *to)
 {
+	const struct lite_target target = { .cred = &lite_root, .lh = lh };
 	char *copy = lite_kapi_name(to);
 	struct lite_node *node;
 	int err = -ENODEV;
@@ -56,7 +59,7 @@ int lite_lmr_rename(struct lite_ctx *ctx, u64 lh, const char *to)
 		return PTR_ERR(copy);
 	node = lite_kapi_enter(ctx);
 	if (node) {
-		err = lh ? lite_ctx_rename(ctx, &lite_root, lh, NULL, copy) :
+		err = lh ? lite_ctx_rename(ctx, &target, copy) :
 			   -EBADF;
 		lite_node_exit(node);
 	}
@@ -67,12 +70,13 @@ EXPORT_SYMBOL_GPL(lite_lmr_rename);
 
 int lite_lmr_resize(struct lite_ctx *ctx, u64 lh, u64 length)
 {
+	const struct lite_target target = { .cred = &lite_root, .lh = lh };
 	struct lite_node *node = lite_kapi_enter(ctx);
 	int err;
 
 	if (!node)
 		return -ENODEV;
-	err = lh ? lite_ctx_resize(ctx, &lite_root, lh, NULL, length) : -EBADF;
+	err = lh ? lite_ctx_resize(ctx, &target, length) : -EBADF;
 	lite_node_exit(node);
 	return err;
 }
@@ -80,13 +84,14 @@ EXPORT_SYMBOL_GPL(lite_lmr_resize);
 
 int lite_lmr_move(struct lite_ctx *ctx, u64 lh, u32 to, u64 offset, u64 length)
 {
+	const struct lite_target target = { .cred = &lite_root, .lh = lh };
 	struct lite_node *node = lite_kapi_enter(ctx);
 	u64 moved;
 	int err;
 
 	if (!node)
 		return -ENODEV;
-	err = lh ? lite_ctx_move(ctx, &lite_root, lh, NULL, to, offset, length,
+	err = lh ? lite_ctx_move(ctx, &target, to, offset, length,
 				 &moved) : -EBADF;
 	lite_node_exit(node);
 	return err;

@@ -23,20 +23,35 @@
 /**
  * struct lite_ask - a request to a home
  * @ctx: of who asks
- * @cred: who asks, when it is by name
- * @lh: handle, or 0
- * @name: checked, used when @lh is 0
+ * @target: the LMR, and who asks
  * @right: that the handle must have
  * @d: the call; its request begins with struct lite_wire_change
  */
 struct lite_ask {
 	struct lite_ctx *ctx;
-	const struct lite_cred *cred;
-	u64 lh;
-	const char *name;
+	const struct lite_target *target;
 	u32 right;
 	struct lite_call_desc d;
 };
+
+/* A change, as most are: by a master. */
+static void lite_ask_init(struct lite_ask *q, struct lite_ctx *ctx,
+			  const struct lite_target *target, u16 call, void *req,
+			  u32 len)
+{
+	*q = (struct lite_ask){
+		.ctx = ctx,
+		.target = target,
+		.right = LITE_RIGHT_MASTER,
+		.d = {
+			.call = call,
+			.req = req,
+			.len = len,
+			.timeout = LITE_CHANGE_TIMEOUT,
+			.killable = true,
+		},
+	};
+}
 
 static void lite_ask_as(struct lite_ask *q, u64 id, u32 rights,
 			const struct lite_cred *cred)
@@ -53,7 +68,7 @@ static int lite_ask_handle(struct lite_ask *q, u32 *home, u64 *id)
 {
 	const struct lite_access a = {
 		.ctx = q->ctx,
-		.lh = q->lh,
+		.lh = q->target->lh,
 		.right = q->right,
 	};
 	struct lite_mapping *m;
@@ -68,8 +83,8 @@ static int lite_ask_handle(struct lite_ask *q, u32 *home, u64 *id)
 	*id = m->id;
 	lite_access_exit(m);
 	rcu_read_lock();
-	h = xa_load(&q->ctx->handles, lite_handle_index(q->lh));
-	if (h && h->lh == q->lh) {
+	h = xa_load(&q->ctx->handles, lite_handle_index(q->target->lh));
+	if (h && h->lh == q->target->lh) {
 		lite_ask_as(q, *id, READ_ONCE(h->rights), &h->user->cred);
 		err = 0;
 	}
@@ -112,21 +127,20 @@ static int lite_ask(struct lite_ask *q)
 	u64 id;
 	int err;
 
-	q->d.killable = true;
 	err = lite_cluster_ready(mem->cl);
 	if (err)
 		return err;
-	if (q->lh) {
+	if (q->target->lh) {
 		err = lite_ask_handle(q, &home, &id) ?:
 		      lite_ask_call(q, home);
 		return err == -ENOENT ? -EIDRM : err;
 	}
 	/* The directory may be behind: then ask all homes. */
 	do {
-		err = lite_name_lookup(mem, q->name, ask_all, &home, &id);
+		err = lite_name_lookup(mem, q->target->name, ask_all, &home, &id);
 		if (err)
 			return err;
-		lite_ask_as(q, id, LITE_RIGHTS_ALL, q->cred);
+		lite_ask_as(q, id, LITE_RIGHTS_ALL, q->target->cred);
 		err = lite_ask_call(q, home);
 		ask_all = !ask_all;
 	} while (ask_all && (err == -ENOENT || err == -EHOSTUNREACH));
@@ -136,50 +150,36 @@ static int lite_ask(struct lite_ask *q)
 /**
  * lite_ctx_free - free an LMR
  * @ctx: context
- * @cred: who asks, when it is by name
- * @lh: handle with LITE_RIGHT_MASTER, or 0
- * @name: checked, used when @lh is 0
+ * @target: LMR; a handle has LITE_RIGHT_MASTER
  *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno as LITE_IOC_FREE.
  */
-int lite_ctx_free(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
-		  const char *name)
+int lite_ctx_free(struct lite_ctx *ctx, const struct lite_target *target)
 {
 	struct lite_wire_change req = {};
-	struct lite_ask q = {
-		.ctx = ctx,
-		.cred = cred,
-		.lh = lh,
-		.name = name,
-		.right = LITE_RIGHT_MASTER,
-		.d = {
-			.call = LITE_CALL_LMR_FREE,
-			.req = &req,
-			.len = sizeof(req),
-			.timeout = LITE_FREE_TIMEOUT,
-		},
-	};
-	int err = lite_ask(&q);
+	struct lite_ask q;
+	int err;
 
-	if (!err && lh)
-		lite_ctx_unmap(ctx, lh);
+	lite_ask_init(&q, ctx, target, LITE_CALL_LMR_FREE, &req, sizeof(req));
+	q.d.timeout = LITE_FREE_TIMEOUT;
+	err = lite_ask(&q);
+	if (!err && target->lh)
+		lite_ctx_unmap(ctx, target->lh);
 	return err;
 }
 
 /**
  * lite_ctx_grant - set the rights granted to a user
  * @ctx: context
- * @cred: who asks, when it is by name
- * @lh: handle, or 0
- * @name: checked, used when @lh is 0
+ * @target: LMR
  * @grant: to whom, and what; nothing: takes away
  *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno as LITE_IOC_GRANT.
  */
-int lite_ctx_grant(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
-		   const char *name, const struct lite_grant *grant)
+int lite_ctx_grant(struct lite_ctx *ctx, const struct lite_target *target,
+		   const struct lite_grant *grant)
 {
 	struct lite_wire_set_grant req = {
 		.grant = {
@@ -188,32 +188,21 @@ int lite_ctx_grant(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
 			.rights = cpu_to_le32(grant->rights),
 		},
 	};
-	struct lite_ask q = {
-		.ctx = ctx,
-		.cred = cred,
-		.lh = lh,
-		.name = name,
-		.d = {
-			.call = LITE_CALL_LMR_GRANT,
-			.req = &req,
-			.len = sizeof(req),
-			.timeout = LITE_CHANGE_TIMEOUT,
-		},
-	};
+	struct lite_ask q;
 
 	if (grant->reserved || grant->rights & ~LITE_RIGHTS_ALL)
 		return -EOPNOTSUPP;
 	if (grant->node > LITE_NODE_ID_MAX || grant->uid == LITE_KEEP)
 		return -EINVAL;
+	lite_ask_init(&q, ctx, target, LITE_CALL_LMR_GRANT, &req, sizeof(req));
+	q.right = 0; /* who may is the home's to say */
 	return lite_ask(&q);
 }
 
 /**
  * lite_ctx_setattr - change owner, group or mode
  * @ctx: context
- * @cred: who asks, when it is by name
- * @lh: handle with LITE_RIGHT_MASTER, or 0
- * @name: checked, used when @lh is 0
+ * @target: LMR; a handle has LITE_RIGHT_MASTER
  * @uid: new owner, or LITE_KEEP
  * @gid: new group, or LITE_KEEP
  * @mode: new mode, or LITE_KEEP
@@ -221,66 +210,43 @@ int lite_ctx_grant(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
  * Context: may sleep; killable.
  * Return: 0 or a negative errno as LITE_IOC_SETATTR.
  */
-int lite_ctx_setattr(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
-		     const char *name, u32 uid, u32 gid, u32 mode)
+int lite_ctx_setattr(struct lite_ctx *ctx, const struct lite_target *target,
+		     u32 uid, u32 gid, u32 mode)
 {
 	struct lite_wire_setattr req = {
 		.uid = cpu_to_le32(uid),
 		.gid = cpu_to_le32(gid),
 		.mode = cpu_to_le32(mode),
 	};
-	struct lite_ask q = {
-		.ctx = ctx,
-		.cred = cred,
-		.lh = lh,
-		.name = name,
-		.right = LITE_RIGHT_MASTER,
-		.d = {
-			.call = LITE_CALL_LMR_SETATTR,
-			.req = &req,
-			.len = sizeof(req),
-			.timeout = LITE_CHANGE_TIMEOUT,
-		},
-	};
+	struct lite_ask q;
 
 	if (mode != LITE_KEEP && mode & ~LITE_MODE_MASK)
 		return -EINVAL;
+	lite_ask_init(&q, ctx, target, LITE_CALL_LMR_SETATTR, &req,
+		      sizeof(req));
 	return lite_ask(&q);
 }
 
 /**
  * lite_ctx_rename - give an LMR another name
  * @ctx: context
- * @cred: who asks, when it is by name
- * @lh: handle with LITE_RIGHT_MASTER, or 0
- * @name: checked, used when @lh is 0
+ * @target: LMR; a handle has LITE_RIGHT_MASTER
  * @to: the new name, checked
  *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno as LITE_IOC_RENAME.
  */
-int lite_ctx_rename(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
-		    const char *name, const char *to)
+int lite_ctx_rename(struct lite_ctx *ctx, const struct lite_target *target,
+		    const char *to)
 {
 	struct lite_wire_rename *req = kzalloc(sizeof(*req), GFP_KERNEL);
-	struct lite_ask q = {
-		.ctx = ctx,
-		.cred = cred,
-		.lh = lh,
-		.name = name,
-		.right = LITE_RIGHT_MASTER,
-		.d = {
-			.call = LITE_CALL_LMR_RENAME,
-			.req = req,
-			.len = sizeof(*req),
-			.timeout = LITE_CHANGE_TIMEOUT,
-		},
-	};
+	struct lite_ask q;
 	int err;
 
 	if (!req)
 		return -ENOMEM;
 	strscpy(req->name, to, sizeof(req->name));
+	lite_ask_init(&q, ctx, target, LITE_CALL_LMR_RENAME, req, sizeof(*req));
 	err = lite_ask(&q);
 	kfree(req);
 	return err;
@@ -289,36 +255,23 @@ int lite_ctx_rename(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
 /**
  * lite_ctx_resize - change the length of an LMR
  * @ctx: context
- * @cred: who asks, when it is by name
- * @lh: handle with LITE_RIGHT_MASTER, or 0
- * @name: checked, used when @lh is 0
+ * @target: LMR; a handle has LITE_RIGHT_MASTER
  * @length: bytes
  *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno as LITE_IOC_RESIZE.
  */
-int lite_ctx_resize(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
-		    const char *name, u64 length)
+int lite_ctx_resize(struct lite_ctx *ctx, const struct lite_target *target,
+		    u64 length)
 {
 	struct lite_wire_resize req = { .length = cpu_to_le64(length) };
-	struct lite_ask q = {
-		.ctx = ctx,
-		.cred = cred,
-		.lh = lh,
-		.name = name,
-		.right = LITE_RIGHT_MASTER,
-		.d = {
-			.call = LITE_CALL_LMR_RESIZE,
-			.req = &req,
-			.len = sizeof(req),
-			.timeout = LITE_CHANGE_TIMEOUT,
-		},
-	};
+	struct lite_ask q;
 
 	if (!length)
 		return -EINVAL;
 	if (length > LITE_LMR_SIZE_MAX)
 		return -EFBIG;
+	lite_ask_init(&q, ctx, target, LITE_CALL_LMR_RESIZE, &req, sizeof(req));
 	return lite_ask(&q);
 }
 
@@ -339,9 +292,7 @@ static int lite_move_pause(ktime_t begun)
 /**
  * lite_ctx_move - move a range of an LMR to another node
  * @ctx: context
- * @cred: who asks, when it is by name
- * @lh: handle with LITE_RIGHT_MASTER, or 0
- * @name: checked, used when @lh is 0
+ * @target: LMR; a handle has LITE_RIGHT_MASTER
  * @node: id of the node; 0: this one
  * @offset: bytes; rounded down to a page
  * @length: bytes, the end is rounded up to a page; 0: all from @offset on
@@ -350,30 +301,15 @@ static int lite_move_pause(ktime_t begun)
  * Context: may sleep; killable between its steps.
  * Return: 0 or a negative errno as LITE_IOC_MOVE.
  */
-int lite_ctx_move(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
-		  const char *name, u32 node, u64 offset, u64 length,
-		  u64 *moved)
+int lite_ctx_move(struct lite_ctx *ctx, const struct lite_target *target,
+		  u32 node, u64 offset, u64 length, u64 *moved)
 {
 	struct lite_memory *mem = ctx->mem;
 	u64 end = length ? offset + length : LITE_LMR_SIZE_MAX;
 	u64 at = offset;
 	struct lite_wire_move_reply reply;
 	struct lite_wire_move req = {};
-	struct lite_ask q = {
-		.ctx = ctx,
-		.cred = cred,
-		.lh = lh,
-		.name = name,
-		.right = LITE_RIGHT_MASTER,
-		.d = {
-			.call = LITE_CALL_LMR_MOVE,
-			.req = &req,
-			.len = sizeof(req),
-			.reply = &reply,
-			.reply_max = sizeof(reply),
-			.timeout = LITE_CHANGE_TIMEOUT,
-		},
-	};
+	struct lite_ask q;
 	u64 incarnation;
 	ktime_t begun;
 	int tries = 0;
@@ -393,6 +329,9 @@ int lite_ctx_move(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
 	err = lite_node_incarnation(mem, node, &incarnation);
 	if (err == -EHOSTUNREACH)
 		return err;
+	lite_ask_init(&q, ctx, target, LITE_CALL_LMR_MOVE, &req, sizeof(req));
+	q.d.reply = &reply;
+	q.d.reply_max = sizeof(reply);
 	req.node = cpu_to_le32(node);
 	do {
 		begun = ktime_get();

@@ -123,22 +123,32 @@ int lite_access_renew(const struct lite_access *a,
 		      const struct lite_mapping *stale);
 int lite_ctx_unmap(struct lite_ctx *ctx, u64 lh);
 
+/**
+ * struct lite_target - an LMR of which something is asked
+ * @cred: who asks, when it is by name
+ * @lh: handle, or 0
+ * @name: checked; used when @lh is 0
+ */
+struct lite_target {
+	const struct lite_cred *cred;
+	u64 lh;
+	const char *name;
+};
+
 /* ask.c */
-int lite_ctx_free(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
-		  const char *name);
-int lite_ctx_grant(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
-		   const char *name, const struct lite_grant *grant);
+int lite_ctx_free(struct lite_ctx *ctx, const struct lite_target *target);
+int lite_ctx_grant(struct lite_ctx *ctx, const struct lite_target *target,
+		   const struct lite_grant *grant);
 int lite_ctx_grants(struct lite_ctx *ctx, u64 lh, const char *name,
 		    struct lite_grant *grants, u32 *n);
-int lite_ctx_setattr(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
-		     const char *name, u32 uid, u32 gid, u32 mode);
-int lite_ctx_rename(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
-		    const char *name, const char *to);
-int lite_ctx_resize(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
-		    const char *name, u64 length);
-int lite_ctx_move(struct lite_ctx *ctx, const struct lite_cred *cred, u64 lh,
-		  const char *name, u32 node, u64 offset, u64 length,
-		  u64 *moved);
+int lite_ctx_setattr(struct lite_ctx *ctx, const struct lite_target *target,
+		     u32 uid, u32 gid, u32 mode);
+int lite_ctx_rename(struct lite_ctx *ctx, const struct lite_target *target,
+		    const char *to);
+int lite_ctx_resize(struct lite_ctx *ctx, const struct lite_target *target,
+		    u64 length);
+int lite_ctx_move(struct lite_ctx *ctx, const struct lite_target *target,
+		  u32 node, u64 offset, u64 length, u64 *moved);
 int lite_ctx_stat(struct lite_ctx *ctx, u64 lh, const char *name,
 		  struct lite_lmr_info *info, u32 *nodes);
 int lite_memory_list(struct lite_memory *mem, u64 *cursor,
