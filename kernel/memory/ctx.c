@@ -9,7 +9,6 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 
-#include "../core/name.h"
 #include "memory.h"
 
 /**
@@ -47,15 +46,28 @@ static void lite_user_release(struct kref *ref)
 	kfree_rcu(container_of(ref, struct lite_user, ref), rcu);
 }
 
+/**
+ * lite_user_put - a handle less
+ * @user: may be NULL
+ *
+ * Context: any.
+ */
 void lite_user_put(struct lite_user *user)
 {
 	if (user)
 		kref_put(&user->ref, lite_user_release);
 }
 
-/* Who opens a handle: mostly who has opened the one before. */
-static struct lite_user *lite_user_get(struct lite_ctx *ctx,
-				       const struct lite_cred *cred)
+/**
+ * lite_user_get - who opens a handle: mostly who has opened the one before
+ * @ctx: context
+ * @cred: who it is
+ *
+ * Context: may sleep.
+ * Return: the user with a reference for a handle, or NULL.
+ */
+struct lite_user *lite_user_get(struct lite_ctx *ctx,
+				const struct lite_cred *cred)
 {
 	struct lite_user *user;
 
@@ -177,10 +189,20 @@ void lite_handle_cancel(struct lite_ctx *ctx, struct lite_handle *h)
 	kfree(h);
 }
 
-/* From here on the handle works. Takes over the references. */
-static int lite_handle_publish(struct lite_ctx *ctx, struct lite_handle *h,
-			       struct lite_user *user, struct lite_mapping *m,
-			       u32 rights)
+/**
+ * lite_handle_publish - from here on the handle works
+ * @ctx: context
+ * @h: reserved
+ * @user: who opened it; the reference is taken over, come what may
+ * @m: what it is a handle of; likewise
+ * @rights: LITE_RIGHT_*
+ *
+ * Context: may sleep.
+ * Return: 0, or -ENODEV: the context was shut; then @h is still reserved.
+ */
+int lite_handle_publish(struct lite_ctx *ctx, struct lite_handle *h,
+			struct lite_user *user, struct lite_mapping *m,
+			u32 rights)
 {
 	int err = 0;
 
@@ -204,83 +226,22 @@ static int lite_handle_publish(struct lite_ctx *ctx, struct lite_handle *h,
 	return err;
 }
 
-static void lite_create_fill(struct lite_wire_create *req, u32 self,
-			     const struct lite_cred *cred,
-			     const struct lite_alloc_params *p)
-{
-	u32 i;
-
-	memset(req, 0, sizeof(*req));
-	req->length = cpu_to_le64(p->length);
-	req->mode = cpu_to_le32(p->mode);
-	lite_wire_cred_put(&req->cred, cred);
-	req->n_nodes = cpu_to_le32(max(p->n_nodes, 1U));
-	req->nodes[0] = cpu_to_le32(self);
-	for (i = 0; i < p->n_nodes; i++)
-		req->nodes[i] = cpu_to_le32(p->nodes[i] ?: self);
-	if (p->name)
-		strscpy(req->name, p->name, sizeof(req->name));
-}
-
-static int lite_alloc_check(const struct lite_alloc_params *p)
-{
-	u32 i, j;
-	int len;
-
-	if (p->flags & ~LITE_ALLOC_NO_HANDLE)
-		return -EOPNOTSUPP;
-	if (!p->length || p->mode & ~LITE_MODE_MASK ||
-	    p->n_nodes > LITE_SPREAD_MAX)
-		return -EINVAL;
-	if (p->length > LITE_LMR_SIZE_MAX)
-		return -EFBIG;
-	for (i = 0; i < p->n_nodes; i++) {
-		if (p->nodes[i] > LITE_NODE_ID_MAX)
-			return -EINVAL;
-		for (j = 0; j < i; j++) {
-			if (p->nodes[i] == p->nodes[j])
-				return -EINVAL;
-		}
-	}
-	if (p->name) {
-		len = lite_name_check(p->name, LITE_NAME_SIZE);
-		if (len < 0)
-			return len;
-	} else if (p->flags & LITE_ALLOC_NO_HANDLE) {
-		return -EINVAL; /* nobody could ever reach it */
-	}
-	return 0;
-}
-
-/* Make it, and leave it unmapped. */
-static int lite_create_only(struct lite_memory *mem, u32 home,
-			    const struct lite_wire_create *req)
-{
-	struct lite_wire_map_reply *r;
-	struct lite_call_desc d = {
-		.call = LITE_CALL_LMR_CREATE,
-		.req = req,
-		.len = sizeof(*req),
-		.reply_max = sizeof(*r),
-		.timeout = 120 * HZ,
-		.killable = true,
-	};
-	int err;
-
-	r = kmalloc(sizeof(*r), GFP_KERNEL);
-	if (!r)
-		return -ENOMEM;
-	d.reply = r;
-	err = lite_cluster_call_once(mem->cl, home, &d);
-	kfree(r);
-	return lite_home_error(mem, home, err);
-}
-
-/* Map it, when it is not being changed. */
-static struct lite_mapping *lite_map_id(struct lite_memory *mem, u32 home,
-					u64 id, const char *name,
-					const struct lite_cred *cred,
-					u32 rights, u32 *granted)
+/**
+ * lite_map_id - map an LMR, when it is not being changed
+ * @mem: node's
+ * @home: its home
+ * @id: its id there
+ * @name: name that it must have; NULL: grant what there is of the rights
+ * @cred: for whom
+ * @rights: wanted
+ * @granted: set to the rights granted; may be NULL
+ *
+ * Context: may sleep; killable.
+ * Return: as lite_mapping_by_id(), but -EBUSY.
+ */
+struct lite_mapping *lite_map_id(struct lite_memory *mem, u32 home, u64 id,
+				 const char *name, const struct lite_cred *cred,
+				 u32 rights, u32 *granted)
 {
 	struct lite_mapping *m;
 	int err;
@@ -316,60 +277,6 @@ static int lite_map_name(struct lite_memory *mem, const struct lite_cred *cred,
 		ask_all = !ask_all;
 	} while (ask_all && (err == -ENOENT || err == -EHOSTUNREACH));
 	return err == -EHOSTUNREACH ? -ENOENT : err;
-}
-
-/**
- * lite_ctx_create - make an LMR and open it
- * @ctx: context
- * @cred: its owner
- * @p: what to make
- * @h: reserved handle, which becomes it; NULL with LITE_ALLOC_NO_HANDLE
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno as LITE_IOC_ALLOC; then @h is still reserved.
- */
-int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred,
-		    const struct lite_alloc_params *p, struct lite_handle *h)
-{
-	struct lite_memory *mem = ctx->mem;
-	struct lite_wire_create *req;
-	struct lite_user *user;
-	struct lite_mapping *m;
-	u32 rights;
-	u32 home;
-	u64 id;
-	int err;
-
-	err = lite_alloc_check(p) ?: lite_cluster_ready(mem->cl);
-	if (err)
-		return err;
-	req = kmalloc(sizeof(*req), GFP_KERNEL);
-	if (!req)
-		return -ENOMEM;
-	lite_create_fill(req, lite_cluster_id(mem->cl), cred, p);
-	home = le32_to_cpu(req->nodes[0]);
-	if (p->flags & LITE_ALLOC_NO_HANDLE) {
-		err = lite_create_only(mem, home, req);
-		goto out;
-	}
-	user = lite_user_get(ctx, cred);
-	if (!user) {
-		err = -ENOMEM;
-		goto out;
-	}
-	m = lite_mapping_create(mem, home, req, &id, &rights);
-	/* It is there, and has been changed already. */
-	if (m == ERR_PTR(-EAGAIN))
-		m = lite_map_id(mem, home, id, NULL, cred, LITE_RIGHTS_ALL,
-				&rights);
-	err = PTR_ERR_OR_ZERO(m);
-	if (err)
-		lite_user_put(user);
-	else
-		err = lite_handle_publish(ctx, h, user, m, rights);
-out:
-	kfree(req);
-	return err;
 }
 
 /**

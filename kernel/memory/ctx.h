@@ -108,20 +108,33 @@ struct lite_buf {
 	};
 };
 
-void lite_user_put(struct lite_user *user);
 struct lite_ctx *lite_ctx_new(struct lite_memory *mem, void *owner);
 void lite_ctx_put(struct lite_ctx *ctx);
 void lite_ctx_shut(struct lite_ctx *ctx);
 struct lite_handle *lite_handle_reserve(struct lite_ctx *ctx);
 void lite_handle_cancel(struct lite_ctx *ctx, struct lite_handle *h);
-int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred,
-		    const struct lite_alloc_params *p, struct lite_handle *h);
+struct lite_user *lite_user_get(struct lite_ctx *ctx,
+				const struct lite_cred *cred);
+void lite_user_put(struct lite_user *user);
+int lite_handle_publish(struct lite_ctx *ctx, struct lite_handle *h,
+			struct lite_user *user, struct lite_mapping *m,
+			u32 rights);
+struct lite_mapping *lite_map_id(struct lite_memory *mem, u32 home, u64 id,
+				 const char *name, const struct lite_cred *cred,
+				 u32 rights, u32 *granted);
 int lite_ctx_map(struct lite_ctx *ctx, const struct lite_cred *cred,
 		 const char *name, u32 rights, struct lite_handle *h,
 		 u64 *length);
 int lite_access_renew(const struct lite_access *a,
 		      const struct lite_mapping *stale);
 int lite_ctx_unmap(struct lite_ctx *ctx, u64 lh);
+
+/* create.c */
+void lite_create_fill(struct lite_wire_create *req, u32 self,
+		      const struct lite_cred *cred,
+		      const struct lite_alloc_params *p);
+int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred,
+		    const struct lite_alloc_params *p, struct lite_handle *h);
 
 /**
  * struct lite_target - an LMR of which something is asked
