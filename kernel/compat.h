@@ -6,6 +6,7 @@
 #ifndef _LITE_COMPAT_H
 #define _LITE_COMPAT_H
 
+#include <linux/mm.h>
 #include <linux/version.h>
 #include <net/genetlink.h>
 
@@ -18,5 +19,21 @@ static inline struct nlattr **lite_dump_attrs(struct netlink_callback *cb)
 	return genl_dumpit_info(cb)->attrs;
 #endif
 }
+
+/* Flags of a VMA are changed through functions: since 6.3. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
+{
+	vma->vm_flags |= flags;
+}
+#endif
+
+/* A fault may hold the lock of its VMA instead of mmap_lock: since 6.6. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
+static inline void release_fault_lock(struct vm_fault *vmf)
+{
+	mmap_read_unlock(vmf->vma->vm_mm);
+}
+#endif
 
 #endif /* _LITE_COMPAT_H */

@@ -18,6 +18,7 @@ const char *const lite_stat_names[LITE_STAT_MAX] = {
 	[LITE_STAT_SLOTS_BUSY] = "slots_busy",
 	[LITE_STAT_CALLS_INFLIGHT] = "calls_inflight",
 	[LITE_STAT_CONNS] = "conns",
+	[LITE_STAT_MMAPS] = "mmaps",
 	[LITE_STAT_READS] = "reads",
 	[LITE_STAT_WRITES] = "writes",
 	[LITE_STAT_ATOMICS] = "atomics",

@@ -29,20 +29,25 @@
  * E2BIG                 a longer structure than this kernel knows, with
  *                       something in the part that it does not know
  * EFAULT                a user buffer that is not mapped, or not writable for
- *                       a read
- * EOPNOTSUPP            unknown flag, opcode, or non-zero reserved field, or
- *                       an operation that this RDMA device cannot do
+ *                       a read or for REGISTER
+ * EOPNOTSUPP            unknown flag, opcode, or non-zero reserved field, an
+ *                       operation that this RDMA device cannot do, or one that
+ *                       this kind of memory is not for
  * ENOTTY                unknown ioctl
  * ENAMETOOLONG          a name of more than LITE_NAME_MAX bytes
  * ENOENT                no LMR of that name
  * EEXIST                an LMR of that name exists
  * EHOSTUNREACH          no node of that id in this cluster
  * EHOSTDOWN             the node is known, but is down
+ * EREMOTE               a byte of the range that was to be mapped into the
+ *                       process is in another node's memory
  * ENOTCONN              this node is in no cluster (it left, or is joining)
  * ENODEV                the node was stopped, or its RDMA device is gone
  * EFBIG                 larger than the largest LMR there can be
  * ENOSPC                the memory that a node gives to LMRs is used up
- * EDQUOT                the memory that one uid may have in LMRs is used up
+ * EDQUOT                the memory that one uid may have in LMRs is used up, or,
+ *                       for REGISTER, what the process may lock into memory
+ *                       (RLIMIT_MEMLOCK)
  * EMFILE                too many handles in this open file
  * ENOMEM                the kernel is out of memory
  * ETIMEDOUT             a node did not answer in time; for allocation and free
@@ -360,6 +365,7 @@ struct lite_ioc_rename {
  * have the new length. Needs a master. The memory of what is cut off is free when
  * the call returns. New memory is taken at the node that holds the LMR's end; to
  * cut within a page or a larger piece takes new memory for what stays of that.
+ * EOPNOTSUPP: it is registered memory.
  */
 struct lite_ioc_resize {
 	__u32 size;
@@ -377,7 +383,8 @@ struct lite_ioc_resize {
  * the metadata, stays where it is.
  *
  * Goes in steps; what has been moved when it fails or is interrupted stays
- * moved (@moved), and all of the LMR is usable whatever happens.
+ * moved (@moved), and all of the LMR is usable whatever happens. EOPNOTSUPP: it is
+ * registered memory.
  */
 struct lite_ioc_move {
 	__u32 size;
@@ -389,6 +396,77 @@ struct lite_ioc_move {
 	__u32 node;            /* node id; 0: this one */
 	__u32 reserved;
 	char name[LITE_NAME_SIZE];
+};
+
+/* LITE_IOC_MMAP prot: as those of mmap(2) */
+#define LITE_PROT_READ (1U << 0)
+#define LITE_PROT_WRITE (1U << 1)
+
+/* LITE_IOC_MMAP flags */
+#define LITE_MMAP_POPULATE (1U << 0) /* no page faults later, as MAP_POPULATE */
+
+/*
+ * LITE_IOC_MMAP: map a part of an LMR that is in this node's memory into the
+ * process, shared: loads and stores are reads and writes of the LMR, without a
+ * call. @prot is READ, or READ | WRITE; the handle must have the rights of these
+ * names. A byte of the range at another node: EREMOTE.
+ *
+ * The mapping is unmapped by munmap(2), and is otherwise like one of a file with
+ * MAP_SHARED: read(2), write(2), O_DIRECT, ptrace(2) work on it, children
+ * inherit it, mprotect(2) gives no more than @prot; it cannot grow and is not in
+ * core dumps. It is independent of the handle and of the open file and keeps an
+ * anonymous LMR alive as a handle would.
+ *
+ * It follows the LMR through changes: an access during one waits for its end.
+ * Bytes that are no longer at this node, or cut off, are answered by SIGBUS
+ * (EFAULT, where the kernel makes the access) for as long as that is so; all of
+ * it is from when the LMR was freed, when a right that @prot stands for was taken
+ * away, or when the node was stopped. When FREE, GRANT, SETATTR, RESIZE or MOVE
+ * return, no access goes to what was before. But pages that a process has
+ * pinned through a mapping (O_DIRECT, a pipe, a registration) it has until it lets
+ * them go: they may be the LMR's still when only a right to it was taken away, and
+ * are nobody else's otherwise; what is written there then is lost.
+ *
+ * Between the CPU and other nodes it is as between threads with relaxed atomics:
+ * aligned words are seen whole, in no promised order but that a store before a
+ * call is before what the call does. LITE's atomics are not atomic towards
+ * those of the CPU.
+ */
+struct lite_ioc_mmap {
+	__u32 size;
+	__u32 flags;           /* LITE_MMAP_* */
+	__aligned_u64 lh;
+	__aligned_u64 offset;  /* bytes, whole pages */
+	__aligned_u64 length;  /* bytes, at least 1; whole pages are mapped */
+	__u32 prot;            /* LITE_PROT_* */
+	__u32 reserved;
+	__aligned_u64 addr;    /* out */
+};
+
+/*
+ * LITE_IOC_REGISTER: make an LMR of memory that the process has, without a copy,
+ * and open it. Its home is this node. @addr and @length are whole pages: the LMR
+ * is all that is in them, and nobody shall get a neighbour by accident.
+ *
+ * The memory may be anonymous, or of shmem, memfd or hugetlbfs, and must be
+ * writable; not that of a file in a file system (EOPNOTSUPP). Its pages are
+ * pinned and count against RLIMIT_MEMLOCK, not against the node's memory for
+ * LMRs. The LMR is these pages, whatever becomes of the range: after munmap(2),
+ * or whatever else replaces a page in the process, they stay in the LMR.
+ *
+ * It is freed like any other, and at the latest when this open file is closed,
+ * with or without a name. It cannot be mapped by LITE_IOC_MMAP, resized, or moved
+ * (EOPNOTSUPP).
+ */
+struct lite_ioc_register {
+	__u32 size;
+	__u32 flags;           /* 0 */
+	__aligned_u64 addr;    /* of the process */
+	__aligned_u64 length;  /* bytes */
+	__u32 mode;            /* as for ALLOC */
+	__u32 reserved;
+	__aligned_u64 lh;      /* out: handle with all rights the mode gives */
+	char name[LITE_NAME_SIZE]; /* empty: anonymous */
 };
 
 #define LITE_IOC_QUERY _IO(LITE_IOC_TYPE, 0x00)
@@ -405,5 +483,7 @@ struct lite_ioc_move {
 #define LITE_IOC_RENAME _IO(LITE_IOC_TYPE, 0x0b)
 #define LITE_IOC_RESIZE _IO(LITE_IOC_TYPE, 0x0c)
 #define LITE_IOC_MOVE _IO(LITE_IOC_TYPE, 0x0d)
+#define LITE_IOC_MMAP _IO(LITE_IOC_TYPE, 0x0e)
+#define LITE_IOC_REGISTER _IO(LITE_IOC_TYPE, 0x0f)
 
 #endif /* _UAPI_LITE_H */

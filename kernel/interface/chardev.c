@@ -41,6 +41,32 @@ static void lite_close_work(struct work_struct *work)
 	lite_file_put(lf);
 }
 
+/**
+ * lite_file_new - a context for a new open file
+ * @node: node; the caller is active on it
+ *
+ * Context: may sleep.
+ * Return: it, for lite_file_close(), or NULL.
+ */
+struct lite_file *lite_file_new(struct lite_node *node)
+{
+	struct lite_file *lf = kzalloc(sizeof(*lf), GFP_KERNEL_ACCOUNT);
+
+	if (lf)
+		lf->ctx = lite_ctx_new(&node->memory, node);
+	if (!lf || !lf->ctx) {
+		kfree(lf);
+		return NULL;
+	}
+	kref_get(&node->ref);
+	lite_stat_inc(node->stats, LITE_STAT_FILES);
+	lf->node = node;
+	refcount_set(&lf->ref, 2); /* the file's and the work item's */
+	init_completion(&lf->closed);
+	INIT_WORK(&lf->close_work, lite_close_work);
+	return lf;
+}
+
 static int lite_open(struct inode *inode, struct file *file)
 {
 	/* misc_open() has put the miscdevice here. */
@@ -50,34 +76,32 @@ static int lite_open(struct inode *inode, struct file *file)
 
 	if (!lite_node_enter(node))
 		return -ENODEV;
-	lf = kzalloc(sizeof(*lf), GFP_KERNEL_ACCOUNT);
-	if (lf)
-		lf->ctx = lite_ctx_new(&node->memory, node);
-	if (!lf || !lf->ctx) {
-		kfree(lf);
-		lite_node_exit(node);
-		return -ENOMEM;
-	}
-	kref_get(&node->ref);
-	lite_stat_inc(node->stats, LITE_STAT_FILES);
-	lf->node = node;
-	refcount_set(&lf->ref, 2); /* the file's and the work item's */
-	init_completion(&lf->closed);
-	INIT_WORK(&lf->close_work, lite_close_work);
-	file->private_data = lf;
+	lf = lite_file_new(node);
 	lite_node_exit(node);
+	if (!lf)
+		return -ENOMEM;
+	file->private_data = lf;
 	return nonseekable_open(inode, file);
 }
 
-static int lite_release(struct inode *inode, struct file *file)
+/**
+ * lite_file_close - the counterpart of lite_file_new()
+ * @lf: of a file that nobody has open any more
+ *
+ * Context: may sleep, but not for long.
+ */
+void lite_file_close(struct lite_file *lf)
 {
-	struct lite_file *lf = file->private_data;
-
 	queue_work(lite_close_wq, &lf->close_work);
 	if (time_after(jiffies, READ_ONCE(lite_close_slow) + 5 * LITE_CLOSE_WAIT) &&
 	    !wait_for_completion_timeout(&lf->closed, LITE_CLOSE_WAIT))
 		WRITE_ONCE(lite_close_slow, jiffies);
 	lite_file_put(lf);
+}
+
+static int lite_release(struct inode *inode, struct file *file)
+{
+	lite_file_close(file->private_data);
 	return 0;
 }
 

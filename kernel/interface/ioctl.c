@@ -9,6 +9,7 @@
  * should it not be when it counts, what was made is undone.
  */
 #include <linux/cred.h>
+#include <linux/mm.h>
 #include <linux/nospec.h>
 #include <linux/pagemap.h>
 #include <linux/uaccess.h>
@@ -31,9 +32,17 @@ union lite_ioc_any {
 	struct lite_ioc_rename rename;
 	struct lite_ioc_resize resize;
 	struct lite_ioc_move move;
+	struct lite_ioc_mmap mmap;
+	struct lite_ioc_register reg;
 };
 
-static void lite_cred_current(struct lite_cred *to)
+/**
+ * lite_cred_current - who the current process acts as
+ * @to: set
+ *
+ * Context: process.
+ */
+void lite_cred_current(struct lite_cred *to)
 {
 	const struct cred *cred = current_cred();
 	const struct group_info *groups = cred->group_info;
@@ -401,6 +410,16 @@ static void lite_ioc_undo_map(struct lite_file *lf, void *arg)
 	lite_ctx_unmap(lf->ctx, m->lh);
 }
 
+static void lite_ioc_undo_register(struct lite_file *lf, void *arg)
+{
+	struct lite_ioc_register *r = arg;
+	struct lite_target target;
+	struct lite_cred cred;
+
+	lite_ioc_target(&target, &cred, r->lh, r->name);
+	lite_ctx_free(lf->ctx, &target);
+}
+
 static const struct lite_ioc {
 	u16 size;     /* of the whole structure */
 	u16 min_size; /* of its first published version */
@@ -442,6 +461,11 @@ static const struct lite_ioc {
 		       .fn = lite_ioc_resize),
 	LITE_IOC_ENTRY(LITE_IOC_MOVE, lite_ioc_move, name,
 		       .fn = lite_ioc_move),
+	LITE_IOC_ENTRY(LITE_IOC_MMAP, lite_ioc_mmap, addr,
+		       .fn = lite_ioc_mmap, .out = true),
+	LITE_IOC_ENTRY(LITE_IOC_REGISTER, lite_ioc_register, name,
+		       .fn = lite_ioc_register, .out = true,
+		       .undo = lite_ioc_undo_register),
 };
 
 static int lite_ioc_give(struct lite_file *lf, const struct lite_ioc *ioc,
@@ -466,6 +490,9 @@ static int lite_ioc_give(struct lite_file *lf, const struct lite_ioc *ioc,
 		return 0;
 	if (!copy_to_user(user, any, min_t(size_t, size, ioc->size)))
 		return 0;
+	/* This waits for user space, maybe, and needs no node. */
+	if (ioc->fn == lite_ioc_mmap)
+		vm_munmap(any->mmap.addr, any->mmap.length);
 	if (ioc->undo && lite_node_enter(lf->node)) {
 		ioc->undo(lf, any);
 		lite_node_exit(lf->node);
@@ -507,6 +534,8 @@ long lite_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	if (nr >= ARRAY_SIZE(lite_iocs) || cmd != _IO(LITE_IOC_TYPE, nr))
 		return -ENOTTY;
 	ioc = &lite_iocs[array_index_nospec(nr, ARRAY_SIZE(lite_iocs))];
+	if (!ioc->fn)
+		return -ENOTTY;
 	if (get_user(size, (u32 __user *)user))
 		return -EFAULT;
 	if (size < ioc->min_size)

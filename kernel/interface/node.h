@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A node: one LITE instance on one RDMA device, made of the layers, and its
- * door /dev/liteN. The registry knows all nodes of this kernel; it and the
- * workqueue that closes files are the only state that does not hang off a node.
+ * door /dev/liteN. The registry knows all nodes of this kernel; it, the
+ * workqueue that closes files, and the file system of mapped LMRs are the only
+ * state that does not hang off a node.
  *
  * Whoever works on a node holds it @active (lite_node_enter()); stopping waits
  * for them after it has ended all connections, so that they come out. Whoever
@@ -75,8 +76,15 @@ void lite_netlink_exit(void);
 void lite_netlink_event(struct lite_node *node, u32 id,
 			enum lite_node_state state);
 
+struct lite_file;
+struct lite_file *lite_file_new(struct lite_node *node);
+void lite_file_close(struct lite_file *lf);
+int lite_ioc_mmap(struct lite_file *lf, void *arg, struct lite_gate *gate);
+int lite_ioc_register(struct lite_file *lf, void *arg, struct lite_gate *gate);
+void lite_cred_current(struct lite_cred *to);
+
 /**
- * struct lite_file - an open /dev/liteN
+ * struct lite_file - an open /dev/liteN, or a user mapping of an LMR
  * @node: with a reference to the object
  * @ctx: its handles
  * @ref: memory

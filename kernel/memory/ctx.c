@@ -33,6 +33,8 @@ struct lite_ctx *lite_ctx_new(struct lite_memory *mem, void *owner)
 	kref_get(&ctx->ref); /* the list's */
 	mutex_init(&ctx->lock);
 	xa_init_flags(&ctx->handles, XA_FLAGS_ALLOC1);
+	spin_lock_init(&ctx->pinned_lock);
+	INIT_LIST_HEAD(&ctx->pinned);
 	spin_lock(&mem->ctxs_lock);
 	list_add(&ctx->list, &mem->ctxs);
 	spin_unlock(&mem->ctxs_lock);
@@ -117,7 +119,8 @@ static void lite_handle_free(struct lite_memory *mem, struct lite_handle *h)
 }
 
 /**
- * lite_ctx_shut - close all handles of a context, and take no new ones
+ * lite_ctx_shut - close all handles of a context, and take no new ones; free
+ * what was registered through it
  * @ctx: context; may be shut twice
  *
  * Context: may sleep; calls homes.
@@ -145,8 +148,10 @@ void lite_ctx_shut(struct lite_ctx *ctx)
 		lite_stat_dec(mem->stats, LITE_STAT_CTXS);
 	}
 	mutex_unlock(&ctx->lock);
-	if (first)
-		lite_ctx_put(ctx);
+	if (!first)
+		return;
+	lite_ctx_unregister(ctx);
+	lite_ctx_put(ctx);
 }
 
 /**
@@ -356,6 +361,52 @@ int lite_ctx_unmap(struct lite_ctx *ctx, u64 lh)
 	return 0;
 }
 
+/**
+ * lite_ctx_share - a handle on what another context has a handle on
+ * @ctx: context that gets it
+ * @from: handle of the other, and the rights to have, no more and no less
+ * @lh: set to the new handle
+ *
+ * Context: may sleep; killable.
+ * Return: 0, -EBADF, -EACCES, -EMFILE, -ENOMEM, -ENODEV, -EINTR.
+ */
+int lite_ctx_share(struct lite_ctx *ctx, const struct lite_access *from, u64 *lh)
+{
+	struct lite_handle *h = lite_handle_reserve(ctx), *old;
+	struct lite_mapping *m = NULL;
+	struct lite_user *user = NULL;
+	int err = 0;
+
+	if (IS_ERR(h))
+		return PTR_ERR(h);
+	*lh = h->lh;
+	if (mutex_lock_killable(&from->ctx->lock)) {
+		err = -EINTR;
+		goto err_cancel;
+	}
+	old = lite_handle_find(from->ctx, from->lh);
+	if (!old) {
+		err = -EBADF;
+	} else if (from->right & ~old->rights) {
+		err = -EACCES;
+	} else {
+		/* Be it retired: whoever uses the new handle renews it. */
+		m = rcu_dereference_protected(
+			old->mapping, lockdep_is_held(&from->ctx->lock));
+		kref_get(&m->ref);
+		user = old->user;
+		kref_get(&user->ref);
+	}
+	mutex_unlock(&from->ctx->lock);
+	if (!err)
+		err = lite_handle_publish(ctx, h, user, m, from->right);
+	if (!err)
+		return 0;
+err_cancel:
+	lite_handle_cancel(ctx, h);
+	return err;
+}
+
 /* ---- operations come in here --------------------------------------------- */
 
 /* A handle's mapping is bound to what is over: ask the home again. */
@@ -396,21 +447,21 @@ static int lite_handle_renew(struct lite_ctx *ctx, struct lite_handle *h,
 }
 
 /**
- * lite_access_renew - make a handle usable again
+ * lite_access_ask - make a handle usable again, unless that takes a while
  * @a: the handle
  * @stale: its mapping that was found to be of no use; only compared
+ * @home: set, with -EBUSY, to what lite_mapping_await() is to be told
+ * @id: likewise
  *
  * Context: may sleep; killable.
- * Return: 0: try again; -EBADF, -EIDRM, -ESTALE, -EHOSTDOWN, -EINTR and others.
+ * Return: as lite_access_renew(); -EBUSY: the LMR is being changed.
  */
-int lite_access_renew(const struct lite_access *a,
-		      const struct lite_mapping *stale)
+int lite_access_ask(const struct lite_access *a,
+		    const struct lite_mapping *stale, u32 *home, u64 *id)
 {
 	struct lite_ctx *ctx = a->ctx;
 	struct lite_mapping *m;
 	struct lite_handle *h;
-	u32 home = 0;
-	u64 id = 0;
 	int err = 0;
 
 	if (mutex_lock_killable(&ctx->lock))
@@ -421,17 +472,36 @@ int lite_access_renew(const struct lite_access *a,
 	} else {
 		m = rcu_dereference_protected(h->mapping,
 					      lockdep_is_held(&ctx->lock));
-		home = m->home;
-		id = m->id;
+		*home = m->home;
+		*id = m->id;
 		/* Otherwise somebody else has renewed it. */
 		if (m == stale)
 			err = lite_cluster_ready(ctx->mem->cl) ?:
 			      lite_handle_renew(ctx, h, m);
 	}
 	mutex_unlock(&ctx->lock);
+	return err;
+}
+
+/**
+ * lite_access_renew - make a handle usable again
+ * @a: the handle
+ * @stale: its mapping that was found to be of no use; only compared
+ *
+ * Context: may sleep; killable.
+ * Return: 0: try again; -EBADF, -EIDRM, -ESTALE, -EHOSTDOWN, -EINTR and others.
+ */
+int lite_access_renew(const struct lite_access *a,
+		      const struct lite_mapping *stale)
+{
+	u32 home;
+	u64 id;
+	int err;
+
+	err = lite_access_ask(a, stale, &home, &id);
 	/* Without keeping all other handles waiting as well. */
 	if (err == -EBUSY)
-		err = lite_mapping_await(ctx->mem, home, id);
+		err = lite_mapping_await(a->ctx->mem, home, id);
 	return err;
 }
 

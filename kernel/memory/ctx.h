@@ -50,6 +50,8 @@ struct lite_handle {
  * @user: who opened the last one
  * @handles: by index
  * @tags: of handles
+ * @pinned_lock: protects @pinned
+ * @pinned: memory of processes that was registered through it
  * @owner: of the layer above
  */
 struct lite_ctx {
@@ -61,6 +63,8 @@ struct lite_ctx {
 	struct lite_user *user;
 	struct xarray handles;
 	atomic_t tags;
+	spinlock_t pinned_lock;
+	struct list_head pinned;
 	void *owner;
 };
 
@@ -125,6 +129,10 @@ struct lite_mapping *lite_map_id(struct lite_memory *mem, u32 home, u64 id,
 int lite_ctx_map(struct lite_ctx *ctx, const struct lite_cred *cred,
 		 const char *name, u32 rights, struct lite_handle *h,
 		 u64 *length);
+int lite_ctx_share(struct lite_ctx *ctx, const struct lite_access *from,
+		   u64 *lh);
+int lite_access_ask(const struct lite_access *a,
+		    const struct lite_mapping *stale, u32 *home, u64 *id);
 int lite_access_renew(const struct lite_access *a,
 		      const struct lite_mapping *stale);
 int lite_ctx_unmap(struct lite_ctx *ctx, u64 lh);

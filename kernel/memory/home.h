@@ -102,6 +102,7 @@ struct lite_place {
  * @changing: somebody is at it; one at a time
  * @closed: there are no mappers now, and there shall be none
  * @renaming: somebody reserves a name for it
+ * @registered: it is made of a process's memory (register.c), and stays so
  * @changed: woken when one of these is
  * @freed: completed when it is
  * @mappers: list of struct lite_mapper
@@ -121,6 +122,7 @@ struct lite_lmr {
 	bool changing;
 	bool closed;
 	bool renaming;
+	bool registered;
 	wait_queue_head_t changed;
 	struct completion freed;
 	struct list_head mappers;
@@ -132,10 +134,14 @@ struct lite_lmr *lite_lmr_get(struct lite_memory *mem, u64 id);
 void lite_lmr_put(struct lite_lmr *lmr);
 u32 lite_lmr_rights(struct lite_lmr *lmr, struct lite_conn *conn,
 		    const struct lite_wire_cred *cred);
+struct lite_lmr *lite_home_adopt(struct lite_memory *mem,
+				 const struct lite_wire_create *c,
+				 struct lite_alloc *alloc);
 void lite_home_handlers(struct lite_memory *mem);
 
 /* place.c */
 u64 lite_part_max(u64 length);
+int lite_part_fill(struct lite_part *part, const struct lite_alloc *a);
 int lite_part_make(struct lite_lmr *lmr, struct lite_part *part, u32 node,
 		   u64 incarnation, u64 length);
 int lite_parts_make(struct lite_lmr *lmr, struct lite_part **parts, u32 *n,

@@ -143,6 +143,25 @@ static struct lite_lmr *lite_lmr_new(struct lite_memory *mem,
 	return lmr;
 }
 
+/* Its one part is memory that there is already. */
+static int lite_lmr_part(struct lite_lmr *lmr, const struct lite_alloc *alloc,
+			 struct lite_part **parts, u32 *n_parts)
+{
+	struct lite_part *part = kvcalloc(1, sizeof(*part), GFP_KERNEL);
+
+	if (!part)
+		return -ENOMEM;
+	*part = (struct lite_part){
+		.node = alloc->home,
+		.incarnation = alloc->home_incarnation,
+		.local = true,
+		.length = alloc->bytes,
+	};
+	*parts = part;
+	*n_parts = 1;
+	return lite_part_fill(part, alloc);
+}
+
 /* Whoever asked for it has it mapped before anybody else can find it. */
 static int lite_lmr_publish(struct lite_lmr *lmr, struct lite_conn *conn,
 			    const struct lite_wire_create *c, u32 *rights)
@@ -169,8 +188,10 @@ static int lite_lmr_publish(struct lite_lmr *lmr, struct lite_conn *conn,
 	return err;
 }
 
+/* @alloc: memory that it is to be made of; NULL: it is taken as @c says. */
 static int lite_lmr_make(struct lite_lmr *lmr, struct lite_conn *conn,
-			 const struct lite_wire_create *c, u32 *rights)
+			 const struct lite_wire_create *c,
+			 const struct lite_alloc *alloc, u32 *rights)
 {
 	struct lite_memory *mem = lmr->mem;
 	struct lite_part *parts = NULL;
@@ -182,7 +203,8 @@ static int lite_lmr_make(struct lite_lmr *lmr, struct lite_conn *conn,
 		if (err)
 			return err;
 	}
-	err = lite_lmr_parts(lmr, c, &parts, &n_parts);
+	err = alloc ? lite_lmr_part(lmr, alloc, &parts, &n_parts) :
+		      lite_lmr_parts(lmr, c, &parts, &n_parts);
 	if (!err) {
 		lmr->place = lite_place_new(lmr, parts, n_parts);
 		if (IS_ERR(lmr->place)) {
@@ -251,7 +273,7 @@ static int lite_serve_create(void *priv, struct lite_conn *conn,
 	if (!lmr)
 		return -ENOMEM;
 	kref_get(&lmr->ref); /* ours, besides the table's */
-	err = lite_lmr_make(lmr, conn, c, &rights);
+	err = lite_lmr_make(lmr, conn, c, NULL, &rights);
 	if (err) {
 		lite_lmr_put(lmr);
 		lite_lmr_put(lmr);
@@ -268,6 +290,51 @@ static int lite_serve_create(void *priv, struct lite_conn *conn,
 	}
 	lite_lmr_put(lmr);
 	return err;
+}
+
+/**
+ * lite_home_adopt - make an LMR of memory that there is already
+ * @mem: node's
+ * @c: what to make
+ * @alloc: its memory, registered, in the table; taken over, come what may
+ *
+ * Context: may sleep; calls other nodes.
+ * Return: the LMR with a reference, not mapped by anybody yet; or ERR_PTR as
+ * LITE_IOC_REGISTER.
+ */
+struct lite_lmr *lite_home_adopt(struct lite_memory *mem,
+				 const struct lite_wire_create *c,
+				 struct lite_alloc *alloc)
+{
+	struct lite_lmr *lmr = lite_lmr_new(mem, c, NULL);
+	u64 id = alloc->id;
+	u32 home = alloc->home;
+	int err = -ENOMEM;
+
+	if (lmr) {
+		alloc->pinned->lmr = lmr->id;
+		lmr->registered = true;
+		kref_get(&lmr->ref); /* the caller's, besides the table's */
+		err = lite_lmr_make(lmr, NULL, c, alloc, NULL);
+	}
+	if (!err) {
+		/* A leave that began meanwhile may not have seen it. */
+		err = lite_cluster_ready(mem->cl);
+		if (!err)
+			return lmr;
+		lite_home_free(lmr);
+		lite_lmr_put(lmr);
+		return ERR_PTR(err);
+	}
+	/* Unless it came as far as giving its part back. */
+	alloc = lite_store_take(mem, id, home);
+	if (alloc)
+		lite_store_free(mem, alloc);
+	if (lmr) {
+		lite_lmr_put(lmr);
+		lite_lmr_put(lmr);
+	}
+	return ERR_PTR(err);
 }
 
 /* ---- mapping and looking ------------------------------------------------- */

@@ -98,7 +98,7 @@ static void lite_mapping_unlist(struct lite_mapping *m)
  */
 void lite_mapping_watch(struct lite_mapping *m)
 {
-	wait_for_completion(&m->drained);
+	lite_mapping_drain(m);
 	spin_lock(&m->mem->map_lock);
 	lite_mapping_unlist(m);
 	spin_unlock(&m->mem->map_lock);
@@ -189,7 +189,7 @@ static void lite_mapping_release(struct kref *ref)
 	spin_lock(&mem->map_lock);
 	lite_mapping_end(m, LITE_MAPPING_RETIRED);
 	spin_unlock(&mem->map_lock);
-	wait_for_completion(&m->drained);
+	lite_mapping_drain(m);
 	spin_lock(&mem->map_lock);
 	lite_mapping_unlist(m);
 	spin_unlock(&mem->map_lock);
@@ -234,6 +234,8 @@ static struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
 	kref_init(&m->ref);
 	init_completion(&m->drained);
 	INIT_LIST_HEAD(&m->left);
+	mutex_init(&m->zap);
+	INIT_LIST_HEAD(&m->views);
 	m->home = home;
 	m->home_incarnation = le64_to_cpu(r->share[0].incarnation);
 	m->id = le64_to_cpu(r->id);

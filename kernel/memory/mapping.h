@@ -41,6 +41,9 @@ struct lite_map_share {
  * @ops: operations in flight; killed when it is retired, revoked or unused
  * @drained: completed when @ops is gone
  * @watchers: those who wait for that without a reference
+ * @zap: who takes pages out of page tables holds it
+ * @views: user mappings with pages of it, under views_lock (view.c)
+ * @tail: the rest of the last page behind the end may have been written to
  * @state: enum lite_mapping_state; leaves ACTIVE once, under map_lock
  * @home: the LMR's home
  * @home_incarnation: in which life
@@ -65,6 +68,9 @@ struct lite_mapping {
 	struct percpu_ref ops;
 	struct completion drained;
 	atomic_t watchers;
+	struct mutex zap;
+	struct list_head views;
+	bool tail;
 	enum lite_mapping_state state;
 	u32 home;
 	u64 home_incarnation;

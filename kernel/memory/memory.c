@@ -42,6 +42,8 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	atomic64_set(&mem->ids, ktime_get_real_ns() >> 14);
 	xa_init(&mem->allocs);
 	mt_init_flags(&mem->by_dma, MT_FLAGS_USE_RCU);
+	rwlock_init(&mem->runs_lock);
+	mem->runs = RB_ROOT_CACHED;
 	xa_init(&mem->lmrs);
 	lite_names_init(&mem->local);
 	lite_names_init(&mem->directory);
@@ -51,6 +53,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	INIT_LIST_HEAD(&mem->unclean);
 	INIT_LIST_HEAD(&mem->tries);
 	lite_known_init(mem);
+	spin_lock_init(&mem->views_lock);
 	spin_lock_init(&mem->zombies_lock);
 	INIT_LIST_HEAD(&mem->zombies);
 	INIT_WORK(&mem->zombie_work, lite_zombie_work);

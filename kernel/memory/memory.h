@@ -36,14 +36,20 @@
  *   Only then is anything changed, and the LMR opened again. Handles stay: they
  *   map anew, and their rights are checked anew, with their next operation.
  *
- * Locking, outermost first: lite_ctx.lock, lite_lmr.lock, map_lock,
- * names locks, limit_lock. No call is made with any of them held but
- * lite_ctx.lock.
+ *   What is in the page tables of processes (mmap, view.c) is no operation in
+ *   flight; it is taken out of them before a mapping counts as drained.
+ *
+ * Locking, outermost first: mmap_lock (page faults of mapped LMRs),
+ * lite_ctx.lock, lite_lmr.lock, map_lock, names locks, limit_lock. No call is
+ * made with any of them held but mmap_lock, rarely, and lite_ctx.lock. Below
+ * lite_ctx.lock also lite_mapping.zap, and under that i_mmap_rwsem. views_lock,
+ * pinned_lock and runs_lock are innermost.
  */
 #ifndef _LITE_MEMORY_H
 #define _LITE_MEMORY_H
 
 #include <linux/maple_tree.h>
+#include <linux/rbtree.h>
 
 #include "../cluster/cluster.h"
 #include "../core/bounds.h"
@@ -56,6 +62,8 @@
 #include "mapping.h"
 #include "ctx.h"
 #include "known.h"
+#include "pinned.h"
+#include "view.h"
 
 #include <lite/kapi.h>
 
@@ -82,6 +90,8 @@ struct lite_memory {
 	atomic64_t ids;            /* of LMRs and allocs */
 	struct xarray allocs;
 	struct maple_tree by_dma;  /* kernel addresses of pieces */
+	rwlock_t runs_lock;        /* protects the next one */
+	struct rb_root_cached runs; /* of processes' memory; may overlap */
 	struct xarray lmrs;
 	struct lite_names local;   /* names of LMRs homed here */
 	struct lite_names directory;
@@ -93,6 +103,7 @@ struct lite_memory {
 	struct list_head unclean;  /* mappings that left it so */
 	struct list_head tries;    /* MAPs under way */
 	struct lite_known_table known;
+	spinlock_t views_lock;     /* protects the lists of views */
 
 	spinlock_t zombies_lock;
 	struct list_head zombies;  /* memory at nodes that did not answer */

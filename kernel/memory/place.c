@@ -41,15 +41,16 @@ u64 lite_part_max(u64 length)
 							 LITE_PARTS_PER_SHARE)));
 }
 
-static int lite_part_alloc_local(struct lite_lmr *lmr, struct lite_part *part)
+/**
+ * lite_part_fill - make a part of memory of this node
+ * @part: its node, length and so on are set
+ * @a: all of its memory
+ *
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM; also then @part has @a.
+ */
+int lite_part_fill(struct lite_part *part, const struct lite_alloc *a)
 {
-	struct lite_memory *mem = lmr->mem;
-	struct lite_alloc *a;
-
-	a = lite_store_alloc(mem, part->node, part->incarnation, 0,
-			     part->length, lmr->acl.uid);
-	if (IS_ERR(a))
-		return PTR_ERR(a);
 	part->alloc = a->id;
 	part->extents = kvmalloc_array(a->n_extents, sizeof(*part->extents),
 				       GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
@@ -59,6 +60,15 @@ static int lite_part_alloc_local(struct lite_lmr *lmr, struct lite_part *part)
 	memcpy(part->extents, a->extents,
 	       a->n_extents * sizeof(*part->extents));
 	return 0;
+}
+
+static int lite_part_alloc_local(struct lite_lmr *lmr, struct lite_part *part)
+{
+	struct lite_alloc *a;
+
+	a = lite_store_alloc(lmr->mem, part->node, part->incarnation, 0,
+			     part->length, lmr->acl.uid);
+	return IS_ERR(a) ? PTR_ERR(a) : lite_part_fill(part, a);
 }
 
 static void lite_part_alloc_late(void *ctx, struct lite_conn *conn,

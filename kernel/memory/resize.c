@@ -5,7 +5,8 @@
  * All three replace parts by others. What is new is made first, as far as it
  * does not depend on what users write; then the LMR is closed, bytes that stay
  * are copied, and it is given its new place; then what it has no more is freed.
- * Should anything fail, it keeps the place it has.
+ * Should anything fail, it keeps the place it has. An LMR of a process's memory
+ * has no other.
  */
 #include <linux/slab.h>
 
@@ -241,7 +242,10 @@ static int lite_home_grow(struct lite_replace *r, u64 length)
 	int err;
 
 	r->first = old->n_parts;
-	/* The rest of its page belongs to it already, and is zero. */
+	/*
+	 * The rest of its page belongs to it already, and is zero: what
+	 * processes may have put there is wiped off (view.c).
+	 */
 	r->widen = min(room, more);
 	if (more > room) {
 		err = lite_node_incarnation(r->lmr->mem, last->node,
@@ -293,7 +297,8 @@ static int lite_serve_resize(void *priv, struct lite_conn *conn,
 	r.lmr = lite_change_open(priv, conn, &s->change);
 	if (IS_ERR(r.lmr))
 		return PTR_ERR(r.lmr);
-	if (length == r.lmr->place->length) {
+	if (r.lmr->registered || length == r.lmr->place->length) {
+		err = r.lmr->registered ? -EOPNOTSUPP : 0;
 		lite_change_end(r.lmr);
 		goto out;
 	}
@@ -416,7 +421,7 @@ static int lite_serve_move(void *priv, struct lite_conn *conn, const void *req,
 	if (IS_ERR(r.lmr))
 		return PTR_ERR(r.lmr);
 	length = r.lmr->place->length;
-	ret = lite_move_range(w, length, &m);
+	ret = r.lmr->registered ? -EOPNOTSUPP : lite_move_range(w, length, &m);
 	if (!ret)
 		ret = lite_home_move(&r, &m, &next);
 	if (ret < 0)

@@ -102,7 +102,7 @@ int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id,
 	}
 	spin_unlock(&mem->map_lock);
 	if (m) {
-		wait_for_completion(&m->drained);
+		lite_mapping_drain(m);
 		unclean |= READ_ONCE(m->unclean);
 		lite_mapping_watch(m);
 	}

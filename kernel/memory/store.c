@@ -6,6 +6,11 @@
  * Limits are taken before pages are, and given back after. Pages go back only
  * when their home says that nobody can reach them any more, after whom it
  * could not ask has been fenced; or when the home's life is over.
+ *
+ * Pages are split, each with a count of its own, and given back one by one. Some
+ * may be in page tables or pinned (mmap, and I/O on what was mapped): such a
+ * page is nobody's until the last of these lets go of it, and its neighbours are
+ * not held up. One pinned page must not keep 4 MB that no limit counts.
  */
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
@@ -94,6 +99,17 @@ static int lite_pieces_grow(struct lite_alloc *alloc, u32 *room)
 	return 0;
 }
 
+static void lite_piece_free(const struct lite_piece *p)
+{
+	unsigned long i;
+
+	for (i = 0; i < 1UL << p->order; i++) {
+		/* Whoever had it mapped has been made to let go of it. */
+		WARN_ON_ONCE(atomic_read(&p->page[i]._mapcount) != -1);
+		__free_page(p->page + i);
+	}
+}
+
 static int lite_piece_map(struct lite_memory *mem, struct lite_piece *p)
 {
 	size_t size = PAGE_SIZE << p->order;
@@ -142,9 +158,10 @@ static int lite_pieces_alloc(struct lite_memory *mem, struct lite_alloc *alloc)
 			continue;
 		}
 		piece.order = order;
+		split_page(piece.page, order);
 		err = lite_piece_map(mem, &piece);
 		if (err) {
-			__free_pages(piece.page, order);
+			lite_piece_free(&piece);
 			return err;
 		}
 		alloc->pieces[alloc->n_pieces++] = piece;
@@ -181,12 +198,17 @@ static void lite_store_release(struct kref *ref)
 
 		mtree_erase(&mem->by_dma, p->dma);
 		lite_dma_unmap_page(mem->fab, p->dma, PAGE_SIZE << p->order);
-		__free_pages(p->page, p->order);
+		lite_piece_free(p);
 		cond_resched();
 	}
-	lite_limit_give(mem, alloc->uid, alloc->bytes);
+	if (alloc->pinned) {
+		lite_pinned_free(mem, alloc->pinned);
+	} else {
+		lite_limit_give(mem, alloc->uid, alloc->bytes);
+		lite_stat_add(mem->stats, LITE_STAT_LMR_BYTES,
+			      -(s64)alloc->bytes);
+	}
 	lite_stat_dec(mem->stats, LITE_STAT_ALLOCS);
-	lite_stat_add(mem->stats, LITE_STAT_LMR_BYTES, -(s64)alloc->bytes);
 	kvfree(alloc->pieces);
 	kvfree(alloc->extents);
 	kfree(alloc);
@@ -284,15 +306,15 @@ struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home,
 }
 
 /**
- * lite_store_address - the kernel's address of memory given to LMRs
+ * lite_store_own_address - the kernel's address of memory given to LMRs
  * @mem: node's
  * @dma: the device's address of it
  * @n: bytes wanted; shortened to what is contiguous
  *
  * Context: any; the caller keeps the memory from being freed.
- * Return: the address, or NULL: it is not ours.
+ * Return: the address, or NULL: it is not of the pages given by us.
  */
-void *lite_store_address(struct lite_memory *mem, u64 dma, size_t *n)
+void *lite_store_own_address(struct lite_memory *mem, u64 dma, size_t *n)
 {
 	MA_STATE(mas, &mem->by_dma, dma, dma);
 	void *base;
@@ -304,6 +326,21 @@ void *lite_store_address(struct lite_memory *mem, u64 dma, size_t *n)
 		return NULL;
 	*n = min_t(u64, *n, mas.last - dma + 1);
 	return base + (dma - mas.index);
+}
+
+/**
+ * lite_store_address - the kernel's address of memory of LMRs
+ * @mem: node's
+ * @dma: the device's address of it
+ * @n: bytes wanted; shortened to what is contiguous
+ *
+ * Context: any; the caller keeps the memory from being freed.
+ * Return: the address, or NULL: there is no such memory here.
+ */
+void *lite_store_address(struct lite_memory *mem, u64 dma, size_t *n)
+{
+	return lite_store_own_address(mem, dma, n) ?:
+	       lite_pinned_address(mem, dma, n);
 }
 
 /**

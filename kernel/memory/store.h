@@ -7,6 +7,7 @@
 #include "../core/wire.h"
 
 struct lite_memory;
+struct lite_pinned;
 
 struct lite_piece {
 	struct page *page;
@@ -29,6 +30,8 @@ struct lite_piece {
  * @pieces: the pages
  * @n_extents: entries in @extents
  * @extents: the same merged, as published; share is 0
+ * @pinned: a process's memory instead of pieces (pinned.c); NULL: ours. It is in
+ *	no limit of ours, and nobody but its process may have asked for it
  */
 struct lite_alloc {
 	struct kref ref;
@@ -44,6 +47,7 @@ struct lite_alloc {
 	struct lite_piece *pieces;
 	u32 n_extents;
 	struct lite_extent *extents;
+	struct lite_pinned *pinned;
 };
 
 struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home,
@@ -54,6 +58,7 @@ struct lite_alloc *lite_store_take(struct lite_memory *mem, u64 id, u32 home);
 void lite_store_lost(struct lite_memory *mem, u32 home, u64 incarnation);
 void lite_store_session_gone(struct lite_memory *mem, u64 session);
 void *lite_store_address(struct lite_memory *mem, u64 dma, size_t *n);
+void *lite_store_own_address(struct lite_memory *mem, u64 dma, size_t *n);
 void lite_store_exit(struct lite_memory *mem);
 void lite_store_handlers(struct lite_memory *mem);
 struct lite_alloc *lite_store_get(struct lite_memory *mem, u64 id, u32 home);

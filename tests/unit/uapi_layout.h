@@ -56,6 +56,26 @@ AT(struct lite_ioc_free, flags, 4);
 AT(struct lite_ioc_free, lh, 8);
 AT(struct lite_ioc_free, name, 16);
 
+SIZE(struct lite_ioc_mmap, 48);
+AT(struct lite_ioc_mmap, size, 0);
+AT(struct lite_ioc_mmap, flags, 4);
+AT(struct lite_ioc_mmap, lh, 8);
+AT(struct lite_ioc_mmap, offset, 16);
+AT(struct lite_ioc_mmap, length, 24);
+AT(struct lite_ioc_mmap, prot, 32);
+AT(struct lite_ioc_mmap, reserved, 36);
+AT(struct lite_ioc_mmap, addr, 40);
+
+SIZE(struct lite_ioc_register, 296);
+AT(struct lite_ioc_register, size, 0);
+AT(struct lite_ioc_register, flags, 4);
+AT(struct lite_ioc_register, addr, 8);
+AT(struct lite_ioc_register, length, 16);
+AT(struct lite_ioc_register, mode, 24);
+AT(struct lite_ioc_register, reserved, 28);
+AT(struct lite_ioc_register, lh, 32);
+AT(struct lite_ioc_register, name, 40);
+
 SIZE(struct lite_op, 72);
 AT(struct lite_op, size, 0);
 AT(struct lite_op, opcode, 4);

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * LITE_IOC_MMAP: LMRs in the address space of processes; and LITE_IOC_REGISTER.
+ *
+ * A user mapping ("region") is an open file of its own, which nobody has a
+ * descriptor of: the ioctl makes it, maps it, and lets go of it; the VMAs keep
+ * it, and what splits, copies or moves them need not concern us. It has a
+ * context with one handle, a copy of the one given, so that it lives, renews
+ * itself and dies like any other handle. Its inode is of a file system of our
+ * own, which is there while there are regions: inodes are what pages are taken
+ * out of page tables by (kernel/memory/view.c).
+ *
+ * The file is open for writing if writing was asked for; that makes the kernel
+ * refuse PROT_WRITE otherwise, to mmap as to mprotect(2).
+ *
+ * A fault may have to ask the home of the LMR. It drops mmap_lock for that, as
+ * those of other files do for reading, if the caller lets it. The second time it
+ * asks with the lock held, so as to have an answer to give; but for the end of a
+ * change it never waits with the lock held, if it can be dropped.
+ */
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/mman.h>
+#include <linux/mm.h>
+#include <linux/mount.h>
+#include <linux/pseudo_fs.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "../compat.h"
+#include "../core/name.h"
+#include "node.h"
+
+#define LITE_FS_MAGIC 0x6c697465 /* "lite" */
+
+static struct vfsmount *lite_fs_mount;
+static int lite_fs_count;
+
+static int lite_fs_init(struct fs_context *fc)
+{
+	if (!init_pseudo(fc, LITE_FS_MAGIC))
+		return -ENOMEM;
+	fc->s_iflags |= SB_I_NOEXEC | SB_I_NODEV;
+	return 0;
+}
+
+static struct file_system_type lite_fs = {
+	.name = "lite",
+	.owner = THIS_MODULE,
+	.init_fs_context = lite_fs_init,
+	.kill_sb = kill_anon_super,
+};
+
+/**
+ * struct lite_region - a user mapping
+ * @lf: its context, as that of any open file
+ * @lh: its handle, the only one there
+ * @view: what it shows
+ */
+struct lite_region {
+	struct lite_file *lf;
+	u64 lh;
+	struct lite_view view;
+};
+
+static vm_fault_t lite_region_error(int err)
+{
+	switch (err) {
+	case 0:
+		return VM_FAULT_NOPAGE;
+	case -ENOMEM:
+		return VM_FAULT_OOM;
+	default:
+		return VM_FAULT_SIGBUS;
+	}
+}
+
+/*
+ * The handle of a region is to be renewed: 0: it is, or, with @drop, will be when
+ * the lock that faults hold is dropped; an errno.
+ */
+static int lite_region_renew(const struct lite_access *a,
+			     const struct vm_fault *vmf, bool *drop)
+{
+	int err;
+
+	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY))
+		return lite_view_renew(a);
+	if (fault_flag_allow_retry_first(vmf->flags)) {
+		*drop = true;
+		return 0;
+	}
+	err = lite_view_ask(a);
+	if (err == -EBUSY) {
+		*drop = true;
+		return 0;
+	}
+	return err == -EHOSTDOWN ? lite_view_renew(a) : err;
+}
+
+static vm_fault_t lite_region_fault(struct vm_fault *vmf)
+{
+	struct file *file = vmf->vma->vm_file;
+	struct lite_region *r = file->private_data;
+	struct lite_node *node = r->lf->node;
+	struct lite_access a = {
+		.ctx = r->lf->ctx,
+		.lh = r->lh,
+		.right = LITE_RIGHT_READ,
+	};
+	bool drop = false;
+	int err;
+
+	/* Not only what it is now: mprotect(2) does not ask. */
+	if (vmf->vma->vm_flags & VM_MAYWRITE)
+		a.right |= LITE_RIGHT_WRITE;
+	if (!lite_node_enter(node))
+		return VM_FAULT_SIGBUS;
+	do {
+		err = lite_view_fault(&r->view, &a, vmf);
+		if (err != -EAGAIN)
+			break;
+		if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT) {
+			lite_node_exit(node);
+			return VM_FAULT_RETRY;
+		}
+		err = lite_region_renew(&a, vmf, &drop);
+	} while (!err && !drop && !fatal_signal_pending(current));
+	if (drop) {
+		/* The VMA may go; the file, and with it the node, must not. */
+		get_file(file);
+		release_fault_lock(vmf);
+		/* What comes of it, the next fault will find. */
+		lite_view_renew(&a);
+		lite_node_exit(node);
+		fput(file);
+		return VM_FAULT_RETRY;
+	}
+	lite_node_exit(node);
+	return lite_region_error(err);
+}
+
+static const struct vm_operations_struct lite_region_vm_ops = {
+	.fault = lite_region_fault,
+};
+
+static int lite_region_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct lite_region *r = file->private_data;
+
+	/* None but LITE_IOC_MMAP gets here; it asks for nothing else. */
+	if (!(vma->vm_flags & VM_MAYSHARE) || vma->vm_pgoff ||
+	    vma->vm_end - vma->vm_start != PAGE_ALIGN(r->view.length))
+		return -EINVAL;
+	vm_flags_set(vma, VM_MIXEDMAP | VM_DONTEXPAND | VM_DONTDUMP);
+	vma->vm_ops = &lite_region_vm_ops;
+	return 0;
+}
+
+static void lite_region_free(struct lite_region *r)
+{
+	struct lite_node *node = r->lf->node;
+
+	kref_get(&node->ref);
+	lite_view_exit(&r->view);
+	lite_file_close(r->lf);
+	kfree(r);
+	simple_release_fs(&lite_fs_mount, &lite_fs_count);
+	lite_stat_dec(node->stats, LITE_STAT_MMAPS);
+	lite_node_put(node);
+}
+
+static int lite_region_release(struct inode *inode, struct file *file)
+{
+	lite_region_free(file->private_data);
+	return 0;
+}
+
+static const struct file_operations lite_region_fops = {
+	.owner = THIS_MODULE,
+	.mmap = lite_region_mmap,
+	.release = lite_region_release,
+};
+
+static struct lite_region *lite_region_new(struct lite_file *lf, u64 offset,
+					   u64 length)
+{
+	struct lite_region *r = kzalloc(sizeof(*r), GFP_KERNEL_ACCOUNT);
+	int err = -ENOMEM;
+
+	if (!r)
+		return ERR_PTR(-ENOMEM);
+	r->lf = lite_file_new(lf->node);
+	if (!r->lf)
+		goto err_free;
+	err = simple_pin_fs(&lite_fs, &lite_fs_mount, &lite_fs_count);
+	if (err)
+		goto err_file;
+	lite_view_init(&r->view, &lf->node->memory, offset, length);
+	lite_stat_inc(lf->node->stats, LITE_STAT_MMAPS);
+	return r;
+
+err_file:
+	lite_file_close(r->lf);
+err_free:
+	kfree(r);
+	return ERR_PTR(err);
+}
+
+/* The file of a region, which is its from then on. */
+static struct file *lite_region_file(struct lite_region *r, bool write)
+{
+	struct inode *inode = alloc_anon_inode(lite_fs_mount->mnt_sb);
+	struct file *file;
+
+	if (IS_ERR(inode))
+		return ERR_CAST(inode);
+	/* The file gives it back. */
+	__module_get(THIS_MODULE);
+	file = alloc_file_pseudo(inode, lite_fs_mount, "lite",
+				 write ? O_RDWR : O_RDONLY, &lite_region_fops);
+	if (IS_ERR(file)) {
+		module_put(THIS_MODULE);
+		iput(inode);
+		return file;
+	}
+	r->view.inode = inode;
+	file->private_data = r;
+	return file;
+}
+
+static struct file *lite_region_open(struct lite_file *lf,
+				     const struct lite_ioc_mmap *m)
+{
+	struct lite_access from = {
+		.ctx = lf->ctx,
+		.lh = m->lh,
+		.right = LITE_RIGHT_READ,
+	};
+	struct lite_access a;
+	struct lite_region *r;
+	struct file *file;
+	int err;
+
+	if (m->prot & LITE_PROT_WRITE)
+		from.right |= LITE_RIGHT_WRITE;
+	r = lite_region_new(lf, m->offset, m->length);
+	if (IS_ERR(r))
+		return ERR_CAST(r);
+	err = lite_ctx_share(r->lf->ctx, &from, &r->lh);
+	if (err)
+		goto err_region;
+	a = (struct lite_access){
+		.ctx = r->lf->ctx,
+		.lh = r->lh,
+		.right = from.right,
+	};
+	err = lite_view_check(&r->view, &a);
+	if (err)
+		goto err_region;
+	file = lite_region_file(r, from.right & LITE_RIGHT_WRITE);
+	err = PTR_ERR_OR_ZERO(file);
+	if (!err)
+		return file;
+err_region:
+	lite_region_free(r);
+	return ERR_PTR(err);
+}
+
+/**
+ * lite_ioc_mmap - LITE_IOC_MMAP
+ * @lf: open file
+ * @arg: struct lite_ioc_mmap
+ * @gate: of the call
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as documented for it.
+ */
+int lite_ioc_mmap(struct lite_file *lf, void *arg, struct lite_gate *gate)
+{
+	struct lite_ioc_mmap *m = arg;
+	unsigned long prot = PROT_READ, flags = MAP_SHARED, addr;
+	struct file *file;
+
+	if (m->flags & ~LITE_MMAP_POPULATE || m->reserved)
+		return -EOPNOTSUPP;
+	if (m->prot != LITE_PROT_READ &&
+	    m->prot != (LITE_PROT_READ | LITE_PROT_WRITE))
+		return -EINVAL;
+	if (!m->length || !PAGE_ALIGNED(m->offset))
+		return -EINVAL;
+	if (m->length > LITE_LMR_SIZE_MAX)
+		return -ERANGE;
+	file = lite_region_open(lf, m);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	if (m->prot & LITE_PROT_WRITE)
+		prot |= PROT_WRITE;
+	if (m->flags & LITE_MMAP_POPULATE)
+		flags |= MAP_POPULATE;
+	/* Others of the process may hold mmap_lock, waiting for user space. */
+	lite_gate_leave(gate);
+	addr = vm_mmap(file, 0, PAGE_ALIGN(m->length), prot, flags, 0);
+	fput(file);
+	if (IS_ERR_VALUE(addr))
+		/* EAGAIN: it would have to be locked (mlockall(2)). */
+		return (long)addr == -EAGAIN ? -ENOMEM : (long)addr;
+	m->addr = addr;
+	return 0;
+}
+
+/**
+ * lite_ioc_register - LITE_IOC_REGISTER
+ * @lf: open file
+ * @arg: struct lite_ioc_register
+ * @gate: of the call
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as documented for it.
+ */
+int lite_ioc_register(struct lite_file *lf, void *arg, struct lite_gate *gate)
+{
+	struct lite_ioc_register *r = arg;
+	struct lite_register_params p = {
+		.addr = r->addr,
+		.length = r->length,
+		.mode = r->mode,
+	};
+	struct lite_handle *h;
+	struct lite_cred cred;
+	int err;
+
+	if (r->flags || r->reserved)
+		return -EOPNOTSUPP;
+	if (r->name[0]) {
+		err = lite_name_check(r->name, LITE_NAME_SIZE);
+		if (err < 0)
+			return err;
+		p.name = r->name;
+	}
+	lite_cred_current(&cred);
+	h = lite_handle_reserve(lf->ctx);
+	if (IS_ERR(h))
+		return PTR_ERR(h);
+	r->lh = h->lh;
+	err = lite_ctx_register(lf->ctx, &cred, &p, gate, h);
+	if (err)
+		lite_handle_cancel(lf->ctx, h);
+	return err;
+}

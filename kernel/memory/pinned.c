@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory of a process that an LMR is made of: the store's part of it. register.c
+ * makes the LMR.
+ *
+ * The pages are pinned for long, as for a memory region of verbs, and accounted
+ * to the process likewise.
+ *
+ * The tree of runs is for operations of this node's own, which have only the
+ * device's address of the memory. One page may be registered many times, so
+ * runs may overlap. They never reach into another large folio, for a copy from
+ * or to user space must not (hardened usercopy).
+ *
+ * Memory of files in file systems is refused: to unpin what was written takes
+ * the page's lock, which a file system in user space may hold for ever.
+ */
+#include <linux/capability.h>
+#include <linux/interval_tree_generic.h>
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "memory.h"
+
+/* Longest run: as the pieces of other LMRs. */
+#define LITE_RUN_PAGES 1024U
+/* Pages pinned with one call. */
+#define LITE_PIN_BATCH (PAGE_SIZE / sizeof(struct page *))
+
+static u64 lite_run_start(const struct lite_pinned_run *run)
+{
+	return run->start;
+}
+
+static u64 lite_run_last(const struct lite_pinned_run *run)
+{
+	return run->last;
+}
+
+INTERVAL_TREE_DEFINE(struct lite_pinned_run, rb, u64, subtree_last,
+		     lite_run_start, lite_run_last, static inline, lite_runs)
+
+/**
+ * lite_pinned_address - the kernel's address of registered memory
+ * @mem: node's
+ * @dma: the device's address of it
+ * @n: bytes wanted; shortened to what is contiguous
+ *
+ * Context: any; the caller keeps the memory from being freed.
+ * Return: the address, or NULL: it is not registered.
+ */
+void *lite_pinned_address(struct lite_memory *mem, u64 dma, size_t *n)
+{
+	struct lite_pinned_run *run;
+	void *addr = NULL;
+
+	read_lock(&mem->runs_lock);
+	run = lite_runs_iter_first(&mem->runs, dma, dma);
+	if (run) {
+		addr = page_address(run->page) + (dma - run->start);
+		*n = min_t(u64, *n, run->last - dma + 1);
+	}
+	read_unlock(&mem->runs_lock);
+	return addr;
+}
+
+/* ---- pinning ------------------------------------------------------------- */
+
+static int lite_pinned_account(struct lite_pinned *pin)
+{
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	u64 pinned = atomic64_add_return(pin->n_pages, &pin->mm->pinned_vm);
+
+	if (pinned <= limit || capable(CAP_IPC_LOCK))
+		return 0;
+	atomic64_sub(pin->n_pages, &pin->mm->pinned_vm);
+	return -EDQUOT;
+}
+
+/* Room for one more run: the table doubles. */
+static int lite_runs_grow(struct lite_pinned *pin, u32 *room)
+{
+	u32 more = *room ? *room * 2 : 16;
+	struct lite_pinned_run *runs;
+
+	if (pin->n_runs < *room)
+		return 0;
+	runs = kvmalloc_array(more, sizeof(*runs),
+			      GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!runs)
+		return -ENOMEM;
+	if (pin->n_runs)
+		memcpy(runs, pin->runs, pin->n_runs * sizeof(*runs));
+	kvfree(pin->runs);
+	pin->runs = runs;
+	*room = more;
+	return 0;
+}
+
+static bool lite_run_continues(const struct lite_pinned_run *run,
+			       struct page *page)
+{
+	struct page *last = run->page + run->n - 1;
+
+	if (page != last + 1 || page_to_pfn(page) != page_to_pfn(last) + 1 ||
+	    run->n == LITE_RUN_PAGES)
+		return false;
+	return page_folio(page) == page_folio(last) ||
+	       (!PageCompound(page) && !PageCompound(last));
+}
+
+/* Take over a pinned page; on failure it is still the caller's. */
+static int lite_pinned_add(struct lite_pinned *pin, struct page *page, u32 *room)
+{
+	struct folio *folio = page_folio(page);
+	int err;
+
+	/* shmem's, memfd's included, are backed by swap space. */
+	if (READ_ONCE(folio->mapping) && !folio_test_anon(folio) &&
+	    !folio_test_swapbacked(folio) && !PageHuge(page))
+		return -EOPNOTSUPP;
+	if (pin->n_runs &&
+	    lite_run_continues(&pin->runs[pin->n_runs - 1], page)) {
+		pin->runs[pin->n_runs - 1].n++;
+		return 0;
+	}
+	err = lite_runs_grow(pin, room);
+	if (err)
+		return err;
+	pin->runs[pin->n_runs++] = (struct lite_pinned_run){
+		.page = page,
+		.n = 1,
+	};
+	return 0;
+}
+
+static int lite_pinned_batch(struct lite_pinned *pin, unsigned long addr,
+			     unsigned long want, struct page **pages,
+			     u32 *room)
+{
+	int n, i, err = 0;
+
+	n = pin_user_pages_fast(addr, min(want, LITE_PIN_BATCH),
+				FOLL_WRITE | FOLL_LONGTERM, pages);
+	if (n <= 0)
+		return n == -ERESTARTSYS ? -EINTR : n ?: -EFAULT;
+	for (i = 0; i < n && !err; i++)
+		err = lite_pinned_add(pin, pages[i], room);
+	if (!err)
+		return n;
+	i--;
+	unpin_user_pages(&pages[i], n - i);
+	return err;
+}
+
+static int lite_pinned_pin(struct lite_pinned *pin, unsigned long addr)
+{
+	unsigned long left = pin->n_pages;
+	struct page **pages;
+	u32 room = 0;
+	int ret = 0;
+
+	if (!access_ok((void __user *)addr, left << PAGE_SHIFT))
+		return -EFAULT;
+	pages = (struct page **)__get_free_page(GFP_KERNEL);
+	if (!pages)
+		return -ENOMEM;
+	while (left) {
+		if (fatal_signal_pending(current)) {
+			ret = -EINTR;
+			break;
+		}
+		ret = lite_pinned_batch(pin, addr, left, pages, &room);
+		if (ret < 0)
+			break;
+		left -= ret;
+		addr += (unsigned long)ret << PAGE_SHIFT;
+		cond_resched();
+	}
+	free_page((unsigned long)pages);
+	return min(ret, 0);
+}
+
+/**
+ * lite_pinned_release - unpin memory that was never the node's, or is no more
+ * @pin: nothing of it is mapped for the device
+ *
+ * Context: may sleep.
+ */
+void lite_pinned_release(struct lite_pinned *pin)
+{
+	u32 i;
+
+	for (i = 0; i < pin->n_runs; i++) {
+		/* Who has written what is not known: peers may have. */
+		unpin_user_page_range_dirty_lock(pin->runs[i].page,
+						 pin->runs[i].n, true);
+		cond_resched();
+	}
+	kvfree(pin->runs);
+	atomic64_sub(pin->n_pages, &pin->mm->pinned_vm);
+	mmdrop(pin->mm);
+	lite_ctx_put(pin->ctx);
+	kfree(pin);
+}
+
+/**
+ * lite_pinned_new - pin memory of the current process
+ * @ctx: context whose end is its end
+ * @addr: a whole page
+ * @length: whole pages
+ *
+ * Waits for user space: the caller is not active on the node.
+ *
+ * Context: may sleep; killable.
+ * Return: the memory, for lite_pinned_adopt() or lite_pinned_release(); ERR_PTR:
+ * -EDQUOT, -EFAULT, -EOPNOTSUPP, -ENOMEM, -EINTR.
+ */
+struct lite_pinned *lite_pinned_new(struct lite_ctx *ctx, unsigned long addr,
+				    u64 length)
+{
+	struct lite_pinned *pin = kzalloc(sizeof(*pin), GFP_KERNEL_ACCOUNT);
+	int err;
+
+	if (!pin)
+		return ERR_PTR(-ENOMEM);
+	INIT_LIST_HEAD(&pin->list);
+	pin->mm = current->mm;
+	pin->n_pages = length >> PAGE_SHIFT;
+	err = lite_pinned_account(pin);
+	if (err) {
+		kfree(pin);
+		return ERR_PTR(err);
+	}
+	mmgrab(pin->mm);
+	kref_get(&ctx->ref);
+	pin->ctx = ctx;
+	err = lite_pinned_pin(pin, addr);
+	if (err) {
+		lite_pinned_release(pin);
+		return ERR_PTR(err);
+	}
+	return pin;
+}
+
+/* ---- as the store's ------------------------------------------------------ */
+
+/**
+ * lite_pinned_free - give memory back to its process
+ * @mem: node's
+ * @pin: nobody can reach it as an LMR any more
+ *
+ * Context: may sleep.
+ */
+void lite_pinned_free(struct lite_memory *mem, struct lite_pinned *pin)
+{
+	u32 i;
+
+	spin_lock(&pin->ctx->pinned_lock);
+	list_del_init(&pin->list);
+	spin_unlock(&pin->ctx->pinned_lock);
+	for (i = 0; i < pin->n_mapped; i++) {
+		struct lite_pinned_run *run = &pin->runs[i];
+
+		write_lock(&mem->runs_lock);
+		lite_runs_remove(run, &mem->runs);
+		write_unlock(&mem->runs_lock);
+		lite_dma_unmap_page(mem->fab, run->start,
+				    (size_t)run->n << PAGE_SHIFT);
+		cond_resched();
+	}
+	lite_stat_add(mem->stats, LITE_STAT_PINNED_PAGES,
+		      -(s64)pin->n_pages);
+	lite_pinned_release(pin);
+}
+
+static int lite_pinned_map(struct lite_memory *mem, struct lite_pinned *pin)
+{
+	int err;
+
+	while (pin->n_mapped < pin->n_runs) {
+		struct lite_pinned_run *run = &pin->runs[pin->n_mapped];
+		size_t size = (size_t)run->n << PAGE_SHIFT;
+
+		err = lite_dma_map_page(mem->fab, run->page, size, &run->start);
+		if (err)
+			return err;
+		run->last = run->start + size - 1;
+		write_lock(&mem->runs_lock);
+		lite_runs_insert(run, &mem->runs);
+		write_unlock(&mem->runs_lock);
+		pin->n_mapped++;
+		cond_resched();
+	}
+	return 0;
+}
+
+static int lite_pinned_extents(struct lite_alloc *alloc,
+			       const struct lite_pinned *pin)
+{
+	u32 i;
+
+	alloc->extents = kvmalloc_array(pin->n_runs, sizeof(*alloc->extents),
+					GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!alloc->extents)
+		return -ENOMEM;
+	for (i = 0; i < pin->n_runs; i++)
+		lite_extent_append(alloc->extents, &alloc->n_extents,
+				   pin->runs[i].start,
+				   (u64)pin->runs[i].n << PAGE_SHIFT, 0);
+	return 0;
+}
+
+/**
+ * lite_pinned_adopt - make it memory that an LMR can be made of
+ * @mem: node's
+ * @pin: from lite_pinned_new(); taken over, come what may
+ * @uid: of the LMR's owner
+ *
+ * Context: may sleep.
+ * Return: the memory, in the table; -ENOMEM.
+ */
+struct lite_alloc *lite_pinned_adopt(struct lite_memory *mem,
+				     struct lite_pinned *pin, u32 uid)
+{
+	struct lite_alloc *alloc = kzalloc(sizeof(*alloc), GFP_KERNEL);
+	int err;
+
+	lite_stat_add(mem->stats, LITE_STAT_PINNED_PAGES, pin->n_pages);
+	if (!alloc) {
+		lite_pinned_free(mem, pin);
+		return ERR_PTR(-ENOMEM);
+	}
+	kref_init(&alloc->ref);
+	alloc->mem = mem;
+	alloc->id = atomic64_inc_return(&mem->ids);
+	alloc->home = lite_cluster_id(mem->cl);
+	alloc->home_incarnation = mem->fab->self.incarnation;
+	alloc->uid = uid;
+	alloc->bytes = (u64)pin->n_pages << PAGE_SHIFT;
+	alloc->pinned = pin;
+	lite_stat_inc(mem->stats, LITE_STAT_ALLOCS);
+	err = lite_pinned_map(mem, pin) ?: lite_pinned_extents(alloc, pin) ?:
+	      xa_err(xa_store(&mem->allocs, alloc->id, alloc, GFP_KERNEL));
+	if (err) {
+		lite_store_free(mem, alloc);
+		return ERR_PTR(err);
+	}
+	return alloc;
+}

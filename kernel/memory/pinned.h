@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Memory of processes that LMRs are made of. pinned.c, register.c */
+#ifndef _LITE_PINNED_H
+#define _LITE_PINNED_H
+
+#include <linux/rbtree.h>
+#include <linux/types.h>
+
+struct lite_alloc;
+struct lite_cred;
+struct lite_ctx;
+struct lite_gate;
+struct lite_handle;
+struct lite_memory;
+struct mm_struct;
+struct page;
+
+/**
+ * struct lite_pinned_run - physically contiguous memory of a process
+ * @rb: in the node's tree of them
+ * @start: the device's address of its first byte
+ * @last: of its last one
+ * @subtree_last: largest of those below in the tree
+ * @page: first of its pages
+ * @n: their number
+ */
+struct lite_pinned_run {
+	struct rb_node rb;
+	u64 start;
+	u64 last;
+	u64 subtree_last;
+	struct page *page;
+	u32 n;
+};
+
+/**
+ * struct lite_pinned - memory of a process that is an LMR
+ * @list: in @ctx
+ * @ctx: whose end is its end, with a reference
+ * @lmr: id of the LMR
+ * @mm: accounted there
+ * @n_pages: pinned and accounted
+ * @n_mapped: runs that are mapped for the device and in the tree, the first
+ * @n_runs: entries in @runs
+ * @runs: the pages, in order
+ */
+struct lite_pinned {
+	struct list_head list;
+	struct lite_ctx *ctx;
+	u64 lmr;
+	struct mm_struct *mm;
+	unsigned long n_pages;
+	u32 n_mapped;
+	u32 n_runs;
+	struct lite_pinned_run *runs;
+};
+
+/**
+ * struct lite_register_params - what lite_ctx_register() is to make
+ * @name: checked; NULL: anonymous
+ * @addr: of the current process
+ * @length: bytes
+ * @mode: permission bits
+ */
+struct lite_register_params {
+	const char *name;
+	unsigned long addr;
+	u64 length;
+	u32 mode;
+};
+
+struct lite_pinned *lite_pinned_new(struct lite_ctx *ctx, unsigned long addr,
+				    u64 length);
+void lite_pinned_release(struct lite_pinned *pin);
+struct lite_alloc *lite_pinned_adopt(struct lite_memory *mem,
+				     struct lite_pinned *pin, u32 uid);
+void lite_pinned_free(struct lite_memory *mem, struct lite_pinned *pin);
+void *lite_pinned_address(struct lite_memory *mem, u64 dma, size_t *n);
+
+/* register.c */
+int lite_ctx_register(struct lite_ctx *ctx, const struct lite_cred *cred,
+		      const struct lite_register_params *p,
+		      struct lite_gate *gate, struct lite_handle *h);
+void lite_ctx_unregister(struct lite_ctx *ctx);
+
+#endif /* _LITE_PINNED_H */
