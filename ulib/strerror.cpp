@@ -48,6 +48,8 @@ const char* lite_strerror(int err) noexcept {
             return "no node of that id in this cluster";
         case EHOSTDOWN:
             return "the node is down";
+        case EREMOTE:
+            return "a part of the range is in another node's memory";
         case ENOTCONN:
             return "this node is in no cluster";
         case ENODEV:
@@ -57,7 +59,7 @@ const char* lite_strerror(int err) noexcept {
         case ENOSPC:
             return "the memory that the node gives to LMRs is used up";
         case EDQUOT:
-            return "the memory that the user may have in LMRs is used up";
+            return "the memory that the user may have in LMRs, or lock, is used up";
         case EMFILE:
             return "too many handles or open files";
         case ENOMEM:

@@ -282,6 +282,59 @@ int lite_cmp_swap(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t 
 int lite_op_submit(struct lite_ctx* ctx, struct lite_op* op) LITE_NOEXCEPT;
 
 /*
+ * lite_mmap - map a part of an LMR that is in this machine's memory
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_READ, and LITE_RIGHT_WRITE to write
+ * @offset: in the LMR, a multiple of the page size
+ * @length: bytes, at least 1; whole pages are mapped
+ * @prot: PROT_READ, or PROT_READ | PROT_WRITE, of <sys/mman.h>
+ * @flags: LITE_MMAP_*
+ * @addr: set to where it is; to be given back by munmap(2)
+ *
+ * Loads and stores there are reads and writes of the LMR. The mapping lives on
+ * when the handle and the context are closed, and keeps an anonymous LMR alive.
+ * It works like a file's with MAP_SHARED: for read(2), write(2) and O_DIRECT,
+ * in children, with mprotect(2) within @prot; see LITE_IOC_MMAP in
+ * <uapi/lite.h>.
+ *
+ * An access raises SIGBUS once the LMR was freed, a right to it was taken away, or
+ * the node was stopped, and while its bytes are elsewhere; a system call fails
+ * with EFAULT.
+ *
+ * Return: 0, -EBADF, -EACCES (the handle lacks a right), -ERANGE (beyond the
+ * end), -EINVAL (@length is 0, a misaligned @offset, another @prot), -EREMOTE (a
+ * byte of it is in another node's memory), -EOPNOTSUPP (it is registered
+ * memory), -EIDRM (freed), -ESTALE or -EHOSTDOWN (its home restarted, or is
+ * down), or -ENOMEM (also: a limit of the address space).
+ */
+int lite_mmap(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, size_t length, int prot,
+              uint32_t flags, void** addr) LITE_NOEXCEPT;
+
+/*
+ * lite_register - make an LMR of memory of the process, and open it
+ * @ctx: context
+ * @name: name, or NULL or "": anonymous
+ * @addr: the memory, whole pages
+ * @length: bytes, whole pages
+ * @mode: permission bits as in struct lite_alloc_params
+ * @lh: set to a handle with all rights that @mode gives and MASTER
+ *
+ * Nothing is copied: the LMR is these pages, which are pinned and count against
+ * RLIMIT_MEMLOCK. They may be anonymous, or of shmem, memfd or hugetlbfs. What
+ * becomes of the range in the process makes no difference to the LMR. It is freed
+ * like any other, and at the latest, named or not, when the context is closed.
+ * Its home is this node.
+ *
+ * Return: 0, -EINVAL (@addr or @length are no whole pages, bits beyond 0666 in
+ * the mode, a bad name), -ENAMETOOLONG, -EFBIG, -EFAULT (not all of it is
+ * there, or writable), -EOPNOTSUPP (it is a file's in a file system), -EDQUOT
+ * (RLIMIT_MEMLOCK), -EEXIST (the name is taken), -EMFILE, -EHOSTDOWN or
+ * -ETIMEDOUT.
+ */
+int lite_register(struct lite_ctx* ctx, const char* name, void* addr, size_t length, uint32_t mode,
+                  lite_lh_t* lh) LITE_NOEXCEPT;
+
+/*
  * lite_stat - describe the LMR behind a handle
  * @ctx: context
  * @lh: handle, with whatever rights
@@ -504,9 +557,9 @@ int lite_rename_name(struct lite_ctx* ctx, const char* name, const char* to) LIT
  * with -ERANGE.
  *
  * Return: 0, -EBADF, -EACCES (no MASTER), -EINVAL (@length is 0), -EFBIG,
- * -ENOSPC or -EDQUOT (as lite_alloc()), -EIDRM (freed), -ESTALE or -EHOSTDOWN
- * (a node that has its memory restarted, or is down), -EIO, -EPROTO, or
- * -ETIMEDOUT (it is unknown which length it has).
+ * -ENOSPC or -EDQUOT (as lite_alloc()), -EOPNOTSUPP (it is registered memory),
+ * -EIDRM (freed), -ESTALE or -EHOSTDOWN (a node that has its memory restarted, or
+ * is down), -EIO, -EPROTO, or -ETIMEDOUT (it is unknown which length it has).
  */
 int lite_resize(struct lite_ctx* ctx, lite_lh_t lh, uint64_t length) LITE_NOEXCEPT;
 
@@ -539,8 +592,8 @@ int lite_resize_name(struct lite_ctx* ctx, const char* name, uint64_t length) LI
  *
  * Return: 0, -EBADF, -EACCES (no MASTER), -ERANGE (beyond the end),
  * -EHOSTUNREACH (no such node), -EHOSTDOWN, -ENOSPC or -EDQUOT (as
- * lite_alloc(), at @node), -EIDRM (freed), -ESTALE (a node that has its memory
- * restarted), -ETIMEDOUT, -EIO or -EPROTO.
+ * lite_alloc(), at @node), -EOPNOTSUPP (it is registered memory), -EIDRM (freed),
+ * -ESTALE (a node that has its memory restarted), -ETIMEDOUT, -EIO or -EPROTO.
  */
 int lite_move(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t length, uint32_t node,
               uint64_t* moved) LITE_NOEXCEPT;

@@ -13,7 +13,7 @@
 // which is a std::system_error: `e.code() == std::errc::result_out_of_range`
 // works. Objects may be used by several threads at once as far as the C API
 // allows, that is: everything except moving, assigning and destroying them,
-// and region::free() and region::release().
+// and region::free(), region::release() and registration::release().
 #pragma once
 
 #include <algorithm>
@@ -33,6 +33,8 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include <sys/mman.h>
 
 #include <lite/lite.h>
 
@@ -195,6 +197,64 @@ concept plain_range = std::ranges::contiguous_range<R> && std::ranges::sized_ran
                       std::is_trivially_copyable_v<std::ranges::range_value_t<R>> &&
                       !std::is_pointer_v<std::ranges::range_value_t<R>>;
 
+// --- Memory of the process --------------------------------------------------
+
+// How memory_map may be used.
+enum class protection : std::uint32_t {
+    read = LITE_PROT_READ,
+    read_write = LITE_PROT_READ | LITE_PROT_WRITE,
+};
+
+// A part of an LMR in the process's address space, unmapped by the destructor;
+// made by region::mmap(), which it outlives. Touching it once the LMR was freed, is
+// elsewhere, or may not be used so any more, raises SIGBUS.
+class memory_map {
+  public:
+    // Owns nothing.
+    memory_map() noexcept = default;
+
+    // Takes over @size bytes at @data, which came from lite_mmap().
+    memory_map(void* data, std::size_t size) noexcept
+        : m_data(static_cast<std::byte*>(data)), m_size(size) {}
+
+    memory_map(memory_map&& other) noexcept
+        : m_data(std::exchange(other.m_data, nullptr)), m_size(std::exchange(other.m_size, 0)) {}
+
+    memory_map& operator=(memory_map&& other) noexcept {
+        memory_map taken(std::move(other));
+        swap(taken);
+        return *this;
+    }
+
+    ~memory_map() {
+        if (m_data)
+            ::munmap(m_data, m_size);
+    }
+
+    void swap(memory_map& other) noexcept {
+        std::swap(m_data, other.m_data);
+        std::swap(m_size, other.m_size);
+    }
+
+    explicit operator bool() const noexcept { return m_data != nullptr; }
+    std::byte* data() const noexcept { return m_data; }
+    std::size_t size() const noexcept { return m_size; }
+    std::span<std::byte> bytes() const noexcept { return {m_data, m_size}; }
+
+    // As many whole objects as there are. LITE leaves their alignment to the
+    // caller: pages are aligned for any.
+    template <plain T>
+    std::span<T> as() const noexcept {
+        return {reinterpret_cast<T*>(m_data), m_size / sizeof(T)};
+    }
+
+  private:
+    std::byte* m_data = nullptr;
+    std::size_t m_size = 0;
+};
+
+inline void swap(memory_map& a, memory_map& b) noexcept { a.swap(b); }
+
 // --- Regions ----------------------------------------------------------------
 
 // A mapped LMR: owns its handle and unmaps in the destructor. Its context must
@@ -329,6 +389,22 @@ class region {
         return std::exchange(expected, old) == old;
     }
 
+    // Maps @length bytes at @offset, a multiple of the page size, all of which
+    // are in this machine's memory, into the process.
+    // @throws error as lite_mmap()
+    memory_map mmap(std::uint64_t offset, std::size_t length,
+                    protection wanted = protection::read_write, std::uint32_t flags = 0) const {
+        void* data = nullptr;
+        check(lite_mmap(live("mmap"), m_lh, offset, length, static_cast<int>(wanted), flags, &data),
+              "mmap");
+        return {data, length};
+    }
+
+    // All of it.
+    memory_map mmap(protection wanted = protection::read_write) const {
+        return mmap(0, m_length, wanted);
+    }
+
     // @throws error as lite_stat()
     lmr_status stat() const {
         lmr_status status{{}, std::vector<std::uint32_t>(LITE_SPREAD_MAX)};
@@ -416,6 +492,44 @@ class region {
 
 inline void swap(region& a, region& b) noexcept { a.swap(b); }
 
+// Memory of the process that is an LMR as long as this object lives; made by
+// context::register_memory(). The memory must not end before it, or the LMR has
+// pages that nobody else sees.
+class registration {
+  public:
+    // Takes over a region, which is to be freed.
+    explicit registration(region lmr) noexcept : m_region(std::move(lmr)) {}
+    registration(registration&&) noexcept = default;
+
+    registration& operator=(registration&& other) noexcept {
+        registration taken(std::move(other));
+        m_region.swap(taken.m_region);
+        return *this;
+    }
+
+    // Waits until no node can reach the memory. A failure, when the network
+    // is gone say, leaves it to the closing of the context.
+    ~registration() {
+        if (m_region) {
+            try {
+                m_region.free();
+            } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
+            }
+        }
+    }
+
+    region& operator*() noexcept { return m_region; }
+    const region& operator*() const noexcept { return m_region; }
+    region* operator->() noexcept { return &m_region; }
+    const region* operator->() const noexcept { return &m_region; }
+
+    // The LMR, which then lives until it is freed or the context is closed.
+    region release() noexcept { return std::move(m_region); }
+
+  private:
+    region m_region;
+};
+
 // --- Contexts ---------------------------------------------------------------
 
 // What context::alloc() and create() make.
@@ -476,6 +590,17 @@ class context {
                        &lh, &length),
               "map", name);
         return {m_ctx.get(), lh, length};
+    }
+
+    // Makes an LMR of memory of the process, whole pages, without a copy; it is
+    // anonymous without a @name. @throws error as lite_register()
+    registration register_memory(std::span<std::byte> memory, std::string_view name = {},
+                                 std::uint32_t mode = 0600) {
+        lite_lh_t lh = 0;
+        check(lite_register(m_ctx.get(), detail::c_name(name).get(), memory.data(), memory.size(),
+                            mode, &lh),
+              "register", name);
+        return registration(region(m_ctx.get(), lh, memory.size()));
     }
 
     // Frees an LMR everywhere. @throws error as lite_free_name()
