@@ -6,12 +6,15 @@
 #include <cerrno>
 #include <cstring>
 
+#include <sys/mman.h>
+
 namespace fake {
 namespace {
 
 constexpr std::uint32_t n_nodes = 4;
 constexpr std::uint32_t this_node = 1;
 constexpr std::uint64_t page = 4096;
+constexpr std::uint64_t registered_max = 1 << 20;  // RLIMIT_MEMLOCK
 
 std::uint64_t pages_of(std::uint64_t bytes) { return (bytes + page - 1) / page; }
 
@@ -94,6 +97,10 @@ class device final : public lite::internal::device {
                 return call(*static_cast<lite_ioc_resize*>(arg));
             case LITE_IOC_MOVE:
                 return call(*static_cast<lite_ioc_move*>(arg));
+            case LITE_IOC_MMAP:
+                return call(*static_cast<lite_ioc_mmap*>(arg));
+            case LITE_IOC_REGISTER:
+                return call(*static_cast<lite_ioc_register*>(arg));
             default:
                 return -ENOTTY;
         }
@@ -280,6 +287,61 @@ class device final : public lite::internal::device {
         return 0;
     }
 
+    // A snapshot: what is mapped here shares nothing with the LMR.
+    int handle_call(lite_ioc_mmap& arg) {
+        if (arg.flags & ~LITE_MMAP_POPULATE || arg.reserved)
+            return -EOPNOTSUPP;
+        if (!(arg.prot & LITE_PROT_READ) || arg.prot & ~(LITE_PROT_READ | LITE_PROT_WRITE) ||
+            !arg.length || arg.offset % page)
+            return -EINVAL;
+        const auto it = m_handles.find(arg.lh);
+        if (it == m_handles.end())
+            return -EBADF;
+        if (!(it->second.rights & LITE_RIGHT_READ) ||
+            (arg.prot & LITE_PROT_WRITE && !(it->second.rights & LITE_RIGHT_WRITE)))
+            return -EACCES;
+        const auto& target = *it->second.target;
+        if (target.freed)
+            return -EIDRM;
+        if (arg.length > target.data.size() || arg.offset > target.data.size() - arg.length)
+            return -ERANGE;
+        if (target.nodes != std::vector<std::uint32_t>{1})
+            return -EREMOTE;
+        void* memory =
+            ::mmap(nullptr, arg.length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED)
+            return -ENOMEM;
+        std::memcpy(memory, target.data.data() + arg.offset, arg.length);
+        ::mprotect(memory, arg.length, static_cast<int>(arg.prot));
+        arg.addr = reinterpret_cast<std::uintptr_t>(memory);
+        return 0;
+    }
+
+    // Likewise: the LMR begins as a copy.
+    int handle_call(lite_ioc_register& arg) {
+        if (arg.flags || arg.reserved)
+            return -EOPNOTSUPP;
+        if (!has_nul(arg.name))
+            return -ENAMETOOLONG;
+        if (!arg.length || arg.length % page || arg.addr % page || arg.mode & ~0666U)
+            return -EINVAL;
+        if (arg.length > registered_max)
+            return -EDQUOT;
+        lite_ioc_alloc alloc{};
+        alloc.size = sizeof(alloc);
+        alloc.length = arg.length;
+        alloc.mode = arg.mode;
+        std::memcpy(alloc.name, arg.name, sizeof(alloc.name));
+        const int err = handle_call(alloc);
+        if (err)
+            return err;
+        auto& made = *m_handles.at(alloc.lh).target;
+        made.registered = true;
+        std::memcpy(made.data.data(), pointer<const void>(arg.addr), made.data.size());
+        arg.lh = alloc.lh;
+        return 0;
+    }
+
     int handle_call(lite_ioc_grant& arg) {
         if (arg.flags || arg.grant.reserved || arg.grant.rights & ~LITE_RIGHTS_ALL)
             return -EOPNOTSUPP;
@@ -373,6 +435,8 @@ class device final : public lite::internal::device {
         const int err = find_as_master(arg, target);
         if (err)
             return err;
+        if (target->registered)
+            return -EOPNOTSUPP;
         if (arg.length > (1 << 30))
             return -ENOSPC;
         target->data.resize(arg.length);
@@ -390,6 +454,8 @@ class device final : public lite::internal::device {
         const int err = find_as_master(arg, target);
         if (err)
             return err;
+        if (target->registered)
+            return -EOPNOTSUPP;
         const auto size = target->info.length;
         const auto room = pages_of(size) * page;
         if (arg.offset >= size || arg.length > room || arg.offset > room - arg.length)

@@ -25,6 +25,7 @@ struct lmr {
     std::vector<std::byte> data;
     std::vector<std::uint32_t> pages;  // the node of each
     std::vector<struct lite_grant> grants;
+    bool registered = false;
     bool freed = false;
 };
 
