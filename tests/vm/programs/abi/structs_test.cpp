@@ -32,6 +32,25 @@ std::vector<std::byte> bytes_of(const Args& args) {
     return bytes;
 }
 
+// One page of it.
+lite_ioc_mmap mmap_args(std::uint64_t lh) {
+    lite_ioc_mmap args{};
+    args.size = sizeof(args);
+    args.lh = lh;
+    args.length = kPage;
+    args.prot = LITE_PROT_READ;
+    return args;
+}
+
+lite_ioc_register register_args(const Mapping& memory) {
+    lite_ioc_register args{};
+    args.size = sizeof(args);
+    args.addr = reinterpret_cast<std::uintptr_t>(memory.data());
+    args.length = memory.size();
+    args.mode = 0600;
+    return args;
+}
+
 struct AbiCalls : Abi {
     NamedLmr lmr{dev, kLength, {}, 0600, "structs"};
     std::uint64_t to_unmap = dev.map(lmr.name(), LITE_RIGHT_READ);
@@ -41,6 +60,7 @@ struct AbiCalls : Abi {
     std::array<lite_grant, 4> grants{};
     std::uint64_t to_rename = dev.alloc(kPage);
     std::string renamed = unique_name("renamed");
+    Mapping memory{kPage};
 
     std::vector<Call> calls{
         {"QUERY", LITE_IOC_QUERY, bytes_of(query_args()), true, offsetof(lite_ioc_query, reserved)},
@@ -65,6 +85,10 @@ struct AbiCalls : Abi {
         {"RESIZE", LITE_IOC_RESIZE, bytes_of(resize_args(lmr.name(), kLength + 1))},
         {"MOVE", LITE_IOC_MOVE, bytes_of(move_args(lmr.name(), 0)), true,
          offsetof(lite_ioc_move, reserved)},
+        {"MMAP", LITE_IOC_MMAP, bytes_of(mmap_args(lmr.lh())), true,
+         offsetof(lite_ioc_mmap, reserved)},
+        {"REGISTER", LITE_IOC_REGISTER, bytes_of(register_args(memory)), true,
+         offsetof(lite_ioc_register, reserved)},
     };
 
     ~AbiCalls() { (void)dev(free_args(renamed)); }
@@ -170,7 +194,9 @@ TEST_CASE_METHOD(AbiCalls, "structs: a tail that runs into unmapped memory is EF
 
 TEST_CASE_METHOD(AbiCalls, "structs: every unknown flag is EOPNOTSUPP", "[structs]") {
     for (auto& call : calls) {
-        const std::uint32_t known = call.request == LITE_IOC_ALLOC ? LITE_ALLOC_NO_HANDLE : 0;
+        const std::uint32_t known = call.request == LITE_IOC_ALLOC  ? LITE_ALLOC_NO_HANDLE
+                                    : call.request == LITE_IOC_MMAP ? LITE_MMAP_POPULATE
+                                                                    : 0;
         for (unsigned bit = 0; bit < 32; ++bit) {
             if (known & (1U << bit))
                 continue;

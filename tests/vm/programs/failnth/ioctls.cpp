@@ -2,9 +2,11 @@
 #include "faults.hpp"
 
 #include "../common/env.hpp"
+#include "../common/memory.hpp"
 #include "../common/process.hpp"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <array>
@@ -23,29 +25,35 @@ class Ioctls {
     Ioctls& operator=(const Ioctls&) = delete;
 
     std::vector<Attempt> attempts() {
-        return {alloc(""),
-                alloc(name_),
-                alloc_no_handle(),
-                map(),
-                unmap(),
-                free_by_handle(),
-                free_by_name(),
-                transfer("small write", LITE_OP_WRITE, 100),
-                transfer("small read", LITE_OP_READ, 100),
-                transfer("large write", LITE_OP_WRITE, kLength),
-                transfer("large read", LITE_OP_READ, kLength),
-                fetch_add(),
-                stat(),
-                list(),
-                open(),
-                grant(),
-                revoke(),
-                grants(),
-                setattr(),
-                rename(),
-                resize("resize longer", kLength * 2),
-                resize("resize shorter", kLength / 2),
-                move()};
+        std::vector<Attempt> all{alloc(""),
+                                 alloc(name_),
+                                 alloc_no_handle(),
+                                 register_memory(""),
+                                 register_memory(name_),
+                                 map(),
+                                 unmap(),
+                                 free_by_handle(),
+                                 free_by_name(),
+                                 transfer("small write", LITE_OP_WRITE, 100),
+                                 transfer("small read", LITE_OP_READ, 100),
+                                 transfer("large write", LITE_OP_WRITE, kLength),
+                                 transfer("large read", LITE_OP_READ, kLength),
+                                 fetch_add(),
+                                 stat(),
+                                 list(),
+                                 open(),
+                                 grant(),
+                                 revoke(),
+                                 grants(),
+                                 setattr(),
+                                 rename(),
+                                 resize("resize longer", kLength * 2),
+                                 resize("resize shorter", kLength / 2),
+                                 move()};
+        // Only what is here can be mapped.
+        if (where_.nodes.empty() || where_.nodes == std::vector{env().self})
+            all.push_back(mmap_lmr());
+        return all;
     }
 
   private:
@@ -255,6 +263,45 @@ class Ioctls {
             });
     }
 
+    Attempt mmap_lmr() {
+        return label(
+            "mmap",
+            [this] {
+                mmap_ = {};
+                mmap_.size = sizeof(mmap_);
+                mmap_.lh = lmr_.lh();
+                mmap_.length = kLength;
+                mmap_.prot = LITE_PROT_READ | LITE_PROT_WRITE;
+                return dev_.call(LITE_IOC_MMAP, &mmap_);
+            },
+            [this](Errno e) {
+                if (e != ok)
+                    return;
+                auto* at = reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(mmap_.addr));
+                at[kLength - 1] = std::byte{1};
+                ::munmap(at, kLength);
+            });
+    }
+
+    Attempt register_memory(const std::string& name) {
+        return label(
+            name.empty() ? "register anonymous" : "register named",
+            [this, name] {
+                register_ = {};
+                register_.size = sizeof(register_);
+                register_.addr = reinterpret_cast<std::uintptr_t>(pages_.data());
+                register_.length = pages_.size();
+                register_.mode = 0600;
+                set_name(register_.name, name);
+                return dev_.call(LITE_IOC_REGISTER, &register_);
+            },
+            [this](Errno e) {
+                if (e == ok)
+                    dev_.free(register_.lh);
+                check_nothing_left();
+            });
+    }
+
     static constexpr std::uint32_t kUser = 4711;
 
     const Placement& where_;
@@ -271,6 +318,9 @@ class Ioctls {
     std::array<lite_lmr_info, 8> infos_{};
     lite_ioc_alloc args_{};
     lite_ioc_map map_{};
+    lite_ioc_mmap mmap_{};
+    lite_ioc_register register_{};
+    Mapping pages_{64 * kPage};
     int file_ = -1;
 };
 

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// A process with memory shared with LITE, for tests that end one or the other:
+//
+//   mapped map NAME INDEX OFFSET   maps the LMR from an offset on, says "ready", and stores and
+//   loads
+//                                  until it gets SIGBUS; then says so and ends with status 0
+//   mapped register NAME INDEX     registers 4 MB, says "ready", and waits for the end of its
+//   input;
+//                                  then says how much it has pinned
+#include <lite/lite.hpp>
+
+#include <csetjmp>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+namespace {
+
+sigjmp_buf out;
+
+void on_bus(int) { siglongjmp(out, 1); }
+
+int use(lite::context& node, const std::string& name, std::uint64_t offset) {
+    const auto lmr = node.map(name);
+    const auto map = lmr.mmap(offset, lmr.length() - offset);
+    const auto words = map.as<std::uint64_t>();
+    if (sigsetjmp(out, 1)) {
+        std::puts("SIGBUS");
+        return 0;
+    }
+    std::signal(SIGBUS, on_bus);
+    for (auto& word : words)
+        word = 1;
+    std::puts("ready");
+    std::fflush(stdout);
+    for (std::size_t i = 0;; i = (i + 4099) % words.size()) {
+        auto& word = const_cast<volatile std::uint64_t&>(words[i]);
+        word = word + 1;
+    }
+}
+
+int keep(lite::context& node, const std::string& name) {
+    constexpr std::size_t size = 4 << 20;
+    void* memory =
+        ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return 1;
+    const auto registered =
+        node.register_memory({static_cast<std::byte*>(memory), size}, name, 0666);
+    std::puts("ready");
+    std::fflush(stdout);
+    char byte;
+    while (::read(STDIN_FILENO, &byte, 1) > 0)
+        ;
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);) {
+        if (line.starts_with("VmPin:"))
+            std::puts(line.c_str());
+    }
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        const std::vector<std::string> words(argv + 1, argv + argc);
+        if (words.size() < 3)
+            return 2;
+        lite::context node(std::stoi(words[2]));
+        if (words[0] == "register")
+            return keep(node, words[1]);
+        return use(node, words[1], words.size() > 3 ? std::stoull(words[3]) : 0);
+    } catch (const std::exception& e) {
+        std::printf("%s\n", e.what());
+        return 1;
+    }
+}

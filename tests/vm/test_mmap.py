@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+"""LMRs in the address space of processes: coherence, I/O, rights, and ends: SIGBUS, never somebody else's memory."""
+
+from litelab import (in_one_machine, memory_kb, on_machines, prepare, prepare_all, program_path, run_catch, times,
+                     wait_until)
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+
+def _block_device(vm):
+    """A block device of 16 MB, for O_DIRECT."""
+    vm.run("modprobe loop 2>/dev/null; [ -e /tmp/disk ] || "
+           "{ dd if=/dev/zero of=/tmp/disk bs=1M count=16 2>/dev/null && losetup /dev/loop0 /tmp/disk; }")
+    return {"LITE_TEST_BLOCK": "/dev/loop0"}
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=500)
+def test_three_nodes_in_one_machine(lab):
+    lites = in_one_machine(lab.n1)
+    run_catch(lab, lites, "mmap_test", "[map],[free],[io],[change]", timeout=480, env=_block_device(lab.n1))
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(timeout=300, mem_mb=512)
+def test_two_machines(lab):
+    lites = on_machines(lab)
+    run_catch(lab, lites, "mmap_test", "[map],[free],[io],[change]", timeout=280, env=_block_device(lab.n1))
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(timeout=120)
+def test_freed_from_another_machine(lab):
+    here, there = on_machines(lab)
+    for _ in range(lab.scale(5)):
+        here.lite("alloc", "mapped", "8M", "--mode", "0666")
+        users = [_user(here, "map", "mapped") for _ in range(3)]
+        there.lite("free", "mapped")
+        for user in users:
+            assert user.wait(check=True).out.split() == ["ready", "SIGBUS"], user.out
+    here.check_idle()
+
+
+@vmtest(timeout=120)
+def test_users_of_a_node_that_stops(lab):
+    """Nobody waits for them: stopping ends their mappings, and they say so in their own time."""
+    lites = on_machines(lab)
+    here, there = lites
+    here.lite("alloc", "mine", "4M")
+    users = [_user(here, "map", "mine") for _ in range(2)]
+    here.stop()
+    for user in users:
+        assert user.wait(check=True).out.split() == ["ready", "SIGBUS"], user.out
+    there.stop()
+
+
+@vmtest(timeout=120, fresh=True)
+def test_device_goes_away(lab):
+    """Under mappings, and under registered memory."""
+    lites = on_machines(lab)
+    here = lites[0]
+    here.lite("alloc", "mine", "4M")
+    user = _user(here, "map", "mine")
+    owner = _user(here, "register", "owned")
+    lab.n1.run("rdma link del rxe0", timeout=40)
+    assert not here.exists()
+    assert user.wait(check=True).out.split() == ["ready", "SIGBUS"], user.out
+    owner.close_stdin()
+    assert owner.wait(check=True).out.split() == ["ready", "VmPin:", "0", "kB"], owner.out
+    lab.n1.run("rdma link add rxe0 type rxe netdev eth0")
+    lab.n1.rmmod("lite")
+
+
+@vmtest(timeout=120)
+def test_home_leaves(lab):
+    """Memory here of a home elsewhere: it frees its LMRs."""
+    here, there = on_machines(lab)
+    there.lite("alloc", "spread", "8M", "--node", f"{there.id},{here.id}", "--mode", "0666")
+    users = [_user(here, "map", "spread", 4 << 20) for _ in range(2)]
+    there.stop()
+    for user in users:
+        assert user.wait(check=True).out.split() == ["ready", "SIGBUS"], user.out
+    here.stop()
+
+
+@vmtest(timeout=200, fresh=True)
+def test_home_crashes(lab):
+    """Memory here of a home that is dead stays until it lives anew; then who has it mapped loses it, before it is freed."""
+    here, there = on_machines(lab)
+    there.lite("alloc", "spread", "8M", "--node", f"{there.id},{here.id}", "--mode", "0666")
+    users = [_user(here, "map", "spread", 4 << 20) for _ in range(2)]
+    dead = there.id
+    there.vm.crash()
+    wait_until("its death is noticed", lambda: here.states().get(dead) == "down", 20, here.vm.time_scale)
+    assert here.stats()["allocs"] == 1
+    assert all(user.running for user in users)
+    # A new mapping needs the home.
+    assert not here.vm.run([program_path("mapped"), "map", "spread", "0", str(4 << 20)], check=False).ok
+    there.vm.reboot()
+    prepare(there.vm)
+    there.start(**times(there.vm))
+    there.join(here)
+    for user in users:
+        assert user.wait(check=True).out.split() == ["ready", "SIGBUS"], user.out
+    here.check_idle()
+
+
+@vmtest(timeout=300, mem_mb=768)
+def test_killed(lab):
+    """Processes with mappings and registered memory, killed; no leak."""
+    lites = on_machines(lab)
+    here = lites[0]
+    here.lite("alloc", "mapped", "4M", "--mode", "0666")
+    for i in range(max(3, lab.scale(20))):
+        users = [_user(here, "map", "mapped"), _user(here, "register", f"owned{i}")]
+        if i == 1:
+            before = memory_kb(here.vm)
+        for user in users:
+            user.kill(9)
+            user.wait()
+    wait_until("mappings to go", lambda: here.stats()["mmaps"] == 0 and here.stats()["pinned_pages"] == 0, 20,
+               lab.n1.time_scale)
+    here.lite("free", "mapped")
+    here.check_idle()
+    available, _ = before
+    now, _ = memory_kb(here.vm)
+    assert now > available - 4096, (available, now)
+
+
+def _user(lite, what, name, offset=0):
+    user = lite.vm.spawn([program_path("mapped"), what, name, str(lite.index), str(offset)])
+    user.wait_output("ready")
+    return user

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+"""Memory of processes as LMRs."""
+
+from litelab import in_one_machine, on_machines, prepare_all, program_path, run_catch
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+
+def _files(vm):
+    """A file system that is neither swap space nor the test's own."""
+    vm.run("mkdir -p /run/files; mountpoint -q /run/files || mount -t ramfs none /run/files")
+    return {"LITE_TEST_FILES": "/run/files"}
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=400)
+def test_three_nodes_in_one_machine(lab):
+    lites = in_one_machine(lab.n1)
+    run_catch(lab, lites, "mmap_test", "[register]", timeout=380, env=_files(lab.n1))
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(timeout=300, mem_mb=512)
+def test_two_machines(lab):
+    lites = on_machines(lab)
+    run_catch(lab, lites, "mmap_test", "[register]", timeout=280, env=_files(lab.n1))
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(timeout=120)
+def test_used_from_the_other_machine(lab):
+    """By its name, like any other: listed, read, written, gone with its process."""
+    here, there = on_machines(lab)
+    owner = here.vm.spawn([program_path("mapped"), "register", "owned", "0"])
+    owner.wait_output("ready")
+    assert there.names() == {"owned"}
+    there.lite("write", "owned", 4096, "from afar")
+    assert there.lite("read", "owned", 4096, 9).out == "from afar"
+    # Whoever may free it frees it, under its process.
+    there.lite("free", "owned")
+    owner.close_stdin()
+    assert owner.wait(check=True).out.split() == ["ready", "VmPin:", "0", "kB"], owner.out
+    owner = here.vm.spawn([program_path("mapped"), "register", "owned", "0"])
+    owner.wait_output("ready")
+    owner.kill(9)
+    owner.wait()
+    there.check_idle()
+    here.check_idle()
+    assert not there.names()
