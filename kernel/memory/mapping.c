@@ -1,15 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Mappings: what this node, as a mapper, knows of an LMR; one for all handles.
- *
- * Making one: MAP (or CREATE) at the home counts us as a mapper. Then the
- * sessions with the stores are noted, and only then are the extents fetched,
- * in the session of the MAP: that they come confirms that the home still counts
- * on us to answer its REVOKE (memory.h tells why that matters).
- *
- * A REVOKE, or RECALL, may overtake the reply to our own MAP. It then finds no
- * mapping, and is noted with the MAPs under way with that home (struct lite_map_try): the
- * one whose reply names that LMR gives back what it got and starts over.
+ * How they are made tells map.c.
  *
  * A mapping stays in mem->mappings until nothing is in flight on it, whatever
  * its state, so that a REVOKE finds it and waits for it.
@@ -17,24 +9,10 @@
  * The end: the last handle gives back what the home counts, unless the LMR was
  * revoked or the session is over; then the home does not count us any more.
  */
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "../trace.h"
 #include "memory.h"
-
-/* Sessions in which a MAP is tried. */
-#define LITE_SESSION_TRIES 3
-/*
- * MAPs that may be overtaken in a row. Each try is a call, and what overtakes is
- * a change of the LMR or, rarely, too many ends of others at once.
- */
-#define LITE_MAP_TRIES 1000
-/* For CREATE: memory has to be found and zeroed, maybe at many nodes. */
-#define LITE_CREATE_TIMEOUT (120 * HZ)
-#define LITE_UNDO_TIMEOUT (10 * HZ)
-
-/* ---- objects ------------------------------------------------------------- */
 
 static void lite_mapping_drained(struct percpu_ref *ref)
 {
@@ -153,8 +131,17 @@ void lite_mapping_retire_home(struct lite_memory *mem, u32 home)
 	} while (found);
 }
 
-/* Tell a home that some MAPs of ours are over. */
-static void lite_unmap_call(struct lite_memory *mem, struct lite_conn *conn,
+/**
+ * lite_mapping_give_back - tell a home that some MAPs of ours are over
+ * @mem: node's
+ * @conn: session with the home in which they were made; NULL: this node
+ * @id: of the LMR
+ * @count: how many
+ * @unclean: an operation of ours may be under way yet
+ *
+ * Context: may sleep; calls.
+ */
+void lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn,
 			    u64 id, u32 count, bool unclean)
 {
 	struct lite_wire_unmap req = {
@@ -196,7 +183,7 @@ static void lite_mapping_release(struct kref *ref)
 	wait_var_event(&m->watchers, !atomic_read(&m->watchers));
 	/* A revoked one has no LMR to be given back to. */
 	if (m->state != LITE_MAPPING_REVOKED)
-		lite_unmap_call(mem, m->conn, m->id, m->grants, m->unclean);
+		lite_mapping_give_back(mem, m->conn, m->id, m->grants, m->unclean);
 	spin_lock(&mem->map_lock);
 	list_del_init(&m->left);
 	spin_unlock(&mem->map_lock);
@@ -216,9 +203,20 @@ void lite_mapping_put(struct lite_mapping *m)
 	kref_put(&m->ref, lite_mapping_release);
 }
 
-static struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
-					     struct lite_conn *conn,
-					     const struct lite_wire_map_reply *r)
+/**
+ * lite_mapping_new - what a MAP has told, without its extents
+ * @mem: node's
+ * @home: who told
+ * @conn: in which session; NULL: this node
+ * @r: what
+ *
+ * Context: may sleep.
+ * Return: the mapping, in no table, with a reference, which counts one MAP; or
+ * NULL.
+ */
+struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
+				      struct lite_conn *conn,
+				      const struct lite_wire_map_reply *r)
 {
 	struct lite_mapping *m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
 
@@ -247,481 +245,5 @@ static struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
 		lite_conn_get(conn);
 	m->conn = conn;
 	lite_stat_inc(mem->stats, LITE_STAT_MAPPINGS);
-	return m;
-}
-
-/* ---- making -------------------------------------------------------------- */
-
-/* Note the sessions with the stores: before the home confirms. */
-static int lite_mapping_shares(struct lite_mapping *m,
-			       const struct lite_wire_map_reply *r)
-{
-	struct lite_cluster *cl = m->mem->cl;
-	u32 i;
-
-	m->n_shares = le32_to_cpu(r->n_shares);
-	m->share = kcalloc(m->n_shares, sizeof(*m->share), GFP_KERNEL_ACCOUNT);
-	if (!m->share)
-		return -ENOMEM;
-	for (i = 0; i < m->n_shares; i++) {
-		struct lite_map_share *s = &m->share[i];
-		struct lite_conn *conn;
-
-		s->node = le32_to_cpu(r->share[i].node);
-		if (s->node == lite_cluster_id(cl)) {
-			/* Memory of an earlier life of ours is no more. */
-			if (le64_to_cpu(r->share[i].incarnation) !=
-			    cl->fab->self.incarnation)
-				return -ESTALE;
-			continue;
-		}
-		s->peer = lite_peer_find(cl, s->node);
-		if (!s->peer)
-			return -EHOSTUNREACH;
-		conn = lite_peer_conn_get(s->peer);
-		if (!conn)
-			continue;
-		/* In another life it does not have our memory any more. */
-		if (conn->from.incarnation ==
-		    le64_to_cpu(r->share[i].incarnation))
-			s->session = conn->session;
-		else
-			s->lost = true;
-		lite_conn_put(conn);
-	}
-	/* The home's is the session that all this goes on in. */
-	if (m->share[0].node != m->home)
-		return -EPROTO;
-	if (m->conn)
-		m->share[0].session = m->conn->session;
-	return 0;
-}
-
-static int lite_home_call(struct lite_memory *mem, struct lite_conn *conn,
-			  struct lite_call_desc *d)
-{
-	return conn ? lite_rpc_call(conn, d) :
-		      lite_rpc_call_local(mem->cl->rpc, d);
-}
-
-static int lite_mapping_extents(struct lite_mapping *m, u32 n_extents)
-{
-	struct lite_wire_extents req = { .id = cpu_to_le64(m->id) };
-	struct lite_wire_extents_reply *r;
-	struct lite_call_desc d = {
-		.call = LITE_CALL_LMR_EXTENTS,
-		.req = &req,
-		.len = sizeof(req),
-		.reply_max = LITE_PAYLOAD_MAX,
-		.killable = true,
-	};
-	u64 at = 0;
-	int err = 0;
-	u32 i, n;
-
-	m->extents = kvmalloc_array(n_extents, sizeof(*m->extents),
-				    GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	r = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
-	if (!m->extents || !r) {
-		kfree(r);
-		return -ENOMEM;
-	}
-	d.reply = r;
-	while (!err && m->n_extents < n_extents) {
-		req.first = cpu_to_le32(m->n_extents);
-		err = lite_home_call(m->mem, m->conn, &d);
-		if (err)
-			break;
-		n = le32_to_cpu(r->count);
-		if (n > n_extents - m->n_extents) {
-			err = -EPROTO;
-			break;
-		}
-		for (i = 0; i < n; i++) {
-			u64 ls = le64_to_cpu(r->extent[i].length_share);
-
-			m->extents[m->n_extents++] = (struct lite_extent){
-				.start = at,
-				.length = ls >> 8,
-				.addr = le64_to_cpu(r->extent[i].addr),
-				.share = ls & 0xff,
-			};
-			at += ls >> 8;
-		}
-	}
-	kfree(r);
-	return err ?: lite_extent_table_check(m->extents, m->n_extents,
-					      m->length, m->n_shares);
-}
-
-/* Anything that stands in the way of a new mapping in session @conn? */
-static bool lite_mapping_blocks(const struct lite_mapping *m)
-{
-	return m->state != LITE_MAPPING_ACTIVE ||
-	       (m->conn && lite_conn_is_dead(m->conn));
-}
-
-/*
- * The mapping of an LMR that there is already takes over our MAP. One of a
- * session that is over is retired first. NULL: there is none.
- */
-static struct lite_mapping *lite_mapping_known(struct lite_memory *mem,
-					       struct lite_conn *conn, u32 home,
-					       u64 id,
-					       struct lite_map_try *try)
-{
-	struct lite_mapping *m;
-
-	for (;;) {
-		spin_lock(&mem->map_lock);
-		if (lite_try_overtaken(mem, try, id)) {
-			m = ERR_PTR(-EAGAIN);
-			break;
-		}
-		m = xa_load(&mem->mappings, lite_mapping_key(home, id));
-		if (!m)
-			break;
-		if (!lite_mapping_blocks(m)) {
-			if (m->conn != conn)
-				m = ERR_PTR(-EAGAIN); /* ours is over */
-			else if (kref_get_unless_zero(&m->ref))
-				m->grants++;
-			else
-				goto watch;
-			break;
-		}
-watch:
-		lite_mapping_end(m, LITE_MAPPING_RETIRED);
-		atomic_inc(&m->watchers);
-		spin_unlock(&mem->map_lock);
-		lite_mapping_watch(m);
-	}
-	spin_unlock(&mem->map_lock);
-	return m;
-}
-
-/* Enter a mapping. -EAGAIN: overtaken, or somebody else was faster. */
-static int lite_mapping_enter_table(struct lite_mapping *m,
-				    struct lite_map_try *try)
-{
-	struct lite_memory *mem = m->mem;
-	unsigned long key = lite_mapping_key(m->home, m->id);
-	int err;
-
-	/* With memory at hand: under the lock there is none to be had. */
-	err = xa_reserve(&mem->mappings, key, GFP_KERNEL);
-	if (err)
-		return err;
-	spin_lock(&mem->map_lock);
-	if (lite_try_overtaken(mem, try, m->id) ||
-	    xa_load(&mem->mappings, key))
-		err = -EAGAIN;
-	else
-		err = xa_err(xa_store(&mem->mappings, key, m, GFP_NOWAIT));
-	spin_unlock(&mem->map_lock);
-	if (err)
-		xa_release(&mem->mappings, key);
-	return err;
-}
-
-/*
- * From the reply to a MAP to a mapping. Whatever goes wrong, the MAP is given
- * back: here, or by releasing the mapping that counts it.
- */
-static struct lite_mapping *lite_mapping_finish(
-	struct lite_memory *mem, struct lite_conn *conn, u32 home,
-	struct lite_map_try *try, const struct lite_wire_map_reply *r)
-{
-	struct lite_mapping *m;
-	int err;
-
-	m = lite_mapping_known(mem, conn, home, le64_to_cpu(r->id), try);
-	if (!IS_ERR_OR_NULL(m))
-		return m;
-	err = PTR_ERR_OR_ZERO(m);
-	if (!err) {
-		m = lite_mapping_new(mem, home, conn, r);
-		if (!m)
-			err = -ENOMEM;
-	}
-	if (err) {
-		lite_unmap_call(mem, conn, le64_to_cpu(r->id), 1, false);
-		return ERR_PTR(err);
-	}
-	err = lite_mapping_shares(m, r) ?:
-	      lite_mapping_extents(m, le32_to_cpu(r->n_extents)) ?:
-	      lite_mapping_enter_table(m, try);
-	if (!err) {
-		trace_lite_map(home, m->id, m->length);
-		return m;
-	}
-	/* What did not fit together may be from before and after a change. */
-	spin_lock(&mem->map_lock);
-	if (lite_try_overtaken(mem, try, m->id))
-		err = -EAGAIN;
-	spin_unlock(&mem->map_lock);
-	lite_mapping_put(m);
-	return ERR_PTR(err);
-}
-
-/*
- * What was made could not be mapped, and the map has been given back. That ends
- * an anonymous LMR; a named one would stay, while its maker is told that there
- * is none.
- */
-static void lite_create_undo(struct lite_memory *mem, struct lite_conn *conn,
-			     u64 id, const struct lite_wire_cred *owner)
-{
-	struct lite_wire_change req = {
-		.id = cpu_to_le64(id),
-		.rights = cpu_to_le32(LITE_RIGHTS_ALL),
-		.cred = *owner,
-	};
-	struct lite_call_desc d = {
-		.call = LITE_CALL_LMR_FREE,
-		.req = &req,
-		.len = sizeof(req),
-		.timeout = LITE_UNDO_TIMEOUT,
-	};
-
-	lite_home_call(mem, conn, &d);
-}
-
-static void lite_map_late(void *ctx, struct lite_conn *conn, const void *reply)
-{
-	const struct lite_wire_map_reply *r = reply;
-
-	lite_unmap_call(ctx, conn, le64_to_cpu(r->id), 1, false);
-}
-
-static int lite_home_conn(struct lite_memory *mem, u32 home,
-			  struct lite_conn **conn)
-{
-	struct lite_peer *peer;
-	bool left;
-	int err;
-
-	*conn = NULL;
-	if (home == lite_cluster_id(mem->cl))
-		return 0;
-	peer = lite_peer_find(mem->cl, home);
-	if (!peer)
-		return -EHOSTUNREACH;
-	err = lite_peer_await(peer);
-	*conn = lite_peer_conn_get(peer);
-	left = READ_ONCE(peer->left);
-	lite_peer_put(peer);
-	if (*conn)
-		return 0;
-	if (err == -EINTR)
-		return err;
-	return left ? -EHOSTUNREACH : -EHOSTDOWN;
-}
-
-/*
- * A call in a session that broke: again in the next one? What was mapped in the
- * old session is mapped no more, and an anonymous LMR that was made is gone
- * with it. A named one stays, if it was made.
- */
-static bool lite_mapping_again(struct lite_memory *mem, u32 home,
-			       const struct lite_call_desc *d)
-{
-	const struct lite_wire_create *c = d->req;
-
-	if (d->call == LITE_CALL_LMR_CREATE && c->name[0] && d->sent)
-		return false;
-	return lite_cluster_is_live(mem->cl, home);
-}
-
-static struct lite_mapping *lite_mapping_ask(struct lite_memory *mem, u32 home,
-					     u16 call, const void *req, u32 len,
-					     u64 *id, u32 *granted)
-{
-	struct lite_wire_map_reply *r;
-	struct lite_call_desc d = {
-		.call = call,
-		.req = req,
-		.len = len,
-		.reply_max = sizeof(*r),
-		.timeout = call == LITE_CALL_LMR_CREATE ? LITE_CREATE_TIMEOUT : 0,
-		.killable = true,
-		.late = lite_map_late,
-		.late_ctx = mem,
-	};
-	struct lite_mapping *m;
-	struct lite_map_try try;
-	struct lite_conn *conn;
-	int tries = 0;
-	int err;
-
-	r = kmalloc(sizeof(*r), GFP_KERNEL);
-	if (!r)
-		return ERR_PTR(-ENOMEM);
-	d.reply = r;
-again:
-	err = lite_home_conn(mem, home, &conn);
-	if (err) {
-		kfree(r);
-		return ERR_PTR(err);
-	}
-	lite_try_begin(mem, &try, home);
-	err = lite_home_call(mem, conn, &d);
-	if (err == -EHOSTDOWN && conn && lite_conn_is_dead(conn) &&
-	    lite_mapping_again(mem, home, &d) &&
-	    ++tries < LITE_SESSION_TRIES) {
-		lite_try_end(mem, &try);
-		lite_conn_put(conn);
-		goto again;
-	}
-	if (err) {
-		m = ERR_PTR(lite_home_error(mem, home, err));
-	} else {
-		if (granted)
-			*granted = le32_to_cpu(r->rights);
-		if (id)
-			*id = le64_to_cpu(r->id);
-		m = lite_mapping_finish(mem, conn, home, &try, r);
-		if (IS_ERR(m) && m != ERR_PTR(-EAGAIN) &&
-		    call == LITE_CALL_LMR_CREATE && !r->anonymous)
-			lite_create_undo(
-				mem, conn, le64_to_cpu(r->id),
-				&((const struct lite_wire_create *)req)->cred);
-	}
-	lite_try_end(mem, &try);
-	if (conn)
-		lite_conn_put(conn);
-	kfree(r);
-	return m;
-}
-
-/**
- * lite_mapping_await - wait until an LMR is not being changed
- * @mem: node's
- * @home: its home
- * @id: its id there
- *
- * Context: may sleep; killable.
- * Return: 0: ask for it again, also when the home could not be asked; -EINTR;
- * -ENOTCONN, -ENODEV: this node is leaving or stopping.
- */
-int lite_mapping_await(struct lite_memory *mem, u32 home, u64 id)
-{
-	struct lite_wire_id req = { .id = cpu_to_le64(id) };
-	struct lite_call_desc d = {
-		.call = LITE_CALL_LMR_AWAIT,
-		.req = &req,
-		.len = sizeof(req),
-		.killable = true,
-	};
-
-	/* A home that is this node does not look for signals. */
-	if (lite_cluster_call(mem->cl, home, &d) == -EINTR ||
-	    fatal_signal_pending(current))
-		return -EINTR;
-	return lite_cluster_ready(mem->cl);
-}
-
-static struct lite_mapping *lite_mapping_map(struct lite_memory *mem, u32 home,
-					     const struct lite_wire_map *req,
-					     u32 *granted)
-{
-	struct lite_mapping *m;
-	int tries = 0;
-
-	do {
-		m = lite_mapping_ask(mem, home, LITE_CALL_LMR_MAP, req,
-				     sizeof(*req), NULL, granted);
-	} while (m == ERR_PTR(-EAGAIN) && ++tries < LITE_MAP_TRIES &&
-		 !fatal_signal_pending(current));
-	return m == ERR_PTR(-EAGAIN) ? ERR_PTR(-EBUSY) : m;
-}
-
-/**
- * lite_mapping_by_id - map an LMR
- * @mem: node's
- * @home: its home
- * @id: its id there
- * @cred: for whom; NULL, with no rights: for this kernel
- * @rights: wanted
- * @renew: grant what there still is of them
- * @granted: set to the rights granted; may be NULL
- *
- * Context: may sleep; killable.
- * Return: a mapping with a reference for a handle, or ERR_PTR: -ENOENT, -EACCES,
- * -EHOSTDOWN, -EHOSTUNREACH; -EBUSY: it is being changed, and may be asked for
- * again after lite_mapping_await(); and others.
- */
-struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home,
-					u64 id, const struct lite_cred *cred,
-					u32 rights, bool renew, u32 *granted)
-{
-	struct lite_wire_map req = {
-		.id = cpu_to_le64(id),
-		.rights = cpu_to_le32(rights),
-		.renew = cpu_to_le32(renew),
-	};
-
-	if (cred)
-		lite_wire_cred_put(&req.cred, cred);
-	return lite_mapping_map(mem, home, &req, granted);
-}
-
-/**
- * lite_mapping_by_name - map an LMR if it has a name
- * @mem: node's
- * @home: its home
- * @id: its id there
- * @name: name that it must have in that moment
- * @cred: for whom
- * @rights: wanted, and then granted
- *
- * Context: may sleep; killable.
- * Return: as lite_mapping_by_id(); -ENOENT also: it is called otherwise.
- */
-struct lite_mapping *lite_mapping_by_name(struct lite_memory *mem, u32 home,
-					  u64 id, const char *name,
-					  const struct lite_cred *cred,
-					  u32 rights)
-{
-	struct lite_wire_map req = {
-		.id = cpu_to_le64(id),
-		.rights = cpu_to_le32(rights),
-	};
-
-	strscpy(req.name, name, sizeof(req.name));
-	lite_wire_cred_put(&req.cred, cred);
-	return lite_mapping_map(mem, home, &req, NULL);
-}
-
-/**
- * lite_mapping_create - make an LMR and map it
- * @mem: node's
- * @home: its home to be
- * @req: what to make; its @map is set
- * @id: set to its id, when it was made
- * @granted: set to the rights of the maker
- *
- * Context: may sleep; killable.
- * Return: as lite_mapping_by_id(), and what making it can fail with; -EAGAIN: a
- * named one is there, but was changed before it could be mapped.
- */
-struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
-					 struct lite_wire_create *req, u64 *id,
-					 u32 *granted)
-{
-	struct lite_mapping *m;
-	int tries = 0;
-
-	req->map = cpu_to_le32(1);
-	/*
-	 * Overtaken by more REVOKEs than can be told apart: what was made has
-	 * been given back. Anonymous, it is gone, and made again; a named one
-	 * is there, and the caller maps it.
-	 */
-	do {
-		m = lite_mapping_ask(mem, home, LITE_CALL_LMR_CREATE, req,
-				     sizeof(*req), id, granted);
-	} while (m == ERR_PTR(-EAGAIN) && !req->name[0] &&
-		 ++tries < LITE_MAP_TRIES);
 	return m;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The mapper's role: what this node knows of LMRs. mapping.c, revoke.c */
+/* The mapper's role: what this node knows of LMRs. map.c, mapping.c, revoke.c */
 #ifndef _LITE_MAPPING_H
 #define _LITE_MAPPING_H
 
@@ -140,6 +140,11 @@ bool lite_try_overtaken(struct lite_memory *mem,
 int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id,
 			enum lite_mapping_state state);
 void lite_mapping_put(struct lite_mapping *m);
+void lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn,
+			    u64 id, u32 count, bool unclean);
+struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
+				      struct lite_conn *conn,
+				      const struct lite_wire_map_reply *r);
 void lite_mapping_handlers(struct lite_memory *mem);
 
 #endif /* _LITE_MAPPING_H */

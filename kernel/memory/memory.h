@@ -11,7 +11,7 @@
  *            free.c, change.c, resize.c, and for names claim.c, directory.c,
  *            names.c
  *   mapper   has handles on it (struct lite_mapping, shared by all handles of
- *            the node) and operates on its memory. mapping.c, ctx.c,
+ *            the node) and operates on its memory. map.c, mapping.c, ctx.c,
  *            transfer.c, buf.c, look.c, known.c
  *
  * Why nobody touches memory that was freed
