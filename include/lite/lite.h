@@ -327,7 +327,7 @@ int lite_mmap(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, size_t length
  *
  * Return: 0, -EINVAL (@addr or @length are no whole pages, bits beyond 0666 in
  * the mode, a bad name), -ENAMETOOLONG, -EFBIG, -EFAULT (not all of it is
- * there, or writable), -EOPNOTSUPP (it is a file's in a file system), -EDQUOT
+ * there, or writable), -EOPNOTSUPP or -EFAULT (it is a file's in a file system), -EDQUOT
  * (RLIMIT_MEMLOCK), -EEXIST (the name is taken), -EMFILE, -EHOSTDOWN or
  * -ETIMEDOUT.
  */

@@ -449,7 +449,8 @@ struct lite_ioc_mmap {
  * is all that is in them, and nobody shall get a neighbour by accident.
  *
  * The memory may be anonymous, or of shmem, memfd or hugetlbfs, and must be
- * writable; not that of a file in a file system (EOPNOTSUPP). Its pages are
+ * writable; not that of a file in a file system (EOPNOTSUPP, or EFAULT from
+ * kernels that do not give it away themselves, 6.5 and later). Its pages are
  * pinned and count against RLIMIT_MEMLOCK, not against the node's memory for
  * LMRs. The LMR is these pages, whatever becomes of the range: after munmap(2),
  * or whatever else replaces a page in the process, they stay in the LMR.

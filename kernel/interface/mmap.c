@@ -15,8 +15,9 @@
  *
  * A fault may have to ask the home of the LMR. It drops mmap_lock for that, as
  * those of other files do for reading, if the caller lets it. The second time it
- * asks with the lock held, so as to have an answer to give; but for the end of a
- * change it never waits with the lock held, if it can be dropped.
+ * asks with the lock held, so as to have an answer to give: for as long as a home
+ * that does not answer is taken for alive; but for the end of a change it never
+ * waits with the lock held, if it can be dropped.
  */
 #include <linux/file.h>
 #include <linux/fs.h>

@@ -296,7 +296,8 @@ static int lite_serve_create(void *priv, struct lite_conn *conn,
  * lite_home_adopt - make an LMR of memory that there is already
  * @mem: node's
  * @c: what to make
- * @alloc: its memory, registered, in the table; taken over, come what may
+ * @alloc: its memory, registered, in the table; the caller has a reference, and
+ *	takes it out of the table when this fails, unless that has been done
  *
  * Context: may sleep; calls other nodes.
  * Return: the LMR with a reference, not mapped by anybody yet; or ERR_PTR as
@@ -307,33 +308,25 @@ struct lite_lmr *lite_home_adopt(struct lite_memory *mem,
 				 struct lite_alloc *alloc)
 {
 	struct lite_lmr *lmr = lite_lmr_new(mem, c, NULL);
-	u64 id = alloc->id;
-	u32 home = alloc->home;
-	int err = -ENOMEM;
+	int err;
 
-	if (lmr) {
-		alloc->pinned->lmr = lmr->id;
-		lmr->registered = true;
-		kref_get(&lmr->ref); /* the caller's, besides the table's */
-		err = lite_lmr_make(lmr, NULL, c, alloc, NULL);
-	}
-	if (!err) {
-		/* A leave that began meanwhile may not have seen it. */
-		err = lite_cluster_ready(mem->cl);
-		if (!err)
-			return lmr;
-		lite_home_free(lmr);
+	if (!lmr)
+		return ERR_PTR(-ENOMEM);
+	alloc->pinned->lmr = lmr->id;
+	lmr->registered = true;
+	kref_get(&lmr->ref); /* the caller's, besides the table's */
+	err = lite_lmr_make(lmr, NULL, c, alloc, NULL);
+	if (err) {
+		lite_lmr_put(lmr);
 		lite_lmr_put(lmr);
 		return ERR_PTR(err);
 	}
-	/* Unless it came as far as giving its part back. */
-	alloc = lite_store_take(mem, id, home);
-	if (alloc)
-		lite_store_free(mem, alloc);
-	if (lmr) {
-		lite_lmr_put(lmr);
-		lite_lmr_put(lmr);
-	}
+	/* A leave that began meanwhile may not have seen it. */
+	err = lite_cluster_ready(mem->cl);
+	if (!err)
+		return lmr;
+	lite_home_free(lmr);
+	lite_lmr_put(lmr);
 	return ERR_PTR(err);
 }
 

@@ -320,7 +320,8 @@ static int lite_pinned_extents(struct lite_alloc *alloc,
  * @uid: of the LMR's owner
  *
  * Context: may sleep.
- * Return: the memory, in the table; -ENOMEM.
+ * Return: the memory, in the table, with a reference for lite_store_free();
+ * -ENOMEM.
  */
 struct lite_alloc *lite_pinned_adopt(struct lite_memory *mem,
 				     struct lite_pinned *pin, u32 uid)
@@ -343,7 +344,7 @@ struct lite_alloc *lite_pinned_adopt(struct lite_memory *mem,
 	alloc->pinned = pin;
 	lite_stat_inc(mem->stats, LITE_STAT_ALLOCS);
 	err = lite_pinned_map(mem, pin) ?: lite_pinned_extents(alloc, pin) ?:
-	      xa_err(xa_store(&mem->allocs, alloc->id, alloc, GFP_KERNEL));
+	      lite_store_enter(mem, alloc);
 	if (err) {
 		lite_store_free(mem, alloc);
 		return ERR_PTR(err);

@@ -65,10 +65,15 @@ int lite_part_fill(struct lite_part *part, const struct lite_alloc *a)
 static int lite_part_alloc_local(struct lite_lmr *lmr, struct lite_part *part)
 {
 	struct lite_alloc *a;
+	int err;
 
 	a = lite_store_alloc(lmr->mem, part->node, part->incarnation, 0,
 			     part->length, lmr->acl.uid);
-	return IS_ERR(a) ? PTR_ERR(a) : lite_part_fill(part, a);
+	if (IS_ERR(a))
+		return PTR_ERR(a);
+	err = lite_part_fill(part, a);
+	lite_store_free(lmr->mem, a);
+	return err;
 }
 
 static void lite_part_alloc_late(void *ctx, struct lite_conn *conn,

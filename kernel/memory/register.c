@@ -35,22 +35,26 @@ static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx,
 	};
 	struct lite_memory *mem = ctx->mem;
 	struct lite_wire_create *req;
-	struct lite_alloc *alloc;
+	struct lite_alloc *alloc, *taken;
 	struct lite_lmr *lmr;
 
 	alloc = lite_pinned_adopt(mem, pin, cred->uid);
 	if (IS_ERR(alloc))
 		return ERR_CAST(alloc);
+	lmr = ERR_PTR(-ENOMEM);
 	req = kmalloc(sizeof(*req), GFP_KERNEL);
-	if (!req) {
-		alloc = lite_store_take(mem, alloc->id, alloc->home);
-		if (alloc)
-			lite_store_free(mem, alloc);
-		return ERR_PTR(-ENOMEM);
+	if (req) {
+		lite_create_fill(req, alloc->home, cred, &params);
+		lmr = lite_home_adopt(mem, req, alloc);
+		kfree(req);
 	}
-	lite_create_fill(req, alloc->home, cred, &params);
-	lmr = lite_home_adopt(mem, req, alloc);
-	kfree(req);
+	/* Unless it came as far as giving its part back. */
+	if (IS_ERR(lmr)) {
+		taken = lite_store_take(mem, alloc->id, alloc->home);
+		if (taken)
+			lite_store_free(mem, taken);
+	}
+	lite_store_free(mem, alloc);
 	return lmr;
 }
 

@@ -103,11 +103,9 @@ static void lite_piece_free(const struct lite_piece *p)
 {
 	unsigned long i;
 
-	for (i = 0; i < 1UL << p->order; i++) {
-		/* Whoever had it mapped has been made to let go of it. */
-		WARN_ON_ONCE(atomic_read(&p->page[i]._mapcount) != -1);
+	/* Whoever has pinned one, as users can, keeps it from being used anew. */
+	for (i = 0; i < 1UL << p->order; i++)
 		__free_page(p->page + i);
-	}
 }
 
 static int lite_piece_map(struct lite_memory *mem, struct lite_piece *p)
@@ -253,6 +251,25 @@ struct lite_alloc *lite_store_get(struct lite_memory *mem, u64 id, u32 home)
 }
 
 /**
+ * lite_store_enter - let memory be found
+ * @mem: node's
+ * @alloc: complete; the table takes a reference
+ *
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int lite_store_enter(struct lite_memory *mem, struct lite_alloc *alloc)
+{
+	int err;
+
+	kref_get(&alloc->ref);
+	err = xa_err(xa_store(&mem->allocs, alloc->id, alloc, GFP_KERNEL));
+	if (err)
+		kref_put(&alloc->ref, lite_store_release);
+	return err;
+}
+
+/**
  * lite_store_alloc - make memory for a share of an LMR
  * @mem: node's
  * @home: whose LMR
@@ -262,7 +279,8 @@ struct lite_alloc *lite_store_get(struct lite_memory *mem, u64 id, u32 home)
  * @uid: whom to charge
  *
  * Context: may sleep; killable.
- * Return: the memory, in the table; -ENOSPC, -EDQUOT, -ENOMEM, -EINTR.
+ * Return: the memory, in the table, with a reference for lite_store_free(), for
+ * what is in the table may go at any time; -ENOSPC, -EDQUOT, -ENOMEM, -EINTR.
  */
 struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home,
 				    u64 home_incarnation, u64 session,
@@ -296,8 +314,7 @@ struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home,
 	if (!err)
 		err = lite_pieces_alloc(mem, alloc) ?:
 		      lite_pieces_merge(alloc) ?:
-		      xa_err(xa_store(&mem->allocs, alloc->id, alloc,
-				      GFP_KERNEL));
+		      lite_store_enter(mem, alloc);
 	if (err) {
 		lite_store_free(mem, alloc);
 		return ERR_PTR(err);
@@ -472,6 +489,7 @@ static int lite_serve_mem_alloc(void *priv, struct lite_conn *conn,
 	r->id = cpu_to_le64(alloc->id);
 	r->n_extents = cpu_to_le32(alloc->n_extents);
 	*reply_len = sizeof(*r);
+	lite_store_free(mem, alloc);
 	/* The end of the session may have come before there was anything. */
 	if (lite_conn_is_dead(conn))
 		lite_store_session_gone(mem, conn->session);

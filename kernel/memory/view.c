@@ -295,6 +295,9 @@ int lite_view_fault(struct lite_view *v, const struct lite_access *a,
 	unsigned long none = 0;
 	int err;
 
+	/* A marker of userfaultfd's, where no page can be put. */
+	if (vmf->flags & FAULT_FLAG_ORIG_PTE_VALID && !pte_none(vmf->orig_pte))
+		return -EOPNOTSUPP;
 	/* The page table, so that none is allocated while entered. */
 	err = vm_insert_pages(vma, addr, NULL, &none);
 	if (err)
