@@ -2,6 +2,7 @@
 //
 // The C++ API of what changes LMRs, on a fake cluster.
 
+#include "error_of.hpp"
 #include "fake_node.hpp"
 
 #include <lite/lite.hpp>
@@ -9,7 +10,6 @@
 #include "catch.hpp"
 
 #include <cerrno>
-#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -21,17 +21,6 @@ namespace {
 
 constexpr std::uint32_t alice = 1000;
 constexpr std::uint32_t bob = 1001;
-
-// The error that something throws; fails the test if it throws none.
-lite::error error_of(const auto& body) {
-    try {
-        body();
-    } catch (const lite::error& e) {
-        return e;
-    }
-    FAIL("no lite::error");
-    throw std::logic_error("unreachable");
-}
 
 }  // namespace
 

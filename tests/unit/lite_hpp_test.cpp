@@ -2,6 +2,7 @@
 //
 // The C++ API: ownership, errors, and its overloads.
 
+#include "error_of.hpp"
 #include "fake_node.hpp"
 
 #include <lite/lite.hpp>
@@ -48,17 +49,6 @@ struct point {
     std::uint32_t x, y;
     bool operator==(const point&) const = default;
 };
-
-// The error that something throws; fails the test if it throws none.
-lite::error error_of(const auto& body) {
-    try {
-        body();
-    } catch (const lite::error& e) {
-        return e;
-    }
-    FAIL("no lite::error");
-    throw std::logic_error("unreachable");
-}
 
 }  // namespace
 

@@ -15,6 +15,18 @@ setup = prepare_all
 _PAGE = 4096
 
 
+def _bring_back(crashed, through, lites):
+    """A machine that has crashed is in the cluster again, and nothing is left of what it was used for."""
+    crashed.vm.reboot()
+    prepare(crashed.vm)
+    crashed.forget()
+    crashed.start(**times(crashed.vm))
+    crashed.join(through)
+    wait_complete(lites, timeout=30)
+    for lite in lites:
+        lite.check_idle()
+
+
 def _nodes(lite, name):
     return json.loads(lite.lite("stat", name, "-j").out)["nodes"]
 
@@ -180,14 +192,7 @@ def test_the_destination_dies_in_the_middle(lab):
     holder.kill()
     second.lite("free", "doomed", timeout=60)
     first.lite("free", "safe")
-    third.vm.reboot()
-    prepare(third.vm)
-    third.forget()
-    third.start(**times(third.vm))
-    third.join(second)
-    wait_complete(lites, timeout=30)
-    for lite in lites:
-        lite.check_idle()
+    _bring_back(third, second, lites)
 
 
 @vmtest(nodes=3, timeout=200)
@@ -205,11 +210,4 @@ def test_a_user_dies_in_the_middle(lab):
     second.transfers("verify", "used", "--seed", 8)
     first.lite("free", "used")
     del users
-    third.vm.reboot()
-    prepare(third.vm)
-    third.forget()
-    third.start(**times(third.vm))
-    third.join(second)
-    wait_complete(lites, timeout=30)
-    for lite in lites:
-        lite.check_idle()
+    _bring_back(third, second, lites)

@@ -123,26 +123,16 @@ std::uint32_t room_for(std::size_t head) {
     return static_cast<std::uint32_t>((LITE_PAYLOAD_MAX - head) / sizeof(T));
 }
 
-Message mem_free() {
-    lite_wire_mem_free head{};
+// Those who are to be fenced, two of them.
+template <typename T>
+Message fences(const char* name, std::uint16_t call) {
+    T head{};
     head.n_fences = cpu_to_le32(2);
-    return {
-        "MEM_FREE",
-        LITE_CALL_MEM_FREE,
-        to_bytes(head, std::vector<lite_wire_fence>(2)),
-        {FIELD(lite_wire_mem_free, n_fences, 0, 1, 3, LITE_FENCES_MAX + 1, 0x10000000, kAllOnes),
-         FIELD(lite_wire_mem_free, fence_all, 2, kAllOnes)}};
-}
-
-Message mem_fence() {
-    lite_wire_mem_fence head{};
-    head.n_fences = cpu_to_le32(2);
-    return {
-        "MEM_FENCE",
-        LITE_CALL_MEM_FENCE,
-        to_bytes(head, std::vector<lite_wire_fence>(2)),
-        {FIELD(lite_wire_mem_fence, n_fences, 0, 1, 3, LITE_FENCES_MAX + 1, 0x10000000, kAllOnes),
-         FIELD(lite_wire_mem_fence, fence_all, 2, kAllOnes)}};
+    return {name,
+            call,
+            to_bytes(head, std::vector<lite_wire_fence>(2)),
+            {FIELD(T, n_fences, 0, 1, 3, LITE_FENCES_MAX + 1, 0x10000000, kAllOnes),
+             FIELD(T, fence_all, 2, kAllOnes)}};
 }
 
 Message mem_copy() {
@@ -376,9 +366,9 @@ std::vector<Message> requests() {
          LITE_CALL_MEM_EXTENTS,
          to_bytes(lite_wire_extents{}),
          {FIELD(lite_wire_extents, reserved, 1)}},
-        mem_free(),
+        fences<lite_wire_mem_free>("MEM_FREE", LITE_CALL_MEM_FREE),
         mem_copy(),
-        mem_fence(),
+        fences<lite_wire_mem_fence>("MEM_FENCE", LITE_CALL_MEM_FENCE),
         {"MEM_SESSION",
          LITE_CALL_MEM_SESSION,
          to_bytes(lite_wire_mem_session{}),

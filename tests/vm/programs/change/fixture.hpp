@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -72,6 +73,58 @@ struct ChangeSingle : Change {
 // In every place that there is.
 struct ChangeEverywhere : Change {
     Placement where = GENERATE(from_range(env().placements()));
+};
+
+inline SlotPlan slots_for(std::size_t users, std::uint64_t more) {
+    SlotPlan plan;
+    plan.users = users;
+    plan.length = slots_least(users) + more;
+    plan.seed = env().seed;
+    return plan;
+}
+
+// Processes on all nodes of this machine that use the slots of an LMR until they are stopped.
+class SlotUsers {
+  public:
+    SlotUsers(const std::string& name, const SlotPlan& plan) {
+        for (std::size_t i = 0; i < plan.users; ++i) {
+            add([&name, plan, i](SlotUsers& all) {
+                const Device own(env().indexes[i % env().indexes.size()]);
+                SlotUser user(own, own.map(name), plan, i);
+                user.step();
+                all.begun();
+                while (!all.over())
+                    user.step();
+                user.verify();
+                *all.counted_ += user.counted();
+            });
+        }
+    }
+
+    // One more process, which calls begun(), and ends soon after over() is true.
+    void add(const std::function<void(SlotUsers&)>& body) {
+        children_.emplace_back([this, body] { body(*this); });
+    }
+    void begun() { running_->post(); }
+    bool over() { return *over_; }
+    void await_start() {
+        for (std::size_t i = 0; i < children_.size(); ++i)
+            running_->wait("the users");
+    }
+
+    // Throws Failure when one of them has failed; else how often they have counted.
+    std::uint64_t stop() {
+        *over_ = true;
+        for (auto& child : children_)
+            child.join();
+        return *counted_;
+    }
+
+  private:
+    Shared<Signal> running_;
+    Shared<std::atomic<bool>> over_;
+    Shared<std::atomic<std::uint64_t>> counted_;
+    std::vector<Child> children_;
 };
 
 constexpr std::uint64_t whole_pages(std::uint64_t bytes) {

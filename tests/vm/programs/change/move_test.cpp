@@ -159,30 +159,10 @@ TEST_CASE_METHOD(Move, "move: and resize, and write again", "[move]") {
 
 TEST_CASE_METHOD(ChangeEverywhere, "move: while it is used by all nodes", "[move]") {
     INFO(where.label);
-    constexpr std::size_t users = 6;
-    SlotPlan plan;
-    plan.users = users;
-    plan.length = slots_least(users) + 60 * kPage;
-    plan.seed = env().seed;
+    const auto plan = slots_for(6, 60 * kPage);
     NamedLmr lmr(dev, plan.length, where.nodes, 0666);
-    Shared<Signal> running;
-    Shared<std::atomic<bool>> over;
-    Shared<std::atomic<std::uint64_t>> counted;
-    std::vector<Child> children;
-    for (std::size_t i = 0; i < users; ++i) {
-        children.emplace_back([&, i] {
-            const Device own(env().indexes[i % env().indexes.size()]);
-            SlotUser user(own, own.map(lmr.name()), plan, i);
-            user.step();
-            running->post();
-            while (!*over)
-                user.step();
-            user.verify();
-            *counted += user.counted();
-        });
-    }
-    for (std::size_t i = 0; i < users; ++i)
-        running->wait("the users");
+    SlotUsers users(lmr.name(), plan);
+    users.await_start();
     std::vector<std::uint32_t> all{env().self};
     all.insert(all.end(), env().remote.begin(), env().remote.end());
     std::mt19937_64 random(env().seed);
@@ -192,10 +172,9 @@ TEST_CASE_METHOD(ChangeEverywhere, "move: while it is used by all nodes", "[move
         node(round).move(lmr.name(), to, offset,
                          round % 3 ? 1 + random() % (plan.length - offset) : 0);
     }
-    *over = true;
-    for (auto& child : children)
-        REQUIRE_NOTHROW(child.join());
-    CHECK(dev.fetch_add(lmr.lh(), SlotUser::kCounterAt, 0) == *counted);
+    std::uint64_t counted = 0;
+    REQUIRE_NOTHROW(counted = users.stop());
+    CHECK(dev.fetch_add(lmr.lh(), SlotUser::kCounterAt, 0) == counted);
     if (all_here())
         CHECK(used() == whole_pages(plan.length));
 }

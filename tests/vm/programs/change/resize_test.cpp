@@ -130,36 +130,17 @@ TEST_CASE_METHOD(Resize, "resize: what is refused, and changes nothing", "[resiz
 
 TEST_CASE_METHOD(ChangeEverywhere, "resize: while it is used by all nodes", "[resize]") {
     INFO(where.label);
-    // Users have what never goes away; one more on each node is at the edge.
-    constexpr std::size_t users = 6;
-    SlotPlan plan;
-    plan.users = users;
-    plan.length = slots_least(users) + 40 * kPage;
-    plan.seed = env().seed;
+    // They have what never goes away; one more on each node is at the edge.
+    const auto plan = slots_for(6, 40 * kPage);
     NamedLmr lmr(dev, plan.length, where.nodes, 0666);
-    Shared<Signal> running;
-    Shared<std::atomic<bool>> over;
-    Shared<std::atomic<std::uint64_t>> counted;
-    std::vector<Child> children;
-    for (std::size_t i = 0; i < users; ++i) {
-        children.emplace_back([&, i] {
-            const Device own(env().indexes[i % env().indexes.size()]);
-            SlotUser user(own, own.map(lmr.name()), plan, i);
-            user.step();
-            running->post();
-            while (!*over)
-                user.step();
-            user.verify();
-            *counted += user.counted();
-        });
-    }
+    SlotUsers users(lmr.name(), plan);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-        children.emplace_back([&, i] {
+        users.add([&, i](SlotUsers& all) {
             const Device own(env().indexes[i % env().indexes.size()]);
             const auto lh = own.map(lmr.name());
             std::vector<std::byte> data(3 * kPage, std::byte{0xff});
-            running->post();
-            while (!*over) {
+            all.begun();
+            while (!all.over()) {
                 for (const std::uint64_t at :
                      {std::uint64_t{0}, std::uint64_t{5000}, std::uint64_t{40000}}) {
                     const auto wrote = own(write_args(lh, plan.length + at, data.data(), 9000));
@@ -176,15 +157,13 @@ TEST_CASE_METHOD(ChangeEverywhere, "resize: while it is used by all nodes", "[re
             }
         });
     }
-    for (std::size_t i = 0; i < children.size(); ++i)
-        running->wait("the users");
+    users.await_start();
     for (std::size_t round = 0; round < env().scaled(40, 5); ++round)
         node(round).resize(lmr.name(), plan.length + mix(round) % 60000);
     node(1).resize(lmr.name(), plan.length);
-    *over = true;
-    for (auto& child : children)
-        REQUIRE_NOTHROW(child.join());
-    CHECK(dev.fetch_add(lmr.lh(), SlotUser::kCounterAt, 0) == *counted);
+    std::uint64_t counted = 0;
+    REQUIRE_NOTHROW(counted = users.stop());
+    CHECK(dev.fetch_add(lmr.lh(), SlotUser::kCounterAt, 0) == counted);
     if (all_here())
         CHECK(used() == whole_pages(plan.length));
 }
