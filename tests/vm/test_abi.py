@@ -44,8 +44,9 @@ def test_after_leave_and_stop(lab):
         run_catch(lab, in_one_machine(lab.n1), "abi_test", f"[{tag}]")
 
 
-@vmtest(timeout=400)
+@vmtest(timeout=400, slow=True)
 def test_two_machines(lab):
+    """As between nodes of one machine, which the door does not know from others."""
     lites = on_machines(lab)
     run_catch(lab, lites, "abi_test")
     for lite in lites:

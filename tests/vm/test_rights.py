@@ -24,8 +24,9 @@ def test_three_nodes_in_one_machine(lab):
         lite.check_idle()
 
 
-@vmtest(timeout=300)
+@vmtest(timeout=300, slow=True)
 def test_two_machines(lab):
+    """As between nodes of one machine; what is between machines, the next ones show."""
     lites = on_machines(lab)
     run_catch(lab, lites, "change_test", _SPEC, timeout=280)
     for lite in lites:
