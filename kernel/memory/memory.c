@@ -42,6 +42,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	atomic64_set(&mem->ids, ktime_get_real_ns() >> 14);
 	xa_init(&mem->allocs);
 	mt_init_flags(&mem->by_dma, MT_FLAGS_USE_RCU);
+	spin_lock_init(&mem->split_lock);
 	rwlock_init(&mem->runs_lock);
 	mem->runs = RB_ROOT_CACHED;
 	xa_init(&mem->lmrs);

@@ -90,6 +90,7 @@ struct lite_memory {
 	atomic64_t ids;            /* of LMRs and allocs */
 	struct xarray allocs;
 	struct maple_tree by_dma;  /* kernel addresses of pieces */
+	spinlock_t split_lock;     /* pieces are split once */
 	rwlock_t runs_lock;        /* protects the next one */
 	struct rb_root_cached runs; /* of processes' memory; may overlap */
 	struct xarray lmrs;

@@ -7,8 +7,8 @@
  * when their home says that nobody can reach them any more, after whom it
  * could not ask has been fenced; or when the home's life is over.
  *
- * Pages are split, each with a count of its own, and given back one by one. Some
- * may be in page tables or pinned (mmap, and I/O on what was mapped): such a
+ * The pages of a piece that a process has mapped have a count each, and are given
+ * back one by one. Some may be in page tables or pinned (mmap, and I/O on what was mapped): such a
  * page is nobody's until the last of these lets go of it, and its neighbours are
  * not held up. One pinned page must not keep 4 MB that no limit counts.
  */
@@ -103,7 +103,12 @@ static void lite_piece_free(const struct lite_piece *p)
 {
 	unsigned long i;
 
+	if (!page_private(p->page)) {
+		__free_pages(p->page, p->order);
+		return;
+	}
 	/* Whoever has pinned one, as users can, keeps it from being used anew. */
+	set_page_private(p->page, 0);
 	for (i = 0; i < 1UL << p->order; i++)
 		__free_page(p->page + i);
 }
@@ -156,7 +161,7 @@ static int lite_pieces_alloc(struct lite_memory *mem, struct lite_alloc *alloc)
 			continue;
 		}
 		piece.order = order;
-		split_page(piece.page, order);
+		set_page_private(piece.page, 0);
 		err = lite_piece_map(mem, &piece);
 		if (err) {
 			lite_piece_free(&piece);
@@ -320,6 +325,43 @@ struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home,
 		return ERR_PTR(err);
 	}
 	return alloc;
+}
+
+/**
+ * lite_store_page - a page of memory given to LMRs, for a page table
+ * @mem: node's
+ * @dma: the device's address of it
+ * @n: bytes wanted; shortened to what is contiguous
+ *
+ * A page in a page table needs a count of its own, as it can be pinned: its
+ * piece is split when that is asked for first. Most never are, and go back to
+ * the kernel in one.
+ *
+ * Context: any process; the caller keeps the memory from being freed.
+ * Return: the page, or NULL: it is not of the pages given by us, or not whole.
+ */
+struct page *lite_store_page(struct lite_memory *mem, u64 dma, size_t *n)
+{
+	MA_STATE(mas, &mem->by_dma, dma, dma);
+	struct page *page;
+	void *base;
+
+	rcu_read_lock();
+	base = mas_walk(&mas);
+	rcu_read_unlock();
+	if (!base || !PAGE_ALIGNED(dma - mas.index))
+		return NULL;
+	*n = min_t(u64, *n, mas.last - dma + 1);
+	if (*n < PAGE_SIZE)
+		return NULL;
+	page = virt_to_page(base);
+	spin_lock(&mem->split_lock);
+	if (!page_private(page)) {
+		split_page(page, get_order(mas.last - mas.index + 1));
+		set_page_private(page, 1);
+	}
+	spin_unlock(&mem->split_lock);
+	return page + ((dma - mas.index) >> PAGE_SHIFT);
 }
 
 /**

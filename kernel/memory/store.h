@@ -59,6 +59,7 @@ struct lite_alloc *lite_store_take(struct lite_memory *mem, u64 id, u32 home);
 void lite_store_lost(struct lite_memory *mem, u32 home, u64 incarnation);
 void lite_store_session_gone(struct lite_memory *mem, u64 session);
 void *lite_store_address(struct lite_memory *mem, u64 dma, size_t *n);
+struct page *lite_store_page(struct lite_memory *mem, u64 dma, size_t *n);
 void *lite_store_own_address(struct lite_memory *mem, u64 dma, size_t *n);
 void lite_store_exit(struct lite_memory *mem);
 void lite_store_handlers(struct lite_memory *mem);

@@ -102,8 +102,8 @@ static struct page *lite_view_page(const struct lite_mapping *m, u64 offset,
 {
 	const struct lite_extent *e;
 	size_t bytes = *n << PAGE_SHIFT;
+	struct page *page;
 	u64 in, left;
-	void *mem;
 
 	if (offset >= m->length)
 		return ERR_PTR(-ERANGE);
@@ -117,11 +117,11 @@ static struct page *lite_view_page(const struct lite_mapping *m, u64 offset,
 	bytes = min_t(u64, bytes, round_down(left, PAGE_SIZE));
 	if (!bytes)
 		return ERR_PTR(-EREMOTE);
-	mem = lite_store_own_address(m->mem, e->addr + in, &bytes);
-	if (!mem || offset_in_page(mem) || bytes < PAGE_SIZE)
+	page = lite_store_page(m->mem, e->addr + in, &bytes);
+	if (!page)
 		return ERR_PTR(-EOPNOTSUPP);
 	*n = bytes >> PAGE_SHIFT;
-	return virt_to_page(mem);
+	return page;
 }
 
 /*
