@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+//
+// liblite for C++20: LMRs in the process's address space. <lite/lite.hpp> makes
+// them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include <sys/mman.h>
+
+#include <lite/lite.h>
+#include <lite/types.hpp>
+
+namespace lite {
+
+// How memory_map may be used.
+enum class protection : std::uint32_t {
+    read = LITE_PROT_READ,
+    read_write = LITE_PROT_READ | LITE_PROT_WRITE,
+};
+
+// A part of an LMR in the process's address space, unmapped by the destructor;
+// made by region::mmap(), which it outlives. Touching it once the LMR was freed, is
+// elsewhere, or may not be used so any more, raises SIGBUS.
+class memory_map {
+  public:
+    // Owns nothing.
+    memory_map() noexcept = default;
+
+    // Takes over @size bytes at @data, which came from lite_mmap().
+    memory_map(void* data, std::size_t size) noexcept
+        : m_data(static_cast<std::byte*>(data)), m_size(size) {}
+
+    memory_map(memory_map&& other) noexcept
+        : m_data(std::exchange(other.m_data, nullptr)), m_size(std::exchange(other.m_size, 0)) {}
+
+    memory_map& operator=(memory_map&& other) noexcept {
+        memory_map taken(std::move(other));
+        swap(taken);
+        return *this;
+    }
+
+    ~memory_map() {
+        if (m_data)
+            ::munmap(m_data, m_size);
+    }
+
+    void swap(memory_map& other) noexcept {
+        std::swap(m_data, other.m_data);
+        std::swap(m_size, other.m_size);
+    }
+
+    explicit operator bool() const noexcept { return m_data != nullptr; }
+    std::byte* data() const noexcept { return m_data; }
+    std::size_t size() const noexcept { return m_size; }
+    std::span<std::byte> bytes() const noexcept { return {m_data, m_size}; }
+
+    // As many whole objects as there are. LITE leaves their alignment to the
+    // caller: pages are aligned for any.
+    template <plain T>
+    std::span<T> as() const noexcept {
+        return {reinterpret_cast<T*>(m_data), m_size / sizeof(T)};
+    }
+
+  private:
+    std::byte* m_data = nullptr;
+    std::size_t m_size = 0;
+};
+
+inline void swap(memory_map& a, memory_map& b) noexcept { a.swap(b); }
+
+}  // namespace lite

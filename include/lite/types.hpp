@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+//
+// liblite for C++20: errors, rights, what is known of LMRs, and what may be moved
+// as bytes. <lite/lite.hpp> has it all.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <ranges>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <vector>
+
+#include <lite/lite.h>
+
+namespace lite {
+
+// --- Errors -----------------------------------------------------------------
+
+// The category of LITE's errno values, called "lite": codes compare equal to
+// std::errc and have the texts of lite_strerror().
+inline const std::error_category& category() noexcept {
+    class lite_category final : public std::error_category {
+        const char* name() const noexcept override { return "lite"; }
+        std::string message(int code) const override { return lite_strerror(code); }
+        std::error_condition default_error_condition(int code) const noexcept override {
+            return {code, std::generic_category()};
+        }
+    };
+    static const lite_category instance;
+    return instance;
+}
+
+// What every function here throws besides std::bad_alloc.
+class error : public std::system_error {
+  public:
+    // @code: errno, positive or negative. @doing: what failed, as "map foo".
+    // @transferred: leading bytes that a failed transfer is known to have moved.
+    error(int code, const std::string& doing, std::uint64_t transferred = 0)
+        : std::system_error(code < 0 ? -code : code, category(), doing),
+          m_transferred(transferred) {}
+
+    // 0 if nothing, or nothing for sure, and for everything but transfers and
+    // moves.
+    std::uint64_t transferred() const noexcept { return m_transferred; }
+
+  private:
+    std::uint64_t m_transferred;
+};
+
+// --- Rights -----------------------------------------------------------------
+
+// What a handle may be used for; a set.
+enum class rights : std::uint32_t {
+    none = 0,
+    read = LITE_RIGHT_READ,
+    write = LITE_RIGHT_WRITE,
+    atomic = LITE_RIGHT_ATOMIC,
+    share = LITE_RIGHT_SHARE,    // grant others what one has oneself
+    master = LITE_RIGHT_MASTER,  // free it, change it, grant anything
+    all = LITE_RIGHTS_ALL,
+};
+
+constexpr rights operator|(rights a, rights b) noexcept {
+    return rights(std::uint32_t(a) | std::uint32_t(b));
+}
+
+constexpr rights operator&(rights a, rights b) noexcept {
+    return rights(std::uint32_t(a) & std::uint32_t(b));
+}
+
+constexpr rights operator^(rights a, rights b) noexcept {
+    return rights(std::uint32_t(a) ^ std::uint32_t(b));
+}
+
+// The complement within rights::all.
+constexpr rights operator~(rights a) noexcept { return a ^ rights::all; }
+
+constexpr rights& operator|=(rights& a, rights b) noexcept { return a = a | b; }
+
+constexpr rights& operator&=(rights& a, rights b) noexcept { return a = a & b; }
+
+constexpr rights& operator^=(rights& a, rights b) noexcept { return a = a ^ b; }
+
+// --- Names and descriptions -------------------------------------------------
+
+using node_info = ::lite_ioc_query;
+using lmr_info = ::lite_lmr_info;
+
+// Name in a description; empty for an anonymous LMR.
+inline std::string_view name_of(const lmr_info& info) noexcept {
+    return {info.name, ::strnlen(info.name, sizeof(info.name))};
+}
+
+// A description, and the ids of the nodes that the LMR is spread over.
+struct lmr_status {
+    lmr_info info;
+    std::vector<std::uint32_t> nodes;
+};
+
+// In place of a uid, a gid or a mode: leave it as it is.
+inline constexpr std::uint32_t keep = LITE_KEEP;
+
+// In place of a node id: every node.
+inline constexpr std::uint32_t every_node = 0;
+
+// What was granted to a user beside what owner, group and mode give.
+struct grant {
+    std::uint32_t uid;
+    std::uint32_t node;  // id, or every_node
+    rights allowed;
+
+    bool operator==(const grant&) const = default;
+};
+
+namespace detail {
+
+// A name as the C API wants it: with a NUL, and none inside.
+class c_name {
+  public:
+    // @throws error: EINVAL (a NUL inside), ENAMETOOLONG
+    explicit c_name(std::string_view name) {
+        if (name.size() > LITE_NAME_MAX)
+            throw error(ENAMETOOLONG, std::string(name.substr(0, 32)) + "...");
+        if (name.find('\0') != std::string_view::npos)
+            throw error(EINVAL, "a name with a NUL byte");
+        name.copy(m_bytes.data(), name.size());
+    }
+
+    const char* get() const noexcept { return m_bytes.data(); }
+
+  private:
+    std::array<char, LITE_NAME_SIZE> m_bytes{};
+};
+
+inline std::string describe(std::string_view verb, std::string_view name) {
+    std::string text(verb);
+    if (!name.empty())
+        text.append(" ").append(name);
+    return text;
+}
+
+// All that @list(grants, &n) tells.
+template <typename List>
+std::vector<grant> grants(List list) {
+    std::array<::lite_grant, LITE_GRANTS_MAX> found{};
+    auto n = static_cast<std::uint32_t>(found.size());
+    list(found.data(), &n);
+    std::vector<grant> all;
+    for (std::size_t i = 0; i < std::min<std::size_t>(n, found.size()); i++)
+        all.push_back({found[i].uid, found[i].node, rights(found[i].rights)});
+    return all;
+}
+
+template <typename T>
+constexpr bool is_char_array =
+    std::is_array_v<T>&& std::is_same_v<std::remove_cv_t<std::remove_extent_t<T>>, char>;
+
+}  // namespace detail
+
+// An object that may be moved as bytes and whose bytes mean the same on every
+// node: no pointers and no views.
+template <typename T>
+concept plain = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !std::is_array_v<T> &&
+                !std::ranges::view<T>;
+
+// Several plain objects in a row, as std::vector, std::array and std::span
+// have them. String literals are texts, hence none of them.
+template <typename R>
+concept plain_range = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
+                      !detail::is_char_array<std::remove_reference_t<R>> &&
+                      std::is_trivially_copyable_v<std::ranges::range_value_t<R>> &&
+                      !std::is_pointer_v<std::ranges::range_value_t<R>>;
+
+}  // namespace lite
