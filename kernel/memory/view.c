@@ -26,6 +26,7 @@
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/wait_bit.h>
 
 #include "memory.h"
@@ -222,6 +223,10 @@ int lite_view_check(const struct lite_view *v, const struct lite_access *a)
 		at = m->extents[i].start + m->extents[i].length;
 		if (!err && at < end && !PAGE_ALIGNED(at))
 			err = -EREMOTE;
+		/* Fragmented memory has millions of them. */
+		if (!err && fatal_signal_pending(current))
+			err = -EINTR;
+		cond_resched();
 	}
 	lite_access_exit(m);
 	return err;
