@@ -6,6 +6,7 @@
 #ifndef _LITE_COMPAT_H
 #define _LITE_COMPAT_H
 
+#include <linux/crc32.h>
 #include <linux/mm.h>
 #include <linux/version.h>
 #include <net/genetlink.h>
@@ -35,5 +36,15 @@ static inline void release_fault_lock(struct vm_fault *vmf)
 	mmap_read_unlock(vmf->vma->vm_mm);
 }
 #endif
+
+/* CRC-32C without a module of its own: under this name since 6.14. */
+static inline u32 lite_crc32c(u32 crc, const void *data, size_t n)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 14, 0)
+	return crc32c(crc, data, n);
+#else
+	return __crc32c_le(crc, data, n);
+#endif
+}
 
 #endif /* _LITE_COMPAT_H */

@@ -31,4 +31,6 @@ const char *const lite_stat_names[LITE_STAT_MAX] = {
 	[LITE_STAT_FENCES] = "fences",
 	[LITE_STAT_CONNECTS] = "connects",
 	[LITE_STAT_REFUSED] = "refused",
+	[LITE_STAT_MEMOPS] = "memops",
+	[LITE_STAT_MEMOP_BYTES] = "memop_bytes",
 };

@@ -145,7 +145,10 @@ TRACE_EVENT(lite_op,
 	TP_printk("op=%s lh=%llx offset=%llu length=%llu err=%d",
 		  __print_symbolic(__entry->opcode, { 1, "read" },
 				   { 2, "write" }, { 3, "fetch-add" },
-				   { 4, "cmp-swap" }),
+				   { 4, "cmp-swap" }, { 5, "swap" },
+				   { 6, "fetch-and" }, { 7, "fetch-or" },
+				   { 8, "set" }, { 9, "copy" },
+				   { 10, "compare" }, { 11, "checksum" }),
 		  __entry->lh, __entry->offset, __entry->length, __entry->err)
 );
 

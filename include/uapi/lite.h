@@ -205,6 +205,13 @@ enum lite_opcode {
 	LITE_OP_WRITE = 2,     /* buf -> LMR */
 	LITE_OP_FETCH_ADD = 3, /* *offset += operand; result = old value */
 	LITE_OP_CMP_SWAP = 4,  /* if *offset == operand: = swap; result = old */
+	LITE_OP_SWAP = 5,      /* *offset = operand; result = old value */
+	LITE_OP_FETCH_AND = 6, /* *offset &= operand; result = old value */
+	LITE_OP_FETCH_OR = 7,  /* *offset |= operand; result = old value */
+	LITE_OP_SET = 8,       /* fill with a pattern */
+	LITE_OP_COPY = 9,      /* LMR -> LMR, overlapping or not */
+	LITE_OP_COMPARE = 10,  /* of two ranges, how many leading bytes equal */
+	LITE_OP_CHECKSUM = 11, /* CRC-32C of a range */
 };
 
 /*
@@ -213,7 +220,31 @@ enum lite_opcode {
  *
  * Atomics work on naturally aligned 8-byte words in host order of the (equally
  * little-endian) nodes; @length must be 8. They are atomic towards each other
- * from all nodes. A READ or WRITE is not atomic as a whole.
+ * from all nodes. A READ or WRITE is not atomic as a whole. FETCH_ADD and
+ * CMP_SWAP are carried out by the RDMA device of the node that holds the word,
+ * SWAP, FETCH_AND and FETCH_OR by its kernel, through that device.
+ *
+ * Memory operations are carried out by the nodes that hold the bytes, and @buf
+ * has no part in them.
+ *
+ * SET      fills the range with a pattern of @swap bytes (1..8), which @operand
+ *          holds, the first one lowest, zeroes above; it begins at @offset.
+ *          WRITE is needed.
+ * COPY     copies @length bytes from offset @swap of the LMR behind the handle
+ *          @operand to @offset of @lh, as memmove(3) would if both are one
+ *          LMR. READ is needed on the source, WRITE on the destination.
+ * COMPARE  compares the range with that at offset @swap of the handle
+ *          @operand; @result is the number of leading bytes that are equal.
+ *          READ is needed on both.
+ * CHECKSUM @result is the CRC-32C (Castagnoli) of the range; @operand is that
+ *          of what came before it, or 0; @swap must be 0. READ is needed.
+ *
+ * They work in pieces of some milliseconds; a fatal signal ends them after one.
+ * After ETIMEDOUT and EHOSTDOWN such a piece may still be carried out, a little
+ * later. A SET or COPY that failed says in @result how many leading bytes are
+ * done (of overlapping ranges copied from the end: 0). Handles, rights and
+ * lengths are looked at for each piece: a RESIZE meanwhile may end it with
+ * ERANGE.
  *
  * A transfer may be interrupted by a fatal signal only; it has no time-out of
  * its own, but every piece of it must complete within the node's operation
@@ -232,9 +263,9 @@ struct lite_op {
 	__aligned_u64 lh;
 	__aligned_u64 offset;  /* bytes */
 	__aligned_u64 length;  /* bytes, at least 1 */
-	__aligned_u64 buf;     /* user address; ignored by atomics */
-	__aligned_u64 operand; /* FETCH_ADD: addend; CMP_SWAP: expected */
-	__aligned_u64 swap;    /* CMP_SWAP: new value */
+	__aligned_u64 buf;     /* user address; for READ and WRITE only */
+	__aligned_u64 operand; /* FETCH_ADD: addend; CMP_SWAP: expected; ... */
+	__aligned_u64 swap;    /* CMP_SWAP: new value; ... */
 	__aligned_u64 result;  /* out */
 };
 

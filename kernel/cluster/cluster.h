@@ -148,6 +148,7 @@ struct lite_peer *lite_peer_find(struct lite_cluster *cl, u32 id);
 struct lite_conn *lite_peer_conn_get(struct lite_peer *peer);
 struct lite_conn *lite_peer_conn_tryget(struct lite_peer *peer, u64 session);
 struct lite_conn *lite_cluster_self_conn(struct lite_cluster *cl);
+struct lite_conn *lite_cluster_self_conn_tryget(struct lite_cluster *cl);
 void lite_peer_put(struct lite_peer *peer);
 bool lite_peer_is_suspect(struct lite_peer *peer);
 int lite_peer_await(struct lite_peer *peer);

@@ -245,7 +245,14 @@ void lite_peer_connect_work(struct work_struct *work)
 	mutex_unlock(&cl->lock);
 }
 
-static struct lite_conn *lite_self_conn_tryget(struct lite_cluster *cl)
+/**
+ * lite_cluster_self_conn_tryget - a connection to itself that there is already
+ * @cl: cluster
+ *
+ * Context: any.
+ * Return: the connection, held live, or NULL.
+ */
+struct lite_conn *lite_cluster_self_conn_tryget(struct lite_cluster *cl)
 {
 	struct lite_conn *conn;
 
@@ -306,14 +313,14 @@ static struct lite_conn *lite_self_connect(struct lite_cluster *cl)
  */
 struct lite_conn *lite_cluster_self_conn(struct lite_cluster *cl)
 {
-	struct lite_conn *conn = lite_self_conn_tryget(cl);
+	struct lite_conn *conn = lite_cluster_self_conn_tryget(cl);
 
 	if (conn)
 		return conn;
 	if (mutex_lock_killable(&cl->self_lock))
 		return ERR_PTR(-EINTR);
 	/* Another caller may have been faster. */
-	conn = lite_self_conn_tryget(cl) ?: lite_self_connect(cl);
+	conn = lite_cluster_self_conn_tryget(cl) ?: lite_self_connect(cl);
 	mutex_unlock(&cl->self_lock);
 	return conn;
 }

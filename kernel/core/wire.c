@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "wire.h"
+#include "memop.h"
 #include "name.h"
 
 int lite_cm_check(const void *data, size_t len, enum lite_cm_kind *kind)
@@ -178,6 +179,40 @@ static int lite_mem_fence_check(const struct lite_wire_mem_fence *f, size_t len)
 	return lite_fences_check(f->n_fences, f->fence_all, sizeof(*f), len);
 }
 
+static bool lite_range_ok(const struct lite_wire_range *r)
+{
+	return r->id && r->home && !r->reserved;
+}
+
+static int lite_op_check(u16 call, const struct lite_wire_op *op)
+{
+	bool two = call == LITE_CALL_OP_COPY || call == LITE_CALL_OP_COMPARE;
+	u64 operand = le64_to_cpu(op->operand);
+	u32 arg = le32_to_cpu(op->arg);
+	u32 flags = LITE_WIRE_OP_CAREFUL;
+
+	/* To be mapped there may be two, or one. */
+	if (call == LITE_CALL_OP_PREPARE)
+		two = op->from.id != 0;
+	if (!lite_range_ok(&op->range) ||
+	    (two ? !lite_range_ok(&op->from) :
+		   op->from.id || op->from.home || op->from.reserved))
+		return -EPROTO;
+	if (call == LITE_CALL_OP_COPY)
+		flags |= LITE_WIRE_OP_BACKWARD;
+	if (call == LITE_CALL_OP_PREPARE)
+		flags = 0;
+	if (le32_to_cpu(op->flags) & ~flags || !op->length)
+		return -EPROTO;
+	if (call == LITE_CALL_OP_SET)
+		return lite_pattern_check(operand, arg) ? -EPROTO : 0;
+	if (call == LITE_CALL_OP_ATOMIC || (call == LITE_CALL_OP_PREPARE && arg))
+		return lite_zero(arg >= LITE_OP_SWAP && arg <= LITE_OP_FETCH_OR);
+	if (call == LITE_CALL_OP_CHECKSUM && operand > (u32)~0U)
+		return -EPROTO;
+	return lite_zero(!arg);
+}
+
 /* Calls whose request has one fixed size; the others are below. */
 static size_t lite_request_size(u16 call)
 {
@@ -235,6 +270,13 @@ static size_t lite_request_size(u16 call)
 		return sizeof(struct lite_wire_mem_alloc);
 	case LITE_CALL_MEM_SESSION:
 		return sizeof(struct lite_wire_mem_session);
+	case LITE_CALL_OP_SET:
+	case LITE_CALL_OP_COPY:
+	case LITE_CALL_OP_COMPARE:
+	case LITE_CALL_OP_CHECKSUM:
+	case LITE_CALL_OP_ATOMIC:
+	case LITE_CALL_OP_PREPARE:
+		return sizeof(struct lite_wire_op);
 	default:
 		return 0;
 	}
@@ -330,6 +372,13 @@ int lite_wire_request_check(u16 call, const void *payload, size_t len)
 		length = le64_to_cpu(
 			((const struct lite_wire_mem_alloc *)payload)->length);
 		return length && length <= LITE_LMR_SIZE_MAX ? 0 : -EPROTO;
+	case LITE_CALL_OP_SET:
+	case LITE_CALL_OP_COPY:
+	case LITE_CALL_OP_COMPARE:
+	case LITE_CALL_OP_CHECKSUM:
+	case LITE_CALL_OP_ATOMIC:
+	case LITE_CALL_OP_PREPARE:
+		return lite_op_check(call, payload);
 	default:
 		return 0;
 	}
@@ -429,6 +478,25 @@ static int lite_extents_reply_check(const struct lite_wire_extents_reply *r,
 				sizeof(*r), sizeof(r->extent[0]), len);
 }
 
+static int lite_op_reply_check(u16 call, const struct lite_wire_op_reply *r)
+{
+	u32 error = le32_to_cpu(r->error);
+
+	switch (le32_to_cpu(r->status)) {
+	case LITE_WIRE_OP_OK:
+		return lite_zero(error <= 4095);
+	case LITE_WIRE_OP_DIFFERENT:
+		return lite_zero(!error && call == LITE_CALL_OP_COMPARE);
+	case LITE_WIRE_OP_UNMAPPED:
+	case LITE_WIRE_OP_ELSEWHERE:
+		return lite_zero(!error);
+	case LITE_WIRE_OP_BUSY:
+		return lite_zero(!error && call == LITE_CALL_OP_ATOMIC);
+	default:
+		return -EPROTO;
+	}
+}
+
 /* Calls whose successful reply has one fixed size. */
 static size_t lite_reply_size(u16 call)
 {
@@ -456,6 +524,12 @@ static size_t lite_reply_size(u16 call)
 		return sizeof(struct lite_wire_mem_alloc_reply);
 	case LITE_CALL_MEM_SESSION:
 		return sizeof(struct lite_wire_mem_session_reply);
+	case LITE_CALL_OP_SET:
+	case LITE_CALL_OP_COPY:
+	case LITE_CALL_OP_COMPARE:
+	case LITE_CALL_OP_CHECKSUM:
+	case LITE_CALL_OP_ATOMIC:
+		return sizeof(struct lite_wire_op_reply);
 	default:
 		return 0;
 	}
@@ -501,6 +575,12 @@ int lite_wire_reply_check(u16 call, const void *payload, size_t len)
 			return -EPROTO;
 		return lite_zero(!((const struct lite_wire_mem_alloc_reply *)
 					   payload)->reserved);
+	case LITE_CALL_OP_SET:
+	case LITE_CALL_OP_COPY:
+	case LITE_CALL_OP_COMPARE:
+	case LITE_CALL_OP_CHECKSUM:
+	case LITE_CALL_OP_ATOMIC:
+		return lite_op_reply_check(call, payload);
 	default:
 		return 0;
 	}

@@ -16,7 +16,7 @@
 #include "rights.h"
 
 #define LITE_WIRE_MAGIC 0x4554494cU /* "LITE" */
-#define LITE_WIRE_VERSION 3
+#define LITE_WIRE_VERSION 4
 
 /* Call slots: a message of at most one slot each way. */
 #define LITE_SLOT_SIZE 2048U
@@ -24,19 +24,24 @@
 /*
  * Slots are divided into lanes, so that no call waits for a slot that is held
  * by a call that waits for it: handlers in a lane make calls of later lanes
- * only. And so that what takes long - zeroing memory, draining operations -
- * does not hold up heartbeats.
+ * only, and wait for nobody who waits for an earlier one. And so that what takes
+ * long - zeroing memory, draining operations - does not hold up heartbeats.
+ *
+ * A REVOKE or RECALL waits for whoever is entered, who may wait for a WORK call;
+ * so may everything that waits for a REVOKE. Whoever is entered waits for WORK
+ * calls only, and those wait for nothing but devices.
  */
 enum lite_lane {
+	LITE_LANE_AWAIT,  /* handlers that wait for, or call, those of CALLER */
 	LITE_LANE_CALLER, /* handlers that make calls */
-	LITE_LANE_AWAIT,  /* handlers that wait for those of CALLER */
 	LITE_LANE_ALLOC,
-	LITE_LANE_REVOKE,
+	LITE_LANE_REVOKE, /* handlers that wait for who is entered, so for WORK */
+	LITE_LANE_WORK,   /* handlers that do memory operations for others */
 	LITE_LANE_SHORT,
 	LITE_LANES,
 };
 
-static const u8 lite_lane_first[LITE_LANES + 1] = { 0, 5, 7, 9, 12, 16 };
+static const u8 lite_lane_first[LITE_LANES + 1] = { 0, 3, 7, 9, 11, 13, 16 };
 
 #define LITE_NONCE_SIZE 16
 #define LITE_MAC_SIZE 32
@@ -156,6 +161,12 @@ enum lite_call {
 	LITE_CALL_MEM_COPY = 51,    /* to other memory of the same home */
 	LITE_CALL_MEM_FENCE = 52,
 	LITE_CALL_MEM_SESSION = 53, /* which a copy is to be made in */
+	LITE_CALL_OP_SET = 64,
+	LITE_CALL_OP_COPY = 65,
+	LITE_CALL_OP_COMPARE = 66,
+	LITE_CALL_OP_CHECKSUM = 67,
+	LITE_CALL_OP_ATOMIC = 68,
+	LITE_CALL_OP_PREPARE = 69, /* map what the others are to work on */
 };
 
 /**
@@ -165,6 +176,12 @@ enum lite_call {
 static inline enum lite_lane lite_call_lane(u16 call)
 {
 	switch (call) {
+	case LITE_CALL_OP_SET:
+	case LITE_CALL_OP_COPY:
+	case LITE_CALL_OP_COMPARE:
+	case LITE_CALL_OP_CHECKSUM:
+	case LITE_CALL_OP_ATOMIC:
+		return LITE_LANE_WORK;
 	case LITE_CALL_LMR_CREATE:
 	case LITE_CALL_LMR_UNMAP:
 	case LITE_CALL_LMR_FREE:
@@ -175,6 +192,7 @@ static inline enum lite_lane lite_call_lane(u16 call)
 	case LITE_CALL_LMR_MOVE:
 		return LITE_LANE_CALLER;
 	case LITE_CALL_LMR_AWAIT:
+	case LITE_CALL_OP_PREPARE:
 		return LITE_LANE_AWAIT;
 	case LITE_CALL_MEM_ALLOC:
 	case LITE_CALL_MEM_COPY:
@@ -360,6 +378,7 @@ struct lite_wire_map_reply {
 	__le32 n_shares;
 	__le32 rights;   /* granted */
 	__le32 anonymous;
+	__le64 generation; /* another one after each change that needs RECALL */
 	struct lite_wire_share share[LITE_SPREAD_MAX];
 } __packed;
 
@@ -548,6 +567,49 @@ struct lite_wire_mem_fence {
 #define LITE_FENCES_MAX                                                        \
 	((LITE_PAYLOAD_MAX - sizeof(struct lite_wire_mem_free)) /              \
 	 sizeof(struct lite_wire_fence))
+
+/* A part of an LMR, as memory operations name it. */
+struct lite_wire_range {
+	__le64 id;          /* of the LMR at its home; 0: there is no range */
+	__le64 incarnation; /* of the home, in which it has that id */
+	__le64 generation;  /* in which it was when it was looked at */
+	__le64 offset;
+	__le32 home;
+	__le32 reserved;
+} __packed;
+
+enum lite_wire_op_flags {
+	LITE_WIRE_OP_BACKWARD = 1 << 0, /* COPY: the last bytes first */
+	LITE_WIRE_OP_CAREFUL = 1 << 1,  /* larger packets got lost */
+};
+
+/*
+ * To the node that holds the bytes: of @from for COPY, else of @range. It need
+ * not do all of @length in one go.
+ */
+struct lite_wire_op {
+	struct lite_wire_range range;
+	struct lite_wire_range from; /* COPY, COMPARE; PREPARE: maybe */
+	__le64 length;
+	__le64 operand; /* SET: pattern; CHECKSUM: seed; ATOMIC: operand */
+	__le32 arg;     /* SET: length of the pattern; ATOMIC: opcode; PREPARE */
+	__le32 flags;   /* enum lite_wire_op_flags */
+} __packed;
+
+enum lite_wire_op_status {
+	LITE_WIRE_OP_OK,        /* or @error */
+	LITE_WIRE_OP_DIFFERENT, /* COMPARE: so are the bytes at @done */
+	LITE_WIRE_OP_UNMAPPED,  /* ask me to PREPARE first */
+	LITE_WIRE_OP_ELSEWHERE, /* I do not hold these bytes (any more) */
+	LITE_WIRE_OP_BUSY,      /* ATOMIC: others were always faster */
+};
+
+struct lite_wire_op_reply {
+	__le64 done;    /* bytes, from the end if BACKWARD */
+	__le64 value;   /* CHECKSUM: so far; ATOMIC: before */
+	__le32 error;   /* after @done bytes: errno, positive */
+	__le32 status;  /* enum lite_wire_op_status, at @done */
+} __packed;
 
 static_assert(sizeof(struct lite_wire_msg) == 32, "msg");
 static_assert(sizeof(struct lite_wire_attach) == 84, "attach");

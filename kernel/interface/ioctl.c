@@ -236,9 +236,20 @@ static int lite_ioc_op(struct lite_file *lf, void *arg,
 		break;
 	case LITE_OP_FETCH_ADD:
 	case LITE_OP_CMP_SWAP:
+	case LITE_OP_SWAP:
+	case LITE_OP_FETCH_AND:
+	case LITE_OP_FETCH_OR:
 		a.right = LITE_RIGHT_ATOMIC;
 		err = lite_atomic(&a, op->opcode, op->offset, op->length,
 				  op->operand, op->swap, &op->result);
+		break;
+	case LITE_OP_SET:
+	case LITE_OP_COPY:
+	case LITE_OP_COMPARE:
+	case LITE_OP_CHECKSUM:
+		err = lite_memop(lf->ctx, op->opcode, op->lh, op->offset,
+				 op->length, op->operand, op->swap,
+				 &op->result);
 		break;
 	default:
 		return -EOPNOTSUPP;

@@ -273,3 +273,92 @@ int lite_lmr_cmp_swap(struct lite_ctx *ctx, u64 lh, u64 offset, u64 expected,
 				desired, old);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_cmp_swap);
+
+int lite_lmr_swap(struct lite_ctx *ctx, u64 lh, u64 offset, u64 desired,
+		  u64 *old)
+{
+	return lite_kapi_atomic(ctx, lh, LITE_OP_SWAP, offset, desired, 0, old);
+}
+EXPORT_SYMBOL_GPL(lite_lmr_swap);
+
+int lite_lmr_fetch_and(struct lite_ctx *ctx, u64 lh, u64 offset, u64 mask,
+		       u64 *old)
+{
+	return lite_kapi_atomic(ctx, lh, LITE_OP_FETCH_AND, offset, mask, 0,
+				old);
+}
+EXPORT_SYMBOL_GPL(lite_lmr_fetch_and);
+
+int lite_lmr_fetch_or(struct lite_ctx *ctx, u64 lh, u64 offset, u64 bits,
+		      u64 *old)
+{
+	return lite_kapi_atomic(ctx, lh, LITE_OP_FETCH_OR, offset, bits, 0,
+				old);
+}
+EXPORT_SYMBOL_GPL(lite_lmr_fetch_or);
+
+static int lite_kapi_memop(struct lite_ctx *ctx, enum lite_opcode opcode,
+			   u64 lh, u64 offset, u64 length, u64 operand, u64 arg,
+			   u64 *result)
+{
+	struct lite_node *node = lite_kapi_enter(ctx);
+	int err;
+
+	if (!node)
+		return -ENODEV;
+	err = lite_memop(ctx, opcode, lh, offset, length, operand, arg, result);
+	lite_node_exit(node);
+	return err;
+}
+
+int lite_lmr_set(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length,
+		 const void *pattern, size_t pattern_length)
+{
+	__le64 bytes = 0;
+	u64 done;
+
+	if (!pattern_length || pattern_length > sizeof(bytes))
+		return -EINVAL;
+	memcpy(&bytes, pattern, pattern_length);
+	return lite_kapi_memop(ctx, LITE_OP_SET, lh, offset, length,
+			       le64_to_cpu(bytes), pattern_length, &done);
+}
+EXPORT_SYMBOL_GPL(lite_lmr_set);
+
+int lite_lmr_copy(struct lite_ctx *ctx, u64 to, u64 to_offset, u64 from,
+		  u64 from_offset, u64 length)
+{
+	u64 done;
+
+	return lite_kapi_memop(ctx, LITE_OP_COPY, to, to_offset, length, from,
+			       from_offset, &done);
+}
+EXPORT_SYMBOL_GPL(lite_lmr_copy);
+
+int lite_lmr_compare(struct lite_ctx *ctx, u64 lh, u64 offset, u64 other,
+		     u64 other_offset, u64 length, u64 *equal)
+{
+	u64 same;
+	int err;
+
+	err = lite_kapi_memop(ctx, LITE_OP_COMPARE, lh, offset, length, other,
+			      other_offset, &same);
+	if (!err)
+		*equal = same;
+	return err;
+}
+EXPORT_SYMBOL_GPL(lite_lmr_compare);
+
+int lite_lmr_checksum(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length,
+		      u32 seed, u32 *crc)
+{
+	u64 value;
+	int err;
+
+	err = lite_kapi_memop(ctx, LITE_OP_CHECKSUM, lh, offset, length, seed,
+			      0, &value);
+	if (!err)
+		*crc = value;
+	return err;
+}
+EXPORT_SYMBOL_GPL(lite_lmr_checksum);

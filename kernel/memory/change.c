@@ -75,12 +75,14 @@ int lite_change_close(struct lite_lmr *lmr)
 	lmr->closed = true;
 	mutex_unlock(&lmr->lock);
 	err = lite_mappers_recall(lmr);
-	if (!err)
-		return 0;
 	mutex_lock(&lmr->lock);
-	lmr->closed = false;
+	if (err)
+		lmr->closed = false;
+	else
+		lmr->generation++;
 	mutex_unlock(&lmr->lock);
-	wake_up_all(&lmr->changed);
+	if (err)
+		wake_up_all(&lmr->changed);
 	return err;
 }
 

@@ -407,6 +407,27 @@ err_cancel:
 	return err;
 }
 
+/**
+ * lite_home_gone - a home does not know an LMR any more
+ * @mem: node's
+ * @home: its id
+ * @incarnation: in which life it had the LMR
+ *
+ * Context: any.
+ * Return: -EIDRM: it was freed; -ESTALE: the home lives anew.
+ */
+int lite_home_gone(struct lite_memory *mem, u32 home, u64 incarnation)
+{
+	struct lite_peer *peer = lite_peer_find(mem->cl, home);
+	int err = -EIDRM;
+
+	if (peer && peer->incarnation != incarnation)
+		err = -ESTALE;
+	if (peer)
+		lite_peer_put(peer);
+	return err;
+}
+
 /* ---- operations come in here --------------------------------------------- */
 
 /* A handle's mapping is bound to what is over: ask the home again. */
@@ -415,7 +436,6 @@ static int lite_handle_renew(struct lite_ctx *ctx, struct lite_handle *h,
 {
 	struct lite_memory *mem = ctx->mem;
 	struct lite_mapping *new;
-	struct lite_peer *peer;
 	u32 rights;
 	int err;
 
@@ -429,14 +449,8 @@ static int lite_handle_renew(struct lite_ctx *ctx, struct lite_handle *h,
 		lite_mapping_put(new);
 		err = -ESTALE;
 	}
-	if (err == -ENOENT) {
-		err = -EIDRM;
-		peer = lite_peer_find(mem->cl, old->home);
-		if (peer && peer->incarnation != old->home_incarnation)
-			err = -ESTALE;
-		if (peer)
-			lite_peer_put(peer);
-	}
+	if (err == -ENOENT)
+		err = lite_home_gone(mem, old->home, old->home_incarnation);
 	if (err)
 		return err;
 	/* Before it can be used: what its user has lost is lost for good. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What is asked of an LMR by handle or name, and by whom. ctx.c, ask.c, look.c,
- * transfer.c, buf.c, known.c
+ * transfer.c, atomic.c, memop.c, buf.c, known.c
  */
 #ifndef _LITE_CTX_H
 #define _LITE_CTX_H
@@ -129,6 +129,7 @@ struct lite_mapping *lite_map_id(struct lite_memory *mem, u32 home, u64 id,
 int lite_ctx_map(struct lite_ctx *ctx, const struct lite_cred *cred,
 		 const char *name, u32 rights, struct lite_handle *h,
 		 u64 *length);
+int lite_home_gone(struct lite_memory *mem, u32 home, u64 incarnation);
 int lite_ctx_share(struct lite_ctx *ctx, const struct lite_access *from,
 		   u64 *lh);
 int lite_access_ask(const struct lite_access *a,
@@ -198,10 +199,21 @@ static inline void lite_access_exit(struct lite_mapping *m)
 	percpu_ref_put(&m->ops);
 }
 
+struct lite_mapping *lite_enter_range(const struct lite_access *a, u64 offset,
+				      u64 length);
+struct lite_mapping *lite_tryenter_range(const struct lite_access *a,
+					 u64 offset, u64 length,
+					 const struct lite_mapping **stale);
+int lite_transfer_check(const struct lite_access *a, u64 offset, u64 length,
+			bool atomic);
 int lite_transfer(const struct lite_access *a, bool write, u64 offset,
 		  u64 length, const struct lite_buf *buf, u64 *done);
 int lite_atomic(const struct lite_access *a, enum lite_opcode opcode,
 		u64 offset, u64 length, u64 operand, u64 swap, u64 *old);
+int lite_memop(struct lite_ctx *ctx, enum lite_opcode opcode, u64 lh,
+	       u64 offset, u64 length, u64 operand, u64 arg, u64 *result);
+int lite_memop_atomic(const struct lite_access *a, enum lite_opcode opcode,
+		      u64 offset, u64 operand, u64 *old);
 
 size_t lite_buf_copy_nofault(const struct lite_buf *buf, u64 at, void *mem,
 			     size_t n, bool write);

@@ -103,6 +103,7 @@ struct lite_place {
  * @closed: there are no mappers now, and there shall be none
  * @renaming: somebody reserves a name for it
  * @registered: it is made of a process's memory (register.c), and stays so
+ * @generation: how often it was closed for a change
  * @changed: woken when one of these is
  * @freed: completed when it is
  * @mappers: list of struct lite_mapper
@@ -123,6 +124,7 @@ struct lite_lmr {
 	bool closed;
 	bool renaming;
 	bool registered;
+	u64 generation;
 	wait_queue_head_t changed;
 	struct completion freed;
 	struct list_head mappers;

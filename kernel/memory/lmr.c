@@ -245,6 +245,7 @@ static void lite_map_reply_fill(struct lite_lmr *lmr, u32 rights,
 	r->n_shares = cpu_to_le32(place->n_shares);
 	r->rights = cpu_to_le32(rights);
 	r->anonymous = cpu_to_le32(!lmr->name[0]);
+	r->generation = cpu_to_le64(lmr->generation);
 	for (i = 0; i < place->n_shares; i++) {
 		r->share[i].node = cpu_to_le32(place->share[i].node);
 		r->share[i].incarnation =

@@ -51,6 +51,8 @@ bool lite_mapping_end(struct lite_mapping *m, enum lite_mapping_state state)
 	else
 		trace_lite_retired(m->home, m->id, m->length);
 	percpu_ref_kill(&m->ops);
+	if (m->lent)
+		lite_lent_kick(m);
 	return true;
 }
 
@@ -239,6 +241,7 @@ struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
 	m->id = le64_to_cpu(r->id);
 	m->length = le64_to_cpu(r->length);
 	m->anonymous = r->anonymous;
+	m->generation = le64_to_cpu(r->generation);
 	m->grants = 1;
 	m->careful = jiffies - MAX_JIFFY_OFFSET;
 	if (conn)

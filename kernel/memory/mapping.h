@@ -48,12 +48,18 @@ struct lite_map_share {
  * @home: the LMR's home
  * @home_incarnation: in which life
  * @id: the LMR's id there
+ * @generation: in which it was mapped
  * @length: bytes
  * @anonymous: it has no name
  * @unclean: an operation failed, so that it may still be under way
  * @left: in mem->unclean, from when it is out of the table until the home knows
  * @careful: jiffies at which a small piece got through that a large had not
  * @grants: MAPs of ours that the home counts; under map_lock
+ * @lent: kept for memory operations of peers: in mem->lent, which has a
+ *	reference; under map_lock
+ * @lent_list: there
+ * @lent_used: jiffies at which it was last of use to them
+ * @lent_listed: what that was when it came to its place in the list
  * @conn: session with the home in which that is, with a reference; NULL: the
  *	home is this node
  * @n_shares: entries in @share
@@ -75,18 +81,40 @@ struct lite_mapping {
 	u32 home;
 	u64 home_incarnation;
 	u64 id;
+	u64 generation;
 	u64 length;
 	bool anonymous;
 	bool unclean;
 	struct list_head left;
 	unsigned long careful;
 	u32 grants;
+	bool lent;
+	struct list_head lent_list;
+	unsigned long lent_used;
+	unsigned long lent_listed;
 	struct lite_conn *conn;
 	u32 n_shares;
 	struct lite_map_share *share;
 	u32 n_extents;
 	struct lite_extent *extents;
 };
+
+static inline const struct lite_extent *
+lite_extent_at(const struct lite_mapping *m, u64 offset)
+{
+	return &m->extents[lite_extent_find(m->extents, m->n_extents, offset)];
+}
+
+/*
+ * An operation that has failed here may yet be carried out there: a packet may
+ * be late. Who frees the memory must know, and fence us first.
+ */
+static inline int lite_io_result(struct lite_mapping *m, int err)
+{
+	if (err)
+		WRITE_ONCE(m->unclean, true);
+	return err;
+}
 
 /* REVOKEs that may overtake one MAP; more count as one of its LMR. */
 #define LITE_TRY_REVOKED 16

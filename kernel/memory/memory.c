@@ -55,6 +55,11 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	INIT_LIST_HEAD(&mem->tries);
 	lite_known_init(mem);
 	spin_lock_init(&mem->views_lock);
+	lite_lent_init(mem);
+	spin_lock_init(&mem->work_lock);
+	INIT_LIST_HEAD(&mem->work);
+	init_waitqueue_head(&mem->work_wait);
+	mutex_init(&mem->word_lock);
 	spin_lock_init(&mem->zombies_lock);
 	INIT_LIST_HEAD(&mem->zombies);
 	INIT_WORK(&mem->zombie_work, lite_zombie_work);
@@ -78,6 +83,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	lite_change_handlers(mem);
 	lite_resize_handlers(mem);
 	lite_mapping_handlers(mem);
+	lite_memop_handlers(mem);
 	return 0;
 }
 
@@ -103,6 +109,7 @@ bool lite_memory_idle(struct lite_memory *mem)
 void lite_memory_give_up(struct lite_memory *mem)
 {
 	flush_work(&mem->publish_work);
+	lite_lent_drop(mem);
 	lite_home_free_all(mem);
 	flush_workqueue(mem->wq);
 }
@@ -116,6 +123,7 @@ void lite_memory_give_up(struct lite_memory *mem)
 void lite_memory_forget(struct lite_memory *mem)
 {
 	cancel_work_sync(&mem->zombie_work);
+	lite_lent_drop(mem);
 	lite_mapping_retire_home(mem, 0);
 	lite_known_forget(mem);
 	lite_store_exit(mem);
@@ -133,6 +141,7 @@ void lite_memory_shut(struct lite_memory *mem)
 {
 	struct lite_ctx *ctx;
 
+	lite_lent_close(mem);
 	/* A context's owner may be closing it, too, or be gone already. */
 	for (;;) {
 		spin_lock(&mem->ctxs_lock);
@@ -161,6 +170,7 @@ void lite_memory_exit(struct lite_memory *mem)
 {
 	cancel_work_sync(&mem->publish_work);
 	cancel_work_sync(&mem->zombie_work);
+	lite_lent_close(mem);
 	lite_home_free_all(mem);
 	flush_workqueue(mem->wq);
 	lite_memory_forget(mem);

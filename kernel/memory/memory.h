@@ -12,7 +12,10 @@
  *            names.c
  *   mapper   has handles on it (struct lite_mapping, shared by all handles of
  *            the node) and operates on its memory. map.c, mapping.c, ctx.c,
- *            transfer.c, buf.c, look.c, known.c
+ *            transfer.c, atomic.c, buf.c, look.c, known.c. One that holds bytes
+ *            does memory operations on them for other mappers, who have checked
+ *            the rights. memop.c, memop_serve.c, memop_run.c, memop_two.c,
+ *            lent.c
  *
  * Why nobody touches memory that was freed
  *
@@ -28,6 +31,9 @@
  *   home is asked again. So a mapper that was fenced while it slept cannot
  *   come back with what it knew.
  *
+ *   Nobody works on memory for somebody else: a node that does memory
+ *   operations for a peer is a mapper itself, and is revoked like any other.
+ *
  * Why nobody uses what has changed
  *
  *   A change of an LMR (where its bytes are, how many, who may use them) first
@@ -35,6 +41,8 @@
  *   REVOKE, when it has no operation in flight; or is fenced, from all stores.
  *   Only then is anything changed, and the LMR opened again. Handles stay: they
  *   map anew, and their rights are checked anew, with their next operation.
+ *   Each change gives the LMR another generation, and what a mapper asks a store
+ *   to do is done only in the generation in which it asked.
  *
  *   What is in the page tables of processes (mmap, view.c) is no operation in
  *   flight; it is taken out of them before a mapping counts as drained.
@@ -43,7 +51,7 @@
  * lite_ctx.lock, lite_lmr.lock, map_lock, names locks, limit_lock. No call is
  * made with any of them held but mmap_lock, rarely, and lite_ctx.lock. Below
  * lite_ctx.lock also lite_mapping.zap, and under that i_mmap_rwsem. views_lock,
- * pinned_lock and runs_lock are innermost.
+ * pinned_lock, runs_lock and work_lock are innermost.
  */
 #ifndef _LITE_MEMORY_H
 #define _LITE_MEMORY_H
@@ -62,6 +70,7 @@
 #include "mapping.h"
 #include "ctx.h"
 #include "known.h"
+#include "memop.h"
 #include "pinned.h"
 #include "view.h"
 
@@ -99,12 +108,18 @@ struct lite_memory {
 	struct work_struct publish_work;
 	atomic_t changes;          /* of members */
 
-	spinlock_t map_lock;       /* protects the next three */
+	spinlock_t map_lock;       /* protects the next four */
 	struct xarray mappings;    /* by home and id; ACTIVE ones */
 	struct list_head unclean;  /* mappings that left it so */
 	struct list_head tries;    /* MAPs under way */
 	struct lite_known_table known;
 	spinlock_t views_lock;     /* protects the lists of views */
+	struct lite_lent lent;
+
+	spinlock_t work_lock;      /* protects the next one */
+	struct list_head work;     /* memory operations that we carry out */
+	wait_queue_head_t work_wait;
+	struct mutex word_lock;    /* one at a time: swap, fetch-and, -or */
 
 	spinlock_t zombies_lock;
 	struct list_head zombies;  /* memory at nodes that did not answer */

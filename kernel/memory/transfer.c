@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One-sided operations: read, write, atomics.
+ * One-sided operations: read and write. (atomic.c has the atomics.)
  *
  * A transfer goes piece by piece; each piece enters the LMR anew, so that a
  * REVOKE never waits for more than one piece, and never for user space. Three
@@ -60,13 +60,20 @@ struct lite_piece_io {
 	const struct lite_buf *buf;
 };
 
-/*
- * Enter for a part of an LMR. Between two entries the handle may have been
- * closed, and its number may even name another LMR by now: the bounds are
- * checked each time.
+/**
+ * lite_enter_range - enter for a part of an LMR
+ * @a: handle and right
+ * @offset: in the LMR, bytes
+ * @length: bytes
+ *
+ * Between two entries the handle may have been closed, and its number may even
+ * name another LMR by now: the bounds are checked each time.
+ *
+ * Context: may sleep; killable.
+ * Return: as lite_access_enter(); -EINVAL, -ERANGE.
  */
-static struct lite_mapping *lite_enter_range(const struct lite_access *a,
-					     u64 offset, u64 length)
+struct lite_mapping *lite_enter_range(const struct lite_access *a, u64 offset,
+				      u64 length)
 {
 	struct lite_mapping *m = lite_access_enter(a);
 	int err;
@@ -80,10 +87,22 @@ static struct lite_mapping *lite_enter_range(const struct lite_access *a,
 	return ERR_PTR(err);
 }
 
-/* Likewise with a bounce page in hand: -EAGAIN: give it back, and renew. */
-static struct lite_mapping *lite_tryenter_range(const struct lite_access *a,
-						u64 offset, u64 length,
-						const struct lite_mapping **stale)
+/**
+ * lite_tryenter_range - enter for a part of an LMR, unless that takes a while
+ * @a: handle and right
+ * @offset: in the LMR, bytes
+ * @length: bytes
+ * @stale: set to what lite_access_renew() is to be told, after -EAGAIN
+ *
+ * For those who have a bounce page in hand, or are in another LMR already:
+ * after -EAGAIN they give that back, and renew.
+ *
+ * Context: any process.
+ * Return: as lite_access_tryenter(); -EINVAL, -ERANGE.
+ */
+struct lite_mapping *lite_tryenter_range(const struct lite_access *a,
+					 u64 offset, u64 length,
+					 const struct lite_mapping **stale)
 {
 	struct lite_mapping *m = lite_access_tryenter(a, stale);
 	int err;
@@ -95,23 +114,6 @@ static struct lite_mapping *lite_tryenter_range(const struct lite_access *a,
 		return m;
 	lite_access_exit(m);
 	return ERR_PTR(err);
-}
-
-static const struct lite_extent *lite_extent_at(const struct lite_mapping *m,
-						u64 offset)
-{
-	return &m->extents[lite_extent_find(m->extents, m->n_extents, offset)];
-}
-
-/*
- * An operation that has failed here may yet be carried out there: a packet may
- * be late. Who frees the memory must know, and fence us first.
- */
-static int lite_io_result(struct lite_mapping *m, int err)
-{
-	if (err)
-		WRITE_ONCE(m->unclean, true);
-	return err;
 }
 
 /* Copy what is local. Returns bytes, or a negative errno. */
@@ -393,8 +395,18 @@ static ssize_t lite_piece(struct lite_piece_io *p)
 	return lite_piece_large(p);
 }
 
-static int lite_transfer_check(const struct lite_access *a, u64 offset,
-			       u64 length, bool atomic)
+/**
+ * lite_transfer_check - may this be done with a handle?
+ * @a: handle and right
+ * @offset: in the LMR, bytes
+ * @length: bytes
+ * @atomic: it is an atomic operation
+ *
+ * Context: may sleep; killable.
+ * Return: 0; as lite_access_enter(); -EINVAL, -ERANGE.
+ */
+int lite_transfer_check(const struct lite_access *a, u64 offset, u64 length,
+			bool atomic)
 {
 	struct lite_mapping *m = lite_access_enter(a);
 	int err;
@@ -479,147 +491,4 @@ int lite_transfer(const struct lite_access *a, bool write, u64 offset,
 	trace_lite_op(write ? LITE_OP_WRITE : LITE_OP_READ, a->lh, offset,
 		      length, ret);
 	return ret;
-}
-
-/* ---- atomics ------------------------------------------------------------- */
-
-/*
- * The session for an atomic: local memory, too, is reached through the device,
- * because its atomics are not atomic towards the CPU's.
- */
-static struct lite_conn *lite_atomic_conn(const struct lite_access *a,
-					  u64 offset, bool *local,
-					  const struct lite_mapping **stale)
-{
-	struct lite_mapping *m = lite_tryenter_range(a, offset, sizeof(u64),
-						     stale);
-
-	if (IS_ERR(m))
-		return ERR_CAST(m);
-	*local = !m->share[lite_extent_at(m, offset)->share].peer;
-	lite_access_exit(m);
-	return *local ? lite_cluster_self_conn(a->ctx->mem->cl) : NULL;
-}
-
-static int lite_atomic_post(struct lite_mapping *m, struct lite_conn *conn,
-			    struct lite_bounce *bounce, enum lite_opcode opcode,
-			    u64 offset, u64 operand, u64 swap)
-{
-	const struct lite_extent *e = lite_extent_at(m, offset);
-	struct lite_qp *qp = lite_conn_qp(conn);
-	struct ib_sge sge = {
-		.addr = bounce->dma,
-		.length = sizeof(u64),
-		.lkey = m->mem->fab->lkey,
-	};
-	struct lite_io io;
-	int err;
-
-	lite_io_init(&io);
-	err = lite_qp_atomic(qp, &io, opcode == LITE_OP_FETCH_ADD ?
-					      IB_WR_ATOMIC_FETCH_AND_ADD :
-					      IB_WR_ATOMIC_CMP_AND_SWP,
-			     &sge, e->addr + (offset - e->start), operand, swap);
-	lite_io_wait(&io, qp);
-	ib_dma_sync_single_for_cpu(conn->fab->dev, bounce->dma, sizeof(u64),
-				   DMA_BIDIRECTIONAL);
-	return lite_io_result(m, err ?: io.status);
-}
-
-static int lite_atomic_try(const struct lite_access *a,
-			   struct lite_bounce *bounce, enum lite_opcode opcode,
-			   u64 offset, u64 operand, u64 swap,
-			   const struct lite_mapping **stale)
-{
-	struct lite_mapping *m;
-	struct lite_conn *conn;
-	bool local;
-	u32 share;
-	int err;
-
-	conn = lite_atomic_conn(a, offset, &local, stale);
-	if (IS_ERR(conn))
-		return PTR_ERR(conn);
-	m = lite_tryenter_range(a, offset, sizeof(u64), stale);
-	if (IS_ERR(m)) {
-		err = PTR_ERR(m);
-		goto out;
-	}
-	share = lite_extent_at(m, offset)->share;
-	if (local != !m->share[share].peer) {
-		lite_access_exit(m);
-		err = -EAGAIN;
-		goto out;
-	}
-	if (!local)
-		conn = lite_access_conn(m, share);
-	err = PTR_ERR_OR_ZERO(conn);
-	if (err)
-		conn = NULL;
-	else
-		err = lite_atomic_post(m, conn, bounce, opcode, offset, operand,
-				       swap);
-	lite_access_exit(m);
-	*stale = m;
-out:
-	if (conn)
-		lite_conn_put_live(conn);
-	return err;
-}
-
-/**
- * lite_atomic - an atomic operation on an 8-byte word of an LMR
- * @a: handle and right
- * @opcode: LITE_OP_FETCH_ADD or LITE_OP_CMP_SWAP
- * @offset: in the LMR, a multiple of 8
- * @length: 8
- * @operand: addend, or the value expected
- * @swap: the new value
- * @old: set to the value before
- *
- * Context: may sleep.
- * Return: 0 or a negative errno as LITE_IOC_OP. After -EHOSTDOWN and -ETIMEDOUT
- * it may or may not have been done.
- */
-int lite_atomic(const struct lite_access *a, enum lite_opcode opcode,
-		u64 offset, u64 length, u64 operand, u64 swap, u64 *old)
-{
-	struct lite_memory *mem = a->ctx->mem;
-	struct lite_bounce *bounce;
-	int err;
-
-	do {
-		err = lite_transfer_check(a, offset, length, true);
-		if (err == -EHOSTDOWN)
-			err = lite_access_await(a) ?: -EAGAIN;
-	} while (err == -EAGAIN);
-	if (err)
-		return err;
-	if (!mem->fab->atomics)
-		return -EOPNOTSUPP;
-	lite_stat_inc(mem->stats, LITE_STAT_OPS_INFLIGHT);
-	do {
-		const struct lite_mapping *stale = NULL;
-
-		bounce = lite_bounce_get(mem->fab);
-		if (!bounce) {
-			err = -EINTR;
-			break;
-		}
-		err = lite_atomic_try(a, bounce, opcode, offset, operand, swap,
-				      &stale);
-		if (!err)
-			memcpy(old, bounce->data, sizeof(*old));
-		lite_bounce_put(mem->fab, bounce);
-		/* Without the page: others need it. */
-		if (err == -EAGAIN && stale)
-			err = lite_access_renew(a, stale) ?: -EAGAIN;
-		if (err == -EAGAIN && fatal_signal_pending(current))
-			err = -EINTR;
-	} while (err == -EAGAIN);
-	lite_stat_dec(mem->stats, LITE_STAT_OPS_INFLIGHT);
-	lite_stat_inc(mem->stats, err ? LITE_STAT_OP_ERRORS :
-					LITE_STAT_ATOMICS);
-	trace_lite_op(opcode, a->lh, offset, length, err);
-	return err;
 }

@@ -4,7 +4,8 @@
  *
  * Normal operation: take a slot of the call's lane, write the request, wait
  * until the poller says that the reply is in the slot, copy it, check it, free
- * the slot.
+ * the slot. When others wait for one of its lane, it is not free for whoever
+ * looks: the first of them is given it.
  *
  * Recovery: when the connection dies, lite_rpc_conn_down() completes all calls
  * with -EHOSTDOWN. A caller that stops waiting leaves its slot ABANDONED to
@@ -20,15 +21,45 @@
 #include "../trace.h"
 #include "rpc.h"
 
+/* One who waits for a slot: in the list of its lane until @slot is set. */
+struct lite_slot_waiter {
+	struct list_head list;
+	struct lite_call_slot *slot; /* or ERR_PTR */
+	struct completion done;
+};
+
+static struct lite_call_slot *lite_call_slot_claim(struct lite_call_slot *s)
+{
+	lockdep_assert_held(&s->rc->lock);
+	s->state = LITE_SLOT_WAITING;
+	s->error = 0;
+	reinit_completion(&s->done);
+	return s;
+}
+
+/* The waiter looks under rc->lock, so that it does not go too soon. */
+static void lite_slot_waiter_end(struct lite_slot_waiter *w,
+				 struct lite_call_slot *s)
+{
+	list_del(&w->list);
+	w->slot = s;
+	complete(&w->done);
+}
+
 static void lite_call_slot_free(struct lite_call_slot *s)
 {
 	struct lite_rpc_conn *rc = s->rc;
+	struct lite_slot_waiter *w;
 
+	lite_stat_dec(rc->rpc->stats, LITE_STAT_CALLS_INFLIGHT);
 	spin_lock(&rc->lock);
 	s->state = LITE_SLOT_FREE;
+	w = list_first_entry_or_null(
+		&rc->waiters[lite_slot_lane(s - rc->call)],
+		struct lite_slot_waiter, list);
+	if (w)
+		lite_slot_waiter_end(w, lite_call_slot_claim(s));
 	spin_unlock(&rc->lock);
-	lite_stat_dec(rc->rpc->stats, LITE_STAT_CALLS_INFLIGHT);
-	wake_up_all(&rc->free);
 }
 
 /* The reply, copied: the peer can no longer change what has been checked. */
@@ -127,6 +158,7 @@ void lite_rpc_on_reply(struct lite_rpc_conn *rc, u32 slot)
 void lite_rpc_conn_down(struct lite_conn *conn)
 {
 	struct lite_rpc_conn *rc = conn->rpc;
+	struct lite_slot_waiter *w, *next;
 	int i;
 
 	if (!rc)
@@ -135,14 +167,18 @@ void lite_rpc_conn_down(struct lite_conn *conn)
 	rc->dead = true;
 	for (i = 0; i < LITE_SLOT_COUNT; i++)
 		lite_call_finish(&rc->call[i], -EHOSTDOWN);
+	for (i = 0; i < LITE_LANES; i++)
+		list_for_each_entry_safe(w, next, &rc->waiters[i], list)
+			lite_slot_waiter_end(w, ERR_PTR(-EHOSTDOWN));
 	spin_unlock(&rc->lock);
-	wake_up_all(&rc->free);
 }
 
 void lite_rpc_call_init(struct lite_rpc_conn *rc)
 {
 	int i;
 
+	for (i = 0; i < LITE_LANES; i++)
+		INIT_LIST_HEAD(&rc->waiters[i]);
 	for (i = 0; i < LITE_SLOT_COUNT; i++) {
 		rc->call[i].rc = rc;
 		init_completion(&rc->call[i].done);
@@ -150,9 +186,13 @@ void lite_rpc_call_init(struct lite_rpc_conn *rc)
 	}
 }
 
-/* NULL: none is free; ERR_PTR: the connection is dead. */
+/*
+ * NULL: none is free, and @w is in line for one; ERR_PTR: the connection is
+ * dead.
+ */
 static struct lite_call_slot *lite_call_slot_take(struct lite_rpc_conn *rc,
-						  enum lite_lane lane)
+						  enum lite_lane lane,
+						  struct lite_slot_waiter *w)
 {
 	u32 i = lite_lane_first[lane];
 	u32 end = lite_lane_first[lane + 1];
@@ -161,16 +201,39 @@ static struct lite_call_slot *lite_call_slot_take(struct lite_rpc_conn *rc,
 	spin_lock(&rc->lock);
 	if (rc->dead)
 		s = ERR_PTR(-EHOSTDOWN);
+	/* None is free while somebody waits. */
 	for (; !s && i < end; i++) {
-		if (rc->call[i].state == LITE_SLOT_FREE) {
-			s = &rc->call[i];
-			s->state = LITE_SLOT_WAITING;
-			s->error = 0;
-			reinit_completion(&s->done);
-		}
+		if (rc->call[i].state == LITE_SLOT_FREE)
+			s = lite_call_slot_claim(&rc->call[i]);
 	}
+	if (!s)
+		list_add_tail(&w->list, &rc->waiters[lane]);
 	spin_unlock(&rc->lock);
 	return s;
+}
+
+/* Wait in line. */
+static struct lite_call_slot *lite_call_slot_wait(struct lite_rpc_conn *rc,
+						  struct lite_slot_waiter *w,
+						  unsigned long timeout,
+						  bool killable)
+{
+	struct lite_call_slot *s;
+	long ret;
+
+	if (killable)
+		ret = wait_for_completion_killable_timeout(&w->done, timeout);
+	else
+		ret = wait_for_completion_timeout(&w->done, timeout);
+	spin_lock(&rc->lock);
+	s = w->slot;
+	if (!s)
+		list_del(&w->list);
+	spin_unlock(&rc->lock);
+	/* Also what came in the last moment. */
+	if (s)
+		return s;
+	return ERR_PTR(ret < 0 ? -EINTR : -ETIMEDOUT);
 }
 
 static struct lite_call_slot *lite_call_slot_get(struct lite_rpc_conn *rc,
@@ -178,22 +241,17 @@ static struct lite_call_slot *lite_call_slot_get(struct lite_rpc_conn *rc,
 						 unsigned long timeout)
 {
 	enum lite_lane lane = lite_call_lane(d->call);
-	struct lite_call_slot *s = NULL;
-	long ret;
+	struct lite_slot_waiter w = {
+		.done = COMPLETION_INITIALIZER_ONSTACK(w.done),
+	};
+	struct lite_call_slot *s = lite_call_slot_take(rc, lane, &w);
 
-	if (d->killable)
-		ret = wait_event_killable_timeout(
-			rc->free, (s = lite_call_slot_take(rc, lane)), timeout);
-	else
-		ret = wait_event_timeout(
-			rc->free, (s = lite_call_slot_take(rc, lane)), timeout);
-	if (IS_ERR(s))
-		return s;
-	if (s) {
+	if (!s)
+		s = lite_call_slot_wait(rc, &w, d->slot_timeout ?: timeout,
+					d->killable || d->slot_timeout);
+	if (!IS_ERR(s))
 		lite_stat_inc(rc->rpc->stats, LITE_STAT_CALLS_INFLIGHT);
-		return s;
-	}
-	return ERR_PTR(ret < 0 ? -EINTR : -ETIMEDOUT);
+	return s;
 }
 
 /*
@@ -286,8 +344,9 @@ static int lite_call(struct lite_conn *conn, struct lite_call_desc *d)
  *
  * Context: may sleep; not in the poller. A leaf handler must not call.
  * Return: 0; what the handler returned; -EHOSTDOWN: the connection died, and
- * the call, if @d->sent, may or may not have been served; -ETIMEDOUT, -EINTR likewise (then
- * @d->late cleans up); -EPROTO: a malformed reply, the connection is killed.
+ * the call, if @d->sent, may or may not have been served; -ETIMEDOUT, -EINTR
+ * likewise (then @d->late cleans up); -EPROTO: a malformed reply, the connection
+ * is killed.
  */
 int lite_rpc_call(struct lite_conn *conn, struct lite_call_desc *d)
 {

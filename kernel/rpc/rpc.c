@@ -26,14 +26,17 @@ int lite_rpc_init(struct lite_rpc *rpc, struct lite_stats __percpu *stats,
 	rpc->stats = stats;
 	rpc->timeout = timeout;
 	atomic64_set(&rpc->seq, 0);
+	/*
+	 * One for each kind of lane whose items may wait for items of another,
+	 * here or at other nodes: none is full of waiters then.
+	 */
+	rpc->first_wq = alloc_workqueue("lite-first", WQ_UNBOUND, 0);
 	rpc->wq = alloc_workqueue("lite-calls", WQ_UNBOUND, 0);
-	if (!rpc->wq)
-		return -ENOMEM;
+	rpc->work_wq = alloc_workqueue("lite-work", WQ_UNBOUND, 0);
 	rpc->leaf_wq = alloc_workqueue("lite-leaf-calls",
 				       WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!rpc->leaf_wq) {
-		destroy_workqueue(rpc->wq);
-		rpc->wq = NULL;
+	if (!rpc->first_wq || !rpc->wq || !rpc->work_wq || !rpc->leaf_wq) {
+		lite_rpc_exit(rpc);
 		return -ENOMEM;
 	}
 	return 0;
@@ -47,20 +50,28 @@ int lite_rpc_init(struct lite_rpc *rpc, struct lite_stats __percpu *stats,
  */
 void lite_rpc_flush(struct lite_rpc *rpc)
 {
+	flush_workqueue(rpc->first_wq);
 	flush_workqueue(rpc->wq);
+	flush_workqueue(rpc->work_wq);
 	flush_workqueue(rpc->leaf_wq);
 }
 
 /**
  * lite_rpc_exit - the counterpart of lite_rpc_init()
- * @rpc: all its connections are gone
+ * @rpc: all its connections are gone; may be half made
  *
  * Context: may sleep.
  */
 void lite_rpc_exit(struct lite_rpc *rpc)
 {
-	destroy_workqueue(rpc->wq);
-	destroy_workqueue(rpc->leaf_wq);
+	if (rpc->first_wq)
+		destroy_workqueue(rpc->first_wq);
+	if (rpc->wq)
+		destroy_workqueue(rpc->wq);
+	if (rpc->work_wq)
+		destroy_workqueue(rpc->work_wq);
+	if (rpc->leaf_wq)
+		destroy_workqueue(rpc->leaf_wq);
 }
 
 /**
@@ -119,7 +130,6 @@ int lite_rpc_conn_init(struct lite_rpc *rpc, struct lite_conn *conn)
 	rc->rpc = rpc;
 	rc->conn = conn;
 	spin_lock_init(&rc->lock);
-	init_waitqueue_head(&rc->free);
 	lite_rpc_call_init(rc);
 	lite_rpc_serve_init(rc);
 	conn->rpc = rc;

@@ -8,9 +8,9 @@
  * taken the reply, so a slot is its own credit: nothing can overflow, and there
  * is always a receive posted for what may come.
  *
- * Lanes (enum lite_lane): calls whose handlers may call others use slots and a
- * workqueue of their own. A handler waiting for a leaf call - one whose handler
- * calls nobody - therefore waits for nothing that waits for it.
+ * Lanes (enum lite_lane): a handler waits for calls, handlers and operations of
+ * later lanes than its own only, and each kind of lane that waits for another has
+ * a workqueue of its own. So nothing waits for what waits for it.
  *
  * A call whose caller has gone (killed, or timed out) keeps its slot until the
  * reply comes or the connection ends; then @late of its description is called
@@ -48,6 +48,8 @@ struct lite_rpc {
 		void *priv;
 	} handler[LITE_CALL_MAX];
 	struct lite_stats __percpu *stats;
+	struct workqueue_struct *first_wq; /* those that wait for these */
+	struct workqueue_struct *work_wq; /* handlers that work for a peer */
 	struct workqueue_struct *wq;      /* handlers that may call */
 	struct workqueue_struct *leaf_wq; /* handlers that do not */
 	unsigned long timeout;            /* jiffies, default of calls */
@@ -63,6 +65,8 @@ struct lite_rpc {
  * @reply_max: bytes there; a longer reply is -EPROTO
  * @reply_len: set to its bytes
  * @timeout: jiffies; 0: the default
+ * @slot_timeout: jiffies, to wait for a slot, which a fatal signal ends then;
+ *	0: as @timeout. When it is over nothing was @sent
  * @killable: a fatal signal ends the wait
  * @sent: set to whether the peer may have got the request
  * @late: called, with a reply of a success, when nobody waits any more; in a
@@ -77,6 +81,7 @@ struct lite_call_desc {
 	u32 reply_max;
 	u32 reply_len;
 	unsigned long timeout;
+	unsigned long slot_timeout;
 	bool killable;
 	bool sent;
 	void (*late)(void *ctx, struct lite_conn *conn, const void *reply);
@@ -153,9 +158,9 @@ struct lite_serve_slot {
  * struct lite_rpc_conn - the slots of one connection
  * @rpc: of the node
  * @conn: whose they are
- * @lock: protects the states of @call
+ * @lock: protects the states of @call, and @waiters
  * @dead: no new calls, under @lock
- * @free: woken when a slot comes free
+ * @waiters: of each lane, who waits for a slot, in the order of their coming
  * @req_in: requests of the peer, written by it
  * @rep_in: replies of the peer, written by it
  * @req_out: requests to the peer, on their way
@@ -168,7 +173,7 @@ struct lite_rpc_conn {
 	struct lite_conn *conn;
 	spinlock_t lock;
 	bool dead;
-	wait_queue_head_t free;
+	struct list_head waiters[LITE_LANES];
 	struct lite_slots req_in;
 	struct lite_slots rep_in;
 	struct lite_slots req_out;

@@ -135,8 +135,20 @@ void lite_rpc_on_request(struct lite_rpc_conn *rc, u32 slot)
 		lite_conn_ready(rc->conn);
 	/* One reference for each announcement: the work puts it. */
 	lite_conn_get(rc->conn);
-	wq = lite_slot_lane(slot) == LITE_LANE_CALLER ? rc->rpc->wq :
-							 rc->rpc->leaf_wq;
+	switch (lite_slot_lane(slot)) {
+	case LITE_LANE_AWAIT:
+		wq = rc->rpc->first_wq;
+		break;
+	case LITE_LANE_CALLER:
+		wq = rc->rpc->wq;
+		break;
+	case LITE_LANE_WORK:
+		wq = rc->rpc->work_wq;
+		break;
+	default:
+		wq = rc->rpc->leaf_wq;
+		break;
+	}
 	queue_work(wq, &s->work);
 }
 

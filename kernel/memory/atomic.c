@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Atomic operations on 8-byte words.
+ *
+ * All of them are done by the RDMA device of the node that holds the word, so
+ * that they are atomic towards each other: its atomics are not atomic towards
+ * the CPU's (Soft-RoCE), and so even local words go through it, by a connection
+ * of the node to itself.
+ *
+ *   fetch-add, compare-and-swap   the device can: we post them to it
+ *   swap, fetch-and, fetch-or     it cannot: the node that holds the word makes
+ *                                 them of compare-and-swap (memop_serve.c),
+ *                                 through its connection to itself
+ */
+#include <linux/sched/signal.h>
+
+#include "../trace.h"
+#include "memory.h"
+
+/*
+ * The session for an atomic: local memory, too, is reached through the device,
+ * because its atomics are not atomic towards the CPU's.
+ */
+static struct lite_conn *lite_atomic_conn(const struct lite_access *a,
+					  u64 offset, bool *local,
+					  const struct lite_mapping **stale)
+{
+	struct lite_mapping *m =
+		lite_tryenter_range(a, offset, sizeof(u64), stale);
+
+	if (IS_ERR(m))
+		return ERR_CAST(m);
+	*local = !m->share[lite_extent_at(m, offset)->share].peer;
+	lite_access_exit(m);
+	return *local ? lite_cluster_self_conn(a->ctx->mem->cl) : NULL;
+}
+
+/**
+ * lite_atomic_post - have the device that has a word operate on it
+ * @m: mapping, entered
+ * @conn: to its node, held live
+ * @bounce: set to the value before
+ * @opcode: LITE_OP_FETCH_ADD or LITE_OP_CMP_SWAP
+ * @offset: of the word
+ * @operand: addend, or the value expected
+ * @swap: the new value
+ *
+ * Context: may sleep.
+ * Return: 0; -EHOSTDOWN, -ETIMEDOUT, -EIO: it may or may not have been done.
+ */
+int lite_atomic_post(struct lite_mapping *m, struct lite_conn *conn,
+		     struct lite_bounce *bounce, enum lite_opcode opcode,
+		     u64 offset, u64 operand, u64 swap)
+{
+	const struct lite_extent *e = lite_extent_at(m, offset);
+	struct lite_qp *qp = lite_conn_qp(conn);
+	struct ib_sge sge = {
+		.addr = bounce->dma,
+		.length = sizeof(u64),
+		.lkey = m->mem->fab->lkey,
+	};
+	struct lite_io io;
+	int err;
+
+	lite_io_init(&io);
+	err = lite_qp_atomic(qp, &io,
+			     opcode == LITE_OP_FETCH_ADD ?
+				     IB_WR_ATOMIC_FETCH_AND_ADD :
+				     IB_WR_ATOMIC_CMP_AND_SWP,
+			     &sge, e->addr + (offset - e->start), operand,
+			     swap);
+	lite_io_wait(&io, qp);
+	ib_dma_sync_single_for_cpu(conn->fab->dev, bounce->dma, sizeof(u64),
+				   DMA_BIDIRECTIONAL);
+	return lite_io_result(m, err ?: io.status);
+}
+
+static int lite_atomic_try(const struct lite_access *a,
+			   struct lite_bounce *bounce, enum lite_opcode opcode,
+			   u64 offset, u64 operand, u64 swap,
+			   const struct lite_mapping **stale)
+{
+	struct lite_mapping *m;
+	struct lite_conn *conn;
+	bool local;
+	u32 share;
+	int err;
+
+	conn = lite_atomic_conn(a, offset, &local, stale);
+	if (IS_ERR(conn))
+		return PTR_ERR(conn);
+	m = lite_tryenter_range(a, offset, sizeof(u64), stale);
+	if (IS_ERR(m)) {
+		err = PTR_ERR(m);
+		goto out;
+	}
+	share = lite_extent_at(m, offset)->share;
+	if (local != !m->share[share].peer) {
+		lite_access_exit(m);
+		err = -EAGAIN;
+		goto out;
+	}
+	if (!local)
+		conn = lite_access_conn(m, share);
+	err = PTR_ERR_OR_ZERO(conn);
+	if (err)
+		conn = NULL;
+	else
+		err = lite_atomic_post(m, conn, bounce, opcode, offset, operand,
+				       swap);
+	lite_access_exit(m);
+	*stale = m;
+out:
+	if (conn)
+		lite_conn_put_live(conn);
+	return err;
+}
+
+static int lite_atomic_device(const struct lite_access *a,
+			      enum lite_opcode opcode, u64 offset, u64 operand,
+			      u64 swap, u64 *old)
+{
+	struct lite_fabric *fab = a->ctx->mem->fab;
+	struct lite_bounce *bounce;
+	int err;
+
+	do {
+		const struct lite_mapping *stale = NULL;
+
+		bounce = lite_bounce_get(fab);
+		if (!bounce)
+			return -EINTR;
+		err = lite_atomic_try(a, bounce, opcode, offset, operand, swap,
+				      &stale);
+		if (!err)
+			memcpy(old, bounce->data, sizeof(*old));
+		lite_bounce_put(fab, bounce);
+		/* Without the page: others need it. */
+		if (err == -EAGAIN && stale)
+			err = lite_access_renew(a, stale) ?: -EAGAIN;
+		if (err == -EAGAIN && fatal_signal_pending(current))
+			err = -EINTR;
+	} while (err == -EAGAIN);
+	return err;
+}
+
+/**
+ * lite_atomic - an atomic operation on an 8-byte word of an LMR
+ * @a: handle and right
+ * @opcode: LITE_OP_FETCH_ADD, _CMP_SWAP, _SWAP, _FETCH_AND or _FETCH_OR
+ * @offset: in the LMR, a multiple of 8
+ * @length: 8
+ * @operand: addend, the value expected, or whatever the word is combined with
+ * @swap: the new value for LITE_OP_CMP_SWAP
+ * @old: set to the value before
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_OP. After -EHOSTDOWN and -ETIMEDOUT
+ * it may or may not have been done.
+ */
+int lite_atomic(const struct lite_access *a, enum lite_opcode opcode,
+		u64 offset, u64 length, u64 operand, u64 swap, u64 *old)
+{
+	struct lite_memory *mem = a->ctx->mem;
+	int err;
+
+	do {
+		err = lite_transfer_check(a, offset, length, true);
+		if (err == -EHOSTDOWN)
+			err = lite_access_await(a) ?: -EAGAIN;
+	} while (err == -EAGAIN);
+	if (err)
+		return err;
+	if (!mem->fab->atomics)
+		return -EOPNOTSUPP;
+	lite_stat_inc(mem->stats, LITE_STAT_OPS_INFLIGHT);
+	if (opcode == LITE_OP_FETCH_ADD || opcode == LITE_OP_CMP_SWAP)
+		err = lite_atomic_device(a, opcode, offset, operand, swap, old);
+	else
+		err = lite_memop_atomic(a, opcode, offset, operand, old);
+	lite_stat_dec(mem->stats, LITE_STAT_OPS_INFLIGHT);
+	lite_stat_inc(mem->stats,
+		      err ? LITE_STAT_OP_ERRORS : LITE_STAT_ATOMICS);
+	trace_lite_op(opcode, a->lh, offset, length, err);
+	return err;
+}

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Mappings for memory operations that peers ask for.
+ *
+ * Such an operation names LMRs by home and id. This node works on them as a
+ * mapper in its own right: a REVOKE reaches it and waits for what it does, as
+ * for the operations of its own users. What it has mapped for that it keeps for
+ * a while, for the next operation: a reference to the mapping, in a short list.
+ *
+ * It is entered without that reference, by what is in mem->mappings; so it does
+ * not matter when a mapping is dropped from here, nor whether its users were
+ * here before: who does not find it has it mapped (lite_lent_prepare()), which
+ * takes calls, and then tries again.
+ *
+ * An anonymous LMR goes with the last handle at the node that made it. There
+ * it is mapped as long as it lives, so it is not kept; unless it had to be
+ * mapped anew just now, and then only for a moment.
+ */
+#include <linux/slab.h>
+
+#include "memory.h"
+
+#define LITE_LENT_MAX 64
+#define LITE_LENT_IDLE (5 * HZ)
+#define LITE_LENT_IDLE_ANONYMOUS HZ
+/* How often it is looked whether some are idle. */
+#define LITE_LENT_PERIOD HZ
+/* Given back together. */
+#define LITE_LENT_BATCH 16
+/* Sessions may change while an LMR is mapped. */
+#define LITE_PREPARE_TRIES 4
+
+static void lite_lent_unlist(struct lite_mapping *m)
+{
+	lockdep_assert_held(&m->mem->map_lock);
+	list_del(&m->lent_list);
+	m->lent = false;
+	m->mem->lent.n--;
+}
+
+static bool lite_lent_is_idle(const struct lite_mapping *m)
+{
+	unsigned long idle = m->anonymous ? LITE_LENT_IDLE_ANONYMOUS :
+					    LITE_LENT_IDLE;
+
+	return m->state != LITE_MAPPING_ACTIVE ||
+	       time_after(jiffies, READ_ONCE(m->lent_used) + idle);
+}
+
+/* Give back what is of no use, or all; true when there may be more. */
+static bool lite_lent_reap(struct lite_memory *mem, bool all)
+{
+	struct lite_mapping *m, *next, *out[LITE_LENT_BATCH];
+	u32 i, n = 0;
+
+	spin_lock(&mem->map_lock);
+	list_for_each_entry_safe(m, next, &mem->lent.mappings, lent_list) {
+		if (!all && !lite_lent_is_idle(m))
+			continue;
+		lite_lent_unlist(m);
+		out[n++] = m;
+		if (n == LITE_LENT_BATCH)
+			break;
+	}
+	spin_unlock(&mem->map_lock);
+	for (i = 0; i < n; i++)
+		lite_mapping_put(out[i]);
+	return n == LITE_LENT_BATCH;
+}
+
+static void lite_lent_work(struct work_struct *work)
+{
+	struct lite_memory *mem = container_of(to_delayed_work(work),
+					       struct lite_memory, lent.work);
+
+	while (lite_lent_reap(mem, false))
+		cond_resched();
+	spin_lock(&mem->map_lock);
+	if (mem->lent.n && !mem->lent.closed)
+		queue_delayed_work(mem->wq, &mem->lent.work, LITE_LENT_PERIOD);
+	spin_unlock(&mem->map_lock);
+}
+
+/**
+ * lite_lent_init - lend nothing yet
+ * @mem: node's
+ */
+void lite_lent_init(struct lite_memory *mem)
+{
+	INIT_LIST_HEAD(&mem->lent.mappings);
+	INIT_DELAYED_WORK(&mem->lent.work, lite_lent_work);
+}
+
+/**
+ * lite_lent_kick - a mapping that is kept is of no use any more
+ * @m: mapping; map_lock is held
+ */
+void lite_lent_kick(struct lite_mapping *m)
+{
+	struct lite_memory *mem = m->mem;
+
+	lockdep_assert_held(&mem->map_lock);
+	if (!mem->lent.closed)
+		mod_delayed_work(mem->wq, &mem->lent.work, 0);
+}
+
+/**
+ * lite_lent_drop - give back all that is kept
+ * @mem: node's
+ *
+ * Context: may sleep; calls homes.
+ */
+void lite_lent_drop(struct lite_memory *mem)
+{
+	while (lite_lent_reap(mem, true))
+		cond_resched();
+}
+
+/**
+ * lite_lent_close - give back all that is kept, and keep nothing any more
+ * @mem: node's; may be closed twice
+ *
+ * Context: may sleep; calls homes.
+ */
+void lite_lent_close(struct lite_memory *mem)
+{
+	spin_lock(&mem->map_lock);
+	mem->lent.closed = true;
+	spin_unlock(&mem->map_lock);
+	cancel_delayed_work_sync(&mem->lent.work);
+	lite_lent_drop(mem);
+}
+
+/*
+ * The list is full: take the first, those that were used since they came to
+ * their place being moved behind the others, once each.
+ */
+static struct lite_mapping *lite_lent_oldest(struct lite_memory *mem)
+{
+	struct lite_mapping *m;
+	int i;
+
+	lockdep_assert_held(&mem->map_lock);
+	for (i = 0;; i++) {
+		m = list_first_entry(&mem->lent.mappings, struct lite_mapping,
+				     lent_list);
+		if (READ_ONCE(m->lent_used) == m->lent_listed ||
+		    i == LITE_LENT_MAX)
+			break;
+		m->lent_listed = READ_ONCE(m->lent_used);
+		list_move_tail(&m->lent_list, &mem->lent.mappings);
+	}
+	lite_lent_unlist(m);
+	return m;
+}
+
+/*
+ * Keep a mapping, or have it used last when it is kept already. Takes over the
+ * reference.
+ */
+static void lite_lent_keep(struct lite_mapping *m)
+{
+	struct lite_memory *mem = m->mem;
+	struct lite_mapping *out = m;
+
+	spin_lock(&mem->map_lock);
+	WRITE_ONCE(m->lent_used, jiffies);
+	m->lent_listed = m->lent_used;
+	if (m->lent) {
+		list_move_tail(&m->lent_list, &mem->lent.mappings);
+	} else if (!mem->lent.closed && m->state == LITE_MAPPING_ACTIVE) {
+		out = NULL;
+		if (mem->lent.n == LITE_LENT_MAX)
+			out = lite_lent_oldest(mem);
+		list_add_tail(&m->lent_list, &mem->lent.mappings);
+		m->lent = true;
+		mem->lent.n++;
+		queue_delayed_work(mem->wq, &mem->lent.work, LITE_LENT_PERIOD);
+	}
+	spin_unlock(&mem->map_lock);
+	if (out)
+		lite_mapping_put(out);
+}
+
+static bool lite_lent_current(const struct lite_mapping *m)
+{
+	return !m->conn || !lite_conn_is_dead(m->conn);
+}
+
+/**
+ * lite_lent_enter - begin to operate on an LMR for a peer
+ * @mem: node's
+ * @range: names the LMR
+ * @offset: in the LMR, bytes
+ * @length: bytes
+ *
+ * As lite_access_enter(), with lite_access_exit() to follow. Only in the
+ * generation in which the peer has checked its right: what comes late (its
+ * caller was killed, say) is not done after a change that took the right away.
+ *
+ * Context: any.
+ * Return: the mapping, or ERR_PTR: -ENOLINK: have it prepared first; -ESTALE:
+ * the home lives anew; -EINVAL, -ERANGE.
+ */
+struct lite_mapping *lite_lent_enter(struct lite_memory *mem,
+				     const struct lite_wire_range *range,
+				     u64 offset, u64 length)
+{
+	u32 home = le32_to_cpu(range->home);
+	u64 id = le64_to_cpu(range->id);
+	struct lite_mapping *m;
+	int err = 0;
+
+	/* Mappings are freed a grace period after they have left the table. */
+	rcu_read_lock();
+	m = xa_load(&mem->mappings, lite_mapping_key(home, id));
+	if (m && !percpu_ref_tryget_live(&m->ops))
+		m = NULL;
+	rcu_read_unlock();
+	if (!m)
+		return ERR_PTR(-ENOLINK);
+	if (m->home != home || m->id != id)
+		err = -EINVAL;
+	else if (m->home_incarnation != le64_to_cpu(range->incarnation))
+		err = -ESTALE;
+	else if (!lite_lent_current(m) ||
+		 m->generation != le64_to_cpu(range->generation))
+		err = -ENOLINK;
+	else
+		err = lite_bounds_check(offset, length, m->length);
+	if (err) {
+		lite_access_exit(m);
+		return ERR_PTR(err);
+	}
+	WRITE_ONCE(m->lent_used, jiffies);
+	return m;
+}
+
+/* What is mapped already, with a reference, or NULL. */
+static struct lite_mapping *lite_lent_find(struct lite_memory *mem, u32 home,
+					   u64 id)
+{
+	struct lite_mapping *m;
+
+	spin_lock(&mem->map_lock);
+	m = xa_load(&mem->mappings, lite_mapping_key(home, id));
+	if (m && (m->state != LITE_MAPPING_ACTIVE || !lite_lent_current(m) ||
+		  !kref_get_unless_zero(&m->ref)))
+		m = NULL;
+	spin_unlock(&mem->map_lock);
+	return m;
+}
+
+/* Wait for nodes that may come back; is the mapping in their sessions then? */
+static bool lite_lent_settled(struct lite_mapping *m)
+{
+	struct lite_conn *conn;
+	bool settled = true;
+	u32 i;
+
+	for (i = 0; i < m->n_shares; i++) {
+		struct lite_map_share *s = &m->share[i];
+
+		if (!s->peer || s->lost)
+			continue;
+		if (lite_peer_is_suspect(s->peer))
+			lite_peer_await(s->peer);
+		conn = lite_peer_conn_get(s->peer);
+		/* Out of reach it stays, whatever we do. */
+		if (!conn)
+			continue;
+		settled &= conn->session == s->session;
+		lite_conn_put(conn);
+	}
+	return settled && lite_lent_current(m);
+}
+
+/**
+ * lite_lent_prepare - have an LMR mapped, in the present sessions
+ * @mem: node's
+ * @range: names the LMR
+ *
+ * Waits for nodes of it that are suspect.
+ *
+ * Context: may sleep; killable; makes calls.
+ * Return: 0; -ENOENT: it was freed; -EBUSY: it is being changed, which is not
+ * waited for here; -ESTALE: the home, or this node, lives anew; -EHOSTDOWN,
+ * -EHOSTUNREACH, -ENOMEM, -EINTR and others.
+ */
+int lite_lent_prepare(struct lite_memory *mem,
+		      const struct lite_wire_range *range)
+{
+	u32 home = le32_to_cpu(range->home);
+	u64 id = le64_to_cpu(range->id);
+	struct lite_mapping *m;
+	int tries = 0;
+	bool made;
+
+	while (++tries <= LITE_PREPARE_TRIES) {
+		m = lite_lent_find(mem, home, id);
+		made = !m;
+		if (made)
+			m = lite_mapping_by_id(mem, home, id, NULL, 0, false,
+					       NULL);
+		if (IS_ERR(m))
+			return PTR_ERR(m);
+		if (m->home_incarnation != le64_to_cpu(range->incarnation)) {
+			lite_mapping_put(m);
+			return -ESTALE;
+		}
+		if (lite_lent_settled(m)) {
+			if (made || !m->anonymous)
+				lite_lent_keep(m);
+			else
+				lite_mapping_put(m);
+			return 0;
+		}
+		if (fatal_signal_pending(current)) {
+			lite_mapping_put(m);
+			return -EINTR;
+		}
+		lite_mapping_retire(m);
+		lite_mapping_put(m);
+	}
+	return -EHOSTDOWN;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The part of a mapper that holds bytes: it does memory operations on them for
+ * other mappers, and for itself. memop_serve.c, memop_run.c, memop_two.c,
+ * lent.c; they are asked for in memop.c.
+ */
+#ifndef _LITE_MEMOP_H
+#define _LITE_MEMOP_H
+
+#include <linux/list.h>
+#include <linux/workqueue.h>
+
+#include "mapping.h"
+
+struct lite_bounce;
+
+int lite_atomic_post(struct lite_mapping *m, struct lite_conn *conn,
+		     struct lite_bounce *bounce, enum lite_opcode opcode,
+		     u64 offset, u64 operand, u64 swap);
+
+/* ---- mappings for others: lent.c ----------------------------------------- */
+
+/**
+ * struct lite_lent - mappings kept for memory operations of peers
+ * @mappings: list of them, under map_lock
+ * @n: how many
+ * @closed: it takes no more, under map_lock
+ * @work: gives back those that are of no use any more
+ */
+struct lite_lent {
+	struct list_head mappings;
+	u32 n;
+	bool closed;
+	struct delayed_work work;
+};
+
+void lite_lent_init(struct lite_memory *mem);
+struct lite_mapping *lite_lent_enter(struct lite_memory *mem,
+				     const struct lite_wire_range *range,
+				     u64 offset, u64 length);
+int lite_lent_prepare(struct lite_memory *mem,
+		      const struct lite_wire_range *range);
+void lite_lent_kick(struct lite_mapping *m);
+void lite_lent_drop(struct lite_memory *mem);
+void lite_lent_close(struct lite_memory *mem);
+
+/* ---- operations for others: memop_run.c ---------------------------------- */
+
+/* For one call: then the caller leaves its LMRs, and comes back. */
+#define LITE_RUN_TIME max(HZ / 100, 1)
+/* Bytes of local memory in one entry. */
+#define LITE_RUN_BYTES (64UL << 10)
+/* As much at a time gets through where large packets overtake each other. */
+#define LITE_RUN_CAREFUL 1024UL
+
+/**
+ * struct lite_run - an operation that is being carried out
+ * @list: in mem->work, from before @conn is looked at until it has ended
+ * @mem: node's
+ * @conn: of the caller; NULL: this node
+ * @op: what to do
+ * @done: bytes of it that are done
+ * @value: of the reply
+ * @status: of the reply
+ * @page: for what is fetched, made when first needed
+ * @order: its
+ * @dma: its
+ */
+struct lite_run {
+	struct list_head list;
+	struct lite_memory *mem;
+	struct lite_conn *conn;
+	const struct lite_wire_op *op;
+	u64 done;
+	u64 value;
+	u32 status;
+	struct page *page;
+	u32 order;
+	u64 dma;
+};
+
+/* A step of it: bytes done, maybe 0, or a negative errno. */
+typedef ssize_t (*lite_run_step)(struct lite_run *r);
+
+/**
+ * struct lite_span - an entered part of an LMR
+ * @m: mapping
+ * @e: extent that all of it is in
+ * @offset: in the LMR
+ */
+struct lite_span {
+	struct lite_mapping *m;
+	const struct lite_extent *e;
+	u64 offset;
+};
+
+static inline bool lite_run_is_backward(const struct lite_run *r)
+{
+	return le32_to_cpu(r->op->flags) & LITE_WIRE_OP_BACKWARD;
+}
+
+static inline u64 lite_run_packet(const struct lite_run *r, u64 max)
+{
+	if (le32_to_cpu(r->op->flags) & LITE_WIRE_OP_CAREFUL)
+		return LITE_RUN_CAREFUL;
+	return max;
+}
+
+static inline bool lite_span_is_local(const struct lite_span *p)
+{
+	return !p->m->share[p->e->share].peer;
+}
+
+static inline u64 lite_span_dma(const struct lite_span *p)
+{
+	return p->e->addr + (p->offset - p->e->start);
+}
+
+int lite_run(struct lite_run *r, lite_run_step step);
+int lite_runs_settle(struct lite_memory *mem, struct lite_conn *conn);
+int lite_span_enter(struct lite_run *r, struct lite_span *p,
+		    const struct lite_wire_range *range, u64 *n);
+void lite_span_place(struct lite_run *r, struct lite_span *p, u64 n);
+void *lite_span_address(const struct lite_span *p, u64 *n);
+void *lite_span_local(struct lite_run *r, struct lite_span *p, u64 *n);
+
+/* memop_two.c */
+ssize_t lite_run_copy(struct lite_run *r);
+ssize_t lite_run_compare(struct lite_run *r);
+
+/* memop_serve.c */
+void lite_memop_handlers(struct lite_memory *mem);
+
+#endif /* _LITE_MEMOP_H */

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory operations that are carried out here: how one goes on, and how it gets
+ * at memory.
+ *
+ * An operation goes step by step. Each step enters our own mappings (lent.c),
+ * does a little, and leaves; between steps it looks whether it should go on. So
+ * a REVOKE or RECALL here waits for a step at most; one at the caller for
+ * LITE_RUN_TIME and a step.
+ */
+#include <linux/sched/signal.h>
+
+#include "memory.h"
+
+static int lite_run_begin(struct lite_run *r)
+{
+	spin_lock(&r->mem->work_lock);
+	list_add(&r->list, &r->mem->work);
+	spin_unlock(&r->mem->work_lock);
+	/* Pairs with lite_runs_settle(): who is not seen there sees this. */
+	return r->conn ? lite_cluster_await_session(r->mem->cl, r->conn) : 0;
+}
+
+static void lite_run_end(struct lite_run *r)
+{
+	spin_lock(&r->mem->work_lock);
+	list_del(&r->list);
+	spin_unlock(&r->mem->work_lock);
+	wake_up_all(&r->mem->work_wait);
+	if (!r->page)
+		return;
+	lite_dma_unmap_page(r->mem->fab, r->dma, PAGE_SIZE << r->order);
+	__free_pages(r->page, r->order);
+}
+
+static bool lite_runs_settled(struct lite_memory *mem, struct lite_conn *conn)
+{
+	struct lite_run *r;
+	bool settled = true;
+
+	spin_lock(&mem->work_lock);
+	list_for_each_entry(r, &mem->work, list) {
+		if (r->conn && r->conn != conn &&
+		    r->conn->from.node == conn->from.node)
+			settled = false;
+	}
+	spin_unlock(&mem->work_lock);
+	return settled;
+}
+
+/**
+ * lite_runs_settle - wait for what is done in earlier sessions of a peer
+ * @mem: node's
+ * @conn: in which it asks
+ *
+ * When that is its session, what has not begun in others will not begin any
+ * more. What has begun ends after a step, or with its time.
+ *
+ * Context: may sleep.
+ * Return: 0; -EHOSTDOWN: it is not, and nothing was waited for.
+ */
+int lite_runs_settle(struct lite_memory *mem, struct lite_conn *conn)
+{
+	int err = lite_cluster_await_session(mem->cl, conn);
+
+	if (!err)
+		wait_event(mem->work_wait, lite_runs_settled(mem, conn));
+	return err;
+}
+
+static int lite_run_wanted(const struct lite_run *r)
+{
+	if (r->conn)
+		return lite_conn_is_dead(r->conn) ? -EHOSTDOWN : 0;
+	return fatal_signal_pending(current) ? -EINTR : 0;
+}
+
+/**
+ * lite_run - carry an operation out, for a while
+ * @r: all set but what it keeps itself
+ * @step: does some of it
+ *
+ * Context: may sleep; entered nowhere.
+ * Return: 0 or a negative errno of the step at @r->done; -EHOSTDOWN: the
+ * caller's session is over; -EINTR: so is the caller, who is here. After 0
+ * without a status something is done.
+ */
+int lite_run(struct lite_run *r, lite_run_step step)
+{
+	unsigned long end = jiffies + LITE_RUN_TIME;
+	u64 length = le64_to_cpu(r->op->length);
+	ssize_t ret = lite_run_begin(r);
+
+	while (!ret && !r->status && r->done < length) {
+		ret = step(r);
+		if (ret < 0)
+			break;
+		r->done += ret;
+		ret = 0;
+		/* The rest is for another call. */
+		if (r->done && time_after(jiffies, end))
+			break;
+		/* Nobody may be waiting for it any more. */
+		if (r->done < length && !r->status)
+			ret = lite_run_wanted(r);
+		cond_resched();
+	}
+	lite_run_end(r);
+	return ret;
+}
+
+/* ---- memory -------------------------------------------------------------- */
+
+/**
+ * lite_span_enter - enter for the next bytes of a range
+ * @r: operation
+ * @p: set
+ * @range: of it
+ * @n: bytes, shortened to what is in one extent
+ *
+ * They are the first of what is left or, of what is done backward, the last.
+ *
+ * Context: any process.
+ * Return: 0, then lite_access_exit(p->m) is to follow; as lite_lent_enter().
+ */
+int lite_span_enter(struct lite_run *r, struct lite_span *p,
+		    const struct lite_wire_range *range, u64 *n)
+{
+	u64 left = le64_to_cpu(r->op->length) - r->done;
+	bool backward = lite_run_is_backward(r);
+	u64 offset = le64_to_cpu(range->offset);
+	u64 end;
+
+	if (!backward && check_add_overflow(offset, r->done, &offset))
+		return -ERANGE;
+	p->m = lite_lent_enter(r->mem, range, offset, left);
+	if (IS_ERR(p->m))
+		return PTR_ERR(p->m);
+	if (backward) {
+		end = offset + left;
+		p->e = lite_extent_at(p->m, end - 1);
+		*n = min(*n, end - max(offset, p->e->start));
+	} else {
+		end = offset + left;
+		p->e = lite_extent_at(p->m, offset);
+		end = min(end, p->e->start + p->e->length);
+		*n = min(*n, end - offset);
+	}
+	p->offset = offset;
+	return 0;
+}
+
+/**
+ * lite_span_place - say where it begins, now that its length is known
+ * @r: operation
+ * @p: entered
+ * @n: bytes
+ */
+void lite_span_place(struct lite_run *r, struct lite_span *p, u64 n)
+{
+	if (lite_run_is_backward(r))
+		p->offset += le64_to_cpu(r->op->length) - r->done - n;
+}
+
+/**
+ * lite_span_address - the kernel's address of local memory
+ * @p: placed
+ * @n: bytes, shortened to what is contiguous there
+ *
+ * Return: address; NULL: the LMR's home has told what is not so.
+ */
+void *lite_span_address(const struct lite_span *p, u64 *n)
+{
+	size_t size = *n;
+	void *mem = lite_store_address(p->m->mem, lite_span_dma(p), &size);
+
+	*n = size;
+	return mem;
+}
+
+/**
+ * lite_span_local - enter for the next bytes of the first range, in local memory
+ * @r: operation
+ * @p: set
+ * @n: set to bytes
+ *
+ * Context: any process.
+ * Return: address, then lite_access_exit(p->m) is to follow; ERR_PTR: -EXDEV:
+ * they are elsewhere; as lite_lent_enter().
+ */
+void *lite_span_local(struct lite_run *r, struct lite_span *p, u64 *n)
+{
+	void *mem;
+	int err;
+
+	*n = LITE_RUN_BYTES;
+	err = lite_span_enter(r, p, &r->op->range, n);
+	if (err)
+		return ERR_PTR(err);
+	if (!lite_span_is_local(p)) {
+		mem = ERR_PTR(-EXDEV);
+	} else {
+		lite_span_place(r, p, *n);
+		mem = lite_span_address(p, n) ?: ERR_PTR(-EIO);
+	}
+	if (IS_ERR(mem))
+		lite_access_exit(p->m);
+	return mem;
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory operations, carried out at the node that holds the bytes.
+ *
+ * Normal operation: a peer, or this node itself, has checked rights and bounds
+ * on its handles, and tells which ranges of which LMRs, the first of them (for
+ * COPY the source) held here. We enter our own mappings of them (lent.c), do a
+ * little, leave, and so on, until all is done or LITE_RUN_TIME is over; the
+ * caller comes back for the rest. So neither a REVOKE, here or at the caller,
+ * nor a caller that wants to die, ever waits for long.
+ *
+ * Recovery: none here. A caller whose session broke asks to PREPARE before it
+ * tries again; that waits until what we do in sessions of its that are over has
+ * ended, so that nothing is done behind its back afterwards (lite_runs_settle()).
+ */
+#include <linux/sched/signal.h>
+
+#include "../compat.h"
+#include "../core/memop.h"
+#include "memory.h"
+
+/* Compare-and-swaps in one entry, and by how many one may lose. */
+#define LITE_RUN_SWAPS 16
+
+/* ---- set, checksum ------------------------------------------------------- */
+
+static ssize_t lite_run_set(struct lite_run *r)
+{
+	u32 length = le32_to_cpu(r->op->arg);
+	struct lite_span p;
+	void *mem;
+	u64 n;
+
+	mem = lite_span_local(r, &p, &n);
+	if (IS_ERR(mem))
+		return PTR_ERR(mem);
+	lite_pattern_fill(mem, n,
+			  lite_pattern_rotate(le64_to_cpu(r->op->operand),
+					      length, r->done),
+			  length);
+	lite_access_exit(p.m);
+	return n;
+}
+
+static ssize_t lite_run_checksum(struct lite_run *r)
+{
+	struct lite_span p;
+	void *mem;
+	u64 n;
+
+	mem = lite_span_local(r, &p, &n);
+	if (IS_ERR(mem))
+		return PTR_ERR(mem);
+	/* As usual: inverted before and after. */
+	r->value = (u32)~lite_crc32c(~(u32)r->value, mem, n);
+	lite_access_exit(p.m);
+	return n;
+}
+
+/* ---- atomics ------------------------------------------------------------- */
+
+/* Some tries; 0: lost them all. */
+static ssize_t lite_word_swap(struct lite_run *r, struct lite_conn *self,
+			      struct lite_bounce *bounce)
+{
+	u32 opcode = le32_to_cpu(r->op->arg);
+	u64 operand = le64_to_cpu(r->op->operand);
+	u64 n, expected, *word;
+	struct lite_span p;
+	ssize_t ret = 0;
+	int i;
+
+	word = lite_span_local(r, &p, &n);
+	if (IS_ERR(word))
+		return PTR_ERR(word);
+	/* A guess, which the device confirms. */
+	expected = READ_ONCE(*word);
+	for (i = 0; i < LITE_RUN_SWAPS && !ret; i++) {
+		ret = lite_atomic_post(
+			p.m, self, bounce, LITE_OP_CMP_SWAP, p.offset, expected,
+			lite_atomic_result(opcode, expected, operand));
+		if (ret)
+			break;
+		r->value = *(u64 *)bounce->data;
+		if (r->value == expected)
+			ret = sizeof(u64);
+		expected = r->value;
+	}
+	lite_access_exit(p.m);
+	return ret;
+}
+
+static ssize_t lite_word_try(struct lite_run *r, struct lite_bounce *bounce)
+{
+	unsigned long end = jiffies + LITE_RUN_TIME;
+	struct lite_conn *self = lite_cluster_self_conn_tryget(r->mem->cl);
+	ssize_t ret;
+
+	if (!self)
+		return -ENOLINK;
+	do {
+		ret = lite_word_swap(r, self, bounce);
+	} while (!ret && time_before(jiffies, end));
+	lite_conn_put_live(self);
+	if (!ret)
+		r->status = LITE_WIRE_OP_BUSY;
+	return ret;
+}
+
+static ssize_t lite_run_atomic(struct lite_run *r)
+{
+	struct lite_fabric *fab = r->mem->fab;
+	struct lite_bounce *bounce;
+	ssize_t ret;
+
+	if (le64_to_cpu(r->op->range.offset) % sizeof(u64) ||
+	    le64_to_cpu(r->op->length) != sizeof(u64))
+		return -EINVAL;
+	if (!fab->atomics)
+		return -EOPNOTSUPP;
+	/*
+	 * One at a time, so that they need not race each other; and only the
+	 * one has a bounce page.
+	 */
+	if (mutex_lock_killable(&r->mem->word_lock))
+		return -EINTR;
+	bounce = lite_bounce_get(fab);
+	ret = bounce ? lite_word_try(r, bounce) : -EINTR;
+	if (bounce)
+		lite_bounce_put(fab, bounce);
+	mutex_unlock(&r->mem->word_lock);
+	return ret;
+}
+
+/* ---- calls --------------------------------------------------------------- */
+
+static int lite_serve_memop(struct lite_memory *mem, struct lite_conn *conn,
+			    const void *req, void *reply, u32 *reply_len,
+			    lite_run_step step)
+{
+	struct lite_wire_op_reply *out = reply;
+	struct lite_run r = {
+		.mem = mem,
+		.conn = conn,
+		.op = req,
+		.value = le64_to_cpu(
+			((const struct lite_wire_op *)req)->operand),
+	};
+	int err;
+
+	if (conn && !conn->from.node)
+		return -EBADMSG;
+	err = lite_run(&r, step);
+	if (err == -ENOLINK)
+		r.status = LITE_WIRE_OP_UNMAPPED;
+	else if (err == -EXDEV)
+		r.status = LITE_WIRE_OP_ELSEWHERE;
+	else
+		out->error = cpu_to_le32(-err);
+	out->done = cpu_to_le64(r.done);
+	out->value = cpu_to_le64(r.value);
+	out->status = cpu_to_le32(r.status);
+	*reply_len = sizeof(*out);
+	return 0;
+}
+
+static int lite_serve_set(void *priv, struct lite_conn *conn, const void *req,
+			  u32 len, void *reply, u32 *reply_len)
+{
+	return lite_serve_memop(priv, conn, req, reply, reply_len,
+				lite_run_set);
+}
+
+static int lite_serve_copy(void *priv, struct lite_conn *conn, const void *req,
+			   u32 len, void *reply, u32 *reply_len)
+{
+	return lite_serve_memop(priv, conn, req, reply, reply_len,
+				lite_run_copy);
+}
+
+static int lite_serve_compare(void *priv, struct lite_conn *conn,
+			      const void *req, u32 len, void *reply,
+			      u32 *reply_len)
+{
+	return lite_serve_memop(priv, conn, req, reply, reply_len,
+				lite_run_compare);
+}
+
+static int lite_serve_checksum(void *priv, struct lite_conn *conn,
+			       const void *req, u32 len, void *reply,
+			       u32 *reply_len)
+{
+	return lite_serve_memop(priv, conn, req, reply, reply_len,
+				lite_run_checksum);
+}
+
+static int lite_serve_atomic(void *priv, struct lite_conn *conn,
+			     const void *req, u32 len, void *reply,
+			     u32 *reply_len)
+{
+	return lite_serve_memop(priv, conn, req, reply, reply_len,
+				lite_run_atomic);
+}
+
+static int lite_serve_prepare(void *priv, struct lite_conn *conn,
+			      const void *req, u32 len, void *reply,
+			      u32 *reply_len)
+{
+	struct lite_memory *mem = priv;
+	const struct lite_wire_op *op = req;
+	struct lite_conn *self;
+	int err;
+
+	if (conn && !conn->from.node)
+		return -EBADMSG;
+	err = lite_cluster_ready(mem->cl);
+	/* To its caller this node is as good as down. */
+	if (err)
+		return conn ? -EHOSTDOWN : err;
+	err = conn ? lite_runs_settle(mem, conn) : 0;
+	if (err)
+		return err;
+	if (op->arg) {
+		self = lite_cluster_self_conn(mem->cl);
+		if (IS_ERR(self))
+			return PTR_ERR(self);
+		lite_conn_put_live(self);
+	}
+	err = lite_lent_prepare(mem, &op->range);
+	if (!err && op->from.id)
+		err = lite_lent_prepare(mem, &op->from);
+	return err;
+}
+
+void lite_memop_handlers(struct lite_memory *mem)
+{
+	struct lite_rpc *rpc = mem->cl->rpc;
+
+	lite_rpc_handle(rpc, LITE_CALL_OP_SET, lite_serve_set, mem);
+	lite_rpc_handle(rpc, LITE_CALL_OP_COPY, lite_serve_copy, mem);
+	lite_rpc_handle(rpc, LITE_CALL_OP_COMPARE, lite_serve_compare, mem);
+	lite_rpc_handle(rpc, LITE_CALL_OP_CHECKSUM, lite_serve_checksum, mem);
+	lite_rpc_handle(rpc, LITE_CALL_OP_ATOMIC, lite_serve_atomic, mem);
+	lite_rpc_handle(rpc, LITE_CALL_OP_PREPARE, lite_serve_prepare, mem);
+}
