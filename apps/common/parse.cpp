@@ -109,6 +109,19 @@ std::uint64_t parse_addend(std::string_view text) {
     return 0 - *value;
 }
 
+std::vector<std::byte> parse_pattern(std::string_view text) {
+    if (text.empty() || text.size() % 2 || text.size() > 2 * sizeof(std::uint64_t) ||
+        text.find_first_not_of(hex_digits) != std::string_view::npos)
+        refuse(text, "is not a pattern (1 to 8 bytes, two hexadecimal digits each)");
+    std::vector<std::byte> bytes;
+    for (std::size_t i = 0; i < text.size(); i += 2) {
+        unsigned value = 0;
+        std::from_chars(text.data() + i, text.data() + i + 2, value, 16);
+        bytes.push_back(static_cast<std::byte>(value));
+    }
+    return bytes;
+}
+
 std::uint32_t parse_mode(std::string_view text) {
     std::uint32_t mode = 0;
     const char* end = text.data() + text.size();

@@ -5,6 +5,7 @@
 // word and says what is wrong with it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -24,6 +25,9 @@ std::uint64_t parse_size(std::string_view text);
 // A number to be added modulo 2^64: as parse_number(), or negative down to
 // -2^63, of which the two's complement is returned.
 std::uint64_t parse_addend(std::string_view text);
+
+// A pattern of 1 to 8 bytes: two hexadecimal digits each, the first byte first.
+std::vector<std::byte> parse_pattern(std::string_view text);
 
 // Permission bits in octal, 0..0666.
 std::uint32_t parse_mode(std::string_view text);

@@ -102,6 +102,52 @@ static int try_atomics(struct lite_ctx *ctx, u64 lh)
 	return word == 1 ? 0 : failed("compare-and-swap did not swap", -EIO);
 }
 
+/* Those that the kernel of the node that has the word does. */
+static int try_words(struct lite_ctx *ctx, u64 lh)
+{
+	u64 a, b, c;
+	int err;
+
+	err = lite_lmr_swap(ctx, lh, 8, 12, NULL);
+	if (!err)
+		err = lite_lmr_fetch_or(ctx, lh, 8, 3, &a);
+	if (!err)
+		err = lite_lmr_fetch_and(ctx, lh, 8, 6, &b);
+	if (!err)
+		err = lite_lmr_swap(ctx, lh, 8, 0, &c);
+	if (err)
+		return failed("swap, or, and", err);
+	if (a != 12 || b != 15 || c != 6)
+		return failed("swap, or, and returned wrong values", -EIO);
+	return 0;
+}
+
+/* Done where the memory is: nothing of it comes here. */
+static int try_memory(struct lite_ctx *ctx, u64 lh)
+{
+	u64 half = size / 2, equal;
+	u32 one, other;
+	int err;
+
+	err = lite_lmr_set(ctx, lh, 0, size, "kernel", 6);
+	if (err)
+		return failed("set", err);
+	err = lite_lmr_copy(ctx, lh, half, lh, 0, half);
+	if (err)
+		return failed("copy", err);
+	err = lite_lmr_compare(ctx, lh, 0, lh, half, half, &equal);
+	if (err)
+		return failed("compare", err);
+	if (equal != half)
+		return failed("a copy differs from what was copied", -EIO);
+	err = lite_lmr_checksum(ctx, lh, 0, half, 0, &one);
+	if (!err)
+		err = lite_lmr_checksum(ctx, lh, half, half, 0, &other);
+	if (err)
+		return failed("checksum", err);
+	return one == other ? 0 : failed("checksums of equal data differ", -EIO);
+}
+
 /* The last byte but no further: LITE checks the bounds of every call. */
 static int try_bounds(struct lite_ctx *ctx, u64 lh)
 {
@@ -148,6 +194,10 @@ static int __init kconsumer_init(void)
 	err = try_transfer(ctx, lh);
 	if (!err)
 		err = try_atomics(ctx, lh);
+	if (!err)
+		err = try_words(ctx, lh);
+	if (!err)
+		err = try_memory(ctx, lh);
 	if (!err)
 		err = try_bounds(ctx, lh);
 

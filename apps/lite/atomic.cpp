@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// lite fetch-add, lite cas.
+// lite fetch-add, fetch-and, fetch-or, swap, cas.
 
 #include "commands.hpp"
 
@@ -28,7 +28,31 @@ std::string word_text(std::uint64_t value, bool hex) {
     return hex ? fmt::format("{:#x}", value) : fmt::to_string(value);
 }
 
+int word_command(session& session, std::string_view verb, const word_arguments& args,
+                 std::uint64_t (lite::region::*operation)(std::uint64_t, std::uint64_t)) {
+    auto region = map_word(session, verb, args.name, args.offset);
+    try {
+        const auto old = (region.*operation)(args.offset, args.value);
+        print(session.io().out, word_text(old, args.hex) + '\n');
+    } catch (const lite::error& e) {
+        throw explain(verb, args.name, e);
+    }
+    return status_ok;
+}
+
 }  // namespace
+
+int swap_command(session& session, const word_arguments& args) {
+    return word_command(session, "swap", args, &lite::region::exchange);
+}
+
+int fetch_and_command(session& session, const word_arguments& args) {
+    return word_command(session, "fetch-and", args, &lite::region::fetch_and);
+}
+
+int fetch_or_command(session& session, const word_arguments& args) {
+    return word_command(session, "fetch-or", args, &lite::region::fetch_or);
+}
 
 int fetch_add_command(session& session, const fetch_add_arguments& args) {
     auto region = map_word(session, "fetch-add", args.name, args.offset);

@@ -49,6 +49,16 @@ class command_line {
         add_rename();
         add_resize();
         add_move();
+        add_word("swap", "NEW", "atomically replace an 8-byte word, print what it was",
+                 "replace it by this", swap_command, m_swap);
+        add_word("fetch-and", "MASK", "atomically clear bits of an 8-byte word, print what it was",
+                 "bits that stay", fetch_and_command, m_fetch_and);
+        add_word("fetch-or", "BITS", "atomically set bits of an 8-byte word, print what it was",
+                 "bits to set", fetch_or_command, m_fetch_or);
+        add_set();
+        add_copy();
+        add_compare();
+        add_checksum();
     }
 
     int execute() { return m_chosen(); }
@@ -241,6 +251,70 @@ class command_line {
         sub->footer(sizes);
     }
 
+    void add_word(const char* verb, const char* operand, const char* description, const char* what,
+                  int (*command)(session&, const word_arguments&), word_arguments& args) {
+        auto* sub = add(verb, description, command, args);
+        add_name(sub, args.name);
+        add_offset(sub, args.offset);
+        add_parsed(*sub, operand, parse_addend, args.value, what)->required();
+        sub->add_flag("-x,--hex", args.hex, "print hexadecimal");
+    }
+
+    void add_set() {
+        auto* sub = add("set", "fill a part of an LMR with a pattern", set_command, m_set);
+        add_name(sub, m_set.name);
+        add_offset(sub, m_set.offset);
+        add_parsed(*sub, "LENGTH", parse_length, m_set.length, "how many bytes; 'all': to the end")
+            ->required();
+        add_parsed(*sub, "PATTERN", parse_pattern, m_set.pattern,
+                   "1 to 8 bytes, two hexadecimal digits each, the first byte first")
+            ->required();
+        add_no_progress(sub, m_set.progress);
+        sub->footer(sizes);
+    }
+
+    void add_copy() {
+        auto* sub = add("copy", "copy between LMRs, or within one", copy_command, m_copy);
+        add_parsed(*sub, "SOURCE", parse_name, m_copy.from, "name of the LMR to copy from")
+            ->required();
+        add_parsed(*sub, "OFFSET", parse_size, m_copy.from_offset, "where in it, in bytes")
+            ->required();
+        add_parsed(*sub, "TARGET", parse_name, m_copy.to,
+                   "name of the LMR to copy to; may be the same")
+            ->required();
+        add_parsed(*sub, "TO-OFFSET", parse_size, m_copy.to_offset, "where in that, in bytes")
+            ->required();
+        add_parsed(*sub, "LENGTH", parse_size, m_copy.length, "how many bytes")->required();
+        add_no_progress(sub, m_copy.progress);
+        sub->footer(sizes);
+    }
+
+    void add_compare() {
+        auto* sub = add("cmp", "compare parts of LMRs", compare_command, m_compare);
+        add_parsed(*sub, "NAME1", parse_name, m_compare.first, "name of an LMR")->required();
+        add_parsed(*sub, "OFFSET1", parse_size, m_compare.first_offset, "where in it, in bytes")
+            ->required();
+        add_parsed(*sub, "NAME2", parse_name, m_compare.second, "name of another; may be the same")
+            ->required();
+        add_parsed(*sub, "OFFSET2", parse_size, m_compare.second_offset, "where in that, in bytes")
+            ->required();
+        add_parsed(*sub, "LENGTH", parse_size, m_compare.length, "how many bytes")->required();
+        sub->add_flag("-q,--quiet", m_compare.quiet, "do not say where they differ");
+        add_no_progress(sub, m_compare.progress);
+        sub->footer(sizes);
+    }
+
+    void add_checksum() {
+        auto* sub =
+            add("checksum", "print the CRC-32C of a part of an LMR", checksum_command, m_checksum);
+        add_name(sub, m_checksum.name);
+        add_offset(sub, m_checksum.offset, false);
+        add_parsed(*sub, "LENGTH", parse_length, m_checksum.length,
+                   "how many bytes; 'all' or nothing: to the end");
+        add_no_progress(sub, m_checksum.progress);
+        sub->footer(sizes);
+    }
+
     static void add_no_progress(CLI::App* sub, bool& progress) {
         sub->add_flag_callback(
             "--no-progress", [&progress] { progress = false; }, "no progress bar");
@@ -265,6 +339,13 @@ class command_line {
     rename_arguments m_rename;
     resize_arguments m_resize;
     move_arguments m_move;
+    word_arguments m_swap;
+    word_arguments m_fetch_and;
+    word_arguments m_fetch_or;
+    set_arguments m_set;
+    copy_arguments m_copy;
+    compare_arguments m_compare;
+    checksum_arguments m_checksum;
 };
 
 }  // namespace

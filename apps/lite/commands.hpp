@@ -10,6 +10,7 @@
 
 #include "common/parse.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -133,5 +134,54 @@ struct move_arguments {
 };
 // Stops between two steps when interrupted; what was moved stays moved.
 int move_command(session& session, const move_arguments& args);
+
+struct word_arguments {
+    std::string name;
+    std::uint64_t offset = 0;
+    std::uint64_t value = 0;
+    bool hex = false;
+};
+int swap_command(session& session, const word_arguments& args);
+int fetch_and_command(session& session, const word_arguments& args);
+int fetch_or_command(session& session, const word_arguments& args);
+
+struct set_arguments {
+    std::string name;
+    std::uint64_t offset = 0;
+    std::optional<std::uint64_t> length;  // none: to the end
+    std::vector<std::byte> pattern;
+    bool progress = true;
+};
+int set_command(session& session, const set_arguments& args);
+
+struct copy_arguments {
+    std::string from;
+    std::uint64_t from_offset = 0;
+    std::string to;
+    std::uint64_t to_offset = 0;
+    std::uint64_t length = 0;
+    bool progress = true;
+};
+int copy_command(session& session, const copy_arguments& args);
+
+struct compare_arguments {
+    std::string first;
+    std::uint64_t first_offset = 0;
+    std::string second;
+    std::uint64_t second_offset = 0;
+    std::uint64_t length = 0;
+    bool quiet = false;
+    bool progress = true;
+};
+// As cmp(1): 1 means different, 2 that something failed.
+int compare_command(session& session, const compare_arguments& args);
+
+struct checksum_arguments {
+    std::string name;
+    std::uint64_t offset = 0;
+    std::optional<std::uint64_t> length;  // none: to the end
+    bool progress = true;
+};
+int checksum_command(session& session, const checksum_arguments& args);
 
 }  // namespace tools

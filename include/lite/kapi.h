@@ -250,4 +250,107 @@ int lite_lmr_fetch_add(struct lite_ctx *ctx, u64 lh, u64 offset, u64 add,
 int lite_lmr_cmp_swap(struct lite_ctx *ctx, u64 lh, u64 offset, u64 expected,
 		      u64 desired, u64 *old);
 
+/**
+ * lite_lmr_swap - atomically replace an 8-byte word
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_ATOMIC
+ * @offset: in the LMR, a multiple of 8
+ * @desired: the new value
+ * @old: set to the value before; may be NULL
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_OP.
+ */
+int lite_lmr_swap(struct lite_ctx *ctx, u64 lh, u64 offset, u64 desired,
+		  u64 *old);
+
+/**
+ * lite_lmr_fetch_and - atomically clear bits of an 8-byte word
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_ATOMIC
+ * @offset: in the LMR, a multiple of 8
+ * @mask: bits that stay
+ * @old: set to the value before; may be NULL
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_OP.
+ */
+int lite_lmr_fetch_and(struct lite_ctx *ctx, u64 lh, u64 offset, u64 mask,
+		       u64 *old);
+
+/**
+ * lite_lmr_fetch_or - atomically set bits of an 8-byte word
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_ATOMIC
+ * @offset: in the LMR, a multiple of 8
+ * @bits: to set
+ * @old: set to the value before; may be NULL
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_OP.
+ */
+int lite_lmr_fetch_or(struct lite_ctx *ctx, u64 lh, u64 offset, u64 bits,
+		      u64 *old);
+
+/**
+ * lite_lmr_set - fill a range of an LMR with a pattern, where it is
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_WRITE
+ * @offset: in the LMR, bytes; the pattern begins there
+ * @length: bytes, at least 1
+ * @pattern: its bytes
+ * @pattern_length: how many, 1..8
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_OP.
+ */
+int lite_lmr_set(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length,
+		 const void *pattern, size_t pattern_length);
+
+/**
+ * lite_lmr_copy - copy between LMRs, or within one, without fetching
+ * @ctx: context
+ * @to: handle with LITE_RIGHT_WRITE
+ * @to_offset: in that LMR, bytes
+ * @from: handle with LITE_RIGHT_READ
+ * @from_offset: in that LMR, bytes
+ * @length: bytes, at least 1; the ranges may overlap
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_OP.
+ */
+int lite_lmr_copy(struct lite_ctx *ctx, u64 to, u64 to_offset, u64 from,
+		  u64 from_offset, u64 length);
+
+/**
+ * lite_lmr_compare - compare ranges of LMRs, where the first one is
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_READ
+ * @offset: in that LMR, bytes
+ * @other: handle with LITE_RIGHT_READ
+ * @other_offset: in that LMR, bytes
+ * @length: bytes, at least 1
+ * @equal: set to how many leading bytes are equal
+ *
+ * Context: may sleep; killable.
+ * Return: 0, equal or not, or a negative errno as LITE_IOC_OP.
+ */
+int lite_lmr_compare(struct lite_ctx *ctx, u64 lh, u64 offset, u64 other,
+		     u64 other_offset, u64 length, u64 *equal);
+
+/**
+ * lite_lmr_checksum - CRC-32C of a range of an LMR, computed where it is
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_READ
+ * @offset: in the LMR, bytes
+ * @length: bytes, at least 1
+ * @seed: checksum of what comes before the range, or 0
+ * @crc: set to the checksum of that and the range
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_OP.
+ */
+int lite_lmr_checksum(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length,
+		      u32 seed, u32 *crc);
+
 #endif /* _LITE_KAPI_H */

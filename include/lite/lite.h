@@ -268,14 +268,127 @@ int lite_cmp_swap(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t 
                   uint64_t desired, uint64_t* old) LITE_NOEXCEPT;
 
 /*
+ * lite_swap - atomically replace an 8-byte word
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_ATOMIC
+ * @offset: in the LMR, a multiple of 8
+ * @desired: the new value
+ * @old: set to the value before; may be NULL
+ *
+ * This, lite_fetch_and() and lite_fetch_or() are done by the kernel of the
+ * node that holds the word, and are atomic towards all other atomics.
+ *
+ * Return: 0 or a negative errno as lite_fetch_add().
+ */
+int lite_swap(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t desired,
+              uint64_t* old) LITE_NOEXCEPT;
+
+/*
+ * lite_fetch_and - atomically clear bits of an 8-byte word
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_ATOMIC
+ * @offset: in the LMR, a multiple of 8
+ * @mask: the bits that stay
+ * @old: set to the value before; may be NULL
+ *
+ * Return: 0 or a negative errno as lite_fetch_add().
+ */
+int lite_fetch_and(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t mask,
+                   uint64_t* old) LITE_NOEXCEPT;
+
+/*
+ * lite_fetch_or - atomically set bits of an 8-byte word
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_ATOMIC
+ * @offset: in the LMR, a multiple of 8
+ * @bits: to set
+ * @old: set to the value before; may be NULL
+ *
+ * Return: 0 or a negative errno as lite_fetch_add().
+ */
+int lite_fetch_or(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t bits,
+                  uint64_t* old) LITE_NOEXCEPT;
+
+/*
+ * lite_set - fill a range of an LMR with a pattern
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_WRITE
+ * @offset: in the LMR, bytes; the pattern begins there
+ * @length: bytes, at least 1; need not be a multiple of the pattern's
+ * @pattern: its bytes
+ * @pattern_length: how many, 1..8
+ *
+ * This and the three functions below are carried out by the nodes that hold
+ * the bytes. After -ETIMEDOUT and -EHOSTDOWN some megabytes more may still be
+ * done, a little later.
+ *
+ * Return: 0 or a negative errno as lite_read(); -EINVAL also for a pattern of
+ * no or more than 8 bytes. lite_op_submit() tells how far a failed one came.
+ */
+int lite_set(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t length,
+             const void* pattern, size_t pattern_length) LITE_NOEXCEPT;
+
+/*
+ * lite_copy - copy between two LMRs, or within one
+ * @ctx: context
+ * @to: handle with LITE_RIGHT_WRITE
+ * @to_offset: where to in that LMR, bytes
+ * @from: handle with LITE_RIGHT_READ
+ * @from_offset: where from in that LMR, bytes
+ * @length: bytes, at least 1
+ *
+ * The data goes from node to node directly. Ranges of one LMR may overlap, as
+ * with memmove(3). After a failure any part of the destination may have been
+ * written; and of a source that it overlaps.
+ *
+ * Return: 0 or a negative errno as lite_read().
+ */
+int lite_copy(struct lite_ctx* ctx, lite_lh_t to, uint64_t to_offset, lite_lh_t from,
+              uint64_t from_offset, uint64_t length) LITE_NOEXCEPT;
+
+/*
+ * lite_compare - compare two ranges of LMRs byte by byte
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_READ
+ * @offset: in that LMR, bytes
+ * @other: handle with LITE_RIGHT_READ
+ * @other_offset: in that LMR, bytes
+ * @length: bytes, at least 1
+ * @equal: set to the number of leading bytes that are equal: @length if all
+ *
+ * The node that holds the first range fetches the second one.
+ *
+ * Return: 0, equal or not, or a negative errno as lite_read().
+ */
+int lite_compare(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, lite_lh_t other,
+                 uint64_t other_offset, uint64_t length, uint64_t* equal) LITE_NOEXCEPT;
+
+/*
+ * lite_checksum - CRC-32C of a range of an LMR
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_READ
+ * @offset: in the LMR, bytes
+ * @length: bytes, at least 1
+ * @seed: checksum of what comes before the range, or 0
+ * @crc: set to the checksum of that and the range together
+ *
+ * CRC-32C (Castagnoli) as iSCSI, ext4 and RFC 3720 have it: that of the text
+ * "123456789" is 0xe3069283.
+ *
+ * Return: 0 or a negative errno as lite_read().
+ */
+int lite_checksum(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t length,
+                  uint32_t seed, uint32_t* crc) LITE_NOEXCEPT;
+
+/*
  * lite_op_submit - one operation, with everything that the kernel offers
  * @ctx: context
  * @op: the operation; @op->size is set by this function. @op->result is set on
  *    failure too: it is the number of leading bytes known to be transferred
  *    for reads and writes, the old value for atomics that succeeded.
  *
- * What lite_read(), lite_write(), lite_fetch_add() and lite_cmp_swap() are
- * made of, for callers who need to know how far a failed transfer came.
+ * What all of the operations above are made of, for callers who need to know
+ * how far a failed one came.
  *
  * Return: 0 or a negative errno as those.
  */

@@ -187,6 +187,64 @@ class region {
         return mmap(0, m_length, wanted);
     }
 
+    // Replaces the 8-byte word at @offset and returns its value before.
+    // @throws error as lite_swap()
+    std::uint64_t exchange(std::uint64_t offset, std::uint64_t desired) {
+        std::uint64_t old = 0;
+        check(lite_swap(live("swap"), m_lh, offset, desired, &old), "swap");
+        return old;
+    }
+
+    // Clears the bits of the 8-byte word at @offset that are not in @mask and
+    // returns its value before. @throws error as lite_fetch_and()
+    std::uint64_t fetch_and(std::uint64_t offset, std::uint64_t mask) {
+        std::uint64_t old = 0;
+        check(lite_fetch_and(live("fetch-and"), m_lh, offset, mask, &old), "fetch-and");
+        return old;
+    }
+
+    // Sets bits of the 8-byte word at @offset and returns its value before.
+    // @throws error as lite_fetch_or()
+    std::uint64_t fetch_or(std::uint64_t offset, std::uint64_t bits) {
+        std::uint64_t old = 0;
+        check(lite_fetch_or(live("fetch-or"), m_lh, offset, bits, &old), "fetch-or");
+        return old;
+    }
+
+    // Fills @length bytes, at least one, with a pattern of 1 to 8 bytes.
+    // @throws error as lite_set(), with transferred()
+    void set(std::uint64_t offset, std::uint64_t length, std::span<const std::byte> pattern) {
+        if (pattern.empty() || pattern.size() > sizeof(std::uint64_t))
+            throw error(EINVAL, "set");
+        std::uint64_t word = 0;
+        for (std::size_t i = pattern.size(); i-- > 0;)
+            word = word << 8 | std::to_integer<std::uint64_t>(pattern[i]);
+        operate(LITE_OP_SET, offset, length, word, pattern.size(), "set");
+    }
+
+    // Copies @length bytes, at least one, from a region of the same context;
+    // that may be this one, and overlap.
+    // @throws error as lite_copy(), with transferred()
+    void copy(std::uint64_t offset, const region& from, std::uint64_t from_offset,
+              std::uint64_t length) {
+        operate(LITE_OP_COPY, offset, length, from.m_lh, from_offset, "copy");
+    }
+
+    // How many leading bytes of @length, at least one, are equal to those of a
+    // region of the same context. @throws error as lite_compare()
+    std::uint64_t compare(std::uint64_t offset, const region& other, std::uint64_t other_offset,
+                          std::uint64_t length) const {
+        return operate(LITE_OP_COMPARE, offset, length, other.m_lh, other_offset, "compare");
+    }
+
+    // The CRC-32C of @length bytes, at least one, behind something whose
+    // CRC-32C is @seed. @throws error as lite_checksum()
+    std::uint32_t checksum(std::uint64_t offset, std::uint64_t length,
+                           std::uint32_t seed = 0) const {
+        return static_cast<std::uint32_t>(
+            operate(LITE_OP_CHECKSUM, offset, length, seed, 0, "checksum"));
+    }
+
     // @throws error as lite_stat()
     lmr_status stat() const {
         lmr_status status{{}, std::vector<std::uint32_t>(LITE_SPREAD_MAX)};
@@ -265,6 +323,21 @@ class region {
         const int err = lite_op_submit(live(doing), &op);
         if (err)
             throw error(err, doing, op.result);
+    }
+
+    std::uint64_t operate(lite_opcode opcode, std::uint64_t offset, std::uint64_t length,
+                          std::uint64_t operand, std::uint64_t swap, const char* doing) const {
+        ::lite_op op{};
+        op.opcode = opcode;
+        op.lh = m_lh;
+        op.offset = offset;
+        op.length = length;
+        op.operand = operand;
+        op.swap = swap;
+        const int err = lite_op_submit(live(doing), &op);
+        if (err)
+            throw error(err, doing, op.result);
+        return op.result;
     }
 
     lite_ctx* m_ctx = nullptr;
