@@ -211,10 +211,12 @@ class device final : public lite::internal::device {
         auto& target = *it->second.target;
         if (target.freed)
             return -EIDRM;
-        const bool atomic = op.opcode == LITE_OP_FETCH_ADD || op.opcode == LITE_OP_CMP_SWAP;
-        const auto needed = atomic                       ? LITE_RIGHT_ATOMIC
-                            : op.opcode == LITE_OP_WRITE ? LITE_RIGHT_WRITE
-                                                         : LITE_RIGHT_READ;
+        const bool atomic = op.opcode >= LITE_OP_FETCH_ADD && op.opcode <= LITE_OP_FETCH_OR;
+        const bool writes =
+            op.opcode == LITE_OP_WRITE || op.opcode == LITE_OP_SET || op.opcode == LITE_OP_COPY;
+        const auto needed = atomic   ? LITE_RIGHT_ATOMIC
+                            : writes ? LITE_RIGHT_WRITE
+                                     : LITE_RIGHT_READ;
         if (!(rights_left(it->second) & needed))
             return -EACCES;
         if (!op.length || (atomic && (op.length != 8 || op.offset % 8 || op.buf)))
@@ -222,6 +224,9 @@ class device final : public lite::internal::device {
         if (op.length > target.data.size() || op.offset > target.data.size() - op.length)
             return -ERANGE;
 
+        const std::byte* second = nullptr;
+        if (const int refused = check_operands(op, second))
+            return refused;
         std::uint64_t length = op.length;
         int error = 0;
         if (m_cluster.m_failure && m_cluster.m_failure->opcode == op.opcode) {
@@ -229,8 +234,68 @@ class device final : public lite::internal::device {
             error = -m_cluster.m_failure->error;
             m_cluster.m_failure.reset();
         }
-        transfer(op, target.data.data() + op.offset, length, error);
+        if (op.opcode >= LITE_OP_SET)
+            operate(op, target.data.data() + op.offset, second, length, error);
+        else
+            transfer(op, target.data.data() + op.offset, length, error);
         return error;
+    }
+
+    // What the opcode makes of operand and swap; @second: the second range.
+    int check_operands(const lite_op& op, const std::byte*& second) {
+        if (op.opcode < LITE_OP_READ || op.opcode > LITE_OP_CHECKSUM)
+            return -EOPNOTSUPP;
+        if (op.opcode == LITE_OP_SET)
+            return op.swap < 1 || op.swap > 8 || (op.swap < 8 && op.operand >> (8 * op.swap))
+                       ? -EINVAL
+                       : 0;
+        if (op.opcode == LITE_OP_CHECKSUM)
+            return op.swap ? -EOPNOTSUPP : op.operand > UINT32_MAX ? -EINVAL : 0;
+        if (op.opcode != LITE_OP_COPY && op.opcode != LITE_OP_COMPARE)
+            return 0;
+        const auto it = m_handles.find(op.operand);
+        if (it == m_handles.end())
+            return -EBADF;
+        if (it->second.target->freed)
+            return -EIDRM;
+        if (!(it->second.rights & LITE_RIGHT_READ))
+            return -EACCES;
+        const auto& data = it->second.target->data;
+        if (op.length > data.size() || op.swap > data.size() - op.length)
+            return -ERANGE;
+        second = data.data() + op.swap;
+        return 0;
+    }
+
+    static std::uint32_t crc32c(std::uint32_t crc, const std::byte* at, std::uint64_t length) {
+        crc = ~crc;
+        for (std::uint64_t i = 0; i < length; i++) {
+            crc ^= std::to_integer<std::uint32_t>(at[i]);
+            for (int bit = 0; bit < 8; bit++)
+                crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78U : 0);
+        }
+        return ~crc;
+    }
+
+    static void operate(lite_op& op, std::byte* at, const std::byte* second, std::uint64_t length,
+                        int error) {
+        switch (op.opcode) {
+            case LITE_OP_SET:
+                for (std::uint64_t i = 0; i < length; i++)
+                    at[i] = static_cast<std::byte>(op.operand >> (8 * (i % op.swap)));
+                op.result = length;
+                return;
+            case LITE_OP_COPY:
+                std::memmove(at, second, length);
+                op.result = length;
+                return;
+            case LITE_OP_COMPARE:
+                op.result =
+                    static_cast<std::uint64_t>(std::mismatch(at, at + length, second).first - at);
+                return;
+            default:
+                op.result = error ? 0 : crc32c(static_cast<std::uint32_t>(op.operand), at, length);
+        }
     }
 
     void transfer(lite_op& op, std::byte* at, std::uint64_t length, int error) {
@@ -249,10 +314,22 @@ class device final : public lite::internal::device {
                     return;
                 std::memcpy(&word, at, sizeof(word));
                 op.result = word;
-                if (op.opcode == LITE_OP_FETCH_ADD)
-                    word += op.operand;
-                else if (word == op.operand)
-                    word = op.swap;
+                switch (op.opcode) {
+                    case LITE_OP_FETCH_ADD:
+                        word += op.operand;
+                        break;
+                    case LITE_OP_CMP_SWAP:
+                        word = word == op.operand ? op.swap : word;
+                        break;
+                    case LITE_OP_FETCH_AND:
+                        word &= op.operand;
+                        break;
+                    case LITE_OP_FETCH_OR:
+                        word |= op.operand;
+                        break;
+                    default:
+                        word = op.operand;
+                }
                 std::memcpy(at, &word, sizeof(word));
         }
     }

@@ -267,6 +267,75 @@ TEST_CASE("lite_fetch_add and lite_cmp_swap", "[liblite]") {
     CHECK(old == 7);
 }
 
+TEST_CASE("lite_swap, lite_fetch_and, lite_fetch_or", "[liblite]") {
+    lite_op answer{};
+    answer.result = 41;
+    const recording<lite_op> node(answer);
+    struct {
+        int (*call)(lite_ctx*, lite_lh_t, uint64_t, uint64_t, uint64_t*) noexcept;
+        lite_opcode opcode;
+    } const calls[] = {{lite_swap, LITE_OP_SWAP},
+                       {lite_fetch_and, LITE_OP_FETCH_AND},
+                       {lite_fetch_or, LITE_OP_FETCH_OR}};
+    for (const auto& [call, opcode] : calls) {
+        uint64_t old = 0;
+        CHECK(call(node.ctx, 3, 8, 5, &old) == 0);
+        CHECK(old == 41);
+        CHECK(node.last.opcode == opcode);
+        CHECK(node.last.lh == 3);
+        CHECK(node.last.offset == 8);
+        CHECK(node.last.length == 8);
+        CHECK(node.last.operand == 5);
+        CHECK(node.last.swap == 0);
+        CHECK(call(node.ctx, 3, 8, 5, nullptr) == 0);
+    }
+}
+
+TEST_CASE("lite_set, lite_copy, lite_compare, lite_checksum", "[liblite]") {
+    lite_op answer{};
+    answer.result = 41;
+    const recording<lite_op> node(answer);
+    CHECK(lite_set(node.ctx, 3, 7, 100, "\x01\x02\xff", 3) == 0);
+    CHECK(node.last.opcode == LITE_OP_SET);
+    CHECK(node.last.lh == 3);
+    CHECK(node.last.offset == 7);
+    CHECK(node.last.length == 100);
+    CHECK(node.last.operand == 0xff0201);
+    CHECK(node.last.swap == 3);
+    CHECK(lite_set(node.ctx, 3, 7, 100, "12345678", 8) == 0);
+    CHECK(node.last.operand == 0x3837363534333231);
+    CHECK(lite_set(node.ctx, 3, 7, 100, "", 0) == -EINVAL);
+    CHECK(lite_set(node.ctx, 3, 7, 100, "123456789", 9) == -EINVAL);
+
+    CHECK(lite_copy(node.ctx, 3, 7, 4, 8, 100) == 0);
+    CHECK(node.last.opcode == LITE_OP_COPY);
+    CHECK(node.last.lh == 3);
+    CHECK(node.last.offset == 7);
+    CHECK(node.last.operand == 4);
+    CHECK(node.last.swap == 8);
+    CHECK(node.last.length == 100);
+
+    uint64_t equal = 0;
+    CHECK(lite_compare(node.ctx, 3, 7, 4, 8, 100, &equal) == 0);
+    CHECK(node.last.opcode == LITE_OP_COMPARE);
+    CHECK(node.last.operand == 4);
+    CHECK(node.last.swap == 8);
+    CHECK(equal == 41);
+
+    uint32_t crc = 0;
+    CHECK(lite_checksum(node.ctx, 3, 7, 100, 0xffffffff, &crc) == 0);
+    CHECK(node.last.opcode == LITE_OP_CHECKSUM);
+    CHECK(node.last.operand == 0xffffffff);
+    CHECK(node.last.swap == 0);
+    CHECK(crc == 41);
+
+    const recording<lite_op> failing(answer, -ERANGE);
+    CHECK(lite_compare(failing.ctx, 3, 7, 4, 8, 100, &(equal = 7)) == -ERANGE);
+    CHECK(lite_checksum(failing.ctx, 3, 7, 100, 0, &(crc = 7)) == -ERANGE);
+    CHECK(equal == 7);
+    CHECK(crc == 7);
+}
+
 TEST_CASE("lite_op_submit says how far a failed transfer came", "[liblite]") {
     fake::cluster cluster;
     const auto context = cluster.context();

@@ -14,6 +14,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -58,7 +59,8 @@ TEST_CASE("lite: help and version", "[lite]") {
     CHECK(help.status == 0);
     CHECK(help.err.empty());
     for (const char* command :
-         {"alloc", "free", "ls", "stat", "write", "read", "fetch-add", "cas"}) {
+         {"alloc", "free", "ls", "stat", "write", "read", "fetch-add", "cas", "swap", "fetch-and",
+          "fetch-or", "set", "copy", "cmp", "checksum"}) {
         CAPTURE(command);
         CHECK(help.out.find(command) != std::string::npos);
         CHECK(lite({command, "-h"}).status == 0);
@@ -355,6 +357,119 @@ TEST_CASE("lite cas", "[lite]") {
     CHECK(refused.status == 1);
     CHECK(refused.out == "0x7\n");
     CHECK(refused.err.empty());
+}
+
+TEST_CASE("lite swap, fetch-and, fetch-or", "[lite]") {
+    machine lite;
+    lite({"alloc", "x", "16"});
+    CHECK(lite({"fetch-or", "x", "8", "0xff"}).out == "0\n");
+    CHECK(lite({"fetch-and", "x", "8", "0x3c", "--hex"}).out == "0xff\n");
+    CHECK(lite({"swap", "x", "8", "-1"}).out == "60\n");
+    CHECK(lite({"swap", "x", "8", "0", "-x"}).out == "0xffffffffffffffff\n");
+    check_failure(lite({"swap", "x", "4", "1"}), "swap x: offset 4 is not a multiple of 8");
+    check_failure(lite({"fetch-or", "x", "16", "1"}),
+                  "fetch-or x: offset 16 + length 8 is beyond the end (16 bytes)");
+    check_usage(lite({"fetch-and", "x", "0"}), "MASK is required");
+    lite.cluster.fail_op(LITE_OP_SWAP, EOPNOTSUPP);
+    check_failure(lite({"swap", "x", "0", "1"}),
+                  "swap x: not supported by this version of LITE or by the RDMA device");
+    CHECK(lite.cluster.open_handles() == 0);
+}
+
+TEST_CASE("lite set", "[lite]") {
+    machine lite;
+    lite({"alloc", "x", "9M", "-n", "1,2"});
+    check_silent(lite({"set", "x", "1", "7", "616263"}));
+    CHECK(lite.content("x", 9) == "\0abcabca\0"s);
+    // In pieces, and in step all the same.
+    check_silent(lite({"set", "x", "0", "all", "6162636465"}));
+    std::string wanted(9 << 20, 0);
+    for (std::size_t i = 0; i < wanted.size(); i++)
+        wanted[i] = static_cast<char>('a' + i % 5);
+    CHECK(lite.content("x", 9 << 20) == wanted);
+    check_silent(lite({"set", "x", "9M", "all", "00"}));
+    check_failure(lite({"set", "x", "9M", "1", "00"}),
+                  "set x: offset 9437184 + length 1 is beyond the end (9437184 bytes)");
+    check_usage(lite({"set", "x", "0", "1", "6"}),
+                "PATTERN: '6' is not a pattern (1 to 8 bytes, two hexadecimal digits each)");
+    lite.cluster.fail_op(LITE_OP_SET, EHOSTDOWN, 3);
+    check_failure(lite({"set", "x", "0", "10", "00"}),
+                  "set x: the node is down; 3 of 10 bytes were set");
+}
+
+TEST_CASE("lite copy", "[lite]") {
+    machine lite;
+    lite({"alloc", "x", "12M"});
+    lite({"alloc", "y", "64"});
+    lite({"write", "x", "0", "abcdefgh"});
+    check_silent(lite({"copy", "x", "2", "y", "10", "4"}));
+    CHECK(lite.content("y", 15) == std::string(10, 0) + "cdef\0"s);
+    // Overlapping, in pieces.
+    const auto found = lite.cluster.find("x");
+    for (std::size_t i = 0; i < found->data.size(); i++)
+        found->data[i] = static_cast<std::byte>(i * 2654435761U >> 13);
+    for (const auto& [from, to] : {std::pair{0U, 1000U}, std::pair{1000U, 3U}}) {
+        auto wanted = found->data;
+        std::memmove(&wanted[to], &wanted[from], (11 << 20));
+        check_silent(lite({"copy", "x", std::to_string(from), "x", std::to_string(to), "11M"}));
+        CHECK((found->data == wanted));
+    }
+    check_failure(lite({"copy", "x", "0", "y", "0", "65"}),
+                  "copy y: offset 0 + length 65 is beyond the end (64 bytes)");
+    check_failure(lite({"copy", "z", "0", "y", "0", "1"}), "copy z: no LMR of that name");
+    check_usage(lite({"copy", "x", "0", "y", "0"}), "LENGTH is required");
+    lite.cluster.fail_op(LITE_OP_COPY, EIDRM, 1);
+    check_failure(lite({"copy", "x", "0", "y", "0", "2"}),
+                  "copy x, y: the LMR was freed; 1 of 2 bytes were copied");
+    CHECK(lite.cluster.open_handles() == 0);
+}
+
+TEST_CASE("lite cmp has the exit statuses of cmp(1)", "[lite]") {
+    machine lite;
+    lite({"alloc", "x", "9M"});
+    lite({"alloc", "y", "9M"});
+    check_silent(lite({"cmp", "x", "0", "y", "0", "9M"}));
+    lite({"write", "y", "5M", "!"});
+    const auto different = lite({"cmp", "x", "0", "y", "1", "8M"});
+    CHECK(different.status == 1);
+    CHECK(different.out == "x y differ: byte 5242880\n");
+    CHECK(different.err.empty());
+    const auto quiet = lite({"cmp", "-q", "x", "0", "y", "0", "9M"});
+    CHECK(quiet.status == 1);
+    CHECK(quiet.out.empty());
+    for (const tools::arguments& words :
+         {tools::arguments{"cmp", "x", "0", "z", "0", "1"},
+          tools::arguments{"cmp", "x", "0", "y", "9M", "1"}, tools::arguments{"cmp", "x"}}) {
+        const auto failed = lite(words);
+        CHECK(failed.status == 2);
+        CHECK(failed.out.empty());
+        CHECK_FALSE(failed.err.empty());
+    }
+    lite.cluster.fail_op(LITE_OP_COMPARE, EHOSTDOWN);
+    const auto failed = lite({"cmp", "x", "0", "y", "0", "1"});
+    CHECK(failed.status == 2);
+    CHECK(failed.err == "lite: cmp x, y: the node is down\n");
+}
+
+TEST_CASE("lite checksum", "[lite]") {
+    machine lite;
+    lite({"alloc", "x", "9M"});
+    lite({"write", "x", "100", "123456789"});
+    CHECK(lite({"checksum", "x", "100", "9"}).out == "e3069283\n");
+    CHECK(lite({"checksum", "x", "9M"}).out == "00000000\n");
+    // In pieces as in one.
+    const auto found = lite.cluster.find("x");
+    auto node = lite.cluster.context();
+    const auto whole = node.map("x", lite::rights::read).checksum(0, 9 << 20);
+    char text[16];
+    std::snprintf(text, sizeof(text), "%08x\n", whole);
+    CHECK(lite({"checksum", "x"}).out == text);
+    CHECK(lite({"checksum", "x", "0", "all"}).out == text);
+    check_failure(lite({"checksum", "x", "9M", "1"}),
+                  "checksum x: offset 9437184 + length 1 is beyond the end (9437184 bytes)");
+    lite.cluster.fail_op(LITE_OP_CHECKSUM, EIO);
+    check_failure(lite({"checksum", "x", "0", "1"}),
+                  "checksum x: the RDMA device failed the operation");
 }
 
 TEST_CASE("lite read spares the terminal", "[lite]") {

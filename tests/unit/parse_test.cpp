@@ -95,6 +95,16 @@ TEST_CASE("addends", "[parse]") {
     }
 }
 
+TEST_CASE("patterns", "[parse]") {
+    CHECK(parse_pattern("00") == std::vector{std::byte{0}});
+    CHECK(parse_pattern("01fF") == std::vector{std::byte{1}, std::byte{0xff}});
+    CHECK(parse_pattern("0102030405060708").size() == 8);
+    for (const char* bad : {"", "0", "0x1", "001", "0g", "g0", " 00", "+1", "010203040506070809"}) {
+        CAPTURE(bad);
+        CHECK(refuses(parse_pattern, bad));
+    }
+}
+
 TEST_CASE("modes", "[parse]") {
     CHECK(parse_mode("0600") == 0600);
     CHECK(parse_mode("666") == 0666);

@@ -210,6 +210,13 @@ CHECK(LITE_OP_READ == 1, "opcode");
 CHECK(LITE_OP_WRITE == 2, "opcode");
 CHECK(LITE_OP_FETCH_ADD == 3, "opcode");
 CHECK(LITE_OP_CMP_SWAP == 4, "opcode");
+CHECK(LITE_OP_SWAP == 5, "opcode");
+CHECK(LITE_OP_FETCH_AND == 6, "opcode");
+CHECK(LITE_OP_FETCH_OR == 7, "opcode");
+CHECK(LITE_OP_SET == 8, "opcode");
+CHECK(LITE_OP_COPY == 9, "opcode");
+CHECK(LITE_OP_COMPARE == 10, "opcode");
+CHECK(LITE_OP_CHECKSUM == 11, "opcode");
 
 CHECK(LITE_NAME_SIZE == LITE_NAME_MAX + 1, "room for the NUL");
 CHECK(LITE_RIGHT_READ == 1 && LITE_RIGHT_WRITE == 2 && LITE_RIGHT_ATOMIC == 4 &&

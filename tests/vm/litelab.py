@@ -22,7 +22,7 @@ from vmlab import ROOT, CommandFailed, LabError, Node
 USER_BUILD = ROOT / os.environ.get("LITE_USER_BUILD", "build/user")
 _TOOLS = ("lite", "litectl", "lite-perf")
 _PROGRAMS = ("abi_test", "change_test", "costs", "data_test", "failnth", "keyscan", "killstorm", "life_test", "mapped",
-             "mmap_test", "namerace", "netlink_test", "revoke", "slots", "stress", "transfers")
+             "memop_test", "memops", "mmap_test", "namerace", "netlink_test", "revoke", "slots", "stress", "transfers")
 _BIN = "/usr/bin"  # of the machines
 
 # What `litectl stats` must say of a node that nobody uses. Peers, connections and files are there for other reasons.

@@ -35,7 +35,8 @@ def _stress(lab, lites, operations, each=3):
     # A run in which a kind of operation never succeeded, or was never refused, has tested little.
     if count >= 2000 or _SECONDS:
         for what in ("alloc ok", "alloc EEXIST", "map ok", "map EACCES", "map ENOENT", "read ok", "read EACCES",
-                     "read ERANGE", "read EIDRM", "write ok", "write EACCES", "f-add ok", "grant ok", "grant EACCES",
+                     "read ERANGE", "read EIDRM", "write ok", "write EACCES", "f-add ok", "swap ok", "f-and ok",
+                     "f-or ok", "set ok", "copy ok", "copy EACCES", "copy ERANGE", "compare ok", "check ok", "grant ok", "grant EACCES",
                      "setattr ok", "rename ok", "resize ok", "move ok", "free ok", "unmap ok", "stat ok"):
             assert f"  {what} " in said, f"never: {what}\n{said}"
     for lite in lites:

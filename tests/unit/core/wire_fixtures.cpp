@@ -123,6 +123,77 @@ std::uint32_t room_for(std::size_t head) {
     return static_cast<std::uint32_t>((LITE_PAYLOAD_MAX - head) / sizeof(T));
 }
 
+lite_wire_range range(std::uint64_t id) {
+    lite_wire_range r{};
+    r.id = cpu_to_le64(id);
+    r.incarnation = cpu_to_le64(77);
+    r.generation = cpu_to_le64(3);
+    r.offset = cpu_to_le64(4096);
+    r.home = cpu_to_le32(2);
+    return r;
+}
+
+lite_wire_op operation(bool two, std::uint64_t operand = 0, std::uint32_t arg = 0) {
+    lite_wire_op op{};
+    op.range = range(3);
+    if (two)
+        op.from = range(4);
+    op.length = cpu_to_le64(100);
+    op.operand = cpu_to_le64(operand);
+    op.arg = cpu_to_le32(arg);
+    return op;
+}
+
+// The flags that a memory operation may not have.
+Spoiler flags_but(std::uint32_t allowed) {
+    Spoiler spoiler = FIELD(lite_wire_op, flags);
+    for (const std::uint32_t flag :
+         {std::uint32_t{LITE_WIRE_OP_BACKWARD}, std::uint32_t{LITE_WIRE_OP_CAREFUL}, 4U, 1U << 31})
+        if (!(flag & allowed)) {
+            spoiler.refused.push_back(flag);
+            spoiler.refused.push_back(flag | allowed);
+        }
+    return spoiler;
+}
+
+// What no memory operation may have, and what this one may not have besides.
+std::vector<Spoiler> operation_spoilers(std::vector<Spoiler> more) {
+    const std::vector<Spoiler> all = {
+        FIELD(lite_wire_op, range.id, 0), FIELD(lite_wire_op, range.home, 0),
+        FIELD(lite_wire_op, range.reserved, 1), FIELD(lite_wire_op, from.reserved, 1),
+        FIELD(lite_wire_op, length, 0)};
+    more.insert(more.end(), all.begin(), all.end());
+    return more;
+}
+
+Spoiler status_spoiler(std::uint16_t call) {
+    Spoiler spoiler = FIELD(lite_wire_op_reply, status, LITE_WIRE_OP_BUSY + 1, kAllOnes);
+    if (call != LITE_CALL_OP_COMPARE)
+        spoiler.refused.push_back(LITE_WIRE_OP_DIFFERENT);
+    if (call != LITE_CALL_OP_ATOMIC)
+        spoiler.refused.push_back(LITE_WIRE_OP_BUSY);
+    return spoiler;
+}
+
+Message operation_reply(const char* label, std::uint16_t call, std::uint32_t status = 0,
+                        std::uint32_t error = 0) {
+    lite_wire_op_reply reply{};
+    reply.status = cpu_to_le32(status);
+    reply.error = cpu_to_le32(error);
+    Message message{label,
+                    call,
+                    to_bytes(reply),
+                    {status_spoiler(call), FIELD(lite_wire_op_reply, error, 4096, kAllOnes)}};
+    // Never both.
+    if (error)
+        message.spoilers.front().refused.insert(message.spoilers.front().refused.end(),
+                                                {LITE_WIRE_OP_DIFFERENT, LITE_WIRE_OP_UNMAPPED,
+                                                 LITE_WIRE_OP_ELSEWHERE, LITE_WIRE_OP_BUSY});
+    if (status)
+        message.spoilers.back().refused.insert(message.spoilers.back().refused.end(), {1, 4095});
+    return message;
+}
+
 // Those who are to be fenced, two of them.
 template <typename T>
 Message fences(const char* name, std::uint16_t call) {
@@ -373,6 +444,29 @@ std::vector<Message> requests() {
          LITE_CALL_MEM_SESSION,
          to_bytes(lite_wire_mem_session{}),
          {FIELD(lite_wire_mem_session, reserved, 1, kAllOnes)}},
+        {"OP_SET", LITE_CALL_OP_SET, to_bytes(operation(false, 0x030201, 3)),
+         operation_spoilers({FIELD(lite_wire_op, operand, 1U << 24, kAllOnes),
+                             FIELD(lite_wire_op, arg, 0, 2, 9, kAllOnes),
+                             flags_but(LITE_WIRE_OP_CAREFUL), FIELD(lite_wire_op, from.id, 1),
+                             FIELD(lite_wire_op, from.home, 1)})},
+        {"OP_COPY", LITE_CALL_OP_COPY, to_bytes(operation(true)),
+         operation_spoilers({flags_but(LITE_WIRE_OP_CAREFUL | LITE_WIRE_OP_BACKWARD),
+                             FIELD(lite_wire_op, arg, 1), FIELD(lite_wire_op, from.id, 0),
+                             FIELD(lite_wire_op, from.home, 0)})},
+        {"OP_COMPARE", LITE_CALL_OP_COMPARE, to_bytes(operation(true)),
+         operation_spoilers({flags_but(LITE_WIRE_OP_CAREFUL), FIELD(lite_wire_op, arg, 1),
+                             FIELD(lite_wire_op, from.id, 0), FIELD(lite_wire_op, from.home, 0)})},
+        {"OP_CHECKSUM", LITE_CALL_OP_CHECKSUM, to_bytes(operation(false, ~0U)),
+         operation_spoilers({flags_but(LITE_WIRE_OP_CAREFUL),
+                             FIELD(lite_wire_op, operand, 1ULL << 32, kAllOnes),
+                             FIELD(lite_wire_op, arg, 1), FIELD(lite_wire_op, from.id, 1)})},
+        {"OP_ATOMIC", LITE_CALL_OP_ATOMIC, to_bytes(operation(false, 5, LITE_OP_FETCH_OR)),
+         operation_spoilers({flags_but(LITE_WIRE_OP_CAREFUL),
+                             FIELD(lite_wire_op, arg, 0, LITE_OP_CMP_SWAP, LITE_OP_SET, kAllOnes),
+                             FIELD(lite_wire_op, from.id, 1)})},
+        {"OP_PREPARE", LITE_CALL_OP_PREPARE, to_bytes(operation(true)),
+         operation_spoilers({flags_but(0), FIELD(lite_wire_op, arg, 1, LITE_OP_SET, kAllOnes),
+                             FIELD(lite_wire_op, from.home, 0)})},
     };
 }
 
@@ -426,7 +520,26 @@ std::vector<Message> replies() {
         {"MEM_COPY", LITE_CALL_MEM_COPY, {}},
         {"MEM_FENCE", LITE_CALL_MEM_FENCE, {}},
         {"MEM_SESSION", LITE_CALL_MEM_SESSION, to_bytes(lite_wire_mem_session_reply{})},
+        operation_reply("OP_SET", LITE_CALL_OP_SET),
+        operation_reply("OP_COPY", LITE_CALL_OP_COPY),
+        operation_reply("OP_COMPARE", LITE_CALL_OP_COMPARE),
+        operation_reply("OP_CHECKSUM", LITE_CALL_OP_CHECKSUM),
+        operation_reply("OP_ATOMIC", LITE_CALL_OP_ATOMIC),
+        {"OP_PREPARE", LITE_CALL_OP_PREPARE, {}},
     };
+}
+
+std::vector<Message> operation_replies() {
+    std::vector<Message> all;
+    for (const std::uint16_t call : {LITE_CALL_OP_SET, LITE_CALL_OP_COPY, LITE_CALL_OP_COMPARE,
+                                     LITE_CALL_OP_CHECKSUM, LITE_CALL_OP_ATOMIC}) {
+        all.push_back(operation_reply("failed", call, 0, 4095));
+        all.push_back(operation_reply("unmapped", call, LITE_WIRE_OP_UNMAPPED));
+        all.push_back(operation_reply("elsewhere", call, LITE_WIRE_OP_ELSEWHERE));
+    }
+    all.push_back(operation_reply("different", LITE_CALL_OP_COMPARE, LITE_WIRE_OP_DIFFERENT));
+    all.push_back(operation_reply("busy", LITE_CALL_OP_ATOMIC, LITE_WIRE_OP_BUSY));
+    return all;
 }
 
 std::vector<PrivateData> private_data() {

@@ -45,6 +45,9 @@ struct Message {
 std::vector<Message> requests();
 std::vector<Message> replies();
 
+// What memory operations may be answered besides.
+std::vector<Message> operation_replies();
+
 // Every private data that the RDMA CM may carry, by kind.
 struct PrivateData {
     lite_cm_kind kind;

@@ -102,6 +102,30 @@ TEST_CASE("wire: replies with a bad field are -EPROTO") {
         check_spoilers(lite_wire_reply_check, message);
 }
 
+TEST_CASE("wire: what memory operations say is of their kind, and one thing only") {
+    for (const auto& message : operation_replies()) {
+        CAPTURE(message.label, message.call);
+        CHECK(run(lite_wire_reply_check, message.call, message.payload) == 0);
+        check_spoilers(lite_wire_reply_check, message);
+    }
+}
+
+TEST_CASE("wire: copies alone go backward, and all that work may be careful") {
+    for (auto message : requests()) {
+        if (message.call < LITE_CALL_OP_SET || message.call > LITE_CALL_OP_PREPARE)
+            continue;
+        CAPTURE(message.label);
+        for (const std::uint32_t flags : {0U, 1U, 2U, 3U}) {
+            poke(message.payload, offsetof(lite_wire_op, flags), sizeof(flags), flags);
+            const bool good =
+                message.call == LITE_CALL_OP_COPY ||
+                (message.call == LITE_CALL_OP_PREPARE ? !flags : !(flags & LITE_WIRE_OP_BACKWARD));
+            CHECK(run(lite_wire_request_check, message.call, message.payload) ==
+                  (good ? 0 : -EPROTO));
+        }
+    }
+}
+
 TEST_CASE("wire: names that fill their field without a NUL are -EPROTO") {
     for (const auto& message : requests()) {
         const auto at = message.call == LITE_CALL_LMR_CREATE ? offsetof(lite_wire_create, name)
@@ -273,7 +297,16 @@ TEST_CASE("wire: a handler calls in later lanes than its own only") {
          {LITE_CALL_LMR_RECALL, LITE_CALL_MEM_ALLOC, LITE_CALL_MEM_EXTENTS, LITE_CALL_MEM_COPY,
           LITE_CALL_MEM_FREE, LITE_CALL_MEM_FENCE}},
         // It waits for any of these to end.
-        {LITE_CALL_LMR_MOVE, {LITE_CALL_LMR_AWAIT}},
+        {LITE_CALL_LMR_AWAIT,
+         {LITE_CALL_LMR_GRANT, LITE_CALL_LMR_SETATTR, LITE_CALL_LMR_RESIZE, LITE_CALL_LMR_MOVE}},
+        {LITE_CALL_OP_PREPARE, {LITE_CALL_LMR_MAP, LITE_CALL_LMR_EXTENTS, LITE_CALL_LMR_UNMAP}},
+        // They wait for who is entered, who may wait for one of those.
+        {LITE_CALL_LMR_REVOKE, {LITE_CALL_OP_COPY}},
+        {LITE_CALL_LMR_RECALL,
+         {LITE_CALL_OP_SET, LITE_CALL_OP_COPY, LITE_CALL_OP_COMPARE, LITE_CALL_OP_CHECKSUM,
+          LITE_CALL_OP_ATOMIC}},
+        {LITE_CALL_MEM_FREE, {LITE_CALL_OP_COPY}},
+        {LITE_CALL_MEM_FENCE, {LITE_CALL_OP_COPY}},
     };
     for (const auto& [caller, callees] : makes)
         for (const auto callee : callees)

@@ -30,7 +30,12 @@ class Ioctls {
             map(), unmap(), transfer("small write", LITE_OP_WRITE, 100),
             transfer("small read", LITE_OP_READ, 100),
             transfer("large write", LITE_OP_WRITE, kLength),
-            transfer("large read", LITE_OP_READ, kLength), fetch_add(), stat(), list(), open(),
+            transfer("large read", LITE_OP_READ, kLength), fetch_add(),
+            memory_operation("swap", LITE_OP_SWAP, 8),
+            memory_operation("set", LITE_OP_SET, kLength),
+            memory_operation("copy", LITE_OP_COPY, kLength),
+            memory_operation("compare", LITE_OP_COMPARE, kLength),
+            memory_operation("checksum", LITE_OP_CHECKSUM, kLength), stat(), list(), open(),
             grant(), revoke(), grants(), setattr(), rename(), resize("resize longer", kLength * 2),
             resize("resize shorter", kLength / 2), move(),
             // These leave LMRs behind, and others look at the memory in use.
@@ -146,6 +151,22 @@ class Ioctls {
     Attempt fetch_add() {
         return label(
             "fetch-add", [this] { return dev_(fetch_add_args(lmr_.lh(), 0, 1)); }, [](Errno) {});
+    }
+
+    Attempt memory_operation(const std::string& text, lite_opcode opcode, std::uint64_t length) {
+        return label(
+            text,
+            [this, opcode, length] {
+                auto op = fetch_add_args(lmr_.lh(), 0, 0);
+                op.opcode = opcode;
+                op.length = length;
+                if (opcode == LITE_OP_COPY || opcode == LITE_OP_COMPARE)
+                    op.operand = second_;
+                if (opcode == LITE_OP_SET)
+                    op.swap = 1;
+                return dev_(op);
+            },
+            [](Errno) {});
     }
 
     Attempt stat() {

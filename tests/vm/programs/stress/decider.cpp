@@ -111,26 +111,61 @@ bool Decider::decide_data(Worker& worker) {
     if (!handle)
         return false;
     const auto& lmr = *handle->lmr;
-    const auto kind = below(10);
-    command.verb = kind < 4 ? Verb::read : kind < 8 ? Verb::write : Verb::fetch_add;
+    command.verb = random_data();
+    Operation would;
+    would.command.verb = command.verb;
     // What is certain to be refused is tried now and then only.
-    const auto right = kind < 4 ? LITE_RIGHT_READ : kind < 8 ? LITE_RIGHT_WRITE : LITE_RIGHT_ATOMIC;
-    if (!one_in(4) && (!(handle->may & right) || lmr.state == Lmr::State::dead))
+    if (!one_in(4) && (!(handle->may & would.needed()) || lmr.state == Lmr::State::dead))
         return false;
     // Mostly within it, now and then beyond its end.
     const auto room = one_in(12) ? kCapacity : std::max<std::uint64_t>(lmr.length, 16);
     command.length = one_in(10) ? 1 + below(room) : 1 + below(std::min<std::uint64_t>(room, 5000));
     command.offset = below(room - command.length + 1);
     command.value = random_();
-    if (command.verb == Verb::fetch_add) {
+    if (is_atomic(command.verb)) {
         command.length = sizeof(std::uint64_t);
         command.offset = below(room / 8) * 8;
+    } else if (command.verb == Verb::set) {
+        command.pattern = static_cast<std::uint32_t>(1 + below(8));
+        command.value >>= 64 - 8 * command.pattern;
+    } else if (command.verb == Verb::checksum) {
+        command.value = 0;
     }
-    if (command.verb != Verb::read && !lmr.is_free(command.offset, command.offset + command.length))
+    if (would.writes() && !lmr.is_free(command.offset, command.offset + command.length))
         return false;
-    if (one_in(150) && command.verb != Verb::fetch_add)
+    if ((command.verb == Verb::copy || command.verb == Verb::compare) &&
+        !choose_source(worker, command))
+        return false;
+    if (one_in(150) && !is_atomic(command.verb))
         command.die_after_us = static_cast<std::uint32_t>(1 + below(20000));
     return start(worker, command);
+}
+
+Verb Decider::random_data() {
+    static constexpr std::array verbs{
+        Verb::read,      Verb::read,    Verb::read,      Verb::read,     Verb::write,
+        Verb::write,     Verb::write,   Verb::write,     Verb::write,    Verb::fetch_add,
+        Verb::fetch_add, Verb::swap,    Verb::fetch_and, Verb::fetch_or, Verb::set,
+        Verb::set,       Verb::copy,    Verb::copy,      Verb::copy,     Verb::copy,
+        Verb::compare,   Verb::compare, Verb::checksum,  Verb::checksum,
+    };
+    return verbs[below(verbs.size())];
+}
+
+bool Decider::choose_source(Worker& worker, Command& command) {
+    const Handle* handle = random_handle(worker, command.lh2);
+    const auto& lmr = *handle->lmr;
+    if (!one_in(4) && (!(handle->may & LITE_RIGHT_READ) || lmr.state == Lmr::State::dead))
+        return false;
+    const auto room = std::max(command.length, one_in(12) ? kCapacity : lmr.length);
+    command.offset2 = below(room - command.length + 1);
+    // One of three comparisons is of what is the same.
+    if (command.verb == Verb::compare && one_in(3)) {
+        command.lh2 = command.lh;
+        command.offset2 = command.offset;
+    }
+    return command.verb == Verb::compare ||
+           (lmr.low == lmr.high && lmr.is_quiet(command.offset2, command.offset2 + command.length));
 }
 
 bool Decider::decide_map(Worker& worker) {
@@ -277,7 +312,7 @@ bool Decider::decide_resize(Worker& worker) {
     Command command;
     command.verb = Verb::resize;
     LmrPtr lmr;
-    if (!choose_target(worker, command, lmr, true))
+    if (!choose_target(worker, command, lmr, true) || !lmr->pins.empty())
         return false;
     command.length = one_in(5) ? lmr->length : 1 + below(kCapacity);
     return start(worker, command);

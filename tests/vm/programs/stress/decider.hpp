@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What is done next.
 //
-// Not decided, so that the model stays exact: two writes to the same bytes at the same time; two
+// Not decided, so that the model stays exact: two writes to the same bytes at the same time, or a
+// write to those that are being copied, or another length for their LMR; two
 // changes of the same LMR (grants, attributes, name, length), but for moves, which go on beside
 // everything; and a name that is given to an LMR while somebody looks for it in vain. All else may
 // be under way at the same time as all else.
@@ -29,6 +30,9 @@ class Decider : public Ledger {
   private:
     // They are false if there is nothing of the kind to be done.
     bool decide_data(Worker& worker);
+    Verb random_data();
+    // The second range of a copy or a comparison. False: not this one.
+    bool choose_source(Worker& worker, Command& command);
     bool decide_map(Worker& worker);
     bool decide_unmap(Worker& worker);
     bool decide_alloc(Worker& worker);

@@ -37,9 +37,13 @@ const char* outcome(const Reply& reply) {
 
 void Ledger::others_on(const LmrPtr& lmr, const Operation& self, const Meet& meet) {
     for (auto& worker : workers_) {
-        if (worker.operation && worker.operation->lmr == lmr &&
-            worker.operation->number != self.number)
-            meet(worker, *worker.operation);
+        if (!worker.operation || worker.operation->number == self.number)
+            continue;
+        auto& theirs = *worker.operation;
+        if (theirs.lmr == lmr)
+            meet(worker, theirs);
+        if (theirs.second && theirs.second->lmr == lmr)
+            meet(worker, *theirs.second);
     }
 }
 
@@ -69,6 +73,8 @@ bool Ledger::start(Worker& worker, const Command& command) {
         op.lmr = names_.at(command.name);
     if (op.lmr)
         bound(worker, op);
+    if (command.lh2)
+        bound_second(worker, op);
     if (command.verb == Verb::rename)
         take_name(op, command.to);
     if (command.verb == Verb::alloc && *command.name)
@@ -104,7 +110,7 @@ void Ledger::bound(const Worker& worker, Operation& op) {
     op.changed = lmr.changing;
     op.maybe_dead = lmr.state != Lmr::State::alive;
     op.surely_dead = lmr.state == Lmr::State::dead;
-    if (op.command.verb == Verb::read || op.command.verb == Verb::peek) {
+    if (op.reads()) {
         op.before.assign(op.command.length, std::byte{});
         const auto n = op.end() <= kCapacity ? op.command.length : 0;
         std::copy_n(lmr.bytes.begin() + static_cast<std::ptrdiff_t>(n ? op.command.offset : 0), n,
@@ -112,6 +118,27 @@ void Ledger::bound(const Worker& worker, Operation& op) {
         for (const auto& write : lmr.writes)
             op.meet_write(write);
     }
+}
+
+void Ledger::bound_second(const Worker& worker, Operation& op) {
+    op.second = std::make_shared<Operation>();
+    auto& second = *op.second;
+    second.number = op.number;
+    second.command.verb = Verb::read;
+    second.command.lh = op.command.lh2;
+    second.command.offset = op.command.offset2;
+    second.command.length = op.command.length;
+    second.lmr = worker.handles.at(second.command.lh).lmr;
+    bound(worker, second);
+    if (op.command.verb != Verb::copy)
+        return;
+    op.pin = std::make_shared<Pin>(Pin{second.command.offset, second.end()});
+    second.lmr->pins.push_back(op.pin);
+}
+
+void Ledger::release(const Operation& op) {
+    if (op.pin)
+        std::erase(op.second->lmr->pins, op.pin);
 }
 
 void Ledger::take_name(Operation& op, const char* name) {
@@ -149,24 +176,35 @@ void Ledger::announce(Operation& op) {
         });
     } else if (verb == Verb::move) {
         ++lmr.moving;
-    } else if (verb == Verb::write || verb == Verb::fetch_add) {
+    } else if (op.writes()) {
         begin_write(op);
     }
+}
+
+std::vector<std::byte> Ledger::wanted_bytes(const Operation& op) {
+    const auto& c = op.command;
+    if (c.verb == Verb::copy)
+        return op.second->before;
+    std::vector<std::byte> bytes(c.length);
+    if (c.verb == Verb::write) {
+        lite_test::fill_pattern(bytes, c.value, c.offset);
+    } else if (c.verb == Verb::set) {
+        for (std::size_t i = 0; i < bytes.size(); ++i)
+            bytes[i] = static_cast<std::byte>(c.value >> 8 * (i % c.pattern));
+    } else {
+        std::uint64_t word = 0;
+        if (op.end() <= kCapacity)
+            std::memcpy(&word, op.lmr->bytes.data() + c.offset, sizeof(word));
+        word = combined(c.verb, word, c.value);
+        std::memcpy(bytes.data(), &word, sizeof(word));
+    }
+    return bytes;
 }
 
 void Ledger::begin_write(Operation& op) {
     auto write = std::make_shared<Write>();
     write->offset = op.command.offset;
-    write->bytes.resize(op.command.length);
-    if (op.command.verb == Verb::write) {
-        lite_test::fill_pattern(write->bytes, op.command.value, op.command.offset);
-    } else {
-        std::uint64_t word = 0;
-        if (op.end() <= kCapacity)
-            std::memcpy(&word, op.lmr->bytes.data() + op.command.offset, sizeof(word));
-        word += op.command.value;
-        std::memcpy(write->bytes.data(), &word, sizeof(word));
-    }
+    write->bytes = wanted_bytes(op);
     op.write = write;
     op.lmr->writes.push_back(write);
     others_on(op.lmr, op, [&](Worker&, Operation& theirs) { theirs.meet_write(write); });
@@ -175,6 +213,7 @@ void Ledger::begin_write(Operation& op) {
 void Ledger::finish(Worker& worker, const Reply& reply, std::span<const std::byte> data) {
     auto op = std::move(*worker.operation);
     worker.operation.reset();
+    release(op);
     ++done_;
     ++counts_[std::string(name_of(op.command.verb)) + " " + outcome(reply)];
     say("  " + std::to_string(op.number) + " " + lmr_name(op) + " -> " + outcome(reply));
@@ -199,6 +238,8 @@ void Ledger::conclude(Worker& worker, Operation& op, const Reply& reply,
     auto& lmr = *op.lmr;
     if (is_change(c.verb))
         lmr.changing = false;
+    if (op.writes())
+        return end_write(op, reply);
     switch (c.verb) {
         case Verb::map:
             if (good)
@@ -209,10 +250,6 @@ void Ledger::conclude(Worker& worker, Operation& op, const Reply& reply,
             break;
         case Verb::free:
             end_free(worker, op, good);
-            break;
-        case Verb::write:
-        case Verb::fetch_add:
-            end_write(op, reply);
             break;
         case Verb::peek:
             end_peek(op, good, data);
@@ -351,12 +388,13 @@ void Ledger::end_write(const Operation& op, const Reply& reply) {
     }
     bool open = reply.error == 0 && cut;
     // Refused at once, or in the middle?
-    if (op.command.verb == Verb::write)
+    const bool word = is_atomic(op.command.verb);
+    if (!word)
         open |= (reply.error == EACCES && op.may & LITE_RIGHT_WRITE) || reply.error == EIDRM ||
                 (reply.error == ERANGE && op.low != op.high);
-    if (op.command.verb == Verb::fetch_add && !reply.error) {
-        const auto word = reply.value + op.command.value;
-        std::memcpy(write.bytes.data(), &word, sizeof(word));
+    if (word && !reply.error) {
+        const auto now = combined(op.command.verb, reply.value, op.command.value);
+        std::memcpy(write.bytes.data(), &now, sizeof(now));
     }
     if (open) {
         leave_open(lmr, op.write);
@@ -444,6 +482,9 @@ std::string Ledger::describe(const Worker& worker, const Operation& op) {
     if (*c.to)
         text << " to '" << c.to << "'";
     text << " offset " << c.offset << " length " << c.length;
+    if (op.second)
+        text << " and " << lmr_name(*op.second) << " handle " << std::hex << c.lh2 << std::dec
+             << " offset " << c.offset2;
     if (c.verb == Verb::map || c.verb == Verb::grant)
         text << " rights " << c.rights;
     if (c.verb == Verb::grant || c.verb == Verb::setattr)
@@ -471,6 +512,7 @@ void Ledger::abandon(Worker& worker) {
         const auto op = std::move(*worker.operation);
         worker.operation.reset();
         ++counts_[std::string(name_of(op.command.verb)) + " killed"];
+        release(op);
         if (op.write)
             leave_open(*op.lmr, op.write);
         if (op.lmr && op.command.verb == Verb::move)

@@ -80,6 +80,10 @@ class Ledger {
     static Acl changed_acl(const Operation& op);
     // What it can meet from the beginning.
     void bound(const Worker& worker, Operation& op);
+    // The other range of @op, as an operation of its own.
+    void bound_second(const Worker& worker, Operation& op);
+    static std::vector<std::byte> wanted_bytes(const Operation& op);
+    static void release(const Operation& op);
     void take_name(Operation& op, const char* name);
     // What others, who are at it already, can meet from now on.
     void announce(Operation& op);

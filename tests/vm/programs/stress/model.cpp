@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "model.hpp"
 
+#include "../common/crc32c.hpp"
+
 #include "uapi/lite.h"
 
 #include <algorithm>
@@ -42,9 +44,33 @@ bool may_grant(std::uint32_t own, std::uint32_t old, std::uint32_t wanted) {
     return own & LITE_RIGHT_SHARE && !(old & ~wanted) && !(wanted & ~old & ~(own & kSharable));
 }
 
-bool Lmr::is_free(std::uint64_t from, std::uint64_t to) const {
+bool is_atomic(Verb verb) {
+    return verb == Verb::fetch_add || verb == Verb::swap || verb == Verb::fetch_and ||
+           verb == Verb::fetch_or;
+}
+
+std::uint64_t combined(Verb verb, std::uint64_t old, std::uint64_t operand) {
+    switch (verb) {
+        case Verb::fetch_add:
+            return old + operand;
+        case Verb::fetch_and:
+            return old & operand;
+        case Verb::fetch_or:
+            return old | operand;
+        default:
+            return operand;
+    }
+}
+
+bool Lmr::is_quiet(std::uint64_t from, std::uint64_t to) const {
     return std::none_of(writes.begin(), writes.end(),
                         [&](const auto& write) { return write->overlaps(from, to); });
+}
+
+bool Lmr::is_free(std::uint64_t from, std::uint64_t to) const {
+    return is_quiet(from, to) && std::none_of(pins.begin(), pins.end(), [&](const auto& pin) {
+               return from < pin->to && pin->from < to;
+           });
 }
 
 void Lmr::forget(const WritePtr& write) {
@@ -58,24 +84,28 @@ void Lmr::set_length(std::uint64_t now) {
 }
 
 bool Operation::is_data() const {
-    return command.verb == Verb::read || command.verb == Verb::write ||
-           command.verb == Verb::fetch_add;
+    return command.verb == Verb::read || command.verb == Verb::compare ||
+           command.verb == Verb::checksum || writes();
+}
+
+bool Operation::reads() const {
+    return command.verb == Verb::read || command.verb == Verb::peek ||
+           command.verb == Verb::compare || command.verb == Verb::checksum;
+}
+
+bool Operation::writes() const {
+    return command.verb == Verb::write || command.verb == Verb::set || command.verb == Verb::copy ||
+           is_atomic(command.verb);
 }
 
 std::uint32_t Operation::needed() const {
-    switch (command.verb) {
-        case Verb::read:
-        case Verb::peek:
-            return LITE_RIGHT_READ;
-        case Verb::write:
-            return LITE_RIGHT_WRITE;
-        case Verb::fetch_add:
-            return LITE_RIGHT_ATOMIC;
-        case Verb::map:
-            return command.rights;
-        default:
-            return LITE_RIGHT_MASTER;
-    }
+    if (reads())
+        return LITE_RIGHT_READ;
+    if (is_atomic(command.verb))
+        return LITE_RIGHT_ATOMIC;
+    if (writes())
+        return LITE_RIGHT_WRITE;
+    return command.verb == Verb::map ? command.rights : LITE_RIGHT_MASTER;
 }
 
 void Operation::meet_acl(const Acl& next, const Person& who, std::uint32_t opened) {
@@ -94,8 +124,7 @@ void Operation::meet_length(std::uint64_t length) {
 }
 
 void Operation::meet_write(const WritePtr& other) {
-    const bool reads = command.verb == Verb::read || command.verb == Verb::peek;
-    if (reads && other->overlaps(command.offset, end()))
+    if (reads() && other->overlaps(command.offset, end()))
         seen.push_back(other);
 }
 
@@ -132,6 +161,8 @@ bool Operation::may_succeed(const Person& who) const {
         return false;
     if (command.verb == Verb::rename)
         return !name_taken;
+    if (second && !second->may_succeed(who))
+        return false;
     if (is_data() || command.verb == Verb::peek)
         return end() <= high;
     if (command.verb == Verb::move)
@@ -142,6 +173,8 @@ bool Operation::may_succeed(const Person& who) const {
 bool Operation::may_fail(int error, const Person& who) const {
     if (command.verb == Verb::unmap)
         return false;
+    if (second && second->may_fail(error, who))
+        return true;
     switch (error) {
         case ENOENT:
             return command.verb != Verb::alloc && (!lmr || maybe_dead || name_unsure);
@@ -174,12 +207,21 @@ std::string Operation::judge(const Reply& reply, std::span<const std::byte> data
         case Verb::peek:
             return judge_bytes(data);
         case Verb::fetch_add:
+        case Verb::swap:
+        case Verb::fetch_and:
+        case Verb::fetch_or:
             return judge_word(reply.value);
+        case Verb::compare:
+            return judge_equal(reply.value);
+        case Verb::checksum:
+            return judge_checksum(reply.value);
         case Verb::stat:
             return judge_stat(data);
         case Verb::grants:
             return judge_grants(reply.value, data);
         case Verb::write:
+        case Verb::set:
+        case Verb::copy:
             return reply.value == command.length ? "" : "a write that says it was shorter";
         case Verb::move:
             return reply.value >= command.length || end() > low ? ""
@@ -215,6 +257,27 @@ std::string Operation::judge_word(std::uint64_t old) const {
     if (old == wanted || (end() > std::min(low, shrunk) && old == 0))
         return "";
     return "old value " + std::to_string(old) + " instead of " + std::to_string(wanted);
+}
+
+bool Operation::is_certain() const { return seen.empty() && end() <= std::min(low, shrunk); }
+
+std::string Operation::judge_equal(std::uint64_t equal) const {
+    if (equal > command.length)
+        return "more equal bytes than there are";
+    if (!is_certain() || !second->is_certain())
+        return "";
+    const auto found = std::mismatch(before.begin(), before.end(), second->before.begin());
+    const auto wanted = static_cast<std::uint64_t>(found.first - before.begin());
+    return equal == wanted
+               ? ""
+               : std::to_string(equal) + " equal bytes instead of " + std::to_string(wanted);
+}
+
+std::string Operation::judge_checksum(std::uint64_t crc) const {
+    const auto wanted = lite_test::crc32c(before);
+    return !is_certain() || crc == wanted
+               ? ""
+               : "checksum " + std::to_string(crc) + " instead of " + std::to_string(wanted);
 }
 
 std::string Operation::judge_stat(std::span<const std::byte> data) const {

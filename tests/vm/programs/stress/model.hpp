@@ -10,7 +10,8 @@
 // Of bytes, the model knows what they are, and which writes may have changed them: those under way,
 // and those whose outcome is open (their process was killed, or they were refused in the middle).
 // No two such writes overlap. Those whose outcome is open are read again before anybody else writes
-// there, and must have left each byte as it was or as they wanted it.
+// there, and must have left each byte as it was or as they wanted it. What is copied is not written
+// meanwhile, nor made shorter.
 #pragma once
 
 #include "protocol.hpp"
@@ -59,6 +60,17 @@ struct Write {
 };
 using WritePtr = std::shared_ptr<Write>;
 
+// Is being copied from.
+struct Pin {
+    std::uint64_t from;
+    std::uint64_t to;
+};
+using PinPtr = std::shared_ptr<Pin>;
+
+bool is_atomic(Verb verb);
+// What an atomic operation makes of a word.
+std::uint64_t combined(Verb verb, std::uint64_t old, std::uint64_t operand);
+
 struct Lmr {
     enum class State { alive, freeing, dead };
 
@@ -76,8 +88,10 @@ struct Lmr {
     std::vector<std::byte> bytes = std::vector<std::byte>(kCapacity);  // beyond the end: zero
     std::vector<WritePtr> writes;                                      // that may have changed them
     std::vector<WritePtr> open;                                        // those that have ended
+    std::vector<PinPtr> pins;
 
-    bool is_free(std::uint64_t from, std::uint64_t to) const;  // for another write
+    bool is_quiet(std::uint64_t from, std::uint64_t to) const;  // nobody writes there
+    bool is_free(std::uint64_t from, std::uint64_t to) const;   // for another write
     void forget(const WritePtr& write);
     // Has become that long.
     void set_length(std::uint64_t now);
@@ -104,15 +118,19 @@ struct Operation {
     bool maybe_dead = false;
     bool surely_dead = false;
     bool name_unsure = false;
-    bool name_taken = false;        // that it wants to give
-    bool changed = false;           // attributes may be these or those
-    std::vector<std::byte> before;  // of a read
-    std::vector<WritePtr> seen;     // that it may see or not
-    WritePtr write;                 // what it writes itself
+    bool name_taken = false;            // that it wants to give
+    bool changed = false;               // attributes may be these or those
+    std::vector<std::byte> before;      // of a read
+    std::vector<WritePtr> seen;         // that it may see or not
+    WritePtr write;                     // what it writes itself
+    PinPtr pin;                         // of @second's LMR
+    std::shared_ptr<Operation> second;  // the other range, as if that were read
 
     bool by_handle() const { return command.lh != 0; }
     std::uint64_t end() const { return command.offset + command.length; }
     bool is_data() const;
+    bool reads() const;  // and what it finds is to be judged
+    bool writes() const;
     std::uint32_t needed() const;
 
     // What else begins while it is under way.
@@ -131,6 +149,10 @@ struct Operation {
     std::string judge_stat(std::span<const std::byte> data) const;
     std::string judge_grants(std::uint64_t n, std::span<const std::byte> data) const;
     std::string judge_word(std::uint64_t old) const;
+    std::string judge_equal(std::uint64_t equal) const;
+    std::string judge_checksum(std::uint64_t crc) const;
+    // What it finds is just what was there in the beginning.
+    bool is_certain() const;
 };
 
 }  // namespace lite_stress

@@ -33,9 +33,10 @@ sockaddr_in socket_address(const std::string& host, std::uint16_t port) {
 }  // namespace
 
 const char* name_of(Verb verb) {
-    static constexpr std::array names{"alloc", "map",    "unmap",   "free",   "read",   "write",
-                                      "f-add", "grant",  "setattr", "rename", "resize", "move",
-                                      "stat",  "grants", "peek",    "query",  "exit",   "stop"};
+    static constexpr std::array names{
+        "alloc", "map",  "unmap",  "free",    "read",  "write", "f-add",   "swap",   "f-and",
+        "f-or",  "set",  "copy",   "compare", "check", "grant", "setattr", "rename", "resize",
+        "move",  "stat", "grants", "peek",    "query", "exit",  "stop"};
     static_assert(names.size() == static_cast<std::size_t>(Verb::stop) + 1);
     return names.at(static_cast<std::size_t>(verb));
 }

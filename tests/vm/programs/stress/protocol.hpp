@@ -20,6 +20,13 @@ enum class Verb : std::uint32_t {
     read,
     write,
     fetch_add,
+    swap,
+    fetch_and,
+    fetch_or,
+    set,
+    copy,
+    compare,
+    checksum,
     grant,
     setattr,
     rename,
@@ -41,7 +48,9 @@ struct Command {
     std::uint64_t lh = 0;            // 0: by name
     std::uint64_t offset = 0;
     std::uint64_t length = 0;
-    std::uint64_t value = 0;  // seed of what is written; addend
+    std::uint64_t value = 0;  // seed of what is written; operand; pattern
+    std::uint64_t lh2 = 0;    // second range: the source of a copy
+    std::uint64_t offset2 = 0;
     std::uint32_t rights = 0;
     std::uint32_t uid = 0;
     std::uint32_t gid = 0;
@@ -49,6 +58,7 @@ struct Command {
     std::uint32_t node = 0;
     std::uint32_t n_nodes = 0;
     std::uint32_t nodes[8] = {};
+    std::uint32_t pattern = 0;  // bytes of it
     char name[32] = {};
     char to[32] = {};
 };
@@ -56,7 +66,7 @@ struct Command {
 struct Reply {
     std::int32_t error = 0;
     std::uint32_t size = 0;   // of the data that follows
-    std::uint64_t value = 0;  // a handle, a length, an old value, bytes
+    std::uint64_t value = 0;  // a handle, a length, an old value, bytes, a checksum
 };
 
 // The first word of a worker: who and where it is.

@@ -100,12 +100,6 @@ class Worker {
                 data_.clear();
                 return e;
             }
-            case Verb::fetch_add: {
-                auto args = fetch_add_args(c.lh, c.offset, c.value);
-                const auto e = dev_(args);
-                reply.value = args.result;
-                return e;
-            }
             case Verb::peek: {
                 auto args = map_args(c.name, LITE_RIGHT_READ);
                 auto e = dev_(args);
@@ -115,6 +109,15 @@ class Worker {
                 }
                 return e;
             }
+            case Verb::fetch_add:
+            case Verb::swap:
+            case Verb::fetch_and:
+            case Verb::fetch_or:
+            case Verb::set:
+            case Verb::copy:
+            case Verb::compare:
+            case Verb::checksum:
+                return there(c, reply);
             default:
                 return change(c, reply);
         }
@@ -153,6 +156,43 @@ class Worker {
             default:
                 reply.value = dev_.query().mem_used;
                 return ok;
+        }
+    }
+
+    // What is done where the memory is.
+    Errno there(const Command& c, Reply& reply) {
+        auto args = fetch_add_args(c.lh, c.offset, c.value);
+        args.opcode = opcode(c.verb);
+        args.length = c.length;
+        if (c.verb == Verb::set) {
+            args.swap = c.pattern;
+        } else if (c.lh2) {
+            args.operand = c.lh2;
+            args.swap = c.offset2;
+        }
+        const auto e = dev_(args);
+        reply.value = args.result;
+        return e;
+    }
+
+    static std::uint16_t opcode(Verb verb) {
+        switch (verb) {
+            case Verb::fetch_add:
+                return LITE_OP_FETCH_ADD;
+            case Verb::swap:
+                return LITE_OP_SWAP;
+            case Verb::fetch_and:
+                return LITE_OP_FETCH_AND;
+            case Verb::fetch_or:
+                return LITE_OP_FETCH_OR;
+            case Verb::set:
+                return LITE_OP_SET;
+            case Verb::copy:
+                return LITE_OP_COPY;
+            case Verb::compare:
+                return LITE_OP_COMPARE;
+            default:
+                return LITE_OP_CHECKSUM;
         }
     }
 
