@@ -317,14 +317,21 @@ static int lite_job_prepare(struct lite_job *job)
 }
 
 /*
- * A node of the LMRs is out of reach. It may be merely suspect, or have come back
- * in this moment. 0: try again.
+ * A node of the LMRs is out of reach. When it is merely suspect, to wait for it
+ * is no try: several links may break, and come back one after the other. It may
+ * have come back in this moment, or be out of another's reach. 0: try again.
  */
 static int lite_job_await_nodes(struct lite_job *job)
 {
-	if (lite_access_await(&job->range) == -EINTR ||
-	    (job->from.lh && lite_access_await(&job->from) == -EINTR))
+	int err = lite_access_await(&job->range);
+	int second = -EHOSTDOWN;
+
+	if (err != -EINTR && job->from.lh)
+		second = lite_access_await(&job->from);
+	if (err == -EINTR || second == -EINTR)
 		return -EINTR;
+	if (!err || !second)
+		return 0;
 	return ++job->tries < LITE_JOB_TRIES ? 0 : -EHOSTDOWN;
 }
 
