@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Revocation under fire: memory that processes on other nodes read and write without a break is freed, and used again at
-once. The number of rounds: LITE_REVOKE_ROUNDS, or --slow for a hundred thousand. tests/vm/mutate shows that these tests
+once. The number of rounds: LITE_REVOKE_ROUNDS, or --slow for twice a hundred thousand. tests/vm/mutate shows that these tests
 fail when something is missing that the protocol needs."""
 
 import contextlib
@@ -11,7 +11,7 @@ from vmlab.testing import vmtest
 
 setup = prepare_all
 
-_PROCESSES, _THREADS = 2, 2
+_PROCESSES = 2
 # Machines this busy may be silent for a while.
 _PATIENT = {"heartbeat": 1000, "dead": 20000, "op_timeout": 20000}
 _TRACING = "/sys/kernel/tracing"
@@ -32,22 +32,24 @@ def _trace(vm):
                "echo '-:litetest/unmap' >>kprobe_events; rmdir instances/litetest")
 
 
-def _fire(lab, lites, attacking, rounds, timeout):
-    """Rounds with attackers on these nodes; the first node is the home."""
+def _fire(lab, lites, rounds, timeout, at_once=1, most=9 << 20, threads=2, nice=0):
+    """Rounds with attackers on all nodes; the first node is the home. @nice: of the home, which attackers outnumber."""
     rounds = int(os.environ.get("LITE_REVOKE_ROUNDS", rounds))
     seed = lab.rng.getrandbits(32)
+    same = ["--seed", seed, "--at-once", at_once, "--most", most]
     env = environment(lab, lites)
     print(f"      {rounds} rounds, seed {seed}")
 
-    def spawn(lite, *words):
-        return lite.vm.spawn([program_path("revoke"), "--seed", str(seed), *(str(word) for word in words)], env=env)
+    def spawn(lite, *words, nice=0):
+        command = ["nice", "-n", nice, program_path("revoke"), *same, *words]
+        return lite.vm.spawn([str(word) for word in command], env=env)
     home = lites[0]
     with _trace(home.vm) as trace:
-        program = spawn(home, "home", "--rounds", rounds, "--attackers", len(attacking) * _PROCESSES * _THREADS,
-                        "--trace", trace)
+        program = spawn(home, "home", "--rounds", rounds, "--attackers", len(lites) * _PROCESSES * threads,
+                        "--trace", trace, nice=nice)
         program.wait_output("ready")
-        attackers = [spawn(lite, "attack", "--index", lite.index, "--processes", _PROCESSES, "--threads", _THREADS)
-                     for lite in attacking]
+        attackers = [spawn(lite, "attack", "--index", lite.index, "--processes", _PROCESSES, "--threads", threads)
+                     for lite in lites]
         program.wait(timeout)
         said = [program.out, program.err]
         for attacker in attackers:
@@ -68,18 +70,32 @@ def _fire(lab, lites, attacking, rounds, timeout):
 def test_under_fire_in_one_machine(lab):
     """Three nodes, all of which attack: also LMRs of their own, and shares that they store for the home."""
     lites = in_one_machine(lab.n1, **_PATIENT)
-    _fire(lab, lites, lites, lab.scale(150, 10), timeout=180)
+    _fire(lab, lites, lab.scale(150, 10), timeout=180)
 
 
 @vmtest(mem_mb=768, timeout=200)
 def test_under_fire(lab):
     """Two machines, with a network in between."""
     lites = on_machines(lab, **_PATIENT)
-    _fire(lab, lites, lites, lab.scale(150, 10), timeout=180)
+    _fire(lab, lites, lab.scale(150, 10), timeout=180)
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=200)
+def test_many_at_once_under_fire(lab):
+    """While one goes, the others are used."""
+    lites = in_one_machine(lab.n1, **_PATIENT)
+    _fire(lab, lites, lab.scale(256, 32), timeout=180, at_once=lab.scale(32, 8), nice=-15)
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=36000, slow=True, fresh=True)
+def test_under_fire_in_one_machine_for_long(lab):
+    """As many rounds as it takes to trust it."""
+    lites = in_one_machine(lab.n1, **_PATIENT)
+    _fire(lab, lites, MANY, timeout=35900, at_once=64, most=64 << 10, threads=1, nice=-15)
 
 
 @vmtest(mem_mb=768, timeout=36000, slow=True, fresh=True)
 def test_under_fire_for_long(lab):
-    """As many rounds as it takes to trust it."""
+    """The same on two machines."""
     lites = on_machines(lab, **_PATIENT)
-    _fire(lab, lites, lites, MANY, timeout=35900)
+    _fire(lab, lites, MANY, timeout=35900, at_once=32, nice=-15)

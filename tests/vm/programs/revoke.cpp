@@ -9,6 +9,9 @@
 //   revoke attack   on any node: threads that use the LMR of the round until they are told that it
 //                   is gone
 //
+// With --at-once N there are N rounds at a time: N LMRs in use, which go in random order, one after
+// the other, while the rest is being used. That is N times as many for all the meeting.
+//
 // An LMR holds nothing but a word of its round, which attackers write again and again, and nothing
 // else is ever read through a handle on it; so whatever differs comes from another LMR. All ends
 // derive what a round is like from the same seed. They meet in a small LMR, the board.
@@ -47,7 +50,9 @@ struct Options {
     std::string stem = "revoke";
     std::uint64_t seed = 1;
     std::uint64_t rounds = 1000;
-    unsigned attackers = 0;  // threads, of all nodes
+    std::uint64_t at_once = 1;
+    std::uint64_t most = 9 << 20;  // bytes of an LMR
+    unsigned attackers = 0;        // threads, of all nodes
     std::string trace;
     double least_reused = 0.5;
     unsigned index = 0;
@@ -73,20 +78,21 @@ struct Round {
     bool look_first;        // whether the memory is looked at before it gets its canaries
 };
 
-std::uint64_t some_length(std::mt19937_64& random) {
+std::uint64_t some_length(std::mt19937_64& random, std::uint64_t most) {
     const auto kind = random() % 100;
-    const std::uint64_t limit = kind < 60   ? 16 << 10
-                                : kind < 90 ? 256 << 10
-                                : kind < 99 ? 1 << 20
-                                            : 9 << 20;  // more than one piece of memory
+    const std::uint64_t wanted = kind < 60   ? 16 << 10
+                                 : kind < 90 ? 256 << 10
+                                 : kind < 99 ? 1 << 20
+                                             : 9 << 20;  // more than one piece of memory
+    const auto limit = std::min(wanted, most);
     return (limit / 8 + random() % (limit / 8 * 7)) / 8 * 8;
 }
 
-Round make_round(std::uint64_t seed, std::uint64_t number) {
-    std::mt19937_64 random(mix(seed) ^ number);
+Round make_round(const Options& options, std::uint64_t number) {
+    std::mt19937_64 random(mix(options.seed) ^ number);
     Round r{};
     r.number = number;
-    r.length = some_length(random);
+    r.length = some_length(random, options.most);
     // Neither is the zero of fresh memory, nor a word of any other round.
     r.word = (number << 8) | 0xaa00000000000001;
     r.canary = (number << 8) | 0xcc00000000000002;
@@ -94,6 +100,14 @@ Round make_round(std::uint64_t seed, std::uint64_t number) {
     r.delay_us = random() % 4 ? static_cast<unsigned>(random() % 3000) : 0;
     r.look_first = random() % 2;
     return r;
+}
+
+// The rounds that go on at the same time, numbered from 1.
+std::vector<Round> make_volley(const Options& options, std::uint64_t number) {
+    std::vector<Round> rounds;
+    for (auto n = (number - 1) * options.at_once; n < number * options.at_once; ++n)
+        rounds.push_back(make_round(options, n + 1));
+    return rounds;
 }
 
 std::string name_of(const Options& options, const Round& round) {
@@ -123,7 +137,7 @@ std::string odd_one(std::span<const std::uint64_t> words, std::uint64_t wanted) 
 // -----------------------------------------------------------------------------------
 
 // Words of it, in lines of their own.
-enum : std::uint64_t { kRound = 0, kInUse = 64, kNoticed = 128, kFailed = 192 };
+enum : std::uint64_t { kVolley = 0, kInUse = 64, kNoticed = 128, kFailed = 192 };
 
 class Board {
   public:
@@ -171,7 +185,7 @@ class Attacker {
 
     void run() {
         for (std::uint64_t last = 0;;) {
-            const auto now = board_.get(kRound);
+            const auto now = board_.get(kVolley);
             if (now == kOver)
                 return;
             if (now == last) {
@@ -179,37 +193,63 @@ class Attacker {
                 continue;
             }
             last = now;
-            attack(make_round(options_.seed, now));
+            attack(make_volley(options_, now));
             board_.count(kNoticed);
         }
     }
 
   private:
-    void attack(const Round& round) {
-        const auto name = name_of(options_, round);
-        const auto size = std::min<std::size_t>(round.length, kTransferMax) / 8;
-        std::fill_n(buffer_.begin(), size, round.word);
-        auto lh = dev_.map(name);
-        for (std::uint64_t n = 0;; ++n) {
-            const auto e = operate(round, lh);
-            if (e == err(EIDRM))
-                break;
-            expect_equal(e, ok, "operation in round " + std::to_string(round.number));
-            ++tally_.operations;
-            if (n == 0)
-                board_.count(kInUse);
-            if (restless_ && random_() % 4 == 0) {
-                dev_.unmap(lh);
-                auto args = map_args(name, LITE_RIGHT_READ | LITE_RIGHT_WRITE | LITE_RIGHT_ATOMIC);
-                const auto mapped = dev_(args);
-                if (mapped == err(ENOENT))
-                    return;
-                expect_equal(mapped, ok, "mapping in round " + std::to_string(round.number));
-                ++tally_.maps;
-                lh = args.lh;
+    struct Target {
+        Round round;
+        std::uint64_t lh;
+    };
+
+    void attack(const std::vector<Round>& rounds) {
+        std::vector<Target> targets;
+        for (const auto& round : rounds)
+            targets.push_back({round, dev_.map(name_of(options_, round))});
+        // None is freed before all are in use.
+        for (const auto& target : targets)
+            expect(use(target), "in use");
+        board_.count(kInUse);
+        while (!targets.empty()) {
+            const auto target =
+                targets.begin() + static_cast<std::ptrdiff_t>(random_() % targets.size());
+            bool there = use(*target);
+            if (there && restless_ && random_() % 4 == 0) {
+                dev_.unmap(target->lh);
+                if (!remap(*target)) {
+                    targets.erase(target);
+                    continue;
+                }
+            }
+            if (!there) {
+                dev_.unmap(target->lh);
+                targets.erase(target);
             }
         }
-        dev_.unmap(lh);
+    }
+
+    // False: it is gone.
+    bool use(const Target& target) {
+        const auto e = operate(target.round, target.lh);
+        if (e == err(EIDRM))
+            return false;
+        expect_equal(e, ok, "operation in round " + std::to_string(target.round.number));
+        ++tally_.operations;
+        return true;
+    }
+
+    bool remap(Target& target) {
+        auto args = map_args(name_of(options_, target.round),
+                             LITE_RIGHT_READ | LITE_RIGHT_WRITE | LITE_RIGHT_ATOMIC);
+        const auto mapped = dev_(args);
+        if (mapped == err(ENOENT))
+            return false;
+        expect_equal(mapped, ok, "mapping in round " + std::to_string(target.round.number));
+        ++tally_.maps;
+        target.lh = args.lh;
+        return true;
     }
 
     Errno operate(const Round& round, std::uint64_t lh) {
@@ -222,6 +262,7 @@ class Attacker {
         auto* const at =
             buffer_.data() +
             random_() % (std::min<std::size_t>(round.length, kTransferMax) / 8 - words + 1);
+        std::fill_n(at, words, round.word);
         if (random_() % 2)
             return dev_(write_args(lh, offset, at, words * 8));
         const auto e = dev_(read_args(lh, offset, at, words * 8));
@@ -281,7 +322,7 @@ void attack(const Options& options) {
     // However long it takes: the caller limits it.
     Board board(options, options.index);
     board.open();
-    while (board.get(kRound) != kOver) {
+    while (board.get(kVolley) != kOver) {
         expect(!board.get(kFailed), "an attacker has failed");
         ::usleep(20000);
     }
@@ -367,43 +408,77 @@ class Home {
           board_(options, env().indexes.front()),
           trace_(options.trace),
           places_(env().placements()),
+          random_(mix(options.seed)),
           buffer_(kTransferMax / 8) {}
 
     void run() {
         board_.make();
         std::puts("ready");
         std::fflush(stdout);
-        for (std::uint64_t number = 1; number <= options_.rounds; ++number)
-            carry_out(make_round(options_.seed, number));
-        board_.set(kRound, kOver);
+        const auto volleys = (options_.rounds + options_.at_once - 1) / options_.at_once;
+        for (std::uint64_t number = 1; number <= volleys; ++number)
+            carry_out(number);
+        board_.set(kVolley, kOver);
         report();
     }
 
   private:
-    void carry_out(const Round& round) {
-        const auto& place = places_[round.placement % places_.size()];
-        const auto lh = dev_.alloc(round.length, place.nodes, name_of(options_, round), 0666);
-        fill(lh, round.length, round.word);
-        board_.set(kRound, round.number);
-        const auto all = round.number * options_.attackers;
+    struct Region {
+        Round round;
+        std::uint64_t lh;
+        std::uint64_t other;
+        Ranges freed;
+    };
+
+    void carry_out(std::uint64_t number) {
+        std::vector<Region> regions;
+        for (const auto& round : make_volley(options_, number))
+            regions.push_back({round, make(round), 0, {}});
+        board_.set(kVolley, number);
+        const auto all = number * options_.attackers;
         wait_for(kInUse, all, "all attackers have it in use");
-        if (round.delay_us)
-            ::usleep(round.delay_us);
-        (void)trace_.take();
-        dev_.free(lh);
-        const auto freed = trace_.take();
-        // Anonymous: of no interest to anybody else.
-        const auto other = dev_.alloc(round.length, place.nodes);
-        if (round.look_first)
-            check(round, other, 0, "fresh memory");
-        fill(other, round.length, round.canary);
+        std::shuffle(regions.begin(), regions.end(), random_);
+        if (const auto delay = regions.front().round.delay_us)
+            ::usleep(delay);
+        for (auto& region : regions)
+            replace(region);
         // While there may be somebody who does not know yet, and once more after that.
+        std::size_t next = 0;
         wait_for(kNoticed, all, "all attackers have noticed",
-                 [&] { check(round, other, round.canary, "canaries"); });
-        check(round, other, round.canary, "canaries");
+                 [&] { check_canaries(regions[next++ % regions.size()]); });
+        for (const auto& region : regions)
+            check_canaries(region);
+        for (const auto& region : regions) {
+            (void)trace_.take();
+            dev_.free(region.other);
+            account(region.freed, trace_.take());
+        }
+    }
+
+    const std::vector<std::uint32_t>& nodes_of(const Round& round) const {
+        return places_[round.placement % places_.size()].nodes;
+    }
+
+    std::uint64_t make(const Round& round) {
+        const auto lh = dev_.alloc(round.length, nodes_of(round), name_of(options_, round), 0666);
+        fill(lh, round.length, round.word);
+        return lh;
+    }
+
+    void replace(Region& region) {
+        const auto& round = region.round;
         (void)trace_.take();
-        dev_.free(other);
-        account(freed, trace_.take());
+        dev_.free(region.lh);
+        region.freed = trace_.take();
+        // Anonymous: of no interest to anybody else.
+        region.other = dev_.alloc(round.length, nodes_of(round));
+        if (round.look_first)
+            check(round, region.other, 0, "fresh memory");
+        fill(region.other, round.length, round.canary);
+    }
+
+    void check_canaries(const Region& region) {
+        check(region.round, region.other, region.round.canary, "canaries");
     }
 
     void fill(std::uint64_t lh, std::uint64_t length, std::uint64_t word) {
@@ -475,6 +550,7 @@ class Home {
     Board board_;
     Trace trace_;
     std::vector<Placement> places_;
+    std::mt19937_64 random_;
     Words buffer_;
     std::uint64_t seen_rounds_ = 0;
     std::uint64_t reused_rounds_ = 0;
@@ -491,6 +567,10 @@ int main(int argc, char** argv) {
     app.require_subcommand(1);
     app.add_option("--stem", options.stem, "what all names begin with");
     app.add_option("--seed", options.seed, "of all rounds; the same at all ends");
+    app.add_option("--at-once", options.at_once, "rounds at a time; the same at all ends")
+        ->check(CLI::Range(1, 1000));
+    app.add_option("--most", options.most, "bytes of an LMR; the same at all ends")
+        ->check(CLI::Range(4096, 9 << 20));
     auto* home = app.add_subcommand("home", "free and fill");
     home->add_option("--rounds", options.rounds, "how often");
     home->add_option("--attackers", options.attackers, "threads that attack, of all nodes")
