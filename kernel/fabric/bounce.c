@@ -128,6 +128,25 @@ static struct lite_bounce *lite_bounce_steal(struct lite_fabric *fab)
 }
 
 /**
+ * lite_bounce_tryget - take a bounce page, if there is one
+ * @fab: fabric
+ *
+ * Context: any process context.
+ * Return: the page, or NULL.
+ */
+struct lite_bounce *lite_bounce_tryget(struct lite_fabric *fab)
+{
+	struct lite_bounce *b;
+
+	b = lite_bounce_take(raw_cpu_ptr(fab->bounce));
+	if (!b)
+		b = lite_bounce_steal(fab);
+	if (b)
+		lite_stat_inc(fab->stats, LITE_STAT_SLOTS_BUSY);
+	return b;
+}
+
+/**
  * lite_bounce_get - take a bounce page
  * @fab: fabric
  *
@@ -136,17 +155,11 @@ static struct lite_bounce *lite_bounce_steal(struct lite_fabric *fab)
  */
 struct lite_bounce *lite_bounce_get(struct lite_fabric *fab)
 {
-	struct lite_bounce *b;
+	struct lite_bounce *b = lite_bounce_tryget(fab);
 
-	b = lite_bounce_take(raw_cpu_ptr(fab->bounce));
-	if (!b)
-		b = lite_bounce_steal(fab);
 	if (!b)
 		wait_event_killable(fab->bounce_wait,
-				    (b = lite_bounce_steal(fab)));
-	if (!b)
-		return NULL;
-	lite_stat_inc(fab->stats, LITE_STAT_SLOTS_BUSY);
+				    (b = lite_bounce_tryget(fab)));
 	return b;
 }
 

@@ -192,6 +192,7 @@ struct lite_bounce_pool;
 
 int lite_bounce_init(struct lite_fabric *fab);
 void lite_bounce_exit(struct lite_fabric *fab);
+struct lite_bounce *lite_bounce_tryget(struct lite_fabric *fab);
 struct lite_bounce *lite_bounce_get(struct lite_fabric *fab);
 void lite_bounce_put(struct lite_fabric *fab, struct lite_bounce *bounce);
 

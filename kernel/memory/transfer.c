@@ -45,6 +45,7 @@
  * @offset: in the LMR
  * @left: bytes to go
  * @at: offset in the buffer
+ * @begun: the LMR has been entered, so rights and bounds were right
  * @tries: how often the piece at hand has failed
  * @large: of these, how often when it was posted as a large one
  * @buf: caller's
@@ -55,6 +56,7 @@ struct lite_piece_io {
 	u64 offset;
 	u64 left;
 	u64 at;
+	bool begun;
 	int tries;
 	int large;
 	const struct lite_buf *buf;
@@ -177,46 +179,60 @@ static int lite_small_post(struct lite_piece_io *p, struct lite_mapping *m,
 }
 
 /*
- * Bounce pages are few and everybody's: nothing is waited for with one in hand
- * but the device. What is not present in the caller's buffer is faulted in with
- * the page given back, and the piece tried again.
+ * A piece through a bounce page, entered; leaves, and gives the page back.
+ *
+ * Nothing is waited for here but the device. What is not present in the caller's
+ * buffer is faulted in at the end, and the piece tried again.
  */
-static ssize_t lite_piece_small(struct lite_piece_io *p, size_t n)
+static ssize_t lite_small_go(struct lite_piece_io *p, struct lite_mapping *m,
+			     struct lite_bounce *bounce, size_t n)
 {
-	struct lite_memory *mem = p->a->ctx->mem;
-	struct lite_bounce *bounce = lite_bounce_get(mem->fab);
-	const struct lite_mapping *stale = NULL;
-	struct lite_mapping *m;
+	struct lite_memory *mem = m->mem;
 	size_t done = n;
 	int err = 0;
 
-	if (!bounce)
-		return -EINTR;
 	if (p->write)
 		done = lite_buf_copy_nofault(p->buf, p->at, bounce->data, n,
 					     true);
-	if (done) {
-		m = lite_tryenter_range(p->a, p->offset, done, &stale);
-		err = PTR_ERR_OR_ZERO(m);
-		if (!err) {
-			err = lite_small_post(p, m, bounce, done);
-			if (!err && p->large >= LITE_CAREFUL_AFTER)
-				WRITE_ONCE(m->careful, jiffies);
-			lite_access_exit(m);
-			stale = m;
-		}
-	}
+	if (done)
+		err = lite_small_post(p, m, bounce, done);
+	if (done && !err && p->large >= LITE_CAREFUL_AFTER)
+		WRITE_ONCE(m->careful, jiffies);
+	lite_access_exit(m);
 	if (!err && !p->write)
 		done = lite_buf_copy_nofault(p->buf, p->at, bounce->data, n,
 					     false);
 	lite_bounce_put(mem->fab, bounce);
+	/* @m is only compared now. */
 	if (err == -EAGAIN)
-		return lite_access_renew(p->a, stale) ?: -EAGAIN;
+		return lite_access_renew(p->a, m) ?: -EAGAIN;
 	if (err)
 		return err;
 	if (done)
 		return done;
 	return lite_buf_fault_in(p->buf, p->at, n, p->write);
+}
+
+/*
+ * Bounce pages are few and everybody's: one that has to be waited for is waited
+ * for outside of the LMR, and given back before the handle is renewed.
+ */
+static ssize_t lite_piece_small(struct lite_piece_io *p, size_t n)
+{
+	struct lite_memory *mem = p->a->ctx->mem;
+	struct lite_bounce *bounce = lite_bounce_get(mem->fab);
+	const struct lite_mapping *stale;
+	struct lite_mapping *m;
+
+	if (!bounce)
+		return -EINTR;
+	m = lite_tryenter_range(p->a, p->offset, n, &stale);
+	if (!IS_ERR(m))
+		return lite_small_go(p, m, bounce, n);
+	lite_bounce_put(mem->fab, bounce);
+	if (m == ERR_PTR(-EAGAIN))
+		return lite_access_renew(p->a, stale) ?: -EAGAIN;
+	return PTR_ERR(m);
 }
 
 /* Walks the caller's pages, as mapped for the device. */
@@ -378,10 +394,16 @@ static ssize_t lite_piece(struct lite_piece_io *p)
 {
 	struct lite_mapping *m = lite_enter_range(p->a, p->offset, p->left);
 	const struct lite_extent *e;
+	struct lite_bounce *bounce;
 	size_t n;
 
 	if (IS_ERR(m))
 		return PTR_ERR(m);
+	p->begun = true;
+	if (!p->left) {
+		lite_access_exit(m);
+		return 0;
+	}
 	e = lite_extent_at(m, p->offset);
 	if (!m->share[e->share].peer)
 		return lite_piece_local(p, m, e);
@@ -389,6 +411,11 @@ static ssize_t lite_piece(struct lite_piece_io *p)
 	if (p->large >= LITE_CAREFUL_AFTER ||
 	    time_before(jiffies, READ_ONCE(m->careful) + LITE_CAREFUL_TIME))
 		n = min_t(size_t, n, LITE_CAREFUL_BYTES);
+	if (n <= LITE_BOUNCE_SIZE) {
+		bounce = lite_bounce_tryget(m->mem->fab);
+		if (bounce)
+			return lite_small_go(p, m, bounce, n);
+	}
 	lite_access_exit(m);
 	if (n <= LITE_BOUNCE_SIZE)
 		return lite_piece_small(p, n);
@@ -442,25 +469,21 @@ int lite_transfer(const struct lite_access *a, bool write, u64 offset,
 		.left = length,
 		.buf = buf,
 	};
-	ssize_t ret;
+	ssize_t ret = 0;
 
 	*done = 0;
-	/* All of it or nothing, unless it is made shorter meanwhile. */
-	do {
-		ret = lite_transfer_check(a, offset, length, false);
-		if (ret == -EHOSTDOWN)
-			ret = lite_access_await(a) ?: -EAGAIN;
-	} while (ret == -EAGAIN);
-	if (ret == -EHOSTDOWN)
-		ret = lite_cluster_ready(a->ctx->mem->cl) ?: ret;
-	if (ret)
-		return ret;
 	lite_stat_inc(stats, LITE_STAT_OPS_INFLIGHT);
-	while (p.left) {
+	/* Of nothing, too, it is looked whether it is permitted. */
+	while (p.left || !p.begun) {
 		ret = lite_piece(&p);
-		/* To do a piece twice is to do it once. */
-		if ((ret == -EHOSTDOWN || ret == -ETIMEDOUT) &&
-		    ++p.tries < LITE_PIECE_TRIES)
+		/*
+		 * Until the LMR can be entered nothing was tried. After that, to
+		 * do a piece twice is to do it once.
+		 */
+		if (ret == -EHOSTDOWN && !p.begun)
+			ret = lite_access_await(a) ?: -EAGAIN;
+		else if ((ret == -EHOSTDOWN || ret == -ETIMEDOUT) &&
+			 ++p.tries < LITE_PIECE_TRIES)
 			ret = lite_access_await(a) == -EINTR ? -EINTR : -EAGAIN;
 		if (ret < 0 && ret != -EAGAIN)
 			break;
