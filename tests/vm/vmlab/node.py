@@ -26,6 +26,10 @@ _KERNEL_PARAMETERS = ("console=ttyS0", "loglevel=5", "panic=-1", "reboot=t", "mi
                       "no_timer_check", "random.trust_cpu=1", "ipv6.disable=1", "apparmor=0", "audit=0",
                       "rcupdate.rcu_expedited=1", "cryptomgr.notests=1", "rdinit=/init")
 
+# Without the PIT, the kernel learns the TSC's frequency from the HPET. On a busy host it measures too little with the PIT,
+# and believes it ("PIT calibration deviates from HPET"): a machine was seen whose time ran 26 times too fast.
+_MACHINE = "q35,i8042=off,sata=off,smbus=off,vmport=off,pit=off"
+
 
 class Node:
     """A virtual machine on the cluster's network, with Soft-RoCE ("rxe0") on its card ("eth0").
@@ -264,7 +268,7 @@ class Node:
     def _command(self, agent_fd, qmp_fd):
         words = [
             "qemu-system-x86_64", "-name", f"lite-{self.name}", "-nodefaults", "-no-user-config", "-display", "none",
-            "-M", "q35,i8042=off,sata=off,smbus=off,vmport=off", "-bios", "qboot.rom", *self._accelerator, "-m", self._mem_mb, "-no-reboot",
+            "-M", _MACHINE, "-bios", "qboot.rom", *self._accelerator, "-m", self._mem_mb, "-no-reboot",
             # QEMU leaves out the guest's memory barriers if there can be only one CPU, although its own I/O threads
             # are others: virtio then stalls for good now and then.
             "-smp", f"{self._cpus},maxcpus={max(self._cpus, 2)}",
