@@ -27,7 +27,8 @@
  * EHOSTUNREACH          no node of that id in this cluster
  * ETIMEDOUT             no reply in time. Unless ECONNREFUSED or EAGAIN said
  *                       otherwise, a call that failed may have been served
- * EINTR                 a signal that kills the caller arrived
+ * EINTR                 a signal that kills the caller arrived; RECV, COLLECT: any
+ *                       that has a handler
  * EAGAIN                NOWAIT: it would have had to wait: for room in the ring
  *                       of the function, for a request, for a call to end
  * ENOBUFS               the server's node has no memory left for rings
@@ -58,8 +59,10 @@
 /* Most bytes of a request, and of a reply. */
 #define LITE_RPC_BYTES_MAX 65536
 
-/* Of the ring that every client node gets: bytes for requests under way and the
- * room for their replies. 0 means the default. */
+/*
+ * Of the ring that every client node gets: bytes for requests under way and the
+ * room for their replies. 0 means the default.
+ */
 #define LITE_RPC_RING_MIN 4096
 #define LITE_RPC_RING_MAX (1U << 20)
 #define LITE_RPC_RING_DEFAULT (128U << 10)
@@ -199,7 +202,8 @@ struct lite_ioc_rpc_collect {
  * cannot be given because the caller is gone is given to nobody, and that is no
  * error. ENOENT, EFAULT, E2BIG (longer than the function's @max_reply) are:
  * nothing was received then, and but for ENOENT the request is still there to be
- * answered.
+ * answered. With REPLY, that there is no such request any more, because its caller
+ * has given up, is no error: @answered is 0 then.
  *
  * Then a request for @function (0: any that this file has registered) is taken,
  * and waited for if need be. It is to be answered through this open file. If its
