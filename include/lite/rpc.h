@@ -13,6 +13,9 @@
  * Time-outs are in milliseconds; -1 means the default of 5 s for calls, and for
  * ever for those who serve or collect; 0 means not to wait for anything that is
  * not there (-EAGAIN). More than LITE_RPC_TIMEOUT_MAX is -EINVAL.
+ *
+ * Who serves or collects is interrupted by any signal that has a handler (-EINTR),
+ * so that a server can end in order.
  */
 #ifndef LITE_RPC_H
 #define LITE_RPC_H
@@ -64,10 +67,10 @@ struct lite_rpc_params {
 
 /* A request that was taken. */
 struct lite_rpc_request {
-    uint64_t token;      /* 0: there is nothing to answer */
+    uint64_t token; /* 0: there is nothing to answer */
     uint32_t function;
-    uint32_t length;     /* bytes of it that are in the buffer */
-    uint32_t node;       /* who calls */
+    uint32_t length; /* bytes of it that are in the buffer */
+    uint32_t node;   /* who calls */
     uint32_t uid;
     uint32_t gid;
     uint32_t flags;      /* LITE_RPC_REQ_* */
@@ -131,9 +134,8 @@ int lite_rpc_recv(struct lite_ctx* ctx, uint32_t function, void* buf, size_t siz
  * @reply: may be NULL if @length is 0
  * @length: bytes of it
  *
- * That the caller is gone is no error.
- *
- * Return: 0, -ENOENT (no such request, or it was answered), -E2BIG (more than
+ * Return: 0, -ENOENT (no such request: it was answered, or its caller has given
+ * up), -E2BIG (more than
  * the function's max_reply), -EFAULT. But for -ENOENT it may be answered again.
  */
 int lite_rpc_reply(struct lite_ctx* ctx, uint64_t token, uint32_t status, const void* reply,
@@ -142,8 +144,9 @@ int lite_rpc_reply(struct lite_ctx* ctx, uint64_t token, uint32_t status, const 
 /*
  * lite_rpc_reply_recv - answer a request and take the next one, in one go
  * @ctx: context
- * @request: in: what to answer (token 0: nothing); out: what was taken. Its token
- *    is 0 when the answer was given but nothing was taken
+ * @request: in: what to answer (token 0: nothing; that its caller has given up is
+ *    no error); out: what was taken. Its token is 0 when the answer was given but
+ *    nothing was taken
  * @status: a number for the caller
  * @reply: see lite_rpc_reply()
  * @length: likewise
