@@ -33,4 +33,12 @@ const char *const lite_stat_names[LITE_STAT_MAX] = {
 	[LITE_STAT_REFUSED] = "refused",
 	[LITE_STAT_MEMOPS] = "memops",
 	[LITE_STAT_MEMOP_BYTES] = "memop_bytes",
+	[LITE_STAT_FUNCTIONS] = "functions",
+	[LITE_STAT_RINGS] = "rings",
+	[LITE_STAT_RING_BYTES] = "ring_bytes",
+	[LITE_STAT_RPCS_INFLIGHT] = "rpcs_inflight",
+	[LITE_STAT_REQUESTS] = "rpc_requests",
+	[LITE_STAT_RPCS] = "rpcs",
+	[LITE_STAT_RPCS_SERVED] = "rpcs_served",
+	[LITE_STAT_RPC_CANCELS] = "rpc_cancels",
 };

@@ -84,6 +84,29 @@ DEFINE_EVENT(lite_call_class, lite_call,
 	TP_PROTO(u64 session, u32 node, u16 call, int err),
 	TP_ARGS(session, node, call, err));
 
+/* A call of a function, by a user here, has ended. */
+TRACE_EVENT(lite_rpc,
+	TP_PROTO(u32 node, u32 function, u32 length, u32 reply, int err),
+	TP_ARGS(node, function, length, reply, err),
+	TP_STRUCT__entry(
+		__field(u32, node)
+		__field(u32, function)
+		__field(u32, length)
+		__field(u32, reply)
+		__field(int, err)
+	),
+	TP_fast_assign(
+		__entry->node = node;
+		__entry->function = function;
+		__entry->length = length;
+		__entry->reply = reply;
+		__entry->err = err;
+	),
+	TP_printk("node=%u function=%u length=%u reply=%u err=%d",
+		  __entry->node, __entry->function, __entry->length,
+		  __entry->reply, __entry->err)
+);
+
 /* A call of a peer has been served. */
 DEFINE_EVENT(lite_call_class, lite_serve,
 	TP_PROTO(u64 session, u32 node, u16 call, int err),

@@ -68,6 +68,14 @@ const char* lite_strerror(int err) noexcept {
             return "a node did not answer in time";
         case EINTR:
             return "interrupted by a signal";
+        case ECONNREFUSED:
+            return "nobody serves that function there";
+        case ECONNRESET:
+            return "the server ended without an answer";
+        case EMSGSIZE:
+            return "the message is larger than the buffer for it";
+        case ENOBUFS:
+            return "the node has no memory left for rings";
         case EPROTO:
             return "a node answered with something malformed";
         case EIO:

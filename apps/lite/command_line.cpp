@@ -59,6 +59,9 @@ class command_line {
         add_copy();
         add_compare();
         add_checksum();
+        add_serve();
+        add_call("call", "call a function of a node, print its reply", call_command, m_call);
+        add_call("send", "send a function of a node a message", send_command, m_send);
     }
 
     int execute() { return m_chosen(); }
@@ -315,6 +318,73 @@ class command_line {
         sub->footer(sizes);
     }
 
+    static void add_function(CLI::App* sub, function_name& target) {
+        add_parsed(*sub, "FUNCTION", parse_function, target,
+                   "its number (1 to 1023 are root's), or its name")
+            ->required();
+    }
+
+    void add_serve() {
+        auto* sub = add("serve", "serve a function until killed", serve_command, m_serve);
+        add_function(sub, m_serve.function);
+        auto* echo = sub->add_flag("-e,--echo", m_serve.echo, "answer with the request");
+        sub->add_option("-x,--exec", m_serve.exec,
+                        "run this by sh(1) for each request, which is its input; its output is "
+                        "the reply, its exit status what the caller is told")
+            ->type_name("COMMAND")
+            ->excludes(echo);
+        add_parsed(*sub, "-m,--mode", parse_mode, m_serve.mode,
+                   "who may call, the w bits in octal (default: 0600)")
+            ->type_name("MODE");
+        add_parsed(
+            *sub, "-l,--length",
+            [](std::string_view text) {
+                const auto n = parse_size(text);
+                if (n > LITE_RPC_BYTES_MAX)
+                    throw usage_error("more than 64K");
+                return n;
+            },
+            m_serve.max, "most bytes of requests and replies (default: 4K, at most 64K)")
+            ->type_name("SIZE");
+        add_parsed(
+            *sub, "-r,--ring",
+            [](std::string_view text) {
+                const auto n = parse_size(text);
+                if (n < LITE_RPC_RING_MIN || n > LITE_RPC_RING_MAX)
+                    throw usage_error("not of 4K to 1M");
+                return n;
+            },
+            m_serve.ring, "bytes under way per calling node (default: 128K)")
+            ->type_name("SIZE");
+        add_parsed(
+            *sub, "-c,--count",
+            [](std::string_view text) { return std::optional(parse_number(text, 1)); },
+            m_serve.count, "end after so many requests")
+            ->type_name("N");
+        sub->add_flag("-s,--shared", m_serve.shared, "others of this user may serve it, too");
+        sub->add_flag("-q,--quiet", m_serve.quiet, "do not say which number it has");
+        sub->footer(sizes);
+    }
+
+    void add_call(const char* verb, const char* description,
+                  int (*command)(session&, const call_arguments&), call_arguments& args) {
+        auto* sub = add(verb, description, command, args);
+        add_parsed(
+            *sub, "NODE",
+            [](std::string_view text) {
+                return static_cast<std::uint32_t>(parse_number(text, 0, LITE_NODE_ID_MAX));
+            },
+            args.node, "id of the node; 0: this one")
+            ->required();
+        add_function(sub, args.function);
+        sub->add_option("DATA", args.data, "the request; '-': standard input (default: nothing)");
+        add_parsed(
+            *sub, "-t,--timeout",
+            [](std::string_view text) { return parse_number(text, 1, LITE_RPC_TIMEOUT_MAX); },
+            args.timeout, "how long to wait, in ms (default: 5000)")
+            ->type_name("MS");
+    }
+
     static void add_no_progress(CLI::App* sub, bool& progress) {
         sub->add_flag_callback(
             "--no-progress", [&progress] { progress = false; }, "no progress bar");
@@ -346,6 +416,9 @@ class command_line {
     copy_arguments m_copy;
     compare_arguments m_compare;
     checksum_arguments m_checksum;
+    serve_arguments m_serve;
+    call_arguments m_call;
+    call_arguments m_send;
 };
 
 }  // namespace

@@ -184,4 +184,34 @@ struct checksum_arguments {
 };
 int checksum_command(session& session, const checksum_arguments& args);
 
+// A function: a number, or else a name. Throws usage_error.
+struct function_name {
+    std::string text;  // as it was given
+    std::string name;
+    std::uint32_t number = 0;
+};
+function_name parse_function(std::string_view text);
+
+struct serve_arguments {
+    function_name function;
+    bool echo = false;
+    std::optional<std::string> exec;  // neither: requests go to standard output
+    std::uint32_t mode = 0600;
+    std::uint64_t max = 4096;
+    std::uint64_t ring = 0;
+    std::optional<std::uint64_t> count;  // none: until it is killed
+    bool shared = false;
+    bool quiet = false;
+};
+int serve_command(session& session, const serve_arguments& args);
+
+struct call_arguments {
+    std::uint32_t node = 0;
+    function_name function;
+    std::optional<std::string> data;  // "-": standard input; none: nothing
+    std::uint64_t timeout = LITE_RPC_TIMEOUT_DEFAULT;
+};
+int call_command(session& session, const call_arguments& args);
+int send_command(session& session, const call_arguments& args);
+
 }  // namespace tools

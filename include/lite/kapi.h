@@ -15,6 +15,7 @@
 #include <linux/types.h>
 #include <linux/uidgid.h>
 #include <uapi/lite.h>
+#include <lite/kapi_rpc.h>
 
 struct lite_ctx;
 

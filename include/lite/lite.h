@@ -528,5 +528,6 @@ const char* lite_strerror(int err) LITE_NOEXCEPT;
 #endif
 
 #include <lite/manage.h>
+#include <lite/rpc.h>
 
 #endif /* LITE_LITE_H */

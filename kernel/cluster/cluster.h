@@ -143,6 +143,8 @@ int lite_cluster_call_patiently(struct lite_cluster *cl, u32 node,
 int lite_cluster_call_once(struct lite_cluster *cl, u32 node,
 			   struct lite_call_desc *d);
 int lite_cluster_await(struct lite_cluster *cl, u32 node);
+int lite_cluster_await_for(struct lite_cluster *cl, u32 node,
+			   unsigned long timeout);
 int lite_cluster_await_ready(struct lite_cluster *cl);
 struct lite_peer *lite_peer_find(struct lite_cluster *cl, u32 id);
 struct lite_conn *lite_peer_conn_get(struct lite_peer *peer);

@@ -566,6 +566,21 @@ void lite_cluster_fence_all(struct lite_cluster *cl,
  */
 int lite_cluster_await(struct lite_cluster *cl, u32 node)
 {
+	return lite_cluster_await_for(cl, node, LITE_PATIENCE);
+}
+
+/**
+ * lite_cluster_await_for - likewise, but not longer than that
+ * @cl: cluster
+ * @node: its id
+ * @timeout: jiffies
+ *
+ * Context: may sleep; killable.
+ * Return: as lite_cluster_await().
+ */
+int lite_cluster_await_for(struct lite_cluster *cl, u32 node,
+			   unsigned long timeout)
+{
 	struct lite_peer *peer;
 	int err;
 
@@ -574,7 +589,7 @@ int lite_cluster_await(struct lite_cluster *cl, u32 node)
 	peer = lite_peer_find(cl, node);
 	if (!peer)
 		return -EHOSTUNREACH;
-	err = lite_peer_await_for(peer, min(cl->dead, LITE_PATIENCE));
+	err = lite_peer_await_for(peer, min(cl->dead, timeout));
 	lite_peer_put(peer);
 	return err;
 }

@@ -7,6 +7,13 @@
  *  |  kind  |  reserved 0  |     slot      |
  *  +--------+--------------+---------------+
  *
+ * What is about a ring of RPC has its number, too:
+ *
+ *   31    28 27          16 15            0
+ *  +--------+--------------+---------------+
+ *  |  kind  |     ring     |  unit or slot |
+ *  +--------+--------------+---------------+
+ *
  * A peer wrote them: decoding checks everything that can be checked without
  * knowing how many slots there are.
  */
@@ -18,6 +25,9 @@
 enum lite_imm_kind {
 	LITE_IMM_REQUEST = 1,
 	LITE_IMM_REPLY = 2,
+	LITE_IMM_RPC_REQUEST = 3, /* begins at that unit of the ring */
+	LITE_IMM_RPC_REPLY = 4,   /* to the call that has that slot */
+	LITE_IMM_RPC_DONE = 5,    /* the message in that slot has been taken */
 };
 
 #define LITE_IMM_KIND_SHIFT 28
@@ -55,6 +65,50 @@ static inline int lite_imm_decode(u32 imm, enum lite_imm_kind *kind, u16 *slot)
 	*kind = (enum lite_imm_kind)k;
 	*slot = (u16)(imm & LITE_IMM_SLOT_MASK);
 	return 0;
+}
+
+#define LITE_IMM_RING_SHIFT 16
+#define LITE_IMM_RING_MAX 0xfffU
+
+/**
+ * lite_imm_is_ring - is immediate data about a ring of RPC?
+ * @imm: in host order
+ */
+static inline bool lite_imm_is_ring(u32 imm)
+{
+	u32 k = imm >> LITE_IMM_KIND_SHIFT;
+
+	return k >= LITE_IMM_RPC_REQUEST && k <= LITE_IMM_RPC_DONE;
+}
+
+/**
+ * lite_imm_ring_encode - put what is about a ring into immediate data
+ * @kind: LITE_IMM_RPC_*
+ * @ring: 0..LITE_IMM_RING_MAX
+ * @at: unit or slot
+ *
+ * Return: the value in host order.
+ */
+static inline u32 lite_imm_ring_encode(enum lite_imm_kind kind, u16 ring,
+				       u16 at)
+{
+	return ((u32)kind << LITE_IMM_KIND_SHIFT) |
+	       ((u32)ring << LITE_IMM_RING_SHIFT) | at;
+}
+
+/**
+ * lite_imm_ring_decode - take immediate data apart
+ * @imm: in host order; lite_imm_is_ring()
+ * @kind: set
+ * @ring: set
+ * @at: set
+ */
+static inline void lite_imm_ring_decode(u32 imm, enum lite_imm_kind *kind,
+					u16 *ring, u16 *at)
+{
+	*kind = (enum lite_imm_kind)(imm >> LITE_IMM_KIND_SHIFT);
+	*ring = (u16)((imm >> LITE_IMM_RING_SHIFT) & LITE_IMM_RING_MAX);
+	*at = (u16)(imm & LITE_IMM_SLOT_MASK);
 }
 
 #endif /* _LITE_CORE_IMM_H */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "wire.h"
+#include "wire_rpc.h"
 #include "memop.h"
 #include "name.h"
 
@@ -287,6 +288,8 @@ int lite_wire_request_check(u16 call, const void *payload, size_t len)
 	size_t size = lite_request_size(call);
 	u64 length;
 
+	if (lite_wire_is_rpc(call))
+		return lite_wire_rpc_request_check(call, payload, len);
 	switch (call) {
 	case LITE_CALL_MEM_FREE:
 		return lite_mem_free_check(payload, len);
@@ -537,6 +540,8 @@ static size_t lite_reply_size(u16 call)
 
 int lite_wire_reply_check(u16 call, const void *payload, size_t len)
 {
+	if (lite_wire_is_rpc(call))
+		return lite_wire_rpc_reply_check(call, payload, len);
 	switch (call) {
 	case LITE_CALL_MEMBERS:
 		return lite_members_reply_check(payload, len);

@@ -167,6 +167,11 @@ enum lite_call {
 	LITE_CALL_OP_CHECKSUM = 67,
 	LITE_CALL_OP_ATOMIC = 68,
 	LITE_CALL_OP_PREPARE = 69, /* map what the others are to work on */
+	LITE_CALL_RPC_BIND = 72,   /* make a ring for a function */
+	LITE_CALL_RPC_UNBIND = 73,
+	LITE_CALL_RPC_CANCEL = 74, /* nobody waits for these any more */
+	LITE_CALL_RPC_FIND = 75,   /* what is that function? */
+	LITE_CALL_RPC_GONE = 76,   /* to a client: nobody serves it any more */
 };
 
 /**
@@ -196,6 +201,7 @@ static inline enum lite_lane lite_call_lane(u16 call)
 		return LITE_LANE_AWAIT;
 	case LITE_CALL_MEM_ALLOC:
 	case LITE_CALL_MEM_COPY:
+	case LITE_CALL_RPC_BIND:
 		return LITE_LANE_ALLOC;
 	case LITE_CALL_LMR_REVOKE:
 	case LITE_CALL_LMR_RECALL:

@@ -29,7 +29,7 @@ static void lite_conn_free(struct kref *ref)
 	struct lite_conn *conn = container_of(ref, struct lite_conn, ref);
 	struct lite_fabric *fab = conn->fab;
 
-	if (conn->rpc)
+	if (conn->rpc || conn->service)
 		fab->ops->conn_release(fab->priv, conn);
 	percpu_ref_exit(&conn->live);
 	lite_stat_dec(fab->stats, LITE_STAT_CONNS);

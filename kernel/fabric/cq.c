@@ -5,8 +5,11 @@
  * Normal operation: whoever waits for an operation of its own polls the send
  * CQ of the QP it posted on (lite_io_wait()). When that takes long it arms the
  * CQ and sleeps; the completion interrupt then puts the CQ on the poller's
- * list, and the poller runs the handlers. Receive CQs are always armed and
- * belong to the poller alone, so messages are handled in order.
+ * list, and the poller runs the handlers. Receive CQs are always armed, and
+ * one thread at a time handles what is in one, so messages are handled in order.
+ *
+ * Whoever waits for a message of a peer does the poller's work meanwhile
+ * (lite_poller_watch()): then nobody has to be woken to bring it.
  *
  * We use plain CQs with our own arming, not those of ib_alloc_cq(): they serve
  * only one of the two ways.
@@ -14,7 +17,8 @@
  * What runs at the same time: any number of waiters and the poller may poll
  * one CQ. cq->lock makes polling exclusive, the handlers run outside of it, so
  * handlers of one send CQ may run side by side and out of order. They only
- * touch their own work request. Closing waits for those who polled before.
+ * touch their own work request. Of a receive CQ, cq->busy is held while handlers
+ * run. Closing waits for those who polled before.
  */
 #include <linux/cpu.h>
 #include <linux/interrupt.h>
@@ -53,7 +57,9 @@ static void lite_cq_wake(struct lite_cq *cq)
 	spin_lock_irqsave(&poller->lock, flags);
 	list_add_tail(&cq->ready, &poller->ready);
 	spin_unlock_irqrestore(&poller->lock, flags);
-	wake_up_process(poller->task);
+	smp_mb(); /* with lite_poller_unwatch(): it is there, or they are */
+	if (!atomic_read(&poller->watchers))
+		wake_up_process(poller->task);
 }
 
 static void lite_cq_event(struct ib_cq *ib, void *context)
@@ -91,10 +97,14 @@ int lite_cq_poll(struct lite_cq *cq)
 	struct ib_wc wc[LITE_CQ_BATCH];
 	int i, n;
 
+	if (cq->always && test_and_set_bit_lock(0, &cq->busy))
+		return 0;
 	atomic_inc(&cq->users);
 	n = lite_cq_take(cq, wc);
 	for (i = 0; i < n; i++)
 		wc[i].wr_cqe->done(cq->ib, &wc[i]);
+	if (cq->always)
+		clear_bit_unlock(0, &cq->busy);
 	if (atomic_dec_and_test(&cq->users))
 		wake_up_var(&cq->users);
 	return max(n, 0);
@@ -149,6 +159,7 @@ static bool lite_poller_serve(struct lite_poller *poller, struct lite_cq *cq)
 		if (!deadline)
 			deadline = local_clock() + poller->spin_ns;
 		if (local_clock() >= deadline || need_resched() ||
+		    atomic_read(&poller->watchers) ||
 		    !list_empty_careful(&poller->ready))
 			break;
 		cpu_relax();
@@ -180,6 +191,61 @@ static struct lite_cq *lite_poller_pop(struct lite_poller *poller)
 	}
 	spin_unlock_irq(&poller->lock);
 	return cq;
+}
+
+/**
+ * lite_poller_watch - do the poller's work for a while
+ * @poller: it
+ *
+ * From here to lite_poller_unwatch() events do not wake the poller's thread: the
+ * caller calls lite_poller_step() all the time, and leaves off before it gives
+ * the processor away.
+ *
+ * Context: process.
+ */
+void lite_poller_watch(struct lite_poller *poller)
+{
+	atomic_inc(&poller->watchers);
+}
+
+/**
+ * lite_poller_unwatch - the counterpart of lite_poller_watch()
+ * @poller: it
+ *
+ * Context: process.
+ */
+void lite_poller_unwatch(struct lite_poller *poller)
+{
+	/* A full barrier: with lite_cq_wake(). */
+	if (atomic_dec_and_test(&poller->watchers) &&
+	    !list_empty_careful(&poller->ready))
+		wake_up_process(poller->task);
+}
+
+/**
+ * lite_poller_step - serve one CQ, if one is ready
+ * @poller: watched by the caller
+ *
+ * Context: process, where handlers may run: nothing is locked. Does not sleep.
+ */
+void lite_poller_step(struct lite_poller *poller)
+{
+	struct lite_cq *cq;
+	int turns = 0;
+
+	if (list_empty_careful(&poller->ready))
+		return;
+	cq = lite_poller_pop(poller);
+	if (!cq)
+		return;
+	while (lite_cq_poll(cq)) {
+		if (++turns >= LITE_CQ_TURN)
+			break;
+	}
+	if (turns >= LITE_CQ_TURN ||
+	    ((cq->always || atomic_read(&cq->sleepers)) && lite_cq_notify(cq)))
+		lite_cq_wake(cq);
+	lite_cq_put(cq);
 }
 
 static int lite_poller_thread(void *arg)
@@ -222,6 +288,7 @@ int lite_poller_start(struct lite_poller *poller, const char *name)
 
 	spin_lock_init(&poller->lock);
 	INIT_LIST_HEAD(&poller->ready);
+	atomic_set(&poller->watchers, 0);
 	poller->spin_ns = num_online_cpus() > 1 ? LITE_SPIN_MIN_NS : 0;
 	task = kthread_create(lite_poller_thread, poller, "lite-poll/%s", name);
 	if (IS_ERR(task))

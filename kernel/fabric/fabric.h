@@ -43,8 +43,13 @@ struct lite_fabric;
 
 /* Work requests that one QP can have in flight. */
 #define LITE_SQ_DEPTH 64
-/* Receives: every request and every reply that the slots allow, and a few. */
-#define LITE_RQ_DEPTH (2 * LITE_SLOT_COUNT + 8)
+/* Calls of functions that one side may have under way: see kernel/service. */
+#define LITE_RPC_WINDOW 128
+/*
+ * Receives: every request and every reply that the slots and the windows of
+ * both sides allow, and a few.
+ */
+#define LITE_RQ_DEPTH (2 * LITE_SLOT_COUNT + 2 * LITE_RPC_WINDOW + 8)
 /* Most SGEs in a work request, if the device can. */
 #define LITE_SGE_MAX 30
 /* Most bytes in a work request: each has the operation time-out to complete. */
@@ -57,6 +62,7 @@ struct lite_fabric;
  * @task: the thread
  * @lock: protects @ready; taken in completion interrupts
  * @ready: CQs with something to look at, each holding a reference
+ * @watchers: threads that look after @ready meanwhile: lite_poller_watch()
  * @spin_ns: how long a CQ that ran empty is watched before it is armed;
  *	adapts to whether watching pays, 0 on a single CPU
  */
@@ -64,6 +70,7 @@ struct lite_poller {
 	struct task_struct *task;
 	spinlock_t lock;
 	struct list_head ready;
+	atomic_t watchers;
 	u64 spin_ns;
 };
 
@@ -75,7 +82,9 @@ struct lite_poller {
  * @closed: no polling any more
  * @users: threads between polling and having run the handlers
  * @sleepers: waiters that sleep until the poller completes their operation
- * @always: receives: arm it even when nobody sleeps
+ * @always: receives: arm it even when nobody sleeps, and have one thread at a
+ *	time run its handlers, in order
+ * @busy: bit 0: a thread does
  * @queued: on the poller's ready list
  * @ready: link there
  * @ref: the owner's and the ready list's
@@ -86,6 +95,7 @@ struct lite_cq {
 	spinlock_t lock;
 	bool closed;
 	bool always;
+	unsigned long busy;
 	atomic_t users;
 	atomic_t sleepers;
 	unsigned long queued;
@@ -95,6 +105,9 @@ struct lite_cq {
 
 int lite_poller_start(struct lite_poller *poller, const char *name);
 void lite_poller_stop(struct lite_poller *poller);
+void lite_poller_watch(struct lite_poller *poller);
+void lite_poller_unwatch(struct lite_poller *poller);
+void lite_poller_step(struct lite_poller *poller);
 struct lite_cq *lite_cq_create(struct lite_poller *poller,
 			       struct ib_device *dev, int depth, bool always);
 void lite_cq_close(struct lite_cq *cq);
@@ -161,6 +174,9 @@ void lite_io_init(struct lite_io *io);
 void lite_io_wait(struct lite_io *io, struct lite_qp *qp);
 int lite_qp_rdma(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
 		 struct ib_sge *sge, int n_sge, u64 raddr, u32 imm);
+int lite_qp_rdma_nowait(struct lite_qp *qp, struct lite_io *io,
+			enum ib_wr_opcode op, struct ib_sge *sge, int n_sge,
+			u64 raddr, u32 imm);
 int lite_qp_confirm(struct lite_qp *qp, struct lite_io *io);
 int lite_qp_atomic(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
 		   struct ib_sge *sge, u64 raddr, u64 operand, u64 swap);
@@ -296,6 +312,7 @@ enum lite_conn_state {
  * @replies: address of the peer's slots for our replies
  * @slots_in: addresses of our slots, made by the layer above
  * @rpc: state of the layer above
+ * @service: state of the layer of services
  * @peer: of the cluster layer, under its rules
  * @heard: jiffies at which the peer was last heard
  * @drained: completed when @live is gone
@@ -339,6 +356,7 @@ struct lite_conn {
 		u64 replies;
 	} slots_in;
 	void *rpc;
+	void *service;
 	void *peer;
 	unsigned long heard;
 	struct work_struct accept_work;

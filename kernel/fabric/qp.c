@@ -119,13 +119,22 @@ static int lite_qp_spin_take(struct lite_qp *qp)
 	return slot;
 }
 
+static struct lite_wr *lite_qp_claim(struct lite_qp *qp, int slot,
+				     struct lite_io *io)
+{
+	struct lite_wr *wr = &qp->wr[slot];
+
+	atomic_inc(&io->pending);
+	WRITE_ONCE(wr->io, io);
+	return wr;
+}
+
 /*
  * Wait for a free slot: uninterruptibly, because slots come free as fast as
  * the device works, and all at once when the connection dies.
  */
 static struct lite_wr *lite_qp_get_wr(struct lite_qp *qp, struct lite_io *io)
 {
-	struct lite_wr *wr;
 	int slot;
 
 	slot = lite_qp_take(qp);
@@ -145,10 +154,7 @@ static struct lite_wr *lite_qp_get_wr(struct lite_qp *qp, struct lite_io *io)
 		lite_conn_kill(qp->conn, -ETIMEDOUT);
 		return ERR_PTR(-EHOSTDOWN);
 	}
-	wr = &qp->wr[slot];
-	atomic_inc(&io->pending);
-	WRITE_ONCE(wr->io, io);
-	return wr;
+	return lite_qp_claim(qp, slot, io);
 }
 
 static int lite_qp_post(struct lite_qp *qp, struct lite_wr *wr,
@@ -184,6 +190,22 @@ static int lite_qp_post(struct lite_qp *qp, struct lite_wr *wr,
 	return err;
 }
 
+static int lite_qp_post_rdma(struct lite_qp *qp, struct lite_wr *wr,
+			     enum ib_wr_opcode op, struct ib_sge *sge,
+			     int n_sge, u64 raddr, u32 imm)
+{
+	struct ib_rdma_wr rdma = {
+		.wr.opcode = op,
+		.wr.sg_list = sge,
+		.wr.num_sge = n_sge,
+		.wr.ex.imm_data = cpu_to_be32(imm),
+		.remote_addr = raddr,
+		.rkey = qp->conn->rkey,
+	};
+
+	return lite_qp_post(qp, wr, &rdma.wr);
+}
+
 /**
  * lite_qp_rdma - post an RDMA read or write
  * @qp: of a connection that the caller holds live
@@ -201,18 +223,39 @@ int lite_qp_rdma(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
 		 struct ib_sge *sge, int n_sge, u64 raddr, u32 imm)
 {
 	struct lite_wr *wr = lite_qp_get_wr(qp, io);
-	struct ib_rdma_wr rdma = {
-		.wr.opcode = op,
-		.wr.sg_list = sge,
-		.wr.num_sge = n_sge,
-		.wr.ex.imm_data = cpu_to_be32(imm),
-		.remote_addr = raddr,
-		.rkey = qp->conn->rkey,
-	};
 
 	if (IS_ERR(wr))
 		return PTR_ERR(wr);
-	return lite_qp_post(qp, wr, &rdma.wr);
+	return lite_qp_post_rdma(qp, wr, op, sge, n_sge, raddr, imm);
+}
+
+/**
+ * lite_qp_rdma_nowait - likewise, for those who must not wait for room
+ * @qp: of a connection that the caller holds live
+ * @io: told of the completion
+ * @op: as lite_qp_rdma()
+ * @sge: likewise
+ * @n_sge: likewise
+ * @raddr: likewise
+ * @imm: likewise
+ *
+ * Context: process; does not sleep. Receive handlers.
+ * Return: as lite_qp_rdma(); -EAGAIN: the send queue is full.
+ */
+int lite_qp_rdma_nowait(struct lite_qp *qp, struct lite_io *io,
+			enum ib_wr_opcode op, struct ib_sge *sge, int n_sge,
+			u64 raddr, u32 imm)
+{
+	int slot = lite_qp_take(qp);
+
+	if (slot < 0) {
+		lite_cq_poll(qp->scq);
+		slot = lite_qp_take(qp);
+	}
+	if (slot < 0)
+		return -EAGAIN;
+	return lite_qp_post_rdma(qp, lite_qp_claim(qp, slot, io), op, sge,
+				 n_sge, raddr, imm);
 }
 
 /**

@@ -31,9 +31,14 @@ static void lite_close_work(struct work_struct *work)
 
 	/* A node that is stopping shuts all its contexts itself. */
 	if (lite_node_enter(lf->node)) {
+		/* First: its callers need not wait for homes of LMRs. */
+		if (lf->rpc)
+			lite_rpc_file_shut(lf->rpc);
 		lite_ctx_shut(lf->ctx);
 		lite_node_exit(lf->node);
 	}
+	if (lf->rpc)
+		lite_rpc_file_put(lf->rpc);
 	lite_ctx_put(lf->ctx);
 	lite_stat_dec(lf->node->stats, LITE_STAT_FILES);
 	lite_node_put(lf->node);
@@ -105,10 +110,44 @@ static int lite_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
+/* Requests that a process has taken end with it, whoever has the file as well. */
+static int lite_flush(struct file *file, fl_owner_t id)
+{
+	struct lite_file *lf = file->private_data;
+	/* With lite_file_rpc(). */
+	struct lite_rpc_file *rpc = smp_load_acquire(&lf->rpc);
+
+	if (!(current->flags & PF_EXITING) || !rpc)
+		return 0;
+	/* A node that is stopping resets all of them itself. */
+	if (lite_node_enter(lf->node)) {
+		lite_rpc_file_flush(rpc, id);
+		lite_node_exit(lf->node);
+	}
+	return 0;
+}
+
+static __poll_t lite_poll(struct file *file, poll_table *table)
+{
+	struct lite_file *lf = file->private_data;
+	__poll_t events = EPOLLERR | EPOLLHUP;
+	struct lite_rpc_file *rpc;
+
+	if (!lite_node_enter(lf->node))
+		return events;
+	rpc = lite_file_rpc(lf);
+	if (rpc)
+		events = lite_rpc_file_poll(rpc, file, table);
+	lite_node_exit(lf->node);
+	return events;
+}
+
 const struct file_operations lite_fops = {
 	.owner = THIS_MODULE,
 	.open = lite_open,
+	.flush = lite_flush,
 	.release = lite_release,
+	.poll = lite_poll,
 	.unlocked_ioctl = lite_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 };

@@ -34,6 +34,12 @@ union lite_ioc_any {
 	struct lite_ioc_move move;
 	struct lite_ioc_mmap mmap;
 	struct lite_ioc_register reg;
+	struct lite_ioc_rpc_register rpc_register;
+	struct lite_ioc_rpc_unregister rpc_unregister;
+	struct lite_ioc_rpc_find rpc_find;
+	struct lite_ioc_rpc_call rpc_call;
+	struct lite_ioc_rpc_collect rpc_collect;
+	struct lite_ioc_rpc_recv rpc_recv;
 };
 
 /**
@@ -435,6 +441,7 @@ static const struct lite_ioc {
 	u16 size;     /* of the whole structure */
 	u16 min_size; /* of its first published version */
 	bool out;     /* given back, when the handler has succeeded */
+	bool always;  /* and when it has failed */
 	int (*fn)(struct lite_file *lf, void *arg, struct lite_gate *gate);
 	void (*undo)(struct lite_file *lf, void *arg);
 } lite_iocs[] = {
@@ -477,6 +484,20 @@ static const struct lite_ioc {
 	LITE_IOC_ENTRY(LITE_IOC_REGISTER, lite_ioc_register, name,
 		       .fn = lite_ioc_register, .out = true,
 		       .undo = lite_ioc_undo_register),
+	LITE_IOC_ENTRY(LITE_IOC_RPC_REGISTER, lite_ioc_rpc_register, name,
+		       .fn = lite_ioc_rpc_register, .out = true,
+		       .undo = lite_ioc_undo_rpc_register),
+	LITE_IOC_ENTRY(LITE_IOC_RPC_UNREGISTER, lite_ioc_rpc_unregister,
+		       reserved, .fn = lite_ioc_rpc_unregister),
+	LITE_IOC_ENTRY(LITE_IOC_RPC_FIND, lite_ioc_rpc_find, name,
+		       .fn = lite_ioc_rpc_find, .out = true),
+	LITE_IOC_ENTRY(LITE_IOC_RPC_CALL, lite_ioc_rpc_call, cookie,
+		       .fn = lite_ioc_rpc_call, .out = true, .always = true),
+	LITE_IOC_ENTRY(LITE_IOC_RPC_COLLECT, lite_ioc_rpc_collect, cookie,
+		       .fn = lite_ioc_rpc_collect, .out = true, .always = true),
+	LITE_IOC_ENTRY(LITE_IOC_RPC_RECV, lite_ioc_rpc_recv, answered,
+		       .fn = lite_ioc_rpc_recv, .out = true, .always = true,
+		       .undo = lite_ioc_undo_rpc_recv),
 };
 
 static int lite_ioc_give(struct lite_file *lf, const struct lite_ioc *ioc,
@@ -493,6 +514,9 @@ static int lite_ioc_give(struct lite_file *lf, const struct lite_ioc *ioc,
 	if (ioc->fn == lite_ioc_move)
 		return put_user(any->move.moved, &move->moved) ?
 			       err ?: -EFAULT : err;
+	if (ioc->always && err)
+		return copy_to_user(user, any, min_t(size_t, size, ioc->size)) ?
+			       -EFAULT : err;
 	if (err || !ioc->out)
 		return err;
 	/* Without a handle there is nothing to tell, so nothing can fail. */

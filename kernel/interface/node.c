@@ -41,17 +41,23 @@ static int lite_node_conn_init(void *priv, struct lite_conn *conn)
 {
 	struct lite_node *node = priv;
 
-	return lite_rpc_conn_init(&node->rpc, conn);
+	return lite_service_conn_init(&node->service, conn) ?:
+	       lite_rpc_conn_init(&node->rpc, conn);
 }
 
 static void lite_node_conn_release(void *priv, struct lite_conn *conn)
 {
-	lite_rpc_conn_release(conn);
+	if (conn->rpc)
+		lite_rpc_conn_release(conn);
+	lite_service_conn_release(conn);
 }
 
 static void lite_node_recv(void *priv, struct lite_conn *conn, u32 imm)
 {
-	lite_rpc_recv(conn, imm);
+	if (lite_imm_is_ring(imm))
+		lite_service_recv(conn, imm);
+	else
+		lite_rpc_recv(conn, imm);
 }
 
 static int lite_node_admit(void *priv, struct lite_conn *conn)
@@ -67,12 +73,14 @@ static void lite_node_conn_down(void *priv, struct lite_conn *conn)
 
 	lite_rpc_conn_down(conn);
 	lite_cluster_conn_down(&node->cluster, conn);
+	lite_service_conn_down(conn);
 }
 
 static void lite_node_conn_gone(void *priv, struct lite_conn *conn)
 {
 	struct lite_node *node = priv;
 
+	lite_service_conn_gone(conn);
 	lite_cluster_conn_gone(&node->cluster, conn);
 }
 
@@ -298,6 +306,9 @@ static int lite_node_build(struct lite_node *node,
 			       node->stats, &p->memory);
 	if (err)
 		goto err_cluster;
+	err = lite_service_init(&node->service, &node->memory, &node->rpc);
+	if (err)
+		goto err_memory;
 
 	node->misc.minor = MISC_DYNAMIC_MINOR;
 	node->misc.name = node->name;
@@ -306,7 +317,7 @@ static int lite_node_build(struct lite_node *node,
 	node->misc.mode = 0666;
 	err = misc_register(&node->misc);
 	if (err)
-		goto err_memory;
+		goto err_service;
 	lite_cluster_start(&node->cluster);
 	err = lite_fabric_listen(&node->fabric);
 	if (err)
@@ -319,6 +330,8 @@ err_misc:
 	lite_cluster_stop(&node->cluster);
 	lite_fabric_shutdown(&node->fabric);
 	lite_rpc_flush(&node->rpc);
+err_service:
+	lite_service_exit(&node->service);
 err_memory:
 	lite_memory_exit(&node->memory);
 err_cluster:
@@ -379,14 +392,17 @@ static void lite_node_unbuild(struct lite_node *node, bool orderly)
 	}
 	lite_cluster_stop(&node->cluster);
 	percpu_ref_kill(&node->active);
+	lite_service_stop(&node->service);
 	lite_fabric_shutdown(&node->fabric);
 	/*
 	 * Users are out as soon as their calls have failed; one that waits for
 	 * its own memory (userfaultfd, FUSE) only when that comes or it dies.
 	 */
 	wait_for_completion_state(&node->idle, TASK_IDLE);
+	lite_service_shut(&node->service);
 	lite_memory_shut(&node->memory);
 	lite_rpc_flush(&node->rpc);
+	lite_service_exit(&node->service);
 	lite_memory_exit(&node->memory);
 	lite_cluster_exit(&node->cluster);
 	lite_rpc_exit(&node->rpc);

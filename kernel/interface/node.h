@@ -15,6 +15,7 @@
 #include <linux/miscdevice.h>
 
 #include "../memory/memory.h"
+#include "../service/service.h"
 
 /**
  * struct lite_node_params - settings of LITE_CMD_NODE_START
@@ -40,6 +41,7 @@ struct lite_node {
 	struct lite_rpc rpc;
 	struct lite_cluster cluster;
 	struct lite_memory memory;
+	struct lite_service service;
 };
 
 int lite_registry_init(void);
@@ -79,14 +81,27 @@ void lite_netlink_event(struct lite_node *node, u32 id,
 struct lite_file;
 struct lite_file *lite_file_new(struct lite_node *node);
 void lite_file_close(struct lite_file *lf);
+struct lite_rpc_file *lite_file_rpc(struct lite_file *lf);
 int lite_ioc_mmap(struct lite_file *lf, void *arg, struct lite_gate *gate);
 int lite_ioc_register(struct lite_file *lf, void *arg, struct lite_gate *gate);
+int lite_ioc_rpc_register(struct lite_file *lf, void *arg,
+			  struct lite_gate *gate);
+int lite_ioc_rpc_unregister(struct lite_file *lf, void *arg,
+			    struct lite_gate *gate);
+int lite_ioc_rpc_find(struct lite_file *lf, void *arg, struct lite_gate *gate);
+int lite_ioc_rpc_call(struct lite_file *lf, void *arg, struct lite_gate *gate);
+int lite_ioc_rpc_collect(struct lite_file *lf, void *arg,
+			 struct lite_gate *gate);
+int lite_ioc_rpc_recv(struct lite_file *lf, void *arg, struct lite_gate *gate);
+void lite_ioc_undo_rpc_register(struct lite_file *lf, void *arg);
+void lite_ioc_undo_rpc_recv(struct lite_file *lf, void *arg);
 void lite_cred_current(struct lite_cred *to);
 
 /**
  * struct lite_file - an open /dev/liteN, or a user mapping of an LMR
  * @node: with a reference to the object
  * @ctx: its handles
+ * @rpc: what it has of calls; made when first needed
  * @ref: memory
  * @close_work: gives them back after the last descriptor is closed
  * @closed: completed when it has
@@ -94,6 +109,7 @@ void lite_cred_current(struct lite_cred *to);
 struct lite_file {
 	struct lite_node *node;
 	struct lite_ctx *ctx;
+	struct lite_rpc_file *rpc;
 	refcount_t ref;
 	struct work_struct close_work;
 	struct completion closed;

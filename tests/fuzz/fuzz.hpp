@@ -8,8 +8,10 @@ extern "C" {
 #include "core/imm.h"
 #include "core/name.h"
 #include "core/rights.h"
+#include "core/ring.h"
 #include "core/spread.h"
 #include "core/wire.h"
+#include "core/wire_rpc.h"
 }
 
 #include <cstddef>

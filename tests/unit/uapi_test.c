@@ -54,6 +54,16 @@ int main(void) {
         (void (*)(void))lite_resize_name,
         (void (*)(void))lite_move,
         (void (*)(void))lite_move_name,
+        (void (*)(void))lite_rpc_register,
+        (void (*)(void))lite_rpc_unregister,
+        (void (*)(void))lite_rpc_recv,
+        (void (*)(void))lite_rpc_reply,
+        (void (*)(void))lite_rpc_reply_recv,
+        (void (*)(void))lite_rpc_find,
+        (void (*)(void))lite_rpc_call,
+        (void (*)(void))lite_rpc_send,
+        (void (*)(void))lite_rpc_start,
+        (void (*)(void))lite_rpc_collect,
     };
     struct lite_ctx* ctx = NULL;
     size_t i;

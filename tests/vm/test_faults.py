@@ -33,6 +33,17 @@ def test_every_ioctl(lab):
 
 
 @vmtest(nodes=1, cpus=2, kernels=_DEBUG, timeout=500)
+def test_every_call_of_functions(lab):
+    lites = in_one_machine(lab.n1)
+    _arm(lab.n1)
+    lab.n1.kmemleak_clear()
+    print(run_program(lab, lites, "failnth", "--samples", 60, "rpc", timeout=490).out)
+    for lite in lites:
+        lite.check_idle()
+    lab.n1.kmemleak_scan()
+
+
+@vmtest(nodes=1, cpus=2, kernels=_DEBUG, timeout=500)
 def test_every_membership_command(lab):
     stop_all(nodes_in(lab.n1))  # of the test before
     lites = in_one_machine(lab.n1, 2)

@@ -10,8 +10,10 @@ extern "C" {
 #include "core/memop.h"
 #include "core/name.h"
 #include "core/rights.h"
+#include "core/ring.h"
 #include "core/spread.h"
 #include "core/wire.h"
+#include "core/wire_rpc.h"
 }
 
 #if __has_include(<catch2/catch_all.hpp>)

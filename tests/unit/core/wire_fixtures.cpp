@@ -286,6 +286,83 @@ Message members_reply() {
              FIELD(lite_wire_members_reply, more, 2, kAllOnes)}};
 }
 
+lite_wire_rpc_func rpc_func() {
+    lite_wire_rpc_func f{};
+    f.cookie = cpu_to_le64(1);
+    f.function = cpu_to_le32(77);
+    f.mode = cpu_to_le32(0666);
+    f.max_request = cpu_to_le32(100);
+    f.max_reply = cpu_to_le32(4096);
+    return f;
+}
+
+// A number from which on a name would be needed, and no number but a name, are below.
+Message rpc_find() {
+    lite_wire_rpc_find find{};
+    find.function = cpu_to_le32(77);
+    return {"RPC_FIND",
+            LITE_CALL_RPC_FIND,
+            to_bytes(find),
+            {FIELD(lite_wire_rpc_find, function, 0, LITE_FUNCTION_MAX + 1, kAllOnes),
+             FIELD(lite_wire_rpc_find, reserved, 1), FIELD(lite_wire_rpc_find, name[0], 'x')}};
+}
+
+Message rpc_bind() {
+    lite_wire_rpc_bind bind{};
+    bind.function = cpu_to_le32(1);
+    return {"RPC_BIND",
+            LITE_CALL_RPC_BIND,
+            to_bytes(bind),
+            {FIELD(lite_wire_rpc_bind, function, 0, LITE_FUNCTION_MAX + 1, kAllOnes),
+             FIELD(lite_wire_rpc_bind, reserved, 1)}};
+}
+
+Message rpc_bind_reply() {
+    lite_wire_rpc_bind_reply head{};
+    head.func = rpc_func();
+    head.depth = cpu_to_le32(LITE_RPC_DEPTH);
+    head.chunk_bytes = cpu_to_le32(8192);
+    head.n_chunks = cpu_to_le32(2);
+    return {
+        "RPC_BIND",
+        LITE_CALL_RPC_BIND,
+        to_bytes(head, std::vector<std::uint64_t>(2, 0x1000)),
+        {FIELD(lite_wire_rpc_bind_reply, func.cookie, 0),
+         FIELD(lite_wire_rpc_bind_reply, func.function, 0, LITE_FUNCTION_MAX + 1),
+         FIELD(lite_wire_rpc_bind_reply, func.mode, 01000, kAllOnes),
+         FIELD(lite_wire_rpc_bind_reply, func.max_request, 8192, LITE_RPC_BYTES_MAX + 1, kAllOnes),
+         FIELD(lite_wire_rpc_bind_reply, func.max_reply, 8192 - 63, LITE_RPC_BYTES_MAX + 1,
+               kAllOnes),
+         FIELD(lite_wire_rpc_bind_reply, func.squash, 2),
+         FIELD(lite_wire_rpc_bind_reply, func.reserved, 1),
+         FIELD(lite_wire_rpc_bind_reply, ring, 4096, kAllOnes),
+         FIELD(lite_wire_rpc_bind_reply, depth, 0, LITE_RPC_DEPTH + 1, kAllOnes),
+         FIELD(lite_wire_rpc_bind_reply, chunk_bytes, 0, 4096, 8191, 0x80000000, kAllOnes),
+         FIELD(lite_wire_rpc_bind_reply, n_chunks, 0, 1, 3, LITE_RPC_CHUNKS_MAX + 1, kAllOnes),
+         Spoiler{"chunk[1]", sizeof(head) + 8, 8, {0}}}};
+}
+
+Message rpc_cancel() {
+    lite_wire_rpc_cancel head{};
+    head.count = cpu_to_le32(2);
+    return {"RPC_CANCEL",
+            LITE_CALL_RPC_CANCEL,
+            to_bytes(head, std::vector<lite_wire_rpc_which>(2)),
+            {FIELD(lite_wire_rpc_cancel, count, 0, 1, 3, LITE_RPC_CANCELS_MAX + 1, kAllOnes),
+             FIELD(lite_wire_rpc_cancel, reserved, 1)}};
+}
+
+Message rpc_cancel_reply() {
+    lite_wire_rpc_cancel_reply head{};
+    head.count = cpu_to_le32(2);
+    return {"RPC_CANCEL",
+            LITE_CALL_RPC_CANCEL,
+            to_bytes(head, std::vector<std::uint32_t>(2, 1)),
+            {FIELD(lite_wire_rpc_cancel_reply, count, 0, 1, 3, LITE_RPC_CANCELS_MAX + 1, kAllOnes),
+             FIELD(lite_wire_rpc_cancel_reply, reserved, 1),
+             Spoiler{"cancelled[1]", sizeof(head) + 4, 4, {2, kAllOnes}}}};
+}
+
 Message extents_reply(const char* label, std::uint16_t call) {
     lite_wire_extents_reply head{};
     head.count = cpu_to_le32(3);
@@ -467,6 +544,17 @@ std::vector<Message> requests() {
         {"OP_PREPARE", LITE_CALL_OP_PREPARE, to_bytes(operation(true)),
          operation_spoilers({flags_but(0), FIELD(lite_wire_op, arg, 1, LITE_OP_SET, kAllOnes),
                              FIELD(lite_wire_op, from.home, 0)})},
+        rpc_bind(),
+        {"RPC_UNBIND",
+         LITE_CALL_RPC_UNBIND,
+         to_bytes(lite_wire_rpc_unbind{}),
+         {FIELD(lite_wire_rpc_unbind, reserved, 1)}},
+        rpc_cancel(),
+        rpc_find(),
+        {"RPC_GONE",
+         LITE_CALL_RPC_GONE,
+         to_bytes(lite_wire_rpc_unbind{}),
+         {FIELD(lite_wire_rpc_unbind, reserved, 1)}},
     };
 }
 
@@ -526,6 +614,14 @@ std::vector<Message> replies() {
         operation_reply("OP_CHECKSUM", LITE_CALL_OP_CHECKSUM),
         operation_reply("OP_ATOMIC", LITE_CALL_OP_ATOMIC),
         {"OP_PREPARE", LITE_CALL_OP_PREPARE, {}},
+        rpc_bind_reply(),
+        {"RPC_UNBIND", LITE_CALL_RPC_UNBIND, {}},
+        rpc_cancel_reply(),
+        {"RPC_FIND",
+         LITE_CALL_RPC_FIND,
+         to_bytes(rpc_func()),
+         {FIELD(lite_wire_rpc_func, cookie, 0), FIELD(lite_wire_rpc_func, reserved, 1)}},
+        {"RPC_GONE", LITE_CALL_RPC_GONE, {}},
     };
 }
 

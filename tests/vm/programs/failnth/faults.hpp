@@ -48,6 +48,9 @@ void sweep(FailNth& faults, const Attempt& attempt, unsigned samples);
 // All calls of /dev/liteN, on LMRs in every place that the cluster has.
 void sweep_ioctls(FailNth& faults, unsigned samples);
 
+// Those of functions and calls, of this node and another one of this machine.
+void sweep_rpc(FailNth& faults, unsigned samples);
+
 // Starting, joining, leaving and stopping a node, through netlink.
 struct NodeAddress {
     std::string device;

@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
     lite_test::NodeAddress address;
     app.add_option("--samples", samples, "at most so many faults per call, evenly spread");
     app.add_subcommand("ioctls", "the calls of /dev/liteN");
+    CLI::App* rpc = app.add_subcommand("rpc", "those of functions");
     CLI::App* membership =
         app.add_subcommand("membership", "start, join, leave and stop of a node of its own");
     membership->add_option("device", address.device, "RDMA device")->required();
@@ -29,6 +30,8 @@ int main(int argc, char** argv) {
         lite_test::FailNth faults;
         if (*membership)
             lite_test::sweep_membership(faults, address, samples);
+        else if (*rpc)
+            lite_test::sweep_rpc(faults, samples);
         else
             lite_test::sweep_ioctls(faults, samples);
     } catch (const std::exception& e) {

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+//
+// lite serve, call, send: functions from the command line.
+
+#include "commands.hpp"
+
+#include "common/format.hpp"
+#include "common/signals.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <system_error>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace tools {
+namespace {
+
+failure rpc_failure(std::string_view verb, std::string_view what, int err) {
+    return failure(fmt::format("{} {}: {}", verb, printable(what), lite_strerror(err)));
+}
+
+// --- Serving ------------------------------------------------------------------
+
+struct exec_pipes {
+    unique_fd to_child, to_child_end;
+    unique_fd from_child, from_child_end;
+};
+
+void open_pipe(unique_fd& read_end, unique_fd& write_end) {
+    int fds[2];
+    if (::pipe2(fds, O_CLOEXEC))
+        throw failure(fmt::format("serve: pipe: {}", system_text(errno)));
+    read_end = unique_fd(fds[0]);
+    write_end = unique_fd(fds[1]);
+}
+
+[[noreturn]] void run_child(const exec_pipes& pipes, const std::string& command) {
+    ::signal(SIGPIPE, SIG_DFL);
+    if (::dup2(pipes.to_child_end.get(), 0) >= 0 && ::dup2(pipes.from_child_end.get(), 1) >= 0)
+        ::execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
+    ::_exit(127);
+}
+
+// Feeds the command what it wants to read of the request, and gathers what it
+// writes. A command that writes more than fits is told by a closed pipe.
+void converse(exec_pipes& pipes, std::span<const std::byte> request, std::vector<std::byte>& reply,
+              std::size_t most) {
+    std::array<std::byte, 4096> buffer;
+    ::fcntl(pipes.to_child.get(), F_SETFL, O_NONBLOCK);
+    for (;;) {
+        if (request.empty())
+            pipes.to_child = unique_fd();
+        std::array<pollfd, 2> fds{{{pipes.from_child.get(), POLLIN, 0},
+                                   {pipes.to_child ? pipes.to_child.get() : -1, POLLOUT, 0}}};
+        interrupt_guard::check();
+        if (::poll(fds.data(), fds.size(), -1) < 0)
+            continue;
+        if (fds[1].revents) {
+            const auto n = ::write(pipes.to_child.get(), request.data(), request.size());
+            if (n >= 0)
+                request = request.subspan(static_cast<std::size_t>(n));
+            else if (errno == EPIPE)
+                request = {};
+        }
+        if (!fds[0].revents)
+            continue;
+        const auto n = ::read(pipes.from_child.get(), buffer.data(), buffer.size());
+        if (n <= 0)
+            return;
+        reply.insert(reply.end(), buffer.begin(), buffer.begin() + n);
+        if (reply.size() > most)
+            throw std::length_error("reply");
+    }
+}
+
+// Runs the command; its exit status is what the caller is told.
+std::uint32_t execute(const std::string& command, const lite_rpc_request& request,
+                      std::span<const std::byte> data, std::vector<std::byte>& reply,
+                      std::size_t most) {
+    exec_pipes pipes;
+    open_pipe(pipes.to_child_end, pipes.to_child);
+    open_pipe(pipes.from_child, pipes.from_child_end);
+    const pid_t pid = ::fork();
+    if (pid < 0)
+        throw failure(fmt::format("serve: fork: {}", system_text(errno)));
+    if (pid == 0) {
+        ::setenv("LITE_CALLER_NODE", std::to_string(request.node).c_str(), 1);
+        ::setenv("LITE_CALLER_UID", std::to_string(request.uid).c_str(), 1);
+        ::setenv("LITE_CALLER_GID", std::to_string(request.gid).c_str(), 1);
+        run_child(pipes, command);
+    }
+    pipes.to_child_end = unique_fd();
+    pipes.from_child_end = unique_fd();
+    bool too_long = false;
+    try {
+        converse(pipes, data, reply, most);
+    } catch (const std::length_error&) {
+        too_long = true;
+        reply.clear();
+    } catch (...) {
+        ::kill(pid, SIGTERM);
+        ::waitpid(pid, nullptr, 0);
+        throw;
+    }
+    pipes = {};
+    int status = 0;
+    while (::waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    if (too_long)
+        return 126;
+    return WIFEXITED(status) ? static_cast<std::uint32_t>(WEXITSTATUS(status))
+                             : 128U + static_cast<std::uint32_t>(WTERMSIG(status));
+}
+
+class server {
+  public:
+    server(session& session, const serve_arguments& args)
+        : m_session(session), m_args(args), m_ctx(session.node().get()), m_buffer(args.max) {}
+
+    int run() {
+        enroll();
+        const interrupt_guard guard;
+        lite_rpc_request request{};
+        std::uint32_t status = 0;
+        for (std::uint64_t served = 0; !m_args.count || served < *m_args.count; served++) {
+            next(request, status);
+            status = answer(request);
+        }
+        if (request.token)
+            finish(lite_rpc_reply(m_ctx, request.token, status, m_reply.data(), m_reply.size()));
+        return status_ok;
+    }
+
+  private:
+    void enroll() {
+        lite_rpc_params params{};
+        params.size = sizeof(params);
+        params.flags = m_args.shared ? LITE_RPC_SHARED : 0;
+        params.name = m_args.function.name.c_str();
+        params.function = m_args.function.number;
+        params.mode = m_args.mode;
+        params.max_request = static_cast<std::uint32_t>(m_args.max);
+        params.max_reply = static_cast<std::uint32_t>(m_args.max);
+        params.ring_size = static_cast<std::uint32_t>(m_args.ring);
+        std::uint32_t number = 0;
+        const int err = lite_rpc_register(m_ctx, &params, &number);
+        if (err)
+            throw rpc_failure("serve", m_args.function.text, err);
+        if (!m_args.quiet)
+            print(m_session.io().err, fmt::format("lite: serving function {}\n", number));
+    }
+
+    // Answers the last request and takes the next one.
+    void next(lite_rpc_request& request, std::uint32_t status) {
+        for (;;) {
+            interrupt_guard::check();
+            const int err =
+                lite_rpc_reply_recv(m_ctx, &request, status, m_reply.data(), m_reply.size(), 0,
+                                    m_buffer.data(), m_buffer.size(), -1);
+            if (!err)
+                return;
+            if (err != -EINTR)
+                throw rpc_failure("serve", m_args.function.text, err);
+        }
+    }
+
+    std::uint32_t answer(const lite_rpc_request& request) {
+        const std::span<const std::byte> data(m_buffer.data(), request.length);
+        m_reply.clear();
+        if (m_args.exec)
+            return execute(*m_args.exec, request, data, m_reply, m_args.max);
+        if (m_args.echo) {
+            m_reply.assign(data.begin(), data.end());
+            return 0;
+        }
+        write_full(m_session.io().out, data);
+        return 0;
+    }
+
+    static void finish(int err) {
+        if (err && err != -ENOENT)
+            throw failure(fmt::format("serve: {}", lite_strerror(err)));
+    }
+
+    session& m_session;
+    const serve_arguments& m_args;
+    lite_ctx* m_ctx;
+    std::vector<std::byte> m_buffer;
+    std::vector<std::byte> m_reply;
+};
+
+// --- Calling ------------------------------------------------------------------
+
+std::vector<std::byte> request_data(session& session, const std::optional<std::string>& data) {
+    if (data && *data != "-") {
+        const auto bytes = std::as_bytes(std::span(data->data(), data->size()));
+        return {bytes.begin(), bytes.end()};
+    }
+    if (!data)
+        return {};
+    // One more, so that too much is seen.
+    std::vector<std::byte> bytes(LITE_RPC_BYTES_MAX + 1);
+    bytes.resize(read_full(session.io().in, bytes));
+    return bytes;
+}
+
+std::uint32_t function_number(session& session, std::string_view verb, const call_arguments& args) {
+    if (args.function.number)
+        return args.function.number;
+    lite_ioc_rpc_find found{};
+    const int err =
+        lite_rpc_find(session.node().get(), args.node, args.function.name.c_str(), &found);
+    if (err)
+        throw rpc_failure(verb, args.function.text, err);
+    return found.function;
+}
+
+}  // namespace
+
+function_name parse_function(std::string_view text) {
+    function_name function;
+    function.text = text;
+    if (!text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos) {
+        function.number = static_cast<std::uint32_t>(parse_number(text, 1, LITE_FUNCTION_MAX));
+        return function;
+    }
+    if (text.size() > LITE_FUNCTION_NAME_MAX)
+        throw usage_error(fmt::format("'{}': longer than {} bytes", text, LITE_FUNCTION_NAME_MAX));
+    function.name = parse_name(text);
+    return function;
+}
+
+int serve_command(session& session, const serve_arguments& args) {
+    return server(session, args).run();
+}
+
+int call_command(session& session, const call_arguments& args) {
+    const auto request = request_data(session, args.data);
+    const auto number = function_number(session, "call", args);
+    std::vector<std::byte> reply(LITE_RPC_BYTES_MAX);
+    std::size_t length = 0;
+    std::uint32_t status = 0;
+    const int err =
+        lite_rpc_call(session.node().get(), args.node, number, request.data(), request.size(),
+                      reply.data(), reply.size(), &length, static_cast<int>(args.timeout), &status);
+    if (err)
+        throw rpc_failure("call", args.function.text, err);
+    write_full(session.io().out, std::span(reply).first(length));
+    if (status)
+        throw failure(
+            fmt::format("call {}: the server says {}", printable(args.function.text), status));
+    return status_ok;
+}
+
+int send_command(session& session, const call_arguments& args) {
+    const auto message = request_data(session, args.data);
+    const auto number = function_number(session, "send", args);
+    const int err = lite_rpc_send(session.node().get(), args.node, number, message.data(),
+                                  message.size(), static_cast<int>(args.timeout));
+    if (err)
+        throw rpc_failure("send", args.function.text, err);
+    return status_ok;
+}
+
+}  // namespace tools

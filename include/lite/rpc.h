@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * liblite: calls of functions on other nodes, and messages. Included by lite.h,
+ * whose conventions hold; errno values are those of <uapi/lite_rpc.h>.
+ *
+ *    server:                                 client:
+ *      lite_rpc_register(ctx, &params, &fn);   lite_rpc_call(ctx, node, fn, "hi", 2,
+ *      lite_rpc_recv(ctx, 0, buf, n, -1,           reply, sizeof(reply), &length,
+ *          &req);                                  1000, NULL);
+ *      for (;;)
+ *          lite_rpc_reply_recv(ctx, &req, 0, buf, req.length, 0, buf, n, -1);
+ *
+ * Time-outs are in milliseconds; -1 means the default of 5 s for calls, and for
+ * ever for those who serve or collect; 0 means not to wait for anything that is
+ * not there (-EAGAIN). More than LITE_RPC_TIMEOUT_MAX is -EINVAL.
+ *
+ * Who serves or collects is interrupted by any signal that has a handler (-EINTR),
+ * so that a server can end in order.
+ */
+#ifndef LITE_RPC_H
+#define LITE_RPC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <uapi/lite_rpc.h>
+
+#ifdef __cplusplus
+#ifndef LITE_NOEXCEPT
+#define LITE_NOEXCEPT noexcept
+#endif
+extern "C" {
+#else
+#ifndef LITE_NOEXCEPT
+#define LITE_NOEXCEPT
+#endif
+#endif
+
+#pragma GCC visibility push(default)
+
+struct lite_ctx;
+
+/*
+ * struct lite_rpc_params - a function to serve
+ * @size: sizeof(struct lite_rpc_params), so that it can grow
+ * @flags: LITE_RPC_SHARED
+ * @name: 1..LITE_FUNCTION_NAME_MAX bytes, or NULL or "": none
+ * @function: its number; 0: any that is free, from 32768 on. Up to
+ *    LITE_FUNCTION_ROOT_MAX they are root's
+ * @mode: who may call: the w bits, as of a Unix socket
+ * @max_request: most bytes of a request
+ * @max_reply: most bytes of a reply
+ * @ring_size: bytes for requests and replies under way, per client node; 0: the
+ *    default
+ */
+struct lite_rpc_params {
+    uint32_t size;
+    uint32_t flags;
+    const char* name;
+    uint32_t function;
+    uint32_t mode;
+    uint32_t max_request;
+    uint32_t max_reply;
+    uint32_t ring_size;
+    uint32_t reserved;
+};
+
+/* A request that was taken. */
+struct lite_rpc_request {
+    uint64_t token; /* 0: there is nothing to answer */
+    uint32_t function;
+    uint32_t length; /* bytes of it that are in the buffer */
+    uint32_t node;   /* who calls */
+    uint32_t uid;
+    uint32_t gid;
+    uint32_t flags;      /* LITE_RPC_REQ_* */
+    uint32_t reply_room; /* bytes that the caller has room for */
+    uint32_t reserved;
+};
+
+/* A call that has ended. */
+struct lite_rpc_result {
+    uint64_t cookie; /* of lite_rpc_start() */
+    int32_t error;   /* 0 or a negative errno, as of lite_rpc_call() */
+    uint32_t status; /* what the server said */
+    uint32_t length; /* of the reply */
+    uint32_t node;
+    uint32_t function;
+    uint32_t reserved;
+};
+
+/*
+ * lite_rpc_register - serve a function
+ * @ctx: context
+ * @params: what to serve
+ * @function: set to its number; may be NULL
+ *
+ * Return: 0, -EEXIST (number or name are taken), -EPERM (the number is root's),
+ * -EINVAL, -ENAMETOOLONG, -E2BIG (a longer @params than this library knows),
+ * -EMFILE (LITE_RPC_FUNCTIONS_MAX).
+ */
+int lite_rpc_register(struct lite_ctx* ctx, const struct lite_rpc_params* params,
+                      uint32_t* function) LITE_NOEXCEPT;
+
+/*
+ * lite_rpc_unregister - serve a function no more
+ * @ctx: context
+ * @function: registered by it
+ *
+ * Return: 0, -ENOENT.
+ */
+int lite_rpc_unregister(struct lite_ctx* ctx, uint32_t function) LITE_NOEXCEPT;
+
+/*
+ * lite_rpc_recv - take a request
+ * @ctx: context, any number of threads at the same time
+ * @function: registered by it; 0: any of those
+ * @buf: the request goes there
+ * @size: bytes there
+ * @timeout_ms: -1: for ever
+ * @request: set
+ *
+ * Return: 0, -EAGAIN, -ETIMEDOUT, -EMSGSIZE (@size is too small: the request
+ * stays, and @request->length is its length), -ENOENT, -EFAULT.
+ */
+int lite_rpc_recv(struct lite_ctx* ctx, uint32_t function, void* buf, size_t size, int timeout_ms,
+                  struct lite_rpc_request* request) LITE_NOEXCEPT;
+
+/*
+ * lite_rpc_reply - answer a request
+ * @ctx: context that has taken it
+ * @token: of the request
+ * @status: a number for the caller
+ * @reply: may be NULL if @length is 0
+ * @length: bytes of it
+ *
+ * Return: 0, -ENOENT (no such request: it was answered, or its caller has given
+ * up), -E2BIG (more than
+ * the function's max_reply), -EFAULT. But for -ENOENT it may be answered again.
+ */
+int lite_rpc_reply(struct lite_ctx* ctx, uint64_t token, uint32_t status, const void* reply,
+                   size_t length) LITE_NOEXCEPT;
+
+/*
+ * lite_rpc_reply_recv - answer a request and take the next one, in one go
+ * @ctx: context
+ * @request: in: what to answer (token 0: nothing; that its caller has given up is
+ *    no error); out: what was taken. Its token is 0 when the answer was given but
+ *    nothing was taken
+ * @status: a number for the caller
+ * @reply: see lite_rpc_reply()
+ * @length: likewise
+ * @function: see lite_rpc_recv()
+ * @buf: may be @reply
+ * @size: bytes there
+ * @timeout_ms: -1: for ever
+ *
+ * Return: as the two.
+ */
+int lite_rpc_reply_recv(struct lite_ctx* ctx, struct lite_rpc_request* request, uint32_t status,
+                        const void* reply, size_t length, uint32_t function, void* buf, size_t size,
+                        int timeout_ms) LITE_NOEXCEPT;
+
+/*
+ * lite_rpc_find - the number of a function, and what it takes
+ * @ctx: context
+ * @node: node id, 0: this one
+ * @name: its name
+ * @out: filled completely
+ *
+ * Return: 0, -ECONNREFUSED (there is none of that name), -EHOSTDOWN,
+ * -EHOSTUNREACH, -EINVAL, -ENAMETOOLONG.
+ */
+int lite_rpc_find(struct lite_ctx* ctx, uint32_t node, const char* name,
+                  struct lite_ioc_rpc_find* out) LITE_NOEXCEPT;
+
+/*
+ * lite_rpc_call - call a function
+ * @ctx: context
+ * @node: node id, 0: this one
+ * @function: its number
+ * @request: may be NULL if @length is 0
+ * @length: bytes of it
+ * @reply: the reply goes there
+ * @room: bytes there
+ * @reply_length: set to those of the reply, with -EMSGSIZE, too; may be NULL
+ * @timeout_ms: for all of it; 0: wait for the reply as long as by default, but
+ *    not for room in the ring
+ * @status: set to what the server said; may be NULL
+ *
+ * Return: 0, -ECONNREFUSED, -EACCES, -E2BIG, -EMSGSIZE, -ECONNRESET, -EHOSTDOWN,
+ * -EHOSTUNREACH, -ETIMEDOUT, -EAGAIN, -ENOBUFS, -EFAULT.
+ */
+int lite_rpc_call(struct lite_ctx* ctx, uint32_t node, uint32_t function, const void* request,
+                  size_t length, void* reply, size_t room, size_t* reply_length, int timeout_ms,
+                  uint32_t* status) LITE_NOEXCEPT;
+
+/*
+ * lite_rpc_send - send a function a message, to which there is no reply
+ * @ctx: context
+ * @node: node id, 0: this one
+ * @function: its number
+ * @message: may be NULL if @length is 0
+ * @length: bytes of it
+ * @timeout_ms: to wait for room in the ring; 0: -EAGAIN rather
+ *
+ * Returns when it is on its way; messages of one thread are taken in their order.
+ *
+ * Return: 0, or as lite_rpc_call().
+ */
+int lite_rpc_send(struct lite_ctx* ctx, uint32_t node, uint32_t function, const void* message,
+                  size_t length, int timeout_ms) LITE_NOEXCEPT;
+
+/*
+ * lite_rpc_start - begin a call whose result lite_rpc_collect() fetches
+ * @ctx: context
+ * @node: node id, 0: this one
+ * @function: its number
+ * @request: may be NULL if @length is 0
+ * @length: bytes of it
+ * @room: most bytes of the reply
+ * @timeout_ms: as lite_rpc_call()
+ * @cookie: given back with the result
+ *
+ * Return: 0: there will be a result; else as lite_rpc_call(), and there is none;
+ * -EMFILE (LITE_RPC_ASYNC_MAX).
+ */
+int lite_rpc_start(struct lite_ctx* ctx, uint32_t node, uint32_t function, const void* request,
+                   size_t length, size_t room, int timeout_ms, uint64_t cookie) LITE_NOEXCEPT;
+
+/*
+ * lite_rpc_collect - wait for the end of any call begun by lite_rpc_start()
+ * @ctx: context
+ * @reply: the reply goes there
+ * @room: bytes there
+ * @timeout_ms: -1: for ever
+ * @result: set
+ *
+ * poll(2) says that lite_fd() is readable when there is one, or a request to
+ * be taken.
+ *
+ * Return: 0: one has ended, and how is in @result; -ENOENT: none is under way;
+ * -EAGAIN, -ETIMEDOUT, -EMSGSIZE (@room is too small; it stays), -EFAULT.
+ */
+int lite_rpc_collect(struct lite_ctx* ctx, void* reply, size_t room, int timeout_ms,
+                     struct lite_rpc_result* result) LITE_NOEXCEPT;
+
+#pragma GCC visibility pop
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LITE_RPC_H */

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+//
+// liblite for C++20: functions, calls and messages. What they mean is in
+// <lite/rpc.h>; everything throws lite::error as the function of C says.
+//
+//    lite::context ctx;
+//    lite::function echo(ctx, {.name = "echo", .mode = 0666});
+//    echo.serve([](const lite::call_info&, std::span<const std::byte> in,
+//                  std::vector<std::byte>& out) {
+//        out.assign(in.begin(), in.end());
+//        return 0U;
+//    });
+//
+//    auto reply = lite::call(ctx, node, lite::find_function(ctx, node, "echo"), bytes);
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <lite/rpc.h>
+#include <lite/lite.hpp>
+
+namespace lite {
+
+// How long to wait; negative: as long as it takes, for calls the default of 5 s.
+using timeout = std::chrono::milliseconds;
+inline constexpr timeout no_timeout{-1};
+
+struct function_options {
+    std::string_view name = {};
+    std::uint32_t number = 0;  // 0: any that is free
+    std::uint32_t mode = 0600;
+    std::uint32_t max_request = 4096;
+    std::uint32_t max_reply = 4096;
+    std::uint32_t ring_size = 0;
+    bool shared = false;
+};
+
+// Who calls, and how much of a reply is of use.
+using call_info = lite_rpc_request;
+
+// What a function has said.
+struct call_reply {
+    std::vector<std::byte> bytes;
+    std::uint32_t status = 0;
+};
+
+namespace detail {
+
+inline void check_rpc(int err, const char* doing) {
+    if (err)
+        throw error(err, doing);
+}
+
+inline int milliseconds(timeout t) {
+    return t.count() < 0
+               ? -1
+               : static_cast<int>(std::min<std::int64_t>(t.count(), LITE_RPC_TIMEOUT_MAX));
+}
+
+}  // namespace detail
+
+// A function that this process serves, until the object is destroyed. Not
+// thread-safe itself; any number of threads may serve() it.
+class function {
+  public:
+    function(context& ctx, const function_options& options)
+        : m_ctx(ctx.get()), m_room(options.max_request), m_reply(options.max_reply) {
+        const detail::c_name name(options.name);
+        lite_rpc_params params{};
+        params.size = sizeof(params);
+        params.flags = options.shared ? LITE_RPC_SHARED : 0;
+        params.name = name.get();
+        params.function = options.number;
+        params.mode = options.mode;
+        params.max_request = options.max_request;
+        params.max_reply = options.max_reply;
+        params.ring_size = options.ring_size;
+        detail::check_rpc(lite_rpc_register(m_ctx, &params, &m_number), "serve a function");
+    }
+
+    function(function&& other) noexcept
+        : m_ctx(std::exchange(other.m_ctx, nullptr)),
+          m_number(other.m_number),
+          m_room(other.m_room),
+          m_reply(other.m_reply) {}
+    function& operator=(function&&) = delete;
+
+    ~function() {
+        if (m_ctx)
+            lite_rpc_unregister(m_ctx, m_number);
+    }
+
+    std::uint32_t number() const noexcept { return m_number; }
+
+    // Serves requests by @handler(const call_info&, std::span<const std::byte>
+    // request, std::vector<std::byte>& reply), which returns the status for the
+    // caller, until @more() is false, asked after every request and every 100 ms.
+    // What the handler throws gets out of here, and the caller learns that there
+    // will be no answer when the context is closed, or by its time-out.
+    template <typename Handler, typename More>
+    void serve(Handler handler, More more) {
+        std::vector<std::byte> in(m_room);
+        std::vector<std::byte> out;
+        out.reserve(m_reply);
+        lite_rpc_request request{};
+        std::uint32_t status = 0;
+        while (more()) {
+            const int err = lite_rpc_reply_recv(m_ctx, &request, status, out.data(), out.size(),
+                                                m_number, in.data(), in.size(), 100);
+            if (err == -ETIMEDOUT || err == -EINTR)
+                continue;
+            detail::check_rpc(err, "take a request");
+            out.clear();
+            status = handler(std::as_const(request),
+                             std::span<const std::byte>(in.data(), request.length), out);
+        }
+        if (!request.token)
+            return;
+        const int err = lite_rpc_reply(m_ctx, request.token, status, out.data(), out.size());
+        if (err != -ENOENT)
+            detail::check_rpc(err, "answer a request");
+    }
+
+    // For ever, or until something is thrown.
+    template <typename Handler>
+    void serve(Handler handler) {
+        serve(std::move(handler), [] { return true; });
+    }
+
+  private:
+    lite_ctx* m_ctx;
+    std::uint32_t m_number = 0;
+    std::uint32_t m_room;
+    std::uint32_t m_reply;
+};
+
+// The number of the function that a node serves under a name.
+inline std::uint32_t find_function(context& ctx, std::uint32_t node, std::string_view name) {
+    lite_ioc_rpc_find found{};
+    detail::check_rpc(lite_rpc_find(ctx.get(), node, detail::c_name(name).get(), &found),
+                      "find a function");
+    return found.function;
+}
+
+// Calls a function; a reply of more than @room bytes is error EMSGSIZE.
+inline call_reply call(context& ctx, std::uint32_t node, std::uint32_t function,
+                       std::span<const std::byte> request, std::size_t room = 4096,
+                       timeout limit = no_timeout) {
+    call_reply reply{std::vector<std::byte>(room), 0};
+    std::size_t length = 0;
+    detail::check_rpc(
+        lite_rpc_call(ctx.get(), node, function, request.data(), request.size(), reply.bytes.data(),
+                      room, &length, detail::milliseconds(limit), &reply.status),
+        "call a function");
+    reply.bytes.resize(length);
+    return reply;
+}
+
+// Sends a function a message.
+inline void send(context& ctx, std::uint32_t node, std::uint32_t function,
+                 std::span<const std::byte> message, timeout limit = no_timeout) {
+    detail::check_rpc(lite_rpc_send(ctx.get(), node, function, message.data(), message.size(),
+                                    detail::milliseconds(limit)),
+                      "send a message");
+}
+
+}  // namespace lite

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "ring.h"
+
+void lite_ring_map_init(struct lite_ring_map *map, u32 units, u32 chunk,
+			u64 *bits)
+{
+	map->units = units;
+	map->chunk = chunk;
+	map->next = 0;
+	map->used = 0;
+	map->bits = bits;
+}
+
+static bool lite_ring_is_taken(const struct lite_ring_map *map, u32 i)
+{
+	return map->bits[i / 64] >> i % 64 & 1;
+}
+
+/* The first of @n free units in [@from, @end), which is in one chunk. */
+static u32 lite_ring_find(const struct lite_ring_map *map, u32 from, u32 end,
+			  u32 n)
+{
+	u32 run = 0;
+	u32 i;
+
+	for (i = from; i < end && end - i >= n - run; i++) {
+		/* A word at a time where all of it is alike. */
+		if (i % 64 == 0 && end - i >= 64) {
+			if (map->bits[i / 64] == ~0ULL) {
+				run = 0;
+				i += 63;
+				continue;
+			}
+			if (!map->bits[i / 64] && n - run > 64) {
+				run += 64;
+				i += 63;
+				continue;
+			}
+		}
+		run = lite_ring_is_taken(map, i) ? 0 : run + 1;
+		if (run == n)
+			return i + 1 - n;
+	}
+	return LITE_RING_NONE;
+}
+
+static void lite_ring_mark(struct lite_ring_map *map, u32 at, u32 n, bool taken)
+{
+	u32 end = at + n;
+
+	while (at < end) {
+		u32 bit = at % 64;
+		u32 here = end - at < 64 - bit ? end - at : 64 - bit;
+		u64 mask = (here == 64 ? ~0ULL : (1ULL << here) - 1) << bit;
+
+		if (taken)
+			map->bits[at / 64] |= mask;
+		else
+			map->bits[at / 64] &= ~mask;
+		at += here;
+	}
+}
+
+/* In the chunks from that of @from on, @from itself first, up to @end. */
+static u32 lite_ring_search(const struct lite_ring_map *map, u32 from, u32 end,
+			    u32 n)
+{
+	u32 at = LITE_RING_NONE;
+
+	while (from < end && at == LITE_RING_NONE) {
+		u32 chunk_end = (from / map->chunk + 1) * map->chunk;
+
+		if (chunk_end > end)
+			chunk_end = end;
+		at = lite_ring_find(map, from, chunk_end, n);
+		from = chunk_end;
+	}
+	return at;
+}
+
+u32 lite_ring_take(struct lite_ring_map *map, u32 n)
+{
+	u32 at, wrap;
+
+	if (!n || n > map->chunk || n > map->units - map->used)
+		return LITE_RING_NONE;
+	at = lite_ring_search(map, map->next, map->units, n);
+	if (at == LITE_RING_NONE) {
+		/* What begins before @next may end behind it. */
+		wrap = map->next + n - 1;
+		at = lite_ring_search(map, 0,
+				      wrap < map->units ? wrap : map->units, n);
+	}
+	if (at == LITE_RING_NONE)
+		return at;
+	lite_ring_mark(map, at, n, true);
+	map->used += n;
+	map->next = at + n < map->units ? at + n : 0;
+	return at;
+}
+
+void lite_ring_give(struct lite_ring_map *map, u32 at, u32 n)
+{
+	lite_ring_mark(map, at, n, false);
+	map->used -= n;
+}
+
+int lite_ring_record_check(u32 units, u32 chunk, u32 at, u64 bytes)
+{
+	u64 n = bytes / LITE_RING_UNIT + !!(bytes % LITE_RING_UNIT);
+
+	if (!n || at >= units || n > chunk)
+		return -EPROTO;
+	return at % chunk + n <= chunk ? 0 : -EPROTO;
+}

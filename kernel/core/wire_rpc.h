@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What nodes say to each other about calls of functions: BIND, UNBIND, CANCEL
+ * and FIND in call slots, as all calls between kernels (wire.h), and the records
+ * in rings.
+ */
+#ifndef _LITE_CORE_WIRE_RPC_H
+#define _LITE_CORE_WIRE_RPC_H
+
+#include "wire.h"
+#ifdef __KERNEL__
+#include <uapi/lite_rpc.h>
+#else
+#include "../../include/uapi/lite_rpc.h"
+#endif
+
+#define LITE_RPC_HEADER 64U
+/* Chunks of a ring at most */
+#define LITE_RPC_CHUNKS_MAX 64U
+
+struct lite_wire_rpc_bind {
+	__le32 function;
+	__le32 reserved;
+} __packed;
+
+/* What a function is. */
+struct lite_wire_rpc_func {
+	__le64 cookie;      /* of this registration and no other */
+	__le32 function;
+	__le32 uid;
+	__le32 gid;
+	__le32 mode;
+	__le32 max_request;
+	__le32 max_reply;
+	__le32 squash;      /* 1: root of other nodes is nobody */
+	__le32 reserved;
+} __packed;
+
+struct lite_wire_rpc_bind_reply {
+	struct lite_wire_rpc_func func;
+	__le32 ring;        /* its number: in immediates */
+	__le32 depth;       /* slots */
+	__le32 chunk_bytes;
+	__le32 n_chunks;
+	__le64 chunk[];     /* addresses */
+} __packed;
+
+/* UNBIND, and GONE */
+struct lite_wire_rpc_unbind {
+	__le32 ring;
+	__le32 reserved;
+} __packed;
+
+struct lite_wire_rpc_find {
+	__le32 function;    /* if @name is empty */
+	__le32 reserved;
+	char name[LITE_FUNCTION_NAME_SIZE];
+} __packed;
+
+struct lite_wire_rpc_which {
+	__le32 ring;
+	__le32 slot;
+	__le64 seq;
+} __packed;
+
+struct lite_wire_rpc_cancel {
+	__le32 count;
+	__le32 reserved;
+	struct lite_wire_rpc_which which[];
+} __packed;
+
+#define LITE_RPC_CANCELS_MAX                                                   \
+	((LITE_PAYLOAD_MAX - sizeof(struct lite_wire_rpc_cancel)) /            \
+	 sizeof(struct lite_wire_rpc_which))
+
+/* Of each: 1: there will be no reply; 0: there was, or will be one. */
+struct lite_wire_rpc_cancel_reply {
+	__le32 count;
+	__le32 reserved;
+	__le32 cancelled[];
+} __packed;
+
+enum lite_rpc_flags {
+	LITE_RPC_F_ONEWAY = 1 << 0, /* request: is answered by DONE */
+};
+
+enum lite_rpc_status {
+	LITE_RPC_OK,
+	LITE_RPC_REFUSED,  /* nobody serves it (any more); seen by nobody */
+	LITE_RPC_RESET,    /* who had taken it let go of it */
+	LITE_RPC_TOO_LONG, /* the reply, for the caller: @length */
+	LITE_RPC_STATUSES,
+};
+
+/* Heads a record, be it a request or, later, the reply to that. */
+struct lite_wire_rpc {
+	__le32 magic;
+	__u8 version;
+	__u8 status;        /* reply: enum lite_rpc_status */
+	__le16 slot;
+	__le64 seq;         /* of the call; the reply repeats it */
+	__le32 length;      /* bytes that follow */
+	__le32 room;        /* request: for the reply, behind the header */
+	__le64 reply;       /* request: address that the reply's header goes to */
+	__le32 uid;         /* request: of the caller */
+	__le32 gid;
+	__le32 flags;       /* request: enum lite_rpc_flags */
+	__le32 user;        /* reply: what the server says of it */
+	__le64 reserved[2];
+} __packed;
+
+static_assert(sizeof(struct lite_wire_rpc) == LITE_RPC_HEADER, "rpc");
+static_assert(sizeof(struct lite_wire_rpc_bind_reply) +
+	      LITE_RPC_CHUNKS_MAX * sizeof(__le64) <= LITE_PAYLOAD_MAX, "bind");
+
+/**
+ * lite_wire_rpc_check - is this the header of a record?
+ * @h: a copy that the peer cannot change any more
+ * @request: of a request, else of a reply
+ *
+ * Lengths are checked against what there is room for by who knows that.
+ *
+ * Return: 0 or -EPROTO.
+ */
+int lite_wire_rpc_check(const struct lite_wire_rpc *h, bool request);
+
+/* As lite_wire_request_check() and lite_wire_reply_check(), which come here. */
+static inline bool lite_wire_is_rpc(u16 call)
+{
+	return call >= LITE_CALL_RPC_BIND && call <= LITE_CALL_RPC_GONE;
+}
+
+int lite_wire_rpc_request_check(u16 call, const void *payload, size_t len);
+int lite_wire_rpc_reply_check(u16 call, const void *payload, size_t len);
+
+/**
+ * lite_function_name_check - is this a name of a function?
+ * @name: LITE_FUNCTION_NAME_SIZE bytes
+ *
+ * As names of LMRs: no control characters, no slash, and not empty.
+ *
+ * Return: its length, or -EINVAL; -ENAMETOOLONG: there is no NUL.
+ */
+int lite_function_name_check(const char *name);
+
+#endif /* _LITE_CORE_WIRE_RPC_H */

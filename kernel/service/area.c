@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The memory of rings and mirrors: chunks of contiguous pages, which a peer's
+ * device writes. Given back with the last reference: nobody puts that before the
+ * peer has promised to leave it alone, or is fenced.
+ */
+#include <linux/slab.h>
+
+#include "service.h"
+
+static void lite_area_free(struct lite_area *area)
+{
+	u32 i;
+
+	for (i = 0; i < area->n && area->chunk[i].mem; i++) {
+		if (area->fab)
+			lite_dma_unmap_page(area->fab, area->chunk[i].dma,
+					    area->chunk_bytes);
+		free_pages_exact(area->chunk[i].mem, area->chunk_bytes);
+	}
+	atomic64_sub((u64)area->n * area->chunk_bytes, &area->svc->ring_bytes);
+	lite_stat_add(area->svc->stats, LITE_STAT_RING_BYTES,
+		      -(s64)area->n * area->chunk_bytes);
+	lite_stat_dec(area->svc->stats, LITE_STAT_RINGS);
+	kfree(area);
+}
+
+static void lite_area_release(struct kref *ref)
+{
+	lite_area_free(container_of(ref, struct lite_area, ref));
+}
+
+/**
+ * lite_area_put - give a reference back
+ * @area: area
+ *
+ * Context: process.
+ */
+void lite_area_put(struct lite_area *area)
+{
+	kref_put(&area->ref, lite_area_release);
+}
+
+static int lite_area_fill(struct lite_area *area, u32 i)
+{
+	void *mem = alloc_pages_exact(area->chunk_bytes,
+				      GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN);
+
+	if (!mem)
+		return -ENOMEM;
+	if (area->fab &&
+	    lite_dma_map_page(area->fab, virt_to_page(mem), area->chunk_bytes,
+			      &area->chunk[i].dma)) {
+		free_pages_exact(mem, area->chunk_bytes);
+		return -ENOMEM;
+	}
+	area->chunk[i].mem = mem;
+	return 0;
+}
+
+/**
+ * lite_area_make - zeroed memory for a ring or a mirror
+ * @svc: node's
+ * @fab: for whose device it is mapped, or NULL
+ * @chunk_bytes: whole pages
+ * @n: chunks
+ *
+ * Context: may sleep.
+ * Return: the area, with a reference, or ERR_PTR: -ENOBUFS: this node gives no
+ * more to rings; -ENOMEM.
+ */
+struct lite_area *lite_area_make(struct lite_service *svc,
+				 struct lite_fabric *fab, u32 chunk_bytes,
+				 u32 n)
+{
+	u64 bytes = (u64)n * chunk_bytes;
+	struct lite_area *area;
+	u32 i;
+
+	area = kzalloc(struct_size(area, chunk, n), GFP_KERNEL);
+	if (!area)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&area->ref);
+	area->svc = svc;
+	area->fab = fab;
+	area->chunk_bytes = chunk_bytes;
+	area->n = n;
+	/* Counted before it is there: two do not get the last of it. */
+	lite_stat_inc(svc->stats, LITE_STAT_RINGS);
+	lite_stat_add(svc->stats, LITE_STAT_RING_BYTES, bytes);
+	if (atomic64_add_return(bytes, &svc->ring_bytes) > svc->ring_limit) {
+		lite_area_free(area);
+		return ERR_PTR(-ENOBUFS);
+	}
+	for (i = 0; i < n; i++) {
+		if (lite_area_fill(area, i)) {
+			lite_area_free(area);
+			return ERR_PTR(-ENOMEM);
+		}
+	}
+	return area;
+}

@@ -1,0 +1,540 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The client's side of a ring: from BIND to UNBIND.
+ *
+ * Normal operation: the first who calls a function in a session binds it, others
+ * who come meanwhile wait for that. When it has not been used for a while it is
+ * closed: who comes then binds anew.
+ *
+ * What runs concurrently: callers, receive handlers, idle_work, unbind_work, the
+ * end of the connection. The state under rp->lock says who has a bind: NEW - its
+ * maker; LIVE - everybody; CLOSING - those whose calls are under way, the last of
+ * whom has unbind_work queued; DEAD - nobody. Mirror and object go with the last
+ * reference; the tables' is put after UNBIND or the fence.
+ */
+#include <linux/cred.h>
+#include <linux/slab.h>
+
+#include "service.h"
+
+static void lite_bind_release(struct kref *ref)
+{
+	struct lite_bind *bind = container_of(ref, struct lite_bind, ref);
+	struct lite_conn *conn = bind->rp->conn;
+
+	if (bind->area)
+		lite_area_put(bind->area);
+	kfree(bind->remote);
+	kvfree(bind->map.bits);
+	kvfree(bind);
+	if (conn)
+		lite_conn_put(conn);
+}
+
+/**
+ * lite_bind_put - give a reference back
+ * @bind: bind
+ *
+ * Context: process; nothing is locked.
+ */
+void lite_bind_put(struct lite_bind *bind)
+{
+	kref_put(&bind->ref, lite_bind_release);
+}
+
+/* ---- the end ------------------------------------------------------------- */
+
+static int lite_bind_tell_unbind(struct lite_rpc_peer *rp, u32 index)
+{
+	struct lite_wire_rpc_unbind req = { .ring = cpu_to_le32(index) };
+	struct lite_call_desc d = {
+		.call = LITE_CALL_RPC_UNBIND,
+		.req = &req,
+		.len = sizeof(req),
+	};
+	struct lite_ring *ring;
+	int err;
+
+	if (rp->conn) {
+		err = lite_rpc_call(rp->conn, &d);
+		/* It must not be in doubt who may use the memory. */
+		if (err)
+			lite_conn_kill(rp->conn, -EPROTO);
+		return err;
+	}
+	spin_lock(&rp->svc->lock);
+	ring = xa_load(&rp->rings, index);
+	spin_unlock(&rp->svc->lock);
+	/* The table's reference is ours to put when that succeeds. */
+	err = lite_ring_end(ring, false);
+	if (!err)
+		lite_ring_put(ring);
+	else
+		WARN_ON_ONCE(!READ_ONCE(rp->svc->stopping));
+	return err;
+}
+
+static void lite_unbind_work(struct work_struct *work)
+{
+	struct lite_bind *bind = container_of(work, struct lite_bind,
+					      unbind_work);
+	struct lite_rpc_peer *rp = bind->rp;
+	bool mine = false;
+
+	/* Before the number is free at the server: it may be used again. */
+	spin_lock(&rp->lock);
+	if (bind->state == LITE_BIND_CLOSING) {
+		bind->state = LITE_BIND_DEAD;
+		list_del_init(&bind->list);
+		xa_erase(&rp->by_index, bind->index);
+		mine = true;
+	}
+	spin_unlock(&rp->lock);
+	if (mine) {
+		if (lite_bind_tell_unbind(rp, bind->index) && rp->conn)
+			/* What is in flight is over then. */
+			wait_for_completion(&rp->conn->fenced);
+		lite_bind_put(bind); /* the tables' */
+	}
+	lite_bind_put(bind);
+}
+
+/**
+ * lite_bind_check_empty - unbind if it is time
+ * @bind: a call has ended, or it was closed; rp->lock is held
+ */
+void lite_bind_check_empty(struct lite_bind *bind)
+{
+	lockdep_assert_held(&bind->rp->lock);
+	if (bind->state != LITE_BIND_CLOSING || bind->slots_used)
+		return;
+	kref_get(&bind->ref);
+	if (!queue_work(bind->rp->svc->wq, &bind->unbind_work))
+		kref_put(&bind->ref, lite_bind_release);
+}
+
+static void __lite_bind_close(struct lite_bind *bind)
+{
+	lockdep_assert_held(&bind->rp->lock);
+	if (bind->state != LITE_BIND_LIVE)
+		return;
+	bind->state = LITE_BIND_CLOSING;
+	/* They bind anew. */
+	lite_line_end(bind, -ESTALE);
+	lite_bind_check_empty(bind);
+}
+
+/**
+ * lite_bind_close - make no more calls through a ring, and then give it back
+ * @bind: the caller has a reference
+ *
+ * Context: process.
+ */
+void lite_bind_close(struct lite_bind *bind)
+{
+	spin_lock(&bind->rp->lock);
+	__lite_bind_close(bind);
+	spin_unlock(&bind->rp->lock);
+}
+
+/**
+ * lite_bind_close_index - likewise, by number
+ * @rp: of the connection
+ * @index: of a ring, maybe
+ *
+ * Context: process.
+ */
+void lite_bind_close_index(struct lite_rpc_peer *rp, u32 index)
+{
+	struct lite_bind *bind;
+
+	spin_lock(&rp->lock);
+	bind = xa_load(&rp->by_index, index);
+	if (bind)
+		__lite_bind_close(bind);
+	spin_unlock(&rp->lock);
+}
+
+/**
+ * lite_binds_idle - close what has not been used for a while
+ * @rp: of a connection
+ * @all: or has
+ *
+ * Context: process.
+ */
+void lite_binds_idle(struct lite_rpc_peer *rp, bool all)
+{
+	struct lite_bind *bind;
+
+	spin_lock(&rp->lock);
+	list_for_each_entry(bind, &rp->binds, list) {
+		if (all || (!bind->slots_used && list_empty(&bind->line) &&
+			    time_after(jiffies, bind->used + LITE_BIND_IDLE)))
+			__lite_bind_close(bind);
+	}
+	spin_unlock(&rp->lock);
+}
+
+/**
+ * lite_binds_down - the connection is dying: so are all calls
+ * @rp: its
+ *
+ * Context: process.
+ */
+void lite_binds_down(struct lite_rpc_peer *rp)
+{
+	struct lite_bind *bind;
+	u32 i;
+
+	spin_lock(&rp->lock);
+	rp->dead = true;
+	list_for_each_entry(bind, &rp->binds, list) {
+		lite_line_end(bind, -ESTALE);
+		for (i = 0; i < LITE_RPC_DEPTH; i++)
+			lite_slot_end(bind, i, -EHOSTDOWN);
+	}
+	spin_unlock(&rp->lock);
+}
+
+/**
+ * lite_binds_gone - nobody can write the mirrors any more
+ * @rp: of a connection that is down and fenced
+ *
+ * Context: may sleep.
+ */
+void lite_binds_gone(struct lite_rpc_peer *rp)
+{
+	struct lite_bind *bind;
+	u32 i;
+
+	for (;;) {
+		spin_lock(&rp->lock);
+		bind = list_first_entry_or_null(&rp->binds, struct lite_bind,
+						list);
+		if (bind) {
+			/* One that is NEW: its maker sees it. */
+			bind->state = LITE_BIND_DEAD;
+			list_del_init(&bind->list);
+			if (bind->area)
+				xa_erase(&rp->by_index, bind->index);
+			/* Those that were nobody's but the peer's. */
+			for (i = 0; i < LITE_RPC_DEPTH; i++) {
+				if (bind->slot[i].state > LITE_BIND_ENDED)
+					lite_slot_free(bind, i);
+			}
+		}
+		spin_unlock(&rp->lock);
+		if (!bind)
+			return;
+		lite_bind_put(bind);
+	}
+}
+
+/* ---- binding ------------------------------------------------------------- */
+
+/* Nobody waits for the reply any more: give the ring back. */
+static void lite_bind_late(void *ctx, struct lite_conn *conn,
+			   const void *reply)
+{
+	const struct lite_wire_rpc_bind_reply *r = reply;
+
+	lite_bind_tell_unbind(conn->service, le32_to_cpu(r->ring));
+}
+
+static int lite_bind_map(struct lite_bind *bind)
+{
+	u32 units = lite_area_units(bind->area);
+	u64 *bits = kvcalloc(LITE_RING_MAP_WORDS(units), sizeof(*bits),
+			     GFP_KERNEL);
+
+	if (!bits)
+		return -ENOMEM;
+	lite_ring_map_init(&bind->map, units,
+			   bind->area->chunk_bytes / LITE_RING_UNIT, bits);
+	return 0;
+}
+
+static void lite_bind_learn(struct lite_bind *bind,
+			    const struct lite_wire_rpc_func *f)
+{
+	bind->cookie = le64_to_cpu(f->cookie);
+	bind->max_request = le32_to_cpu(f->max_request);
+	bind->max_reply = le32_to_cpu(f->max_reply);
+	bind->uid = le32_to_cpu(f->uid);
+	bind->gid = le32_to_cpu(f->gid);
+	bind->mode = le32_to_cpu(f->mode);
+	bind->squash = le32_to_cpu(f->squash);
+}
+
+/* The ring is there; our side of it. */
+static int lite_bind_fill(struct lite_bind *bind,
+			  const struct lite_wire_rpc_bind_reply *r)
+{
+	u32 n = le32_to_cpu(r->n_chunks);
+	u32 i;
+
+	lite_bind_learn(bind, &r->func);
+	bind->index = le32_to_cpu(r->ring);
+	bind->depth = le32_to_cpu(r->depth);
+	bind->remote = kcalloc(n, sizeof(*bind->remote), GFP_KERNEL);
+	if (!bind->remote)
+		return -ENOMEM;
+	for (i = 0; i < n; i++)
+		bind->remote[i] = le64_to_cpu(r->chunk[i]);
+	bind->area = lite_area_make(bind->rp->svc, bind->rp->svc->fab,
+				    le32_to_cpu(r->chunk_bytes), n);
+	if (IS_ERR(bind->area)) {
+		int err = PTR_ERR(bind->area);
+
+		bind->area = NULL;
+		return err;
+	}
+	return lite_bind_map(bind);
+}
+
+static int lite_bind_remote(struct lite_bind *bind, struct lite_rcall *call)
+{
+	struct lite_wire_rpc_bind req = {
+		.function = cpu_to_le32(bind->function),
+	};
+	unsigned long now = jiffies;
+	struct lite_call_desc d = {
+		.call = LITE_CALL_RPC_BIND,
+		.req = &req,
+		.len = sizeof(req),
+		.reply_max = LITE_PAYLOAD_MAX,
+		.timeout = time_before(now, call->deadline) ?
+				   call->deadline - now : 1,
+		.killable = true,
+		.late = lite_bind_late,
+	};
+	const struct lite_wire_rpc_bind_reply *r;
+	int err;
+
+	d.reply = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
+	if (!d.reply)
+		return -ENOMEM;
+	err = lite_rpc_call(bind->rp->conn, &d);
+	if (!err) {
+		r = d.reply;
+		err = lite_bind_fill(bind, r);
+		if (err)
+			lite_bind_tell_unbind(bind->rp, le32_to_cpu(r->ring));
+	}
+	kfree(d.reply);
+	return err;
+}
+
+/* To a function of this node: ring and mirror are one. */
+static int lite_bind_local(struct lite_bind *bind)
+{
+	struct lite_rpc_peer *rp = bind->rp;
+	struct lite_ring *ring = lite_ring_make(rp, bind->function);
+	struct lite_wire_rpc_func f;
+	int err;
+
+	if (IS_ERR(ring))
+		return PTR_ERR(ring);
+	spin_lock(&rp->svc->lock);
+	lite_func_describe(ring->func, &f);
+	spin_unlock(&rp->svc->lock);
+	lite_bind_learn(bind, &f);
+	bind->index = ring->index;
+	bind->depth = LITE_RPC_DEPTH;
+	bind->area = ring->area;
+	kref_get(&ring->area->ref);
+	lite_ring_put(ring);
+	err = lite_bind_map(bind);
+	if (err)
+		lite_bind_tell_unbind(rp, bind->index);
+	return err;
+}
+
+/* Bind what was entered as NEW; the tables' reference is the caller's on failure. */
+static int lite_bind_make(struct lite_bind *bind, struct lite_rcall *call)
+{
+	struct lite_rpc_peer *rp = bind->rp;
+	bool bound, dead = false;
+	int err;
+
+	err = rp->conn ? lite_bind_remote(bind, call) : lite_bind_local(bind);
+	bound = !err;
+	if (bound)
+		err = xa_reserve(&rp->by_index, bind->index, GFP_KERNEL);
+	spin_lock(&rp->lock);
+	if (rp->dead && !err)
+		err = -EHOSTDOWN;
+	dead = bind->state == LITE_BIND_DEAD;
+	if (!err && !dead) {
+		/* Into an entry that is there: needs no memory. */
+		xa_store(&rp->by_index, bind->index, bind, GFP_ATOMIC);
+		bind->used = jiffies;
+		bind->state = LITE_BIND_LIVE;
+	} else {
+		bind->err = err ?: -EHOSTDOWN;
+		bind->state = LITE_BIND_DEAD;
+		list_del_init(&bind->list);
+	}
+	spin_unlock(&rp->lock);
+	complete_all(&bind->ready);
+	if (!err && !dead) {
+		queue_delayed_work(rp->svc->wq, &rp->svc->idle_work,
+				   LITE_BIND_IDLE);
+		return 0;
+	}
+	if (bound) {
+		xa_release(&rp->by_index, bind->index);
+		lite_bind_tell_unbind(rp, bind->index);
+	}
+	if (!dead)
+		lite_bind_put(bind); /* the tables' */
+	return bind->err;
+}
+
+static struct lite_bind *lite_bind_find(struct lite_rpc_peer *rp, u32 function)
+{
+	struct lite_bind *bind;
+
+	lockdep_assert_held(&rp->lock);
+	list_for_each_entry(bind, &rp->binds, list) {
+		if (bind->function == function &&
+		    (bind->state == LITE_BIND_LIVE ||
+		     bind->state == LITE_BIND_NEW))
+			return bind;
+	}
+	return NULL;
+}
+
+static struct lite_bind *lite_bind_alloc(struct lite_rpc_peer *rp, u32 function)
+{
+	struct lite_bind *bind = kvzalloc(sizeof(*bind), GFP_KERNEL);
+
+	if (!bind)
+		return NULL;
+	kref_init(&bind->ref);
+	bind->rp = rp;
+	bind->function = function;
+	bind->state = LITE_BIND_NEW;
+	bind->typical_ns = 100 * NSEC_PER_USEC;
+	init_completion(&bind->ready);
+	INIT_LIST_HEAD(&bind->list);
+	INIT_LIST_HEAD(&bind->line);
+	INIT_LIST_HEAD(&bind->line_list);
+	INIT_WORK(&bind->unbind_work, lite_unbind_work);
+	if (rp->conn)
+		lite_conn_get(rp->conn);
+	return bind;
+}
+
+static int lite_bind_await(struct lite_bind *bind, struct lite_rcall *call)
+{
+	unsigned long now = jiffies;
+	long ret;
+
+	if (READ_ONCE(bind->state) != LITE_BIND_NEW)
+		return 0;
+	if (time_after_eq(now, call->deadline))
+		return -ETIMEDOUT;
+	ret = wait_for_completion_killable_timeout(&bind->ready,
+						   call->deadline - now);
+	if (ret <= 0)
+		return ret ? -EINTR : -ETIMEDOUT;
+	/* What befell its maker need not befall us. */
+	if (bind->err == -EINTR || bind->err == -ETIMEDOUT)
+		return -ESTALE;
+	return bind->err;
+}
+
+static int lite_bind_in(struct lite_rpc_peer *rp, struct lite_rcall *call)
+{
+	struct lite_bind *bind, *new = NULL;
+	int err = 0;
+
+	spin_lock(&rp->lock);
+	bind = lite_bind_find(rp, call->function);
+	if (!bind) {
+		spin_unlock(&rp->lock);
+		new = lite_bind_alloc(rp, call->function);
+		if (!new)
+			return -ENOMEM;
+		spin_lock(&rp->lock);
+		bind = lite_bind_find(rp, call->function);
+	}
+	if (bind) {
+		kref_get(&bind->ref);
+	} else if (rp->dead) {
+		err = -EHOSTDOWN;
+	} else {
+		bind = new;
+		kref_get(&bind->ref); /* ours; the first is the tables' */
+		list_add(&bind->list, &rp->binds);
+	}
+	spin_unlock(&rp->lock);
+	if (new && bind != new)
+		lite_bind_put(new);
+	if (err)
+		return err;
+	err = bind == new ? lite_bind_make(bind, call) :
+			    lite_bind_await(bind, call);
+	if (err) {
+		lite_bind_put(bind);
+		return err;
+	}
+	call->bind = bind;
+	return 0;
+}
+
+/**
+ * lite_bind_get - a ring for a call
+ * @call: its @bind is set, with a reference
+ *
+ * Context: may sleep; killable.
+ * Return: 0; -ESTALE: try again; -EHOSTDOWN, -EHOSTUNREACH, -ECONNREFUSED,
+ * -ENOBUFS, -ENOMEM, -ETIMEDOUT, -EINTR.
+ */
+int lite_bind_get(struct lite_rcall *call)
+{
+	struct lite_service *svc = call->svc;
+	struct lite_conn *conn;
+	struct lite_peer *peer;
+	int err;
+
+	if (call->node == lite_cluster_id(svc->cl))
+		return lite_bind_in(&svc->local, call);
+	peer = lite_peer_find(svc->cl, call->node);
+	if (!peer)
+		return -EHOSTUNREACH;
+	conn = lite_peer_conn_get(peer);
+	if (conn) {
+		err = lite_bind_in(conn->service, call);
+		lite_conn_put(conn);
+	} else {
+		err = READ_ONCE(peer->left) ? -EHOSTUNREACH : -EHOSTDOWN;
+	}
+	lite_peer_put(peer);
+	return err;
+}
+
+/**
+ * lite_bind_may_call - may he call, and so much?
+ * @bind: of the function
+ * @call: by whom, and what
+ *
+ * Context: any.
+ * Return: 0, -EACCES, -E2BIG.
+ */
+int lite_bind_may_call(const struct lite_bind *bind, struct lite_rcall *call)
+{
+	struct lite_acl acl = {
+		.uid = bind->uid,
+		.gid = bind->gid,
+		.mode = bind->mode,
+	};
+
+	/* Mostly it is for everybody; else groups have to be looked at. */
+	if ((bind->mode & 0222) != 0222 &&
+	    !(lite_rights_of(call->cred, 0, &acl, bind->squash) &
+	      LITE_RIGHT_WRITE))
+		return -EACCES;
+	return call->length <= bind->max_request ? 0 : -E2BIG;
+}

@@ -1,0 +1,695 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Calls.
+ *
+ * Normal operation: find the ring, check, take slot and record, write header and
+ * request into the mirror, post that, and wait until the reply is in the mirror:
+ * first by doing the poller's work, then asleep. What was posted is not waited
+ * for: a reply says more.
+ *
+ * Recovery: nothing that was posted is ever posted again. What was not, because
+ * the session had ended, or what came to a server's kernel that says nobody has
+ * seen it, is tried again in the next session, or ring. Who gives up leaves
+ * its slot ABANDONED, and CANCEL gets it back.
+ *
+ * While user memory is waited for, no record is kept and the node is let go.
+ */
+#include <linux/sched/clock.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "../trace.h"
+#include "service.h"
+
+/* Rings that may turn out to be of no use, for one call. */
+#define LITE_RCALL_TRIES 4
+
+/* How long a caller watches before it sleeps, as in fabric/qp.c. */
+#define LITE_WATCH_MIN_NS (50 * NSEC_PER_USEC)
+#define LITE_WATCH_MAX_NS (2 * NSEC_PER_MSEC)
+#define LITE_WATCH_WORTH_NS NSEC_PER_MSEC
+
+/* ---- sending ------------------------------------------------------------- */
+
+/* 0, -EFAULT, -ENODEV; -EAGAIN: what is missing is there now, begin anew. */
+static int lite_rcall_copy(struct lite_rcall *call, void *to)
+{
+	size_t n = lite_buf_copy_nofault(&call->request, 0, to, call->length,
+					 true);
+
+	return n == call->length ? 0 : -EAGAIN;
+}
+
+static int lite_rcall_fault_in(struct lite_rcall *call)
+{
+	size_t done = 0;
+	char byte;
+	int err;
+
+	/* All of it: what can be touched at its beginning may end soon. */
+	while (done < call->length) {
+		err = lite_buf_fault_in(&call->request, done,
+					call->length - done, true);
+		if (err)
+			return err;
+		/* Page by page, up to what is missing. */
+		while (done < call->length &&
+		       lite_buf_copy_nofault(&call->request, done, &byte, 1,
+					     true))
+			done = min_t(size_t, call->length,
+				     done + PAGE_SIZE -
+					     offset_in_page(call->request.u +
+							    done));
+		if (fatal_signal_pending(current))
+			return -EINTR;
+	}
+	return 0;
+}
+
+static void lite_rcall_header(struct lite_rcall *call, struct lite_wire_rpc *h)
+{
+	struct lite_bind *bind = call->bind;
+	struct lite_bind_slot *s = &bind->slot[call->slot];
+	bool oneway = call->flags & LITE_RPC_ONEWAY;
+
+	*h = (struct lite_wire_rpc){
+		.magic = cpu_to_le32(LITE_WIRE_MAGIC),
+		.version = LITE_WIRE_VERSION,
+		.slot = cpu_to_le16(call->slot),
+		.seq = cpu_to_le64(s->seq),
+		.length = cpu_to_le32(call->length),
+		.room = cpu_to_le32(s->room),
+		/* Not 0 within a node, where nobody looks at it. */
+		.reply = cpu_to_le64(bind->rp->conn ?
+					     lite_area_dma(bind->area, s->unit) :
+					     1),
+		.uid = cpu_to_le32(call->cred->uid),
+		.gid = cpu_to_le32(call->cred->gid),
+		.flags = cpu_to_le32(oneway ? LITE_RPC_F_ONEWAY : 0),
+	};
+}
+
+static void lite_rcall_give_up_slot(struct lite_rcall *call)
+{
+	spin_lock(&call->bind->rp->lock);
+	lite_slot_free(call->bind, call->slot);
+	spin_unlock(&call->bind->rp->lock);
+}
+
+/*
+ * From here on it can end. A message belongs to nobody from before it is
+ * posted. -ESTALE: the connection is dying; the slot is free again.
+ */
+static int lite_rcall_arm(struct lite_rcall *call)
+{
+	struct lite_bind *bind = call->bind;
+	struct lite_bind_slot *s = &bind->slot[call->slot];
+	int err = 0;
+
+	spin_lock(&bind->rp->lock);
+	if (bind->rp->dead) {
+		lite_slot_free(bind, call->slot);
+		err = -ESTALE;
+	} else if (call->flags & LITE_RPC_ONEWAY) {
+		s->state = LITE_BIND_ABANDONED;
+		s->call = NULL;
+	} else {
+		s->state = LITE_BIND_WAITING;
+	}
+	spin_unlock(&bind->rp->lock);
+	return err;
+}
+
+/*
+ * It could not be posted. -ESTALE: the slot is free again; 0: it has ended as
+ * one that was posted would have, and who waits for it has been told.
+ */
+static int lite_rcall_disarm(struct lite_rcall *call)
+{
+	struct lite_bind *bind = call->bind;
+	struct lite_bind_slot *s = &bind->slot[call->slot];
+	int err = -ESTALE;
+
+	spin_lock(&bind->rp->lock);
+	/* A slot that comes free while the connection is dying stays so. */
+	if (s->state != LITE_BIND_FREE && (s->state != LITE_BIND_ENDED ||
+					   !call->ended))
+		lite_slot_free(bind, call->slot);
+	else if (call->ended)
+		err = 0;
+	spin_unlock(&bind->rp->lock);
+	return err;
+}
+
+static int lite_rcall_post(struct lite_rcall *call)
+{
+	struct lite_bind *bind = call->bind;
+	struct lite_bind_slot *s = &bind->slot[call->slot];
+	u32 unit = s->unit, offset, chunk;
+	u64 raddr = 0;
+	int err;
+
+	lite_rcall_header(call, lite_area_at(bind->area, unit));
+	if (bind->rp->conn) {
+		chunk = lite_area_chunk(bind->area, unit, &offset);
+		raddr = bind->remote[chunk] + offset;
+	}
+	err = lite_rcall_arm(call);
+	if (err)
+		return err;
+	err = lite_rpc_peer_post(bind->rp, bind->area, unit,
+				 LITE_RPC_HEADER + call->length, raddr,
+				 lite_imm_ring_encode(LITE_IMM_RPC_REQUEST,
+						      bind->index, unit),
+				 false);
+	/* The session is over: what is not sent may be in the next one. */
+	return err ? lite_rcall_disarm(call) : 0;
+}
+
+/* One try in one ring. -ESTALE: another one, nothing has been sent. */
+static int lite_rcall_try(struct lite_rcall *call)
+{
+	struct lite_bind_slot *s;
+	int err;
+
+	err = lite_bind_get(call);
+	if (err)
+		return err;
+	err = lite_bind_may_call(call->bind, call);
+	if (err && lite_bind_is_stale(call)) {
+		lite_bind_close(call->bind);
+		err = -ESTALE;
+	}
+	if (err)
+		goto put;
+	for (;;) {
+		err = lite_line_take(call);
+		if (err)
+			goto put;
+		s = &call->bind->slot[call->slot];
+		err = lite_rcall_copy(call, lite_area_at(call->bind->area,
+							 s->unit) +
+						    LITE_RPC_HEADER);
+		if (!err)
+			break;
+		lite_rcall_give_up_slot(call);
+		err = lite_rcall_fault_in(call);
+		if (err)
+			goto put;
+	}
+	err = lite_rcall_post(call);
+	if (!err)
+		return 0;
+put:
+	lite_bind_put(call->bind);
+	call->bind = NULL;
+	return err;
+}
+
+/**
+ * lite_rcall_begin - send a request
+ * @call: filled in, but for what is set
+ *
+ * Context: may sleep; killable.
+ * Return: 0: it is under way, and @call->bind and @call->slot are set; else a
+ * negative errno as LITE_IOC_RPC_CALL: it was not sent.
+ */
+int lite_rcall_begin(struct lite_rcall *call)
+{
+	struct lite_service *svc = call->svc;
+	int tries = 0;
+	int err, up;
+
+	if (!call->node)
+		call->node = lite_cluster_id(svc->cl);
+	for (;;) {
+		err = lite_cluster_ready(svc->cl);
+		if (err)
+			return err;
+		if (READ_ONCE(svc->stopping))
+			return -ENODEV;
+		call->err = 0;
+		reinit_completion(&call->done);
+		err = lite_rcall_try(call);
+		if (!err) {
+			lite_stat_inc(svc->stats, LITE_STAT_RPCS);
+			return 0;
+		}
+		if ((err != -ESTALE && err != -EHOSTDOWN) ||
+		    ++tries >= LITE_RCALL_TRIES)
+			break;
+		if (time_after_eq(jiffies, call->deadline))
+			return -ETIMEDOUT;
+		up = lite_cluster_await_for(svc->cl, call->node,
+					    call->deadline - jiffies);
+		if (up)
+			return up;
+	}
+	return err == -ESTALE ? -EHOSTDOWN : err;
+}
+
+/* ---- waiting ------------------------------------------------------------- */
+
+static u64 lite_watch_limit(const struct lite_bind *bind)
+{
+	u64 typical = READ_ONCE(bind->typical_ns);
+
+	if (typical > LITE_WATCH_WORTH_NS)
+		return LITE_WATCH_MIN_NS;
+	return clamp_t(u64, 4 * typical, LITE_WATCH_MIN_NS, LITE_WATCH_MAX_NS);
+}
+
+static void lite_watch_learn(struct lite_bind *bind, u64 took)
+{
+	u64 typical = READ_ONCE(bind->typical_ns);
+
+	took = min_t(u64, took, 10 * LITE_WATCH_WORTH_NS);
+	WRITE_ONCE(bind->typical_ns, typical - typical / 8 + took / 8);
+}
+
+static bool lite_rcall_watch(struct lite_rcall *call, u64 end)
+{
+	struct lite_poller *poller = &call->svc->fab->poller;
+
+	lite_poller_watch(poller);
+	while (!completion_done(&call->done)) {
+		lite_poller_step(poller);
+		if (local_clock() >= end)
+			break;
+		if (need_resched()) {
+			/* While we are away, others have to do it. */
+			lite_poller_unwatch(poller);
+			cond_resched();
+			lite_poller_watch(poller);
+		}
+	}
+	lite_poller_unwatch(poller);
+	return completion_done(&call->done);
+}
+
+static int lite_rcall_sleep(struct lite_rcall *call, bool killable)
+{
+	unsigned long now = jiffies;
+	long ret;
+
+	if (time_after_eq(now, call->deadline))
+		return -ETIMEDOUT;
+	if (killable)
+		ret = wait_for_completion_killable_timeout(
+			&call->done, call->deadline - now);
+	else
+		ret = wait_for_completion_timeout(&call->done,
+						  call->deadline - now);
+	if (ret > 0)
+		return 0;
+	return ret ? -EINTR : -ETIMEDOUT;
+}
+
+/**
+ * lite_rcall_wait - wait for the end of a call
+ * @call: begun; not a message
+ * @killable: a fatal signal ends the wait
+ *
+ * On return it has ended, or its slot is not its any more: @call->err.
+ *
+ * Context: may sleep.
+ */
+void lite_rcall_wait(struct lite_rcall *call, bool killable)
+{
+	struct lite_bind *bind = call->bind;
+	struct lite_conn *conn = bind->rp->conn;
+	u64 begun = local_clock();
+	struct lite_cq *scq = NULL;
+	int err = 0;
+
+	if (!lite_rcall_watch(call, begun + lite_watch_limit(bind))) {
+		/*
+		 * Nobody else looks whether what was posted fails. If the
+		 * connection is dying already, it tells us.
+		 */
+		if (conn && lite_conn_tryget(conn)) {
+			scq = conn->qp[0].scq;
+			atomic_inc(&scq->sleepers);
+			lite_cq_arm(scq);
+		}
+		err = lite_rcall_sleep(call, killable);
+		if (scq) {
+			atomic_dec(&scq->sleepers);
+			lite_conn_put_live(conn);
+		}
+	}
+	if (err && lite_rcall_abandon(call, err))
+		return;
+	lite_watch_learn(bind, local_clock() - begun);
+}
+
+/**
+ * lite_rcall_abandon - wait no more
+ * @call: under way
+ * @err: why
+ *
+ * Context: process.
+ * Return: true: its slot is not its any more; false: it has ended meanwhile.
+ */
+bool lite_rcall_abandon(struct lite_rcall *call, int err)
+{
+	struct lite_rpc_peer *rp = call->bind->rp;
+	struct lite_bind_slot *s = &call->bind->slot[call->slot];
+	bool left = false;
+
+	spin_lock(&rp->lock);
+	if (s->state == LITE_BIND_WAITING && s->call == call) {
+		s->state = LITE_BIND_ABANDONED;
+		s->call = NULL;
+		call->err = err;
+		left = true;
+		if (!rp->dead)
+			queue_work(rp->svc->wq, &rp->cancel_work);
+	}
+	spin_unlock(&rp->lock);
+	return left;
+}
+
+/**
+ * lite_rcall_result - how a call has ended
+ * @call: ended, or abandoned
+ *
+ * Return: 0 or a negative errno as LITE_IOC_RPC_CALL.
+ */
+int lite_rcall_result(const struct lite_rcall *call)
+{
+	if (call->err)
+		return call->err;
+	switch (call->status) {
+	case LITE_RPC_OK:
+		return 0;
+	case LITE_RPC_REFUSED:
+		return -ECONNREFUSED;
+	case LITE_RPC_RESET:
+		return -ECONNRESET;
+	default:
+		return -EMSGSIZE;
+	}
+}
+
+/**
+ * lite_rcall_reply - the reply of a call
+ * @call: ended well; @call->reply_len bytes
+ */
+const void *lite_rcall_reply(const struct lite_rcall *call)
+{
+	const struct lite_bind *bind = call->bind;
+
+	return lite_area_at(bind->area, bind->slot[call->slot].unit) +
+	       LITE_RPC_HEADER;
+}
+
+/**
+ * lite_rcall_finish - give back what an ended call still has
+ * @call: ended: its slot and its ring
+ *
+ * Context: process; nothing is locked.
+ */
+void lite_rcall_finish(struct lite_rcall *call)
+{
+	lite_rcall_give_up_slot(call);
+	if (!call->err && call->status == LITE_RPC_REFUSED)
+		lite_bind_close(call->bind);
+	lite_bind_put(call->bind);
+	call->bind = NULL;
+}
+
+/* ---- replies come in ----------------------------------------------------- */
+
+static int lite_reply_check(struct lite_bind *bind, u32 slot,
+			    struct lite_wire_rpc *h)
+{
+	struct lite_bind_slot *s = &bind->slot[slot];
+	struct lite_service *svc = bind->rp->svc;
+	u32 data = s->unit + sizeof(*h) / LITE_RING_UNIT;
+	bool conn = bind->rp->conn;
+
+	if (conn)
+		ib_dma_sync_single_for_cpu(svc->fab->dev,
+					   lite_area_dma(bind->area, s->unit),
+					   sizeof(*h), DMA_BIDIRECTIONAL);
+	memcpy(h, lite_area_at(bind->area, s->unit), sizeof(*h));
+	if (lite_wire_rpc_check(h, false) || le16_to_cpu(h->slot) != slot ||
+	    le64_to_cpu(h->seq) != s->seq)
+		return -EPROTO;
+	if (h->status != LITE_RPC_OK)
+		return 0;
+	if (s->oneway || le32_to_cpu(h->length) > s->room)
+		return -EPROTO;
+	if (conn && h->length)
+		ib_dma_sync_single_for_cpu(svc->fab->dev,
+					   lite_area_dma(bind->area, data),
+					   le32_to_cpu(h->length),
+					   DMA_BIDIRECTIONAL);
+	return 0;
+}
+
+static int lite_reply_accept(struct lite_bind *bind, u32 slot, bool done)
+{
+	struct lite_bind_slot *s = &bind->slot[slot];
+	struct lite_wire_rpc h = {};
+	int err;
+
+	if (s->state == LITE_BIND_FREE || s->state == LITE_BIND_FILLING ||
+	    s->state == LITE_BIND_ENDED || (done && !s->oneway))
+		return -EPROTO;
+	err = done ? 0 : lite_reply_check(bind, slot, &h);
+	if (err)
+		return err;
+	if (s->state == LITE_BIND_WAITING) {
+		s->call->status = h.status;
+		s->call->user = le32_to_cpu(h.user);
+		s->call->reply_len = le32_to_cpu(h.length);
+		lite_slot_end(bind, slot, 0);
+	} else {
+		lite_slot_free(bind, slot);
+		/* A message found nobody: the next one shall ask first. */
+		if (h.status == LITE_RPC_REFUSED)
+			return 1;
+	}
+	return 0;
+}
+
+/**
+ * lite_bind_on_reply - the answer to a call has been written into its mirror
+ * @rp: by whom
+ * @index: of the ring
+ * @slot: of the call
+ * @done: there is none, and none was wanted: a message has been taken
+ *
+ * Context: receive handler, or the server, if that is this node.
+ * Return: 0 or -EPROTO.
+ */
+int lite_bind_on_reply(struct lite_rpc_peer *rp, u16 index, u16 slot, bool done)
+{
+	struct lite_bind *bind;
+	bool close = false;
+	int err = -EPROTO;
+
+	spin_lock(&rp->lock);
+	bind = xa_load(&rp->by_index, index);
+	if (rp->dead) {
+		/* Who waited has been told otherwise. */
+		err = 0;
+	} else if (bind && slot < LITE_RPC_DEPTH) {
+		err = lite_reply_accept(bind, slot, done);
+		close = err > 0;
+		if (close)
+			kref_get(&bind->ref);
+	}
+	spin_unlock(&rp->lock);
+	if (close) {
+		lite_bind_close(bind);
+		lite_bind_put(bind);
+		err = 0;
+	}
+	return err;
+}
+
+/* ---- cancelling ---------------------------------------------------------- */
+
+static u32 lite_cancels_gather(struct lite_rpc_peer *rp,
+			       struct lite_wire_rpc_cancel *c)
+{
+	struct lite_bind *bind;
+	u32 n = 0, i;
+
+	spin_lock(&rp->lock);
+	list_for_each_entry(bind, &rp->binds, list) {
+		for (i = 0; i < LITE_RPC_DEPTH && bind->slots_used; i++) {
+			struct lite_bind_slot *s = &bind->slot[i];
+
+			if (s->state != LITE_BIND_ABANDONED || s->oneway)
+				continue;
+			if (n == LITE_RPC_CANCELS_MAX)
+				break;
+			s->state = LITE_BIND_CANCELLING;
+			c->which[n++] = (struct lite_wire_rpc_which){
+				.ring = cpu_to_le32(bind->index),
+				.slot = cpu_to_le32(i),
+				.seq = cpu_to_le64(s->seq),
+			};
+		}
+	}
+	if (rp->dead)
+		n = 0;
+	spin_unlock(&rp->lock);
+	c->count = cpu_to_le32(n);
+	return n;
+}
+
+/* Those that are cancelled are free; of the others the reply comes, or is here. */
+static void lite_cancels_done(struct lite_rpc_peer *rp,
+			      const struct lite_wire_rpc_cancel *c,
+			      const struct lite_wire_rpc_cancel_reply *r)
+{
+	u32 n = le32_to_cpu(c->count);
+	struct lite_bind *bind;
+	u32 i, slot;
+
+	spin_lock(&rp->lock);
+	for (i = 0; i < n; i++) {
+		slot = le32_to_cpu(c->which[i].slot);
+		bind = xa_load(&rp->by_index, le32_to_cpu(c->which[i].ring));
+		if (!r->cancelled[i] || !bind ||
+		    bind->slot[slot].state != LITE_BIND_CANCELLING ||
+		    bind->slot[slot].seq != le64_to_cpu(c->which[i].seq))
+			continue;
+		lite_slot_free(bind, slot);
+	}
+	spin_unlock(&rp->lock);
+}
+
+static int lite_cancel_some(struct lite_rpc_peer *rp,
+			    struct lite_wire_rpc_cancel *c,
+			    struct lite_wire_rpc_cancel_reply *r)
+{
+	u32 n = lite_cancels_gather(rp, c);
+	struct lite_call_desc d = {
+		.call = LITE_CALL_RPC_CANCEL,
+		.req = c,
+		.len = struct_size(c, which, n),
+		.reply = r,
+		.reply_max = LITE_PAYLOAD_MAX,
+	};
+	int err;
+
+	if (!n)
+		return 0;
+	lite_stat_add(rp->svc->stats, LITE_STAT_RPC_CANCELS, n);
+	err = rp->conn ? lite_rpc_call(rp->conn, &d) :
+			 lite_rpc_call_local(rp->svc->cl->rpc, &d);
+	if (!err && le32_to_cpu(r->count) != n)
+		err = -EPROTO;
+	if (err)
+		return err;
+	lite_cancels_done(rp, c, r);
+	return n;
+}
+
+/**
+ * lite_cancel_work - tell a peer of those who do not wait any more
+ * @work: of a struct lite_rpc_peer
+ */
+void lite_cancel_work(struct work_struct *work)
+{
+	struct lite_rpc_peer *rp = container_of(work, struct lite_rpc_peer,
+						cancel_work);
+	struct lite_wire_rpc_cancel_reply *r;
+	struct lite_wire_rpc_cancel *c;
+	int ret;
+
+	c = kzalloc(LITE_PAYLOAD_MAX, GFP_KERNEL | __GFP_NOFAIL);
+	r = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL | __GFP_NOFAIL);
+	do {
+		ret = lite_cancel_some(rp, c, r);
+	} while (ret > 0);
+	/* Then the end of the connection gets the records back. */
+	if (ret && rp->conn)
+		lite_conn_kill(rp->conn, ret);
+	kfree(c);
+	kfree(r);
+}
+
+/* ---- calls from beginning to end ----------------------------------------- */
+
+/*
+ * The reply for the user. If that has to be waited for, it is in a buffer of its
+ * own meanwhile. The call is finished in any case.
+ */
+static int lite_rcall_deliver(struct lite_rcall *call,
+			      const struct lite_buf *to)
+{
+	size_t n = call->reply_len, done;
+	void *copy;
+	int err = 0;
+
+	done = lite_buf_copy_nofault(to, 0, (void *)lite_rcall_reply(call), n,
+				     false);
+	if (likely(done == n)) {
+		lite_rcall_finish(call);
+		return 0;
+	}
+	copy = kvmalloc(n, GFP_KERNEL_ACCOUNT);
+	if (copy)
+		memcpy(copy, lite_rcall_reply(call), n);
+	lite_rcall_finish(call);
+	if (!copy)
+		return -ENOMEM;
+	while (done < n && !err) {
+		err = lite_buf_fault_in(to, done, n - done, false);
+		if (!err)
+			done += lite_buf_copy_nofault(to, done, copy + done,
+						      n - done, false);
+	}
+	kvfree(copy);
+	return err;
+}
+
+/**
+ * lite_service_call - make a call, and wait for the reply; or send a message
+ * @svc: node's
+ * @call: filled in; told of the reply
+ * @reply: where it goes
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_RPC_CALL.
+ */
+int lite_service_call(struct lite_service *svc, struct lite_rcall *call,
+		      const struct lite_buf *reply)
+{
+	int tries = 0;
+	int err;
+
+	call->svc = svc;
+	init_completion(&call->done);
+	for (;;) {
+		err = lite_rcall_begin(call);
+		if (err)
+			return err;
+		if (call->flags & LITE_RPC_ONEWAY) {
+			lite_bind_put(call->bind);
+			return 0;
+		}
+		lite_rcall_wait(call, true);
+		err = lite_rcall_result(call);
+		trace_lite_rpc(call->node, call->function, call->length,
+			       call->reply_len, err);
+		if (!err)
+			return lite_rcall_deliver(call, reply);
+		if (err == -EINTR || err == -ETIMEDOUT) {
+			/* The slot is not ours any more. */
+			lite_bind_put(call->bind);
+			return err;
+		}
+		lite_rcall_finish(call);
+		/* Seen by nobody: maybe somebody else serves it now. */
+		if (err != -ECONNREFUSED || ++tries >= LITE_RCALL_TRIES)
+			return err;
+	}
+}

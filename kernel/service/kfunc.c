@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Functions that kernel clients serve.
+ *
+ * Normal operation: a request is BUSY from when it comes in: a work item of its
+ * own runs the handler, with the request in place, and answers. A short handler
+ * is run by the receive handler itself, once svc->lock is free again.
+ *
+ * The end: a function that is dead gets no requests; who has ended it waits for
+ * the handlers that are running (kf->running).
+ */
+#include <linux/slab.h>
+#include <linux/wait_bit.h>
+
+#include "service.h"
+
+/* Run the handler; bytes in @reply, or a negative errno. */
+static int lite_kfunc_run(struct lite_kfunc *kf, struct lite_request *req,
+			  void *reply, u32 *status)
+{
+	struct lite_ring *ring = req->ring;
+	struct lite_rpc_peer *rp = ring->rp;
+	struct lite_krequest k = {
+		.data = lite_area_at(ring->area, req->unit) + LITE_RPC_HEADER,
+		.length = req->length,
+		.room = req->room,
+		.node = rp->conn ? rp->conn->from.node :
+				   lite_cluster_id(rp->svc->cl),
+		.uid = req->uid,
+		.gid = req->gid,
+		.oneway = req->flags & LITE_RPC_F_ONEWAY,
+	};
+	int n;
+
+	*status = 0;
+	n = kf->handler(kf->priv, &k, reply, status);
+	if (WARN_ON_ONCE(n > (int)kf->max_reply))
+		n = -EMSGSIZE;
+	return n;
+}
+
+/* What to say of @n, which the handler has returned; the reply is in place then. */
+static u8 lite_kfunc_reply(struct lite_request *req, const void *reply, int n)
+{
+	if (req->flags & LITE_RPC_F_ONEWAY || !n)
+		return LITE_RPC_OK;
+	if (n < 0)
+		return LITE_RPC_RESET;
+	if (n > req->room)
+		return LITE_RPC_TOO_LONG;
+	memcpy(lite_area_at(req->ring->area, req->unit) + LITE_RPC_HEADER,
+	       reply, n);
+	return LITE_RPC_OK;
+}
+
+static void lite_kfunc_leave(struct lite_kfunc *kf)
+{
+	if (atomic_dec_and_test(&kf->running))
+		wake_up_var(&kf->running);
+}
+
+static void lite_kfunc_work(struct work_struct *work)
+{
+	struct lite_request *req = container_of(work, struct lite_request,
+						work);
+	struct lite_kfunc *kf = req->kfunc;
+	void *reply = NULL;
+	u32 status = 0;
+	int n = -ENOMEM;
+
+	if (kf->max_reply)
+		reply = kvzalloc(kf->max_reply, GFP_KERNEL);
+	if (reply || !kf->max_reply)
+		n = lite_kfunc_run(kf, req, reply, &status);
+	lite_request_post(req, lite_kfunc_reply(req, reply, n), max(n, 0),
+			  status);
+	kvfree(reply);
+	lite_kfunc_leave(kf);
+}
+
+/**
+ * lite_kfunc_queue - a request for a function of a kernel client has come in
+ * @func: its function, not dead
+ * @req: of nobody; svc->lock is held
+ * @now: the caller can run a short handler
+ *
+ * Context: process; receive handlers.
+ * Return: true: it is to, by lite_kfunc_now(), when that is not held any more.
+ */
+bool lite_kfunc_queue(struct lite_func *func, struct lite_request *req,
+		      bool now)
+{
+	struct lite_kfunc *kf = func->handler;
+
+	lockdep_assert_held(&func->svc->lock);
+	req->state = LITE_REQ_BUSY;
+	req->kfunc = kf;
+	atomic_inc(&kf->running);
+	if (kf->is_short && now)
+		return true;
+	INIT_WORK(&req->work, lite_kfunc_work);
+	queue_work(func->svc->kwq, &req->work);
+	return false;
+}
+
+static void lite_kfunc_post_work(struct work_struct *work)
+{
+	struct lite_request *req = container_of(work, struct lite_request,
+						work);
+
+	lite_request_post(req, req->status, req->length, req->user);
+}
+
+/**
+ * lite_kfunc_now - run a short handler
+ * @req: lite_kfunc_queue() said so
+ *
+ * Context: receive handler; does not sleep. Nothing is locked.
+ */
+void lite_kfunc_now(struct lite_request *req)
+{
+	struct lite_service *svc = req->ring->rp->svc;
+	u8 reply[LITE_KFUNC_SHORT_MAX] = {};
+	struct lite_kfunc *kf = req->kfunc;
+	int n;
+
+	n = lite_kfunc_run(kf, req, reply, &req->user);
+	req->status = lite_kfunc_reply(req, reply, n);
+	req->length = max(n, 0);
+	/* Should the send queue be full, somebody else waits for room. */
+	if (!lite_request_post_now(req, req->status, req->length, req->user)) {
+		INIT_WORK(&req->work, lite_kfunc_post_work);
+		queue_work(svc->wq, &req->work);
+	}
+	lite_kfunc_leave(kf);
+}
+
+/**
+ * lite_kfunc_new - serve a function by a handler
+ * @svc: node's
+ * @p: what to serve
+ *
+ * Context: may sleep.
+ * Return: as lite_kfunc_register().
+ */
+struct lite_kfunc *lite_kfunc_new(struct lite_service *svc,
+				  const struct lite_kfunc_params *p)
+{
+	struct lite_ioc_rpc_register r = {
+		.function = p->function,
+		.mode = p->mode,
+		.max_request = p->max_request,
+		.max_reply = p->max_reply,
+		.ring_size = p->ring_size,
+	};
+	struct lite_kfunc *kf;
+	int err;
+
+	if (p->is_short && p->max_reply > LITE_KFUNC_SHORT_MAX)
+		return ERR_PTR(-EINVAL);
+	if (p->name && strscpy(r.name, p->name, sizeof(r.name)) < 0)
+		return ERR_PTR(-ENAMETOOLONG);
+	kf = kzalloc(sizeof(*kf), GFP_KERNEL);
+	if (!kf)
+		return ERR_PTR(-ENOMEM);
+	kf->handler = p->handler;
+	kf->priv = p->priv;
+	kf->is_short = p->is_short;
+	kf->max_reply = p->max_reply;
+	atomic_set(&kf->running, 1);
+	err = lite_func_register_kernel(svc, kf, &r);
+	if (err) {
+		kfree(kf);
+		return ERR_PTR(err);
+	}
+	return kf;
+}
+
+/**
+ * lite_kfunc_end - the counterpart of lite_kfunc_new()
+ * @kf: function
+ *
+ * Context: may sleep; waits for handlers.
+ */
+void lite_kfunc_end(struct lite_kfunc *kf)
+{
+	lite_func_unregister_kernel(kf->func);
+	lite_kfunc_leave(kf);
+	wait_var_event(&kf->running, !atomic_read(&kf->running));
+	lite_func_put(kf->func);
+	kfree(kf);
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Slots and records of rings, and those who wait for them.
+ *
+ * A call needs a slot of the ring, a record in it, and a place in the window of
+ * the connection. It has all of them or none. Who does not get them waits in the
+ * ring's line; the first in line gets what comes free before anybody who comes
+ * later, so that a long request is not passed by short ones for ever. The lines
+ * of a connection take turns: what comes free in the window goes to the next one
+ * whose ring has room.
+ */
+#include "service.h"
+
+/* One in line: until @done. */
+struct lite_liner {
+	struct list_head list;
+	struct lite_rcall *call;
+	u32 units;
+	int err;
+	struct completion done;
+};
+
+/* The call gets its place, if there is one. */
+static bool lite_line_grant(struct lite_bind *bind, struct lite_rcall *call,
+			    u32 units)
+{
+	struct lite_rpc_peer *rp = bind->rp;
+	struct lite_bind_slot *s;
+	u32 slot, unit;
+
+	lockdep_assert_held(&rp->lock);
+	if (!rp->window || !~bind->slots_used)
+		return false;
+	slot = __ffs64(~bind->slots_used);
+	if (slot >= bind->depth)
+		return false;
+	unit = lite_ring_take(&bind->map, units);
+	if (unit == LITE_RING_NONE)
+		return false;
+	rp->window--;
+	bind->slots_used |= 1ULL << slot;
+	bind->used = jiffies;
+	s = &bind->slot[slot];
+	s->state = LITE_BIND_FILLING;
+	s->oneway = call->flags & LITE_RPC_ONEWAY;
+	s->unit = unit;
+	s->units = units;
+	s->room = min(call->room, bind->max_reply);
+	s->seq = atomic64_inc_return(&rp->svc->seqs);
+	s->call = call;
+	call->slot = slot;
+	lite_stat_inc(rp->svc->stats, LITE_STAT_RPCS_INFLIGHT);
+	return true;
+}
+
+/* Serve the first in line of one ring. */
+static bool lite_line_serve(struct lite_bind *bind)
+{
+	struct lite_liner *l = list_first_entry(&bind->line, struct lite_liner,
+						list);
+
+	if (!lite_line_grant(bind, l->call, l->units))
+		return false;
+	list_del(&l->list);
+	l->err = 0;
+	complete(&l->done);
+	if (list_empty(&bind->line))
+		list_del_init(&bind->line_list);
+	else
+		list_move_tail(&bind->line_list, &bind->rp->lines);
+	return true;
+}
+
+/**
+ * lite_line_move - something has come free: serve those in line
+ * @rp: of the connection; its lock is held
+ *
+ * Context: process; receive handlers.
+ */
+void lite_line_move(struct lite_rpc_peer *rp)
+{
+	struct lite_bind *bind;
+	bool served;
+
+	lockdep_assert_held(&rp->lock);
+	do {
+		served = false;
+		if (!rp->window)
+			return;
+		list_for_each_entry(bind, &rp->lines, line_list) {
+			served = lite_line_serve(bind);
+			if (served)
+				break;
+		}
+	} while (served);
+}
+
+/**
+ * lite_line_end - nobody gets anything here any more
+ * @bind: its connection's lock is held
+ * @err: why
+ */
+void lite_line_end(struct lite_bind *bind, int err)
+{
+	struct lite_liner *l, *tmp;
+
+	lockdep_assert_held(&bind->rp->lock);
+	list_for_each_entry_safe(l, tmp, &bind->line, list) {
+		list_del(&l->list);
+		l->err = err;
+		complete(&l->done);
+	}
+	list_del_init(&bind->line_list);
+}
+
+static int lite_line_wait(struct lite_bind *bind, struct lite_liner *l,
+			  unsigned long deadline)
+{
+	struct lite_rpc_peer *rp = bind->rp;
+	unsigned long now = jiffies;
+	long ret = 0;
+
+	if (time_before(now, deadline))
+		ret = wait_for_completion_killable_timeout(&l->done,
+							   deadline - now);
+	spin_lock(&rp->lock);
+	/* Also what came in the last moment. */
+	if (l->err == -EINPROGRESS) {
+		list_del(&l->list);
+		if (list_empty(&bind->line))
+			list_del_init(&bind->line_list);
+		l->err = ret < 0 ? -EINTR : -ETIMEDOUT;
+		/* It may have stood in the way of the one behind it. */
+		lite_line_move(rp);
+	}
+	spin_unlock(&rp->lock);
+	return l->err;
+}
+
+/**
+ * lite_line_take - a slot and a record for a call
+ * @call: its @bind is set; its @slot is, too, then, which is FILLING
+ *
+ * Context: may sleep; killable.
+ * Return: 0; -ESTALE: the ring is not used any more, bind anew; -EAGAIN: it does
+ * not want to wait; -ETIMEDOUT, -EINTR.
+ */
+int lite_line_take(struct lite_rcall *call)
+{
+	struct lite_bind *bind = call->bind;
+	struct lite_rpc_peer *rp = bind->rp;
+	struct lite_liner l = {
+		.call = call,
+		.err = -EINPROGRESS,
+		.done = COMPLETION_INITIALIZER_ONSTACK(l.done),
+	};
+	int err = 0;
+
+	l.units = lite_ring_units(LITE_RPC_HEADER +
+				  max(call->length,
+				      min(call->room, bind->max_reply)));
+	spin_lock(&rp->lock);
+	if (rp->dead || bind->state != LITE_BIND_LIVE) {
+		err = -ESTALE;
+	} else if (!list_empty(&bind->line) ||
+		   !lite_line_grant(bind, call, l.units)) {
+		err = -EAGAIN;
+		if (!(call->flags & LITE_RPC_NOWAIT)) {
+			err = -EINPROGRESS;
+			if (list_empty(&bind->line))
+				list_add_tail(&bind->line_list, &rp->lines);
+			list_add_tail(&l.list, &bind->line);
+		}
+	}
+	spin_unlock(&rp->lock);
+	return err == -EINPROGRESS ? lite_line_wait(bind, &l, call->deadline) :
+				     err;
+}
+
+/**
+ * lite_slot_free - a slot and its record are free
+ * @bind: of the slot; its connection's lock is held
+ * @slot: the peer will not write its record
+ */
+void lite_slot_free(struct lite_bind *bind, u32 slot)
+{
+	struct lite_bind_slot *s = &bind->slot[slot];
+	struct lite_rpc_peer *rp = bind->rp;
+
+	lockdep_assert_held(&rp->lock);
+	lite_ring_give(&bind->map, s->unit, s->units);
+	s->state = LITE_BIND_FREE;
+	s->call = NULL;
+	bind->slots_used &= ~(1ULL << slot);
+	bind->used = jiffies;
+	rp->window++;
+	lite_stat_dec(rp->svc->stats, LITE_STAT_RPCS_INFLIGHT);
+	if (!rp->dead && !list_empty(&rp->lines))
+		lite_line_move(rp);
+	lite_bind_check_empty(bind);
+}
+
+/**
+ * lite_slot_end - there will be no reply
+ * @bind: of the slot; its connection's lock is held
+ * @slot: in whatever state
+ * @err: what to tell a caller
+ */
+void lite_slot_end(struct lite_bind *bind, u32 slot, int err)
+{
+	struct lite_bind_slot *s = &bind->slot[slot];
+	struct lite_rcall *call = s->call;
+
+	lockdep_assert_held(&bind->rp->lock);
+	if (s->state != LITE_BIND_WAITING)
+		return;
+	s->state = LITE_BIND_ENDED;
+	call->err = err;
+	if (call->ended)
+		call->ended(call);
+	else
+		complete(&call->done);
+}

@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Taking requests and answering them.
+ *
+ * Normal operation: a server answers one request and waits for the next in one
+ * call. It does the poller's work while it waits, for as long as requests have
+ * been coming soon lately, and sleeps then.
+ *
+ * Who copies a request or a reply has it BUSY. When user memory has to be waited
+ * for, it goes back first to where it came from: the head of its queue, or the
+ * file.
+ */
+#include <linux/sched/clock.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "service.h"
+
+/*
+ * How long a server watches before it sleeps. If requests come further apart
+ * than is worth while, it costs less to be woken.
+ */
+#define LITE_GAP_WORTH_NS (700 * NSEC_PER_USEC)
+#define LITE_GAP_MIN_NS (20 * NSEC_PER_USEC)
+#define LITE_GAP_MAX_NS (2 * LITE_GAP_WORTH_NS)
+
+/* ---- states -------------------------------------------------------------- */
+
+/* A BUSY request goes back to where it was taken from. */
+static void lite_request_put_back(struct lite_request *req)
+{
+	struct lite_ring *ring = req->ring;
+	struct lite_service *svc = ring->rp->svc;
+	bool gone = false;
+
+	spin_lock(&svc->lock);
+	if (ring->gone)
+		gone = true;
+	else if (req->cancelled)
+		/* Its caller has been told that it will be answered. */
+		lite_request_answer(req, LITE_RPC_RESET);
+	else if (ring->func->dead)
+		lite_request_answer(req, LITE_RPC_REFUSED);
+	else
+		lite_func_queue(ring->func, req, true);
+	spin_unlock(&svc->lock);
+	if (gone)
+		lite_request_free(req);
+}
+
+/* It is the file's: 0 and @token; -EAGAIN: nobody waits for it any more. */
+static int lite_request_take(struct lite_rpc_file *file,
+			     struct lite_request *req, u64 *token)
+{
+	struct lite_ring *ring = req->ring;
+	struct lite_service *svc = ring->rp->svc;
+	bool gone = false;
+	int err = 0;
+
+	*token = 0;
+	spin_lock(&svc->lock);
+	if (ring->gone) {
+		gone = true;
+		err = -EAGAIN;
+	} else if (req->cancelled || file->shut) {
+		lite_request_answer(req, LITE_RPC_RESET);
+		err = -EAGAIN;
+	} else if (!(req->flags & LITE_RPC_F_ONEWAY)) {
+		req->state = LITE_REQ_TAKEN;
+		req->file = file;
+		req->owner = current->files;
+		req->gen++;
+		list_add_tail(&req->list, &file->taken);
+		*token = lite_request_token(req);
+	}
+	spin_unlock(&svc->lock);
+	if (gone)
+		lite_request_free(req);
+	else if (!err && req->flags & LITE_RPC_F_ONEWAY)
+		lite_request_post(req, LITE_RPC_OK, 0, 0);
+	return err;
+}
+
+/* ---- waiting ------------------------------------------------------------- */
+
+/* -EAGAIN: there is none. */
+static struct lite_request *lite_file_pick(struct lite_rpc_file *file,
+					   u32 function)
+{
+	struct lite_request *req;
+	struct lite_server *s;
+	bool any = false;
+
+	lockdep_assert_held(&file->svc->lock);
+	if (file->svc->stopping || file->shut)
+		return ERR_PTR(-ENODEV);
+	list_for_each_entry(s, &file->servers, of_file) {
+		if (function && s->func->number != function)
+			continue;
+		any = true;
+		req = list_first_entry_or_null(&s->func->queue,
+					       struct lite_request, list);
+		if (!req)
+			continue;
+		list_del(&req->list);
+		req->state = LITE_REQ_BUSY;
+		/* Its functions take turns. */
+		list_move_tail(&s->of_file, &file->servers);
+		return req;
+	}
+	return ERR_PTR(any ? -EAGAIN : -ENOENT);
+}
+
+static u64 lite_gap_limit(const struct lite_rpc_file *file)
+{
+	u64 gap = READ_ONCE(file->gap_ns);
+
+	if (gap > LITE_GAP_WORTH_NS)
+		return LITE_GAP_MIN_NS;
+	return clamp_t(u64, 2 * gap, LITE_GAP_MIN_NS, LITE_GAP_MAX_NS);
+}
+
+static void lite_gap_learn(struct lite_rpc_file *file, u64 took)
+{
+	u64 gap = READ_ONCE(file->gap_ns);
+
+	took = min_t(u64, took, 8 * LITE_GAP_WORTH_NS);
+	WRITE_ONCE(file->gap_ns, gap - gap / 8 + took / 8);
+}
+
+static bool lite_recv_watch(struct lite_rpc_file *file,
+			    struct lite_recv_waiter *w, u64 end)
+{
+	struct lite_poller *poller = &file->svc->fab->poller;
+
+	/* One of many threads is enough, and gets the next request. */
+	if (test_and_set_bit_lock(0, &file->watching))
+		return false;
+	lite_poller_watch(poller);
+	while (!completion_done(&w->done)) {
+		lite_poller_step(poller);
+		if (local_clock() >= end || signal_pending(current))
+			break;
+		if (need_resched()) {
+			/* While we are away, others have to do it. */
+			lite_poller_unwatch(poller);
+			cond_resched();
+			lite_poller_watch(poller);
+		}
+	}
+	lite_poller_unwatch(poller);
+	clear_bit_unlock(0, &file->watching);
+	return completion_done(&w->done);
+}
+
+static struct lite_request *lite_recv_wait(struct lite_rpc_file *file,
+					   struct lite_recv_waiter *w,
+					   unsigned long deadline)
+{
+	struct lite_service *svc = file->svc;
+	u64 begun = local_clock();
+	unsigned long now;
+	long ret = 1;
+
+	if (!lite_recv_watch(file, w, begun + lite_gap_limit(file))) {
+		now = jiffies;
+		ret = time_before(now, deadline) ?
+			      wait_for_completion_interruptible_timeout(
+				      &w->done, deadline - now) : 0;
+	}
+	spin_lock(&svc->lock);
+	/* Also what came in the last moment. */
+	if (!w->req && !w->err) {
+		list_del(&w->list);
+		w->err = ret < 0 ? -EINTR : -ETIMEDOUT;
+	}
+	spin_unlock(&svc->lock);
+	lite_gap_learn(file, local_clock() - begun);
+	return w->req ?: ERR_PTR(w->err);
+}
+
+static struct lite_request *lite_recv_get(struct lite_rpc_file *file,
+					  u32 function, bool nowait,
+					  unsigned long deadline)
+{
+	struct lite_recv_waiter w = {
+		.function = function,
+		.done = COMPLETION_INITIALIZER_ONSTACK(w.done),
+	};
+	struct lite_request *req;
+
+	spin_lock(&file->svc->lock);
+	req = lite_file_pick(file, function);
+	/* The last to come is served first: it is awake, unless another one is. */
+	if (req == ERR_PTR(-EAGAIN) && !nowait) {
+		if (test_bit(0, &file->watching))
+			list_add_tail(&w.list, &file->waiters);
+		else
+			list_add(&w.list, &file->waiters);
+	}
+	spin_unlock(&file->svc->lock);
+	if (req == ERR_PTR(-EAGAIN) && !nowait)
+		req = lite_recv_wait(file, &w, deadline);
+	return req;
+}
+
+/* ---- receiving ----------------------------------------------------------- */
+
+/*
+ * Make all of a user's buffer that is missing present; for as long as nothing
+ * takes it away, copying succeeds then.
+ */
+static int lite_user_fault_in(const struct lite_buf *buf, size_t from, size_t n,
+			      bool write)
+{
+	if (fatal_signal_pending(current))
+		return -EINTR;
+	return lite_buf_fault_in(buf, from, n - from, write);
+}
+
+static void lite_recv_tell(struct lite_ioc_rpc_recv *r,
+			   const struct lite_request *req)
+{
+	const struct lite_ring *ring = req->ring;
+	struct lite_rpc_peer *rp = ring->rp;
+
+	r->function = ring->number;
+	r->length = req->length;
+	r->node = rp->conn ? rp->conn->from.node : lite_cluster_id(rp->svc->cl);
+	r->uid = req->uid;
+	r->gid = req->gid;
+	r->req_flags = req->flags & LITE_RPC_F_ONEWAY ? LITE_RPC_REQ_ONEWAY : 0;
+	r->reply_room = req->room;
+}
+
+static int lite_recv_one(struct lite_rpc_file *file,
+			 struct lite_ioc_rpc_recv *r, struct lite_gate *gate,
+			 u32 function, unsigned long deadline)
+{
+	struct lite_buf buf = { .gate = gate, .user = true, .u = r->buf };
+	struct lite_request *req;
+	size_t done;
+	u32 length;
+
+	req = lite_recv_get(file, function, r->flags & LITE_RPC_NOWAIT,
+			    deadline);
+	if (IS_ERR(req))
+		return PTR_ERR(req);
+	lite_recv_tell(r, req);
+	length = req->length;
+	if (length > r->buf_len) {
+		lite_request_put_back(req);
+		return -EMSGSIZE;
+	}
+	done = lite_buf_copy_nofault(&buf, 0,
+				     lite_area_at(req->ring->area, req->unit) +
+					     LITE_RPC_HEADER,
+				     length, false);
+	if (unlikely(done < length)) {
+		lite_request_put_back(req);
+		return lite_user_fault_in(&buf, done, length, false) ?:
+			       -EAGAIN;
+	}
+	return lite_request_take(file, req, &r->token);
+}
+
+static int lite_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
+		     struct lite_gate *gate)
+{
+	unsigned long deadline = lite_rpc_deadline(r->timeout_ms);
+	u32 function = r->function;
+	bool nowait = r->flags & LITE_RPC_NOWAIT;
+	struct lite_request *req;
+	int err;
+
+	do {
+		err = lite_recv_one(file, r, gate, function, deadline);
+		/* Of NOWAIT it says two things: is there one to try again? */
+		if (err == -EAGAIN && nowait) {
+			spin_lock(&file->svc->lock);
+			req = lite_file_pick(file, function);
+			spin_unlock(&file->svc->lock);
+			if (IS_ERR(req))
+				return PTR_ERR(req);
+			lite_request_put_back(req);
+		}
+	} while (err == -EAGAIN);
+	return err;
+}
+
+/* ---- answering ----------------------------------------------------------- */
+
+static int lite_reply_take(struct lite_rpc_file *file, u64 token, u32 length,
+			   struct lite_request **out)
+{
+	struct lite_request *req;
+	int err = 0;
+
+	spin_lock(&file->svc->lock);
+	req = lite_request_by_token(file, token);
+	if (!req) {
+		err = -ENOENT;
+	} else if (length > req->ring->func->max_reply) {
+		err = -E2BIG;
+	} else {
+		list_del(&req->list);
+		req->state = LITE_REQ_BUSY;
+		*out = req;
+	}
+	spin_unlock(&file->svc->lock);
+	return err;
+}
+
+/* What is missing of the reply is to be waited for: the file has it again. */
+static void lite_reply_put_back(struct lite_rpc_file *file,
+				struct lite_request *req)
+{
+	struct lite_ring *ring = req->ring;
+	struct lite_service *svc = file->svc;
+	bool gone = false;
+
+	spin_lock(&svc->lock);
+	if (ring->gone) {
+		gone = true;
+	} else if (req->cancelled || file->shut) {
+		lite_request_answer(req, LITE_RPC_RESET);
+	} else {
+		req->state = LITE_REQ_TAKEN;
+		list_add_tail(&req->list, &file->taken);
+	}
+	spin_unlock(&svc->lock);
+	if (gone)
+		lite_request_free(req);
+}
+
+static int lite_reply(struct lite_rpc_file *file,
+		      const struct lite_ioc_rpc_recv *r, struct lite_gate *gate)
+{
+	struct lite_buf buf = { .gate = gate, .user = true, .u = r->reply };
+	struct lite_request *req;
+	size_t done;
+	int err;
+
+	for (;;) {
+		err = lite_reply_take(file, r->token, r->reply_len, &req);
+		if (err)
+			return err;
+		if (r->reply_len > req->room) {
+			lite_request_post(req, LITE_RPC_TOO_LONG, r->reply_len,
+					  r->status);
+			return 0;
+		}
+		done = lite_buf_copy_nofault(
+			&buf, 0,
+			lite_area_at(req->ring->area, req->unit) +
+				LITE_RPC_HEADER,
+			r->reply_len, true);
+		if (likely(done == r->reply_len))
+			break;
+		lite_reply_put_back(file, req);
+		err = lite_user_fault_in(&buf, done, r->reply_len, true);
+		if (err)
+			return err;
+	}
+	/* That nobody is there any more is not the server's fault. */
+	lite_request_post(req, LITE_RPC_OK, r->reply_len, r->status);
+	return 0;
+}
+
+/**
+ * lite_file_untake - the user could not be told of a request: others may take it
+ * @file: open file's
+ * @token: of the request
+ *
+ * Context: process.
+ */
+void lite_file_untake(struct lite_rpc_file *file, u64 token)
+{
+	struct lite_request *req;
+
+	if (!lite_reply_take(file, token, 0, &req))
+		lite_request_put_back(req);
+}
+
+/**
+ * lite_file_recv - answer a request, take one, or both
+ * @file: open file's
+ * @r: what to do; results are set
+ * @gate: the node
+ *
+ * Context: may sleep; a signal ends waiting for a request.
+ * Return: 0 or a negative errno as LITE_IOC_RPC_RECV.
+ */
+int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
+		   struct lite_gate *gate)
+{
+	bool reply = r->flags & (LITE_RPC_REPLY | LITE_RPC_REPLY_ONLY);
+	int err;
+
+	if (r->flags & ~(LITE_RPC_NOWAIT | LITE_RPC_REPLY | LITE_RPC_REPLY_ONLY))
+		return -EOPNOTSUPP;
+	if (r->timeout_ms > LITE_RPC_TIMEOUT_MAX ||
+	    r->function > LITE_FUNCTION_MAX)
+		return -EINVAL;
+	r->answered = 0;
+	if (reply) {
+		err = lite_reply(file, r, gate);
+		/* A caller that has given up must not stop a server's loop. */
+		if (err && (err != -ENOENT || r->flags & LITE_RPC_REPLY_ONLY))
+			return err;
+		r->answered = !err;
+	}
+	r->token = 0;
+	if (r->flags & LITE_RPC_REPLY_ONLY)
+		return 0;
+	return lite_recv(file, r, gate);
+}

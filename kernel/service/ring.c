@@ -1,0 +1,577 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The server's side of a ring: requests come in, answers go out.
+ *
+ * Normal operation: the peer has written a record and says where. Its header is
+ * copied out of the peer's reach and checked, the request is queued to the
+ * function. Who has taken it writes the reply over it, and that goes to the same
+ * place in the mirror. From just before it is posted the slot is the peer's
+ * again.
+ *
+ * What runs concurrently: receive handlers, servers, CANCEL, and the end of the
+ * connection. req->state under svc->lock says whose a request is. While it is
+ * BUSY its owner looks at nothing but the record; others leave word in
+ * @cancelled and ring->gone, which the owner looks at, under the lock, when it
+ * is done.
+ */
+#include <linux/nospec.h>
+#include <linux/slab.h>
+
+#include "service.h"
+
+/* Tokens: gen (32 bits) | ring id (24) | slot (8) */
+#define LITE_RING_ID_MAX 0xffffffU
+
+static void lite_ring_release(struct kref *ref)
+{
+	struct lite_ring *ring = container_of(ref, struct lite_ring, ref);
+	struct lite_conn *conn = ring->rp->conn;
+
+	struct lite_service *svc = ring->rp->svc;
+
+	/* Whoever has just found it by a token looks at it under the lock. */
+	spin_lock(&svc->lock);
+	xa_erase(&svc->rings, ring->id);
+	list_del(&ring->of_func);
+	spin_unlock(&svc->lock);
+	if (ring->area)
+		lite_area_put(ring->area);
+	if (ring->func)
+		lite_func_put(ring->func);
+	kvfree(ring);
+	if (conn)
+		lite_conn_put(conn);
+}
+
+/**
+ * lite_ring_put - give a reference back
+ * @ring: ring
+ *
+ * Context: process; nothing is locked.
+ */
+void lite_ring_put(struct lite_ring *ring)
+{
+	kref_put(&ring->ref, lite_ring_release);
+}
+
+/**
+ * lite_ring_tell_gone - tell the client that nobody serves its function any more
+ * @ring: in func->rings; svc->lock is held
+ *
+ * Context: process.
+ */
+void lite_ring_tell_gone(struct lite_ring *ring)
+{
+	lockdep_assert_held(&ring->rp->svc->lock);
+	if (ring->gone || !kref_get_unless_zero(&ring->ref))
+		return;
+	/* Once is enough: somebody else's reference then. */
+	if (!queue_work(ring->rp->svc->wq, &ring->gone_work))
+		kref_put(&ring->ref, lite_ring_release);
+}
+
+/* Chunks as large as a record can be, and not smaller than is worth while. */
+static struct lite_area *lite_ring_area(struct lite_ring *ring)
+{
+	const struct lite_func *func = ring->func;
+	struct lite_rpc_peer *rp = ring->rp;
+	u32 most = PAGE_ALIGN(LITE_RPC_HEADER +
+			      max(func->max_request, func->max_reply));
+	u32 chunk = max_t(u32, most, min_t(u32, SZ_32K,
+					   PAGE_ALIGN(func->ring_size)));
+
+	return lite_area_make(rp->svc, rp->conn ? rp->svc->fab : NULL, chunk,
+			      DIV_ROUND_UP(func->ring_size, chunk));
+}
+
+static int lite_ring_enter(struct lite_ring *ring)
+{
+	struct lite_rpc_peer *rp = ring->rp;
+	int err;
+
+	err = xa_alloc(&rp->svc->rings, &ring->id, NULL,
+		       XA_LIMIT(1, LITE_RING_ID_MAX), GFP_KERNEL);
+	if (err)
+		return err == -EBUSY ? -ENOBUFS : err;
+	err = xa_alloc(&rp->rings, &ring->index, NULL,
+		       XA_LIMIT(0, LITE_IMM_RING_MAX), GFP_KERNEL);
+	if (err)
+		return err == -EBUSY ? -ENOBUFS : err;
+	spin_lock(&rp->svc->lock);
+	if (rp->down || rp->svc->stopping) {
+		err = -EHOSTDOWN;
+	} else if (ring->func->dead) {
+		err = -ECONNREFUSED;
+	} else {
+		/* Into entries that are there: needs no memory. */
+		xa_store(&rp->svc->rings, ring->id, ring, GFP_ATOMIC);
+		xa_store(&rp->rings, ring->index, ring, GFP_ATOMIC);
+		list_add(&ring->of_func, &ring->func->rings);
+		kref_get(&ring->ref); /* the table's */
+	}
+	spin_unlock(&rp->svc->lock);
+	if (err)
+		xa_erase(&rp->rings, ring->index);
+	return err;
+}
+
+/**
+ * lite_ring_make - a ring for a function
+ * @rp: who is to have it; its connection is referred to by the caller
+ * @function: which
+ *
+ * Context: may sleep.
+ * Return: the ring, with a reference, or ERR_PTR: -ECONNREFUSED: nobody serves
+ * it; -ENOBUFS, -ENOMEM; -EHOSTDOWN: the connection is dying.
+ */
+struct lite_ring *lite_ring_make(struct lite_rpc_peer *rp, u32 function)
+{
+	struct lite_func *func = lite_func_find(rp->svc, function, NULL);
+	struct lite_ring *ring;
+	int i, err;
+
+	if (!func)
+		return ERR_PTR(-ECONNREFUSED);
+	ring = kvzalloc(sizeof(*ring), GFP_KERNEL);
+	if (!ring) {
+		lite_func_put(func);
+		return ERR_PTR(-ENOMEM);
+	}
+	kref_init(&ring->ref);
+	ring->rp = rp;
+	ring->func = func;
+	INIT_LIST_HEAD(&ring->of_func);
+	INIT_WORK(&ring->gone_work, lite_ring_gone_work);
+	ring->number = function;
+	if (rp->conn)
+		lite_conn_get(rp->conn);
+	for (i = 0; i < LITE_RPC_DEPTH; i++)
+		ring->req[i].ring = ring;
+	ring->area = lite_ring_area(ring);
+	err = PTR_ERR_OR_ZERO(ring->area);
+	if (err)
+		ring->area = NULL;
+	else
+		err = lite_ring_enter(ring);
+	if (err) {
+		lite_ring_put(ring);
+		return ERR_PTR(err);
+	}
+	return ring;
+}
+
+/* ---- states of requests -------------------------------------------------- */
+
+static u32 lite_request_slot(const struct lite_request *req)
+{
+	return req - req->ring->req;
+}
+
+/* It is nobody's; the ring's reference is still to be put. */
+static void __lite_request_free(struct lite_request *req)
+{
+	lockdep_assert_held(&req->ring->rp->svc->lock);
+	req->state = LITE_REQ_FREE;
+	req->file = NULL;
+	lite_stat_dec(req->ring->rp->svc->stats, LITE_STAT_REQUESTS);
+}
+
+/**
+ * lite_request_free - a request that will not be answered
+ * @req: BUSY, the caller's; its ring is gone
+ *
+ * Context: process; nothing is locked.
+ */
+void lite_request_free(struct lite_request *req)
+{
+	struct lite_ring *ring = req->ring;
+
+	spin_lock(&ring->rp->svc->lock);
+	__lite_request_free(req);
+	spin_unlock(&ring->rp->svc->lock);
+	lite_ring_put(ring);
+}
+
+/**
+ * lite_request_answer - have a request answered, without data, by somebody else
+ * @req: of nobody; svc->lock is held
+ * @status: enum lite_rpc_status
+ *
+ * Context: process; receive handlers.
+ */
+void lite_request_answer(struct lite_request *req, u8 status)
+{
+	struct lite_service *svc = req->ring->rp->svc;
+
+	lockdep_assert_held(&svc->lock);
+	req->state = LITE_REQ_ANSWER;
+	req->status = status;
+	list_add_tail(&req->list, &svc->answers);
+	queue_work(svc->wq, &svc->answer_work);
+}
+
+/**
+ * lite_answer_work - post what lite_request_answer() has left
+ * @work: of the service
+ */
+void lite_answer_work(struct work_struct *work)
+{
+	struct lite_service *svc = container_of(work, struct lite_service,
+						answer_work);
+	struct lite_request *req;
+
+	for (;;) {
+		spin_lock(&svc->lock);
+		req = list_first_entry_or_null(&svc->answers,
+					       struct lite_request, list);
+		if (req) {
+			list_del(&req->list);
+			req->state = LITE_REQ_BUSY;
+		}
+		spin_unlock(&svc->lock);
+		if (!req)
+			return;
+		lite_request_post(req, req->status, 0, 0);
+	}
+}
+
+static int __lite_request_post(struct lite_request *req, u8 status, u32 length,
+			       u32 user, bool nowait)
+{
+	struct lite_ring *ring = req->ring;
+	struct lite_rpc_peer *rp = ring->rp;
+	u32 unit = req->unit, slot = lite_request_slot(req);
+	struct lite_wire_rpc *h = lite_area_at(ring->area, unit);
+	bool oneway = req->flags & LITE_RPC_F_ONEWAY && status == LITE_RPC_OK;
+	enum lite_imm_kind kind = oneway ? LITE_IMM_RPC_DONE :
+					   LITE_IMM_RPC_REPLY;
+	u64 raddr = req->reply;
+	u32 bytes = 0;
+	int err = 0;
+
+	if (!oneway) {
+		bytes = sizeof(*h) + (status == LITE_RPC_OK ? length : 0);
+		*h = (struct lite_wire_rpc){
+			.magic = cpu_to_le32(LITE_WIRE_MAGIC),
+			.version = LITE_WIRE_VERSION,
+			.status = status,
+			.slot = cpu_to_le16(slot),
+			.seq = cpu_to_le64(req->seq),
+			.length = cpu_to_le32(length),
+			.user = cpu_to_le32(user),
+		};
+	}
+	spin_lock(&rp->svc->lock);
+	if (ring->gone)
+		err = -EHOSTDOWN;
+	/* The peer may use it again as soon as it has the answer. */
+	__lite_request_free(req);
+	spin_unlock(&rp->svc->lock);
+	if (!err)
+		err = lite_rpc_peer_post(rp, ring->area, unit, bytes, raddr,
+					 lite_imm_ring_encode(kind, ring->index,
+							      slot),
+					 nowait);
+	if (err == -EAGAIN) {
+		/* Nobody can have used it: it has not been answered. */
+		spin_lock(&rp->svc->lock);
+		req->state = LITE_REQ_BUSY;
+		lite_stat_inc(rp->svc->stats, LITE_STAT_REQUESTS);
+		spin_unlock(&rp->svc->lock);
+		return err;
+	}
+	lite_ring_put(ring);
+	return err;
+}
+
+/**
+ * lite_request_post - answer a request
+ * @req: BUSY, the caller's; not any more afterwards
+ * @status: enum lite_rpc_status
+ * @length: bytes of the reply, which are in the record if @status is OK
+ * @user: what the server says
+ *
+ * Context: may sleep.
+ * Return: 0, or a negative errno: the caller's connection is dead.
+ */
+int lite_request_post(struct lite_request *req, u8 status, u32 length, u32 user)
+{
+	return __lite_request_post(req, status, length, user, false);
+}
+
+/**
+ * lite_request_post_now - likewise, for those who must not wait for room
+ * @req: likewise, unless this fails
+ * @status: likewise
+ * @length: likewise
+ * @user: likewise
+ *
+ * Context: receive handlers.
+ * Return: false: there is no room in the send queue; the request is still BUSY,
+ * and the caller's.
+ */
+bool lite_request_post_now(struct lite_request *req, u8 status, u32 length,
+			   u32 user)
+{
+	return __lite_request_post(req, status, length, user, true) != -EAGAIN;
+}
+
+/**
+ * lite_request_token - what an open file calls a request that it has taken
+ * @req: TAKEN; svc->lock is held
+ */
+u64 lite_request_token(const struct lite_request *req)
+{
+	return (u64)req->gen << 32 | req->ring->id << 8 |
+	       lite_request_slot(req);
+}
+
+/**
+ * lite_request_by_token - a request that an open file has taken
+ * @file: open file's; svc->lock is held
+ * @token: from a user
+ *
+ * Return: the request, TAKEN, or NULL.
+ */
+struct lite_request *lite_request_by_token(struct lite_rpc_file *file,
+					   u64 token)
+{
+	struct lite_service *svc = file->svc;
+	struct lite_request *req;
+	struct lite_ring *ring;
+	u32 slot = token & 0xff;
+
+	lockdep_assert_held(&svc->lock);
+	ring = xa_load(&svc->rings, (u32)token >> 8);
+	if (!ring || slot >= LITE_RPC_DEPTH)
+		return NULL;
+	req = &ring->req[array_index_nospec(slot, LITE_RPC_DEPTH)];
+	if (req->state != LITE_REQ_TAKEN || req->file != file ||
+	    req->gen != token >> 32)
+		return NULL;
+	return req;
+}
+
+/**
+ * lite_ring_cancel - the caller of a request does not wait any more
+ * @rp: the caller's
+ * @index: ring
+ * @slot: of the request
+ * @seq: of the call
+ *
+ * Context: process.
+ * Return: 1: there will be no reply; 0: there was, or will be one; -EPROTO: there
+ * is no such ring or slot.
+ */
+int lite_ring_cancel(struct lite_rpc_peer *rp, u32 index, u32 slot, u64 seq)
+{
+	struct lite_service *svc = rp->svc;
+	struct lite_ring *ring;
+	struct lite_request *req;
+	int ret = 0;
+
+	if (slot >= LITE_RPC_DEPTH)
+		return -EPROTO;
+	spin_lock(&svc->lock);
+	ring = xa_load(&rp->rings, index);
+	if (!ring || ring->gone) {
+		spin_unlock(&svc->lock);
+		return -EPROTO;
+	}
+	req = &ring->req[slot];
+	if (req->seq == seq) {
+		switch (req->state) {
+		case LITE_REQ_QUEUED:
+		case LITE_REQ_TAKEN:
+			list_del(&req->list);
+			__lite_request_free(req);
+			ret = 1;
+			break;
+		case LITE_REQ_BUSY:
+			req->cancelled = true;
+			break;
+		default:
+			break;
+		}
+	}
+	spin_unlock(&svc->lock);
+	if (ret)
+		lite_ring_put(ring);
+	return ret;
+}
+
+/**
+ * lite_ring_end - no requests come in any more, and none is answered
+ * @ring: the caller has a reference
+ * @down: the connection is dying; else the peer gives it back, and all its
+ *	requests have been answered; it is out of the table then
+ *
+ * Context: process; nothing is locked.
+ * Return: 0; -EPROTO: not so, or it was given back already.
+ */
+int lite_ring_end(struct lite_ring *ring, bool down)
+{
+	struct lite_service *svc = ring->rp->svc;
+	struct lite_request *req;
+	int puts = 0, i;
+
+	spin_lock(&svc->lock);
+	for (i = 0; i < LITE_RPC_DEPTH && !down; i++) {
+		if (ring->gone || ring->req[i].state != LITE_REQ_FREE) {
+			spin_unlock(&svc->lock);
+			return -EPROTO;
+		}
+	}
+	ring->gone = true;
+	if (!down)
+		xa_erase(&ring->rp->rings, ring->index);
+	for (i = 0; i < LITE_RPC_DEPTH; i++) {
+		req = &ring->req[i];
+		switch (req->state) {
+		case LITE_REQ_QUEUED:
+		case LITE_REQ_TAKEN:
+		case LITE_REQ_ANSWER:
+			list_del(&req->list);
+			__lite_request_free(req);
+			puts++;
+			break;
+		default:
+			break;
+		}
+	}
+	spin_unlock(&svc->lock);
+	while (puts--)
+		lite_ring_put(ring);
+	return 0;
+}
+
+/* ---- requests come in ---------------------------------------------------- */
+
+/*
+ * The function that a ring is for. One that was registered anew, and is as the
+ * old one was, takes its rings over: who restarts a server loses no message.
+ */
+static struct lite_func *lite_ring_func(struct lite_ring *ring,
+					struct lite_func **old)
+{
+	struct lite_service *svc = ring->rp->svc;
+	struct lite_func *func = ring->func;
+
+	if (likely(!func->dead))
+		return func;
+	func = xa_load(&svc->functions, ring->number);
+	if (!func || func->uid != ring->func->uid ||
+	    func->gid != ring->func->gid || func->mode != ring->func->mode ||
+	    func->max_request != ring->func->max_request ||
+	    func->max_reply != ring->func->max_reply)
+		return NULL;
+	*old = ring->func;
+	kref_get(&func->ref);
+	ring->func = func;
+	list_move(&ring->of_func, &func->rings);
+	return func;
+}
+
+static int lite_request_fill(struct lite_request *req, u32 unit,
+			     const struct lite_wire_rpc *h)
+{
+	struct lite_ring *ring = req->ring;
+	struct lite_rpc_peer *rp = ring->rp;
+	u32 length = le32_to_cpu(h->length);
+	u32 room = le32_to_cpu(h->room);
+
+	/* BUSY: its slot was free before it was answered. */
+	if (req->state != LITE_REQ_FREE || length > ring->func->max_request ||
+	    lite_ring_record_check(lite_area_units(ring->area),
+				   ring->area->chunk_bytes / LITE_RING_UNIT,
+				   unit, sizeof(*h) + max(length, room)))
+		return -EPROTO;
+	req->cancelled = false;
+	req->unit = unit;
+	req->seq = le64_to_cpu(h->seq);
+	req->length = length;
+	req->room = room;
+	req->reply = le64_to_cpu(h->reply);
+	req->flags = le32_to_cpu(h->flags);
+	req->uid = le32_to_cpu(h->uid);
+	req->gid = le32_to_cpu(h->gid);
+	if (rp->conn && !req->uid && rp->svc->mem->root_squash) {
+		req->uid = LITE_UID_NOBODY;
+		req->gid = LITE_UID_NOBODY;
+	}
+	return 0;
+}
+
+static int lite_ring_accept(struct lite_ring *ring, u32 unit,
+			    const struct lite_wire_rpc *h,
+			    struct lite_func **old, struct lite_request **now)
+{
+	struct lite_request *req = &ring->req[le16_to_cpu(h->slot)];
+	struct lite_func *func;
+	u32 data = unit + sizeof(*h) / LITE_RING_UNIT;
+	int err;
+
+	err = lite_request_fill(req, unit, h);
+	if (err)
+		return err;
+	if (ring->rp->conn && req->length)
+		ib_dma_sync_single_for_cpu(ring->rp->svc->fab->dev,
+					   lite_area_dma(ring->area, data),
+					   req->length, DMA_BIDIRECTIONAL);
+	kref_get(&ring->ref);
+	lite_stat_inc(ring->rp->svc->stats, LITE_STAT_REQUESTS);
+	lite_stat_inc(ring->rp->svc->stats, LITE_STAT_RPCS_SERVED);
+	func = lite_ring_func(ring, old);
+	if (func && func->handler)
+		*now = lite_kfunc_queue(func, req, true) ? req : NULL;
+	else if (func)
+		lite_func_queue(func, req, false);
+	else
+		lite_request_answer(req, LITE_RPC_REFUSED);
+	return 0;
+}
+
+/**
+ * lite_ring_on_request - a request has been written into a ring of ours
+ * @rp: by whom
+ * @index: of the ring
+ * @unit: where
+ *
+ * Context: receive handler, or the caller, if that is this node.
+ * Return: 0 or -EPROTO.
+ */
+int lite_ring_on_request(struct lite_rpc_peer *rp, u16 index, u16 unit)
+{
+	struct lite_service *svc = rp->svc;
+	struct lite_request *now = NULL;
+	struct lite_func *old = NULL;
+	struct lite_wire_rpc h;
+	struct lite_ring *ring;
+	int err = 0;
+
+	spin_lock(&svc->lock);
+	ring = xa_load(&rp->rings, index);
+	if (!ring || ring->gone) {
+		err = rp->down ? 0 : -EPROTO;
+		goto out;
+	}
+	if (unit >= lite_area_units(ring->area)) {
+		err = -EPROTO;
+		goto out;
+	}
+	if (rp->conn)
+		ib_dma_sync_single_for_cpu(svc->fab->dev,
+					   lite_area_dma(ring->area, unit),
+					   sizeof(h), DMA_BIDIRECTIONAL);
+	memcpy(&h, lite_area_at(ring->area, unit), sizeof(h));
+	err = lite_wire_rpc_check(&h, true);
+	if (!err)
+		err = lite_ring_accept(ring, unit, &h, &old, &now);
+out:
+	spin_unlock(&svc->lock);
+	if (old)
+		lite_func_put(old);
+	if (now)
+		lite_kfunc_now(now);
+	return err;
+}

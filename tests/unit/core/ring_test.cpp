@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+#include "support.hpp"
+
+#include <map>
+#include <random>
+#include <vector>
+
+using namespace lite_test;
+
+namespace {
+
+// A ring, and beside it what must be true of it.
+class Ring {
+  public:
+    Ring(std::uint32_t units, std::uint32_t chunk)
+        : chunk_(chunk), bits_(LITE_RING_MAP_WORDS(units)), taken_(units) {
+        lite_ring_map_init(&map_, units, chunk, bits_.data());
+    }
+
+    // Whether there is room, and it was given soundly.
+    bool take(std::uint32_t n) {
+        const bool room = has_room(n);
+        const auto at = lite_ring_take(&map_, n);
+        CHECK((at != LITE_RING_NONE) == room);
+        if (at == LITE_RING_NONE)
+            return false;
+        REQUIRE(at + n <= taken_.size());
+        REQUIRE(at / chunk_ == (at + n - 1) / chunk_);
+        for (std::uint32_t i = at; i < at + n; i++) {
+            REQUIRE(!taken_[i]);
+            taken_[i] = true;
+        }
+        records_[at] = n;
+        used_ += n;
+        CHECK(map_.used == used_);
+        return true;
+    }
+
+    void give(std::size_t which) {
+        const auto it = std::next(records_.begin(), static_cast<std::ptrdiff_t>(which));
+        lite_ring_give(&map_, it->first, it->second);
+        for (std::uint32_t i = it->first; i < it->first + it->second; i++)
+            taken_[i] = false;
+        used_ -= it->second;
+        CHECK(map_.used == used_);
+        records_.erase(it);
+    }
+
+    std::size_t records() const { return records_.size(); }
+
+    // All that is not taken, and no more, is free: word by word.
+    bool agrees() const {
+        for (std::uint32_t i = 0; i < taken_.size(); i++) {
+            if ((bits_[i / 64] >> i % 64 & 1) != (taken_[i] ? 1U : 0U))
+                return false;
+        }
+        return true;
+    }
+
+  private:
+    bool has_room(std::uint32_t n) const {
+        if (!n || n > chunk_)
+            return false;
+        std::uint32_t run = 0;
+        for (std::uint32_t i = 0; i < taken_.size(); i++) {
+            if (i % chunk_ == 0)
+                run = 0;
+            run = taken_[i] ? 0 : run + 1;
+            if (run == n)
+                return true;
+        }
+        return false;
+    }
+
+    std::uint32_t chunk_;
+    lite_ring_map map_{};
+    std::vector<std::uint64_t> bits_;
+    std::vector<bool> taken_;
+    std::map<std::uint32_t, std::uint32_t> records_;
+    std::uint32_t used_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("ring: records follow each other, and come around") {
+    Ring ring(128, 64);
+    CHECK(!ring.take(0));
+    CHECK(!ring.take(65));
+    CHECK(ring.take(64));
+    CHECK(ring.take(64));
+    CHECK(!ring.take(1));
+    ring.give(0);
+    for (int i = 0; i < 64; i++)
+        CHECK(ring.take(1));
+    CHECK(!ring.take(1));
+}
+
+TEST_CASE("ring: room before and behind the place to look first") {
+    Ring ring(100, 100);
+    CHECK(ring.take(40));
+    CHECK(ring.take(40));
+    ring.give(0);
+    // [0, 40) and [80, 100) are free, and it looks at 80 first.
+    CHECK(ring.take(20));
+    CHECK(ring.take(40));
+    CHECK(!ring.take(1));
+}
+
+TEST_CASE("ring: whatever is taken and given, it is sound and finds room if there is any") {
+    std::mt19937_64 random(seed());
+    for (const auto& [units, chunk] : std::vector<std::pair<std::uint32_t, std::uint32_t>>{
+             {64, 64}, {1, 1}, {1088, 1088}, {3264, 1088}, {512, 64}, {190, 95}, {2048, 512}}) {
+        CAPTURE(seed(), units, chunk);
+        Ring ring(units, chunk);
+        for (int i = 0; i < 3000; i++) {
+            const auto most = random() % 4 ? std::min(chunk, 8U) : chunk;
+            if (random() % 5 < 3)
+                ring.take(static_cast<std::uint32_t>(random() % (most + 1)));
+            else if (ring.records())
+                ring.give(random() % ring.records());
+        }
+        CHECK(ring.agrees());
+        while (ring.records())
+            ring.give(random() % ring.records());
+        CHECK(ring.take(chunk));
+    }
+}
+
+TEST_CASE("ring: what can be a record") {
+    CHECK(lite_ring_record_check(128, 64, 0, 64) == 0);
+    CHECK(lite_ring_record_check(128, 64, 127, 64) == 0);
+    CHECK(lite_ring_record_check(128, 64, 127, 65) == -EPROTO);
+    CHECK(lite_ring_record_check(128, 64, 63, 65) == -EPROTO);
+    CHECK(lite_ring_record_check(128, 64, 64, 64 * 64) == 0);
+    CHECK(lite_ring_record_check(128, 64, 64, 64 * 64 + 1) == -EPROTO);
+    CHECK(lite_ring_record_check(128, 64, 128, 64) == -EPROTO);
+    CHECK(lite_ring_record_check(128, 64, 0, 0) == -EPROTO);
+    CHECK(lite_ring_record_check(128, 64, 0, ~0ULL) == -EPROTO);
+    CHECK(lite_ring_record_check(128, 64, ~0U, 64) == -EPROTO);
+}
+
+TEST_CASE("ring: immediates come back as they were") {
+    for (const auto kind : {LITE_IMM_RPC_REQUEST, LITE_IMM_RPC_REPLY, LITE_IMM_RPC_DONE}) {
+        for (const std::uint32_t ring : {0U, 1U, 4095U}) {
+            for (const std::uint32_t at : {0U, 1U, 65535U}) {
+                const auto imm = lite_imm_ring_encode(kind, static_cast<std::uint16_t>(ring),
+                                                      static_cast<std::uint16_t>(at));
+                lite_imm_kind kind_back{};
+                std::uint16_t ring_back = 0;
+                std::uint16_t at_back = 0;
+                REQUIRE(lite_imm_is_ring(imm));
+                lite_imm_ring_decode(imm, &kind_back, &ring_back, &at_back);
+                CHECK(kind_back == kind);
+                CHECK(ring_back == ring);
+                CHECK(at_back == at);
+            }
+        }
+    }
+    for (const std::uint32_t kind : {0U, 1U, 2U, 6U, 15U})
+        CHECK(!lite_imm_is_ring(kind << 28));
+}
+
+TEST_CASE("wire: headers of records") {
+    lite_wire_rpc request{};
+    request.magic = cpu_to_le32(LITE_WIRE_MAGIC);
+    request.version = LITE_WIRE_VERSION;
+    request.reply = cpu_to_le64(4096);
+    CHECK(lite_wire_rpc_check(&request, true) == 0);
+    CHECK(lite_wire_rpc_check(&request, false) == -EPROTO);
+    lite_wire_rpc reply = request;
+    reply.reply = 0;
+    CHECK(lite_wire_rpc_check(&reply, false) == 0);
+    CHECK(lite_wire_rpc_check(&reply, true) == -EPROTO);
+
+    const auto refused = [](lite_wire_rpc header, bool is_request, auto change) {
+        change(header);
+        return lite_wire_rpc_check(&header, is_request) == -EPROTO;
+    };
+    for (const bool is_request : {true, false}) {
+        const auto& good = is_request ? request : reply;
+        CHECK(refused(good, is_request, [](auto& h) { h.magic = 0; }));
+        CHECK(refused(good, is_request, [](auto& h) { h.version++; }));
+        CHECK(refused(good, is_request, [](auto& h) { h.slot = cpu_to_le16(LITE_RPC_DEPTH); }));
+        CHECK(refused(good, is_request, [](auto& h) { h.reserved[0] = 1; }));
+        CHECK(refused(good, is_request, [](auto& h) { h.reserved[1] = 1; }));
+        CHECK(refused(good, is_request, [](auto& h) { h.flags = cpu_to_le32(2); }));
+        CHECK(refused(good, is_request, [](auto& h) { h.status = LITE_RPC_STATUSES; }));
+    }
+    CHECK(refused(request, true, [](auto& h) { h.room = cpu_to_le32(LITE_RPC_BYTES_MAX + 1); }));
+    CHECK(refused(reply, false, [](auto& h) { h.uid = cpu_to_le32(1); }));
+}

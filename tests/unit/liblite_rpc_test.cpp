@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+//
+// What liblite makes of calls and their time-outs, on a device that remembers it.
+
+#include "context.hpp"
+
+#include "../catch.hpp"
+
+#include <lite/rpc.hpp>
+
+#include <cerrno>
+#include <cstring>
+#include <functional>
+
+namespace {
+
+// Answers each ioctl by a function.
+class scripted final : public lite::internal::device {
+  public:
+    explicit scripted(std::function<int(unsigned long, void*)> answer)
+        : m_answer(std::move(answer)) {}
+    int control(unsigned long request, void* arg) noexcept override {
+        return m_answer(request, arg);
+    }
+    int fd() const noexcept override { return -1; }
+
+  private:
+    std::function<int(unsigned long, void*)> m_answer;
+};
+
+lite::context on(std::function<int(unsigned long, void*)> answer) {
+    return lite::context::adopt(
+        lite::internal::make_context(std::make_unique<scripted>(std::move(answer))));
+}
+
+template <typename T>
+T& as(void* arg) {
+    return *static_cast<T*>(arg);
+}
+
+}  // namespace
+
+TEST_CASE("rpc: a call, its time-outs, and what comes back", "[liblite]") {
+    lite_ioc_rpc_call seen{};
+    int result = 0;
+    auto ctx = on([&](unsigned long request, void* arg) {
+        REQUIRE(request == LITE_IOC_RPC_CALL);
+        seen = as<lite_ioc_rpc_call>(arg);
+        as<lite_ioc_rpc_call>(arg).reply_len = 5;
+        as<lite_ioc_rpc_call>(arg).status = 9;
+        return result;
+    });
+    char reply[8];
+    std::size_t length = 0;
+    std::uint32_t status = 0;
+    CHECK(lite_rpc_call(ctx.get(), 3, 77, "abc", 3, reply, 8, &length, -1, &status) == 0);
+    CHECK(seen.size == sizeof(seen));
+    CHECK(seen.node == 3);
+    CHECK(seen.function == 77);
+    CHECK(seen.request_len == 3);
+    CHECK(seen.reply_room == 8);
+    CHECK(seen.timeout_ms == 0);
+    CHECK(seen.flags == 0);
+    CHECK(length == 5);
+    CHECK(status == 9);
+    CHECK(lite_rpc_call(ctx.get(), 3, 77, "abc", 3, reply, 8, &length, 0, &status) == 0);
+    CHECK(seen.flags == LITE_RPC_NOWAIT);
+    CHECK(lite_rpc_call(ctx.get(), 3, 77, "abc", 3, reply, 8, &length, 20, &status) == 0);
+    CHECK(seen.flags == 0);
+    CHECK(seen.timeout_ms == 20);
+    seen = {};
+    CHECK(lite_rpc_call(ctx.get(), 3, 77, "abc", 3, reply, 8, &length, -2, &status) == -EINVAL);
+    CHECK(lite_rpc_call(ctx.get(), 3, 77, "abc", 3, reply, 8, &length, LITE_RPC_TIMEOUT_MAX + 1,
+                        &status) == -EINVAL);
+    CHECK(seen.size == 0);
+
+    result = -EMSGSIZE;
+    length = status = 0;
+    CHECK(lite_rpc_call(ctx.get(), 3, 77, "abc", 3, reply, 1, &length, -1, &status) == -EMSGSIZE);
+    CHECK(length == 5);
+    CHECK(status == 0);
+    result = -ECONNRESET;
+    length = 0;
+    CHECK(lite_rpc_call(ctx.get(), 3, 77, "abc", 3, reply, 1, &length, -1, &status) == -ECONNRESET);
+    CHECK(length == 0);
+
+    result = 0;
+    CHECK(lite_rpc_send(ctx.get(), 3, 77, "abc", 3, 0) == 0);
+    CHECK(seen.flags == (LITE_RPC_ONEWAY | LITE_RPC_NOWAIT));
+    CHECK(lite_rpc_start(ctx.get(), 3, 77, "abc", 3, 100, -1, 4711) == 0);
+    CHECK(seen.flags == LITE_RPC_ASYNC);
+    CHECK(seen.cookie == 4711);
+    CHECK(seen.reply_room == 100);
+}
+
+TEST_CASE("rpc: answering and taking in one go", "[liblite]") {
+    lite_ioc_rpc_recv seen{};
+    int result = 0;
+    auto ctx = on([&](unsigned long request, void* arg) {
+        REQUIRE(request == LITE_IOC_RPC_RECV);
+        seen = as<lite_ioc_rpc_recv>(arg);
+        auto& out = as<lite_ioc_rpc_recv>(arg);
+        out.answered = seen.flags & LITE_RPC_REPLY ? 1 : 0;
+        out.token = result ? 0 : 55;
+        out.length = 7;
+        out.node = 2;
+        return result;
+    });
+    char buffer[16];
+    lite_rpc_request request{};
+    CHECK(lite_rpc_recv(ctx.get(), 9, buffer, sizeof(buffer), -1, &request) == 0);
+    CHECK(seen.flags == 0);
+    CHECK(seen.function == 9);
+    CHECK(request.token == 55);
+    CHECK(request.length == 7);
+    CHECK(request.node == 2);
+    CHECK(lite_rpc_reply_recv(ctx.get(), &request, 3, "ok", 2, 0, buffer, sizeof(buffer), 0) == 0);
+    CHECK(seen.flags == (LITE_RPC_REPLY | LITE_RPC_NOWAIT));
+    CHECK(seen.token == 55);
+    CHECK(seen.reply_len == 2);
+    CHECK(seen.status == 3);
+    // It was answered: not to be answered again.
+    result = -ETIMEDOUT;
+    CHECK(lite_rpc_reply_recv(ctx.get(), &request, 3, "ok", 2, 0, buffer, sizeof(buffer), 10) ==
+          -ETIMEDOUT);
+    CHECK(request.token == 0);
+    CHECK(lite_rpc_reply(ctx.get(), 55, 1, "no", 2) == -ETIMEDOUT);
+    CHECK(seen.flags == LITE_RPC_REPLY_ONLY);
+}
+
+TEST_CASE("rpc: what is registered", "[liblite]") {
+    lite_ioc_rpc_register seen{};
+    auto ctx = on([&](unsigned long request, void* arg) {
+        if (request == LITE_IOC_RPC_UNREGISTER)
+            return 0;
+        REQUIRE(request == LITE_IOC_RPC_REGISTER);
+        seen = as<lite_ioc_rpc_register>(arg);
+        as<lite_ioc_rpc_register>(arg).function = 40000;
+        return 0;
+    });
+    {
+        const lite::function served(ctx, {.name = "name", .mode = 0640, .shared = true});
+        CHECK(served.number() == 40000);
+    }
+    CHECK(std::string(seen.name) == "name");
+    CHECK(seen.mode == 0640);
+    CHECK(seen.flags == LITE_RPC_SHARED);
+    CHECK(seen.max_request == 4096);
+    struct {
+        lite_rpc_params params{};
+        std::uint32_t more = 0;
+    } longer;
+    longer.params.size = sizeof(longer);
+    CHECK(lite_rpc_register(ctx.get(), &longer.params, nullptr) == 0);
+    longer.more = 1;
+    CHECK(lite_rpc_register(ctx.get(), &longer.params, nullptr) == -E2BIG);
+    longer.params.size = sizeof(lite_rpc_params) - 1;
+    CHECK(lite_rpc_register(ctx.get(), &longer.params, nullptr) == -EINVAL);
+    const std::string name(LITE_FUNCTION_NAME_SIZE, 'x');
+    longer.params = {};
+    longer.params.size = sizeof(lite_rpc_params);
+    longer.params.name = name.c_str();
+    CHECK(lite_rpc_register(ctx.get(), &longer.params, nullptr) == -ENAMETOOLONG);
+}

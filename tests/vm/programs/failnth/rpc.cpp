@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+#include "faults.hpp"
+
+#include "../common/env.hpp"
+#include "../common/process.hpp"
+
+#include <lite/rpc.h>
+#include <uapi/lite_rpc.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+namespace lite_test {
+namespace {
+
+template <typename T>
+T with_size() {
+    T args{};
+    args.size = sizeof(args);
+    return args;
+}
+
+template <typename T>
+__u64 address_of(T& data) {
+    return reinterpret_cast<std::uintptr_t>(data.data());
+}
+
+constexpr std::uint32_t kMost = 4096;
+
+// A server of this or of another node of this machine, which answers by what it was asked.
+class Server {
+  public:
+    explicit Server(unsigned index) : dev_(index), thread_([this] { serve(); }) {}
+    ~Server() {
+        end_ = true;
+        thread_.join();
+    }
+    Server(const Server&) = delete;
+    Server& operator=(const Server&) = delete;
+
+    std::uint32_t node() const { return dev_.query().node_id; }
+
+    std::uint32_t enroll() const {
+        auto args = with_size<lite_ioc_rpc_register>();
+        args.mode = 0600;
+        args.max_request = args.max_reply = kMost;
+        expect_equal(dev_.call(LITE_IOC_RPC_REGISTER, &args), ok, "register");
+        return args.function;
+    }
+
+    void drop(std::uint32_t function) const {
+        auto args = with_size<lite_ioc_rpc_unregister>();
+        args.function = function;
+        expect_equal(dev_.call(LITE_IOC_RPC_UNREGISTER, &args), ok, "unregister");
+    }
+
+  private:
+    void serve() {
+        std::array<std::byte, kMost> buffer{};
+        auto args = with_size<lite_ioc_rpc_recv>();
+        const auto keep = enroll();  // so that there is always something to wait for
+        while (!end_) {
+            args.buf = args.reply = address_of(buffer);
+            args.buf_len = kMost;
+            args.timeout_ms = 50;
+            args.function = 0;
+            const Errno e = dev_.call(LITE_IOC_RPC_RECV, &args);
+            args.flags = e == ok && args.token ? LITE_RPC_REPLY : 0;
+            args.reply_len = args.length;
+        }
+        drop(keep);
+    }
+
+    Device dev_;
+    std::atomic<bool> end_ = false;
+    std::thread thread_;
+};
+
+class Calls {
+  public:
+    Calls(std::string label, unsigned index)
+        : label_(std::move(label)), server_(index), function_(server_.enroll()) {}
+
+    std::vector<Attempt> attempts() {
+        return {enrolment(),
+                find(),
+                call("first call", 64, true),
+                call("call", 64, false),
+                call("long call", 4096, false),
+                message(),
+                collected(),
+                take()};
+    }
+
+  private:
+    lite_ioc_rpc_call call_args(std::uint32_t flags, std::uint32_t length) {
+        auto args = with_size<lite_ioc_rpc_call>();
+        args.flags = flags;
+        args.node = node_;
+        args.function = function_;
+        args.request = address_of(request_);
+        args.request_len = length;
+        args.reply = address_of(reply_);
+        args.reply_room = kMost;
+        return args;
+    }
+
+    Attempt enrolment() {
+        return {label_ + ": rpc register",
+                [this] {
+                    enrol_ = with_size<lite_ioc_rpc_register>();
+                    enrol_.max_request = 10;
+                    return dev_.call(LITE_IOC_RPC_REGISTER, &enrol_);
+                },
+                [this](Errno e) {
+                    auto args = with_size<lite_ioc_rpc_unregister>();
+                    args.function = enrol_.function;
+                    if (e == ok)
+                        expect_equal(dev_.call(LITE_IOC_RPC_UNREGISTER, &args), ok, "unregister");
+                }};
+    }
+
+    Attempt find() {
+        return {label_ + ": rpc find",
+                [this] {
+                    auto args = with_size<lite_ioc_rpc_find>();
+                    args.node = node_;
+                    args.function = function_;
+                    return dev_.call(LITE_IOC_RPC_FIND, &args);
+                },
+                [](Errno) {}};
+    }
+
+    Attempt call(const std::string& what, std::uint32_t length, bool fresh) {
+        return {label_ + ": rpc " + what,
+                [this, length] {
+                    call_ = call_args(0, length);
+                    return dev_.call(LITE_IOC_RPC_CALL, &call_);
+                },
+                [this, length, fresh](Errno e) {
+                    if (e == ok)
+                        expect_equal(call_.reply_len, length, "length of the reply");
+                    if (fresh) {
+                        server_.drop(function_);
+                        function_ = server_.enroll();
+                    }
+                }};
+    }
+
+    Attempt message() {
+        return {label_ + ": rpc message",
+                [this] {
+                    call_ = call_args(LITE_RPC_ONEWAY, 100);
+                    return dev_.call(LITE_IOC_RPC_CALL, &call_);
+                },
+                [](Errno) {}};
+    }
+
+    // Begun and collected in one go.
+    Attempt collected() {
+        return {label_ + ": rpc start and collect",
+                [this] {
+                    call_ = call_args(LITE_RPC_ASYNC, 4096);
+                    const Errno e = dev_.call(LITE_IOC_RPC_CALL, &call_);
+                    return e == ok ? collect() : e;
+                },
+                [this](Errno e) {
+                    // What was begun is still there.
+                    if (e == ok)
+                        return;
+                    const Errno again = collect();
+                    expect(again == ok || again == err(ENOENT), "collect again");
+                }};
+    }
+
+    Errno collect() {
+        auto args = with_size<lite_ioc_rpc_collect>();
+        args.reply = address_of(reply_);
+        args.reply_room = kMost;
+        const Errno e = dev_.call(LITE_IOC_RPC_COLLECT, &args);
+        return e == ok ? err(static_cast<int>(args.error)) : e;
+    }
+
+    // Of a function of our own.
+    Attempt take() {
+        return {label_ + ": rpc recv", [this] { return take_one(); },
+                [this](Errno e) {
+                    // If it was taken, and this could not be said, it is gone.
+                    const Errno left = e == ok ? err(EAGAIN) : take_one();
+                    expect(left == ok || left == err(EAGAIN), "take again");
+                    send_self();
+                },
+                [this] {
+                    enrol_ = with_size<lite_ioc_rpc_register>();
+                    enrol_.mode = 0600;
+                    enrol_.max_request = 100;
+                    expect_equal(dev_.call(LITE_IOC_RPC_REGISTER, &enrol_), ok, "register");
+                    send_self();
+                }};
+    }
+
+    Errno take_one() {
+        auto args = with_size<lite_ioc_rpc_recv>();
+        args.flags = LITE_RPC_NOWAIT;
+        args.buf = address_of(reply_);
+        args.buf_len = kMost;
+        return dev_.call(LITE_IOC_RPC_RECV, &args);
+    }
+
+    void send_self() {
+        auto args = call_args(LITE_RPC_ONEWAY, 10);
+        args.node = 0;
+        args.function = enrol_.function;
+        expect_equal(dev_.call(LITE_IOC_RPC_CALL, &args), ok, "message to oneself");
+    }
+
+    std::string label_;
+    Device dev_{env().indexes.front()};
+    Server server_;
+    // Asked for once: the faults are for the calls.
+    std::uint32_t node_ = server_.node();
+    std::uint32_t function_;
+    std::array<std::byte, kMost> request_{};
+    std::array<std::byte, kMost> reply_{};
+    lite_ioc_rpc_register enrol_{};
+    lite_ioc_rpc_call call_{};
+};
+
+}  // namespace
+
+void sweep_rpc(FailNth& faults, unsigned samples) {
+    const auto& indexes = env().indexes;
+    for (std::size_t i = 0; i < indexes.size() && i < 2; i++) {
+        Calls calls(i ? "other node" : "this node", indexes[i]);
+        for (const auto& attempt : calls.attempts())
+            sweep(faults, attempt, samples);
+    }
+}
+
+}  // namespace lite_test

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+// Calls that are collected later, messages, poll(2).
+#include "fixture.hpp"
+
+#include <map>
+#include <set>
+#include <thread>
+
+#include <poll.h>
+
+using namespace lite_test;
+
+namespace {
+
+short ready(lite_ctx* ctx, int timeout_ms) {
+    pollfd fds{lite_fd(ctx), POLLIN, 0};
+    return ::poll(&fds, 1, timeout_ms) > 0 ? fds.revents : short{0};
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(RpcFixture, "async: many at once, answered in any order", "[rpc]") {
+    INFO(where.label);
+    const auto function = enroll(server, params_of(16384));
+    constexpr std::uint64_t count = 40;
+    std::map<std::uint64_t, Bytes> wanted;
+    lite_rpc_result result{};
+    CHECK(lite_rpc_collect(client, nullptr, 0, -1, &result) == -ENOENT);
+    std::thread served([&] {
+        // From the last to the first, in groups of four.
+        Bytes buffer(16384);
+        std::vector<std::pair<std::uint64_t, Bytes>> held;
+        for (std::uint64_t i = 0; i < count; i++) {
+            lite_rpc_request request{};
+            expect_equal(
+                lite_rpc_recv(server, 0, buffer.data(), buffer.size(), patience_ms(), &request), 0,
+                "recv");
+            held.emplace_back(request.token,
+                              Bytes(buffer.begin(), buffer.begin() + request.length));
+            if (held.size() < 4)
+                continue;
+            for (; !held.empty(); held.pop_back()) {
+                const auto answer = answer_to(held.back().second);
+                expect_equal(
+                    lite_rpc_reply(server, held.back().first, 7, answer.data(), answer.size()), 0,
+                    "reply");
+            }
+        }
+    });
+    for (std::uint64_t i = 0; i < count; i++) {
+        const auto request = request_of(Wish::echo, 1 + i * 397, i);
+        REQUIRE(lite_rpc_start(client, node, function, request.data(), request.size(), 16384,
+                               patience_ms(), i) == 0);
+        wanted[i] = answer_to(request);
+    }
+    Bytes buffer(16384);
+    while (!wanted.empty()) {
+        const int err = lite_rpc_collect(client, buffer.data(), 0, patience_ms(), &result);
+        REQUIRE(err == -EMSGSIZE);
+        REQUIRE(wanted.count(result.cookie));
+        CHECK(result.length == wanted[result.cookie].size());
+        CHECK(lite_rpc_collect(client, nullptr, buffer.size(), 0, &result) == -EFAULT);
+        REQUIRE(ready(client, 0) & POLLIN);
+        REQUIRE(lite_rpc_collect(client, buffer.data(), buffer.size(), 0, &result) == 0);
+        CHECK(result.error == 0);
+        CHECK(result.status == 7);
+        CHECK(result.node == node);
+        CHECK(result.function == function);
+        CHECK(Bytes(buffer.begin(), buffer.begin() + result.length) == wanted[result.cookie]);
+        wanted.erase(result.cookie);
+    }
+    CHECK(lite_rpc_collect(client, nullptr, 0, -1, &result) == -ENOENT);
+    served.join();
+}
+
+TEST_CASE_METHOD(RpcFixture, "async: time-outs, servers that go, files that are closed", "[rpc]") {
+    INFO(where.label);
+    Context other(where.server);
+    const auto function = enroll(other, params_of());
+    lite_rpc_result result{};
+    // So long that all have begun before the first one is over, on slow kernels, too.
+    const int unit = static_cast<int>(10 / env().scale);
+    for (std::uint64_t i = 0; i < 10; i++)
+        REQUIRE(lite_rpc_start(client, node, function, "x", 1, 100,
+                               unit * (15 + static_cast<int>(i)), i) == 0);
+    CHECK(lite_rpc_collect(client, nullptr, 0, 0, &result) == -EAGAIN);
+    std::set<std::uint64_t> seen;
+    for (int i = 0; i < 10; i++) {
+        REQUIRE(lite_rpc_collect(client, nullptr, 0, patience_ms(), &result) == 0);
+        CHECK(result.error == -ETIMEDOUT);
+        seen.insert(result.cookie);
+    }
+    CHECK(seen.size() == 10);
+
+    for (std::uint64_t i = 0; i < 5; i++)
+        REQUIRE(lite_rpc_start(client, node, function, "y", 1, 100, patience_ms(), i) == 0);
+    // Not one of those that timed out: they may be in the queue yet.
+    std::byte byte{};
+    lite_rpc_request request{};
+    do {
+        REQUIRE(lite_rpc_recv(other, 0, &byte, 1, patience_ms(), &request) == 0);
+    } while (byte != std::byte{'y'});
+    other.close();
+    int reset = 0;
+    int refused = 0;
+    for (int i = 0; i < 5; i++) {
+        REQUIRE(lite_rpc_collect(client, nullptr, 0, patience_ms(), &result) == 0);
+        reset += result.error == -ECONNRESET;
+        refused += result.error == -ECONNREFUSED;
+    }
+    CHECK(reset == 1);
+    CHECK(refused == 4);
+
+    const auto again = enroll(server, params_of());
+    for (int i = 0; i < 5; i++) {
+        Context caller(where.client);
+        for (std::uint64_t k = 0; k < 20; k++)
+            REQUIRE(lite_rpc_start(caller, node, again, "x", 1, 4096, patience_ms(), k) == 0);
+        REQUIRE(lite_rpc_recv(server, 0, &byte, 1, patience_ms(), &request) == 0);
+    }
+}
+
+TEST_CASE_METHOD(RpcFixture, "messages: in their order, none lost, none twice", "[rpc]") {
+    INFO(where.label);
+    const auto function = enroll(server, params_of(1000));
+    const std::uint32_t count = static_cast<std::uint32_t>(env().scaled(2000));
+    std::thread sender([&] {
+        Bytes message(1000);
+        for (std::uint32_t i = 0; i < count; i++) {
+            std::memcpy(message.data(), &i, sizeof(i));
+            expect_equal(
+                lite_rpc_send(client, node, function, message.data(), 4 + i % 900, patience_ms()),
+                0, "send");
+        }
+    });
+    Bytes buffer(1000);
+    for (std::uint32_t i = 0; i < count; i++) {
+        lite_rpc_request request{};
+        REQUIRE(lite_rpc_recv(server, 0, buffer.data(), buffer.size(), patience_ms(), &request) ==
+                0);
+        std::uint32_t number = 0;
+        std::memcpy(&number, buffer.data(), sizeof(number));
+        REQUIRE(number == i);
+        REQUIRE(request.length == 4 + i % 900);
+        REQUIRE(request.token == 0);
+        REQUIRE(request.flags == LITE_RPC_REQ_ONEWAY);
+    }
+    sender.join();
+    lite_rpc_request request{};
+    CHECK(lite_rpc_recv(server, 0, buffer.data(), buffer.size(), 0, &request) == -EAGAIN);
+}
+
+TEST_CASE_METHOD(RpcFixture, "messages: a server that does not take them slows who sends",
+                 "[rpc]") {
+    INFO(where.label);
+    const auto function = enroll(server, params_of(100));
+    int sent = 0;
+    int err = 0;
+    while (!err && sent < 1000) {
+        err = lite_rpc_send(client, node, function, "hello", 5, 0);
+        sent += !err;
+    }
+    CHECK(err == -EAGAIN);
+    CHECK(sent == LITE_RPC_DEPTH);
+    CHECK(lite_rpc_send(client, node, function, "hello", 5, 30) == -ETIMEDOUT);
+    REQUIRE(ready(server, 0) & POLLIN);
+    Bytes buffer(100);
+    lite_rpc_request request{};
+    for (int i = 0; i < sent; i++)
+        REQUIRE(lite_rpc_recv(server, 0, buffer.data(), buffer.size(), patience_ms(), &request) ==
+                0);
+    CHECK(lite_rpc_recv(server, 0, buffer.data(), buffer.size(), 0, &request) == -EAGAIN);
+    CHECK(ready(server, 0) == 0);
+    CHECK(lite_rpc_send(client, node, function, "hello", 5, patience_ms()) == 0);
+    CHECK(ready(server, patience_ms()) & POLLIN);
+}

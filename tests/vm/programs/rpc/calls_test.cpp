@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: MIT
+// Calls that succeed, and each way in which one can fail.
+#include "fixture.hpp"
+
+#include <atomic>
+#include <thread>
+
+#include <signal.h>
+#include <unistd.h>
+
+using namespace lite_test;
+
+namespace {
+
+constexpr Result success{};
+constexpr Result failed(int err) { return {-err}; }
+
+// A server in threads of this process.
+class Serving {
+  public:
+    Serving(lite_ctx* ctx, std::size_t max, int threads = 1) {
+        for (int i = 0; i < threads; i++)
+            threads_.emplace_back([this, ctx, max] { serve(ctx, max, [this] { return !end_; }); });
+    }
+    ~Serving() {
+        end_ = true;
+        for (auto& thread : threads_)
+            thread.join();
+    }
+
+  private:
+    std::atomic<bool> end_ = false;
+    std::vector<std::thread> threads_;
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(RpcFixture, "calls: requests and replies of all sizes", "[rpc]") {
+    INFO(where.label);
+    const auto function = enroll(server, params_of(LITE_RPC_BYTES_MAX));
+    const Serving serving(server, LITE_RPC_BYTES_MAX);
+    for (const std::size_t size : std::vector<std::size_t>{1, 2, 63, 64, 65, 127, 128, 4032, 4095,
+                                                           4096, 4097, 32768, 65535, 65536}) {
+        CAPTURE(size);
+        const auto request = request_of(Wish::echo, size, size);
+        Bytes reply;
+        std::uint32_t status = 0;
+        REQUIRE(call(function, request, &reply, size, -1, &status) == success);
+        CHECK(reply == answer_to(request));
+        CHECK(status == size);
+    }
+    Bytes reply;
+    CHECK(call(function, {}, &reply, 0) == success);
+    CHECK(reply.empty());
+}
+
+TEST_CASE_METHOD(RpcFixture, "calls: what does not fit", "[rpc]") {
+    INFO(where.label);
+    const auto function = enroll(server, params_of(1000));
+    const Serving serving(server, 1000);
+    CHECK(call(function, request_of(Wish::echo, 1000), nullptr) == success);
+    CHECK(call(function, request_of(Wish::echo, 1001), nullptr) == failed(E2BIG));
+    CHECK(call(function, request_of(Wish::echo, 100000), nullptr) == failed(E2BIG));
+
+    std::size_t length = 0;
+    CHECK(call(function, request_of(Wish::echo, 500), nullptr, 499, -1, nullptr, &length) ==
+          failed(EMSGSIZE));
+    CHECK(length == 500);
+    CHECK(call(function, request_of(Wish::echo, 500), nullptr, 0, -1, nullptr, &length) ==
+          failed(EMSGSIZE));
+    CHECK(length == 500);
+    CHECK(call(function, request_of(Wish::echo, 500), nullptr, 500) == success);
+}
+
+TEST_CASE_METHOD(RpcFixture, "calls: a server that says more than it has said it would", "[rpc]") {
+    INFO(where.label);
+    const auto function = enroll(server, params_of(1000));
+    std::thread caller([&] { expect_equal(call(function, Bytes(10), nullptr).value, 0, "call"); });
+    Bytes buffer(1001);
+    lite_rpc_request request{};
+    REQUIRE(lite_rpc_recv(server, function, buffer.data(), buffer.size(), patience_ms(),
+                          &request) == 0);
+    CHECK(lite_rpc_reply(server, request.token, 0, buffer.data(), 1001) == -E2BIG);
+    CHECK(lite_rpc_reply(server, request.token, 0, nullptr, 10) == -EFAULT);
+    CHECK(lite_rpc_reply(server, request.token + 1, 0, buffer.data(), 1) == -ENOENT);
+    CHECK(lite_rpc_reply(server, request.token, 0, buffer.data(), 1000) == 0);
+    CHECK(lite_rpc_reply(server, request.token, 0, buffer.data(), 1000) == -ENOENT);
+    caller.join();
+}
+
+TEST_CASE_METHOD(RpcFixture, "calls: a buffer too small for a request, or not there", "[rpc]") {
+    INFO(where.label);
+    const auto function = enroll(server, params_of(1000));
+    std::thread caller([&] { expect_equal(call(function, Bytes(700), nullptr).value, 0, "call"); });
+    Bytes buffer(1000);
+    lite_rpc_request request{};
+    CHECK(lite_rpc_recv(server, function, buffer.data(), 699, patience_ms(), &request) ==
+          -EMSGSIZE);
+    CHECK(request.length == 700);
+    CHECK(request.token == 0);
+    CHECK(lite_rpc_recv(server, 0, nullptr, 1000, patience_ms(), &request) == -EFAULT);
+    REQUIRE(lite_rpc_recv(server, 0, buffer.data(), 700, patience_ms(), &request) == 0);
+    CHECK(request.function == function);
+    CHECK(request.node == client.node_id());
+    CHECK(request.uid == ::getuid());
+    CHECK(request.gid == ::getgid());
+    CHECK(request.reply_room == 1000);
+    CHECK(lite_rpc_reply(server, request.token, 0, nullptr, 0) == 0);
+    caller.join();
+    CHECK(lite_rpc_recv(server, 0, buffer.data(), 700, 0, &request) == -EAGAIN);
+    CHECK(lite_rpc_recv(server, 0, buffer.data(), 700, 20, &request) == -ETIMEDOUT);
+}
+
+TEST_CASE_METHOD(RpcFixture, "calls: nobody serves it", "[rpc]") {
+    INFO(where.label);
+    CHECK(call(4711, Bytes(10), nullptr) == failed(ECONNREFUSED));
+    const auto function = enroll(server, params_of());
+    {
+        const Serving serving(server, 4096);
+        CHECK(call(function, request_of(Wish::echo, 10), nullptr) == success);
+        REQUIRE(lite_rpc_unregister(server, function) == 0);
+        CHECK(call(function, request_of(Wish::echo, 10), nullptr) == failed(ECONNREFUSED));
+    }
+    CHECK(lite_rpc_unregister(server, function) == -ENOENT);
+    lite_rpc_request request{};
+    std::byte buffer{};
+    CHECK(lite_rpc_recv(server, function, &buffer, 1, 0, &request) == -ENOENT);
+    CHECK(lite_rpc_recv(server, 0, &buffer, 1, 0, &request) == -ENOENT);
+}
+
+TEST_CASE_METHOD(RpcFixture, "calls: a server that comes back, alike or changed", "[rpc]") {
+    INFO(where.label);
+    auto params = params_of();
+    params.function = 3000;
+    for (const std::uint32_t max : {4096U, 4096U, 100U, 65536U, 65536U}) {
+        params.max_request = params.max_reply = max;
+        Context next(where.server);
+        REQUIRE(enroll(next, params) == 3000);
+        const Serving serving(next, max);
+        const auto request = request_of(Wish::echo, max, max);
+        Bytes reply;
+        CHECK(call(3000, request, &reply) == success);
+        CHECK(reply == answer_to(request));
+        CHECK(lite_rpc_unregister(next, 3000) == 0);
+    }
+}
+
+TEST_CASE_METHOD(RpcFixture, "calls: who may call", "[rpc]") {
+    INFO(where.label);
+    auto params = params_of();
+    const Identity alice{1000, 1000};
+    const Identity bob{1001, 1001};
+    const Identity member{1002, 1002, {1000}};
+    for (const auto& [mode, owner, group, others] :
+         {std::tuple{0600U, true, false, false}, std::tuple{0060U, false, true, false},
+          std::tuple{0006U, false, false, true}, std::tuple{0666U, true, true, true},
+          std::tuple{0444U, false, false, false}}) {
+        CAPTURE(mode);
+        Shared<std::uint32_t> function;
+        Shared<Signal> ready;
+        Shared<Signal> done;
+        params.mode = mode;
+        Child served([&] {
+            become(alice);
+            Context mine(where.server);
+            *function = enroll(mine, params);
+            ready->post();
+            std::thread end([&] {
+                done->wait("the end");
+                ::_exit(0);
+            });
+            serve(mine, 4096);
+            end.join();
+        });
+        ready->wait("a server");
+        const auto may = [&](const Identity& who, bool allowed) {
+            as_user(who, [&] {
+                expect_equal(call(*function, request_of(Wish::echo, 9), nullptr).value,
+                             allowed ? 0 : -EACCES, "call");
+            });
+        };
+        may(alice, owner);
+        may(bob, others);
+        may(member, group);
+        // Root may always.
+        CHECK(call(*function, request_of(Wish::echo, 9), nullptr) == success);
+        done->post();
+        served.join();
+    }
+}
+
+TEST_CASE_METHOD(RpcFixture, "calls: a time-out, and the late reply", "[rpc]") {
+    INFO(where.label);
+    const auto function = enroll(server, params_of());
+    Bytes buffer(4096);
+    for (int i = 0; i < 20; i++) {
+        const auto begun = std::chrono::steady_clock::now();
+        CHECK(call(function, Bytes(1000, std::byte{1}), nullptr, 4096, 30) == failed(ETIMEDOUT));
+        CHECK(since(begun).count() >= 30);
+        lite_rpc_request request{};
+        // It was either taken out of the queue by then, or is still there for a moment.
+        const int err = lite_rpc_recv(server, function, buffer.data(), buffer.size(), 0, &request);
+        if (!err)
+            (void)lite_rpc_reply(server, request.token, 0, buffer.data(), 4096);
+        else
+            CHECK(err == -EAGAIN);
+    }
+    // Taken, and answered when its caller has long gone: nothing of that is seen by the next.
+    for (int i = 0; i < 20; i++) {
+        std::thread caller([&] {
+            expect_equal(call(function, Bytes(1000), nullptr, 4096, 50).value, -ETIMEDOUT, "call");
+        });
+        lite_rpc_request request{};
+        REQUIRE(lite_rpc_recv(server, function, buffer.data(), buffer.size(), patience_ms(),
+                              &request) == 0);
+        caller.join();
+        wait_until("the token is of no use any more", [&] {
+            const int err = lite_rpc_reply(server, request.token, 0, buffer.data(), 4096);
+            return err == -ENOENT;
+        });
+    }
+    const Serving serving(server, 4096);
+    for (std::size_t i = 0; i < 200; i++) {
+        const auto request = request_of(Wish::echo, 1 + i * 20, i);
+        Bytes reply;
+        REQUIRE(call(function, request, &reply) == success);
+        REQUIRE(reply == answer_to(request));
+    }
+}
+
+TEST_CASE_METHOD(RpcFixture, "calls: a server that dies, and those who wait in its queue",
+                 "[rpc]") {
+    INFO(where.label);
+    auto params = params_of();
+    params.function = 3001;
+    Shared<Signal> ready;
+    Child served([&] {
+        Context mine(where.server);
+        enroll(mine, params);
+        ready->post();
+        Bytes buffer(4096);
+        lite_rpc_request request{};
+        expect_equal(lite_rpc_recv(mine, 0, buffer.data(), buffer.size(), patience_ms(), &request),
+                     0, "recv");
+        ready->post();
+        for (;;)
+            ::pause();
+    });
+    ready->wait("a server");
+    std::atomic<int> reset = 0;
+    std::atomic<int> refused = 0;
+    std::chrono::steady_clock::time_point killed;
+    Threads callers;
+    std::atomic<std::int64_t> slowest = 0;
+    const auto body = [&] {
+        const auto result = call(3001, Bytes(10), nullptr, 100, patience_ms());
+        const auto took = since(killed).count();
+        if (took > slowest)
+            slowest = took;
+        reset += result == failed(ECONNRESET);
+        refused += result == failed(ECONNREFUSED);
+    };
+    callers.start(body);
+    ready->wait("a request taken");
+    for (int i = 0; i < 3; i++)
+        callers.start(body);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    killed = std::chrono::steady_clock::now();
+    served.kill(SIGKILL);
+    callers.join();
+    CHECK(reset == 1);
+    CHECK(refused == 3);
+    // At once; a machine under load is given some time.
+    CHECK(static_cast<double>(slowest) < 1000 / env().scale);
+    (void)served.wait();
+}
+
+TEST_CASE_METHOD(RpcFixture, "calls: a child that dies does not take its parent's requests along",
+                 "[rpc]") {
+    INFO(where.label);
+    const auto function = enroll(server, params_of());
+    std::thread lost([&] {
+        expect_equal(call(function, Bytes(1), nullptr, 10, patience_ms()).value, -ECONNRESET,
+                     "call");
+    });
+    Child child([&] {
+        std::byte byte{};
+        lite_rpc_request request{};
+        expect_equal(lite_rpc_recv(server, 0, &byte, 1, patience_ms(), &request), 0, "recv");
+    });
+    child.join();
+    lost.join();
+
+    std::thread kept([&] {
+        expect_equal(call(function, Bytes(1), nullptr, 10, patience_ms()).value, 0, "call");
+    });
+    std::byte byte{};
+    lite_rpc_request request{};
+    REQUIRE(lite_rpc_recv(server, 0, &byte, 1, patience_ms(), &request) == 0);
+    in_child([] {});
+    CHECK(lite_rpc_reply(server, request.token, 0, nullptr, 0) == 0);
+    kept.join();
+}
+
+TEST_CASE_METHOD(RpcFixture, "calls: several serve one function", "[rpc]") {
+    INFO(where.label);
+    auto params = params_of();
+    params.function = 3002;
+    params.flags = LITE_RPC_SHARED;
+    Context other(where.server);
+    REQUIRE(enroll(server, params) == 3002);
+    auto differs = params;
+    differs.max_reply = 17;
+    CHECK(lite_rpc_register(other, &differs, nullptr) == -EEXIST);
+    differs = params;
+    differs.flags = 0;
+    CHECK(lite_rpc_register(other, &differs, nullptr) == -EEXIST);
+    CHECK(lite_rpc_register(server, &params, nullptr) == -EEXIST);
+    as_user({1000, 1000}, [&] {
+        Context foreign(where.server);
+        expect_equal(lite_rpc_register(foreign, &params, nullptr), -EEXIST, "register");
+    });
+    REQUIRE(enroll(other, params) == 3002);
+    {
+        const Serving first(server, 4096, 2);
+        const Serving second(other, 4096, 2);
+        Threads callers;
+        for (std::uint64_t i = 0; i < 8; i++)
+            callers.start([&, i] {
+                for (std::uint64_t k = 0; k < env().scaled(200); k++) {
+                    const auto request = request_of(Wish::echo, 1 + (i * 977 + k * 31) % 4000, k);
+                    Bytes reply;
+                    expect_equal(call(3002, request, &reply).value, 0, "call");
+                    expect(reply == answer_to(request), "the reply");
+                }
+            });
+        callers.join();
+        REQUIRE(lite_rpc_unregister(other, 3002) == 0);
+        CHECK(call(3002, request_of(Wish::echo, 9), nullptr) == success);
+    }
+}
+
+TEST_CASE_METHOD(RpcFixture, "calls: no room in the ring", "[rpc]") {
+    INFO(where.label);
+    const auto function = enroll(server, params_of(LITE_RPC_BYTES_MAX));
+    Threads callers;
+    // Two of the largest fill the smallest number of chunks; the others wait in line.
+    std::atomic<int> ended = 0;
+    for (int i = 0; i < 12; i++)
+        callers.start([&] {
+            expect_equal(call(function, Bytes(65536), nullptr, 65536, patience_ms()).value, 0,
+                         "call");
+            ended++;
+        });
+    Bytes buffer(65536);
+    lite_rpc_request request{};
+    REQUIRE(lite_rpc_recv(server, 0, buffer.data(), buffer.size(), patience_ms(), &request) == 0);
+    wait_until("no more room",
+               [&] { return call(function, Bytes(65536), nullptr, 65536, 0) == failed(EAGAIN); });
+    CHECK(lite_rpc_reply(server, request.token, 0, nullptr, 0) == 0);
+    {
+        const Serving serving(server, 65536);
+        callers.join();
+    }
+    CHECK(ended == 12);
+}
+
+TEST_CASE_METHOD(RpcFixture, "calls: a caller that is killed", "[rpc]") {
+    INFO(where.label);
+    const auto function = enroll(server, params_of());
+    for (int i = 0; i < 10; i++) {
+        Child caller([&] { (void)call(function, Bytes(3000), nullptr, 4096, patience_ms()); });
+        Bytes buffer(4096);
+        lite_rpc_request request{};
+        REQUIRE(lite_rpc_recv(server, 0, buffer.data(), buffer.size(), patience_ms(), &request) ==
+                0);
+        caller.kill(SIGKILL);
+        (void)caller.wait();
+        wait_until("nobody waits for it", [&] {
+            return lite_rpc_reply(server, request.token, 0, buffer.data(), 4096) == -ENOENT;
+        });
+    }
+    const Serving serving(server, 4096);
+    CHECK(call(function, request_of(Wish::echo, 4000), nullptr) == success);
+}
+
+TEST_CASE_METHOD(RpcFixture, "calls: names and numbers", "[rpc]") {
+    INFO(where.label);
+    auto params = params_of(123, 0640);
+    const auto name = unique_name("function");
+    params.name = name.c_str();
+    const auto function = enroll(server, params);
+    CHECK(function >= 32768);
+    lite_ioc_rpc_find found{};
+    REQUIRE(lite_rpc_find(client, node, name.c_str(), &found) == 0);
+    CHECK(found.function == function);
+    CHECK(found.mode == 0640);
+    CHECK(found.max_request == 123);
+    CHECK(lite_rpc_find(client, node, "no such name", &found) == -ECONNREFUSED);
+    CHECK(lite_rpc_find(client, 60000, name.c_str(), &found) == -EHOSTUNREACH);
+    params.function = 0;
+    CHECK(lite_rpc_register(server, &params, nullptr) == -EEXIST);
+    params = params_of();
+    params.function = function;
+    CHECK(lite_rpc_register(server, &params, nullptr) == -EEXIST);
+    params.function = 5;
+    as_user({1000, 1000}, [&] {
+        Context foreign(where.server);
+        expect_equal(lite_rpc_register(foreign, &params, nullptr), -EPERM, "register");
+    });
+    const std::string longest(LITE_FUNCTION_NAME_MAX + 1, 'x');
+    params = params_of();
+    params.name = longest.c_str();
+    CHECK(lite_rpc_register(server, &params, nullptr) == -ENAMETOOLONG);
+    params.name = "a/b";
+    CHECK(lite_rpc_register(server, &params, nullptr) == -EINVAL);
+    params = params_of(65537);
+    CHECK(lite_rpc_register(server, &params, nullptr) == -EINVAL);
+    params = params_of();
+    params.ring_size = 100;
+    CHECK(lite_rpc_register(server, &params, nullptr) == -EINVAL);
+    params = params_of();
+    params.flags = 0x80;
+    CHECK(lite_rpc_register(server, &params, nullptr) == -EOPNOTSUPP);
+    params = params_of();
+    for (int i = 1; i < LITE_RPC_FUNCTIONS_MAX; i++)
+        CHECK(lite_rpc_register(server, &params, nullptr) == 0);
+    CHECK(lite_rpc_register(server, &params, nullptr) == -EMFILE);
+}

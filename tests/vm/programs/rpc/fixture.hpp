@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// A server and its callers: on one node, and on two of this machine, if it has two.
+#pragma once
+
+#include "../common/env.hpp"
+#include "../common/process.hpp"
+
+#include <lite/lite.h>
+
+#include "../common/catch.hpp"
+
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lite_test {
+
+using Bytes = std::vector<std::byte>;
+
+// The errno of a call, by its name when it is printed.
+struct Result {
+    int value = 0;
+    friend bool operator==(const Result&, const Result&) = default;
+};
+std::ostream& operator<<(std::ostream& out, const Result& r);
+
+class Context {
+  public:
+    explicit Context(unsigned index);
+    lite_ctx* get() const { return ctx_.get(); }
+    operator lite_ctx*() const { return ctx_.get(); }
+    void close() { ctx_.reset(); }
+    std::uint32_t node_id() const;
+
+  private:
+    struct Close {
+        void operator()(lite_ctx* ctx) const { lite_close(ctx); }
+    };
+    std::unique_ptr<lite_ctx, Close> ctx_;
+};
+
+lite_rpc_params params_of(std::uint32_t max = 4096, std::uint32_t mode = 0600);
+
+// What can be asked of serve(): the first byte of a request.
+enum class Wish : unsigned char {
+    echo = 'e',
+    hold = 'h',    // take it and do not answer
+    die = 'd',     // exit
+    longer = 'l',  // answer by as many bytes as the next four say
+};
+
+Bytes request_of(Wish wish, std::size_t size, std::uint64_t seed = 1);
+// What serve() answers to an echo.
+Bytes answer_to(const Bytes& request);
+
+// Serves until the context ends, or it is told to end.
+void serve(
+    lite_ctx* ctx, std::size_t max, const std::function<bool()>& more = [] { return true; });
+
+// Whether a server is here or elsewhere.
+struct Place {
+    std::string label;
+    unsigned client;
+    unsigned server;
+};
+std::vector<Place> places();
+
+class RpcFixture {
+  public:
+    RpcFixture();
+
+    Result call(std::uint32_t function, const Bytes& request, Bytes* reply,
+                std::size_t room = 65536, int timeout_ms = -1, std::uint32_t* status = nullptr,
+                std::size_t* length = nullptr);
+    // Registers a function at the server's node; its number.
+    std::uint32_t enroll(lite_ctx* ctx, const lite_rpc_params& params);
+    int patience_ms() const { return static_cast<int>(patience().count()); }
+
+    Place where;
+    Context client;
+    Context server;
+    std::uint32_t node;
+};
+
+std::chrono::milliseconds since(std::chrono::steady_clock::time_point begun);
+
+}  // namespace lite_test

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""Functions, calls, messages: between processes of one node, of several nodes in one machine, of several machines."""
+
+import signal
+
+from litelab import dead_seconds, in_one_machine, module_path, on_machines, prepare_all, run_catch, wait_until
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=768, timeout=560)
+def test_three_nodes_in_one_machine(lab):
+    lites = in_one_machine(lab.n1)
+    run_catch(lab, lites, "rpc_test", timeout=540, case_timeout=300)
+    for lite in lites:
+        lite.check_idle()
+
+
+def _serve(lite, *words):
+    process = lite.vm.spawn(["lite", "-i", str(lite.index), "serve", *(str(word) for word in words)])
+    wait_until("it serves", lambda: "serving function" in process.err or not process.running, 20, lite.vm.time_scale)
+    assert process.running, process.err
+    return process
+
+
+@vmtest(nodes=2, timeout=200)
+def test_command_line(lab):
+    here, there = on_machines(lab)
+    echo = _serve(there, "echo", "--echo")
+    assert here.lite("call", there.id, "echo", "hello").out == "hello"
+    assert there.lite("call", 0, "echo", "me").out == "me"
+    said = here.lite("call", there.id, "nothing", "x", check=False)
+    assert said.rc == 1 and "nobody serves that function" in said.err, said
+    said = here.lite("call", there.id, "echo", "x" * 5000, check=False)
+    assert said.rc == 1, said
+    echo.kill(signal.SIGTERM)
+    echo.wait(20)
+    assert here.lite("call", there.id, "echo", "x", check=False).rc == 1
+
+    command = _serve(there, "2000", "--exec", "tr a-z A-Z; exit $LITE_CALLER_NODE", "--mode", "0666")
+    said = here.lite("call", there.id, 2000, "-", stdin=b"shout", check=False)
+    assert said.out == "SHOUT" and said.rc == 1 and f"the server says {here.id}" in said.err, said
+    command.kill(signal.SIGTERM)
+    command.wait(20)
+
+    printed = _serve(there, "log", "--count", 3)
+    for word in ("one ", "two ", "three"):
+        here.lite("send", there.id, "log", word)
+    printed.wait(20, check=True)
+    assert printed.out == "one two three", printed.out
+    for lite in (here, there):
+        lite.check_idle()
+
+
+@vmtest(nodes=2, fresh=True, timeout=200)
+def test_a_node_dies(lab):
+    """A caller is told that the node is down; and callers of a node that dies are forgotten by the server."""
+    here, there = on_machines(lab)
+    _serve(there, "2000", "--exec", "sleep 100")
+    slow = here.vm.spawn(["lite", "call", str(there.id), "2000", "x", "-t", "60000"])
+    wait_until("the call is there", lambda: there.stats()["rpc_requests"] == 1, 20)
+    there.vm.crash()
+    slow.wait(20 + 3 * dead_seconds(here.vm))
+    assert slow.rc == 1 and "down" in slow.err, slow.err
+    here.check_idle()
+
+
+@vmtest(nodes=2, timeout=200)
+def test_rings_are_given_back(lab):
+    """When nobody uses them, and when the client goes."""
+    here, there = on_machines(lab)
+    echo = _serve(there, "2001", "--echo")
+    assert here.lite("call", there.id, 2001, "x").out == "x"
+    assert there.stats()["rings"] == 1 and here.stats()["rings"] == 1
+    wait_until("the ring is given back", lambda: not there.stats()["rings"] and not here.stats()["rings"], 40)
+    assert here.lite("call", there.id, 2001, "y").out == "y"
+    echo.kill(signal.SIGTERM)
+    echo.wait(20)
+    here.stop()
+    wait_until("the client's ring is gone", lambda: not there.stats()["rings"], 20)
+    here.start()
+    here.join(there)
+
+
+@vmtest(nodes=2, timeout=200)
+def test_kernel_functions(lab):
+    """A kernel module serves functions and calls those of another node; the example checks what comes back."""
+    here, there = on_machines(lab)
+    there.vm.insmod(module_path(there.vm, "kcalls"))
+    here.vm.insmod(module_path(here.vm, "kcalls"), node=there.id)
+    assert here.lite("call", there.id, "kcalls-sort", "sesame", check=False).out == "aeemss"
+    here.lite("send", there.id, "kcalls-sort", "x")
+    wait_until("it is taken", lambda: not there.stats()["rpc_requests"], 20)
+    for lite, count in ((here, 200), (there, 401)):
+        lite.vm.rmmod("kcalls")
+        assert f"kcalls: {count} messages came" in lite.vm.run("dmesg").out
+        lite.check_idle()

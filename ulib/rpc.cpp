@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+//
+// Functions, calls and messages.
+
+#include "context.hpp"
+
+#include <cerrno>
+#include <cstring>
+
+using lite::internal::as_u64;
+using lite::internal::control;
+
+namespace {
+
+int copy_function_name(char (&field)[LITE_FUNCTION_NAME_SIZE], const char* name) noexcept {
+    const size_t length = ::strnlen(name, sizeof(field));
+    if (length == sizeof(field))
+        return -ENAMETOOLONG;
+    std::memcpy(field, name, length + 1);
+    return 0;
+}
+
+// What the ABI has of a time-out: 0 is "as long as it takes", or the default.
+int set_timeout(int ms, uint32_t& timeout, uint32_t& flags) noexcept {
+    if (ms < -1 || ms > LITE_RPC_TIMEOUT_MAX)
+        return -EINVAL;
+    timeout = ms > 0 ? static_cast<uint32_t>(ms) : 0;
+    if (ms == 0)
+        flags |= LITE_RPC_NOWAIT;
+    return 0;
+}
+
+// Lengths cross the ABI as 32 bits; what does not fit is too long anyway.
+uint32_t clamp_length(size_t n) noexcept {
+    return n > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(n);
+}
+
+int prepare(struct lite_ioc_rpc_call& arg, uint32_t node, uint32_t function, const void* request,
+            size_t length, int timeout_ms) noexcept {
+    arg.node = node;
+    arg.function = function;
+    arg.request = as_u64(request);
+    arg.request_len = clamp_length(length);
+    return set_timeout(timeout_ms, arg.timeout_ms, arg.flags);
+}
+
+void describe(const struct lite_ioc_rpc_recv& arg, struct lite_rpc_request& request) noexcept {
+    request = {};
+    request.token = arg.token;
+    request.function = arg.function;
+    request.length = arg.length;
+    request.node = arg.node;
+    request.uid = arg.uid;
+    request.gid = arg.gid;
+    request.flags = arg.req_flags;
+    request.reply_room = arg.reply_room;
+}
+
+}  // namespace
+
+int lite_rpc_register(struct lite_ctx* ctx, const struct lite_rpc_params* params,
+                      uint32_t* function) noexcept {
+    struct lite_rpc_params p = {};
+    if (params->size < sizeof(p))
+        return -EINVAL;
+    // A newer program may have more to say than this library understands.
+    const auto* bytes = reinterpret_cast<const unsigned char*>(params);
+    for (size_t i = sizeof(p); i < params->size; i++) {
+        if (bytes[i])
+            return -E2BIG;
+    }
+    std::memcpy(&p, params, sizeof(p));
+
+    struct lite_ioc_rpc_register arg = {};
+    if (p.name && *p.name) {
+        const int err = copy_function_name(arg.name, p.name);
+        if (err)
+            return err;
+    }
+    arg.flags = p.flags;
+    arg.function = p.function;
+    arg.mode = p.mode;
+    arg.max_request = p.max_request;
+    arg.max_reply = p.max_reply;
+    arg.ring_size = p.ring_size;
+    arg.reserved = p.reserved;
+    const int err = control(ctx, LITE_IOC_RPC_REGISTER, arg);
+    if (!err && function)
+        *function = arg.function;
+    return err;
+}
+
+int lite_rpc_unregister(struct lite_ctx* ctx, uint32_t function) noexcept {
+    struct lite_ioc_rpc_unregister arg = {};
+    arg.function = function;
+    return control(ctx, LITE_IOC_RPC_UNREGISTER, arg);
+}
+
+int lite_rpc_recv(struct lite_ctx* ctx, uint32_t function, void* buf, size_t size, int timeout_ms,
+                  struct lite_rpc_request* request) noexcept {
+    struct lite_rpc_request none = {};
+    const int err = lite_rpc_reply_recv(ctx, &none, 0, nullptr, 0, function, buf, size, timeout_ms);
+    if (!err || err == -EMSGSIZE)
+        *request = none;
+    return err;
+}
+
+int lite_rpc_reply(struct lite_ctx* ctx, uint64_t token, uint32_t status, const void* reply,
+                   size_t length) noexcept {
+    struct lite_ioc_rpc_recv arg = {};
+    arg.flags = LITE_RPC_REPLY_ONLY;
+    arg.token = token;
+    arg.reply = as_u64(reply);
+    arg.reply_len = clamp_length(length);
+    arg.status = status;
+    return control(ctx, LITE_IOC_RPC_RECV, arg);
+}
+
+int lite_rpc_reply_recv(struct lite_ctx* ctx, struct lite_rpc_request* request, uint32_t status,
+                        const void* reply, size_t length, uint32_t function, void* buf, size_t size,
+                        int timeout_ms) noexcept {
+    struct lite_ioc_rpc_recv arg = {};
+    const int bad = set_timeout(timeout_ms, arg.timeout_ms, arg.flags);
+    if (bad)
+        return bad;
+    if (request->token) {
+        arg.flags |= LITE_RPC_REPLY;
+        arg.token = request->token;
+        arg.reply = as_u64(reply);
+        arg.reply_len = clamp_length(length);
+        arg.status = status;
+    }
+    arg.function = function;
+    arg.buf = as_u64(buf);
+    arg.buf_len = clamp_length(size);
+    const int err = control(ctx, LITE_IOC_RPC_RECV, arg);
+    if (!err || err == -EMSGSIZE)
+        describe(arg, *request);
+    else if (arg.answered)
+        request->token = 0;
+    return err;
+}
+
+int lite_rpc_find(struct lite_ctx* ctx, uint32_t node, const char* name,
+                  struct lite_ioc_rpc_find* out) noexcept {
+    struct lite_ioc_rpc_find arg = {};
+    if (!name || !*name)
+        return -EINVAL;
+    int err = copy_function_name(arg.name, name);
+    if (err)
+        return err;
+    arg.node = node;
+    err = control(ctx, LITE_IOC_RPC_FIND, arg);
+    if (!err)
+        *out = arg;
+    return err;
+}
+
+int lite_rpc_call(struct lite_ctx* ctx, uint32_t node, uint32_t function, const void* request,
+                  size_t length, void* reply, size_t room, size_t* reply_length, int timeout_ms,
+                  uint32_t* status) noexcept {
+    struct lite_ioc_rpc_call arg = {};
+    int err = prepare(arg, node, function, request, length, timeout_ms);
+    if (err)
+        return err;
+    arg.reply = as_u64(reply);
+    arg.reply_room = clamp_length(room);
+    err = control(ctx, LITE_IOC_RPC_CALL, arg);
+    if (reply_length && (!err || err == -EMSGSIZE))
+        *reply_length = arg.reply_len;
+    if (status && !err)
+        *status = arg.status;
+    return err;
+}
+
+int lite_rpc_send(struct lite_ctx* ctx, uint32_t node, uint32_t function, const void* message,
+                  size_t length, int timeout_ms) noexcept {
+    struct lite_ioc_rpc_call arg = {};
+    const int err = prepare(arg, node, function, message, length, timeout_ms);
+    if (err)
+        return err;
+    arg.flags |= LITE_RPC_ONEWAY;
+    return control(ctx, LITE_IOC_RPC_CALL, arg);
+}
+
+int lite_rpc_start(struct lite_ctx* ctx, uint32_t node, uint32_t function, const void* request,
+                   size_t length, size_t room, int timeout_ms, uint64_t cookie) noexcept {
+    struct lite_ioc_rpc_call arg = {};
+    const int err = prepare(arg, node, function, request, length, timeout_ms);
+    if (err)
+        return err;
+    arg.flags |= LITE_RPC_ASYNC;
+    arg.reply_room = clamp_length(room);
+    arg.cookie = cookie;
+    return control(ctx, LITE_IOC_RPC_CALL, arg);
+}
+
+int lite_rpc_collect(struct lite_ctx* ctx, void* reply, size_t room, int timeout_ms,
+                     struct lite_rpc_result* result) noexcept {
+    struct lite_ioc_rpc_collect arg = {};
+    int err = set_timeout(timeout_ms, arg.timeout_ms, arg.flags);
+    if (err)
+        return err;
+    arg.reply = as_u64(reply);
+    arg.reply_room = clamp_length(room);
+    err = control(ctx, LITE_IOC_RPC_COLLECT, arg);
+    if (err && err != -EMSGSIZE)
+        return err;
+    *result = {};
+    result->cookie = arg.cookie;
+    result->error = -static_cast<int32_t>(arg.error);
+    result->status = arg.status;
+    result->length = arg.reply_len;
+    result->node = arg.node;
+    result->function = arg.function;
+    return err;
+}
