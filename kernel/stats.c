@@ -19,6 +19,8 @@ const char *const lite_stat_names[LITE_STAT_MAX] = {
 	[LITE_STAT_CALLS_INFLIGHT] = "calls_inflight",
 	[LITE_STAT_CONNS] = "conns",
 	[LITE_STAT_MMAPS] = "mmaps",
+	[LITE_STAT_LOCKS] = "locks",
+	[LITE_STAT_LOCK_CLAIMS] = "lock_claims",
 	[LITE_STAT_READS] = "reads",
 	[LITE_STAT_WRITES] = "writes",
 	[LITE_STAT_ATOMICS] = "atomics",
@@ -33,4 +35,7 @@ const char *const lite_stat_names[LITE_STAT_MAX] = {
 	[LITE_STAT_REFUSED] = "refused",
 	[LITE_STAT_MEMOPS] = "memops",
 	[LITE_STAT_MEMOP_BYTES] = "memop_bytes",
+	[LITE_STAT_LOCKS_TAKEN] = "locks_taken",
+	[LITE_STAT_LOCK_WAITS] = "lock_waits",
+	[LITE_STAT_LOCK_GRANTS] = "lock_grants",
 };

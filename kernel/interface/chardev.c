@@ -31,6 +31,7 @@ static void lite_close_work(struct work_struct *work)
 
 	/* A node that is stopping shuts all its contexts itself. */
 	if (lite_node_enter(lf->node)) {
+		lite_locks_ctx_gone(&lf->node->locks, lf->ctx);
 		lite_ctx_shut(lf->ctx);
 		lite_node_exit(lf->node);
 	}

@@ -34,6 +34,9 @@ union lite_ioc_any {
 	struct lite_ioc_move move;
 	struct lite_ioc_mmap mmap;
 	struct lite_ioc_register reg;
+	struct lite_ioc_lock lock;
+	struct lite_ioc_unlock unlock;
+	struct lite_ioc_barrier barrier;
 };
 
 /**
@@ -477,6 +480,14 @@ static const struct lite_ioc {
 	LITE_IOC_ENTRY(LITE_IOC_REGISTER, lite_ioc_register, name,
 		       .fn = lite_ioc_register, .out = true,
 		       .undo = lite_ioc_undo_register),
+	LITE_IOC_ENTRY(LITE_IOC_LOCK, lite_ioc_lock, timeout_ms,
+		       .fn = lite_ioc_lock),
+	LITE_IOC_ENTRY(LITE_IOC_UNLOCK, lite_ioc_unlock, owner,
+		       .fn = lite_ioc_unlock),
+	LITE_IOC_ENTRY(LITE_IOC_CONSISTENT, lite_ioc_unlock, owner,
+		       .fn = lite_ioc_consistent),
+	LITE_IOC_ENTRY(LITE_IOC_BARRIER, lite_ioc_barrier, timeout_ms,
+		       .fn = lite_ioc_barrier),
 };
 
 static int lite_ioc_give(struct lite_file *lf, const struct lite_ioc *ioc,
