@@ -745,4 +745,6 @@ const char* lite_strerror(int err) LITE_NOEXCEPT;
 } /* extern "C" */
 #endif
 
+#include <lite/sync.h>
+
 #endif /* LITE_LITE_H */
