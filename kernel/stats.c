@@ -19,6 +19,8 @@ const char *const lite_stat_names[LITE_STAT_MAX] = {
 	[LITE_STAT_CALLS_INFLIGHT] = "calls_inflight",
 	[LITE_STAT_CONNS] = "conns",
 	[LITE_STAT_MMAPS] = "mmaps",
+	[LITE_STAT_LOCKS] = "locks",
+	[LITE_STAT_LOCK_CLAIMS] = "lock_claims",
 	[LITE_STAT_READS] = "reads",
 	[LITE_STAT_WRITES] = "writes",
 	[LITE_STAT_ATOMICS] = "atomics",
@@ -41,4 +43,7 @@ const char *const lite_stat_names[LITE_STAT_MAX] = {
 	[LITE_STAT_RPCS] = "rpcs",
 	[LITE_STAT_RPCS_SERVED] = "rpcs_served",
 	[LITE_STAT_RPC_CANCELS] = "rpc_cancels",
+	[LITE_STAT_LOCKS_TAKEN] = "locks_taken",
+	[LITE_STAT_LOCK_WAITS] = "lock_waits",
+	[LITE_STAT_LOCK_GRANTS] = "lock_grants",
 };

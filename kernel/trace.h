@@ -175,6 +175,45 @@ TRACE_EVENT(lite_op,
 		  __entry->lh, __entry->offset, __entry->length, __entry->err)
 );
 
+/* At the node of who takes it */
+#define LITE_TRACE_LOCK_TAKE 0    /* taken, or not */
+#define LITE_TRACE_LOCK_BACK 1    /* given back, or not yet */
+/* At the home; claims are entered, granted, and end. */
+#define LITE_TRACE_LOCK_QUEUE 2
+#define LITE_TRACE_LOCK_FOUND 3   /* the word named it */
+#define LITE_TRACE_LOCK_GRANT 4
+#define LITE_TRACE_LOCK_REFUSED 5 /* nobody wants it any more */
+#define LITE_TRACE_LOCK_END 6
+
+/* A claim on a lock: ticket of node. Status: errno, or enum lite_lock_end. */
+TRACE_EVENT(lite_lock,
+	TP_PROTO(int what, u64 id, u64 offset, u32 node, u32 ticket, int status),
+	TP_ARGS(what, id, offset, node, ticket, status),
+	TP_STRUCT__entry(
+		__field(int, what)
+		__field(u64, id)
+		__field(u64, offset)
+		__field(u32, node)
+		__field(u32, ticket)
+		__field(int, status)
+	),
+	TP_fast_assign(
+		__entry->what = what;
+		__entry->id = id;
+		__entry->offset = offset;
+		__entry->node = node;
+		__entry->ticket = ticket;
+		__entry->status = status;
+	),
+	TP_printk("%s id=%llu offset=%llu node=%u ticket=%u status=%d",
+		  __print_symbolic(__entry->what, { 0, "take" }, { 1, "back" },
+				   { 2, "queue" }, { 3, "found" },
+				   { 4, "grant" }, { 5, "refused" },
+				   { 6, "end" }),
+		  __entry->id, __entry->offset, __entry->node, __entry->ticket,
+		  __entry->status)
+);
+
 #endif /* _LITE_TRACE_H */
 
 #undef TRACE_INCLUDE_PATH

@@ -80,6 +80,16 @@ const char* lite_strerror(int err) noexcept {
             return "a node answered with something malformed";
         case EIO:
             return "the RDMA device failed the operation";
+        case EOWNERDEAD:
+            return "locked, but who had the lock before died";
+        case ENOTRECOVERABLE:
+            return "the lock was given back broken by somebody whom a dead holder had left it to";
+        case EBUSY:
+            return "somebody else has the lock";
+        case EDEADLK:
+            return "the caller has the lock already";
+        case ENOLCK:
+            return "the lock was lost while the node counted as dead";
         default:
             break;
     }

@@ -4,9 +4,16 @@
 
 #include "commands.hpp"
 
+#include "common/format.hpp"
 #include "common/parse.hpp"
 
 #include "version.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
 
 namespace tools {
 namespace {
@@ -23,10 +30,26 @@ std::uint32_t parse_node(std::string_view text) {
     return static_cast<std::uint32_t>(parse_number(text, 1, LITE_NODE_ID_MAX));
 }
 
+std::uint32_t parse_participants(std::string_view text) {
+    return static_cast<std::uint32_t>(parse_number(text, 1, LITE_BARRIER_MAX));
+}
+
 std::optional<std::uint64_t> parse_length(std::string_view text) {
     if (text == "all")
         return std::nullopt;
     return parse_size(text);
+}
+
+// Seconds, with a fraction perhaps.
+std::optional<std::uint64_t> parse_milliseconds(std::string_view text) {
+    constexpr double longest = INT32_MAX / 1000.0;
+    double seconds = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+    if (error != std::errc() || end != text.data() + text.size() || !(seconds >= 0))
+        throw usage_error(fmt::format("'{}' is not a number of seconds", printable(text)));
+    if (seconds > longest)
+        throw usage_error(fmt::format("more than {} seconds", static_cast<int>(longest)));
+    return static_cast<std::uint64_t>(std::ceil(seconds * 1000));
 }
 
 // Builds the command line, and remembers which command it was given.
@@ -62,6 +85,8 @@ class command_line {
         add_serve();
         add_call("call", "call a function of a node, print its reply", call_command, m_call);
         add_call("send", "send a function of a node a message", send_command, m_send);
+        add_lock();
+        add_barrier();
     }
 
     int execute() { return m_chosen(); }
@@ -385,6 +410,33 @@ class command_line {
             ->type_name("MS");
     }
 
+    void add_lock() {
+        auto* sub = add("lock", "run a program while having a lock", lock_command, m_lock);
+        add_name(sub, m_lock.name);
+        add_offset(sub, m_lock.offset);
+        add_parsed(*sub, "-t,--timeout", parse_milliseconds, m_lock.timeout_ms,
+                   "wait so long at most; 0: not at all")
+            ->type_name("SECONDS");
+        sub->add_flag("-s,--shared", m_lock.shared, "with others who want it so");
+        sub->add_option("COMMAND", m_lock.command, "the program and its arguments, after '--'")
+            ->required();
+        sub->footer(sizes);
+    }
+
+    void add_barrier() {
+        auto* sub = add("barrier", "wait until so many wait", barrier_command, m_barrier);
+        add_name(sub, m_barrier.name);
+        add_parsed(*sub, "N", parse_participants, m_barrier.n, "how many, this one included")
+            ->required();
+        add_parsed(*sub, "-o,--offset", parse_size, m_barrier.offset,
+                   "where in the LMR the barrier is, in bytes (default: 0)")
+            ->type_name("OFFSET");
+        add_parsed(*sub, "-t,--timeout", parse_milliseconds, m_barrier.timeout_ms,
+                   "wait so long at most")
+            ->type_name("SECONDS");
+        sub->footer(sizes);
+    }
+
     static void add_no_progress(CLI::App* sub, bool& progress) {
         sub->add_flag_callback(
             "--no-progress", [&progress] { progress = false; }, "no progress bar");
@@ -419,6 +471,8 @@ class command_line {
     serve_arguments m_serve;
     call_arguments m_call;
     call_arguments m_send;
+    lock_arguments m_lock;
+    barrier_arguments m_barrier;
 };
 
 }  // namespace

@@ -213,5 +213,22 @@ struct call_arguments {
 };
 int call_command(session& session, const call_arguments& args);
 int send_command(session& session, const call_arguments& args);
+struct lock_arguments {
+    std::string name;
+    std::uint64_t offset = 0;
+    bool shared = false;
+    std::optional<std::uint64_t> timeout_ms;  // 0: do not wait
+    std::vector<std::string> command;
+};
+// Returns the program's exit status.
+int lock_command(session& session, const lock_arguments& args);
+
+struct barrier_arguments {
+    std::string name;
+    std::uint32_t n = 0;
+    std::uint64_t offset = 0;
+    std::optional<std::uint64_t> timeout_ms;
+};
+int barrier_command(session& session, const barrier_arguments& args);
 
 }  // namespace tools

@@ -354,4 +354,59 @@ int lite_lmr_compare(struct lite_ctx *ctx, u64 lh, u64 offset, u64 other,
 int lite_lmr_checksum(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length,
 		      u32 seed, u32 *crc);
 
+/**
+ * lite_lmr_lock - take the lock in an 8-byte word of an LMR
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_WRITE and LITE_RIGHT_ATOMIC
+ * @offset: of the word, a multiple of 8
+ * @owner: any number; tells the holders of one context from each other
+ * @flags: LITE_LOCK_*
+ * @timeout_ms: 0: none
+ *
+ * Context: may sleep; killable.
+ * Return: 0; -EOWNERDEAD: the caller has the lock, and who had it before died;
+ * or another negative errno as LITE_IOC_LOCK.
+ */
+int lite_lmr_lock(struct lite_ctx *ctx, u64 lh, u64 offset, u64 owner,
+		  u32 flags, u64 timeout_ms);
+
+/**
+ * lite_lmr_unlock - give a lock back
+ * @ctx: context
+ * @lh: handle of the LMR
+ * @offset: of the word
+ * @owner: as it was taken
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_UNLOCK.
+ */
+int lite_lmr_unlock(struct lite_ctx *ctx, u64 lh, u64 offset, u64 owner);
+
+/**
+ * lite_lmr_lock_consistent - what a lock protects is in order again
+ * @ctx: context
+ * @lh: handle of the LMR
+ * @offset: of the word
+ * @owner: as it was taken, with -EOWNERDEAD
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno as LITE_IOC_CONSISTENT.
+ */
+int lite_lmr_lock_consistent(struct lite_ctx *ctx, u64 lh, u64 offset,
+			     u64 owner);
+
+/**
+ * lite_lmr_barrier - wait until as many wait at a barrier
+ * @ctx: context
+ * @lh: handle with LITE_RIGHT_WRITE and LITE_RIGHT_ATOMIC
+ * @offset: of the word that it is in, a multiple of 8
+ * @n: how many, 1..LITE_BARRIER_MAX
+ * @timeout_ms: 0: none
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_BARRIER.
+ */
+int lite_lmr_barrier(struct lite_ctx *ctx, u64 lh, u64 offset, u32 n,
+		     u64 timeout_ms);
+
 #endif /* _LITE_KAPI_H */

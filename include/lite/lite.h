@@ -529,5 +529,6 @@ const char* lite_strerror(int err) LITE_NOEXCEPT;
 
 #include <lite/manage.h>
 #include <lite/rpc.h>
+#include <lite/sync.h>
 
 #endif /* LITE_LITE_H */

@@ -33,6 +33,7 @@
 
 #include <lite/lite.h>
 #include <lite/memory_map.hpp>
+#include <lite/sync.hpp>
 #include <lite/types.hpp>
 
 namespace lite {

@@ -518,4 +518,6 @@ struct lite_ioc_register {
 #define LITE_IOC_MMAP _IO(LITE_IOC_TYPE, 0x0e)
 #define LITE_IOC_REGISTER _IO(LITE_IOC_TYPE, 0x0f)
 
+#include "lite_sync.h"
+
 #endif /* _UAPI_LITE_H */

@@ -279,7 +279,7 @@ static size_t lite_request_size(u16 call)
 	case LITE_CALL_OP_PREPARE:
 		return sizeof(struct lite_wire_op);
 	default:
-		return 0;
+		return lite_wire_sync_request_size(call);
 	}
 }
 
@@ -383,7 +383,7 @@ int lite_wire_request_check(u16 call, const void *payload, size_t len)
 	case LITE_CALL_OP_PREPARE:
 		return lite_op_check(call, payload);
 	default:
-		return 0;
+		return lite_wire_sync_request_check(call, payload);
 	}
 }
 
@@ -534,7 +534,7 @@ static size_t lite_reply_size(u16 call)
 	case LITE_CALL_OP_ATOMIC:
 		return sizeof(struct lite_wire_op_reply);
 	default:
-		return 0;
+		return lite_wire_sync_reply_size(call);
 	}
 }
 
@@ -587,7 +587,7 @@ int lite_wire_reply_check(u16 call, const void *payload, size_t len)
 	case LITE_CALL_OP_ATOMIC:
 		return lite_op_reply_check(call, payload);
 	default:
-		return 0;
+		return lite_wire_sync_reply_check(call, payload);
 	}
 }
 

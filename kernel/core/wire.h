@@ -14,6 +14,7 @@
 
 #include "types.h"
 #include "rights.h"
+#include "wire_sync.h"
 
 #define LITE_WIRE_MAGIC 0x4554494cU /* "LITE" */
 #define LITE_WIRE_VERSION 4
@@ -172,6 +173,11 @@ enum lite_call {
 	LITE_CALL_RPC_CANCEL = 74, /* nobody waits for these any more */
 	LITE_CALL_RPC_FIND = 75,   /* what is that function? */
 	LITE_CALL_RPC_GONE = 76,   /* to a client: nobody serves it any more */
+	LITE_CALL_LOCK_WAIT = 80,    /* to the home: I want it */
+	LITE_CALL_LOCK_GRANT = 81,   /* from the home: you have it; or an error */
+	LITE_CALL_LOCK_RELEASE = 82, /* to the home: I do not want it any more */
+	LITE_CALL_LOCK_PROBE = 83,   /* from the home: do you have it? */
+	LITE_CALL_BARRIER_ARRIVE = 84, /* to the home: I have come */
 };
 
 /**

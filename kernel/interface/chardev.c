@@ -34,6 +34,7 @@ static void lite_close_work(struct work_struct *work)
 		/* First: its callers need not wait for homes of LMRs. */
 		if (lf->rpc)
 			lite_rpc_file_shut(lf->rpc);
+		lite_locks_ctx_gone(&lf->node->locks, lf->ctx);
 		lite_ctx_shut(lf->ctx);
 		lite_node_exit(lf->node);
 	}

@@ -40,6 +40,9 @@ union lite_ioc_any {
 	struct lite_ioc_rpc_call rpc_call;
 	struct lite_ioc_rpc_collect rpc_collect;
 	struct lite_ioc_rpc_recv rpc_recv;
+	struct lite_ioc_lock lock;
+	struct lite_ioc_unlock unlock;
+	struct lite_ioc_barrier barrier;
 };
 
 /**
@@ -498,6 +501,14 @@ static const struct lite_ioc {
 	LITE_IOC_ENTRY(LITE_IOC_RPC_RECV, lite_ioc_rpc_recv, answered,
 		       .fn = lite_ioc_rpc_recv, .out = true, .always = true,
 		       .undo = lite_ioc_undo_rpc_recv),
+	LITE_IOC_ENTRY(LITE_IOC_LOCK, lite_ioc_lock, timeout_ms,
+		       .fn = lite_ioc_lock),
+	LITE_IOC_ENTRY(LITE_IOC_UNLOCK, lite_ioc_unlock, owner,
+		       .fn = lite_ioc_unlock),
+	LITE_IOC_ENTRY(LITE_IOC_CONSISTENT, lite_ioc_unlock, owner,
+		       .fn = lite_ioc_consistent),
+	LITE_IOC_ENTRY(LITE_IOC_BARRIER, lite_ioc_barrier, timeout_ms,
+		       .fn = lite_ioc_barrier),
 };
 
 static int lite_ioc_give(struct lite_file *lf, const struct lite_ioc *ioc,

@@ -59,6 +59,7 @@ void lite_ctx_close(struct lite_ctx *ctx)
 	struct lite_node *node = ctx->owner;
 
 	if (lite_node_enter(node)) {
+		lite_locks_ctx_gone(&node->locks, ctx);
 		lite_ctx_shut(ctx);
 		lite_node_exit(node);
 	}

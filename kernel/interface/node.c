@@ -98,6 +98,7 @@ static void lite_node_members_changed(void *priv)
 	struct lite_node *node = priv;
 
 	lite_memory_members_changed(&node->memory);
+	lite_locks_changed(&node->locks);
 }
 
 static void lite_node_peer_gone(void *priv, u64 session)
@@ -112,6 +113,7 @@ static void lite_node_peer_lost(void *priv, u32 id, u64 incarnation)
 	struct lite_node *node = priv;
 
 	lite_memory_peer_lost(&node->memory, id, incarnation);
+	lite_locks_changed(&node->locks);
 }
 
 /* When the module goes, nobody can listen any more. */
@@ -125,11 +127,31 @@ static void lite_node_event(void *priv, u32 id, enum lite_node_state state)
 		lite_netlink_event(priv, id, state);
 }
 
+static void lite_node_member(void *priv, u32 id, enum lite_node_state state)
+{
+	struct lite_node *node = priv;
+
+	lite_node_event(priv, id, state);
+	/* A suspect that is down now is no news of its session. */
+	lite_locks_changed(&node->locks);
+}
+
+static void lite_node_lmr_cut(void *priv, u64 id, u64 length)
+{
+	struct lite_node *node = priv;
+
+	lite_locks_lmr_cut(&node->locks, id, length);
+}
+
+static const struct lite_memory_ops lite_node_memory_ops = {
+	.lmr_cut = lite_node_lmr_cut,
+};
+
 static const struct lite_cluster_ops lite_node_cluster_ops = {
 	.members_changed = lite_node_members_changed,
 	.peer_gone = lite_node_peer_gone,
 	.peer_lost = lite_node_peer_lost,
-	.event = lite_node_event,
+	.event = lite_node_member,
 };
 
 /* ---- finding ------------------------------------------------------------- */
@@ -303,12 +325,17 @@ static int lite_node_build(struct lite_node *node,
 	if (err)
 		goto err_rpc;
 	err = lite_memory_init(&node->memory, &node->cluster, &node->rpc,
-			       node->stats, &p->memory);
+			       node->stats, &p->memory, &lite_node_memory_ops,
+			       node);
 	if (err)
 		goto err_cluster;
-	err = lite_service_init(&node->service, &node->memory, &node->rpc);
+	err = lite_locks_init(&node->locks, &node->memory, &node->rpc,
+			      node->stats);
 	if (err)
 		goto err_memory;
+	err = lite_service_init(&node->service, &node->memory, &node->rpc);
+	if (err)
+		goto err_locks;
 
 	node->misc.minor = MISC_DYNAMIC_MINOR;
 	node->misc.name = node->name;
@@ -332,6 +359,9 @@ err_misc:
 	lite_rpc_flush(&node->rpc);
 err_service:
 	lite_service_exit(&node->service);
+err_locks:
+	lite_locks_shut(&node->locks);
+	lite_locks_exit(&node->locks);
 err_memory:
 	lite_memory_exit(&node->memory);
 err_cluster:
@@ -387,10 +417,12 @@ static void lite_node_unbuild(struct lite_node *node, bool orderly)
 	lockdep_assert_held(&lite_registry.lock);
 	misc_deregister(&node->misc);
 	if (orderly && !lite_cluster_begin_leave(&node->cluster)) {
+		lite_locks_changed(&node->locks);
 		lite_memory_give_up(&node->memory);
 		lite_cluster_leave(&node->cluster);
 	}
 	lite_cluster_stop(&node->cluster);
+	lite_locks_changed(&node->locks);
 	percpu_ref_kill(&node->active);
 	lite_service_stop(&node->service);
 	lite_fabric_shutdown(&node->fabric);
@@ -400,10 +432,12 @@ static void lite_node_unbuild(struct lite_node *node, bool orderly)
 	 */
 	wait_for_completion_state(&node->idle, TASK_IDLE);
 	lite_service_shut(&node->service);
+	lite_locks_shut(&node->locks);
 	lite_memory_shut(&node->memory);
 	lite_rpc_flush(&node->rpc);
 	lite_service_exit(&node->service);
 	lite_memory_exit(&node->memory);
+	lite_locks_exit(&node->locks);
 	lite_cluster_exit(&node->cluster);
 	lite_rpc_exit(&node->rpc);
 	lite_fabric_exit(&node->fabric);
@@ -467,10 +501,13 @@ int lite_node_leave(struct lite_node *node)
 
 	if (err)
 		return err;
+	/* Who waits for a lock comes out. */
+	lite_locks_changed(&node->locks);
 	lite_memory_give_up(&node->memory);
 	err = lite_cluster_leave(&node->cluster);
 	/* Handlers of sessions that have ended may still be running. */
 	lite_rpc_flush(&node->rpc);
+	lite_locks_changed(&node->locks);
 	lite_memory_forget(&node->memory);
 	return err;
 }

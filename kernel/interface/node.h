@@ -15,6 +15,7 @@
 #include <linux/miscdevice.h>
 
 #include "../memory/memory.h"
+#include "../service/lock.h"
 #include "../service/service.h"
 
 /**
@@ -41,6 +42,7 @@ struct lite_node {
 	struct lite_rpc rpc;
 	struct lite_cluster cluster;
 	struct lite_memory memory;
+	struct lite_locks locks;
 	struct lite_service service;
 };
 
@@ -83,6 +85,19 @@ struct lite_file *lite_file_new(struct lite_node *node);
 void lite_file_close(struct lite_file *lf);
 struct lite_rpc_file *lite_file_rpc(struct lite_file *lf);
 int lite_ioc_mmap(struct lite_file *lf, void *arg, struct lite_gate *gate);
+/* Of who waits: 0 ms are as long as it takes; so are ages. */
+static inline unsigned long lite_timeout(u64 ms)
+{
+	if (!ms || ms > INT_MAX)
+		return MAX_SCHEDULE_TIMEOUT;
+	return msecs_to_jiffies(ms);
+}
+
+int lite_ioc_lock(struct lite_file *lf, void *arg, struct lite_gate *gate);
+int lite_ioc_unlock(struct lite_file *lf, void *arg, struct lite_gate *gate);
+int lite_ioc_barrier(struct lite_file *lf, void *arg, struct lite_gate *gate);
+int lite_ioc_consistent(struct lite_file *lf, void *arg,
+			struct lite_gate *gate);
 int lite_ioc_register(struct lite_file *lf, void *arg, struct lite_gate *gate);
 int lite_ioc_rpc_register(struct lite_file *lf, void *arg,
 			  struct lite_gate *gate);

@@ -77,7 +77,7 @@ int lite_atomic_post(struct lite_mapping *m, struct lite_conn *conn,
 
 static int lite_atomic_try(const struct lite_access *a,
 			   struct lite_bounce *bounce, enum lite_opcode opcode,
-			   u64 offset, u64 operand, u64 swap,
+			   u64 offset, u64 operand, u64 swap, bool *posted,
 			   const struct lite_mapping **stale)
 {
 	struct lite_mapping *m;
@@ -103,11 +103,13 @@ static int lite_atomic_try(const struct lite_access *a,
 	if (!local)
 		conn = lite_access_conn(m, share);
 	err = PTR_ERR_OR_ZERO(conn);
-	if (err)
+	if (err) {
 		conn = NULL;
-	else
+	} else {
+		*posted = true;
 		err = lite_atomic_post(m, conn, bounce, opcode, offset, operand,
 				       swap);
+	}
 	lite_access_exit(m);
 	*stale = m;
 out:
@@ -118,7 +120,7 @@ out:
 
 static int lite_atomic_device(const struct lite_access *a,
 			      enum lite_opcode opcode, u64 offset, u64 operand,
-			      u64 swap, u64 *old)
+			      u64 swap, u64 *old, bool *posted)
 {
 	struct lite_fabric *fab = a->ctx->mem->fab;
 	struct lite_bounce *bounce;
@@ -131,7 +133,7 @@ static int lite_atomic_device(const struct lite_access *a,
 		if (!bounce)
 			return -EINTR;
 		err = lite_atomic_try(a, bounce, opcode, offset, operand, swap,
-				      &stale);
+				      posted, &stale);
 		if (!err)
 			memcpy(old, bounce->data, sizeof(*old));
 		lite_bounce_put(fab, bounce);
@@ -141,6 +143,51 @@ static int lite_atomic_device(const struct lite_access *a,
 		if (err == -EAGAIN && fatal_signal_pending(current))
 			err = -EINTR;
 	} while (err == -EAGAIN);
+	return err;
+}
+
+/**
+ * lite_atomic_known - an atomic operation, and whether it may have been done
+ * @a: handle and right
+ * @opcode: LITE_OP_FETCH_ADD, _CMP_SWAP, _SWAP, _FETCH_AND or _FETCH_OR
+ * @offset: in the LMR, a multiple of 8
+ * @length: 8
+ * @operand: addend, the value expected, or whatever the word is combined with
+ * @swap: the new value for LITE_OP_CMP_SWAP
+ * @old: set to the value before
+ * @posted: set to whether it may have been done; of LITE_OP_FETCH_ADD and
+ *	_CMP_SWAP only
+ *
+ * Context: may sleep; killable.
+ * Return: as lite_atomic().
+ */
+int lite_atomic_known(const struct lite_access *a, enum lite_opcode opcode,
+		      u64 offset, u64 length, u64 operand, u64 swap, u64 *old,
+		      bool *posted)
+{
+	struct lite_memory *mem = a->ctx->mem;
+	int err;
+
+	*posted = false;
+	do {
+		err = lite_transfer_check(a, offset, length, true);
+		if (err == -EHOSTDOWN)
+			err = lite_access_await(a) ?: -EAGAIN;
+	} while (err == -EAGAIN);
+	if (err)
+		return err;
+	if (!mem->fab->atomics)
+		return -EOPNOTSUPP;
+	lite_stat_inc(mem->stats, LITE_STAT_OPS_INFLIGHT);
+	if (opcode == LITE_OP_FETCH_ADD || opcode == LITE_OP_CMP_SWAP)
+		err = lite_atomic_device(a, opcode, offset, operand, swap, old,
+					 posted);
+	else
+		err = lite_memop_atomic(a, opcode, offset, operand, old);
+	lite_stat_dec(mem->stats, LITE_STAT_OPS_INFLIGHT);
+	lite_stat_inc(mem->stats,
+		      err ? LITE_STAT_OP_ERRORS : LITE_STAT_ATOMICS);
+	trace_lite_op(opcode, a->lh, offset, length, err);
 	return err;
 }
 
@@ -161,26 +208,8 @@ static int lite_atomic_device(const struct lite_access *a,
 int lite_atomic(const struct lite_access *a, enum lite_opcode opcode,
 		u64 offset, u64 length, u64 operand, u64 swap, u64 *old)
 {
-	struct lite_memory *mem = a->ctx->mem;
-	int err;
+	bool posted;
 
-	do {
-		err = lite_transfer_check(a, offset, length, true);
-		if (err == -EHOSTDOWN)
-			err = lite_access_await(a) ?: -EAGAIN;
-	} while (err == -EAGAIN);
-	if (err)
-		return err;
-	if (!mem->fab->atomics)
-		return -EOPNOTSUPP;
-	lite_stat_inc(mem->stats, LITE_STAT_OPS_INFLIGHT);
-	if (opcode == LITE_OP_FETCH_ADD || opcode == LITE_OP_CMP_SWAP)
-		err = lite_atomic_device(a, opcode, offset, operand, swap, old);
-	else
-		err = lite_memop_atomic(a, opcode, offset, operand, old);
-	lite_stat_dec(mem->stats, LITE_STAT_OPS_INFLIGHT);
-	lite_stat_inc(mem->stats,
-		      err ? LITE_STAT_OP_ERRORS : LITE_STAT_ATOMICS);
-	trace_lite_op(opcode, a->lh, offset, length, err);
-	return err;
+	return lite_atomic_known(a, opcode, offset, length, operand, swap, old,
+				 &posted);
 }

@@ -35,6 +35,7 @@ struct lite_ctx *lite_ctx_new(struct lite_memory *mem, void *owner)
 	xa_init_flags(&ctx->handles, XA_FLAGS_ALLOC1);
 	spin_lock_init(&ctx->pinned_lock);
 	INIT_LIST_HEAD(&ctx->pinned);
+	INIT_LIST_HEAD(&ctx->locks);
 	spin_lock(&mem->ctxs_lock);
 	list_add(&ctx->list, &mem->ctxs);
 	spin_unlock(&mem->ctxs_lock);

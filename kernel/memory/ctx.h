@@ -53,6 +53,7 @@ struct lite_handle {
  * @pinned_lock: protects @pinned
  * @pinned: memory of processes that was registered through it
  * @owner: of the layer above
+ * @locks: held through it; of the service layer
  */
 struct lite_ctx {
 	struct lite_memory *mem;
@@ -66,6 +67,7 @@ struct lite_ctx {
 	spinlock_t pinned_lock;
 	struct list_head pinned;
 	void *owner;
+	struct list_head locks;
 };
 
 /**
@@ -210,6 +212,9 @@ int lite_transfer(const struct lite_access *a, bool write, u64 offset,
 		  u64 length, const struct lite_buf *buf, u64 *done);
 int lite_atomic(const struct lite_access *a, enum lite_opcode opcode,
 		u64 offset, u64 length, u64 operand, u64 swap, u64 *old);
+int lite_atomic_known(const struct lite_access *a, enum lite_opcode opcode,
+		      u64 offset, u64 length, u64 operand, u64 swap, u64 *old,
+		      bool *posted);
 int lite_memop(struct lite_ctx *ctx, enum lite_opcode opcode, u64 lh,
 	       u64 offset, u64 length, u64 operand, u64 arg, u64 *result);
 int lite_memop_atomic(const struct lite_access *a, enum lite_opcode opcode,

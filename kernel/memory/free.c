@@ -56,6 +56,7 @@ int lite_home_free(struct lite_lmr *lmr)
 	}
 	mutex_unlock(&lmr->lock);
 	xa_erase(&mem->lmrs, lmr->id);
+	mem->ops->lmr_cut(mem->priv, lmr->id, 0);
 	lite_stat_dec(mem->stats, LITE_STAT_LMRS);
 	trace_lite_lmr_free(lite_cluster_id(mem->cl), lmr->id,
 			    lmr->place->length);

@@ -17,17 +17,22 @@ static void lite_zombie_work(struct work_struct *work)
  * @rpc: of the node
  * @stats: of the node
  * @params: limits
+ * @ops: news for the layer above
+ * @priv: for @ops
  *
  * Context: may sleep.
  * Return: 0 or -ENOMEM.
  */
 int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 		     struct lite_rpc *rpc, struct lite_stats __percpu *stats,
-		     const struct lite_memory_params *params)
+		     const struct lite_memory_params *params,
+		     const struct lite_memory_ops *ops, void *priv)
 {
 	mem->cl = cl;
 	mem->fab = cl->fab;
 	mem->stats = stats;
+	mem->ops = ops;
+	mem->priv = priv;
 	mem->mem_limit = params->mem_limit;
 	mem->uid_limit = params->uid_limit;
 	mem->handle_limit = params->handle_limit;

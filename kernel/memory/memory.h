@@ -73,8 +73,18 @@
 #include "memop.h"
 #include "pinned.h"
 #include "view.h"
+#include "word.h"
 
 #include <lite/kapi.h>
+
+/**
+ * struct lite_memory_ops - news for the layer above
+ * @lmr_cut: an LMR that is at home here has, or had, no bytes from @length on;
+ *	0: it is gone; may sleep, must not call
+ */
+struct lite_memory_ops {
+	void (*lmr_cut)(void *priv, u64 id, u64 length);
+};
 
 struct lite_memory_params {
 	u64 mem_limit;
@@ -87,6 +97,8 @@ struct lite_memory {
 	struct lite_cluster *cl;
 	struct lite_fabric *fab;
 	struct lite_stats __percpu *stats;
+	const struct lite_memory_ops *ops;
+	void *priv;
 	u64 mem_limit;
 	u64 uid_limit;
 	u32 handle_limit;
@@ -133,7 +145,8 @@ struct lite_memory {
 
 int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 		     struct lite_rpc *rpc, struct lite_stats __percpu *stats,
-		     const struct lite_memory_params *params);
+		     const struct lite_memory_params *params,
+		     const struct lite_memory_ops *ops, void *priv);
 void lite_memory_give_up(struct lite_memory *mem);
 void lite_memory_forget(struct lite_memory *mem);
 void lite_memory_shut(struct lite_memory *mem);

@@ -178,6 +178,9 @@ static void lite_replace_done(const struct lite_replace *r,
 	mutex_lock(&lmr->lock);
 	lmr->place = place;
 	mutex_unlock(&lmr->lock);
+	/* Before what was cut off can come back as zeroes. */
+	if (place->length < old->length)
+		lmr->mem->ops->lmr_cut(lmr->mem->priv, lmr->id, place->length);
 	lite_change_end(lmr);
 	lite_parts_release(lmr, old->part + r->first, r->gone, 0);
 	lite_place_free(old);

@@ -456,10 +456,11 @@ TEST_CASE("lite_list_each", "[liblite]") {
 
 TEST_CASE("lite_strerror knows every errno of the ABI", "[liblite]") {
     for (const int error :
-         {EBADF,        EIDRM,     ESTALE,     EACCES,    EPERM,        ERANGE, EINVAL,
-          E2BIG,        EFAULT,    EOPNOTSUPP, ENOTTY,    ENAMETOOLONG, ENOENT, EEXIST,
-          EHOSTUNREACH, EHOSTDOWN, EREMOTE,    ENOTCONN,  ENODEV,       EFBIG,  ENOSPC,
-          EDQUOT,       EMFILE,    ENOMEM,     ETIMEDOUT, EINTR,        EPROTO, EIO}) {
+         {EBADF,        EIDRM,           ESTALE,     EACCES,    EPERM,        ERANGE, EINVAL,
+          E2BIG,        EFAULT,          EOPNOTSUPP, ENOTTY,    ENAMETOOLONG, ENOENT, EEXIST,
+          EHOSTUNREACH, EHOSTDOWN,       EREMOTE,    ENOTCONN,  ENODEV,       EFBIG,  ENOSPC,
+          EDQUOT,       EMFILE,          ENOMEM,     ETIMEDOUT, EINTR,        EPROTO, EIO,
+          EOWNERDEAD,   ENOTRECOVERABLE, EBUSY,      EDEADLK,   ENOLCK}) {
         const std::string text = lite_strerror(error);
         CAPTURE(error, text);
         CHECK(text == lite_strerror(-error));

@@ -7,6 +7,7 @@ extern "C" {
 #include "core/extent.h"
 #include "core/handle.h"
 #include "core/imm.h"
+#include "core/lockword.h"
 #include "core/memop.h"
 #include "core/name.h"
 #include "core/rights.h"

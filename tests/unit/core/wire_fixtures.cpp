@@ -166,6 +166,38 @@ std::vector<Spoiler> operation_spoilers(std::vector<Spoiler> more) {
     return more;
 }
 
+// A claim on a lock; @argument is fine for the call, those in @refused are not.
+Message lock_request(const char* label, std::uint16_t call, std::uint32_t argument,
+                     std::vector<std::uint64_t> refused) {
+    lite_wire_lock lock{};
+    lock.id = cpu_to_le64(77);
+    lock.offset = cpu_to_le64(4088);
+    lock.incarnation = cpu_to_le64(kAllOnes);
+    lock.ticket = cpu_to_le32(LITE_TICKET_MAX);
+    lock.arg = cpu_to_le32(argument);
+    Message message{label,
+                    call,
+                    to_bytes(lock),
+                    {FIELD(lite_wire_lock, id, 0), FIELD(lite_wire_lock, offset, 4, 4089, kAllOnes),
+                     FIELD(lite_wire_lock, ticket, 0, LITE_TICKET_MAX + 1, kAllOnes)}};
+    Spoiler argument_spoiler = FIELD(lite_wire_lock, arg, kAllOnes);
+    argument_spoiler.refused.insert(argument_spoiler.refused.end(), refused.begin(), refused.end());
+    message.spoilers.push_back(argument_spoiler);
+    if (call != LITE_CALL_LOCK_WAIT)
+        message.spoilers.push_back(FIELD(lite_wire_lock, value, 1, kAllOnes));
+    return message;
+}
+
+Message lock_probe_reply() {
+    lite_wire_lock_probe_reply reply{};
+    reply.state = cpu_to_le32(LITE_WIRE_LOCK_BROKEN);
+    return {"LOCK_PROBE",
+            LITE_CALL_LOCK_PROBE,
+            to_bytes(reply),
+            {FIELD(lite_wire_lock_probe_reply, state, LITE_WIRE_LOCK_BROKEN + 1, kAllOnes),
+             FIELD(lite_wire_lock_probe_reply, reserved, 1)}};
+}
+
 Spoiler status_spoiler(std::uint16_t call) {
     Spoiler spoiler = FIELD(lite_wire_op_reply, status, LITE_WIRE_OP_BUSY + 1, kAllOnes);
     if (call != LITE_CALL_OP_COMPARE)
@@ -555,6 +587,14 @@ std::vector<Message> requests() {
          LITE_CALL_RPC_GONE,
          to_bytes(lite_wire_rpc_unbind{}),
          {FIELD(lite_wire_rpc_unbind, reserved, 1)}},
+        lock_request("LOCK_WAIT", LITE_CALL_LOCK_WAIT, LITE_WIRE_LOCK_SHARED | LITE_WIRE_LOCK_TRY,
+                     {4}),
+        lock_request("LOCK_GRANT", LITE_CALL_LOCK_GRANT, EOWNERDEAD, {4096}),
+        lock_request("LOCK_RELEASE", LITE_CALL_LOCK_RELEASE, LITE_LOCK_UNUSED,
+                     {LITE_LOCK_UNUSED + 1}),
+        lock_request("LOCK_PROBE", LITE_CALL_LOCK_PROBE, 0, {1}),
+        lock_request("BARRIER_ARRIVE", LITE_CALL_BARRIER_ARRIVE, LITE_BARRIER_MAX,
+                     {0, LITE_BARRIER_MAX + 1}),
     };
 }
 
@@ -622,6 +662,11 @@ std::vector<Message> replies() {
          to_bytes(rpc_func()),
          {FIELD(lite_wire_rpc_func, cookie, 0), FIELD(lite_wire_rpc_func, reserved, 1)}},
         {"RPC_GONE", LITE_CALL_RPC_GONE, {}},
+        {"LOCK_WAIT", LITE_CALL_LOCK_WAIT, {}},
+        {"LOCK_GRANT", LITE_CALL_LOCK_GRANT, {}},
+        {"LOCK_RELEASE", LITE_CALL_LOCK_RELEASE, {}},
+        lock_probe_reply(),
+        {"BARRIER_ARRIVE", LITE_CALL_BARRIER_ARRIVE, {}},
     };
 }
 

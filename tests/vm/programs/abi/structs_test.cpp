@@ -51,6 +51,32 @@ lite_ioc_register register_args(const Mapping& memory) {
     return args;
 }
 
+lite_ioc_lock lock_args(std::uint64_t lh, std::uint64_t offset) {
+    lite_ioc_lock args{};
+    args.size = sizeof(args);
+    args.lh = lh;
+    args.offset = offset;
+    return args;
+}
+
+lite_ioc_unlock unlock_args(std::uint64_t lh, std::uint64_t offset) {
+    lite_ioc_unlock args{};
+    args.size = sizeof(args);
+    args.lh = lh;
+    args.offset = offset;
+    return args;
+}
+
+// For one, who does not wait.
+lite_ioc_barrier barrier_args(std::uint64_t lh, std::uint64_t offset) {
+    lite_ioc_barrier args{};
+    args.size = sizeof(args);
+    args.lh = lh;
+    args.offset = offset;
+    args.n = 1;
+    return args;
+}
+
 struct AbiCalls : Abi {
     NamedLmr lmr{dev, kLength, {}, 0600, "structs"};
     std::uint64_t to_unmap = dev.map(lmr.name(), LITE_RIGHT_READ);
@@ -89,7 +115,24 @@ struct AbiCalls : Abi {
          offsetof(lite_ioc_mmap, reserved)},
         {"REGISTER", LITE_IOC_REGISTER, bytes_of(register_args(memory)), true,
          offsetof(lite_ioc_register, reserved)},
+        {"LOCK", LITE_IOC_LOCK, bytes_of(lock_args(lmr.lh(), 8))},
+        {"UNLOCK", LITE_IOC_UNLOCK, bytes_of(unlock_args(lmr.lh(), 16))},
+        {"BARRIER", LITE_IOC_BARRIER, bytes_of(barrier_args(lmr.lh(), 32)), true,
+         offsetof(lite_ioc_barrier, reserved)},
+        {"CONSISTENT", LITE_IOC_CONSISTENT, bytes_of(unlock_args(lmr.lh(), 24))},
     };
+
+    // What is to be given back, and what has come from a file that was closed.
+    AbiCalls() {
+        auto args = lock_args(lmr.lh(), 16);
+        REQUIRE(dev.call(LITE_IOC_LOCK, &args) == ok);
+        Device late{env().indexes.front()};
+        args = lock_args(late.map(lmr.name()), 24);
+        REQUIRE(late.call(LITE_IOC_LOCK, &args) == ok);
+        late.close();
+        args = lock_args(lmr.lh(), 24);
+        REQUIRE(dev.call(LITE_IOC_LOCK, &args) == err(EOWNERDEAD));
+    }
 
     ~AbiCalls() { (void)dev(free_args(renamed)); }
 
@@ -108,8 +151,9 @@ struct AbiCalls : Abi {
 constexpr std::size_t kFlagsAt = 4;  // in all of them but lite_op
 
 bool has_results(const Call& call) {
-    for (const auto request : {LITE_IOC_UNMAP, LITE_IOC_FREE, LITE_IOC_GRANT, LITE_IOC_SETATTR,
-                               LITE_IOC_RENAME, LITE_IOC_RESIZE}) {
+    for (const auto request :
+         {LITE_IOC_UNMAP, LITE_IOC_FREE, LITE_IOC_GRANT, LITE_IOC_SETATTR, LITE_IOC_RENAME,
+          LITE_IOC_RESIZE, LITE_IOC_LOCK, LITE_IOC_UNLOCK, LITE_IOC_CONSISTENT, LITE_IOC_BARRIER}) {
         if (call.request == request)
             return false;
     }
@@ -196,7 +240,9 @@ TEST_CASE_METHOD(AbiCalls, "structs: every unknown flag is EOPNOTSUPP", "[struct
     for (auto& call : calls) {
         const std::uint32_t known = call.request == LITE_IOC_ALLOC  ? LITE_ALLOC_NO_HANDLE
                                     : call.request == LITE_IOC_MMAP ? LITE_MMAP_POPULATE
-                                                                    : 0;
+                                    : call.request == LITE_IOC_LOCK
+                                        ? LITE_LOCK_SHARED | LITE_LOCK_TRY
+                                        : 0;
         for (unsigned bit = 0; bit < 32; ++bit) {
             if (known & (1U << bit))
                 continue;

@@ -35,9 +35,9 @@ class Ioctls {
             memory_operation("set", LITE_OP_SET, kLength),
             memory_operation("copy", LITE_OP_COPY, kLength),
             memory_operation("compare", LITE_OP_COMPARE, kLength),
-            memory_operation("checksum", LITE_OP_CHECKSUM, kLength), stat(), list(), open(),
-            grant(), revoke(), grants(), setattr(), rename(), resize("resize longer", kLength * 2),
-            resize("resize shorter", kLength / 2), move(),
+            memory_operation("checksum", LITE_OP_CHECKSUM, kLength), lock(), lock_shared(),
+            unlock(), stat(), list(), open(), grant(), revoke(), grants(), setattr(), rename(),
+            resize("resize longer", kLength * 2), resize("resize shorter", kLength / 2), move(),
             // These leave LMRs behind, and others look at the memory in use.
             free_by_handle(), free_by_name()};
         // Only what is here can be mapped.
@@ -48,6 +48,8 @@ class Ioctls {
 
   private:
     static constexpr std::uint64_t kLength = 300000;
+    // A word that nothing else is done to.
+    static constexpr std::uint64_t kLockAt = 299992;
 
     Attempt label(
         const std::string& text, std::function<Errno()> call, std::function<void(Errno)> restore,
@@ -167,6 +169,71 @@ class Ioctls {
                 return dev_(op);
             },
             [](Errno) {});
+    }
+
+    Errno lock_call(const Device& dev, std::uint64_t lh, std::uint32_t flags,
+                    std::uint64_t timeout_ms) const {
+        lite_ioc_lock args{};
+        args.size = sizeof(args);
+        args.flags = flags;
+        args.lh = lh;
+        args.offset = kLockAt;
+        args.owner = 1;
+        args.timeout_ms = timeout_ms;
+        return dev.call(LITE_IOC_LOCK, &args);
+    }
+
+    Errno unlock_call(unsigned long request) const {
+        lite_ioc_unlock args{};
+        args.size = sizeof(args);
+        args.lh = lmr_.lh();
+        args.offset = kLockAt;
+        args.owner = 1;
+        return dev_.call(request, &args);
+    }
+
+    // Whatever has failed, anybody can have it now: soon, if it is given back in the background.
+    void check_lock() {
+        Device other(env().indexes.front());
+        const auto lh = other.map(lmr_.name());
+        const auto e = lock_call(other, lh, 0, 60000);
+        expect(e == ok || e == err(EOWNERDEAD), "lock is to be had");
+        other.close();
+        // It was closed with it: put that in order, too.
+        expect_equal(lock_call(dev_, lmr_.lh(), 0, 60000), err(EOWNERDEAD),
+                     "lock of a closed file");
+        expect_equal(unlock_call(LITE_IOC_CONSISTENT), ok, "consistent");
+        expect_equal(unlock_call(LITE_IOC_UNLOCK), ok, "unlock");
+    }
+
+    Attempt lock() {
+        return label(
+            "lock", [this] { return lock_call(dev_, lmr_.lh(), 0, 0); },
+            [this](Errno e) {
+                if (e == ok)
+                    expect_equal(unlock_call(LITE_IOC_UNLOCK), ok, "unlock");
+                check_lock();
+            });
+    }
+
+    Attempt lock_shared() {
+        return label(
+            "lock shared", [this] { return lock_call(dev_, lmr_.lh(), LITE_LOCK_SHARED, 5000); },
+            [this](Errno e) {
+                if (e == ok)
+                    expect_equal(unlock_call(LITE_IOC_UNLOCK), ok, "unlock");
+                check_lock();
+            });
+    }
+
+    Attempt unlock() {
+        return label(
+            "unlock", [this] { return unlock_call(LITE_IOC_UNLOCK); },
+            [this](Errno) {
+                check_lock();
+                expect_equal(lock_call(dev_, lmr_.lh(), 0, 5000), ok, "lock");
+            },
+            [this] { expect_equal(lock_call(dev_, lmr_.lh(), 0, 5000), ok, "lock"); });
     }
 
     Attempt stat() {

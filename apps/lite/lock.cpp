@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+//
+// lite lock: runs a program while it has a lock. lite barrier: waits for others.
+
+#include "commands.hpp"
+
+#include "common/format.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <vector>
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <csignal>
+
+namespace tools {
+namespace {
+
+constexpr std::uint64_t word_size = 8;
+// As a shell has it.
+constexpr int status_not_executable = 126;
+constexpr int status_not_found = 127;
+constexpr int status_of_signal = 128;
+
+// What a terminal sends to its foreground processes is for the program to take;
+// we stay, and give the lock back.
+class patience {
+  public:
+    patience() noexcept : m_int(::signal(SIGINT, SIG_IGN)), m_quit(::signal(SIGQUIT, SIG_IGN)) {}
+    patience(const patience&) = delete;
+    patience& operator=(const patience&) = delete;
+    ~patience() { restore(); }
+
+    void restore() const noexcept {
+        ::signal(SIGINT, m_int);
+        ::signal(SIGQUIT, m_quit);
+    }
+
+  private:
+    using handler = void (*)(int);
+    handler m_int;
+    handler m_quit;
+};
+
+[[noreturn]] void become(const std::vector<std::string>& words, pid_t parent) {
+    // It must not go on without the lock.
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent)
+        ::_exit(status_not_found);
+    std::vector<char*> argv;
+    for (const auto& word : words)
+        argv.push_back(const_cast<char*>(word.c_str()));
+    argv.push_back(nullptr);
+    ::execvp(argv[0], argv.data());
+    const int error = errno;
+    const auto text = fmt::format("lite: lock: {}: {}\n", printable(words[0]), system_text(error));
+    if (::write(STDERR_FILENO, text.data(), text.size()) < 0)
+        ::_exit(status_not_executable);
+    ::_exit(error == ENOENT ? status_not_found : status_not_executable);
+}
+
+int run_program(const std::vector<std::string>& words, bool owner_died) {
+    const patience patience;
+    const pid_t parent = ::getpid();
+    const pid_t child = ::fork();
+    if (child < 0)
+        throw failure(
+            fmt::format("lock: cannot start {}: {}", printable(words[0]), system_text(errno)));
+    if (child == 0) {
+        patience.restore();
+        // The only thread. NOLINTNEXTLINE(concurrency-mt-unsafe)
+        ::setenv("LITE_OWNER_DIED", owner_died ? "1" : "0", 1);
+        become(words, parent);
+    }
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0) {
+        if (errno != EINTR)
+            throw failure(
+                fmt::format("lock: lost {}: {}", printable(words[0]), system_text(errno)));
+    }
+    return WIFSIGNALED(status) ? status_of_signal + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+// Returns whether who had it before died.
+bool take(session& session, const lock_arguments& args, const lite::region& region,
+          std::uint64_t owner) {
+    std::uint32_t flags = args.shared ? LITE_LOCK_SHARED : 0U;
+    std::uint64_t timeout = LITE_FOREVER;
+    if (args.timeout_ms)
+        timeout = *args.timeout_ms;
+    // Zero seconds are no time at all.
+    if (args.timeout_ms && !timeout)
+        flags |= LITE_LOCK_TRY;
+    auto& node = session.node();
+    const int err = lite_lock(node.get(), region.handle(), args.offset, owner, flags, timeout);
+    if (err == -ETIMEDOUT && args.timeout_ms)
+        throw failure(fmt::format("lock {}: not in time", printable(args.name)));
+    if (err && err != -EOWNERDEAD)
+        throw explain("lock", args.name, lite::error(err, "lock"));
+    return err == -EOWNERDEAD;
+}
+
+}  // namespace
+
+int lock_command(session& session, const lock_arguments& args) {
+    if (args.offset % word_size)
+        throw failure(fmt::format("lock {}: offset {} is not a multiple of {}",
+                                  printable(args.name), args.offset, word_size));
+    const auto region =
+        map_for(session, "lock", args.name, lite::rights::write | lite::rights::atomic);
+    check_range("lock", args.name, args.offset, word_size, region.length());
+    auto* node = session.node().get();
+    const auto owner = static_cast<std::uint64_t>(::getpid());
+    const bool owner_died = take(session, args, region, owner);
+    if (owner_died) {
+        complain(session.io().err, "lite",
+                 fmt::format("lock {}: who had the lock before died", printable(args.name)));
+        if (!args.shared)
+            lite_lock_consistent(node, region.handle(), args.offset, owner);
+    }
+    const int status = run_program(args.command, owner_died);
+    if (const int err = lite_unlock(node, region.handle(), args.offset, owner)) {
+        const auto failed = explain("unlock", args.name, lite::error(err, "unlock"));
+        complain(session.io().err, "lite", failed.what());
+        return status ? status : status_failed;
+    }
+    return status;
+}
+
+int barrier_command(session& session, const barrier_arguments& args) {
+    if (args.offset % word_size)
+        throw failure(fmt::format("barrier {}: offset {} is not a multiple of {}",
+                                  printable(args.name), args.offset, word_size));
+    const auto region =
+        map_for(session, "barrier", args.name, lite::rights::write | lite::rights::atomic);
+    check_range("barrier", args.name, args.offset, word_size, region.length());
+    // No time is a millisecond.
+    const auto timeout =
+        args.timeout_ms ? std::max<std::uint64_t>(*args.timeout_ms, 1) : LITE_FOREVER;
+    const int err =
+        lite_barrier(session.node().get(), region.handle(), args.offset, args.n, timeout);
+    if (err == -ETIMEDOUT && args.timeout_ms)
+        throw failure(fmt::format("barrier {}: not all have come in time", printable(args.name)));
+    if (err == -EINVAL)
+        throw failure(
+            fmt::format("barrier {}: others wait for another number", printable(args.name)));
+    if (err)
+        throw explain("barrier", args.name, lite::error(err, "barrier"));
+    return status_ok;
+}
+
+}  // namespace tools

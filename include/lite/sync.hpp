@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+//
+// liblite for C++20: locks in words of LMRs, for the guards of the standard
+// library, and barriers. Included by <lite/lite.hpp>.
+//
+//	lite::mutex mutex(table, 64);
+//	{
+//	    std::unique_lock held(mutex, std::chrono::seconds(5));
+//	    if (held && mutex.owner_died()) {
+//	        repair(table);
+//	        mutex.make_consistent();
+//	    }
+//	}
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+
+#include <unistd.h>
+
+#include <lite/lite.h>
+#include <lite/types.hpp>
+
+namespace lite {
+
+namespace detail {
+
+// A lite::context and a lite::region, which know nothing of this file.
+template <typename Context, typename Region>
+concept place = requires(const Context& node, const Region& region) {
+    node.get();
+    region.handle();
+};
+
+// Rounded up; more than the kernel takes for a time-out, weeks, becomes that.
+template <typename Rep, typename Period>
+std::uint64_t milliseconds_of(const std::chrono::duration<Rep, Period>& time) {
+    using std::chrono::milliseconds;
+    constexpr milliseconds longest{INT32_MAX};
+    const auto left = time < longest ? std::chrono::ceil<milliseconds>(time) : longest;
+    return static_cast<std::uint64_t>(left.count());
+}
+
+}  // namespace detail
+
+// The lock in a word of an LMR, in the manner of std::shared_timed_mutex: for
+// std::scoped_lock, std::unique_lock and std::shared_lock. The holder is the
+// thread; processes, on whatever node, exclude each other likewise. What holds
+// it may not be copied or moved, as with other mutexes.
+//
+// When a holder died, with its process or its node, the next one has the lock
+// all the same, and owner_died() is true until make_consistent(). A lock that is
+// given back before that cannot be taken any more: ENOTRECOVERABLE.
+class mutex {
+  public:
+    // The word at @offset of the LMR behind @lh, whose handle, with
+    // rights::write and rights::atomic, and context must outlive it.
+    mutex(lite_ctx* ctx, lite_lh_t lh, std::uint64_t offset) noexcept
+        : m_ctx(ctx), m_lh(lh), m_offset(offset) {}
+
+    // The same for a context and a region of it.
+    template <typename Context, typename Region>
+    requires detail::place<Context, Region> mutex(const Context& node, const Region& region,
+                                                  std::uint64_t offset)
+    noexcept : mutex(node.get(), region.handle(), offset) {}
+
+    mutex(const mutex&) = delete;
+    mutex& operator=(const mutex&) = delete;
+
+    // @throws error as lite_lock()
+    void lock() { take(0, LITE_FOREVER); }
+    bool try_lock() { return take(LITE_LOCK_TRY, LITE_FOREVER); }
+
+    // Rounded up to milliseconds.
+    template <typename Rep, typename Period>
+    bool try_lock_for(const std::chrono::duration<Rep, Period>& time) {
+        return take_for(0, time);
+    }
+
+    template <typename Clock, typename Duration>
+    bool try_lock_until(const std::chrono::time_point<Clock, Duration>& end) {
+        return take_for(0, end - Clock::now());
+    }
+
+    // @throws error as lite_unlock()
+    void unlock() { give_back("unlock"); }
+
+    // With others who want it so.
+    void lock_shared() { take(LITE_LOCK_SHARED, LITE_FOREVER); }
+    bool try_lock_shared() { return take(LITE_LOCK_SHARED | LITE_LOCK_TRY, LITE_FOREVER); }
+
+    template <typename Rep, typename Period>
+    bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& time) {
+        return take_for(LITE_LOCK_SHARED, time);
+    }
+
+    template <typename Clock, typename Duration>
+    bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& end) {
+        return take_for(LITE_LOCK_SHARED, end - Clock::now());
+    }
+
+    void unlock_shared() { give_back("unlock shared"); }
+
+    // Of who has the lock: was what it protects left as it was by somebody who
+    // died?
+    bool owner_died() const noexcept { return m_owner_died.load(std::memory_order_relaxed); }
+
+    // It is in order again. Not for who shares it.
+    // @throws error as lite_lock_consistent()
+    void make_consistent() {
+        check(lite_lock_consistent(m_ctx, m_lh, m_offset, self()), "make consistent");
+        m_owner_died.store(false, std::memory_order_relaxed);
+    }
+
+  private:
+    // Also right in children of fork(2), and never that of a thread that lives.
+    static std::uint64_t self() noexcept { return static_cast<std::uint64_t>(::gettid()); }
+
+    static void check(int err, const char* doing) {
+        if (err)
+            throw error(err, doing);
+    }
+
+    bool take(std::uint32_t flags, std::uint64_t timeout_ms) {
+        const int err = lite_lock(m_ctx, m_lh, m_offset, self(), flags, timeout_ms);
+        if (err == -EBUSY || (err == -ETIMEDOUT && timeout_ms != LITE_FOREVER))
+            return false;
+        if (err != -EOWNERDEAD)
+            check(err, "lock");
+        m_owner_died.store(err == -EOWNERDEAD, std::memory_order_relaxed);
+        return true;
+    }
+
+    template <typename Rep, typename Period>
+    bool take_for(std::uint32_t flags, const std::chrono::duration<Rep, Period>& time) {
+        if (time <= time.zero())
+            return take(flags | LITE_LOCK_TRY, LITE_FOREVER);
+        return take(flags, detail::milliseconds_of(time));
+    }
+
+    void give_back(const char* doing) { check(lite_unlock(m_ctx, m_lh, m_offset, self()), doing); }
+
+    lite_ctx* m_ctx;
+    lite_lh_t m_lh;
+    std::uint64_t m_offset;
+    std::atomic<bool> m_owner_died = false;
+};
+
+// A barrier in a word of an LMR for so many threads, of whatever processes and
+// nodes: who arrives waits until all have.
+class barrier {
+  public:
+    // As lite::mutex.
+    barrier(lite_ctx* ctx, lite_lh_t lh, std::uint64_t offset, std::uint32_t n) noexcept
+        : m_ctx(ctx), m_lh(lh), m_offset(offset), m_n(n) {}
+
+    template <typename Context, typename Region>
+    requires detail::place<Context, Region> barrier(const Context& node, const Region& region,
+                                                    std::uint64_t offset, std::uint32_t n)
+    noexcept : barrier(node.get(), region.handle(), offset, n) {}
+
+    // @throws error as lite_barrier()
+    void arrive_and_wait() const { arrive(LITE_FOREVER); }
+
+    // False: the time was over, and the caller has not been counted. Of no time
+    // a millisecond is made.
+    template <typename Rep, typename Period>
+    bool arrive_and_wait_for(const std::chrono::duration<Rep, Period>& time) const {
+        return arrive(time <= time.zero() ? 1 : detail::milliseconds_of(time));
+    }
+
+  private:
+    bool arrive(std::uint64_t timeout_ms) const {
+        const int err = lite_barrier(m_ctx, m_lh, m_offset, m_n, timeout_ms);
+        if (err == -ETIMEDOUT && timeout_ms != LITE_FOREVER)
+            return false;
+        if (err)
+            throw error(err, "barrier");
+        return true;
+    }
+
+    lite_ctx* m_ctx;
+    lite_lh_t m_lh;
+    std::uint64_t m_offset;
+    std::uint32_t m_n;
+};
+
+}  // namespace lite

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Taking locks, and the life of this part of a node.
+ *
+ * Normal operation: swap FREE for one's own claim, by the device, with the
+ * caller's handle. When somebody else has the lock, wait (lock_wait.c).
+ *
+ * Recovery: a swap of which it is not known whether it was done is done again
+ * in the next session; what is in the word then tells. If there is none, the
+ * claim is left to be given back when the word can be reached
+ * (lite_hold_leave()); should somebody find it there before, he asks us.
+ */
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "../trace.h"
+#include "lock.h"
+
+/* Sessions in which a swap is tried. */
+#define LITE_LOCK_TRIES 6
+
+/* ---- holds --------------------------------------------------------------- */
+
+static unsigned long lite_hold_key(const struct lite_ctx *ctx,
+				   const struct lite_word *word)
+{
+	return (unsigned long)ctx ^ word->id << 20 ^ word->offset;
+}
+
+/**
+ * lite_hold_find_locked - the lock that a holder has
+ * @locks: node's; its lock is held
+ * @ctx: context of the holder
+ * @word: where the lock is
+ * @owner: which holder of that context
+ *
+ * Return: the hold, or NULL.
+ */
+struct lite_hold *lite_hold_find_locked(struct lite_locks *locks,
+					const struct lite_ctx *ctx,
+					const struct lite_word *word, u64 owner)
+{
+	struct lite_hold *h;
+
+	lockdep_assert_held(&locks->lock);
+	hash_for_each_possible(locks->held, h, hash, lite_hold_key(ctx, word)) {
+		if (h->ctx == ctx && h->owner == owner &&
+		    h->word.home == word->home && h->word.id == word->id &&
+		    h->word.incarnation == word->incarnation &&
+		    h->word.offset == word->offset)
+			return h;
+	}
+	return NULL;
+}
+
+/**
+ * lite_hold_new - a claim that nobody knows of yet
+ * @locks: node's
+ * @args: of the caller
+ * @word: where the lock is
+ *
+ * Context: may sleep.
+ * Return: the claim, TAKING, or ERR_PTR: -ENOMEM.
+ */
+struct lite_hold *lite_hold_new(struct lite_locks *locks,
+				const struct lite_lock_args *args,
+				const struct lite_word *word)
+{
+	struct lite_hold *h = kzalloc(sizeof(*h), GFP_KERNEL_ACCOUNT);
+	int err;
+
+	if (!h)
+		return ERR_PTR(-ENOMEM);
+	h->locks = locks;
+	h->owner = args->owner;
+	h->word = *word;
+	h->n = args->n;
+	h->shared = args->shared;
+	h->state = LITE_HOLD_TAKING;
+	h->incarnation = locks->mem->fab->self.incarnation;
+	INIT_LIST_HEAD(&h->list);
+	init_waitqueue_head(&h->wait);
+	INIT_DELAYED_WORK(&h->work, lite_hold_left_work);
+	/* One that was in use not long ago could be named by what comes late. */
+	err = xa_alloc_cyclic(&locks->tickets, &h->ticket, h,
+			      XA_LIMIT(1, LITE_TICKET_MAX), &locks->next_ticket,
+			      GFP_KERNEL_ACCOUNT);
+	if (err < 0) {
+		kfree(h);
+		return ERR_PTR(-ENOMEM);
+	}
+	h->value = lite_lockword_held(lite_cluster_id(locks->cl), h->incarnation,
+				      h->ticket);
+	lite_stat_inc(locks->stats, LITE_STAT_LOCKS);
+	return h;
+}
+
+/**
+ * lite_hold_free - a claim is over, and nobody knows of it any more
+ * @h: in no list
+ *
+ * Context: any process.
+ */
+void lite_hold_free(struct lite_hold *h)
+{
+	struct lite_locks *locks = h->locks;
+
+	/* Who has looked it up holds the lock. */
+	spin_lock(&locks->lock);
+	xa_erase(&locks->tickets, h->ticket);
+	spin_unlock(&locks->lock);
+	lite_stat_dec(locks->stats, LITE_STAT_LOCKS);
+	kfree(h);
+}
+
+/**
+ * lite_hold_publish - a lock has been taken: from here on it can be given back
+ * @h: TAKING, or HELD since it was waited for
+ * @ctx: context of the holder
+ *
+ * Context: any process.
+ */
+void lite_hold_publish(struct lite_hold *h, struct lite_ctx *ctx)
+{
+	struct lite_locks *locks = h->locks;
+
+	spin_lock(&locks->lock);
+	h->ctx = ctx;
+	h->state = LITE_HOLD_HELD;
+	hash_add(locks->held, &h->hash, lite_hold_key(ctx, &h->word));
+	list_add(&h->list, &ctx->locks);
+	spin_unlock(&locks->lock);
+}
+
+/* ---- taking -------------------------------------------------------------- */
+
+static struct lite_access lite_lock_access(const struct lite_lock_args *args)
+{
+	return (struct lite_access){
+		.ctx = args->ctx,
+		.lh = args->lh,
+		.right = LITE_RIGHT_ATOMIC | LITE_RIGHT_WRITE,
+	};
+}
+
+/**
+ * lite_lock_check - may the word be used by this handle?
+ * @args: of the caller
+ *
+ * Context: may sleep; killable.
+ * Return: 0; as lite_access_enter(); -EINVAL, -ERANGE, -EOPNOTSUPP.
+ */
+int lite_lock_check(const struct lite_lock_args *args)
+{
+	const struct lite_access a = lite_lock_access(args);
+	int err;
+
+	do {
+		err = lite_transfer_check(&a, args->offset, sizeof(u64), true);
+		if (err == -EHOSTDOWN)
+			err = lite_access_await(&a) ?: -EAGAIN;
+	} while (err == -EAGAIN);
+	if (!err && !args->ctx->mem->fab->atomics)
+		err = -EOPNOTSUPP;
+	return err;
+}
+
+/* Having seen a word. 0: swap it for ours. */
+static int lite_lock_judge(struct lite_hold *h,
+			   const struct lite_lock_args *args, u64 word)
+{
+	switch (lite_lock_step(word)) {
+	case LITE_LOCK_SWAP:
+		return 0;
+	case LITE_LOCK_ASK:
+		/* A home that is asked looks more closely: only when it must. */
+		if (args->try && lite_lockword_kind(word) == LITE_LOCKWORD_HELD &&
+		    lite_lock_holder(h->locks, word))
+			return -EBUSY;
+		return -EINPROGRESS;
+	case LITE_LOCK_UNLOCKABLE:
+		return -ENOTRECOVERABLE;
+	default:
+		return -EINVAL;
+	}
+}
+
+/*
+ * Take it without the home. -EINPROGRESS: the home has to be asked.
+ * h->swapped: it may be ours, whatever is returned.
+ */
+static int lite_lock_swap(struct lite_hold *h,
+			  const struct lite_lock_args *args)
+{
+	const struct lite_access a = lite_lock_access(args);
+	u64 old, expected = 0;
+	bool posted;
+	int tries = 0;
+	int err;
+
+	for (;;) {
+		h->was_died = expected != 0;
+		err = lite_atomic_known(&a, LITE_OP_CMP_SWAP, args->offset,
+					sizeof(u64), expected, h->value, &old,
+					&posted);
+		if (err) {
+			h->swapped |= posted;
+			if (err != -EHOSTDOWN || ++tries == LITE_LOCK_TRIES ||
+			    lite_access_await(&a))
+				return err;
+			continue;
+		}
+		if (old == expected || old == h->value) {
+			h->swapped = true;
+			h->died = h->was_died;
+			return 0;
+		}
+		/* Ours, when it was there, only the home can have replaced. */
+		if (lite_lockword_kind(old) != LITE_LOCKWORD_MANAGED)
+			h->swapped = false;
+		err = lite_lock_judge(h, args, old);
+		if (err)
+			return err;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		expected = old;
+	}
+}
+
+/**
+ * lite_lock_give_up - it was not to be
+ * @h: in no list; not the caller's any more
+ *
+ * Context: any process.
+ */
+void lite_lock_give_up(struct lite_hold *h)
+{
+	if (!h->swapped && !h->asked && !h->managed)
+		lite_hold_free(h);
+	else
+		lite_hold_leave(h, h->died || (h->swapped && h->was_died) ?
+					   LITE_LOCK_DEAD : LITE_LOCK_UNUSED);
+}
+
+/**
+ * lite_lock_take - take a lock
+ * @locks: node's
+ * @args: which, and who wants it how
+ *
+ * Context: may sleep; killable.
+ * Return: 0; -EOWNERDEAD: the caller has it, and who had it before died;
+ * otherwise as LITE_IOC_LOCK.
+ */
+int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
+{
+	struct lite_word word;
+	struct lite_hold *h;
+	bool again;
+	int err;
+
+	err = lite_word_of(args->ctx, args->lh, args->offset, &word) ?:
+	      lite_cluster_ready(locks->cl);
+	if (err)
+		return err;
+	spin_lock(&locks->lock);
+	again = lite_hold_find_locked(locks, args->ctx, &word, args->owner);
+	spin_unlock(&locks->lock);
+	if (again)
+		return args->try ? -EBUSY : -EDEADLK;
+	h = lite_hold_new(locks, args, &word);
+	if (IS_ERR(h))
+		return PTR_ERR(h);
+	/* Who shares is known to the home only: a word has room for one. */
+	err = args->shared ? lite_lock_check(args) ?: -EINPROGRESS :
+			     lite_lock_swap(h, args);
+	if (err == -EINPROGRESS) {
+		err = lite_lock_wait(h, args);
+		/* It may have taken long: is the handle still good for it? */
+		if (!err)
+			err = lite_lock_check(args);
+		/* Nobody's fault, and it is ours. */
+		if (err == -EHOSTDOWN && h->managed)
+			err = 0;
+	}
+	if (!err && h->died)
+		err = -EOWNERDEAD;
+	/* It may be us who went. */
+	if (err == -EHOSTDOWN)
+		err = lite_cluster_ready(locks->cl) ?: err;
+	trace_lite_lock(LITE_TRACE_LOCK_TAKE, word.id, word.offset,
+			lite_cluster_id(locks->cl), h->ticket, err);
+	if (err && err != -EOWNERDEAD) {
+		lite_lock_give_up(h);
+		return err;
+	}
+	lite_stat_inc(locks->stats, LITE_STAT_LOCKS_TAKEN);
+	lite_hold_publish(h, args->ctx);
+	return err;
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+/**
+ * lite_locks_init - be ready for locks
+ * @locks: to fill; zeroed
+ * @mem: node's
+ * @rpc: node's
+ * @stats: of the node
+ *
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem,
+		    struct lite_rpc *rpc, struct lite_stats __percpu *stats)
+{
+	locks->mem = mem;
+	locks->cl = mem->cl;
+	locks->stats = stats;
+	spin_lock_init(&locks->lock);
+	xa_init_flags(&locks->tickets, XA_FLAGS_ALLOC1);
+	hash_init(locks->held);
+	INIT_LIST_HEAD(&locks->waiting);
+	INIT_LIST_HEAD(&locks->left);
+	init_waitqueue_head(&locks->left_wait);
+	lite_lock_home_init(locks);
+	locks->wq = alloc_workqueue("lite-locks", WQ_UNBOUND, 0);
+	if (!locks->wq)
+		return -ENOMEM;
+	lite_lock_take_handlers(locks, rpc);
+	lite_lock_home_handlers(locks, rpc);
+	return 0;
+}
+
+/**
+ * lite_locks_changed - a member, or a session, has come or gone
+ * @locks: node's
+ *
+ * Context: any process; the work is done in the background.
+ */
+void lite_locks_changed(struct lite_locks *locks)
+{
+	struct lite_hold *h;
+
+	/* Before who waits is woken: he compares. */
+	atomic_inc_return(&locks->changes);
+	spin_lock(&locks->lock);
+	list_for_each_entry(h, &locks->waiting, list)
+		wake_up(&h->wait);
+	if (!locks->closing) {
+		list_for_each_entry(h, &locks->left, list)
+			mod_delayed_work(locks->wq, &h->work, 0);
+		queue_work(locks->wq, &locks->sweep);
+	}
+	spin_unlock(&locks->lock);
+	wake_up_all(&locks->left_wait);
+}
+
+/**
+ * lite_locks_shut - forget all that was locked
+ * @locks: node's; nobody is in a call of its, and it has no session any more
+ *
+ * Context: may sleep.
+ */
+void lite_locks_shut(struct lite_locks *locks)
+{
+	struct lite_hold *h;
+
+	spin_lock(&locks->lock);
+	locks->closing = true;
+	list_for_each_entry(h, &locks->left, list)
+		mod_delayed_work(locks->wq, &h->work, 0);
+	spin_unlock(&locks->lock);
+	lite_lock_home_shut(locks);
+	/* What was left ends itself now, one way or the other. */
+	flush_workqueue(locks->wq);
+	lite_locks_drop_held(locks);
+}
+
+/**
+ * lite_locks_exit - the counterpart of lite_locks_init()
+ * @locks: node's; shut, and no handler is running
+ *
+ * Context: may sleep.
+ */
+void lite_locks_exit(struct lite_locks *locks)
+{
+	destroy_workqueue(locks->wq);
+	xa_destroy(&locks->tickets);
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What takers ask the home of a lock, or of a barrier, for: WAIT, ARRIVE,
+ * RELEASE. None of them waits for anything but home_lock; what they lead to is
+ * done by lock_home.c and by work items.
+ */
+#include <linux/slab.h>
+
+#include "../trace.h"
+#include "lock.h"
+
+/* Who calls, in which life; -EBADMSG: he lies; -ESTALE: that was us, before. */
+static int lite_lock_caller(struct lite_locks *locks, struct lite_conn *conn,
+			    const struct lite_wire_lock *w, u32 *node)
+{
+	u64 incarnation = conn ? conn->from.incarnation :
+				 locks->mem->fab->self.incarnation;
+
+	*node = conn ? conn->from.node : lite_cluster_id(locks->cl);
+	if (le64_to_cpu(w->incarnation) != incarnation)
+		return conn ? -EBADMSG : -ESTALE;
+	return *node ? 0 : -EBADMSG;
+}
+
+/* Is the word there? What cuts it off waits for home_lock afterwards. */
+static int lite_lock_exists(struct lite_locks *locks, u64 id, u64 offset)
+{
+	struct lite_lmr *lmr = lite_lmr_get(locks->mem, id);
+	int err;
+
+	lockdep_assert_held(&locks->home_lock);
+	if (!lmr)
+		return -ENOENT;
+	mutex_lock(&lmr->lock);
+	err = lmr->dying ? -ENOENT :
+			   lite_atomic_check(offset, sizeof(u64),
+					     lmr->place->length);
+	mutex_unlock(&lmr->lock);
+	lite_lmr_put(lmr);
+	return err;
+}
+
+/* The lock, or the barrier for @n, that is meant; made, if there is none. */
+static struct lite_lock *lite_lock_meant(struct lite_locks *locks, u64 id,
+					 u64 offset, u32 n)
+{
+	struct lite_lock *l = lite_lock_find(locks, id, offset, n);
+
+	if (!l) {
+		l = lite_lock_make(locks, id, offset);
+		if (!l)
+			return ERR_PTR(-ENOMEM);
+		l->n = n;
+	}
+	/* As long as somebody waits for a round it is for as many. */
+	if (l->n != n && !list_empty(&l->queue))
+		return ERR_PTR(-EINVAL);
+	l->n = n;
+	return l;
+}
+
+static int lite_lock_enter(struct lite_locks *locks, u32 node,
+			   const struct lite_wire_lock *w, bool barrier)
+{
+	u64 incarnation = le64_to_cpu(w->incarnation);
+	u64 offset = le64_to_cpu(w->offset);
+	u32 ticket = le32_to_cpu(w->ticket);
+	u32 flags = le32_to_cpu(w->arg);
+	u64 id = le64_to_cpu(w->id);
+	struct lite_claim *c;
+	struct lite_lock *l;
+	int err;
+
+	lockdep_assert_held(&locks->home_lock);
+	if (locks->closing)
+		return -ESHUTDOWN;
+	err = lite_lock_exists(locks, id, offset);
+	if (err)
+		return err;
+	l = lite_lock_meant(locks, id, offset, barrier ? flags : 0);
+	if (IS_ERR(l))
+		return PTR_ERR(l);
+	c = lite_claim_find(l, node, incarnation, ticket);
+	if (c && c->state == LITE_CLAIM_OWNER) {
+		/* He has been told, but may not have heard it. */
+		lite_claim_tell(c, c->status);
+	} else if (!c) {
+		c = lite_claim_new(l, node, incarnation, ticket, GFP_KERNEL);
+		if (!c) {
+			/* If it is a new one nobody wants it. */
+			lite_lock_go_on(l);
+			return -ENOMEM;
+		}
+		c->shared = barrier || flags & LITE_WIRE_LOCK_SHARED;
+		c->try = !barrier && flags & LITE_WIRE_LOCK_TRY;
+		list_add_tail(&c->list, &l->queue);
+		l->seen = le64_to_cpu(w->value);
+		lite_claim_trace(c, LITE_TRACE_LOCK_QUEUE, c->shared);
+	}
+	lite_lock_go_on(l);
+	return 0;
+}
+
+static int lite_serve_claim(struct lite_locks *locks, struct lite_conn *conn,
+			    const struct lite_wire_lock *req, bool barrier)
+{
+	u32 node;
+	int err;
+
+	err = lite_lock_caller(locks, conn, req, &node);
+	/* From when its claim is here the end of the session is noticed. */
+	if (!err && conn)
+		err = lite_cluster_await_session(locks->cl, conn);
+	if (err)
+		return err;
+	mutex_lock(&locks->home_lock);
+	/*
+	 * Nothing of a later session has been heard as long as this one is not
+	 * dead: he may be done with what he wanted in this one.
+	 */
+	err = conn && lite_conn_is_dead(conn) ?
+		      -EHOSTDOWN : lite_lock_enter(locks, node, req, barrier);
+	mutex_unlock(&locks->home_lock);
+	return err;
+}
+
+static int lite_serve_lock_wait(void *priv, struct lite_conn *conn,
+				const void *req, u32 len, void *reply,
+				u32 *reply_len)
+{
+	return lite_serve_claim(priv, conn, req, false);
+}
+
+static int lite_serve_barrier_arrive(void *priv, struct lite_conn *conn,
+				     const void *req, u32 len, void *reply,
+				     u32 *reply_len)
+{
+	return lite_serve_claim(priv, conn, req, true);
+}
+
+static struct lite_claim *lite_claim_named(struct lite_lock *l, u32 node,
+					   const struct lite_wire_lock *w)
+{
+	return l ? lite_claim_find(l, node, le64_to_cpu(w->incarnation),
+				   le32_to_cpu(w->ticket)) : NULL;
+}
+
+/*
+ * Somebody gives back what he is not known to have. While the word is being
+ * swapped, he may be who is in it.
+ */
+static int lite_lock_end_early(struct lite_lock *l, u32 node,
+			       const struct lite_wire_lock *w)
+{
+	u64 incarnation = le64_to_cpu(w->incarnation);
+	u32 ticket = le32_to_cpu(w->ticket);
+	struct lite_claim *c = lite_claim_in(&l->early, node, incarnation,
+					     ticket);
+
+	if (!c) {
+		c = lite_claim_new(l, node, incarnation, ticket, GFP_KERNEL);
+		if (!c)
+			return -ENOMEM;
+		c->state = LITE_CLAIM_OVER;
+		list_add(&c->list, &l->early);
+	}
+	c->status = le32_to_cpu(w->arg);
+	return 0;
+}
+
+static int lite_serve_lock_release(void *priv, struct lite_conn *conn,
+				   const void *req, u32 len, void *reply,
+				   u32 *reply_len)
+{
+	const struct lite_wire_lock *w = req;
+	u64 offset = le64_to_cpu(w->offset);
+	struct lite_locks *locks = priv;
+	u64 id = le64_to_cpu(w->id);
+	struct lite_lock *l, *b;
+	struct lite_claim *c;
+	u32 node;
+	int err;
+
+	err = lite_lock_caller(locks, conn, w, &node);
+	if (err)
+		return err;
+	mutex_lock(&locks->home_lock);
+	l = lite_lock_find(locks, id, offset, false);
+	b = lite_lock_find(locks, id, offset, true);
+	c = lite_claim_named(l, node, w) ?: lite_claim_named(b, node, w);
+	if (c && c->lock == b && c->state == LITE_CLAIM_OWNER) {
+		err = -EALREADY;
+	} else if (c) {
+		struct lite_lock *of = c->lock;
+
+		lite_claim_end(c, le32_to_cpu(w->arg));
+		lite_lock_go_on(of);
+	} else if (l && (l->settling || l->maybe)) {
+		err = lite_lock_end_early(l, node, w);
+	} else {
+		err = lite_lock_exists(locks, id, offset) ?: -ENOLCK;
+	}
+	mutex_unlock(&locks->home_lock);
+	return err;
+}
+
+void lite_lock_home_handlers(struct lite_locks *locks, struct lite_rpc *rpc)
+{
+	lite_rpc_handle(rpc, LITE_CALL_LOCK_WAIT, lite_serve_lock_wait, locks);
+	lite_rpc_handle(rpc, LITE_CALL_LOCK_RELEASE, lite_serve_lock_release,
+			locks);
+	lite_rpc_handle(rpc, LITE_CALL_BARRIER_ARRIVE,
+			lite_serve_barrier_arrive, locks);
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+// Locks that several machines have a share in.
+//
+//   hold NAME --offset O [--shared] [--try] [--timeout MS] [--threads N] [--leave]
+//                          N threads take the lock, each says "held" (or "died", or the errno) when
+//                          it has, keep it until a line comes on standard input, and say what
+//                          became of giving it back; --leave: not made consistent before
+//   storm NAME --offset O --threads N --count C
+//                          N threads take the lock C times each; with it they count, in words
+//                          behind it, by reading and writing. They look whether anybody else is at
+//                          it, and put in order what somebody left who was killed. Print how often
+//                          a holder had died.
+//   phases NAME --offset O --threads N --writers W --count C
+//                          the same with readers: W of the threads want the lock alone
+//   order NAME --offset O --threads N --count C
+//                          take and give back, nothing else; print the microseconds it took
+//   rounds NAME --offset O --threads N --all A --count C
+//                          N threads go through a barrier for A of all machines C times; with a
+//                          counter behind it they look that nobody goes before all have come
+#include <lite/lite.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using u64 = std::uint64_t;
+
+struct Options {
+    int index = 0;
+    std::string name;
+    u64 offset = 0;
+    bool shared = false;
+    bool try_only = false;
+    bool leave = false;
+    u64 timeout = 0;
+    unsigned threads = 1;
+    unsigned writers = 1;
+    std::uint32_t all = 1;
+    u64 count = 100;
+};
+
+constexpr auto kRights = lite::rights::read | lite::rights::write | lite::rights::atomic;
+
+// What a lock protects here: words behind it.
+struct Area {
+    u64 busy = 0;     // who is at it
+    u64 count = 0;    // how often it was
+    u64 checked = 0;  // the same, written last
+};
+
+Area area_at(const lite::region& region, u64 at) {
+    Area area;
+    region.read(at, std::as_writable_bytes(std::span(&area, 1)));
+    return area;
+}
+
+void say(const std::string& text) {
+    static std::mutex mutex;
+    const std::scoped_lock lock(mutex);
+    std::printf("%s\n", text.c_str());
+    std::fflush(stdout);
+}
+
+std::string name_of(int err) {
+    const char* name = ::strerrorname_np(err < 0 ? -err : err);
+    return name ? name : "?";
+}
+
+void in_threads(unsigned n, const std::function<void(unsigned)>& body) {
+    std::vector<std::thread> threads;
+    std::vector<std::exception_ptr> failures(n);
+    for (unsigned i = 0; i < n; ++i)
+        threads.emplace_back([&, i] {
+            try {
+                body(i);
+            } catch (...) {
+                failures[i] = std::current_exception();
+            }
+        });
+    for (auto& thread : threads)
+        thread.join();
+    for (auto& failure : failures)
+        if (failure)
+            std::rethrow_exception(failure);
+}
+
+void hold(lite::context& node, const Options& options) {
+    const auto region = node.map(options.name, kRights);
+    const auto flags =
+        (options.shared ? LITE_LOCK_SHARED : 0U) | (options.try_only ? LITE_LOCK_TRY : 0U);
+    std::atomic<bool> go = false;
+    std::thread([&go] {
+        std::getchar();
+        go = true;
+        go.notify_all();
+    }).detach();
+    in_threads(options.threads, [&](unsigned i) {
+        const int err =
+            lite_lock(node.get(), region.handle(), options.offset, i + 1, flags, options.timeout);
+        say(err == 0 ? "held" : err == -EOWNERDEAD ? "died" : name_of(err));
+        if (err && err != -EOWNERDEAD)
+            return;
+        go.wait(false);
+        if (err == -EOWNERDEAD && !options.shared && !options.leave)
+            lite_lock_consistent(node.get(), region.handle(), options.offset, i + 1);
+        const int back = lite_unlock(node.get(), region.handle(), options.offset, i + 1);
+        say(back ? name_of(back) : "ok");
+    });
+}
+
+// Alone with the area.
+void work(lite::region& region, u64 at, u64 me, bool died) {
+    auto area = area_at(region, at);
+    if (area.busy && !died)
+        throw std::runtime_error("somebody is at it: " + std::to_string(area.busy));
+    if (!died && area.count != area.checked)
+        throw std::runtime_error("half done: " + std::to_string(area.count) + ", " +
+                                 std::to_string(area.checked));
+    region.store(at, me);
+    ++area.count;
+    region.store(at + 8, area.count);
+    region.store(at + 16, area.count);
+    if (area_at(region, at).busy != me)
+        throw std::runtime_error("somebody else came");
+    region.store(at, u64{0});
+}
+
+void storm(lite::context& node, const Options& options) {
+    auto region = node.map(options.name, kRights);
+    std::atomic<u64> died = 0;
+    say("running");
+    in_threads(options.threads, [&](unsigned i) {
+        lite::mutex mutex(node, region, options.offset);
+        const u64 me = static_cast<u64>(::getpid()) << 32 | (i + 1);
+        for (u64 n = 0; n < options.count; ++n) {
+            mutex.lock();
+            work(region, options.offset + 8, me, mutex.owner_died());
+            if (mutex.owner_died()) {
+                ++died;
+                mutex.make_consistent();
+            }
+            mutex.unlock();
+        }
+    });
+    say(std::to_string(died));
+}
+
+void phases(lite::context& node, const Options& options) {
+    auto region = node.map(options.name, kRights);
+    std::atomic<u64> died = 0;
+    say("running");
+    in_threads(options.threads, [&](unsigned i) {
+        lite::mutex mutex(node, region, options.offset);
+        const u64 me = static_cast<u64>(::getpid()) << 32 | (i + 1);
+        for (u64 n = 0; n < options.count; ++n) {
+            if (i < options.writers) {
+                mutex.lock();
+                const bool was_died = mutex.owner_died();
+                work(region, options.offset + 8, me, was_died);
+                if (was_died) {
+                    ++died;
+                    mutex.make_consistent();
+                }
+                mutex.unlock();
+                continue;
+            }
+            const int err = lite_lock(node.get(), region.handle(), options.offset, me,
+                                      LITE_LOCK_SHARED, LITE_FOREVER);
+            if (err && err != -EOWNERDEAD)
+                throw lite::error(err, "lock shared");
+            const auto before = area_at(region, options.offset + 8);
+            const auto after = area_at(region, options.offset + 8);
+            if (!err && (before.busy || before.count != before.checked))
+                throw std::runtime_error("a writer is at it");
+            if (std::memcmp(&before, &after, sizeof(before)) != 0)
+                throw std::runtime_error("it changes under a reader");
+            const int back = lite_unlock(node.get(), region.handle(), options.offset, me);
+            if (back)
+                throw lite::error(back, "unlock shared");
+        }
+    });
+    say(std::to_string(died));
+}
+
+void order(lite::context& node, const Options& options) {
+    auto region = node.map(options.name, kRights);
+    say("running");
+    const auto begun = std::chrono::steady_clock::now();
+    in_threads(options.threads, [&](unsigned) {
+        lite::mutex mutex(node, region, options.offset);
+        for (u64 n = 0; n < options.count; ++n) {
+            mutex.lock();
+            mutex.unlock();
+        }
+    });
+    const auto took = std::chrono::steady_clock::now() - begun;
+    say(std::to_string(std::chrono::duration_cast<std::chrono::microseconds>(took).count()));
+}
+
+void rounds(lite::context& node, const Options& options) {
+    auto region = node.map(options.name, kRights);
+    const lite::barrier barrier(node, region, options.offset, options.all);
+    say("running");
+    in_threads(options.threads, [&](unsigned) {
+        for (u64 n = 0; n < options.count; ++n) {
+            region.fetch_add(options.offset + 8, 1);
+            barrier.arrive_and_wait();
+            const u64 came = region.fetch_add(options.offset + 8, 0);
+            if (came < options.all * (n + 1))
+                throw std::runtime_error("too early: " + std::to_string(came));
+            if (came > options.all * (n + 2))
+                throw std::runtime_error("too late: " + std::to_string(came));
+        }
+    });
+    say("through");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app("Locks that several machines have a share in.");
+    Options options;
+    app.add_option("--index", options.index);
+    app.require_subcommand(1);
+    std::function<void(lite::context&, const Options&)> chosen;
+    const auto add = [&](const char* name, void (*body)(lite::context&, const Options&)) {
+        auto* sub = app.add_subcommand(name);
+        sub->callback([&chosen, body] { chosen = body; });
+        sub->add_option("name", options.name)->required();
+        sub->add_option("--offset", options.offset);
+        sub->add_option("--threads", options.threads);
+        sub->add_option("--writers", options.writers);
+        sub->add_option("--all", options.all);
+        sub->add_option("--count", options.count);
+        sub->add_option("--timeout", options.timeout);
+        sub->add_flag("--shared", options.shared);
+        sub->add_flag("--try", options.try_only);
+        sub->add_flag("--leave", options.leave);
+    };
+    add("hold", hold);
+    add("storm", storm);
+    add("phases", phases);
+    add("order", order);
+    add("rounds", rounds);
+    CLI11_PARSE(app, argc, argv);
+    try {
+        lite::context node(options.index);
+        chosen(node, options);
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "%s\n", e.what());
+        return 1;
+    }
+    // The thread that reads standard input may still be at it.
+    std::fflush(stdout);
+    ::_exit(0);
+}

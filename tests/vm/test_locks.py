@@ -1,0 +1,590 @@
+# SPDX-License-Identifier: MIT
+"""Locks in words of LMRs: exclusion, order, holders and waiters that die, nodes that go, LMRs that change."""
+
+import contextlib
+import re
+import time
+
+from litelab import (dead_seconds, in_one_machine, on_machines, prepare, prepare_all, program_path, times, wait_complete,
+                     wait_until)
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+_GONE = {"EHOSTDOWN", "ESTALE", "ETIMEDOUT"}
+
+
+def _spawn(lite, *words):
+    return lite.vm.spawn([program_path("locks"), "--index", str(lite.index), *(str(word) for word in words)])
+
+
+def _alloc(lite, name, *homes, size="64K"):
+    lite.lite("alloc", name, size, "--node", ",".join(str(home.id) for home in homes))
+
+
+def _idle(lites):
+    for lite in lites:
+        lite.check_idle()
+
+
+def _word(lite, name, offset):
+    return int(lite.lite("fetch-or", name, offset, 0).out)
+
+
+def _holder(lite, name, *words, said="held"):
+    """A process that has the lock."""
+    process = _spawn(lite, "hold", name, *words)
+    process.wait_output(said, timeout=30)
+    return process
+
+
+def _claims(home, wanted):
+    """Waits until the home knows of so many claims: owners and those who wait."""
+    wait_until(f"{wanted} claims", lambda: home.stats()["lock_claims"] == wanted, 20, home.vm.time_scale)
+
+
+def _waiter(lite, name, home, before, *words):
+    """A process that waits for the lock, behind `before` claims that the home knows."""
+    process = _spawn(lite, "hold", name, *words)
+    _claims(home, before + 1)
+    return process
+
+
+def _let_go(process, said="ok"):
+    """Lets a holder give its lock back."""
+    process.write(b"\n")
+    assert process.wait(30, check=True).out.split()[-1] == said, process.out
+
+
+def _last(process, timeout=30):
+    return process.wait(timeout, check=True).out.split()[-1]
+
+
+@contextlib.contextmanager
+def _traced(lite):
+    """Yields a list that has, afterwards, (what, node, ticket, status) of each event of locks at a machine; of very many
+    the last."""
+    base, events = "/sys/kernel/tracing", []
+    lite.vm.run(f"echo 8192 >{base}/buffer_size_kb; echo >{base}/trace; echo 1 >{base}/events/lite/lite_lock/enable")
+    try:
+        yield events
+    finally:
+        lite.vm.run(f"echo 0 >{base}/events/lite/lite_lock/enable")
+        text = lite.vm.run(f"grep lite_lock: {base}/trace", timeout=60, check=False).out
+        lite.vm.run(f"echo >{base}/trace; echo 16 >{base}/buffer_size_kb")
+        for found in re.finditer(r"lite_lock: (\w+) id=\d+ offset=\d+ node=(\d+) ticket=(\d+) status=(-?\d+)", text):
+            events.append((found[1], int(found[2]), int(found[3]), int(found[4])))
+
+
+def _check_order(events):
+    """At the home: granted in the order in which they came, but for those who went before. Returns how many were."""
+    queue, granted = [], 0
+    for what, node, ticket, _ in events:
+        who = (node, ticket)
+        if what == "queue":
+            queue.append(who)
+        elif what == "grant" and who in queue:
+            assert queue[0] == who, (who, queue)
+            queue.pop(0)
+            granted += 1
+        elif what == "end" and who in queue:
+            queue.remove(who)
+    return granted
+
+
+# --- exclusion and order ---------------------------------------------------------------------------------------------
+
+def _calm(lab):
+    """A cluster in which nobody counts as dead by mistake, be the host as busy as it likes."""
+    return on_machines(lab, dead=10000 * lab.kernel.time_scale)
+
+
+def _storm(lab, lites, threads, count):
+    for number, home in enumerate(lites):
+        name = f"storm-{number}"
+        _alloc(lites[0], name, home)
+        users = [_spawn(lite, "storm", name, "--threads", threads, "--count", count) for lite in lites]
+        for user in users:
+            assert _last(user, 200) == "0", user.out
+        assert _word(lites[1], name, 0) == 0
+        assert _word(lites[1], name, 16) == len(lites) * threads * count
+        lites[0].lite("free", name)
+    _idle(lites)
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=300)
+def test_storm_in_one_machine(lab):
+    _storm(lab, in_one_machine(lab.n1, dead=10000 * lab.kernel.time_scale), 3, lab.scale(200, 20))
+
+
+@vmtest(nodes=3, timeout=400)
+def test_storm(lab):
+    """Wherever the word is: never two at it, none forgotten, and the word is free in the end."""
+    _storm(lab, _calm(lab), 4, lab.scale(60, 6))
+
+
+@vmtest(nodes=3, timeout=300)
+def test_order(lab):
+    """Who waits gets the lock in the order in which the home heard of them; and what that costs."""
+    lites = _calm(lab)
+    home = lites[0]
+    _alloc(home, "order", home)
+    count, threads = lab.scale(60, 6), 8
+    before = [lite.stats() for lite in lites]
+    with _traced(home) as events:
+        users = [_spawn(lite, "order", "order", "--threads", threads, "--count", count) for lite in lites]
+        took = max(int(_last(user, 200)) for user in users)
+    granted = _check_order(events)
+    after = [lite.stats() for lite in lites]
+    taken, calls, waits = (sum(now[key] - was[key] for now, was in zip(after, before))
+                           for key in ("locks_taken", "calls", "lock_waits"))
+    assert taken == len(lites) * threads * count
+    # Most had to wait: else this shows nothing.
+    assert granted > taken / 2, (granted, taken)
+    print(f"      {granted} of {taken} handed on, {took / taken:.0f} us and {calls / taken:.2f} calls each")
+    # WAIT, GRANT, RELEASE; those of the home itself cross no network. And heartbeats.
+    assert calls < 3 * taken + 200, (calls, taken, waits)
+    home.lite("free", "order")
+    _idle(lites)
+
+
+@vmtest(nodes=3, timeout=300)
+def test_readers_and_writers(lab):
+    """Readers see no writer at it; nobody starves: all come to their end."""
+    lites = _calm(lab)
+    _alloc(lites[0], "phases", lites[1])
+    users = [_spawn(lite, "phases", "phases", "--threads", 5, "--writers", 2, "--count", lab.scale(40, 5))
+             for lite in lites]
+    for user in users:
+        assert _last(user, 200) == "0", user.out
+    assert _word(lites[0], "phases", 0) == 0
+    lites[0].lite("free", "phases")
+    _idle(lites)
+
+
+@vmtest(nodes=3, timeout=300)
+def test_phases(lab):
+    """Two readers at once; a writer waits for both; a reader that comes later waits for the writer."""
+    lites = _calm(lab)
+    first, second, third = lites
+    _alloc(first, "phase", second)
+    readers = [_holder(lite, "phase", "--shared") for lite in (first, third)]
+    writer = _waiter(first, "phase", second, 2)
+    late = _waiter(third, "phase", second, 3, "--shared")
+    assert _last(_spawn(first, "hold", "phase", "--shared", "--try")) == "EBUSY"
+    _let_go(readers[0])
+    _claims(second, 3)
+    assert "held" not in writer.out
+    # A reader that dies is no hindrance, and no news.
+    readers[1].kill(9)
+    writer.wait_output("held")
+    assert "held" not in late.out
+    _let_go(writer)
+    late.wait_output("held")
+    _let_go(late)
+    first.lite("free", "phase")
+    _idle(lites)
+
+
+# --- those who die ---------------------------------------------------------------------------------------------------
+
+@vmtest(nodes=3, timeout=300)
+def test_dead_holders(lab):
+    """The next one is told, has the lock, and must make things good; else nobody can have it."""
+    lites = _calm(lab)
+    first, second, third = lites
+    for number, home in enumerate(lites):
+        name = f"dead-{number}"
+        _alloc(first, name, home)
+        # Nobody waits: the word says it.
+        _holder(second, name).kill(9)
+        heir = _spawn(third, "hold", name)
+        heir.wait_output("died")
+        _let_go(heir)
+        # Somebody waits.
+        holder = _holder(third, name)
+        heir = _waiter(second, name, home, 1)
+        behind = _waiter(first, name, home, 2)
+        holder.kill(9)
+        heir.wait_output("died")
+        # Who was told dies as well: the next one is told.
+        heir.kill(9)
+        behind.wait_output("died")
+        _let_go(behind)
+        assert _word(first, name, 0) == 0
+        _let_go(_holder(second, name))
+        # Somebody who was told gives it back as it is.
+        _holder(second, name).kill(9)
+        broken = third.vm.run([program_path("locks"), "hold", name, "--leave"], stdin=b"\n").out.split()
+        assert broken == ["died", "ok"], broken
+        assert _last(_spawn(first, "hold", name)) == "ENOTRECOVERABLE"
+        assert _last(_spawn(first, "hold", name, "--try")) == "ENOTRECOVERABLE"
+        assert _last(_spawn(first, "hold", name, "--shared")) == "ENOTRECOVERABLE"
+        # Written anew it is a lock again.
+        first.lite("set", name, 0, 8, "00")
+        _let_go(_holder(first, name))
+        first.lite("free", name)
+    _idle(lites)
+
+
+@vmtest(nodes=3, timeout=300)
+def test_waiters_that_go(lab):
+    """Those who are killed or do not want to wait any longer hold up nobody behind them."""
+    lites = _calm(lab)
+    first, second, third = lites
+    _alloc(first, "gone", second)
+    holder = _holder(third, "gone")
+    killed = _waiter(first, "gone", second, 1)
+    late = _spawn(third, "hold", "gone", "--timeout", 1500)
+    _claims(second, 3)
+    patient = _waiter(second, "gone", second, 3)
+    killed.kill(9)
+    killed.wait(20)
+    assert _last(late) == "ETIMEDOUT"
+    _claims(second, 2)
+    assert _last(_spawn(first, "hold", "gone", "--try")) == "EBUSY"
+    _let_go(holder)
+    patient.wait_output("held")
+    _let_go(patient)
+    assert _word(first, "gone", 0) == 0
+    first.lite("free", "gone")
+    _idle(lites)
+
+
+def _killing_storm(lab, lites, threads, wanted):
+    """Processes that are killed at random times, and others in their place, until the lock was taken so often."""
+    name = "killed"
+    _alloc(lites[0], name, lites[1])
+    users, kills = {}, 0
+    with _traced(lites[1]) as events:
+        while _word(lites[0], name, 16) < wanted:
+            for lite in lites:
+                if str(lite) not in users:
+                    users[str(lite)] = _spawn(lite, "storm", name, "--threads", threads, "--count", wanted)
+                    users[str(lite)].wait_output("running", timeout=60)
+            victim = users.pop(str(lab.rng.choice(lites)))
+            time.sleep(lab.rng.uniform(0, 0.5))
+            victim.kill(9)
+            victim.wait(30)
+            kills += 1
+            for user in users.values():
+                assert user.running, user.err
+        for user in users.values():
+            user.kill(9)
+            user.wait(30)
+    deaths = sum(what == "grant" and status != 0 for what, _, _, status in events)
+    granted = _check_order(events)
+    total = _word(lites[0], name, 16)
+    print(f"      {total} times at it, {granted} handed on, {kills} processes killed, {deaths} heirs")
+    assert kills >= 3
+    # Whatever they have left, it is a lock that can be had.
+    _let_go(_holder(lites[2], name, said="\n"))
+    assert _word(lites[0], name, 0) == 0
+    lites[0].lite("free", name)
+    _idle(lites)
+
+
+@vmtest(nodes=3, timeout=400)
+def test_killed_at_random(lab):
+    _killing_storm(lab, _calm(lab), 8, lab.scale(2000, 100))
+
+
+@vmtest(nodes=3, timeout=5000, slow=True)
+def test_killed_at_random_for_long(lab):
+    _killing_storm(lab, _calm(lab), 8, lab.scale(100000, 2000))
+
+
+# --- nodes that go ---------------------------------------------------------------------------------------------------
+
+def _back(lite, other):
+    """A machine that crashed, again in the cluster."""
+    lite.vm.reboot()
+    prepare(lite.vm)
+    lite.forget()
+    lite.start(**times(lite.vm))
+    lite.join(other)
+
+
+@vmtest(nodes=3, timeout=300, fresh=True)
+def test_crash(lab):
+    """The machine of the holder, with and without somebody waiting; that of a waiter; that of the home."""
+    lites = on_machines(lab)
+    first, second, third = lites
+    _alloc(first, "a", first)
+    _alloc(first, "b", first)
+    _alloc(first, "c", third)
+    _holder(third, "a")
+    _holder(third, "b")
+    # Of the lock at the machine that crashes.
+    lost = _holder(first, "c")
+    waits_lost = _waiter(second, "c", third, 1)
+    heir = _waiter(second, "a", first, 1)
+    _waiter(third, "a", first, 2)
+    behind = _waiter(first, "a", first, 3)
+    third.vm.crash()
+    heir.wait_output("died", timeout=20 + 2 * dead_seconds(first.vm))
+    _let_go(heir)
+    behind.wait_output("held")
+    _let_go(behind)
+    assert _last(waits_lost, 20 + 2 * dead_seconds(first.vm)) in _GONE
+    # Nobody waited for that one.
+    heir = _spawn(second, "hold", "b")
+    heir.wait_output("died", timeout=20)
+    _let_go(heir)
+    lost.write(b"\n")
+    assert _last(lost, 60) in _GONE
+    _back(third, first)
+    wait_complete(lites)
+    _let_go(_holder(third, "a"))
+    for name in ("a", "b"):
+        first.lite("free", name)
+    _idle(lites)
+
+
+@vmtest(nodes=3, timeout=300, fresh=True)
+def test_suspects(lab):
+    """Sessions that break, and come back before anybody counts as dead: all keep their locks and places."""
+    lites = on_machines(lab, dead=8000 * lab.kernel.time_scale)
+    first, second, third = lites
+    _alloc(first, "kept", first)
+    holder = _holder(second, "kept")
+    one = _waiter(third, "kept", first, 1)
+    two = _waiter(second, "kept", first, 2)
+    for cut in (second, third, first):
+        with contextlib.ExitStack() as stack:
+            cut.vm.cut()
+            stack.callback(cut.vm.cut, False)
+            # Longer than transports try, shorter than the time after which it would be dead.
+            cut.vm.run("sleep 1.5")
+    wait_complete(lites)
+    assert not one.out and not two.out, (one.out, two.out)
+    _let_go(holder)
+    one.wait_output("held", timeout=30)
+    _let_go(one)
+    two.wait_output("held", timeout=30)
+    _let_go(two)
+    assert _word(first, "kept", 0) == 0
+    first.lite("free", "kept")
+    _idle(lites)
+
+
+@vmtest(nodes=3, timeout=300, fresh=True)
+def test_partition(lab):
+    """A holder that is out of reach for so long that it counts as dead loses the lock, and learns it; a waiter asks
+    again."""
+    lites = on_machines(lab)
+    first, second, third = lites
+    _alloc(first, "split", first)
+    holder = _holder(third, "split")
+    _claims(first, 0)
+    heir = _waiter(second, "split", first, 1)
+    far = _waiter(third, "split", first, 2)
+    third.vm.cut()
+    heir.wait_output("died", timeout=20 + 2 * dead_seconds(first.vm))
+    said = _last(far, 20 + 3 * dead_seconds(first.vm))
+    assert said == "EHOSTDOWN", said
+    third.vm.cut(False)
+    wait_complete(lites)
+    _let_go(holder, "ENOLCK")
+    assert heir.running
+    _let_go(heir)
+    _let_go(_holder(third, "split"))
+    first.lite("free", "split")
+    _idle(lites)
+
+
+@vmtest(nodes=3, timeout=300, fresh=True)
+def test_leave_and_stop(lab):
+    """A node that leaves with locks; one that is stopped while it has them and waits."""
+    lites = on_machines(lab)
+    first, second, third = lites
+    _alloc(first, "left", first)
+    holder = _holder(third, "left")
+    waits = _waiter(third, "left", first, 1)
+    heir = _waiter(second, "left", first, 2)
+    third.leave()
+    assert _last(waits) == "ENOTCONN"
+    heir.wait_output("died")
+    _let_go(heir)
+    holder.write(b"\n")
+    assert _last(holder) in ("ENOLCK", "ENOTCONN"), holder.out
+    third.join(first)
+    wait_complete(lites)
+    holder = _holder(second, "left")
+    waits = _waiter(third, "left", first, 1)
+    third.stop()
+    # It leaves first.
+    assert _last(waits) in ("ENOTCONN", "ENODEV"), waits.out
+    _let_go(holder)
+    first.lite("free", "left")
+    _idle((first, second))
+    third.start(**times(third.vm))
+    third.join(first)
+
+
+# --- LMRs that change ------------------------------------------------------------------------------------------------
+
+@vmtest(nodes=3, timeout=300)
+def test_changed_meanwhile(lab):
+    """Moved, renamed, resized, freed, and rights that are taken away: while it is held, and while it is awaited."""
+    lites = _calm(lab)
+    first, second, third = lites
+    _alloc(first, "changed", second)
+    holder = _holder(first, "changed", "--offset", 8192)
+    waits = _waiter(third, "changed", second, 1, "--offset", 8192)
+    first.lite("move", "changed", "--node", first.id)
+    first.lite("move", "changed", "--node", third.id, "--offset", 4096, "--length", 8192)
+    first.lite("rename", "changed", "renamed")
+    first.lite("resize", "renamed", "32K")
+    _let_go(holder)
+    waits.wait_output("held")
+    # Without anybody waiting, too.
+    _let_go(waits)
+    holder = _holder(first, "renamed", "--offset", 8192)
+    first.lite("move", "renamed", "--node", first.id)
+    _let_go(holder)
+    assert _word(first, "renamed", 8192) == 0
+    # Cut off, and back: it is another lock.
+    holder = _holder(first, "renamed", "--offset", 8192)
+    waits = _waiter(third, "renamed", second, 1, "--offset", 8192)
+    second.lite("resize", "renamed", "4K")
+    assert _last(waits) == "ERANGE"
+    second.lite("resize", "renamed", "64K")
+    other = _holder(third, "renamed", "--offset", 8192)
+    holder.write(b"\n")
+    assert _last(holder) == "ENOLCK", holder.out
+    assert other.running
+    _let_go(other)
+    # Freed.
+    holder = _holder(first, "renamed")
+    waits = _waiter(third, "renamed", second, 1)
+    again = _waiter(second, "renamed", second, 2, "--shared")
+    first.lite("free", "renamed")
+    assert _last(waits) == "EIDRM"
+    assert _last(again) == "EIDRM"
+    holder.write(b"\n")
+    assert _last(holder) == "EIDRM"
+    _idle(lites)
+
+
+@vmtest(nodes=3, timeout=300)
+def test_rights(lab):
+    """It takes both rights; who loses them while waiting does not get the lock, who has it gives it back."""
+    lites = _calm(lab)
+    first, second, third = lites
+    first.lite("alloc", "ours", "4K", "--node", second.id, "--mode", "0600")
+
+    def alice(lite, *words):
+        return lite.vm.spawn([program_path("locks"), "hold", "ours", *words], user="alice")
+
+    assert "permission denied" in alice(third).wait(30).err
+    first.lite("grant", "ours", "--uid", 1000, "--rights", "rwa")
+    holder = alice(third)
+    holder.wait_output("held")
+    waits = alice(first)
+    _claims(second, 2)
+    behind = _waiter(second, "ours", second, 2)
+    first.lite("revoke", "ours", "--uid", 1000)
+    _let_go(holder)
+    assert _last(waits) == "EACCES"
+    behind.wait_output("held")
+    _let_go(behind)
+    first.lite("free", "ours")
+    _idle(lites)
+
+
+@vmtest(nodes=2, timeout=200)
+def test_command(lab):
+    """lite lock: status, time-out, what it says of the dead, what becomes of the program when it is killed."""
+    first, second = _calm(lab)
+    _alloc(first, "cli", second)
+    assert first.lite("lock", "cli", 8, "--", "sh", "-c", "exit 7", check=False).rc == 7
+    assert first.lite("lock", "cli", 8, "--", "sh", "-c", "kill -15 $$", check=False).rc == 128 + 15
+    assert first.lite("lock", "cli", 8, "--", "no-such-program", check=False).rc == 127
+    assert first.lite("lock", "cli", 4, "--", "true", check=False).rc == 1
+    running = first.vm.spawn(["lite", "lock", "cli", "8", "--", "sh", "-c", "echo running; exec sleep 1000"])
+    running.wait_output("running")
+    refused = second.lite("lock", "cli", 8, "--timeout", 0.3, "--", "true", check=False)
+    assert refused.rc == 1 and "not in time" in refused.err, refused
+    refused = second.lite("lock", "cli", 8, "--timeout", 0, "--", "true", check=False)
+    assert refused.rc == 1 and "has the lock" in refused.err, refused
+    heir = second.vm.spawn(["lite", "lock", "cli", "8", "--", "sh", "-c", "echo died $LITE_OWNER_DIED"])
+    _claims(second, 2)
+    # Not its program: that dies with it.
+    first.vm.run("kill -9 $(pidof lite)")
+    done = heir.wait(20, check=True)
+    assert done.out.split() == ["died", "1"] and "died" in done.err, (done.out, done.err)
+    wait_until("the program is gone", lambda: not first.vm.run("pidof sleep", check=False).ok, 10, first.vm.time_scale)
+    both = [lite.vm.spawn(["lite", "lock", "cli", "8", "--shared", "--", "sh", "-c", "echo in; read line"])
+            for lite in (first, second)]
+    for process in both:
+        process.wait_output("in")
+    for process in both:
+        process.write(b"\n")
+        process.wait(20, check=True)
+    first.lite("free", "cli")
+    _idle((first, second))
+
+
+# --- barriers --------------------------------------------------------------------------------------------------------
+
+@vmtest(nodes=3, timeout=300)
+def test_barrier_rounds(lab):
+    """Nobody goes before all have come, round after round."""
+    lites = _calm(lab)
+    _alloc(lites[0], "rounds", lites[1])
+    count, threads = lab.scale(60, 6), 3
+    users = [_spawn(lite, "rounds", "rounds", "--threads", threads, "--all", 3 * threads, "--count", count)
+             for lite in lites]
+    for user in users:
+        assert _last(user, 200) == "through", user.out
+    assert _word(lites[0], "rounds", 8) == 3 * threads * count
+    lites[0].lite("free", "rounds")
+    _idle(lites)
+
+
+@vmtest(nodes=3, timeout=300, fresh=True)
+def test_barrier(lab):
+    """Those who give up or die do not count; nor may others wait for another number; nor does it outlive its LMR."""
+    lites = _calm(lab)
+    first, second, third = lites
+    _alloc(first, "barrier", second)
+
+    def arrive(lite, *words):
+        return lite.vm.spawn(["lite", "barrier", "barrier", "3", *words])
+
+    def fails(process, text):
+        assert process.wait(30).rc == 1 and text in process.err, (process.rc, process.err)
+
+    one = arrive(first)
+    _claims(second, 1)
+    killed = arrive(third)
+    _claims(second, 2)
+    killed.kill(9)
+    killed.wait(20)
+    _claims(second, 1)
+    fails(arrive(second, "--timeout", "1.5"), "not all have come")
+    fails(third.vm.spawn(["lite", "barrier", "barrier", "2"]), "another number")
+    _claims(second, 1)
+    # Another word, another barrier; and no lock either.
+    fails(third.vm.spawn(["lite", "barrier", "barrier", "2", "--offset", "8", "--timeout", "0.1"]), "not all have come")
+    _let_go(_holder(third, "barrier"))
+    two = arrive(second)
+    _claims(second, 2)
+    assert one.running and two.running
+    for process in (arrive(third), one, two):
+        assert process.wait(30).rc == 0, process.err
+    # A node that is gone.
+    one = arrive(first)
+    _claims(second, 1)
+    arrive(third)
+    _claims(second, 2)
+    third.vm.crash()
+    wait_until("it is taken out", lambda: second.stats()["lock_claims"] == 1, 60, first.vm.time_scale)
+    two = arrive(second)
+    _claims(second, 2)
+    assert one.running and two.running
+    first.lite("free", "barrier")
+    fails(one, "freed")
+    fails(two, "freed")
+    _idle((first, second))

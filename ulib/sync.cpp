@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+//
+// Locks and barriers.
+
+#include "context.hpp"
+
+#include <lite/sync.h>
+
+namespace {
+
+int holder_call(lite_ctx* ctx, unsigned long request, lite_lh_t lh, uint64_t offset,
+                uint64_t owner) noexcept {
+    struct lite_ioc_unlock arg = {};
+    arg.lh = lh;
+    arg.offset = offset;
+    arg.owner = owner;
+    return lite::internal::control(ctx, request, arg);
+}
+
+}  // namespace
+
+int lite_lock(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t owner, uint32_t flags,
+              uint64_t timeout_ms) noexcept {
+    struct lite_ioc_lock arg = {};
+    arg.flags = flags;
+    arg.lh = lh;
+    arg.offset = offset;
+    arg.owner = owner;
+    arg.timeout_ms = timeout_ms;
+    return lite::internal::control(ctx, LITE_IOC_LOCK, arg);
+}
+
+int lite_unlock(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t owner) noexcept {
+    return holder_call(ctx, LITE_IOC_UNLOCK, lh, offset, owner);
+}
+
+int lite_lock_consistent(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset,
+                         uint64_t owner) noexcept {
+    return holder_call(ctx, LITE_IOC_CONSISTENT, lh, offset, owner);
+}
+
+int lite_barrier(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint32_t n,
+                 uint64_t timeout_ms) noexcept {
+    struct lite_ioc_barrier arg = {};
+    arg.lh = lh;
+    arg.offset = offset;
+    arg.n = n;
+    arg.timeout_ms = timeout_ms;
+    return lite::internal::control(ctx, LITE_IOC_BARRIER, arg);
+}
