@@ -124,7 +124,7 @@ class BruteForce {
         }
     }
 
-    bool run(State state) {
+    bool run(State state) {  // NOLINT(misc-no-recursion)
         bool all = true;
         for (std::size_t i = 0; i < operations_.size(); i++)
             all = all && (happened_[i] || operations_[i].optional());

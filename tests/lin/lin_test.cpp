@@ -39,10 +39,14 @@ Operation death(std::uint32_t process, Time begin, Time end = never) {
     return lost({0, process, Kind::die, Answer::unknown, 0, 0, 0, begin, end}, end);
 }
 
-Verdict verdict(std::vector<Operation> history) { return check(history).verdict; }
+Verdict verdict(const std::vector<Operation>& history) { return check(history).verdict; }
 
-bool right(std::vector<Operation> history) { return verdict(history) == Verdict::linearizable; }
-bool wrong(std::vector<Operation> history) { return verdict(history) == Verdict::not_linearizable; }
+bool right(const std::vector<Operation>& history) {
+    return verdict(history) == Verdict::linearizable;
+}
+bool wrong(const std::vector<Operation>& history) {
+    return verdict(history) == Verdict::not_linearizable;
+}
 
 const std::vector<Kind> words{Kind::fetch_add, Kind::cmp_swap, Kind::swap, Kind::fetch_and,
                               Kind::fetch_or};
@@ -291,7 +295,7 @@ TEST_CASE("large right histories") {
     std::mt19937_64 random(99);
     const auto history = right_history(one.shape, random);
     const Result result = check(history);
-    CHECK(result.explanation == "");
+    CHECK(result.explanation.empty());
     CHECK(result.verdict == Verdict::linearizable);
     // What it costs, whatever the machine: few dead ends.
     CHECK(result.configurations < 10 * history.size());
@@ -299,7 +303,7 @@ TEST_CASE("large right histories") {
 
 TEST_CASE("large histories with one wrong answer") {
     std::mt19937_64 random(1234);
-    for (unsigned round = 0; round < 10; round++) {
+    for (std::ptrdiff_t round = 0; round < 10; round++) {
         auto history = right_history({24, 3000, words, 1 << 20, 0.001}, random);
         auto& victim =
             *std::find_if(history.begin() + 250 * round, history.end(),

@@ -3,7 +3,6 @@
 // What a word, or a lock, is when one operation comes after the other.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,7 +16,10 @@ struct State {
     std::uint64_t value = 0;  ///< of the word; of a lock: 1 + the process that has it, or 0
     bool orphaned = false;    ///< of a lock: who had it last has died, and nobody was told
 
-    auto operator<=>(const State&) const = default;
+    bool operator==(const State&) const = default;
+    bool operator<(const State& other) const {
+        return value != other.value ? value < other.value : orphaned < other.orphaned;
+    }
 };
 
 /// What the operation makes of the state, or nothing if it cannot have had this answer then. One of

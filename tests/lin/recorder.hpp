@@ -16,7 +16,7 @@ namespace lin {
 /// CLOCK_MONOTONIC, in ns: the same for all processes of a machine.
 Time now();
 
-/// Room for what some processes do, each in a part of its own: memory that they share; what
+/// Room for what some processes do, each in a part of its own: memory that they share, so that what
 /// one has written down stays there when it is killed. Made before they are forked.
 class Recorder {
   public:

@@ -3,13 +3,13 @@
 // What threads and processes really did, written down and checked.
 #include "recorder.hpp"
 
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <barrier>
+#include <csignal>
 #include <new>
 #include <stdexcept>
 #include <thread>
@@ -35,14 +35,14 @@ Operation adding(std::uint32_t process) {
 
 TEST_CASE("threads that count with an atomic") {
     constexpr std::uint32_t threads = 4;
-    constexpr unsigned rounds = 2000;
+    constexpr std::size_t rounds = 2000;
     Recorder recorder(threads, rounds);
     Word word = 0;
     {
         std::vector<std::jthread> running;
         for (std::uint32_t i = 0; i < threads; i++) {
             running.emplace_back([&, i] {
-                for (unsigned k = 0; k < rounds; k++) {
+                for (std::size_t k = 0; k < rounds; k++) {
                     recorder.part(i).begin(adding(i));
                     recorder.part(i).end(Answer::done, word.fetch_add(1));
                 }
@@ -51,7 +51,7 @@ TEST_CASE("threads that count with an atomic") {
     }
     REQUIRE(recorder.history().size() == threads * rounds);
     const Result result = check_all(recorder.history());
-    CHECK(result.explanation == "");
+    CHECK(result.explanation.empty());
     CHECK(result.verdict == Verdict::linearizable);
 }
 
