@@ -16,9 +16,9 @@ struct Arm {
 };
 
 constexpr std::array arms{
-    Arm{"lite", make_lite_transport},
-    Arm{"verbs", make_verbs_transport},
-    Arm{"tcp", make_tcp_transport},
+    Arm{"lite", make_lite_transport}, Arm{"verbs", make_verbs_transport},
+    Arm{"tcp", make_tcp_transport},   Arm{"write-imm", make_write_imm_transport},
+    Arm{"send", make_send_transport}, Arm{"grpc", make_grpc_transport},
 };
 
 constexpr auto names = [] {
@@ -34,8 +34,11 @@ std::span<const std::string_view> transport_names() { return names; }
 
 std::unique_ptr<Transport> make_transport(std::string_view name, const Target& target) {
     for (const Arm& arm : arms) {
-        if (arm.name == name)
-            return arm.make(target);
+        if (arm.name != name)
+            continue;
+        auto transport = arm.make(target);
+        transport->another_ = [make = arm.make, target] { return make(target); };
+        return transport;
     }
     throw std::invalid_argument(fmt::format("there is no arm '{}'", name));
 }

@@ -2,7 +2,8 @@
 """Atomics on words are linearizable: what many threads on several nodes have seen is written down, and a checker (tests/lin)
 looks for an order that explains it. All that record are in one machine, where there is one clock."""
 
-from litelab import Lite, in_one_machine, join_all, prepare_all, program_path, stop_all, times, wait_until
+from litelab import Lite, in_one_machine, join_all, prepare_all, program_path, stop_all, times,
+                     wait_complete, wait_until
 from vmlab import CommandFailed
 from vmlab.testing import vmtest
 
@@ -105,5 +106,6 @@ def test_sessions_break_meanwhile(lab):
     total, unknown = _outcome(running, 200)
     print(f"      {total} operations, of which {unknown} with an unknown end; {cuts} cuts")
     assert unknown and cuts >= 2, (unknown, cuts)
+    wait_complete(lites)
     lites[0].lite("free", "words")
     stop_all(lites)
