@@ -2,8 +2,8 @@
 """Atomics on words are linearizable: what many threads on several nodes have seen is written down, and a checker (tests/lin)
 looks for an order that explains it. All that record are in one machine, where there is one clock."""
 
-from litelab import Lite, in_one_machine, join_all, prepare_all, program_path, stop_all, times,
-                     wait_complete, wait_until
+from litelab import (Lite, in_one_machine, join_all, prepare_all, program_path, stop_all, times, wait_complete,
+                     wait_until)
 from vmlab import CommandFailed
 from vmlab.testing import vmtest
 
