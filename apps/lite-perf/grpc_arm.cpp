@@ -30,7 +30,7 @@ const GrpcPlugin* find_plugin(std::string& why) {
         void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
         if (library)
             return static_cast<const GrpcPlugin*>(dlsym(library, grpc_plugin_symbol));
-        why = dlerror();
+        why = dlerror();  // NOLINT(concurrency-mt-unsafe)
     }
     return nullptr;
 }

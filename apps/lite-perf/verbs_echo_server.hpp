@@ -28,7 +28,7 @@ class VerbsEchoServer {
     void echo(const ibv_wc& wc);
     bool sleep();
     void handle_events();
-    void accept(rdma_cm_id* id, const EchoHello& hello, std::uint8_t depth);
+    void accept(rdma_cm_id* raw, const EchoHello& hello, std::uint8_t depth);
 
     bool spin_;
     Fd stop_;  // eventfd, readable when it is time to stop
