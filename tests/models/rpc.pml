@@ -73,6 +73,11 @@
 #else
 #define HOLD true
 #endif
+#ifdef BEAR		/* which is right if CANCEL bears with that */
+#define GONE_IS_FINE true
+#else
+#define GONE_IS_FINE false
+#endif
 #ifdef NO_ERASE		/* the number of a ring is forgotten after UNBIND */
 #define ERASE_FIRST false
 #else
@@ -296,7 +301,8 @@ end:	do
 			atomic {
 				r = ring_at[e].at[index];
 				if
-				:: up_server[e] ->
+				:: up_server[e] && !r && GONE_IS_FINE -> c = 0
+				:: up_server[e] && (r || !GONE_IS_FINE) ->
 					assert(r && !ring[r - 1].over);
 					r--;
 					if
