@@ -115,6 +115,8 @@ class Search {
     // What a process did not see the end of cannot happen when its death is over.
     void bind_to_deaths() {
         std::map<std::uint32_t, Index> deaths;
+        bool shared = false;
+        std::uint32_t most = 0;
         for (Index i = 0; i < operations_.size(); i++) {
             const Operation& operation = operations_[i];
             if (operation.end < operation.begin)
@@ -123,9 +125,14 @@ class Search {
                 throw std::invalid_argument("answered but has no end: " + to_string(operation));
             if (of_lock(operation.kind) != of_lock(operations_[0].kind))
                 throw std::invalid_argument("both a word and a lock");
+            shared = shared || operation.kind == Kind::lock_shared;
+            most = std::max(most, operation.process);
             if (operation.kind == Kind::die && !deaths.emplace(operation.process, i).second)
                 throw std::invalid_argument("dies twice: " + to_string(operation));
         }
+        // Else a death would be somebody else's, too.
+        if (shared && most >= readers_max)
+            throw std::invalid_argument("too many processes for a lock that is shared");
         death_.assign(operations_.size(), none);
         for (Index i = 0; i < operations_.size(); i++) {
             const auto found = deaths.find(operations_[i].process);
@@ -219,7 +226,7 @@ class Search {
 
     // False: this configuration leads nowhere, or is being looked at.
     bool remember() {
-        std::vector<std::uint64_t> key{next_, state_.value, state_.orphaned, row_};
+        std::vector<std::uint64_t> key{next_, state_.value, state_.orphaned, state_.readers, row_};
         key.insert(key.end(), mask_.begin(), mask_.end());
         return seen_.insert(std::move(key)).second;
     }

@@ -16,7 +16,7 @@ std::uint64_t below(std::uint64_t limit, std::mt19937_64& random) {
 /// The moment at which an operation happens: with the answer that is right then.
 void happen(Operation& operation, State& state) {
     if (of_lock(operation.kind)) {
-        const bool takes = operation.kind != Kind::unlock;
+        const bool takes = operation.kind != Kind::unlock && operation.kind != Kind::unlock_shared;
         for (const Answer answer :
              {Answer::done, takes ? Answer::owner_dead : Answer::not_owner, Answer::busy}) {
             operation.answer = answer;
@@ -53,14 +53,15 @@ class Generator {
 
     void step(Running& running) {
         time_++;
-        const bool holds = state_.value == std::uint64_t{running.process} + 1;
+        const bool shares = state_.readers >> running.process % readers_max & 1;
+        const bool holds = shares || state_.value == std::uint64_t{running.process} + 1;
         const Kind kind = running.operation.kind;
         if (!running.active) {
             if (begun_ < shape_.operations || (holds && of_lock(kind)))
                 begin(running, holds);
         } else if (!running.happened && below(2, random_)) {
             // A lock is waited for.
-            if (kind == Kind::lock && state_.value && !holds)
+            if ((kind == Kind::lock || kind == Kind::lock_shared) && !holds && must_wait(running))
                 return;
             happen(running.operation, state_);
             running.happened = true;
@@ -73,6 +74,10 @@ class Generator {
         }
     }
 
+    bool must_wait(const Running& running) const {
+        return state_.value || (running.operation.kind == Kind::lock && state_.readers);
+    }
+
     void begin(Running& running, bool holds) {
         begun_++;
         running.active = true;
@@ -81,7 +86,7 @@ class Generator {
         running.operation.process = running.process;
         running.operation.kind = shape_.kinds[below(shape_.kinds.size(), random_)];
         if (holds && of_lock(running.operation.kind))
-            running.operation.kind = Kind::unlock;
+            running.operation.kind = state_.value ? Kind::unlock : Kind::unlock_shared;
         running.operation.a = below(shape_.values, random_);
         running.operation.b = below(shape_.values, random_);
         running.operation.begin = time_;
@@ -197,9 +202,11 @@ std::vector<Operation> any_history(std::size_t operations, bool lock, std::mt199
                 continue;
             dead[operation.process] = true;
         } else if (lock && below(3, random) == 0) {
-            operation.answer = operation.kind == Kind::unlock ? Answer::not_owner
-                               : below(2, random)             ? Answer::busy
-                                                              : Answer::owner_dead;
+            operation.answer =
+                operation.kind == Kind::unlock || operation.kind == Kind::unlock_shared
+                    ? Answer::not_owner
+                : below(2, random) ? Answer::busy
+                                   : Answer::owner_dead;
         }
         if (below(4, random) == 0) {
             operation.answer = Answer::unknown;

@@ -28,15 +28,17 @@ enum class Kind : std::uint8_t {
     lock,
     trylock,
     unlock,
+    lock_shared,  ///< also if it does not wait
+    unlock_shared,
     die,  ///< the process is killed; what it holds becomes free, some time from then on, and
           ///< orphaned
 };
 
 enum class Answer : std::uint8_t {
     done,        ///< with the old value, if the kind has one
-    owner_dead,  ///< of lock and trylock: got it, and who had it before has died
-    busy,        ///< of lock and trylock: somebody else had it
-    not_owner,   ///< of unlock: the caller does not have it
+    owner_dead,  ///< of what takes a lock: got it, and who had it alone before has died
+    busy,        ///< likewise: somebody else had it
+    not_owner,   ///< of what gives it back: the caller does not have it
     unknown,     ///< time-out, killed caller, broken connection: it took effect, or not, or will
 };
 

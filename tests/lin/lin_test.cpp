@@ -52,6 +52,7 @@ const std::vector<Kind> words{Kind::fetch_add, Kind::cmp_swap, Kind::swap, Kind:
                               Kind::fetch_or};
 const std::vector<Kind> registers{Kind::read, Kind::write};
 const std::vector<Kind> locks{Kind::lock, Kind::trylock, Kind::unlock};
+const std::vector<Kind> shared_locks{Kind::lock, Kind::lock_shared, Kind::unlock_shared};
 
 }  // namespace
 
@@ -216,6 +217,45 @@ TEST_CASE("a lock whose holder dies") {
     }
 }
 
+TEST_CASE("a lock that is shared") {
+    const Operation first = op(1, 0, 1, Kind::lock_shared);
+    const Operation second = op(2, 2, 3, Kind::lock_shared);
+    CHECK(right({first, second, op(1, 4, 5, Kind::unlock_shared), op(2, 6, 7, Kind::unlock_shared),
+                 op(3, 0, 9, Kind::lock)}));
+    CHECK(right({first, answered(op(2, 2, 3, Kind::trylock), Answer::busy)}));
+    CHECK(right({first, answered(op(2, 2, 3, Kind::unlock_shared), Answer::not_owner)}));
+    SECTION("wrong: with one who has it alone") {
+        CHECK(wrong({first, second, op(1, 4, 5, Kind::unlock_shared), op(3, 0, 9, Kind::lock)}));
+        CHECK(wrong({op(1, 0, 1, Kind::lock), op(2, 2, 3, Kind::lock_shared)}));
+        CHECK(wrong({first, op(1, 2, 3, Kind::lock)}));
+    }
+    SECTION("wrong: given back by another, or as what it is not") {
+        CHECK(wrong({first, op(2, 2, 3, Kind::unlock_shared)}));
+        CHECK(wrong({first, op(1, 2, 3, Kind::unlock)}));
+        CHECK(wrong({op(1, 0, 1, Kind::lock), op(1, 2, 3, Kind::unlock_shared)}));
+    }
+    SECTION("wrong: busy while nobody has it") {
+        CHECK(wrong({answered(op(1, 0, 1, Kind::lock_shared), Answer::busy)}));
+    }
+    SECTION("the death of one who shares it is no news") {
+        CHECK(right({first, second, death(1, 4), op(2, 6, 7, Kind::unlock_shared),
+                     op(3, 8, 9, Kind::lock)}));
+        CHECK(wrong({first, death(1, 4), answered(op(3, 8, 9, Kind::lock), Answer::owner_dead)}));
+        CHECK(wrong({first, answered(death(1, 4, 5), Answer::done),
+                     answered(op(3, 8, 9, Kind::trylock), Answer::busy)}));
+    }
+    SECTION("that of one who had it alone is, until somebody has it alone") {
+        const Operation alone = op(3, 0, 1, Kind::lock);
+        const Operation told = answered(op(1, 4, 5, Kind::lock_shared), Answer::owner_dead);
+        const Operation told_too = answered(op(2, 4, 5, Kind::lock_shared), Answer::owner_dead);
+        CHECK(right({alone, death(3, 2), told, told_too}));
+        CHECK(wrong({alone, death(3, 2), told, op(2, 6, 7, Kind::lock_shared)}));
+        CHECK(right({alone, death(3, 2), told, op(1, 6, 7, Kind::unlock_shared),
+                     answered(op(2, 8, 9, Kind::lock), Answer::owner_dead),
+                     op(2, 10, 11, Kind::unlock), op(1, 12, 13, Kind::lock_shared)}));
+    }
+}
+
 TEST_CASE("each word for itself") {
     auto at = [](std::uint64_t key, Operation operation) {
         operation.key = key;
@@ -241,6 +281,7 @@ TEST_CASE("what makes no sense is refused") {
     CHECK_THROWS_AS(verdict({op(1, 0, 1, Kind::read), op(1, 2, 3, Kind::lock)}),
                     std::invalid_argument);
     CHECK_THROWS_AS(verdict({death(1, 0), death(1, 5)}), std::invalid_argument);
+    CHECK_THROWS_AS(verdict({op(64, 0, 1, Kind::lock_shared)}), std::invalid_argument);
     CHECK_THROWS_AS(verdict({death(1, 0, 3), op(1, 4, 5, Kind::lock)}), std::invalid_argument);
     CHECK_THROWS_AS(verdict({death(1, 0, 3), op(1, 2, 4, Kind::lock)}), std::invalid_argument);
 }
@@ -290,6 +331,7 @@ TEST_CASE("large right histories") {
                               Case{"words, some answers lost", {24, 5000, words, 1 << 20, 0.02}},
                               Case{"registers", {12, 5000, registers, 1 << 20, 0}},
                               Case{"locks", {24, 20'000, locks, 1, 0}},
+                              Case{"shared locks", {24, 5000, shared_locks, 1, 0}},
                               Case{"locks, processes die", {24, 5000, locks, 1, 0.01}});
     CAPTURE(one.name);
     std::mt19937_64 random(99);

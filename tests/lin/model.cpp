@@ -29,6 +29,10 @@ const char* name(Kind kind) {
             return "trylock";
         case Kind::unlock:
             return "unlock";
+        case Kind::lock_shared:
+            return "lock-shared";
+        case Kind::unlock_shared:
+            return "unlock-shared";
         case Kind::die:
             return "die";
     }
@@ -87,48 +91,75 @@ std::uint64_t value_after(const Operation& operation, std::uint64_t value) {
     }
 }
 
+std::uint64_t bit(const Operation& operation) {
+    return std::uint64_t{1} << operation.process % readers_max;
+}
+
+bool holds(const Operation& operation, State state) {
+    return operation.kind == Kind::unlock_shared
+               ? state.readers & bit(operation)
+               : state.value == std::uint64_t{operation.process} + 1;
+}
+
 std::optional<State> take(const Operation& operation, State state) {
-    const std::uint64_t self = std::uint64_t{operation.process} + 1;
+    const bool shared = operation.kind == Kind::lock_shared;
+    const bool taken = state.value || (shared ? state.readers & bit(operation) : state.readers);
     switch (operation.answer) {
         case Answer::busy:
-            if (state.value == 0)
+            // Who wants to share it may have to let somebody pass who waits to have it alone.
+            if (!state.value && !state.readers)
                 return {};
             return state;
         case Answer::unknown:
             // One that finds it taken, and gives up, has changed nothing.
-            if (state.value)
+            if (taken)
                 return state;
             break;
         case Answer::done:
         case Answer::owner_dead:
-            if (state.value || state.orphaned != (operation.answer == Answer::owner_dead))
+            if (taken || state.orphaned != (operation.answer == Answer::owner_dead))
                 return {};
             break;
         default:
             return {};
     }
-    return State{self, false};
+    if (shared)
+        state.readers |= bit(operation);
+    else
+        state = {std::uint64_t{operation.process} + 1};
+    return state;
 }
 
 std::optional<State> give_back(const Operation& operation, State state) {
-    const bool holds = state.value == std::uint64_t{operation.process} + 1;
+    const bool has = holds(operation, state);
     switch (operation.answer) {
         case Answer::not_owner:
-            if (holds)
+            if (has)
                 return {};
             return state;
         case Answer::unknown:
-            if (!holds)
+            if (!has)
                 return state;
             break;
         case Answer::done:
-            if (!holds)
+            if (!has)
                 return {};
             break;
         default:
             return {};
     }
-    return State{};
+    if (operation.kind == Kind::unlock_shared)
+        state.readers &= ~bit(operation);
+    else
+        state.value = 0;
+    return state;
+}
+
+State without(const Operation& death, State state) {
+    state.readers &= ~bit(death);
+    if (state.value == std::uint64_t{death.process} + 1)
+        state = {0, true};
+    return state;
 }
 
 }  // namespace
@@ -139,20 +170,20 @@ std::optional<State> apply(const Operation& operation, State state) {
     switch (operation.kind) {
         case Kind::lock:
         case Kind::trylock:
+        case Kind::lock_shared:
             return take(operation, state);
         case Kind::unlock:
+        case Kind::unlock_shared:
             return give_back(operation, state);
         case Kind::die:
-            if (state.value == std::uint64_t{operation.process} + 1)
-                return State{0, true};
-            return state;
+            return without(operation, state);
         default:
             break;
     }
     if (operation.answer == Answer::done && operation.kind != Kind::write &&
         operation.result != state.value)
         return {};
-    return State{value_after(operation, state.value), false};
+    return State{value_after(operation, state.value)};
 }
 
 std::string to_string(State state, bool lock) {
@@ -160,6 +191,8 @@ std::string to_string(State state, bool lock) {
         return fmt::format("{:#x}", state.value);
     if (state.value)
         return fmt::format("process {}", state.value - 1);
+    if (state.readers)
+        return fmt::format("{}shared by {:#x}", state.orphaned ? "orphaned, " : "", state.readers);
     return state.orphaned ? "orphaned" : "free";
 }
 
