@@ -70,7 +70,7 @@ class Transport {
         return wait();
     }
 
-    /// A connection of its own for each of several threads; 0 is this one. They are made when they
+    /// A connection for echoes, for each of several threads; 0 is this one. They are made when they
     /// are first asked for, and stay.
     Transport& caller(unsigned i) {
         while (others_.size() < i)

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <exception>
 #include <stdexcept>
+#include <utility>
 
 namespace perf {
 
@@ -25,8 +26,8 @@ using Clock = std::chrono::steady_clock;
 constexpr unsigned connections_max = 64;
 // Without a message for so long it sleeps.
 constexpr std::chrono::milliseconds idle_limit{2};
-// Events are looked for, and the clock is, once in so many empty polls.
-constexpr unsigned polls_between = 512;
+// Events are looked for, and the clock is, once in so many polls.
+constexpr unsigned polls_between = 4096;
 
 void make_nonblocking(int fd) {
     const int flags = fcntl(fd, F_GETFL);
@@ -63,24 +64,22 @@ VerbsEchoServer::~VerbsEchoServer() {
 
 void VerbsEchoServer::run() {
     Clock::time_point last = Clock::now();
-    for (unsigned empty = 0;;) {
-        if (serve_some()) {
-            empty = 0;
-            continue;
-        }
-        if (++empty % polls_between && !connections_.empty())
+    bool busy = false;
+    for (unsigned polls = 0;; polls++) {
+        busy = serve_some() || busy;
+        if (polls % polls_between && !connections_.empty())
             continue;
         if (readable(stop_.get()))
             return;
         handle_events();
         const Clock::time_point now = Clock::now();
-        if (empty < 2 * polls_between)
-            last = now;  // there was a message since it was looked at
-        if (connections_.empty() || (!spin_ && now - last > idle_limit)) {
-            if (!sleep())
-                return;
-            empty = 0;
-        }
+        if (std::exchange(busy, false))
+            last = now;
+        if (!connections_.empty() && (spin_ || now - last < idle_limit))
+            continue;
+        if (!sleep())
+            return;
+        last = Clock::now();
     }
 }
 
