@@ -40,8 +40,8 @@ def _show(results):
 def test_native_echoes(lab):
     """That the arms work, and what they need: figures, not a verdict."""
     first, second = on_machines(lab, heartbeat=1000, dead=10000)
-    rounds = int(os.environ.get("LITE_ECHO_ROUNDS", "5"))
-    results = _measure(first, second, ["tcp", "write-imm", "send"], "rpc-latency,rpc-rate", rounds, rounds * 100)
+    rounds = int(os.environ.get("LITE_ECHO_ROUNDS", "3"))
+    results = _measure(first, second, ["tcp", "write-imm", "send"], "rpc-latency,rpc-rate", rounds, rounds * 50)
     _show(results)
     for size in (8, 64, 4096):
         assert set(results["rpc-latency", size]) == {"tcp", "write-imm", "send"}, results
