@@ -28,16 +28,20 @@ int load(LoadOptions options) {
     std::fflush(stdout);
 
     const Clock::time_point start = Clock::now();
+    const Clock::time_point end = start + std::chrono::duration_cast<Clock::duration>(
+                                              std::chrono::duration<double>(options.seconds));
     for (std::uint64_t i = 0; i < count; i++) {
         // Who is late catches up: the rate is what was asked for, if that is possible at all.
         const std::chrono::duration<double> due(static_cast<double>(i) / options.rate);
         std::this_thread::sleep_until(start + std::chrono::duration_cast<Clock::duration>(due));
         const Clock::time_point begin = Clock::now();
+        if (i && begin >= end)
+            break;
         transport->call(request);
         times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
     }
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    fmt::print("{:.1f} calls/s, median {:.1f} us\n", static_cast<double>(count) / seconds,
+    fmt::print("{:.1f} calls/s, median {:.1f} us\n", static_cast<double>(times.size()) / seconds,
                summarize({times}).p50);
     return 0;
 }
