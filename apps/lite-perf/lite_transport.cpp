@@ -42,7 +42,9 @@ class LiteTransport final : public Transport {
 
     std::string_view name() const override { return "lite"; }
     std::span<std::byte> buffer() override { return region_.bytes(); }
-    bool supports(Op op) const override { return op != Op::fetch_add || atomics_; }
+    bool supports(Op op) const override {
+        return op != Op::echo && (op != Op::fetch_add || atomics_);
+    }
     unsigned max_window() const override { return 1; }
 
     void issue(const Request& request) override {
@@ -60,6 +62,8 @@ class LiteTransport final : public Transport {
                 check(lite_fetch_add(context_.get(), handle_, request.offset, 1, &old_),
                       "fetch-add");
                 break;
+            case Op::echo:
+                throw std::logic_error("LITE: no calls");
         }
     }
 

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "load.hpp"
 #include "net.hpp"
 #include "report.hpp"
 #include "runner.hpp"
@@ -49,11 +50,19 @@ std::vector<std::string> arm_names() {
     return {transport_names().begin(), transport_names().end()};
 }
 
+// Those that need "lite-perf serve".
+std::vector<std::string> served_arms() {
+    std::vector<std::string> arms = arm_names();
+    std::erase(arms, "lite");
+    return arms;
+}
+
 // Without --arms: those for which there is something to talk to.
 std::vector<std::string> default_arms(const RunOptions& options) {
     std::vector<std::string> arms = arm_names();
     std::erase_if(arms, [&](const std::string& arm) {
-        return arm == "lite" ? options.node == 0 : options.server.empty();
+        // gRPC takes long to load: it is measured on request.
+        return arm == "lite" ? options.node == 0 : options.server.empty() || arm == "grpc";
     });
     if (arms.empty())
         throw std::runtime_error("nothing to measure: give --server, --node or both");
@@ -98,6 +107,10 @@ int run_client(RunOptions options) {
     target.lite_index = options.index;
     target.bytes = region_bytes(plan);
     target.window = options.window;
+    for (const Workload* workload : plan.workloads) {
+        for (unsigned window : workload->windows(options.window))
+            target.callers = std::max(target.callers, workload->threads() ? window : 1);
+    }
     std::vector<std::unique_ptr<Transport>> transports;
     for (const std::string& arm : options.arms) {
         if (arm != "lite" && options.server.empty())
@@ -168,17 +181,50 @@ void add_run(CLI::App& app, RunOptions& options) {
     command->add_flag("-q,--quiet", options.quiet, "no progress line");
 }
 
+// What has to be told to find the other end.
+void add_target(CLI::App& command, Target& target) {
+    target.port = default_port;
+    command.add_option("-s,--server", target.server, "host where \"lite-perf serve\" runs");
+    command.add_option("-p,--port", target.port, "its port")->capture_default_str();
+    command.add_option("-n,--node", target.node, "LITE node, for LITE")
+        ->check(CLI::Range(1, 65535));
+    command.add_option("-i,--index", target.lite_index, "use this machine's /dev/liteN")
+        ->capture_default_str();
+}
+
+void add_load(CLI::App& app, LoadOptions& options) {
+    CLI::App* command =
+        app.add_subcommand("load", "make echoes at a fixed rate, for others to look at the server");
+    add_target(*command, options.target);
+    command->add_option("-a,--arm", options.arm, "how")
+        ->required()
+        ->check(CLI::IsMember(arm_names()));
+    command->add_option("-S,--size", options.size, "of request and reply")
+        ->transform(CLI::AsSizeValue(false))
+        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{echo_max}))
+        ->capture_default_str();
+    command->add_option("-r,--rate", options.rate, "calls per second")
+        ->check(CLI::Range(1.0, 1e6))
+        ->capture_default_str();
+    command->add_option("-t,--seconds", options.seconds, "how long")
+        ->check(CLI::Range(0.001, 3600.0))
+        ->capture_default_str();
+}
+
 void add_serve(CLI::App& app, ServeOptions& options) {
     CLI::App* command = app.add_subcommand("serve", "be the other end of verbs and TCP");
     options.port = default_port;
-    options.arms = {"verbs", "tcp"};
+    options.arms = served_arms();
+    std::erase(options.arms, "grpc");
     command->add_option("-b,--bind", options.address, "listen on this address only");
     command->add_option("-p,--port", options.port, "port, of both TCP and RDMA CM")
         ->capture_default_str();
     command->add_option("-a,--arms", options.arms, "what to serve")
         ->delimiter(',')
-        ->check(CLI::IsMember({"verbs", "tcp"}))
+        ->check(CLI::IsMember(served_arms()))
         ->capture_default_str();
+    command->add_flag("--spin", options.spin,
+                      "let the server of write-imm and send poll even if nothing comes");
     command->add_flag("--background", options.background,
                       "return as soon as it serves, and go on in the background");
     command
@@ -203,7 +249,9 @@ int main(int argc, char** argv) {
                "  node1# lite-perf run --server 10.0.0.2 --node 2\n");
     perf::RunOptions run;
     perf::ServeOptions serve;
+    perf::LoadOptions load;
     perf::add_run(app, run);
+    perf::add_load(app, load);
     perf::add_serve(app, serve);
     try {
         app.parse(argc, argv);
@@ -215,7 +263,9 @@ int main(int argc, char** argv) {
         return 2;
     }
     try {
-        return app.got_subcommand("serve") ? perf::serve(serve) : perf::run_client(run);
+        if (app.got_subcommand("serve"))
+            return perf::serve(serve);
+        return app.got_subcommand("load") ? perf::load(load) : perf::run_client(run);
     } catch (const std::exception& error) {
         fmt::print(stderr, "lite-perf: {}\n", error.what());
         return 1;

@@ -80,9 +80,9 @@ json outcome_json(const Outcome& outcome, const std::string& baseline) {
     for (const auto& round : outcome.rounds)
         medians.push_back(summarize({round}).p50);
     json result{
-        {"arm", outcome.arm},       {"window", outcome.window}, {"samples", summary.count},
-        {"median", summary.p50},    {"min", summary.min},       {"max", summary.max},
-        {"round_medians", medians},
+        {"arm", outcome.arm},       {"label", outcome.label},   {"window", outcome.window},
+        {"samples", summary.count}, {"median", summary.p50},    {"min", summary.min},
+        {"max", summary.max},       {"round_medians", medians},
     };
     if (summary.p99)
         result["p99"] = *summary.p99;

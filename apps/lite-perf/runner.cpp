@@ -19,7 +19,8 @@ std::vector<Contestant> contestants_of(const Workload& workload, const Plan& pla
     std::vector<Contestant> result;
     for (unsigned window : workload.windows(plan.window)) {
         for (const auto& transport : transports) {
-            if (transport->supports(workload.op()) && window <= transport->max_window())
+            if (transport->supports(workload.op()) &&
+                (workload.threads() || window <= transport->max_window()))
                 result.push_back({transport.get(), window});
         }
     }
@@ -50,6 +51,8 @@ std::uint64_t region_bytes(const Plan& plan) {
     std::uint64_t bytes = region_min;
     for (const Workload* workload : plan.workloads) {
         for (std::uint32_t size : workload->sizes(plan.sizes)) {
+            if (workload->threads())
+                continue;
             for (unsigned window : workload->windows(plan.window))
                 bytes = std::max(bytes, std::uint64_t{size} * window);
         }
@@ -68,6 +71,16 @@ void verify(Transport& transport) {
     auto fail = [&](std::string_view what) {
         throw std::runtime_error(fmt::format("{}: {}", transport.name(), what));
     };
+    if (transport.supports(Op::echo)) {
+        const std::uint32_t length = std::min(bytes, echo_max);
+        std::ranges::copy(pattern, buffer.begin());
+        std::ranges::fill(transport.echoed(), std::byte{0});
+        transport.call({Op::echo, length, 0});
+        if (!std::equal(pattern.begin(), pattern.begin() + length, transport.echoed().begin()))
+            fail("what came back is not what was sent");
+    }
+    if (!transport.supports(Op::write))
+        return;
     std::ranges::copy(pattern, buffer.begin());
     transport.call({Op::write, bytes, 0});
     std::ranges::fill(buffer, std::byte{0});

@@ -16,8 +16,10 @@
 #include <optional>
 #include <stdexcept>
 
+#include "grpc_arm.hpp"
 #include "net.hpp"
 #include "tcp_server.hpp"
+#include "verbs_echo_server.hpp"
 #include "verbs_server.hpp"
 
 namespace perf {
@@ -118,11 +120,17 @@ int serve(const ServeOptions& options) {
     auto wanted = [&](std::string_view arm) { return std::ranges::count(options.arms, arm) > 0; };
     std::optional<TcpServer> tcp;
     std::optional<VerbsServer> verbs;
+    std::optional<VerbsEchoServer> echo;
+    std::optional<GrpcServer> grpc;
     if (wanted("tcp"))
         tcp.emplace(options.address, options.port);
     if (wanted("verbs"))
         verbs.emplace(options.address, options.port);
-    if (!tcp && !verbs)
+    if (wanted("write-imm") || wanted("send"))
+        echo.emplace(options.address, options.port, options.spin);
+    if (wanted("grpc"))
+        grpc.emplace(options.address, options.port);
+    if (!tcp && !verbs && !echo && !grpc)
         throw std::runtime_error("nothing to serve: LITE needs no server");
 
     fmt::print("serving {} on port {}\n", fmt::join(options.arms, ", "), options.port);

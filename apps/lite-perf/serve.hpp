@@ -12,6 +12,7 @@ struct ServeOptions {
     std::string address;  ///< empty: all addresses of this machine
     std::uint16_t port = 0;
     std::vector<std::string> arms;
+    bool spin = false;             ///< the server of native echoes polls even if nothing comes
     bool background = false;       ///< return once it serves; a child goes on
     std::chrono::seconds limit{};  ///< stop after so long; 0: never
 };

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -24,10 +26,52 @@ void reply(int fd, std::span<std::byte> data) {
     send_all(fd, {&part, 1});
 }
 
+/// Receives what there is in one system call, header and data and perhaps more; large data without
+/// a copy.
+class Inbox {
+  public:
+    explicit Inbox(int fd) : fd_(fd) {}
+
+    /// As receive_all().
+    bool receive(std::span<std::byte> data) {
+        while (!data.empty()) {
+            if (begin_ == end_) {
+                if (data.size() >= buffer_.size())
+                    return receive_all(fd_, data);
+                if (!fill())
+                    return false;
+            }
+            const std::size_t n = std::min(data.size(), end_ - begin_);
+            std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), n, data.begin());
+            begin_ += n;
+            data = data.subspan(n);
+        }
+        return true;
+    }
+
+  private:
+    bool fill() {
+        ssize_t n;
+        do {
+            n = recv(fd_, buffer_.data(), buffer_.size(), 0);
+        } while (n < 0 && errno == EINTR);
+        if (n < 0)
+            throw_errno("TCP: receive");
+        begin_ = 0;
+        end_ = static_cast<std::size_t>(n);
+        return n > 0;
+    }
+
+    int fd_;
+    std::array<std::byte, 8192> buffer_;
+    std::size_t begin_ = 0;
+    std::size_t end_ = 0;
+};
+
 /// Answer one request. False: the client has gone.
-bool answer(int fd, std::span<std::byte> region) {
+bool answer(int fd, Inbox& inbox, std::span<std::byte> region) {
     TcpRequest request;
-    if (!receive_all(fd, bytes_of(request)))
+    if (!inbox.receive(bytes_of(request)))
         return false;
     if (request.length == 0 || request.offset > region.size() ||
         request.length > region.size() - request.offset)
@@ -40,9 +84,14 @@ bool answer(int fd, std::span<std::byte> region) {
             reply(fd, data);
             return true;
         case Op::write:
-            if (!receive_all(fd, data))
+            if (!inbox.receive(data))
                 return false;
             break;
+        case Op::echo:
+            if (!inbox.receive(data))
+                return false;
+            reply(fd, data);
+            return true;
         case Op::fetch_add:
             if (request.length != atomic_bytes || request.offset % atomic_bytes)
                 throw std::runtime_error("a malformed atomic");
@@ -65,7 +114,8 @@ void serve(int fd) {
     const Region region(hello.bytes);
     iovec part = iov_of(hello);
     send_all(fd, {&part, 1});
-    while (answer(fd, region.bytes())) {
+    Inbox inbox(fd);
+    while (answer(fd, inbox, region.bytes())) {
     }
 }
 

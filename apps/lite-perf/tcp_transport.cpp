@@ -18,7 +18,9 @@ constexpr unsigned window_limit = 64;
 class TcpTransport final : public Transport {
   public:
     explicit TcpTransport(const Target& target)
-        : socket_(tcp_connect(target.server, target.port)), region_(target.bytes) {
+        : socket_(tcp_connect(target.server, target.port)),
+          region_(target.bytes),
+          echoed_(echo_max) {
         Hello hello;
         hello.bytes = target.bytes;
         iovec part = iov_of(hello);
@@ -31,6 +33,7 @@ class TcpTransport final : public Transport {
 
     std::string_view name() const override { return "tcp"; }
     std::span<std::byte> buffer() override { return region_.bytes(); }
+    std::span<std::byte> echoed() override { return echoed_.bytes(); }
     bool supports(Op) const override { return true; }
     unsigned max_window() const override { return window_limit; }
 
@@ -38,7 +41,8 @@ class TcpTransport final : public Transport {
         TcpRequest header{request.offset, request.length, request.op, {}};
         iovec parts[2] = {iov_of(header),
                           {region_.bytes().data() + request.offset, request.length}};
-        send_all(socket_.get(), std::span(parts).first(request.op == Op::write ? 2 : 1));
+        const bool data = request.op == Op::write || request.op == Op::echo;
+        send_all(socket_.get(), std::span(parts).first(data ? 2 : 1));
         pending_[(head_ + count_++) % window_limit] = request;
     }
 
@@ -47,10 +51,11 @@ class TcpTransport final : public Transport {
         head_ = (head_ + 1) % window_limit;
         count_--;
         std::uint64_t word = 0;
-        const bool open = request.op == Op::read
-                              ? receive_all(socket_.get(),
-                                            region_.bytes().subspan(request.offset, request.length))
-                              : receive_all(socket_.get(), bytes_of(word));
+        const bool open = receive_all(
+            socket_.get(), request.op == Op::read
+                               ? region_.bytes().subspan(request.offset, request.length)
+                           : request.op == Op::echo ? echoed_.bytes().first(request.length)
+                                                    : bytes_of(word));
         if (!open)
             throw std::runtime_error("TCP: the server closed the connection");
         return word;
@@ -59,6 +64,7 @@ class TcpTransport final : public Transport {
   private:
     Fd socket_;
     Region region_;
+    Region echoed_;
     Request pending_[window_limit];
     unsigned head_ = 0;
     unsigned count_ = 0;

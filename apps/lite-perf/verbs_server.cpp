@@ -66,16 +66,7 @@ VerbsServer::VerbsServer(const std::string& address, std::uint16_t port)
         throw_errno("eventfd");
     make_nonblocking(channel_->fd);
 
-    rdma_addrinfo hints{};
-    hints.ai_flags = RAI_PASSIVE;
-    hints.ai_port_space = RDMA_PS_TCP;
-    rdma_addrinfo* list = nullptr;
-    if (rdma_getaddrinfo(address.empty() ? nullptr : address.c_str(), std::to_string(port).c_str(),
-                         &hints, &list))
-        throw_errno(fmt::format("verbs: cannot resolve '{}'", address));
-    const std::unique_ptr<rdma_addrinfo, Destroy<rdma_freeaddrinfo>> owner(list);
-    if (rdma_bind_addr(listener_.get(), list->ai_src_addr) || rdma_listen(listener_.get(), 16))
-        throw_errno(fmt::format("verbs: listening on RDMA CM port {}", port));
+    listen_at(listener_.get(), address, port);
     thread_ = std::jthread([this] { run(); });
 }
 

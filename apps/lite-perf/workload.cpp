@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <barrier>
+#include <exception>
+#include <numeric>
+#include <thread>
 
 namespace perf {
 
@@ -41,6 +45,13 @@ class Stopwatch {
     std::uint64_t calls_ = 0;
 };
 
+std::vector<std::uint32_t> echo_sizes(std::span<const std::uint32_t> chosen) {
+    std::vector<std::uint32_t> sizes;
+    std::ranges::copy_if(chosen, std::back_inserter(sizes),
+                         [](std::uint32_t size) { return size <= echo_max; });
+    return sizes;
+}
+
 /// One call after another, each a sample: the time from the request until it is complete at the
 /// far side and known to be, in microseconds.
 class Latency final : public Workload {
@@ -57,7 +68,7 @@ class Latency final : public Workload {
     std::vector<std::uint32_t> sizes(std::span<const std::uint32_t> chosen) const override {
         if (op_ == Op::fetch_add)
             return {atomic_bytes};
-        return Workload::sizes(chosen);
+        return op_ == Op::echo ? echo_sizes(chosen) : Workload::sizes(chosen);
     }
 
     std::vector<double> run(Transport& transport, std::uint32_t size, unsigned,
@@ -142,17 +153,86 @@ class Throughput final : public Workload {
     Op op_;
 };
 
+/// Echoes of several threads, each of which waits for its own; a slice is one sample, in calls per
+/// second.
+class Rate final : public Workload {
+  public:
+    std::string_view name() const override { return "rpc-rate"; }
+    std::string_view title() const override { return "Echoes of several callers"; }
+    std::string_view unit() const override { return "calls/s"; }
+    bool lower_is_better() const override { return false; }
+    Op op() const override { return Op::echo; }
+    bool threads() const override { return true; }
+
+    std::vector<std::uint32_t> sizes(std::span<const std::uint32_t> chosen) const override {
+        return echo_sizes(chosen);
+    }
+
+    std::vector<unsigned> windows(unsigned) const override { return {1, 4, 16}; }
+
+    std::vector<double> run(Transport& transport, std::uint32_t size, unsigned callers,
+                            const Slice& slice) const override {
+        const Request request{Op::echo, size, 0};
+        Slice share = slice;
+        if (slice.calls != UINT64_MAX)
+            share.calls = (slice.calls + callers - 1) / callers;
+        std::vector<std::exception_ptr> failures(callers);
+        std::vector<std::uint64_t> calls(callers);
+        std::vector<double> seconds(callers);
+        std::barrier ready(callers);
+        auto work = [&](unsigned i) {
+            try {
+                Transport& mine = transport.caller(i);
+                for (std::uint64_t n = 0; n < warm_up_calls; n++)
+                    mine.call(request);
+                ready.arrive_and_wait();
+                Stopwatch watch(share);
+                std::uint64_t done = 0;
+                do {
+                    mine.call(request);
+                    watch.lap();
+                    done++;
+                } while (!watch.over());
+                calls[i] = done;
+                seconds[i] = watch.seconds();
+            } catch (...) {
+                failures[i] = std::current_exception();
+                ready.arrive_and_drop();
+            }
+        };
+        // Connections are made by one thread.
+        transport.caller(callers - 1);
+        {
+            std::vector<std::jthread> others;
+            for (unsigned i = 1; i < callers; i++)
+                others.emplace_back(work, i);
+            work(0);
+        }
+        for (const auto& failure : failures) {
+            if (failure)
+                std::rethrow_exception(failure);
+        }
+        // They begin together, and it is over when the last one has ended.
+        return {static_cast<double>(std::accumulate(calls.begin(), calls.end(), std::uint64_t{0})) /
+                *std::ranges::max_element(seconds)};
+    }
+};
+
 const Latency read_latency("read-latency", "READ latency: one call, complete when it returns",
                            Op::read);
 const Latency write_latency("write-latency", "WRITE latency: one call, complete when it returns",
                             Op::write);
 const Latency fetch_add("fetch-add", "FETCH-ADD latency: one call, old value known when it returns",
                         Op::fetch_add);
+const Latency rpc_latency("rpc-latency", "Echo by a program: request and reply of this size",
+                          Op::echo);
+const Rate rpc_rate;
 const Throughput read_throughput("read-throughput", "READ throughput", Op::read);
 const Throughput write_throughput("write-throughput", "WRITE throughput", Op::write);
 
-constexpr std::array<const Workload*, 5> all{&read_latency, &write_latency, &fetch_add,
-                                             &read_throughput, &write_throughput};
+constexpr std::array<const Workload*, 7> all{&read_latency,    &write_latency,    &fetch_add,
+                                             &read_throughput, &write_throughput, &rpc_latency,
+                                             &rpc_rate};
 
 }  // namespace
 

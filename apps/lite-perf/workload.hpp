@@ -39,6 +39,8 @@ class Workload {
     }
     /// Windows to measure, of 1 and the one that the user chose.
     virtual std::vector<unsigned> windows(unsigned) const { return {1}; }
+    /// A window is so many threads, each with a connection of its own and one request under way.
+    virtual bool threads() const { return false; }
 
     /// Run a slice, preceded by a short one that does not count, and return its samples.
     virtual std::vector<double> run(Transport& transport, std::uint32_t size, unsigned window,

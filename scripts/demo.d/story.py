@@ -150,7 +150,8 @@ def measure(story, cluster):
     n1, n2 = cluster.nodes
     story.chapter("Speed, beside native verbs and TCP, taking turns (Soft-RoCE in emulated machines: only ratios count)")
     story.run(n2, "lite-perf serve --background >/dev/null", show="lite-perf serve --background")
-    story.run(n1, f"lite-perf run --server {n2.ip} --node 2 --sizes 64,4K,1M --window 1 --seconds 0.4")
+    story.run(n1, f"lite-perf run --server {n2.ip} --node 2 --arms lite,verbs,tcp --sizes 64,4K,1M --window 1 --seconds 0.4 "
+                  "--workload read-latency,write-latency,fetch-add,read-throughput,write-throughput")
 
 
 def leave(story, cluster):

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "grpc_plugin.hpp"
+
+namespace perf {
+
+/// Serves the arm grpc, by threads of gRPC's. Stops when destroyed.
+class GrpcServer {
+  public:
+    GrpcServer(const std::string& address, std::uint16_t port);
+
+  private:
+    std::unique_ptr<void, void (*)(void*)> server_;
+};
+
+}  // namespace perf

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""Atomics on words are linearizable: what many threads on several nodes have seen is written down, and a checker (tests/lin)
+looks for an order that explains it. All that record are in one machine, where there is one clock."""
+
+from litelab import (Lite, in_one_machine, join_all, prepare_all, program_path, stop_all, times, wait_complete,
+                     wait_until)
+from vmlab import CommandFailed
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+
+def _words(lite, name, home, length=4096):
+    lite.lite("alloc", name, length, "--node", home.id)
+
+
+def _record(lab, lites, name, threads, count, *words):
+    """The program, on these nodes of the first machine."""
+    here = ",".join(str(lite.index) for lite in lites if lite.vm is lab.n1)
+    command = [program_path("histories"), name, "--indexes", here, "--threads", threads, "--count", count,
+               "--seed", lab.rng.getrandbits(32), *words]
+    return lab.n1.spawn([str(word) for word in command])
+
+
+def _outcome(process, timeout):
+    """How many operations there were, and of how many the answer is unknown. Fails unless they are linearizable."""
+    counts = process.wait(timeout, check=True).out.split()[-2:]
+    return tuple(int(count) for count in counts)
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=768, timeout=300)
+def test_three_nodes(lab):
+    """Wherever the words are, and from everywhere."""
+    lites = in_one_machine(lab.n1)
+    for home in lites:
+        _words(lites[0], "words", home)
+        total, unknown = _outcome(_record(lab, lites, "words", 4, lab.scale(500, 20)), 100)
+        print(f"      home {home}: {total} operations")
+        assert not unknown, unknown
+        lites[0].lite("free", "words")
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=768, timeout=300)
+def test_a_wrong_answer_is_found(lab):
+    """What the test above would say if one answer of one operation were wrong."""
+    lites = in_one_machine(lab.n1)
+    _words(lites[0], "words", lites[1])
+    try:
+        _outcome(_record(lab, lites, "words", 4, lab.scale(500, 20), "--spoil"), 100)
+    except CommandFailed as failure:
+        assert failure.result.rc == 1 and "not linearizable: word 0x" in failure.result.err, failure
+    else:
+        raise AssertionError("nothing was found")
+    lites[0].lite("free", "words")
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=768, timeout=400)
+def test_moved_meanwhile(lab):
+    """The words move from node to node, without pause."""
+    lites = in_one_machine(lab.n1)
+    _words(lites[0], "words", lites[0])
+    running = _record(lab, lites, "words", 4, lab.scale(3000, 30))
+    running.wait_output("running", timeout=60)
+    moves = 0
+    while running.running:
+        lites[moves % 3].lite("move", "words", "--node", lites[(moves + 1) % 3].id)
+        moves += 1
+    total, unknown = _outcome(running, 200)
+    print(f"      {total} operations, {moves} moves")
+    assert not unknown and moves >= 6, (unknown, moves)
+    lites[0].lite("free", "words")
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=2, cpus=2, mem_mb=768, timeout=400, fresh=True)
+def test_sessions_break_meanwhile(lab):
+    """Two nodes of a machine use words that are in another machine; the cable between them fails now and then. Whoever
+    did not see the end of an operation does not know whether it took effect; all others do."""
+    lab.n1.run("ip addr add 10.0.0.101/24 dev eth0")
+    lites = [Lite(lab.n1), Lite(lab.n1, 1, "10.0.0.101"), Lite(lab.n2)]
+    for lite in lites:
+        lite.start(**{**times(lite.vm), "dead": 20000 * lab.kernel.time_scale})
+    join_all(lites)
+    _words(lites[0], "words", lites[2])
+    running = _record(lab, lites, "words", 4, lab.scale(500, 50), "--words", 4)
+    running.wait_output("running", timeout=60)
+    def count(what):
+        return sum(lite.stats()[what] for lite in lites[:2])
+
+    def until(what, name, more):
+        was = count(name)
+        wait_until(what, lambda: count(name) >= was + more or not running.running, 20, lab.kernel.time_scale)
+
+    cuts = 0
+    while running.running:
+        until("it works", "atomics", 50)
+        lab.n2.cut()
+        try:
+            until("an operation fails", "op_errors", 1)
+        finally:
+            lab.n2.cut(False)
+        cuts += 1
+    total, unknown = _outcome(running, 200)
+    print(f"      {total} operations, of which {unknown} with an unknown end; {cuts} cuts")
+    assert unknown and cuts >= 2, (unknown, cuts)
+    wait_complete(lites)
+    lites[0].lite("free", "words")
+    stop_all(lites)
