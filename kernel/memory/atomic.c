@@ -146,6 +146,19 @@ static int lite_atomic_device(const struct lite_access *a,
 	return err;
 }
 
+/* May this be done with the handle? */
+static int lite_atomic_may(const struct lite_access *a, u64 offset, u64 length)
+{
+	struct lite_mapping *m = lite_access_enter(a);
+	int err;
+
+	if (IS_ERR(m))
+		return PTR_ERR(m);
+	err = lite_atomic_check(offset, length, m->length);
+	lite_access_exit(m);
+	return err;
+}
+
 /**
  * lite_atomic_known - an atomic operation, and whether it may have been done
  * @a: handle and right
@@ -170,7 +183,7 @@ int lite_atomic_known(const struct lite_access *a, enum lite_opcode opcode,
 
 	*posted = false;
 	do {
-		err = lite_transfer_check(a, offset, length, true);
+		err = lite_atomic_may(a, offset, length);
 		if (err == -EHOSTDOWN)
 			err = lite_access_await(a) ?: -EAGAIN;
 	} while (err == -EAGAIN);

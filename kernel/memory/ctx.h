@@ -206,8 +206,6 @@ struct lite_mapping *lite_enter_range(const struct lite_access *a, u64 offset,
 struct lite_mapping *lite_tryenter_range(const struct lite_access *a,
 					 u64 offset, u64 length,
 					 const struct lite_mapping **stale);
-int lite_transfer_check(const struct lite_access *a, u64 offset, u64 length,
-			bool atomic);
 int lite_transfer(const struct lite_access *a, bool write, u64 offset,
 		  u64 length, const struct lite_buf *buf, u64 *done);
 int lite_atomic(const struct lite_access *a, enum lite_opcode opcode,

@@ -423,30 +423,6 @@ static ssize_t lite_piece(struct lite_piece_io *p)
 }
 
 /**
- * lite_transfer_check - may this be done with a handle?
- * @a: handle and right
- * @offset: in the LMR, bytes
- * @length: bytes
- * @atomic: it is an atomic operation
- *
- * Context: may sleep; killable.
- * Return: 0; as lite_access_enter(); -EINVAL, -ERANGE.
- */
-int lite_transfer_check(const struct lite_access *a, u64 offset, u64 length,
-			bool atomic)
-{
-	struct lite_mapping *m = lite_access_enter(a);
-	int err;
-
-	if (IS_ERR(m))
-		return PTR_ERR(m);
-	err = atomic ? lite_atomic_check(offset, length, m->length) :
-		       lite_bounds_check(offset, length, m->length);
-	lite_access_exit(m);
-	return err;
-}
-
-/**
  * lite_transfer - read from or write to an LMR
  * @a: handle and right
  * @write: direction
@@ -506,6 +482,8 @@ int lite_transfer(const struct lite_access *a, bool write, u64 offset,
 		ret = lite_cluster_ready(a->ctx->mem->cl) ?: ret;
 	*done = p.at;
 	lite_stat_dec(stats, LITE_STAT_OPS_INFLIGHT);
+	if (!p.begun)
+		return ret;
 	lite_stat_inc(stats, write ? LITE_STAT_WRITES : LITE_STAT_READS);
 	lite_stat_add(stats, write ? LITE_STAT_WRITE_BYTES :
 				     LITE_STAT_READ_BYTES, p.at);

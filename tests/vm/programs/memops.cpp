@@ -9,8 +9,9 @@
 //   loop KIND NAME OTHER              copy OTHER to NAME, set NAME, compare both, checksum NAME or
 //                                     swap its first word, until that fails; print the errno
 //   churn NAME OTHER --offset O --length L --count N --seed S
-//                                     all of these at random, N times, on L bytes at O of both,
-//                                     which nobody else touches, against a model of these bytes
+//                                     all of these at random, N times and until standard input
+//                                     ends, on L bytes at O of both, which nobody else touches,
+//                                     against a model of these bytes
 //   crowd NAME --count N --seconds S  N threads checksum NAME without pause, S seconds long; print
 //                                     how often the unluckiest has, and the luckiest
 //   each PREFIX --count N             set all of PREFIX0 .. PREFIX<N-1>, each once; say so, and
@@ -22,6 +23,9 @@
 #include <lite/lite.hpp>
 
 #include <CLI/CLI.hpp>
+
+#include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -249,15 +253,22 @@ class Churn {
     std::array<Part, 2> parts_;
 };
 
+bool input_has_ended() {
+    // Nobody writes any.
+    pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+    return ::poll(&input, 1, 0) > 0;
+}
+
 void churn(lite::context& node, const Options& options) {
     Churn all(node, options);
     std::puts("running");
     std::fflush(stdout);
-    for (u64 i = 1; i <= options.count; ++i) {
+    for (u64 i = 1; i <= options.count || !input_has_ended(); ++i) {
         all.once();
-        if (i % 10 == 0 || i == options.count)
+        if (i % 10 == 0)
             all.check();
     }
+    all.check();
 }
 
 void crowd(lite::context& node, const Options& options) {
