@@ -146,8 +146,16 @@ static int lite_atomic_device(const struct lite_access *a,
 	return err;
 }
 
-/* May this be done with the handle? */
-static int lite_atomic_may(const struct lite_access *a, u64 offset, u64 length)
+/**
+ * lite_atomic_may - may this be done with the handle?
+ * @a: handle and right
+ * @offset: in the LMR, a multiple of 8
+ * @length: 8
+ *
+ * Context: may sleep; killable.
+ * Return: 0; as lite_access_enter(); -EINVAL, -ERANGE.
+ */
+int lite_atomic_may(const struct lite_access *a, u64 offset, u64 length)
 {
 	struct lite_mapping *m = lite_access_enter(a);
 	int err;

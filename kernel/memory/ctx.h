@@ -208,6 +208,7 @@ struct lite_mapping *lite_tryenter_range(const struct lite_access *a,
 					 const struct lite_mapping **stale);
 int lite_transfer(const struct lite_access *a, bool write, u64 offset,
 		  u64 length, const struct lite_buf *buf, u64 *done);
+int lite_atomic_may(const struct lite_access *a, u64 offset, u64 length);
 int lite_atomic(const struct lite_access *a, enum lite_opcode opcode,
 		u64 offset, u64 length, u64 operand, u64 swap, u64 *old);
 int lite_atomic_known(const struct lite_access *a, enum lite_opcode opcode,

@@ -156,7 +156,7 @@ int lite_lock_check(const struct lite_lock_args *args)
 	int err;
 
 	do {
-		err = lite_transfer_check(&a, args->offset, sizeof(u64), true);
+		err = lite_atomic_may(&a, args->offset, sizeof(u64));
 		if (err == -EHOSTDOWN)
 			err = lite_access_await(&a) ?: -EAGAIN;
 	} while (err == -EAGAIN);
