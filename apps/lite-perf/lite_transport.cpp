@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// The LITE arm: an anonymous LMR on the other node, and one call of liblite per request.
+// The LITE arm: an anonymous LMR on the other node, and one call of liblite per request. Echoes are
+// calls of a function that "lite-perf serve" serves there.
 #include <fmt/format.h>
 #include <lite/lite.h>
 
 #include <stdexcept>
 
+#include "lite_server.hpp"
 #include "memory.hpp"
 #include "transport.hpp"
 
@@ -20,7 +22,8 @@ void check(int error, std::string_view what) {
 
 class LiteTransport final : public Transport {
   public:
-    explicit LiteTransport(const Target& target) : region_(target.bytes) {
+    explicit LiteTransport(const Target& target)
+        : region_(target.bytes), echoed_(echo_max), node_(target.node) {
         lite_ctx* context = nullptr;
         check(lite_open(static_cast<int>(target.lite_index), &context),
               fmt::format("/dev/lite{}", target.lite_index));
@@ -29,6 +32,11 @@ class LiteTransport final : public Transport {
         lite_ioc_query query;
         check(lite_query(context, &query), "query");
         atomics_ = query.features & LITE_FEATURE_ATOMICS;
+
+        // Without "lite-perf serve" at the other end there are no echoes; all else needs no server.
+        lite_ioc_rpc_find find{};
+        if (!lite_rpc_find(context, target.node, lite_echo_name, &find))
+            function_ = find.function;
 
         lite_alloc_params params{};
         params.size = sizeof params;
@@ -42,8 +50,9 @@ class LiteTransport final : public Transport {
 
     std::string_view name() const override { return "lite"; }
     std::span<std::byte> buffer() override { return region_.bytes(); }
+    std::span<std::byte> echoed() override { return echoed_.bytes(); }
     bool supports(Op op) const override {
-        return op != Op::echo && (op != Op::fetch_add || atomics_);
+        return op == Op::echo ? function_ != 0 : op != Op::fetch_add || atomics_;
     }
     unsigned max_window() const override { return 1; }
 
@@ -63,7 +72,8 @@ class LiteTransport final : public Transport {
                       "fetch-add");
                 break;
             case Op::echo:
-                throw std::logic_error("LITE: no calls");
+                echo(local, request.length);
+                break;
         }
     }
 
@@ -74,7 +84,19 @@ class LiteTransport final : public Transport {
         void operator()(lite_ctx* context) const { lite_close(context); }
     };
 
+    void echo(const std::byte* data, std::size_t length) {
+        std::size_t got = 0;
+        check(lite_rpc_call(context_.get(), node_, function_, data, length, echoed_.bytes().data(),
+                            echoed_.bytes().size(), &got, -1, nullptr),
+              "call");
+        if (got != length)
+            throw std::runtime_error("LITE: the reply is too short");
+    }
+
     Region region_;
+    Region echoed_;
+    std::uint32_t node_;
+    std::uint32_t function_ = 0;  // 0: there is none
     std::unique_ptr<lite_ctx, Close> context_;
     lite_lh_t handle_ = 0;
     bool atomics_ = false;

@@ -50,13 +50,6 @@ std::vector<std::string> arm_names() {
     return {transport_names().begin(), transport_names().end()};
 }
 
-// Those that need "lite-perf serve".
-std::vector<std::string> served_arms() {
-    std::vector<std::string> arms = arm_names();
-    std::erase(arms, "lite");
-    return arms;
-}
-
 // Without --arms: those for which there is something to talk to.
 std::vector<std::string> default_arms(const RunOptions& options) {
     std::vector<std::string> arms = arm_names();
@@ -212,16 +205,20 @@ void add_load(CLI::App& app, LoadOptions& options) {
 }
 
 void add_serve(CLI::App& app, ServeOptions& options) {
-    CLI::App* command = app.add_subcommand("serve", "be the other end of verbs and TCP");
+    CLI::App* command = app.add_subcommand("serve", "be the other end of what is measured");
     options.port = default_port;
-    options.arms = served_arms();
+    // What needs neither LITE nor gRPC to be there.
+    options.arms = arm_names();
+    std::erase(options.arms, "lite");
     std::erase(options.arms, "grpc");
     command->add_option("-b,--bind", options.address, "listen on this address only");
     command->add_option("-p,--port", options.port, "port, of both TCP and RDMA CM")
         ->capture_default_str();
     command->add_option("-a,--arms", options.arms, "what to serve")
         ->delimiter(',')
-        ->check(CLI::IsMember(served_arms()))
+        ->check(CLI::IsMember(arm_names()))
+        ->capture_default_str();
+    command->add_option("-i,--index", options.lite_index, "serve lite on this machine's /dev/liteN")
         ->capture_default_str();
     command->add_flag("--spin", options.spin,
                       "let the server of write-imm and send poll even if nothing comes");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The other end of the verbs and TCP arms. LITE has none: that its memory is served by the kernel
+// The other end of the arms. LITE needs it for echoes only: that its memory is served by the kernel
 // is the point of it.
 #include "serve.hpp"
 
@@ -17,6 +17,7 @@
 #include <stdexcept>
 
 #include "grpc_arm.hpp"
+#include "lite_server.hpp"
 #include "net.hpp"
 #include "tcp_server.hpp"
 #include "verbs_echo_server.hpp"
@@ -122,6 +123,7 @@ int serve(const ServeOptions& options) {
     std::optional<VerbsServer> verbs;
     std::optional<VerbsEchoServer> echo;
     std::optional<GrpcServer> grpc;
+    std::optional<LiteServer> lite;
     if (wanted("tcp"))
         tcp.emplace(options.address, options.port);
     if (wanted("verbs"))
@@ -130,8 +132,10 @@ int serve(const ServeOptions& options) {
         echo.emplace(options.address, options.port, options.spin);
     if (wanted("grpc"))
         grpc.emplace(options.address, options.port);
-    if (!tcp && !verbs && !echo && !grpc)
-        throw std::runtime_error("nothing to serve: LITE needs no server");
+    if (wanted("lite"))
+        lite.emplace(options.lite_index);
+    if (!tcp && !verbs && !echo && !grpc && !lite)
+        throw std::runtime_error("nothing to serve");
 
     fmt::print("serving {} on port {}\n", fmt::join(options.arms, ", "), options.port);
     std::fflush(stdout);

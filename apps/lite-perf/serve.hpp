@@ -11,6 +11,7 @@ namespace perf {
 struct ServeOptions {
     std::string address;  ///< empty: all addresses of this machine
     std::uint16_t port = 0;
+    unsigned lite_index = 0;  ///< the N of this machine's /dev/liteN
     std::vector<std::string> arms;
     bool spin = false;             ///< the server of native echoes polls even if nothing comes
     bool background = false;       ///< return once it serves; a child goes on
