@@ -17,7 +17,7 @@
 #include "wire_sync.h"
 
 #define LITE_WIRE_MAGIC 0x4554494cU /* "LITE" */
-#define LITE_WIRE_VERSION 4
+#define LITE_WIRE_VERSION 5
 
 /* Call slots: a message of at most one slot each way. */
 #define LITE_SLOT_SIZE 2048U
@@ -241,7 +241,9 @@ struct lite_wire_msg {
 	__le64 reserved;
 } __packed;
 
-#define LITE_PAYLOAD_MAX (LITE_SLOT_SIZE - 32U)
+#define LITE_PAYLOAD_MAX (LITE_SLOT_SIZE - 64U)
+/* At the end of a slot, behind any payload: what is written there nobody reads. */
+#define LITE_SLOT_SCRATCH (LITE_SLOT_SIZE - 8U)
 
 struct lite_wire_addr {
 	__u8 ip[16];     /* IPv6, or IPv4 mapped into it */

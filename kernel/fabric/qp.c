@@ -263,15 +263,25 @@ int lite_qp_rdma_nowait(struct lite_qp *qp, struct lite_io *io,
  * @qp: of a connection that the caller holds live
  * @io: that of the reads, all posted
  *
- * For connections with lite_conn.read_trusted. Posts a write of nothing: it
- * fails if a read before it has ended the queue pair.
+ * For connections with lite_conn.read_trusted. Posts a write that nobody looks
+ * at: it fails if a read before it has ended the queue pair. Not a write of no
+ * bytes: Soft-RoCE on 6.12, asked for a read anew after one, takes its region
+ * from that write, which had none, and ends the queue pair with a warning.
  *
  * Context: may sleep when the send queue is full.
  * Return: 0 when posted; else a negative errno and nothing is in flight.
  */
 int lite_qp_confirm(struct lite_qp *qp, struct lite_io *io)
 {
-	return lite_qp_rdma(qp, io, IB_WR_RDMA_WRITE, NULL, 0, 0, 0);
+	const struct lite_conn *conn = qp->conn;
+	struct ib_sge sge = {
+		.addr = conn->slots_in.requests + LITE_SLOT_SCRATCH,
+		.length = sizeof(u64),
+		.lkey = conn->fab->lkey,
+	};
+
+	return lite_qp_rdma(qp, io, IB_WR_RDMA_WRITE, &sge, 1,
+			    conn->requests + LITE_SLOT_SCRATCH, 0);
 }
 
 /**

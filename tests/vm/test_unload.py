@@ -68,7 +68,9 @@ def test_a_hundred_lives_in_one_machine(lab):
     if lab.kernel.is_debug:
         return  # KASAN keeps what was freed for a while: kmemleak is what counts there
     # All caches have their size after the first batch.
-    (available, slab), (available_now, slab_now) = levels[0], levels[-1]
+    # What is free for sure varies by more than a megabyte, downwards: the best of the last three counts. A leak lasts.
+    available, slab = levels[0]
+    available_now, slab_now = max(level[0] for level in levels[-3:]), levels[-1][1]
     # Less than a page, and less than 100 bytes of slab, per life.
     assert available_now > available - rounds * 3 - 1024, f"available memory: {available} -> {available_now} kB"
     assert slab_now < slab + rounds * 0.1 + 512, f"slab: {slab} -> {slab_now} kB"
