@@ -177,6 +177,7 @@ int lite_qp_rdma(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
 int lite_qp_rdma_nowait(struct lite_qp *qp, struct lite_io *io,
 			enum ib_wr_opcode op, struct ib_sge *sge, int n_sge,
 			u64 raddr, u32 imm);
+u64 lite_conn_scratch(const struct lite_conn *conn, struct ib_sge *sge);
 int lite_qp_confirm(struct lite_qp *qp, struct lite_io *io);
 int lite_qp_atomic(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
 		   struct ib_sge *sge, u64 raddr, u64 operand, u64 swap);

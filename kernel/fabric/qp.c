@@ -259,29 +259,43 @@ int lite_qp_rdma_nowait(struct lite_qp *qp, struct lite_io *io,
 }
 
 /**
+ * lite_conn_scratch - what to write where nothing is to be written
+ * @conn: connection
+ * @sge: set to 8 bytes of whatever
+ *
+ * Not to write no bytes: Soft-RoCE on 6.12, asked for a read anew after such a
+ * write, takes its region from that, which had none, and ends the queue pair
+ * with a warning.
+ *
+ * Return: the address at the peer, where nobody reads them.
+ */
+u64 lite_conn_scratch(const struct lite_conn *conn, struct ib_sge *sge)
+{
+	*sge = (struct ib_sge){
+		.addr = conn->slots_in.requests + LITE_SLOT_SCRATCH,
+		.length = sizeof(u64),
+		.lkey = conn->fab->lkey,
+	};
+	return conn->requests + LITE_SLOT_SCRATCH;
+}
+
+/**
  * lite_qp_confirm - make sure that reads which completed have succeeded
  * @qp: of a connection that the caller holds live
  * @io: that of the reads, all posted
  *
  * For connections with lite_conn.read_trusted. Posts a write that nobody looks
- * at: it fails if a read before it has ended the queue pair. Not a write of no
- * bytes: Soft-RoCE on 6.12, asked for a read anew after one, takes its region
- * from that write, which had none, and ends the queue pair with a warning.
+ * at: it fails if a read before it has ended the queue pair.
  *
  * Context: may sleep when the send queue is full.
  * Return: 0 when posted; else a negative errno and nothing is in flight.
  */
 int lite_qp_confirm(struct lite_qp *qp, struct lite_io *io)
 {
-	const struct lite_conn *conn = qp->conn;
-	struct ib_sge sge = {
-		.addr = conn->slots_in.requests + LITE_SLOT_SCRATCH,
-		.length = sizeof(u64),
-		.lkey = conn->fab->lkey,
-	};
+	struct ib_sge sge;
+	u64 raddr = lite_conn_scratch(qp->conn, &sge);
 
-	return lite_qp_rdma(qp, io, IB_WR_RDMA_WRITE, &sge, 1,
-			    conn->requests + LITE_SLOT_SCRATCH, 0);
+	return lite_qp_rdma(qp, io, IB_WR_RDMA_WRITE, &sge, 1, raddr, 0);
 }
 
 /**

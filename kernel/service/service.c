@@ -211,7 +211,7 @@ int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area,
 		       u32 unit, u32 bytes, u64 raddr, u32 imm, bool nowait)
 {
 	struct lite_conn *conn = rp->conn;
-	struct ib_sge sge = { .length = bytes };
+	struct ib_sge sge;
 	struct lite_qp *qp;
 	int err;
 
@@ -223,20 +223,25 @@ int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area,
 	if (!lite_conn_tryget(conn))
 		return -EHOSTDOWN;
 	if (bytes) {
-		sge.addr = lite_area_dma(area, unit);
-		sge.lkey = conn->fab->lkey;
+		sge = (struct ib_sge){
+			.addr = lite_area_dma(area, unit),
+			.length = bytes,
+			.lkey = conn->fab->lkey,
+		};
 		ib_dma_sync_single_for_device(conn->fab->dev, sge.addr, bytes,
 					      DMA_BIDIRECTIONAL);
+	} else {
+		raddr = lite_conn_scratch(conn, &sge);
 	}
 	/* The first QP: it is the one with receives, and in order. */
 	qp = &conn->qp[0];
 	if (nowait)
 		err = lite_qp_rdma_nowait(qp, &rp->io,
-					  IB_WR_RDMA_WRITE_WITH_IMM, &sge,
-					  bytes ? 1 : 0, raddr, imm);
+					  IB_WR_RDMA_WRITE_WITH_IMM, &sge, 1,
+					  raddr, imm);
 	else
 		err = lite_qp_rdma(qp, &rp->io, IB_WR_RDMA_WRITE_WITH_IMM, &sge,
-				   bytes ? 1 : 0, raddr, imm);
+				   1, raddr, imm);
 	lite_conn_put_live(conn);
 	return err;
 }
