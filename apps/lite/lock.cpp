@@ -5,6 +5,7 @@
 #include "commands.hpp"
 
 #include "common/format.hpp"
+#include "common/signals.hpp"
 
 #include <fmt/format.h>
 
@@ -66,6 +67,8 @@ class patience {
 
 int run_program(const std::vector<std::string>& words, bool owner_died) {
     const patience patience;
+    // Were it ignored, nobody could say how the program ended.
+    const signal_setting children(SIGCHLD, SIG_DFL);
     const pid_t parent = ::getpid();
     const pid_t child = ::fork();
     if (child < 0)
@@ -123,7 +126,14 @@ int lock_command(session& session, const lock_arguments& args) {
         if (!args.shared)
             lite_lock_consistent(node, region.handle(), args.offset, owner);
     }
-    const int status = run_program(args.command, owner_died);
+    int status = 0;
+    try {
+        status = run_program(args.command, owner_died);
+    } catch (...) {
+        // Else the next one would be told that we died with it.
+        lite_unlock(node, region.handle(), args.offset, owner);
+        throw;
+    }
     if (const int err = lite_unlock(node, region.handle(), args.offset, owner)) {
         const auto failed = explain("unlock", args.name, lite::error(err, "unlock"));
         complain(session.io().err, "lite", failed.what());
