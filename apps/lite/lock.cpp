@@ -103,6 +103,9 @@ bool take(session& session, const lock_arguments& args, const lite::region& regi
     const int err = lite_lock(node.get(), region.handle(), args.offset, owner, flags, timeout);
     if (err == -ETIMEDOUT && args.timeout_ms)
         throw failure(fmt::format("lock {}: not in time", printable(args.name)));
+    if (err == -EINVAL)
+        throw failure(fmt::format("lock {}: what is at offset {} is no lock", printable(args.name),
+                                  args.offset));
     if (err && err != -EOWNERDEAD)
         throw explain("lock", args.name, lite::error(err, "lock"));
     return err == -EOWNERDEAD;

@@ -26,8 +26,26 @@ namespace {
 // A signal that comes between the look for one and the wait is seen that late.
 constexpr int look_up_ms = 1000;
 
+// The library's words for these are about LMRs.
+const char* rpc_text(int err) {
+    switch (-err) {
+        case EACCES:
+            return "permission denied by the function's mode";
+        case EPERM:
+            return "numbers up to 1023 are root's";
+        case EEXIST:
+            return "its number or name is taken";
+        case E2BIG:
+            return "more than the function takes";
+        case EMFILE:
+            return "there are too many functions";
+        default:
+            return lite_strerror(err);
+    }
+}
+
 failure rpc_failure(std::string_view verb, std::string_view what, int err) {
-    return failure(fmt::format("{} {}: {}", verb, printable(what), lite_strerror(err)));
+    return failure(fmt::format("{} {}: {}", verb, printable(what), rpc_text(err)));
 }
 
 // --- Serving ------------------------------------------------------------------
