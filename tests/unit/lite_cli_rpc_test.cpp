@@ -18,6 +18,9 @@
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace std::string_literals;
@@ -536,6 +539,37 @@ TEST_CASE("lite lock: signals that the parent has left ignored", "[lite][sync]")
     CHECK(r.status == 3);
     CHECK(r.err.empty());
     CHECK(l.did == "LU");
+}
+
+TEST_CASE("lite lock that is killed keeps the lock until its program is gone", "[lite][sync]") {
+    machine lite;
+    lite({"alloc", "x", "4K"});
+    const locks l(lite);
+    // One that only lite has open, as it has the node; one that its program has as well.
+    int device[2];
+    int program[2];
+    REQUIRE(::pipe2(device, O_CLOEXEC) == 0);
+    REQUIRE(::pipe2(program, O_CLOEXEC) == 0);
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+        ::fcntl(program[1], F_SETFD, 0);
+        const auto script = "echo >&" + std::to_string(program[1]) + "; exec sleep 1000";
+        lite({"lock", "x", "0", "--", "sh", "-c", script});
+        ::_exit(1);
+    }
+    REQUIRE(pid > 0);
+    ::close(device[1]);
+    ::close(program[1]);
+    char byte = 0;
+    CHECK(::read(program[0], &byte, 1) == 1);
+    ::kill(pid, SIGKILL);
+    CHECK(::read(device[0], &byte, 1) == 0);
+    pollfd gone{program[0], POLLIN, 0};
+    CHECK(::poll(&gone, 1, 0) == 1);
+    CHECK(gone.revents == POLLHUP);
+    ::waitpid(pid, nullptr, 0);
+    ::close(device[0]);
+    ::close(program[0]);
 }
 
 TEST_CASE("lite barrier", "[lite][sync]") {
