@@ -68,6 +68,8 @@ const char* lite_strerror(int err) noexcept {
             return "a node did not answer in time";
         case EINTR:
             return "interrupted by a signal";
+        case EAGAIN:
+            return "it would have had to wait";
         case ECONNREFUSED:
             return "nobody serves that function there";
         case ECONNRESET:

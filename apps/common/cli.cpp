@@ -9,10 +9,13 @@
 
 #include <new>
 #include <sstream>
+#include <string>
 #include <system_error>
 
 namespace tools {
 namespace {
+
+constexpr char shield = '\0';
 
 int misused(const CLI::App& app, std::string_view text, const streams& io) {
     complain(io.err, app.get_name(),
@@ -22,12 +25,35 @@ int misused(const CLI::App& app, std::string_view text, const streams& io) {
 
 std::string text_of(const CLI::App& app, const CLI::ParseError& e) {
     // CLI11 misses a command before it minds that a word is none.
-    const auto unknown = app.remaining();
-    if (app.get_subcommands().empty() && !unknown.empty())
+    auto unknown = app.remaining();
+    if (app.get_subcommands().empty() && !unknown.empty()) {
+        std::erase(unknown.front(), shield);
         return fmt::format("'{}' is not a command", printable(unknown.front()));
+    }
     std::string text = e.what();
+    std::erase(text, shield);
     text.erase(text.find_last_not_of(" \n") + 1);
     return text;
+}
+
+// CLI11 takes "[a,b]" for a list where there may be several words: as names of
+// LMRs, or words of a command, they are to stay what they are. So such a word gets
+// a byte that no word can have, which is taken off when options get their words.
+void shield_words(arguments& words) {
+    for (auto& word : words) {
+        if (word.starts_with('[') && word.ends_with(']'))
+            word += shield;
+    }
+}
+
+void unshield_options(CLI::App& app) {
+    for (auto* option : app.get_options())
+        option->transform([](std::string word) {
+            std::erase(word, shield);
+            return word;
+        });
+    for (auto* sub : app.get_subcommands({}))
+        unshield_options(*sub);
 }
 
 // Help and version; everything else that CLI11 throws is the user's mistake.
@@ -58,6 +84,8 @@ int run(CLI::App& app, const arguments& words, const streams& io,
         try {
             // CLI11 wants them last first.
             arguments reversed(words.rbegin(), words.rend());
+            shield_words(reversed);
+            unshield_options(app);
             app.parse(std::move(reversed));
         } catch (const CLI::ParseError& e) {
             return explain(app, e, io);

@@ -49,6 +49,11 @@ void interrupt_guard::check() {
         throw interrupted{caught};
 }
 
+signal_setting::signal_setting(int signal, handler to) noexcept
+    : m_signal(signal), m_before(::signal(signal, to)) {}
+
+signal_setting::~signal_setting() { ::signal(m_signal, m_before); }
+
 void die_of(int signal) noexcept {
     ::signal(signal, SIG_DFL);
     sigset_t set;

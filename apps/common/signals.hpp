@@ -29,6 +29,22 @@ class interrupt_guard {
     static void check();
 };
 
+// While it lives, a signal is ignored, or does what it does by default, whatever
+// the parent has left us.
+class signal_setting {
+  public:
+    using handler = void (*)(int);
+    // @to: SIG_IGN or SIG_DFL
+    signal_setting(int signal, handler to) noexcept;
+    signal_setting(const signal_setting&) = delete;
+    signal_setting& operator=(const signal_setting&) = delete;
+    ~signal_setting();
+
+  private:
+    int m_signal;
+    handler m_before;
+};
+
 // Ends the process as the signal would have without anybody noting it.
 [[noreturn]] void die_of(int signal) noexcept;
 

@@ -42,7 +42,7 @@ std::optional<std::uint64_t> parse_length(std::string_view text) {
 
 // Seconds, with a fraction perhaps.
 std::optional<std::uint64_t> parse_milliseconds(std::string_view text) {
-    constexpr double longest = INT32_MAX / 1000.0;
+    constexpr double longest = INT32_MAX / 1000;
     double seconds = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
     if (error != std::errc() || end != text.data() + text.size() || !(seconds >= 0))

@@ -5,18 +5,22 @@
 #include "commands.hpp"
 
 #include "common/format.hpp"
+#include "common/signals.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <vector>
 
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <csignal>
 
 namespace tools {
 namespace {
@@ -47,10 +51,11 @@ class patience {
     handler m_quit;
 };
 
-[[noreturn]] void become(const std::vector<std::string>& words, pid_t parent) {
-    // It must not go on without the lock.
+[[noreturn]] void become(const std::vector<std::string>& words, pid_t parent, int ready) {
+    // It must not go on without the lock, nor begin before that is sure.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent)
+    char go = 0;
+    if (::getppid() != parent || ::read(ready, &go, 1) != 1)
         ::_exit(status_not_found);
     std::vector<char*> argv;
     for (const auto& word : words)
@@ -64,25 +69,66 @@ class patience {
     ::_exit(error == ENOENT ? status_not_found : status_not_executable);
 }
 
+// If we are killed, our files are closed before the program is killed for that,
+// and then somebody else might have the lock while it still runs. So a process of
+// its own has them open for as long as it does. Returns that, or -1.
+pid_t keep_open(pid_t program) {
+    // Not pidfd_open(): the header of glibc 2.36 forgot that there is C++.
+    const unique_fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, program, 0)));
+    const pid_t keeper = pidfd ? ::fork() : -1;
+    if (keeper)
+        return keeper;
+    for (const int signal : {SIGTERM, SIGHUP})
+        ::signal(signal, SIG_IGN);
+    pollfd ended{pidfd.get(), POLLIN, 0};
+    while (::poll(&ended, 1, -1) <= 0)
+        continue;
+    ::_exit(0);
+}
+
+// Its status, as of waitpid(2).
+int await_end(pid_t child, const std::string& name) {
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0) {
+        if (errno != EINTR)
+            throw failure(fmt::format("lock: lost {}: {}", printable(name), system_text(errno)));
+    }
+    return status;
+}
+
+[[noreturn]] void cannot_start(const std::string& name) {
+    throw failure(fmt::format("lock: cannot start {}: {}", printable(name), system_text(errno)));
+}
+
 int run_program(const std::vector<std::string>& words, bool owner_died) {
     const patience patience;
+    // Were it ignored, nobody could say how the program ended.
+    const signal_setting children(SIGCHLD, SIG_DFL);
     const pid_t parent = ::getpid();
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC))
+        cannot_start(words[0]);
+    const unique_fd ready(ends[0]);
+    const unique_fd start(ends[1]);
     const pid_t child = ::fork();
     if (child < 0)
-        throw failure(
-            fmt::format("lock: cannot start {}: {}", printable(words[0]), system_text(errno)));
+        cannot_start(words[0]);
     if (child == 0) {
         patience.restore();
         // The only thread. NOLINTNEXTLINE(concurrency-mt-unsafe)
         ::setenv("LITE_OWNER_DIED", owner_died ? "1" : "0", 1);
-        become(words, parent);
+        become(words, parent, ready.get());
     }
-    int status = 0;
-    while (::waitpid(child, &status, 0) < 0) {
-        if (errno != EINTR)
-            throw failure(
-                fmt::format("lock: lost {}: {}", printable(words[0]), system_text(errno)));
+    const pid_t keeper = keep_open(child);
+    if (keeper < 0 || ::write(start.get(), "", 1) != 1) {
+        const int error = errno;
+        ::kill(child, SIGKILL);
+        await_end(child, words[0]);
+        errno = error;
+        cannot_start(words[0]);
     }
+    const int status = await_end(child, words[0]);
+    await_end(keeper, words[0]);
     return WIFSIGNALED(status) ? status_of_signal + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -100,6 +146,9 @@ bool take(session& session, const lock_arguments& args, const lite::region& regi
     const int err = lite_lock(node.get(), region.handle(), args.offset, owner, flags, timeout);
     if (err == -ETIMEDOUT && args.timeout_ms)
         throw failure(fmt::format("lock {}: not in time", printable(args.name)));
+    if (err == -EINVAL)
+        throw failure(fmt::format("lock {}: what is at offset {} is no lock", printable(args.name),
+                                  args.offset));
     if (err && err != -EOWNERDEAD)
         throw explain("lock", args.name, lite::error(err, "lock"));
     return err == -EOWNERDEAD;
@@ -123,7 +172,14 @@ int lock_command(session& session, const lock_arguments& args) {
         if (!args.shared)
             lite_lock_consistent(node, region.handle(), args.offset, owner);
     }
-    const int status = run_program(args.command, owner_died);
+    int status = 0;
+    try {
+        status = run_program(args.command, owner_died);
+    } catch (...) {
+        // Else the next one would be told that we died with it.
+        lite_unlock(node, region.handle(), args.offset, owner);
+        throw;
+    }
     if (const int err = lite_unlock(node, region.handle(), args.offset, owner)) {
         const auto failed = explain("unlock", args.name, lite::error(err, "unlock"));
         complain(session.io().err, "lite", failed.what());

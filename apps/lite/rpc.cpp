@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <optional>
 #include <system_error>
 
 #include <fcntl.h>
@@ -22,8 +23,29 @@
 namespace tools {
 namespace {
 
+// A signal that comes between the look for one and the wait is seen that late.
+constexpr int look_up_ms = 1000;
+
+// The library's words for these are about LMRs.
+const char* rpc_text(int err) {
+    switch (-err) {
+        case EACCES:
+            return "permission denied by the function's mode";
+        case EPERM:
+            return "numbers up to 1023 are root's";
+        case EEXIST:
+            return "its number or name is taken";
+        case E2BIG:
+            return "more than the function takes";
+        case EMFILE:
+            return "there are too many functions";
+        default:
+            return lite_strerror(err);
+    }
+}
+
 failure rpc_failure(std::string_view verb, std::string_view what, int err) {
-    return failure(fmt::format("{} {}: {}", verb, printable(what), lite_strerror(err)));
+    return failure(fmt::format("{} {}: {}", verb, printable(what), rpc_text(err)));
 }
 
 // --- Serving ------------------------------------------------------------------
@@ -60,7 +82,7 @@ void converse(exec_pipes& pipes, std::span<const std::byte> request, std::vector
         std::array<pollfd, 2> fds{{{pipes.from_child.get(), POLLIN, 0},
                                    {pipes.to_child ? pipes.to_child.get() : -1, POLLOUT, 0}}};
         interrupt_guard::check();
-        if (::poll(fds.data(), fds.size(), -1) < 0)
+        if (::poll(fds.data(), fds.size(), look_up_ms) <= 0)
             continue;
         if (fds[1].revents) {
             const auto n = ::write(pipes.to_child.get(), request.data(), request.size());
@@ -126,6 +148,13 @@ class server {
 
     int run() {
         enroll();
+        // A command that does not read its input must not end us, and how it
+        // ends we want to know.
+        std::optional<signal_setting> pipes, children;
+        if (m_args.exec) {
+            pipes.emplace(SIGPIPE, SIG_IGN);
+            children.emplace(SIGCHLD, SIG_DFL);
+        }
         const interrupt_guard guard;
         lite_rpc_request request{};
         std::uint32_t status = 0;
@@ -163,10 +192,10 @@ class server {
             interrupt_guard::check();
             const int err =
                 lite_rpc_reply_recv(m_ctx, &request, status, m_reply.data(), m_reply.size(), 0,
-                                    m_buffer.data(), m_buffer.size(), -1);
+                                    m_buffer.data(), m_buffer.size(), look_up_ms);
             if (!err)
                 return;
-            if (err != -EINTR)
+            if (err != -EINTR && err != -ETIMEDOUT)
                 throw rpc_failure("serve", m_args.function.text, err);
         }
     }

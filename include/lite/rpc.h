@@ -14,8 +14,8 @@
  * ever for those who serve or collect; 0 means not to wait for anything that is
  * not there (-EAGAIN). More than LITE_RPC_TIMEOUT_MAX is -EINVAL.
  *
- * Who serves or collects is interrupted by any signal that has a handler (-EINTR),
- * so that a server can end in order.
+ * Who serves or collects is interrupted by any signal that has a handler, or that
+ * stops the process for a while (-EINTR), so that a server can end in order.
  */
 #ifndef LITE_RPC_H
 #define LITE_RPC_H
@@ -121,7 +121,8 @@ int lite_rpc_unregister(struct lite_ctx* ctx, uint32_t function) LITE_NOEXCEPT;
  * @request: set
  *
  * Return: 0, -EAGAIN, -ETIMEDOUT, -EMSGSIZE (@size is too small: the request
- * stays, and @request->length is its length), -ENOENT, -EFAULT.
+ * stays, and @request->length is its length), -ENOENT (@ctx has not registered
+ * it, or does not serve it any more), -EFAULT, -EINVAL.
  */
 int lite_rpc_recv(struct lite_ctx* ctx, uint32_t function, void* buf, size_t size, int timeout_ms,
                   struct lite_rpc_request* request) LITE_NOEXCEPT;
@@ -135,8 +136,8 @@ int lite_rpc_recv(struct lite_ctx* ctx, uint32_t function, void* buf, size_t siz
  * @length: bytes of it
  *
  * Return: 0, -ENOENT (no such request: it was answered, or its caller has given
- * up), -E2BIG (more than
- * the function's max_reply), -EFAULT. But for -ENOENT it may be answered again.
+ * up), -E2BIG (more than the function's max_reply), -EFAULT. But for -ENOENT it
+ * may be answered again.
  */
 int lite_rpc_reply(struct lite_ctx* ctx, uint64_t token, uint32_t status, const void* reply,
                    size_t length) LITE_NOEXCEPT;
@@ -169,7 +170,7 @@ int lite_rpc_reply_recv(struct lite_ctx* ctx, struct lite_rpc_request* request, 
  * @out: filled completely
  *
  * Return: 0, -ECONNREFUSED (there is none of that name), -EHOSTDOWN,
- * -EHOSTUNREACH, -EINVAL, -ENAMETOOLONG.
+ * -EHOSTUNREACH, -ETIMEDOUT, -EINVAL, -ENAMETOOLONG.
  */
 int lite_rpc_find(struct lite_ctx* ctx, uint32_t node, const char* name,
                   struct lite_ioc_rpc_find* out) LITE_NOEXCEPT;
@@ -189,7 +190,7 @@ int lite_rpc_find(struct lite_ctx* ctx, uint32_t node, const char* name,
  * @status: set to what the server said; may be NULL
  *
  * Return: 0, -ECONNREFUSED, -EACCES, -E2BIG, -EMSGSIZE, -ECONNRESET, -EHOSTDOWN,
- * -EHOSTUNREACH, -ETIMEDOUT, -EAGAIN, -ENOBUFS, -EFAULT.
+ * -EHOSTUNREACH, -ETIMEDOUT, -EAGAIN, -ENOBUFS, -EFAULT, -EINVAL.
  */
 int lite_rpc_call(struct lite_ctx* ctx, uint32_t node, uint32_t function, const void* request,
                   size_t length, void* reply, size_t room, size_t* reply_length, int timeout_ms,
@@ -240,7 +241,8 @@ int lite_rpc_start(struct lite_ctx* ctx, uint32_t node, uint32_t function, const
  * be taken.
  *
  * Return: 0: one has ended, and how is in @result; -ENOENT: none is under way;
- * -EAGAIN, -ETIMEDOUT, -EMSGSIZE (@room is too small; it stays), -EFAULT.
+ * -EAGAIN, -ETIMEDOUT, -EMSGSIZE (@room is too small; it stays), -EFAULT (it
+ * stays), -EINVAL.
  */
 int lite_rpc_collect(struct lite_ctx* ctx, void* reply, size_t room, int timeout_ms,
                      struct lite_rpc_result* result) LITE_NOEXCEPT;

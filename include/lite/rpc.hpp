@@ -14,6 +14,8 @@
 //    auto reply = lite::call(ctx, node, lite::find_function(ctx, node, "echo"), bytes);
 #pragma once
 
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

@@ -25,20 +25,22 @@
  * EHOSTDOWN             the node is down, or the connection with it broke while
  *                       the call was under way
  * EHOSTUNREACH          no node of that id in this cluster
- * ETIMEDOUT             no reply in time. Unless ECONNREFUSED or EAGAIN said
- *                       otherwise, a call that failed may have been served
+ * ETIMEDOUT             no reply in time; RECV, COLLECT: nothing came in time.
+ *                       Unless ECONNREFUSED or EAGAIN said otherwise, a call
+ *                       that failed may have been served
  * EINTR                 a signal that kills the caller arrived; RECV, COLLECT: any
- *                       that has a handler
+ *                       that has a handler, or stops the caller for a while
  * EAGAIN                NOWAIT: it would have had to wait: for room in the ring
  *                       of the function, for a request, for a call to end
- * ENOBUFS               the server's node has no memory left for rings
+ * ENOBUFS               the server's node, or this one, has no memory left for
+ *                       rings
  * EEXIST                REGISTER: the number or the name is taken
  * EPERM                 REGISTER: that number is root's
  * ENOENT                RECV, UNREGISTER: this file has not registered that
  *                       function; REPLY: it has no such request (any more);
  *                       COLLECT: no call is under way
  * EMFILE                more functions, or calls under way, than an open file
- *                       may have
+ *                       may have, or functions than a node may
  * EINVAL                a malformed argument
  * ====================  ======================================================
  */
@@ -170,7 +172,8 @@ struct lite_ioc_rpc_call {
  * LITE_IOC_RPC_COLLECT: one call made with ASYNC that has ended, in the order of
  * their ends; waits for one, if need be. The errno of the call is in @error;
  * that of the ioctl is about collecting. EMSGSIZE: the reply is larger than
- * @reply_room, it is @reply_len; the call is still there to be collected.
+ * @reply_room, it is @reply_len; the call is still there to be collected, as it
+ * is after EFAULT. A call that ends with ECONNREFUSED is not tried again.
  */
 struct lite_ioc_rpc_collect {
 	__u32 size;
@@ -207,8 +210,9 @@ struct lite_ioc_rpc_collect {
  *
  * Then a request for @function (0: any that this file has registered) is taken,
  * and waited for if need be. It is to be answered through this open file. If its
- * process exits first, or the file is closed, the caller is told (ECONNRESET).
- * A request with LITE_RPC_REQ_ONEWAY has token 0.
+ * process exits first, or the file is closed, the caller is told (ECONNRESET);
+ * not if the process closes its descriptors, or they are closed by exec, while
+ * others have the file open. A request with LITE_RPC_REQ_ONEWAY has token 0.
  *
  * @answered comes back as 1 when the answer was given, also when then nothing
  * was received (ETIMEDOUT, EAGAIN, EINTR, EMSGSIZE, ENOENT).

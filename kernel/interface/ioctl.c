@@ -5,8 +5,8 @@
  * One table: a minimum size and a handler per command. The structure is copied
  * in once, worked on, and copied out as a whole; so the node is not held while
  * user memory is waited for, but in few places that let go of it (struct
- * lite_gate). Before something is made, the structure is made writable, and
- * should it not be when it counts, what was made is undone.
+ * lite_gate). Before something is made, called or collected, the structure is
+ * made writable, and should it not be when it counts, what was made is undone.
  */
 #include <linux/cred.h>
 #include <linux/mm.h>
@@ -593,7 +593,7 @@ long lite_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return err;
 	/* The field was fetched twice: what counts is what was checked. */
 	any.query.size = size;
-	if (ioc->undo && lite_ioc_writeable(user, size))
+	if ((ioc->undo || ioc->always) && lite_ioc_writeable(user, size))
 		return -EFAULT;
 	if (!lite_node_enter(lf->node))
 		return -ENODEV;

@@ -90,7 +90,8 @@ static inline unsigned long lite_timeout(u64 ms)
 {
 	if (!ms || ms > INT_MAX)
 		return MAX_SCHEDULE_TIMEOUT;
-	return msecs_to_jiffies(ms);
+	/* Of the present jiffy a part is over. */
+	return msecs_to_jiffies(ms) + 1;
 }
 
 int lite_ioc_lock(struct lite_file *lf, void *arg, struct lite_gate *gate);

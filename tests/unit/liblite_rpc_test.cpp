@@ -9,8 +9,15 @@
 #include <lite/rpc.hpp>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <functional>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace {
 
@@ -161,4 +168,106 @@ TEST_CASE("rpc: what is registered", "[liblite]") {
     longer.params.size = sizeof(lite_rpc_params);
     longer.params.name = name.c_str();
     CHECK(lite_rpc_register(ctx.get(), &longer.params, nullptr) == -ENAMETOOLONG);
+}
+
+TEST_CASE("rpc: lite::function serves until it is told to end", "[lite.hpp]") {
+    // What RECV finds, in turns; less than 0: nothing, for that reason.
+    std::vector<int> finds{3, -ETIMEDOUT, -EINTR, 0, 2};
+    std::vector<std::string> answers;
+    std::vector<std::uint32_t> statuses;
+    std::uint64_t taken = 0;
+    std::size_t at = 0;
+    bool registered = false;
+    auto ctx = on([&](unsigned long request, void* arg) {
+        registered =
+            registered ? request != LITE_IOC_RPC_UNREGISTER : request == LITE_IOC_RPC_REGISTER;
+        if (request != LITE_IOC_RPC_RECV)
+            return 0;
+        auto& r = as<lite_ioc_rpc_recv>(arg);
+        if (r.flags & (LITE_RPC_REPLY | LITE_RPC_REPLY_ONLY)) {
+            CHECK(r.token == taken);
+            answers.emplace_back(reinterpret_cast<const char*>(r.reply), r.reply_len);
+            statuses.push_back(r.status);
+            r.answered = 1;
+        }
+        r.token = 0;
+        if (r.flags & LITE_RPC_REPLY_ONLY)
+            return 0;
+        CHECK(r.buf_len == 16);
+        const int found = finds.at(at++);
+        if (found < 0)
+            return found;
+        std::memset(reinterpret_cast<void*>(r.buf), 'x', static_cast<std::size_t>(found));
+        r.length = static_cast<std::uint32_t>(found);
+        r.token = taken = 100 + at;
+        return 0;
+    });
+    const auto twice = [](const lite::call_info& info, std::span<const std::byte> in,
+                          std::vector<std::byte>& out) {
+        CHECK(out.empty());
+        CHECK(info.length == in.size());
+        out.assign(in.begin(), in.end());
+        out.insert(out.end(), in.begin(), in.end());
+        return static_cast<std::uint32_t>(in.size());
+    };
+    {
+        lite::function served(ctx, {.max_request = 16, .max_reply = 32});
+        served.serve(twice, [&] { return at < finds.size(); });
+        // Each once, the last one before it ends.
+        CHECK(answers == std::vector<std::string>{"xxxxxx", "", "xxxx"});
+        CHECK(statuses == std::vector<std::uint32_t>{3, 0, 2});
+        lite::function moved(std::move(served));
+        CHECK(registered);
+    }
+    CHECK_FALSE(registered);
+
+    // What a handler throws is not ours, and nothing is answered.
+    lite::function served(ctx, {.max_request = 16});
+    answers.clear();
+    at = 0;
+    const auto fails = [](const lite::call_info&, std::span<const std::byte>,
+                          std::vector<std::byte>&) -> std::uint32_t {
+        throw std::length_error("mine");
+    };
+    CHECK_THROWS_AS(served.serve(fails), std::length_error);
+    CHECK(answers.empty());
+    finds = {-ENOENT};
+    at = 0;
+    CHECK_THROWS_AS(served.serve(twice), lite::error);
+}
+
+TEST_CASE("rpc: lite::call, lite::send and lite::find_function", "[lite.hpp]") {
+    lite_ioc_rpc_call seen{};
+    int result = 0;
+    auto ctx = on([&](unsigned long request, void* arg) {
+        if (request == LITE_IOC_RPC_FIND) {
+            CHECK(as<lite_ioc_rpc_find>(arg).node == 3);
+            CHECK(std::string(as<lite_ioc_rpc_find>(arg).name) == "name");
+            as<lite_ioc_rpc_find>(arg).function = 4711;
+            return result;
+        }
+        seen = as<lite_ioc_rpc_call>(arg);
+        as<lite_ioc_rpc_call>(arg).reply_len = result ? 5000 : 2;
+        as<lite_ioc_rpc_call>(arg).status = 7;
+        if (!result && seen.reply)
+            std::memcpy(reinterpret_cast<void*>(seen.reply), "ok", 2);
+        return result;
+    });
+    const std::string text = "request";
+    const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
+    CHECK(lite::find_function(ctx, 3, "name") == 4711);
+    const auto reply = lite::call(ctx, 3, 4711, bytes, 100, std::chrono::seconds(2));
+    CHECK(reply.bytes == std::vector<std::byte>{std::byte{'o'}, std::byte{'k'}});
+    CHECK(reply.status == 7);
+    CHECK(seen.request_len == text.size());
+    CHECK(seen.reply_room == 100);
+    CHECK(seen.timeout_ms == 2000);
+    lite::call(ctx, 3, 4711, bytes, 100, std::chrono::hours(24));
+    CHECK(seen.timeout_ms == LITE_RPC_TIMEOUT_MAX);
+    lite::send(ctx, 3, 4711, bytes);
+    CHECK(seen.flags == LITE_RPC_ONEWAY);
+    CHECK(seen.timeout_ms == 0);
+    result = -EMSGSIZE;
+    CHECK_THROWS_AS(lite::call(ctx, 3, 4711, bytes), lite::error);
+    CHECK_THROWS_AS(lite::find_function(ctx, 3, "name"), lite::error);
 }

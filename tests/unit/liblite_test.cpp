@@ -460,7 +460,8 @@ TEST_CASE("lite_strerror knows every errno of the ABI", "[liblite]") {
           E2BIG,        EFAULT,          EOPNOTSUPP, ENOTTY,    ENAMETOOLONG, ENOENT, EEXIST,
           EHOSTUNREACH, EHOSTDOWN,       EREMOTE,    ENOTCONN,  ENODEV,       EFBIG,  ENOSPC,
           EDQUOT,       EMFILE,          ENOMEM,     ETIMEDOUT, EINTR,        EPROTO, EIO,
-          EOWNERDEAD,   ENOTRECOVERABLE, EBUSY,      EDEADLK,   ENOLCK}) {
+          EOWNERDEAD,   ENOTRECOVERABLE, EBUSY,      EDEADLK,   ENOLCK,       EAGAIN, ECONNREFUSED,
+          ECONNRESET,   EMSGSIZE,        ENOBUFS}) {
         const std::string text = lite_strerror(error);
         CAPTURE(error, text);
         CHECK(text == lite_strerror(-error));

@@ -79,7 +79,48 @@ AT(struct lite_ioc_rpc_recv, req_flags, 68);
 AT(struct lite_ioc_rpc_recv, reply_room, 72);
 AT(struct lite_ioc_rpc_recv, answered, 76);
 
-CHECK(LITE_IOC_RPC_REGISTER == _IO(LITE_IOC_TYPE, 0x10) &&
-          LITE_IOC_RPC_RECV == _IO(LITE_IOC_TYPE, 0x15),
-      "numbers of ioctls");
+/* Of the library. */
+SIZE(struct lite_rpc_params, 40);
+AT(struct lite_rpc_params, size, 0);
+AT(struct lite_rpc_params, flags, 4);
+AT(struct lite_rpc_params, name, 8);
+AT(struct lite_rpc_params, function, 16);
+AT(struct lite_rpc_params, mode, 20);
+AT(struct lite_rpc_params, max_request, 24);
+AT(struct lite_rpc_params, max_reply, 28);
+AT(struct lite_rpc_params, ring_size, 32);
+AT(struct lite_rpc_params, reserved, 36);
+
+SIZE(struct lite_rpc_request, 40);
+AT(struct lite_rpc_request, token, 0);
+AT(struct lite_rpc_request, function, 8);
+AT(struct lite_rpc_request, length, 12);
+AT(struct lite_rpc_request, node, 16);
+AT(struct lite_rpc_request, uid, 20);
+AT(struct lite_rpc_request, gid, 24);
+AT(struct lite_rpc_request, flags, 28);
+AT(struct lite_rpc_request, reply_room, 32);
+AT(struct lite_rpc_request, reserved, 36);
+
+SIZE(struct lite_rpc_result, 32);
+AT(struct lite_rpc_result, cookie, 0);
+AT(struct lite_rpc_result, error, 8);
+AT(struct lite_rpc_result, status, 12);
+AT(struct lite_rpc_result, length, 16);
+AT(struct lite_rpc_result, node, 20);
+AT(struct lite_rpc_result, function, 24);
+AT(struct lite_rpc_result, reserved, 28);
+
+CHECK(LITE_IOC_RPC_REGISTER == 0xB710, "number of LITE_IOC_RPC_REGISTER");
+CHECK(LITE_IOC_RPC_UNREGISTER == 0xB711, "number of LITE_IOC_RPC_UNREGISTER");
+CHECK(LITE_IOC_RPC_FIND == 0xB712, "number of LITE_IOC_RPC_FIND");
+CHECK(LITE_IOC_RPC_CALL == 0xB713, "number of LITE_IOC_RPC_CALL");
+CHECK(LITE_IOC_RPC_COLLECT == 0xB714, "number of LITE_IOC_RPC_COLLECT");
+CHECK(LITE_IOC_RPC_RECV == 0xB715, "number of LITE_IOC_RPC_RECV");
+CHECK(LITE_RPC_SHARED == 1, "flags of REGISTER");
+CHECK(LITE_RPC_NOWAIT == 1 && LITE_RPC_ONEWAY == 2 && LITE_RPC_ASYNC == 4, "flags of CALL");
+CHECK(LITE_RPC_REPLY == 2 && LITE_RPC_REPLY_ONLY == 4, "flags of RECV");
+CHECK(LITE_RPC_REQ_ONEWAY == 1, "flags of requests");
+CHECK(LITE_FUNCTION_MAX == 65535 && LITE_FUNCTION_ROOT_MAX == 1023, "numbers of functions");
+CHECK(LITE_RPC_BYTES_MAX == 65536 && LITE_RPC_TIMEOUT_MAX == 3600000, "limits of calls");
 CHECK(LITE_FUNCTION_NAME_SIZE == LITE_FUNCTION_NAME_MAX + 1, "room for the NUL");

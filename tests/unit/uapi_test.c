@@ -54,6 +54,15 @@ int main(void) {
         (void (*)(void))lite_resize_name,
         (void (*)(void))lite_move,
         (void (*)(void))lite_move_name,
+        (void (*)(void))lite_swap,
+        (void (*)(void))lite_fetch_and,
+        (void (*)(void))lite_fetch_or,
+        (void (*)(void))lite_set,
+        (void (*)(void))lite_copy,
+        (void (*)(void))lite_compare,
+        (void (*)(void))lite_checksum,
+        (void (*)(void))lite_mmap,
+        (void (*)(void))lite_register,
         (void (*)(void))lite_rpc_register,
         (void (*)(void))lite_rpc_unregister,
         (void (*)(void))lite_rpc_recv,
@@ -64,6 +73,10 @@ int main(void) {
         (void (*)(void))lite_rpc_send,
         (void (*)(void))lite_rpc_start,
         (void (*)(void))lite_rpc_collect,
+        (void (*)(void))lite_lock,
+        (void (*)(void))lite_unlock,
+        (void (*)(void))lite_lock_consistent,
+        (void (*)(void))lite_barrier,
     };
     struct lite_ctx* ctx = NULL;
     size_t i;

@@ -3,6 +3,8 @@
 // calls.
 #include "fixture.hpp"
 
+#include <uapi/lite_rpc.h>
+
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
@@ -77,6 +79,52 @@ lite_ioc_barrier barrier_args(std::uint64_t lh, std::uint64_t offset) {
     return args;
 }
 
+lite_ioc_rpc_register enroll_args() {
+    lite_ioc_rpc_register args{};
+    args.size = sizeof(args);
+    args.mode = 0600;
+    args.max_request = 64;
+    return args;
+}
+
+lite_ioc_rpc_unregister drop_args(std::uint32_t function) {
+    lite_ioc_rpc_unregister args{};
+    args.size = sizeof(args);
+    args.function = function;
+    return args;
+}
+
+lite_ioc_rpc_find find_args(std::uint32_t function) {
+    lite_ioc_rpc_find args{};
+    args.size = sizeof(args);
+    args.function = function;
+    return args;
+}
+
+// To a function of this node, without data.
+lite_ioc_rpc_call call_args(std::uint32_t function, std::uint32_t flags) {
+    lite_ioc_rpc_call args{};
+    args.size = sizeof(args);
+    args.flags = flags;
+    args.function = function;
+    return args;
+}
+
+lite_ioc_rpc_collect collect_args() {
+    lite_ioc_rpc_collect args{};
+    args.size = sizeof(args);
+    args.timeout_ms = 60000;
+    return args;
+}
+
+lite_ioc_rpc_recv recv_args(std::uint32_t function) {
+    lite_ioc_rpc_recv args{};
+    args.size = sizeof(args);
+    args.flags = LITE_RPC_NOWAIT;
+    args.function = function;
+    return args;
+}
+
 struct AbiCalls : Abi {
     NamedLmr lmr{dev, kLength, {}, 0600, "structs"};
     std::uint64_t to_unmap = dev.map(lmr.name(), LITE_RIGHT_READ);
@@ -87,6 +135,9 @@ struct AbiCalls : Abi {
     std::uint64_t to_rename = dev.alloc(kPage);
     std::string renamed = unique_name("renamed");
     Mapping memory{kPage};
+    std::uint32_t served = enroll();
+    std::uint32_t to_drop = enroll();
+    std::uint32_t silent = enroll();
 
     std::vector<Call> calls{
         {"QUERY", LITE_IOC_QUERY, bytes_of(query_args()), true, offsetof(lite_ioc_query, reserved)},
@@ -120,9 +171,21 @@ struct AbiCalls : Abi {
         {"BARRIER", LITE_IOC_BARRIER, bytes_of(barrier_args(lmr.lh(), 32)), true,
          offsetof(lite_ioc_barrier, reserved)},
         {"CONSISTENT", LITE_IOC_CONSISTENT, bytes_of(unlock_args(lmr.lh(), 24))},
+        {"RPC_REGISTER", LITE_IOC_RPC_REGISTER, bytes_of(enroll_args()), true,
+         offsetof(lite_ioc_rpc_register, reserved)},
+        {"RPC_UNREGISTER", LITE_IOC_RPC_UNREGISTER, bytes_of(drop_args(to_drop)), true,
+         offsetof(lite_ioc_rpc_unregister, reserved)},
+        {"RPC_FIND", LITE_IOC_RPC_FIND, bytes_of(find_args(served)), true,
+         offsetof(lite_ioc_rpc_find, reserved)},
+        {"RPC_CALL", LITE_IOC_RPC_CALL, bytes_of(call_args(served, LITE_RPC_ONEWAY)), true,
+         offsetof(lite_ioc_rpc_call, reserved)},
+        {"RPC_COLLECT", LITE_IOC_RPC_COLLECT, bytes_of(collect_args()), true,
+         offsetof(lite_ioc_rpc_collect, reserved)},
+        {"RPC_RECV", LITE_IOC_RPC_RECV, bytes_of(recv_args(served))},
     };
 
-    // What is to be given back, and what has come from a file that was closed.
+    // What is to be given back, what has come from a file that was closed; what is to be taken,
+    // and collected: a call that nobody answers.
     AbiCalls() {
         auto args = lock_args(lmr.lh(), 16);
         REQUIRE(dev.call(LITE_IOC_LOCK, &args) == ok);
@@ -132,12 +195,23 @@ struct AbiCalls : Abi {
         late.close();
         args = lock_args(lmr.lh(), 24);
         REQUIRE(dev.call(LITE_IOC_LOCK, &args) == err(EOWNERDEAD));
+        auto call = call_args(served, LITE_RPC_ONEWAY);
+        REQUIRE(dev.call(LITE_IOC_RPC_CALL, &call) == ok);
+        call = call_args(silent, LITE_RPC_ASYNC);
+        call.timeout_ms = 1;
+        REQUIRE(dev.call(LITE_IOC_RPC_CALL, &call) == ok);
     }
 
     ~AbiCalls() { (void)dev(free_args(renamed)); }
 
     Errno issue(const Call& call, std::span<std::byte> bytes) {
         return dev.call(call.request, bytes.data());
+    }
+
+    std::uint32_t enroll() {
+        auto args = enroll_args();
+        REQUIRE(dev.call(LITE_IOC_RPC_REGISTER, &args) == ok);
+        return args.function;
     }
 
     static void put_u32(std::span<std::byte> bytes, std::size_t at, std::uint32_t value) {
@@ -151,13 +225,34 @@ struct AbiCalls : Abi {
 constexpr std::size_t kFlagsAt = 4;  // in all of them but lite_op
 
 bool has_results(const Call& call) {
-    for (const auto request :
-         {LITE_IOC_UNMAP, LITE_IOC_FREE, LITE_IOC_GRANT, LITE_IOC_SETATTR, LITE_IOC_RENAME,
-          LITE_IOC_RESIZE, LITE_IOC_LOCK, LITE_IOC_UNLOCK, LITE_IOC_CONSISTENT, LITE_IOC_BARRIER}) {
+    for (const auto request : {LITE_IOC_UNMAP, LITE_IOC_FREE, LITE_IOC_GRANT, LITE_IOC_SETATTR,
+                               LITE_IOC_RENAME, LITE_IOC_RESIZE, LITE_IOC_LOCK, LITE_IOC_UNLOCK,
+                               LITE_IOC_CONSISTENT, LITE_IOC_BARRIER, LITE_IOC_RPC_UNREGISTER}) {
         if (call.request == request)
             return false;
     }
     return true;
+}
+
+std::uint32_t known_flags(const Call& call) {
+    switch (call.request) {
+        case LITE_IOC_ALLOC:
+            return LITE_ALLOC_NO_HANDLE;
+        case LITE_IOC_MMAP:
+            return LITE_MMAP_POPULATE;
+        case LITE_IOC_LOCK:
+            return LITE_LOCK_SHARED | LITE_LOCK_TRY;
+        case LITE_IOC_RPC_REGISTER:
+            return LITE_RPC_SHARED;
+        case LITE_IOC_RPC_CALL:
+            return LITE_RPC_NOWAIT | LITE_RPC_ONEWAY | LITE_RPC_ASYNC;
+        case LITE_IOC_RPC_COLLECT:
+            return LITE_RPC_NOWAIT;
+        case LITE_IOC_RPC_RECV:
+            return LITE_RPC_NOWAIT | LITE_RPC_REPLY | LITE_RPC_REPLY_ONLY;
+        default:
+            return 0;
+    }
 }
 
 std::size_t flags_at(const Call& call) {
@@ -238,13 +333,8 @@ TEST_CASE_METHOD(AbiCalls, "structs: a tail that runs into unmapped memory is EF
 
 TEST_CASE_METHOD(AbiCalls, "structs: every unknown flag is EOPNOTSUPP", "[structs]") {
     for (auto& call : calls) {
-        const std::uint32_t known = call.request == LITE_IOC_ALLOC  ? LITE_ALLOC_NO_HANDLE
-                                    : call.request == LITE_IOC_MMAP ? LITE_MMAP_POPULATE
-                                    : call.request == LITE_IOC_LOCK
-                                        ? LITE_LOCK_SHARED | LITE_LOCK_TRY
-                                        : 0;
         for (unsigned bit = 0; bit < 32; ++bit) {
-            if (known & (1U << bit))
+            if (known_flags(call) & (1U << bit))
                 continue;
             INFO(call.label << " flag bit " << bit);
             put_u32(call.bytes, flags_at(call), 1U << bit);
@@ -316,6 +406,29 @@ TEST_CASE_METHOD(AbiCalls, "structs: results that cannot be stored are EFAULT", 
     }
 }
 
+TEST_CASE_METHOD(AbiCalls, "structs: what could not be told of was not called, taken, collected",
+                 "[structs]") {
+    Mapping page(kPage);
+    const auto in_vain = [&](unsigned long request, const auto& args) {
+        page.protect(0, kPage, PROT_READ | PROT_WRITE);
+        std::memcpy(page.data(), &args, sizeof(args));
+        page.protect(0, kPage, PROT_READ);
+        return dev.call(request, page.data());
+    };
+    CHECK(in_vain(LITE_IOC_RPC_CALL, call_args(served, LITE_RPC_ONEWAY)) == err(EFAULT));
+    CHECK(in_vain(LITE_IOC_RPC_RECV, recv_args(served)) == err(EFAULT));
+    CHECK(in_vain(LITE_IOC_RPC_COLLECT, collect_args()) == err(EFAULT));
+
+    auto recv = recv_args(served);
+    CHECK(dev.call(LITE_IOC_RPC_RECV, &recv) == ok);
+    CHECK(recv.req_flags == LITE_RPC_REQ_ONEWAY);
+    CHECK(dev.call(LITE_IOC_RPC_RECV, &recv) == err(EAGAIN));
+    auto collect = collect_args();
+    CHECK(dev.call(LITE_IOC_RPC_COLLECT, &collect) == ok);
+    CHECK(collect.error == ETIMEDOUT);
+    CHECK(dev.call(LITE_IOC_RPC_COLLECT, &collect) == err(ENOENT));
+}
+
 TEST_CASE_METHOD(Abi, "structs: an LMR whose handle could not be returned does not stay",
                  "[structs]") {
     REQUIRE_NOTHROW(wait_until_unused(dev));
@@ -335,8 +448,10 @@ TEST_CASE_METHOD(Abi, "structs: an LMR whose handle could not be returned does n
 TEST_CASE_METHOD(Abi, "structs: unknown calls are ENOTTY", "[structs]") {
     std::array<std::byte, 4096> zeros{};
     const auto request =
-        GENERATE(_IO(LITE_IOC_TYPE, 0x3f), _IO(LITE_IOC_TYPE, 0x40), _IO(LITE_IOC_TYPE, 0xff),
-                 _IO(LITE_IOC_TYPE - 1, 0x00), _IO(LITE_IOC_TYPE + 1, 0x05), _IO('T', 0x7f));
+        // The first two are within the table.
+        GENERATE(_IO(LITE_IOC_TYPE, 0x18), _IO(LITE_IOC_TYPE, 0x1f), _IO(LITE_IOC_TYPE, 0x3f),
+                 _IO(LITE_IOC_TYPE, 0x40), _IO(LITE_IOC_TYPE, 0xff), _IO(LITE_IOC_TYPE - 1, 0x00),
+                 _IO(LITE_IOC_TYPE + 1, 0x05), _IO('T', 0x7f));
     CHECK(dev.call(request, zeros.data()) == err(ENOTTY));
 }
 

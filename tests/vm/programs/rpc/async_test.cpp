@@ -174,3 +174,26 @@ TEST_CASE_METHOD(RpcFixture, "messages: a server that does not take them slows w
     CHECK(lite_rpc_send(client, node, function, "hello", 5, patience_ms()) == 0);
     CHECK(ready(server, patience_ms()) & POLLIN);
 }
+
+TEST_CASE_METHOD(RpcFixture, "poll: who waits is woken, by requests and by results", "[rpc]") {
+    INFO(where.label);
+    const auto function = enroll(server, params_of(100));
+    std::byte buffer{};
+    lite_rpc_request request{};
+    lite_rpc_result result{};
+    for (std::uint64_t i = 0; i < env().scaled(50); i++) {
+        Threads watchers;
+        watchers.start([&] { expect(ready(server, patience_ms()) & POLLIN, "a request"); });
+        REQUIRE(lite_rpc_start(client, node, function, "x", 1, 100, patience_ms(), i) == 0);
+        watchers.join();
+        watchers.start([&] { expect(ready(client, patience_ms()) & POLLIN, "a result"); });
+        REQUIRE(lite_rpc_recv(server, 0, &buffer, 1, 0, &request) == 0);
+        REQUIRE(lite_rpc_reply(server, request.token, 0, nullptr, 0) == 0);
+        watchers.join();
+        REQUIRE(lite_rpc_collect(client, nullptr, 0, 0, &result) == 0);
+        REQUIRE(result.cookie == i);
+        REQUIRE(result.error == 0);
+    }
+    CHECK(ready(server, 0) == 0);
+    CHECK(ready(client, 0) == 0);
+}

@@ -128,6 +128,46 @@ TEST_CASE_METHOD(RpcFixture, "calls: nobody serves it", "[rpc]") {
     CHECK(lite_rpc_recv(server, 0, &buffer, 1, 0, &request) == -ENOENT);
 }
 
+TEST_CASE_METHOD(RpcFixture, "calls: who waits for a request comes out", "[rpc]") {
+    INFO(where.label);
+    if (where.client != where.server)
+        return;
+    const auto function = enroll(server, params_of());
+    std::byte buffer{};
+    // By a signal that has a handler, however often it has to come until one waits.
+    struct sigaction before {};
+    struct sigaction noted {};
+    noted.sa_handler = [](int) {};
+    REQUIRE(::sigaction(SIGUSR1, &noted, &before) == 0);
+    std::atomic<int> ended = 0;
+    std::thread waiting([&] {
+        lite_rpc_request request{};
+        ended = lite_rpc_recv(server, 0, &buffer, 1, -1, &request);
+    });
+    wait_until("it is interrupted", [&] {
+        ::pthread_kill(waiting.native_handle(), SIGUSR1);
+        return ended != 0;
+    });
+    waiting.join();
+    CHECK(ended == -EINTR);
+    REQUIRE(::sigaction(SIGUSR1, &before, nullptr) == 0);
+
+    // When there is nothing left to wait for.
+    ended = 0;
+    Threads waiters;
+    for (int i = 0; i < 3; i++)
+        waiters.start([&, i] {
+            lite_rpc_request request{};
+            std::byte byte{};
+            expect_equal(lite_rpc_recv(server, i == 1 ? function : 0, &byte, 1, -1, &request),
+                         -ENOENT, "recv");
+            ended++;
+        });
+    REQUIRE(lite_rpc_unregister(server, function) == 0);
+    waiters.join();
+    CHECK(ended == 3);
+}
+
 TEST_CASE_METHOD(RpcFixture, "calls: a server that comes back, alike or changed", "[rpc]") {
     INFO(where.label);
     auto params = params_of();

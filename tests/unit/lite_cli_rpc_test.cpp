@@ -1,0 +1,613 @@
+// SPDX-License-Identifier: MIT
+//
+// The commands of "lite" that serve functions and call them, and those that take
+// locks and wait at barriers. The kernel's part of them is told by the test.
+
+#include "lite_machine.hpp"
+
+#include "common/signals.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace std::string_literals;
+
+namespace {
+
+// A function as its callers and its server see it.
+class functions {
+  public:
+    explicit functions(machine& lite) {
+        lite.cluster.intercept = [this](unsigned long request, void* arg) {
+            return answer(request, arg);
+        };
+    }
+
+    // What a server finds, one after the other.
+    std::deque<std::string> requests;
+    std::uint32_t request_flags = 0;
+    // What the server answers to each of them, and says of it.
+    std::vector<std::string> replies;
+    std::vector<std::uint32_t> statuses;
+    // What ends the wait for a request, each of them once.
+    std::deque<int> interruptions;
+    std::deque<int> pauses;  // after an answer
+    lite_ioc_rpc_register registered{};
+    int register_error = 0;
+
+    // What a caller asks, and gets.
+    lite_ioc_rpc_call call{};
+    std::string asked;
+    std::string reply;
+    std::uint32_t status = 0;
+    int call_error = 0;
+    lite_ioc_rpc_find find{};
+    int find_error = 0;
+
+  private:
+    std::optional<int> answer(unsigned long request, void* arg) {
+        switch (request) {
+            case LITE_IOC_RPC_REGISTER:
+                registered = *static_cast<lite_ioc_rpc_register*>(arg);
+                static_cast<lite_ioc_rpc_register*>(arg)->function =
+                    registered.function ? registered.function : 32768;
+                return register_error;
+            case LITE_IOC_RPC_RECV:
+                return recv(*static_cast<lite_ioc_rpc_recv*>(arg));
+            case LITE_IOC_RPC_FIND:
+                find = *static_cast<lite_ioc_rpc_find*>(arg);
+                static_cast<lite_ioc_rpc_find*>(arg)->function = 40000;
+                return find_error;
+            case LITE_IOC_RPC_CALL:
+                return serve(*static_cast<lite_ioc_rpc_call*>(arg));
+            default:
+                return std::nullopt;
+        }
+    }
+
+    int recv(lite_ioc_rpc_recv& r) {
+        if (r.flags & (LITE_RPC_REPLY | LITE_RPC_REPLY_ONLY)) {
+            // Each is answered once.
+            CHECK(r.token == m_taken);
+            CHECK(m_taken != 0);
+            m_taken = 0;
+            replies.emplace_back(reinterpret_cast<const char*>(r.reply), r.reply_len);
+            statuses.push_back(r.status);
+            r.answered = 1;
+            interruptions.insert(interruptions.end(), pauses.begin(), pauses.end());
+            pauses.clear();
+        }
+        r.token = 0;
+        if (r.flags & LITE_RPC_REPLY_ONLY)
+            return 0;
+        // Not for ever: a signal may just have come.
+        CHECK(r.timeout_ms > 0);
+        if (!interruptions.empty()) {
+            const int error = interruptions.front();
+            interruptions.pop_front();
+            return error;
+        }
+        CHECK_FALSE(requests.empty());
+        if (requests.empty())
+            return -ENODEV;
+        const auto request = requests.front();
+        requests.pop_front();
+        CHECK(request.size() <= r.buf_len);
+        std::memcpy(reinterpret_cast<void*>(r.buf), request.data(), request.size());
+        r.length = static_cast<std::uint32_t>(request.size());
+        r.node = 3;
+        r.uid = 1001;
+        r.gid = 1002;
+        r.req_flags = request_flags;
+        r.token = m_taken = request_flags & LITE_RPC_REQ_ONEWAY ? 0 : ++m_tokens;
+        return 0;
+    }
+
+    int serve(lite_ioc_rpc_call& c) {
+        call = c;
+        asked.assign(reinterpret_cast<const char*>(c.request), c.request_len);
+        c.reply_len = static_cast<std::uint32_t>(reply.size());
+        c.status = status;
+        if (!call_error && !(c.flags & LITE_RPC_ONEWAY)) {
+            CHECK(reply.size() <= c.reply_room);
+            std::memcpy(reinterpret_cast<void*>(c.reply), reply.data(), reply.size());
+        }
+        return call_error;
+    }
+
+    std::uint64_t m_tokens = 0;
+    std::uint64_t m_taken = 0;
+};
+
+// A lock that is had as the test says.
+struct locks {
+    explicit locks(machine& lite) {
+        lite.cluster.intercept = [this](unsigned long request, void* arg) -> std::optional<int> {
+            switch (request) {
+                case LITE_IOC_LOCK:
+                    lock = *static_cast<lite_ioc_lock*>(arg);
+                    did += 'L';
+                    return lock_error;
+                case LITE_IOC_UNLOCK:
+                    CHECK(static_cast<lite_ioc_unlock*>(arg)->owner == lock.owner);
+                    CHECK(static_cast<lite_ioc_unlock*>(arg)->offset == lock.offset);
+                    did += 'U';
+                    return unlock_error;
+                case LITE_IOC_CONSISTENT:
+                    CHECK(static_cast<lite_ioc_unlock*>(arg)->owner == lock.owner);
+                    did += 'C';
+                    return 0;
+                case LITE_IOC_BARRIER:
+                    barrier = *static_cast<lite_ioc_barrier*>(arg);
+                    did += 'B';
+                    return barrier_error;
+                default:
+                    return std::nullopt;
+            }
+        };
+    }
+
+    std::string did;  // in its order
+    lite_ioc_lock lock{};
+    lite_ioc_barrier barrier{};
+    int lock_error = 0;
+    int unlock_error = 0;
+    int barrier_error = 0;
+};
+
+// What the program does is seen by its exit status, or in files: its output is
+// not redirected.
+result run_locked(machine& lite, const std::vector<std::string>& before,
+                  const std::string& script) {
+    auto words = before;
+    words.insert(words.end(), {"--", "sh", "-c", script});
+    return lite(words);
+}
+
+}  // namespace
+
+TEST_CASE("lite: mistakes of who serves, calls, locks and waits", "[lite][rpc]") {
+    machine lite;
+    check_usage(lite({"serve"}), "FUNCTION is required");
+    check_usage(lite({"serve", "0"}), "FUNCTION: '0' is out of range (1..65535)");
+    check_usage(lite({"serve", "65536"}), "FUNCTION: '65536' is out of range (1..65535)");
+    check_usage(lite({"serve", "a/b"}),
+                "FUNCTION: 'a/b' is not a name: it has a '/' or a control character");
+    const std::string longest(LITE_FUNCTION_NAME_MAX, 'f');
+    check_usage(lite({"serve", longest + "x"}),
+                "FUNCTION: '" + longest + "x': longer than 63 bytes");
+    check_usage(lite({"serve", "f", "--echo", "--exec", "cat"}), "--echo excludes --exec");
+    check_usage(lite({"serve", "f", "--length", "65537"}), "--length: more than 64K");
+    check_usage(lite({"serve", "f", "--ring", "4095"}), "--ring: not of 4K to 1M");
+    check_usage(lite({"serve", "f", "--ring", "1025K"}), "--ring: not of 4K to 1M");
+    check_usage(lite({"serve", "f", "--count", "0"}),
+                "--count: '0' is out of range (1..18446744073709551615)");
+    check_usage(lite({"serve", "f", "--mode", "0777"}),
+                "--mode: '0777' has bits beyond 0666: LMRs can be read and written, nothing else");
+    for (const char* verb : {"call", "send"}) {
+        CAPTURE(verb);
+        check_usage(lite({verb}), "NODE is required");
+        check_usage(lite({verb, "1"}), "FUNCTION is required");
+        check_usage(lite({verb, "x", "f"}),
+                    "NODE: 'x' is not a number (decimal or 0x hexadecimal)");
+        check_usage(lite({verb, "65536", "f"}), "NODE: '65536' is out of range (0..65535)");
+        check_usage(lite({verb, "1", "f", "--timeout", "0"}),
+                    "--timeout: '0' is out of range (1..3600000)");
+        check_usage(lite({verb, "1", "f", "--timeout", "3600001"}),
+                    "--timeout: '3600001' is out of range (1..3600000)");
+        CHECK(lite({verb, "1", "f", "data", "more"}).status == 2);
+    }
+    check_usage(lite({"lock"}), "NAME is required");
+    check_usage(lite({"lock", "x"}), "OFFSET is required");
+    check_usage(lite({"lock", "x", "0"}), "COMMAND is required");
+    check_usage(lite({"lock", "x", "0", "--timeout", "-1", "--", "true"}),
+                "--timeout: '-1' is not a number of seconds");
+    for (const char* seconds : {"", "soon", "1s", "nan", "0x1", " 1"}) {
+        CAPTURE(seconds);
+        check_usage(lite({"lock", "x", "0", "--timeout", seconds, "--", "true"}),
+                    "--timeout: '"s + seconds + "' is not a number of seconds");
+    }
+    for (const char* seconds : {"2147484", "1e9", "inf"}) {
+        CAPTURE(seconds);
+        check_usage(lite({"lock", "x", "0", "--timeout", seconds, "--", "true"}),
+                    "--timeout: more than 2147483 seconds");
+    }
+    check_usage(lite({"barrier", "x"}), "N is required");
+    check_usage(lite({"barrier", "x", "0"}), "N: '0' is out of range (1..4096)");
+    check_usage(lite({"barrier", "x", "4097"}), "N: '4097' is out of range (1..4096)");
+    // No node was needed to find all that out.
+    CHECK_FALSE(lite.opened);
+    for (const char* command : {"serve", "call", "send", "lock", "barrier"}) {
+        CAPTURE(command);
+        CHECK(lite({"--help"}).out.find("  "s + command + ' ') != std::string::npos);
+        CHECK(lite({command, "-h"}).status == 0);
+    }
+}
+
+TEST_CASE("lite serve registers what it was told", "[lite][rpc]") {
+    machine lite;
+    functions f(lite);
+    f.requests = {"x"};
+    auto r = lite({"serve", "echo", "--echo", "--count", "1"});
+    CHECK(r.status == 0);
+    CHECK(r.err == "lite: serving function 32768\n");
+    CHECK(f.registered.function == 0);
+    CHECK(f.registered.name == "echo"s);
+    CHECK(f.registered.mode == 0600);
+    CHECK(f.registered.max_request == 4096);
+    CHECK(f.registered.max_reply == 4096);
+    CHECK(f.registered.ring_size == 0);
+    CHECK(f.registered.flags == 0);
+
+    f.requests = {"x"};
+    check_silent(lite({"serve", "2000", "-eqs", "-c", "1", "-m", "0666", "-l", "64K", "-r", "1M"}));
+    CHECK(f.registered.function == 2000);
+    CHECK(f.registered.name == ""s);
+    CHECK(f.registered.mode == 0666);
+    CHECK(f.registered.max_request == LITE_RPC_BYTES_MAX);
+    CHECK(f.registered.ring_size == LITE_RPC_RING_MAX);
+    CHECK(f.registered.flags == LITE_RPC_SHARED);
+
+    f.register_error = -EEXIST;
+    check_failure(lite({"serve", "echo"}), "serve echo: its number or name is taken");
+    f.register_error = -EPERM;
+    check_failure(lite({"serve", "7"}), "serve 7: numbers up to 1023 are root's");
+}
+
+TEST_CASE("lite serve answers, each request once", "[lite][rpc]") {
+    machine lite;
+    functions f(lite);
+    // Signals that have handlers, and time-outs of our own, are no end.
+    f.interruptions = {-EINTR, -ETIMEDOUT};
+    f.requests = {"one", "", "three"};
+    check_silent(lite({"serve", "f", "-eq", "-c", "3"}));
+    CHECK(f.replies == std::vector<std::string>{"one", "", "three"});
+    CHECK(f.statuses == std::vector<std::uint32_t>{0, 0, 0});
+
+    // Also if the next request does not come at once.
+    f.replies.clear();
+    f.requests = {"one", "two"};
+    f.pauses = {-ETIMEDOUT, -EINTR};
+    check_silent(lite({"serve", "f", "-eq", "-c", "2"}));
+    CHECK(f.pauses.empty());
+    CHECK(f.replies == std::vector<std::string>{"one", "two"});
+
+    // Without anything else requests are printed.
+    f.replies.clear();
+    f.requests = {"one ", "two"};
+    const auto printed = lite({"serve", "f", "-q", "-c", "2"});
+    CHECK(printed.status == 0);
+    CHECK(printed.out == "one two");
+    CHECK(f.replies == std::vector<std::string>{"", ""});
+
+    // Messages are not answered.
+    f.replies.clear();
+    f.request_flags = LITE_RPC_REQ_ONEWAY;
+    f.requests = {"hi", "ho"};
+    CHECK(lite({"serve", "f", "-q", "-c", "2"}).out == "hiho");
+    CHECK(f.replies.empty());
+
+    f.interruptions = {-ENODEV};
+    check_failure(lite({"serve", "f", "-q"}), "serve f: "s + lite_strerror(ENODEV));
+}
+
+TEST_CASE("lite serve ends by a signal", "[lite][rpc]") {
+    machine lite;
+    functions f(lite);
+    f.requests = {"x"};
+    lite.cluster.intercept = [&, next = lite.cluster.intercept](unsigned long request, void* arg) {
+        if (request == LITE_IOC_RPC_RECV && f.requests.empty()) {
+            ::raise(SIGTERM);
+            f.interruptions = {-EINTR};
+        }
+        return next(request, arg);
+    };
+    try {
+        lite({"serve", "f", "-eq"});
+        FAIL("it goes on");
+    } catch (const tools::interrupted& e) {
+        CHECK(e.signal == SIGTERM);
+    }
+    CHECK(f.replies == std::vector<std::string>{"x"});
+    CHECK(lite.cluster.open_files() == 0);
+}
+
+TEST_CASE("lite serve --exec", "[lite][rpc]") {
+    machine lite;
+    functions f(lite);
+    const auto serve = [&](const std::string& command, std::deque<std::string> requests,
+                           const std::string& length = "4K") {
+        f.replies.clear();
+        f.statuses.clear();
+        const auto count = std::to_string(requests.size());
+        f.requests = std::move(requests);
+        check_silent(lite({"serve", "f", "-q", "-l", length, "-c", count, "--exec", command}));
+    };
+    serve("tr a-z A-Z", {"shout", "", "more"});
+    CHECK(f.replies == std::vector<std::string>{"SHOUT", "", "MORE"});
+    CHECK(f.statuses == std::vector<std::uint32_t>{0, 0, 0});
+
+    serve("echo $LITE_CALLER_NODE $LITE_CALLER_UID $LITE_CALLER_GID; exit 7", {"x"});
+    CHECK(f.replies == std::vector<std::string>{"3 1001 1002\n"});
+    CHECK(f.statuses == std::vector<std::uint32_t>{7});
+
+    // By a signal.
+    serve("kill -KILL $$", {"x"});
+    CHECK(f.statuses == std::vector<std::uint32_t>{128 + SIGKILL});
+    // What is there of its command not at all.
+    serve("/no/such/program 2>/dev/null", {"x"});
+    CHECK(f.statuses == std::vector<std::uint32_t>{127});
+    // Too much, before it ends.
+    serve("yes", {"x", "y"});
+    CHECK(f.replies == std::vector<std::string>{"", ""});
+    CHECK(f.statuses == std::vector<std::uint32_t>{126, 126});
+
+    // As much as can be, both ways at once.
+    std::string all(LITE_RPC_BYTES_MAX, 'x');
+    serve("cat", {all, all}, "64K");
+    CHECK(f.replies == std::vector<std::string>{all, all});
+    // A command need not read.
+    serve("exec <&-; echo done", {all}, "64K");
+    CHECK(f.replies == std::vector<std::string>{"done\n"});
+}
+
+TEST_CASE("lite serve --exec: signals that the parent has left ignored", "[lite][rpc]") {
+    machine lite;
+    functions f(lite);
+    const tools::signal_setting children(SIGCHLD, SIG_IGN);
+    f.requests = {"x"};
+    check_silent(lite({"serve", "f", "-q", "-c", "1", "--exec", "exit 5"}));
+    CHECK(f.statuses == std::vector<std::uint32_t>{5});
+    // A command is not to ignore SIGPIPE because we do.
+    f.requests = {"x"};
+    f.statuses.clear();
+    check_silent(lite({"serve", "f", "-q", "-c", "1", "--exec", "kill -PIPE $$; exit 5"}));
+    CHECK(f.statuses == std::vector<std::uint32_t>{128 + SIGPIPE});
+    // As it was.
+    struct sigaction action {};
+    ::sigaction(SIGCHLD, nullptr, &action);
+    CHECK(action.sa_handler == SIG_IGN);
+    ::sigaction(SIGPIPE, nullptr, &action);
+    CHECK(action.sa_handler == SIG_DFL);
+}
+
+TEST_CASE("lite call", "[lite][rpc]") {
+    machine lite;
+    functions f(lite);
+    f.reply = "the reply";
+    auto r = lite({"call", "3", "2000", "the request"});
+    CHECK(r.status == 0);
+    CHECK(r.out == "the reply");
+    CHECK(r.err.empty());
+    CHECK(f.asked == "the request");
+    CHECK(f.call.node == 3);
+    CHECK(f.call.function == 2000);
+    CHECK(f.call.flags == 0);
+    CHECK(f.call.timeout_ms == LITE_RPC_TIMEOUT_DEFAULT);
+    CHECK(f.call.reply_room == LITE_RPC_BYTES_MAX);
+    CHECK(f.find.size == 0);  // numbers are not looked up
+
+    // By name; of standard input; of nothing.
+    CHECK(lite({"call", "0", "echo", "-", "-t", "20"}, "piped"s).out == "the reply");
+    CHECK(f.find.node == 0);
+    CHECK(f.find.name == "echo"s);
+    CHECK(f.call.node == 0);
+    CHECK(f.call.function == 40000);
+    CHECK(f.call.timeout_ms == 20);
+    CHECK(f.asked == "piped");
+    CHECK(lite({"call", "0", "echo"}, "not this").status == 0);
+    CHECK(f.asked.empty());
+    // What looks like a list is none.
+    CHECK(lite({"call", "0", "echo", "[1,2]"}).status == 0);
+    CHECK(f.asked == "[1,2]");
+    // More than can be sent is sent as far as one sees that.
+    f.call_error = -E2BIG;
+    check_failure(lite({"call", "0", "7", "-"}, std::string(100000, 'x')),
+                  "call 7: more than the function takes");
+    CHECK(f.asked.size() == LITE_RPC_BYTES_MAX + 1);
+
+    f.call_error = -EACCES;
+    check_failure(lite({"call", "0", "7"}), "call 7: permission denied by the function's mode");
+    f.call_error = -ECONNREFUSED;
+    check_failure(lite({"call", "0", "7"}), "call 7: nobody serves that function there");
+    f.call_error = 0;
+    f.find_error = -ECONNREFUSED;
+    check_failure(lite({"call", "0", "echo"}), "call echo: nobody serves that function there");
+
+    // The reply first, then what the server says.
+    f.find_error = 0;
+    f.status = 4;
+    r = lite({"call", "0", "echo"});
+    CHECK(r.out == "the reply");
+    CHECK(r.status == 1);
+    CHECK(r.err == "lite: call echo: the server says 4\n");
+}
+
+TEST_CASE("lite send", "[lite][rpc]") {
+    machine lite;
+    functions f(lite);
+    check_silent(lite({"send", "2", "log", "a line", "--timeout", "100"}));
+    CHECK(f.asked == "a line");
+    CHECK(f.call.node == 2);
+    CHECK(f.call.function == 40000);
+    CHECK(f.call.flags == LITE_RPC_ONEWAY);
+    CHECK(f.call.timeout_ms == 100);
+    f.call_error = -ETIMEDOUT;
+    check_failure(lite({"send", "2", "log"}), "send log: a node did not answer in time");
+}
+
+TEST_CASE("lite lock", "[lite][sync]") {
+    machine lite;
+    lite({"alloc", "x", "4K"});
+    locks l(lite);
+    const temporary_directory directory;
+    const auto seen = directory / "seen";
+
+    auto r = run_locked(lite, {"lock", "x", "0x10"}, "echo $LITE_OWNER_DIED > " + seen);
+    check_silent(r);
+    CHECK(l.did == "LU");
+    CHECK(l.lock.offset == 16);
+    CHECK(l.lock.flags == 0);
+    CHECK(l.lock.timeout_ms == 0);
+    CHECK(read_file(seen) == "0\n");
+    CHECK(lite.cluster.open_handles() == 0);
+
+    // It ends as the program does.
+    CHECK(run_locked(lite, {"lock", "x", "0"}, "exit 3").status == 3);
+    CHECK(run_locked(lite, {"lock", "x", "0"}, "kill -KILL $$").status == 128 + SIGKILL);
+    CHECK(l.did == "LULULU");
+
+    // The program has its words as they are.
+    check_silent(run_locked(lite, {"lock", "x", "0"}, "[ -d / ]"));
+    check_silent(lite({"lock", "x", "0", "--", "sh", "-c", "printf '%s|' \"$@\" > " + seen, "-",
+                       "[a,b]", "[]", "{}", "--", "-s", ""}));
+    CHECK(read_file(seen) == "[a,b]|[]|{}|--|-s||");
+
+    l.did.clear();
+    l.lock_error = -ETIMEDOUT;
+    check_failure(run_locked(lite, {"lock", "x", "0", "-t", "1.0005"}, "echo > " + seen),
+                  "lock x: not in time");
+    CHECK(l.lock.timeout_ms == 1001);
+    CHECK(l.lock.flags == 0);
+    // No time is not to wait; the longest is not for ever.
+    l.lock_error = -EBUSY;
+    check_failure(run_locked(lite, {"lock", "x", "0", "-st", "0"}, "echo > " + seen),
+                  "lock x: somebody else has the lock");
+    CHECK(l.lock.timeout_ms == 0);
+    CHECK(l.lock.flags == (LITE_LOCK_SHARED | LITE_LOCK_TRY));
+    CHECK(run_locked(lite, {"lock", "x", "0", "-t", "2147483"}, "true").status == 1);
+    CHECK(l.lock.timeout_ms == 2147483000);
+    l.lock_error = -EINVAL;
+    check_failure(run_locked(lite, {"lock", "x", "8"}, "true"),
+                  "lock x: what is at offset 8 is no lock");
+    CHECK(l.did == "LLLL");
+    CHECK(read_file(seen) == "[a,b]|[]|{}|--|-s||");
+
+    l.did.clear();
+    l.lock_error = 0;
+    check_failure(lite({"lock", "x", "4", "--", "true"}),
+                  "lock x: offset 4 is not a multiple of 8");
+    CHECK(lite({"lock", "x", "4K", "--", "true"}).status == 1);
+    check_failure(lite({"lock", "nobody", "0", "--", "true"}), "lock nobody: no LMR of that name");
+    CHECK(l.did.empty());
+}
+
+TEST_CASE("lite lock: what went wrong before, and with giving back", "[lite][sync]") {
+    machine lite;
+    lite({"alloc", "x", "4K"});
+    locks l(lite);
+    const temporary_directory directory;
+    const auto seen = directory / "seen";
+    l.lock_error = -EOWNERDEAD;
+    auto r = run_locked(lite, {"lock", "x", "0"}, "echo $LITE_OWNER_DIED > " + seen);
+    CHECK(r.status == 0);
+    CHECK(r.err == "lite: lock x: who had the lock before died\n");
+    CHECK(l.did == "LCU");
+    CHECK(read_file(seen) == "1\n");
+    // That is not for who shares it to say.
+    l.did.clear();
+    CHECK(run_locked(lite, {"lock", "-s", "x", "0"}, "true").status == 0);
+    CHECK(l.did == "LU");
+
+    l.lock_error = 0;
+    l.unlock_error = -ENOLCK;
+    r = run_locked(lite, {"lock", "x", "0"}, "true");
+    CHECK(r.status == 1);
+    CHECK(r.err.starts_with("lite: unlock x: "));
+    CHECK(run_locked(lite, {"lock", "x", "0"}, "exit 9").status == 9);
+}
+
+TEST_CASE("lite lock: signals that the parent has left ignored", "[lite][sync]") {
+    machine lite;
+    lite({"alloc", "x", "4K"});
+    locks l(lite);
+    const tools::signal_setting children(SIGCHLD, SIG_IGN);
+    const auto r = run_locked(lite, {"lock", "x", "0"}, "exit 3");
+    CHECK(r.status == 3);
+    CHECK(r.err.empty());
+    CHECK(l.did == "LU");
+}
+
+TEST_CASE("lite lock that is killed keeps the lock until its program is gone", "[lite][sync]") {
+    machine lite;
+    lite({"alloc", "x", "4K"});
+    const locks l(lite);
+    // One that only lite has open, as it has the node; one that its program has as well.
+    int device[2];
+    int program[2];
+    REQUIRE(::pipe2(device, O_CLOEXEC) == 0);
+    REQUIRE(::pipe2(program, O_CLOEXEC) == 0);
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+        ::fcntl(program[1], F_SETFD, 0);
+        const auto script = "echo >&" + std::to_string(program[1]) + "; exec sleep 1000";
+        lite({"lock", "x", "0", "--", "sh", "-c", script});
+        ::_exit(1);
+    }
+    REQUIRE(pid > 0);
+    ::close(device[1]);
+    ::close(program[1]);
+    char byte = 0;
+    CHECK(::read(program[0], &byte, 1) == 1);
+    ::kill(pid, SIGKILL);
+    CHECK(::read(device[0], &byte, 1) == 0);
+    pollfd gone{program[0], POLLIN, 0};
+    CHECK(::poll(&gone, 1, 0) == 1);
+    CHECK(gone.revents == POLLHUP);
+    ::waitpid(pid, nullptr, 0);
+    ::close(device[0]);
+    ::close(program[0]);
+}
+
+TEST_CASE("lite barrier", "[lite][sync]") {
+    machine lite;
+    lite({"alloc", "x", "4K"});
+    locks l(lite);
+    check_silent(lite({"barrier", "x", "3"}));
+    CHECK(l.barrier.n == 3);
+    CHECK(l.barrier.offset == 0);
+    CHECK(l.barrier.timeout_ms == 0);
+    check_silent(lite({"barrier", "x", "4096", "-o", "2K", "-t", "0.25"}));
+    CHECK(l.barrier.n == LITE_BARRIER_MAX);
+    CHECK(l.barrier.offset == 2048);
+    CHECK(l.barrier.timeout_ms == 250);
+
+    l.barrier_error = -ETIMEDOUT;
+    check_failure(lite({"barrier", "x", "3", "-t", "0"}), "barrier x: not all have come in time");
+    CHECK(l.barrier.timeout_ms == 1);
+    l.barrier_error = -EINVAL;
+    check_failure(lite({"barrier", "x", "3"}), "barrier x: others wait for another number");
+    l.barrier_error = -EHOSTDOWN;
+    CHECK(lite({"barrier", "x", "3"}).status == 1);
+    CHECK(l.did == "BBBBB");
+    check_failure(lite({"barrier", "x", "3", "-o", "4"}),
+                  "barrier x: offset 4 is not a multiple of 8");
+    CHECK(l.did == "BBBBB");
+}
+
+TEST_CASE("lite: names that look like lists", "[lite]") {
+    machine lite;
+    for (const char* name : {"a", "b", "[a,b]", "[]"})
+        check_silent(lite({"alloc", name, "8"}));
+    check_silent(lite({"free", "[a,b]", "[]"}));
+    CHECK(lite.cluster.find("a"));
+    CHECK(lite.cluster.find("b"));
+    CHECK_FALSE(lite.cluster.find("[a,b]"));
+    CHECK_FALSE(lite.cluster.find("[]"));
+    check_usage(lite({"[x]"}), "'[x]' is not a command");
+    check_usage(lite({"barrier", "a", "[1]"}),
+                "N: '[1]' is not a number (decimal or 0x hexadecimal)");
+}
