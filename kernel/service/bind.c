@@ -64,13 +64,17 @@ static int lite_bind_tell_unbind(struct lite_rpc_peer *rp, u32 index)
 	}
 	spin_lock(&rp->svc->lock);
 	ring = xa_load(&rp->rings, index);
+	if (ring)
+		kref_get(&ring->ref);
 	spin_unlock(&rp->svc->lock);
 	/* The table's reference is ours to put when that succeeds. */
-	err = lite_ring_end(ring, false);
+	err = ring ? lite_ring_end(ring, false) : -EHOSTDOWN;
 	if (!err)
 		lite_ring_put(ring);
-	else
-		WARN_ON_ONCE(!READ_ONCE(rp->svc->stopping));
+	if (ring)
+		lite_ring_put(ring);
+	/* A node that stops ends its rings itself, maybe just now. */
+	WARN_ON_ONCE(err && !READ_ONCE(rp->svc->stopping));
 	return err;
 }
 
