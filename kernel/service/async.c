@@ -58,15 +58,18 @@ static void lite_async_put(struct lite_async *a)
 	kref_put(&a->ref, lite_async_release);
 }
 
-/* From the list of calls to that of those that have ended. */
+/*
+ * From the list of calls to that of those that have ended. It may be collected,
+ * and be what kept the file, as soon as the lock is free.
+ */
 static void lite_async_to_ended(struct lite_async *a)
 {
 	struct lite_rpc_file *file = a->file;
 
 	spin_lock(&file->lock);
 	list_move_tail(&a->list, &file->ended);
-	spin_unlock(&file->lock);
 	wake_up_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
+	spin_unlock(&file->lock);
 }
 
 static void lite_async_copy_work(struct work_struct *work)
