@@ -448,6 +448,7 @@ struct lite_bind {
  * @gate: the node, which is let go while user memory is waited for; or NULL
  * @bind: where it is, with a reference
  * @slot: its slot
+ * @missing: it was not begun, for its request is not all in memory
  * @status: of the reply: enum lite_rpc_status
  * @user: what the server said
  * @reply_len: bytes of the reply
@@ -467,6 +468,7 @@ struct lite_rcall {
 	unsigned long deadline;
 	struct lite_bind *bind;
 	u32 slot;
+	bool missing;
 	u8 status;
 	u32 user;
 	u32 reply_len;
@@ -492,6 +494,7 @@ void lite_slot_free(struct lite_bind *bind, u32 slot);
 void lite_slot_end(struct lite_bind *bind, u32 slot, int err);
 
 int lite_rcall_begin(struct lite_rcall *call);
+int lite_rcall_fault_in(const struct lite_rcall *call);
 void lite_rcall_wait(struct lite_rcall *call, bool killable);
 int lite_rcall_result(const struct lite_rcall *call);
 bool lite_rcall_abandon(struct lite_rcall *call, int err);
@@ -555,6 +558,8 @@ void lite_rpc_file_shut(struct lite_rpc_file *file);
 __poll_t lite_rpc_file_poll(struct lite_rpc_file *file, struct file *filp,
 			    poll_table *table);
 
+int lite_user_fault_in(const struct lite_buf *buf, size_t from, size_t n,
+		       bool write);
 void lite_file_untake(struct lite_rpc_file *file, u64 token);
 int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
 		   struct lite_gate *gate);
