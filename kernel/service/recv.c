@@ -69,7 +69,8 @@ static int lite_request_take(struct lite_rpc_file *file,
 		req->state = LITE_REQ_TAKEN;
 		req->file = file;
 		req->owner = current->files;
-		req->gen++;
+		/* Not of the slot: numbers of rings are used again. */
+		req->gen = ++svc->taken;
 		list_add_tail(&req->list, &file->taken);
 		*token = lite_request_token(req);
 	}

@@ -196,7 +196,7 @@ enum lite_request_state {
  *	has to
  * @status: ANSWER: what to say
  * @unit: its record
- * @gen: how often the slot has been taken: makes tokens of it differ
+ * @gen: TAKEN: number of the taking, in this node: makes tokens differ
  * @seq: of the call
  * @length: bytes
  * @room: for the reply
@@ -620,6 +620,7 @@ struct lite_rpc_peer {
  * @n_functions: of them
  * @next_function: where to look for a number that is free
  * @rings: by id
+ * @taken: requests, so far
  * @files: struct lite_rpc_file
  * @answers: requests to be answered by @answer_work
  * @ring_bytes: memory of rings
@@ -644,6 +645,7 @@ struct lite_service {
 	u32 n_functions;
 	u32 next_function;
 	struct xarray rings;
+	u32 taken;
 	struct list_head files;
 	struct list_head answers;
 	struct work_struct answer_work;
