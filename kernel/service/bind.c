@@ -435,8 +435,6 @@ static int lite_bind_await(struct lite_bind *bind, struct lite_rcall *call)
 	unsigned long now = jiffies;
 	long ret;
 
-	if (READ_ONCE(bind->state) != LITE_BIND_NEW)
-		return 0;
 	if (time_after_eq(now, call->deadline))
 		return -ETIMEDOUT;
 	ret = wait_for_completion_killable_timeout(&bind->ready,
@@ -452,6 +450,7 @@ static int lite_bind_await(struct lite_bind *bind, struct lite_rcall *call)
 static int lite_bind_in(struct lite_rpc_peer *rp, struct lite_rcall *call)
 {
 	struct lite_bind *bind, *new = NULL;
+	bool ready = false;
 	int err = 0;
 
 	spin_lock(&rp->lock);
@@ -466,6 +465,8 @@ static int lite_bind_in(struct lite_rpc_peer *rp, struct lite_rcall *call)
 	}
 	if (bind) {
 		kref_get(&bind->ref);
+		/* What its maker has learnt is seen under the lock only. */
+		ready = bind->state == LITE_BIND_LIVE;
 	} else if (rp->dead) {
 		err = -EHOSTDOWN;
 	} else {
@@ -478,8 +479,10 @@ static int lite_bind_in(struct lite_rpc_peer *rp, struct lite_rcall *call)
 		lite_bind_put(new);
 	if (err)
 		return err;
-	err = bind == new ? lite_bind_make(bind, call) :
-			    lite_bind_await(bind, call);
+	if (bind == new)
+		err = lite_bind_make(bind, call);
+	else if (!ready)
+		err = lite_bind_await(bind, call);
 	if (err) {
 		lite_bind_put(bind);
 		return err;
