@@ -368,6 +368,11 @@ static int lite_bind_make(struct lite_bind *bind, struct lite_rcall *call)
 	spin_lock(&rp->lock);
 	if (rp->dead && !err)
 		err = -EHOSTDOWN;
+	if (!err && xa_load(&rp->by_index, bind->index)) {
+		/* Another ring has that number. */
+		lite_conn_kill(rp->conn, -EPROTO);
+		err = -EPROTO;
+	}
 	dead = bind->state == LITE_BIND_DEAD;
 	if (!err && !dead) {
 		/* Into an entry that is there: needs no memory. */

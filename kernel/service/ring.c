@@ -273,12 +273,18 @@ static int __lite_request_post(struct lite_request *req, u8 status, u32 length,
 							      slot),
 					 nowait);
 	if (err == -EAGAIN) {
-		/* Nobody can have used it: it has not been answered. */
+		/* It has not been answered: nobody may have used it. */
 		spin_lock(&rp->svc->lock);
-		req->state = LITE_REQ_BUSY;
-		lite_stat_inc(rp->svc->stats, LITE_STAT_REQUESTS);
+		if (req->state == LITE_REQ_FREE) {
+			req->state = LITE_REQ_BUSY;
+			lite_stat_inc(rp->svc->stats, LITE_STAT_REQUESTS);
+		} else {
+			err = -EPROTO;
+		}
 		spin_unlock(&rp->svc->lock);
-		return err;
+		if (err == -EAGAIN)
+			return err;
+		lite_conn_kill(rp->conn, err);
 	}
 	lite_ring_put(ring);
 	return err;
