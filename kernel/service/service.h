@@ -623,7 +623,7 @@ struct lite_rpc_peer {
  * @taken: requests, so far
  * @files: struct lite_rpc_file
  * @answers: requests to be answered by @answer_work
- * @ring_bytes: memory of rings
+ * @ring_bytes: memory of rings, and of what describes them
  * @ring_limit: of it
  * @wq: workqueue: cancels, answers, unbinding
  * @kwq: handlers of kernel clients
