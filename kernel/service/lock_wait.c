@@ -207,7 +207,8 @@ static int lite_lock_wait_verdict(struct lite_hold *h,
 
 /*
  * Who arrived at a barrier in vain leaves it; but when all have come meanwhile
- * he goes with them. Which of both only the home can say.
+ * he goes with them. Which of both only the home can say. When it has, nothing
+ * else is waited for: its GRANT may never come, should the home be gone.
  */
 static int lite_barrier_leave(struct lite_hold *h)
 {
@@ -223,13 +224,7 @@ static int lite_barrier_leave(struct lite_hold *h)
 		h->asked = false;
 		return -ETIMEDOUT;
 	}
-	if (err != -EALREADY)
-		return err;
-	/* He is about to be told. */
-	if (wait_event_killable(h->wait, READ_ONCE(h->verdict) !=
-						 LITE_LOCK_PENDING))
-		return -EINTR;
-	return 0;
+	return err == -EALREADY ? 0 : err;
 }
 
 /**
