@@ -279,6 +279,7 @@ enum lite_claim_state {
  * @shared: with others
  * @try: does not wait
  * @probe: it was found in the word: is it true?
+ * @swept: its node counted as dead, so it is not told anything any more
  * @status: what it is told
  * @work: tells it
  */
@@ -293,6 +294,7 @@ struct lite_claim {
 	bool shared;
 	bool try;
 	bool probe;
+	bool swept;
 	int status;
 	struct delayed_work work;
 };

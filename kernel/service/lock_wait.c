@@ -306,7 +306,10 @@ static int lite_serve_lock_grant(void *priv, struct lite_conn *conn,
 		return -EBADMSG;
 	spin_lock(&locks->lock);
 	h = lite_hold_named(locks, conn, w);
-	if (h && h->arriving) {
+	if (conn && lite_conn_is_dead(conn)) {
+		/* The home may have passed it on when that session was over. */
+		err = -EHOSTDOWN;
+	} else if (h && h->arriving) {
 		/* Soon. */
 		err = -EBUSY;
 	} else if (h && h->state == LITE_HOLD_WAITING) {
