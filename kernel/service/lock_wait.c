@@ -85,7 +85,7 @@ static int lite_lock_ask(struct lite_hold *h, struct lite_conn *conn,
 		return 0;
 	h->asked = true;
 	err = conn ? lite_rpc_call(conn, &d) : lite_rpc_call_local(rpc, &d);
-	if (h->n && conn && err == -ETIMEDOUT)
+	if (h->n && conn && err == -ETIMEDOUT && d.sent)
 		lite_conn_kill(conn, err);
 	lite_hold_arriving(h, false);
 	return err;
@@ -342,8 +342,13 @@ static int lite_serve_lock_probe(void *priv, struct lite_conn *conn,
 		return -EBADMSG;
 	spin_lock(&locks->lock);
 	h = lite_hold_named(locks, conn, req);
-	/* Of one that is LEFT nobody waits for what the home says to RELEASE. */
-	if (h && h->state != LITE_HOLD_LEFT)
+	/*
+	 * Of one that is LEFT nobody waits for what the home says to RELEASE. An
+	 * arrival at a barrier is never in a word, whoever has written that.
+	 */
+	if (h && h->n)
+		state = LITE_WIRE_LOCK_GONE;
+	else if (h && h->state != LITE_HOLD_LEFT)
 		state = LITE_WIRE_LOCK_HELD;
 	else if (h && h->end == LITE_LOCK_DEAD)
 		state = LITE_WIRE_LOCK_DEAD;
