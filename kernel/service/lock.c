@@ -18,6 +18,8 @@
 
 /* Sessions in which a swap is tried. */
 #define LITE_LOCK_TRIES 6
+/* Values that may be found instead of the one seen before. */
+#define LITE_LOCK_SWAPS 8
 
 /* ---- holds --------------------------------------------------------------- */
 
@@ -196,6 +198,7 @@ static int lite_lock_swap(struct lite_hold *h,
 	u64 old, expected = 0;
 	bool posted;
 	int tries = 0;
+	int swaps = 0;
 	int err;
 
 	for (;;) {
@@ -223,6 +226,9 @@ static int lite_lock_swap(struct lite_hold *h,
 			return err;
 		if (fatal_signal_pending(current))
 			return -EINTR;
+		/* Somebody writes to it all the time: the home keeps order. */
+		if (++swaps == LITE_LOCK_SWAPS)
+			return -EINPROGRESS;
 		expected = old;
 	}
 }
