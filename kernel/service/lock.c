@@ -288,6 +288,9 @@ int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 		if (err == -EHOSTDOWN && h->managed)
 			err = 0;
 	}
+	/* It will not know of it: nobody is to be told that it died with it. */
+	if (!err && fatal_signal_pending(current))
+		err = -EINTR;
 	if (!err && h->died)
 		err = -EOWNERDEAD;
 	/* It may be us who went. */
