@@ -163,6 +163,7 @@ enum lite_hold_state {
  * @swapped: @value may be in the word
  * @was_died: that replaced DIED
  * @asked: the home may know of it
+ * @entered: an arrival of which it does know
  * @end: LEFT: how it ends
  * @hash: in locks->held
  * @list: in ctx->locks, locks->waiting or locks->left
@@ -187,6 +188,7 @@ struct lite_hold {
 	bool swapped;
 	bool was_died;
 	bool asked;
+	bool entered;
 	enum lite_lock_end end;
 	struct hlist_node hash;
 	struct list_head list;

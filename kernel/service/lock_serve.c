@@ -94,7 +94,11 @@ static int lite_lock_enter(struct lite_locks *locks, u32 node,
 		lite_claim_tell(c, c->status);
 		return 0;
 	}
-	l = lite_lock_meant(locks, id, offset, barrier ? flags : 0);
+	/* It was swept: whether all had come before that is not known. */
+	if (!c && barrier && flags & LITE_WIRE_BARRIER_AGAIN)
+		return -ENOLCK;
+	l = lite_lock_meant(locks, id, offset,
+			    barrier ? flags & ~LITE_WIRE_BARRIER_AGAIN : 0);
 	if (IS_ERR(l))
 		return PTR_ERR(l);
 	if (!c) {

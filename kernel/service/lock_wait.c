@@ -77,7 +77,7 @@ static int lite_lock_ask(struct lite_hold *h, struct lite_conn *conn,
 		d.call = LITE_CALL_BARRIER_ARRIVE;
 		d.timeout = rpc->timeout;
 		d.killable = false;
-		arg = h->n;
+		arg = h->n | (h->entered ? LITE_WIRE_BARRIER_AGAIN : 0);
 	}
 	lite_lock_fill(&req, h, arg);
 	/* What there is to be said has been said. */
@@ -88,6 +88,7 @@ static int lite_lock_ask(struct lite_hold *h, struct lite_conn *conn,
 	if (h->n && conn && err == -ETIMEDOUT && d.sent)
 		lite_conn_kill(conn, err);
 	lite_hold_arriving(h, false);
+	h->entered |= !err;
 	return err;
 }
 
@@ -220,7 +221,8 @@ static int lite_barrier_leave(struct lite_hold *h)
 		cond_resched();
 	} while ((err == -EHOSTDOWN || err == -ETIMEDOUT) &&
 		 lite_cluster_is_live(h->locks->cl, h->word.home));
-	if (!err || err == -ENOLCK) {
+	/* ENOLCK: he has gone already, or was swept, all having come or not. */
+	if (!err || (err == -ENOLCK && (again || !h->entered))) {
 		h->asked = false;
 		return -ETIMEDOUT;
 	}
