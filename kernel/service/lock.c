@@ -221,6 +221,7 @@ static int lite_lock_swap(struct lite_hold *h,
 		/* Ours, when it was there, only the home can have replaced. */
 		if (lite_lockword_kind(old) != LITE_LOCKWORD_MANAGED)
 			h->swapped = false;
+		h->seen = old;
 		err = lite_lock_judge(h, args, old);
 		if (err)
 			return err;

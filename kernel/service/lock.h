@@ -153,6 +153,7 @@ enum lite_hold_state {
  * @incarnation: of this node
  * @ticket: number of the claim in that life
  * @value: of the word, should it be taken without the home
+ * @seen: what was in the word instead
  * @state: under locks->lock, as are the next two
  * @died: it was got from a holder that died, and has not been made consistent
  * @verdict: of the home
@@ -178,6 +179,7 @@ struct lite_hold {
 	u64 incarnation;
 	u32 ticket;
 	u64 value;
+	u64 seen;
 	enum lite_hold_state state;
 	bool died;
 	int verdict;

@@ -80,6 +80,8 @@ static int lite_lock_ask(struct lite_hold *h, struct lite_conn *conn,
 		arg = h->n | (h->entered ? LITE_WIRE_BARRIER_AGAIN : 0);
 	}
 	lite_lock_fill(&req, h, arg);
+	/* The home need not look before it swaps. */
+	req.value = cpu_to_le64(h->seen);
 	/* What there is to be said has been said. */
 	if (!lite_hold_arriving(h, h->n && h->asked))
 		return 0;
