@@ -303,7 +303,8 @@ static void lite_lock_probe(struct lite_lock *l)
 	mutex_unlock(&locks->home_lock);
 	err = lite_claim_ask(c, &state);
 	mutex_lock(&locks->home_lock);
-	if (err && lite_life_has_ended(locks, c->node, c->incarnation)) {
+	/* Whatever was answered: it may have been by its next life. */
+	if (lite_life_has_ended(locks, c->node, c->incarnation)) {
 		err = 0;
 		state = LITE_WIRE_LOCK_DEAD;
 	}
