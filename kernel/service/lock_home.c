@@ -26,6 +26,8 @@
  * session at the moment; if it still waits it asks again as soon as it has one.
  */
 #define LITE_TELL_PERIOD (HZ / 4)
+/* While others wait an owner is asked so often whether it is one. */
+#define LITE_PROBE_PERIOD (2 * HZ)
 
 static void lite_claim_work(struct work_struct *work);
 
@@ -495,9 +497,14 @@ void lite_lock_go_on(struct lite_lock *l)
 				lite_claim_over(c, -EBUSY);
 		}
 	}
-	/* The word is to be made ours, or not to be it any more. */
+	/*
+	 * The word is to be made ours, or not to be it any more; or it is to be
+	 * asked, some time later, whether who has it still has.
+	 */
 	if (!l->managed || (list_empty(&l->owners) && list_empty(&l->queue)))
 		lite_lock_queue_work(l, 0);
+	else if (!list_empty(&l->queue))
+		lite_lock_queue_work(l, LITE_PROBE_PERIOD);
 }
 
 /**

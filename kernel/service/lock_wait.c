@@ -347,12 +347,13 @@ static int lite_serve_lock_probe(void *priv, struct lite_conn *conn,
 	spin_lock(&locks->lock);
 	h = lite_hold_named(locks, conn, req);
 	/*
-	 * Of one that is LEFT nobody waits for what the home says to RELEASE. An
-	 * arrival at a barrier is never in a word, whoever has written that.
+	 * Of one that is LEFT nobody waits for what the home says to RELEASE;
+	 * but that will come, and say how it ends, when the home has granted it.
+	 * An arrival at a barrier is never in a word, whoever has written that.
 	 */
 	if (h && h->n)
 		state = LITE_WIRE_LOCK_GONE;
-	else if (h && h->state != LITE_HOLD_LEFT)
+	else if (h && (h->state != LITE_HOLD_LEFT || h->managed))
 		state = LITE_WIRE_LOCK_HELD;
 	else if (h && h->end == LITE_LOCK_DEAD)
 		state = LITE_WIRE_LOCK_DEAD;
