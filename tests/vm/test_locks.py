@@ -616,6 +616,12 @@ def test_barrier(lab):
     assert one.running and two.running
     for process in (arrive(third), one, two):
         assert process.wait(30).rc == 0, process.err
+    # One that nobody has made before; who comes to the next round finds it.
+    for _ in range(2):
+        meeting = [lite.vm.spawn(["lite", "barrier", "--create", "--mode", "0666", "meeting", "3"]) for lite in lites]
+        for process in meeting:
+            assert process.wait(30).rc == 0, process.err
+    first.lite("free", "meeting")
     # A node that is gone.
     one = arrive(first)
     _claims(second, 1)
