@@ -51,6 +51,7 @@ extern "C" {
  *
  * Return: 0; -EOWNERDEAD: the caller has the lock, and who had it before died;
  * -EBUSY (LITE_LOCK_TRY), -ETIMEDOUT, -EDEADLK (the caller has it already),
+ * -EMFILE (the context has LITE_LOCKS_MAX locks),
  * -ENOTRECOVERABLE (given back without lite_lock_consistent() after
  * -EOWNERDEAD), -EBADF, -EACCES, -EINVAL (misaligned; the word holds no lock;
  * both LITE_LOCK_TRY and a time-out), -ERANGE (beyond the end, or cut off

@@ -131,6 +131,7 @@ void lite_hold_publish(struct lite_hold *h, struct lite_ctx *ctx)
 	h->state = LITE_HOLD_HELD;
 	hash_add(locks->held, &h->hash, lite_hold_key(ctx, &h->word));
 	list_add(&h->list, &ctx->locks);
+	ctx->n_locks++;
 	spin_unlock(&locks->lock);
 }
 
@@ -262,7 +263,7 @@ int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 {
 	struct lite_word word;
 	struct lite_hold *h;
-	bool again;
+	bool again, full;
 	int err;
 
 	err = lite_word_of(args->ctx, args->lh, args->offset, &word) ?:
@@ -271,9 +272,12 @@ int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 		return err;
 	spin_lock(&locks->lock);
 	again = lite_hold_find_locked(locks, args->ctx, &word, args->owner);
+	full = args->ctx->n_locks >= LITE_LOCKS_MAX;
 	spin_unlock(&locks->lock);
 	if (again)
 		return args->try ? -EBUSY : -EDEADLK;
+	if (full)
+		return -EMFILE;
 	h = lite_hold_new(locks, args, &word);
 	if (IS_ERR(h))
 		return PTR_ERR(h);

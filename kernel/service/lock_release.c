@@ -205,6 +205,16 @@ void lite_hold_left_work(struct work_struct *work)
 	wake_up_all(&locks->left_wait);
 }
 
+/* Nobody finds it any more. */
+static void lite_hold_unpublish(struct lite_hold *h)
+{
+	lockdep_assert_held(&h->locks->lock);
+	h->state = LITE_HOLD_ENDING;
+	hash_del(&h->hash);
+	list_del_init(&h->list);
+	h->ctx->n_locks--;
+}
+
 /* Take a lock from its holder; NULL: it is not his. */
 static struct lite_hold *lite_hold_take_back(struct lite_locks *locks,
 					     struct lite_ctx *ctx,
@@ -215,11 +225,8 @@ static struct lite_hold *lite_hold_take_back(struct lite_locks *locks,
 
 	spin_lock(&locks->lock);
 	h = lite_hold_find_locked(locks, ctx, word, owner);
-	if (h) {
-		h->state = LITE_HOLD_ENDING;
-		hash_del(&h->hash);
-		list_del_init(&h->list);
-	}
+	if (h)
+		lite_hold_unpublish(h);
 	spin_unlock(&locks->lock);
 	return h;
 }
@@ -302,11 +309,8 @@ static struct lite_hold *lite_hold_first_of(struct lite_locks *locks,
 
 	spin_lock(&locks->lock);
 	h = list_first_entry_or_null(&ctx->locks, struct lite_hold, list);
-	if (h) {
-		h->state = LITE_HOLD_ENDING;
-		hash_del(&h->hash);
-		list_del_init(&h->list);
-	}
+	if (h)
+		lite_hold_unpublish(h);
 	spin_unlock(&locks->lock);
 	return h;
 }
