@@ -29,7 +29,9 @@
  *   A claim that the home knows ends by RELEASE, by a GRANT that is refused, by
  *   the end of its node's life, or of the LMR. A taker that is waiting asks again
  *   in each session with the home. A word that names a claim which is none (a
- *   swap of which nobody knew whether it was done) is found out by PROBE.
+ *   swap of which nobody knew whether it was done) is found out by PROBE; so is
+ *   an owner that is none, whoever has written what to the word, as long as
+ *   others wait.
  *
  * Why no two have it
  *

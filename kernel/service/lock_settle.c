@@ -308,6 +308,7 @@ static void lite_lock_probe(struct lite_lock *l)
 	mutex_lock(&locks->home_lock);
 	/* Whatever was answered: it may have been by its next life. */
 	if (lite_life_has_ended(locks, c->node, c->incarnation)) {
+		c->swept = true;
 		err = 0;
 		state = LITE_WIRE_LOCK_DEAD;
 	}
