@@ -274,9 +274,14 @@ void scribble(lite::context& node, const Options& options) {
         // What was there comes back later: values of holders, not all of whom are gone.
         u64 value = seen[random() % seen.size()];
         switch (random() % 4) {
-        case 0: value = (random() % kKinds) << kKindShift; break;
-        case 1: value = random(); break;
-        default: break;
+            case 0:
+                value = (random() % kKinds) << kKindShift;
+                break;
+            case 1:
+                value = random();
+                break;
+            default:
+                break;
         }
         const u64 old = region.exchange(options.offset, value);
         if (seen.size() < 64)
@@ -295,8 +300,8 @@ void spoilt(lite::context& node, const Options& options) {
         for (u64 n = 0; n < options.count; ++n) {
             const auto flags = static_cast<std::uint32_t>(random() % 4);
             const u64 timeout = flags & LITE_LOCK_TRY ? 0 : 1 + random() % 50;
-            const int err = lite_lock(node.get(), region.handle(), options.offset, i + 1, flags,
-                                      timeout);
+            const int err =
+                lite_lock(node.get(), region.handle(), options.offset, i + 1, flags, timeout);
             if (err && err != -EOWNERDEAD)
                 continue;
             ++taken;
