@@ -315,6 +315,17 @@ static struct lite_hold *lite_hold_first_of(struct lite_locks *locks,
 	return h;
 }
 
+/* Would giving it back mean waiting for its home? */
+static bool lite_hold_is_far(const struct lite_hold *h)
+{
+	struct lite_peer *peer = lite_peer_find(h->locks->cl, h->word.home);
+	bool far = peer && lite_peer_is_suspect(peer);
+
+	if (peer)
+		lite_peer_put(peer);
+	return far;
+}
+
 /**
  * lite_locks_ctx_gone - a process has ended, or closed its file: give its locks
  * back for it
@@ -332,7 +343,8 @@ void lite_locks_ctx_gone(struct lite_locks *locks, struct lite_ctx *ctx)
 	while ((h = lite_hold_first_of(locks, ctx))) {
 		end = h->shared ? LITE_LOCK_CLEAN : LITE_LOCK_DEAD;
 		/* If one takes long the others shall not wait for it. */
-		slow = slow || lite_hold_is_pending(h, lite_hold_release(h, end));
+		slow = slow || lite_hold_is_far(h) ||
+		       lite_hold_is_pending(h, lite_hold_release(h, end));
 		if (slow)
 			lite_hold_leave(h, end);
 		else
