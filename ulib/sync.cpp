@@ -6,6 +6,9 @@
 
 #include <lite/sync.h>
 
+#include <cerrno>
+#include <cstdint>
+
 namespace {
 
 int holder_call(lite_ctx* ctx, unsigned long request, lite_lh_t lh, uint64_t offset,
@@ -16,6 +19,9 @@ int holder_call(lite_ctx* ctx, unsigned long request, lite_lh_t lh, uint64_t off
     arg.owner = owner;
     return lite::internal::control(ctx, request, arg);
 }
+
+// Of somebody who makes it, and somebody who frees it, one may always be first.
+constexpr int barrier_tries = 16;
 
 }  // namespace
 
@@ -47,4 +53,25 @@ int lite_barrier(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint32_t n
     arg.n = n;
     arg.timeout_ms = timeout_ms;
     return lite::internal::control(ctx, LITE_IOC_BARRIER, arg);
+}
+
+int lite_barrier_open(struct lite_ctx* ctx, const char* name, uint32_t mode,
+                      lite_lh_t* lh) noexcept {
+    struct lite_alloc_params params = {};
+    params.size = sizeof(params);
+    params.name = name;
+    params.length = sizeof(uint64_t);
+    params.mode = mode;
+    // Without a name it would be for nobody else.
+    if (!name || !*name)
+        return -EINVAL;
+    for (int i = 0; i < barrier_tries; ++i) {
+        int err = lite_map(ctx, name, LITE_RIGHT_WRITE | LITE_RIGHT_ATOMIC, lh, nullptr);
+        if (err != -ENOENT)
+            return err;
+        err = lite_alloc(ctx, &params, lh);
+        if (err != -EEXIST)
+            return err;
+    }
+    return -EAGAIN;
 }

@@ -431,6 +431,12 @@ class command_line {
         add_parsed(*sub, "-o,--offset", parse_size, m_barrier.offset,
                    "where in the LMR the barrier is, in bytes (default: 0)")
             ->type_name("OFFSET");
+        auto* create = sub->add_flag("-c,--create", m_barrier.create,
+                                     "make the LMR if there is none; it stays until it is freed");
+        add_parsed(*sub, "-m,--mode", parse_mode, m_barrier.mode,
+                   "of one that is made: permission bits in octal (default: 0600)")
+            ->type_name("MODE")
+            ->needs(create);
         add_parsed(*sub, "-t,--timeout", parse_milliseconds, m_barrier.timeout_ms,
                    "wait so long at most")
             ->type_name("SECONDS");

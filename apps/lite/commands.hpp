@@ -227,6 +227,8 @@ struct barrier_arguments {
     std::string name;
     std::uint32_t n = 0;
     std::uint64_t offset = 0;
+    bool create = false;
+    std::uint32_t mode = 0600;
     std::optional<std::uint64_t> timeout_ms;
 };
 int barrier_command(session& session, const barrier_arguments& args);

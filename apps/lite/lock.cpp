@@ -192,14 +192,22 @@ int barrier_command(session& session, const barrier_arguments& args) {
     if (args.offset % word_size)
         throw failure(fmt::format("barrier {}: offset {} is not a multiple of {}",
                                   printable(args.name), args.offset, word_size));
-    const auto region =
-        map_for(session, "barrier", args.name, lite::rights::write | lite::rights::atomic);
-    check_range("barrier", args.name, args.offset, word_size, region.length());
+    auto* node = session.node().get();
+    lite::region region;
+    lite_lh_t lh = 0;
+    if (args.create) {
+        if (const int err = lite_barrier_open(node, args.name.c_str(), args.mode, &lh))
+            throw explain("barrier", args.name, lite::error(err, "barrier"));
+        region = lite::region(node, lh, word_size);
+    } else {
+        region = map_for(session, "barrier", args.name, lite::rights::write | lite::rights::atomic);
+        check_range("barrier", args.name, args.offset, word_size, region.length());
+        lh = region.handle();
+    }
     // No time is a millisecond.
     const auto timeout =
         args.timeout_ms ? std::max<std::uint64_t>(*args.timeout_ms, 1) : LITE_FOREVER;
-    const int err =
-        lite_barrier(session.node().get(), region.handle(), args.offset, args.n, timeout);
+    const int err = lite_barrier(node, lh, args.offset, args.n, timeout);
     if (err == -ETIMEDOUT && args.timeout_ms)
         throw failure(fmt::format("barrier {}: not all have come in time", printable(args.name)));
     if (err == -EINVAL)

@@ -51,6 +51,7 @@ extern "C" {
  *
  * Return: 0; -EOWNERDEAD: the caller has the lock, and who had it before died;
  * -EBUSY (LITE_LOCK_TRY), -ETIMEDOUT, -EDEADLK (the caller has it already),
+ * -EMFILE (the context has LITE_LOCKS_MAX locks),
  * -ENOTRECOVERABLE (given back without lite_lock_consistent() after
  * -EOWNERDEAD), -EBADF, -EACCES, -EINVAL (misaligned; the word holds no lock;
  * both LITE_LOCK_TRY and a time-out), -ERANGE (beyond the end, or cut off
@@ -114,6 +115,24 @@ int lite_lock_consistent(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset,
  */
 int lite_barrier(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint32_t n,
                  uint64_t timeout_ms) LITE_NOEXCEPT;
+
+/*
+ * lite_barrier_open - a barrier of its own, by name
+ * @ctx: context
+ * @name: of an LMR, in whose first word the barrier is: one that is there, or one
+ *    that is made now, for nothing else
+ * @mode: of one that is made: as in struct lite_alloc_params
+ * @lh: set to a handle for lite_barrier() at 0, to be closed by lite_unmap()
+ *
+ * Whoever comes first makes it, at its node; when that is no more, nor is the
+ * barrier. It stays when nobody uses it, until it is freed, like other LMRs with
+ * names (lite_free_name()): who comes to the next round may be between two.
+ *
+ * Return: 0, or as lite_map() and lite_alloc(); -EAGAIN: others make and free it
+ * all the time.
+ */
+int lite_barrier_open(struct lite_ctx* ctx, const char* name, uint32_t mode,
+                      lite_lh_t* lh) LITE_NOEXCEPT;
 
 #pragma GCC visibility pop
 

@@ -16,6 +16,7 @@
  * EBUSY                 LITE_LOCK_TRY: somebody else has the lock
  * ETIMEDOUT             it was not to be had in the time given
  * EDEADLK               the caller has it already
+ * EMFILE                this open file has LITE_LOCKS_MAX locks
  * EPERM                 the lock is not the caller's to give back
  * ENOLCK                it was the caller's, but its node was out of reach for so
  *                       long that it counted as dead, and the lock was passed on
@@ -26,6 +27,9 @@
 #define _UAPI_LITE_SYNC_H
 
 #include <linux/types.h>
+
+/* So many locks an open file can have at a time; their homes remember them. */
+#define LITE_LOCKS_MAX 65536U
 
 /* LITE_IOC_LOCK flags */
 #define LITE_LOCK_SHARED (1U << 0) /* with others who want it so: to read */

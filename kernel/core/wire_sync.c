@@ -53,6 +53,7 @@ static int lite_lock_check(u16 call, const struct lite_wire_lock *l)
 	case LITE_CALL_LOCK_RELEASE:
 		return lite_sync_zero(arg <= LITE_LOCK_UNUSED);
 	case LITE_CALL_BARRIER_ARRIVE:
+		arg &= ~LITE_WIRE_BARRIER_AGAIN;
 		return lite_sync_zero(arg && arg <= LITE_BARRIER_MAX);
 	default:
 		return lite_sync_zero(!arg);

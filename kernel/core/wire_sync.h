@@ -10,6 +10,9 @@ enum lite_wire_lock_flags {
 	LITE_WIRE_LOCK_TRY = 1 << 1, /* EBUSY rather than wait */
 };
 
+/* ARRIVE: an earlier one was answered, so the claim is there, or was swept. */
+#define LITE_WIRE_BARRIER_AGAIN (1U << 31)
+
 /* A claim on a lock. */
 struct lite_wire_lock {
 	__le64 id;          /* of the LMR at its home */
@@ -19,7 +22,8 @@ struct lite_wire_lock {
 	__le32 ticket;      /* number of the claim at that node, not 0 */
 	/*
 	 * WAIT: enum lite_wire_lock_flags; GRANT: errno, positive; RELEASE:
-	 * enum lite_lock_end; PROBE: 0; ARRIVE: how many are to come
+	 * enum lite_lock_end; PROBE: 0; ARRIVE: how many are to come,
+	 * and LITE_WIRE_BARRIER_AGAIN
 	 */
 	__le32 arg;
 } __packed;

@@ -54,6 +54,7 @@ struct lite_handle {
  * @pinned: memory of processes that was registered through it
  * @owner: of the layer above
  * @locks: held through it; of the service layer
+ * @n_locks: how many
  */
 struct lite_ctx {
 	struct lite_memory *mem;
@@ -68,6 +69,7 @@ struct lite_ctx {
 	struct list_head pinned;
 	void *owner;
 	struct list_head locks;
+	u32 n_locks;
 };
 
 /**

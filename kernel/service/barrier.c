@@ -17,7 +17,8 @@
  *   of the same claim
  *   as long as an earlier claim from here could not be taken out, because the
  *   home was out of reach, nobody arrives anew from here
- *   claims of nodes that are no more are swept
+ *   claims of nodes that are no more are swept; who comes back, and has been
+ *   entered before, is not entered anew: perhaps all had come
  *
  * The home's part is in lock_home.c.
  */
@@ -89,6 +90,9 @@ int lite_barrier_wait(struct lite_locks *locks,
 		return 0;
 	}
 	lite_lock_give_up(h);
+	/* We counted as down. */
+	if (err == -ENOLCK)
+		err = -EHOSTDOWN;
 	/* It may be us who went. */
 	if (err == -EHOSTDOWN)
 		err = lite_cluster_ready(locks->cl) ?: err;

@@ -18,6 +18,8 @@
 
 /* Sessions in which a swap is tried. */
 #define LITE_LOCK_TRIES 6
+/* Values that may be found instead of the one seen before. */
+#define LITE_LOCK_SWAPS 8
 
 /* ---- holds --------------------------------------------------------------- */
 
@@ -129,6 +131,7 @@ void lite_hold_publish(struct lite_hold *h, struct lite_ctx *ctx)
 	h->state = LITE_HOLD_HELD;
 	hash_add(locks->held, &h->hash, lite_hold_key(ctx, &h->word));
 	list_add(&h->list, &ctx->locks);
+	ctx->n_locks++;
 	spin_unlock(&locks->lock);
 }
 
@@ -196,6 +199,7 @@ static int lite_lock_swap(struct lite_hold *h,
 	u64 old, expected = 0;
 	bool posted;
 	int tries = 0;
+	int swaps = 0;
 	int err;
 
 	for (;;) {
@@ -218,11 +222,15 @@ static int lite_lock_swap(struct lite_hold *h,
 		/* Ours, when it was there, only the home can have replaced. */
 		if (lite_lockword_kind(old) != LITE_LOCKWORD_MANAGED)
 			h->swapped = false;
+		h->seen = old;
 		err = lite_lock_judge(h, args, old);
 		if (err)
 			return err;
 		if (fatal_signal_pending(current))
 			return -EINTR;
+		/* Somebody writes to it all the time: the home keeps order. */
+		if (++swaps == LITE_LOCK_SWAPS)
+			return -EINPROGRESS;
 		expected = old;
 	}
 }
@@ -255,7 +263,7 @@ int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 {
 	struct lite_word word;
 	struct lite_hold *h;
-	bool again;
+	bool again, full;
 	int err;
 
 	err = lite_word_of(args->ctx, args->lh, args->offset, &word) ?:
@@ -264,9 +272,12 @@ int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 		return err;
 	spin_lock(&locks->lock);
 	again = lite_hold_find_locked(locks, args->ctx, &word, args->owner);
+	full = args->ctx->n_locks >= LITE_LOCKS_MAX;
 	spin_unlock(&locks->lock);
 	if (again)
 		return args->try ? -EBUSY : -EDEADLK;
+	if (full)
+		return -EMFILE;
 	h = lite_hold_new(locks, args, &word);
 	if (IS_ERR(h))
 		return PTR_ERR(h);
@@ -282,6 +293,9 @@ int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 		if (err == -EHOSTDOWN && h->managed)
 			err = 0;
 	}
+	/* It will not know of it: nobody is to be told that it died with it. */
+	if (!err && fatal_signal_pending(current))
+		err = -EINTR;
 	if (!err && h->died)
 		err = -EOWNERDEAD;
 	/* It may be us who went. */

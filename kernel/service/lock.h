@@ -29,7 +29,9 @@
  *   A claim that the home knows ends by RELEASE, by a GRANT that is refused, by
  *   the end of its node's life, or of the LMR. A taker that is waiting asks again
  *   in each session with the home. A word that names a claim which is none (a
- *   swap of which nobody knew whether it was done) is found out by PROBE.
+ *   swap of which nobody knew whether it was done) is found out by PROBE; so is
+ *   an owner that is none, whoever has written what to the word, as long as
+ *   others wait.
  *
  * Why no two have it
  *
@@ -153,6 +155,7 @@ enum lite_hold_state {
  * @incarnation: of this node
  * @ticket: number of the claim in that life
  * @value: of the word, should it be taken without the home
+ * @seen: what was in the word instead
  * @state: under locks->lock, as are the next two
  * @died: it was got from a holder that died, and has not been made consistent
  * @verdict: of the home
@@ -163,6 +166,7 @@ enum lite_hold_state {
  * @swapped: @value may be in the word
  * @was_died: that replaced DIED
  * @asked: the home may know of it
+ * @entered: an arrival of which it does know
  * @end: LEFT: how it ends
  * @hash: in locks->held
  * @list: in ctx->locks, locks->waiting or locks->left
@@ -177,6 +181,7 @@ struct lite_hold {
 	u64 incarnation;
 	u32 ticket;
 	u64 value;
+	u64 seen;
 	enum lite_hold_state state;
 	bool died;
 	int verdict;
@@ -187,6 +192,7 @@ struct lite_hold {
 	bool swapped;
 	bool was_died;
 	bool asked;
+	bool entered;
 	enum lite_lock_end end;
 	struct hlist_node hash;
 	struct list_head list;
@@ -279,6 +285,7 @@ enum lite_claim_state {
  * @shared: with others
  * @try: does not wait
  * @probe: it was found in the word: is it true?
+ * @swept: its node counted as dead, so it is not told anything any more
  * @status: what it is told
  * @work: tells it
  */
@@ -293,6 +300,7 @@ struct lite_claim {
 	bool shared;
 	bool try;
 	bool probe;
+	bool swept;
 	int status;
 	struct delayed_work work;
 };

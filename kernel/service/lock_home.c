@@ -21,8 +21,13 @@
 #include "../trace.h"
 #include "lock.h"
 
-/* A node that is alive has answered with something else than yes or no. */
+/*
+ * A node that is alive has answered with something else than yes or no, or has no
+ * session at the moment; if it still waits it asks again as soon as it has one.
+ */
 #define LITE_TELL_PERIOD (HZ / 4)
+/* While others wait an owner is asked so often whether it is one. */
+#define LITE_PROBE_PERIOD (2 * HZ)
 
 static void lite_claim_work(struct work_struct *work);
 
@@ -285,15 +290,30 @@ void lite_claim_tell(struct lite_claim *c, int status)
 		lite_claim_put(c);
 }
 
-static int lite_claim_call(struct lite_claim *c)
+/* The session to tell it in; NULL: there is none, or it is this node. */
+static struct lite_conn *lite_claim_conn(const struct lite_claim *c)
+{
+	struct lite_peer *peer = lite_peer_find(c->lock->locks->cl, c->node);
+	struct lite_conn *conn;
+
+	if (!peer)
+		return NULL;
+	conn = lite_peer_conn_get(peer);
+	lite_peer_put(peer);
+	return conn;
+}
+
+static int lite_claim_call(struct lite_claim *c, struct lite_conn *conn,
+			   int status)
 {
 	struct lite_lock *l = c->lock;
+	struct lite_cluster *cl = l->locks->cl;
 	struct lite_wire_lock req = {
 		.id = cpu_to_le64(l->word.id),
 		.offset = cpu_to_le64(l->word.offset),
 		.incarnation = cpu_to_le64(c->incarnation),
 		.ticket = cpu_to_le32(c->ticket),
-		.arg = cpu_to_le32(-READ_ONCE(c->status)),
+		.arg = cpu_to_le32(-status),
 	};
 	struct lite_call_desc d = {
 		.call = LITE_CALL_LOCK_GRANT,
@@ -301,7 +321,21 @@ static int lite_claim_call(struct lite_claim *c)
 		.len = sizeof(req),
 	};
 
-	return lite_cluster_call_patiently(l->locks->cl, c->node, &d);
+	if (conn)
+		return lite_rpc_call(conn, &d);
+	if (c->node != lite_cluster_id(cl))
+		return -EHOSTDOWN;
+	return lite_rpc_call_local(cl->rpc, &d);
+}
+
+/* Is there nobody to be told? */
+static bool lite_claim_is_dead(const struct lite_claim *c)
+{
+	struct lite_locks *locks = c->lock->locks;
+
+	lockdep_assert_held(&locks->home_lock);
+	return c->swept ||
+	       lite_life_has_ended(locks, c->node, c->incarnation);
 }
 
 static void lite_claim_work(struct work_struct *work)
@@ -309,24 +343,40 @@ static void lite_claim_work(struct work_struct *work)
 	struct lite_claim *c = container_of(to_delayed_work(work),
 					    struct lite_claim, work);
 	struct lite_locks *locks = c->lock->locks;
-	bool over = lite_life_has_ended(locks, c->node, c->incarnation);
-	int err = over ? -ENOENT : lite_claim_call(c);
+	struct lite_conn *conn;
+	int err, status;
+	bool dead;
 
-	if (err && err != -ENOENT)
-		over = lite_life_has_ended(locks, c->node, c->incarnation);
+	/*
+	 * The session first: who is swept after that does not hear of it in
+	 * this one, and in the next one it is not said any more. There he may
+	 * have asked again, under the same name, and others have the lock.
+	 */
+	conn = lite_claim_conn(c);
 	mutex_lock(&locks->home_lock);
+	dead = lite_claim_is_dead(c);
+	status = c->status;
+	mutex_unlock(&locks->home_lock);
+	err = dead ? -EHOSTDOWN : lite_claim_call(c, conn, status);
+	if (conn)
+		lite_conn_put(conn);
+
+	mutex_lock(&locks->home_lock);
+	/* Looked at anew: once he is back, and has asked again, he counts. */
+	dead = lite_claim_is_dead(c);
 	if (!err && c->lock->n && c->state == LITE_CLAIM_OWNER) {
 		/* He has gone on. */
 		lite_claim_end(c, LITE_LOCK_CLEAN);
 		lite_lock_go_on(c->lock);
-	} else if (err && err != -ENOENT && !over && !locks->closing) {
+	} else if (err && err != -ENOENT && !dead && !locks->closing) {
 		/* It may have heard us, or not: say it again. */
 		if (queue_delayed_work(locks->wq, &c->work, LITE_TELL_PERIOD))
 			kref_get(&c->ref);
 	} else if (err && c->state == LITE_CLAIM_OWNER) {
 		/* The lock is for the next one. */
 		lite_claim_trace(c, LITE_TRACE_LOCK_REFUSED, err);
-		lite_claim_end(c, over ? LITE_LOCK_DEAD : LITE_LOCK_UNUSED);
+		c->swept = dead;
+		lite_claim_end(c, dead ? LITE_LOCK_DEAD : LITE_LOCK_UNUSED);
 		lite_lock_go_on(c->lock);
 	}
 	mutex_unlock(&locks->home_lock);
@@ -447,9 +497,14 @@ void lite_lock_go_on(struct lite_lock *l)
 				lite_claim_over(c, -EBUSY);
 		}
 	}
-	/* The word is to be made ours, or not to be it any more. */
+	/*
+	 * The word is to be made ours, or not to be it any more; or it is to be
+	 * asked, some time later, whether who has it still has.
+	 */
 	if (!l->managed || (list_empty(&l->owners) && list_empty(&l->queue)))
 		lite_lock_queue_work(l, 0);
+	else if (!list_empty(&l->queue))
+		lite_lock_queue_work(l, LITE_PROBE_PERIOD);
 }
 
 /**
@@ -518,6 +573,7 @@ static bool lite_lock_sweep_list(struct lite_locks *locks,
 	list_for_each_entry_safe(c, next, list, list) {
 		if (!lite_life_has_ended(locks, c->node, c->incarnation))
 			continue;
+		c->swept = true;
 		lite_claim_end(c, LITE_LOCK_DEAD);
 		found = true;
 	}

@@ -205,6 +205,16 @@ void lite_hold_left_work(struct work_struct *work)
 	wake_up_all(&locks->left_wait);
 }
 
+/* Nobody finds it any more. */
+static void lite_hold_unpublish(struct lite_hold *h)
+{
+	lockdep_assert_held(&h->locks->lock);
+	h->state = LITE_HOLD_ENDING;
+	hash_del(&h->hash);
+	list_del_init(&h->list);
+	h->ctx->n_locks--;
+}
+
 /* Take a lock from its holder; NULL: it is not his. */
 static struct lite_hold *lite_hold_take_back(struct lite_locks *locks,
 					     struct lite_ctx *ctx,
@@ -215,11 +225,8 @@ static struct lite_hold *lite_hold_take_back(struct lite_locks *locks,
 
 	spin_lock(&locks->lock);
 	h = lite_hold_find_locked(locks, ctx, word, owner);
-	if (h) {
-		h->state = LITE_HOLD_ENDING;
-		hash_del(&h->hash);
-		list_del_init(&h->list);
-	}
+	if (h)
+		lite_hold_unpublish(h);
 	spin_unlock(&locks->lock);
 	return h;
 }
@@ -302,13 +309,21 @@ static struct lite_hold *lite_hold_first_of(struct lite_locks *locks,
 
 	spin_lock(&locks->lock);
 	h = list_first_entry_or_null(&ctx->locks, struct lite_hold, list);
-	if (h) {
-		h->state = LITE_HOLD_ENDING;
-		hash_del(&h->hash);
-		list_del_init(&h->list);
-	}
+	if (h)
+		lite_hold_unpublish(h);
 	spin_unlock(&locks->lock);
 	return h;
+}
+
+/* Would giving it back mean waiting for its home? */
+static bool lite_hold_is_far(const struct lite_hold *h)
+{
+	struct lite_peer *peer = lite_peer_find(h->locks->cl, h->word.home);
+	bool far = peer && lite_peer_is_suspect(peer);
+
+	if (peer)
+		lite_peer_put(peer);
+	return far;
 }
 
 /**
@@ -328,7 +343,8 @@ void lite_locks_ctx_gone(struct lite_locks *locks, struct lite_ctx *ctx)
 	while ((h = lite_hold_first_of(locks, ctx))) {
 		end = h->shared ? LITE_LOCK_CLEAN : LITE_LOCK_DEAD;
 		/* If one takes long the others shall not wait for it. */
-		slow = slow || lite_hold_is_pending(h, lite_hold_release(h, end));
+		slow = slow || lite_hold_is_far(h) ||
+		       lite_hold_is_pending(h, lite_hold_release(h, end));
 		if (slow)
 			lite_hold_leave(h, end);
 		else

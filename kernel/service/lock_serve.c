@@ -59,6 +59,13 @@ static struct lite_lock *lite_lock_meant(struct lite_locks *locks, u64 id,
 	return l;
 }
 
+static struct lite_claim *lite_claim_named(struct lite_lock *l, u32 node,
+					   const struct lite_wire_lock *w)
+{
+	return l ? lite_claim_find(l, node, le64_to_cpu(w->incarnation),
+				   le32_to_cpu(w->ticket)) : NULL;
+}
+
 static int lite_lock_enter(struct lite_locks *locks, u32 node,
 			   const struct lite_wire_lock *w, bool barrier)
 {
@@ -77,14 +84,24 @@ static int lite_lock_enter(struct lite_locks *locks, u32 node,
 	err = lite_lock_exists(locks, id, offset);
 	if (err)
 		return err;
-	l = lite_lock_meant(locks, id, offset, barrier ? flags : 0);
+	c = lite_claim_named(lite_lock_find(locks, id, offset, barrier), node,
+			     w);
+	if (c && c->state == LITE_CLAIM_OWNER) {
+		/*
+		 * He has been told, but may not have heard it. At a barrier
+		 * others may wait already, for another number.
+		 */
+		lite_claim_tell(c, c->status);
+		return 0;
+	}
+	/* It was swept: whether all had come before that is not known. */
+	if (!c && barrier && flags & LITE_WIRE_BARRIER_AGAIN)
+		return -ENOLCK;
+	l = lite_lock_meant(locks, id, offset,
+			    barrier ? flags & ~LITE_WIRE_BARRIER_AGAIN : 0);
 	if (IS_ERR(l))
 		return PTR_ERR(l);
-	c = lite_claim_find(l, node, incarnation, ticket);
-	if (c && c->state == LITE_CLAIM_OWNER) {
-		/* He has been told, but may not have heard it. */
-		lite_claim_tell(c, c->status);
-	} else if (!c) {
+	if (!c) {
 		c = lite_claim_new(l, node, incarnation, ticket, GFP_KERNEL);
 		if (!c) {
 			/* If it is a new one nobody wants it. */
@@ -136,13 +153,6 @@ static int lite_serve_barrier_arrive(void *priv, struct lite_conn *conn,
 				     u32 *reply_len)
 {
 	return lite_serve_claim(priv, conn, req, true);
-}
-
-static struct lite_claim *lite_claim_named(struct lite_lock *l, u32 node,
-					   const struct lite_wire_lock *w)
-{
-	return l ? lite_claim_find(l, node, le64_to_cpu(w->incarnation),
-				   le32_to_cpu(w->ticket)) : NULL;
 }
 
 /*

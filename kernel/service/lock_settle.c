@@ -4,8 +4,10 @@
  *
  * Normal operation: somebody waits, so swap whatever is in the word for MANAGED;
  * what was there says who has the lock. Ask that node whether it is true: its
- * process may have ended while it did not know whether its swap was done. When
- * nobody has the lock or waits for it any more, swap MANAGED for FREE.
+ * process may have ended while it did not know whether its swap was done. As
+ * long as others wait any owner is asked now and then: users who write to words
+ * can have one give back what it believes is its own, unknown to us. When nobody
+ * has the lock or waits for it any more, swap MANAGED for FREE.
  *
  * Recovery: a swap of which it is not known whether it was done is done again
  * until that is known (@maybe, @back); who waits does not wait for that, when
@@ -19,6 +21,8 @@
 #include "lock.h"
 
 #define LITE_SETTLE_PERIOD HZ
+/* Values that may be found, one after the other, before others have their turn. */
+#define LITE_SETTLE_SWAPS 16
 
 /**
  * lite_life_has_ended - is a node no more, or counted as such?
@@ -165,6 +169,7 @@ static void lite_lock_settle(struct lite_lock *l)
 {
 	u64 managed = lite_lockword(LITE_LOCKWORD_MANAGED);
 	u64 guess = l->maybe ?: lite_lock_guess(l);
+	int swaps = 0;
 	bool posted;
 	u64 old;
 	int err;
@@ -207,6 +212,12 @@ static void lite_lock_settle(struct lite_lock *l)
 		}
 		if (list_empty(&l->queue)) {
 			lite_lock_remove(l);
+			return;
+		}
+		if (++swaps == LITE_SETTLE_SWAPS) {
+			/* A user writes to it all the time: that is his affair. */
+			l->seen = old;
+			lite_lock_queue_work(l, 1);
 			return;
 		}
 		guess = old;
@@ -261,7 +272,8 @@ static int lite_claim_ask(struct lite_claim *c, u32 *state)
 		.reply = &reply,
 		.reply_max = sizeof(reply),
 	};
-	int err = lite_cluster_call_patiently(c->lock->locks->cl, c->node, &d);
+	/* A suspect is asked again, with others not waiting for this worker. */
+	int err = lite_cluster_call(c->lock->locks->cl, c->node, &d);
 
 	*state = le32_to_cpu(reply.state);
 	return err;
@@ -287,14 +299,16 @@ static void lite_lock_probe(struct lite_lock *l)
 	u32 state;
 	int err;
 
-	/* A word has one holder. */
-	if (!c || !c->probe)
+	/* Found in the word; or others have waited for it for some time. */
+	if (!c || (!c->probe && list_empty(&l->queue)))
 		return;
 	kref_get(&c->ref);
 	mutex_unlock(&locks->home_lock);
 	err = lite_claim_ask(c, &state);
 	mutex_lock(&locks->home_lock);
-	if (err && lite_life_has_ended(locks, c->node, c->incarnation)) {
+	/* Whatever was answered: it may have been by its next life. */
+	if (lite_life_has_ended(locks, c->node, c->incarnation)) {
+		c->swept = true;
 		err = 0;
 		state = LITE_WIRE_LOCK_DEAD;
 	}
@@ -306,10 +320,11 @@ static void lite_lock_probe(struct lite_lock *l)
 		goto out;
 	}
 	c->probe = false;
-	if (state != LITE_WIRE_LOCK_HELD) {
+	/* Next time another one, if it is shared. */
+	list_move_tail(&c->list, &l->owners);
+	if (state != LITE_WIRE_LOCK_HELD)
 		lite_claim_end(c, lite_probed_end(state));
-		lite_lock_go_on(l);
-	}
+	lite_lock_go_on(l);
 out:
 	lite_claim_put(c);
 }

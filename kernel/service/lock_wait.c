@@ -77,17 +77,20 @@ static int lite_lock_ask(struct lite_hold *h, struct lite_conn *conn,
 		d.call = LITE_CALL_BARRIER_ARRIVE;
 		d.timeout = rpc->timeout;
 		d.killable = false;
-		arg = h->n;
+		arg = h->n | (h->entered ? LITE_WIRE_BARRIER_AGAIN : 0);
 	}
 	lite_lock_fill(&req, h, arg);
+	/* The home need not look before it swaps. */
+	req.value = cpu_to_le64(h->seen);
 	/* What there is to be said has been said. */
 	if (!lite_hold_arriving(h, h->n && h->asked))
 		return 0;
 	h->asked = true;
 	err = conn ? lite_rpc_call(conn, &d) : lite_rpc_call_local(rpc, &d);
-	if (h->n && conn && err == -ETIMEDOUT)
+	if (h->n && conn && err == -ETIMEDOUT && d.sent)
 		lite_conn_kill(conn, err);
 	lite_hold_arriving(h, false);
+	h->entered |= !err;
 	return err;
 }
 
@@ -207,7 +210,8 @@ static int lite_lock_wait_verdict(struct lite_hold *h,
 
 /*
  * Who arrived at a barrier in vain leaves it; but when all have come meanwhile
- * he goes with them. Which of both only the home can say.
+ * he goes with them. Which of both only the home can say. When it has, nothing
+ * else is waited for: its GRANT may never come, should the home be gone.
  */
 static int lite_barrier_leave(struct lite_hold *h)
 {
@@ -219,17 +223,12 @@ static int lite_barrier_leave(struct lite_hold *h)
 		cond_resched();
 	} while ((err == -EHOSTDOWN || err == -ETIMEDOUT) &&
 		 lite_cluster_is_live(h->locks->cl, h->word.home));
-	if (!err || err == -ENOLCK) {
+	/* ENOLCK: he has gone already, or was swept, all having come or not. */
+	if (!err || (err == -ENOLCK && (again || !h->entered))) {
 		h->asked = false;
 		return -ETIMEDOUT;
 	}
-	if (err != -EALREADY)
-		return err;
-	/* He is about to be told. */
-	if (wait_event_killable(h->wait, READ_ONCE(h->verdict) !=
-						 LITE_LOCK_PENDING))
-		return -EINTR;
-	return 0;
+	return err == -EALREADY ? 0 : err;
 }
 
 /**
@@ -311,7 +310,10 @@ static int lite_serve_lock_grant(void *priv, struct lite_conn *conn,
 		return -EBADMSG;
 	spin_lock(&locks->lock);
 	h = lite_hold_named(locks, conn, w);
-	if (h && h->arriving) {
+	if (conn && lite_conn_is_dead(conn)) {
+		/* The home may have passed it on when that session was over. */
+		err = -EHOSTDOWN;
+	} else if (h && h->arriving) {
 		/* Soon. */
 		err = -EBUSY;
 	} else if (h && h->state == LITE_HOLD_WAITING) {
@@ -344,8 +346,14 @@ static int lite_serve_lock_probe(void *priv, struct lite_conn *conn,
 		return -EBADMSG;
 	spin_lock(&locks->lock);
 	h = lite_hold_named(locks, conn, req);
-	/* Of one that is LEFT nobody waits for what the home says to RELEASE. */
-	if (h && h->state != LITE_HOLD_LEFT)
+	/*
+	 * Of one that is LEFT nobody waits for what the home says to RELEASE;
+	 * but that will come, and say how it ends, when the home has granted it.
+	 * An arrival at a barrier is never in a word, whoever has written that.
+	 */
+	if (h && h->n)
+		state = LITE_WIRE_LOCK_GONE;
+	else if (h && (h->state != LITE_HOLD_LEFT || h->managed))
 		state = LITE_WIRE_LOCK_HELD;
 	else if (h && h->end == LITE_LOCK_DEAD)
 		state = LITE_WIRE_LOCK_DEAD;

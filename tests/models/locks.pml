@@ -24,6 +24,9 @@
  *   NO_DIED      a death that the next one did not hear of is not told to another
  *   NO_HAD       a GRANT that comes again is refused by who had it
  *   UNSURE_IS_NO a swap whose answer was lost counts as not done
+ *
+ * With PROBE_ANY not only who was found in the word is asked (PROBE), but any
+ * owner; without that, it shows, nobody waits for ever who leaves the word alone.
  */
 #ifndef N
 #define N 3
@@ -290,10 +293,16 @@ end:	do
 		if
 		:: owner == STALE -> disown(UNUSED)
 		:: owner != STALE && claim[owner] == AWAY -> disown(UNUSED)
-		:: owner != STALE && claim[owner] == LEFT -> disown(end_of[owner])
+		:: owner != STALE && claim[owner] == LEFT && !had[owner] ->
+			disown(end_of[owner])
+		/* Also of one that was granted: there will be a RELEASE. */
 		:: else -> probe = false
 		fi
 	}
+#endif
+#ifdef PROBE_ANY
+	/* As long as others wait any owner is asked. */
+	:: atomic { managed && owner != NONE && queued > 0 && !probe -> probe = true }
 #endif
 	/* Hand back: it is not managed before it is swapped. */
 #ifndef LATE_BACK

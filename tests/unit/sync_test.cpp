@@ -212,3 +212,34 @@ TEST_CASE("lite_barrier and lite::barrier", "[lite.hpp][sync]") {
     CHECK_FALSE(in_vain.arrive_and_wait_for(1ms));
     CHECK_THROWS_AS(in_vain.arrive_and_wait(), lite::error);
 }
+
+TEST_CASE("lite_barrier_open makes what is not there", "[liblite][sync]") {
+    fake::cluster cluster;
+    auto node = cluster.context();
+    lite_lh_t first = 0;
+    REQUIRE(lite_barrier_open(node.get(), "meeting", 0660, &first) == 0);
+    const auto made = cluster.find("meeting");
+    REQUIRE(made);
+    CHECK(made->info.length == 8);
+    CHECK(made->info.mode == 0660);
+    lite_lh_t second = 0;
+    REQUIRE(lite_barrier_open(node.get(), "meeting", 0600, &second) == 0);
+    CHECK(second != first);
+    CHECK(cluster.find("meeting") == made);
+    CHECK(lite_unmap(node.get(), first) == 0);
+    CHECK(lite_unmap(node.get(), second) == 0);
+
+    CHECK(lite_barrier_open(node.get(), "", 0600, &first) == -EINVAL);
+    CHECK(lite_barrier_open(node.get(), nullptr, 0600, &first) == -EINVAL);
+    CHECK(lite_barrier_open(node.get(), "x", 0777, &first) == -EINVAL);
+
+    // Somebody else makes it between our two looks; or does so, and frees it, for ever.
+    int misses = 1;
+    cluster.intercept = [&misses](unsigned long request, void*) -> std::optional<int> {
+        return request == LITE_IOC_MAP && misses-- > 0 ? std::optional(-ENOENT) : std::nullopt;
+    };
+    CHECK(lite_barrier_open(node.get(), "meeting", 0600, &first) == 0);
+    CHECK(misses == -1);
+    misses = 1000;
+    CHECK(lite_barrier_open(node.get(), "meeting", 0600, &second) == -EAGAIN);
+}

@@ -526,6 +526,35 @@ def test_command(lab):
     _idle((first, second))
 
 
+@vmtest(nodes=3, timeout=300)
+def test_spoilt(lab):
+    """Who writes to the word spoils the lock, and nothing else: all come to their end, and afterwards it is one again."""
+    lites = _calm(lab)
+    first, second, third = lites
+    _alloc(first, "spoilt", second)
+    scribblers = [_spawn(lite, "scribble", "spoilt") for lite in (second, third)]
+    users = [_spawn(lite, "spoilt", "spoilt", "--threads", 4, "--count", lab.scale(150, 15)) for lite in lites]
+    killed = _spawn(first, "spoilt", "spoilt", "--threads", 4, "--count", 1000000)
+    for process in (*scribblers, *users, killed):
+        process.wait_output("running", timeout=60)
+    killed.kill(9)
+    taken = sum(int(_last(user, 200)) for user in users)
+    for scribbler in scribblers:
+        assert scribbler.running, scribbler.err
+        scribbler.kill(9)
+        scribbler.wait(20)
+    print(f"      taken {taken} times")
+    first.lite("set", "spoilt", 0, 8, "00")
+    one = _holder(first, "spoilt", said="\n")
+    two = _spawn(third, "hold", "spoilt")
+    _let_go(one)
+    two.wait_output("\n", timeout=30)
+    _let_go(two)
+    _let_go(_holder(second, "spoilt", said="\n"))
+    first.lite("free", "spoilt")
+    _idle(lites)
+
+
 # --- barriers --------------------------------------------------------------------------------------------------------
 
 @vmtest(nodes=3, timeout=300)
@@ -540,6 +569,19 @@ def test_barrier_rounds(lab):
         assert _last(user, 200) == "through", user.out
     assert _word(lites[0], "rounds", 8) == 3 * threads * count
     lites[0].lite("free", "rounds")
+    _idle(lites)
+
+
+@vmtest(nodes=3, timeout=300)
+def test_barrier_time_outs(lab):
+    """Who gives up just when all come goes with them, or has not been counted; nothing between."""
+    lites = _calm(lab)
+    _alloc(lites[0], "meet", lites[1])
+    users = [_spawn(lite, "meet", "meet", "--all", 3, "--timeout", 20 * lab.kernel.time_scale, "--count",
+                    lab.scale(100, 10)) for lite in lites]
+    late = sum(int(_last(user, 200)) for user in users)
+    print(f"      {late} times too late")
+    lites[0].lite("free", "meet")
     _idle(lites)
 
 
@@ -574,6 +616,12 @@ def test_barrier(lab):
     assert one.running and two.running
     for process in (arrive(third), one, two):
         assert process.wait(30).rc == 0, process.err
+    # One that nobody has made before; who comes to the next round finds it.
+    for _ in range(2):
+        meeting = [lite.vm.spawn(["lite", "barrier", "--create", "--mode", "0666", "meeting", "3"]) for lite in lites]
+        for process in meeting:
+            assert process.wait(30).rc == 0, process.err
+    first.lite("free", "meeting")
     # A node that is gone.
     one = arrive(first)
     _claims(second, 1)

@@ -593,8 +593,9 @@ std::vector<Message> requests() {
         lock_request("LOCK_RELEASE", LITE_CALL_LOCK_RELEASE, LITE_LOCK_UNUSED,
                      {LITE_LOCK_UNUSED + 1}),
         lock_request("LOCK_PROBE", LITE_CALL_LOCK_PROBE, 0, {1}),
-        lock_request("BARRIER_ARRIVE", LITE_CALL_BARRIER_ARRIVE, LITE_BARRIER_MAX,
-                     {0, LITE_BARRIER_MAX + 1}),
+        lock_request("BARRIER_ARRIVE", LITE_CALL_BARRIER_ARRIVE,
+                     LITE_BARRIER_MAX | LITE_WIRE_BARRIER_AGAIN,
+                     {0, LITE_BARRIER_MAX + 1, LITE_WIRE_BARRIER_AGAIN}),
     };
 }
 

@@ -17,6 +17,14 @@
 //   rounds NAME --offset O --threads N --all A --count C
 //                          N threads go through a barrier for A of all machines C times; with a
 //                          counter behind it they look that nobody goes before all have come
+//   meet NAME --offset O --threads N --all A --timeout MS --count C
+//                          N threads go through a barrier for A of all machines C times; who has
+//                          waited for as long as MS, or less, goes and comes again at once
+//   scribble NAME --offset O
+//                          writes to the word what may be in one, and what may not, until killed
+//   spoilt NAME --offset O --threads N --count C
+//                          N threads try to take the lock C times each, in all ways, and do not
+//                          mind what comes of it
 #include <lite/lite.hpp>
 
 #include <CLI/CLI.hpp>
@@ -30,6 +38,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <random>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -230,6 +239,78 @@ void rounds(lite::context& node, const Options& options) {
     say("through");
 }
 
+// As many meetings for each, if nobody counts who is told that he has not been counted.
+void meet(lite::context& node, const Options& options) {
+    const auto region = node.map(options.name, kRights);
+    constexpr unsigned kInVain = 5000;
+    std::atomic<u64> late = 0;
+    say("running");
+    in_threads(options.threads, [&](unsigned i) {
+        std::mt19937_64 random(i + static_cast<u64>(::getpid()));
+        for (u64 n = 0, in_vain = 0; n < options.count;) {
+            const int err = lite_barrier(node.get(), region.handle(), options.offset, options.all,
+                                         1 + random() % options.timeout);
+            if (err && err != -ETIMEDOUT)
+                throw lite::error(err, "barrier");
+            if (!err) {
+                ++n;
+                in_vain = 0;
+            } else if (++late, ++in_vain == kInVain) {
+                throw std::runtime_error("alone after " + std::to_string(n));
+            }
+        }
+    });
+    say(std::to_string(late));
+}
+
+void scribble(lite::context& node, const Options& options) {
+    auto region = node.map(options.name, kRights);
+    constexpr unsigned kKinds = 8;
+    constexpr unsigned kKindShift = 61;
+    std::mt19937_64 random(1);
+    std::vector<u64> seen{0};
+    say("running");
+    for (;;) {
+        // What was there comes back later: values of holders, not all of whom are gone.
+        u64 value = seen[random() % seen.size()];
+        switch (random() % 4) {
+            case 0:
+                value = (random() % kKinds) << kKindShift;
+                break;
+            case 1:
+                value = random();
+                break;
+            default:
+                break;
+        }
+        const u64 old = region.exchange(options.offset, value);
+        if (seen.size() < 64)
+            seen.push_back(old);
+        else
+            seen[random() % seen.size()] = old;
+    }
+}
+
+void spoilt(lite::context& node, const Options& options) {
+    const auto region = node.map(options.name, kRights);
+    std::atomic<u64> taken = 0;
+    say("running");
+    in_threads(options.threads, [&](unsigned i) {
+        std::mt19937_64 random(i + static_cast<u64>(::getpid()));
+        for (u64 n = 0; n < options.count; ++n) {
+            const auto flags = static_cast<std::uint32_t>(random() % 4);
+            const u64 timeout = flags & LITE_LOCK_TRY ? 0 : 1 + random() % 50;
+            const int err =
+                lite_lock(node.get(), region.handle(), options.offset, i + 1, flags, timeout);
+            if (err && err != -EOWNERDEAD)
+                continue;
+            ++taken;
+            lite_unlock(node.get(), region.handle(), options.offset, i + 1);
+        }
+    });
+    say(std::to_string(taken));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -257,6 +338,9 @@ int main(int argc, char** argv) {
     add("phases", phases);
     add("order", order);
     add("rounds", rounds);
+    add("meet", meet);
+    add("scribble", scribble);
+    add("spoilt", spoilt);
     CLI11_PARSE(app, argc, argv);
     try {
         lite::context node(options.index);
