@@ -50,7 +50,7 @@ struct lite_cluster;
  * @tentative: it was given an id, but has not come yet; until @expires
  * @expires: jiffies
  * @next_try: jiffies, when to connect again
- * @backoff: jiffies, between tries
+ * @backoff: jiffies: between tries; for a suspect, how long one may take
  * @connect_work: connects
  * @ping_work: one heartbeat
  */

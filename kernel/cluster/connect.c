@@ -26,10 +26,15 @@
 
 #define LITE_CONNECT_TIMEOUT (5 * HZ)
 /*
- * The CM repeats a request that was lost after 4 s: sooner start over, at first.
+ * The CM repeats a request that was lost after 4 s. Sooner start over: a suspect
+ * has until its dead time only, of which tries that were lost leave enough.
  */
-#define LITE_CONNECT_TIMEOUT_MIN HZ
+#define LITE_CONNECT_TIMEOUT_MIN (HZ / 4)
+#define LITE_CONNECT_TIMEOUT_FIRST HZ
+#define LITE_CONNECT_TRIES 6
 #define LITE_BACKOFF_MAX (8 * HZ)
+/* Between tries to reach a suspect, who may refuse at once. */
+#define LITE_SUSPECT_DELAY (HZ / 20)
 
 /**
  * lite_cluster_admit - may somebody who knows the secret connect?
@@ -219,6 +224,7 @@ void lite_peer_connect_work(struct work_struct *work)
 	struct lite_cluster *cl = peer->cl;
 	struct sockaddr_storage addr;
 	unsigned long backoff, timeout;
+	bool hurry;
 
 	mutex_lock(&cl->lock);
 	if (cl->stopping || lite_peer_is_up(peer) || peer->left ||
@@ -228,8 +234,10 @@ void lite_peer_connect_work(struct work_struct *work)
 	}
 	addr = peer->addr;
 	/* Tries that were made double the time, as they do the back-off. */
-	timeout = clamp_t(unsigned long, 4 * peer->backoff,
-			  LITE_CONNECT_TIMEOUT_MIN, LITE_CONNECT_TIMEOUT);
+	timeout = clamp_t(unsigned long, cl->dead / LITE_CONNECT_TRIES,
+			  LITE_CONNECT_TIMEOUT_MIN, LITE_CONNECT_TIMEOUT_FIRST);
+	timeout = clamp_t(unsigned long, peer->backoff, timeout,
+			  LITE_CONNECT_TIMEOUT);
 	if (!peer->suspect && !peer->fresh)
 		timeout = LITE_CONNECT_TIMEOUT;
 	mutex_unlock(&cl->lock);
@@ -239,8 +247,10 @@ void lite_peer_connect_work(struct work_struct *work)
 	mutex_lock(&cl->lock);
 	if (!lite_peer_is_up(peer) && !peer->left) {
 		backoff = max_t(unsigned long, peer->backoff, HZ / 4);
-		lite_peer_retry(peer, min_t(unsigned long, backoff * 2,
-					    LITE_BACKOFF_MAX));
+		backoff = min_t(unsigned long, backoff * 2, LITE_BACKOFF_MAX);
+		hurry = peer->suspect || peer->fresh;
+		lite_peer_retry(peer, hurry ? LITE_SUSPECT_DELAY : backoff);
+		peer->backoff = backoff;
 	}
 	mutex_unlock(&cl->lock);
 }

@@ -230,6 +230,8 @@ def test_link_cut_and_restored(lab):
     _alloc(first, "there", third)
     _alloc(first, "here", second)
     user = _start_loop(first, "there")
+    # Soft-RoCE may take a NAK in the middle of a read for the end of it: decisions.rst.
+    lab.cluster.expect(r"rxe_completer")
     third.vm.cut()
     word = _last_word(user)
     assert word in _GONE, word
@@ -255,6 +257,8 @@ def _survive(lab, interrupt):
     user = _start_loop(first, "patient", 20000)
     for _ in range(3):
         interrupt(second.vm)
+        # It waits until there is a session again. Without it three short interruptions are a long one.
+        first.lite("write", "patient", 100000, "still there")
     assert user.running, user.out
     assert first.states() == {lite.id: "up" for lite in lites}
     first.lite("free", "patient")
@@ -273,10 +277,11 @@ def test_a_short_interruption_is_survived(lab):
     _survive(lab, interrupt)
 
 
-@vmtest(nodes=2, timeout=120)
+@vmtest(nodes=2, timeout=120, kernels=("6.1", "debug"))
 def test_a_node_that_cannot_send_for_a_moment(lab):
     """Other than with packets that are lost, its RDMA device is told. Soft-RoCE in the other node may take a read for
-    complete then, and print a warning; LITE must not believe it (lite_qp_confirm())."""
+    complete then, and print a warning; LITE must not believe it (lite_qp_confirm()). On 6.12 the CM of the node does
+    not come back from that: limits.rst."""
     lab.cluster.expect(r"rxe_completer")
     _survive(lab, lambda vm: vm.run(
         "modprobe -a -q sch_ingress cls_matchall act_gact; tc qdisc add dev eth0 clsact; "

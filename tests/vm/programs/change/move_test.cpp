@@ -166,7 +166,7 @@ TEST_CASE_METHOD(ChangeEverywhere, "move: while it is used by all nodes", "[move
     std::vector<std::uint32_t> all{env().self};
     all.insert(all.end(), env().remote.begin(), env().remote.end());
     std::mt19937_64 random(env().seed);
-    for (std::size_t round = 0; round < env().scaled(60, 6); ++round) {
+    for (std::size_t round = 0; round < env().scaled(30, 6); ++round) {
         const auto to = all[random() % all.size()];
         const auto offset = round % 3 ? random() % plan.length : 0;
         node(round).move(lmr.name(), to, offset,
