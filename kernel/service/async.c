@@ -302,10 +302,9 @@ static struct lite_async *lite_async_first(struct lite_rpc_file *file, u32 room,
 	return a;
 }
 
-static int lite_async_await(struct lite_rpc_file *file, u32 timeout_ms)
+static int lite_async_await(struct lite_rpc_file *file, unsigned long deadline)
 {
-	long left = timeout_ms ? msecs_to_jiffies(timeout_ms) + 1 :
-				 MAX_SCHEDULE_TIMEOUT;
+	long left = lite_async_delay(deadline);
 
 	left = wait_event_interruptible_timeout(
 		file->wait,
@@ -351,6 +350,7 @@ int lite_file_collect(struct lite_rpc_file *file,
 		      struct lite_ioc_rpc_collect *c, struct lite_gate *gate)
 {
 	struct lite_buf to = { .gate = gate, .user = true, .u = c->reply };
+	unsigned long deadline = lite_rpc_deadline(c->timeout_ms);
 	struct lite_async *a;
 	int err, result;
 	size_t n, done;
@@ -364,7 +364,7 @@ again:
 		a = lite_async_first(file, c->reply_room, &err);
 		if (err != -EAGAIN || c->flags & LITE_RPC_NOWAIT)
 			break;
-		err = lite_async_await(file, c->timeout_ms);
+		err = lite_async_await(file, deadline);
 		if (err)
 			return err;
 	}
