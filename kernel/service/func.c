@@ -112,6 +112,16 @@ static struct lite_recv_waiter *lite_func_waiter(struct lite_func *func)
 	return NULL;
 }
 
+static void lite_request_hand(struct lite_request *req,
+			      struct lite_recv_waiter *w)
+{
+	req->state = LITE_REQ_BUSY;
+	list_del(&w->list);
+	w->req = req;
+	/* Looked at under svc->lock: it does not go too soon. */
+	complete(&w->done);
+}
+
 /**
  * lite_func_queue - hand a request to somebody who waits, or queue it
  * @func: its function, not dead
@@ -133,11 +143,7 @@ void lite_func_queue(struct lite_func *func, struct lite_request *req,
 	}
 	w = lite_func_waiter(func);
 	if (w) {
-		req->state = LITE_REQ_BUSY;
-		list_del(&w->list);
-		w->req = req;
-		/* Looked at under svc->lock: it does not go too soon. */
-		complete(&w->done);
+		lite_request_hand(req, w);
 		return;
 	}
 	req->state = LITE_REQ_QUEUED;
@@ -149,6 +155,22 @@ void lite_func_queue(struct lite_func *func, struct lite_request *req,
 		if (wq_has_sleeper(&s->file->wait))
 			wake_up_interruptible_poll(&s->file->wait,
 						   EPOLLIN | EPOLLRDNORM);
+	}
+}
+
+/* Who serves it from now on may wait for requests that are there already. */
+static void lite_func_unqueue(struct lite_func *func)
+{
+	struct lite_request *req, *tmp;
+	struct lite_recv_waiter *w;
+
+	lockdep_assert_held(&func->svc->lock);
+	list_for_each_entry_safe(req, tmp, &func->queue, list) {
+		w = lite_func_waiter(func);
+		if (!w)
+			return;
+		list_del(&req->list);
+		lite_request_hand(req, w);
 	}
 }
 
@@ -334,6 +356,9 @@ static int lite_server_enter(struct lite_rpc_file *file, struct lite_server *s,
 	list_add_tail(&s->of_func, &s->func->servers);
 	list_add_tail(&s->of_file, &file->servers);
 	file->n_servers++;
+	lite_func_unqueue(s->func);
+	if (!list_empty(&s->func->queue) && wq_has_sleeper(&file->wait))
+		wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
 	return 0;
 }
 
