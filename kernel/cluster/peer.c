@@ -191,13 +191,37 @@ static bool lite_peer_prefers(struct lite_peer *peer, struct lite_conn *conn,
 	return true;
 }
 
+/*
+ * An earlier session of a peer that is dying, and not fenced yet: what is under
+ * way in it may still be done, and must not be done after what the peer does in
+ * the next one. With a reference.
+ */
+static struct lite_conn *lite_peer_unfenced(struct lite_peer *peer)
+{
+	struct lite_fabric *fab = peer->cl->fab;
+	struct lite_conn *conn, *found = NULL;
+
+	lockdep_assert_held(&peer->cl->lock);
+	spin_lock(&fab->conns_lock);
+	list_for_each_entry(conn, &fab->conns, list) {
+		if (conn->peer == peer && !completion_done(&conn->fenced) &&
+		    kref_get_unless_zero(&conn->ref)) {
+			found = conn;
+			break;
+		}
+	}
+	spin_unlock(&fab->conns_lock);
+	return found;
+}
+
 /**
  * lite_peer_publish - make a connection the session of its peer
  * @cl: cluster
  * @conn: attached; its peer is in conn->from
  * @addr: where the peer listens
  *
- * Context: may sleep; waits for the end of the session that it replaces.
+ * Context: may sleep; waits for the end of the session that it replaces, or
+ * that was before it.
  * Return: false when the connection is of no use: dead, of a life that is
  * over, or another one is preferred.
  */
@@ -234,6 +258,13 @@ again:
 		mutex_unlock(&cl->lock);
 		lite_conn_kill(old_conn, -EHOSTDOWN);
 		wait_for_completion(&old_conn->gone);
+		lite_conn_put(old_conn);
+		goto again;
+	}
+	old_conn = lite_peer_unfenced(peer);
+	if (old_conn) {
+		mutex_unlock(&cl->lock);
+		wait_for_completion(&old_conn->fenced);
 		lite_conn_put(old_conn);
 		goto again;
 	}

@@ -32,6 +32,22 @@ def _perftest(program, server, client, device="rxe0", server_ip=None):
     return out
 
 
+def test_time_runs_as_it_should(lab):
+    """Whatever the host did while the machines booted (tsc.py). Twice as fast, and nodes die of silence."""
+    def uptime(node):
+        begun = time.monotonic()
+        said = float(node.run("cat /proc/uptime").out.split()[0])
+        return begun, said, time.monotonic()
+
+    for node in lab.nodes:
+        first = uptime(node)
+        time.sleep(1)  # of what is measured
+        last = uptime(node)
+        passed = last[1] - first[1]
+        assert (last[0] - first[2]) * 0.98 - 0.02 < passed < (last[2] - first[0]) * 1.02 + 0.02, \
+            f"{node.name}: {passed} s in {last[0] - first[2]} to {last[2] - first[0]} s"
+
+
 def test_ping(lab):
     lab.n1.run(f"ping -c 2 -i 0.1 {lab.n2.ip}")
     lab.n2.run("ping -c 2 -i 0.1 n1")
