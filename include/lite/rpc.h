@@ -89,6 +89,17 @@ struct lite_rpc_result {
     uint32_t reserved;
 };
 
+/* One of the calls of lite_rpc_multicall(). */
+struct lite_rpc_leg {
+    uint32_t node;     /* 0: this one */
+    uint32_t function; /* 0: that of the whole */
+    void* reply;       /* the reply goes there */
+    size_t room;       /* bytes there */
+    size_t length;     /* set to those of the reply, with -EMSGSIZE, too */
+    uint32_t status;   /* set to what the server said */
+    int32_t error;     /* set to 0 or a negative errno */
+};
+
 /*
  * lite_rpc_register - serve a function
  * @ctx: context
@@ -194,6 +205,29 @@ int lite_rpc_find(struct lite_ctx* ctx, uint32_t node, const char* name,
 int lite_rpc_call(struct lite_ctx* ctx, uint32_t node, uint32_t function, const void* request,
                   size_t length, void* reply, size_t room, size_t* reply_length, int timeout_ms,
                   uint32_t* status) LITE_NOEXCEPT;
+
+/*
+ * lite_rpc_multicall - call functions of several nodes with one request
+ * @ctx: context
+ * @function: its number, for legs that have none
+ * @request: may be NULL if @length is 0
+ * @length: bytes of it
+ * @legs: whom to call; no two of them may have the same bytes for their replies
+ * @n_legs: 1..LITE_RPC_LEGS_MAX
+ * @quorum: how many to wait for: it returns when that many have succeeded, or
+ *    can not; 0: when all have ended, well or not
+ * @timeout_ms: for all together, as of lite_rpc_call()
+ *
+ * Those that are not waited for are cancelled; nothing is written to any reply after
+ * the return. @error of each leg is as of lite_rpc_call(), or -ECANCELED: others
+ * were enough, or have failed. It may have been served, as with -ETIMEDOUT.
+ *
+ * Return: how many have succeeded, be they as many as were wanted or not; else
+ * nothing is known of the legs: -EINVAL, -E2BIG, -EFAULT, -ENOMEM, -ENODEV.
+ */
+int lite_rpc_multicall(struct lite_ctx* ctx, uint32_t function, const void* request, size_t length,
+                       struct lite_rpc_leg* legs, size_t n_legs, size_t quorum,
+                       int timeout_ms) LITE_NOEXCEPT;
 
 /*
  * lite_rpc_send - send a function a message, to which there is no reply

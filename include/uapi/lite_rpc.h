@@ -39,6 +39,8 @@
  *                       COLLECT: no call is under way
  * EMFILE                more functions, or calls under way, than an open file
  *                       may have
+ * ECANCELED             MULTICALL: other legs were enough, or too many of them have
+ *                       failed; it may have been served
  * EINVAL                a malformed argument
  * ====================  ======================================================
  */
@@ -72,6 +74,8 @@
 
 /* Functions that one open file may have registered. */
 #define LITE_RPC_FUNCTIONS_MAX 16
+/* Calls that one MULTICALL may make. */
+#define LITE_RPC_LEGS_MAX 64
 /* Calls that one open file may have under way, or not collected. */
 #define LITE_RPC_ASYNC_MAX 1024
 
@@ -187,6 +191,46 @@ struct lite_ioc_rpc_collect {
 	__aligned_u64 cookie;  /* out */
 };
 
+/* One of the calls of LITE_IOC_RPC_MULTICALL. */
+struct lite_ioc_rpc_leg {
+	__u32 node;            /* 0: this one */
+	__u32 function;        /* 0: that of the whole */
+	__aligned_u64 reply;   /* user address */
+	__u32 reply_room;
+	__u32 reply_len;       /* out, also with EMSGSIZE */
+	__u32 status;          /* out */
+	__u32 error;           /* out: errno of the call, positive, or 0 */
+};
+
+/*
+ * LITE_IOC_RPC_MULTICALL: call functions of several nodes with one request, and
+ * wait for their replies together.
+ *
+ * With a @quorum it ends as soon as that many calls have succeeded, or so many
+ * have failed that it cannot be reached; without (0), when all have ended. It
+ * ends in @timeout_ms at the latest. Those that have not ended by then are
+ * cancelled: their @error is ECANCELED, or ETIMEDOUT, and they may have been, or be
+ * yet, served. No @reply is written after the return.
+ *
+ * When it returns 0, @n_ok calls have succeeded - it may be more than were asked
+ * for, or fewer -, and @error of each leg says how it has ended. Another result
+ * than 0 is about the whole: what became of the calls is not known then.
+ */
+struct lite_ioc_rpc_multicall {
+	__u32 size;
+	__u32 flags;           /* LITE_RPC_NOWAIT */
+	__u32 function;        /* of legs that have none */
+	__u32 n_legs;          /* 1..LITE_RPC_LEGS_MAX */
+	__aligned_u64 legs;    /* user address of struct lite_ioc_rpc_leg[n_legs] */
+	__aligned_u64 request; /* user address */
+	__u32 request_len;
+	__u32 leg_size;        /* sizeof(struct lite_ioc_rpc_leg) */
+	__u32 quorum;          /* 0..n_legs */
+	__u32 timeout_ms;      /* 0: LITE_RPC_TIMEOUT_DEFAULT */
+	__u32 n_ok;            /* out */
+	__u32 reserved;
+};
+
 /* LITE_IOC_RPC_RECV flags */
 #define LITE_RPC_REPLY (1U << 1)      /* first answer @token */
 #define LITE_RPC_REPLY_ONLY (1U << 2) /* answer @token, and that is all */
@@ -239,5 +283,6 @@ struct lite_ioc_rpc_recv {
 #define LITE_IOC_RPC_CALL _IO(0xB7, 0x13)
 #define LITE_IOC_RPC_COLLECT _IO(0xB7, 0x14)
 #define LITE_IOC_RPC_RECV _IO(0xB7, 0x15)
+#define LITE_IOC_RPC_MULTICALL _IO(0xB7, 0x16)
 
 #endif /* _UAPI_LITE_RPC_H */

@@ -452,6 +452,11 @@ static int lite_bind_in(struct lite_rpc_peer *rp, struct lite_rcall *call)
 
 	spin_lock(&rp->lock);
 	bind = lite_bind_find(rp, call->function);
+	if (call->flags & LITE_RCALL_TRY &&
+	    (!bind || bind->state == LITE_BIND_NEW)) {
+		spin_unlock(&rp->lock);
+		return -EAGAIN;
+	}
 	if (!bind) {
 		spin_unlock(&rp->lock);
 		new = lite_bind_alloc(rp, call->function);
@@ -490,7 +495,7 @@ static int lite_bind_in(struct lite_rpc_peer *rp, struct lite_rcall *call)
  *
  * Context: may sleep; killable.
  * Return: 0; -ESTALE: try again; -EHOSTDOWN, -EHOSTUNREACH, -ECONNREFUSED,
- * -ENOBUFS, -ENOMEM, -ETIMEDOUT, -EINTR.
+ * -ENOBUFS, -ENOMEM, -ETIMEDOUT, -EINTR; LITE_RCALL_TRY: -EAGAIN.
  */
 int lite_bind_get(struct lite_rcall *call)
 {

@@ -21,9 +21,6 @@
 #include "../trace.h"
 #include "service.h"
 
-/* Rings that may turn out to be of no use, for one call. */
-#define LITE_RCALL_TRIES 4
-
 /* How long a caller watches before it sleeps, as in fabric/qp.c. */
 #define LITE_WATCH_MIN_NS (50 * NSEC_PER_USEC)
 #define LITE_WATCH_MAX_NS (2 * NSEC_PER_MSEC)
@@ -176,7 +173,10 @@ static int lite_rcall_try(struct lite_rcall *call)
 	if (err)
 		return err;
 	err = lite_bind_may_call(call->bind, call);
-	if (err && lite_bind_is_stale(call)) {
+	if (err && call->flags & LITE_RCALL_TRY) {
+		/* Whether that is still so has to be asked. */
+		err = -EAGAIN;
+	} else if (err && lite_bind_is_stale(call)) {
 		lite_bind_close(call->bind);
 		err = -ESTALE;
 	}
@@ -212,7 +212,8 @@ put:
  *
  * Context: may sleep; killable.
  * Return: 0: it is under way, and @call->bind and @call->slot are set; else a
- * negative errno as LITE_IOC_RPC_CALL: it was not sent.
+ * negative errno as LITE_IOC_RPC_CALL: it was not sent. With LITE_RCALL_TRY,
+ * -EAGAIN: who may wait has to try.
  */
 int lite_rcall_begin(struct lite_rcall *call)
 {
@@ -238,6 +239,8 @@ int lite_rcall_begin(struct lite_rcall *call)
 		if ((err != -ESTALE && err != -EHOSTDOWN) ||
 		    ++tries >= LITE_RCALL_TRIES)
 			break;
+		if (call->flags & LITE_RCALL_TRY)
+			return -EAGAIN;
 		if (time_after_eq(jiffies, call->deadline))
 			return -ETIMEDOUT;
 		up = lite_cluster_await_for(svc->cl, call->node,
@@ -267,12 +270,22 @@ static void lite_watch_learn(struct lite_bind *bind, u64 took)
 	WRITE_ONCE(bind->typical_ns, typical - typical / 8 + took / 8);
 }
 
-static bool lite_rcall_watch(struct lite_rcall *call, u64 end)
+/**
+ * lite_service_watch - wait awake, doing the poller's work
+ * @svc: node's
+ * @done: for that
+ * @end: local_clock()
+ *
+ * Context: may sleep.
+ * Return: it is done.
+ */
+bool lite_service_watch(struct lite_service *svc, struct completion *done,
+			u64 end)
 {
-	struct lite_poller *poller = &call->svc->fab->poller;
+	struct lite_poller *poller = &svc->fab->poller;
 
 	lite_poller_watch(poller);
-	while (!completion_done(&call->done)) {
+	while (!completion_done(done)) {
 		lite_poller_step(poller);
 		if (local_clock() >= end)
 			break;
@@ -284,7 +297,42 @@ static bool lite_rcall_watch(struct lite_rcall *call, u64 end)
 		}
 	}
 	lite_poller_unwatch(poller);
-	return completion_done(&call->done);
+	return completion_done(done);
+}
+
+/**
+ * lite_rcall_heed - look whether what was posted fails, as nobody else does
+ * @call: under way, or ended
+ *
+ * Keeps the connection from going: not for longer than the call is waited for.
+ *
+ * Context: process.
+ * Return: true: lite_rcall_unheed() is to follow; false: its connection is dying,
+ * which tells those who wait, or there is none.
+ */
+bool lite_rcall_heed(const struct lite_rcall *call)
+{
+	struct lite_conn *conn = call->bind->rp->conn;
+
+	if (!conn || !lite_conn_tryget(conn))
+		return false;
+	atomic_inc(&conn->qp[0].scq->sleepers);
+	lite_cq_arm(conn->qp[0].scq);
+	return true;
+}
+
+/**
+ * lite_rcall_unheed - the counterpart of lite_rcall_heed()
+ * @call: call
+ *
+ * Context: process.
+ */
+void lite_rcall_unheed(const struct lite_rcall *call)
+{
+	struct lite_conn *conn = call->bind->rp->conn;
+
+	atomic_dec(&conn->qp[0].scq->sleepers);
+	lite_conn_put_live(conn);
 }
 
 static int lite_rcall_sleep(struct lite_rcall *call, bool killable)
@@ -317,26 +365,16 @@ static int lite_rcall_sleep(struct lite_rcall *call, bool killable)
 void lite_rcall_wait(struct lite_rcall *call, bool killable)
 {
 	struct lite_bind *bind = call->bind;
-	struct lite_conn *conn = bind->rp->conn;
 	u64 begun = local_clock();
-	struct lite_cq *scq = NULL;
 	int err = 0;
+	bool heed;
 
-	if (!lite_rcall_watch(call, begun + lite_watch_limit(bind))) {
-		/*
-		 * Nobody else looks whether what was posted fails. If the
-		 * connection is dying already, it tells us.
-		 */
-		if (conn && lite_conn_tryget(conn)) {
-			scq = conn->qp[0].scq;
-			atomic_inc(&scq->sleepers);
-			lite_cq_arm(scq);
-		}
+	if (!lite_service_watch(call->svc, &call->done,
+				begun + lite_watch_limit(bind))) {
+		heed = lite_rcall_heed(call);
 		err = lite_rcall_sleep(call, killable);
-		if (scq) {
-			atomic_dec(&scq->sleepers);
-			lite_conn_put_live(conn);
-		}
+		if (heed)
+			lite_rcall_unheed(call);
 	}
 	if (err && lite_rcall_abandon(call, err))
 		return;
@@ -618,29 +656,52 @@ void lite_cancel_work(struct work_struct *work)
 
 /* ---- calls from beginning to end ----------------------------------------- */
 
-/*
- * The reply for the user. If that has to be waited for, it is in a buffer of its
- * own meanwhile. The call is finished in any case.
+/**
+ * lite_rcall_fetch - the reply, as far as its place in user memory is present
+ * @call: ended well; finished in any case
+ * @to: where the reply goes
+ * @copy: set to a copy of the reply if not all of it is there, else NULL: for
+ *	lite_rcall_store()
+ * @done: set to the bytes that are
+ *
+ * Context: may sleep, but does not wait for user space.
+ * Return: 0 or -ENOMEM.
  */
-static int lite_rcall_deliver(struct lite_rcall *call,
-			      const struct lite_buf *to)
+int lite_rcall_fetch(struct lite_rcall *call, const struct lite_buf *to,
+		     void **copy, size_t *done)
 {
-	size_t n = call->reply_len, done;
-	void *copy;
+	size_t n = call->reply_len;
 	int err = 0;
 
-	done = lite_buf_copy_nofault(to, 0, (void *)lite_rcall_reply(call), n,
-				     false);
-	if (likely(done == n)) {
-		lite_rcall_finish(call);
-		return 0;
+	*copy = NULL;
+	*done = lite_buf_copy_nofault(to, 0, (void *)lite_rcall_reply(call), n,
+				      false);
+	if (unlikely(*done < n)) {
+		*copy = kvmalloc(n, GFP_KERNEL_ACCOUNT);
+		if (*copy)
+			memcpy(*copy, lite_rcall_reply(call), n);
+		else
+			err = -ENOMEM;
 	}
-	copy = kvmalloc(n, GFP_KERNEL_ACCOUNT);
-	if (copy)
-		memcpy(copy, lite_rcall_reply(call), n);
 	lite_rcall_finish(call);
-	if (!copy)
-		return -ENOMEM;
+	return err;
+}
+
+/**
+ * lite_rcall_store - the rest of a reply
+ * @to: where it goes
+ * @copy: from lite_rcall_fetch(); freed
+ * @done: bytes that are there already
+ * @n: bytes of the reply
+ *
+ * Context: may sleep, and wait for user space.
+ * Return: 0 or -EFAULT; -ENODEV: the node has been stopped meanwhile.
+ */
+int lite_rcall_store(const struct lite_buf *to, void *copy, size_t done,
+		     size_t n)
+{
+	int err = 0;
+
 	while (done < n && !err) {
 		err = lite_buf_fault_in(to, done, n - done, false);
 		if (!err)
@@ -649,6 +710,20 @@ static int lite_rcall_deliver(struct lite_rcall *call,
 	}
 	kvfree(copy);
 	return err;
+}
+
+/* The reply for the user. The call is finished in any case. */
+static int lite_rcall_deliver(struct lite_rcall *call,
+			      const struct lite_buf *to)
+{
+	void *copy;
+	size_t done;
+	int err;
+
+	err = lite_rcall_fetch(call, to, &copy, &done);
+	if (err || likely(!copy))
+		return err;
+	return lite_rcall_store(to, copy, done, call->reply_len);
 }
 
 /**

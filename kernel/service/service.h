@@ -12,6 +12,7 @@
  *   line.c     slots and records, and who waits for them
  *   call.c     calls
  *   async.c    calls that are collected later
+ *   multi.c    one call to several nodes
  *   file.c     what an open file has of all this
  *   recv.c     taking requests and answering them
  *   service.c  life of the layer, and of its part of a connection
@@ -443,7 +444,7 @@ struct lite_bind {
  * @request: bytes to send
  * @length: of them
  * @room: for the reply
- * @flags: LITE_RPC_NOWAIT, LITE_RPC_ONEWAY
+ * @flags: LITE_RPC_NOWAIT, LITE_RPC_ONEWAY, LITE_RCALL_TRY
  * @deadline: jiffies
  * @gate: the node, which is let go while user memory is waited for; or NULL
  * @bind: where it is, with a reference
@@ -475,6 +476,11 @@ struct lite_rcall {
 	void (*ended)(struct lite_rcall *call);
 };
 
+/* Rings that may turn out to be of no use, for one call. */
+#define LITE_RCALL_TRIES 4
+/* With NOWAIT: not even for a ring to be bound, or a node to come back. */
+#define LITE_RCALL_TRY (1U << 31)
+
 int lite_bind_get(struct lite_rcall *call);
 void lite_bind_put(struct lite_bind *bind);
 void lite_bind_close(struct lite_bind *bind);
@@ -492,11 +498,19 @@ void lite_slot_free(struct lite_bind *bind, u32 slot);
 void lite_slot_end(struct lite_bind *bind, u32 slot, int err);
 
 int lite_rcall_begin(struct lite_rcall *call);
+bool lite_service_watch(struct lite_service *svc, struct completion *done,
+			u64 end);
+bool lite_rcall_heed(const struct lite_rcall *call);
+void lite_rcall_unheed(const struct lite_rcall *call);
 void lite_rcall_wait(struct lite_rcall *call, bool killable);
 int lite_rcall_result(const struct lite_rcall *call);
 bool lite_rcall_abandon(struct lite_rcall *call, int err);
 const void *lite_rcall_reply(const struct lite_rcall *call);
 void lite_rcall_finish(struct lite_rcall *call);
+int lite_rcall_fetch(struct lite_rcall *call, const struct lite_buf *to,
+		     void **copy, size_t *done);
+int lite_rcall_store(const struct lite_buf *to, void *copy, size_t done,
+		     size_t n);
 int lite_bind_on_reply(struct lite_rpc_peer *rp, u16 index, u16 slot,
 		       bool done);
 void lite_cancel_work(struct work_struct *work);
@@ -622,6 +636,7 @@ struct lite_rpc_peer {
  * @wq: workqueue: cancels, answers, unbinding
  * @kwq: handlers of kernel clients
  * @idle_work: gives back what nobody uses
+ * @leg_threads: that are beginning calls
  * @peers_lock: protects the next one
  * @peers: struct lite_rpc_peer
  */
@@ -647,6 +662,7 @@ struct lite_service {
 	struct workqueue_struct *wq;
 	struct workqueue_struct *kwq;
 	struct delayed_work idle_work;
+	atomic_t leg_threads;
 	spinlock_t peers_lock;
 	struct list_head peers;
 };

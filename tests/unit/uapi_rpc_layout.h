@@ -79,7 +79,31 @@ AT(struct lite_ioc_rpc_recv, req_flags, 68);
 AT(struct lite_ioc_rpc_recv, reply_room, 72);
 AT(struct lite_ioc_rpc_recv, answered, 76);
 
+SIZE(struct lite_ioc_rpc_leg, 32);
+AT(struct lite_ioc_rpc_leg, node, 0);
+AT(struct lite_ioc_rpc_leg, function, 4);
+AT(struct lite_ioc_rpc_leg, reply, 8);
+AT(struct lite_ioc_rpc_leg, reply_room, 16);
+AT(struct lite_ioc_rpc_leg, reply_len, 20);
+AT(struct lite_ioc_rpc_leg, status, 24);
+AT(struct lite_ioc_rpc_leg, error, 28);
+
+SIZE(struct lite_ioc_rpc_multicall, 56);
+AT(struct lite_ioc_rpc_multicall, size, 0);
+AT(struct lite_ioc_rpc_multicall, flags, 4);
+AT(struct lite_ioc_rpc_multicall, function, 8);
+AT(struct lite_ioc_rpc_multicall, n_legs, 12);
+AT(struct lite_ioc_rpc_multicall, legs, 16);
+AT(struct lite_ioc_rpc_multicall, request, 24);
+AT(struct lite_ioc_rpc_multicall, request_len, 32);
+AT(struct lite_ioc_rpc_multicall, leg_size, 36);
+AT(struct lite_ioc_rpc_multicall, quorum, 40);
+AT(struct lite_ioc_rpc_multicall, timeout_ms, 44);
+AT(struct lite_ioc_rpc_multicall, n_ok, 48);
+AT(struct lite_ioc_rpc_multicall, reserved, 52);
+
 CHECK(LITE_IOC_RPC_REGISTER == _IO(LITE_IOC_TYPE, 0x10) &&
-          LITE_IOC_RPC_RECV == _IO(LITE_IOC_TYPE, 0x15),
+          LITE_IOC_RPC_RECV == _IO(LITE_IOC_TYPE, 0x15) &&
+          LITE_IOC_RPC_MULTICALL == _IO(LITE_IOC_TYPE, 0x16),
       "numbers of ioctls");
 CHECK(LITE_FUNCTION_NAME_SIZE == LITE_FUNCTION_NAME_MAX + 1, "room for the NUL");

@@ -22,7 +22,7 @@ from vmlab import ROOT, CommandFailed, LabError, Node
 USER_BUILD = ROOT / os.environ.get("LITE_USER_BUILD", "build/user")
 _TOOLS = ("lite", "litectl", "lite-perf")
 _PROGRAMS = ("abi_test", "change_test", "costs", "data_test", "failnth", "histories", "keyscan", "killstorm", "life_test",
-             "locks", "mapped", "memop_test", "memops", "mmap_test", "namerace", "netlink_test", "revoke", "rpc_test", "slots",
+             "locks", "mapped", "memop_test", "memops", "mmap_test", "multicall_test", "namerace", "netlink_test", "revoke", "rpc_test", "slots",
              "stress", "transfers")
 _BIN = "/usr/bin"  # of the machines
 
