@@ -273,12 +273,18 @@ static int __lite_request_post(struct lite_request *req, u8 status, u32 length,
 							      slot),
 					 nowait);
 	if (err == -EAGAIN) {
-		/* Nobody can have used it: it has not been answered. */
+		/* It has not been answered: nobody may have used it. */
 		spin_lock(&rp->svc->lock);
-		req->state = LITE_REQ_BUSY;
-		lite_stat_inc(rp->svc->stats, LITE_STAT_REQUESTS);
+		if (req->state == LITE_REQ_FREE) {
+			req->state = LITE_REQ_BUSY;
+			lite_stat_inc(rp->svc->stats, LITE_STAT_REQUESTS);
+		} else {
+			err = -EPROTO;
+		}
 		spin_unlock(&rp->svc->lock);
-		return err;
+		if (err == -EAGAIN)
+			return err;
+		lite_conn_kill(rp->conn, err);
 	}
 	lite_ring_put(ring);
 	return err;
@@ -359,9 +365,13 @@ struct lite_request *lite_request_by_token(struct lite_rpc_file *file,
  * @slot: of the request
  * @seq: of the call
  *
+ * The ring may be gone: the peer gives it back when it has all replies, and
+ * CANCEL and UNBIND are served in any order. Its number may be another ring's by
+ * then, but no other call has @seq.
+ *
  * Context: process.
  * Return: 1: there will be no reply; 0: there was, or will be one; -EPROTO: there
- * is no such ring or slot.
+ * is no such slot.
  */
 int lite_ring_cancel(struct lite_rpc_peer *rp, u32 index, u32 slot, u64 seq)
 {
@@ -374,12 +384,8 @@ int lite_ring_cancel(struct lite_rpc_peer *rp, u32 index, u32 slot, u64 seq)
 		return -EPROTO;
 	spin_lock(&svc->lock);
 	ring = xa_load(&rp->rings, index);
-	if (!ring || ring->gone) {
-		spin_unlock(&svc->lock);
-		return -EPROTO;
-	}
-	req = &ring->req[slot];
-	if (req->seq == seq) {
+	req = ring ? &ring->req[slot] : NULL;
+	if (req && req->seq == seq) {
 		switch (req->state) {
 		case LITE_REQ_QUEUED:
 		case LITE_REQ_TAKEN:

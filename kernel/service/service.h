@@ -197,7 +197,7 @@ enum lite_request_state {
  *	has to
  * @status: ANSWER: what to say
  * @unit: its record
- * @gen: how often the slot has been taken: makes tokens of it differ
+ * @gen: TAKEN: number of the taking, in this node: makes tokens differ
  * @seq: of the call
  * @length: bytes
  * @room: for the reply
@@ -449,6 +449,7 @@ struct lite_bind {
  * @gate: the node, which is let go while user memory is waited for; or NULL
  * @bind: where it is, with a reference
  * @slot: its slot
+ * @missing: it was not begun, for its request is not all in memory
  * @status: of the reply: enum lite_rpc_status
  * @user: what the server said
  * @reply_len: bytes of the reply
@@ -468,6 +469,7 @@ struct lite_rcall {
 	unsigned long deadline;
 	struct lite_bind *bind;
 	u32 slot;
+	bool missing;
 	u8 status;
 	u32 user;
 	u32 reply_len;
@@ -498,6 +500,7 @@ void lite_slot_free(struct lite_bind *bind, u32 slot);
 void lite_slot_end(struct lite_bind *bind, u32 slot, int err);
 
 int lite_rcall_begin(struct lite_rcall *call);
+int lite_rcall_fault_in(const struct lite_rcall *call);
 bool lite_service_watch(struct lite_service *svc, struct completion *done,
 			u64 end);
 bool lite_rcall_heed(const struct lite_rcall *call);
@@ -569,6 +572,8 @@ void lite_rpc_file_shut(struct lite_rpc_file *file);
 __poll_t lite_rpc_file_poll(struct lite_rpc_file *file, struct file *filp,
 			    poll_table *table);
 
+int lite_user_fault_in(const struct lite_buf *buf, size_t from, size_t n,
+		       bool write);
 void lite_file_untake(struct lite_rpc_file *file, u64 token);
 int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
 		   struct lite_gate *gate);
@@ -629,9 +634,10 @@ struct lite_rpc_peer {
  * @n_functions: of them
  * @next_function: where to look for a number that is free
  * @rings: by id
+ * @taken: requests, so far
  * @files: struct lite_rpc_file
  * @answers: requests to be answered by @answer_work
- * @ring_bytes: memory of rings
+ * @ring_bytes: memory of rings, and of what describes them
  * @ring_limit: of it
  * @wq: workqueue: cancels, answers, unbinding
  * @kwq: handlers of kernel clients
@@ -654,6 +660,7 @@ struct lite_service {
 	u32 n_functions;
 	u32 next_function;
 	struct xarray rings;
+	u32 taken;
 	struct list_head files;
 	struct list_head answers;
 	struct work_struct answer_work;

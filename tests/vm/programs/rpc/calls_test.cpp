@@ -3,6 +3,7 @@
 #include "fixture.hpp"
 
 #include <atomic>
+#include <set>
 #include <thread>
 
 #include <signal.h>
@@ -142,6 +143,25 @@ TEST_CASE_METHOD(RpcFixture, "calls: a server that comes back, alike or changed"
         CHECK(call(3000, request, &reply) == success);
         CHECK(reply == answer_to(request));
         CHECK(lite_rpc_unregister(next, 3000) == 0);
+    }
+}
+
+TEST_CASE_METHOD(RpcFixture, "calls: no two requests have the same token", "[rpc]") {
+    INFO(where.label);
+    // Each function gets a ring of its own, in place of that of the one before.
+    std::set<std::uint64_t> tokens;
+    for (int i = 0; i < 20; i++) {
+        const auto function = enroll(server, params_of());
+        std::thread caller(
+            [&] { expect_equal(call(function, Bytes(10), nullptr).value, 0, "call"); });
+        Bytes buffer(4096);
+        lite_rpc_request request{};
+        REQUIRE(lite_rpc_recv(server, 0, buffer.data(), buffer.size(), patience_ms(), &request) ==
+                0);
+        CHECK(tokens.insert(request.token).second);
+        CHECK(lite_rpc_reply(server, request.token, 0, nullptr, 0) == 0);
+        caller.join();
+        REQUIRE(lite_rpc_unregister(server, function) == 0);
     }
 }
 
