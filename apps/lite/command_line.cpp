@@ -370,11 +370,11 @@ class command_line {
             *sub, "-l,--length",
             [](std::string_view text) {
                 const auto n = parse_size(text);
-                if (n > LITE_RPC_BYTES_MAX)
-                    throw usage_error("more than 64K");
+                if (n > LITE_RPC_BULK_MAX)
+                    throw usage_error("more than 64M");
                 return n;
             },
-            m_serve.max, "most bytes of requests and replies (default: 4K, at most 64K)")
+            m_serve.max, "most bytes of requests and replies (default: 4K, at most 64M)")
             ->type_name("SIZE");
         add_parsed(
             *sub, "-r,--ring",
@@ -410,6 +410,17 @@ class command_line {
             },
             m_call.quorum, "of several nodes, wait for so many only")
             ->type_name("N");
+        add_parsed(
+            *sub, "-l,--length",
+            [](std::string_view text) {
+                const auto n = parse_size(text);
+                if (n > LITE_RPC_BULK_MAX)
+                    throw usage_error("more than 64M");
+                return n;
+            },
+            m_call.room, "most bytes of a reply (default: 64K, at most 64M)")
+            ->type_name("SIZE");
+        sub->footer(sizes);
     }
 
     void add_send() {

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -205,9 +206,18 @@ std::vector<std::byte> request_data(session& session, const std::optional<std::s
     }
     if (!data)
         return {};
-    // One more, so that too much is seen.
-    std::vector<std::byte> bytes(LITE_RPC_BYTES_MAX + 1);
-    bytes.resize(read_full(session.io().in, bytes));
+    // One more than there may be, so that too much is seen.
+    constexpr std::size_t most = LITE_RPC_BULK_MAX + 1;
+    std::vector<std::byte> bytes;
+    for (std::size_t size = LITE_RPC_BYTES_MAX; bytes.size() < most; size *= 2) {
+        const std::size_t before = bytes.size();
+        bytes.resize(std::min(size, most));
+        const auto n = read_full(session.io().in, std::span(bytes).subspan(before));
+        if (before + n < bytes.size()) {
+            bytes.resize(before + n);
+            break;
+        }
+    }
     return bytes;
 }
 
@@ -276,7 +286,7 @@ class several {
     void call(std::span<const std::byte> request) {
         std::vector<std::vector<std::byte>> replies(m_legs.size());
         for (std::size_t i = 0; i < m_legs.size(); i++) {
-            replies[i].resize(LITE_RPC_BYTES_MAX);
+            replies[i].resize(m_args.room);
             m_legs[i].reply = replies[i].data();
             m_legs[i].room = replies[i].size();
         }
@@ -342,7 +352,7 @@ int call_command(session& session, const call_arguments& args) {
         return several(session, args).run();
     const auto request = request_data(session, args.data);
     const auto number = function_number(session, "call", args);
-    std::vector<std::byte> reply(LITE_RPC_BYTES_MAX);
+    std::vector<std::byte> reply(args.room);
     std::size_t length = 0;
     std::uint32_t status = 0;
     const int err = lite_rpc_call(session.node().get(), args.nodes.front(), number, request.data(),

@@ -17,7 +17,7 @@ struct lite_kfunc;
 
 /**
  * struct lite_krequest - what a handler is asked
- * @data: the request, in the ring: it is the handler's until it returns
+ * @data: the request, in the ring or not: it is the handler's until it returns
  * @length: bytes there
  * @room: bytes that the caller has room for
  * @node: of the caller
@@ -55,9 +55,12 @@ typedef int (*lite_kfunc_handler)(void *priv, const struct lite_krequest *req,
  * @function: number, or 0: any that is free, from 32768 on
  * @mode: who may call, as of a Unix socket of root's: the w bits
  * @max_request: most bytes of a request
- * @max_reply: most bytes of a reply; at most LITE_KFUNC_SHORT_MAX if @is_short
+ * @max_reply: most bytes of a reply; at most LITE_KFUNC_SHORT_MAX if @is_short.
+ *	As many are there for every call: who says more than LITE_RPC_BYTES_MAX
+ *	pays for it, callers, too
  * @ring_size: bytes under way per client node, or 0: the default
- * @is_short: the handler does not sleep, nor take long
+ * @is_short: the handler does not sleep, nor take long; one whose request is
+ *	longer than LITE_RPC_BYTES_MAX runs in a work item all the same
  * @handler: it
  * @priv: for it
  */

@@ -48,8 +48,9 @@ struct lite_ctx;
  * @function: its number; 0: any that is free, from 32768 on. Up to
  *    LITE_FUNCTION_ROOT_MAX they are root's
  * @mode: who may call: the w bits, as of a Unix socket
- * @max_request: most bytes of a request
- * @max_reply: most bytes of a reply
+ * @max_request: most bytes of a request, at most LITE_RPC_BULK_MAX
+ * @max_reply: most bytes of a reply, likewise. What is longer than
+ *    LITE_RPC_BYTES_MAX takes memory of both nodes while it is under way
  * @ring_size: bytes for requests and replies under way, per client node; 0: the
  *    default
  */
@@ -132,7 +133,8 @@ int lite_rpc_unregister(struct lite_ctx* ctx, uint32_t function) LITE_NOEXCEPT;
  * @request: set
  *
  * Return: 0, -EAGAIN, -ETIMEDOUT, -EMSGSIZE (@size is too small: the request
- * stays, and @request->length is its length), -ENOENT, -EFAULT.
+ * stays, and @request->length is its length), -ENOMEM (it stays, too), -ENOENT,
+ * -EFAULT.
  */
 int lite_rpc_recv(struct lite_ctx* ctx, uint32_t function, void* buf, size_t size, int timeout_ms,
                   struct lite_rpc_request* request) LITE_NOEXCEPT;
@@ -147,7 +149,8 @@ int lite_rpc_recv(struct lite_ctx* ctx, uint32_t function, void* buf, size_t siz
  *
  * Return: 0, -ENOENT (no such request: it was answered, or its caller has given
  * up), -E2BIG (more than
- * the function's max_reply), -EFAULT. But for -ENOENT it may be answered again.
+ * the function's max_reply), -EFAULT, -ENOMEM. But for -ENOENT it may be answered
+ * again.
  */
 int lite_rpc_reply(struct lite_ctx* ctx, uint64_t token, uint32_t status, const void* reply,
                    size_t length) LITE_NOEXCEPT;
@@ -193,14 +196,15 @@ int lite_rpc_find(struct lite_ctx* ctx, uint32_t node, const char* name,
  * @request: may be NULL if @length is 0
  * @length: bytes of it
  * @reply: the reply goes there
- * @room: bytes there
+ * @room: bytes there; if it is more than LITE_RPC_BYTES_MAX, and so is the most
+ *    that the function may reply with, memory for them is taken meanwhile
  * @reply_length: set to those of the reply, with -EMSGSIZE, too; may be NULL
  * @timeout_ms: for all of it; 0: wait for the reply as long as by default, but
  *    not for room in the ring
  * @status: set to what the server said; may be NULL
  *
  * Return: 0, -ECONNREFUSED, -EACCES, -E2BIG, -EMSGSIZE, -ECONNRESET, -EHOSTDOWN,
- * -EHOSTUNREACH, -ETIMEDOUT, -EAGAIN, -ENOBUFS, -EFAULT.
+ * -EHOSTUNREACH, -ETIMEDOUT, -EAGAIN, -ENOBUFS, -ENOMEM, -EFAULT.
  */
 int lite_rpc_call(struct lite_ctx* ctx, uint32_t node, uint32_t function, const void* request,
                   size_t length, void* reply, size_t room, size_t* reply_length, int timeout_ms,

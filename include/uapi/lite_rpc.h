@@ -32,6 +32,8 @@
  * EAGAIN                NOWAIT: it would have had to wait: for room in the ring
  *                       of the function, for a request, for a call to end
  * ENOBUFS               the server's node has no memory left for rings
+ * ENOMEM                no memory, or this node gives no more to long requests and
+ *                       replies
  * EEXIST                REGISTER: the number or the name is taken
  * EPERM                 REGISTER: that number is root's
  * ENOENT                RECV, UNREGISTER: this file has not registered that
@@ -58,8 +60,13 @@
 #define LITE_FUNCTION_NAME_MAX 63
 #define LITE_FUNCTION_NAME_SIZE 64
 
-/* Most bytes of a request, and of a reply. */
+/*
+ * Most bytes of a request, and of a reply, that go through the ring; and most at
+ * all. Longer ones go by reference: the kernels keep them in memory of their own,
+ * which is charged to the callers and servers, while the call is under way.
+ */
 #define LITE_RPC_BYTES_MAX 65536
+#define LITE_RPC_BULK_MAX (64U << 20)
 
 /*
  * Of the ring that every client node gets: bytes for requests under way and the
@@ -99,8 +106,8 @@ struct lite_ioc_rpc_register {
 	__u32 flags;           /* LITE_RPC_SHARED */
 	__u32 function;        /* in/out; in 0: any number from 32768 on */
 	__u32 mode;            /* bits 0666 */
-	__u32 max_request;     /* bytes, 0..LITE_RPC_BYTES_MAX */
-	__u32 max_reply;       /* bytes, 0..LITE_RPC_BYTES_MAX */
+	__u32 max_request;     /* bytes, 0..LITE_RPC_BULK_MAX */
+	__u32 max_reply;       /* bytes, 0..LITE_RPC_BULK_MAX */
 	__u32 ring_size;       /* bytes, or 0 */
 	__u32 reserved;
 	char name[LITE_FUNCTION_NAME_SIZE]; /* empty: none */
@@ -147,6 +154,10 @@ struct lite_ioc_rpc_find {
  * for the reply, for @timeout_ms altogether; a signal that kills ends it early.
  * The reply is in @reply when it returns 0, its length in @reply_len, and what
  * the server said of it in @status.
+ *
+ * If the function may reply with more than LITE_RPC_BYTES_MAX bytes, memory for
+ * @reply_room bytes, or the function's @max_reply if that is less, is taken for
+ * the time of the call (ENOMEM): who expects less does well to say so.
  *
  * ONEWAY: it returns 0 when the message is on its way; what becomes of it nobody
  * says. It takes its place in the ring until a server takes it.
@@ -247,7 +258,8 @@ struct lite_ioc_rpc_multicall {
  * error. ENOENT, EFAULT, E2BIG (longer than the function's @max_reply) are:
  * nothing was received then, and but for ENOENT the request is still there to be
  * answered. With REPLY, that there is no such request any more, because its caller
- * has given up, is no error: @answered is 0 then.
+ * has given up, is no error: @answered is 0 then. With ENOMEM a long reply is as
+ * not given, and a long request is still there to be taken.
  *
  * Then a request for @function (0: any that this file has registered) is taken,
  * and waited for if need be. It is to be answered through this open file. If its

@@ -22,7 +22,7 @@ static int lite_multi_check(const struct lite_multi *m, u32 timeout_ms)
 	if (!m->n || m->n > LITE_RPC_LEGS_MAX || m->quorum > m->n ||
 	    timeout_ms > LITE_RPC_TIMEOUT_MAX)
 		return -EINVAL;
-	return m->length > LITE_RPC_BYTES_MAX ? -E2BIG : 0;
+	return m->length > LITE_RPC_BULK_MAX ? -E2BIG : 0;
 }
 
 static int lite_multi_alloc(struct lite_multi *m)
@@ -38,8 +38,19 @@ static int lite_leg_set(struct lite_leg *leg, u32 node, u32 function, u32 room)
 		return -EINVAL;
 	leg->call.node = node;
 	leg->call.function = function;
-	leg->call.room = min_t(u32, room, LITE_RPC_BYTES_MAX);
+	leg->call.room = min_t(u32, room, LITE_RPC_BULK_MAX);
 	return 0;
+}
+
+/* A request that is too long for rings, for all legs together. */
+static int lite_multi_bulk(struct lite_multi *m, const struct lite_buf *from)
+{
+	struct lite_bulk *bulk = lite_bulk_make(m->svc, m->length);
+
+	if (IS_ERR(bulk))
+		return PTR_ERR(bulk);
+	m->bulk = bulk;
+	return lite_bulk_copy(bulk, from, 0, m->length, true);
 }
 
 /* Bytes of the reply, as LITE_IOC_RPC_CALL tells them. */
@@ -96,21 +107,45 @@ static int lite_legs_write(const struct lite_multi *m,
 	return 0;
 }
 
+/* One that is not, in memory of its own. */
+static int lite_multi_request(struct lite_multi *m, const struct lite_buf *from,
+			      void **request)
+{
+	size_t done = 0, n = m->length;
+	int err = 0;
+
+	if (!n)
+		return 0;
+	*request = kvmalloc(n, GFP_KERNEL_ACCOUNT);
+	if (!*request)
+		return -ENOMEM;
+	m->request = *request;
+	while (done < n && !err) {
+		done += lite_buf_copy_nofault(from, done, *request + done,
+					      n - done, true);
+		if (done < n)
+			err = lite_user_fault_in(from, done, n, true);
+	}
+	return err;
+}
+
 /* What is needed of the user's memory, with the node let go meanwhile. */
-static int lite_multi_read(struct lite_multi *m, void *request,
+static int lite_multi_read(struct lite_multi *m, void **request,
 			   const struct lite_ioc_rpc_multicall *c,
 			   struct lite_gate *gate)
 {
+	struct lite_buf from = { .gate = gate, .user = true, .u = c->request };
 	int err;
 
 	lite_gate_leave(gate);
 	err = lite_legs_read(m, c, gate);
-	if (!err && copy_from_user(request, u64_to_user_ptr(c->request),
-				   c->request_len))
-		err = -EFAULT;
 	if (!lite_gate_enter(gate))
 		return -ENODEV;
-	return err;
+	if (err)
+		return err;
+	return m->length > LITE_RPC_BYTES_MAX ?
+		       lite_multi_bulk(m, &from) :
+		       lite_multi_request(m, &from, request);
 }
 
 static int lite_multi_write(struct lite_multi *m,
@@ -145,7 +180,7 @@ int lite_ioc_rpc_multicall(struct lite_file *lf, void *arg,
 		.quorum = c->quorum,
 		.n = c->n_legs,
 	};
-	void *request;
+	void *request = NULL;
 	int err;
 
 	c->n_ok = 0;
@@ -156,14 +191,9 @@ int lite_ioc_rpc_multicall(struct lite_file *lf, void *arg,
 		return -EINVAL;
 	if (c->leg_size > PAGE_SIZE)
 		return -E2BIG;
-	/* Never of no bytes: there is an address then. */
-	request = kvmalloc(c->request_len + 1, GFP_KERNEL_ACCOUNT);
-	err = request ? lite_multi_alloc(&m) : -ENOMEM;
-	if (!err)
-		err = lite_multi_read(&m, request, c, gate);
+	err = lite_multi_alloc(&m) ?: lite_multi_read(&m, &request, c, gate);
 	if (!err) {
 		lite_cred_current(&cred);
-		m.request = request;
 		m.deadline = lite_rpc_deadline(
 			c->timeout_ms ?: LITE_RPC_TIMEOUT_DEFAULT);
 		err = lite_multi_call(&m);
@@ -190,6 +220,7 @@ int lite_function_multicall(struct lite_ctx *ctx, u32 function,
 		.quorum = quorum,
 		.n = n_legs,
 	};
+	struct lite_buf from = { .k = (void *)request };
 	struct lite_node *node;
 	u32 i;
 	int err;
@@ -207,7 +238,10 @@ int lite_function_multicall(struct lite_ctx *ctx, u32 function,
 		m.svc = &node->service;
 		m.deadline = lite_rpc_deadline(
 			timeout_ms ?: LITE_RPC_TIMEOUT_DEFAULT);
-		err = lite_multi_call(&m);
+		if (length > LITE_RPC_BYTES_MAX)
+			err = lite_multi_bulk(&m, &from);
+		if (!err)
+			err = lite_multi_call(&m);
 		lite_node_exit(node);
 	}
 	for (i = 0; !err && i < n_legs; i++) {

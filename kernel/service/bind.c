@@ -21,7 +21,12 @@ static void lite_bind_release(struct kref *ref)
 {
 	struct lite_bind *bind = container_of(ref, struct lite_bind, ref);
 	struct lite_conn *conn = bind->rp->conn;
+	u32 i;
 
+	for (i = 0; i < LITE_RPC_DEPTH; i++) {
+		lite_bulk_put(bind->slot[i].request);
+		lite_bulk_put(bind->slot[i].reply);
+	}
 	if (bind->area)
 		lite_area_put(bind->area);
 	kfree(bind->remote);

@@ -29,11 +29,15 @@
 
 /* ---- sending ------------------------------------------------------------- */
 
+/* What goes behind the header. */
 static int lite_rcall_copy(struct lite_rcall *call, void *to)
 {
-	size_t n = lite_buf_copy_nofault(&call->request, 0, to, call->length,
-					 true);
+	size_t n;
 
+	to += lite_rcall_list(call, to);
+	if (unlikely(call->bulk))
+		return 0;
+	n = lite_buf_copy_nofault(&call->request, 0, to, call->length, true);
 	call->missing = n < call->length;
 	return call->missing ? -EFAULT : 0;
 }
@@ -72,12 +76,15 @@ int lite_rcall_fault_in(const struct lite_rcall *call)
 	return 0;
 }
 
-static void lite_rcall_header(struct lite_rcall *call, struct lite_wire_rpc *h)
+static void lite_rcall_header(struct lite_rcall *call, u32 list,
+			      struct lite_wire_rpc *h)
 {
 	struct lite_bind *bind = call->bind;
 	struct lite_bind_slot *s = &bind->slot[call->slot];
-	bool oneway = call->flags & LITE_RPC_ONEWAY;
+	u32 flags = list ? LITE_RPC_F_BULK : 0;
 
+	if (call->flags & LITE_RPC_ONEWAY)
+		flags |= LITE_RPC_F_ONEWAY;
 	*h = (struct lite_wire_rpc){
 		.magic = cpu_to_le32(LITE_WIRE_MAGIC),
 		.version = LITE_WIRE_VERSION,
@@ -91,7 +98,7 @@ static void lite_rcall_header(struct lite_rcall *call, struct lite_wire_rpc *h)
 					     1),
 		.uid = cpu_to_le32(call->cred->uid),
 		.gid = cpu_to_le32(call->cred->gid),
-		.flags = cpu_to_le32(oneway ? LITE_RPC_F_ONEWAY : 0),
+		.flags = cpu_to_le32(flags),
 	};
 }
 
@@ -151,11 +158,12 @@ static int lite_rcall_post(struct lite_rcall *call)
 {
 	struct lite_bind *bind = call->bind;
 	struct lite_bind_slot *s = &bind->slot[call->slot];
-	u32 unit = s->unit, offset, chunk;
+	u32 unit = s->unit, offset, chunk, list;
 	u64 raddr = 0;
 	int err;
 
-	lite_rcall_header(call, lite_area_at(bind->area, unit));
+	lite_rcall_body(call, &list);
+	lite_rcall_header(call, list, lite_area_at(bind->area, unit));
 	if (bind->rp->conn) {
 		chunk = lite_area_chunk(bind->area, unit, &offset);
 		raddr = bind->remote[chunk] + offset;
@@ -164,7 +172,9 @@ static int lite_rcall_post(struct lite_rcall *call)
 	if (err)
 		return err;
 	err = lite_rpc_peer_post(bind->rp, bind->area, unit,
-				 LITE_RPC_HEADER + call->length, raddr,
+				 LITE_RPC_HEADER + list +
+					 (call->bulk ? 0 : call->length),
+				 raddr,
 				 lite_imm_ring_encode(LITE_IMM_RPC_REQUEST,
 						      bind->index, unit),
 				 false);
@@ -189,9 +199,10 @@ static int lite_rcall_try(struct lite_rcall *call)
 		lite_bind_close(call->bind);
 		err = -ESTALE;
 	}
-	if (err)
-		goto put;
-	err = lite_line_take(call);
+	if (!err)
+		err = lite_rcall_bulk_room(call);
+	if (!err)
+		err = lite_line_take(call);
 	if (err)
 		goto put;
 	s = &call->bind->slot[call->slot];
@@ -207,6 +218,9 @@ static int lite_rcall_try(struct lite_rcall *call)
 put:
 	lite_bind_put(call->bind);
 	call->bind = NULL;
+	/* Nor that while user memory is waited for. */
+	if (call->missing)
+		lite_rcall_drop(call);
 	return err;
 }
 
@@ -236,6 +250,7 @@ int lite_rcall_begin(struct lite_rcall *call)
 		if (READ_ONCE(svc->stopping))
 			return -ENODEV;
 		call->err = 0;
+		call->by_reference = false;
 		reinit_completion(&call->done);
 		err = lite_rcall_try(call);
 		if (!err) {
@@ -438,7 +453,7 @@ int lite_rcall_result(const struct lite_rcall *call)
 
 /**
  * lite_rcall_reply - the reply of a call
- * @call: ended well; @call->reply_len bytes
+ * @call: ended well, and not @by_reference; @call->reply_len bytes
  */
 const void *lite_rcall_reply(const struct lite_rcall *call)
 {
@@ -472,6 +487,7 @@ static int lite_reply_check(struct lite_bind *bind, u32 slot,
 	struct lite_service *svc = bind->rp->svc;
 	u32 data = s->unit + sizeof(*h) / LITE_RING_UNIT;
 	bool conn = bind->rp->conn;
+	u32 room = s->reply ? min(s->room, LITE_RPC_BULK_INLINE) : s->room;
 
 	if (conn)
 		ib_dma_sync_single_for_cpu(svc->fab->dev,
@@ -483,7 +499,13 @@ static int lite_reply_check(struct lite_bind *bind, u32 slot,
 		return -EPROTO;
 	if (h->status != LITE_RPC_OK)
 		return 0;
-	if (s->oneway || le32_to_cpu(h->length) > s->room)
+	if (s->oneway)
+		return -EPROTO;
+	if (le32_to_cpu(h->flags) & LITE_RPC_F_BULK)
+		/* It has been written before this was. */
+		return s->reply && le32_to_cpu(h->length) <= s->room ? 0 :
+								       -EPROTO;
+	if (le32_to_cpu(h->length) > room)
 		return -EPROTO;
 	if (conn && h->length)
 		ib_dma_sync_single_for_cpu(svc->fab->dev,
@@ -505,7 +527,10 @@ static int lite_reply_accept(struct lite_bind *bind, u32 slot, bool done)
 	err = done ? 0 : lite_reply_check(bind, slot, &h);
 	if (err)
 		return err;
+	/* Who is answered does not touch it any more. */
+	lite_slot_drop(s);
 	if (s->state == LITE_BIND_WAITING) {
+		s->call->by_reference = le32_to_cpu(h.flags) & LITE_RPC_F_BULK;
 		s->call->status = h.status;
 		s->call->user = le32_to_cpu(h.user);
 		s->call->reply_len = le32_to_cpu(h.length);
@@ -687,11 +712,11 @@ void lite_cancel_work(struct work_struct *work)
  * lite_rcall_fetch - the reply, as far as its place in user memory is present
  * @call: ended well; finished in any case
  * @to: where the reply goes
- * @copy: set to a copy of the reply if not all of it is there, else NULL: for
- *	lite_rcall_store()
- * @done: set to the bytes that are
+ * @copy: set to a copy of the reply if not all of it is there, else NULL
+ * @done: set to the bytes that are; the rest is lite_rcall_store()'s
  *
- * Context: may sleep, but does not wait for user space.
+ * Context: may sleep, but does not wait for user space. Nothing of the node is
+ * held afterwards.
  * Return: 0 or -ENOMEM.
  */
 int lite_rcall_fetch(struct lite_rcall *call, const struct lite_buf *to,
@@ -701,6 +726,16 @@ int lite_rcall_fetch(struct lite_rcall *call, const struct lite_buf *to,
 	int err = 0;
 
 	*copy = NULL;
+	if (unlikely(call->by_reference)) {
+		lite_rcall_finish(call);
+		/* Ours alone, since the answer came. */
+		lite_bulk_unmap(call->reply_bulk);
+		*done = lite_bulk_copy_nofault(call->reply_bulk, to, 0, n,
+					       false);
+		lite_bulk_put(call->bulk);
+		call->bulk = NULL;
+		return 0;
+	}
 	*done = lite_buf_copy_nofault(to, 0, (void *)lite_rcall_reply(call), n,
 				      false);
 	if (unlikely(*done < n)) {
@@ -711,24 +746,29 @@ int lite_rcall_fetch(struct lite_rcall *call, const struct lite_buf *to,
 			err = -ENOMEM;
 	}
 	lite_rcall_finish(call);
+	lite_rcall_drop(call);
 	return err;
 }
 
 /**
  * lite_rcall_store - the rest of a reply
+ * @call: fetched
  * @to: where it goes
  * @copy: from lite_rcall_fetch(); freed
- * @done: bytes that are there already
- * @n: bytes of the reply
+ * @done: likewise: bytes that are there already
  *
  * Context: may sleep, and wait for user space.
  * Return: 0, -EFAULT, -EINTR; -ENODEV: the node has been stopped meanwhile.
  */
-int lite_rcall_store(const struct lite_buf *to, void *copy, size_t done,
-		     size_t n)
+int lite_rcall_store(const struct lite_rcall *call, const struct lite_buf *to,
+		     void *copy, size_t done)
 {
+	size_t n = call->reply_len;
 	int err = 0;
 
+	if (unlikely(call->by_reference))
+		return lite_bulk_copy(call->reply_bulk, to, done, n - done,
+				      false);
 	while (done < n && !err) {
 		err = lite_user_fault_in(to, done, n, false);
 		if (!err)
@@ -748,27 +788,18 @@ static int lite_rcall_deliver(struct lite_rcall *call,
 	int err;
 
 	err = lite_rcall_fetch(call, to, &copy, &done);
-	if (err || likely(!copy))
-		return err;
-	return lite_rcall_store(to, copy, done, call->reply_len);
+	if (!err && unlikely(done < call->reply_len))
+		err = lite_rcall_store(call, to, copy, done);
+	return err;
 }
 
-/**
- * lite_service_call - make a call, and wait for the reply; or send a message
- * @svc: node's
- * @call: filled in; told of the reply
- * @reply: where it goes
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno as LITE_IOC_RPC_CALL.
- */
-int lite_service_call(struct lite_service *svc, struct lite_rcall *call,
-		      const struct lite_buf *reply)
+static int lite_service_call_on(struct lite_service *svc,
+				struct lite_rcall *call,
+				const struct lite_buf *reply)
 {
 	int tries = 0;
 	int err;
 
-	call->svc = svc;
 	init_completion(&call->done);
 	for (;;) {
 		err = lite_rcall_begin(call);
@@ -799,4 +830,26 @@ int lite_service_call(struct lite_service *svc, struct lite_rcall *call,
 		if (err != -ECONNREFUSED || ++tries >= LITE_RCALL_TRIES)
 			return err;
 	}
+}
+
+/**
+ * lite_service_call - make a call, and wait for the reply; or send a message
+ * @svc: node's
+ * @call: filled in; told of the reply
+ * @reply: where it goes
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_RPC_CALL.
+ */
+int lite_service_call(struct lite_service *svc, struct lite_rcall *call,
+		      const struct lite_buf *reply)
+{
+	int err;
+
+	call->svc = svc;
+	err = lite_rcall_prepare(call);
+	if (!err)
+		err = lite_service_call_on(svc, call, reply);
+	lite_rcall_drop(call);
+	return err;
 }

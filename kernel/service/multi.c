@@ -42,7 +42,7 @@ static void lite_leg_ended(struct lite_rcall *call)
 {
 	struct lite_leg *leg = container_of(call, struct lite_leg, call);
 
-	/* What the call has come to, before this. With lite_leg_look(). */
+	/* With lite_leg_look(): what the call has come to is seen first. */
 	smp_store_release(&leg->ended, true);
 	complete(&leg->multi->news);
 }
@@ -56,6 +56,7 @@ static int lite_leg_thread(void *arg)
 	/* Who killed us before that has set it before. */
 	leg->result = READ_ONCE(m->stop) ? -EINTR :
 					   lite_rcall_begin(&leg->call);
+	/* With lite_leg_look(): likewise. */
 	smp_store_release(&leg->begun, true);
 	complete(&m->news);
 	return 0;
@@ -101,6 +102,9 @@ static void lite_leg_over(struct lite_leg *leg, int err)
 
 	leg->over = true;
 	leg->err = err;
+	/* Else it has been fetched. */
+	if (err)
+		lite_rcall_drop(call);
 	m->left--;
 	m->n_ok += !err;
 	trace_lite_rpc(call->node, call->function, call->length,
@@ -243,12 +247,12 @@ static void lite_multi_end(struct lite_multi *m, int why)
 
 /**
  * lite_multi_call - make a call to several nodes
- * @m: filled in, as far as lite_multi_free() has to say nothing of it
+ * @m: filled in; lite_multi_free() is to follow, whatever comes
  *
  * Context: may sleep; killable.
  * Return: 0: all legs are over, as @err of each says: as LITE_IOC_RPC_CALL, or
  * -ECANCELED: others were enough, or could not be; lite_leg_store() gives the
- * rest of their replies. -EINTR: it was killed.
+ * rest of their replies. -EINTR: it was killed; -ENOMEM.
  */
 int lite_multi_call(struct lite_multi *m)
 {
@@ -256,6 +260,11 @@ int lite_multi_call(struct lite_multi *m)
 	int err = 0;
 	u32 i;
 
+	/* Here, since legs would do it at the same time. */
+	if (m->bulk)
+		err = lite_bulk_map(m->bulk);
+	if (err)
+		goto out;
 	init_completion(&m->news);
 	m->left = m->n;
 	for (i = 0; i < m->n; i++) {
@@ -267,6 +276,9 @@ int lite_multi_call(struct lite_multi *m)
 		call->cred = m->cred;
 		call->request.k = (void *)m->request;
 		call->length = m->length;
+		call->bulk = m->bulk;
+		if (call->bulk)
+			kref_get(&call->bulk->ref);
 		call->deadline = m->deadline;
 		call->ended = lite_leg_ended;
 		init_completion(&call->done);
@@ -280,7 +292,13 @@ int lite_multi_call(struct lite_multi *m)
 		err = lite_multi_wait(m, watch);
 	}
 	lite_multi_end(m, err ?: -ECANCELED);
-	return err == -EINTR ? err : 0;
+	/* That time is up, each leg says. */
+	if (err == -ETIMEDOUT)
+		err = 0;
+out:
+	lite_bulk_put(m->bulk);
+	m->bulk = NULL;
+	return err;
 }
 
 /**
@@ -295,11 +313,10 @@ int lite_leg_store(struct lite_leg *leg)
 {
 	void *copy = leg->copy;
 
-	if (!copy)
+	if (leg->err || leg->done == leg->call.reply_len)
 		return 0;
 	leg->copy = NULL;
-	leg->err = lite_rcall_store(&leg->reply, copy, leg->done,
-				    leg->call.reply_len);
+	leg->err = lite_rcall_store(&leg->call, &leg->reply, copy, leg->done);
 	leg->multi->n_ok -= !!leg->err;
 	return leg->err == -ENODEV ? leg->err : 0;
 }
@@ -314,7 +331,10 @@ void lite_multi_free(struct lite_multi *m)
 {
 	u32 i;
 
-	for (i = 0; m->leg && i < m->n; i++)
+	lite_bulk_put(m->bulk);
+	for (i = 0; m->leg && i < m->n; i++) {
 		kvfree(m->leg[i].copy);
+		lite_rcall_drop(&m->leg[i].call);
+	}
 	kvfree(m->leg);
 }

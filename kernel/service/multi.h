@@ -46,6 +46,7 @@ struct lite_leg {
  * @svc: node's
  * @cred: who calls
  * @request: kernel memory
+ * @bulk: instead, if it is too long for a ring; given back by lite_multi_call()
  * @length: bytes of it
  * @flags: LITE_RPC_NOWAIT
  * @quorum: that many are to succeed; 0: all are waited for, whatever comes
@@ -61,6 +62,7 @@ struct lite_multi {
 	struct lite_service *svc;
 	const struct lite_cred *cred;
 	const void *request;
+	struct lite_bulk *bulk;
 	u32 length;
 	u32 flags;
 	u32 quorum;

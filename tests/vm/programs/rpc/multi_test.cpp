@@ -331,8 +331,40 @@ TEST_CASE_METHOD(MultiFixture, "multicall: memory that is not there, or not yet"
         CHECK(leg.length == size);
     }
     CHECK(lite_rpc_multicall(client, number, nullptr, 10, to.data(), to.size(), 0, -1) == -EFAULT);
-    CHECK(lite_rpc_multicall(client, number, request.data(), LITE_RPC_BYTES_MAX + 1, to.data(),
+    CHECK(lite_rpc_multicall(client, number, request.data(), LITE_RPC_BULK_MAX + 1, to.data(),
                              to.size(), 0, -1) == -E2BIG);
+    to = legs(nodes);
+    CHECK(call(Bytes(LITE_RPC_BYTES_MAX + 1), to, 0) == 0);
+    for (const auto& leg : to)
+        CHECK(leg.error == -E2BIG);
+}
+
+TEST_CASE_METHOD(MultiFixture, "multicall: requests and replies by reference", "[multi]") {
+    constexpr std::size_t max = 2 << 20;
+    start_all(max);
+    for (const std::size_t size : {65537UL, 300000UL, max}) {
+        CAPTURE(size);
+        const auto request = request_of(Wish::echo, size, size);
+        const auto answer = answer_to(request);
+        for (const std::size_t quorum : {0UL, 1UL}) {
+            auto to = legs(nodes, max);
+            REQUIRE(call(request, to, quorum) >= 1);
+            for (std::size_t i = 0; i < to.size(); i++) {
+                CHECK((quorum || to[i].error == 0));
+                if (!to[i].error)
+                    CHECK(reply_of(to, i) == answer);
+            }
+        }
+    }
+    // To memory that is not there yet.
+    const auto request = request_of(Wish::echo, max, 9);
+    void* fresh = ::mmap(nullptr, max, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(fresh != MAP_FAILED);
+    auto to = legs({nodes[0], nodes[1]}, max);
+    to[1].reply = fresh;
+    CHECK(lite_rpc_multicall(client, number, request.data(), max, to.data(), 2, 0, -1) == 2);
+    CHECK(std::memcmp(fresh, answer_to(request).data(), max) == 0);
+    ::munmap(fresh, max);
 }
 
 TEST_CASE_METHOD(MultiFixture, "multicall: the ABI", "[multi]") {
