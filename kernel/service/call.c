@@ -237,6 +237,7 @@ put:
 int lite_rcall_begin(struct lite_rcall *call)
 {
 	struct lite_service *svc = call->svc;
+	unsigned long now;
 	int tries = 0;
 	int err, up;
 
@@ -262,10 +263,11 @@ int lite_rcall_begin(struct lite_rcall *call)
 			break;
 		if (call->flags & LITE_RCALL_TRY)
 			return -EAGAIN;
-		if (time_after_eq(jiffies, call->deadline))
+		now = jiffies;
+		if (time_after_eq(now, call->deadline))
 			return -ETIMEDOUT;
 		up = lite_cluster_await_for(svc->cl, call->node,
-					    call->deadline - jiffies);
+					    call->deadline - now);
 		if (up)
 			return up;
 	}

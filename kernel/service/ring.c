@@ -234,7 +234,8 @@ void lite_answer_work(struct work_struct *work)
 		spin_unlock(&svc->lock);
 		if (!req)
 			return;
-		lite_request_post(req, req->status, 0, 0);
+		/* One client that takes nothing must not keep the others waiting. */
+		lite_request_post_soon(req, req->status, 0, 0);
 	}
 }
 
@@ -312,21 +313,34 @@ int lite_request_post(struct lite_request *req, u8 status, u32 length, u32 user)
 	return __lite_request_post(req, status, length, user, false);
 }
 
+static void lite_request_post_work(struct work_struct *work)
+{
+	struct lite_request *req = container_of(work, struct lite_request,
+						work);
+
+	lite_request_post(req, req->status, req->length, req->user);
+}
+
 /**
- * lite_request_post_now - likewise, for those who must not wait for room
- * @req: likewise, unless this fails
+ * lite_request_post_soon - likewise, for those who must not wait for room
+ * @req: likewise
  * @status: likewise
  * @length: likewise
  * @user: likewise
  *
- * Context: receive handlers.
- * Return: false: there is no room in the send queue; the request is still BUSY,
- * and the caller's.
+ * Context: process; does not sleep. Receive handlers.
  */
-bool lite_request_post_now(struct lite_request *req, u8 status, u32 length,
-			   u32 user)
+void lite_request_post_soon(struct lite_request *req, u8 status, u32 length,
+			    u32 user)
 {
-	return __lite_request_post(req, status, length, user, true) != -EAGAIN;
+	if (__lite_request_post(req, status, length, user, true) != -EAGAIN)
+		return;
+	/* The send queue is full, and the request still ours. */
+	req->status = status;
+	req->length = length;
+	req->user = user;
+	INIT_WORK(&req->work, lite_request_post_work);
+	queue_work(req->ring->rp->svc->wq, &req->work);
 }
 
 /**

@@ -216,8 +216,8 @@ enum lite_request_state {
  * @file: TAKEN: who has it
  * @owner: TAKEN: the process, as files_struct
  * @kfunc: BUSY: whose handler runs, or will
- * @user: what that says to the caller
- * @work: runs it, or posts what it said
+ * @user: ANSWER: what the server says
+ * @work: runs it, or posts the answer
  */
 struct lite_request {
 	struct lite_ring *ring;
@@ -343,8 +343,8 @@ void lite_request_answer(struct lite_request *req, u8 status);
 void lite_answer_work(struct work_struct *work);
 int lite_request_post(struct lite_request *req, u8 status, u32 length,
 		      u32 user);
-bool lite_request_post_now(struct lite_request *req, u8 status, u32 length,
-			   u32 user);
+void lite_request_post_soon(struct lite_request *req, u8 status, u32 length,
+			    u32 user);
 /* Bytes of a reply for which there is room in the record. */
 static inline u32 lite_request_inline(const struct lite_request *req)
 {
