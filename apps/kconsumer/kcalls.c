@@ -18,7 +18,6 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/slab.h>
-#include <linux/sort.h>
 #include <linux/string.h>
 
 #include <lite/kapi.h>
@@ -44,9 +43,18 @@ static int failed(const char *step, int err)
 	return err;
 }
 
-static int compare(const void *a, const void *b)
+/* Counts them: of many bytes nothing else is quick enough for one work item. */
+static void sort_bytes(u8 *to, const u8 *from, u32 length)
 {
-	return *(const u8 *)a - *(const u8 *)b;
+	u32 count[256] = {};
+	u32 i;
+
+	for (i = 0; i < length; i++)
+		count[from[i]]++;
+	for (i = 0; i < ARRAY_SIZE(count); i++) {
+		memset(to, i, count[i]);
+		to += count[i];
+	}
 }
 
 static int do_sort(void *priv, const struct lite_krequest *req, void *reply,
@@ -56,8 +64,7 @@ static int do_sort(void *priv, const struct lite_krequest *req, void *reply,
 		atomic_inc(&messages);
 		return 0;
 	}
-	memcpy(reply, req->data, req->length);
-	sort(reply, req->length, 1, compare, NULL);
+	sort_bytes(reply, req->data, req->length);
 	*status = req->node;
 	return req->length;
 }

@@ -14,7 +14,7 @@ using namespace lite_test;
 namespace {
 
 constexpr std::size_t inline_max = LITE_RPC_BYTES_MAX;
-constexpr std::uint32_t max = 8 << 20;
+constexpr std::uint32_t max = 4 << 20;
 constexpr Result success{};
 constexpr Result failed(int err) { return {-err}; }
 
