@@ -46,4 +46,5 @@ const char *const lite_stat_names[LITE_STAT_MAX] = {
 	[LITE_STAT_LOCKS_TAKEN] = "locks_taken",
 	[LITE_STAT_LOCK_WAITS] = "lock_waits",
 	[LITE_STAT_LOCK_GRANTS] = "lock_grants",
+	[LITE_STAT_BULK_BYTES] = "rpc_bulk_bytes",
 };

@@ -78,6 +78,8 @@ const char* lite_strerror(int err) noexcept {
             return "the message is larger than the buffer for it";
         case ENOBUFS:
             return "the node has no memory left for rings";
+        case ECANCELED:
+            return "not waited for any more, as others had answered or failed";
         case EPROTO:
             return "a node answered with something malformed";
         case EIO:

@@ -30,6 +30,11 @@ std::uint32_t parse_node(std::string_view text) {
     return static_cast<std::uint32_t>(parse_number(text, 1, LITE_NODE_ID_MAX));
 }
 
+// Nodes to be called: as parse_nodes(), or 0 for this one.
+std::vector<std::uint32_t> parse_called(std::string_view text) {
+    return text == "0" ? std::vector{std::uint32_t{0}} : parse_nodes(text);
+}
+
 std::uint32_t parse_participants(std::string_view text) {
     return static_cast<std::uint32_t>(parse_number(text, 1, LITE_BARRIER_MAX));
 }
@@ -83,8 +88,8 @@ class command_line {
         add_compare();
         add_checksum();
         add_serve();
-        add_call("call", "call a function of a node, print its reply", call_command, m_call);
-        add_call("send", "send a function of a node a message", send_command, m_send);
+        add_call();
+        add_send();
         add_lock();
         add_barrier();
     }
@@ -365,11 +370,11 @@ class command_line {
             *sub, "-l,--length",
             [](std::string_view text) {
                 const auto n = parse_size(text);
-                if (n > LITE_RPC_BYTES_MAX)
-                    throw usage_error("more than 64K");
+                if (n > LITE_RPC_BULK_MAX)
+                    throw usage_error("more than 64M");
                 return n;
             },
-            m_serve.max, "most bytes of requests and replies (default: 4K, at most 64K)")
+            m_serve.max, "most bytes of requests and replies (default: 4K, at most 64M)")
             ->type_name("SIZE");
         add_parsed(
             *sub, "-r,--ring",
@@ -391,16 +396,47 @@ class command_line {
         sub->footer(sizes);
     }
 
-    void add_call(const char* verb, const char* description,
-                  int (*command)(session&, const call_arguments&), call_arguments& args) {
-        auto* sub = add(verb, description, command, args);
+    void add_call() {
+        auto* sub = add("call", "call a function of a node or of several, print the replies",
+                        call_command, m_call);
+        add_parsed(*sub, "NODE", parse_called, m_call.nodes,
+                   "id of the node; 0: this one. Several with commas between them")
+            ->required();
+        add_request(sub, m_call);
+        add_parsed(
+            *sub, "-q,--quorum",
+            [](std::string_view text) {
+                return std::optional(parse_number(text, 1, LITE_RPC_LEGS_MAX));
+            },
+            m_call.quorum, "of several nodes, wait for so many only")
+            ->type_name("N");
+        add_parsed(
+            *sub, "-l,--length",
+            [](std::string_view text) {
+                const auto n = parse_size(text);
+                if (n > LITE_RPC_BULK_MAX)
+                    throw usage_error("more than 64M");
+                return n;
+            },
+            m_call.room, "most bytes of a reply (default: 64K, at most 64M)")
+            ->type_name("SIZE");
+        sub->footer(sizes);
+    }
+
+    void add_send() {
+        auto* sub = add("send", "send a function of a node a message", send_command, m_send);
         add_parsed(
             *sub, "NODE",
             [](std::string_view text) {
-                return static_cast<std::uint32_t>(parse_number(text, 0, LITE_NODE_ID_MAX));
+                return std::vector{
+                    static_cast<std::uint32_t>(parse_number(text, 0, LITE_NODE_ID_MAX))};
             },
-            args.node, "id of the node; 0: this one")
+            m_send.nodes, "id of the node; 0: this one")
             ->required();
+        add_request(sub, m_send);
+    }
+
+    static void add_request(CLI::App* sub, call_arguments& args) {
         add_function(sub, args.function);
         sub->add_option("DATA", args.data, "the request; '-': standard input (default: nothing)");
         add_parsed(

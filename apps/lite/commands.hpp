@@ -206,8 +206,10 @@ struct serve_arguments {
 int serve_command(session& session, const serve_arguments& args);
 
 struct call_arguments {
-    std::uint32_t node = 0;
+    std::vector<std::uint32_t> nodes;  // of send: one
     function_name function;
+    std::optional<std::uint64_t> quorum;  // none: all of them
+    std::uint64_t room = LITE_RPC_BYTES_MAX;
     std::optional<std::string> data;  // "-": standard input; none: nothing
     std::uint64_t timeout = LITE_RPC_TIMEOUT_DEFAULT;
 };

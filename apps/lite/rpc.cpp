@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -234,22 +235,127 @@ std::vector<std::byte> request_data(session& session, const std::optional<std::s
     }
     if (!data)
         return {};
-    // One more, so that too much is seen.
-    std::vector<std::byte> bytes(LITE_RPC_BYTES_MAX + 1);
-    bytes.resize(read_full(session.io().in, bytes));
+    // One more than there may be, so that too much is seen.
+    constexpr std::size_t most = LITE_RPC_BULK_MAX + 1;
+    std::vector<std::byte> bytes;
+    for (std::size_t size = LITE_RPC_BYTES_MAX; bytes.size() < most; size *= 2) {
+        const std::size_t before = bytes.size();
+        bytes.resize(std::min(size, most));
+        const auto n = read_full(session.io().in, std::span(bytes).subspan(before));
+        if (before + n < bytes.size()) {
+            bytes.resize(before + n);
+            break;
+        }
+    }
     return bytes;
 }
 
-std::uint32_t function_number(session& session, std::string_view verb, const call_arguments& args) {
-    if (args.function.number)
-        return args.function.number;
+// The number that a function has on a node, or a negative errno.
+int find_number(session& session, const function_name& function, std::uint32_t node) {
+    if (function.number)
+        return static_cast<int>(function.number);
     lite_ioc_rpc_find found{};
-    const int err =
-        lite_rpc_find(session.node().get(), args.node, args.function.name.c_str(), &found);
-    if (err)
-        throw rpc_failure(verb, args.function.text, err);
-    return found.function;
+    const int err = lite_rpc_find(session.node().get(), node, function.name.c_str(), &found);
+    return err ? err : static_cast<int>(found.function);
 }
+
+std::uint32_t function_number(session& session, std::string_view verb, const call_arguments& args) {
+    const int number = find_number(session, args.function, args.nodes.front());
+    if (number < 0)
+        throw rpc_failure(verb, args.function.text, number);
+    return static_cast<std::uint32_t>(number);
+}
+
+// Calls to several nodes at once: the replies with the number of the node before
+// each, failures on standard error.
+class several {
+  public:
+    several(session& session, const call_arguments& args)
+        : m_session(session),
+          m_args(args),
+          m_quorum(args.quorum.value_or(0)),
+          m_wanted(args.quorum.value_or(args.nodes.size())) {}
+
+    int run() {
+        if (m_wanted > m_args.nodes.size())
+            throw usage_error(
+                fmt::format("--quorum {}: only {} nodes", m_wanted, m_args.nodes.size()));
+        const auto request = request_data(m_session, m_args.data);
+        find();
+        // With those that are left it cannot be; without --quorum they are asked all the same.
+        if (!m_legs.empty() && m_quorum <= m_legs.size())
+            call(request);
+        if (m_answered < m_wanted)
+            throw failure(fmt::format("call {}: {} of {} nodes have answered",
+                                      printable(m_args.function.text), m_answered, m_wanted));
+        return m_refused ? status_failed : status_ok;
+    }
+
+  private:
+    void complain(std::uint32_t node, std::string_view what) {
+        print(m_session.io().err, fmt::format("lite: call {}: node {}: {}\n",
+                                              printable(m_args.function.text), node, what));
+    }
+
+    // A name may have another number on each node.
+    void find() {
+        for (const auto node : m_args.nodes) {
+            const int number = find_number(m_session, m_args.function, node);
+            if (number < 0) {
+                complain(node, lite_strerror(number));
+                continue;
+            }
+            lite_rpc_leg leg{};
+            leg.node = node;
+            leg.function = static_cast<std::uint32_t>(number);
+            m_legs.push_back(leg);
+        }
+    }
+
+    void call(std::span<const std::byte> request) {
+        std::vector<std::vector<std::byte>> replies(m_legs.size());
+        for (std::size_t i = 0; i < m_legs.size(); i++) {
+            replies[i].resize(m_args.room);
+            m_legs[i].reply = replies[i].data();
+            m_legs[i].room = replies[i].size();
+        }
+        const int n = lite_rpc_multicall(m_session.node().get(), 0, request.data(), request.size(),
+                                         m_legs.data(), m_legs.size(), m_quorum,
+                                         static_cast<int>(m_args.timeout));
+        if (n < 0)
+            throw rpc_failure("call", m_args.function.text, n);
+        m_answered = static_cast<std::size_t>(n);
+        for (std::size_t i = 0; i < m_legs.size(); i++)
+            tell(m_legs[i], std::span(replies[i]));
+    }
+
+    void tell(const lite_rpc_leg& leg, std::span<const std::byte> reply) {
+        // That others were quicker is what was asked for.
+        if (leg.error == -ECANCELED && m_answered >= m_wanted)
+            return;
+        if (leg.error) {
+            complain(leg.node, lite_strerror(leg.error));
+            return;
+        }
+        auto line = fmt::format("{}: ", leg.node);
+        line.append(reinterpret_cast<const char*>(reply.data()), leg.length);
+        if (line.back() != '\n')
+            line += '\n';
+        print(m_session.io().out, line);
+        if (leg.status) {
+            complain(leg.node, fmt::format("the server says {}", leg.status));
+            m_refused = true;
+        }
+    }
+
+    session& m_session;
+    const call_arguments& m_args;
+    std::size_t m_quorum;
+    std::size_t m_wanted;
+    std::size_t m_answered = 0;
+    bool m_refused = false;
+    std::vector<lite_rpc_leg> m_legs;
+};
 
 }  // namespace
 
@@ -271,14 +377,16 @@ int serve_command(session& session, const serve_arguments& args) {
 }
 
 int call_command(session& session, const call_arguments& args) {
+    if (args.nodes.size() > 1 || args.quorum)
+        return several(session, args).run();
     const auto request = request_data(session, args.data);
     const auto number = function_number(session, "call", args);
-    std::vector<std::byte> reply(LITE_RPC_BYTES_MAX);
+    std::vector<std::byte> reply(args.room);
     std::size_t length = 0;
     std::uint32_t status = 0;
-    const int err =
-        lite_rpc_call(session.node().get(), args.node, number, request.data(), request.size(),
-                      reply.data(), reply.size(), &length, static_cast<int>(args.timeout), &status);
+    const int err = lite_rpc_call(session.node().get(), args.nodes.front(), number, request.data(),
+                                  request.size(), reply.data(), reply.size(), &length,
+                                  static_cast<int>(args.timeout), &status);
     if (err)
         throw rpc_failure("call", args.function.text, err);
     write_full(session.io().out, std::span(reply).first(length));
@@ -291,7 +399,7 @@ int call_command(session& session, const call_arguments& args) {
 int send_command(session& session, const call_arguments& args) {
     const auto message = request_data(session, args.data);
     const auto number = function_number(session, "send", args);
-    const int err = lite_rpc_send(session.node().get(), args.node, number, message.data(),
+    const int err = lite_rpc_send(session.node().get(), args.nodes.front(), number, message.data(),
                                   message.size(), static_cast<int>(args.timeout));
     if (err)
         throw rpc_failure("send", args.function.text, err);

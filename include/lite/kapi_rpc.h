@@ -17,7 +17,7 @@ struct lite_kfunc;
 
 /**
  * struct lite_krequest - what a handler is asked
- * @data: the request, in the ring: it is the handler's until it returns
+ * @data: the request, in the ring or not: it is the handler's until it returns
  * @length: bytes there
  * @room: bytes that the caller has room for
  * @node: of the caller
@@ -55,9 +55,12 @@ typedef int (*lite_kfunc_handler)(void *priv, const struct lite_krequest *req,
  * @function: number, or 0: any that is free, from 32768 on
  * @mode: who may call, as of a Unix socket of root's: the w bits
  * @max_request: most bytes of a request
- * @max_reply: most bytes of a reply; at most LITE_KFUNC_SHORT_MAX if @is_short
+ * @max_reply: most bytes of a reply; at most LITE_KFUNC_SHORT_MAX if @is_short.
+ *	As many are there for every call: who says more than LITE_RPC_BYTES_MAX
+ *	pays for it, callers, too
  * @ring_size: bytes under way per client node, or 0: the default
- * @is_short: the handler does not sleep, nor take long
+ * @is_short: the handler does not sleep, nor take long; one whose request is
+ *	longer than LITE_RPC_BYTES_MAX runs in a work item all the same
  * @handler: it
  * @priv: for it
  */
@@ -148,5 +151,48 @@ int lite_function_call(struct lite_ctx *ctx, u32 node, u32 function,
  */
 int lite_function_send(struct lite_ctx *ctx, u32 node, u32 function,
 		       const void *message, u32 length, u32 timeout_ms);
+
+/**
+ * struct lite_call_leg - one of the calls of lite_function_multicall()
+ * @node: node id, 0: this one
+ * @function: number, or 0: that of the whole
+ * @reply: where the reply goes
+ * @room: bytes there
+ * @reply_length: set to those of the reply, with -EMSGSIZE, too
+ * @status: set to what the server said
+ * @error: set to 0 or a negative errno: as lite_function_call(), or -ECANCELED
+ */
+struct lite_call_leg {
+	u32 node;
+	u32 function;
+	void *reply;
+	u32 room;
+	u32 reply_length;
+	u32 status;
+	int error;
+};
+
+/**
+ * lite_function_multicall - call functions of several nodes with one request
+ * @ctx: context
+ * @function: its number
+ * @request: bytes to send; kernel memory of any kind
+ * @length: of them
+ * @legs: whom to call
+ * @n_legs: 1..LITE_RPC_LEGS_MAX
+ * @quorum: wait until that many have succeeded, or cannot; 0: until all have
+ *	ended
+ * @timeout_ms: for all together; 0: LITE_RPC_TIMEOUT_DEFAULT
+ *
+ * Nothing is written to replies after it has returned.
+ *
+ * Context: may sleep; killable.
+ * Return: how many have succeeded; or -EINTR, -EINVAL, -E2BIG, -ENODEV, -ENOMEM:
+ * nothing is known of the legs then.
+ */
+int lite_function_multicall(struct lite_ctx *ctx, u32 function,
+			    const void *request, u32 length,
+			    struct lite_call_leg *legs, u32 n_legs, u32 quorum,
+			    u32 timeout_ms);
 
 #endif /* _LITE_KAPI_RPC_H */

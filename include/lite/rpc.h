@@ -48,8 +48,9 @@ struct lite_ctx;
  * @function: its number; 0: any that is free, from 32768 on. Up to
  *    LITE_FUNCTION_ROOT_MAX they are root's
  * @mode: who may call: the w bits, as of a Unix socket
- * @max_request: most bytes of a request
- * @max_reply: most bytes of a reply
+ * @max_request: most bytes of a request, at most LITE_RPC_BULK_MAX
+ * @max_reply: most bytes of a reply, likewise. What is longer than
+ *    LITE_RPC_BYTES_MAX takes memory of both nodes while it is under way
  * @ring_size: bytes for requests and replies under way, per client node; 0: the
  *    default
  */
@@ -89,6 +90,17 @@ struct lite_rpc_result {
     uint32_t reserved;
 };
 
+/* One of the calls of lite_rpc_multicall(). */
+struct lite_rpc_leg {
+    uint32_t node;     /* 0: this one */
+    uint32_t function; /* 0: that of the whole */
+    void* reply;       /* the reply goes there */
+    size_t room;       /* bytes there */
+    size_t length;     /* set to those of the reply, with -EMSGSIZE, too */
+    uint32_t status;   /* set to what the server said */
+    int32_t error;     /* set to 0 or a negative errno */
+};
+
 /*
  * lite_rpc_register - serve a function
  * @ctx: context
@@ -121,8 +133,8 @@ int lite_rpc_unregister(struct lite_ctx* ctx, uint32_t function) LITE_NOEXCEPT;
  * @request: set
  *
  * Return: 0, -EAGAIN, -ETIMEDOUT, -EMSGSIZE (@size is too small: the request
- * stays, and @request->length is its length), -ENOENT (@ctx has not registered
- * it, or does not serve it any more), -EFAULT, -EINVAL.
+ * stays, and @request->length is its length), -ENOMEM (it stays, too), -ENOENT
+ * (@ctx has not registered it, or does not serve it any more), -EFAULT, -EINVAL.
  */
 int lite_rpc_recv(struct lite_ctx* ctx, uint32_t function, void* buf, size_t size, int timeout_ms,
                   struct lite_rpc_request* request) LITE_NOEXCEPT;
@@ -136,8 +148,8 @@ int lite_rpc_recv(struct lite_ctx* ctx, uint32_t function, void* buf, size_t siz
  * @length: bytes of it
  *
  * Return: 0, -ENOENT (no such request: it was answered, or its caller has given
- * up), -E2BIG (more than the function's max_reply), -EFAULT. But for -ENOENT it
- * may be answered again.
+ * up), -E2BIG (more than the function's max_reply), -EFAULT, -ENOMEM. But for
+ * -ENOENT it may be answered again.
  */
 int lite_rpc_reply(struct lite_ctx* ctx, uint64_t token, uint32_t status, const void* reply,
                    size_t length) LITE_NOEXCEPT;
@@ -183,18 +195,42 @@ int lite_rpc_find(struct lite_ctx* ctx, uint32_t node, const char* name,
  * @request: may be NULL if @length is 0
  * @length: bytes of it
  * @reply: the reply goes there
- * @room: bytes there
+ * @room: bytes there; if it is more than LITE_RPC_BYTES_MAX, and so is the most
+ *    that the function may reply with, memory for them is taken meanwhile
  * @reply_length: set to those of the reply, with -EMSGSIZE, too; may be NULL
  * @timeout_ms: for all of it; 0: wait for the reply as long as by default, but
  *    not for room in the ring
  * @status: set to what the server said; may be NULL
  *
  * Return: 0, -ECONNREFUSED, -EACCES, -E2BIG, -EMSGSIZE, -ECONNRESET, -EHOSTDOWN,
- * -EHOSTUNREACH, -ETIMEDOUT, -EAGAIN, -ENOBUFS, -EFAULT, -EINVAL.
+ * -EHOSTUNREACH, -ETIMEDOUT, -EAGAIN, -ENOBUFS, -ENOMEM, -EFAULT, -EINVAL.
  */
 int lite_rpc_call(struct lite_ctx* ctx, uint32_t node, uint32_t function, const void* request,
                   size_t length, void* reply, size_t room, size_t* reply_length, int timeout_ms,
                   uint32_t* status) LITE_NOEXCEPT;
+
+/*
+ * lite_rpc_multicall - call functions of several nodes with one request
+ * @ctx: context
+ * @function: its number, for legs that have none
+ * @request: may be NULL if @length is 0
+ * @length: bytes of it
+ * @legs: whom to call; no two of them may have the same bytes for their replies
+ * @n_legs: 1..LITE_RPC_LEGS_MAX
+ * @quorum: how many to wait for: it returns when that many have succeeded, or
+ *    can not; 0: when all have ended, well or not
+ * @timeout_ms: for all together, as of lite_rpc_call()
+ *
+ * Those that are not waited for are cancelled; nothing is written to any reply after
+ * the return. @error of each leg is as of lite_rpc_call(), or -ECANCELED: others
+ * were enough, or have failed. It may have been served, as with -ETIMEDOUT.
+ *
+ * Return: how many have succeeded, be they as many as were wanted or not; else
+ * nothing is known of the legs: -EINVAL, -E2BIG, -EFAULT, -ENOMEM, -ENODEV.
+ */
+int lite_rpc_multicall(struct lite_ctx* ctx, uint32_t function, const void* request, size_t length,
+                       struct lite_rpc_leg* legs, size_t n_legs, size_t quorum,
+                       int timeout_ms) LITE_NOEXCEPT;
 
 /*
  * lite_rpc_send - send a function a message, to which there is no reply

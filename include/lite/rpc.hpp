@@ -165,6 +165,40 @@ inline call_reply call(context& ctx, std::uint32_t node, std::uint32_t function,
     return reply;
 }
 
+// How one of several calls has ended.
+struct leg_reply {
+    std::uint32_t node = 0;
+    int error = 0;  // 0 or a negative errno
+    std::uint32_t status = 0;
+    std::vector<std::byte> bytes;
+};
+
+// Calls a function of several nodes, at most LITE_RPC_LEGS_MAX, with one request.
+// Returns when @quorum of them have answered, or cannot; 0: when all have ended.
+// In the order of @nodes; those that were not waited for have error -ECANCELED.
+inline std::vector<leg_reply> multicall(context& ctx, std::span<const std::uint32_t> nodes,
+                                        std::uint32_t function, std::span<const std::byte> request,
+                                        std::size_t quorum = 0, std::size_t room = 4096,
+                                        timeout limit = no_timeout) {
+    std::vector<leg_reply> replies(nodes.size());
+    std::vector<lite_rpc_leg> legs(nodes.size());
+    for (std::size_t i = 0; i < nodes.size(); i++) {
+        replies[i].bytes.resize(room);
+        legs[i].node = replies[i].node = nodes[i];
+        legs[i].reply = replies[i].bytes.data();
+        legs[i].room = room;
+    }
+    const int n = lite_rpc_multicall(ctx.get(), function, request.data(), request.size(),
+                                     legs.data(), legs.size(), quorum, detail::milliseconds(limit));
+    detail::check_rpc(n < 0 ? n : 0, "call a function of several nodes");
+    for (std::size_t i = 0; i < nodes.size(); i++) {
+        replies[i].error = legs[i].error;
+        replies[i].status = legs[i].status;
+        replies[i].bytes.resize(legs[i].error ? 0 : legs[i].length);
+    }
+    return replies;
+}
+
 // Sends a function a message.
 inline void send(context& ctx, std::uint32_t node, std::uint32_t function,
                  std::span<const std::byte> message, timeout limit = no_timeout) {

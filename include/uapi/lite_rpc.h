@@ -34,6 +34,8 @@
  *                       of the function, for a request, for a call to end
  * ENOBUFS               the server's node, or this one, has no memory left for
  *                       rings
+ * ENOMEM                no memory, or this node gives no more to long requests and
+ *                       replies
  * EEXIST                REGISTER: the number or the name is taken
  * EPERM                 REGISTER: that number is root's
  * ENOENT                RECV, UNREGISTER: this file has not registered that
@@ -41,6 +43,8 @@
  *                       COLLECT: no call is under way
  * EMFILE                more functions, or calls under way, than an open file
  *                       may have, or functions than a node may
+ * ECANCELED             MULTICALL: other legs were enough, or too many of them have
+ *                       failed; it may have been served
  * EINVAL                a malformed argument
  * ====================  ======================================================
  */
@@ -58,8 +62,13 @@
 #define LITE_FUNCTION_NAME_MAX 63
 #define LITE_FUNCTION_NAME_SIZE 64
 
-/* Most bytes of a request, and of a reply. */
+/*
+ * Most bytes of a request, and of a reply, that go through the ring; and most at
+ * all. Longer ones go by reference: the kernels keep them in memory of their own,
+ * which is charged to the callers and servers, while the call is under way.
+ */
 #define LITE_RPC_BYTES_MAX 65536
+#define LITE_RPC_BULK_MAX (64U << 20)
 
 /*
  * Of the ring that every client node gets: bytes for requests under way and the
@@ -74,6 +83,8 @@
 
 /* Functions that one open file may have registered. */
 #define LITE_RPC_FUNCTIONS_MAX 16
+/* Calls that one MULTICALL may make. */
+#define LITE_RPC_LEGS_MAX 64
 /* Calls that one open file may have under way, or not collected. */
 #define LITE_RPC_ASYNC_MAX 1024
 
@@ -97,8 +108,8 @@ struct lite_ioc_rpc_register {
 	__u32 flags;           /* LITE_RPC_SHARED */
 	__u32 function;        /* in/out; in 0: any number from 32768 on */
 	__u32 mode;            /* bits 0666 */
-	__u32 max_request;     /* bytes, 0..LITE_RPC_BYTES_MAX */
-	__u32 max_reply;       /* bytes, 0..LITE_RPC_BYTES_MAX */
+	__u32 max_request;     /* bytes, 0..LITE_RPC_BULK_MAX */
+	__u32 max_reply;       /* bytes, 0..LITE_RPC_BULK_MAX */
 	__u32 ring_size;       /* bytes, or 0 */
 	__u32 reserved;
 	char name[LITE_FUNCTION_NAME_SIZE]; /* empty: none */
@@ -146,6 +157,10 @@ struct lite_ioc_rpc_find {
  * The reply is in @reply when it returns 0, its length in @reply_len, and what
  * the server said of it in @status.
  *
+ * If the function may reply with more than LITE_RPC_BYTES_MAX bytes, memory for
+ * @reply_room bytes, or the function's @max_reply if that is less, is taken for
+ * the time of the call (ENOMEM): who expects less does well to say so.
+ *
  * ONEWAY: it returns 0 when the message is on its way; what becomes of it nobody
  * says. It takes its place in the ring until a server takes it.
  *
@@ -190,6 +205,46 @@ struct lite_ioc_rpc_collect {
 	__aligned_u64 cookie;  /* out */
 };
 
+/* One of the calls of LITE_IOC_RPC_MULTICALL. */
+struct lite_ioc_rpc_leg {
+	__u32 node;            /* 0: this one */
+	__u32 function;        /* 0: that of the whole */
+	__aligned_u64 reply;   /* user address */
+	__u32 reply_room;
+	__u32 reply_len;       /* out, also with EMSGSIZE */
+	__u32 status;          /* out */
+	__u32 error;           /* out: errno of the call, positive, or 0 */
+};
+
+/*
+ * LITE_IOC_RPC_MULTICALL: call functions of several nodes with one request, and
+ * wait for their replies together.
+ *
+ * With a @quorum it ends as soon as that many calls have succeeded, or so many
+ * have failed that it cannot be reached; without (0), when all have ended. It
+ * ends in @timeout_ms at the latest. Those that have not ended by then are
+ * cancelled: their @error is ECANCELED, or ETIMEDOUT, and they may have been, or be
+ * yet, served. No @reply is written after the return.
+ *
+ * When it returns 0, @n_ok calls have succeeded - it may be more than were asked
+ * for, or fewer -, and @error of each leg says how it has ended. Another result
+ * than 0 is about the whole: what became of the calls is not known then.
+ */
+struct lite_ioc_rpc_multicall {
+	__u32 size;
+	__u32 flags;           /* LITE_RPC_NOWAIT */
+	__u32 function;        /* of legs that have none */
+	__u32 n_legs;          /* 1..LITE_RPC_LEGS_MAX */
+	__aligned_u64 legs;    /* user address of struct lite_ioc_rpc_leg[n_legs] */
+	__aligned_u64 request; /* user address */
+	__u32 request_len;
+	__u32 leg_size;        /* sizeof(struct lite_ioc_rpc_leg) */
+	__u32 quorum;          /* 0..n_legs */
+	__u32 timeout_ms;      /* 0: LITE_RPC_TIMEOUT_DEFAULT */
+	__u32 n_ok;            /* out */
+	__u32 reserved;
+};
+
 /* LITE_IOC_RPC_RECV flags */
 #define LITE_RPC_REPLY (1U << 1)      /* first answer @token */
 #define LITE_RPC_REPLY_ONLY (1U << 2) /* answer @token, and that is all */
@@ -206,7 +261,8 @@ struct lite_ioc_rpc_collect {
  * error. ENOENT, EFAULT, E2BIG (longer than the function's @max_reply) are:
  * nothing was received then, and but for ENOENT the request is still there to be
  * answered. With REPLY, that there is no such request any more, because its caller
- * has given up, is no error: @answered is 0 then.
+ * has given up, is no error: @answered is 0 then. With ENOMEM a long reply is as
+ * not given, and a long request is still there to be taken.
  *
  * Then a request for @function (0: any that this file has registered) is taken,
  * and waited for if need be. It is to be answered through this open file. If its
@@ -243,5 +299,6 @@ struct lite_ioc_rpc_recv {
 #define LITE_IOC_RPC_CALL _IO(0xB7, 0x13)
 #define LITE_IOC_RPC_COLLECT _IO(0xB7, 0x14)
 #define LITE_IOC_RPC_RECV _IO(0xB7, 0x15)
+#define LITE_IOC_RPC_MULTICALL _IO(0xB7, 0x16)
 
 #endif /* _UAPI_LITE_RPC_H */

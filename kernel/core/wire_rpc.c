@@ -74,8 +74,8 @@ static int lite_rpc_func_check(const struct lite_wire_rpc_func *f)
 	if (!f->cookie || f->reserved || le32_to_cpu(f->squash) > 1 ||
 	    !lite_function_ok(le32_to_cpu(f->function)) ||
 	    le32_to_cpu(f->mode) & ~LITE_MODE_MASK ||
-	    le32_to_cpu(f->max_request) > LITE_RPC_BYTES_MAX ||
-	    le32_to_cpu(f->max_reply) > LITE_RPC_BYTES_MAX)
+	    le32_to_cpu(f->max_request) > LITE_RPC_BULK_MAX ||
+	    le32_to_cpu(f->max_reply) > LITE_RPC_BULK_MAX)
 		return -EPROTO;
 	return 0;
 }
@@ -93,9 +93,8 @@ static int lite_rpc_bind_reply_check(const struct lite_wire_rpc_bind_reply *r,
 	    len != sizeof(*r) + n * sizeof(r->chunk[0]))
 		return -EPROTO;
 	/* Whole pages; the longest record fits; all units have a number. */
-	most = le32_to_cpu(r->func.max_request);
-	if (most < le32_to_cpu(r->func.max_reply))
-		most = le32_to_cpu(r->func.max_reply);
+	most = lite_rpc_body_max(le32_to_cpu(r->func.max_request),
+				 le32_to_cpu(r->func.max_reply));
 	if (!bytes || bytes % LITE_PAGE_SIZE ||
 	    bytes < LITE_RPC_HEADER + most ||
 	    bytes > LITE_RING_UNITS_MAX * LITE_RING_UNIT / n)
@@ -144,6 +143,58 @@ int lite_wire_rpc_reply_check(u16 call, const void *payload, size_t len)
 	}
 }
 
+/* Chunks that hold @bytes together, of which there may be none. */
+static bool lite_rpc_chunks_ok(const struct lite_wire_rpc_chunk *chunk, u32 n,
+			       u32 bytes)
+{
+	u64 sum = 0;
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		if (!chunk[i].addr || !chunk[i].bytes || chunk[i].reserved)
+			return false;
+		sum += le32_to_cpu(chunk[i].bytes);
+	}
+	return sum >= bytes;
+}
+
+int lite_wire_rpc_bulk_check(const struct lite_wire_rpc_chunk *chunk,
+			     u32 n_request, u32 n_reply, u32 length, u32 room)
+{
+	if (!n_request && (!n_reply || length > LITE_RPC_BYTES_MAX))
+		return -EPROTO;
+	if (!n_reply && room > LITE_RPC_BYTES_MAX)
+		return -EPROTO;
+	if (n_request && !lite_rpc_chunks_ok(chunk, n_request, length))
+		return -EPROTO;
+	if (n_reply && !lite_rpc_chunks_ok(chunk + n_request, n_reply, room))
+		return -EPROTO;
+	return 0;
+}
+
+static bool lite_rpc_request_ok(const struct lite_wire_rpc *h)
+{
+	u32 flags = le32_to_cpu(h->flags);
+	u32 most = flags & LITE_RPC_F_BULK ? LITE_RPC_BULK_MAX :
+					     LITE_RPC_BYTES_MAX;
+
+	return !h->status && !h->user && h->reply &&
+	       !(flags & ~(LITE_RPC_F_ONEWAY | LITE_RPC_F_BULK)) &&
+	       le32_to_cpu(h->length) <= most && le32_to_cpu(h->room) <= most;
+}
+
+/* Only what there is can be in chunks. */
+static bool lite_rpc_reply_ok(const struct lite_wire_rpc *h)
+{
+	u32 flags = le32_to_cpu(h->flags);
+
+	if (flags && (flags != LITE_RPC_F_BULK || h->status != LITE_RPC_OK ||
+		      !h->length))
+		return false;
+	return !h->room && !h->reply && !h->uid && !h->gid &&
+	       h->status < LITE_RPC_STATUSES;
+}
+
 int lite_wire_rpc_check(const struct lite_wire_rpc *h, bool request)
 {
 	if (le32_to_cpu(h->magic) != LITE_WIRE_MAGIC ||
@@ -151,12 +202,6 @@ int lite_wire_rpc_check(const struct lite_wire_rpc *h, bool request)
 		return -EPROTO;
 	if (le16_to_cpu(h->slot) >= LITE_RPC_DEPTH)
 		return -EPROTO;
-	if (request)
-		return h->status || h->user || !h->reply ||
-				       le32_to_cpu(h->flags) & ~LITE_RPC_F_ONEWAY ||
-				       le32_to_cpu(h->room) > LITE_RPC_BYTES_MAX ?
-			       -EPROTO : 0;
-	return h->room || h->reply || h->flags || h->uid || h->gid ||
-			       h->status >= LITE_RPC_STATUSES ?
-		       -EPROTO : 0;
+	return (request ? lite_rpc_request_ok(h) : lite_rpc_reply_ok(h)) ?
+		       0 : -EPROTO;
 }

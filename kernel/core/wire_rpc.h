@@ -82,7 +82,59 @@ struct lite_wire_rpc_cancel_reply {
 
 enum lite_rpc_flags {
 	LITE_RPC_F_ONEWAY = 1 << 0, /* request: is answered by DONE */
+	/*
+	 * Request: behind the header there is a struct lite_wire_rpc_bulk, and
+	 * only then the request, if it is no more than that. Reply: it is in
+	 * the chunks that the request named.
+	 */
+	LITE_RPC_F_BULK = 1 << 1,
 };
+
+/* A piece of the client's memory, all of which is at the device's addresses. */
+struct lite_wire_rpc_chunk {
+	__le64 addr;
+	__le32 bytes;
+	__le32 reserved;
+} __packed;
+
+/* What does not go through the ring: where it is, or shall go to. */
+struct lite_wire_rpc_bulk {
+	__le32 n_request;   /* chunks of the request; 0: it is in the record */
+	__le32 n_reply;     /* chunks for the reply; 0: it fits into the record */
+	struct lite_wire_rpc_chunk chunk[]; /* of the request, then of the reply */
+} __packed;
+
+/* Chunks of a request, and of a reply, at most. */
+#define LITE_RPC_BULK_CHUNKS_MAX 1023U
+/* Of a reply for which there are chunks, this much goes through the ring. */
+#define LITE_RPC_BULK_INLINE 4096U
+
+static inline u32 lite_rpc_list_bytes(u32 chunks)
+{
+	return sizeof(struct lite_wire_rpc_bulk) +
+	       chunks * sizeof(struct lite_wire_rpc_chunk);
+}
+
+/* Bytes behind the header of the longest record of a function. */
+static inline u32 lite_rpc_body_max(u32 max_request, u32 max_reply)
+{
+	u32 most = max_request > max_reply ? max_request : max_reply;
+
+	return most <= LITE_RPC_BYTES_MAX ? most :
+	       LITE_RPC_BYTES_MAX +
+		       lite_rpc_list_bytes(2 * LITE_RPC_BULK_CHUNKS_MAX);
+}
+
+/* Of a call, @list bytes of which are a list, with @n_request and @n_reply chunks. */
+static inline u32 lite_rpc_body_bytes(u32 length, u32 room, u32 list,
+				      u32 n_request, u32 n_reply)
+{
+	u32 in = list + (n_request ? 0 : length);
+	u32 out = n_reply && room > LITE_RPC_BULK_INLINE ? LITE_RPC_BULK_INLINE :
+							    room;
+
+	return in > out ? in : out;
+}
 
 enum lite_rpc_status {
 	LITE_RPC_OK,
@@ -104,7 +156,7 @@ struct lite_wire_rpc {
 	__le64 reply;       /* request: address that the reply's header goes to */
 	__le32 uid;         /* request: of the caller */
 	__le32 gid;
-	__le32 flags;       /* request: enum lite_rpc_flags */
+	__le32 flags;       /* enum lite_rpc_flags */
 	__le32 user;        /* reply: what the server says of it */
 	__le64 reserved[2];
 } __packed;
@@ -123,6 +175,22 @@ static_assert(sizeof(struct lite_wire_rpc_bind_reply) +
  * Return: 0 or -EPROTO.
  */
 int lite_wire_rpc_check(const struct lite_wire_rpc *h, bool request);
+
+/**
+ * lite_wire_rpc_bulk_check - is this a list of chunks?
+ * @chunk: as many as are said to be there
+ * @n_request: of the request
+ * @n_reply: for the reply
+ * @length: bytes of the request
+ * @room: bytes of a reply that fit
+ *
+ * That there are not too many, and that they are in the record, is checked by
+ * who knows that.
+ *
+ * Return: 0 or -EPROTO.
+ */
+int lite_wire_rpc_bulk_check(const struct lite_wire_rpc_chunk *chunk,
+			     u32 n_request, u32 n_reply, u32 length, u32 room);
 
 /* As lite_wire_request_check() and lite_wire_reply_check(), which come here. */
 static inline bool lite_wire_is_rpc(u16 call)

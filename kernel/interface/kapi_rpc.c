@@ -64,7 +64,7 @@ static int lite_kapi_call(struct lite_ctx *ctx, struct lite_rcall *call,
 	if (!call->function || call->function > LITE_FUNCTION_MAX ||
 	    call->node > LITE_NODE_ID_MAX || timeout_ms > LITE_RPC_TIMEOUT_MAX)
 		return -EINVAL;
-	if (call->length > LITE_RPC_BYTES_MAX)
+	if (call->length > LITE_RPC_BULK_MAX)
 		return -E2BIG;
 	node = lite_kapi_enter(ctx);
 	if (!node)
@@ -87,7 +87,7 @@ int lite_function_call(struct lite_ctx *ctx, u32 node, u32 function,
 		.node = node,
 		.function = function,
 		.length = length,
-		.room = min_t(u32, room, LITE_RPC_BYTES_MAX),
+		.room = min_t(u32, room, LITE_RPC_BULK_MAX),
 	};
 	int err = lite_kapi_call(ctx, &call, request, &to, timeout_ms);
 

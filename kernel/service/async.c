@@ -4,7 +4,8 @@
  *
  * Normal operation: the request is sent by the caller's thread. The reply is
  * copied out of the mirror when it comes, so that its place is free for others,
- * and waits to be collected: long ones by a work item, not by the receive handler.
+ * and waits to be collected: longer ones by a work item, not by the receive
+ * handler. What did not go through the ring stays where it is.
  *
  * What runs concurrently: the end of the call (rp->lock), its time-out, those who
  * collect, the shutting of the file. A call is in file->calls until it has ended,
@@ -47,6 +48,7 @@ static void lite_async_release(struct kref *ref)
 
 	if (a->call.bind)
 		lite_bind_put(a->call.bind);
+	lite_rcall_drop(&a->call);
 	lite_rpc_file_put(a->file);
 	kvfree(a->reply);
 	kfree(a);
@@ -89,7 +91,8 @@ static void lite_async_copy_work(struct work_struct *work)
 static void lite_async_ended(struct lite_rcall *call)
 {
 	struct lite_async *a = container_of(call, struct lite_async, call);
-	bool reply = !call->err && call->status == LITE_RPC_OK;
+	bool reply = !call->err && call->status == LITE_RPC_OK &&
+		     !call->by_reference;
 
 	if (reply && call->reply_len > LITE_ASYNC_COPY) {
 		kref_get(&a->ref);
@@ -109,17 +112,19 @@ static struct lite_async *lite_async_alloc(struct lite_rpc_file *file,
 					   u64 cookie)
 {
 	struct lite_async *a = kzalloc(sizeof(*a), GFP_KERNEL_ACCOUNT);
+	u32 room = min_t(u32, call->room, LITE_RPC_BYTES_MAX);
 
 	if (!a)
 		return ERR_PTR(-ENOMEM);
-	if (call->room)
-		a->reply = kvmalloc(call->room, GFP_KERNEL_ACCOUNT);
-	if (call->room && !a->reply) {
+	if (room)
+		a->reply = kvmalloc(room, GFP_KERNEL_ACCOUNT);
+	if (room && !a->reply) {
 		kfree(a);
 		return ERR_PTR(-ENOMEM);
 	}
 	a->call = *call;
-	a->call.svc = file->svc;
+	if (a->call.bulk)
+		kref_get(&a->call.bulk->ref);
 	a->call.ended = lite_async_ended;
 	init_completion(&a->call.done);
 	a->cookie = cookie;
@@ -192,6 +197,9 @@ static int lite_async_try(struct lite_rpc_file *file, struct lite_rcall *call,
 	/* That is not the reader's: the caller's stack. */
 	a->call.cred = NULL;
 	if (!err) {
+		/* It is not sent again. */
+		lite_bulk_put(a->call.bulk);
+		a->call.bulk = NULL;
 		lite_async_expect(a);
 	} else {
 		spin_lock(&file->lock);
@@ -215,15 +223,16 @@ static int lite_async_try(struct lite_rpc_file *file, struct lite_rcall *call,
 static int lite_async_begin(struct lite_rpc_file *file, struct lite_rcall *call,
 			    u64 cookie)
 {
-	int err;
+	int err = lite_rcall_prepare(call);
 
-	do {
+	while (!err) {
 		call->missing = false;
 		err = lite_async_try(file, call, cookie);
 		if (!err || !call->missing)
-			return err;
+			break;
 		err = lite_rcall_fault_in(call);
-	} while (!err);
+	}
+	lite_rcall_drop(call);
 	return err;
 }
 
@@ -247,8 +256,9 @@ int lite_file_call(struct lite_rpc_file *file, struct lite_ioc_rpc_call *c,
 		.cred = cred,
 		.request = { .gate = gate, .user = true, .u = c->request },
 		.length = c->request_len,
-		.room = min_t(u32, c->reply_room, LITE_RPC_BYTES_MAX),
+		.room = min_t(u32, c->reply_room, LITE_RPC_BULK_MAX),
 		.flags = c->flags,
+		.svc = file->svc,
 	};
 	int err;
 
@@ -262,7 +272,7 @@ int lite_file_call(struct lite_rpc_file *file, struct lite_ioc_rpc_call *c,
 	    c->timeout_ms > LITE_RPC_TIMEOUT_MAX ||
 	    (c->flags & LITE_RPC_ONEWAY && c->flags & LITE_RPC_ASYNC))
 		return -EINVAL;
-	if (c->request_len > LITE_RPC_BYTES_MAX)
+	if (c->request_len > LITE_RPC_BULK_MAX)
 		return -E2BIG;
 	if (c->flags & LITE_RPC_ONEWAY)
 		call.room = 0;
@@ -324,8 +334,16 @@ static size_t lite_async_give(struct lite_async *a, const struct lite_buf *to,
 			      size_t n)
 {
 	struct lite_rpc_file *file = a->file;
-	size_t done = n ? lite_buf_copy_nofault(to, 0, a->reply, n, false) : 0;
+	size_t done = 0;
 
+	if (a->call.by_reference && n) {
+		/* Ours alone, since the answer came. */
+		lite_bulk_unmap(a->call.reply_bulk);
+		done = lite_bulk_copy_nofault(a->call.reply_bulk, to, 0, n,
+					      false);
+	} else if (n) {
+		done = lite_buf_copy_nofault(to, 0, a->reply, n, false);
+	}
 	spin_lock(&file->lock);
 	if (done == n) {
 		file->n_calls--;

@@ -21,7 +21,12 @@ static void lite_bind_release(struct kref *ref)
 {
 	struct lite_bind *bind = container_of(ref, struct lite_bind, ref);
 	struct lite_conn *conn = bind->rp->conn;
+	u32 i;
 
+	for (i = 0; i < LITE_RPC_DEPTH; i++) {
+		lite_bulk_put(bind->slot[i].request);
+		lite_bulk_put(bind->slot[i].reply);
+	}
 	if (bind->area)
 		lite_area_put(bind->area);
 	kfree(bind->remote);
@@ -460,6 +465,11 @@ static int lite_bind_in(struct lite_rpc_peer *rp, struct lite_rcall *call)
 
 	spin_lock(&rp->lock);
 	bind = lite_bind_find(rp, call->function);
+	if (call->flags & LITE_RCALL_TRY &&
+	    (!bind || bind->state == LITE_BIND_NEW)) {
+		spin_unlock(&rp->lock);
+		return -EAGAIN;
+	}
 	if (!bind) {
 		spin_unlock(&rp->lock);
 		new = lite_bind_alloc(rp, call->function);
@@ -502,7 +512,7 @@ static int lite_bind_in(struct lite_rpc_peer *rp, struct lite_rcall *call)
  *
  * Context: may sleep; killable.
  * Return: 0; -ESTALE: try again; -EHOSTDOWN, -EHOSTUNREACH, -ECONNREFUSED,
- * -ENOBUFS, -ENOMEM, -ETIMEDOUT, -EINTR.
+ * -ENOBUFS, -ENOMEM, -ETIMEDOUT, -EINTR; LITE_RCALL_TRY: -EAGAIN.
  */
 int lite_bind_get(struct lite_rcall *call)
 {

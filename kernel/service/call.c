@@ -22,9 +22,6 @@
 #include "../trace.h"
 #include "service.h"
 
-/* Rings that may turn out to be of no use, for one call. */
-#define LITE_RCALL_TRIES 4
-
 /* How long a caller watches before it sleeps, as in fabric/qp.c. */
 #define LITE_WATCH_MIN_NS (50 * NSEC_PER_USEC)
 #define LITE_WATCH_MAX_NS (2 * NSEC_PER_MSEC)
@@ -32,11 +29,15 @@
 
 /* ---- sending ------------------------------------------------------------- */
 
+/* What goes behind the header. */
 static int lite_rcall_copy(struct lite_rcall *call, void *to)
 {
-	size_t n = lite_buf_copy_nofault(&call->request, 0, to, call->length,
-					 true);
+	size_t n;
 
+	to += lite_rcall_list(call, to);
+	if (unlikely(call->bulk))
+		return 0;
+	n = lite_buf_copy_nofault(&call->request, 0, to, call->length, true);
 	call->missing = n < call->length;
 	return call->missing ? -EFAULT : 0;
 }
@@ -75,12 +76,15 @@ int lite_rcall_fault_in(const struct lite_rcall *call)
 	return 0;
 }
 
-static void lite_rcall_header(struct lite_rcall *call, struct lite_wire_rpc *h)
+static void lite_rcall_header(struct lite_rcall *call, u32 list,
+			      struct lite_wire_rpc *h)
 {
 	struct lite_bind *bind = call->bind;
 	struct lite_bind_slot *s = &bind->slot[call->slot];
-	bool oneway = call->flags & LITE_RPC_ONEWAY;
+	u32 flags = list ? LITE_RPC_F_BULK : 0;
 
+	if (call->flags & LITE_RPC_ONEWAY)
+		flags |= LITE_RPC_F_ONEWAY;
 	*h = (struct lite_wire_rpc){
 		.magic = cpu_to_le32(LITE_WIRE_MAGIC),
 		.version = LITE_WIRE_VERSION,
@@ -94,7 +98,7 @@ static void lite_rcall_header(struct lite_rcall *call, struct lite_wire_rpc *h)
 					     1),
 		.uid = cpu_to_le32(call->cred->uid),
 		.gid = cpu_to_le32(call->cred->gid),
-		.flags = cpu_to_le32(oneway ? LITE_RPC_F_ONEWAY : 0),
+		.flags = cpu_to_le32(flags),
 	};
 }
 
@@ -154,11 +158,12 @@ static int lite_rcall_post(struct lite_rcall *call)
 {
 	struct lite_bind *bind = call->bind;
 	struct lite_bind_slot *s = &bind->slot[call->slot];
-	u32 unit = s->unit, offset, chunk;
+	u32 unit = s->unit, offset, chunk, list;
 	u64 raddr = 0;
 	int err;
 
-	lite_rcall_header(call, lite_area_at(bind->area, unit));
+	lite_rcall_body(call, &list);
+	lite_rcall_header(call, list, lite_area_at(bind->area, unit));
 	if (bind->rp->conn) {
 		chunk = lite_area_chunk(bind->area, unit, &offset);
 		raddr = bind->remote[chunk] + offset;
@@ -167,7 +172,9 @@ static int lite_rcall_post(struct lite_rcall *call)
 	if (err)
 		return err;
 	err = lite_rpc_peer_post(bind->rp, bind->area, unit,
-				 LITE_RPC_HEADER + call->length, raddr,
+				 LITE_RPC_HEADER + list +
+					 (call->bulk ? 0 : call->length),
+				 raddr,
 				 lite_imm_ring_encode(LITE_IMM_RPC_REQUEST,
 						      bind->index, unit),
 				 false);
@@ -185,13 +192,17 @@ static int lite_rcall_try(struct lite_rcall *call)
 	if (err)
 		return err;
 	err = lite_bind_may_call(call->bind, call);
-	if (err && lite_bind_is_stale(call)) {
+	if (err && call->flags & LITE_RCALL_TRY) {
+		/* Whether that is still so has to be asked. */
+		err = -EAGAIN;
+	} else if (err && lite_bind_is_stale(call)) {
 		lite_bind_close(call->bind);
 		err = -ESTALE;
 	}
-	if (err)
-		goto put;
-	err = lite_line_take(call);
+	if (!err)
+		err = lite_rcall_bulk_room(call);
+	if (!err)
+		err = lite_line_take(call);
 	if (err)
 		goto put;
 	s = &call->bind->slot[call->slot];
@@ -207,6 +218,9 @@ static int lite_rcall_try(struct lite_rcall *call)
 put:
 	lite_bind_put(call->bind);
 	call->bind = NULL;
+	/* Nor that while user memory is waited for. */
+	if (call->missing)
+		lite_rcall_drop(call);
 	return err;
 }
 
@@ -217,7 +231,8 @@ put:
  * Context: may sleep; killable.
  * Return: 0: it is under way, and @call->bind and @call->slot are set; else a
  * negative errno as LITE_IOC_RPC_CALL: it was not sent, and nothing is held; if
- * it is @missing some of the request, see lite_rcall_fault_in().
+ * it is @missing some of the request, see lite_rcall_fault_in(). With
+ * LITE_RCALL_TRY, -EAGAIN: who may wait has to try.
  */
 int lite_rcall_begin(struct lite_rcall *call)
 {
@@ -236,6 +251,7 @@ int lite_rcall_begin(struct lite_rcall *call)
 		if (READ_ONCE(svc->stopping))
 			return -ENODEV;
 		call->err = 0;
+		call->by_reference = false;
 		reinit_completion(&call->done);
 		err = lite_rcall_try(call);
 		if (!err) {
@@ -245,6 +261,8 @@ int lite_rcall_begin(struct lite_rcall *call)
 		if ((err != -ESTALE && err != -EHOSTDOWN) ||
 		    ++tries >= LITE_RCALL_TRIES)
 			break;
+		if (call->flags & LITE_RCALL_TRY)
+			return -EAGAIN;
 		now = jiffies;
 		if (time_after_eq(now, call->deadline))
 			return -ETIMEDOUT;
@@ -275,12 +293,22 @@ static void lite_watch_learn(struct lite_bind *bind, u64 took)
 	WRITE_ONCE(bind->typical_ns, typical - typical / 8 + took / 8);
 }
 
-static bool lite_rcall_watch(struct lite_rcall *call, u64 end)
+/**
+ * lite_service_watch - wait awake, doing the poller's work
+ * @svc: node's
+ * @done: for that
+ * @end: local_clock()
+ *
+ * Context: may sleep.
+ * Return: it is done.
+ */
+bool lite_service_watch(struct lite_service *svc, struct completion *done,
+			u64 end)
 {
-	struct lite_poller *poller = &call->svc->fab->poller;
+	struct lite_poller *poller = &svc->fab->poller;
 
 	lite_poller_watch(poller);
-	while (!completion_done(&call->done)) {
+	while (!completion_done(done)) {
 		lite_poller_step(poller);
 		if (local_clock() >= end)
 			break;
@@ -292,7 +320,42 @@ static bool lite_rcall_watch(struct lite_rcall *call, u64 end)
 		}
 	}
 	lite_poller_unwatch(poller);
-	return completion_done(&call->done);
+	return completion_done(done);
+}
+
+/**
+ * lite_rcall_heed - look whether what was posted fails, as nobody else does
+ * @call: under way, or ended
+ *
+ * Keeps the connection from going: not for longer than the call is waited for.
+ *
+ * Context: process.
+ * Return: true: lite_rcall_unheed() is to follow; false: its connection is dying,
+ * which tells those who wait, or there is none.
+ */
+bool lite_rcall_heed(const struct lite_rcall *call)
+{
+	struct lite_conn *conn = call->bind->rp->conn;
+
+	if (!conn || !lite_conn_tryget(conn))
+		return false;
+	atomic_inc(&conn->qp[0].scq->sleepers);
+	lite_cq_arm(conn->qp[0].scq);
+	return true;
+}
+
+/**
+ * lite_rcall_unheed - the counterpart of lite_rcall_heed()
+ * @call: call
+ *
+ * Context: process.
+ */
+void lite_rcall_unheed(const struct lite_rcall *call)
+{
+	struct lite_conn *conn = call->bind->rp->conn;
+
+	atomic_dec(&conn->qp[0].scq->sleepers);
+	lite_conn_put_live(conn);
 }
 
 static int lite_rcall_sleep(struct lite_rcall *call, bool killable)
@@ -325,26 +388,16 @@ static int lite_rcall_sleep(struct lite_rcall *call, bool killable)
 void lite_rcall_wait(struct lite_rcall *call, bool killable)
 {
 	struct lite_bind *bind = call->bind;
-	struct lite_conn *conn = bind->rp->conn;
 	u64 begun = local_clock();
-	struct lite_cq *scq = NULL;
 	int err = 0;
+	bool heed;
 
-	if (!lite_rcall_watch(call, begun + lite_watch_limit(bind))) {
-		/*
-		 * Nobody else looks whether what was posted fails. If the
-		 * connection is dying already, it tells us.
-		 */
-		if (conn && lite_conn_tryget(conn)) {
-			scq = conn->qp[0].scq;
-			atomic_inc(&scq->sleepers);
-			lite_cq_arm(scq);
-		}
+	if (!lite_service_watch(call->svc, &call->done,
+				begun + lite_watch_limit(bind))) {
+		heed = lite_rcall_heed(call);
 		err = lite_rcall_sleep(call, killable);
-		if (scq) {
-			atomic_dec(&scq->sleepers);
-			lite_conn_put_live(conn);
-		}
+		if (heed)
+			lite_rcall_unheed(call);
 	}
 	if (err && lite_rcall_abandon(call, err))
 		return;
@@ -402,7 +455,7 @@ int lite_rcall_result(const struct lite_rcall *call)
 
 /**
  * lite_rcall_reply - the reply of a call
- * @call: ended well; @call->reply_len bytes
+ * @call: ended well, and not @by_reference; @call->reply_len bytes
  */
 const void *lite_rcall_reply(const struct lite_rcall *call)
 {
@@ -436,6 +489,7 @@ static int lite_reply_check(struct lite_bind *bind, u32 slot,
 	struct lite_service *svc = bind->rp->svc;
 	u32 data = s->unit + sizeof(*h) / LITE_RING_UNIT;
 	bool conn = bind->rp->conn;
+	u32 room = s->reply ? min(s->room, LITE_RPC_BULK_INLINE) : s->room;
 
 	if (conn)
 		ib_dma_sync_single_for_cpu(svc->fab->dev,
@@ -447,7 +501,13 @@ static int lite_reply_check(struct lite_bind *bind, u32 slot,
 		return -EPROTO;
 	if (h->status != LITE_RPC_OK)
 		return 0;
-	if (s->oneway || le32_to_cpu(h->length) > s->room)
+	if (s->oneway)
+		return -EPROTO;
+	if (le32_to_cpu(h->flags) & LITE_RPC_F_BULK)
+		/* It has been written before this was. */
+		return s->reply && le32_to_cpu(h->length) <= s->room ? 0 :
+								       -EPROTO;
+	if (le32_to_cpu(h->length) > room)
 		return -EPROTO;
 	if (conn && h->length)
 		ib_dma_sync_single_for_cpu(svc->fab->dev,
@@ -469,7 +529,10 @@ static int lite_reply_accept(struct lite_bind *bind, u32 slot, bool done)
 	err = done ? 0 : lite_reply_check(bind, slot, &h);
 	if (err)
 		return err;
+	/* Who is answered does not touch it any more. */
+	lite_slot_drop(s);
 	if (s->state == LITE_BIND_WAITING) {
+		s->call->by_reference = le32_to_cpu(h.flags) & LITE_RPC_F_BULK;
 		s->call->status = h.status;
 		s->call->user = le32_to_cpu(h.user);
 		s->call->reply_len = le32_to_cpu(h.length);
@@ -647,29 +710,67 @@ void lite_cancel_work(struct work_struct *work)
 
 /* ---- calls from beginning to end ----------------------------------------- */
 
-/*
- * The reply for the user. If that has to be waited for, it is in a buffer of its
- * own meanwhile. The call is finished in any case.
+/**
+ * lite_rcall_fetch - the reply, as far as its place in user memory is present
+ * @call: ended well; finished in any case
+ * @to: where the reply goes
+ * @copy: set to a copy of the reply if not all of it is there, else NULL
+ * @done: set to the bytes that are; the rest is lite_rcall_store()'s
+ *
+ * Context: may sleep, but does not wait for user space. Nothing of the node is
+ * held afterwards.
+ * Return: 0 or -ENOMEM.
  */
-static int lite_rcall_deliver(struct lite_rcall *call,
-			      const struct lite_buf *to)
+int lite_rcall_fetch(struct lite_rcall *call, const struct lite_buf *to,
+		     void **copy, size_t *done)
 {
-	size_t n = call->reply_len, done;
-	void *copy;
+	size_t n = call->reply_len;
 	int err = 0;
 
-	done = lite_buf_copy_nofault(to, 0, (void *)lite_rcall_reply(call), n,
-				     false);
-	if (likely(done == n)) {
+	*copy = NULL;
+	if (unlikely(call->by_reference)) {
 		lite_rcall_finish(call);
+		/* Ours alone, since the answer came. */
+		lite_bulk_unmap(call->reply_bulk);
+		*done = lite_bulk_copy_nofault(call->reply_bulk, to, 0, n,
+					       false);
+		lite_bulk_put(call->bulk);
+		call->bulk = NULL;
 		return 0;
 	}
-	copy = kvmalloc(n, GFP_KERNEL_ACCOUNT);
-	if (copy)
-		memcpy(copy, lite_rcall_reply(call), n);
+	*done = lite_buf_copy_nofault(to, 0, (void *)lite_rcall_reply(call), n,
+				      false);
+	if (unlikely(*done < n)) {
+		*copy = kvmalloc(n, GFP_KERNEL_ACCOUNT);
+		if (*copy)
+			memcpy(*copy, lite_rcall_reply(call), n);
+		else
+			err = -ENOMEM;
+	}
 	lite_rcall_finish(call);
-	if (!copy)
-		return -ENOMEM;
+	lite_rcall_drop(call);
+	return err;
+}
+
+/**
+ * lite_rcall_store - the rest of a reply
+ * @call: fetched
+ * @to: where it goes
+ * @copy: from lite_rcall_fetch(); freed
+ * @done: likewise: bytes that are there already
+ *
+ * Context: may sleep, and wait for user space.
+ * Return: 0, -EFAULT, -EINTR; -ENODEV: the node has been stopped meanwhile.
+ */
+int lite_rcall_store(const struct lite_rcall *call, const struct lite_buf *to,
+		     void *copy, size_t done)
+{
+	size_t n = call->reply_len;
+	int err = 0;
+
+	if (unlikely(call->by_reference))
+		return lite_bulk_copy(call->reply_bulk, to, done, n - done,
+				      false);
 	while (done < n && !err) {
 		err = lite_user_fault_in(to, done, n, false);
 		if (!err)
@@ -680,22 +781,27 @@ static int lite_rcall_deliver(struct lite_rcall *call,
 	return err;
 }
 
-/**
- * lite_service_call - make a call, and wait for the reply; or send a message
- * @svc: node's
- * @call: filled in; told of the reply
- * @reply: where it goes
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno as LITE_IOC_RPC_CALL.
- */
-int lite_service_call(struct lite_service *svc, struct lite_rcall *call,
-		      const struct lite_buf *reply)
+/* The reply for the user. The call is finished in any case. */
+static int lite_rcall_deliver(struct lite_rcall *call,
+			      const struct lite_buf *to)
+{
+	void *copy;
+	size_t done;
+	int err;
+
+	err = lite_rcall_fetch(call, to, &copy, &done);
+	if (!err && unlikely(done < call->reply_len))
+		err = lite_rcall_store(call, to, copy, done);
+	return err;
+}
+
+static int lite_service_call_on(struct lite_service *svc,
+				struct lite_rcall *call,
+				const struct lite_buf *reply)
 {
 	int tries = 0;
 	int err;
 
-	call->svc = svc;
 	init_completion(&call->done);
 	for (;;) {
 		err = lite_rcall_begin(call);
@@ -726,4 +832,26 @@ int lite_service_call(struct lite_service *svc, struct lite_rcall *call,
 		if (err != -ECONNREFUSED || ++tries >= LITE_RCALL_TRIES)
 			return err;
 	}
+}
+
+/**
+ * lite_service_call - make a call, and wait for the reply; or send a message
+ * @svc: node's
+ * @call: filled in; told of the reply
+ * @reply: where it goes
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_RPC_CALL.
+ */
+int lite_service_call(struct lite_service *svc, struct lite_rcall *call,
+		      const struct lite_buf *reply)
+{
+	int err;
+
+	call->svc = svc;
+	err = lite_rcall_prepare(call);
+	if (!err)
+		err = lite_service_call_on(svc, call, reply);
+	lite_rcall_drop(call);
+	return err;
 }

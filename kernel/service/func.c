@@ -369,8 +369,8 @@ static int lite_func_check(const struct lite_ioc_rpc_register *r)
 	if (r->flags & ~LITE_RPC_SHARED || r->reserved)
 		return -EOPNOTSUPP;
 	if (r->function > LITE_FUNCTION_MAX || r->mode & ~LITE_MODE_MASK ||
-	    r->max_request > LITE_RPC_BYTES_MAX ||
-	    r->max_reply > LITE_RPC_BYTES_MAX)
+	    r->max_request > LITE_RPC_BULK_MAX ||
+	    r->max_reply > LITE_RPC_BULK_MAX)
 		return -EINVAL;
 	if (r->ring_size && (r->ring_size < LITE_RPC_RING_MIN ||
 			     r->ring_size > LITE_RPC_RING_MAX))

@@ -14,14 +14,14 @@
 
 #include "service.h"
 
-/* Run the handler; bytes in @reply, or a negative errno. */
+/* Run the handler on @data; bytes in @reply, or a negative errno. */
 static int lite_kfunc_run(struct lite_kfunc *kf, struct lite_request *req,
-			  void *reply, u32 *status)
+			  const void *data, void *reply, u32 *status)
 {
 	struct lite_ring *ring = req->ring;
 	struct lite_rpc_peer *rp = ring->rp;
 	struct lite_krequest k = {
-		.data = lite_area_at(ring->area, req->unit) + LITE_RPC_HEADER,
+		.data = data,
 		.length = req->length,
 		.room = req->room,
 		.node = rp->conn ? rp->conn->from.node :
@@ -39,6 +39,47 @@ static int lite_kfunc_run(struct lite_kfunc *kf, struct lite_request *req,
 	return n;
 }
 
+static void *lite_kfunc_data(const struct lite_request *req)
+{
+	return lite_area_at(req->ring->area, req->unit) + LITE_RPC_HEADER +
+	       req->list_bytes;
+}
+
+/* Likewise, with a request that is not in the ring. */
+static int lite_kfunc_run_long(struct lite_kfunc *kf, struct lite_request *req,
+			       void *reply, u32 *status)
+{
+	int n = lite_request_fetch(req, false);
+	void *view;
+
+	if (n)
+		return n;
+	view = lite_bulk_view(req->data);
+	if (!view)
+		return -ENOMEM;
+	n = lite_kfunc_run(kf, req, view, reply, status);
+	lite_bulk_unview(view);
+	lite_bulk_put(req->data);
+	req->data = NULL;
+	return n;
+}
+
+/* A reply that is too long for its record, to where the caller wants it. */
+static int lite_kfunc_give(struct lite_request *req, const void *reply, u32 n)
+{
+	struct lite_buf buf = { .k = (void *)reply };
+	struct lite_bulk *bulk = lite_bulk_make(req->ring->rp->svc, n);
+	int err;
+
+	if (IS_ERR(bulk))
+		return PTR_ERR(bulk);
+	err = lite_bulk_copy(bulk, &buf, 0, n, true);
+	if (!err)
+		err = lite_request_give(req, bulk, n, false);
+	lite_bulk_put(bulk);
+	return err;
+}
+
 /* What to say of @n, which the handler has returned; the reply is in place then. */
 static u8 lite_kfunc_reply(struct lite_request *req, const void *reply, int n)
 {
@@ -48,6 +89,10 @@ static u8 lite_kfunc_reply(struct lite_request *req, const void *reply, int n)
 		return LITE_RPC_RESET;
 	if (n > req->room)
 		return LITE_RPC_TOO_LONG;
+	if (n > lite_request_inline(req))
+		return lite_kfunc_give(req, reply, n) ? LITE_RPC_RESET :
+							LITE_RPC_OK;
+	/* Where the list was, if there was one: it is of no use any more. */
 	memcpy(lite_area_at(req->ring->area, req->unit) + LITE_RPC_HEADER,
 	       reply, n);
 	return LITE_RPC_OK;
@@ -66,12 +111,17 @@ static void lite_kfunc_work(struct work_struct *work)
 	struct lite_kfunc *kf = req->kfunc;
 	void *reply = NULL;
 	u32 status = 0;
-	int n = -ENOMEM;
+	int n;
 
 	if (kf->max_reply)
 		reply = kvzalloc(kf->max_reply, GFP_KERNEL);
-	if (reply || !kf->max_reply)
-		n = lite_kfunc_run(kf, req, reply, &status);
+	if (!reply && kf->max_reply)
+		n = -ENOMEM;
+	else if (req->n_request)
+		n = lite_kfunc_run_long(kf, req, reply, &status);
+	else
+		n = lite_kfunc_run(kf, req, lite_kfunc_data(req), reply,
+				   &status);
 	lite_request_post(req, lite_kfunc_reply(req, reply, n), max(n, 0),
 			  status);
 	kvfree(reply);
@@ -96,7 +146,8 @@ bool lite_kfunc_queue(struct lite_func *func, struct lite_request *req,
 	req->state = LITE_REQ_BUSY;
 	req->kfunc = kf;
 	atomic_inc(&kf->running);
-	if (kf->is_short && now)
+	/* A request that is not here yet has to be waited for. */
+	if (kf->is_short && now && !req->n_request)
 		return true;
 	INIT_WORK(&req->work, lite_kfunc_work);
 	queue_work(func->svc->kwq, &req->work);
@@ -116,7 +167,7 @@ void lite_kfunc_now(struct lite_request *req)
 	u32 status;
 	int n;
 
-	n = lite_kfunc_run(kf, req, reply, &status);
+	n = lite_kfunc_run(kf, req, lite_kfunc_data(req), reply, &status);
 	lite_request_post_soon(req, lite_kfunc_reply(req, reply, n), max(n, 0),
 			       status);
 	lite_kfunc_leave(kf);

@@ -48,6 +48,12 @@ static bool lite_line_grant(struct lite_bind *bind, struct lite_rcall *call,
 	s->room = min(call->room, bind->max_reply);
 	s->seq = atomic64_inc_return(&rp->svc->seqs);
 	s->call = call;
+	s->request = call->bulk;
+	if (s->request)
+		kref_get(&s->request->ref);
+	s->reply = call->reply_bulk;
+	if (s->reply)
+		kref_get(&s->reply->ref);
 	call->slot = slot;
 	lite_stat_inc(rp->svc->stats, LITE_STAT_RPCS_INFLIGHT);
 	return true;
@@ -157,8 +163,7 @@ int lite_line_take(struct lite_rcall *call)
 	int err = 0;
 
 	l.units = lite_ring_units(LITE_RPC_HEADER +
-				  max(call->length,
-				      min(call->room, bind->max_reply)));
+				  lite_rcall_body(call, NULL));
 	spin_lock(&rp->lock);
 	if (rp->dead || bind->state != LITE_BIND_LIVE) {
 		err = -ESTALE;
@@ -178,6 +183,18 @@ int lite_line_take(struct lite_rcall *call)
 }
 
 /**
+ * lite_slot_drop - the peer will not touch what a call has beside its record
+ * @s: slot; its connection's lock is held
+ */
+void lite_slot_drop(struct lite_bind_slot *s)
+{
+	lite_bulk_put_later(s->request);
+	lite_bulk_put_later(s->reply);
+	s->request = NULL;
+	s->reply = NULL;
+}
+
+/**
  * lite_slot_free - a slot and its record are free
  * @bind: of the slot; its connection's lock is held
  * @slot: the peer will not write its record
@@ -191,6 +208,9 @@ void lite_slot_free(struct lite_bind *bind, u32 slot)
 	lite_ring_give(&bind->map, s->unit, s->units);
 	s->state = LITE_BIND_FREE;
 	s->call = NULL;
+	/* A dying peer may touch it yet: it goes as the mirror does. */
+	if (!rp->dead)
+		lite_slot_drop(s);
 	bind->slots_used &= ~(1ULL << slot);
 	bind->used = jiffies;
 	rp->window++;

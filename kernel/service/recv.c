@@ -242,6 +242,33 @@ static void lite_recv_tell(struct lite_ioc_rpc_recv *r,
 	r->reply_room = req->room;
 }
 
+/*
+ * A long request is not here: try another one, unless this is still to be had.
+ * For want of memory it is; and who is killed leaves it to others.
+ */
+static int lite_recv_unfetched(struct lite_request *req, int err)
+{
+	if (err == -EHOSTDOWN) {
+		lite_request_free(req);
+		return -EAGAIN;
+	}
+	lite_request_put_back(req);
+	return err == -ECANCELED ? -EAGAIN : err;
+}
+
+static size_t lite_recv_copy(const struct lite_request *req,
+			     const struct lite_buf *buf)
+{
+	if (unlikely(req->data))
+		return lite_bulk_copy_nofault(req->data, buf, 0, req->length,
+					      false);
+	return lite_buf_copy_nofault(
+		buf, 0,
+		lite_area_at(req->ring->area, req->unit) + LITE_RPC_HEADER +
+			req->list_bytes,
+		req->length, false);
+}
+
 static int lite_recv_one(struct lite_rpc_file *file,
 			 struct lite_ioc_rpc_recv *r, struct lite_gate *gate,
 			 u32 function, unsigned long deadline)
@@ -250,6 +277,7 @@ static int lite_recv_one(struct lite_rpc_file *file,
 	struct lite_request *req;
 	size_t done;
 	u32 length;
+	int err;
 
 	req = lite_recv_get(file, function, r->flags & LITE_RPC_NOWAIT,
 			    deadline);
@@ -261,15 +289,17 @@ static int lite_recv_one(struct lite_rpc_file *file,
 		lite_request_put_back(req);
 		return -EMSGSIZE;
 	}
-	done = lite_buf_copy_nofault(&buf, 0,
-				     lite_area_at(req->ring->area, req->unit) +
-					     LITE_RPC_HEADER,
-				     length, false);
+	err = lite_request_fetch(req, true);
+	if (unlikely(err))
+		return lite_recv_unfetched(req, err);
+	done = lite_recv_copy(req, &buf);
 	if (unlikely(done < length)) {
 		lite_request_put_back(req);
 		return lite_user_fault_in(&buf, done, length, false) ?:
 			       -EAGAIN;
 	}
+	lite_bulk_put(req->data);
+	req->data = NULL;
 	return lite_request_take(file, req, &r->token);
 }
 
@@ -342,6 +372,64 @@ static void lite_reply_put_back(struct lite_rpc_file *file,
 		lite_request_free(req);
 }
 
+/* 1: that reply is too long for its record; 0; -ENOENT, -E2BIG. */
+static int lite_reply_is_long(struct lite_rpc_file *file, u64 token, u32 length)
+{
+	struct lite_request *req;
+	int ret = 0;
+
+	if (length <= LITE_RPC_BULK_INLINE)
+		return 0;
+	spin_lock(&file->svc->lock);
+	req = lite_request_by_token(file, token);
+	if (!req)
+		ret = -ENOENT;
+	else if (length > req->ring->func->max_reply)
+		ret = -E2BIG;
+	else if (length <= req->room && length > lite_request_inline(req))
+		ret = 1;
+	spin_unlock(&file->svc->lock);
+	return ret;
+}
+
+/* A long one is copied before the request is touched: that can take a while. */
+static int lite_reply_long(struct lite_rpc_file *file,
+			   const struct lite_ioc_rpc_recv *r,
+			   const struct lite_buf *buf)
+{
+	struct lite_bulk *bulk = lite_bulk_make(file->svc, r->reply_len);
+	struct lite_request *req;
+	int err;
+
+	if (IS_ERR(bulk))
+		return PTR_ERR(bulk);
+	err = lite_bulk_copy(bulk, buf, 0, r->reply_len, true);
+	if (!err)
+		err = lite_reply_take(file, r->token, r->reply_len, &req);
+	if (err)
+		goto out;
+	err = lite_request_give(req, bulk, r->reply_len, true);
+	switch (err) {
+	case 0:
+		lite_request_post(req, LITE_RPC_OK, r->reply_len, r->status);
+		break;
+	case -EHOSTDOWN:
+		/* That nobody is there any more is not the server's fault. */
+		lite_request_free(req);
+		err = 0;
+		break;
+	case -ECANCELED:
+		lite_request_post(req, LITE_RPC_RESET, 0, 0);
+		err = 0;
+		break;
+	default:
+		lite_reply_put_back(file, req);
+	}
+out:
+	lite_bulk_put(bulk);
+	return err;
+}
+
 static int lite_reply(struct lite_rpc_file *file,
 		      const struct lite_ioc_rpc_recv *r, struct lite_gate *gate)
 {
@@ -350,6 +438,9 @@ static int lite_reply(struct lite_rpc_file *file,
 	size_t done;
 	int err;
 
+	err = lite_reply_is_long(file, r->token, r->reply_len);
+	if (err)
+		return err < 0 ? err : lite_reply_long(file, r, &buf);
 	for (;;) {
 		err = lite_reply_take(file, r->token, r->reply_len, &req);
 		if (err)

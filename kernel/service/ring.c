@@ -76,7 +76,8 @@ static struct lite_area *lite_ring_area(struct lite_ring *ring)
 	const struct lite_func *func = ring->func;
 	struct lite_rpc_peer *rp = ring->rp;
 	u32 most = PAGE_ALIGN(LITE_RPC_HEADER +
-			      max(func->max_request, func->max_reply));
+			      lite_rpc_body_max(func->max_request,
+						func->max_reply));
 	u32 chunk = max_t(u32, most, min_t(u32, SZ_32K,
 					   PAGE_ALIGN(func->ring_size)));
 
@@ -173,12 +174,14 @@ static void __lite_request_free(struct lite_request *req)
 	lockdep_assert_held(&req->ring->rp->svc->lock);
 	req->state = LITE_REQ_FREE;
 	req->file = NULL;
+	lite_bulk_put_later(req->data);
+	req->data = NULL;
 	lite_stat_dec(req->ring->rp->svc->stats, LITE_STAT_REQUESTS);
 }
 
 /**
  * lite_request_free - a request that will not be answered
- * @req: BUSY, the caller's; its ring is gone
+ * @req: BUSY, the caller's; its ring is gone, or the connection is dying
  *
  * Context: process; nothing is locked.
  */
@@ -249,9 +252,12 @@ static int __lite_request_post(struct lite_request *req, u8 status, u32 length,
 	u64 raddr = req->reply;
 	u32 bytes = 0;
 	int err = 0;
+	bool refers = req->by_reference && status == LITE_RPC_OK;
 
 	if (!oneway) {
-		bytes = sizeof(*h) + (status == LITE_RPC_OK ? length : 0);
+		bytes = sizeof(*h);
+		if (status == LITE_RPC_OK && !refers)
+			bytes += length;
 		*h = (struct lite_wire_rpc){
 			.magic = cpu_to_le32(LITE_WIRE_MAGIC),
 			.version = LITE_WIRE_VERSION,
@@ -259,6 +265,7 @@ static int __lite_request_post(struct lite_request *req, u8 status, u32 length,
 			.slot = cpu_to_le16(slot),
 			.seq = cpu_to_le64(req->seq),
 			.length = cpu_to_le32(length),
+			.flags = cpu_to_le32(refers ? LITE_RPC_F_BULK : 0),
 			.user = cpu_to_le32(user),
 		};
 	}
@@ -499,14 +506,20 @@ static int lite_request_fill(struct lite_request *req, u32 unit,
 	struct lite_rpc_peer *rp = ring->rp;
 	u32 length = le32_to_cpu(h->length);
 	u32 room = le32_to_cpu(h->room);
+	u32 body;
 
 	/* BUSY: its slot was free before it was answered. */
 	if (req->state != LITE_REQ_FREE || length > ring->func->max_request ||
-	    lite_ring_record_check(lite_area_units(ring->area),
+	    lite_request_list(req, unit, h))
+		return -EPROTO;
+	body = lite_rpc_body_bytes(length, room, req->list_bytes, req->n_request,
+				   req->n_reply);
+	if (lite_ring_record_check(lite_area_units(ring->area),
 				   ring->area->chunk_bytes / LITE_RING_UNIT,
-				   unit, sizeof(*h) + max(length, room)))
+				   unit, sizeof(*h) + body))
 		return -EPROTO;
 	req->cancelled = false;
+	req->by_reference = false;
 	req->unit = unit;
 	req->seq = le64_to_cpu(h->seq);
 	req->length = length;
@@ -528,15 +541,15 @@ static int lite_ring_accept(struct lite_ring *ring, u32 unit,
 {
 	struct lite_request *req = &ring->req[le16_to_cpu(h->slot)];
 	struct lite_func *func;
-	u32 data = unit + sizeof(*h) / LITE_RING_UNIT;
 	int err;
 
 	err = lite_request_fill(req, unit, h);
 	if (err)
 		return err;
-	if (ring->rp->conn && req->length)
+	if (ring->rp->conn && req->length && !req->n_request)
 		ib_dma_sync_single_for_cpu(ring->rp->svc->fab->dev,
-					   lite_area_dma(ring->area, data),
+					   lite_area_dma(ring->area, unit) +
+						   sizeof(*h) + req->list_bytes,
 					   req->length, DMA_BIDIRECTIONAL);
 	kref_get(&ring->ref);
 	lite_stat_inc(ring->rp->svc->stats, LITE_STAT_REQUESTS);

@@ -289,9 +289,12 @@ int lite_service_init(struct lite_service *svc, struct lite_memory *mem,
 	INIT_LIST_HEAD(&svc->answers);
 	INIT_WORK(&svc->answer_work, lite_answer_work);
 	atomic64_set(&svc->ring_bytes, 0);
+	atomic_set(&svc->leg_threads, 0);
 	svc->ring_limit = min_t(u64, LITE_RINGS_BYTES_MAX,
 				(u64)totalram_pages() * PAGE_SIZE /
 					LITE_RINGS_SHARE);
+	atomic64_set(&svc->bulk_bytes, 0);
+	svc->bulk_limit = (u64)totalram_pages() * PAGE_SIZE / LITE_BULK_SHARE;
 	INIT_DELAYED_WORK(&svc->idle_work, lite_idle_work);
 	spin_lock_init(&svc->peers_lock);
 	INIT_LIST_HEAD(&svc->peers);

@@ -12,6 +12,9 @@
  *   line.c     slots and records, and who waits for them
  *   call.c     calls
  *   async.c    calls that are collected later
+ *   multi.c    one call to several nodes
+ *   bulk.c     memory for what is too long for a ring
+ *   refer.c    the client's side of that; serve_bulk.c the server's
  *   file.c     what an open file has of all this
  *   recv.c     taking requests and answering them
  *   service.c  life of the layer, and of its part of a connection
@@ -35,6 +38,7 @@
 #include "../core/ring.h"
 #include "../core/wire_rpc.h"
 #include "../memory/memory.h"
+#include "bulk.h"
 
 struct lite_service;
 struct lite_rpc_file;
@@ -200,6 +204,11 @@ enum lite_request_state {
  * @seq: of the call
  * @length: bytes
  * @room: for the reply
+ * @list_bytes: between header and request: addresses of what is not in the record
+ * @n_request: chunks of the request there; 0: it is in the record
+ * @n_reply: chunks for the reply there, behind them; 0: it fits into the record
+ * @data: BUSY, QUEUED: the request, if it has been fetched; of who is BUSY with it
+ * @by_reference: BUSY: the reply has been written into the chunks for it
  * @reply: address of the record in the mirror
  * @uid: of the caller
  * @gid: of the caller
@@ -221,6 +230,11 @@ struct lite_request {
 	u64 seq;
 	u32 length;
 	u32 room;
+	u32 list_bytes;
+	u32 n_request;
+	u32 n_reply;
+	struct lite_bulk *data;
+	bool by_reference;
 	u64 reply;
 	u32 uid;
 	u32 gid;
@@ -331,6 +345,12 @@ int lite_request_post(struct lite_request *req, u8 status, u32 length,
 		      u32 user);
 void lite_request_post_soon(struct lite_request *req, u8 status, u32 length,
 			    u32 user);
+/* Bytes of a reply for which there is room in the record. */
+static inline u32 lite_request_inline(const struct lite_request *req)
+{
+	return req->n_reply ? min(req->room, LITE_RPC_BULK_INLINE) : req->room;
+}
+
 u64 lite_request_token(const struct lite_request *req);
 struct lite_request *lite_request_by_token(struct lite_rpc_file *file,
 					   u64 token);
@@ -358,6 +378,9 @@ enum lite_bind_slot_state {
  * @room: bytes of a reply that fit
  * @seq: of the call
  * @call: who waits: FILLING, WAITING, ENDED
+ * @request: memory that the peer reads, if it is not in the record; with a
+ *	reference until the reply has come, or as long as the mirror
+ * @reply: memory that the peer writes, likewise
  */
 struct lite_bind_slot {
 	enum lite_bind_slot_state state;
@@ -367,6 +390,8 @@ struct lite_bind_slot {
 	u32 room;
 	u64 seq;
 	struct lite_rcall *call;
+	struct lite_bulk *request;
+	struct lite_bulk *reply;
 };
 
 enum lite_bind_state {
@@ -442,8 +467,11 @@ struct lite_bind {
  * @cred: the caller; NULL: the kernel
  * @request: bytes to send
  * @length: of them
+ * @bulk: they, if they are too many for a ring; or NULL
  * @room: for the reply
- * @flags: LITE_RPC_NOWAIT, LITE_RPC_ONEWAY
+ * @reply_bulk: it, likewise
+ * @by_reference: the reply is there
+ * @flags: LITE_RPC_NOWAIT, LITE_RPC_ONEWAY, LITE_RCALL_TRY
  * @deadline: jiffies
  * @gate: the node, which is let go while user memory is waited for; or NULL
  * @bind: where it is, with a reference
@@ -463,7 +491,10 @@ struct lite_rcall {
 	const struct lite_cred *cred;
 	struct lite_buf request;
 	u32 length;
+	struct lite_bulk *bulk;
 	u32 room;
+	struct lite_bulk *reply_bulk;
+	bool by_reference;
 	u32 flags;
 	unsigned long deadline;
 	struct lite_bind *bind;
@@ -476,6 +507,11 @@ struct lite_rcall {
 	struct completion done;
 	void (*ended)(struct lite_rcall *call);
 };
+
+/* Rings that may turn out to be of no use, for one call. */
+#define LITE_RCALL_TRIES 4
+/* With NOWAIT: not even for a ring to be bound, or a node to come back. */
+#define LITE_RCALL_TRY BIT(31)
 
 int lite_bind_get(struct lite_rcall *call);
 void lite_bind_put(struct lite_bind *bind);
@@ -490,16 +526,25 @@ void lite_binds_gone(struct lite_rpc_peer *rp);
 int lite_line_take(struct lite_rcall *call);
 void lite_line_move(struct lite_rpc_peer *rp);
 void lite_line_end(struct lite_bind *bind, int err);
+void lite_slot_drop(struct lite_bind_slot *s);
 void lite_slot_free(struct lite_bind *bind, u32 slot);
 void lite_slot_end(struct lite_bind *bind, u32 slot, int err);
 
 int lite_rcall_begin(struct lite_rcall *call);
 int lite_rcall_fault_in(const struct lite_rcall *call);
+bool lite_service_watch(struct lite_service *svc, struct completion *done,
+			u64 end);
+bool lite_rcall_heed(const struct lite_rcall *call);
+void lite_rcall_unheed(const struct lite_rcall *call);
 void lite_rcall_wait(struct lite_rcall *call, bool killable);
 int lite_rcall_result(const struct lite_rcall *call);
 bool lite_rcall_abandon(struct lite_rcall *call, int err);
 const void *lite_rcall_reply(const struct lite_rcall *call);
 void lite_rcall_finish(struct lite_rcall *call);
+int lite_rcall_fetch(struct lite_rcall *call, const struct lite_buf *to,
+		     void **copy, size_t *done);
+int lite_rcall_store(const struct lite_rcall *call, const struct lite_buf *to,
+		     void *copy, size_t done);
 int lite_bind_on_reply(struct lite_rpc_peer *rp, u16 index, u16 slot,
 		       bool done);
 void lite_cancel_work(struct work_struct *work);
@@ -625,9 +670,12 @@ struct lite_rpc_peer {
  * @answers: requests to be answered by @answer_work
  * @ring_bytes: memory of rings, and of what describes them
  * @ring_limit: of it
+ * @bulk_bytes: memory of struct lite_bulk
+ * @bulk_limit: of it
  * @wq: workqueue: cancels, answers, unbinding
  * @kwq: handlers of kernel clients
  * @idle_work: gives back what nobody uses
+ * @leg_threads: that are beginning calls
  * @peers_lock: protects the next one
  * @peers: struct lite_rpc_peer
  */
@@ -651,9 +699,12 @@ struct lite_service {
 	struct work_struct answer_work;
 	atomic64_t ring_bytes;
 	u64 ring_limit;
+	atomic64_t bulk_bytes;
+	u64 bulk_limit;
 	struct workqueue_struct *wq;
 	struct workqueue_struct *kwq;
 	struct delayed_work idle_work;
+	atomic_t leg_threads;
 	spinlock_t peers_lock;
 	struct list_head peers;
 };

@@ -66,7 +66,9 @@ void use_bind_reply(const std::uint8_t* payload, std::size_t size) {
     require(size == sizeof(reply) + n * sizeof(std::uint64_t), "addresses that are not there");
     require(std::uint64_t{n} * bytes <= std::uint64_t{LITE_RING_UNITS_MAX} * LITE_RING_UNIT,
             "units without a number");
-    require(le32_to_cpu(reply.func.max_request) + LITE_RPC_HEADER <= bytes, "a request too long");
+    const auto body =
+        lite_rpc_body_max(le32_to_cpu(reply.func.max_request), le32_to_cpu(reply.func.max_reply));
+    require(body + LITE_RPC_HEADER <= bytes, "a record too long");
     require(le32_to_cpu(reply.depth) <= LITE_RPC_DEPTH, "slots");
 }
 
@@ -77,16 +79,38 @@ void use_header(const std::uint8_t* payload, std::size_t size) {
         if (lite_wire_rpc_check(&header, request))
             continue;
         require(le16_to_cpu(header.slot) < LITE_RPC_DEPTH, "a slot");
-        require(!request || le32_to_cpu(header.room) <= LITE_RPC_BYTES_MAX, "a room");
+        const auto flags = le32_to_cpu(header.flags);
+        const auto most = flags & LITE_RPC_F_BULK ? LITE_RPC_BULK_MAX : LITE_RPC_BYTES_MAX;
+        require(!request || le32_to_cpu(header.room) <= most, "a room");
+        require(!request || le32_to_cpu(header.length) <= most, "a length");
         require(request || header.status < LITE_RPC_STATUSES, "a status");
     }
+}
+
+void use_list(Input& in) {
+    const auto n_request = in.take<std::uint8_t>();
+    const auto n_reply = in.take<std::uint8_t>();
+    const auto length = in.take<std::uint32_t>();
+    const auto room = in.take<std::uint32_t>();
+    std::vector<lite_wire_rpc_chunk> chunks(std::size_t{n_request} + n_reply);
+    for (auto& chunk : chunks)
+        chunk = in.take<lite_wire_rpc_chunk>();
+    if (lite_wire_rpc_bulk_check(chunks.data(), n_request, n_reply, length, room))
+        return;
+    std::uint64_t sums[2] = {};
+    for (std::size_t i = 0; i < chunks.size(); i++) {
+        require(chunks[i].addr && chunks[i].bytes, "a chunk that is none");
+        sums[i >= n_request] += le32_to_cpu(chunks[i].bytes);
+    }
+    require(length <= (n_request ? sums[0] : LITE_RPC_BYTES_MAX), "a request that is nowhere");
+    require(room <= (n_reply ? sums[1] : LITE_RPC_BYTES_MAX), "a reply that goes nowhere");
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     Input in(data, size);
-    switch (in.take<std::uint8_t>() % 5) {
+    switch (in.take<std::uint8_t>() % 6) {
         case 0:
             use_ring(in);
             break;
@@ -98,6 +122,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             break;
         case 3:
             use_header(data + 1, size ? size - 1 : 0);
+            break;
+        case 4:
+            use_list(in);
             break;
         default: {
             const auto imm = in.take<std::uint32_t>();

@@ -100,6 +100,74 @@ TEST_CASE("rpc: a call, its time-outs, and what comes back", "[liblite]") {
     CHECK(seen.reply_room == 100);
 }
 
+TEST_CASE("rpc: one call to several nodes", "[liblite]") {
+    lite_ioc_rpc_multicall seen{};
+    std::vector<lite_ioc_rpc_leg> legs;
+    int result = 0;
+    auto ctx = on([&](unsigned long request, void* arg) {
+        REQUIRE(request == LITE_IOC_RPC_MULTICALL);
+        auto& call = as<lite_ioc_rpc_multicall>(arg);
+        seen = call;
+        REQUIRE(call.leg_size == sizeof(lite_ioc_rpc_leg));
+        auto* leg = reinterpret_cast<lite_ioc_rpc_leg*>(call.legs);
+        legs.assign(leg, leg + call.n_legs);
+        for (std::uint32_t i = 0; i < call.n_legs; i++) {
+            leg[i].error = i % 2 ? ECANCELED : 0;
+            leg[i].reply_len = i % 2 ? 0 : 3;
+            leg[i].status = i;
+            if (!leg[i].error)
+                std::memcpy(reinterpret_cast<void*>(leg[i].reply), "yes", 3);
+        }
+        call.n_ok = call.n_legs - call.n_legs / 2;
+        return result;
+    });
+    char reply[3][8];
+    lite_rpc_leg asked[3] = {};
+    for (std::uint32_t i = 0; i < 3; i++) {
+        asked[i].node = 5 + i;
+        asked[i].function = i;
+        asked[i].reply = reply[i];
+        asked[i].room = 8;
+    }
+    CHECK(lite_rpc_multicall(ctx.get(), 77, "abc", 3, asked, 3, 2, 20) == 2);
+    CHECK(seen.size == sizeof(seen));
+    CHECK(seen.function == 77);
+    CHECK(seen.quorum == 2);
+    CHECK(seen.timeout_ms == 20);
+    CHECK(seen.flags == 0);
+    CHECK(seen.request_len == 3);
+    REQUIRE(legs.size() == 3);
+    CHECK(legs[1].node == 6);
+    CHECK(legs[1].function == 1);
+    CHECK(legs[2].reply_room == 8);
+    CHECK(asked[0].error == 0);
+    CHECK(asked[0].length == 3);
+    CHECK(asked[1].error == -ECANCELED);
+    CHECK(asked[2].status == 2);
+    CHECK(lite_rpc_multicall(ctx.get(), 77, "abc", 3, asked, 3, 0, 0) == 2);
+    CHECK(seen.flags == LITE_RPC_NOWAIT);
+    CHECK(seen.timeout_ms == 0);
+
+    const auto replies = lite::multicall(ctx, std::vector<std::uint32_t>{4, 9}, 78, {}, 1, 16);
+    CHECK(seen.function == 78);
+    REQUIRE(replies.size() == 2);
+    CHECK(replies[0].node == 4);
+    CHECK(replies[0].bytes.size() == 3);
+    CHECK(replies[1].error == -ECANCELED);
+    CHECK(replies[1].bytes.empty());
+
+    seen = {};
+    CHECK(lite_rpc_multicall(ctx.get(), 77, "abc", 3, asked, 3, 4, -1) == -EINVAL);
+    CHECK(lite_rpc_multicall(ctx.get(), 77, "abc", 3, asked, LITE_RPC_LEGS_MAX + 1, 0, -1) ==
+          -EINVAL);
+    CHECK(lite_rpc_multicall(ctx.get(), 77, "abc", 3, asked, 3, 0, -2) == -EINVAL);
+    CHECK(seen.size == 0);
+    result = -EFAULT;
+    asked[0].error = 1;
+    CHECK(lite_rpc_multicall(ctx.get(), 77, "abc", 3, asked, 3, 0, -1) == -EFAULT);
+    CHECK(asked[0].error == 1);
+}
+
 TEST_CASE("rpc: answering and taking in one go", "[liblite]") {
     lite_ioc_rpc_recv seen{};
     int result = 0;

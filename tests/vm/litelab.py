@@ -21,14 +21,15 @@ from vmlab import ROOT, CommandFailed, LabError, Node
 # Where meson has built: of the project's root, or anywhere on this host.
 USER_BUILD = ROOT / os.environ.get("LITE_USER_BUILD", "build/user")
 _TOOLS = ("lite", "litectl", "lite-perf")
-_PROGRAMS = ("abi_test", "absent", "change_test", "costs", "data_test", "failnth", "histories", "keyscan", "killstorm",
-             "life_test", "locks", "mapped", "memop_test", "memops", "mmap_test", "namerace", "netlink_test", "revoke",
-             "rpc_test", "slots", "stress", "transfers")
+_PROGRAMS = ("abi_test", "absent", "bulk_test", "change_test", "costs", "data_test", "failnth", "histories", "keyscan",
+             "killstorm", "life_test", "locks", "mapped", "memop_test", "memops", "mmap_test", "multicall_test",
+             "namerace", "netlink_test", "revoke", "rpc_test", "slots", "stress", "transfers")
 _BIN = "/usr/bin"  # of the machines
 
 # What `litectl stats` must say of a node that nobody uses. Peers, connections and files are there for other reasons.
 GAUGES = ("handles", "mappings", "lmrs", "lmr_bytes", "allocs", "names", "ops_inflight", "slots_busy", "pinned_pages",
-          "calls_inflight", "mmaps", "locks", "lock_claims", "functions", "rpcs_inflight", "rpc_requests")
+          "calls_inflight", "mmaps", "locks", "lock_claims", "functions", "rpcs_inflight", "rpc_requests",
+          "rpc_bulk_bytes")
 
 # Short times, so that tests of failures need not wait for long; a slow kernel gets more (see times()).
 _HEARTBEAT_MS, _DEAD_MS = 200, 1500

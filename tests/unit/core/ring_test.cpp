@@ -183,9 +183,79 @@ TEST_CASE("wire: headers of records") {
         CHECK(refused(good, is_request, [](auto& h) { h.slot = cpu_to_le16(LITE_RPC_DEPTH); }));
         CHECK(refused(good, is_request, [](auto& h) { h.reserved[0] = 1; }));
         CHECK(refused(good, is_request, [](auto& h) { h.reserved[1] = 1; }));
-        CHECK(refused(good, is_request, [](auto& h) { h.flags = cpu_to_le32(2); }));
+        CHECK(refused(good, is_request, [](auto& h) { h.flags = cpu_to_le32(4); }));
         CHECK(refused(good, is_request, [](auto& h) { h.status = LITE_RPC_STATUSES; }));
     }
     CHECK(refused(request, true, [](auto& h) { h.room = cpu_to_le32(LITE_RPC_BYTES_MAX + 1); }));
+    CHECK(refused(request, true, [](auto& h) { h.length = cpu_to_le32(LITE_RPC_BYTES_MAX + 1); }));
     CHECK(refused(reply, false, [](auto& h) { h.uid = cpu_to_le32(1); }));
+
+    // By reference they may be longer.
+    const auto bulk = cpu_to_le32(LITE_RPC_F_BULK);
+    request.flags = bulk;
+    request.room = request.length = cpu_to_le32(LITE_RPC_BULK_MAX);
+    CHECK(lite_wire_rpc_check(&request, true) == 0);
+    CHECK(refused(request, true, [](auto& h) { h.room = cpu_to_le32(LITE_RPC_BULK_MAX + 1); }));
+    CHECK(refused(request, true, [](auto& h) { h.length = cpu_to_le32(LITE_RPC_BULK_MAX + 1); }));
+    // Only of a reply that there is can be said where it is.
+    reply.flags = bulk;
+    reply.length = cpu_to_le32(1);
+    CHECK(lite_wire_rpc_check(&reply, false) == 0);
+    CHECK(refused(reply, false, [](auto& h) { h.length = 0; }));
+    CHECK(refused(reply, false, [](auto& h) { h.status = LITE_RPC_TOO_LONG; }));
+    CHECK(refused(reply, false, [](auto& h) { h.flags |= cpu_to_le32(LITE_RPC_F_ONEWAY); }));
+}
+
+TEST_CASE("wire: lists of chunks") {
+    const auto chunk = [](std::uint64_t addr, std::uint32_t bytes, std::uint32_t reserved = 0) {
+        lite_wire_rpc_chunk c{};
+        c.addr = cpu_to_le64(addr);
+        c.bytes = cpu_to_le32(bytes);
+        c.reserved = cpu_to_le32(reserved);
+        return c;
+    };
+    const auto check = [](const std::vector<lite_wire_rpc_chunk>& request,
+                          const std::vector<lite_wire_rpc_chunk>& reply, std::uint32_t length,
+                          std::uint32_t room) {
+        auto all = request;
+        all.insert(all.end(), reply.begin(), reply.end());
+        return lite_wire_rpc_bulk_check(all.data(), static_cast<std::uint32_t>(request.size()),
+                                        static_cast<std::uint32_t>(reply.size()), length, room);
+    };
+    const auto mb = chunk(1 << 20, 1 << 20);
+    const auto page = chunk(4096, 4096);
+    CHECK(check({mb}, {}, 1 << 20, 100) == 0);
+    CHECK(check({mb, page}, {page, mb}, (1 << 20) + 4096, (1 << 20) + 4096) == 0);
+    CHECK(check({}, {mb}, LITE_RPC_BYTES_MAX, 1 << 20) == 0);
+    // A list of nothing; and what is neither in chunks nor in the record.
+    CHECK(check({}, {}, 1, 1) == -EPROTO);
+    CHECK(check({}, {mb}, LITE_RPC_BYTES_MAX + 1, 1) == -EPROTO);
+    CHECK(check({mb}, {}, 1, LITE_RPC_BYTES_MAX + 1) == -EPROTO);
+    // Too little.
+    CHECK(check({mb}, {}, (1 << 20) + 1, 0) == -EPROTO);
+    CHECK(check({mb}, {page}, 1, 4097) == -EPROTO);
+    // What is no chunk.
+    CHECK(check({chunk(0, 4096), mb}, {}, 1, 0) == -EPROTO);
+    CHECK(check({mb, chunk(4096, 0)}, {}, 1, 0) == -EPROTO);
+    CHECK(check({mb}, {chunk(4096, 4096, 1)}, 1, 0) == -EPROTO);
+    // As many as can be do not overflow.
+    CHECK(check(std::vector(LITE_RPC_BULK_CHUNKS_MAX, chunk(4096, UINT32_MAX)), {},
+                LITE_RPC_BULK_MAX, 0) == 0);
+}
+
+TEST_CASE("wire: what of a call goes through the ring") {
+    // As ever, if it is short.
+    CHECK(lite_rpc_body_max(100, 4096) == 4096);
+    CHECK(lite_rpc_body_max(LITE_RPC_BYTES_MAX, 1) == LITE_RPC_BYTES_MAX);
+    CHECK(lite_rpc_body_bytes(100, 200, 0, 0, 0) == 200);
+    CHECK(lite_rpc_body_bytes(300, 200, 0, 0, 0) == 300);
+    // The list instead of the request; of a reply what can be short.
+    CHECK(lite_rpc_body_bytes(1 << 20, 200, lite_rpc_list_bytes(1), 1, 0) == 200);
+    CHECK(lite_rpc_body_bytes(1 << 20, 0, lite_rpc_list_bytes(1), 1, 0) == lite_rpc_list_bytes(1));
+    CHECK(lite_rpc_body_bytes(100, 1 << 20, lite_rpc_list_bytes(1), 0, 1) == LITE_RPC_BULK_INLINE);
+    // The longest of all fits.
+    const auto most = lite_rpc_body_max(LITE_RPC_BULK_MAX, 0);
+    const auto list = lite_rpc_list_bytes(2 * LITE_RPC_BULK_CHUNKS_MAX);
+    CHECK(lite_rpc_body_bytes(LITE_RPC_BYTES_MAX, LITE_RPC_BULK_MAX, list, 0, 1) == most);
+    CHECK(lite_rpc_body_bytes(LITE_RPC_BULK_MAX, LITE_RPC_BYTES_MAX, list, 1, 0) <= most);
 }

@@ -11,7 +11,9 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <string>
 #include <thread>
+#include <vector>
 
 namespace lite_test {
 namespace {
@@ -28,12 +30,15 @@ __u64 address_of(T& data) {
     return reinterpret_cast<std::uintptr_t>(data.data());
 }
 
-constexpr std::uint32_t kMost = 4096;
+// Bytes that go through the ring, and that do not.
+constexpr std::uint32_t kShort = 4096;
+constexpr std::uint32_t kLong = 300000;
 
 // A server of this or of another node of this machine, which answers by what it was asked.
 class Server {
   public:
-    explicit Server(unsigned index) : dev_(index), thread_([this] { serve(); }) {}
+    Server(unsigned index, std::uint32_t most)
+        : most_(most), dev_(index), thread_([this] { serve(); }) {}
     ~Server() {
         end_ = true;
         thread_.join();
@@ -46,7 +51,7 @@ class Server {
     std::uint32_t enroll() const {
         auto args = with_size<lite_ioc_rpc_register>();
         args.mode = 0600;
-        args.max_request = args.max_reply = kMost;
+        args.max_request = args.max_reply = most_;
         expect_equal(dev_.call(LITE_IOC_RPC_REGISTER, &args), ok, "register");
         return args.function;
     }
@@ -59,12 +64,12 @@ class Server {
 
   private:
     void serve() {
-        std::array<std::byte, kMost> buffer{};
+        std::vector<std::byte> buffer(most_);
         auto args = with_size<lite_ioc_rpc_recv>();
         const auto keep = enroll();  // so that there is always something to wait for
         while (!end_) {
             args.buf = args.reply = address_of(buffer);
-            args.buf_len = kMost;
+            args.buf_len = most_;
             args.timeout_ms = 50;
             args.function = 0;
             const Errno e = dev_.call(LITE_IOC_RPC_RECV, &args);
@@ -74,6 +79,7 @@ class Server {
         drop(keep);
     }
 
+    std::uint32_t most_;
     Device dev_;
     std::atomic<bool> end_ = false;
     std::thread thread_;
@@ -81,15 +87,21 @@ class Server {
 
 class Calls {
   public:
-    Calls(std::string label, unsigned index)
-        : label_(std::move(label)), server_(index), function_(server_.enroll()) {}
+    Calls(std::string label, unsigned index, std::uint32_t most)
+        : label_(std::move(label)),
+          most_(most),
+          server_(index, most),
+          function_(server_.enroll()),
+          request_(most),
+          reply_(most) {}
 
     std::vector<Attempt> attempts() {
         return {enrolment(),
                 find(),
                 call("first call", 64, true),
                 call("call", 64, false),
-                call("long call", 4096, false),
+                call("long call", most_, false),
+                multicall(),
                 message(),
                 collected(),
                 take()};
@@ -104,8 +116,39 @@ class Calls {
         args.request = address_of(request_);
         args.request_len = length;
         args.reply = address_of(reply_);
-        args.reply_room = kMost;
+        args.reply_room = most_;
         return args;
+    }
+
+    // Two calls of one function at the same time.
+    Attempt multicall() {
+        return {label_ + ": rpc multicall",
+                [this] {
+                    legs_ = {};
+                    for (auto& leg : legs_) {
+                        leg.node = node_;
+                        leg.reply = address_of(reply_);
+                        leg.reply_room = most_ / 2;
+                    }
+                    legs_[1].reply += most_ / 2;
+                    auto args = with_size<lite_ioc_rpc_multicall>();
+                    args.function = function_;
+                    args.request = address_of(request_);
+                    args.request_len = most_ / 2;
+                    args.legs = address_of(legs_);
+                    args.n_legs = 2;
+                    args.leg_size = sizeof(legs_[0]);
+                    const Errno e = dev_.call(LITE_IOC_RPC_MULTICALL, &args);
+                    if (!(e == ok) || args.n_ok == 2)
+                        return e;
+                    return err(static_cast<int>(legs_[0].error ? legs_[0].error : legs_[1].error));
+                },
+                [this](Errno e) {
+                    for (const auto& leg : legs_) {
+                        if (e == ok)
+                            expect_equal(leg.reply_len, most_ / 2, "length of the reply");
+                    }
+                }};
     }
 
     Attempt enrolment() {
@@ -163,7 +206,7 @@ class Calls {
     Attempt collected() {
         return {label_ + ": rpc start and collect",
                 [this] {
-                    call_ = call_args(LITE_RPC_ASYNC, 4096);
+                    call_ = call_args(LITE_RPC_ASYNC, most_);
                     const Errno e = dev_.call(LITE_IOC_RPC_CALL, &call_);
                     return e == ok ? collect() : e;
                 },
@@ -179,7 +222,7 @@ class Calls {
     Errno collect() {
         auto args = with_size<lite_ioc_rpc_collect>();
         args.reply = address_of(reply_);
-        args.reply_room = kMost;
+        args.reply_room = most_;
         const Errno e = dev_.call(LITE_IOC_RPC_COLLECT, &args);
         return e == ok ? err(static_cast<int>(args.error)) : e;
     }
@@ -206,7 +249,7 @@ class Calls {
         auto args = with_size<lite_ioc_rpc_recv>();
         args.flags = LITE_RPC_NOWAIT;
         args.buf = address_of(reply_);
-        args.buf_len = kMost;
+        args.buf_len = most_;
         return dev_.call(LITE_IOC_RPC_RECV, &args);
     }
 
@@ -218,13 +261,15 @@ class Calls {
     }
 
     std::string label_;
+    std::uint32_t most_;
     Device dev_{env().indexes.front()};
     Server server_;
     // Asked for once: the faults are for the calls.
     std::uint32_t node_ = server_.node();
     std::uint32_t function_;
-    std::array<std::byte, kMost> request_{};
-    std::array<std::byte, kMost> reply_{};
+    std::vector<std::byte> request_;
+    std::vector<std::byte> reply_;
+    std::array<lite_ioc_rpc_leg, 2> legs_{};
     lite_ioc_rpc_register enrol_{};
     lite_ioc_rpc_call call_{};
 };
@@ -234,9 +279,13 @@ class Calls {
 void sweep_rpc(FailNth& faults, unsigned samples) {
     const auto& indexes = env().indexes;
     for (std::size_t i = 0; i < indexes.size() && i < 2; i++) {
-        Calls calls(i ? "other node" : "this node", indexes[i]);
-        for (const auto& attempt : calls.attempts())
-            sweep(faults, attempt, samples);
+        const std::string label = i ? "other node" : "this node";
+        for (const auto most : {kShort, kLong}) {
+            Calls calls(label + (most > LITE_RPC_BYTES_MAX ? ", by reference" : ""), indexes[i],
+                        most);
+            for (const auto& attempt : calls.attempts())
+                sweep(faults, attempt, most == kLong ? samples / 4 : samples);
+        }
     }
 }
 

@@ -539,7 +539,7 @@ TEST_CASE_METHOD(RpcFixture, "calls: names and numbers", "[rpc]") {
     CHECK(lite_rpc_register(server, &params, nullptr) == -ENAMETOOLONG);
     params.name = "a/b";
     CHECK(lite_rpc_register(server, &params, nullptr) == -EINVAL);
-    params = params_of(65537);
+    params = params_of(LITE_RPC_BULK_MAX + 1);
     CHECK(lite_rpc_register(server, &params, nullptr) == -EINVAL);
     params = params_of();
     params.ring_size = 100;

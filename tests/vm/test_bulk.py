@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""Requests and replies that do not go through rings, but by reference."""
+
+import hashlib
+import signal
+
+from litelab import dead_seconds, in_one_machine, module_path, on_machines, prepare_all, run_catch, wait_until
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=400)
+def test_two_nodes_in_one_machine(lab):
+    lites = in_one_machine(lab.n1, 2)
+    run_catch(lab, lites, "bulk_test", timeout=380, case_timeout=200)
+    for lite in lites:
+        lite.check_idle()
+
+
+def _serve(lite, *words):
+    process = lite.vm.spawn(["lite", "-i", str(lite.index), "serve", *(str(word) for word in words)])
+    wait_until("it serves", lambda: "serving function" in process.err or not process.running, 20, lite.vm.time_scale)
+    assert process.running, process.err
+    return process
+
+
+@vmtest(nodes=2, mem_mb=768, timeout=200)
+def test_command_line(lab):
+    here, there = on_machines(lab)
+    echo = _serve(there, "echo", "--echo", "--length", "16M")
+    here.vm.run("head -c 10000000 /dev/urandom >/tmp/data")
+    here.vm.run(f"lite call -l 16M {there.id} echo - </tmp/data >/tmp/back && cmp /tmp/data /tmp/back", timeout=60)
+    said = here.vm.run(f"lite call -l 9M {there.id} echo - </tmp/data | wc -c", timeout=60)
+    assert said.out.strip() == "0" and "larger than the buffer" in said.err, said
+    echo.kill(signal.SIGTERM)
+    echo.wait(20)
+    summed = _serve(there, "sum", "--exec", "md5sum", "--length", "16M")
+    wanted = here.vm.run("md5sum </tmp/data").out
+    assert here.vm.run(f"lite call {there.id} sum - </tmp/data", timeout=60).out == wanted
+    summed.kill(signal.SIGTERM)
+    summed.wait(20)
+    for lite in (here, there):
+        lite.check_idle()
+
+
+@vmtest(nodes=2, mem_mb=768, fresh=True, timeout=200)
+def test_a_node_dies(lab):
+    """In the middle of it, either of the two: what the other has of it is given back."""
+    here, there = on_machines(lab)
+    _serve(there, "2000", "--echo", "--length", "32M")
+    here.vm.run("head -c 33554432 /dev/zero >/tmp/data")
+    loop = f"while lite call -l 32M {there.id} 2000 - </tmp/data >/dev/null; do :; done"
+    calls = here.vm.spawn(["sh", "-c", loop])
+    wait_until("calls are under way", lambda: here.stats()["rpc_bulk_bytes"] > 0, 20)
+    there.vm.crash()
+    calls.wait(30 + 3 * dead_seconds(here.vm))
+    assert "down" in calls.err, calls.err
+    here.check_idle()
+
+
+@vmtest(nodes=2, mem_mb=768, timeout=200)
+def test_kernel_functions(lab):
+    """A kernel module serves a function with long requests and replies; the example sorts."""
+    here, there = on_machines(lab)
+    there.vm.insmod(module_path(there.vm, "kcalls"))
+    here.vm.run("head -c 300000 /dev/urandom >/tmp/data")
+    data = here.vm.run("cat /tmp/data | base64 -w0 | tee /tmp/text").out
+    # It says who has called, which is not 0.
+    said = here.vm.run(f"lite call -l 1M {there.id} kcalls-sort - </tmp/text >/tmp/sorted", timeout=60, check=False)
+    assert f"the server says {here.id}" in said.err, said.err
+    wanted = hashlib.md5("".join(sorted(data)).encode()).hexdigest()
+    assert here.vm.run("md5sum </tmp/sorted").out.split()[0] == wanted
+    there.vm.rmmod("kcalls")
+    for lite in (here, there):
+        lite.check_idle()

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""One call to several nodes: all, any, a quorum."""
+
+import signal
+
+from litelab import dead_seconds, in_one_machine, on_machines, prepare_all, run_catch, wait_until
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=768, timeout=300)
+def test_three_nodes_in_one_machine(lab):
+    lites = in_one_machine(lab.n1)
+    run_catch(lab, lites, "multicall_test", timeout=280, case_timeout=120)
+    for lite in lites:
+        lite.check_idle()
+
+
+def _serve(lite, *words):
+    process = lite.vm.spawn(["lite", "-i", str(lite.index), "serve", *(str(word) for word in words)])
+    wait_until("it serves", lambda: "serving function" in process.err or not process.running, 20, lite.vm.time_scale)
+    assert process.running, process.err
+    return process
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=768, timeout=200)
+def test_command_line(lab):
+    lites = in_one_machine(lab.n1)
+    one, two, three = lites
+    # The same name, and as likely as not other numbers.
+    other = _serve(one, "other", "--echo")
+    served = [_serve(lite, "shout", "--exec", "tr a-z A-Z") for lite in lites]
+    nodes = ",".join(str(lite.id) for lite in lites)
+    said = one.lite("call", nodes, "shout", "hello")
+    assert said.out == "".join(f"{lite.id}: HELLO\n" for lite in lites), said.out
+    said = one.lite("call", nodes, "shout", "-", "--quorum", 2, stdin=b"two\n")
+    assert 2 <= len(said.out.splitlines()) <= 3 and all(line.endswith(": TWO") for line in said.out.splitlines()), said.out
+    served[2].kill(signal.SIGTERM)
+    served[2].wait(20)
+    said = one.lite("call", nodes, "shout", "x", check=False)
+    assert said.rc == 1 and f"node {three.id}: nobody serves that function" in said.err, said
+    assert said.out == f"{one.id}: X\n{two.id}: X\n" and "2 of 3 nodes" in said.err, said
+    assert one.lite("call", nodes, "shout", "x", "--quorum", 1).out
+    assert one.lite("call", nodes, "shout", "x", "--quorum", 4, check=False).rc == 2
+    for process in (other, *served[:2]):
+        process.kill(signal.SIGTERM)
+        process.wait(20)
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=3, fresh=True, timeout=200)
+def test_a_node_dies(lab):
+    """A node that dies is told of; who wants only one reply does not wait for it."""
+    here, there, gone = on_machines(lab)
+    _serve(there, "2000", "--echo")
+    _serve(gone, "2000", "--exec", "sleep 100")
+    nodes = f"{there.id},{gone.id}"
+    slow = here.vm.spawn(["lite", "call", nodes, "2000", "x", "-t", "60000"])
+    wait_until("the call is there", lambda: gone.stats()["rpc_requests"] == 1, 20)
+    gone.vm.crash()
+    assert here.lite("call", nodes, 2000, "y", "-q", 1, "-t", 60000, timeout=10).out == f"{there.id}: y\n"
+    slow.wait(20 + 3 * dead_seconds(here.vm))
+    assert slow.rc == 1 and slow.out == f"{there.id}: x\n" and "down" in slow.err, (slow.out, slow.err)
+    here.check_idle()
