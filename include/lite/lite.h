@@ -529,6 +529,7 @@ const char* lite_strerror(int err) LITE_NOEXCEPT;
 
 #include <lite/manage.h>
 #include <lite/rpc.h>
+#include <lite/inbox.h>
 #include <lite/sync.h>
 
 #endif /* LITE_LITE_H */

@@ -42,6 +42,7 @@ struct lite_wire_rpc_bind_reply {
 	__le32 depth;       /* slots */
 	__le32 chunk_bytes;
 	__le32 n_chunks;
+	__le64 blind;       /* odd: added to what headers have of addresses */
 	__le64 chunk[];     /* addresses */
 } __packed;
 
@@ -73,7 +74,13 @@ struct lite_wire_rpc_cancel {
 	((LITE_PAYLOAD_MAX - sizeof(struct lite_wire_rpc_cancel)) /            \
 	 sizeof(struct lite_wire_rpc_which))
 
-/* Of each: 1: there will be no reply; 0: there was, or will be one. */
+/* What CANCEL says of each. FREED has the form of CANCEL. */
+enum lite_rpc_cancelled {
+	LITE_RPC_REPLIED,   /* there was a reply, or will be one */
+	LITE_RPC_CANCELLED, /* there will be none */
+	LITE_RPC_KEPT,      /* nor; but the record is free after FREED only */
+};
+
 struct lite_wire_rpc_cancel_reply {
 	__le32 count;
 	__le32 reserved;
@@ -101,7 +108,7 @@ struct lite_wire_rpc {
 	__le64 seq;         /* of the call; the reply repeats it */
 	__le32 length;      /* bytes that follow */
 	__le32 room;        /* request: for the reply, behind the header */
-	__le64 reply;       /* request: address that the reply's header goes to */
+	__le64 reply;       /* request: address that the reply's header goes to, blinded */
 	__le32 uid;         /* request: of the caller */
 	__le32 gid;
 	__le32 flags;       /* request: enum lite_rpc_flags */
@@ -127,7 +134,8 @@ int lite_wire_rpc_check(const struct lite_wire_rpc *h, bool request);
 /* As lite_wire_request_check() and lite_wire_reply_check(), which come here. */
 static inline bool lite_wire_is_rpc(u16 call)
 {
-	return call >= LITE_CALL_RPC_BIND && call <= LITE_CALL_RPC_GONE;
+	return (call >= LITE_CALL_RPC_BIND && call <= LITE_CALL_RPC_GONE) ||
+	       call == LITE_CALL_RPC_FREED;
 }
 
 int lite_wire_rpc_request_check(u16 call, const void *payload, size_t len);

@@ -14,7 +14,7 @@
  */
 #include <linux/slab.h>
 
-#include "service.h"
+#include "inbox.h"
 
 /* Where numbers are taken from for those who want any. */
 #define LITE_FUNCTION_ANY 32768
@@ -112,6 +112,47 @@ static struct lite_recv_waiter *lite_func_waiter(struct lite_func *func)
 	return NULL;
 }
 
+/* The first in the queue to a thread that waits for one, if there is any. */
+static bool lite_func_hand(struct lite_func *func)
+{
+	struct lite_recv_waiter *w = lite_func_waiter(func);
+	struct lite_request *req;
+
+	if (!w)
+		return false;
+	req = list_first_entry(&func->queue, struct lite_request, list);
+	list_del(&req->list);
+	req->state = LITE_REQ_BUSY;
+	list_del(&w->list);
+	w->req = req;
+	/* Looked at under svc->lock: it does not go too soon. */
+	complete(&w->done);
+	return true;
+}
+
+/**
+ * lite_func_serve - hand what is queued to those who wait, or put it into inboxes
+ * @func: not dead; svc->lock is held
+ *
+ * Context: process; receive handlers.
+ */
+void lite_func_serve(struct lite_func *func)
+{
+	struct lite_server *s;
+
+	lockdep_assert_held(&func->svc->lock);
+	while (!list_empty(&func->queue) && lite_func_hand(func))
+		;
+	lite_inbox_drain(func);
+	if (list_empty(&func->queue))
+		return;
+	list_for_each_entry(s, &func->servers, of_func) {
+		if (wq_has_sleeper(&s->file->wait))
+			wake_up_interruptible_poll(&s->file->wait,
+						   EPOLLIN | EPOLLRDNORM);
+	}
+}
+
 /**
  * lite_func_queue - hand a request to somebody who waits, or queue it
  * @func: its function, not dead
@@ -123,21 +164,9 @@ static struct lite_recv_waiter *lite_func_waiter(struct lite_func *func)
 void lite_func_queue(struct lite_func *func, struct lite_request *req,
 		     bool first)
 {
-	struct lite_recv_waiter *w;
-	struct lite_server *s;
-
 	lockdep_assert_held(&func->svc->lock);
 	if (func->handler) {
 		lite_kfunc_queue(func, req, false);
-		return;
-	}
-	w = lite_func_waiter(func);
-	if (w) {
-		req->state = LITE_REQ_BUSY;
-		list_del(&w->list);
-		w->req = req;
-		/* Looked at under svc->lock: it does not go too soon. */
-		complete(&w->done);
 		return;
 	}
 	req->state = LITE_REQ_QUEUED;
@@ -145,11 +174,7 @@ void lite_func_queue(struct lite_func *func, struct lite_request *req,
 		list_add(&req->list, &func->queue);
 	else
 		list_add_tail(&req->list, &func->queue);
-	list_for_each_entry(s, &func->servers, of_func) {
-		if (wq_has_sleeper(&s->file->wait))
-			wake_up_interruptible_poll(&s->file->wait,
-						   EPOLLIN | EPOLLRDNORM);
-	}
+	lite_func_serve(func);
 }
 
 /* ---- who serves ---------------------------------------------------------- */
@@ -196,6 +221,8 @@ static struct lite_func *lite_server_end(struct lite_server *s)
 	list_del(&s->of_func);
 	list_del(&s->of_file);
 	s->file->n_servers--;
+	if (s->inbox)
+		lite_inbox_shut(s->inbox, -ENOENT);
 	lite_file_end_waiters(s->file, func->number);
 	if (!list_empty(&func->servers))
 		return NULL;
@@ -203,11 +230,18 @@ static struct lite_func *lite_server_end(struct lite_server *s)
 	return func;
 }
 
-static struct lite_server *lite_server_find(struct lite_rpc_file *file,
-					    u32 number)
+/**
+ * lite_server_find - does an open file serve a function?
+ * @file: open file's; svc->lock is held
+ * @number: function
+ *
+ * Return: that it does, or NULL.
+ */
+struct lite_server *lite_server_find(struct lite_rpc_file *file, u32 number)
 {
 	struct lite_server *s;
 
+	lockdep_assert_held(&file->svc->lock);
 	list_for_each_entry(s, &file->servers, of_file) {
 		if (s->func->number == number)
 			return s;

@@ -189,11 +189,13 @@ void lite_slot_free(struct lite_bind *bind, u32 slot)
 
 	lockdep_assert_held(&rp->lock);
 	lite_ring_give(&bind->map, s->unit, s->units);
+	/* One that is KEPT is not under way. */
+	if (s->state != LITE_BIND_KEPT)
+		rp->window++;
 	s->state = LITE_BIND_FREE;
 	s->call = NULL;
 	bind->slots_used &= ~(1ULL << slot);
 	bind->used = jiffies;
-	rp->window++;
 	lite_stat_dec(rp->svc->stats, LITE_STAT_RPCS_INFLIGHT);
 	if (!rp->dead && !list_empty(&rp->lines))
 		lite_line_move(rp);

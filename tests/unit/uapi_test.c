@@ -64,6 +64,12 @@ int main(void) {
         (void (*)(void))lite_rpc_send,
         (void (*)(void))lite_rpc_start,
         (void (*)(void))lite_rpc_collect,
+        (void (*)(void))lite_inbox_open,
+        (void (*)(void))lite_inbox_close,
+        (void (*)(void))lite_inbox_next,
+        (void (*)(void))lite_inbox_reply,
+        (void (*)(void))lite_inbox_done,
+        (void (*)(void))lite_inbox_reply_next,
     };
     struct lite_ctx* ctx = NULL;
     size_t i;
