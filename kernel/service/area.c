@@ -8,6 +8,15 @@
 
 #include "service.h"
 
+/*
+ * What counts: small rings are smaller than what describes their slots, and
+ * there can be many.
+ */
+static u64 lite_area_cost(const struct lite_area *area)
+{
+	return (u64)area->n * area->chunk_bytes + sizeof(struct lite_ring);
+}
+
 static void lite_area_free(struct lite_area *area)
 {
 	u32 i;
@@ -18,7 +27,7 @@ static void lite_area_free(struct lite_area *area)
 					    area->chunk_bytes);
 		free_pages_exact(area->chunk[i].mem, area->chunk_bytes);
 	}
-	atomic64_sub((u64)area->n * area->chunk_bytes, &area->svc->ring_bytes);
+	atomic64_sub(lite_area_cost(area), &area->svc->ring_bytes);
 	lite_stat_add(area->svc->stats, LITE_STAT_RING_BYTES,
 		      -(s64)area->n * area->chunk_bytes);
 	lite_stat_dec(area->svc->stats, LITE_STAT_RINGS);
@@ -73,7 +82,6 @@ struct lite_area *lite_area_make(struct lite_service *svc,
 				 struct lite_fabric *fab, u32 chunk_bytes,
 				 u32 n)
 {
-	u64 bytes = (u64)n * chunk_bytes;
 	struct lite_area *area;
 	u32 i;
 
@@ -87,8 +95,9 @@ struct lite_area *lite_area_make(struct lite_service *svc,
 	area->n = n;
 	/* Counted before it is there: two do not get the last of it. */
 	lite_stat_inc(svc->stats, LITE_STAT_RINGS);
-	lite_stat_add(svc->stats, LITE_STAT_RING_BYTES, bytes);
-	if (atomic64_add_return(bytes, &svc->ring_bytes) > svc->ring_limit) {
+	lite_stat_add(svc->stats, LITE_STAT_RING_BYTES, (s64)n * chunk_bytes);
+	if (atomic64_add_return(lite_area_cost(area), &svc->ring_bytes) >
+	    svc->ring_limit) {
 		lite_area_free(area);
 		return ERR_PTR(-ENOBUFS);
 	}

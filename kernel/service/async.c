@@ -58,15 +58,18 @@ static void lite_async_put(struct lite_async *a)
 	kref_put(&a->ref, lite_async_release);
 }
 
-/* From the list of calls to that of those that have ended. */
+/*
+ * From the list of calls to that of those that have ended. It may be collected,
+ * and be what kept the file, as soon as the lock is free.
+ */
 static void lite_async_to_ended(struct lite_async *a)
 {
 	struct lite_rpc_file *file = a->file;
 
 	spin_lock(&file->lock);
 	list_move_tail(&a->list, &file->ended);
-	spin_unlock(&file->lock);
 	wake_up_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
+	spin_unlock(&file->lock);
 }
 
 static void lite_async_copy_work(struct work_struct *work)
@@ -169,8 +172,8 @@ static void lite_async_expect(struct lite_async *a)
 	spin_unlock(&file->lock);
 }
 
-static int lite_async_begin(struct lite_rpc_file *file,
-			    const struct lite_rcall *call, u64 cookie)
+static int lite_async_try(struct lite_rpc_file *file, struct lite_rcall *call,
+			  u64 cookie)
 {
 	struct lite_async *a = lite_async_alloc(file, call, cookie);
 	bool off = false;
@@ -185,6 +188,7 @@ static int lite_async_begin(struct lite_rpc_file *file,
 		return err;
 	}
 	err = lite_rcall_begin(&a->call);
+	call->missing = err && a->call.missing;
 	/* That is not the reader's: the caller's stack. */
 	a->call.cred = NULL;
 	if (!err) {
@@ -201,6 +205,25 @@ static int lite_async_begin(struct lite_rpc_file *file,
 			wake_up_all(&file->wait);
 	}
 	lite_async_put(a);
+	return err;
+}
+
+/*
+ * While user memory is waited for, there is no call: the node can be stopped, and
+ * shutting its files waits for calls.
+ */
+static int lite_async_begin(struct lite_rpc_file *file, struct lite_rcall *call,
+			    u64 cookie)
+{
+	int err;
+
+	do {
+		call->missing = false;
+		err = lite_async_try(file, call, cookie);
+		if (!err || !call->missing)
+			return err;
+		err = lite_rcall_fault_in(call);
+	} while (!err);
 	return err;
 }
 
@@ -297,22 +320,22 @@ static int lite_async_await(struct lite_rpc_file *file, u32 timeout_ms)
 	return left ? -EINTR : -ETIMEDOUT;
 }
 
-static int lite_async_give(struct lite_async *a,
-			   struct lite_ioc_rpc_collect *c,
-			   struct lite_gate *gate)
+/* Its reply, as far as the user's memory is there; others may collect it else. */
+static size_t lite_async_give(struct lite_async *a, const struct lite_buf *to,
+			      size_t n)
 {
-	struct lite_buf to = { .gate = gate, .user = true, .u = c->reply };
-	size_t done = 0;
-	int err = 0;
+	struct lite_rpc_file *file = a->file;
+	size_t done = n ? lite_buf_copy_nofault(to, 0, a->reply, n, false) : 0;
 
-	while (!err && done < c->reply_len) {
-		done += lite_buf_copy_nofault(&to, done, a->reply + done,
-					      c->reply_len - done, false);
-		if (done < c->reply_len)
-			err = lite_buf_fault_in(&to, done, c->reply_len - done,
-						false);
+	spin_lock(&file->lock);
+	if (done == n) {
+		file->n_calls--;
+	} else {
+		list_add(&a->list, &file->ended);
+		wake_up_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
 	}
-	return err;
+	spin_unlock(&file->lock);
+	return done;
 }
 
 /**
@@ -327,13 +350,16 @@ static int lite_async_give(struct lite_async *a,
 int lite_file_collect(struct lite_rpc_file *file,
 		      struct lite_ioc_rpc_collect *c, struct lite_gate *gate)
 {
+	struct lite_buf to = { .gate = gate, .user = true, .u = c->reply };
 	struct lite_async *a;
 	int err, result;
+	size_t n, done;
 
 	if (c->flags & ~LITE_RPC_NOWAIT || c->reserved)
 		return -EOPNOTSUPP;
 	if (c->timeout_ms > LITE_RPC_TIMEOUT_MAX)
 		return -EINVAL;
+again:
 	for (;;) {
 		a = lite_async_first(file, c->reply_room, &err);
 		if (err != -EAGAIN || c->flags & LITE_RPC_NOWAIT)
@@ -356,16 +382,15 @@ int lite_file_collect(struct lite_rpc_file *file,
 		lite_async_put(a);
 		return err;
 	}
-	if (!result)
-		err = lite_async_give(a, c, gate);
-	spin_lock(&file->lock);
-	if (err)
-		list_add(&a->list, &file->ended);
-	else
-		file->n_calls--;
-	spin_unlock(&file->lock);
-	if (err)
-		return err;
+	n = result ? 0 : c->reply_len;
+	done = lite_async_give(a, &to, n);
+	if (done < n) {
+		/* It is not ours while user memory is waited for. */
+		err = lite_user_fault_in(&to, done, n, false);
+		if (err)
+			return err;
+		goto again;
+	}
 	/* Others may wait for what does not come any more. */
 	wake_up_all(&file->wait);
 	trace_lite_rpc(c->node, c->function, a->call.length, c->reply_len,

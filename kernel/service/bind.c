@@ -64,13 +64,17 @@ static int lite_bind_tell_unbind(struct lite_rpc_peer *rp, u32 index)
 	}
 	spin_lock(&rp->svc->lock);
 	ring = xa_load(&rp->rings, index);
+	if (ring)
+		kref_get(&ring->ref);
 	spin_unlock(&rp->svc->lock);
 	/* The table's reference is ours to put when that succeeds. */
-	err = lite_ring_end(ring, false);
+	err = ring ? lite_ring_end(ring, false) : -EHOSTDOWN;
 	if (!err)
 		lite_ring_put(ring);
-	else
-		WARN_ON_ONCE(!READ_ONCE(rp->svc->stopping));
+	if (ring)
+		lite_ring_put(ring);
+	/* A node that stops ends its rings itself, maybe just now. */
+	WARN_ON_ONCE(err && !READ_ONCE(rp->svc->stopping));
 	return err;
 }
 
@@ -365,6 +369,11 @@ static int lite_bind_make(struct lite_bind *bind, struct lite_rcall *call)
 	spin_lock(&rp->lock);
 	if (rp->dead && !err)
 		err = -EHOSTDOWN;
+	if (!err && xa_load(&rp->by_index, bind->index)) {
+		/* Another ring has that number. */
+		lite_conn_kill(rp->conn, -EPROTO);
+		err = -EPROTO;
+	}
 	dead = bind->state == LITE_BIND_DEAD;
 	if (!err && !dead) {
 		/* Into an entry that is there: needs no memory. */
@@ -432,8 +441,6 @@ static int lite_bind_await(struct lite_bind *bind, struct lite_rcall *call)
 	unsigned long now = jiffies;
 	long ret;
 
-	if (READ_ONCE(bind->state) != LITE_BIND_NEW)
-		return 0;
 	if (time_after_eq(now, call->deadline))
 		return -ETIMEDOUT;
 	ret = wait_for_completion_killable_timeout(&bind->ready,
@@ -449,6 +456,7 @@ static int lite_bind_await(struct lite_bind *bind, struct lite_rcall *call)
 static int lite_bind_in(struct lite_rpc_peer *rp, struct lite_rcall *call)
 {
 	struct lite_bind *bind, *new = NULL;
+	bool ready = false;
 	int err = 0;
 
 	spin_lock(&rp->lock);
@@ -463,6 +471,8 @@ static int lite_bind_in(struct lite_rpc_peer *rp, struct lite_rcall *call)
 	}
 	if (bind) {
 		kref_get(&bind->ref);
+		/* What its maker has learnt is seen under the lock only. */
+		ready = bind->state == LITE_BIND_LIVE;
 	} else if (rp->dead) {
 		err = -EHOSTDOWN;
 	} else {
@@ -475,8 +485,10 @@ static int lite_bind_in(struct lite_rpc_peer *rp, struct lite_rcall *call)
 		lite_bind_put(new);
 	if (err)
 		return err;
-	err = bind == new ? lite_bind_make(bind, call) :
-			    lite_bind_await(bind, call);
+	if (bind == new)
+		err = lite_bind_make(bind, call);
+	else if (!ready)
+		err = lite_bind_await(bind, call);
 	if (err) {
 		lite_bind_put(bind);
 		return err;

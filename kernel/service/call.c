@@ -12,7 +12,8 @@
  * seen it, is tried again in the next session, or ring. Who gives up leaves
  * its slot ABANDONED, and CANCEL gets it back.
  *
- * While user memory is waited for, no record is kept and the node is let go.
+ * While user memory is waited for, nothing is kept, neither record nor ring, and
+ * the node is let go: it may be stopped meanwhile.
  */
 #include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
@@ -31,16 +32,24 @@
 
 /* ---- sending ------------------------------------------------------------- */
 
-/* 0, -EFAULT, -ENODEV; -EAGAIN: what is missing is there now, begin anew. */
 static int lite_rcall_copy(struct lite_rcall *call, void *to)
 {
 	size_t n = lite_buf_copy_nofault(&call->request, 0, to, call->length,
 					 true);
 
-	return n == call->length ? 0 : -EAGAIN;
+	call->missing = n < call->length;
+	return call->missing ? -EFAULT : 0;
 }
 
-static int lite_rcall_fault_in(struct lite_rcall *call)
+/**
+ * lite_rcall_fault_in - wait for what is missing of a request
+ * @call: could not be begun, and is @missing some
+ *
+ * Context: may sleep, and fault; killable.
+ * Return: 0: begin anew; -EFAULT; -EINTR; -ENODEV: the node has been stopped
+ * meanwhile, and nothing of it is to be touched any more.
+ */
+int lite_rcall_fault_in(const struct lite_rcall *call)
 {
 	size_t done = 0;
 	char byte;
@@ -183,20 +192,15 @@ static int lite_rcall_try(struct lite_rcall *call)
 	}
 	if (err)
 		goto put;
-	for (;;) {
-		err = lite_line_take(call);
-		if (err)
-			goto put;
-		s = &call->bind->slot[call->slot];
-		err = lite_rcall_copy(call, lite_area_at(call->bind->area,
-							 s->unit) +
-						    LITE_RPC_HEADER);
-		if (!err)
-			break;
+	err = lite_line_take(call);
+	if (err)
+		goto put;
+	s = &call->bind->slot[call->slot];
+	err = lite_rcall_copy(call, lite_area_at(call->bind->area, s->unit) +
+					    LITE_RPC_HEADER);
+	if (err) {
 		lite_rcall_give_up_slot(call);
-		err = lite_rcall_fault_in(call);
-		if (err)
-			goto put;
+		goto put;
 	}
 	err = lite_rcall_post(call);
 	if (!err)
@@ -213,14 +217,17 @@ put:
  *
  * Context: may sleep; killable.
  * Return: 0: it is under way, and @call->bind and @call->slot are set; else a
- * negative errno as LITE_IOC_RPC_CALL: it was not sent.
+ * negative errno as LITE_IOC_RPC_CALL: it was not sent, and nothing is held; if
+ * it is @missing some of the request, see lite_rcall_fault_in().
  */
 int lite_rcall_begin(struct lite_rcall *call)
 {
 	struct lite_service *svc = call->svc;
+	unsigned long now;
 	int tries = 0;
 	int err, up;
 
+	call->missing = false;
 	if (!call->node)
 		call->node = lite_cluster_id(svc->cl);
 	for (;;) {
@@ -239,10 +246,11 @@ int lite_rcall_begin(struct lite_rcall *call)
 		if ((err != -ESTALE && err != -EHOSTDOWN) ||
 		    ++tries >= LITE_RCALL_TRIES)
 			break;
-		if (time_after_eq(jiffies, call->deadline))
+		now = jiffies;
+		if (time_after_eq(now, call->deadline))
 			return -ETIMEDOUT;
 		up = lite_cluster_await_for(svc->cl, call->node,
-					    call->deadline - jiffies);
+					    call->deadline - now);
 		if (up)
 			return up;
 	}
@@ -572,6 +580,26 @@ static void lite_cancels_done(struct lite_rpc_peer *rp,
 	spin_unlock(&rp->lock);
 }
 
+/* Within a node: nothing that could fail, for nothing else would free them. */
+static void lite_cancels_local(struct lite_rpc_peer *rp,
+			       const struct lite_wire_rpc_cancel *c,
+			       struct lite_wire_rpc_cancel_reply *r)
+{
+	u32 n = le32_to_cpu(c->count);
+	u32 i;
+	int ret;
+
+	for (i = 0; i < n; i++) {
+		const struct lite_wire_rpc_which *w = &c->which[i];
+
+		ret = lite_ring_cancel(rp, le32_to_cpu(w->ring),
+				       le32_to_cpu(w->slot),
+				       le64_to_cpu(w->seq));
+		r->cancelled[i] = cpu_to_le32(max(ret, LITE_RPC_REPLIED));
+	}
+	r->count = c->count;
+}
+
 static int lite_cancel_some(struct lite_rpc_peer *rp,
 			    struct lite_wire_rpc_cancel *c,
 			    struct lite_wire_rpc_cancel_reply *r)
@@ -584,13 +612,15 @@ static int lite_cancel_some(struct lite_rpc_peer *rp,
 		.reply = r,
 		.reply_max = LITE_PAYLOAD_MAX,
 	};
-	int err;
+	int err = 0;
 
 	if (!n)
 		return 0;
 	lite_stat_add(rp->svc->stats, LITE_STAT_RPC_CANCELS, n);
-	err = rp->conn ? lite_rpc_call(rp->conn, &d) :
-			 lite_rpc_call_local(rp->svc->cl->rpc, &d);
+	if (rp->conn)
+		err = lite_rpc_call(rp->conn, &d);
+	else
+		lite_cancels_local(rp, c, r);
 	if (!err && le32_to_cpu(r->count) != n)
 		err = -EPROTO;
 	if (err)
@@ -649,7 +679,7 @@ static int lite_rcall_deliver(struct lite_rcall *call,
 	if (!copy)
 		return -ENOMEM;
 	while (done < n && !err) {
-		err = lite_buf_fault_in(to, done, n - done, false);
+		err = lite_user_fault_in(to, done, n, false);
 		if (!err)
 			done += lite_buf_copy_nofault(to, done, copy + done,
 						      n - done, false);
@@ -677,6 +707,11 @@ int lite_service_call(struct lite_service *svc, struct lite_rcall *call,
 	init_completion(&call->done);
 	for (;;) {
 		err = lite_rcall_begin(call);
+		if (err && call->missing) {
+			err = lite_rcall_fault_in(call);
+			if (!err)
+				continue;
+		}
 		if (err)
 			return err;
 		if (call->flags & LITE_RPC_ONEWAY) {

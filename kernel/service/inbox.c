@@ -99,7 +99,7 @@ static int lite_inbox_deliver(struct lite_inbox *inbox,
 	req->state = LITE_REQ_TAKEN;
 	req->file = inbox->file;
 	req->owner = inbox->owner;
-	req->gen++;
+	req->gen = ++inbox->file->svc->taken;
 	req->view = view;
 	view->held++;
 	inbox->held++;

@@ -83,12 +83,14 @@ static int lite_freed_tell(struct lite_rpc_peer *rp,
 		.req = c,
 		.len = struct_size(c, which, n),
 	};
-	int err;
+	int err = 0;
 
 	if (!n)
 		return 0;
-	err = rp->conn ? lite_rpc_call(rp->conn, &d) :
-			 lite_rpc_call_local(rp->svc->cl->rpc, &d);
+	if (rp->conn)
+		err = lite_rpc_call(rp->conn, &d);
+	else
+		lite_binds_freed(rp, c);
 	while (n--)
 		lite_ring_put(rings[n]);
 	return err ?: 1;

@@ -103,14 +103,6 @@ bool lite_kfunc_queue(struct lite_func *func, struct lite_request *req,
 	return false;
 }
 
-static void lite_kfunc_post_work(struct work_struct *work)
-{
-	struct lite_request *req = container_of(work, struct lite_request,
-						work);
-
-	lite_request_post(req, req->status, req->length, req->user);
-}
-
 /**
  * lite_kfunc_now - run a short handler
  * @req: lite_kfunc_queue() said so
@@ -119,19 +111,14 @@ static void lite_kfunc_post_work(struct work_struct *work)
  */
 void lite_kfunc_now(struct lite_request *req)
 {
-	struct lite_service *svc = req->ring->rp->svc;
 	u8 reply[LITE_KFUNC_SHORT_MAX] = {};
 	struct lite_kfunc *kf = req->kfunc;
+	u32 status;
 	int n;
 
-	n = lite_kfunc_run(kf, req, reply, &req->user);
-	req->status = lite_kfunc_reply(req, reply, n);
-	req->length = max(n, 0);
-	/* Should the send queue be full, somebody else waits for room. */
-	if (!lite_request_post_now(req, req->status, req->length, req->user)) {
-		INIT_WORK(&req->work, lite_kfunc_post_work);
-		queue_work(svc->wq, &req->work);
-	}
+	n = lite_kfunc_run(kf, req, reply, &status);
+	lite_request_post_soon(req, lite_kfunc_reply(req, reply, n), max(n, 0),
+			       status);
 	lite_kfunc_leave(kf);
 }
 

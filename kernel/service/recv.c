@@ -69,7 +69,8 @@ static int lite_request_take(struct lite_rpc_file *file,
 		req->state = LITE_REQ_TAKEN;
 		req->file = file;
 		req->owner = current->files;
-		req->gen++;
+		/* Not of the slot: numbers of rings are used again. */
+		req->gen = ++svc->taken;
 		list_add_tail(&req->list, &file->taken);
 		*token = lite_request_token(req);
 	}
@@ -215,12 +216,20 @@ static struct lite_request *lite_recv_get(struct lite_rpc_file *file,
 
 /* ---- receiving ----------------------------------------------------------- */
 
-/*
- * Make all of a user's buffer that is missing present; for as long as nothing
- * takes it away, copying succeeds then.
+/**
+ * lite_user_fault_in - make all of a user's buffer that is missing present
+ * @buf: buffer
+ * @from: where it is missing
+ * @n: bytes of it
+ * @write: it will be read, else written
+ *
+ * For as long as nothing takes it away, copying succeeds then.
+ *
+ * Context: may sleep, and fault; killable.
+ * Return: 0 or a negative errno as lite_buf_fault_in(); -EINTR.
  */
-static int lite_user_fault_in(const struct lite_buf *buf, size_t from, size_t n,
-			      bool write)
+int lite_user_fault_in(const struct lite_buf *buf, size_t from, size_t n,
+		       bool write)
 {
 	if (fatal_signal_pending(current))
 		return -EINTR;

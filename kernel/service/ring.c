@@ -258,7 +258,8 @@ void lite_answer_work(struct work_struct *work)
 		spin_unlock(&svc->lock);
 		if (!req)
 			return;
-		lite_request_post(req, req->status, 0, 0);
+		/* One client that takes nothing must not keep the others waiting. */
+		lite_request_post_soon(req, req->status, 0, 0);
 	}
 }
 
@@ -305,12 +306,18 @@ static int __lite_request_post(struct lite_request *req, u8 status, u32 length,
 							      slot),
 					 nowait);
 	if (err == -EAGAIN) {
-		/* Nobody can have used it: it has not been answered. */
+		/* It has not been answered: nobody may have used it. */
 		spin_lock(&rp->svc->lock);
-		req->state = LITE_REQ_BUSY;
-		lite_stat_inc(rp->svc->stats, LITE_STAT_REQUESTS);
+		if (req->state == LITE_REQ_FREE) {
+			req->state = LITE_REQ_BUSY;
+			lite_stat_inc(rp->svc->stats, LITE_STAT_REQUESTS);
+		} else {
+			err = -EPROTO;
+		}
 		spin_unlock(&rp->svc->lock);
-		return err;
+		if (err == -EAGAIN)
+			return err;
+		lite_conn_kill(rp->conn, err);
 	}
 	lite_ring_put(ring);
 	return err;
@@ -331,21 +338,34 @@ int lite_request_post(struct lite_request *req, u8 status, u32 length, u32 user)
 	return __lite_request_post(req, status, length, user, false);
 }
 
+static void lite_request_post_work(struct work_struct *work)
+{
+	struct lite_request *req = container_of(work, struct lite_request,
+						work);
+
+	lite_request_post(req, req->status, req->length, req->user);
+}
+
 /**
- * lite_request_post_now - likewise, for those who must not wait for room
- * @req: likewise, unless this fails
+ * lite_request_post_soon - likewise, for those who must not wait for room
+ * @req: likewise
  * @status: likewise
  * @length: likewise
  * @user: likewise
  *
- * Context: receive handlers.
- * Return: false: there is no room in the send queue; the request is still BUSY,
- * and the caller's.
+ * Context: process; does not sleep. Receive handlers.
  */
-bool lite_request_post_now(struct lite_request *req, u8 status, u32 length,
-			   u32 user)
+void lite_request_post_soon(struct lite_request *req, u8 status, u32 length,
+			    u32 user)
 {
-	return __lite_request_post(req, status, length, user, true) != -EAGAIN;
+	if (__lite_request_post(req, status, length, user, true) != -EAGAIN)
+		return;
+	/* The send queue is full, and the request still ours. */
+	req->status = status;
+	req->length = length;
+	req->user = user;
+	INIT_WORK(&req->work, lite_request_post_work);
+	queue_work(req->ring->rp->svc->wq, &req->work);
 }
 
 /**
@@ -391,8 +411,12 @@ struct lite_request *lite_request_by_token(struct lite_rpc_file *file,
  * @slot: of the request
  * @seq: of the call
  *
+ * The ring may be gone: the peer gives it back when it has all replies, and
+ * CANCEL and UNBIND are served in any order. Its number may be another ring's by
+ * then, but no other call has @seq.
+ *
  * Context: process.
- * Return: enum lite_rpc_cancelled; -EPROTO: there is no such ring or slot.
+ * Return: enum lite_rpc_cancelled; -EPROTO: there is no such slot.
  */
 int lite_ring_cancel(struct lite_rpc_peer *rp, u32 index, u32 slot, u64 seq)
 {
@@ -405,12 +429,8 @@ int lite_ring_cancel(struct lite_rpc_peer *rp, u32 index, u32 slot, u64 seq)
 		return -EPROTO;
 	spin_lock(&svc->lock);
 	ring = xa_load(&rp->rings, index);
-	if (!ring || ring->gone) {
-		spin_unlock(&svc->lock);
-		return -EPROTO;
-	}
-	req = &ring->req[slot];
-	if (req->seq == seq) {
+	req = ring ? &ring->req[slot] : NULL;
+	if (req && req->seq == seq) {
 		switch (req->state) {
 		case LITE_REQ_QUEUED:
 		case LITE_REQ_TAKEN:

@@ -115,8 +115,7 @@ static int lite_serve_cancel(void *priv, struct lite_conn *conn,
 				       le32_to_cpu(in->which[i].slot),
 				       le64_to_cpu(in->which[i].seq));
 		if (ret < 0)
-			return conn && lite_conn_is_dead(conn) ? -EHOSTDOWN :
-								 -EBADMSG;
+			return -EBADMSG;
 		out->cancelled[i] = cpu_to_le32(ret);
 	}
 	out->count = in->count;

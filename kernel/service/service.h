@@ -204,7 +204,7 @@ enum lite_request_state {
  * @kept: it waits for none, but has been told that the record is not free
  * @status: ANSWER: what to say
  * @unit: its record
- * @gen: how often the slot has been taken: makes tokens of it differ
+ * @gen: TAKEN: number of the taking, in this node: makes tokens differ
  * @seq: of the call
  * @length: bytes
  * @room: for the reply
@@ -217,8 +217,8 @@ enum lite_request_state {
  * @view: where its process reads it; NULL: it has a copy
  * @number: there: of its entry
  * @kfunc: BUSY: whose handler runs, or will
- * @user: what that says to the caller
- * @work: runs it, or posts what it said
+ * @user: ANSWER: what the server says
+ * @work: runs it, or posts the answer
  */
 struct lite_request {
 	struct lite_ring *ring;
@@ -352,8 +352,8 @@ void lite_request_answer(struct lite_request *req, u8 status);
 void lite_answer_work(struct work_struct *work);
 int lite_request_post(struct lite_request *req, u8 status, u32 length,
 		      u32 user);
-bool lite_request_post_now(struct lite_request *req, u8 status, u32 length,
-			   u32 user);
+void lite_request_post_soon(struct lite_request *req, u8 status, u32 length,
+			    u32 user);
 u64 lite_request_token(const struct lite_request *req);
 struct lite_request *lite_request_by_token(struct lite_rpc_file *file,
 					   u64 token);
@@ -474,6 +474,7 @@ struct lite_bind {
  * @gate: the node, which is let go while user memory is waited for; or NULL
  * @bind: where it is, with a reference
  * @slot: its slot
+ * @missing: it was not begun, for its request is not all in memory
  * @status: of the reply: enum lite_rpc_status
  * @user: what the server said
  * @reply_len: bytes of the reply
@@ -493,6 +494,7 @@ struct lite_rcall {
 	unsigned long deadline;
 	struct lite_bind *bind;
 	u32 slot;
+	bool missing;
 	u8 status;
 	u32 user;
 	u32 reply_len;
@@ -521,6 +523,7 @@ int lite_binds_freed(struct lite_rpc_peer *rp,
 		     const struct lite_wire_rpc_cancel *c);
 
 int lite_rcall_begin(struct lite_rcall *call);
+int lite_rcall_fault_in(const struct lite_rcall *call);
 void lite_rcall_wait(struct lite_rcall *call, bool killable);
 int lite_rcall_result(const struct lite_rcall *call);
 bool lite_rcall_abandon(struct lite_rcall *call, int err);
@@ -586,6 +589,8 @@ void lite_rpc_file_shut(struct lite_rpc_file *file);
 __poll_t lite_rpc_file_poll(struct lite_rpc_file *file, struct file *filp,
 			    poll_table *table);
 
+int lite_user_fault_in(const struct lite_buf *buf, size_t from, size_t n,
+		       bool write);
 void lite_file_untake(struct lite_rpc_file *file, u64 token);
 struct lite_request *lite_recv_wait(struct lite_rpc_file *file,
 				    struct lite_recv_waiter *w,
@@ -653,9 +658,10 @@ struct lite_rpc_peer {
  * @n_functions: of them
  * @next_function: where to look for a number that is free
  * @rings: by id
+ * @taken: requests, so far
  * @files: struct lite_rpc_file
  * @answers: requests to be answered by @answer_work
- * @ring_bytes: memory of rings
+ * @ring_bytes: memory of rings, and of what describes them
  * @ring_limit: of it
  * @wq: workqueue: cancels, answers, unbinding
  * @kwq: handlers of kernel clients
@@ -677,6 +683,7 @@ struct lite_service {
 	u32 n_functions;
 	u32 next_function;
 	struct xarray rings;
+	u32 taken;
 	struct list_head files;
 	struct list_head answers;
 	struct work_struct answer_work;

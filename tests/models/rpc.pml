@@ -68,15 +68,10 @@
 #else
 #define EMPTY true
 #endif
-#ifdef NO_HOLD		/* ... or with a CANCEL under way */
-#define HOLD false
-#else
-#define HOLD true
-#endif
-#ifdef BEAR		/* which is right if CANCEL bears with that */
-#define GONE_IS_FINE true
-#else
+#ifdef NO_BEAR		/* CANCEL for a ring that is gone ends the session */
 #define GONE_IS_FINE false
+#else
+#define GONE_IS_FINE true
 #endif
 #ifdef NO_ERASE		/* the number of a ring is forgotten after UNBIND */
 #define ERASE_FIRST false
@@ -152,7 +147,6 @@ typedef bind_t {
 	byte index;		/* number of the ring, + 1 when it is known */
 	bool mirror;		/* is there */
 	byte callers;		/* that have a reference */
-	byte cancels;		/* under way */
 	mtype slot[SLOTS] = FREE;
 	byte call[SLOTS];
 	byte unit[SLOTS];
@@ -301,6 +295,7 @@ end:	do
 			atomic {
 				r = ring_at[e].at[index];
 				if
+				/* There was a reply: UNBIND comes after it. */
 				:: up_server[e] && !r && GONE_IS_FINE -> c = 0
 				:: up_server[e] && (r || !GONE_IS_FINE) ->
 					assert(r && !ring[r - 1].over);
@@ -679,7 +674,6 @@ end:	do
 		c = bind[b].call[s];
 		e = bind[b].in;
 		bind[b].slot[s] = CANCELLING;
-		bind[b].cancels++;
 		cancelled = 0
 	   }
 	   atomic {
@@ -703,7 +697,6 @@ end:	do
 		:: else
 		fi;
 		cancelled = 0;
-		bind[b].cancels--;
 		b = 0; s = 0; c = 0; e = 0
 	   }
 	od
@@ -734,10 +727,9 @@ proctype idle(byte b)
 		e = bind[b].in;
 		bind[b].state = CLOSING
 	}
-	/* The last call has ended. */
+	/* The last call has ended; CANCEL for it may be under way yet. */
 	atomic {
-		(unused(b) && (!bind[b].cancels || !HOLD)) || !EMPTY ||
-		bind[b].state == GONE;
+		unused(b) || !EMPTY || bind[b].state == GONE;
 		if
 		:: bind[b].state == CLOSING ->
 			if

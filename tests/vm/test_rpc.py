@@ -3,7 +3,8 @@
 
 import signal
 
-from litelab import dead_seconds, in_one_machine, module_path, on_machines, prepare_all, run_catch, wait_until
+from litelab import (dead_seconds, in_one_machine, module_path, on_machines, prepare_all, program_path, run_catch,
+                     wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -79,6 +80,26 @@ def test_rings_are_given_back(lab):
     echo.wait(20)
     here.stop()
     wait_until("the client's ring is gone", lambda: not there.stats()["rings"], 20)
+    here.start()
+    here.join(there)
+
+
+@vmtest(nodes=2, timeout=200)
+def test_stopped_while_memory_is_missing(lab):
+    """Who waits for memory of its own, which may never come, does not keep a node from being stopped."""
+    here, there = on_machines(lab)
+    echo = _serve(there, "2002", "--echo")
+    user = here.vm.spawn([program_path("absent"), str(here.index), str(there.id), "2002"])
+    wait_until("its memory is waited for", lambda: "waiting" in user.out or not user.running, 20, here.vm.time_scale)
+    here.stop()
+    assert not here.exists()
+    assert user.running, user.err
+    user.close_stdin()
+    user.wait(20)
+    assert user.rc == 0, user.out + user.err
+    echo.kill(signal.SIGTERM)
+    echo.wait(20)
+    there.check_idle()
     here.start()
     here.join(there)
 

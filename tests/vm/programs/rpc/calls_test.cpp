@@ -2,10 +2,13 @@
 // Calls that succeed, and each way in which one can fail.
 #include "fixture.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <set>
 #include <thread>
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 using namespace lite_test;
@@ -31,6 +34,24 @@ class Serving {
   private:
     std::atomic<bool> end_ = false;
     std::vector<std::thread> threads_;
+};
+
+// Fresh memory, no page of which is there yet.
+struct Mapped {
+    explicit Mapped(std::size_t n)
+        : size(n),
+          at(static_cast<std::byte*>(
+              ::mmap(nullptr, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+        REQUIRE(at != MAP_FAILED);
+    }
+    ~Mapped() { ::munmap(at, size); }
+    Mapped(const Mapped&) = delete;
+    Mapped& operator=(const Mapped&) = delete;
+    // Nobody may touch it from there on.
+    void close(std::size_t from) const { REQUIRE(!::mprotect(at + from, size - from, PROT_NONE)); }
+
+    std::size_t size;
+    std::byte* at;
 };
 
 }  // namespace
@@ -142,6 +163,70 @@ TEST_CASE_METHOD(RpcFixture, "calls: a server that comes back, alike or changed"
         CHECK(call(3000, request, &reply) == success);
         CHECK(reply == answer_to(request));
         CHECK(lite_rpc_unregister(next, 3000) == 0);
+    }
+}
+
+TEST_CASE_METHOD(RpcFixture, "calls: memory that was never touched, or cannot be", "[rpc]") {
+    INFO(where.label);
+    constexpr std::size_t size = LITE_RPC_BYTES_MAX;
+    const auto function = enroll(server, params_of(size));
+    const Serving serving(server, size);
+    const auto answer = answer_to(Bytes(size));
+    const auto is_answer = [&](const Mapped& reply) {
+        return std::equal(answer.begin(), answer.end(), reply.at);
+    };
+    for (int i = 0; i < 3; i++) {
+        const Mapped request(size);
+        const Mapped reply(size);
+        std::size_t length = 0;
+        REQUIRE(lite_rpc_call(client, node, function, request.at, size, reply.at, size, &length,
+                              patience_ms(), nullptr) == 0);
+        CHECK(length == size);
+        CHECK(is_answer(reply));
+
+        const Mapped later(size);
+        const Mapped collected(size);
+        REQUIRE(lite_rpc_start(client, node, function, later.at, size, size, patience_ms(), 1) ==
+                0);
+        lite_rpc_result result{};
+        REQUIRE(lite_rpc_collect(client, collected.at, size, patience_ms(), &result) == 0);
+        CHECK(result.error == 0);
+        CHECK(result.length == size);
+        CHECK(is_answer(collected));
+
+        // Half of it is there.
+        const Mapped half(size);
+        half.close(size / 2);
+        CHECK(lite_rpc_call(client, node, function, half.at, size, reply.at, size, &length,
+                            patience_ms(), nullptr) == -EFAULT);
+        CHECK(lite_rpc_call(client, node, function, request.at, size, half.at, size, &length,
+                            patience_ms(), nullptr) == -EFAULT);
+        CHECK(lite_rpc_start(client, node, function, half.at, size, size, patience_ms(), 2) ==
+              -EFAULT);
+        CHECK(lite_rpc_collect(client, nullptr, 0, -1, &result) == -ENOENT);
+        REQUIRE(lite_rpc_start(client, node, function, request.at, size, size, patience_ms(), 3) ==
+                0);
+        CHECK(lite_rpc_collect(client, half.at, size, patience_ms(), &result) == -EFAULT);
+        CHECK(lite_rpc_collect(client, collected.at, size, 0, &result) == 0);
+    }
+}
+
+TEST_CASE_METHOD(RpcFixture, "calls: no two requests have the same token", "[rpc]") {
+    INFO(where.label);
+    // Each function gets a ring of its own, in place of that of the one before.
+    std::set<std::uint64_t> tokens;
+    for (int i = 0; i < 20; i++) {
+        const auto function = enroll(server, params_of());
+        std::thread caller(
+            [&] { expect_equal(call(function, Bytes(10), nullptr).value, 0, "call"); });
+        Bytes buffer(4096);
+        lite_rpc_request request{};
+        REQUIRE(lite_rpc_recv(server, 0, buffer.data(), buffer.size(), patience_ms(), &request) ==
+                0);
+        CHECK(tokens.insert(request.token).second);
+        CHECK(lite_rpc_reply(server, request.token, 0, nullptr, 0) == 0);
+        caller.join();
+        REQUIRE(lite_rpc_unregister(server, function) == 0);
     }
 }
 
