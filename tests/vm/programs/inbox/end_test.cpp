@@ -192,6 +192,7 @@ TEST_CASE_METHOD(RpcFixture, "inbox: its process exits, or becomes another progr
     for (const std::string how : {"exit", "kill", "exec"}) {
         CAPTURE(how);
         Shared<Signal> ready;
+        Shared<Signal> go;
         Child served([&] {
             Context mine(where.server);
             enroll(mine, params);
@@ -200,7 +201,7 @@ TEST_CASE_METHOD(RpcFixture, "inbox: its process exits, or becomes another progr
             ready->post();
             (void)take(inbox, patience_ms());
             ready->post();
-            ready->wait("that others have come");
+            go->wait("that others have come");
             if (how == "exit")
                 ::_exit(0);
             if (how == "exec")
@@ -222,7 +223,7 @@ TEST_CASE_METHOD(RpcFixture, "inbox: its process exits, or becomes another progr
         for (int i = 0; i < 3; i++)
             callers.start(body);
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
-        ready->post();
+        go->post();
         if (how == "kill")
             served.kill(SIGKILL);
         (void)served.wait();

@@ -78,7 +78,7 @@ TEST_CASE_METHOD(RpcFixture, "inbox: headers tell no address", "[inbox]") {
         std::uint64_t words[8];
         std::memcpy(words, inbox.rings() + entry.offset - sizeof(words), sizeof(words));
         // Where the reply goes is an even number: this one is not the address.
-        CHECK(words[4] % 2 == 1);
+        CHECK(words[3] % 2 == 1);
         CHECK(inbox.give_back(entry.token) == 0);
     }
 }
@@ -151,7 +151,8 @@ TEST_CASE_METHOD(RpcFixture, "inbox: a process that lies", "[inbox]") {
                 for (int k = 0; k < 5; k++) {
                     const auto result = call(3104, Bytes(50), nullptr, 100, 200);
                     expect(result == success || result == failed(ETIMEDOUT) ||
-                               result == failed(ECONNRESET) || result == failed(ECONNREFUSED),
+                               result == failed(ECONNRESET) || result == failed(ECONNREFUSED) ||
+                               result == failed(EMSGSIZE),
                            "a call ends in a known way");
                 }
             });
