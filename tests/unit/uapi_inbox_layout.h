@@ -30,7 +30,7 @@ AT(struct lite_ioc_rpc_inbox, rings_bytes, 40);
 AT(struct lite_ioc_rpc_inbox, entries, 48);
 AT(struct lite_ioc_rpc_inbox, reserved, 52);
 
-SIZE(struct lite_ioc_rpc_next, 192);
+SIZE(struct lite_ioc_rpc_next, 184);
 AT(struct lite_ioc_rpc_next, size, 0);
 AT(struct lite_ioc_rpc_next, flags, 4);
 AT(struct lite_ioc_rpc_next, token, 8);
