@@ -42,6 +42,7 @@ struct lite_wire_rpc_bind_reply {
 	__le32 depth;       /* slots */
 	__le32 chunk_bytes;
 	__le32 n_chunks;
+	__le64 blind;       /* odd: added to what headers have of addresses */
 	__le64 chunk[];     /* addresses */
 } __packed;
 
@@ -73,7 +74,13 @@ struct lite_wire_rpc_cancel {
 	((LITE_PAYLOAD_MAX - sizeof(struct lite_wire_rpc_cancel)) /            \
 	 sizeof(struct lite_wire_rpc_which))
 
-/* Of each: 1: there will be no reply; 0: there was, or will be one. */
+/* What CANCEL says of each. FREED has the form of CANCEL. */
+enum lite_rpc_cancelled {
+	LITE_RPC_REPLIED,   /* there was a reply, or will be one */
+	LITE_RPC_CANCELLED, /* there will be none */
+	LITE_RPC_KEPT,      /* nor; but the record is free after FREED only */
+};
+
 struct lite_wire_rpc_cancel_reply {
 	__le32 count;
 	__le32 reserved;
@@ -115,14 +122,20 @@ static inline u32 lite_rpc_list_bytes(u32 chunks)
 	       chunks * sizeof(struct lite_wire_rpc_chunk);
 }
 
+/* May records of a function have lists? */
+static inline bool lite_rpc_has_lists(u32 max_request, u32 max_reply)
+{
+	return max_request > LITE_RPC_BYTES_MAX ||
+	       max_reply > LITE_RPC_BYTES_MAX;
+}
+
 /* Bytes behind the header of the longest record of a function. */
 static inline u32 lite_rpc_body_max(u32 max_request, u32 max_reply)
 {
-	u32 most = max_request > max_reply ? max_request : max_reply;
-
-	return most <= LITE_RPC_BYTES_MAX ? most :
-	       LITE_RPC_BYTES_MAX +
+	if (lite_rpc_has_lists(max_request, max_reply))
+		return LITE_RPC_BYTES_MAX +
 		       lite_rpc_list_bytes(2 * LITE_RPC_BULK_CHUNKS_MAX);
+	return max_request > max_reply ? max_request : max_reply;
 }
 
 /* Of a call, @list bytes of which are a list, with @n_request and @n_reply chunks. */
@@ -153,7 +166,7 @@ struct lite_wire_rpc {
 	__le64 seq;         /* of the call; the reply repeats it */
 	__le32 length;      /* bytes that follow */
 	__le32 room;        /* request: for the reply, behind the header */
-	__le64 reply;       /* request: address that the reply's header goes to */
+	__le64 reply;       /* request: address that the reply's header goes to, blinded */
 	__le32 uid;         /* request: of the caller */
 	__le32 gid;
 	__le32 flags;       /* enum lite_rpc_flags */
@@ -195,7 +208,8 @@ int lite_wire_rpc_bulk_check(const struct lite_wire_rpc_chunk *chunk,
 /* As lite_wire_request_check() and lite_wire_reply_check(), which come here. */
 static inline bool lite_wire_is_rpc(u16 call)
 {
-	return call >= LITE_CALL_RPC_BIND && call <= LITE_CALL_RPC_GONE;
+	return (call >= LITE_CALL_RPC_BIND && call <= LITE_CALL_RPC_GONE) ||
+	       call == LITE_CALL_RPC_FREED;
 }
 
 int lite_wire_rpc_request_check(u16 call, const void *payload, size_t len);

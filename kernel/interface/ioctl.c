@@ -41,6 +41,8 @@ union lite_ioc_any {
 	struct lite_ioc_rpc_collect rpc_collect;
 	struct lite_ioc_rpc_recv rpc_recv;
 	struct lite_ioc_rpc_multicall rpc_multicall;
+	struct lite_ioc_rpc_inbox rpc_inbox;
+	struct lite_ioc_rpc_next rpc_next;
 	struct lite_ioc_lock lock;
 	struct lite_ioc_unlock unlock;
 	struct lite_ioc_barrier barrier;
@@ -504,6 +506,10 @@ static const struct lite_ioc {
 		       .undo = lite_ioc_undo_rpc_recv),
 	LITE_IOC_ENTRY(LITE_IOC_RPC_MULTICALL, lite_ioc_rpc_multicall, reserved,
 		       .fn = lite_ioc_rpc_multicall, .out = true),
+	LITE_IOC_ENTRY(LITE_IOC_RPC_INBOX, lite_ioc_rpc_inbox, reserved,
+		       .fn = lite_ioc_rpc_inbox, .out = true),
+	LITE_IOC_ENTRY(LITE_IOC_RPC_NEXT, lite_ioc_rpc_next, done,
+		       .fn = lite_ioc_rpc_next, .out = true, .always = true),
 	LITE_IOC_ENTRY(LITE_IOC_LOCK, lite_ioc_lock, timeout_ms,
 		       .fn = lite_ioc_lock),
 	LITE_IOC_ENTRY(LITE_IOC_UNLOCK, lite_ioc_unlock, owner,
@@ -542,6 +548,8 @@ static int lite_ioc_give(struct lite_file *lf, const struct lite_ioc *ioc,
 	/* This waits for user space, maybe, and needs no node. */
 	if (ioc->fn == lite_ioc_mmap)
 		vm_munmap(any->mmap.addr, any->mmap.length);
+	if (ioc->fn == lite_ioc_rpc_inbox)
+		lite_inbox_unmap(&any->rpc_inbox);
 	if (ioc->undo && lite_node_enter(lf->node)) {
 		ioc->undo(lf, any);
 		lite_node_exit(lf->node);

@@ -166,7 +166,7 @@ static void lite_region_free(struct lite_region *r)
 	lite_view_exit(&r->view);
 	lite_file_close(r->lf);
 	kfree(r);
-	simple_release_fs(&lite_fs_mount, &lite_fs_count);
+	lite_fs_unpin();
 	lite_stat_dec(node->stats, LITE_STAT_MMAPS);
 	lite_node_put(node);
 }
@@ -194,7 +194,7 @@ static struct lite_region *lite_region_new(struct lite_file *lf, u64 offset,
 	r->lf = lite_file_new(lf->node);
 	if (!r->lf)
 		goto err_free;
-	err = simple_pin_fs(&lite_fs, &lite_fs_mount, &lite_fs_count);
+	err = lite_fs_pin();
 	if (err)
 		goto err_file;
 	lite_view_init(&r->view, &lf->node->memory, offset, length);
@@ -208,8 +208,36 @@ err_free:
 	return ERR_PTR(err);
 }
 
-/* The file of a region, which is its from then on. */
-static struct file *lite_region_file(struct lite_region *r, bool write)
+/**
+ * lite_fs_pin - have the file system of what is mapped
+ *
+ * Context: may sleep.
+ * Return: 0, then lite_fs_unpin() is to follow, or a negative errno.
+ */
+int lite_fs_pin(void)
+{
+	return simple_pin_fs(&lite_fs, &lite_fs_mount, &lite_fs_count);
+}
+
+/**
+ * lite_fs_unpin - the counterpart of lite_fs_pin()
+ *
+ * Context: may sleep.
+ */
+void lite_fs_unpin(void)
+{
+	simple_release_fs(&lite_fs_mount, &lite_fs_count);
+}
+
+/**
+ * lite_fs_file - a file with an inode of its own, to be mapped
+ * @fops: its operations
+ * @write: it may be mapped for writing
+ *
+ * Context: may sleep; the file system is pinned for as long as it is there.
+ * Return: the file, or ERR_PTR.
+ */
+struct file *lite_fs_file(const struct file_operations *fops, bool write)
 {
 	struct inode *inode = alloc_anon_inode(lite_fs_mount->mnt_sb);
 	struct file *file;
@@ -219,14 +247,23 @@ static struct file *lite_region_file(struct lite_region *r, bool write)
 	/* The file gives it back. */
 	__module_get(THIS_MODULE);
 	file = alloc_file_pseudo(inode, lite_fs_mount, "lite",
-				 write ? O_RDWR : O_RDONLY, &lite_region_fops);
+				 write ? O_RDWR : O_RDONLY, fops);
 	if (IS_ERR(file)) {
 		module_put(THIS_MODULE);
 		iput(inode);
-		return file;
 	}
-	r->view.inode = inode;
-	file->private_data = r;
+	return file;
+}
+
+/* The file of a region, which is its from then on. */
+static struct file *lite_region_file(struct lite_region *r, bool write)
+{
+	struct file *file = lite_fs_file(&lite_region_fops, write);
+
+	if (!IS_ERR(file)) {
+		r->view.inode = file_inode(file);
+		file->private_data = r;
+	}
 	return file;
 }
 

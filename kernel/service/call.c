@@ -94,7 +94,8 @@ static void lite_rcall_header(struct lite_rcall *call, u32 list,
 		.room = cpu_to_le32(s->room),
 		/* Not 0 within a node, where nobody looks at it. */
 		.reply = cpu_to_le64(bind->rp->conn ?
-					     lite_area_dma(bind->area, s->unit) :
+					     lite_area_dma(bind->area, s->unit) +
+						     bind->blind :
 					     1),
 		.uid = cpu_to_le32(call->cred->uid),
 		.gid = cpu_to_le32(call->cred->gid),
@@ -524,7 +525,8 @@ static int lite_reply_accept(struct lite_bind *bind, u32 slot, bool done)
 	int err;
 
 	if (s->state == LITE_BIND_FREE || s->state == LITE_BIND_FILLING ||
-	    s->state == LITE_BIND_ENDED || (done && !s->oneway))
+	    s->state == LITE_BIND_ENDED || s->state == LITE_BIND_KEPT ||
+	    (done && !s->oneway))
 		return -EPROTO;
 	err = done ? 0 : lite_reply_check(bind, slot, &h);
 	if (err)
@@ -614,7 +616,10 @@ static u32 lite_cancels_gather(struct lite_rpc_peer *rp,
 	return n;
 }
 
-/* Those that are cancelled are free; of the others the reply comes, or is here. */
+/*
+ * Those that are cancelled are free, now or after FREED; of the others the reply
+ * comes, or is here.
+ */
 static void lite_cancels_done(struct lite_rpc_peer *rp,
 			      const struct lite_wire_rpc_cancel *c,
 			      const struct lite_wire_rpc_cancel_reply *r)
@@ -627,11 +632,14 @@ static void lite_cancels_done(struct lite_rpc_peer *rp,
 	for (i = 0; i < n; i++) {
 		slot = le32_to_cpu(c->which[i].slot);
 		bind = xa_load(&rp->by_index, le32_to_cpu(c->which[i].ring));
-		if (!r->cancelled[i] || !bind ||
+		if (!bind ||
 		    bind->slot[slot].state != LITE_BIND_CANCELLING ||
 		    bind->slot[slot].seq != le64_to_cpu(c->which[i].seq))
 			continue;
-		lite_slot_free(bind, slot);
+		if (le32_to_cpu(r->cancelled[i]) == LITE_RPC_CANCELLED)
+			lite_slot_free(bind, slot);
+		else if (le32_to_cpu(r->cancelled[i]) == LITE_RPC_KEPT)
+			lite_slot_keep(bind, slot);
 	}
 	spin_unlock(&rp->lock);
 }
@@ -643,14 +651,15 @@ static void lite_cancels_local(struct lite_rpc_peer *rp,
 {
 	u32 n = le32_to_cpu(c->count);
 	u32 i;
+	int ret;
 
 	for (i = 0; i < n; i++) {
 		const struct lite_wire_rpc_which *w = &c->which[i];
 
-		r->cancelled[i] = cpu_to_le32(
-			lite_ring_cancel(rp, le32_to_cpu(w->ring),
-					 le32_to_cpu(w->slot),
-					 le64_to_cpu(w->seq)) > 0);
+		ret = lite_ring_cancel(rp, le32_to_cpu(w->ring),
+				       le32_to_cpu(w->slot),
+				       le64_to_cpu(w->seq));
+		r->cancelled[i] = cpu_to_le32(max(ret, LITE_RPC_REPLIED));
 	}
 	r->count = c->count;
 }

@@ -14,7 +14,7 @@
  */
 #include <linux/slab.h>
 
-#include "service.h"
+#include "inbox.h"
 
 /* Where numbers are taken from for those who want any. */
 #define LITE_FUNCTION_ANY 32768
@@ -112,14 +112,45 @@ static struct lite_recv_waiter *lite_func_waiter(struct lite_func *func)
 	return NULL;
 }
 
-static void lite_request_hand(struct lite_request *req,
-			      struct lite_recv_waiter *w)
+/* The first in the queue to a thread that waits for one, if there is any. */
+static bool lite_func_hand(struct lite_func *func)
 {
+	struct lite_recv_waiter *w = lite_func_waiter(func);
+	struct lite_request *req;
+
+	if (!w)
+		return false;
+	req = list_first_entry(&func->queue, struct lite_request, list);
+	list_del(&req->list);
 	req->state = LITE_REQ_BUSY;
 	list_del(&w->list);
 	w->req = req;
 	/* Looked at under svc->lock: it does not go too soon. */
 	complete(&w->done);
+	return true;
+}
+
+/**
+ * lite_func_serve - hand what is queued to those who wait, or put it into inboxes
+ * @func: not dead; svc->lock is held
+ *
+ * Context: process; receive handlers.
+ */
+void lite_func_serve(struct lite_func *func)
+{
+	struct lite_server *s;
+
+	lockdep_assert_held(&func->svc->lock);
+	while (!list_empty(&func->queue) && lite_func_hand(func))
+		;
+	lite_inbox_drain(func);
+	if (list_empty(&func->queue))
+		return;
+	list_for_each_entry(s, &func->servers, of_func) {
+		if (wq_has_sleeper(&s->file->wait))
+			wake_up_interruptible_poll(&s->file->wait,
+						   EPOLLIN | EPOLLRDNORM);
+	}
 }
 
 /**
@@ -133,17 +164,9 @@ static void lite_request_hand(struct lite_request *req,
 void lite_func_queue(struct lite_func *func, struct lite_request *req,
 		     bool first)
 {
-	struct lite_recv_waiter *w;
-	struct lite_server *s;
-
 	lockdep_assert_held(&func->svc->lock);
 	if (func->handler) {
 		lite_kfunc_queue(func, req, false);
-		return;
-	}
-	w = lite_func_waiter(func);
-	if (w) {
-		lite_request_hand(req, w);
 		return;
 	}
 	req->state = LITE_REQ_QUEUED;
@@ -151,27 +174,7 @@ void lite_func_queue(struct lite_func *func, struct lite_request *req,
 		list_add(&req->list, &func->queue);
 	else
 		list_add_tail(&req->list, &func->queue);
-	list_for_each_entry(s, &func->servers, of_func) {
-		if (wq_has_sleeper(&s->file->wait))
-			wake_up_interruptible_poll(&s->file->wait,
-						   EPOLLIN | EPOLLRDNORM);
-	}
-}
-
-/* Who serves it from now on may wait for requests that are there already. */
-static void lite_func_unqueue(struct lite_func *func)
-{
-	struct lite_request *req, *tmp;
-	struct lite_recv_waiter *w;
-
-	lockdep_assert_held(&func->svc->lock);
-	list_for_each_entry_safe(req, tmp, &func->queue, list) {
-		w = lite_func_waiter(func);
-		if (!w)
-			return;
-		list_del(&req->list);
-		lite_request_hand(req, w);
-	}
+	lite_func_serve(func);
 }
 
 /* ---- who serves ---------------------------------------------------------- */
@@ -218,6 +221,8 @@ static struct lite_func *lite_server_end(struct lite_server *s)
 	list_del(&s->of_func);
 	list_del(&s->of_file);
 	s->file->n_servers--;
+	if (s->inbox)
+		lite_inbox_shut(s->inbox, -ENOENT);
 	lite_file_end_waiters(s->file, func->number);
 	if (!list_empty(&func->servers))
 		return NULL;
@@ -225,11 +230,18 @@ static struct lite_func *lite_server_end(struct lite_server *s)
 	return func;
 }
 
-static struct lite_server *lite_server_find(struct lite_rpc_file *file,
-					    u32 number)
+/**
+ * lite_server_find - does an open file serve a function?
+ * @file: open file's; svc->lock is held
+ * @number: function
+ *
+ * Return: that it does, or NULL.
+ */
+struct lite_server *lite_server_find(struct lite_rpc_file *file, u32 number)
 {
 	struct lite_server *s;
 
+	lockdep_assert_held(&file->svc->lock);
 	list_for_each_entry(s, &file->servers, of_file) {
 		if (s->func->number == number)
 			return s;
@@ -356,7 +368,8 @@ static int lite_server_enter(struct lite_rpc_file *file, struct lite_server *s,
 	list_add_tail(&s->of_func, &s->func->servers);
 	list_add_tail(&s->of_file, &file->servers);
 	file->n_servers++;
-	lite_func_unqueue(s->func);
+	/* Its threads may wait for requests that are there already. */
+	lite_func_serve(s->func);
 	if (!list_empty(&s->func->queue) && wq_has_sleeper(&file->wait))
 		wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
 	return 0;

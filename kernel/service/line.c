@@ -206,6 +206,9 @@ void lite_slot_free(struct lite_bind *bind, u32 slot)
 
 	lockdep_assert_held(&rp->lock);
 	lite_ring_give(&bind->map, s->unit, s->units);
+	/* One that is KEPT is not under way. */
+	if (s->state != LITE_BIND_KEPT)
+		rp->window++;
 	s->state = LITE_BIND_FREE;
 	s->call = NULL;
 	/* A dying peer may touch it yet: it goes as the mirror does. */
@@ -213,7 +216,6 @@ void lite_slot_free(struct lite_bind *bind, u32 slot)
 		lite_slot_drop(s);
 	bind->slots_used &= ~(1ULL << slot);
 	bind->used = jiffies;
-	rp->window++;
 	lite_stat_dec(rp->svc->stats, LITE_STAT_RPCS_INFLIGHT);
 	if (!rp->dead && !list_empty(&rp->lines))
 		lite_line_move(rp);

@@ -14,7 +14,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "service.h"
+#include "inbox.h"
 
 /*
  * How long a server watches before it sleeps. If requests come further apart
@@ -154,9 +154,18 @@ static bool lite_recv_watch(struct lite_rpc_file *file,
 	return completion_done(&w->done);
 }
 
-static struct lite_request *lite_recv_wait(struct lite_rpc_file *file,
-					   struct lite_recv_waiter *w,
-					   unsigned long deadline)
+/**
+ * lite_recv_wait - wait for a request
+ * @file: open file's
+ * @w: in a list of those who wait
+ * @deadline: jiffies
+ *
+ * Context: may sleep; a signal ends it.
+ * Return: the request, or ERR_PTR; also in @w.
+ */
+struct lite_request *lite_recv_wait(struct lite_rpc_file *file,
+				    struct lite_recv_waiter *w,
+				    unsigned long deadline)
 {
 	struct lite_service *svc = file->svc;
 	u64 begun = local_clock();
@@ -341,6 +350,9 @@ static int lite_reply_take(struct lite_rpc_file *file, u64 token, u32 length,
 		err = -ENOENT;
 	} else if (length > req->ring->func->max_reply) {
 		err = -E2BIG;
+	} else if (length && req->flags & LITE_RPC_F_ONEWAY) {
+		/* Nobody wants to know. */
+		err = -EINVAL;
 	} else {
 		list_del(&req->list);
 		req->state = LITE_REQ_BUSY;
@@ -359,11 +371,12 @@ static void lite_reply_put_back(struct lite_rpc_file *file,
 	bool gone = false;
 
 	spin_lock(&svc->lock);
-	if (ring->gone) {
+	if (ring->gone && !req->view) {
 		gone = true;
-	} else if (req->cancelled || file->shut) {
+	} else if ((req->cancelled && !req->view) || file->shut) {
 		lite_request_answer(req, LITE_RPC_RESET);
 	} else {
+		/* Read in place it stays, whatever has become of the caller. */
 		req->state = LITE_REQ_TAKEN;
 		list_add_tail(&req->list, &file->taken);
 	}
@@ -509,6 +522,9 @@ int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
 		if (err && (err != -ENOENT || r->flags & LITE_RPC_REPLY_ONLY))
 			return err;
 		r->answered = !err;
+		/* What was given back may have made room there. */
+		if (READ_ONCE(file->n_inboxes))
+			lite_inboxes_drain(file);
 	}
 	r->token = 0;
 	if (r->flags & LITE_RPC_REPLY_ONLY)

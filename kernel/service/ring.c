@@ -17,7 +17,7 @@
 #include <linux/nospec.h>
 #include <linux/slab.h>
 
-#include "service.h"
+#include "inbox.h"
 
 /* Tokens: gen (32 bits) | ring id (24) | slot (8) */
 #define LITE_RING_ID_MAX 0xffffffU
@@ -70,19 +70,30 @@ void lite_ring_tell_gone(struct lite_ring *ring)
 		kref_put(&ring->ref, lite_ring_release);
 }
 
-/* Chunks as large as a record can be, and not smaller than is worth while. */
-static struct lite_area *lite_ring_area(struct lite_ring *ring)
+/**
+ * lite_func_ring_bytes - the size of a function's rings
+ * @func: function
+ * @chunk: set to that of their chunks: as large as a record can be, and not
+ *	smaller than is worth while
+ */
+u32 lite_func_ring_bytes(const struct lite_func *func, u32 *chunk)
 {
-	const struct lite_func *func = ring->func;
-	struct lite_rpc_peer *rp = ring->rp;
 	u32 most = PAGE_ALIGN(LITE_RPC_HEADER +
 			      lite_rpc_body_max(func->max_request,
 						func->max_reply));
-	u32 chunk = max_t(u32, most, min_t(u32, SZ_32K,
-					   PAGE_ALIGN(func->ring_size)));
+
+	*chunk = max_t(u32, most,
+		       min_t(u32, SZ_32K, PAGE_ALIGN(func->ring_size)));
+	return DIV_ROUND_UP(func->ring_size, *chunk) * *chunk;
+}
+
+static struct lite_area *lite_ring_area(struct lite_ring *ring)
+{
+	struct lite_rpc_peer *rp = ring->rp;
+	u32 chunk, bytes = lite_func_ring_bytes(ring->func, &chunk);
 
 	return lite_area_make(rp->svc, rp->conn ? rp->svc->fab : NULL, chunk,
-			      DIV_ROUND_UP(func->ring_size, chunk));
+			      bytes / chunk);
 }
 
 static int lite_ring_enter(struct lite_ring *ring)
@@ -142,6 +153,9 @@ struct lite_ring *lite_ring_make(struct lite_rpc_peer *rp, u32 function)
 	ring->rp = rp;
 	ring->func = func;
 	INIT_LIST_HEAD(&ring->of_func);
+	INIT_LIST_HEAD(&ring->views);
+	/* Odd: see lite_wire_rpc_check(). */
+	ring->blind = get_random_u64() | 1;
 	INIT_WORK(&ring->gone_work, lite_ring_gone_work);
 	ring->number = function;
 	if (rp->conn)
@@ -172,6 +186,8 @@ static u32 lite_request_slot(const struct lite_request *req)
 static void __lite_request_free(struct lite_request *req)
 {
 	lockdep_assert_held(&req->ring->rp->svc->lock);
+	if (req->view)
+		lite_inbox_leave(req);
 	req->state = LITE_REQ_FREE;
 	req->file = NULL;
 	lite_bulk_put_later(req->data);
@@ -193,6 +209,17 @@ void lite_request_free(struct lite_request *req)
 	__lite_request_free(req);
 	spin_unlock(&ring->rp->svc->lock);
 	lite_ring_put(ring);
+}
+
+/**
+ * lite_request_freed - what will not be answered, with svc->lock held
+ * @req: of nobody; its ring's reference is the caller's to put
+ *
+ * Context: process.
+ */
+void lite_request_freed(struct lite_request *req)
+{
+	__lite_request_free(req);
 }
 
 /**
@@ -254,6 +281,11 @@ static int __lite_request_post(struct lite_request *req, u8 status, u32 length,
 	int err = 0;
 	bool refers = req->by_reference && status == LITE_RPC_OK;
 
+	/* Its caller does not wait for a reply; nor does it expect one. */
+	if (req->kept) {
+		lite_request_tell_freed(req);
+		return 0;
+	}
 	if (!oneway) {
 		bytes = sizeof(*h);
 		if (status == LITE_RPC_OK && !refers)
@@ -391,15 +423,14 @@ struct lite_request *lite_request_by_token(struct lite_rpc_file *file,
  * then, but no other call has @seq.
  *
  * Context: process.
- * Return: 1: there will be no reply; 0: there was, or will be one; -EPROTO: there
- * is no such slot.
+ * Return: enum lite_rpc_cancelled; -EPROTO: there is no such slot.
  */
 int lite_ring_cancel(struct lite_rpc_peer *rp, u32 index, u32 slot, u64 seq)
 {
 	struct lite_service *svc = rp->svc;
 	struct lite_ring *ring;
 	struct lite_request *req;
-	int ret = 0;
+	int ret = LITE_RPC_REPLIED;
 
 	if (slot >= LITE_RPC_DEPTH)
 		return -EPROTO;
@@ -410,9 +441,15 @@ int lite_ring_cancel(struct lite_rpc_peer *rp, u32 index, u32 slot, u64 seq)
 		switch (req->state) {
 		case LITE_REQ_QUEUED:
 		case LITE_REQ_TAKEN:
+			/* It is being read: nobody may write there. */
+			if (req->view) {
+				req->kept = true;
+				ret = LITE_RPC_KEPT;
+				break;
+			}
 			list_del(&req->list);
 			__lite_request_free(req);
-			ret = 1;
+			ret = LITE_RPC_CANCELLED;
 			break;
 		case LITE_REQ_BUSY:
 			req->cancelled = true;
@@ -422,7 +459,7 @@ int lite_ring_cancel(struct lite_rpc_peer *rp, u32 index, u32 slot, u64 seq)
 		}
 	}
 	spin_unlock(&svc->lock);
-	if (ret)
+	if (ret == LITE_RPC_CANCELLED)
 		lite_ring_put(ring);
 	return ret;
 }
@@ -450,6 +487,7 @@ int lite_ring_end(struct lite_ring *ring, bool down)
 		}
 	}
 	ring->gone = true;
+	lite_inbox_ring_end(ring);
 	if (!down)
 		xa_erase(&ring->rp->rings, ring->index);
 	for (i = 0; i < LITE_RPC_DEPTH; i++) {
@@ -458,6 +496,10 @@ int lite_ring_end(struct lite_ring *ring, bool down)
 		case LITE_REQ_QUEUED:
 		case LITE_REQ_TAKEN:
 		case LITE_REQ_ANSWER:
+		case LITE_REQ_FREED:
+			/* Its process gives it back, and finds nobody. */
+			if (req->state == LITE_REQ_TAKEN && req->view)
+				break;
 			list_del(&req->list);
 			__lite_request_free(req);
 			puts++;
@@ -490,7 +532,8 @@ static struct lite_func *lite_ring_func(struct lite_ring *ring,
 	if (!func || func->uid != ring->func->uid ||
 	    func->gid != ring->func->gid || func->mode != ring->func->mode ||
 	    func->max_request != ring->func->max_request ||
-	    func->max_reply != ring->func->max_reply)
+	    func->max_reply != ring->func->max_reply ||
+	    func->ring_size != ring->func->ring_size)
 		return NULL;
 	*old = ring->func;
 	kref_get(&func->ref);
@@ -520,11 +563,12 @@ static int lite_request_fill(struct lite_request *req, u32 unit,
 		return -EPROTO;
 	req->cancelled = false;
 	req->by_reference = false;
+	req->kept = false;
 	req->unit = unit;
 	req->seq = le64_to_cpu(h->seq);
 	req->length = length;
 	req->room = room;
-	req->reply = le64_to_cpu(h->reply);
+	req->reply = le64_to_cpu(h->reply) - ring->blind;
 	req->flags = le32_to_cpu(h->flags);
 	req->uid = le32_to_cpu(h->uid);
 	req->gid = le32_to_cpu(h->gid);

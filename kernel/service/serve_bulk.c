@@ -36,6 +36,7 @@ int lite_request_list(struct lite_request *req, u32 unit,
 		      const struct lite_wire_rpc *h)
 {
 	const struct lite_area *area = req->ring->area;
+	const struct lite_func *func = req->ring->func;
 	struct lite_service *svc = req->ring->rp->svc;
 	bool conn = req->ring->rp->conn;
 	u32 offset, chunk = lite_area_chunk(area, unit, &offset);
@@ -50,7 +51,9 @@ int lite_request_list(struct lite_request *req, u32 unit,
 	req->n_reply = 0;
 	if (!(le32_to_cpu(h->flags) & LITE_RPC_F_BULK))
 		return 0;
-	if (left < sizeof(*b))
+	/* Then its servers may see the record: lite_inbox_enter(). */
+	if (!lite_rpc_has_lists(func->max_request, func->max_reply) ||
+	    left < sizeof(*b))
 		return -EPROTO;
 	if (conn)
 		ib_dma_sync_single_for_cpu(svc->fab->dev, dma, sizeof(*b),

@@ -12,7 +12,7 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 
-#include "service.h"
+#include "inbox.h"
 
 static void lite_rpc_peer_init(struct lite_rpc_peer *rp,
 			       struct lite_service *svc,
@@ -22,6 +22,8 @@ static void lite_rpc_peer_init(struct lite_rpc_peer *rp,
 	rp->conn = conn;
 	lite_io_init(&rp->io);
 	xa_init_flags(&rp->rings, XA_FLAGS_ALLOC);
+	INIT_LIST_HEAD(&rp->freed);
+	INIT_WORK(&rp->freed_work, lite_freed_work);
 	spin_lock_init(&rp->lock);
 	rp->window = LITE_RPC_WINDOW;
 	INIT_LIST_HEAD(&rp->binds);
@@ -151,6 +153,7 @@ void lite_service_conn_gone(struct lite_conn *conn)
 		return;
 	/* What it calls fails at once. */
 	cancel_work_sync(&rp->cancel_work);
+	cancel_work_sync(&rp->freed_work);
 	lite_binds_gone(rp);
 	lite_rings_gone(rp);
 }
@@ -330,6 +333,7 @@ void lite_service_stop(struct lite_service *svc)
 			w->err = -ENODEV;
 			complete(&w->done);
 		}
+		lite_inboxes_stop(file);
 		wake_up_all(&file->wait);
 	}
 	spin_unlock(&svc->lock);

@@ -17,6 +17,7 @@
  *   refer.c    the client's side of that; serve_bulk.c the server's
  *   file.c     what an open file has of all this
  *   recv.c     taking requests and answering them
+ *   inbox*.c   taking them without a call (inbox.h)
  *   service.c  life of the layer, and of its part of a connection
  *
  * A node's calls to itself take the same ways: its "connection" is a struct
@@ -46,6 +47,8 @@ struct lite_rpc_peer;
 struct lite_ring;
 struct lite_bind;
 struct lite_rcall;
+struct lite_inbox;
+struct lite_inbox_view;
 
 /* Memory for rings that a node gives, of all it has: one part in so many. */
 #define LITE_RINGS_SHARE 16
@@ -167,12 +170,14 @@ struct lite_func {
  * @file: who
  * @of_func: in func->servers
  * @of_file: in file->servers
+ * @inbox: where requests are put; or NULL
  */
 struct lite_server {
 	struct lite_func *func;
 	struct lite_rpc_file *file;
 	struct list_head of_func;
 	struct list_head of_file;
+	struct lite_inbox *inbox;
 };
 
 /**
@@ -182,6 +187,7 @@ struct lite_server {
  * @LITE_REQ_BUSY: a thread, which copies, or posts
  * @LITE_REQ_TAKEN: an open file
  * @LITE_REQ_ANSWER: svc->answers
+ * @LITE_REQ_FREED: rp->freed
  */
 enum lite_request_state {
 	LITE_REQ_FREE,
@@ -189,6 +195,7 @@ enum lite_request_state {
 	LITE_REQ_BUSY,
 	LITE_REQ_TAKEN,
 	LITE_REQ_ANSWER,
+	LITE_REQ_FREED,
 };
 
 /**
@@ -198,6 +205,7 @@ enum lite_request_state {
  * @state: under svc->lock
  * @cancelled: while BUSY: the caller has been told that a reply comes, so one
  *	has to
+ * @kept: it waits for none, but has been told that the record is not free
  * @status: ANSWER: what to say
  * @unit: its record
  * @gen: TAKEN: number of the taking, in this node: makes tokens differ
@@ -215,6 +223,8 @@ enum lite_request_state {
  * @flags: enum lite_rpc_flags
  * @file: TAKEN: who has it
  * @owner: TAKEN: the process, as files_struct
+ * @view: where its process reads it; NULL: it has a copy
+ * @number: there: of its entry
  * @kfunc: BUSY: whose handler runs, or will
  * @user: ANSWER: what the server says
  * @work: runs it, or posts the answer
@@ -224,6 +234,7 @@ struct lite_request {
 	struct list_head list;
 	enum lite_request_state state;
 	bool cancelled;
+	bool kept;
 	u8 status;
 	u32 unit;
 	u32 gen;
@@ -241,17 +252,19 @@ struct lite_request {
 	u32 flags;
 	struct lite_rpc_file *file;
 	const void *owner;
+	struct lite_inbox_view *view;
+	u64 number;
 	struct lite_kfunc *kfunc;
 	u32 user;
 	struct work_struct work;
 };
 
 /**
- * struct lite_recv_waiter - a thread that waits for a request
- * @list: in file->waiters, until it has one
+ * struct lite_recv_waiter - a thread that waits for a request, or for its inbox
+ * @list: in file->waiters, or inbox->waiters, until it has one
  * @function: only for this one; 0: any
  * @req: what it got, BUSY
- * @err: or why there is none
+ * @err: or why there is none; LITE_INBOX_CAME: there is, in the inbox
  * @done: completed with either
  */
 struct lite_recv_waiter {
@@ -272,6 +285,8 @@ void lite_func_leave_all(struct lite_rpc_file *file);
 struct lite_func *lite_func_find(struct lite_service *svc, u32 number,
 				 const char *name);
 void lite_func_put(struct lite_func *func);
+struct lite_server *lite_server_find(struct lite_rpc_file *file, u32 number);
+void lite_func_serve(struct lite_func *func);
 void lite_func_queue(struct lite_func *func, struct lite_request *req,
 		     bool first);
 void lite_func_describe(const struct lite_func *func,
@@ -315,6 +330,8 @@ void lite_kfunc_end(struct lite_kfunc *kf);
  * @index: in immediates, and in rp->rings
  * @id: in tokens, and in svc->rings
  * @area: its memory
+ * @blind: what the client adds to addresses in headers, which servers may see
+ * @views: struct lite_inbox_view: who sees it; under svc->lock
  * @gone: unbound, or its connection is dead; under svc->lock
  * @req: the slots
  */
@@ -328,17 +345,23 @@ struct lite_ring {
 	u32 index;
 	u32 id;
 	struct lite_area *area;
+	u64 blind;
+	struct list_head views;
 	bool gone;
 	struct lite_request req[LITE_RPC_DEPTH];
 };
 
 struct lite_ring *lite_ring_make(struct lite_rpc_peer *rp, u32 function);
 void lite_ring_put(struct lite_ring *ring);
+u32 lite_func_ring_bytes(const struct lite_func *func, u32 *chunk);
 void lite_ring_tell_gone(struct lite_ring *ring);
 int lite_ring_end(struct lite_ring *ring, bool down);
 int lite_ring_cancel(struct lite_rpc_peer *rp, u32 index, u32 slot, u64 seq);
 int lite_ring_on_request(struct lite_rpc_peer *rp, u16 index, u16 unit);
 void lite_request_free(struct lite_request *req);
+void lite_request_freed(struct lite_request *req);
+void lite_request_tell_freed(struct lite_request *req);
+void lite_freed_work(struct work_struct *work);
 void lite_request_answer(struct lite_request *req, u8 status);
 void lite_answer_work(struct work_struct *work);
 int lite_request_post(struct lite_request *req, u8 status, u32 length,
@@ -367,6 +390,7 @@ enum lite_bind_slot_state {
 	LITE_BIND_ENDED,
 	LITE_BIND_ABANDONED,  /* to be cancelled; a message: it is not */
 	LITE_BIND_CANCELLING,
+	LITE_BIND_KEPT,       /* not under way; until FREED */
 };
 
 /**
@@ -423,6 +447,7 @@ enum lite_bind_state {
  * @squash: root of this node is nobody there
  * @area: mirror
  * @remote: addresses of the ring's chunks
+ * @blind: is added to addresses in headers
  * @map: what of it is taken
  * @slots_used: bits
  * @used: jiffies, when it was last used
@@ -451,6 +476,7 @@ struct lite_bind {
 	bool squash;
 	struct lite_area *area;
 	u64 *remote;
+	u64 blind;
 	struct lite_ring_map map;
 	u64 slots_used;
 	unsigned long used;
@@ -529,6 +555,9 @@ void lite_line_end(struct lite_bind *bind, int err);
 void lite_slot_drop(struct lite_bind_slot *s);
 void lite_slot_free(struct lite_bind *bind, u32 slot);
 void lite_slot_end(struct lite_bind *bind, u32 slot, int err);
+void lite_slot_keep(struct lite_bind *bind, u32 slot);
+int lite_binds_freed(struct lite_rpc_peer *rp,
+		     const struct lite_wire_rpc_cancel *c);
 
 int lite_rcall_begin(struct lite_rcall *call);
 int lite_rcall_fault_in(const struct lite_rcall *call);
@@ -562,6 +591,7 @@ int lite_service_call(struct lite_service *svc, struct lite_rcall *call,
  * @shut: takes nothing any more; under svc->lock, as the next ones
  * @servers: struct lite_server
  * @n_servers: how many
+ * @n_inboxes: of them, have an inbox
  * @taken: requests
  * @waiters: struct lite_recv_waiter
  * @gap_ns: how long RECV has been waiting lately
@@ -582,6 +612,7 @@ struct lite_rpc_file {
 	bool shut;
 	struct list_head servers;
 	u32 n_servers;
+	u32 n_inboxes;
 	struct list_head taken;
 	struct list_head waiters;
 	u64 gap_ns;
@@ -606,6 +637,9 @@ __poll_t lite_rpc_file_poll(struct lite_rpc_file *file, struct file *filp,
 int lite_user_fault_in(const struct lite_buf *buf, size_t from, size_t n,
 		       bool write);
 void lite_file_untake(struct lite_rpc_file *file, u64 token);
+struct lite_request *lite_recv_wait(struct lite_rpc_file *file,
+				    struct lite_recv_waiter *w,
+				    unsigned long deadline);
 int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
 		   struct lite_gate *gate);
 int lite_file_call(struct lite_rpc_file *file, struct lite_ioc_rpc_call *c,
@@ -626,6 +660,8 @@ int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f);
  * @io: of what is posted and not waited for
  * @rings: the server's side, by index; changed under svc->lock
  * @down: no new rings; under svc->lock
+ * @freed: requests that were kept; likewise
+ * @freed_work: tells the peer of them
  * @lock: protects the client's side, the next ones
  * @dead: no new calls
  * @window: calls that may yet be under way
@@ -641,6 +677,8 @@ struct lite_rpc_peer {
 	struct lite_io io;
 	struct xarray rings;
 	bool down;
+	struct list_head freed;
+	struct work_struct freed_work;
 	spinlock_t lock;
 	bool dead;
 	u32 window;

@@ -77,6 +77,12 @@ int main(void) {
         (void (*)(void))lite_unlock,
         (void (*)(void))lite_lock_consistent,
         (void (*)(void))lite_barrier,
+        (void (*)(void))lite_inbox_open,
+        (void (*)(void))lite_inbox_close,
+        (void (*)(void))lite_inbox_next,
+        (void (*)(void))lite_inbox_reply,
+        (void (*)(void))lite_inbox_done,
+        (void (*)(void))lite_inbox_reply_next,
     };
     struct lite_ctx* ctx = NULL;
     size_t i;
