@@ -33,8 +33,6 @@
 #define LITE_CONNECT_TIMEOUT_FIRST HZ
 #define LITE_CONNECT_TRIES 6
 #define LITE_BACKOFF_MAX (8 * HZ)
-/* Between tries to reach a suspect, who may refuse at once. */
-#define LITE_SUSPECT_DELAY (HZ / 20)
 
 /**
  * lite_cluster_admit - may somebody who knows the secret connect?
@@ -224,7 +222,7 @@ void lite_peer_connect_work(struct work_struct *work)
 	struct lite_cluster *cl = peer->cl;
 	struct sockaddr_storage addr;
 	unsigned long backoff, timeout;
-	bool hurry;
+	int err;
 
 	mutex_lock(&cl->lock);
 	if (cl->stopping || lite_peer_is_up(peer) || peer->left ||
@@ -242,14 +240,20 @@ void lite_peer_connect_work(struct work_struct *work)
 		timeout = LITE_CONNECT_TIMEOUT;
 	mutex_unlock(&cl->lock);
 
-	lite_peer_connect(peer, &addr, timeout);
+	err = lite_peer_connect(peer, &addr, timeout);
 
 	mutex_lock(&cl->lock);
 	if (!lite_peer_is_up(peer) && !peer->left) {
 		backoff = max_t(unsigned long, peer->backoff, HZ / 4);
 		backoff = min_t(unsigned long, backoff * 2, LITE_BACKOFF_MAX);
-		hurry = peer->suspect || peer->fresh;
-		lite_peer_retry(peer, hurry ? LITE_SUSPECT_DELAY : backoff);
+		/*
+		 * A try that was lost has taken long enough. Who answered, and
+		 * did not want us, accepts so many connections only.
+		 */
+		if (err == -ETIMEDOUT && (peer->suspect || peer->fresh))
+			lite_peer_retry(peer, 1);
+		else
+			lite_peer_retry(peer, backoff);
 		peer->backoff = backoff;
 	}
 	mutex_unlock(&cl->lock);

@@ -2,7 +2,7 @@
 """The frequency of the host's time stamp counter, which emulated machines see as theirs.
 
 A kernel that measures it on a busy host, against timers that come late, may get a multiple or a fraction of it, and its time
-runs fast or slow for as long as it lives: with the PIT, 26 times was seen, with the HPET, 10 times.
+runs fast or slow for as long as it lives: with the PIT, 26 times too fast was seen, with the HPET, several times.
 """
 
 import ctypes
@@ -21,6 +21,13 @@ def khz():
     """In kHz; None where it cannot be known."""
     if platform.machine() != "x86_64":
         return None
+    try:
+        return _measure()
+    except OSError:  # where nobody may execute what he has written
+        return None
+
+
+def _measure():
     with mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC) as code:
         code.write(_RDTSC)
         entry = ctypes.c_char.from_buffer(code)
