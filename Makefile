@@ -16,6 +16,10 @@ N ?= 2
 DESTDIR ?=
 prefix ?= /usr/local
 
+# For ccache, where meson finds one: what one clone has compiled, another one need not.
+export CCACHE_BASEDIR ?= $(CURDIR)
+export CCACHE_NOHASHDIR ?= 1
+
 comma := ,
 kernels := $(subst $(comma), ,$(KERNEL))
 user := build/user

@@ -3,7 +3,7 @@
 // liblite for C++20: locks in words of LMRs, for the guards of the standard
 // library, and barriers. Included by <lite/lite.hpp>.
 //
-//	lite::mutex mutex(table, 64);
+//	lite::mutex mutex(node, table, 64);
 //	{
 //	    std::unique_lock held(mutex, std::chrono::seconds(5));
 //	    if (held && mutex.owner_died()) {

@@ -11,7 +11,7 @@ enum lite_wire_lock_flags {
 };
 
 /* ARRIVE: an earlier one was answered, so the claim is there, or was swept. */
-#define LITE_WIRE_BARRIER_AGAIN (1U << 31)
+#define LITE_WIRE_BARRIER_AGAIN 0x80000000U
 
 /* A claim on a lock. */
 struct lite_wire_lock {

@@ -56,8 +56,7 @@ static int lite_hold_swap_back(struct lite_hold *h, enum lite_lock_end end,
  * Return: 0; -ENOLCK: it is none; -EALREADY: all have come to the barrier;
  * -EIDRM, -ESTALE, -ERANGE; -EHOSTDOWN and others.
  */
-int lite_hold_tell(struct lite_hold *h, enum lite_lock_end end,
-			  bool *again)
+int lite_hold_tell(struct lite_hold *h, enum lite_lock_end end, bool *again)
 {
 	struct lite_wire_lock req;
 	struct lite_call_desc d = {

@@ -11,7 +11,7 @@ def setup(cluster):
     """Tools, examples and module on all machines."""
     litelab.prepare_all(cluster)
     for node in cluster.nodes:
-        for name in ("hello", "hello++"):
+        for name in ("hello", "hello++", "greet"):
             node.put(litelab.USER_BUILD / "examples" / name, f"/usr/bin/{name}")
 
 
@@ -25,6 +25,13 @@ def test_examples(lab):
         process.wait(60, check=True)
     assert "counted to 5000, in the memory" in first.vm.run(["hello++", str(second.id)]).out
     first.lite("free", "hello-counter")
+
+    server = second.vm.spawn(["greet"])
+    server.wait_output("serving", timeout=20)
+    assert first.vm.run(["greet", str(second.id), "world"]).out == f"hello, world of node {first.id}\n"
+    server.kill(9)
+    server.wait(20)
+    assert "greet: " in first.vm.run(["greet", str(second.id), "world"], check=False).err
 
 
 @vmtest(timeout=240)

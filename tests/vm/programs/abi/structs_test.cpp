@@ -3,6 +3,7 @@
 // calls.
 #include "fixture.hpp"
 
+#include <uapi/lite_inbox.h>
 #include <uapi/lite_rpc.h>
 
 #include <sys/ioctl.h>
@@ -125,6 +126,32 @@ lite_ioc_rpc_recv recv_args(std::uint32_t function) {
     return args;
 }
 
+// With one leg, to a function that nobody serves.
+lite_ioc_rpc_multicall multicall_args(lite_ioc_rpc_leg& leg) {
+    lite_ioc_rpc_multicall args{};
+    args.size = sizeof(args);
+    args.function = LITE_FUNCTION_MAX;
+    args.n_legs = 1;
+    args.legs = reinterpret_cast<std::uintptr_t>(&leg);
+    args.leg_size = sizeof(leg);
+    return args;
+}
+
+lite_ioc_rpc_inbox inbox_args(std::uint32_t function) {
+    lite_ioc_rpc_inbox args{};
+    args.size = sizeof(args);
+    args.function = function;
+    return args;
+}
+
+lite_ioc_rpc_next next_args(std::uint32_t function) {
+    lite_ioc_rpc_next args{};
+    args.size = sizeof(args);
+    args.flags = LITE_RPC_NOWAIT;
+    args.function = function;
+    return args;
+}
+
 struct AbiCalls : Abi {
     NamedLmr lmr{dev, kLength, {}, 0600, "structs"};
     std::uint64_t to_unmap = dev.map(lmr.name(), LITE_RIGHT_READ);
@@ -138,6 +165,8 @@ struct AbiCalls : Abi {
     std::uint32_t served = enroll();
     std::uint32_t to_drop = enroll();
     std::uint32_t silent = enroll();
+    std::uint32_t in_place = enroll();
+    lite_ioc_rpc_leg leg{};
 
     std::vector<Call> calls{
         {"QUERY", LITE_IOC_QUERY, bytes_of(query_args()), true, offsetof(lite_ioc_query, reserved)},
@@ -182,6 +211,11 @@ struct AbiCalls : Abi {
         {"RPC_COLLECT", LITE_IOC_RPC_COLLECT, bytes_of(collect_args()), true,
          offsetof(lite_ioc_rpc_collect, reserved)},
         {"RPC_RECV", LITE_IOC_RPC_RECV, bytes_of(recv_args(served))},
+        {"RPC_MULTICALL", LITE_IOC_RPC_MULTICALL, bytes_of(multicall_args(leg)), true,
+         offsetof(lite_ioc_rpc_multicall, reserved)},
+        {"RPC_INBOX", LITE_IOC_RPC_INBOX, bytes_of(inbox_args(in_place)), true,
+         offsetof(lite_ioc_rpc_inbox, reserved)},
+        {"RPC_NEXT", LITE_IOC_RPC_NEXT, bytes_of(next_args(served))},
     };
 
     // What is to be given back, what has come from a file that was closed; what is to be taken,
@@ -247,7 +281,10 @@ std::uint32_t known_flags(const Call& call) {
         case LITE_IOC_RPC_CALL:
             return LITE_RPC_NOWAIT | LITE_RPC_ONEWAY | LITE_RPC_ASYNC;
         case LITE_IOC_RPC_COLLECT:
+        case LITE_IOC_RPC_MULTICALL:
             return LITE_RPC_NOWAIT;
+        case LITE_IOC_RPC_NEXT:
+            return LITE_RPC_NOWAIT | LITE_RPC_REPLY;
         case LITE_IOC_RPC_RECV:
             return LITE_RPC_NOWAIT | LITE_RPC_REPLY | LITE_RPC_REPLY_ONLY;
         default:
@@ -448,8 +485,8 @@ TEST_CASE_METHOD(Abi, "structs: an LMR whose handle could not be returned does n
 TEST_CASE_METHOD(Abi, "structs: unknown calls are ENOTTY", "[structs]") {
     std::array<std::byte, 4096> zeros{};
     const auto request =
-        // The first two are within the table.
-        GENERATE(_IO(LITE_IOC_TYPE, 0x18), _IO(LITE_IOC_TYPE, 0x1f), _IO(LITE_IOC_TYPE, 0x3f),
+        // The first two have neighbours.
+        GENERATE(_IO(LITE_IOC_TYPE, 0x17), _IO(LITE_IOC_TYPE, 0x1a), _IO(LITE_IOC_TYPE, 0x3f),
                  _IO(LITE_IOC_TYPE, 0x40), _IO(LITE_IOC_TYPE, 0xff), _IO(LITE_IOC_TYPE - 1, 0x00),
                  _IO(LITE_IOC_TYPE + 1, 0x05), _IO('T', 0x7f));
     CHECK(dev.call(request, zeros.data()) == err(ENOTTY));

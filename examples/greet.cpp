@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+//
+// greet: a function that programs on other machines call, by its name.
+//
+//    greet              serves it, until it is killed
+//    greet NODE NAME    calls it
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <lite/rpc.hpp>
+
+namespace {
+
+constexpr auto function_name = "greet";
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+    return std::as_bytes(std::span(text));
+}
+
+std::string text_of(std::span<const std::byte> bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+void serve(lite::context& context) {
+    lite::function greet(context, {.name = function_name, .mode = 0666});
+    std::cout << "serving" << std::endl;
+    greet.serve([](const lite::call_info& caller, std::span<const std::byte> name,
+                   std::vector<std::byte>& reply) {
+        const auto text = "hello, " + text_of(name) + " of node " + std::to_string(caller.node);
+        const auto said = bytes_of(text);
+        reply.assign(said.begin(), said.end());
+        return 0U;  // any number: the caller gets it with the reply
+    });
+}
+
+void call(lite::context& context, std::uint32_t node, const std::string& name) {
+    const auto function = lite::find_function(context, node, function_name);
+    std::cout << text_of(lite::call(context, node, function, bytes_of(name)).bytes) << '\n';
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const auto node = argc == 3 ? static_cast<std::uint32_t>(std::atoi(argv[1])) : 0;
+    if (argc != 1 && node == 0) {
+        std::cerr << "usage: greet [NODE NAME]\n";
+        return 2;
+    }
+    try {
+        lite::context context;
+        if (argc == 1)
+            serve(context);
+        else
+            call(context, node, argv[2]);
+    } catch (const lite::error& error) {
+        std::cerr << "greet: " << error.what() << '\n';
+        return 1;
+    }
+}
