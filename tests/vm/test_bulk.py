@@ -30,14 +30,14 @@ def test_command_line(lab):
     here, there = on_machines(lab)
     echo = _serve(there, "echo", "--echo", "--length", "16M")
     here.vm.run("head -c 10000000 /dev/urandom >/tmp/data")
-    here.vm.run(f"lite call -l 16M {there.id} echo - </tmp/data >/tmp/back && cmp /tmp/data /tmp/back", timeout=60)
-    said = here.vm.run(f"lite call -l 9M {there.id} echo - </tmp/data | wc -c", timeout=60)
+    here.vm.run(f"lite call -l 16M -t 60000 {there.id} echo - </tmp/data >/tmp/back && cmp /tmp/data /tmp/back", timeout=90)
+    said = here.vm.run(f"lite call -l 9M -t 60000 {there.id} echo - </tmp/data | wc -c", timeout=90)
     assert said.out.strip() == "0" and "larger than the buffer" in said.err, said
     echo.kill(signal.SIGTERM)
     echo.wait(20)
     summed = _serve(there, "sum", "--exec", "md5sum", "--length", "16M")
     wanted = here.vm.run("md5sum </tmp/data").out
-    assert here.vm.run(f"lite call {there.id} sum - </tmp/data", timeout=60).out == wanted
+    assert here.vm.run(f"lite call -t 60000 {there.id} sum - </tmp/data", timeout=90).out == wanted
     summed.kill(signal.SIGTERM)
     summed.wait(20)
     for lite in (here, there):
@@ -67,7 +67,7 @@ def test_kernel_functions(lab):
     here.vm.run("head -c 300000 /dev/urandom >/tmp/data")
     data = here.vm.run("cat /tmp/data | base64 -w0 | tee /tmp/text").out
     # It says who has called, which is not 0.
-    said = here.vm.run(f"lite call -l 1M {there.id} kcalls-sort - </tmp/text >/tmp/sorted", timeout=60, check=False)
+    said = here.vm.run(f"lite call -l 1M -t 60000 {there.id} kcalls-sort - </tmp/text >/tmp/sorted", timeout=60, check=False)
     assert f"the server says {here.id}" in said.err, said.err
     wanted = hashlib.md5("".join(sorted(data)).encode()).hexdigest()
     assert here.vm.run("md5sum </tmp/sorted").out.split()[0] == wanted
