@@ -190,7 +190,8 @@ TEST_CASE("lite: mistakes of who serves, calls, locks and waits", "[lite][rpc]")
     check_usage(lite({"serve", longest + "x"}),
                 "FUNCTION: '" + longest + "x': longer than 63 bytes");
     check_usage(lite({"serve", "f", "--echo", "--exec", "cat"}), "--echo excludes --exec");
-    check_usage(lite({"serve", "f", "--length", "65537"}), "--length: more than 64K");
+    check_usage(lite({"serve", "f", "--length", "67108865"}), "--length: more than 64M");
+    check_usage(lite({"call", "1", "f", "--length", "65M"}), "--length: more than 64M");
     check_usage(lite({"serve", "f", "--ring", "4095"}), "--ring: not of 4K to 1M");
     check_usage(lite({"serve", "f", "--ring", "1025K"}), "--ring: not of 4K to 1M");
     check_usage(lite({"serve", "f", "--count", "0"}),
@@ -201,14 +202,19 @@ TEST_CASE("lite: mistakes of who serves, calls, locks and waits", "[lite][rpc]")
         CAPTURE(verb);
         check_usage(lite({verb}), "NODE is required");
         check_usage(lite({verb, "1"}), "FUNCTION is required");
-        check_usage(lite({verb, "x", "f"}),
-                    "NODE: 'x' is not a number (decimal or 0x hexadecimal)");
-        check_usage(lite({verb, "65536", "f"}), "NODE: '65536' is out of range (0..65535)");
         check_usage(lite({verb, "1", "f", "--timeout", "0"}),
                     "--timeout: '0' is out of range (1..3600000)");
         check_usage(lite({verb, "1", "f", "--timeout", "3600001"}),
                     "--timeout: '3600001' is out of range (1..3600000)");
         CHECK(lite({verb, "1", "f", "data", "more"}).status == 2);
+    }
+    check_usage(lite({"send", "x", "f"}), "NODE: 'x' is not a number (decimal or 0x hexadecimal)");
+    check_usage(lite({"send", "65536", "f"}), "NODE: '65536' is out of range (0..65535)");
+    for (const char* nodes : {"x", "65536", "1,0", "1,,2", "1,"}) {
+        CAPTURE(nodes);
+        const auto r = lite({"call", nodes, "f"});
+        CHECK(r.status == 2);
+        CHECK_THAT(r.err, Catch::StartsWith("lite: NODE: '"s + nodes + "' is not a list of node"));
     }
     check_usage(lite({"lock"}), "NAME is required");
     check_usage(lite({"lock", "x"}), "OFFSET is required");
@@ -415,9 +421,9 @@ TEST_CASE("lite call", "[lite][rpc]") {
     CHECK(f.asked == "[1,2]");
     // More than can be sent is sent as far as one sees that.
     f.call_error = -E2BIG;
-    check_failure(lite({"call", "0", "7", "-"}, std::string(100000, 'x')),
+    check_failure(lite({"call", "0", "7", "-"}, std::string(LITE_RPC_BULK_MAX + 100, 'x')),
                   "call 7: more than the function takes");
-    CHECK(f.asked.size() == LITE_RPC_BYTES_MAX + 1);
+    CHECK(f.asked.size() == LITE_RPC_BULK_MAX + 1);
 
     f.call_error = -EACCES;
     check_failure(lite({"call", "0", "7"}), "call 7: permission denied by the function's mode");
