@@ -443,12 +443,38 @@ out:
 	return err;
 }
 
+/*
+ * A reply into its record, as far as the user's memory is there. A list in the
+ * record stays as it is until all of the reply can take its place: should this
+ * one not be given, that is where the next one is written to, and a user must not
+ * say where in the peer's memory that is.
+ */
+static int lite_reply_copy(struct lite_request *req, const struct lite_buf *buf,
+			   u32 n, size_t *done)
+{
+	void *to = lite_area_at(req->ring->area, req->unit) + LITE_RPC_HEADER;
+	void *copy;
+
+	if (likely(!req->list_bytes || !n)) {
+		*done = lite_buf_copy_nofault(buf, 0, to, n, true);
+		return 0;
+	}
+	copy = kvmalloc(n, GFP_KERNEL_ACCOUNT);
+	if (!copy)
+		return -ENOMEM;
+	*done = lite_buf_copy_nofault(buf, 0, copy, n, true);
+	if (*done == n)
+		memcpy(to, copy, n);
+	kvfree(copy);
+	return 0;
+}
+
 static int lite_reply(struct lite_rpc_file *file,
 		      const struct lite_ioc_rpc_recv *r, struct lite_gate *gate)
 {
 	struct lite_buf buf = { .gate = gate, .user = true, .u = r->reply };
 	struct lite_request *req;
-	size_t done;
+	size_t done = 0;
 	int err;
 
 	err = lite_reply_is_long(file, r->token, r->reply_len);
@@ -463,15 +489,11 @@ static int lite_reply(struct lite_rpc_file *file,
 					  r->status);
 			return 0;
 		}
-		done = lite_buf_copy_nofault(
-			&buf, 0,
-			lite_area_at(req->ring->area, req->unit) +
-				LITE_RPC_HEADER,
-			r->reply_len, true);
-		if (likely(done == r->reply_len))
+		err = lite_reply_copy(req, &buf, r->reply_len, &done);
+		if (likely(!err && done == r->reply_len))
 			break;
 		lite_reply_put_back(file, req);
-		err = lite_user_fault_in(&buf, done, r->reply_len, true);
+		err = err ?: lite_user_fault_in(&buf, done, r->reply_len, true);
 		if (err)
 			return err;
 	}
