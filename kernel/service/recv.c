@@ -362,27 +362,39 @@ static int lite_reply_take(struct lite_rpc_file *file, u64 token, u32 length,
 	return err;
 }
 
-/* What is missing of the reply is to be waited for: the file has it again. */
-static void lite_reply_put_back(struct lite_rpc_file *file,
+/*
+ * What is missing of the reply is to be waited for: the file has it again. True: not
+ * so, nobody waits for it any more, and it has been given back for good.
+ */
+static bool lite_reply_put_back(struct lite_rpc_file *file,
 				struct lite_request *req)
 {
 	struct lite_ring *ring = req->ring;
 	struct lite_service *svc = file->svc;
-	bool gone = false;
+	bool gone = false, over = false;
 
 	spin_lock(&svc->lock);
 	if (ring->gone && !req->view) {
 		gone = true;
-	} else if ((req->cancelled && !req->view) || file->shut) {
+	} else if (file->shut) {
 		lite_request_answer(req, LITE_RPC_RESET);
+	} else if (req->cancelled) {
+		/*
+		 * Its caller has been told that it will be answered, and has it
+		 * under way until then, even if it is one to be read in place.
+		 */
+		over = true;
 	} else {
-		/* Read in place it stays, whatever has become of the caller. */
+		/* One in place stays with its process when the ring is gone. */
 		req->state = LITE_REQ_TAKEN;
 		list_add_tail(&req->list, &file->taken);
 	}
 	spin_unlock(&svc->lock);
 	if (gone)
 		lite_request_free(req);
+	else if (over)
+		lite_request_post(req, LITE_RPC_RESET, 0, 0);
+	return gone || over;
 }
 
 /* 1: that reply is too long for its record; 0; -ENOENT, -E2BIG. */
@@ -436,7 +448,8 @@ static int lite_reply_long(struct lite_rpc_file *file,
 		err = 0;
 		break;
 	default:
-		lite_reply_put_back(file, req);
+		if (lite_reply_put_back(file, req))
+			err = 0;
 	}
 out:
 	lite_bulk_put(bulk);
@@ -492,7 +505,8 @@ static int lite_reply(struct lite_rpc_file *file,
 		err = lite_reply_copy(req, &buf, r->reply_len, &done);
 		if (likely(!err && done == r->reply_len))
 			break;
-		lite_reply_put_back(file, req);
+		if (lite_reply_put_back(file, req))
+			return 0;
 		err = err ?: lite_user_fault_in(&buf, done, r->reply_len, true);
 		if (err)
 			return err;
