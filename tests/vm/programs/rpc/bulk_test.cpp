@@ -184,7 +184,7 @@ TEST_CASE_METHOD(RpcFixture, "bulk: a reply that was not given changes nothing",
     CHECK(lite_rpc_reply(server, request.token, 0, wanted.data(), wanted.size()) == 0);
     caller.join();
     CHECK(result == success);
-    CHECK(reply == wanted);
+    CHECK((reply == wanted));
 }
 
 TEST_CASE_METHOD(RpcFixture, "bulk: a time-out, and the late reply", "[bulk]") {
