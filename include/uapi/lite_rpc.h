@@ -261,8 +261,8 @@ struct lite_ioc_rpc_multicall {
  * error. ENOENT, EFAULT, E2BIG (longer than the function's @max_reply) are:
  * nothing was received then, and but for ENOENT the request is still there to be
  * answered. With REPLY, that there is no such request any more, because its caller
- * has given up, is no error: @answered is 0 then. With ENOMEM a long reply is as
- * not given, and a long request is still there to be taken.
+ * has given up, is no error: @answered is 0 then. With ENOMEM a reply is as not
+ * given, and a long request is still there to be taken.
  *
  * Then a request for @function (0: any that this file has registered) is taken,
  * and waited for if need be. It is to be answered through this open file. If its

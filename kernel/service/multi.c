@@ -23,8 +23,10 @@
  * ended.
  */
 #include <linux/kthread.h>
+#include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/sched/clock.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
@@ -51,11 +53,15 @@ static int lite_leg_thread(void *arg)
 {
 	struct lite_leg *leg = arg;
 	struct lite_multi *m = leg->multi;
+	struct mem_cgroup *old;
 
 	allow_kernel_signal(SIGKILL);
+	/* Memory for the reply is the caller's, not the kernel's. */
+	old = set_active_memcg(m->memcg);
 	/* Who killed us before that has set it before. */
 	leg->result = READ_ONCE(m->stop) ? -EINTR :
 					   lite_rcall_begin(&leg->call);
+	set_active_memcg(old);
 	/* With lite_leg_look(): likewise. */
 	smp_store_release(&leg->begun, true);
 	complete(&m->news);
@@ -265,6 +271,7 @@ int lite_multi_call(struct lite_multi *m)
 		err = lite_bulk_map(m->bulk);
 	if (err)
 		goto out;
+	m->memcg = get_mem_cgroup_from_mm(current->mm);
 	init_completion(&m->news);
 	m->left = m->n;
 	for (i = 0; i < m->n; i++) {
@@ -292,6 +299,7 @@ int lite_multi_call(struct lite_multi *m)
 		err = lite_multi_wait(m, watch);
 	}
 	lite_multi_end(m, err ?: -ECANCELED);
+	mem_cgroup_put(m->memcg);
 	/* That time is up, each leg says. */
 	if (err == -ETIMEDOUT)
 		err = 0;

@@ -5,6 +5,8 @@
 
 #include "service.h"
 
+struct mem_cgroup;
+
 /* Threads of a node that begin calls; who wants more does without. */
 #define LITE_LEG_THREADS_MAX 1024
 
@@ -56,6 +58,7 @@ struct lite_leg {
  * @n_ok: those that succeeded
  * @left: those that are not over
  * @stop: begin nothing any more
+ * @memcg: of the caller, for threads; with a reference while legs are under way
  * @news: completed with each
  */
 struct lite_multi {
@@ -72,6 +75,7 @@ struct lite_multi {
 	u32 n_ok;
 	u32 left;
 	bool stop;
+	struct mem_cgroup *memcg;
 	struct completion news;
 };
 

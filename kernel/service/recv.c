@@ -362,27 +362,39 @@ static int lite_reply_take(struct lite_rpc_file *file, u64 token, u32 length,
 	return err;
 }
 
-/* What is missing of the reply is to be waited for: the file has it again. */
-static void lite_reply_put_back(struct lite_rpc_file *file,
+/*
+ * What is missing of the reply is to be waited for: the file has it again. True: not
+ * so, nobody waits for it any more, and it has been given back for good.
+ */
+static bool lite_reply_put_back(struct lite_rpc_file *file,
 				struct lite_request *req)
 {
 	struct lite_ring *ring = req->ring;
 	struct lite_service *svc = file->svc;
-	bool gone = false;
+	bool gone = false, over = false;
 
 	spin_lock(&svc->lock);
 	if (ring->gone && !req->view) {
 		gone = true;
-	} else if ((req->cancelled && !req->view) || file->shut) {
+	} else if (file->shut) {
 		lite_request_answer(req, LITE_RPC_RESET);
+	} else if (req->cancelled) {
+		/*
+		 * Its caller has been told that it will be answered, and has it
+		 * under way until then, even if it is one to be read in place.
+		 */
+		over = true;
 	} else {
-		/* Read in place it stays, whatever has become of the caller. */
+		/* One in place stays with its process when the ring is gone. */
 		req->state = LITE_REQ_TAKEN;
 		list_add_tail(&req->list, &file->taken);
 	}
 	spin_unlock(&svc->lock);
 	if (gone)
 		lite_request_free(req);
+	else if (over)
+		lite_request_post(req, LITE_RPC_RESET, 0, 0);
+	return gone || over;
 }
 
 /* 1: that reply is too long for its record; 0; -ENOENT, -E2BIG. */
@@ -436,11 +448,38 @@ static int lite_reply_long(struct lite_rpc_file *file,
 		err = 0;
 		break;
 	default:
-		lite_reply_put_back(file, req);
+		if (lite_reply_put_back(file, req))
+			err = 0;
 	}
 out:
 	lite_bulk_put(bulk);
 	return err;
+}
+
+/*
+ * A reply into its record, as far as the user's memory is there. A list in the
+ * record stays as it is until all of the reply can take its place: should this
+ * one not be given, that is where the next one is written to, and a user must not
+ * say where in the peer's memory that is.
+ */
+static int lite_reply_copy(struct lite_request *req, const struct lite_buf *buf,
+			   u32 n, size_t *done)
+{
+	void *to = lite_area_at(req->ring->area, req->unit) + LITE_RPC_HEADER;
+	void *copy;
+
+	if (likely(!req->list_bytes || !n)) {
+		*done = lite_buf_copy_nofault(buf, 0, to, n, true);
+		return 0;
+	}
+	copy = kvmalloc(n, GFP_KERNEL_ACCOUNT);
+	if (!copy)
+		return -ENOMEM;
+	*done = lite_buf_copy_nofault(buf, 0, copy, n, true);
+	if (*done == n)
+		memcpy(to, copy, n);
+	kvfree(copy);
+	return 0;
 }
 
 static int lite_reply(struct lite_rpc_file *file,
@@ -448,7 +487,7 @@ static int lite_reply(struct lite_rpc_file *file,
 {
 	struct lite_buf buf = { .gate = gate, .user = true, .u = r->reply };
 	struct lite_request *req;
-	size_t done;
+	size_t done = 0;
 	int err;
 
 	err = lite_reply_is_long(file, r->token, r->reply_len);
@@ -463,15 +502,12 @@ static int lite_reply(struct lite_rpc_file *file,
 					  r->status);
 			return 0;
 		}
-		done = lite_buf_copy_nofault(
-			&buf, 0,
-			lite_area_at(req->ring->area, req->unit) +
-				LITE_RPC_HEADER,
-			r->reply_len, true);
-		if (likely(done == r->reply_len))
+		err = lite_reply_copy(req, &buf, r->reply_len, &done);
+		if (likely(!err && done == r->reply_len))
 			break;
-		lite_reply_put_back(file, req);
-		err = lite_user_fault_in(&buf, done, r->reply_len, true);
+		if (lite_reply_put_back(file, req))
+			return 0;
+		err = err ?: lite_user_fault_in(&buf, done, r->reply_len, true);
 		if (err)
 			return err;
 	}

@@ -8,6 +8,7 @@
 
 #include <signal.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 using namespace lite_test;
 
@@ -160,6 +161,30 @@ TEST_CASE_METHOD(RpcFixture, "bulk: memory that is not there, or not yet", "[bul
     CHECK(lite_rpc_call(client, node, function, data.data(), max, nullptr, max, nullptr, -1,
                         nullptr) == -EFAULT);
     CHECK(call(function, data, nullptr, max) == success);
+}
+
+TEST_CASE_METHOD(RpcFixture, "bulk: a reply that was not given changes nothing", "[bulk]") {
+    INFO(where.label);
+    const auto function = enroll(server, params_of(max));
+    const Bytes wanted(inline_max, std::byte{0x5a});
+    Bytes reply;
+    Result result;
+    std::thread caller([&] {
+        result = call(function, request_of(Wish::echo, 100), &reply, max, patience_ms());
+    });
+    lite_rpc_request request{};
+    Bytes buffer(100);
+    REQUIRE(lite_rpc_recv(server, 0, buffer.data(), buffer.size(), patience_ms(), &request) == 0);
+    // Of a short reply, which goes to where it is said where a long one goes, only half is there.
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    const Fresh pages(2 * page);
+    REQUIRE(::mprotect(pages.data() + page, page, PROT_NONE) == 0);
+    std::memset(pages.data(), 0, page);
+    CHECK(lite_rpc_reply(server, request.token, 0, pages.data() + page - 2000, 4000) == -EFAULT);
+    CHECK(lite_rpc_reply(server, request.token, 0, wanted.data(), wanted.size()) == 0);
+    caller.join();
+    CHECK(result == success);
+    CHECK((reply == wanted));
 }
 
 TEST_CASE_METHOD(RpcFixture, "bulk: a time-out, and the late reply", "[bulk]") {
