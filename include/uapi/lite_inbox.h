@@ -108,7 +108,8 @@ struct lite_ioc_rpc_inbox {
  * LITE_IOC_RPC_NEXT: give requests back, and wait for the next one to be taken.
  *
  * First @done are given back; a call among them is one that nobody answers
- * (ECONNRESET). ENOENT: one of them was no such request, the others were given back.
+ * (ECONNRESET). ENOENT: one of them was no such request; all others were given
+ * back, @token is answered all the same, and NEXT does not wait.
  *
  * With LITE_RPC_REPLY, @token is answered then, as by RECV; a message can be, too,
  * but by nothing, and nobody is told of it. If that fails the request is still

@@ -110,7 +110,7 @@ static int lite_inbox_await(struct lite_rpc_file *file,
 int lite_file_next(struct lite_rpc_file *file, struct lite_ioc_rpc_next *n,
 		   struct lite_gate *gate)
 {
-	int err = 0;
+	int err = 0, ret = 0;
 	u32 i;
 
 	if (n->flags & ~(LITE_RPC_NOWAIT | LITE_RPC_REPLY))
@@ -122,7 +122,9 @@ int lite_file_next(struct lite_rpc_file *file, struct lite_ioc_rpc_next *n,
 	n->answered = 0;
 	for (i = 0; i < n->n_done; i++)
 		err = lite_inbox_done(file, n->done[i]) ?: err;
-	if (!err && n->flags & LITE_RPC_REPLY)
-		err = lite_inbox_answer(file, n, gate);
+	/* Tokens put off may be wrong by somebody else's fault. */
+	if (n->flags & LITE_RPC_REPLY)
+		ret = lite_inbox_answer(file, n, gate);
+	err = err ?: ret;
 	return err ?: lite_inbox_await(file, n);
 }

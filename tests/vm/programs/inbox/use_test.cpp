@@ -82,6 +82,21 @@ TEST_CASE_METHOD(RpcFixture, "inbox: who calls, and an answer that is the reques
     const auto dropped = take(inbox, patience_ms());
     CHECK(lite_inbox_done(inbox, dropped.request.token) == 0);
     reset.join();
+
+    // One that is given back twice does not take the answer of another one with it.
+    std::thread answered([&] { expect_equal(call(function, Bytes(3), nullptr).value, 0, "call"); });
+    const auto last = take(inbox, patience_ms());
+    lite_ioc_rpc_next next{};
+    next.size = sizeof(next);
+    next.flags = LITE_RPC_NOWAIT | LITE_RPC_REPLY;
+    next.function = function;
+    next.token = last.request.token;
+    next.n_done = 1;
+    next.done[0] = dropped.request.token;
+    CHECK(::ioctl(lite_fd(server), LITE_IOC_RPC_NEXT, &next) == -1);
+    CHECK(errno == ENOENT);
+    CHECK(next.answered == 1);
+    answered.join();
 }
 
 TEST_CASE_METHOD(RpcFixture, "inbox: what is wrong with the wish for one", "[inbox]") {
