@@ -21,9 +21,10 @@ from vmlab import ROOT, CommandFailed, LabError, Node
 # Where meson has built: of the project's root, or anywhere on this host.
 USER_BUILD = ROOT / os.environ.get("LITE_USER_BUILD", "build/user")
 _TOOLS = ("lite", "litectl", "lite-perf")
-_PROGRAMS = ("abi_test", "absent", "bulk_test", "change_test", "costs", "data_test", "failnth", "histories", "inbox_test",
-             "inplace", "keyscan", "killstorm", "life_test", "locks", "mapped", "memop_test", "memops", "mmap_test",
-             "multicall_test", "namerace", "netlink_test", "revoke", "rpc_test", "slots", "stress", "transfers")
+_PROGRAMS = ("abi_test", "absent", "bulk_test", "calls_chaos", "change_test", "costs", "data_test", "failnth",
+             "histories", "inbox_test", "inplace", "keyscan", "killstorm", "life_test", "locks", "mapped", "memop_test",
+             "memops", "mmap_test", "multicall_test", "namerace", "netlink_test", "revoke", "rings", "rpc_test", "slots",
+             "stress", "transfers")
 _BIN = "/usr/bin"  # of the machines
 
 # What `litectl stats` must say of a node that nobody uses. Peers, connections and files are there for other reasons.

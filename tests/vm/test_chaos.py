@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""Calls at random to servers that crash, unregister, hang and come back, by callers that are killed (programs/chaos): each
+ends rightly and in time, none is served twice, and nothing is left. LITE_CHAOS_CALLS is the number for each node."""
+
+import collections
+import errno
+import os
+import pathlib
+import struct
+
+from litelab import in_one_machine, module_path, on_machines, prepare_all, program_path, wait_until
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+_CALLS = int(os.environ.get("LITE_CHAOS_CALLS", "0"))
+_LINE = struct.Struct("<QII")  # order.hpp
+_TOO_SHORT, _TO_KERNEL, _MANY, _SENT = 0, 1, 1 << 47, 1 << 16
+_ANSWERED = (0, errno.EMSGSIZE)
+# It was seen by nobody.
+_NOT_SERVED = (errno.ECONNREFUSED, errno.E2BIG, errno.EAGAIN)
+
+
+def _books(lite):
+    return f"/tmp/chaos-{lite.index}"
+
+
+def _spawn(lab, lite, what, *words):
+    command = [program_path("calls_chaos"), what, "--index", lite.index, "--books", _books(lite),
+               "--seed", lab.rng.getrandbits(32), "--slowness", lab.kernel.time_scale, *words]
+    return lite.vm.spawn([str(word) for word in command])
+
+
+def _read(lite, name):
+    """The (id, node, what) of a node's book."""
+    copy = f"{name}-{lite.index}"
+    lite.vm.run(f"cp {_books(lite)}/{name} /scratch/{copy}", timeout=60)
+    return _LINE.iter_unpack(pathlib.Path(lite.vm.scratch, copy).read_bytes())
+
+
+def _judge(lites):
+    """Sees whether callers and servers agree. Returns {how it ended: how often}."""
+    served, ended, ends, wrong = collections.Counter(), set(), collections.Counter(), []
+
+    # Of a call of several nodes each node may see one leg; any other is one node's.
+    def key(number, node):
+        return (number, node) if number & _MANY else number
+    for lite in lites:
+        for number, node, _ in _read(lite, "served"):
+            served[key(number, node)] += 1
+            if node != lite.id:
+                wrong.append(f"{number:x} was served by node {lite.id}, as {node}")
+    wrong += [f"{which} was served {times} times" for which, times in served.items() if times != 1]
+    for lite in lites:
+        for number, node, what in _read(lite, "ended"):
+            how = "sent" if what == _SENT else errno.errorcode[what] if what else "ok"
+            ends[f"kernel {how}" if number == _TO_KERNEL else how] += 1
+            if number in (_TOO_SHORT, _TO_KERNEL):
+                continue
+            which = key(number, node)
+            if which in ended:
+                wrong.append(f"{which} has ended twice")
+            ended.add(which)
+            if what in _ANSWERED and which not in served:
+                wrong.append(f"{which} was answered, and served by nobody")
+            if what in _NOT_SERVED and which in served:
+                wrong.append(f"{which} was served, and {errno.errorcode[what]}")
+    assert not wrong, f"{len(wrong)} are wrong:\n" + "\n".join(wrong[:20])
+    return ends
+
+
+def _reload(vm):
+    """A kernel module whose functions come and go. It checks itself when it is loaded."""
+    vm.run("rmmod kcalls", timeout=60, check=False)
+    vm.insmod(module_path(vm, "kcalls"))
+
+
+def _chaos(lab, lites, calls):
+    calls = _CALLS or calls
+    machines = list({lite.vm.name: lite.vm for lite in lites}.values())
+    for lite in lites:
+        lite.vm.run(f"rm -rf {_books(lite)}; mkdir {_books(lite)}")
+    for vm in machines:
+        _reload(vm)
+    servers = [_spawn(lab, lite, "serve") for lite in lites]
+    for server in servers:
+        server.wait_output("serving")
+    nodes = ",".join(str(lite.id) for lite in lites)
+    callers = [_spawn(lab, lite, "call", "--nodes", nodes, "--calls", calls, "--kernel") for lite in lites]
+    reloads = 0
+    while any(caller.running for caller in callers):
+        for process in [*servers, *callers]:
+            assert not process.rc, process.out + process.err
+        _reload(lab.rng.choice(machines))
+        reloads += 1
+    for caller in callers:
+        assert caller.rc == 0, caller.out + caller.err
+    for server in servers:
+        server.close_stdin()
+        assert server.wait(60).rc == 0, server.out + server.err
+    for vm in machines:
+        vm.rmmod("kcalls")
+    for lite in lites:
+        lite.check_idle(30)
+        wait_until("rings are given back", lambda lite=lite: not lite.stats()["rings"], 30, lab.kernel.time_scale)
+        assert lite.stats()["ring_bytes"] == 0
+    ends = _judge(lites)
+    print("      " + ", ".join(f"{count} {how}" for how, count in ends.most_common()) + f"; {reloads} times kcalls; "
+          + " ".join(process.out.split("\n")[-2] for process in [*servers, *callers]))
+    # A run in which something never happened has tested little.
+    if calls >= 1000:
+        assert ends["ok"] > 0.6 * sum(ends.values()), ends
+        for how in ("sent", "EMSGSIZE", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "E2BIG", "ECANCELED", "kernel ok"):
+            assert ends[how], f"never: {how}: {ends}"
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=300)
+def test_three_nodes_in_one_machine(lab):
+    _chaos(lab, in_one_machine(lab.n1, dead=10000 * lab.kernel.time_scale), lab.scale(3500))
+
+
+@vmtest(nodes=3, mem_mb=768, timeout=300)
+def test_three_machines(lab):
+    _chaos(lab, on_machines(lab, dead=10000 * lab.kernel.time_scale), lab.scale(1500))
+
+
+@vmtest(nodes=3, mem_mb=768, timeout=20000, slow=True)
+def test_a_million_calls(lab):
+    _chaos(lab, on_machines(lab, dead=10000 * lab.kernel.time_scale), lab.scale(340000))

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""What rings cost a node that serves a thousand clients: a ring is one client node's and one function's, and costs the same
+whosever it is, so four client nodes call 250 functions each once, and are idle then."""
+
+import collections
+import re
+
+from litelab import in_one_machine, prepare_all, program_path, wait_until
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+_FIRST = 2000
+_CLIENTS = 4
+_SMALLEST, _DEFAULT = 4096, 128 << 10
+_LIMIT, _SHARE = 64 << 20, 16  # LITE_RINGS_BYTES_MAX, LITE_RINGS_SHARE
+_IDLE = 10  # LITE_BIND_IDLE
+
+
+def _cluster(lab):
+    server, *clients = in_one_machine(lab.n1, 1 + _CLIENTS, dead=10000 * lab.kernel.time_scale)
+    return server, clients, max(20, lab.scale(1000 // _CLIENTS))
+
+
+def _serve(server, count, size):
+    process = server.vm.spawn([program_path("rings"), "serve", "--index", str(server.index), "--first", str(_FIRST),
+                               "--count", str(count), "--ring-size", str(size)])
+    process.wait_output("serving", timeout=30)
+    return process
+
+
+def _call_all(server, clients, count):
+    """What came of each call, in order, of each client; and the most ms that one took."""
+    processes = [client.vm.spawn([program_path("rings"), "call", "--index", str(client.index), "--node", str(server.id),
+                                  "--first", str(_FIRST), "--count", str(count)]) for client in clients]
+    lines = [process.wait(60, check=True).out.splitlines() for process in processes]
+    return [words.split() for words, _ in lines], max(int(longest) for _, longest in lines)
+
+
+def _counts(answers):
+    return collections.Counter(word for answer in answers for word in answer)
+
+
+def _rings(lite):
+    stats = lite.stats()
+    return stats["rings"], stats["ring_bytes"]
+
+
+def _wait_given_back(lites):
+    for lite in lites:
+        wait_until(f"{lite} has given its rings back", lambda lite=lite: _rings(lite) == (0, 0), 3 * _IDLE,
+                   lite.vm.time_scale)
+
+
+def _end(process, lites):
+    process.close_stdin()
+    process.wait(30, check=True)
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=200)
+def test_small(lab):
+    """A thousand rings at once, and nothing of them when they have been idle."""
+    server, clients, count = _cluster(lab)
+    process = _serve(server, count, _SMALLEST)
+    answers, _ = _call_all(server, clients, count)
+    rings, size = _rings(server)
+    assert _counts(answers) == {"ok": _CLIENTS * count}, _counts(answers)
+    # On a slow kernel the first are idle before the last are there.
+    assert rings == _CLIENTS * count or lab.kernel.is_debug, rings
+    assert size == rings * _SMALLEST, (rings, size)
+    print(f"      {rings} rings of {_SMALLEST >> 10} KB: {size / (1 << 20):.1f} MB at the server")
+    _wait_given_back([server, *clients])
+    _end(process, [server, *clients])
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=300)
+def test_limit(lab):
+    """As many as the node has room for: the others are refused, and find room when it is there again."""
+    server, clients, count = _cluster(lab)
+    total = int(re.search(r"MemTotal: +(\d+) kB", lab.n1.run("cat /proc/meminfo").out)[1]) << 10
+    limit = min(_LIMIT, total // _SHARE)
+    # With a slow kernel few functions have to do.
+    each = _DEFAULT if not lab.kernel.is_debug else 1 << 20
+    process = _serve(server, count, each)
+    answers, longest = _call_all(server, clients, count)
+    rings, size = _rings(server)
+    said = _counts(answers)
+    assert set(said) == {"ok", "ENOBUFS"} and said.total() == _CLIENTS * count, said
+    assert rings == said["ok"] and size == rings * each, (rings, size, said)
+    assert limit * 0.8 < size < limit, (size, limit)
+    assert longest < 2000 * lab.kernel.time_scale, longest
+    print(f"      {rings} rings of {each >> 10} KB: {size / (1 << 20):.1f} of {limit / (1 << 20):.1f} MB; "
+          f"{said['ENOBUFS']} calls were refused, all within {longest} ms")
+    # Those who have one go on, and those who have none get none.
+    again, _ = _call_all(server, clients, count)
+    assert again == answers, (_counts(again), said)
+    assert _rings(server) == (rings, size)
+    _wait_given_back([server, *clients])
+    # In another order than before: who was refused comes first.
+    refused = max(clients, key=lambda client: _counts([answers[clients.index(client)]])["ENOBUFS"])
+    late, _ = _call_all(server, [refused], count)
+    assert _counts(late) == {"ok": count}, _counts(late)
+    _wait_given_back([server, *clients])
+    _end(process, [server, *clients])
