@@ -169,9 +169,8 @@ TEST_CASE_METHOD(RpcFixture, "bulk: a reply that was not given changes nothing",
     const Bytes wanted(inline_max, std::byte{0x5a});
     Bytes reply;
     Result result;
-    std::thread caller([&] {
-        result = call(function, request_of(Wish::echo, 100), &reply, max, patience_ms());
-    });
+    std::thread caller(
+        [&] { result = call(function, request_of(Wish::echo, 100), &reply, max, patience_ms()); });
     lite_rpc_request request{};
     Bytes buffer(100);
     REQUIRE(lite_rpc_recv(server, 0, buffer.data(), buffer.size(), patience_ms(), &request) == 0);
