@@ -82,4 +82,18 @@ void lite_ring_give(struct lite_ring_map *map, u32 at, u32 n);
  */
 int lite_ring_record_check(u32 units, u32 chunk, u32 at, u64 bytes);
 
+/**
+ * lite_window_has_room - may a ring have one more call under way?
+ * @has: calls of it that are
+ * @left: places in the window that it shares with others
+ *
+ * A ring gets half as many as are left, so that something is left for those whose
+ * server is not slow: k slow ones leave 2 / (k + 2) of the window. These are the
+ * dynamic thresholds of Choudhury and Hahne (IEEE/ACM ToN 6(2), 1998).
+ */
+static inline bool lite_window_has_room(u32 has, u32 left)
+{
+	return 2 * has < left;
+}
+
 #endif /* _LITE_CORE_RING_H */

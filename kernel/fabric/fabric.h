@@ -44,7 +44,7 @@ struct lite_fabric;
 /* Work requests that one QP can have in flight. */
 #define LITE_SQ_DEPTH 64
 /* Calls of functions that one side may have under way: see kernel/service. */
-#define LITE_RPC_WINDOW 128
+#define LITE_RPC_WINDOW 256
 /*
  * Receives: every request and every reply that the slots and the windows of
  * both sides allow, and a few.

@@ -134,7 +134,7 @@ void lite_slot_keep(struct lite_bind *bind, u32 slot)
 
 	lockdep_assert_held(&rp->lock);
 	bind->slot[slot].state = LITE_BIND_KEPT;
-	rp->window++;
+	lite_window_leave(bind);
 	if (!rp->dead && !list_empty(&rp->lines))
 		lite_line_move(rp);
 }

@@ -7,7 +7,7 @@
  * ring's line; the first in line gets what comes free before anybody who comes
  * later, so that a long request is not passed by short ones for ever. The lines
  * of a connection take turns: what comes free in the window goes to the next one
- * whose ring has room.
+ * whose ring has room. No ring gets so much of it that nothing is left for others.
  */
 #include "service.h"
 
@@ -29,7 +29,8 @@ static bool lite_line_grant(struct lite_bind *bind, struct lite_rcall *call,
 	u32 slot, unit;
 
 	lockdep_assert_held(&rp->lock);
-	if (!rp->window || !~bind->slots_used)
+	if (!lite_window_has_room(bind->under_way, rp->window) ||
+	    !~bind->slots_used)
 		return false;
 	slot = __ffs64(~bind->slots_used);
 	if (slot >= bind->depth)
@@ -38,6 +39,7 @@ static bool lite_line_grant(struct lite_bind *bind, struct lite_rcall *call,
 	if (unit == LITE_RING_NONE)
 		return false;
 	rp->window--;
+	bind->under_way++;
 	bind->slots_used |= 1ULL << slot;
 	bind->used = jiffies;
 	s = &bind->slot[slot];
@@ -183,6 +185,19 @@ int lite_line_take(struct lite_rcall *call)
 }
 
 /**
+ * lite_window_leave - a call of a ring is not under way any more
+ * @bind: ring; its connection's lock is held
+ *
+ * Who is in line is still to be looked at: lite_line_move().
+ */
+void lite_window_leave(struct lite_bind *bind)
+{
+	lockdep_assert_held(&bind->rp->lock);
+	bind->under_way--;
+	bind->rp->window++;
+}
+
+/**
  * lite_slot_drop - the peer will not touch what a call has beside its record
  * @s: slot; its connection's lock is held
  */
@@ -206,9 +221,8 @@ void lite_slot_free(struct lite_bind *bind, u32 slot)
 
 	lockdep_assert_held(&rp->lock);
 	lite_ring_give(&bind->map, s->unit, s->units);
-	/* One that is KEPT is not under way. */
 	if (s->state != LITE_BIND_KEPT)
-		rp->window++;
+		lite_window_leave(bind);
 	s->state = LITE_BIND_FREE;
 	s->call = NULL;
 	/* A dying peer may touch it yet: it goes as the mirror does. */

@@ -450,6 +450,7 @@ enum lite_bind_state {
  * @blind: is added to addresses in headers
  * @map: what of it is taken
  * @slots_used: bits
+ * @under_way: of their calls, count in the window; those that are KEPT do not
  * @used: jiffies, when it was last used
  * @typical_ns: how long calls have been taking lately
  * @unbind_work: when CLOSING and empty
@@ -479,6 +480,7 @@ struct lite_bind {
 	u64 blind;
 	struct lite_ring_map map;
 	u64 slots_used;
+	u32 under_way;
 	unsigned long used;
 	u64 typical_ns;
 	struct work_struct unbind_work;
@@ -552,6 +554,7 @@ void lite_binds_gone(struct lite_rpc_peer *rp);
 int lite_line_take(struct lite_rcall *call);
 void lite_line_move(struct lite_rpc_peer *rp);
 void lite_line_end(struct lite_bind *bind, int err);
+void lite_window_leave(struct lite_bind *bind);
 void lite_slot_drop(struct lite_bind_slot *s);
 void lite_slot_free(struct lite_bind *bind, u32 slot);
 void lite_slot_end(struct lite_bind *bind, u32 slot, int err);

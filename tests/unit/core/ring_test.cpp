@@ -139,6 +139,23 @@ TEST_CASE("ring: what can be a record") {
     CHECK(lite_ring_record_check(128, 64, ~0U, 64) == -EPROTO);
 }
 
+TEST_CASE("ring: the window is never taken by few") {
+    std::uint32_t left = 256;
+    std::vector<std::uint32_t> taken;
+    // Each takes all it gets.
+    while (left) {
+        std::uint32_t has = 0;
+        for (; has < LITE_RPC_DEPTH && lite_window_has_room(has, left); left--)
+            has++;
+        REQUIRE(has > 0);
+        taken.push_back(has);
+    }
+    CHECK(taken.size() == 13);
+    CHECK(taken[0] == LITE_RPC_DEPTH);
+    CHECK(taken[1] == LITE_RPC_DEPTH);
+    CHECK_FALSE(lite_window_has_room(0, 0));
+}
+
 TEST_CASE("ring: immediates come back as they were") {
     for (const auto kind : {LITE_IMM_RPC_REQUEST, LITE_IMM_RPC_REPLY, LITE_IMM_RPC_DONE}) {
         for (const std::uint32_t ring : {0U, 1U, 4095U}) {

@@ -2,6 +2,7 @@
 // Calls that are collected later, messages, poll(2).
 #include "fixture.hpp"
 
+#include <atomic>
 #include <map>
 #include <set>
 #include <thread>
@@ -173,6 +174,34 @@ TEST_CASE_METHOD(RpcFixture, "messages: a server that does not take them slows w
     CHECK(ready(server, 0) == 0);
     CHECK(lite_rpc_send(client, node, function, "hello", 5, patience_ms()) == 0);
     CHECK(ready(server, patience_ms()) & POLLIN);
+}
+
+TEST_CASE_METHOD(RpcFixture, "messages: servers that do not take them slow nobody else", "[rpc]") {
+    INFO(where.label);
+    const auto quick = enroll(server, params_of(100));
+    Threads servers;
+    std::atomic<bool> over = false;
+    servers.start([&] { serve(server, 100, [&] { return !over; }); });
+    Context hung(where.server);
+    int sent = 0;
+    for (int i = 0; i < 10; i++) {
+        const auto function = enroll(hung, params_of(100));
+        const int before = sent;
+        int err = 0;
+        while (!(err = lite_rpc_send(client, node, function, "hello", 5, 0)))
+            sent++;
+        CHECK(err == -EAGAIN);
+        CHECK(sent > before);
+        for (std::uint64_t k = 0; k < 5; k++) {
+            const auto request = request_of(Wish::echo, 50, k);
+            Bytes reply;
+            CHECK(call(quick, request, &reply) == Result{});
+            CHECK(reply == answer_to(request));
+        }
+    }
+    CHECK(sent > 3 * LITE_RPC_DEPTH);
+    over = true;
+    servers.join();
 }
 
 TEST_CASE_METHOD(RpcFixture, "poll: who waits is woken, by requests and by results", "[rpc]") {
