@@ -15,7 +15,7 @@ def test_three_nodes_in_one_machine(lab):
         lite.check_idle()
 
 
-@vmtest(timeout=300)
+@vmtest(timeout=300, slow=True)
 def test_two_machines(lab):
     lites = on_machines(lab)
     run_catch(lab, lites, "life_test", "[free],[races]", timeout=280)

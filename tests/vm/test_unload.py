@@ -47,15 +47,13 @@ rmmod lite
 """
 
 
-@vmtest(nodes=1, cpus=2, timeout=600)
-def test_a_hundred_lives_in_one_machine(lab):
+def _lives(lab, rounds, batch):
     vm = lab.n1
     stop_all(nodes_in(vm))
     _unload(vm)
     objects = rdma_objects(vm)
     options = " ".join(f"--{key.replace('_', '-')} {value}" for key, value in times(vm).items())
     life = _LIFE.format(module=module_path(vm), options=options)
-    rounds, batch = lab.scale(100, 8), lab.scale(10, 2)
     levels = []
     for number in range(0, rounds, batch):
         for _ in range(batch):
@@ -74,6 +72,16 @@ def test_a_hundred_lives_in_one_machine(lab):
     # Less than a page, and less than 100 bytes of slab, per life.
     assert available_now > available - rounds * 3 - 1024, f"available memory: {available} -> {available_now} kB"
     assert slab_now < slab + rounds * 0.1 + 512, f"slab: {slab} -> {slab_now} kB"
+
+
+@vmtest(nodes=1, cpus=2, timeout=600)
+def test_thirty_lives_in_one_machine(lab):
+    _lives(lab, lab.scale(30, 8), lab.scale(5, 2))
+
+
+@vmtest(nodes=1, cpus=2, timeout=600, slow=True)
+def test_a_hundred_lives_in_one_machine(lab):
+    _lives(lab, lab.scale(100, 8), lab.scale(10, 2))
 
 
 @vmtest(nodes=2, timeout=400)
