@@ -21,9 +21,7 @@ constexpr unsigned inline_wanted = 220;
 
 constexpr auto step_limit = std::chrono::milliseconds(patience);
 
-// 4.096 us * 2^14 = 67 ms until the first retransmission, and six of those: a lost packet does not
-// cost seconds, as it does with CM's defaults. (Seven retries mean "for ever" on Soft-RoCE.)
-constexpr std::uint8_t ack_timeout = 14;
+// Of retransmissions. (Seven mean "for ever" on Soft-RoCE.)
 constexpr std::uint8_t retries = 6;
 
 ibv_device_attr attributes(ibv_context* device) {
@@ -184,7 +182,8 @@ ibv_wc await_completion(ibv_cq* cq, bool yield) {
     return wc;
 }
 
-void resolve_server(rdma_cm_id* id, const std::string& server, std::uint16_t port) {
+void resolve_server(rdma_cm_id* id, const std::string& server, std::uint16_t port,
+                    std::uint8_t ack_timeout) {
     rdma_addrinfo hints{};
     hints.ai_port_space = RDMA_PS_TCP;
     rdma_addrinfo* list = nullptr;

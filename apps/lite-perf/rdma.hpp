@@ -67,8 +67,16 @@ void listen_at(rdma_cm_id* id, const std::string& address, std::uint16_t port);
 /// (@yield). Throws if it failed, or did not come in time.
 ibv_wc await_completion(ibv_cq* cq, bool yield = false);
 
-/// Client: find the device and the route to a server.
-void resolve_server(rdma_cm_id* id, const std::string& server, std::uint16_t port);
+/// 4.096 us * 2^14 = 67 ms until the first retransmission: a lost packet does not cost seconds, as
+/// it does with CM's defaults.
+constexpr std::uint8_t ack_timeout_quick = 14;
+/// 0.5 s. Where many connections send long messages both ways, software takes longer than the other
+/// for them, and what is sent again because of that is one more burden.
+constexpr std::uint8_t ack_timeout_patient = 17;
+
+/// Client: find the device and the route to a server. @ack_timeout: as above, an exponent.
+void resolve_server(rdma_cm_id* id, const std::string& server, std::uint16_t port,
+                    std::uint8_t ack_timeout);
 
 /// Client: connect, with whatever @param says; the event has the server's answer. Throws if it
 /// refuses.

@@ -23,7 +23,7 @@ class VerbsEchoTransport final : public Transport {
           channel_(make_event_channel()),
           echoed_(echo_max) {
         CmId id = make_cm_id(channel_.get());
-        resolve_server(id.get(), target.server, echo_port(target.port));
+        resolve_server(id.get(), target.server, echo_port(target.port), ack_timeout_patient);
         receive_cq_ = make_cq(id->verbs, EchoEnd::receives);
         end_.emplace(std::move(id), mode, receive_cq_.get());
         connect(target);

@@ -23,7 +23,7 @@ class VerbsTransport final : public Transport {
   public:
     explicit VerbsTransport(const Target& target)
         : region_(target.bytes), channel_(make_event_channel()), id_(make_cm_id(channel_.get())) {
-        resolve_server(id_.get(), target.server, target.port);
+        resolve_server(id_.get(), target.server, target.port, ack_timeout_quick);
         const unsigned depth = std::min(std::max(target.window, 1U), window_limit);
         cq_ = make_cq(id_->verbs, depth);
         memory_ = register_memory(id_->pd, region_.bytes());

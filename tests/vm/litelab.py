@@ -333,6 +333,22 @@ def _shortened(text, first=120, last=8):
     return "\n".join([*lines[:first], f"[{len(lines) - first - last} lines]", *lines[-last:]])
 
 
+# --- sessions --------------------------------------------------------------------------------------------------------
+
+def trace_sessions(vm):
+    """Has the kernel record the ups and downs of connections from here on."""
+    vm.run("cd /sys/kernel/tracing 2>/dev/null && [ -d events/lite ] || mount -t tracefs none /sys/kernel/tracing; "
+           "cd /sys/kernel/tracing; echo >trace; echo 1 >events/lite/lite_conn/enable")
+
+
+def traced_sessions(vm):
+    """([(session, node)] that came up, {session: reason} of those that ended) since then."""
+    seen = re.findall(r"lite_conn: session=(\d+) node=(\d+) state=(up|dead) reason=(-?\d+)",
+                      vm.run("cat /sys/kernel/tracing/trace").out)
+    return ([(session, node) for session, node, state, _ in seen if state == "up"],
+            {session: int(reason) for session, _, state, reason in seen if state == "dead"})
+
+
 # --- residue ---------------------------------------------------------------------------------------------------------
 
 def rdma_objects(vm):

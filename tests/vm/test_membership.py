@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Starting, joining, leaving, coming back."""
 
-import re
+import errno
 
-from litelab import Lite, in_one_machine, join_all, nodes_in, prepare_all, stop_all, times, wait_complete
+from litelab import (Lite, in_one_machine, join_all, nodes_in, prepare_all, stop_all, times, trace_sessions,
+                     traced_sessions, wait_complete)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -25,22 +26,6 @@ def _check_transfers(lites):
         writer.lite("write", "greeting", 0, f"from {writer.id}")
         assert reader.lite("read", "greeting", 0, len(f"from {writer.id}")).out == f"from {writer.id}"
         reader.lite("free", "greeting")
-
-
-def _trace_sessions(vm):
-    """Has the kernel record the ups and downs of connections from here on."""
-    vm.run("cd /sys/kernel/tracing 2>/dev/null && [ -d events/lite ] || mount -t tracefs none /sys/kernel/tracing; "
-           "cd /sys/kernel/tracing; echo >trace; echo 1 >events/lite/lite_conn/enable")
-
-
-def _sessions(vm):
-    """([up], [ended]) since then. Who joins is somebody's guest before, and leaves by itself: ENOTCONN."""
-    seen = re.findall(r"lite_conn: session=(\d+) node=(\d+) state=(up|dead) reason=(-?\d+)",
-                      vm.run("cat /sys/kernel/tracing/trace").out)
-    dead = {session: reason for session, node, state, reason in seen if state == "dead"}
-    up = [session for session, node, state, _ in seen
-          if state == "up" and node != "0" and dead.get(session) != "-107"]
-    return up, [session for session in up if session in dead]
 
 
 def _errno(result):
@@ -103,7 +88,7 @@ def test_five_machines_join_at_once(lab):
     for _ in range(lab.scale(3, 1)):
         stop_all(lites)
         for lite in lites:
-            _trace_sessions(lite.vm)
+            trace_sessions(lite.vm)
             lite.start(**times(lite.vm))
         joining = [lite.vm.spawn(["litectl", "join", lites[0].address]) for lite in lites[1:]]
         for process in joining:
@@ -111,7 +96,10 @@ def test_five_machines_join_at_once(lab):
         wait_complete(lites)
         assert sorted(lite.id for lite in lites) == [1, 2, 3, 4, 5]
         for lite in lites:
-            up, ended = _sessions(lite.vm)
+            up, ended = traced_sessions(lite.vm)
+            # Who joins is somebody's guest before, and leaves by itself.
+            up = [session for session, node in up if node != "0" and ended.get(session) != -errno.ENOTCONN]
+            ended = [session for session in up if session in ended]
             assert len(up) == 4 and not ended, f"{lite}: sessions {up}, of which {ended} have ended"
     _check_transfers(lites)
 

@@ -247,7 +247,9 @@ void Caller::ask_kernel(u64 number) {
     std::mt19937_64 random(options_.seed ^ number);
     const auto node = options_.nodes[random() % options_.nodes.size()];
     const bool sort = random() % 2;
-    const auto may_be = [](int err) { return err == -ECONNREFUSED || err == -ETIMEDOUT; };
+    const auto may_be = [](int err) {
+        return err == -ECONNREFUSED || err == -ETIMEDOUT || err == -EHOSTDOWN;
+    };
     lite_ioc_rpc_find found{};
     int err = lite_rpc_find(ctx_, node, sort ? "kcalls-sort" : "kcalls-sum", &found);
     if (may_be(err))

@@ -136,6 +136,7 @@ bool Plan::may_be(const End& end) const {
             return answered && room < wanted_ && end.length == wanted_;
         case ECONNREFUSED:
         case ETIMEDOUT:
+        case EHOSTDOWN:  // if a connection broke, which is known outside
             return true;
         case ECONNRESET:
             return served;
