@@ -7,7 +7,7 @@ from vmlab.testing import vmtest
 setup = prepare_all
 
 
-@vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=500)
+@vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=500, slow=True)
 def test_three_nodes_in_one_machine(lab):
     lites = in_one_machine(lab.n1)
     run_catch(lab, lites, "data_test", timeout=480)

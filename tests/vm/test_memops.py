@@ -30,7 +30,7 @@ def test_three_nodes_in_one_machine(lab):
         lite.check_idle()
 
 
-@vmtest(nodes=3, timeout=560)
+@vmtest(nodes=3, timeout=560, slow=True)
 def test_three_machines(lab):
     lites = on_machines(lab)
     run_catch(lab, lites, "memop_test", timeout=540, case_timeout=400)

@@ -75,8 +75,8 @@ def _lives(lab, rounds, batch):
 
 
 @vmtest(nodes=1, cpus=2, timeout=600)
-def test_thirty_lives_in_one_machine(lab):
-    _lives(lab, lab.scale(30, 8), lab.scale(5, 2))
+def test_twenty_lives_in_one_machine(lab):
+    _lives(lab, lab.scale(20, 8), lab.scale(4, 2))
 
 
 @vmtest(nodes=1, cpus=2, timeout=600, slow=True)
@@ -90,7 +90,7 @@ def test_lives_on_two_machines(lab):
     stop_all(lites)
     for lite in lites:
         _unload(lite.vm)
-    for _ in range(lab.scale(12, 2)):
+    for _ in range(lab.scale(6, 2)):
         lab.cluster.each(load)
         _life(lites)
         lab.cluster.each(_unload)
