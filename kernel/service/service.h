@@ -11,6 +11,7 @@
  *   bind.c     the client's side: from BIND to UNBIND
  *   line.c     slots and records, and who waits for them
  *   call.c     calls
+ *   reply.c    their replies come in; cancel.c: nobody waits for them any more
  *   async.c    calls that are collected later
  *   multi.c    one call to several nodes
  *   bulk.c     memory for what is too long for a ring
