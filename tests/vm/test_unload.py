@@ -90,7 +90,7 @@ def test_lives_on_two_machines(lab):
     stop_all(lites)
     for lite in lites:
         _unload(lite.vm)
-    for _ in range(lab.scale(6, 2)):
+    for _ in range(lab.scale(4, 2)):
         lab.cluster.each(load)
         _life(lites)
         lab.cluster.each(_unload)
@@ -103,14 +103,14 @@ def test_start_and_stop_alone(lab):
     lite = nodes_in(vm)[0]
     stop_all([lite])
     objects = rdma_objects(vm)
-    for _ in range(lab.scale(60, 5)):
+    for _ in range(lab.scale(24, 5)):
         lite.start(**times(vm))
         lite.stop()
     assert rdma_objects(vm) == objects
     # Of starts that fail nothing is left either.
     lite.start(**times(vm))
     running = rdma_objects(vm)
-    for _ in range(lab.scale(20, 3)):
+    for _ in range(lab.scale(10, 3)):
         assert not lite.start(check=False).ok
     assert rdma_objects(vm) == running
     join_all([lite, *_started(nodes_in(vm)[1:2])])
