@@ -103,6 +103,7 @@ int run(CLI::App& app, const arguments& words, const streams& io,
 }
 
 int run_main(const std::function<int()>& body) noexcept {
+    reserve_standard_streams();
     try {
         return body();
     } catch (const interrupted& e) {

@@ -50,7 +50,8 @@ arguments arguments_of(int argc, char** argv);
 int run(CLI::App& app, const arguments& words, const streams& io,
         const std::function<int()>& command);
 
-// main(): lets the process die of a signal that was noted.
+// main(): reserves the standard streams, and lets the process die of a signal that was
+// noted.
 int run_main(const std::function<int()>& body) noexcept;
 
 }  // namespace tools

@@ -3,6 +3,7 @@
 #include "endpoint.hpp"
 
 #include "error.hpp"
+#include "format.hpp"
 #include "parse.hpp"
 
 #include <fmt/format.h>
@@ -87,7 +88,7 @@ std::string ip_address::to_string() const {
 
 endpoint_text parse_endpoint(std::string_view text) {
     const auto refuse = [text](std::string_view why) {
-        return usage_error(fmt::format("'{}' {}", text, why));
+        return usage_error(fmt::format("'{}' {}", printable(text), why));
     };
     endpoint_text result;
     std::string_view host = text;

@@ -14,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace tools {
@@ -27,6 +28,16 @@ void handle(int error) {
 }
 
 }  // namespace
+
+void reserve_standard_streams() noexcept {
+    for (const int fd : {0, 1, 2}) {
+        if (::fcntl(fd, F_GETFD) >= 0)
+            continue;
+        // The lowest that is free, hence this one. The wrong way round: to use it fails
+        // with the error that a closed one has.
+        [[maybe_unused]] const int reserved = ::open("/dev/null", fd ? O_RDONLY : O_WRONLY);
+    }
+}
 
 unique_fd& unique_fd::operator=(unique_fd&& other) noexcept {
     unique_fd taken(std::move(other));
@@ -66,8 +77,12 @@ void write_full(int fd, std::span<const std::byte> from) {
 }
 
 void print(int fd, std::string_view text) {
+    print(fd, std::as_bytes(std::span(text.data(), text.size())));
+}
+
+void print(int fd, std::span<const std::byte> bytes) {
     try {
-        write_full(fd, std::as_bytes(std::span(text.data(), text.size())));
+        write_full(fd, bytes);
     } catch (const std::system_error& e) {
         throw failure("write error: " + system_text(e.code().value()));
     }

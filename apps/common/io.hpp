@@ -20,6 +20,11 @@ struct streams {
     int err = 2;
 };
 
+// Standard streams that the parent has closed become ones that cannot be used either.
+// Else the next file that is opened would take the place of one, and what is printed
+// would go there.
+void reserve_standard_streams() noexcept;
+
 // Owns a file descriptor.
 class unique_fd {
   public:
@@ -45,9 +50,10 @@ std::size_t read_full(int fd, std::span<std::byte> to);
 // came, which SIGPIPE is if the reader of a pipe went away.
 void write_full(int fd, std::span<const std::byte> from);
 
-// Writes a text: to the standard output of a command, so that failure says
-// "write error". Throws failure, or interrupted.
+// Writes a text, or whatever bytes: to the standard output of a command, so that
+// failure says "write error". Throws failure, or interrupted.
 void print(int fd, std::string_view text);
+void print(int fd, std::span<const std::byte> bytes);
 
 // Writes an indented document and a newline; bytes that are not UTF-8 become
 // U+FFFD. @compact: in one line. Throws as print().

@@ -48,7 +48,7 @@ std::optional<std::uint64_t> to_number(std::string_view text, bool& overflow) {
 }
 
 [[noreturn]] void refuse(std::string_view text, std::string_view why) {
-    throw usage_error(fmt::format("'{}' {}", text, why));
+    throw usage_error(fmt::format("'{}' {}", printable(text), why));
 }
 
 // The power of 1024 that a suffix stands for; nullopt if for none.
@@ -191,7 +191,7 @@ std::uint32_t parse_rights(std::string_view text) {
         const auto at = right_letters.find(c);
         const auto bit = at == std::string_view::npos ? 0 : right_bits[at];
         if (!bit || rights & bit)
-            refuse(printable(text),
+            refuse(text,
                    "is not a set of rights (of the letters rwasm for read, write, "
                    "atomic, share and master, each at most once)");
         rights |= bit;
@@ -227,12 +227,12 @@ std::string parse_name(std::string_view text) {
     if (text.empty())
         throw usage_error("a name cannot be empty");
     if (text.size() > LITE_NAME_MAX)
-        refuse(printable(text.substr(0, 16)) + "...",
+        refuse(std::string(text.substr(0, 16)) + "...",
                fmt::format("is too long for a name ({} bytes, {} at most)", text.size(),
                            LITE_NAME_MAX));
     for (const char c : text)
         if (c == '/' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-            refuse(printable(text), "is not a name: it has a '/' or a control character");
+            refuse(text, "is not a name: it has a '/' or a control character");
     return std::string(text);
 }
 

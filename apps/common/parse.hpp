@@ -2,7 +2,7 @@
 //
 // From words on a command line to numbers. Every function takes the whole word,
 // without spaces around it, and throws usage_error with a text that repeats the
-// word and says what is wrong with it.
+// word, as printable() has it, and says what is wrong with it.
 #pragma once
 
 #include <cstddef>

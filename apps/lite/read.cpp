@@ -91,7 +91,7 @@ int read_command(session& session, const read_arguments& args) {
         copy(region, args, length, progress, [&](std::span<const std::byte> bytes) {
             if (to_terminal && !args.raw)
                 refuse_binary(args, bytes);
-            print(io.out, as_text(bytes));
+            print(io.out, bytes);
         });
     }
     return status_ok;

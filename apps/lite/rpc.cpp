@@ -210,7 +210,7 @@ class server {
             m_reply.assign(data.begin(), data.end());
             return 0;
         }
-        write_full(m_session.io().out, data);
+        print(m_session.io().out, data);
         return 0;
     }
 
@@ -367,7 +367,8 @@ function_name parse_function(std::string_view text) {
         return function;
     }
     if (text.size() > LITE_FUNCTION_NAME_MAX)
-        throw usage_error(fmt::format("'{}': longer than {} bytes", text, LITE_FUNCTION_NAME_MAX));
+        throw usage_error(
+            fmt::format("'{}': longer than {} bytes", printable(text), LITE_FUNCTION_NAME_MAX));
     function.name = parse_name(text);
     return function;
 }
@@ -389,7 +390,7 @@ int call_command(session& session, const call_arguments& args) {
                                   static_cast<int>(args.timeout), &status);
     if (err)
         throw rpc_failure("call", args.function.text, err);
-    write_full(session.io().out, std::span(reply).first(length));
+    print(session.io().out, std::span(reply).first(length));
     if (status)
         throw failure(
             fmt::format("call {}: the server says {}", printable(args.function.text), status));

@@ -178,6 +178,7 @@ void lite_peer_retry(struct lite_peer *peer, unsigned long delay);
 void lite_peer_drop(struct lite_peer *peer);
 bool lite_peer_is_up(struct lite_peer *peer);
 bool lite_peer_is_live(struct lite_peer *peer);
+int lite_peer_await_for(struct lite_peer *peer, unsigned long timeout);
 void lite_peer_expect(struct lite_peer *peer);
 
 void lite_peer_connect_work(struct work_struct *work);

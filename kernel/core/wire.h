@@ -17,7 +17,7 @@
 #include "wire_sync.h"
 
 #define LITE_WIRE_MAGIC 0x4554494cU /* "LITE" */
-#define LITE_WIRE_VERSION 5
+#define LITE_WIRE_VERSION 6
 
 /* Call slots: a message of at most one slot each way. */
 #define LITE_SLOT_SIZE 2048U

@@ -35,14 +35,7 @@ static vm_fault_t lite_inbox_vm_fault(struct vm_fault *vmf)
 		return VM_FAULT_SIGBUS;
 	err = lite_inbox_fault(f->inbox, vmf);
 	lite_node_exit(f->node);
-	switch (err) {
-	case 0:
-		return VM_FAULT_NOPAGE;
-	case -ENOMEM:
-		return VM_FAULT_OOM;
-	default:
-		return VM_FAULT_SIGBUS;
-	}
+	return lite_fs_fault(err);
 }
 
 static const struct vm_operations_struct lite_inbox_vm_ops = {
@@ -142,23 +135,17 @@ void lite_inbox_unmap(const struct lite_ioc_rpc_inbox *arg)
 
 static int lite_inbox_map(struct file *file, struct lite_ioc_rpc_inbox *arg)
 {
-	unsigned long addr;
+	int err;
 
-	addr = vm_mmap(file, 0, arg->control_bytes, PROT_READ | PROT_WRITE,
-		       MAP_SHARED, 0);
-	if (IS_ERR_VALUE(addr))
-		goto err;
-	arg->control = addr;
-	addr = vm_mmap(file, 0, arg->rings_bytes, PROT_READ, MAP_SHARED,
-		       LITE_INBOX_RINGS);
-	if (!IS_ERR_VALUE(addr)) {
-		arg->rings = addr;
-		return 0;
-	}
-	vm_munmap(arg->control, arg->control_bytes);
-err:
-	/* EAGAIN: it would have to be locked (mlockall(2)). */
-	return (long)addr == -EAGAIN ? -ENOMEM : (long)addr;
+	err = lite_fs_map(file, 0, arg->control_bytes, PROT_READ | PROT_WRITE,
+			  0, &arg->control);
+	if (err)
+		return err;
+	err = lite_fs_map(file, LITE_INBOX_RINGS, arg->rings_bytes, PROT_READ,
+			  0, &arg->rings);
+	if (err)
+		vm_munmap(arg->control, arg->control_bytes);
+	return err;
 }
 
 /**

@@ -6,9 +6,8 @@
  * descriptor of: the ioctl makes it, maps it, and lets go of it; the VMAs keep
  * it, and what splits, copies or moves them need not concern us. It has a
  * context with one handle, a copy of the one given, so that it lives, renews
- * itself and dies like any other handle. Its inode is of a file system of our
- * own, which is there while there are regions: inodes are what pages are taken
- * out of page tables by (kernel/memory/view.c).
+ * itself and dies like any other handle. Its inode (fs.c) is what its pages are
+ * taken out of page tables by (kernel/memory/view.c).
  *
  * The file is open for writing if writing was asked for; that makes the kernel
  * refuse PROT_WRITE otherwise, to mmap as to mprotect(2).
@@ -23,34 +22,12 @@
 #include <linux/fs.h>
 #include <linux/mman.h>
 #include <linux/mm.h>
-#include <linux/mount.h>
-#include <linux/pseudo_fs.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "../compat.h"
 #include "../core/name.h"
 #include "node.h"
-
-#define LITE_FS_MAGIC 0x6c697465 /* "lite" */
-
-static struct vfsmount *lite_fs_mount;
-static int lite_fs_count;
-
-static int lite_fs_init(struct fs_context *fc)
-{
-	if (!init_pseudo(fc, LITE_FS_MAGIC))
-		return -ENOMEM;
-	fc->s_iflags |= SB_I_NOEXEC | SB_I_NODEV;
-	return 0;
-}
-
-static struct file_system_type lite_fs = {
-	.name = "lite",
-	.owner = THIS_MODULE,
-	.init_fs_context = lite_fs_init,
-	.kill_sb = kill_anon_super,
-};
 
 /**
  * struct lite_region - a user mapping
@@ -63,18 +40,6 @@ struct lite_region {
 	u64 lh;
 	struct lite_view view;
 };
-
-static vm_fault_t lite_region_error(int err)
-{
-	switch (err) {
-	case 0:
-		return VM_FAULT_NOPAGE;
-	case -ENOMEM:
-		return VM_FAULT_OOM;
-	default:
-		return VM_FAULT_SIGBUS;
-	}
-}
 
 /*
  * The handle of a region is to be renewed: 0: it is, or, with @drop, will be when
@@ -138,7 +103,7 @@ static vm_fault_t lite_region_fault(struct vm_fault *vmf)
 		return VM_FAULT_RETRY;
 	}
 	lite_node_exit(node);
-	return lite_region_error(err);
+	return lite_fs_fault(err);
 }
 
 static const struct vm_operations_struct lite_region_vm_ops = {
@@ -208,53 +173,6 @@ err_free:
 	return ERR_PTR(err);
 }
 
-/**
- * lite_fs_pin - have the file system of what is mapped
- *
- * Context: may sleep.
- * Return: 0, then lite_fs_unpin() is to follow, or a negative errno.
- */
-int lite_fs_pin(void)
-{
-	return simple_pin_fs(&lite_fs, &lite_fs_mount, &lite_fs_count);
-}
-
-/**
- * lite_fs_unpin - the counterpart of lite_fs_pin()
- *
- * Context: may sleep.
- */
-void lite_fs_unpin(void)
-{
-	simple_release_fs(&lite_fs_mount, &lite_fs_count);
-}
-
-/**
- * lite_fs_file - a file with an inode of its own, to be mapped
- * @fops: its operations
- * @write: it may be mapped for writing
- *
- * Context: may sleep; the file system is pinned for as long as it is there.
- * Return: the file, or ERR_PTR.
- */
-struct file *lite_fs_file(const struct file_operations *fops, bool write)
-{
-	struct inode *inode = alloc_anon_inode(lite_fs_mount->mnt_sb);
-	struct file *file;
-
-	if (IS_ERR(inode))
-		return ERR_CAST(inode);
-	/* The file gives it back. */
-	__module_get(THIS_MODULE);
-	file = alloc_file_pseudo(inode, lite_fs_mount, "lite",
-				 write ? O_RDWR : O_RDONLY, fops);
-	if (IS_ERR(file)) {
-		module_put(THIS_MODULE);
-		iput(inode);
-	}
-	return file;
-}
-
 /* The file of a region, which is its from then on. */
 static struct file *lite_region_file(struct lite_region *r, bool write)
 {
@@ -317,8 +235,9 @@ err_region:
 int lite_ioc_mmap(struct lite_file *lf, void *arg, struct lite_gate *gate)
 {
 	struct lite_ioc_mmap *m = arg;
-	unsigned long prot = PROT_READ, flags = MAP_SHARED, addr;
+	unsigned long prot = PROT_READ, flags = 0;
 	struct file *file;
+	int err;
 
 	if (m->flags & ~LITE_MMAP_POPULATE || m->reserved)
 		return -EOPNOTSUPP;
@@ -335,16 +254,13 @@ int lite_ioc_mmap(struct lite_file *lf, void *arg, struct lite_gate *gate)
 	if (m->prot & LITE_PROT_WRITE)
 		prot |= PROT_WRITE;
 	if (m->flags & LITE_MMAP_POPULATE)
-		flags |= MAP_POPULATE;
+		flags = MAP_POPULATE;
 	/* Others of the process may hold mmap_lock, waiting for user space. */
 	lite_gate_leave(gate);
-	addr = vm_mmap(file, 0, PAGE_ALIGN(m->length), prot, flags, 0);
+	err = lite_fs_map(file, 0, PAGE_ALIGN(m->length), prot, flags,
+			  &m->addr);
 	fput(file);
-	if (IS_ERR_VALUE(addr))
-		/* EAGAIN: it would have to be locked (mlockall(2)). */
-		return (long)addr == -EAGAIN ? -ENOMEM : (long)addr;
-	m->addr = addr;
-	return 0;
+	return err;
 }
 
 /**

@@ -89,6 +89,10 @@ int lite_ioc_mmap(struct lite_file *lf, void *arg, struct lite_gate *gate);
 int lite_fs_pin(void);
 void lite_fs_unpin(void);
 struct file *lite_fs_file(const struct file_operations *fops, bool write);
+int lite_fs_map(struct file *file, u64 offset, unsigned long length,
+		unsigned long prot, unsigned long flags, u64 *addr);
+vm_fault_t lite_fs_fault(int err);
+
 /* Of who waits: 0 ms are as long as it takes; so are ages. */
 static inline unsigned long lite_timeout(u64 ms)
 {

@@ -14,6 +14,49 @@
 
 #include "service.h"
 
+/**
+ * struct lite_kreply - where a handler leaves its reply
+ * @mem: room for the longest, zeroed; NULL: it has none
+ * @bulk: what that is a view of, and the reply is sent from, if it may be too long
+ *	for a ring; counts as such
+ */
+struct lite_kreply {
+	void *mem;
+	struct lite_bulk *bulk;
+};
+
+static int lite_kreply_make(struct lite_kreply *r, struct lite_service *svc,
+			    u32 most)
+{
+	struct lite_bulk *bulk;
+
+	*r = (struct lite_kreply){};
+	if (most <= LITE_RPC_BYTES_MAX) {
+		r->mem = most ? kvzalloc(most, GFP_KERNEL) : NULL;
+		return r->mem || !most ? 0 : -ENOMEM;
+	}
+	bulk = lite_bulk_make(svc, most);
+	if (IS_ERR(bulk))
+		return PTR_ERR(bulk);
+	r->mem = lite_bulk_view(bulk);
+	if (!r->mem) {
+		lite_bulk_put(bulk);
+		return -ENOMEM;
+	}
+	r->bulk = bulk;
+	memset(r->mem, 0, most);
+	return 0;
+}
+
+static void lite_kreply_free(struct lite_kreply *r)
+{
+	if (r->bulk)
+		lite_bulk_unview(r->mem);
+	else
+		kvfree(r->mem);
+	lite_bulk_put(r->bulk);
+}
+
 /* Run the handler on @data; bytes in @reply, or a negative errno. */
 static int lite_kfunc_run(struct lite_kfunc *kf, struct lite_request *req,
 			  const void *data, void *reply, u32 *status)
@@ -64,24 +107,9 @@ static int lite_kfunc_run_long(struct lite_kfunc *kf, struct lite_request *req,
 	return n;
 }
 
-/* A reply that is too long for its record, to where the caller wants it. */
-static int lite_kfunc_give(struct lite_request *req, const void *reply, u32 n)
-{
-	struct lite_buf buf = { .k = (void *)reply };
-	struct lite_bulk *bulk = lite_bulk_make(req->ring->rp->svc, n);
-	int err;
-
-	if (IS_ERR(bulk))
-		return PTR_ERR(bulk);
-	err = lite_bulk_copy(bulk, &buf, 0, n, true);
-	if (!err)
-		err = lite_request_give(req, bulk, n, false);
-	lite_bulk_put(bulk);
-	return err;
-}
-
 /* What to say of @n, which the handler has returned; the reply is in place then. */
-static u8 lite_kfunc_reply(struct lite_request *req, const void *reply, int n)
+static u8 lite_kfunc_reply(struct lite_request *req,
+			   const struct lite_kreply *reply, int n)
 {
 	if (req->flags & LITE_RPC_F_ONEWAY || !n)
 		return LITE_RPC_OK;
@@ -90,11 +118,13 @@ static u8 lite_kfunc_reply(struct lite_request *req, const void *reply, int n)
 	if (n > req->room)
 		return LITE_RPC_TOO_LONG;
 	if (n > lite_request_inline(req))
-		return lite_kfunc_give(req, reply, n) ? LITE_RPC_RESET :
-							LITE_RPC_OK;
+		/* Without a bulk: the peer had no reason to want it elsewhere. */
+		return reply->bulk && !lite_request_give(req, reply->bulk, n,
+							 false) ?
+			       LITE_RPC_OK : LITE_RPC_RESET;
 	/* Where the list was, if there was one: it is of no use any more. */
 	memcpy(lite_area_at(req->ring->area, req->unit) + LITE_RPC_HEADER,
-	       reply, n);
+	       reply->mem, n);
 	return LITE_RPC_OK;
 }
 
@@ -109,22 +139,19 @@ static void lite_kfunc_work(struct work_struct *work)
 	struct lite_request *req = container_of(work, struct lite_request,
 						work);
 	struct lite_kfunc *kf = req->kfunc;
-	void *reply = NULL;
+	struct lite_kreply reply;
 	u32 status = 0;
 	int n;
 
-	if (kf->max_reply)
-		reply = kvzalloc(kf->max_reply, GFP_KERNEL);
-	if (!reply && kf->max_reply)
-		n = -ENOMEM;
-	else if (req->n_request)
-		n = lite_kfunc_run_long(kf, req, reply, &status);
-	else
-		n = lite_kfunc_run(kf, req, lite_kfunc_data(req), reply,
-				   &status);
-	lite_request_post(req, lite_kfunc_reply(req, reply, n), max(n, 0),
+	n = lite_kreply_make(&reply, req->ring->rp->svc, kf->max_reply);
+	if (!n)
+		n = req->n_request ?
+			    lite_kfunc_run_long(kf, req, reply.mem, &status) :
+			    lite_kfunc_run(kf, req, lite_kfunc_data(req),
+					   reply.mem, &status);
+	lite_request_post(req, lite_kfunc_reply(req, &reply, n), max(n, 0),
 			  status);
-	kvfree(reply);
+	lite_kreply_free(&reply);
 	lite_kfunc_leave(kf);
 }
 
@@ -162,13 +189,14 @@ bool lite_kfunc_queue(struct lite_func *func, struct lite_request *req,
  */
 void lite_kfunc_now(struct lite_request *req)
 {
-	u8 reply[LITE_KFUNC_SHORT_MAX] = {};
+	u8 room[LITE_KFUNC_SHORT_MAX] = {};
+	const struct lite_kreply reply = { .mem = room };
 	struct lite_kfunc *kf = req->kfunc;
 	u32 status;
 	int n;
 
-	n = lite_kfunc_run(kf, req, lite_kfunc_data(req), reply, &status);
-	lite_request_post_soon(req, lite_kfunc_reply(req, reply, n), max(n, 0),
+	n = lite_kfunc_run(kf, req, lite_kfunc_data(req), room, &status);
+	lite_request_post_soon(req, lite_kfunc_reply(req, &reply, n), max(n, 0),
 			       status);
 	lite_kfunc_leave(kf);
 }

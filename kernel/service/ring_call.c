@@ -200,11 +200,11 @@ void lite_ring_handlers(struct lite_service *svc)
 	lite_rpc_handle(rpc, LITE_CALL_RPC_FREED, lite_serve_freed, svc);
 }
 
-static int lite_rpc_ask(struct lite_service *svc, u32 node,
-			const struct lite_wire_rpc_find *req,
-			struct lite_wire_rpc_func *out)
+static void lite_find_fill(struct lite_call_desc *d,
+			   const struct lite_wire_rpc_find *req,
+			   struct lite_wire_rpc_func *out)
 {
-	struct lite_call_desc d = {
+	*d = (struct lite_call_desc){
 		.call = LITE_CALL_RPC_FIND,
 		.req = req,
 		.len = sizeof(*req),
@@ -212,15 +212,14 @@ static int lite_rpc_ask(struct lite_service *svc, u32 node,
 		.reply_max = sizeof(*out),
 		.killable = true,
 	};
-
-	return lite_cluster_call_patiently(svc->cl, node, &d);
 }
 
 /**
  * lite_bind_is_stale - is that what the node serves now?
  * @call: with a ring; its function may have been registered anew
  *
- * Asked before a caller is refused for what is known of the function.
+ * Asked before a caller is refused for what is known of the function, for no
+ * longer than the call has time.
  *
  * Context: may sleep; killable.
  * Return: true: no, or it cannot be known.
@@ -230,9 +229,16 @@ bool lite_bind_is_stale(struct lite_rcall *call)
 	struct lite_wire_rpc_find req = {
 		.function = cpu_to_le32(call->function),
 	};
+	struct lite_cluster *cl = call->svc->cl;
 	struct lite_wire_rpc_func out;
+	unsigned long now = jiffies;
+	struct lite_call_desc d;
 
-	return lite_rpc_ask(call->svc, call->node, &req, &out) ||
+	lite_find_fill(&d, &req, &out);
+	d.timeout = time_before(now, call->deadline) ?
+			    min(call->deadline - now, cl->rpc->timeout) : 1;
+	/* Of a suspect nothing can be known; whoever tries anew waits for it. */
+	return lite_cluster_call(cl, call->node, &d) ||
 	       le64_to_cpu(out.cookie) != call->bind->cookie;
 }
 
@@ -250,6 +256,7 @@ int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f)
 	struct lite_wire_rpc_func out;
 	u32 node = f->node ?: lite_cluster_id(svc->cl);
 	int err = lite_cluster_ready(svc->cl);
+	struct lite_call_desc d;
 
 	if (err)
 		return err;
@@ -265,7 +272,8 @@ int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f)
 			return -EINVAL;
 		req.function = cpu_to_le32(f->function);
 	}
-	err = lite_rpc_ask(svc, node, &req, &out);
+	lite_find_fill(&d, &req, &out);
+	err = lite_cluster_call_patiently(svc->cl, node, &d);
 	if (err)
 		return err;
 	f->function = le32_to_cpu(out.function);

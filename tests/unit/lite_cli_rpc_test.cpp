@@ -442,6 +442,22 @@ TEST_CASE("lite call", "[lite][rpc]") {
     CHECK(r.err == "lite: call echo: the server says 4\n");
 }
 
+TEST_CASE("lite call, serve: what cannot be written is told", "[lite][rpc]") {
+    machine lite;
+    functions f(lite);
+    f.reply = "the reply";
+    f.requests = {"one"};
+    const int full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
+    REQUIRE(full >= 0);
+    const capture err;
+    lite.env.io = {0, full, err.fd()};
+    CHECK(tools::run_lite({"call", "0", "7"}, lite.env) == 1);
+    CHECK(tools::run_lite({"serve", "f", "-q"}, lite.env) == 1);
+    const auto line = "lite: write error: No space left on device\n"s;
+    CHECK(err.text() == line + line);
+    ::close(full);
+}
+
 TEST_CASE("lite send", "[lite][rpc]") {
     machine lite;
     functions f(lite);

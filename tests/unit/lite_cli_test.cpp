@@ -5,6 +5,7 @@
 
 #include "lite_machine.hpp"
 
+#include "common/io.hpp"
 #include "common/signals.hpp"
 
 #include "catch.hpp"
@@ -22,6 +23,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace std::string_literals;
@@ -505,6 +507,28 @@ TEST_CASE("lite: what cannot be written is told", "[lite]") {
     const auto line = "lite: write error: No space left on device\n"s;
     CHECK(err.text() == line + line + line);
     ::close(full);
+}
+
+TEST_CASE("no file takes the place of a standard stream that is closed", "[lite]") {
+    // Of a process of its own, which has no others to lose.
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        for (const int fd : {0, 1, 2})
+            ::close(fd);
+        const int kept = ::open("/dev/null", O_RDWR);  // 0: one that is there stays as it is
+        tools::reserve_standard_streams();
+        char byte = 0;
+        const bool good = kept == 0 && ::write(0, "", 1) == 1 && ::read(0, &byte, 1) == 0 &&
+                          ::write(1, "", 1) < 0 && errno == EBADF && ::write(2, "", 1) < 0 &&
+                          ::open("/dev/null", O_RDONLY) > 2;
+        ::close(0);
+        tools::reserve_standard_streams();
+        ::_exit(good && ::read(0, &byte, 1) < 0 && errno == EBADF ? 0 : 1);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
 }
 
 TEST_CASE("lite: signals become an exception and leave nothing behind", "[lite]") {

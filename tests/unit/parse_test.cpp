@@ -67,6 +67,8 @@ TEST_CASE("bad sizes", "[parse]") {
     }
     CHECK(complaint(parse_size, "1KB") == "'1KB' is ambiguous: write K or KiB for powers of 1024");
     CHECK(refuses(parse_size, "4\0"s));
+    // What a terminal would obey is not repeated to it.
+    CHECK(complaint(parse_size, "4\x1b[2J").starts_with("'4?[2J' is not a size"));
 }
 
 TEST_CASE("numbers in a range", "[parse]") {
@@ -218,6 +220,10 @@ TEST_CASE("endpoints", "[parse]") {
         CAPTURE(bad);
         CHECK(refuses(parse_endpoint, bad));
     }
+}
+
+TEST_CASE("endpoints are repeated as a terminal may have them", "[parse]") {
+    CHECK(complaint(parse_endpoint, "\x1b]/x").find('\x1b') == std::string::npos);
 }
 
 TEST_CASE("addresses", "[parse]") {

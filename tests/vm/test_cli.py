@@ -119,6 +119,8 @@ def test_refusals(lab):
     for words in ([], ["nonsense"], ["read"], ["alloc", "x"], ["write", "x", "y", "z", "w", "v"], ["--nonsense"]):
         result = first.vm.run(["lite", *words], check=False)
         assert result.rc == 2 and result.err, (words, result)
+    # A closed standard output is not the next file that is opened, which here is the node.
+    _fails(first.vm.run("lite ls >&-", check=False), text="write error: Bad file descriptor")
     first.lite("free", "guarded")
 
 

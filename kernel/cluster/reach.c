@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Nodes by their ids, for the layers above: are they there, wait for them, call
+ * their kernels, fence them.
+ *
+ * Sessions come and go meanwhile. What is said of a node was so a moment ago; a
+ * call belongs to the session that it was made in, and ends with it.
+ */
+#include "cluster.h"
+
+/* Sessions in which a call is tried. */
+#define LITE_PATIENT_TRIES 3
+/* Handlers call patiently, and their callers do not wait for ever. */
+#define LITE_PATIENCE (10UL * HZ)
+
+/**
+ * lite_cluster_is_live - is a node a member that is not down?
+ * @cl: cluster
+ * @node: its id
+ *
+ * Context: any.
+ * Return: true if it is up or suspect, or this node.
+ */
+bool lite_cluster_is_live(struct lite_cluster *cl, u32 node)
+{
+	struct lite_peer *peer;
+	bool live;
+
+	if (node == lite_cluster_id(cl))
+		return true;
+	rcu_read_lock();
+	peer = xa_load(&cl->peers, node);
+	live = peer && lite_peer_is_live(peer);
+	rcu_read_unlock();
+	return live;
+}
+
+static bool lite_conn_is_session(struct lite_cluster *cl,
+				 struct lite_conn *conn)
+{
+	struct lite_peer *peer;
+	bool is;
+
+	rcu_read_lock();
+	peer = xa_load(&cl->peers, conn->from.node);
+	is = peer && rcu_access_pointer(peer->conn) == conn;
+	rcu_read_unlock();
+	return is;
+}
+
+/**
+ * lite_cluster_await_session - is a caller in the session that we use as well?
+ * @cl: cluster
+ * @conn: the caller's
+ *
+ * The responder uses a session before the initiator does: a call can come from
+ * a node that this one does not count as up yet. It is about to.
+ *
+ * Context: may sleep, for a moment.
+ * Return: 0; -EHOSTDOWN: the connection is dying, or will be nobody's session.
+ */
+int lite_cluster_await_session(struct lite_cluster *cl, struct lite_conn *conn)
+{
+	wait_event_timeout(cl->suspects,
+			   lite_conn_is_session(cl, conn) ||
+				   lite_conn_is_dead(conn),
+			   HZ);
+	return lite_conn_is_session(cl, conn) ? 0 : -EHOSTDOWN;
+}
+
+/**
+ * lite_cluster_await_ready - as lite_cluster_ready(), for what a peer asks for
+ * @cl: cluster
+ *
+ * A node has sessions, and is up for others, before it has joined altogether.
+ *
+ * Context: may sleep, while the node is joining; killable.
+ * Return: 0, -ENOTCONN, -ENODEV or -EINTR.
+ */
+int lite_cluster_await_ready(struct lite_cluster *cl)
+{
+	if (wait_event_killable_timeout(cl->suspects,
+					READ_ONCE(cl->state) !=
+						LITE_NODE_JOINING,
+					LITE_PATIENCE) < 0)
+		return -EINTR;
+	return lite_cluster_ready(cl);
+}
+
+/**
+ * lite_cluster_fence - make sure that a node cannot reach our memory
+ * @cl: cluster
+ * @node: its id; ourselves and strangers cannot anyway
+ * @but: spare this connection of it, in which nothing is under way; or NULL
+ *
+ * It may connect again, as another session.
+ *
+ * Context: may sleep; not by a poster.
+ */
+void lite_cluster_fence(struct lite_cluster *cl, u32 node,
+			const struct lite_conn *but)
+{
+	struct lite_conn *conn;
+
+	/*
+	 * All of them: an old one may be dying, and not fenced yet; a new one
+	 * is in use at the responder before it is UP at the initiator.
+	 */
+	for (;;) {
+		struct lite_conn *found = NULL;
+
+		spin_lock(&cl->fab->conns_lock);
+		list_for_each_entry(conn, &cl->fab->conns, list) {
+			if (conn->from.node == node && conn != but &&
+			    conn->from.incarnation !=
+				    cl->fab->self.incarnation &&
+			    !completion_done(&conn->fenced) &&
+			    kref_get_unless_zero(&conn->ref)) {
+				found = conn;
+				break;
+			}
+		}
+		spin_unlock(&cl->fab->conns_lock);
+		if (!found)
+			return;
+		lite_conn_fence(found, -EHOSTDOWN);
+		lite_conn_put(found);
+	}
+}
+
+/**
+ * lite_cluster_fence_all - make sure that no other node can reach our memory
+ * @cl: cluster
+ * @but: spare this connection; or NULL
+ *
+ * Context: may sleep; not by a poster.
+ */
+void lite_cluster_fence_all(struct lite_cluster *cl,
+			    const struct lite_conn *but)
+{
+	struct lite_peer *peer;
+	unsigned long id;
+
+	/* Sessions that begin meanwhile do not matter. */
+	xa_for_each(&cl->peers, id, peer)
+		lite_cluster_fence(cl, id, but);
+}
+
+/**
+ * lite_cluster_await - wait while a node is suspect
+ * @cl: cluster
+ * @node: its id
+ *
+ * Context: may sleep; killable.
+ * Return: 0: it is up, or this node; -EHOSTUNREACH: no such member; -EHOSTDOWN;
+ * -EINTR.
+ */
+int lite_cluster_await(struct lite_cluster *cl, u32 node)
+{
+	return lite_cluster_await_for(cl, node, LITE_PATIENCE);
+}
+
+/**
+ * lite_cluster_await_for - likewise, but not longer than that
+ * @cl: cluster
+ * @node: its id
+ * @timeout: jiffies
+ *
+ * Context: may sleep; killable.
+ * Return: as lite_cluster_await().
+ */
+int lite_cluster_await_for(struct lite_cluster *cl, u32 node,
+			   unsigned long timeout)
+{
+	struct lite_peer *peer;
+	int err;
+
+	if (node == lite_cluster_id(cl))
+		return 0;
+	peer = lite_peer_find(cl, node);
+	if (!peer)
+		return -EHOSTUNREACH;
+	err = lite_peer_await_for(peer, min(cl->dead, timeout));
+	lite_peer_put(peer);
+	return err;
+}
+
+/**
+ * lite_cluster_call - call the kernel of a node
+ * @cl: cluster
+ * @node: its id; our own: the handler runs here and now
+ * @d: what to call
+ *
+ * Context: may sleep.
+ * Return: as lite_rpc_call(), or -EHOSTUNREACH: no such member; -EHOSTDOWN.
+ */
+int lite_cluster_call(struct lite_cluster *cl, u32 node,
+		      struct lite_call_desc *d)
+{
+	struct lite_conn *conn;
+	struct lite_peer *peer;
+	int err;
+
+	if (node == lite_cluster_id(cl))
+		return lite_rpc_call_local(cl->rpc, d);
+	peer = lite_peer_find(cl, node);
+	if (!peer)
+		return -EHOSTUNREACH;
+	conn = lite_peer_conn_get(peer);
+	if (conn) {
+		err = lite_rpc_call(conn, d);
+		lite_conn_put(conn);
+	} else {
+		err = READ_ONCE(peer->left) ? -EHOSTUNREACH : -EHOSTDOWN;
+	}
+	lite_peer_put(peer);
+	return err;
+}
+
+/**
+ * lite_cluster_call_patiently - call the kernel of a node, also if it is suspect
+ * @cl: cluster
+ * @node: its id
+ * @d: what to call; may be called twice
+ *
+ * Context: may sleep; waiting for a suspect is killable.
+ * Return: as lite_cluster_call(); -EINTR.
+ */
+int lite_cluster_call_patiently(struct lite_cluster *cl, u32 node,
+				struct lite_call_desc *d)
+{
+	int tries = 0;
+	int err, up;
+
+	for (;;) {
+		err = lite_cluster_call(cl, node, d);
+		if (err != -EHOSTDOWN || ++tries == LITE_PATIENT_TRIES)
+			return err;
+		up = lite_cluster_await(cl, node);
+		if (up)
+			return up;
+	}
+}
+
+/**
+ * lite_cluster_call_once - likewise, for what must not be done twice
+ * @cl: cluster
+ * @node: its id
+ * @d: what to call
+ *
+ * Waits for the session of a suspect, but not for another one when that has
+ * broken and the node may have got the call.
+ *
+ * Context: may sleep; waiting for a suspect is killable.
+ * Return: as lite_cluster_call(); -EINTR.
+ */
+int lite_cluster_call_once(struct lite_cluster *cl, u32 node,
+			   struct lite_call_desc *d)
+{
+	int tries = 0;
+	int err;
+
+	do {
+		d->sent = false;
+		err = lite_cluster_await(cl, node);
+		if (!err || err == -EHOSTDOWN)
+			err = lite_cluster_call(cl, node, d);
+	} while (err == -EHOSTDOWN && !d->sent &&
+		 lite_cluster_is_live(cl, node) &&
+		 ++tries < LITE_PATIENT_TRIES);
+	return err;
+}

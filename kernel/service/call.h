@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The client's side of calls: bind.c, line.c, call.c, reply.c, cancel.c. The
+ * story, and the locking, is in service.h.
+ */
+#ifndef _LITE_SERVICE_CALL_H
+#define _LITE_SERVICE_CALL_H
+
+#include "../core/ring.h"
+#include "../core/wire_rpc.h"
+#include "../memory/memory.h"
+#include "bulk.h"
+
+struct lite_area;
+struct lite_rcall;
+struct lite_rpc_peer;
+struct lite_service;
+
+enum lite_bind_slot_state {
+	LITE_BIND_FREE,
+	LITE_BIND_FILLING,    /* of who is about to post it, and nobody else */
+	LITE_BIND_WAITING,
+	LITE_BIND_ENDED,
+	LITE_BIND_ABANDONED,  /* to be cancelled; a message: it is not */
+	LITE_BIND_CANCELLING,
+	LITE_BIND_KEPT,       /* not under way; until FREED */
+};
+
+/**
+ * struct lite_bind_slot - a call under way
+ * @state: under rp->lock
+ * @oneway: a message
+ * @unit: its record
+ * @units: of it
+ * @room: bytes of a reply that fit
+ * @seq: of the call
+ * @call: who waits: FILLING, WAITING, ENDED
+ * @request: memory that the peer reads, if it is not in the record; with a
+ *	reference until the reply has come, or as long as the mirror
+ * @reply: memory that the peer writes, likewise
+ */
+struct lite_bind_slot {
+	enum lite_bind_slot_state state;
+	bool oneway;
+	u32 unit;
+	u32 units;
+	u32 room;
+	u64 seq;
+	struct lite_rcall *call;
+	struct lite_bulk *request;
+	struct lite_bulk *reply;
+};
+
+enum lite_bind_state {
+	LITE_BIND_NEW,     /* being bound */
+	LITE_BIND_LIVE,
+	LITE_BIND_CLOSING, /* no new calls; unbound when none is under way */
+	LITE_BIND_DEAD,
+};
+
+/**
+ * struct lite_bind - a ring, at the client
+ * @rp: of the server's connection
+ * @ref: rp's tables, callers, work
+ * @function: which
+ * @state: under rp->lock, as the rest
+ * @err: NEW to DEAD: why
+ * @ready: completed when it is NEW no more
+ * @list: in rp->binds
+ * @line_list: in rp->lines, while there is somebody in @line
+ * @line: struct lite_liner: who waits for room
+ * @index: number of the ring
+ * @cookie: of the function
+ * @depth: slots
+ * @max_request: bytes
+ * @max_reply: bytes
+ * @uid: owner of the function
+ * @gid: likewise
+ * @mode: likewise
+ * @squash: root of this node is nobody there
+ * @area: mirror
+ * @remote: addresses of the ring's chunks
+ * @blind: is added to addresses in headers
+ * @map: what of it is taken
+ * @slots_used: bits
+ * @under_way: of their calls, count in the window; those that are KEPT do not
+ * @used: jiffies, when it was last used
+ * @typical_ns: how long calls have been taking lately
+ * @unbind_work: when CLOSING and empty
+ * @slot: they
+ */
+struct lite_bind {
+	struct lite_rpc_peer *rp;
+	struct kref ref;
+	u32 function;
+	enum lite_bind_state state;
+	int err;
+	struct completion ready;
+	struct list_head list;
+	struct list_head line_list;
+	struct list_head line;
+	u32 index;
+	u64 cookie;
+	u32 depth;
+	u32 max_request;
+	u32 max_reply;
+	u32 uid;
+	u32 gid;
+	u32 mode;
+	bool squash;
+	struct lite_area *area;
+	u64 *remote;
+	u64 blind;
+	struct lite_ring_map map;
+	u64 slots_used;
+	u32 under_way;
+	unsigned long used;
+	u64 typical_ns;
+	struct work_struct unbind_work;
+	struct lite_bind_slot slot[LITE_RPC_DEPTH];
+};
+
+/**
+ * struct lite_rcall - a call
+ * @svc: node's
+ * @node: of the server
+ * @function: of it
+ * @cred: the caller; NULL: the kernel
+ * @request: bytes to send
+ * @length: of them
+ * @bulk: they, if they are too many for a ring; or NULL
+ * @room: for the reply
+ * @reply_bulk: it, likewise
+ * @by_reference: the reply is there
+ * @flags: LITE_RPC_NOWAIT, LITE_RPC_ONEWAY, LITE_RCALL_TRY
+ * @deadline: jiffies
+ * @gate: the node, which is let go while user memory is waited for; or NULL
+ * @bind: where it is, with a reference
+ * @slot: its slot
+ * @missing: it was not begun, for its request is not all in memory
+ * @status: of the reply: enum lite_rpc_status
+ * @user: what the server said
+ * @reply_len: bytes of the reply
+ * @err: or why there is none
+ * @done: completed when it has ended
+ * @ended: called instead, with rp->lock held; see async.c
+ */
+struct lite_rcall {
+	struct lite_service *svc;
+	u32 node;
+	u32 function;
+	const struct lite_cred *cred;
+	struct lite_buf request;
+	u32 length;
+	struct lite_bulk *bulk;
+	u32 room;
+	struct lite_bulk *reply_bulk;
+	bool by_reference;
+	u32 flags;
+	unsigned long deadline;
+	struct lite_bind *bind;
+	u32 slot;
+	bool missing;
+	u8 status;
+	u32 user;
+	u32 reply_len;
+	int err;
+	struct completion done;
+	void (*ended)(struct lite_rcall *call);
+};
+
+/* Rings that may turn out to be of no use, for one call. */
+#define LITE_RCALL_TRIES 4
+/* With NOWAIT: not even for a ring to be bound, or a node to come back. */
+#define LITE_RCALL_TRY BIT(31)
+
+int lite_bind_get(struct lite_rcall *call);
+void lite_bind_put(struct lite_bind *bind);
+void lite_bind_close(struct lite_bind *bind);
+void lite_bind_close_index(struct lite_rpc_peer *rp, u32 index);
+void lite_bind_check_empty(struct lite_bind *bind);
+int lite_bind_may_call(const struct lite_bind *bind, struct lite_rcall *call);
+bool lite_bind_is_stale(struct lite_rcall *call);
+void lite_binds_idle(struct lite_rpc_peer *rp, bool all);
+void lite_binds_down(struct lite_rpc_peer *rp);
+void lite_binds_gone(struct lite_rpc_peer *rp);
+
+int lite_line_take(struct lite_rcall *call);
+void lite_line_move(struct lite_rpc_peer *rp);
+void lite_line_end(struct lite_bind *bind, int err);
+void lite_window_leave(struct lite_bind *bind);
+void lite_slot_drop(struct lite_bind_slot *s);
+void lite_slot_free(struct lite_bind *bind, u32 slot);
+void lite_slot_end(struct lite_bind *bind, u32 slot, int err);
+void lite_slot_keep(struct lite_bind *bind, u32 slot);
+int lite_binds_freed(struct lite_rpc_peer *rp,
+		     const struct lite_wire_rpc_cancel *c);
+
+int lite_rcall_begin(struct lite_rcall *call);
+int lite_rcall_fault_in(const struct lite_rcall *call);
+bool lite_service_watch(struct lite_service *svc, struct completion *done,
+			u64 end);
+bool lite_rcall_heed(const struct lite_rcall *call);
+void lite_rcall_unheed(const struct lite_rcall *call);
+void lite_rcall_wait(struct lite_rcall *call, bool killable);
+int lite_rcall_result(const struct lite_rcall *call);
+bool lite_rcall_abandon(struct lite_rcall *call, int err);
+const void *lite_rcall_reply(const struct lite_rcall *call);
+void lite_rcall_finish(struct lite_rcall *call);
+int lite_rcall_fetch(struct lite_rcall *call, const struct lite_buf *to,
+		     void **copy, size_t *done);
+int lite_rcall_store(const struct lite_rcall *call, const struct lite_buf *to,
+		     void *copy, size_t done);
+int lite_bind_on_reply(struct lite_rpc_peer *rp, u16 index, u16 slot,
+		       bool done);
+void lite_cancel_work(struct work_struct *work);
+
+int lite_service_call(struct lite_service *svc, struct lite_rcall *call,
+		      const struct lite_buf *reply);
+
+#endif /* _LITE_SERVICE_CALL_H */
