@@ -2,12 +2,13 @@
 /*
  * Chains: many one-sided operations on one queue pair, posted together.
  *
- * Normal operation: as many free slots of the send queue as there are, at least
- * one, are taken at once, and so many work requests posted with one call of the
- * device, of which only the last is signalled: a queue pair completes them in
- * order. Its slot knows the slots before it (lite_wr.before), and gives them
- * back with its own. What is left is posted likewise; while posting waits for a
- * slot, those that it waits for have all been posted.
+ * Normal operation: up to LITE_CHAIN_STEP free slots of the send queue are taken
+ * at once, and so many work requests posted with one call of the device, of which
+ * only the last is signalled: a queue pair completes them in order. Its slot
+ * knows the slots before it (lite_wr.before), and gives them back with its own.
+ * What is left is posted likewise; while posting waits for a slot, those that it
+ * waits for have all been posted. A few slots are left to others; when only those
+ * are free one is taken at a time.
  *
  * Recovery: a work request that fails completes with an error, and so do all
  * after it, whether signalled or not. The error of an unsignalled one ends the
@@ -25,6 +26,13 @@
 #include <linux/bitmap.h>
 
 #include "chain.h"
+
+/*
+ * Few completions, and yet room for the next before all of the first are done.
+ */
+#define LITE_CHAIN_STEP (LITE_SQ_DEPTH / 2)
+/* Slots for those who post one at a time: messages of calls, say. */
+#define LITE_CHAIN_SPARE (LITE_SQ_DEPTH / 8)
 
 /**
  * lite_chain_init - begin a chain
@@ -101,15 +109,17 @@ void lite_chain_atomic(struct lite_chain *chain, struct lite_link *link,
 	link->atomic.rkey = chain->qp->conn->rkey;
 }
 
-/* Take up to @max slots that are free, for those before the one in @slot. */
-static void lite_chain_take(struct lite_qp *qp, int slot, u32 max)
+/* Take up to @max more slots, for those before the one in @slot. */
+static void lite_chain_take(struct lite_qp *qp, int slot, int max)
 {
 	unsigned long *before = qp->wr[slot].before;
-	int i;
+	int i, free;
 
 	spin_lock(&qp->lock);
+	free = LITE_SQ_DEPTH - bitmap_weight(qp->busy, LITE_SQ_DEPTH);
+	max = min(max, free - LITE_CHAIN_SPARE);
 	for_each_clear_bit(i, qp->busy, LITE_SQ_DEPTH) {
-		if (!max--)
+		if (max-- <= 0)
 			break;
 		__set_bit(i, before);
 	}
@@ -131,7 +141,9 @@ static struct ib_send_wr *lite_chain_step(struct lite_chain *chain,
 	*err = slot;
 	if (slot < 0)
 		return first;
-	lite_chain_take(qp, slot, chain->n - chain->posted - 1);
+	lite_chain_take(qp, slot,
+			min_t(u32, chain->n - chain->posted, LITE_CHAIN_STEP) -
+				1);
 	for_each_set_bit(i, qp->wr[slot].before, LITE_SQ_DEPTH) {
 		send->wr_cqe = &qp->wr[i].cqe;
 		send->send_flags = 0;

@@ -80,11 +80,12 @@ static int lite_vector_step(struct lite_ioc_vector *c, struct lite_vector *v,
 		failed += !!ops[i].error;
 	if (gate->in)
 		lite_gate_leave(gate);
-	if (lite_ops_write(c, ops, n))
+	if (lite_ops_write(c, ops, n)) {
 		err = -EFAULT;
-	else
+	} else {
 		c->n_done += n;
-	c->n_failed += failed;
+		c->n_failed += failed;
+	}
 	if (!lite_gate_enter(gate))
 		return err ?: -ENODEV;
 	return err;

@@ -93,7 +93,7 @@ struct lite_vector {
 /* What is to be done with an operation that has not been added to the wave. */
 enum lite_wave_no {
 	LITE_WAVE_ADDED,
-	LITE_WAVE_FULL,  /* try again with the next wave */
+	LITE_WAVE_FULL, /* try again with the next wave */
 	LITE_WAVE_ALONE, /* do it alone */
 };
 
@@ -383,8 +383,10 @@ static void lite_wave_go(struct lite_vector *v, struct lite_op *ops,
 	lite_wave_sync(v, false);
 	for (i = 0; i < v->n; i++) {
 		struct lite_wave_op *w = &v->wave[i];
+		struct lite_chain *chain = &v->to[w->to].chain;
 
-		lite_io_result(w->m, v->to[w->to].chain.io.status);
+		if (w->at < chain->posted)
+			lite_io_result(w->m, chain->io.status);
 		lite_access_exit(w->m);
 	}
 	for (i = 0; i < v->n_to; i++)
