@@ -165,6 +165,48 @@ static int try_bounds(struct lite_ctx *ctx, u64 lh)
 	return 0;
 }
 
+/* Many at the same time, in any order; each has a result and an error. */
+static int try_vector(struct lite_ctx *ctx, u64 lh)
+{
+	u64 words[2] = { 7, 8 };
+	struct lite_op ops[] = {
+		{
+			.size = sizeof(ops[0]),
+			.opcode = LITE_OP_WRITE,
+			.lh = lh,
+			.length = sizeof(words[0]),
+			.buf = (uintptr_t)&words[0],
+		}, {
+			.size = sizeof(ops[0]),
+			.opcode = LITE_OP_READ,
+			.lh = lh,
+			.offset = size - 1,
+			.length = 2,
+			.buf = (uintptr_t)&words[1],
+		}, {
+			.size = sizeof(ops[0]),
+			.opcode = LITE_OP_FETCH_ADD,
+			.lh = lh,
+			.offset = 8,
+			.length = sizeof(u64),
+			.operand = 1,
+		},
+	};
+	int ret = lite_lmr_vector(ctx, ops, ARRAY_SIZE(ops));
+
+	if (ret < 0)
+		return failed("vector", ret);
+	if (ret != 1 || ops[0].error || ops[1].error != ERANGE ||
+	    ops[2].error || ops[0].result != sizeof(words[0]))
+		return failed("vector: wrong errors", -EIO);
+	ops[1].offset = 0;
+	ops[1].length = sizeof(words[1]);
+	ret = lite_lmr_vector(ctx, &ops[1], 1);
+	if (ret)
+		return failed("vector of one", ret < 0 ? ret : -EIO);
+	return words[1] == 7 ? 0 : failed("vector did not write", -EIO);
+}
+
 static int __init kconsumer_init(void)
 {
 	struct lite_alloc_params params = {
@@ -198,6 +240,8 @@ static int __init kconsumer_init(void)
 		err = try_words(ctx, lh);
 	if (!err)
 		err = try_memory(ctx, lh);
+	if (!err)
+		err = try_vector(ctx, lh);
 	if (!err)
 		err = try_bounds(ctx, lh);
 

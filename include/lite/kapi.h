@@ -294,6 +294,22 @@ int lite_lmr_fetch_or(struct lite_ctx *ctx, u64 lh, u64 offset, u64 bits,
 		      u64 *old);
 
 /**
+ * lite_lmr_vector - many operations at the same time
+ * @ctx: context
+ * @ops: operations, each with its @size; @buf of a read or write is the address
+ *	of kernel memory. @result and @error (a positive errno) of each are set.
+ * @n: how many, at least 1
+ *
+ * They are carried out in any order.
+ *
+ * Context: may sleep; a fatal signal ends it, and is the error of the operations
+ * that were not tried.
+ * Return: the number of operations with an error; or -EINVAL, -ENODEV, -ENOMEM,
+ * and nothing was done.
+ */
+int lite_lmr_vector(struct lite_ctx *ctx, struct lite_op *ops, u32 n);
+
+/**
  * lite_lmr_set - fill a range of an LMR with a pattern, where it is
  * @ctx: context
  * @lh: handle with LITE_RIGHT_WRITE

@@ -259,7 +259,10 @@ struct lite_op {
 	__u8 priority;         /* reserved for the scheduler: 0 */
 	__u8 reserved0;
 	__u32 flags;           /* 0 */
-	__u32 reserved1;
+	union {
+		__u32 reserved1; /* 0 */
+		__u32 error;   /* out, in a vector: 0 or a positive errno */
+	};
 	__aligned_u64 lh;
 	__aligned_u64 offset;  /* bytes */
 	__aligned_u64 length;  /* bytes, at least 1 */
@@ -519,5 +522,6 @@ struct lite_ioc_register {
 #define LITE_IOC_REGISTER _IO(LITE_IOC_TYPE, 0x0f)
 
 #include "lite_sync.h"
+#include "lite_vector.h"
 
 #endif /* _UAPI_LITE_H */

@@ -137,11 +137,14 @@ struct lite_io {
  * @cqe: finds us again from the completion
  * @qp: whose it is
  * @io: whom to tell; NULL while free. Whoever swaps it for NULL completes it.
+ * @before: slots of the unsignalled work requests posted with it, before it;
+ *	completed with it, and empty while it is free
  */
 struct lite_wr {
 	struct ib_cqe cqe;
 	struct lite_qp *qp;
 	struct lite_io *io;
+	DECLARE_BITMAP(before, LITE_SQ_DEPTH);
 };
 
 /**
@@ -186,6 +189,12 @@ void lite_qp_flush(struct lite_qp *qp);
 void lite_qp_destroy(struct lite_qp *qp);
 void lite_qp_abort(struct lite_qp *qp);
 void lite_qp_free(struct lite_qp *qp);
+
+/* For chain.c. */
+int lite_qp_slot(struct lite_qp *qp);
+struct lite_wr *lite_qp_claim(struct lite_qp *qp, int slot, struct lite_io *io);
+int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr,
+		   const struct ib_send_wr *send);
 
 /* ---- bounce slots -------------------------------------------------------- */
 

@@ -11,8 +11,8 @@
  * in the error state then. What else is in flight is flushed by the device.
  * lite_qp_free() completes what even that has left, after the QP is destroyed.
  *
- * Exactly one of the completion and lite_qp_free() completes a slot: the one
- * that swaps wr->io for NULL.
+ * Exactly one of the completion and lite_qp_abort() completes a slot: the one
+ * that swaps wr->io for NULL. (For work requests without one see chain.c.)
  */
 #include <linux/bitmap.h>
 #include <linux/random.h>
@@ -40,11 +40,11 @@ void lite_io_init(struct lite_io *io)
 	init_completion(&io->done);
 }
 
-static void lite_io_end(struct lite_io *io, int status)
+static void lite_io_end(struct lite_io *io, int status, int n)
 {
 	if (status)
 		cmpxchg(&io->status, 0, status);
-	if (atomic_dec_and_test(&io->pending))
+	if (atomic_sub_and_test(n, &io->pending))
 		complete(&io->done);
 }
 
@@ -55,8 +55,10 @@ static void lite_wr_complete(struct lite_wr *wr, int status)
 
 	if (!io)
 		return;
-	lite_io_end(io, status);
+	lite_io_end(io, status, 1 + bitmap_weight(wr->before, LITE_SQ_DEPTH));
 	spin_lock(&qp->lock);
+	bitmap_andnot(qp->busy, qp->busy, wr->before, LITE_SQ_DEPTH);
+	bitmap_zero(wr->before, LITE_SQ_DEPTH);
 	__clear_bit(wr - qp->wr, qp->busy);
 	spin_unlock(&qp->lock);
 	if (wq_has_sleeper(&qp->room))
@@ -119,21 +121,36 @@ static int lite_qp_spin_take(struct lite_qp *qp)
 	return slot;
 }
 
-static struct lite_wr *lite_qp_claim(struct lite_qp *qp, int slot,
-				     struct lite_io *io)
+/**
+ * lite_qp_claim - make a slot that of an operation
+ * @qp: whose slot it is
+ * @slot: taken, as are those in its lite_wr.before
+ * @io: waits for it, and for as many work requests more as those are
+ *
+ * Context: any process.
+ * Return: the slot, for lite_qp_submit().
+ */
+struct lite_wr *lite_qp_claim(struct lite_qp *qp, int slot, struct lite_io *io)
 {
 	struct lite_wr *wr = &qp->wr[slot];
 
-	atomic_inc(&io->pending);
-	WRITE_ONCE(wr->io, io);
+	atomic_add(1 + bitmap_weight(wr->before, LITE_SQ_DEPTH), &io->pending);
+	/* From here on it may be completed: the slot had a life before. */
+	smp_store_release(&wr->io, io);
 	return wr;
 }
 
-/*
- * Wait for a free slot: uninterruptibly, because slots come free as fast as
- * the device works, and all at once when the connection dies.
+/**
+ * lite_qp_slot - take a free slot, and wait for one if there is none
+ * @qp: of a connection that the caller holds live
+ *
+ * Uninterruptibly, because slots come free as fast as the device works, and all
+ * at once when the connection dies.
+ *
+ * Context: may sleep.
+ * Return: its number, for lite_qp_claim(); -EHOSTDOWN.
  */
-static struct lite_wr *lite_qp_get_wr(struct lite_qp *qp, struct lite_io *io)
+int lite_qp_slot(struct lite_qp *qp)
 {
 	int slot;
 
@@ -152,19 +169,34 @@ static struct lite_wr *lite_qp_get_wr(struct lite_qp *qp, struct lite_io *io)
 			break;
 		/* Not one of so many completed: the device is stuck. */
 		lite_conn_kill(qp->conn, -ETIMEDOUT);
-		return ERR_PTR(-EHOSTDOWN);
+		return -EHOSTDOWN;
 	}
-	return lite_qp_claim(qp, slot, io);
+	return slot;
 }
 
-static int lite_qp_post(struct lite_qp *qp, struct lite_wr *wr,
-			struct ib_send_wr *send)
+static struct lite_wr *lite_qp_get_wr(struct lite_qp *qp, struct lite_io *io)
 {
-	const struct ib_send_wr *bad;
+	int slot = lite_qp_slot(qp);
+
+	return slot < 0 ? ERR_PTR(slot) : lite_qp_claim(qp, slot, io);
+}
+
+/**
+ * lite_qp_submit - give work requests to the device
+ * @qp: of a connection that the caller holds live
+ * @wr: slot, claimed, of the last of them, the only one that is signalled
+ * @send: the first of them
+ *
+ * Context: any process.
+ * Return: 0, or a negative errno. Of several, some may be in flight even then:
+ * until the slot is completed.
+ */
+int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr,
+		   const struct ib_send_wr *send)
+{
+	const struct ib_send_wr *bad = send;
 	int err = -EHOSTDOWN;
 
-	send->wr_cqe = &wr->cqe;
-	send->send_flags = IB_SEND_SIGNALED;
 	/*
 	 * The state is set to DEAD, and a grace period passes, before the QP
 	 * is destroyed: inside this section it exists.
@@ -185,9 +217,19 @@ static int lite_qp_post(struct lite_qp *qp, struct lite_wr *wr,
 	rcu_read_unlock();
 	if (unlikely(err)) {
 		lite_conn_kill(qp->conn, err);
-		lite_wr_complete(wr, err);
+		/* What the device has taken it lets go of in lite_qp_destroy(). */
+		if (bad == send)
+			lite_wr_complete(wr, err);
 	}
 	return err;
+}
+
+static int lite_qp_post(struct lite_qp *qp, struct lite_wr *wr,
+			struct ib_send_wr *send)
+{
+	send->wr_cqe = &wr->cqe;
+	send->send_flags = IB_SEND_SIGNALED;
+	return lite_qp_submit(qp, wr, send);
 }
 
 static int lite_qp_post_rdma(struct lite_qp *qp, struct lite_wr *wr,

@@ -46,6 +46,7 @@ union lite_ioc_any {
 	struct lite_ioc_lock lock;
 	struct lite_ioc_unlock unlock;
 	struct lite_ioc_barrier barrier;
+	struct lite_ioc_vector vector;
 };
 
 /**
@@ -228,45 +229,11 @@ static int lite_ioc_op(struct lite_file *lf, void *arg,
 		       struct lite_gate *gate)
 {
 	struct lite_op *op = arg;
-	struct lite_access a = { .ctx = lf->ctx, .lh = op->lh };
 	struct lite_buf buf = { .gate = gate, .user = true, .u = op->buf };
-	int err;
 
 	if (op->flags || op->priority || op->reserved0 || op->reserved1)
 		return -EOPNOTSUPP;
-	op->result = 0;
-	switch (op->opcode) {
-	case LITE_OP_READ:
-		a.right = LITE_RIGHT_READ;
-		err = lite_transfer(&a, false, op->offset, op->length, &buf,
-				    &op->result);
-		break;
-	case LITE_OP_WRITE:
-		a.right = LITE_RIGHT_WRITE;
-		err = lite_transfer(&a, true, op->offset, op->length, &buf,
-				    &op->result);
-		break;
-	case LITE_OP_FETCH_ADD:
-	case LITE_OP_CMP_SWAP:
-	case LITE_OP_SWAP:
-	case LITE_OP_FETCH_AND:
-	case LITE_OP_FETCH_OR:
-		a.right = LITE_RIGHT_ATOMIC;
-		err = lite_atomic(&a, op->opcode, op->offset, op->length,
-				  op->operand, op->swap, &op->result);
-		break;
-	case LITE_OP_SET:
-	case LITE_OP_COPY:
-	case LITE_OP_COMPARE:
-	case LITE_OP_CHECKSUM:
-		err = lite_memop(lf->ctx, op->opcode, op->lh, op->offset,
-				 op->length, op->operand, op->swap,
-				 &op->result);
-		break;
-	default:
-		return -EOPNOTSUPP;
-	}
-	return err;
+	return lite_op_run(lf->ctx, op, &buf);
 }
 
 static int lite_ioc_stat(struct lite_file *lf, void *arg,
@@ -518,6 +485,8 @@ static const struct lite_ioc {
 		       .fn = lite_ioc_consistent),
 	LITE_IOC_ENTRY(LITE_IOC_BARRIER, lite_ioc_barrier, timeout_ms,
 		       .fn = lite_ioc_barrier),
+	LITE_IOC_ENTRY(LITE_IOC_VECTOR, lite_ioc_vector, n_failed,
+		       .fn = lite_ioc_vector, .out = true, .always = true),
 };
 
 static int lite_ioc_give(struct lite_file *lf, const struct lite_ioc *ioc,

@@ -121,6 +121,7 @@ int lite_ioc_rpc_multicall(struct lite_file *lf, void *arg,
 			   struct lite_gate *gate);
 int lite_ioc_rpc_inbox(struct lite_file *lf, void *arg, struct lite_gate *gate);
 int lite_ioc_rpc_next(struct lite_file *lf, void *arg, struct lite_gate *gate);
+int lite_ioc_vector(struct lite_file *lf, void *arg, struct lite_gate *gate);
 void lite_inbox_unmap(const struct lite_ioc_rpc_inbox *arg);
 void lite_ioc_undo_rpc_register(struct lite_file *lf, void *arg);
 void lite_ioc_undo_rpc_recv(struct lite_file *lf, void *arg);

@@ -116,6 +116,15 @@ static inline int lite_io_result(struct lite_mapping *m, int err)
 	return err;
 }
 
+/* For so long after a small piece got through that a large had not. */
+#define LITE_CAREFUL_TIME (60 * HZ)
+
+/* Is little to be sent at a time? */
+static inline bool lite_mapping_careful(const struct lite_mapping *m)
+{
+	return time_before(jiffies, READ_ONCE(m->careful) + LITE_CAREFUL_TIME);
+}
+
 /* REVOKEs that may overtake one MAP; more count as one of its LMR. */
 #define LITE_TRY_REVOKED 16
 

@@ -36,7 +36,6 @@
  */
 #define LITE_CAREFUL_BYTES 1024
 #define LITE_CAREFUL_AFTER 2 /* failures */
-#define LITE_CAREFUL_TIME (60 * HZ)
 
 /**
  * struct lite_piece_io - what a transfer is at
@@ -409,7 +408,7 @@ static ssize_t lite_piece(struct lite_piece_io *p)
 		return lite_piece_local(p, m, e);
 	n = min(p->left, e->start + e->length - p->offset);
 	if (p->large >= LITE_CAREFUL_AFTER ||
-	    time_before(jiffies, READ_ONCE(m->careful) + LITE_CAREFUL_TIME))
+	    lite_mapping_careful(m))
 		n = min_t(size_t, n, LITE_CAREFUL_BYTES);
 	if (n <= LITE_BOUNCE_SIZE) {
 		bounce = lite_bounce_tryget(m->mem->fab);

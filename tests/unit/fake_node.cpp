@@ -81,6 +81,8 @@ class device final : public lite::internal::device {
                 return call(*static_cast<lite_ioc_free*>(arg));
             case LITE_IOC_OP:
                 return call(*static_cast<lite_op*>(arg));
+            case LITE_IOC_VECTOR:
+                return call(*static_cast<lite_ioc_vector*>(arg));
             case LITE_IOC_STAT:
                 return call(*static_cast<lite_ioc_stat*>(arg));
             case LITE_IOC_LIST:
@@ -239,6 +241,24 @@ class device final : public lite::internal::device {
         else
             transfer(op, target.data.data() + op.offset, length, error);
         return error;
+    }
+
+    int handle_call(lite_ioc_vector& arg) {
+        if (arg.flags)
+            return -EOPNOTSUPP;
+        if (!arg.n_ops || arg.n_ops > LITE_VECTOR_MAX || arg.op_size != sizeof(lite_op))
+            return -EINVAL;
+        auto* const ops = reinterpret_cast<lite_op*>(static_cast<std::uintptr_t>(arg.ops));
+        arg.n_failed = 0;
+        // Backwards: there is no order that anybody could rely on.
+        for (__u32 i = arg.n_ops; i-- > 0;) {
+            ops[i].reserved1 = 0;
+            ops[i].result = 0;
+            ops[i].error = static_cast<__u32>(-call(ops[i]));
+            arg.n_failed += ops[i].error != 0;
+        }
+        arg.n_done = arg.n_ops;
+        return 0;
     }
 
     // What the opcode makes of operand and swap; @second: the second range.

@@ -83,6 +83,7 @@ AT(struct lite_op, priority, 6);
 AT(struct lite_op, reserved0, 7);
 AT(struct lite_op, flags, 8);
 AT(struct lite_op, reserved1, 12);
+AT(struct lite_op, error, 12);
 AT(struct lite_op, lh, 16);
 AT(struct lite_op, offset, 24);
 AT(struct lite_op, length, 32);
@@ -233,6 +234,17 @@ CHECK(LITE_IOC_UNLOCK == 0xB721, "number of LITE_IOC_UNLOCK");
 CHECK(LITE_IOC_CONSISTENT == 0xB722, "number of LITE_IOC_CONSISTENT");
 CHECK(LITE_LOCK_SHARED == 1 && LITE_LOCK_TRY == 2, "flags of LOCK");
 CHECK(LITE_BARRIER_MAX == 4096, "limit of BARRIER");
+
+SIZE(struct lite_ioc_vector, 32);
+AT(struct lite_ioc_vector, size, 0);
+AT(struct lite_ioc_vector, flags, 4);
+AT(struct lite_ioc_vector, ops, 8);
+AT(struct lite_ioc_vector, n_ops, 16);
+AT(struct lite_ioc_vector, op_size, 20);
+AT(struct lite_ioc_vector, n_done, 24);
+AT(struct lite_ioc_vector, n_failed, 28);
+CHECK(LITE_IOC_VECTOR == 0xB71A, "number of LITE_IOC_VECTOR");
+CHECK(LITE_VECTOR_MAX == 1024, "limit of VECTOR");
 
 CHECK(LITE_OP_READ == 1, "opcode");
 CHECK(LITE_OP_WRITE == 2, "opcode");

@@ -5,6 +5,7 @@
  */
 
 #include <lite/lite.h>
+#include <lite/vector.h>
 #include <uapi/lite_netlink.h>
 
 #include <assert.h>
@@ -28,6 +29,7 @@ int main(void) {
         (void (*)(void))lite_unmap,
         (void (*)(void))lite_free,
         (void (*)(void))lite_free_name,
+        (void (*)(void))lite_vector,
         (void (*)(void))lite_read,
         (void (*)(void))lite_write,
         (void (*)(void))lite_fetch_add,

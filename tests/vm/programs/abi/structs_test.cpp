@@ -80,6 +80,16 @@ lite_ioc_barrier barrier_args(std::uint64_t lh, std::uint64_t offset) {
     return args;
 }
 
+// Of one operation.
+lite_ioc_vector vector_args(lite_op& op) {
+    lite_ioc_vector args{};
+    args.size = sizeof(args);
+    args.ops = reinterpret_cast<std::uintptr_t>(&op);
+    args.n_ops = 1;
+    args.op_size = sizeof(op);
+    return args;
+}
+
 lite_ioc_rpc_register enroll_args() {
     lite_ioc_rpc_register args{};
     args.size = sizeof(args);
@@ -167,6 +177,7 @@ struct AbiCalls : Abi {
     std::uint32_t silent = enroll();
     std::uint32_t in_place = enroll();
     lite_ioc_rpc_leg leg{};
+    lite_op op = read_args(lmr.lh(), 0, buf.data(), buf.size());
 
     std::vector<Call> calls{
         {"QUERY", LITE_IOC_QUERY, bytes_of(query_args()), true, offsetof(lite_ioc_query, reserved)},
@@ -195,6 +206,7 @@ struct AbiCalls : Abi {
          offsetof(lite_ioc_mmap, reserved)},
         {"REGISTER", LITE_IOC_REGISTER, bytes_of(register_args(memory)), true,
          offsetof(lite_ioc_register, reserved)},
+        {"VECTOR", LITE_IOC_VECTOR, bytes_of(vector_args(op))},
         {"LOCK", LITE_IOC_LOCK, bytes_of(lock_args(lmr.lh(), 8))},
         {"UNLOCK", LITE_IOC_UNLOCK, bytes_of(unlock_args(lmr.lh(), 16))},
         {"BARRIER", LITE_IOC_BARRIER, bytes_of(barrier_args(lmr.lh(), 32)), true,
@@ -486,7 +498,7 @@ TEST_CASE_METHOD(Abi, "structs: unknown calls are ENOTTY", "[structs]") {
     std::array<std::byte, 4096> zeros{};
     const auto request =
         // The first two have neighbours.
-        GENERATE(_IO(LITE_IOC_TYPE, 0x17), _IO(LITE_IOC_TYPE, 0x1a), _IO(LITE_IOC_TYPE, 0x3f),
+        GENERATE(_IO(LITE_IOC_TYPE, 0x17), _IO(LITE_IOC_TYPE, 0x1f), _IO(LITE_IOC_TYPE, 0x3f),
                  _IO(LITE_IOC_TYPE, 0x40), _IO(LITE_IOC_TYPE, 0xff), _IO(LITE_IOC_TYPE - 1, 0x00),
                  _IO(LITE_IOC_TYPE + 1, 0x05), _IO('T', 0x7f));
     CHECK(dev.call(request, zeros.data()) == err(ENOTTY));

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -30,7 +31,7 @@ class Ioctls {
             map(), unmap(), transfer("small write", LITE_OP_WRITE, 100),
             transfer("small read", LITE_OP_READ, 100),
             transfer("large write", LITE_OP_WRITE, kLength),
-            transfer("large read", LITE_OP_READ, kLength), fetch_add(),
+            transfer("large read", LITE_OP_READ, kLength), fetch_add(), vector(),
             memory_operation("swap", LITE_OP_SWAP, 8),
             memory_operation("set", LITE_OP_SET, kLength),
             memory_operation("copy", LITE_OP_COPY, kLength),
@@ -153,6 +154,30 @@ class Ioctls {
     Attempt fetch_add() {
         return label(
             "fetch-add", [this] { return dev_(fetch_add_args(lmr_.lh(), 0, 1)); }, [](Errno) {});
+    }
+
+    Attempt vector() {
+        return label(
+            "vector",
+            [this] {
+                auto set = fetch_add_args(lmr_.lh(), 0, 0);
+                set.opcode = LITE_OP_SET;
+                set.swap = 1;
+                std::array ops{read_args(lmr_.lh(), 0, buffer_.data(), 64),
+                               write_args(lmr_.lh(), 64, buffer_.data(), 64),
+                               fetch_add_args(lmr_.lh(), 128, 1), set};
+                lite_ioc_vector args{};
+                args.size = sizeof(args);
+                args.ops = reinterpret_cast<std::uintptr_t>(ops.data());
+                args.n_ops = ops.size();
+                args.op_size = sizeof(lite_op);
+                const auto whole = dev_.call(LITE_IOC_VECTOR, &args);
+                if (whole != ok)
+                    return whole;
+                const auto failed = std::ranges::find_if(ops, [](auto& op) { return op.error; });
+                return failed == ops.end() ? ok : err(static_cast<int>(failed->error));
+            },
+            [](Errno) {});
     }
 
     Attempt memory_operation(const std::string& text, lite_opcode opcode, std::uint64_t length) {

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Chains: many work requests on one queue pair, posted together. chain.c */
+#ifndef _LITE_FABRIC_CHAIN_H
+#define _LITE_FABRIC_CHAIN_H
+
+#include "fabric.h"
+
+/**
+ * struct lite_link - a work request of a chain
+ * @rdma: a read or a write
+ * @atomic: or an atomic
+ * @sge: the memory of this node that it is about
+ *
+ * Stays until lite_chain_wait() has returned.
+ */
+struct lite_link {
+	union {
+		struct ib_rdma_wr rdma;
+		struct ib_atomic_wr atomic;
+	};
+	struct ib_sge sge;
+};
+
+/**
+ * struct lite_chain - work requests for one queue pair
+ * @qp: it, of a connection that the owner of the chain holds live
+ * @io: waits for all of them
+ * @first: the first
+ * @last: where the next is linked in
+ * @n: how many
+ * @posted: leading ones that the device may have carried out, or will
+ */
+struct lite_chain {
+	struct lite_qp *qp;
+	struct lite_io io;
+	struct ib_send_wr *first;
+	struct ib_send_wr **last;
+	u32 n;
+	u32 posted;
+};
+
+void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp);
+void lite_chain_rdma(struct lite_chain *chain, struct lite_link *link,
+		     enum ib_wr_opcode op, u64 dma, u32 length, u64 raddr);
+void lite_chain_atomic(struct lite_chain *chain, struct lite_link *link,
+		       enum ib_wr_opcode op, u64 dma, u64 raddr, u64 operand,
+		       u64 swap);
+void lite_chain_post(struct lite_chain *chain);
+int lite_chain_wait(struct lite_chain *chain);
+
+#endif /* _LITE_FABRIC_CHAIN_H */

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Many operations in one call: LITE_IOC_VECTOR, and the symbol for it.
+ *
+ * The user's array is worked on a wave at a time: copied in, made writable by
+ * being written to, carried out, and told of. So what a call needs of the kernel's
+ * memory does not depend on what the user says, and nothing is done whose
+ * outcome could not be told of.
+ */
+#include <linux/export.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "../memory/vector.h"
+#include "node.h"
+
+static void __user *lite_op_user(const struct lite_ioc_vector *c, u32 i)
+{
+	return u64_to_user_ptr(c->ops) + (size_t)(c->n_done + i) * c->op_size;
+}
+
+/* What is behind @n_done, and room to tell of it. */
+static int lite_ops_read(const struct lite_ioc_vector *c, struct lite_op *ops,
+			 u32 n)
+{
+	u32 i;
+	int err;
+
+	for (i = 0; i < n; i++) {
+		err = copy_struct_from_user(&ops[i], sizeof(ops[i]),
+					    lite_op_user(c, i), c->op_size);
+		if (err)
+			return err;
+		if (ops[i].size == c->op_size)
+			ops[i].size = sizeof(ops[i]);
+		else
+			ops[i].size = 0;
+	}
+	return 0;
+}
+
+static int lite_ops_write(const struct lite_ioc_vector *c,
+			  const struct lite_op *ops, u32 n)
+{
+	void __user *first = lite_op_user(c, 0);
+	u32 i;
+
+	if (!user_write_access_begin(first, (size_t)n * c->op_size))
+		return -EFAULT;
+	for (i = 0; i < n; i++) {
+		struct lite_op __user *user = first + (size_t)i * c->op_size;
+
+		unsafe_put_user(ops[i].error, &user->error, fault);
+		unsafe_put_user(ops[i].result, &user->result, fault);
+	}
+	user_write_access_end();
+	return 0;
+
+fault:
+	user_write_access_end();
+	return -EFAULT;
+}
+
+/* The next operations, with the node let go of while user memory is touched. */
+static int lite_vector_step(struct lite_ioc_vector *c, struct lite_vector *v,
+			    struct lite_op *ops, struct lite_gate *gate)
+{
+	u32 n = min_t(u32, c->n_ops - c->n_done, LITE_WAVE_OPS);
+	u32 i, failed = 0;
+	int err;
+
+	lite_gate_leave(gate);
+	err = lite_ops_read(c, ops, n) ?: lite_ops_write(c, ops, n);
+	if (!lite_gate_enter(gate))
+		return err ?: -ENODEV;
+	if (err)
+		return err;
+	err = lite_vector_run(v, ops, n);
+	for (i = 0; i < n; i++)
+		failed += !!ops[i].error;
+	if (gate->in)
+		lite_gate_leave(gate);
+	if (lite_ops_write(c, ops, n)) {
+		err = -EFAULT;
+	} else {
+		c->n_done += n;
+		c->n_failed += failed;
+	}
+	if (!lite_gate_enter(gate))
+		return err ?: -ENODEV;
+	return err;
+}
+
+int lite_ioc_vector(struct lite_file *lf, void *arg, struct lite_gate *gate)
+{
+	struct lite_ioc_vector *c = arg;
+	struct lite_vector *v;
+	struct lite_op *ops;
+	int err;
+
+	c->n_done = 0;
+	c->n_failed = 0;
+	if (c->flags)
+		return -EOPNOTSUPP;
+	if (!c->n_ops || c->n_ops > LITE_VECTOR_MAX ||
+	    c->op_size < offsetofend(struct lite_op, result))
+		return -EINVAL;
+	if (c->op_size > PAGE_SIZE)
+		return -E2BIG;
+	ops = kmalloc_array(LITE_WAVE_OPS, sizeof(*ops), GFP_KERNEL_ACCOUNT);
+	v = lite_vector_new(lf->ctx, gate, true);
+	err = ops && v ? 0 : -ENOMEM;
+	while (!err && c->n_done < c->n_ops)
+		err = lite_vector_step(c, v, ops, gate);
+	lite_vector_free(v);
+	kfree(ops);
+	return err;
+}
+
+/* ---- the symbol ---------------------------------------------------------- */
+
+int lite_lmr_vector(struct lite_ctx *ctx, struct lite_op *ops, u32 n)
+{
+	struct lite_node *node;
+	struct lite_vector *v;
+	u32 i, some, failed = 0;
+	int err = 0;
+
+	if (!n)
+		return -EINVAL;
+	node = lite_kapi_enter(ctx);
+	if (!node)
+		return -ENODEV;
+	v = lite_vector_new(ctx, NULL, false);
+	if (!v) {
+		lite_node_exit(node);
+		return -ENOMEM;
+	}
+	for (i = 0; i < n && !err; i += some) {
+		some = min_t(u32, n - i, LITE_WAVE_OPS);
+		err = lite_vector_run(v, ops + i, some);
+	}
+	for (; i < n; i++) {
+		ops[i].error = -err;
+		ops[i].result = 0;
+	}
+	for (i = 0; i < n; i++)
+		failed += !!ops[i].error;
+	lite_vector_free(v);
+	lite_node_exit(node);
+	return failed;
+}
+EXPORT_SYMBOL_GPL(lite_lmr_vector);

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0
+/* One operation of a caller, by its opcode. */
+#include "memory.h"
+
+/**
+ * lite_op_run - carry out an operation
+ * @ctx: whose handles
+ * @op: what; its result is set, also after failures
+ * @buf: caller's memory, for reads and writes
+ *
+ * Context: may sleep; a fatal signal ends it.
+ * Return: 0 or a negative errno as LITE_IOC_OP.
+ */
+int lite_op_run(struct lite_ctx *ctx, struct lite_op *op,
+		const struct lite_buf *buf)
+{
+	struct lite_access a = { .ctx = ctx, .lh = op->lh };
+
+	op->result = 0;
+	switch (op->opcode) {
+	case LITE_OP_READ:
+		a.right = LITE_RIGHT_READ;
+		return lite_transfer(&a, false, op->offset, op->length, buf,
+				     &op->result);
+	case LITE_OP_WRITE:
+		a.right = LITE_RIGHT_WRITE;
+		return lite_transfer(&a, true, op->offset, op->length, buf,
+				     &op->result);
+	case LITE_OP_FETCH_ADD:
+	case LITE_OP_CMP_SWAP:
+	case LITE_OP_SWAP:
+	case LITE_OP_FETCH_AND:
+	case LITE_OP_FETCH_OR:
+		a.right = LITE_RIGHT_ATOMIC;
+		return lite_atomic(&a, op->opcode, op->offset, op->length,
+				   op->operand, op->swap, &op->result);
+	case LITE_OP_SET:
+	case LITE_OP_COPY:
+	case LITE_OP_COMPARE:
+	case LITE_OP_CHECKSUM:
+		return lite_memop(ctx, op->opcode, op->lh, op->offset,
+				  op->length, op->operand, op->swap,
+				  &op->result);
+	default:
+		return -EOPNOTSUPP;
+	}
+}

@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Many operations in one call.
+ *
+ * Normal operation: what is easy goes in waves, all of a wave being under way at
+ * the same time. Easy is what is remote, small, within one extent of an LMR whose
+ * handle is up to date, and, of a write, present in the caller's memory. Each of
+ * these enters its LMR, and gets room in a bounce page with the others; each
+ * connection gets a chain of work requests (fabric/chain.c). When the chains are
+ * done, all LMRs are left, and what was read is copied to the caller.
+ *
+ * Whatever is not easy is done after that, one by one, as if it were a call of its
+ * own: it may wait for a handle to be renewed, for user space, for a bounce page.
+ *
+ * Why nobody waits for us for long: a wave is in several LMRs at a time, but
+ * from entering the first to leaving the last it waits for the device only. It
+ * enters with lite_tryenter_range(), takes the bounce pages that are free, few,
+ * and copies with page faults off.
+ *
+ * Recovery: what was in a chain that failed is done again, one by one, with the
+ * retries and the errors of a single operation, for to do a read or a write twice
+ * is to do it once. It is not so with atomics: one that may have been posted is
+ * not tried again. Of a call whose chain failed no more is posted in chains.
+ */
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+
+#include "../fabric/chain.h"
+#include "../trace.h"
+#include "vector.h"
+
+/* Bounce pages of a wave; they are everybody's. */
+#define LITE_WAVE_PAGES 8
+/* Connections of a wave. */
+#define LITE_WAVE_CHAINS 8
+
+/**
+ * struct lite_wave_op - an operation that is under way
+ * @op: it
+ * @m: entered; from when it is left, only compared
+ * @to: of the wave's chains
+ * @at: its place in the chain
+ * @data: in a bounce page
+ */
+struct lite_wave_op {
+	struct lite_op *op;
+	struct lite_mapping *m;
+	u16 to;
+	u16 at;
+	void *data;
+};
+
+/**
+ * struct lite_wave_chain - what goes to one node
+ * @conn: the session with it, held live
+ * @chain: the work requests
+ */
+struct lite_wave_chain {
+	struct lite_conn *conn;
+	struct lite_chain chain;
+};
+
+/**
+ * struct lite_vector - a vector call under way
+ * @ctx: whose handles
+ * @gate: for user memory
+ * @user: whether the operations' buffers are user memory
+ * @alone: no more chains: one has failed
+ * @n: operations in the wave at hand
+ * @n_to: chains
+ * @n_pages: bounce pages
+ * @used: bytes of the last one
+ * @to: chains, by connection
+ * @page: bounce pages
+ * @wave: operations
+ * @link: their work requests
+ */
+struct lite_vector {
+	struct lite_ctx *ctx;
+	struct lite_gate *gate;
+	bool user;
+	bool alone;
+	u32 n;
+	u32 n_to;
+	u32 n_pages;
+	size_t used;
+	struct lite_wave_chain to[LITE_WAVE_CHAINS];
+	struct lite_bounce *page[LITE_WAVE_PAGES];
+	struct lite_wave_op wave[LITE_WAVE_OPS];
+	struct lite_link link[LITE_WAVE_OPS];
+};
+
+/* What is to be done with an operation that has not been added to the wave. */
+enum lite_wave_no {
+	LITE_WAVE_ADDED,
+	LITE_WAVE_FULL, /* try again with the next wave */
+	LITE_WAVE_ALONE, /* do it alone */
+};
+
+/**
+ * lite_vector_new - begin a vector call
+ * @ctx: whose handles
+ * @gate: for user memory, or NULL
+ * @user: whether the operations' buffers are user addresses
+ *
+ * Context: may sleep.
+ * Return: for lite_vector_free(), or NULL.
+ */
+struct lite_vector *lite_vector_new(struct lite_ctx *ctx,
+				    struct lite_gate *gate, bool user)
+{
+	struct lite_vector *v = kvmalloc(sizeof(*v), GFP_KERNEL_ACCOUNT);
+
+	if (!v)
+		return NULL;
+	v->ctx = ctx;
+	v->gate = gate;
+	v->user = user;
+	v->alone = false;
+	return v;
+}
+
+/**
+ * lite_vector_free - end a vector call
+ * @v: nothing of it is under way
+ */
+void lite_vector_free(struct lite_vector *v)
+{
+	kvfree(v);
+}
+
+static struct lite_buf lite_vector_buf(const struct lite_vector *v,
+				       const struct lite_op *op)
+{
+	struct lite_buf buf = { .gate = v->gate, .user = v->user };
+
+	if (v->user)
+		buf.u = op->buf;
+	else
+		buf.k = (void *)(uintptr_t)op->buf;
+	return buf;
+}
+
+static int lite_op_check(const struct lite_op *op)
+{
+	if (op->size != sizeof(*op))
+		return -EINVAL;
+	if (op->flags || op->priority || op->reserved0)
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+/* The right that something needs which might go in a wave; 0: it does not. */
+static u32 lite_wave_right(const struct lite_vector *v,
+			   const struct lite_op *op)
+{
+	switch (op->opcode) {
+	case LITE_OP_READ:
+		return op->length <= LITE_BOUNCE_SIZE ? LITE_RIGHT_READ : 0;
+	case LITE_OP_WRITE:
+		return op->length <= LITE_BOUNCE_SIZE ? LITE_RIGHT_WRITE : 0;
+	case LITE_OP_FETCH_ADD:
+	case LITE_OP_CMP_SWAP:
+		if (!v->ctx->mem->fab->atomics || op->length != sizeof(u64) ||
+		    op->offset % sizeof(u64))
+			return 0;
+		return LITE_RIGHT_ATOMIC;
+	default:
+		return 0;
+	}
+}
+
+/* See to it that there is room for @n bytes at @v->used of the last page. */
+static bool lite_wave_room(struct lite_vector *v, size_t n)
+{
+	struct lite_bounce *page;
+
+	if (v->n_pages && n <= LITE_BOUNCE_SIZE - v->used)
+		return true;
+	if (v->n_pages == LITE_WAVE_PAGES)
+		return false;
+	page = lite_bounce_tryget(v->ctx->mem->fab);
+	if (!page)
+		return false;
+	v->page[v->n_pages++] = page;
+	v->used = 0;
+	return true;
+}
+
+/* The chain to a share of a mapping that has been entered. */
+static int lite_wave_to(struct lite_vector *v, struct lite_mapping *m,
+			u32 share)
+{
+	const struct lite_map_share *s = &m->share[share];
+	struct lite_wave_chain *to;
+	struct lite_conn *conn;
+	u32 i;
+
+	for (i = 0; i < v->n_to; i++) {
+		/* Sessions have numbers of their own, whoever they are with. */
+		if (v->to[i].conn->session == s->session && !s->lost)
+			return i;
+	}
+	if (i == LITE_WAVE_CHAINS)
+		return -ENOSPC;
+	conn = lite_access_conn(m, share);
+	if (IS_ERR(conn))
+		return PTR_ERR(conn);
+	to = &v->to[v->n_to++];
+	to->conn = conn;
+	lite_chain_init(&to->chain, lite_conn_qp(conn));
+	return i;
+}
+
+static void lite_wave_link(struct lite_vector *v, struct lite_wave_op *w,
+			   u64 dma, u64 raddr)
+{
+	struct lite_chain *chain = &v->to[w->to].chain;
+	struct lite_link *link = &v->link[v->n];
+	const struct lite_op *op = w->op;
+
+	w->at = chain->n;
+	switch (op->opcode) {
+	case LITE_OP_READ:
+		lite_chain_rdma(chain, link, IB_WR_RDMA_READ, dma, op->length,
+				raddr);
+		break;
+	case LITE_OP_WRITE:
+		lite_chain_rdma(chain, link, IB_WR_RDMA_WRITE, dma, op->length,
+				raddr);
+		break;
+	case LITE_OP_FETCH_ADD:
+		lite_chain_atomic(chain, link, IB_WR_ATOMIC_FETCH_AND_ADD, dma,
+				  raddr, op->operand, 0);
+		break;
+	default:
+		lite_chain_atomic(chain, link, IB_WR_ATOMIC_CMP_AND_SWP, dma,
+				  raddr, op->operand, op->swap);
+		break;
+	}
+}
+
+/* Add an operation for whose bytes there is room, in an LMR that was entered. */
+static enum lite_wave_no lite_wave_enter(struct lite_vector *v,
+					 struct lite_mapping *m,
+					 struct lite_op *op)
+{
+	const struct lite_extent *e = lite_extent_at(m, op->offset);
+	struct lite_bounce *page = v->page[v->n_pages - 1];
+	struct lite_wave_op *w = &v->wave[v->n];
+	struct lite_buf buf = lite_vector_buf(v, op);
+	u64 in = op->offset - e->start;
+	int to;
+
+	if (!m->share[e->share].peer || op->length > e->length - in ||
+	    lite_mapping_careful(m))
+		return LITE_WAVE_ALONE;
+	to = lite_wave_to(v, m, e->share);
+	if (to < 0)
+		return to == -ENOSPC ? LITE_WAVE_FULL : LITE_WAVE_ALONE;
+	*w = (struct lite_wave_op){
+		.op = op,
+		.m = m,
+		.to = to,
+		.data = page->data + v->used,
+	};
+	if (op->opcode == LITE_OP_READ &&
+	    op->length > v->to[to].conn->read_trusted)
+		return LITE_WAVE_ALONE;
+	if (op->opcode == LITE_OP_WRITE &&
+	    lite_buf_copy_nofault(&buf, 0, w->data, op->length, true) !=
+		    op->length)
+		return LITE_WAVE_ALONE;
+	lite_wave_link(v, w, page->dma + v->used, e->addr + in);
+	/* Atomics need their 8 bytes aligned. */
+	v->used += ALIGN(op->length, sizeof(u64));
+	v->n++;
+	return LITE_WAVE_ADDED;
+}
+
+static enum lite_wave_no lite_wave_add(struct lite_vector *v,
+				       struct lite_op *op)
+{
+	struct lite_access a = { .ctx = v->ctx, .lh = op->lh };
+	const struct lite_mapping *stale;
+	enum lite_wave_no no;
+	struct lite_mapping *m;
+
+	a.right = lite_wave_right(v, op);
+	if (!a.right || v->alone)
+		return LITE_WAVE_ALONE;
+	if (v->n == LITE_WAVE_OPS || !lite_wave_room(v, op->length))
+		return v->n ? LITE_WAVE_FULL : LITE_WAVE_ALONE;
+	m = lite_tryenter_range(&a, op->offset, op->length, &stale);
+	if (IS_ERR(m))
+		return LITE_WAVE_ALONE;
+	no = lite_wave_enter(v, m, op);
+	if (no != LITE_WAVE_ADDED)
+		lite_access_exit(m);
+	return no;
+}
+
+static void lite_wave_sync(struct lite_vector *v, bool for_device)
+{
+	struct ib_device *dev = v->ctx->mem->fab->dev;
+	u32 i;
+
+	for (i = 0; i < v->n_pages; i++) {
+		if (for_device)
+			ib_dma_sync_single_for_device(dev, v->page[i]->dma,
+						      LITE_BOUNCE_SIZE,
+						      DMA_BIDIRECTIONAL);
+		else
+			ib_dma_sync_single_for_cpu(dev, v->page[i]->dma,
+						   LITE_BOUNCE_SIZE,
+						   DMA_BIDIRECTIONAL);
+	}
+}
+
+static void lite_wave_count(struct lite_vector *v, const struct lite_op *op,
+			    int err)
+{
+	struct lite_stats __percpu *stats = v->ctx->mem->stats;
+
+	if (err) {
+		lite_stat_inc(stats, LITE_STAT_OP_ERRORS);
+	} else if (op->opcode == LITE_OP_READ) {
+		lite_stat_inc(stats, LITE_STAT_READS);
+		lite_stat_add(stats, LITE_STAT_READ_BYTES, op->length);
+	} else if (op->opcode == LITE_OP_WRITE) {
+		lite_stat_inc(stats, LITE_STAT_WRITES);
+		lite_stat_add(stats, LITE_STAT_WRITE_BYTES, op->length);
+	} else {
+		lite_stat_inc(stats, LITE_STAT_ATOMICS);
+	}
+	trace_lite_op(op->opcode, op->lh, op->offset, op->length, err);
+}
+
+/*
+ * The end of an operation whose LMR has been left; false: it has to be done
+ * alone.
+ */
+static bool lite_wave_end(struct lite_vector *v, struct lite_wave_op *w)
+{
+	struct lite_chain *chain = &v->to[w->to].chain;
+	struct lite_op *op = w->op;
+	struct lite_buf buf = lite_vector_buf(v, op);
+	int err = chain->io.status;
+
+	if (op->opcode == LITE_OP_READ || op->opcode == LITE_OP_WRITE) {
+		if (err)
+			return false;
+		if (op->opcode == LITE_OP_READ &&
+		    lite_buf_copy_nofault(&buf, 0, w->data, op->length,
+					  false) != op->length)
+			return false;
+		op->result = op->length;
+	} else {
+		if (err && w->at >= chain->posted)
+			return false;
+		op->result = 0;
+		if (!err)
+			memcpy(&op->result, w->data, sizeof(op->result));
+	}
+	op->error = -err;
+	lite_wave_count(v, op, err);
+	return true;
+}
+
+/* Carry out a wave; @left: bits of what is to be done alone. */
+static void lite_wave_go(struct lite_vector *v, struct lite_op *ops,
+			 unsigned long *left)
+{
+	struct lite_memory *mem = v->ctx->mem;
+	u32 i;
+
+	lite_stat_add(mem->stats, LITE_STAT_OPS_INFLIGHT, v->n);
+	lite_wave_sync(v, true);
+	for (i = 0; i < v->n_to; i++)
+		lite_chain_post(&v->to[i].chain);
+	for (i = 0; i < v->n_to; i++)
+		v->alone |= lite_chain_wait(&v->to[i].chain) != 0;
+	lite_wave_sync(v, false);
+	for (i = 0; i < v->n; i++) {
+		struct lite_wave_op *w = &v->wave[i];
+		struct lite_chain *chain = &v->to[w->to].chain;
+
+		if (w->at < chain->posted)
+			lite_io_result(w->m, chain->io.status);
+		lite_access_exit(w->m);
+	}
+	for (i = 0; i < v->n_to; i++)
+		lite_conn_put_live(v->to[i].conn);
+	for (i = 0; i < v->n; i++) {
+		if (!lite_wave_end(v, &v->wave[i]))
+			__set_bit(v->wave[i].op - ops, left);
+	}
+	for (i = 0; i < v->n_pages; i++)
+		lite_bounce_put(mem->fab, v->page[i]);
+	lite_stat_add(mem->stats, LITE_STAT_OPS_INFLIGHT, -(s64)v->n);
+}
+
+/* One wave; returns how many operations are behind us then. */
+static u32 lite_wave(struct lite_vector *v, struct lite_op *ops, u32 from,
+		     u32 n, unsigned long *left)
+{
+	enum lite_wave_no no;
+	u32 i;
+
+	v->n = 0;
+	v->n_to = 0;
+	v->n_pages = 0;
+	for (i = from; i < n; i++) {
+		int err = lite_op_check(&ops[i]);
+
+		if (err) {
+			ops[i].error = -err;
+			ops[i].result = 0;
+			continue;
+		}
+		no = lite_wave_add(v, &ops[i]);
+		if (no == LITE_WAVE_FULL)
+			break;
+		if (no == LITE_WAVE_ALONE)
+			__set_bit(i, left);
+	}
+	lite_wave_go(v, ops, left);
+	return i;
+}
+
+/* Why the rest is not tried. */
+static int lite_vector_over(const struct lite_vector *v)
+{
+	if (v->gate && !v->gate->in)
+		return -ENODEV;
+	return fatal_signal_pending(current) ? -EINTR : 0;
+}
+
+/**
+ * lite_vector_run - carry out some operations, in any order
+ * @v: of the call
+ * @ops: operations; error and result of each are set
+ * @n: how many, at most LITE_WAVE_OPS
+ *
+ * Context: may sleep; a fatal signal ends it after what is in flight.
+ * Return: 0; -EINTR, -ENODEV: for operations that have this error, too, because
+ * they were not tried.
+ */
+int lite_vector_run(struct lite_vector *v, struct lite_op *ops, u32 n)
+{
+	DECLARE_BITMAP(left, LITE_WAVE_OPS);
+	int err = 0;
+	u32 i;
+
+	bitmap_zero(left, LITE_WAVE_OPS);
+	for (i = 0; i < n && !err; err = lite_vector_over(v)) {
+		i = lite_wave(v, ops, i, n, left);
+		cond_resched();
+	}
+	bitmap_set(left, i, n - i);
+	for_each_set_bit(i, left, n) {
+		struct lite_buf buf = lite_vector_buf(v, &ops[i]);
+
+		if (!err)
+			err = lite_vector_over(v);
+		ops[i].result = 0;
+		ops[i].error = -(err ?: lite_op_run(v->ctx, &ops[i], &buf));
+	}
+	return err ?: lite_vector_over(v);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Many operations at a time. vector.c */
+#ifndef _LITE_VECTOR_H
+#define _LITE_VECTOR_H
+
+#include "memory.h"
+
+/* Operations that are under way at a time, of one vector. */
+#define LITE_WAVE_OPS LITE_SQ_DEPTH
+
+struct lite_vector;
+
+struct lite_vector *lite_vector_new(struct lite_ctx *ctx,
+				    struct lite_gate *gate, bool user);
+void lite_vector_free(struct lite_vector *v);
+int lite_vector_run(struct lite_vector *v, struct lite_op *ops, u32 n);
+
+#endif /* _LITE_VECTOR_H */

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""Many operations in one call. What of it is refused is in test_abi.py."""
+
+from litelab import in_one_machine, on_machines, prepare_all, program_path, wait_until
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+_LENGTH = 48 << 10
+
+
+def _spawn(lite, verb, *words):
+    return lite.vm.spawn([program_path("vectors"), "--index", str(lite.index), verb, *(str(word) for word in words)])
+
+
+def _alloc(lite, name, homes, size):
+    lite.lite("alloc", name, size, "--node", ",".join(str(home.id) for home in homes))
+
+
+def _checksum(lite, name, part):
+    return lite.lite("checksum", name, part * _LENGTH, _LENGTH, timeout=100).out.split()[-1]
+
+
+def _churn(lab, lites, users, names, count, change=None):
+    """Users on parts of their own of these LMRs; what they say of the bytes is what the others see."""
+    running = [_spawn(lite, "churn", *names, "--offset", i * _LENGTH, "--length", _LENGTH, "--count", count,
+                      "--seed", lab.rng.getrandbits(32)) for i, lite in enumerate(users)]
+    for user in running:
+        user.wait_output("running", timeout=60)
+    if change:
+        change()
+        assert all(user.running for user in running), [user.err for user in running]
+    for user in running:
+        user.close_stdin()
+    for i, user in enumerate(running):
+        crcs = user.wait(250, check=True).out.split()[1:]
+        reader = lites[(i + 1) % len(lites)]
+        for name, crc in zip(names, crcs, strict=True):
+            seen = _checksum(reader, name, i)
+            assert int(seen, 16) == int(crc, 16), (name, i, seen, crc)
+
+
+def _five(lites):
+    """LMRs in all kinds of places."""
+    first, second, third = lites
+    places = {"here": [first], "there": [second], "far": [third], "both": [second, third], "all": [third, first, second]}
+    for name, homes in places.items():
+        _alloc(first, name, homes, 4 * _LENGTH)
+    return list(places)
+
+
+@vmtest(nodes=1, cpus=2, timeout=400)
+def test_three_nodes_in_one_machine(lab):
+    lites = in_one_machine(lab.n1)
+    names = _five(lites)
+    _churn(lab, lites, [*lites, lites[0]], names, lab.scale(60, 6))
+    for name in names:
+        lites[1].lite("free", name)
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=3, timeout=400)
+def test_three_machines_that_move_and_resize(lab):
+    """Moved, made longer and shorter, and rights taken away, without pause."""
+    lites = on_machines(lab)
+    third = lites[2]
+    names = _five(lites)
+
+    def change():
+        for i in range(lab.scale(6, 2)):
+            for name in names:
+                third.lite("move", name, "--node", lites[i % 3].id, "--offset", f"{i * 37 % 90}K",
+                           "--length", f"{1 + i * 61 % 50}K")
+                third.lite("resize", name, (4 * _LENGTH + 5000, 3 * _LENGTH)[i % 2])
+                third.lite("grant", name, "--uid", 1000, "--rights", "rw")
+                third.lite("revoke", name, "--uid", 1000)
+
+    _churn(lab, lites, lites, names, lab.scale(20, 3), change)
+    for name in names:
+        lites[1].lite("free", name)
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=3, timeout=200)
+def test_freed_meanwhile(lab):
+    """One LMR of two that a vector is about goes: the operations on it fail, no others."""
+    lites = on_machines(lab)
+    for homes in ([lites[1]], [lites[0]], [lites[2], lites[1]]):
+        _alloc(lites[0], "doomed", homes, "64K")
+        _alloc(lites[0], "kept", [lites[1], lites[2]], "64K")
+        users = [_spawn(lite, "until", "doomed", "kept") for lite in lites]
+        for user in users:
+            user.wait_output("running", timeout=60)
+        lites[0].lite("free", "doomed", timeout=20)
+        for user in users:
+            assert user.wait(60, check=True).out.split()[-1] == "EIDRM", user.out
+        lites[1].lite("free", "kept")
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=3, timeout=300)
+def test_killed_meanwhile(lab):
+    """Processes that are killed leave nothing behind."""
+    lites = on_machines(lab)
+    names = _five(lites)
+    for _ in range(lab.scale(5, 1)):
+        users = [_spawn(lite, "churn", *names, "--offset", i * _LENGTH, "--length", _LENGTH, "--count", 10**9)
+                 for i, lite in enumerate(lites)]
+        for user in users:
+            user.wait_output("running", timeout=60)
+        for user in users:
+            user.kill()
+            user.wait(30)
+    for name in names:
+        lites[1].lite("free", name)
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=3, timeout=300)
+def test_additions_when_connections_break(lab):
+    """Packets are lost for so long that connections end. No addition is made twice, and none is forgotten."""
+    lites = on_machines(lab)
+    first, second, third = lites
+    names = ("near", "wide")
+    _alloc(first, "near", [second], "64K")
+    _alloc(first, "wide", [third], "64K")
+    users = [_spawn(lite, "count", *names, "--count", 5) for lite in (first, third)]
+    for user in users:
+        user.wait_output("running", timeout=60)
+    for _ in range(lab.scale(3, 1)):
+        second.vm.cut()
+        wait_until("it is missed", lambda: first.states()[second.id] != "up", timeout=30, scale=lab.n1.time_scale)
+        second.vm.cut(False)
+        for lite in lites:
+            lite.wait_states({other.id: "up" for other in lites}, timeout=60)
+    for user in users:
+        user.close_stdin()
+    sure = unknown = 0
+    for user in users:
+        said = [int(word) for word in user.wait(200, check=True).out.split()[1:]]
+        sure, unknown = sure + said[0], unknown + said[1]
+    done = sum(int(lite.lite("fetch-add", name, 0, 0).out) for lite, name in zip((third, second), names))
+    assert sure <= done <= sure + unknown, (sure, done, unknown)
+    for name in names:
+        first.lite("free", name)
+    for lite in lites:
+        lite.check_idle()
