@@ -21,6 +21,8 @@
 
 /* Bytes copied locally before others get a turn. */
 #define LITE_COPY_BYTES (64UL << 10)
+/* A large piece: what it may do is looked at anew as often. */
+#define LITE_LARGE_BYTES (16ULL << 20)
 /* As often a piece is tried, in one session after the other. */
 #define LITE_PIECE_TRIES 3
 /*
@@ -205,12 +207,16 @@ static ssize_t lite_piece_small(struct lite_piece_io *p, size_t n)
 	return PTR_ERR(m);
 }
 
-/* One piece; bytes done, maybe 0: look again; or a negative errno. */
+/*
+ * One piece; bytes done, maybe 0: @p has advanced, or look again; or a negative
+ * errno.
+ */
 static ssize_t lite_piece(struct lite_piece_io *p)
 {
 	struct lite_mapping *m = lite_enter_range(p->a, p->offset, p->left);
 	const struct lite_extent *e;
 	struct lite_bounce *bounce;
+	u64 run;
 	size_t n;
 
 	if (IS_ERR(m))
@@ -232,10 +238,11 @@ static ssize_t lite_piece(struct lite_piece_io *p)
 		if (bounce)
 			return lite_small_go(p, m, bounce, n);
 	}
+	run = lite_share_run(m, p->offset, min(p->left, LITE_LARGE_BYTES));
 	lite_access_exit(m);
 	if (n <= LITE_BOUNCE_SIZE)
 		return lite_piece_small(p, n);
-	return lite_piece_large(p);
+	return lite_piece_large(p, run);
 }
 
 /**
@@ -279,13 +286,8 @@ int lite_transfer(const struct lite_access *a, bool write, u64 offset,
 			ret = lite_access_await(a) == -EINTR ? -EINTR : -EAGAIN;
 		if (ret < 0 && ret != -EAGAIN)
 			break;
-		if (ret > 0) {
-			p.tries = 0;
-			p.large = 0;
-			p.left -= ret;
-			p.offset += ret;
-			p.at += ret;
-		}
+		if (ret > 0)
+			lite_piece_advance(&p, ret);
 		ret = 0;
 		if (p.left && fatal_signal_pending(current)) {
 			ret = -EINTR;

@@ -29,6 +29,17 @@ struct lite_piece_io {
 	const struct lite_buf *buf;
 };
 
-ssize_t lite_piece_large(struct lite_piece_io *p);
+/* So many bytes have been transferred. */
+static inline void lite_piece_advance(struct lite_piece_io *p, size_t n)
+{
+	p->tries = 0;
+	p->large = 0;
+	p->left -= n;
+	p->offset += n;
+	p->at += n;
+}
+
+u64 lite_share_run(const struct lite_mapping *m, u64 offset, u64 max);
+int lite_piece_large(struct lite_piece_io *p, u64 run);
 
 #endif /* _LITE_TRANSFER_H */
