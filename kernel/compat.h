@@ -42,6 +42,17 @@ static inline void release_fault_lock(struct vm_fault *vmf)
 }
 #endif
 
+/* Its last argument, of no use, went in 6.5. */
+static inline long lite_pin_user_pages(unsigned long addr, unsigned long n,
+				       unsigned int flags, struct page **pages)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+	return pin_user_pages(addr, n, flags, pages, NULL);
+#else
+	return pin_user_pages(addr, n, flags, pages);
+#endif
+}
+
 /* CRC-32C without a module of its own: under this name since 6.14. */
 static inline u32 lite_crc32c(u32 crc, const void *data, size_t n)
 {

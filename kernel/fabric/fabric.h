@@ -175,6 +175,7 @@ struct lite_qp {
 
 void lite_io_init(struct lite_io *io);
 void lite_io_wait(struct lite_io *io, struct lite_qp *qp);
+void lite_io_wait_long(struct lite_io *io, struct lite_qp *qp);
 int lite_qp_rdma(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
 		 struct ib_sge *sge, int n_sge, u64 raddr, u32 imm);
 int lite_qp_rdma_nowait(struct lite_qp *qp, struct lite_io *io,

@@ -460,6 +460,22 @@ void lite_io_wait(struct lite_io *io, struct lite_qp *qp)
 }
 
 /**
+ * lite_io_wait_long - likewise, for what takes long
+ * @io: its status is final afterwards
+ * @qp: where it was posted, all of it
+ *
+ * What is typical of small operations is not learnt from it.
+ *
+ * Context: may sleep.
+ */
+void lite_io_wait_long(struct lite_io *io, struct lite_qp *qp)
+{
+	if (!atomic_dec_and_test(&io->pending) &&
+	    !lite_io_spin(io, qp, local_clock() + LITE_SPIN_MIN_NS))
+		lite_io_sleep(io, qp);
+}
+
+/**
  * lite_qp_init - make a queue pair
  * @qp: to fill; its connection's CM identifier knows the device
  * @conn: whose it is

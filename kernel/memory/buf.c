@@ -5,6 +5,7 @@
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
+#include "../compat.h"
 #include "memory.h"
 
 /**
@@ -65,42 +66,72 @@ int lite_buf_fault_in(const struct lite_buf *buf, u64 at, size_t n, bool write)
 	return left == n ? -EFAULT : 0;
 }
 
+/* Pages of a user; a negative errno, or how many. */
+static int lite_buf_pin_user(const struct lite_buf *buf, unsigned long addr,
+			     int want, bool write, struct page **pages)
+{
+	int have;
+
+	lite_gate_leave(buf->gate);
+	have = pin_user_pages_fast(addr, want, write ? 0 : FOLL_WRITE, pages);
+	if (!lite_gate_enter(buf->gate)) {
+		if (have > 0)
+			unpin_user_pages(pages, have);
+		return -ENODEV;
+	}
+	return have ?: -EFAULT;
+}
+
+/* Likewise, but only what is present, and no lock is waited for. */
+static int lite_buf_pin_present(unsigned long addr, int want, bool write,
+				struct page **pages)
+{
+	int have;
+
+	if (!mmap_read_trylock(current->mm))
+		return -EAGAIN;
+	have = lite_pin_user_pages(addr, want,
+				   FOLL_NOFAULT | (write ? 0 : FOLL_WRITE),
+				   pages);
+	mmap_read_unlock(current->mm);
+	/* What there is to be said against it, who may wait will hear. */
+	return have > 0 ? have : -EAGAIN;
+}
+
 /**
  * lite_buf_pin - hold the pages of a part of a buffer
  * @buf: buffer
  * @at: offset in it
  * @n: bytes
  * @write: they will be read (for a write to an LMR), else written
+ * @wait: may fault, with the gate left meanwhile; else only what is present
  * @pages: set
  * @max: room in @pages
- * @offset: set to where in the first page the part begins
+ * @skip: set to where in the first page the part begins
  * @got: set to the bytes that are held: at least 1, maybe fewer than @n
  *
- * Context: may sleep, and fault.
- * Return: number of pages; -EFAULT and others; -ENODEV: the node has been
- * stopped meanwhile.
+ * Context: may sleep; with @wait may fault, else waits for nobody.
+ * Return: number of pages; -EFAULT and others; -EAGAIN: not without waiting;
+ * -ENODEV: the node has been stopped meanwhile.
  */
 int lite_buf_pin(const struct lite_buf *buf, u64 at, size_t n, bool write,
-		 struct page **pages, int max, size_t *offset, size_t *got)
+		 bool wait, struct page **pages, int max, size_t *skip,
+		 size_t *got)
 {
 	unsigned long addr = buf->u + at;
 	int want, have, i;
 
-	*offset = offset_in_page(addr);
-	want = min_t(size_t, max, DIV_ROUND_UP(*offset + n, PAGE_SIZE));
+	*skip = offset_in_page(addr);
+	want = min_t(size_t, max, DIV_ROUND_UP(*skip + n, PAGE_SIZE));
 	if (buf->user) {
 		if (!access_ok((void __user *)addr, n))
 			return -EFAULT;
-		lite_gate_leave(buf->gate);
-		have = pin_user_pages_fast(addr & PAGE_MASK, want,
-					   write ? 0 : FOLL_WRITE, pages);
-		if (!lite_gate_enter(buf->gate)) {
-			if (have > 0)
-				unpin_user_pages(pages, have);
-			return -ENODEV;
-		}
-		if (have <= 0)
-			return have ?: -EFAULT;
+		have = wait ? lite_buf_pin_user(buf, addr & PAGE_MASK, want,
+						write, pages) :
+			      lite_buf_pin_present(addr & PAGE_MASK, want,
+						   write, pages);
+		if (have < 0)
+			return have;
 	} else {
 		for (i = 0; i < want; i++) {
 			void *k = (void *)(addr & PAGE_MASK) + i * PAGE_SIZE;
@@ -111,8 +142,47 @@ int lite_buf_pin(const struct lite_buf *buf, u64 at, size_t n, bool write,
 		}
 		have = want;
 	}
-	*got = min_t(size_t, n, have * PAGE_SIZE - *offset);
+	*got = min_t(size_t, n, have * PAGE_SIZE - *skip);
 	return have;
+}
+
+/* As unpin_user_pages_dirty_lock() does it, if the lock is free. */
+static bool lite_page_trydirty(struct page *page)
+{
+	struct folio *folio = page_folio(page);
+
+	if (folio_test_dirty(folio))
+		return true;
+	if (!folio_trylock(folio))
+		return false;
+	folio_mark_dirty(folio);
+	folio_unlock(folio);
+	return true;
+}
+
+/**
+ * lite_buf_tryunpin - let go of pages, unless that takes waiting
+ * @buf: buffer
+ * @pages: from lite_buf_pin()
+ * @n: their number
+ * @dirty: they have been written
+ *
+ * Context: process; waits for nobody.
+ * Return: false: the lock of a page was held by somebody, and none was let go of.
+ */
+bool lite_buf_tryunpin(const struct lite_buf *buf, struct page **pages, int n,
+		       bool dirty)
+{
+	int i;
+
+	if (!buf->user)
+		return true;
+	for (i = 0; dirty && i < n; i++) {
+		if (!lite_page_trydirty(pages[i]))
+			return false;
+	}
+	unpin_user_pages(pages, n);
+	return true;
 }
 
 /**
@@ -120,7 +190,8 @@ int lite_buf_pin(const struct lite_buf *buf, u64 at, size_t n, bool write,
  * @buf: buffer
  * @pages: from lite_buf_pin()
  * @n: their number
- * @dirty: they have been written
+ * @dirty: they have been written: then it may wait for user space, which can
+ *	hold the lock of a page of a file
  *
  * Context: may sleep.
  */

@@ -227,7 +227,10 @@ size_t lite_buf_copy_nofault(const struct lite_buf *buf, u64 at, void *mem,
 			     size_t n, bool write);
 int lite_buf_fault_in(const struct lite_buf *buf, u64 at, size_t n, bool write);
 int lite_buf_pin(const struct lite_buf *buf, u64 at, size_t n, bool write,
-		 struct page **pages, int max, size_t *offset, size_t *got);
+		 bool wait, struct page **pages, int max, size_t *skip,
+		 size_t *got);
+bool lite_buf_tryunpin(const struct lite_buf *buf, struct page **pages, int n,
+		       bool dirty);
 void lite_buf_unpin(const struct lite_buf *buf, struct page **pages, int n,
 		    bool dirty);
 

@@ -15,6 +15,14 @@ def test_three_nodes_in_one_machine(lab):
         lite.check_idle()
 
 
+@vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=200)
+def test_large_buffers(lab):
+    lites = in_one_machine(lab.n1)
+    run_catch(lab, lites, "data_test", "[large]", timeout=180)
+    for lite in lites:
+        lite.check_idle()
+
+
 @vmtest(nodes=3, timeout=400)
 def test_three_machines(lab):
     """Contents are verified at the far side through another node, by a model that works from seed and plan alone."""

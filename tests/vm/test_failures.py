@@ -127,6 +127,25 @@ def test_crash_in_the_middle_of_traffic(lab):
 
 
 @vmtest(nodes=3, timeout=200)
+def test_crash_in_the_middle_of_a_read(lab):
+    """What is said to have been read was read, whatever was in flight."""
+    lites = on_machines(lab)
+    first, _, third = lites
+    length = (32 << 20) // lab.kernel.time_scale
+    _alloc(first, "doomed", third, size=length)
+    first.transfers("fill", "doomed", "--seed", 7)
+    process = first.spawn("interrupted", "doomed", "--seed", 7, "--length", length)
+    process.wait_output("in the middle", timeout=60)
+    _crash(third)
+    word = _last_word(process)
+    assert word in _GONE, word
+    _restart(third, first)
+    wait_complete(lites, timeout=30)
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=3, timeout=200)
 def test_handles_of_a_home_that_has_restarted(lab):
     """They are stale for good: they lead to none of the LMRs of the new life, not even those that look like the old."""
     first, second, third = lites = on_machines(lab)

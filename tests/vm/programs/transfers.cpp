@@ -8,22 +8,30 @@
 //   verify NAME --seed S            read all of the LMR and compare it with the pattern S
 //   tally NAME --count N            fetch-add 1 so often, print the old values
 //   loop NAME                       write and read until an operation fails; print its errno
+//   interrupted NAME --seed S       read what was filled until that fails; what is said to have
+//                                   been read must have been; print the errno
 //   hold NAME                       open it; after a line on standard input try everything with the
 //                                   handle: read, write, fetch-add, stat, free; print each errno
 #include "common/transfers.hpp"
 #include "common/env.hpp"
+#include "common/memory.hpp"
 #include "common/pattern.hpp"
 #include "common/process.hpp"
+#include "common/raw.hpp"
 
 #include <lite/lite.hpp>
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <exception>
 #include <functional>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -73,6 +81,33 @@ class Session {
         } catch (const lite::error& e) {
             announce(strerrorname_np(e.code().value()));
         }
+    }
+
+    // Reads what "fill" has written until somebody ends it in the middle. What the kernel says to
+    // have been read must have been, and that is most of what arrived.
+    void interrupted() {
+        constexpr std::size_t in_flight = 1U << 20;
+        const lite_test::Device device(static_cast<unsigned>(options_.index));
+        const std::uint64_t lh = device.map(options_.name, LITE_RIGHT_READ);
+        const lite_test::Mapping memory(options_.length);
+        const std::size_t part = memory.size() / 4;
+        const std::byte wanted = lite_test::make_pattern(1, options_.seed, part).front();
+        std::ranges::fill(memory.bytes(), ~wanted);
+        const volatile std::byte* arrived = memory.data() + part;
+        std::jthread watcher([&](const std::stop_token& stop) {
+            while (*arrived != wanted && !stop.stop_requested())
+                std::this_thread::yield();
+            announce("in the middle");
+        });
+        lite_op args = lite_test::read_args(lh, 0, memory.data(), memory.size());
+        const lite_test::Errno said = device(args);
+        watcher.request_stop();
+        watcher.join();
+        lite_test::expect(
+            !lite_test::find_mismatch(memory.bytes().first(args.result), options_.seed),
+            "what was read");
+        lite_test::expect(said == lite_test::ok || args.result + in_flight > part, "how much");
+        announce(said == lite_test::ok ? "success" : strerrorname_np(said.value));
     }
 
     // What a handle is good for after something has happened to its LMR.
@@ -130,6 +165,7 @@ void add_commands(CLI::App& app, Options& options, std::function<void(Session&)>
     add("verify", "compare with a pattern", &Session::verify);
     add("tally", "fetch-add and print the old values", &Session::tally);
     add("loop", "write and read until that fails", &Session::loop);
+    add("interrupted", "read until that fails", &Session::interrupted);
     add("hold", "try later what a handle is good for", &Session::hold);
     app.get_subcommand("hold")->preparse_callback(
         [&options](std::size_t) { options.rights = lite::rights::all; });

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Large pieces of transfers: the caller's pages, pinned while they are in flight,
+ * and nothing copied.
+ *
+ * They go in batches, of which several are in flight: while the device is at one,
+ * the next are pinned and posted. Each enters the LMR anew, so that a REVOKE waits
+ * for what is in flight, LITE_BATCHES batches at most, and never for more.
+ *
+ * And never for user space: while anything is in flight, of the caller's memory
+ * only what is present is pinned, and nothing is waited for but the device. If
+ * there is more to it (pages to be faulted in, locks of pages that were written),
+ * it is put off until nothing is in flight, and done while the node may stop. A
+ * buffer some of whose pages are absent is pinned for all batches at once, and
+ * then sent.
+ *
+ * Batches end in the order in which they were posted. When one has failed, those
+ * behind it do not count: what is known to be done is what leads.
+ *
+ * The caller's memory is touched by the device only between posting and the end
+ * of lite_io_wait_long(), which nothing interrupts.
+ */
+#include <linux/mm.h>
+#include <linux/scatterlist.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "memory.h"
+#include "transfer.h"
+
+/* Pages of a batch, and batches in flight: 1 MB in all. */
+#define LITE_BATCH_PAGES 64
+#define LITE_BATCH_BYTES (LITE_BATCH_PAGES * PAGE_SIZE)
+#define LITE_BATCHES 4
+
+/**
+ * struct lite_batch - bytes that are posted and waited for together
+ * @offset: in the LMR
+ * @n: bytes
+ * @n_pages: pinned; 0: the batch is free
+ * @skip: bytes of the first page before them
+ * @m: entered while in flight
+ * @conn: held live while in flight
+ * @qp: where it is posted
+ * @io: waited for
+ * @err: of posting
+ * @sgt: @sg
+ * @pages: of the caller
+ * @sg: they, merged and mapped for the device while in flight
+ */
+struct lite_batch {
+	u64 offset;
+	size_t n;
+	int n_pages;
+	size_t skip;
+	struct lite_mapping *m;
+	struct lite_conn *conn;
+	struct lite_qp *qp;
+	struct lite_io io;
+	int err;
+	struct sg_table sgt;
+	struct page *pages[LITE_BATCH_PAGES];
+	struct scatterlist sg[LITE_BATCH_PAGES];
+};
+
+/**
+ * struct lite_large - a large piece
+ * @p: its transfer, advanced as batches end
+ * @dir: for the device
+ * @offset: in the LMR, of what is not pinned yet
+ * @at: in the buffer, likewise
+ * @left: bytes, likewise
+ * @max: batches that may be in flight
+ * @pinned: batches pinned so far
+ * @posted: of these
+ * @ended: of these
+ * @absent: the buffer has pages that were not present
+ * @locked: some pages could not be unpinned at once
+ * @halted: no more batches are to be posted
+ * @failed: a batch that has ended has failed
+ * @err: why it went no further
+ * @stale: with -EAGAIN: what lite_access_renew() is to be told, or NULL
+ * @batch: @pinned % @max is the next one
+ */
+struct lite_large {
+	struct lite_piece_io *p;
+	enum dma_data_direction dir;
+	u64 offset;
+	u64 at;
+	u64 left;
+	u32 max;
+	u32 pinned;
+	u32 posted;
+	u32 ended;
+	bool absent;
+	bool locked;
+	bool halted;
+	bool failed;
+	int err;
+	const struct lite_mapping *stale;
+	struct lite_batch batch[];
+};
+
+/* ---- posting ------------------------------------------------------------- */
+
+/* Walks the caller's pages, as mapped for the device. */
+struct lite_sg_cursor {
+	struct scatterlist *sg;
+	size_t in;
+};
+
+/* Fill SGEs for at most @n bytes; returns bytes. */
+static size_t lite_sges_fill(struct lite_sg_cursor *c, u32 lkey,
+			     struct ib_sge *sge, int max, int *n_sge, size_t n)
+{
+	size_t done = 0;
+
+	for (*n_sge = 0; *n_sge < max && done < n; ++*n_sge) {
+		size_t len = min_t(size_t, sg_dma_len(c->sg) - c->in, n - done);
+
+		sge[*n_sge].addr = sg_dma_address(c->sg) + c->in;
+		sge[*n_sge].length = len;
+		sge[*n_sge].lkey = lkey;
+		done += len;
+		c->in += len;
+		if (c->in == sg_dma_len(c->sg)) {
+			c->sg = sg_next(c->sg);
+			c->in = 0;
+		}
+	}
+	return done;
+}
+
+/* Post all of a batch, which is in the share that the connection goes to. */
+static int lite_batch_rdma(struct lite_batch *b, bool write)
+{
+	struct lite_fabric *fab = b->m->mem->fab;
+	struct lite_sg_cursor cursor = { .sg = b->sgt.sgl };
+	const int max = write ? fab->max_sge : fab->max_sge_rd;
+	const struct lite_extent *e = lite_extent_at(b->m, b->offset);
+	bool confirm = !write && b->n > b->conn->read_trusted;
+	u64 in = b->offset - e->start;
+	struct ib_sge sge[LITE_SGE_MAX];
+	size_t n = b->n;
+	int err = 0;
+
+	while (n && !err) {
+		size_t wr = min3((u64)n, e->length - in,
+				 (u64)LITE_WR_BYTES_MAX);
+		int n_sge;
+
+		wr = lite_sges_fill(&cursor, fab->lkey, sge, max, &n_sge, wr);
+		err = lite_qp_rdma(b->qp, &b->io, write ? IB_WR_RDMA_WRITE :
+							  IB_WR_RDMA_READ,
+				   sge, n_sge, e->addr + in, 0);
+		n -= wr;
+		in += wr;
+		if (in == e->length) {
+			e++;
+			in = 0;
+		}
+	}
+	if (confirm && !err)
+		err = lite_qp_confirm(b->qp, &b->io);
+	return err;
+}
+
+/* Map the pages for the device, as few and large as they come. */
+static int lite_batch_map(struct lite_batch *b, struct ib_device *dev,
+			  enum dma_data_direction dir)
+{
+	const unsigned int max = ib_dma_max_seg_size(dev);
+	size_t skip = b->skip, left = b->n;
+	struct scatterlist *sg = NULL;
+	unsigned int n_sg = 0;
+	int i;
+
+	sg_init_table(b->sg, b->n_pages);
+	for (i = 0; i < b->n_pages; i++) {
+		size_t len = min_t(size_t, PAGE_SIZE - skip, left);
+
+		if (sg && page_to_pfn(b->pages[i]) ==
+				  page_to_pfn(b->pages[i - 1]) + 1 &&
+		    sg->length + len <= max) {
+			sg->length += len;
+		} else {
+			sg = &b->sg[n_sg++];
+			sg_set_page(sg, b->pages[i], len, skip);
+		}
+		left -= len;
+		skip = 0;
+	}
+	sg_mark_end(sg);
+	b->sgt = (struct sg_table){
+		.sgl = b->sg,
+		.nents = n_sg,
+		.orig_nents = n_sg,
+	};
+	return ib_dma_map_sgtable_attrs(dev, &b->sgt, dir, 0);
+}
+
+/* The LMR is entered: is it still as it was when it was looked at? */
+static int lite_batch_connect(struct lite_large *l, struct lite_batch *b)
+{
+	u32 share = lite_extent_at(b->m, b->offset)->share;
+
+	if (!b->m->share[share].peer ||
+	    lite_share_run(b->m, b->offset, b->n) < b->n)
+		return -EAGAIN;
+	b->conn = lite_access_conn(b->m, share);
+	if (!IS_ERR(b->conn))
+		return 0;
+	if (b->conn == ERR_PTR(-EAGAIN))
+		l->stale = b->m;
+	return PTR_ERR(b->conn);
+}
+
+/*
+ * Post a batch. When others are in flight, the handle is not waited for: what it
+ * waits for may be us.
+ */
+static int lite_batch_post(struct lite_large *l, struct lite_batch *b)
+{
+	struct lite_piece_io *p = l->p;
+	struct ib_device *dev = p->a->ctx->mem->fab->dev;
+	int err;
+
+	err = lite_batch_map(b, dev, l->dir);
+	if (err)
+		return err;
+	b->m = lite_tryenter_range(p->a, b->offset, b->n, &l->stale);
+	err = PTR_ERR_OR_ZERO(b->m);
+	if (err)
+		goto err_unmap;
+	err = lite_batch_connect(l, b);
+	if (err)
+		goto err_exit;
+	b->qp = lite_conn_qp(b->conn);
+	lite_io_init(&b->io);
+	/* What was posted before an error is in flight all the same. */
+	b->err = lite_batch_rdma(b, p->write);
+	l->posted++;
+	return b->err;
+
+err_exit:
+	lite_access_exit(b->m);
+err_unmap:
+	ib_dma_unmap_sgtable_attrs(dev, &b->sgt, l->dir, 0);
+	return err;
+}
+
+static void lite_large_post(struct lite_large *l)
+{
+	int err = lite_batch_post(l, &l->batch[l->posted % l->max]);
+
+	if (!err)
+		return;
+	/* It comes before what could not be pinned. */
+	l->err = err;
+	l->halted = true;
+}
+
+/* ---- pinning ------------------------------------------------------------- */
+
+/* Pin the next batch, if there is to be one now. */
+static bool lite_large_pin(struct lite_large *l)
+{
+	struct lite_batch *b = &l->batch[l->pinned % l->max];
+	bool idle = l->posted == l->ended;
+	struct lite_piece_io *p = l->p;
+	int n_pages;
+
+	if (l->err || l->locked || !l->left || l->pinned - l->ended == l->max)
+		return false;
+	if (l->absent && !idle)
+		return false;
+	if (l->pinned && fatal_signal_pending(current))
+		return false;
+	n_pages = lite_buf_pin(p->buf, l->at,
+			       min_t(u64, l->left, LITE_BATCH_BYTES), p->write,
+			       idle, b->pages, LITE_BATCH_PAGES, &b->skip,
+			       &b->n);
+	if (n_pages == -EAGAIN) {
+		l->absent = true;
+		return false;
+	}
+	if (n_pages < 0) {
+		l->err = n_pages;
+		/* The node may have been stopped: let it alone. */
+		l->halted = n_pages == -ENODEV;
+		return false;
+	}
+	lite_stat_add(p->a->ctx->mem->stats, LITE_STAT_PINNED_PAGES, n_pages);
+	b->n_pages = n_pages;
+	b->offset = l->offset;
+	l->offset += b->n;
+	l->at += b->n;
+	l->left -= b->n;
+	l->pinned++;
+	return true;
+}
+
+static void lite_batch_free(struct lite_batch *b,
+			    struct lite_stats __percpu *stats)
+{
+	lite_stat_add(stats, LITE_STAT_PINNED_PAGES, -b->n_pages);
+	b->n_pages = 0;
+}
+
+/* Wait for the batch that was posted first. */
+static void lite_large_end(struct lite_large *l)
+{
+	struct lite_batch *b = &l->batch[l->ended % l->max];
+	struct lite_piece_io *p = l->p;
+	struct lite_memory *mem = p->a->ctx->mem;
+	int err;
+
+	lite_io_wait_long(&b->io, b->qp);
+	l->ended++;
+	ib_dma_unmap_sgtable_attrs(mem->fab->dev, &b->sgt, l->dir, 0);
+	lite_conn_put_live(b->conn);
+	err = lite_io_result(b->m, b->err ?: b->io.status);
+	lite_access_exit(b->m);
+	if (lite_buf_tryunpin(p->buf, b->pages, b->n_pages, !p->write))
+		lite_batch_free(b, mem->stats);
+	else
+		l->locked = true;
+	if (l->failed)
+		return;
+	if (!err) {
+		lite_piece_advance(p, b->n);
+		return;
+	}
+	l->failed = true;
+	l->halted = true;
+	l->err = err;
+	p->large++;
+}
+
+/*
+ * Nothing is in flight. Let go of what was not posted, and of what could not be
+ * let go of at once.
+ */
+static void lite_large_unpin(struct lite_large *l,
+			     struct lite_stats __percpu *stats)
+{
+	const struct lite_buf *buf = l->p->buf;
+	u32 i;
+
+	for (; l->pinned != l->posted; l->pinned--) {
+		struct lite_batch *b = &l->batch[(l->pinned - 1) % l->max];
+
+		lite_buf_unpin(buf, b->pages, b->n_pages, false);
+		lite_batch_free(b, stats);
+	}
+	if (!l->locked)
+		return;
+	lite_gate_leave(buf->gate);
+	for (i = 0; i < l->max; i++) {
+		struct lite_batch *b = &l->batch[i];
+
+		if (!b->n_pages)
+			continue;
+		lite_buf_unpin(buf, b->pages, b->n_pages, true);
+		lite_batch_free(b, stats);
+	}
+	if (!lite_gate_enter(buf->gate))
+		l->err = -ENODEV;
+}
+
+static void lite_large_run(struct lite_large *l)
+{
+	struct lite_stats __percpu *stats = l->p->a->ctx->mem->stats;
+
+	for (;;) {
+		while (lite_large_pin(l)) {
+			if (!l->absent)
+				lite_large_post(l);
+			cond_resched();
+		}
+		while (l->posted != l->pinned && !l->halted)
+			lite_large_post(l);
+		if (l->ended == l->posted)
+			break;
+		lite_large_end(l);
+	}
+	lite_large_unpin(l, stats);
+}
+
+/**
+ * lite_share_run - bytes that one connection can carry
+ * @m: entered
+ * @offset: where they begin
+ * @max: no more than that
+ *
+ * Return: their number.
+ */
+u64 lite_share_run(const struct lite_mapping *m, u64 offset, u64 max)
+{
+	u32 i = lite_extent_find(m->extents, m->n_extents, offset);
+	u32 share = m->extents[i].share;
+	u64 end;
+
+	do {
+		end = m->extents[i].start + m->extents[i].length;
+	} while (end - offset < max && ++i < m->n_extents &&
+		 m->extents[i].share == share);
+	return min(max, end - offset);
+}
+
+/**
+ * lite_piece_large - a piece of a transfer without copying
+ * @p: transfer, which advances; not entered
+ * @run: bytes, all in one share of another node
+ *
+ * Context: may sleep, and fault; a fatal signal ends it after what is in flight.
+ * Return: 0 or a negative errno; -EAGAIN: look again.
+ */
+int lite_piece_large(struct lite_piece_io *p, u64 run)
+{
+	u32 max = DIV_ROUND_UP(offset_in_page(p->buf->u + p->at) + run,
+			       LITE_BATCH_BYTES);
+	struct lite_large *l;
+	int err;
+	u32 i;
+
+	/* What has failed once is tried with less at a time. */
+	max = p->tries ? 1 : min_t(u32, max, LITE_BATCHES);
+	l = kvmalloc(struct_size(l, batch, max), GFP_KERNEL);
+	if (!l)
+		return -ENOMEM;
+	*l = (struct lite_large){
+		.p = p,
+		.dir = p->write ? DMA_TO_DEVICE : DMA_FROM_DEVICE,
+		.offset = p->offset,
+		.at = p->at,
+		.left = run,
+		.max = max,
+	};
+	for (i = 0; i < max; i++)
+		l->batch[i].n_pages = 0;
+	lite_large_run(l);
+	err = l->err;
+	if (err == -EAGAIN && l->stale)
+		err = lite_access_renew(p->a, l->stale) ?: -EAGAIN;
+	kvfree(l);
+	return err;
+}
