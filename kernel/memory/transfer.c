@@ -17,10 +17,10 @@
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <linux/scatterlist.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "../trace.h"
+#include "../wait.h"
 #include "memory.h"
 
 /* 1 MB of the caller's pages at a time. */
@@ -29,14 +29,8 @@
 #define LITE_COPY_BYTES (64UL << 10)
 /* As often a piece is tried, in one session after the other. */
 #define LITE_PIECE_TRIES 3
-/*
- * Where packets overtake each other, a transport that goes back to the first
- * one missing may never get a large piece through. When two have failed,
- * and small ones succeed, they are kept small for a while.
- */
-#define LITE_CAREFUL_BYTES 1024
-#define LITE_CAREFUL_AFTER 2 /* failures */
-#define LITE_CAREFUL_TIME (60 * HZ)
+/* So often a large piece fails before it is made small: LITE_CAREFUL_BYTES. */
+#define LITE_CAREFUL_AFTER 2
 
 /**
  * struct lite_piece_io - what a transfer is at
@@ -408,8 +402,7 @@ static ssize_t lite_piece(struct lite_piece_io *p)
 	if (!m->share[e->share].peer)
 		return lite_piece_local(p, m, e);
 	n = min(p->left, e->start + e->length - p->offset);
-	if (p->large >= LITE_CAREFUL_AFTER ||
-	    time_before(jiffies, READ_ONCE(m->careful) + LITE_CAREFUL_TIME))
+	if (p->large >= LITE_CAREFUL_AFTER || lite_mapping_is_careful(m))
 		n = min_t(size_t, n, LITE_CAREFUL_BYTES);
 	if (n <= LITE_BOUNCE_SIZE) {
 		bounce = lite_bounce_tryget(m->mem->fab);
@@ -471,7 +464,7 @@ int lite_transfer(const struct lite_access *a, bool write, u64 offset,
 			p.at += ret;
 		}
 		ret = 0;
-		if (p.left && fatal_signal_pending(current)) {
+		if (p.left && lite_given_up()) {
 			ret = -EINTR;
 			break;
 		}
