@@ -11,6 +11,12 @@
 #include <linux/version.h>
 #include <net/genetlink.h>
 
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
+#include <linux/io_uring/cmd.h>
+#else
+#include <linux/io_uring.h>
+#endif
+
 /* Attributes of a dump request: moved into struct genl_info in 6.6. */
 static inline struct nlattr **lite_dump_attrs(struct netlink_callback *cb)
 {
@@ -50,6 +56,16 @@ static inline long lite_pin_user_pages(unsigned long addr, unsigned long n,
 	return pin_user_pages(addr, n, flags, pages, NULL);
 #else
 	return pin_user_pages(addr, n, flags, pages);
+#endif
+}
+
+/* A command of io_uring comes with all of its SQE: since 6.5. */
+static inline const void *lite_uring_payload(const struct io_uring_cmd *cmd)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+	return cmd->sqe->cmd;
+#else
+	return cmd->cmd;
 #endif
 }
 

@@ -139,6 +139,32 @@ void lite_cq_arm(struct lite_cq *cq)
 		lite_cq_wake(cq);
 }
 
+/**
+ * lite_cq_heed - have the poller bring completions that nobody waits for
+ * @cq: queue; lite_cq_unheed() is to follow
+ *
+ * Before posting. As long as there is a sleeper, the queue is armed, or is about
+ * to be, or the poller has it: so only the first one has to.
+ *
+ * Context: process.
+ */
+void lite_cq_heed(struct lite_cq *cq)
+{
+	if (atomic_inc_return(&cq->sleepers) == 1)
+		lite_cq_arm(cq);
+}
+
+/**
+ * lite_cq_unheed - the counterpart of lite_cq_heed()
+ * @cq: queue
+ *
+ * Context: any.
+ */
+void lite_cq_unheed(struct lite_cq *cq)
+{
+	atomic_dec(&cq->sleepers);
+}
+
 /* Serve one CQ until it is empty, or has had its turn: then true. */
 static bool lite_poller_serve(struct lite_poller *poller, struct lite_cq *cq)
 {

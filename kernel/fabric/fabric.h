@@ -115,6 +115,8 @@ void lite_cq_destroy(struct lite_cq *cq);
 void lite_cq_barrier(struct workqueue_struct *wq);
 int lite_cq_poll(struct lite_cq *cq);
 void lite_cq_arm(struct lite_cq *cq);
+void lite_cq_heed(struct lite_cq *cq);
+void lite_cq_unheed(struct lite_cq *cq);
 
 /* ---- operations ---------------------------------------------------------- */
 
@@ -123,6 +125,8 @@ void lite_cq_arm(struct lite_cq *cq);
  * @pending: work requests in flight, and one for the poster
  * @status: first error, 0 as long as there is none
  * @done: completed with the last one
+ * @end: instead, if nobody waits: called with the last one, by whoever handles
+ *	its completion; must not sleep; the io is its own from then on
  *
  * Lives on its waiter's stack: the waiter never leaves before @done.
  */
@@ -130,6 +134,7 @@ struct lite_io {
 	atomic_t pending;
 	int status;
 	struct completion done;
+	void (*end)(struct lite_io *io);
 };
 
 /**
@@ -176,6 +181,7 @@ struct lite_qp {
 void lite_io_init(struct lite_io *io);
 void lite_io_wait(struct lite_io *io, struct lite_qp *qp);
 void lite_io_wait_long(struct lite_io *io, struct lite_qp *qp);
+void lite_io_leave(struct lite_io *io);
 int lite_qp_rdma(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
 		 struct ib_sge *sge, int n_sge, u64 raddr, u32 imm);
 int lite_qp_rdma_nowait(struct lite_qp *qp, struct lite_io *io,
@@ -185,6 +191,9 @@ u64 lite_conn_scratch(const struct lite_conn *conn, struct ib_sge *sge);
 int lite_qp_confirm(struct lite_qp *qp, struct lite_io *io);
 int lite_qp_atomic(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
 		   struct ib_sge *sge, u64 raddr, u64 operand, u64 swap);
+int lite_qp_atomic_nowait(struct lite_qp *qp, struct lite_io *io,
+			  enum ib_wr_opcode op, struct ib_sge *sge, u64 raddr,
+			  u64 operand, u64 swap);
 int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first);
 void lite_qp_flush(struct lite_qp *qp);
 void lite_qp_destroy(struct lite_qp *qp);

@@ -38,14 +38,30 @@ void lite_io_init(struct lite_io *io)
 	atomic_set(&io->pending, 1);
 	io->status = 0;
 	init_completion(&io->done);
+	io->end = NULL;
 }
 
 static void lite_io_end(struct lite_io *io, int status, int n)
 {
 	if (status)
 		cmpxchg(&io->status, 0, status);
-	if (atomic_sub_and_test(n, &io->pending))
+	if (!atomic_sub_and_test(n, &io->pending))
+		return;
+	if (io->end)
+		io->end(io);
+	else
 		complete(&io->done);
+}
+
+/**
+ * lite_io_leave - all has been posted, and nobody waits
+ * @io: with @end, which may be called from here, and may free it
+ *
+ * Context: process.
+ */
+void lite_io_leave(struct lite_io *io)
+{
+	lite_io_end(io, 0);
 }
 
 static void lite_wr_complete(struct lite_wr *wr, int status)
@@ -271,6 +287,18 @@ int lite_qp_rdma(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
 	return lite_qp_post_rdma(qp, wr, op, sge, n_sge, raddr, imm);
 }
 
+/* NULL: the send queue is full. */
+static struct lite_wr *lite_qp_tryget_wr(struct lite_qp *qp, struct lite_io *io)
+{
+	int slot = lite_qp_take(qp);
+
+	if (slot < 0) {
+		lite_cq_poll(qp->scq);
+		slot = lite_qp_take(qp);
+	}
+	return slot < 0 ? NULL : lite_qp_claim(qp, slot, io);
+}
+
 /**
  * lite_qp_rdma_nowait - likewise, for those who must not wait for room
  * @qp: of a connection that the caller holds live
@@ -288,16 +316,11 @@ int lite_qp_rdma_nowait(struct lite_qp *qp, struct lite_io *io,
 			enum ib_wr_opcode op, struct ib_sge *sge, int n_sge,
 			u64 raddr, u32 imm)
 {
-	int slot = lite_qp_take(qp);
+	struct lite_wr *wr = lite_qp_tryget_wr(qp, io);
 
-	if (slot < 0) {
-		lite_cq_poll(qp->scq);
-		slot = lite_qp_take(qp);
-	}
-	if (slot < 0)
+	if (!wr)
 		return -EAGAIN;
-	return lite_qp_post_rdma(qp, lite_qp_claim(qp, slot, io), op, sge,
-				 n_sge, raddr, imm);
+	return lite_qp_post_rdma(qp, wr, op, sge, n_sge, raddr, imm);
 }
 
 /**
@@ -340,6 +363,23 @@ int lite_qp_confirm(struct lite_qp *qp, struct lite_io *io)
 	return lite_qp_rdma(qp, io, IB_WR_RDMA_WRITE, &sge, 1, raddr, 0);
 }
 
+static int lite_qp_post_atomic(struct lite_qp *qp, struct lite_wr *wr,
+			       enum ib_wr_opcode op, struct ib_sge *sge,
+			       u64 raddr, u64 operand, u64 swap)
+{
+	struct ib_atomic_wr atomic = {
+		.wr.opcode = op,
+		.wr.sg_list = sge,
+		.wr.num_sge = 1,
+		.remote_addr = raddr,
+		.compare_add = operand,
+		.swap = swap,
+		.rkey = qp->conn->rkey,
+	};
+
+	return lite_qp_post(qp, wr, &atomic.wr);
+}
+
 /**
  * lite_qp_atomic - post a remote atomic operation on 8 bytes
  * @qp: of a connection that the caller holds live
@@ -357,19 +397,34 @@ int lite_qp_atomic(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
 		   struct ib_sge *sge, u64 raddr, u64 operand, u64 swap)
 {
 	struct lite_wr *wr = lite_qp_get_wr(qp, io);
-	struct ib_atomic_wr atomic = {
-		.wr.opcode = op,
-		.wr.sg_list = sge,
-		.wr.num_sge = 1,
-		.remote_addr = raddr,
-		.compare_add = operand,
-		.swap = swap,
-		.rkey = qp->conn->rkey,
-	};
 
 	if (IS_ERR(wr))
 		return PTR_ERR(wr);
-	return lite_qp_post(qp, wr, &atomic.wr);
+	return lite_qp_post_atomic(qp, wr, op, sge, raddr, operand, swap);
+}
+
+/**
+ * lite_qp_atomic_nowait - likewise, for those who must not wait for room
+ * @qp: of a connection that the caller holds live
+ * @io: told of the completion
+ * @op: as lite_qp_atomic()
+ * @sge: likewise
+ * @raddr: likewise
+ * @operand: likewise
+ * @swap: likewise
+ *
+ * Context: process; does not sleep.
+ * Return: as lite_qp_atomic(); -EAGAIN: the send queue is full.
+ */
+int lite_qp_atomic_nowait(struct lite_qp *qp, struct lite_io *io,
+			  enum ib_wr_opcode op, struct ib_sge *sge, u64 raddr,
+			  u64 operand, u64 swap)
+{
+	struct lite_wr *wr = lite_qp_tryget_wr(qp, io);
+
+	if (!wr)
+		return -EAGAIN;
+	return lite_qp_post_atomic(qp, wr, op, sge, raddr, operand, swap);
 }
 
 /*

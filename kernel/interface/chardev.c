@@ -151,6 +151,7 @@ const struct file_operations lite_fops = {
 	.poll = lite_poll,
 	.unlocked_ioctl = lite_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
+	.uring_cmd = lite_uring_cmd,
 };
 
 /**

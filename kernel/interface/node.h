@@ -75,6 +75,8 @@ extern const struct file_operations lite_fops;
 int lite_chardev_init(void);
 void lite_chardev_exit(void);
 long lite_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+struct io_uring_cmd;
+int lite_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
 
 int lite_netlink_init(void);
 void lite_netlink_exit(void);

@@ -12,9 +12,9 @@
  *                                 them of compare-and-swap (memop_serve.c),
  *                                 through its connection to itself
  */
-#include <linux/sched/signal.h>
 
 #include "../trace.h"
+#include "../wait.h"
 #include "memory.h"
 
 /*
@@ -140,7 +140,7 @@ static int lite_atomic_device(const struct lite_access *a,
 		/* Without the page: others need it. */
 		if (err == -EAGAIN && stale)
 			err = lite_access_renew(a, stale) ?: -EAGAIN;
-		if (err == -EAGAIN && fatal_signal_pending(current))
+		if (err == -EAGAIN && lite_given_up())
 			err = -EINTR;
 	} while (err == -EAGAIN);
 	return err;

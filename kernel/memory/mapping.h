@@ -99,6 +99,19 @@ struct lite_mapping {
 	struct lite_extent *extents;
 };
 
+/*
+ * Where packets overtake each other, a transport that goes back to the first
+ * one missing may never get a large piece through. When two have failed, and
+ * small ones succeed (transfer.c), they are kept small for a while.
+ */
+#define LITE_CAREFUL_BYTES 1024
+#define LITE_CAREFUL_TIME (60 * HZ)
+
+static inline bool lite_mapping_is_careful(const struct lite_mapping *m)
+{
+	return time_before(jiffies, READ_ONCE(m->careful) + LITE_CAREFUL_TIME);
+}
+
 static inline const struct lite_extent *
 lite_extent_at(const struct lite_mapping *m, u64 offset)
 {
@@ -114,15 +127,6 @@ static inline int lite_io_result(struct lite_mapping *m, int err)
 	if (err)
 		WRITE_ONCE(m->unclean, true);
 	return err;
-}
-
-/* For so long after a small piece got through that a large had not. */
-#define LITE_CAREFUL_TIME (60 * HZ)
-
-/* Is little to be sent at a time? */
-static inline bool lite_mapping_careful(const struct lite_mapping *m)
-{
-	return time_before(jiffies, READ_ONCE(m->careful) + LITE_CAREFUL_TIME);
 }
 
 /* REVOKEs that may overtake one MAP; more count as one of its LMR. */

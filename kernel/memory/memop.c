@@ -36,10 +36,10 @@
  * begins, and we go on after it: PREPARE waits for what is left of it, and until
  * one has done so nothing else is asked (@unsettled).
  */
-#include <linux/sched/signal.h>
 
 #include "../core/memop.h"
 #include "../trace.h"
+#include "../wait.h"
 #include "memory.h"
 
 /*
@@ -448,7 +448,7 @@ static int lite_job_run(struct lite_job *job)
 		err = lite_job_piece(job);
 		if (err || job->done == job->length || job->different)
 			break;
-		err = fatal_signal_pending(current) ? -EINTR :
+		err = lite_given_up() ? -EINTR :
 						      lite_cluster_ready(cl);
 		cond_resched();
 	} while (!err);

@@ -61,6 +61,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	lite_known_init(mem);
 	spin_lock_init(&mem->views_lock);
 	lite_lent_init(mem);
+	lite_issues_init(mem);
 	spin_lock_init(&mem->work_lock);
 	INIT_LIST_HEAD(&mem->work);
 	init_waitqueue_head(&mem->work_wait);
@@ -175,6 +176,7 @@ void lite_memory_exit(struct lite_memory *mem)
 {
 	cancel_work_sync(&mem->publish_work);
 	cancel_work_sync(&mem->zombie_work);
+	lite_issues_exit(mem);
 	lite_lent_close(mem);
 	lite_home_free_all(mem);
 	flush_workqueue(mem->wq);

@@ -69,6 +69,7 @@
 #include "home.h"
 #include "mapping.h"
 #include "ctx.h"
+#include "issue.h"
 #include "known.h"
 #include "memop.h"
 #include "pinned.h"
@@ -127,6 +128,7 @@ struct lite_memory {
 	struct lite_known_table known;
 	spinlock_t views_lock;     /* protects the lists of views */
 	struct lite_lent lent;
+	struct lite_issues issues;
 
 	spinlock_t work_lock;      /* protects the next one */
 	struct list_head work;     /* memory operations that we carry out */

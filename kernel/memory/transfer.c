@@ -13,9 +13,9 @@
  * The caller's memory is touched by the device only between posting and the end
  * of lite_io_wait(), which nothing interrupts.
  */
-#include <linux/sched/signal.h>
 
 #include "../trace.h"
+#include "../wait.h"
 #include "memory.h"
 #include "transfer.h"
 
@@ -25,13 +25,8 @@
 #define LITE_LARGE_BYTES (16ULL << 20)
 /* As often a piece is tried, in one session after the other. */
 #define LITE_PIECE_TRIES 3
-/*
- * Where packets overtake each other, a transport that goes back to the first
- * one missing may never get a large piece through. When two have failed,
- * and small ones succeed, they are kept small for a while.
- */
-#define LITE_CAREFUL_BYTES 1024
-#define LITE_CAREFUL_AFTER 2 /* failures */
+/* So often a large piece fails before it is made small: LITE_CAREFUL_BYTES. */
+#define LITE_CAREFUL_AFTER 2
 
 /**
  * lite_enter_range - enter for a part of an LMR
@@ -229,8 +224,7 @@ static ssize_t lite_piece(struct lite_piece_io *p)
 	if (!m->share[e->share].peer)
 		return lite_piece_local(p, m, e);
 	n = min(p->left, e->start + e->length - p->offset);
-	if (p->large >= LITE_CAREFUL_AFTER ||
-	    lite_mapping_careful(m))
+	if (p->large >= LITE_CAREFUL_AFTER || lite_mapping_is_careful(m))
 		n = min_t(size_t, n, LITE_CAREFUL_BYTES);
 	if (n <= LITE_BOUNCE_SIZE) {
 		bounce = lite_bounce_tryget(m->mem->fab);
@@ -288,7 +282,7 @@ int lite_transfer(const struct lite_access *a, bool write, u64 offset,
 		if (ret > 0)
 			lite_piece_advance(&p, ret);
 		ret = 0;
-		if (p.left && fatal_signal_pending(current)) {
+		if (p.left && lite_given_up()) {
 			ret = -EINTR;
 			break;
 		}

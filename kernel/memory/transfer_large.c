@@ -22,9 +22,9 @@
  */
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "../wait.h"
 #include "memory.h"
 #include "transfer.h"
 
@@ -274,7 +274,7 @@ static bool lite_large_pin(struct lite_large *l)
 		return false;
 	if (l->absent && !idle)
 		return false;
-	if (l->pinned && fatal_signal_pending(current))
+	if (l->pinned && lite_given_up())
 		return false;
 	n_pages = lite_buf_pin(p->buf, l->at,
 			       min_t(u64, l->left, LITE_BATCH_BYTES), p->write,

@@ -23,10 +23,10 @@
  * not tried again. Of a call whose chain failed no more is posted in chains.
  */
 #include <linux/mm.h>
-#include <linux/sched/signal.h>
 
 #include "../fabric/chain.h"
 #include "../trace.h"
+#include "../wait.h"
 #include "vector.h"
 
 /* Bounce pages of a wave; they are everybody's. */
@@ -253,7 +253,7 @@ static enum lite_wave_no lite_wave_enter(struct lite_vector *v,
 	int to;
 
 	if (!m->share[e->share].peer || op->length > e->length - in ||
-	    lite_mapping_careful(m))
+	    lite_mapping_is_careful(m))
 		return LITE_WAVE_ALONE;
 	to = lite_wave_to(v, m, e->share);
 	if (to < 0)
@@ -433,7 +433,7 @@ static int lite_vector_over(const struct lite_vector *v)
 {
 	if (v->gate && !v->gate->in)
 		return -ENODEV;
-	return fatal_signal_pending(current) ? -EINTR : 0;
+	return lite_given_up() ? -EINTR : 0;
 }
 
 /**

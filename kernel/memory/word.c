@@ -9,8 +9,8 @@
  * (lent.c). REVOKE and RECALL wait for it as for every operation, and while the
  * LMR is being changed it is waited for here, entered nowhere.
  */
-#include <linux/sched/signal.h>
 
+#include "../wait.h"
 #include "memory.h"
 
 /*
@@ -213,7 +213,7 @@ int lite_word_cmp_swap(struct lite_memory *mem, const struct lite_word *word,
 		if (err)
 			return err;
 		/* A change may take long; sessions do not come for ever. */
-		if (fatal_signal_pending(current))
+		if (lite_given_up())
 			return -EINTR;
 		err = lite_cluster_ready(mem->cl);
 		if (err)

@@ -22,6 +22,7 @@
  *
  * The home's part is in lock_home.c.
  */
+#include "../wait.h"
 #include "lock.h"
 
 /* Does the home perhaps count somebody who has gone from here? */
@@ -46,9 +47,15 @@ static int lite_barrier_await_left(struct lite_locks *locks,
 				   const struct lite_word *word,
 				   unsigned long *left)
 {
-	long ret = wait_event_killable_timeout(
-		locks->left_wait, !lite_barrier_is_left(locks, word), *left);
+	long ret;
 
+	ret = lite_wait_is_command() ?
+		      wait_event_interruptible_timeout(
+			      locks->left_wait,
+			      !lite_barrier_is_left(locks, word), *left) :
+		      wait_event_killable_timeout(
+			      locks->left_wait,
+			      !lite_barrier_is_left(locks, word), *left);
 	if (ret < 0)
 		return -EINTR;
 	if (*left != MAX_SCHEDULE_TIMEOUT)

@@ -15,6 +15,7 @@
 #include <linux/cred.h>
 #include <linux/slab.h>
 
+#include "../wait.h"
 #include "service.h"
 
 static void lite_bind_release(struct kref *ref)
@@ -448,8 +449,7 @@ static int lite_bind_await(struct lite_bind *bind, struct lite_rcall *call)
 
 	if (time_after_eq(now, call->deadline))
 		return -ETIMEDOUT;
-	ret = wait_for_completion_killable_timeout(&bind->ready,
-						   call->deadline - now);
+	ret = lite_wait_done_timeout(&bind->ready, call->deadline - now);
 	if (ret <= 0)
 		return ret ? -EINTR : -ETIMEDOUT;
 	/* What befell its maker need not befall us. */

@@ -11,10 +11,10 @@
  * a peer's kernel, which says how much that was.
  */
 #include <linux/mm.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include "../wait.h"
 #include "service.h"
 
 /* 1 MB at a time, if there is so much in one piece. */
@@ -87,7 +87,7 @@ static int lite_bulk_fill(struct lite_bulk *bulk, u32 max)
 		gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NOWARN;
 		struct page *page;
 
-		if (fatal_signal_pending(current))
+		if (lite_given_up())
 			return -EINTR;
 		if (bulk->n == max)
 			return -ENOMEM;
@@ -262,7 +262,7 @@ int lite_bulk_copy(const struct lite_bulk *bulk, const struct lite_buf *buf,
 					       in);
 		if (done == n)
 			return 0;
-		if (fatal_signal_pending(current))
+		if (lite_given_up())
 			return -EINTR;
 		/* At least what comes first is there then. */
 		err = lite_buf_fault_in(buf, at + done,

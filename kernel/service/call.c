@@ -16,10 +16,10 @@
  * the node is let go: it may be stopped meanwhile.
  */
 #include <linux/sched/clock.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "../trace.h"
+#include "../wait.h"
 #include "service.h"
 
 /* How long a caller watches before it sleeps, as in fabric/qp.c. */
@@ -70,7 +70,7 @@ int lite_rcall_fault_in(const struct lite_rcall *call)
 				     done + PAGE_SIZE -
 					     offset_in_page(call->request.u +
 							    done));
-		if (fatal_signal_pending(current))
+		if (lite_given_up())
 			return -EINTR;
 	}
 	return 0;
@@ -367,7 +367,7 @@ static int lite_rcall_sleep(struct lite_rcall *call, bool killable)
 	if (time_after_eq(now, call->deadline))
 		return -ETIMEDOUT;
 	if (killable)
-		ret = wait_for_completion_killable_timeout(
+		ret = lite_wait_done_timeout(
 			&call->done, call->deadline - now);
 	else
 		ret = wait_for_completion_timeout(&call->done,

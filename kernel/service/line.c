@@ -9,6 +9,7 @@
  * of a connection take turns: what comes free in the window goes to the next one
  * whose ring has room. No ring gets so much of it that nothing is left for others.
  */
+#include "../wait.h"
 #include "service.h"
 
 /* One in line: until @done. */
@@ -129,8 +130,7 @@ static int lite_line_wait(struct lite_bind *bind, struct lite_liner *l,
 	long ret = 0;
 
 	if (time_before(now, deadline))
-		ret = wait_for_completion_killable_timeout(&l->done,
-							   deadline - now);
+		ret = lite_wait_done_timeout(&l->done, deadline - now);
 	spin_lock(&rp->lock);
 	/* Also what came in the last moment. */
 	if (l->err == -EINPROGRESS) {

@@ -10,10 +10,10 @@
  * claim is left to be given back when the word can be reached
  * (lite_hold_leave()); should somebody find it there before, he asks us.
  */
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "../trace.h"
+#include "../wait.h"
 #include "lock.h"
 
 /* Sessions in which a swap is tried. */
@@ -226,7 +226,7 @@ static int lite_lock_swap(struct lite_hold *h,
 		err = lite_lock_judge(h, args, old);
 		if (err)
 			return err;
-		if (fatal_signal_pending(current))
+		if (lite_given_up())
 			return -EINTR;
 		/* Somebody writes to it all the time: the home keeps order. */
 		if (++swaps == LITE_LOCK_SWAPS)
@@ -294,7 +294,7 @@ int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 			err = 0;
 	}
 	/* It will not know of it: nobody is to be told that it died with it. */
-	if (!err && fatal_signal_pending(current))
+	if (!err && lite_given_up())
 		err = -EINTR;
 	if (!err && h->died)
 		err = -EOWNERDEAD;

@@ -14,9 +14,9 @@
  * waits has the lock, whatever else has made him stop; one that comes later is
  * refused, and the home passes the lock on.
  */
-#include <linux/sched/signal.h>
 
 #include "../trace.h"
+#include "../wait.h"
 #include "lock.h"
 
 /**
@@ -167,6 +167,12 @@ out:
 	return err;
 }
 
+static bool lite_hold_has_news(const struct lite_hold *h, int seen)
+{
+	return READ_ONCE(h->verdict) != LITE_LOCK_PENDING ||
+	       atomic_read(&h->locks->changes) != seen;
+}
+
 static int lite_lock_wait_verdict(struct lite_hold *h,
 				  const struct lite_lock_args *args)
 {
@@ -187,18 +193,20 @@ static int lite_lock_wait_verdict(struct lite_hold *h,
 		if (args->timeout != MAX_SCHEDULE_TIMEOUT)
 			left = time_before(jiffies, end) ? end - jiffies : 0;
 		if (err == -EAGAIN) {
-			if (fatal_signal_pending(current))
+			if (lite_given_up())
 				return -EINTR;
 			if (!left)
 				return -ETIMEDOUT;
 			cond_resched();
 			continue;
 		}
-		ret = wait_event_killable_timeout(
-			h->wait,
-			READ_ONCE(h->verdict) != LITE_LOCK_PENDING ||
-				atomic_read(&locks->changes) != seen,
-			left);
+		ret = lite_wait_is_command() ?
+			      wait_event_interruptible_timeout(
+				      h->wait, lite_hold_has_news(h, seen),
+				      left) :
+			      wait_event_killable_timeout(
+				      h->wait, lite_hold_has_news(h, seen),
+				      left);
 		if (READ_ONCE(h->verdict) != LITE_LOCK_PENDING)
 			return 0;
 		if (ret < 0)

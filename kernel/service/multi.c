@@ -32,6 +32,7 @@
 #include <linux/slab.h>
 
 #include "../trace.h"
+#include "../wait.h"
 #include "multi.h"
 
 /* How long the caller waits awake for the first news. */
@@ -190,7 +191,7 @@ static int lite_multi_sleep(struct lite_multi *m)
 
 	if (time_after_eq(now, m->deadline))
 		return -ETIMEDOUT;
-	ret = wait_for_completion_killable_timeout(&m->news, m->deadline - now);
+	ret = lite_wait_done_timeout(&m->news, m->deadline - now);
 	if (ret > 0)
 		return 0;
 	return ret ? -EINTR : -ETIMEDOUT;

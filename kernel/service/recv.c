@@ -14,6 +14,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "../wait.h"
 #include "inbox.h"
 
 /*
@@ -231,7 +232,7 @@ static struct lite_request *lite_recv_get(struct lite_rpc_file *file,
 int lite_user_fault_in(const struct lite_buf *buf, size_t from, size_t n,
 		       bool write)
 {
-	if (fatal_signal_pending(current))
+	if (lite_given_up())
 		return -EINTR;
 	return lite_buf_fault_in(buf, from, n - from, write);
 }

@@ -13,8 +13,8 @@
  *
  * Within a node the client's memory is found by its slot, and copied.
  */
-#include <linux/sched/signal.h>
 
+#include "../wait.h"
 #include "service.h"
 
 /*
@@ -170,7 +170,7 @@ static int lite_bulk_go(struct lite_bulk_io *b, struct lite_request *req,
 		err = lite_bulk_batch(b, qp, op);
 		if (err || !b->left)
 			break;
-		if (killable && fatal_signal_pending(current))
+		if (killable && lite_given_up())
 			err = -EINTR;
 		else if (READ_ONCE(req->cancelled))
 			err = -ECANCELED;

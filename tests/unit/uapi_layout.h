@@ -266,6 +266,7 @@ CHECK(LITE_GRANTS_MAX == 64 && LITE_KEEP == 0xffffffff, "constants of rights");
 
 #include "uapi_inbox_layout.h"
 #include "uapi_rpc_layout.h"
+#include "uapi_uring_layout.h"
 
 #undef SIZE
 #undef AT

@@ -6,6 +6,7 @@
 
 #include <lite/lite.h>
 #include <lite/vector.h>
+#include <lite/uring.h>
 #include <uapi/lite_netlink.h>
 
 #include <assert.h>
@@ -85,6 +86,18 @@ int main(void) {
         (void (*)(void))lite_inbox_reply,
         (void (*)(void))lite_inbox_done,
         (void (*)(void))lite_inbox_reply_next,
+        (void (*)(void))lite_uring_barrier,
+        (void (*)(void))lite_uring_call,
+        (void (*)(void))lite_uring_cmp_swap,
+        (void (*)(void))lite_uring_command,
+        (void (*)(void))lite_uring_fetch_add,
+        (void (*)(void))lite_uring_lock,
+        (void (*)(void))lite_uring_op,
+        (void (*)(void))lite_uring_read,
+        (void (*)(void))lite_uring_recv,
+        (void (*)(void))lite_uring_reply,
+        (void (*)(void))lite_uring_unlock,
+        (void (*)(void))lite_uring_write,
     };
     struct lite_ctx* ctx = NULL;
     size_t i;

@@ -3,6 +3,7 @@
 // The layout of the ABI as a C++ program sees it; uapi_test.c is its twin.
 
 #include <lite/lite.h>
+#include <lite/uring.h>
 #include <uapi/lite_netlink.h>
 
 #include "catch.hpp"

@@ -11,7 +11,7 @@ def setup(cluster):
     """Tools, examples and module on all machines."""
     litelab.prepare_all(cluster)
     for node in cluster.nodes:
-        for name in ("hello", "hello++", "greet"):
+        for name in ("hello", "hello++", "greet", "tally"):
             node.put(litelab.USER_BUILD / "examples" / name, f"/usr/bin/{name}")
 
 
@@ -32,6 +32,13 @@ def test_examples(lab):
     server.kill(9)
     server.wait(20)
     assert "greet: " in first.vm.run(["greet", str(second.id), "world"], check=False).err
+
+    server = second.vm.spawn(["tally"])
+    server.wait_output("serving", timeout=20)
+    said = first.vm.run(["tally", str(second.id), "1", "2", "3", "4"]).out
+    assert said.count("\n") == 4 and said.count("= 10\n") == 1, said
+    server.kill(9)
+    server.wait(20)
 
 
 @vmtest(timeout=240)

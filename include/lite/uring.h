@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * liblite: what may take a while, as commands of io_uring. For programs that use
+ * liburing, or a ring of their own; the library needs neither.
+ *
+ *    struct lite_op op;
+ *    struct io_uring_sqe* sqe = io_uring_get_sqe(&ring);
+ *
+ *    lite_uring_read(sqe, ctx, &op, lh, 0, buf, 64);
+ *    io_uring_sqe_set_data(sqe, &op);
+ *    io_uring_submit(&ring);
+ *    ...                           // cqe->res is 0 or a negative errno
+ *
+ * Each of these fills in an SQE, of which it keeps @user_data and nothing else,
+ * and a structure that belongs to the command: that, and all buffers, have to
+ * stay until its completion, also of a command that was cancelled. Flags of the
+ * SQE, and personalities, are set afterwards. @res is what the function of the
+ * same name would have returned; see <uapi/lite_uring.h> for what may come beside
+ * that, and for which commands need a thread of the kernel's. Commands that are
+ * under way at the same time are carried out in any order.
+ *
+ * Threads that sleep in the kernel for a RECV or LOCK are the process's: with
+ * many of these, raise their limit (io_uring_register_iowq_max_workers(3), the
+ * first number). A server needs none at all if it has the kernel tell it when
+ * there is something to be taken, by io_uring_prep_poll_multishot(3) on lite_fd(),
+ * and takes it with a @timeout_ms of 0. Neither Linux 6.1 nor 6.12 has multishot
+ * commands.
+ */
+#ifndef LITE_URING_H
+#define LITE_URING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <lite/lite.h>
+#include <uapi/lite_sync.h>
+#include <uapi/lite_uring.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#pragma GCC visibility push(default)
+
+struct io_uring_sqe;
+
+/*
+ * lite_uring_command - any ioctl of /dev/liteN
+ * @sqe: of a ring without IORING_SETUP_IOPOLL
+ * @ctx: context, open until the completion
+ * @command: LITE_IOC_*
+ * @arg: its structure, all of it filled in
+ */
+void lite_uring_command(struct io_uring_sqe* sqe, struct lite_ctx* ctx, unsigned int command,
+                        void* arg) LITE_NOEXCEPT;
+
+/*
+ * lite_uring_op - an operation on an LMR
+ * @sqe: see lite_uring_command()
+ * @ctx: context
+ * @op: filled in, but for @size; @result comes back
+ */
+void lite_uring_op(struct io_uring_sqe* sqe, struct lite_ctx* ctx,
+                   struct lite_op* op) LITE_NOEXCEPT;
+
+/*
+ * lite_uring_read, _write, _fetch_add, _cmp_swap - as lite_read(), ...
+ * @op: of the command; its @result comes back: the bytes transferred, or the value
+ *    before
+ */
+void lite_uring_read(struct io_uring_sqe* sqe, struct lite_ctx* ctx, struct lite_op* op,
+                     lite_lh_t lh, uint64_t offset, void* buf, size_t length) LITE_NOEXCEPT;
+void lite_uring_write(struct io_uring_sqe* sqe, struct lite_ctx* ctx, struct lite_op* op,
+                      lite_lh_t lh, uint64_t offset, const void* buf, size_t length) LITE_NOEXCEPT;
+void lite_uring_fetch_add(struct io_uring_sqe* sqe, struct lite_ctx* ctx, struct lite_op* op,
+                          lite_lh_t lh, uint64_t offset, uint64_t addend) LITE_NOEXCEPT;
+void lite_uring_cmp_swap(struct io_uring_sqe* sqe, struct lite_ctx* ctx, struct lite_op* op,
+                         lite_lh_t lh, uint64_t offset, uint64_t expected,
+                         uint64_t desired) LITE_NOEXCEPT;
+
+/*
+ * lite_uring_call - as lite_rpc_call()
+ * @call: of the command; @reply_len and @status come back
+ */
+void lite_uring_call(struct io_uring_sqe* sqe, struct lite_ctx* ctx, struct lite_ioc_rpc_call* call,
+                     uint32_t node, uint32_t function, const void* request, size_t length,
+                     void* reply, size_t room, int timeout_ms) LITE_NOEXCEPT;
+
+/*
+ * lite_uring_recv - as lite_rpc_recv()
+ * @recv: of the command; @token, @function, @length, @node, @uid, @gid, @req_flags
+ *    and @reply_room come back
+ */
+void lite_uring_recv(struct io_uring_sqe* sqe, struct lite_ctx* ctx, struct lite_ioc_rpc_recv* recv,
+                     uint32_t function, void* buf, size_t size, int timeout_ms) LITE_NOEXCEPT;
+
+/* lite_uring_reply - as lite_rpc_reply() */
+void lite_uring_reply(struct io_uring_sqe* sqe, struct lite_ctx* ctx,
+                      struct lite_ioc_rpc_recv* recv, uint64_t token, uint32_t status,
+                      const void* reply, size_t length) LITE_NOEXCEPT;
+
+/* lite_uring_lock - as lite_lock() */
+void lite_uring_lock(struct io_uring_sqe* sqe, struct lite_ctx* ctx, struct lite_ioc_lock* lock,
+                     lite_lh_t lh, uint64_t offset, uint64_t owner, uint32_t flags,
+                     uint64_t timeout_ms) LITE_NOEXCEPT;
+
+/* lite_uring_unlock - as lite_unlock() */
+void lite_uring_unlock(struct io_uring_sqe* sqe, struct lite_ctx* ctx,
+                       struct lite_ioc_unlock* unlock, lite_lh_t lh, uint64_t offset,
+                       uint64_t owner) LITE_NOEXCEPT;
+
+/* lite_uring_barrier - as lite_barrier() */
+void lite_uring_barrier(struct io_uring_sqe* sqe, struct lite_ctx* ctx,
+                        struct lite_ioc_barrier* barrier, lite_lh_t lh, uint64_t offset, uint32_t n,
+                        uint64_t timeout_ms) LITE_NOEXCEPT;
+
+#pragma GCC visibility pop
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LITE_URING_H */

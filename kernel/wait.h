@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Waiting for what may take as long as it likes, until nobody wants it any more.
+ *
+ * A thread of a process waits until it is killed. A worker of io_uring works for
+ * a command, which can be cancelled: then the worker is sent a notification
+ * (TIF_NOTIFY_SIGNAL) which wakes only those who sleep interruptibly, and which
+ * stays until the worker is done with the command. No handler of a signal ever
+ * runs there; but one that stops the process ends the wait, too.
+ */
+#ifndef _LITE_WAIT_H
+#define _LITE_WAIT_H
+
+#include <linux/completion.h>
+#include <linux/sched/signal.h>
+
+/* Then a wait is to be interruptible, else killable. */
+static inline bool lite_wait_is_command(void)
+{
+	return current->flags & PF_IO_WORKER;
+}
+
+/* Does nobody want any more what the caller is at? */
+static inline bool lite_given_up(void)
+{
+	return lite_wait_is_command() ? signal_pending(current) :
+					fatal_signal_pending(current);
+}
+
+/* As wait_for_completion_killable_timeout(). */
+static inline long lite_wait_done_timeout(struct completion *done,
+					  unsigned long timeout)
+{
+	if (lite_wait_is_command())
+		return wait_for_completion_interruptible_timeout(done, timeout);
+	return wait_for_completion_killable_timeout(done, timeout);
+}
+
+#endif /* _LITE_WAIT_H */
