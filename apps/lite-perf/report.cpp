@@ -31,7 +31,9 @@ std::string number(double value) { return number_text(value); }
 std::string number(std::optional<double> value) { return value ? number(*value) : "-"; }
 
 std::string ratio_text(const Ratio& ratio) {
-    return fmt::format("{:.2f} x  ({:.2f} .. {:.2f})", ratio.value, ratio.low, ratio.high);
+    const int digits = ratio.value < 0.1 ? 4 : 2;
+    return fmt::format("{1:.{0}f} x  ({2:.{0}f} .. {3:.{0}f})", digits, ratio.value, ratio.low,
+                       ratio.high);
 }
 
 void print_rows(std::FILE* out, const Result& result) {

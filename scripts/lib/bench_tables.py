@@ -56,8 +56,9 @@ def _ratio(outcome, baseline):
     ratio = outcome.get("ratio")
     if not ratio:
         return "1"
+    digits = 2 if ratio["value"] >= 0.1 else 4
     of = "" if ratio["against"] == baseline else f" of {ratio['against']}"
-    return f"{ratio['value']:.2f} ({ratio['low']:.2f} .. {ratio['high']:.2f}){of}"
+    return f"{ratio['value']:.{digits}f} ({ratio['low']:.{digits}f} .. {ratio['high']:.{digits}f}){of}"
 
 
 def _row(result, outcome):

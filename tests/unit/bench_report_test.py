@@ -68,6 +68,13 @@ class Verdicts(unittest.TestCase):
         documents = {"setup": document("connect", 8, [outcome("lite", [20, 20, 20]), outcome("verbs", [100, 100, 100])])}
         self.assertEqual(verdict_of(documents, "first remote byte").text(), "missed by 4.0 x")
 
+    def test_lite_perf_has_compared_them(self):
+        """Then its interval it is."""
+        ratio = {"against": "verbs", "value": 0.7, "low": 0.6, "high": 0.8}
+        documents = {"small": document("read-latency", 64, [outcome("lite", [99] * 3, ratio=ratio), outcome("verbs", [98] * 3)])}
+        verdict = verdict_of(documents, "64 B read, user")
+        self.assertEqual((verdict.value, verdict.low, verdict.high), (0.7, 0.6, 0.8))
+
     def test_best_of_windows(self):
         """Of several ways to use an arm the best counts, and any arm of LITE's at user level."""
         outcomes = [outcome("lite", [5000] * 3), outcome("lite-vector x64", [30000] * 3, 64),
