@@ -30,7 +30,7 @@ kbuild_args = $(foreach v,W C CF V,$(if $($(v)),$(v)='$($(v))'))
 all: module user ## the module for KERNEL (default 6.1) and everything in user space
 
 .PHONY: module $(kernels:%=module-%)
-module: $(kernels:%=module-%) ## lite.ko and kconsumer.ko in build/kernel-RELEASE; W=1, C=2 as for the kernel
+module: $(kernels:%=module-%) ## lite.ko, the examples and kperf.ko in build/kernel-RELEASE; W=1, C=2 as for the kernel
 
 $(kernels:%=module-%): module-%: | deps-build
 	+@scripts/build-module $* $(kbuild_args)
@@ -53,7 +53,7 @@ demo: ## shows what LITE does, on a virtual cluster
 	@KERNEL=$(KERNEL) scripts/demo
 
 .PHONY: bench
-bench: all | deps-vm ## measures LITE against verbs and TCP, on a virtual cluster
+bench: all | deps-vm deps-bench ## measures LITE against verbs and TCP, on a virtual cluster; a report with plots
 	@KERNEL=$(KERNEL) scripts/bench $(BENCH_ARGS)
 
 .PHONY: cluster

@@ -62,10 +62,18 @@ class GrpcTransport final : public Transport {
     bool supports(Op op) const override { return op == Op::echo; }
     unsigned max_window() const override { return 1; }
 
-    void issue(const Request& request) override {
+    void post(std::span<const Request> requests) override {
+        for (const Request& request : requests)
+            echo(request);
+    }
+
+    std::uint64_t collect() override { return 0; }
+
+  private:
+    void echo(const Request& request) {
         Text error{};
         const std::int64_t length = plugin_.call(
-            client_.get(), region_.bytes().data() + request.offset, request.length,
+            client_.get(), region_.bytes().data() + request.local, request.length,
             echoed_.bytes().data(), echoed_.bytes().size(), error.data(), error.size());
         if (length < 0)
             throw std::runtime_error(error.data());
@@ -73,9 +81,6 @@ class GrpcTransport final : public Transport {
             throw std::runtime_error("gRPC: the reply is too short");
     }
 
-    std::uint64_t wait() override { return 0; }
-
-  private:
     const GrpcPlugin& plugin_;
     Region region_;
     Region echoed_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The LITE arm: an anonymous LMR on the other node, and one call of liblite per request. Echoes are
+// The LITE arm: anonymous LMRs on the other node, and one call of liblite per request. Echoes are
 // calls of a function that "lite-perf serve" serves there.
 #include <fmt/format.h>
 #include <lite/lite.h>
@@ -23,7 +23,7 @@ void check(int error, std::string_view what) {
 class LiteTransport final : public Transport {
   public:
     explicit LiteTransport(const Target& target)
-        : region_(target.bytes), echoed_(echo_max), node_(target.node) {
+        : region_(target.buffer_bytes()), echoed_(echo_max), node_(target.node) {
         lite_ctx* context = nullptr;
         check(lite_open(static_cast<int>(target.lite_index), &context),
               fmt::format("/dev/lite{}", target.lite_index));
@@ -44,8 +44,10 @@ class LiteTransport final : public Transport {
         params.nodes = &target.node;
         params.n_nodes = 1;
         params.mode = 0600;
-        check(lite_alloc(context, &params, &handle_),
-              fmt::format("allocating {} bytes on node {}", target.bytes, target.node));
+        handles_.resize(target.regions);
+        for (lite_lh_t& handle : handles_)
+            check(lite_alloc(context, &params, &handle),
+                  fmt::format("allocating {} bytes on node {}", target.bytes, target.node));
     }
 
     std::string_view name() const override { return "lite"; }
@@ -56,19 +58,32 @@ class LiteTransport final : public Transport {
     }
     unsigned max_window() const override { return 1; }
 
-    void issue(const Request& request) override {
-        std::byte* local = region_.bytes().data() + request.offset;
+    void post(std::span<const Request> requests) override {
+        for (const Request& request : requests)
+            carry_out(request);
+    }
+
+    std::uint64_t collect() override { return old_; }
+
+  private:
+    struct Close {
+        void operator()(lite_ctx* context) const { lite_close(context); }
+    };
+
+    void carry_out(const Request& request) {
+        const lite_lh_t handle = handles_[request.region];
+        std::byte* local = region_.bytes().data() + request.local;
         switch (request.op) {
             case Op::read:
-                check(lite_read(context_.get(), handle_, request.offset, local, request.length),
+                check(lite_read(context_.get(), handle, request.offset, local, request.length),
                       "read");
                 break;
             case Op::write:
-                check(lite_write(context_.get(), handle_, request.offset, local, request.length),
+                check(lite_write(context_.get(), handle, request.offset, local, request.length),
                       "write");
                 break;
             case Op::fetch_add:
-                check(lite_fetch_add(context_.get(), handle_, request.offset, 1, &old_),
+                check(lite_fetch_add(context_.get(), handle, request.offset, 1, &old_),
                       "fetch-add");
                 break;
             case Op::echo:
@@ -76,13 +91,6 @@ class LiteTransport final : public Transport {
                 break;
         }
     }
-
-    std::uint64_t wait() override { return old_; }
-
-  private:
-    struct Close {
-        void operator()(lite_ctx* context) const { lite_close(context); }
-    };
 
     void echo(const std::byte* data, std::size_t length) {
         std::size_t got = 0;
@@ -98,7 +106,7 @@ class LiteTransport final : public Transport {
     std::uint32_t node_;
     std::uint32_t function_ = 0;  // 0: there is none
     std::unique_ptr<lite_ctx, Close> context_;
-    lite_lh_t handle_ = 0;
+    std::vector<lite_lh_t> handles_;
     bool atomics_ = false;
     std::uint64_t old_ = 0;
 };
@@ -106,8 +114,6 @@ class LiteTransport final : public Transport {
 }  // namespace
 
 std::unique_ptr<Transport> make_lite_transport(const Target& target) {
-    if (target.node == 0)
-        throw std::runtime_error("LITE: the arm needs --node, the id of the node to measure to");
     return std::make_unique<LiteTransport>(target);
 }
 

@@ -8,19 +8,17 @@
 #include <thread>
 #include <vector>
 
-#include "runner.hpp"
 #include "stats.hpp"
 
 namespace perf {
 
 int load(LoadOptions options) {
-    using Clock = std::chrono::steady_clock;
     options.target.bytes = echo_max;
     const auto transport = make_transport(options.arm, options.target);
     if (!transport->supports(Op::echo))
         throw std::runtime_error(fmt::format("the arm {} cannot call", options.arm));
     verify(*transport);
-    const Request request{Op::echo, static_cast<std::uint32_t>(options.size), 0};
+    const Request request{Op::echo, static_cast<std::uint32_t>(options.size)};
     const auto count = static_cast<std::uint64_t>(options.rate * options.seconds);
     std::vector<double> times;
     times.reserve(count);

@@ -10,11 +10,12 @@
 
 namespace perf {
 
-/// Page-aligned memory with every page present: first-touch faults belong to no measurement.
+/// Page-aligned memory with every page present: first-touch faults belong to no measurement. May be
+/// empty.
 class Region {
   public:
     Region() = default;
-    explicit Region(std::size_t bytes) : data_(map(bytes)), bytes_(bytes) {}
+    explicit Region(std::size_t bytes) : data_(bytes ? map(bytes) : nullptr), bytes_(bytes) {}
     Region(Region&& other) noexcept
         : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
     Region& operator=(Region&& other) noexcept {

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "../kperf/kperf.h"
 #include "transport.hpp"
 
 namespace perf {
@@ -20,36 +21,30 @@ inline constexpr std::uint16_t default_port = 18600;
 /// No answer of any arm may take longer. Long enough for what a lossy link does to TCP or RC.
 inline constexpr std::chrono::seconds patience{10};
 
-/// The most that a server gives to one connection.
-inline constexpr std::uint64_t region_max = 256ULL << 20;
-
-inline constexpr std::uint32_t protocol_magic = 0x4650544c;  // "LTPF"
-inline constexpr std::uint32_t protocol_version = 1;
+/// The most that a server gives to one connection, all regions together.
+inline constexpr std::uint64_t region_max = 512ULL << 20;
 
 // Both ends are lite-perf on little-endian machines (LITE runs on no others): structs go out as
 // they are. Every message is checked by whoever receives it.
 
-/// First bytes in each direction of the TCP arm; private data of an RDMA CM connect request.
-struct Hello {
-    std::uint32_t magic = protocol_magic;
-    std::uint32_t version = protocol_version;
-    std::uint64_t bytes = 0;  ///< size of the region wanted, echoed if granted
+/// First bytes in each direction of the TCP arm; private data of an RDMA CM connect request. The
+/// kernel's arms say the same.
+using Hello = kperf_hello;
+static_assert(sizeof(Hello) == 24);
 
-    bool valid() const {
-        return magic == protocol_magic && version == protocol_version && bytes > 0 &&
-               bytes <= region_max;
-    }
-};
-static_assert(sizeof(Hello) == 16);
+inline Hello make_hello(std::uint64_t bytes, std::uint32_t regions = 1) {
+    return {KPERF_MAGIC, KPERF_PROTOCOL, bytes, regions, 0};
+}
+
+inline bool is_valid(const Hello& hello) {
+    return hello.magic == KPERF_MAGIC && hello.version == KPERF_PROTOCOL && hello.bytes > 0 &&
+           hello.regions > 0 && hello.bytes <= region_max &&
+           hello.regions <= region_max / hello.bytes;
+}
 
 /// Private data of an RDMA CM accept.
-struct VerbsGrant {
-    Hello hello;
-    std::uint64_t address;
-    std::uint32_t rkey;
-    std::uint32_t reserved;
-};
-static_assert(sizeof(VerbsGrant) == 32);
+using VerbsGrant = kperf_grant;
+static_assert(sizeof(VerbsGrant) == 40);
 
 /// TCP arm: followed by the data of a write. Answered by the data of a read, or by 8 bytes.
 struct TcpRequest {

@@ -50,6 +50,13 @@ void resolve_address(rdma_cm_id* id, sockaddr* address, const std::string& serve
     }
 }
 
+ibv_wc checked(const ibv_wc& wc) {
+    if (wc.status != IBV_WC_SUCCESS)
+        throw std::runtime_error(
+            fmt::format("verbs: completion failed: {}", ibv_wc_status_str(wc.status)));
+    return wc;
+}
+
 std::uint8_t as_u8(int value) { return static_cast<std::uint8_t>(std::clamp(value, 0, 255)); }
 
 }  // namespace
@@ -156,7 +163,6 @@ void listen_at(rdma_cm_id* id, const std::string& address, std::uint16_t port) {
 }
 
 ibv_wc await_completion(ibv_cq* cq, bool yield) {
-    using Clock = std::chrono::steady_clock;
     ibv_wc wc;
     Clock::time_point deadline{};
     // The clock is looked at once in a while only: on some machines that is a system call.
@@ -176,10 +182,37 @@ ibv_wc await_completion(ibv_cq* cq, bool yield) {
         else if (now > deadline)
             throw std::runtime_error(fmt::format("verbs: no completion in {} s", patience.count()));
     }
-    if (wc.status != IBV_WC_SUCCESS)
-        throw std::runtime_error(
-            fmt::format("verbs: completion failed: {}", ibv_wc_status_str(wc.status)));
-    return wc;
+    return checked(wc);
+}
+
+ibv_wc await_completion_event(ibv_cq* cq, ibv_comp_channel* events) {
+    ibv_wc wc;
+    for (;;) {
+        int count = ibv_poll_cq(cq, 1, &wc);
+        if (!count) {
+            if (ibv_req_notify_cq(cq, 0))
+                throw std::runtime_error("verbs: arming the completion queue failed");
+            // What came before that has told nobody.
+            count = ibv_poll_cq(cq, 1, &wc);
+        }
+        if (count < 0)
+            throw std::runtime_error("verbs: polling the completion queue failed");
+        if (count == 1)
+            return checked(wc);
+        pollfd waiting{events->fd, POLLIN, 0};
+        const int ready = poll(&waiting, 1, static_cast<int>(step_limit.count()));
+        if (ready < 0 && errno != EINTR)
+            throw_errno("verbs: poll");
+        if (ready == 0)
+            throw std::runtime_error(fmt::format("verbs: no completion in {} s", patience.count()));
+        ibv_cq* told;
+        void* context;
+        if (ready > 0) {
+            if (ibv_get_cq_event(events, &told, &context))
+                throw_errno("verbs: completion event");
+            ibv_ack_cq_events(told, 1);
+        }
+    }
 }
 
 void resolve_server(rdma_cm_id* id, const std::string& server, std::uint16_t port,
@@ -200,14 +233,15 @@ void resolve_server(rdma_cm_id* id, const std::string& server, std::uint16_t por
     await_event(id->channel, RDMA_CM_EVENT_ROUTE_RESOLVED, "resolve route", step_limit);
 }
 
-CmEvent connect_server(rdma_cm_id* id, const std::string& server, rdma_conn_param param) {
+CmEvent connect_server(rdma_cm_id* id, const std::string& server, rdma_conn_param param,
+                       std::chrono::milliseconds limit) {
     param.initiator_depth = max_initiator_depth(id->verbs);
     param.responder_resources = max_responder_resources(id->verbs);
     param.retry_count = retries;
     param.rnr_retry_count = retries;
     if (rdma_connect(id, &param))
         throw_errno("verbs: connect");
-    CmEvent event = next_event(id->channel, "connect", step_limit);
+    CmEvent event = next_event(id->channel, "connect", limit);
     if (event->event == RDMA_CM_EVENT_REJECTED)
         throw std::runtime_error(fmt::format(
             "verbs: {} refuses (is \"lite-perf serve\" running there, and does it serve verbs?)",

@@ -12,6 +12,8 @@
 #include <span>
 #include <string>
 
+#include "net.hpp"
+
 namespace perf {
 
 template <auto destroy>
@@ -67,6 +69,9 @@ void listen_at(rdma_cm_id* id, const std::string& address, std::uint16_t port);
 /// (@yield). Throws if it failed, or did not come in time.
 ibv_wc await_completion(ibv_cq* cq, bool yield = false);
 
+/// Likewise, but asleep. @events: what the CQ was made with.
+ibv_wc await_completion_event(ibv_cq* cq, ibv_comp_channel* events);
+
 /// 4.096 us * 2^14 = 67 ms until the first retransmission: a lost packet does not cost seconds, as
 /// it does with CM's defaults.
 constexpr std::uint8_t ack_timeout_quick = 14;
@@ -79,7 +84,8 @@ void resolve_server(rdma_cm_id* id, const std::string& server, std::uint16_t por
                     std::uint8_t ack_timeout);
 
 /// Client: connect, with whatever @param says; the event has the server's answer. Throws if it
-/// refuses.
-CmEvent connect_server(rdma_cm_id* id, const std::string& server, rdma_conn_param param);
+/// refuses, or does not answer within @limit.
+CmEvent connect_server(rdma_cm_id* id, const std::string& server, rdma_conn_param param,
+                       std::chrono::milliseconds limit = std::chrono::milliseconds(patience));
 
 }  // namespace perf

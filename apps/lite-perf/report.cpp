@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "net.hpp"
+#include "text.hpp"
 
 namespace perf {
 
@@ -25,30 +26,34 @@ std::string kernel_release() {
     return uname(&names) ? "unknown" : names.release;
 }
 
-std::string number(double value) {
-    // Three significant digits, but never fewer than what stands before the point.
-    return fmt::format("{:.{}f}", value, value < 1 ? 3 : value < 10 ? 2 : value < 1000 ? 1 : 0);
-}
+std::string number(double value) { return number_text(value); }
 
 std::string number(std::optional<double> value) { return value ? number(*value) : "-"; }
 
 std::string ratio_text(const Ratio& ratio) {
-    return fmt::format("{:.2f} x  ({:.2f} .. {:.2f})", ratio.value, ratio.low, ratio.high);
+    const int digits = ratio.value < 0.1 ? 4 : 2;
+    return fmt::format("{1:.{0}f} x  ({2:.{0}f} .. {3:.{0}f})", digits, ratio.value, ratio.low,
+                       ratio.high);
 }
 
 void print_rows(std::FILE* out, const Result& result) {
     std::string size = size_text(result.size);
     for (const Outcome& outcome : result.outcomes) {
         const Summary& summary = outcome.summary;
-        fmt::print(out, "{:>8}  {:<10}{:>10}", size, outcome.label, number(summary.p50));
+        fmt::print(out, "{:>8}  {:<17}{:>10}", size, outcome.label, number(summary.p50));
         if (result.workload->lower_is_better()) {
             fmt::print(out, "{:>10}{:>10}{:>10}{:>9}", number(summary.p99), number(summary.p999),
                        number(summary.max), summary.count);
         } else {
             fmt::print(out, "{:>10}{:>10}", number(summary.min), number(summary.max));
         }
-        fmt::print(out, "   {}\n",
-                   outcome.label == result.baseline ? "" : ratio_text(outcome.ratio));
+        std::string ratio = outcome.label == outcome.against ? "" : ratio_text(outcome.ratio);
+        // Who is compared with somebody else than the rest says so.
+        if (outcome.against != result.baseline && !ratio.empty())
+            ratio += fmt::format("  of {}", outcome.against);
+        for (const auto& [name, value] : outcome.facts)
+            ratio += fmt::format("  {}: {:g}", name, value);
+        fmt::print(out, "   {}\n", ratio);
         size.clear();  // only in the first row of its group
     }
 }
@@ -57,7 +62,7 @@ void print_head(std::FILE* out, const Result& result) {
     const Workload& workload = *result.workload;
     fmt::print(out, "\n{} ({}, {} is better)\n", workload.title(), workload.unit(),
                workload.lower_is_better() ? "lower" : "higher");
-    fmt::print(out, "{:>8}  {:<10}{:>10}", "size", "arm", "median");
+    fmt::print(out, "{:>8}  {:<17}{:>10}", "size", "arm", "median");
     if (workload.lower_is_better())
         fmt::print(out, "{:>10}{:>10}{:>10}{:>9}", "p99", "p99.9", "max", "calls");
     else
@@ -74,13 +79,13 @@ json slice_json(const Slice& slice) {
     return result;
 }
 
-json outcome_json(const Outcome& outcome, const std::string& baseline) {
+json outcome_json(const Outcome& outcome) {
     const Summary& summary = outcome.summary;
     json medians = json::array();
     for (const auto& round : outcome.rounds)
         medians.push_back(summarize({round}).p50);
     json result{
-        {"arm", outcome.arm},       {"label", outcome.label},   {"window", outcome.window},
+        {"arm", outcome.arm},       {"label", outcome.label},   {"width", outcome.width},
         {"samples", summary.count}, {"median", summary.p50},    {"min", summary.min},
         {"max", summary.max},       {"round_medians", medians},
     };
@@ -88,8 +93,11 @@ json outcome_json(const Outcome& outcome, const std::string& baseline) {
         result["p99"] = *summary.p99;
     if (summary.p999)
         result["p999"] = *summary.p999;
-    if (outcome.label != baseline) {
-        result["ratio"] = {{"value", outcome.ratio.value},
+    if (!outcome.facts.empty())
+        result["facts"] = outcome.facts;
+    if (outcome.label != outcome.against) {
+        result["ratio"] = {{"against", outcome.against},
+                           {"value", outcome.ratio.value},
                            {"low", outcome.ratio.low},
                            {"high", outcome.ratio.high}};
     }
@@ -99,9 +107,10 @@ json outcome_json(const Outcome& outcome, const std::string& baseline) {
 json result_json(const Result& result) {
     json outcomes = json::array();
     for (const Outcome& outcome : result.outcomes)
-        outcomes.push_back(outcome_json(outcome, result.baseline));
+        outcomes.push_back(outcome_json(outcome));
     return {
         {"workload", result.workload->name()},
+        {"title", result.workload->title()},
         {"size", result.size},
         {"unit", result.workload->unit()},
         {"better", result.workload->lower_is_better() ? "lower" : "higher"},
@@ -111,14 +120,6 @@ json result_json(const Result& result) {
 }
 
 }  // namespace
-
-std::string size_text(std::uint64_t bytes) {
-    if (bytes >= 1 << 20 && bytes % (1 << 20) == 0)
-        return fmt::format("{} MB", bytes >> 20);
-    if (bytes >= 1 << 10 && bytes % (1 << 10) == 0)
-        return fmt::format("{} KB", bytes >> 10);
-    return fmt::format("{} B", bytes);
-}
 
 void print_tables(std::FILE* out, const Setting& setting, const std::vector<Result>& results) {
     fmt::print(out, "Linux {}, {} CPUs; {} in turns, {} rounds\n", kernel_release(),
@@ -130,19 +131,20 @@ void print_tables(std::FILE* out, const Setting& setting, const std::vector<Resu
         last = result.workload;
         print_rows(out, result);
     }
-    fmt::print(out,
-               "\nEvery figure is of whole round trips. \"0.90 x\" is the ratio of the medians; in "
-               "parentheses its\n95 % bootstrap interval over the rounds.\n");
+    fmt::print(
+        out,
+        "\nEvery figure is of whole round trips. \"0.90 x\" is the ratio of the medians; in "
+        "parentheses its\n95 % bootstrap interval over the rounds. \"x16\": so many under way, or "
+        "at work, at once.\n");
 }
 
-void write_json(const std::string& file, const Setting& setting,
-                const std::vector<Result>& results) {
+std::string json_text(const Setting& setting, const std::vector<Result>& results) {
     json list = json::array();
     for (const Result& result : results)
         list.push_back(result_json(result));
     const json document{
         {"format", "lite-perf"},
-        {"version", 1},
+        {"version", 2},
         {"kernel", kernel_release()},
         {"cpus", sysconf(_SC_NPROCESSORS_ONLN)},
         {"server", setting.server},
@@ -153,12 +155,18 @@ void write_json(const std::string& file, const Setting& setting,
         {"interval", "95 % bootstrap over rounds"},
         {"results", list},
     };
+    return document.dump(2) + '\n';
+}
+
+void write_json(const std::string& file, const Setting& setting,
+                const std::vector<Result>& results) {
+    const std::string text = json_text(setting, results);
     if (file == "-") {
-        std::cout << document.dump(2) << std::endl;
+        std::cout << text << std::flush;
         return;
     }
     std::ofstream out(file);
-    out << document.dump(2) << '\n';
+    out << text;
     out.close();
     if (!out)
         throw_errno(file);

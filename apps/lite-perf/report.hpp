@@ -9,9 +9,6 @@
 
 namespace perf {
 
-/// 64 B, 4 KB, 1 MB.
-std::string size_text(std::uint64_t bytes);
-
 /// What was run, and where, for people and for the JSON file.
 struct Setting {
     Plan plan;
@@ -21,6 +18,9 @@ struct Setting {
 };
 
 void print_tables(std::FILE* out, const Setting& setting, const std::vector<Result>& results);
+
+/// The document that write_json() writes.
+std::string json_text(const Setting& setting, const std::vector<Result>& results);
 
 /// Throws std::system_error if the file cannot be written. "-": standard output.
 void write_json(const std::string& file, const Setting& setting,

@@ -96,7 +96,6 @@ sigset_t block_stop_signals() {
 }
 
 void wait_for(const sigset_t& signals, std::chrono::seconds limit) {
-    using Clock = std::chrono::steady_clock;
     const Clock::time_point end = Clock::now() + limit;
     for (;;) {
         const timespec left{

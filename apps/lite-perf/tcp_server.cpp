@@ -19,7 +19,7 @@ namespace perf {
 
 namespace {
 
-constexpr std::size_t connections_max = 64;
+constexpr std::size_t connections_max = 256;
 
 void reply(int fd, std::span<std::byte> data) {
     iovec part{data.data(), data.size()};
@@ -106,10 +106,10 @@ bool answer(int fd, Inbox& inbox, std::span<std::byte> region) {
 
 void serve(int fd) {
     tcp_prepare(fd);
-    Hello hello;
+    Hello hello{};
     if (!receive_all(fd, bytes_of(hello)))
         return;
-    if (!hello.valid())
+    if (!is_valid(hello) || hello.regions != 1)
         throw std::runtime_error("not a lite-perf of this version");
     const Region region(hello.bytes);
     iovec part = iov_of(hello);

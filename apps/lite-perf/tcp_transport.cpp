@@ -19,14 +19,13 @@ class TcpTransport final : public Transport {
   public:
     explicit TcpTransport(const Target& target)
         : socket_(tcp_connect(target.server, target.port)),
-          region_(target.bytes),
+          region_(target.buffer_bytes()),
           echoed_(echo_max) {
-        Hello hello;
-        hello.bytes = target.bytes;
+        Hello hello = make_hello(target.bytes);
         iovec part = iov_of(hello);
         send_all(socket_.get(), {&part, 1});
-        Hello answer;
-        if (!receive_all(socket_.get(), bytes_of(answer)) || !answer.valid() ||
+        Hello answer{};
+        if (!receive_all(socket_.get(), bytes_of(answer)) || !is_valid(answer) ||
             answer.bytes != hello.bytes)
             throw std::runtime_error("what listens there is no lite-perf of this version");
     }
@@ -37,23 +36,25 @@ class TcpTransport final : public Transport {
     bool supports(Op) const override { return true; }
     unsigned max_window() const override { return window_limit; }
 
-    void issue(const Request& request) override {
-        TcpRequest header{request.offset, request.length, request.op, {}};
-        iovec parts[2] = {iov_of(header),
-                          {region_.bytes().data() + request.offset, request.length}};
-        const bool data = request.op == Op::write || request.op == Op::echo;
-        send_all(socket_.get(), std::span(parts).first(data ? 2 : 1));
-        pending_[(head_ + count_++) % window_limit] = request;
+    void post(std::span<const Request> requests) override {
+        for (const Request& request : requests) {
+            TcpRequest header{request.offset, request.length, request.op, {}};
+            iovec parts[2] = {iov_of(header),
+                              {region_.bytes().data() + request.local, request.length}};
+            const bool data = request.op == Op::write || request.op == Op::echo;
+            send_all(socket_.get(), std::span(parts).first(data ? 2 : 1));
+            pending_[(head_ + count_++) % window_limit] = request;
+        }
     }
 
-    std::uint64_t wait() override {
+    std::uint64_t collect() override {
         const Request request = pending_[head_];
         head_ = (head_ + 1) % window_limit;
         count_--;
         std::uint64_t word = 0;
         const bool open = receive_all(
             socket_.get(), request.op == Op::read
-                               ? region_.bytes().subspan(request.offset, request.length)
+                               ? region_.bytes().subspan(request.local, request.length)
                            : request.op == Op::echo ? echoed_.bytes().first(request.length)
                                                     : bytes_of(word));
         if (!open)

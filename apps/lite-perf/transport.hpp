@@ -2,10 +2,10 @@
 //
 // What an arm of the comparison must be able to do. Workloads know nothing else about it.
 //
-// Both sides have a region of the same size. A request moves bytes between the same offset of the
-// local and of the remote region, so that an arm that must register memory registers it once, as
-// an expert would, and none has an advantage from hot caches. An echo sends bytes of the local
-// region to a program at the other end, which sends them back.
+// This side has a buffer, the other one or more regions. A request moves bytes between a place in
+// the buffer and one in a region, so that an arm that must register memory registers it once, as an
+// expert would, and none has an advantage from hot caches. An echo sends bytes of the buffer to a
+// program at the other end, which sends them back.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "slice.hpp"
 
 namespace perf {
 
@@ -29,11 +31,11 @@ inline constexpr std::uint32_t echo_max = 64 << 10;
 
 struct Request {
     Op op;
-    std::uint32_t length;  ///< bytes; atomic_bytes for fetch_add, which adds 1
-    std::uint64_t offset;  ///< in both regions
+    std::uint32_t length;      ///< bytes; atomic_bytes for fetch_add, which adds 1
+    std::uint64_t offset = 0;  ///< in the region
+    std::uint64_t local = 0;   ///< in the buffer
+    std::uint32_t region = 0;  ///< which one
 };
-
-struct Target;
 
 /// A connection to remote memory by one technique. Used by one thread.
 class Transport {
@@ -46,7 +48,7 @@ class Transport {
     /// Name of the arm, as on the command line.
     virtual std::string_view name() const = 0;
 
-    /// The local region: what is written, and where reads arrive.
+    /// The local memory: what is written, and where reads arrive.
     virtual std::span<std::byte> buffer() = 0;
 
     virtual bool supports(Op op) const = 0;
@@ -54,53 +56,76 @@ class Transport {
     /// How many requests may be under way at once. 1: every call blocks.
     virtual unsigned max_window() const = 0;
 
+    /// How many requests it wants to be given at once, where a window is to be kept under way: so
+    /// that they share a doorbell, a completion, or a system call. At most @window.
+    virtual unsigned batch(unsigned window) const {
+        (void)window;
+        return 1;
+    }
+
+    /// Whether more callers than CPUs are at work: who busily waits had better not.
+    virtual void set_crowded(bool crowded) { (void)crowded; }
+
     /// Where the replies of echoes arrive, each at its beginning; empty: there are none.
     virtual std::span<std::byte> echoed() { return {}; }
 
-    /// Start a request. One that blocks does all its work here.
-    virtual void issue(const Request& request) = 0;
+    /// Start requests, which end together. One that blocks does all its work here.
+    virtual void post(std::span<const Request> requests) = 0;
 
-    /// Wait for the oldest request under way, until its data is at its destination and this side
-    /// knows it. Returns the word's old value for an atomic, otherwise 0.
-    virtual std::uint64_t wait() = 0;
+    /// Wait for those of the oldest post() under way, until their data is at its destination and
+    /// this side knows it. Returns the old value of the word of the last, if that is an atomic.
+    virtual std::uint64_t collect() = 0;
 
     /// One whole round trip.
     std::uint64_t call(const Request& request) {
-        issue(request);
-        return wait();
+        post({&request, 1});
+        return collect();
     }
 
-    /// A connection for echoes, for each of several threads; 0 is this one. They are made when they
-    /// are first asked for, and stay.
-    Transport& caller(unsigned i) {
-        while (others_.size() < i)
-            others_.push_back(another_());
-        return i ? *others_[i - 1] : *this;
-    }
+    /// The time of each of a slice's calls, one after the other, in microseconds.
+    virtual std::vector<double> times(const Request& request, const Slice& slice);
 
-  private:
-    friend std::unique_ptr<Transport> make_transport(std::string_view name, const Target& target);
-
-    std::function<std::unique_ptr<Transport>()> another_;
-    std::vector<std::unique_ptr<Transport>> others_;
+    /// Calls per second with so many of them under way, which have neighbouring pieces of buffer
+    /// and region, in turn.
+    virtual double rate(const Request& request, unsigned window, const Slice& slice);
 };
 
 /// What the arms are to talk to.
 struct Target {
-    std::string server;       ///< host of "lite-perf serve"
-    std::uint16_t port = 0;   ///< its port
-    std::uint32_t node = 0;   ///< LITE node id; 0: none given
-    unsigned lite_index = 0;  ///< the N of this machine's /dev/liteN
-    std::uint64_t bytes = 0;  ///< size of the regions
-    unsigned window = 1;      ///< the most requests the workloads keep under way
-    unsigned callers = 1;     ///< the most threads that call at once
+    std::string server;         ///< host of "lite-perf serve"
+    std::uint16_t port = 0;     ///< its port
+    std::uint32_t node = 0;     ///< LITE node id; 0: none given
+    unsigned lite_index = 0;    ///< the N of this machine's /dev/liteN
+    std::uint64_t bytes = 0;    ///< size of a region
+    std::uint32_t regions = 1;  ///< how many of them; more than 1: arms of many_regions only
+    std::uint64_t local = 0;    ///< size of the buffer; 0: as a region
+    unsigned window = 1;        ///< the most requests that will be under way
+
+    std::uint64_t buffer_bytes() const { return local ? local : bytes; }
+};
+
+struct Arm {
+    std::string_view name;
+    std::unique_ptr<Transport> (*make)(const Target&);
+    bool needs_node = false;    ///< a LITE node at the other end; else "lite-perf serve"
+    bool one_sided = false;     ///< reads, writes and atomics
+    bool echoes = false;        ///< (LITE: only if somebody serves them)
+    bool many_regions = false;  ///< can have them
+    bool in_kernel = false;     ///< calls are made there, by one thread
+    bool by_default = false;    ///< measured if --arms does not say what is
 };
 
 /// The arms, in the order in which they are run and printed.
-std::span<const std::string_view> transport_names();
+std::span<const Arm> arms();
+
+/// Throws std::invalid_argument if there is none.
+const Arm& arm_of(std::string_view name);
 
 /// Connect one arm. Throws std::runtime_error or std::system_error saying what went wrong.
 std::unique_ptr<Transport> make_transport(std::string_view name, const Target& target);
+
+/// Show that an arm really moves data, both ways. Throws if it does not.
+void verify(Transport& transport);
 
 std::unique_ptr<Transport> make_lite_transport(const Target& target);
 std::unique_ptr<Transport> make_verbs_transport(const Target& target);
@@ -108,5 +133,7 @@ std::unique_ptr<Transport> make_tcp_transport(const Target& target);
 std::unique_ptr<Transport> make_write_imm_transport(const Target& target);
 std::unique_ptr<Transport> make_send_transport(const Target& target);
 std::unique_ptr<Transport> make_grpc_transport(const Target& target);
+std::unique_ptr<Transport> make_kernel_lite_transport(const Target& target);
+std::unique_ptr<Transport> make_kernel_verbs_transport(const Target& target);
 
 }  // namespace perf

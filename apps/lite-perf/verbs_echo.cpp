@@ -33,7 +33,7 @@ EchoEnd::EchoEnd(CmId id, EchoMode mode, ibv_cq* receive_cq)
 
 EchoHello EchoEnd::hello() const {
     EchoHello hello{};
-    hello.hello.bytes = echo_max;
+    hello.hello = make_hello(echo_max);
     hello.mode = mode_;
     hello.address = reinterpret_cast<std::uintptr_t>(region_.bytes().data());
     hello.rkey = memory_->rkey;

@@ -31,10 +31,10 @@ struct EchoHello {
     std::uint64_t address;
 
     bool valid() const {
-        return hello.valid() && (mode == EchoMode::write_imm || mode == EchoMode::send);
+        return is_valid(hello) && (mode == EchoMode::write_imm || mode == EchoMode::send);
     }
 };
-static_assert(sizeof(EchoHello) == 32 && std::is_trivially_copyable_v<EchoHello>);
+static_assert(sizeof(EchoHello) == 40 && std::is_trivially_copyable_v<EchoHello>);
 
 /// RDMA CM port of echoes, next to that of one-sided operations.
 constexpr std::uint16_t echo_port(std::uint16_t port) {

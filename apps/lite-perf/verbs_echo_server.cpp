@@ -21,9 +21,7 @@ namespace perf {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-constexpr unsigned connections_max = 64;
+constexpr unsigned connections_max = 256;
 // Without a message for so long it sleeps.
 constexpr std::chrono::milliseconds idle_limit{2};
 // Events are looked for, and the clock is, once in so many polls.
@@ -142,7 +140,6 @@ void VerbsEchoServer::handle_events() {
         rdma_cm_id* id = raw->id;
         const std::uint8_t depth = raw->param.conn.responder_resources;
         EchoHello hello{};
-        hello.hello.magic = 0;
         if (type == RDMA_CM_EVENT_CONNECT_REQUEST && raw->param.conn.private_data &&
             raw->param.conn.private_data_len >= sizeof hello)
             std::memcpy(&hello, raw->param.conn.private_data, sizeof hello);

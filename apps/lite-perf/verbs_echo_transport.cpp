@@ -6,7 +6,6 @@
 #include <cstring>
 #include <optional>
 #include <stdexcept>
-#include <thread>
 
 #include "transport.hpp"
 #include "verbs_echo.hpp"
@@ -18,10 +17,7 @@ namespace {
 class VerbsEchoTransport final : public Transport {
   public:
     VerbsEchoTransport(std::string_view name, EchoMode mode, const Target& target)
-        : name_(name),
-          yield_(target.callers > std::thread::hardware_concurrency()),
-          channel_(make_event_channel()),
-          echoed_(echo_max) {
+        : name_(name), channel_(make_event_channel()), echoed_(echo_max) {
         CmId id = make_cm_id(channel_.get());
         resolve_server(id.get(), target.server, echo_port(target.port), ack_timeout_patient);
         receive_cq_ = make_cq(id->verbs, EchoEnd::receives);
@@ -39,12 +35,14 @@ class VerbsEchoTransport final : public Transport {
     std::span<std::byte> echoed() override { return echoed_; }
     bool supports(Op op) const override { return op == Op::echo; }
     unsigned max_window() const override { return 1; }
+    void set_crowded(bool crowded) override { yield_ = crowded; }
 
-    void issue(const Request& request) override {
-        end_->post(end_->out().subspan(request.offset, request.length));
+    void post(std::span<const Request> requests) override {
+        for (const Request& request : requests)
+            end_->post(end_->out().subspan(request.local, request.length));
     }
 
-    std::uint64_t wait() override {
+    std::uint64_t collect() override {
         const ibv_wc wc = await_completion(receive_cq_.get(), yield_);
         const auto reply = end_->received(wc);
         // To read it, the least that somebody who called would do; not copied beyond that.
@@ -71,7 +69,7 @@ class VerbsEchoTransport final : public Transport {
     }
 
     std::string_view name_;
-    bool yield_;
+    bool yield_ = false;
     // In the order of creation; destroyed from the last to the first.
     EventChannel channel_;
     CompletionQueue receive_cq_;

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <exception>
 #include <stdexcept>
+#include <vector>
 
 #include "memory.hpp"
 
@@ -20,7 +21,7 @@ namespace perf {
 
 namespace {
 
-constexpr std::size_t connections_max = 64;
+constexpr std::size_t connections_max = 256;
 
 void make_nonblocking(int fd) {
     const int flags = fcntl(fd, F_GETFL);
@@ -32,29 +33,49 @@ void make_nonblocking(int fd) {
 
 class VerbsServer::Connection {
   public:
-    Connection(CmId id, std::uint64_t bytes)
+    Connection(CmId id, const Hello& hello)
         : id_(std::move(id)),
-          region_(bytes),
-          cq_(make_cq(id_->verbs, 1)),
-          memory_(register_memory(id_->pd, region_.bytes())) {
+          hello_(hello),
+          region_(hello.bytes * hello.regions),
+          table_(hello.regions > 1 ? hello.regions * sizeof(kperf_region) : 0),
+          cq_(make_cq(id_->verbs, 1)) {
+        for (std::uint32_t i = 0; i < hello.regions; i++)
+            memory_.push_back(
+                register_memory(id_->pd, region_.bytes().subspan(i * hello.bytes, hello.bytes)));
+        if (hello.regions > 1)
+            tell_regions();
         unsigned inline_bytes = 0;
         qp_ = make_queue_pair(id_.get(), cq_.get(), 1, inline_bytes);
     }
 
+    /// Of the region, or of the table of regions.
     VerbsGrant grant() const {
         VerbsGrant grant{};
-        grant.hello.bytes = region_.bytes().size();
-        grant.address = reinterpret_cast<std::uintptr_t>(region_.bytes().data());
-        grant.rkey = memory_->rkey;
+        grant.hello = hello_;
+        grant.address = address_of(*memory_.back());
+        grant.rkey = memory_.back()->rkey;
         return grant;
     }
 
   private:
+    static std::uint64_t address_of(const ibv_mr& memory) {
+        return reinterpret_cast<std::uintptr_t>(memory.addr);
+    }
+
+    void tell_regions() {
+        auto* entry = reinterpret_cast<kperf_region*>(table_.bytes().data());
+        for (const MemoryRegion& memory : memory_)
+            *entry++ = {address_of(*memory), memory->rkey, 0};
+        memory_.push_back(register_memory(id_->pd, table_.bytes()));
+    }
+
     // In the order of creation; destroyed from the last to the first.
     CmId id_;
+    Hello hello_;
     Region region_;
+    Region table_;  // where each region is and its key, if there are several
     CompletionQueue cq_;
-    MemoryRegion memory_;
+    std::vector<MemoryRegion> memory_;  // of each region, then of the table
     QueuePair qp_;
 };
 
@@ -104,7 +125,6 @@ std::optional<VerbsServer::Notice> VerbsServer::next_notice() {
         return {};  // nothing there after all
     const CmEvent event(raw);
     Notice notice{event->event, event->id, event->param.conn.responder_resources, {}};
-    notice.hello.magic = 0;
     if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST && event->param.conn.private_data &&
         event->param.conn.private_data_len >= sizeof notice.hello)
         std::memcpy(&notice.hello, event->param.conn.private_data, sizeof notice.hello);
@@ -125,12 +145,12 @@ void VerbsServer::handle(const Notice& notice) {
 
 void VerbsServer::accept(const Notice& notice) {
     CmId id(notice.id);
-    if (!notice.hello.valid() || connections_.size() >= connections_max) {
+    if (!is_valid(notice.hello) || connections_.size() >= connections_max) {
         rdma_reject(id.get(), nullptr, 0);
-        throw std::runtime_error(notice.hello.valid() ? "too many connections"
-                                                      : "not a lite-perf of this version");
+        throw std::runtime_error(is_valid(notice.hello) ? "too many connections"
+                                                        : "not a lite-perf of this version");
     }
-    auto connection = std::make_unique<Connection>(std::move(id), notice.hello.bytes);
+    auto connection = std::make_unique<Connection>(std::move(id), notice.hello);
     const VerbsGrant grant = connection->grant();
     rdma_conn_param param{};
     param.private_data = &grant;

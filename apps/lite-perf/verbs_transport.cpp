@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // The native verbs arm, as somebody who knows them would write it: everything registered once,
-// small writes inline, one queue pair, and a busy loop over the completion queue.
+// small writes inline, one queue pair, requests that are given together chained behind one doorbell
+// with one completion, and a busy loop over the completion queue, unless there are more of us than
+// CPUs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,16 +21,26 @@ namespace perf {
 namespace {
 
 constexpr unsigned window_limit = 128;
+// Registering many regions takes a server its time.
+constexpr std::chrono::milliseconds per_region{2};
+
 class VerbsTransport final : public Transport {
   public:
     explicit VerbsTransport(const Target& target)
-        : region_(target.bytes), channel_(make_event_channel()), id_(make_cm_id(channel_.get())) {
+        : region_(target.buffer_bytes()),
+          channel_(make_event_channel()),
+          id_(make_cm_id(channel_.get())),
+          window_(std::clamp(target.window, 1U, window_limit)) {
         resolve_server(id_.get(), target.server, target.port, ack_timeout_quick);
-        const unsigned depth = std::min(std::max(target.window, 1U), window_limit);
-        cq_ = make_cq(id_->verbs, depth);
+        events_.reset(ibv_create_comp_channel(id_->verbs));
+        if (!events_)
+            throw_errno("verbs: completion channel");
+        // If they fail, those complete that are not signalled, too.
+        cq_ = make_cq(id_->verbs, window_ + 1, events_.get());
         memory_ = register_memory(id_->pd, region_.bytes());
-        qp_ = make_queue_pair(id_.get(), cq_.get(), depth, inline_bytes_);
-        depth_ = depth;
+        qp_ = make_queue_pair(id_.get(), cq_.get(), window_, inline_bytes_);
+        wrs_.resize(window_);
+        sges_.resize(window_);
         connect(target);
     }
 
@@ -40,19 +52,48 @@ class VerbsTransport final : public Transport {
     std::string_view name() const override { return "verbs"; }
     std::span<std::byte> buffer() override { return region_.bytes(); }
     bool supports(Op op) const override { return op != Op::echo; }
-    unsigned max_window() const override { return depth_; }
+    unsigned max_window() const override { return window_; }
+    void set_crowded(bool crowded) override { asleep_ = crowded; }
+    // Two batches: while one is on its way, the other is completed and posted again.
+    unsigned batch(unsigned window) const override { return std::max(window / 2, 1U); }
 
-    void issue(const Request& request) override {
-        ibv_sge sge{};
-        sge.addr = reinterpret_cast<std::uintptr_t>(region_.bytes().data() + request.offset);
+    void post(std::span<const Request> requests) override {
+        for (std::size_t i = 0; i < requests.size(); i++)
+            prepare(requests[i], wrs_[i], sges_[i],
+                    i + 1 == requests.size() ? nullptr : &wrs_[i + 1]);
+        ibv_send_wr* bad = nullptr;
+        const int error = ibv_post_send(id_->qp, wrs_.data(), &bad);
+        if (error)
+            throw std::system_error(error, std::generic_category(), "verbs: post");
+    }
+
+    std::uint64_t collect() override {
+        const ibv_wc wc = completion();
+        if (wc.opcode != IBV_WC_FETCH_ADD)
+            return 0;
+        std::uint64_t old;
+        std::memcpy(&old, region_.bytes().data() + wc.wr_id, sizeof old);
+        return old;
+    }
+
+  private:
+    ibv_wc completion() {
+        return asleep_ ? await_completion_event(cq_.get(), events_.get())
+                       : await_completion(cq_.get());
+    }
+
+    void prepare(const Request& request, ibv_send_wr& wr, ibv_sge& sge, ibv_send_wr* next) {
+        sge = {};
+        sge.addr = reinterpret_cast<std::uintptr_t>(region_.bytes().data() + request.local);
         sge.length = request.length;
         sge.lkey = memory_->lkey;
 
-        ibv_send_wr wr{};
-        wr.wr_id = request.offset;
+        wr = {};
+        wr.wr_id = request.local;
+        wr.next = next;
         wr.sg_list = &sge;
         wr.num_sge = 1;
-        wr.send_flags = IBV_SEND_SIGNALED;
+        wr.send_flags = next ? 0 : IBV_SEND_SIGNALED;
         switch (request.op) {
             case Op::read:
                 wr.opcode = IBV_WR_RDMA_READ;
@@ -68,58 +109,67 @@ class VerbsTransport final : public Transport {
             case Op::echo:
                 throw std::logic_error("verbs: one-sided");
         }
+        const kperf_region& remote = remote_[request.region];
         if (request.op == Op::fetch_add) {
-            wr.wr.atomic.remote_addr = grant_.address + request.offset;
-            wr.wr.atomic.rkey = grant_.rkey;
+            wr.wr.atomic.remote_addr = remote.address + request.offset;
+            wr.wr.atomic.rkey = remote.rkey;
             wr.wr.atomic.compare_add = 1;
         } else {
-            wr.wr.rdma.remote_addr = grant_.address + request.offset;
-            wr.wr.rdma.rkey = grant_.rkey;
+            wr.wr.rdma.remote_addr = remote.address + request.offset;
+            wr.wr.rdma.rkey = remote.rkey;
         }
-        ibv_send_wr* bad = nullptr;
-        const int error = ibv_post_send(id_->qp, &wr, &bad);
-        if (error)
-            throw std::system_error(error, std::generic_category(), "verbs: post");
     }
 
-    std::uint64_t wait() override {
-        const ibv_wc wc = await_completion(cq_.get());
-        if (wc.opcode != IBV_WC_FETCH_ADD)
-            return 0;
-        std::uint64_t old;
-        std::memcpy(&old, region_.bytes().data() + wc.wr_id, sizeof old);
-        return old;
-    }
-
-  private:
     void connect(const Target& target) {
-        Hello hello;
-        hello.bytes = target.bytes;
+        const Hello hello = make_hello(target.bytes, target.regions);
         rdma_conn_param param{};
         param.private_data = &hello;
         param.private_data_len = sizeof hello;
-        const CmEvent event = connect_server(id_.get(), target.server, param);
+        const CmEvent event =
+            connect_server(id_.get(), target.server, param, patience + target.regions * per_region);
         connected_ = true;
         const rdma_conn_param& answer = event->param.conn;
+        VerbsGrant grant{};
         // CM pads private data, so it may be longer, never shorter.
-        if (!answer.private_data || answer.private_data_len < sizeof grant_)
+        if (answer.private_data && answer.private_data_len >= sizeof grant)
+            std::memcpy(&grant, answer.private_data, sizeof grant);
+        if (!is_valid(grant.hello) || grant.hello.bytes != target.bytes ||
+            grant.hello.regions != target.regions)
             throw std::runtime_error("verbs: what listens there is no lite-perf of this version");
-        std::memcpy(&grant_, answer.private_data, sizeof grant_);
-        if (!grant_.hello.valid() || grant_.hello.bytes != target.bytes)
-            throw std::runtime_error("verbs: what listens there is no lite-perf of this version");
+        remote_ = {{grant.address, grant.rkey, 0}};
+        if (target.regions > 1)
+            remote_ = regions(target.regions);
+    }
+
+    /// Read the table of regions, which is what we know so far, piece by piece.
+    std::vector<kperf_region> regions(std::uint32_t count) {
+        std::vector<kperf_region> table(count);
+        const auto bytes = std::as_writable_bytes(std::span(table));
+        for (std::size_t done = 0; done < bytes.size();) {
+            const std::size_t n = std::min(bytes.size() - done, region_.bytes().size());
+            call({Op::read, static_cast<std::uint32_t>(n), done});
+            std::copy_n(region_.bytes().begin(), n,
+                        bytes.begin() + static_cast<std::ptrdiff_t>(done));
+            done += n;
+        }
+        return table;
     }
 
     // In the order of creation; destroyed from the last to the first.
     Region region_;
     EventChannel channel_;
     CmId id_;
+    CompletionEvents events_;
     CompletionQueue cq_;
     MemoryRegion memory_;
     QueuePair qp_;
     unsigned inline_bytes_ = 0;
-    unsigned depth_ = 1;
+    unsigned window_;
+    bool asleep_ = false;
     bool connected_ = false;
-    VerbsGrant grant_{};
+    std::vector<kperf_region> remote_;
+    std::vector<ibv_send_wr> wrs_;
+    std::vector<ibv_sge> sges_;
 };
 
 }  // namespace

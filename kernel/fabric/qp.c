@@ -61,7 +61,7 @@ static void lite_io_end(struct lite_io *io, int status, int n)
  */
 void lite_io_leave(struct lite_io *io)
 {
-	lite_io_end(io, 0);
+	lite_io_end(io, 0, 1);
 }
 
 static void lite_wr_complete(struct lite_wr *wr, int status)

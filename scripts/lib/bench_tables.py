@@ -1,24 +1,36 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The tables of Documentation/performance.rst, from what lite-perf has measured."""
+"""The report of `make bench`, and the figures of Documentation/performance.rst, from what lite-perf has measured."""
 
 import re
 
-BEGIN = ".. Figures: `make bench` replaces what follows, up to the end of them."
+import bench_targets
+
+BEGIN = ".. Figures: `make bench BENCH_ARGS=--write` replaces what follows, up to the end of them."
 END = ".. End of the figures."
 
 _TITLES = {
     "read-latency": "READ, one call after the other",
     "write-latency": "WRITE, one call after the other",
     "fetch-add": "FETCH-ADD, one call after the other",
-    "read-throughput": "READ, throughput",
-    "write-throughput": "WRITE, throughput",
+    "read-rate": "READ of few bytes, so many under way",
+    "write-rate": "WRITE of few bytes, so many under way",
+    "read-throughput": "READ of many bytes, so many under way",
+    "write-throughput": "WRITE of many bytes, so many under way",
+    "read-threads": "READ by several threads",
+    "read-processes": "READ by several processes",
     "rpc-latency": "Echo by a program, one after the other",
-    "rpc-rate": "Echo by a program, several callers at once",
+    "rpc-rate": "Echo by a program, several threads at once",
+    "map": "Making 1 MB usable",
+    "connect": "A new process until its first remote bytes",
+    "lmrs": "READ of one of so many regions of 4 KB",
+    "lmr-size": "READ somewhere in a region of so many bytes",
 }
+# Measured once more, for longer, for the promises.
+_PROMISES_ONLY = ("small",)
 
 
 def _size(count):
-    for unit, name in ((1 << 20, "MB"), (1 << 10, "KB")):
+    for unit, name in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")):
         if count >= unit and count % unit == 0:
             return f"{count // unit} {name}"
     return f"{count} B"
@@ -29,39 +41,90 @@ def _number(value):
     return f"{value:.{3 if value < 1 else 2 if value < 10 else 1 if value < 1000 else 0}f}"
 
 
-def _row(result, outcome):
-    ratio = outcome.get("ratio")
-    return [_size(result["size"]), outcome["label"], _number(outcome["median"]),
-            *([_number(outcome["p99"]) if "p99" in outcome else "-"] if result["better"] == "lower" else []),
-            f"{ratio['value']:.2f} ({ratio['low']:.2f} .. {ratio['high']:.2f})" if ratio else "1"]
-
-
 def _table(head, rows):
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
     line = " ".join("=" * width for width in widths)
-    return [line, *(" ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in (head, )), line,
-            *(" ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows), line]
+    text = [" ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in (head, *rows)]
+    return [line, text[0], line, *text[1:], line]
 
 
-def render(document):
-    """reStructuredText of all results in a JSON document that lite-perf has written."""
-    lines = [f"Linux {document['kernel']}, {document['cpus']} CPU; {', '.join(document['arms'])} in turns, "
-             f"{document['rounds']} rounds."]
-    for workload in dict.fromkeys(result["workload"] for result in document["results"]):
-        results = [result for result in document["results"] if result["workload"] == workload]
-        unit = results[0]["unit"]
-        lower = results[0]["better"] == "lower"
-        head = ["Size", "Arm", f"Median, {unit}", *(["p99"] if lower else []), f"Against {results[0]['baseline']}"]
-        title = _TITLES.get(workload, workload)
-        rows = [_row(result, outcome) for result in results for outcome in result["outcomes"]]
-        lines += ["", title, "-" * len(title), "", *_table(head, rows)]
+def _heading(text, mark):
+    return ["", text, mark * len(text), ""]
+
+
+def _ratio(outcome, baseline):
+    ratio = outcome.get("ratio")
+    if not ratio:
+        return "1"
+    digits = 2 if ratio["value"] >= 0.1 else 4
+    of = "" if ratio["against"] == baseline else f" of {ratio['against']}"
+    return f"{ratio['value']:.{digits}f} ({ratio['low']:.{digits}f} .. {ratio['high']:.{digits}f}){of}"
+
+
+def _row(result, outcome):
+    tail = []
+    if result["better"] == "lower":
+        tail = [_number(outcome[name]) if name in outcome else "-" for name in ("p99", "p999")]
+    return [_size(result["size"]), outcome["label"], _number(outcome["median"]), *tail, _ratio(outcome, result["baseline"])]
+
+
+def _workload(name, results):
+    head = ["Size", "Arm", f"Median, {results[0]['unit']}", *(["p99", "p99.9"] if results[0]["better"] == "lower" else []),
+            f"Against {results[0]['baseline']}"]
+    rows = [_row(result, outcome) for result in results for outcome in result["outcomes"]]
+    return [*_heading(_TITLES.get(name, name), "-"), *_table(head, rows)]
+
+
+def _limit(verdict):
+    return f"{'<=' if verdict.at_most else '>='} {verdict.limit:.2f}"
+
+
+def _seen(verdict):
+    if verdict.value is None:
+        return "-"
+    return f"{verdict.value:.3f} ({verdict.low:.3f} .. {verdict.high:.3f})"
+
+
+def _targets(documents):
+    rows = [[verdict.what, verdict.over or "-", _limit(verdict), _seen(verdict), verdict.text()]
+            for verdict in bench_targets.verdicts(documents)]
+    return _table(["Promise", "Outcomes", "Ratio", "Seen", "Verdict"], rows)
+
+
+def _queue_pairs(documents):
+    seen = bench_targets.queue_pairs(documents)
+    if not seen:
+        return []
+    rows = [[arm, str(count), str(made)] for arm, count, made in seen]
+    return [*_heading("Queue pairs that processes add", "-"), *_table(["Arm", "Processes", "Queue pairs"], rows)]
+
+
+def targets_text(documents):
+    """What was promised and what came of it, for a terminal."""
+    return "\n".join(_targets(documents))
+
+
+def render(documents):
+    """reStructuredText of {part: document that lite-perf has written}."""
+    first = next(iter(documents.values()), None)
+    if not first:
+        return "Nothing was measured.\n"
+    days = sorted({document["measured"] for document in documents.values() if "measured" in document})
+    lines = [f"Linux {first['kernel']}, two machines with {first['cpus']} CPU{'s' * (first['cpus'] > 1)} each"
+             f"{', ' + ' to '.join(dict.fromkeys((days[0], days[-1]))) if days else ''}."]
+    lines += [*_heading("Promises", "-"), *_targets(documents), *_queue_pairs(documents)]
+    for part, document in documents.items():
+        if part in _PROMISES_ONLY:
+            continue
+        for workload in dict.fromkeys(result["workload"] for result in document["results"]):
+            lines += _workload(workload, [result for result in document["results"] if result["workload"] == workload])
     return "\n".join(lines) + "\n"
 
 
-def replace(page, document):
+def replace(page, text):
     """The page with new figures in the place of the old ones."""
     pattern = re.escape(BEGIN) + r"\n.*?" + re.escape(END)
     if not re.search(pattern, page, re.S):
         raise ValueError("the page has no place for figures")
-    figures = f"{BEGIN}\n\n{render(document)}\n{END}"
+    figures = f"{BEGIN}\n\n{text}\n{END}"
     return re.sub(pattern, lambda _: figures, page, count=1, flags=re.S)

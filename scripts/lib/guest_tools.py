@@ -10,6 +10,14 @@ USER_BUILD = ROOT / "build/user"
 # As ninja calls them, too: see scripts/demo and the Makefile.
 PROGRAMS = ("apps/lite/lite", "apps/litectl/litectl", "apps/lite-perf/lite-perf", "examples/hello", "examples/hello++")
 
+# The arm grpc of lite-perf, where gRPC was there when it was built.
+_GRPC = USER_BUILD / "apps/lite-perf/lite-perf-grpc.so"
+
+
+def has_grpc():
+    """Whether lite-perf can measure gRPC."""
+    return _GRPC.exists()
+
 
 def install(directory):
     """Strips them into a directory; returns them as the `files` of a Cluster: {path in the guest: path here}.
@@ -23,4 +31,6 @@ def install(directory):
         target = directory / source.name
         subprocess.run(["strip", "-o", target, source], check=True)
         files[f"/usr/bin/{source.name}"] = target
+    if has_grpc():
+        files[f"/usr/bin/{_GRPC.name}"] = _GRPC
     return files

@@ -46,9 +46,10 @@ def test_lite_perf(lab):
     first, second = litelab.on_machines(lab)
     second.vm.run("lite-perf serve --background")
     command = ["lite-perf", "run", "--server", second.vm.ip, "--node", second.id, "--sizes", "64,64K", "--rounds", 3,
-               "--count", 9, "--window", 4, "--json", "-"]
+               "--count", 9, "--window", "1,4", "--json", "-", "--workload",
+               "read-latency,write-latency,fetch-add,read-throughput"]
     report = json.loads(first.vm.run([str(word) for word in command], timeout=120).out)
-    arms = {(result["workload"], result["size"]): {(o["arm"], o["window"]) for o in result["outcomes"]}
+    arms = {(result["workload"], result["size"]): {(o["arm"], o["width"]) for o in result["outcomes"]}
             for result in report["results"]}
     single = {("lite", 1), ("verbs", 1), ("tcp", 1)}
     for workload in ("read-latency", "write-latency"):

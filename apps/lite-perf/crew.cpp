@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include "crew.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <thread>
+
+namespace perf {
+
+namespace {
+
+// Until all have been told, and are ready.
+constexpr std::chrono::nanoseconds before_all = std::chrono::milliseconds(20);
+constexpr std::chrono::nanoseconds before_each = std::chrono::milliseconds(2);
+
+double seconds(Clock::time_point time) {
+    return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
+/// Whatever one of them does.
+class Worker {
+  public:
+    Worker(std::string_view arm, const Target& target) : arm_(arm), target_(target) {}
+
+    Answer obey(const Order& order) {
+        if (order.kind == Order::Kind::connect) {
+            transport_ = make_transport(arm_, target_);
+            verify(*transport_);
+            return {};
+        }
+        transport_->set_crowded(order.crowded);
+        const Request request{order.op, order.length};
+        transport_->call(request);
+        std::this_thread::sleep_until(Clock::time_point(std::chrono::nanoseconds(order.start)));
+        const double begin = seconds(Clock::now());
+        Stopwatch watch({std::chrono::nanoseconds(order.time), order.calls});
+        do {
+            transport_->call(request);
+            watch.lap();
+        } while (!watch.over());
+        return {static_cast<double>(watch.calls()), begin, begin + watch.seconds(), {}};
+    }
+
+  private:
+    std::string arm_;
+    Target target_;
+    std::unique_ptr<Transport> transport_;
+};
+
+}  // namespace
+
+Crew::Crew(std::string_view arm, const Target& target, unsigned count) : arm_(arm) {
+    children_.reserve(count);
+    for (unsigned i = 0; i < count; i++) {
+        // Only the child ever uses it.
+        auto worker = std::make_shared<Worker>(arm, target);
+        children_.emplace_back([worker](const Order& order) { return worker->obey(order); });
+    }
+}
+
+void Crew::hire(unsigned count) {
+    if (!hired_)
+        queue_pairs_before_ = count_queue_pairs();
+    // One at a time: it is not connecting that is measured.
+    for (; hired_ < count; hired_++)
+        children_.at(hired_).ask({});
+    queue_pairs_now_ = count_queue_pairs();
+}
+
+double Crew::rate(unsigned count, Op op, std::uint32_t length, const Slice& slice) const {
+    const auto start = (Clock::now() + before_all + count * before_each).time_since_epoch();
+    Order order{Order::Kind::run, op, length};
+    order.crowded = count > std::thread::hardware_concurrency();
+    order.start = std::chrono::duration_cast<std::chrono::nanoseconds>(start).count();
+    order.time = slice.time.count();
+    order.calls = slice.calls == UINT64_MAX ? slice.calls : (slice.calls + count - 1) / count;
+    for (unsigned i = 0; i < count; i++)
+        children_[i].send(order);
+    double calls = 0;
+    double begin = std::numeric_limits<double>::infinity();
+    double end = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const Answer answer = children_[i].receive();
+        calls += answer.value;
+        begin = std::min(begin, answer.begin);
+        end = std::max(end, answer.end);
+    }
+    return calls / (end - begin);
+}
+
+}  // namespace perf

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include "options.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <stdexcept>
+
+using namespace perf;
+
+namespace {
+
+/// What a command line comes to, and what was said about it.
+struct Parsed {
+    Command command;
+    std::string error;
+};
+
+Parsed parse(std::vector<const char*> words) {
+    words.insert(words.begin(), "lite-perf");
+    std::FILE* said = std::tmpfile();
+    std::fflush(stderr);
+    const int old = dup(STDERR_FILENO);
+    dup2(fileno(said), STDERR_FILENO);
+    Command command = parse_command_line(static_cast<int>(words.size()), words.data());
+    std::fflush(stderr);
+    dup2(old, STDERR_FILENO);
+    close(old);
+    std::rewind(said);
+    char text[1024];
+    const std::size_t length = std::fread(text, 1, sizeof text, said);
+    std::fclose(said);
+    return {std::move(command), {text, length}};
+}
+
+void check_refused(std::vector<const char*> words, const std::string& why) {
+    const Parsed parsed = parse(std::move(words));
+    REQUIRE(std::holds_alternative<Exit>(parsed.command));
+    CHECK(std::get<Exit>(parsed.command).status == 2);
+    CHECK_THAT(parsed.error, Catch::StartsWith("lite-perf: "));
+    CHECK_THAT(parsed.error, Catch::Contains(why));
+}
+
+RunOptions run_options(std::vector<const char*> words) {
+    words.insert(words.begin(), "run");
+    return std::get<RunOptions>(parse(std::move(words)).command);
+}
+
+Plan plan_of(std::vector<const char*> words) {
+    const RunOptions options = run_options(std::move(words));
+    return make_plan(options, arms_to_measure(options));
+}
+
+bool has(const Plan& plan, std::string_view workload) {
+    return std::ranges::count(plan.workloads, workload, &Workload::name) > 0;
+}
+
+}  // namespace
+
+TEST_CASE("mistakes on the command line are said") {
+    check_refused({}, "subcommand");
+    check_refused({"walk"}, "walk");
+    check_refused({"run", "--arms", "lite,pigeon"}, "pigeon");
+    check_refused({"run", "--workload", "nap"}, "nap");
+    check_refused({"run", "--window", "65"}, "not in range 1 to 64");
+    check_refused({"run", "--window", "0"}, "--window");
+    check_refused({"run", "--threads", "1,0"}, "--threads");
+    check_refused({"run", "--processes", "1000"}, "--processes");
+    check_refused({"run", "--lmrs", "1000000"}, "--lmrs");
+    check_refused({"run", "--lmr-sizes", "1"}, "--lmr-sizes");
+    check_refused({"run", "--sizes", "0"}, "--sizes");
+    check_refused({"run", "--sizes", "64M"}, "--sizes");
+    check_refused({"run", "--rounds", "none"}, "--rounds");
+    check_refused({"run", "--node", "65536"}, "--node");
+    check_refused({"run", "--count", "5", "--seconds", "1"}, "--seconds");
+    check_refused({"run", "--baseline", "pigeon"}, "--baseline");
+    check_refused({"serve", "--arms", "kernel-verbs"}, "kernel-verbs");
+    check_refused({"load", "--size", "1M", "--arm", "tcp"}, "--size");
+    check_refused({"load"}, "--arm is required");
+}
+
+TEST_CASE("lists are taken in order, each value once") {
+    const Plan plan = plan_of({"--node", "2", "--sizes", "4K,8,4K,1M", "--window", "16,1,4"});
+    CHECK(plan.choice.sizes == std::vector<std::uint32_t>{8, 4096, 1 << 20});
+    CHECK(plan.choice.windows == std::vector<unsigned>{1, 4, 16});
+}
+
+TEST_CASE("without --arms, what there is to talk to is measured") {
+    CHECK(arms_to_measure(run_options({"--node", "2"})) == std::vector<std::string>{"lite"});
+    const auto native = arms_to_measure(run_options({"--server", "somewhere"}));
+    CHECK(std::ranges::count(native, "verbs") == 1);
+    CHECK(std::ranges::count(native, "lite") == 0);
+    // Each needs something that may not be there.
+    CHECK(std::ranges::count(native, "grpc") == 0);
+    CHECK(std::ranges::count(native, "kernel-verbs") == 0);
+    CHECK_THROWS_WITH(arms_to_measure(run_options({})), Catch::Contains("nothing to measure"));
+    CHECK_THROWS_WITH(arms_to_measure(run_options({"--node", "2", "--arms", "lite,tcp"})),
+                      Catch::Contains("the arm tcp needs --server"));
+    CHECK_THROWS_WITH(arms_to_measure(run_options({"--server", "x", "--arms", "kernel-lite"})),
+                      Catch::Contains("the arm kernel-lite needs --node"));
+    CHECK(arms_to_measure(run_options({"--node", "2", "--arms", "lite,lite"})).size() == 1);
+}
+
+TEST_CASE("the baseline is verbs, or what was chosen") {
+    CHECK(plan_of({"--node", "2"}).baseline == "lite");
+    CHECK(plan_of({"--node", "2", "--server", "x"}).baseline == "verbs");
+    CHECK(plan_of({"--node", "2", "--server", "x", "--baseline", "tcp"}).baseline == "tcp");
+    CHECK_THROWS_WITH(plan_of({"--node", "2", "--baseline", "tcp"}),
+                      Catch::Contains("tcp is not measured"));
+}
+
+TEST_CASE("time or calls are shared out to the rounds") {
+    const Plan timed = plan_of({"--node", "2", "--seconds", "2", "--rounds", "4"});
+    CHECK(timed.slice.time == std::chrono::milliseconds(500));
+    CHECK(timed.slice.calls == UINT64_MAX);
+    const Plan counted = plan_of({"--node", "2", "--count", "10", "--rounds", "4"});
+    CHECK(counted.slice.calls == 3);
+    CHECK(counted.slice.time == std::chrono::nanoseconds::max());
+}
+
+TEST_CASE("what takes long is measured on request") {
+    CHECK(has(plan_of({"--node", "2"}), "read-latency"));
+    CHECK_FALSE(has(plan_of({"--node", "2"}), "lmrs"));
+    const Plan plan = plan_of({"--node", "2", "--workload", "lmrs,connect"});
+    CHECK(plan.workloads.size() == 2);
+    CHECK(has(plan, "lmrs"));
+}
+
+TEST_CASE("more memory than a server gives is refused") {
+    CHECK_THROWS_WITH(plan_of({"--node", "2", "--sizes", "16M", "--window", "64"}),
+                      Catch::Contains("size times window"));
+}
+
+TEST_CASE("the other commands") {
+    const auto serve = std::get<ServeOptions>(parse({"serve", "--time", "5", "--spin"}).command);
+    CHECK(serve.limit == std::chrono::seconds(5));
+    CHECK(serve.spin);
+    CHECK(std::ranges::count(serve.arms, "verbs") == 1);
+    CHECK(std::ranges::count(serve.arms, "kernel-verbs") == 0);
+    const auto load = std::get<LoadOptions>(
+        parse({"load", "--arm", "tcp", "--server", "x", "--size", "4K"}).command);
+    CHECK(load.size == 4096);
+    CHECK(load.target.server == "x");
+}

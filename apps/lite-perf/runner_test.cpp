@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include "runner.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace perf;
+
+namespace {
+
+/// The one that is called so.
+const Workload& workload_of(std::string_view name) {
+    for (const Workload* workload : workloads()) {
+        if (workload->name() == name)
+            return *workload;
+    }
+    throw std::invalid_argument("no such workload");
+}
+
+Contestant always(const std::string& arm, double value, std::vector<std::string>& turns) {
+    return {arm, arm, 1, [=, &turns](const Slice&) {
+                turns.push_back(arm);
+                return std::vector<double>{value, value};
+            }};
+}
+
+const Progress silent = [](const Workload&, std::uint64_t, unsigned) {};
+
+}  // namespace
+
+TEST_CASE("contestants take turns, in every round") {
+    std::vector<std::string> turns;
+    Plan plan;
+    plan.rounds = 3;
+    plan.baseline = "b";
+    const Result result = run_turns(workload_of("read-latency"), 64,
+                                    {always("a", 3, turns), always("b", 2, turns)}, plan, silent);
+    CHECK(turns == std::vector<std::string>{"a", "b", "a", "b", "a", "b"});
+    CHECK(result.size == 64);
+    CHECK(result.baseline == "b");
+    REQUIRE(result.outcomes.size() == 2);
+    CHECK(result.outcomes[0].rounds.size() == 3);
+    CHECK(result.outcomes[0].summary.count == 6);
+    CHECK(result.outcomes[0].ratio.value == Approx(1.5));
+    CHECK(result.outcomes[1].ratio.value == 1);
+}
+
+TEST_CASE("without the baseline the first one is it") {
+    std::vector<std::string> turns;
+    Plan plan;
+    plan.baseline = "c";
+    const Result result = run_turns(workload_of("read-latency"), 64,
+                                    {always("a", 3, turns), always("b", 2, turns)}, plan, silent);
+    CHECK(result.baseline == "a");
+}
+
+TEST_CASE("who is to be compared with another one is") {
+    std::vector<std::string> turns;
+    std::vector<Contestant> contestants{always("a", 10, turns), always("b", 2, turns),
+                                        always("c", 5, turns)};
+    contestants[2].against = "a";
+    Plan plan;
+    plan.baseline = "b";
+    const Result result = run_turns(workload_of("lmrs"), 64, contestants, plan, silent);
+    CHECK(result.outcomes[2].against == "a");
+    CHECK(result.outcomes[2].ratio.value == Approx(0.5));
+    CHECK(result.outcomes[0].against == "b");
+}
+
+TEST_CASE("a workload takes of the sizes what is its own") {
+    Choice choice;
+    choice.sizes = {8, 64, 4096, 64 << 10, 4 << 20};
+    using Sizes = std::vector<std::uint64_t>;
+    CHECK(workload_of("read-latency").sizes(choice) == Sizes{8, 64, 4096, 64 << 10, 4 << 20});
+    CHECK(workload_of("fetch-add").sizes(choice) == Sizes{8});
+    CHECK(workload_of("rpc-latency").sizes(choice) == Sizes{8, 64, 4096, 64 << 10});
+    CHECK(workload_of("read-rate").sizes(choice) == Sizes{8, 64, 4096});
+    CHECK(workload_of("read-throughput").sizes(choice) == Sizes{64 << 10, 4 << 20});
+    CHECK(workload_of("rpc-rate").sizes(choice) == Sizes{8, 64, 4096});
+}
+
+TEST_CASE("memory is what the largest transfers of a window take") {
+    Plan plan;
+    plan.choice.sizes = {64, 1 << 20};
+    plan.choice.windows = {1, 16};
+    plan.workloads = {&workload_of("read-latency")};
+    CHECK(region_bytes(plan) == 1 << 20);
+    plan.workloads.push_back(&workload_of("write-throughput"));
+    CHECK(region_bytes(plan) == 16 << 20);
+    plan.workloads = {&workload_of("connect")};
+    CHECK(region_bytes(plan) > 0);
+}

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What `make bench` measures: runs of lite-perf, each of which compares what belongs together."""
+
+import json
+
+# Of a node: room for the largest LMR beside others. A virtual machine takes of it what it uses.
+_LARGEST_MB = 10752
+_SMALLEST_MB = 2048
+
+_USER = "lite,verbs,tcp"
+_KERNEL = "kernel-lite,kernel-verbs"
+_ECHOES = "lite,tcp,write-imm,send"
+
+# Part: options of lite-perf run.
+_PARTS = {
+    "latency": ["--workload", "read-latency,write-latency,fetch-add", "--arms", f"{_USER},{_KERNEL}", "--sizes",
+                "8,64,1K,4K,64K,1M,4M", "--seconds", "0.7", "--rounds", "9"],
+    # The ones that promises are about get more time.
+    "small": ["--workload", "read-latency,write-latency", "--arms", f"lite,verbs,{_KERNEL}", "--sizes", "64", "--seconds", "4",
+              "--rounds", "31"],
+    "rate": ["--workload", "read-rate,write-rate", "--arms", f"{_USER},{_KERNEL}", "--sizes", "64", "--window", "1,4,16,64",
+             "--seconds", "1", "--rounds", "9"],
+    "throughput": ["--workload", "read-throughput,write-throughput", "--arms", f"{_USER},{_KERNEL}", "--sizes", "64K,1M",
+                   "--window", "1,16", "--seconds", "1.5", "--rounds", "9"],
+    "rpc": ["--workload", "rpc-latency", "--arms", _ECHOES, "--sizes", "8,64,4K,64K", "--seconds", "1.5", "--rounds", "15",
+            "--baseline", "write-imm"],
+    "rpc-threads": ["--workload", "rpc-rate", "--arms", _ECHOES, "--sizes", "64", "--threads", "1,2,4,16", "--seconds", "1.5",
+                    "--rounds", "9", "--baseline", "send"],
+    "threads": ["--workload", "read-threads", "--arms", _USER, "--sizes", "64", "--threads", "1,2,4,16", "--seconds", "1",
+                "--rounds", "9"],
+    "processes": ["--workload", "read-processes", "--arms", _USER, "--sizes", "64", "--processes", "1,8,16,64", "--seconds", "3",
+                  "--rounds", "9"],
+    "setup": ["--workload", "map,connect", "--arms", _USER, "--count", "90", "--rounds", "9"],
+    "lmrs": ["--workload", "lmrs", "--arms", "lite,verbs", "--lmrs", "1,100,10000,100000", "--seconds", "2", "--rounds", "21"],
+    "lmr-size": ["--workload", "lmr-size", "--arms", "lite,verbs", "--seconds", "2", "--rounds", "21"],
+}
+
+NAMES = tuple(_PARTS)
+
+
+def memory_of_a_node():
+    """In MB: as much as it takes, if this machine can spare that."""
+    with open("/proc/meminfo", encoding="ascii") as file:
+        available, = (int(line.split()[1]) // 1024 for line in file if line.startswith("MemAvailable:"))
+    # One of the two fills its own, the other hardly uses any.
+    return max(_SMALLEST_MB, min(_LARGEST_MB, available * 2 // 3))
+
+
+def lmr_sizes(mem_mb):
+    """1 MB to 8 GB, as far as a node's memory goes."""
+    # They exist side by side, beside the kernel and what serves native verbs.
+    sizes = [1, 64, 1024]
+    sizes += [size for size in (2048, 4096, 8192) if size + sum(sizes[:3]) + 1024 <= mem_mb][-1:]
+    return [size for size in sizes if size + 1024 <= mem_mb]
+
+
+def options_of(name, mem_mb, grpc):
+    """What lite-perf is to be told for a part."""
+    options = list(_PARTS[name])
+    if name == "lmr-size":
+        options += ["--lmr-sizes", ",".join(f"{size}M" for size in lmr_sizes(mem_mb))]
+    if name == "rpc" and grpc:
+        options[options.index(_ECHOES)] += ",grpc"
+    return options
+
+
+def load(directory):
+    """{part: what lite-perf has measured}, of those that there are, in order."""
+    return {name: json.loads((directory / f"{name}.json").read_text()) for name in NAMES
+            if (directory / f"{name}.json").exists()}

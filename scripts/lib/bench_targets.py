@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What LITE has promised itself, beside what was measured.
+
+Every promise is a ratio of two medians of one run. Its interval is lite-perf's; or, where that has compared either with somebody
+else, it comes from resampling the rounds, the same ones of both, with a round's median for its samples.
+"""
+
+import dataclasses
+import random
+import statistics
+
+_RESAMPLES = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """A promise and what became of it."""
+    what: str
+    over: str        # which outcomes were compared
+    limit: float
+    at_most: bool    # else at least
+    value: float = None   # None: not measured
+    low: float = None
+    high: float = None
+
+    @property
+    def met(self):
+        """Whether the ratio of the medians keeps the promise."""
+        return self.value <= self.limit if self.at_most else self.value >= self.limit
+
+    def text(self):
+        """"met", "met, within the noise", "missed by 12 %", "not measured"."""
+        if self.value is None:
+            return "not measured"
+        # Whether the interval has the limit in it: then another run might say otherwise.
+        open_ = self.low <= self.limit <= self.high
+        if self.met:
+            return "met, within the noise" if open_ else "met"
+        if self.at_most and self.value > 2 * self.limit:
+            by = f"{self.value / self.limit:.1f} x"
+        else:
+            by = f"{abs(self.value / self.limit - 1):.0%}".replace("%", " %")
+        return f"missed by {by}" + (", within the noise" if open_ else "")
+
+
+def ratio(over, under):
+    """(value, low, high) of the ratio of the medians of two outcomes of one result."""
+    known = over.get("ratio")
+    if known and known["against"] == under["label"]:
+        return known["value"], known["low"], known["high"]
+    rounds = range(len(over["round_medians"]))
+    dice = random.Random(1)
+    ratios = []
+    for _ in range(_RESAMPLES):
+        chosen = dice.choices(rounds, k=len(rounds))
+        ratios.append(statistics.median(over["round_medians"][i] for i in chosen)
+                      / statistics.median(under["round_medians"][i] for i in chosen))
+    ratios.sort()
+    return over["median"] / under["median"], ratios[round(_RESAMPLES * 0.025)], ratios[round(_RESAMPLES * 0.975) - 1]
+
+
+def _outcomes(documents, part, workload, size=None):
+    """Those of one result; none if it was not measured."""
+    for result in documents.get(part, {}).get("results", []):
+        if result["workload"] == workload and size in (None, result["size"]):
+            return result["outcomes"]
+    return []
+
+
+def _labelled(outcomes, label):
+    return next((outcome for outcome in outcomes if outcome["label"] == label), None)
+
+
+def _best(outcomes, wanted):
+    """The highest median among arms: of rates."""
+    return max((outcome for outcome in outcomes if wanted(outcome["arm"])), key=lambda outcome: outcome["median"], default=None)
+
+
+def _is_lite(arm):
+    """At user level, by whatever way into the kernel."""
+    return arm == "lite" or arm.startswith("lite-")
+
+
+def _is_native(arm):
+    return arm == "verbs"
+
+
+def _verdict(what, over, under, limit, at_most):
+    if not over or not under:
+        return Verdict(what, "", limit, at_most)
+    return Verdict(what, f"{over['label']} / {under['label']}", limit, at_most, *ratio(over, under))
+
+
+def _largest(outcomes, arm="lite"):
+    own = [outcome for outcome in outcomes if outcome["arm"] == arm]
+    return (own[-1], own[0]) if own else (None, None)
+
+
+def verdicts(documents):
+    """Of all promises, measured or not."""
+    found = []
+
+    def one(what, part, workload, labels, limit, size=None, at_most=True):
+        outcomes = _outcomes(documents, part, workload, size)
+        found.append(_verdict(what, *(_labelled(outcomes, label) for label in labels), limit, at_most))
+
+    for op in ("read", "write"):
+        one(f"64 B {op}, user level, beside native verbs", "small", f"{op}-latency", ("lite", "verbs"), 0.90, 64)
+    for op in ("read", "write"):
+        one(f"64 B {op}, kernel level, beside raw kernel verbs", "small", f"{op}-latency", ("kernel-lite", "kernel-verbs"), 1.03,
+            64)
+    one("RPC of 64 B beside two writes with immediate", "rpc", "rpc-latency", ("lite", "write-imm"), 0.90, 64)
+    for op in ("read", "write"):
+        outcomes = _outcomes(documents, "rate", f"{op}-rate", 64)
+        found.append(_verdict(f"rate of 64 B {op}s, windows up to 64, best beside native's best", _best(outcomes, _is_lite),
+                              _best(outcomes, _is_native), 2.0, False))
+    for op in ("read", "write"):
+        for size, text in ((64 << 10, "64 KB"), (1 << 20, "1 MB")):
+            outcomes = _outcomes(documents, "throughput", f"{op}-throughput", size)
+            found.append(_verdict(f"throughput of {text} {op}s, best beside native's best", _best(outcomes, _is_lite),
+                                  _best(outcomes, _is_native), 1.0, False))
+    one("new process to first remote byte, beside RDMA CM", "setup", "connect", ("lite", "verbs"), 0.05)
+    for what, part in (("most LMRs beside one", "lmrs"), ("largest LMR beside the smallest", "lmr-size")):
+        found.append(_verdict(f"64 B read, {what}", *_largest(_outcomes(documents, part, part)), 1.05, True))
+    one("RPC rate of two threads beside two-sided send and receive", "rpc-threads", "rpc-rate", ("lite x2", "send x2"), 1.0,
+        at_most=False)
+    one("64 processes together beside 8", "processes", "read-processes", ("lite x64", "lite x8"), 0.9, at_most=False)
+    return found
+
+
+def queue_pairs(documents):
+    """[(arm, processes, queue pairs that they made)]."""
+    return [(outcome["arm"], outcome["width"], round(outcome["facts"]["queue_pairs_made"]))
+            for outcome in _outcomes(documents, "processes", "read-processes") if "facts" in outcome]

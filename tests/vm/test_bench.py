@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""lite-perf can measure all that it says it can. What comes of it is no matter here: see test_perf.py, test_echo.py, and
+`make bench`."""
+
+import contextlib
+import json
+
+from litelab import module_path, on_machines, prepare_all, rdma_objects
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+_ARMS = "lite,verbs,tcp,kernel-lite,kernel-verbs,write-imm,send"
+
+
+@contextlib.contextmanager
+def _serving(lite):
+    """lite-perf serve, for all arms."""
+    pid = lite.vm.run("lite-perf serve --background --arms lite,verbs,tcp,write-imm,send").out.split()[-1]
+    try:
+        yield
+    finally:
+        lite.vm.run(["kill", pid])
+        lite.vm.run(f"while kill -0 {pid} 2>/dev/null; do usleep 50000; done")
+
+
+@contextlib.contextmanager
+def _kperf(vm):
+    vm.insmod(module_path(vm, "kperf"))
+    try:
+        yield
+    finally:
+        vm.rmmod("kperf")
+
+
+def _measure(first, second, workloads, *options):
+    """{workload: {label: outcome}} of one size each."""
+    out = first.vm.run(["lite-perf", "run", "--server", second.address, "--node", str(second.id), "--arms", _ARMS, "--workload",
+                        workloads, "--sizes", "64", "--rounds", "2", "--count", "20", "--json", "-", *options], timeout=120).out
+    results = {}
+    for result in json.loads(out)["results"]:
+        assert result["workload"] not in results, result
+        results[result["workload"]] = {outcome["label"]: outcome for outcome in result["outcomes"]}
+    return results
+
+
+def _labels(arms, widths):
+    return {arm if width == 1 else f"{arm} x{width}" for arm in arms for width in widths}
+
+
+@vmtest(kernels=("6.1", "6.12"), timeout=200)
+def test_all_that_can_be_measured(lab):
+    """Every workload, with every arm that can do it; nothing is left behind at either end."""
+    first, second = on_machines(lab, heartbeat=1000, dead=10000)
+    user, kernel = {"lite", "verbs", "tcp"}, {"kernel-lite", "kernel-verbs"}
+    echoes = {"lite", "tcp", "write-imm", "send"}
+    before = rdma_objects(first.vm), rdma_objects(second.vm)
+    with _kperf(first.vm), _serving(second):
+        seen = _measure(first, second, "read-latency,write-latency,fetch-add,rpc-latency,read-rate,write-rate,read-threads,rpc-rate,"
+                        "read-processes,map,connect,lmrs,lmr-size", "--window", "1,8", "--threads", "1,3", "--processes", "1,3",
+                        "--lmrs", "1,50", "--lmr-sizes", "4K,8M")
+    for workload in ("read-latency", "write-latency", "fetch-add"):
+        assert set(seen[workload]) == user | kernel, seen[workload].keys()
+    assert set(seen["rpc-latency"]) == echoes
+    for workload in ("read-rate", "write-rate"):
+        assert set(seen[workload]) == user | kernel | {"verbs x8", "tcp x8", "kernel-verbs x8"}, seen[workload].keys()
+    assert set(seen["read-threads"]) == _labels(user, (1, 3))
+    assert set(seen["rpc-rate"]) == _labels(echoes, (1, 3))
+    assert set(seen["read-processes"]) == _labels(user, (1, 3))
+    assert set(seen["map"]) == {"lite", "lite, first", "verbs"}
+    assert set(seen["connect"]) == user | {"process alone"}
+    assert set(seen["lmrs"]) == {f"{arm} of {count}" for arm in ("lite", "verbs") for count in (1, 50)}
+    assert set(seen["lmr-size"]) == {f"{arm} in {size}" for arm in ("lite", "verbs") for size in ("4 KB", "8 MB")}
+    made = {label: outcome["facts"]["queue_pairs_made"] for label, outcome in seen["read-processes"].items()}
+    assert made == {"lite": 0, "lite x3": 0, "tcp": 0, "tcp x3": 0, "verbs": 1, "verbs x3": 3}, made
+    assert (rdma_objects(first.vm), rdma_objects(second.vm)) == before
+    for lite in (first, second):
+        lite.check_idle()
+
+
+def test_what_is_missing_is_said(lab):
+    """At the other end, or here."""
+    first, second = on_machines(lab, heartbeat=1000, dead=10000)
+
+    def refused(*options):
+        result = first.vm.run(["lite-perf", "run", "--workload", "read-latency", "--count", "1", *options], check=False)
+        assert result.rc == 1, result
+        return result.err
+
+    assert "is kperf.ko loaded?" in refused("--node", str(second.id), "--arms", "kernel-lite")
+    assert "10.0.0." in refused("--server", second.address, "--arms", "verbs")
+    assert "10.0.0." in refused("--server", second.address, "--arms", "tcp")
+    assert "none of the arms" in refused("--server", second.address, "--arms", "write-imm")
+    with _kperf(first.vm):
+        assert "connecting" in refused("--server", second.address, "--arms", "kernel-verbs")
+        assert "connecting" in refused("--node", "4321", "--arms", "kernel-lite")
+    first.check_idle()
