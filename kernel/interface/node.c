@@ -18,7 +18,7 @@
 #include "../trace.h"
 #include "node.h"
 
-#define LITE_NODES_MAX 1024
+#define LITE_NODES_MAX 1024 /* as lite_registry_add() says */
 /* Calls that name no time-out of their own. */
 #define LITE_CALL_TIMEOUT (10 * HZ)
 
@@ -241,8 +241,10 @@ static int lite_registry_add(struct lite_node *node, int index,
 	}
 	if (index < 0)
 		index = free;
-	if (index >= LITE_NODES_MAX)
+	if (index >= LITE_NODES_MAX) {
+		*why = "indices of nodes are less than 1024";
 		return -EINVAL;
+	}
 	list_for_each_entry(other, &lite_registry.nodes, list) {
 		if (other->index > index)
 			break;

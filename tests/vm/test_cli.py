@@ -151,6 +151,7 @@ def test_administration(lab):
         result = first.ctl(*command, check=False, user="alice")
         assert not result.ok and result.err, (command, result)
     _fails(first.vm.run("litectl stop -i 5", check=False))
+    _fails(first.vm.run("litectl start -i 5000", check=False), text="less than 1024")
     assert first.states() == dict.fromkeys(ids, "up")
 
 
