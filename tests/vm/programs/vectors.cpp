@@ -103,9 +103,10 @@ class Vector {
         std::size_t failed = 0;
         for (const auto& expected : expected_)
             failed += expected.error != 0;
-        require(ops_.empty() || lite::submit(node, ops_) == failed, "the number of failures");
+        const auto seen = lite::submit(node, ops_);
         for (std::size_t i = 0; i < ops_.size(); ++i)
             check(i);
+        require(seen == failed, "the number of failures");
     }
 
   private:
@@ -264,7 +265,7 @@ class Vector {
                 error = EBADF;
                 break;
             case 1:
-                op.offset = part.region.length() - 7;
+                op.offset = LITE_LMR_SIZE_MAX;  // however long it is by now
                 error = ERANGE;
                 break;
             case 2:
