@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <thread>
+#include <utility>
 
 namespace perf {
 
@@ -20,7 +21,7 @@ double seconds(Clock::time_point time) {
 /// Whatever one of them does.
 class Worker {
   public:
-    Worker(std::string_view arm, const Target& target) : arm_(arm), target_(target) {}
+    Worker(std::string_view arm, Target target) : arm_(arm), target_(std::move(target)) {}
 
     Answer obey(const Order& order) {
         if (order.kind == Order::Kind::connect) {
