@@ -24,7 +24,7 @@ _PARTS = {
     "rate": ["--workload", "read-rate,write-rate", "--arms", f"{_USER},{_KERNEL}", "--sizes", "64", "--window", "1,4,16,64",
              "--seconds", "1", "--rounds", "9"],
     "throughput": ["--workload", "read-throughput,write-throughput", "--arms", f"{_USER},{_KERNEL}", "--sizes", "64K,1M",
-                   "--window", "1,16", "--seconds", "1.5", "--rounds", "9"],
+                   "--window", "1,16", "--seconds", "1.5", "--rounds", "5"],
     "rpc": ["--workload", "rpc-latency", "--arms", _ECHOES, "--sizes", "8,64,4K,64K", "--seconds", "1.5", "--rounds", "15",
             "--baseline", "write-imm"],
     "rpc-threads": ["--workload", "rpc-rate", "--arms", _ECHOES, "--sizes", "64", "--threads", "1,2,4,16", "--seconds", "1.5",
