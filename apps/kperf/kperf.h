@@ -5,8 +5,8 @@
  *
  * A file of /dev/kperf is one connection: KPERF_CONNECT once, then KPERF_RUN.
  */
-#ifndef _KPERF_H
-#define _KPERF_H
+#ifndef KPERF_H
+#define KPERF_H
 
 #include <linux/ioctl.h>
 #include <linux/types.h>
@@ -124,4 +124,4 @@ struct kperf_run {
 #define KPERF_CONNECT _IOW('P', 0xe0, struct kperf_connect)
 #define KPERF_RUN _IOWR('P', 0xe1, struct kperf_run)
 
-#endif /* _KPERF_H */
+#endif /* KPERF_H */

@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <exception>
 #include <stdexcept>
 
@@ -88,13 +88,14 @@ pid_t fork_or_throw() {
 Child::Child(const std::function<Answer(const Order&)>& work) {
     auto [ours, its] = make_channel();
     const pid_t parent = getpid();
-    pid_ = fork_or_throw();
-    if (!pid_) {
+    const pid_t pid = fork_or_throw();
+    if (!pid) {
         die_with(parent);
         ours = Fd();
         serve(its.get(), work);
     }
     channel_ = std::move(ours);
+    pid_ = pid;
 }
 
 Child::~Child() {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <thread>
+#include <utility>
 
 namespace perf {
 
@@ -20,7 +21,7 @@ double seconds(Clock::time_point time) {
 /// Whatever one of them does.
 class Worker {
   public:
-    Worker(std::string_view arm, const Target& target) : arm_(arm), target_(target) {}
+    Worker(std::string_view arm, Target target) : arm_(arm), target_(std::move(target)) {}
 
     Answer obey(const Order& order) {
         if (order.kind == Order::Kind::connect) {
@@ -59,12 +60,11 @@ Crew::Crew(std::string_view arm, const Target& target, unsigned count) : arm_(ar
 }
 
 void Crew::hire(unsigned count) {
-    if (!hired_)
-        queue_pairs_before_ = count_queue_pairs();
+    const std::int64_t before = count_queue_pairs();
     // One at a time: it is not connecting that is measured.
     for (; hired_ < count; hired_++)
         children_.at(hired_).ask({});
-    queue_pairs_now_ = count_queue_pairs();
+    queue_pairs_made_ += count_queue_pairs() - before;
 }
 
 double Crew::rate(unsigned count, Op op, std::uint32_t length, const Slice& slice) const {

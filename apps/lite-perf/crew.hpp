@@ -22,18 +22,17 @@ class Crew {
     /// of all together.
     double rate(unsigned count, Op op, std::uint32_t length, const Slice& slice) const;
 
-    /// Queue pairs of this machine that have been made since hire() was first called.
-    std::uint64_t queue_pairs_made() const { return queue_pairs_now_ - queue_pairs_before_; }
+    /// Queue pairs that this machine has more because of them.
+    std::int64_t queue_pairs_made() const { return queue_pairs_made_; }
 
   private:
     std::string arm_;
     std::vector<Child> children_;
     unsigned hired_ = 0;
-    std::uint64_t queue_pairs_before_ = 0;
-    std::uint64_t queue_pairs_now_ = 0;
+    std::int64_t queue_pairs_made_ = 0;
 };
 
 /// Queue pairs of this machine's RDMA devices, those of the kernel included.
-std::uint64_t count_queue_pairs();
+std::int64_t count_queue_pairs();
 
 }  // namespace perf

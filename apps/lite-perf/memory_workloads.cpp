@@ -43,7 +43,7 @@ class Map final : public Workload {
 
     std::vector<Contestant> contestants(Field& field, std::uint64_t size) const override {
         std::vector<Contestant> result;
-        auto add = [&](const char* arm, const char* label, std::shared_ptr<Mapper> mapper) {
+        auto add = [&](const char* arm, const char* label, const std::shared_ptr<Mapper>& mapper) {
             result.push_back({arm, label, 1, [mapper](const Slice& slice) {
                                   // What undoes it takes its time as well: so many, not so long.
                                   std::vector<double> samples;

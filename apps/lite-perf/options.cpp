@@ -166,7 +166,7 @@ void add_serve(CLI::App& app, ServeOptions& options) {
 template <typename T>
 std::vector<T> in_order(std::vector<T> values) {
     std::ranges::sort(values);
-    values.erase(std::ranges::unique(values).begin(), values.end());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
     return values;
 }
 

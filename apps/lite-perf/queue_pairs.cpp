@@ -52,7 +52,7 @@ void check(int error) {
 
 }  // namespace
 
-std::uint64_t count_queue_pairs() {
+std::int64_t count_queue_pairs() {
     const std::unique_ptr<nl_sock, FreeSocket> socket(nl_socket_alloc());
     if (!socket)
         throw std::bad_alloc();
@@ -62,7 +62,7 @@ std::uint64_t count_queue_pairs() {
     check(nl_send_simple(socket.get(), RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_GET),
                          NLM_F_DUMP, nullptr, 0));
     check(nl_recvmsgs_default(socket.get()));
-    return sum;
+    return static_cast<std::int64_t>(sum);
 }
 
 }  // namespace perf

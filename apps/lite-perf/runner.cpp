@@ -2,6 +2,9 @@
 #include "runner.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <random>
+#include <utility>
 
 namespace perf {
 
@@ -47,9 +50,15 @@ Result run_turns(const Workload& workload, std::uint64_t size,
         outcome.width = contestant.width;
         outcome.facts = contestant.facts;
     }
+    std::vector<std::size_t> order(contestants.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::mt19937_64 random(1);
     for (unsigned round = 0; round < plan.rounds; round++) {
         progress(workload, size, round);
-        for (std::size_t i = 0; i < contestants.size(); i++)
+        // Whom one comes after may matter: it is always somebody else.
+        for (std::size_t i = order.size(); i > 1; i--)
+            std::swap(order[i - 1], order[random() % i]);
+        for (const std::size_t i : order)
             result.outcomes[i].rounds.push_back(contestants[i].run(plan.slice));
     }
     for (Outcome& outcome : result.outcomes)

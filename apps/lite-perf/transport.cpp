@@ -54,7 +54,7 @@ constexpr std::array table{
 std::span<const Arm> arms() { return table; }
 
 const Arm& arm_of(std::string_view name) {
-    const auto found = std::ranges::find(table, name, &Arm::name);
+    const auto* found = std::ranges::find(table, name, &Arm::name);
     if (found == table.end())
         throw std::invalid_argument(fmt::format("there is no arm '{}'", name));
     return *found;

@@ -14,14 +14,17 @@ _ECHOES = "lite,tcp,write-imm,send"
 # Part: options of lite-perf run.
 _PARTS = {
     "latency": ["--workload", "read-latency,write-latency,fetch-add", "--arms", f"{_USER},{_KERNEL}", "--sizes",
-                "8,64,1K,4K,64K,1M,4M", "--seconds", "0.7", "--rounds", "9"],
+                "8,64,1K,4K,64K", "--seconds", "0.7", "--rounds", "9"],
+    # A call takes so long that a turn is not more than a few.
+    "large": ["--workload", "read-latency,write-latency", "--arms", f"{_USER},{_KERNEL}", "--sizes", "1M,4M", "--seconds", "0.5",
+              "--rounds", "5"],
     # The ones that promises are about get more time.
     "small": ["--workload", "read-latency,write-latency", "--arms", f"lite,verbs,{_KERNEL}", "--sizes", "64", "--seconds", "4",
               "--rounds", "31"],
     "rate": ["--workload", "read-rate,write-rate", "--arms", f"{_USER},{_KERNEL}", "--sizes", "64", "--window", "1,4,16,64",
              "--seconds", "1", "--rounds", "9"],
     "throughput": ["--workload", "read-throughput,write-throughput", "--arms", f"{_USER},{_KERNEL}", "--sizes", "64K,1M",
-                   "--window", "1,16", "--seconds", "1.5", "--rounds", "9"],
+                   "--window", "1,16", "--seconds", "1.5", "--rounds", "5"],
     "rpc": ["--workload", "rpc-latency", "--arms", _ECHOES, "--sizes", "8,64,4K,64K", "--seconds", "1.5", "--rounds", "15",
             "--baseline", "write-imm"],
     "rpc-threads": ["--workload", "rpc-rate", "--arms", _ECHOES, "--sizes", "64", "--threads", "1,2,4,16", "--seconds", "1.5",
@@ -30,7 +33,7 @@ _PARTS = {
                 "--rounds", "9"],
     "processes": ["--workload", "read-processes", "--arms", _USER, "--sizes", "64", "--processes", "1,8,16,64", "--seconds", "3",
                   "--rounds", "9"],
-    "setup": ["--workload", "map,connect", "--arms", _USER, "--count", "90", "--rounds", "9"],
+    "setup": ["--workload", "map,connect", "--arms", _USER, "--count", "135", "--rounds", "9"],
     "lmrs": ["--workload", "lmrs", "--arms", "lite,verbs", "--lmrs", "1,100,10000,100000", "--seconds", "2", "--rounds", "21"],
     "lmr-size": ["--workload", "lmr-size", "--arms", "lite,verbs", "--seconds", "2", "--rounds", "21"],
 }

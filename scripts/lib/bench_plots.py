@@ -11,7 +11,7 @@ class Plot:
     """A file, and what is in it. A line is an arm."""
     name: str
     title: str
-    part: str
+    parts: tuple
     workload: str
     x_label: str
     x_of: object     # from a result and one of its outcomes
@@ -39,15 +39,15 @@ def _bytes(_, outcome):
 
 
 PLOTS = (
-    Plot("read-latency", "READ, one call after the other", "latency", "read-latency", "bytes", _size),
-    Plot("write-latency", "WRITE, one call after the other", "latency", "write-latency", "bytes", _size),
-    Plot("read-rate", "READ of 64 B", "rate", "read-rate", "under way", _width),
-    Plot("write-rate", "WRITE of 64 B", "rate", "write-rate", "under way", _width),
-    Plot("rpc-latency", "Echo by a program", "rpc", "rpc-latency", "bytes", _size),
-    Plot("rpc-threads", "Echoes of 64 B by a program", "rpc-threads", "rpc-rate", "threads", _width, from_zero=True),
-    Plot("processes", "READ of 64 B by several processes", "processes", "read-processes", "processes", _width, from_zero=True),
-    Plot("lmrs", "READ of 64 B of one of many regions", "lmrs", "lmrs", "regions of 4 KB", _count, from_zero=True),
-    Plot("lmr-size", "READ of 64 B in a large region", "lmr-size", "lmr-size", "MB", _bytes, from_zero=True),
+    Plot("read-latency", "READ, one call after the other", ("latency", "large"), "read-latency", "bytes", _size),
+    Plot("write-latency", "WRITE, one call after the other", ("latency", "large"), "write-latency", "bytes", _size),
+    Plot("read-rate", "READ of 64 B", ("rate",), "read-rate", "under way", _width),
+    Plot("write-rate", "WRITE of 64 B", ("rate",), "write-rate", "under way", _width),
+    Plot("rpc-latency", "Echo by a program", ("rpc",), "rpc-latency", "bytes", _size),
+    Plot("rpc-threads", "Echoes of 64 B by a program", ("rpc-threads",), "rpc-rate", "threads", _width, from_zero=True),
+    Plot("processes", "READ of 64 B by several processes", ("processes",), "read-processes", "processes", _width, from_zero=True),
+    Plot("lmrs", "READ of 64 B of one of many regions", ("lmrs",), "lmrs", "regions of 4 KB", _count, from_zero=True),
+    Plot("lmr-size", "READ of 64 B in a large region", ("lmr-size",), "lmr-size", "MB", _bytes, from_zero=True),
 )
 
 
@@ -85,7 +85,8 @@ def draw(documents, directory):
     directory.mkdir(parents=True, exist_ok=True)
     made = []
     for plot in PLOTS:
-        results = [result for result in documents.get(plot.part, {}).get("results", []) if result["workload"] == plot.workload]
+        results = [result for part in plot.parts for result in documents.get(part, {}).get("results", [])
+                   if result["workload"] == plot.workload]
         if not results:
             continue
         picture = subprocess.run(["gnuplot"], input=script(plot, results), stdout=subprocess.PIPE, text=True, check=True).stdout

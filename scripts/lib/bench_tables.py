@@ -113,12 +113,18 @@ def render(documents):
     lines = [f"Linux {first['kernel']}, two machines with {first['cpus']} CPU{'s' * (first['cpus'] > 1)} each"
              f"{', ' + ' to '.join(dict.fromkeys((days[0], days[-1]))) if days else ''}."]
     lines += [*_heading("Promises", "-"), *_targets(documents), *_queue_pairs(documents)]
-    for part, document in documents.items():
-        if part in _PROMISES_ONLY:
-            continue
-        for workload in dict.fromkeys(result["workload"] for result in document["results"]):
-            lines += _workload(workload, [result for result in document["results"] if result["workload"] == workload])
+    results = [result for part, document in documents.items() if part not in _PROMISES_ONLY for result in document["results"]]
+    for workload in dict.fromkeys(result["workload"] for result in results):
+        lines += _workload(workload, [result for result in results if result["workload"] == workload])
     return "\n".join(lines) + "\n"
+
+
+def images(names):
+    """reStructuredText of plots in a directory beside the page."""
+    if not names:
+        return ""
+    return "\n".join([*_heading("Plots", "-"), "A point is a median, its bar reaches from the lowest to the highest of a round.", "",
+                      *(f".. image:: performance/{name}" for name in names)]) + "\n"
 
 
 def replace(page, text):

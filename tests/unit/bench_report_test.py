@@ -129,6 +129,11 @@ class Tables(unittest.TestCase):
             self.assertIn(len(lines), (0, 3))
             self.assertLessEqual(len(set(lines)), 1)
 
+    def test_images(self):
+        """Those that were drawn."""
+        self.assertEqual(bench_tables.images([]), "")
+        self.assertIn("\n.. image:: performance/lmrs.svg\n", bench_tables.images(["rate.svg", "lmrs.svg"]))
+
     def test_nothing(self):
         """No figures, no tables."""
         self.assertEqual(bench_tables.render({}), "Nothing was measured.\n")
