@@ -37,6 +37,17 @@ def test_a_node_stops_with_commands_under_way(lab):
     here.vm.rmmod("lite")
 
 
+@vmtest(fresh=True, timeout=120)
+def test_a_peer_dies_with_commands_under_way(lab):
+    here, there = on_machines(lab)
+    program = here.vm.spawn([program_path("uring_test"), "[peer]"], env=environment(lab, [here, there]))
+    wait_until("it is ready", lambda: "ready" in program.out or not program.running, 30, here.vm.time_scale)
+    there.vm.crash()
+    program.wait(60)
+    assert "All tests passed" in program.out, program.out
+    here.check_idle()
+
+
 @vmtest(kernels=("6.1",), fresh=True, timeout=200, slow=True)
 def test_rates(lab):
     """For who wants to know: operations a second, by ioctl and by commands."""

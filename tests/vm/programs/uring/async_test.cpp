@@ -136,13 +136,14 @@ TEST_CASE_METHOD(Async, "async: data, atomics, locks", "[uring]") {
     const std::vector<std::byte> zeros(4096);
     ex.run(ex.write(lmr, 0, zeros));
     constexpr int rounds = 10;
+    constexpr std::uint64_t all = 8 * rounds;
     for (std::uint64_t owner = 1; owner < 8; owner++)
         ex.spawn(add_locked(ex, lmr, owner, rounds));
     ex.run(add_locked(ex, lmr, 8, rounds));
     // The others are not done yet, perhaps.
-    while (ex.run(value_at(ex, lmr, 8)) < 8 * rounds)
+    while (ex.run(value_at(ex, lmr, 8)) < all)
         continue;
-    CHECK(ex.run(value_at(ex, lmr, 8)) == 8 * rounds);
+    CHECK(ex.run(value_at(ex, lmr, 8)) == all);
     CHECK(ex.run(ex.fetch_add(lmr, 16, 5)) == 0);
     CHECK(ex.run(ex.compare_swap(lmr, 16, 5, 9)) == 5);
     CHECK(ex.run(value_at(ex, lmr, 16)) == 9);

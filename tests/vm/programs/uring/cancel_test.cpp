@@ -4,10 +4,10 @@
 
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <optional>
 #include <vector>
 
-#include <signal.h>
 #include <unistd.h>
 
 using namespace lite_test;
@@ -213,7 +213,7 @@ TEST_CASE_METHOD(Uring, "cancel: an LMR is freed while commands are at it", "[ur
             const int result = ring.wait(i);
             CHECK((result == 0 || result == -EIDRM));
         }
-        lite_uring_write(ring.sqe(1), ctx, &ops[0], lmr.handle(), 0, buffer.data(), 64);
+        lite_uring_write(ring.sqe(1), ctx, ops.data(), lmr.handle(), 0, buffer.data(), 64);
         CHECK(ring.run(1) == -EIDRM);
     }
 }

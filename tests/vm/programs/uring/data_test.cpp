@@ -181,7 +181,9 @@ TEST_CASE_METHOD(UringEverywhere, "data: what is wrong is said as by the ioctl",
     CHECK(read(lmr.handle(), 0, nullptr, 64) == -EFAULT);
     CHECK(op.result == 0);
     CHECK(read(lmr.handle(), 0, unmapped_address(4096), 64) == -EFAULT);
-    CHECK(read(lmr.handle(), 0, reinterpret_cast<void*>(UINT64_MAX - 10), 64) == -EFAULT);
+    lite_uring_read(ring.sqe(1), ctx, &op, lmr.handle(), 0, nullptr, 64);
+    op.buf = UINT64_MAX - 10;
+    CHECK(ring.run(1) == -EFAULT);
     const GuardedBuffer guarded(64);
     CHECK(read(lmr.handle(), 0, guarded.data() + 32, 64) == -EFAULT);
     CHECK(read(lmr.handle(), 0, guarded.data(), 64) == 0);
@@ -290,16 +292,16 @@ TEST_CASE_METHOD(UringEverywhere, "data: rings of all kinds", "[uring]") {
     std::vector<lite_op> ops(16);
     std::vector<std::uint64_t> values(16);
     std::iota(values.begin(), values.end(), 1000);
-    for (unsigned i = 0; i < 16; i++)
+    for (std::uint64_t i = 0; i < 16; i++)
         lite_uring_write(ring.sqe(i), ctx, &ops[i], lmr.handle(), i * 8, &values[i], 8);
     ring.submit();
-    for (unsigned i = 0; i < 16; i++)
+    for (std::uint64_t i = 0; i < 16; i++)
         REQUIRE(ring.wait(i) == 0);
     std::vector<std::uint64_t> back(16);
-    for (unsigned i = 0; i < 16; i++)
+    for (std::uint64_t i = 0; i < 16; i++)
         lite_uring_read(ring.sqe(i), ctx, &ops[i], lmr.handle(), i * 8, &back[i], 8);
     ring.submit();
-    for (unsigned i = 0; i < 16; i++)
+    for (std::uint64_t i = 0; i < 16; i++)
         REQUIRE(ring.wait(i) == 0);
     CHECK(back == values);
 }

@@ -49,7 +49,7 @@ class Ring {
 
     // The result of the command with @data; those of others are kept.
     int wait(std::uint64_t data) {
-        while (!results_.count(data))
+        while (!results_.contains(data))
             take(patience().count());
         const int result = results_.at(data);
         results_.erase(data);
@@ -65,9 +65,9 @@ class Ring {
     // Is it over, as far as is known after @milliseconds?
     bool over(std::uint64_t data, std::int64_t milliseconds) {
         const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
-        while (!results_.count(data) && std::chrono::steady_clock::now() < end)
+        while (!results_.contains(data) && std::chrono::steady_clock::now() < end)
             take(1, false);
-        return results_.count(data);
+        return results_.contains(data);
     }
 
     // Asks for the end of the command with @data; what that says is found by @asked.

@@ -60,3 +60,45 @@ TEST_CASE_METHOD(Uring, "stop: commands end when the node does", "[.stop]") {
     lite_uring_write(ring.sqe(5), ctx, &op, lmr.handle(), 512, buffer.data(), 64);
     CHECK(ring.run(5) == -ENODEV);
 }
+
+TEST_CASE_METHOD(Uring, "stop: commands end when the peer dies", "[.peer]") {
+    Ring ring(256);
+    auto lmr = region(8192, {env().peer()});
+    std::array<std::byte, 4096> buffer{};
+    std::vector<lite_op> ops(48);
+    lite_ioc_lock lock{};
+    REQUIRE(lite_lock(ctx, lmr.handle(), 8, 1, 0, LITE_FOREVER) == 0);
+    lite_uring_lock(ring.sqe(1), ctx, &lock, lmr.handle(), 8, 2, 0, LITE_FOREVER);
+    ring.submit();
+    CHECK_FALSE(ring.over(1, 300));
+    std::printf("ready\n");
+    std::fflush(stdout);
+
+    // Of all kinds, all the time, until one fails.
+    std::map<int, int> seen;
+    while (seen.empty()) {
+        for (std::size_t i = 0; i < ops.size(); i++) {
+            auto* sqe = ring.sqe(100 + i);
+            const std::size_t n = i % 8 ? 64 : buffer.size();
+            if (i % 3 == 0)
+                lite_uring_write(sqe, ctx, &ops[i], lmr.handle(), 512, buffer.data(), n);
+            else if (i % 3 == 1)
+                lite_uring_read(sqe, ctx, &ops[i], lmr.handle(), 512, buffer.data(), n);
+            else
+                lite_uring_fetch_add(sqe, ctx, &ops[i], lmr.handle(), 16, 1);
+        }
+        ring.submit();
+        for (std::size_t i = 0; i < ops.size(); i++) {
+            const int result = ring.wait(100 + i);
+            if (result)
+                seen[result]++;
+        }
+    }
+    for (const auto& [result, count] : seen) {
+        INFO(count << " times");
+        CHECK((result == -EHOSTDOWN || result == -ETIMEDOUT));
+    }
+    CHECK(ring.wait(1) == -EHOSTDOWN);
+    lite_uring_write(ring.sqe(2), ctx, ops.data(), lmr.handle(), 512, buffer.data(), 64);
+    CHECK(ring.run(2) == -EHOSTDOWN);
+}
