@@ -35,7 +35,7 @@ struct kperf_arm_ops {
 
 /**
  * struct kperf_session - an open file
- * @lock: one call at a time
+ * @lock: held by the call
  * @ops: of the arm; NULL: not connected
  * @arm: the arm's own
  * @bytes: size of the regions
@@ -44,7 +44,7 @@ struct kperf_arm_ops {
  * @n_chunks: of @chunk
  */
 struct kperf_session {
-	struct mutex lock;
+	struct mutex lock; /* one call at a time */
 	const struct kperf_arm_ops *ops;
 	void *arm;
 	u64 bytes;
