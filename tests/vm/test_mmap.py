@@ -23,8 +23,9 @@ def test_three_nodes_in_one_machine(lab):
         lite.check_idle()
 
 
-@vmtest(timeout=300, mem_mb=512)
+@vmtest(timeout=300, mem_mb=512, slow=True)
 def test_two_machines(lab):
+    """As between nodes of one machine; what is between machines, the next ones show."""
     lites = on_machines(lab)
     run_catch(lab, lites, "mmap_test", "[map],[free],[io],[change]", timeout=280, env=_block_device(lab.n1))
     for lite in lites:
