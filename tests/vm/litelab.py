@@ -24,7 +24,7 @@ _TOOLS = ("lite", "litectl", "lite-perf")
 _PROGRAMS = ("abi_test", "absent", "bulk_test", "calls_chaos", "change_test", "costs", "data_test", "failnth",
              "histories", "inbox_test", "inplace", "keyscan", "killstorm", "life_test", "locks", "mapped", "memop_test",
              "memops", "mmap_test", "multicall_test", "namerace", "netlink_test", "revoke", "rings", "rpc_test", "slots",
-             "stress", "transfers")
+             "stress", "transfers", "uring_test")
 _BIN = "/usr/bin"  # of the machines
 
 # What `litectl stats` must say of a node that nobody uses. Peers, connections and files are there for other reasons.

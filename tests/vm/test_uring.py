@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""Commands of io_uring: data, errors, and how those that wait end."""
+
+from litelab import environment, in_one_machine, on_machines, prepare_all, program_path, run_catch, stop_all, wait_until
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+
+@vmtest(timeout=400)
+def test_two_machines(lab):
+    lites = on_machines(lab)
+    run_catch(lab, lites, "uring_test", timeout=380, case_timeout=120)
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=768, timeout=300, slow=True)
+def test_three_nodes_in_one_machine(lab):
+    lites = in_one_machine(lab.n1)
+    run_catch(lab, lites, "uring_test", timeout=280, case_timeout=120)
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(fresh=True, timeout=120)
+def test_a_node_stops_with_commands_under_way(lab):
+    here, there = on_machines(lab)
+    program = here.vm.spawn([program_path("uring_test"), "[stop]"], env=environment(lab, [here, there]))
+    wait_until("it is ready", lambda: "ready" in program.out or not program.running, 30, here.vm.time_scale)
+    here.stop(timeout=20)
+    program.wait(30)
+    assert "All tests passed" in program.out, program.out
+    there.check_idle()
+    # Nothing that is over holds the module.
+    stop_all([there])
+    here.vm.rmmod("lite")
+
+
+@vmtest(fresh=True, timeout=120)
+def test_a_peer_dies_with_commands_under_way(lab):
+    here, there = on_machines(lab)
+    program = here.vm.spawn([program_path("uring_test"), "[peer]"], env=environment(lab, [here, there]))
+    wait_until("it is ready", lambda: "ready" in program.out or not program.running, 30, here.vm.time_scale)
+    there.vm.crash()
+    program.wait(60)
+    assert "All tests passed" in program.out, program.out
+    # What became of locks only their home can say, should it come back.
+    wait_until("nothing else is in use", lambda: not set(here.busy()) - {"locks", "lock_claims"}, 20, here.vm.time_scale)
+
+
+@vmtest(kernels=("6.1",), fresh=True, timeout=200, slow=True)
+def test_rates(lab):
+    """For who wants to know: operations a second, by ioctl and by commands."""
+    said = run_catch(lab, on_machines(lab), "uring_test", "[rate]", timeout=100).out
+    print("\n".join(f"      {line}" for line in said.splitlines() if line.endswith("/s")))
