@@ -71,6 +71,7 @@ struct Rate : Uring {
     }
 
     static void print(bool write, const char* how, std::size_t done, clock::time_point begun) {
+        CHECK(done);
         const std::chrono::duration<double> took = clock::now() - begun;
         std::printf("%-5s %-32s %8.0f /s\n", write ? "write" : "read", how,
                     static_cast<double>(done) / took.count());
