@@ -3,7 +3,7 @@
 
 import json
 
-from litelab import on_machines, prepare_all, program_path, run_program
+from litelab import in_one_machine, on_machines, prepare_all, program_path, run_program
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -50,6 +50,7 @@ def test_a_read_of_64_bytes_costs_no_more_than_native_verbs(lab):
 # --- what it costs to make memory usable ------------------------------------------------------------------------------
 
 _COUNTS = (10, 1000, 100_000)
+_TRANSFERS = (512, 1024, 2048, 4096, 8192, 65536)
 
 
 def _figures(text):
@@ -74,6 +75,25 @@ def test_looking_up_one_of_many_handles(lab):
     for n in _COUNTS[1:]:
         assert seen[f"refused/{n}"] <= base * 1.05, f"{seen[f'refused/{n}']:.0f} instructions among {n}, {base:.0f} among 10"
     lite.check_idle(60)
+
+
+@vmtest(nodes=1, kernels=("6.1",), fresh=True, timeout=300, mem_mb=768, icount=True, slow=True)
+def test_copied_or_pinned(lab):
+    """Instructions (see above) of both ends: what is longer than a page is pinned, not copied. Where that begins, a byte must
+    not become dearer; and no kind of buffer must be dearer than plain pages."""
+    first, second = in_one_machine(lab.n1, 2)
+    for what in ("read", "write"):
+        costs = {}
+        for size, kind in [(size, "plain") for size in _TRANSFERS] + [(65536, kind) for kind in ("skewed", "huge", "mapped")]:
+            rate = lab.n1.run([program_path("bandwidth"), str(first.index), str(second.id), what, str(size), "0.03", kind],
+                              timeout=60).out
+            costs[size, kind] = size / float(rate) * 1000
+        print(f"      {what}: " + ", ".join(f"{size} {kind} {cost:.0f}" for (size, kind), cost in costs.items()))
+        assert costs[8192, "plain"] <= 2 * costs[4096, "plain"]
+        for kind in ("skewed", "huge", "mapped"):
+            assert costs[65536, kind] <= 1.05 * costs[65536, "plain"], kind
+    for lite in (first, second):
+        lite.check_idle(60)
 
 
 def _compare_mapping(lab, bounds):

@@ -114,14 +114,13 @@ class MissingPage {
 
 TEST_CASE_METHOD(LargeBuffers, "large buffers: at every alignment", "[large]") {
     std::vector<std::byte> heap(kLong + kPage);
-    for (const std::size_t skew : {0U, 1U, 8U, 4095U})
+    for (const std::size_t skew : {1U, 4095U})
         check_both_ways(std::span(heap).subspan(skew, kLong - skew));
 }
 
 TEST_CASE_METHOD(LargeBuffers, "large buffers: around what is in flight at once", "[large]") {
     const Mapping memory(kLong + kPage);
     for (const std::size_t size : {256U << 10, 1U << 20}) {
-        check_both_ways(memory.bytes().first(size - 1));
         check_both_ways(memory.bytes().first(size));
         check_both_ways(memory.bytes().subspan(1, size + 1));
     }
@@ -171,8 +170,8 @@ TEST_CASE_METHOD(LargeBuffers, "large buffers: parts never touched before", "[la
 
 TEST_CASE_METHOD(LargeBuffers, "large buffers: what is before a hole is transferred", "[large]") {
     // Holes in the first batch, at its end, and behind what can be in flight with it.
-    const auto [page, skew] = GENERATE(
-        table<std::size_t, std::size_t>({{20, 0}, {64, 0}, {64, 100}, {65, 100}, {300, 0}}));
+    const auto [page, skew] =
+        GENERATE(table<std::size_t, std::size_t>({{20, 0}, {64, 100}, {300, 0}}));
     const std::size_t hole = page * kPage;
     INFO(where.label << ", hole at page " << page << ", skew " << skew);
     const Mapping memory(kLong);
@@ -215,7 +214,7 @@ TEST_CASE_METHOD(LargeBuffers, "large buffers: a read-only page in the middle of
 TEST_CASE_METHOD(LargeBuffers, "large buffers: replaced by another thread in the meantime",
                  "[large]") {
     // Each byte is of the old or the new memory; nobody else's is touched.
-    const std::size_t rounds = env().scaled(10, 2);
+    const std::size_t rounds = env().scaled(4, 1);
     dev.write(lh, 3, make_pattern(kLong, 4));
     for (std::size_t round = 0; round < rounds; ++round) {
         const Mapping memory(kLong);
@@ -263,7 +262,7 @@ TEST_CASE_METHOD(LargeBuffers, "large buffers: while the kernel would like to ha
 
 TEST_CASE("large buffers: of a user who may lock no memory", "[large]") {
     // What is pinned for the time of a call is not charged.
-    const std::size_t length = 8U << 20;
+    const std::size_t length = 2U << 20;
     in_child([&] {
         const rlimit none{0, 0};
         expect(::setrlimit(RLIMIT_MEMLOCK, &none) == 0, "setrlimit");
