@@ -5,8 +5,8 @@
  */
 
 #include <lite/lite.h>
-#include <lite/vector.h>
 #include <lite/uring.h>
+#include <lite/vector.h>
 #include <uapi/lite_netlink.h>
 
 #include <assert.h>
