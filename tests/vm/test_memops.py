@@ -234,7 +234,7 @@ def test_many_at_once(lab):
         lite.check_idle()
 
 
-@vmtest(nodes=3, timeout=300)
+@vmtest(nodes=3, timeout=300, slow=True)
 def test_what_is_kept_for_others(lab):
     """A machine that works on many LMRs of others keeps some of them mapped, but not all."""
     home, works, asks = on_machines(lab)

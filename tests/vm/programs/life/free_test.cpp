@@ -61,7 +61,7 @@ TEST_CASE_METHOD(LifeEverywhere, "free: mapped elsewhere: EIDRM there, at once a
 
 TEST_CASE_METHOD(LifeEverywhere, "free: while many use it", "[free]") {
     INFO(where.label);
-    const std::size_t rounds = env().scaled(12, 2);
+    const std::size_t rounds = env().scaled(6, 2);
     for (std::size_t round = 0; round < rounds; ++round) {
         NamedLmr lmr(dev, kLength, where.nodes);
         Shared<Signal> running;
@@ -96,7 +96,7 @@ TEST_CASE_METHOD(LifeEverywhere, "free: memory that is reused stays untouched by
     // Users write 0xff as fast as they can while their LMR is freed and its memory given to a
     // canary at once. One byte of theirs in the canary is one write that came after the free had
     // returned.
-    const std::size_t rounds = env().scaled(15, 3);
+    const std::size_t rounds = env().scaled(8, 3);
     for (std::size_t round = 0; round < rounds; ++round) {
         NamedLmr lmr(dev, kLength, where.nodes);
         Shared<Signal> running;
@@ -133,7 +133,7 @@ TEST_CASE_METHOD(LifeEverywhere, "free: memory that is reused stays untouched by
 
 TEST_CASE_METHOD(LifeEverywhere, "free: of two that free at once one does it", "[free]") {
     INFO(where.label);
-    for (std::size_t round = 0; round < env().scaled(20, 3); ++round) {
+    for (std::size_t round = 0; round < env().scaled(10, 3); ++round) {
         const auto name = unique_name("twice");
         const auto lh = dev.alloc(kLength, where.nodes, name);
         const Device other = device_for(1);
@@ -174,7 +174,7 @@ TEST_CASE_METHOD(LifeEverywhere, "free: against map, again and again", "[free]")
             }
         });
     }
-    for (std::size_t round = 0; round < env().scaled(60, 6); ++round) {
+    for (std::size_t round = 0; round < env().scaled(30, 6); ++round) {
         const auto lh = dev.alloc(kPage, where.nodes, name);
         (void)dev.fetch_add(lh, 0, 1);
         dev.free(lh);

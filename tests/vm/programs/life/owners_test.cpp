@@ -172,9 +172,9 @@ TEST_CASE_METHOD(LifeEverywhere, "owners: many files and handles, closed in one 
     NamedLmr lmr(dev, kPage, where.nodes, 0666);
     REQUIRE_NOTHROW(in_child([&] {
         std::vector<Device> files;
-        for (std::size_t i = 0; i < env().scaled(40, 4); ++i) {
+        for (std::size_t i = 0; i < env().scaled(24, 4); ++i) {
             files.push_back(device_for(i));
-            for (std::size_t n = 0; n < env().scaled(40, 4); ++n)
+            for (std::size_t n = 0; n < env().scaled(24, 4); ++n)
                 (void)files.back().map(lmr.name());
         }
         // No unmap, no close: exit does it.

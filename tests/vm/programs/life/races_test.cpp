@@ -18,7 +18,7 @@ constexpr std::uint64_t kLength = 1 << 20;
 
 TEST_CASE_METHOD(LifeEverywhere, "races: unmap waits for operations under way", "[races]") {
     INFO(where.label);
-    for (std::size_t round = 0; round < env().scaled(15, 2); ++round) {
+    for (std::size_t round = 0; round < env().scaled(8, 2); ++round) {
         NamedLmr lmr(dev, kLength, where.nodes);
         const auto lh = dev.map(lmr.name());
         std::atomic<int> running = 0;
@@ -45,7 +45,7 @@ TEST_CASE_METHOD(LifeEverywhere, "races: unmap waits for operations under way", 
 
 TEST_CASE_METHOD(LifeEverywhere, "races: the descriptor closed by another thread", "[races]") {
     INFO(where.label);
-    for (std::size_t round = 0; round < env().scaled(15, 2); ++round) {
+    for (std::size_t round = 0; round < env().scaled(8, 2); ++round) {
         Device own(env().indexes.front());
         const int fd = own.fd();
         const auto lh = own.alloc(kLength, where.nodes);
@@ -74,7 +74,7 @@ TEST_CASE_METHOD(LifeEverywhere, "races: the descriptor closed by another thread
 TEST_CASE_METHOD(LifeEverywhere, "races: a process that exits while its threads transfer",
                  "[races]") {
     INFO(where.label);
-    for (std::size_t round = 0; round < env().scaled(10, 2); ++round) {
+    for (std::size_t round = 0; round < env().scaled(6, 2); ++round) {
         REQUIRE_NOTHROW(in_child([&] {
             const Device own(env().indexes.front());
             const auto lh = own.alloc(kLength, where.nodes);
@@ -131,7 +131,7 @@ TEST_CASE_METHOD(LifeEverywhere, "races: signals that are handled do not disturb
         }
     });
     std::vector<std::byte> back(kLength);
-    for (std::uint64_t round = 0; round < env().scaled(20, 2); ++round) {
+    for (std::uint64_t round = 0; round < env().scaled(10, 2); ++round) {
         const auto data = make_pattern(kLength, round);
         CHECK(dev(write_args(lh, 0, data.data(), kLength)) == ok);
         CHECK(dev(read_args(lh, 0, back.data(), kLength)) == ok);
