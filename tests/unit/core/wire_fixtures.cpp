@@ -440,22 +440,6 @@ lite_wire_mem_alloc_reply mem_alloc_reply() {
     return r;
 }
 
-lite_cm_hdr header(lite_cm_kind kind) {
-    lite_cm_hdr hdr{};
-    hdr.magic = cpu_to_le32(LITE_WIRE_MAGIC);
-    hdr.version = LITE_WIRE_VERSION;
-    hdr.kind = static_cast<std::uint8_t>(kind);
-    hdr.nqps = 2;
-    return hdr;
-}
-
-template <typename T>
-PrivateData private_data_of(lite_cm_kind kind) {
-    T data{};
-    data.hdr = header(kind);
-    return {kind, to_bytes(data)};
-}
-
 }  // namespace
 
 std::vector<Message> requests() {
@@ -686,16 +670,6 @@ std::vector<Message> operation_replies() {
     all.push_back(operation_reply("different", LITE_CALL_OP_COMPARE, LITE_WIRE_OP_DIFFERENT));
     all.push_back(operation_reply("busy", LITE_CALL_OP_ATOMIC, LITE_WIRE_OP_BUSY));
     return all;
-}
-
-std::vector<PrivateData> private_data() {
-    return {
-        private_data_of<lite_cm_hello>(LITE_CM_HELLO),
-        private_data_of<lite_cm_challenge>(LITE_CM_CHALLENGE),
-        private_data_of<lite_cm_connect>(LITE_CM_CONNECT),
-        private_data_of<lite_cm_accept>(LITE_CM_ACCEPT),
-        private_data_of<lite_cm_refuse>(LITE_CM_REFUSE),
-    };
 }
 
 void poke(Bytes& bytes, std::size_t offset, std::size_t size, std::uint64_t value) {
