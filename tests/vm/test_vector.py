@@ -49,15 +49,20 @@ def _five(lites):
     return list(places)
 
 
+def _done(lites, names):
+    """Nothing is left of it."""
+    for name in names:
+        lites[1].lite("free", name)
+    for lite in lites:
+        lite.check_idle()
+
+
 @vmtest(nodes=1, cpus=2, timeout=400)
 def test_three_nodes_in_one_machine(lab):
     lites = in_one_machine(lab.n1)
     names = _five(lites)
     _churn(lab, lites, [*lites, lites[0]], names, lab.scale(30, 3))
-    for name in names:
-        lites[1].lite("free", name)
-    for lite in lites:
-        lite.check_idle()
+    _done(lites, names)
 
 
 @vmtest(nodes=3, timeout=400)
@@ -77,10 +82,7 @@ def test_three_machines_that_move_and_resize(lab):
                 third.lite("revoke", name, "--uid", 1000)
 
     _churn(lab, lites, lites, names, lab.scale(5, 2), change)
-    for name in names:
-        lites[1].lite("free", name)
-    for lite in lites:
-        lite.check_idle()
+    _done(lites, names)
 
 
 @vmtest(nodes=3, timeout=200)
@@ -114,10 +116,7 @@ def test_killed_meanwhile(lab):
         for user in users:
             user.kill()
             user.wait(30)
-    for name in names:
-        lites[1].lite("free", name)
-    for lite in lites:
-        lite.check_idle()
+    _done(lites, names)
 
 
 @vmtest(nodes=3, timeout=300)
@@ -145,7 +144,4 @@ def test_additions_when_connections_break(lab):
         sure, unknown = sure + said[0], unknown + said[1]
     done = sum(int(lite.lite("fetch-add", name, 0, 0).out) for lite, name in zip((third, second), names))
     assert sure <= done <= sure + unknown, (sure, done, unknown)
-    for name in names:
-        first.lite("free", name)
-    for lite in lites:
-        lite.check_idle()
+    _done(lites, names)
