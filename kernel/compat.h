@@ -59,6 +59,12 @@ static inline long lite_pin_user_pages(unsigned long addr, unsigned long n,
 #endif
 }
 
+/*
+ * Kernels may be built to zero all that is on the stack: not so what is large and
+ * only read where it has been written.
+ */
+#define LITE_UNINIT __attribute__((__uninitialized__))
+
 /* A command of io_uring comes with all of its SQE: since 6.5. */
 static inline const void *lite_uring_payload(const struct io_uring_cmd *cmd)
 {

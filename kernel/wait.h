@@ -27,6 +27,11 @@ static inline bool lite_given_up(void)
 					fatal_signal_pending(current);
 }
 
+static inline unsigned int lite_wait_state(void)
+{
+	return lite_wait_is_command() ? TASK_INTERRUPTIBLE : TASK_KILLABLE;
+}
+
 /* As wait_for_completion_killable_timeout(). */
 static inline long lite_wait_done_timeout(struct completion *done,
 					  unsigned long timeout)

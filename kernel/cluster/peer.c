@@ -443,7 +443,8 @@ struct lite_conn *lite_peer_conn_tryget(struct lite_peer *peer, u64 session)
 
 	rcu_read_lock();
 	conn = rcu_dereference(peer->conn);
-	if (conn && (conn->session != session || !lite_conn_tryget(conn)))
+	if (conn && (conn->session != session ||
+		     !percpu_ref_tryget_live_rcu(&conn->live)))
 		conn = NULL;
 	rcu_read_unlock();
 	return conn;

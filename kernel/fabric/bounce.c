@@ -13,9 +13,9 @@
 
 #define LITE_BOUNCES_PER_CPU 32
 
+/* @free: a bit for each page that is. */
 struct lite_bounce_pool {
-	spinlock_t lock;
-	struct list_head free;
+	atomic_t free;
 	struct lite_bounce bounce[LITE_BOUNCES_PER_CPU];
 };
 
@@ -37,7 +37,7 @@ static int lite_bounce_fill(struct lite_fabric *fab,
 		}
 		b->cpu = cpu;
 		b->data = page_address(page);
-		list_add(&b->list, &pool->free);
+		atomic_or(BIT(i), &pool->free);
 	}
 	return 0;
 }
@@ -57,12 +57,7 @@ int lite_bounce_init(struct lite_fabric *fab)
 	fab->bounce = alloc_percpu(struct lite_bounce_pool);
 	if (!fab->bounce)
 		return -ENOMEM;
-	for_each_possible_cpu(cpu) {
-		struct lite_bounce_pool *pool = per_cpu_ptr(fab->bounce, cpu);
-
-		spin_lock_init(&pool->lock);
-		INIT_LIST_HEAD(&pool->free);
-	}
+	BUILD_BUG_ON(LITE_BOUNCES_PER_CPU > 8 * sizeof(atomic_t));
 	/* CPUs that come later use the pools of those that are here. */
 	for_each_online_cpu(cpu) {
 		err = lite_bounce_fill(fab, per_cpu_ptr(fab->bounce, cpu), cpu);
@@ -102,16 +97,16 @@ void lite_bounce_exit(struct lite_fabric *fab)
 
 static struct lite_bounce *lite_bounce_take(struct lite_bounce_pool *pool)
 {
-	struct lite_bounce *b;
+	int free = atomic_read(&pool->free);
+	int i;
 
-	if (list_empty_careful(&pool->free))
-		return NULL;
-	spin_lock(&pool->lock);
-	b = list_first_entry_or_null(&pool->free, struct lite_bounce, list);
-	if (b)
-		list_del(&b->list);
-	spin_unlock(&pool->lock);
-	return b;
+	do {
+		if (!free)
+			return NULL;
+		i = __ffs(free);
+	} while (!atomic_try_cmpxchg_acquire(&pool->free, &free,
+					     free & ~BIT(i)));
+	return &pool->bounce[i];
 }
 
 static struct lite_bounce *lite_bounce_steal(struct lite_fabric *fab)
@@ -175,9 +170,10 @@ void lite_bounce_put(struct lite_fabric *fab, struct lite_bounce *b)
 	struct lite_bounce_pool *pool = per_cpu_ptr(fab->bounce, b->cpu);
 
 	lite_stat_dec(fab->stats, LITE_STAT_SLOTS_BUSY);
-	spin_lock(&pool->lock);
-	list_add(&b->list, &pool->free);
-	spin_unlock(&pool->lock);
-	if (wq_has_sleeper(&fab->bounce_wait))
+	/* What was done with it comes first; with lite_bounce_take(). */
+	smp_mb__before_atomic();
+	atomic_or(BIT(b - pool->bounce), &pool->free);
+	smp_mb__after_atomic(); /* with lite_bounce_get() */
+	if (waitqueue_active(&fab->bounce_wait))
 		wake_up(&fab->bounce_wait);
 }

@@ -23,8 +23,6 @@
  * is done with them. Then the last slot is completed by lite_qp_abort(), after
  * the queue pair was destroyed.
  */
-#include <linux/bitmap.h>
-
 #include "chain.h"
 
 /*
@@ -109,24 +107,6 @@ void lite_chain_atomic(struct lite_chain *chain, struct lite_link *link,
 	link->atomic.rkey = chain->qp->conn->rkey;
 }
 
-/* Take up to @max more slots, for those before the one in @slot. */
-static void lite_chain_take(struct lite_qp *qp, int slot, int max)
-{
-	unsigned long *before = qp->wr[slot].before;
-	int i, free;
-
-	spin_lock(&qp->lock);
-	free = LITE_SQ_DEPTH - bitmap_weight(qp->busy, LITE_SQ_DEPTH);
-	max = min(max, free - LITE_CHAIN_SPARE);
-	for_each_clear_bit(i, qp->busy, LITE_SQ_DEPTH) {
-		if (max-- <= 0)
-			break;
-		__set_bit(i, before);
-	}
-	bitmap_or(qp->busy, qp->busy, before, LITE_SQ_DEPTH);
-	spin_unlock(&qp->lock);
-}
-
 /* Post as many as there is room for; returns the rest. */
 static struct ib_send_wr *lite_chain_step(struct lite_chain *chain,
 					  struct ib_send_wr *first, int *err)
@@ -135,17 +115,19 @@ static struct ib_send_wr *lite_chain_step(struct lite_chain *chain,
 	struct ib_send_wr *send = first, *rest;
 	struct lite_wr *wr;
 	int slot = lite_qp_slot(qp);
+	u64 before;
 	u32 n = 1;
-	int i;
 
 	*err = slot;
 	if (slot < 0)
 		return first;
-	lite_chain_take(qp, slot,
-			min_t(u32, chain->n - chain->posted, LITE_CHAIN_STEP) -
-				1);
-	for_each_set_bit(i, qp->wr[slot].before, LITE_SQ_DEPTH) {
-		send->wr_cqe = &qp->wr[i].cqe;
+	before = lite_qp_take_more(qp,
+				   min_t(u32, chain->n - chain->posted,
+					 LITE_CHAIN_STEP) - 1,
+				   LITE_CHAIN_SPARE);
+	qp->wr[slot].before = before;
+	for (; before; before &= before - 1) {
+		send->wr_cqe = &qp->wr[__ffs64(before)].cqe;
 		send->send_flags = 0;
 		send = send->next;
 		n++;

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Completion queues, and the thread that serves them.
+ * Completion queues.
  *
  * Normal operation: whoever waits for an operation of its own polls the send
  * CQ of the QP it posted on (lite_io_wait()). When that takes long it arms the
- * CQ and sleeps; the completion interrupt then puts the CQ on the poller's
- * list, and the poller runs the handlers. Receive CQs are always armed, and
- * one thread at a time handles what is in one, so messages are handled in order.
- *
- * Whoever waits for a message of a peer does the poller's work meanwhile
- * (lite_poller_watch()): then nobody has to be woken to bring it.
+ * CQ and sleeps (lite_cq_sleep()); the completion interrupt wakes it, and it polls
+ * again. Of a send CQ that is armed but has nobody who sleeps like that, and of
+ * receive CQs, the interrupt puts the CQ on the poller's list, and the poller
+ * runs the handlers. Receive CQs are always armed, and one thread at a time
+ * handles what is in one, so messages are handled in order.
  *
  * We use plain CQs with our own arming, not those of ib_alloc_cq(): they serve
  * only one of the two ways.
@@ -22,49 +21,72 @@
  */
 #include <linux/cpu.h>
 #include <linux/interrupt.h>
-#include <linux/kthread.h>
-#include <linux/sched/clock.h>
 
+#include "../compat.h"
 #include "fabric.h"
 
 /* Completions taken at a time; struct ib_wc is 64 bytes and on the stack. */
 #define LITE_CQ_BATCH 8
-/* Batches before another CQ gets its turn. */
+/* Batches before others get a turn. */
 #define LITE_CQ_TURN 16
-
-#define LITE_SPIN_MAX_NS (50 * NSEC_PER_USEC)
-#define LITE_SPIN_MIN_NS (2 * NSEC_PER_USEC)
 
 static void lite_cq_release(struct kref *ref)
 {
 	kfree(container_of(ref, struct lite_cq, ref));
 }
 
-static void lite_cq_put(struct lite_cq *cq)
+/**
+ * lite_cq_put - give a reference to the memory back
+ * @cq: queue
+ *
+ * Context: any.
+ */
+void lite_cq_put(struct lite_cq *cq)
 {
 	kref_put(&cq->ref, lite_cq_release);
 }
 
-/* Any context, interrupts included. */
-static void lite_cq_wake(struct lite_cq *cq)
+/**
+ * lite_cq_wake - have the poller, or who does its work, look at a queue
+ * @cq: queue
+ *
+ * Context: any, interrupts included.
+ */
+void lite_cq_wake(struct lite_cq *cq)
 {
-	struct lite_poller *poller = cq->poller;
-	unsigned long flags;
-
 	if (test_and_set_bit(0, &cq->queued))
 		return;
 	kref_get(&cq->ref);
-	spin_lock_irqsave(&poller->lock, flags);
-	list_add_tail(&cq->ready, &poller->ready);
-	spin_unlock_irqrestore(&poller->lock, flags);
-	smp_mb(); /* with lite_poller_unwatch(): it is there, or they are */
-	if (!atomic_read(&poller->watchers))
-		wake_up_process(poller->task);
+	lite_poller_queue(cq->poller, cq);
+}
+
+/*
+ * Have the one who waits for completions take them itself: nobody else has to be
+ * woken. Not one of several, for it may be long before it gets a processor, and
+ * the others' are not to depend on that.
+ */
+static bool lite_cq_hand(struct lite_cq *cq)
+{
+	unsigned long flags;
+	bool handed;
+
+	spin_lock_irqsave(&cq->wait.lock, flags);
+	/* Under the lock under which they come and go. */
+	handed = waitqueue_active(&cq->wait) && atomic_read(&cq->sleepers) == 1;
+	if (handed) {
+		WRITE_ONCE(cq->handed, true);
+		wake_up_locked(&cq->wait);
+	}
+	spin_unlock_irqrestore(&cq->wait.lock, flags);
+	return handed;
 }
 
 static void lite_cq_event(struct ib_cq *ib, void *context)
 {
-	lite_cq_wake(context);
+	struct lite_cq *cq = context;
+
+	if (cq->always || !lite_cq_hand(cq))
+		lite_cq_wake(cq);
 }
 
 static void lite_cq_error(struct ib_event *event, void *context)
@@ -94,7 +116,7 @@ static int lite_cq_take(struct lite_cq *cq, struct ib_wc *wc)
  */
 int lite_cq_poll(struct lite_cq *cq)
 {
-	struct ib_wc wc[LITE_CQ_BATCH];
+	struct ib_wc wc[LITE_CQ_BATCH] LITE_UNINIT;
 	int i, n;
 
 	if (cq->always && test_and_set_bit_lock(0, &cq->busy))
@@ -105,19 +127,24 @@ int lite_cq_poll(struct lite_cq *cq)
 		wc[i].wr_cqe->done(cq->ib, &wc[i]);
 	if (cq->always)
 		clear_bit_unlock(0, &cq->busy);
-	if (atomic_dec_and_test(&cq->users))
+	/* A full barrier: with lite_cq_close(). */
+	if (atomic_dec_and_test(&cq->users) && unlikely(READ_ONCE(cq->closed)))
 		wake_up_var(&cq->users);
 	return max(n, 0);
 }
 
-/*
- * Ask for an interrupt with the next completion; true when there may be some
- * already. Under the lock because the device's CQ goes away in close.
+/**
+ * lite_cq_notify - ask for an event with the next completion
+ * @cq: queue
+ *
+ * Context: process.
+ * Return: true when there may be some already, for which none may come.
  */
-static bool lite_cq_notify(struct lite_cq *cq)
+bool lite_cq_notify(struct lite_cq *cq)
 {
 	bool missed = false;
 
+	/* The device's queue goes away in close. */
 	spin_lock(&cq->lock);
 	if (!cq->closed)
 		missed = ib_req_notify_cq(cq->ib, IB_CQ_NEXT_COMP |
@@ -165,175 +192,64 @@ void lite_cq_unheed(struct lite_cq *cq)
 	atomic_dec(&cq->sleepers);
 }
 
-/* Serve one CQ until it is empty, or has had its turn: then true. */
-static bool lite_poller_serve(struct lite_poller *poller, struct lite_cq *cq)
+/* Take all there is; false: there was no end of it, and the poller goes on. */
+static bool lite_cq_empty(struct lite_cq *cq)
 {
-	u64 deadline = 0;
-	int turns = 0;
-	bool found = false;
+	int turns;
+
+	for (turns = 0; turns < LITE_CQ_TURN; turns++) {
+		if (lite_cq_poll(cq) < LITE_CQ_BATCH)
+			return true;
+	}
+	lite_cq_wake(cq);
+	return false;
+}
+
+/**
+ * lite_cq_sleep - sleep until work requests have completed
+ * @cq: queue of sends
+ * @io: the caller's, posted to queue pairs that complete here
+ * @timeout: jiffies
+ *
+ * The next event wakes the only one who sleeps, if it sleeps here, else the
+ * poller. Whoever it wakes takes the completions; should others have come to
+ * sleep meanwhile, the first of them does, or has the queue armed again for them.
+ *
+ * Context: may sleep; uninterruptibly.
+ * Return: whether they have.
+ */
+bool lite_cq_sleep(struct lite_cq *cq, const struct lite_io *io,
+		   unsigned long timeout)
+{
+	/* The first one has to arm it. */
+	bool ours = atomic_inc_return(&cq->sleepers) == 1;
+	DEFINE_WAIT(wait);
 
 	for (;;) {
-		if (lite_cq_poll(cq)) {
-			found = deadline != 0;
-			deadline = 0;
-			if (++turns >= LITE_CQ_TURN)
-				return true;
-			continue;
+		if (xchg(&cq->handed, false))
+			ours = true;
+		if (ours) {
+			ours = lite_cq_empty(cq);
+			if (lite_io_ended(io))
+				break;
+			if (ours && lite_cq_notify(cq))
+				continue;
+			ours = false;
 		}
-		if (!cq->always)
-			break;
-		if (!deadline)
-			deadline = local_clock() + poller->spin_ns;
-		if (local_clock() >= deadline || need_resched() ||
-		    atomic_read(&poller->watchers) ||
-		    !list_empty_careful(&poller->ready))
-			break;
-		cpu_relax();
-	}
-	/* Watching longer pays if it found something this time. */
-	if (poller->spin_ns) {
-		if (found)
-			poller->spin_ns = min_t(u64, poller->spin_ns * 2,
-						LITE_SPIN_MAX_NS);
-		else
-			poller->spin_ns = max_t(u64, poller->spin_ns / 2,
-						LITE_SPIN_MIN_NS);
-	}
-	if (!cq->always && !atomic_read(&cq->sleepers))
-		return false;
-	return lite_cq_notify(cq);
-}
-
-static struct lite_cq *lite_poller_pop(struct lite_poller *poller)
-{
-	struct lite_cq *cq;
-
-	spin_lock_irq(&poller->lock);
-	cq = list_first_entry_or_null(&poller->ready, struct lite_cq, ready);
-	if (cq) {
-		list_del(&cq->ready);
-		/* Events from here on queue it again. */
-		clear_bit(0, &cq->queued);
-	}
-	spin_unlock_irq(&poller->lock);
-	return cq;
-}
-
-/**
- * lite_poller_watch - do the poller's work for a while
- * @poller: it
- *
- * From here to lite_poller_unwatch() events do not wake the poller's thread: the
- * caller calls lite_poller_step() all the time, and leaves off before it gives
- * the processor away.
- *
- * Context: process.
- */
-void lite_poller_watch(struct lite_poller *poller)
-{
-	atomic_inc(&poller->watchers);
-}
-
-/**
- * lite_poller_unwatch - the counterpart of lite_poller_watch()
- * @poller: it
- *
- * Context: process.
- */
-void lite_poller_unwatch(struct lite_poller *poller)
-{
-	/* A full barrier: with lite_cq_wake(). */
-	if (atomic_dec_and_test(&poller->watchers) &&
-	    !list_empty_careful(&poller->ready))
-		wake_up_process(poller->task);
-}
-
-/**
- * lite_poller_step - serve one CQ, if one is ready
- * @poller: watched by the caller
- *
- * Context: process, where handlers may run: nothing is locked. Does not sleep.
- */
-void lite_poller_step(struct lite_poller *poller)
-{
-	struct lite_cq *cq;
-	int turns = 0;
-
-	if (list_empty_careful(&poller->ready))
-		return;
-	cq = lite_poller_pop(poller);
-	if (!cq)
-		return;
-	while (lite_cq_poll(cq)) {
-		if (++turns >= LITE_CQ_TURN)
+		prepare_to_wait_exclusive(&cq->wait, &wait,
+					  TASK_UNINTERRUPTIBLE);
+		if (!lite_io_ended(io) && !READ_ONCE(cq->handed))
+			timeout = schedule_timeout(timeout);
+		finish_wait(&cq->wait, &wait);
+		if (lite_io_ended(io) || !timeout)
 			break;
 	}
-	if (turns >= LITE_CQ_TURN ||
-	    ((cq->always || atomic_read(&cq->sleepers)) && lite_cq_notify(cq)))
+	/* What we were woken to do, others may need to be done. */
+	if (READ_ONCE(cq->handed) && xchg(&cq->handed, false))
+		ours = true;
+	if (atomic_dec_return(&cq->sleepers) && ours && lite_cq_notify(cq))
 		lite_cq_wake(cq);
-	lite_cq_put(cq);
-}
-
-static int lite_poller_thread(void *arg)
-{
-	struct lite_poller *poller = arg;
-	struct lite_cq *cq;
-
-	while (!kthread_should_stop()) {
-		cq = lite_poller_pop(poller);
-		if (cq) {
-			if (lite_poller_serve(poller, cq))
-				lite_cq_wake(cq);
-			lite_cq_put(cq);
-			cond_resched();
-			continue;
-		}
-		set_current_state(TASK_IDLE);
-		if (list_empty_careful(&poller->ready) &&
-		    !kthread_should_stop())
-			schedule();
-		__set_current_state(TASK_RUNNING);
-	}
-	/* CQs are destroyed before the poller stops; drop what they left. */
-	while ((cq = lite_poller_pop(poller)))
-		lite_cq_put(cq);
-	return 0;
-}
-
-/**
- * lite_poller_start - start the thread that serves CQs
- * @poller: to start
- * @name: for ps(1)
- *
- * Context: may sleep.
- * Return: 0 or a negative errno.
- */
-int lite_poller_start(struct lite_poller *poller, const char *name)
-{
-	struct task_struct *task;
-
-	spin_lock_init(&poller->lock);
-	INIT_LIST_HEAD(&poller->ready);
-	atomic_set(&poller->watchers, 0);
-	poller->spin_ns = num_online_cpus() > 1 ? LITE_SPIN_MIN_NS : 0;
-	task = kthread_create(lite_poller_thread, poller, "lite-poll/%s", name);
-	if (IS_ERR(task))
-		return PTR_ERR(task);
-	poller->task = task;
-	wake_up_process(task);
-	return 0;
-}
-
-/**
- * lite_poller_stop - stop the thread
- * @poller: all its CQs have been destroyed
- *
- * Context: may sleep.
- */
-void lite_poller_stop(struct lite_poller *poller)
-{
-	kthread_stop(poller->task);
-	poller->task = NULL;
+	return lite_io_ended(io);
 }
 
 /**
@@ -359,6 +275,7 @@ struct lite_cq *lite_cq_create(struct lite_poller *poller,
 	cq->poller = poller;
 	cq->always = always;
 	spin_lock_init(&cq->lock);
+	init_waitqueue_head(&cq->wait);
 	kref_init(&cq->ref);
 	/* Spread interrupts over the device's vectors. */
 	if (dev->num_comp_vectors > 1)
@@ -422,8 +339,9 @@ void lite_cq_barrier(struct workqueue_struct *wq)
 void lite_cq_close(struct lite_cq *cq)
 {
 	spin_lock(&cq->lock);
-	cq->closed = true;
+	WRITE_ONCE(cq->closed, true);
 	spin_unlock(&cq->lock);
+	smp_mb(); /* with lite_cq_poll(): it sees that, or we see no users */
 	wait_var_event(&cq->users, !atomic_read(&cq->users));
 }
 

@@ -17,8 +17,8 @@
  *   peer cannot touch our memory through this connection -, completes @fenced,
  *   waits for the last poster and gives everything back.
  *
- * Locking, outermost first: lite_conn.lock, conns_lock, lite_qp.lock, lite_cq.lock,
- * lite_poller.lock. No spinlock is held while completion handlers run.
+ * Locking, outermost first: lite_conn.lock, conns_lock, lite_cq.lock, lite_cq.wait,
+ * lite_poller.lock, lite_poller.asleep. No spinlock is held while completion handlers run.
  */
 #ifndef _LITE_FABRIC_H
 #define _LITE_FABRIC_H
@@ -37,9 +37,11 @@
 
 #include "../stats.h"
 #include "../core/wire.h"
+#include "pace.h"
 
 struct lite_conn;
 struct lite_fabric;
+struct lite_io;
 
 /* Work requests that one QP can have in flight. */
 #define LITE_SQ_DEPTH 64
@@ -62,7 +64,9 @@ struct lite_fabric;
  * @task: the thread
  * @lock: protects @ready; taken in completion interrupts
  * @ready: CQs with something to look at, each holding a reference
- * @watchers: threads that look after @ready meanwhile: lite_poller_watch()
+ * @watchers: threads that are awake and look after @ready meanwhile
+ * @asleep: threads that do when they are woken: lite_poller_await()
+ * @guard: makes up for those that are late
  * @spin_ns: how long a CQ that ran empty is watched before it is armed;
  *	adapts to whether watching pays, 0 on a single CPU
  */
@@ -71,6 +75,8 @@ struct lite_poller {
 	spinlock_t lock;
 	struct list_head ready;
 	atomic_t watchers;
+	wait_queue_head_t asleep;
+	struct timer_list guard;
 	u64 spin_ns;
 };
 
@@ -81,7 +87,10 @@ struct lite_poller {
  * @lock: serialises polling against closing
  * @closed: no polling any more
  * @users: threads between polling and having run the handlers
- * @sleepers: waiters that sleep until the poller completes their operation
+ * @sleepers: waiters that sleep until somebody else takes completions; as long
+ *	as there are any, the queue is armed, or somebody is about to arm it
+ * @wait: those of them who take them themselves when there are some
+ * @handed: one of these was woken to do so
  * @always: receives: arm it even when nobody sleeps, and have one thread at a
  *	time run its handlers, in order
  * @busy: bit 0: a thread does
@@ -98,6 +107,8 @@ struct lite_cq {
 	unsigned long busy;
 	atomic_t users;
 	atomic_t sleepers;
+	wait_queue_head_t wait;
+	bool handed;
 	unsigned long queued;
 	struct list_head ready;
 	struct kref ref;
@@ -105,16 +116,21 @@ struct lite_cq {
 
 int lite_poller_start(struct lite_poller *poller, const char *name);
 void lite_poller_stop(struct lite_poller *poller);
-void lite_poller_watch(struct lite_poller *poller);
-void lite_poller_unwatch(struct lite_poller *poller);
-void lite_poller_step(struct lite_poller *poller);
+void lite_poller_queue(struct lite_poller *poller, struct lite_cq *cq);
+long lite_poller_await(struct lite_poller *poller, struct completion *done,
+		       u64 awake_ns, unsigned int state, long timeout);
 struct lite_cq *lite_cq_create(struct lite_poller *poller,
 			       struct ib_device *dev, int depth, bool always);
 void lite_cq_close(struct lite_cq *cq);
 void lite_cq_destroy(struct lite_cq *cq);
 void lite_cq_barrier(struct workqueue_struct *wq);
 int lite_cq_poll(struct lite_cq *cq);
+void lite_cq_put(struct lite_cq *cq);
+void lite_cq_wake(struct lite_cq *cq);
+bool lite_cq_notify(struct lite_cq *cq);
 void lite_cq_arm(struct lite_cq *cq);
+bool lite_cq_sleep(struct lite_cq *cq, const struct lite_io *io,
+		   unsigned long timeout);
 void lite_cq_heed(struct lite_cq *cq);
 void lite_cq_unheed(struct lite_cq *cq);
 
@@ -124,16 +140,17 @@ void lite_cq_unheed(struct lite_cq *cq);
  * struct lite_io - one or more work requests that are waited for together
  * @pending: work requests in flight, and one for the poster
  * @status: first error, 0 as long as there is none
- * @done: completed with the last one
- * @end: instead, if nobody waits: called with the last one, by whoever handles
- *	its completion; must not sleep; the io is its own from then on
+ * @waiter: who waits, until only its own share is pending; or NULL
+ * @end: then, if not NULL: called with the last one, by whoever handles its
+ *	completion; must not sleep; the io is its own from then on
  *
- * Lives on its waiter's stack: the waiter never leaves before @done.
+ * One that is waited for lives on its waiter's stack, and is not touched after
+ * the last of its work requests has been taken off @pending.
  */
 struct lite_io {
 	atomic_t pending;
 	int status;
-	struct completion done;
+	struct task_struct *waiter;
 	void (*end)(struct lite_io *io);
 };
 
@@ -142,14 +159,14 @@ struct lite_io {
  * @cqe: finds us again from the completion
  * @qp: whose it is
  * @io: whom to tell; NULL while free. Whoever swaps it for NULL completes it.
- * @before: slots of the unsignalled work requests posted with it, before it;
- *	completed with it, and empty while it is free
+ * @before: slots, a bit each, of the unsignalled work requests posted with it,
+ *	before it; completed with it, and 0 while it is free
  */
 struct lite_wr {
 	struct ib_cqe cqe;
 	struct lite_qp *qp;
 	struct lite_io *io;
-	DECLARE_BITMAP(before, LITE_SQ_DEPTH);
+	u64 before;
 };
 
 /**
@@ -157,31 +174,44 @@ struct lite_wr {
  * @ib: of the device, NULL before and after
  * @conn: whose it is
  * @scq: completions of its sends
- * @lock: protects @busy; not held while posting
- * @busy: slots of @wr in use
+ * @busy: slots of @wr in use, a bit each
  * @room: woken when a slot comes free or the connection dies
  * @qpn: its number
  * @psn: first packet sequence number we send with (random)
- * @typical_ns: how long small operations have been taking lately
+ * @pace: how long to wait awake
  * @wr: the slots
  */
 struct lite_qp {
 	struct ib_qp *ib;
 	struct lite_conn *conn;
 	struct lite_cq *scq;
-	spinlock_t lock;
-	DECLARE_BITMAP(busy, LITE_SQ_DEPTH);
+	atomic64_t busy;
 	wait_queue_head_t room;
 	u32 qpn;
 	u32 psn;
-	u64 typical_ns;
+	struct lite_pace pace;
 	struct lite_wr wr[LITE_SQ_DEPTH];
 };
 
 void lite_io_init(struct lite_io *io);
+void lite_io_init_unwaited(struct lite_io *io, void (*end)(struct lite_io *io));
+void lite_io_end(struct lite_io *io, int status, int n);
 void lite_io_wait(struct lite_io *io, struct lite_qp *qp);
 void lite_io_wait_long(struct lite_io *io, struct lite_qp *qp);
 void lite_io_leave(struct lite_io *io);
+
+/* Has all that was posted completed? Then its status is final. */
+static inline bool lite_io_ended(const struct lite_io *io)
+{
+	return atomic_read_acquire(&io->pending) == 1;
+}
+
+/* Work requests that are about to be posted, or the same less if they are not. */
+static inline void lite_io_expect(struct lite_io *io, int n)
+{
+	atomic_add(n, &io->pending);
+}
+
 int lite_qp_rdma(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
 		 struct ib_sge *sge, int n_sge, u64 raddr, u32 imm);
 int lite_qp_rdma_nowait(struct lite_qp *qp, struct lite_io *io,
@@ -202,6 +232,7 @@ void lite_qp_free(struct lite_qp *qp);
 
 /* For chain.c. */
 int lite_qp_slot(struct lite_qp *qp);
+u64 lite_qp_take_more(struct lite_qp *qp, int max, int spare);
 struct lite_wr *lite_qp_claim(struct lite_qp *qp, int slot, struct lite_io *io);
 int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr,
 		   const struct ib_send_wr *send);
@@ -212,7 +243,7 @@ int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr,
 
 /**
  * struct lite_bounce - a page mapped for DMA once and for all
- * @list: in its CPU's pool
+ * @list: for whoever has taken it
  * @cpu: whose pool
  * @data: LITE_BOUNCE_SIZE bytes
  * @dma: what the device calls them

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Queue pairs: posting one-sided operations and waiting for them.
+ * Queue pairs: posting one-sided operations. (io.c waits for them.)
  *
  * Normal operation: the poster takes a free slot of the QP's send queue (there
  * are as many as the queue has room for, so posting never overflows it), posts
- * a signalled work request and waits for the completion, polling the CQ itself
- * for a while before it sleeps. The slot is given back by the completion.
+ * a signalled work request and waits for the completion. The slot is given back
+ * by the completion. Slots are taken and given back without a lock.
  *
  * Recovery: any completion with an error kills the connection, for the QP is
  * in the error state then. What else is in flight is flushed by the device.
@@ -14,70 +14,32 @@
  * Exactly one of the completion and lite_qp_abort() completes a slot: the one
  * that swaps wr->io for NULL. (For work requests without one see chain.c.)
  */
-#include <linux/bitmap.h>
 #include <linux/random.h>
 #include <linux/sched/clock.h>
-#include <linux/sched/signal.h>
 
 #include "fabric.h"
 
-/* How long a waiter polls before it sleeps: see lite_spin_limit(). */
-#define LITE_SPIN_MIN_NS (50 * NSEC_PER_USEC)
-#define LITE_SPIN_MAX_NS (2 * NSEC_PER_MSEC)
-/* When small operations take longer than that, spinning does not pay. */
-#define LITE_SPIN_WORTH_NS NSEC_PER_MSEC
-/* So many work requests are a small operation. */
-#define LITE_SMALL_WRS 4
+/* How long a poster polls for a free slot before it sleeps. */
+#define LITE_ROOM_SPIN_NS (2 * NSEC_PER_MSEC)
 
-/**
- * lite_io_init - prepare to post
- * @io: on the caller's stack
- */
-void lite_io_init(struct lite_io *io)
-{
-	atomic_set(&io->pending, 1);
-	io->status = 0;
-	init_completion(&io->done);
-	io->end = NULL;
-}
-
-static void lite_io_end(struct lite_io *io, int status, int n)
-{
-	if (status)
-		cmpxchg(&io->status, 0, status);
-	if (!atomic_sub_and_test(n, &io->pending))
-		return;
-	if (io->end)
-		io->end(io);
-	else
-		complete(&io->done);
-}
-
-/**
- * lite_io_leave - all has been posted, and nobody waits
- * @io: with @end, which may be called from here, and may free it
- *
- * Context: process.
- */
-void lite_io_leave(struct lite_io *io)
-{
-	lite_io_end(io, 0, 1);
-}
+/* No slot is free. */
+#define LITE_SQ_FULL -1LL
 
 static void lite_wr_complete(struct lite_wr *wr, int status)
 {
 	struct lite_io *io = xchg(&wr->io, NULL);
 	struct lite_qp *qp = wr->qp;
+	u64 slots;
 
 	if (!io)
 		return;
-	lite_io_end(io, status, 1 + bitmap_weight(wr->before, LITE_SQ_DEPTH));
-	spin_lock(&qp->lock);
-	bitmap_andnot(qp->busy, qp->busy, wr->before, LITE_SQ_DEPTH);
-	bitmap_zero(wr->before, LITE_SQ_DEPTH);
-	__clear_bit(wr - qp->wr, qp->busy);
-	spin_unlock(&qp->lock);
-	if (wq_has_sleeper(&qp->room))
+	slots = wr->before | BIT_ULL(wr - qp->wr);
+	wr->before = 0;
+	lite_io_end(io, status, hweight64(slots));
+	smp_mb__before_atomic(); /* All that was done with them comes first. */
+	atomic64_andnot(slots, &qp->busy);
+	smp_mb__after_atomic(); /* with lite_qp_slot(): it sees them, or we it */
+	if (waitqueue_active(&qp->room))
 		wake_up(&qp->room);
 }
 
@@ -107,24 +69,51 @@ static void lite_send_done(struct ib_cq *cq, struct ib_wc *wc)
 	lite_wr_complete(wr, status);
 }
 
-static int lite_qp_take(struct lite_qp *qp)
+static inline int lite_qp_take(struct lite_qp *qp)
 {
+	s64 busy = atomic64_read(&qp->busy);
 	int slot;
 
-	spin_lock(&qp->lock);
-	slot = find_first_zero_bit(qp->busy, LITE_SQ_DEPTH);
-	if (slot < LITE_SQ_DEPTH)
-		__set_bit(slot, qp->busy);
-	else
-		slot = -EAGAIN;
-	spin_unlock(&qp->lock);
+	do {
+		if (busy == LITE_SQ_FULL)
+			return -EAGAIN;
+		slot = ffz(busy);
+	} while (!atomic64_try_cmpxchg_acquire(&qp->busy, &busy,
+					       busy | BIT_ULL(slot)));
 	return slot;
 }
 
-/* As lite_io_spin(), for a free slot. */
+/**
+ * lite_qp_take_more - take several slots, unless few are left
+ * @qp: of a connection that the caller holds live
+ * @max: so many at most
+ * @spare: so many are left to others
+ *
+ * Context: any.
+ * Return: the slots, a bit each; maybe none.
+ */
+u64 lite_qp_take_more(struct lite_qp *qp, int max, int spare)
+{
+	s64 busy = atomic64_read(&qp->busy);
+	u64 taken, free;
+	int n;
+
+	do {
+		free = ~(u64)busy;
+		n = min(max, (int)hweight64(free) - spare);
+		for (taken = 0; n > 0; n--) {
+			taken |= free & -free;
+			free &= free - 1;
+		}
+	} while (taken && !atomic64_try_cmpxchg_acquire(&qp->busy, &busy,
+							busy | taken));
+	return taken;
+}
+
+/* Poll for a free slot, for a bounded time. */
 static int lite_qp_spin_take(struct lite_qp *qp)
 {
-	u64 end = local_clock() + LITE_SPIN_MAX_NS;
+	u64 end = local_clock() + LITE_ROOM_SPIN_NS;
 	int slot;
 
 	do {
@@ -150,7 +139,7 @@ struct lite_wr *lite_qp_claim(struct lite_qp *qp, int slot, struct lite_io *io)
 {
 	struct lite_wr *wr = &qp->wr[slot];
 
-	atomic_add(1 + bitmap_weight(wr->before, LITE_SQ_DEPTH), &io->pending);
+	lite_io_expect(io, 1 + hweight64(wr->before));
 	/* From here on it may be completed: the slot had a life before. */
 	smp_store_release(&wr->io, io);
 	return wr;
@@ -190,11 +179,16 @@ int lite_qp_slot(struct lite_qp *qp)
 	return slot;
 }
 
-static struct lite_wr *lite_qp_get_wr(struct lite_qp *qp, struct lite_io *io)
+static inline struct lite_wr *lite_qp_get_wr(struct lite_qp *qp, struct lite_io *io)
 {
-	int slot = lite_qp_slot(qp);
+	int slot = lite_qp_take(qp);
 
-	return slot < 0 ? ERR_PTR(slot) : lite_qp_claim(qp, slot, io);
+	if (unlikely(slot < 0)) {
+		slot = lite_qp_slot(qp);
+		if (slot < 0)
+			return ERR_PTR(slot);
+	}
+	return lite_qp_claim(qp, slot, io);
 }
 
 /**
@@ -216,21 +210,18 @@ int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr,
 	/*
 	 * The state is set to DEAD, and a grace period passes, before the QP
 	 * is destroyed: inside this section it exists.
+	 *
+	 * With softirqs off, because Soft-RoCE on 6.1 does the work of a post in
+	 * a tasklet: raised like that it runs at once when they come on again,
+	 * and not some time later in ksoftirqd. Costs hardware drivers nothing.
 	 */
-	rcu_read_lock();
-	/*
-	 * Soft-RoCE on 6.1 does the work of a post in a tasklet: raised with
-	 * softirqs off, it runs at once when they come on again, and not some
-	 * time later in ksoftirqd. Costs hardware drivers nothing.
-	 */
+	rcu_read_lock_bh();
 	if (likely(READ_ONCE(qp->conn->state) != LITE_CONN_DEAD)) {
-		local_bh_disable();
 		err = ib_post_send(qp->ib, send, &bad);
-		local_bh_enable();
 		if (unlikely(err))
 			err = -EIO;
 	}
-	rcu_read_unlock();
+	rcu_read_unlock_bh();
 	if (unlikely(err)) {
 		lite_conn_kill(qp->conn, err);
 		/* What the device has taken it lets go of in lite_qp_destroy(). */
@@ -240,17 +231,17 @@ int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr,
 	return err;
 }
 
-static int lite_qp_post(struct lite_qp *qp, struct lite_wr *wr,
-			struct ib_send_wr *send)
+static inline int lite_qp_post(struct lite_qp *qp, struct lite_wr *wr,
+			       struct ib_send_wr *send)
 {
 	send->wr_cqe = &wr->cqe;
 	send->send_flags = IB_SEND_SIGNALED;
 	return lite_qp_submit(qp, wr, send);
 }
 
-static int lite_qp_post_rdma(struct lite_qp *qp, struct lite_wr *wr,
-			     enum ib_wr_opcode op, struct ib_sge *sge,
-			     int n_sge, u64 raddr, u32 imm)
+static inline int lite_qp_post_rdma(struct lite_qp *qp, struct lite_wr *wr,
+				    enum ib_wr_opcode op, struct ib_sge *sge,
+				    int n_sge, u64 raddr, u32 imm)
 {
 	struct ib_rdma_wr rdma = {
 		.wr.opcode = op,
@@ -427,109 +418,6 @@ int lite_qp_atomic_nowait(struct lite_qp *qp, struct lite_io *io,
 	return lite_qp_post_atomic(qp, wr, op, sge, raddr, operand, swap);
 }
 
-/*
- * Sleeping and being woken costs more than a small operation takes, so wait
- * awake for several times as long as they have been taking lately; but briefly
- * when they have been taking long, and for large ones.
- */
-static u64 lite_spin_limit(const struct lite_qp *qp, bool small)
-{
-	u64 typical = READ_ONCE(qp->typical_ns);
-
-	if (!small || typical > LITE_SPIN_WORTH_NS)
-		return LITE_SPIN_MIN_NS;
-	return clamp_t(u64, 4 * typical, LITE_SPIN_MIN_NS, LITE_SPIN_MAX_NS);
-}
-
-/* A moving average; of two who come at once, one counts. */
-static void lite_spin_learn(struct lite_qp *qp, u64 took)
-{
-	u64 typical = READ_ONCE(qp->typical_ns);
-
-	/* One alone does not count for ever; and clocks of CPUs may differ. */
-	took = min_t(u64, took, 10 * LITE_SPIN_WORTH_NS);
-	WRITE_ONCE(qp->typical_ns, typical - typical / 8 + took / 8);
-}
-
-/*
- * Poll for our completion for a bounded time. cond_resched() on the way: on a
- * single CPU the thread that brings the completion may need this very one. No
- * cpu_relax(): polling takes its time, and PAUSE can cost a virtual CPU an exit.
- */
-static bool lite_io_spin(struct lite_io *io, struct lite_qp *qp, u64 end)
-{
-	do {
-		if (completion_done(&io->done))
-			return true;
-		lite_cq_poll(qp->scq);
-		cond_resched();
-	} while (local_clock() < end);
-	return completion_done(&io->done);
-}
-
-static void lite_io_sleep(struct lite_io *io, struct lite_qp *qp)
-{
-	unsigned long left;
-	int pending;
-
-	atomic_inc(&qp->scq->sleepers);
-	lite_cq_arm(qp->scq);
-	/* As long as something completes, it is slow, not stuck. */
-	do {
-		pending = atomic_read(&io->pending);
-		left = wait_for_completion_timeout(&io->done,
-						   qp->conn->fab->op_timeout);
-	} while (!left && atomic_read(&io->pending) < pending);
-	if (!left) {
-		cmpxchg(&io->status, 0, -ETIMEDOUT);
-		lite_conn_kill(qp->conn, -ETIMEDOUT);
-		wait_for_completion(&io->done);
-	}
-	atomic_dec(&qp->scq->sleepers);
-}
-
-/**
- * lite_io_wait - wait until everything posted with an io has completed
- * @io: its status is final afterwards
- * @qp: where it was posted, all of it
- *
- * Not even a fatal signal ends the wait, because the device may still write
- * the caller's memory; the time-out of the transport, or else the operation
- * time-out of the node, bounds it.
- *
- * Context: may sleep.
- */
-void lite_io_wait(struct lite_io *io, struct lite_qp *qp)
-{
-	u64 begun = local_clock();
-	bool small;
-
-	/* The poster's own share. */
-	if (atomic_dec_and_test(&io->pending))
-		return;
-	small = atomic_read(&io->pending) <= LITE_SMALL_WRS;
-	if (!lite_io_spin(io, qp, begun + lite_spin_limit(qp, small)))
-		lite_io_sleep(io, qp);
-	if (small)
-		lite_spin_learn(qp, local_clock() - begun);
-}
-
-/**
- * lite_io_wait_long - likewise, for what takes long
- * @io: its status is final afterwards
- * @qp: where it was posted, all of it
- *
- * What is typical of small operations is not learnt from it.
- *
- * Context: may sleep.
- */
-void lite_io_wait_long(struct lite_io *io, struct lite_qp *qp)
-{
-	if (!atomic_dec_and_test(&io->pending) &&
-	    !lite_io_spin(io, qp, local_clock() + LITE_SPIN_MIN_NS))
-		lite_io_sleep(io, qp);
-}
-
 /**
  * lite_qp_init - make a queue pair
  * @qp: to fill; its connection's CM identifier knows the device
@@ -553,11 +441,12 @@ int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first)
 	};
 	int i, err;
 
-	spin_lock_init(&qp->lock);
+	BUILD_BUG_ON(LITE_SQ_DEPTH != 64);
+	atomic64_set(&qp->busy, 0);
 	init_waitqueue_head(&qp->room);
 	qp->conn = conn;
 	qp->psn = get_random_u32() & 0xffffff;
-	qp->typical_ns = 100 * NSEC_PER_USEC;
+	lite_pace_init(&qp->pace);
 	for (i = 0; i < LITE_SQ_DEPTH; i++) {
 		qp->wr[i].qp = qp;
 		qp->wr[i].cqe.done = lite_send_done;

@@ -258,8 +258,7 @@ static int lite_issue_post(struct lite_issue *i, const struct lite_op *op,
 	/* Who sleeps until there is room comes first. */
 	if (waitqueue_active(&i->qp->room))
 		return -EAGAIN;
-	lite_io_init(&i->io);
-	i->io.end = lite_issue_end;
+	lite_io_init_unwaited(&i->io, lite_issue_end);
 	ib_dma_sync_single_for_device(i->mem->fab->dev, sge.addr, sge.length,
 				      DMA_BIDIRECTIONAL);
 	lite_issue_list(i);

@@ -431,7 +431,7 @@ static struct lite_bind *lite_bind_alloc(struct lite_rpc_peer *rp, u32 function)
 	bind->rp = rp;
 	bind->function = function;
 	bind->state = LITE_BIND_NEW;
-	bind->typical_ns = 100 * NSEC_PER_USEC;
+	lite_pace_init(&bind->pace);
 	init_completion(&bind->ready);
 	INIT_LIST_HEAD(&bind->list);
 	INIT_LIST_HEAD(&bind->line);

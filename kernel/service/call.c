@@ -3,9 +3,8 @@
  * Calls.
  *
  * Normal operation: find the ring, check, take slot and record, write header and
- * request into the mirror, post that, and wait until the reply is in the mirror:
- * first by doing the poller's work, then asleep. What was posted is not waited
- * for: a reply says more.
+ * request into the mirror, post that, and wait until the reply is in the mirror,
+ * doing the poller's work. What was posted is not waited for: a reply says more.
  *
  * Recovery: nothing that was posted is ever posted again. What was not, because
  * the session had ended, or what came to a server's kernel that says nobody has
@@ -15,17 +14,11 @@
  * While user memory is waited for, nothing is kept, neither record nor ring, and
  * the node is let go: it may be stopped meanwhile.
  */
-#include <linux/sched/clock.h>
 #include <linux/slab.h>
 
 #include "../trace.h"
 #include "../wait.h"
 #include "service.h"
-
-/* How long a caller watches before it sleeps, as in fabric/qp.c. */
-#define LITE_WATCH_MIN_NS (50 * NSEC_PER_USEC)
-#define LITE_WATCH_MAX_NS (2 * NSEC_PER_MSEC)
-#define LITE_WATCH_WORTH_NS NSEC_PER_MSEC
 
 /* ---- sending ------------------------------------------------------------- */
 
@@ -277,53 +270,6 @@ int lite_rcall_begin(struct lite_rcall *call)
 
 /* ---- waiting ------------------------------------------------------------- */
 
-static u64 lite_watch_limit(const struct lite_bind *bind)
-{
-	u64 typical = READ_ONCE(bind->typical_ns);
-
-	if (typical > LITE_WATCH_WORTH_NS)
-		return LITE_WATCH_MIN_NS;
-	return clamp_t(u64, 4 * typical, LITE_WATCH_MIN_NS, LITE_WATCH_MAX_NS);
-}
-
-static void lite_watch_learn(struct lite_bind *bind, u64 took)
-{
-	u64 typical = READ_ONCE(bind->typical_ns);
-
-	took = min_t(u64, took, 10 * LITE_WATCH_WORTH_NS);
-	WRITE_ONCE(bind->typical_ns, typical - typical / 8 + took / 8);
-}
-
-/**
- * lite_service_watch - wait awake, doing the poller's work
- * @svc: node's
- * @done: for that
- * @end: local_clock()
- *
- * Context: may sleep.
- * Return: it is done.
- */
-bool lite_service_watch(struct lite_service *svc, struct completion *done,
-			u64 end)
-{
-	struct lite_poller *poller = &svc->fab->poller;
-
-	lite_poller_watch(poller);
-	while (!completion_done(done)) {
-		lite_poller_step(poller);
-		if (local_clock() >= end)
-			break;
-		if (need_resched()) {
-			/* While we are away, others have to do it. */
-			lite_poller_unwatch(poller);
-			cond_resched();
-			lite_poller_watch(poller);
-		}
-	}
-	lite_poller_unwatch(poller);
-	return completion_done(done);
-}
-
 /**
  * lite_rcall_heed - look whether what was posted fails, as nobody else does
  * @call: under way, or ended
@@ -359,19 +305,26 @@ void lite_rcall_unheed(const struct lite_rcall *call)
 	lite_conn_put_live(conn);
 }
 
-static int lite_rcall_sleep(struct lite_rcall *call, bool killable)
+/**
+ * lite_service_await - wait for news of calls
+ * @svc: node's
+ * @news: what to wait for; it is not used up
+ * @awake_ns: so long awake
+ * @killable: a fatal signal ends the wait
+ * @timeout: jiffies
+ *
+ * Context: may sleep.
+ * Return: 0; -ETIMEDOUT, -EINTR.
+ */
+int lite_service_await(struct lite_service *svc, struct completion *news,
+		       u64 awake_ns, bool killable, unsigned long timeout)
 {
-	unsigned long now = jiffies;
+	unsigned int state = killable ? lite_wait_state() :
+					TASK_UNINTERRUPTIBLE;
 	long ret;
 
-	if (time_after_eq(now, call->deadline))
-		return -ETIMEDOUT;
-	if (killable)
-		ret = lite_wait_done_timeout(
-			&call->done, call->deadline - now);
-	else
-		ret = wait_for_completion_timeout(&call->done,
-						  call->deadline - now);
+	ret = lite_poller_await(&svc->fab->poller, news, awake_ns, state,
+				timeout);
 	if (ret > 0)
 		return 0;
 	return ret ? -EINTR : -ETIMEDOUT;
@@ -388,21 +341,26 @@ static int lite_rcall_sleep(struct lite_rcall *call, bool killable)
  */
 void lite_rcall_wait(struct lite_rcall *call, bool killable)
 {
-	struct lite_bind *bind = call->bind;
-	u64 begun = local_clock();
-	int err = 0;
+	unsigned long left = lite_jiffies_left(call->deadline);
+	struct lite_pace *pace = &call->bind->pace;
+	struct lite_pace_wait wait;
 	bool heed;
+	int err;
 
-	if (!lite_service_watch(call->svc, &call->done,
-				begun + lite_watch_limit(bind))) {
+	lite_pace_begin(pace, &wait);
+	err = lite_service_await(call->svc, &call->done, wait.awake_ns,
+				 killable, min_t(unsigned long, left,
+						 LITE_HEED_AFTER));
+	if (err == -ETIMEDOUT && left > LITE_HEED_AFTER) {
 		heed = lite_rcall_heed(call);
-		err = lite_rcall_sleep(call, killable);
+		err = lite_service_await(call->svc, &call->done, 0, killable,
+					 left - LITE_HEED_AFTER);
 		if (heed)
 			lite_rcall_unheed(call);
 	}
 	if (err && lite_rcall_abandon(call, err))
 		return;
-	lite_watch_learn(bind, local_clock() - begun);
+	lite_pace_end(pace, &wait);
 }
 
 /**

@@ -85,7 +85,7 @@ enum lite_bind_state {
  * @slots_used: bits
  * @under_way: of their calls, count in the window; those that are KEPT do not
  * @used: jiffies, when it was last used
- * @typical_ns: how long calls have been taking lately
+ * @pace: how long calls take
  * @unbind_work: when CLOSING and empty
  * @slot: they
  */
@@ -115,7 +115,7 @@ struct lite_bind {
 	u64 slots_used;
 	u32 under_way;
 	unsigned long used;
-	u64 typical_ns;
+	struct lite_pace pace;
 	struct work_struct unbind_work;
 	struct lite_bind_slot slot[LITE_RPC_DEPTH];
 };
@@ -169,6 +169,11 @@ struct lite_rcall {
 	void (*ended)(struct lite_rcall *call);
 };
 
+/*
+ * So long replies are waited for before it is looked whether what was posted
+ * fails: jiffies. Most of the time that would only cost the caller a wake-up.
+ */
+#define LITE_HEED_AFTER (HZ / 50)
 /* Rings that may turn out to be of no use, for one call. */
 #define LITE_RCALL_TRIES 4
 /* With NOWAIT: not even for a ring to be bound, or a node to come back. */
@@ -198,8 +203,8 @@ int lite_binds_freed(struct lite_rpc_peer *rp,
 
 int lite_rcall_begin(struct lite_rcall *call);
 int lite_rcall_fault_in(const struct lite_rcall *call);
-bool lite_service_watch(struct lite_service *svc, struct completion *done,
-			u64 end);
+int lite_service_await(struct lite_service *svc, struct completion *news,
+		       u64 awake_ns, bool killable, unsigned long timeout);
 bool lite_rcall_heed(const struct lite_rcall *call);
 void lite_rcall_unheed(const struct lite_rcall *call);
 void lite_rcall_wait(struct lite_rcall *call, bool killable);

@@ -25,7 +25,6 @@
 #include <linux/kthread.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
-#include <linux/sched/clock.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
@@ -34,9 +33,6 @@
 #include "../trace.h"
 #include "../wait.h"
 #include "multi.h"
-
-/* How long the caller waits awake for the first news. */
-#define LITE_MULTI_WATCH_NS (200 * NSEC_PER_USEC)
 
 /* ---- beginning ----------------------------------------------------------- */
 
@@ -184,35 +180,30 @@ static bool lite_multi_enough(const struct lite_multi *m)
 	return m->n_ok >= m->quorum || m->n_ok + m->left < m->quorum;
 }
 
-static int lite_multi_sleep(struct lite_multi *m)
-{
-	unsigned long now = jiffies;
-	long ret;
-
-	if (time_after_eq(now, m->deadline))
-		return -ETIMEDOUT;
-	ret = lite_wait_done_timeout(&m->news, m->deadline - now);
-	if (ret > 0)
-		return 0;
-	return ret ? -EINTR : -ETIMEDOUT;
-}
-
 /* For one piece of news, or more. */
-static int lite_multi_wait(struct lite_multi *m, u64 watch)
+static int lite_multi_wait(struct lite_multi *m)
 {
+	unsigned long left = lite_jiffies_left(m->deadline);
 	DECLARE_BITMAP(heeded, LITE_RPC_LEGS_MAX) = {};
 	u32 i;
 	int err;
 
-	if (lite_service_watch(m->svc, &m->news, watch))
-		return lite_multi_sleep(m);
-	for (i = 0; i < m->n; i++) {
-		if (m->leg[i].under_way && lite_rcall_heed(&m->leg[i].call))
-			__set_bit(i, heeded);
+	err = lite_service_await(m->svc, &m->news, LITE_PACE_MIN_NS, true,
+				 min_t(unsigned long, left, LITE_HEED_AFTER));
+	if (err == -ETIMEDOUT && left > LITE_HEED_AFTER) {
+		for (i = 0; i < m->n; i++) {
+			if (m->leg[i].under_way &&
+			    lite_rcall_heed(&m->leg[i].call))
+				__set_bit(i, heeded);
+		}
+		err = lite_service_await(m->svc, &m->news, 0, true,
+					 left - LITE_HEED_AFTER);
+		for_each_set_bit(i, heeded, m->n)
+			lite_rcall_unheed(&m->leg[i].call);
 	}
-	err = lite_multi_sleep(m);
-	for_each_set_bit(i, heeded, m->n)
-		lite_rcall_unheed(&m->leg[i].call);
+	/* Use it up. */
+	if (!err)
+		try_wait_for_completion(&m->news);
 	return err;
 }
 
@@ -263,7 +254,6 @@ static void lite_multi_end(struct lite_multi *m, int why)
  */
 int lite_multi_call(struct lite_multi *m)
 {
-	u64 watch = local_clock() + LITE_MULTI_WATCH_NS;
 	int err = 0;
 	u32 i;
 
@@ -297,7 +287,7 @@ int lite_multi_call(struct lite_multi *m)
 			lite_leg_look(&m->leg[i]);
 		if (lite_multi_enough(m) || err)
 			break;
-		err = lite_multi_wait(m, watch);
+		err = lite_multi_wait(m);
 	}
 	lite_multi_end(m, err ?: -ECANCELED);
 	mem_cgroup_put(m->memcg);

@@ -3,27 +3,18 @@
  * Taking requests and answering them.
  *
  * Normal operation: a server answers one request and waits for the next in one
- * call. It does the poller's work while it waits, for as long as requests have
- * been coming soon lately, and sleeps then.
+ * call. It does the poller's work while it waits, also when it is asleep: the
+ * event of a request wakes it.
  *
  * Who copies a request or a reply has it BUSY. When user memory has to be waited
  * for, it goes back first to where it came from: the head of its queue, or the
  * file.
  */
-#include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "../wait.h"
 #include "inbox.h"
-
-/*
- * How long a server watches before it sleeps. If requests come further apart
- * than is worth while, it costs less to be woken.
- */
-#define LITE_GAP_WORTH_NS (700 * NSEC_PER_USEC)
-#define LITE_GAP_MIN_NS (20 * NSEC_PER_USEC)
-#define LITE_GAP_MAX_NS (2 * LITE_GAP_WORTH_NS)
 
 /* ---- states -------------------------------------------------------------- */
 
@@ -113,46 +104,26 @@ static struct lite_request *lite_file_pick(struct lite_rpc_file *file,
 	return ERR_PTR(any ? -EAGAIN : -ENOENT);
 }
 
-static u64 lite_gap_limit(const struct lite_rpc_file *file)
+/* As wait_for_completion_interruptible_timeout(). */
+static long lite_recv_await(struct lite_rpc_file *file,
+			    struct lite_recv_waiter *w, long timeout)
 {
-	u64 gap = READ_ONCE(file->gap_ns);
+	struct lite_pace_wait wait;
+	long ret;
 
-	if (gap > LITE_GAP_WORTH_NS)
-		return LITE_GAP_MIN_NS;
-	return clamp_t(u64, 2 * gap, LITE_GAP_MIN_NS, LITE_GAP_MAX_NS);
-}
-
-static void lite_gap_learn(struct lite_rpc_file *file, u64 took)
-{
-	u64 gap = READ_ONCE(file->gap_ns);
-
-	took = min_t(u64, took, 8 * LITE_GAP_WORTH_NS);
-	WRITE_ONCE(file->gap_ns, gap - gap / 8 + took / 8);
-}
-
-static bool lite_recv_watch(struct lite_rpc_file *file,
-			    struct lite_recv_waiter *w, u64 end)
-{
-	struct lite_poller *poller = &file->svc->fab->poller;
-
-	/* One of many threads is enough, and gets the next request. */
+	/*
+	 * One of many threads is enough to do the poller's work, and gets the
+	 * next request.
+	 */
 	if (test_and_set_bit_lock(0, &file->watching))
-		return false;
-	lite_poller_watch(poller);
-	while (!completion_done(&w->done)) {
-		lite_poller_step(poller);
-		if (local_clock() >= end || signal_pending(current))
-			break;
-		if (need_resched()) {
-			/* While we are away, others have to do it. */
-			lite_poller_unwatch(poller);
-			cond_resched();
-			lite_poller_watch(poller);
-		}
-	}
-	lite_poller_unwatch(poller);
+		return wait_for_completion_interruptible_timeout(&w->done,
+								 timeout);
+	lite_pace_begin(&file->pace, &wait);
+	ret = lite_poller_await(&file->svc->fab->poller, &w->done,
+				wait.awake_ns, TASK_INTERRUPTIBLE, timeout);
+	lite_pace_end(&file->pace, &wait);
 	clear_bit_unlock(0, &file->watching);
-	return completion_done(&w->done);
+	return ret;
 }
 
 /**
@@ -169,16 +140,8 @@ struct lite_request *lite_recv_wait(struct lite_rpc_file *file,
 				    unsigned long deadline)
 {
 	struct lite_service *svc = file->svc;
-	u64 begun = local_clock();
-	unsigned long now;
-	long ret = 1;
+	long ret = lite_recv_await(file, w, lite_jiffies_left(deadline));
 
-	if (!lite_recv_watch(file, w, begun + lite_gap_limit(file))) {
-		now = jiffies;
-		ret = time_before(now, deadline) ?
-			      wait_for_completion_interruptible_timeout(
-				      &w->done, deadline - now) : 0;
-	}
 	spin_lock(&svc->lock);
 	/* Also what came in the last moment. */
 	if (!w->req && !w->err) {
@@ -186,7 +149,6 @@ struct lite_request *lite_recv_wait(struct lite_rpc_file *file,
 		w->err = ret < 0 ? -EINTR : -ETIMEDOUT;
 	}
 	spin_unlock(&svc->lock);
-	lite_gap_learn(file, local_clock() - begun);
 	return w->req ?: ERR_PTR(w->err);
 }
 

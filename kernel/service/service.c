@@ -20,7 +20,7 @@ static void lite_rpc_peer_init(struct lite_rpc_peer *rp,
 {
 	rp->svc = svc;
 	rp->conn = conn;
-	lite_io_init(&rp->io);
+	lite_io_init_unwaited(&rp->io, NULL);
 	xa_init_flags(&rp->rings, XA_FLAGS_ALLOC);
 	INIT_LIST_HEAD(&rp->freed);
 	INIT_WORK(&rp->freed_work, lite_freed_work);

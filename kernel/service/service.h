@@ -57,6 +57,13 @@ static inline unsigned long lite_rpc_deadline(u32 ms)
 	return jiffies + (ms ? msecs_to_jiffies(ms) + 1 : MAX_JIFFY_OFFSET);
 }
 
+static inline unsigned long lite_jiffies_left(unsigned long deadline)
+{
+	unsigned long now = jiffies;
+
+	return time_before(now, deadline) ? deadline - now : 0;
+}
+
 /* ---- open files: file.c, recv.c, async.c --------------------------------- */
 
 /**
@@ -70,7 +77,7 @@ static inline unsigned long lite_rpc_deadline(u32 ms)
  * @n_inboxes: of them, have an inbox
  * @taken: requests
  * @waiters: struct lite_recv_waiter
- * @gap_ns: how long RECV has been waiting lately
+ * @pace: how long RECV waits; of who is @watching
  * @watching: bit 0: one of @waiters is awake
  * @wait: for poll(2), and COLLECT
  * @lock: protects the next ones; inside of rp->lock
@@ -91,7 +98,7 @@ struct lite_rpc_file {
 	u32 n_inboxes;
 	struct list_head taken;
 	struct list_head waiters;
-	u64 gap_ns;
+	struct lite_pace pace;
 	unsigned long watching;
 	wait_queue_head_t wait;
 	spinlock_t lock;

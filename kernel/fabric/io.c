@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Waiting for work requests.
+ *
+ * Normal operation: each work request in flight has a share of lite_io.pending,
+ * and so has the waiter, which is done when only its own is left. It polls the
+ * CQ itself, awake, as long as that is worth it, and then sleeps
+ * (lite_cq_sleep()). Who completes the last one wakes it, unless it is the
+ * waiter itself.
+ *
+ * Recovery: what does not complete in time is completed with an error by the
+ * end of its connection, which the waiter brings about. It never leaves before.
+ */
+#include "fabric.h"
+
+/* Polls before the first look at the clock. */
+#define LITE_SPIN_BLIND 4
+/* So many work requests are a small operation. */
+#define LITE_SMALL_WRS 4
+
+/**
+ * lite_io_init - prepare to post, and to wait
+ * @io: on the stack of the caller, who calls lite_io_wait()
+ */
+void lite_io_init(struct lite_io *io)
+{
+	atomic_set(&io->pending, 1);
+	io->status = 0;
+	io->waiter = current;
+	io->end = NULL;
+}
+
+/**
+ * lite_io_init_unwaited - prepare to post what nobody waits for
+ * @io: stays until all has completed
+ * @end: called when all has completed, after lite_io_leave(); may be NULL
+ */
+void lite_io_init_unwaited(struct lite_io *io, void (*end)(struct lite_io *io))
+{
+	atomic_set(&io->pending, 1);
+	io->status = 0;
+	io->waiter = NULL;
+	io->end = end;
+}
+
+/*
+ * The waiter may leave as soon as we have taken them off. It may even exit: the
+ * task is freed after a grace period.
+ */
+static void lite_io_end_for(struct lite_io *io, struct task_struct *waiter,
+			    int n)
+{
+	rcu_read_lock();
+	if (atomic_sub_return(n, &io->pending) == 1)
+		wake_up_process(waiter);
+	rcu_read_unlock();
+}
+
+/**
+ * lite_io_end - work requests have completed
+ * @io: told; not to be touched any more
+ * @status: 0 or a negative errno
+ * @n: how many
+ *
+ * Context: any.
+ */
+void lite_io_end(struct lite_io *io, int status, int n)
+{
+	struct task_struct *waiter = io->waiter;
+
+	if (unlikely(status))
+		cmpxchg(&io->status, 0, status);
+	if (waiter == current) {
+		atomic_sub(n, &io->pending);
+	} else if (waiter) {
+		lite_io_end_for(io, waiter, n);
+	} else {
+		void (*end)(struct lite_io *io) = io->end;
+
+		if (atomic_sub_and_test(n, &io->pending) && end)
+			end(io);
+	}
+}
+
+/**
+ * lite_io_leave - all has been posted, and nobody waits
+ * @io: its end may be called from here, and may free it
+ *
+ * Context: process.
+ */
+void lite_io_leave(struct lite_io *io)
+{
+	lite_io_end(io, 0, 1);
+}
+
+/*
+ * Poll for our completion for a time. cond_resched() on the way: on a single CPU
+ * the thread that brings the completion may need this very one. No cpu_relax():
+ * polling takes its time, and PAUSE can cost a virtual CPU an exit.
+ */
+static bool lite_io_spin(struct lite_io *io, struct lite_cq *cq, u64 limit)
+{
+	u64 end = 0;
+	int i;
+
+	for (i = 0; i < LITE_SPIN_BLIND; i++) {
+		lite_cq_poll(cq);
+		if (lite_io_ended(io))
+			return true;
+		cond_resched();
+	}
+	do {
+		lite_cq_poll(cq);
+		if (lite_io_ended(io))
+			return true;
+		cond_resched();
+		if (!end)
+			end = local_clock() + limit;
+	} while (local_clock() < end);
+	return false;
+}
+
+static void lite_io_sleep(struct lite_io *io, struct lite_qp *qp)
+{
+	struct lite_cq *cq = qp->scq;
+	unsigned long timeout = qp->conn->fab->op_timeout;
+	int pending;
+
+	/* As long as something completes, it is slow, not stuck. */
+	do {
+		pending = atomic_read(&io->pending);
+		if (lite_cq_sleep(cq, io, timeout))
+			return;
+	} while (atomic_read(&io->pending) < pending);
+	cmpxchg(&io->status, 0, -ETIMEDOUT);
+	lite_conn_kill(qp->conn, -ETIMEDOUT);
+	while (!lite_cq_sleep(cq, io, timeout))
+		;
+}
+
+/**
+ * lite_io_wait - wait until everything posted with an io has completed
+ * @io: its status is final afterwards
+ * @qp: where it was posted, all of it
+ *
+ * Not even a fatal signal ends the wait, because the device may still write
+ * the caller's memory; the time-out of the transport, or else the operation
+ * time-out of the node, bounds it.
+ *
+ * Context: may sleep.
+ */
+void lite_io_wait(struct lite_io *io, struct lite_qp *qp)
+{
+	struct lite_pace_wait wait;
+
+	/* A device that is emulated may be done already. */
+	lite_cq_poll(qp->scq);
+	if (lite_io_ended(io))
+		return;
+	if (atomic_read(&io->pending) > 1 + LITE_SMALL_WRS) {
+		lite_io_wait_long(io, qp);
+		return;
+	}
+	lite_pace_begin(&qp->pace, &wait);
+	if (!wait.awake_ns || !lite_io_spin(io, qp->scq, wait.awake_ns))
+		lite_io_sleep(io, qp);
+	lite_pace_end(&qp->pace, &wait);
+}
+
+/**
+ * lite_io_wait_long - likewise, for what takes long
+ * @io: its status is final afterwards
+ * @qp: where it was posted, all of it
+ *
+ * What is typical of small operations is not learnt from it.
+ *
+ * Context: may sleep.
+ */
+void lite_io_wait_long(struct lite_io *io, struct lite_qp *qp)
+{
+	if (!lite_io_ended(io) &&
+	    !lite_io_spin(io, qp->scq, LITE_PACE_MIN_NS))
+		lite_io_sleep(io, qp);
+}

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The thread that serves completion queues, and those who do its work.
+ *
+ * Normal operation: an event puts its CQ on the list of ready ones (cq.c). Who
+ * waits for a message of a peer takes it from there and runs the handlers itself,
+ * one of which ends the wait (lite_poller_await()): awake, when that is worth it,
+ * or woken by the event. Nobody else has to be woken then. When nobody waits, the
+ * event wakes the poller's thread.
+ *
+ * Recovery: somebody who was woken, or is awake, may yet be long without a
+ * processor. A timer that is set when such a one was relied upon has the thread
+ * look at what has not been taken a moment later.
+ *
+ * Who leaves while there is something on the list sees to it that another one, or
+ * the thread, takes it.
+ */
+#include <linux/kthread.h>
+#include <linux/sched/clock.h>
+#include <linux/sched/signal.h>
+
+#include "fabric.h"
+
+/* Batches before another CQ gets its turn. */
+#define LITE_POLLER_TURN 16
+
+#define LITE_SPIN_MAX_NS (50 * NSEC_PER_USEC)
+#define LITE_SPIN_MIN_NS (2 * NSEC_PER_USEC)
+
+/* For so long others are relied upon: one jiffy, and the rest of this one. */
+#define LITE_GUARD_DELAY 2
+
+static bool lite_poller_empty(struct lite_poller *poller)
+{
+	return list_empty_careful(&poller->ready);
+}
+
+/* Wake one of those who wait for messages asleep. */
+static bool lite_poller_hand(struct lite_poller *poller)
+{
+	unsigned long flags;
+	bool handed;
+
+	spin_lock_irqsave(&poller->asleep.lock, flags);
+	/* Under the lock under which they come and go. */
+	handed = waitqueue_active(&poller->asleep);
+	if (handed)
+		wake_up_locked(&poller->asleep);
+	spin_unlock_irqrestore(&poller->asleep.lock, flags);
+	return handed;
+}
+
+/* See to it that somebody looks at what is ready. */
+static void lite_poller_rouse(struct lite_poller *poller)
+{
+	if (!atomic_read(&poller->watchers) && !lite_poller_hand(poller)) {
+		wake_up_process(poller->task);
+		return;
+	}
+	if (!timer_pending(&poller->guard))
+		mod_timer(&poller->guard, jiffies + LITE_GUARD_DELAY);
+}
+
+static void lite_poller_guard(struct timer_list *timer)
+{
+	struct lite_poller *poller = from_timer(poller, timer, guard);
+
+	if (!lite_poller_empty(poller))
+		wake_up_process(poller->task);
+}
+
+/**
+ * lite_poller_queue - have a CQ served
+ * @poller: serves it
+ * @cq: queue, with a reference that is taken over; not on the list
+ *
+ * Context: any, interrupts included.
+ */
+void lite_poller_queue(struct lite_poller *poller, struct lite_cq *cq)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&poller->lock, flags);
+	list_add_tail(&cq->ready, &poller->ready);
+	spin_unlock_irqrestore(&poller->lock, flags);
+	smp_mb(); /* with those who leave: it is there, or they are */
+	lite_poller_rouse(poller);
+}
+
+/* Serve one CQ until it is empty, or has had its turn: then true. */
+static bool lite_poller_serve(struct lite_poller *poller, struct lite_cq *cq)
+{
+	u64 deadline = 0;
+	int turns = 0;
+	bool found = false;
+
+	for (;;) {
+		if (lite_cq_poll(cq)) {
+			found = deadline != 0;
+			deadline = 0;
+			if (++turns >= LITE_POLLER_TURN)
+				return true;
+			continue;
+		}
+		if (!cq->always)
+			break;
+		if (!deadline)
+			deadline = local_clock() + poller->spin_ns;
+		if (local_clock() >= deadline || need_resched() ||
+		    atomic_read(&poller->watchers) ||
+		    !lite_poller_empty(poller))
+			break;
+		cpu_relax();
+	}
+	/* Watching longer pays if it found something this time. */
+	if (poller->spin_ns) {
+		if (found)
+			poller->spin_ns = min_t(u64, poller->spin_ns * 2,
+						LITE_SPIN_MAX_NS);
+		else
+			poller->spin_ns = max_t(u64, poller->spin_ns / 2,
+						LITE_SPIN_MIN_NS);
+	}
+	if (!cq->always && !atomic_read(&cq->sleepers))
+		return false;
+	return lite_cq_notify(cq);
+}
+
+static struct lite_cq *lite_poller_pop(struct lite_poller *poller)
+{
+	struct lite_cq *cq;
+
+	spin_lock_irq(&poller->lock);
+	cq = list_first_entry_or_null(&poller->ready, struct lite_cq, ready);
+	if (cq) {
+		list_del(&cq->ready);
+		/* Events from here on queue it again. */
+		clear_bit(0, &cq->queued);
+	}
+	spin_unlock_irq(&poller->lock);
+	return cq;
+}
+
+/* Serve one CQ, if one is ready. */
+static void lite_poller_step(struct lite_poller *poller)
+{
+	struct lite_cq *cq;
+	int turns = 0;
+
+	if (lite_poller_empty(poller))
+		return;
+	cq = lite_poller_pop(poller);
+	if (!cq)
+		return;
+	while (lite_cq_poll(cq)) {
+		if (++turns >= LITE_POLLER_TURN)
+			break;
+	}
+	if (turns >= LITE_POLLER_TURN ||
+	    ((cq->always || atomic_read(&cq->sleepers)) && lite_cq_notify(cq)))
+		lite_cq_wake(cq);
+	lite_cq_put(cq);
+}
+
+/* From here on events wake nobody: the caller looks at the list all the time. */
+static void lite_poller_watch(struct lite_poller *poller)
+{
+	atomic_inc(&poller->watchers);
+	smp_mb__after_atomic(); /* with lite_poller_rouse() */
+}
+
+/* Before the caller gives the processor away. */
+static void lite_poller_unwatch(struct lite_poller *poller)
+{
+	/* A full barrier: with lite_poller_queue(). */
+	if (atomic_dec_and_test(&poller->watchers) && !lite_poller_empty(poller))
+		lite_poller_rouse(poller);
+}
+
+/* While we are away, others have to do it. */
+static void lite_poller_resched(struct lite_poller *poller)
+{
+	if (likely(!need_resched()))
+		return;
+	lite_poller_unwatch(poller);
+	cond_resched();
+	lite_poller_watch(poller);
+}
+
+/* Do the poller's work until it is done, or time is up: awake. */
+static bool lite_poller_spin(struct lite_poller *poller,
+			     struct completion *done, unsigned int state,
+			     u64 awake_ns)
+{
+	u64 end = local_clock() + awake_ns;
+
+	lite_poller_watch(poller);
+	while (!completion_done(done)) {
+		lite_poller_step(poller);
+		if (local_clock() >= end || signal_pending_state(state, current))
+			break;
+		lite_poller_resched(poller);
+	}
+	lite_poller_unwatch(poller);
+	return completion_done(done);
+}
+
+/* Do what there is to do. */
+static void lite_poller_help(struct lite_poller *poller,
+			     struct completion *done)
+{
+	lite_poller_watch(poller);
+	while (!completion_done(done) && !lite_poller_empty(poller)) {
+		lite_poller_step(poller);
+		lite_poller_resched(poller);
+	}
+	lite_poller_unwatch(poller);
+}
+
+/**
+ * lite_poller_await - wait for what a message brings, and do the poller's work
+ * @poller: node's
+ * @done: the end of the wait; it is not used up
+ * @awake_ns: so long awake
+ * @state: TASK_UNINTERRUPTIBLE, TASK_KILLABLE or TASK_INTERRUPTIBLE
+ * @timeout: jiffies
+ *
+ * Context: may sleep, and handlers run: nothing is locked.
+ * Return: jiffies that are left, at least 1, when it is done; 0: time is up;
+ * -ERESTARTSYS: a signal.
+ */
+long lite_poller_await(struct lite_poller *poller, struct completion *done,
+		       u64 awake_ns, unsigned int state, long timeout)
+{
+	DECLARE_SWAITQUEUE(ended);
+	DEFINE_WAIT(wait);
+	long ret;
+
+	if (awake_ns && lite_poller_spin(poller, done, state, awake_ns))
+		return max(timeout, 1L);
+	for (;;) {
+		/* Woken by an event, or by who ends the wait. */
+		prepare_to_wait_exclusive(&poller->asleep, &wait, state);
+		ret = prepare_to_swait_event(&done->wait, &ended, state);
+		if (completion_done(done))
+			ret = max(timeout, 1L);
+		if (ret || !timeout)
+			break;
+		if (lite_poller_empty(poller))
+			timeout = schedule_timeout(timeout);
+		finish_wait(&poller->asleep, &wait);
+		finish_swait(&done->wait, &ended);
+		lite_poller_help(poller, done);
+	}
+	finish_wait(&poller->asleep, &wait);
+	finish_swait(&done->wait, &ended);
+	/* It may be us who was woken for it. */
+	if (!lite_poller_empty(poller))
+		lite_poller_rouse(poller);
+	return ret;
+}
+
+static int lite_poller_thread(void *arg)
+{
+	struct lite_poller *poller = arg;
+	struct lite_cq *cq;
+
+	while (!kthread_should_stop()) {
+		cq = lite_poller_pop(poller);
+		if (cq) {
+			if (lite_poller_serve(poller, cq))
+				lite_cq_wake(cq);
+			lite_cq_put(cq);
+			cond_resched();
+			continue;
+		}
+		set_current_state(TASK_IDLE);
+		if (lite_poller_empty(poller) &&
+		    !kthread_should_stop())
+			schedule();
+		__set_current_state(TASK_RUNNING);
+	}
+	/* CQs are destroyed before the poller stops; drop what they left. */
+	while ((cq = lite_poller_pop(poller)))
+		lite_cq_put(cq);
+	return 0;
+}
+
+/**
+ * lite_poller_start - start the thread that serves CQs
+ * @poller: to start
+ * @name: for ps(1)
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno.
+ */
+int lite_poller_start(struct lite_poller *poller, const char *name)
+{
+	struct task_struct *task;
+
+	spin_lock_init(&poller->lock);
+	INIT_LIST_HEAD(&poller->ready);
+	atomic_set(&poller->watchers, 0);
+	init_waitqueue_head(&poller->asleep);
+	timer_setup(&poller->guard, lite_poller_guard, 0);
+	poller->spin_ns = num_online_cpus() > 1 ? LITE_SPIN_MIN_NS : 0;
+	task = kthread_create(lite_poller_thread, poller, "lite-poll/%s", name);
+	if (IS_ERR(task))
+		return PTR_ERR(task);
+	poller->task = task;
+	wake_up_process(task);
+	return 0;
+}
+
+/**
+ * lite_poller_stop - stop the thread
+ * @poller: all its CQs have been destroyed
+ *
+ * Context: may sleep.
+ */
+void lite_poller_stop(struct lite_poller *poller)
+{
+	del_timer_sync(&poller->guard);
+	kthread_stop(poller->task);
+	poller->task = NULL;
+}
