@@ -8,6 +8,13 @@ using lite::internal::as_u64;
 
 namespace {
 
+int submit(lite_ctx* ctx, struct lite_op& op) noexcept {
+    // A kernel that fails before it looks at the operation leaves it as it
+    // is, and then nothing was transferred.
+    op.result = 0;
+    return lite::internal::control(ctx, LITE_IOC_OP, op);
+}
+
 int transfer(lite_ctx* ctx, lite_opcode opcode, lite_lh_t lh, uint64_t offset, const void* buf,
              size_t length) noexcept {
     struct lite_op op = {};
@@ -16,7 +23,7 @@ int transfer(lite_ctx* ctx, lite_opcode opcode, lite_lh_t lh, uint64_t offset, c
     op.offset = offset;
     op.buf = as_u64(buf);
     op.length = length;
-    return lite_op_submit(ctx, &op);
+    return submit(ctx, op);
 }
 
 int atomic(lite_ctx* ctx, lite_opcode opcode, lite_lh_t lh, uint64_t offset, uint64_t operand,
@@ -29,7 +36,7 @@ int atomic(lite_ctx* ctx, lite_opcode opcode, lite_lh_t lh, uint64_t offset, uin
     op.operand = operand;
     op.swap = swap;
 
-    const int err = lite_op_submit(ctx, &op);
+    const int err = submit(ctx, op);
     if (!err && old)
         *old = op.result;
     return err;
@@ -45,7 +52,7 @@ int memory_operation(lite_ctx* ctx, lite_opcode opcode, lite_lh_t lh, uint64_t o
     op.operand = operand;
     op.swap = swap;
 
-    const int err = lite_op_submit(ctx, &op);
+    const int err = submit(ctx, op);
     if (!err && result)
         *result = op.result;
     return err;
@@ -53,12 +60,7 @@ int memory_operation(lite_ctx* ctx, lite_opcode opcode, lite_lh_t lh, uint64_t o
 
 }  // namespace
 
-int lite_op_submit(struct lite_ctx* ctx, struct lite_op* op) noexcept {
-    // A kernel that fails before it looks at the operation leaves it as it
-    // is, and then nothing was transferred.
-    op->result = 0;
-    return lite::internal::control(ctx, LITE_IOC_OP, *op);
-}
+int lite_op_submit(struct lite_ctx* ctx, struct lite_op* op) noexcept { return submit(ctx, *op); }
 
 int lite_read(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, void* buf,
               size_t length) noexcept {

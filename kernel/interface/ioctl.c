@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ioctls of /dev/liteN (include/uapi/lite.h).
+ * The ioctls of /dev/liteN (include/uapi/lite.h). (op.c has LITE_IOC_OP.)
  *
  * One table: a minimum size and a handler per command. The structure is copied
  * in once, worked on, and copied out as a whole; so the node is not held while
@@ -23,7 +23,6 @@ union lite_ioc_any {
 	struct lite_ioc_map map;
 	struct lite_ioc_unmap unmap;
 	struct lite_ioc_free free;
-	struct lite_op op;
 	struct lite_ioc_stat stat;
 	struct lite_ioc_list list;
 	struct lite_ioc_grant grant;
@@ -225,17 +224,6 @@ static int lite_ioc_free(struct lite_file *lf, void *arg,
 	       lite_ctx_free(lf->ctx, &target);
 }
 
-static int lite_ioc_op(struct lite_file *lf, void *arg,
-		       struct lite_gate *gate)
-{
-	struct lite_op *op = arg;
-	struct lite_buf buf = { .gate = gate, .user = true, .u = op->buf };
-
-	if (op->flags || op->priority || op->reserved0 || op->reserved1)
-		return -EOPNOTSUPP;
-	return lite_op_run(lf->ctx, op, &buf);
-}
-
 static int lite_ioc_stat(struct lite_file *lf, void *arg,
 			 struct lite_gate *gate)
 {
@@ -434,8 +422,6 @@ static const struct lite_ioc {
 		       .fn = lite_ioc_unmap),
 	LITE_IOC_ENTRY(LITE_IOC_FREE, lite_ioc_free, name,
 		       .fn = lite_ioc_free),
-	LITE_IOC_ENTRY(LITE_IOC_OP, lite_op, result,
-		       .fn = lite_ioc_op),
 	LITE_IOC_ENTRY(LITE_IOC_STAT, lite_ioc_stat, info,
 		       .fn = lite_ioc_stat, .out = true),
 	LITE_IOC_ENTRY(LITE_IOC_LIST, lite_ioc_list, info_size,
@@ -493,13 +479,8 @@ static int lite_ioc_give(struct lite_file *lf, const struct lite_ioc *ioc,
 			 union lite_ioc_any *any, void __user *user, int err)
 {
 	struct lite_ioc_move __user *move = user;
-	struct lite_op __user *op = user;
 	u32 size = any->query.size;
 
-	/* Of an operation the result only, and also when it has failed. */
-	if (ioc->fn == lite_ioc_op)
-		return put_user(any->op.result, &op->result) ? err ?: -EFAULT :
-							       err;
 	if (ioc->fn == lite_ioc_move)
 		return put_user(any->move.moved, &move->moved) ?
 			       err ?: -EFAULT : err;
@@ -537,20 +518,11 @@ static int lite_ioc_writeable(void __user *user, u32 size)
 	return fault_in_safe_writeable(user, size) ? -EFAULT : 0;
 }
 
-/**
- * lite_ioctl - the ioctls of /dev/liteN
- * @file: open file
- * @cmd: LITE_IOC_*
- * @arg: user pointer to its structure
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno of the table in include/uapi/lite.h.
- */
-long lite_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+/* All but LITE_IOC_OP: its frame is large, and all of it is made 0. */
+static noinline long lite_ioctl_any(struct lite_file *lf, unsigned int cmd,
+				    void __user *user)
 {
-	struct lite_file *lf = file->private_data;
 	struct lite_gate gate = { .users = &lf->node->active, .in = true };
-	void __user *user = (void __user *)arg;
 	const struct lite_ioc *ioc;
 	union lite_ioc_any any;
 	unsigned int nr = _IOC_NR(cmd);
@@ -581,4 +553,23 @@ long lite_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	if (gate.in)
 		lite_node_exit(lf->node);
 	return lite_ioc_give(lf, ioc, &any, user, err);
+}
+
+/**
+ * lite_ioctl - the ioctls of /dev/liteN
+ * @file: open file
+ * @cmd: LITE_IOC_*
+ * @arg: user pointer to its structure
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno of the table in include/uapi/lite.h.
+ */
+long lite_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct lite_file *lf = file->private_data;
+	void __user *user = (void __user *)arg;
+
+	if (likely(cmd == LITE_IOC_OP))
+		return lite_ioctl_op(lf, user);
+	return lite_ioctl_any(lf, cmd, user);
 }

@@ -84,6 +84,7 @@ void lite_netlink_event(struct lite_node *node, u32 id,
 			enum lite_node_state state);
 
 struct lite_file;
+long lite_ioctl_op(struct lite_file *lf, struct lite_op __user *user);
 struct lite_file *lite_file_new(struct lite_node *node);
 void lite_file_close(struct lite_file *lf);
 struct lite_rpc_file *lite_file_rpc(struct lite_file *lf);

@@ -83,8 +83,8 @@ static int lite_ask_handle(struct lite_ask *q, u32 *home, u64 *id)
 	*id = m->id;
 	lite_access_exit(m);
 	rcu_read_lock();
-	h = xa_load(&q->ctx->handles, lite_handle_index(q->target->lh));
-	if (h && h->lh == q->target->lh) {
+	h = lite_handle_find(q->ctx, q->target->lh);
+	if (h) {
 		lite_ask_as(q, *id, READ_ONCE(h->rights), &h->user->cred);
 		err = 0;
 	}

@@ -8,6 +8,45 @@
 #include "../compat.h"
 #include "memory.h"
 
+/* So much is copied here by words: there are no checks of ranges then. */
+#define LITE_COPY_WORDS 256
+
+/*
+ * Copy a few words, all of them or, as it were, none. What faults is copied
+ * again, as far as it goes, by lite_buf_copy_nofault().
+ */
+static bool lite_words_from_user(u64 *to, const u64 __user *from, size_t n)
+{
+	size_t i;
+
+	if (!user_access_begin(from, n))
+		return false;
+#pragma GCC unroll 8
+	for (i = 0; i < n / sizeof(u64); i++)
+		unsafe_get_user(to[i], &from[i], fault);
+	user_access_end();
+	return true;
+fault:
+	user_access_end();
+	return false;
+}
+
+static bool lite_words_to_user(u64 __user *to, const u64 *from, size_t n)
+{
+	size_t i;
+
+	if (!user_access_begin(to, n))
+		return false;
+#pragma GCC unroll 8
+	for (i = 0; i < n / sizeof(u64); i++)
+		unsafe_put_user(from[i], &to[i], fault);
+	user_access_end();
+	return true;
+fault:
+	user_access_end();
+	return false;
+}
+
 /**
  * lite_buf_copy_nofault - copy between the caller's buffer and an LMR
  * @buf: buffer
@@ -32,11 +71,16 @@ size_t lite_buf_copy_nofault(const struct lite_buf *buf, u64 at, void *mem,
 			memcpy(buf->k + at, mem, n);
 		return n;
 	}
-	if (!access_ok(u, n))
-		return 0;
 	pagefault_disable();
-	left = write ? __copy_from_user_inatomic(mem, u, n) :
-		       __copy_to_user_inatomic(u, mem, n);
+	if (n <= LITE_COPY_WORDS && !(n % sizeof(u64)) &&
+	    (write ? lite_words_from_user(mem, u, n) :
+		     lite_words_to_user(u, mem, n)))
+		left = 0;
+	else if (access_ok(u, n))
+		left = write ? __copy_from_user_inatomic(mem, u, n) :
+			       __copy_to_user_inatomic(u, mem, n);
+	else
+		left = n;
 	pagefault_enable();
 	return n - left;
 }

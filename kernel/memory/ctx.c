@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Contexts and their handles.
- *
- * A handle is made in two steps, so that its number can be given to the user
- * before it works: reserve (an entry that nobody finds), then publish, or
- * cancel. It is looked up under RCU and freed after a grace period.
+ * Contexts: what their handles are opened, closed and entered for. (handles.c has
+ * their table.)
  */
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -32,7 +29,7 @@ struct lite_ctx *lite_ctx_new(struct lite_memory *mem, void *owner)
 	kref_init(&ctx->ref);
 	kref_get(&ctx->ref); /* the list's */
 	mutex_init(&ctx->lock);
-	xa_init_flags(&ctx->handles, XA_FLAGS_ALLOC1);
+	ida_init(&ctx->numbers);
 	spin_lock_init(&ctx->pinned_lock);
 	INIT_LIST_HEAD(&ctx->pinned);
 	INIT_LIST_HEAD(&ctx->locks);
@@ -96,6 +93,8 @@ static void lite_ctx_release(struct kref *ref)
 	struct lite_ctx *ctx = container_of(ref, struct lite_ctx, ref);
 
 	lite_user_put(ctx->user);
+	kvfree(rcu_dereference_protected(ctx->handles, 1));
+	ida_destroy(&ctx->numbers);
 	kfree(ctx);
 }
 
@@ -130,19 +129,18 @@ void lite_ctx_shut(struct lite_ctx *ctx)
 {
 	struct lite_memory *mem = ctx->mem;
 	struct lite_handle *h;
-	unsigned long index;
+	u32 index = 0;
 	bool first;
 
 	mutex_lock(&ctx->lock);
 	first = !ctx->closed;
 	if (first) {
 		ctx->closed = true;
-		xa_for_each(&ctx->handles, index, h) {
-			xa_erase(&ctx->handles, index);
+		while ((h = lite_handle_next(ctx, &index))) {
+			lite_handle_remove(ctx, h);
 			lite_handle_free(mem, h);
 			cond_resched();
 		}
-		xa_destroy(&ctx->handles);
 		spin_lock(&mem->ctxs_lock);
 		list_del_init(&ctx->list);
 		spin_unlock(&mem->ctxs_lock);
@@ -153,83 +151,6 @@ void lite_ctx_shut(struct lite_ctx *ctx)
 		return;
 	lite_ctx_unregister(ctx);
 	lite_ctx_put(ctx);
-}
-
-/**
- * lite_handle_reserve - a number for a handle to be
- * @ctx: context
- *
- * Context: may sleep.
- * Return: the handle, for lite_ctx_create(), lite_ctx_map() or
- * lite_handle_cancel(); -EMFILE: there are too many; -ENOMEM.
- */
-struct lite_handle *lite_handle_reserve(struct lite_ctx *ctx)
-{
-	struct lite_handle *h = kzalloc(sizeof(*h), GFP_KERNEL_ACCOUNT);
-	u32 index;
-	int err;
-
-	if (!h)
-		return ERR_PTR(-ENOMEM);
-	err = xa_alloc(&ctx->handles, &index, NULL,
-		       XA_LIMIT(1, ctx->mem->handle_limit), GFP_KERNEL_ACCOUNT);
-	if (err) {
-		kfree(h);
-		return ERR_PTR(err == -EBUSY ? -EMFILE : err);
-	}
-	/* Not the number of any handle before it, for very long. */
-	h->lh = lite_handle_make(index, atomic_inc_return(&ctx->tags));
-	return h;
-}
-
-/**
- * lite_handle_cancel - give a reserved handle up
- * @ctx: context
- * @h: reserved, not published
- *
- * Context: any process.
- */
-void lite_handle_cancel(struct lite_ctx *ctx, struct lite_handle *h)
-{
-	xa_erase(&ctx->handles, lite_handle_index(h->lh));
-	kfree(h);
-}
-
-/**
- * lite_handle_publish - from here on the handle works
- * @ctx: context
- * @h: reserved
- * @user: who opened it; the reference is taken over, come what may
- * @m: what it is a handle of; likewise
- * @rights: LITE_RIGHT_*
- *
- * Context: may sleep.
- * Return: 0, or -ENODEV: the context was shut; then @h is still reserved.
- */
-int lite_handle_publish(struct lite_ctx *ctx, struct lite_handle *h,
-			struct lite_user *user, struct lite_mapping *m,
-			u32 rights)
-{
-	int err = 0;
-
-	h->rights = rights;
-	h->user = user;
-	RCU_INIT_POINTER(h->mapping, m);
-	mutex_lock(&ctx->lock);
-	if (ctx->closed)
-		err = -ENODEV;
-	else
-		/* Into the entry that was reserved: needs no memory. */
-		err = xa_err(xa_store(&ctx->handles, lite_handle_index(h->lh),
-				      h, GFP_KERNEL_ACCOUNT));
-	if (!err)
-		lite_stat_inc(ctx->mem->stats, LITE_STAT_HANDLES);
-	mutex_unlock(&ctx->lock);
-	if (err) {
-		lite_mapping_put(m);
-		lite_user_put(user);
-	}
-	return err;
 }
 
 /**
@@ -330,15 +251,6 @@ fail:
 	return err;
 }
 
-/* Look a handle up for keeps; ctx locked. */
-static struct lite_handle *lite_handle_find(struct lite_ctx *ctx, u64 lh)
-{
-	struct lite_handle *h = xa_load(&ctx->handles, lite_handle_index(lh));
-
-	lockdep_assert_held(&ctx->lock);
-	return h && h->lh == lh ? h : NULL;
-}
-
 /**
  * lite_ctx_unmap - close a handle
  * @ctx: context
@@ -354,7 +266,7 @@ int lite_ctx_unmap(struct lite_ctx *ctx, u64 lh)
 	mutex_lock(&ctx->lock);
 	h = lite_handle_find(ctx, lh);
 	if (h)
-		xa_erase(&ctx->handles, lite_handle_index(lh));
+		lite_handle_remove(ctx, h);
 	mutex_unlock(&ctx->lock);
 	if (!h)
 		return -EBADF;
@@ -520,6 +432,29 @@ int lite_access_renew(const struct lite_access *a,
 	return err;
 }
 
+/* One try; under RCU. ERR_PTR(-EAGAIN): @stale is to be renewed. */
+static inline struct lite_mapping *
+lite_access_try(const struct lite_access *a, const struct lite_mapping **stale)
+{
+	struct lite_handle *h = lite_handle_find(a->ctx, a->lh);
+	struct lite_mapping *m;
+
+	if (unlikely(!h))
+		return ERR_PTR(-EBADF);
+	/* Rights are set before the mapping that goes with them. */
+	m = rcu_dereference(h->mapping);
+	smp_rmb(); /* with lite_handle_renew() */
+	if (unlikely(a->right & ~READ_ONCE(h->rights)))
+		return ERR_PTR(-EACCES);
+	if (likely(percpu_ref_tryget_live_rcu(&m->ops))) {
+		if (likely(lite_mapping_current(m)))
+			return m;
+		percpu_ref_put(&m->ops);
+	}
+	*stale = m;
+	return ERR_PTR(-EAGAIN);
+}
+
 /**
  * lite_access_tryenter - begin to operate on an LMR, unless that takes a while
  * @a: handle and right
@@ -534,31 +469,11 @@ struct lite_mapping *lite_access_tryenter(const struct lite_access *a,
 					  const struct lite_mapping **stale)
 {
 	struct lite_mapping *m;
-	struct lite_handle *h;
 
 	rcu_read_lock();
-	h = xa_load(&a->ctx->handles, lite_handle_index(a->lh));
-	if (!h || h->lh != a->lh) {
-		rcu_read_unlock();
-		return ERR_PTR(-EBADF);
-	}
-	/* Rights are set before the mapping that goes with them. */
-	m = rcu_dereference(h->mapping);
-	smp_rmb(); /* with lite_handle_renew() */
-	if (a->right & ~READ_ONCE(h->rights)) {
-		rcu_read_unlock();
-		return ERR_PTR(-EACCES);
-	}
-	if (percpu_ref_tryget_live(&m->ops)) {
-		if (lite_mapping_current(m)) {
-			rcu_read_unlock();
-			return m;
-		}
-		percpu_ref_put(&m->ops);
-	}
+	m = lite_access_try(a, stale);
 	rcu_read_unlock();
-	*stale = m;
-	return ERR_PTR(-EAGAIN);
+	return m;
 }
 
 /**
@@ -586,6 +501,68 @@ struct lite_mapping *lite_access_enter(const struct lite_access *a)
 		if (err)
 			return ERR_PTR(err);
 	}
+}
+
+/**
+ * lite_enter_range - enter for a part of an LMR
+ * @a: handle and right
+ * @offset: in the LMR, bytes
+ * @length: bytes
+ *
+ * Between two entries the handle may have been closed, and its number may even
+ * name another LMR by now: the bounds are checked each time.
+ *
+ * Context: may sleep; killable.
+ * Return: as lite_access_enter(); -EINVAL, -ERANGE.
+ */
+struct lite_mapping *lite_enter_range(const struct lite_access *a, u64 offset,
+				      u64 length)
+{
+	const struct lite_mapping *stale;
+	struct lite_mapping *m;
+	int err;
+
+	rcu_read_lock();
+	m = lite_access_try(a, &stale);
+	rcu_read_unlock();
+	if (unlikely(m == ERR_PTR(-EAGAIN)))
+		m = lite_access_enter(a);
+	if (IS_ERR(m))
+		return m;
+	err = lite_bounds_check(offset, length, m->length);
+	if (!err)
+		return m;
+	lite_access_exit(m);
+	return ERR_PTR(err);
+}
+
+/**
+ * lite_tryenter_range - enter for a part of an LMR, unless that takes a while
+ * @a: handle and right
+ * @offset: in the LMR, bytes
+ * @length: bytes
+ * @stale: set to what lite_access_renew() is to be told, after -EAGAIN
+ *
+ * For those who have a bounce page in hand, or are in another LMR already:
+ * after -EAGAIN they give that back, and renew.
+ *
+ * Context: any process.
+ * Return: as lite_access_tryenter(); -EINVAL, -ERANGE.
+ */
+struct lite_mapping *lite_tryenter_range(const struct lite_access *a,
+					 u64 offset, u64 length,
+					 const struct lite_mapping **stale)
+{
+	struct lite_mapping *m = lite_access_tryenter(a, stale);
+	int err;
+
+	if (IS_ERR(m))
+		return m;
+	err = lite_bounds_check(offset, length, m->length);
+	if (!err)
+		return m;
+	lite_access_exit(m);
+	return ERR_PTR(err);
 }
 
 /**
@@ -621,8 +598,8 @@ static struct lite_peer *lite_access_suspect(const struct lite_access *a)
 	u32 i;
 
 	rcu_read_lock();
-	h = xa_load(&a->ctx->handles, lite_handle_index(a->lh));
-	m = h && h->lh == a->lh ? rcu_dereference(h->mapping) : NULL;
+	h = lite_handle_find(a->ctx, a->lh);
+	m = h ? rcu_dereference(h->mapping) : NULL;
 	for (i = 0; m && i < m->n_shares && !peer; i++) {
 		peer = m->share[i].peer;
 		if (peer && !lite_peer_is_suspect(peer))

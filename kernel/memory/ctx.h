@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What is asked of an LMR by handle or name, and by whom. ctx.c, ask.c, look.c,
- * transfer.c, atomic.c, memop.c, buf.c, known.c
+ * What is asked of an LMR by handle or name, and by whom. ctx.c, handles.c,
+ * ask.c, look.c, transfer.c, atomic.c, memop.c, buf.c, known.c
  */
 #ifndef _LITE_CTX_H
 #define _LITE_CTX_H
 
+#include <linux/idr.h>
+#include <linux/nospec.h>
 #include <linux/percpu-refcount.h>
-#include <linux/xarray.h>
 
 #include "../core/handle.h"
 #include "mapping.h"
@@ -41,6 +42,18 @@ struct lite_handle {
 };
 
 /**
+ * struct lite_handle_table - handles by index
+ * @rcu: freed after a grace period
+ * @n: entries
+ * @slot: they
+ */
+struct lite_handle_table {
+	struct rcu_head rcu;
+	u32 n;
+	struct lite_handle __rcu *slot[];
+};
+
+/**
  * struct lite_ctx - the handles of an open file or of a kernel client
  * @mem: node's
  * @ref: the owner's, and the list's until it is shut
@@ -48,7 +61,8 @@ struct lite_handle {
  * @lock: serialises changes of handles
  * @closed: takes no new handles
  * @user: who opened the last one
- * @handles: by index
+ * @numbers: indices of handles, reserved ones included
+ * @handles: under RCU; replaced, and changed, under @lock
  * @tags: of handles
  * @pinned_lock: protects @pinned
  * @pinned: memory of processes that was registered through it
@@ -63,7 +77,8 @@ struct lite_ctx {
 	struct mutex lock;
 	bool closed;
 	struct lite_user *user;
-	struct xarray handles;
+	struct ida numbers;
+	struct lite_handle_table __rcu *handles;
 	atomic_t tags;
 	spinlock_t pinned_lock;
 	struct list_head pinned;
@@ -71,6 +86,22 @@ struct lite_ctx {
 	struct list_head locks;
 	u32 n_locks;
 };
+
+/* A handle by its number, or NULL. Under RCU, or @ctx locked. */
+static inline struct lite_handle *lite_handle_find(const struct lite_ctx *ctx,
+						   u64 lh)
+{
+	const struct lite_handle_table *t =
+		rcu_dereference_check(ctx->handles, lockdep_is_held(&ctx->lock));
+	u32 index = lite_handle_index(lh);
+	struct lite_handle *h;
+
+	if (!t || index >= t->n)
+		return NULL;
+	index = array_index_nospec(index, t->n);
+	h = rcu_dereference_check(t->slot[index], lockdep_is_held(&ctx->lock));
+	return h && h->lh == lh ? h : NULL;
+}
 
 /**
  * struct lite_gate - lets go of the node while user space is waited for
@@ -120,6 +151,8 @@ struct lite_ctx *lite_ctx_new(struct lite_memory *mem, void *owner);
 void lite_ctx_put(struct lite_ctx *ctx);
 void lite_ctx_shut(struct lite_ctx *ctx);
 struct lite_handle *lite_handle_reserve(struct lite_ctx *ctx);
+void lite_handle_remove(struct lite_ctx *ctx, const struct lite_handle *h);
+struct lite_handle *lite_handle_next(struct lite_ctx *ctx, u32 *index);
 void lite_handle_cancel(struct lite_ctx *ctx, struct lite_handle *h);
 struct lite_user *lite_user_get(struct lite_ctx *ctx,
 				const struct lite_cred *cred);

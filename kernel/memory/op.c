@@ -15,17 +15,15 @@ int lite_op_run(struct lite_ctx *ctx, struct lite_op *op,
 		const struct lite_buf *buf)
 {
 	struct lite_access a = { .ctx = ctx, .lh = op->lh };
+	bool write = op->opcode == LITE_OP_WRITE;
 
 	op->result = 0;
+	if (likely(write || op->opcode == LITE_OP_READ)) {
+		a.right = write ? LITE_RIGHT_WRITE : LITE_RIGHT_READ;
+		return lite_transfer(&a, write, op->offset, op->length, buf,
+				     &op->result);
+	}
 	switch (op->opcode) {
-	case LITE_OP_READ:
-		a.right = LITE_RIGHT_READ;
-		return lite_transfer(&a, false, op->offset, op->length, buf,
-				     &op->result);
-	case LITE_OP_WRITE:
-		a.right = LITE_RIGHT_WRITE;
-		return lite_transfer(&a, true, op->offset, op->length, buf,
-				     &op->result);
 	case LITE_OP_FETCH_ADD:
 	case LITE_OP_CMP_SWAP:
 	case LITE_OP_SWAP:

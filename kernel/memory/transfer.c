@@ -14,6 +14,7 @@
  * of lite_io_wait(), which nothing interrupts.
  */
 
+#include "../compat.h"
 #include "../trace.h"
 #include "../wait.h"
 #include "memory.h"
@@ -27,62 +28,6 @@
 #define LITE_PIECE_TRIES 3
 /* So often a large piece fails before it is made small: LITE_CAREFUL_BYTES. */
 #define LITE_CAREFUL_AFTER 2
-
-/**
- * lite_enter_range - enter for a part of an LMR
- * @a: handle and right
- * @offset: in the LMR, bytes
- * @length: bytes
- *
- * Between two entries the handle may have been closed, and its number may even
- * name another LMR by now: the bounds are checked each time.
- *
- * Context: may sleep; killable.
- * Return: as lite_access_enter(); -EINVAL, -ERANGE.
- */
-struct lite_mapping *lite_enter_range(const struct lite_access *a, u64 offset,
-				      u64 length)
-{
-	struct lite_mapping *m = lite_access_enter(a);
-	int err;
-
-	if (IS_ERR(m))
-		return m;
-	err = lite_bounds_check(offset, length, m->length);
-	if (!err)
-		return m;
-	lite_access_exit(m);
-	return ERR_PTR(err);
-}
-
-/**
- * lite_tryenter_range - enter for a part of an LMR, unless that takes a while
- * @a: handle and right
- * @offset: in the LMR, bytes
- * @length: bytes
- * @stale: set to what lite_access_renew() is to be told, after -EAGAIN
- *
- * For those who have a bounce page in hand, or are in another LMR already:
- * after -EAGAIN they give that back, and renew.
- *
- * Context: any process.
- * Return: as lite_access_tryenter(); -EINVAL, -ERANGE.
- */
-struct lite_mapping *lite_tryenter_range(const struct lite_access *a,
-					 u64 offset, u64 length,
-					 const struct lite_mapping **stale)
-{
-	struct lite_mapping *m = lite_access_tryenter(a, stale);
-	int err;
-
-	if (IS_ERR(m))
-		return m;
-	err = lite_bounds_check(offset, length, m->length);
-	if (!err)
-		return m;
-	lite_access_exit(m);
-	return ERR_PTR(err);
-}
 
 /* Copy what is local. Returns bytes, or a negative errno. */
 static ssize_t lite_piece_local(struct lite_piece_io *p, struct lite_mapping *m,
@@ -105,18 +50,17 @@ static ssize_t lite_piece_local(struct lite_piece_io *p, struct lite_mapping *m,
 
 /* Post what a bounce page holds, and wait. */
 static int lite_small_post(struct lite_piece_io *p, struct lite_mapping *m,
+			   const struct lite_extent *e,
 			   struct lite_bounce *bounce, size_t n)
 {
-	const struct lite_extent *e = lite_extent_at(m, p->offset);
 	u64 in = p->offset - e->start;
-	struct ib_sge sge = {
-		.lkey = m->mem->fab->lkey,
-	};
-	size_t at, max = LITE_BOUNCE_SIZE;
+	enum ib_wr_opcode op = p->write ? IB_WR_RDMA_WRITE : IB_WR_RDMA_READ;
 	struct lite_conn *conn;
 	struct lite_qp *qp;
-	struct lite_io io;
-	int err = 0;
+	struct ib_sge sge;
+	size_t max, at = 0;
+	int err;
+	struct lite_io io LITE_UNINIT;
 
 	/* The LMR may have been mapped anew since the caller looked. */
 	if (n > e->length - in || !m->share[e->share].peer)
@@ -128,15 +72,14 @@ static int lite_small_post(struct lite_piece_io *p, struct lite_mapping *m,
 	ib_dma_sync_single_for_device(conn->fab->dev, bounce->dma, n,
 				      DMA_BIDIRECTIONAL);
 	lite_io_init(&io);
-	if (!p->write)
-		max = conn->read_trusted;
-	for (at = 0; at < n && !err; at += sge.length) {
+	max = p->write ? LITE_BOUNCE_SIZE : conn->read_trusted;
+	do {
 		sge.addr = bounce->dma + at;
 		sge.length = min(n - at, max);
-		err = lite_qp_rdma(qp, &io, p->write ? IB_WR_RDMA_WRITE :
-						       IB_WR_RDMA_READ,
-				   &sge, 1, e->addr + in + at, 0);
-	}
+		sge.lkey = conn->fab->lkey;
+		err = lite_qp_rdma(qp, &io, op, &sge, 1, e->addr + in + at, 0);
+		at += sge.length;
+	} while (unlikely(at < n) && !err);
 	lite_io_wait(&io, qp);
 	ib_dma_sync_single_for_cpu(conn->fab->dev, bounce->dma, n,
 				   DMA_BIDIRECTIONAL);
@@ -145,12 +88,14 @@ static int lite_small_post(struct lite_piece_io *p, struct lite_mapping *m,
 }
 
 /*
- * A piece through a bounce page, entered; leaves, and gives the page back.
+ * A piece through a bounce page, entered, from extent @e on; leaves, and gives
+ * the page back.
  *
  * Nothing is waited for here but the device. What is not present in the caller's
  * buffer is faulted in at the end, and the piece tried again.
  */
 static ssize_t lite_small_go(struct lite_piece_io *p, struct lite_mapping *m,
+			     const struct lite_extent *e,
 			     struct lite_bounce *bounce, size_t n)
 {
 	struct lite_memory *mem = m->mem;
@@ -161,7 +106,7 @@ static ssize_t lite_small_go(struct lite_piece_io *p, struct lite_mapping *m,
 		done = lite_buf_copy_nofault(p->buf, p->at, bounce->data, n,
 					     true);
 	if (done)
-		err = lite_small_post(p, m, bounce, done);
+		err = lite_small_post(p, m, e, bounce, done);
 	if (done && !err && p->large >= LITE_CAREFUL_AFTER)
 		WRITE_ONCE(m->careful, jiffies);
 	lite_access_exit(m);
@@ -194,7 +139,8 @@ static ssize_t lite_piece_small(struct lite_piece_io *p, size_t n)
 		return -EINTR;
 	m = lite_tryenter_range(p->a, p->offset, n, &stale);
 	if (!IS_ERR(m))
-		return lite_small_go(p, m, bounce, n);
+		return lite_small_go(p, m, lite_extent_at(m, p->offset), bounce,
+				     n);
 	lite_bounce_put(mem->fab, bounce);
 	if (m == ERR_PTR(-EAGAIN))
 		return lite_access_renew(p->a, stale) ?: -EAGAIN;
@@ -229,13 +175,27 @@ static ssize_t lite_piece(struct lite_piece_io *p)
 	if (n <= LITE_BOUNCE_SIZE) {
 		bounce = lite_bounce_tryget(m->mem->fab);
 		if (bounce)
-			return lite_small_go(p, m, bounce, n);
+			return lite_small_go(p, m, e, bounce, n);
 	}
 	run = lite_share_run(m, p->offset, min(p->left, LITE_LARGE_BYTES));
 	lite_access_exit(m);
 	if (n <= LITE_BOUNCE_SIZE)
 		return lite_piece_small(p, n);
 	return lite_piece_large(p, run);
+}
+
+/*
+ * Until the LMR can be entered nothing was tried. After that, to do a piece twice
+ * is to do it once. Returns 0: again; or a negative errno.
+ */
+static noinline int lite_piece_failed(struct lite_piece_io *p, int err)
+{
+	if (err == -EHOSTDOWN && !p->begun)
+		err = lite_access_await(p->a) ?: -EAGAIN;
+	else if ((err == -EHOSTDOWN || err == -ETIMEDOUT) &&
+		 ++p->tries < LITE_PIECE_TRIES)
+		err = lite_access_await(p->a) == -EINTR ? -EINTR : -EAGAIN;
+	return err == -EAGAIN ? 0 : err;
 }
 
 /**
@@ -261,28 +221,20 @@ int lite_transfer(const struct lite_access *a, bool write, u64 offset,
 		.left = length,
 		.buf = buf,
 	};
-	ssize_t ret = 0;
+	ssize_t n;
+	int ret;
 
 	*done = 0;
 	lite_stat_inc(stats, LITE_STAT_OPS_INFLIGHT);
-	/* Of nothing, too, it is looked whether it is permitted. */
-	while (p.left || !p.begun) {
-		ret = lite_piece(&p);
-		/*
-		 * Until the LMR can be entered nothing was tried. After that, to
-		 * do a piece twice is to do it once.
-		 */
-		if (ret == -EHOSTDOWN && !p.begun)
-			ret = lite_access_await(a) ?: -EAGAIN;
-		else if ((ret == -EHOSTDOWN || ret == -ETIMEDOUT) &&
-			 ++p.tries < LITE_PIECE_TRIES)
-			ret = lite_access_await(a) == -EINTR ? -EINTR : -EAGAIN;
-		if (ret < 0 && ret != -EAGAIN)
+	for (;;) {
+		n = lite_piece(&p);
+		if (likely(n > 0))
+			lite_piece_advance(&p, n);
+		ret = likely(n >= 0) ? 0 : lite_piece_failed(&p, n);
+		/* Of nothing, too, it is looked whether it is permitted. */
+		if (ret || (!p.left && p.begun))
 			break;
-		if (ret > 0)
-			lite_piece_advance(&p, ret);
-		ret = 0;
-		if (p.left && lite_given_up()) {
+		if (lite_given_up()) {
 			ret = -EINTR;
 			break;
 		}

@@ -37,8 +37,8 @@ int lite_word_of(struct lite_ctx *ctx, u64 lh, u64 offset,
 	int err = -EBADF;
 
 	rcu_read_lock();
-	h = xa_load(&ctx->handles, lite_handle_index(lh));
-	if (h && h->lh == lh) {
+	h = lite_handle_find(ctx, lh);
+	if (h) {
 		/* Whatever mapping it has, it is of this LMR. */
 		m = rcu_dereference(h->mapping);
 		*word = (struct lite_word){
