@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: MIT
+"""What small operations cost in instructions, and what they may cost: instructions.json, the table of budgets.
+
+Measured on one machine that counts instructions instead of time (Cluster's icount) and talks to itself. There a count is the
+same every time, until the kernel, the compiler or LITE are others. Then the table is written anew (tests/vm/instructions
+--write), on purpose and in the same commit.
+"""
+
+import dataclasses
+import json
+import pathlib
+import re
+import subprocess
+
+import litelab
+import stages
+from vmlab import ROOT, trace
+
+PAGE = ROOT / "Documentation/performance.rst"
+TABLE = pathlib.Path(__file__).with_name("instructions.json")
+KERNEL = "6.1"  # of the table: later kernels leave the work to other threads, and counts vary
+OPERATIONS = ("read", "write", "fetch-add")
+_ARMS = ("raw", "kernel-lite", "lite")
+_LAYERS = _ARMS[1:]
+
+# In the page, the figures are between these.
+_BEGIN = ".. Instructions: `tests/vm/instructions --write` replaces what follows, up to the end of them."
+_END = ".. End of the instructions."
+
+_TOOLS = ("litectl", "lite-perf", "instructions")
+# Of a trace: a dozen operations.
+_TRACED = 200_000
+
+# How much more than its budget a figure may be. Elsewhere than where the table was made only what LITE adds is compared.
+_TOLERANCE = 0.02
+_TOLERANCE_ELSEWHERE = 0.10
+# A few instructions more are nothing, though a stage may not have more than a few.
+_SLACK = 4
+
+
+class Meter:
+    """A freshly booted machine that counts instructions, with two nodes of LITE and a server of native verbs."""
+
+    def __init__(self, node):
+        litelab.install(node, _TOOLS)
+        litelab.load(node)
+        node.insmod(litelab.module_path(node, "kperf"))
+        self._node = node
+        self._lites = litelab.in_one_machine(node, 2)
+        self._module = ROOT / f"build/kernel-{node.kernel.release}/lite.ko"
+        self._symbols = trace.Symbols(node)
+        self._inlined = stages.Inlined(self._module, int(node.read("/sys/module/lite/sections/.text"), 16))
+
+    def measure(self):
+        """What it costs, and where that was measured, as it is in the table."""
+        return {"where": self._where(), "operations": self._medians(),
+                "stages": {operation: stages.sums(self.profile(operation)) for operation in OPERATIONS}}
+
+    def profile(self, operation):
+        """As stages.attribute(): one of liblite's, as most of them go."""
+        program = self._node.spawn(self._program("loop", operation))
+        try:
+            program.wait_output("\n")
+            addresses = trace.record(self._node, _TRACED)
+        finally:
+            program.kill()
+            program.wait(10)
+        operations = stages.split(addresses, int(program.out, 16))
+        return stages.attribute(stages.typical(operations), self._symbols, self._inlined)
+
+    def _program(self, *words):
+        first, second = self._lites
+        return [litelab.program_path("instructions"), str(first.index), str(second.id), *words]
+
+    def _medians(self):
+        address = self._lites[1].address
+        server = self._node.run(f"lite-perf serve --background --bind {address} --arms verbs").out
+        try:
+            out = self._node.run(self._program(address), timeout=60).out
+        finally:
+            self._node.run(["kill", server.split()[-1]])
+        figures = {arm: {} for arm in ("ioctl", *_ARMS)}
+        for line in out.splitlines():
+            arm, operation, count = line.split()
+            figures[arm][operation] = int(count)
+        return figures
+
+    def _where(self):
+        said = subprocess.run(["qemu-system-x86_64", "--version"], check=True, text=True, stdout=subprocess.PIPE).stdout
+        return {"kernel": self._node.run("uname -rv").out.strip(),
+                "QEMU": re.search(r"version (\d+\.\d+)", said)[1],
+                "module compiler": _compiler(self._module),
+                "library compiler": _compiler(litelab.USER_BUILD / "tests/vm/programs/instructions")}
+
+
+def _compiler(path):
+    said = subprocess.run(["readelf", "-p", ".comment", path], check=True, text=True, stdout=subprocess.PIPE).stdout
+    return re.search(r"\]\s+(.*\S)", said)[1]
+
+
+# --- budgets ---------------------------------------------------------------------------------------------------------
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """A figure beside its budget."""
+    what: str
+    count: int
+    budget: int
+    tolerance: float
+
+    def _allowed(self):
+        return max(self.budget * self.tolerance, _SLACK)
+
+    @property
+    def over(self):
+        """Whether it costs too much."""
+        return self.count > self.budget + self._allowed()
+
+    @property
+    def under(self):
+        """Whether it costs so little that the budget is to be lowered."""
+        return self.count < self.budget - self._allowed()
+
+    def text(self):
+        """"12 % above its budget of 100"."""
+        if not self.over and not self.under:
+            return "as budgeted"
+        by = f"{self.count - self.budget:+} ({self.count / self.budget - 1:+.1%})" if self.budget else f"{self.count:+}"
+        return f"OVER its budget by {by}" if self.over else f"below its budget: {by}"
+
+
+def above(figures):
+    """{"lite read": instructions, ...}: what LITE adds to raw verbs."""
+    operations = figures["operations"]
+    return {f"{arm} {operation}": operations[arm][operation] - operations["raw"][operation]
+            for arm in _LAYERS for operation in OPERATIONS}
+
+
+def _all(figures):
+    found = {f"{arm} {operation}": count for arm in ("ioctl", "raw") for operation, count in figures["operations"][arm].items()}
+    found |= {f"{what} above raw": count for what, count in above(figures).items()}
+    found |= {f"lite {operation}: {stage}": count for operation, counts in figures["stages"].items()
+              for stage, count in counts.items()}
+    return found
+
+
+def load():
+    """The table."""
+    return json.loads(TABLE.read_text())
+
+
+def save(figures):
+    """Makes these figures the budgets, and those of the page."""
+    TABLE.write_text(json.dumps(figures, indent=1) + "\n")
+    page = PAGE.read_text()
+    begin, end = page.index(_BEGIN) + len(_BEGIN), page.index(_END)
+    PAGE.write_text(f"{page[:begin]}\n\n{_page_text(figures)}\n{page[end:]}")
+
+
+def elsewhere(figures, table):
+    """In what respects the figures were measured elsewhere than those of the table."""
+    return [name for name, value in table["where"].items() if figures["where"].get(name) != value]
+
+
+def compare(figures, table):
+    """The verdicts."""
+    if elsewhere(figures, table):
+        found, budgets = above(figures), above(table)
+        return [Verdict(f"{what} above raw", found[what], budgets[what], _TOLERANCE_ELSEWHERE) for what in budgets]
+    found, budgets = _all(figures), _all(table)
+    return [Verdict(what, found[what], budgets[what], _TOLERANCE) for what in budgets]
+
+
+# --- text ------------------------------------------------------------------------------------------------------------
+
+def _tables(figures):
+    """[[title, read, write, fetch-add], rows likewise, ...]: what operations cost, and liblite's by stage."""
+    operations, added, counts = figures["operations"], above(figures), figures["stages"]
+    costs = [["Instructions", *OPERATIONS]]
+    costs += [[arm, *(str(operations[arm][operation]) for operation in OPERATIONS)] for arm in _ARMS]
+    costs += [[f"{arm} above raw", *(str(added[f"{arm} {operation}"]) for operation in OPERATIONS)] for arm in _LAYERS]
+    parts = [["Stages of lite", *OPERATIONS]]
+    parts += [[stage, *(str(counts[operation][stage]) for operation in OPERATIONS)] for stage in stages.STAGES]
+    return costs, parts
+
+
+def figures_text(figures):
+    """For a terminal."""
+    lines = []
+    for table in _tables(figures):
+        lines += [f"{row[0]:<22}" + "".join(f"{cell:>11}" for cell in row[1:]) for row in table] + [""]
+    return "\n".join([*lines, f"An unknown ioctl: {figures['operations']['ioctl']['unknown']}"])
+
+
+def verdicts_text(figures, table):
+    """For a terminal: what there is to say about the budgets."""
+    verdicts = compare(figures, table)
+    remarkable = [verdict for verdict in verdicts if verdict.over or verdict.under]
+    lines = [f"{verdict.what}: {verdict.count}, {verdict.text()}" for verdict in remarkable]
+    if any(verdict.under for verdict in remarkable):
+        lines.append("Lower the budgets: tests/vm/instructions --write")
+    lines.append(f"{len(verdicts) - len(remarkable)} of {len(verdicts)} figures as budgeted, +-{verdicts[0].tolerance:.0%}")
+    different = elsewhere(figures, table)
+    if different:
+        lines.append(f"The budgets are from elsewhere ({', '.join(different)}): only what LITE adds to raw verbs was compared.")
+    return "\n".join(lines)
+
+
+def _page_text(figures):
+    """reStructuredText."""
+    where = figures["where"]
+    lines = [f"Linux {where['kernel']}; {where['module compiler']}; QEMU {where['QEMU']}.", ""]
+    for table in _tables(figures):
+        widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
+        rule = " ".join("=" * width for width in widths)
+        text = [" ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in table]
+        lines += [rule, text[0], rule, *text[1:], rule, ""]
+    return "\n".join(lines)
