@@ -67,11 +67,6 @@ def split(addresses, begin):
     return [addresses[first:last] for first, last in itertools.pairwise(at)]
 
 
-def typical(operations):
-    """The one of median length: nothing has come in between."""
-    return sorted(operations, key=len)[len(operations) // 2]
-
-
 def attribute(operation, symbols, inlined):
     """[(stage, function, is LITE's)] of each instruction of an operation."""
     places = [symbols.at(address) for address in operation]

@@ -2,13 +2,13 @@
 // What small operations cost in instructions, on a machine that counts them instead of time (QEMU's
 // -icount: one is one nanosecond), in which LITE talks to itself:
 //
-//   instructions INDEX NODE SERVER          prints lines "ARM OPERATION INSTRUCTIONS": medians, less
-//                                           what it costs to look at the clock
-//   instructions INDEX NODE loop OPERATION  does one of liblite's over and over, for a trace; prints
-//                                           the address of what it calls before each
+//   instructions INDEX NODE SERVER
+//   instructions INDEX NODE loop OPERATION
 //
 // INDEX is of /dev/liteN, NODE another node of the same machine; "lite-perf serve --arms verbs" is
-// at SERVER, and kperf.ko is loaded.
+// at SERVER, and kperf.ko is loaded. Prints lines "ARM OPERATION INSTRUCTIONS": medians, less what
+// it costs to look at the clock. Or, for a trace, does one of liblite's operations over and over,
+// and prints the address of what it calls before each.
 #include "../../../apps/kperf/kperf.h"
 
 #include "lite/lite.h"
@@ -68,7 +68,8 @@ void print(const char* arm, const char* operation, std::uint32_t instructions) {
 
 // ---- from user space
 
-template <typename F> std::uint32_t median_of(F call) {
+template <typename F>
+std::uint32_t median_of(F call) {
     using Clock = std::chrono::steady_clock;
     std::vector<std::uint32_t> samples(calls);
     for (std::uint32_t i = 0; i < warm_up; ++i)
@@ -127,14 +128,16 @@ class User {
     void write() { check(lite_write(ctx_.get(), lh_, 0, buffer_, length), "lite_write"); }
     void fetch_add() { check(lite_fetch_add(ctx_.get(), lh_, 0, 1, &old_), "lite_fetch_add"); }
 
-    template <typename F> [[noreturn]] static void repeat(F call) {
+    template <typename F>
+    [[noreturn]] static void repeat(F call) {
         for (;;) {
             begin();
             call();
         }
     }
 
-    template <typename F> void measure(const char* arm, const char* operation, F call) const {
+    template <typename F>
+    void measure(const char* arm, const char* operation, F call) const {
         print(arm, operation, median_of(call) - clock_);
     }
 
