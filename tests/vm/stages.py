@@ -18,8 +18,7 @@ STAGES = ("enter", "look-up", "check", "translate", "post", "device", "complete"
 # Any other function of LITE belongs to the stage it was called in. After the completion, those of the first four belong to
 # "return".
 _FUNCTIONS = {
-    "enter": ("lite_ioctl", "lite_ioc_op", "lite_op_run", "lite_transfer", "lite_atomic", "lite_atomic_known", "lite_lmr_read",
-              "lite_lmr_write", "lite_lmr_fetch_add"),
+    "enter": ("lite_ioctl", "lite_ioc_op", "lite_op_run", "lite_transfer", "lite_atomic", "lite_atomic_known"),
     "look-up": ("lite_access_enter", "lite_access_tryenter"),
     "check": ("lite_enter_range", "lite_tryenter_range", "lite_bounds_check", "lite_atomic_check", "lite_atomic_may"),
     "translate": ("lite_piece", "lite_small_go", "lite_small_post", "lite_atomic_device", "lite_atomic_try", "lite_atomic_conn",
@@ -59,6 +58,15 @@ class Inlined:
 
     def __getitem__(self, address):
         return self._known[address]
+
+    def functions(self):
+        """All of those that it was asked about."""
+        return set(itertools.chain.from_iterable(self._known.values()))
+
+
+def unknown(inlined):
+    """The functions known above that no instruction was of: they have another name now, or are gone."""
+    return sorted(_STAGE_OF.keys() - inlined.functions())
 
 
 def split(addresses, begin):

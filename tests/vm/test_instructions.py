@@ -10,9 +10,11 @@ from vmlab.testing import vmtest
 @vmtest(nodes=1, kernels=(budgets.KERNEL,), icount=True, kernel_args=budgets.KERNEL_ARGS)
 def test_within_the_budgets(lab):
     """By the clock and in a trace, which must say the same: see budgets.Meter."""
-    figures, table = budgets.Meter(lab.n1).measure(), budgets.load()
+    meter, table = budgets.Meter(lab.n1), budgets.load()
+    figures = meter.measure()
     for line in budgets.report_text(figures, table).splitlines():
         print(f"      {line}".rstrip())
+    assert not meter.stale(), f"stages.py: no operation goes through {meter.stale()}"
     over = [verdict for verdict in budgets.compare(figures, table) if verdict.over]
     assert not over, "; ".join(f"{verdict.what}: {verdict.count}, {verdict.text()}" for verdict in over)
 

@@ -297,9 +297,10 @@ class Node:
         if self._swap_mb:
             own.append("VM_SWAP=1")
         # It is not to measure it, see there. With KVM it is told.
-        khz = {accel.TCG: tsc.khz, accel.ICOUNT: lambda: accel.ICOUNT_KHZ}.get(self._accelerator, lambda: None)()
-        if khz:
-            own.append(f"tsc_early_khz={khz}")
+        if self._accelerator == accel.TCG and tsc.khz():
+            own.append(f"tsc_early_khz={tsc.khz()}")
+        if self._accelerator == accel.ICOUNT:
+            own.append(f"tsc_early_khz={accel.ICOUNT_KHZ}")
         return " ".join((*_KERNEL_PARAMETERS, *self._kernel_args, *own))
 
     def _swap_file(self):
