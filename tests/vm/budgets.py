@@ -147,10 +147,10 @@ class Verdict:
         return self.count < self.budget - self._allowed()
 
     def text(self):
-        """"12 % above its budget of 100"."""
+        """"as budgeted", "OVER its budget by +61 (+4.5 %)", "below its budget: -40 (-3.0 %)"."""
         if not self.over and not self.under:
             return "as budgeted"
-        by = f"{self.count - self.budget:+} ({self.count / self.budget - 1:+.1%})" if self.budget else f"{self.count:+}"
+        by = f"{self.count - self.budget:+} ({100 * (self.count / self.budget - 1):+.1f} %)" if self.budget else f"{self.count:+}"
         return f"OVER its budget by {by}" if self.over else f"below its budget: {by}"
 
 
@@ -217,8 +217,9 @@ def _tables(figures):
 def _promise(figures):
     """What the project has promised itself, and what came of it."""
     seen = {operation: above(figures)[f"lite {operation}"] for operation in ("read", "write")}
-    text = ", ".join(f"{operation} {count} ({'met' if count <= _PROMISE else f'missed by {count / _PROMISE - 1:.0%}'})"
-                     for operation, count in seen.items())
+    missed = {operation: f"missed by {100 * (count / _PROMISE - 1):.0f} %" if count > _PROMISE else "met"
+              for operation, count in seen.items()}
+    text = ", ".join(f"{operation} {count} ({missed[operation]})" for operation, count in seen.items())
     return f"Promised: lite takes at most {_PROMISE} instructions above raw, the system call included. Seen: {text}."
 
 
@@ -237,7 +238,7 @@ def report_text(figures, table):
     lines = [figures_text(figures), "", *(f"{verdict.what}: {verdict.count}, {verdict.text()}" for verdict in remarkable)]
     if any(verdict.under for verdict in remarkable):
         lines.append("Lower the budgets: tests/vm/instructions --write")
-    lines.append(f"{len(verdicts) - len(remarkable)} of {len(verdicts)} figures as budgeted, within {verdicts[0].tolerance:.0%}")
+    lines.append(f"{len(verdicts) - len(remarkable)} of {len(verdicts)} figures as budgeted, within {100 * verdicts[0].tolerance:.0f} %")
     different = elsewhere(figures, table)
     if different:
         lines.append(f"The budgets are from elsewhere ({', '.join(different)}): only what LITE adds to raw verbs was compared.")
