@@ -65,6 +65,28 @@ static int kperf_memory_alloc(struct kperf_session *s, u64 bytes)
 	return 0;
 }
 
+static int kperf_nothing_connect(struct kperf_session *s,
+				 const struct kperf_connect *c)
+{
+	return 0;
+}
+
+static int kperf_nothing_call(struct kperf_session *s, u32 op, u32 length,
+			      u64 *old)
+{
+	return 0;
+}
+
+static void kperf_nothing_disconnect(struct kperf_session *s)
+{
+}
+
+static const struct kperf_arm_ops kperf_nothing_ops = {
+	.connect = kperf_nothing_connect,
+	.call = kperf_nothing_call,
+	.disconnect = kperf_nothing_disconnect,
+};
+
 static const struct kperf_arm_ops *kperf_arm_of(u32 arm)
 {
 	switch (arm) {
@@ -74,6 +96,8 @@ static const struct kperf_arm_ops *kperf_arm_of(u32 arm)
 		return &kperf_events_ops;
 	case KPERF_LITE:
 		return &kperf_lite_ops;
+	case KPERF_NOTHING:
+		return &kperf_nothing_ops;
 	default:
 		return NULL;
 	}

@@ -56,12 +56,14 @@ struct kperf_region {
 
 /*
  * RAW: verbs in the kernel, busy polling. EVENTS: the same, completions handled
- * in softirq context, for windows. LITE: include/lite/kapi.h.
+ * in softirq context, for windows. LITE: include/lite/kapi.h. NOTHING: no request
+ * at all, so that one can see what timing costs.
  */
 enum kperf_arm {
 	KPERF_RAW = 1,
 	KPERF_EVENTS = 2,
 	KPERF_LITE = 3,
+	KPERF_NOTHING = 4,
 };
 
 /**

@@ -22,9 +22,9 @@ from vmlab import ROOT, CommandFailed, LabError, Node
 USER_BUILD = ROOT / os.environ.get("LITE_USER_BUILD", "build/user")
 _TOOLS = ("lite", "litectl", "lite-perf")
 _PROGRAMS = ("abi_test", "absent", "bandwidth", "bulk_test", "calls_chaos", "change_test", "costs", "data_test", "failnth",
-             "histories", "inbox_test", "inplace", "keyscan", "killstorm", "life_test", "locks", "mapped", "memop_test",
-             "memops", "mmap_test", "multicall_test", "namerace", "netlink_test", "revoke", "rings", "rpc_test", "slots",
-             "stress", "transfers", "uring_test", "vectors")
+             "histories", "inbox_test", "inplace", "instructions", "keyscan", "killstorm", "life_test", "locks", "mapped",
+             "memop_test", "memops", "mmap_test", "multicall_test", "namerace", "netlink_test", "revoke", "rings",
+             "rpc_test", "slots", "stress", "transfers", "uring_test", "vectors")
 _BIN = "/usr/bin"  # of the machines
 
 # What `litectl stats` must say of a node that nobody uses. Peers, connections and files are there for other reasons.
@@ -47,29 +47,32 @@ def program_path(name):
 
 
 @functools.cache
-def _stripped():
-    """A directory of this host, below the project, with tools and programs freed of all that they do not need to run:
-    a tenth of their size. They are copied to the machines, as starting them from there takes long."""
-    target = ROOT / "build/guest" / hashlib.sha256(str(USER_BUILD).encode()).hexdigest()[:8]
-    target.mkdir(parents=True, exist_ok=True)
-    sources = [USER_BUILD / "apps" / name / name for name in _TOOLS]
-    sources += [USER_BUILD / "tests/vm/programs" / name for name in _PROGRAMS]
-    for source in sources:
-        made = target / source.name
-        if not source.exists():
-            raise LabError(f"{source} is missing: make user")
-        if not made.exists() or made.stat().st_mtime_ns != source.stat().st_mtime_ns:
-            with tempfile.NamedTemporaryFile(dir=target, delete=False) as new:
-                subprocess.run(["strip", "-o", new.name, source], check=True)
-                os.chmod(new.name, 0o755)
-                os.utime(new.name, ns=(0, source.stat().st_mtime_ns))
-                os.rename(new.name, made)
+def _stripped(name):
+    """A tool or program freed of all that it does not need to run, a tenth of its size, below the project. It is copied to
+    the machines, as starting it from there takes long."""
+    target = ROOT / "build/guest" / hashlib.sha256(str(USER_BUILD).encode()).hexdigest()[:8] / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    source = USER_BUILD / (f"apps/{name}" if name in _TOOLS else "tests/vm/programs") / name
+    if not source.exists():
+        raise LabError(f"{source} is missing: make user")
+    if not target.exists() or target.stat().st_mtime_ns != source.stat().st_mtime_ns:
+        with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as new:
+            subprocess.run(["strip", "-o", new.name, source], check=True)
+            os.chmod(new.name, 0o755)
+            os.utime(new.name, ns=(0, source.stat().st_mtime_ns))
+            os.rename(new.name, target)
     return target
+
+
+def install(node, names=_TOOLS + _PROGRAMS):
+    """Copies tools and programs to a freshly booted machine."""
+    paths = " ".join(f"/lite/{_stripped(name).relative_to(ROOT)}" for name in names)
+    node.run(f"cp {paths} {_BIN}/", timeout=60)
 
 
 def prepare(node):
     """Makes a freshly booted machine ready: tools and programs installed, module loaded."""
-    node.run(f"cp /lite/{_stripped().relative_to(ROOT)}/* {_BIN}/", timeout=60)
+    install(node)
     load(node)
 
 

@@ -14,6 +14,8 @@ from .kernel import cache_dir, write_atomically
 
 TCG = ("-accel", "tcg,thread=multi", "-cpu", "max")
 ICOUNT = ("-accel", "tcg,thread=single", "-cpu", "max", "-icount", "shift=0,sleep=off")
+# An instruction is a nanosecond, and that a tick of the time stamp counter.
+ICOUNT_KHZ = 1_000_000
 KVM = ("-accel", "kvm", "-cpu", "host")
 
 PROBE_SECONDS = 6

@@ -133,6 +133,10 @@ class Node:
         self._qmp("cont")
         self.paused = False
 
+    def monitor(self, command):
+        """Has QEMU's monitor for people execute a line; returns what it says."""
+        return self._qmp("human-monitor-command", **{"command-line": command}).strip()
+
     # --- network -------------------------------------------------------------------------------------------------
 
     def link(self, up):
@@ -292,9 +296,11 @@ class Node:
         own = [f"VM_IP={self.ip}", f"VM_MTU={self._mtu}", f"VM_HUNG={60 if self.kernel.is_debug else 30}"]
         if self._swap_mb:
             own.append("VM_SWAP=1")
-        # It is not to measure it, see there. With KVM it is told; and instructions that are counted are no time.
+        # It is not to measure it, see there. With KVM it is told.
         if self._accelerator == accel.TCG and tsc.khz():
             own.append(f"tsc_early_khz={tsc.khz()}")
+        if self._accelerator == accel.ICOUNT:
+            own.append(f"tsc_early_khz={accel.ICOUNT_KHZ}")
         return " ".join((*_KERNEL_PARAMETERS, *self._kernel_args, *own))
 
     def _swap_file(self):

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+"""Where the instructions of an operation go: each of them belongs to a stage.
+
+Known from a trace of all instructions (vmlab.trace), which costs the guest nothing, and from the names of LITE's functions,
+those that the compiler has put into others included (addr2line).
+"""
+
+import collections
+import itertools
+import re
+import subprocess
+
+from vmlab.errors import LabError
+
+# From the system call to the device, and back; "device" is what raw verbs pay, too: posting, its work, polling.
+STAGES = ("enter", "look-up", "check", "translate", "post", "device", "complete", "return")
+
+# Any other function of LITE belongs to the stage it was called in. After the completion, those of the first four belong to
+# "return".
+_FUNCTIONS = {
+    "enter": ("lite_ioctl", "lite_ioc_op", "lite_op_run", "lite_transfer", "lite_atomic", "lite_atomic_known"),
+    "look-up": ("lite_access_enter", "lite_access_tryenter"),
+    "check": ("lite_enter_range", "lite_tryenter_range", "lite_bounds_check", "lite_atomic_check", "lite_atomic_may"),
+    "translate": ("lite_piece", "lite_small_go", "lite_small_post", "lite_atomic_device", "lite_atomic_try", "lite_atomic_conn",
+                  "lite_atomic_post"),
+    "post": ("lite_qp_rdma", "lite_qp_atomic", "lite_io_init"),
+    "complete": ("lite_io_wait", "lite_cq_poll"),
+}
+_STAGE_OF = {name: stage for stage, names in _FUNCTIONS.items() for name in names}
+_BEFORE = STAGES[:4]
+
+# What the device does begins with one of these: of its driver, or, on 6.1, the end of softirqs' being off.
+_DEVICE_MODULES = ("rdma_rxe", "ib_core")
+_DEVICE_FUNCTIONS = ("__local_bh_enable_ip",)
+
+
+class Inlined:
+    """Which functions an address of a module is in: the innermost first."""
+
+    def __init__(self, path, text):
+        self._path, self._text = path, text
+        self._known = {}
+
+    def learn(self, addresses):
+        """Asks for many at once, as starting addr2line takes a while."""
+        wanted = sorted(set(addresses) - self._known.keys())
+        if not wanted:
+            return
+        words = "\n".join(f"{address - self._text:#x}" for address in wanted)
+        out = subprocess.run(["addr2line", "-a", "-f", "-i", "-j", ".text", "-e", self._path], input=words, text=True,
+                             stdout=subprocess.PIPE, check=True).stdout
+        # An address, then a name and a place for each function.
+        groups = re.split("^0x", out, flags=re.MULTILINE)[1:]
+        if len(groups) != len(wanted):
+            raise LabError(f"addr2line knows {len(groups)} of {len(wanted)} addresses of {self._path}")
+        for address, group in zip(wanted, groups):
+            self._known[address] = tuple(group.splitlines()[1::2])
+
+    def __getitem__(self, address):
+        return self._known[address]
+
+    def functions(self):
+        """All of those that it was asked about."""
+        return set(itertools.chain.from_iterable(self._known.values()))
+
+
+def unknown(inlined):
+    """The functions known above that no instruction was of: they have another name now, or are gone."""
+    return sorted(_STAGE_OF.keys() - inlined.functions())
+
+
+def split(addresses, begin):
+    """The instructions between one execution of an address and the next, over and over."""
+    at = [i for i, address in enumerate(addresses) if address == begin]
+    return [addresses[first:last] for first, last in itertools.pairwise(at)]
+
+
+def attribute(operation, symbols, inlined):
+    """[(stage, function, is LITE's)] of each instruction of an operation."""
+    places = [symbols.at(address) for address in operation]
+    inlined.learn(address for address, (_, module, _) in zip(operation, places) if module == "lite")
+    found = []
+    stage, completing, in_lite, in_device = "enter", False, False, False
+    for address, (name, module, _) in zip(operation, places):
+        if module == "lite":
+            functions = inlined[address]
+            known = next((_STAGE_OF[function] for function in functions if function in _STAGE_OF), stage)
+            completing = completing or known == "complete"
+            stage = "return" if completing and known in _BEFORE else known
+            in_lite = True
+            found.append((stage, functions[0], True))
+            continue
+        if in_lite:
+            in_device = module in _DEVICE_MODULES or name in _DEVICE_FUNCTIONS
+            in_lite = False
+        found.append(("device" if in_device else stage, name, False))
+    return found
+
+
+def sums(attributed):
+    """{stage: instructions}."""
+    counts = collections.Counter(stage for stage, _, _ in attributed)
+    return {stage: counts[stage] for stage in STAGES}
+
+
+def profile_text(attributed):
+    """Which functions the instructions of an operation are of, by stage: LITE's, and what they call."""
+    counts = collections.Counter()
+    caller = "system call"
+    for stage, function, own in attributed:
+        if own:
+            caller = function
+        if stage != "device":
+            counts[stage, caller if own else f"{caller} > {function}"] += 1
+    total = sums(attributed)
+    lines = []
+    for stage in STAGES:
+        lines.append(f"  {total[stage]:>6} {stage}")
+        lines += [f"  {count:>13} {function}" for (of, function), count in counts.most_common() if of == stage]
+    return "\n".join(lines)
