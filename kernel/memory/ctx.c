@@ -6,6 +6,7 @@
  * before it works: reserve (an entry that nobody finds), then publish, or
  * cancel. It is looked up under RCU and freed after a grace period.
  */
+#include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 
@@ -96,6 +97,7 @@ static void lite_ctx_release(struct kref *ref)
 	struct lite_ctx *ctx = container_of(ref, struct lite_ctx, ref);
 
 	lite_user_put(ctx->user);
+	kvfree(ctx->vector);
 	kfree(ctx);
 }
 
