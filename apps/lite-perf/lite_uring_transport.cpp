@@ -23,12 +23,16 @@ namespace {
 
 class Ring {
   public:
-    explicit Ring(unsigned entries) : owner_(gettid()) {
+    /// @file: all commands are for it.
+    Ring(unsigned entries, int file) : owner_(gettid()) {
         // Completions are dealt with when we wait for them, and interrupt us at no other time.
-        const int error = io_uring_queue_init(
-            entries, &ring_, IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN);
+        int error = io_uring_queue_init(entries, &ring_,
+                                        IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN);
+        check(error);
+        error = io_uring_register_files(&ring_, &file, 1);
         if (error)
-            throw std::system_error(-error, std::generic_category(), "io_uring");
+            io_uring_queue_exit(&ring_);
+        check(error);
     }
     ~Ring() { io_uring_queue_exit(&ring_); }
     Ring(const Ring&) = delete;
@@ -39,6 +43,11 @@ class Ring {
     bool is_ours() const { return owner_ == gettid(); }
 
   private:
+    static void check(int error) {
+        if (error)
+            throw std::system_error(-error, std::generic_category(), "io_uring");
+    }
+
     io_uring ring_{};
     pid_t owner_;
 };
@@ -65,7 +74,7 @@ class LiteUringTransport final : public Transport {
     void post(std::span<const Request> requests) override {
         if (batches_.none() && (!ring_ || !ring_->is_ours())) {
             ring_.reset();
-            ring_ = std::make_unique<Ring>(max_window());
+            ring_ = std::make_unique<Ring>(max_window(), lite_fd(memory_.context()));
         }
         const std::uint64_t batch = batches_.begin(static_cast<unsigned>(requests.size()));
         for (const Request& request : requests) {
@@ -75,6 +84,9 @@ class LiteUringTransport final : public Transport {
             if (!sqe)
                 throw std::logic_error("io_uring: more under way than there may be");
             lite_uring_op(sqe, memory_.context(), &op);
+            // The first, and only, file of the ring.
+            sqe->fd = 0;
+            sqe->flags |= IOSQE_FIXED_FILE;
             sqe->user_data = batch;
         }
     }
