@@ -29,7 +29,7 @@ Field::Field(std::span<const std::string> arms, const Target& target, const Choi
         Entry& entry = entries_[arm];
         if (processes && !arm_of(arm).in_kernel)
             entry.crew.emplace(arm, small, processes);
-        if (nurseries && arm_of(arm).one_sided && !arm_of(arm).in_kernel) {
+        if (nurseries && arm_of(arm).one_sided && arm_of(arm).variant_of.empty()) {
             entry.nursery.emplace([this, arm](const Order& order) {
                 Answer answer;
                 answer.value = time_in_new_process([&] {

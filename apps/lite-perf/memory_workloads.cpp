@@ -92,7 +92,7 @@ class FirstByte final : public Workload {
                               }});
         };
         for (const std::string& arm : field.arms()) {
-            if (arm_of(arm).one_sided && !arm_of(arm).in_kernel)
+            if (arm_of(arm).one_sided && arm_of(arm).variant_of.empty())
                 add(arm, arm, &Field::first_byte);
         }
         // What is the same for all.

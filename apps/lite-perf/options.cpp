@@ -127,7 +127,7 @@ void add_load(CLI::App& app, LoadOptions& options) {
 std::vector<std::string> servable_arms() {
     std::vector<std::string> names;
     for (const Arm& arm : arms()) {
-        if (!arm.in_kernel)
+        if (arm.variant_of.empty())
             names.emplace_back(arm.name);
     }
     return names;

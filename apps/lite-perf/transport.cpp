@@ -13,8 +13,6 @@ namespace perf {
 
 namespace {
 
-// One that keeps several LITE requests under way (a vector call, io_uring) is one more line here,
-// and a Transport with a max_window() and a batch().
 constexpr std::array table{
     Arm{.name = "lite",
         .make = make_lite_transport,
@@ -23,11 +21,26 @@ constexpr std::array table{
         .echoes = true,
         .many_regions = true,
         .by_default = true},
+    // For windows; one at a time they are like lite, only slower.
+    Arm{.name = "lite-vector",
+        .make = make_lite_vector_transport,
+        .needs_node = true,
+        .one_sided = true,
+        .variant_of = "lite"},
+    Arm{.name = "lite-uring",
+        .make = make_lite_uring_transport,
+        .needs_node = true,
+        .one_sided = true,
+        .variant_of = "lite"},
     Arm{.name = "verbs",
         .make = make_verbs_transport,
         .one_sided = true,
         .many_regions = true,
         .by_default = true},
+    Arm{.name = "verbs-events",
+        .make = make_verbs_events_transport,
+        .one_sided = true,
+        .variant_of = "verbs"},
     Arm{.name = "tcp",
         .make = make_tcp_transport,
         .one_sided = true,
@@ -38,11 +51,13 @@ constexpr std::array table{
         .make = make_kernel_lite_transport,
         .needs_node = true,
         .one_sided = true,
-        .in_kernel = true},
+        .in_kernel = true,
+        .variant_of = "lite"},
     Arm{.name = "kernel-verbs",
         .make = make_kernel_verbs_transport,
         .one_sided = true,
-        .in_kernel = true},
+        .in_kernel = true,
+        .variant_of = "verbs"},
     Arm{.name = "write-imm", .make = make_write_imm_transport, .echoes = true, .by_default = true},
     Arm{.name = "send", .make = make_send_transport, .echoes = true, .by_default = true},
     // It takes long to load.

@@ -107,12 +107,13 @@ struct Target {
 struct Arm {
     std::string_view name;
     std::unique_ptr<Transport> (*make)(const Target&);
-    bool needs_node = false;    ///< a LITE node at the other end; else "lite-perf serve"
-    bool one_sided = false;     ///< reads, writes and atomics
-    bool echoes = false;        ///< (LITE: only if somebody serves them)
-    bool many_regions = false;  ///< can have them
-    bool in_kernel = false;     ///< calls are made there, by one thread
-    bool by_default = false;    ///< measured if --arms does not say what is
+    bool needs_node = false;        ///< a LITE node at the other end; else "lite-perf serve"
+    bool one_sided = false;         ///< reads, writes and atomics
+    bool echoes = false;            ///< (LITE: only if somebody serves them)
+    bool many_regions = false;      ///< can have them
+    bool in_kernel = false;         ///< calls are made there, by one thread
+    bool by_default = false;        ///< measured if --arms does not say what is
+    std::string_view variant_of{};  ///< the arm whose other end it talks to, in another way
 };
 
 /// The arms, in the order in which they are run and printed.
@@ -128,7 +129,10 @@ std::unique_ptr<Transport> make_transport(std::string_view name, const Target& t
 void verify(Transport& transport);
 
 std::unique_ptr<Transport> make_lite_transport(const Target& target);
+std::unique_ptr<Transport> make_lite_vector_transport(const Target& target);
+std::unique_ptr<Transport> make_lite_uring_transport(const Target& target);
 std::unique_ptr<Transport> make_verbs_transport(const Target& target);
+std::unique_ptr<Transport> make_verbs_events_transport(const Target& target);
 std::unique_ptr<Transport> make_tcp_transport(const Target& target);
 std::unique_ptr<Transport> make_write_imm_transport(const Target& target);
 std::unique_ptr<Transport> make_send_transport(const Target& target);

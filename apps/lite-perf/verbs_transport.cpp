@@ -3,7 +3,8 @@
 // The native verbs arm, as somebody who knows them would write it: everything registered once,
 // small writes inline, one queue pair, requests that are given together chained behind one doorbell
 // with one completion, and a busy loop over the completion queue, unless there are more of us than
-// CPUs.
+// CPUs, or the arm is the one that always sleeps: where the device is software, who polls is in its
+// way.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,11 +27,14 @@ constexpr std::chrono::milliseconds per_region{2};
 
 class VerbsTransport final : public Transport {
   public:
-    explicit VerbsTransport(const Target& target)
-        : region_(target.buffer_bytes()),
+    VerbsTransport(std::string_view name, bool events, const Target& target)
+        : name_(name),
+          events_only_(events),
+          region_(target.buffer_bytes()),
           channel_(make_event_channel()),
           id_(make_cm_id(channel_.get())),
-          window_(std::clamp(target.window, 1U, window_limit)) {
+          window_(std::clamp(target.window, 1U, window_limit)),
+          asleep_(events) {
         resolve_server(id_.get(), target.server, target.port, ack_timeout_quick);
         events_.reset(ibv_create_comp_channel(id_->verbs));
         if (!events_)
@@ -49,11 +53,11 @@ class VerbsTransport final : public Transport {
             rdma_disconnect(id_.get());
     }
 
-    std::string_view name() const override { return "verbs"; }
+    std::string_view name() const override { return name_; }
     std::span<std::byte> buffer() override { return region_.bytes(); }
     bool supports(Op op) const override { return op != Op::echo; }
     unsigned max_window() const override { return window_; }
-    void set_crowded(bool crowded) override { asleep_ = crowded; }
+    void set_crowded(bool crowded) override { asleep_ = crowded || events_only_; }
     // Two batches: while one is on its way, the other is completed and posted again.
     unsigned batch(unsigned window) const override { return std::max(window / 2, 1U); }
 
@@ -155,6 +159,8 @@ class VerbsTransport final : public Transport {
         return table;
     }
 
+    std::string_view name_;
+    bool events_only_;
     // In the order of creation; destroyed from the last to the first.
     Region region_;
     EventChannel channel_;
@@ -165,7 +171,7 @@ class VerbsTransport final : public Transport {
     QueuePair qp_;
     unsigned inline_bytes_ = 0;
     unsigned window_;
-    bool asleep_ = false;
+    bool asleep_;
     bool connected_ = false;
     std::vector<kperf_region> remote_;
     std::vector<ibv_send_wr> wrs_;
@@ -175,7 +181,11 @@ class VerbsTransport final : public Transport {
 }  // namespace
 
 std::unique_ptr<Transport> make_verbs_transport(const Target& target) {
-    return std::make_unique<VerbsTransport>(target);
+    return std::make_unique<VerbsTransport>("verbs", false, target);
+}
+
+std::unique_ptr<Transport> make_verbs_events_transport(const Target& target) {
+    return std::make_unique<VerbsTransport>("verbs-events", true, target);
 }
 
 }  // namespace perf

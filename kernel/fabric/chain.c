@@ -10,6 +10,9 @@
  * waits for have all been posted. A few slots are left to others; when only those
  * are free one is taken at a time.
  *
+ * Or each link reserves its slot before it is added, by those who must not wait,
+ * and the chain is posted at once.
+ *
  * Recovery: a work request that fails completes with an error, and so do all
  * after it, whether signalled or not. The error of an unsignalled one ends the
  * connection, and finds nobody to tell (lite_wr.io is NULL): the poster learns of
@@ -25,10 +28,6 @@
  */
 #include "chain.h"
 
-/*
- * Few completions, and yet room for the next before all of the first are done.
- */
-#define LITE_CHAIN_STEP (LITE_SQ_DEPTH / 2)
 /* Slots for those who post one at a time: messages of calls, say. */
 #define LITE_CHAIN_SPARE (LITE_SQ_DEPTH / 8)
 
@@ -45,6 +44,7 @@ void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp)
 	chain->last = &chain->first;
 	chain->n = 0;
 	chain->posted = 0;
+	chain->slots = 0;
 }
 
 static void lite_chain_add(struct lite_chain *chain, struct lite_link *link,
@@ -107,25 +107,17 @@ void lite_chain_atomic(struct lite_chain *chain, struct lite_link *link,
 	link->atomic.rkey = chain->qp->conn->rkey;
 }
 
-/* Post as many as there is room for; returns the rest. */
-static struct ib_send_wr *lite_chain_step(struct lite_chain *chain,
-					  struct ib_send_wr *first, int *err)
+/* Post links: one for @slot, and as many before it as there are slots before. */
+static struct ib_send_wr *lite_chain_submit(struct lite_chain *chain,
+					    struct ib_send_wr *first, int slot,
+					    int *err)
 {
 	struct lite_qp *qp = chain->qp;
+	u64 before = qp->wr[slot].before;
 	struct ib_send_wr *send = first, *rest;
 	struct lite_wr *wr;
-	int slot = lite_qp_slot(qp);
-	u64 before;
 	u32 n = 1;
 
-	*err = slot;
-	if (slot < 0)
-		return first;
-	before = lite_qp_take_more(qp,
-				   min_t(u32, chain->n - chain->posted,
-					 LITE_CHAIN_STEP) - 1,
-				   LITE_CHAIN_SPARE);
-	qp->wr[slot].before = before;
 	for (; before; before &= before - 1) {
 		send->wr_cqe = &qp->wr[__ffs64(before)].cqe;
 		send->send_flags = 0;
@@ -144,6 +136,23 @@ static struct ib_send_wr *lite_chain_step(struct lite_chain *chain,
 	return rest;
 }
 
+/* Post as many as there is room for; returns the rest. */
+static struct ib_send_wr *lite_chain_step(struct lite_chain *chain,
+					  struct ib_send_wr *first, int *err)
+{
+	int slot = lite_qp_slot(chain->qp);
+
+	*err = slot;
+	if (slot < 0)
+		return first;
+	chain->qp->wr[slot].before =
+		lite_qp_take_more(chain->qp,
+				  min_t(u32, chain->n - chain->posted,
+					LITE_CHAIN_STEP) - 1,
+				  LITE_CHAIN_SPARE);
+	return lite_chain_submit(chain, first, slot, err);
+}
+
 /**
  * lite_chain_post - post a chain
  * @chain: of any number of links
@@ -159,6 +168,50 @@ void lite_chain_post(struct lite_chain *chain)
 
 	while (rest && !err)
 		rest = lite_chain_step(chain, rest, &err);
+	if (err)
+		cmpxchg(&chain->io.status, 0, err);
+}
+
+static bool lite_chain_tryreserve(struct lite_chain *chain)
+{
+	u64 slot = lite_qp_take_more(chain->qp, 1, 0);
+
+	chain->slots |= slot;
+	return slot;
+}
+
+/**
+ * lite_chain_reserve - take a slot for the next link
+ * @chain: of up to LITE_CHAIN_STEP links, each of which has one
+ *
+ * Who sleeps until there is room comes first.
+ *
+ * Context: process, where handlers may run: nothing is locked. Does not sleep.
+ * Return: false: the send queue is full.
+ */
+bool lite_chain_reserve(struct lite_chain *chain)
+{
+	if (waitqueue_active(&chain->qp->room))
+		return false;
+	if (lite_chain_tryreserve(chain))
+		return true;
+	lite_cq_poll(chain->qp->scq);
+	return lite_chain_tryreserve(chain);
+}
+
+/**
+ * lite_chain_post_reserved - post a chain all of whose links have slots
+ * @chain: its io belongs to the caller, who lets go of it afterwards
+ *
+ * Context: process; does not sleep. Also of a thread that is going to sleep.
+ */
+void lite_chain_post_reserved(struct lite_chain *chain)
+{
+	int slot = __fls(chain->slots);
+	int err;
+
+	chain->qp->wr[slot].before = chain->slots & ~BIT_ULL(slot);
+	lite_chain_submit(chain, chain->first, slot, &err);
 	if (err)
 		cmpxchg(&chain->io.status, 0, err);
 }

@@ -67,6 +67,7 @@ struct lite_file *lite_file_new(struct lite_node *node)
 	kref_get(&node->ref);
 	lite_stat_inc(node->stats, LITE_STAT_FILES);
 	lf->node = node;
+	spin_lock_init(&lf->urings.lock);
 	refcount_set(&lf->ref, 2); /* the file's and the work item's */
 	init_completion(&lf->closed);
 	INIT_WORK(&lf->close_work, lite_close_work);
@@ -98,6 +99,7 @@ static int lite_open(struct inode *inode, struct file *file)
  */
 void lite_file_close(struct lite_file *lf)
 {
+	lite_urings_free(&lf->urings);
 	queue_work(lite_close_wq, &lf->close_work);
 	if (time_after(jiffies, READ_ONCE(lite_close_slow) + 5 * LITE_CLOSE_WAIT) &&
 	    !wait_for_completion_timeout(&lf->closed, LITE_CLOSE_WAIT))

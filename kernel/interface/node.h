@@ -76,7 +76,9 @@ int lite_chardev_init(void);
 void lite_chardev_exit(void);
 long lite_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 struct io_uring_cmd;
+struct lite_urings;
 int lite_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
+void lite_urings_free(struct lite_urings *idle);
 
 int lite_netlink_init(void);
 void lite_netlink_exit(void);
@@ -130,11 +132,26 @@ void lite_ioc_undo_rpc_register(struct lite_file *lf, void *arg);
 void lite_ioc_undo_rpc_recv(struct lite_file *lf, void *arg);
 void lite_cred_current(struct lite_cred *to);
 
+struct lite_uring;
+
+/**
+ * struct lite_urings - room for commands of io_uring, while none has it
+ * @lock: protects the others
+ * @idle: a list
+ * @n: its length
+ */
+struct lite_urings {
+	spinlock_t lock;
+	struct lite_uring *idle;
+	u32 n;
+};
+
 /**
  * struct lite_file - an open /dev/liteN, or a user mapping of an LMR
  * @node: with a reference to the object
  * @ctx: its handles
  * @rpc: what it has of calls; made when first needed
+ * @urings: see there
  * @ref: memory
  * @close_work: gives them back after the last descriptor is closed
  * @closed: completed when it has
@@ -143,6 +160,7 @@ struct lite_file {
 	struct lite_node *node;
 	struct lite_ctx *ctx;
 	struct lite_rpc_file *rpc;
+	struct lite_urings urings;
 	refcount_t ref;
 	struct work_struct close_work;
 	struct completion closed;

@@ -24,9 +24,16 @@
 #include "../compat.h"
 #include "node.h"
 
+/* So much a command has in memory, if what it reads fits into that. */
+#define LITE_URING_BYTES 512
+/* Of a file: kept when they are idle. */
+#define LITE_URING_KEPT 64
+
 /**
  * struct lite_uring - a small operation of a command
  * @issue: it
+ * @next: in lite_urings.idle
+ * @kept: has the usual size
  * @cmd: to complete
  * @node: held active until @issue has ended
  * @op: of the user
@@ -38,6 +45,8 @@
  */
 struct lite_uring {
 	struct lite_issue issue;
+	struct lite_uring *next;
+	bool kept;
 	struct io_uring_cmd *cmd;
 	struct lite_node *node;
 	struct lite_op __user *op;
@@ -53,6 +62,73 @@ static struct lite_uring **lite_uring_of(struct io_uring_cmd *cmd)
 	BUILD_BUG_ON(sizeof(struct lite_uring *) > sizeof(cmd->pdu));
 	return (struct lite_uring **)cmd->pdu;
 }
+
+/* ---- room for them ------------------------------------------------------- */
+
+static struct lite_uring *lite_uring_idle(struct lite_urings *idle)
+{
+	struct lite_uring *u;
+
+	spin_lock(&idle->lock);
+	u = idle->idle;
+	if (u) {
+		idle->idle = u->next;
+		idle->n--;
+	}
+	spin_unlock(&idle->lock);
+	return u;
+}
+
+/* With room for what is read, or was there. */
+static struct lite_uring *lite_uring_alloc(struct lite_file *lf, size_t room)
+{
+	bool kept = room <= LITE_URING_BYTES - sizeof(struct lite_uring);
+	struct lite_uring *u;
+
+	u = kept ? lite_uring_idle(&lf->urings) : NULL;
+	if (u)
+		return u;
+	u = kmalloc(kept ? LITE_URING_BYTES :
+			   struct_size(u, data,
+				       DIV_ROUND_UP(room, sizeof(u64))),
+		    GFP_KERNEL_ACCOUNT);
+	if (u)
+		u->kept = kept;
+	return u;
+}
+
+static void lite_uring_free(struct lite_file *lf, struct lite_uring *u)
+{
+	struct lite_urings *idle = &lf->urings;
+	bool keep;
+
+	spin_lock(&idle->lock);
+	keep = u->kept && idle->n < LITE_URING_KEPT;
+	if (keep) {
+		u->next = idle->idle;
+		idle->idle = u;
+		idle->n++;
+	}
+	spin_unlock(&idle->lock);
+	if (!keep)
+		kfree(u);
+}
+
+/**
+ * lite_urings_free - give back what is kept for commands
+ * @idle: of a file that has none under way
+ *
+ * Context: any.
+ */
+void lite_urings_free(struct lite_urings *idle)
+{
+	struct lite_uring *u;
+
+	while ((u = lite_uring_idle(idle)))
+		kfree(u);
+}
+
+/* ---- the end ------------------------------------------------------------- */
 
 /* Tell the user; an errno. */
 static int lite_uring_give(struct lite_uring *u)
@@ -77,7 +153,7 @@ static void lite_uring_finish(struct io_uring_cmd *cmd,
 	struct lite_uring *u = *lite_uring_of(cmd);
 	int err = lite_uring_give(u);
 
-	kfree(u);
+	lite_uring_free(cmd->file->private_data, u);
 	io_uring_cmd_done(cmd, err, 0, issue_flags);
 }
 
@@ -99,6 +175,8 @@ static void lite_uring_end(struct lite_issue *issue, int err)
 	lite_node_exit(node);
 }
 
+/* ---- the beginning ------------------------------------------------------- */
+
 static struct lite_uring *lite_uring_new(struct io_uring_cmd *cmd,
 					 struct lite_op __user *user,
 					 const struct lite_op *op)
@@ -107,8 +185,8 @@ static struct lite_uring *lite_uring_new(struct io_uring_cmd *cmd,
 	struct lite_file *lf = cmd->file->private_data;
 	struct lite_uring *u;
 
-	u = kmalloc(struct_size(u, data, DIV_ROUND_UP(room, sizeof(u64))),
-		    GFP_KERNEL_ACCOUNT);
+	BUILD_BUG_ON(sizeof(*u) + 64 > LITE_URING_BYTES);
+	u = lite_uring_alloc(lf, room);
 	if (!u)
 		return NULL;
 	u->issue.end = lite_uring_end;
@@ -135,7 +213,7 @@ static int lite_uring_op(struct io_uring_cmd *cmd, struct lite_op __user *user)
 	if (!u)
 		return -EAGAIN;
 	if (!lite_node_enter(lf->node)) {
-		kfree(u);
+		lite_uring_free(lf, u);
 		return -ENODEV;
 	}
 	*lite_uring_of(cmd) = u;
@@ -143,7 +221,7 @@ static int lite_uring_op(struct io_uring_cmd *cmd, struct lite_op __user *user)
 	if (ret == LITE_ISSUED)
 		return -EIOCBQUEUED;
 	lite_node_exit(lf->node);
-	kfree(u);
+	lite_uring_free(lf, u);
 	if (ret == LITE_ISSUED_NOT)
 		return -EAGAIN;
 	return put_user(op.length, &user->result) ? -EFAULT : 0;

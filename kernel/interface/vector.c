@@ -8,7 +8,6 @@
  * outcome could not be told of.
  */
 #include <linux/export.h>
-#include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "../memory/vector.h"
@@ -19,13 +18,16 @@ static void __user *lite_op_user(const struct lite_ioc_vector *c, u32 i)
 	return u64_to_user_ptr(c->ops) + (size_t)(c->n_done + i) * c->op_size;
 }
 
-/* What is behind @n_done, and room to tell of it. */
+/* What is behind @n_done. */
 static int lite_ops_read(const struct lite_ioc_vector *c, struct lite_op *ops,
 			 u32 n)
 {
 	u32 i;
 	int err;
 
+	if (c->op_size == sizeof(*ops))
+		return copy_from_user(ops, lite_op_user(c, 0),
+				      n * sizeof(*ops)) ? -EFAULT : 0;
 	for (i = 0; i < n; i++) {
 		err = copy_struct_from_user(&ops[i], sizeof(ops[i]),
 					    lite_op_user(c, i), c->op_size);
@@ -63,9 +65,10 @@ fault:
 
 /* The next operations, with the node let go of while user memory is touched. */
 static int lite_vector_step(struct lite_ioc_vector *c, struct lite_vector *v,
-			    struct lite_op *ops, struct lite_gate *gate)
+			    struct lite_gate *gate)
 {
 	u32 n = min_t(u32, c->n_ops - c->n_done, LITE_WAVE_OPS);
+	struct lite_op *ops = lite_vector_ops(v);
 	u32 i, failed = 0;
 	int err;
 
@@ -95,8 +98,7 @@ int lite_ioc_vector(struct lite_file *lf, void *arg, struct lite_gate *gate)
 {
 	struct lite_ioc_vector *c = arg;
 	struct lite_vector *v;
-	struct lite_op *ops;
-	int err;
+	int err = 0;
 
 	c->n_done = 0;
 	c->n_failed = 0;
@@ -107,13 +109,12 @@ int lite_ioc_vector(struct lite_file *lf, void *arg, struct lite_gate *gate)
 		return -EINVAL;
 	if (c->op_size > PAGE_SIZE)
 		return -E2BIG;
-	ops = kmalloc_array(LITE_WAVE_OPS, sizeof(*ops), GFP_KERNEL_ACCOUNT);
-	v = lite_vector_new(lf->ctx, gate, true);
-	err = ops && v ? 0 : -ENOMEM;
+	v = lite_vector_get(lf->ctx, gate, true);
+	if (!v)
+		return -ENOMEM;
 	while (!err && c->n_done < c->n_ops)
-		err = lite_vector_step(c, v, ops, gate);
-	lite_vector_free(v);
-	kfree(ops);
+		err = lite_vector_step(c, v, gate);
+	lite_vector_put(v);
 	return err;
 }
 
@@ -131,7 +132,7 @@ int lite_lmr_vector(struct lite_ctx *ctx, struct lite_op *ops, u32 n)
 	node = lite_kapi_enter(ctx);
 	if (!node)
 		return -ENODEV;
-	v = lite_vector_new(ctx, NULL, false);
+	v = lite_vector_get(ctx, NULL, false);
 	if (!v) {
 		lite_node_exit(node);
 		return -ENOMEM;
@@ -146,7 +147,7 @@ int lite_lmr_vector(struct lite_ctx *ctx, struct lite_op *ops, u32 n)
 	}
 	for (i = 0; i < n; i++)
 		failed += !!ops[i].error;
-	lite_vector_free(v);
+	lite_vector_put(v);
 	lite_node_exit(node);
 	return failed;
 }

@@ -3,6 +3,7 @@
  * Contexts: what their handles are opened, closed and entered for. (handles.c has
  * their table.)
  */
+#include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 
@@ -95,6 +96,7 @@ static void lite_ctx_release(struct kref *ref)
 	lite_user_put(ctx->user);
 	kvfree(rcu_dereference_protected(ctx->handles, 1));
 	ida_destroy(&ctx->numbers);
+	kvfree(ctx->vector);
 	kfree(ctx);
 }
 

@@ -16,6 +16,7 @@
 #include <lite/kapi.h>
 
 struct lite_access;
+struct lite_vector;
 
 /* Who opened handles; shared by those that one user opened in a row. */
 struct lite_user {
@@ -66,6 +67,7 @@ struct lite_handle_table {
  * @tags: of handles
  * @pinned_lock: protects @pinned
  * @pinned: memory of processes that was registered through it
+ * @vector: room for a vector call, while none has it; vector.c
  * @owner: of the layer above
  * @locks: held through it; of the service layer
  * @n_locks: how many
@@ -82,6 +84,7 @@ struct lite_ctx {
 	atomic_t tags;
 	spinlock_t pinned_lock;
 	struct list_head pinned;
+	struct lite_vector *vector;
 	void *owner;
 	struct list_head locks;
 	u32 n_locks;

@@ -88,62 +88,18 @@ static void lite_issue_page_put(struct lite_memory *mem, struct lite_bounce *b)
 	spin_unlock(&mem->issues.lock);
 }
 
-/* ---- what is in flight --------------------------------------------------- */
-
-static void lite_issue_list(struct lite_issue *i)
+/**
+ * lite_issue_pages_free - give pages back to the system
+ * @mem: node's
+ * @pages: of its list, but not in it any more
+ *
+ * Context: may sleep.
+ */
+void lite_issue_pages_free(struct lite_memory *mem, struct list_head *pages)
 {
-	struct lite_memory *mem = i->mem;
-	struct lite_issues *is = &mem->issues;
-	bool first;
-
-	i->posted = jiffies;
-	lite_stat_inc(mem->stats, LITE_STAT_OPS_INFLIGHT);
-	spin_lock(&is->lock);
-	first = list_empty(&is->flight);
-	list_add_tail(&i->list, &is->flight);
-	spin_unlock(&is->lock);
-	/* Unless it is waiting already: then it will look at us, too. */
-	if (first)
-		queue_delayed_work(mem->wq, &is->watch, mem->fab->op_timeout);
-}
-
-static void lite_issue_unlist(struct lite_issue *i)
-{
-	spin_lock(&i->mem->issues.lock);
-	list_del(&i->list);
-	spin_unlock(&i->mem->issues.lock);
-	lite_stat_dec(i->mem->stats, LITE_STAT_OPS_INFLIGHT);
-}
-
-static void lite_issues_watch(struct work_struct *work)
-{
-	struct lite_issues *is = container_of(to_delayed_work(work),
-					      struct lite_issues, watch);
-	struct lite_memory *mem = container_of(is, struct lite_memory, issues);
-	unsigned long timeout = mem->fab->op_timeout, now = jiffies;
 	struct lite_bounce *b, *next;
-	struct lite_issue *i;
-	LIST_HEAD(idle);
 
-	spin_lock(&is->lock);
-	list_for_each_entry(i, &is->flight, list) {
-		if (time_before(now, i->posted + timeout)) {
-			timeout -= now - i->posted;
-			break;
-		}
-		/* It is held live as long as it is on the list. */
-		cmpxchg(&i->io.status, 0, -ETIMEDOUT);
-		lite_conn_kill(i->conn, -ETIMEDOUT);
-	}
-	if (list_empty(&is->flight)) {
-		list_for_each_entry(b, &is->pages, list)
-			is->n_pages--;
-		list_splice_init(&is->pages, &idle);
-	} else {
-		queue_delayed_work(mem->wq, &is->watch, timeout);
-	}
-	spin_unlock(&is->lock);
-	list_for_each_entry_safe(b, next, &idle, list)
+	list_for_each_entry_safe(b, next, pages, list)
 		lite_issue_page_free(mem->fab, b);
 }
 
@@ -169,11 +125,8 @@ void lite_issues_init(struct lite_memory *mem)
  */
 void lite_issues_exit(struct lite_memory *mem)
 {
-	struct lite_bounce *b, *next;
-
 	cancel_delayed_work_sync(&mem->issues.watch);
-	list_for_each_entry_safe(b, next, &mem->issues.pages, list)
-		lite_issue_page_free(mem->fab, b);
+	lite_issue_pages_free(mem, &mem->issues.pages);
 }
 
 /* ---- the end ------------------------------------------------------------- */
@@ -202,18 +155,20 @@ static void lite_issue_count(const struct lite_issue *i, int err)
 	trace_lite_op(i->opcode, i->lh, i->offset, i->length, err);
 }
 
-static void lite_issue_end(struct lite_io *io)
+/**
+ * lite_issue_over - the device is done with an operation
+ * @i: it; gone afterwards, and maybe all of the node with it
+ * @err: how it went
+ *
+ * Context: any thread; does not sleep.
+ */
+void lite_issue_over(struct lite_issue *i, int err)
 {
-	struct lite_issue *i = container_of(io, struct lite_issue, io);
-	int err = lite_io_result(i->m, io->status);
-
+	lite_io_result(i->m, err);
 	ib_dma_sync_single_for_cpu(i->mem->fab->dev, i->page->dma, i->length,
 				   DMA_BIDIRECTIONAL);
 	if (!err && i->opcode != LITE_OP_WRITE)
 		memcpy(i->data, i->page->data, i->length);
-	lite_issue_unlist(i);
-	lite_cq_unheed(i->qp->scq);
-	lite_conn_put_live(i->conn);
 	lite_issue_page_put(i->mem, i->page);
 	lite_access_exit(i->m);
 	lite_issue_count(i, err);
@@ -243,78 +198,6 @@ static enum lite_issued lite_issue_local(struct lite_issue *i,
 	return LITE_ISSUED_DONE;
 }
 
-/* 0: it is in flight, or over; -EAGAIN: that queue is full; others. */
-static int lite_issue_post(struct lite_issue *i, const struct lite_op *op,
-			   const struct lite_extent *e)
-{
-	u64 raddr = e->addr + (i->offset - e->start);
-	struct ib_sge sge = {
-		.addr = i->page->dma,
-		.length = i->length,
-		.lkey = i->mem->fab->lkey,
-	};
-	int err;
-
-	/* Who sleeps until there is room comes first. */
-	if (waitqueue_active(&i->qp->room))
-		return -EAGAIN;
-	lite_io_init_unwaited(&i->io, lite_issue_end);
-	ib_dma_sync_single_for_device(i->mem->fab->dev, sge.addr, sge.length,
-				      DMA_BIDIRECTIONAL);
-	lite_issue_list(i);
-	lite_cq_heed(i->qp->scq);
-	if (lite_issue_is_transfer(i))
-		err = lite_qp_rdma_nowait(i->qp, &i->io,
-					  i->opcode == LITE_OP_WRITE ?
-						  IB_WR_RDMA_WRITE :
-						  IB_WR_RDMA_READ,
-					  &sge, 1, raddr, 0);
-	else
-		err = lite_qp_atomic_nowait(i->qp, &i->io,
-					    i->opcode == LITE_OP_FETCH_ADD ?
-						    IB_WR_ATOMIC_FETCH_AND_ADD :
-						    IB_WR_ATOMIC_CMP_AND_SWP,
-					    &sge, raddr, op->operand, op->swap);
-	if (err) {
-		lite_issue_unlist(i);
-		lite_cq_unheed(i->qp->scq);
-	} else {
-		lite_io_leave(&i->io);
-	}
-	return err;
-}
-
-/* With a page, given back if it comes to nothing, that has what is written. */
-static enum lite_issued lite_issue_remote(struct lite_issue *i,
-					  const struct lite_op *op,
-					  const struct lite_extent *e)
-{
-	struct lite_conn *conn = lite_access_conn(i->m, e->share);
-	u8 first = raw_smp_processor_id(), n, k;
-	int err;
-
-	if (IS_ERR(conn))
-		goto err_put_page;
-	/* Else it would have to be confirmed, behind it. */
-	if (i->opcode == LITE_OP_READ && i->length > conn->read_trusted)
-		goto err_put_conn;
-	i->conn = conn;
-	n = READ_ONCE(conn->n_up);
-	for (k = 0; k < n; k++) {
-		i->qp = &conn->qp[(first + k) % n];
-		err = lite_issue_post(i, op, e);
-		if (!err)
-			return LITE_ISSUED;
-		if (err != -EAGAIN)
-			break;
-	}
-err_put_conn:
-	lite_conn_put_live(conn);
-err_put_page:
-	lite_issue_page_put(i->mem, i->page);
-	return LITE_ISSUED_NOT;
-}
-
 static enum lite_issued lite_issue_go(struct lite_issue *i,
 				      const struct lite_op *op)
 {
@@ -336,7 +219,10 @@ static enum lite_issued lite_issue_go(struct lite_issue *i,
 		lite_issue_page_put(i->mem, i->page);
 		return LITE_ISSUED_NOT;
 	}
-	return lite_issue_remote(i, op, e);
+	if (lite_issue_post(i, op, e))
+		return LITE_ISSUED;
+	lite_issue_page_put(i->mem, i->page);
+	return LITE_ISSUED_NOT;
 }
 
 static u32 lite_issue_right(u32 opcode)

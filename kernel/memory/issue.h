@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Small operations that nobody waits for. issue.c */
+/* Small operations that nobody waits for. issue.c, issue_post.c */
 #ifndef _LITE_ISSUE_H
 #define _LITE_ISSUE_H
 
-#include "../fabric/fabric.h"
+#include "../fabric/chain.h"
 #include "ctx.h"
 
 /* More is not small. */
@@ -12,7 +12,7 @@
 /**
  * struct lite_issues - those of a node that are in flight
  * @lock: protects the others
- * @flight: they, the longest first
+ * @flight: they, the longest first; of those posted together, the first
  * @pages: mapped for DMA, and free
  * @n_pages: how many there are, free or not
  * @watch: ends the connection of one that takes too long; gives back @pages when
@@ -32,35 +32,39 @@ struct lite_issues {
  *	sleep, and may free it. Nothing of the node is held for it any more.
  * @data: of the caller, until then: room for what is read, or for the 8 bytes
  *	that were there before an atomic operation
- * @io: of the device
- * @list: in lite_issues.flight
- * @posted: jiffies
  * @mem: node's
  * @m: mapping, entered
- * @conn: held live
- * @qp: of it
  * @page: what the device reads or writes
  * @opcode: LITE_OP_READ, _WRITE, _FETCH_ADD or _CMP_SWAP
  * @length: bytes
  * @lh: handle
  * @offset: in the LMR
+ * @link: its work request
+ * @next: posted together with it
+ * @chain: the first's: all of them
+ * @last: likewise: the last of them
+ * @conn: likewise: theirs, held live
+ * @list: likewise: in lite_issues.flight
+ * @posted: likewise: jiffies
  */
 struct lite_issue {
 	void (*end)(struct lite_issue *i, int err);
 	void *data;
 	/* private: */
-	struct lite_io io;
-	struct list_head list;
-	unsigned long posted;
 	struct lite_memory *mem;
 	struct lite_mapping *m;
-	struct lite_conn *conn;
-	struct lite_qp *qp;
 	struct lite_bounce *page;
 	u32 opcode;
 	u32 length;
 	u64 lh;
 	u64 offset;
+	struct lite_link link;
+	struct lite_issue *next;
+	struct lite_chain chain;
+	struct lite_issue *last;
+	struct lite_conn *conn;
+	struct list_head list;
+	unsigned long posted;
 };
 
 enum lite_issued {
@@ -74,5 +78,14 @@ void lite_issues_exit(struct lite_memory *mem);
 bool lite_issue_may(const struct lite_op *op);
 enum lite_issued lite_issue(struct lite_issue *i, struct lite_ctx *ctx,
 			    const struct lite_op *op);
+
+/* Between the two files. */
+struct lite_extent;
+
+bool lite_issue_post(struct lite_issue *i, const struct lite_op *op,
+		     const struct lite_extent *e);
+void lite_issue_over(struct lite_issue *i, int err);
+void lite_issues_watch(struct work_struct *work);
+void lite_issue_pages_free(struct lite_memory *mem, struct list_head *pages);
 
 #endif /* _LITE_ISSUE_H */

@@ -5,9 +5,10 @@
  * Normal operation: what is easy goes in waves, all of a wave being under way at
  * the same time. Easy is what is remote, small, within one extent of an LMR whose
  * handle is up to date, and, of a write, present in the caller's memory. Each of
- * these enters its LMR, and gets room in a bounce page with the others; each
- * connection gets a chain of work requests (fabric/chain.c). When the chains are
- * done, all LMRs are left, and what was read is copied to the caller.
+ * these enters its LMR, unless the one before it has, and gets room in a bounce
+ * page with the others; each connection gets a chain of work requests
+ * (fabric/chain.c). When the chains are done, all LMRs are left, and what was read
+ * is copied to the caller.
  *
  * Whatever is not easy is done after that, one by one, as if it were a call of its
  * own: it may wait for a handle to be renewed, for user space, for a bounce page.
@@ -37,7 +38,8 @@
 /**
  * struct lite_wave_op - an operation that is under way
  * @op: it
- * @m: entered; from when it is left, only compared
+ * @m: from when it is left, only compared
+ * @entered: it was this one that entered @m; else one before it
  * @to: of the wave's chains
  * @at: its place in the chain
  * @data: in a bounce page
@@ -45,6 +47,7 @@
 struct lite_wave_op {
 	struct lite_op *op;
 	struct lite_mapping *m;
+	bool entered;
 	u16 to;
 	u16 at;
 	void *data;
@@ -62,7 +65,7 @@ struct lite_wave_chain {
 
 /**
  * struct lite_vector - a vector call under way
- * @ctx: whose handles
+ * @ctx: whose handles; keeps this when there is no call
  * @gate: for user memory
  * @user: whether the operations' buffers are user memory
  * @alone: no more chains: one has failed
@@ -70,10 +73,14 @@ struct lite_wave_chain {
  * @n_to: chains
  * @n_pages: bounce pages
  * @used: bytes of the last one
+ * @lh: handle by which the wave was last in an LMR
+ * @rights: for which
+ * @m: the LMR; NULL: in none yet
  * @to: chains, by connection
  * @page: bounce pages
  * @wave: operations
  * @link: their work requests
+ * @ops: for callers whose operations are not in the kernel's memory
  */
 struct lite_vector {
 	struct lite_ctx *ctx;
@@ -84,10 +91,14 @@ struct lite_vector {
 	u32 n_to;
 	u32 n_pages;
 	size_t used;
+	u64 lh;
+	u32 rights;
+	struct lite_mapping *m;
 	struct lite_wave_chain to[LITE_WAVE_CHAINS];
 	struct lite_bounce *page[LITE_WAVE_PAGES];
 	struct lite_wave_op wave[LITE_WAVE_OPS];
 	struct lite_link link[LITE_WAVE_OPS];
+	struct lite_op ops[LITE_WAVE_OPS];
 };
 
 /* What is to be done with an operation that has not been added to the wave. */
@@ -98,19 +109,24 @@ enum lite_wave_no {
 };
 
 /**
- * lite_vector_new - begin a vector call
+ * lite_vector_get - begin a vector call
  * @ctx: whose handles
  * @gate: for user memory, or NULL
  * @user: whether the operations' buffers are user addresses
  *
+ * It is some pages, which to get and, as kernels are configured, to clear takes
+ * longer than some operations: who has made a call will make more.
+ *
  * Context: may sleep.
- * Return: for lite_vector_free(), or NULL.
+ * Return: for lite_vector_put(), or NULL.
  */
-struct lite_vector *lite_vector_new(struct lite_ctx *ctx,
+struct lite_vector *lite_vector_get(struct lite_ctx *ctx,
 				    struct lite_gate *gate, bool user)
 {
-	struct lite_vector *v = kvmalloc(sizeof(*v), GFP_KERNEL_ACCOUNT);
+	struct lite_vector *v = xchg(&ctx->vector, NULL);
 
+	if (!v)
+		v = kvmalloc(sizeof(*v), GFP_KERNEL_ACCOUNT);
 	if (!v)
 		return NULL;
 	v->ctx = ctx;
@@ -121,12 +137,26 @@ struct lite_vector *lite_vector_new(struct lite_ctx *ctx,
 }
 
 /**
- * lite_vector_free - end a vector call
+ * lite_vector_put - end a vector call
  * @v: nothing of it is under way
+ *
+ * Context: may sleep.
  */
-void lite_vector_free(struct lite_vector *v)
+void lite_vector_put(struct lite_vector *v)
 {
-	kvfree(v);
+	if (cmpxchg(&v->ctx->vector, NULL, v))
+		kvfree(v);
+}
+
+/**
+ * lite_vector_ops - room for operations
+ * @v: of the call
+ *
+ * Return: LITE_WAVE_OPS of them.
+ */
+struct lite_op *lite_vector_ops(struct lite_vector *v)
+{
+	return v->ops;
 }
 
 static struct lite_buf lite_vector_buf(const struct lite_vector *v,
@@ -240,10 +270,13 @@ static void lite_wave_link(struct lite_vector *v, struct lite_wave_op *w,
 	}
 }
 
-/* Add an operation for whose bytes there is room, in an LMR that was entered. */
+/*
+ * Add an operation for whose bytes there is room, in an LMR that was entered,
+ * for it or before.
+ */
 static enum lite_wave_no lite_wave_enter(struct lite_vector *v,
 					 struct lite_mapping *m,
-					 struct lite_op *op)
+					 struct lite_op *op, bool entered)
 {
 	const struct lite_extent *e = lite_extent_at(m, op->offset);
 	struct lite_bounce *page = v->page[v->n_pages - 1];
@@ -261,6 +294,7 @@ static enum lite_wave_no lite_wave_enter(struct lite_vector *v,
 	*w = (struct lite_wave_op){
 		.op = op,
 		.m = m,
+		.entered = entered,
 		.to = to,
 		.data = page->data + v->used,
 	};
@@ -278,6 +312,23 @@ static enum lite_wave_no lite_wave_enter(struct lite_vector *v,
 	return LITE_WAVE_ADDED;
 }
 
+/* Is the wave in this LMR already, with this right? */
+static bool lite_wave_is_in(const struct lite_vector *v,
+			    const struct lite_access *a)
+{
+	return v->m && v->lh == a->lh && !(a->right & ~v->rights);
+}
+
+/* It is, until it is over. */
+static void lite_wave_stay(struct lite_vector *v, const struct lite_access *a,
+			   struct lite_mapping *m)
+{
+	v->rights = m == v->m && a->lh == v->lh ? v->rights | a->right :
+						  a->right;
+	v->lh = a->lh;
+	v->m = m;
+}
+
 static enum lite_wave_no lite_wave_add(struct lite_vector *v,
 				       struct lite_op *op)
 {
@@ -291,11 +342,18 @@ static enum lite_wave_no lite_wave_add(struct lite_vector *v,
 		return LITE_WAVE_ALONE;
 	if (v->n == LITE_WAVE_OPS || !lite_wave_room(v, op->length))
 		return v->n ? LITE_WAVE_FULL : LITE_WAVE_ALONE;
+	if (lite_wave_is_in(v, &a)) {
+		if (lite_bounds_check(op->offset, op->length, v->m->length))
+			return LITE_WAVE_ALONE;
+		return lite_wave_enter(v, v->m, op, false);
+	}
 	m = lite_tryenter_range(&a, op->offset, op->length, &stale);
 	if (IS_ERR(m))
 		return LITE_WAVE_ALONE;
-	no = lite_wave_enter(v, m, op);
-	if (no != LITE_WAVE_ADDED)
+	no = lite_wave_enter(v, m, op, true);
+	if (no == LITE_WAVE_ADDED)
+		lite_wave_stay(v, &a, m);
+	else
 		lite_access_exit(m);
 	return no;
 }
@@ -387,7 +445,11 @@ static void lite_wave_go(struct lite_vector *v, struct lite_op *ops,
 
 		if (w->at < chain->posted)
 			lite_io_result(w->m, chain->io.status);
-		lite_access_exit(w->m);
+	}
+	/* Each is left by the one that entered it, the first of those in it. */
+	for (i = 0; i < v->n; i++) {
+		if (v->wave[i].entered)
+			lite_access_exit(v->wave[i].m);
 	}
 	for (i = 0; i < v->n_to; i++)
 		lite_conn_put_live(v->to[i].conn);
@@ -410,6 +472,7 @@ static u32 lite_wave(struct lite_vector *v, struct lite_op *ops, u32 from,
 	v->n = 0;
 	v->n_to = 0;
 	v->n_pages = 0;
+	v->m = NULL;
 	for (i = from; i < n; i++) {
 		int err = lite_op_check(&ops[i]);
 

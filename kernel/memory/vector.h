@@ -10,9 +10,10 @@
 
 struct lite_vector;
 
-struct lite_vector *lite_vector_new(struct lite_ctx *ctx,
+struct lite_vector *lite_vector_get(struct lite_ctx *ctx,
 				    struct lite_gate *gate, bool user);
-void lite_vector_free(struct lite_vector *v);
+void lite_vector_put(struct lite_vector *v);
+struct lite_op *lite_vector_ops(struct lite_vector *v);
 int lite_vector_run(struct lite_vector *v, struct lite_op *ops, u32 n);
 
 #endif /* _LITE_VECTOR_H */

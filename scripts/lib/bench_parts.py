@@ -9,6 +9,8 @@ _SMALLEST_MB = 2048
 
 _USER = "lite,verbs,tcp"
 _KERNEL = "kernel-lite,kernel-verbs"
+# For windows: every way that LITE has, and that native verbs have.
+_STREAMS = f"lite,lite-vector,lite-uring,verbs,verbs-events,tcp,{_KERNEL}"
 _ECHOES = "lite,tcp,write-imm,send"
 
 # Part: options of lite-perf run.
@@ -21,9 +23,9 @@ _PARTS = {
     # The ones that promises are about get more time.
     "small": ["--workload", "read-latency,write-latency", "--arms", f"lite,verbs,{_KERNEL}", "--sizes", "64", "--seconds", "4",
               "--rounds", "31"],
-    "rate": ["--workload", "read-rate,write-rate", "--arms", f"{_USER},{_KERNEL}", "--sizes", "64", "--window", "1,4,16,64",
+    "rate": ["--workload", "read-rate,write-rate", "--arms", _STREAMS, "--sizes", "64", "--window", "1,4,16,64",
              "--seconds", "1", "--rounds", "9"],
-    "throughput": ["--workload", "read-throughput,write-throughput", "--arms", f"{_USER},{_KERNEL}", "--sizes", "64K,1M",
+    "throughput": ["--workload", "read-throughput,write-throughput", "--arms", _STREAMS, "--sizes", "64K,1M",
                    "--window", "1,16", "--seconds", "1.5", "--rounds", "5"],
     "rpc": ["--workload", "rpc-latency", "--arms", _ECHOES, "--sizes", "8,64,4K,64K", "--seconds", "1.5", "--rounds", "15",
             "--baseline", "write-imm"],

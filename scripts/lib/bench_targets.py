@@ -82,7 +82,8 @@ def _is_lite(arm):
 
 
 def _is_native(arm):
-    return arm == "verbs"
+    """Likewise."""
+    return arm == "verbs" or arm.startswith("verbs-")
 
 
 def _verdict(what, over, under, limit, at_most):

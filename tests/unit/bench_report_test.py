@@ -85,6 +85,10 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(verdict.over, "lite-vector x64 / verbs x16")
         self.assertEqual(verdict.value, 2.5)
         self.assertEqual(verdict.text(), "met")
+        outcomes.append(outcome("verbs-events x64", [15000] * 3, 64))
+        verdict = verdict_of(documents, "rate of 64 B reads")
+        self.assertEqual(verdict.over, "lite-vector x64 / verbs-events x64")
+        self.assertEqual(verdict.value, 2.0)
 
     def test_flat(self):
         """The most against the least, whatever is between them."""

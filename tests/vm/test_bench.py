@@ -10,7 +10,7 @@ from vmlab.testing import vmtest
 
 setup = prepare_all
 
-_ARMS = "lite,verbs,tcp,kernel-lite,kernel-verbs,write-imm,send"
+_ARMS = "lite,lite-vector,lite-uring,verbs,verbs-events,tcp,kernel-lite,kernel-verbs,write-imm,send"
 
 
 @contextlib.contextmanager
@@ -52,7 +52,8 @@ def _labels(arms, widths):
 def test_all_that_can_be_measured(lab):
     """Every workload, with every arm that can do it; nothing is left behind at either end."""
     first, second = on_machines(lab, heartbeat=1000, dead=10000)
-    user, kernel = {"lite", "verbs", "tcp"}, {"kernel-lite", "kernel-verbs"}
+    main, kernel = {"lite", "verbs", "tcp"}, {"kernel-lite", "kernel-verbs"}
+    user = main | {"lite-vector", "lite-uring", "verbs-events"}
     echoes = {"lite", "tcp", "write-imm", "send"}
     before = rdma_objects(first.vm), rdma_objects(second.vm)
     with _kperf(first.vm), _serving(second):
@@ -63,16 +64,16 @@ def test_all_that_can_be_measured(lab):
         assert set(seen[workload]) == user | kernel, seen[workload].keys()
     assert set(seen["rpc-latency"]) == echoes
     for workload in ("read-rate", "write-rate"):
-        assert set(seen[workload]) == user | kernel | {"verbs x8", "tcp x8", "kernel-verbs x8"}, seen[workload].keys()
+        assert set(seen[workload]) == _labels(user | {"kernel-verbs"}, (1, 8)) - {"lite x8"} | {"kernel-lite"}, seen[workload].keys()
     assert set(seen["read-threads"]) == _labels(user, (1, 3))
     assert set(seen["rpc-rate"]) == _labels(echoes, (1, 3))
     assert set(seen["read-processes"]) == _labels(user, (1, 3))
     assert set(seen["map"]) == {"lite", "lite, first", "verbs"}
-    assert set(seen["connect"]) == user | {"process alone"}
+    assert set(seen["connect"]) == main | {"process alone"}
     assert set(seen["lmrs"]) == {f"{arm} of {count}" for arm in ("lite", "verbs") for count in (1, 50)}
     assert set(seen["lmr-size"]) == {f"{arm} in {size}" for arm in ("lite", "verbs") for size in ("4 KB", "8 MB")}
     made = {label: outcome["facts"]["queue_pairs_made"] for label, outcome in seen["read-processes"].items()}
-    assert made == {"lite": 0, "lite x3": 0, "tcp": 0, "tcp x3": 0, "verbs": 1, "verbs x3": 3}, made
+    assert made == {label: (3 if "x3" in label else 1) * label.startswith("verbs") for label in _labels(user, (1, 3))}, made
     assert (rdma_objects(first.vm), rdma_objects(second.vm)) == before
     for lite in (first, second):
         lite.check_idle()

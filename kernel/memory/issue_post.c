@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Small operations that nobody waits for (issue.c): posting them, and what is in
+ * flight.
+ *
+ * Normal operation: who submits many commands of io_uring with one call is
+ * plugged by it, as by the block layer: what is begun for one connection becomes
+ * a chain, which is posted when the last command has been begun, or when the chain
+ * is long enough. So they share a doorbell, a completion and its interrupt, and
+ * they end together. Each has its slot of the send queue from the beginning, so
+ * that posting waits for nothing. Who submits few has no plug, and a chain of one.
+ *
+ * A thread that goes to sleep with a plug - a page that the next command names may
+ * not be there - posts first (sched_submit_work()). So what has been begun
+ * waits for its thread to get the processor, but never for user space.
+ *
+ * Recovery: those that were posted together fail together: which of them have
+ * been carried out is not known, as it is not of one that fails.
+ */
+#include "../compat.h"
+#include "memory.h"
+
+/* Chains of a plug; what goes elsewhere is posted one by one. */
+#define LITE_PLUG_CHAINS 8
+
+/**
+ * struct lite_plug - what a thread has begun, and not posted yet
+ * @cb: in its plug
+ * @n: how many chains
+ * @first: the first of each
+ */
+struct lite_plug {
+	struct blk_plug_cb cb;
+	u32 n;
+	struct lite_issue *first[LITE_PLUG_CHAINS];
+};
+
+/* ---- what is in flight --------------------------------------------------- */
+
+static void lite_issue_list(struct lite_issue *first)
+{
+	struct lite_memory *mem = first->mem;
+	struct lite_issues *is = &mem->issues;
+	bool was_empty;
+
+	first->posted = jiffies;
+	lite_stat_add(mem->stats, LITE_STAT_OPS_INFLIGHT, first->chain.n);
+	spin_lock(&is->lock);
+	was_empty = list_empty(&is->flight);
+	list_add_tail(&first->list, &is->flight);
+	spin_unlock(&is->lock);
+	/* Unless it is waiting already: then it will look at us, too. */
+	if (was_empty)
+		queue_delayed_work(mem->wq, &is->watch, mem->fab->op_timeout);
+}
+
+static void lite_issue_unlist(struct lite_issue *first)
+{
+	struct lite_memory *mem = first->mem;
+
+	spin_lock(&mem->issues.lock);
+	list_del(&first->list);
+	spin_unlock(&mem->issues.lock);
+	lite_stat_add(mem->stats, LITE_STAT_OPS_INFLIGHT,
+		      -(s64)first->chain.n);
+}
+
+/**
+ * lite_issues_watch - end what takes too long; give back what nobody needs
+ * @work: lite_issues.watch
+ *
+ * Context: process.
+ */
+void lite_issues_watch(struct work_struct *work)
+{
+	struct lite_issues *is = container_of(to_delayed_work(work),
+					      struct lite_issues, watch);
+	struct lite_memory *mem = container_of(is, struct lite_memory, issues);
+	unsigned long timeout = mem->fab->op_timeout, now = jiffies;
+	struct lite_issue *i;
+	struct lite_bounce *b;
+	LIST_HEAD(idle);
+
+	spin_lock(&is->lock);
+	list_for_each_entry(i, &is->flight, list) {
+		if (time_before(now, i->posted + timeout)) {
+			timeout -= now - i->posted;
+			break;
+		}
+		/* It is held live as long as it is on the list. */
+		cmpxchg(&i->chain.io.status, 0, -ETIMEDOUT);
+		lite_conn_kill(i->conn, -ETIMEDOUT);
+	}
+	if (list_empty(&is->flight)) {
+		list_for_each_entry(b, &is->pages, list)
+			is->n_pages--;
+		list_splice_init(&is->pages, &idle);
+	} else {
+		queue_delayed_work(mem->wq, &is->watch, timeout);
+	}
+	spin_unlock(&is->lock);
+	lite_issue_pages_free(mem, &idle);
+}
+
+/* ---- chains -------------------------------------------------------------- */
+
+/* The device is done with all of a chain. */
+static void lite_issue_end(struct lite_io *io)
+{
+	struct lite_chain *chain = container_of(io, struct lite_chain, io);
+	struct lite_issue *i = container_of(chain, struct lite_issue, chain);
+	struct lite_issue *next;
+	int err = io->status;
+
+	lite_issue_unlist(i);
+	lite_cq_unheed(chain->qp->scq);
+	lite_conn_put_live(i->conn);
+	/* The node stays until the last of them is over. */
+	for (; i; i = next) {
+		next = i->next;
+		lite_issue_over(i, err);
+	}
+}
+
+static void lite_issue_post_all(struct lite_issue *first)
+{
+	struct lite_cq *cq = first->chain.qp->scq;
+
+	lite_io_init_unwaited(&first->chain.io, lite_issue_end);
+	lite_issue_list(first);
+	lite_cq_heed(cq);
+	lite_chain_post_reserved(&first->chain);
+	lite_io_leave(&first->chain.io);
+}
+
+static void lite_unplug(struct blk_plug_cb *cb, bool from_schedule)
+{
+	struct lite_plug *plug = container_of(cb, struct lite_plug, cb);
+	u32 i;
+
+	for (i = 0; i < plug->n; i++)
+		lite_issue_post_all(plug->first[i]);
+	kfree(plug);
+}
+
+/* NULL: this thread has none. */
+static struct lite_plug *lite_plug_of(struct lite_memory *mem)
+{
+	struct blk_plug_cb *cb = lite_check_plugged(lite_unplug, mem,
+						    sizeof(struct lite_plug));
+
+	return cb ? container_of(cb, struct lite_plug, cb) : NULL;
+}
+
+static void lite_issue_link(struct lite_issue *first, struct lite_issue *i,
+			    const struct lite_op *op, u64 raddr)
+{
+	u64 dma = i->page->dma;
+
+	ib_dma_sync_single_for_device(i->mem->fab->dev, dma, i->length,
+				      DMA_BIDIRECTIONAL);
+	if (i->opcode == LITE_OP_READ || i->opcode == LITE_OP_WRITE)
+		lite_chain_rdma(&first->chain, &i->link,
+				i->opcode == LITE_OP_WRITE ? IB_WR_RDMA_WRITE :
+							     IB_WR_RDMA_READ,
+				dma, i->length, raddr);
+	else
+		lite_chain_atomic(&first->chain, &i->link,
+				  i->opcode == LITE_OP_FETCH_ADD ?
+					  IB_WR_ATOMIC_FETCH_AND_ADD :
+					  IB_WR_ATOMIC_CMP_AND_SWP,
+				  dma, raddr, op->operand, op->swap);
+	i->next = NULL;
+	if (first != i)
+		first->last->next = i;
+	first->last = i;
+}
+
+/* Else it would have to be confirmed, behind it. */
+static bool lite_issue_is_trusted(const struct lite_issue *i,
+				  const struct lite_conn *conn)
+{
+	return i->opcode != LITE_OP_READ || i->length <= conn->read_trusted;
+}
+
+/* With a chain of this thread's that goes there, if there is one. */
+static bool lite_issue_join(struct lite_plug *plug, struct lite_issue *i,
+			    const struct lite_op *op,
+			    const struct lite_extent *e)
+{
+	const struct lite_map_share *s = &i->m->share[e->share];
+	struct lite_issue *first;
+	u32 k;
+
+	for (k = 0; k < plug->n; k++) {
+		first = plug->first[k];
+		/* Sessions have numbers of their own, whoever they are with. */
+		if (first->conn->session == s->session && !s->lost)
+			break;
+	}
+	if (k == plug->n || !lite_issue_is_trusted(i, first->conn) ||
+	    !lite_chain_reserve(&first->chain))
+		return false;
+	lite_issue_link(first, i, op, e->addr + (i->offset - e->start));
+	if (first->chain.n == LITE_CHAIN_STEP) {
+		plug->first[k] = plug->first[--plug->n];
+		lite_issue_post_all(first);
+	}
+	return true;
+}
+
+/* Begin a chain, on a queue pair that has room. */
+static bool lite_issue_begin(struct lite_issue *i, const struct lite_op *op,
+			     const struct lite_extent *e)
+{
+	struct lite_conn *conn = lite_access_conn(i->m, e->share);
+	u8 first = raw_smp_processor_id(), n, k;
+
+	if (IS_ERR(conn))
+		return false;
+	n = lite_issue_is_trusted(i, conn) ? READ_ONCE(conn->n_up) : 0;
+	for (k = 0; k < n; k++) {
+		lite_chain_init(&i->chain, &conn->qp[(first + k) % n]);
+		if (lite_chain_reserve(&i->chain))
+			break;
+	}
+	if (k == n) {
+		lite_conn_put_live(conn);
+		return false;
+	}
+	i->conn = conn;
+	lite_issue_link(i, i, op, e->addr + (i->offset - e->start));
+	return true;
+}
+
+/**
+ * lite_issue_post - post an operation, or have it posted soon
+ * @i: with a page, that has what is written
+ * @op: what
+ * @e: where, all of it, at another node
+ *
+ * Context: process; does not sleep.
+ * Return: true: lite_issue_over() is called when it is over, or has been; false:
+ * not in this way.
+ */
+bool lite_issue_post(struct lite_issue *i, const struct lite_op *op,
+		     const struct lite_extent *e)
+{
+	struct lite_plug *plug = lite_plug_of(i->mem);
+
+	if (plug && lite_issue_join(plug, i, op, e))
+		return true;
+	if (!lite_issue_begin(i, op, e))
+		return false;
+	if (plug && plug->n < LITE_PLUG_CHAINS)
+		plug->first[plug->n++] = i;
+	else
+		lite_issue_post_all(i);
+	return true;
+}
