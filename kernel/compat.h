@@ -81,7 +81,11 @@ static inline long lite_pin_user_pages(unsigned long addr, unsigned long n,
  * Kernels may be built to zero all that is on the stack: not so what is large and
  * only read where it has been written.
  */
+#if __has_attribute(__uninitialized__)
 #define LITE_UNINIT __attribute__((__uninitialized__))
+#else
+#define LITE_UNINIT
+#endif
 
 /* A command of io_uring comes with all of its SQE: since 6.5. */
 static inline const void *lite_uring_payload(const struct io_uring_cmd *cmd)

@@ -74,9 +74,13 @@ static bool lite_cq_hand(struct lite_cq *cq)
 	/* Under the lock under which they come and go. */
 	handed = waitqueue_active(&cq->wait) && atomic_read(&cq->sleepers) == 1;
 	if (handed) {
-		WRITE_ONCE(cq->handed, true);
-		wake_up_locked(&cq->wait);
+		WRITE_ONCE(cq->handed, 1);
+		smp_mb(); /* with those who come: they see it, or we see them */
+		if (atomic_read(&cq->sleepers) != 1 && xchg(&cq->handed, 0))
+			handed = false;
 	}
+	if (handed)
+		wake_up_locked(&cq->wait);
 	spin_unlock_irqrestore(&cq->wait.lock, flags);
 	return handed;
 }
@@ -177,7 +181,7 @@ void lite_cq_arm(struct lite_cq *cq)
  */
 void lite_cq_heed(struct lite_cq *cq)
 {
-	if (atomic_inc_return(&cq->sleepers) == 1)
+	if (atomic_inc_return(&cq->sleepers) == 1 || READ_ONCE(cq->handed))
 		lite_cq_arm(cq);
 }
 
@@ -221,12 +225,14 @@ static bool lite_cq_empty(struct lite_cq *cq)
 bool lite_cq_sleep(struct lite_cq *cq, const struct lite_io *io,
 		   unsigned long timeout)
 {
-	/* The first one has to arm it. */
+	/* The first one has to arm it, the others not to rely on its being quick. */
 	bool ours = atomic_inc_return(&cq->sleepers) == 1;
 	DEFINE_WAIT(wait);
 
+	if (!ours)
+		lite_cq_arm(cq);
 	for (;;) {
-		if (xchg(&cq->handed, false))
+		if (xchg(&cq->handed, 0))
 			ours = true;
 		if (ours) {
 			ours = lite_cq_empty(cq);
@@ -245,8 +251,11 @@ bool lite_cq_sleep(struct lite_cq *cq, const struct lite_io *io,
 			break;
 	}
 	/* What we were woken to do, others may need to be done. */
-	if (READ_ONCE(cq->handed) && xchg(&cq->handed, false))
+	if (READ_ONCE(cq->handed) && xchg(&cq->handed, 0))
 		ours = true;
+	/* That may be long ago, and then nobody else has looked since. */
+	if (!lite_io_ended(io))
+		lite_cq_empty(cq);
 	if (atomic_dec_return(&cq->sleepers) && ours && lite_cq_notify(cq))
 		lite_cq_wake(cq);
 	return lite_io_ended(io);

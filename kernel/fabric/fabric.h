@@ -108,7 +108,7 @@ struct lite_cq {
 	atomic_t users;
 	atomic_t sleepers;
 	wait_queue_head_t wait;
-	bool handed;
+	int handed;
 	unsigned long queued;
 	struct list_head ready;
 	struct kref ref;

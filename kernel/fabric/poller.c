@@ -65,6 +65,8 @@ static void lite_poller_guard(struct timer_list *timer)
 {
 	struct lite_poller *poller = from_timer(poller, timer, guard);
 
+	/* With lite_poller_rouse(): it sets the timer anew, or we see it all. */
+	smp_mb();
 	if (!lite_poller_empty(poller))
 		wake_up_process(poller->task);
 }
@@ -141,17 +143,17 @@ static struct lite_cq *lite_poller_pop(struct lite_poller *poller)
 	return cq;
 }
 
-/* Serve one CQ, if one is ready. */
-static void lite_poller_step(struct lite_poller *poller)
+/* Serve one CQ, if one is ready. False: there was nothing to do, or to be had. */
+static bool lite_poller_step(struct lite_poller *poller)
 {
 	struct lite_cq *cq;
 	int turns = 0;
 
 	if (lite_poller_empty(poller))
-		return;
+		return false;
 	cq = lite_poller_pop(poller);
 	if (!cq)
-		return;
+		return false;
 	while (lite_cq_poll(cq)) {
 		if (++turns >= LITE_POLLER_TURN)
 			break;
@@ -160,6 +162,7 @@ static void lite_poller_step(struct lite_poller *poller)
 	    ((cq->always || atomic_read(&cq->sleepers)) && lite_cq_notify(cq)))
 		lite_cq_wake(cq);
 	lite_cq_put(cq);
+	return turns > 0;
 }
 
 /* From here on events wake nobody: the caller looks at the list all the time. */
@@ -205,16 +208,26 @@ static bool lite_poller_spin(struct lite_poller *poller,
 	return completion_done(done);
 }
 
-/* Do what there is to do. */
-static void lite_poller_help(struct lite_poller *poller,
-			     struct completion *done)
+/*
+ * Do what there is to do, until the wait is over. False: what is ready is in the
+ * hands of somebody else.
+ */
+static bool lite_poller_help(struct lite_poller *poller,
+			     struct completion *done, unsigned int state,
+			     unsigned long end)
 {
+	bool got = true;
+
 	lite_poller_watch(poller);
-	while (!completion_done(done) && !lite_poller_empty(poller)) {
-		lite_poller_step(poller);
+	while (got && !completion_done(done) && !lite_poller_empty(poller)) {
+		got = lite_poller_step(poller);
+		if (signal_pending_state(state, current) ||
+		    time_after_eq(jiffies, end))
+			break;
 		lite_poller_resched(poller);
 	}
 	lite_poller_unwatch(poller);
+	return got;
 }
 
 /**
@@ -232,25 +245,34 @@ static void lite_poller_help(struct lite_poller *poller,
 long lite_poller_await(struct lite_poller *poller, struct completion *done,
 		       u64 awake_ns, unsigned int state, long timeout)
 {
+	unsigned long end = jiffies + timeout, now;
 	DECLARE_SWAITQUEUE(ended);
 	DEFINE_WAIT(wait);
+	bool got = true;
 	long ret;
 
 	if (awake_ns && lite_poller_spin(poller, done, state, awake_ns))
 		return max(timeout, 1L);
 	for (;;) {
-		/* Woken by an event, or by who ends the wait. */
-		prepare_to_wait_exclusive(&poller->asleep, &wait, state);
+		/* Woken by who ends the wait, or by an event. */
 		ret = prepare_to_swait_event(&done->wait, &ended, state);
+		prepare_to_wait_exclusive(&poller->asleep, &wait, state);
+		now = jiffies;
+		timeout = time_before(now, end) ? end - now : 0;
 		if (completion_done(done))
 			ret = max(timeout, 1L);
 		if (ret || !timeout)
 			break;
-		if (lite_poller_empty(poller))
-			timeout = schedule_timeout(timeout);
+		if (!got) {
+			/* Others are at it, or have been kept from it. */
+			wake_up_process(poller->task);
+			schedule_timeout(1);
+		} else if (lite_poller_empty(poller)) {
+			schedule_timeout(timeout);
+		}
 		finish_wait(&poller->asleep, &wait);
 		finish_swait(&done->wait, &ended);
-		lite_poller_help(poller, done);
+		got = lite_poller_help(poller, done, state, end);
 	}
 	finish_wait(&poller->asleep, &wait);
 	finish_swait(&done->wait, &ended);

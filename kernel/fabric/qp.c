@@ -77,7 +77,7 @@ static inline int lite_qp_take(struct lite_qp *qp)
 	do {
 		if (busy == LITE_SQ_FULL)
 			return -EAGAIN;
-		slot = ffz(busy);
+		slot = __ffs64(~(u64)busy);
 	} while (!atomic64_try_cmpxchg_acquire(&qp->busy, &busy,
 					       busy | BIT_ULL(slot)));
 	return slot;

@@ -27,8 +27,16 @@ static int lite_handles_grow(struct lite_ctx *ctx, u32 index)
 {
 	struct lite_handle_table *old, *new;
 	u32 n = max_t(u32, LITE_HANDLES_MIN, roundup_pow_of_two(index + 1));
+	bool room;
 	int err = 0;
 
+	/* Mostly there is, and the lock may be held while a home is asked. */
+	rcu_read_lock();
+	old = rcu_dereference(ctx->handles);
+	room = old && index < old->n;
+	rcu_read_unlock();
+	if (room)
+		return 0;
 	mutex_lock(&ctx->lock);
 	old = lite_handles_locked(ctx);
 	if (old && index < old->n)

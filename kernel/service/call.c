@@ -354,7 +354,7 @@ void lite_rcall_wait(struct lite_rcall *call, bool killable)
 	if (err == -ETIMEDOUT && left > LITE_HEED_AFTER) {
 		heed = lite_rcall_heed(call);
 		err = lite_service_await(call->svc, &call->done, 0, killable,
-					 left - LITE_HEED_AFTER);
+					 lite_jiffies_left(call->deadline));
 		if (heed)
 			lite_rcall_unheed(call);
 	}

@@ -197,7 +197,7 @@ static int lite_multi_wait(struct lite_multi *m)
 				__set_bit(i, heeded);
 		}
 		err = lite_service_await(m->svc, &m->news, 0, true,
-					 left - LITE_HEED_AFTER);
+					 lite_jiffies_left(m->deadline));
 		for_each_set_bit(i, heeded, m->n)
 			lite_rcall_unheed(&m->leg[i].call);
 	}
