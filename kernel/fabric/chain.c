@@ -191,6 +191,7 @@ static bool lite_chain_tryreserve(struct lite_chain *chain)
  */
 bool lite_chain_reserve(struct lite_chain *chain)
 {
+	/* A hint: who comes to sleep now is woken by what we post. */
 	if (waitqueue_active(&chain->qp->room))
 		return false;
 	if (lite_chain_tryreserve(chain))
