@@ -35,9 +35,10 @@ static int lite_bounce_fill(struct lite_fabric *fab,
 			__free_page(page);
 			return -ENOMEM;
 		}
-		b->cpu = cpu;
+		b->pool = pool;
+		b->bit = BIT(i);
 		b->data = page_address(page);
-		atomic_or(BIT(i), &pool->free);
+		atomic_or(b->bit, &pool->free);
 	}
 	return 0;
 }
@@ -167,12 +168,10 @@ struct lite_bounce *lite_bounce_get(struct lite_fabric *fab)
  */
 void lite_bounce_put(struct lite_fabric *fab, struct lite_bounce *b)
 {
-	struct lite_bounce_pool *pool = per_cpu_ptr(fab->bounce, b->cpu);
-
 	lite_stat_dec(fab->stats, LITE_STAT_SLOTS_BUSY);
 	/* What was done with it comes first; with lite_bounce_take(). */
 	smp_mb__before_atomic();
-	atomic_or(BIT(b - pool->bounce), &pool->free);
+	atomic_or(b->bit, &b->pool->free);
 	smp_mb__after_atomic(); /* with lite_bounce_get() */
 	if (waitqueue_active(&fab->bounce_wait))
 		wake_up(&fab->bounce_wait);

@@ -158,6 +158,7 @@ struct lite_io {
  * struct lite_wr - a slot of a QP's send queue
  * @cqe: finds us again from the completion
  * @qp: whose it is
+ * @bit: its bit in lite_qp.busy
  * @io: whom to tell; NULL while free. Whoever swaps it for NULL completes it.
  * @before: slots, a bit each, of the unsignalled work requests posted with it,
  *	before it; completed with it, and 0 while it is free
@@ -165,6 +166,7 @@ struct lite_io {
 struct lite_wr {
 	struct ib_cqe cqe;
 	struct lite_qp *qp;
+	u64 bit;
 	struct lite_io *io;
 	u64 before;
 };
@@ -241,21 +243,23 @@ int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr,
 
 #define LITE_BOUNCE_SIZE PAGE_SIZE
 
+struct lite_bounce_pool;
+
 /**
  * struct lite_bounce - a page mapped for DMA once and for all
  * @list: for whoever has taken it
- * @cpu: whose pool
+ * @pool: where it belongs
+ * @bit: its bit there
  * @data: LITE_BOUNCE_SIZE bytes
  * @dma: what the device calls them
  */
 struct lite_bounce {
 	struct list_head list;
-	int cpu;
+	struct lite_bounce_pool *pool;
+	int bit;
 	void *data;
 	u64 dma;
 };
-
-struct lite_bounce_pool;
 
 int lite_bounce_init(struct lite_fabric *fab);
 void lite_bounce_exit(struct lite_fabric *fab);

@@ -33,7 +33,7 @@ static void lite_wr_complete(struct lite_wr *wr, int status)
 
 	if (!io)
 		return;
-	slots = wr->before | BIT_ULL(wr - qp->wr);
+	slots = wr->before | wr->bit;
 	wr->before = 0;
 	lite_io_end(io, status, hweight64(slots));
 	smp_mb__before_atomic(); /* All that was done with them comes first. */
@@ -48,11 +48,14 @@ static void lite_send_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct lite_wr *wr = container_of(wc->wr_cqe, struct lite_wr, cqe);
 	struct lite_conn *conn = wr->qp->conn;
-	int status = 0;
+	int status;
 
+	if (likely(wc->status == IB_WC_SUCCESS)) {
+		WRITE_ONCE(conn->heard, jiffies);
+		lite_wr_complete(wr, 0);
+		return;
+	}
 	switch (wc->status) {
-	case IB_WC_SUCCESS:
-		break;
 	case IB_WC_WR_FLUSH_ERR:
 	case IB_WC_RETRY_EXC_ERR:
 	case IB_WC_RNR_RETRY_EXC_ERR:
@@ -62,10 +65,7 @@ static void lite_send_done(struct ib_cq *cq, struct ib_wc *wc)
 	default:
 		status = -EIO;
 	}
-	if (status)
-		lite_conn_kill(conn, status);
-	else
-		WRITE_ONCE(conn->heard, jiffies);
+	lite_conn_kill(conn, status);
 	lite_wr_complete(wr, status);
 }
 
@@ -449,6 +449,7 @@ int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first)
 	lite_pace_init(&qp->pace);
 	for (i = 0; i < LITE_SQ_DEPTH; i++) {
 		qp->wr[i].qp = qp;
+		qp->wr[i].bit = BIT_ULL(i);
 		qp->wr[i].cqe.done = lite_send_done;
 	}
 	qp->scq = lite_cq_create(&fab->poller, fab->dev, LITE_SQ_DEPTH, false);
