@@ -2,12 +2,12 @@
 /*
  * How long to wait awake before going to sleep.
  *
- * It is the ski rental problem: to sleep and to be woken costs a few microseconds,
- * so who has waited awake for as long has lost no more than twice of what it had
- * to. What is known to take much longer is slept for at once: awake, one only keeps
- * from the processor those who bring it, on a machine with few, or where the
- * device is emulated. What is typical is learnt from one wait in so many, which is
- * awake for longer, as sleeping adds to what it is about.
+ * To sleep and to be woken costs a few microseconds. What takes about as long is
+ * waited for awake. What takes much longer may be quicker either way: awake, one
+ * is there at once; but on a machine with few processors, or a busy one, one keeps
+ * from them those who bring it. So both are tried: one wait in sixteen is timed
+ * awake, and one asleep, and the others do what has been quicker lately. What
+ * takes very long is slept for.
  *
  * What several threads write at the same time may be lost.
  */
@@ -16,28 +16,32 @@
 
 #include <linux/sched/clock.h>
 
-/* What typically takes longer is slept for. */
-#define LITE_PACE_WORTH_NS (30 * NSEC_PER_USEC)
+/* What is quicker is always waited for awake. */
+#define LITE_PACE_QUICK_NS (30 * NSEC_PER_USEC)
+/* What takes longer is not worth a processor. */
+#define LITE_PACE_WORTH_NS (700 * NSEC_PER_USEC)
 /* The least that is waited awake for what is quick. */
 #define LITE_PACE_MIN_NS (10 * NSEC_PER_USEC)
-/* And the most. */
-#define LITE_PACE_MAX_NS (4 * LITE_PACE_WORTH_NS)
-/* One wait in so many is timed. */
+/* And the most for anything. */
+#define LITE_PACE_MAX_NS (2 * NSEC_PER_MSEC)
+/* One wait in so many is timed awake. */
 #define LITE_PACE_SAMPLE 16
 
 /**
  * struct lite_pace - how long waits of a kind take
- * @typical_ns: lately
+ * @awake_ns: lately, awake
+ * @asleep_ns: lately, asleep
  * @count: of waits
  */
 struct lite_pace {
-	u64 typical_ns;
+	u64 awake_ns;
+	u64 asleep_ns;
 	u32 count;
 };
 
 /**
  * struct lite_pace_wait - a wait
- * @awake_ns: for so long awake
+ * @awake_ns: for so long awake; 0: asleep from the beginning
  * @begun: local_clock(), of those that are timed; else 0
  */
 struct lite_pace_wait {
@@ -48,14 +52,15 @@ struct lite_pace_wait {
 /* At first it is taken for quick. */
 static inline void lite_pace_init(struct lite_pace *pace)
 {
-	pace->typical_ns = LITE_PACE_MIN_NS;
+	pace->awake_ns = LITE_PACE_MIN_NS;
+	pace->asleep_ns = 0;
 	pace->count = 0;
 }
 
 static inline void lite_pace_begin(struct lite_pace *pace,
 				   struct lite_pace_wait *wait)
 {
-	u64 typical = READ_ONCE(pace->typical_ns);
+	u64 awake = READ_ONCE(pace->awake_ns);
 	u32 count = READ_ONCE(pace->count) + 1;
 
 	WRITE_ONCE(pace->count, count);
@@ -64,22 +69,29 @@ static inline void lite_pace_begin(struct lite_pace *pace,
 	if (unlikely(!(count % LITE_PACE_SAMPLE))) {
 		wait->begun = local_clock();
 		wait->awake_ns = LITE_PACE_MAX_NS;
-	} else if (typical <= LITE_PACE_WORTH_NS) {
-		wait->awake_ns = max_t(u64, 4 * typical, LITE_PACE_MIN_NS);
+	} else if (awake <= LITE_PACE_QUICK_NS) {
+		wait->awake_ns = max_t(u64, 4 * awake, LITE_PACE_MIN_NS);
+	} else if (!(count % (LITE_PACE_SAMPLE / 2))) {
+		wait->begun = local_clock();
+	} else if (awake <= LITE_PACE_WORTH_NS &&
+		   awake <= READ_ONCE(pace->asleep_ns)) {
+		wait->awake_ns = min_t(u64, 4 * awake, LITE_PACE_MAX_NS);
 	}
 }
 
 static inline void lite_pace_end(struct lite_pace *pace,
 				 const struct lite_pace_wait *wait)
 {
-	u64 typical, took;
+	u64 *average = wait->awake_ns ? &pace->awake_ns : &pace->asleep_ns;
+	u64 lately, took;
 
 	if (likely(!wait->begun))
 		return;
-	typical = READ_ONCE(pace->typical_ns);
+	lately = READ_ONCE(*average);
 	/* One alone does not count for ever; and clocks of CPUs may differ. */
 	took = min_t(u64, local_clock() - wait->begun, 2 * LITE_PACE_MAX_NS);
-	WRITE_ONCE(pace->typical_ns, typical - typical / 4 + took / 4);
+	/* The first one counts in full. */
+	WRITE_ONCE(*average, lately ? lately - lately / 8 + took / 8 : took);
 }
 
 #endif /* _LITE_FABRIC_PACE_H */

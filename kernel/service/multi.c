@@ -34,6 +34,9 @@
 #include "../wait.h"
 #include "multi.h"
 
+/* How long the caller waits awake for news. */
+#define LITE_PACE_MULTI_NS (200 * NSEC_PER_USEC)
+
 /* ---- beginning ----------------------------------------------------------- */
 
 /* Under rp->lock. */
@@ -188,7 +191,7 @@ static int lite_multi_wait(struct lite_multi *m)
 	u32 i;
 	int err;
 
-	err = lite_service_await(m->svc, &m->news, LITE_PACE_MIN_NS, true,
+	err = lite_service_await(m->svc, &m->news, LITE_PACE_MULTI_NS, true,
 				 min_t(unsigned long, left, LITE_HEED_AFTER));
 	if (err == -ETIMEDOUT && left > LITE_HEED_AFTER) {
 		for (i = 0; i < m->n; i++) {
