@@ -184,8 +184,6 @@ static bool lite_chain_tryreserve(struct lite_chain *chain)
  * lite_chain_reserve - take a slot for the next link
  * @chain: of up to LITE_CHAIN_STEP links, each of which has one
  *
- * Who sleeps until there is room comes first.
- *
  * Context: process, where handlers may run: nothing is locked. Does not sleep.
  * Return: false: the send queue is full.
  */

@@ -12,7 +12,8 @@
  *
  * A thread that goes to sleep with a plug - a page that the next command names may
  * not be there - posts first (sched_submit_work()). So what has been begun
- * waits for its thread to get the processor, but never for user space.
+ * waits for its thread to get the processor, but never for user space. Nothing
+ * that is done with the plug itself sleeps: it is there until we are through.
  *
  * Recovery: those that were posted together fail together: which of them have
  * been carried out is not known, as it is not of one that fails.

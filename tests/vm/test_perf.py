@@ -96,6 +96,29 @@ def test_copied_or_pinned(lab):
         lite.check_idle(60)
 
 
+@vmtest(nodes=1, kernels=("6.1",), fresh=True, timeout=200, mem_mb=768, icount=True)
+def test_a_window_of_64(lab):
+    """Instructions (see above) of an operation of 64 B among 64 that are under way, both ends and the device counted: what
+    vector calls and commands of io_uring add to native verbs. A guard against getting slower."""
+    first, second = in_one_machine(lab.n1, 2)
+    bounds = {"lite-vector": 1.12, "lite-uring": 1.28}
+    server = lab.n1.run(f"lite-perf serve --background --bind {second.address} --arms verbs").out
+    try:
+        out = lab.n1.run(f"lite-perf run --index {first.index} --server {second.address} --node {second.id} --workload "
+                         f"read-rate,write-rate --arms {','.join(bounds)},verbs --sizes 64 --window 1,64 --rounds 3 "
+                         "--count 1920 --json - --quiet", timeout=150).out
+    finally:
+        lab.n1.run(["kill", server.split()[-1]])
+    for result in json.loads(out)["results"]:
+        # A second has so many instructions.
+        costs = {outcome["label"]: 1e9 / outcome["median"] for outcome in result["outcomes"]}
+        print(f"      {result['workload']}: " + ", ".join(f"{label} {cost:.0f}" for label, cost in costs.items()))
+        for arm, bound in bounds.items():
+            assert costs[f"{arm} x64"] <= bound * costs["verbs x64"], f"{arm}, {result['workload']}: {costs}"
+    for lite in (first, second):
+        lite.check_idle(60)
+
+
 def _compare_mapping(lab, bounds):
     """Maps an LMR of 1 MB of the other node, beside registering 1 MB and exchanging its key with that node: when nobody of
     this node has opened it by its name (cold), and when somebody has, a moment ago (map)."""
