@@ -6,8 +6,8 @@
  * waited for awake. What takes much longer may be quicker either way: awake, one
  * is there at once; but on a machine with few processors, or a busy one, one keeps
  * from them those who bring it. So both are tried: one wait in sixteen is timed
- * awake, and one asleep, and the others do what has been quicker lately. What
- * takes very long is slept for.
+ * awake, and one asleep, and the others sleep if that has been clearly quicker
+ * lately. What takes very long is slept for.
  *
  * What several threads write at the same time may be lost.
  */
@@ -74,7 +74,7 @@ static inline void lite_pace_begin(struct lite_pace *pace,
 	} else if (!(count % (LITE_PACE_SAMPLE / 2))) {
 		wait->begun = local_clock();
 	} else if (awake <= LITE_PACE_WORTH_NS &&
-		   awake <= READ_ONCE(pace->asleep_ns)) {
+		   awake - awake / 8 <= READ_ONCE(pace->asleep_ns)) {
 		wait->awake_ns = min_t(u64, 4 * awake, LITE_PACE_MAX_NS);
 	}
 }
