@@ -505,6 +505,21 @@ struct lite_mapping *lite_access_enter(const struct lite_access *a)
 	}
 }
 
+/* Entered, or an ERR_PTR: is the part within the LMR? */
+static inline struct lite_mapping *lite_entered(struct lite_mapping *m,
+						u64 offset, u64 length)
+{
+	int err;
+
+	if (IS_ERR(m))
+		return m;
+	err = lite_bounds_check(offset, length, m->length);
+	if (!err)
+		return m;
+	lite_access_exit(m);
+	return ERR_PTR(err);
+}
+
 /**
  * lite_enter_range - enter for a part of an LMR
  * @a: handle and right
@@ -522,20 +537,13 @@ struct lite_mapping *lite_enter_range(const struct lite_access *a, u64 offset,
 {
 	const struct lite_mapping *stale;
 	struct lite_mapping *m;
-	int err;
 
 	rcu_read_lock();
 	m = lite_access_try(a, &stale);
 	rcu_read_unlock();
 	if (unlikely(m == ERR_PTR(-EAGAIN)))
 		m = lite_access_enter(a);
-	if (IS_ERR(m))
-		return m;
-	err = lite_bounds_check(offset, length, m->length);
-	if (!err)
-		return m;
-	lite_access_exit(m);
-	return ERR_PTR(err);
+	return lite_entered(m, offset, length);
 }
 
 /**
@@ -555,16 +563,7 @@ struct lite_mapping *lite_tryenter_range(const struct lite_access *a,
 					 u64 offset, u64 length,
 					 const struct lite_mapping **stale)
 {
-	struct lite_mapping *m = lite_access_tryenter(a, stale);
-	int err;
-
-	if (IS_ERR(m))
-		return m;
-	err = lite_bounds_check(offset, length, m->length);
-	if (!err)
-		return m;
-	lite_access_exit(m);
-	return ERR_PTR(err);
+	return lite_entered(lite_access_tryenter(a, stale), offset, length);
 }
 
 /**
