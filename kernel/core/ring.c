@@ -11,35 +11,30 @@ void lite_ring_map_init(struct lite_ring_map *map, u32 units, u32 chunk,
 	map->bits = bits;
 }
 
-static bool lite_ring_is_taken(const struct lite_ring_map *map, u32 i)
-{
-	return map->bits[i / 64] >> i % 64 & 1;
-}
-
 /* The first of @n free units in [@from, @end), which is in one chunk. */
 static u32 lite_ring_find(const struct lite_ring_map *map, u32 from, u32 end,
 			  u32 n)
 {
-	u32 run = 0;
-	u32 i;
+	u32 i = from;
+	u32 run = 0; /* free ones, up to @i */
 
-	for (i = from; i < end && end - i >= n - run; i++) {
-		/* A word at a time where all of it is alike. */
-		if (i % 64 == 0 && end - i >= 64) {
-			if (map->bits[i / 64] == ~0ULL) {
-				run = 0;
-				i += 63;
-				continue;
-			}
-			if (!map->bits[i / 64] && n - run > 64) {
-				run += 64;
-				i += 63;
-				continue;
-			}
-		}
-		run = lite_ring_is_taken(map, i) ? 0 : run + 1;
-		if (run == n)
-			return i + 1 - n;
+	while (i < end && end - i >= n - run) {
+		u64 word = map->bits[i / 64] >> i % 64;
+		u32 left = end - i < 64 - i % 64 ? end - i : 64 - i % 64;
+		u32 free = word ? __builtin_ctzll(word) : 64;
+
+		if (free >= left)
+			free = left;
+		run += free;
+		if (run >= n)
+			return i + free - run;
+		i += free;
+		if (free == left)
+			continue;
+		/* Behind them is one that is taken, or more. */
+		word = ~(word >> free);
+		i += word ? __builtin_ctzll(word) : 64;
+		run = 0;
 	}
 	return LITE_RING_NONE;
 }
@@ -51,8 +46,14 @@ static void lite_ring_mark(struct lite_ring_map *map, u32 at, u32 n, bool taken)
 	while (at < end) {
 		u32 bit = at % 64;
 		u32 here = end - at < 64 - bit ? end - at : 64 - bit;
-		u64 mask = (here == 64 ? ~0ULL : (1ULL << here) - 1) << bit;
+		u64 mask;
 
+		if (here == 64) {
+			map->bits[at / 64] = taken ? ~0ULL : 0;
+			at += here;
+			continue;
+		}
+		mask = ((1ULL << here) - 1) << bit;
 		if (taken)
 			map->bits[at / 64] |= mask;
 		else

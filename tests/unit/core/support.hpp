@@ -8,6 +8,7 @@ extern "C" {
 #include "core/handle.h"
 #include "core/imm.h"
 #include "core/lockword.h"
+#include "core/median.h"
 #include "core/memop.h"
 #include "core/name.h"
 #include "core/rights.h"
