@@ -12,7 +12,31 @@
 #define _LITE_WAIT_H
 
 #include <linux/completion.h>
+#include <linux/jiffies.h>
 #include <linux/sched/signal.h>
+#include <linux/timekeeping.h>
+
+/*
+ * For how many jiffies from now to wait so that @ms are over for sure. Of the
+ * present jiffy a part is over; and a virtual machine that was kept from its
+ * processors has not counted them all yet: then the coarse clock, which is
+ * advanced together with jiffies, is late as well. To be called before jiffies
+ * are read.
+ */
+static inline unsigned long lite_ms_to_jiffies(u32 ms)
+{
+	u64 counted = ktime_get_coarse_ns();
+
+	return nsecs_to_jiffies(ktime_get_ns() - counted) +
+	       msecs_to_jiffies(ms) + 1;
+}
+
+/*
+ * A time-out after which something is given up that cannot be had back is waited
+ * for in so many parts. If the machine is stopped for a while, or its host has
+ * no time for it, only one part of it is over afterwards.
+ */
+#define LITE_TIMEOUT_PARTS 4
 
 /* Then a wait is to be interruptible, else killable. */
 static inline bool lite_wait_is_command(void)

@@ -11,6 +11,7 @@
  * Recovery: what does not complete in time is completed with an error by the
  * end of its connection, which the waiter brings about. It never leaves before.
  */
+#include "../wait.h"
 #include "fabric.h"
 
 /* Polls before the first look at the clock. */
@@ -110,6 +111,7 @@ static bool lite_io_spin(struct lite_io *io, struct lite_cq *cq, u64 limit)
 		cond_resched();
 	}
 	do {
+		lite_poller_receive(cq->poller);
 		lite_cq_poll(cq);
 		if (lite_io_ended(io))
 			return true;
@@ -124,18 +126,35 @@ static void lite_io_sleep(struct lite_io *io, struct lite_qp *qp)
 {
 	struct lite_cq *cq = qp->scq;
 	unsigned long timeout = qp->conn->fab->op_timeout;
+	unsigned long part = timeout / LITE_TIMEOUT_PARTS + 1;
+	int parts = 0;
 	int pending;
 
 	/* As long as something completes, it is slow, not stuck. */
 	do {
 		pending = atomic_read(&io->pending);
-		if (lite_cq_sleep(cq, io, timeout))
+		if (lite_cq_sleep(cq, io, part))
 			return;
-	} while (atomic_read(&io->pending) < pending);
+		parts = atomic_read(&io->pending) < pending ? 0 : parts + 1;
+	} while (parts < LITE_TIMEOUT_PARTS);
 	cmpxchg(&io->status, 0, -ETIMEDOUT);
 	lite_conn_kill(qp->conn, -ETIMEDOUT);
 	while (!lite_cq_sleep(cq, io, timeout))
 		;
+}
+
+static noinline void lite_io_await(struct lite_io *io, struct lite_qp *qp)
+{
+	struct lite_pace_wait wait;
+
+	if (atomic_read(&io->pending) > 1 + LITE_SMALL_WRS) {
+		lite_io_wait_long(io, qp);
+		return;
+	}
+	lite_pace_begin(&qp->pace, &wait);
+	if (!wait.awake_ns || !lite_io_spin(io, qp->scq, wait.awake_ns))
+		lite_io_sleep(io, qp);
+	lite_pace_end(&qp->pace, &wait);
 }
 
 /**
@@ -151,20 +170,10 @@ static void lite_io_sleep(struct lite_io *io, struct lite_qp *qp)
  */
 void lite_io_wait(struct lite_io *io, struct lite_qp *qp)
 {
-	struct lite_pace_wait wait;
-
 	/* A device that is emulated may be done already. */
 	lite_cq_poll(qp->scq);
-	if (lite_io_ended(io))
-		return;
-	if (atomic_read(&io->pending) > 1 + LITE_SMALL_WRS) {
-		lite_io_wait_long(io, qp);
-		return;
-	}
-	lite_pace_begin(&qp->pace, &wait);
-	if (!wait.awake_ns || !lite_io_spin(io, qp->scq, wait.awake_ns))
-		lite_io_sleep(io, qp);
-	lite_pace_end(&qp->pace, &wait);
+	if (!lite_io_ended(io))
+		lite_io_await(io, qp);
 }
 
 /**

@@ -5,9 +5,11 @@
  * To sleep and to be woken costs a few microseconds. What takes about as long is
  * waited for awake. What takes much longer may be quicker either way: awake, one
  * is there at once; but on a machine with few processors, or a busy one, one keeps
- * from them those who bring it. So both are tried: one wait in sixteen is timed
- * awake, and one asleep, and the others sleep if that has been clearly quicker
- * lately. What takes very long is slept for.
+ * from them those who bring it. So one wait in sixteen is timed, and one in 128 is
+ * done the other way; and one sleeps if that has been clearly quicker lately:
+ * typically, for a few take very long either way. Trying more often would cost
+ * more than it tells. What typically takes longer than is worth a processor is
+ * slept for.
  *
  * What several threads write at the same time may be lost.
  */
@@ -16,24 +18,34 @@
 
 #include <linux/sched/clock.h>
 
+#include "../core/median.h"
+
 /* What is quicker is always waited for awake. */
 #define LITE_PACE_QUICK_NS (30 * NSEC_PER_USEC)
-/* What takes longer is not worth a processor. */
-#define LITE_PACE_WORTH_NS (700 * NSEC_PER_USEC)
+/*
+ * What is worth a processor: of what a device does, and of what programs do,
+ * which may be work that takes its time.
+ */
+#define LITE_PACE_WORTH_DEVICE_NS (2 * NSEC_PER_MSEC)
+#define LITE_PACE_WORTH_PROGRAM_NS (700 * NSEC_PER_USEC)
 /* The least that is waited awake for what is quick. */
 #define LITE_PACE_MIN_NS (10 * NSEC_PER_USEC)
 /* And the most for anything. */
 #define LITE_PACE_MAX_NS (2 * NSEC_PER_MSEC)
-/* One wait in so many is timed awake. */
+/* One wait in so many is timed, */
 #define LITE_PACE_SAMPLE 16
+/* and one in so many is done the other way, a multiple of them. */
+#define LITE_PACE_TRY (8 * LITE_PACE_SAMPLE)
 
 /**
  * struct lite_pace - how long waits of a kind take
- * @awake_ns: lately, awake
- * @asleep_ns: lately, asleep
+ * @worth_ns: what typically takes longer is not worth a processor
+ * @awake_ns: the median, awake
+ * @asleep_ns: the median, asleep
  * @count: of waits
  */
 struct lite_pace {
+	u64 worth_ns;
 	u64 awake_ns;
 	u64 asleep_ns;
 	u32 count;
@@ -50,9 +62,10 @@ struct lite_pace_wait {
 };
 
 /* At first it is taken for quick. */
-static inline void lite_pace_init(struct lite_pace *pace)
+static inline void lite_pace_init(struct lite_pace *pace, u64 worth_ns)
 {
-	pace->awake_ns = LITE_PACE_MIN_NS;
+	pace->worth_ns = worth_ns;
+	pace->awake_ns = 0;
 	pace->asleep_ns = 0;
 	pace->count = 0;
 }
@@ -60,38 +73,41 @@ static inline void lite_pace_init(struct lite_pace *pace)
 static inline void lite_pace_begin(struct lite_pace *pace,
 				   struct lite_pace_wait *wait)
 {
-	u64 awake = READ_ONCE(pace->awake_ns);
+	u64 awake_ns = READ_ONCE(pace->awake_ns);
 	u32 count = READ_ONCE(pace->count) + 1;
+	bool quick = awake_ns <= LITE_PACE_QUICK_NS;
+	bool awake = quick ||
+		     (awake_ns <= pace->worth_ns &&
+		      awake_ns - awake_ns / 8 <= READ_ONCE(pace->asleep_ns));
 
 	WRITE_ONCE(pace->count, count);
 	wait->begun = 0;
-	wait->awake_ns = 0;
 	if (unlikely(!(count % LITE_PACE_SAMPLE))) {
+		if (!(count % LITE_PACE_TRY) && !quick)
+			awake = !awake;
 		wait->begun = local_clock();
-		wait->awake_ns = LITE_PACE_MAX_NS;
-	} else if (awake <= LITE_PACE_QUICK_NS) {
-		wait->awake_ns = max_t(u64, 4 * awake, LITE_PACE_MIN_NS);
-	} else if (!(count % (LITE_PACE_SAMPLE / 2))) {
-		wait->begun = local_clock();
-	} else if (awake <= LITE_PACE_WORTH_NS &&
-		   awake - awake / 8 <= READ_ONCE(pace->asleep_ns)) {
-		wait->awake_ns = min_t(u64, 4 * awake, LITE_PACE_MAX_NS);
+		wait->awake_ns = awake ? LITE_PACE_MAX_NS : 0;
+	} else {
+		wait->awake_ns = awake ? clamp_t(u64, 4 * awake_ns,
+						 LITE_PACE_MIN_NS,
+						 LITE_PACE_MAX_NS) : 0;
 	}
 }
 
 static inline void lite_pace_end(struct lite_pace *pace,
 				 const struct lite_pace_wait *wait)
 {
-	u64 *average = wait->awake_ns ? &pace->awake_ns : &pace->asleep_ns;
-	u64 lately, took;
+	u64 *median = wait->awake_ns ? &pace->awake_ns : &pace->asleep_ns;
+	u64 took;
 
 	if (likely(!wait->begun))
 		return;
-	lately = READ_ONCE(*average);
-	/* One alone does not count for ever; and clocks of CPUs may differ. */
+	/* Clocks of CPUs may differ. */
 	took = min_t(u64, local_clock() - wait->begun, 2 * LITE_PACE_MAX_NS);
-	/* The first one counts in full. */
-	WRITE_ONCE(*average, lately ? lately - lately / 8 + took / 8 : took);
+	/* The first one may be out of the ordinary, which is hard to get over. */
+	if (!READ_ONCE(*median))
+		took = min_t(u64, took, 2 * LITE_PACE_QUICK_NS);
+	WRITE_ONCE(*median, lite_median_next(READ_ONCE(*median), took));
 }
 
 #endif /* _LITE_FABRIC_PACE_H */

@@ -17,6 +17,7 @@
 #include <linux/random.h>
 #include <linux/sched/clock.h>
 
+#include "../wait.h"
 #include "fabric.h"
 
 /* How long a poster polls for a free slot before it sleeps. */
@@ -157,6 +158,7 @@ struct lite_wr *lite_qp_claim(struct lite_qp *qp, int slot, struct lite_io *io)
  */
 int lite_qp_slot(struct lite_qp *qp)
 {
+	int parts = 0;
 	int slot;
 
 	slot = lite_qp_take(qp);
@@ -168,10 +170,14 @@ int lite_qp_slot(struct lite_qp *qp)
 		wait_event_timeout(qp->room,
 				   READ_ONCE(qp->conn->state) == LITE_CONN_DEAD ||
 				   (slot = lite_qp_take(qp)) >= 0,
-				   qp->conn->fab->op_timeout);
+				   qp->conn->fab->op_timeout /
+				   LITE_TIMEOUT_PARTS + 1);
 		atomic_dec(&qp->scq->sleepers);
 		if (slot >= 0)
 			break;
+		if (READ_ONCE(qp->conn->state) != LITE_CONN_DEAD &&
+		    ++parts < LITE_TIMEOUT_PARTS)
+			continue;
 		/* Not one of so many completed: the device is stuck. */
 		lite_conn_kill(qp->conn, -ETIMEDOUT);
 		return -EHOSTDOWN;
@@ -446,7 +452,7 @@ int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first)
 	init_waitqueue_head(&qp->room);
 	qp->conn = conn;
 	qp->psn = get_random_u32() & 0xffffff;
-	lite_pace_init(&qp->pace);
+	lite_pace_init(&qp->pace, LITE_PACE_WORTH_DEVICE_NS);
 	for (i = 0; i < LITE_SQ_DEPTH; i++) {
 		qp->wr[i].qp = qp;
 		qp->wr[i].bit = BIT_ULL(i);

@@ -75,6 +75,8 @@ extern const struct file_operations lite_fops;
 int lite_chardev_init(void);
 void lite_chardev_exit(void);
 long lite_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+bool lite_ioc_waits_not(unsigned int cmd, u32 flags);
+long lite_ioctl_nowait(struct file *file, unsigned int cmd, unsigned long arg);
 struct io_uring_cmd;
 struct lite_urings;
 int lite_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
@@ -103,8 +105,7 @@ static inline unsigned long lite_timeout(u64 ms)
 {
 	if (!ms || ms > INT_MAX)
 		return MAX_SCHEDULE_TIMEOUT;
-	/* Of the present jiffy a part is over. */
-	return msecs_to_jiffies(ms) + 1;
+	return lite_ms_to_jiffies(ms);
 }
 
 int lite_ioc_lock(struct lite_file *lf, void *arg, struct lite_gate *gate);

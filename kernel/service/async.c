@@ -154,13 +154,6 @@ static int lite_async_enter(struct lite_async *a)
 	return err;
 }
 
-static unsigned long lite_async_delay(unsigned long at)
-{
-	unsigned long now = jiffies;
-
-	return time_before(now, at) ? at - now : 0;
-}
-
 static void lite_async_expect(struct lite_async *a)
 {
 	struct lite_rpc_file *file = a->file;
@@ -172,7 +165,7 @@ static void lite_async_expect(struct lite_async *a)
 		file->expiring = true;
 		file->expire_at = a->call.deadline;
 		mod_delayed_work(file->svc->wq, &file->expire,
-				 lite_async_delay(file->expire_at));
+				 lite_jiffies_left(file->expire_at));
 	}
 	spin_unlock(&file->lock);
 }
@@ -314,7 +307,7 @@ static struct lite_async *lite_async_first(struct lite_rpc_file *file, u32 room,
 
 static int lite_async_await(struct lite_rpc_file *file, unsigned long deadline)
 {
-	long left = lite_async_delay(deadline);
+	long left = lite_jiffies_left(deadline);
 
 	left = wait_event_interruptible_timeout(
 		file->wait,
@@ -448,7 +441,7 @@ static struct lite_async *lite_async_late(struct lite_rpc_file *file, bool all)
 		file->expire_at = next;
 		if (more)
 			mod_delayed_work(file->svc->wq, &file->expire,
-					 lite_async_delay(next));
+					 lite_jiffies_left(next));
 	}
 	spin_unlock(&file->lock);
 	return found;

@@ -431,7 +431,7 @@ static struct lite_bind *lite_bind_alloc(struct lite_rpc_peer *rp, u32 function)
 	bind->rp = rp;
 	bind->function = function;
 	bind->state = LITE_BIND_NEW;
-	lite_pace_init(&bind->pace);
+	lite_pace_init(&bind->pace, LITE_PACE_WORTH_PROGRAM_NS);
 	init_completion(&bind->ready);
 	INIT_LIST_HEAD(&bind->list);
 	INIT_LIST_HEAD(&bind->line);

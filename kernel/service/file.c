@@ -25,6 +25,7 @@ struct lite_rpc_file *lite_rpc_file_new(struct lite_service *svc)
 	file->svc = svc;
 	kref_init(&file->ref);
 	kref_get(&file->ref); /* the list's */
+	lite_pace_init(&file->pace, LITE_PACE_WORTH_PROGRAM_NS);
 	INIT_LIST_HEAD(&file->servers);
 	INIT_LIST_HEAD(&file->taken);
 	INIT_LIST_HEAD(&file->waiters);

@@ -39,6 +39,8 @@
 
 #include <linux/poll.h>
 
+#include "../wait.h"
+
 #include "call.h"
 #include "serve.h"
 
@@ -53,8 +55,9 @@
 /* When @ms, 0 meaning for ever, are over for sure. */
 static inline unsigned long lite_rpc_deadline(u32 ms)
 {
-	/* Of the present jiffy a part is over. */
-	return jiffies + (ms ? msecs_to_jiffies(ms) + 1 : MAX_JIFFY_OFFSET);
+	unsigned long wait = ms ? lite_ms_to_jiffies(ms) : MAX_JIFFY_OFFSET;
+
+	return jiffies + wait;
 }
 
 static inline unsigned long lite_jiffies_left(unsigned long deadline)
