@@ -112,6 +112,7 @@ struct lite_cluster {
 	wait_queue_head_t suspects; /* woken when one comes up, or is down, we too */
 	struct workqueue_struct *wq;
 	struct delayed_work monitor;
+	unsigned long due; /* jiffies: monitor runs by then; under lock */
 	bool stopping;
 };
 
@@ -187,6 +188,7 @@ int lite_serve_attach(void *priv, struct lite_conn *conn, const void *req,
 		      u32 len, void *reply, u32 *reply_len);
 
 void lite_monitor_work(struct work_struct *work);
+bool lite_cluster_silent(const struct lite_cluster *cl, unsigned long heard);
 void lite_peer_ping_work(struct work_struct *work);
 int lite_serve_ping(void *priv, struct lite_conn *conn, const void *req,
 		    u32 len, void *reply, u32 *reply_len);

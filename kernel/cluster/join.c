@@ -554,6 +554,7 @@ int lite_cluster_start(struct lite_cluster *cl)
 {
 	mutex_lock(&cl->lock);
 	cl->state = LITE_NODE_UP;
+	cl->due = jiffies + cl->heartbeat;
 	queue_delayed_work(cl->wq, &cl->monitor, cl->heartbeat);
 	mutex_unlock(&cl->lock);
 	return 0;

@@ -6,8 +6,59 @@
  * Anything heard from a peer counts as a sign of life (conn->heard). A peer
  * that has been silent for cl->dead is disconnected; a broken transport is
  * usually noticed earlier, by the first operation that fails.
+ *
+ * A machine that was suspended, or whose host had no time for it, finds that all
+ * others have been silent for long. It is itself that was away, which shows by
+ * the monitor's being late; and so much later is everybody's silence too long.
+ * The others may see this differently, and then disconnect.
  */
 #include "cluster.h"
+
+/* For how long we were away ourselves since the monitor ran last. */
+static unsigned long lite_cluster_away(const struct lite_cluster *cl)
+{
+	unsigned long now = jiffies, due = cl->due;
+
+	lockdep_assert_held(&cl->lock);
+	/* A busy machine is not always in time. */
+	return time_after(now, due + cl->heartbeat) ? now - due : 0;
+}
+
+/**
+ * lite_cluster_silent - has somebody been silent for too long?
+ * @cl: cluster; locked
+ * @heard: jiffies at which it was heard last
+ *
+ * Context: process.
+ * Return: whether it has, not counting how long we were away ourselves.
+ */
+bool lite_cluster_silent(const struct lite_cluster *cl, unsigned long heard)
+{
+	return time_after(jiffies, heard + cl->dead + lite_cluster_away(cl));
+}
+
+static unsigned long lite_later(unsigned long heard, unsigned long by)
+{
+	unsigned long now = jiffies;
+
+	return time_after(heard + by, now) ? now : heard + by;
+}
+
+/* We were away: nothing could be heard from it meanwhile. */
+static void lite_monitor_excuse(struct lite_cluster *cl, struct lite_peer *peer,
+				unsigned long away)
+{
+	struct lite_conn *conn;
+
+	lockdep_assert_held(&cl->lock);
+	peer->heard = lite_later(peer->heard, away);
+	conn = lite_peer_conn_get(peer);
+	if (!conn)
+		return;
+	/* What is heard at this very moment may be overwritten: it is heard again. */
+	WRITE_ONCE(conn->heard, lite_later(READ_ONCE(conn->heard), away));
+	lite_conn_put(conn);
+}
 
 int lite_serve_ping(void *priv, struct lite_conn *conn, const void *req,
 		    u32 len, void *reply, u32 *reply_len)
@@ -50,7 +101,7 @@ static void lite_monitor_peer(struct lite_cluster *cl, struct lite_peer *peer)
 	lockdep_assert_held(&cl->lock);
 	conn = lite_peer_conn_get(peer);
 	if (conn) {
-		if (time_after(jiffies, READ_ONCE(conn->heard) + cl->dead))
+		if (lite_cluster_silent(cl, READ_ONCE(conn->heard)))
 			lite_conn_kill(conn, -ETIMEDOUT);
 		else
 			queue_work(cl->wq, &peer->ping_work);
@@ -58,13 +109,13 @@ static void lite_monitor_peer(struct lite_cluster *cl, struct lite_peer *peer)
 		return;
 	}
 	if (peer->suspect && (peer->left || cl->state != LITE_NODE_UP ||
-			      time_after(jiffies, peer->heard + cl->dead))) {
+			      lite_cluster_silent(cl, peer->heard))) {
 		WRITE_ONCE(peer->suspect, false);
 		wake_up_all(&cl->suspects);
 		cl->ops->event(cl->priv, peer->id, LITE_NODE_DOWN);
 	}
 	if (peer->fresh && (peer->left ||
-			    time_after(jiffies, peer->heard + cl->dead))) {
+			    lite_cluster_silent(cl, peer->heard))) {
 		WRITE_ONCE(peer->fresh, false);
 		wake_up_all(&cl->suspects);
 	}
@@ -85,9 +136,16 @@ void lite_monitor_work(struct work_struct *work)
 					       monitor.work);
 	unsigned long next = cl->heartbeat;
 	struct lite_peer *peer;
+	unsigned long away;
 	unsigned long id;
 
 	mutex_lock(&cl->lock);
+	away = lite_cluster_away(cl);
+	if (away)
+		xa_for_each(&cl->peers, id, peer)
+			lite_monitor_excuse(cl, peer, away);
+	/* With that it is accounted for. */
+	cl->due = jiffies + cl->heartbeat;
 	xa_for_each(&cl->peers, id, peer) {
 		if (cl->state != LITE_NODE_UP && cl->state != LITE_NODE_LEAVING)
 			break;

@@ -9,6 +9,7 @@
  */
 #include <linux/slab.h>
 
+#include "../wait.h"
 #include "cluster.h"
 
 static void lite_peer_release(struct kref *ref)
@@ -313,7 +314,7 @@ void lite_cluster_conn_down(struct lite_cluster *cl, struct lite_conn *conn)
 		peer->heard = READ_ONCE(conn->heard);
 		if (!peer->left && peer != cl->self) {
 			WRITE_ONCE(peer->suspect, cl->state == LITE_NODE_UP &&
-				   time_before(jiffies, peer->heard + cl->dead));
+				   !lite_cluster_silent(cl, peer->heard));
 			lite_peer_retry(peer, 0);
 		}
 		smp_wmb(); /* at no time neither up nor suspect */
@@ -387,10 +388,18 @@ bool lite_peer_is_live(struct lite_peer *peer)
 /* Wait while it is suspect: 0: it is up; -EHOSTDOWN; -EINTR. */
 int lite_peer_await_for(struct lite_peer *peer, unsigned long timeout)
 {
-	if (wait_event_killable_timeout(peer->cl->suspects,
-					!lite_peer_is_suspect(peer),
-					timeout) < 0)
-		return -EINTR;
+	int part;
+	long left;
+
+	for (part = 0; part < LITE_TIMEOUT_PARTS; part++) {
+		left = wait_event_killable_timeout(peer->cl->suspects,
+						   !lite_peer_is_suspect(peer),
+						   timeout / LITE_TIMEOUT_PARTS + 1);
+		if (left < 0)
+			return -EINTR;
+		if (left)
+			break;
+	}
 	return lite_peer_is_up(peer) ? 0 : -EHOSTDOWN;
 }
 
@@ -405,8 +414,11 @@ int lite_peer_await(struct lite_peer *peer)
 {
 	struct lite_cluster *cl = peer->cl;
 
-	/* The monitor ends the suspicion; the time-out is for its delay. */
-	return lite_peer_await_for(peer, cl->dead + 2 * cl->heartbeat);
+	/*
+	 * The monitor ends the suspicion, be it longer by the time that we are
+	 * away. The time-out is for its delay, and less than that time, too.
+	 */
+	return lite_peer_await_for(peer, 2 * (cl->dead + cl->heartbeat));
 }
 
 /**
