@@ -22,6 +22,12 @@
 #ifdef CONFIG_BLOCK
 #define lite_check_plugged(unplug, data, size) \
 	blk_check_plugged(unplug, data, size)
+
+/* By the thread whose plug it is in, before anything depends on it. */
+static inline void lite_plug_forget(struct blk_plug_cb *cb)
+{
+	list_del(&cb->list);
+}
 #else
 struct blk_plug_cb {
 };
@@ -32,6 +38,10 @@ static inline struct blk_plug_cb *lite_check_plugged(lite_unplug_fn unplug,
 						     void *data, int size)
 {
 	return NULL;
+}
+
+static inline void lite_plug_forget(struct blk_plug_cb *cb)
+{
 }
 #endif
 

@@ -19,10 +19,11 @@
  * DOC: errno values of commands, beside those of the ioctls
  *
  * ====================  ======================================================
- * ECANCELED             it was cancelled before it began; or its process is gone
- * EINTR                 it was cancelled, or the process was stopped for a while:
- *                       what has become of it is not known, as when the caller
- *                       of the ioctl is killed
+ * ECANCELED             it was cancelled before it began
+ * EINTR                 it was cancelled, or the process was stopped for a while,
+ *                       or the thread that submitted it has exited: what has
+ *                       become of it is not known, as when the caller of the
+ *                       ioctl is killed
  * EHOSTDOWN, ETIMEDOUT  READ, WRITE: also, the connection broke. It has been
  *                       tried only once if a worker did not have it, as it has
  *                       with IOSQE_ASYNC

@@ -518,9 +518,35 @@ static int lite_ioc_writeable(void __user *user, u32 size)
 	return fault_in_safe_writeable(user, size) ? -EFAULT : 0;
 }
 
+/**
+ * lite_ioc_waits_not - is a command one that waits for nobody?
+ * @cmd: LITE_IOC_*
+ * @flags: the second member of its structure
+ *
+ * Context: any.
+ * Return: whether it is.
+ */
+bool lite_ioc_waits_not(unsigned int cmd, u32 flags)
+{
+	switch (cmd) {
+	case LITE_IOC_RPC_RECV:
+		return flags & (LITE_RPC_NOWAIT | LITE_RPC_REPLY_ONLY);
+	case LITE_IOC_RPC_COLLECT:
+	case LITE_IOC_RPC_NEXT:
+		return flags & LITE_RPC_NOWAIT;
+	default:
+		return false;
+	}
+}
+
+/* What has flags that say so has them in the same place. */
+static_assert(offsetof(struct lite_ioc_rpc_recv, flags) == sizeof(u32));
+static_assert(offsetof(struct lite_ioc_rpc_collect, flags) == sizeof(u32));
+static_assert(offsetof(struct lite_ioc_rpc_next, flags) == sizeof(u32));
+
 /* All but LITE_IOC_OP: its frame is large, and all of it is made 0. */
 static noinline long lite_ioctl_any(struct lite_file *lf, unsigned int cmd,
-				    void __user *user)
+				    void __user *user, bool nowait)
 {
 	struct lite_gate gate = { .users = &lf->node->active, .in = true };
 	const struct lite_ioc *ioc;
@@ -545,6 +571,9 @@ static noinline long lite_ioctl_any(struct lite_file *lf, unsigned int cmd,
 		return err;
 	/* The field was fetched twice: what counts is what was checked. */
 	any.query.size = size;
+	/* So were these, by who knows that it must not wait. */
+	if (nowait && !lite_ioc_waits_not(cmd, any.rpc_recv.flags))
+		return -EAGAIN;
 	if ((ioc->undo || ioc->always) && lite_ioc_writeable(user, size))
 		return -EFAULT;
 	if (!lite_node_enter(lf->node))
@@ -571,5 +600,21 @@ long lite_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 	if (likely(cmd == LITE_IOC_OP))
 		return lite_ioctl_op(lf, user);
-	return lite_ioctl_any(lf, cmd, user);
+	return lite_ioctl_any(lf, cmd, user, false);
+}
+
+/**
+ * lite_ioctl_nowait - one that waits for nobody
+ * @file: open file
+ * @cmd: of those with lite_ioc_waits_not()
+ * @arg: user pointer to its structure
+ *
+ * Context: may sleep, but not for long.
+ * Return: as lite_ioctl(); -EAGAIN also if the structure is not that of such a
+ * one any more.
+ */
+long lite_ioctl_nowait(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	return lite_ioctl_any(file->private_data, cmd, (void __user *)arg,
+			      true);
 }

@@ -136,9 +136,12 @@ static int lite_uring_give(struct lite_uring *u)
 	unsigned long left;
 	int err = u->err;
 
-	/* In a thread of the kernel's: whose memory it was is gone, or going. */
+	/*
+	 * In a thread of the kernel's, or one that exits: it cannot write to whose
+	 * memory it is, if that is there still.
+	 */
 	if (current->flags & PF_KTHREAD || !current->mm)
-		return err ?: -ECANCELED;
+		return err ?: -EINTR;
 	if (!err && u->length) {
 		left = copy_to_user(u->buf, u->data, u->length);
 		u->result -= left;
@@ -232,16 +235,8 @@ static bool lite_uring_is_quick(u32 cmd_op, const u32 __user *user)
 {
 	u32 flags;
 
-	switch (cmd_op) {
-	case LITE_IOC_RPC_RECV:
-		return !get_user(flags, user + 1) &&
-		       flags & (LITE_RPC_NOWAIT | LITE_RPC_REPLY_ONLY);
-	case LITE_IOC_RPC_COLLECT:
-	case LITE_IOC_RPC_NEXT:
-		return !get_user(flags, user + 1) && flags & LITE_RPC_NOWAIT;
-	default:
-		return false;
-	}
+	return lite_ioc_waits_not(cmd_op, U32_MAX) &&
+	       !get_user(flags, user + 1) && lite_ioc_waits_not(cmd_op, flags);
 }
 
 /* In the thread that submits it. -EAGAIN: put it off. */
@@ -255,7 +250,7 @@ static int lite_uring_try(struct io_uring_cmd *cmd, unsigned long arg,
 		return lite_uring_op(cmd, user);
 	if (!lite_uring_is_quick(cmd->cmd_op, user))
 		return -EAGAIN;
-	err = lite_ioctl(cmd->file, cmd->cmd_op, arg);
+	err = lite_ioctl_nowait(cmd->file, cmd->cmd_op, arg);
 	if (err != -EAGAIN)
 		return err;
 	/* This is what the user is to be told. */

@@ -114,17 +114,20 @@ void lite_issues_init(struct lite_memory *mem)
 	spin_lock_init(&is->lock);
 	INIT_LIST_HEAD(&is->flight);
 	INIT_LIST_HEAD(&is->pages);
+	INIT_LIST_HEAD(&is->plugs);
 	INIT_DELAYED_WORK(&is->watch, lite_issues_watch);
+	INIT_DELAYED_WORK(&is->hurry, lite_issues_hurry);
 }
 
 /**
  * lite_issues_exit - the counterpart of lite_issues_init()
- * @mem: node's; nothing is in flight
+ * @mem: node's; nothing is in flight, or begun
  *
  * Context: may sleep.
  */
 void lite_issues_exit(struct lite_memory *mem)
 {
+	cancel_delayed_work_sync(&mem->issues.hurry);
 	cancel_delayed_work_sync(&mem->issues.watch);
 	lite_issue_pages_free(mem, &mem->issues.pages);
 }

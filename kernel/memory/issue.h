@@ -17,6 +17,10 @@
  * @n_pages: how many there are, free or not
  * @watch: ends the connection of one that takes too long; gives back @pages when
  *	nothing has been in flight for a while
+ * @due: jiffies at which @watch is to run, while it is queued
+ * @excused: it was late, and has left it at that, once
+ * @plugs: of threads that have begun some, and not posted them yet
+ * @hurry: posts what they have had for too long
  */
 struct lite_issues {
 	spinlock_t lock;
@@ -24,6 +28,10 @@ struct lite_issues {
 	struct list_head pages;
 	u32 n_pages;
 	struct delayed_work watch;
+	unsigned long due;
+	bool excused;
+	struct list_head plugs;
+	struct delayed_work hurry;
 };
 
 /**
@@ -45,7 +53,7 @@ struct lite_issues {
  * @last: likewise: the last of them
  * @conn: likewise: theirs, held live
  * @list: likewise: in lite_issues.flight
- * @posted: likewise: jiffies
+ * @since: likewise: jiffies, of when it was posted; before that, begun
  */
 struct lite_issue {
 	void (*end)(struct lite_issue *i, int err);
@@ -64,7 +72,7 @@ struct lite_issue {
 	struct lite_issue *last;
 	struct lite_conn *conn;
 	struct list_head list;
-	unsigned long posted;
+	unsigned long since;
 };
 
 enum lite_issued {
@@ -86,6 +94,7 @@ bool lite_issue_post(struct lite_issue *i, const struct lite_op *op,
 		     const struct lite_extent *e);
 void lite_issue_over(struct lite_issue *i, int err);
 void lite_issues_watch(struct work_struct *work);
+void lite_issues_hurry(struct work_struct *work);
 void lite_issue_pages_free(struct lite_memory *mem, struct list_head *pages);
 
 #endif /* _LITE_ISSUE_H */

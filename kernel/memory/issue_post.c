@@ -11,32 +11,53 @@
  * that posting waits for nothing. Who submits few has no plug, and a chain of one.
  *
  * A thread that goes to sleep with a plug - a page that the next command names may
- * not be there - posts first (sched_submit_work()). So what has been begun
- * waits for its thread to get the processor, but never for user space. Nothing
- * that is done with the plug itself sleeps: it is there until we are through.
+ * not be there - posts first (sched_submit_work()). But it may be long at other
+ * commands that do not sleep, and what has been begun holds an LMR, a connection
+ * and slots: so a work item posts what is a jiffy old. Nothing that is done with
+ * the plug itself sleeps: it is there until we are through. And it is there as
+ * long as the thread has not returned from submitting, and so has not completed
+ * what it began there: their file keeps the node, and this code. A plug with which
+ * nothing was begun is not left behind.
  *
  * Recovery: those that were posted together fail together: which of them have
  * been carried out is not known, as it is not of one that fails.
  */
 #include "../compat.h"
+#include "../wait.h"
 #include "memory.h"
 
 /* Chains of a plug; what goes elsewhere is posted one by one. */
 #define LITE_PLUG_CHAINS 8
 
+/* Jiffies: so old may be what has not been posted. */
+#define LITE_PLUG_AGE 1
+
 /**
  * struct lite_plug - what a thread has begun, and not posted yet
  * @cb: in its plug
- * @n: how many chains
+ * @mem: node's, whose lite_issues.lock protects the following; NULL at first
+ * @list: in lite_issues.plugs, unless @n is 0
+ * @n: how many chains; only the thread itself adds some
  * @first: the first of each
  */
 struct lite_plug {
 	struct blk_plug_cb cb;
+	struct lite_memory *mem;
+	struct list_head list;
 	u32 n;
 	struct lite_issue *first[LITE_PLUG_CHAINS];
 };
 
 /* ---- what is in flight --------------------------------------------------- */
+
+static void lite_issues_watch_in(struct lite_memory *mem, unsigned long delay)
+{
+	struct lite_issues *is = &mem->issues;
+
+	lockdep_assert_held(&is->lock);
+	if (queue_delayed_work(mem->wq, &is->watch, delay))
+		is->due = jiffies + delay;
+}
 
 static void lite_issue_list(struct lite_issue *first)
 {
@@ -44,15 +65,15 @@ static void lite_issue_list(struct lite_issue *first)
 	struct lite_issues *is = &mem->issues;
 	bool was_empty;
 
-	first->posted = jiffies;
+	first->since = jiffies;
 	lite_stat_add(mem->stats, LITE_STAT_OPS_INFLIGHT, first->chain.n);
 	spin_lock(&is->lock);
 	was_empty = list_empty(&is->flight);
 	list_add_tail(&first->list, &is->flight);
-	spin_unlock(&is->lock);
 	/* Unless it is waiting already: then it will look at us, too. */
 	if (was_empty)
-		queue_delayed_work(mem->wq, &is->watch, mem->fab->op_timeout);
+		lite_issues_watch_in(mem, mem->fab->op_timeout);
+	spin_unlock(&is->lock);
 }
 
 static void lite_issue_unlist(struct lite_issue *first)
@@ -78,14 +99,21 @@ void lite_issues_watch(struct work_struct *work)
 					      struct lite_issues, watch);
 	struct lite_memory *mem = container_of(is, struct lite_memory, issues);
 	unsigned long timeout = mem->fab->op_timeout, now = jiffies;
+	unsigned long part = timeout / LITE_TIMEOUT_PARTS + 1;
 	struct lite_issue *i;
 	struct lite_bounce *b;
 	LIST_HEAD(idle);
 
 	spin_lock(&is->lock);
+	/* If we are late, all else may be: this machine was away. Soon, then. */
+	is->excused = !is->excused && time_after(now, is->due + part);
+	if (is->excused) {
+		lite_issues_watch_in(mem, part);
+		goto unlock;
+	}
 	list_for_each_entry(i, &is->flight, list) {
-		if (time_before(now, i->posted + timeout)) {
-			timeout -= now - i->posted;
+		if (time_before(now, i->since + timeout)) {
+			timeout -= now - i->since;
 			break;
 		}
 		/* It is held live as long as it is on the list. */
@@ -97,8 +125,9 @@ void lite_issues_watch(struct work_struct *work)
 			is->n_pages--;
 		list_splice_init(&is->pages, &idle);
 	} else {
-		queue_delayed_work(mem->wq, &is->watch, timeout);
+		lite_issues_watch_in(mem, timeout);
 	}
+unlock:
 	spin_unlock(&is->lock);
 	lite_issue_pages_free(mem, &idle);
 }
@@ -134,13 +163,119 @@ static void lite_issue_post_all(struct lite_issue *first)
 	lite_io_leave(&first->chain.io);
 }
 
+/* ---- plugs --------------------------------------------------------------- */
+
+/* A plug that is empty belongs to its thread alone, which may free it at once. */
+static void lite_plug_set(struct lite_plug *plug, u32 n)
+{
+	lockdep_assert_held(&plug->mem->issues.lock);
+	if (!n)
+		list_del_init(&plug->list);
+	/* The last access: with lite_unplug(). */
+	smp_store_release(&plug->n, n);
+}
+
+static void lite_plug_add(struct lite_plug *plug, struct lite_issue *first)
+{
+	struct lite_memory *mem = plug->mem;
+	struct lite_issues *is = &mem->issues;
+
+	spin_lock(&is->lock);
+	if (!plug->n) {
+		if (list_empty(&is->plugs))
+			queue_delayed_work(mem->wq, &is->hurry, LITE_PLUG_AGE);
+		list_add_tail(&plug->list, &is->plugs);
+	}
+	plug->first[plug->n] = first;
+	lite_plug_set(plug, plug->n + 1);
+	spin_unlock(&is->lock);
+}
+
+/* The chain that goes where a session does, if there is one: the caller's then. */
+static struct lite_issue *lite_plug_take(struct lite_plug *plug, u64 session)
+{
+	struct lite_issue *first = NULL;
+	u32 k;
+
+	spin_lock(&plug->mem->issues.lock);
+	for (k = 0; k < plug->n; k++) {
+		/* Sessions have numbers of their own, whoever they are with. */
+		if (plug->first[k]->conn->session != session)
+			continue;
+		first = plug->first[k];
+		plug->first[k] = plug->first[plug->n - 1];
+		lite_plug_set(plug, plug->n - 1);
+		break;
+	}
+	spin_unlock(&plug->mem->issues.lock);
+	return first;
+}
+
+/* Those of a plug that are older, or all, to a list. */
+static void lite_plug_empty(struct lite_plug *plug, unsigned long age,
+			    struct list_head *to)
+{
+	unsigned long now = jiffies;
+	u32 k, n = plug->n;
+
+	for (k = n; k-- > 0;) {
+		struct lite_issue *first = plug->first[k];
+
+		if (now - first->since < age)
+			continue;
+		list_add(&first->list, to);
+		plug->first[k] = plug->first[--n];
+	}
+	lite_plug_set(plug, n);
+}
+
+static void lite_issue_post_list(struct list_head *chains)
+{
+	struct lite_issue *first, *next;
+
+	list_for_each_entry_safe(first, next, chains, list) {
+		/* Then it is in another list, and may be gone. */
+		list_del(&first->list);
+		lite_issue_post_all(first);
+	}
+}
+
+/**
+ * lite_issues_hurry - post what was begun, but for too long was not posted
+ * @work: lite_issues.hurry
+ *
+ * Context: process.
+ */
+void lite_issues_hurry(struct work_struct *work)
+{
+	struct lite_issues *is = container_of(to_delayed_work(work),
+					      struct lite_issues, hurry);
+	struct lite_memory *mem = container_of(is, struct lite_memory, issues);
+	struct lite_plug *plug, *next;
+	LIST_HEAD(late);
+
+	spin_lock(&is->lock);
+	list_for_each_entry_safe(plug, next, &is->plugs, list)
+		lite_plug_empty(plug, LITE_PLUG_AGE, &late);
+	if (!list_empty(&is->plugs))
+		queue_delayed_work(mem->wq, &is->hurry, LITE_PLUG_AGE);
+	spin_unlock(&is->lock);
+	lite_issue_post_list(&late);
+}
+
 static void lite_unplug(struct blk_plug_cb *cb, bool from_schedule)
 {
 	struct lite_plug *plug = container_of(cb, struct lite_plug, cb);
-	u32 i;
+	LIST_HEAD(chains);
 
-	for (i = 0; i < plug->n; i++)
-		lite_issue_post_all(plug->first[i]);
+	/* With lite_plug_set(). */
+	if (smp_load_acquire(&plug->n)) {
+		spin_lock(&plug->mem->issues.lock);
+		if (plug->n)
+			lite_plug_empty(plug, 0, &chains);
+		spin_unlock(&plug->mem->issues.lock);
+		lite_issue_post_list(&chains);
+	}
 	kfree(plug);
 }
 
@@ -152,6 +287,8 @@ static struct lite_plug *lite_plug_of(struct lite_memory *mem)
 
 	return cb ? container_of(cb, struct lite_plug, cb) : NULL;
 }
+
+/* ---- beginning ----------------------------------------------------------- */
 
 static void lite_issue_link(struct lite_issue *first, struct lite_issue *i,
 			    const struct lite_op *op, u64 raddr)
@@ -190,24 +327,22 @@ static bool lite_issue_join(struct lite_plug *plug, struct lite_issue *i,
 			    const struct lite_extent *e)
 {
 	const struct lite_map_share *s = &i->m->share[e->share];
-	struct lite_issue *first;
-	u32 k;
+	struct lite_issue *first = NULL;
+	bool joined;
 
-	for (k = 0; k < plug->n; k++) {
-		first = plug->first[k];
-		/* Sessions have numbers of their own, whoever they are with. */
-		if (first->conn->session == s->session && !s->lost)
-			break;
-	}
-	if (k == plug->n || !lite_issue_is_trusted(i, first->conn) ||
-	    !lite_chain_reserve(&first->chain))
+	if (!s->lost && plug->mem)
+		first = lite_plug_take(plug, s->session);
+	if (!first)
 		return false;
-	lite_issue_link(first, i, op, e->addr + (i->offset - e->start));
-	if (first->chain.n == LITE_CHAIN_STEP) {
-		plug->first[k] = plug->first[--plug->n];
+	joined = lite_issue_is_trusted(i, first->conn) &&
+		 lite_chain_reserve(&first->chain);
+	if (joined)
+		lite_issue_link(first, i, op, e->addr + (i->offset - e->start));
+	if (first->chain.n == LITE_CHAIN_STEP)
 		lite_issue_post_all(first);
-	}
-	return true;
+	else
+		lite_plug_add(plug, first);
+	return joined;
 }
 
 /* Begin a chain, on a queue pair that has room. */
@@ -230,6 +365,7 @@ static bool lite_issue_begin(struct lite_issue *i, const struct lite_op *op,
 		return false;
 	}
 	i->conn = conn;
+	i->since = jiffies;
 	lite_issue_link(i, i, op, e->addr + (i->offset - e->start));
 	return true;
 }
@@ -251,11 +387,22 @@ bool lite_issue_post(struct lite_issue *i, const struct lite_op *op,
 
 	if (plug && lite_issue_join(plug, i, op, e))
 		return true;
-	if (!lite_issue_begin(i, op, e))
+	if (!lite_issue_begin(i, op, e)) {
+		if (plug && !plug->mem) {
+			lite_plug_forget(&plug->cb);
+			kfree(plug);
+		}
 		return false;
-	if (plug && plug->n < LITE_PLUG_CHAINS)
-		plug->first[plug->n++] = i;
-	else
+	}
+	/* Others make it less only. */
+	if (!plug || READ_ONCE(plug->n) == LITE_PLUG_CHAINS) {
 		lite_issue_post_all(i);
+		return true;
+	}
+	if (!plug->mem) {
+		plug->mem = i->mem;
+		INIT_LIST_HEAD(&plug->list);
+	}
+	lite_plug_add(plug, i);
 	return true;
 }
