@@ -57,8 +57,8 @@ class Child {
     pid_t pid_ = 0;
 };
 
-/// Have a new process do this. Returns the time in ns from before it is made until it has done it.
-/// Throws what it throws. To be called in a Child.
-double time_in_new_process(const std::function<void()>& work);
+/// Have a new process do this. Returns the time in ns from before it is made until that which @work
+/// returns. Throws what it throws. To be called in a Child.
+double time_in_new_process(const std::function<Clock::time_point()>& work);
 
 }  // namespace perf

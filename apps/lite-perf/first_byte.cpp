@@ -119,19 +119,22 @@ NamedLmr::~NamedLmr() { lite_free_name(context_.get(), name_.c_str()); }
 
 void NamedLmr::forget() { check(lite_unmap(context_.get(), handle_), "unmap"); }
 
-void first_byte_of_lite(unsigned index, const std::string& name) {
+Clock::time_point first_byte_of_lite(unsigned index, const std::string& name) {
     const Context context = open_context(index);
     lite_lh_t handle = 0;
     std::array<std::byte, first_bytes> data;
     check(lite_map(context.get(), name.c_str(), LITE_RIGHT_READ, &handle, nullptr), "map");
     check(lite_read(context.get(), handle, 0, data.data(), data.size()), "read");
+    return Clock::now();
 }
 
-void first_byte_of(std::string_view arm, const Target& target) {
+Clock::time_point first_byte_of(std::string_view arm, const Target& target) {
     Target small = target;
     small.bytes = 4096;
     small.window = 1;
-    make_transport(arm, small)->call({Op::read, first_bytes});
+    const std::unique_ptr<Transport> transport = make_transport(arm, small);
+    transport->call({Op::read, first_bytes});
+    return Clock::now();
 }
 
 std::unique_ptr<Mapper> make_lite_mapper(const Target& target, std::uint64_t bytes, bool cold) {

@@ -39,11 +39,12 @@ class NamedLmr {
     lite_lh_t handle_ = 0;
 };
 
-/// Open LITE, find an LMR by its name, and read a few of its bytes.
-void first_byte_of_lite(unsigned index, const std::string& name);
+/// Open LITE, find an LMR by its name, and read a few of its bytes. Returns when they were there,
+/// which is before all is closed again.
+Clock::time_point first_byte_of_lite(unsigned index, const std::string& name);
 
-/// Connect an arm and read a few bytes.
-void first_byte_of(std::string_view arm, const Target& target);
+/// Connect an arm and read a few bytes: likewise.
+Clock::time_point first_byte_of(std::string_view arm, const Target& target);
 
 /// Makes memory of another node usable, again and again. A sample is a time in microseconds; what
 /// is done to undo it is not in it.
