@@ -40,7 +40,7 @@ def test_three_nodes_in_one_machine(lab):
             lite.check_idle()
 
 
-@vmtest(timeout=400, mem_mb=768)
+@vmtest(timeout=400, mem_mb=768, slow=True)
 def test_two_machines(lab):
     """What is carried from machine to machine. The rest is the same in one; what is changed in use, see below."""
     lites = on_machines(lab)

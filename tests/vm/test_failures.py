@@ -4,8 +4,8 @@
 import contextlib
 import time
 
-from litelab import (Lite, dead_seconds, join_all, load, on_machines, prepare, prepare_all, stop_all, times, traces, wait_complete,
-                     wait_until)
+from litelab import (Lite, dead_seconds, join_all, load, on_machines, prepare, prepare_all, stop_all, times,
+                     trace_sessions, traced_deaths, traces, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -294,6 +294,39 @@ def test_a_short_interruption_is_survived(lab):
         time.sleep(0.1)  # that is how long it lasts
         vm.cut(False)
     _survive(lab, interrupt)
+
+
+@vmtest(nodes=2, timeout=200)
+def test_a_host_without_time(lab):
+    """Who did not run itself takes nobody for dead, however long it was: all machines are stopped for longer than the
+    dead time. Each finds the other silent for that long. A session may break, and is made anew. They are idle but for
+    heartbeats: whoever has the processor when it is stopped has used all that time, the scheduler thinks, and may have
+    to wait for a busy thread as long."""
+    first, second = lites = on_machines(lab)
+    _alloc(first, "frozen", second)
+    states = first.states()
+    for lite in lites:
+        trace_sessions(lite.vm)
+    holder = first.spawn("hold", "frozen")
+    holder.wait_output("running")
+    for _ in range(3):
+        for lite in lites:
+            lite.vm.freeze()
+        time.sleep(2 * dead_seconds(first.vm))  # that is how long the host has no time
+        first.vm.thaw()
+        time.sleep(dead_seconds(first.vm) / 8)  # so long nobody answers
+        second.vm.thaw()
+        for lite in lites:
+            lite.lite("write", "frozen", 0, "still there")
+        # Longer than it would take to notice.
+        calls = first.stats()["calls"]
+        wait_until("many heartbeats", lambda was=calls: first.stats()["calls"] > was + 30, 60, first.vm.time_scale)
+    assert [lite.states() for lite in lites] == [states, states]
+    assert not any(traced_deaths(lite.vm) for lite in lites)
+    holder.write("\n")
+    assert holder.wait(60, check=True).out.split() == ["running", *["success"] * 5], holder.out
+    for lite in lites:
+        lite.check_idle()
 
 
 @vmtest(nodes=2, timeout=120, kernels=("6.1", "debug"))

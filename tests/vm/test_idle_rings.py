@@ -19,7 +19,7 @@ _IDLE = 10  # LITE_BIND_IDLE
 
 def _cluster(lab):
     server, *clients = in_one_machine(lab.n1, 1 + _CLIENTS, dead=10000 * lab.kernel.time_scale)
-    return server, clients, max(20, lab.scale(1000 // _CLIENTS))
+    return server, clients, max(20, lab.scale(1000 // _CLIENTS, always=True))
 
 
 def _serve(server, count, size):

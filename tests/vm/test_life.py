@@ -27,7 +27,7 @@ def test_two_machines(lab):
 def test_a_thousand_killed_processes(lab):
     """No leak, no complaint: gauges back at zero, memory where it was."""
     lites = on_machines(lab)
-    count = max(40, int(1000 * program_scale(lab)))
+    count = lab.scale(1000, 40, always=True)
     # Once before measuring: caches, per-CPU lists and lazily made connections have their size after that.
     run_program(lab, lites, "killstorm", "--count", count // 10)
     before = [_level(lite) for lite in lites]

@@ -61,7 +61,7 @@ def test_moved_meanwhile(lab):
     """The words move from node to node, without pause."""
     lites = in_one_machine(lab.n1)
     _words(lites[0], "words", lites[0])
-    running = _record(lab, lites, "words", 4, lab.scale(3000, 30))
+    running = _record(lab, lites, "words", 4, lab.scale(3000, 30, always=True))
     running.wait_output("running", timeout=60)
     moves = 0
     while running.running:

@@ -32,26 +32,32 @@ def _trace(vm):
                "echo '-:litetest/unmap' >>kprobe_events; rmdir instances/litetest")
 
 
-def _fire(lab, lites, rounds, timeout, at_once=1, most=9 << 20, threads=2, nice=0):
-    """Rounds with attackers on all nodes; the first node is the home. @nice: of the home, which attackers outnumber."""
+def _say(data):
+    """How far it is, as soon as it says so."""
+    print("".join(f"      {line}\n" for line in data.decode().splitlines() if line != "ready"), end="", flush=True)
+
+
+def _fire(lab, lites, rounds, timeout, at_once=1, most=9 << 20, threads=2, nice=0, here=True):
+    """Rounds with attackers on all nodes; the first node is the home, where there are some if @here. @nice: of the home,
+    which attackers outnumber."""
     rounds = int(os.environ.get("LITE_REVOKE_ROUNDS", rounds))
     seed = lab.rng.getrandbits(32)
     same = ["--seed", seed, "--at-once", at_once, "--most", most]
     env = environment(lab, lites)
     print(f"      {rounds} rounds, seed {seed}")
 
-    def spawn(lite, *words, nice=0):
+    def spawn(lite, *words, nice=0, **how):
         command = ["nice", "-n", nice, program_path("revoke"), *same, *words]
-        return lite.vm.spawn([str(word) for word in command], env=env)
-    home = lites[0]
+        return lite.vm.spawn([str(word) for word in command], env=env, **how)
+    home, attacking = lites[0], lites if here else lites[1:]
     with _trace(home.vm) as trace:
-        program = spawn(home, "home", "--rounds", rounds, "--attackers", len(lites) * _PROCESSES * threads,
-                        "--trace", trace, nice=nice)
+        program = spawn(home, "home", "--rounds", rounds, "--attackers", len(attacking) * _PROCESSES * threads,
+                        "--trace", trace, nice=nice, on_output=_say)
         program.wait_output("ready")
         attackers = [spawn(lite, "attack", "--index", lite.index, "--processes", _PROCESSES, "--threads", threads)
-                     for lite in lites]
+                     for lite in attacking]
         program.wait(timeout)
-        said = [program.out, program.err]
+        said = [program.err]
         for attacker in attackers:
             # If the home has found something, they need not end by themselves.
             if program.rc:
@@ -60,7 +66,7 @@ def _fire(lab, lites, rounds, timeout, at_once=1, most=9 << 20, threads=2, nice=
             said += [attacker.out, attacker.err]
     text = "\n".join(line for part in said for line in part.splitlines())
     assert program.rc == 0 and all(attacker.rc == 0 for attacker in attackers), text
-    print("".join(f"      {line}\n" for line in text.splitlines() if line != "ready"), end="")
+    _say(text.encode())
     home.lite("free", "revoke-board")
     for lite in lites:
         lite.check_idle()
@@ -91,7 +97,7 @@ def test_many_at_once_under_fire(lab):
 def test_under_fire_in_one_machine_for_long(lab):
     """As many rounds as it takes to trust it."""
     lites = in_one_machine(lab.n1, **_PATIENT)
-    _fire(lab, lites, MANY, timeout=35900, at_once=64, most=64 << 10, threads=1, nice=-15)
+    _fire(lab, lites, MANY, timeout=35900, at_once=64, most=64 << 10, threads=1, nice=-15, here=False)
 
 
 @vmtest(mem_mb=768, timeout=36000, slow=True, fresh=True)

@@ -76,7 +76,7 @@ def _lives(lab, rounds, batch):
 
 @vmtest(nodes=1, cpus=2, timeout=600)
 def test_twenty_lives_in_one_machine(lab):
-    _lives(lab, lab.scale(20, 8), lab.scale(4, 2))
+    _lives(lab, lab.scale(20, 8, always=True), lab.scale(4, 2, always=True))
 
 
 @vmtest(nodes=1, cpus=2, timeout=600, slow=True)

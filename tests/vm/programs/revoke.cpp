@@ -32,6 +32,7 @@
 #include <array>
 #include <atomic>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -416,13 +417,27 @@ class Home {
         std::puts("ready");
         std::fflush(stdout);
         const auto volleys = (options_.rounds + options_.at_once - 1) / options_.at_once;
-        for (std::uint64_t number = 1; number <= volleys; ++number)
+        for (std::uint64_t number = 1; number <= volleys; ++number) {
             carry_out(number);
+            say_how_far(number);
+        }
         board_.set(kVolley, kOver);
         report();
     }
 
   private:
+    // Once a minute: a hundred thousand rounds take an hour.
+    void say_how_far(std::uint64_t volleys) {
+        const auto now = std::chrono::steady_clock::now();
+        if (now - said_ < std::chrono::minutes(1))
+            return;
+        said_ = now;
+        std::printf("%llu of %llu rounds\n",
+                    static_cast<unsigned long long>(volleys * options_.at_once),
+                    static_cast<unsigned long long>(options_.rounds));
+        std::fflush(stdout);
+    }
+
     struct Region {
         Round round;
         std::uint64_t lh;
@@ -552,6 +567,7 @@ class Home {
     std::vector<Placement> places_;
     std::mt19937_64 random_;
     Words buffer_;
+    std::chrono::steady_clock::time_point said_ = std::chrono::steady_clock::now();
     std::uint64_t seen_rounds_ = 0;
     std::uint64_t reused_rounds_ = 0;
     std::uint64_t reused_bytes_ = 0;

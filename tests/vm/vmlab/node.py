@@ -4,6 +4,7 @@
 import contextlib
 import pathlib
 import shlex
+import signal
 import socket
 import subprocess
 import tempfile
@@ -132,6 +133,16 @@ class Node:
         self._drain.stop(self._end)
         self._qmp("cont")
         self.paused = False
+
+    def freeze(self):
+        """The host has no time for the machine, until thaw(): its clock goes on, and it will see that it was away."""
+        self._note("--- freeze")
+        self._qemu.send_signal(signal.SIGSTOP)
+
+    def thaw(self):
+        """Ends that."""
+        self._note("--- thaw")
+        self._qemu.send_signal(signal.SIGCONT)
 
     def monitor(self, command):
         """Has QEMU's monitor for people execute a line; returns what it says."""

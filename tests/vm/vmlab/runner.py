@@ -95,7 +95,7 @@ class Session:
             cluster = self._get_cluster(case, wish)
             for node in cluster.nodes:
                 node.console.mark(f"{case.name} (seed {self.options.seed})")
-            lab = Lab(cluster, self.options.seed, case.name)
+            lab = Lab(cluster, self.options.seed, case.name, self.options.thorough or wish.slow)
             before = _state(cluster)
             with _time_limit(wish.timeout * cluster.time_scale):
                 case.function(lab)
@@ -213,6 +213,7 @@ def _parse(arguments):
     parser.add_argument("-k", metavar="PATTERN", action="append", default=[],
                         help="only tests whose name (file.test) contains this, or matches it if it has a * in it")
     parser.add_argument("--slow", action="store_true", help="also those that are marked as slow")
+    parser.add_argument("--thorough", action="store_true", help="three times as many repetitions")
     parser.add_argument("--list", action="store_true", help="only print the names")
     parser.add_argument("--seed", help="for what tests choose at random (printed after a failure)")
     parser.add_argument("--keep", action="store_true", help="keep the logs of what passed, too")

@@ -12,6 +12,10 @@ import random
 from .cluster import Cluster
 from .errors import Skip
 
+# Of the repetitions that a test asks for, so many are made unless thoroughness is asked for: what is broken mostly shows
+# in the first ones, and everybody waits for these tests.
+_QUICK = 1 / 3
+
 
 @dataclasses.dataclass(frozen=True)
 class Wish:
@@ -51,12 +55,15 @@ class Lab:
 
     cluster    the Cluster        nodes   its nodes, also as n1, n2, ...
     kernel     its Kernel         rng     a random.Random, the same for the same --seed
+    part       of the repetitions that a test asks for, how many are made: 1 if it shall be thorough, and on kernels that
+               are slow, where there are few anyway
     """
 
-    def __init__(self, cluster: Cluster, seed, name):
+    def __init__(self, cluster: Cluster, seed, name, thorough=True):
         self.cluster = cluster
         self.kernel = cluster.kernel
         self.seed = seed
+        self.part = 1 if thorough or self.kernel.time_scale > 1 else _QUICK
         self.rng = random.Random(f"{seed} {name}")
 
     @property
@@ -69,9 +76,10 @@ class Lab:
             return self.cluster.nodes[int(name[1:]) - 1]
         raise AttributeError(name)
 
-    def scale(self, count, least=1):
-        """A number of repetitions, fewer on a kernel that is slow."""
-        return max(least, count // self.kernel.time_scale)
+    def scale(self, count, least=1, always=False):
+        """A number of repetitions, fewer on a kernel that is slow, and if it shall be quick; but not for the latter's sake
+        with always: for tests that show nothing with fewer, or promise so many."""
+        return max(least, (count if always else int(count * self.part)) // self.kernel.time_scale)
 
     def skip(self, reason):
         """Ends the test: it does not apply here."""

@@ -299,7 +299,7 @@ void check_progress(const Common& common, Milliseconds too_long) {
 int call(const CallerOptions& options) {
     constexpr Milliseconds kPause{700};
     Shared<Common> common;
-    Herd herd(kPause * options.slowness, options.seed);
+    Herd herd(kPause * options.slowness * options.calm, options.seed);
     for (unsigned i = 0; i < kProcesses; ++i)
         herd.add([&options, &common, i] {
             const Book book(options.books + "/ended");

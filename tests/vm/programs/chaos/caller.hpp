@@ -15,6 +15,7 @@ struct CallerOptions {
     u64 calls = 1000;
     u64 seed = 1;
     unsigned slowness = 1;  // of the machine
+    unsigned calm = 1;      // so many times as seldom something is killed, or is long
     bool kernel = false;    // the functions of kcalls, too
 };
 

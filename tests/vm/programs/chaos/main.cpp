@@ -29,6 +29,8 @@ int main(int argc, char** argv) {
         sub->add_option("--books", options.books, "a directory")->required();
         sub->add_option("--seed", options.seed);
         sub->add_option("--slowness", options.slowness, "factor for times");
+        sub->add_option("--calm", options.calm, "how seldom processes are killed, and calls long")
+            ->check(CLI::PositiveNumber);
     };
     common(serve, server);
     common(call, caller);

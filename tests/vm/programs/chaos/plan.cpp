@@ -14,14 +14,14 @@ namespace {
 bool one_in(u64 n, std::mt19937_64& random) { return random() % n == 0; }
 
 // Mostly little.
-std::size_t some_bytes(u32 function, std::mt19937_64& random) {
+std::size_t some_bytes(u32 function, unsigned calm, std::mt19937_64& random) {
     constexpr std::size_t kLittle = 300;
     constexpr std::size_t kPage = 4096;
     constexpr std::size_t kMegabyte = 1 << 20;
-    if (function == kLong && one_in(40, random))
+    if (function == kLong && one_in(40ULL * calm, random))
         return kMegabyte + random() % (kLongMost - kMegabyte + 1);
-    const auto which = random() % 10;
-    return random() % ((which < 5 ? kLittle : which < 8 ? kPage : kShortMost) + 1);
+    const auto which = random() % (10ULL * calm);
+    return random() % ((which < 2 ? kShortMost : which < 5 ? kPage : kLittle) + 1);
 }
 
 }  // namespace
@@ -51,16 +51,16 @@ Plan::Plan(const CallerOptions& options, u64 number) : grace(kGrace * options.sl
     nodes.resize(1 + random() % nodes.size());
     quorum = random() % (nodes.size() + 1);
     picky = one_in(8, random);
-    choose_size(random);
+    choose_size(options.calm, random);
     choose_wish(options, random);
     if (request.size() >= sizeof(order_))
         id = number | (kind == Kind::kMany ? kManyBit : 0);
     write_request(number);
 }
 
-void Plan::choose_size(std::mt19937_64& random) {
-    request.resize(some_bytes(function, random));
-    wanted_ = some_bytes(function, random);
+void Plan::choose_size(unsigned calm, std::mt19937_64& random) {
+    request.resize(some_bytes(function, calm, random));
+    wanted_ = some_bytes(function, calm, random);
     if (one_in(100, random)) {
         too_long_ = true;
         request.resize(most_of(function) + 1 + random() % 1000);

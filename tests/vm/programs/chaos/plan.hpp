@@ -61,7 +61,7 @@ class Plan {
     bool picky = false;  // first collect into too little
 
   private:
-    void choose_size(std::mt19937_64& random);
+    void choose_size(unsigned calm, std::mt19937_64& random);
     void choose_wish(const CallerOptions& options, std::mt19937_64& random);
     void write_request(u64 number);
     void judge_time(const End& end) const;

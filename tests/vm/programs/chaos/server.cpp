@@ -236,7 +236,7 @@ void Server::in_place(std::mt19937_64& random) {
 int serve(const ServerOptions& options) {
     constexpr Milliseconds kPause{300};
     std::mt19937_64 random(options.seed);
-    Herd herd(kPause * options.slowness, random());
+    Herd herd(kPause * options.slowness * options.calm, random());
     // The same processes, but not the same lives.
     unsigned life = 0;
     for (const u32 function : {kAlone, kShared, kShared, kInPlace, kInPlace, kLong, kLong})

@@ -63,6 +63,7 @@ Env read_env() {
         std::transform(e.indexes.begin() + 1, e.indexes.end(), std::back_inserter(e.remote),
                        node_id);
     e.scale = number_or("LITE_TEST_SCALE", 1.0);
+    e.slowness = number_or("LITE_TEST_SLOWNESS", 1);
     e.seed = number_or("LITE_TEST_SEED", kDefaultSeed);
     e.timeout_s = number_or("LITE_TEST_TIMEOUT", 120U);
     return e;

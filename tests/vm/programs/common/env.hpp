@@ -5,7 +5,8 @@
 //                       default "0"
 //   LITE_TEST_REMOTE    ids of the members other than /dev/lite<first index>: "2,3"; default: those
 //                       of the other indexes
-//   LITE_TEST_SCALE     factor for counts and volumes, since debug kernels are slow; default 1
+//   LITE_TEST_SCALE     factor for counts and volumes; default 1
+//   LITE_TEST_SLOWNESS  factor for what may take its time, since debug kernels are slow; default 1
 //   LITE_TEST_SEED      seed of everything random; default: a fixed one. Programs print it.
 //   LITE_TEST_TIMEOUT   seconds that one test case may take; default 120
 #pragma once
@@ -26,6 +27,7 @@ struct Env {
     std::vector<unsigned> indexes;
     std::vector<std::uint32_t> remote;
     double scale = 1.0;
+    int slowness = 1;
     std::uint64_t seed = 0;
     unsigned timeout_s = 0;
 

@@ -22,11 +22,13 @@ std::string describe(const Plan& plan, std::size_t number, const Transfer& t) {
     return text.str();
 }
 
-// Calls @visit(offset, length) for consecutive pieces of the region.
+// Calls @visit(offset, length) for pieces of the region: each, or every @every-th, and the last.
 template <typename Visit>
-void for_each_piece(const lite::region& region, std::size_t piece, Visit visit) {
+void for_each_piece(const lite::region& region, std::size_t piece, std::size_t every, Visit visit) {
     for (std::uint64_t at = 0; at < region.length(); at += piece)
-        visit(at, static_cast<std::size_t>(std::min<std::uint64_t>(piece, region.length() - at)));
+        if (at / piece % every == 0 || region.length() - at <= piece)
+            visit(at,
+                  static_cast<std::size_t>(std::min<std::uint64_t>(piece, region.length() - at)));
 }
 
 }  // namespace
@@ -61,7 +63,7 @@ void check_outcome(const lite::region& region, const Plan& plan) {
     const Shadow shadow(plan);
     std::vector<std::byte> buffer(kPiece);
     expect_equal(region.length(), plan.lmr_length, "length of the LMR");
-    for_each_piece(region, kPiece, [&](std::uint64_t at, std::size_t length) {
+    for_each_piece(region, kPiece, 1, [&](std::uint64_t at, std::size_t length) {
         const auto data = std::span(buffer).first(length);
         region.read(at, data);
         const auto difference = compare(data, shadow.part(at, length), at);
@@ -70,18 +72,19 @@ void check_outcome(const lite::region& region, const Plan& plan) {
     });
 }
 
-void write_pattern(lite::region& region, std::uint64_t seed, std::size_t piece) {
+void write_pattern(lite::region& region, std::uint64_t seed, std::size_t piece, std::size_t every) {
     std::vector<std::byte> buffer(piece);
-    for_each_piece(region, piece, [&](std::uint64_t at, std::size_t length) {
+    for_each_piece(region, piece, every, [&](std::uint64_t at, std::size_t length) {
         const auto data = std::span(buffer).first(length);
         fill_pattern(data, seed, at);
         region.write(at, data);
     });
 }
 
-void check_pattern(const lite::region& region, std::uint64_t seed, std::size_t piece) {
+void check_pattern(const lite::region& region, std::uint64_t seed, std::size_t piece,
+                   std::size_t every) {
     std::vector<std::byte> buffer(piece);
-    for_each_piece(region, piece, [&](std::uint64_t at, std::size_t length) {
+    for_each_piece(region, piece, every, [&](std::uint64_t at, std::size_t length) {
         const auto data = std::span(buffer).first(length);
         region.read(at, data);
         const auto wrong = find_mismatch(data, seed, at);

@@ -18,8 +18,10 @@ void carry_out(lite::region& region, const Plan& plan);
 // Reads all of @region and compares it with what @plan leaves behind; throws Failure.
 void check_outcome(const lite::region& region, const Plan& plan);
 
-// All of @region in pieces against the pattern @seed.
-void write_pattern(lite::region& region, std::uint64_t seed, std::size_t piece = 4 << 20);
-void check_pattern(const lite::region& region, std::uint64_t seed, std::size_t piece = 4 << 20);
+// All of @region in pieces, or every @every-th of them and the last, against the pattern @seed.
+void write_pattern(lite::region& region, std::uint64_t seed, std::size_t piece = 4 << 20,
+                   std::size_t every = 1);
+void check_pattern(const lite::region& region, std::uint64_t seed, std::size_t piece = 4 << 20,
+                   std::size_t every = 1);
 
 }  // namespace lite_test

@@ -4,6 +4,7 @@
 #include "fixture.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 using namespace lite_test;
@@ -221,7 +222,8 @@ TEST_CASE_METHOD(Data, "transfers: one gigabyte", "[.][huge]") {
                                 : std::vector{env().self, env().peer()};
     NamedLmr lmr(dev, 1ULL << 30, nodes);
     auto region = node.map(lmr.name(), kAccess);
-    write_pattern(region, env().seed, 16 << 20);
-    REQUIRE_NOTHROW(
-        check_elsewhere(lmr.name(), [](const auto& r) { check_pattern(r, env().seed, 16 << 20); }));
+    const auto every = static_cast<std::size_t>(std::lround(1 / env().scale));
+    write_pattern(region, env().seed, 16 << 20, every);
+    REQUIRE_NOTHROW(check_elsewhere(
+        lmr.name(), [&](const auto& r) { check_pattern(r, env().seed, 16 << 20, every); }));
 }

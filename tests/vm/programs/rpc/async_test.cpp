@@ -80,7 +80,7 @@ TEST_CASE_METHOD(RpcFixture, "async: time-outs, servers that go, files that are 
     const auto function = enroll(other, params_of());
     lite_rpc_result result{};
     // So long that all have begun before the first one is over, on slow kernels, too.
-    const int unit = static_cast<int>(10 / env().scale);
+    const int unit = 15 * env().slowness;
     for (std::uint64_t i = 0; i < 10; i++)
         REQUIRE(lite_rpc_start(client, node, function, "x", 1, 100,
                                unit * (15 + static_cast<int>(i)), i) == 0);

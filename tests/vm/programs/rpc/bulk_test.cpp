@@ -191,7 +191,7 @@ TEST_CASE_METHOD(RpcFixture, "bulk: a time-out, and the late reply", "[bulk]") {
     const auto function = enroll(server, params_of(max));
     Bytes buffer(max);
     const Bytes long_request(1 << 20);
-    const int limit = static_cast<int>(100 / env().scale);
+    const int limit = 150 * env().slowness;
     for (int i = 0; i < 5; i++) {
         // Taken, and answered when its caller has gone: call() looks at its buffer afterwards.
         std::thread caller([&] {

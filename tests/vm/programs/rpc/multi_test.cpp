@@ -221,7 +221,7 @@ TEST_CASE_METHOD(MultiFixture, "multicall: one time-out for all", "[multi]") {
     servers[0].start();
     const auto begun = std::chrono::steady_clock::now();
     auto to = legs({nodes[0], nodes[1], nodes[2], 60000});
-    const int limit = static_cast<int>(200 / env().scale);
+    const int limit = 300 * env().slowness;
     CHECK(call(request_of(Wish::echo, 30), to, 0, limit) == 1);
     CHECK(since(begun).count() >= limit);
     CHECK(since(begun) < patience() / 2);

@@ -4,6 +4,10 @@
 
 #include "../common/missing_page.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <numeric>
@@ -97,6 +101,34 @@ TEST_CASE_METHOD(Uring, "chains: to all nodes, of all kinds, and some that are w
         REQUIRE(lite_fetch_add(ctx, lmr.handle(), 2048, 0, &sum) == 0);
         CHECK(sum == 3 * kRounds);
     }
+}
+
+// Whoever submits may be long at what follows, without ever sleeping.
+TEST_CASE_METHOD(Uring, "chains: what follows takes long, those before it are carried out",
+                 "[uring]") {
+    constexpr std::size_t kBefore = 5;
+    const Mapping noise(std::size_t{32} << 20);
+    std::ranges::fill(noise.bytes(), std::byte{});  // no page is missing
+    // Read by who submits (FMODE_NOWAIT), all of it.
+    const int random = ::open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+    REQUIRE(random >= 0);
+    auto lmr = region(4096, {env().peer()});
+    Ring ring;
+    std::vector<lite_op> ops(kBefore);
+    std::uint64_t value = 4711;
+    for (std::size_t i = 0; i < kBefore; i++)
+        lite_uring_write(ring.sqe(i), ctx, &ops[i], lmr.handle(), i * 8, &value, 8);
+    auto* sqe = ring.sqe(kBefore);
+    io_uring_prep_read(sqe, random, noise.data(), static_cast<unsigned>(noise.size()), 0);
+    sqe->user_data = kBefore;
+    ring.submit();
+    for (std::size_t i = 0; i < kBefore; i++)
+        CHECK(ring.wait(i) == 0);
+    // That they are over interrupts the reading of noise, which else goes on to its end.
+    const int got = ring.wait(kBefore);
+    CHECK(got > 0);
+    CHECK(got < static_cast<int>(noise.size()));
+    ::close(random);
 }
 
 // What has been begun, and is in an LMR, must not wait for user space.
