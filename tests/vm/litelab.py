@@ -72,9 +72,12 @@ def install(node, names=_TOOLS + _PROGRAMS):
 
 
 def prepare(node):
-    """Makes a freshly booted machine ready: tools and programs installed, module loaded."""
-    install(node)
+    """Makes a machine ready, freshly booted or left by another file's tests: tools and programs installed, module loaded,
+    no node there."""
+    if not node.run(["test", "-x", f"{_BIN}/{_PROGRAMS[-1]}"], check=False).ok:
+        install(node)
     load(node)
+    node.run("for d in /dev/lite[0-9]*; do [ ! -e $d ] || litectl stop -i ${d#/dev/lite}; done", timeout=60)
 
 
 def load(node):

@@ -309,7 +309,7 @@ def test_a_host_without_time(lab):
         trace_sessions(lite.vm)
     holder = first.spawn("hold", "frozen")
     holder.wait_output("running")
-    for _ in range(3):
+    for _ in range(lab.scale(3)):
         for lite in lites:
             lite.vm.freeze()
         time.sleep(2 * dead_seconds(first.vm))  # that is how long the host has no time

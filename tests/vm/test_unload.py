@@ -75,8 +75,8 @@ def _lives(lab, rounds, batch):
 
 
 @vmtest(nodes=1, cpus=2, timeout=600)
-def test_twenty_lives_in_one_machine(lab):
-    _lives(lab, lab.scale(20, 8, always=True), lab.scale(4, 2, always=True))
+def test_lives_in_one_machine(lab):
+    _lives(lab, lab.scale(20, 8), lab.scale(4, 2))
 
 
 @vmtest(nodes=1, cpus=2, timeout=600, slow=True)

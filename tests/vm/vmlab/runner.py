@@ -42,6 +42,20 @@ class Case:
         """Its name without the kernel: "harness.ping"."""
         return f"{self.module.__name__.removeprefix('test_')}.{self.function.__name__.removeprefix('test_')}"
 
+    @property
+    def wish(self):
+        """What it asks for."""
+        return wish_of(self.function)
+
+    @property
+    def setup(self):
+        """What prepares a cluster for it, or None."""
+        return getattr(self.module, "setup", None)
+
+    def cluster_key(self):
+        """Cases with the same key can share a cluster, whichever file they are in."""
+        return self.kernel, self.setup, *self.wish.cluster_key()
+
 
 def load_modules(paths):
     """Imports test files, which needs the directory of the package in the path."""
@@ -60,10 +74,21 @@ class Session:
     def __init__(self, options):
         self.options = options
         self.counts = {"passed": 0, "failed": 0, "skipped": 0}
+        self._memory = {}
         self._cluster = None
+        self._module = None  # whose tests it is used for
         self._key = None
         self._serial = 0
         self._boot_failures = {}
+
+    def plan(self, cases):
+        """The cases in the order in which to run them: those that share a cluster one after the other."""
+        order = {}
+        for case in cases:
+            order.setdefault(case.cluster_key(), []).append(case)
+            if not case.wish.fresh and not self._reason_to_skip(case):
+                self._memory[case.cluster_key()] = max(self._memory.get(case.cluster_key(), 0), case.wish.mem_mb)
+        return [case for key in order for case in sorted(order[key], key=lambda c: c.wish.fresh)]
 
     def run(self, case):
         """Runs one case and reports."""
@@ -82,12 +107,18 @@ class Session:
 
     # --- one case --------------------------------------------------------------------------------------------------
 
+    def _reason_to_skip(self, case):
+        if case.wish.kernels and case.kernel not in case.wish.kernels:
+            return f"only for {', '.join(case.wish.kernels)}"
+        if case.wish.slow and not self.options.slow:
+            return "slow: needs --slow"
+        return None
+
     def _judge(self, case):
-        wish = wish_of(case.function)
-        if wish.kernels and case.kernel not in wish.kernels:
-            return "skipped", f"only for {', '.join(wish.kernels)}"
-        if wish.slow and not self.options.slow:
-            return "skipped", "slow: needs --slow"
+        wish = case.wish
+        reason = self._reason_to_skip(case)
+        if reason:
+            return "skipped", reason
         if self._boot_failures.get(case.kernel, 0) >= MAX_BOOT_FAILURES:
             return "failed", "not run: machines with this kernel do not boot"
         cluster = None
@@ -124,21 +155,24 @@ class Session:
     # --- clusters --------------------------------------------------------------------------------------------------
 
     def _get_cluster(self, case, wish):
-        key = (case.kernel, case.module.__name__, *wish.cluster_key())
+        key = case.cluster_key()
         if self._cluster and (key != self._key or wish.fresh):
             self._drop_cluster(failed=False)
         if not self._cluster:
             self._serial += 1
             logs = self.options.logs / f"{self._serial:03}-{case.kernel}-{case.name}"
-            cluster = Cluster(nodes=wish.nodes, kernel=case.kernel, log_dir=logs, **cluster_options(wish))
+            memory = wish.mem_mb if wish.fresh else self._memory[key]
+            cluster = Cluster(nodes=wish.nodes, kernel=case.kernel, mem_mb=memory, log_dir=logs, **cluster_options(wish))
             self._cluster, self._key = cluster, key
             self._boot_failures[case.kernel] = self._boot_failures.get(case.kernel, 0) + 1
             cluster.start()
             self._boot_failures[case.kernel] = 0
             if self.options.verbose:
                 print(f"     {cluster.boot_seconds:7.2f}s  {case.kernel:6}  {wish.nodes} nodes booted", flush=True)
-            if hasattr(case.module, "setup"):
-                case.module.setup(cluster)
+            self._module = None
+        if case.setup and self._module is not case.module:
+            case.setup(self._cluster)
+        self._module = case.module
         return self._cluster
 
     def _drop_cluster(self, failed):
@@ -258,7 +292,7 @@ def main(arguments=None):
     cases = list(_cases(options))
     if options.list:
         for case in cases:
-            print(f"{case.kernel:6}  {case.name}{'  (slow)' if wish_of(case.function).slow else ''}")
+            print(f"{case.kernel:6}  {case.name}{'  (slow)' if case.wish.slow else ''}")
         return 0
     session = Session(options)
     status = 0
@@ -266,7 +300,7 @@ def main(arguments=None):
         # Get what must be downloaded or built before the clock of any test runs.
         for name in options.kernels:
             kernels.get_kernel(name)
-        for case in cases:
+        for case in session.plan(cases):
             session.run(case)
             if options.stop and session.counts["failed"]:
                 break

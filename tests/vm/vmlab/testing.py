@@ -2,7 +2,8 @@
 """What a test file needs: the decorator @vmtest and the object that a test gets.
 
 A test file is tests/vm/test_*.py; its tests are the functions test_*(lab), in the order of the file. An undecorated one
-is @vmtest(). If the file has a function setup(cluster), it is called after each boot.
+is @vmtest(). If the file has a function setup(cluster), it is called after each boot, and
+when a cluster is taken over from the tests of another file that have the same one.
 """
 
 import dataclasses
@@ -25,6 +26,7 @@ class Wish:
     slow: bool = False
     fresh: bool = False
     timeout: int = 120
+    mem_mb: int = 0
     options: tuple = ()
 
     def cluster_key(self):
@@ -32,19 +34,20 @@ class Wish:
         return self.nodes, self.options
 
 
-def vmtest(nodes=2, kernels=(), slow=False, fresh=False, timeout=120, **cluster_options):
+def vmtest(nodes=2, kernels=(), slow=False, fresh=False, timeout=120, mem_mb=0, **cluster_options):
     """Decorates a test.
 
     nodes      how many machines it wants
     kernels    names of the kernels that it makes sense on; on others it counts as skipped (default: all)
     slow       only run with --slow
-    fresh      a cluster of its own; else those tests of a file share one that want the same nodes and options. After a
-               failure the next test gets a new one in any case
+    fresh      a cluster of its own; else those tests share one that want the same nodes and options, in whatever file
+               they are, if their setup() is the same. After a failure the next test gets a new one in any case
     timeout    seconds, without booting; multiplied by the kernel's time scale
-    others     as for Cluster: mem_mb, cpus, mtu, swap_mb, files, kernel_args, icount
+    mem_mb     of each node, at least: of tests that share a cluster the most counts. With fresh, exactly
+    others     as for Cluster: cpus, mtu, swap_mb, files, kernel_args, icount
     """
     def decorate(function):
-        function.vmtest_wish = Wish(nodes, tuple(kernels), slow, fresh, timeout,
+        function.vmtest_wish = Wish(nodes, tuple(kernels), slow, fresh, timeout, mem_mb,
                                     tuple(sorted((k, _frozen(v)) for k, v in cluster_options.items())))
         return function
     return decorate
