@@ -191,7 +191,7 @@ static enum lite_issued lite_issue_local(struct lite_issue *i,
 
 	if (!lite_issue_is_transfer(i))
 		return LITE_ISSUED_NOT;
-	mem = lite_store_address(i->mem, e->addr + in, &n);
+	mem = lite_mapping_address(i->m, e, in, &n);
 	if (mem && n == i->length)
 		done = lite_buf_copy_nofault(buf, 0, mem, n,
 					     i->opcode == LITE_OP_WRITE);

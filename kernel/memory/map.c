@@ -131,6 +131,35 @@ static int lite_mapping_extents(struct lite_mapping *m, u32 n_extents)
 					      m->length, m->n_shares);
 }
 
+/*
+ * Find what is in this node, once: each time would take the longer the more
+ * LMRs there are. If it was freed meanwhile, so is the mapping revoked before it
+ * is entered in the table. A home that tells addresses which are not its own
+ * could as well use them itself.
+ */
+static void lite_mapping_locate(struct lite_mapping *m)
+{
+	u32 i;
+
+	for (i = 0; i < m->n_extents; i++) {
+		const struct lite_extent *e = &m->extents[i];
+		size_t n = e->length;
+		void *addr;
+
+		if (m->share[e->share].peer)
+			continue;
+		if (!m->local)
+			m->local = kvcalloc(m->n_extents, sizeof(*m->local),
+					    GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+		/* Then operations look for it, as for what is in pieces. */
+		if (!m->local)
+			return;
+		addr = lite_store_address(m->mem, e->addr, &n);
+		if (n == e->length)
+			m->local[i] = addr;
+	}
+}
+
 /* Anything that stands in the way of a new mapping in session @conn? */
 static bool lite_mapping_blocks(const struct lite_mapping *m)
 {
@@ -226,8 +255,11 @@ static struct lite_mapping *lite_mapping_finish(
 		return ERR_PTR(err);
 	}
 	err = lite_mapping_shares(m, r) ?:
-	      lite_mapping_extents(m, le32_to_cpu(r->n_extents)) ?:
-	      lite_mapping_enter_table(m, try);
+	      lite_mapping_extents(m, le32_to_cpu(r->n_extents));
+	if (!err) {
+		lite_mapping_locate(m);
+		err = lite_mapping_enter_table(m, try);
+	}
 	if (!err) {
 		trace_lite_map(home, m->id, m->length);
 		return m;

@@ -33,6 +33,7 @@ static void lite_mapping_free_rcu(struct work_struct *work)
 	}
 	if (m->conn)
 		lite_conn_put(m->conn);
+	kvfree(m->local);
 	kvfree(m->extents);
 	kfree(m->share);
 	kfree(m);
@@ -203,6 +204,27 @@ static void lite_mapping_release(struct kref *ref)
 void lite_mapping_put(struct lite_mapping *m)
 {
 	kref_put(&m->ref, lite_mapping_release);
+}
+
+/**
+ * lite_mapping_address - the kernel's address of local memory of an LMR
+ * @m: its mapping, entered
+ * @e: one of its extents, in this node
+ * @in: bytes from its start on, less than it has
+ * @n: bytes wanted; shortened to what is contiguous
+ *
+ * Context: any.
+ * Return: the address, or NULL: the LMR's home has told what is not so.
+ */
+void *lite_mapping_address(const struct lite_mapping *m,
+			   const struct lite_extent *e, u64 in, size_t *n)
+{
+	void *base = m->local ? m->local[e - m->extents] : NULL;
+
+	if (unlikely(!base))
+		return lite_store_address(m->mem, e->addr + in, n);
+	*n = min_t(u64, *n, e->length - in);
+	return base + in;
 }
 
 /**

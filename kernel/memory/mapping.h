@@ -66,6 +66,8 @@ struct lite_map_share {
  * @share: nodes that hold its memory; the first is the home
  * @n_extents: entries in @extents
  * @extents: where its bytes are
+ * @local: the kernel's address of each extent that is here in one piece; NULL:
+ *	there is none, or there was no memory for this table
  */
 struct lite_mapping {
 	struct lite_memory *mem;
@@ -97,6 +99,7 @@ struct lite_mapping {
 	struct lite_map_share *share;
 	u32 n_extents;
 	struct lite_extent *extents;
+	void **local;
 };
 
 /*
@@ -181,6 +184,8 @@ bool lite_try_overtaken(struct lite_memory *mem,
 int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id,
 			enum lite_mapping_state state);
 void lite_mapping_put(struct lite_mapping *m);
+void *lite_mapping_address(const struct lite_mapping *m,
+			   const struct lite_extent *e, u64 in, size_t *n);
 void lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn,
 			    u64 id, u32 count, bool unclean);
 struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,

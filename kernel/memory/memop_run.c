@@ -172,7 +172,8 @@ void lite_span_place(struct lite_run *r, struct lite_span *p, u64 n)
 void *lite_span_address(const struct lite_span *p, u64 *n)
 {
 	size_t size = *n;
-	void *mem = lite_store_address(p->m->mem, lite_span_dma(p), &size);
+	void *mem = lite_mapping_address(p->m, p->e, p->offset - p->e->start,
+					 &size);
 
 	*n = size;
 	return mem;

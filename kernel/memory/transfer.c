@@ -35,7 +35,7 @@ static ssize_t lite_piece_local(struct lite_piece_io *p, struct lite_mapping *m,
 {
 	u64 in = p->offset - e->start;
 	size_t n = min3(p->left, e->length - in, (u64)LITE_COPY_BYTES);
-	void *mem = lite_store_address(m->mem, e->addr + in, &n);
+	void *mem = lite_mapping_address(m, e, in, &n);
 	size_t done = 0;
 
 	if (!WARN_ON_ONCE(!mem))
