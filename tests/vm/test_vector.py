@@ -65,7 +65,7 @@ def test_three_nodes_in_one_machine(lab):
     _done(lites, names)
 
 
-@vmtest(nodes=3, timeout=400)
+@vmtest(nodes=3, timeout=400, slow=True)
 def test_three_machines_that_move_and_resize(lab):
     """Moved, made longer and shorter, and rights taken away, without pause."""
     lites = on_machines(lab)

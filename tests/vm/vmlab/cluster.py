@@ -20,6 +20,11 @@ _MEMORY = {"debug": 1024, "debug2": 1024}
 _MEMORY_DEFAULT = 512
 
 
+def default_memory(kernel):
+    """MB of a node with a kernel of this name, if nothing else is said."""
+    return _MEMORY.get(kernel, _MEMORY_DEFAULT)
+
+
 class Cluster:
     """`nodes` virtual machines, booted side by side, joined by one network.
 
@@ -52,7 +57,7 @@ class Cluster:
         self._temporary = None if log_dir else tempfile.mkdtemp(prefix="lite-vm-")
         self.log_dir = pathlib.Path(log_dir or self._temporary).absolute()
         self.log_dir.mkdir(parents=True, exist_ok=True)
-        self._options = {"mem_mb": mem_mb or _MEMORY.get(self.kernel.name, _MEMORY_DEFAULT), "cpus": cpus, "mtu": mtu,
+        self._options = {"mem_mb": mem_mb or default_memory(self.kernel.name), "cpus": cpus, "mtu": mtu,
                          "swap_mb": swap_mb, "kernel_args": tuple(kernel_args),
                          "accelerator": accel.ICOUNT if icount else accel.options(self.kernel)}
         self._files = files or {}

@@ -15,7 +15,7 @@ import time
 import traceback
 
 from . import kernel as kernels
-from .cluster import Cluster
+from .cluster import Cluster, default_memory
 from .errors import LabError, NodeDied, Skip
 from .testing import Lab, cluster_options, tests_of, wish_of
 
@@ -87,7 +87,8 @@ class Session:
         for case in cases:
             order.setdefault(case.cluster_key(), []).append(case)
             if not case.wish.fresh and not self._reason_to_skip(case):
-                self._memory[case.cluster_key()] = max(self._memory.get(case.cluster_key(), 0), case.wish.mem_mb)
+                wanted = case.wish.mem_mb or default_memory(case.kernel)
+                self._memory[case.cluster_key()] = max(self._memory.get(case.cluster_key(), 0), wanted)
         return [case for key in order for case in sorted(order[key], key=lambda c: c.wish.fresh)]
 
     def run(self, case):
