@@ -131,7 +131,7 @@ def test_three_nodes_in_one_machine(lab):
     _chaos(lab, in_one_machine(lab.n1, dead=10000 * lab.kernel.time_scale), lab.scale(3500))
 
 
-@vmtest(nodes=3, mem_mb=768, timeout=300)
+@vmtest(nodes=3, mem_mb=768, timeout=300, slow=True)
 def test_three_machines(lab):
     _chaos(lab, on_machines(lab, dead=10000 * lab.kernel.time_scale), lab.scale(1500))
 

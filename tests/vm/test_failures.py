@@ -126,7 +126,7 @@ def test_crash_in_the_middle_of_traffic(lab):
         lite.check_idle()
 
 
-@vmtest(nodes=3, timeout=200)
+@vmtest(nodes=3, timeout=200, slow=True)
 def test_crash_in_the_middle_of_a_read(lab):
     """What is said to have been read was read, whatever was in flight."""
     lites = on_machines(lab)
@@ -172,7 +172,7 @@ def test_handles_of_a_home_that_has_restarted(lab):
         lite.check_idle()
 
 
-@vmtest(nodes=3, timeout=200)
+@vmtest(nodes=3, timeout=200, slow=True)
 def test_freeing_what_a_restarted_node_has_forgotten(lab):
     """The home still has an LMR with a share on a node that has restarted since. Freeing it must not touch the memory
     that the node gave to others in its new life."""

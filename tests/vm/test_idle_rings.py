@@ -59,7 +59,7 @@ def _end(process, lites):
         lite.check_idle()
 
 
-@vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=200)
+@vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=200, slow=True)
 def test_small(lab):
     """A thousand rings at once, and nothing of them when they have been idle."""
     server, clients, count = _cluster(lab)

@@ -81,7 +81,7 @@ def test_concurrent_joins(lab):
     _check_transfers(lites)
 
 
-@vmtest(nodes=5, mem_mb=320, timeout=200)
+@vmtest(nodes=5, mem_mb=320, timeout=200, slow=True)
 def test_five_machines_join_at_once(lab):
     """They connect to each other at once, and the sessions that come of it last."""
     lites = [Lite(vm) for vm in lab.nodes]

@@ -160,7 +160,7 @@ def test_while_a_member_is_killed(lab):
     stop_all(lites)
 
 
-@vmtest(nodes=4, mem_mb=320, timeout=300)
+@vmtest(nodes=4, mem_mb=320, timeout=300, slow=True)
 def test_many_machines_want_the_same_names(lab):
     """Without anybody coming or going there is no error but EEXIST."""
     lites = on_machines(lab)

@@ -203,16 +203,11 @@ TEST_CASE_METHOD(MultiFixture, "multicall: a quorum that cannot be reached ends 
     CHECK(since(begun) < patience() / 2);
     CHECK(to[1].error == -ECANCELED);
     CHECK(to[2].error == -ECONNREFUSED);
-    // With one less it is.
+    // With one less it is. It may find the request of the call before, too.
     to = legs(nodes);
-    std::thread second([&] { (void)servers[1].answer(servers[1].take()); });
-    const int n = call(request_of(Wish::echo, 30), to, 2, patience_ms());
-    second.join();
-    // Of the call before, the request may have been taken instead.
-    if (n == 2)
-        CHECK(to[1].error == 0);
-    else
-        CHECK(to[1].error == -ETIMEDOUT);
+    servers[1].start();
+    CHECK(call(request_of(Wish::echo, 30), to, 2, patience_ms()) == 2);
+    CHECK(to[1].error == 0);
 }
 
 TEST_CASE_METHOD(MultiFixture, "multicall: one time-out for all", "[multi]") {
