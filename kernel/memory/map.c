@@ -146,6 +146,7 @@ static void lite_mapping_locate(struct lite_mapping *m)
 		size_t n = e->length;
 		void *addr;
 
+		cond_resched(); /* one per page, at worst */
 		if (m->share[e->share].peer)
 			continue;
 		if (!m->local)
