@@ -28,10 +28,15 @@ err_chardev:
 
 static void __exit lite_exit(void)
 {
-	/* No new nodes, then no nodes, then no late work of theirs. */
+	/*
+	 * No new nodes, then no nodes, then no late work of theirs. The commands
+	 * that are under way end with their nodes. Only then netlink goes: to
+	 * unregister the family waits for them, and while it waits there is no
+	 * generic netlink for anybody else on this machine.
+	 */
 	lite_registry_close();
-	lite_netlink_exit();
 	lite_registry_exit();
+	lite_netlink_exit();
 	lite_chardev_exit();
 	rcu_barrier();
 }

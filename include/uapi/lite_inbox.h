@@ -85,8 +85,11 @@ struct lite_inbox_control {
  * The inbox ends when both ranges are unmapped (munmap(2), execve(2), exit), and
  * when the function is unregistered, the file is closed, or the node is stopped:
  * requests that have not been taken then go to others who serve the function, or
- * are refused; those that have been can still be given back. Children do not have
- * it. It is not in core dumps.
+ * are refused; those that have been can still be given back, unless the process
+ * exited, or became another program: then their callers are told (ECONNRESET),
+ * whoever has the file open. When it was unmapped they are there to be answered,
+ * but for those whose callers have given up (ENOENT), or do so before they are.
+ * Children do not have it. It is not in core dumps.
  */
 struct lite_ioc_rpc_inbox {
 	__u32 size;

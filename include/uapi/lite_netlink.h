@@ -44,6 +44,8 @@ enum lite_cmd {
 	 * optional. Out: NODE_ID. EBUSY: this node has LMRs or peers already.
 	 * EKEYREJECTED: the other side has another cluster secret. EEXIST:
 	 * the id asked for at NODE_START is taken. ETIMEDOUT, ECONNREFUSED.
+	 * While the member that gives out ids is not to be reached, but not
+	 * down either, this waits for the one or the other.
 	 */
 	LITE_CMD_NODE_JOIN,
 	/*

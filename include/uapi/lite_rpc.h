@@ -266,9 +266,9 @@ struct lite_ioc_rpc_multicall {
  *
  * Then a request for @function (0: any that this file has registered) is taken,
  * and waited for if need be. It is to be answered through this open file. If its
- * process exits first, or the file is closed, the caller is told (ECONNRESET);
- * not if the process closes its descriptors, or they are closed by exec, while
- * others have the file open. A request with LITE_RPC_REQ_ONEWAY has token 0.
+ * process exits first, or becomes a program that does not have it (execve(2)), or
+ * the file is closed, the caller is told (ECONNRESET); not if the process closes
+ * its descriptors while others have the file open. A request with LITE_RPC_REQ_ONEWAY has token 0.
  *
  * @answered comes back as 1 when the answer was given, also when then nothing
  * was received (ETIMEDOUT, EAGAIN, EINTR, EMSGSIZE, ENOENT).

@@ -48,6 +48,8 @@ struct lite_cluster;
  * @attaching: we have sent ATTACH in a connection that we have made to it
  * @left: it said that it leaves: this incarnation never comes back
  * @tentative: it was given an id, but has not come yet; until @expires
+ * @reused: and the id is one whose last life has left: in @incarnation, as long
+ *	as nobody came
  * @expires: jiffies
  * @next_try: jiffies, when to connect again
  * @backoff: jiffies: between tries; for a suspect, how long one may take
@@ -68,6 +70,7 @@ struct lite_peer {
 	bool attaching;
 	bool left;
 	bool tentative;
+	bool reused;
 	unsigned long expires;
 	unsigned long next_try;
 	unsigned long backoff;
@@ -103,6 +106,7 @@ struct lite_cluster {
 	void *priv;
 	struct mutex lock;
 	enum lite_node_state state;
+	unsigned long life;       /* counts those that this node has ended */
 	u32 wanted;
 	struct xarray peers;
 	struct lite_peer *self;   /* for connecting to ourselves */
@@ -124,14 +128,19 @@ int lite_cluster_start(struct lite_cluster *cl);
 void lite_cluster_stop(struct lite_cluster *cl);
 void lite_cluster_exit(struct lite_cluster *cl);
 
+int lite_cluster_begin_join(struct lite_cluster *cl, const char **why);
+void lite_cluster_cancel_join(struct lite_cluster *cl);
 int lite_cluster_join(struct lite_cluster *cl,
 		      const struct sockaddr_storage *addr,
 		      unsigned long timeout, const char **why);
-int lite_cluster_leave(struct lite_cluster *cl);
+u32 lite_cluster_leave(struct lite_cluster *cl);
+void lite_cluster_end_leave(struct lite_cluster *cl, u32 id);
+void lite_peers_clear(struct lite_cluster *cl);
 int lite_cluster_begin_leave(struct lite_cluster *cl);
 
 /* For the layers above. */
 int lite_cluster_ready(struct lite_cluster *cl);
+int lite_cluster_recheck(struct lite_cluster *cl, unsigned long life);
 u32 lite_cluster_directory(struct lite_cluster *cl, u64 hash);
 u32 lite_cluster_up(struct lite_cluster *cl);
 u32 lite_cluster_next(struct lite_cluster *cl, u32 after);
@@ -159,6 +168,8 @@ void lite_cluster_fence(struct lite_cluster *cl, u32 node,
 			const struct lite_conn *but);
 void lite_cluster_fence_all(struct lite_cluster *cl,
 			    const struct lite_conn *but);
+void lite_cluster_fence_self(struct lite_cluster *cl,
+			     const struct lite_conn *self);
 
 /* For the fabric (struct lite_fabric_ops). */
 int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn);
@@ -205,6 +216,13 @@ int lite_serve_leave(void *priv, struct lite_conn *conn, const void *req,
 static inline u32 lite_cluster_id(struct lite_cluster *cl)
 {
 	return READ_ONCE(cl->fab->self.node);
+}
+
+/* Which life of this node is this? For lite_cluster_recheck(). */
+static inline unsigned long lite_cluster_life(const struct lite_cluster *cl)
+{
+	/* Before the state is read. */
+	return smp_load_acquire(&cl->life);
 }
 
 #endif /* _LITE_CLUSTER_H */

@@ -291,6 +291,8 @@ static struct lite_conn *lite_self_connect(struct lite_cluster *cl)
 	if (err)
 		return ERR_PTR(err == -ENOMEM || err == -EINTR ? err : -EIO);
 	err = lite_cluster_attach(cl, conn);
+	/* They are made one at a time: no later one has a session up to this. */
+	conn->other_end = atomic64_read(&cl->fab->sessions);
 	if (!err) {
 		mutex_lock(&cl->lock);
 		/* The last one may be on its way out still. */

@@ -1,160 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Joining and leaving.
+ * Joining and leaving. (admit.c has the coordinator's part.)
  *
  * The joiner connects as a guest to any member, which sends it on to the
- * coordinator: the lowest id that is up. That one gives it an id and keeps the
- * place (a tentative peer). The joiner takes over the member list, becomes
- * somebody, and connects to all who are up.
+ * coordinator. That one gives it an id. The joiner takes over the member list,
+ * becomes somebody, and connects to all who are up.
+ *
+ * Should the coordinator not answer, it asks from the beginning, until that is
+ * there or everybody calls it down.
  */
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 
 #include "cluster.h"
 
-/* How long the coordinator keeps a place. */
-#define LITE_PLACE_TIMEOUT (30 * HZ)
 /* Members that may send us on before we give up. */
 #define LITE_REDIRECTS_MAX 8
-
-/* ---- coordinator --------------------------------------------------------- */
-
-/* The lowest id that is up; 0: ourselves. Cluster locked. */
-static struct lite_peer *lite_coordinator(struct lite_cluster *cl)
-{
-	struct lite_peer *peer;
-	unsigned long id;
-
-	xa_for_each(&cl->peers, id, peer) {
-		if (id > lite_cluster_id(cl))
-			break;
-		if (lite_peer_is_up(peer))
-			return peer;
-	}
-	return NULL;
-}
-
-/* Who has lived at this address and is not known to have left. */
-static struct lite_peer *lite_peer_at(struct lite_cluster *cl,
-				      const struct sockaddr_storage *addr)
-{
-	struct lite_peer *peer;
-	unsigned long id;
-
-	xa_for_each(&cl->peers, id, peer) {
-		if (!peer->left && lite_addr_equal(&peer->addr, addr))
-			return peer;
-	}
-	return NULL;
-}
-
-static u32 lite_lowest_free_id(struct lite_cluster *cl)
-{
-	u32 id;
-
-	for (id = 1; id <= LITE_NODE_ID_MAX; id++) {
-		struct lite_peer *peer = xa_load(&cl->peers, id);
-
-		if (id != lite_cluster_id(cl) && (!peer || peer->left))
-			return id;
-	}
-	return 0;
-}
-
-/* Find an id for a joiner and keep it. Cluster locked. */
-static int lite_place_keep(struct lite_cluster *cl, u32 wanted,
-			   u64 *incarnation,
-			   const struct sockaddr_storage *addr,
-			   struct lite_conn **old)
-{
-	struct lite_peer *peer = lite_peer_at(cl, addr);
-	u32 id;
-
-	/* One that crashed and came back gets the id that it had. */
-	if (peer && wanted && wanted != peer->id)
-		peer = NULL;
-	id = peer ? peer->id : wanted ?: lite_lowest_free_id(cl);
-	if (!id)
-		return -ENOSPC;
-	if (id == lite_cluster_id(cl))
-		return -EEXIST;
-	if (!peer) {
-		peer = xa_load(&cl->peers, id);
-		if (peer && !peer->left)
-			return -EEXIST;
-	}
-	/* Clocks differ: later than the last life with that id. */
-	if (peer && !peer->tentative)
-		*incarnation = max(*incarnation, peer->incarnation + 1);
-	if (!peer) {
-		peer = lite_peer_make(cl, id, *incarnation, addr);
-		if (IS_ERR(peer))
-			return PTR_ERR(peer);
-		peer->tentative = true;
-	} else {
-		/*
-		 * Its incarnation changes when it attaches; until then its
-		 * old life merely has no session any more.
-		 */
-		*old = lite_peer_conn_get(peer);
-		if (peer->left || peer->tentative) {
-			peer->left = false;
-			peer->tentative = true;
-		}
-	}
-	peer->expires = jiffies + LITE_PLACE_TIMEOUT;
-	return id;
-}
-
-int lite_serve_join(void *priv, struct lite_conn *conn, const void *req,
-		    u32 len, void *reply, u32 *reply_len)
-{
-	struct lite_cluster *cl = priv;
-	const struct lite_wire_join *j = req;
-	struct lite_wire_join_reply *r = reply;
-	struct lite_conn *old = NULL;
-	struct lite_peer *coordinator;
-	struct sockaddr_storage addr;
-	u64 incarnation;
-	int ret;
-
-	if (!conn || conn->from.node)
-		return -EBADMSG;
-	ret = lite_addr_from_wire(&addr, &j->addr);
-	if (ret)
-		return ret;
-
-	mutex_lock(&cl->lock);
-	coordinator = lite_coordinator(cl);
-	if (cl->state != LITE_NODE_UP) {
-		ret = -ENOTCONN;
-	} else if (coordinator) {
-		lite_addr_to_wire(&r->redirect, &coordinator->addr);
-	} else {
-		incarnation = le64_to_cpu(j->incarnation);
-		ret = lite_place_keep(cl, le16_to_cpu(j->node), &incarnation,
-				      &addr, &old);
-		if (ret > 0) {
-			r->node = cpu_to_le16(ret);
-			r->incarnation = cpu_to_le64(incarnation);
-		}
-	}
-	mutex_unlock(&cl->lock);
-	if (old) {
-		lite_conn_kill(old, -EHOSTDOWN);
-		lite_conn_put(old);
-	}
-	if (ret < 0)
-		return ret;
-	*reply_len = sizeof(*r);
-	return 0;
-}
+/* The coordinator is given so long to let us connect, then a little longer, ... */
+#define LITE_JOIN_TRY (2 * HZ)
+/* ... and there is a pause before we ask again who it is. */
+#define LITE_JOIN_PAUSE (HZ / 4)
+/* A member that has let us connect is given so long to answer. */
+#define LITE_JOIN_ANSWER (10UL * HZ)
 
 /* ---- joiner -------------------------------------------------------------- */
 
-/* As a guest of one member: 1: sent on to @addr; 0: in, with @id. */
+/*
+ * As a guest of one member: 1: sent on to @addr; 0: in, with @id. Connecting to it
+ * may take @max.
+ */
 static int lite_join_ask(struct lite_cluster *cl, struct sockaddr_storage *addr,
-			 unsigned long deadline, u32 *id, u64 *incarnation)
+			 unsigned long deadline, unsigned long max, u32 *id,
+			 u64 *incarnation)
 {
 	struct lite_wire_join req = {};
 	struct lite_wire_join_reply reply;
@@ -172,7 +50,9 @@ static int lite_join_ask(struct lite_cluster *cl, struct sockaddr_storage *addr,
 
 	if (left <= 0)
 		return -ETIMEDOUT;
-	err = lite_conn_connect(cl->fab, addr, left, &conn);
+	d.timeout = min_t(unsigned long, left, LITE_JOIN_ANSWER);
+	max = min_t(unsigned long, left, max);
+	err = lite_conn_connect(cl->fab, addr, max, &conn);
 	if (err)
 		return err;
 	lite_addr_to_wire(&req.addr, &cl->fab->addr);
@@ -193,6 +73,58 @@ static int lite_join_ask(struct lite_cluster *cl, struct sockaddr_storage *addr,
 	/* The guest leaves. */
 	lite_conn_kill(conn, -ENOTCONN);
 	lite_conn_put(conn);
+	return err;
+}
+
+/* Is it that the coordinator is not there, which may change? */
+static bool lite_join_again(int err)
+{
+	switch (err) {
+	case -ETIMEDOUT:
+	case -EHOSTUNREACH:
+	case -EHOSTDOWN:
+	case -ECONNREFUSED:
+	case -ECONNABORTED:
+	case -ENOTCONN:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Find the coordinator, beginning with the member at @addr, and get an id. */
+static int lite_join_get_in(struct lite_cluster *cl,
+			    const struct sockaddr_storage *addr,
+			    unsigned long deadline, u32 *id, u64 *incarnation,
+			    const char **why)
+{
+	struct sockaddr_storage to = *addr;
+	unsigned long max = LITE_JOIN_TRY;
+	bool again = false;
+	int redirects = 0;
+	int err;
+
+	for (;;) {
+		err = lite_join_ask(cl, &to, deadline,
+				    redirects ? max : MAX_JIFFY_OFFSET, id,
+				    incarnation);
+		if (err > 0) {
+			if (++redirects == LITE_REDIRECTS_MAX)
+				return -ELOOP;
+			continue;
+		}
+		if (!redirects || !lite_join_again(err))
+			break;
+		schedule_timeout_killable(LITE_JOIN_PAUSE);
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		to = *addr;
+		redirects = 0;
+		max += LITE_JOIN_TRY / 2;
+		again = true;
+	}
+	if (err == -ETIMEDOUT && again)
+		*why = "the member that gives out ids does not answer, and is not down";
 	return err;
 }
 
@@ -229,7 +161,13 @@ static void lite_join_pull_all(struct lite_cluster *cl)
 	}
 }
 
-static void lite_peers_clear(struct lite_cluster *cl)
+/**
+ * lite_peers_clear - forget the peers, when their work items have ended
+ * @cl: makes no new ones: JOINING, LEAVING or stopped, its connections ended
+ *
+ * Context: may sleep.
+ */
+void lite_peers_clear(struct lite_cluster *cl)
 {
 	struct lite_peer *peer;
 	unsigned long id;
@@ -249,12 +187,35 @@ static void lite_peers_clear(struct lite_cluster *cl)
 	mutex_unlock(&cl->lock);
 }
 
-static int lite_join_begin(struct lite_cluster *cl, struct lite_ident *was,
-			   const char **why)
+/* Nobody else is in our cluster. */
+static int lite_join_check_alone(struct lite_cluster *cl, const char **why)
 {
 	struct lite_peer *peer;
 	unsigned long id;
-	int err = 0;
+
+	lockdep_assert_held(&cl->lock);
+	xa_for_each(&cl->peers, id, peer) {
+		if (!peer->left) {
+			*why = "the node is in a cluster already: leave that first";
+			return -EBUSY;
+		}
+	}
+	return 0;
+}
+
+/**
+ * lite_cluster_begin_join - make nothing new that belongs to this life
+ * @cl: cluster
+ * @why: set to a text where an errno says too little
+ *
+ * This life goes on until lite_cluster_join(), in case there is something already.
+ *
+ * Context: may sleep.
+ * Return: 0; -EBUSY: joining or leaving, or not alone; -ENODEV.
+ */
+int lite_cluster_begin_join(struct lite_cluster *cl, const char **why)
+{
+	int err;
 
 	mutex_lock(&cl->lock);
 	if (cl->stopping) {
@@ -263,16 +224,43 @@ static int lite_join_begin(struct lite_cluster *cl, struct lite_ident *was,
 		*why = "the node is joining or leaving";
 		err = -EBUSY;
 	} else {
-		xa_for_each(&cl->peers, id, peer) {
-			if (!peer->left) {
-				*why = "the node is in a cluster already: leave that first";
-				err = -EBUSY;
-			}
-		}
+		err = lite_join_check_alone(cl, why);
 	}
+	if (!err)
+		WRITE_ONCE(cl->state, LITE_NODE_JOINING);
+	mutex_unlock(&cl->lock);
+	smp_mb(); /* with lite_cluster_recheck(): it sees that, or we what was made */
+	return err;
+}
+
+/**
+ * lite_cluster_cancel_join - go on as before
+ * @cl: JOINING since lite_cluster_begin_join()
+ *
+ * Context: may sleep.
+ */
+void lite_cluster_cancel_join(struct lite_cluster *cl)
+{
+	mutex_lock(&cl->lock);
+	if (!cl->stopping)
+		WRITE_ONCE(cl->state, lite_cluster_id(cl) ? LITE_NODE_UP :
+							    LITE_NODE_IDLE);
+	mutex_unlock(&cl->lock);
+	wake_up_all(&cl->suspects);
+}
+
+/* From here on we are nobody. */
+static int lite_join_begin(struct lite_cluster *cl, struct lite_ident *was,
+			   const char **why)
+{
+	int err;
+
+	mutex_lock(&cl->lock);
+	/* We could be connected to until now. */
+	err = cl->stopping ? -ENODEV : lite_join_check_alone(cl, why);
 	if (!err) {
 		*was = cl->fab->self;
-		cl->state = LITE_NODE_JOINING;
+		WRITE_ONCE(cl->life, cl->life + 1);
 		cl->fab->self.node = 0;
 		cl->fab->self.incarnation = ktime_get_real_ns();
 	}
@@ -282,7 +270,7 @@ static int lite_join_begin(struct lite_cluster *cl, struct lite_ident *was,
 
 /**
  * lite_cluster_join - join the cluster that some node is in
- * @cl: alone, or in no cluster
+ * @cl: JOINING since lite_cluster_begin_join(), and has nothing of this life
  * @addr: of a member
  * @timeout: jiffies, for getting in
  * @why: set to a text where an errno says too little
@@ -295,22 +283,18 @@ int lite_cluster_join(struct lite_cluster *cl,
 		      unsigned long timeout, const char **why)
 {
 	unsigned long deadline = jiffies + timeout;
-	struct sockaddr_storage to = *addr;
 	struct lite_ident was;
 	struct lite_conn *self;
 	struct lite_peer *peer;
-	int redirects = 0;
 	u64 incarnation = 0;
 	u32 id = 0;
 	int err;
 
-	if (lite_addr_equal(addr, &cl->fab->addr)) {
-		*why = "that is the address of this node itself";
-		return -EINVAL;
-	}
 	err = lite_join_begin(cl, &was, why);
-	if (err)
+	if (err) {
+		lite_cluster_cancel_join(cl);
 		return err;
+	}
 	/* Those who left the last cluster may be members of the next. */
 	lite_peers_clear(cl);
 	/* The connection to ourselves is one of the old life. */
@@ -320,11 +304,7 @@ int lite_cluster_join(struct lite_cluster *cl,
 		wait_for_completion(&self->gone);
 		lite_conn_put(self);
 	}
-	do {
-		err = lite_join_ask(cl, &to, deadline, &id, &incarnation);
-	} while (err > 0 && ++redirects < LITE_REDIRECTS_MAX);
-	if (err > 0)
-		err = -ELOOP;
+	err = lite_join_get_in(cl, addr, deadline, &id, &incarnation, why);
 
 	/* While we are still JOINING, so that nobody makes new ones. */
 	if (err)
@@ -334,8 +314,6 @@ int lite_cluster_join(struct lite_cluster *cl,
 		err = -ENODEV;
 	if (err) {
 		cl->fab->self = was;
-		if (!cl->stopping)
-			cl->state = was.node ? LITE_NODE_UP : LITE_NODE_IDLE;
 	} else {
 		cl->fab->self.node = id;
 		cl->fab->self.incarnation = incarnation;
@@ -346,8 +324,10 @@ int lite_cluster_join(struct lite_cluster *cl,
 			lite_peer_drop(peer);
 	}
 	mutex_unlock(&cl->lock);
-	if (err)
+	if (err) {
+		lite_cluster_cancel_join(cl);
 		return err;
+	}
 
 	lite_join_connect_all(cl);
 	/*
@@ -458,20 +438,23 @@ int lite_cluster_begin_leave(struct lite_cluster *cl)
 		err = -EBUSY;
 	else
 		cl->state = LITE_NODE_LEAVING;
-	if (!err)
+	if (!err) {
+		WRITE_ONCE(cl->life, cl->life + 1);
 		lite_suspects_clear(cl);
+	}
 	mutex_unlock(&cl->lock);
+	smp_mb(); /* with lite_cluster_recheck(), as to join */
 	return err;
 }
 
 /**
- * lite_cluster_leave - the rest of leaving, when the memory is given up
- * @cl: LEAVING
+ * lite_cluster_leave - tell the others and go, when the memory is given up
+ * @cl: LEAVING, and stays so until lite_cluster_end_leave()
  *
  * Context: may sleep.
- * Return: 0.
+ * Return: the id that the node had.
  */
-int lite_cluster_leave(struct lite_cluster *cl)
+u32 lite_cluster_leave(struct lite_cluster *cl)
 {
 	u32 id = cl->fab->self.node;
 
@@ -481,11 +464,27 @@ int lite_cluster_leave(struct lite_cluster *cl)
 	mutex_lock(&cl->lock);
 	cl->fab->self.node = 0;
 	cl->fab->self.incarnation = ktime_get_real_ns();
+	mutex_unlock(&cl->lock);
+	return id;
+}
+
+/**
+ * lite_cluster_end_leave - nothing is left of the cluster that was left
+ * @cl: LEAVING, or stopped meanwhile
+ * @id: that the node had
+ *
+ * From here on the node may join another cluster, whose members may have it
+ * store something at once.
+ *
+ * Context: may sleep.
+ */
+void lite_cluster_end_leave(struct lite_cluster *cl, u32 id)
+{
+	mutex_lock(&cl->lock);
 	if (!cl->stopping)
 		cl->state = LITE_NODE_IDLE;
 	mutex_unlock(&cl->lock);
 	cl->ops->event(cl->priv, id, LITE_NODE_IDLE);
-	return 0;
 }
 
 /* ---- life ---------------------------------------------------------------- */
@@ -577,7 +576,7 @@ void lite_cluster_stop(struct lite_cluster *cl)
 }
 
 /**
- * lite_cluster_exit - forget the peers
+ * lite_cluster_exit - take down what lite_cluster_init() has made
  * @cl: stopped, its fabric shut down
  *
  * Context: may sleep.
@@ -607,4 +606,28 @@ int lite_cluster_ready(struct lite_cluster *cl)
 	default:
 		return -ENOTCONN;
 	}
+}
+
+/**
+ * lite_cluster_recheck - likewise, after something was made that others can find
+ * @cl: cluster
+ * @life: lite_cluster_life(), from before lite_cluster_ready()
+ *
+ * Who joins or leaves says so first, and looks for what there is then. So that
+ * has been seen, or this fails, and the caller takes it back. It fails also when
+ * that is over already: making it may have taken long.
+ *
+ * Context: any.
+ * Return: 0, -ENOTCONN or -ENODEV.
+ */
+int lite_cluster_recheck(struct lite_cluster *cl, unsigned long life)
+{
+	int err;
+
+	smp_mb(); /* with lite_cluster_begin_join(), lite_cluster_begin_leave() */
+	err = lite_cluster_ready(cl);
+	if (err)
+		return err;
+	smp_rmb(); /* The life is counted before the node is UP in it. */
+	return READ_ONCE(cl->life) == life ? 0 : -ENOTCONN;
 }

@@ -3,9 +3,17 @@
  * The watch over peers: heartbeats to those that are up, connecting to those
  * that are not.
  *
- * Anything heard from a peer counts as a sign of life (conn->heard). A peer
- * that has been silent for cl->dead is disconnected; a broken transport is
- * usually noticed earlier, by the first operation that fails.
+ * Any message of a peer counts as a sign of life, and so does what its device
+ * acknowledges, but not from when it has got a request (lite_conn_heard()): that
+ * a machine's memory can be reached does not mean that it does anything. So a PING
+ * that has arrived is answered in time, or something else is said. A peer that has
+ * been silent for cl->dead is disconnected; a broken transport is usually noticed
+ * earlier, by the first operation that fails.
+ *
+ * Heavy load must not look like death. The handlers of the lane of PING wait for
+ * nobody, in a workqueue of their own; a message on its way to the peer may
+ * take as long as others do that are acknowledged; its answer, or its own PING,
+ * has to be sent, which is tried for the operation time-out.
  *
  * A machine that was suspended, or whose host had no time for it, finds that all
  * others have been silent for long. It is itself that was away, which shows by
@@ -55,8 +63,7 @@ static void lite_monitor_excuse(struct lite_cluster *cl, struct lite_peer *peer,
 	conn = lite_peer_conn_get(peer);
 	if (!conn)
 		return;
-	/* What is heard at this very moment may be overwritten: it is heard again. */
-	WRITE_ONCE(conn->heard, lite_later(READ_ONCE(conn->heard), away));
+	lite_conn_excuse(conn, away);
 	lite_conn_put(conn);
 }
 
@@ -89,9 +96,20 @@ void lite_peer_ping_work(struct work_struct *work)
 	if (!conn)
 		return;
 	req.members = cpu_to_le64(lite_members_digest(cl));
+	/* One that is not answered, the monitor notices. */
 	if (!lite_rpc_call(conn, &d) && reply.members != req.members)
 		lite_members_pull(cl, conn);
 	lite_conn_put(conn);
+}
+
+/* Has the peer of a session been silent for too long? Cluster locked. */
+static bool lite_session_silent(struct lite_cluster *cl, struct lite_conn *conn)
+{
+	if (!lite_cluster_silent(cl, lite_conn_heard(conn)))
+		return false;
+	/* It may have spoken, and the poller have had no processor to hear it. */
+	lite_conn_listen(conn);
+	return lite_cluster_silent(cl, lite_conn_heard(conn));
 }
 
 static void lite_monitor_peer(struct lite_cluster *cl, struct lite_peer *peer)
@@ -101,7 +119,7 @@ static void lite_monitor_peer(struct lite_cluster *cl, struct lite_peer *peer)
 	lockdep_assert_held(&cl->lock);
 	conn = lite_peer_conn_get(peer);
 	if (conn) {
-		if (lite_cluster_silent(cl, READ_ONCE(conn->heard)))
+		if (lite_session_silent(cl, conn))
 			lite_conn_kill(conn, -ETIMEDOUT);
 		else
 			queue_work(cl->wq, &peer->ping_work);
@@ -122,7 +140,11 @@ static void lite_monitor_peer(struct lite_cluster *cl, struct lite_peer *peer)
 	if (cl->state != LITE_NODE_UP)
 		return;
 	if (peer->tentative && time_after(jiffies, peer->expires)) {
-		lite_peer_drop(peer);
+		/* Who is next is to be later than the last life, still. */
+		peer->left = peer->reused;
+		peer->tentative = false;
+		if (!peer->left)
+			lite_peer_drop(peer);
 		return;
 	}
 	if (!peer->left && !peer->tentative &&

@@ -161,6 +161,7 @@ void lite_peer_renew(struct lite_peer *peer, u64 incarnation,
 	peer->addr = *addr;
 	peer->left = false;
 	peer->tentative = false;
+	peer->reused = false;
 }
 
 /*
@@ -188,11 +189,16 @@ static bool lite_peer_prefers(struct lite_peer *peer, struct lite_conn *conn,
 }
 
 /*
- * An earlier session of a peer that is dying, and not fenced yet: what is under
- * way in it may still be done, and must not be done after what the peer does in
- * the next one. With a reference.
+ * An earlier session of a peer that is not fenced yet: what is under way in it
+ * may still be done, and must not be done after what the peer does in the next
+ * one. With a reference.
+ *
+ * That may be one of ours that was never published here: the responder uses a
+ * connection before it replies to ATTACH. The other way round it cannot be, for
+ * it is we who reply.
  */
-static struct lite_conn *lite_peer_unfenced(struct lite_peer *peer)
+static struct lite_conn *lite_peer_unfenced(struct lite_peer *peer,
+					    const struct lite_conn *but)
 {
 	struct lite_fabric *fab = peer->cl->fab;
 	struct lite_conn *conn, *found = NULL;
@@ -200,7 +206,10 @@ static struct lite_conn *lite_peer_unfenced(struct lite_peer *peer)
 	lockdep_assert_held(&peer->cl->lock);
 	spin_lock(&fab->conns_lock);
 	list_for_each_entry(conn, &fab->conns, list) {
-		if (conn->peer == peer && !completion_done(&conn->fenced) &&
+		if (conn != but &&
+		    (conn->peer == peer ||
+		     (!conn->passive && conn->from.node == peer->id)) &&
+		    !completion_done(&conn->fenced) &&
 		    kref_get_unless_zero(&conn->ref)) {
 			found = conn;
 			break;
@@ -257,10 +266,11 @@ again:
 		lite_conn_put(old_conn);
 		goto again;
 	}
-	old_conn = lite_peer_unfenced(peer);
+	old_conn = lite_peer_unfenced(peer, conn);
 	if (old_conn) {
 		mutex_unlock(&cl->lock);
-		wait_for_completion(&old_conn->fenced);
+		/* One that we are still making is of no use any more. */
+		lite_conn_fence(old_conn, -EHOSTDOWN);
 		lite_conn_put(old_conn);
 		goto again;
 	}
@@ -311,7 +321,7 @@ void lite_cluster_conn_down(struct lite_cluster *cl, struct lite_conn *conn)
 	peer = conn->peer;
 	if (peer && rcu_access_pointer(peer->conn) == conn) {
 		was_up = true;
-		peer->heard = READ_ONCE(conn->heard);
+		peer->heard = lite_conn_heard(conn);
 		if (!peer->left && peer != cl->self) {
 			WRITE_ONCE(peer->suspect, cl->state == LITE_NODE_UP &&
 				   !lite_cluster_silent(cl, peer->heard));

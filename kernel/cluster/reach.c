@@ -87,33 +87,37 @@ int lite_cluster_await_ready(struct lite_cluster *cl)
 	return lite_cluster_ready(cl);
 }
 
-/**
- * lite_cluster_fence - make sure that a node cannot reach our memory
- * @cl: cluster
- * @node: its id; ourselves and strangers cannot anyway
- * @but: spare this connection of it, in which nothing is under way; or NULL
- *
- * It may connect again, as another session.
- *
- * Context: may sleep; not by a poster.
- */
-void lite_cluster_fence(struct lite_cluster *cl, u32 node,
-			const struct lite_conn *but)
+/* Of a node that is not ourselves, and not a certain one. */
+static bool lite_conn_is_of(const struct lite_conn *conn, u32 node,
+			    const struct lite_conn *but)
+{
+	return conn->from.node == node && conn != but &&
+	       conn->from.incarnation != conn->fab->self.incarnation;
+}
+
+/* One end of a connection of a node, ourselves, to itself. */
+static bool lite_conn_is_end(const struct lite_conn *conn, u32 node,
+			     const struct lite_conn *self)
+{
+	return conn->session >= self->session &&
+	       conn->session <= self->other_end && conn->from.node == node &&
+	       conn->from.incarnation == self->from.incarnation;
+}
+
+/* Fence those, one after the other, that are not fenced yet. */
+static void lite_conns_fence(struct lite_cluster *cl,
+			     bool (*match)(const struct lite_conn *conn, u32 node,
+					   const struct lite_conn *other),
+			     u32 node, const struct lite_conn *other)
 {
 	struct lite_conn *conn;
 
-	/*
-	 * All of them: an old one may be dying, and not fenced yet; a new one
-	 * is in use at the responder before it is UP at the initiator.
-	 */
 	for (;;) {
 		struct lite_conn *found = NULL;
 
 		spin_lock(&cl->fab->conns_lock);
 		list_for_each_entry(conn, &cl->fab->conns, list) {
-			if (conn->from.node == node && conn != but &&
-			    conn->from.incarnation !=
-				    cl->fab->self.incarnation &&
+			if (match(conn, node, other) &&
 			    !completion_done(&conn->fenced) &&
 			    kref_get_unless_zero(&conn->ref)) {
 				found = conn;
@@ -126,6 +130,27 @@ void lite_cluster_fence(struct lite_cluster *cl, u32 node,
 		lite_conn_fence(found, -EHOSTDOWN);
 		lite_conn_put(found);
 	}
+}
+
+/**
+ * lite_cluster_fence - make sure that a node cannot reach our memory
+ * @cl: cluster
+ * @node: its id; strangers cannot anyway, and what we do in our connection to
+ *	ourselves is nobody else's matter: lite_cluster_fence_self()
+ * @but: spare this connection of it, in which nothing is under way; or NULL
+ *
+ * It may connect again, as another session.
+ *
+ * Context: may sleep; not by a poster.
+ */
+void lite_cluster_fence(struct lite_cluster *cl, u32 node,
+			const struct lite_conn *but)
+{
+	/*
+	 * All of them: an old one may be dying, and not fenced yet; a new one
+	 * is in use at the responder before it is UP at the initiator.
+	 */
+	lite_conns_fence(cl, lite_conn_is_of, node, but);
 }
 
 /**
@@ -144,6 +169,23 @@ void lite_cluster_fence_all(struct lite_cluster *cl,
 	/* Sessions that begin meanwhile do not matter. */
 	xa_for_each(&cl->peers, id, peer)
 		lite_cluster_fence(cl, id, but);
+}
+
+/**
+ * lite_cluster_fence_self - make sure that nothing is under way to ourselves
+ * @cl: cluster
+ * @self: connection to ourselves that an operation has failed in; the caller has
+ *	a reference, but does not hold it live
+ *
+ * Both ends: that which we posted at fails first, and the other may have what
+ * was sent before it yet. A connection that was made since is not concerned.
+ *
+ * Context: may sleep; not by a poster.
+ */
+void lite_cluster_fence_self(struct lite_cluster *cl,
+			     const struct lite_conn *self)
+{
+	lite_conns_fence(cl, lite_conn_is_end, self->from.node, self);
 }
 
 /**

@@ -591,6 +591,15 @@ int lite_wire_reply_check(u16 call, const void *payload, size_t len)
 	}
 }
 
+int lite_wire_refusal(u32 error)
+{
+	if (!error)
+		return -EPROTO;
+	if (error == ETIMEDOUT || error == EINTR)
+		return -EIO;
+	return lite_wire_error(error);
+}
+
 void lite_wire_cred_get(struct lite_cred *cred, const struct lite_wire_cred *w)
 {
 	u32 i;

@@ -680,6 +680,12 @@ static inline int lite_wire_error(u32 error)
 	return -(int)error;
 }
 
+/*
+ * Likewise, why a peer did not want our connection. Nor is it to say what only
+ * we can know: that it did not answer, or that nobody waits any more.
+ */
+int lite_wire_refusal(u32 error);
+
 /* Take credentials off the wire; lite_wire_request_check() has seen them. */
 void lite_wire_cred_get(struct lite_cred *cred, const struct lite_wire_cred *w);
 void lite_wire_cred_put(struct lite_wire_cred *w, const struct lite_cred *cred);

@@ -153,9 +153,10 @@ struct lite_bounce *lite_bounce_get(struct lite_fabric *fab)
 {
 	struct lite_bounce *b = lite_bounce_tryget(fab);
 
+	/* A page is for one of those who wait. */
 	if (!b)
-		wait_event_killable(fab->bounce_wait,
-				    (b = lite_bounce_tryget(fab)));
+		wait_event_killable_exclusive(fab->bounce_wait,
+					      (b = lite_bounce_tryget(fab)));
 	return b;
 }
 

@@ -3,9 +3,9 @@
  * Connecting through the kernel's RDMA CM: the handshake of auth.c in private
  * data.
  *
- * Initiator (lite_conn_connect(), in the caller's thread): a first request
- * without any queue pair carries the HELLO and is rejected with a CHALLENGE; a
- * second one carries the proof, and the queue pair.
+ * Initiator (lite_conn_connect(), in the caller's thread): a first request,
+ * for a queue pair that is never connected, carries the HELLO and is rejected
+ * with a CHALLENGE; a second one carries the proof, and the queue pair.
  *
  * Responder: the CM's handler, which all connections of the machine share,
  * only computes and checks MACs. Accepting, which makes queue pairs and asks
@@ -17,6 +17,7 @@
  * reject at once are destroyed by the CM, for the handler returns an error.
  */
 #include <linux/random.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
 #include <rdma/ib_cm.h>
@@ -38,6 +39,14 @@
  */
 #define LITE_RESOLVE_TIMEOUT_MS 500
 #define LITE_RESOLVE_TRIES 5
+
+/*
+ * What a step says when the CM of the peer has taken our number for that of an
+ * older connection, which it ends now. No errno: it is nobody else's to say.
+ */
+#define LITE_CM_STALE 1
+/* How long it is given to do that. */
+#define LITE_STALE_PAUSE (HZ / 10)
 
 static void lite_cm_hdr_fill(struct lite_fabric *fab, struct lite_cm_hdr *hdr,
 			     enum lite_cm_kind kind)
@@ -268,9 +277,8 @@ static int lite_cm_conn_event(struct rdma_cm_id *id,
 		}
 		data = rdma_consumer_reject_data(id, event, &len);
 		lite_cm_take_reply(conn, data, len);
-		/* Taken for an old one of ours: another number will do. */
 		lite_cm_step(conn, event->status == IB_CM_REJ_STALE_CONN ?
-					   -EAGAIN : -ECONNREFUSED);
+					   LITE_CM_STALE : -ECONNREFUSED);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
@@ -364,6 +372,60 @@ void lite_cm_unlisten(struct lite_fabric *fab)
 
 /* ---- initiator ----------------------------------------------------------- */
 
+/**
+ * lite_cm_init - be ready to connect
+ * @fab: has its protection domain
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno.
+ */
+int lite_cm_init(struct lite_fabric *fab)
+{
+	const struct ib_cq_init_attr attr = { .cqe = 1 };
+	struct ib_cq *cq;
+
+	/* Never armed, for nothing completes there: it needs no handlers. */
+	cq = ib_create_cq(fab->dev, NULL, NULL, NULL, &attr);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	fab->number_cq = cq;
+	return 0;
+}
+
+/**
+ * lite_cm_exit - the counterpart of lite_cm_init()
+ * @fab: connects to nobody any more
+ *
+ * Context: may sleep.
+ */
+void lite_cm_exit(struct lite_fabric *fab)
+{
+	ib_destroy_cq(fab->number_cq);
+}
+
+/*
+ * A queue pair that is never connected, for its number: a HELLO has to have one.
+ * The CM of the peer takes a number that it knows for that of a connection gone
+ * stale, and ends that. So none will do that somebody else may have on this device.
+ */
+static struct ib_qp *lite_cm_number(struct lite_fabric *fab)
+{
+	struct ib_qp_init_attr attr = {
+		.send_cq = fab->number_cq,
+		.recv_cq = fab->number_cq,
+		.cap.max_send_wr = 1,
+		.cap.max_recv_wr = 1,
+		.cap.max_send_sge = 1,
+		.cap.max_recv_sge = 1,
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = IB_QPT_RC,
+		.port_num = fab->port_num,
+	};
+
+	return ib_create_qp(fab->pd, &attr);
+}
+
+/* 0, LITE_CM_STALE, or a negative errno. */
 static int lite_cm_wait(struct lite_conn *conn, unsigned long deadline)
 {
 	long left = (long)(deadline - jiffies);
@@ -434,17 +496,14 @@ static int lite_cm_rejection(struct lite_conn *conn)
 		return err;
 	if (err)
 		return -ECONNREFUSED; /* the CM itself: nobody listens there */
-	if (kind == LITE_CM_REFUSE) {
-		u32 why = le32_to_cpu(conn->cm_reply.refuse.error);
-
-		return why && why < MAX_ERRNO ? -(int)why : -EPROTO;
-	}
+	if (kind == LITE_CM_REFUSE)
+		return lite_wire_refusal(le32_to_cpu(conn->cm_reply.refuse.error));
 	return kind == LITE_CM_CHALLENGE ? 0 : -EPROTO;
 }
 
 static int lite_cm_hello(struct lite_conn *conn,
-			 const struct sockaddr_storage *dst,
-			 struct lite_cm_hello *hello,
+			 const struct sockaddr_storage *dst, u32 number,
+			 const struct lite_cm_hello *hello,
 			 struct lite_cm_challenge *challenge,
 			 unsigned long deadline)
 {
@@ -455,11 +514,7 @@ static int lite_cm_hello(struct lite_conn *conn,
 	if (err)
 		goto out;
 	lite_cm_param_fill(conn->fab, &param, hello, sizeof(*hello));
-	/*
-	 * No queue pair yet; the CM wants a number, and the peer rejects it.
-	 * The CM takes two requests with one number for one gone stale.
-	 */
-	param.qp_num = get_random_u32_below(0xfffffe) + 1;
+	param.qp_num = number;
 	err = rdma_connect(conn->id, &param);
 	if (err)
 		goto out;
@@ -502,9 +557,9 @@ static int lite_cm_take_accept(struct lite_conn *conn,
 	return 0;
 }
 
-static int lite_cm_connect(struct lite_conn *conn,
-			   const struct sockaddr_storage *dst,
-			   unsigned long deadline)
+static int lite_cm_handshake(struct lite_conn *conn,
+			     const struct sockaddr_storage *dst, u32 number,
+			     unsigned long deadline)
 {
 	struct lite_fabric *fab = conn->fab;
 	struct lite_cm_challenge challenge;
@@ -517,9 +572,7 @@ static int lite_cm_connect(struct lite_conn *conn,
 	lite_cm_hdr_fill(fab, &hello.hdr, LITE_CM_HELLO);
 	lite_cm_ident_fill(fab, &hello.from);
 	memcpy(hello.nonce, conn->nonce, LITE_NONCE_SIZE);
-	do {
-		err = lite_cm_hello(conn, dst, &hello, &challenge, deadline);
-	} while (err == -EAGAIN);
+	err = lite_cm_hello(conn, dst, number, &hello, &challenge, deadline);
 	if (err)
 		return err;
 
@@ -541,6 +594,46 @@ static int lite_cm_connect(struct lite_conn *conn,
 	return lite_cm_take_accept(conn, dst);
 }
 
+static int lite_cm_connect(struct lite_conn *conn,
+			   const struct sockaddr_storage *dst,
+			   unsigned long deadline)
+{
+	struct ib_qp *number = lite_cm_number(conn->fab);
+	int err;
+
+	if (IS_ERR(number))
+		return PTR_ERR(number);
+	err = lite_cm_handshake(conn, dst, number->qp_num, deadline);
+	/* Not sooner: the second request is not to be made with this number. */
+	ib_destroy_qp(number);
+	return err;
+}
+
+/* One try, from the beginning: a negative errno, 0, or LITE_CM_STALE. */
+static int lite_conn_try(struct lite_fabric *fab,
+			 const struct sockaddr_storage *dst,
+			 unsigned long deadline, struct lite_conn **out)
+{
+	struct lite_conn *conn = lite_conn_alloc(fab);
+	int err;
+
+	if (IS_ERR(conn))
+		return PTR_ERR(conn);
+	err = lite_conn_register(conn);
+	if (err)
+		return err;
+	mutex_lock(&conn->lock);
+	err = lite_cm_connect(conn, dst, deadline);
+	mutex_unlock(&conn->lock);
+	if (err) {
+		lite_conn_kill(conn, err < 0 ? err : -ECONNREFUSED);
+		lite_conn_put(conn);
+		return err;
+	}
+	*out = conn;
+	return 0;
+}
+
 /**
  * lite_conn_connect - connect to another node
  * @fab: fabric
@@ -558,23 +651,21 @@ int lite_conn_connect(struct lite_fabric *fab,
 		      const struct sockaddr_storage *dst, unsigned long timeout,
 		      struct lite_conn **out)
 {
-	struct lite_conn *conn = lite_conn_alloc(fab);
+	unsigned long deadline = jiffies + timeout;
 	int err;
 
-	if (IS_ERR(conn))
-		return PTR_ERR(conn);
-	err = lite_conn_register(conn);
-	if (err)
-		return err;
-	mutex_lock(&conn->lock);
-	err = lite_cm_connect(conn, dst, jiffies + timeout);
-	mutex_unlock(&conn->lock);
-	if (err) {
-		lite_conn_kill(conn, err);
-		lite_conn_put(conn);
-		return err;
+	for (;;) {
+		err = lite_conn_try(fab, dst, deadline, out);
+		if (err != LITE_CM_STALE)
+			break;
+		/* With another number, once the peer has noticed. */
+		schedule_timeout_killable(LITE_STALE_PAUSE);
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		if (time_after(jiffies, deadline))
+			return -ETIMEDOUT;
 	}
-	lite_stat_inc(fab->stats, LITE_STAT_CONNECTS);
-	*out = conn;
-	return 0;
+	if (!err)
+		lite_stat_inc(fab->stats, LITE_STAT_CONNECTS);
+	return err;
 }

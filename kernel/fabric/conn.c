@@ -194,6 +194,8 @@ struct lite_conn *lite_conn_alloc(struct lite_fabric *fab)
 	conn->state = LITE_CONN_NEW;
 	conn->session = atomic64_inc_return(&fab->sessions);
 	conn->heard = jiffies;
+	conn->acked = conn->heard;
+	conn->asked = conn->heard;
 	kref_init(&conn->ref);
 	kref_get(&conn->ref);
 	mutex_init(&conn->lock);
@@ -233,6 +235,91 @@ int lite_conn_register(struct lite_conn *conn)
 	lite_stat_inc(fab->stats, LITE_STAT_CONNS);
 	return 0;
 }
+
+/* ---- signs of life ------------------------------------------------------- */
+
+/**
+ * lite_conn_asked - the peer has a request of ours in its memory
+ * @conn: connection
+ * @begun: jiffies, before the request was posted
+ *
+ * Context: any.
+ */
+void lite_conn_asked(struct lite_conn *conn, unsigned long begun)
+{
+	unsigned long heard = READ_ONCE(conn->heard);
+
+	/* Asked before, or answered already. */
+	if (time_after(READ_ONCE(conn->asked), heard) ||
+	    time_after_eq(heard, begun))
+		return;
+	WRITE_ONCE(conn->asked, jiffies);
+}
+
+/**
+ * lite_conn_heard - since when has the peer shown no sign of life?
+ * @conn: connection
+ *
+ * Acknowledgements are the work of its device, which goes on when its processors
+ * do not. They show that a message may be under way, and take its time. But from
+ * when a request has arrived, only a message is a sign of life.
+ *
+ * Context: any.
+ * Return: jiffies.
+ */
+unsigned long lite_conn_heard(const struct lite_conn *conn)
+{
+	unsigned long asked = READ_ONCE(conn->asked);
+	unsigned long acked = READ_ONCE(conn->acked);
+	unsigned long heard = READ_ONCE(conn->heard);
+
+	if (time_after(asked, heard))
+		return asked;
+	return time_after(acked, heard) ? acked : heard;
+}
+
+/* Later, but not in the future. What is stored meanwhile is lost: it comes again. */
+static void lite_stamp_shift(unsigned long *stamp, unsigned long by)
+{
+	unsigned long now = jiffies;
+	unsigned long then = READ_ONCE(*stamp) + by;
+
+	WRITE_ONCE(*stamp, time_after(then, now) ? now : then);
+}
+
+/**
+ * lite_conn_excuse - a time in which we could hear nobody does not count
+ * @conn: connection
+ * @by: jiffies
+ *
+ * Context: any.
+ */
+void lite_conn_excuse(struct lite_conn *conn, unsigned long by)
+{
+	/* Should all be now, it owes us nothing. */
+	lite_stamp_shift(&conn->asked, by);
+	lite_stamp_shift(&conn->acked, by);
+	lite_stamp_shift(&conn->heard, by);
+}
+
+/**
+ * lite_conn_listen - take the messages that are here already
+ * @conn: connection; the caller has a reference
+ *
+ * The poller may have got no processor for a while.
+ *
+ * Context: process; does not sleep.
+ */
+void lite_conn_listen(struct lite_conn *conn)
+{
+	if (!lite_conn_tryget(conn))
+		return;
+	/* It was up: so it has one, and as long as it is live it stays. */
+	lite_cq_poll(conn->rcq);
+	lite_conn_put_live(conn);
+}
+
+/* ---- making -------------------------------------------------------------- */
 
 /* Only wr_cqe and status are valid in a completion with an error. */
 static void lite_recv_done(struct ib_cq *cq, struct ib_wc *wc)

@@ -320,20 +320,24 @@ static void lite_cq_barrier_work(struct work_struct *work)
  *
  * Soft-RoCE on 6.1 delivers them from a tasklet of the CQ that it does not wait
  * for when the CQ is destroyed. Tasklets of a CPU run in order: one of ours,
- * scheduled behind it, waits for it.
+ * scheduled behind it, waits for it. But one that is found running at another CPU
+ * is put behind ours, to run later. In the second round it is not running any
+ * more, for the first has waited at that CPU, too, and it runs before ours.
  *
  * Context: may sleep; nothing completes on the CQs in question any more.
  */
 void lite_cq_barrier(struct workqueue_struct *wq)
 {
 	struct work_struct work;
-	int cpu;
+	int round, cpu;
 
 	INIT_WORK_ONSTACK(&work, lite_cq_barrier_work);
 	cpus_read_lock();
-	for_each_online_cpu(cpu) {
-		queue_work_on(cpu, wq, &work);
-		flush_work(&work);
+	for (round = 0; round < 2; round++) {
+		for_each_online_cpu(cpu) {
+			queue_work_on(cpu, wq, &work);
+			flush_work(&work);
+		}
 	}
 	cpus_read_unlock();
 	destroy_work_on_stack(&work);

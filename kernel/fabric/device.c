@@ -130,6 +130,15 @@ int lite_fabric_init(struct lite_fabric *fab,
 		*why = "cannot bind to that address and port";
 		goto err_auth;
 	}
+	/*
+	 * As long as we are bound, it is there. To make anything at it that is
+	 * given back after that takes more.
+	 */
+	if (!ops->stays(priv, fab->dev)) {
+		*why = "the device is being removed";
+		err = -ENODEV;
+		goto err_cm;
+	}
 	if (params->dev[0] && strcmp(params->dev, dev_name(&fab->dev->dev))) {
 		*why = "the address does not belong to that RDMA device";
 		err = -ENODEV;
@@ -147,6 +156,9 @@ int lite_fabric_init(struct lite_fabric *fab,
 	err = lite_device_get_mr(fab);
 	if (err)
 		goto err_pd;
+	err = lite_cm_init(fab);
+	if (err)
+		goto err_mr;
 	err = lite_bounce_init(fab);
 	if (err)
 		goto err_bounce;
@@ -157,6 +169,8 @@ int lite_fabric_init(struct lite_fabric *fab,
 
 err_bounce:
 	lite_bounce_exit(fab);
+	lite_cm_exit(fab);
+err_mr:
 	lite_device_put_mr(fab);
 err_pd:
 	ib_dealloc_pd(fab->pd);
@@ -244,6 +258,7 @@ void lite_fabric_exit(struct lite_fabric *fab)
 	spin_unlock(&fab->conns_lock);
 	lite_poller_stop(&fab->poller);
 	lite_bounce_exit(fab);
+	lite_cm_exit(fab);
 	lite_device_put_mr(fab);
 	ib_dealloc_pd(fab->pd);
 	lite_auth_exit(&fab->auth);

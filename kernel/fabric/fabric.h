@@ -371,6 +371,8 @@ enum lite_conn_state {
  * @reason: errno that killed it
  * @passive: the peer connected to us
  * @session: number of this connection, never used twice on this node
+ * @other_end: of one to ourselves that we have made: its other end is a session
+ *	up to that; else 0
  * @id: CM identifier of the first QP
  * @cm_done: completed by the CM's next event, and when the connection dies
  * @cm_status: how that event went
@@ -391,7 +393,10 @@ enum lite_conn_state {
  * @rpc: state of the layer above
  * @service: state of the layer of services
  * @peer: of the cluster layer, under its rules
- * @heard: jiffies at which the peer was last heard
+ * @heard: jiffies at which the last message of the peer came
+ * @acked: jiffies at which its device last acknowledged something
+ * @asked: jiffies at which it had got the first request since @heard; not after
+ *	that: it owes us nothing
  * @drained: completed when @live is gone
  * @fenced: completed when the peer can no longer touch our memory
  * @gone: completed when nothing of it remains at the device
@@ -406,6 +411,7 @@ struct lite_conn {
 	int reason;
 	bool passive;
 	u64 session;
+	u64 other_end;
 	struct rdma_cm_id *id;
 	struct completion cm_done;
 	int cm_status;
@@ -436,6 +442,8 @@ struct lite_conn {
 	void *service;
 	void *peer;
 	unsigned long heard;
+	unsigned long acked;
+	unsigned long asked;
 	struct work_struct accept_work;
 	struct work_struct kill_work;
 	struct delayed_work deadline;
@@ -446,6 +454,8 @@ struct lite_conn {
 
 /**
  * struct lite_fabric_ops - news for the layers above
+ * @stays: is a device that was found not about to be removed, and will its
+ *	removal wait for who is asking?
  * @conn_init: make room for messages; may sleep
  * @conn_release: give it back; the device can reach it no more
  * @recv: a message was announced; in the poller, must not sleep
@@ -455,6 +465,7 @@ struct lite_conn {
  * @conn_gone: the peer is fenced; may sleep
  */
 struct lite_fabric_ops {
+	bool (*stays)(void *priv, struct ib_device *dev);
 	int (*conn_init)(void *priv, struct lite_conn *conn);
 	void (*conn_release)(void *priv, struct lite_conn *conn);
 	void (*recv)(void *priv, struct lite_conn *conn, u32 imm);
@@ -492,6 +503,7 @@ struct lite_fabric {
 	unsigned long op_timeout;
 	struct ib_pd *pd;
 	struct ib_mr *mr;
+	struct ib_cq *number_cq;    /* of queue pairs that are numbers: cm.c */
 	u32 lkey;
 	u32 rkey;
 	struct sockaddr_storage addr;
@@ -538,8 +550,14 @@ void lite_conn_arm_deadline(struct lite_conn *conn);
 void lite_conn_kill(struct lite_conn *conn, int reason);
 void lite_conn_fence(struct lite_conn *conn, int reason);
 void lite_conn_put(struct lite_conn *conn);
+void lite_conn_asked(struct lite_conn *conn, unsigned long begun);
+unsigned long lite_conn_heard(const struct lite_conn *conn);
+void lite_conn_excuse(struct lite_conn *conn, unsigned long by);
+void lite_conn_listen(struct lite_conn *conn);
 
 int lite_cm_bind(struct lite_fabric *fab);
+int lite_cm_init(struct lite_fabric *fab);
+void lite_cm_exit(struct lite_fabric *fab);
 int lite_cm_listen(struct lite_fabric *fab);
 void lite_cm_unlisten(struct lite_fabric *fab);
 int lite_conn_connect(struct lite_fabric *fab,

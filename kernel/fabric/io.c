@@ -11,6 +11,8 @@
  * Recovery: what does not complete in time is completed with an error by the
  * end of its connection, which the waiter brings about. It never leaves before.
  */
+#include <linux/sched/stat.h>
+
 #include "../wait.h"
 #include "fabric.h"
 
@@ -98,8 +100,12 @@ void lite_io_leave(struct lite_io *io)
  * Poll for our completion for a time. cond_resched() on the way: on a single CPU
  * the thread that brings the completion may need this very one. No cpu_relax():
  * polling takes its time, and PAUSE can cost a virtual CPU an exit.
+ *
+ * And not while others want this processor, as KVM does it before it lets a
+ * virtual one halt: they may be about to post, and so more is under way at a time.
  */
-static bool lite_io_spin(struct lite_io *io, struct lite_cq *cq, u64 limit)
+static bool lite_io_spin(struct lite_io *io, struct lite_cq *cq,
+			 struct lite_pace_wait *wait)
 {
 	u64 end = 0;
 	int i;
@@ -116,8 +122,12 @@ static bool lite_io_spin(struct lite_io *io, struct lite_cq *cq, u64 limit)
 		if (lite_io_ended(io))
 			return true;
 		cond_resched();
+		if (!single_task_running()) {
+			lite_pace_disturb(wait);
+			return false;
+		}
 		if (!end)
-			end = local_clock() + limit;
+			end = local_clock() + wait->awake_ns;
 	} while (local_clock() < end);
 	return false;
 }
@@ -151,8 +161,8 @@ static noinline void lite_io_await(struct lite_io *io, struct lite_qp *qp)
 		lite_io_wait_long(io, qp);
 		return;
 	}
-	lite_pace_begin(&qp->pace, &wait);
-	if (!wait.awake_ns || !lite_io_spin(io, qp->scq, wait.awake_ns))
+	lite_pace_begin(&qp->pace, &wait, atomic_read(&qp->scq->sleepers));
+	if (!wait.awake_ns || !lite_io_spin(io, qp->scq, &wait))
 		lite_io_sleep(io, qp);
 	lite_pace_end(&qp->pace, &wait);
 }
@@ -187,7 +197,8 @@ void lite_io_wait(struct lite_io *io, struct lite_qp *qp)
  */
 void lite_io_wait_long(struct lite_io *io, struct lite_qp *qp)
 {
-	if (!lite_io_ended(io) &&
-	    !lite_io_spin(io, qp->scq, LITE_PACE_MIN_NS))
+	struct lite_pace_wait wait = { .awake_ns = LITE_PACE_MIN_NS };
+
+	if (!lite_io_ended(io) && !lite_io_spin(io, qp->scq, &wait))
 		lite_io_sleep(io, qp);
 }

@@ -70,8 +70,13 @@ static inline void lite_pace_init(struct lite_pace *pace, u64 worth_ns)
 	pace->count = 0;
 }
 
+/*
+ * @crowded: others sleep until the same is done. To be awake among them is quick
+ * for oneself, and keeps from them the processor that they would post the next
+ * with: what is not quick anyway is slept for, then, and tells nothing.
+ */
 static inline void lite_pace_begin(struct lite_pace *pace,
-				   struct lite_pace_wait *wait)
+				   struct lite_pace_wait *wait, bool crowded)
 {
 	u64 awake_ns = READ_ONCE(pace->awake_ns);
 	u32 count = READ_ONCE(pace->count) + 1;
@@ -80,8 +85,12 @@ static inline void lite_pace_begin(struct lite_pace *pace,
 		     (awake_ns <= pace->worth_ns &&
 		      awake_ns - awake_ns / 8 <= READ_ONCE(pace->asleep_ns));
 
-	WRITE_ONCE(pace->count, count);
 	wait->begun = 0;
+	if (unlikely(crowded && !quick)) {
+		wait->awake_ns = 0;
+		return;
+	}
+	WRITE_ONCE(pace->count, count);
 	if (unlikely(!(count % LITE_PACE_SAMPLE))) {
 		if (!(count % LITE_PACE_TRY) && !quick)
 			awake = !awake;
@@ -92,6 +101,12 @@ static inline void lite_pace_begin(struct lite_pace *pace,
 						 LITE_PACE_MIN_NS,
 						 LITE_PACE_MAX_NS) : 0;
 	}
+}
+
+/* It has not been as it was begun, so it tells nothing. */
+static inline void lite_pace_disturb(struct lite_pace_wait *wait)
+{
+	wait->begun = 0;
 }
 
 static inline void lite_pace_end(struct lite_pace *pace,

@@ -41,7 +41,7 @@ static void lite_wr_complete(struct lite_wr *wr, int status)
 	atomic64_andnot(slots, &qp->busy);
 	smp_mb__after_atomic(); /* with lite_qp_slot(): it sees them, or we it */
 	if (waitqueue_active(&qp->room))
-		wake_up(&qp->room);
+		wake_up_nr(&qp->room, hweight64(slots));
 }
 
 /* Only wr_cqe, status and qp are valid in a completion with an error. */
@@ -52,7 +52,7 @@ static void lite_send_done(struct ib_cq *cq, struct ib_wc *wc)
 	int status;
 
 	if (likely(wc->status == IB_WC_SUCCESS)) {
-		WRITE_ONCE(conn->heard, jiffies);
+		WRITE_ONCE(conn->acked, jiffies);
 		lite_wr_complete(wr, 0);
 		return;
 	}
@@ -167,11 +167,12 @@ int lite_qp_slot(struct lite_qp *qp)
 	while (slot < 0) {
 		atomic_inc(&qp->scq->sleepers);
 		lite_cq_arm(qp->scq);
-		wait_event_timeout(qp->room,
-				   READ_ONCE(qp->conn->state) == LITE_CONN_DEAD ||
-				   (slot = lite_qp_take(qp)) >= 0,
-				   qp->conn->fab->op_timeout /
-				   LITE_TIMEOUT_PARTS + 1);
+		/* A slot is for one of those who wait; the end is for all. */
+		wait_event_idle_exclusive_timeout(
+			qp->room,
+			READ_ONCE(qp->conn->state) == LITE_CONN_DEAD ||
+				(slot = lite_qp_take(qp)) >= 0,
+			qp->conn->fab->op_timeout / LITE_TIMEOUT_PARTS + 1);
 		atomic_dec(&qp->scq->sleepers);
 		if (slot >= 0)
 			break;

@@ -113,14 +113,18 @@ static int lite_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* Requests that a process has taken end with it, whoever has the file as well. */
+/*
+ * Requests that a process has taken end with it, whoever has the file as well; also
+ * with its program, if that closes the file. For one that has closed it before, and
+ * reads them in place, its inbox is what tells of the end.
+ */
 static int lite_flush(struct file *file, fl_owner_t id)
 {
 	struct lite_file *lf = file->private_data;
 	/* With lite_file_rpc(). */
 	struct lite_rpc_file *rpc = smp_load_acquire(&lf->rpc);
 
-	if (!(current->flags & PF_EXITING) || !rpc)
+	if (!(current->flags & PF_EXITING || current->in_execve) || !rpc)
 		return 0;
 	/* A node that is stopping resets all of them itself. */
 	if (lite_node_enter(lf->node)) {

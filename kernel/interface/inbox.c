@@ -20,11 +20,26 @@
  * struct lite_inbox_file - a mapped inbox
  * @node: with a reference to the object
  * @inbox: with a reference
+ * @exited: a mapping of it went with its address space
  */
 struct lite_inbox_file {
 	struct lite_node *node;
 	struct lite_inbox *inbox;
+	bool exited;
 };
+
+/*
+ * Whoever it is that lets go of the address space last: a debugger, say. In
+ * exit(2) and execve(2) that has no users any more, in munmap(2) it has.
+ */
+static void lite_inbox_vm_close(struct vm_area_struct *vma)
+{
+	struct lite_inbox_file *f = vma->vm_file->private_data;
+
+	if (!atomic_read(&vma->vm_mm->mm_users))
+		/* The VMA's reference to the file is put after this. */
+		WRITE_ONCE(f->exited, true);
+}
 
 static vm_fault_t lite_inbox_vm_fault(struct vm_fault *vmf)
 {
@@ -39,6 +54,7 @@ static vm_fault_t lite_inbox_vm_fault(struct vm_fault *vmf)
 }
 
 static const struct vm_operations_struct lite_inbox_vm_ops = {
+	.close = lite_inbox_vm_close,
 	.fault = lite_inbox_vm_fault,
 };
 
@@ -75,7 +91,7 @@ static void lite_inbox_file_free(struct lite_inbox_file *f)
 {
 	struct lite_node *node = f->node;
 
-	lite_inbox_unmapped(f->inbox);
+	lite_inbox_unmapped(f->inbox, READ_ONCE(f->exited));
 	lite_fs_unpin();
 	lite_stat_dec(node->stats, LITE_STAT_MMAPS);
 	lite_node_put(node);
@@ -104,7 +120,7 @@ static struct file *lite_inbox_file(struct lite_node *node,
 
 	if (err) {
 		kfree(f);
-		lite_inbox_unmapped(inbox);
+		lite_inbox_unmapped(inbox, false);
 		return ERR_PTR(err);
 	}
 	kref_get(&node->ref);

@@ -37,6 +37,16 @@ static struct {
 
 static struct ib_client lite_client;
 
+/*
+ * We are told of a removal once, under the registry's lock, which our caller
+ * holds: either that has been, or it waits for us and finds the node.
+ */
+static bool lite_node_device_stays(void *priv, struct ib_device *dev)
+{
+	lockdep_assert_held(&lite_registry.lock);
+	return ib_get_client_data(dev, &lite_client);
+}
+
 static int lite_node_conn_init(void *priv, struct lite_conn *conn)
 {
 	struct lite_node *node = priv;
@@ -85,6 +95,7 @@ static void lite_node_conn_gone(void *priv, struct lite_conn *conn)
 }
 
 static const struct lite_fabric_ops lite_node_fabric_ops = {
+	.stays = lite_node_device_stays,
 	.conn_init = lite_node_conn_init,
 	.conn_release = lite_node_conn_release,
 	.recv = lite_node_recv,
@@ -116,7 +127,7 @@ static void lite_node_peer_lost(void *priv, u32 id, u64 incarnation)
 	lite_locks_changed(&node->locks);
 }
 
-/* When the module goes, nobody can listen any more. */
+/* When the module goes it is no news that its nodes do. */
 static void lite_node_event(void *priv, u32 id, enum lite_node_state state)
 {
 	struct lite_node *node = priv;
@@ -314,11 +325,6 @@ static int lite_node_build(struct lite_node *node,
 			       node, why);
 	if (err)
 		return err;
-	/* A device on its way out has told us so already, and not again. */
-	if (!ib_get_client_data(node->fabric.dev, &lite_client)) {
-		err = -ENODEV;
-		goto err_fabric;
-	}
 	err = lite_rpc_init(&node->rpc, node->stats, LITE_CALL_TIMEOUT);
 	if (err)
 		goto err_fabric;
@@ -416,14 +422,19 @@ int lite_node_start(const struct lite_node_params *params,
 
 static void lite_node_unbuild(struct lite_node *node, bool orderly)
 {
+	u32 id = 0;
+
 	lockdep_assert_held(&lite_registry.lock);
 	misc_deregister(&node->misc);
 	if (orderly && !lite_cluster_begin_leave(&node->cluster)) {
 		lite_locks_changed(&node->locks);
 		lite_memory_give_up(&node->memory);
-		lite_cluster_leave(&node->cluster);
+		id = lite_cluster_leave(&node->cluster);
 	}
 	lite_cluster_stop(&node->cluster);
+	/* Which is an event only: it shall not join another one now. */
+	if (id)
+		lite_cluster_end_leave(&node->cluster, id);
 	lite_locks_changed(&node->locks);
 	percpu_ref_kill(&node->active);
 	lite_service_stop(&node->service);
@@ -437,6 +448,11 @@ static void lite_node_unbuild(struct lite_node *node, bool orderly)
 	lite_locks_shut(&node->locks);
 	lite_memory_shut(&node->memory);
 	lite_rpc_flush(&node->rpc);
+	/*
+	 * Work of peers that none of these waits for may be telling the memory
+	 * that a life is over, and be freeing what that one had here.
+	 */
+	lite_peers_clear(&node->cluster);
 	lite_service_exit(&node->service);
 	lite_memory_exit(&node->memory);
 	lite_locks_exit(&node->locks);
@@ -482,12 +498,32 @@ int lite_node_stop(u32 index)
 int lite_node_join(struct lite_node *node, const struct sockaddr_storage *addr,
 		   unsigned long timeout, const char **why)
 {
-	/* Ids and incarnations of this life are in what it has made. */
-	if (!lite_memory_idle(&node->memory)) {
-		*why = "the node has LMRs: free them first";
-		return -EBUSY;
+	struct lite_cluster *cl = &node->cluster;
+	int err;
+
+	if (lite_addr_equal(addr, &node->fabric.addr)) {
+		*why = "that is the address of this node itself";
+		return -EINVAL;
 	}
-	return lite_cluster_join(&node->cluster, addr, timeout, why);
+	/*
+	 * Ids and incarnations of this life are in what it has made. Looked for
+	 * twice: users are not disturbed for a join that cannot be, nor does
+	 * anything escape that is made just now.
+	 */
+	if (!lite_memory_idle(&node->memory))
+		goto err_busy;
+	err = lite_cluster_begin_join(cl, why);
+	if (err)
+		return err;
+	if (!lite_memory_idle(&node->memory)) {
+		lite_cluster_cancel_join(cl);
+		goto err_busy;
+	}
+	return lite_cluster_join(cl, addr, timeout, why);
+
+err_busy:
+	*why = "the node has LMRs: free them first";
+	return -EBUSY;
 }
 
 /**
@@ -500,18 +536,21 @@ int lite_node_join(struct lite_node *node, const struct sockaddr_storage *addr,
 int lite_node_leave(struct lite_node *node)
 {
 	int err = lite_cluster_begin_leave(&node->cluster);
+	u32 id;
 
 	if (err)
 		return err;
 	/* Who waits for a lock comes out. */
 	lite_locks_changed(&node->locks);
 	lite_memory_give_up(&node->memory);
-	err = lite_cluster_leave(&node->cluster);
+	id = lite_cluster_leave(&node->cluster);
 	/* Handlers of sessions that have ended may still be running. */
 	lite_rpc_flush(&node->rpc);
 	lite_locks_changed(&node->locks);
+	/* What it frees, nobody uses: there is no cluster but the one left. */
 	lite_memory_forget(&node->memory);
-	return err;
+	lite_cluster_end_leave(&node->cluster, id);
+	return 0;
 }
 
 /* ---- devices go away ----------------------------------------------------- */
@@ -570,6 +609,9 @@ void lite_registry_close(void)
 
 /**
  * lite_registry_exit - stop all nodes
+ *
+ * Commands that are about them, of netlink, end; there may be others, which find
+ * no node, and can make none after lite_registry_close().
  *
  * Context: may sleep.
  */

@@ -75,6 +75,19 @@ int lite_atomic_post(struct lite_mapping *m, struct lite_conn *conn,
 	return lite_io_result(m, err ?: io.status);
 }
 
+/* lite_atomic_end(), of one that has failed. */
+void lite_atomic_failed(struct lite_memory *mem, struct lite_conn *conn)
+{
+	if (!conn->other_end) {
+		lite_conn_put_live(conn);
+		return;
+	}
+	lite_conn_get(conn);
+	lite_conn_put_live(conn);
+	lite_cluster_fence_self(mem->cl, conn);
+	lite_conn_put(conn);
+}
+
 static int lite_atomic_try(const struct lite_access *a,
 			   struct lite_bounce *bounce, enum lite_opcode opcode,
 			   u64 offset, u64 operand, u64 swap, bool *posted,
@@ -109,6 +122,8 @@ static int lite_atomic_try(const struct lite_access *a,
 		*posted = true;
 		err = lite_atomic_post(m, conn, bounce, opcode, offset, operand,
 				       swap);
+		lite_atomic_end(m->mem, conn, err);
+		conn = NULL;
 	}
 	lite_access_exit(m);
 	*stale = m;

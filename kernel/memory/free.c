@@ -16,6 +16,13 @@
 #include "../trace.h"
 #include "memory.h"
 
+/*
+ * So long UNMAP waits for the end of an anonymous LMR, so that who has closed the
+ * handle mostly finds the memory free. Not longer, as mappers may take: what is
+ * not answered in time ends the session.
+ */
+#define LITE_UNMAP_PATIENCE HZ
+
 /**
  * lite_home_free - free an LMR
  * @lmr: caller has a reference
@@ -130,39 +137,57 @@ static int lite_serve_free(void *priv, struct lite_conn *conn, const void *req,
 	return err;
 }
 
+/* The LMR, with a reference, if it is to be freed now; NULL. */
+static struct lite_lmr *lite_home_unmap_id(struct lite_memory *mem, u64 id,
+					   u64 session, u32 count, bool unclean)
+{
+	struct lite_lmr *lmr = lite_lmr_get(mem, id);
+
+	/* Freed, and so unmapped. */
+	if (!lmr)
+		return NULL;
+	if (lite_home_unmap(lmr, session, count, unclean))
+		return lmr;
+	lite_lmr_put(lmr);
+	return NULL;
+}
+
 /**
- * lite_home_unmap_id - a mapper gives back MAPs of an LMR
+ * lite_home_unmap_own - this node gives back MAPs of an LMR of its own
  * @mem: node's
  * @id: the LMR
- * @session: of the mapper; 0: this node
  * @count: how many
  * @unclean: it may still have an operation under way at another store
  *
  * Context: may sleep; calls leaf calls.
- * Return: 0.
  */
-int lite_home_unmap_id(struct lite_memory *mem, u64 id, u64 session, u32 count,
-		       bool unclean)
+void lite_home_unmap_own(struct lite_memory *mem, u64 id, u32 count,
+			 bool unclean)
 {
-	struct lite_lmr *lmr = lite_lmr_get(mem, id);
+	struct lite_lmr *lmr = lite_home_unmap_id(mem, id, 0, count, unclean);
 
 	if (!lmr)
-		return 0; /* freed, and so unmapped */
-	if (lite_home_unmap(lmr, session, count, unclean))
-		lite_home_free(lmr);
+		return;
+	lite_home_free(lmr);
 	lite_lmr_put(lmr);
-	return 0;
 }
 
 static int lite_serve_unmap(void *priv, struct lite_conn *conn, const void *req,
 			    u32 len, void *reply, u32 *reply_len)
 {
 	const struct lite_wire_unmap *u = req;
+	struct lite_lmr *lmr;
 
 	if (!conn)
 		return -EBADMSG;
-	return lite_home_unmap_id(priv, le64_to_cpu(u->id), conn->session,
-				  le32_to_cpu(u->count), u->unclean);
+	lmr = lite_home_unmap_id(priv, le64_to_cpu(u->id), conn->session,
+				 le32_to_cpu(u->count), u->unclean);
+	if (lmr) {
+		lite_home_reap(lmr);
+		wait_for_completion_timeout(&lmr->freed, LITE_UNMAP_PATIENCE);
+		lite_lmr_put(lmr);
+	}
+	return 0;
 }
 
 void lite_free_handlers(struct lite_memory *mem)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The home's role: what an LMR is, where its parts are, who has it mapped, and
- * how it changes and ends. lmr.c, place.c, mappers.c, free.c, change.c,
- * resize.c
+ * how it changes and ends. lmr.c, place.c, release.c, mappers.c, free.c,
+ * change.c, resize.c
  */
 #ifndef _LITE_HOME_H
 #define _LITE_HOME_H
@@ -138,7 +138,7 @@ u32 lite_lmr_rights(struct lite_lmr *lmr, struct lite_conn *conn,
 		    const struct lite_wire_cred *cred);
 struct lite_lmr *lite_home_adopt(struct lite_memory *mem,
 				 const struct lite_wire_create *c,
-				 struct lite_alloc *alloc);
+				 struct lite_alloc *alloc, unsigned long life);
 void lite_home_handlers(struct lite_memory *mem);
 
 /* place.c */
@@ -148,12 +148,14 @@ int lite_part_make(struct lite_lmr *lmr, struct lite_part *part, u32 node,
 		   u64 incarnation, u64 length);
 int lite_parts_make(struct lite_lmr *lmr, struct lite_part **parts, u32 *n,
 		    u32 node, u64 incarnation, u64 length);
-void lite_parts_release(struct lite_lmr *lmr, struct lite_part *parts, u32 n,
-			u32 fence);
 struct lite_place *lite_place_new(struct lite_lmr *lmr,
 				  const struct lite_part *parts, u32 n);
 void lite_place_free(struct lite_place *place);
 int lite_node_incarnation(struct lite_memory *mem, u32 node, u64 *incarnation);
+
+/* release.c */
+void lite_parts_release(struct lite_lmr *lmr, struct lite_part *parts, u32 n,
+			u32 fence);
 void lite_zombies_retry(struct lite_memory *mem);
 void lite_zombies_lost(struct lite_memory *mem, u32 node, u64 incarnation);
 
@@ -176,8 +178,8 @@ void lite_home_reap(struct lite_lmr *lmr);
 void lite_reap_work(struct work_struct *work);
 void lite_home_free_all(struct lite_memory *mem);
 void lite_free_handlers(struct lite_memory *mem);
-int lite_home_unmap_id(struct lite_memory *mem, u64 id, u64 session, u32 count,
-		       bool unclean);
+void lite_home_unmap_own(struct lite_memory *mem, u64 id, u32 count,
+			 bool unclean);
 
 /* change.c, resize.c */
 int lite_change_begin(struct lite_lmr *lmr);

@@ -260,6 +260,7 @@ static int lite_serve_create(void *priv, struct lite_conn *conn,
 {
 	struct lite_memory *mem = priv;
 	const struct lite_wire_create *c = req;
+	unsigned long life = lite_cluster_life(mem->cl);
 	struct lite_lmr *lmr;
 	u32 rights = 0;
 	int err;
@@ -280,8 +281,8 @@ static int lite_serve_create(void *priv, struct lite_conn *conn,
 		lite_lmr_put(lmr);
 		return err;
 	}
-	/* A leave that began meanwhile may not have seen it. */
-	err = lite_cluster_ready(mem->cl);
+	/* Who began to leave or join meanwhile may not have seen it. */
+	err = lite_cluster_recheck(mem->cl, life);
 	if (err) {
 		lite_home_free(lmr);
 	} else {
@@ -299,6 +300,7 @@ static int lite_serve_create(void *priv, struct lite_conn *conn,
  * @c: what to make
  * @alloc: its memory, registered, in the table; the caller has a reference, and
  *	takes it out of the table when this fails, unless that has been done
+ * @life: of this node, from before @alloc was made
  *
  * Context: may sleep; calls other nodes.
  * Return: the LMR with a reference, not mapped by anybody yet; or ERR_PTR as
@@ -306,7 +308,7 @@ static int lite_serve_create(void *priv, struct lite_conn *conn,
  */
 struct lite_lmr *lite_home_adopt(struct lite_memory *mem,
 				 const struct lite_wire_create *c,
-				 struct lite_alloc *alloc)
+				 struct lite_alloc *alloc, unsigned long life)
 {
 	struct lite_lmr *lmr = lite_lmr_new(mem, c, NULL);
 	int err;
@@ -322,8 +324,8 @@ struct lite_lmr *lite_home_adopt(struct lite_memory *mem,
 		lite_lmr_put(lmr);
 		return ERR_PTR(err);
 	}
-	/* A leave that began meanwhile may not have seen it. */
-	err = lite_cluster_ready(mem->cl);
+	/* Who began to leave or join meanwhile may not have seen it. */
+	err = lite_cluster_recheck(mem->cl, life);
 	if (!err)
 		return lmr;
 	lite_home_free(lmr);

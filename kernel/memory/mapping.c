@@ -142,7 +142,11 @@ void lite_mapping_retire_home(struct lite_memory *mem, u32 home)
  * @count: how many
  * @unclean: an operation of ours may be under way yet
  *
- * Context: may sleep; calls.
+ * The session ends if the home may go on counting us. Waiting in line for a slot,
+ * behind what users have the home make and change, is no reason for that: the
+ * session is everybody's.
+ *
+ * Context: may sleep, for as long as the line is; calls.
  */
 void lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn,
 			    u64 id, u32 count, bool unclean)
@@ -156,17 +160,18 @@ void lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn,
 		.call = LITE_CALL_LMR_UNMAP,
 		.req = &req,
 		.len = sizeof(req),
-		.timeout = 30 * HZ, /* it may free the LMR */
+		.timeout = 30 * HZ,
 	};
 	int err;
 
 	/* Ourselves without a call: nothing that could fail. */
 	if (!conn) {
-		lite_home_unmap_id(mem, id, 0, count, unclean);
+		lite_home_unmap_own(mem, id, count, unclean);
 		return;
 	}
-	err = lite_rpc_call(conn, &d);
-	/* Should it go on counting us, the session must end. */
+	do {
+		err = lite_rpc_call(conn, &d);
+	} while (err == -ETIMEDOUT && !d.sent && !lite_conn_is_dead(conn));
 	if (err)
 		lite_conn_kill(conn, err);
 }

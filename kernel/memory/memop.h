@@ -17,6 +17,29 @@ struct lite_bounce;
 int lite_atomic_post(struct lite_mapping *m, struct lite_conn *conn,
 		     struct lite_bounce *bounce, enum lite_opcode opcode,
 		     u64 offset, u64 operand, u64 swap);
+void lite_atomic_failed(struct lite_memory *mem, struct lite_conn *conn);
+
+/**
+ * lite_atomic_end - atomics have been done, or have failed
+ * @mem: node's
+ * @conn: that they were posted in, held live; given back
+ * @err: of the last lite_atomic_post()
+ *
+ * One that has failed may be under way yet. Whoever frees the memory has its
+ * store fence us from it, but no store fences itself; so what we have done to
+ * ourselves is over before the mapping is left.
+ *
+ * Context: may sleep; called before lite_access_exit(), and without another
+ * connection held live.
+ */
+static inline void lite_atomic_end(struct lite_memory *mem,
+				   struct lite_conn *conn, int err)
+{
+	if (likely(!err))
+		lite_conn_put_live(conn);
+	else
+		lite_atomic_failed(mem, conn);
+}
 
 /* ---- mappings for others: lent.c ----------------------------------------- */
 

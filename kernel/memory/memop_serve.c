@@ -60,12 +60,12 @@ static ssize_t lite_run_checksum(struct lite_run *r)
 /* ---- atomics ------------------------------------------------------------- */
 
 /* Some tries; 0: lost them all. */
-static ssize_t lite_word_swap(struct lite_run *r, struct lite_conn *self,
-			      struct lite_bounce *bounce)
+static ssize_t lite_word_swap(struct lite_run *r, struct lite_bounce *bounce)
 {
 	u32 opcode = le32_to_cpu(r->op->arg);
 	u64 operand = le64_to_cpu(r->op->operand);
 	u64 n, expected, *word;
+	struct lite_conn *self;
 	struct lite_span p;
 	ssize_t ret = 0;
 	int i;
@@ -73,6 +73,11 @@ static ssize_t lite_word_swap(struct lite_run *r, struct lite_conn *self,
 	word = lite_span_local(r, &p, &n);
 	if (IS_ERR(word))
 		return PTR_ERR(word);
+	self = lite_cluster_self_conn_tryget(r->mem->cl);
+	if (!self) {
+		lite_access_exit(p.m);
+		return -ENOLINK;
+	}
 	/* A guess, which the device confirms. */
 	expected = READ_ONCE(*word);
 	for (i = 0; i < LITE_RUN_SWAPS && !ret; i++) {
@@ -86,6 +91,7 @@ static ssize_t lite_word_swap(struct lite_run *r, struct lite_conn *self,
 			ret = sizeof(u64);
 		expected = r->value;
 	}
+	lite_atomic_end(r->mem, self, min_t(ssize_t, ret, 0));
 	lite_access_exit(p.m);
 	return ret;
 }
@@ -93,15 +99,11 @@ static ssize_t lite_word_swap(struct lite_run *r, struct lite_conn *self,
 static ssize_t lite_word_try(struct lite_run *r, struct lite_bounce *bounce)
 {
 	unsigned long end = jiffies + LITE_RUN_TIME;
-	struct lite_conn *self = lite_cluster_self_conn_tryget(r->mem->cl);
 	ssize_t ret;
 
-	if (!self)
-		return -ENOLINK;
 	do {
-		ret = lite_word_swap(r, self, bounce);
+		ret = lite_word_swap(r, bounce);
 	} while (!ret && time_before(jiffies, end));
-	lite_conn_put_live(self);
 	if (!ret)
 		r->status = LITE_WIRE_OP_BUSY;
 	return ret;

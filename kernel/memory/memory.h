@@ -7,9 +7,9 @@
  *
  *   store    gives memory (struct lite_alloc) to a home. store.c
  *   home     keeps an LMR's metadata: who owns it, where its parts are, which
- *            nodes have it mapped (struct lite_lmr). lmr.c, place.c, mappers.c,
- *            free.c, change.c, resize.c, and for names claim.c, directory.c,
- *            names.c
+ *            nodes have it mapped (struct lite_lmr). lmr.c, place.c, release.c,
+ *            mappers.c, free.c, change.c, resize.c, and for names claim.c,
+ *            directory.c, names.c
  *   mapper   has handles on it (struct lite_mapping, shared by all handles of
  *            the node) and operates on its memory. map.c, mapping.c, ctx.c,
  *            transfer.c, atomic.c, buf.c, look.c, known.c. One that holds bytes

@@ -6,10 +6,7 @@
  * A part is a run of bytes that is one allocation at one store. Parts are what
  * is moved, cut off and added, as wholes; so a long share is made of several,
  * of up to a 64th of it (and at least 4 MB), which is how long a step of a move
- * keeps everybody waiting.
- *
- * A store that cannot be asked to free a part keeps it (a "zombie") until it
- * can.
+ * keeps everybody waiting. How they are given back tells release.c.
  */
 #include <linux/log2.h>
 #include <linux/slab.h>
@@ -18,13 +15,6 @@
 
 #define LITE_PART_MIN (4ULL << 20)
 #define LITE_PARTS_PER_SHARE 64
-
-struct lite_zombie {
-	struct list_head list;
-	u32 node;
-	u64 incarnation;
-	u64 alloc;
-};
 
 /* ---- making parts -------------------------------------------------------- */
 
@@ -218,6 +208,11 @@ int lite_parts_make(struct lite_lmr *lmr, struct lite_part **parts, u32 *n,
 	struct lite_part *all;
 	int err = 0;
 
+	if (node == lite_cluster_id(lmr->mem->cl))
+		err = lite_store_room(lmr->mem, lmr->acl.uid,
+				      round_up(length, PAGE_SIZE));
+	if (err)
+		return err;
 	all = kvcalloc((size_t)*n + more, sizeof(*all), GFP_KERNEL);
 	if (!all)
 		return -ENOMEM;
@@ -267,149 +262,6 @@ int lite_node_incarnation(struct lite_memory *mem, u32 node, u64 *incarnation)
 	*incarnation = conn->from.incarnation;
 	lite_conn_put(conn);
 	return 0;
-}
-
-/* ---- giving parts back --------------------------------------------------- */
-
-static int lite_store_call_free(struct lite_memory *mem, u32 node,
-				struct lite_wire_mem_free *req)
-{
-	struct lite_call_desc d = {
-		.call = LITE_CALL_MEM_FREE,
-		.req = req,
-		.len = struct_size(req, fence, le32_to_cpu(req->n_fences)),
-	};
-
-	return lite_cluster_call(mem->cl, node, &d);
-}
-
-static void lite_zombie_add(struct lite_memory *mem,
-			    const struct lite_part *part)
-{
-	struct lite_zombie *z = kzalloc(sizeof(*z), GFP_KERNEL | __GFP_NOFAIL);
-
-	z->node = part->node;
-	z->incarnation = part->incarnation;
-	z->alloc = part->alloc;
-	spin_lock(&mem->zombies_lock);
-	list_add(&z->list, &mem->zombies);
-	spin_unlock(&mem->zombies_lock);
-}
-
-/**
- * lite_zombies_retry - ask stores that are up again to free our memory
- * @mem: node's
- *
- * Context: may sleep; calls leaf calls.
- */
-void lite_zombies_retry(struct lite_memory *mem)
-{
-	struct lite_wire_mem_free req = { .fence_all = cpu_to_le32(1) };
-	struct lite_zombie *z, *tmp;
-	LIST_HEAD(todo);
-
-	spin_lock(&mem->zombies_lock);
-	list_splice_init(&mem->zombies, &todo);
-	spin_unlock(&mem->zombies_lock);
-	list_for_each_entry_safe(z, tmp, &todo, list) {
-		req.id = cpu_to_le64(z->alloc);
-		/* A store that left, or lives anew, has freed it itself. */
-		switch (lite_store_call_free(mem, z->node, &req)) {
-		case 0:
-		case -EHOSTUNREACH:
-			list_del(&z->list);
-			kfree(z);
-			break;
-		}
-	}
-	spin_lock(&mem->zombies_lock);
-	list_splice(&todo, &mem->zombies);
-	spin_unlock(&mem->zombies_lock);
-}
-
-/**
- * lite_zombies_lost - a store's life is over, and our memory there with it
- * @mem: node's
- * @node: its id; 0: all of them
- * @incarnation: which life
- *
- * Context: may sleep.
- */
-void lite_zombies_lost(struct lite_memory *mem, u32 node, u64 incarnation)
-{
-	struct lite_zombie *z, *tmp;
-
-	spin_lock(&mem->zombies_lock);
-	list_for_each_entry_safe(z, tmp, &mem->zombies, list) {
-		if (node && (z->node != node || z->incarnation != incarnation))
-			continue;
-		list_del(&z->list);
-		kfree(z);
-	}
-	spin_unlock(&mem->zombies_lock);
-}
-
-static void lite_part_release_local(struct lite_memory *mem,
-				    const struct lite_part *part)
-{
-	struct lite_alloc *a = lite_store_take(mem, part->alloc, part->node);
-
-	if (a)
-		lite_store_free(mem, a);
-}
-
-/**
- * lite_parts_release - give memory of an LMR back to its stores
- * @lmr: nobody can reach these parts through this node any more
- * @parts: that the LMR does not have, or will not be without
- * @n: entries; what they hold is freed, the array is not
- * @fence: a node that may have something under way to them; 0: none
- *
- * The stores first fence those who are fenced from us, but maybe not from them.
- *
- * Context: may sleep; calls leaf calls.
- */
-void lite_parts_release(struct lite_lmr *lmr, struct lite_part *parts, u32 n,
-			u32 fence)
-{
-	struct lite_memory *mem = lmr->mem;
-	struct lite_wire_mem_free *req;
-	u32 fences;
-	u32 i;
-	int err;
-
-	req = kzalloc(LITE_PAYLOAD_MAX, GFP_KERNEL | __GFP_NOFAIL);
-	fences = lite_mappers_lost(lmr, req->fence, LITE_FENCES_MAX - 1);
-	if (fences >= LITE_FENCES_MAX) {
-		req->fence_all = cpu_to_le32(1);
-		fences = 0;
-	} else if (fence) {
-		req->fence[fences++].node = cpu_to_le32(fence);
-	}
-	req->n_fences = cpu_to_le32(fences);
-	for (i = 0; i < n; i++) {
-		struct lite_part *part = &parts[i];
-
-		if (part->local && fence) {
-			lite_cluster_fence(mem->cl, fence, NULL);
-			fence = 0;
-		}
-		kvfree(part->extents);
-		part->extents = NULL;
-		if (!part->alloc)
-			continue;
-		if (part->local) {
-			lite_part_release_local(mem, part);
-		} else {
-			req->id = cpu_to_le64(part->alloc);
-			err = lite_store_call_free(mem, part->node, req);
-			if (err && err != -EHOSTUNREACH)
-				lite_zombie_add(mem, part);
-		}
-		part->alloc = 0;
-		cond_resched();
-	}
-	kfree(req);
 }
 
 /* ---- tables -------------------------------------------------------------- */

@@ -26,7 +26,8 @@ static int lite_register_check(const struct lite_register_params *p)
 static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx,
 					  const struct lite_cred *cred,
 					  const struct lite_register_params *p,
-					  struct lite_pinned *pin)
+					  struct lite_pinned *pin,
+					  unsigned long life)
 {
 	const struct lite_alloc_params params = {
 		.name = p->name,
@@ -45,7 +46,7 @@ static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx,
 	req = kmalloc(sizeof(*req), GFP_KERNEL);
 	if (req) {
 		lite_create_fill(req, alloc->home, cred, &params);
-		lmr = lite_home_adopt(mem, req, alloc);
+		lmr = lite_home_adopt(mem, req, alloc, life);
 		kfree(req);
 	}
 	/* Unless it came as far as giving its part back. */
@@ -78,6 +79,7 @@ int lite_ctx_register(struct lite_ctx *ctx, const struct lite_cred *cred,
 	struct lite_mapping *m;
 	struct lite_user *user;
 	struct lite_lmr *lmr;
+	unsigned long life;
 	u32 rights;
 	int err;
 
@@ -93,11 +95,18 @@ int lite_ctx_register(struct lite_ctx *ctx, const struct lite_cred *cred,
 	}
 	if (IS_ERR(pin))
 		return PTR_ERR(pin);
+	/* That may have taken long. */
+	life = lite_cluster_life(mem->cl);
+	err = lite_cluster_ready(mem->cl);
+	if (err) {
+		lite_pinned_release(pin);
+		return err;
+	}
 	/* Before anybody can free it: it is taken off by who does. */
 	spin_lock(&ctx->pinned_lock);
 	list_add(&pin->list, &ctx->pinned);
 	spin_unlock(&ctx->pinned_lock);
-	lmr = lite_register_lmr(ctx, cred, p, pin);
+	lmr = lite_register_lmr(ctx, cred, p, pin, life);
 	if (IS_ERR(lmr))
 		return PTR_ERR(lmr);
 	user = lite_user_get(ctx, cred);

@@ -25,6 +25,36 @@ struct lite_uid_use {
 	u64 bytes;
 };
 
+/**
+ * lite_store_room - would the limits let somebody have so much?
+ * @mem: node's
+ * @uid: whom to charge
+ * @bytes: how much, all in all
+ *
+ * Who asks before the first of many pieces need not zero them all to learn that
+ * the last does not fit.
+ *
+ * Context: may sleep.
+ * Return: 0: maybe; -ENOSPC or -EDQUOT.
+ */
+int lite_store_room(struct lite_memory *mem, u32 uid, u64 bytes)
+{
+	const struct lite_uid_use *use;
+	u64 used = 0;
+	int err = 0;
+
+	mutex_lock(&mem->limit_lock);
+	use = xa_load(&mem->uids, uid);
+	if (use)
+		used = use->bytes;
+	if (bytes > mem->mem_limit || mem->used > mem->mem_limit - bytes)
+		err = -ENOSPC;
+	else if (bytes > mem->uid_limit || used > mem->uid_limit - bytes)
+		err = -EDQUOT;
+	mutex_unlock(&mem->limit_lock);
+	return err;
+}
+
 static int lite_limit_take(struct lite_memory *mem, u32 uid, u64 bytes)
 {
 	struct lite_uid_use *use;
@@ -606,12 +636,16 @@ static int lite_serve_mem_free(void *priv, struct lite_conn *conn,
 
 	if (!conn)
 		return -EBADMSG;
+	/*
+	 * None: a repeated request, and it is free, or about to be. But what
+	 * the home has freed next it takes to be fenced, and whoever got the
+	 * request first may be at that still.
+	 */
 	alloc = lite_store_take(mem, le64_to_cpu(f->id), conn->from.node);
-	if (!alloc)
-		return 0; /* a repeated request: it is free already */
 	lite_store_fence(mem, conn, f->fence, le32_to_cpu(f->n_fences),
 			 f->fence_all);
-	lite_store_free(mem, alloc);
+	if (alloc)
+		lite_store_free(mem, alloc);
 	return 0;
 }
 

@@ -50,6 +50,7 @@ struct lite_alloc {
 	struct lite_pinned *pinned;
 };
 
+int lite_store_room(struct lite_memory *mem, u32 uid, u64 bytes);
 struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home,
 				    u64 home_incarnation, u64 session,
 				    u64 length, u32 uid);

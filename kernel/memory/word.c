@@ -125,7 +125,7 @@ static int lite_word_post(struct lite_mapping *m, struct lite_bounce *bounce,
 	*posted = true;
 	err = lite_atomic_post(m, conn, bounce, LITE_OP_CMP_SWAP, w->offset,
 			       expected, desired);
-	lite_conn_put_live(conn);
+	lite_atomic_end(m->mem, conn, err);
 	return err;
 }
 

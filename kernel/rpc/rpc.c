@@ -35,7 +35,14 @@ int lite_rpc_init(struct lite_rpc *rpc, struct lite_stats __percpu *stats,
 	rpc->work_wq = alloc_workqueue("lite-work", WQ_UNBOUND, 0);
 	rpc->leaf_wq = alloc_workqueue("lite-leaf-calls",
 				       WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!rpc->first_wq || !rpc->wq || !rpc->work_wq || !rpc->leaf_wq) {
+	/*
+	 * Heartbeats are not to wait for a thread, nor when there is no memory for
+	 * one for the thread that rescues, while others drain and zero memory.
+	 */
+	rpc->short_wq = alloc_workqueue("lite-short-calls",
+					WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!rpc->first_wq || !rpc->wq || !rpc->work_wq || !rpc->leaf_wq ||
+	    !rpc->short_wq) {
 		lite_rpc_exit(rpc);
 		return -ENOMEM;
 	}
@@ -54,6 +61,7 @@ void lite_rpc_flush(struct lite_rpc *rpc)
 	flush_workqueue(rpc->wq);
 	flush_workqueue(rpc->work_wq);
 	flush_workqueue(rpc->leaf_wq);
+	flush_workqueue(rpc->short_wq);
 }
 
 /**
@@ -72,6 +80,8 @@ void lite_rpc_exit(struct lite_rpc *rpc)
 		destroy_workqueue(rpc->work_wq);
 	if (rpc->leaf_wq)
 		destroy_workqueue(rpc->leaf_wq);
+	if (rpc->short_wq)
+		destroy_workqueue(rpc->short_wq);
 }
 
 /**
@@ -209,6 +219,7 @@ int lite_rpc_send(struct lite_rpc_conn *rc, struct lite_slots *from, u32 slot,
 		.length = sizeof(*msg) + le32_to_cpu(msg->length),
 		.lkey = conn->fab->lkey,
 	};
+	unsigned long begun = jiffies;
 	struct lite_io io;
 	int err;
 
@@ -224,6 +235,9 @@ int lite_rpc_send(struct lite_rpc_conn *rc, struct lite_slots *from, u32 slot,
 			   lite_imm_encode(kind, slot));
 	*sent = !err;
 	lite_io_wait(&io, &conn->qp[0]);
+	err = err ?: io.status;
+	if (!err && kind == LITE_IMM_REQUEST)
+		lite_conn_asked(conn, begun);
 	lite_conn_put_live(conn);
-	return err ?: io.status;
+	return err;
 }

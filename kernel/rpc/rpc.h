@@ -52,6 +52,7 @@ struct lite_rpc {
 	struct workqueue_struct *work_wq; /* handlers that work for a peer */
 	struct workqueue_struct *wq;      /* handlers that may call */
 	struct workqueue_struct *leaf_wq; /* handlers that do not */
+	struct workqueue_struct *short_wq; /* those that do not wait */
 	unsigned long timeout;            /* jiffies, default of calls */
 	atomic64_t seq;
 };

@@ -145,6 +145,9 @@ void lite_rpc_on_request(struct lite_rpc_conn *rc, u32 slot)
 	case LITE_LANE_WORK:
 		wq = rc->rpc->work_wq;
 		break;
+	case LITE_LANE_SHORT:
+		wq = rc->rpc->short_wq;
+		break;
 	default:
 		wq = rc->rpc->leaf_wq;
 		break;

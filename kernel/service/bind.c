@@ -119,7 +119,7 @@ void lite_bind_check_empty(struct lite_bind *bind)
 	if (bind->state != LITE_BIND_CLOSING || bind->slots_used)
 		return;
 	kref_get(&bind->ref);
-	if (!queue_work(bind->rp->svc->wq, &bind->unbind_work))
+	if (!queue_work(bind->rp->svc->ring_wq, &bind->unbind_work))
 		kref_put(&bind->ref, lite_bind_release);
 }
 

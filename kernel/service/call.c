@@ -130,17 +130,19 @@ static int lite_rcall_arm(struct lite_rcall *call)
 /*
  * It could not be posted. -ESTALE: the slot is free again; 0: it has ended as
  * one that was posted would have, and who waits for it has been told.
+ *
+ * A peer that lies may have answered what it never got. Then the slot may be
+ * another call's by now: @seq says whether it is still ours.
  */
-static int lite_rcall_disarm(struct lite_rcall *call)
+static int lite_rcall_disarm(struct lite_rcall *call, u64 seq)
 {
 	struct lite_bind *bind = call->bind;
 	struct lite_bind_slot *s = &bind->slot[call->slot];
 	int err = -ESTALE;
 
 	spin_lock(&bind->rp->lock);
-	/* A slot that comes free while the connection is dying stays so. */
-	if (s->state != LITE_BIND_FREE && (s->state != LITE_BIND_ENDED ||
-					   !call->ended))
+	if (s->seq == seq && s->state != LITE_BIND_FREE &&
+	    (s->state != LITE_BIND_ENDED || !call->ended))
 		lite_slot_free(bind, call->slot);
 	else if (call->ended)
 		err = 0;
@@ -153,7 +155,7 @@ static int lite_rcall_post(struct lite_rcall *call)
 	struct lite_bind *bind = call->bind;
 	struct lite_bind_slot *s = &bind->slot[call->slot];
 	u32 unit = s->unit, offset, chunk, list;
-	u64 raddr = 0;
+	u64 seq = s->seq, raddr = 0;
 	int err;
 
 	lite_rcall_body(call, &list);
@@ -173,7 +175,7 @@ static int lite_rcall_post(struct lite_rcall *call)
 						      bind->index, unit),
 				 false);
 	/* The session is over: what is not sent may be in the next one. */
-	return err ? lite_rcall_disarm(call) : 0;
+	return err ? lite_rcall_disarm(call, seq) : 0;
 }
 
 /* One try in one ring. -ESTALE: another one, nothing has been sent. */
@@ -347,7 +349,7 @@ void lite_rcall_wait(struct lite_rcall *call, bool killable)
 	bool heed;
 	int err;
 
-	lite_pace_begin(pace, &wait);
+	lite_pace_begin(pace, &wait, false);
 	err = lite_service_await(call->svc, &call->done, wait.awake_ns,
 				 killable, min_t(unsigned long, left,
 						 LITE_HEED_AFTER));

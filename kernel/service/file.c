@@ -2,7 +2,8 @@
 /*
  * What an open file has of calls: functions that it serves, requests that it has
  * taken, calls to be collected. All ends with the file; requests that a process
- * has taken end when it exits, also if others have the file open.
+ * has taken end when it exits, or becomes a program that has not got it, also if
+ * others have the file open.
  */
 #include <linux/slab.h>
 
@@ -74,7 +75,7 @@ static void lite_rpc_file_reset(struct lite_rpc_file *file, const void *owner)
 }
 
 /**
- * lite_rpc_file_flush - a process that has the file open exits
+ * lite_rpc_file_flush - a process that has the file open exits, or execs without it
  * @file: open file's
  * @owner: its files_struct
  *

@@ -273,7 +273,38 @@ void lite_inbox_shut(struct lite_inbox *inbox, int err)
 }
 
 /**
- * lite_inboxes_shut - likewise, those of an open file
+ * lite_inbox_unsee - nobody reads the requests of an inbox in place any more
+ * @inbox: shut; not mapped any more; svc->lock is held
+ * @exited: its process has exited, or is another program now
+ *
+ * What it has taken is reset, whoever has the file open; or else it can be
+ * answered yet, but is kept for nobody, as if it had been copied: who has unmapped
+ * it may exit without our being told.
+ *
+ * Context: process.
+ */
+void lite_inbox_unsee(struct lite_inbox *inbox, bool exited)
+{
+	struct lite_request *req, *tmp;
+
+	lockdep_assert_held(&inbox->file->svc->lock);
+	/* For one that is being answered just now. */
+	inbox->unseen = true;
+	list_for_each_entry_safe(req, tmp, &inbox->file->taken, list) {
+		if (!req->view || req->view->inbox != inbox)
+			continue;
+		lite_inbox_leave(req);
+		if (!exited && !req->kept && !req->ring->gone)
+			continue;
+		list_del(&req->list);
+		req->file = NULL;
+		/* Of one that was kept, or whose ring has gone, nobody hears. */
+		lite_request_answer(req, LITE_RPC_RESET);
+	}
+}
+
+/**
+ * lite_inboxes_shut - shut those of an open file
  * @file: open file's; svc->lock is held
  * @owner: of this process only, if not NULL
  *

@@ -32,6 +32,7 @@ struct vm_fault;
  * @queue: shared with it
  * @depth: requests in it and taken from it, at most
  * @held: of them, are
+ * @unseen: it is not mapped any more
  * @req: by number of the entry: requests that are held
  * @waiters: struct lite_recv_waiter
  * @views: struct lite_inbox_view, by slot
@@ -49,6 +50,7 @@ struct lite_inbox {
 	struct lite_inbox_queue queue;
 	u32 depth;
 	u32 held;
+	bool unseen;
 	struct lite_request *req[LITE_INBOX_DEPTH_MAX];
 	struct list_head waiters;
 	struct xarray views;
@@ -88,6 +90,7 @@ void lite_inboxes_stop(struct lite_rpc_file *file);
 void lite_inbox_drain(struct lite_func *func);
 void lite_inboxes_drain(struct lite_rpc_file *file);
 void lite_inbox_leave(struct lite_request *req);
+void lite_inbox_unsee(struct lite_inbox *inbox, bool exited);
 bool lite_inbox_ready(struct lite_inbox *inbox);
 
 struct lite_inbox_view *lite_inbox_view(struct lite_inbox *inbox,
@@ -98,7 +101,7 @@ void lite_inbox_ring_end(struct lite_ring *ring);
 void lite_inbox_zap_work(struct work_struct *work);
 int lite_inbox_fault(struct lite_inbox *inbox, struct vm_fault *vmf);
 void lite_inbox_mapped(struct lite_inbox *inbox, struct inode *inode);
-void lite_inbox_unmapped(struct lite_inbox *inbox);
+void lite_inbox_unmapped(struct lite_inbox *inbox, bool exited);
 
 int lite_file_next(struct lite_rpc_file *file, struct lite_ioc_rpc_next *n,
 		   struct lite_gate *gate);

@@ -62,6 +62,12 @@ struct lite_inbox_view *lite_inbox_view(struct lite_inbox *inbox,
 	view = kzalloc(sizeof(*view), GFP_ATOMIC | __GFP_NOWARN);
 	if (!view)
 		return NULL;
+	view->inbox = inbox;
+	view->area = ring->area;
+	/*
+	 * From here on a fault finds it, without svc->lock; which keeps inbox and
+	 * area until it has references of its own.
+	 */
 	if (xa_alloc(&inbox->views, &view->slot, view,
 		     XA_LIMIT(0, inbox->slots - 1),
 		     GFP_ATOMIC | __GFP_NOWARN)) {
@@ -69,9 +75,7 @@ struct lite_inbox_view *lite_inbox_view(struct lite_inbox *inbox,
 		return NULL;
 	}
 	kref_get(&inbox->ref);
-	view->inbox = inbox;
 	kref_get(&ring->area->ref);
-	view->area = ring->area;
 	list_add(&view->of_ring, &ring->views);
 	return view;
 }
@@ -178,15 +182,17 @@ void lite_inbox_mapped(struct lite_inbox *inbox, struct inode *inode)
 /**
  * lite_inbox_unmapped - the last mapping of an inbox is gone
  * @inbox: with a reference, which is put; nobody looks at its inode afterwards
+ * @exited: so is its address space
  *
  * Context: may sleep.
  */
-void lite_inbox_unmapped(struct lite_inbox *inbox)
+void lite_inbox_unmapped(struct lite_inbox *inbox, bool exited)
 {
 	struct lite_service *svc = inbox->file->svc;
 
 	spin_lock(&svc->lock);
 	lite_inbox_shut(inbox, -ENOENT);
+	lite_inbox_unsee(inbox, exited);
 	spin_unlock(&svc->lock);
 	mutex_lock(&inbox->map);
 	inbox->inode = NULL;

@@ -340,6 +340,11 @@ int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem,
 	locks->wq = alloc_workqueue("lite-locks", WQ_UNBOUND, 0);
 	if (!locks->wq)
 		return -ENOMEM;
+	locks->tell_wq = alloc_workqueue("lite-grants", WQ_UNBOUND, 0);
+	if (!locks->tell_wq) {
+		destroy_workqueue(locks->wq);
+		return -ENOMEM;
+	}
 	lite_lock_take_handlers(locks, rpc);
 	lite_lock_home_handlers(locks, rpc);
 	return 0;
@@ -363,7 +368,7 @@ void lite_locks_changed(struct lite_locks *locks)
 	if (!locks->closing) {
 		list_for_each_entry(h, &locks->left, list)
 			mod_delayed_work(locks->wq, &h->work, 0);
-		queue_work(locks->wq, &locks->sweep);
+		queue_work(locks->tell_wq, &locks->sweep);
 	}
 	spin_unlock(&locks->lock);
 	wake_up_all(&locks->left_wait);
@@ -387,6 +392,8 @@ void lite_locks_shut(struct lite_locks *locks)
 	lite_lock_home_shut(locks);
 	/* What was left ends itself now, one way or the other. */
 	flush_workqueue(locks->wq);
+	/* A sweep that was queued before; there is nothing for it to sweep. */
+	flush_workqueue(locks->tell_wq);
 	lite_locks_drop_held(locks);
 }
 
@@ -398,6 +405,11 @@ void lite_locks_shut(struct lite_locks *locks)
  */
 void lite_locks_exit(struct lite_locks *locks)
 {
+	/*
+	 * Items of both queue items of the other, but for locks and claims only, and
+	 * there are none any more.
+	 */
 	destroy_workqueue(locks->wq);
+	destroy_workqueue(locks->tell_wq);
 	xa_destroy(&locks->tickets);
 }

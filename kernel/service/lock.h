@@ -57,7 +57,9 @@
  * @mem: node's
  * @cl: node's
  * @stats: of the node
- * @wq: words and calls; nobody waits for its items but the end of the node
+ * @wq: words, and what takes calls of those who are suspect: its items may wait
+ *	long, but nobody for them but the end of the node
+ * @tell_wq: claims that are told, and the sweep: not behind items of @wq
  * @changes: in members and sessions; who waits looks again
  * @closing: nothing new
  * @lock: protects the next five, and what is in holds
@@ -78,6 +80,7 @@ struct lite_locks {
 	struct lite_cluster *cl;
 	struct lite_stats __percpu *stats;
 	struct workqueue_struct *wq;
+	struct workqueue_struct *tell_wq;
 	atomic_t changes;
 	bool closing;
 	spinlock_t lock;
@@ -285,6 +288,7 @@ enum lite_claim_state {
  * @shared: with others
  * @try: does not wait
  * @probe: it was found in the word: is it true?
+ * @found: it was in the word when that became ours
  * @swept: its node counted as dead, so it is not told anything any more
  * @status: what it is told
  * @work: tells it
@@ -300,6 +304,7 @@ struct lite_claim {
 	bool shared;
 	bool try;
 	bool probe;
+	bool found;
 	bool swept;
 	int status;
 	struct delayed_work work;

@@ -286,7 +286,7 @@ void lite_claim_tell(struct lite_claim *c, int status)
 	lockdep_assert_held(&locks->home_lock);
 	WRITE_ONCE(c->status, status);
 	kref_get(&c->ref);
-	if (mod_delayed_work(locks->wq, &c->work, 0))
+	if (mod_delayed_work(locks->tell_wq, &c->work, 0))
 		lite_claim_put(c);
 }
 
@@ -370,8 +370,13 @@ static void lite_claim_work(struct work_struct *work)
 		lite_lock_go_on(c->lock);
 	} else if (err && err != -ENOENT && !dead && !locks->closing) {
 		/* It may have heard us, or not: say it again. */
-		if (queue_delayed_work(locks->wq, &c->work, LITE_TELL_PERIOD))
+		if (queue_delayed_work(locks->tell_wq, &c->work,
+				       LITE_TELL_PERIOD))
 			kref_get(&c->ref);
+	} else if (err && !dead && c->found && c->state == LITE_CLAIM_OWNER) {
+		/* What was in the word before him he knows, and is asked. */
+		c->probe = true;
+		lite_lock_queue_work(c->lock, 0);
 	} else if (err && c->state == LITE_CLAIM_OWNER) {
 		/* The lock is for the next one. */
 		lite_claim_trace(c, LITE_TRACE_LOCK_REFUSED, err);
@@ -524,6 +529,7 @@ void lite_claim_own(struct lite_lock *l, u32 node, u64 incarnation, u32 ticket)
 	if (c) {
 		/* He did not know whether he had got it, and asked. */
 		c->state = LITE_CLAIM_OWNER;
+		c->found = true;
 		list_move_tail(&c->list, &l->owners);
 		lite_claim_trace(c, LITE_TRACE_LOCK_GRANT, 0);
 		lite_claim_tell(c, 0);
@@ -533,6 +539,8 @@ void lite_claim_own(struct lite_lock *l, u32 node, u64 incarnation, u32 ticket)
 			   GFP_KERNEL | __GFP_NOFAIL);
 	c->state = LITE_CLAIM_OWNER;
 	c->probe = true;
+	/* What he has asked before may come yet, and have him told. */
+	c->found = true;
 	list_add_tail(&c->list, &l->owners);
 	lite_claim_trace(c, LITE_TRACE_LOCK_FOUND, 0);
 	lite_lock_queue_work(l, 0);

@@ -178,6 +178,28 @@ static int lite_lock_end_early(struct lite_lock *l, u32 node,
 	return 0;
 }
 
+/*
+ * He is the owner, or in the queue. In the queue he may be in the word as well,
+ * from before he asked: as long as it is not known what was there, how he gave it
+ * back is kept for that.
+ */
+static int lite_lock_end_known(struct lite_claim *c,
+			       const struct lite_wire_lock *w)
+{
+	struct lite_lock *l = c->lock;
+
+	if (c->state == LITE_CLAIM_QUEUED && !l->n &&
+	    (l->settling || l->maybe)) {
+		int err = lite_lock_end_early(l, c->node, w);
+
+		if (err)
+			return err;
+	}
+	lite_claim_end(c, le32_to_cpu(w->arg));
+	lite_lock_go_on(l);
+	return 0;
+}
+
 static int lite_serve_lock_release(void *priv, struct lite_conn *conn,
 				   const void *req, u32 len, void *reply,
 				   u32 *reply_len)
@@ -198,18 +220,14 @@ static int lite_serve_lock_release(void *priv, struct lite_conn *conn,
 	l = lite_lock_find(locks, id, offset, false);
 	b = lite_lock_find(locks, id, offset, true);
 	c = lite_claim_named(l, node, w) ?: lite_claim_named(b, node, w);
-	if (c && c->lock == b && c->state == LITE_CLAIM_OWNER) {
+	if (c && c->lock == b && c->state == LITE_CLAIM_OWNER)
 		err = -EALREADY;
-	} else if (c) {
-		struct lite_lock *of = c->lock;
-
-		lite_claim_end(c, le32_to_cpu(w->arg));
-		lite_lock_go_on(of);
-	} else if (l && (l->settling || l->maybe)) {
+	else if (c)
+		err = lite_lock_end_known(c, w);
+	else if (l && (l->settling || l->maybe))
 		err = lite_lock_end_early(l, node, w);
-	} else {
+	else
 		err = lite_lock_exists(locks, id, offset) ?: -ENOLCK;
-	}
 	mutex_unlock(&locks->home_lock);
 	return err;
 }

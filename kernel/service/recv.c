@@ -46,6 +46,11 @@ static int lite_request_take(struct lite_rpc_file *file,
 {
 	struct lite_ring *ring = req->ring;
 	struct lite_service *svc = ring->rp->svc;
+	/*
+	 * TAKEN, it is not ours any more once the lock is free: it may be cancelled,
+	 * its slot be another message's, and the ring be gone.
+	 */
+	bool oneway = req->flags & LITE_RPC_F_ONEWAY;
 	bool gone = false;
 	int err = 0;
 
@@ -57,7 +62,7 @@ static int lite_request_take(struct lite_rpc_file *file,
 	} else if (req->cancelled || file->shut) {
 		lite_request_answer(req, LITE_RPC_RESET);
 		err = -EAGAIN;
-	} else if (!(req->flags & LITE_RPC_F_ONEWAY)) {
+	} else if (!oneway) {
 		req->state = LITE_REQ_TAKEN;
 		req->file = file;
 		req->owner = current->files;
@@ -69,7 +74,7 @@ static int lite_request_take(struct lite_rpc_file *file,
 	spin_unlock(&svc->lock);
 	if (gone)
 		lite_request_free(req);
-	else if (!err && req->flags & LITE_RPC_F_ONEWAY)
+	else if (!err && oneway)
 		lite_request_post(req, LITE_RPC_OK, 0, 0);
 	return err;
 }
@@ -118,7 +123,7 @@ static long lite_recv_await(struct lite_rpc_file *file,
 	if (test_and_set_bit_lock(0, &file->watching))
 		return wait_for_completion_interruptible_timeout(&w->done,
 								 timeout);
-	lite_pace_begin(&file->pace, &wait);
+	lite_pace_begin(&file->pace, &wait, false);
 	ret = lite_poller_await(&file->svc->fab->poller, &w->done,
 				wait.awake_ns, TASK_INTERRUPTIBLE, timeout);
 	lite_pace_end(&file->pace, &wait);
@@ -337,14 +342,18 @@ static bool lite_reply_put_back(struct lite_rpc_file *file,
 	bool gone = false, over = false;
 
 	spin_lock(&svc->lock);
+	/* Its inbox has been unmapped meanwhile. */
+	if (req->view && req->view->inbox->unseen)
+		lite_inbox_leave(req);
 	if (ring->gone && !req->view) {
 		gone = true;
 	} else if (file->shut) {
 		lite_request_answer(req, LITE_RPC_RESET);
-	} else if (req->cancelled) {
+	} else if (req->cancelled || (req->kept && !req->view)) {
 		/*
 		 * Its caller has been told that it will be answered, and has it
-		 * under way until then, even if it is one to be read in place.
+		 * under way until then, even if it is one to be read in place; or
+		 * that it will not, but that it is free then.
 		 */
 		over = true;
 	} else {

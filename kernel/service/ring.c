@@ -66,7 +66,7 @@ void lite_ring_tell_gone(struct lite_ring *ring)
 	if (ring->gone || !kref_get_unless_zero(&ring->ref))
 		return;
 	/* Once is enough: somebody else's reference then. */
-	if (!queue_work(ring->rp->svc->wq, &ring->gone_work))
+	if (!queue_work(ring->rp->svc->ring_wq, &ring->gone_work))
 		kref_put(&ring->ref, lite_ring_release);
 }
 
@@ -345,12 +345,33 @@ int lite_request_post(struct lite_request *req, u8 status, u32 length, u32 user)
 	return __lite_request_post(req, status, length, user, false);
 }
 
-static void lite_request_post_work(struct work_struct *work)
+/**
+ * lite_late_work - post answers that found no room in the send queue
+ * @work: of a struct lite_rpc_peer, with a reference to its connection
+ *
+ * One after the other: they all wait for the same room, and a peer that takes
+ * nothing occupies one worker, not one for each of its calls.
+ */
+void lite_late_work(struct work_struct *work)
 {
-	struct lite_request *req = container_of(work, struct lite_request,
-						work);
+	struct lite_rpc_peer *rp = container_of(work, struct lite_rpc_peer,
+						late_work);
+	struct lite_service *svc = rp->svc;
+	struct lite_conn *conn = rp->conn;
+	struct lite_request *req;
 
-	lite_request_post(req, req->status, req->length, req->user);
+	for (;;) {
+		spin_lock(&svc->lock);
+		req = list_first_entry_or_null(&rp->late, struct lite_request,
+					       list);
+		if (req)
+			list_del(&req->list);
+		spin_unlock(&svc->lock);
+		if (!req)
+			break;
+		lite_request_post(req, req->status, req->length, req->user);
+	}
+	lite_conn_put(conn);
 }
 
 /**
@@ -365,14 +386,22 @@ static void lite_request_post_work(struct work_struct *work)
 void lite_request_post_soon(struct lite_request *req, u8 status, u32 length,
 			    u32 user)
 {
+	struct lite_rpc_peer *rp = req->ring->rp;
+
+	/* If it was, neither the request nor its ring is ours any more. */
 	if (__lite_request_post(req, status, length, user, true) != -EAGAIN)
 		return;
-	/* The send queue is full, and the request still ours. */
+	/* The send queue is full: that of a connection. */
 	req->status = status;
 	req->length = length;
 	req->user = user;
-	INIT_WORK(&req->work, lite_request_post_work);
-	queue_work(req->ring->rp->svc->wq, &req->work);
+	spin_lock(&rp->svc->lock);
+	list_add_tail(&req->list, &rp->late);
+	lite_conn_get(rp->conn);
+	/* Not the last one: the request in the list keeps its ring, and so that. */
+	if (!queue_work(rp->svc->wq, &rp->late_work))
+		lite_conn_put(rp->conn);
+	spin_unlock(&rp->svc->lock);
 }
 
 /**

@@ -154,7 +154,7 @@ enum lite_request_state {
 /**
  * struct lite_request - a request, in its slot of a ring
  * @ring: whose
- * @list: func->queue, file->taken or svc->answers
+ * @list: func->queue, file->taken, svc->answers, rp->freed or rp->late
  * @state: under svc->lock
  * @cancelled: while BUSY: the caller has been told that a reply comes, so one
  *	has to
@@ -179,8 +179,8 @@ enum lite_request_state {
  * @view: where its process reads it; NULL: it has a copy
  * @number: there: of its entry
  * @kfunc: BUSY: whose handler runs, or will
- * @user: ANSWER: what the server says
- * @work: runs it, or posts the answer
+ * @user: in rp->late: what the server says
+ * @work: runs @kfunc
  */
 struct lite_request {
 	struct lite_ring *ring;
@@ -317,6 +317,7 @@ void lite_request_tell_freed(struct lite_request *req);
 void lite_freed_work(struct work_struct *work);
 void lite_request_answer(struct lite_request *req, u8 status);
 void lite_answer_work(struct work_struct *work);
+void lite_late_work(struct work_struct *work);
 int lite_request_post(struct lite_request *req, u8 status, u32 length,
 		      u32 user);
 void lite_request_post_soon(struct lite_request *req, u8 status, u32 length,

@@ -24,6 +24,8 @@ static void lite_rpc_peer_init(struct lite_rpc_peer *rp,
 	xa_init_flags(&rp->rings, XA_FLAGS_ALLOC);
 	INIT_LIST_HEAD(&rp->freed);
 	INIT_WORK(&rp->freed_work, lite_freed_work);
+	INIT_LIST_HEAD(&rp->late);
+	INIT_WORK(&rp->late_work, lite_late_work);
 	spin_lock_init(&rp->lock);
 	rp->window = LITE_RPC_WINDOW;
 	INIT_LIST_HEAD(&rp->binds);
@@ -304,14 +306,21 @@ int lite_service_init(struct lite_service *svc, struct lite_memory *mem,
 	svc->wq = alloc_workqueue("lite-service", WQ_UNBOUND, 0);
 	if (!svc->wq)
 		return -ENOMEM;
+	svc->ring_wq = alloc_workqueue("lite-rings", WQ_UNBOUND, 0);
+	if (!svc->ring_wq)
+		goto err_wq;
 	svc->kwq = alloc_workqueue("lite-handlers", WQ_UNBOUND, 0);
-	if (!svc->kwq) {
-		destroy_workqueue(svc->wq);
-		return -ENOMEM;
-	}
+	if (!svc->kwq)
+		goto err_ring_wq;
 	lite_rpc_peer_init(&svc->local, svc, NULL);
 	lite_ring_handlers(svc);
 	return 0;
+
+err_ring_wq:
+	destroy_workqueue(svc->ring_wq);
+err_wq:
+	destroy_workqueue(svc->wq);
+	return -ENOMEM;
 }
 
 /**
@@ -376,12 +385,17 @@ void lite_service_exit(struct lite_service *svc)
 	lite_binds_down(&svc->local);
 	lite_rings_down(&svc->local);
 	cancel_delayed_work_sync(&svc->idle_work);
+	/* What ends calls closes rings, the last call of each. */
 	flush_workqueue(svc->kwq);
 	flush_workqueue(svc->wq);
+	flush_workqueue(svc->ring_wq);
 	lite_binds_gone(&svc->local);
 	lite_rings_gone(&svc->local);
-	/* Those that were being closed. */
-	flush_workqueue(svc->wq);
+	/*
+	 * Those that were being closed; none is closed any more. They may have been
+	 * in an inbox, which has to let go of them.
+	 */
+	destroy_workqueue(svc->ring_wq);
 	destroy_workqueue(svc->kwq);
 	destroy_workqueue(svc->wq);
 	lite_rpc_peer_exit(&svc->local);

@@ -148,6 +148,8 @@ int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f);
  * @down: no new rings; under svc->lock
  * @freed: requests that were kept; likewise
  * @freed_work: tells the peer of them
+ * @late: requests, BUSY, whose answers found no room in the send queue; likewise
+ * @late_work: posts these
  * @lock: protects the client's side, the next ones
  * @dead: no new calls
  * @window: calls that may yet be under way
@@ -165,6 +167,8 @@ struct lite_rpc_peer {
 	bool down;
 	struct list_head freed;
 	struct work_struct freed_work;
+	struct list_head late;
+	struct work_struct late_work;
 	spinlock_t lock;
 	bool dead;
 	u32 window;
@@ -196,7 +200,10 @@ struct lite_rpc_peer {
  * @ring_limit: of it
  * @bulk_bytes: memory of struct lite_bulk
  * @bulk_limit: of it
- * @wq: workqueue: cancels, answers, unbinding
+ * @wq: workqueue: cancels, answers, all that is done for callers and servers; of
+ *	what waits for a peer there is one item for each, at most
+ * @ring_wq: giving back rings: as many items as a peer has rings may wait for it,
+ *	and callers and servers for none
  * @kwq: handlers of kernel clients
  * @idle_work: gives back what nobody uses
  * @leg_threads: that are beginning calls
@@ -226,6 +233,7 @@ struct lite_service {
 	atomic64_t bulk_bytes;
 	u64 bulk_limit;
 	struct workqueue_struct *wq;
+	struct workqueue_struct *ring_wq;
 	struct workqueue_struct *kwq;
 	struct delayed_work idle_work;
 	atomic_t leg_threads;

@@ -21,6 +21,10 @@
  *   NO_SWEEP     the end of a node is not noticed
  *   NO_EARLY     who is in the word, and gives it back before the home has seen
  *                him there, is told that he did not have it
+ *   NO_BOTH      likewise, if he is in the queue as well: it ends his place there,
+ *                and nothing else
+ *   NO_ASK       who was in the word, and refuses the lock, is not asked how he
+ *                gives it back
  *   NO_DIED      a death that the next one did not hear of is not told to another
  *   NO_HAD       a GRANT that comes again is refused by who had it
  *   UNSURE_IS_NO a swap whose answer was lost counts as not done
@@ -79,6 +83,7 @@ byte early[TICKETS];        /* given back meanwhile: how */
 bool died;
 bool probe;
 byte owner = NONE;
+bool found;                 /* in the word */
 bool owner_told;            /* it was granted with the news of a death */
 byte queue[TICKETS];
 byte queued;
@@ -119,6 +124,7 @@ inline disown(how)
 #endif
 	owner = NONE;
 	owner_told = false;
+	found = false;
 	probe = false
 }
 
@@ -157,7 +163,14 @@ end:	do
 		:: else ->
 			find(t, at);
 			if
-			:: at < queued -> unqueue(at)
+			:: at < queued ->
+				unqueue(at);
+#ifndef NO_BOTH
+				if
+				:: settling -> early[t] = release_msg[t]
+				:: else
+				fi
+#endif
 #ifndef NO_EARLY
 			/* It may be who is in the word. */
 			:: at == queued && settling ->
@@ -180,7 +193,12 @@ end:	do
 		refused_msg[t] ->
 		refused_msg[t] = false;
 		if
+#ifndef NO_ASK
+		:: owner == t && found -> probe = true
+		:: owner == t && !found -> disown(UNUSED)
+#else
 		:: owner == t -> disown(UNUSED)
+#endif
 		:: else
 		fi
 	}
@@ -274,6 +292,7 @@ end:	do
 		:: held(was) && swept[taker_of(was)] -> died = true
 		:: held(was) && !swept[taker_of(was)] ->
 			owner = was;
+			found = true;
 			find(was, at);
 			if
 			:: at < queued ->
@@ -411,7 +430,7 @@ again:		atomic {
 			:: atomic {
 				claim[t] == WAITING && troubles > 0 ->
 				troubles--;
-				end_of[t] = UNUSED;
+				end_of[t] = (told[t] -> DEAD : UNUSED);
 				claim[t] = LEFT
 			   };
 			   goto next

@@ -269,12 +269,8 @@ active proctype free()
 	mem_home = false;
 	/*
 	 * MEM_FREE. If the store cannot be asked now, it is later, and then
-	 * fences everybody.
+	 * fences those whom it would have fenced now.
 	 */
-	if
-	:: true
-	:: lost = true
-	fi;
 	d_step {
 		if
 		:: STORE_FENCE && lost ->

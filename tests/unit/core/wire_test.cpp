@@ -324,3 +324,20 @@ TEST_CASE("wire: lanes share out all slots, none empty, and calls of all kinds h
     for (const auto& message : requests())
         CHECK(lite_call_lane(message.call) < LITE_LANES);
 }
+
+TEST_CASE("wire: an errno of a peer is one that a peer can know") {
+    CHECK(lite_wire_error(0) == 0);
+    CHECK(lite_wire_error(ENOSPC) == -ENOSPC);
+    for (const std::uint32_t error : {0U + EAGAIN, 0U + EBADMSG, 134U, 512U, 4095U, ~0U})
+        CHECK(lite_wire_error(error) == -EIO);
+}
+
+TEST_CASE("wire: a refusal to connect is a failure, and nothing that is handled as one's own") {
+    for (const int error : {ENOTCONN, EEXIST, ESTALE, EKEYREJECTED, EBUSY, EALREADY})
+        CHECK(lite_wire_refusal(static_cast<std::uint32_t>(error)) == -error);
+    CHECK(lite_wire_refusal(0) == -EPROTO);
+    // Tried again at once; waited for; the caller was killed; of the kernel only.
+    for (const std::uint32_t error :
+         {0U + EAGAIN, 0U + ETIMEDOUT, 0U + EINTR, 0U + EBADMSG, 512U, 4095U, ~0U})
+        CHECK(lite_wire_refusal(error) == -EIO);
+}

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Giving parts of LMRs back to the nodes that they are at.
+ *
+ * Normal operation: nobody can reach the parts through this node any more, but
+ * some may reach other stores yet. A store is told of those with the first part
+ * that it is asked to free, and fences them; all other parts follow without.
+ *
+ * Recovery: a store that cannot be asked keeps its parts (they are "zombies")
+ * until it can. They remember whom to fence. Then one fence does for all that
+ * are kept there. A store that lives anew has no memory of its former life, and
+ * there is nothing to be asked of it.
+ *
+ * A fence ends sessions that everybody uses, and what is under way in them fails
+ * or has to be done again; among that may be calls to free something. So nobody
+ * is fenced who need not be, and nobody once for each part: a thousand zombies
+ * must not make another thousand.
+ */
+#include <linux/refcount.h>
+#include <linux/slab.h>
+
+#include "memory.h"
+
+/**
+ * struct lite_whom - whom stores have to fence before they free
+ * @ref: of the zombies that are waiting for that, and of who makes them
+ * @all: everybody, for they are too many
+ * @n: entries in @fence
+ * @fence: they
+ */
+struct lite_whom {
+	refcount_t ref;
+	bool all;
+	u32 n;
+	struct lite_wire_fence fence[];
+};
+
+/**
+ * struct lite_zombie - a part that its store has to free
+ * @list: in mem->zombies, or of whoever is asking the store
+ * @node: the store
+ * @incarnation: in which of its lives
+ * @alloc: id there
+ * @whom: to fence before, with a reference; NULL: nobody, or that is done
+ */
+struct lite_zombie {
+	struct list_head list;
+	u32 node;
+	u64 incarnation;
+	u64 alloc;
+	struct lite_whom *whom;
+};
+
+/* ---- whom to fence ------------------------------------------------------- */
+
+static void lite_whom_put(struct lite_whom *whom)
+{
+	if (whom && refcount_dec_and_test(&whom->ref))
+		kfree(whom);
+}
+
+/* Those who are lost to an LMR, and one more; NULL: nobody. */
+static struct lite_whom *lite_whom_get(struct lite_lmr *lmr, u32 fence)
+{
+	struct lite_whom *whom;
+
+	whom = kzalloc(struct_size(whom, fence, LITE_FENCES_MAX),
+		       GFP_KERNEL | __GFP_NOFAIL);
+	refcount_set(&whom->ref, 1);
+	whom->n = lite_mappers_lost(lmr, whom->fence, LITE_FENCES_MAX - 1);
+	if (whom->n >= LITE_FENCES_MAX) {
+		whom->all = true;
+		whom->n = 0;
+	} else if (fence) {
+		whom->fence[whom->n++].node = cpu_to_le32(fence);
+	}
+	if (whom->n || whom->all)
+		return whom;
+	lite_whom_put(whom);
+	return NULL;
+}
+
+/* A node is fenced in whatever life: one entry is enough. */
+static void lite_whom_add(struct lite_wire_mem_free *req,
+			  const struct lite_wire_fence *fence)
+{
+	u32 n = le32_to_cpu(req->n_fences);
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		if (req->fence[i].node == fence->node)
+			return;
+	}
+	if (n == LITE_FENCES_MAX) {
+		req->fence_all = cpu_to_le32(1);
+		return;
+	}
+	req->fence[n] = *fence;
+	req->n_fences = cpu_to_le32(n + 1);
+}
+
+/* All whom those on a list want fenced; false: nobody. */
+static bool lite_whom_collect(struct lite_wire_mem_free *req,
+			      const struct list_head *run)
+{
+	const struct lite_whom *last = NULL;
+	const struct lite_zombie *z;
+	u32 i;
+
+	list_for_each_entry(z, run, list) {
+		if (!z->whom || z->whom == last)
+			continue;
+		last = z->whom;
+		if (last->all)
+			req->fence_all = cpu_to_le32(1);
+		for (i = 0; i < last->n; i++)
+			lite_whom_add(req, &last->fence[i]);
+	}
+	if (req->fence_all)
+		req->n_fences = 0;
+	return last;
+}
+
+/* The store of those on a list has fenced them. */
+static void lite_whom_done(struct lite_wire_mem_free *req,
+			   struct list_head *run)
+{
+	struct lite_zombie *z;
+
+	req->fence_all = 0;
+	req->n_fences = 0;
+	list_for_each_entry(z, run, list) {
+		lite_whom_put(z->whom);
+		z->whom = NULL;
+	}
+}
+
+/* ---- asking a store ------------------------------------------------------ */
+
+static void lite_zombie_new(struct list_head *list,
+			    const struct lite_part *part,
+			    struct lite_whom *whom)
+{
+	struct lite_zombie *z = kzalloc(sizeof(*z), GFP_KERNEL | __GFP_NOFAIL);
+
+	z->node = part->node;
+	z->incarnation = part->incarnation;
+	z->alloc = part->alloc;
+	if (whom)
+		refcount_inc(&whom->ref);
+	z->whom = whom;
+	list_add_tail(&z->list, list);
+}
+
+static void lite_zombie_drop(struct lite_zombie *z)
+{
+	list_del(&z->list);
+	lite_whom_put(z->whom);
+	kfree(z);
+}
+
+static void lite_zombies_drop(struct list_head *list)
+{
+	struct lite_zombie *z, *tmp;
+
+	list_for_each_entry_safe(z, tmp, list, list)
+		lite_zombie_drop(z);
+}
+
+/* Is a node in another life than that, so that its memory of then is gone? */
+static bool lite_life_is_over(struct lite_memory *mem, u32 node,
+			      u64 incarnation)
+{
+	struct lite_peer *peer = lite_peer_find(mem->cl, node);
+	struct lite_conn *conn = NULL;
+	bool over = false;
+
+	if (peer) {
+		conn = lite_peer_conn_get(peer);
+		lite_peer_put(peer);
+	}
+	if (conn) {
+		over = conn->from.incarnation != incarnation;
+		lite_conn_put(conn);
+	}
+	return over;
+}
+
+/*
+ * Asked again, a store finds that it has freed the part before, and fences
+ * again: it cannot tell whether it is done with that.
+ */
+static int lite_store_call_free(struct lite_memory *mem, u32 node,
+				struct lite_wire_mem_free *req, bool patiently)
+{
+	struct lite_call_desc d = {
+		.call = LITE_CALL_MEM_FREE,
+		.req = req,
+		.len = struct_size(req, fence, le32_to_cpu(req->n_fences)),
+	};
+
+	return patiently ? lite_cluster_call_patiently(mem->cl, node, &d) :
+			   lite_cluster_call(mem->cl, node, &d);
+}
+
+/*
+ * Have the store of those on a list, all in one life of it, free them. Those that
+ * it could not be asked to free are still there afterwards.
+ */
+static void lite_store_release(struct lite_memory *mem, struct list_head *run,
+			       bool patiently)
+{
+	struct lite_wire_mem_free *req;
+	struct lite_zombie *z, *tmp;
+	bool fence;
+	int err;
+
+	req = kzalloc(LITE_PAYLOAD_MAX, GFP_KERNEL | __GFP_NOFAIL);
+	fence = lite_whom_collect(req, run);
+	list_for_each_entry_safe(z, tmp, run, list) {
+		req->id = cpu_to_le64(z->alloc);
+		err = lite_store_call_free(mem, z->node, req, patiently);
+		/* A store that has left has freed it itself. */
+		if (err && err != -EHOSTUNREACH)
+			break;
+		lite_zombie_drop(z);
+		if (fence)
+			lite_whom_done(req, run);
+		fence = false;
+		cond_resched();
+	}
+	kfree(req);
+}
+
+/* Move those who are at the same store as the first of them. */
+static void lite_zombies_cut(struct list_head *from, struct list_head *run)
+{
+	struct lite_zombie *z, *tmp;
+	u64 incarnation;
+	u32 node;
+
+	z = list_first_entry(from, struct lite_zombie, list);
+	node = z->node;
+	incarnation = z->incarnation;
+	list_for_each_entry_safe(z, tmp, from, list) {
+		if (z->node == node && z->incarnation == incarnation)
+			list_move_tail(&z->list, run);
+	}
+}
+
+/* Store by store. What is on the list afterwards could not be asked for. */
+static void lite_zombies_release(struct lite_memory *mem,
+				 struct list_head *list, bool patiently)
+{
+	struct lite_zombie *z;
+	LIST_HEAD(kept);
+	LIST_HEAD(run);
+
+	while (!list_empty(list)) {
+		lite_zombies_cut(list, &run);
+		z = list_first_entry(&run, struct lite_zombie, list);
+		if (lite_life_is_over(mem, z->node, z->incarnation))
+			lite_zombies_drop(&run);
+		else
+			lite_store_release(mem, &run, patiently);
+		list_splice_tail_init(&run, &kept);
+		cond_resched();
+	}
+	list_splice(&kept, list);
+}
+
+static void lite_zombies_keep(struct lite_memory *mem, struct list_head *list)
+{
+	spin_lock(&mem->zombies_lock);
+	list_splice_tail(list, &mem->zombies);
+	spin_unlock(&mem->zombies_lock);
+}
+
+/**
+ * lite_zombies_retry - ask stores that are up again to free our memory
+ * @mem: node's
+ *
+ * Context: may sleep; calls leaf calls.
+ */
+void lite_zombies_retry(struct lite_memory *mem)
+{
+	LIST_HEAD(todo);
+
+	spin_lock(&mem->zombies_lock);
+	list_splice_init(&mem->zombies, &todo);
+	spin_unlock(&mem->zombies_lock);
+	/* Who is not up will be heard of when it is. */
+	lite_zombies_release(mem, &todo, false);
+	lite_zombies_keep(mem, &todo);
+}
+
+/**
+ * lite_zombies_lost - a store's life is over, and our memory there with it
+ * @mem: node's
+ * @node: its id; 0: all of them
+ * @incarnation: which life
+ *
+ * Context: may sleep.
+ */
+void lite_zombies_lost(struct lite_memory *mem, u32 node, u64 incarnation)
+{
+	struct lite_zombie *z, *tmp;
+
+	spin_lock(&mem->zombies_lock);
+	list_for_each_entry_safe(z, tmp, &mem->zombies, list) {
+		if (!node ||
+		    (z->node == node && z->incarnation == incarnation))
+			lite_zombie_drop(z);
+	}
+	spin_unlock(&mem->zombies_lock);
+}
+
+/* ---- giving parts back --------------------------------------------------- */
+
+static void lite_part_release_local(struct lite_memory *mem,
+				    const struct lite_part *part)
+{
+	struct lite_alloc *a = lite_store_take(mem, part->alloc, part->node);
+
+	if (a)
+		lite_store_free(mem, a);
+}
+
+/**
+ * lite_parts_release - give memory of an LMR back to its stores
+ * @lmr: nobody can reach these parts through this node any more
+ * @parts: that the LMR does not have, or will not be without
+ * @n: entries; what they hold is freed, the array is not
+ * @fence: a node that may have something under way to them; 0: none
+ *
+ * The stores first fence those who are fenced from us, but maybe not from them.
+ *
+ * Context: may sleep, also while stores are suspect; calls leaf calls.
+ */
+void lite_parts_release(struct lite_lmr *lmr, struct lite_part *parts, u32 n,
+			u32 fence)
+{
+	struct lite_whom *whom = lite_whom_get(lmr, fence);
+	struct lite_memory *mem = lmr->mem;
+	LIST_HEAD(list);
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		struct lite_part *part = &parts[i];
+
+		if (part->local && fence) {
+			lite_cluster_fence(mem->cl, fence, NULL);
+			fence = 0;
+		}
+		kvfree(part->extents);
+		part->extents = NULL;
+		if (part->alloc && part->local)
+			lite_part_release_local(mem, part);
+		else if (part->alloc)
+			lite_zombie_new(&list, part, whom);
+		part->alloc = 0;
+		cond_resched();
+	}
+	lite_whom_put(whom);
+	lite_zombies_release(mem, &list, true);
+	if (list_empty(&list))
+		return;
+	lite_zombies_keep(mem, &list);
+	/* Should it have come up just before they were there to be found. */
+	queue_work(mem->wq, &mem->zombie_work);
+}
