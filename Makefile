@@ -71,11 +71,15 @@ debug-kernel: ## kernels with run-time checkers, for KERNEL=debug and debug2 (te
 
 # The module goes to the running kernel, whatever KERNEL says: it could not be loaded anywhere else.
 .PHONY: install
-install: user ## user space to prefix (/usr/local), the module to the running kernel; DESTDIR for packagers
+install: $(user)/build.ninja ## user space to prefix (/usr/local), the module to the running kernel; DESTDIR for packagers
+	@# Who has built before may have had another prefix, or none in mind.
+	@grep -qsF '"prefix", "value": "$(prefix)"' $(user)/meson-info/intro-buildoptions.json || \
+		flock build/user.lock meson configure $(user) -Dprefix=$(prefix)
+	+@$(MAKE) user
 	+@scripts/build-module host
 	DESTDIR=$(DESTDIR) meson install -C $(user) --no-rebuild
 	install -Dm 644 -t $(DESTDIR)/lib/modules/$$(uname -r)/extra build/kernel-$$(uname -r)/lite.ko
-	$(if $(DESTDIR),,depmod -a)
+	$(if $(DESTDIR),,ldconfig && depmod -a)
 
 .PHONY: clean
 clean: ## removes build/; the kernels in ~/.cache/lite stay

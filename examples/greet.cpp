@@ -2,8 +2,9 @@
 //
 // greet: a function that programs on other machines call, by its name.
 //
-//    greet              serves it, until it is killed
+//    greet              serves it, until SIGINT or SIGTERM
 //    greet NODE NAME    calls it
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
@@ -16,6 +17,14 @@
 namespace {
 
 constexpr auto function_name = "greet";
+// A longer name is refused where it comes from. A greeting is longer than the name in it.
+constexpr std::uint32_t longest_name = 1024;
+constexpr std::uint32_t longest_greeting = longest_name + 64;
+
+volatile std::sig_atomic_t end_wanted = 0;
+
+// It interrupts the wait for a request, too.
+void end(int) { end_wanted = 1; }
 
 std::span<const std::byte> bytes_of(const std::string& text) {
     return std::as_bytes(std::span(text));
@@ -26,15 +35,21 @@ std::string text_of(std::span<const std::byte> bytes) {
 }
 
 void serve(lite::context& context) {
-    lite::function greet(context, {.name = function_name, .mode = 0666});
+    std::signal(SIGINT, end);
+    std::signal(SIGTERM, end);
+    lite::function greet(context, {.name = function_name,
+                                   .mode = 0666,
+                                   .max_request = longest_name,
+                                   .max_reply = longest_greeting});
     std::cout << "serving" << std::endl;
-    greet.serve([](const lite::call_info& caller, std::span<const std::byte> name,
-                   std::vector<std::byte>& reply) {
+    const auto answer = [](const lite::call_info& caller, std::span<const std::byte> name,
+                           std::vector<std::byte>& reply) {
         const auto text = "hello, " + text_of(name) + " of node " + std::to_string(caller.node);
         const auto said = bytes_of(text);
         reply.assign(said.begin(), said.end());
         return 0U;  // any number: the caller gets it with the reply
-    });
+    };
+    greet.serve(answer, [] { return !end_wanted; });
 }
 
 void call(lite::context& context, std::uint32_t node, const std::string& name) {

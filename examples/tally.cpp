@@ -2,16 +2,24 @@
 //
 // tally: a server with one thread for many callers, made of coroutines.
 //
-//    tally                serves: adds numbers up, in memory of the cluster
-//    tally NODE NUMBER... has it add all these numbers, at the same time
+//    tally                serves: adds numbers up, in memory of the cluster, until SIGINT or
+//    SIGTERM tally NODE NUMBER... has it add all these numbers, at the same time
 #include <array>
+#include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <span>
+#include <stop_token>
 #include <string>
+#include <system_error>
 #include <vector>
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
 #include <lite/async.hpp>
 
@@ -22,13 +30,68 @@ constexpr int callers_at_a_time = 16;
 
 using number = std::array<std::uint64_t, 1>;
 
-// One of many: while it waits, the others work.
-lite::task<> serve(lite::executor& ex, const lite::function& tally, const lite::region& sum) {
+// The signals that end the server, as something to be polled. They have to be blocked before there
+// are threads, of which a ring may have some.
+class end_signals {
+  public:
+    end_signals() {
+        sigset_t signals;
+        ::sigemptyset(&signals);
+        ::sigaddset(&signals, SIGINT);
+        ::sigaddset(&signals, SIGTERM);
+        ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+        m_fd = ::signalfd(-1, &signals, SFD_CLOEXEC);
+        if (m_fd < 0)
+            throw lite::error(errno, "wait for signals");
+    }
+    end_signals(const end_signals&) = delete;
+    end_signals& operator=(const end_signals&) = delete;
+    ~end_signals() { ::close(m_fd); }
+
+    int fd() const noexcept { return m_fd; }
+
+  private:
+    int m_fd;
+};
+
+// One of many: while it waits, the others work. What it has taken it answers, whatever comes.
+lite::task<> serve(lite::executor& ex, const lite::function& tally, const lite::region& sum,
+                   std::stop_token stop) {
     for (;;) {
         number n{};
-        const auto request = co_await ex.receive(tally, std::as_writable_bytes(std::span(n)));
+        auto request = co_await ex.receive(tally, std::as_writable_bytes(std::span(n)),
+                                           lite::no_timeout, stop);
         n[0] += co_await ex.fetch_add(sum, 0, n[0]);
         co_await ex.reply(request, 0, std::as_bytes(std::span(n)));
+    }
+}
+
+lite::task<> stop_at(lite::executor& ex, const end_signals& signals, std::stop_source stop) {
+    co_await ex.poll(signals.fd(), POLLIN);
+    stop.request_stop();
+}
+
+void serve_all(lite::context& context) {
+    const end_signals signals;
+    lite::executor ex(context);
+    const lite::region sum = context.alloc({.length = sizeof(number)});
+    // A function takes nothing that its servers have no room for.
+    const lite::function tally(context, {.name = function_name,
+                                         .mode = 0666,
+                                         .max_request = sizeof(number),
+                                         .max_reply = sizeof(number)});
+    const std::stop_source stop;
+    std::vector<lite::task<>> servers;
+    servers.reserve(callers_at_a_time);
+    for (int i = 0; i < callers_at_a_time; i++)
+        servers.push_back(serve(ex, tally, sum, stop.get_token()));
+    ex.spawn(stop_at(ex, signals, stop));
+    std::cout << "serving" << std::endl;
+    try {
+        ex.run(ex.all(std::move(servers)));
+    } catch (const lite::error& error) {
+        if (error.code() != std::errc::operation_canceled)
+            throw;
     }
 }
 
@@ -56,19 +119,14 @@ int main(int argc, char** argv) {
     }
     try {
         lite::context context;
-        lite::executor ex(context);
-        if (argc > 1) {
-            const auto node = static_cast<std::uint32_t>(std::atoi(argv[1]));
-            const auto function = lite::find_function(context, node, function_name);
-            ex.run(ask_all(ex, node, function, std::span(argv, argv + argc).subspan(2)));
+        if (argc == 1) {
+            serve_all(context);
             return 0;
         }
-        const lite::region sum = context.alloc({.length = sizeof(number)});
-        const lite::function tally(context, {.name = function_name, .mode = 0666});
-        for (int i = 1; i < callers_at_a_time; i++)
-            ex.spawn(serve(ex, tally, sum));
-        std::cout << "serving" << std::endl;
-        ex.run(serve(ex, tally, sum));
+        lite::executor ex(context);
+        const auto node = static_cast<std::uint32_t>(std::atoi(argv[1]));
+        const auto function = ex.run(ex.find_function(node, function_name));
+        ex.run(ask_all(ex, node, function, std::span(argv, argv + argc).subspan(2)));
     } catch (const lite::error& error) {
         std::cerr << "tally: " << error.what() << '\n';
         return 1;

@@ -9,6 +9,7 @@
 
 #include <sched.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -79,6 +80,7 @@ struct lite_inbox {
   public:
     lite_inbox(lite_ctx* ctx, const lite_ioc_rpc_inbox& arg) noexcept
         : m_ctx(ctx),
+          m_pid(::getpid()),
           m_function(arg.function),
           m_batch(std::clamp<uint32_t>(arg.depth / 4, 1, LITE_INBOX_DONE_MAX)),
           m_rings(pointer<const std::byte>(arg.rings)),
@@ -90,6 +92,10 @@ struct lite_inbox {
           m_alone(alone()) {}
 
     ~lite_inbox() {
+        // A child of fork(2) has neither requests nor these addresses: there may be
+        // something else by now. Nor can the lock be relied on there.
+        if (m_pid != ::getpid())
+            return;
         lite_ioc_rpc_next arg = {};
         if (collect(arg, 1))
             submit(arg, LITE_RPC_NOWAIT);
@@ -237,6 +243,7 @@ struct lite_inbox {
     }
 
     lite_ctx* m_ctx;
+    pid_t m_pid;  // whose it is
     uint32_t m_function;
     uint32_t m_batch;
     const std::byte* m_rings;

@@ -60,7 +60,11 @@ int memory_operation(lite_ctx* ctx, lite_opcode opcode, lite_lh_t lh, uint64_t o
 
 }  // namespace
 
-int lite_op_submit(struct lite_ctx* ctx, struct lite_op* op) noexcept { return submit(ctx, *op); }
+int lite_op_submit(struct lite_ctx* ctx, struct lite_op* op) noexcept {
+    // What lite_vector() has left there is nothing that is asked for.
+    op->error = 0;
+    return submit(ctx, *op);
+}
 
 int lite_read(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, void* buf,
               size_t length) noexcept {

@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: MIT
 //
-// LITE's errno values in words: the table of <uapi/lite.h>, said to a user.
+// LITE's errno values in words: the tables of <uapi/lite.h> and <uapi/lite_sync.h>,
+// and, where they mean something else, of <uapi/lite_rpc.h> and <uapi/lite_inbox.h>,
+// said to a user.
 
 #include <lite/lite.h>
 
 #include <cerrno>
 #include <cstring>
 
-const char* lite_strerror(int err) noexcept {
-    // In unsigned arithmetic even INT_MIN can be negated. It is no errno
-    // either way.
-    const auto number = static_cast<unsigned int>(err);
-    const int code = static_cast<int>(err < 0 ? 0U - number : number);
+namespace {
 
+// In unsigned arithmetic even INT_MIN can be negated. It is no errno either way.
+int positive(int err) noexcept {
+    const auto number = static_cast<unsigned int>(err);
+    return static_cast<int>(err < 0 ? 0U - number : number);
+}
+
+}  // namespace
+
+const char* lite_strerror(int err) noexcept {
+    const int code = positive(err);
     switch (code) {
         case 0:
             return "success";
@@ -25,13 +33,14 @@ const char* lite_strerror(int err) noexcept {
         case EACCES:
             return "permission denied by the LMR's mode or the handle's rights";
         case EPERM:
-            return "only a master of the LMR may do that: its owner, root, or whom they made one";
+            return "only a master of the LMR may do that: its owner, root, or whom they made one; "
+                   "with a lock, only its holder";
         case ERANGE:
             return "beyond the end of the LMR";
         case EINVAL:
             return "malformed argument";
         case E2BIG:
-            return "the request uses features that this version of LITE does not know";
+            return "too long, or with features that this version of LITE does not know";
         case EFAULT:
             return "bad address of a buffer";
         case EOPNOTSUPP:
@@ -39,7 +48,7 @@ const char* lite_strerror(int err) noexcept {
         case ENOTTY:
             return "this version of the LITE module does not know the request";
         case ENAMETOOLONG:
-            return "name is too long (255 bytes at most)";
+            return "name is too long (255 bytes at most, 63 for functions)";
         case ENOENT:
             return "no LMR of that name";
         case EEXIST:
@@ -61,7 +70,7 @@ const char* lite_strerror(int err) noexcept {
         case EDQUOT:
             return "the memory that the user may have in LMRs, or lock, is used up";
         case EMFILE:
-            return "too many handles or open files";
+            return "too many handles, locks or open files";
         case ENOMEM:
             return "out of memory";
         case ETIMEDOUT:
@@ -79,7 +88,7 @@ const char* lite_strerror(int err) noexcept {
         case ENOBUFS:
             return "the node has no memory left for rings";
         case ECANCELED:
-            return "not waited for any more, as others had answered or failed";
+            return "cancelled, or not waited for any more";
         case EPROTO:
             return "a node answered with something malformed";
         case EIO:
@@ -99,4 +108,33 @@ const char* lite_strerror(int err) noexcept {
     }
     const char* text = ::strerrordesc_np(code);
     return text ? text : "unknown error";
+}
+
+const char* lite_rpc_strerror(int err) noexcept {
+    switch (positive(err)) {
+        case EACCES:
+            return "permission denied by the function's mode or owner";
+        case EPERM:
+            return "numbers up to 1023 are root's";
+        case EEXIST:
+            return "its number or name is taken";
+        case ENOENT:
+            return "not served by this program, or no such request or call any more";
+        case E2BIG:
+            return "longer than the function's requests, or replies, may be";
+        case EMFILE:
+            return "too many functions, or calls under way";
+        case EBUSY:
+            return "the function has an inbox already";
+        case EOPNOTSUPP:
+            return "not supported by this version of LITE, or for functions with requests or "
+                   "replies "
+                   "as long as these";
+        case ENAMETOOLONG:
+            return "name is too long (63 bytes at most)";
+        case ENOMEM:
+            return "out of memory, or the node gives no more to long requests and replies";
+        default:
+            return lite_strerror(err);
+    }
 }

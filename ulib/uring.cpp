@@ -76,7 +76,9 @@ void lite_uring_command(struct io_uring_sqe* sqe, struct lite_ctx* ctx, unsigned
 }
 
 void lite_uring_op(struct io_uring_sqe* sqe, struct lite_ctx* ctx, struct lite_op* op) noexcept {
+    // As lite_op_submit(): one may have been in a vector, or have failed, before.
     op->result = 0;
+    op->error = 0;
     submit(sqe, ctx, LITE_IOC_OP, op);
 }
 

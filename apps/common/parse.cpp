@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <string>
 
@@ -64,6 +65,19 @@ std::optional<unsigned> exponent_of(std::string_view suffix) {
     return std::nullopt;
 }
 
+// The milliseconds that a unit stands for; nullopt if there is no such unit.
+std::optional<double> milliseconds_of(std::string_view unit) {
+    if (unit.empty() || unit == "ms")
+        return 1;
+    if (unit == "s")
+        return 1000;
+    if (unit == "m")
+        return 60 * 1000;
+    if (unit == "h")
+        return 60 * 60 * 1000;
+    return std::nullopt;
+}
+
 }  // namespace
 
 std::uint64_t parse_number(std::string_view text, std::uint64_t low, std::uint64_t high) {
@@ -93,6 +107,24 @@ std::uint64_t parse_size(std::string_view text) {
     if (overflow || *value > UINT64_MAX >> shift)
         refuse(text, "is too large: sizes have 64 bits");
     return *value << shift;
+}
+
+std::uint64_t parse_time(std::string_view text, std::uint64_t low, std::uint64_t high) {
+    const auto length = std::min(text.find_first_not_of("0123456789."), text.size());
+    const auto unit = text.substr(length);
+    const auto factor = milliseconds_of(unit);
+    double value = 0;
+    const char* end = text.data() + length;
+    const auto [stop, error] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
+    const bool overflow = error == std::errc::result_out_of_range;
+    if (stop != end || (error != std::errc{} && !overflow) || !factor)
+        refuse(text, "is not a time (a number with ms, s, m or h; without, of milliseconds)");
+    if (unit.empty() && text.find('.') != std::string_view::npos)
+        refuse(text, fmt::format("lacks a unit, as in {0}s or {0}ms", text));
+    const double ms = std::ceil(value * *factor);
+    if (overflow || ms < static_cast<double>(low) || ms > static_cast<double>(high))
+        refuse(text, fmt::format("is out of range ({}..{} ms)", low, high));
+    return static_cast<std::uint64_t>(ms);
 }
 
 std::uint64_t parse_addend(std::string_view text) {

@@ -22,6 +22,11 @@ std::uint64_t parse_number(std::string_view text, std::uint64_t low = 0,
 // since half of the world takes them for powers of 1000.
 std::uint64_t parse_size(std::string_view text);
 
+// A time in milliseconds, of @low..@high, rounded up: a number, which may have a
+// fraction, followed by ms, s, m or h. Without a unit it is of milliseconds, and
+// whole: who writes 0.5 means something else.
+std::uint64_t parse_time(std::string_view text, std::uint64_t low, std::uint64_t high);
+
 // A number to be added modulo 2^64: as parse_number(), or negative down to
 // -2^63, of which the two's complement is returned.
 std::uint64_t parse_addend(std::string_view text);

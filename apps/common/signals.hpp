@@ -25,7 +25,9 @@ class interrupt_guard {
     interrupt_guard& operator=(const interrupt_guard&) = delete;
     ~interrupt_guard();
 
-    // Throws interrupted if a signal came since the process began to guard.
+    // Whether a signal came since the process began to guard.
+    static bool pending() noexcept;
+    // Throws interrupted if so.
     static void check();
 };
 

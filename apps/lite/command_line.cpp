@@ -11,13 +11,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cmath>
 #include <cstdint>
 
 namespace tools {
 namespace {
 
+constexpr auto times = "\nTimes: a number with ms, s, m or h; without, of milliseconds.";
 constexpr auto sizes =
     "\nSizes and offsets: decimal or 0x hexadecimal, with K, M, G, T or P "
     "for powers of 1024.";
@@ -45,16 +44,9 @@ std::optional<std::uint64_t> parse_length(std::string_view text) {
     return parse_size(text);
 }
 
-// Seconds, with a fraction perhaps.
-std::optional<std::uint64_t> parse_milliseconds(std::string_view text) {
-    constexpr double longest = INT32_MAX / 1000;
-    double seconds = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-    if (error != std::errc() || end != text.data() + text.size() || !(seconds >= 0))
-        throw usage_error(fmt::format("'{}' is not a number of seconds", printable(text)));
-    if (seconds > longest)
-        throw usage_error(fmt::format("more than {} seconds", static_cast<int>(longest)));
-    return static_cast<std::uint64_t>(std::ceil(seconds * 1000));
+// How long to wait for others; 0: not at all.
+std::optional<std::uint64_t> parse_patience(std::string_view text) {
+    return parse_time(text, 0, INT32_MAX);
 }
 
 // Builds the command line, and remembers which command it was given.
@@ -420,7 +412,7 @@ class command_line {
             },
             m_call.room, "most bytes of a reply (default: 64K, at most 64M)")
             ->type_name("SIZE");
-        sub->footer(sizes);
+        sub->footer(std::string(sizes) + times);
     }
 
     void add_send() {
@@ -434,6 +426,7 @@ class command_line {
             m_send.nodes, "id of the node; 0: this one")
             ->required();
         add_request(sub, m_send);
+        sub->footer(times);
     }
 
     static void add_request(CLI::App* sub, call_arguments& args) {
@@ -441,22 +434,22 @@ class command_line {
         sub->add_option("DATA", args.data, "the request; '-': standard input (default: nothing)");
         add_parsed(
             *sub, "-t,--timeout",
-            [](std::string_view text) { return parse_number(text, 1, LITE_RPC_TIMEOUT_MAX); },
-            args.timeout, "how long to wait, in ms (default: 5000)")
-            ->type_name("MS");
+            [](std::string_view text) { return parse_time(text, 1, LITE_RPC_TIMEOUT_MAX); },
+            args.timeout, "how long to wait (default: 5s)")
+            ->type_name("TIME");
     }
 
     void add_lock() {
         auto* sub = add("lock", "run a program while having a lock", lock_command, m_lock);
         add_name(sub, m_lock.name);
         add_offset(sub, m_lock.offset);
-        add_parsed(*sub, "-t,--timeout", parse_milliseconds, m_lock.timeout_ms,
+        add_parsed(*sub, "-t,--timeout", parse_patience, m_lock.timeout_ms,
                    "wait so long at most; 0: not at all")
-            ->type_name("SECONDS");
+            ->type_name("TIME");
         sub->add_flag("-s,--shared", m_lock.shared, "with others who want it so");
         sub->add_option("COMMAND", m_lock.command, "the program and its arguments, after '--'")
             ->required();
-        sub->footer(sizes);
+        sub->footer(std::string(sizes) + times);
     }
 
     void add_barrier() {
@@ -473,10 +466,10 @@ class command_line {
                    "of one that is made: permission bits in octal (default: 0600)")
             ->type_name("MODE")
             ->needs(create);
-        add_parsed(*sub, "-t,--timeout", parse_milliseconds, m_barrier.timeout_ms,
+        add_parsed(*sub, "-t,--timeout", parse_patience, m_barrier.timeout_ms,
                    "wait so long at most")
-            ->type_name("SECONDS");
-        sub->footer(sizes);
+            ->type_name("TIME");
+        sub->footer(std::string(sizes) + times);
     }
 
     static void add_no_progress(CLI::App* sub, bool& progress) {

@@ -139,13 +139,13 @@ bool take(session& session, const lock_arguments& args, const lite::region& regi
     std::uint64_t timeout = LITE_FOREVER;
     if (args.timeout_ms)
         timeout = *args.timeout_ms;
-    // Zero seconds are no time at all.
+    // Zero is no time at all.
     if (args.timeout_ms && !timeout)
         flags |= LITE_LOCK_TRY;
     auto& node = session.node();
     const int err = lite_lock(node.get(), region.handle(), args.offset, owner, flags, timeout);
     if (err == -ETIMEDOUT && args.timeout_ms)
-        throw failure(fmt::format("lock {}: not in time", printable(args.name)));
+        throw failure(fmt::format("lock {}: not in time ({} ms)", printable(args.name), timeout));
     if (err == -EINVAL)
         throw failure(fmt::format("lock {}: what is at offset {} is no lock", printable(args.name),
                                   args.offset));
@@ -209,7 +209,8 @@ int barrier_command(session& session, const barrier_arguments& args) {
         args.timeout_ms ? std::max<std::uint64_t>(*args.timeout_ms, 1) : LITE_FOREVER;
     const int err = lite_barrier(node, lh, args.offset, args.n, timeout);
     if (err == -ETIMEDOUT && args.timeout_ms)
-        throw failure(fmt::format("barrier {}: not all have come in time", printable(args.name)));
+        throw failure(fmt::format("barrier {}: not all have come in time ({} ms)",
+                                  printable(args.name), timeout));
     if (err == -EINVAL)
         throw failure(
             fmt::format("barrier {}: others wait for another number", printable(args.name)));

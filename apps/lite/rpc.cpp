@@ -18,6 +18,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,26 +28,11 @@ namespace {
 // A signal that comes between the look for one and the wait is seen that late.
 constexpr int look_up_ms = 1000;
 
-// The library's words for these are about LMRs.
-const char* rpc_text(int err) {
-    switch (-err) {
-        case EACCES:
-            return "permission denied by the function's mode";
-        case EPERM:
-            return "numbers up to 1023 are root's";
-        case EEXIST:
-            return "its number or name is taken";
-        case E2BIG:
-            return "more than the function takes";
-        case EMFILE:
-            return "there are too many functions";
-        default:
-            return lite_strerror(err);
-    }
-}
+// Memory that others have now may be there by then.
+constexpr int memory_pause_ms = 100;
 
 failure rpc_failure(std::string_view verb, std::string_view what, int err) {
-    return failure(fmt::format("{} {}: {}", verb, printable(what), rpc_text(err)));
+    return failure(fmt::format("{} {}: {}", verb, printable(what), lite_rpc_strerror(err)));
 }
 
 // --- Serving ------------------------------------------------------------------
@@ -66,6 +52,7 @@ void open_pipe(unique_fd& read_end, unique_fd& write_end) {
 
 [[noreturn]] void run_child(const exec_pipes& pipes, const std::string& command) {
     ::signal(SIGPIPE, SIG_DFL);
+    ::setpgid(0, 0);
     if (::dup2(pipes.to_child_end.get(), 0) >= 0 && ::dup2(pipes.from_child_end.get(), 1) >= 0)
         ::execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
     ::_exit(127);
@@ -103,6 +90,23 @@ void converse(exec_pipes& pipes, std::span<const std::byte> request, std::vector
     }
 }
 
+// Its status, as of waitpid(2). A command may have closed its output and live on.
+int await_end(pid_t child) {
+    // Not pidfd_open(): the header of glibc 2.36 forgot that there is C++.
+    const unique_fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+    pollfd ended{pidfd.get(), POLLIN, 0};
+    int status = 0;
+    for (;;) {
+        const pid_t found = ::waitpid(child, &status, WNOHANG);
+        if (found < 0)
+            throw failure(fmt::format("serve: lost a command: {}", system_text(errno)));
+        if (found)
+            return status;
+        interrupt_guard::check();
+        ::poll(&ended, 1, look_up_ms);
+    }
+}
+
 // Runs the command; its exit status is what the caller is told.
 std::uint32_t execute(const std::string& command, const lite_rpc_request& request,
                       std::span<const std::byte> data, std::vector<std::byte>& reply,
@@ -119,23 +123,27 @@ std::uint32_t execute(const std::string& command, const lite_rpc_request& reques
         ::setenv("LITE_CALLER_GID", std::to_string(request.gid).c_str(), 1);
         run_child(pipes, command);
     }
+    // A group of its own, so that what the shell starts can be ended with it. Both sides
+    // make it, lest one is too late.
+    ::setpgid(pid, pid);
     pipes.to_child_end = unique_fd();
     pipes.from_child_end = unique_fd();
     bool too_long = false;
+    int status = 0;
     try {
-        converse(pipes, data, reply, most);
-    } catch (const std::length_error&) {
-        too_long = true;
-        reply.clear();
+        try {
+            converse(pipes, data, reply, most);
+        } catch (const std::length_error&) {
+            too_long = true;
+            reply.clear();
+        }
+        pipes = {};
+        status = await_end(pid);
     } catch (...) {
-        ::kill(pid, SIGTERM);
+        ::kill(-pid, SIGTERM);
         ::waitpid(pid, nullptr, 0);
         throw;
     }
-    pipes = {};
-    int status = 0;
-    while (::waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        continue;
     if (too_long)
         return 126;
     return WIFEXITED(status) ? static_cast<std::uint32_t>(WEXITSTATUS(status))
@@ -163,8 +171,7 @@ class server {
             next(request, status);
             status = answer(request);
         }
-        if (request.token)
-            finish(lite_rpc_reply(m_ctx, request.token, status, m_reply.data(), m_reply.size()));
+        give(request, status);
         return status_ok;
     }
 
@@ -190,16 +197,40 @@ class server {
     // Answers the last request and takes the next one.
     void next(lite_rpc_request& request, std::uint32_t status) {
         for (;;) {
+            // What was done is told before the end.
+            if (interrupt_guard::pending())
+                give(request, status);
             interrupt_guard::check();
             const int err =
                 lite_rpc_reply_recv(m_ctx, &request, status, m_reply.data(), m_reply.size(), 0,
                                     m_buffer.data(), m_buffer.size(), look_up_ms);
             if (!err)
                 return;
-            if (err != -EINTR && err != -ETIMEDOUT)
+            if (err == -ENOMEM)
+                wait_for_memory();
+            else if (err != -EINTR && err != -ETIMEDOUT)
                 throw rpc_failure("serve", m_args.function.text, err);
         }
     }
+
+    // Answers the last request, if it wants that, and takes none.
+    void give(const lite_rpc_request& request, std::uint32_t status) {
+        while (request.token) {
+            const int err =
+                lite_rpc_reply(m_ctx, request.token, status, m_reply.data(), m_reply.size());
+            if (!err || err == -ENOENT)
+                return;
+            if (err != -ENOMEM)
+                throw failure(fmt::format("serve: {}", lite_rpc_strerror(err)));
+            interrupt_guard::check();
+            wait_for_memory();
+        }
+    }
+
+    // Long requests and replies may have only so much of a node's memory, and others may
+    // have all of it. Meanwhile a request, or its answer, stays for as long as its caller
+    // waits; a signal ends the pause.
+    static void wait_for_memory() { ::poll(nullptr, 0, memory_pause_ms); }
 
     std::uint32_t answer(const lite_rpc_request& request) {
         const std::span<const std::byte> data(m_buffer.data(), request.length);
@@ -212,11 +243,6 @@ class server {
         }
         print(m_session.io().out, data);
         return 0;
-    }
-
-    static void finish(int err) {
-        if (err && err != -ENOENT)
-            throw failure(fmt::format("serve: {}", lite_strerror(err)));
     }
 
     session& m_session;
@@ -302,7 +328,7 @@ class several {
         for (const auto node : m_args.nodes) {
             const int number = find_number(m_session, m_args.function, node);
             if (number < 0) {
-                complain(node, lite_strerror(number));
+                complain(node, lite_rpc_strerror(number));
                 continue;
             }
             lite_rpc_leg leg{};
@@ -334,7 +360,7 @@ class several {
         if (leg.error == -ECANCELED && m_answered >= m_wanted)
             return;
         if (leg.error) {
-            complain(leg.node, lite_strerror(leg.error));
+            complain(leg.node, lite_rpc_strerror(leg.error));
             return;
         }
         auto line = fmt::format("{}: ", leg.node);

@@ -22,7 +22,9 @@ auto in_range(std::uint64_t low, std::uint64_t high = std::numeric_limits<T>::ma
     };
 }
 
-const auto parse_ms = in_range<std::uint32_t>(1);
+std::uint32_t parse_ms(std::string_view text) {
+    return static_cast<std::uint32_t>(parse_time(text, 1, UINT32_MAX));
+}
 
 class command_line {
   public:
@@ -85,13 +87,15 @@ class command_line {
                   "handles per open file (default: 1048576)");
         sub->add_flag("--root-squash", args.root_squash,
                       "root of other nodes is nobody here, but for what it was granted");
-        add_value(sub, "--heartbeat", parse_ms, args.heartbeat_ms, "MS",
-                  "time between heartbeats (default: 1000)");
-        add_value(sub, "--dead", parse_ms, args.dead_ms, "MS",
-                  "silence after which a peer is down (default: 5000)");
-        add_value(sub, "--op-timeout", parse_ms, args.op_timeout_ms, "MS",
-                  "time for one operation on a peer's memory (default: 10000)");
-        sub->footer("\nSizes: decimal or 0x hexadecimal, with K, M, G, T or P for powers of 1024.");
+        add_value(sub, "--heartbeat", parse_ms, args.heartbeat_ms, "TIME",
+                  "time between heartbeats (default: 1s)");
+        add_value(sub, "--dead", parse_ms, args.dead_ms, "TIME",
+                  "silence after which a peer is down (default: 5s)");
+        add_value(sub, "--op-timeout", parse_ms, args.op_timeout_ms, "TIME",
+                  "time for one operation on a peer's memory (default: 10s)");
+        sub->footer(
+            "\nSizes: decimal or 0x hexadecimal, with K, M, G, T or P for powers of 1024."
+            "\nTimes: a number with ms, s, m or h; without, of milliseconds.");
     }
 
     void add_join() {
@@ -99,8 +103,8 @@ class command_line {
         add_parsed(*sub, "ADDRESS", parse_endpoint, m_join.address,
                    "of any member: IP or host name, [IPV6] with a port; port 18500 by default")
             ->required();
-        add_value(sub, "-t,--timeout", parse_ms, m_join.timeout_ms, "MS",
-                  "time to wait for it (default: 15000)");
+        add_value(sub, "-t,--timeout", parse_ms, m_join.timeout_ms, "TIME",
+                  "time to wait for it (default: 15s)");
         add_index(sub, m_join.index, "for /dev/liteN (default: 0)");
     }
 

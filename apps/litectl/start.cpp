@@ -9,7 +9,9 @@
 
 #include <fmt/format.h>
 
-#include <unistd.h>
+#include <cerrno>
+
+#include <sys/stat.h>
 
 namespace tools {
 namespace {
@@ -20,8 +22,14 @@ std::optional<secret> find_secret(const surroundings& world, const start_argumen
                                   std::uint16_t port) {
     if (args.secret_file)
         return read_secret(*args.secret_file, world.io.in);
-    if (::access(world.default_secret.c_str(), F_OK) == 0)
+    // Only what is known not to exist is no secret. One that cannot be seen, or a link to
+    // what is not there yet, is: without it the cluster would be open to all.
+    struct stat status {};
+    if (::lstat(world.default_secret.c_str(), &status) == 0)
         return read_secret(world.default_secret, world.io.in);
+    if (errno != ENOENT)
+        throw failure(fmt::format("start: cannot see whether there is a cluster secret: {}: {}",
+                                  world.default_secret, system_text(errno)));
     complain(world.io.err, "litectl",
              fmt::format("warning: no cluster secret ({} does not exist): any host that reaches "
                          "port {} can join and use all memory",

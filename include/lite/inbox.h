@@ -15,7 +15,9 @@
  * exits. Its caller may have given up long before.
  *
  * A child does not have its parent's inboxes: it opens its own, with a context of
- * its own and a SHARED function.
+ * its own and a SHARED function. All that it may do with one that it has inherited
+ * is to lite_inbox_close() it, which frees its own memory and is of no consequence
+ * for the parent.
  */
 #ifndef LITE_INBOX_H
 #define LITE_INBOX_H
@@ -81,7 +83,8 @@ int lite_inbox_next(struct lite_inbox* inbox, int timeout_ms, struct lite_rpc_re
  *
  * That the caller has given up is no error.
  *
- * Return: 0, -ENOENT, -EFAULT, -E2BIG.
+ * Return: 0, -ENOENT, -EFAULT, -E2BIG, -EINVAL (an answer to a message), -ENOMEM.
+ * But for -ENOENT it may be answered again, or given back by lite_inbox_done().
  */
 int lite_inbox_reply(struct lite_inbox* inbox, uint64_t token, uint32_t status, const void* reply,
                      size_t length) LITE_NOEXCEPT;
@@ -112,7 +115,8 @@ int lite_inbox_done(struct lite_inbox* inbox, uint64_t token) LITE_NOEXCEPT;
  * When it fails @request->token is 0 if the request was answered, and what it was
  * if not.
  *
- * Return: as lite_inbox_next() and lite_inbox_reply().
+ * Return: as lite_inbox_next() and lite_inbox_reply(), of which -ENOMEM passes:
+ * see rpc.h.
  */
 int lite_inbox_reply_next(struct lite_inbox* inbox, struct lite_rpc_request* request,
                           const void** data, uint32_t status, const void* reply, size_t length,

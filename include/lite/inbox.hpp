@@ -19,7 +19,8 @@
 namespace lite {
 
 // Requests for a function that a context serves. Any number of threads may use it
-// at the same time; it is to be destroyed before the context.
+// at the same time; it is to be destroyed before the context. A child of fork(2)
+// may only destroy its copy, which does nothing.
 class inbox {
   public:
     // What a handler says: bytes that are there until it is called again, or those of
@@ -41,7 +42,10 @@ class inbox {
     // Serves requests by @handler(const call_info&, std::span<const std::byte>), which
     // returns an answer, of which nobody takes notice if the request is a message;
     // until @more() is false, asked after every request and every 100 ms. What the
-    // handler throws gets out of here; its caller is told that there is no answer.
+    // handler throws gets out of here, and so does an answer that is too long (E2BIG)
+    // or not there (EFAULT); the caller is told that there is no answer
+    // (ECONNRESET), and serve() may be called again. ENOMEM passes, as in
+    // function::serve().
     template <typename Handler, typename More>
     void serve(Handler handler, More more) {
         lite_rpc_request request{};
@@ -50,11 +54,14 @@ class inbox {
         while (more()) {
             const int err = lite_inbox_reply_next(m_inbox, &request, &data, said.status,
                                                   said.bytes.data(), said.bytes.size(), 100);
-            if (err == -ETIMEDOUT || err == -EINTR)
+            if (detail::passes(err))
                 continue;
-            if (err)
+            if (err) {
+                // One that is still there was not answered, and none taken therefore.
+                const char* doing = request.token ? "answer a request" : "take a request";
                 give_back(request);
-            detail::check_rpc(err, "take a request");
+                detail::fail_rpc(err, doing);
+            }
             try {
                 said = handler(std::as_const(request),
                                std::span(static_cast<const std::byte*>(data), request.length));
@@ -65,12 +72,17 @@ class inbox {
         }
         if (!request.token)
             return;
-        if (request.flags & LITE_RPC_REQ_ONEWAY)
+        if (request.flags & LITE_RPC_REQ_ONEWAY) {
             give_back(request);
-        else
-            detail::check_rpc(lite_inbox_reply(m_inbox, request.token, said.status,
-                                               said.bytes.data(), said.bytes.size()),
-                              "answer a request");
+            return;
+        }
+        const int err = detail::answer_last([&] {
+            return lite_inbox_reply(m_inbox, request.token, said.status, said.bytes.data(),
+                                    said.bytes.size());
+        });
+        if (err)
+            give_back(request);
+        detail::check_rpc(err, "answer a request");
     }
 
     // For ever, or until something is thrown.

@@ -33,9 +33,16 @@
  *   -ENOMEM, -EINTR and -EOPNOTSUPP (a kernel too old for the request) where
  *   they sleep. They are not repeated below.
  *
- * A child made by fork(2) shares the context's open file and thus its handles
- * with its parent. A program started by exec(3) does not: the descriptor is
- * close-on-exec.
+ * A child made by fork(2) shares the context's open file with its parent, and with
+ * that handles, functions, calls to be collected, and what the file has locked. It
+ * may use them as a thread of its parent could, and what it ends has ended for both:
+ * lite_unmap(), lite_free(), lite_rpc_unregister() do what they say, whoever calls
+ * them. lite_close() is different: it gives back the child's own copy, and nothing
+ * of it is missed by the parent. What the file has lives until both are closed; so a
+ * child that does not want it calls lite_close() and nothing else, and one that
+ * wants LITE for itself opens a context of its own. The destructors of
+ * <lite/lite.hpp> do as much by themselves. A program started by exec(3) does not
+ * share the file: the descriptor is close-on-exec.
  */
 #ifndef LITE_LITE_H
 #define LITE_LITE_H
@@ -101,7 +108,8 @@ int lite_open(int index, struct lite_ctx** out) LITE_NOEXCEPT;
  * @ctx: from lite_open(), or NULL; no other call on it may be under way
  *
  * If children or lite_fd() made copies of the descriptor, handles and
- * anonymous LMRs live until the last of them is closed.
+ * anonymous LMRs live until the last of them is closed; so a child may close a
+ * context that it has inherited, which its parent goes on using.
  */
 void lite_close(struct lite_ctx* ctx) LITE_NOEXCEPT;
 
@@ -383,9 +391,11 @@ int lite_checksum(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t 
 /*
  * lite_op_submit - one operation, with everything that the kernel offers
  * @ctx: context
- * @op: the operation; @op->size is set by this function. @op->result is set on
- *    failure too: it is the number of leading bytes known to be transferred
- *    for reads and writes, the old value for atomics that succeeded.
+ * @op: the operation; @op->size is set by this function, and @op->error to 0, so
+ *    that what has failed in lite_vector() can be tried again as it is.
+ *    @op->result is set on failure too: it is the number of leading bytes known
+ *    to be transferred for reads and writes, the old value for atomics that
+ *    succeeded.
  *
  * What all of the operations above are made of, for callers who need to know
  * how far a failed one came.
@@ -514,7 +524,8 @@ int lite_list_each(struct lite_ctx* ctx, int (*fn)(const struct lite_lmr_info* i
  * lite_strerror - what an errno of LITE means
  * @err: errno, positive or negative
  *
- * Never sleeps; async-signal-safe for the errno values of <uapi/lite.h>.
+ * Of what has to do with LMRs, locks and barriers; lite_rpc_strerror() does the same
+ * for functions. Never sleeps; async-signal-safe for the errno values of <uapi/lite.h>.
  *
  * Return: one line without a newline, in lower case, in English; never NULL,
  * never to be freed. For an errno that LITE gives no meaning: the system's.

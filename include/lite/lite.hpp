@@ -12,8 +12,14 @@
 // there is nothing to link but liblite. Failures are thrown as lite::error,
 // which is a std::system_error: `e.code() == std::errc::result_out_of_range`
 // works. Objects may be used by several threads at once as far as the C API
-// allows, that is: everything except moving, assigning and destroying them,
-// and region::free(), region::release() and registration::release().
+// allows, that is: everything except moving, assigning and destroying them, and
+// region::unmap(), free(), resize() and release(), and registration::release(),
+// which change the object and not only the LMR. context::resize() does not.
+//
+// Destructors end what this process has made, and leave to its parent what a child
+// of fork(2) has inherited: there they free memory of the process, and the child's
+// descriptor, only. Functions called by name, as region::unmap() and free(), do in
+// a child what they say; see <lite/lite.h>.
 #pragma once
 
 #include <algorithm>
@@ -40,8 +46,9 @@ namespace lite {
 
 // --- Regions ----------------------------------------------------------------
 
-// A mapped LMR: owns its handle and unmaps in the destructor. Its context must
-// outlive it. Offsets and lengths are in bytes.
+// A mapped LMR: owns its handle and unmaps in the destructor, in the process that
+// the object was made in. Its context must outlive it. Offsets and lengths are in
+// bytes.
 class region {
   public:
     // Owns nothing: everything but assigning to it fails with EBADF.
@@ -49,12 +56,13 @@ class region {
 
     // Takes over @lh of @ctx, which belongs to an LMR of @length bytes.
     region(lite_ctx* ctx, lite_lh_t lh, std::uint64_t length) noexcept
-        : m_ctx(ctx), m_lh(lh), m_length(length) {}
+        : m_ctx(ctx), m_lh(lh), m_length(length), m_maker(detail::maker::self()) {}
 
     region(region&& other) noexcept
         : m_ctx(std::exchange(other.m_ctx, nullptr)),
           m_lh(std::exchange(other.m_lh, 0)),
-          m_length(std::exchange(other.m_length, 0)) {}
+          m_length(std::exchange(other.m_length, 0)),
+          m_maker(other.m_maker) {}
 
     region& operator=(region&& other) noexcept {
         region taken(std::move(other));
@@ -64,7 +72,7 @@ class region {
 
     ~region() {
         // The only failure is that the handle is gone already.
-        if (m_lh)
+        if (m_lh && !inherited())
             lite_unmap(m_ctx, m_lh);
     }
 
@@ -72,7 +80,12 @@ class region {
         std::swap(m_ctx, other.m_ctx);
         std::swap(m_lh, other.m_lh);
         std::swap(m_length, other.m_length);
+        std::swap(m_maker, other.m_maker);
     }
+
+    // Is it a copy that fork(2) has made, of an object of this process's parent? The
+    // handle is good for both.
+    bool inherited() const noexcept { return m_lh && !m_maker.is_self(); }
 
     explicit operator bool() const noexcept { return m_lh != 0; }
     lite_lh_t handle() const noexcept { return m_lh; }
@@ -344,13 +357,14 @@ class region {
     lite_ctx* m_ctx = nullptr;
     lite_lh_t m_lh = 0;
     std::uint64_t m_length = 0;
+    detail::maker m_maker;
 };
 
 inline void swap(region& a, region& b) noexcept { a.swap(b); }
 
 // Memory of the process that is an LMR as long as this object lives; made by
 // context::register_memory(). The memory must not end before it, or the LMR has
-// pages that nobody else sees.
+// pages that nobody else sees. Of a copy in a child the LMR does not take notice.
 class registration {
   public:
     // Takes over a region, which is to be freed.
@@ -366,7 +380,7 @@ class registration {
     // Waits until no node can reach the memory. A failure, when the network
     // is gone say, leaves it to the closing of the context.
     ~registration() {
-        if (m_region) {
+        if (m_region && !m_region.inherited()) {
             try {
                 m_region.free();
             } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * liblite: calls of functions on other nodes, and messages. Included by lite.h,
- * whose conventions hold; errno values are those of <uapi/lite_rpc.h>.
+ * whose conventions hold; errno values are those of <uapi/lite_rpc.h>, which
+ * lite_rpc_strerror() says in words.
  *
  *    server:                                 client:
  *      lite_rpc_register(ctx, &params, &fn);   lite_rpc_call(ctx, node, fn, "hi", 2,
@@ -16,6 +17,10 @@
  *
  * Who serves or collects is interrupted by any signal that has a handler, or that
  * stops the process for a while (-EINTR), so that a server can end in order.
+ *
+ * -ENOMEM of those who serve passes: what other programs have under way counts,
+ * too, for what a node gives to long requests and replies. A server tries again
+ * after a while, with the same request and reply, rather than end.
  */
 #ifndef LITE_RPC_H
 #define LITE_RPC_H
@@ -149,10 +154,24 @@ int lite_rpc_recv(struct lite_ctx* ctx, uint32_t function, void* buf, size_t siz
  *
  * Return: 0, -ENOENT (no such request: it was answered, or its caller has given
  * up), -E2BIG (more than the function's max_reply), -EFAULT, -ENOMEM. But for
- * -ENOENT it may be answered again.
+ * -ENOENT it may be answered again; if it is not, see lite_rpc_done().
  */
 int lite_rpc_reply(struct lite_ctx* ctx, uint64_t token, uint32_t status, const void* reply,
                    size_t length) LITE_NOEXCEPT;
+
+/*
+ * lite_rpc_done - give a request back that is not to be answered
+ * @ctx: context that has taken it
+ * @function: that it was taken for
+ * @token: of the request, whose caller gets -ECONNRESET at once
+ *
+ * For a server that cannot answer: a request that it only forgets keeps its caller
+ * until the time-out.
+ *
+ * Return: 0, -ENOENT (no such request: it was answered, or its caller has given
+ * up), -EINVAL (@function is none), -ENOTTY (a kernel without inboxes).
+ */
+int lite_rpc_done(struct lite_ctx* ctx, uint32_t function, uint64_t token) LITE_NOEXCEPT;
 
 /*
  * lite_rpc_reply_recv - answer a request and take the next one, in one go
@@ -282,6 +301,17 @@ int lite_rpc_start(struct lite_ctx* ctx, uint32_t node, uint32_t function, const
  */
 int lite_rpc_collect(struct lite_ctx* ctx, void* reply, size_t room, int timeout_ms,
                      struct lite_rpc_result* result) LITE_NOEXCEPT;
+
+/*
+ * lite_rpc_strerror - what an errno of the functions here and in inbox.h means
+ * @err: errno, positive or negative
+ *
+ * Some have another meaning than lite_strerror() says: E2BIG is a request or a
+ * reply that is too long, ENOENT no LMR. As for the rest, like lite_strerror().
+ *
+ * Return: likewise.
+ */
+const char* lite_rpc_strerror(int err) LITE_NOEXCEPT;
 
 #pragma GCC visibility pop
 

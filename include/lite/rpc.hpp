@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // liblite for C++20: functions, calls and messages. What they mean is in
-// <lite/rpc.h>; everything throws lite::error as the function of C says.
+// <lite/rpc.h>; everything throws lite::error as the function of C says, with
+// codes of rpc_category().
 //
 //    lite::context ctx;
 //    lite::function echo(ctx, {.name = "echo", .mode = 0666});
@@ -22,6 +23,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -55,9 +57,13 @@ struct call_reply {
 
 namespace detail {
 
+[[noreturn]] inline void fail_rpc(int err, const char* doing) {
+    throw error(err, doing, 0, rpc_category());
+}
+
 inline void check_rpc(int err, const char* doing) {
     if (err)
-        throw error(err, doing);
+        fail_rpc(err, doing);
 }
 
 inline int milliseconds(timeout t) {
@@ -66,9 +72,34 @@ inline int milliseconds(timeout t) {
                : static_cast<int>(std::min<std::int64_t>(t.count(), LITE_RPC_TIMEOUT_MAX));
 }
 
+// How long to wait for memory before it is asked for again: no time for a caller,
+// and no work for the processor. And how often for the last answer of a server.
+inline constexpr std::chrono::milliseconds memory_pause{10};
+inline constexpr int memory_tries = 100;
+
+// Does a server go on that has got this instead of a request? Memory may be short
+// because of others, who give it back: then after a pause.
+inline bool passes(int err) {
+    if (err == -ENOMEM)
+        std::this_thread::sleep_for(memory_pause);
+    return err == -ENOMEM || err == -ETIMEDOUT || err == -EINTR;
+}
+
+// Answers by @answer() before a server ends, whom nobody waits for very long.
+template <typename Answer>
+int answer_last(Answer answer) {
+    int err = answer();
+    for (int i = 1; err == -ENOMEM && i < memory_tries; i++) {
+        std::this_thread::sleep_for(memory_pause);
+        err = answer();
+    }
+    return err;
+}
+
 }  // namespace detail
 
-// A function that this process serves, until the object is destroyed. Not
+// A function that this process serves, until the object is destroyed; not by a
+// copy in a child of fork(2), which may serve() it as a thread could. Not
 // thread-safe itself; any number of threads may serve() it.
 class function {
   public:
@@ -91,11 +122,12 @@ class function {
         : m_ctx(std::exchange(other.m_ctx, nullptr)),
           m_number(other.m_number),
           m_room(other.m_room),
-          m_reply(other.m_reply) {}
+          m_reply(other.m_reply),
+          m_maker(other.m_maker) {}
     function& operator=(function&&) = delete;
 
     ~function() {
-        if (m_ctx)
+        if (m_ctx && m_maker.is_self())
             lite_rpc_unregister(m_ctx, m_number);
     }
 
@@ -104,8 +136,13 @@ class function {
     // Serves requests by @handler(const call_info&, std::span<const std::byte>
     // request, std::vector<std::byte>& reply), which returns the status for the
     // caller, until @more() is false, asked after every request and every 100 ms.
-    // What the handler throws gets out of here, and the caller learns that there
-    // will be no answer when the context is closed, or by its time-out.
+    //
+    // What the handler throws gets out of here; so does error E2BIG if its reply is
+    // longer than max_reply. The caller is told that there is no answer
+    // (ECONNRESET), no other request is lost, and serve() may be called again.
+    // While the node has no memory for a long request or reply (ENOMEM) it is tried
+    // again every 10 ms; when @more() is false already, for a second, and then the
+    // request is given back and the error thrown.
     template <typename Handler, typename More>
     void serve(Handler handler, More more) {
         std::vector<std::byte> in(m_room);
@@ -116,18 +153,31 @@ class function {
         while (more()) {
             const int err = lite_rpc_reply_recv(m_ctx, &request, status, out.data(), out.size(),
                                                 m_number, in.data(), in.size(), 100);
-            if (err == -ETIMEDOUT || err == -EINTR)
+            if (detail::passes(err))
                 continue;
+            if (err)
+                give_back(request);
             detail::check_rpc(err, "take a request");
             out.clear();
-            status = handler(std::as_const(request),
-                             std::span<const std::byte>(in.data(), request.length), out);
+            try {
+                status = handler(std::as_const(request),
+                                 std::span<const std::byte>(in.data(), request.length), out);
+                // Of a message nobody wants to know what is in there.
+                if (request.token && out.size() > m_reply)
+                    detail::fail_rpc(E2BIG, "answer a request");
+            } catch (...) {
+                give_back(request);
+                throw;
+            }
         }
         if (!request.token)
             return;
-        const int err = lite_rpc_reply(m_ctx, request.token, status, out.data(), out.size());
-        if (err != -ENOENT)
-            detail::check_rpc(err, "answer a request");
+        const int err = detail::answer_last(
+            [&] { return lite_rpc_reply(m_ctx, request.token, status, out.data(), out.size()); });
+        if (!err || err == -ENOENT)
+            return;
+        give_back(request);
+        detail::fail_rpc(err, "answer a request");
     }
 
     // For ever, or until something is thrown.
@@ -137,10 +187,17 @@ class function {
     }
 
   private:
+    // That there is none any more is not ours to mind.
+    void give_back(const lite_rpc_request& request) noexcept {
+        if (request.token)
+            lite_rpc_done(m_ctx, m_number, request.token);
+    }
+
     lite_ctx* m_ctx;
     std::uint32_t m_number = 0;
     std::uint32_t m_room;
     std::uint32_t m_reply;
+    detail::maker m_maker = detail::maker::self();
 };
 
 // The number of the function that a node serves under a name.

@@ -54,6 +54,10 @@ std::uint64_t milliseconds_of(const std::chrono::duration<Rep, Period>& time) {
 // When a holder died, with its process or its node, the next one has the lock
 // all the same, and owner_died() is true until make_consistent(). A lock that is
 // given back before that cannot be taken any more: ENOTRECOVERABLE.
+//
+// A child of fork(2) may take the lock with the object that it has inherited, but
+// has none that its parent had: std::unique_lock and the like are to release() it
+// there, as for EPERM they would end the program.
 class mutex {
   public:
     // The word at @offset of the LMR behind @lh, whose handle, with

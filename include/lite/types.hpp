@@ -18,6 +18,9 @@
 #include <type_traits>
 #include <vector>
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <lite/lite.h>
 
 namespace lite {
@@ -38,14 +41,29 @@ inline const std::error_category& category() noexcept {
     return instance;
 }
 
+// That of functions, calls and inboxes, called "lite-rpc": the same, with the texts
+// of lite_rpc_strerror().
+inline const std::error_category& rpc_category() noexcept {
+    class lite_rpc_category final : public std::error_category {
+        const char* name() const noexcept override { return "lite-rpc"; }
+        std::string message(int code) const override { return lite_rpc_strerror(code); }
+        std::error_condition default_error_condition(int code) const noexcept override {
+            return {code, std::generic_category()};
+        }
+    };
+    static const lite_rpc_category instance;
+    return instance;
+}
+
 // What every function here throws besides std::bad_alloc.
 class error : public std::system_error {
   public:
     // @code: errno, positive or negative. @doing: what failed, as "map foo".
     // @transferred: leading bytes that a failed transfer is known to have moved.
-    error(int code, const std::string& doing, std::uint64_t transferred = 0)
-        : std::system_error(code < 0 ? -code : code, category(), doing),
-          m_transferred(transferred) {}
+    // @in: whose words it has.
+    error(int code, const std::string& doing, std::uint64_t transferred = 0,
+          const std::error_category& in = category())
+        : std::system_error(code < 0 ? -code : code, in, doing), m_transferred(transferred) {}
 
     // 0 if nothing, or nothing for sure, and for everything but transfers and
     // moves.
@@ -121,6 +139,24 @@ struct grant {
 };
 
 namespace detail {
+
+// The process that has made something in the kernel. A child of fork(2) has a copy
+// of the object that stands for it; the thing itself stays its maker's to end.
+class maker {
+  public:
+    // Nobody: there is nothing.
+    maker() noexcept = default;
+    static maker self() noexcept { return maker(::getpid()); }
+
+    // Asks the system, as the object cannot know of a fork: not on paths that are to
+    // be fast.
+    bool is_self() const noexcept { return m_pid == ::getpid(); }
+
+  private:
+    explicit maker(pid_t pid) noexcept : m_pid(pid) {}
+
+    pid_t m_pid = 0;
+};
 
 // A name as the C API wants it: with a NUL, and none inside.
 class c_name {

@@ -58,7 +58,8 @@ void lite_uring_command(struct io_uring_sqe* sqe, struct lite_ctx* ctx, unsigned
  * lite_uring_op - an operation on an LMR
  * @sqe: see lite_uring_command()
  * @ctx: context
- * @op: filled in, but for @size; @result comes back
+ * @op: filled in, but for @size; @result comes back. @error is set to 0, as by
+ *    lite_op_submit()
  */
 void lite_uring_op(struct io_uring_sqe* sqe, struct lite_ctx* ctx,
                    struct lite_op* op) LITE_NOEXCEPT;

@@ -26,7 +26,8 @@ extern "C" {
  * @ctx: context
  * @ops: operations, as for lite_op_submit(); @size need not be set. Of each,
  *    @result is set as there, and @error to 0 or to the errno, positive, that
- *    lite_op_submit() would have failed with
+ *    lite_op_submit() would have failed with; whatever they were before is of no
+ *    account, here and there
  * @n: how many, 1..LITE_VECTOR_MAX
  *
  * On any LMRs, on any nodes, in any order: what one operation needs of another

@@ -4,16 +4,20 @@
 
 #include "context.hpp"
 
-#include "../catch.hpp"
+#include "error_of.hpp"
 
 #include <lite/inbox.hpp>
 
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -282,4 +286,94 @@ TEST_CASE_METHOD(setup, "inbox: served by a handler", "[liblite]") {
                     int);
     REQUIRE(kern.calls.size() == 1);
     CHECK(kern.calls[0].done[0] == 4);
+}
+
+TEST_CASE_METHOD(setup, "inbox: an answer that cannot be given, and one that can be later",
+                 "[liblite]") {
+    lite::inbox inbox(ctx, 7);
+    int calls = 0;
+    int last = 1;
+    const auto serve = [&] {
+        inbox.serve(
+            [&](const lite::call_info&, std::span<const std::byte> bytes) {
+                calls++;
+                return lite::inbox::answer{bytes};
+            },
+            [&] { return calls < last; });
+    };
+    std::vector<int> results;
+    std::vector<std::uint64_t> answered;
+    std::vector<std::uint64_t> done;
+    kern.next = [&](lite_ioc_rpc_next& n) {
+        done.insert(done.end(), n.done, n.done + n.n_done);
+        if (!(n.flags & LITE_RPC_REPLY))
+            return n.flags & LITE_RPC_NOWAIT ? 0 : -ETIMEDOUT;
+        if (!results.empty()) {
+            const int result = results.front();
+            results.erase(results.begin());
+            return result;
+        }
+        answered.push_back(n.token);
+        n.answered = 1;
+        return 0;
+    };
+    // Too long: its caller is told, whether others are served afterwards or not.
+    for (const int more : {1, 2}) {
+        kern.put(10, "x");
+        calls = 0;
+        last = more;
+        results = {-E2BIG};
+        done.clear();
+        const auto e = error_of(serve);
+        CHECK(e.code().value() == E2BIG);
+        CHECK(std::string(e.what()).starts_with("answer a request: "));
+        CHECK(done == std::vector<std::uint64_t>{10});
+    }
+    CHECK(answered.empty());
+    done.clear();
+    // For want of memory only later: of one among others, and of the last one.
+    kern.put(11, "one");
+    kern.put(12, "two");
+    calls = 0;
+    last = 2;
+    results = {-ENOMEM, -ENOMEM};
+    serve();
+    CHECK(answered == std::vector<std::uint64_t>{11, 12});
+    CHECK(calls == 2);
+    kern.put(13, "three");
+    last = 3;
+    results = {-ENOMEM, -ENOMEM};
+    serve();
+    CHECK(answered.back() == 13);
+    CHECK(done.empty());
+}
+
+TEST_CASE_METHOD(setup, "inbox: closed by a child that has inherited it", "[liblite]") {
+    std::optional<lite::inbox> inbox(std::in_place, ctx, 7);
+    // Something to be given back when it is closed.
+    kern.put(20, "m", LITE_RPC_REQ_ONEWAY);
+    lite_rpc_request request{};
+    const void* data = nullptr;
+    REQUIRE(lite_inbox_next(inbox->get(), 0, &request, &data) == 0);
+    CHECK(lite_inbox_reply_next(inbox->get(), &request, &data, 0, nullptr, 0, 0) == -EAGAIN);
+    kern.put(21, "m", LITE_RPC_REQ_ONEWAY);
+    kern.put(22, "m", LITE_RPC_REQ_ONEWAY);
+    REQUIRE(lite_inbox_next(inbox->get(), 0, &request, &data) == 0);
+    REQUIRE(lite_inbox_reply_next(inbox->get(), &request, &data, 0, nullptr, 0, 0) == 0);
+    kern.calls.clear();
+    const pid_t pid = ::fork();
+    REQUIRE(pid >= 0);
+    if (pid == 0) {
+        inbox.reset();
+        // By now something else may be at these addresses.
+        *kern.rings = std::byte{1};
+        kern.control->tail++;
+        ::_exit(kern.calls.empty() ? 0 : 1);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(pid, &status, 0) == pid);
+    CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+    inbox.reset();
+    REQUIRE(kern.calls.size() == 1);
+    CHECK(kern.calls[0].done[0] == 21);
 }

@@ -4,8 +4,9 @@
 
 #include "context.hpp"
 
-#include "../catch.hpp"
+#include "error_of.hpp"
 
+#include <lite/inbox.hpp>
 #include <lite/rpc.hpp>
 
 #include <cerrno>
@@ -16,6 +17,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -203,6 +205,22 @@ TEST_CASE("rpc: answering and taking in one go", "[liblite]") {
     CHECK(seen.flags == LITE_RPC_REPLY_ONLY);
 }
 
+TEST_CASE("rpc: given back without an answer", "[liblite]") {
+    lite_ioc_rpc_next seen{};
+    auto ctx = on([&](unsigned long request, void* arg) {
+        REQUIRE(request == LITE_IOC_RPC_NEXT);
+        seen = as<lite_ioc_rpc_next>(arg);
+        return -ENOENT;
+    });
+    CHECK(lite_rpc_done(ctx.get(), 77, 4711) == -ENOENT);
+    CHECK(seen.size == sizeof(seen));
+    // It neither waits nor answers.
+    CHECK(seen.flags == LITE_RPC_NOWAIT);
+    CHECK(seen.function == 77);
+    CHECK(seen.n_done == 1);
+    CHECK(seen.done[0] == 4711);
+}
+
 TEST_CASE("rpc: what is registered", "[liblite]") {
     lite_ioc_rpc_register seen{};
     auto ctx = on([&](unsigned long request, void* arg) {
@@ -289,19 +307,170 @@ TEST_CASE("rpc: lite::function serves until it is told to end", "[lite.hpp]") {
     }
     CHECK_FALSE(registered);
 
-    // What a handler throws is not ours, and nothing is answered.
     lite::function served(ctx, {.max_request = 16});
-    answers.clear();
-    at = 0;
-    const auto fails = [](const lite::call_info&, std::span<const std::byte>,
-                          std::vector<std::byte>&) -> std::uint32_t {
-        throw std::length_error("mine");
-    };
-    CHECK_THROWS_AS(served.serve(fails), std::length_error);
-    CHECK(answers.empty());
     finds = {-ENOENT};
     at = 0;
     CHECK_THROWS_AS(served.serve(twice), lite::error);
+}
+
+namespace {
+
+// A kernel with requests for one function, one after the other: of three bytes, with the tokens
+// 1, 2, ...
+struct requests {
+    std::uint64_t left = 0;
+    std::uint32_t flags = 0;
+    // What RECV says first, each of them once: before it looks at an answer, and after that.
+    std::vector<int> to_answers;
+    std::vector<int> to_takers;
+    std::vector<std::uint64_t> answered;
+    std::vector<std::uint64_t> given_back;
+    std::uint64_t taken = 0;
+    std::uint32_t length = 0;  // of the last answer
+
+    static int next(std::vector<int>& results) {
+        if (results.empty())
+            return 0;
+        const int result = results.front();
+        results.erase(results.begin());
+        return result;
+    }
+
+    int operator()(unsigned long request, void* arg) {
+        if (request == LITE_IOC_RPC_NEXT) {
+            given_back.push_back(as<lite_ioc_rpc_next>(arg).done[0]);
+            return 0;
+        }
+        if (request != LITE_IOC_RPC_RECV)
+            return 0;
+        auto& r = as<lite_ioc_rpc_recv>(arg);
+        if (r.flags & (LITE_RPC_REPLY | LITE_RPC_REPLY_ONLY)) {
+            if (const int result = next(to_answers))
+                return result;
+            answered.push_back(r.token);
+            length = r.reply_len;
+            r.answered = 1;
+        }
+        if (r.flags & LITE_RPC_REPLY_ONLY)
+            return 0;
+        if (const int result = next(to_takers))
+            return result;
+        if (!left)
+            return -ETIMEDOUT;
+        left--;
+        r.length = 3;
+        r.req_flags = flags;
+        taken++;
+        r.token = flags & LITE_RPC_REQ_ONEWAY ? 0 : taken;
+        return 0;
+    }
+};
+
+using tokens = std::vector<std::uint64_t>;
+
+}  // namespace
+
+TEST_CASE("rpc: lite::function gives back what it does not answer", "[lite.hpp]") {
+    requests kern{.left = 3};
+    auto ctx = on(std::ref(kern));
+    lite::function served(ctx, {.max_request = 16, .max_reply = 4});
+    std::uint64_t calls = 0;
+    const auto serve = [&](std::size_t reply) {
+        served.serve(
+            [&](const lite::call_info&, std::span<const std::byte>, std::vector<std::byte>& out) {
+                out.resize(reply);
+                if (++calls == 2)
+                    throw std::length_error("mine");
+                return 0U;
+            },
+            [&] { return calls < 3; });
+    };
+    // The first one is too long, the second one is not finished.
+    const auto too_long = error_of([&] { serve(5); });
+    CHECK(too_long.code().value() == E2BIG);
+    CHECK(std::string(too_long.what()).starts_with("answer a request: "));
+    CHECK(kern.given_back == tokens{1});
+    CHECK_THROWS_AS(serve(4), std::length_error);
+    CHECK(kern.given_back == tokens{1, 2});
+    // It goes on with the third.
+    serve(4);
+    CHECK(kern.answered == tokens{3});
+    CHECK(kern.length == 4);
+    CHECK(kern.given_back == tokens{1, 2});
+
+    // What is made of a message nobody sees, however much it is.
+    kern.left = 1;
+    kern.flags = LITE_RPC_REQ_ONEWAY;
+    calls = 2;
+    serve(5);
+    CHECK(calls == 3);
+    CHECK(kern.answered == tokens{3});
+    CHECK(kern.given_back == tokens{1, 2});
+
+    // The last one, when it cannot be given.
+    kern.left = 1;
+    kern.flags = 0;
+    calls = 2;
+    kern.to_answers = {-EIO};
+    CHECK_THROWS_AS(serve(1), lite::error);
+    CHECK(kern.given_back == tokens{1, 2, kern.taken});
+}
+
+TEST_CASE("rpc: lite::function outlasts a shortage of memory", "[lite.hpp]") {
+    requests kern{.left = 3};
+    auto ctx = on(std::ref(kern));
+    lite::function served(ctx, {.max_request = 16});
+    std::uint64_t calls = 0;
+    std::uint64_t asked = 0;
+    std::uint64_t last = 3;
+    const auto serve = [&] {
+        served.serve(
+            [&](const lite::call_info&, std::span<const std::byte> in,
+                std::vector<std::byte>& out) {
+                calls++;
+                out.assign(in.begin(), in.end());
+                return 0U;
+            },
+            [&] {
+                asked++;
+                return calls < last;
+            });
+    };
+    // To take a request; to answer it; and to answer the last one.
+    kern.to_takers = {-ENOMEM, -ENOMEM, 0, 0, -ENOMEM};
+    kern.to_answers = {-ENOMEM, -ENOMEM, 0, 0, -ENOMEM, -ENOMEM};
+    const auto begun = std::chrono::steady_clock::now();
+    serve();
+    CHECK(kern.answered == tokens{1, 2, 3});
+    CHECK(calls == 3);
+    CHECK(kern.given_back.empty());
+    // Whether it is to go on is asked each time; and it lets some time pass.
+    CHECK(asked == 4 + 5);
+    CHECK(std::chrono::steady_clock::now() - begun >= 7 * lite::detail::memory_pause);
+
+    // Not for ever when it is to end.
+    kern.left = 1;
+    last = 4;
+    kern.to_takers.clear();
+    kern.to_answers.assign(10 * lite::detail::memory_tries, -ENOMEM);
+    const auto e = error_of(serve);
+    CHECK(e.code().value() == ENOMEM);
+    CHECK(kern.given_back == tokens{4});
+}
+
+TEST_CASE("rpc: errors have the words of functions", "[lite.hpp]") {
+    int result = -EEXIST;
+    auto ctx = on([&](unsigned long, void*) { return result; });
+    const auto taken = error_of([&] { const lite::function f(ctx, {.name = "f"}); });
+    CHECK(std::string(taken.what()) == "serve a function: its number or name is taken");
+    CHECK(taken.code() == std::errc::file_exists);
+    CHECK(std::string(taken.code().category().name()) == "lite-rpc");
+    result = -EBUSY;
+    CHECK(std::string(error_of([&] { const lite::inbox i(ctx, 7); }).what()) ==
+          "open an inbox: the function has an inbox already");
+    result = -E2BIG;
+    CHECK(std::string(error_of([&] { lite::call(ctx, 3, 7, {}); }).what()) ==
+          "call a function: longer than the function's requests, or replies, may be");
 }
 
 TEST_CASE("rpc: lite::call, lite::send and lite::find_function", "[lite.hpp]") {

@@ -475,3 +475,28 @@ TEST_CASE("lite_strerror knows every errno of the ABI", "[liblite]") {
     CHECK(std::string(lite_strerror(INT_MIN)) == "unknown error");
     CHECK(std::string(lite_strerror(INT_MAX)) == "unknown error");
 }
+
+TEST_CASE("lite_rpc_strerror says what an errno means for functions", "[liblite]") {
+    // Those of <uapi/lite_rpc.h> and <uapi/lite_inbox.h>.
+    for (const int error : {ECONNREFUSED, EACCES,     E2BIG,        EMSGSIZE, ECONNRESET, EHOSTDOWN,
+                            EHOSTUNREACH, ETIMEDOUT,  EINTR,        EAGAIN,   ENOBUFS,    ENOMEM,
+                            EEXIST,       EPERM,      ENOENT,       EMFILE,   ECANCELED,  EINVAL,
+                            EBUSY,        EOPNOTSUPP, ENAMETOOLONG, ENODEV,   EFAULT}) {
+        const std::string text = lite_rpc_strerror(error);
+        CAPTURE(error, text);
+        CHECK(text == lite_rpc_strerror(-error));
+        CHECK_FALSE(text.empty());
+        CHECK(text.find('\n') == std::string::npos);
+        CHECK(text.back() != '.');
+        // Functions are neither regions nor locks.
+        CHECK(text.find("LMR") == std::string::npos);
+        CHECK(text.find("lock") == std::string::npos);
+        CHECK(text.find("handle") == std::string::npos);
+        CHECK(text.find("features") == std::string::npos);
+    }
+    // A call that was cancelled by itself is one of no others.
+    CHECK(std::string(lite_strerror(ECANCELED)).find("others") == std::string::npos);
+    CHECK(std::string(lite_rpc_strerror(0)) == "success");
+    CHECK(std::string(lite_rpc_strerror(EXDEV)) == ::strerrordesc_np(EXDEV));
+    CHECK(std::string(lite_rpc_strerror(INT_MIN)) == "unknown error");
+}

@@ -109,7 +109,7 @@ TEST_CASE("lite chmod", "[lite][change]") {
     lite.cluster.uid = nobody_here;
     check_failure(lite({"chmod", "0666", "x"}),
                   "chmod x: only a master of the LMR may do that: its owner, root, or whom they "
-                  "made one");
+                  "made one; with a lock, only its holder");
 }
 
 TEST_CASE("lite chown", "[lite][change]") {
@@ -121,7 +121,7 @@ TEST_CASE("lite chown", "[lite][change]") {
     };
     check_failure(lite({"chown", "4000000000", "x"}),
                   "chown x: only a master of the LMR may do that: its owner, root, or whom they "
-                  "made one");
+                  "made one; with a lock, only its holder");
     lite.cluster.uid = 0;
     check_silent(lite({"chown", "4000000000", "x"}));
     CHECK(owner() == std::pair(4000000000U, 1000U));

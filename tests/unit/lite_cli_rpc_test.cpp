@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The commands of "lite" that serve functions and call them, and those that take
-// locks and wait at barriers. The kernel's part of them is told by the test.
+// The commands of "lite" that serve functions and call them. The kernel's part of
+// them is told by the test.
 
 #include "lite_machine.hpp"
 
@@ -45,6 +45,8 @@ class functions {
     // What ends the wait for a request, each of them once.
     std::deque<int> interruptions;
     std::deque<int> pauses;  // after an answer
+    // What becomes of the first attempts to answer, if not 0.
+    std::deque<int> reply_errors;
     lite_ioc_rpc_register registered{};
     int register_error = 0;
 
@@ -83,6 +85,11 @@ class functions {
             // Each is answered once.
             CHECK(r.token == m_taken);
             CHECK(m_taken != 0);
+            const int error = reply_errors.empty() ? 0 : reply_errors.front();
+            if (!reply_errors.empty())
+                reply_errors.pop_front();
+            if (error)
+                return error;
             m_taken = 0;
             replies.emplace_back(reinterpret_cast<const char*>(r.reply), r.reply_len);
             statuses.push_back(r.status);
@@ -132,51 +139,6 @@ class functions {
     std::uint64_t m_taken = 0;
 };
 
-// A lock that is had as the test says.
-struct locks {
-    explicit locks(machine& lite) {
-        lite.cluster.intercept = [this](unsigned long request, void* arg) -> std::optional<int> {
-            switch (request) {
-                case LITE_IOC_LOCK:
-                    lock = *static_cast<lite_ioc_lock*>(arg);
-                    did += 'L';
-                    return lock_error;
-                case LITE_IOC_UNLOCK:
-                    CHECK(static_cast<lite_ioc_unlock*>(arg)->owner == lock.owner);
-                    CHECK(static_cast<lite_ioc_unlock*>(arg)->offset == lock.offset);
-                    did += 'U';
-                    return unlock_error;
-                case LITE_IOC_CONSISTENT:
-                    CHECK(static_cast<lite_ioc_unlock*>(arg)->owner == lock.owner);
-                    did += 'C';
-                    return 0;
-                case LITE_IOC_BARRIER:
-                    barrier = *static_cast<lite_ioc_barrier*>(arg);
-                    did += 'B';
-                    return barrier_error;
-                default:
-                    return std::nullopt;
-            }
-        };
-    }
-
-    std::string did;  // in its order
-    lite_ioc_lock lock{};
-    lite_ioc_barrier barrier{};
-    int lock_error = 0;
-    int unlock_error = 0;
-    int barrier_error = 0;
-};
-
-// What the program does is seen by its exit status, or in files: its output is
-// not redirected.
-result run_locked(machine& lite, const std::vector<std::string>& before,
-                  const std::string& script) {
-    auto words = before;
-    words.insert(words.end(), {"--", "sh", "-c", script});
-    return lite(words);
-}
-
 }  // namespace
 
 TEST_CASE("lite: mistakes of who serves, calls, locks and waits", "[lite][rpc]") {
@@ -203,9 +165,9 @@ TEST_CASE("lite: mistakes of who serves, calls, locks and waits", "[lite][rpc]")
         check_usage(lite({verb}), "NODE is required");
         check_usage(lite({verb, "1"}), "FUNCTION is required");
         check_usage(lite({verb, "1", "f", "--timeout", "0"}),
-                    "--timeout: '0' is out of range (1..3600000)");
-        check_usage(lite({verb, "1", "f", "--timeout", "3600001"}),
-                    "--timeout: '3600001' is out of range (1..3600000)");
+                    "--timeout: '0' is out of range (1..3600000 ms)");
+        check_usage(lite({verb, "1", "f", "--timeout", "61m"}),
+                    "--timeout: '61m' is out of range (1..3600000 ms)");
         CHECK(lite({verb, "1", "f", "data", "more"}).status == 2);
     }
     check_usage(lite({"send", "x", "f"}), "NODE: 'x' is not a number (decimal or 0x hexadecimal)");
@@ -219,18 +181,14 @@ TEST_CASE("lite: mistakes of who serves, calls, locks and waits", "[lite][rpc]")
     check_usage(lite({"lock"}), "NAME is required");
     check_usage(lite({"lock", "x"}), "OFFSET is required");
     check_usage(lite({"lock", "x", "0"}), "COMMAND is required");
-    check_usage(lite({"lock", "x", "0", "--timeout", "-1", "--", "true"}),
-                "--timeout: '-1' is not a number of seconds");
-    for (const char* seconds : {"", "soon", "1s", "nan", "0x1", " 1"}) {
-        CAPTURE(seconds);
-        check_usage(lite({"lock", "x", "0", "--timeout", seconds, "--", "true"}),
-                    "--timeout: '"s + seconds + "' is not a number of seconds");
-    }
-    for (const char* seconds : {"2147484", "1e9", "inf"}) {
-        CAPTURE(seconds);
-        check_usage(lite({"lock", "x", "0", "--timeout", seconds, "--", "true"}),
-                    "--timeout: more than 2147483 seconds");
-    }
+    check_usage(lite({"lock", "x", "0", "--timeout", "soon", "--", "true"}),
+                "--timeout: 'soon' is not a time (a number with ms, s, m or h; without, of "
+                "milliseconds)");
+    // Seconds, they once were.
+    check_usage(lite({"lock", "x", "0", "--timeout", "0.3", "--", "true"}),
+                "--timeout: '0.3' lacks a unit, as in 0.3s or 0.3ms");
+    check_usage(lite({"barrier", "x", "2", "--timeout", "2147484s"}),
+                "--timeout: '2147484s' is out of range (0..2147483647 ms)");
     check_usage(lite({"barrier", "x"}), "N is required");
     check_usage(lite({"barrier", "x", "0"}), "N: '0' is out of range (1..4096)");
     check_usage(lite({"barrier", "x", "4097"}), "N: '4097' is out of range (1..4096)");
@@ -331,6 +289,43 @@ TEST_CASE("lite serve ends by a signal", "[lite][rpc]") {
     CHECK(lite.cluster.open_files() == 0);
 }
 
+TEST_CASE("lite serve answers what it has done before it ends by a signal", "[lite][rpc]") {
+    machine lite;
+    functions f(lite);
+    f.requests = {"x"};
+    lite.cluster.intercept = [&, next = lite.cluster.intercept](unsigned long request, void* arg) {
+        if (request == LITE_IOC_RPC_RECV && f.replies.empty() && !f.requests.empty())
+            ::raise(SIGTERM);
+        return next(request, arg);
+    };
+    CHECK_THROWS_AS(lite({"serve", "f", "-eq"}), tools::interrupted);
+    CHECK(f.replies == std::vector<std::string>{"x"});
+}
+
+TEST_CASE("lite serve waits for memory that others have", "[lite][rpc]") {
+    machine lite;
+    functions f(lite);
+    f.requests = {"one", "two"};
+    // For a request; for an answer, also the last one.
+    f.interruptions = {-ENOMEM, -ENOMEM};
+    f.reply_errors = {-ENOMEM, 0, -ENOMEM};
+    f.pauses = {-ENOMEM};
+    check_silent(lite({"serve", "f", "-eq", "-c", "2"}));
+    CHECK(f.replies == std::vector<std::string>{"one", "two"});
+    CHECK(f.interruptions.empty());
+    CHECK(f.reply_errors.empty());
+
+    // Not if it is to end.
+    f.interruptions.assign(1000, -ENOMEM);
+    lite.cluster.intercept = [next = lite.cluster.intercept](unsigned long request, void* arg) {
+        if (request == LITE_IOC_RPC_RECV)
+            ::raise(SIGTERM);
+        return next(request, arg);
+    };
+    CHECK_THROWS_AS(lite({"serve", "f", "-eq"}), tools::interrupted);
+    CHECK(f.interruptions.size() == 999);
+}
+
 TEST_CASE("lite serve --exec", "[lite][rpc]") {
     machine lite;
     functions f(lite);
@@ -370,6 +365,27 @@ TEST_CASE("lite serve --exec", "[lite][rpc]") {
     CHECK(f.replies == std::vector<std::string>{"done\n"});
 }
 
+TEST_CASE("lite serve --exec ends what it has begun by a signal", "[lite][rpc]") {
+    machine lite;
+    functions f(lite);
+    const std::string command = GENERATE(
+        // While it could say something; when it has closed its output, but lives on.
+        "sleep 1000 & kill -TERM $PPID; wait", "exec >&-; sleep 1000 & kill -TERM $PPID; wait");
+    CAPTURE(command);
+    // Open in all that the command has started.
+    int alive[2];
+    REQUIRE(::pipe2(alive, O_CLOEXEC) == 0);
+    ::fcntl(alive[1], F_SETFD, 0);
+    f.requests = {"x"};
+    CHECK_THROWS_AS(lite({"serve", "f", "-q", "--exec", command}), tools::interrupted);
+    CHECK(f.replies.empty());
+    ::close(alive[1]);
+    pollfd gone{alive[0], POLLIN, 0};
+    CHECK(::poll(&gone, 1, 10000) == 1);
+    CHECK(gone.revents == POLLHUP);
+    ::close(alive[0]);
+}
+
 TEST_CASE("lite serve --exec: signals that the parent has left ignored", "[lite][rpc]") {
     machine lite;
     functions f(lite);
@@ -407,7 +423,7 @@ TEST_CASE("lite call", "[lite][rpc]") {
     CHECK(f.find.size == 0);  // numbers are not looked up
 
     // By name; of standard input; of nothing.
-    CHECK(lite({"call", "0", "echo", "-", "-t", "20"}, "piped"s).out == "the reply");
+    CHECK(lite({"call", "0", "echo", "-", "-t", "0.02s"}, "piped"s).out == "the reply");
     CHECK(f.find.node == 0);
     CHECK(f.find.name == "echo"s);
     CHECK(f.call.node == 0);
@@ -422,11 +438,12 @@ TEST_CASE("lite call", "[lite][rpc]") {
     // More than can be sent is sent as far as one sees that.
     f.call_error = -E2BIG;
     check_failure(lite({"call", "0", "7", "-"}, std::string(LITE_RPC_BULK_MAX + 100, 'x')),
-                  "call 7: more than the function takes");
+                  "call 7: longer than the function's requests, or replies, may be");
     CHECK(f.asked.size() == LITE_RPC_BULK_MAX + 1);
 
     f.call_error = -EACCES;
-    check_failure(lite({"call", "0", "7"}), "call 7: permission denied by the function's mode");
+    check_failure(lite({"call", "0", "7"}),
+                  "call 7: permission denied by the function's mode or owner");
     f.call_error = -ECONNREFUSED;
     check_failure(lite({"call", "0", "7"}), "call 7: nobody serves that function there");
     f.call_error = 0;
@@ -440,6 +457,28 @@ TEST_CASE("lite call", "[lite][rpc]") {
     CHECK(r.out == "the reply");
     CHECK(r.status == 1);
     CHECK(r.err == "lite: call echo: the server says 4\n");
+}
+
+TEST_CASE("lite call of several nodes says of each what functions mean by it", "[lite][rpc]") {
+    machine lite;
+    lite.cluster.intercept = [&](unsigned long request, void* arg) -> std::optional<int> {
+        if (request == LITE_IOC_RPC_FIND)
+            return static_cast<lite_ioc_rpc_find*>(arg)->node == 2 ? -ENAMETOOLONG : 0;
+        if (request != LITE_IOC_RPC_MULTICALL)
+            return std::nullopt;
+        const auto& call = *static_cast<lite_ioc_rpc_multicall*>(arg);
+        auto* legs = reinterpret_cast<lite_ioc_rpc_leg*>(call.legs);
+        for (std::uint32_t i = 0; i < call.n_legs; i++)
+            legs[i].error = i ? E2BIG : EACCES;
+        return 0;
+    };
+    const auto r = lite({"call", "2,3,4", "f", "x"});
+    CHECK(r.status == 1);
+    CHECK(r.err ==
+          "lite: call f: node 2: name is too long (63 bytes at most)\n"
+          "lite: call f: node 3: permission denied by the function's mode or owner\n"
+          "lite: call f: node 4: longer than the function's requests, or replies, may be\n"
+          "lite: call f: 0 of 3 nodes have answered\n");
 }
 
 TEST_CASE("lite call, serve: what cannot be written is told", "[lite][rpc]") {
@@ -469,155 +508,6 @@ TEST_CASE("lite send", "[lite][rpc]") {
     CHECK(f.call.timeout_ms == 100);
     f.call_error = -ETIMEDOUT;
     check_failure(lite({"send", "2", "log"}), "send log: a node did not answer in time");
-}
-
-TEST_CASE("lite lock", "[lite][sync]") {
-    machine lite;
-    lite({"alloc", "x", "4K"});
-    locks l(lite);
-    const temporary_directory directory;
-    const auto seen = directory / "seen";
-
-    auto r = run_locked(lite, {"lock", "x", "0x10"}, "echo $LITE_OWNER_DIED > " + seen);
-    check_silent(r);
-    CHECK(l.did == "LU");
-    CHECK(l.lock.offset == 16);
-    CHECK(l.lock.flags == 0);
-    CHECK(l.lock.timeout_ms == 0);
-    CHECK(read_file(seen) == "0\n");
-    CHECK(lite.cluster.open_handles() == 0);
-
-    // It ends as the program does.
-    CHECK(run_locked(lite, {"lock", "x", "0"}, "exit 3").status == 3);
-    CHECK(run_locked(lite, {"lock", "x", "0"}, "kill -KILL $$").status == 128 + SIGKILL);
-    CHECK(l.did == "LULULU");
-
-    // The program has its words as they are.
-    check_silent(run_locked(lite, {"lock", "x", "0"}, "[ -d / ]"));
-    check_silent(lite({"lock", "x", "0", "--", "sh", "-c", "printf '%s|' \"$@\" > " + seen, "-",
-                       "[a,b]", "[]", "{}", "--", "-s", ""}));
-    CHECK(read_file(seen) == "[a,b]|[]|{}|--|-s||");
-
-    l.did.clear();
-    l.lock_error = -ETIMEDOUT;
-    check_failure(run_locked(lite, {"lock", "x", "0", "-t", "1.0005"}, "echo > " + seen),
-                  "lock x: not in time");
-    CHECK(l.lock.timeout_ms == 1001);
-    CHECK(l.lock.flags == 0);
-    // No time is not to wait; the longest is not for ever.
-    l.lock_error = -EBUSY;
-    check_failure(run_locked(lite, {"lock", "x", "0", "-st", "0"}, "echo > " + seen),
-                  "lock x: somebody else has the lock");
-    CHECK(l.lock.timeout_ms == 0);
-    CHECK(l.lock.flags == (LITE_LOCK_SHARED | LITE_LOCK_TRY));
-    CHECK(run_locked(lite, {"lock", "x", "0", "-t", "2147483"}, "true").status == 1);
-    CHECK(l.lock.timeout_ms == 2147483000);
-    l.lock_error = -EINVAL;
-    check_failure(run_locked(lite, {"lock", "x", "8"}, "true"),
-                  "lock x: what is at offset 8 is no lock");
-    CHECK(l.did == "LLLL");
-    CHECK(read_file(seen) == "[a,b]|[]|{}|--|-s||");
-
-    l.did.clear();
-    l.lock_error = 0;
-    check_failure(lite({"lock", "x", "4", "--", "true"}),
-                  "lock x: offset 4 is not a multiple of 8");
-    CHECK(lite({"lock", "x", "4K", "--", "true"}).status == 1);
-    check_failure(lite({"lock", "nobody", "0", "--", "true"}), "lock nobody: no LMR of that name");
-    CHECK(l.did.empty());
-}
-
-TEST_CASE("lite lock: what went wrong before, and with giving back", "[lite][sync]") {
-    machine lite;
-    lite({"alloc", "x", "4K"});
-    locks l(lite);
-    const temporary_directory directory;
-    const auto seen = directory / "seen";
-    l.lock_error = -EOWNERDEAD;
-    auto r = run_locked(lite, {"lock", "x", "0"}, "echo $LITE_OWNER_DIED > " + seen);
-    CHECK(r.status == 0);
-    CHECK(r.err == "lite: lock x: who had the lock before died\n");
-    CHECK(l.did == "LCU");
-    CHECK(read_file(seen) == "1\n");
-    // That is not for who shares it to say.
-    l.did.clear();
-    CHECK(run_locked(lite, {"lock", "-s", "x", "0"}, "true").status == 0);
-    CHECK(l.did == "LU");
-
-    l.lock_error = 0;
-    l.unlock_error = -ENOLCK;
-    r = run_locked(lite, {"lock", "x", "0"}, "true");
-    CHECK(r.status == 1);
-    CHECK(r.err.starts_with("lite: unlock x: "));
-    CHECK(run_locked(lite, {"lock", "x", "0"}, "exit 9").status == 9);
-}
-
-TEST_CASE("lite lock: signals that the parent has left ignored", "[lite][sync]") {
-    machine lite;
-    lite({"alloc", "x", "4K"});
-    locks l(lite);
-    const tools::signal_setting children(SIGCHLD, SIG_IGN);
-    const auto r = run_locked(lite, {"lock", "x", "0"}, "exit 3");
-    CHECK(r.status == 3);
-    CHECK(r.err.empty());
-    CHECK(l.did == "LU");
-}
-
-TEST_CASE("lite lock that is killed keeps the lock until its program is gone", "[lite][sync]") {
-    machine lite;
-    lite({"alloc", "x", "4K"});
-    const locks l(lite);
-    // One that only lite has open, as it has the node; one that its program has as well.
-    int device[2];
-    int program[2];
-    REQUIRE(::pipe2(device, O_CLOEXEC) == 0);
-    REQUIRE(::pipe2(program, O_CLOEXEC) == 0);
-    const pid_t pid = ::fork();
-    if (pid == 0) {
-        ::fcntl(program[1], F_SETFD, 0);
-        const auto script = "echo >&" + std::to_string(program[1]) + "; exec sleep 1000";
-        lite({"lock", "x", "0", "--", "sh", "-c", script});
-        ::_exit(1);
-    }
-    REQUIRE(pid > 0);
-    ::close(device[1]);
-    ::close(program[1]);
-    char byte = 0;
-    CHECK(::read(program[0], &byte, 1) == 1);
-    ::kill(pid, SIGKILL);
-    CHECK(::read(device[0], &byte, 1) == 0);
-    pollfd gone{program[0], POLLIN, 0};
-    CHECK(::poll(&gone, 1, 0) == 1);
-    CHECK(gone.revents == POLLHUP);
-    ::waitpid(pid, nullptr, 0);
-    ::close(device[0]);
-    ::close(program[0]);
-}
-
-TEST_CASE("lite barrier", "[lite][sync]") {
-    machine lite;
-    lite({"alloc", "x", "4K"});
-    locks l(lite);
-    check_silent(lite({"barrier", "x", "3"}));
-    CHECK(l.barrier.n == 3);
-    CHECK(l.barrier.offset == 0);
-    CHECK(l.barrier.timeout_ms == 0);
-    check_silent(lite({"barrier", "x", "4096", "-o", "2K", "-t", "0.25"}));
-    CHECK(l.barrier.n == LITE_BARRIER_MAX);
-    CHECK(l.barrier.offset == 2048);
-    CHECK(l.barrier.timeout_ms == 250);
-
-    l.barrier_error = -ETIMEDOUT;
-    check_failure(lite({"barrier", "x", "3", "-t", "0"}), "barrier x: not all have come in time");
-    CHECK(l.barrier.timeout_ms == 1);
-    l.barrier_error = -EINVAL;
-    check_failure(lite({"barrier", "x", "3"}), "barrier x: others wait for another number");
-    l.barrier_error = -EHOSTDOWN;
-    CHECK(lite({"barrier", "x", "3"}).status == 1);
-    CHECK(l.did == "BBBBB");
-    check_failure(lite({"barrier", "x", "3", "-o", "4"}),
-                  "barrier x: offset 4 is not a multiple of 8");
-    CHECK(l.did == "BBBBB");
 }
 
 TEST_CASE("lite: names that look like lists", "[lite]") {

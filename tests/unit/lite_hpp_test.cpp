@@ -6,18 +6,24 @@
 #include "fake_node.hpp"
 
 #include <lite/lite.hpp>
+#include <lite/rpc.hpp>
 
 #include "catch.hpp"
 
 #include <array>
 #include <cerrno>
 #include <concepts>
+#include <cstddef>
+#include <optional>
 #include <ranges>
 #include <string>
 #include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace std::string_literals;
 
@@ -44,6 +50,22 @@ static_assert(!lite::plain_range<std::vector<int*>>);
 static_assert(!lite::plain_range<const char (&)[4]>);
 
 namespace {
+
+// What @body returns in a child, made by fork(2); -1 if it does not end well.
+int in_child(const auto& body) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+        int result = 255;
+        try {
+            result = body();
+        } catch (...) {  // NOLINT(bugprone-empty-catch): that is 255
+        }
+        ::_exit(result);
+    }
+    int status = 0;
+    return pid > 0 && ::waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status)
+                                                                             : -1;
+}
 
 struct point {
     std::uint32_t x, y;
@@ -151,6 +173,62 @@ TEST_CASE("a region frees its LMR", "[lite.hpp]") {
     CHECK_FALSE(owner);
     CHECK_FALSE(cluster.find("x"));
     CHECK(error_of([&] { other.load<int>(0); }).code() == std::errc::identifier_removed);
+}
+
+TEST_CASE("destructors in a child leave to the parent what it has made", "[lite.hpp]") {
+    fake::cluster cluster;
+    std::optional node(cluster.context());
+    std::vector<std::string> asked;
+    cluster.intercept = [&](unsigned long request, void*) -> std::optional<int> {
+        asked.push_back(request == LITE_IOC_UNMAP            ? "unmap"
+                        : request == LITE_IOC_FREE           ? "free"
+                        : request == LITE_IOC_RPC_REGISTER   ? "register"
+                        : request == LITE_IOC_RPC_UNREGISTER ? "unregister"
+                                                             : "other");
+        return request == LITE_IOC_RPC_REGISTER || request == LITE_IOC_RPC_UNREGISTER
+                   ? std::optional(0)
+                   : std::nullopt;
+    };
+    alignas(4096) static std::array<std::byte, 4096> memory;
+    std::optional region(node->alloc({.name = "x", .length = 64}));
+    std::optional registered(node->register_memory(memory, "memory"));
+    std::optional function(lite::function(*node, {.name = "f"}));
+    CHECK_FALSE(region->inherited());
+    CHECK_FALSE(lite::region().inherited());
+
+    // All that is destroyed there, also by an assignment, and after having been moved.
+    CHECK(in_child([&] {
+              asked.clear();
+              if (!region->inherited())
+                  return 1;
+              auto moved = std::move(*region);
+              moved = lite::region();
+              region.reset();
+              registered.reset();
+              function.reset();
+              node.reset();
+              return asked.empty() ? 0 : 2;
+          }) == 0);
+    // What it has made itself is its own, and what it asks for is done.
+    CHECK(in_child([&] {
+              auto mapped = node->map("x");
+              lite::region other;
+              swap(mapped, other);
+              asked.clear();
+              other = lite::region();
+              if (asked != std::vector<std::string>{"unmap"})
+                  return 1;
+              region->unmap();
+              (*registered)->free();
+              return asked == std::vector<std::string>{"unmap", "unmap", "free"} ? 0 : 2;
+          }) == 0);
+
+    // Here it is all there.
+    asked.clear();
+    region.reset();
+    registered.reset();
+    function.reset();
+    CHECK(asked == std::vector<std::string>{"unmap", "free", "unregister"});
 }
 
 TEST_CASE("reads and writes of bytes, ranges, texts and objects", "[lite.hpp]") {

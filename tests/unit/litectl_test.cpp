@@ -16,7 +16,10 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include <unistd.h>
 
 using namespace std::string_literals;
 using nlohmann::json;
@@ -127,6 +130,21 @@ std::string text_of(const message& message, std::uint16_t attr) {
     return {reinterpret_cast<const char*>(bytes->data()), bytes->size()};
 }
 
+// Root is nobody for a while, who can see what is in @directory. Others are who they are.
+class unprivileged {
+  public:
+    explicit unprivileged(const std::string& directory) {
+        std::filesystem::permissions(directory, std::filesystem::perms(0755));
+        REQUIRE((::geteuid() != 0 || ::seteuid(65534) == 0));
+    }
+    unprivileged(const unprivileged&) = delete;
+    unprivileged& operator=(const unprivileged&) = delete;
+    ~unprivileged() {
+        if (::getuid() == 0)
+            CHECK(::seteuid(0) == 0);
+    }
+};
+
 message node(std::uint16_t id, std::uint8_t state, const char* address) {
     message node(LITE_CMD_PEER_GET);
     node.put_u16(LITE_A_NODE_ID, id);
@@ -169,7 +187,7 @@ TEST_CASE("litectl: mistakes on the command line", "[litectl]") {
     check_usage(litectl({"start", "--qps", "5"}), "--qps: '5' is out of range (1..4)");
     check_usage(litectl({"start", "--id", "0"}), "--id: '0' is out of range (1..65535)");
     check_usage(litectl({"start", "--heartbeat", "0"}),
-                "--heartbeat: '0' is out of range (1..4294967295)");
+                "--heartbeat: '0' is out of range (1..4294967295 ms)");
     check_usage(litectl({"start", "--heartbeat", "100", "--dead", "100"}),
                 "--dead must be longer than --heartbeat");
     check_usage(litectl({"start", "--mem-limit", "lots"}),
@@ -239,9 +257,9 @@ TEST_CASE("litectl start passes on everything it is told", "[litectl]") {
                             "--heartbeat",
                             "200",
                             "--dead",
-                            "900",
+                            "0.9s",
                             "--op-timeout",
-                            "3000"},
+                            "3s"},
                            "top secret\n");
     CHECK(r.status == 0);
     CHECK(r.err.empty());
@@ -274,6 +292,28 @@ TEST_CASE("litectl start and secrets", "[litectl]") {
     check_failure(litectl({"start"}), litectl.world.default_secret +
                                           ": the secret may be used by others than its owner "
                                           "(mode 0644); 'chmod 600' it");
+    // One that cannot be seen is not as none: neither below what is no directory, nor at
+    // the end of a link, nor where we may not look.
+    const auto by_default =
+        std::exchange(litectl.world.default_secret, litectl.devices / "secret/x");
+    const auto blind = "start: cannot see whether there is a cluster secret: "s;
+    check_failure(litectl({"start"}), blind + litectl.world.default_secret + ": Not a directory");
+    litectl.world.default_secret = litectl.devices / "link";
+    std::filesystem::create_symlink("nowhere", litectl.world.default_secret);
+    check_failure(litectl({"start"}), litectl.world.default_secret + ": No such file or directory");
+    const temporary_directory closed;
+    litectl.world.default_secret = closed / "secret";
+    write_file(litectl.world.default_secret, "unseen\n");
+    std::filesystem::permissions(closed.path(), std::filesystem::perms::none);
+    {
+        // Root sees everything; it is the effective user who counts.
+        const unprivileged as_nobody(litectl.devices.path());
+        check_failure(litectl({"start", "-d", "rxe0", "-a", "10.0.0.7"}),
+                      blind + litectl.world.default_secret + ": Permission denied");
+    }
+    std::filesystem::permissions(closed.path(), std::filesystem::perms::owner_all);
+    litectl.world.default_secret = by_default;
+
     const auto other = litectl.devices / "other";
     check_failure(litectl({"start", "-s", other}), other + ": No such file or directory");
     CHECK(litectl.kernel.asked.size() == 1);

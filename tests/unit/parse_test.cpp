@@ -83,6 +83,30 @@ TEST_CASE("numbers in a range", "[parse]") {
     CHECK(refuses(port, "-1"));
 }
 
+TEST_CASE("times", "[parse]") {
+    const auto parse = [](const std::string& word) { return parse_time(word, 0, 3600000); };
+    CHECK(parse("0") == 0);
+    CHECK(parse("500") == 500);
+    CHECK(parse("500ms") == 500);
+    CHECK(parse("0.5ms") == 1);
+    CHECK(parse("5s") == 5000);
+    CHECK(parse("0.3s") == 300);
+    CHECK(parse(".25s") == 250);
+    CHECK(parse("1.0005s") == 1001);
+    CHECK(parse("1.5m") == 90000);
+    CHECK(parse("1h") == 3600000);
+    for (const char* bad : {"", "s", ".", "-1", "-1s", "+1s", "1 s", " 1s", "1s ", "1S", "1sec",
+                            "1d", "0x10", "1e3", "1e3s", "1.2.3s", "inf", "nan", "1m30s"}) {
+        CAPTURE(bad);
+        CHECK_THAT(complaint(parse, bad), Catch::StartsWith("'"s + bad + "' is not a time"));
+    }
+    CHECK(complaint(parse, "0.5") == "'0.5' lacks a unit, as in 0.5s or 0.5ms");
+    for (const auto& late : {"3600001"s, "61m"s, "2h"s, std::string(400, '9')}) {
+        CAPTURE(late);
+        CHECK(complaint(parse, late) == "'" + late + "' is out of range (0..3600000 ms)");
+    }
+}
+
 TEST_CASE("addends", "[parse]") {
     CHECK(parse_addend("5") == 5);
     CHECK(parse_addend("-1") == UINT64_MAX);

@@ -10,6 +10,7 @@
 
 #include "catch.hpp"
 
+#include <cerrno>
 #include <cstring>
 #include <memory>
 
@@ -84,6 +85,18 @@ TEST_CASE_METHOD(Uring, "operations as commands", "[liblite][uring]") {
     CHECK(op.size == sizeof(op));
     CHECK(op.lh == 7);
     CHECK((op.flags == 0 && op.priority == 0 && op.reserved0 == 0 && op.reserved1 == 0));
+    CHECK(op.result == 0);
+}
+
+TEST_CASE_METHOD(Uring, "an operation that has failed before, as a command", "[liblite][uring]") {
+    lite_op op{};
+    op.opcode = LITE_OP_READ;
+    op.error = EHOSTDOWN;
+    op.result = 7;
+    lite_uring_op(&s.sqe, ctx, &op);
+    s.check(ctx, LITE_IOC_OP, &op);
+    // The kernel has it under another name, and wants nothing there.
+    CHECK(op.reserved1 == 0);
     CHECK(op.result == 0);
 }
 

@@ -57,6 +57,35 @@ TEST_CASE("lite_vector gives each operation an outcome when it fails", "[liblite
     }
 }
 
+TEST_CASE("what has failed in a vector is tried again as it is", "[liblite][vector]") {
+    fake::cluster cluster;
+    auto node = cluster.context();
+    const auto region = node.alloc({.length = 4096});
+    std::uint64_t word = 77;
+    std::array ops{lite::op::write(region, 0, std::as_bytes(std::span(&word, 1))),
+                   lite::op::fetch_add(region, 8, 5)};
+    cluster.fail_op(LITE_OP_WRITE, EHOSTDOWN);
+    REQUIRE(lite_vector(node.get(), ops.data(), ops.size()) == 1);
+    REQUIRE(ops[0].error == EHOSTDOWN);
+    SECTION("alone") {
+        CHECK(lite_op_submit(node.get(), ops.data()) == 0);
+        CHECK(ops[0].error == 0);
+        CHECK(ops[0].result == sizeof(word));
+    }
+    SECTION("alone, and fails again") {
+        cluster.fail_op(LITE_OP_WRITE, ETIMEDOUT, 3);
+        CHECK(lite_op_submit(node.get(), ops.data()) == -ETIMEDOUT);
+        CHECK(ops[0].result == 3);
+        CHECK(lite_op_submit(node.get(), ops.data()) == 0);
+    }
+    SECTION("with the others") {
+        CHECK(lite_vector(node.get(), ops.data(), ops.size()) == 0);
+        CHECK((ops[0].error == 0 && ops[1].error == 0));
+        CHECK(region.load<std::uint64_t>(8) == 10);
+    }
+    CHECK(region.load<std::uint64_t>(0) == word);
+}
+
 TEST_CASE("lite::submit", "[lite-hpp][vector]") {
     fake::cluster cluster;
     auto node = cluster.context();

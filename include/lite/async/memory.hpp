@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+//
+// liblite for C++20: awaiting what is done with the memory of LMRs; a part of
+// lite::executor (<lite/async.hpp>).
+//
+// Each of these is as the function of <lite/lite.hpp> of the same name, and throws
+// what that throws; beside that ECANCELED, when it was asked to stop, and EINTR,
+// when the process was stopped for a while. After these two it is not known
+// whether it was done. Words of one other node, and up to a page of its memory, are
+// not cancelled but end by themselves, within the node's operation time-out.
+//
+// Offsets and lengths are in bytes. Memory that is read from or written to has to
+// stay until the end, and so do handles.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stop_token>
+#include <utility>
+
+#include <lite/vector.h>
+#include <lite/async/engine.hpp>
+#include <lite/lite.hpp>
+
+namespace lite {
+
+// What an operation is about: a handle, or a region, which has to stay.
+struct lmr {
+    lmr(lite_lh_t handle) noexcept : lh(handle) {}
+    lmr(const region& of) noexcept : lh(of.handle()) {}
+    lite_lh_t lh;
+};
+
+class memory_calls {
+  public:
+    explicit memory_calls(detail::engine& on) noexcept : m_engine(on) {}
+    memory_calls(const memory_calls&) = delete;
+    memory_calls& operator=(const memory_calls&) = delete;
+
+    // Reads all of it, at least one byte. If the connection breaks, or the process
+    // is stopped for a while, it is done again.
+    // @throws error as lite_read(), with transferred(); ECANCELED
+    task<> read(lmr from, std::uint64_t offset, std::span<std::byte> to,
+                std::stop_token stop = {}) {
+        return transfer(LITE_OP_READ, from, offset, to.data(), to.size(), "read", std::move(stop));
+    }
+
+    // Writes all of it, at least one byte; again, as read().
+    // @throws error as lite_write(), with transferred(); ECANCELED
+    task<> write(lmr to, std::uint64_t offset, std::span<const std::byte> from,
+                 std::stop_token stop = {}) {
+        return transfer(LITE_OP_WRITE, to, offset, from.data(), from.size(), "write",
+                        std::move(stop));
+    }
+
+    // One object. @throws error as read()
+    template <plain T>
+    task<T> load(lmr from, std::uint64_t offset, std::stop_token stop = {}) {
+        std::array<std::byte, sizeof(T)> bytes;
+        co_await read(from, offset, bytes, std::move(stop));
+        co_return std::bit_cast<T>(bytes);
+    }
+
+    // One object, of which it keeps a copy. @throws error as write()
+    template <plain T>
+    task<> store(lmr to, std::uint64_t offset, T value, std::stop_token stop = {}) {
+        co_await write(to, offset, std::as_bytes(std::span(&value, 1)), std::move(stop));
+    }
+
+    // --- Words of 8 bytes, at multiples of 8; the value before comes back ---
+
+    // Adds, modulo 2^64. @throws error as lite_fetch_add(); ECANCELED, EINTR
+    task<std::uint64_t> fetch_add(lmr on, std::uint64_t offset, std::uint64_t addend,
+                                  std::stop_token stop = {}) {
+        return word(LITE_OP_FETCH_ADD, on, offset, addend, 0, "fetch-add", std::move(stop));
+    }
+
+    // It is @desired now if it was @expected.
+    // @throws error as lite_cmp_swap(); ECANCELED, EINTR
+    task<std::uint64_t> compare_swap(lmr on, std::uint64_t offset, std::uint64_t expected,
+                                     std::uint64_t desired, std::stop_token stop = {}) {
+        return word(LITE_OP_CMP_SWAP, on, offset, expected, desired, "compare-swap",
+                    std::move(stop));
+    }
+
+    // It is @desired now. @throws error as lite_swap(); ECANCELED, EINTR
+    task<std::uint64_t> exchange(lmr on, std::uint64_t offset, std::uint64_t desired,
+                                 std::stop_token stop = {}) {
+        return word(LITE_OP_SWAP, on, offset, desired, 0, "swap", std::move(stop));
+    }
+
+    // Clears the bits that are not in @mask.
+    // @throws error as lite_fetch_and(); ECANCELED, EINTR
+    task<std::uint64_t> fetch_and(lmr on, std::uint64_t offset, std::uint64_t mask,
+                                  std::stop_token stop = {}) {
+        return word(LITE_OP_FETCH_AND, on, offset, mask, 0, "fetch-and", std::move(stop));
+    }
+
+    // Sets bits. @throws error as lite_fetch_or(); ECANCELED, EINTR
+    task<std::uint64_t> fetch_or(lmr on, std::uint64_t offset, std::uint64_t bits,
+                                 std::stop_token stop = {}) {
+        return word(LITE_OP_FETCH_OR, on, offset, bits, 0, "fetch-or", std::move(stop));
+    }
+
+    // --- Where the memory is ---
+
+    // Fills @length bytes, at least one, with a pattern of 1 to 8 bytes, which need
+    // not stay. Of a long one that has failed or was cancelled a part may be done.
+    // @throws error as lite_set(), with transferred(); EINVAL also at once, for a
+    // pattern of another length; ECANCELED, EINTR
+    task<> set(lmr to, std::uint64_t offset, std::uint64_t length,
+               std::span<const std::byte> pattern, std::stop_token stop = {}) {
+        if (pattern.empty() || pattern.size() > sizeof(std::uint64_t))
+            throw error(EINVAL, "set");
+        std::uint64_t bytes = 0;
+        for (std::size_t i = pattern.size(); i-- > 0;)
+            bytes = bytes << 8 | std::to_integer<std::uint64_t>(pattern[i]);
+        return change(LITE_OP_SET, to, offset, length, bytes, pattern.size(), "set",
+                      std::move(stop));
+    }
+
+    // Copies @length bytes, at least one, between LMRs of the context, or within
+    // one, where the ranges may overlap. A part may be done, as with set().
+    // @throws error as lite_copy(), with transferred(); ECANCELED, EINTR
+    task<> copy(lmr to, std::uint64_t offset, lmr from, std::uint64_t from_offset,
+                std::uint64_t length, std::stop_token stop = {}) {
+        return change(LITE_OP_COPY, to, offset, length, from.lh, from_offset, "copy",
+                      std::move(stop));
+    }
+
+    // How many leading bytes of @length, at least one, are equal.
+    // @throws error as lite_compare(); ECANCELED, EINTR
+    task<std::uint64_t> compare(lmr one, std::uint64_t offset, lmr other,
+                                std::uint64_t other_offset, std::uint64_t length,
+                                std::stop_token stop = {}) {
+        return operate(LITE_OP_COMPARE, one, offset, length, other.lh, other_offset, "compare",
+                       std::move(stop));
+    }
+
+    // The CRC-32C of @length bytes, at least one, behind something whose CRC-32C
+    // is @seed. @throws error as lite_checksum(); ECANCELED, EINTR
+    task<std::uint32_t> checksum(lmr of, std::uint64_t offset, std::uint64_t length,
+                                 std::uint32_t seed = 0, std::stop_token stop = {}) {
+        co_return static_cast<std::uint32_t>(co_await operate(
+            LITE_OP_CHECKSUM, of, offset, length, seed, 0, "checksum", std::move(stop)));
+    }
+
+    // --- Many at a time ---
+
+    // Carries out operations, made by lite::op or by hand, at most LITE_VECTOR_MAX,
+    // at the same time and in any order; each has its own error and result then.
+    // How many have an error. When it throws, those that were not tried have the
+    // same error; after ECANCELED and EINTR others may have been.
+    // @throws error as lite_vector(); ECANCELED, EINTR
+    task<std::size_t> submit(std::span<lite_op> ops, std::stop_token stop = {}) {
+        if (ops.empty())
+            co_return 0;
+        lite_ioc_vector args{};
+        // What there are too many of the kernel will say.
+        args.n_ops = ops.size() > LITE_VECTOR_MAX ? UINT32_MAX : std::uint32_t(ops.size());
+        args.ops = reinterpret_cast<std::uintptr_t>(ops.data());
+        args.op_size = sizeof(lite_op);
+        for (lite_op& op : ops)
+            op.size = sizeof(op);
+        const detail::ioctl_of prepare(m_engine, LITE_IOC_VECTOR, args);
+        detail::submission submitted(m_engine, prepare, std::move(stop));
+        const int err = co_await submitted;
+        if (err) {
+            for (lite_op& op : ops.subspan(std::min<std::size_t>(args.n_done, ops.size()))) {
+                op.error = static_cast<std::uint32_t>(-err);
+                op.result = 0;
+            }
+            throw error(err, "vector of operations");
+        }
+        co_return args.n_failed;
+    }
+
+  private:
+    static lite_op make(lite_opcode opcode, lmr on, std::uint64_t offset,
+                        std::uint64_t length) noexcept {
+        lite_op op{};
+        op.opcode = static_cast<__u16>(opcode);
+        op.lh = on.lh;
+        op.offset = offset;
+        op.length = length;
+        return op;
+    }
+
+    // To do it twice is to do it once. The first time it may be done without a
+    // thread, and then not be tried again by the kernel.
+    task<> transfer(lite_opcode opcode, lmr on, std::uint64_t offset, const void* buf,
+                    std::size_t length, const char* doing, std::stop_token stop) {
+        lite_op op = make(opcode, on, offset, length);
+        op.buf = reinterpret_cast<std::uintptr_t>(buf);
+        std::uint8_t flags = 0;
+        const auto prepare = [&](io_uring_sqe* sqe) {
+            lite_uring_op(sqe, m_engine.ctx(), &op);
+            sqe->flags |= flags;
+        };
+        for (;;) {
+            detail::submission moved(m_engine, prepare, stop);
+            const int err = co_await moved;
+            if (!err)
+                co_return;
+            const bool broke = err == -EHOSTDOWN || err == -ETIMEDOUT;
+            if (err != -EINTR && (!broke || flags))
+                throw error(err, doing, op.result);
+            if (broke)
+                flags = IOSQE_ASYNC;
+        }
+    }
+
+    // Without the number of bytes that are done, of which nothing is known for words
+    // and of what only reads.
+    task<std::uint64_t> operate(lite_opcode opcode, lmr on, std::uint64_t offset,
+                                std::uint64_t length, std::uint64_t operand, std::uint64_t swap,
+                                const char* doing, std::stop_token stop) {
+        lite_op op = make(opcode, on, offset, length);
+        op.operand = operand;
+        op.swap = swap;
+        const detail::ioctl_of prepare(m_engine, LITE_IOC_OP, op);
+        detail::submission operated(m_engine, prepare, std::move(stop));
+        detail::check(co_await operated, doing);
+        co_return op.result;
+    }
+
+    task<std::uint64_t> word(lite_opcode opcode, lmr on, std::uint64_t offset,
+                             std::uint64_t operand, std::uint64_t swap, const char* doing,
+                             std::stop_token stop) {
+        return operate(opcode, on, offset, sizeof(std::uint64_t), operand, swap, doing,
+                       std::move(stop));
+    }
+
+    // With it. To fill or copy once more is not the same as once, if somebody else
+    // has written meanwhile: what was interrupted is told.
+    task<> change(lite_opcode opcode, lmr on, std::uint64_t offset, std::uint64_t length,
+                  std::uint64_t operand, std::uint64_t swap, const char* doing,
+                  std::stop_token stop) {
+        lite_op op = make(opcode, on, offset, length);
+        op.operand = operand;
+        op.swap = swap;
+        const detail::ioctl_of prepare(m_engine, LITE_IOC_OP, op);
+        detail::submission changed(m_engine, prepare, std::move(stop));
+        const int err = co_await changed;
+        if (err)
+            throw error(err, doing, op.result);
+    }
+
+    detail::engine& m_engine;
+};
+
+}  // namespace lite

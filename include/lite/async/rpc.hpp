@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+//
+// liblite for C++20: awaiting calls, messages and requests; a part of
+// lite::executor (<lite/async.hpp>). What they mean is in <lite/rpc.h>.
+//
+// Beside what is said there they throw ECANCELED, when they were asked to stop.
+// A lite::timeout is in milliseconds, LITE_RPC_TIMEOUT_MAX at most, and no_timeout
+// what <lite/rpc.hpp> says.
+#pragma once
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <span>
+#include <stop_token>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <lite/async/engine.hpp>
+#include <lite/rpc.hpp>
+
+namespace lite {
+
+// A request that was taken. It is to be answered by reply(); if it is destroyed
+// before that, by an exception, say, it is given back, and its caller gets
+// ECONNRESET at once. It must not outlive the context.
+class [[nodiscard]] taken_request : public call_info {
+  public:
+    taken_request(lite_ctx* ctx, const call_info& info) noexcept : call_info(info), m_ctx(ctx) {}
+    taken_request(taken_request&& other) noexcept : call_info(other), m_ctx(other.m_ctx) {
+        other.token = 0;
+    }
+    taken_request& operator=(taken_request&&) = delete;
+    ~taken_request() { give_back(); }
+
+    // Nobody will answer it. Of a message, or one that was answered: nothing.
+    void give_back() noexcept {
+        if (token)
+            lite_rpc_done(m_ctx, function, token);
+        token = 0;
+    }
+
+    // What is to be answered is the caller's business from now on.
+    call_info release() noexcept {
+        const call_info info = *this;
+        token = 0;
+        return info;
+    }
+
+  private:
+    lite_ctx* m_ctx;
+};
+
+class rpc_calls {
+  public:
+    explicit rpc_calls(detail::engine& on) noexcept : m_engine(on) {}
+    rpc_calls(const rpc_calls&) = delete;
+    rpc_calls& operator=(const rpc_calls&) = delete;
+
+    // --- Callers ---
+
+    // The number of the function that a node, 0 being this one, serves under a
+    // name, which is copied at once. @throws error as lite_rpc_find(); ECANCELED
+    task<std::uint32_t> find_function(std::uint32_t node, std::string_view name,
+                                      std::stop_token stop = {}) {
+        if (name.empty() || name.find('\0') != std::string_view::npos)
+            throw error(EINVAL, "find a function");
+        if (name.size() > LITE_FUNCTION_NAME_MAX)
+            throw error(ENAMETOOLONG, "find a function");
+        lite_ioc_rpc_find args{};
+        args.node = node;
+        name.copy(args.name, name.size());
+        return find(args, std::move(stop));
+    }
+
+    // Calls a function. A reply of more than @room bytes is error EMSGSIZE. A call
+    // that was cancelled may have been served. The request has to stay.
+    // @throws error as lite_rpc_call(); ECANCELED; EINTR (the process was stopped
+    // for a while; it may have been served)
+    task<call_reply> call(std::uint32_t node, std::uint32_t function,
+                          std::span<const std::byte> request, std::size_t room = 4096,
+                          timeout limit = no_timeout, std::stop_token stop = {}) {
+        call_reply reply{std::vector<std::byte>(room), 0};
+        lite_ioc_rpc_call args;
+        const auto prepare = [&](io_uring_sqe* sqe) {
+            lite_uring_call(sqe, m_engine.ctx(), &args, node, function, request.data(),
+                            request.size(), reply.bytes.data(), room, detail::milliseconds(limit));
+        };
+        detail::submission called(m_engine, prepare, std::move(stop));
+        detail::check(co_await called, "call a function");
+        reply.bytes.resize(args.reply_len);
+        reply.status = args.status;
+        co_return reply;
+    }
+
+    // Calls a function of several nodes, at most LITE_RPC_LEGS_MAX, with one request.
+    // It ends when @quorum of them have answered, or cannot; 0: when all have ended.
+    // In the order of @nodes; those that were not waited for have error -ECANCELED.
+    // @nodes and @request have to stay.
+    // @throws error as lite_rpc_multicall(); ECANCELED and EINTR as call()
+    task<std::vector<leg_reply>> multicall(std::span<const std::uint32_t> nodes,
+                                           std::uint32_t function,
+                                           std::span<const std::byte> request,
+                                           std::size_t quorum = 0, std::size_t room = 4096,
+                                           timeout limit = no_timeout, std::stop_token stop = {}) {
+        if (nodes.size() > LITE_RPC_LEGS_MAX || quorum > nodes.size())
+            throw error(EINVAL, "call a function of several nodes");
+        std::vector<leg_reply> replies(nodes.size());
+        std::vector<lite_ioc_rpc_leg> legs(nodes.size());
+        for (std::size_t i = 0; i < nodes.size(); i++) {
+            replies[i].bytes.resize(room);
+            legs[i].node = replies[i].node = nodes[i];
+            legs[i].reply = reinterpret_cast<std::uintptr_t>(replies[i].bytes.data());
+            legs[i].reply_room = clamp_length(room);
+        }
+        lite_ioc_rpc_multicall args{};
+        args.flags = limit.count() == 0 ? LITE_RPC_NOWAIT : 0;
+        args.function = function;
+        args.n_legs = static_cast<std::uint32_t>(legs.size());
+        args.legs = reinterpret_cast<std::uintptr_t>(legs.data());
+        args.leg_size = sizeof(lite_ioc_rpc_leg);
+        args.request = reinterpret_cast<std::uintptr_t>(request.data());
+        args.request_len = clamp_length(request.size());
+        args.quorum = static_cast<std::uint32_t>(quorum);
+        args.timeout_ms = static_cast<std::uint32_t>(std::max(0, detail::milliseconds(limit)));
+        detail::check(co_await m_engine.command(LITE_IOC_RPC_MULTICALL, args, std::move(stop)),
+                      "call a function of several nodes");
+        for (std::size_t i = 0; i < legs.size(); i++) {
+            replies[i].error = -static_cast<int>(legs[i].error);
+            replies[i].status = legs[i].status;
+            replies[i].bytes.resize(legs[i].error ? 0 : legs[i].reply_len);
+        }
+        co_return replies;
+    }
+
+    // Sends a function a message, which has to stay until this has ended; it is on
+    // its way then. Those sent one after another are taken in their order.
+    // @throws error as lite_rpc_send(); ECANCELED and EINTR as call()
+    task<> send(std::uint32_t node, std::uint32_t function, std::span<const std::byte> message,
+                timeout limit = no_timeout, std::stop_token stop = {}) {
+        lite_ioc_rpc_call args;
+        const auto prepare = [&](io_uring_sqe* sqe) {
+            lite_uring_call(sqe, m_engine.ctx(), &args, node, function, message.data(),
+                            message.size(), nullptr, 0, detail::milliseconds(limit));
+            args.flags |= LITE_RPC_ONEWAY;
+        };
+        detail::submission sent(m_engine, prepare, std::move(stop));
+        detail::check(co_await sent, "send a message");
+    }
+
+    // --- Servers ---
+
+    // Takes a request for a function of this context, or of any of them (0), into
+    // @buffer, which has to have room for the longest that the function takes, its
+    // max_request: what somebody sends that is longer than the buffer could never be
+    // taken, and would come again and again. With 0 this is not looked at.
+    //
+    // @throws error: EINVAL (no such room, whatever is there to be taken; or a wrong
+    // function), ETIMEDOUT (nothing came in time), EAGAIN (nothing is there, and the
+    // time-out is 0), ENOENT (this context does not serve it, or not any more),
+    // EMSGSIZE (with 0: @buffer is too small, the request stays), ENOMEM (it stays,
+    // too), EFAULT, ENODEV, ECANCELED (nothing was taken)
+    task<taken_request> receive(std::uint32_t function, std::span<std::byte> buffer,
+                                timeout limit = no_timeout, std::stop_token stop = {}) {
+        const std::size_t needed = co_await longest(function, buffer.size(), stop);
+        if (buffer.size() < needed)
+            throw error(EINVAL, "take a request into a buffer shorter than max_request");
+        lite_ctx* const ctx = m_engine.ctx();
+        detail::time_left left(detail::milliseconds(limit));
+        lite_ioc_rpc_recv args;
+        const auto prepare = [&](io_uring_sqe* sqe) {
+            lite_uring_recv(sqe, ctx, &args, function, buffer.data(), buffer.size(),
+                            static_cast<int>(left.next()));
+        };
+        // A request that nobody hears of is given back. A message is lost.
+        const auto give_back = [&args, ctx](int result) noexcept {
+            if (!result && args.token)
+                lite_rpc_done(ctx, args.function, args.token);
+        };
+        detail::check(co_await m_engine.persist(prepare, std::move(stop), give_back),
+                      "take a request");
+        call_info info{};
+        info.token = args.token;
+        info.function = args.function;
+        info.length = args.length;
+        info.node = args.node;
+        info.uid = args.uid;
+        info.gid = args.gid;
+        info.flags = args.req_flags;
+        info.reply_room = args.reply_room;
+        co_return taken_request(ctx, info);
+    }
+
+    task<taken_request> receive(const function& served, std::span<std::byte> buffer,
+                                timeout limit = no_timeout, std::stop_token stop = {}) {
+        return receive(served.number(), buffer, limit, std::move(stop));
+    }
+
+    // Answers a request, which, like @bytes, has to stay until this has ended. That
+    // its caller has given up is no error, nor that it is a message, which has none.
+    //
+    // @throws error: E2BIG (more than the function's max_reply), EFAULT, ENOMEM,
+    // ENODEV, ECANCELED, EINTR: then it may be answered again
+    task<> reply(taken_request& to, std::uint32_t status, std::span<const std::byte> bytes,
+                 std::stop_token stop = {}) {
+        co_await reply(static_cast<const call_info&>(to), status, bytes, std::move(stop));
+        to.release();
+    }
+    task<> reply(const taken_request&, std::uint32_t, std::span<const std::byte>,
+                 std::stop_token = {}) = delete;
+
+    // The same for one that was released.
+    task<> reply(call_info to, std::uint32_t status, std::span<const std::byte> bytes,
+                 std::stop_token stop = {}) {
+        if (!to.token)
+            co_return;
+        lite_ioc_rpc_recv args;
+        const auto prepare = [&](io_uring_sqe* sqe) {
+            lite_uring_reply(sqe, m_engine.ctx(), &args, to.token, status, bytes.data(),
+                             bytes.size());
+        };
+        detail::submission replied(m_engine, prepare, std::move(stop));
+        const int err = co_await replied;
+        if (err != -ENOENT)
+            detail::check(err, "answer a request");
+    }
+
+  private:
+    // What does not fit is too long anyway.
+    static std::uint32_t clamp_length(std::size_t n) noexcept {
+        return static_cast<std::uint32_t>(std::min<std::size_t>(n, UINT32_MAX));
+    }
+
+    task<std::uint32_t> find(lite_ioc_rpc_find args, std::stop_token stop) {
+        const detail::ioctl_of prepare(m_engine, LITE_IOC_RPC_FIND, args);
+        detail::check(co_await m_engine.persist(prepare, std::move(stop)), "find a function");
+        co_return args.function;
+    }
+
+    // The most bytes of a request for a function of this node, if they may be more
+    // than @room; 0: not known, nor looked at. Asked once; and again before somebody is refused,
+    // for the number may have become another function's.
+    task<std::uint32_t> longest(std::uint32_t function, std::size_t room, std::stop_token stop) {
+        const auto known = m_longest.find(function);
+        if (!function)
+            co_return 0;
+        if (known != m_longest.end() && known->second <= room)
+            co_return known->second;
+        lite_ioc_rpc_find args{};
+        args.function = function;
+        const detail::ioctl_of prepare(m_engine, LITE_IOC_RPC_FIND, args);
+        const int err = co_await m_engine.persist(prepare, std::move(stop));
+        if (err == -ECANCELED)
+            throw error(err, "take a request");
+        // Who is not there is not known, and RECV will say so.
+        if (err)
+            co_return 0;
+        m_longest[function] = args.max_request;
+        co_return args.max_request;
+    }
+
+    detail::engine& m_engine;
+    std::map<std::uint32_t, std::uint32_t> m_longest;
+};
+
+}  // namespace lite

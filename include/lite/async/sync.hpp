@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+//
+// liblite for C++20: awaiting locks and barriers; a part of lite::executor
+// (<lite/async.hpp>). Their names are those of lite::mutex and lite::barrier
+// (<lite/sync.hpp>).
+//
+//    {
+//        auto held = co_await ex.lock(table, 64, owner);
+//        if (held.owner_died()) {
+//            co_await repair(table);
+//            co_await ex.make_consistent(held);
+//        }
+//        co_await change(table);
+//        co_await ex.unlock(held);  // or else its destructor does it, and waits
+//    }
+//
+// An @owner is any number: coroutines that shall exclude each other use different
+// ones. The word is at @offset, a multiple of 8, of an LMR whose handle has
+// rights::write and rights::atomic, and has to stay as long as the lock is held.
+//
+// Beside what <lite/sync.h> says these throw ECANCELED, when they were asked to
+// stop: then there is no lock.
+#pragma once
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include <lite/async/memory.hpp>
+#include <lite/sync.hpp>
+
+namespace lite {
+
+// A lock that is held, alone or with others. The destructor gives it back, and
+// waits for that, like lite_unlock(); executor::unlock() is awaited. It must not
+// outlive the context or the handle.
+class [[nodiscard]] held_lock {
+  public:
+    // Takes over the lock that @owner has in a word.
+    held_lock(lite_ctx* ctx, lite_lh_t lh, std::uint64_t offset, std::uint64_t owner,
+              bool owner_died = false) noexcept
+        : m_ctx(ctx), m_lh(lh), m_offset(offset), m_owner(owner), m_owner_died(owner_died) {}
+    held_lock(held_lock&& other) noexcept
+        : m_ctx(std::exchange(other.m_ctx, nullptr)),
+          m_lh(other.m_lh),
+          m_offset(other.m_offset),
+          m_owner(other.m_owner),
+          m_owner_died(other.m_owner_died) {}
+    held_lock& operator=(held_lock&&) = delete;
+
+    // What can fail leaves the lock to the closing of the context.
+    ~held_lock() {
+        if (m_ctx)
+            lite_unlock(m_ctx, m_lh, m_offset, m_owner);
+    }
+
+    // Was what it protects left as it was by somebody who died? Until
+    // executor::make_consistent(). If it is given back before that, nobody can have it
+    // any more: ENOTRECOVERABLE.
+    bool owner_died() const noexcept { return m_owner_died; }
+
+    // False: it was given back, or released.
+    bool is_held() const noexcept { return m_ctx; }
+
+    // To give it back is the caller's business from now on.
+    void release() noexcept { m_ctx = nullptr; }
+
+  private:
+    friend class sync_calls;
+
+    lite_ctx* m_ctx;
+    lite_lh_t m_lh;
+    std::uint64_t m_offset;
+    std::uint64_t m_owner;
+    bool m_owner_died;
+};
+
+class sync_calls {
+  public:
+    explicit sync_calls(detail::engine& on) noexcept : m_engine(on) {}
+    sync_calls(const sync_calls&) = delete;
+    sync_calls& operator=(const sync_calls&) = delete;
+
+    // --- Locks ---
+
+    // Takes the lock in a word, alone, as long as that may take.
+    // @throws error as lite_lock(); ECANCELED
+    task<held_lock> lock(lmr in, std::uint64_t offset, std::uint64_t owner,
+                         std::stop_token stop = {}) {
+        return take_surely(place{in.lh, offset, owner}, 0, std::move(stop));
+    }
+
+    // The same, if nobody has it. Nothing: somebody has.
+    // @throws error as lite_lock(); ECANCELED
+    task<std::optional<held_lock>> try_lock(lmr in, std::uint64_t offset, std::uint64_t owner,
+                                            std::stop_token stop = {}) {
+        return take({in.lh, offset, owner}, LITE_LOCK_TRY, detail::time_left(-1), std::move(stop));
+    }
+
+    // The same, if it is to be had in some time, which is rounded up to milliseconds.
+    // @throws error as lite_lock(); ECANCELED
+    template <typename Rep, typename Period>
+    task<std::optional<held_lock>> try_lock_for(lmr in, std::uint64_t offset, std::uint64_t owner,
+                                                const std::chrono::duration<Rep, Period>& time,
+                                                std::stop_token stop = {}) {
+        return take_for({in.lh, offset, owner}, 0, time, std::move(stop));
+    }
+
+    // With others who want it so. @throws error as lite_lock(); ECANCELED
+    task<held_lock> lock_shared(lmr in, std::uint64_t offset, std::uint64_t owner,
+                                std::stop_token stop = {}) {
+        return take_surely(place{in.lh, offset, owner}, LITE_LOCK_SHARED, std::move(stop));
+    }
+
+    task<std::optional<held_lock>> try_lock_shared(lmr in, std::uint64_t offset,
+                                                   std::uint64_t owner, std::stop_token stop = {}) {
+        return take({in.lh, offset, owner}, LITE_LOCK_SHARED | LITE_LOCK_TRY, detail::time_left(-1),
+                    std::move(stop));
+    }
+
+    template <typename Rep, typename Period>
+    task<std::optional<held_lock>> try_lock_shared_for(
+        lmr in, std::uint64_t offset, std::uint64_t owner,
+        const std::chrono::duration<Rep, Period>& time, std::stop_token stop = {}) {
+        return take_for({in.lh, offset, owner}, LITE_LOCK_SHARED, time, std::move(stop));
+    }
+
+    // Gives a lock back, which has to stay until this has ended. After a failure it
+    // is given back as soon as that is possible.
+    // @throws error as lite_unlock(); ECANCELED and EINTR (it is still held)
+    task<> unlock(held_lock& held, std::stop_token stop = {}) {
+        if (!held.m_ctx)
+            throw error(EPERM, "unlock");
+        const int err = co_await give_back(LITE_IOC_UNLOCK, held, std::move(stop));
+        if (err != -ECANCELED && err != -EINTR)
+            held.release();
+        detail::check(err, "unlock");
+    }
+
+    // The same for one that was released.
+    task<> unlock(lmr in, std::uint64_t offset, std::uint64_t owner, std::stop_token stop = {}) {
+        held_lock held(m_engine.ctx(), in.lh, offset, owner);
+        const int err = co_await give_back(LITE_IOC_UNLOCK, held, std::move(stop));
+        held.release();
+        detail::check(err, "unlock");
+    }
+
+    // What the lock protects is in order again. Not for who shares it.
+    // @throws error as lite_lock_consistent(); ECANCELED, EINTR
+    task<> make_consistent(held_lock& held, std::stop_token stop = {}) {
+        if (!held.m_ctx)
+            throw error(EPERM, "make consistent");
+        detail::check(co_await give_back(LITE_IOC_CONSISTENT, held, std::move(stop)),
+                      "make consistent");
+        held.m_owner_died = false;
+    }
+
+    // --- Barriers ---
+
+    // Waits for @n arrivals, 1 to LITE_BARRIER_MAX, this one included. Of one that
+    // was cancelled it is not known whether it was counted.
+    // @throws error as lite_barrier(); ECANCELED; EINTR (the process was stopped for a
+    // while; it is not known either)
+    task<> arrive_and_wait(lmr in, std::uint64_t offset, std::uint32_t n,
+                           std::stop_token stop = {}) {
+        detail::check(co_await arrive(in, offset, n, LITE_FOREVER, std::move(stop)), "barrier");
+    }
+
+    // False: the time was over, and the caller has not been counted. It is rounded up
+    // to milliseconds, one at least. @throws error as arrive_and_wait()
+    template <typename Rep, typename Period>
+    task<bool> arrive_and_wait_for(lmr in, std::uint64_t offset, std::uint32_t n,
+                                   std::chrono::duration<Rep, Period> time,
+                                   std::stop_token stop = {}) {
+        const auto limit = time <= time.zero() ? 1 : detail::milliseconds_of(time);
+        const int err = co_await arrive(in, offset, n, limit, std::move(stop));
+        if (err != -ETIMEDOUT)
+            detail::check(err, "barrier");
+        co_return err == 0;
+    }
+
+  private:
+    struct place {
+        lite_lh_t lh;
+        std::uint64_t offset;
+        std::uint64_t owner;
+    };
+
+    task<std::optional<held_lock>> take(place at, std::uint32_t flags, detail::time_left left,
+                                        std::stop_token stop) {
+        lite_ctx* const ctx = m_engine.ctx();
+        lite_ioc_lock args;
+        bool forever = false;
+        const auto prepare = [&](io_uring_sqe* sqe) {
+            const std::int64_t limit = left.next();
+            forever = limit < 0;
+            lite_uring_lock(sqe, ctx, &args, at.lh, at.offset, at.owner, flags,
+                            forever ? LITE_FOREVER : static_cast<std::uint64_t>(limit));
+        };
+        // A lock that nobody hears of is given back. If a holder had died it stays the
+        // context's, whose end hands that message on: to unlock would be to say that it
+        // has been repaired, or cannot be.
+        const auto undo = [at, ctx](int result) noexcept {
+            if (!result)
+                lite_unlock(ctx, at.lh, at.offset, at.owner);
+        };
+        const int err = co_await m_engine.persist(prepare, std::move(stop), undo);
+        if (err == -EBUSY || (err == -ETIMEDOUT && !forever))
+            co_return std::nullopt;
+        if (err != -EOWNERDEAD)
+            detail::check(err, "lock");
+        co_return held_lock(ctx, at.lh, at.offset, at.owner, err == -EOWNERDEAD);
+    }
+
+    task<held_lock> take_surely(place at, std::uint32_t flags, std::stop_token stop) {
+        auto taken = co_await take(at, flags, detail::time_left(-1), std::move(stop));
+        if (!taken)
+            throw error(EBUSY, "lock");
+        co_return std::move(*taken);
+    }
+
+    template <typename Rep, typename Period>
+    task<std::optional<held_lock>> take_for(place at, std::uint32_t flags,
+                                            const std::chrono::duration<Rep, Period>& time,
+                                            std::stop_token stop) {
+        if (time <= time.zero())
+            return take(at, flags | LITE_LOCK_TRY, detail::time_left(-1), std::move(stop));
+        const auto limit = static_cast<std::int64_t>(detail::milliseconds_of(time));
+        return take(at, flags, detail::time_left(limit), std::move(stop));
+    }
+
+    task<int> give_back(unsigned number, const held_lock& held, std::stop_token stop) {
+        lite_ioc_unlock args{};
+        args.lh = held.m_lh;
+        args.offset = held.m_offset;
+        args.owner = held.m_owner;
+        co_return co_await m_engine.command(number, args, std::move(stop));
+    }
+
+    task<int> arrive(lmr in, std::uint64_t offset, std::uint32_t n, std::uint64_t limit,
+                     std::stop_token stop) {
+        lite_ioc_barrier args;
+        const auto prepare = [&](io_uring_sqe* sqe) {
+            lite_uring_barrier(sqe, m_engine.ctx(), &args, in.lh, offset, n, limit);
+        };
+        detail::submission arrived(m_engine, prepare, std::move(stop));
+        co_return co_await arrived;
+    }
+
+    detail::engine& m_engine;
+};
+
+}  // namespace lite

@@ -1,0 +1,53 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# install_test.sh BUILD PREFIX HELLO.C CC...: what is installed can be used: a program is built with it and starts, and
+# the unit does what it should. Nothing is installed outside of a directory that vanishes.
+set -euo pipefail
+build=$1 prefix=$2 source=$3
+shift 3
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+
+fail() {
+	echo "$*" >&2
+	exit 1
+}
+
+DESTDIR=$root meson install -C "$build" --no-rebuild --quiet
+for file in bin/lite sbin/litectl share/man/man1/lite.1 share/man/man8/litectl.8 lib/systemd/system/lite.service \
+	share/bash-completion/completions/lite; do
+	[[ -s $root$prefix/$file ]] || fail "not installed: $prefix/$file"
+done
+
+# As the README has it: cc prog.c $(pkg-config --cflags --libs lite)
+pc=$(find "$root" -name lite.pc)
+read -ra flags < <(PKG_CONFIG_LIBDIR=${pc%/*} PKG_CONFIG_SYSROOT_DIR=$root pkg-config --cflags --libs lite)
+"$@" "$source" -o "$root/hello" "${flags[@]}"
+libraries=$(dirname "$(find "$root" -name liblite.so.1)")
+export LD_LIBRARY_PATH=$libraries LITE_INDEX=1048575
+ldd "$root/hello" | grep -qF "liblite.so.1 => $libraries/" || fail "not linked with what is installed"
+! said=$("$root/hello" 1 2>&1) || fail "there is no such node, but: $said"
+[[ $said == "hello: open: no such LITE node"* ]] || fail "it says: $said"
+
+# The unit, with a litectl that only one node answers.
+unit=$root$prefix/lib/systemd/system/lite.service
+cat >"$root/litectl" <<-END
+	#!/bin/sh
+	echo "\$*" >>"$root/log"
+	[ "\$1" != join ] || [ "\$4" = b ]
+END
+chmod +x "$root/litectl"
+second=$(sed -n 's/^ExecStart=//p' "$unit" | tail -n 1)
+second=${second//"$prefix/sbin/litectl"/$root/litectl}
+# boot JOIN FIRST WANTED: the second command, after which log has these lines.
+boot() {
+	local status=0
+	: >"$root/log"
+	LITE_JOIN=$1 LITE_FIRST=$2 sh -c "${second//'$$'/$}" || status=1
+	[[ $status:$(<"$root/log") == "$3" ]] || fail "to join '$1' it did, $status being the end:"$'\n'"$(<"$root/log")"
+}
+boot "" "" "0:"
+boot "a b c" "" $'0:join -t 5s a\njoin -t 5s b'
+boot "a c" yes $'0:join -t 5s a\njoin -t 5s c'
+boot "a c" "" $'1:join -t 5s a\njoin -t 5s c\nstop'

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+//
+// The commands of "lite" that take locks and wait at barriers. The kernel's part of
+// them is told by the test.
+
+#include "lite_machine.hpp"
+
+#include "common/signals.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+// A lock that is had as the test says.
+struct locks {
+    explicit locks(machine& lite) {
+        lite.cluster.intercept = [this](unsigned long request, void* arg) -> std::optional<int> {
+            switch (request) {
+                case LITE_IOC_LOCK:
+                    lock = *static_cast<lite_ioc_lock*>(arg);
+                    did += 'L';
+                    return lock_error;
+                case LITE_IOC_UNLOCK:
+                    CHECK(static_cast<lite_ioc_unlock*>(arg)->owner == lock.owner);
+                    CHECK(static_cast<lite_ioc_unlock*>(arg)->offset == lock.offset);
+                    did += 'U';
+                    return unlock_error;
+                case LITE_IOC_CONSISTENT:
+                    CHECK(static_cast<lite_ioc_unlock*>(arg)->owner == lock.owner);
+                    did += 'C';
+                    return 0;
+                case LITE_IOC_BARRIER:
+                    barrier = *static_cast<lite_ioc_barrier*>(arg);
+                    did += 'B';
+                    return barrier_error;
+                default:
+                    return std::nullopt;
+            }
+        };
+    }
+
+    std::string did;  // in its order
+    lite_ioc_lock lock{};
+    lite_ioc_barrier barrier{};
+    int lock_error = 0;
+    int unlock_error = 0;
+    int barrier_error = 0;
+};
+
+// What the program does is seen by its exit status, or in files: its output is
+// not redirected.
+result run_locked(machine& lite, const std::vector<std::string>& before,
+                  const std::string& script) {
+    auto words = before;
+    words.insert(words.end(), {"--", "sh", "-c", script});
+    return lite(words);
+}
+
+}  // namespace
+
+TEST_CASE("lite lock", "[lite][sync]") {
+    machine lite;
+    lite({"alloc", "x", "4K"});
+    locks l(lite);
+    const temporary_directory directory;
+    const auto seen = directory / "seen";
+
+    auto r = run_locked(lite, {"lock", "x", "0x10"}, "echo $LITE_OWNER_DIED > " + seen);
+    check_silent(r);
+    CHECK(l.did == "LU");
+    CHECK(l.lock.offset == 16);
+    CHECK(l.lock.flags == 0);
+    CHECK(l.lock.timeout_ms == 0);
+    CHECK(read_file(seen) == "0\n");
+    CHECK(lite.cluster.open_handles() == 0);
+
+    // It ends as the program does.
+    CHECK(run_locked(lite, {"lock", "x", "0"}, "exit 3").status == 3);
+    CHECK(run_locked(lite, {"lock", "x", "0"}, "kill -KILL $$").status == 128 + SIGKILL);
+    CHECK(l.did == "LULULU");
+
+    // The program has its words as they are.
+    check_silent(run_locked(lite, {"lock", "x", "0"}, "[ -d / ]"));
+    check_silent(lite({"lock", "x", "0", "--", "sh", "-c", "printf '%s|' \"$@\" > " + seen, "-",
+                       "[a,b]", "[]", "{}", "--", "-s", ""}));
+    CHECK(read_file(seen) == "[a,b]|[]|{}|--|-s||");
+
+    l.did.clear();
+    l.lock_error = -ETIMEDOUT;
+    check_failure(run_locked(lite, {"lock", "x", "0", "-t", "1.0005s"}, "echo > " + seen),
+                  "lock x: not in time (1001 ms)");
+    CHECK(l.lock.timeout_ms == 1001);
+    CHECK(l.lock.flags == 0);
+    // No time is not to wait; the longest is not for ever.
+    l.lock_error = -EBUSY;
+    check_failure(run_locked(lite, {"lock", "x", "0", "-st", "0"}, "echo > " + seen),
+                  "lock x: somebody else has the lock");
+    CHECK(l.lock.timeout_ms == 0);
+    CHECK(l.lock.flags == (LITE_LOCK_SHARED | LITE_LOCK_TRY));
+    CHECK(run_locked(lite, {"lock", "x", "0", "-t", "2147483647"}, "true").status == 1);
+    CHECK(l.lock.timeout_ms == 2147483647);
+    l.lock_error = -EINVAL;
+    check_failure(run_locked(lite, {"lock", "x", "8"}, "true"),
+                  "lock x: what is at offset 8 is no lock");
+    CHECK(l.did == "LLLL");
+    CHECK(read_file(seen) == "[a,b]|[]|{}|--|-s||");
+
+    l.did.clear();
+    l.lock_error = 0;
+    check_failure(lite({"lock", "x", "4", "--", "true"}),
+                  "lock x: offset 4 is not a multiple of 8");
+    CHECK(lite({"lock", "x", "4K", "--", "true"}).status == 1);
+    check_failure(lite({"lock", "nobody", "0", "--", "true"}), "lock nobody: no LMR of that name");
+    CHECK(l.did.empty());
+}
+
+TEST_CASE("lite lock: what went wrong before, and with giving back", "[lite][sync]") {
+    machine lite;
+    lite({"alloc", "x", "4K"});
+    locks l(lite);
+    const temporary_directory directory;
+    const auto seen = directory / "seen";
+    l.lock_error = -EOWNERDEAD;
+    auto r = run_locked(lite, {"lock", "x", "0"}, "echo $LITE_OWNER_DIED > " + seen);
+    CHECK(r.status == 0);
+    CHECK(r.err == "lite: lock x: who had the lock before died\n");
+    CHECK(l.did == "LCU");
+    CHECK(read_file(seen) == "1\n");
+    // That is not for who shares it to say.
+    l.did.clear();
+    CHECK(run_locked(lite, {"lock", "-s", "x", "0"}, "true").status == 0);
+    CHECK(l.did == "LU");
+
+    l.lock_error = 0;
+    l.unlock_error = -ENOLCK;
+    r = run_locked(lite, {"lock", "x", "0"}, "true");
+    CHECK(r.status == 1);
+    CHECK(r.err.starts_with("lite: unlock x: "));
+    CHECK(run_locked(lite, {"lock", "x", "0"}, "exit 9").status == 9);
+}
+
+TEST_CASE("lite lock: signals that the parent has left ignored", "[lite][sync]") {
+    machine lite;
+    lite({"alloc", "x", "4K"});
+    locks l(lite);
+    const tools::signal_setting children(SIGCHLD, SIG_IGN);
+    const auto r = run_locked(lite, {"lock", "x", "0"}, "exit 3");
+    CHECK(r.status == 3);
+    CHECK(r.err.empty());
+    CHECK(l.did == "LU");
+}
+
+TEST_CASE("lite lock that is killed keeps the lock until its program is gone", "[lite][sync]") {
+    machine lite;
+    lite({"alloc", "x", "4K"});
+    const locks l(lite);
+    // One that only lite has open, as it has the node; one that its program has as well.
+    int device[2];
+    int program[2];
+    REQUIRE(::pipe2(device, O_CLOEXEC) == 0);
+    REQUIRE(::pipe2(program, O_CLOEXEC) == 0);
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+        ::fcntl(program[1], F_SETFD, 0);
+        const auto script = "echo >&" + std::to_string(program[1]) + "; exec sleep 1000";
+        lite({"lock", "x", "0", "--", "sh", "-c", script});
+        ::_exit(1);
+    }
+    REQUIRE(pid > 0);
+    ::close(device[1]);
+    ::close(program[1]);
+    char byte = 0;
+    CHECK(::read(program[0], &byte, 1) == 1);
+    ::kill(pid, SIGKILL);
+    CHECK(::read(device[0], &byte, 1) == 0);
+    pollfd gone{program[0], POLLIN, 0};
+    CHECK(::poll(&gone, 1, 0) == 1);
+    CHECK(gone.revents == POLLHUP);
+    ::waitpid(pid, nullptr, 0);
+    ::close(device[0]);
+    ::close(program[0]);
+}
+
+TEST_CASE("lite barrier", "[lite][sync]") {
+    machine lite;
+    lite({"alloc", "x", "4K"});
+    locks l(lite);
+    check_silent(lite({"barrier", "x", "3"}));
+    CHECK(l.barrier.n == 3);
+    CHECK(l.barrier.offset == 0);
+    CHECK(l.barrier.timeout_ms == 0);
+    check_silent(lite({"barrier", "x", "4096", "-o", "2K", "-t", "250"}));
+    CHECK(l.barrier.n == LITE_BARRIER_MAX);
+    CHECK(l.barrier.offset == 2048);
+    CHECK(l.barrier.timeout_ms == 250);
+
+    l.barrier_error = -ETIMEDOUT;
+    check_failure(lite({"barrier", "x", "3", "-t", "0"}),
+                  "barrier x: not all have come in time (1 ms)");
+    CHECK(l.barrier.timeout_ms == 1);
+    l.barrier_error = -EINVAL;
+    check_failure(lite({"barrier", "x", "3"}), "barrier x: others wait for another number");
+    l.barrier_error = -EHOSTDOWN;
+    CHECK(lite({"barrier", "x", "3"}).status == 1);
+    CHECK(l.did == "BBBBB");
+    check_failure(lite({"barrier", "x", "3", "-o", "4"}),
+                  "barrier x: offset 4 is not a multiple of 8");
+    CHECK(l.did == "BBBBB");
+}
