@@ -5,6 +5,7 @@ The harness (vmlab) knows machines; here are LITE nodes on them: one per machine
 quicker and enough for all that needs no crash of a machine.
 """
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -22,7 +23,7 @@ from vmlab import ROOT, CommandFailed, LabError, Node
 USER_BUILD = ROOT / os.environ.get("LITE_USER_BUILD", "build/user")
 _TOOLS = ("lite", "litectl", "lite-perf")
 _PROGRAMS = ("abi_test", "absent", "bandwidth", "bulk_test", "calls_chaos", "change_test", "costs", "data_test", "failnth",
-             "histories", "inbox_test", "inplace", "instructions", "keyscan", "killstorm", "life_test", "locks", "mapped",
+             "histories", "hog", "inbox_test", "inplace", "instructions", "keyscan", "killstorm", "life_test", "locks", "mapped",
              "memop_test", "memops", "mmap_test", "multicall_test", "namerace", "netlink_test", "revoke", "rings",
              "rpc_test", "slots", "stress", "transfers", "uring_test", "vectors")
 _BIN = "/usr/bin"  # of the machines
@@ -360,6 +361,21 @@ def traced_sessions(vm):
 def traced_deaths(vm):
     """The ids of the nodes that this machine's have called down since then."""
     return re.findall(r"lite_member: self=\d+ node=(\d+) .*state=down", vm.run("cat /sys/kernel/tracing/trace").out)
+
+
+# --- probes ----------------------------------------------------------------------------------------------------------
+
+@contextlib.contextmanager
+def probed(vm, function):
+    """While it lasts, calls of a function of the module are in the machine's trace, which begins anew, as events of the
+    name that this gives."""
+    name = f"litetest_{function}"
+    vm.run("[ -e /sys/kernel/tracing/trace ] || mount -t tracefs none /sys/kernel/tracing; cd /sys/kernel/tracing; "
+           f"echo >trace; echo 'p:litetest/{name} lite:{function}' >>kprobe_events && echo 1 >events/litetest/{name}/enable")
+    try:
+        yield name
+    finally:
+        vm.run(f"cd /sys/kernel/tracing; echo 0 >events/litetest/{name}/enable; echo '-:litetest/{name}' >>kprobe_events")
 
 
 # --- residue ---------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The ABI: every refused input, limits, states. The checks themselves are in programs/abi and programs/netlink."""
 
-from litelab import Lite, in_one_machine, nodes_in, on_machines, prepare_all, run_catch, stop_all
+from litelab import Lite, in_one_machine, nodes_in, on_machines, prepare_all, probed, run_catch, stop_all
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -34,6 +34,15 @@ def test_limits(lab):
     alone = Lite(lab.n1, 0, "10.0.1.1", "rxe1")
     alone.start(mem_limit="64M")
     assert alone.status()["uid_limit"] == 64 << 20
+    # What can never be is not tried until the limit is met: that is a lot of work for nothing.
+    with probed(lab.n1, "lite_store_alloc") as taken:
+        assert not alone.lite("alloc", "large", "256M", check=False).ok
+        alone.lite("alloc", "small", 100)
+        trace = lab.n1.run("cat /sys/kernel/tracing/trace").out
+    assert trace.count(f"{taken}:") == 1, trace
+    assert not alone.lite("resize", "small", "65M", check=False).ok
+    alone.lite("free", "small")
+    alone.check_idle()
     alone.stop()
 
 

@@ -29,16 +29,26 @@ def test_examples(lab):
     server = second.vm.spawn(["greet"])
     server.wait_output("serving", timeout=20)
     assert first.vm.run(["greet", str(second.id), "world"]).out == f"hello, world of node {first.id}\n"
-    server.kill(9)
+    # The longest name there can be, and one that is longer, do it no harm.
+    assert first.vm.run(["greet", str(second.id), "x" * 1024]).out == f"hello, {'x' * 1024} of node {first.id}\n"
+    assert "greet: " in first.vm.run(["greet", str(second.id), "x" * 1025], check=False).err
+    assert first.vm.run(["greet", str(second.id), "world"]).out == f"hello, world of node {first.id}\n"
+    server.kill(15)
     server.wait(20)
+    assert server.rc == 0, server.err
     assert "greet: " in first.vm.run(["greet", str(second.id), "world"], check=False).err
 
     server = second.vm.spawn(["tally"])
     server.wait_output("serving", timeout=20)
     said = first.vm.run(["tally", str(second.id), "1", "2", "3", "4"]).out
     assert said.count("\n") == 4 and said.count("= 10\n") == 1, said
-    server.kill(9)
+    # What is no number is refused, or is a short one; it goes on serving.
+    assert not first.lite("call", second.id, "tally", "-", stdin=b"123456789", check=False).ok
+    assert first.lite("call", second.id, "tally", "-", stdin=b"\1").ok
+    assert first.vm.run(["tally", str(second.id), "5"]).out == "+ 5 = 16\n"
+    server.kill(15)
     server.wait(20)
+    assert server.rc == 0, server.err
 
 
 @vmtest(timeout=240)

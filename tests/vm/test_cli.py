@@ -3,8 +3,10 @@
 
 import hashlib
 import json
+import re
 
-from litelab import in_one_machine, on_machines, prepare_all
+from litelab import Lite, in_one_machine, on_machines, prepare_all, stop_all, wait_until
+from vmlab import ROOT
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -176,3 +178,53 @@ def test_a_reader_that_goes_away(lab):
     assert first.vm.read("/tmp/status").strip() != "0"
     assert "terminate" not in result.err and "what():" not in result.err
     first.lite("free", "long")
+
+
+def _first_screen():
+    """[(machine, who, command)]: what the README shows before anything is installed."""
+    screen = (ROOT / "README.md").read_text(encoding="utf-8").split("## On real machines")[0]
+    lines = [line for block in re.findall(r"^```console\n(.*?)^```$", screen, re.M | re.S) for line in block.splitlines()]
+    found = [re.fullmatch(r"node(\d)([#$]) (lite .*)", line) for line in lines]
+    assert found and all(found), lines
+    return [(int(line[1]), {"#": None, "$": "alice"}[line[2]], line[3]) for line in found]
+
+
+@vmtest(nodes=3, timeout=300)
+def test_readme(lab):
+    """The commands of the README's first screen do what it says: as they stand there, and in that order."""
+    stop_all([Lite(vm) for vm in lab.nodes])
+    lites = on_machines(lab)
+    assert [lite.id for lite in lites] == [1, 2, 3]
+    data = lab.rng.randbytes(65536)
+    for lite in lites:
+        lite.vm.run("rm -rf /tmp/readme; mkdir -m 777 /tmp/readme")
+        lite.vm.write("/tmp/readme/data", data)
+        lite.vm.write("/tmp/readme/numbers", b"10\n9\n1\n")
+        lite.vm.write("/tmp/readme/update", b"#!/bin/sh\necho updated\n", mode=0o755)
+    said, server = {}, None
+    for machine, user, command in _first_screen():
+        vm = lites[machine - 1].vm
+        options = {"user": user, "cwd": "/tmp/readme"}
+        if command.startswith("lite serve "):
+            server = vm.spawn(command, **options)
+            wait_until("it serves", lambda: "serving" in server.err or not server.running, 20, vm.time_scale)
+            assert server.running, server.err
+        elif command.startswith("lite barrier "):
+            all_of_them = [vm.spawn(command, **options) for _ in range(8)]
+            for process in all_of_them:
+                process.wait(60, check=True)
+        else:
+            said[command.split()[1]] = vm.run(command, timeout=120, **options).out
+    word = int.from_bytes(data[1024:1032], "little")
+    assert said["fetch-add"] == f"{word}\n"
+    assert said["read"].startswith("00000000  " + data[:8].hex(" ")), said["read"]
+    assert said["checksum"] == lites[2].lite("checksum", "table").out
+    assert json.loads(lites[0].lite("stat", "table", "-j").out)["nodes"] == [3]
+    assert said["call"] == "1\n9\n10\n"
+    assert said["lock"] == "updated\n"
+    server.kill(15)
+    server.wait(20)
+    for name in lites[0].names():
+        lites[0].lite("free", name)
+    for lite in lites:
+        lite.check_idle()

@@ -2,10 +2,12 @@
 """Machines that crash, freeze, lose their network or their RDMA device, alone and in the middle of traffic."""
 
 import contextlib
+import errno
+import re
 import time
 
-from litelab import (Lite, dead_seconds, join_all, load, on_machines, prepare, prepare_all, stop_all, times,
-                     trace_sessions, traced_deaths, traces, wait_complete, wait_until)
+from litelab import (Lite, dead_seconds, join_all, load, on_machines, prepare, prepare_all, program_path, stop_all, times,
+                     trace_sessions, traced_deaths, traced_sessions, traces, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -329,6 +331,33 @@ def test_a_host_without_time(lab):
         lite.check_idle()
 
 
+@vmtest(nodes=2, timeout=120, kernels=("6.1",))
+def test_acknowledged_but_not_answered(lab):
+    """A machine of which only the RDMA device works, as after a panic, is dead, also for who reads and writes there all the time.
+    On 6.1 Soft-RoCE answers in interrupts, which no thread can hold up."""
+    first, second = lites = on_machines(lab)
+    _alloc(first, "reachable", second)
+    trace_sessions(first.vm)
+    user = _start_loop(first, "reachable", 64)
+    lasts = 2 * dead_seconds(first.vm) + 4
+    hog = second.vm.spawn([program_path("hog"), str(int(lasts * 1000))])
+    begun = time.monotonic()
+    first.wait_states({first.id: "up", second.id: "down"}, timeout=dead_seconds(first.vm) + 4)
+    took = time.monotonic() - begun
+    assert took < lasts, f"noticed after {took:.1f} s, when it was over"
+    assert _last_word(user) in _GONE
+    reasons = set(traced_sessions(first.vm)[1].values())
+    hog.wait(60, check=True)
+    # It is back by itself.
+    wait_complete(lites, timeout=30)
+    first.lite("write", "reachable", 0, "again")
+    first.lite("free", "reachable")
+    for lite in lites:
+        lite.check_idle()
+    if -errno.ETIMEDOUT not in reasons:
+        lab.skip(f"Soft-RoCE did not answer either: {reasons}")
+
+
 @vmtest(nodes=2, timeout=120, kernels=("6.1", "debug"))
 def test_a_node_that_cannot_send_for_a_moment(lab):
     """Other than with packets that are lost, its RDMA device is told. Soft-RoCE in the other node may take a read for
@@ -385,6 +414,56 @@ def test_free_while_a_mapper_has_crashed(lab):
         lite.check_idle()
 
 
+def _free_while_cut_off(home, others, names):
+    """Frees LMRs while their home reaches nobody, and lets it come back. What stores have kept for it is freed then."""
+    incarnation = home.status()["incarnation"]
+    home.vm.cut()
+    home.wait_states({home.id: "up", **{lite.id: "down" for lite in others}}, timeout=dead_seconds(home.vm) * 2 + 5)
+    for name in names:
+        home.lite("free", name, check=False)
+    assert not home.names()
+    assert all(lite.stats()["allocs"] for lite in others[:1]), "the store has not kept anything"
+    home.vm.cut(False)
+    wait_complete([home, *others], timeout=30)
+    assert home.status()["incarnation"] == incarnation
+    others[0].check_idle()
+    wait_complete([home, *others], timeout=30)
+
+
+def _ended_with(lite, other):
+    """How many sessions with another node have ended at a node, since trace_sessions()."""
+    trace = lite.vm.run("cat /sys/kernel/tracing/trace").out
+    return len(re.findall(rf"lite_conn: session=\d+ node={other.id} state=dead", trace))
+
+
+@vmtest(nodes=3, timeout=200)
+def test_memory_that_a_store_had_to_keep_costs_nobody_a_session(lab):
+    """Who had let go of an LMR need not be fenced by its stores, be they asked now or later; who had not is fenced, once for all
+    that a store has kept."""
+    home, store, other = lites = on_machines(lab)
+    names = [f"kept-{number}" for number in range(6)]
+
+    for name in names:
+        _alloc(home, name, home, store, size="64K")
+    trace_sessions(store.vm)
+    _free_while_cut_off(home, [store, other], names)
+    assert _ended_with(store, home) and not _ended_with(store, other)
+
+    for name in names:
+        _alloc(home, name, home, store, size="64K")
+    holder = other.spawn("hold", names[0])
+    holder.wait_output("running")
+    trace_sessions(store.vm)
+    _free_while_cut_off(home, [store, other], names)
+    # It may have been connecting again.
+    assert 1 <= _ended_with(store, other) <= 2
+    holder.write("\n")
+    words = holder.wait(60, check=True).out.split()[1:]
+    assert words[0] == "EIDRM", words
+    for lite in lites:
+        lite.check_idle()
+
+
 @vmtest(nodes=3, timeout=200)
 def test_stop_in_the_middle_of_traffic(lab):
     """In order, so EIDRM or EHOSTDOWN for users elsewhere and ENODEV for those on the node itself; soon in any case."""
@@ -418,8 +497,16 @@ def test_the_rdma_device_goes_away(lab):
     users = [_start_loop(first, name, length, offset) for name, length, offset in
              (("far", 64, 0), ("far", 500000, 64), ("near", 400000, 0))]
     users.append(_start_loop(second, "near", 400000, 400000))
+    # These post to the node itself: each waits for the end of both ends of that connection.
+    _alloc(first, "words", first)
+    swaps = [first.vm.spawn([program_path("memops"), "--index", str(first.index), "loop", "swap", "words"])
+             for _ in range(3)]
+    for process in swaps:
+        process.wait_output("running", timeout=60)
     first.vm.run("rdma link del rxe0", timeout=40)
     assert not first.exists()
+    swapped = {_last_word(process) for process in swaps}
+    assert swapped <= {"ENODEV"} | _GONE, swapped
     words = [_last_word(process) for process in users]
     # Operations that were under way when the connection broke may say that.
     assert set(words[:3]) <= {"ENODEV"} | _GONE, words

@@ -75,7 +75,7 @@ def test_small(lab):
     _end(process, [server, *clients])
 
 
-@vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=300)
+@vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=300, slow=True)
 def test_limit(lab):
     """As many as the node has room for: the others are refused, and find room when it is there again."""
     server, clients, count = _cluster(lab)

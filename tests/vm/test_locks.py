@@ -368,6 +368,41 @@ def test_suspects(lab):
     _idle(lites)
 
 
+@vmtest(nodes=2, timeout=300, fresh=True)
+def test_words_out_of_reach(lab):
+    """However many there are, at a store that is suspect: they keep nobody waiting for other locks."""
+    home, store = on_machines(lab, dead=30000 * lab.kernel.time_scale)
+    _alloc(home, "far", store)
+    _alloc(home, "near", home)
+    holder = _holder(home, "near")
+    waiter = _waiter(home, "near", home, 1)
+    # More than a workqueue runs at a time.
+    many = _spawn(home, "many", "far", "--count", 300)
+    many.wait_output("held", timeout=60)
+    fences = home.stats()["fences"]
+    with contextlib.ExitStack() as stack:
+        store.vm.cut()
+        stack.callback(store.vm.cut, False)
+        wait_until("the session is over", lambda: home.stats()["fences"] > fences, 20, home.vm.time_scale)
+        # Nobody has them any more, so the words are to be given up, which cannot be done now.
+        many.write(b"\n")
+        assert many.wait(30).rc == 0, many.err
+        begun = time.monotonic()
+        holder.write(b"\n")
+        waiter.wait_output("held", timeout=20)
+        took = time.monotonic() - begun
+        assert home.states()[store.id] == "up", "counted as down, so not waited for"
+    assert took < 2 * home.vm.time_scale, took
+    assert holder.wait(30, check=True).out.split()[-1] == "ok", holder.out
+    _let_go(waiter)
+    wait_complete([home, store])
+    wait_until("the words are free", lambda: not home.stats()["lock_claims"] and not _word(home, "far", 0), 30,
+               home.vm.time_scale)
+    for name in ("far", "near"):
+        home.lite("free", name)
+    _idle([home, store])
+
+
 @vmtest(nodes=3, timeout=300, fresh=True)
 def test_partition(lab):
     """A holder that is out of reach for so long that it counts as dead loses the lock, and learns it; a waiter asks
@@ -504,7 +539,7 @@ def test_command(lab):
     assert first.lite("lock", "cli", 4, "--", "true", check=False).rc == 1
     running = first.vm.spawn(["lite", "lock", "cli", "8", "--", "sh", "-c", "echo running; exec sleep 1000"])
     running.wait_output("running")
-    refused = second.lite("lock", "cli", 8, "--timeout", 0.3, "--", "true", check=False)
+    refused = second.lite("lock", "cli", 8, "--timeout", "0.3s", "--", "true", check=False)
     assert refused.rc == 1 and "not in time" in refused.err, refused
     refused = second.lite("lock", "cli", 8, "--timeout", 0, "--", "true", check=False)
     assert refused.rc == 1 and "has the lock" in refused.err, refused
@@ -605,11 +640,11 @@ def test_barrier(lab):
     killed.kill(9)
     killed.wait(20)
     _claims(second, 1)
-    fails(arrive(second, "--timeout", "1.5"), "not all have come")
+    fails(arrive(second, "--timeout", "1.5s"), "not all have come")
     fails(third.vm.spawn(["lite", "barrier", "barrier", "2"]), "another number")
     _claims(second, 1)
     # Another word, another barrier; and no lock either.
-    fails(third.vm.spawn(["lite", "barrier", "barrier", "2", "--offset", "8", "--timeout", "0.1"]), "not all have come")
+    fails(third.vm.spawn(["lite", "barrier", "barrier", "2", "--offset", "8", "--timeout", "100ms"]), "not all have come")
     _let_go(_holder(third, "barrier"))
     two = arrive(second)
     _claims(second, 2)

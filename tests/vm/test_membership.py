@@ -2,9 +2,10 @@
 """Starting, joining, leaving, coming back."""
 
 import errno
+import time
 
-from litelab import (Lite, in_one_machine, join_all, nodes_in, prepare_all, stop_all, times, trace_sessions,
-                     traced_sessions, wait_complete)
+from litelab import (Lite, dead_seconds, in_one_machine, join_all, nodes_in, prepare_all, probed, stop_all, times,
+                     trace_sessions, traced_sessions, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -210,6 +211,25 @@ def test_leave_and_come_back(lab):
 
 
 @vmtest(nodes=1, cpus=2)
+def test_who_leaves_may_join_when_all_is_forgotten(lab):
+    """Not before: what it forgets then would be the next cluster's, too. A test that joins in between would have to be
+    lucky, so the order is looked at."""
+    lites = join_all(_fresh(lab, 2))
+    lites[1].lite("alloc", "theirs", "1M", "--node", f"{lites[1].id},{lites[0].id}")
+    lites[0].lite("alloc", "ours", "1M", "--node", f"{lites[0].id},{lites[1].id}")
+    trace_sessions(lab.n1)
+    with probed(lab.n1, "lite_store_exit") as forgotten:
+        lites[1].leave()
+        trace = lab.n1.run("cat /sys/kernel/tracing/trace").out
+    assert lites[1].status()["state"] == "idle"
+    assert forgotten in trace and trace.index(forgotten) < trace.index("state=idle"), trace
+    lites[1].check_idle()
+    lites[0].lite("free", "ours")
+    lites[1].join(lites[0])
+    wait_complete(lites)
+
+
+@vmtest(nodes=1, cpus=2)
 def test_the_first_member_may_go(lab):
     """Ids are handed out by whoever is the lowest then."""
     lites = join_all(_fresh(lab, 3))
@@ -223,6 +243,59 @@ def test_the_first_member_may_go(lab):
     wait_complete(members)
     assert len({lite.id for lite in members}) == 3
     _check_transfers(members)
+
+
+@vmtest(nodes=4, mem_mb=320, timeout=200)
+def test_a_suspect_gives_out_ids_still(lab):
+    """Nobody else does before it is down: one joiner waits at it, another one is sent to it."""
+    first, second, third, fourth = lites = [Lite(vm) for vm in lab.nodes]
+    stop_all(lites)
+    for lite in lites:
+        lite.start(**{**times(lite.vm), "dead": 30000 * lite.vm.time_scale})
+    join_all(lites[:2])
+    # Those who do not know its machine could not begin to ask.
+    for lite in lites[2:]:
+        lite.vm.run(f"ping -c 1 {first.vm.ip}")
+    ended = second.stats()["fences"]
+    first.vm.pause()
+    try:
+        wait_until("the session is over", lambda: second.stats()["fences"] > ended, 20, second.vm.time_scale)
+        waiting = [lite.vm.spawn(["litectl", "join", "--timeout", str(60000 * lite.vm.time_scale), member.address])
+                   for lite, member in ((third, second), (fourth, first))]
+        time.sleep(2)  # it is to last for a while, in which the one could get in
+        assert all(process.running for process in waiting), [process.out for process in waiting]
+        assert second.states() == {1: "up", 2: "up"}
+    finally:
+        first.vm.resume()
+    for process in waiting:
+        process.wait(60, check=True)
+    for lite in lites:
+        lite.forget()
+    wait_complete(lites)
+    assert sorted(lite.id for lite in lites) == [1, 2, 3, 4]
+    _check_transfers(lites)
+    stop_all(lites)
+
+
+@vmtest(nodes=4, mem_mb=320, timeout=200)
+def test_joining_when_the_first_member_has_crashed(lab):
+    """That waits until it is down; but not its own next life."""
+    first, second, third, fourth = lites = [Lite(vm) for vm in lab.nodes]
+    stop_all(lites)
+    for lite in lites:
+        lite.start(**times(lite.vm))
+    join_all(lites[:2])
+    first.vm.crash()
+    begun = time.monotonic()
+    third.ctl("join", "--timeout", 60000 * third.vm.time_scale, second.address, timeout=120)
+    third.forget()
+    took = time.monotonic() - begun
+    assert took < 3 * dead_seconds(second.vm) + 5, f"joining took {took:.1f} s"
+    second.wait_states({1: "down", 2: "up", third.id: "up"})
+    fourth.join(third)
+    wait_until("all are in", lambda: fourth.states() == third.states() == second.states(), 20, second.vm.time_scale)
+    assert len({second.id, third.id, fourth.id}) == 3
+    stop_all(lites[1:])
 
 
 @vmtest(nodes=1, cpus=2, timeout=200)

@@ -190,7 +190,7 @@ def test_a_machine_dies_meanwhile(lab):
         lite.check_idle()
 
 
-@vmtest(nodes=3, timeout=300, fresh=True)
+@vmtest(nodes=3, timeout=300, fresh=True, slow=True)
 def test_a_link_that_breaks(lab):
     """Sessions are lost and made again in the middle of copies: they go on, and are right in the end."""
     # Cutting a link takes a while itself, on a busy host.

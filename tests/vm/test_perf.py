@@ -122,6 +122,29 @@ def test_a_window_of_64(lab):
         lite.check_idle(60)
 
 
+@vmtest(nodes=1, kernels=("6.1",), fresh=True, timeout=200, mem_mb=768, icount=True)
+def test_a_new_process(lab):
+    """Instructions (see above) until a new process has its first remote bytes, beside those of one that connects with verbs
+    and the RDMA CM, and of one that does nothing; and those that are LITE's. A guard against getting slower."""
+    first, second = in_one_machine(lab.n1, 2)
+    own = _figures(run_program(lab, [first, second], "costs", "first").out)
+    server = lab.n1.run(f"lite-perf serve --background --bind {second.address} --arms verbs,tcp").out
+    try:
+        out = lab.n1.run(f"lite-perf run --index {first.index} --server {second.address} --node {second.id} --workload connect "
+                         "--arms lite,verbs,tcp --rounds 3 --count 30 --json - --quiet", timeout=150).out
+    finally:
+        lab.n1.run(["kill", server.split()[-1]])
+    result, = json.loads(out)["results"]
+    # A microsecond has a thousand.
+    costs = {outcome["label"]: outcome["median"] * 1000 for outcome in result["outcomes"]}
+    print("      " + ", ".join(f"{label} {cost:.0f}" for label, cost in costs.items()))
+    print("      of which LITE: " + ", ".join(f"{what} {cost:.0f}" for what, cost in own.items()))
+    assert own["all"] * 20 <= costs["verbs"] - costs["process alone"], (own, costs)
+    assert costs["lite"] <= 0.4 * costs["verbs"], costs
+    for lite in (first, second):
+        lite.check_idle(60)
+
+
 def _compare_mapping(lab, bounds):
     """Maps an LMR of 1 MB of the other node, beside registering 1 MB and exchanging its key with that node: when nobody of
     this node has opened it by its name (cold), and when somebody has, a moment ago (map)."""

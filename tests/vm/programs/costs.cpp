@@ -8,6 +8,8 @@
 //                             beside registering as much memory and exchanging its key
 //                             with that node
 //   costs serve               the other end of that exchange
+//   costs first               what it takes to open a node, map an LMR of another one that has
+//                             been mapped here before, and read its first bytes
 //
 // Prints lines of a name and a number (ns; bytes). On a machine that counts instructions instead of
 // time (QEMU's -icount) the first one's are those of instructions, and the same every time.
@@ -34,6 +36,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -326,6 +329,35 @@ class Mappings {
     Arm native_{"register+exchange"};
 };
 
+// ---- beginning
+// -----------------------------------------------------------------------------------
+
+void measure_first(const Options& options) {
+    Device other(env().indexes.front());
+    const NamedLmr lmr(other, kPage, std::vector{env().peer()});
+    Arm open{"open"}, map{"map"}, read{"read"}, all{"all"};
+    for (Arm* arm : {&open, &map, &read, &all})
+        arm->begin();
+    for (std::size_t i = 0; i < options.per_round; ++i) {
+        std::optional<Device> dev;
+        std::byte bytes[8];
+        Errno mapped, done;
+        auto args = map_args(lmr.name(), LITE_RIGHT_READ);
+        const auto opening = time_of([&] { dev.emplace(env().indexes.front()); });
+        const auto mapping = time_of([&] { mapped = (*dev)(args); });
+        expect_equal(mapped, ok, "map");
+        auto first = read_args(args.lh, 0, bytes, sizeof bytes);
+        const auto reading = time_of([&] { done = (*dev)(first); });
+        expect_equal(done, ok, "read");
+        open.add(opening);
+        map.add(mapping);
+        read.add(reading);
+        all.add(opening + mapping + reading);
+    }
+    for (const Arm* arm : {&open, &map, &read, &all})
+        arm->print();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -343,12 +375,15 @@ int main(int argc, char** argv) {
     map->add_option("--rounds", options.rounds, "how often all take turns");
     map->add_option("--per-round", options.per_round, "how often one is done in a turn");
     app.add_subcommand("serve", "be the other end of map");
+    auto* first = app.add_subcommand("first", "of opening, mapping and reading");
     CLI11_PARSE(app, argc, argv);
     try {
         if (handles->parsed())
             measure_handles(options);
         else if (map->parsed())
             Mappings(options).run();
+        else if (first->parsed())
+            measure_first(options);
         else
             serve(options);
     } catch (const std::exception& e) {

@@ -5,6 +5,8 @@
 //                          N threads take the lock, each says "held" (or "died", or the errno) when
 //                          it has, keep it until a line comes on standard input, and say what
 //                          became of giving it back; --leave: not made consistent before
+//   many NAME --count C    takes C locks, in the words of the LMR, shared, says "held", and exits
+//                          with them when a line comes on standard input
 //   storm NAME --offset O --threads N --count C
 //                          N threads take the lock C times each; with it they count, in words
 //                          behind it, by reading and writing. They look whether anybody else is at
@@ -130,6 +132,17 @@ void hold(lite::context& node, const Options& options) {
         const int back = lite_unlock(node.get(), region.handle(), options.offset, i + 1);
         say(back ? name_of(back) : "ok");
     });
+}
+
+// Shared: so their words are the home's from the beginning, whoever else wants them.
+void many(lite::context& node, const Options& options) {
+    const auto region = node.map(options.name, kRights);
+    for (u64 i = 0; i < options.count; ++i)
+        if (const int err = lite_lock(node.get(), region.handle(), i * sizeof(u64), 1,
+                                      LITE_LOCK_SHARED, LITE_FOREVER))
+            throw lite::error(err, "lock");
+    say("held");
+    std::getchar();
 }
 
 // Alone with the area.
@@ -334,6 +347,7 @@ int main(int argc, char** argv) {
         sub->add_flag("--leave", options.leave);
     };
     add("hold", hold);
+    add("many", many);
     add("storm", storm);
     add("phases", phases);
     add("order", order);

@@ -2,9 +2,12 @@
 // Vectors: what is refused as a whole, and that each operation ends as it would alone.
 #include "fixture.hpp"
 
+#include <lite/vector.h>
+
 #include <sys/mman.h>
 
 #include <cstring>
+#include <memory>
 #include <vector>
 
 using namespace lite_test;
@@ -242,6 +245,31 @@ TEST_CASE_METHOD(AbiVectorEverywhere, "vectors: each operation ends as it would 
                 CHECK(ops[i].result == results[i]);
         }
     }
+}
+
+TEST_CASE_METHOD(AbiVectorEverywhere, "vectors: what has failed is tried again as it is",
+                 "[vector]") {
+    INFO(where.label);
+    NamedLmr lmr(dev, kLength, where.nodes, 0600, "vector");
+    lite_ctx* ctx = nullptr;
+    REQUIRE(lite_open(static_cast<int>(env().indexes.front()), &ctx) == 0);
+    const std::unique_ptr<lite_ctx, decltype(&lite_close)> close(ctx, lite_close);
+    lite_lh_t own = 0;
+    REQUIRE(lite_map(ctx, lmr.name().c_str(), LITE_RIGHT_READ | LITE_RIGHT_ATOMIC, &own, nullptr) ==
+            0);
+    std::array ops{read_args(own, kLength, buf.data(), 8), fetch_add_args(own, 0, 1)};
+    CHECK(lite_vector(ctx, ops.data(), ops.size()) == 1);
+    REQUIRE(ops[0].error == ERANGE);
+    // The same again, alone and together; then what it should have been.
+    CHECK(lite_op_submit(ctx, ops.data()) == -ERANGE);
+    CHECK(lite_vector(ctx, ops.data(), ops.size()) == 1);
+    REQUIRE(ops[0].error == ERANGE);
+    ops[0].offset = 0;
+    CHECK(lite_op_submit(ctx, ops.data()) == 0);
+    CHECK(ops[0].result == 8);
+    std::uint64_t word = 0;
+    std::memcpy(&word, buf.data(), sizeof(word));
+    CHECK(word == 2);
 }
 
 TEST_CASE_METHOD(AbiVectorEverywhere, "vectors: in an array that crosses pages, at an odd address",

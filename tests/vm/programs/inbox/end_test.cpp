@@ -233,6 +233,74 @@ TEST_CASE_METHOD(RpcFixture, "inbox: its process exits, or becomes another progr
     }
 }
 
+TEST_CASE_METHOD(RpcFixture, "inbox: closed before its process ends, while another has the file",
+                 "[inbox]") {
+    INFO(where.label);
+    for (const std::string how : {"exit", "exec", "unmap"}) {
+        CAPTURE(how);
+        Shared<std::atomic<std::uint32_t>> function;
+        Shared<std::atomic<bool>> over;
+        Shared<Signal> taken;
+        Shared<Signal> go;
+        Shared<Signal> serve_now;
+        Shared<Signal> heir_gone;
+        Child served([&] {
+            Context mine(where.server);
+            const auto number = enroll(mine, params_of());
+            // It outlives its parent, who does not wait for it.
+            const Child heir([&] {
+                serve_now->wait("that it is alone");
+                serve(mine, 4096, [&] { return !*over; });
+                heir_gone->post();
+            });
+            RawInbox inbox(mine, number, LITE_RPC_DEPTH);
+            *function = number;
+            for (int i = 0; i < LITE_RPC_DEPTH; i++)
+                (void)inbox.take();
+            taken->post();
+            go->wait("that it may end");
+            if (how == "exec")
+                ::execl("/bin/true", "true", nullptr);
+            if (how == "unmap")
+                inbox.unmap();
+            ::close(lite_fd(mine));
+            ::_exit(0);
+        });
+        wait_until("a server", [&] { return *function != 0; });
+        for (int i = 0; i < LITE_RPC_DEPTH; i++)
+            REQUIRE(lite_rpc_start(client, node, *function, "x", 1, 0,
+                                   how == "unmap" ? 400 : patience_ms(), 0) == 0);
+        taken->wait("that all are taken");
+        if (how != "unmap") {
+            go->post();
+            (void)served.wait();
+        }
+        for (int i = 0; i < LITE_RPC_DEPTH; i++) {
+            lite_rpc_result result{};
+            REQUIRE(lite_rpc_collect(client, nullptr, 0, patience_ms(), &result) == 0);
+            REQUIRE(result.error == (how == "unmap" ? -ETIMEDOUT : -ECONNRESET));
+        }
+        if (how == "unmap") {
+            go->post();
+            (void)served.wait();
+        }
+        // There is room for all of them again.
+        serve_now->post();
+        Threads callers;
+        for (int i = 0; i < LITE_RPC_DEPTH; i++)
+            callers.start([&] {
+                const auto request = request_of(Wish::echo, 100);
+                Bytes reply;
+                expect_equal(call(*function, request, &reply, 4096, patience_ms()).value, 0,
+                             "call");
+                expect(reply == answer_to(request), "its answer");
+            });
+        callers.join();
+        *over = true;
+        heir_gone->wait("the other one to end");
+    }
+}
+
 TEST_CASE_METHOD(RpcFixture, "inbox: the file is closed under it", "[inbox]") {
     INFO(where.label);
     Context mine(where.server);

@@ -2,6 +2,8 @@
 // What a process sees, what it can do to that, and what becomes of it if it lies.
 #include "fixture.hpp"
 
+#include <chrono>
+#include <memory>
 #include <random>
 #include <thread>
 
@@ -81,6 +83,47 @@ TEST_CASE_METHOD(RpcFixture, "inbox: headers tell no address", "[inbox]") {
         CHECK(words[3] % 2 == 1);
         CHECK(inbox.give_back(entry.token) == 0);
     }
+}
+
+TEST_CASE_METHOD(RpcFixture, "inbox: looked at while rings come into it", "[inbox]") {
+    INFO(where.label);
+    const auto function = enroll(server, params_of(100));
+    std::atomic<std::byte*> first = nullptr;
+    std::atomic<bool> end = false;
+    Threads lookers;
+    // Its pages are asked for, there or not, again and again. That fails, and does no harm.
+    for (int i = 0; i < 2; i++)
+        lookers.start([&] {
+            while (!end) {
+                std::byte* at = first;
+                if (at)
+                    (void)::madvise(at, page, MADV_POPULATE_READ);
+                else
+                    std::this_thread::yield();
+            }
+        });
+    const auto until =
+        std::chrono::steady_clock::now() + std::chrono::milliseconds(env().scaled(6000, 500));
+    while (std::chrono::steady_clock::now() < until) {
+        std::unique_ptr<RawInbox> inbox;
+        // The one before may not have gone yet: its file is kept by who looks at it.
+        wait_until("an inbox", [&] {
+            try {
+                inbox = std::make_unique<RawInbox>(server, function, 1);
+            } catch (const Failure&) {
+                REQUIRE(errno == EBUSY);
+            }
+            return inbox != nullptr;
+        });
+        first = inbox->rings();
+        REQUIRE(lite_rpc_send(client, node, function, "x", 1, patience_ms()) == 0);
+        const auto entry = inbox->take();
+        CHECK(inbox->rings()[entry.offset] == std::byte{'x'});
+        REQUIRE(inbox->give_back(entry.token) == 0);
+        first = nullptr;
+    }
+    end = true;
+    lookers.join();
 }
 
 TEST_CASE_METHOD(RpcFixture, "inbox: moved, split, forked, half unmapped", "[inbox]") {

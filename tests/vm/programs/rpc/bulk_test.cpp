@@ -2,7 +2,10 @@
 // Requests and replies that are too long for a ring.
 #include "fixture.hpp"
 
+#include <lite/rpc.hpp>
+
 #include <atomic>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -219,6 +222,55 @@ TEST_CASE_METHOD(RpcFixture, "bulk: a time-out, and the late reply", "[bulk]") {
     Bytes reply;
     REQUIRE(call(function, request, &reply, max, patience_ms()) == success);
     CHECK(reply == answer_to(request));
+}
+
+TEST_CASE_METHOD(RpcFixture, "bulk: a server outlasts that others have all the memory", "[bulk]") {
+    INFO(where.label);
+    lite::context mine(static_cast<int>(where.server));
+    lite::function served(mine, {.max_request = 100, .max_reply = 1 << 20});
+    std::optional<Context> greedy(std::in_place, where.server);
+    const auto unserved = enroll(*greedy, params_of(LITE_RPC_BULK_MAX));
+    const Bytes wanted(1 << 20, std::byte{0x77});
+    std::atomic<bool> taken = false;
+    std::atomic<bool> full = false;
+    std::atomic<bool> end = false;
+    std::atomic<bool> answered = false;
+    Threads threads;
+    threads.start([&] {
+        served.serve(
+            [&](const lite::call_info&, std::span<const std::byte>, std::vector<std::byte>& out) {
+                taken = true;
+                wait_until("the memory to be gone", [&] { return full.load(); });
+                out = wanted;
+                return 0U;
+            },
+            [&] { return !end; });
+    });
+    threads.start([&] {
+        Bytes reply;
+        expect_equal(
+            call(served.number(), Bytes(1), &reply, wanted.size(), 2 * patience_ms()).value, 0,
+            "the call");
+        expect(reply == wanted, "the reply");
+        answered = true;
+    });
+    wait_until("the call to be taken", [&] { return taken.load(); });
+    // Requests that nobody takes, until there is no room for one that is long.
+    const Fresh zeroes(LITE_RPC_BULK_MAX);
+    for (std::size_t size = LITE_RPC_BULK_MAX; size > 2 * inline_max;) {
+        const int err =
+            lite_rpc_start(*greedy, node, unserved, zeroes.data(), size, 0, 2 * patience_ms(), 0);
+        CHECK((!err || err == -ENOMEM));
+        if (err)
+            size /= 2;
+    }
+    full = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    CHECK(!answered);
+    greedy.reset();
+    wait_until("the answer", [&] { return answered.load(); });
+    end = true;
+    threads.join();
 }
 
 TEST_CASE_METHOD(RpcFixture, "bulk: callers and servers that are killed", "[bulk]") {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -147,6 +148,74 @@ TEST_CASE_METHOD(RpcFixture, "calls: nobody serves it", "[rpc]") {
     std::byte buffer{};
     CHECK(lite_rpc_recv(server, function, &buffer, 1, 0, &request) == -ENOENT);
     CHECK(lite_rpc_recv(server, 0, &buffer, 1, 0, &request) == -ENOENT);
+}
+
+TEST_CASE_METHOD(RpcFixture, "calls: given up as they are taken, and their slots used by messages",
+                 "[rpc]") {
+    INFO(where.label);
+    auto params = params_of(64);
+    // Few records: what has come free is used again at once.
+    params.ring_size = 4096;
+    const auto function = enroll(server, params);
+    const auto until =
+        std::chrono::steady_clock::now() + std::chrono::milliseconds(env().scaled(3000, 500));
+    const auto over = [&] { return std::chrono::steady_clock::now() >= until; };
+    std::atomic<bool> end = false;
+    std::mutex lock;
+    std::vector<std::uint64_t> came;
+    // Calls are taken and forgotten: there is nothing to answer soon.
+    Threads takers;
+    for (int i = 0; i < 4; i++)
+        takers.start([&] {
+            Bytes buffer(64);
+            lite_rpc_request request{};
+            while (!end) {
+                const int err =
+                    lite_rpc_recv(server, function, buffer.data(), buffer.size(), 20, &request);
+                if (err == -ETIMEDOUT)
+                    continue;
+                expect_equal(err, 0, "take");
+                const bool message = request.flags & LITE_RPC_REQ_ONEWAY;
+                expect_equal(message, !request.token, "a call has a token, a message none");
+                if (!message)
+                    continue;
+                std::uint64_t number = 0;
+                std::memcpy(&number, buffer.data(), sizeof(number));
+                const std::scoped_lock locked(lock);
+                came.push_back(number);
+            }
+        });
+    Threads callers;
+    for (int i = 0; i < 8; i++)
+        callers.start([&] {
+            while (!over())
+                expect_equal(call(function, Bytes(64), nullptr, 0, 1).value, -ETIMEDOUT, "call");
+        });
+    std::atomic<std::uint64_t> sent = 0;
+    for (int i = 0; i < 2; i++)
+        callers.start([&] {
+            while (!over()) {
+                const std::uint64_t number = sent++;
+                expect_equal(
+                    lite_rpc_send(client, node, function, &number, sizeof(number), patience_ms()),
+                    0, "send");
+            }
+        });
+    callers.join();
+    // Each of them once, and none that was said to be taken and was not.
+    wait_until("all messages", [&] {
+        const std::scoped_lock locked(lock);
+        return came.size() >= sent;
+    });
+    end = true;
+    takers.join();
+    std::sort(came.begin(), came.end());
+    REQUIRE(came.size() == sent);
+    for (std::size_t i = 0; i < came.size(); i++)
+        REQUIRE(came[i] == i);
+    const Serving serving(server, 64);
+    for (int i = 0; i < 2 * LITE_RPC_DEPTH; i++)
+        REQUIRE(call(function, request_of(Wish::echo, 64), nullptr) == success);
 }
 
 TEST_CASE_METHOD(RpcFixture, "calls: who waits for a request comes out", "[rpc]") {

@@ -1,32 +1,23 @@
 // SPDX-License-Identifier: MIT
 // <lite/async.hpp>: coroutines that await LITE.
-#include "fixture.hpp"
+#include "async_fixture.hpp"
 
-#include <lite/async.hpp>
+#include <csignal>
+#include <stdexcept>
 
-#include <array>
-#include <cstring>
-#include <span>
-#include <string>
-#include <vector>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
 using namespace lite_test;
 
 namespace {
 
-using Word = std::array<std::uint64_t, 1>;
-
-struct Async : Uring {
-    lite::executor ex{node};
-    lite::function words{node, {.mode = 0600, .max_request = 64, .max_reply = 64}};
-    lite::region lmr = region(4096, {env().remote.empty() ? env().self : env().peer()});
-};
-
 // Answers with the number plus one, @rounds times.
 lite::task<> serve(lite::executor& ex, const lite::function& words, int rounds) {
     for (int i = 0; i < rounds; i++) {
         Word word{};
-        const auto request = co_await ex.receive(words, std::as_writable_bytes(std::span(word)));
+        auto request = co_await ex.receive(words, std::as_writable_bytes(std::span(word)));
         word[0]++;
         co_await ex.reply(request, 7, std::as_bytes(std::span(word)));
     }
@@ -70,11 +61,12 @@ lite::task<> add_locked(lite::executor& ex, const lite::region& lmr, std::uint64
                         int rounds) {
     for (int i = 0; i < rounds; i++) {
         Word word{};
-        expect(!co_await ex.lock(lmr, 0, owner), "nobody has died");
+        auto held = co_await ex.lock(lmr, 0, owner);
+        expect(!held.owner_died(), "nobody has died");
         co_await ex.read(lmr, 8, std::as_writable_bytes(std::span(word)));
         word[0]++;
         co_await ex.write(lmr, 8, std::as_bytes(std::span(word)));
-        co_await ex.unlock(lmr, 0, owner);
+        co_await ex.unlock(held);
     }
 }
 
@@ -85,34 +77,13 @@ lite::task<std::uint64_t> value_at(lite::executor& ex, const lite::region& lmr,
     co_return word[0];
 }
 
-// The errno of a task that fails.
-lite::task<int> errno_of(lite::task<> work) {
-    try {
-        co_await work;
-    } catch (const lite::error& error) {
-        co_return error.code().value();
-    }
-    co_return 0;
-}
-
 lite::task<> receive_until(lite::executor& ex, const lite::function& words, std::stop_token stop) {
     Word word{};
-    co_await ex.receive(words, std::as_writable_bytes(std::span(word)), stop);
-}
-
-lite::task<> lock_until(lite::executor& ex, const lite::region& lmr, std::stop_token stop) {
-    co_await ex.lock(lmr, 0, 2, stop);
+    co_await ex.receive(words, std::as_writable_bytes(std::span(word)), lite::no_timeout, stop);
 }
 
 lite::task<> wait_until_stopped(lite::executor& ex, const lite::region& lmr, std::stop_token stop) {
     co_await ex.arrive_and_wait(lmr, 128, 2, stop);
-}
-
-// The others have begun to wait by then.
-lite::task<> stop_soon(lite::executor& ex, const lite::region& lmr, std::stop_source stop) {
-    for (int i = 0; i < 100; i++)
-        co_await ex.fetch_add(lmr, 256, 1);
-    stop.request_stop();
 }
 
 lite::task<> throw_later(lite::executor& ex, const lite::region& lmr) {
@@ -164,25 +135,29 @@ TEST_CASE_METHOD(Async, "async: errors", "[uring]") {
     CHECK(ex.run(value_at(ex, lmr, 256)) == 1);
 }
 
-TEST_CASE_METHOD(Async, "async: cancelling", "[uring]") {
-    for (int i = 0; i < 3; i++) {
-        std::stop_source stop;
-        ex.spawn(stop_soon(ex, lmr, stop));
-        switch (i) {
-            case 0:
-                CHECK(ex.run(errno_of(receive_until(ex, words, stop.get_token()))) == ECANCELED);
-                break;
-            case 1:
-                REQUIRE_FALSE(ex.run(ex.lock(lmr, 0, 1)));
-                CHECK(ex.run(errno_of(lock_until(ex, lmr, stop.get_token()))) == ECANCELED);
-                ex.run(ex.unlock(lmr, 0, 1));
-                break;
-            default:
-                CHECK(ex.run(errno_of(wait_until_stopped(ex, lmr, stop.get_token()))) == ECANCELED);
-        }
-        // What is asked to stop before it begins does not begin.
-        CHECK(ex.run(errno_of(receive_until(ex, words, stop.get_token()))) == ECANCELED);
-    }
+TEST_CASE_METHOD(Async, "async: a foreign descriptor, a signal and time beside LITE", "[uring]") {
+    std::stop_source never;
+    ex.spawn(receive_until(ex, words, never.get_token()));
+    sigset_t signals;
+    sigset_t before;
+    ::sigemptyset(&signals);
+    ::sigaddset(&signals, SIGTERM);
+    REQUIRE(::pthread_sigmask(SIG_BLOCK, &signals, &before) == 0);
+    const int fd = ::signalfd(-1, &signals, SFD_CLOEXEC);
+    const auto begun = std::chrono::steady_clock::now();
+    ex.run(ex.sleep(a_while()));
+    CHECK(std::chrono::steady_clock::now() - begun >= a_while());
+    CHECK(errno_when_stopped(ex, [&](std::stop_token stop) { return ex.poll(fd, POLLIN, stop); }) ==
+          ECANCELED);
+    CHECK(errno_when_stopped(ex, [&](std::stop_token stop) {
+              return ex.sleep(std::chrono::hours(1), stop);
+          }) == ECANCELED);
+    ::kill(::getpid(), SIGTERM);
+    CHECK(ex.run(ex.poll(fd, POLLIN)) == POLLIN);
+    signalfd_siginfo came{};
+    CHECK(::read(fd, &came, sizeof(came)) == sizeof(came));
+    ::close(fd);
+    REQUIRE(::pthread_sigmask(SIG_SETMASK, &before, nullptr) == 0);
 }
 
 TEST_CASE_METHOD(Async, "async: an executor goes with all that is under way", "[uring]") {

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// Servers in C++: what they cannot answer; and what a child has of its parent's objects.
+#include "fixture.hpp"
+
+#include <lite/inbox.hpp>
+#include <lite/lite.hpp>
+#include <lite/rpc.hpp>
+
+#include <atomic>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+using namespace lite_test;
+
+namespace {
+
+constexpr Result success{};
+constexpr Result failed(int err) { return {-err}; }
+
+Bytes said(char what) { return Bytes(1, static_cast<std::byte>(what)); }
+
+// Pages that may be registered, and that a child has as well.
+struct Pages {
+    ~Pages() { unmap_shared(at, size); }
+    std::span<std::byte> bytes() const { return {static_cast<std::byte*>(at), size}; }
+
+    std::size_t size = 4096;
+    void* at = map_shared(size);
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(RpcFixture, "serve: who cannot be answered is told so, and others are served",
+                 "[rpc]") {
+    INFO(where.label);
+    lite::context mine(static_cast<int>(where.server));
+    lite::function served(mine, {.max_request = 10, .max_reply = 10});
+    std::atomic<bool> end = false;
+    std::atomic<int> too_long = 0;
+    std::atomic<int> thrown = 0;
+    const auto handler = [](const lite::call_info&, std::span<const std::byte> request,
+                            std::vector<std::byte>& reply) {
+        const auto what = static_cast<char>(request[0]);
+        if (what == 't')
+            throw std::length_error("mine");
+        reply.resize(what == 'l' ? 11 : 10);
+        return 5U;
+    };
+    Threads servers;
+    servers.start([&] {
+        while (!end) {
+            try {
+                served.serve(handler, [&] { return !end; });
+            } catch (const lite::error& e) {
+                expect_equal(e.code().value(), E2BIG, "what serve() throws");
+                too_long++;
+            } catch (const std::length_error&) {
+                thrown++;
+            }
+        }
+    });
+    for (int i = 0; i < 3; i++) {
+        // Long before its time is over.
+        CHECK(call(served.number(), said('l'), nullptr, 100, patience_ms()) == failed(ECONNRESET));
+        CHECK(call(served.number(), said('t'), nullptr, 100, patience_ms()) == failed(ECONNRESET));
+        Bytes reply;
+        std::uint32_t status = 0;
+        CHECK(call(served.number(), said('e'), &reply, 100, patience_ms(), &status) == success);
+        CHECK(reply.size() == 10);
+        CHECK(status == 5);
+    }
+    // Given back by a program in C; and nothing that it has not.
+    const auto function = enroll(server, params_of());
+    Threads callers;
+    callers.start([&] {
+        expect_equal(call(function, said('x'), nullptr, 0, patience_ms()).value, -ECONNRESET,
+                     "a call");
+    });
+    std::byte byte{};
+    lite_rpc_request request{};
+    REQUIRE(lite_rpc_recv(server, function, &byte, 1, patience_ms(), &request) == 0);
+    CHECK(lite_rpc_done(server, function, request.token + 1) == -ENOENT);
+    CHECK(lite_rpc_done(server, function, request.token) == 0);
+    CHECK(lite_rpc_done(server, function, request.token) == -ENOENT);
+    CHECK(lite_rpc_reply(server, request.token, 0, nullptr, 0) == -ENOENT);
+    callers.join();
+
+    end = true;
+    servers.join();
+    CHECK(too_long == 3);
+    CHECK(thrown == 3);
+}
+
+TEST_CASE_METHOD(RpcFixture, "fork: what a child destroys stays its parent's", "[rpc]") {
+    INFO(where.label);
+    const Pages pages;
+    std::optional<lite::context> mine(std::in_place, static_cast<int>(where.server));
+    std::optional<lite::region> region(mine->alloc({.length = 4096}));
+    const auto name = unique_name("registered");
+    std::optional<lite::registration> registered(mine->register_memory(pages.bytes(), name));
+    std::optional<lite::function> served(
+        std::in_place, *mine, lite::function_options{.max_request = 100, .max_reply = 100});
+    std::optional<lite::inbox> inbox(std::in_place, *mine, served->number());
+    region->store(0, std::uint64_t{77});
+
+    in_child([&] {
+        inbox.reset();
+        served.reset();
+        registered.reset();
+        region.reset();
+        // Its own, of the same file: gone with the object.
+        lite_lh_t own = 0;
+        {
+            const auto mapped = mine->map(name);
+            own = mapped.handle();
+            expect(!mapped.inherited(), "a region that the child has made is its own");
+        }
+        std::byte byte{};
+        expect_equal(lite_read(mine->get(), own, 0, &byte, 1), -EBADF, "a read by its handle");
+        mine.reset();
+    });
+
+    CHECK(region->load<std::uint64_t>(0) == 77);
+    (*registered)->store(8, std::uint64_t{78});
+    CHECK(mine->map(name).load<std::uint64_t>(8) == 78);
+    CHECK(static_cast<const std::uint64_t*>(pages.at)[1] == 78);
+    Threads callers;
+    std::atomic<bool> answered = false;
+    callers.start([&] {
+        Bytes reply;
+        expect_equal(call(served->number(), said('e'), &reply, 100, patience_ms()).value, 0,
+                     "a call");
+        expect(reply == said('e'), "the reply");
+        answered = true;
+    });
+    bool taken = false;
+    inbox->serve(
+        [&](const lite::call_info&, std::span<const std::byte> request) {
+            taken = true;
+            return lite::inbox::answer{request};
+        },
+        [&] { return !taken; });
+    callers.join();
+    CHECK(answered);
+
+    // What a child asks for by name is done, and done to both.
+    in_child([&] {
+        region->unmap();
+        (*registered)->free();
+    });
+    CHECK_THROWS_AS(region->load<std::uint64_t>(0), lite::error);
+    CHECK_THROWS_AS(mine->map(name), lite::error);
+}

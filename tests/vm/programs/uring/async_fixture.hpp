@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// An executor, a function and an LMR, and small coroutines.
+#pragma once
+
+#include "fixture.hpp"
+
+#include <lite/async.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace lite_test {
+
+using Word = std::array<std::uint64_t, 1>;
+
+struct Async : Uring {
+    lite::executor ex{node};
+    lite::function words{node, {.mode = 0600, .max_request = 8, .max_reply = 64}};
+    lite::region lmr = region(4096, {env().remote.empty() ? env().self : env().peer()});
+};
+
+// Long enough for what was begun to wait for something, or for what it waits for to get there.
+inline std::chrono::milliseconds a_while() {
+    return std::chrono::milliseconds(300) * env().slowness;
+}
+
+inline std::span<const std::byte> bytes_of(const Word& word) {
+    return std::as_bytes(std::span(word));
+}
+
+// The errno of a task that fails.
+template <typename T>
+lite::task<int> errno_of(lite::task<T> work) {
+    try {
+        co_await work;
+    } catch (const lite::error& error) {
+        co_return error.code().value();
+    }
+    co_return 0;
+}
+
+inline lite::task<> stop_after(lite::executor& ex, std::chrono::milliseconds time,
+                               std::stop_source stop) {
+    co_await ex.sleep(time);
+    stop.request_stop();
+}
+
+// What waits, until somebody asks it to stop after a while: its errno.
+template <typename Begin>
+int errno_when_stopped(lite::executor& ex, const Begin& begin) {
+    std::stop_source stop;
+    ex.spawn(stop_after(ex, a_while(), stop));
+    const auto begun = std::chrono::steady_clock::now();
+    const int err = ex.run(errno_of(begin(stop.get_token())));
+    // It has waited for that.
+    if (err == ECANCELED)
+        expect(std::chrono::steady_clock::now() - begun >= a_while(), "it waits until it is asked");
+    // What is asked before it begins does not begin.
+    expect_equal(ex.run(errno_of(begin(stop.get_token()))), ECANCELED, "stopped before it begins");
+    return err;
+}
+
+}  // namespace lite_test
