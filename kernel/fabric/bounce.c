@@ -11,11 +11,11 @@
 
 #include "fabric.h"
 
-#define LITE_BOUNCES_PER_CPU 32
+#define LITE_BOUNCES_PER_CPU 64
 
 /* @free: a bit for each page that is. */
 struct lite_bounce_pool {
-	atomic_t free;
+	atomic64_t free;
 	struct lite_bounce bounce[LITE_BOUNCES_PER_CPU];
 };
 
@@ -36,9 +36,9 @@ static int lite_bounce_fill(struct lite_fabric *fab,
 			return -ENOMEM;
 		}
 		b->pool = pool;
-		b->bit = BIT(i);
+		b->bit = BIT_ULL(i);
 		b->data = page_address(page);
-		atomic_or(b->bit, &pool->free);
+		atomic64_or(b->bit, &pool->free);
 	}
 	return 0;
 }
@@ -58,7 +58,7 @@ int lite_bounce_init(struct lite_fabric *fab)
 	fab->bounce = alloc_percpu(struct lite_bounce_pool);
 	if (!fab->bounce)
 		return -ENOMEM;
-	BUILD_BUG_ON(LITE_BOUNCES_PER_CPU > 8 * sizeof(atomic_t));
+	BUILD_BUG_ON(LITE_BOUNCES_PER_CPU > 8 * sizeof(atomic64_t));
 	/* CPUs that come later use the pools of those that are here. */
 	for_each_online_cpu(cpu) {
 		err = lite_bounce_fill(fab, per_cpu_ptr(fab->bounce, cpu), cpu);
@@ -98,15 +98,15 @@ void lite_bounce_exit(struct lite_fabric *fab)
 
 static struct lite_bounce *lite_bounce_take(struct lite_bounce_pool *pool)
 {
-	int free = atomic_read(&pool->free);
+	s64 free = atomic64_read(&pool->free);
 	int i;
 
 	do {
 		if (!free)
 			return NULL;
-		i = __ffs(free);
-	} while (!atomic_try_cmpxchg_acquire(&pool->free, &free,
-					     free & ~BIT(i)));
+		i = __ffs64(free);
+	} while (!atomic64_try_cmpxchg_acquire(&pool->free, &free,
+					       free & ~BIT_ULL(i)));
 	return &pool->bounce[i];
 }
 
@@ -172,7 +172,7 @@ void lite_bounce_put(struct lite_fabric *fab, struct lite_bounce *b)
 	lite_stat_dec(fab->stats, LITE_STAT_SLOTS_BUSY);
 	/* What was done with it comes first; with lite_bounce_take(). */
 	smp_mb__before_atomic();
-	atomic_or(b->bit, &b->pool->free);
+	atomic64_or(b->bit, &b->pool->free);
 	smp_mb__after_atomic(); /* with lite_bounce_get() */
 	if (waitqueue_active(&fab->bounce_wait))
 		wake_up(&fab->bounce_wait);

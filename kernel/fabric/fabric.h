@@ -278,7 +278,7 @@ struct lite_bounce_pool;
 struct lite_bounce {
 	struct list_head list;
 	struct lite_bounce_pool *pool;
-	int bit;
+	s64 bit;
 	void *data;
 	u64 dma;
 };
