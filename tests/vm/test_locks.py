@@ -235,7 +235,7 @@ def test_waiters_that_go(lab):
     _alloc(first, "gone", second)
     holder = _holder(third, "gone")
     killed = _waiter(first, "gone", second, 1)
-    late = _spawn(third, "hold", "gone", "--timeout", 1500)
+    late = _spawn(third, "hold", "gone", "--timeout", 3000 * lab.kernel.time_scale)
     _claims(second, 3)
     patient = _waiter(second, "gone", second, 3)
     killed.kill(9)
