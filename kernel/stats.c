@@ -35,6 +35,7 @@ const char *const lite_stat_names[LITE_STAT_MAX] = {
 	[LITE_STAT_REFUSED] = "refused",
 	[LITE_STAT_MEMOPS] = "memops",
 	[LITE_STAT_MEMOP_BYTES] = "memop_bytes",
+	[LITE_STAT_PACKED] = "packed",
 	[LITE_STAT_FUNCTIONS] = "functions",
 	[LITE_STAT_RINGS] = "rings",
 	[LITE_STAT_RING_BYTES] = "ring_bytes",

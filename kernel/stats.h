@@ -46,6 +46,7 @@ enum lite_stat {
 	LITE_STAT_REFUSED,
 	LITE_STAT_MEMOPS,
 	LITE_STAT_MEMOP_BYTES,
+	LITE_STAT_PACKED,
 	/* of functions: gauges, then counters */
 	LITE_STAT_FUNCTIONS,
 	LITE_STAT_RINGS,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "wire.h"
+#include "wire_pack.h"
 #include "wire_rpc.h"
 #include "memop.h"
 #include "name.h"
@@ -35,8 +36,9 @@ int lite_wire_msg_check(const struct lite_wire_msg *msg)
 {
 	if (le32_to_cpu(msg->magic) != LITE_WIRE_MAGIC ||
 	    msg->version != LITE_WIRE_VERSION || msg->reserved0 ||
-	    msg->reserved || le32_to_cpu(msg->length) > LITE_PAYLOAD_MAX ||
-	    le32_to_cpu(msg->error) > 4095)
+	    msg->reserved || le32_to_cpu(msg->error) > 4095 ||
+	    le32_to_cpu(msg->length) >
+		    lite_call_payload_max(le16_to_cpu(msg->call)))
 		return -EPROTO;
 	return 0;
 }
@@ -180,11 +182,6 @@ static int lite_mem_fence_check(const struct lite_wire_mem_fence *f, size_t len)
 	return lite_fences_check(f->n_fences, f->fence_all, sizeof(*f), len);
 }
 
-static bool lite_range_ok(const struct lite_wire_range *r)
-{
-	return r->id && r->home && !r->reserved;
-}
-
 static int lite_op_check(u16 call, const struct lite_wire_op *op)
 {
 	bool two = call == LITE_CALL_OP_COPY || call == LITE_CALL_OP_COMPARE;
@@ -195,8 +192,8 @@ static int lite_op_check(u16 call, const struct lite_wire_op *op)
 	/* To be mapped there may be two, or one. */
 	if (call == LITE_CALL_OP_PREPARE)
 		two = op->from.id != 0;
-	if (!lite_range_ok(&op->range) ||
-	    (two ? !lite_range_ok(&op->from) :
+	if (!lite_wire_range_ok(&op->range) ||
+	    (two ? !lite_wire_range_ok(&op->from) :
 		   op->from.id || op->from.home || op->from.reserved))
 		return -EPROTO;
 	if (call == LITE_CALL_OP_COPY)
@@ -297,6 +294,8 @@ int lite_wire_request_check(u16 call, const void *payload, size_t len)
 		return lite_mem_copy_check(payload, len);
 	case LITE_CALL_MEM_FENCE:
 		return lite_mem_fence_check(payload, len);
+	case LITE_CALL_OP_PACK:
+		return lite_wire_pack_check(payload, len);
 	default:
 		break;
 	}
@@ -552,6 +551,8 @@ int lite_wire_reply_check(u16 call, const void *payload, size_t len)
 		return lite_list_reply_check(payload, len);
 	case LITE_CALL_LMR_GRANTS:
 		return lite_grants_reply_check(payload, len);
+	case LITE_CALL_OP_PACK:
+		return lite_wire_pack_reply_check(payload, len);
 	default:
 		break;
 	}

@@ -13,36 +13,12 @@
 #define _LITE_CORE_WIRE_H
 
 #include "types.h"
+#include "lane.h"
 #include "rights.h"
 #include "wire_sync.h"
 
 #define LITE_WIRE_MAGIC 0x4554494cU /* "LITE" */
-#define LITE_WIRE_VERSION 6
-
-/* Call slots: a message of at most one slot each way. */
-#define LITE_SLOT_SIZE 2048U
-#define LITE_SLOT_COUNT 16U
-/*
- * Slots are divided into lanes, so that no call waits for a slot that is held
- * by a call that waits for it: handlers in a lane make calls of later lanes
- * only, and wait for nobody who waits for an earlier one. And so that what takes
- * long - zeroing memory, draining operations - does not hold up heartbeats.
- *
- * A REVOKE or RECALL waits for whoever is entered, who may wait for a WORK call;
- * so may everything that waits for a REVOKE. Whoever is entered waits for WORK
- * calls only, and those wait for nothing but devices.
- */
-enum lite_lane {
-	LITE_LANE_AWAIT,  /* handlers that wait for, or call, those of CALLER */
-	LITE_LANE_CALLER, /* handlers that make calls */
-	LITE_LANE_ALLOC,
-	LITE_LANE_REVOKE, /* handlers that wait for who is entered, so for WORK */
-	LITE_LANE_WORK,   /* handlers that do memory operations for others */
-	LITE_LANE_SHORT,
-	LITE_LANES,
-};
-
-static const u8 lite_lane_first[LITE_LANES + 1] = { 0, 3, 7, 9, 11, 13, 16 };
+#define LITE_WIRE_VERSION 7
 
 #define LITE_NONCE_SIZE 16
 #define LITE_MAC_SIZE 32
@@ -168,6 +144,7 @@ enum lite_call {
 	LITE_CALL_OP_CHECKSUM = 67,
 	LITE_CALL_OP_ATOMIC = 68,
 	LITE_CALL_OP_PREPARE = 69, /* map what the others are to work on */
+	LITE_CALL_OP_PACK = 70,    /* many small reads and writes: wire_pack.h */
 	LITE_CALL_RPC_BIND = 72,   /* make a ring for a function */
 	LITE_CALL_RPC_UNBIND = 73,
 	LITE_CALL_RPC_CANCEL = 74, /* nobody waits for these any more */
@@ -193,6 +170,7 @@ static inline enum lite_lane lite_call_lane(u16 call)
 	case LITE_CALL_OP_COMPARE:
 	case LITE_CALL_OP_CHECKSUM:
 	case LITE_CALL_OP_ATOMIC:
+	case LITE_CALL_OP_PACK:
 		return LITE_LANE_WORK;
 	case LITE_CALL_LMR_CREATE:
 	case LITE_CALL_LMR_UNMAP:
@@ -220,16 +198,6 @@ static inline enum lite_lane lite_call_lane(u16 call)
 	}
 }
 
-/* The lane that a slot, less than LITE_SLOT_COUNT, is in. */
-static inline enum lite_lane lite_slot_lane(u32 slot)
-{
-	int lane = 0;
-
-	while (slot >= lite_lane_first[lane + 1])
-		lane++;
-	return (enum lite_lane)lane;
-}
-
 /* Heads every message; a reply repeats @call and @seq of its request. */
 struct lite_wire_msg {
 	__le32 magic;
@@ -242,9 +210,11 @@ struct lite_wire_msg {
 	__le64 reserved;
 } __packed;
 
-#define LITE_PAYLOAD_MAX (LITE_SLOT_SIZE - 64U)
-/* At the end of a slot, behind any payload: what is written there nobody reads. */
-#define LITE_SLOT_SCRATCH (LITE_SLOT_SIZE - 8U)
+/* Of a call, and of its reply. */
+static inline u32 lite_call_payload_max(u16 call)
+{
+	return lite_lane_payload_max(lite_call_lane(call));
+}
 
 struct lite_wire_addr {
 	__u8 ip[16];     /* IPv6, or IPv4 mapped into it */

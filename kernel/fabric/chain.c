@@ -199,6 +199,18 @@ bool lite_chain_reserve(struct lite_chain *chain)
 }
 
 /**
+ * lite_chain_unreserve - give back the slots that links have
+ * @chain: none of it was posted; lite_chain_post() may yet
+ *
+ * Context: any.
+ */
+void lite_chain_unreserve(struct lite_chain *chain)
+{
+	lite_qp_give(chain->qp, chain->slots);
+	chain->slots = 0;
+}
+
+/**
  * lite_chain_post_reserved - post a chain all of whose links have slots
  * @chain: its io belongs to the caller, who lets go of it afterwards
  *

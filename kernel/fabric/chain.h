@@ -52,6 +52,7 @@ void lite_chain_atomic(struct lite_chain *chain, struct lite_link *link,
 		       u64 swap);
 void lite_chain_post(struct lite_chain *chain);
 bool lite_chain_reserve(struct lite_chain *chain);
+void lite_chain_unreserve(struct lite_chain *chain);
 void lite_chain_post_reserved(struct lite_chain *chain);
 int lite_chain_wait(struct lite_chain *chain);
 

@@ -40,6 +40,7 @@ static int lite_device_check(struct lite_fabric *fab, const char **why)
 					attr->max_qp_init_rd_atom),
 			       1, LITE_RD_ATOM_MAX);
 	fab->atomics = attr->atomic_cap != IB_ATOMIC_NONE;
+	fab->soft = dev->ops.driver_id == RDMA_DRIVER_RXE;
 	return 0;
 }
 

@@ -257,6 +257,7 @@ void lite_qp_free(struct lite_qp *qp);
 /* For chain.c. */
 int lite_qp_slot(struct lite_qp *qp);
 u64 lite_qp_take_more(struct lite_qp *qp, int max, int spare);
+void lite_qp_give(struct lite_qp *qp, u64 slots);
 struct lite_wr *lite_qp_claim(struct lite_qp *qp, int slot, struct lite_io *io);
 int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr,
 		   const struct ib_send_wr *send);
@@ -462,6 +463,7 @@ struct lite_conn {
  * @admit: a peer that knows the secret wants to connect: 0 or -errno; may
  *	sleep
  * @conn_down: the connection is dying; may sleep, but not wait for operations
+ *	that do
  * @conn_gone: the peer is fenced; may sleep
  */
 struct lite_fabric_ops {
@@ -500,6 +502,7 @@ struct lite_fabric {
 	u16 max_sge_rd;
 	u8 rd_atom;
 	bool atomics;
+	bool soft;                  /* the device is software */
 	unsigned long op_timeout;
 	struct ib_pd *pd;
 	struct ib_mr *mr;

@@ -26,6 +26,22 @@
 /* No slot is free. */
 #define LITE_SQ_FULL -1LL
 
+/**
+ * lite_qp_give - give slots back
+ * @qp: whose they are
+ * @slots: a bit each; nothing is in flight on them
+ *
+ * Context: any.
+ */
+void lite_qp_give(struct lite_qp *qp, u64 slots)
+{
+	smp_mb__before_atomic(); /* All that was done with them comes first. */
+	atomic64_andnot(slots, &qp->busy);
+	smp_mb__after_atomic(); /* with lite_qp_slot(): it sees them, or we it */
+	if (waitqueue_active(&qp->room))
+		wake_up_nr(&qp->room, hweight64(slots));
+}
+
 static void lite_wr_complete(struct lite_wr *wr, int status)
 {
 	struct lite_io *io = xchg(&wr->io, NULL);
@@ -37,11 +53,7 @@ static void lite_wr_complete(struct lite_wr *wr, int status)
 	slots = wr->before | wr->bit;
 	wr->before = 0;
 	lite_io_end(io, status, hweight64(slots));
-	smp_mb__before_atomic(); /* All that was done with them comes first. */
-	atomic64_andnot(slots, &qp->busy);
-	smp_mb__after_atomic(); /* with lite_qp_slot(): it sees them, or we it */
-	if (waitqueue_active(&qp->room))
-		wake_up_nr(&qp->room, hweight64(slots));
+	lite_qp_give(qp, slots);
 }
 
 /* Only wr_cqe, status and qp are valid in a completion with an error. */
@@ -335,11 +347,11 @@ int lite_qp_rdma_nowait(struct lite_qp *qp, struct lite_io *io,
 u64 lite_conn_scratch(const struct lite_conn *conn, struct ib_sge *sge)
 {
 	*sge = (struct ib_sge){
-		.addr = conn->slots_in.requests + LITE_SLOT_SCRATCH,
+		.addr = conn->slots_in.requests + LITE_SLOTS_SCRATCH,
 		.length = sizeof(u64),
 		.lkey = conn->fab->lkey,
 	};
-	return conn->requests + LITE_SLOT_SCRATCH;
+	return conn->requests + LITE_SLOTS_SCRATCH;
 }
 
 /**

@@ -83,6 +83,7 @@ static void lite_node_conn_down(void *priv, struct lite_conn *conn)
 
 	lite_rpc_conn_down(conn);
 	lite_cluster_conn_down(&node->cluster, conn);
+	lite_runs_conn_down(&node->memory, conn);
 	lite_service_conn_down(conn);
 }
 

@@ -50,6 +50,8 @@ struct lite_issues {
  * @link: its work request
  * @next: posted together with it
  * @chain: the first's: all of them
+ * @plain: it may go in a message; the first's, in a chain: all of them may
+ * @work: likewise: sends those
  * @last: likewise: the last of them
  * @conn: likewise: theirs, held live
  * @list: likewise: in lite_issues.flight
@@ -69,6 +71,8 @@ struct lite_issue {
 	struct lite_link link;
 	struct lite_issue *next;
 	struct lite_chain chain;
+	bool plain;
+	struct work_struct work;
 	struct lite_issue *last;
 	struct lite_conn *conn;
 	struct list_head list;

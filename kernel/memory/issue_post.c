@@ -10,6 +10,9 @@
  * they end together. Each has its slot of the send queue from the beginning, so
  * that posting waits for nothing. Who submits few has no plug, and a chain of one.
  *
+ * Many small reads and writes go in messages instead, where the device is software
+ * (pack.c). For their answers a work item waits.
+ *
  * A thread that goes to sleep with a plug - a page that the next command names may
  * not be there - posts first (sched_submit_work()). But it may be long at other
  * commands that do not sleep, and what has been begun holds an LMR, a connection
@@ -134,33 +137,95 @@ unlock:
 
 /* ---- chains -------------------------------------------------------------- */
 
-/* The device is done with all of a chain. */
-static void lite_issue_end(struct lite_io *io)
+static void lite_issue_over_all(struct lite_issue *first, int err)
 {
-	struct lite_chain *chain = container_of(io, struct lite_chain, io);
-	struct lite_issue *i = container_of(chain, struct lite_issue, chain);
-	struct lite_issue *next;
-	int err = io->status;
+	struct lite_issue *i, *next;
 
-	lite_issue_unlist(i);
-	lite_cq_unheed(chain->qp->scq);
-	lite_conn_put_live(i->conn);
+	lite_conn_put_live(first->conn);
 	/* The node stays until the last of them is over. */
-	for (; i; i = next) {
+	for (i = first; i; i = next) {
 		next = i->next;
 		lite_issue_over(i, err);
 	}
 }
 
-static void lite_issue_post_all(struct lite_issue *first)
+/* The device is done with all of a chain. */
+static void lite_issue_end(struct lite_io *io)
+{
+	struct lite_chain *chain = container_of(io, struct lite_chain, io);
+	struct lite_issue *i = container_of(chain, struct lite_issue, chain);
+	int err = io->status;
+
+	lite_issue_unlist(i);
+	lite_cq_unheed(chain->qp->scq);
+	lite_issue_over_all(i, err);
+}
+
+/* @reserved: its links have their slots; else it may have to wait for some. */
+static void lite_issue_post_chain(struct lite_issue *first, bool reserved)
 {
 	struct lite_cq *cq = first->chain.qp->scq;
 
 	lite_io_init_unwaited(&first->chain.io, lite_issue_end);
 	lite_issue_list(first);
 	lite_cq_heed(cq);
-	lite_chain_post_reserved(&first->chain);
+	if (reserved)
+		lite_chain_post_reserved(&first->chain);
+	else
+		lite_chain_post(&first->chain);
 	lite_io_leave(&first->chain.io);
+}
+
+/* ---- messages ------------------------------------------------------------ */
+
+static int lite_issue_pack(struct lite_issue *first, struct lite_pack *p)
+{
+	struct lite_issue *i;
+
+	lite_pack_begin(p, first->mem, first->conn,
+			jiffies + lite_pack_time(first->mem->fab));
+	for (i = first; i; i = i->next) {
+		if (!lite_pack_add(p, i->m, i->opcode == LITE_OP_WRITE,
+				   i->offset, i->length, i->page->data))
+			break;
+	}
+	return lite_pack_end(p);
+}
+
+static void lite_issue_pack_work(struct work_struct *work)
+{
+	struct lite_issue *first = container_of(work, struct lite_issue, work);
+	struct lite_memory *mem = first->mem;
+	struct lite_pack *p = lite_pack_get(mem);
+	int err = p ? lite_issue_pack(first, p) : -EAGAIN;
+
+	lite_pack_put(mem, p);
+	lite_stat_add(mem->stats, LITE_STAT_OPS_INFLIGHT,
+		      -(s64)first->chain.n);
+	if (err == -EAGAIN) {
+		lite_issue_post_chain(first, false);
+		return;
+	}
+	lite_issue_over_all(first, err);
+}
+
+static void lite_issue_post_all(struct lite_issue *first)
+{
+	struct lite_memory *mem = first->mem;
+
+	if (!first->plain || first->chain.n < LITE_PACK_MIN) {
+		lite_issue_post_chain(first, true);
+		return;
+	}
+	/* A message needs one itself. */
+	lite_chain_unreserve(&first->chain);
+	/* It gives pages back. */
+	spin_lock(&mem->issues.lock);
+	lite_issues_watch_in(mem, mem->fab->op_timeout);
+	spin_unlock(&mem->issues.lock);
+	lite_stat_add(mem->stats, LITE_STAT_OPS_INFLIGHT, first->chain.n);
+	INIT_WORK(&first->work, lite_issue_pack_work);
+	queue_work(mem->packs.wq, &first->work);
 }
 
 /* ---- plugs --------------------------------------------------------------- */
@@ -308,6 +373,7 @@ static void lite_issue_link(struct lite_issue *first, struct lite_issue *i,
 					  IB_WR_ATOMIC_FETCH_AND_ADD :
 					  IB_WR_ATOMIC_CMP_AND_SWP,
 				  dma, raddr, op->operand, op->swap);
+	first->plain &= i->plain;
 	i->next = NULL;
 	if (first != i)
 		first->last->next = i;
@@ -319,6 +385,21 @@ static bool lite_issue_is_trusted(const struct lite_issue *i,
 				  const struct lite_conn *conn)
 {
 	return i->opcode != LITE_OP_READ || i->length <= conn->read_trusted;
+}
+
+/*
+ * Take a slot for one more of a chain. What will go in messages needs none: if
+ * it is posted after all, who does that may wait. What may not go in messages does
+ * not join what will.
+ */
+static bool lite_issue_room(struct lite_issue *first, const struct lite_issue *i)
+{
+	if (!first->plain || first->chain.n < LITE_PACK_MIN - 1)
+		return lite_chain_reserve(&first->chain);
+	if (i->plain)
+		return true;
+	return first->chain.n < LITE_PACK_MIN &&
+	       lite_chain_reserve(&first->chain);
 }
 
 /* With a chain of this thread's that goes there, if there is one. */
@@ -335,10 +416,11 @@ static bool lite_issue_join(struct lite_plug *plug, struct lite_issue *i,
 	if (!first)
 		return false;
 	joined = lite_issue_is_trusted(i, first->conn) &&
-		 lite_chain_reserve(&first->chain);
+		 lite_issue_room(first, i);
 	if (joined)
 		lite_issue_link(first, i, op, e->addr + (i->offset - e->start));
-	if (first->chain.n == LITE_CHAIN_STEP)
+	if (!joined || first->chain.n == LITE_PACK_OPS ||
+	    (!first->plain && first->chain.n >= LITE_CHAIN_STEP))
 		lite_issue_post_all(first);
 	else
 		lite_plug_add(plug, first);
@@ -385,6 +467,8 @@ bool lite_issue_post(struct lite_issue *i, const struct lite_op *op,
 {
 	struct lite_plug *plug = lite_plug_of(i->mem);
 
+	/* Once: it may be otherwise in a moment. */
+	i->plain = lite_pack_may(i->mem->fab, i->m, i->opcode, i->length);
 	if (plug && lite_issue_join(plug, i, op, e))
 		return true;
 	if (!lite_issue_begin(i, op, e)) {

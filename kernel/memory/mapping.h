@@ -54,6 +54,7 @@ struct lite_map_share {
  * @unclean: an operation failed, so that it may still be under way
  * @left: in mem->unclean, from when it is out of the table until the home knows
  * @careful: jiffies at which a small piece got through that a large had not
+ * @pack_after: jiffies; until then its operations do not go in messages
  * @grants: MAPs of ours that the home counts; under map_lock
  * @lent: kept for memory operations of peers: in mem->lent, which has a
  *	reference; under map_lock
@@ -89,6 +90,7 @@ struct lite_mapping {
 	bool unclean;
 	struct list_head left;
 	unsigned long careful;
+	unsigned long pack_after;
 	u32 grants;
 	bool lent;
 	struct list_head lent_list;

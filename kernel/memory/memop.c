@@ -50,7 +50,6 @@
 #define LITE_JOB_TRIES 6
 /* After so many failures in small packets. */
 #define LITE_JOB_CAREFUL_AFTER 2
-#define LITE_PREPARE_TIMEOUT (30 * HZ)
 /* For a slot of a call, while entered. */
 #define LITE_JOB_SLOT_TIME (HZ / 4)
 

@@ -73,6 +73,8 @@ void lite_lent_close(struct lite_memory *mem);
 #define LITE_RUN_TIME max(HZ / 100, 1)
 /* Bytes of local memory in one entry. */
 #define LITE_RUN_BYTES (64UL << 10)
+/* To PREPARE waits for nodes that are suspect. */
+#define LITE_PREPARE_TIMEOUT (30 * HZ)
 /* As much at a time gets through where large packets overtake each other. */
 #define LITE_RUN_CAREFUL 1024UL
 
@@ -81,6 +83,7 @@ void lite_lent_close(struct lite_memory *mem);
  * @list: in mem->work, from before @conn is looked at until it has ended
  * @mem: node's
  * @conn: of the caller; NULL: this node
+ * @brief: once begun it neither sleeps nor waits
  * @op: what to do
  * @done: bytes of it that are done
  * @value: of the reply
@@ -93,6 +96,7 @@ struct lite_run {
 	struct list_head list;
 	struct lite_memory *mem;
 	struct lite_conn *conn;
+	bool brief;
 	const struct lite_wire_op *op;
 	u64 done;
 	u64 value;
@@ -139,7 +143,10 @@ static inline u64 lite_span_dma(const struct lite_span *p)
 	return p->e->addr + (p->offset - p->e->start);
 }
 
+int lite_run_begin(struct lite_run *r);
+void lite_run_end(struct lite_run *r);
 int lite_run(struct lite_run *r, lite_run_step step);
+void lite_runs_conn_down(struct lite_memory *mem, struct lite_conn *conn);
 int lite_runs_settle(struct lite_memory *mem, struct lite_conn *conn);
 int lite_span_enter(struct lite_run *r, struct lite_span *p,
 		    const struct lite_wire_range *range, u64 *n);

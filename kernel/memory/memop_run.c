@@ -12,16 +12,30 @@
 
 #include "memory.h"
 
-static int lite_run_begin(struct lite_run *r)
+/**
+ * lite_run_begin - begin to carry something out
+ * @r: @mem, @conn and @brief are set
+ *
+ * Context: may sleep, for a moment.
+ * Return: 0 or -EHOSTDOWN: the caller's session is over; lite_run_end() is to
+ * follow in any case.
+ */
+int lite_run_begin(struct lite_run *r)
 {
 	spin_lock(&r->mem->work_lock);
 	list_add(&r->list, &r->mem->work);
 	spin_unlock(&r->mem->work_lock);
-	/* Pairs with lite_runs_settle(): who is not seen there sees this. */
+	/* Who is not seen by those who wait for it sees that the session is over. */
 	return r->conn ? lite_cluster_await_session(r->mem->cl, r->conn) : 0;
 }
 
-static void lite_run_end(struct lite_run *r)
+/**
+ * lite_run_end - it has ended
+ * @r: begun
+ *
+ * Context: process.
+ */
+void lite_run_end(struct lite_run *r)
 {
 	spin_lock(&r->mem->work_lock);
 	list_del(&r->list);
@@ -31,6 +45,36 @@ static void lite_run_end(struct lite_run *r)
 		return;
 	lite_dma_unmap_page(r->mem->fab, r->dma, PAGE_SIZE << r->order);
 	__free_pages(r->page, r->order);
+}
+
+static bool lite_runs_brief_ended(struct lite_memory *mem,
+				  struct lite_conn *conn)
+{
+	struct lite_run *r;
+	bool ended = true;
+
+	spin_lock(&mem->work_lock);
+	list_for_each_entry(r, &mem->work, list) {
+		if (r->brief && r->conn == conn)
+			ended = false;
+	}
+	spin_unlock(&mem->work_lock);
+	return ended;
+}
+
+/**
+ * lite_runs_conn_down - a session is over: wait for what is done at once in it
+ * @mem: node's
+ * @conn: nobody's session any more
+ *
+ * So what its peer does in the next session comes after that, as it comes after
+ * what devices did in this one: both are over before the next one begins here.
+ *
+ * Context: may sleep, for a moment.
+ */
+void lite_runs_conn_down(struct lite_memory *mem, struct lite_conn *conn)
+{
+	wait_event(mem->work_wait, lite_runs_brief_ended(mem, conn));
 }
 
 static bool lite_runs_settled(struct lite_memory *mem, struct lite_conn *conn)

@@ -76,10 +76,10 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	if (!mem->wq)
 		return -ENOMEM;
 	mem->revoke_wq = alloc_workqueue("lite-revoke", WQ_UNBOUND, 0);
-	if (!mem->revoke_wq) {
-		destroy_workqueue(mem->wq);
-		return -ENOMEM;
-	}
+	if (!mem->revoke_wq)
+		goto err_wq;
+	if (lite_packs_init(mem))
+		goto err_revoke_wq;
 	lite_store_handlers(mem);
 	lite_copy_handlers(mem);
 	lite_claim_handlers(mem);
@@ -90,7 +90,14 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	lite_resize_handlers(mem);
 	lite_mapping_handlers(mem);
 	lite_memop_handlers(mem);
+	lite_pack_handlers(mem);
 	return 0;
+
+err_revoke_wq:
+	destroy_workqueue(mem->revoke_wq);
+err_wq:
+	destroy_workqueue(mem->wq);
+	return -ENOMEM;
 }
 
 /**
@@ -177,6 +184,7 @@ void lite_memory_exit(struct lite_memory *mem)
 	cancel_work_sync(&mem->publish_work);
 	cancel_work_sync(&mem->zombie_work);
 	lite_issues_exit(mem);
+	lite_packs_exit(mem);
 	lite_lent_close(mem);
 	lite_home_free_all(mem);
 	flush_workqueue(mem->wq);

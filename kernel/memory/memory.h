@@ -72,6 +72,7 @@
 #include "issue.h"
 #include "known.h"
 #include "memop.h"
+#include "pack.h"
 #include "pinned.h"
 #include "view.h"
 #include "word.h"
@@ -129,6 +130,7 @@ struct lite_memory {
 	spinlock_t views_lock;     /* protects the lists of views */
 	struct lite_lent lent;
 	struct lite_issues issues;
+	struct lite_packs packs;
 
 	spinlock_t work_lock;      /* protects the next one */
 	struct list_head work;     /* memory operations that we carry out */

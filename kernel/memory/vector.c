@@ -7,8 +7,9 @@
  * handle is up to date, and, of a write, present in the caller's memory. Each of
  * these enters its LMR, unless the one before it has, and gets room in a bounce
  * page with the others; each connection gets a chain of work requests
- * (fabric/chain.c). When the chains are done, all LMRs are left, and what was read
- * is copied to the caller.
+ * (fabric/chain.c); or, of many small ones where the device is software, they go
+ * in messages (pack.c). When all are done, all LMRs are left, and what was read is
+ * copied to the caller.
  *
  * Whatever is not easy is done after that, one by one, as if it were a call of its
  * own: it may wait for a handle to be renewed, for user space, for a bounce page.
@@ -21,7 +22,8 @@
  * Recovery: what was in a chain that failed is done again, one by one, with the
  * retries and the errors of a single operation, for to do a read or a write twice
  * is to do it once. It is not so with atomics: one that may have been posted is
- * not tried again. Of a call whose chain failed no more is posted in chains.
+ * not tried again. Of a call whose chain failed no more is posted in chains. When
+ * a message failed that may be carried out yet, that is waited for before.
  */
 #include <linux/mm.h>
 
@@ -57,10 +59,16 @@ struct lite_wave_op {
  * struct lite_wave_chain - what goes to one node
  * @conn: the session with it, held live
  * @chain: the work requests
+ * @plain: all of it may go in messages
+ * @lost: it is not known, nor will be, whether it was done
+ * @owed: a message may be carried out yet by this node; or 0
  */
 struct lite_wave_chain {
 	struct lite_conn *conn;
 	struct lite_chain chain;
+	bool plain;
+	bool lost;
+	u32 owed;
 };
 
 /**
@@ -238,6 +246,9 @@ static int lite_wave_to(struct lite_vector *v, struct lite_mapping *m,
 		return PTR_ERR(conn);
 	to = &v->to[v->n_to++];
 	to->conn = conn;
+	to->plain = true;
+	to->lost = false;
+	to->owed = 0;
 	lite_chain_init(&to->chain, lite_conn_qp(conn));
 	return i;
 }
@@ -305,6 +316,8 @@ static enum lite_wave_no lite_wave_enter(struct lite_vector *v,
 	    lite_buf_copy_nofault(&buf, 0, w->data, op->length, true) !=
 		    op->length)
 		return LITE_WAVE_ALONE;
+	v->to[to].plain &= lite_pack_may(v->ctx->mem->fab, m, op->opcode,
+					 op->length);
 	lite_wave_link(v, w, page->dma + v->used, e->addr + in);
 	/* Atomics need their 8 bytes aligned. */
 	v->used += ALIGN(op->length, sizeof(u64));
@@ -406,13 +419,13 @@ static bool lite_wave_end(struct lite_vector *v, struct lite_wave_op *w)
 	int err = chain->io.status;
 
 	if (op->opcode == LITE_OP_READ || op->opcode == LITE_OP_WRITE) {
-		if (err)
+		if (err && !v->to[w->to].lost)
 			return false;
-		if (op->opcode == LITE_OP_READ &&
+		if (!err && op->opcode == LITE_OP_READ &&
 		    lite_buf_copy_nofault(&buf, 0, w->data, op->length,
 					  false) != op->length)
 			return false;
-		op->result = op->length;
+		op->result = err ? 0 : op->length;
 	} else {
 		if (err && w->at >= chain->posted)
 			return false;
@@ -425,17 +438,106 @@ static bool lite_wave_end(struct lite_vector *v, struct lite_wave_op *w)
 	return true;
 }
 
+/* Of those whose chains have failed, or have not. */
+static void lite_wave_end_all(struct lite_vector *v, struct lite_op *ops,
+			      bool failed, unsigned long *left)
+{
+	u32 i;
+
+	for (i = 0; i < v->n; i++) {
+		struct lite_wave_op *w = &v->wave[i];
+
+		if (!v->to[w->to].chain.io.status == failed)
+			continue;
+		if (!lite_wave_end(v, w))
+			__set_bit(w->op - ops, left);
+	}
+}
+
+/* ---- messages ------------------------------------------------------------ */
+
+static bool lite_wave_packs(const struct lite_wave_chain *to)
+{
+	return to->plain && to->chain.n >= LITE_PACK_MIN;
+}
+
+/* Have a chain done in messages; in the worst case it is posted. */
+static void lite_wave_pack(struct lite_vector *v, u32 k,
+			   unsigned long deadline)
+{
+	struct lite_wave_chain *to = &v->to[k];
+	struct lite_memory *mem = v->ctx->mem;
+	struct lite_pack *p = lite_pack_get(mem);
+	int err;
+	u32 i;
+
+	if (!p) {
+		lite_chain_post(&to->chain);
+		return;
+	}
+	lite_pack_begin(p, mem, to->conn, deadline);
+	for (i = 0; i < v->n; i++) {
+		const struct lite_wave_op *w = &v->wave[i];
+
+		if (w->to == k &&
+		    !lite_pack_add(p, w->m, w->op->opcode == LITE_OP_WRITE,
+				   w->op->offset, w->op->length, w->data))
+			break;
+	}
+	err = lite_pack_end(p);
+	if (err == -EAGAIN) {
+		lite_chain_post(&to->chain);
+	} else if (err) {
+		v->alone = true;
+		to->chain.io.status = err;
+		to->owed = to->conn->from.node;
+	}
+	lite_pack_put(mem, p);
+}
+
+/* What has failed is to be over before it is done again. */
+static void lite_wave_settle(struct lite_vector *v)
+{
+	u32 i;
+
+	for (i = 0; i < v->n_to; i++) {
+		struct lite_wave_chain *to = &v->to[i];
+		int err;
+
+		if (!to->owed)
+			continue;
+		err = lite_pack_settle(v->ctx->mem, to->owed);
+		if (!err)
+			continue;
+		to->lost = true;
+		to->chain.io.status = err;
+	}
+}
+
 /* Carry out a wave; @left: bits of what is to be done alone. */
 static void lite_wave_go(struct lite_vector *v, struct lite_op *ops,
 			 unsigned long *left)
 {
 	struct lite_memory *mem = v->ctx->mem;
+	unsigned long deadline;
 	u32 i;
 
 	lite_stat_add(mem->stats, LITE_STAT_OPS_INFLIGHT, v->n);
 	lite_wave_sync(v, true);
-	for (i = 0; i < v->n_to; i++)
-		lite_chain_post(&v->to[i].chain);
+	for (i = 0; i < v->n_to; i++) {
+		if (!lite_wave_packs(&v->to[i]))
+			lite_chain_post(&v->to[i].chain);
+	}
+	deadline = jiffies + lite_pack_time(mem->fab);
+	for (i = 0; i < v->n_to; i++) {
+		if (!lite_wave_packs(&v->to[i]))
+			continue;
+		/* Nobody shall wait for us as long as for several nodes. */
+		if (v->alone)
+			lite_chain_post(&v->to[i].chain);
+		else
+			lite_wave_pack(v, i, deadline);
+	}
 	for (i = 0; i < v->n_to; i++)
 		v->alone |= lite_chain_wait(&v->to[i].chain) != 0;
 	lite_wave_sync(v, false);
@@ -453,12 +555,11 @@ static void lite_wave_go(struct lite_vector *v, struct lite_op *ops,
 	}
 	for (i = 0; i < v->n_to; i++)
 		lite_conn_put_live(v->to[i].conn);
-	for (i = 0; i < v->n; i++) {
-		if (!lite_wave_end(v, &v->wave[i]))
-			__set_bit(v->wave[i].op - ops, left);
-	}
+	lite_wave_end_all(v, ops, false, left);
 	for (i = 0; i < v->n_pages; i++)
 		lite_bounce_put(mem->fab, v->page[i]);
+	lite_wave_settle(v);
+	lite_wave_end_all(v, ops, true, left);
 	lite_stat_add(mem->stats, LITE_STAT_OPS_INFLIGHT, -(s64)v->n);
 }
 

@@ -67,13 +67,14 @@ static int lite_call_take_reply(struct lite_call_slot *s, void *reply, u32 max,
 				u32 *reply_len)
 {
 	struct lite_rpc_conn *rc = s->rc;
-	const void *slot = lite_slot_data(&rc->rep_in, s - rc->call);
+	u32 n = s - rc->call;
+	const void *slot = lite_slot_data(&rc->rep_in, n);
 	struct lite_wire_msg msg;
 	u32 len;
 
 	ib_dma_sync_single_for_cpu(rc->conn->fab->dev,
-				   rc->rep_in.dma + (s - rc->call) * LITE_SLOT_SIZE,
-				   LITE_SLOT_SIZE, DMA_BIDIRECTIONAL);
+				   rc->rep_in.dma + lite_slot_offset(n),
+				   lite_slot_bytes(n), DMA_BIDIRECTIONAL);
 	memcpy(&msg, slot, sizeof(msg));
 	if (lite_wire_msg_check(&msg) || le16_to_cpu(msg.call) != s->call ||
 	    le64_to_cpu(msg.seq) != s->seq)
@@ -97,17 +98,17 @@ static void lite_call_late_work(struct work_struct *work)
 	void (*late)(void *ctx, struct lite_conn *conn, const void *reply);
 	struct lite_conn *conn = s->rc->conn;
 	void *ctx = s->late_ctx;
+	u32 max = lite_call_payload_max(s->call);
 	void *reply = NULL;
 	u32 len;
 
 	late = s->error ? NULL : s->late;
 	if (late) {
-		reply = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
+		reply = kmalloc(max, GFP_KERNEL);
 		if (!reply)
 			/* What it did is undone by ending the session. */
 			lite_conn_kill(conn, -ENOMEM);
-		if (!reply || lite_call_take_reply(s, reply, LITE_PAYLOAD_MAX,
-						   &len))
+		if (!reply || lite_call_take_reply(s, reply, max, &len))
 			late = NULL;
 	}
 	/* First the slot: what is to be done now may need one like it. */
@@ -187,8 +188,8 @@ void lite_rpc_call_init(struct lite_rpc_conn *rc)
 }
 
 /*
- * NULL: none is free, and @w is in line for one; ERR_PTR: the connection is
- * dead.
+ * NULL: none is free, and @w, if there is one, is in line for one; ERR_PTR: the
+ * connection is dead.
  */
 static struct lite_call_slot *lite_call_slot_take(struct lite_rpc_conn *rc,
 						  enum lite_lane lane,
@@ -206,7 +207,7 @@ static struct lite_call_slot *lite_call_slot_take(struct lite_rpc_conn *rc,
 		if (rc->call[i].state == LITE_SLOT_FREE)
 			s = lite_call_slot_claim(&rc->call[i]);
 	}
-	if (!s)
+	if (!s && w)
 		list_add_tail(&w->list, &rc->waiters[lane]);
 	spin_unlock(&rc->lock);
 	return s;
@@ -244,8 +245,11 @@ static struct lite_call_slot *lite_call_slot_get(struct lite_rpc_conn *rc,
 	struct lite_slot_waiter w = {
 		.done = COMPLETION_INITIALIZER_ONSTACK(w.done),
 	};
-	struct lite_call_slot *s = lite_call_slot_take(rc, lane, &w);
+	struct lite_call_slot *s;
 
+	s = lite_call_slot_take(rc, lane, d->no_wait ? NULL : &w);
+	if (!s && d->no_wait)
+		s = ERR_PTR(-EAGAIN);
 	if (!s)
 		s = lite_call_slot_wait(rc, &w, d->slot_timeout ?: timeout,
 					d->killable || d->slot_timeout);
@@ -294,20 +298,34 @@ static int lite_call_send(struct lite_call_slot *s,
 			     LITE_IMM_REQUEST, &d->sent);
 }
 
-static int lite_call(struct lite_conn *conn, struct lite_call_desc *d)
+static unsigned long lite_call_timeout(const struct lite_rpc_conn *rc,
+				       const struct lite_call_desc *d)
+{
+	return d->timeout ?: rc->rpc->timeout;
+}
+
+/**
+ * lite_rpc_call_begin - begin a call, and do not wait for its reply yet
+ * @conn: caller holds a reference, until lite_rpc_call_end()
+ * @d: what to call; @d->req may go afterwards
+ *
+ * Context: may sleep; not in the poller.
+ * Return: 0: lite_rpc_call_end() has to follow; else as lite_rpc_call(), nothing
+ * was sent; -EAGAIN: @d->no_wait, and there is no slot.
+ */
+int lite_rpc_call_begin(struct lite_conn *conn, struct lite_call_desc *d)
 {
 	struct lite_rpc_conn *rc = conn->rpc;
-	unsigned long timeout = d->timeout ?: rc->rpc->timeout;
 	struct lite_call_slot *s;
-	long ret;
 	int err;
 
 	d->sent = false;
-	if (WARN_ON_ONCE(d->len > LITE_PAYLOAD_MAX))
+	if (WARN_ON_ONCE(d->len > lite_call_payload_max(d->call)))
 		return -EINVAL;
-	s = lite_call_slot_get(rc, d, timeout);
+	s = lite_call_slot_get(rc, d, lite_call_timeout(rc, d));
 	if (IS_ERR(s))
 		return PTR_ERR(s);
+	d->slot = s;
 	lite_stat_inc(rc->rpc->stats, LITE_STAT_CALLS);
 	err = lite_call_send(s, d);
 	if (err) {
@@ -317,6 +335,15 @@ static int lite_call(struct lite_conn *conn, struct lite_call_desc *d)
 		lite_call_finish(s, -EHOSTDOWN);
 		spin_unlock(&rc->lock);
 	}
+	return 0;
+}
+
+static int lite_call_await(struct lite_conn *conn, struct lite_call_desc *d)
+{
+	unsigned long timeout = lite_call_timeout(conn->rpc, d);
+	struct lite_call_slot *s = d->slot;
+	long ret;
+	int err;
 
 	if (d->killable)
 		ret = wait_for_completion_killable_timeout(&s->done, timeout);
@@ -338,6 +365,22 @@ static int lite_call(struct lite_conn *conn, struct lite_call_desc *d)
 }
 
 /**
+ * lite_rpc_call_end - wait for the reply of a call
+ * @conn: it was begun on
+ * @d: of lite_rpc_call_begin()
+ *
+ * Context: may sleep; not in the poller.
+ * Return: as lite_rpc_call().
+ */
+int lite_rpc_call_end(struct lite_conn *conn, struct lite_call_desc *d)
+{
+	int err = lite_call_await(conn, d);
+
+	trace_lite_call(conn->session, conn->from.node, d->call, err);
+	return err;
+}
+
+/**
  * lite_rpc_call - call the kernel at the other end of a connection
  * @conn: caller holds a reference
  * @d: what to call
@@ -350,8 +393,10 @@ static int lite_call(struct lite_conn *conn, struct lite_call_desc *d)
  */
 int lite_rpc_call(struct lite_conn *conn, struct lite_call_desc *d)
 {
-	int err = lite_call(conn, d);
+	int err = lite_rpc_call_begin(conn, d);
 
+	if (!err)
+		return lite_rpc_call_end(conn, d);
 	trace_lite_call(conn->session, conn->from.node, d->call, err);
 	return err;
 }
@@ -371,7 +416,7 @@ int lite_rpc_call_local(struct lite_rpc *rpc, struct lite_call_desc *d)
 	int err;
 
 	d->sent = true;
-	reply = kzalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
+	reply = kzalloc(lite_call_payload_max(d->call), GFP_KERNEL);
 	if (!reply)
 		return -ENOMEM;
 	err = lite_rpc_dispatch(rpc, NULL, d->call, d->req, d->len, reply, &len);

@@ -9,8 +9,6 @@
 
 #include "rpc.h"
 
-#define LITE_SLOTS_BYTES (LITE_SLOT_SIZE * LITE_SLOT_COUNT)
-
 /**
  * lite_rpc_init - prepare to make and to serve calls
  * @rpc: to fill; zeroed
@@ -215,7 +213,7 @@ int lite_rpc_send(struct lite_rpc_conn *rc, struct lite_slots *from, u32 slot,
 	struct lite_conn *conn = rc->conn;
 	struct lite_wire_msg *msg = lite_slot_data(from, slot);
 	struct ib_sge sge = {
-		.addr = from->dma + slot * LITE_SLOT_SIZE,
+		.addr = from->dma + lite_slot_offset(slot),
 		.length = sizeof(*msg) + le32_to_cpu(msg->length),
 		.lkey = conn->fab->lkey,
 	};
@@ -231,7 +229,7 @@ int lite_rpc_send(struct lite_rpc_conn *rc, struct lite_slots *from, u32 slot,
 	lite_io_init(&io);
 	/* Always the first QP: it is the one with receives, and in order. */
 	err = lite_qp_rdma(&conn->qp[0], &io, IB_WR_RDMA_WRITE_WITH_IMM, &sge, 1,
-			   raddr + slot * LITE_SLOT_SIZE,
+			   raddr + lite_slot_offset(slot),
 			   lite_imm_encode(kind, slot));
 	*sent = !err;
 	lite_io_wait(&io, &conn->qp[0]);

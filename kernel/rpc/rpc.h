@@ -25,6 +25,7 @@
 #define LITE_CALL_MAX 96
 
 struct lite_rpc;
+struct lite_call_slot;
 
 /**
  * typedef lite_handler - serves one call
@@ -32,7 +33,7 @@ struct lite_rpc;
  * @conn: the caller's connection; NULL: the caller is this node itself
  * @req: payload, checked by lite_wire_request_check()
  * @len: bytes of it
- * @reply: room for LITE_PAYLOAD_MAX bytes, zeroed
+ * @reply: room for lite_call_payload_max() bytes, zeroed
  * @reply_len: set to the bytes of the reply; 0 unless changed
  *
  * Context: may sleep. Leaf calls must not call others.
@@ -68,11 +69,13 @@ struct lite_rpc {
  * @timeout: jiffies; 0: the default
  * @slot_timeout: jiffies, to wait for a slot, which a fatal signal ends then;
  *	0: as @timeout. When it is over nothing was @sent
+ * @no_wait: for a slot
  * @killable: a fatal signal ends the wait
  * @sent: set to whether the peer may have got the request
  * @late: called, with a reply of a success, when nobody waits any more; in a
  *	work item, may sleep and make calls; the connection may be dead
  * @late_ctx: for @late
+ * @slot: that it has, between lite_rpc_call_begin() and lite_rpc_call_end()
  */
 struct lite_call_desc {
 	u16 call;
@@ -83,10 +86,12 @@ struct lite_call_desc {
 	u32 reply_len;
 	unsigned long timeout;
 	unsigned long slot_timeout;
+	bool no_wait;
 	bool killable;
 	bool sent;
 	void (*late)(void *ctx, struct lite_conn *conn, const void *reply);
 	void *late_ctx;
+	struct lite_call_slot *slot;
 };
 
 int lite_rpc_init(struct lite_rpc *rpc, struct lite_stats __percpu *stats,
@@ -102,6 +107,8 @@ void lite_rpc_conn_down(struct lite_conn *conn);
 void lite_rpc_recv(struct lite_conn *conn, u32 imm);
 
 int lite_rpc_call(struct lite_conn *conn, struct lite_call_desc *desc);
+int lite_rpc_call_begin(struct lite_conn *conn, struct lite_call_desc *desc);
+int lite_rpc_call_end(struct lite_conn *conn, struct lite_call_desc *desc);
 int lite_rpc_call_local(struct lite_rpc *rpc, struct lite_call_desc *desc);
 
 /* ---- between the files of this layer ------------------------------------- */
@@ -185,7 +192,7 @@ struct lite_rpc_conn {
 
 static inline void *lite_slot_data(struct lite_slots *slots, u32 slot)
 {
-	return page_address(slots->page) + slot * LITE_SLOT_SIZE;
+	return page_address(slots->page) + lite_slot_offset(slot);
 }
 
 int lite_rpc_send(struct lite_rpc_conn *rc, struct lite_slots *from, u32 slot,

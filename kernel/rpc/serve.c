@@ -25,7 +25,7 @@
  * @call: enum lite_call, from a peer
  * @req: payload, out of the peer's reach
  * @len: bytes
- * @reply: LITE_PAYLOAD_MAX zeroed bytes
+ * @reply: lite_call_payload_max() zeroed bytes
  * @reply_len: bytes of the reply
  *
  * Context: may sleep.
@@ -71,8 +71,8 @@ static void lite_serve(struct lite_serve_slot *s, void *req)
 	int err;
 
 	ib_dma_sync_single_for_cpu(conn->fab->dev,
-				   rc->req_in.dma + slot * LITE_SLOT_SIZE,
-				   LITE_SLOT_SIZE, DMA_BIDIRECTIONAL);
+				   rc->req_in.dma + lite_slot_offset(slot),
+				   lite_slot_bytes(slot), DMA_BIDIRECTIONAL);
 	memcpy(&msg, in, sizeof(msg));
 	call = le16_to_cpu(msg.call);
 	/* A call in the wrong lane could deadlock us. */
@@ -84,7 +84,7 @@ static void lite_serve(struct lite_serve_slot *s, void *req)
 	len = le32_to_cpu(msg.length);
 	memcpy(req, in + sizeof(msg), len);
 
-	memset(out, 0, LITE_SLOT_SIZE);
+	memset(out, 0, lite_slot_bytes(slot));
 	err = lite_rpc_dispatch(rc->rpc, conn, call, req, len, out + 1,
 				&reply_len);
 	trace_lite_serve(conn->session, conn->from.node, call, err);
@@ -110,7 +110,7 @@ static void lite_serve_work(struct work_struct *work)
 	struct lite_serve_slot *s = container_of(work, struct lite_serve_slot,
 						 work);
 	struct lite_conn *conn = s->rc->conn;
-	void *req = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
+	void *req = kmalloc(lite_slot_bytes(s - s->rc->serve), GFP_KERNEL);
 
 	if (req)
 		lite_serve(s, req);

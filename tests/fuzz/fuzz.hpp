@@ -11,6 +11,7 @@ extern "C" {
 #include "core/ring.h"
 #include "core/spread.h"
 #include "core/wire.h"
+#include "core/wire_pack.h"
 #include "core/wire_rpc.h"
 }
 

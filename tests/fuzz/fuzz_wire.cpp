@@ -94,6 +94,22 @@ void use_request(std::uint16_t call, const std::uint8_t* payload, std::size_t si
             }
             break;
         }
+        case LITE_CALL_OP_PACK: {
+            const auto* head = reinterpret_cast<const lite_wire_pack*>(payload);
+            const auto* bytes = static_cast<const std::uint8_t*>(lite_wire_pack_bytes(head));
+            std::size_t in = 0;
+            for (std::uint32_t i = 0; i < le32_to_cpu(head->n_ops); ++i) {
+                const auto& op = lite_wire_pack_ops(head)[i];
+                require(lite_wire_pack_ranges(head)[op.range].id, "an operation without an LMR");
+                if (op.write)
+                    bytes += le16_to_cpu(op.length);
+                else
+                    in += le16_to_cpu(op.length);
+            }
+            require(bytes == payload + size, "PACK has bytes of nobody");
+            require(in <= LITE_PACK_IN_MAX, "PACK reads more than fits");
+            break;
+        }
         case LITE_CALL_MEM_FENCE: {
             lite_wire_mem_fence fence{};
             std::memcpy(&fence, payload, sizeof(fence));
@@ -184,7 +200,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         case 1: {
             const auto msg = input.take<lite_wire_msg>();
             if (lite_wire_msg_check(&msg) == 0)
-                require(le32_to_cpu(msg.length) <= LITE_PAYLOAD_MAX, "a length beyond the slot");
+                require(le32_to_cpu(msg.length) <= lite_call_payload_max(le16_to_cpu(msg.call)),
+                        "a length beyond the slot");
             break;
         }
         case 2:

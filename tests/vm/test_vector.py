@@ -17,6 +17,11 @@ def _alloc(lite, name, homes, size):
     lite.lite("alloc", name, size, "--node", ",".join(str(home.id) for home in homes))
 
 
+def _packed(lites):
+    """How many reads and writes went in messages so far."""
+    return sum(lite.stats()["packed"] for lite in lites)
+
+
 def _checksum(lite, name, part):
     return lite.lite("checksum", name, part * _LENGTH, _LENGTH, timeout=100).out.split()[-1]
 
@@ -62,6 +67,7 @@ def test_three_nodes_in_one_machine(lab):
     lites = in_one_machine(lab.n1)
     names = _five(lites)
     _churn(lab, lites, [*lites, lites[0]], names, lab.scale(30, 3))
+    assert _packed(lites) > 100, _packed(lites)
     _done(lites, names)
 
 
@@ -145,3 +151,61 @@ def test_additions_when_connections_break(lab):
     done = sum(int(lite.lite("fetch-add", name, 0, 0).out) for lite, name in zip((third, second), names))
     assert sure <= done <= sure + unknown, (sure, done, unknown)
     _done(lites, names)
+
+
+@vmtest(nodes=3, timeout=300)
+def test_messages_when_connections_break(lab):
+    """Many small writes, in messages, while nodes are cut off, or stand still. What was not answered is over before more is
+    written to the same words."""
+    lites = on_machines(lab)
+    first, second, third = lites
+    names = ("near", "wide")
+    _alloc(first, "near", [second], "64K")
+    _alloc(first, "wide", [third, second], "64K")
+    users = [_spawn(lite, "stamp", *names, "--offset", i * 8192) for i, lite in enumerate((first, third, first))]
+    for user in users:
+        user.wait_output("running", timeout=60)
+
+    def missed():
+        wait_until("it is missed", lambda: first.states()[second.id] != "up", timeout=30, scale=lab.n1.time_scale)
+
+    def back():
+        for lite in lites:
+            lite.wait_states({other.id: "up" for other in lites}, timeout=60)
+
+    for _ in range(lab.scale(2, 1)):
+        second.vm.cut()
+        missed()
+        second.vm.cut(False)
+        back()
+        second.vm.pause()
+        missed()
+        second.vm.resume()
+        back()
+    for user in users:
+        user.close_stdin()
+    for user in users:
+        print("      rounds that went well, and not:", user.wait(200, check=True).out.split("\n", 1)[1].strip())
+    assert _packed(lites) > 100, _packed(lites)
+    _done(lites, names)
+
+
+@vmtest(nodes=2, timeout=200)
+def test_messages_are_sent_again(lab):
+    """A link that breaks for less than the dead time fails none of many small reads and writes."""
+    lites = on_machines(lab, dead=15000 * lab.kernel.time_scale)
+    first, second = lites
+    _alloc(first, "near", [second], "64K")
+    user = _spawn(first, "stamp", "near")
+    user.wait_output("running", timeout=60)
+    for _ in range(lab.scale(3, 1)):
+        fences = first.stats()["fences"]
+        second.vm.cut()
+        wait_until("a connection ends", lambda: first.stats()["fences"] > fences, timeout=14, scale=lab.n1.time_scale)
+        second.vm.cut(False)
+        first.wait_states({lite.id: "up" for lite in lites}, timeout=60)
+    user.close_stdin()
+    good, bad = user.wait(200, check=True).out.split()[1:]
+    assert bad == "0", (good, bad)
+    assert _packed(lites) > 100, _packed(lites)
+    _done(lites, ["near"])

@@ -17,7 +17,7 @@ int run(Check check, std::uint16_t call, const Bytes& payload) {
 }
 
 void check_lengths(Check check, const Message& message) {
-    for (std::size_t length = 0; length <= LITE_PAYLOAD_MAX; ++length) {
+    for (std::size_t length = 0; length <= LITE_WORK_PAYLOAD_MAX; ++length) {
         if (length == message.payload.size())
             continue;
         Bytes other = message.payload;
@@ -45,7 +45,7 @@ void check_noise(Check check, const Message& message) {
     for (int i = 0; i < 3000; ++i) {
         Bytes bytes = message.payload;
         if (random.between(0, 3) == 0)
-            bytes.resize(random.between(0, LITE_PAYLOAD_MAX));
+            bytes.resize(random.between(0, LITE_WORK_PAYLOAD_MAX));
         for (auto n = bytes.empty() ? 0 : random.between(1, 8); n > 0; --n)
             bytes[random.between(0, bytes.size() - 1)] = static_cast<std::byte>(random.bits());
         const int e = run(check, message.call, bytes);
@@ -77,8 +77,8 @@ TEST_CASE("wire: every call has a request and a reply, and fits a slot") {
     for (std::size_t i = 0; i < all.size(); ++i) {
         CAPTURE(all[i].label, answers[i].label);
         CHECK(all[i].call == answers[i].call);
-        CHECK(all[i].payload.size() <= LITE_PAYLOAD_MAX);
-        CHECK(answers[i].payload.size() <= LITE_PAYLOAD_MAX);
+        CHECK(all[i].payload.size() <= lite_call_payload_max(all[i].call));
+        CHECK(answers[i].payload.size() <= lite_call_payload_max(answers[i].call));
     }
 }
 
@@ -108,6 +108,35 @@ TEST_CASE("wire: what memory operations say is of their kind, and one thing only
         CHECK(run(lite_wire_reply_check, message.call, message.payload) == 0);
         check_spoilers(lite_wire_reply_check, message);
     }
+}
+
+TEST_CASE(
+    "wire: many reads in one call are no more than fit into the reply, all of which are there") {
+    const auto pack = [](std::uint32_t n, std::uint16_t length) {
+        lite_wire_pack head{cpu_to_le32(1), cpu_to_le32(n)};
+        lite_wire_range range{};
+        range.id = cpu_to_le64(1);
+        range.home = cpu_to_le32(1);
+        Bytes bytes = to_bytes(head, std::vector{range});
+        const auto ops = to_bytes(lite_wire_pack_op{0, cpu_to_le16(length), 0, 0});
+        for (std::uint32_t i = 0; i < n; ++i)
+            bytes.insert(bytes.end(), ops.begin(), ops.end());
+        return run(lite_wire_request_check, LITE_CALL_OP_PACK, bytes);
+    };
+    static_assert(LITE_PACK_OPS >= LITE_PACK_IN_MAX / LITE_PACK_BYTES);
+    for (std::uint16_t length = 1; length <= LITE_PACK_BYTES; ++length) {
+        const std::uint32_t most = std::min(LITE_PACK_IN_MAX / length, LITE_PACK_OPS);
+        CAPTURE(length, most);
+        CHECK(pack(most, length) == 0);
+        CHECK(pack(most + 1, length) == -EPROTO);
+    }
+    lite_wire_pack_reply well{};
+    Bytes reply = to_bytes(well);
+    reply.resize(LITE_WORK_PAYLOAD_MAX);
+    CHECK(run(lite_wire_reply_check, LITE_CALL_OP_PACK, reply) == 0);
+    // Then all have been done.
+    poke(reply, offsetof(lite_wire_pack_reply, at), sizeof(well.at), 1);
+    CHECK(run(lite_wire_reply_check, LITE_CALL_OP_PACK, reply) == -EPROTO);
 }
 
 TEST_CASE("wire: copies alone go backward, and all that work may be careful") {
@@ -182,6 +211,7 @@ TEST_CASE("wire: the head of a message") {
     lite_wire_msg good{};
     good.magic = cpu_to_le32(LITE_WIRE_MAGIC);
     good.version = LITE_WIRE_VERSION;
+    good.call = cpu_to_le16(LITE_CALL_PING);
     good.length = cpu_to_le32(LITE_PAYLOAD_MAX);
     good.error = cpu_to_le32(4095);
     REQUIRE(lite_wire_msg_check(&good) == 0);
@@ -200,9 +230,41 @@ TEST_CASE("wire: the head of a message") {
         const bool smaller =
             (at >= offsetof(lite_wire_msg, length) && at < offsetof(lite_wire_msg, seq)) &&
             le32_to_cpu(spoilt.length) <= LITE_PAYLOAD_MAX && le32_to_cpu(spoilt.error) <= 4095;
+        // Calls of some lanes have smaller slots.
+        const bool fits =
+            le32_to_cpu(spoilt.length) <= lite_call_payload_max(le16_to_cpu(spoilt.call));
         CAPTURE(bit);
-        CHECK(lite_wire_msg_check(&spoilt) == (free_field || smaller ? 0 : -EPROTO));
+        CHECK(lite_wire_msg_check(&spoilt) == ((free_field && fits) || smaller ? 0 : -EPROTO));
     }
+}
+
+TEST_CASE("wire: no message is longer than its slot") {
+    for (const auto& message : requests()) {
+        lite_wire_msg msg{};
+        msg.magic = cpu_to_le32(LITE_WIRE_MAGIC);
+        msg.version = LITE_WIRE_VERSION;
+        msg.call = cpu_to_le16(message.call);
+        const std::uint32_t slot = lite_lane_first[lite_call_lane(message.call)];
+        const std::uint32_t most = lite_call_payload_max(message.call);
+        CAPTURE(message.label, slot, most);
+        CHECK(sizeof(msg) + most <= lite_slot_bytes(slot));
+        msg.length = cpu_to_le32(most);
+        CHECK(lite_wire_msg_check(&msg) == 0);
+        msg.length = cpu_to_le32(most + 1);
+        CHECK(lite_wire_msg_check(&msg) == -EPROTO);
+    }
+}
+
+TEST_CASE("wire: slots are behind one another, and the scratch is behind all") {
+    std::uint32_t end = 0;
+    for (std::uint32_t slot = 0; slot < LITE_SLOT_COUNT; ++slot) {
+        CAPTURE(slot);
+        CHECK(lite_slot_offset(slot) == end);
+        CHECK(lite_slot_offset(slot) % 64 == 0);
+        end = lite_slot_offset(slot) + lite_slot_bytes(slot);
+    }
+    CHECK(end <= LITE_SLOTS_SCRATCH);
+    CHECK(LITE_SLOTS_SCRATCH + 8 == LITE_SLOTS_BYTES);
 }
 
 TEST_CASE("wire: private data of every kind is accepted, padded or not") {
@@ -304,7 +366,7 @@ TEST_CASE("wire: a handler calls in later lanes than its own only") {
         {LITE_CALL_LMR_REVOKE, {LITE_CALL_OP_COPY}},
         {LITE_CALL_LMR_RECALL,
          {LITE_CALL_OP_SET, LITE_CALL_OP_COPY, LITE_CALL_OP_COMPARE, LITE_CALL_OP_CHECKSUM,
-          LITE_CALL_OP_ATOMIC}},
+          LITE_CALL_OP_ATOMIC, LITE_CALL_OP_PACK}},
         {LITE_CALL_MEM_FREE, {LITE_CALL_OP_COPY}},
         {LITE_CALL_MEM_FENCE, {LITE_CALL_OP_COPY}},
     };

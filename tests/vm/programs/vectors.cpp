@@ -10,6 +10,9 @@
 //   count NAME... --count N vectors of additions of 1 to the first word of each LMR and of writes
 //                           behind it, N times and until standard input ends; print how many
 //                           additions were done for sure, and of how many that is unknown
+//   stamp NAME...           vectors that write the number of the round to some words of each LMR,
+//                           until standard input ends; what was written with success stays, though
+//                           others before it have failed; print how many rounds did, and did not
 #include "common/crc32c.hpp"
 #include "common/pattern.hpp"
 #include "common/shadow.hpp"
@@ -88,12 +91,14 @@ struct Part {
     std::vector<bool> taken;  // by an operation of the vector at hand
 };
 
-// One vector: its operations have no byte in common, for they are in no order.
+// One vector: its operations have no byte in common, for they are in no order. Every other one has
+// small reads and writes only: those may go in messages.
 class Vector {
   public:
     Vector(std::deque<Part>& parts, std::mt19937_64& random) : parts_(parts), random_(random) {
         for (auto& part : parts_)
             part.taken.assign(part.model.size(), false);
+        small_ = below(2);
         const auto n = below(8) ? 1 + below(100) : 1 + below(400);
         for (u64 i = 0; i < n; ++i)
             add();
@@ -121,6 +126,9 @@ class Vector {
 
     u64 some_length(u64 most) {
         static constexpr std::array<u64, 8> kUsual{64, 256, 256, 1024, 1500, 4096, 6000, 20000};
+        // One in a hundred may be too long for that.
+        if (small_)
+            return 1 + below(std::min<u64>(most, below(100) ? 256 : 300));
         return 1 + below(std::min(most, kUsual[below(kUsual.size())]));
     }
 
@@ -146,6 +154,8 @@ class Vector {
 
     void add() {
         Part& part = parts_[below(parts_.size())];
+        if (small_ && below(200))
+            return transfer(part, below(2) ? LITE_OP_READ : LITE_OP_WRITE);
         switch (below(10)) {
             case 0:
             case 1:
@@ -302,6 +312,7 @@ class Vector {
 
     std::deque<Part>& parts_;
     std::mt19937_64& random_;
+    bool small_ = false;
     std::vector<lite_op> ops_;
     std::deque<Expected> expected_;
 };
@@ -390,6 +401,53 @@ void count(lite::context& node, const Options& options) {
                 static_cast<unsigned long long>(unknown));
 }
 
+// What a vector whose links may break has done, besides which of its operations have failed.
+bool submit_despite(lite::context& node, std::vector<lite_op>& ops) {
+    lite::submit(node, ops);
+    bool good = true;
+    for (const auto& op : ops) {
+        const auto error = op.error;
+        require(!error || error == EHOSTDOWN || error == ETIMEDOUT || error == EIO,
+                "errno " + std::to_string(error));
+        good &= !error;
+    }
+    return good;
+}
+
+void stamp(lite::context& node, const Options& options) {
+    constexpr std::size_t kWords = 24;
+    std::vector<lite::region> regions;
+    for (const auto& name : options.names)
+        regions.push_back(node.map(name, kAll));
+    std::vector<u64> seen(kWords * regions.size());
+    u64 good = 0;
+    u64 bad = 0;
+    say_running();
+    for (u64 round = 1; !good || !input_has_ended(); ++round) {
+        std::vector<lite_op> writes;
+        std::vector<lite_op> reads;
+        for (std::size_t i = 0; i < seen.size(); ++i) {
+            const auto& region = regions[i % regions.size()];
+            const u64 at = options.offset + 72 * i;
+            writes.push_back(lite::op::write(region, at, std::as_bytes(std::span(&round, 1))));
+            reads.push_back(
+                lite::op::read(region, at, std::as_writable_bytes(std::span(&seen[i], 1))));
+        }
+        const bool written = submit_despite(node, writes);
+        const bool read = submit_despite(node, reads);
+        ++(written && read ? good : bad);
+        for (std::size_t i = 0; i < seen.size(); ++i) {
+            if (writes[i].error || reads[i].error)
+                continue;
+            require(seen[i] == round, "word " + std::to_string(i) + " is of round " +
+                                          std::to_string(seen[i]) + " after round " +
+                                          std::to_string(round));
+        }
+    }
+    std::printf("%llu %llu\n", static_cast<unsigned long long>(good),
+                static_cast<unsigned long long>(bad));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -409,6 +467,7 @@ int main(int argc, char** argv) {
     add("churn", "everything at random, against a model", churn);
     add("until", "operate until that fails", until);
     add("count", "additions, and what is known of them", count);
+    add("stamp", "writes that stay, though others have failed", stamp);
     app.require_subcommand(1);
     CLI11_PARSE(app, argc, argv);
     try {

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * OP_PACK: many small reads and writes in one call, to the node that holds the
+ * bytes. What it consists of; part of wire.h, which see.
+ */
+#ifndef _LITE_CORE_WIRE_PACK_H
+#define _LITE_CORE_WIRE_PACK_H
+
+#include "wire.h"
+
+/* Of one operation. */
+#define LITE_PACK_BYTES 256U
+/* Of one call. */
+#define LITE_PACK_OPS 64U
+#define LITE_PACK_RANGES 8U
+
+/*
+ * There follow struct lite_wire_range, which name LMRs and have no offset; struct
+ * lite_wire_pack_op; and the bytes of the writes, in their order.
+ */
+struct lite_wire_pack {
+	__le32 n_ranges;
+	__le32 n_ops;
+} __packed;
+
+struct lite_wire_pack_op {
+	__le64 offset;   /* in the LMR */
+	__le16 length;
+	__u8 range;      /* which */
+	__u8 write;      /* 1, or 0: read */
+} __packed;
+
+/*
+ * Well done: the bytes of the reads, in their order. Else nothing follows, and
+ * any of the writes may have been done.
+ */
+struct lite_wire_pack_reply {
+	__le32 error;    /* errno, positive */
+	__le32 status;   /* LITE_WIRE_OP_OK, _UNMAPPED, _ELSEWHERE */
+	__le32 at;       /* which operation could not be done; 0: all are */
+	__le32 reserved;
+} __packed;
+
+#define LITE_PACK_OUT_MAX                                                      \
+	((u32)(LITE_WORK_PAYLOAD_MAX - sizeof(struct lite_wire_pack)))
+#define LITE_PACK_IN_MAX                                                       \
+	((u32)(LITE_WORK_PAYLOAD_MAX -                                         \
+	       sizeof(struct lite_wire_pack_reply)))
+
+static inline bool lite_wire_range_ok(const struct lite_wire_range *r)
+{
+	return r->id && r->home && !r->reserved;
+}
+
+static inline const struct lite_wire_range *
+lite_wire_pack_ranges(const struct lite_wire_pack *p)
+{
+	return (const struct lite_wire_range *)(p + 1);
+}
+
+static inline const struct lite_wire_pack_op *
+lite_wire_pack_ops(const struct lite_wire_pack *p)
+{
+	return (const struct lite_wire_pack_op *)(lite_wire_pack_ranges(p) +
+						  le32_to_cpu(p->n_ranges));
+}
+
+/* The bytes of the writes. */
+static inline const void *lite_wire_pack_bytes(const struct lite_wire_pack *p)
+{
+	return lite_wire_pack_ops(p) + le32_to_cpu(p->n_ops);
+}
+
+/* As lite_wire_request_check() and lite_wire_reply_check(), which come here. */
+int lite_wire_pack_check(const struct lite_wire_pack *p, size_t len);
+int lite_wire_pack_reply_check(const struct lite_wire_pack_reply *r, size_t len);
+
+#endif /* _LITE_CORE_WIRE_PACK_H */
