@@ -85,21 +85,22 @@ def test_sessions_break_meanwhile(lab):
         lite.start(**{**times(lite.vm), "dead": 20000 * lab.kernel.time_scale})
     join_all(lites)
     _words(lites[0], "words", lites[2])
-    running = _record(lab, lites, "words", 4, lab.scale(500, 50), "--words", 4)
+    running = _record(lab, lites, "words", 4, lab.scale(500, 200), "--words", 4)
     running.wait_output("running", timeout=60)
     def count(what):
         return sum(lite.stats()[what] for lite in lites[:2])
 
     def until(what, name, more):
-        was = count(name)
-        wait_until(what, lambda: count(name) >= was + more or not running.running, 20, lab.kernel.time_scale)
+        wait_until(what, lambda: count(name) >= more or not running.running, 20, lab.kernel.time_scale)
 
     cuts = 0
     while running.running:
-        until("it works", "atomics", 50)
+        until("it works", "atomics", count("atomics") + 50)
+        # Before the cut: afterwards they may all have failed that will, for who fails waits for the node.
+        failed = count("op_errors")
         lab.n2.cut()
         try:
-            until("an operation fails", "op_errors", 1)
+            until("an operation fails", "op_errors", failed + 1)
         finally:
             lab.n2.cut(False)
         cuts += 1
