@@ -195,7 +195,7 @@ def test_the_destination_dies_in_the_middle(lab):
     _bring_back(third, second, lites)
 
 
-@vmtest(nodes=3, timeout=200)
+@vmtest(nodes=3, timeout=200, slow=True)
 def test_a_user_dies_in_the_middle(lab):
     """A machine that uses an LMR crashes while it is moved: the move goes on without it."""
     first, second, third = lites = on_machines(lab)

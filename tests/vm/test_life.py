@@ -49,7 +49,7 @@ def test_a_thousand_killed_processes(lab):
     _kill(lab, lab.scale(1000, 40))
 
 
-@vmtest(nodes=1, cpus=2, timeout=300, mem_mb=768)
+@vmtest(nodes=1, cpus=2, timeout=300, mem_mb=768, slow=True)
 def test_killed_processes_of_each_kind(lab):
     lites = in_one_machine(lab.n1)
     for kind in ("small", "large", "atomics", "alloc", "map", "list"):

@@ -153,7 +153,7 @@ def test_additions_when_connections_break(lab):
     _done(lites, names)
 
 
-@vmtest(nodes=3, timeout=300)
+@vmtest(nodes=3, timeout=300, slow=True)
 def test_messages_when_connections_break(lab):
     """Many small writes, in messages, while nodes are cut off, or stand still. What was not answered is over before more is
     written to the same words."""
