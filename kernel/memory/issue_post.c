@@ -219,7 +219,7 @@ static void lite_issue_post_all(struct lite_issue *first)
 	}
 	/* A message needs one itself. */
 	lite_chain_unreserve(&first->chain);
-	/* It gives pages back. */
+	/* The watch is for pages, too, that nobody needs any more. */
 	spin_lock(&mem->issues.lock);
 	lite_issues_watch_in(mem, mem->fab->op_timeout);
 	spin_unlock(&mem->issues.lock);

@@ -4,7 +4,15 @@
 
 #include "support.hpp"
 
+// Members of packed structures cannot be bound to references, but their offsets are theirs.
+#define FIELD(type, member, ...)                                               \
+    Spoiler {                                                                  \
+#member, offsetof(type, member), sizeof(type::member), { __VA_ARGS__ } \
+    }
+
 namespace lite_test {
+
+constexpr std::uint64_t kAllOnes = ~0ULL;
 
 using Bytes = std::vector<std::byte>;
 
@@ -44,6 +52,10 @@ struct Message {
 // All calls, in the order of their numbers.
 std::vector<Message> requests();
 std::vector<Message> replies();
+
+// OP_PACK, which is a file of its own: many operations in one call.
+Message pack();
+Message pack_reply(std::uint32_t status, std::uint32_t error);
 
 // What memory operations may be answered besides.
 std::vector<Message> operation_replies();

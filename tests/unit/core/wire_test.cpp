@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "wire_fixtures.hpp"
 
+#include <algorithm>
 #include <map>
 #include <vector>
 
