@@ -172,3 +172,31 @@ def test_mapping_beside_registering(lab):
 def test_mapping_costs_a_hundredth_of_registering(lab):
     """The goal."""
     _compare_mapping(lab, {"map": 0.01})
+
+
+# --- one processor, and two ---------------------------------------------------------------------------------------------
+
+def _on_processors(lab):
+    """Prints the latency of small operations and of calls beside native verbs'. Fails only if it is twice as long."""
+    first, second = on_machines(lab, heartbeat=1000, dead=10000)
+    second.vm.run(f"lite-perf serve --background --bind {second.address} --arms lite,verbs,write-imm")
+    for options in ("--workload read-latency,write-latency --arms lite,verbs",
+                    "--workload rpc-latency --arms lite,write-imm --baseline write-imm"):
+        out = first.vm.run(f"lite-perf run --server {second.address} --node {second.id} {options} --count 2500 --sizes 64 "
+                           "--rounds 15 --json - --quiet", timeout=150).out
+        for result in json.loads(out)["results"]:
+            outcomes = {outcome["label"]: outcome for outcome in result["outcomes"]}
+            ratio = outcomes["lite"]["ratio"]
+            print(f"      {result['workload']}: " + ", ".join(f"{name} {o['median']:.0f}" for name, o in outcomes.items()) +
+                  f", {ratio['value']:.3f} [{ratio['low']:.3f}, {ratio['high']:.3f}]")
+            assert ratio["low"] <= 2, ratio
+
+
+@vmtest(kernels=("6.1", "6.12"), fresh=True, timeout=200, mem_mb=768, slow=True)
+def test_on_one_processor(lab):
+    _on_processors(lab)
+
+
+@vmtest(kernels=("6.1", "6.12"), fresh=True, timeout=200, mem_mb=768, cpus=2, slow=True)
+def test_on_two_processors(lab):
+    _on_processors(lab)
