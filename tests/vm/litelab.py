@@ -399,8 +399,9 @@ def traces(vm):
 
 def memory_kb(vm):
     """(available, unreclaimable slab) in kB, after giving the kernel a chance to let go of what it only caches. Pages in the
-    lists of free pages that each CPU keeps, tens of megabytes at times, are free, though MemAvailable does not count them."""
-    text = vm.run("sync; echo 3 >/proc/sys/vm/drop_caches; cat /proc/meminfo; grep -w count: /proc/zoneinfo").out
+    lists of free pages that each CPU keeps, tens of megabytes at times, are free, though MemAvailable does not count them;
+    and what each CPU has counted for itself, a megabyte or two, is added to the sums only by stat_refresh."""
+    text = vm.run("sync; cd /proc; echo 3 >sys/vm/drop_caches; echo 1 >sys/vm/stat_refresh; cat meminfo zoneinfo").out
     values = dict(re.findall(r"(\w+): +(\d+) kB", text))
-    kept = sum(int(pages) for pages in re.findall(r"count: +(\d+)", text)) * 4
+    kept = sum(int(pages) for pages in re.findall(r"\bcount: +(\d+)", text)) * 4
     return int(values["MemAvailable"]) + kept, int(values["SUnreclaim"])
