@@ -43,12 +43,14 @@
  * @awake_ns: the median, awake
  * @asleep_ns: the median, asleep
  * @count: of waits
+ * @yield_again: jiffies; before, who else wants the processor keeps it for long
  */
 struct lite_pace {
 	u64 worth_ns;
 	u64 awake_ns;
 	u64 asleep_ns;
 	u32 count;
+	unsigned long yield_again;
 };
 
 /**
@@ -68,6 +70,7 @@ static inline void lite_pace_init(struct lite_pace *pace, u64 worth_ns)
 	pace->awake_ns = 0;
 	pace->asleep_ns = 0;
 	pace->count = 0;
+	pace->yield_again = jiffies;
 }
 
 /*
