@@ -8,9 +8,8 @@
  * its REVOKE (memory.h tells why that matters).
  *
  * A REVOKE, or RECALL, may overtake the reply to our own MAP. It then finds no
- * mapping, and is noted with the MAPs under way with that home (struct
- * lite_map_try): the one whose reply names that LMR gives back what it got and
- * starts over.
+ * mapping, but is counted (struct lite_revoked): a MAP whose reply names an LMR
+ * that was revoked since it was begun gives back what it got and starts over.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -22,7 +21,7 @@
 #define LITE_SESSION_TRIES 3
 /*
  * MAPs that may be overtaken in a row. Each try is a call, and what overtakes is
- * a change of the LMR or, rarely, too many ends of others at once.
+ * a change of the LMR or, rarely, of another one that looks the same.
  */
 #define LITE_MAP_TRIES 1000
 /* For CREATE: memory has to be found and zeroed, maybe at many nodes. */
@@ -174,14 +173,13 @@ static bool lite_mapping_blocks(const struct lite_mapping *m)
  */
 static struct lite_mapping *lite_mapping_known(struct lite_memory *mem,
 					       struct lite_conn *conn, u32 home,
-					       u64 id,
-					       struct lite_map_try *try)
+					       u64 id, u64 revoked)
 {
 	struct lite_mapping *m;
 
 	for (;;) {
 		spin_lock(&mem->map_lock);
-		if (lite_try_overtaken(mem, try, id)) {
+		if (lite_revoked_since(mem, home, id, revoked)) {
 			m = ERR_PTR(-EAGAIN);
 			break;
 		}
@@ -208,8 +206,7 @@ watch:
 }
 
 /* Enter a mapping. -EAGAIN: overtaken, or somebody else was faster. */
-static int lite_mapping_enter_table(struct lite_mapping *m,
-				    struct lite_map_try *try)
+static int lite_mapping_enter_table(struct lite_mapping *m, u64 revoked)
 {
 	struct lite_memory *mem = m->mem;
 	unsigned long key = lite_mapping_key(m->home, m->id);
@@ -220,7 +217,7 @@ static int lite_mapping_enter_table(struct lite_mapping *m,
 	if (err)
 		return err;
 	spin_lock(&mem->map_lock);
-	if (lite_try_overtaken(mem, try, m->id) ||
+	if (lite_revoked_since(mem, m->home, m->id, revoked) ||
 	    xa_load(&mem->mappings, key))
 		err = -EAGAIN;
 	else
@@ -237,12 +234,12 @@ static int lite_mapping_enter_table(struct lite_mapping *m,
  */
 static struct lite_mapping *lite_mapping_finish(
 	struct lite_memory *mem, struct lite_conn *conn, u32 home,
-	struct lite_map_try *try, const struct lite_wire_map_reply *r)
+	u64 revoked, const struct lite_wire_map_reply *r)
 {
 	struct lite_mapping *m;
 	int err;
 
-	m = lite_mapping_known(mem, conn, home, le64_to_cpu(r->id), try);
+	m = lite_mapping_known(mem, conn, home, le64_to_cpu(r->id), revoked);
 	if (!IS_ERR_OR_NULL(m))
 		return m;
 	err = PTR_ERR_OR_ZERO(m);
@@ -259,7 +256,7 @@ static struct lite_mapping *lite_mapping_finish(
 	      lite_mapping_extents(m, le32_to_cpu(r->n_extents));
 	if (!err) {
 		lite_mapping_locate(m);
-		err = lite_mapping_enter_table(m, try);
+		err = lite_mapping_enter_table(m, revoked);
 	}
 	if (!err) {
 		trace_lite_map(home, m->id, m->length);
@@ -267,7 +264,7 @@ static struct lite_mapping *lite_mapping_finish(
 	}
 	/* What did not fit together may be from before and after a change. */
 	spin_lock(&mem->map_lock);
-	if (lite_try_overtaken(mem, try, m->id))
+	if (lite_revoked_since(mem, home, m->id, revoked))
 		err = -EAGAIN;
 	spin_unlock(&mem->map_lock);
 	lite_mapping_put(m);
@@ -359,8 +356,8 @@ static struct lite_mapping *lite_mapping_ask(struct lite_memory *mem, u32 home,
 		.late_ctx = mem,
 	};
 	struct lite_mapping *m;
-	struct lite_map_try try;
 	struct lite_conn *conn;
+	u64 revoked;
 	int tries = 0;
 	int err;
 
@@ -374,12 +371,11 @@ again:
 		kfree(r);
 		return ERR_PTR(err);
 	}
-	lite_try_begin(mem, &try, home);
+	revoked = lite_revoked_count(mem);
 	err = lite_home_call(mem, conn, &d);
 	if (err == -EHOSTDOWN && conn && lite_conn_is_dead(conn) &&
 	    lite_mapping_again(mem, home, &d) &&
 	    ++tries < LITE_SESSION_TRIES) {
-		lite_try_end(mem, &try);
 		lite_conn_put(conn);
 		goto again;
 	}
@@ -390,14 +386,13 @@ again:
 			*granted = le32_to_cpu(r->rights);
 		if (id)
 			*id = le64_to_cpu(r->id);
-		m = lite_mapping_finish(mem, conn, home, &try, r);
+		m = lite_mapping_finish(mem, conn, home, revoked, r);
 		if (IS_ERR(m) && m != ERR_PTR(-EAGAIN) &&
 		    call == LITE_CALL_LMR_CREATE && !r->anonymous)
 			lite_create_undo(
 				mem, conn, le64_to_cpu(r->id),
 				&((const struct lite_wire_create *)req)->cred);
 	}
-	lite_try_end(mem, &try);
 	if (conn)
 		lite_conn_put(conn);
 	kfree(r);

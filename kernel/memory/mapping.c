@@ -57,6 +57,26 @@ bool lite_mapping_end(struct lite_mapping *m, enum lite_mapping_state state)
 	return true;
 }
 
+static unsigned long lite_mapping_left_key(const struct rb_node *node)
+{
+	const struct lite_mapping *m = rb_entry(node, struct lite_mapping, left);
+
+	return lite_mapping_key(m->home, m->id);
+}
+
+static bool lite_mapping_left_less(struct rb_node *a, const struct rb_node *b)
+{
+	return lite_mapping_left_key(a) < lite_mapping_left_key(b);
+}
+
+static int lite_mapping_left_cmp(const void *key, const struct rb_node *node)
+{
+	unsigned long wanted = *(const unsigned long *)key;
+	unsigned long has = lite_mapping_left_key(node);
+
+	return wanted < has ? -1 : wanted > has;
+}
+
 /*
  * Drained: nobody needs to find it any more. But its LMR may be mapped anew
  * before the last handle lets go of this one, and so before the home is told
@@ -69,8 +89,25 @@ static void lite_mapping_unlist(struct lite_mapping *m)
 	lockdep_assert_held(&m->mem->map_lock);
 	if (xa_load(&m->mem->mappings, key) == m)
 		xa_erase(&m->mem->mappings, key);
-	if (READ_ONCE(m->unclean) && list_empty(&m->left))
-		list_add(&m->left, &m->mem->unclean);
+	if (READ_ONCE(m->unclean) && RB_EMPTY_NODE(&m->left))
+		rb_add(&m->left, &m->mem->unclean, lite_mapping_left_less);
+}
+
+/**
+ * lite_mapping_was_unclean - has this node used an LMR by a mapping that is over,
+ * and does its home perhaps not know that an operation may be under way yet?
+ * @mem: node's; map_lock is held
+ * @home: of the LMR
+ * @id: its id there
+ *
+ * Return: true if so.
+ */
+bool lite_mapping_was_unclean(const struct lite_memory *mem, u32 home, u64 id)
+{
+	unsigned long key = lite_mapping_key(home, id);
+
+	lockdep_assert_held(&mem->map_lock);
+	return rb_find(&key, &mem->unclean, lite_mapping_left_cmp);
 }
 
 /*
@@ -113,25 +150,24 @@ void lite_mapping_retire(struct lite_mapping *m)
  */
 void lite_mapping_retire_home(struct lite_memory *mem, u32 home)
 {
-	struct lite_mapping *m, *found;
+	unsigned long last = home ? lite_mapping_key(home, U64_MAX) : ULONG_MAX;
+	struct lite_mapping *m;
 	unsigned long key;
 
 	do {
-		found = NULL;
+		key = lite_mapping_key(home, 0);
 		spin_lock(&mem->map_lock);
-		xa_for_each(&mem->mappings, key, m) {
-			if (home && m->home != home)
-				continue;
+		m = xa_find(&mem->mappings, &key, last, XA_PRESENT);
+		if (m) {
 			lite_mapping_end(m, LITE_MAPPING_RETIRED);
 			atomic_inc(&m->watchers);
-			found = m;
-			break;
 		}
 		spin_unlock(&mem->map_lock);
-		/* Takes it out of the table. */
-		if (found)
-			lite_mapping_watch(found);
-	} while (found);
+		/* Takes it out of the table: the next time it is another one. */
+		if (m)
+			lite_mapping_watch(m);
+		cond_resched();
+	} while (m);
 }
 
 /**
@@ -193,7 +229,8 @@ static void lite_mapping_release(struct kref *ref)
 	if (m->state != LITE_MAPPING_REVOKED)
 		lite_mapping_give_back(mem, m->conn, m->id, m->grants, m->unclean);
 	spin_lock(&mem->map_lock);
-	list_del_init(&m->left);
+	if (!RB_EMPTY_NODE(&m->left))
+		rb_erase(&m->left, &mem->unclean);
 	spin_unlock(&mem->map_lock);
 	trace_lite_unmap(m->home, m->id, m->length);
 	INIT_RCU_WORK(&m->rcu, lite_mapping_free_rcu);
@@ -260,7 +297,7 @@ struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
 	m->mem = mem;
 	kref_init(&m->ref);
 	init_completion(&m->drained);
-	INIT_LIST_HEAD(&m->left);
+	RB_CLEAR_NODE(&m->left);
 	mutex_init(&m->zap);
 	INIT_LIST_HEAD(&m->views);
 	m->home = home;

@@ -52,7 +52,8 @@ struct lite_map_share {
  * @length: bytes
  * @anonymous: it has no name
  * @unclean: an operation failed, so that it may still be under way
- * @left: in mem->unclean, from when it is out of the table until the home knows
+ * @left: in mem->unclean, from when it is out of the table until the home knows;
+ *	else cleared
  * @careful: jiffies at which a small piece got through that a large had not
  * @pack_after: jiffies; until then its operations do not go in messages
  * @grants: MAPs of ours that the home counts; under map_lock
@@ -88,7 +89,7 @@ struct lite_mapping {
 	u64 length;
 	bool anonymous;
 	bool unclean;
-	struct list_head left;
+	struct rb_node left;
 	unsigned long careful;
 	unsigned long pack_after;
 	u32 grants;
@@ -134,21 +135,22 @@ static inline int lite_io_result(struct lite_mapping *m, int err)
 	return err;
 }
 
-/* REVOKEs that may overtake one MAP; more count as one of its LMR. */
-#define LITE_TRY_REVOKED 16
+#define LITE_REVOKED_BITS 10
 
 /**
- * struct lite_map_try - a MAP under way
- * @list: in the node's list, under map_lock
- * @home: asked
- * @n_revoked: REVOKEs and RECALLs of that home that came meanwhile
- * @revoked: their LMRs, the first of them
+ * struct lite_revoked - REVOKEs and RECALLs that have come
+ * @salt: of the hash of an LMR's key: users choose no LMRs that share an entry
+ * @count: how many
+ * @last: the number of the last one, by that hash
+ *
+ * A MAP that was begun after number N has been overtaken by one of its LMR if
+ * @last is greater. Another LMR with the same hash makes it look so, too: then the
+ * LMR is mapped once more, for nothing.
  */
-struct lite_map_try {
-	struct list_head list;
-	u32 home;
-	u32 n_revoked;
-	u64 revoked[LITE_TRY_REVOKED];
+struct lite_revoked {
+	u64 salt;
+	u64 count;
+	u64 last[1 << LITE_REVOKED_BITS];
 };
 
 /* Is its session with the home alive? */
@@ -178,11 +180,10 @@ void lite_mapping_retire_home(struct lite_memory *mem, u32 home);
 bool lite_mapping_end(struct lite_mapping *m, enum lite_mapping_state state);
 void lite_mapping_watch(struct lite_mapping *m);
 int lite_home_error(struct lite_memory *mem, u32 home, int err);
-void lite_try_begin(struct lite_memory *mem, struct lite_map_try *try,
-		    u32 home);
-void lite_try_end(struct lite_memory *mem, struct lite_map_try *try);
-bool lite_try_overtaken(struct lite_memory *mem,
-			const struct lite_map_try *try, u64 id);
+u64 lite_revoked_count(struct lite_memory *mem);
+bool lite_revoked_since(const struct lite_memory *mem, u32 home, u64 id,
+			u64 count);
+bool lite_mapping_was_unclean(const struct lite_memory *mem, u32 home, u64 id);
 int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id,
 			enum lite_mapping_state state);
 void lite_mapping_put(struct lite_mapping *m);

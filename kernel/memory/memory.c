@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The memory layer of a node: its life, and news from the cluster. */
+#include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 
@@ -56,8 +57,8 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	INIT_WORK(&mem->publish_work, lite_names_publish_work);
 	spin_lock_init(&mem->map_lock);
 	xa_init(&mem->mappings);
-	INIT_LIST_HEAD(&mem->unclean);
-	INIT_LIST_HEAD(&mem->tries);
+	mem->unclean = RB_ROOT;
+	mem->revoked.salt = get_random_u64();
 	lite_known_init(mem);
 	spin_lock_init(&mem->views_lock);
 	lite_lent_init(mem);

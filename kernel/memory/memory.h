@@ -124,8 +124,8 @@ struct lite_memory {
 
 	spinlock_t map_lock;       /* protects the next four */
 	struct xarray mappings;    /* by home and id; ACTIVE ones */
-	struct list_head unclean;  /* mappings that left it so */
-	struct list_head tries;    /* MAPs under way */
+	struct rb_root unclean;    /* mappings that left it so, by the same key */
+	struct lite_revoked revoked;
 	struct lite_known_table known;
 	spinlock_t views_lock;     /* protects the lists of views */
 	struct lite_lent lent;

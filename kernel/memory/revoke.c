@@ -3,68 +3,54 @@
  * REVOKE and RECALL, at the mapper: an LMR is used no more, or not before it has
  * been mapped anew.
  *
- * Either may overtake the reply to a MAP and then finds no mapping. So it is noted
- * with all MAPs under way to that home (struct lite_map_try), and the one whose
- * reply names the LMR starts over.
+ * Either may overtake the reply to a MAP and then finds no mapping. So they are
+ * numbered, and the number of the last one is kept by LMR (struct lite_revoked): a
+ * MAP that was begun before starts over.
  *
  * The answer speaks for all mappings of the LMR that this node has had, also
  * for those that a handle which is not used still keeps (mem->unclean).
  */
+#include <linux/hash.h>
+
 #include "memory.h"
 
-/**
- * lite_try_begin - a MAP is about to be made
- * @mem: node's
- * @try: on the caller's stack, until lite_try_end()
- * @home: asked
- *
- * Context: any process.
- */
-void lite_try_begin(struct lite_memory *mem, struct lite_map_try *try,
-		    u32 home)
+static u32 lite_revoked_slot(const struct lite_memory *mem, u32 home, u64 id)
 {
-	try->home = home;
-	try->n_revoked = 0;
-	spin_lock(&mem->map_lock);
-	list_add(&try->list, &mem->tries);
-	spin_unlock(&mem->map_lock);
+	return hash_64(lite_mapping_key(home, id) ^ mem->revoked.salt,
+		       LITE_REVOKED_BITS);
 }
 
 /**
- * lite_try_end - it is over
+ * lite_revoked_count - a MAP is about to be made
  * @mem: node's
- * @try: from lite_try_begin()
  *
  * Context: any process.
+ * Return: what lite_revoked_since() wants to know when its reply has come.
  */
-void lite_try_end(struct lite_memory *mem, struct lite_map_try *try)
+u64 lite_revoked_count(struct lite_memory *mem)
 {
+	u64 count;
+
 	spin_lock(&mem->map_lock);
-	list_del(&try->list);
+	count = mem->revoked.count;
 	spin_unlock(&mem->map_lock);
+	return count;
 }
 
 /**
- * lite_try_overtaken - has the LMR been revoked since the MAP was begun?
+ * lite_revoked_since - has an LMR been revoked since its MAP was begun?
  * @mem: node's; map_lock is held
- * @try: MAP
- * @id: of the LMR that it was given
+ * @home: of the LMR
+ * @id: its id there, which the reply has told
+ * @count: from lite_revoked_count(), before the MAP
  *
  * Return: true when what the MAP was told may be over.
  */
-bool lite_try_overtaken(struct lite_memory *mem,
-			const struct lite_map_try *try, u64 id)
+bool lite_revoked_since(const struct lite_memory *mem, u32 home, u64 id,
+			u64 count)
 {
-	u32 i;
-
 	lockdep_assert_held(&mem->map_lock);
-	if (try->n_revoked > LITE_TRY_REVOKED)
-		return true;
-	for (i = 0; i < try->n_revoked; i++) {
-		if (try->revoked[i] == id)
-			return true;
-	}
-	return false;
+	return mem->revoked.last[lite_revoked_slot(mem, home, id)] > count;
 }
 
 /**
@@ -80,26 +66,18 @@ bool lite_try_overtaken(struct lite_memory *mem,
 int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id,
 			enum lite_mapping_state state)
 {
-	struct lite_mapping *m, *left;
-	struct lite_map_try *try;
-	bool unclean = false;
+	u32 slot = lite_revoked_slot(mem, home, id);
+	struct lite_mapping *m;
+	bool unclean;
 
 	spin_lock(&mem->map_lock);
-	list_for_each_entry(left, &mem->unclean, left)
-		unclean |= left->home == home && left->id == id;
+	unclean = lite_mapping_was_unclean(mem, home, id);
 	m = xa_load(&mem->mappings, lite_mapping_key(home, id));
 	if (m) {
 		lite_mapping_end(m, state);
 		atomic_inc(&m->watchers);
 	}
-	list_for_each_entry(try, &mem->tries, list) {
-		if (try->home != home)
-			continue;
-		if (try->n_revoked < LITE_TRY_REVOKED)
-			try->revoked[try->n_revoked] = id;
-		if (try->n_revoked <= LITE_TRY_REVOKED)
-			try->n_revoked++;
-	}
+	mem->revoked.last[slot] = ++mem->revoked.count;
 	spin_unlock(&mem->map_lock);
 	if (m) {
 		lite_mapping_drain(m);

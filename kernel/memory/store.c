@@ -20,6 +20,8 @@
 
 /* 4 MB: what every allocator of the kernels that we know can have. */
 #define LITE_PIECE_ORDER 10
+/* So many are looked at under the lock of the table. */
+#define LITE_STORE_LOOK 64
 
 struct lite_uid_use {
 	u64 bytes;
@@ -455,25 +457,37 @@ struct lite_alloc *lite_store_take(struct lite_memory *mem, u64 id, u32 home)
 	return alloc;
 }
 
-/* Take the next one that belongs to a home's life, or came in a session. */
+/*
+ * Take the next one, from @id on, that belongs to a home's life, or came in a
+ * session. Who enters one looks afterwards whether that is over.
+ */
 static struct lite_alloc *lite_store_take_next(struct lite_memory *mem,
 					       unsigned long *id, u32 home,
 					       u64 incarnation, u64 session)
 {
-	struct lite_alloc *alloc, *found = NULL;
+	struct lite_alloc *alloc;
+	u32 looked;
+	bool found;
 
-	xa_lock(&mem->allocs);
-	xa_for_each_start(&mem->allocs, *id, alloc, *id) {
-		if (session ? alloc->session == session && !alloc->confirmed :
-			      alloc->home == home &&
-			      alloc->home_incarnation == incarnation) {
-			__xa_erase(&mem->allocs, *id);
-			found = alloc;
-			break;
+	do {
+		found = false;
+		looked = 0;
+		xa_lock(&mem->allocs);
+		xa_for_each_start(&mem->allocs, *id, alloc, *id) {
+			found = session ? alloc->session == session &&
+						  !alloc->confirmed :
+					  alloc->home == home &&
+						  alloc->home_incarnation ==
+							  incarnation;
+			if (found)
+				__xa_erase(&mem->allocs, *id);
+			if (found || ++looked == LITE_STORE_LOOK)
+				break;
 		}
-	}
-	xa_unlock(&mem->allocs);
-	return found;
+		xa_unlock(&mem->allocs);
+		cond_resched();
+	} while (!found && alloc);
+	return alloc;
 }
 
 /**
