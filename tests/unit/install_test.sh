@@ -26,7 +26,8 @@ read -ra flags < <(PKG_CONFIG_LIBDIR=${pc%/*} PKG_CONFIG_SYSROOT_DIR=$root pkg-c
 "$@" "$source" -o "$root/hello" "${flags[@]}"
 libraries=$(dirname "$(find "$root" -name liblite.so.1)")
 export LD_LIBRARY_PATH=$libraries LITE_INDEX=1048575
-ldd "$root/hello" | grep -qF "liblite.so.1 => $libraries/" || fail "not linked with what is installed"
+linked=$(ldd "$root/hello")
+[[ $linked == *"liblite.so.1 => $libraries/"* ]] || fail "not linked with what is installed: $linked"
 ! said=$("$root/hello" 1 2>&1) || fail "there is no such node, but: $said"
 [[ $said == "hello: open: no such LITE node"* ]] || fail "it says: $said"
 

@@ -61,15 +61,14 @@ def test_moved_meanwhile(lab):
     """The words move from node to node, without pause."""
     lites = in_one_machine(lab.n1)
     _words(lites[0], "words", lites[0])
-    running = _record(lab, lites, "words", 4, lab.scale(3000, 30, always=True))
+    running = _record(lab, lites, "words", 4, lab.scale(3000, 30, always=True), "--until-told")
     running.wait_output("running", timeout=60)
-    moves = 0
-    while running.running:
-        lites[moves % 3].lite("move", "words", "--node", lites[(moves + 1) % 3].id)
-        moves += 1
+    for move in range(9):
+        lites[move % 3].lite("move", "words", "--node", lites[(move + 1) % 3].id)
+    running.write(b"\n")
     total, unknown = _outcome(running, 200)
-    print(f"      {total} operations, {moves} moves")
-    assert not unknown and moves >= 6, (unknown, moves)
+    print(f"      {total} operations")
+    assert total and not unknown, (total, unknown)
     lites[0].lite("free", "words")
     for lite in lites:
         lite.check_idle()
@@ -85,16 +84,16 @@ def test_sessions_break_meanwhile(lab):
         lite.start(**{**times(lite.vm), "dead": 20000 * lab.kernel.time_scale})
     join_all(lites)
     _words(lites[0], "words", lites[2])
-    running = _record(lab, lites, "words", 4, lab.scale(500, 200), "--words", 4)
+    running = _record(lab, lites, "words", 4, lab.scale(500, 200), "--words", 4, "--until-told")
     running.wait_output("running", timeout=60)
     def count(what):
         return sum(lite.stats()[what] for lite in lites[:2])
 
     def until(what, name, more):
-        wait_until(what, lambda: count(name) >= more or not running.running, 20, lab.kernel.time_scale)
+        wait_until(what, lambda: count(name) >= more or not running.running, 60, lab.kernel.time_scale)
+        assert running.running, running.err
 
-    cuts = 0
-    while running.running:
+    for _ in range(2):
         until("it works", "atomics", count("atomics") + 50)
         # Before the cut: afterwards they may all have failed that will, for who fails waits for the node.
         failed = count("op_errors")
@@ -103,10 +102,10 @@ def test_sessions_break_meanwhile(lab):
             until("an operation fails", "op_errors", failed + 1)
         finally:
             lab.n2.cut(False)
-        cuts += 1
+    running.write(b"\n")
     total, unknown = _outcome(running, 200)
-    print(f"      {total} operations, of which {unknown} with an unknown end; {cuts} cuts")
-    assert unknown and cuts >= 2, (unknown, cuts)
+    print(f"      {total} operations, of which {unknown} with an unknown end")
+    assert unknown, total
     wait_complete(lites)
     lites[0].lite("free", "words")
     stop_all(lites)

@@ -4,7 +4,7 @@
 import errno
 import time
 
-from litelab import (Lite, dead_seconds, in_one_machine, join_all, nodes_in, prepare_all, probed, stop_all, times,
+from litelab import (Lite, in_one_machine, join_all, nodes_in, prepare_all, probed, stop_all, times,
                      trace_sessions, traced_sessions, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
@@ -286,11 +286,8 @@ def test_joining_when_the_first_member_has_crashed(lab):
         lite.start(**times(lite.vm))
     join_all(lites[:2])
     first.vm.crash()
-    begun = time.monotonic()
     third.ctl("join", "--timeout", 60000 * third.vm.time_scale, second.address, timeout=120)
     third.forget()
-    took = time.monotonic() - begun
-    assert took < 3 * dead_seconds(second.vm) + 5, f"joining took {took:.1f} s"
     second.wait_states({1: "down", 2: "up", third.id: "up"})
     fourth.join(third)
     wait_until("all are in", lambda: fourth.states() == third.states() == second.states(), 20, second.vm.time_scale)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """From nothing to a cluster and back to nothing, over and over in one boot: nothing may be left of it."""
 
-import time
-
 from litelab import (join_all, load, memory_kb, module_path, nodes_in, on_machines, prepare_all, rdma_objects, stop_all,
                      times, traces, wait_until)
 from vmlab.testing import vmtest
@@ -101,19 +99,17 @@ def test_lives_on_two_machines(lab):
 
 @vmtest(nodes=2, timeout=120)
 def test_unloading_ends_a_join(lab):
-    """Which waits for a machine that does not answer, and could do so for an hour; with it would all generic netlink."""
+    """Which waits for a machine that does not answer, and could do so for an hour, longer than anybody waits for rmmod here;
+    with it would all generic netlink."""
     lites = on_machines(lab)
     stop_all(lites)
     vm, nobody = lab.n1, "10.0.0.77"
     lites[0].start(**times(vm))
     vm.run(f"ip neigh replace {nobody} lladdr 02:00:00:00:00:77 dev eth0 nud permanent")
     try:
-        joining = vm.spawn(["litectl", "join", "--timeout", "60000", nobody])
+        joining = vm.spawn(["litectl", "join", "--timeout", "3600000", nobody])
         wait_until("it is joining", lambda: lites[0].status()["state"] == "joining", 10, vm.time_scale)
-        begun = time.monotonic()
         vm.rmmod("lite")
-        took = time.monotonic() - begun
-        assert took < 15 * vm.time_scale, f"rmmod took {took:.1f} s"
         assert not joining.wait(20).ok, joining.out
     finally:
         vm.run(f"ip neigh del {nobody} dev eth0", check=False)

@@ -3,12 +3,13 @@
 // that there are on them, at random; each operation is written down, with its times; and in the end
 // the checker of tests/lin has a look at all of it.
 //
-//   histories NAME --indexes 0,1 --threads T --count N --words W --seed S [--spoil]
+//   histories NAME --indexes 0,1 --threads T --count N --words W --seed S [--until-told] [--spoil]
 //
 // W words at the beginning of NAME, which are 0; the next one is used, too. Operations that fail
 // because a node cannot be reached may have taken effect, or may yet. Prints "running", and in the
-// end how many operations there were and of how many the answer is unknown. --spoil changes one
-// answer before it has a look: then it must fail.
+// end how many operations there were and of how many the answer is unknown. --until-told: until a
+// line comes on standard input, however long or short that is; each thread writes down at most N of
+// its operations. --spoil changes one answer before it has a look: then it must fail.
 #include "lin/checker.hpp"
 #include "lin/recorder.hpp"
 
@@ -18,6 +19,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -38,6 +40,7 @@ struct Options {
     std::size_t count = 200;
     u64 words = 2;
     u64 seed = 1;
+    bool until_told = false;
     bool spoil = false;
 };
 
@@ -58,9 +61,11 @@ class Worker {
           random_(options.seed * 1000 + number),
           seen_(options.words) {}
 
-    void run() {
-        for (std::size_t i = 0; i < options_.count; ++i)
+    void run(const std::atomic<bool>& told) {
+        for (std::size_t i = 0; i < options_.count && !told; ++i)
             once();
+        while (options_.until_told && !told)
+            wait_for_the_node();
     }
 
   private:
@@ -103,7 +108,8 @@ class Worker {
         }
     }
 
-    // Else all that is left would fail at once, and show nothing.
+    // An operation that is not written down. When one fails, all that is left would fail at once
+    // otherwise, and show nothing.
     void wait_for_the_node() {
         constexpr auto pause = std::chrono::milliseconds(20);
         const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -148,12 +154,13 @@ std::vector<lin::Operation> record(const Options& options) {
         }
     }
     std::vector<std::exception_ptr> failures(workers.size());
+    std::atomic<bool> told = false;
     {
         std::vector<std::jthread> threads;
         for (std::size_t i = 0; i < workers.size(); ++i) {
-            threads.emplace_back([&worker = workers[i], &failure = failures[i]] {
+            threads.emplace_back([&worker = workers[i], &failure = failures[i], &told] {
                 try {
-                    worker.run();
+                    worker.run(told);
                 } catch (...) {
                     failure = std::current_exception();
                 }
@@ -161,6 +168,10 @@ std::vector<lin::Operation> record(const Options& options) {
         }
         std::puts("running");
         std::fflush(stdout);
+        if (options.until_told) {
+            std::getchar();
+            told = true;
+        }
     }
     for (const auto& failure : failures) {
         if (failure)
@@ -195,6 +206,7 @@ int main(int argc, char** argv) {
     app.add_option("--count", options.count, "operations of each thread");
     app.add_option("--words", options.words);
     app.add_option("--seed", options.seed);
+    app.add_flag("--until-told", options.until_told, "not until the count is reached");
     app.add_flag("--spoil", options.spoil, "change an answer");
     CLI11_PARSE(app, argc, argv);
     try {
