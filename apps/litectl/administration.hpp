@@ -47,12 +47,18 @@ struct start_arguments {
     std::optional<std::uint64_t> mem_limit;
     std::optional<std::uint64_t> uid_limit;
     bool root_squash = false;
+    bool insecure = false;
     std::optional<std::uint32_t> handle_limit;
     std::optional<std::uint32_t> heartbeat_ms;
     std::optional<std::uint32_t> dead_ms;
     std::optional<std::uint32_t> op_timeout_ms;
 };
 int start_command(const surroundings& world, const start_arguments& args);
+
+struct secret_arguments {
+    std::optional<std::string> file;  // the default one; "-": standard output
+};
+int secret_command(const surroundings& world, const secret_arguments& args);
 
 struct join_arguments {
     endpoint_text address;

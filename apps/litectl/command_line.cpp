@@ -29,6 +29,7 @@ std::uint32_t parse_ms(std::string_view text) {
 class command_line {
   public:
     command_line(CLI::App& app, const surroundings& world) : m_app(app), m_world(world) {
+        add_secret();
         add_start();
         add_join();
         add_plain("leave", "leave the cluster in order", leave_command, m_leave);
@@ -64,6 +65,12 @@ class command_line {
                   description);
     }
 
+    void add_secret() {
+        auto* sub = add("secret", "make a cluster secret", secret_command, m_secret);
+        sub->add_option("FILE", m_secret.file,
+                        "new file for it, or - for standard output (default: /etc/lite/secret)");
+    }
+
     void add_start() {
         auto* sub = add("start", "make a LITE node of an RDMA device", start_command, m_start);
         auto& args = m_start;
@@ -75,8 +82,10 @@ class command_line {
         add_value(sub, "--id", in_range<std::uint16_t>(1), args.id, "N",
                   "id in the cluster (default: given by the cluster)");
         sub->add_option("-s,--secret-file", args.secret_file,
-                        "file with the cluster secret (default: /etc/lite/secret if it exists)")
+                        "file with the cluster secret (default: /etc/lite/secret)")
             ->type_name("FILE");
+        sub->add_flag("--insecure", args.insecure,
+                      "no secret: any host that reaches the port can join and use all memory");
         add_value(sub, "--qps", in_range<std::uint8_t>(1, 4), args.queue_pairs, "K",
                   "queue pairs per peer, 1..4 (default: 2)");
         add_value(sub, "--mem-limit", parse_size, args.mem_limit, "SIZE",
@@ -127,6 +136,7 @@ class command_line {
     CLI::App& m_app;
     const surroundings& m_world;
     std::function<int()> m_chosen;
+    secret_arguments m_secret;
     start_arguments m_start;
     join_arguments m_join;
     node_arguments m_leave;

@@ -9,11 +9,15 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <string_view>
 #include <system_error>
 
 #include <fcntl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,6 +38,23 @@ void check_owner(int fd, const std::string& path) {
             fmt::format("{}: the secret may be used by others than its owner "
                         "(mode {:04o}); 'chmod 600' it",
                         path, status.st_mode & 07777));
+}
+
+// A line of hexadecimal digits, twice as many as random bytes.
+secret random_line() {
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::array<unsigned char, LITE_SECRET_MAX / 2> random;
+    if (::getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size()))
+        throw failure(fmt::format("no random bytes: {}", system_text(errno)));
+    std::vector<std::byte> line;
+    line.reserve(2 * random.size() + 1);
+    for (const auto byte : random) {
+        line.push_back(static_cast<std::byte>(digits[byte >> 4]));
+        line.push_back(static_cast<std::byte>(digits[byte & 15]));
+    }
+    line.push_back(std::byte{'\n'});
+    ::explicit_bzero(random.data(), random.size());
+    return secret(std::move(line));
 }
 
 }  // namespace
@@ -70,6 +91,32 @@ secret read_secret(const std::string& path, int in) {
     if (length > LITE_SECRET_MAX)
         throw failure(fmt::format("{}: the secret is longer than {} bytes", path, LITE_SECRET_MAX));
     return result;
+}
+
+void make_secret(const std::string& path, int out) {
+    const auto line = random_line();
+    if (path == "-") {
+        print(out, line.bytes());
+        return;
+    }
+    const auto directory = std::filesystem::path(path).parent_path();
+    if (!directory.empty() && ::mkdir(directory.c_str(), 0700) && errno != EEXIST)
+        throw failure(fmt::format("{}: {}", directory.string(), system_text(errno)));
+    // A secret that is there is in use: nothing replaces it by mistake.
+    const unique_fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!fd)
+        throw failure(fmt::format("{}: {}", path, system_text(errno)));
+    try {
+        write_full(fd.get(), line.bytes());
+        if (::fsync(fd.get()))
+            throw std::system_error(errno, std::generic_category());
+    } catch (const std::system_error& e) {
+        ::unlink(path.c_str());
+        throw failure(fmt::format("{}: {}", path, system_text(e.code().value())));
+    } catch (...) {
+        ::unlink(path.c_str());
+        throw;
+    }
 }
 
 }  // namespace tools

@@ -30,4 +30,9 @@ class secret {
 // asked. Throws failure.
 secret read_secret(const std::string& path, int in);
 
+// Makes a secret of 32 random bytes, in hexadecimal digits and with a newline, in a new
+// file that only its owner may read, in a directory that is made if there is none; "-" is
+// standard output, @out. Throws failure, also if the file exists.
+void make_secret(const std::string& path, int out);
+
 }  // namespace tools

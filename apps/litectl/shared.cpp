@@ -18,6 +18,8 @@ namespace {
 std::string reason(std::uint8_t command, int error) {
     switch (error) {
         case EPERM:
+            if (command == LITE_CMD_NODE_START)
+                return "only root may do that (CAP_NET_ADMIN and CAP_SYS_RAWIO)";
             return "only root may do that (CAP_NET_ADMIN)";
         case ENODEV:
             if (command == LITE_CMD_NODE_START)
@@ -41,6 +43,8 @@ std::string reason(std::uint8_t command, int error) {
             break;
         case EKEYREJECTED:
             return "the cluster has another secret";
+        case ENOKEY:
+            return "a cluster secret is missing";
         case ETIMEDOUT:
             return "no answer in time";
         case ENOTCONN:

@@ -32,6 +32,15 @@ std::string state_cell(const message& node) {
     return state ? state_name(*state) : "-";
 }
 
+// Where it matters to whoever looks.
+void warn_insecure(const surroundings& world, const std::vector<message>& nodes) {
+    if (std::any_of(nodes.begin(), nodes.end(),
+                    [](const message& node) { return node.flag(LITE_A_INSECURE); }))
+        complain(world.io.err, "litectl",
+                 "warning: there is no cluster secret (start --insecure): any host that reaches a "
+                 "port can join and use all memory");
+}
+
 std::string address_cell(const message& node) {
     const auto address = address_of(node);
     return address.empty() ? "-" : address;
@@ -72,6 +81,7 @@ int nodes_command(const surroundings& world, const show_arguments& args) {
             json object;
             put_identity(object, node);
             object["self"] = node.flag(LITE_A_SELF);
+            object["insecure"] = node.flag(LITE_A_INSECURE);
             document.push_back(std::move(object));
         }
         print_json(world.io.out, document);
@@ -86,6 +96,7 @@ int nodes_command(const surroundings& world, const show_arguments& args) {
         table.add({cell(node.u16(LITE_A_NODE_ID)), state_cell(node), address_cell(node),
                    cell(node.u64(LITE_A_INCARNATION)), node.flag(LITE_A_SELF) ? "*" : ""});
     print(world.io.out, table.text());
+    warn_insecure(world, nodes);
     return status_ok;
 }
 
@@ -108,6 +119,7 @@ int status_command(const surroundings& world, const show_arguments& args) {
             object["uid_limit"] = value(node.u64(LITE_A_UID_LIMIT));
             object["handle_limit"] = value(node.u32(LITE_A_HANDLE_LIMIT));
             object["root_squash"] = node.flag(LITE_A_ROOT_SQUASH);
+            object["insecure"] = node.flag(LITE_A_INSECURE);
             object["qps_per_peer"] = value(node.u8(LITE_A_NUM_QPS));
             object["heartbeat_ms"] = value(node.u32(LITE_A_HEARTBEAT_MS));
             object["dead_ms"] = value(node.u32(LITE_A_DEAD_MS));
@@ -125,13 +137,16 @@ int status_command(const surroundings& world, const show_arguments& args) {
                  {"PEERS", table::align::right},
                  {"LMRS", table::align::right},
                  {"USED", table::align::right},
-                 {"LIMIT", table::align::right}});
+                 {"LIMIT", table::align::right},
+                 {"SECRET"}});
     for (const auto& node : nodes)
         table.add({cell(node.u32(LITE_A_INDEX)), cell(node.string(LITE_A_DEV)),
                    cell(node.u16(LITE_A_NODE_ID)), state_cell(node), address_cell(node),
                    cell(node.u32(LITE_A_PEERS)), cell(node.u32(LITE_A_LMRS)),
-                   size_cell(node.u64(LITE_A_MEM_USED)), size_cell(node.u64(LITE_A_MEM_LIMIT))});
+                   size_cell(node.u64(LITE_A_MEM_USED)), size_cell(node.u64(LITE_A_MEM_LIMIT)),
+                   node.flag(LITE_A_INSECURE) ? "none" : "yes"});
     print(world.io.out, table.text());
+    warn_insecure(world, nodes);
     return status_ok;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// litectl start.
+// litectl secret and start.
 
 #include "administration.hpp"
 #include "secret.hpp"
@@ -16,25 +16,29 @@
 namespace tools {
 namespace {
 
-// The secret that was asked for, or the one where it is by default; without
-// either a warning.
+// The secret that was asked for, or the one where it is by default; without either a
+// warning if that is what is wanted.
 std::optional<secret> find_secret(const surroundings& world, const start_arguments& args,
                                   std::uint16_t port) {
+    if (args.insecure) {
+        complain(world.io.err, "litectl",
+                 fmt::format("warning: no cluster secret: any host that reaches port {} can join "
+                             "and use all memory",
+                             port));
+        return std::nullopt;
+    }
     if (args.secret_file)
         return read_secret(*args.secret_file, world.io.in);
-    // Only what is known not to exist is no secret. One that cannot be seen, or a link to
-    // what is not there yet, is: without it the cluster would be open to all.
     struct stat status {};
     if (::lstat(world.default_secret.c_str(), &status) == 0)
         return read_secret(world.default_secret, world.io.in);
     if (errno != ENOENT)
         throw failure(fmt::format("start: cannot see whether there is a cluster secret: {}: {}",
                                   world.default_secret, system_text(errno)));
-    complain(world.io.err, "litectl",
-             fmt::format("warning: no cluster secret ({} does not exist): any host that reaches "
-                         "port {} can join and use all memory",
-                         world.default_secret, port));
-    return std::nullopt;
+    throw failure(
+        fmt::format("start: there is no cluster secret: {} does not exist; 'litectl secret' makes "
+                    "one, which all members need (or --insecure: without)",
+                    world.default_secret));
 }
 
 // The module may have to be loaded before there is anybody to ask.
@@ -49,7 +53,17 @@ std::unique_ptr<channel> connect(const surroundings& world) {
 
 }  // namespace
 
+int secret_command(const surroundings& world, const secret_arguments& args) {
+    const auto file = args.file.value_or(world.default_secret);
+    make_secret(file, world.io.out);
+    if (file != "-")
+        print(world.io.out, fmt::format("{}: made; all members need a copy\n", file));
+    return status_ok;
+}
+
 int start_command(const surroundings& world, const start_arguments& args) {
+    if (args.insecure && args.secret_file)
+        throw usage_error("--insecure is without a --secret-file");
     if (args.heartbeat_ms && args.dead_ms && *args.dead_ms <= *args.heartbeat_ms)
         throw usage_error("--dead must be longer than --heartbeat");
 
@@ -71,6 +85,8 @@ int start_command(const surroundings& world, const start_arguments& args) {
         request.put_u16(LITE_A_NODE_ID, *args.id);
     if (secret)
         request.put_bytes(LITE_A_SECRET, secret->bytes());
+    if (args.insecure)
+        request.put_flag(LITE_A_INSECURE);
     if (args.queue_pairs)
         request.put_u8(LITE_A_NUM_QPS, *args.queue_pairs);
     if (args.mem_limit)

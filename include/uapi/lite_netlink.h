@@ -26,8 +26,12 @@ enum lite_cmd {
 	 * Make a node on an RDMA device and listen. It is then a cluster of
 	 * one. In: DEV, ADDR, PORT, NODE_ID, SECRET, NUM_QPS, MEM_LIMIT,
 	 * UID_LIMIT, HANDLE_LIMIT, HEARTBEAT_MS, DEAD_MS, OP_TIMEOUT_MS,
-	 * ROOT_SQUASH, all but ADDR optional; INDEX: the index wanted, else the lowest free.
-	 * Out: INDEX, NODE_ID.
+	 * ROOT_SQUASH, INSECURE. ADDR is required, and one of SECRET and
+	 * INSECURE; the others are optional. INDEX: the index wanted, else the
+	 * lowest free. Out: INDEX, NODE_ID.
+	 * Needs CAP_SYS_RAWIO besides, as access to all physical memory does:
+	 * the node gives it to every member. EPERM also where lockdown(7) is
+	 * at integrity or above. ENOKEY: neither SECRET nor INSECURE.
 	 * EEXIST: the index is taken. EADDRINUSE: address and port are.
 	 * ENODEV: no such RDMA device, or none with that address.
 	 * EADDRNOTAVAIL: not an address of this machine. EOPNOTSUPP: the
@@ -94,6 +98,7 @@ enum lite_attr {
 	LITE_A_STAT_VALUE,    /* u64 */
 	LITE_A_PAD,
 	LITE_A_ROOT_SQUASH,   /* flag: root of other nodes is uid 65534 here */
+	LITE_A_INSECURE,      /* flag: no cluster secret; whoever reaches the port gets in */
 
 	__LITE_A_MAX,
 };

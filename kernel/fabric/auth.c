@@ -14,7 +14,7 @@
  * good for one to two epochs, and for one connection.
  *
  * Every HMAC is over the responder's address, too, as the initiator dialled it:
- * so nobody can pass on what he was sent to a third node.
+ * so what one node was sent is of no use to pass on to a third one.
  *
  * What this does not do: encrypt or authenticate the traffic that follows.
  * Whoever can inject packets into the network can inject into a connection.
@@ -69,6 +69,7 @@ int lite_auth_init(struct lite_auth *auth, const u8 *secret, size_t len)
 	if (len > sizeof(key) - head)
 		return -EINVAL;
 	spin_lock_init(&auth->lock);
+	auth->insecure = !len;
 
 	/* Labelled, so that even no secret at all makes a key. */
 	memcpy(key, lite_secret_label, head);

@@ -301,6 +301,7 @@ void lite_bounce_put(struct lite_fabric *fab, struct lite_bounce *bounce);
  *	nonces of challenges are derived, so that a challenge costs no memory
  * @lock: protects @seen
  * @seen: nonces that have been used to connect, until their challenge expires
+ * @insecure: there is no secret: the key of @secret_tfm is known to all
  */
 struct lite_auth {
 	struct crypto_shash *secret_tfm;
@@ -310,6 +311,7 @@ struct lite_auth {
 		u8 nonce[LITE_NONCE_SIZE];
 		u64 epoch;
 	} seen[LITE_NONCES_SEEN];
+	bool insecure;
 };
 
 int lite_auth_init(struct lite_auth *auth, const u8 *secret, size_t len);

@@ -8,6 +8,7 @@
  */
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/security.h>
 #include <net/genetlink.h>
 #include <net/ipv6.h>
 #include <uapi/lite_netlink.h>
@@ -37,6 +38,7 @@ static const struct nla_policy lite_policy[LITE_A_MAX + 1] = {
 	[LITE_A_OP_TIMEOUT_MS] = { .type = NLA_U32 },
 	[LITE_A_TIMEOUT_MS] = { .type = NLA_U32 },
 	[LITE_A_ROOT_SQUASH] = { .type = NLA_FLAG },
+	[LITE_A_INSECURE] = { .type = NLA_FLAG },
 };
 
 /* ---- what comes in ------------------------------------------------------- */
@@ -103,6 +105,31 @@ static u64 lite_get_u64(struct genl_info *info, int attr, u64 standard)
 	return info->attrs[attr] ? nla_get_u64(info->attrs[attr]) : standard;
 }
 
+static int lite_get_secret(struct genl_info *info,
+			   struct lite_fabric_params *p)
+{
+	struct nlattr *secret = info->attrs[LITE_A_SECRET];
+	struct nlattr *insecure = info->attrs[LITE_A_INSECURE];
+
+	if (!secret) {
+		if (insecure)
+			return 0;
+		GENL_SET_ERR_MSG(info, "a cluster secret is missing");
+		return -ENOKEY;
+	}
+	p->secret = nla_data(secret);
+	p->secret_len = nla_len(secret);
+	if (!p->secret_len) {
+		GENL_SET_ERR_MSG(info, "an empty secret is none");
+		return -EINVAL;
+	}
+	if (insecure) {
+		GENL_SET_ERR_MSG(info, "a node with a secret is not insecure");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int lite_get_params(struct genl_info *info, struct lite_node_params *p)
 {
 	struct nlattr **a = info->attrs;
@@ -110,14 +137,9 @@ static int lite_get_params(struct genl_info *info, struct lite_node_params *p)
 
 	memset(p, 0, sizeof(*p));
 	/* First of all, so that it is wiped whatever else is wrong. */
-	if (a[LITE_A_SECRET]) {
-		p->fabric.secret = nla_data(a[LITE_A_SECRET]);
-		p->fabric.secret_len = nla_len(a[LITE_A_SECRET]);
-		if (!p->fabric.secret_len) {
-			GENL_SET_ERR_MSG(info, "an empty secret is none");
-			return -EINVAL;
-		}
-	}
+	err = lite_get_secret(info, &p->fabric);
+	if (err)
+		return err;
 	p->index = -1;
 	if (a[LITE_A_INDEX]) {
 		p->index = nla_get_u32(a[LITE_A_INDEX]);
@@ -170,6 +192,11 @@ static int lite_put_addr(struct sk_buff *skb,
 	}
 }
 
+static int lite_put_insecure(struct sk_buff *skb, const struct lite_fabric *fab)
+{
+	return fab->auth.insecure ? nla_put_flag(skb, LITE_A_INSECURE) : 0;
+}
+
 static u32 lite_count_entries(struct xarray *xa)
 {
 	unsigned long id;
@@ -203,6 +230,7 @@ static int lite_put_node(struct sk_buff *skb, struct lite_node *node)
 				 LITE_A_PAD) ?:
 	       nla_put_u32(skb, LITE_A_HANDLE_LIMIT, mem->handle_limit) ?:
 	       (mem->root_squash ? nla_put_flag(skb, LITE_A_ROOT_SQUASH) : 0) ?:
+	       lite_put_insecure(skb, &node->fabric) ?:
 	       nla_put_u32(skb, LITE_A_HEARTBEAT_MS,
 			   jiffies_to_msecs(cl->heartbeat)) ?:
 	       nla_put_u32(skb, LITE_A_DEAD_MS, jiffies_to_msecs(cl->dead)) ?:
@@ -273,6 +301,24 @@ static int lite_nl_say(struct genl_info *info, int err, const char *why)
 	return err;
 }
 
+/*
+ * Its key covers all memory (fabric/device.c), for every member and whoever else
+ * has the secret: the caller must be allowed what /dev/mem would give.
+ */
+static int lite_may_start(struct sk_buff *skb, struct genl_info *info)
+{
+	int err;
+
+	if (!netlink_capable(skb, CAP_SYS_RAWIO)) {
+		GENL_SET_ERR_MSG(info, "peers of a node reach all memory: that needs CAP_SYS_RAWIO");
+		return -EPERM;
+	}
+	err = security_locked_down(LOCKDOWN_DEV_MEM);
+	if (err)
+		GENL_SET_ERR_MSG(info, "peers of a node reach all memory: the kernel is locked down");
+	return err;
+}
+
 static int lite_nl_start(struct sk_buff *skb, struct genl_info *info)
 {
 	struct lite_node_params params;
@@ -281,6 +327,8 @@ static int lite_nl_start(struct sk_buff *skb, struct genl_info *info)
 	int err;
 
 	err = lite_get_params(info, &params);
+	if (!err)
+		err = lite_may_start(skb, info);
 	if (!err)
 		err = lite_node_start(&params, &node, &why);
 	if (params.fabric.secret)
@@ -404,7 +452,8 @@ static struct lite_node *lite_dump_node(struct netlink_callback *cb)
 	return ERR_PTR(-ENODEV);
 }
 
-static int lite_put_peer(struct sk_buff *skb, u32 id, u64 incarnation,
+static int lite_put_peer(struct sk_buff *skb, const struct lite_fabric *fab,
+			 u32 id, u64 incarnation,
 			 const struct sockaddr_storage *addr, u8 state,
 			 bool self)
 {
@@ -413,6 +462,8 @@ static int lite_put_peer(struct sk_buff *skb, u32 id, u64 incarnation,
 	       nla_put_u64_64bit(skb, LITE_A_INCARNATION, incarnation,
 				 LITE_A_PAD) ?:
 	       lite_put_addr(skb, addr) ?:
+	       /* All of a cluster have the same secret, or none. */
+	       lite_put_insecure(skb, fab) ?:
 	       (self ? nla_put_flag(skb, LITE_A_SELF) : 0);
 }
 
@@ -430,9 +481,9 @@ static bool lite_dump_peer(struct sk_buff *skb, struct netlink_callback *cb,
 	else if (peer->tentative)
 		state = LITE_NODE_JOINING;
 	if (hdr)
-		err = peer ? lite_put_peer(skb, peer->id, peer->incarnation,
+		err = peer ? lite_put_peer(skb, cl->fab, peer->id, peer->incarnation,
 					   &peer->addr, state, false) :
-			     lite_put_peer(skb, lite_cluster_id(cl),
+			     lite_put_peer(skb, cl->fab, lite_cluster_id(cl),
 					   cl->fab->self.incarnation,
 					   &cl->fab->addr, state, true);
 	return lite_dump_end(skb, hdr, err);

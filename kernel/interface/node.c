@@ -412,6 +412,9 @@ int lite_node_start(const struct lite_node_params *params,
 	if (!err) {
 		kref_get(&node->ref);
 		*out = node;
+		if (node->fabric.auth.insecure)
+			pr_warn("lite: %s has no cluster secret: any host that reaches port %u can use all memory of this machine\n",
+				node->name, node->fabric.self.port);
 	}
 	mutex_unlock(&lite_registry.lock);
 	if (err)

@@ -77,9 +77,10 @@ def form_cluster(story, cluster):
     """Two nodes that know of each other."""
     story.chapter("A cluster of two nodes")
     n1, n2 = cluster.nodes
+    # The same secret everywhere, or a node does not get in.
+    story.run(n1, "litectl secret")
+    n2.write("/etc/lite/secret", n1.read("/etc/lite/secret"), mode=0o600)
     for node in cluster.nodes:
-        # The same secret everywhere, or a node does not get in.
-        node.write("/etc/lite/secret", "a secret that only the nodes know\n", mode=0o600)
         story.run(node, f"insmod {_module(node, 'lite')}", show="insmod lite.ko")
         story.run(node, f"litectl start --addr {node.ip}")
     story.run(n2, f"litectl join {n1.ip}")

@@ -190,6 +190,8 @@ TEST_CASE("litectl: mistakes on the command line", "[litectl]") {
                 "--heartbeat: '0' is out of range (1..4294967295 ms)");
     check_usage(litectl({"start", "--heartbeat", "100", "--dead", "100"}),
                 "--dead must be longer than --heartbeat");
+    check_usage(litectl({"start", "--insecure", "--secret-file", "x"}),
+                "--insecure is without a --secret-file");
     check_usage(litectl({"start", "--mem-limit", "lots"}),
                 "--mem-limit: 'lots' is not a size (a whole number, maybe with K, M, G, T or P)");
     CHECK(litectl({"stop", "now"}).status == 2);
@@ -201,7 +203,7 @@ TEST_CASE("litectl: help and version", "[litectl]") {
     const auto help = litectl({"-h"});
     CHECK(help.status == 0);
     for (const char* command :
-         {"start", "join", "leave", "stop", "nodes", "status", "stats", "events"}) {
+         {"secret", "start", "join", "leave", "stop", "nodes", "status", "stats", "events"}) {
         CAPTURE(command);
         CHECK(help.out.find(command) != std::string::npos);
         CHECK(litectl({command, "--help"}).status == 0);
@@ -215,12 +217,11 @@ TEST_CASE("litectl start finds out what it is not told", "[litectl]") {
     answer.put_u32(LITE_A_INDEX, 0);
     answer.put_u16(LITE_A_NODE_ID, 1);
     litectl.kernel.answers = {answer};
+    write_file(litectl.world.default_secret, "by default\n");
     const auto r = litectl({"start"});
     CHECK(r.status == 0);
     CHECK(r.out == "/dev/lite0: started on rxe0 at 10.0.0.7:18500 as node 1\n");
-    CHECK(r.err == "litectl: warning: no cluster secret (" + litectl.world.default_secret +
-                       " does not exist): any host that reaches port 18500 can join and use all "
-                       "memory\n");
+    CHECK(r.err.empty());
     REQUIRE(litectl.kernel.asked.size() == 1);
     const auto& asked = litectl.kernel.asked[0];
     CHECK(asked.command() == LITE_CMD_NODE_START);
@@ -229,7 +230,8 @@ TEST_CASE("litectl start finds out what it is not told", "[litectl]") {
     CHECK(text_of(asked, LITE_A_ADDR) == "\x0a\0\0\x07"s);
     CHECK(asked.u16(LITE_A_PORT) == LITE_DEFAULT_PORT);
     // Everything else is the kernel's to choose.
-    CHECK(asked.attributes().size() == 3);
+    CHECK(text_of(asked, LITE_A_SECRET) == "by default");
+    CHECK(asked.attributes().size() == 4);
 }
 
 TEST_CASE("litectl start passes on everything it is told", "[litectl]") {
@@ -281,6 +283,52 @@ TEST_CASE("litectl start passes on everything it is told", "[litectl]") {
     CHECK(asked.u32(LITE_A_OP_TIMEOUT_MS) == 3000U);
 }
 
+TEST_CASE("litectl start without a secret has to be asked for", "[litectl]") {
+    machine litectl;
+    check_failure(litectl({"start"}),
+                  "start: there is no cluster secret: " + litectl.world.default_secret +
+                      " does not exist; 'litectl secret' makes one, which all members need (or "
+                      "--insecure: without)");
+    CHECK(litectl.kernel.asked.empty());
+    // Not even one that is there is used then.
+    write_file(litectl.world.default_secret, "by default\n");
+    const auto r = litectl({"start", "--insecure"});
+    CHECK(r.status == 0);
+    CHECK(r.err ==
+          "litectl: warning: no cluster secret: any host that reaches port 18500 can join and use "
+          "all memory\n");
+    REQUIRE(litectl.kernel.asked.size() == 1);
+    CHECK(litectl.kernel.asked[0].flag(LITE_A_INSECURE));
+    CHECK_FALSE(litectl.kernel.asked[0].bytes(LITE_A_SECRET));
+}
+
+TEST_CASE("litectl secret makes one that start takes", "[litectl]") {
+    machine litectl;
+    const temporary_directory etc;
+    litectl.world.default_secret = etc / "lite/secret";
+    CHECK(litectl({"secret"}).out ==
+          litectl.world.default_secret + ": made; all members need a copy\n");
+    CHECK(std::filesystem::status(litectl.world.default_secret).permissions() ==
+          std::filesystem::perms(0600));
+    CHECK(std::filesystem::status(etc / "lite").permissions() ==
+          std::filesystem::perms(0700));
+    CHECK(litectl({"start"}).status == 0);
+    const auto made = text_of(litectl.kernel.asked.at(0), LITE_A_SECRET);
+    CHECK(made.size() == LITE_SECRET_MAX);
+    CHECK(made.find_first_not_of("0123456789abcdef") == std::string::npos);
+    // It is in use: another one has to be wanted.
+    check_failure(litectl({"secret"}), litectl.world.default_secret + ": File exists");
+    CHECK(litectl({"start"}).status == 0);
+    CHECK(text_of(litectl.kernel.asked.at(1), LITE_A_SECRET) == made);
+
+    const auto printed = litectl({"secret", "-"}).out;
+    CHECK(printed.size() == LITE_SECRET_MAX + 1);
+    CHECK(printed != made + "\n");
+    CHECK(litectl({"start", "-s", "-"}, printed).status == 0);
+    check_failure(litectl({"secret", etc / "no/such/file"}),
+                  etc / "no/such" + ": No such file or directory");
+}
+
 TEST_CASE("litectl start and secrets", "[litectl]") {
     machine litectl;
     write_file(litectl.world.default_secret, "by default\n");
@@ -321,6 +369,7 @@ TEST_CASE("litectl start and secrets", "[litectl]") {
 
 TEST_CASE("litectl start loads the module", "[litectl]") {
     machine litectl;
+    write_file(litectl.world.default_secret, "by default\n");
     litectl.kernel.loaded = false;
     CHECK(litectl({"start"}).status == 0);
     CHECK(litectl.loads == 1);
@@ -355,6 +404,10 @@ TEST_CASE("litectl repeats what the kernel says", "[litectl]") {
     CHECK(reason(ENODEV, {"stop"}) ==
           "litectl: stop: no such LITE node on this machine ('litectl status' lists them)\n");
     CHECK(reason(ECONNREFUSED, {"join", "10.0.0.1"}) == "litectl: join: Connection refused\n");
+    write_file(litectl.world.default_secret, "by default\n");
+    CHECK(reason(ENOKEY, {"start"}) == "litectl: start: a cluster secret is missing\n");
+    CHECK(reason(EPERM, {"start"}) ==
+          "litectl: start: only root may do that (CAP_NET_ADMIN and CAP_SYS_RAWIO)\n");
     CHECK(reason(EADDRNOTAVAIL, {"start", "--dev", "rxe0", "--addr", "10.9.9.9"})
               .ends_with("litectl: start: not an address of this machine\n"));
 }
@@ -402,6 +455,11 @@ TEST_CASE("litectl nodes", "[litectl]") {
     CHECK(list[1]["address"] == "fd00::c");
     CHECK(list[1]["port"] == 18500);
     CHECK(list[1]["self"] == false);
+    CHECK(list[1]["insecure"] == false);
+    CHECK(litectl({"nodes"}).err.empty());
+    litectl.kernel.answers[0].put_flag(LITE_A_INSECURE);
+    CHECK(litectl({"nodes"}).err.starts_with("litectl: warning: there is no cluster secret"));
+    CHECK(json::parse(litectl({"nodes", "-j"}).out)[1]["insecure"] == true);
 }
 
 TEST_CASE("litectl status", "[litectl]") {
@@ -415,8 +473,8 @@ TEST_CASE("litectl status", "[litectl]") {
     up.put_u64(LITE_A_MEM_LIMIT, 1ULL << 30);
     litectl.kernel.answers = {up};
     CHECK(litectl({"status"}).out ==
-          "INDEX  DEVICE  ID  STATE  ADDRESS         PEERS  LMRS  USED  LIMIT\n"
-          "    0  rxe0     3  up     10.0.0.3:18500      2     5  1.5K   1.0G\n");
+          "INDEX  DEVICE  ID  STATE  ADDRESS         PEERS  LMRS  USED  LIMIT  SECRET\n"
+          "    0  rxe0     3  up     10.0.0.3:18500      2     5  1.5K   1.0G  yes\n");
     CHECK(litectl.kernel.dumps[0]);
     CHECK(litectl({"status", "--index", "0"}).status == 0);
     CHECK_FALSE(litectl.kernel.dumps[1]);
@@ -424,6 +482,12 @@ TEST_CASE("litectl status", "[litectl]") {
     CHECK(list[0]["device"] == "rxe0");
     CHECK(list[0]["mem_used"] == 1536);
     CHECK(list[0]["dead_ms"].is_null());
+    CHECK(list[0]["insecure"] == false);
+    litectl.kernel.answers[0].put_flag(LITE_A_INSECURE);
+    const auto open = litectl({"status"});
+    CHECK(open.out.ends_with("  none\n"));
+    CHECK(open.err.starts_with("litectl: warning: there is no cluster secret"));
+    CHECK(json::parse(litectl({"status", "--json"}).out)[0]["insecure"] == true);
 
     // A kernel that tells less, or more, than we know.
     litectl.kernel.answers = {message(LITE_CMD_NODE_GET)};

@@ -27,6 +27,8 @@ _PROGRAMS = ("abi_test", "absent", "bandwidth", "bulk_test", "calls_chaos", "cha
              "memop_test", "memops", "mmap_test", "multicall_test", "namerace", "netlink_test", "revoke", "rings",
              "rpc_test", "slots", "stress", "transfers", "uring_test", "vectors")
 _BIN = "/usr/bin"  # of the machines
+# Where `litectl start` looks: all nodes of the tests have the same secret, as is usual.
+SECRET_PATH, SECRET = "/etc/lite/secret", "the secret of all tests\n"
 
 # What `litectl stats` must say of a node that nobody uses. Peers, connections and files are there for other reasons.
 GAUGES = ("handles", "mappings", "lmrs", "lmr_bytes", "allocs", "names", "ops_inflight", "slots_busy", "pinned_pages",
@@ -69,6 +71,7 @@ def _stripped(name):
 def install(node, names=_TOOLS + _PROGRAMS):
     """Copies tools and programs to a freshly booted machine."""
     paths = " ".join(f"/lite/{_stripped(name).relative_to(ROOT)}" for name in names)
+    node.write(SECRET_PATH, SECRET, mode=0o600)
     node.run(f"cp {paths} {_BIN}/", timeout=60)
 
 
@@ -138,7 +141,8 @@ class Lite:
                            **options)
 
     def start(self, check=True, secret=None, **options):
-        """Starts the node; options are those of `litectl start`: id=3, mem_limit="64M", root_squash=True, ..."""
+        """Starts the node; options are those of `litectl start`: id=3, mem_limit="64M", root_squash=True, ... Its secret
+        is that of all tests unless there is another, or it is insecure."""
         words = [word for key, value in options.items() for word in (f"--{key.replace('_', '-')}", value) if word is not True]
         if secret is not None:
             path = f"/run/secret-{self.index}"

@@ -17,6 +17,11 @@ def test_main_path(lab):
     n1, n2 = lab.n1, lab.n2
     for node in (n1, n2):
         node.insmod(f"/lite/build/kernel-{node.kernel.release}/lite.ko")
+    # No secret, no node; the same secret on both.
+    refused = tool(n1, f"litectl start --addr {n1.ip} --id 1", check=False)
+    assert not refused.ok and "no cluster secret" in refused.err, refused
+    tool(n1, "litectl secret")
+    n2.write("/etc/lite/secret", n1.read("/etc/lite/secret"), mode=0o600)
     tool(n1, f"litectl start --addr {n1.ip} --id 1")
     tool(n2, f"litectl start --addr {n2.ip}")
     tool(n2, f"litectl join {n1.ip}")

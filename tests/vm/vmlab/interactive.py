@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import os
 import re
+import secrets
 import select
 import signal
 import sys
@@ -168,8 +169,11 @@ def _load_module(cluster):
     """Loads what the person has built, if so."""
     module = kernels.ROOT / "build" / f"kernel-{cluster.kernel.release}" / "lite.ko"
     if module.exists():
-        cluster.each(lambda node: node.insmod(f"/lite/{module.relative_to(kernels.ROOT)}"))
-        print("lite.ko is loaded; the programs are below /lite/build/user")
+        secret = secrets.token_hex(32)
+        for node in cluster.nodes:
+            node.insmod(f"/lite/{module.relative_to(kernels.ROOT)}")
+            node.write("/etc/lite/secret", secret, mode=0o600)
+        print("lite.ko is loaded, /etc/lite/secret made; the programs are below /lite/build/user")
     else:
         print(f"there is no {module.relative_to(kernels.ROOT)}: make module KERNEL={cluster.kernel} builds it")
 

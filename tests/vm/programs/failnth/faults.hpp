@@ -56,6 +56,7 @@ struct NodeAddress {
     std::string device;
     std::string own;
     std::string member;  // of the cluster to join
+    std::string secret_file = "/etc/lite/secret";
 };
 void sweep_membership(FailNth& faults, const NodeAddress& address, unsigned samples);
 

@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
     membership
         ->add_option("member", address.member, "IPv4 address of a member of the cluster to join")
         ->required();
+    membership->add_option("--secret-file", address.secret_file, "with the cluster's secret");
     app.require_subcommand(1);
     CLI11_PARSE(app, argc, argv);
     try {

@@ -8,7 +8,10 @@
 
 #include <array>
 #include <cerrno>
+#include <fstream>
+#include <span>
 #include <stdexcept>
+#include <string>
 
 namespace lite_test {
 namespace {
@@ -17,7 +20,11 @@ namespace {
 class Membership {
   public:
     explicit Membership(const NodeAddress& a)
-        : device_(a.device), own_(address(a.own)), member_(address(a.member)) {}
+        : device_(a.device), own_(address(a.own)), member_(address(a.member)) {
+        std::ifstream file(a.secret_file);
+        if (!std::getline(file, secret_))
+            throw std::runtime_error("no secret in " + a.secret_file);
+    }
     ~Membership() { (void)stop(); }
 
     std::vector<Attempt> attempts() {
@@ -69,7 +76,8 @@ class Membership {
         request.put_value(LITE_A_INDEX, kIndex)
             .put_string(LITE_A_DEV, device_)
             .put(LITE_A_ADDR, own_)
-            .put_value(LITE_A_PORT, kPort);
+            .put_value(LITE_A_PORT, kPort)
+            .put(LITE_A_SECRET, std::as_bytes(std::span(secret_)));
         return socket_.ask(request).error;
     }
     Errno join() {
@@ -90,6 +98,7 @@ class Membership {
     std::string device_;
     std::array<std::byte, 4> own_;
     std::array<std::byte, 4> member_;
+    std::string secret_;
 };
 
 }  // namespace

@@ -6,7 +6,10 @@
 #include "../common/genl.hpp"
 #include "../common/process.hpp"
 
+#include <linux/capability.h>
 #include <linux/netlink.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -31,8 +34,15 @@ struct Netlink {
     // START on an address of this machine but without an RDMA device: refused in any case, for its
     // own reason if all else is well. So a bad attribute shows as a different error.
     static GenlRequest start() {
-        GenlRequest request(LITE_CMD_NODE_START);
+        auto request = bare_start();
         request.put(LITE_A_ADDR, kLoopback).put_value(LITE_A_PORT, kFreePort);
+        return request;
+    }
+
+    // Only with what every START must have.
+    static GenlRequest bare_start() {
+        GenlRequest request(LITE_CMD_NODE_START);
+        request.put(LITE_A_SECRET, std::as_bytes(std::span("secret", 6)));
         return request;
     }
 
@@ -54,6 +64,50 @@ TEST_CASE_METHOD(Netlink, "netlink: changes need CAP_NET_ADMIN", "[netlink]") {
             expect_equal(own.ask(request).error, err(EPERM), "as an ordinary user");
         }));
     }
+}
+
+TEST_CASE_METHOD(Netlink, "netlink: START needs CAP_SYS_RAWIO, for it opens all memory",
+                 "[netlink]") {
+    const auto without = [](std::uint32_t capability) {
+        __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+        std::array<__user_cap_data_struct, 2> sets{};
+        expect(::syscall(SYS_capget, &header, sets.data()) == 0, "capget");
+        auto& set = sets[CAP_TO_INDEX(capability)];
+        set.effective &= ~CAP_TO_MASK(capability);
+        set.permitted &= ~CAP_TO_MASK(capability);
+        expect(::syscall(SYS_capset, &header, sets.data()) == 0, "capset");
+    };
+    const auto expect_refused = [](GenlSocket& own) {
+        const auto answer = own.ask(start());
+        expect_equal(answer.error, err(EPERM), "START");
+        expect(answer.text.find("CAP_SYS_RAWIO") != std::string::npos, answer.text);
+    };
+    CHECK_NOTHROW(in_child([&] {
+        without(CAP_SYS_RAWIO);
+        GenlSocket own;
+        expect_refused(own);
+        // Nor does a socket of somebody who has it help.
+        expect_refused(socket);
+        // All else that changes something is CAP_NET_ADMIN's.
+        GenlRequest stop(LITE_CMD_NODE_STOP);
+        expect_equal(own.ask(stop.put_value(LITE_A_INDEX, kNoSuchIndex)).error, err(ENODEV),
+                     "STOP");
+    }));
+    CHECK(socket.ask(start()).error != err(EPERM));
+}
+
+TEST_CASE_METHOD(Netlink, "netlink: START wants a secret, or to be told that there is none",
+                 "[netlink]") {
+    GenlRequest neither(LITE_CMD_NODE_START);
+    neither.put(LITE_A_ADDR, kLoopback).put_value(LITE_A_PORT, kFreePort);
+    const auto missing = socket.ask(neither);
+    CHECK(missing.error == err(ENOKEY));
+    CHECK(missing.text.find("secret") != std::string::npos);
+    // It goes on to the address, which has no RDMA device.
+    const auto refused = socket.ask(start()).error;
+    CHECK(socket.ask(neither.put(LITE_A_INSECURE, {})).error == refused);
+    CHECK(refused != err(ENOKEY));
+    CHECK(socket.ask(start().put(LITE_A_INSECURE, {})).error == err(EINVAL));
 }
 
 TEST_CASE_METHOD(Netlink, "netlink: everybody may ask", "[netlink]") {
@@ -80,6 +134,7 @@ TEST_CASE_METHOD(Netlink, "netlink: a node tells what it was started with, but n
     CHECK(answer.value<std::uint8_t>(LITE_A_STATE) == LITE_NODE_UP);
     CHECK(answer.value<std::uint64_t>(LITE_A_INCARNATION).value_or(0) != 0);
     CHECK(answer.find(LITE_A_ADDR));
+    CHECK_FALSE(answer.find(LITE_A_INSECURE));
     CHECK(answer.value<std::uint16_t>(LITE_A_PORT).value_or(0) != 0);
     for (const std::uint8_t command : {LITE_CMD_NODE_GET, LITE_CMD_PEER_GET, LITE_CMD_STATS_GET}) {
         const auto dump =
@@ -152,14 +207,14 @@ TEST_CASE_METHOD(Netlink, "netlink: attributes of a wrong size are refused", "[n
 TEST_CASE_METHOD(Netlink, "netlink: addresses have 4 or 16 bytes", "[netlink]") {
     const auto size = GENERATE(as<std::size_t>{}, 0, 1, 3, 5, 15, 17, 28, 200);
     INFO(size << " bytes");
-    GenlRequest request(LITE_CMD_NODE_START);
+    auto request = bare_start();
     request.put(LITE_A_ADDR, std::vector<std::byte>(size, std::byte{1}));
     const auto e = socket.ask(request).error;
     CHECK((e == err(EINVAL) || e == err(ERANGE)));
 }
 
 TEST_CASE_METHOD(Netlink, "netlink: a START or JOIN without an address is EINVAL", "[netlink]") {
-    CHECK(socket.ask(GenlRequest(LITE_CMD_NODE_START)).error == err(EINVAL));
+    CHECK(socket.ask(bare_start()).error == err(EINVAL));
     CHECK(socket.ask(GenlRequest(LITE_CMD_NODE_JOIN).put_value(LITE_A_INDEX, index())).error ==
           err(EINVAL));
 }
@@ -197,7 +252,7 @@ TEST_CASE_METHOD(Netlink, "netlink: START says what is wrong, in words too", "[n
     CHECK(no_device.error == err(ENODEV));
     CHECK_FALSE(no_device.text.empty());
 
-    GenlRequest elsewhere(LITE_CMD_NODE_START);
+    auto elsewhere = bare_start();
     elsewhere.put(LITE_A_ADDR,
                   std::array{std::byte{192}, std::byte{0}, std::byte{2}, std::byte{1}});
     const auto not_ours = socket.ask(elsewhere);
@@ -207,14 +262,14 @@ TEST_CASE_METHOD(Netlink, "netlink: START says what is wrong, in words too", "[n
     const auto node = socket.ask(GenlRequest(LITE_CMD_NODE_GET).put_value(LITE_A_INDEX, index()));
     const auto address = node.find(LITE_A_ADDR);
     REQUIRE(address);
-    GenlRequest again(LITE_CMD_NODE_START);
+    auto again = bare_start();
     again.put(LITE_A_ADDR, *address)
         .put_value(LITE_A_PORT, node.value<std::uint16_t>(LITE_A_PORT).value_or(0));
     const auto taken = socket.ask(again);
     CHECK(taken.error == err(EADDRINUSE));
     CHECK_FALSE(taken.text.empty());
 
-    GenlRequest same_index(LITE_CMD_NODE_START);
+    auto same_index = bare_start();
     same_index.put(LITE_A_ADDR, *address)
         .put_value(LITE_A_PORT, kFreePort)
         .put_value(LITE_A_INDEX, index());
@@ -231,7 +286,7 @@ TEST_CASE_METHOD(Netlink, "netlink: attributes cut off or nested in nonsense are
         {100, LITE_A_ADDR},
     };
     for (const auto& head : heads) {
-        GenlRequest request(LITE_CMD_NODE_START);
+        auto request = bare_start();
         request.put_raw(std::as_bytes(std::span(head)));
         const auto e = socket.ask(request).error;
         INFO("length " << head[0] << ": " << e);
