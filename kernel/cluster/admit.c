@@ -127,7 +127,7 @@ int lite_serve_join(void *priv, struct lite_conn *conn, const void *req,
 	u64 incarnation;
 	int ret;
 
-	if (!conn || conn->from.node)
+	if (!conn)
 		return -EBADMSG;
 	ret = lite_addr_from_wire(&addr, &j->addr);
 	if (ret)

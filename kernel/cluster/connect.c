@@ -57,7 +57,10 @@ int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn)
 	} else if (!from->node) {
 		/* A guest, who will ask to join. */
 	} else if (from->node == lite_cluster_id(cl)) {
-		if (from->incarnation != cl->fab->self.incarnation)
+		/* Another one would have a connection that is never fenced. */
+		conn->self = from->incarnation == cl->fab->self.incarnation &&
+			     lite_conn_is_own(conn);
+		if (!conn->self)
 			err = -EEXIST;
 	} else {
 		peer = xa_load(&cl->peers, from->node);
@@ -124,8 +127,7 @@ int lite_serve_attach(void *priv, struct lite_conn *conn, const void *req,
 	*reply_len = sizeof(struct lite_wire_attach);
 
 	/* Guests, and we ourselves, are nobody's session. */
-	if (!conn->from.node ||
-	    conn->from.incarnation == cl->fab->self.incarnation)
+	if (!conn->from.node || conn->self)
 		return lite_conn_set_up(conn) ? 0 : -EHOSTDOWN;
 	return lite_peer_publish(cl, conn, &addr) ? 0 : -EALREADY;
 }
@@ -290,6 +292,7 @@ static struct lite_conn *lite_self_connect(struct lite_cluster *cl)
 	/* Why we cannot reach ourselves is not for users. */
 	if (err)
 		return ERR_PTR(err == -ENOMEM || err == -EINTR ? err : -EIO);
+	conn->self = true;
 	err = lite_cluster_attach(cl, conn);
 	/* They are made one at a time: no later one has a session up to this. */
 	conn->other_end = atomic64_read(&cl->fab->sessions);

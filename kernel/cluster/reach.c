@@ -35,6 +35,33 @@ bool lite_cluster_is_live(struct lite_cluster *cl, u32 node)
 	return live;
 }
 
+/**
+ * lite_cluster_is_cut_off - are there other members, and all of them down?
+ * @cl: cluster
+ *
+ * Context: any process.
+ * Return: true if so: they may be fine, and this node isolated.
+ */
+bool lite_cluster_is_cut_off(struct lite_cluster *cl)
+{
+	struct lite_peer *peer;
+	bool down = false;
+	bool live = false;
+	unsigned long id;
+
+	rcu_read_lock();
+	xa_for_each(&cl->peers, id, peer) {
+		if (READ_ONCE(peer->left) || READ_ONCE(peer->tentative))
+			continue;
+		down = true;
+		live = lite_peer_is_live(peer);
+		if (live)
+			break;
+	}
+	rcu_read_unlock();
+	return down && !live;
+}
+
 static bool lite_conn_is_session(struct lite_cluster *cl,
 				 struct lite_conn *conn)
 {
@@ -87,49 +114,60 @@ int lite_cluster_await_ready(struct lite_cluster *cl)
 	return lite_cluster_ready(cl);
 }
 
-/* Of a node that is not ourselves, and not a certain one. */
+/* Of a certain node, 0: of any, but not one of our own, nor @but. */
 static bool lite_conn_is_of(const struct lite_conn *conn, u32 node,
 			    const struct lite_conn *but)
 {
-	return conn->from.node == node && conn != but &&
-	       conn->from.incarnation != conn->fab->self.incarnation;
+	return conn->from.node && (!node || conn->from.node == node) &&
+	       conn != but && !conn->self;
 }
 
 /* One end of a connection of a node, ourselves, to itself. */
 static bool lite_conn_is_end(const struct lite_conn *conn, u32 node,
 			     const struct lite_conn *self)
 {
-	return conn->session >= self->session &&
-	       conn->session <= self->other_end && conn->from.node == node &&
-	       conn->from.incarnation == self->from.incarnation;
+	return conn->self && conn->session >= self->session &&
+	       conn->session <= self->other_end;
 }
 
-/* Fence those, one after the other, that are not fenced yet. */
+/*
+ * Fence those that are not fenced yet, of sessions that have begun by now: later
+ * ones are no matter of the caller's, or this would never end where a peer
+ * connects again as fast as it is fenced.
+ */
 static void lite_conns_fence(struct lite_cluster *cl,
 			     bool (*match)(const struct lite_conn *conn, u32 node,
 					   const struct lite_conn *other),
 			     u32 node, const struct lite_conn *other)
 {
-	struct lite_conn *conn;
+	struct lite_fabric *fab = cl->fab;
+	u64 last = atomic64_read(&fab->sessions);
+	struct lite_conn *conn, *found;
 
-	for (;;) {
-		struct lite_conn *found = NULL;
-
-		spin_lock(&cl->fab->conns_lock);
-		list_for_each_entry(conn, &cl->fab->conns, list) {
-			if (match(conn, node, other) &&
+	/* All come to their ends at the same time. */
+	spin_lock(&fab->conns_lock);
+	list_for_each_entry(conn, &fab->conns, list) {
+		if (conn->session <= last && match(conn, node, other))
+			lite_conn_kill(conn, -EHOSTDOWN);
+	}
+	spin_unlock(&fab->conns_lock);
+	do {
+		found = NULL;
+		spin_lock(&fab->conns_lock);
+		list_for_each_entry(conn, &fab->conns, list) {
+			if (conn->session <= last && match(conn, node, other) &&
 			    !completion_done(&conn->fenced) &&
 			    kref_get_unless_zero(&conn->ref)) {
 				found = conn;
 				break;
 			}
 		}
-		spin_unlock(&cl->fab->conns_lock);
-		if (!found)
-			return;
-		lite_conn_fence(found, -EHOSTDOWN);
-		lite_conn_put(found);
-	}
+		spin_unlock(&fab->conns_lock);
+		if (found) {
+			lite_conn_fence(found, -EHOSTDOWN);
+			lite_conn_put(found);
+		}
+	} while (found);
 }
 
 /**
@@ -150,7 +188,8 @@ void lite_cluster_fence(struct lite_cluster *cl, u32 node,
 	 * All of them: an old one may be dying, and not fenced yet; a new one
 	 * is in use at the responder before it is UP at the initiator.
 	 */
-	lite_conns_fence(cl, lite_conn_is_of, node, but);
+	if (node)
+		lite_conns_fence(cl, lite_conn_is_of, node, but);
 }
 
 /**
@@ -163,12 +202,7 @@ void lite_cluster_fence(struct lite_cluster *cl, u32 node,
 void lite_cluster_fence_all(struct lite_cluster *cl,
 			    const struct lite_conn *but)
 {
-	struct lite_peer *peer;
-	unsigned long id;
-
-	/* Sessions that begin meanwhile do not matter. */
-	xa_for_each(&cl->peers, id, peer)
-		lite_cluster_fence(cl, id, but);
+	lite_conns_fence(cl, lite_conn_is_of, 0, but);
 }
 
 /**

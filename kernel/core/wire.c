@@ -32,6 +32,19 @@ int lite_cm_check(const void *data, size_t len, enum lite_cm_kind *kind)
 	return 0;
 }
 
+u32 lite_call_by(u16 call)
+{
+	switch (call) {
+	case LITE_CALL_ATTACH:
+	case LITE_CALL_MEMBERS:
+		return LITE_BY_GUEST | LITE_BY_MEMBER;
+	case LITE_CALL_JOIN:
+		return LITE_BY_GUEST;
+	default:
+		return LITE_BY_MEMBER;
+	}
+}
+
 int lite_wire_msg_check(const struct lite_wire_msg *msg)
 {
 	if (le32_to_cpu(msg->magic) != LITE_WIRE_MAGIC ||

@@ -198,6 +198,18 @@ static inline enum lite_lane lite_call_lane(u16 call)
 	}
 }
 
+/* Who may make a call: a node that only wants to join (id 0), a member. */
+#define LITE_BY_GUEST 1U
+#define LITE_BY_MEMBER 2U
+
+/**
+ * lite_call_by - who may make a call
+ * @call: enum lite_call
+ *
+ * Return: LITE_BY_* bits.
+ */
+u32 lite_call_by(u16 call);
+
 /* Heads every message; a reply repeats @call and @seq of its request. */
 struct lite_wire_msg {
 	__le32 magic;

@@ -236,6 +236,37 @@ int lite_conn_register(struct lite_conn *conn)
 	return 0;
 }
 
+/**
+ * lite_conn_is_own - did this node itself begin the connection?
+ * @conn: a request to connect, its proof checked
+ *
+ * Others can say that they are this node, but not know the nonce of a handshake
+ * that it is making.
+ *
+ * Context: process.
+ * Return: true if it did.
+ */
+bool lite_conn_is_own(const struct lite_conn *conn)
+{
+	struct lite_fabric *fab = conn->fab;
+	struct lite_conn *other;
+	bool own = false;
+
+	/* That of one of ours that has not come to it yet. */
+	if (!memchr_inv(conn->nonce, 0, LITE_NONCE_SIZE))
+		return false;
+	spin_lock(&fab->conns_lock);
+	list_for_each_entry(other, &fab->conns, list) {
+		if (!other->passive &&
+		    !memcmp(other->nonce, conn->nonce, LITE_NONCE_SIZE)) {
+			own = true;
+			break;
+		}
+	}
+	spin_unlock(&fab->conns_lock);
+	return own;
+}
+
 /* ---- signs of life ------------------------------------------------------- */
 
 /**

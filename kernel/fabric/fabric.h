@@ -373,6 +373,7 @@ enum lite_conn_state {
  * @state: enum lite_conn_state; changes by cmpxchg
  * @reason: errno that killed it
  * @passive: the peer connected to us
+ * @self: the peer is this node: proven by the nonce, not only said
  * @session: number of this connection, never used twice on this node
  * @other_end: of one to ourselves that we have made: its other end is a session
  *	up to that; else 0
@@ -413,6 +414,7 @@ struct lite_conn {
 	int state;
 	int reason;
 	bool passive;
+	bool self;
 	u64 session;
 	u64 other_end;
 	struct rdma_cm_id *id;
@@ -549,6 +551,7 @@ int lite_conn_setup(struct lite_conn *conn);
 int lite_conn_add_qps(struct lite_conn *conn, const struct lite_wire_qp *remote,
 		      u8 n);
 int lite_conn_register(struct lite_conn *conn);
+bool lite_conn_is_own(const struct lite_conn *conn);
 void lite_conn_ready(struct lite_conn *conn);
 bool lite_conn_set_up(struct lite_conn *conn);
 void lite_conn_arm_deadline(struct lite_conn *conn);

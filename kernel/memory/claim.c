@@ -526,7 +526,7 @@ static int lite_serve_name_probe(void *priv, struct lite_conn *conn,
 	u32 state = LITE_WIRE_NAME_FREE;
 	int err;
 
-	if (!conn || !conn->from.node || le32_to_cpu(n->home) != conn->from.node)
+	if (!conn || le32_to_cpu(n->home) != conn->from.node)
 		return -EBADMSG;
 	/* If it can ask us, our next claim must ask it. */
 	err = lite_cluster_await_session(mem->cl, conn);

@@ -72,6 +72,9 @@ static int lite_homes_find(struct lite_memory *mem, const char *name,
 		if (err != -ENOENT && err != -EHOSTDOWN && err != -EHOSTUNREACH)
 			unknown = err;
 	}
+	/* Who sees nobody any more cannot say that there is no such name. */
+	if (unknown == -ENOENT && lite_cluster_is_cut_off(mem->cl))
+		unknown = -EHOSTDOWN;
 	return unknown;
 }
 
@@ -84,7 +87,8 @@ static int lite_homes_find(struct lite_memory *mem, const char *name,
  * @id: set to its id there
  *
  * Context: may sleep; killable; calls leaf calls.
- * Return: 0; -ENOENT; -EINTR; what a home said that could not be asked.
+ * Return: 0; -ENOENT; -EHOSTDOWN: not here, and all other members are down;
+ * -EINTR; what a home said that could not be asked.
  */
 int lite_name_lookup(struct lite_memory *mem, const char *name, bool ask_all,
 		     u32 *home, u64 *id)

@@ -265,8 +265,6 @@ static int lite_serve_create(void *priv, struct lite_conn *conn,
 	u32 rights = 0;
 	int err;
 
-	if (conn && !conn->from.node)
-		return -EBADMSG;
 	err = conn ? lite_cluster_await_ready(mem->cl) :
 		     lite_cluster_ready(mem->cl);
 	if (err)
@@ -344,8 +342,6 @@ static int lite_serve_map(void *priv, struct lite_conn *conn, const void *req,
 	u32 rights;
 	int err;
 
-	if (conn && !conn->from.node)
-		return -EBADMSG;
 	lmr = lite_lmr_get(mem, le64_to_cpu(map->id));
 	if (!lmr)
 		return -ENOENT;

@@ -150,8 +150,6 @@ static int lite_serve_memop(struct lite_memory *mem, struct lite_conn *conn,
 	};
 	int err;
 
-	if (conn && !conn->from.node)
-		return -EBADMSG;
 	err = lite_run(&r, step);
 	if (err == -ENOLINK)
 		r.status = LITE_WIRE_OP_UNMAPPED;
@@ -213,8 +211,6 @@ static int lite_serve_prepare(void *priv, struct lite_conn *conn,
 	struct lite_conn *self;
 	int err;
 
-	if (conn && !conn->from.node)
-		return -EBADMSG;
 	err = lite_cluster_ready(mem->cl);
 	/* To its caller this node is as good as down. */
 	if (err)

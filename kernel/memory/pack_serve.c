@@ -120,8 +120,6 @@ static int lite_serve_pack(void *priv, struct lite_conn *conn, const void *req,
 	u32 at = 0;
 	int err;
 
-	if (conn && !conn->from.node)
-		return -EBADMSG;
 	err = lite_run_begin(&r);
 	if (!err)
 		err = lite_unpack(&u, &at);

@@ -565,7 +565,7 @@ static int lite_serve_mem_alloc(void *priv, struct lite_conn *conn,
 	struct lite_wire_mem_alloc_reply *r = reply;
 	struct lite_alloc *alloc;
 
-	if (!conn || !conn->from.node)
+	if (!conn)
 		return -EBADMSG;
 	alloc = lite_store_alloc(mem, conn->from.node, conn->from.incarnation,
 				 conn->session, le64_to_cpu(a->length),

@@ -18,6 +18,17 @@
 #include "../trace.h"
 #include "rpc.h"
 
+/* May the peer of a connection make this call in it, now? */
+static bool lite_rpc_allowed(const struct lite_conn *conn, u16 call)
+{
+	/* ATTACH is the first: the others count on what it tells. */
+	if (conn->passive && READ_ONCE(conn->state) == LITE_CONN_NEW &&
+	    call != LITE_CALL_ATTACH)
+		return false;
+	return lite_call_by(call) &
+	       (conn->from.node ? LITE_BY_MEMBER : LITE_BY_GUEST);
+}
+
 /**
  * lite_rpc_dispatch - run the handler of a call
  * @rpc: of the node
@@ -38,6 +49,8 @@ int lite_rpc_dispatch(struct lite_rpc *rpc, struct lite_conn *conn, u16 call,
 
 	if (err)
 		return err == -EPROTO ? -EBADMSG : err;
+	if (conn && !lite_rpc_allowed(conn, call))
+		return -EBADMSG;
 	if (call >= LITE_CALL_MAX || !rpc->handler[call].fn)
 		return -EOPNOTSUPP;
 	lite_stat_inc(rpc->stats, LITE_STAT_CALLS_SERVED);

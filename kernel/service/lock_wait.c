@@ -314,8 +314,6 @@ static int lite_serve_lock_grant(void *priv, struct lite_conn *conn,
 	struct lite_hold *h;
 	int err = -ENOENT;
 
-	if (conn && !conn->from.node)
-		return -EBADMSG;
 	spin_lock(&locks->lock);
 	h = lite_hold_named(locks, conn, w);
 	if (conn && lite_conn_is_dead(conn)) {
@@ -350,8 +348,6 @@ static int lite_serve_lock_probe(void *priv, struct lite_conn *conn,
 	struct lite_locks *locks = priv;
 	struct lite_hold *h;
 
-	if (conn && !conn->from.node)
-		return -EBADMSG;
 	spin_lock(&locks->lock);
 	h = lite_hold_named(locks, conn, req);
 	/*

@@ -9,9 +9,7 @@
 static struct lite_rpc_peer *lite_rpc_peer_of(struct lite_service *svc,
 					      struct lite_conn *conn)
 {
-	if (!conn)
-		return &svc->local;
-	return conn->from.node ? conn->service : NULL;
+	return conn ? conn->service : &svc->local;
 }
 
 static int lite_serve_bind(void *priv, struct lite_conn *conn, const void *req,
@@ -131,8 +129,6 @@ static int lite_serve_find(void *priv, struct lite_conn *conn, const void *req,
 	struct lite_service *svc = priv;
 	struct lite_func *func;
 
-	if (conn && !conn->from.node)
-		return -EBADMSG;
 	func = lite_func_find(svc, le32_to_cpu(in->function), in->name);
 	if (!func)
 		return -ECONNREFUSED;

@@ -388,6 +388,20 @@ TEST_CASE("wire: lanes share out all slots, none empty, and calls of all kinds h
         CHECK(lite_call_lane(message.call) < LITE_LANES);
 }
 
+TEST_CASE("wire: a guest may attach, ask for the members, and join, and only a guest may join") {
+    for (const auto& message : requests()) {
+        CAPTURE(message.label);
+        const bool greets =
+            message.call == LITE_CALL_ATTACH || message.call == LITE_CALL_MEMBERS;
+        const bool joins = message.call == LITE_CALL_JOIN;
+        CHECK(static_cast<bool>(lite_call_by(message.call) & LITE_BY_GUEST) == (greets || joins));
+        CHECK(static_cast<bool>(lite_call_by(message.call) & LITE_BY_MEMBER) == !joins);
+    }
+    // Nor is one that is not known, or not yet, a guest's.
+    for (const unsigned call : {0U, 6U, 100U, 65535U})
+        CHECK_FALSE(lite_call_by(static_cast<std::uint16_t>(call)) & LITE_BY_GUEST);
+}
+
 TEST_CASE("wire: an errno of a peer is one that a peer can know") {
     CHECK(lite_wire_error(0) == 0);
     CHECK(lite_wire_error(ENOSPC) == -ENOSPC);
