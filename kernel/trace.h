@@ -36,6 +36,33 @@ TRACE_EVENT(lite_conn,
 		  __entry->reason)
 );
 
+/* A session has ended. Cause: enum lite_end_cause, and its figure. */
+TRACE_EVENT(lite_session_end,
+	TP_PROTO(u64 session, u32 node, int cause, u64 figure),
+	TP_ARGS(session, node, cause, figure),
+	TP_STRUCT__entry(
+		__field(u64, session)
+		__field(u32, node)
+		__field(int, cause)
+		__field(u64, figure)
+	),
+	TP_fast_assign(
+		__entry->session = session;
+		__entry->node = node;
+		__entry->cause = cause;
+		__entry->figure = figure;
+	),
+	TP_printk("session=%llu node=%u cause=%s figure=%llu",
+		  __entry->session, __entry->node,
+		  __print_symbolic(__entry->cause, { 1, "silence" },
+				   { 2, "op_timeout" }, { 3, "transport" },
+				   { 4, "revoke" }, { 5, "call" },
+				   { 6, "message" }, { 7, "device" },
+				   { 8, "peer" }, { 9, "fence" },
+				   { 10, "replaced" }, { 11, "leave" }),
+		  __entry->figure)
+);
+
 /* State: enum lite_node_state. */
 TRACE_EVENT(lite_member,
 	TP_PROTO(u32 self, u32 node, u64 incarnation, int state),

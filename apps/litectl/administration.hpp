@@ -96,6 +96,9 @@ std::vector<message> ask(channel& channel, std::string_view verb, const message&
 std::string state_name(std::uint8_t state);
 
 // ADDRESS:PORT of a node; empty if it is not told.
+// Of enum lite_end_cause.
+std::string cause_name(std::uint8_t cause);
+
 std::string address_of(const message& node);
 
 }  // namespace tools

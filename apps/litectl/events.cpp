@@ -38,6 +38,8 @@ int events_command(const surroundings& world, const show_arguments& args) {
             return;
         const auto id = event.u16(LITE_A_NODE_ID);
         const auto state = event.u8(LITE_A_STATE);
+        const auto cause = event.u8(LITE_A_CAUSE);
+        const auto figure = event.u64(LITE_A_FIGURE).value_or(0);
         const auto time = timestamp(clock::now());
         if (args.json) {
             nlohmann::ordered_json object;
@@ -46,10 +48,17 @@ int events_command(const surroundings& world, const show_arguments& args) {
             object["id"] = id ? nlohmann::ordered_json(*id) : nlohmann::ordered_json();
             object["state"] =
                 state ? nlohmann::ordered_json(state_name(*state)) : nlohmann::ordered_json();
+            if (cause) {
+                object["cause"] = cause_name(*cause);
+                object["figure"] = figure;
+            }
             print_json(world.io.out, object, true);
         } else {
-            print(world.io.out, fmt::format("{} /dev/lite{}: node {} is {}\n", time, index,
-                                            id.value_or(0), state ? state_name(*state) : "?"));
+            const auto about = cause ? fmt::format("session with node {} ended by {} ({}), which",
+                                                   id.value_or(0), cause_name(*cause), figure)
+                                     : fmt::format("node {}", id.value_or(0));
+            print(world.io.out, fmt::format("{} /dev/lite{}: {} is {}\n", time, index, about,
+                                            state ? state_name(*state) : "?"));
         }
     };
     channel->follow([] {}, on_event,

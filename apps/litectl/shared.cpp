@@ -94,6 +94,35 @@ std::string state_name(std::uint8_t state) {
     }
 }
 
+std::string cause_name(std::uint8_t cause) {
+    switch (cause) {
+        case LITE_END_SILENCE:
+            return "silence";
+        case LITE_END_OP_TIMEOUT:
+            return "op_timeout";
+        case LITE_END_TRANSPORT:
+            return "transport";
+        case LITE_END_REVOKE:
+            return "revoke";
+        case LITE_END_CALL:
+            return "call";
+        case LITE_END_MESSAGE:
+            return "message";
+        case LITE_END_DEVICE:
+            return "device";
+        case LITE_END_PEER:
+            return "peer";
+        case LITE_END_FENCE:
+            return "fence";
+        case LITE_END_REPLACED:
+            return "replaced";
+        case LITE_END_LEAVE:
+            return "leave";
+        default:
+            return fmt::format("cause {}", cause);
+    }
+}
+
 std::string address_of(const message& node) {
     const auto bytes = node.bytes(LITE_A_ADDR);
     if (!bytes)

@@ -65,12 +65,36 @@ enum lite_cmd {
 	LITE_CMD_PEER_GET,
 	/* Dump: counters, a message each with STAT_NAME and STAT_VALUE. */
 	LITE_CMD_STATS_GET,
-	/* Multicast to "events": INDEX, NODE_ID, STATE of whom it is about. */
+	/*
+	 * Multicast to "events": INDEX, NODE_ID, STATE of the node it is about.
+	 * With CAUSE and FIGURE: a session with that peer has ended; STATE is
+	 * then UP as long as it is waited for, and not DOWN yet.
+	 */
 	LITE_CMD_EVENT,
 
 	__LITE_CMD_MAX,
 };
 #define LITE_CMD_MAX (__LITE_CMD_MAX - 1)
+
+/* Why a session with a peer ended, and the figure that decided. */
+enum lite_end_cause {
+	LITE_END_NONE,       /* it has not */
+	LITE_END_SILENCE,    /* no sign of life for DEAD_MS; ms since the last */
+	LITE_END_OP_TIMEOUT, /* an operation made no progress; ms */
+	LITE_END_TRANSPORT,  /* the device reached the peer no more; ib_wc_status */
+	LITE_END_REVOKE,     /* REVOKE or RECALL was not answered; ms waited */
+	LITE_END_CALL,       /* another call had to succeed and did not; errno */
+	LITE_END_MESSAGE,    /* the peer sent what makes no sense; errno */
+	LITE_END_DEVICE,     /* this node's device or memory failed; errno, or
+			      * 256 + ib_wc_status */
+	LITE_END_PEER,       /* the peer ended it; RDMA CM event */
+	LITE_END_FENCE,      /* memory is to be freed that the peer could reach */
+	LITE_END_REPLACED,   /* the peer has a newer session, or lives anew */
+	LITE_END_LEAVE,      /* this node leaves or stops */
+
+	__LITE_END_MAX,
+};
+#define LITE_END_MAX (__LITE_END_MAX - 1)
 
 enum lite_attr {
 	LITE_A_UNSPEC,
@@ -99,6 +123,8 @@ enum lite_attr {
 	LITE_A_PAD,
 	LITE_A_ROOT_SQUASH,   /* flag: root of other nodes is uid 65534 here */
 	LITE_A_INSECURE,      /* flag: no cluster secret; whoever reaches the port gets in */
+	LITE_A_CAUSE,         /* u8: enum lite_end_cause */
+	LITE_A_FIGURE,        /* u64: what decided; see enum lite_end_cause */
 
 	__LITE_A_MAX,
 };

@@ -150,7 +150,7 @@ int lite_serve_join(void *priv, struct lite_conn *conn, const void *req,
 	}
 	mutex_unlock(&cl->lock);
 	if (old) {
-		lite_conn_kill(old, -EHOSTDOWN);
+		lite_conn_end(old, LITE_END_REPLACED, 0, -EHOSTDOWN);
 		lite_conn_put(old);
 	}
 	if (ret < 0)

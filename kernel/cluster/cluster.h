@@ -85,12 +85,15 @@ struct lite_peer {
  *	calls
  * @peer_lost: an incarnation will never come back; may sleep, must not call
  * @event: for the administrator: @node is now in @state
+ * @ended: likewise, but its session @conn has ended; UP: it is suspect
  */
 struct lite_cluster_ops {
 	void (*members_changed)(void *priv);
 	void (*peer_gone)(void *priv, u64 session);
 	void (*peer_lost)(void *priv, u32 id, u64 incarnation);
 	void (*event)(void *priv, u32 node, enum lite_node_state state);
+	void (*ended)(void *priv, const struct lite_conn *conn,
+		      enum lite_node_state state);
 };
 
 struct lite_cluster_params {

@@ -75,7 +75,7 @@ int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn)
 
 	/* It lives anew. */
 	if (old) {
-		lite_conn_kill(old, -EHOSTDOWN);
+		lite_conn_end(old, LITE_END_REPLACED, 0, -EHOSTDOWN);
 		wait_for_completion(&old->gone);
 		lite_conn_put(old);
 	}

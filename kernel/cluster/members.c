@@ -145,7 +145,7 @@ static int lite_member_merge(struct lite_cluster *cl,
 out:
 	mutex_unlock(&cl->lock);
 	if (kill) {
-		lite_conn_kill(kill, -EHOSTDOWN);
+		lite_conn_end(kill, LITE_END_REPLACED, 0, -EHOSTDOWN);
 		lite_conn_put(kill);
 	}
 	if (lost)

@@ -120,7 +120,10 @@ static void lite_monitor_peer(struct lite_cluster *cl, struct lite_peer *peer)
 	conn = lite_peer_conn_get(peer);
 	if (conn) {
 		if (lite_session_silent(cl, conn))
-			lite_conn_kill(conn, -ETIMEDOUT);
+			lite_conn_end(conn, LITE_END_SILENCE,
+				      jiffies_to_msecs(jiffies -
+						       lite_conn_heard(conn)),
+				      -ETIMEDOUT);
 		else
 			queue_work(cl->wq, &peer->ping_work);
 		lite_conn_put(conn);

@@ -261,7 +261,7 @@ again:
 	if (old_conn) {
 		lite_conn_get(old_conn);
 		mutex_unlock(&cl->lock);
-		lite_conn_kill(old_conn, -EHOSTDOWN);
+		lite_conn_end(old_conn, LITE_END_REPLACED, 0, -EHOSTDOWN);
 		wait_for_completion(&old_conn->gone);
 		lite_conn_put(old_conn);
 		goto again;
@@ -334,8 +334,8 @@ void lite_cluster_conn_down(struct lite_cluster *cl, struct lite_conn *conn)
 	mutex_unlock(&cl->lock);
 	wake_up_all(&cl->suspects);
 	if (was_up && peer != cl->self) {
-		if (down)
-			cl->ops->event(cl->priv, peer->id, LITE_NODE_DOWN);
+		cl->ops->ended(cl->priv, conn,
+			       down ? LITE_NODE_DOWN : LITE_NODE_UP);
 		cl->ops->members_changed(cl->priv);
 	}
 }

@@ -196,6 +196,7 @@ void lite_cluster_fence(struct lite_cluster *cl, u32 node,
  * lite_cluster_fence_all - make sure that no other node can reach our memory
  * @cl: cluster
  * @but: spare this connection; or NULL
+		lite_conn_end(found, LITE_END_FENCE, 0, -EHOSTDOWN);
  *
  * Context: may sleep; not by a poster.
  */

@@ -293,7 +293,9 @@ static int lite_cm_conn_event(struct rdma_cm_id *id,
 	case RDMA_CM_EVENT_DISCONNECTED:
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 	case RDMA_CM_EVENT_ADDR_CHANGE:
-		lite_conn_kill(conn, -EHOSTDOWN);
+		lite_conn_end(conn, LITE_END_PEER, event->event, -EHOSTDOWN);
+		break;
+		lite_conn_end(conn, LITE_END_DEVICE, ENODEV, -EHOSTDOWN);
 		break;
 	default:
 		break;

@@ -111,24 +111,69 @@ static void lite_conn_kill_work(struct work_struct *work)
 }
 
 /**
- * lite_conn_kill - end a connection
+ * lite_conn_end - end a connection, and say why
  * @conn: caller makes sure that it is there
+ * @cause: for counters and events, if it was a session
+ * @figure: what decided, as enum lite_end_cause says
  * @reason: negative errno for the record
  *
  * The first call has effect; the rest follows in a work item.
  *
  * Context: any.
  */
-void lite_conn_kill(struct lite_conn *conn, int reason)
+void lite_conn_end(struct lite_conn *conn, enum lite_end_cause cause, u64 figure,
+		   int reason)
 {
 	int old = xchg(&conn->state, LITE_CONN_DEAD);
 
 	if (old == LITE_CONN_DEAD)
 		return;
 	conn->reason = reason;
+	conn->cause = cause;
+	conn->figure = figure;
 	trace_lite_conn(conn->session, conn->from.node, LITE_CONN_DEAD, reason);
+	if (old == LITE_CONN_UP) {
+		BUILD_BUG_ON(LITE_STAT_ENDS_LEAVE - LITE_STAT_ENDS_SILENCE !=
+			     LITE_END_MAX - LITE_END_SILENCE);
+		lite_stat_inc(conn->fab->stats, LITE_STAT_ENDS_SILENCE + cause -
+						LITE_END_SILENCE);
+		trace_lite_session_end(conn->session, conn->from.node, cause,
+				       figure);
+	}
 	complete_all(&conn->cm_done);
 	queue_work(conn->fab->wq, &conn->kill_work);
+}
+
+/**
+ * lite_conn_kill - end a connection, whose errno says why
+ * @conn: caller makes sure that it is there
+ * @reason: negative errno
+ *
+ * As lite_conn_end().
+ *
+ * Context: any.
+ */
+void lite_conn_kill(struct lite_conn *conn, int reason)
+{
+	enum lite_end_cause cause;
+
+	switch (reason) {
+	case -EPROTO:
+	case -EBADMSG:
+		cause = LITE_END_MESSAGE;
+		break;
+	case -EIO:
+	case -ENOMEM:
+		cause = LITE_END_DEVICE;
+		break;
+	case -ENOTCONN:
+	case -ENODEV:
+		cause = LITE_END_LEAVE;
+		break;
+	default:
+		cause = LITE_END_CALL;
+	}
+	lite_conn_end(conn, cause, -reason, reason);
 }
 
 /**
@@ -360,8 +405,9 @@ static void lite_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct ib_recv_wr recv = { .wr_cqe = &conn->recv_cqe };
 	const struct ib_recv_wr *bad;
 
+	/* Sends of the queue pair have failed, or will not be acknowledged. */
 	if (wc->status != IB_WC_SUCCESS) {
-		lite_conn_kill(conn, -EHOSTDOWN);
+		lite_conn_end(conn, LITE_END_TRANSPORT, wc->status, -EHOSTDOWN);
 		return;
 	}
 	if (wc->opcode != IB_WC_RECV_RDMA_WITH_IMM) {

@@ -34,6 +34,7 @@
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_cm.h>
+#include <uapi/lite_netlink.h>
 
 #include "../stats.h"
 #include "../core/wire.h"
@@ -372,6 +373,9 @@ enum lite_conn_state {
  * @lock: held while the device's objects are made, and while they are unmade
  * @state: enum lite_conn_state; changes by cmpxchg
  * @reason: errno that killed it
+ * @cause: why it ended, if it was UP: enum lite_end_cause; final when @state is
+ *	DEAD and its work item runs
+ * @figure: what decided; see there
  * @passive: the peer connected to us
  * @self: the peer is this node: proven by the nonce, not only said
  * @session: number of this connection, never used twice on this node
@@ -415,6 +419,8 @@ struct lite_conn {
 	int reason;
 	bool passive;
 	bool self;
+	enum lite_end_cause cause;
+	u64 figure;
 	u64 session;
 	u64 other_end;
 	struct rdma_cm_id *id;
@@ -558,6 +564,8 @@ void lite_conn_arm_deadline(struct lite_conn *conn);
 void lite_conn_kill(struct lite_conn *conn, int reason);
 void lite_conn_fence(struct lite_conn *conn, int reason);
 void lite_conn_put(struct lite_conn *conn);
+void lite_conn_end(struct lite_conn *conn, enum lite_end_cause cause, u64 figure,
+		   int reason);
 void lite_conn_asked(struct lite_conn *conn, unsigned long begun);
 unsigned long lite_conn_heard(const struct lite_conn *conn);
 void lite_conn_excuse(struct lite_conn *conn, unsigned long by);

@@ -191,7 +191,8 @@ static void lite_io_sleep(struct lite_io *io, struct lite_qp *qp)
 		parts = atomic_read(&io->pending) < pending ? 0 : parts + 1;
 	} while (parts < LITE_TIMEOUT_PARTS);
 	cmpxchg(&io->status, 0, -ETIMEDOUT);
-	lite_conn_kill(qp->conn, -ETIMEDOUT);
+	lite_conn_end(qp->conn, LITE_END_OP_TIMEOUT, jiffies_to_msecs(timeout),
+		      -ETIMEDOUT);
 	while (!lite_cq_sleep(cq, io, timeout))
 		;
 }

@@ -78,7 +78,10 @@ static void lite_send_done(struct ib_cq *cq, struct ib_wc *wc)
 	default:
 		status = -EIO;
 	}
-	lite_conn_kill(conn, status);
+	if (status == -EIO)
+		lite_conn_end(conn, LITE_END_DEVICE, 256 + wc->status, status);
+	else
+		lite_conn_end(conn, LITE_END_TRANSPORT, wc->status, status);
 	lite_wr_complete(wr, status);
 }
 
@@ -192,7 +195,9 @@ int lite_qp_slot(struct lite_qp *qp)
 		    ++parts < LITE_TIMEOUT_PARTS)
 			continue;
 		/* Not one of so many completed: the device is stuck. */
-		lite_conn_kill(qp->conn, -ETIMEDOUT);
+		lite_conn_end(qp->conn, LITE_END_OP_TIMEOUT,
+			      jiffies_to_msecs(qp->conn->fab->op_timeout),
+			      -ETIMEDOUT);
 		return -EHOSTDOWN;
 	}
 	return slot;

@@ -568,7 +568,10 @@ static const struct genl_multicast_group lite_groups[] = {
  * Context: may sleep.
  */
 void lite_netlink_event(struct lite_node *node, u32 id,
-			enum lite_node_state state)
+ * @cause: of the end of its session; LITE_END_NONE: it is no such event
+ * @figure: that decided
+			enum lite_node_state state,
+			enum lite_end_cause cause, u64 figure)
 {
 	struct sk_buff *skb;
 	void *hdr;
@@ -581,7 +584,10 @@ void lite_netlink_event(struct lite_node *node, u32 id,
 	hdr = genlmsg_put(skb, 0, 0, &lite_family, 0, LITE_CMD_EVENT);
 	if (!hdr || nla_put_u32(skb, LITE_A_INDEX, node->index) ||
 	    nla_put_u16(skb, LITE_A_NODE_ID, id) ||
-	    nla_put_u8(skb, LITE_A_STATE, state)) {
+	    nla_put_u8(skb, LITE_A_STATE, state) ||
+	    (cause && (nla_put_u8(skb, LITE_A_CAUSE, cause) ||
+		       nla_put_u64_64bit(skb, LITE_A_FIGURE, figure,
+					 LITE_A_PAD)))) {
 		nlmsg_free(skb);
 		return;
 	}

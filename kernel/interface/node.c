@@ -136,7 +136,21 @@ static void lite_node_event(void *priv, u32 id, enum lite_node_state state)
 	trace_lite_member(lite_cluster_id(&node->cluster), id,
 			  node->fabric.self.incarnation, state);
 	if (!READ_ONCE(lite_registry.closing))
-		lite_netlink_event(priv, id, state);
+		lite_netlink_event(priv, id, state, LITE_END_NONE, 0);
+}
+
+static void lite_node_ended(void *priv, const struct lite_conn *conn,
+			    enum lite_node_state state)
+{
+	struct lite_node *node = priv;
+
+	if (state == LITE_NODE_DOWN)
+		trace_lite_member(lite_cluster_id(&node->cluster),
+				  conn->from.node,
+				  node->fabric.self.incarnation, state);
+	if (!READ_ONCE(lite_registry.closing))
+		lite_netlink_event(node, conn->from.node, state, conn->cause,
+				   conn->figure);
 }
 
 static void lite_node_member(void *priv, u32 id, enum lite_node_state state)
@@ -164,6 +178,7 @@ static const struct lite_cluster_ops lite_node_cluster_ops = {
 	.peer_gone = lite_node_peer_gone,
 	.peer_lost = lite_node_peer_lost,
 	.event = lite_node_member,
+	.ended = lite_node_ended,
 };
 
 /* ---- finding ------------------------------------------------------------- */

@@ -85,7 +85,8 @@ void lite_urings_free(struct lite_urings *idle);
 int lite_netlink_init(void);
 void lite_netlink_exit(void);
 void lite_netlink_event(struct lite_node *node, u32 id,
-			enum lite_node_state state);
+			enum lite_node_state state,
+			enum lite_end_cause cause, u64 figure);
 
 struct lite_file;
 long lite_ioctl_op(struct lite_file *lf, struct lite_op __user *user);

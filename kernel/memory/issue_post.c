@@ -121,7 +121,8 @@ void lite_issues_watch(struct work_struct *work)
 		}
 		/* It is held live as long as it is on the list. */
 		cmpxchg(&i->chain.io.status, 0, -ETIMEDOUT);
-		lite_conn_kill(i->conn, -ETIMEDOUT);
+		lite_conn_end(i->conn, LITE_END_OP_TIMEOUT,
+			      jiffies_to_msecs(now - i->since), -ETIMEDOUT);
 	}
 	if (list_empty(&is->flight)) {
 		list_for_each_entry(b, &is->pages, list)

@@ -238,6 +238,7 @@ static void lite_revoke_work(struct work_struct *work)
 	struct lite_memory *mem = r->lmr->mem;
 
 	lite_stat_inc(mem->stats, LITE_STAT_REVOKES);
+	unsigned long begun = jiffies;
 	/* Ourselves without a call: nothing that could fail. */
 	if (!r->session)
 		r->err = lite_mapping_revoke(
@@ -253,10 +254,13 @@ static void lite_revoke_work(struct work_struct *work)
 	 * other stores. Otherwise: not heard of in time; fence it, or wait
 	 * until its dying session is.
 	 */
-	if (r->err && r->err != -EUCLEAN && r->conn)
+	if (r->err && r->err != -EUCLEAN && r->conn) {
+		lite_conn_end(r->conn, LITE_END_REVOKE,
+			      jiffies_to_msecs(jiffies - begun), -ETIMEDOUT);
 		lite_conn_fence(r->conn, -ETIMEDOUT);
 }
 
+	}
 /* The session of a mapper. It may be dying: then it is not its peer's any more. */
 static struct lite_conn *lite_session_find(struct lite_fabric *fab, u64 session)
 {

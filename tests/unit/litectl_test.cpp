@@ -532,8 +532,18 @@ TEST_CASE("litectl events", "[litectl]") {
     litectl.kernel.losses = 1;
     const auto r = litectl({"events"});
     CHECK(r.out.find(" /dev/lite0: node 3 is down\n") != std::string::npos);
+    message ended(LITE_CMD_EVENT);
+    ended.put_u32(LITE_A_INDEX, 2);
+    ended.put_u16(LITE_A_NODE_ID, 3);
+    ended.put_u8(LITE_A_STATE, LITE_NODE_UP);
+    ended.put_u8(LITE_A_CAUSE, LITE_END_SILENCE);
+    ended.put_u64(LITE_A_FIGURE, 5016);
+    litectl.kernel.answers.push_back(ended);
     CHECK(r.out.find(" /dev/lite1: node 3 is down\n") != std::string::npos);
     CHECK(r.err == "litectl: warning: some events were lost\n");
+    CHECK(r.out.find(" /dev/lite2: session with node 3 ended by silence (5016), which is up\n") !=
+          std::string::npos);
+    CHECK(json::parse(litectl({"events", "-j", "--index", "2"}).out)["cause"] == "silence");
 
     const auto line = litectl({"events", "-j", "--index", "1"}).out;
     CHECK(line.find('\n') == line.size() - 1);
