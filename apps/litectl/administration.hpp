@@ -52,6 +52,7 @@ struct start_arguments {
     std::optional<std::uint32_t> heartbeat_ms;
     std::optional<std::uint32_t> dead_ms;
     std::optional<std::uint32_t> op_timeout_ms;
+    std::optional<std::uint32_t> orphan_ms;
 };
 int start_command(const surroundings& world, const start_arguments& args);
 
@@ -95,10 +96,10 @@ std::vector<message> ask(channel& channel, std::string_view verb, const message&
 // "up", "down" and so on; "state 9" for one that is news to us.
 std::string state_name(std::uint8_t state);
 
-// ADDRESS:PORT of a node; empty if it is not told.
 // Of enum lite_end_cause.
 std::string cause_name(std::uint8_t cause);
 
+// ADDRESS:PORT of a node; empty if it is not told.
 std::string address_of(const message& node);
 
 }  // namespace tools

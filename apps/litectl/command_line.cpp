@@ -102,6 +102,8 @@ class command_line {
                   "silence after which a peer is down (default: 5s)");
         add_value(sub, "--op-timeout", parse_ms, args.op_timeout_ms, "TIME",
                   "time for one operation on a peer's memory (default: 10s)");
+        add_value(sub, "--orphan-time", parse_ms, args.orphan_ms, "TIME",
+                  "how long anonymous LMRs of a node that is down are kept (default: 10m)");
         sub->footer(
             "\nSizes: decimal or 0x hexadecimal, with K, M, G, T or P for powers of 1024."
             "\nTimes: a number with ms, s, m or h; without, of milliseconds.");

@@ -124,6 +124,7 @@ int status_command(const surroundings& world, const show_arguments& args) {
             object["heartbeat_ms"] = value(node.u32(LITE_A_HEARTBEAT_MS));
             object["dead_ms"] = value(node.u32(LITE_A_DEAD_MS));
             object["op_timeout_ms"] = value(node.u32(LITE_A_OP_TIMEOUT_MS));
+            object["orphan_ms"] = value(node.u32(LITE_A_ORPHAN_MS));
             document.push_back(std::move(object));
         }
         print_json(world.io.out, document);

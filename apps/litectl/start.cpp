@@ -103,6 +103,8 @@ int start_command(const surroundings& world, const start_arguments& args) {
         request.put_u32(LITE_A_DEAD_MS, *args.dead_ms);
     if (args.op_timeout_ms)
         request.put_u32(LITE_A_OP_TIMEOUT_MS, *args.op_timeout_ms);
+    if (args.orphan_ms)
+        request.put_u32(LITE_A_ORPHAN_MS, *args.orphan_ms);
 
     const auto answers = ask(*connect(world), "start", request);
     std::uint32_t index = args.index.value_or(0);

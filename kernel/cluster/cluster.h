@@ -149,6 +149,8 @@ u32 lite_cluster_up(struct lite_cluster *cl);
 u32 lite_cluster_next(struct lite_cluster *cl, u32 after);
 bool lite_cluster_is_live(struct lite_cluster *cl, u32 node);
 bool lite_cluster_is_cut_off(struct lite_cluster *cl);
+unsigned long lite_cluster_life_left(struct lite_cluster *cl, u32 node,
+				     u64 incarnation, unsigned long patience);
 int lite_cluster_await_session(struct lite_cluster *cl, struct lite_conn *conn);
 int lite_cluster_call(struct lite_cluster *cl, u32 node,
 		      struct lite_call_desc *d);

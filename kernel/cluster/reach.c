@@ -62,6 +62,36 @@ bool lite_cluster_is_cut_off(struct lite_cluster *cl)
 	return down && !live;
 }
 
+/**
+ * lite_cluster_life_left - how long is a node in one of its lives waited for?
+ * @cl: cluster
+ * @node: its id
+ * @incarnation: that life
+ * @patience: jiffies, since it was heard last, after which it is given up
+ *
+ * Context: may sleep.
+ * Return: 0: that life is over, or given up; jiffies; MAX_JIFFY_OFFSET: it is not
+ * down.
+ */
+unsigned long lite_cluster_life_left(struct lite_cluster *cl, u32 node,
+				     u64 incarnation, unsigned long patience)
+{
+	unsigned long left = MAX_JIFFY_OFFSET;
+	struct lite_peer *peer;
+
+	mutex_lock(&cl->lock);
+	peer = xa_load(&cl->peers, node);
+	/* One that is newer than we know is about to be our peer. */
+	if (!peer || peer->incarnation > incarnation ||
+	    (peer->left && peer->incarnation == incarnation))
+		left = 0;
+	else if (peer->incarnation == incarnation && !lite_peer_is_live(peer))
+		left = time_before(jiffies, peer->heard + patience) ?
+			       peer->heard + patience - jiffies : 0;
+	mutex_unlock(&cl->lock);
+	return left;
+}
+
 static bool lite_conn_is_session(struct lite_cluster *cl,
 				 struct lite_conn *conn)
 {
@@ -168,6 +198,13 @@ static void lite_conns_fence(struct lite_cluster *cl,
 			lite_conn_put(found);
 		}
 	} while (found);
+		spin_unlock(&cl->fab->conns_lock);
+		if (!found)
+			return;
+		lite_conn_end(found, LITE_END_FENCE, 0, -EHOSTDOWN);
+		lite_conn_fence(found, -EHOSTDOWN);
+		lite_conn_put(found);
+	}
 }
 
 /**
@@ -196,7 +233,6 @@ void lite_cluster_fence(struct lite_cluster *cl, u32 node,
  * lite_cluster_fence_all - make sure that no other node can reach our memory
  * @cl: cluster
  * @but: spare this connection; or NULL
-		lite_conn_end(found, LITE_END_FENCE, 0, -EHOSTDOWN);
  *
  * Context: may sleep; not by a poster.
  */

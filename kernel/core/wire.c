@@ -334,7 +334,7 @@ int lite_wire_request_check(u16 call, const void *payload, size_t len)
 			!((const struct lite_wire_extents *)payload)->reserved);
 	case LITE_CALL_LMR_UNMAP:
 		return lite_zero(le32_to_cpu(
-			((const struct lite_wire_unmap *)payload)->unclean) < 2);
+			((const struct lite_wire_unmap *)payload)->flags) < 4);
 	case LITE_CALL_NAME_DROP:
 	case LITE_CALL_NAME_LOOKUP:
 	case LITE_CALL_NAME_FIND:

@@ -18,7 +18,7 @@
 #include "wire_sync.h"
 
 #define LITE_WIRE_MAGIC 0x4554494cU /* "LITE" */
-#define LITE_WIRE_VERSION 7
+#define LITE_WIRE_VERSION 8
 
 #define LITE_NONCE_SIZE 16
 #define LITE_MAC_SIZE 32
@@ -400,10 +400,16 @@ struct lite_wire_extents_reply {
 	((LITE_PAYLOAD_MAX - sizeof(struct lite_wire_extents_reply)) /         \
 	 sizeof(struct lite_wire_extent))
 
+enum lite_wire_unmap_flags {
+	LITE_UNMAP_UNCLEAN = 1 << 0, /* an operation failed, and may be under
+				      * way yet */
+	LITE_UNMAP_LAST = 1 << 1,    /* from its maker: free it if anonymous */
+};
+
 struct lite_wire_unmap {
 	__le64 id;
 	__le32 count;    /* how many successful MAPs this gives back */
-	__le32 unclean;  /* 1: an operation failed, and may be under way yet */
+	__le32 flags;    /* enum lite_wire_unmap_flags */
 } __packed;
 
 /* Heads every request to change an LMR, and is that to free it. */

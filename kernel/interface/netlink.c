@@ -39,6 +39,7 @@ static const struct nla_policy lite_policy[LITE_A_MAX + 1] = {
 	[LITE_A_TIMEOUT_MS] = { .type = NLA_U32 },
 	[LITE_A_ROOT_SQUASH] = { .type = NLA_FLAG },
 	[LITE_A_INSECURE] = { .type = NLA_FLAG },
+	[LITE_A_ORPHAN_MS] = { .type = NLA_U32 },
 };
 
 /* ---- what comes in ------------------------------------------------------- */
@@ -154,7 +155,8 @@ static int lite_get_params(struct genl_info *info, struct lite_node_params *p)
 			  &p->cluster.heartbeat) ?:
 	      lite_get_ms(info, LITE_A_DEAD_MS, 5000, &p->cluster.dead) ?:
 	      lite_get_ms(info, LITE_A_OP_TIMEOUT_MS, 10000,
-			  &p->fabric.op_timeout);
+			  &p->fabric.op_timeout) ?:
+	      lite_get_ms(info, LITE_A_ORPHAN_MS, 600000, &p->memory.orphan);
 	if (err)
 		return err;
 	if (p->cluster.dead <= p->cluster.heartbeat) {
@@ -236,6 +238,8 @@ static int lite_put_node(struct sk_buff *skb, struct lite_node *node)
 	       nla_put_u32(skb, LITE_A_DEAD_MS, jiffies_to_msecs(cl->dead)) ?:
 	       nla_put_u32(skb, LITE_A_OP_TIMEOUT_MS,
 			   jiffies_to_msecs(node->fabric.op_timeout)) ?:
+	       nla_put_u32(skb, LITE_A_ORPHAN_MS,
+			   jiffies_to_msecs(mem->orphan)) ?:
 	       nla_put_u32(skb, LITE_A_LMRS,
 			   lite_stat_sum(node->stats, LITE_STAT_LMRS)) ?:
 	       nla_put_u32(skb, LITE_A_PEERS, lite_count_entries(&cl->peers));
@@ -564,12 +568,12 @@ static const struct genl_multicast_group lite_groups[] = {
  * @node: that noticed
  * @id: node that it is about; 0: @node itself
  * @state: that it is in now
+ * @cause: of the end of its session; LITE_END_NONE: it is no such event
+ * @figure: that decided
  *
  * Context: may sleep.
  */
 void lite_netlink_event(struct lite_node *node, u32 id,
- * @cause: of the end of its session; LITE_END_NONE: it is no such event
- * @figure: that decided
 			enum lite_node_state state,
 			enum lite_end_cause cause, u64 figure)
 {

@@ -368,6 +368,7 @@ static int lite_handle_renew(struct lite_ctx *ctx, struct lite_handle *h,
 		err = lite_home_gone(mem, old->home, old->home_incarnation);
 	if (err)
 		return err;
+	lite_made_inherit(new, old);
 	/* Before it can be used: what its user has lost is lost for good. */
 	WRITE_ONCE(h->rights, h->rights & rights);
 	rcu_assign_pointer(h->mapping, new);

@@ -139,14 +139,28 @@ static int lite_serve_free(void *priv, struct lite_conn *conn, const void *req,
 
 /* The LMR, with a reference, if it is to be freed now; NULL. */
 static struct lite_lmr *lite_home_unmap_id(struct lite_memory *mem, u64 id,
-					   u64 session, u32 count, bool unclean)
+					   const struct lite_conn *conn,
+					   u32 count, u32 flags)
 {
 	struct lite_lmr *lmr = lite_lmr_get(mem, id);
+	bool over;
 
 	/* Freed, and so unmapped. */
 	if (!lmr)
 		return NULL;
-	if (lite_home_unmap(lmr, session, count, unclean))
+	over = lite_home_unmap(lmr, conn ? conn->session : 0, count,
+			       flags & LITE_UNMAP_UNCLEAN);
+	/* Its maker may say so in a later session than it was made in. */
+	if (conn)
+		over = flags & LITE_UNMAP_LAST &&
+		       lmr->maker == conn->from.node &&
+		       lmr->maker_incarnation == conn->from.incarnation;
+	else
+		over &= !lmr->maker;
+	mutex_lock(&lmr->lock);
+	over &= !lmr->name[0];
+	mutex_unlock(&lmr->lock);
+	if (over)
 		return lmr;
 	lite_lmr_put(lmr);
 	return NULL;
@@ -157,14 +171,13 @@ static struct lite_lmr *lite_home_unmap_id(struct lite_memory *mem, u64 id,
  * @mem: node's
  * @id: the LMR
  * @count: how many
- * @unclean: it may still have an operation under way at another store
+ * @flags: enum lite_wire_unmap_flags
  *
  * Context: may sleep; calls leaf calls.
  */
-void lite_home_unmap_own(struct lite_memory *mem, u64 id, u32 count,
-			 bool unclean)
+void lite_home_unmap_own(struct lite_memory *mem, u64 id, u32 count, u32 flags)
 {
-	struct lite_lmr *lmr = lite_home_unmap_id(mem, id, 0, count, unclean);
+	struct lite_lmr *lmr = lite_home_unmap_id(mem, id, NULL, count, flags);
 
 	if (!lmr)
 		return;
@@ -180,8 +193,8 @@ static int lite_serve_unmap(void *priv, struct lite_conn *conn, const void *req,
 
 	if (!conn)
 		return -EBADMSG;
-	lmr = lite_home_unmap_id(priv, le64_to_cpu(u->id), conn->session,
-				 le32_to_cpu(u->count), u->unclean);
+	lmr = lite_home_unmap_id(priv, le64_to_cpu(u->id), conn,
+				 le32_to_cpu(u->count), le32_to_cpu(u->flags));
 	if (lmr) {
 		lite_home_reap(lmr);
 		wait_for_completion_timeout(&lmr->freed, LITE_UNMAP_PATIENCE);

@@ -95,7 +95,11 @@ struct lite_place {
  * @rcu: for that
  * @id: never used twice in this life of the home
  * @name: empty: anonymous; under @lock once it is published
- * @creator: session of the node whose anonymous LMR it is; 0: our own
+ * @maker: node whose anonymous LMR it is; 0: this one
+ * @maker_incarnation: in which of its lives
+ * @creator: session in which it was made
+ * @confirmed: the maker has learned of it: it does not end with that session;
+ *	under @lock
  * @lock: protects what follows
  * @acl: who may do what
  * @dying: being freed: no more mappers, no more changes
@@ -116,7 +120,10 @@ struct lite_lmr {
 	struct rcu_head rcu;
 	u64 id;
 	char name[LITE_NAME_SIZE];
+	u32 maker;
+	u64 maker_incarnation;
 	u64 creator;
+	bool confirmed;
 	struct mutex lock;
 	struct lite_acl acl;
 	bool dying;
@@ -172,14 +179,17 @@ bool lite_home_unmap(struct lite_lmr *lmr, u64 session, u32 count,
 		     bool unclean);
 void lite_home_session_gone(struct lite_memory *mem, u64 session);
 
+/* orphan.c */
+void lite_orphans_work(struct work_struct *work);
+void lite_orphans_look(struct lite_memory *mem);
+
 /* free.c */
 int lite_home_free(struct lite_lmr *lmr);
 void lite_home_reap(struct lite_lmr *lmr);
 void lite_reap_work(struct work_struct *work);
 void lite_home_free_all(struct lite_memory *mem);
 void lite_free_handlers(struct lite_memory *mem);
-void lite_home_unmap_own(struct lite_memory *mem, u64 id, u32 count,
-			 bool unclean);
+void lite_home_unmap_own(struct lite_memory *mem, u64 id, u32 count, u32 flags);
 
 /* change.c, resize.c */
 int lite_change_begin(struct lite_lmr *lmr);

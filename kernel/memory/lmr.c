@@ -138,7 +138,11 @@ static struct lite_lmr *lite_lmr_new(struct lite_memory *mem,
 		lmr->acl.uid = LITE_UID_NOBODY;
 		lmr->acl.gid = LITE_UID_NOBODY;
 	}
-	lmr->creator = conn ? conn->session : 0;
+	if (conn) {
+		lmr->maker = conn->from.node;
+		lmr->maker_incarnation = conn->from.incarnation;
+		lmr->creator = conn->session;
+	}
 	memcpy(lmr->name, c->name, sizeof(lmr->name));
 	return lmr;
 }
@@ -386,6 +390,8 @@ static int lite_serve_extents(void *priv, struct lite_conn *conn,
 		r->extent[n].length_share =
 			lite_wire_length_share(x->length, x->share);
 	}
+	if (!err && conn && conn->session == lmr->creator)
+		lmr->confirmed = true;
 	mutex_unlock(&lmr->lock);
 	r->count = cpu_to_le32(n);
 	*reply_len = struct_size(r, extent, n);

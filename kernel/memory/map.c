@@ -229,29 +229,44 @@ static int lite_mapping_enter_table(struct lite_mapping *m, u64 revoked)
 }
 
 /*
- * From the reply to a MAP to a mapping. Whatever goes wrong, the MAP is given
- * back: here, or by releasing the mapping that counts it.
+ * From the reply to a MAP, or (@created) a CREATE, to a mapping. Whatever goes
+ * wrong, the MAP is given back, and an LMR that was made for it with that: here,
+ * or by releasing the mapping that counts it.
  */
 static struct lite_mapping *lite_mapping_finish(
 	struct lite_memory *mem, struct lite_conn *conn, u32 home,
-	u64 revoked, const struct lite_wire_map_reply *r)
+	u64 revoked, const struct lite_wire_map_reply *r,
+	bool created)
 {
+	struct lite_made *made = NULL;
 	struct lite_mapping *m;
-	int err;
+	int err = 0;
 
-	m = lite_mapping_known(mem, conn, home, le64_to_cpu(r->id), revoked);
-	if (!IS_ERR_OR_NULL(m))
-		return m;
+	/* What is at home here is there as long as its MAPs are counted. */
+	if (created && conn && r->anonymous) {
+		made = lite_made_new(home, r);
+		if (!made)
+			err = -ENOMEM;
+	}
+	m = err ? ERR_PTR(err) :
+		  lite_mapping_known(mem, conn, home, le64_to_cpu(r->id), revoked);
 	err = PTR_ERR_OR_ZERO(m);
+	if (m && !err) {
+		lite_made_attach(m, made);
+		return m;
+	}
 	if (!err) {
 		m = lite_mapping_new(mem, home, conn, r);
 		if (!m)
 			err = -ENOMEM;
 	}
 	if (err) {
-		lite_mapping_give_back(mem, conn, le64_to_cpu(r->id), 1, false);
+		kfree(made);
+		lite_mapping_give_back(mem, conn, le64_to_cpu(r->id), 1,
+				       created ? LITE_UNMAP_LAST : 0);
 		return ERR_PTR(err);
 	}
+	lite_made_attach(m, made);
 	err = lite_mapping_shares(m, r) ?:
 	      lite_mapping_extents(m, le32_to_cpu(r->n_extents));
 	if (!err) {
@@ -298,7 +313,16 @@ static void lite_map_late(void *ctx, struct lite_conn *conn, const void *reply)
 {
 	const struct lite_wire_map_reply *r = reply;
 
-	lite_mapping_give_back(ctx, conn, le64_to_cpu(r->id), 1, false);
+	lite_mapping_give_back(ctx, conn, le64_to_cpu(r->id), 1, 0);
+}
+
+static void lite_create_late(void *ctx, struct lite_conn *conn,
+			     const void *reply)
+{
+	const struct lite_wire_map_reply *r = reply;
+
+	lite_mapping_give_back(ctx, conn, le64_to_cpu(r->id), 1,
+			       LITE_UNMAP_LAST);
 }
 
 static int lite_home_conn(struct lite_memory *mem, u32 home,
@@ -327,8 +351,8 @@ static int lite_home_conn(struct lite_memory *mem, u32 home,
 
 /*
  * A call in a session that broke: again in the next one? What was mapped in the
- * old session is mapped no more, and an anonymous LMR that was made is gone
- * with it. A named one stays, if it was made.
+ * old session is mapped no more, and an anonymous LMR that was made, of which we
+ * have not learned, is gone with it. A named one stays, if it was made.
  */
 static bool lite_mapping_again(struct lite_memory *mem, u32 home,
 			       const struct lite_call_desc *d)
@@ -344,15 +368,16 @@ static struct lite_mapping *lite_mapping_ask(struct lite_memory *mem, u32 home,
 					     u16 call, const void *req, u32 len,
 					     u64 *id, u32 *granted)
 {
+	bool create = call == LITE_CALL_LMR_CREATE;
 	struct lite_wire_map_reply *r;
 	struct lite_call_desc d = {
 		.call = call,
 		.req = req,
 		.len = len,
 		.reply_max = sizeof(*r),
-		.timeout = call == LITE_CALL_LMR_CREATE ? LITE_CREATE_TIMEOUT : 0,
+		.timeout = create ? LITE_CREATE_TIMEOUT : 0,
 		.killable = true,
-		.late = lite_map_late,
+		.late = create ? lite_create_late : lite_map_late,
 		.late_ctx = mem,
 	};
 	struct lite_mapping *m;
@@ -386,9 +411,9 @@ again:
 			*granted = le32_to_cpu(r->rights);
 		if (id)
 			*id = le64_to_cpu(r->id);
-		m = lite_mapping_finish(mem, conn, home, revoked, r);
-		if (IS_ERR(m) && m != ERR_PTR(-EAGAIN) &&
-		    call == LITE_CALL_LMR_CREATE && !r->anonymous)
+		m = lite_mapping_finish(mem, conn, home, revoked, r, create);
+		if (IS_ERR(m) && m != ERR_PTR(-EAGAIN) && create &&
+		    !r->anonymous)
 			lite_create_undo(
 				mem, conn, le64_to_cpu(r->id),
 				&((const struct lite_wire_create *)req)->cred);

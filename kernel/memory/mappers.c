@@ -146,36 +146,37 @@ static void lite_mapper_lose(struct lite_lmr *lmr, struct lite_mapper *m)
  * @unclean: it may still have an operation under way at another store
  *
  * Context: may sleep.
- * Return: true when the LMR should be freed now: it was anonymous, and its.
+ * Return: whether it has none any more.
  */
 bool lite_home_unmap(struct lite_lmr *lmr, u64 session, u32 count, bool unclean)
 {
 	struct lite_mapper *m;
-	bool orphan = false;
+	bool last = false;
 
 	mutex_lock(&lmr->lock);
 	m = lite_mapper_find(lmr, session);
 	if (m) {
 		m->count -= min(count, m->count);
 		m->unclean |= unclean;
-		if (!m->count) {
-			orphan = !lmr->name[0] && lmr->creator == session;
-			if (m->unclean) {
-				lite_mapper_lose(lmr, m);
-			} else {
-				list_del(&m->list);
-				kfree(m);
-			}
+		last = !m->count;
+		if (last && m->unclean) {
+			lite_mapper_lose(lmr, m);
+		} else if (last) {
+			list_del(&m->list);
+			kfree(m);
 		}
 	}
 	mutex_unlock(&lmr->lock);
-	return orphan;
+	return last;
 }
 
 /**
  * lite_home_session_gone - a peer is fenced from us: what it had mapped
  * @mem: node's
  * @session: that ended
+ *
+ * An anonymous LMR that it had made it may not have learned of; then nobody ever
+ * will, as it makes another one. Otherwise it has it still: orphan.c.
  *
  * Context: may sleep.
  */
@@ -194,7 +195,8 @@ void lite_home_session_gone(struct lite_memory *mem, u64 session)
 		m = lite_mapper_find(lmr, session);
 		if (m)
 			lite_mapper_lose(lmr, m);
-		orphan = !lmr->name[0] && lmr->creator == session;
+		orphan = !lmr->name[0] && !lmr->confirmed &&
+			 lmr->creator == session;
 		mutex_unlock(&lmr->lock);
 		if (orphan)
 			lite_home_reap(lmr);
@@ -236,9 +238,9 @@ static void lite_revoke_work(struct work_struct *work)
 		.timeout = r->lmr->mem->fab->op_timeout + LITE_REVOKE_GRACE,
 	};
 	struct lite_memory *mem = r->lmr->mem;
+	unsigned long begun = jiffies;
 
 	lite_stat_inc(mem->stats, LITE_STAT_REVOKES);
-	unsigned long begun = jiffies;
 	/* Ourselves without a call: nothing that could fail. */
 	if (!r->session)
 		r->err = lite_mapping_revoke(
@@ -258,9 +260,9 @@ static void lite_revoke_work(struct work_struct *work)
 		lite_conn_end(r->conn, LITE_END_REVOKE,
 			      jiffies_to_msecs(jiffies - begun), -ETIMEDOUT);
 		lite_conn_fence(r->conn, -ETIMEDOUT);
+	}
 }
 
-	}
 /* The session of a mapper. It may be dying: then it is not its peer's any more. */
 static struct lite_conn *lite_session_find(struct lite_fabric *fab, u64 session)
 {

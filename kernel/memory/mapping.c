@@ -176,21 +176,22 @@ void lite_mapping_retire_home(struct lite_memory *mem, u32 home)
  * @conn: session with the home in which they were made; NULL: this node
  * @id: of the LMR
  * @count: how many
- * @unclean: an operation of ours may be under way yet
+ * @flags: enum lite_wire_unmap_flags
  *
  * The session ends if the home may go on counting us. Waiting in line for a slot,
  * behind what users have the home make and change, is no reason for that: the
  * session is everybody's.
  *
  * Context: may sleep, for as long as the line is; calls.
+ * Return: false: the session is over, and the home may not have been told.
  */
-void lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn,
-			    u64 id, u32 count, bool unclean)
+bool lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn,
+			    u64 id, u32 count, u32 flags)
 {
 	struct lite_wire_unmap req = {
 		.id = cpu_to_le64(id),
 		.count = cpu_to_le32(count),
-		.unclean = cpu_to_le32(unclean),
+		.flags = cpu_to_le32(flags),
 	};
 	struct lite_call_desc d = {
 		.call = LITE_CALL_LMR_UNMAP,
@@ -202,20 +203,23 @@ void lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn,
 
 	/* Ourselves without a call: nothing that could fail. */
 	if (!conn) {
-		lite_home_unmap_own(mem, id, count, unclean);
-		return;
+		lite_home_unmap_own(mem, id, count, flags);
+		return true;
 	}
 	do {
 		err = lite_rpc_call(conn, &d);
 	} while (err == -ETIMEDOUT && !d.sent && !lite_conn_is_dead(conn));
 	if (err)
 		lite_conn_kill(conn, err);
+	return !err;
 }
 
 static void lite_mapping_release(struct kref *ref)
 {
 	struct lite_mapping *m = container_of(ref, struct lite_mapping, ref);
 	struct lite_memory *mem = m->mem;
+	struct lite_made *made;
+	bool told = true;
 
 	spin_lock(&mem->map_lock);
 	lite_mapping_end(m, LITE_MAPPING_RETIRED);
@@ -223,11 +227,17 @@ static void lite_mapping_release(struct kref *ref)
 	lite_mapping_drain(m);
 	spin_lock(&mem->map_lock);
 	lite_mapping_unlist(m);
+	made = lite_made_detach(m);
 	spin_unlock(&mem->map_lock);
 	wait_var_event(&m->watchers, !atomic_read(&m->watchers));
 	/* A revoked one has no LMR to be given back to. */
 	if (m->state != LITE_MAPPING_REVOKED)
-		lite_mapping_give_back(mem, m->conn, m->id, m->grants, m->unclean);
+		told = lite_mapping_give_back(
+			mem, m->conn, m->id, m->grants,
+			(m->unclean ? LITE_UNMAP_UNCLEAN : 0) |
+				(made ? LITE_UNMAP_LAST : 0));
+	if (made)
+		lite_made_over(mem, made, told);
 	spin_lock(&mem->map_lock);
 	if (!RB_EMPTY_NODE(&m->left))
 		rb_erase(&m->left, &mem->unclean);

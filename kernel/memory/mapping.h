@@ -51,6 +51,8 @@ struct lite_map_share {
  * @generation: in which it was mapped
  * @length: bytes
  * @anonymous: it has no name
+ * @made: it is what a handle of the maker of an anonymous LMR has, or had; under
+ *	map_lock
  * @unclean: an operation failed, so that it may still be under way
  * @left: in mem->unclean, from when it is out of the table until the home knows;
  *	else cleared
@@ -88,6 +90,7 @@ struct lite_mapping {
 	u64 generation;
 	u64 length;
 	bool anonymous;
+	struct lite_made *made;
 	bool unclean;
 	struct rb_node left;
 	unsigned long careful;
@@ -189,11 +192,20 @@ int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id,
 void lite_mapping_put(struct lite_mapping *m);
 void *lite_mapping_address(const struct lite_mapping *m,
 			   const struct lite_extent *e, u64 in, size_t *n);
-void lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn,
-			    u64 id, u32 count, bool unclean);
+bool lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn,
+			    u64 id, u32 count, u32 flags);
 struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
 				      struct lite_conn *conn,
 				      const struct lite_wire_map_reply *r);
 void lite_mapping_handlers(struct lite_memory *mem);
+
+/* made.c */
+struct lite_made *lite_made_new(u32 home, const struct lite_wire_map_reply *r);
+void lite_made_attach(struct lite_mapping *m, struct lite_made *made);
+void lite_made_inherit(struct lite_mapping *m, const struct lite_mapping *from);
+struct lite_made *lite_made_detach(struct lite_mapping *m);
+void lite_made_over(struct lite_memory *mem, struct lite_made *made, bool told);
+void lite_made_work(struct work_struct *work);
+void lite_made_drop(struct lite_memory *mem);
 
 #endif /* _LITE_MAPPING_H */

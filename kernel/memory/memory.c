@@ -38,6 +38,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	mem->uid_limit = params->uid_limit;
 	mem->handle_limit = params->handle_limit;
 	mem->root_squash = params->root_squash;
+	mem->orphan = params->orphan;
 	mutex_init(&mem->limit_lock);
 	xa_init(&mem->uids);
 	/*
@@ -70,6 +71,9 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	spin_lock_init(&mem->zombies_lock);
 	INIT_LIST_HEAD(&mem->zombies);
 	INIT_WORK(&mem->zombie_work, lite_zombie_work);
+	INIT_LIST_HEAD(&mem->made);
+	INIT_WORK(&mem->made_work, lite_made_work);
+	INIT_DELAYED_WORK(&mem->orphans, lite_orphans_work);
 	spin_lock_init(&mem->ctxs_lock);
 	INIT_LIST_HEAD(&mem->ctxs);
 
@@ -137,6 +141,9 @@ void lite_memory_give_up(struct lite_memory *mem)
 void lite_memory_forget(struct lite_memory *mem)
 {
 	cancel_work_sync(&mem->zombie_work);
+	cancel_work_sync(&mem->made_work);
+	cancel_delayed_work_sync(&mem->orphans);
+	lite_made_drop(mem);
 	lite_lent_drop(mem);
 	lite_mapping_retire_home(mem, 0);
 	lite_known_forget(mem);
@@ -184,6 +191,8 @@ void lite_memory_exit(struct lite_memory *mem)
 {
 	cancel_work_sync(&mem->publish_work);
 	cancel_work_sync(&mem->zombie_work);
+	cancel_work_sync(&mem->made_work);
+	cancel_delayed_work_sync(&mem->orphans);
 	lite_issues_exit(mem);
 	lite_packs_exit(mem);
 	lite_lent_close(mem);
@@ -215,6 +224,8 @@ void lite_memory_members_changed(struct lite_memory *mem)
 	lite_names_event(mem);
 	queue_work(mem->wq, &mem->publish_work);
 	queue_work(mem->wq, &mem->zombie_work);
+	queue_work(mem->wq, &mem->made_work);
+	lite_orphans_look(mem);
 }
 
 /**
@@ -243,4 +254,5 @@ void lite_memory_peer_lost(struct lite_memory *mem, u32 id, u64 incarnation)
 	lite_store_lost(mem, id, incarnation);
 	lite_zombies_lost(mem, id, incarnation);
 	lite_names_drop_home(mem, id, 0);
+	lite_orphans_look(mem);
 }

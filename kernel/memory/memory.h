@@ -93,6 +93,7 @@ struct lite_memory_params {
 	u64 uid_limit;
 	u32 handle_limit;
 	bool root_squash;
+	unsigned long orphan;
 };
 
 struct lite_memory {
@@ -140,6 +141,11 @@ struct lite_memory {
 	spinlock_t zombies_lock;
 	struct list_head zombies;  /* memory at nodes that did not answer */
 	struct work_struct zombie_work;
+	struct list_head made;     /* anonymous LMRs of ours whose homes are to
+				    * hear that we have let go; under map_lock */
+	struct work_struct made_work;
+	unsigned long orphan;      /* jiffies: so long those of who is down stay */
+	struct delayed_work orphans;
 
 	spinlock_t ctxs_lock;
 	struct list_head ctxs;

@@ -261,7 +261,9 @@ TEST_CASE("litectl start passes on everything it is told", "[litectl]") {
                             "--dead",
                             "0.9s",
                             "--op-timeout",
-                            "3s"},
+                            "3s",
+                            "--orphan-time",
+                            "20m"},
                            "top secret\n");
     CHECK(r.status == 0);
     CHECK(r.err.empty());
@@ -281,6 +283,7 @@ TEST_CASE("litectl start passes on everything it is told", "[litectl]") {
     CHECK(asked.u32(LITE_A_HEARTBEAT_MS) == 200U);
     CHECK(asked.u32(LITE_A_DEAD_MS) == 900U);
     CHECK(asked.u32(LITE_A_OP_TIMEOUT_MS) == 3000U);
+    CHECK(asked.u32(LITE_A_ORPHAN_MS) == 1200000U);
 }
 
 TEST_CASE("litectl start without a secret has to be asked for", "[litectl]") {
@@ -529,9 +532,6 @@ TEST_CASE("litectl events", "[litectl]") {
         event.put_u8(LITE_A_STATE, LITE_NODE_DOWN);
         litectl.kernel.answers.push_back(event);
     }
-    litectl.kernel.losses = 1;
-    const auto r = litectl({"events"});
-    CHECK(r.out.find(" /dev/lite0: node 3 is down\n") != std::string::npos);
     message ended(LITE_CMD_EVENT);
     ended.put_u32(LITE_A_INDEX, 2);
     ended.put_u16(LITE_A_NODE_ID, 3);
@@ -539,11 +539,14 @@ TEST_CASE("litectl events", "[litectl]") {
     ended.put_u8(LITE_A_CAUSE, LITE_END_SILENCE);
     ended.put_u64(LITE_A_FIGURE, 5016);
     litectl.kernel.answers.push_back(ended);
-    CHECK(r.out.find(" /dev/lite1: node 3 is down\n") != std::string::npos);
-    CHECK(r.err == "litectl: warning: some events were lost\n");
+    litectl.kernel.losses = 1;
+    const auto r = litectl({"events"});
     CHECK(r.out.find(" /dev/lite2: session with node 3 ended by silence (5016), which is up\n") !=
           std::string::npos);
     CHECK(json::parse(litectl({"events", "-j", "--index", "2"}).out)["cause"] == "silence");
+    CHECK(r.out.find(" /dev/lite0: node 3 is down\n") != std::string::npos);
+    CHECK(r.out.find(" /dev/lite1: node 3 is down\n") != std::string::npos);
+    CHECK(r.err == "litectl: warning: some events were lost\n");
 
     const auto line = litectl({"events", "-j", "--index", "1"}).out;
     CHECK(line.find('\n') == line.size() - 1);

@@ -482,7 +482,7 @@ std::vector<Message> requests() {
         {"LMR_UNMAP",
          LITE_CALL_LMR_UNMAP,
          to_bytes(lite_wire_unmap{}),
-         {FIELD(lite_wire_unmap, unclean, 2, kAllOnes)}},
+         {FIELD(lite_wire_unmap, flags, 4, kAllOnes)}},
         {"LMR_FREE", LITE_CALL_LMR_FREE, to_bytes(change()), change_spoilers()},
         changing<lite_wire_set_grant>(
             "LMR_GRANT", LITE_CALL_LMR_GRANT, [](auto&) {},

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: MIT
+"""Nodes that live on while sessions between them end: they keep the anonymous LMRs that they have made, and every end of a
+session has a cause."""
+
+import contextlib
+import json
+import time
+
+from litelab import (Lite, dead_seconds, join_all, on_machines, prepare, prepare_all, program_path, stop_all, times, wait_complete,
+                     wait_until)
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+
+def _user(lite, home, length="64K", idle=False):
+    """A process with an anonymous LMR at another node; see programs/anonymous.cpp."""
+    units = {"K": 10, "M": 20}
+    user = lite.vm.spawn([program_path("anonymous"), str(lite.index), str(home.id),
+                          str(int(length[:-1]) << units[length[-1]]), *(["idle"] if idle else [])])
+    user.wait_output("running", timeout=60)
+    return user
+
+
+def _finish(users, timeout=60):
+    """All have kept what they had. Returns what they say."""
+    for user in users:
+        user.write("\n")
+    return [user.wait(timeout, check=True).out.split("\n", 1)[1].strip() for user in users]
+
+
+def _lmrs(lite):
+    return lite.stats()["lmrs"]
+
+
+def _ends(lite):
+    """{cause: number} of the sessions that have ended."""
+    return {name.removeprefix("ends_"): count for name, count in lite.stats().items() if name.startswith("ends_") and count}
+
+
+def _cut(lites, until_missed=True, seconds=0):
+    """Cuts the last of these nodes off until all miss it, or for so long."""
+    *others, last = lites
+    with contextlib.ExitStack() as stack:
+        last.vm.cut()
+        stack.callback(last.vm.cut, False)
+        time.sleep(seconds)  # that is how long it lasts
+        for lite in lites if until_missed else []:
+            away = [last] if lite is not last else others
+            lite.wait_states({other.id: "down" if other in away else "up" for other in lites},
+                             timeout=dead_seconds(lite.vm) * 2 + 5)
+    wait_complete(lites, timeout=40)
+
+
+@vmtest(nodes=2, timeout=300)
+def test_anonymous_memory_outlives_sessions(lab):
+    """Whoever used it goes on, whoever did not can still do so, and it is free when it is let go, be that in between."""
+    first, second = lites = on_machines(lab)
+    events = first.vm.spawn(["litectl", "events", "-j"])
+    before = _ends(first)
+    users = [_user(one, other, idle=idle) for one, other in ((first, second), (second, first)) for idle in (False, True)]
+    leaver = _user(first, second, idle=True)
+    assert _lmrs(second) == 3
+    for _ in range(2):
+        _cut(lites)
+    assert _lmrs(second) == 3, "somebody's memory was freed"
+
+    with contextlib.ExitStack() as stack:
+        second.vm.cut()
+        stack.callback(second.vm.cut, False)
+        wait_until("it is missed", lambda: first.states()[second.id] == "down", 30, first.vm.time_scale)
+        leaver.kill()
+        leaver.wait(30)
+    wait_complete(lites, timeout=40)
+    wait_until("what was let go meanwhile is free", lambda: _lmrs(second) == 2, 20, first.vm.time_scale)
+    print("     ", *_finish(users), sep="\n        ")
+    for lite in lites:
+        lite.check_idle()
+
+    after = _ends(first)
+    print(f"      ends of sessions: {after}")
+    assert sum(after.values()) >= sum(before.values()) + 3, (before, after)
+    events.kill()
+    events.wait(10)
+    told = [json.loads(line) for line in events.out.splitlines()]
+    assert sum(event["id"] == second.id and bool(event.get("cause")) for event in told) >= 3, told
+
+
+@vmtest(nodes=2, fresh=True, timeout=200)
+def test_orphans(lab):
+    """A node that is down for longer than the orphan time is given up: what it had made is freed. One that has died is, too,
+    as soon as it lives anew."""
+    first, second = lites = [Lite(vm) for vm in lab.nodes]
+    stop_all(lites)
+    for lite in lites:
+        lite.start(**times(lite.vm), orphan_time=int(3000 * dead_seconds(lite.vm)))
+    join_all(lites)
+    assert second.status()["orphan_ms"] == int(3000 * dead_seconds(lab.n1))
+    user = _user(first, second, idle=True)
+    with contextlib.ExitStack() as stack:
+        first.vm.cut()
+        stack.callback(first.vm.cut, False)
+        wait_until("it is missed", lambda: second.states()[first.id] == "down", 30, first.vm.time_scale)
+        assert _lmrs(second) == 1
+        wait_until("it is given up", lambda: not _lmrs(second), 40, first.vm.time_scale)
+    wait_complete(lites, timeout=40)
+    user.write("\n")
+    assert user.wait(30).rc == 1 and "was freed" in user.out, user.out
+
+    _user(first, second, idle=True)
+    first.vm.crash()
+    first.vm.reboot()
+    prepare(first.vm)
+    wait_until("it is missed", lambda: second.states()[first.id] == "down", 30, first.vm.time_scale)
+    assert _lmrs(second) == 1
+    first.start(**times(first.vm))
+    first.join(second)
+    wait_until("its last life is over", lambda: not _lmrs(second), 20, first.vm.time_scale)
+    stop_all(lites)
+
+
+def _default_times(lab, count):
+    lites = [Lite(vm) for vm in lab.nodes[:count]]
+    stop_all(lites)
+    for lite in lites:
+        lite.start()
+    return join_all(lites)
+
+
+@vmtest(nodes=2, fresh=True, timeout=400, slow=True)
+def test_cuts_of_4_20_and_60_seconds(lab):
+    lites = _default_times(lab, 2)
+    first, second = lites
+    users = [_user(one, other, length, idle) for one, other in ((first, second), (second, first))
+             for length in ("64K", "4M") for idle in (False, True)]
+    for seconds in (4, 20, 60):
+        _cut(lites, until_missed=False, seconds=seconds)
+        for lite in lites:
+            assert _lmrs(lite) == 4
+            print(f"      after {seconds} s, {lite}: {_ends(lite)}")
+    print("     ", *_finish(users, 100), sep="\n        ")
+    for lite in lites:
+        lite.check_idle()
+    stop_all(lites)
+
+
+def _ordinary_traffic(lab, seconds, length):
+    """Three machines on a busy host, default times, two processes a node that read and write."""
+    lites = _default_times(lab, 3)
+    users = [_user(lite, other, length) for lite in lites for other in lites if other is not lite]
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        assert all(user.running for user in users), [user.out for user in users]
+        time.sleep(min(5, seconds / 4))
+    for lite in lites:
+        print(f"      {lite}: ends of sessions: {_ends(lite)}")
+    print("     ", *_finish(users, 300), sep="\n        ")
+    for lite in lites:
+        lite.check_idle()
+    stop_all(lites)
+
+
+@vmtest(nodes=3, fresh=True, timeout=300)
+def test_ordinary_traffic(lab):
+    _ordinary_traffic(lab, 20, "1M" if lab.kernel.is_debug else "8M")
+
+
+@vmtest(nodes=3, fresh=True, timeout=1500, slow=True)
+def test_ordinary_traffic_for_ten_minutes(lab):
+    _ordinary_traffic(lab, 600, "24M")
