@@ -205,6 +205,7 @@ int lite_serve_attach(void *priv, struct lite_conn *conn, const void *req,
 		      u32 len, void *reply, u32 *reply_len);
 
 void lite_monitor_work(struct work_struct *work);
+unsigned long lite_session_heard(const struct lite_conn *conn);
 bool lite_cluster_silent(const struct lite_cluster *cl, unsigned long heard);
 void lite_peer_ping_work(struct work_struct *work);
 int lite_serve_ping(void *priv, struct lite_conn *conn, const void *req,

@@ -10,7 +10,9 @@
  * been silent for cl->dead is disconnected; a broken transport is usually noticed
  * earlier, by the first operation that fails.
  *
- * Heavy load must not look like death. The handlers of the lane of PING wait for
+ * Heavy load must not look like death. Where no message has come for more than a
+ * heartbeat, it is looked whether the peer's threads run (beat.c): then it is
+ * slow, and those who want something of it wait. The handlers of the lane of PING wait for
  * nobody, in a workqueue of their own; a message on its way to the peer may
  * take as long as others do that are acknowledged; its answer, or its own PING,
  * has to be sent, which is tried for the operation time-out.
@@ -21,6 +23,13 @@
  * The others may see this differently, and then disconnect.
  */
 #include "cluster.h"
+
+/*
+ * A device that has not acknowledged anything for so long does not know our queue
+ * pair any more, or there is no way to it. A new session may find one. Soft-RoCE
+ * tries for ever.
+ */
+#define LITE_UNANSWERED_MAX (5 * HZ)
 
 /* For how long we were away ourselves since the monitor ran last. */
 static unsigned long lite_cluster_away(const struct lite_cluster *cl)
@@ -64,6 +73,7 @@ static void lite_monitor_excuse(struct lite_cluster *cl, struct lite_peer *peer,
 	if (!conn)
 		return;
 	lite_conn_excuse(conn, away);
+	lite_beat_excuse(conn, away);
 	lite_conn_put(conn);
 }
 
@@ -102,14 +112,52 @@ void lite_peer_ping_work(struct work_struct *work)
 	lite_conn_put(conn);
 }
 
+/**
+ * lite_session_heard - since when has the peer of a session shown no sign of life?
+ * @conn: session
+ *
+ * Context: any.
+ * Return: jiffies.
+ */
+unsigned long lite_session_heard(const struct lite_conn *conn)
+{
+	unsigned long heard = lite_conn_heard(conn);
+	unsigned long beat = lite_beat_heard(conn);
+
+	return time_after(beat, heard) ? beat : heard;
+}
+
 /* Has the peer of a session been silent for too long? Cluster locked. */
 static bool lite_session_silent(struct lite_cluster *cl, struct lite_conn *conn)
 {
-	if (!lite_cluster_silent(cl, lite_conn_heard(conn)))
+	if (!lite_cluster_silent(cl, lite_session_heard(conn)))
 		return false;
 	/* It may have spoken, and the poller have had no processor to hear it. */
 	lite_conn_listen(conn);
-	return lite_cluster_silent(cl, lite_conn_heard(conn));
+	return lite_cluster_silent(cl, lite_session_heard(conn));
+}
+
+static void lite_monitor_session(struct lite_cluster *cl,
+				 struct lite_peer *peer, struct lite_conn *conn)
+{
+	unsigned long now = jiffies, since;
+
+	if (lite_session_silent(cl, conn)) {
+		since = lite_session_heard(conn);
+		lite_conn_end(conn, LITE_END_SILENCE,
+			      jiffies_to_msecs(now - since), -ETIMEDOUT);
+		return;
+	}
+	if (lite_beat_unanswered(conn, &since) &&
+	    time_after(now, since + LITE_UNANSWERED_MAX)) {
+		lite_conn_end(conn, LITE_END_TRANSPORT,
+			      jiffies_to_msecs(now - since), -EHOSTDOWN);
+		return;
+	}
+	/* An answer to PING is late. */
+	if (time_after(now, READ_ONCE(conn->heard) + 3 * cl->heartbeat / 2))
+		lite_beat_ask(conn);
+	queue_work(cl->wq, &peer->ping_work);
 }
 
 static void lite_monitor_peer(struct lite_cluster *cl, struct lite_peer *peer)
@@ -119,13 +167,7 @@ static void lite_monitor_peer(struct lite_cluster *cl, struct lite_peer *peer)
 	lockdep_assert_held(&cl->lock);
 	conn = lite_peer_conn_get(peer);
 	if (conn) {
-		if (lite_session_silent(cl, conn))
-			lite_conn_end(conn, LITE_END_SILENCE,
-				      jiffies_to_msecs(jiffies -
-						       lite_conn_heard(conn)),
-				      -ETIMEDOUT);
-		else
-			queue_work(cl->wq, &peer->ping_work);
+		lite_monitor_session(cl, peer, conn);
 		lite_conn_put(conn);
 		return;
 	}

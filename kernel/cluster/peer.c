@@ -183,6 +183,12 @@ static bool lite_peer_prefers(struct lite_peer *peer, struct lite_conn *conn,
 		return false;
 	if (!old || lite_conn_is_dead(old))
 		return peer->attaching;
+	/*
+	 * Who sends ATTACH has no session. It has connected for that when this
+	 * one was in use at both ends: so it has lost it.
+	 */
+	if (conn->session > old->up_before)
+		return false;
 	/* It may have asked before it had this one, or have lost it since. */
 	queue_work(cl->wq, &peer->ping_work);
 	return true;
@@ -321,7 +327,7 @@ void lite_cluster_conn_down(struct lite_cluster *cl, struct lite_conn *conn)
 	peer = conn->peer;
 	if (peer && rcu_access_pointer(peer->conn) == conn) {
 		was_up = true;
-		peer->heard = lite_conn_heard(conn);
+		peer->heard = lite_session_heard(conn);
 		if (!peer->left && peer != cl->self) {
 			WRITE_ONCE(peer->suspect, cl->state == LITE_NODE_UP &&
 				   !lite_cluster_silent(cl, peer->heard));

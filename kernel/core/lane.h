@@ -10,6 +10,8 @@
 #define LITE_SLOTS_BYTES 32768U
 /* Behind the last: what is written there nobody reads. */
 #define LITE_SLOTS_SCRATCH (LITE_SLOTS_BYTES - 8U)
+/* Where a kernel counts, in its slots for requests. */
+#define LITE_SLOTS_BEAT (LITE_SLOTS_BYTES - 16U)
 /* Of a slot, for what is not payload. */
 #define LITE_SLOT_HEAD 64U
 

@@ -25,12 +25,14 @@
 #include "fabric.h"
 
 /*
- * Transport time-outs: a packet is sent again after 4 us << 14 = 67 ms, at most
- * 6 times (7 is "for ever" on rxe), so a dead peer is noticed by an operation
- * after half a second. Receivers are always ready: RNR means a fault.
+ * Transport time-outs: a packet is sent again after 4 us << 14 = 67 ms, 7 times,
+ * which is "for ever" on Soft-RoCE. There a machine that is busy may not answer
+ * for some seconds, and is not to lose its sessions for that; the monitor ends
+ * those of one that can be reached no more. Receivers are always ready: RNR means
+ * a fault.
  */
 #define LITE_ACK_TIMEOUT 14
-#define LITE_RETRY_COUNT 6
+#define LITE_RETRY_COUNT 7
 #define LITE_RNR_RETRY_COUNT 6
 
 /*
@@ -291,10 +293,10 @@ static int lite_cm_conn_event(struct rdma_cm_id *id,
 			lite_cm_step(conn, -EHOSTUNREACH);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
-	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-	case RDMA_CM_EVENT_ADDR_CHANGE:
 		lite_conn_end(conn, LITE_END_PEER, event->event, -EHOSTDOWN);
 		break;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+	case RDMA_CM_EVENT_ADDR_CHANGE:
 		lite_conn_end(conn, LITE_END_DEVICE, ENODEV, -EHOSTDOWN);
 		break;
 	default:

@@ -576,6 +576,7 @@ void lite_conn_ready(struct lite_conn *conn)
  */
 bool lite_conn_set_up(struct lite_conn *conn)
 {
+	conn->up_before = atomic64_read(&conn->fab->sessions);
 	if (cmpxchg(&conn->state, LITE_CONN_NEW, LITE_CONN_UP) != LITE_CONN_NEW)
 		return false;
 	trace_lite_conn(conn->session, conn->from.node, LITE_CONN_UP, 0);

@@ -379,6 +379,7 @@ enum lite_conn_state {
  * @passive: the peer connected to us
  * @self: the peer is this node: proven by the nonce, not only said
  * @session: number of this connection, never used twice on this node
+ * @up_before: connections with a higher number were begun when it was UP
  * @other_end: of one to ourselves that we have made: its other end is a session
  *	up to that; else 0
  * @id: CM identifier of the first QP
@@ -417,11 +418,12 @@ struct lite_conn {
 	struct mutex lock;
 	int state;
 	int reason;
-	bool passive;
-	bool self;
 	enum lite_end_cause cause;
 	u64 figure;
+	bool passive;
+	bool self;
 	u64 session;
+	u64 up_before;
 	u64 other_end;
 	struct rdma_cm_id *id;
 	struct completion cm_done;
@@ -562,10 +564,10 @@ void lite_conn_ready(struct lite_conn *conn);
 bool lite_conn_set_up(struct lite_conn *conn);
 void lite_conn_arm_deadline(struct lite_conn *conn);
 void lite_conn_kill(struct lite_conn *conn, int reason);
-void lite_conn_fence(struct lite_conn *conn, int reason);
-void lite_conn_put(struct lite_conn *conn);
 void lite_conn_end(struct lite_conn *conn, enum lite_end_cause cause, u64 figure,
 		   int reason);
+void lite_conn_fence(struct lite_conn *conn, int reason);
+void lite_conn_put(struct lite_conn *conn);
 void lite_conn_asked(struct lite_conn *conn, unsigned long begun);
 unsigned long lite_conn_heard(const struct lite_conn *conn);
 void lite_conn_excuse(struct lite_conn *conn, unsigned long by);

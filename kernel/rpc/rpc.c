@@ -140,6 +140,7 @@ int lite_rpc_conn_init(struct lite_rpc *rpc, struct lite_conn *conn)
 	spin_lock_init(&rc->lock);
 	lite_rpc_call_init(rc);
 	lite_rpc_serve_init(rc);
+	lite_beat_init(rc);
 	conn->rpc = rc;
 	err = lite_slots_init(conn, &rc->req_in) ?:
 	      lite_slots_init(conn, &rc->rep_in) ?:
@@ -149,6 +150,7 @@ int lite_rpc_conn_init(struct lite_rpc *rpc, struct lite_conn *conn)
 		return err;
 	conn->slots_in.requests = rc->req_in.dma;
 	conn->slots_in.replies = rc->rep_in.dma;
+	lite_beat_start(rc);
 	return 0;
 }
 
@@ -162,6 +164,7 @@ void lite_rpc_conn_release(struct lite_conn *conn)
 {
 	struct lite_rpc_conn *rc = conn->rpc;
 
+	lite_beat_stop(rc);
 	lite_slots_exit(conn, &rc->req_in);
 	lite_slots_exit(conn, &rc->rep_in);
 	lite_slots_exit(conn, &rc->req_out);

@@ -111,6 +111,12 @@ int lite_rpc_call_begin(struct lite_conn *conn, struct lite_call_desc *desc);
 int lite_rpc_call_end(struct lite_conn *conn, struct lite_call_desc *desc);
 int lite_rpc_call_local(struct lite_rpc *rpc, struct lite_call_desc *desc);
 
+/* beat.c */
+void lite_beat_ask(struct lite_conn *conn);
+unsigned long lite_beat_heard(const struct lite_conn *conn);
+bool lite_beat_unanswered(const struct lite_conn *conn, unsigned long *since);
+void lite_beat_excuse(struct lite_conn *conn, unsigned long by);
+
 /* ---- between the files of this layer ------------------------------------- */
 
 /* One of the four areas of slots: memory, and what the device calls it. */
@@ -163,9 +169,32 @@ struct lite_serve_slot {
 };
 
 /**
+ * struct lite_beat - signs of life that take no message: beat.c
+ * @work: counts for the peer to see
+ * @io: of the read of what the peer counts
+ * @qp: that it was posted on
+ * @asking: it is under way
+ * @full: it was not, the last time, as there was no room
+ * @asked: jiffies, when it was posted
+ * @count: what was read last
+ * @changed: jiffies, when that was read first
+ */
+struct lite_beat {
+	struct delayed_work work;
+	struct lite_io io;
+	struct lite_qp *qp;
+	bool asking;
+	bool full;
+	unsigned long asked;
+	u64 count;
+	unsigned long changed;
+};
+
+/**
  * struct lite_rpc_conn - the slots of one connection
  * @rpc: of the node
  * @conn: whose they are
+ * @beat: signs of life that take no message
  * @lock: protects the states of @call, and @waiters
  * @dead: no new calls, under @lock
  * @waiters: of each lane, who waits for a slot, in the order of their coming
@@ -179,6 +208,7 @@ struct lite_serve_slot {
 struct lite_rpc_conn {
 	struct lite_rpc *rpc;
 	struct lite_conn *conn;
+	struct lite_beat beat;
 	spinlock_t lock;
 	bool dead;
 	struct list_head waiters[LITE_LANES];
@@ -201,6 +231,9 @@ void lite_rpc_on_request(struct lite_rpc_conn *rc, u32 slot);
 void lite_rpc_serve_init(struct lite_rpc_conn *rc);
 void lite_rpc_on_reply(struct lite_rpc_conn *rc, u32 slot);
 void lite_rpc_call_init(struct lite_rpc_conn *rc);
+void lite_beat_init(struct lite_rpc_conn *rc);
+void lite_beat_start(struct lite_rpc_conn *rc);
+void lite_beat_stop(struct lite_rpc_conn *rc);
 int lite_rpc_dispatch(struct lite_rpc *rpc, struct lite_conn *conn, u16 call,
 		      const void *req, u32 len, void *reply, u32 *reply_len);
 

@@ -344,18 +344,19 @@ def test_crash(lab):
 @vmtest(nodes=3, timeout=300, fresh=True)
 def test_suspects(lab):
     """Sessions that break, and come back before anybody counts as dead: all keep their locks and places."""
-    lites = on_machines(lab, dead=8000 * lab.kernel.time_scale)
+    lites = on_machines(lab, dead=20000 * lab.kernel.time_scale)
     first, second, third = lites
     _alloc(first, "kept", first)
     holder = _holder(second, "kept")
     one = _waiter(third, "kept", first, 1)
     two = _waiter(second, "kept", first, 2)
     for cut in (second, third, first):
+        seen_by = second if cut is first else first
+        fences = seen_by.stats()["fences"]
         with contextlib.ExitStack() as stack:
             cut.vm.cut()
             stack.callback(cut.vm.cut, False)
-            # Longer than transports try, shorter than the time after which it would be dead.
-            cut.vm.run("sleep 1.5")
+            wait_until("a session is over", lambda: seen_by.stats()["fences"] > fences, 20, lab.kernel.time_scale)
     wait_complete(lites)
     assert not one.out and not two.out, (one.out, two.out)
     _let_go(holder)

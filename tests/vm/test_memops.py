@@ -193,8 +193,7 @@ def test_a_machine_dies_meanwhile(lab):
 @vmtest(nodes=3, timeout=300, fresh=True, slow=True)
 def test_a_link_that_breaks(lab):
     """Sessions are lost and made again in the middle of copies: they go on, and are right in the end."""
-    # Cutting a link takes a while itself, on a busy host.
-    lites = on_machines(lab, dead=8000 * lab.kernel.time_scale)
+    lites = on_machines(lab, dead=20000 * lab.kernel.time_scale)
     first, second, third = lites
     size = lab.scale(6, 1) << 20
     _alloc(first, "from", [second, third], size)
@@ -202,11 +201,12 @@ def test_a_link_that_breaks(lab):
     first.transfers("fill", "from", "--seed", 7, timeout=100)
     for cut in lites:
         user = first.vm.spawn(["lite", "copy", "from", "0", "to", "0", str(size)])
+        seen_by = second if cut is first else first
+        fences = seen_by.stats()["fences"]
         with contextlib.ExitStack() as stack:
             cut.vm.cut()
             stack.callback(cut.vm.cut, False)
-            # Longer than transports try, shorter than the time after which it would be dead.
-            cut.vm.run("sleep 0.8")
+            wait_until("a session is over", lambda: seen_by.stats()["fences"] > fences, 20, lab.kernel.time_scale)
         user.wait(120, check=True)
         third.transfers("verify", "to", "--seed", 7, timeout=100)
         first.lite("set", "to", 0, "all", "00", timeout=100)

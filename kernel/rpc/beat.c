@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Signs of life that take no message.
+ *
+ * A message has to be posted, wait behind others, be received and be worked on by
+ * threads: on a machine that is slow, that takes its time. So a thread of each kernel
+ * counts in its slots; and whoever has heard nothing for a while reads that. A
+ * count that goes on says that the machine can be reached and that its threads run,
+ * so that it is only slow. One that stands still says nothing, be it read or not: a
+ * device may answer for a machine that has crashed, or runs no threads.
+ *
+ * What runs concurrently: the monitor, alone, asks; the answer comes from whoever
+ * polls. @asking is the monitor's to set, and theirs to clear, when they are done
+ * with the rest.
+ */
+#include "rpc.h"
+
+/* More often than anybody calls a peer dead by default. */
+#define LITE_BEAT_PERIOD (HZ / 2)
+
+static u64 *lite_beat_word(struct lite_slots *slots)
+{
+	return page_address(slots->page) + LITE_SLOTS_BEAT;
+}
+
+static void lite_beat_work(struct work_struct *work)
+{
+	struct lite_rpc_conn *rc = container_of(to_delayed_work(work),
+						struct lite_rpc_conn,
+						beat.work);
+	u64 *word = lite_beat_word(&rc->req_in);
+
+	WRITE_ONCE(*word, *word + 1);
+	ib_dma_sync_single_for_device(rc->conn->fab->dev,
+				      rc->req_in.dma + LITE_SLOTS_BEAT,
+				      sizeof(*word), DMA_BIDIRECTIONAL);
+	queue_delayed_work(rc->rpc->short_wq, &rc->beat.work,
+			   LITE_BEAT_PERIOD);
+}
+
+void lite_beat_init(struct lite_rpc_conn *rc)
+{
+	rc->beat.changed = jiffies;
+	INIT_DELAYED_WORK(&rc->beat.work, lite_beat_work);
+}
+
+/* The slots are there. */
+void lite_beat_start(struct lite_rpc_conn *rc)
+{
+	queue_delayed_work(rc->rpc->short_wq, &rc->beat.work,
+			   LITE_BEAT_PERIOD);
+}
+
+/* The slots are about to go. Also if it was never started. */
+void lite_beat_stop(struct lite_rpc_conn *rc)
+{
+	cancel_delayed_work_sync(&rc->beat.work);
+}
+
+static void lite_beat_end(struct lite_io *io)
+{
+	struct lite_rpc_conn *rc = container_of(io, struct lite_rpc_conn,
+						beat.io);
+	struct lite_beat *b = &rc->beat;
+	struct lite_conn *conn = rc->conn;
+	u64 count;
+
+	if (!io->status) {
+		ib_dma_sync_single_for_cpu(conn->fab->dev,
+					   rc->req_out.dma + LITE_SLOTS_BEAT,
+					   sizeof(count), DMA_BIDIRECTIONAL);
+		count = READ_ONCE(*lite_beat_word(&rc->req_out));
+		if (count != b->count) {
+			b->count = count;
+			WRITE_ONCE(b->changed, jiffies);
+		}
+	}
+	lite_cq_unheed(b->qp->scq);
+	smp_store_release(&b->asking, false); /* with lite_beat_ask() */
+	lite_conn_put_live(conn);
+}
+
+/**
+ * lite_beat_ask - look whether a peer's threads run
+ * @conn: its session; the caller has a reference, and is the only one who asks
+ *
+ * Nothing is done while an earlier look is under way.
+ *
+ * Context: process; does not wait.
+ */
+void lite_beat_ask(struct lite_conn *conn)
+{
+	struct lite_rpc_conn *rc = conn->rpc;
+	struct lite_beat *b = &rc->beat;
+	struct ib_sge sge = {
+		.addr = rc->req_out.dma + LITE_SLOTS_BEAT,
+		.length = sizeof(u64),
+		.lkey = conn->fab->lkey,
+	};
+	int err;
+
+	if (smp_load_acquire(&b->asking) || !lite_conn_tryget(conn))
+		return;
+	b->qp = &conn->qp[READ_ONCE(conn->n_up) - 1];
+	b->asked = jiffies;
+	WRITE_ONCE(b->asking, true);
+	lite_io_init_unwaited(&b->io, lite_beat_end);
+	lite_cq_heed(b->qp->scq);
+	err = lite_qp_rdma_nowait(b->qp, &b->io, IB_WR_RDMA_READ, &sge, 1,
+				  conn->requests + LITE_SLOTS_BEAT, 0);
+	WRITE_ONCE(b->full, err == -EAGAIN);
+	if (err)
+		cmpxchg(&b->io.status, 0, err);
+	lite_io_leave(&b->io);
+}
+
+/**
+ * lite_beat_heard - when were a peer's threads seen running last?
+ * @conn: its session
+ *
+ * A look that waits behind others of our operations, or for room among them, and
+ * its device goes on to acknowledge these: it will be answered soon.
+ *
+ * Context: any.
+ * Return: jiffies.
+ */
+unsigned long lite_beat_heard(const struct lite_conn *conn)
+{
+	const struct lite_rpc_conn *rc = conn->rpc;
+	unsigned long changed = READ_ONCE(rc->beat.changed);
+	unsigned long acked = READ_ONCE(conn->acked);
+
+	if ((READ_ONCE(rc->beat.asking) || READ_ONCE(rc->beat.full)) &&
+	    time_after(acked, changed))
+		return acked;
+	return changed;
+}
+
+/**
+ * lite_beat_unanswered - since when has a peer's device not answered?
+ * @conn: its session
+ * @since: set, in jiffies
+ *
+ * Context: process; the one who asks.
+ * Return: whether something is to be answered.
+ */
+bool lite_beat_unanswered(const struct lite_conn *conn, unsigned long *since)
+{
+	const struct lite_rpc_conn *rc = conn->rpc;
+	unsigned long acked = READ_ONCE(conn->acked);
+
+	*since = time_after(acked, rc->beat.asked) ? acked : rc->beat.asked;
+	return READ_ONCE(rc->beat.asking);
+}
+
+/**
+ * lite_beat_excuse - a time in which we could not look does not count
+ * @conn: session
+ * @by: jiffies
+ *
+ * Context: process.
+ */
+void lite_beat_excuse(struct lite_conn *conn, unsigned long by)
+{
+	struct lite_rpc_conn *rc = conn->rpc;
+	unsigned long now = jiffies;
+
+	rc->beat.asked = time_after(rc->beat.asked + by, now) ?
+				 now : rc->beat.asked + by;
+	WRITE_ONCE(rc->beat.changed,
+		   time_after(rc->beat.changed + by, now) ?
+			   now : rc->beat.changed + by);
+}
