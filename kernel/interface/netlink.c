@@ -314,12 +314,12 @@ static int lite_may_start(struct sk_buff *skb, struct genl_info *info)
 	int err;
 
 	if (!netlink_capable(skb, CAP_SYS_RAWIO)) {
-		GENL_SET_ERR_MSG(info, "peers of a node reach all memory: that needs CAP_SYS_RAWIO");
+		GENL_SET_ERR_MSG(info, "peers reach all memory: needs CAP_SYS_RAWIO");
 		return -EPERM;
 	}
 	err = security_locked_down(LOCKDOWN_DEV_MEM);
 	if (err)
-		GENL_SET_ERR_MSG(info, "peers of a node reach all memory: the kernel is locked down");
+		GENL_SET_ERR_MSG(info, "peers reach all memory: the kernel is locked down");
 	return err;
 }
 

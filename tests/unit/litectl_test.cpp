@@ -313,8 +313,7 @@ TEST_CASE("litectl secret makes one that start takes", "[litectl]") {
           litectl.world.default_secret + ": made; all members need a copy\n");
     CHECK(std::filesystem::status(litectl.world.default_secret).permissions() ==
           std::filesystem::perms(0600));
-    CHECK(std::filesystem::status(etc / "lite").permissions() ==
-          std::filesystem::perms(0700));
+    CHECK(std::filesystem::status(etc / "lite").permissions() == std::filesystem::perms(0700));
     CHECK(litectl({"start"}).status == 0);
     const auto made = text_of(litectl.kernel.asked.at(0), LITE_A_SECRET);
     CHECK(made.size() == LITE_SECRET_MAX);

@@ -391,8 +391,7 @@ TEST_CASE("wire: lanes share out all slots, none empty, and calls of all kinds h
 TEST_CASE("wire: a guest may attach, ask for the members, and join, and only a guest may join") {
     for (const auto& message : requests()) {
         CAPTURE(message.label);
-        const bool greets =
-            message.call == LITE_CALL_ATTACH || message.call == LITE_CALL_MEMBERS;
+        const bool greets = message.call == LITE_CALL_ATTACH || message.call == LITE_CALL_MEMBERS;
         const bool joins = message.call == LITE_CALL_JOIN;
         CHECK(static_cast<bool>(lite_call_by(message.call) & LITE_BY_GUEST) == (greets || joins));
         CHECK(static_cast<bool>(lite_call_by(message.call) & LITE_BY_MEMBER) == !joins);
