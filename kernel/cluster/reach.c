@@ -178,7 +178,7 @@ static void lite_conns_fence(struct lite_cluster *cl,
 	spin_lock(&fab->conns_lock);
 	list_for_each_entry(conn, &fab->conns, list) {
 		if (conn->session <= last && match(conn, node, other))
-			lite_conn_kill(conn, -EHOSTDOWN);
+			lite_conn_end(conn, LITE_END_FENCE, 0, -EHOSTDOWN);
 	}
 	spin_unlock(&fab->conns_lock);
 	do {
@@ -198,13 +198,6 @@ static void lite_conns_fence(struct lite_cluster *cl,
 			lite_conn_put(found);
 		}
 	} while (found);
-		spin_unlock(&cl->fab->conns_lock);
-		if (!found)
-			return;
-		lite_conn_end(found, LITE_END_FENCE, 0, -EHOSTDOWN);
-		lite_conn_fence(found, -EHOSTDOWN);
-		lite_conn_put(found);
-	}
 }
 
 /**
