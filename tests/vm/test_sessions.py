@@ -147,15 +147,16 @@ def test_cuts_of_4_20_and_60_seconds(lab):
 def _ordinary_traffic(lab, seconds, length):
     """Three machines on a busy host, default times, two processes a node that read and write."""
     lites = _default_times(lab, 3)
+    events = [lite.vm.spawn(["litectl", "events"]) for lite in lites]
     users = [_user(lite, other, length) for lite in lites for other in lites if other is not lite]
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         assert all(user.running for user in users), [user.out for user in users]
         time.sleep(min(5, seconds / 4))
-    for lite in lites:
-        print(f"      {lite}: ends of sessions: {_ends(lite)}")
     print("     ", *_finish(users, 300), sep="\n        ")
-    for lite in lites:
+    for lite, process in zip(lites, events):
+        print(f"      {lite}: ends of sessions: {_ends(lite)}")
+        print(*(f"        {line}" for line in process.out.splitlines() if "ended" in line), sep="\n")
         lite.check_idle()
     stop_all(lites)
 
