@@ -18,6 +18,7 @@ int grants(lite_ctx* ctx, struct lite_ioc_grants& arg, struct lite_grant* list,
         return -EINVAL;
     arg.grants = as_u64(list);
     arg.n_grants = *n;
+    arg.grant_size = sizeof(*list);
 
     const int err = control(ctx, LITE_IOC_GRANTS, arg);
     if (!err)

@@ -65,7 +65,7 @@
 
 #define LITE_UAPI_VERSION 1
 
-#define LITE_IOC_TYPE 0xB7
+#define LITE_IOC_TYPE 0xE7
 
 /* Longest name in bytes, and the size of a field that holds it with its NUL. */
 #define LITE_NAME_MAX 255
@@ -313,7 +313,7 @@ struct lite_ioc_list {
 	__aligned_u64 cursor;  /* in/out */
 	__aligned_u64 infos;   /* user pointer to struct lite_lmr_info[n_infos] */
 	__u32 n_infos;         /* in: room (at least 1); out: how many came */
-	__u32 info_size;       /* in: sizeof(struct lite_lmr_info) */
+	__u32 info_size;       /* in: sizeof(struct lite_lmr_info), as compiled */
 };
 
 /* The most grants that one LMR can have. */
@@ -360,7 +360,7 @@ struct lite_ioc_grants {
 	__aligned_u64 lh;
 	__aligned_u64 grants;  /* user pointer to struct lite_grant[n_grants] */
 	__u32 n_grants;        /* in: room; out: how many there are */
-	__u32 reserved;
+	__u32 grant_size;      /* in: sizeof(struct lite_grant), as compiled */
 	char name[LITE_NAME_SIZE];
 };
 

@@ -136,7 +136,7 @@ struct lite_ioc_rpc_next {
 	__aligned_u64 done[LITE_INBOX_DONE_MAX]; /* tokens */
 };
 
-#define LITE_IOC_RPC_INBOX _IO(0xB7, 0x18)
-#define LITE_IOC_RPC_NEXT _IO(0xB7, 0x19)
+#define LITE_IOC_RPC_INBOX _IO(0xE7, 0x18)
+#define LITE_IOC_RPC_NEXT _IO(0xE7, 0x19)
 
 #endif /* _UAPI_LITE_INBOX_H */

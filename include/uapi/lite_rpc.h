@@ -293,12 +293,12 @@ struct lite_ioc_rpc_recv {
 	__u32 answered;        /* out */
 };
 
-#define LITE_IOC_RPC_REGISTER _IO(0xB7, 0x10)
-#define LITE_IOC_RPC_UNREGISTER _IO(0xB7, 0x11)
-#define LITE_IOC_RPC_FIND _IO(0xB7, 0x12)
-#define LITE_IOC_RPC_CALL _IO(0xB7, 0x13)
-#define LITE_IOC_RPC_COLLECT _IO(0xB7, 0x14)
-#define LITE_IOC_RPC_RECV _IO(0xB7, 0x15)
-#define LITE_IOC_RPC_MULTICALL _IO(0xB7, 0x16)
+#define LITE_IOC_RPC_REGISTER _IO(0xE7, 0x10)
+#define LITE_IOC_RPC_UNREGISTER _IO(0xE7, 0x11)
+#define LITE_IOC_RPC_FIND _IO(0xE7, 0x12)
+#define LITE_IOC_RPC_CALL _IO(0xE7, 0x13)
+#define LITE_IOC_RPC_COLLECT _IO(0xE7, 0x14)
+#define LITE_IOC_RPC_RECV _IO(0xE7, 0x15)
+#define LITE_IOC_RPC_MULTICALL _IO(0xE7, 0x16)
 
 #endif /* _UAPI_LITE_RPC_H */

@@ -34,6 +34,9 @@ static u32 lite_rights_by_mode(const struct lite_cred *cred, u32 uid,
 		rights = LITE_RIGHT_MASTER | LITE_RIGHT_SHARE;
 	} else if (lite_cred_in_group(cred, acl->gid)) {
 		bits = acl->mode >> 3;
+	} else if (cred->n_groups >= LITE_CRED_GROUPS) {
+		/* There may be more, that one among them: what both may. */
+		bits = acl->mode & acl->mode >> 3;
 	} else {
 		bits = acl->mode;
 	}

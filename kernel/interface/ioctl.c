@@ -93,6 +93,36 @@ static int lite_gate_copy_in(struct lite_gate *gate, void *to,
 	return left ? -EFAULT : 0;
 }
 
+/*
+ * Elements of arrays may grow, as structures of ioctls do: a program says how large
+ * its own are. In their first published version they were so large:
+ */
+#define LITE_LMR_INFO_FIRST sizeof(struct lite_lmr_info)
+#define LITE_GRANT_FIRST sizeof(struct lite_grant)
+
+static bool lite_ioc_element(u32 size, u32 first)
+{
+	return size >= first && size <= PAGE_SIZE;
+}
+
+/* What it does not know it need not get; what we do not know is 0. */
+static int lite_gate_copy_element(struct lite_gate *gate, void __user *array,
+				  u32 i, u32 size, const void *from, u32 known)
+{
+	void __user *to = array + (size_t)i * size;
+	unsigned long left;
+	int err;
+
+	err = lite_gate_copy_out(gate, to, from, min(size, known));
+	if (err || size <= known)
+		return err;
+	lite_gate_leave(gate);
+	left = clear_user(to + known, size - known);
+	if (!lite_gate_enter(gate))
+		return -ENODEV;
+	return left ? -EFAULT : 0;
+}
+
 /* A name that has to be there. */
 static int lite_ioc_name(const char *name)
 {
@@ -252,19 +282,21 @@ static int lite_ioc_list(struct lite_file *lf, void *arg,
 			 struct lite_gate *gate)
 {
 	struct lite_ioc_list *l = arg;
-	struct lite_lmr_info info, __user *to = u64_to_user_ptr(l->infos);
+	void __user *to = u64_to_user_ptr(l->infos);
+	struct lite_lmr_info info;
 	u32 n = 0;
 	int err, ret;
 
 	if (l->flags)
 		return -EOPNOTSUPP;
-	if (!l->n_infos || l->info_size != sizeof(info))
+	if (!l->n_infos || !lite_ioc_element(l->info_size, LITE_LMR_INFO_FIRST))
 		return -EINVAL;
 	do {
 		ret = lite_memory_list(&lf->node->memory, &l->cursor, &info);
 		if (ret <= 0)
 			break;
-		err = lite_gate_copy_out(gate, &to[n], &info, sizeof(info));
+		err = lite_gate_copy_element(gate, to, n, l->info_size, &info,
+					     sizeof(info));
 		if (err)
 			return err;
 	} while (++n < l->n_infos);
@@ -297,9 +329,12 @@ static int lite_ioc_grants(struct lite_file *lf, void *arg,
 	struct lite_grant *grants;
 	u32 room = g->n_grants;
 	int err;
+	u32 i;
 
-	if (g->flags || g->reserved)
+	if (g->flags)
 		return -EOPNOTSUPP;
+	if (!lite_ioc_element(g->grant_size, LITE_GRANT_FIRST))
+		return -EINVAL;
 	err = g->lh ? 0 : lite_ioc_name(g->name);
 	if (err)
 		return err;
@@ -307,10 +342,10 @@ static int lite_ioc_grants(struct lite_file *lf, void *arg,
 	if (!grants)
 		return -ENOMEM;
 	err = lite_ctx_grants(lf->ctx, g->lh, g->name, grants, &g->n_grants);
-	if (!err)
-		err = lite_gate_copy_out(gate, u64_to_user_ptr(g->grants),
-					 grants, min(room, g->n_grants) *
-							 sizeof(*grants));
+	for (i = 0; !err && i < min(room, g->n_grants); i++)
+		err = lite_gate_copy_element(gate, u64_to_user_ptr(g->grants),
+					     i, g->grant_size, &grants[i],
+					     sizeof(*grants));
 	kfree(grants);
 	return err;
 }

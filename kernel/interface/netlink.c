@@ -625,7 +625,6 @@ static struct genl_family lite_family __ro_after_init = {
 	.module = THIS_MODULE,
 	.ops = lite_ops,
 	.n_ops = ARRAY_SIZE(lite_ops),
-	.resv_start_op = __LITE_CMD_MAX,
 	.mcgrps = lite_groups,
 	.n_mcgrps = ARRAY_SIZE(lite_groups),
 };

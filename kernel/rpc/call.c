@@ -252,7 +252,9 @@ static struct lite_call_slot *lite_call_slot_get(struct lite_rpc_conn *rc,
 		s = ERR_PTR(-EAGAIN);
 	if (!s)
 		s = lite_call_slot_wait(rc, &w, d->slot_timeout ?: timeout,
-					d->killable || d->slot_timeout);
+					d->slot_timeout == LITE_SLOT_SURELY ?
+						false :
+						d->killable || d->slot_timeout);
 	if (!IS_ERR(s))
 		lite_stat_inc(rc->rpc->stats, LITE_STAT_CALLS_INFLIGHT);
 	return s;

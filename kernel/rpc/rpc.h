@@ -58,6 +58,9 @@ struct lite_rpc {
 	atomic64_t seq;
 };
 
+/* As @slot_timeout: until there is one, or the connection dies, whatever comes. */
+#define LITE_SLOT_SURELY MAX_SCHEDULE_TIMEOUT
+
 /**
  * struct lite_call_desc - a call to make
  * @call: enum lite_call
@@ -67,8 +70,8 @@ struct lite_rpc {
  * @reply_max: bytes there; a longer reply is -EPROTO
  * @reply_len: set to its bytes
  * @timeout: jiffies; 0: the default
- * @slot_timeout: jiffies, to wait for a slot, which a fatal signal ends then;
- *	0: as @timeout. When it is over nothing was @sent
+ * @slot_timeout: jiffies, to wait for a slot, which a fatal signal ends then; 0: as
+ *	@timeout; LITE_SLOT_SURELY. When it is over nothing was @sent
  * @no_wait: for a slot
  * @killable: a fatal signal ends the wait
  * @sent: set to whether the peer may have got the request

@@ -57,6 +57,7 @@ static int lite_bind_tell_unbind(struct lite_rpc_peer *rp, u32 index)
 		.call = LITE_CALL_RPC_UNBIND,
 		.req = &req,
 		.len = sizeof(req),
+		.slot_timeout = LITE_SLOT_SURELY,
 	};
 	struct lite_ring *ring;
 	int err;

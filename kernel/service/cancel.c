@@ -96,6 +96,7 @@ static int lite_cancel_some(struct lite_rpc_peer *rp,
 		.len = struct_size(c, which, n),
 		.reply = r,
 		.reply_max = LITE_PAYLOAD_MAX,
+		.slot_timeout = LITE_SLOT_SURELY,
 	};
 	int err = 0;
 

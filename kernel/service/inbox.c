@@ -138,12 +138,16 @@ void lite_inbox_drain(struct lite_func *func)
 	lockdep_assert_held(&func->svc->lock);
 	while (!list_empty(&func->queue)) {
 		inbox = lite_inbox_pick(func);
-		if (!inbox ||
-		    lite_inbox_deliver(inbox,
+		if (!inbox)
+			return;
+		if (lite_inbox_deliver(inbox,
 				       list_first_entry(&func->queue,
 							struct lite_request,
-							list)))
+							list))) {
+			/* No memory here: a thread that sleeps in NEXT tries. */
+			lite_inbox_wake(inbox);
 			return;
+		}
 	}
 }
 

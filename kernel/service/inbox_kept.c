@@ -82,6 +82,7 @@ static int lite_freed_tell(struct lite_rpc_peer *rp,
 		.call = LITE_CALL_RPC_FREED,
 		.req = c,
 		.len = struct_size(c, which, n),
+		.slot_timeout = LITE_SLOT_SURELY,
 	};
 	int err = 0;
 

@@ -469,8 +469,10 @@ class device final : public lite::internal::device {
     }
 
     int handle_call(lite_ioc_grants& arg) {
-        if (arg.flags || arg.reserved)
+        if (arg.flags)
             return -EOPNOTSUPP;
+        if (arg.grant_size != sizeof(struct lite_grant))
+            return -EINVAL;
         std::shared_ptr<lmr> target;
         const int err = find(arg.lh, arg.name, target);
         if (err)

@@ -141,7 +141,7 @@ AT(struct lite_ioc_grants, flags, 4);
 AT(struct lite_ioc_grants, lh, 8);
 AT(struct lite_ioc_grants, grants, 16);
 AT(struct lite_ioc_grants, n_grants, 24);
-AT(struct lite_ioc_grants, reserved, 28);
+AT(struct lite_ioc_grants, grant_size, 28);
 AT(struct lite_ioc_grants, name, 32);
 
 SIZE(struct lite_ioc_setattr, 288);
@@ -191,21 +191,21 @@ AT(struct lite_alloc_params, n_nodes, 32);
 AT(struct lite_alloc_params, mode, 36);
 #endif
 
-CHECK(LITE_IOC_QUERY == 0xB700, "number of LITE_IOC_QUERY");
-CHECK(LITE_IOC_ALLOC == 0xB701, "number of LITE_IOC_ALLOC");
-CHECK(LITE_IOC_MAP == 0xB702, "number of LITE_IOC_MAP");
-CHECK(LITE_IOC_UNMAP == 0xB703, "number of LITE_IOC_UNMAP");
-CHECK(LITE_IOC_FREE == 0xB704, "number of LITE_IOC_FREE");
-CHECK(LITE_IOC_OP == 0xB705, "number of LITE_IOC_OP");
-CHECK(LITE_IOC_STAT == 0xB706, "number of LITE_IOC_STAT");
-CHECK(LITE_IOC_LIST == 0xB707, "number of LITE_IOC_LIST");
+CHECK(LITE_IOC_QUERY == 0xE700, "number of LITE_IOC_QUERY");
+CHECK(LITE_IOC_ALLOC == 0xE701, "number of LITE_IOC_ALLOC");
+CHECK(LITE_IOC_MAP == 0xE702, "number of LITE_IOC_MAP");
+CHECK(LITE_IOC_UNMAP == 0xE703, "number of LITE_IOC_UNMAP");
+CHECK(LITE_IOC_FREE == 0xE704, "number of LITE_IOC_FREE");
+CHECK(LITE_IOC_OP == 0xE705, "number of LITE_IOC_OP");
+CHECK(LITE_IOC_STAT == 0xE706, "number of LITE_IOC_STAT");
+CHECK(LITE_IOC_LIST == 0xE707, "number of LITE_IOC_LIST");
 
-CHECK(LITE_IOC_GRANT == 0xB708, "number of LITE_IOC_GRANT");
-CHECK(LITE_IOC_GRANTS == 0xB709, "number of LITE_IOC_GRANTS");
-CHECK(LITE_IOC_SETATTR == 0xB70A, "number of LITE_IOC_SETATTR");
-CHECK(LITE_IOC_RENAME == 0xB70B, "number of LITE_IOC_RENAME");
-CHECK(LITE_IOC_RESIZE == 0xB70C, "number of LITE_IOC_RESIZE");
-CHECK(LITE_IOC_MOVE == 0xB70D, "number of LITE_IOC_MOVE");
+CHECK(LITE_IOC_GRANT == 0xE708, "number of LITE_IOC_GRANT");
+CHECK(LITE_IOC_GRANTS == 0xE709, "number of LITE_IOC_GRANTS");
+CHECK(LITE_IOC_SETATTR == 0xE70A, "number of LITE_IOC_SETATTR");
+CHECK(LITE_IOC_RENAME == 0xE70B, "number of LITE_IOC_RENAME");
+CHECK(LITE_IOC_RESIZE == 0xE70C, "number of LITE_IOC_RESIZE");
+CHECK(LITE_IOC_MOVE == 0xE70D, "number of LITE_IOC_MOVE");
 
 SIZE(struct lite_ioc_lock, 40);
 AT(struct lite_ioc_lock, size, 0);
@@ -228,10 +228,10 @@ AT(struct lite_ioc_barrier, offset, 16);
 AT(struct lite_ioc_barrier, n, 24);
 AT(struct lite_ioc_barrier, reserved, 28);
 AT(struct lite_ioc_barrier, timeout_ms, 32);
-CHECK(LITE_IOC_BARRIER == 0xB723, "number of LITE_IOC_BARRIER");
-CHECK(LITE_IOC_LOCK == 0xB720, "number of LITE_IOC_LOCK");
-CHECK(LITE_IOC_UNLOCK == 0xB721, "number of LITE_IOC_UNLOCK");
-CHECK(LITE_IOC_CONSISTENT == 0xB722, "number of LITE_IOC_CONSISTENT");
+CHECK(LITE_IOC_BARRIER == 0xE723, "number of LITE_IOC_BARRIER");
+CHECK(LITE_IOC_LOCK == 0xE720, "number of LITE_IOC_LOCK");
+CHECK(LITE_IOC_UNLOCK == 0xE721, "number of LITE_IOC_UNLOCK");
+CHECK(LITE_IOC_CONSISTENT == 0xE722, "number of LITE_IOC_CONSISTENT");
 CHECK(LITE_LOCK_SHARED == 1 && LITE_LOCK_TRY == 2, "flags of LOCK");
 CHECK(LITE_BARRIER_MAX == 4096, "limit of BARRIER");
 
@@ -243,7 +243,7 @@ AT(struct lite_ioc_vector, n_ops, 16);
 AT(struct lite_ioc_vector, op_size, 20);
 AT(struct lite_ioc_vector, n_done, 24);
 AT(struct lite_ioc_vector, n_failed, 28);
-CHECK(LITE_IOC_VECTOR == 0xB71A, "number of LITE_IOC_VECTOR");
+CHECK(LITE_IOC_VECTOR == 0xE71A, "number of LITE_IOC_VECTOR");
 CHECK(LITE_VECTOR_MAX == 1024, "limit of VECTOR");
 
 CHECK(LITE_OP_READ == 1, "opcode");

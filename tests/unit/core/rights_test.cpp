@@ -110,6 +110,18 @@ TEST_CASE("rights: a supplementary group counts wherever it stands, and only wit
     }
 }
 
+TEST_CASE("rights: who is in more groups than are told has what every class of them has") {
+    const lite_cred some{1, 1, LITE_CRED_GROUPS - 1, {}};
+    const lite_cred full{1, 1, LITE_CRED_GROUPS, {}};
+
+    // A group that is to have less than others may be among those that were left out.
+    CHECK(rights_of(&some, kOwner, kGroup, 0604) == LITE_RIGHT_READ);
+    CHECK(rights_of(&full, kOwner, kGroup, 0604) == 0);
+    CHECK(rights_of(&full, kOwner, kGroup, 0644) == LITE_RIGHT_READ);
+    CHECK(rights_of(&full, kOwner, kGroup, 0646) == LITE_RIGHT_READ);
+    CHECK(rights_of(&full, kOwner, kGroup, 0660) == 0);
+}
+
 TEST_CASE("rights: a count of groups beyond the array is not believed") {
     // On the heap, so that the address sanitizer sees a read behind it.
     const auto cred = std::make_unique<lite_cred>();

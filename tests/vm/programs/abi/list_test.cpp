@@ -174,6 +174,29 @@ TEST_CASE_METHOD(AbiList, "list: a wrong size of an entry is EINVAL", "[list]") 
     CHECK(dev(args) == err(EINVAL));
 }
 
+TEST_CASE_METHOD(AbiList, "list: a program that knows more of an entry gets zeroes there",
+                 "[list]") {
+    struct Later {
+        lite_lmr_info info;
+        std::uint64_t unknown[2];
+    };
+    make(2);
+    std::array<Later, 2> entries{};
+    for (auto& entry : entries)
+        entry.unknown[0] = entry.unknown[1] = ~0ULL;
+    std::array<lite_lmr_info, 2> none{};
+    auto args = list_args(none);
+    args.infos = reinterpret_cast<std::uintptr_t>(entries.data());
+    args.info_size = sizeof(Later);
+    REQUIRE(dev(args) == ok);
+    REQUIRE(args.n_infos == 2);
+    for (const auto& entry : entries) {
+        CHECK(entry.info.length != 0);
+        CHECK(entry.unknown[0] == 0);
+        CHECK(entry.unknown[1] == 0);
+    }
+}
+
 TEST_CASE_METHOD(AbiList, "list: an array that is not mapped is EFAULT", "[list]") {
     make(1);
     std::array<lite_lmr_info, 1> infos{};

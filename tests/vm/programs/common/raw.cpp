@@ -162,6 +162,7 @@ lite_ioc_grants grants_args(Target of, std::span<lite_grant> room) {
     auto args = targeted<lite_ioc_grants>(of);
     args.grants = address(room.data());
     args.n_grants = static_cast<std::uint32_t>(room.size());
+    args.grant_size = sizeof(lite_grant);
     return args;
 }
 
