@@ -33,16 +33,16 @@
  * EAGAIN                NOWAIT: it would have had to wait: for room in the ring
  *                       of the function, for a request, for a call to end
  * ENOBUFS               the server's node, or this one, has no memory left for
- *                       rings
+ *                       rings, or for those of that function's owner
  * ENOMEM                no memory, or this node gives no more to long requests and
- *                       replies
+ *                       replies, or not to that user
  * EEXIST                REGISTER: the number or the name is taken
  * EPERM                 REGISTER: that number is root's
  * ENOENT                RECV, UNREGISTER: this file has not registered that
  *                       function; REPLY: it has no such request (any more);
  *                       COLLECT: no call is under way
  * EMFILE                more functions, or calls under way, than an open file
- *                       may have, or functions than a node may
+ *                       may have, or functions than a node, or a user, may
  * ECANCELED             MULTICALL: other legs were enough, or too many of them have
  *                       failed; it may have been served
  * EINVAL                a malformed argument

@@ -36,6 +36,7 @@
 #include <rdma/rdma_cm.h>
 #include <uapi/lite_netlink.h>
 
+#include "../pool.h"
 #include "../stats.h"
 #include "../core/wire.h"
 #include "pace.h"
@@ -529,6 +530,7 @@ struct lite_fabric {
 	struct lite_bounce_pool __percpu *bounce;
 	wait_queue_head_t bounce_wait;
 	struct lite_stats __percpu *stats;
+	struct lite_pool *pools; /* of the node: enum lite_pool_number */
 	struct workqueue_struct *wq;        /* ends connections */
 	struct workqueue_struct *accept_wq; /* accepts; waits for ends */
 	struct workqueue_struct *cpu_wq;    /* on each CPU; ends wait for it */

@@ -45,7 +45,7 @@ static int lite_leg_set(struct lite_leg *leg, u32 node, u32 function, u32 room)
 /* A request that is too long for rings, for all legs together. */
 static int lite_multi_bulk(struct lite_multi *m, const struct lite_buf *from)
 {
-	struct lite_bulk *bulk = lite_bulk_make(m->svc, m->length);
+	struct lite_bulk *bulk = lite_bulk_make(m->svc, m->cred->uid, m->length);
 
 	if (IS_ERR(bulk))
 		return PTR_ERR(bulk);
@@ -191,9 +191,9 @@ int lite_ioc_rpc_multicall(struct lite_file *lf, void *arg,
 		return -EINVAL;
 	if (c->leg_size > PAGE_SIZE)
 		return -E2BIG;
+	lite_cred_current(&cred);
 	err = lite_multi_alloc(&m) ?: lite_multi_read(&m, &request, c, gate);
 	if (!err) {
-		lite_cred_current(&cred);
 		m.deadline = lite_rpc_deadline(
 			c->timeout_ms ?: LITE_RPC_TIMEOUT_DEFAULT);
 		err = lite_multi_call(&m);

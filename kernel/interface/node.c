@@ -186,7 +186,10 @@ static const struct lite_cluster_ops lite_node_cluster_ops = {
 static void lite_node_release(struct kref *ref)
 {
 	struct lite_node *node = container_of(ref, struct lite_node, ref);
+	u32 i;
 
+	for (i = 0; i < LITE_POOLS; i++)
+		lite_pool_exit(&node->pools[i]);
 	percpu_ref_exit(&node->active);
 	free_percpu(node->stats);
 	kfree(node);
@@ -321,6 +324,7 @@ static struct lite_node *lite_node_alloc(void)
 		return NULL;
 	}
 	node->fabric.stats = node->stats;
+	node->fabric.pools = node->pools;
 	return node;
 }
 

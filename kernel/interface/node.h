@@ -39,6 +39,7 @@ struct lite_node {
 	char name[16];
 	struct miscdevice misc;
 	struct lite_stats __percpu *stats;
+	struct lite_pool pools[LITE_POOLS];
 	struct lite_fabric fabric;
 	struct lite_rpc rpc;
 	struct lite_cluster cluster;

@@ -27,7 +27,8 @@ static void lite_area_free(struct lite_area *area)
 					    area->chunk_bytes);
 		free_pages_exact(area->chunk[i].mem, area->chunk_bytes);
 	}
-	atomic64_sub(lite_area_cost(area), &area->svc->ring_bytes);
+	lite_pool_give(&area->svc->pools[LITE_POOL_RINGS], area->uid,
+			lite_area_cost(area));
 	lite_stat_add(area->svc->stats, LITE_STAT_RING_BYTES,
 		      -(s64)area->n * area->chunk_bytes);
 	lite_stat_dec(area->svc->stats, LITE_STAT_RINGS);
@@ -71,18 +72,20 @@ static int lite_area_fill(struct lite_area *area, u32 i)
  * lite_area_make - zeroed memory for a ring or a mirror
  * @svc: node's
  * @fab: for whose device it is mapped, or NULL
+ * @uid: for whom it is counted: the owner of the function
  * @chunk_bytes: whole pages
  * @n: chunks
  *
  * Context: may sleep.
  * Return: the area, with a reference, or ERR_PTR: -ENOBUFS: this node gives no
- * more to rings; -ENOMEM.
+ * more to rings, or that user's; -ENOMEM.
  */
 struct lite_area *lite_area_make(struct lite_service *svc,
-				 struct lite_fabric *fab, u32 chunk_bytes,
-				 u32 n)
+				 struct lite_fabric *fab, u32 uid,
+				 u32 chunk_bytes, u32 n)
 {
 	struct lite_area *area;
+	int err;
 	u32 i;
 
 	area = kzalloc(struct_size(area, chunk, n), GFP_KERNEL);
@@ -91,16 +94,17 @@ struct lite_area *lite_area_make(struct lite_service *svc,
 	kref_init(&area->ref);
 	area->svc = svc;
 	area->fab = fab;
+	area->uid = uid;
 	area->chunk_bytes = chunk_bytes;
 	area->n = n;
-	/* Counted before it is there: two do not get the last of it. */
+	err = lite_pool_take(&svc->pools[LITE_POOL_RINGS], uid,
+			      lite_area_cost(area));
+	if (err) {
+		kfree(area);
+		return ERR_PTR(err == -ENOMEM ? err : -ENOBUFS);
+	}
 	lite_stat_inc(svc->stats, LITE_STAT_RINGS);
 	lite_stat_add(svc->stats, LITE_STAT_RING_BYTES, (s64)n * chunk_bytes);
-	if (atomic64_add_return(lite_area_cost(area), &svc->ring_bytes) >
-	    svc->ring_limit) {
-		lite_area_free(area);
-		return ERR_PTR(-ENOBUFS);
-	}
 	for (i = 0; i < n; i++) {
 		if (lite_area_fill(area, i)) {
 			lite_area_free(area);

@@ -294,7 +294,7 @@ static int lite_bind_fill(struct lite_bind *bind,
 	for (i = 0; i < n; i++)
 		bind->remote[i] = le64_to_cpu(r->chunk[i]);
 	bind->area = lite_area_make(bind->rp->svc, bind->rp->svc->fab,
-				    le32_to_cpu(r->chunk_bytes), n);
+				    bind->uid, le32_to_cpu(r->chunk_bytes), n);
 	if (IS_ERR(bind->area)) {
 		int err = PTR_ERR(bind->area);
 

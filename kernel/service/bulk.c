@@ -30,7 +30,8 @@ static void lite_bulk_free(struct lite_bulk *bulk)
 	for (i = 0; i < bulk->n; i++)
 		__free_pages(bulk->chunk[i].page,
 			     get_order(bulk->chunk[i].bytes));
-	atomic64_sub(PAGE_ALIGN(bulk->bytes), &bulk->svc->bulk_bytes);
+	lite_pool_give(&bulk->svc->pools[LITE_POOL_BULK], bulk->uid,
+			PAGE_ALIGN(bulk->bytes));
 	lite_stat_add(bulk->svc->stats, LITE_STAT_BULK_BYTES,
 		      -(s64)PAGE_ALIGN(bulk->bytes));
 	kvfree(bulk);
@@ -114,33 +115,36 @@ static int lite_bulk_fill(struct lite_bulk *bulk, u32 max)
 /**
  * lite_bulk_make - memory for a long request or reply
  * @svc: node's
+ * @uid: for whom it is counted
  * @bytes: at least 1, at most LITE_RPC_BULK_MAX
  *
  * Context: may sleep; killable. Charged to whom the caller belongs to.
  * Return: it, with a reference, or ERR_PTR: -ENOMEM: there is none, or this node
- * gives no more; -EINTR.
+ * gives no more, or not to that user; -EINTR.
  */
-struct lite_bulk *lite_bulk_make(struct lite_service *svc, u32 bytes)
+struct lite_bulk *lite_bulk_make(struct lite_service *svc, u32 uid, u32 bytes)
 {
 	u32 max = min_t(u32, DIV_ROUND_UP(bytes, PAGE_SIZE),
 			LITE_RPC_BULK_CHUNKS_MAX);
 	struct lite_bulk *bulk;
-	int err = 0;
+	int err;
 
 	bulk = kvzalloc(struct_size(bulk, chunk, max), GFP_KERNEL_ACCOUNT);
 	if (!bulk)
 		return ERR_PTR(-ENOMEM);
 	kref_init(&bulk->ref);
 	bulk->svc = svc;
+	bulk->uid = uid;
 	bulk->bytes = bytes;
 	INIT_WORK(&bulk->put_work, lite_bulk_put_work);
-	/* Counted before it is there: two do not get the last of it. */
+	err = lite_pool_take(&svc->pools[LITE_POOL_BULK], uid,
+			      PAGE_ALIGN(bytes));
+	if (err) {
+		kvfree(bulk);
+		return ERR_PTR(-ENOMEM);
+	}
 	lite_stat_add(svc->stats, LITE_STAT_BULK_BYTES, PAGE_ALIGN(bytes));
-	if (atomic64_add_return(PAGE_ALIGN(bytes), &svc->bulk_bytes) >
-	    svc->bulk_limit)
-		err = -ENOMEM;
-	if (!err)
-		err = lite_bulk_fill(bulk, max);
+	err = lite_bulk_fill(bulk, max);
 	if (!err)
 		return bulk;
 	lite_bulk_free(bulk);

@@ -20,7 +20,8 @@ struct lite_service;
 /**
  * struct lite_bulk - memory of the kernel's for a long request or reply
  * @ref: calls, slots, requests
- * @svc: node's, whose part it counts as
+ * @svc: node's
+ * @uid: for whom it is counted
  * @fab: mapped for its device; NULL: not mapped
  * @bytes: that fit
  * @put_work: frees it, for those who cannot
@@ -31,6 +32,7 @@ struct lite_bulk {
 	struct kref ref;
 	struct lite_service *svc;
 	struct lite_fabric *fab;
+	u32 uid;
 	u32 bytes;
 	struct work_struct put_work;
 	u32 n;
@@ -41,7 +43,7 @@ struct lite_bulk {
 	} chunk[];
 };
 
-struct lite_bulk *lite_bulk_make(struct lite_service *svc, u32 bytes);
+struct lite_bulk *lite_bulk_make(struct lite_service *svc, u32 uid, u32 bytes);
 void lite_bulk_put(struct lite_bulk *bulk);
 void lite_bulk_put_later(struct lite_bulk *bulk);
 int lite_bulk_map(struct lite_bulk *bulk);

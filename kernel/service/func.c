@@ -191,7 +191,7 @@ static void lite_func_end(struct lite_func *func)
 	list_for_each_entry(ring, &func->rings, of_func)
 		lite_ring_tell_gone(ring);
 	xa_erase(&svc->functions, func->number);
-	svc->n_functions--;
+	lite_pool_give(&svc->pools[LITE_POOL_FUNCTIONS], func->uid, 1);
 	list_for_each_entry_safe(req, tmp, &func->queue, list) {
 		list_del(&req->list);
 		lite_request_answer(req, LITE_RPC_REFUSED);
@@ -313,15 +313,18 @@ static bool lite_func_is_like(const struct lite_func *a,
 	       !strcmp(a->name, b->name);
 }
 
-static int lite_func_enter(struct lite_func *func, u32 number)
+/* @part: its owner's, of the pool of functions. */
+static int lite_func_enter(struct lite_func *func, u32 number,
+			   struct lite_pool_part *part)
 {
 	struct lite_service *svc = func->svc;
+	struct lite_pool *pool = &svc->pools[LITE_POOL_FUNCTIONS];
 	int err;
 
-	if (svc->n_functions >= LITE_FUNCTIONS_MAX)
-		return -EMFILE;
 	if (func->name[0] && lite_func_by_name(svc, func->name))
 		return -EEXIST;
+	if (lite_pool_take_part(pool, part, 1))
+		return -EMFILE;
 	if (number)
 		err = xa_insert(&svc->functions, number, func, GFP_ATOMIC);
 	else
@@ -330,16 +333,18 @@ static int lite_func_enter(struct lite_func *func, u32 number)
 				      XA_LIMIT(LITE_FUNCTION_ANY,
 					       LITE_FUNCTION_MAX),
 				      &svc->next_function, GFP_ATOMIC);
-	if (err < 0)
+	if (err < 0) {
+		lite_pool_give_part(pool, part, 1);
 		return err == -EBUSY ? -EEXIST : err;
+	}
 	func->number = number;
-	svc->n_functions++;
 	return 0;
 }
 
 /* Serve @new, or what is there already and like it. */
 static int lite_server_enter(struct lite_rpc_file *file, struct lite_server *s,
-			     struct lite_func *new, u32 number)
+			     struct lite_func *new, u32 number,
+			     struct lite_pool_part *part)
 {
 	struct lite_service *svc = file->svc;
 	struct lite_func *old;
@@ -358,7 +363,7 @@ static int lite_server_enter(struct lite_rpc_file *file, struct lite_server *s,
 			return -EEXIST;
 		s->func = old;
 	} else {
-		err = lite_func_enter(new, number);
+		err = lite_func_enter(new, number, part);
 		if (err)
 			return err;
 		s->func = new;
@@ -431,6 +436,8 @@ int lite_func_register(struct lite_rpc_file *file, const struct lite_cred *cred,
 		       struct lite_ioc_rpc_register *r)
 {
 	struct lite_service *svc = file->svc;
+	struct lite_pool *pool = &svc->pools[LITE_POOL_FUNCTIONS];
+	struct lite_pool_part *part;
 	struct lite_server *s;
 	struct lite_func *func;
 	int err = lite_func_check(r);
@@ -439,19 +446,23 @@ int lite_func_register(struct lite_rpc_file *file, const struct lite_cred *cred,
 		return err;
 	if (r->function && r->function <= LITE_FUNCTION_ROOT_MAX && cred->uid)
 		return -EPERM;
+	part = lite_pool_hold(pool, cred->uid);
+	if (!part)
+		return -ENOMEM;
+	err = -ENOMEM;
 	s = kzalloc(sizeof(*s), GFP_KERNEL_ACCOUNT);
 	func = s ? lite_func_alloc(svc, r, cred->uid, cred->gid) : NULL;
-	if (!func) {
-		kfree(s);
-		return -ENOMEM;
-	}
+	if (!func)
+		goto out;
 
 	spin_lock(&svc->lock);
-	err = lite_server_enter(file, s, func, r->function);
+	err = lite_server_enter(file, s, func, r->function, part);
 	if (!err)
 		r->function = s->func->number;
 	spin_unlock(&svc->lock);
 	lite_func_put(func);
+out:
+	lite_pool_drop(pool, part);
 	if (err)
 		kfree(s);
 	return err;
@@ -469,7 +480,9 @@ int lite_func_register(struct lite_rpc_file *file, const struct lite_cred *cred,
 int lite_func_register_kernel(struct lite_service *svc, struct lite_kfunc *kf,
 			      const struct lite_ioc_rpc_register *r)
 {
+	struct lite_pool *pool = &svc->pools[LITE_POOL_FUNCTIONS];
 	int err = lite_func_check(r);
+	struct lite_pool_part *part;
 	struct lite_func *func;
 
 	if (err)
@@ -477,13 +490,17 @@ int lite_func_register_kernel(struct lite_service *svc, struct lite_kfunc *kf,
 	func = lite_func_alloc(svc, r, 0, 0);
 	if (!func)
 		return -ENOMEM;
+	/* Root's is always there. */
+	part = lite_pool_hold(pool, 0);
 	func->handler = kf;
 	kf->func = func;
 	spin_lock(&svc->lock);
-	err = svc->stopping ? -ENODEV : lite_func_enter(func, r->function);
+	err = svc->stopping ? -ENODEV :
+			      lite_func_enter(func, r->function, part);
 	if (!err)
 		kref_get(&func->ref); /* the table's */
 	spin_unlock(&svc->lock);
+	lite_pool_drop(pool, part);
 	if (err)
 		lite_func_put(func);
 	return err;

@@ -16,7 +16,7 @@
  * is ever seen.
  *
  * There is always a slot: rings of one function are of one size, all rings of a
- * node have no more than svc->ring_limit bytes, slots that are taken are of
+ * node have no more bytes than LITE_POOL_RINGS, slots that are taken are of
  * memory that counts, and there are as many as rings fit into that.
  *
  * What runs concurrently: faults, which look for the slot and put pages in under

@@ -35,7 +35,7 @@ static int lite_kreply_make(struct lite_kreply *r, struct lite_service *svc,
 		r->mem = most ? kvzalloc(most, GFP_KERNEL) : NULL;
 		return r->mem || !most ? 0 : -ENOMEM;
 	}
-	bulk = lite_bulk_make(svc, most);
+	bulk = lite_bulk_make(svc, 0, most);
 	if (IS_ERR(bulk))
 		return PTR_ERR(bulk);
 	r->mem = lite_bulk_view(bulk);

@@ -68,27 +68,32 @@ static int lite_leg_thread(void *arg)
 	return 0;
 }
 
+static struct lite_pool *lite_leg_threads(const struct lite_leg *leg)
+{
+	return &leg->multi->svc->pools[LITE_POOL_LEG_THREADS];
+}
+
 /* False: there is none to be had. */
 static bool lite_leg_start_thread(struct lite_leg *leg)
 {
-	struct lite_service *svc = leg->multi->svc;
+	struct lite_pool *pool = lite_leg_threads(leg);
+	u32 uid = leg->multi->cred->uid;
 	struct task_struct *thread;
 
-	if (atomic_inc_return(&svc->leg_threads) > LITE_LEG_THREADS_MAX)
-		goto none;
+	if (lite_pool_take(pool, uid, 1))
+		return false;
 	leg->begun = false;
 	/* Should it be stopped before it runs. */
 	leg->result = -EINTR;
 	thread = kthread_create(lite_leg_thread, leg, "lite-leg");
-	if (IS_ERR(thread))
-		goto none;
+	if (IS_ERR(thread)) {
+		lite_pool_give(pool, uid, 1);
+		return false;
+	}
 	get_task_struct(thread);
 	leg->thread = thread;
 	wake_up_process(thread);
 	return true;
-none:
-	atomic_dec(&svc->leg_threads);
-	return false;
 }
 
 /* Wait for the thread; true if it has begun the call. */
@@ -97,7 +102,7 @@ static bool lite_leg_join(struct lite_leg *leg)
 	kthread_stop(leg->thread);
 	put_task_struct(leg->thread);
 	leg->thread = NULL;
-	atomic_dec(&leg->multi->svc->leg_threads);
+	lite_pool_give(lite_leg_threads(leg), leg->multi->cred->uid, 1);
 	return !leg->result;
 }
 

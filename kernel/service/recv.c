@@ -369,8 +369,9 @@ static bool lite_reply_put_back(struct lite_rpc_file *file,
 	return gone || over;
 }
 
-/* 1: that reply is too long for its record; 0; -ENOENT, -E2BIG. */
-static int lite_reply_is_long(struct lite_rpc_file *file, u64 token, u32 length)
+/* 1: that reply is too long for its record, its memory @uid's; 0; -ENOENT, -E2BIG. */
+static int lite_reply_is_long(struct lite_rpc_file *file, u64 token, u32 length,
+			      u32 *uid)
 {
 	struct lite_request *req;
 	int ret = 0;
@@ -385,6 +386,8 @@ static int lite_reply_is_long(struct lite_rpc_file *file, u64 token, u32 length)
 		ret = -E2BIG;
 	else if (length <= req->room && length > lite_request_inline(req))
 		ret = 1;
+	if (ret > 0)
+		*uid = req->ring->func->uid;
 	spin_unlock(&file->svc->lock);
 	return ret;
 }
@@ -392,9 +395,9 @@ static int lite_reply_is_long(struct lite_rpc_file *file, u64 token, u32 length)
 /* A long one is copied before the request is touched: that can take a while. */
 static int lite_reply_long(struct lite_rpc_file *file,
 			   const struct lite_ioc_rpc_recv *r,
-			   const struct lite_buf *buf)
+			   const struct lite_buf *buf, u32 uid)
 {
-	struct lite_bulk *bulk = lite_bulk_make(file->svc, r->reply_len);
+	struct lite_bulk *bulk = lite_bulk_make(file->svc, uid, r->reply_len);
 	struct lite_request *req;
 	int err;
 
@@ -460,11 +463,12 @@ static int lite_reply(struct lite_rpc_file *file,
 	struct lite_buf buf = { .gate = gate, .user = true, .u = r->reply };
 	struct lite_request *req;
 	size_t done = 0;
+	u32 uid = 0;
 	int err;
 
-	err = lite_reply_is_long(file, r->token, r->reply_len);
+	err = lite_reply_is_long(file, r->token, r->reply_len, &uid);
 	if (err)
-		return err < 0 ? err : lite_reply_long(file, r, &buf);
+		return err < 0 ? err : lite_reply_long(file, r, &buf, uid);
 	for (;;) {
 		err = lite_reply_take(file, r->token, r->reply_len, &req);
 		if (err)

@@ -29,7 +29,7 @@ int lite_rcall_prepare(struct lite_rcall *call)
 
 	if (likely(call->length <= LITE_RPC_BYTES_MAX))
 		return 0;
-	bulk = lite_bulk_make(call->svc, call->length);
+	bulk = lite_bulk_make(call->svc, call->cred->uid, call->length);
 	if (IS_ERR(bulk))
 		return PTR_ERR(bulk);
 	err = lite_bulk_copy(bulk, &call->request, 0, call->length, true);
@@ -60,7 +60,7 @@ int lite_rcall_bulk_room(struct lite_rcall *call)
 		call->reply_bulk = NULL;
 	}
 	if (room > LITE_RPC_BYTES_MAX && !call->reply_bulk) {
-		bulk = lite_bulk_make(call->svc, room);
+		bulk = lite_bulk_make(call->svc, call->cred->uid, room);
 		if (IS_ERR(bulk))
 			return PTR_ERR(bulk);
 		call->reply_bulk = bulk;

@@ -92,8 +92,8 @@ static struct lite_area *lite_ring_area(struct lite_ring *ring)
 	struct lite_rpc_peer *rp = ring->rp;
 	u32 chunk, bytes = lite_func_ring_bytes(ring->func, &chunk);
 
-	return lite_area_make(rp->svc, rp->conn ? rp->svc->fab : NULL, chunk,
-			      bytes / chunk);
+	return lite_area_make(rp->svc, rp->conn ? rp->svc->fab : NULL,
+			      ring->func->uid, chunk, bytes / chunk);
 }
 
 static int lite_ring_enter(struct lite_ring *ring)

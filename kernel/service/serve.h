@@ -23,6 +23,7 @@ struct lite_service;
 /**
  * struct lite_area - a ring, or the mirror of one
  * @ref: a local ring and its mirror are one area
+ * @uid: owner of the function, for whom it is counted
  * @fab: mapped for its device; NULL: a local one
  * @chunk_bytes: whole pages
  * @n: chunks
@@ -33,6 +34,7 @@ struct lite_area {
 	struct kref ref;
 	struct lite_service *svc;
 	struct lite_fabric *fab;
+	u32 uid;
 	u32 chunk_bytes;
 	u32 n;
 	struct {
@@ -42,8 +44,8 @@ struct lite_area {
 };
 
 struct lite_area *lite_area_make(struct lite_service *svc,
-				 struct lite_fabric *fab, u32 chunk_bytes,
-				 u32 n);
+				 struct lite_fabric *fab, u32 uid,
+				 u32 chunk_bytes, u32 n);
 void lite_area_put(struct lite_area *area);
 
 static inline u32 lite_area_units(const struct lite_area *area)

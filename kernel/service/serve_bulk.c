@@ -252,7 +252,8 @@ int lite_request_fetch(struct lite_request *req, bool killable)
 		req->data = lite_bulk_of_slot(req, false);
 		return req->data ? 0 : -EHOSTDOWN;
 	}
-	bulk = lite_bulk_make(req->ring->rp->svc, req->length);
+	bulk = lite_bulk_make(req->ring->rp->svc, req->ring->area->uid,
+			      req->length);
 	if (IS_ERR(bulk))
 		return PTR_ERR(bulk);
 	err = lite_bulk_exchange(req, bulk, req->length, IB_WR_RDMA_READ,

@@ -13,6 +13,7 @@
 #include <linux/slab.h>
 
 #include "inbox.h"
+#include "multi.h"
 
 static void lite_rpc_peer_init(struct lite_rpc_peer *rp,
 			       struct lite_service *svc,
@@ -263,9 +264,28 @@ static void lite_idle_work(struct work_struct *work)
 	list_for_each_entry(rp, &svc->peers, list)
 		lite_binds_idle(rp, false);
 	spin_unlock(&svc->peers_lock);
-	if (atomic64_read(&svc->ring_bytes) && !READ_ONCE(svc->stopping))
+	if (lite_pool_used(&svc->pools[LITE_POOL_RINGS]) &&
+	    !READ_ONCE(svc->stopping))
 		queue_delayed_work(svc->wq, &svc->idle_work,
 				   LITE_BIND_IDLE / 2);
+}
+
+/* What there is for functions and calls, and for whom: limits.rst. */
+static void lite_service_pools(struct lite_service *svc)
+{
+	u64 ram = (u64)totalram_pages() * PAGE_SIZE;
+	const u64 limit[] = {
+		[LITE_POOL_FUNCTIONS] = LITE_FUNCTIONS_MAX,
+		[LITE_POOL_RINGS] = min_t(u64, LITE_RINGS_BYTES_MAX,
+					  ram / LITE_RINGS_SHARE),
+		[LITE_POOL_BULK] = ram / LITE_BULK_SHARE,
+		[LITE_POOL_LEG_THREADS] = LITE_LEG_THREADS_MAX,
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(limit); i++)
+		lite_pool_init(&svc->pools[i], limit[i],
+				limit[i] / LITE_SERVICE_RESERVE, 0);
 }
 
 /**
@@ -284,6 +304,7 @@ int lite_service_init(struct lite_service *svc, struct lite_memory *mem,
 	svc->mem = mem;
 	svc->fab = mem->fab;
 	svc->stats = mem->stats;
+	svc->pools = mem->fab->pools;
 	/* As ids of LMRs: not those of an earlier life. */
 	atomic64_set(&svc->cookies, ktime_get_real_ns() >> 14);
 	atomic64_set(&svc->seqs, get_random_u32());
@@ -293,13 +314,7 @@ int lite_service_init(struct lite_service *svc, struct lite_memory *mem,
 	INIT_LIST_HEAD(&svc->files);
 	INIT_LIST_HEAD(&svc->answers);
 	INIT_WORK(&svc->answer_work, lite_answer_work);
-	atomic64_set(&svc->ring_bytes, 0);
-	atomic_set(&svc->leg_threads, 0);
-	svc->ring_limit = min_t(u64, LITE_RINGS_BYTES_MAX,
-				(u64)totalram_pages() * PAGE_SIZE /
-					LITE_RINGS_SHARE);
-	atomic64_set(&svc->bulk_bytes, 0);
-	svc->bulk_limit = (u64)totalram_pages() * PAGE_SIZE / LITE_BULK_SHARE;
+	lite_service_pools(svc);
 	INIT_DELAYED_WORK(&svc->idle_work, lite_idle_work);
 	spin_lock_init(&svc->peers_lock);
 	INIT_LIST_HEAD(&svc->peers);

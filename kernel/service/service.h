@@ -47,6 +47,8 @@
 /* Memory for rings that a node gives, of all it has: one part in so many. */
 #define LITE_RINGS_SHARE 16
 #define LITE_RINGS_BYTES_MAX (64UL << 20)
+/* What only root gets of that, and of the other pools: one part in so many. */
+#define LITE_SERVICE_RESERVE 8
 /* Functions of a node. */
 #define LITE_FUNCTIONS_MAX 4096
 /* A ring that nobody uses for that long is given back. */
@@ -184,29 +186,24 @@ struct lite_rpc_peer {
  * @mem: node's
  * @fab: node's
  * @stats: node's
+ * @pools: node's
  * @local: calls of this node to itself
  * @cookies: of functions; differ from life to life
  * @seqs: of calls
  * @lock: protects the server's side
  * @stopping: nobody waits any more
  * @functions: by number
- * @n_functions: of them
  * @next_function: where to look for a number that is free
  * @rings: by id
  * @taken: requests, so far
  * @files: struct lite_rpc_file
  * @answers: requests to be answered by @answer_work
- * @ring_bytes: memory of rings, and of what describes them
- * @ring_limit: of it
- * @bulk_bytes: memory of struct lite_bulk
- * @bulk_limit: of it
  * @wq: workqueue: cancels, answers, all that is done for callers and servers; of
  *	what waits for a peer there is one item for each, at most
  * @ring_wq: giving back rings: as many items as a peer has rings may wait for it,
  *	and callers and servers for none
  * @kwq: handlers of kernel clients
  * @idle_work: gives back what nobody uses
- * @leg_threads: that are beginning calls
  * @peers_lock: protects the next one
  * @peers: struct lite_rpc_peer
  */
@@ -215,28 +212,23 @@ struct lite_service {
 	struct lite_memory *mem;
 	struct lite_fabric *fab;
 	struct lite_stats __percpu *stats;
+	struct lite_pool *pools;
 	struct lite_rpc_peer local;
 	atomic64_t cookies;
 	atomic64_t seqs;
 	spinlock_t lock;
 	bool stopping;
 	struct xarray functions;
-	u32 n_functions;
 	u32 next_function;
 	struct xarray rings;
 	u32 taken;
 	struct list_head files;
 	struct list_head answers;
 	struct work_struct answer_work;
-	atomic64_t ring_bytes;
-	u64 ring_limit;
-	atomic64_t bulk_bytes;
-	u64 bulk_limit;
 	struct workqueue_struct *wq;
 	struct workqueue_struct *ring_wq;
 	struct workqueue_struct *kwq;
 	struct delayed_work idle_work;
-	atomic_t leg_threads;
 	spinlock_t peers_lock;
 	struct list_head peers;
 };

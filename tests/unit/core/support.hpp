@@ -13,6 +13,7 @@ extern "C" {
 #include "core/name.h"
 #include "core/rights.h"
 #include "core/ring.h"
+#include "core/pool.h"
 #include "core/spread.h"
 #include "core/wire.h"
 #include "core/wire_pack.h"

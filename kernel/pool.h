@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Pools of what a node gives to all its users, and who has how much of each. How
+ * they are divided is in core/pool.h; which there are is in limits.rst, which has
+ * a row for each pool.
+ *
+ * What is taken is counted for a uid, as seen from the initial user namespace, and
+ * is given back for the same one. Uid 0, root and clients in the kernel, has the
+ * reserve, and is counted, but limited by the pool only.
+ *
+ *	err = lite_pool_take(pool, uid, n);	may sleep: for what is seldom taken
+ *	...
+ *	lite_pool_give(pool, uid, n);
+ *
+ * Who takes and gives often, or with a spinlock held, finds the uid's part before,
+ * and keeps it:
+ *
+ *	part = lite_pool_hold(pool, uid);	may sleep
+ *	err = lite_pool_take_part(pool, part, n);
+ *	...
+ *	lite_pool_give_part(pool, part, n);
+ *	lite_pool_drop(pool, part);
+ *
+ * A part stays as long as it is held, or something of it is taken: so it can be
+ * dropped before that is given back, if this is done by uid.
+ */
+#ifndef _LITE_POOL_H
+#define _LITE_POOL_H
+
+#include <linux/list.h>
+#include <linux/spinlock.h>
+
+#include "core/pool.h"
+
+#define LITE_POOL_BUCKETS 64
+
+/* The pools of a node. Each is set up by the layer that gives of it. */
+enum lite_pool_number {
+	LITE_POOL_FUNCTIONS, /* functions */
+	LITE_POOL_RINGS, /* bytes of rings and mirrors */
+	LITE_POOL_BULK, /* bytes of long requests and replies */
+	LITE_POOL_LEG_THREADS, /* threads that begin calls to several nodes */
+	LITE_POOLS,
+};
+
+/**
+ * struct lite_pool_part - what a uid has of a pool
+ * @node: in the pool's table; root's is not
+ * @uid: whose
+ * @holds: lite_pool_hold(), not dropped yet
+ * @has: so much
+ */
+struct lite_pool_part {
+	struct hlist_node node;
+	u32 uid;
+	u32 holds;
+	u64 has;
+};
+
+/**
+ * struct lite_pool - a pool
+ * @lock: protects the rest; innermost, of process context
+ * @rule: how it is divided; does not change
+ * @used: by all
+ * @by_users: of it, not by uid 0
+ * @root: uid 0's part
+ * @parts: the others', by a hash of the uid
+ */
+struct lite_pool {
+	spinlock_t lock;
+	struct lite_pool_rule rule;
+	u64 used;
+	u64 by_users;
+	struct lite_pool_part root;
+	struct hlist_head parts[LITE_POOL_BUCKETS];
+};
+
+void lite_pool_init(struct lite_pool *pool, u64 limit, u64 reserve,
+		    u64 uid_limit);
+void lite_pool_exit(struct lite_pool *pool);
+int lite_pool_take(struct lite_pool *pool, u32 uid, u64 n);
+void lite_pool_give(struct lite_pool *pool, u32 uid, u64 n);
+int lite_pool_room(struct lite_pool *pool, u32 uid, u64 n);
+u64 lite_pool_used(struct lite_pool *pool);
+struct lite_pool_part *lite_pool_hold(struct lite_pool *pool, u32 uid);
+void lite_pool_drop(struct lite_pool *pool, struct lite_pool_part *part);
+int lite_pool_take_part(struct lite_pool *pool, struct lite_pool_part *part,
+			u64 n);
+void lite_pool_give_part(struct lite_pool *pool, struct lite_pool_part *part,
+			 u64 n);
+
+#endif /* _LITE_POOL_H */
