@@ -51,7 +51,8 @@ extern "C" {
  *
  * Return: 0; -EOWNERDEAD: the caller has the lock, and who had it before died;
  * -EBUSY (LITE_LOCK_TRY), -ETIMEDOUT, -EDEADLK (the caller has it already),
- * -EMFILE (the context has LITE_LOCKS_MAX locks),
+ * -EMFILE (the context has LITE_LOCKS_MAX locks), -EDQUOT (the user has its part of
+ * the locks at this node, or of those that the LMR's home keeps),
  * -ENOTRECOVERABLE (given back without lite_lock_consistent() after
  * -EOWNERDEAD), -EBADF, -EACCES, -EINVAL (misaligned; the word holds no lock;
  * both LITE_LOCK_TRY and a time-out), -ERANGE (beyond the end, or cut off
@@ -109,7 +110,8 @@ int lite_lock_consistent(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset,
  * do not count any more.
  *
  * Return: 0; -ETIMEDOUT (the caller has not been counted); -EINVAL (@n is 0 or
- * too many, or others wait for another number; misaligned); -EBADF, -EACCES,
+ * too many, or others wait for another number; misaligned); -EDQUOT (as
+ * lite_lock()); -EBADF, -EACCES,
  * -ERANGE (beyond the end, or cut off meanwhile), -EIDRM (freed), -ESTALE, -EIO
  * or -EPROTO; -EHOSTDOWN (it is not known whether the caller has been counted).
  */

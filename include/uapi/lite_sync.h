@@ -17,6 +17,8 @@
  * ETIMEDOUT             it was not to be had in the time given
  * EDEADLK               the caller has it already
  * EMFILE                this open file has LITE_LOCKS_MAX locks
+ * EDQUOT                the user has as many locks, or arrivals at barriers, at this
+ *                       node, or at the home of the LMR, as there are for one
  * EPERM                 the lock is not the caller's to give back
  * ENOLCK                it was the caller's, but its node was out of reach for so
  *                       long that it counted as dead, and the lock was passed on

@@ -42,7 +42,10 @@ static int lite_lock_check(u16 call, const struct lite_wire_lock *l)
 	if (!l->id || !ticket || ticket > LITE_TICKET_MAX ||
 	    le64_to_cpu(l->offset) % sizeof(u64))
 		return -EPROTO;
-	if (call != LITE_CALL_LOCK_WAIT && l->value)
+	if (l->reserved || (call != LITE_CALL_LOCK_WAIT && l->value))
+		return -EPROTO;
+	if ((call == LITE_CALL_LOCK_GRANT || call == LITE_CALL_LOCK_PROBE) &&
+	    l->uid)
 		return -EPROTO;
 	switch (call) {
 	case LITE_CALL_LOCK_WAIT:

@@ -26,6 +26,8 @@ struct lite_wire_lock {
 	 * and LITE_WIRE_BARRIER_AGAIN
 	 */
 	__le32 arg;
+	__le32 uid;         /* WAIT, ARRIVE, RELEASE: whose claim it is; else 0 */
+	__le32 reserved;
 } __packed;
 
 enum lite_wire_lock_state {
@@ -40,7 +42,7 @@ struct lite_wire_lock_probe_reply {
 	__le32 reserved;
 } __packed;
 
-static_assert(sizeof(struct lite_wire_lock) == 40, "lock");
+static_assert(sizeof(struct lite_wire_lock) == 48, "lock");
 
 /**
  * lite_wire_sync_request_size - of the calls here

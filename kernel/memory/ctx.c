@@ -33,7 +33,7 @@ struct lite_ctx *lite_ctx_new(struct lite_memory *mem, void *owner)
 	ida_init(&ctx->numbers);
 	spin_lock_init(&ctx->pinned_lock);
 	INIT_LIST_HEAD(&ctx->pinned);
-	INIT_LIST_HEAD(&ctx->locks);
+	ctx->locks = RB_ROOT;
 	spin_lock(&mem->ctxs_lock);
 	list_add(&ctx->list, &mem->ctxs);
 	spin_unlock(&mem->ctxs_lock);

@@ -69,7 +69,7 @@ struct lite_handle_table {
  * @pinned: memory of processes that was registered through it
  * @vector: room for a vector call, while none has it; vector.c
  * @owner: of the layer above
- * @locks: held through it; of the service layer
+ * @locks: held through it, by word and owner; of the service layer
  * @n_locks: how many
  */
 struct lite_ctx {
@@ -86,7 +86,7 @@ struct lite_ctx {
 	struct list_head pinned;
 	struct lite_vector *vector;
 	void *owner;
-	struct list_head locks;
+	struct rb_root locks;
 	u32 n_locks;
 };
 

@@ -43,6 +43,7 @@ int lite_word_of(struct lite_ctx *ctx, u64 lh, u64 offset,
 		m = rcu_dereference(h->mapping);
 		*word = (struct lite_word){
 			.home = m->home,
+			.uid = h->user->cred.uid,
 			.incarnation = m->home_incarnation,
 			.id = m->id,
 			.offset = offset,

@@ -11,12 +11,14 @@ struct lite_memory;
 /**
  * struct lite_word - an 8-byte word of an LMR
  * @home: of the LMR
+ * @uid: of whoever opened the handle that named it
  * @incarnation: life of the home in which the LMR has its id
  * @id: of the LMR
  * @offset: in the LMR, a multiple of 8
  */
 struct lite_word {
 	u32 home;
+	u32 uid;
 	u64 incarnation;
 	u64 id;
 	u64 offset;

@@ -29,14 +29,11 @@
 static bool lite_barrier_is_left(struct lite_locks *locks,
 				 const struct lite_word *word)
 {
-	struct lite_hold *h;
-	bool found = false;
+	bool found;
 
 	spin_lock(&locks->lock);
-	list_for_each_entry(h, &locks->left, list)
-		found |= h->n && h->word.home == word->home &&
-			 h->word.id == word->id &&
-			 h->word.offset == word->offset;
+	/* Arrivals have no owners. */
+	found = lite_hold_in(&locks->left_barriers, word, 0);
 	spin_unlock(&locks->lock);
 	/* It is not waited for when it is down: that is an error of its own. */
 	return found && lite_cluster_is_live(locks->cl, word->home);

@@ -10,6 +10,7 @@
  * claim is left to be given back when the word can be reached
  * (lite_hold_leave()); should somebody find it there before, he asks us.
  */
+#include <linux/mm.h>
 #include <linux/slab.h>
 
 #include "../trace.h"
@@ -20,13 +21,62 @@
 #define LITE_LOCK_TRIES 6
 /* Values that may be found instead of the one seen before. */
 #define LITE_LOCK_SWAPS 8
+/* So many are told of a change under the lock of all. */
+#define LITE_KICK_BATCH 32
 
 /* ---- holds --------------------------------------------------------------- */
 
-static unsigned long lite_hold_key(const struct lite_ctx *ctx,
-				   const struct lite_word *word)
+struct lite_hold_key {
+	const struct lite_word *word;
+	u64 owner;
+};
+
+static int lite_hold_cmp(const void *key, const struct rb_node *node)
 {
-	return (unsigned long)ctx ^ word->id << 20 ^ word->offset;
+	const struct lite_hold *h = rb_entry(node, struct lite_hold, node);
+	const struct lite_hold_key *k = key;
+
+	return lite_order(k->owner, h->owner) ?:
+	       lite_order(k->word->offset, h->word.offset) ?:
+	       lite_order(k->word->id, h->word.id) ?:
+	       lite_order(k->word->home, h->word.home) ?:
+	       lite_order(k->word->incarnation, h->word.incarnation);
+}
+
+static bool lite_hold_less(struct rb_node *a, const struct rb_node *b)
+{
+	const struct lite_hold *h = rb_entry(a, struct lite_hold, node);
+	const struct lite_hold_key key = { .word = &h->word, .owner = h->owner };
+
+	return lite_hold_cmp(&key, b) < 0;
+}
+
+/**
+ * lite_hold_add - have a claim found by its word and owner
+ * @tree: where; its lock is held
+ * @h: claim in no tree
+ */
+void lite_hold_add(struct rb_root *tree, struct lite_hold *h)
+{
+	lockdep_assert_held(&h->locks->lock);
+	rb_add(&h->node, tree, lite_hold_less);
+}
+
+/**
+ * lite_hold_in - the claim of an owner on a word
+ * @tree: where to look; its lock is held
+ * @word: which
+ * @owner: of a context
+ *
+ * Return: the claim, or NULL.
+ */
+struct lite_hold *lite_hold_in(const struct rb_root *tree,
+			       const struct lite_word *word, u64 owner)
+{
+	const struct lite_hold_key key = { .word = word, .owner = owner };
+
+	return rb_entry_safe(rb_find(&key, tree, lite_hold_cmp),
+			     struct lite_hold, node);
 }
 
 /**
@@ -42,17 +92,8 @@ struct lite_hold *lite_hold_find_locked(struct lite_locks *locks,
 					const struct lite_ctx *ctx,
 					const struct lite_word *word, u64 owner)
 {
-	struct lite_hold *h;
-
 	lockdep_assert_held(&locks->lock);
-	hash_for_each_possible(locks->held, h, hash, lite_hold_key(ctx, word)) {
-		if (h->ctx == ctx && h->owner == owner &&
-		    h->word.home == word->home && h->word.id == word->id &&
-		    h->word.incarnation == word->incarnation &&
-		    h->word.offset == word->offset)
-			return h;
-	}
-	return NULL;
+	return lite_hold_in(&ctx->locks, word, owner);
 }
 
 /**
@@ -62,17 +103,23 @@ struct lite_hold *lite_hold_find_locked(struct lite_locks *locks,
  * @word: where the lock is
  *
  * Context: may sleep.
- * Return: the claim, TAKING, or ERR_PTR: -ENOMEM.
+ * Return: the claim, TAKING, or ERR_PTR: -EDQUOT: its user has as many as there are
+ * for one; -ENOMEM.
  */
 struct lite_hold *lite_hold_new(struct lite_locks *locks,
 				const struct lite_lock_args *args,
 				const struct lite_word *word)
 {
-	struct lite_hold *h = kzalloc(sizeof(*h), GFP_KERNEL_ACCOUNT);
+	struct lite_pool *pool = &lite_lock_pools(locks)[LITE_POOL_LOCKS];
+	struct lite_hold *h;
 	int err;
 
+	err = lite_lock_pool_take(pool, word->uid);
+	if (err)
+		return ERR_PTR(err);
+	h = kzalloc(sizeof(*h), GFP_KERNEL_ACCOUNT);
 	if (!h)
-		return ERR_PTR(-ENOMEM);
+		goto err_give;
 	h->locks = locks;
 	h->owner = args->owner;
 	h->word = *word;
@@ -87,14 +134,18 @@ struct lite_hold *lite_hold_new(struct lite_locks *locks,
 	err = xa_alloc_cyclic(&locks->tickets, &h->ticket, h,
 			      XA_LIMIT(1, LITE_TICKET_MAX), &locks->next_ticket,
 			      GFP_KERNEL_ACCOUNT);
-	if (err < 0) {
-		kfree(h);
-		return ERR_PTR(-ENOMEM);
-	}
+	if (err < 0)
+		goto err_free;
 	h->value = lite_lockword_held(lite_cluster_id(locks->cl), h->incarnation,
 				      h->ticket);
 	lite_stat_inc(locks->stats, LITE_STAT_LOCKS);
 	return h;
+
+err_free:
+	kfree(h);
+err_give:
+	lite_pool_give(pool, word->uid, 1);
+	return ERR_PTR(-ENOMEM);
 }
 
 /**
@@ -112,6 +163,8 @@ void lite_hold_free(struct lite_hold *h)
 	xa_erase(&locks->tickets, h->ticket);
 	spin_unlock(&locks->lock);
 	lite_stat_dec(locks->stats, LITE_STAT_LOCKS);
+	lite_pool_give(&lite_lock_pools(locks)[LITE_POOL_LOCKS], h->word.uid,
+		       1);
 	kfree(h);
 }
 
@@ -129,8 +182,8 @@ void lite_hold_publish(struct lite_hold *h, struct lite_ctx *ctx)
 	spin_lock(&locks->lock);
 	h->ctx = ctx;
 	h->state = LITE_HOLD_HELD;
-	hash_add(locks->held, &h->hash, lite_hold_key(ctx, &h->word));
-	list_add(&h->list, &ctx->locks);
+	lite_hold_add(&ctx->locks, h);
+	list_add(&h->list, &locks->held);
 	ctx->n_locks++;
 	spin_unlock(&locks->lock);
 }
@@ -314,6 +367,18 @@ int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 
 /* ---- life ---------------------------------------------------------------- */
 
+/* Claims of processes here, and those that this node keeps as a home, take memory. */
+static void lite_lock_pools_init(struct lite_locks *locks)
+{
+	struct lite_pool *pools = lite_lock_pools(locks);
+	u64 limit = min_t(u64, LITE_LOCK_CLAIMS_MAX,
+			  ((u64)totalram_pages() << PAGE_SHIFT) /
+				  LITE_LOCK_CLAIMS_PART / LITE_LOCK_CLAIM_BYTES);
+
+	lite_pool_init(&pools[LITE_POOL_LOCKS], limit, limit / 8, 0);
+	lite_pool_init(&pools[LITE_POOL_LOCK_CLAIMS], limit, limit / 8, 0);
+}
+
 /**
  * lite_locks_init - be ready for locks
  * @locks: to fill; zeroed
@@ -332,11 +397,13 @@ int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem,
 	locks->stats = stats;
 	spin_lock_init(&locks->lock);
 	xa_init_flags(&locks->tickets, XA_FLAGS_ALLOC1);
-	hash_init(locks->held);
+	INIT_LIST_HEAD(&locks->held);
 	INIT_LIST_HEAD(&locks->waiting);
 	INIT_LIST_HEAD(&locks->left);
+	locks->left_barriers = RB_ROOT;
 	init_waitqueue_head(&locks->left_wait);
 	lite_lock_home_init(locks);
+	lite_lock_pools_init(locks);
 	locks->wq = alloc_workqueue("lite-locks", WQ_UNBOUND, 0);
 	if (!locks->wq)
 		return -ENOMEM;
@@ -350,26 +417,52 @@ int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem,
 	return 0;
 }
 
+/*
+ * Tell of a change all in a list who do not know of it. They are in the order in
+ * which they were told, and those who come are the last.
+ */
+static void lite_holds_kick(struct lite_locks *locks, struct list_head *list,
+			    int change)
+{
+	struct lite_hold *h;
+	u32 n;
+
+	do {
+		n = 0;
+		spin_lock(&locks->lock);
+		while (n < LITE_KICK_BATCH && !list_empty(list)) {
+			h = list_first_entry(list, struct lite_hold, list);
+			if (h->kicked - change >= 0)
+				break;
+			h->kicked = change;
+			list_move_tail(&h->list, list);
+			if (list == &locks->left)
+				mod_delayed_work(locks->wq, &h->work, 0);
+			else
+				wake_up(&h->wait);
+			n++;
+		}
+		spin_unlock(&locks->lock);
+		cond_resched();
+	} while (n == LITE_KICK_BATCH);
+}
+
 /**
  * lite_locks_changed - a member, or a session, has come or gone
  * @locks: node's
  *
- * Context: any process; the work is done in the background.
+ * Context: may sleep; the work is done in the background.
  */
 void lite_locks_changed(struct lite_locks *locks)
 {
-	struct lite_hold *h;
+	/* Before those who wait are woken: they compare. */
+	int change = atomic_inc_return(&locks->changes);
 
-	/* Before who waits is woken: he compares. */
-	atomic_inc_return(&locks->changes);
+	lite_holds_kick(locks, &locks->waiting, change);
+	lite_holds_kick(locks, &locks->left, change);
 	spin_lock(&locks->lock);
-	list_for_each_entry(h, &locks->waiting, list)
-		wake_up(&h->wait);
-	if (!locks->closing) {
-		list_for_each_entry(h, &locks->left, list)
-			mod_delayed_work(locks->wq, &h->work, 0);
+	if (!locks->closing)
 		queue_work(locks->tell_wq, &locks->sweep);
-	}
 	spin_unlock(&locks->lock);
 	wake_up_all(&locks->left_wait);
 }
@@ -382,13 +475,11 @@ void lite_locks_changed(struct lite_locks *locks)
  */
 void lite_locks_shut(struct lite_locks *locks)
 {
-	struct lite_hold *h;
-
 	spin_lock(&locks->lock);
 	locks->closing = true;
-	list_for_each_entry(h, &locks->left, list)
-		mod_delayed_work(locks->wq, &h->work, 0);
 	spin_unlock(&locks->lock);
+	lite_holds_kick(locks, &locks->left,
+			atomic_inc_return(&locks->changes));
 	lite_lock_home_shut(locks);
 	/* What was left ends itself now, one way or the other. */
 	flush_workqueue(locks->wq);

@@ -47,10 +47,11 @@
 #ifndef _LITE_LOCK_H
 #define _LITE_LOCK_H
 
-#include <linux/hashtable.h>
+#include <linux/rbtree.h>
 
 #include "../core/lockword.h"
 #include "../memory/memory.h"
+#include "../pool.h"
 
 /**
  * struct lite_locks - the locks of a node
@@ -62,17 +63,17 @@
  * @tell_wq: claims that are told, and the sweep: not behind items of @wq
  * @changes: in members and sessions; who waits looks again
  * @closing: nothing new
- * @lock: protects the next five, and what is in holds
+ * @lock: protects the next six, and what is in holds
  * @tickets: struct lite_hold by ticket
  * @next_ticket: where to look for a free one
- * @held: those that are HELD, by context and word
+ * @held: those that are HELD; each context has a tree of its own
  * @waiting: those that are WAITING
  * @left: those that are LEFT
+ * @left_barriers: of them the arrivals at barriers, by word
  * @left_wait: woken when one of a barrier is so no more, or members have changed
  * @home_lock: protects the rest, and what is in it
  * @home: struct lite_lock by LMR and offset
- * @n_home: how many they are
- * @objects: likewise, also those that are out of the table; atomic
+ * @objects: how many they are, those out of the tree included; atomic
  * @sweep: looks for claims whose nodes are no more
  */
 struct lite_locks {
@@ -86,13 +87,13 @@ struct lite_locks {
 	spinlock_t lock;
 	struct xarray tickets;
 	u32 next_ticket;
-	DECLARE_HASHTABLE(held, 10);
+	struct list_head held;
 	struct list_head waiting;
 	struct list_head left;
+	struct rb_root left_barriers;
 	wait_queue_head_t left_wait;
 	struct mutex home_lock;
-	DECLARE_HASHTABLE(home, 10);
-	u32 n_home;
+	struct rb_root home;
 	atomic_t objects;
 	struct work_struct sweep;
 };
@@ -139,6 +140,32 @@ void lite_locks_ctx_gone(struct lite_locks *locks, struct lite_ctx *ctx);
 /* lock_home.c */
 void lite_locks_lmr_cut(struct lite_locks *locks, u64 id, u64 length);
 
+/* Of each kind a node has so many, if they take no more than this part of memory. */
+#define LITE_LOCK_CLAIMS_MAX (1U << 18)
+#define LITE_LOCK_CLAIMS_PART 16
+#define LITE_LOCK_CLAIM_BYTES 512
+
+/* The pools of a node, of which LITE_POOL_LOCKS and LITE_POOL_LOCK_CLAIMS are ours. */
+static inline struct lite_pool *lite_lock_pools(struct lite_locks *locks)
+{
+	return locks->mem->fab->pools;
+}
+
+/* One more; 0, -EDQUOT or -ENOMEM. */
+static inline int lite_lock_pool_take(struct lite_pool *pool, u32 uid)
+{
+	int err = lite_pool_take(pool, uid, 1);
+
+	/* That others have the rest is no news to the caller. */
+	return err == -ENOSPC ? -EDQUOT : err;
+}
+
+/* Trees are in the order of several numbers, one after the other. */
+static inline int lite_order(u64 a, u64 b)
+{
+	return a < b ? -1 : a > b;
+}
+
 /* ---- the taker's side, between its files --------------------------------- */
 
 enum lite_hold_state {
@@ -171,8 +198,10 @@ enum lite_hold_state {
  * @asked: the home may know of it
  * @entered: an arrival of which it does know
  * @end: LEFT: how it ends
- * @hash: in locks->held
- * @list: in ctx->locks, locks->waiting or locks->left
+ * @node: HELD: in ctx->locks; LEFT, of an arrival: in locks->left_barriers
+ * @list: in locks->held, locks->waiting or locks->left
+ * @kicked: locks->changes of which it has been told, or which was before it came
+ *	to that list
  * @wait: woken when there is a verdict, or members have changed
  * @work: LEFT: gives it back
  */
@@ -197,8 +226,9 @@ struct lite_hold {
 	bool asked;
 	bool entered;
 	enum lite_lock_end end;
-	struct hlist_node hash;
+	struct rb_node node;
 	struct list_head list;
+	int kicked;
 	wait_queue_head_t wait;
 	struct delayed_work work;
 };
@@ -209,6 +239,9 @@ struct lite_hold {
 struct lite_hold *lite_hold_new(struct lite_locks *locks,
 				const struct lite_lock_args *args,
 				const struct lite_word *word);
+void lite_hold_add(struct rb_root *tree, struct lite_hold *h);
+struct lite_hold *lite_hold_in(const struct rb_root *tree,
+			       const struct lite_word *word, u64 owner);
 int lite_lock_check(const struct lite_lock_args *args);
 void lite_lock_give_up(struct lite_hold *h);
 int lite_hold_tell(struct lite_hold *h, enum lite_lock_end end, bool *again);
@@ -232,7 +265,7 @@ void lite_lock_fill(struct lite_wire_lock *w, const struct lite_hold *h,
  * struct lite_lock - a lock that somebody has to wait for, at its home
  * @locks: node's
  * @ref: the table's, those of claims, and that of @work while it is queued
- * @hash: in locks->home
+ * @node: in locks->home
  * @word: where it is
  * @n: it is a barrier for so many: those who have arrived are in @queue, those
  *	of a round that is complete in @owners, until they have been told
@@ -246,14 +279,17 @@ void lite_lock_fill(struct lite_wire_lock *w, const struct lite_hold *h,
  * @maybe: a swap of this for MANAGED may have been done
  * @owners: claims that have it: one, or all of them shared
  * @queue: claims that want it, in the order of their coming
+ * @n_queued: how many they are
+ * @tries: those of them that will not wait
+ * @claims: owners and queue by name
  * @early: claims that were given back while it was not known what was in the
- *	word; @status of them is how
+ *	word, by name; @status of them is how
  * @work: what takes an operation on the word, or a PROBE
  */
 struct lite_lock {
 	struct lite_locks *locks;
 	struct kref ref;
-	struct hlist_node hash;
+	struct rb_node node;
 	struct lite_word word;
 	u32 n;
 	bool managed;
@@ -266,7 +302,10 @@ struct lite_lock {
 	u64 maybe;
 	struct list_head owners;
 	struct list_head queue;
-	struct list_head early;
+	u32 n_queued;
+	struct list_head tries;
+	struct rb_root claims;
+	struct rb_root early;
 	struct delayed_work work;
 };
 
@@ -279,11 +318,15 @@ enum lite_claim_state {
 /**
  * struct lite_claim - somebody who has or wants a lock, at its home
  * @lock: which
- * @ref: that of the list that it is in, and that of @work while it is queued
+ * @ref: that of the tree that it is in, and that of @work while it is queued
+ * @name: in lock->claims, or lock->early
  * @list: in lock->owners or lock->queue, or in none when it is OVER
- * @node: who
+ * @tried: in lock->tries while it is QUEUED
+ * @node: of the taker
  * @incarnation: in which life
  * @ticket: number there
+ * @counted: for @uid, in the pool of claims
+ * @uid: of the taker
  * @state: enum lite_claim_state
  * @shared: with others
  * @try: does not wait
@@ -296,10 +339,14 @@ enum lite_claim_state {
 struct lite_claim {
 	struct lite_lock *lock;
 	struct kref ref;
+	struct rb_node name;
 	struct list_head list;
+	struct list_head tried;
 	u32 node;
 	u64 incarnation;
 	u32 ticket;
+	bool counted;
+	u32 uid;
 	enum lite_claim_state state;
 	bool shared;
 	bool try;
@@ -316,24 +363,32 @@ void lite_lock_home_shut(struct lite_locks *locks);
 void lite_lock_put(struct lite_lock *l);
 struct lite_lock *lite_lock_find(struct lite_locks *locks, u64 id, u64 offset,
 				 bool barrier);
-struct lite_lock *lite_lock_make(struct lite_locks *locks, u64 id, u64 offset);
-struct lite_claim *lite_claim_new(struct lite_lock *l, u32 node,
-				  u64 incarnation, u32 ticket, gfp_t gfp);
-struct lite_claim *lite_claim_in(struct list_head *list, u32 node,
-				 u64 incarnation, u32 ticket);
-void lite_claim_trace(const struct lite_claim *c, int what, int status);
-void lite_claim_tell(struct lite_claim *c, int status);
-struct lite_claim *lite_claim_find(struct lite_lock *l, u32 node,
-				   u64 incarnation, u32 ticket);
+struct lite_lock *lite_lock_make(struct lite_locks *locks, u64 id, u64 offset,
+				 u32 n, gfp_t gfp);
 void lite_claim_own(struct lite_lock *l, u32 node, u64 incarnation, u32 ticket);
-bool lite_lock_was_early(struct lite_lock *l, u64 word);
-void lite_lock_early_done(struct lite_lock *l);
-void lite_claim_put(struct lite_claim *c);
 void lite_claim_end(struct lite_claim *c, enum lite_lock_end end);
 void lite_lock_go_on(struct lite_lock *l);
 void lite_lock_refuse(struct lite_lock *l, int err);
 void lite_lock_remove(struct lite_lock *l);
 void lite_lock_queue_work(struct lite_lock *l, unsigned long delay);
+
+/* lock_claim.c */
+struct lite_claim *lite_claim_new(struct lite_lock *l, u32 node,
+				  u64 incarnation, u32 ticket, gfp_t gfp);
+struct lite_claim *lite_claim_admit(struct lite_lock *l, u32 node,
+				    const struct lite_wire_lock *w, gfp_t gfp);
+struct lite_claim *lite_claim_find(const struct lite_lock *l, u32 node,
+				   u64 incarnation, u32 ticket);
+void lite_claim_put(struct lite_claim *c);
+void lite_claim_queue(struct lite_claim *c);
+void lite_claim_have(struct lite_claim *c);
+void lite_claim_out(struct lite_claim *c);
+int lite_lock_keep_early(struct lite_lock *l, u32 node,
+			 const struct lite_wire_lock *w);
+bool lite_lock_was_early(struct lite_lock *l, u64 word);
+void lite_lock_early_done(struct lite_lock *l);
+void lite_claim_trace(const struct lite_claim *c, int what, int status);
+void lite_claim_tell(struct lite_claim *c, int status);
 
 /* lock_serve.c */
 void lite_lock_home_handlers(struct lite_locks *locks, struct lite_rpc *rpc);

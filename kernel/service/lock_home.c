@@ -21,15 +21,8 @@
 #include "../trace.h"
 #include "lock.h"
 
-/*
- * A node that is alive has answered with something else than yes or no, or has no
- * session at the moment; if it still waits it asks again as soon as it has one.
- */
-#define LITE_TELL_PERIOD (HZ / 4)
 /* While others wait an owner is asked so often whether it is one. */
 #define LITE_PROBE_PERIOD (2 * HZ)
-
-static void lite_claim_work(struct work_struct *work);
 
 /* ---- objects ------------------------------------------------------------- */
 
@@ -55,29 +48,38 @@ void lite_lock_put(struct lite_lock *l)
 	kref_put(&l->ref, lite_lock_release_ref);
 }
 
-static void lite_claim_release(struct kref *ref)
-{
-	struct lite_claim *c = container_of(ref, struct lite_claim, ref);
+struct lite_lock_key {
+	u64 id;
+	u64 offset;
+	bool barrier;
+};
 
-	lite_stat_dec(c->lock->locks->stats, LITE_STAT_LOCK_CLAIMS);
-	lite_lock_put(c->lock);
-	kfree(c);
+static int lite_lock_cmp_id(const void *key, const struct rb_node *node)
+{
+	return lite_order(*(const u64 *)key,
+			  rb_entry(node, struct lite_lock, node)->word.id);
 }
 
-/**
- * lite_claim_put - give back a reference to a claim
- * @c: claim
- *
- * Context: any process.
- */
-void lite_claim_put(struct lite_claim *c)
+static int lite_lock_cmp(const void *key, const struct rb_node *node)
 {
-	kref_put(&c->ref, lite_claim_release);
+	const struct lite_lock *l = rb_entry(node, struct lite_lock, node);
+	const struct lite_lock_key *k = key;
+
+	return lite_lock_cmp_id(&k->id, node) ?:
+	       lite_order(k->offset, l->word.offset) ?:
+	       lite_order(k->barrier, !!l->n);
 }
 
-static unsigned long lite_lock_key(u64 id, u64 offset)
+static bool lite_lock_less(struct rb_node *a, const struct rb_node *b)
 {
-	return id << 20 ^ offset;
+	const struct lite_lock *l = rb_entry(a, struct lite_lock, node);
+	const struct lite_lock_key key = {
+		.id = l->word.id,
+		.offset = l->word.offset,
+		.barrier = l->n,
+	};
+
+	return lite_lock_cmp(&key, b) < 0;
 }
 
 /**
@@ -92,15 +94,15 @@ static unsigned long lite_lock_key(u64 id, u64 offset)
 struct lite_lock *lite_lock_find(struct lite_locks *locks, u64 id, u64 offset,
 				 bool barrier)
 {
-	struct lite_lock *l;
+	const struct lite_lock_key key = {
+		.id = id,
+		.offset = offset,
+		.barrier = barrier,
+	};
 
 	lockdep_assert_held(&locks->home_lock);
-	hash_for_each_possible(locks->home, l, hash, lite_lock_key(id, offset)) {
-		if (l->word.id == id && l->word.offset == offset &&
-		    !!l->n == barrier)
-			return l;
-	}
-	return NULL;
+	return rb_entry_safe(rb_find(&key, &locks->home, lite_lock_cmp),
+			     struct lite_lock, node);
 }
 
 /**
@@ -108,14 +110,17 @@ struct lite_lock *lite_lock_find(struct lite_locks *locks, u64 id, u64 offset,
  * @locks: node's; home_lock is held
  * @id: of the LMR
  * @offset: of the word
+ * @n: it is a barrier for so many; 0: a lock
+ * @gfp: of its memory
  *
  * Context: may sleep.
- * Return: it; the table has the reference; or NULL. lite_lock_go_on() is to
+ * Return: it; the tree has the reference; or NULL. lite_lock_go_on() is to
  * follow.
  */
-struct lite_lock *lite_lock_make(struct lite_locks *locks, u64 id, u64 offset)
+struct lite_lock *lite_lock_make(struct lite_locks *locks, u64 id, u64 offset,
+				 u32 n, gfp_t gfp)
 {
-	struct lite_lock *l = kzalloc(sizeof(*l), GFP_KERNEL);
+	struct lite_lock *l = kzalloc(sizeof(*l), gfp);
 
 	lockdep_assert_held(&locks->home_lock);
 	if (!l)
@@ -131,27 +136,13 @@ struct lite_lock *lite_lock_make(struct lite_locks *locks, u64 id, u64 offset)
 	};
 	INIT_LIST_HEAD(&l->owners);
 	INIT_LIST_HEAD(&l->queue);
-	INIT_LIST_HEAD(&l->early);
+	INIT_LIST_HEAD(&l->tries);
+	l->claims = RB_ROOT;
+	l->early = RB_ROOT;
+	l->n = n;
 	INIT_DELAYED_WORK(&l->work, lite_lock_work);
-	hash_add(locks->home, &l->hash, lite_lock_key(id, offset));
-	locks->n_home++;
+	rb_add(&l->node, &locks->home, lite_lock_less);
 	return l;
-}
-
-/**
- * lite_lock_early_done - claims that were given back early are not asked for
- * any more
- * @l: lock; home_lock is held
- */
-void lite_lock_early_done(struct lite_lock *l)
-{
-	struct lite_claim *c, *next;
-
-	lockdep_assert_held(&l->locks->home_lock);
-	list_for_each_entry_safe(c, next, &l->early, list) {
-		list_del_init(&c->list);
-		lite_claim_put(c);
-	}
 }
 
 /**
@@ -165,8 +156,7 @@ void lite_lock_remove(struct lite_lock *l)
 		return;
 	l->removed = true;
 	lite_lock_early_done(l);
-	hash_del(&l->hash);
-	l->locks->n_home--;
+	rb_erase(&l->node, &l->locks->home);
 	if (cancel_delayed_work(&l->work))
 		lite_lock_put(l);
 	lite_lock_put(l);
@@ -192,209 +182,12 @@ void lite_lock_queue_work(struct lite_lock *l, unsigned long delay)
 		lite_lock_put(l);
 }
 
-/**
- * lite_claim_new - a claim in no list
- * @l: lock
- * @node: whose
- * @incarnation: in which life
- * @ticket: its number there
- * @gfp: of its memory
- *
- * Return: it, with a reference for a list, or NULL.
- */
-struct lite_claim *lite_claim_new(struct lite_lock *l, u32 node,
-				  u64 incarnation, u32 ticket, gfp_t gfp)
-{
-	struct lite_claim *c = kzalloc(sizeof(*c), gfp);
-
-	if (!c)
-		return NULL;
-	kref_init(&c->ref);
-	kref_get(&l->ref);
-	c->lock = l;
-	c->node = node;
-	c->incarnation = incarnation;
-	c->ticket = ticket;
-	INIT_LIST_HEAD(&c->list);
-	INIT_DELAYED_WORK(&c->work, lite_claim_work);
-	lite_stat_inc(l->locks->stats, LITE_STAT_LOCK_CLAIMS);
-	return c;
-}
-
-/**
- * lite_claim_in - a claim in a list
- * @list: of a lock; home_lock is held
- * @node: whose
- * @incarnation: in which life
- * @ticket: its number there
- *
- * Return: the claim, or NULL.
- */
-struct lite_claim *lite_claim_in(struct list_head *list, u32 node,
-				 u64 incarnation, u32 ticket)
-{
-	struct lite_claim *c;
-
-	list_for_each_entry(c, list, list) {
-		if (c->node == node && c->incarnation == incarnation &&
-		    c->ticket == ticket)
-			return c;
-	}
-	return NULL;
-}
-
-/**
- * lite_claim_find - a claim on a lock
- * @l: lock; home_lock is held
- * @node: whose
- * @incarnation: in which life
- * @ticket: its number there
- *
- * Return: the claim, or NULL.
- */
-struct lite_claim *lite_claim_find(struct lite_lock *l, u32 node,
-				   u64 incarnation, u32 ticket)
-{
-	lockdep_assert_held(&l->locks->home_lock);
-	return lite_claim_in(&l->owners, node, incarnation, ticket) ?:
-	       lite_claim_in(&l->queue, node, incarnation, ticket);
-}
-
-/**
- * lite_claim_trace - something has happened to a claim
- * @c: claim
- * @what: LITE_TRACE_LOCK_*
- * @status: errno, or how it ends
- */
-void lite_claim_trace(const struct lite_claim *c, int what, int status)
-{
-	trace_lite_lock(what, c->lock->word.id, c->lock->word.offset, c->node,
-			c->ticket, status);
-}
-
-/* ---- telling ------------------------------------------------------------- */
-
-/**
- * lite_claim_tell - have its node told what has become of a claim
- * @c: claim; home_lock is held
- * @status: 0, -EOWNERDEAD: it has the lock; or why it will not
- */
-void lite_claim_tell(struct lite_claim *c, int status)
-{
-	struct lite_locks *locks = c->lock->locks;
-
-	lockdep_assert_held(&locks->home_lock);
-	WRITE_ONCE(c->status, status);
-	kref_get(&c->ref);
-	if (mod_delayed_work(locks->tell_wq, &c->work, 0))
-		lite_claim_put(c);
-}
-
-/* The session to tell it in; NULL: there is none, or it is this node. */
-static struct lite_conn *lite_claim_conn(const struct lite_claim *c)
-{
-	struct lite_peer *peer = lite_peer_find(c->lock->locks->cl, c->node);
-	struct lite_conn *conn;
-
-	if (!peer)
-		return NULL;
-	conn = lite_peer_conn_get(peer);
-	lite_peer_put(peer);
-	return conn;
-}
-
-static int lite_claim_call(struct lite_claim *c, struct lite_conn *conn,
-			   int status)
-{
-	struct lite_lock *l = c->lock;
-	struct lite_cluster *cl = l->locks->cl;
-	struct lite_wire_lock req = {
-		.id = cpu_to_le64(l->word.id),
-		.offset = cpu_to_le64(l->word.offset),
-		.incarnation = cpu_to_le64(c->incarnation),
-		.ticket = cpu_to_le32(c->ticket),
-		.arg = cpu_to_le32(-status),
-	};
-	struct lite_call_desc d = {
-		.call = LITE_CALL_LOCK_GRANT,
-		.req = &req,
-		.len = sizeof(req),
-	};
-
-	if (conn)
-		return lite_rpc_call(conn, &d);
-	if (c->node != lite_cluster_id(cl))
-		return -EHOSTDOWN;
-	return lite_rpc_call_local(cl->rpc, &d);
-}
-
-/* Is there nobody to be told? */
-static bool lite_claim_is_dead(const struct lite_claim *c)
-{
-	struct lite_locks *locks = c->lock->locks;
-
-	lockdep_assert_held(&locks->home_lock);
-	return c->swept ||
-	       lite_life_has_ended(locks, c->node, c->incarnation);
-}
-
-static void lite_claim_work(struct work_struct *work)
-{
-	struct lite_claim *c = container_of(to_delayed_work(work),
-					    struct lite_claim, work);
-	struct lite_locks *locks = c->lock->locks;
-	struct lite_conn *conn;
-	int err, status;
-	bool dead;
-
-	/*
-	 * The session first: who is swept after that does not hear of it in
-	 * this one, and in the next one it is not said any more. There he may
-	 * have asked again, under the same name, and others have the lock.
-	 */
-	conn = lite_claim_conn(c);
-	mutex_lock(&locks->home_lock);
-	dead = lite_claim_is_dead(c);
-	status = c->status;
-	mutex_unlock(&locks->home_lock);
-	err = dead ? -EHOSTDOWN : lite_claim_call(c, conn, status);
-	if (conn)
-		lite_conn_put(conn);
-
-	mutex_lock(&locks->home_lock);
-	/* Looked at anew: once he is back, and has asked again, he counts. */
-	dead = lite_claim_is_dead(c);
-	if (!err && c->lock->n && c->state == LITE_CLAIM_OWNER) {
-		/* He has gone on. */
-		lite_claim_end(c, LITE_LOCK_CLEAN);
-		lite_lock_go_on(c->lock);
-	} else if (err && err != -ENOENT && !dead && !locks->closing) {
-		/* It may have heard us, or not: say it again. */
-		if (queue_delayed_work(locks->tell_wq, &c->work,
-				       LITE_TELL_PERIOD))
-			kref_get(&c->ref);
-	} else if (err && !dead && c->found && c->state == LITE_CLAIM_OWNER) {
-		/* What was in the word before him he knows, and is asked. */
-		c->probe = true;
-		lite_lock_queue_work(c->lock, 0);
-	} else if (err && c->state == LITE_CLAIM_OWNER) {
-		/* The lock is for the next one. */
-		lite_claim_trace(c, LITE_TRACE_LOCK_REFUSED, err);
-		c->swept = dead;
-		lite_claim_end(c, dead ? LITE_LOCK_DEAD : LITE_LOCK_UNUSED);
-		lite_lock_go_on(c->lock);
-	}
-	mutex_unlock(&locks->home_lock);
-	lite_claim_put(c);
-}
-
 /* ---- who is next --------------------------------------------------------- */
 
 /* It is out of owners and queue; who asked is told, if @status is not 0. */
 static void lite_claim_over(struct lite_claim *c, int status)
 {
-	c->state = LITE_CLAIM_OVER;
-	list_del_init(&c->list);
+	lite_claim_out(c);
 	if (status)
 		lite_claim_tell(c, status);
 	lite_claim_put(c);
@@ -427,8 +220,7 @@ static void lite_claim_grant(struct lite_claim *c)
 {
 	struct lite_lock *l = c->lock;
 
-	c->state = LITE_CLAIM_OWNER;
-	list_move_tail(&c->list, &l->owners);
+	lite_claim_have(c);
 	lite_stat_inc(l->locks->stats, LITE_STAT_LOCK_GRANTS);
 	lite_claim_trace(c, LITE_TRACE_LOCK_GRANT, l->died ? -EOWNERDEAD : 0);
 	lite_claim_tell(c, l->died ? -EOWNERDEAD : 0);
@@ -455,12 +247,9 @@ void lite_lock_refuse(struct lite_lock *l, int err)
 static void lite_barrier_go_on(struct lite_lock *l)
 {
 	struct lite_claim *c, *next;
-	u32 n = 0;
+	u32 n = l->n;
 
-	list_for_each_entry(c, &l->queue, list)
-		n++;
-	if (n >= l->n) {
-		n = l->n;
+	if (l->n_queued >= n) {
 		list_for_each_entry_safe(c, next, &l->queue, list) {
 			if (!n--)
 				break;
@@ -497,10 +286,8 @@ void lite_lock_go_on(struct lite_lock *l)
 		lite_claim_grant(c);
 	}
 	if (l->managed) {
-		list_for_each_entry_safe(c, next, &l->queue, list) {
-			if (c->try)
-				lite_claim_over(c, -EBUSY);
-		}
+		list_for_each_entry_safe(c, next, &l->tries, tried)
+			lite_claim_over(c, -EBUSY);
 	}
 	/*
 	 * The word is to be made ours, or not to be it any more; or it is to be
@@ -528,46 +315,20 @@ void lite_claim_own(struct lite_lock *l, u32 node, u64 incarnation, u32 ticket)
 	lockdep_assert_held(&l->locks->home_lock);
 	if (c) {
 		/* He did not know whether he had got it, and asked. */
-		c->state = LITE_CLAIM_OWNER;
+		lite_claim_have(c);
 		c->found = true;
-		list_move_tail(&c->list, &l->owners);
 		lite_claim_trace(c, LITE_TRACE_LOCK_GRANT, 0);
 		lite_claim_tell(c, 0);
 		return;
 	}
 	c = lite_claim_new(l, node, incarnation, ticket,
 			   GFP_KERNEL | __GFP_NOFAIL);
-	c->state = LITE_CLAIM_OWNER;
+	lite_claim_have(c);
 	c->probe = true;
 	/* What he has asked before may come yet, and have him told. */
 	c->found = true;
-	list_add_tail(&c->list, &l->owners);
 	lite_claim_trace(c, LITE_TRACE_LOCK_FOUND, 0);
 	lite_lock_queue_work(l, 0);
-}
-
-/**
- * lite_lock_was_early - has the holder in a word given it back already?
- * @l: lock; home_lock is held
- * @word: HELD; it was in the word when that became ours
- *
- * Return: true; then what he left of the lock is noted.
- */
-bool lite_lock_was_early(struct lite_lock *l, u64 word)
-{
-	struct lite_claim *c;
-
-	lockdep_assert_held(&l->locks->home_lock);
-	list_for_each_entry(c, &l->early, list) {
-		if (c->node != lite_lockword_node(word) ||
-		    c->ticket != lite_lockword_ticket(word) ||
-		    !lite_lockword_is_of(word, c->incarnation))
-			continue;
-		l->died |= c->status == LITE_LOCK_DEAD;
-		l->ended |= c->status == LITE_LOCK_BROKEN;
-		return true;
-	}
-	return false;
 }
 
 /* ---- news ---------------------------------------------------------------- */
@@ -592,13 +353,14 @@ static bool lite_lock_sweep_list(struct lite_locks *locks,
 static void lite_locks_sweep(struct work_struct *work)
 {
 	struct lite_locks *locks = container_of(work, struct lite_locks, sweep);
-	struct hlist_node *next;
+	struct rb_node *node, *next;
 	struct lite_lock *l;
 	bool found;
-	int bucket;
 
 	mutex_lock(&locks->home_lock);
-	hash_for_each_safe(locks->home, bucket, next, l, hash) {
+	for (node = rb_first(&locks->home); node; node = next) {
+		next = rb_next(node);
+		l = rb_entry(node, struct lite_lock, node);
 		found = lite_lock_sweep_list(locks, &l->owners);
 		found |= lite_lock_sweep_list(locks, &l->queue);
 		if (found)
@@ -629,19 +391,18 @@ static void lite_lock_drop(struct lite_lock *l, int err)
  */
 void lite_locks_lmr_cut(struct lite_locks *locks, u64 id, u64 length)
 {
-	struct hlist_node *next;
+	struct rb_node *node, *next;
 	struct lite_lock *l;
-	int bucket;
 
 	mutex_lock(&locks->home_lock);
-	if (!locks->n_home)
-		goto out;
-	hash_for_each_safe(locks->home, bucket, next, l, hash) {
-		if (l->word.id == id &&
-		    lite_atomic_check(l->word.offset, sizeof(u64), length))
+	node = rb_find_first(&id, &locks->home, lite_lock_cmp_id);
+	for (; node; node = next) {
+		next = rb_next_match(&id, node, lite_lock_cmp_id);
+		l = rb_entry(node, struct lite_lock, node);
+		if (lite_atomic_check(l->word.offset, sizeof(u64), length))
 			lite_lock_drop(l, length ? -ERANGE : -EIDRM);
+		cond_resched();
 	}
-out:
 	mutex_unlock(&locks->home_lock);
 }
 
@@ -650,7 +411,7 @@ out:
 void lite_lock_home_init(struct lite_locks *locks)
 {
 	mutex_init(&locks->home_lock);
-	hash_init(locks->home);
+	locks->home = RB_ROOT;
 	INIT_WORK(&locks->sweep, lite_locks_sweep);
 }
 
@@ -662,13 +423,13 @@ void lite_lock_home_init(struct lite_locks *locks)
  */
 void lite_lock_home_shut(struct lite_locks *locks)
 {
-	struct hlist_node *next;
-	struct lite_lock *l;
-	int bucket;
+	struct rb_node *node;
 
 	mutex_lock(&locks->home_lock);
-	hash_for_each_safe(locks->home, bucket, next, l, hash)
-		lite_lock_drop(l, -EIDRM);
+	while ((node = rb_first(&locks->home))) {
+		lite_lock_drop(rb_entry(node, struct lite_lock, node), -EIDRM);
+		cond_resched();
+	}
 	mutex_unlock(&locks->home_lock);
 	/* Items that work for them; those that wait to try again do not long. */
 	wait_var_event(&locks->objects, !atomic_read(&locks->objects));

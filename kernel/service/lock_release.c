@@ -168,7 +168,10 @@ void lite_hold_leave(struct lite_hold *h, enum lite_lock_end end)
 		h->state = LITE_HOLD_LEFT;
 		h->end = end;
 		h->ctx = NULL;
-		list_add(&h->list, &locks->left);
+		h->kicked = atomic_read(&locks->changes);
+		list_add_tail(&h->list, &locks->left);
+		if (h->n)
+			lite_hold_add(&locks->left_barriers, h);
 		queue_delayed_work(locks->wq, &h->work, 0);
 	}
 	spin_unlock(&locks->lock);
@@ -197,6 +200,8 @@ void lite_hold_left_work(struct work_struct *work)
 		return;
 	}
 	list_del(&h->list);
+	if (h->n)
+		rb_erase(&h->node, &locks->left_barriers);
 	spin_unlock(&locks->lock);
 	/* A change may have queued it just before it was out of the list. */
 	cancel_delayed_work(&h->work);
@@ -209,7 +214,7 @@ static void lite_hold_unpublish(struct lite_hold *h)
 {
 	lockdep_assert_held(&h->locks->lock);
 	h->state = LITE_HOLD_ENDING;
-	hash_del(&h->hash);
+	rb_erase(&h->node, &h->ctx->locks);
 	list_del_init(&h->list);
 	h->ctx->n_locks--;
 }
@@ -307,7 +312,7 @@ static struct lite_hold *lite_hold_first_of(struct lite_locks *locks,
 	struct lite_hold *h;
 
 	spin_lock(&locks->lock);
-	h = list_first_entry_or_null(&ctx->locks, struct lite_hold, list);
+	h = rb_entry_safe(rb_first(&ctx->locks), struct lite_hold, node);
 	if (h)
 		lite_hold_unpublish(h);
 	spin_unlock(&locks->lock);
@@ -355,18 +360,17 @@ void lite_locks_ctx_gone(struct lite_locks *locks, struct lite_ctx *ctx)
  * lite_locks_drop_held - forget the locks of all contexts
  * @locks: node's; closing
  *
- * Context: any process.
+ * Context: may sleep.
  */
 void lite_locks_drop_held(struct lite_locks *locks)
 {
-	struct hlist_node *next;
-	struct lite_hold *h;
-	int bucket;
+	struct lite_hold *h, *next;
 
 	/* Nobody is in a call, and no contexts are closed any more. */
-	hash_for_each_safe(locks->held, bucket, next, h, hash) {
-		hash_del(&h->hash);
+	list_for_each_entry_safe(h, next, &locks->held, list) {
+		rb_erase(&h->node, &h->ctx->locks);
 		list_del_init(&h->list);
 		lite_hold_free(h);
+		cond_resched();
 	}
 }

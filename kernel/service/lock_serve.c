@@ -42,15 +42,14 @@ static int lite_lock_exists(struct lite_locks *locks, u64 id, u64 offset)
 
 /* The lock, or the barrier for @n, that is meant; made, if there is none. */
 static struct lite_lock *lite_lock_meant(struct lite_locks *locks, u64 id,
-					 u64 offset, u32 n)
+					 u64 offset, u32 n, gfp_t gfp)
 {
 	struct lite_lock *l = lite_lock_find(locks, id, offset, n);
 
 	if (!l) {
-		l = lite_lock_make(locks, id, offset);
+		l = lite_lock_make(locks, id, offset, n, gfp);
 		if (!l)
 			return ERR_PTR(-ENOMEM);
-		l->n = n;
 	}
 	/* As long as somebody waits for a round it is for as many. */
 	if (l->n != n && !list_empty(&l->queue))
@@ -67,11 +66,10 @@ static struct lite_claim *lite_claim_named(struct lite_lock *l, u32 node,
 }
 
 static int lite_lock_enter(struct lite_locks *locks, u32 node,
-			   const struct lite_wire_lock *w, bool barrier)
+			   const struct lite_wire_lock *w, bool barrier,
+			   gfp_t gfp)
 {
-	u64 incarnation = le64_to_cpu(w->incarnation);
 	u64 offset = le64_to_cpu(w->offset);
-	u32 ticket = le32_to_cpu(w->ticket);
 	u32 flags = le32_to_cpu(w->arg);
 	u64 id = le64_to_cpu(w->id);
 	struct lite_claim *c;
@@ -98,19 +96,20 @@ static int lite_lock_enter(struct lite_locks *locks, u32 node,
 	if (!c && barrier && flags & LITE_WIRE_BARRIER_AGAIN)
 		return -ENOLCK;
 	l = lite_lock_meant(locks, id, offset,
-			    barrier ? flags & ~LITE_WIRE_BARRIER_AGAIN : 0);
+			    barrier ? flags & ~LITE_WIRE_BARRIER_AGAIN : 0,
+			    gfp);
 	if (IS_ERR(l))
 		return PTR_ERR(l);
 	if (!c) {
-		c = lite_claim_new(l, node, incarnation, ticket, GFP_KERNEL);
-		if (!c) {
+		c = lite_claim_admit(l, node, w, gfp);
+		if (IS_ERR(c)) {
 			/* If it is a new one nobody wants it. */
 			lite_lock_go_on(l);
-			return -ENOMEM;
+			return PTR_ERR(c);
 		}
 		c->shared = barrier || flags & LITE_WIRE_LOCK_SHARED;
 		c->try = !barrier && flags & LITE_WIRE_LOCK_TRY;
-		list_add_tail(&c->list, &l->queue);
+		lite_claim_queue(c);
 		l->seen = le64_to_cpu(w->value);
 		lite_claim_trace(c, LITE_TRACE_LOCK_QUEUE, c->shared);
 	}
@@ -121,6 +120,8 @@ static int lite_lock_enter(struct lite_locks *locks, u32 node,
 static int lite_serve_claim(struct lite_locks *locks, struct lite_conn *conn,
 			    const struct lite_wire_lock *req, bool barrier)
 {
+	/* What a process of this node wants is charged to it. */
+	gfp_t gfp = conn ? GFP_KERNEL : GFP_KERNEL_ACCOUNT;
 	u32 node;
 	int err;
 
@@ -136,7 +137,8 @@ static int lite_serve_claim(struct lite_locks *locks, struct lite_conn *conn,
 	 * dead: he may be done with what he wanted in this one.
 	 */
 	err = conn && lite_conn_is_dead(conn) ?
-		      -EHOSTDOWN : lite_lock_enter(locks, node, req, barrier);
+		      -EHOSTDOWN :
+		      lite_lock_enter(locks, node, req, barrier, gfp);
 	mutex_unlock(&locks->home_lock);
 	return err;
 }
@@ -156,48 +158,22 @@ static int lite_serve_barrier_arrive(void *priv, struct lite_conn *conn,
 }
 
 /*
- * Somebody gives back what he is not known to have. While the word is being
- * swapped, he may be who is in it.
- */
-static int lite_lock_end_early(struct lite_lock *l, u32 node,
-			       const struct lite_wire_lock *w)
-{
-	u64 incarnation = le64_to_cpu(w->incarnation);
-	u32 ticket = le32_to_cpu(w->ticket);
-	struct lite_claim *c = lite_claim_in(&l->early, node, incarnation,
-					     ticket);
-
-	if (!c) {
-		c = lite_claim_new(l, node, incarnation, ticket, GFP_KERNEL);
-		if (!c)
-			return -ENOMEM;
-		c->state = LITE_CLAIM_OVER;
-		list_add(&c->list, &l->early);
-	}
-	c->status = le32_to_cpu(w->arg);
-	return 0;
-}
-
-/*
- * He is the owner, or in the queue. In the queue he may be in the word as well,
- * from before he asked: as long as it is not known what was there, how he gave it
- * back is kept for that.
+ * The claim is an owner's, or in the queue. One in the queue may be in the word as
+ * well, from before it was there: as long as it is not known what was in the word,
+ * how it was given back is kept for that.
  */
 static int lite_lock_end_known(struct lite_claim *c,
 			       const struct lite_wire_lock *w)
 {
 	struct lite_lock *l = c->lock;
+	int err = 0;
 
-	if (c->state == LITE_CLAIM_QUEUED && !l->n &&
-	    (l->settling || l->maybe)) {
-		int err = lite_lock_end_early(l, c->node, w);
-
-		if (err)
-			return err;
-	}
-	lite_claim_end(c, le32_to_cpu(w->arg));
+	if (c->state == LITE_CLAIM_QUEUED && !l->n && (l->settling || l->maybe))
+		err = lite_lock_keep_early(l, c->node, w);
+	else
+		lite_claim_end(c, le32_to_cpu(w->arg));
 	lite_lock_go_on(l);
-	return 0;
+	return err;
 }
 
 static int lite_serve_lock_release(void *priv, struct lite_conn *conn,
@@ -225,7 +201,8 @@ static int lite_serve_lock_release(void *priv, struct lite_conn *conn,
 	else if (c)
 		err = lite_lock_end_known(c, w);
 	else if (l && (l->settling || l->maybe))
-		err = lite_lock_end_early(l, node, w);
+		/* While the word is being swapped this claim may be in it. */
+		err = lite_lock_keep_early(l, node, w);
 	else
 		err = lite_lock_exists(locks, id, offset) ?: -ENOLCK;
 	mutex_unlock(&locks->home_lock);

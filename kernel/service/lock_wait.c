@@ -34,6 +34,7 @@ void lite_lock_fill(struct lite_wire_lock *w, const struct lite_hold *h,
 		.incarnation = cpu_to_le64(h->incarnation),
 		.ticket = cpu_to_le32(h->ticket),
 		.arg = cpu_to_le32(arg),
+		.uid = cpu_to_le32(h->word.uid),
 	};
 }
 
@@ -257,7 +258,8 @@ int lite_lock_wait(struct lite_hold *h, const struct lite_lock_args *args)
 	spin_lock(&locks->lock);
 	h->verdict = LITE_LOCK_PENDING;
 	h->state = LITE_HOLD_WAITING;
-	list_add(&h->list, &locks->waiting);
+	h->kicked = atomic_read(&locks->changes);
+	list_add_tail(&h->list, &locks->waiting);
 	spin_unlock(&locks->lock);
 
 	err = lite_lock_wait_verdict(h, args);

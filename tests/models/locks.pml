@@ -391,6 +391,8 @@ proctype taker(byte i)
 again:		atomic {
 			if
 			:: word == FREE || word == DIED || word == t ->
+				/* Nobody passes the queue of a managed lock. */
+				assert(!managed);
 				told[t] = (word == DIED) || (word == t && told[t]);
 				word = t;
 				if

@@ -186,6 +186,44 @@ def test_phases(lab):
     _idle(lites)
 
 
+def _crowd(lite, name, count, user="root"):
+    """A process that has as many shared holds of one word as it gets: it, how many, why no more, ns for one of them beside
+    none and beside the others."""
+    process = lite.vm.spawn([program_path("locks"), "--index", str(lite.index), "crowd", name, "--count", str(count)],
+                            user=user)
+    process.wait_output("\n", timeout=600)
+    taken, refused, few, many = process.out.split()
+    return process, int(taken), refused, int(few), int(many)
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=900, kernels=("6.1", "6.12"))
+def test_crowd_in_one_machine(lab):
+    """One reader more costs as much among 65,536 as alone; and no user takes all claims from the others, here or at a home
+    elsewhere."""
+    lites = in_one_machine(lab.n1, dead=10000 * lab.kernel.time_scale)
+    home, other, _ = lites
+    home.lite("alloc", "crowd", "4K", "--mode", "0666")
+    full, taken, refused, few, many = _crowd(home, "crowd", 65536)
+    print(f"      {taken} readers; a reader more: {few} ns alone, {many} ns among them")
+    assert (taken, refused) == (65536, "EMFILE")
+    assert many < 5 * few, (few, many)
+    _claims(home, taken)
+    # The rest of the home's claims is not for one user, whatever node asks for it.
+    alice, more, refused, _, _ = _crowd(home, "crowd", 65536, user="alice")
+    assert refused == "EDQUOT" and 0 < more < 65536, (more, refused)
+    _claims(home, taken + more)
+    again, more, refused, _, _ = _crowd(other, "crowd", 1000, user="alice")
+    assert refused == "EDQUOT" and more < 1000, (more, refused)
+    bob, got, refused, _, _ = _crowd(other, "crowd", 100, user="bob")
+    assert (got, refused) == (100, "0"), (got, refused)
+    for process in (full, alice, again, bob):
+        process.write(b"\n")
+        process.wait(300, check=True)
+    wait_until("all is given back", lambda: not _word(home, "crowd", 0), 300, home.vm.time_scale)
+    home.lite("free", "crowd")
+    _idle(lites)
+
+
 # --- those who die ---------------------------------------------------------------------------------------------------
 
 @vmtest(nodes=3, timeout=300)
@@ -388,12 +426,10 @@ def test_words_out_of_reach(lab):
         # Nobody has them any more, so the words are to be given up, which cannot be done now.
         many.write(b"\n")
         assert many.wait(30).rc == 0, many.err
-        begun = time.monotonic()
         holder.write(b"\n")
         waiter.wait_output("held", timeout=20)
-        took = time.monotonic() - begun
+        # The words are still waited for.
         assert home.states()[store.id] == "up", "counted as down, so not waited for"
-    assert took < 2 * home.vm.time_scale, took
     assert holder.wait(30, check=True).out.split()[-1] == "ok", holder.out
     _let_go(waiter)
     wait_complete([home, store])

@@ -171,12 +171,15 @@ Message lock_request(const char* label, std::uint16_t call, std::uint32_t argume
                     call,
                     to_bytes(lock),
                     {FIELD(lite_wire_lock, id, 0), FIELD(lite_wire_lock, offset, 4, 4089, kAllOnes),
-                     FIELD(lite_wire_lock, ticket, 0, LITE_TICKET_MAX + 1, kAllOnes)}};
+                     FIELD(lite_wire_lock, ticket, 0, LITE_TICKET_MAX + 1, kAllOnes),
+                     FIELD(lite_wire_lock, reserved, 1)}};
     Spoiler argument_spoiler = FIELD(lite_wire_lock, arg, kAllOnes);
     argument_spoiler.refused.insert(argument_spoiler.refused.end(), refused.begin(), refused.end());
     message.spoilers.push_back(argument_spoiler);
     if (call != LITE_CALL_LOCK_WAIT)
         message.spoilers.push_back(FIELD(lite_wire_lock, value, 1, kAllOnes));
+    if (call == LITE_CALL_LOCK_GRANT || call == LITE_CALL_LOCK_PROBE)
+        message.spoilers.push_back(FIELD(lite_wire_lock, uid, 1, kAllOnes));
     return message;
 }
 

@@ -7,6 +7,12 @@
 //                          became of giving it back; --leave: not made consistent before
 //   many NAME --count C    takes C locks, in the words of the LMR, shared, says "held", and exits
 //                          with them when a line comes on standard input
+//   crowd NAME --offset O --count C
+//                          one file takes the lock C times, shared, as so many owners, or until it
+//                          is refused, and prints: how many it has, what the next one was told, and
+//                          the median of the nanoseconds that it takes to take the lock and give it
+//                          back, with none and with nearly all of them (0: that was refused). Exits
+//                          with them when a line comes on standard input
 //   storm NAME --offset O --threads N --count C
 //                          N threads take the lock C times each; with it they count, in words
 //                          behind it, by reading and writing. They look whether anybody else is at
@@ -31,6 +37,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -142,6 +149,49 @@ void many(lite::context& node, const Options& options) {
                                       LITE_LOCK_SHARED, LITE_FOREVER))
             throw lite::error(err, "lock");
     say("held");
+    std::getchar();
+}
+
+void crowd(lite::context& node, const Options& options) {
+    const auto region = node.map(options.name, kRights);
+    const auto take = [&](u64 owner) {
+        return lite_lock(node.get(), region.handle(), options.offset, owner, LITE_LOCK_SHARED,
+                         LITE_FOREVER);
+    };
+    const auto give = [&](u64 owner) {
+        if (const int err = lite_unlock(node.get(), region.handle(), options.offset, owner))
+            throw lite::error(err, "unlock");
+    };
+    const auto median = [&](u64 owner) {
+        std::vector<u64> took(101);
+        for (auto& one : took) {
+            const auto begun = std::chrono::steady_clock::now();
+            if (take(owner))
+                return u64{0};
+            give(owner);
+            one = static_cast<u64>((std::chrono::steady_clock::now() - begun).count());
+        }
+        std::ranges::nth_element(took, took.begin() + 50);
+        return took[50];
+    };
+    const u64 few = median(0);
+    u64 taken = 0;
+    int refused = 0;
+    while (taken < options.count && !refused) {
+        refused = take(taken);
+        taken += !refused;
+    }
+    if (!refused)
+        refused = take(taken);
+    // Room to measure: the home counts a claim until the node has heard that it was granted.
+    const u64 most = taken;
+    for (u64 i = 0; i < 64 && taken; ++i)
+        give(--taken);
+    const u64 many = median(taken);
+    while (taken < most && !take(taken))
+        ++taken;
+    say(std::to_string(taken) + " " + (refused ? name_of(refused) : "0") + " " +
+        std::to_string(few) + " " + std::to_string(many));
     std::getchar();
 }
 
@@ -348,6 +398,7 @@ int main(int argc, char** argv) {
     };
     add("hold", hold);
     add("many", many);
+    add("crowd", crowd);
     add("storm", storm);
     add("phases", phases);
     add("order", order);

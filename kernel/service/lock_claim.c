@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Claims on locks, at the home of their LMR: how they are found, counted, and told
+ * what has become of them.
+ *
+ * A claim has a name: node and ticket, and the life of the node. Those of a lock are
+ * in a tree by name, however many share it or wait for it, and in a list of owners or
+ * of the queue in the order of their coming. One that a node has asked for is counted
+ * for the user there; one that was found in a word, at most one for each lock, is not.
+ *
+ * What runs concurrently: as in lock_home.c; the items that tell claims are here.
+ */
+#include <linux/slab.h>
+
+#include "../trace.h"
+#include "lock.h"
+
+/*
+ * A node that is alive has answered with something else than yes or no, or has no
+ * session at the moment; if it still waits it asks again as soon as it has one.
+ */
+#define LITE_TELL_PERIOD (HZ / 4)
+
+static void lite_claim_work(struct work_struct *work);
+
+/* ---- objects ------------------------------------------------------------- */
+
+static void lite_claim_release(struct kref *ref)
+{
+	struct lite_claim *c = container_of(ref, struct lite_claim, ref);
+
+	struct lite_locks *locks = c->lock->locks;
+
+	if (c->counted)
+		lite_pool_give(&lite_lock_pools(locks)[LITE_POOL_LOCK_CLAIMS],
+			       c->uid, 1);
+	lite_stat_dec(locks->stats, LITE_STAT_LOCK_CLAIMS);
+	lite_lock_put(c->lock);
+	kfree(c);
+}
+
+/**
+ * lite_claim_put - give back a reference to a claim
+ * @c: claim
+ *
+ * Context: any process.
+ */
+void lite_claim_put(struct lite_claim *c)
+{
+	kref_put(&c->ref, lite_claim_release);
+}
+
+/**
+ * lite_claim_new - a claim in no list, and counted for nobody
+ * @l: lock
+ * @node: whose
+ * @incarnation: in which life
+ * @ticket: its number there
+ * @gfp: of its memory
+ *
+ * Context: may sleep.
+ * Return: it, with a reference for a tree, or NULL.
+ */
+struct lite_claim *lite_claim_new(struct lite_lock *l, u32 node,
+				  u64 incarnation, u32 ticket, gfp_t gfp)
+{
+	struct lite_claim *c = kzalloc(sizeof(*c), gfp);
+
+	if (!c)
+		return NULL;
+	kref_init(&c->ref);
+	kref_get(&l->ref);
+	c->lock = l;
+	c->node = node;
+	c->incarnation = incarnation;
+	c->ticket = ticket;
+	RB_CLEAR_NODE(&c->name);
+	INIT_LIST_HEAD(&c->list);
+	INIT_LIST_HEAD(&c->tried);
+	INIT_DELAYED_WORK(&c->work, lite_claim_work);
+	lite_stat_inc(l->locks->stats, LITE_STAT_LOCK_CLAIMS);
+	return c;
+}
+
+/**
+ * lite_claim_admit - a claim that a node asks for
+ * @l: lock; home_lock is held
+ * @node: which
+ * @w: what it says
+ * @gfp: of its memory
+ *
+ * Context: may sleep.
+ * Return: it, with a reference for a tree; or ERR_PTR: -EDQUOT: the user has as
+ * many as there are for one; -ENOMEM.
+ */
+struct lite_claim *lite_claim_admit(struct lite_lock *l, u32 node,
+				    const struct lite_wire_lock *w, gfp_t gfp)
+{
+	struct lite_pool *pool =
+		&lite_lock_pools(l->locks)[LITE_POOL_LOCK_CLAIMS];
+	u32 uid = le32_to_cpu(w->uid);
+	struct lite_claim *c;
+	int err;
+
+	lockdep_assert_held(&l->locks->home_lock);
+	err = lite_lock_pool_take(pool, uid);
+	if (err)
+		return ERR_PTR(err);
+	c = lite_claim_new(l, node, le64_to_cpu(w->incarnation),
+			   le32_to_cpu(w->ticket), gfp);
+	if (!c) {
+		lite_pool_give(pool, uid, 1);
+		return ERR_PTR(-ENOMEM);
+	}
+	c->counted = true;
+	c->uid = uid;
+	return c;
+}
+
+/* ---- by name ------------------------------------------------------------- */
+
+struct lite_claim_name {
+	u32 node;
+	u32 ticket;
+	u64 incarnation;
+};
+
+/* Of what is in a word, too, which has but a hash of the life. */
+static int lite_claim_cmp_word(const void *key, const struct rb_node *node)
+{
+	const struct lite_claim *c = rb_entry(node, struct lite_claim, name);
+	const struct lite_claim_name *name = key;
+
+	return lite_order(name->node, c->node) ?:
+	       lite_order(name->ticket, c->ticket);
+}
+
+static int lite_claim_cmp(const void *key, const struct rb_node *node)
+{
+	const struct lite_claim *c = rb_entry(node, struct lite_claim, name);
+	const struct lite_claim_name *name = key;
+
+	return lite_claim_cmp_word(key, node) ?:
+	       lite_order(name->incarnation, c->incarnation);
+}
+
+static bool lite_claim_less(struct rb_node *a, const struct rb_node *b)
+{
+	const struct lite_claim *c = rb_entry(a, struct lite_claim, name);
+	const struct lite_claim_name name = {
+		.node = c->node,
+		.ticket = c->ticket,
+		.incarnation = c->incarnation,
+	};
+
+	return lite_claim_cmp(&name, b) < 0;
+}
+
+static struct lite_claim *lite_claim_in(const struct rb_root *tree, u32 node,
+					u64 incarnation, u32 ticket)
+{
+	const struct lite_claim_name name = {
+		.node = node,
+		.ticket = ticket,
+		.incarnation = incarnation,
+	};
+
+	return rb_entry_safe(rb_find(&name, tree, lite_claim_cmp),
+			     struct lite_claim, name);
+}
+
+/**
+ * lite_claim_find - a claim on a lock
+ * @l: lock; home_lock is held
+ * @node: whose
+ * @incarnation: in which life
+ * @ticket: its number there
+ *
+ * Return: the claim of an owner, or in the queue; or NULL.
+ */
+struct lite_claim *lite_claim_find(const struct lite_lock *l, u32 node,
+				   u64 incarnation, u32 ticket)
+{
+	lockdep_assert_held(&l->locks->home_lock);
+	return lite_claim_in(&l->claims, node, incarnation, ticket);
+}
+
+/* ---- owners and queue ---------------------------------------------------- */
+
+static void lite_claim_unlist(struct lite_claim *c)
+{
+	if (c->state == LITE_CLAIM_QUEUED && !list_empty(&c->list))
+		c->lock->n_queued--;
+	list_del_init(&c->list);
+	list_del_init(&c->tried);
+}
+
+/**
+ * lite_claim_queue - a claim is the last in the queue
+ * @c: claim in no list; home_lock is held
+ */
+void lite_claim_queue(struct lite_claim *c)
+{
+	struct lite_lock *l = c->lock;
+
+	lockdep_assert_held(&l->locks->home_lock);
+	rb_add(&c->name, &l->claims, lite_claim_less);
+	list_add_tail(&c->list, &l->queue);
+	l->n_queued++;
+	if (c->try)
+		list_add_tail(&c->tried, &l->tries);
+}
+
+/**
+ * lite_claim_have - a claim is that of an owner
+ * @c: claim in the queue, or in no list; home_lock is held
+ */
+void lite_claim_have(struct lite_claim *c)
+{
+	struct lite_lock *l = c->lock;
+
+	lockdep_assert_held(&l->locks->home_lock);
+	lite_claim_unlist(c);
+	if (RB_EMPTY_NODE(&c->name))
+		rb_add(&c->name, &l->claims, lite_claim_less);
+	c->state = LITE_CLAIM_OWNER;
+	list_add_tail(&c->list, &l->owners);
+}
+
+/**
+ * lite_claim_out - a claim is not that of an owner, nor in the queue, any more
+ * @c: claim; home_lock is held; the tree's reference is the caller's now
+ */
+void lite_claim_out(struct lite_claim *c)
+{
+	lockdep_assert_held(&c->lock->locks->home_lock);
+	lite_claim_unlist(c);
+	rb_erase(&c->name, &c->lock->claims);
+	RB_CLEAR_NODE(&c->name);
+	c->state = LITE_CLAIM_OVER;
+}
+
+/* ---- given back early ---------------------------------------------------- */
+
+/**
+ * lite_lock_keep_early - note how a claim was given back that may be in the word
+ * @l: lock; home_lock is held
+ * @node: whose
+ * @w: what it says; if its claim is in the queue, it is so no more
+ *
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM: try again later.
+ */
+int lite_lock_keep_early(struct lite_lock *l, u32 node,
+			 const struct lite_wire_lock *w)
+{
+	u64 incarnation = le64_to_cpu(w->incarnation);
+	u32 ticket = le32_to_cpu(w->ticket);
+	struct lite_claim *early, *c;
+
+	c = lite_claim_find(l, node, incarnation, ticket);
+	early = lite_claim_in(&l->early, node, incarnation, ticket);
+	if (c) {
+		lite_claim_trace(c, LITE_TRACE_LOCK_END, le32_to_cpu(w->arg));
+		lite_claim_out(c);
+	}
+	if (c && early) {
+		lite_claim_put(c);
+	} else if (!early) {
+		early = c ?: lite_claim_admit(l, node, w, GFP_KERNEL);
+		if (IS_ERR(early))
+			return -ENOMEM;
+		early->state = LITE_CLAIM_OVER;
+		rb_add(&early->name, &l->early, lite_claim_less);
+	}
+	early->status = le32_to_cpu(w->arg);
+	return 0;
+}
+
+/**
+ * lite_lock_early_done - claims that were given back early are not asked for
+ * any more
+ * @l: lock; home_lock is held
+ */
+void lite_lock_early_done(struct lite_lock *l)
+{
+	struct rb_node *node;
+
+	lockdep_assert_held(&l->locks->home_lock);
+	while ((node = rb_first(&l->early))) {
+		rb_erase(node, &l->early);
+		lite_claim_put(rb_entry(node, struct lite_claim, name));
+	}
+}
+
+/**
+ * lite_lock_was_early - has the holder in a word given it back already?
+ * @l: lock; home_lock is held
+ * @word: HELD; it was in the word when that became ours
+ *
+ * Return: true; then what it left of the lock is noted.
+ */
+bool lite_lock_was_early(struct lite_lock *l, u64 word)
+{
+	const struct lite_claim_name name = {
+		.node = lite_lockword_node(word),
+		.ticket = lite_lockword_ticket(word),
+	};
+	const struct lite_claim *c;
+	struct rb_node *node;
+
+	lockdep_assert_held(&l->locks->home_lock);
+	rb_for_each(node, &name, &l->early, lite_claim_cmp_word) {
+		c = rb_entry(node, struct lite_claim, name);
+		if (!lite_lockword_is_of(word, c->incarnation))
+			continue;
+		l->died |= c->status == LITE_LOCK_DEAD;
+		l->ended |= c->status == LITE_LOCK_BROKEN;
+		return true;
+	}
+	return false;
+}
+
+/**
+ * lite_claim_trace - something has happened to a claim
+ * @c: claim
+ * @what: LITE_TRACE_LOCK_*
+ * @status: errno, or how it ends
+ */
+void lite_claim_trace(const struct lite_claim *c, int what, int status)
+{
+	trace_lite_lock(what, c->lock->word.id, c->lock->word.offset, c->node,
+			c->ticket, status);
+}
+
+/* ---- telling ------------------------------------------------------------- */
+
+/**
+ * lite_claim_tell - have its node told what has become of a claim
+ * @c: claim; home_lock is held
+ * @status: 0, -EOWNERDEAD: it has the lock; or why it will not
+ */
+void lite_claim_tell(struct lite_claim *c, int status)
+{
+	struct lite_locks *locks = c->lock->locks;
+
+	lockdep_assert_held(&locks->home_lock);
+	WRITE_ONCE(c->status, status);
+	kref_get(&c->ref);
+	if (mod_delayed_work(locks->tell_wq, &c->work, 0))
+		lite_claim_put(c);
+}
+
+/* The session to tell it in; NULL: there is none, or it is this node. */
+static struct lite_conn *lite_claim_conn(const struct lite_claim *c)
+{
+	struct lite_peer *peer = lite_peer_find(c->lock->locks->cl, c->node);
+	struct lite_conn *conn;
+
+	if (!peer)
+		return NULL;
+	conn = lite_peer_conn_get(peer);
+	lite_peer_put(peer);
+	return conn;
+}
+
+static int lite_claim_call(struct lite_claim *c, struct lite_conn *conn,
+			   int status)
+{
+	struct lite_lock *l = c->lock;
+	struct lite_cluster *cl = l->locks->cl;
+	struct lite_wire_lock req = {
+		.id = cpu_to_le64(l->word.id),
+		.offset = cpu_to_le64(l->word.offset),
+		.incarnation = cpu_to_le64(c->incarnation),
+		.ticket = cpu_to_le32(c->ticket),
+		.arg = cpu_to_le32(-status),
+	};
+	struct lite_call_desc d = {
+		.call = LITE_CALL_LOCK_GRANT,
+		.req = &req,
+		.len = sizeof(req),
+	};
+
+	if (conn)
+		return lite_rpc_call(conn, &d);
+	if (c->node != lite_cluster_id(cl))
+		return -EHOSTDOWN;
+	return lite_rpc_call_local(cl->rpc, &d);
+}
+
+/* Is there nobody to be told? */
+static bool lite_claim_is_dead(const struct lite_claim *c)
+{
+	struct lite_locks *locks = c->lock->locks;
+
+	lockdep_assert_held(&locks->home_lock);
+	return c->swept ||
+	       lite_life_has_ended(locks, c->node, c->incarnation);
+}
+
+static void lite_claim_work(struct work_struct *work)
+{
+	struct lite_claim *c = container_of(to_delayed_work(work),
+					    struct lite_claim, work);
+	struct lite_locks *locks = c->lock->locks;
+	struct lite_conn *conn;
+	int err, status;
+	bool dead;
+
+	/*
+	 * The session first: who is swept after that does not hear of it in
+	 * this one, and in the next one it is not said any more. There he may
+	 * have asked again, under the same name, and others have the lock.
+	 */
+	conn = lite_claim_conn(c);
+	mutex_lock(&locks->home_lock);
+	dead = lite_claim_is_dead(c);
+	status = c->status;
+	mutex_unlock(&locks->home_lock);
+	err = dead ? -EHOSTDOWN : lite_claim_call(c, conn, status);
+	if (conn)
+		lite_conn_put(conn);
+
+	mutex_lock(&locks->home_lock);
+	/* Looked at anew: once he is back, and has asked again, he counts. */
+	dead = lite_claim_is_dead(c);
+	if (!err && c->lock->n && c->state == LITE_CLAIM_OWNER) {
+		/* He has gone on. */
+		lite_claim_end(c, LITE_LOCK_CLEAN);
+		lite_lock_go_on(c->lock);
+	} else if (err && err != -ENOENT && !dead && !locks->closing) {
+		/* It may have heard us, or not: say it again. */
+		if (queue_delayed_work(locks->tell_wq, &c->work,
+				       LITE_TELL_PERIOD))
+			kref_get(&c->ref);
+	} else if (err && !dead && c->found && c->state == LITE_CLAIM_OWNER) {
+		/* What was in the word before him he knows, and is asked. */
+		c->probe = true;
+		lite_lock_queue_work(c->lock, 0);
+	} else if (err && c->state == LITE_CLAIM_OWNER) {
+		/* The lock is for the next one. */
+		lite_claim_trace(c, LITE_TRACE_LOCK_REFUSED, err);
+		c->swept = dead;
+		lite_claim_end(c, dead ? LITE_LOCK_DEAD : LITE_LOCK_UNUSED);
+		lite_lock_go_on(c->lock);
+	}
+	mutex_unlock(&locks->home_lock);
+	lite_claim_put(c);
+}
