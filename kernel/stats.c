@@ -59,4 +59,5 @@ const char *const lite_stat_names[LITE_STAT_MAX] = {
 	[LITE_STAT_ENDS_FENCE] = "ends_fence",
 	[LITE_STAT_ENDS_REPLACED] = "ends_replaced",
 	[LITE_STAT_ENDS_LEAVE] = "ends_leave",
+	[LITE_STAT_FLUSHES] = "flushes",
 };

@@ -198,7 +198,8 @@ TRACE_EVENT(lite_op,
 				   { 4, "cmp-swap" }, { 5, "swap" },
 				   { 6, "fetch-and" }, { 7, "fetch-or" },
 				   { 8, "set" }, { 9, "copy" },
-				   { 10, "compare" }, { 11, "checksum" }),
+				   { 10, "compare" }, { 11, "checksum" },
+				   { 12, "fence" }),
 		  __entry->lh, __entry->offset, __entry->length, __entry->err)
 );
 

@@ -4,6 +4,8 @@
 
 #include "context.hpp"
 
+#include <lite/order.h>
+
 using lite::internal::as_u64;
 
 namespace {
@@ -99,6 +101,10 @@ int lite_fetch_and(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t
 int lite_fetch_or(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t bits,
                   uint64_t* old) noexcept {
     return atomic(ctx, LITE_OP_FETCH_OR, lh, offset, bits, 0, old);
+}
+
+int lite_fence(struct lite_ctx* ctx, lite_lh_t lh) noexcept {
+    return memory_operation(ctx, static_cast<lite_opcode>(LITE_OP_FENCE), lh, 0, 0, 0, 0, nullptr);
 }
 
 int lite_set(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t length,

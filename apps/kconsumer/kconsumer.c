@@ -61,6 +61,12 @@ static int try_transfer(struct lite_ctx *ctx, u64 lh)
 		failed("write", err);
 		goto done;
 	}
+	/* For the processors of the node that has the memory. */
+	err = lite_lmr_fence(ctx, lh) ?: lite_lmr_fence(ctx, 0);
+	if (err) {
+		failed("fence", err);
+		goto done;
+	}
 	err = lite_lmr_read(ctx, lh, 0, in, size);
 	if (err) {
 		failed("read", err);

@@ -15,6 +15,7 @@
 #include <linux/types.h>
 #include <linux/uidgid.h>
 #include <uapi/lite.h>
+#include <uapi/lite_order.h>
 #include <lite/kapi_rpc.h>
 
 struct lite_ctx;
@@ -294,13 +295,25 @@ int lite_lmr_fetch_or(struct lite_ctx *ctx, u64 lh, u64 offset, u64 bits,
 		      u64 *old);
 
 /**
+ * lite_lmr_fence - wait until what has completed is seen by processors
+ * @ctx: context
+ * @lh: handle of the LMR at whose nodes; 0: at all nodes
+ *
+ * As LITE_OP_FENCE.
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_OP.
+ */
+int lite_lmr_fence(struct lite_ctx *ctx, u64 lh);
+
+/**
  * lite_lmr_vector - many operations at the same time
  * @ctx: context
  * @ops: operations, each with its @size; @buf of a read or write is the address
  *	of kernel memory. @result and @error (a positive errno) of each are set.
  * @n: how many, at least 1
  *
- * They are carried out in any order.
+ * They are carried out in any order, but for LITE_OP_FENCE: see there.
  *
  * Context: may sleep; a fatal signal ends it, and is the error of the operations
  * that were not tried.

@@ -152,6 +152,7 @@ bool lite_cluster_is_cut_off(struct lite_cluster *cl);
 unsigned long lite_cluster_life_left(struct lite_cluster *cl, u32 node,
 				     u64 incarnation, unsigned long patience);
 int lite_cluster_await_session(struct lite_cluster *cl, struct lite_conn *conn);
+int lite_cluster_flush(struct lite_cluster *cl, u32 node);
 int lite_cluster_call(struct lite_cluster *cl, u32 node,
 		      struct lite_call_desc *d);
 int lite_cluster_call_patiently(struct lite_cluster *cl, u32 node,

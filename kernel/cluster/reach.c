@@ -253,6 +253,46 @@ void lite_cluster_fence_self(struct lite_cluster *cl,
 }
 
 /**
+ * lite_cluster_flush - wait until what has completed is in a node's memory
+ * @cl: cluster
+ * @node: its id; of this node there is nothing to do
+ *
+ * Context: may sleep; waiting for a suspect is killable.
+ * Return: 0, also of a node that is down, and of one that is none; -EHOSTDOWN,
+ * -ETIMEDOUT: its sessions break; -EINTR.
+ */
+int lite_cluster_flush(struct lite_cluster *cl, u32 node)
+{
+	struct lite_peer *peer = lite_peer_find(cl, node);
+	int tries = 0;
+	int err = 0;
+
+	if (!peer)
+		return 0;
+	do {
+		struct lite_conn *conn = lite_peer_conn_get(peer);
+
+		if (conn && lite_conn_tryget(conn)) {
+			err = lite_conn_flush(conn);
+			lite_conn_put_live(conn);
+		} else {
+			err = -EHOSTDOWN;
+		}
+		if (conn)
+			lite_conn_put(conn);
+		if (!err)
+			break;
+		if (!lite_peer_is_live(peer))
+			err = 0;
+		else if (lite_cluster_await(cl, node) == -EINTR)
+			err = -EINTR;
+	} while ((err == -EHOSTDOWN || err == -ETIMEDOUT) &&
+		 ++tries < LITE_PATIENT_TRIES);
+	lite_peer_put(peer);
+	return err;
+}
+
+/**
  * lite_cluster_await - wait while a node is suspect
  * @cl: cluster
  * @node: its id

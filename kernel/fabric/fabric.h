@@ -256,6 +256,9 @@ void lite_qp_destroy(struct lite_qp *qp);
 void lite_qp_abort(struct lite_qp *qp);
 void lite_qp_free(struct lite_qp *qp);
 
+/* flush.c */
+int lite_conn_flush(struct lite_conn *conn);
+
 /* For chain.c. */
 int lite_qp_slot(struct lite_qp *qp);
 u64 lite_qp_take_more(struct lite_qp *qp, int max, int spare);

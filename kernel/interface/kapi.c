@@ -298,6 +298,19 @@ int lite_lmr_fetch_or(struct lite_ctx *ctx, u64 lh, u64 offset, u64 bits,
 }
 EXPORT_SYMBOL_GPL(lite_lmr_fetch_or);
 
+int lite_lmr_fence(struct lite_ctx *ctx, u64 lh)
+{
+	struct lite_node *node = lite_kapi_enter(ctx);
+	int err;
+
+	if (!node)
+		return -ENODEV;
+	err = lite_fence(ctx, lh);
+	lite_node_exit(node);
+	return err;
+}
+EXPORT_SYMBOL_GPL(lite_lmr_fence);
+
 static int lite_kapi_memop(struct lite_ctx *ctx, enum lite_opcode opcode,
 			   u64 lh, u64 offset, u64 length, u64 operand, u64 arg,
 			   u64 *result)

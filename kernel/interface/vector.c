@@ -78,7 +78,7 @@ static int lite_vector_step(struct lite_ioc_vector *c, struct lite_vector *v,
 		return err ?: -ENODEV;
 	if (err)
 		return err;
-	err = lite_vector_run(v, ops, n);
+	err = lite_vector_run(v, ops, n, c->n_failed);
 	for (i = 0; i < n; i++)
 		failed += !!ops[i].error;
 	if (gate->in)
@@ -124,7 +124,7 @@ int lite_lmr_vector(struct lite_ctx *ctx, struct lite_op *ops, u32 n)
 {
 	struct lite_node *node;
 	struct lite_vector *v;
-	u32 i, some, failed = 0;
+	u32 i, j, some, failed = 0;
 	int err = 0;
 
 	if (!n)
@@ -139,14 +139,15 @@ int lite_lmr_vector(struct lite_ctx *ctx, struct lite_op *ops, u32 n)
 	}
 	for (i = 0; i < n && !err; i += some) {
 		some = min_t(u32, n - i, LITE_WAVE_OPS);
-		err = lite_vector_run(v, ops + i, some);
+		err = lite_vector_run(v, ops + i, some, failed);
+		for (j = i; j < i + some; j++)
+			failed += !!ops[j].error;
 	}
+	failed += n - i;
 	for (; i < n; i++) {
 		ops[i].error = -err;
 		ops[i].result = 0;
 	}
-	for (i = 0; i < n; i++)
-		failed += !!ops[i].error;
 	lite_vector_put(v);
 	lite_node_exit(node);
 	return failed;

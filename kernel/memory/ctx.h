@@ -254,6 +254,7 @@ int lite_atomic_known(const struct lite_access *a, enum lite_opcode opcode,
 		      bool *posted);
 int lite_memop(struct lite_ctx *ctx, enum lite_opcode opcode, u64 lh,
 	       u64 offset, u64 length, u64 operand, u64 arg, u64 *result);
+int lite_fence(struct lite_ctx *ctx, u64 lh);
 int lite_op_run(struct lite_ctx *ctx, struct lite_op *op,
 		const struct lite_buf *buf);
 int lite_memop_atomic(const struct lite_access *a, enum lite_opcode opcode,

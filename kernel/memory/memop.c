@@ -530,6 +530,19 @@ static int lite_job_init(struct lite_job *job, enum lite_opcode opcode,
 	return err;
 }
 
+/* Processors carry it out, which are to see what the caller has written. */
+static int lite_job_fence(struct lite_job *job)
+{
+	int err;
+
+	if (job->mem->fab->soft)
+		return 0;
+	err = lite_fence(job->range.ctx, job->range.lh);
+	if (!err && job->from.lh)
+		err = lite_fence(job->from.ctx, job->from.lh);
+	return err;
+}
+
 /**
  * lite_memop - an operation on memory of LMRs, done where it is
  * @ctx: whose handles
@@ -560,7 +573,7 @@ int lite_memop(struct lite_ctx *ctx, enum lite_opcode opcode, u64 lh,
 	if (err)
 		return err;
 	lite_stat_inc(stats, LITE_STAT_OPS_INFLIGHT);
-	err = lite_job_run(&job);
+	err = lite_job_fence(&job) ?: lite_job_run(&job);
 	lite_stat_dec(stats, LITE_STAT_OPS_INFLIGHT);
 	lite_stat_inc(stats, LITE_STAT_MEMOPS);
 	lite_stat_add(stats, LITE_STAT_MEMOP_BYTES, job.done);

@@ -39,6 +39,11 @@ int lite_op_run(struct lite_ctx *ctx, struct lite_op *op,
 		return lite_memop(ctx, op->opcode, op->lh, op->offset,
 				  op->length, op->operand, op->swap,
 				  &op->result);
+	case LITE_OP_FENCE:
+		if (op->offset || op->length || op->buf || op->operand ||
+		    op->swap)
+			return -EINVAL;
+		return lite_fence(ctx, op->lh);
 	default:
 		return -EOPNOTSUPP;
 	}

@@ -14,6 +14,9 @@
  * Whatever is not easy is done after that, one by one, as if it were a call of its
  * own: it may wait for a handle to be renewed, for user space, for a bounce page.
  *
+ * A fence comes after all that is before it in the array, the difficult included,
+ * and before all that is behind it.
+ *
  * Why nobody waits for us for long: a wave is in several LMRs at a time, but
  * from entering the first to leaving the last it waits for the device only. It
  * enters with lite_tryenter_range(), takes the bounce pages that are free, few,
@@ -77,6 +80,7 @@ struct lite_wave_chain {
  * @gate: for user memory
  * @user: whether the operations' buffers are user memory
  * @alone: no more chains: one has failed
+ * @cancelled: no more operations: one before a fence has failed
  * @n: operations in the wave at hand
  * @n_to: chains
  * @n_pages: bounce pages
@@ -95,6 +99,7 @@ struct lite_vector {
 	struct lite_gate *gate;
 	bool user;
 	bool alone;
+	bool cancelled;
 	u32 n;
 	u32 n_to;
 	u32 n_pages;
@@ -141,6 +146,7 @@ struct lite_vector *lite_vector_get(struct lite_ctx *ctx,
 	v->gate = gate;
 	v->user = user;
 	v->alone = false;
+	v->cancelled = false;
 	return v;
 }
 
@@ -563,7 +569,7 @@ static void lite_wave_go(struct lite_vector *v, struct lite_op *ops,
 	lite_stat_add(mem->stats, LITE_STAT_OPS_INFLIGHT, -(s64)v->n);
 }
 
-/* One wave; returns how many operations are behind us then. */
+/* One wave, up to a fence; returns how many operations are behind us then. */
 static u32 lite_wave(struct lite_vector *v, struct lite_op *ops, u32 from,
 		     u32 n, unsigned long *left)
 {
@@ -577,6 +583,8 @@ static u32 lite_wave(struct lite_vector *v, struct lite_op *ops, u32 from,
 	for (i = from; i < n; i++) {
 		int err = lite_op_check(&ops[i]);
 
+		if (err && ops[i].opcode == LITE_OP_FENCE)
+			break;
 		if (err) {
 			ops[i].error = -err;
 			ops[i].result = 0;
@@ -585,8 +593,11 @@ static u32 lite_wave(struct lite_vector *v, struct lite_op *ops, u32 from,
 		no = lite_wave_add(v, &ops[i]);
 		if (no == LITE_WAVE_FULL)
 			break;
-		if (no == LITE_WAVE_ALONE)
-			__set_bit(i, left);
+		if (no != LITE_WAVE_ALONE)
+			continue;
+		if (ops[i].opcode == LITE_OP_FENCE)
+			break;
+		__set_bit(i, left);
 	}
 	lite_wave_go(v, ops, left);
 	return i;
@@ -600,28 +611,20 @@ static int lite_vector_over(const struct lite_vector *v)
 	return lite_given_up() ? -EINTR : 0;
 }
 
-/**
- * lite_vector_run - carry out some operations, in any order
- * @v: of the call
- * @ops: operations; error and result of each are set
- * @n: how many, at most LITE_WAVE_OPS
- *
- * Context: may sleep; a fatal signal ends it after what is in flight.
- * Return: 0; -EINTR, -ENODEV: for operations that have this error, too, because
- * they were not tried.
- */
-int lite_vector_run(struct lite_vector *v, struct lite_op *ops, u32 n)
+/* Operations from @i on, up to a fence; returns where that is. */
+static u32 lite_vector_part(struct lite_vector *v, struct lite_op *ops, u32 i,
+			    u32 n, int *ret)
 {
 	DECLARE_BITMAP(left, LITE_WAVE_OPS);
 	int err = 0;
-	u32 i;
 
 	bitmap_zero(left, LITE_WAVE_OPS);
-	for (i = 0; i < n && !err; err = lite_vector_over(v)) {
+	do {
 		i = lite_wave(v, ops, i, n, left);
 		cond_resched();
-	}
-	bitmap_set(left, i, n - i);
+		err = lite_vector_over(v);
+	} while (i < n && !err && ops[i].opcode != LITE_OP_FENCE);
+	n = i;
 	for_each_set_bit(i, left, n) {
 		struct lite_buf buf = lite_vector_buf(v, &ops[i]);
 
@@ -630,5 +633,52 @@ int lite_vector_run(struct lite_vector *v, struct lite_op *ops, u32 n)
 		ops[i].result = 0;
 		ops[i].error = -(err ?: lite_op_run(v->ctx, &ops[i], &buf));
 	}
-	return err ?: lite_vector_over(v);
+	*ret = err ?: lite_vector_over(v);
+	return n;
+}
+
+/* A fence, unless something before it has failed: then all is over. */
+static void lite_vector_fence(struct lite_vector *v, struct lite_op *ops,
+			      u32 at, bool failed)
+{
+	struct lite_op *op = &ops[at];
+	int err = lite_op_check(op);
+
+	while (!failed && at--)
+		failed = ops[at].error;
+	if (!err)
+		err = failed ? -ECANCELED : lite_op_run(v->ctx, op, NULL);
+	op->result = 0;
+	op->error = -err;
+	v->cancelled = err;
+}
+
+/**
+ * lite_vector_run - carry out some operations, in any order but for fences
+ * @v: of the call
+ * @ops: operations; error and result of each are set
+ * @n: how many, at most LITE_WAVE_OPS
+ * @failed: one before these has an error
+ *
+ * Context: may sleep; a fatal signal ends it after what is in flight.
+ * Return: 0; -EINTR, -ENODEV: for operations that have this error, too, because
+ * they were not tried.
+ */
+int lite_vector_run(struct lite_vector *v, struct lite_op *ops, u32 n,
+		    bool failed)
+{
+	int err = 0;
+	u32 i = 0;
+
+	while (!v->cancelled && i < n && !err) {
+		if (ops[i].opcode == LITE_OP_FENCE)
+			lite_vector_fence(v, ops, i++, failed);
+		else
+			i = lite_vector_part(v, ops, i, n, &err);
+	}
+	for (; i < n; i++) {
+		ops[i].result = 0;
+		ops[i].error = err ? -err : ECANCELED;
+	}
+	return err;
 }

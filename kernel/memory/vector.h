@@ -14,6 +14,7 @@ struct lite_vector *lite_vector_get(struct lite_ctx *ctx,
 				    struct lite_gate *gate, bool user);
 void lite_vector_put(struct lite_vector *v);
 struct lite_op *lite_vector_ops(struct lite_vector *v);
-int lite_vector_run(struct lite_vector *v, struct lite_op *ops, u32 n);
+int lite_vector_run(struct lite_vector *v, struct lite_op *ops, u32 n,
+		    bool failed);
 
 #endif /* _LITE_VECTOR_H */

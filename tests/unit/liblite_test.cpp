@@ -7,6 +7,7 @@
 #include "recording.hpp"
 
 #include <lite/lite.h>
+#include <lite/order.h>
 
 #include "catch.hpp"
 
@@ -291,7 +292,7 @@ TEST_CASE("lite_swap, lite_fetch_and, lite_fetch_or", "[liblite]") {
     }
 }
 
-TEST_CASE("lite_set, lite_copy, lite_compare, lite_checksum", "[liblite]") {
+TEST_CASE("lite_set, lite_copy, lite_compare, lite_checksum, lite_fence", "[liblite]") {
     lite_op answer{};
     answer.result = 41;
     const recording<lite_op> node(answer);
@@ -329,7 +330,13 @@ TEST_CASE("lite_set, lite_copy, lite_compare, lite_checksum", "[liblite]") {
     CHECK(node.last.swap == 0);
     CHECK(crc == 41);
 
+    CHECK(lite_fence(node.ctx, 3) == 0);
+    CHECK(node.last.opcode == LITE_OP_FENCE);
+    CHECK(node.last.lh == 3);
+    CHECK(node.last.length == 0);
+
     const recording<lite_op> failing(answer, -ERANGE);
+    CHECK(lite_fence(failing.ctx, 0) == -ERANGE);
     CHECK(lite_compare(failing.ctx, 3, 7, 4, 8, 100, &(equal = 7)) == -ERANGE);
     CHECK(lite_checksum(failing.ctx, 3, 7, 100, 0, &(crc = 7)) == -ERANGE);
     CHECK(equal == 7);

@@ -257,6 +257,7 @@ CHECK(LITE_OP_SET == 8, "opcode");
 CHECK(LITE_OP_COPY == 9, "opcode");
 CHECK(LITE_OP_COMPARE == 10, "opcode");
 CHECK(LITE_OP_CHECKSUM == 11, "opcode");
+CHECK(LITE_OP_FENCE == 12, "opcode");
 
 CHECK(LITE_NAME_SIZE == LITE_NAME_MAX + 1, "room for the NUL");
 CHECK(LITE_RIGHT_READ == 1 && LITE_RIGHT_WRITE == 2 && LITE_RIGHT_ATOMIC == 4 &&

@@ -5,6 +5,7 @@
  */
 
 #include <lite/lite.h>
+#include <lite/order.h>
 #include <lite/uring.h>
 #include <lite/vector.h>
 #include <uapi/lite_netlink.h>
@@ -64,6 +65,7 @@ int main(void) {
         (void (*)(void))lite_copy,
         (void (*)(void))lite_compare,
         (void (*)(void))lite_checksum,
+        (void (*)(void))lite_fence,
         (void (*)(void))lite_mmap,
         (void (*)(void))lite_register,
         (void (*)(void))lite_rpc_register,

@@ -5,6 +5,7 @@
 #include <lite/lite.h>
 #include <lite/uring.h>
 #include <uapi/lite_netlink.h>
+#include <uapi/lite_order.h>
 
 #include "catch.hpp"
 

@@ -23,6 +23,7 @@
 #include <stop_token>
 #include <utility>
 
+#include <lite/order.h>
 #include <lite/vector.h>
 #include <lite/async/engine.hpp>
 #include <lite/lite.hpp>
@@ -150,12 +151,23 @@ class memory_calls {
             LITE_OP_CHECKSUM, of, offset, length, seed, 0, "checksum", std::move(stop)));
     }
 
+    // Waits until what has completed on this LMR is seen by the processors of the
+    // nodes that hold it. @throws error as lite_fence(); ECANCELED, EINTR
+    task<> fence(lmr on, std::stop_token stop = {}) {
+        co_await operate(static_cast<lite_opcode>(LITE_OP_FENCE), on, 0, 0, 0, 0, "fence",
+                         std::move(stop));
+    }
+
+    // Of all LMRs, on all nodes that are not down.
+    // @throws error as lite_fence(); ECANCELED, EINTR
+    task<> fence(std::stop_token stop = {}) { return fence(lmr(lite_lh_t{0}), std::move(stop)); }
+
     // --- Many at a time ---
 
     // Carries out operations, made by lite::op or by hand, at most LITE_VECTOR_MAX,
-    // at the same time and in any order; each has its own error and result then.
-    // How many have an error. When it throws, those that were not tried have the
-    // same error; after ECANCELED and EINTR others may have been.
+    // at the same time and, but for lite::op::fence(), in any order; each has its own error and
+    // result then. How many have an error. When it throws, those that were not tried have the same
+    // error; after ECANCELED and EINTR others may have been.
     // @throws error as lite_vector(); ECANCELED, EINTR
     task<std::size_t> submit(std::span<lite_op> ops, std::stop_token stop = {}) {
         if (ops.empty())

@@ -286,7 +286,7 @@ class Vector {
                 op.flags = 1;
                 break;
             case 4:
-                op.opcode = LITE_OP_CHECKSUM + 1;
+                op.opcode = LITE_OP_CHECKSUM + 2;
                 break;
             default:
                 op.buf = 8;  // of a page that is never there

@@ -417,7 +417,7 @@ TEST_CASE_METHOD(AbiWithLmr, "structs: priority and the small reserved field of 
 TEST_CASE_METHOD(AbiWithLmr, "structs: an unknown opcode is EOPNOTSUPP", "[structs]") {
     auto op = read_args(lh, 0, buf.data(), 8);
     op.opcode =
-        GENERATE(as<std::uint16_t>{}, 0, LITE_OP_CHECKSUM + 1, 0x100 + LITE_OP_READ, 0xffff);
+        GENERATE(as<std::uint16_t>{}, 0, LITE_OP_CHECKSUM + 2, 0x100 + LITE_OP_READ, 0xffff);
     CHECK(dev(op) == err(EOPNOTSUPP));
 }
 

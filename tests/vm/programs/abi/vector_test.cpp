@@ -166,7 +166,7 @@ TEST_CASE_METHOD(AbiVectorEverywhere, "vectors: each operation ends as it would 
     reserved.flags = 0;
     reserved.reserved0 = 1;
     auto unknown = read_args(lh, 0, buf.data(), 8);
-    unknown.opcode = LITE_OP_CHECKSUM + 1;
+    unknown.opcode = LITE_OP_CHECKSUM + 2;
     auto nothing = unknown;
     nothing.opcode = 0;
     auto long_word = fetch_add_args(lh, 0, 1);

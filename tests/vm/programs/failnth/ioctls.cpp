@@ -5,6 +5,8 @@
 #include "../common/memory.hpp"
 #include "../common/process.hpp"
 
+#include <uapi/lite_order.h>
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -31,7 +33,7 @@ class Ioctls {
             map(), unmap(), transfer("small write", LITE_OP_WRITE, 100),
             transfer("small read", LITE_OP_READ, 100),
             transfer("large write", LITE_OP_WRITE, kLength),
-            transfer("large read", LITE_OP_READ, kLength), fetch_add(), vector(),
+            transfer("large read", LITE_OP_READ, kLength), fetch_add(), fence(), vector(),
             memory_operation("swap", LITE_OP_SWAP, 8),
             memory_operation("set", LITE_OP_SET, kLength),
             memory_operation("copy", LITE_OP_COPY, kLength),
@@ -146,6 +148,19 @@ class Ioctls {
                 auto op = opcode == LITE_OP_READ
                               ? read_args(lmr_.lh(), 5, buffer_.data(), length - 5)
                               : write_args(lmr_.lh(), 5, buffer_.data(), length - 5);
+                return dev_(op);
+            },
+            [](Errno) {});
+    }
+
+    Attempt fence() {
+        return label(
+            "fence",
+            [this] {
+                lite_op op{};
+                op.size = sizeof(op);
+                op.opcode = LITE_OP_FENCE;
+                op.lh = lmr_.lh();
                 return dev_(op);
             },
             [](Errno) {});

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+//
+// liblite for C++20: order.
+//
+//	table.write(payload, bytes);
+//	lite::fence(table);
+//	table.store(flag, std::uint64_t{1});
+#pragma once
+
+#include <lite/order.h>
+#include <lite/vector.hpp>
+
+namespace lite {
+
+// Waits until what has completed on this LMR is seen by the processors of the nodes
+// that hold it. @throws error as lite_fence()
+inline void fence(const context& node, const region& on) {
+    if (const int err = lite_fence(node.get(), on.handle()))
+        throw error(err, "fence");
+}
+
+// Of all LMRs, on all nodes that are not down. @throws error as lite_fence()
+inline void fence(const context& node) {
+    if (const int err = lite_fence(node.get(), 0))
+        throw error(err, "fence");
+}
+
+namespace op {
+
+// For submit(): what is before it in the array is over, and seen by the processors of
+// the nodes that hold this LMR, before what is behind it begins; which is not tried
+// if something before it has failed (ECANCELED).
+inline lite_op fence(const region& on) noexcept {
+    return make(static_cast<lite_opcode>(LITE_OP_FENCE), on, 0, 0);
+}
+
+}  // namespace op
+
+}  // namespace lite

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: MIT
+"""Fences: Documentation/ordering.rst. Soft-RoCE writes to memory in order, so what a fence does for other devices is seen
+by what it posts: a read on each queue pair of each node."""
+
+from litelab import in_one_machine, nodes_in, prepare_all, run_catch, stop_all
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+
+def _flushes(lab, lites, tag):
+    before = lites[0].stats()["flushes"]
+    run_catch(lab, lites, "ordering_test", tag)
+    return lites[0].stats()["flushes"] - before
+
+
+@vmtest(nodes=1, cpus=2, timeout=200)
+def test_three_nodes_in_one_machine(lab):
+    stop_all(nodes_in(lab.n1))
+    lites = in_one_machine(lab.n1, qps=3)
+    assert _flushes(lab, lites, "[once]") == 2 * 3
+    assert _flushes(lab, lites, "[all]") == 2 * 3
+    run_catch(lab, lites, "ordering_test", "[fence]", timeout=180)
+    # Who is down has nobody that could see anything.
+    lites[2].stop()
+    assert _flushes(lab, lites[:2], "[all]") == 3
+    stop_all(lites[:2])
