@@ -60,4 +60,6 @@ const char *const lite_stat_names[LITE_STAT_MAX] = {
 	[LITE_STAT_ENDS_REPLACED] = "ends_replaced",
 	[LITE_STAT_ENDS_LEAVE] = "ends_leave",
 	[LITE_STAT_FLUSHES] = "flushes",
+	[LITE_STAT_FENCES_FAILED] = "fences_failed",
+	[LITE_STAT_QUARANTINED] = "quarantined_pages",
 };

@@ -165,14 +165,15 @@ static bool lite_conn_is_end(const struct lite_conn *conn, u32 node,
  * ones are no matter of the caller's, or this would never end where a peer
  * connects again as fast as it is fenced.
  */
-static void lite_conns_fence(struct lite_cluster *cl,
-			     bool (*match)(const struct lite_conn *conn, u32 node,
-					   const struct lite_conn *other),
-			     u32 node, const struct lite_conn *other)
+static int lite_conns_fence(struct lite_cluster *cl,
+			    bool (*match)(const struct lite_conn *conn, u32 node,
+					  const struct lite_conn *other),
+			    u32 node, const struct lite_conn *other)
 {
 	struct lite_fabric *fab = cl->fab;
 	u64 last = atomic64_read(&fab->sessions);
 	struct lite_conn *conn, *found;
+	int err = 0;
 
 	/* All come to their ends at the same time. */
 	spin_lock(&fab->conns_lock);
@@ -185,19 +186,23 @@ static void lite_conns_fence(struct lite_cluster *cl,
 		found = NULL;
 		spin_lock(&fab->conns_lock);
 		list_for_each_entry(conn, &fab->conns, list) {
-			if (conn->session <= last && match(conn, node, other) &&
-			    !completion_done(&conn->fenced) &&
-			    kref_get_unless_zero(&conn->ref)) {
+			if (conn->session > last || !match(conn, node, other))
+				continue;
+			if (completion_done(&conn->fenced)) {
+				if (READ_ONCE(conn->unfenced))
+					err = -EIO;
+			} else if (kref_get_unless_zero(&conn->ref)) {
 				found = conn;
 				break;
 			}
 		}
 		spin_unlock(&fab->conns_lock);
 		if (found) {
-			lite_conn_fence(found, -EHOSTDOWN);
+			err = lite_conn_fence(found, -EHOSTDOWN) ?: err;
 			lite_conn_put(found);
 		}
 	} while (found);
+	return err;
 }
 
 /**
@@ -210,16 +215,16 @@ static void lite_conns_fence(struct lite_cluster *cl,
  * It may connect again, as another session.
  *
  * Context: may sleep; not by a poster.
+ * Return: as lite_conn_fence().
  */
-void lite_cluster_fence(struct lite_cluster *cl, u32 node,
-			const struct lite_conn *but)
+int lite_cluster_fence(struct lite_cluster *cl, u32 node,
+		       const struct lite_conn *but)
 {
 	/*
 	 * All of them: an old one may be dying, and not fenced yet; a new one
 	 * is in use at the responder before it is UP at the initiator.
 	 */
-	if (node)
-		lite_conns_fence(cl, lite_conn_is_of, node, but);
+	return node ? lite_conns_fence(cl, lite_conn_is_of, node, but) : 0;
 }
 
 /**
@@ -228,11 +233,12 @@ void lite_cluster_fence(struct lite_cluster *cl, u32 node,
  * @but: spare this connection; or NULL
  *
  * Context: may sleep; not by a poster.
+ * Return: as lite_conn_fence().
  */
-void lite_cluster_fence_all(struct lite_cluster *cl,
-			    const struct lite_conn *but)
+int lite_cluster_fence_all(struct lite_cluster *cl,
+			   const struct lite_conn *but)
 {
-	lite_conns_fence(cl, lite_conn_is_of, 0, but);
+	return lite_conns_fence(cl, lite_conn_is_of, 0, but);
 }
 
 /**

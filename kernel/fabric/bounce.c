@@ -22,6 +22,7 @@ struct lite_bounce_pool {
 static int lite_bounce_fill(struct lite_fabric *fab,
 			    struct lite_bounce_pool *pool, int cpu)
 {
+	u32 since = lite_dma_since(fab);
 	int i;
 
 	for (i = 0; i < LITE_BOUNCES_PER_CPU; i++) {
@@ -36,6 +37,7 @@ static int lite_bounce_fill(struct lite_fabric *fab,
 			return -ENOMEM;
 		}
 		b->pool = pool;
+		b->since = since;
 		b->bit = BIT_ULL(i);
 		b->data = page_address(page);
 		atomic64_or(b->bit, &pool->free);
@@ -88,8 +90,9 @@ void lite_bounce_exit(struct lite_fabric *fab)
 
 			if (!b->data)
 				continue;
-			lite_dma_unmap_page(fab, b->dma, LITE_BOUNCE_SIZE);
-			free_page((unsigned long)b->data);
+			if (lite_dma_unmap_page(fab, b->dma, LITE_BOUNCE_SIZE,
+						b->since))
+				free_page((unsigned long)b->data);
 		}
 	}
 	free_percpu(fab->bounce);
@@ -176,4 +179,37 @@ void lite_bounce_put(struct lite_fabric *fab, struct lite_bounce *b)
 	smp_mb__after_atomic(); /* with lite_bounce_get() */
 	if (waitqueue_active(&fab->bounce_wait))
 		wake_up(&fab->bounce_wait);
+}
+
+/**
+ * lite_bounce_failed - an operation with a bounce page has failed
+ * @fab: fabric
+ * @b: the caller's, who gives it back afterwards
+ *
+ * The device may be at it yet if it could not be fenced: then it is another page
+ * from here on, or, if there is none to be had, nobody gets this one again.
+ *
+ * Context: may sleep.
+ */
+void lite_bounce_failed(struct lite_fabric *fab, struct lite_bounce *b)
+{
+	u32 since = lite_dma_since(fab);
+	struct page *page;
+	u64 dma;
+
+	if (likely(b->since == since))
+		return;
+	page = alloc_page(GFP_KERNEL);
+	if (page && lite_dma_map_page(fab, page, LITE_BOUNCE_SIZE, &dma)) {
+		__free_page(page);
+		page = NULL;
+	}
+	if (!page) {
+		b->bit = 0;
+		return;
+	}
+	lite_dma_unmap_page(fab, b->dma, LITE_BOUNCE_SIZE, b->since);
+	b->data = page_address(page);
+	b->dma = dma;
+	b->since = since;
 }

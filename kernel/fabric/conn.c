@@ -13,6 +13,7 @@
  * under conn->lock. The work item that unmakes runs once, queued by whoever
  * moved the state to DEAD.
  */
+#include <linux/module.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 
@@ -28,6 +29,7 @@ static void lite_conn_free(struct kref *ref)
 {
 	struct lite_conn *conn = container_of(ref, struct lite_conn, ref);
 	struct lite_fabric *fab = conn->fab;
+	bool stuck = conn->stuck;
 
 	if (conn->rpc || conn->service)
 		fab->ops->conn_release(fab->priv, conn);
@@ -38,7 +40,8 @@ static void lite_conn_free(struct kref *ref)
 	/* Under the lock: the waiter may free fab as soon as the list is empty. */
 	wake_up_all(&fab->conns_wait);
 	spin_unlock(&fab->conns_lock);
-	kfree(conn);
+	if (!stuck)
+		kfree(conn);
 }
 
 /**
@@ -57,8 +60,27 @@ static void lite_conn_drained(struct percpu_ref *ref)
 	complete_all(&container_of(ref, struct lite_conn, live)->drained);
 }
 
+/*
+ * The device has failed to end what it does for a connection. Queue pairs that it
+ * has kept have pointers to us, and to our code: that stays for good.
+ */
+static void lite_conn_unfenced(struct lite_conn *conn)
+{
+	int i;
+
+	for (i = 0; i < conn->nqps; i++)
+		conn->stuck |= conn->qp[i].stuck;
+	if (conn->stuck) {
+		WRITE_ONCE(conn->fab->stuck, true);
+		__module_get(THIS_MODULE);
+	}
+	WRITE_ONCE(conn->unfenced, true);
+	lite_dma_unfenced(conn->fab);
+}
+
 static void lite_conn_destroy(struct lite_conn *conn)
 {
+	bool fenced = true;
 	int i;
 
 	for (i = 0; i < conn->nqps; i++)
@@ -71,7 +93,10 @@ static void lite_conn_destroy(struct lite_conn *conn)
 	 */
 	wait_for_completion_timeout(&conn->drained, LITE_DRAIN_TIMEOUT);
 	for (i = 0; i < conn->nqps; i++)
-		lite_qp_destroy(&conn->qp[i]);
+		fenced &= lite_qp_destroy(&conn->qp[i]);
+	/* First: who waits for the fence looks at that next. */
+	if (!fenced)
+		lite_conn_unfenced(conn);
 	complete_all(&conn->fenced);
 	trace_lite_conn(conn->session, conn->from.node, 3, conn->reason);
 	lite_stat_inc(conn->fab->stats, LITE_STAT_FENCES);
@@ -84,7 +109,9 @@ static void lite_conn_destroy(struct lite_conn *conn)
 	lite_cq_barrier(conn->fab->cpu_wq);
 	for (i = 0; i < conn->nqps; i++)
 		lite_qp_free(&conn->qp[i]);
-	if (conn->rcq)
+	if (conn->rcq && conn->stuck)
+		lite_cq_abandon(conn->rcq);
+	else if (conn->rcq)
 		lite_cq_destroy(conn->rcq);
 	conn->rcq = NULL;
 }
@@ -181,13 +208,19 @@ void lite_conn_kill(struct lite_conn *conn, int reason)
  * @conn: caller holds a reference
  * @reason: negative errno for the record
  *
+ * Memory may be given back after it in any case: lite_dma_unmap_page() sees to what
+ * can be reached yet.
+ *
  * Context: may sleep; not in a work item that the end of the connection waits
  * for, and not by a poster.
+ * Return: 0; -EIO: the device has failed to: what the peer has under way may yet be
+ * done.
  */
-void lite_conn_fence(struct lite_conn *conn, int reason)
+int lite_conn_fence(struct lite_conn *conn, int reason)
 {
 	lite_conn_kill(conn, reason);
 	wait_for_completion(&conn->fenced);
+	return READ_ONCE(conn->unfenced) ? -EIO : 0;
 }
 
 static void lite_conn_deadline(struct work_struct *work)

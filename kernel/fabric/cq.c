@@ -358,6 +358,24 @@ void lite_cq_close(struct lite_cq *cq)
 	wait_var_event(&cq->users, !atomic_read(&cq->users));
 }
 
+static void lite_cq_nothing(struct ib_cq *ib, void *context)
+{
+}
+
+/**
+ * lite_cq_abandon - let go of a completion queue that cannot be destroyed
+ * @cq: a QP uses it that the device has kept; it stays, and the module, too
+ *
+ * Context: may sleep.
+ */
+void lite_cq_abandon(struct lite_cq *cq)
+{
+	lite_cq_close(cq);
+	WRITE_ONCE(cq->ib->comp_handler, lite_cq_nothing);
+	/* Who saw the other has called it by then. */
+	synchronize_rcu();
+}
+
 /**
  * lite_cq_destroy - give back a completion queue
  * @cq: no QP uses it any more; closed here if it was not

@@ -5,8 +5,8 @@
  *
  * Key mode "global": one DMA memory region with remote read, write and atomic
  * access. Addresses behind it are whatever ib_dma_map_*() returned; nothing
- * but lite_dma_map_page() and the scatterlists of one-sided operations makes
- * such addresses, so this is the place for another key mode.
+ * but lite_dma_map_page() (dma.c) and the scatterlists of one-sided operations
+ * makes such addresses, so this is the place for another key mode.
  */
 #include <linux/slab.h>
 
@@ -105,6 +105,7 @@ int lite_fabric_init(struct lite_fabric *fab,
 	fab->ops = ops;
 	fab->priv = priv;
 	atomic64_set(&fab->sessions, 0);
+	atomic_set(&fab->unfenced, 0);
 	spin_lock_init(&fab->conns_lock);
 	INIT_LIST_HEAD(&fab->conns);
 	init_waitqueue_head(&fab->conns_wait);
@@ -260,49 +261,19 @@ void lite_fabric_exit(struct lite_fabric *fab)
 	lite_poller_stop(&fab->poller);
 	lite_bounce_exit(fab);
 	lite_cm_exit(fab);
-	lite_device_put_mr(fab);
-	ib_dealloc_pd(fab->pd);
+	/* Queue pairs that the device has kept use them. */
+	if (!READ_ONCE(fab->stuck)) {
+		lite_device_put_mr(fab);
+		ib_dealloc_pd(fab->pd);
+	}
 	lite_auth_exit(&fab->auth);
 	destroy_workqueue(fab->cpu_wq);
 	destroy_workqueue(fab->accept_wq);
 	destroy_workqueue(fab->wq);
+	if (lite_stat_sum(fab->stats, LITE_STAT_QUARANTINED))
+		pr_warn("lite: %lld pages stay in quarantine\n",
+			lite_stat_sum(fab->stats, LITE_STAT_QUARANTINED));
 	/* rxe does not use the DMA API, which would have told us otherwise. */
 	WARN_ONCE(lite_stat_sum(fab->stats, LITE_STAT_DMA_PAGES),
 		  "lite: pages left mapped\n");
-}
-
-/**
- * lite_dma_map_page - let the device, and with it the peers, reach pages
- * @fab: fabric
- * @page: first of @size bytes of physically contiguous memory
- * @size: bytes, whole pages
- * @dma: set to the address to publish
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM.
- */
-int lite_dma_map_page(struct lite_fabric *fab, struct page *page, size_t size,
-		      u64 *dma)
-{
-	u64 addr = ib_dma_map_page(fab->dev, page, 0, size, DMA_BIDIRECTIONAL);
-
-	if (ib_dma_mapping_error(fab->dev, addr))
-		return -ENOMEM;
-	lite_stat_add(fab->stats, LITE_STAT_DMA_PAGES, size >> PAGE_SHIFT);
-	*dma = addr;
-	return 0;
-}
-
-/**
- * lite_dma_unmap_page - the counterpart of lite_dma_map_page()
- * @fab: fabric
- * @dma: address
- * @size: bytes, as mapped
- *
- * Context: may sleep. Whoever could still use the address has been fenced.
- */
-void lite_dma_unmap_page(struct lite_fabric *fab, u64 dma, size_t size)
-{
-	ib_dma_unmap_page(fab->dev, dma, size, DMA_BIDIRECTIONAL);
-	lite_stat_add(fab->stats, LITE_STAT_DMA_PAGES, -(s64)(size >> PAGE_SHIFT));
 }

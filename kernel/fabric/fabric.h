@@ -14,8 +14,9 @@
  *   lite_conn_kill() ends it, from any context, once. A work item then marks
  *   it dead for new posters, moves the QPs to the error state, lets what is in
  *   flight be flushed, destroys the QPs - that is the fence: from then on the
- *   peer cannot touch our memory through this connection -, completes @fenced,
- *   waits for the last poster and gives everything back.
+ *   peer cannot touch our memory through this connection, or, if the device has
+ *   failed to, only what is in quarantine (dma.c) -, completes @fenced, waits for
+ *   the last poster and gives everything back.
  *
  * Locking, outermost first: lite_conn.lock, conns_lock, lite_cq.lock, lite_cq.wait,
  * lite_poller.lock, lite_poller.asleep. No spinlock is held while completion handlers run.
@@ -147,6 +148,7 @@ struct lite_cq *lite_cq_create(struct lite_poller *poller,
 			       struct ib_device *dev, int depth, bool always);
 void lite_cq_close(struct lite_cq *cq);
 void lite_cq_destroy(struct lite_cq *cq);
+void lite_cq_abandon(struct lite_cq *cq);
 void lite_cq_barrier(struct workqueue_struct *wq);
 int lite_cq_poll(struct lite_cq *cq);
 void lite_cq_put(struct lite_cq *cq);
@@ -202,6 +204,7 @@ struct lite_wr {
  * @scq: completions of its sends
  * @busy: slots of @wr in use, a bit each
  * @room: woken when a slot comes free or the connection dies
+ * @stuck: the device has refused to destroy it
  * @qpn: its number
  * @psn: first packet sequence number we send with (random)
  * @pace: how long to wait awake
@@ -213,6 +216,7 @@ struct lite_qp {
 	struct lite_cq *scq;
 	atomic64_t busy;
 	wait_queue_head_t room;
+	bool stuck;
 	u32 qpn;
 	u32 psn;
 	struct lite_pace pace;
@@ -252,7 +256,7 @@ int lite_qp_atomic_nowait(struct lite_qp *qp, struct lite_io *io,
 			  u64 operand, u64 swap);
 int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first);
 void lite_qp_flush(struct lite_qp *qp);
-void lite_qp_destroy(struct lite_qp *qp);
+bool lite_qp_destroy(struct lite_qp *qp);
 void lite_qp_abort(struct lite_qp *qp);
 void lite_qp_free(struct lite_qp *qp);
 
@@ -280,6 +284,7 @@ struct lite_bounce_pool;
  * @bit: its bit there
  * @data: LITE_BOUNCE_SIZE bytes
  * @dma: what the device calls them
+ * @since: for lite_dma_unmap_page()
  */
 struct lite_bounce {
 	struct list_head list;
@@ -287,6 +292,7 @@ struct lite_bounce {
 	s64 bit;
 	void *data;
 	u64 dma;
+	u32 since;
 };
 
 int lite_bounce_init(struct lite_fabric *fab);
@@ -294,6 +300,7 @@ void lite_bounce_exit(struct lite_fabric *fab);
 struct lite_bounce *lite_bounce_tryget(struct lite_fabric *fab);
 struct lite_bounce *lite_bounce_get(struct lite_fabric *fab);
 void lite_bounce_put(struct lite_fabric *fab, struct lite_bounce *bounce);
+void lite_bounce_failed(struct lite_fabric *fab, struct lite_bounce *bounce);
 
 /* ---- authentication ------------------------------------------------------ */
 
@@ -411,7 +418,9 @@ enum lite_conn_state {
  * @asked: jiffies at which it had got the first request since @heard; not after
  *	that: it owes us nothing
  * @drained: completed when @live is gone
- * @fenced: completed when the peer can no longer touch our memory
+ * @fenced: completed when the peer can no longer touch our memory, or
+ * @unfenced: is true: the device has failed to see to that
+ * @stuck: because it has kept a queue pair
  * @gone: completed when nothing of it remains at the device
  */
 struct lite_conn {
@@ -466,6 +475,8 @@ struct lite_conn {
 	struct delayed_work deadline;
 	struct completion drained;
 	struct completion fenced;
+	bool unfenced;
+	bool stuck;
 	struct completion gone;
 };
 
@@ -544,6 +555,8 @@ struct lite_fabric {
 	struct list_head conns;
 	bool closing;
 	wait_queue_head_t conns_wait;
+	atomic_t unfenced;          /* fences that have failed */
+	bool stuck;                 /* the device has kept queue pairs */
 };
 
 int lite_fabric_init(struct lite_fabric *fab,
@@ -557,7 +570,15 @@ void lite_fabric_exit(struct lite_fabric *fab);
 
 int lite_dma_map_page(struct lite_fabric *fab, struct page *page, size_t size,
 		      u64 *dma);
-void lite_dma_unmap_page(struct lite_fabric *fab, u64 dma, size_t size);
+bool lite_dma_unmap_page(struct lite_fabric *fab, u64 dma, size_t size,
+			 u32 since);
+void lite_dma_unfenced(struct lite_fabric *fab);
+
+/* For lite_dma_unmap_page(): how many fences have failed so far. */
+static inline u32 lite_dma_since(const struct lite_fabric *fab)
+{
+	return atomic_read(&fab->unfenced);
+}
 
 struct lite_conn *lite_conn_alloc(struct lite_fabric *fab);
 int lite_conn_setup(struct lite_conn *conn);
@@ -571,7 +592,7 @@ void lite_conn_arm_deadline(struct lite_conn *conn);
 void lite_conn_kill(struct lite_conn *conn, int reason);
 void lite_conn_end(struct lite_conn *conn, enum lite_end_cause cause, u64 figure,
 		   int reason);
-void lite_conn_fence(struct lite_conn *conn, int reason);
+int lite_conn_fence(struct lite_conn *conn, int reason);
 void lite_conn_put(struct lite_conn *conn);
 void lite_conn_asked(struct lite_conn *conn, unsigned long begun);
 unsigned long lite_conn_heard(const struct lite_conn *conn);

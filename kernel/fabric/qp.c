@@ -20,6 +20,12 @@
 #include "../wait.h"
 #include "fabric.h"
 
+/*
+ * A device that takes so long to destroy a queue pair has given up. Of those that
+ * we know Soft-RoCE does so first, after 50 s, and then says that all went well.
+ */
+#define LITE_DESTROY_TIMEOUT (40 * HZ)
+
 /* How long a poster polls for a free slot before it sleeps. */
 #define LITE_ROOM_SPIN_NS (2 * NSEC_PER_MSEC)
 
@@ -525,19 +531,24 @@ void lite_qp_flush(struct lite_qp *qp)
  * lite_qp_destroy - destroy the device's queue pair: the fence
  * @qp: flushed
  *
- * On return the device neither reads nor writes memory on behalf of this QP.
- *
  * Context: may sleep.
+ * Return: true: the device neither reads nor writes memory on behalf of this QP any
+ * more; false: it may.
  */
-void lite_qp_destroy(struct lite_qp *qp)
+bool lite_qp_destroy(struct lite_qp *qp)
 {
+	unsigned long begun = jiffies;
+
 	if (!qp->ib)
-		return;
+		return true;
 	if (qp->conn->id && qp->conn->id->qp == qp->ib)
 		rdma_destroy_qp(qp->conn->id);
 	else
 		ib_destroy_qp(qp->ib);
 	qp->ib = NULL;
+	/* The CM keeps the errno to itself. But a QP that is there uses its CQ. */
+	qp->stuck = atomic_read(&qp->scq->ib->usecnt);
+	return !qp->stuck && time_before(jiffies, begun + LITE_DESTROY_TIMEOUT);
 }
 
 /**
@@ -566,7 +577,9 @@ void lite_qp_abort(struct lite_qp *qp)
  */
 void lite_qp_free(struct lite_qp *qp)
 {
-	if (qp->scq)
+	if (qp->scq && qp->stuck)
+		lite_cq_abandon(qp->scq);
+	else if (qp->scq)
 		lite_cq_destroy(qp->scq);
 	qp->scq = NULL;
 }

@@ -72,7 +72,10 @@ int lite_atomic_post(struct lite_mapping *m, struct lite_conn *conn,
 	lite_io_wait(&io, qp);
 	ib_dma_sync_single_for_cpu(conn->fab->dev, bounce->dma, sizeof(u64),
 				   DMA_BIDIRECTIONAL);
-	return lite_io_result(m, err ?: io.status);
+	err = err ?: io.status;
+	if (unlikely(err))
+		lite_bounce_failed(m->mem->fab, bounce);
+	return lite_io_result(m, err);
 }
 
 /* lite_atomic_end(), of one that has failed. */

@@ -35,6 +35,7 @@
 static struct lite_bounce *lite_issue_page_new(struct lite_fabric *fab)
 {
 	struct lite_bounce *b = kmalloc(sizeof(*b), GFP_NOWAIT | __GFP_NOWARN);
+	u32 since = lite_dma_since(fab);
 	struct page *page = alloc_page(GFP_NOWAIT | __GFP_NOWARN);
 
 	if (!b || !page ||
@@ -45,13 +46,14 @@ static struct lite_bounce *lite_issue_page_new(struct lite_fabric *fab)
 		return NULL;
 	}
 	b->data = page_address(page);
+	b->since = since;
 	return b;
 }
 
 static void lite_issue_page_free(struct lite_fabric *fab, struct lite_bounce *b)
 {
-	lite_dma_unmap_page(fab, b->dma, LITE_BOUNCE_SIZE);
-	free_page((unsigned long)b->data);
+	if (lite_dma_unmap_page(fab, b->dma, LITE_BOUNCE_SIZE, b->since))
+		free_page((unsigned long)b->data);
 	kfree(b);
 }
 
@@ -86,6 +88,20 @@ static void lite_issue_page_put(struct lite_memory *mem, struct lite_bounce *b)
 	spin_lock(&mem->issues.lock);
 	list_add(&b->list, &mem->issues.pages);
 	spin_unlock(&mem->issues.lock);
+}
+
+/* The device may be at it yet, if it could not be fenced. */
+static void lite_issue_page_failed(struct lite_memory *mem,
+				   struct lite_bounce *b)
+{
+	if (likely(b->since == lite_dma_since(mem->fab))) {
+		lite_issue_page_put(mem, b);
+		return;
+	}
+	spin_lock(&mem->issues.lock);
+	mem->issues.n_pages--;
+	spin_unlock(&mem->issues.lock);
+	lite_issue_page_free(mem->fab, b);
 }
 
 /**
@@ -172,7 +188,10 @@ void lite_issue_over(struct lite_issue *i, int err)
 				   DMA_BIDIRECTIONAL);
 	if (!err && i->opcode != LITE_OP_WRITE)
 		memcpy(i->data, i->page->data, i->length);
-	lite_issue_page_put(i->mem, i->page);
+	if (unlikely(err))
+		lite_issue_page_failed(i->mem, i->page);
+	else
+		lite_issue_page_put(i->mem, i->page);
 	lite_access_exit(i->m);
 	lite_issue_count(i, err);
 	i->end(i, err);

@@ -31,6 +31,7 @@ struct lite_revoke {
 	u64 session;
 	struct lite_conn *conn;
 	int err;
+	int unfenced;
 };
 
 /* ---- counting ------------------------------------------------------------ */
@@ -259,7 +260,7 @@ static void lite_revoke_work(struct work_struct *work)
 	if (r->err && r->err != -EUCLEAN && r->conn) {
 		lite_conn_end(r->conn, LITE_END_REVOKE,
 			      jiffies_to_msecs(jiffies - begun), -ETIMEDOUT);
-		lite_conn_fence(r->conn, -ETIMEDOUT);
+		r->unfenced = lite_conn_fence(r->conn, -ETIMEDOUT);
 	}
 }
 
@@ -491,7 +492,8 @@ static int lite_recall_fence(struct lite_lmr *lmr)
  *
  * Context: may sleep; calls leaf calls.
  * Return: 0: nobody has an operation on it under way; -EHOSTDOWN, -ETIMEDOUT and
- * others: that cannot be said, because a store cannot be asked.
+ * others: that cannot be said, because a store cannot be asked; -EIO: or because
+ * a device, ours or a store's, could not be made to end it.
  */
 int lite_mappers_recall(struct lite_lmr *lmr)
 {
@@ -503,6 +505,7 @@ int lite_mappers_recall(struct lite_lmr *lmr)
 	revoke = lite_mappers_tell(lmr, LITE_CALL_LMR_RECALL, &n);
 	mutex_lock(&lmr->lock);
 	for (i = 0; i < n; i++) {
+		err = revoke[i].unfenced ?: err;
 		m = lite_mapper_find(lmr, revoke[i].session);
 		if (!m || !revoke[i].err)
 			continue;
@@ -513,7 +516,7 @@ int lite_mappers_recall(struct lite_lmr *lmr)
 	}
 	mutex_unlock(&lmr->lock);
 	kvfree(revoke);
-	if (lmr->place->n_shares > 1)
+	if (!err && lmr->place->n_shares > 1)
 		err = lite_recall_fence(lmr);
 	return err;
 }

@@ -91,6 +91,7 @@ void lite_lent_close(struct lite_memory *mem);
  * @page: for what is fetched, made when first needed
  * @order: its
  * @dma: its
+ * @since: for lite_dma_unmap_page()
  */
 struct lite_run {
 	struct list_head list;
@@ -104,6 +105,7 @@ struct lite_run {
 	struct page *page;
 	u32 order;
 	u64 dma;
+	u32 since;
 };
 
 /* A step of it: bytes done, maybe 0, or a negative errno. */

@@ -43,8 +43,9 @@ void lite_run_end(struct lite_run *r)
 	wake_up_all(&r->mem->work_wait);
 	if (!r->page)
 		return;
-	lite_dma_unmap_page(r->mem->fab, r->dma, PAGE_SIZE << r->order);
-	__free_pages(r->page, r->order);
+	if (lite_dma_unmap_page(r->mem->fab, r->dma, PAGE_SIZE << r->order,
+				r->since))
+		__free_pages(r->page, r->order);
 }
 
 static bool lite_runs_brief_ended(struct lite_memory *mem,

@@ -143,6 +143,7 @@ static int lite_run_page(struct lite_run *r)
 	u64 size = min_t(u64, le64_to_cpu(r->op->length), LITE_RUN_FETCH);
 	int err;
 
+	r->since = lite_dma_since(r->mem->fab);
 	r->order = get_order(size);
 	r->page = alloc_pages(GFP_KERNEL | __GFP_NOWARN | __GFP_NORETRY,
 			      r->order);

@@ -185,7 +185,8 @@ static int lite_pinned_pin(struct lite_pinned *pin, unsigned long addr)
 
 /**
  * lite_pinned_release - unpin memory that was never the node's, or is no more
- * @pin: nothing of it is mapped for the device
+ * @pin: nothing of it is mapped for the device, but what is in quarantine, which
+ *	has no pages
  *
  * Context: may sleep.
  */
@@ -251,11 +252,16 @@ struct lite_pinned *lite_pinned_new(struct lite_ctx *ctx, unsigned long addr,
  * lite_pinned_free - give memory back to its process
  * @mem: node's
  * @pin: nobody can reach it as an LMR any more
+ * @since: for lite_dma_unmap_page()
+ *
+ * What is in quarantine stays pinned, and counted as such.
  *
  * Context: may sleep.
  */
-void lite_pinned_free(struct lite_memory *mem, struct lite_pinned *pin)
+void lite_pinned_free(struct lite_memory *mem, struct lite_pinned *pin,
+		      u32 since)
 {
+	u32 n_pages = pin->n_pages;
 	u32 i;
 
 	spin_lock(&pin->ctx->pinned_lock);
@@ -267,12 +273,14 @@ void lite_pinned_free(struct lite_memory *mem, struct lite_pinned *pin)
 		write_lock(&mem->runs_lock);
 		lite_runs_remove(run, &mem->runs);
 		write_unlock(&mem->runs_lock);
-		lite_dma_unmap_page(mem->fab, run->start,
-				    (size_t)run->n << PAGE_SHIFT);
+		if (!lite_dma_unmap_page(mem->fab, run->start,
+					 (size_t)run->n << PAGE_SHIFT, since)) {
+			pin->n_pages -= run->n;
+			run->n = 0;
+		}
 		cond_resched();
 	}
-	lite_stat_add(mem->stats, LITE_STAT_PINNED_PAGES,
-		      -(s64)pin->n_pages);
+	lite_stat_add(mem->stats, LITE_STAT_PINNED_PAGES, -(s64)n_pages);
 	lite_pinned_release(pin);
 }
 
@@ -331,7 +339,7 @@ struct lite_alloc *lite_pinned_adopt(struct lite_memory *mem,
 
 	lite_stat_add(mem->stats, LITE_STAT_PINNED_PAGES, pin->n_pages);
 	if (!alloc) {
-		lite_pinned_free(mem, pin);
+		lite_pinned_free(mem, pin, 0);
 		return ERR_PTR(-ENOMEM);
 	}
 	kref_init(&alloc->ref);
@@ -342,6 +350,7 @@ struct lite_alloc *lite_pinned_adopt(struct lite_memory *mem,
 	alloc->uid = uid;
 	alloc->bytes = (u64)pin->n_pages << PAGE_SHIFT;
 	alloc->pinned = pin;
+	alloc->since = lite_dma_since(mem->fab);
 	lite_stat_inc(mem->stats, LITE_STAT_ALLOCS);
 	err = lite_pinned_map(mem, pin) ?: lite_pinned_extents(alloc, pin) ?:
 	      lite_store_enter(mem, alloc);

@@ -74,7 +74,8 @@ struct lite_pinned *lite_pinned_new(struct lite_ctx *ctx, unsigned long addr,
 void lite_pinned_release(struct lite_pinned *pin);
 struct lite_alloc *lite_pinned_adopt(struct lite_memory *mem,
 				     struct lite_pinned *pin, u32 uid);
-void lite_pinned_free(struct lite_memory *mem, struct lite_pinned *pin);
+void lite_pinned_free(struct lite_memory *mem, struct lite_pinned *pin,
+		      u32 since);
 void *lite_pinned_address(struct lite_memory *mem, u64 dma, size_t *n);
 
 /* register.c */

@@ -95,12 +95,13 @@ out:
 	return err;
 }
 
-static void lite_limit_give(struct lite_memory *mem, u32 uid, u64 bytes)
+/* @lost: so many of @bytes are in quarantine: the uid's no more, but in use. */
+static void lite_limit_give(struct lite_memory *mem, u32 uid, u64 bytes, u64 lost)
 {
 	struct lite_uid_use *use;
 
 	mutex_lock(&mem->limit_lock);
-	mem->used -= bytes;
+	mem->used -= bytes - lost;
 	use = xa_load(&mem->uids, uid);
 	use->bytes -= bytes;
 	if (!use->bytes) {
@@ -153,11 +154,15 @@ static int lite_piece_map(struct lite_memory *mem, struct lite_piece *p)
 	err = lite_dma_map_page(mem->fab, p->page, size, &p->dma);
 	if (err)
 		return err;
-	/* Local operations find the kernel's address by the device's. */
+	/*
+	 * Local operations find the kernel's address by the device's. If they
+	 * cannot, nobody ever knows it.
+	 */
 	err = mtree_store_range(&mem->by_dma, p->dma, p->dma + size - 1,
 				page_address(p->page), GFP_KERNEL);
 	if (err)
-		lite_dma_unmap_page(mem->fab, p->dma, size);
+		lite_dma_unmap_page(mem->fab, p->dma, size,
+				    lite_dma_since(mem->fab));
 	return err;
 }
 
@@ -226,20 +231,24 @@ static void lite_store_release(struct kref *ref)
 {
 	struct lite_alloc *alloc = container_of(ref, struct lite_alloc, ref);
 	struct lite_memory *mem = alloc->mem;
+	u64 lost = 0;
 	u32 i;
 
 	for (i = 0; i < alloc->n_pieces; i++) {
 		struct lite_piece *p = &alloc->pieces[i];
+		size_t size = PAGE_SIZE << p->order;
 
 		mtree_erase(&mem->by_dma, p->dma);
-		lite_dma_unmap_page(mem->fab, p->dma, PAGE_SIZE << p->order);
-		lite_piece_free(p);
+		if (lite_dma_unmap_page(mem->fab, p->dma, size, alloc->since))
+			lite_piece_free(p);
+		else
+			lost += size;
 		cond_resched();
 	}
 	if (alloc->pinned) {
-		lite_pinned_free(mem, alloc->pinned);
+		lite_pinned_free(mem, alloc->pinned, alloc->since);
 	} else {
-		lite_limit_give(mem, alloc->uid, alloc->bytes);
+		lite_limit_give(mem, alloc->uid, alloc->bytes, lost);
 		lite_stat_add(mem->stats, LITE_STAT_LMR_BYTES,
 			      -(s64)alloc->bytes);
 	}
@@ -332,7 +341,7 @@ struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home,
 		return ERR_PTR(err);
 	alloc = kzalloc(sizeof(*alloc), GFP_KERNEL);
 	if (!alloc) {
-		lite_limit_give(mem, uid, bytes);
+		lite_limit_give(mem, uid, bytes, 0);
 		return ERR_PTR(-ENOMEM);
 	}
 	kref_init(&alloc->ref);
@@ -343,6 +352,7 @@ struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home,
 	alloc->session = session;
 	alloc->uid = uid;
 	alloc->bytes = bytes;
+	alloc->since = lite_dma_since(mem->fab);
 	lite_stat_inc(mem->stats, LITE_STAT_ALLOCS);
 	lite_stat_add(mem->stats, LITE_STAT_LMR_BYTES, bytes);
 	/* Do not even begin to push everybody else out of memory. */
@@ -620,11 +630,12 @@ static int lite_serve_mem_extents(void *priv, struct lite_conn *conn,
 	return err;
 }
 
-/* Make sure that nodes have nothing under way to memory of a home. */
-static void lite_store_fence(struct lite_memory *mem, struct lite_conn *home,
-			     const struct lite_wire_fence *fence, u32 n,
-			     bool all)
+/* Make sure that nodes have nothing under way to memory of a home; or -EIO. */
+static int lite_store_fence(struct lite_memory *mem, struct lite_conn *home,
+			    const struct lite_wire_fence *fence, u32 n,
+			    bool all)
 {
+	int err = 0;
 	u32 i;
 
 	/*
@@ -632,12 +643,14 @@ static void lite_store_fence(struct lite_memory *mem, struct lite_conn *home,
 	 * is done: what failed has ended the session that it failed in.
 	 */
 	for (i = 0; i < n; i++)
-		lite_cluster_fence(mem->cl, le32_to_cpu(fence[i].node), home);
+		err = lite_cluster_fence(mem->cl, le32_to_cpu(fence[i].node),
+					 home) ?: err;
 	if (all)
-		lite_cluster_fence_all(mem->cl, home);
+		err = lite_cluster_fence_all(mem->cl, home);
 	/* We ourselves may be among those that the home has not heard of. */
 	if (all || n)
 		lite_mapping_retire_home(mem, home->from.node);
+	return err;
 }
 
 static int lite_serve_mem_free(void *priv, struct lite_conn *conn,
@@ -656,6 +669,7 @@ static int lite_serve_mem_free(void *priv, struct lite_conn *conn,
 	 * request first may be at that still.
 	 */
 	alloc = lite_store_take(mem, le64_to_cpu(f->id), conn->from.node);
+	/* If that fails it is not the home's any more, either: quarantine. */
 	lite_store_fence(mem, conn, f->fence, le32_to_cpu(f->n_fences),
 			 f->fence_all);
 	if (alloc)
@@ -671,9 +685,9 @@ static int lite_serve_mem_fence(void *priv, struct lite_conn *conn,
 
 	if (!conn)
 		return -EBADMSG;
-	lite_store_fence(priv, conn, f->fence, le32_to_cpu(f->n_fences),
-			 f->fence_all);
-	return 0;
+	/* The home goes on to use the memory: it has to know. */
+	return lite_store_fence(priv, conn, f->fence,
+				le32_to_cpu(f->n_fences), f->fence_all);
 }
 
 void lite_store_handlers(struct lite_memory *mem)

@@ -26,6 +26,7 @@ struct lite_piece {
  * @confirmed: the home has read where it is, and knows that it has it
  * @uid: charged to
  * @bytes: whole pages
+ * @since: for lite_dma_unmap_page()
  * @n_pieces: entries in @pieces
  * @pieces: the pages
  * @n_extents: entries in @extents
@@ -43,6 +44,7 @@ struct lite_alloc {
 	bool confirmed;
 	u32 uid;
 	u64 bytes;
+	u32 since;
 	u32 n_pieces;
 	struct lite_piece *pieces;
 	u32 n_extents;

@@ -84,7 +84,10 @@ static int lite_small_post(struct lite_piece_io *p, struct lite_mapping *m,
 	ib_dma_sync_single_for_cpu(conn->fab->dev, bounce->dma, n,
 				   DMA_BIDIRECTIONAL);
 	lite_conn_put_live(conn);
-	return lite_io_result(m, err ?: io.status);
+	err = err ?: io.status;
+	if (unlikely(err))
+		lite_bounce_failed(m->mem->fab, bounce);
+	return lite_io_result(m, err);
 }
 
 /*

@@ -307,21 +307,34 @@ static void lite_batch_free(struct lite_batch *b,
 	b->n_pages = 0;
 }
 
+/* The device may be at it yet: it stays pinned, and mapped. */
+static void lite_batch_lose(struct lite_batch *b,
+			    struct lite_stats __percpu *stats)
+{
+	lite_stat_add(stats, LITE_STAT_QUARANTINED, b->n_pages);
+	lite_batch_free(b, stats);
+}
+
 /* Wait for the batch that was posted first. */
 static void lite_large_end(struct lite_large *l)
 {
 	struct lite_batch *b = &l->batch[l->ended % l->max];
 	struct lite_piece_io *p = l->p;
 	struct lite_memory *mem = p->a->ctx->mem;
+	bool lost;
 	int err;
 
 	lite_io_wait_long(&b->io, b->qp);
 	l->ended++;
-	ib_dma_unmap_sgtable_attrs(mem->fab->dev, &b->sgt, l->dir, 0);
-	lite_conn_put_live(b->conn);
 	err = lite_io_result(b->m, b->err ?: b->io.status);
+	lost = err && READ_ONCE(b->conn->unfenced);
+	if (!lost)
+		ib_dma_unmap_sgtable_attrs(mem->fab->dev, &b->sgt, l->dir, 0);
+	lite_conn_put_live(b->conn);
 	lite_access_exit(b->m);
-	if (lite_buf_tryunpin(p->buf, b->pages, b->n_pages, !p->write))
+	if (lost)
+		lite_batch_lose(b, mem->stats);
+	else if (lite_buf_tryunpin(p->buf, b->pages, b->n_pages, !p->write))
 		lite_batch_free(b, mem->stats);
 	else
 		l->locked = true;

@@ -562,8 +562,11 @@ static void lite_wave_go(struct lite_vector *v, struct lite_op *ops,
 	for (i = 0; i < v->n_to; i++)
 		lite_conn_put_live(v->to[i].conn);
 	lite_wave_end_all(v, ops, false, left);
-	for (i = 0; i < v->n_pages; i++)
+	for (i = 0; i < v->n_pages; i++) {
+		if (unlikely(v->alone))
+			lite_bounce_failed(mem->fab, v->page[i]);
 		lite_bounce_put(mem->fab, v->page[i]);
+	}
 	lite_wave_settle(v);
 	lite_wave_end_all(v, ops, true, left);
 	lite_stat_add(mem->stats, LITE_STAT_OPS_INFLIGHT, -(s64)v->n);

@@ -98,6 +98,7 @@ void lite_rpc_handle(struct lite_rpc *rpc, enum lite_call call, lite_handler fn,
 
 static int lite_slots_init(struct lite_conn *conn, struct lite_slots *slots)
 {
+	slots->since = lite_dma_since(conn->fab);
 	slots->page = alloc_pages(GFP_KERNEL | __GFP_ZERO,
 				  get_order(LITE_SLOTS_BYTES));
 	if (!slots->page)
@@ -115,8 +116,9 @@ static void lite_slots_exit(struct lite_conn *conn, struct lite_slots *slots)
 {
 	if (!slots->page)
 		return;
-	lite_dma_unmap_page(conn->fab, slots->dma, LITE_SLOTS_BYTES);
-	__free_pages(slots->page, get_order(LITE_SLOTS_BYTES));
+	if (lite_dma_unmap_page(conn->fab, slots->dma, LITE_SLOTS_BYTES,
+				slots->since))
+		__free_pages(slots->page, get_order(LITE_SLOTS_BYTES));
 	slots->page = NULL;
 }
 

@@ -126,6 +126,7 @@ void lite_beat_excuse(struct lite_conn *conn, unsigned long by);
 struct lite_slots {
 	struct page *page;
 	u64 dma;
+	u32 since;
 };
 
 enum lite_slot_state {

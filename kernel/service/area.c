@@ -22,9 +22,10 @@ static void lite_area_free(struct lite_area *area)
 	u32 i;
 
 	for (i = 0; i < area->n && area->chunk[i].mem; i++) {
-		if (area->fab)
-			lite_dma_unmap_page(area->fab, area->chunk[i].dma,
-					    area->chunk_bytes);
+		if (area->fab &&
+		    !lite_dma_unmap_page(area->fab, area->chunk[i].dma,
+					 area->chunk_bytes, area->since))
+			continue;
 		free_pages_exact(area->chunk[i].mem, area->chunk_bytes);
 	}
 	lite_pool_give(&area->svc->pools[LITE_POOL_RINGS], area->uid,
@@ -95,6 +96,7 @@ struct lite_area *lite_area_make(struct lite_service *svc,
 	area->svc = svc;
 	area->fab = fab;
 	area->uid = uid;
+	area->since = fab ? lite_dma_since(fab) : 0;
 	area->chunk_bytes = chunk_bytes;
 	area->n = n;
 	err = lite_pool_take(&svc->pools[LITE_POOL_RINGS], uid,

@@ -27,7 +27,7 @@ static void lite_bulk_free(struct lite_bulk *bulk)
 	u32 i;
 
 	lite_bulk_unmap(bulk);
-	for (i = 0; i < bulk->n; i++)
+	for (i = 0; i < bulk->n && !bulk->lost; i++)
 		__free_pages(bulk->chunk[i].page,
 			     get_order(bulk->chunk[i].bytes));
 	lite_pool_give(&bulk->svc->pools[LITE_POOL_BULK], bulk->uid,
@@ -157,8 +157,9 @@ static void lite_bulk_unmap_first(struct lite_bulk *bulk,
 				  struct lite_fabric *fab, u32 n)
 {
 	while (n--)
-		lite_dma_unmap_page(fab, bulk->chunk[n].dma,
-				    bulk->chunk[n].bytes);
+		bulk->lost |= !lite_dma_unmap_page(fab, bulk->chunk[n].dma,
+						   bulk->chunk[n].bytes,
+						   bulk->since);
 }
 
 /**
@@ -175,6 +176,7 @@ int lite_bulk_map(struct lite_bulk *bulk)
 
 	if (bulk->fab)
 		return 0;
+	bulk->since = lite_dma_since(fab);
 	for (i = 0; i < bulk->n; i++) {
 		if (lite_dma_map_page(fab, bulk->chunk[i].page,
 				      bulk->chunk[i].bytes,

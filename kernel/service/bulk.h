@@ -23,6 +23,8 @@ struct lite_service;
  * @svc: node's
  * @uid: for whom it is counted
  * @fab: mapped for its device; NULL: not mapped
+ * @since: for lite_dma_unmap_page()
+ * @lost: in quarantine: it can be read, but is not freed
  * @bytes: that fit
  * @put_work: frees it, for those who cannot
  * @n: chunks
@@ -33,6 +35,8 @@ struct lite_bulk {
 	struct lite_service *svc;
 	struct lite_fabric *fab;
 	u32 uid;
+	u32 since;
+	bool lost;
 	u32 bytes;
 	struct work_struct put_work;
 	u32 n;

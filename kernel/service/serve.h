@@ -25,6 +25,7 @@ struct lite_service;
  * @ref: a local ring and its mirror are one area
  * @uid: owner of the function, for whom it is counted
  * @fab: mapped for its device; NULL: a local one
+ * @since: for lite_dma_unmap_page()
  * @chunk_bytes: whole pages
  * @n: chunks
  * @chunk: kernel addresses
@@ -35,6 +36,7 @@ struct lite_area {
 	struct lite_service *svc;
 	struct lite_fabric *fab;
 	u32 uid;
+	u32 since;
 	u32 chunk_bytes;
 	u32 n;
 	struct {

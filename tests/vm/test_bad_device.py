@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""RDMA devices that behave badly, as modules/rigged makes Soft-RoCE do."""
+
+from contextlib import contextmanager
+
+from litelab import in_one_machine, module_path, nodes_in, prepare_all, stop_all, wait_until
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+_PAGES = 4 << 20 >> 12
+
+
+@contextmanager
+def _rigged(vm, **parameters):
+    """The device of the nodes of one machine; unloaded unless something has failed."""
+    stop_all(nodes_in(vm))
+    vm.insmod(module_path(vm, "rigged"), device="rxe1", **parameters)
+    yield lambda name, value: vm.run(f"echo {value} > /sys/module/rigged/parameters/{name}")
+    vm.rmmod("rigged")
+
+
+def _end_a_session_badly(lites, worsen):
+    """The second node has mapped an LMR of the first one and goes; what it had mapped is in quarantine when freed."""
+    here, there = lites
+    here.lite("alloc", "old", "4M")
+    there.lite("write", "old", 0, stdin=b"something")
+    # That in which it asked to join has ended.
+    wait_until("one connection", lambda: here.stats()["conns"] == 1)
+    worsen()
+    there.stop(timeout=200)
+    wait_until("no connection", lambda: not here.stats()["conns"], timeout=120)
+    assert here.stats()["fences_failed"] == 1
+    before = here.status()["mem_used"]
+    here.lite("free", "old")
+    after = here.stats()
+    assert after["quarantined_pages"] >= _PAGES
+    assert after["lmrs"] == after["allocs"] == after["lmr_bytes"] == 0, after
+    # It is nobody's, and in use.
+    assert here.status()["mem_used"] == before
+    # What is made afterwards comes and goes.
+    here.lite("alloc", "new", "4M")
+    here.lite("write", "new", 0, stdin=b"anything")
+    assert here.lite("read", "new", 0, 8).out == "anything"
+    here.lite("free", "new")
+    assert here.stats()["quarantined_pages"] == after["quarantined_pages"]
+    assert here.status()["mem_used"] == before
+    return after["quarantined_pages"]
+
+
+@vmtest(nodes=1, cpus=2, timeout=200, fresh=True, kernels=("6.1", "6.12"))
+def test_a_device_that_keeps_queue_pairs(lab):
+    """It has pointers to the module then, which stays."""
+    vm = lab.n1
+    stop_all(nodes_in(vm))
+    vm.insmod(module_path(vm, "rigged"), device="rxe1")
+    lites = in_one_machine(vm, 2, qps=1)
+    pages = _end_a_session_badly(lites, lambda: vm.run("echo 2 > /sys/module/rigged/parameters/keep"))
+    assert "could not destroy a queue pair" in vm.run("dmesg").out
+    lites[0].stop(timeout=100)
+    stay = vm.run("dmesg | grep 'stay in quarantine' | tail -n 1").out
+    assert int(stay.split("lite: ")[1].split()[0]) >= pages, stay
+    assert not vm.run("rmmod lite", check=False).ok
+
+
+@vmtest(nodes=1, cpus=2, timeout=400, fresh=True, slow=True, kernels=("6.1", "6.12"))
+def test_a_device_that_takes_too_long(lab):
+    """As Soft-RoCE when it gives up: all is well, says the device, but late."""
+    vm = lab.n1
+    with _rigged(vm) as rig:
+        lites = in_one_machine(vm, 2, qps=1)
+        _end_a_session_badly(lites, lambda: rig("destroy_ms", 41_000))
+        rig("destroy_ms", 0)
+        stop_all(lites[:1])
+        vm.rmmod("lite")
