@@ -146,7 +146,7 @@ int lite_fabric_init(struct lite_fabric *fab,
 		err = -ENODEV;
 		goto err_cm;
 	}
-	err = lite_device_check(fab, why);
+	err = lite_device_check(fab, why) ?: lite_dma_check(fab, why);
 	if (err)
 		goto err_cm;
 

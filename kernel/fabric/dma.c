@@ -12,17 +12,88 @@
  * the module has gone. What is mapped afterwards the queue pair's peer has never
  * known the address of in its session.
  */
+#include <linux/dma-map-ops.h>
+
 #include "fabric.h"
+
+/* The most that is mapped at a time and cannot be less: bulk.c, rpc.c. */
+#define LITE_DMA_LEAST SZ_1M
+
+/*
+ * Does the device see what a processor writes to mapped memory, and the other way
+ * round, without being told? A copy shows: what was mapped comes back when the
+ * memory is made ready for the processor.
+ */
+static int lite_dma_copies(struct ib_device *dev, bool *copies)
+{
+	struct page *page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	u64 *word, addr;
+
+	if (!page)
+		return -ENOMEM;
+	word = page_address(page);
+	addr = ib_dma_map_page(dev, page, 0, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	if (ib_dma_mapping_error(dev, addr)) {
+		__free_page(page);
+		return -ENOMEM;
+	}
+	WRITE_ONCE(*word, U64_MAX);
+	ib_dma_sync_single_for_cpu(dev, addr, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	*copies = READ_ONCE(*word) != U64_MAX;
+	ib_dma_unmap_page(dev, addr, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	__free_page(page);
+	return 0;
+}
+
+/**
+ * lite_dma_check - may LMRs be mapped once, and then be used by everybody?
+ * @fab: its device is known; @map_max is set
+ * @why: set to a text for the administrator
+ *
+ * Processors and the device use the same memory at the same time: copies, and caches
+ * that do not know of the device, are not for that.
+ *
+ * Context: may sleep.
+ * Return: 0; -EOPNOTSUPP; -ENOMEM.
+ */
+int lite_dma_check(struct lite_fabric *fab, const char **why)
+{
+	struct device *dma = fab->dev->dma_device;
+	bool copies = false;
+	int err;
+
+	fab->map_max = SIZE_MAX;
+	/* It takes the kernel's addresses. */
+	if (ib_uses_virt_dma(fab->dev))
+		return 0;
+	if (dma_addressing_limited(dma) || !dev_is_dma_coherent(dma)) {
+		*why = "the device does not reach all memory as processors see it";
+		return -EOPNOTSUPP;
+	}
+	err = lite_dma_copies(fab->dev, &copies);
+	if (err)
+		return err;
+	if (copies) {
+		*why = "the device works on copies of memory (swiotlb), not on memory";
+		return -EOPNOTSUPP;
+	}
+	fab->map_max = dma_max_mapping_size(dma);
+	if (fab->map_max < LITE_DMA_LEAST) {
+		*why = "the device maps too little memory at a time";
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
 
 /**
  * lite_dma_map_page - let the device, and with it the peers, reach pages
  * @fab: fabric
  * @page: first of @size bytes of physically contiguous memory
- * @size: bytes, whole pages
+ * @size: bytes, whole pages, at most @fab->map_max
  * @dma: set to the address to publish
  *
  * Context: may sleep.
- * Return: 0 or -ENOMEM.
+ * Return: 0 or -ENOMEM: less may be possible.
  */
 int lite_dma_map_page(struct lite_fabric *fab, struct page *page, size_t size,
 		      u64 *dma)

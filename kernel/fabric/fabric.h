@@ -530,6 +530,7 @@ struct lite_fabric {
 	u8 rd_atom;
 	bool atomics;
 	bool soft;                  /* the device is software */
+	size_t map_max;             /* bytes that are mapped at a time */
 	unsigned long op_timeout;
 	struct ib_pd *pd;
 	struct ib_mr *mr;
@@ -570,6 +571,7 @@ void lite_fabric_exit(struct lite_fabric *fab);
 
 int lite_dma_map_page(struct lite_fabric *fab, struct page *page, size_t size,
 		      u64 *dma);
+int lite_dma_check(struct lite_fabric *fab, const char **why);
 bool lite_dma_unmap_page(struct lite_fabric *fab, u64 dma, size_t size,
 			 u32 since);
 void lite_dma_unfenced(struct lite_fabric *fab);

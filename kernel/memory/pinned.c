@@ -99,13 +99,15 @@ static int lite_runs_grow(struct lite_pinned *pin, u32 *room)
 	return 0;
 }
 
-static bool lite_run_continues(const struct lite_pinned_run *run,
+static bool lite_run_continues(const struct lite_pinned *pin,
+			       const struct lite_pinned_run *run,
 			       struct page *page)
 {
 	struct page *last = run->page + run->n - 1;
 
 	if (page != last + 1 || page_to_pfn(page) != page_to_pfn(last) + 1 ||
-	    run->n == LITE_RUN_PAGES)
+	    run->n == min_t(size_t, LITE_RUN_PAGES,
+			    pin->ctx->mem->fab->map_max >> PAGE_SHIFT))
 		return false;
 	return page_folio(page) == page_folio(last) ||
 	       (!PageCompound(page) && !PageCompound(last));
@@ -122,7 +124,7 @@ static int lite_pinned_add(struct lite_pinned *pin, struct page *page, u32 *room
 	    !folio_test_swapbacked(folio) && !PageHuge(page))
 		return -EOPNOTSUPP;
 	if (pin->n_runs &&
-	    lite_run_continues(&pin->runs[pin->n_runs - 1], page)) {
+	    lite_run_continues(pin, &pin->runs[pin->n_runs - 1], page)) {
 		pin->runs[pin->n_runs - 1].n++;
 		return 0;
 	}

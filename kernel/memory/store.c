@@ -175,7 +175,8 @@ static int lite_pieces_alloc(struct lite_memory *mem, struct lite_alloc *alloc)
 	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN |
 			  __GFP_RETRY_MAYFAIL;
 	u64 left = alloc->bytes >> PAGE_SHIFT;
-	u32 order = LITE_PIECE_ORDER;
+	u32 order = min_t(u32, LITE_PIECE_ORDER,
+			  ilog2(mem->fab->map_max >> PAGE_SHIFT));
 	struct lite_piece piece;
 	u32 room = 0;
 	int err;
@@ -202,7 +203,10 @@ static int lite_pieces_alloc(struct lite_memory *mem, struct lite_alloc *alloc)
 		err = lite_piece_map(mem, &piece);
 		if (err) {
 			lite_piece_free(&piece);
-			return err;
+			/* Room for the device, too, may be in small pieces. */
+			if (!order--)
+				return err;
+			continue;
 		}
 		alloc->pieces[alloc->n_pieces++] = piece;
 		left -= 1ULL << order;

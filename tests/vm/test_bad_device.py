@@ -63,6 +63,37 @@ def test_a_device_that_keeps_queue_pairs(lab):
     assert not vm.run("rmmod lite", check=False).ok
 
 
+@vmtest(nodes=1, cpus=2, timeout=100, kernels=("6.1", "6.12"))
+def test_a_device_that_works_on_copies(lab):
+    """Processors use LMRs while the device does: it is refused."""
+    vm = lab.n1
+    lite = nodes_in(vm)[0]
+    with _rigged(vm, dma=1, bounce=1):
+        refused = lite.start(check=False)
+        assert not refused.ok
+        assert "works on copies of memory" in refused.err, refused.err
+        assert not lite.exists()
+    lite.start()
+    lite.stop()
+
+
+@vmtest(nodes=1, cpus=2, timeout=200, kernels=("6.1", "6.12"))
+def test_a_device_that_maps_a_little_at_a_time(lab):
+    """What it refuses is tried in smaller pieces; LMRs are none the worse."""
+    vm = lab.n1
+    with _rigged(vm, dma=1, map_max=1 << 20):
+        here, there = in_one_machine(vm, 2)
+        here.lite("alloc", "pieces", "9M", "--node", there.id)
+        assert int(vm.read("/sys/module/rigged/parameters/map_refused")) > 0
+        here.lite("write", "pieces", (8 << 20) + 5, stdin=b"beyond a piece")
+        assert there.lite("read", "pieces", (8 << 20) + 5, 14).out == "beyond a piece"
+        assert here.lite("checksum", "pieces").out == there.lite("checksum", "pieces").out
+        here.lite("free", "pieces")
+        for lite in (here, there):
+            lite.check_idle()
+        stop_all([here, there])
+
+
 @vmtest(nodes=1, cpus=2, timeout=400, fresh=True, slow=True, kernels=("6.1", "6.12"))
 def test_a_device_that_takes_too_long(lab):
     """As Soft-RoCE when it gives up: all is well, says the device, but late."""
