@@ -8,6 +8,7 @@
  * used, which ends what its device was doing on their behalf.
  */
 #include "../trace.h"
+#include "../wait.h"
 #include "memory.h"
 
 /* Sessions in which a node is tried. */
