@@ -114,9 +114,10 @@ static void copy_back(dma_addr_t addr, bool end)
 	spin_unlock(&copies_lock);
 }
 
-static dma_addr_t map_page(struct device *dev, struct page *page,
-			   unsigned long offset, size_t size,
-			   enum dma_data_direction dir, unsigned long attrs)
+static dma_addr_t rigged_map_page(struct device *dev, struct page *page,
+				  unsigned long offset, size_t size,
+				  enum dma_data_direction dir,
+				  unsigned long attrs)
 {
 	void *mem = page_address(page) + offset;
 
@@ -130,14 +131,14 @@ static dma_addr_t map_page(struct device *dev, struct page *page,
 	return (dma_addr_t)(uintptr_t)mem;
 }
 
-static void unmap_page(struct device *dev, dma_addr_t addr, size_t size,
-		       enum dma_data_direction dir, unsigned long attrs)
+static void rigged_unmap_page(struct device *dev, dma_addr_t addr, size_t size,
+			      enum dma_data_direction dir, unsigned long attrs)
 {
 	copy_back(addr, true);
 }
 
-static int map_sg(struct device *dev, struct scatterlist *sgl, int nents,
-		  enum dma_data_direction dir, unsigned long attrs)
+static int rigged_map_sg(struct device *dev, struct scatterlist *sgl, int nents,
+			 enum dma_data_direction dir, unsigned long attrs)
 {
 	struct scatterlist *sg;
 	int i;
@@ -149,8 +150,9 @@ static int map_sg(struct device *dev, struct scatterlist *sgl, int nents,
 	return nents;
 }
 
-static void unmap_sg(struct device *dev, struct scatterlist *sgl, int nents,
-		     enum dma_data_direction dir, unsigned long attrs)
+static void rigged_unmap_sg(struct device *dev, struct scatterlist *sgl,
+			    int nents, enum dma_data_direction dir,
+			    unsigned long attrs)
 {
 }
 
@@ -165,11 +167,11 @@ static void sync_for_device(struct device *dev, dma_addr_t addr, size_t size,
 {
 }
 
-static const struct dma_map_ops dma_ops = {
-	.map_page = map_page,
-	.unmap_page = unmap_page,
-	.map_sg = map_sg,
-	.unmap_sg = unmap_sg,
+static const struct dma_map_ops rigged_dma_ops = {
+	.map_page = rigged_map_page,
+	.unmap_page = rigged_unmap_page,
+	.map_sg = rigged_map_sg,
+	.unmap_sg = rigged_unmap_sg,
 	.sync_single_for_cpu = sync_for_cpu,
 	.sync_single_for_device = sync_for_device,
 };
@@ -215,7 +217,7 @@ static int __init rigged_init(void)
 		err = dma_coerce_mask_and_coherent(&bus->dev, DMA_BIT_MASK(64));
 		if (err)
 			goto err_bus;
-		set_dma_ops(&bus->dev, &dma_ops);
+		set_dma_ops(&bus->dev, &rigged_dma_ops);
 	}
 	err = ib_register_client(&client);
 	if (!err && rigged)
