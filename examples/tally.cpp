@@ -60,7 +60,7 @@ lite::task<> serve(lite::executor& ex, const lite::function& tally, const lite::
     for (;;) {
         number n{};
         auto request = co_await ex.receive(tally, std::as_writable_bytes(std::span(n)),
-                                           lite::no_timeout, stop);
+                                           lite::forever, stop);
         n[0] += co_await ex.fetch_add(sum, 0, n[0]);
         co_await ex.reply(request, 0, std::as_bytes(std::span(n)));
     }

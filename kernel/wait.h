@@ -15,6 +15,7 @@
 #include <linux/jiffies.h>
 #include <linux/sched/signal.h>
 #include <linux/timekeeping.h>
+#include <uapi/lite.h>
 
 /*
  * For how many jiffies from now to wait so that @ms are over for sure. Of the
@@ -29,6 +30,23 @@ static inline unsigned long lite_ms_to_jiffies(u32 ms)
 
 	return nsecs_to_jiffies(ktime_get_ns() - counted) +
 	       msecs_to_jiffies(ms) + 1;
+}
+
+/* Is that a time-out as <uapi/lite.h> has them? */
+static inline bool lite_timeout_ok(s32 ms)
+{
+	return ms >= LITE_TIMEOUT_DEFAULT && ms <= LITE_TIMEOUT_MAX;
+}
+
+/*
+ * How many jiffies from now a time-out lasts. @standard: what LITE_TIMEOUT_DEFAULT
+ * stands for. LITE_FOREVER is MAX_JIFFY_OFFSET, which may be added to jiffies.
+ */
+static inline unsigned long lite_timeout_jiffies(s32 ms, s32 standard)
+{
+	if (ms == LITE_TIMEOUT_DEFAULT)
+		ms = standard;
+	return ms == LITE_FOREVER ? MAX_JIFFY_OFFSET : lite_ms_to_jiffies(ms);
 }
 
 /*

@@ -53,11 +53,11 @@ int index_from_environment() noexcept {
     return index;
 }
 
-int open_node(int index) noexcept {
+int open_node(int index, int access) noexcept {
     char path[32];
     std::snprintf(path, sizeof(path), "/dev/lite%d", index);
 
-    const int fd = ::open(path, O_RDWR | O_CLOEXEC);
+    const int fd = ::open(path, access | O_CLOEXEC);
     if (fd >= 0)
         return fd;
     // ENXIO: the device file is left over from a node that is gone.
@@ -86,7 +86,9 @@ int copy_name(char (&field)[LITE_NAME_SIZE], const char* name) noexcept {
 
 }  // namespace lite::internal
 
-int lite_open(int index, struct lite_ctx** out) noexcept {
+namespace {
+
+int open_context(int index, int access, struct lite_ctx** out) noexcept {
     using namespace lite::internal;
 
     if (index == -1)
@@ -94,7 +96,7 @@ int lite_open(int index, struct lite_ctx** out) noexcept {
     if (index < 0 || index >= index_limit)
         return -EINVAL;
 
-    const int fd = open_node(index);
+    const int fd = open_node(index, access);
     if (fd < 0)
         return fd;
 
@@ -110,13 +112,25 @@ int lite_open(int index, struct lite_ctx** out) noexcept {
     // Something else may have the name; better to hear of it now than as a
     // strange error of the first operation.
     struct lite_ioc_query query;
-    const int err = lite_query(ctx, &query);
+    int err = lite_query(ctx, &query);
+    if (!err && query.uapi_version != LITE_UAPI_VERSION)
+        err = -EPROTONOSUPPORT;
     if (err) {
         lite_close(ctx);
         return err == -ENOTTY ? -ENODEV : err;
     }
     *out = ctx;
     return 0;
+}
+
+}  // namespace
+
+int lite_open(int index, struct lite_ctx** out) noexcept {
+    return open_context(index, O_RDWR, out);
+}
+
+int lite_open_readonly(int index, struct lite_ctx** out) noexcept {
+    return open_context(index, O_RDONLY, out);
 }
 
 void lite_close(struct lite_ctx* ctx) noexcept { delete ctx; }

@@ -59,13 +59,13 @@ class deadline {
         if (ms > 0)
             m_end = clock::now() + std::chrono::milliseconds(ms);
     }
-    // What is left of it, as the ABI has it; 0: for ever.
-    uint32_t left() const noexcept {
+    // What is left of it, as the ABI has it.
+    int left() const noexcept {
         if (m_ms < 0)
-            return 0;
+            return LITE_FOREVER;
         const auto left =
             std::chrono::ceil<std::chrono::milliseconds>(m_end - clock::now()).count();
-        return static_cast<uint32_t>(std::clamp<decltype(left)>(left, 1, m_ms));
+        return static_cast<int>(std::clamp<decltype(left)>(left, 1, m_ms));
     }
     bool none() const noexcept { return m_ms == 0; }
 
@@ -261,7 +261,7 @@ struct lite_inbox {
 
 namespace {
 
-bool bad_timeout(int ms) noexcept { return ms < -1 || ms > LITE_RPC_TIMEOUT_MAX; }
+bool bad_timeout(int ms) noexcept { return ms < LITE_TIMEOUT_DEFAULT || ms > LITE_TIMEOUT_MAX; }
 
 }  // namespace
 

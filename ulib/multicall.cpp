@@ -22,7 +22,7 @@ int lite_rpc_multicall(struct lite_ctx* ctx, uint32_t function, const void* requ
                        struct lite_rpc_leg* legs, size_t n_legs, size_t quorum,
                        int timeout_ms) noexcept {
     struct lite_ioc_rpc_leg kernel_legs[LITE_RPC_LEGS_MAX] = {};
-    if (n_legs > LITE_RPC_LEGS_MAX || quorum > n_legs || timeout_ms < -1)
+    if (n_legs > LITE_RPC_LEGS_MAX || quorum > n_legs)
         return -EINVAL;
     for (size_t i = 0; i < n_legs; i++) {
         kernel_legs[i].node = legs[i].node;
@@ -31,7 +31,6 @@ int lite_rpc_multicall(struct lite_ctx* ctx, uint32_t function, const void* requ
         kernel_legs[i].reply_room = clamp_length(legs[i].room);
     }
     struct lite_ioc_rpc_multicall arg = {};
-    arg.flags = timeout_ms == 0 ? LITE_RPC_NOWAIT : 0;
     arg.function = function;
     arg.n_legs = static_cast<uint32_t>(n_legs);
     arg.legs = as_u64(kernel_legs);
@@ -39,14 +38,14 @@ int lite_rpc_multicall(struct lite_ctx* ctx, uint32_t function, const void* requ
     arg.request = as_u64(request);
     arg.request_len = clamp_length(length);
     arg.quorum = static_cast<uint32_t>(quorum);
-    arg.timeout_ms = timeout_ms > 0 ? static_cast<uint32_t>(timeout_ms) : 0;
+    arg.timeout_ms = timeout_ms;
     const int err = control(ctx, LITE_IOC_RPC_MULTICALL, arg);
     if (err)
         return err;
     for (size_t i = 0; i < n_legs; i++) {
         legs[i].length = kernel_legs[i].reply_len;
         legs[i].status = kernel_legs[i].status;
-        legs[i].error = -static_cast<int32_t>(kernel_legs[i].error);
+        legs[i].error = kernel_legs[i].error;
     }
     return static_cast<int>(arg.n_ok);
 }

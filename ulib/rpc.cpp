@@ -22,28 +22,18 @@ int copy_function_name(char (&field)[LITE_FUNCTION_NAME_SIZE], const char* name)
     return 0;
 }
 
-// What the ABI has of a time-out: 0 is "as long as it takes", or the default.
-int set_timeout(int ms, uint32_t& timeout, uint32_t& flags) noexcept {
-    if (ms < -1 || ms > LITE_RPC_TIMEOUT_MAX)
-        return -EINVAL;
-    timeout = ms > 0 ? static_cast<uint32_t>(ms) : 0;
-    if (ms == 0)
-        flags |= LITE_RPC_NOWAIT;
-    return 0;
-}
-
 // Lengths cross the ABI as 32 bits; what does not fit is too long anyway.
 uint32_t clamp_length(size_t n) noexcept {
     return n > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(n);
 }
 
-int prepare(struct lite_ioc_rpc_call& arg, uint32_t node, uint32_t function, const void* request,
+void prepare(struct lite_ioc_rpc_call& arg, uint32_t node, uint32_t function, const void* request,
             size_t length, int timeout_ms) noexcept {
     arg.node = node;
     arg.function = function;
     arg.request = as_u64(request);
     arg.request_len = clamp_length(length);
-    return set_timeout(timeout_ms, arg.timeout_ms, arg.flags);
+    arg.timeout_ms = timeout_ms;
 }
 
 void describe(const struct lite_ioc_rpc_recv& arg, struct lite_rpc_request& request) noexcept {
@@ -132,9 +122,7 @@ int lite_rpc_reply_recv(struct lite_ctx* ctx, struct lite_rpc_request* request, 
                         const void* reply, size_t length, uint32_t function, void* buf, size_t size,
                         int timeout_ms) noexcept {
     struct lite_ioc_rpc_recv arg = {};
-    const int bad = set_timeout(timeout_ms, arg.timeout_ms, arg.flags);
-    if (bad)
-        return bad;
+    arg.timeout_ms = timeout_ms;
     if (request->token) {
         arg.flags |= LITE_RPC_REPLY;
         arg.token = request->token;
@@ -172,12 +160,10 @@ int lite_rpc_call(struct lite_ctx* ctx, uint32_t node, uint32_t function, const 
                   size_t length, void* reply, size_t room, size_t* reply_length, int timeout_ms,
                   uint32_t* status) noexcept {
     struct lite_ioc_rpc_call arg = {};
-    int err = prepare(arg, node, function, request, length, timeout_ms);
-    if (err)
-        return err;
+    prepare(arg, node, function, request, length, timeout_ms);
     arg.reply = as_u64(reply);
     arg.reply_room = clamp_length(room);
-    err = control(ctx, LITE_IOC_RPC_CALL, arg);
+    const int err = control(ctx, LITE_IOC_RPC_CALL, arg);
     if (reply_length && (!err || err == -EMSGSIZE))
         *reply_length = arg.reply_len;
     if (status && !err)
@@ -188,9 +174,7 @@ int lite_rpc_call(struct lite_ctx* ctx, uint32_t node, uint32_t function, const 
 int lite_rpc_send(struct lite_ctx* ctx, uint32_t node, uint32_t function, const void* message,
                   size_t length, int timeout_ms) noexcept {
     struct lite_ioc_rpc_call arg = {};
-    const int err = prepare(arg, node, function, message, length, timeout_ms);
-    if (err)
-        return err;
+    prepare(arg, node, function, message, length, timeout_ms);
     arg.flags |= LITE_RPC_ONEWAY;
     return control(ctx, LITE_IOC_RPC_CALL, arg);
 }
@@ -198,9 +182,7 @@ int lite_rpc_send(struct lite_ctx* ctx, uint32_t node, uint32_t function, const 
 int lite_rpc_start(struct lite_ctx* ctx, uint32_t node, uint32_t function, const void* request,
                    size_t length, size_t room, int timeout_ms, uint64_t cookie) noexcept {
     struct lite_ioc_rpc_call arg = {};
-    const int err = prepare(arg, node, function, request, length, timeout_ms);
-    if (err)
-        return err;
+    prepare(arg, node, function, request, length, timeout_ms);
     arg.flags |= LITE_RPC_ASYNC;
     arg.reply_room = clamp_length(room);
     arg.cookie = cookie;
@@ -210,17 +192,15 @@ int lite_rpc_start(struct lite_ctx* ctx, uint32_t node, uint32_t function, const
 int lite_rpc_collect(struct lite_ctx* ctx, void* reply, size_t room, int timeout_ms,
                      struct lite_rpc_result* result) noexcept {
     struct lite_ioc_rpc_collect arg = {};
-    int err = set_timeout(timeout_ms, arg.timeout_ms, arg.flags);
-    if (err)
-        return err;
+    arg.timeout_ms = timeout_ms;
     arg.reply = as_u64(reply);
     arg.reply_room = clamp_length(room);
-    err = control(ctx, LITE_IOC_RPC_COLLECT, arg);
+    const int err = control(ctx, LITE_IOC_RPC_COLLECT, arg);
     if (err && err != -EMSGSIZE)
         return err;
     *result = {};
     result->cookie = arg.cookie;
-    result->error = -static_cast<int32_t>(arg.error);
+    result->error = arg.error;
     result->status = arg.status;
     result->length = arg.reply_len;
     result->node = arg.node;

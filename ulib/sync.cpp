@@ -26,7 +26,7 @@ constexpr int barrier_tries = 16;
 }  // namespace
 
 int lite_lock(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t owner, uint32_t flags,
-              uint64_t timeout_ms) noexcept {
+              int timeout_ms) noexcept {
     struct lite_ioc_lock arg = {};
     arg.flags = flags;
     arg.lh = lh;
@@ -46,7 +46,7 @@ int lite_lock_consistent(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset,
 }
 
 int lite_barrier(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint32_t n,
-                 uint64_t timeout_ms) noexcept {
+                 int timeout_ms) noexcept {
     struct lite_ioc_barrier arg = {};
     arg.lh = lh;
     arg.offset = offset;

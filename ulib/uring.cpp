@@ -43,10 +43,10 @@ void atomic(io_uring_sqe* sqe, lite_ctx* ctx, lite_op* op, lite_opcode opcode, l
     lite_uring_op(sqe, ctx, op);
 }
 
-// As in rpc.cpp; what is wrong with it the kernel will say.
-void set_timeout(int ms, uint32_t& timeout, uint32_t& flags) noexcept {
-    timeout = ms > 0 ? static_cast<uint32_t>(ms) : ms < -1 ? UINT32_MAX : 0;
-    if (ms == 0)
+// The flag as well: by it the kernel knows that it need not give the command to a thread.
+void set_timeout(int ms, int32_t& timeout, uint32_t& flags) noexcept {
+    timeout = ms;
+    if (ms == LITE_NOWAIT)
         flags |= LITE_RPC_NOWAIT;
 }
 
@@ -141,7 +141,7 @@ void lite_uring_reply(struct io_uring_sqe* sqe, struct lite_ctx* ctx,
 
 void lite_uring_lock(struct io_uring_sqe* sqe, struct lite_ctx* ctx, struct lite_ioc_lock* lock,
                      lite_lh_t lh, uint64_t offset, uint64_t owner, uint32_t flags,
-                     uint64_t timeout_ms) noexcept {
+                     int timeout_ms) noexcept {
     *lock = {};
     lock->flags = flags;
     lock->lh = lh;
@@ -163,7 +163,7 @@ void lite_uring_unlock(struct io_uring_sqe* sqe, struct lite_ctx* ctx,
 
 void lite_uring_barrier(struct io_uring_sqe* sqe, struct lite_ctx* ctx,
                         struct lite_ioc_barrier* barrier, lite_lh_t lh, uint64_t offset, uint32_t n,
-                        uint64_t timeout_ms) noexcept {
+                        int timeout_ms) noexcept {
     *barrier = {};
     barrier->lh = lh;
     barrier->offset = offset;

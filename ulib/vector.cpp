@@ -22,7 +22,7 @@ int lite_vector(struct lite_ctx* ctx, struct lite_op* ops, size_t n) noexcept {
     if (!err)
         return static_cast<int>(arg.n_failed);
     for (size_t i = arg.n_done; i < n; i++) {
-        ops[i].error = static_cast<uint32_t>(-err);
+        ops[i].error = err;
         ops[i].result = 0;
     }
     return err;

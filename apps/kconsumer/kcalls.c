@@ -122,17 +122,17 @@ static int try_sum(unsigned int at, u8 *data, u32 length)
 	for (i = 0; i < length; i++)
 		sum += data[i];
 	err = lite_function_call(ctx, at, function, data, length, &said,
-				 sizeof(said), &got, 0, NULL);
+				 sizeof(said), &got, LITE_TIMEOUT_DEFAULT, NULL);
 	if (err)
 		return failed("call", err);
 	if (got != sizeof(said) || said != sum)
 		return failed("the sum is wrong", -EIO);
 	err = lite_function_call(ctx, at, function, data, length, &said, 7,
-				 &got, 0, NULL);
+				 &got, LITE_TIMEOUT_DEFAULT, NULL);
 	if (err != -EMSGSIZE || got != sizeof(said))
 		return failed("a reply that does not fit", err ?: -EIO);
 	err = lite_function_call(ctx, at, function, data, 0, &said,
-				 sizeof(said), &got, 0, NULL);
+				 sizeof(said), &got, LITE_TIMEOUT_DEFAULT, NULL);
 	if (err != -ECONNRESET)
 		return failed("a handler that fails", err ?: -EIO);
 	return 0;
@@ -149,7 +149,8 @@ static int try_sort(unsigned int at, u8 *data, u32 length)
 	err = lite_function_find(ctx, at, "kcalls-sort", &function);
 	if (!err)
 		err = lite_function_call(ctx, at, function, data, length,
-					 reply, length, &got, 0, &status);
+					 reply, length, &got, LITE_TIMEOUT_DEFAULT,
+					 &status);
 	if (err) {
 		failed("call", err);
 		goto out;
@@ -161,7 +162,8 @@ static int try_sort(unsigned int at, u8 *data, u32 length)
 			err = failed("what came back is not sorted", -EIO);
 	}
 	if (!err) {
-		err = lite_function_send(ctx, at, function, data, length, 0);
+		err = lite_function_send(ctx, at, function, data, length,
+					 LITE_TIMEOUT_DEFAULT);
 		if (err)
 			failed("send", err);
 	}
@@ -186,12 +188,14 @@ static int try_both(unsigned int at, const u8 *data, u32 length)
 	}
 	if (err)
 		return failed("find", err);
-	n = lite_function_multicall(ctx, 0, data, length, legs, 2, 0, 0);
+	n = lite_function_multicall(ctx, 0, data, length, legs, 2, 0,
+				    LITE_TIMEOUT_DEFAULT);
 	if (n != 2)
 		return failed("multicall", n < 0 ? n : -EIO);
 	if (said[0] != said[1] || legs[1].reply_length != sizeof(said[1]))
 		return failed("the sums differ", -EIO);
-	n = lite_function_multicall(ctx, 0, data, length, legs, 2, 1, 0);
+	n = lite_function_multicall(ctx, 0, data, length, legs, 2, 1,
+				    LITE_TIMEOUT_DEFAULT);
 	return n >= 1 ? 0 : failed("multicall", n ?: -EIO);
 }
 

@@ -202,7 +202,7 @@ static int try_vector(struct lite_ctx *ctx, u64 lh)
 
 	if (ret < 0)
 		return failed("vector", ret);
-	if (ret != 1 || ops[0].error || ops[1].error != ERANGE ||
+	if (ret != 1 || ops[0].error || ops[1].error != -ERANGE ||
 	    ops[2].error || ops[0].result != sizeof(words[0]))
 		return failed("vector: wrong errors", -EIO);
 	ops[1].offset = 0;
@@ -215,7 +215,7 @@ static int try_vector(struct lite_ctx *ctx, u64 lh)
 
 static int __init kconsumer_init(void)
 {
-	struct lite_alloc_params params = {
+	struct lite_lmr_params params = {
 		.name = name,
 		.length = size,
 		.nodes = &node,

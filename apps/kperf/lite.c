@@ -17,7 +17,7 @@ struct kperf_lite {
 static int kperf_lite_connect(struct kperf_session *s,
 			      const struct kperf_connect *c)
 {
-	struct lite_alloc_params params = {
+	struct lite_lmr_params params = {
 		.length = c->bytes,
 		.nodes = &c->node,
 		.n_nodes = c->node ? 1 : 0,

@@ -46,42 +46,50 @@ std::optional<std::uint64_t> parse_length(std::string_view text) {
 
 // How long to wait for others; 0: not at all.
 std::optional<std::uint64_t> parse_patience(std::string_view text) {
-    return parse_time(text, 0, INT32_MAX);
+    return parse_time(text, 0, LITE_TIMEOUT_MAX);
 }
 
 // Builds the command line, and remembers which command it was given.
 class command_line {
   public:
     command_line(CLI::App& app, session& session) : m_app(app), m_session(session) {
+        m_group = "Make, find and free LMRs";
         add_alloc();
         add_free();
         add_list();
         add_stat();
+        m_group = "Read and write";
         add_write();
         add_read();
+        m_group = "Count and swap 8-byte words";
         add_fetch_add();
         add_compare_swap();
-        add_grant();
-        add_revoke();
-        add_grants();
-        add_chmod();
-        add_chown();
-        add_rename();
-        add_resize();
-        add_move();
         add_word("swap", "NEW", "atomically replace an 8-byte word, print what it was",
                  "replace it by this", swap_command, m_swap);
         add_word("fetch-and", "MASK", "atomically clear bits of an 8-byte word, print what it was",
                  "bits that stay", fetch_and_command, m_fetch_and);
         add_word("fetch-or", "BITS", "atomically set bits of an 8-byte word, print what it was",
                  "bits to set", fetch_or_command, m_fetch_or);
+        m_group = "Work on bytes where they are";
         add_set();
         add_copy();
         add_compare();
         add_checksum();
+        m_group = "Change an LMR: name, length, place";
+        add_rename();
+        add_resize();
+        add_move();
+        m_group = "Say who may use it";
+        add_grant();
+        add_revoke();
+        add_grants();
+        add_chmod();
+        add_chown();
+        m_group = "Call functions and send messages";
         add_serve();
         add_call();
         add_send();
+        m_group = "Wait for others";
         add_lock();
         add_barrier();
     }
@@ -92,7 +100,7 @@ class command_line {
     template <typename Arguments>
     CLI::App* add(const std::string& name, const std::string& description,
                   int (*command)(session&, const Arguments&), const Arguments& args) {
-        auto* sub = m_app.add_subcommand(name, description);
+        auto* sub = m_app.add_subcommand(name, description)->group(m_group);
         sub->callback([this, command, &args] {
             m_chosen = [this, command, &args] { return command(m_session, args); };
         });
@@ -434,7 +442,7 @@ class command_line {
         sub->add_option("DATA", args.data, "the request; '-': standard input (default: nothing)");
         add_parsed(
             *sub, "-t,--timeout",
-            [](std::string_view text) { return parse_time(text, 1, LITE_RPC_TIMEOUT_MAX); },
+            [](std::string_view text) { return parse_time(text, 1, LITE_TIMEOUT_MAX); },
             args.timeout, "how long to wait (default: 5s)")
             ->type_name("TIME");
     }
@@ -478,6 +486,7 @@ class command_line {
     }
 
     CLI::App& m_app;
+    std::string m_group;  // of the commands that are added next, in --help
     session& m_session;
     std::function<int()> m_chosen;
     alloc_arguments m_alloc;

@@ -135,13 +135,8 @@ int run_program(const std::vector<std::string>& words, bool owner_died) {
 // Returns whether who had it before died.
 bool take(session& session, const lock_arguments& args, const lite::region& region,
           std::uint64_t owner) {
-    std::uint32_t flags = args.shared ? LITE_LOCK_SHARED : 0U;
-    std::uint64_t timeout = LITE_FOREVER;
-    if (args.timeout_ms)
-        timeout = *args.timeout_ms;
-    // Zero is no time at all.
-    if (args.timeout_ms && !timeout)
-        flags |= LITE_LOCK_TRY;
+    const std::uint32_t flags = args.shared ? LITE_LOCK_SHARED : 0U;
+    const int timeout = args.timeout_ms ? static_cast<int>(*args.timeout_ms) : LITE_FOREVER;
     auto& node = session.node();
     const int err = lite_lock(node.get(), region.handle(), args.offset, owner, flags, timeout);
     if (err == -ETIMEDOUT && args.timeout_ms)
@@ -205,8 +200,8 @@ int barrier_command(session& session, const barrier_arguments& args) {
         lh = region.handle();
     }
     // No time is a millisecond.
-    const auto timeout =
-        args.timeout_ms ? std::max<std::uint64_t>(*args.timeout_ms, 1) : LITE_FOREVER;
+    const int timeout =
+        args.timeout_ms ? std::max(static_cast<int>(*args.timeout_ms), 1) : LITE_FOREVER;
     const int err = lite_barrier(node, lh, args.offset, args.n, timeout);
     if (err == -ETIMEDOUT && args.timeout_ms)
         throw failure(fmt::format("barrier {}: not all have come in time ({} ms)",

@@ -63,11 +63,11 @@ void lite_inbox_close(struct lite_inbox* inbox) LITE_NOEXCEPT;
 /*
  * lite_inbox_next - take a request
  * @inbox: inbox
- * @timeout_ms: -1: for ever
+ * @timeout_ms: LITE_FOREVER by default
  * @request: set; a message has a token, too
  * @data: set to its first byte, at a multiple of 64; @request->length follow
  *
- * Return: 0, -EAGAIN (@timeout_ms is 0), -ETIMEDOUT, -EINTR, -ENOENT (the function
+ * Return: 0, -EAGAIN (LITE_NOWAIT), -ETIMEDOUT, -EINTR, -ENOENT (the function
  * is not served by this context any more), -ENODEV, -ENOMEM.
  */
 int lite_inbox_next(struct lite_inbox* inbox, int timeout_ms, struct lite_rpc_request* request,

@@ -21,7 +21,7 @@
 struct lite_ctx;
 
 /**
- * struct lite_alloc_params - what lite_lmr_alloc() is to make
+ * struct lite_lmr_params - what lite_lmr_alloc() is to make
  * @name: name of 1..LITE_NAME_MAX bytes, or NULL: anonymous, dies with the
  *	context
  * @length: bytes, 1..LITE_LMR_SIZE_MAX
@@ -31,7 +31,7 @@ struct lite_ctx;
  * @mode: permission bits, 0666 at most
  * @flags: LITE_ALLOC_*
  */
-struct lite_alloc_params {
+struct lite_lmr_params {
 	const char *name;
 	u64 length;
 	const u32 *nodes;
@@ -75,7 +75,7 @@ u32 lite_ctx_node_id(struct lite_ctx *ctx);
  * Context: may sleep; killable.
  * Return: 0 or a negative errno as LITE_IOC_ALLOC.
  */
-int lite_lmr_alloc(struct lite_ctx *ctx, const struct lite_alloc_params *p,
+int lite_lmr_alloc(struct lite_ctx *ctx, const struct lite_lmr_params *p,
 		   u64 *lh);
 
 /**
@@ -186,14 +186,17 @@ int lite_lmr_resize(struct lite_ctx *ctx, u64 lh, u64 length);
  * lite_lmr_move - move a range of an LMR to another node's memory
  * @ctx: context
  * @lh: handle with LITE_RIGHT_MASTER
- * @to: node id; 0: this one
  * @offset: bytes, rounded down to a page
  * @length: bytes, the end is rounded up to a page; 0: all from @offset on
+ * @node: id of the node; 0: this one
+ * @moved: set to the number of leading bytes that are there now, on failure too;
+ *	may be NULL
  *
  * Context: may sleep; killable between steps; what has been moved stays moved.
  * Return: 0 or a negative errno as LITE_IOC_MOVE.
  */
-int lite_lmr_move(struct lite_ctx *ctx, u64 lh, u32 to, u64 offset, u64 length);
+int lite_lmr_move(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length, u32 node,
+		  u64 *moved);
 
 /**
  * lite_lmr_read - read from an LMR, wherever its memory is
@@ -310,7 +313,7 @@ int lite_lmr_fence(struct lite_ctx *ctx, u64 lh);
  * lite_lmr_vector - many operations at the same time
  * @ctx: context
  * @ops: operations, each with its @size; @buf of a read or write is the address
- *	of kernel memory. @result and @error (a positive errno) of each are set.
+ *	of kernel memory. @result and @error (0 or a negative errno) of each are set.
  * @n: how many, at least 1
  *
  * They are carried out in any order, but for LITE_OP_FENCE: see there.
@@ -390,14 +393,14 @@ int lite_lmr_checksum(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length,
  * @offset: of the word, a multiple of 8
  * @owner: any number; tells the holders of one context from each other
  * @flags: LITE_LOCK_*
- * @timeout_ms: 0: none
+ * @timeout_ms: 1..LITE_TIMEOUT_MAX, LITE_NOWAIT, LITE_FOREVER
  *
  * Context: may sleep; killable.
  * Return: 0; -EOWNERDEAD: the caller has the lock, and who had it before died;
  * or another negative errno as LITE_IOC_LOCK.
  */
 int lite_lmr_lock(struct lite_ctx *ctx, u64 lh, u64 offset, u64 owner,
-		  u32 flags, u64 timeout_ms);
+		  u32 flags, s32 timeout_ms);
 
 /**
  * lite_lmr_unlock - give a lock back
@@ -430,12 +433,12 @@ int lite_lmr_lock_consistent(struct lite_ctx *ctx, u64 lh, u64 offset,
  * @lh: handle with LITE_RIGHT_WRITE and LITE_RIGHT_ATOMIC
  * @offset: of the word that it is in, a multiple of 8
  * @n: how many, 1..LITE_BARRIER_MAX
- * @timeout_ms: 0: none
+ * @timeout_ms: 1..LITE_TIMEOUT_MAX, LITE_NOWAIT, LITE_FOREVER
  *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno as LITE_IOC_BARRIER.
  */
 int lite_lmr_barrier(struct lite_ctx *ctx, u64 lh, u64 offset, u32 n,
-		     u64 timeout_ms);
+		     s32 timeout_ms);
 
 #endif /* _LITE_KAPI_H */

@@ -127,7 +127,8 @@ int lite_function_find(struct lite_ctx *ctx, u32 node, const char *name,
  * @reply: where the reply goes
  * @room: bytes there
  * @reply_length: set to those of the reply, with -EMSGSIZE, too; may be NULL
- * @timeout_ms: 0: LITE_RPC_TIMEOUT_DEFAULT
+ * @timeout_ms: 1..LITE_TIMEOUT_MAX, LITE_NOWAIT (for room), LITE_FOREVER,
+ *	LITE_TIMEOUT_DEFAULT
  * @status: set to what the server said; may be NULL
  *
  * Context: may sleep; killable.
@@ -135,7 +136,7 @@ int lite_function_find(struct lite_ctx *ctx, u32 node, const char *name,
  */
 int lite_function_call(struct lite_ctx *ctx, u32 node, u32 function,
 		       const void *request, u32 length, void *reply, u32 room,
-		       u32 *reply_length, u32 timeout_ms, u32 *status);
+		       u32 *reply_length, s32 timeout_ms, u32 *status);
 
 /**
  * lite_function_send - send a function a message
@@ -144,13 +145,13 @@ int lite_function_call(struct lite_ctx *ctx, u32 node, u32 function,
  * @function: its number
  * @message: bytes to send
  * @length: of them
- * @timeout_ms: to wait for room; 0: LITE_RPC_TIMEOUT_DEFAULT
+ * @timeout_ms: to wait for room; as lite_function_call()
  *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno as LITE_IOC_RPC_CALL.
  */
 int lite_function_send(struct lite_ctx *ctx, u32 node, u32 function,
-		       const void *message, u32 length, u32 timeout_ms);
+		       const void *message, u32 length, s32 timeout_ms);
 
 /**
  * struct lite_call_leg - one of the calls of lite_function_multicall()
@@ -182,7 +183,7 @@ struct lite_call_leg {
  * @n_legs: 1..LITE_RPC_LEGS_MAX
  * @quorum: wait until that many have succeeded, or cannot; 0: until all have
  *	ended
- * @timeout_ms: for all together; 0: LITE_RPC_TIMEOUT_DEFAULT
+ * @timeout_ms: for all together; as lite_function_call()
  *
  * Nothing is written to replies after it has returned.
  *
@@ -193,6 +194,6 @@ struct lite_call_leg {
 int lite_function_multicall(struct lite_ctx *ctx, u32 function,
 			    const void *request, u32 length,
 			    struct lite_call_leg *legs, u32 n_legs, u32 quorum,
-			    u32 timeout_ms);
+			    s32 timeout_ms);
 
 #endif /* _LITE_KAPI_RPC_H */

@@ -27,6 +27,9 @@
  * - It may sleep, and only a signal that kills the caller ends it early.
  * - It is no cancellation point that a caller may rely on, it is not
  *   async-signal-safe, and it throws no C++ exception.
+ * - A time-out is in ms, from 1 to LITE_TIMEOUT_MAX (a day), or LITE_NOWAIT (0: do not
+ *   wait for what is not there), LITE_FOREVER (-1), LITE_TIMEOUT_DEFAULT (-2: 5 s
+ *   for calls and messages, LITE_FOREVER for the rest); -EINVAL for any other.
  * - Names are byte strings of 1..LITE_NAME_MAX bytes and a NUL.
  * - -ENODEV may come from any of them once the node was stopped (then only
  *   lite_close() makes sense), -ENOTCONN while the node is in no cluster, and
@@ -98,10 +101,25 @@ struct lite_alloc_params {
  * @out: set to the context, to be given back by lite_close()
  *
  * Return: 0, -ENODEV (no such device, or it is not LITE's), -EACCES (the
- * device may not be opened), -EINVAL (@index is below -1, LITE_INDEX is not a
+ * device may not be opened), -EPROTONOSUPPORT (the kernel module has another version
+ * of the ABI), -EINVAL (@index is below -1, LITE_INDEX is not a
  * number of 0..2^20-1), -EMFILE or -ENFILE (no descriptor left), -ENOMEM.
  */
 int lite_open(int index, struct lite_ctx** out) LITE_NOEXCEPT;
+
+/*
+ * lite_open_readonly - open a LITE node of this machine, to look only
+ * @index: as lite_open()
+ * @out: set to the context, to be given back by lite_close()
+ *
+ * Needs the permission to read the device, and not that to write. The context can
+ * lite_query(), lite_stat(), lite_list(), lite_grants(), lite_rpc_find(), lite_map()
+ * with LITE_RIGHT_READ and nothing else, and use such handles; all other calls fail
+ * with -EACCES.
+ *
+ * Return: as lite_open().
+ */
+int lite_open_readonly(int index, struct lite_ctx** out) LITE_NOEXCEPT;
 
 /*
  * lite_close - give back a context, its handles and its anonymous LMRs

@@ -6,14 +6,14 @@
  *
  *    server:                                 client:
  *      lite_rpc_register(ctx, &params, &fn);   lite_rpc_call(ctx, node, fn, "hi", 2,
- *      lite_rpc_recv(ctx, 0, buf, n, -1,           reply, sizeof(reply), &length,
- *          &req);                                  1000, NULL);
+ *      lite_rpc_recv(ctx, 0, buf, n,               reply, sizeof(reply), &length,
+ *          LITE_FOREVER, &req);                    1000, NULL);
  *      for (;;)
- *          lite_rpc_reply_recv(ctx, &req, 0, buf, req.length, 0, buf, n, -1);
+ *          lite_rpc_reply_recv(ctx, &req, 0, buf, req.length, 0, buf, n,
+ *                              LITE_FOREVER);
  *
- * Time-outs are in milliseconds; -1 means the default of 5 s for calls, and for
- * ever for those who serve or collect; 0 means not to wait for anything that is
- * not there (-EAGAIN). More than LITE_RPC_TIMEOUT_MAX is -EINVAL.
+ * Time-outs are those of <lite/lite.h>. A call or message with LITE_NOWAIT does not
+ * wait for room in the ring (-EAGAIN), but for its reply as long as by default.
  *
  * Who serves or collects is interrupted by any signal that has a handler, or that
  * stops the process for a while (-EINTR), so that a server can end in order.
@@ -48,9 +48,11 @@ struct lite_ctx;
 /*
  * struct lite_rpc_params - a function to serve
  * @size: sizeof(struct lite_rpc_params), so that it can grow
- * @flags: LITE_RPC_SHARED
+ * @flags: LITE_RPC_SHARED: also if the same user serves it already, with the same
+ *    values: then this context takes a part of its requests
  * @name: 1..LITE_FUNCTION_NAME_MAX bytes, or NULL or "": none
- * @function: its number; 0: any that is free, from 32768 on. Up to
+ * @function: its number; 0: any that is free, from 32768 on, or, shared, that which
+ *    has the name already. Up to
  *    LITE_FUNCTION_ROOT_MAX they are root's
  * @mode: who may call: the w bits, as of a Unix socket
  * @max_request: most bytes of a request, at most LITE_RPC_BULK_MAX
@@ -134,7 +136,7 @@ int lite_rpc_unregister(struct lite_ctx* ctx, uint32_t function) LITE_NOEXCEPT;
  * @function: registered by it; 0: any of those
  * @buf: the request goes there
  * @size: bytes there
- * @timeout_ms: -1: for ever
+ * @timeout_ms: LITE_FOREVER by default
  * @request: set
  *
  * Return: 0, -EAGAIN, -ETIMEDOUT, -EMSGSIZE (@size is too small: the request
@@ -185,7 +187,7 @@ int lite_rpc_done(struct lite_ctx* ctx, uint32_t function, uint64_t token) LITE_
  * @function: see lite_rpc_recv()
  * @buf: may be @reply
  * @size: bytes there
- * @timeout_ms: -1: for ever
+ * @timeout_ms: LITE_FOREVER by default
  *
  * Return: as the two.
  */
@@ -217,8 +219,7 @@ int lite_rpc_find(struct lite_ctx* ctx, uint32_t node, const char* name,
  * @room: bytes there; if it is more than LITE_RPC_BYTES_MAX, and so is the most
  *    that the function may reply with, memory for them is taken meanwhile
  * @reply_length: set to those of the reply, with -EMSGSIZE, too; may be NULL
- * @timeout_ms: for all of it; 0: wait for the reply as long as by default, but
- *    not for room in the ring
+ * @timeout_ms: for all of it
  * @status: set to what the server said; may be NULL
  *
  * Return: 0, -ECONNREFUSED, -EACCES, -E2BIG, -EMSGSIZE, -ECONNRESET, -EHOSTDOWN,
@@ -258,7 +259,7 @@ int lite_rpc_multicall(struct lite_ctx* ctx, uint32_t function, const void* requ
  * @function: its number
  * @message: may be NULL if @length is 0
  * @length: bytes of it
- * @timeout_ms: to wait for room in the ring; 0: -EAGAIN rather
+ * @timeout_ms: to wait for room in the ring
  *
  * Returns when it is on its way; messages of one thread are taken in their order.
  *
@@ -289,7 +290,7 @@ int lite_rpc_start(struct lite_ctx* ctx, uint32_t node, uint32_t function, const
  * @ctx: context
  * @reply: the reply goes there
  * @room: bytes there
- * @timeout_ms: -1: for ever
+ * @timeout_ms: LITE_FOREVER by default
  * @result: set
  *
  * poll(2) says that lite_fd() is readable when there is one, or a request to

@@ -32,9 +32,11 @@
 
 namespace lite {
 
-// How long to wait; negative: as long as it takes, for calls the default of 5 s.
+// How long to wait, as <lite/lite.h> has it; a day at most.
 using timeout = std::chrono::milliseconds;
-inline constexpr timeout no_timeout{-1};
+inline constexpr timeout no_wait{LITE_NOWAIT};
+inline constexpr timeout forever{LITE_FOREVER};
+inline constexpr timeout default_timeout{LITE_TIMEOUT_DEFAULT};
 
 struct function_options {
     std::string_view name = {};
@@ -67,9 +69,8 @@ inline void check_rpc(int err, const char* doing) {
 }
 
 inline int milliseconds(timeout t) {
-    return t.count() < 0
-               ? -1
-               : static_cast<int>(std::min<std::int64_t>(t.count(), LITE_RPC_TIMEOUT_MAX));
+    return static_cast<int>(
+        std::clamp<std::int64_t>(t.count(), LITE_TIMEOUT_DEFAULT, LITE_TIMEOUT_MAX));
 }
 
 // How long to wait for memory before it is asked for again: no time for a caller,
@@ -211,7 +212,7 @@ inline std::uint32_t find_function(context& ctx, std::uint32_t node, std::string
 // Calls a function; a reply of more than @room bytes is error EMSGSIZE.
 inline call_reply call(context& ctx, std::uint32_t node, std::uint32_t function,
                        std::span<const std::byte> request, std::size_t room = 4096,
-                       timeout limit = no_timeout) {
+                       timeout limit = default_timeout) {
     call_reply reply{std::vector<std::byte>(room), 0};
     std::size_t length = 0;
     detail::check_rpc(
@@ -236,7 +237,7 @@ struct leg_reply {
 inline std::vector<leg_reply> multicall(context& ctx, std::span<const std::uint32_t> nodes,
                                         std::uint32_t function, std::span<const std::byte> request,
                                         std::size_t quorum = 0, std::size_t room = 4096,
-                                        timeout limit = no_timeout) {
+                                        timeout limit = default_timeout) {
     std::vector<leg_reply> replies(nodes.size());
     std::vector<lite_rpc_leg> legs(nodes.size());
     for (std::size_t i = 0; i < nodes.size(); i++) {
@@ -258,7 +259,7 @@ inline std::vector<leg_reply> multicall(context& ctx, std::span<const std::uint3
 
 // Sends a function a message.
 inline void send(context& ctx, std::uint32_t node, std::uint32_t function,
-                 std::span<const std::byte> message, timeout limit = no_timeout) {
+                 std::span<const std::byte> message, timeout limit = default_timeout) {
     detail::check_rpc(lite_rpc_send(ctx.get(), node, function, message.data(), message.size(),
                                     detail::milliseconds(limit)),
                       "send a message");

@@ -31,9 +31,6 @@ extern "C" {
 
 #pragma GCC visibility push(default)
 
-/* A time-out that never comes. */
-#define LITE_FOREVER UINT64_C(0)
-
 /*
  * lite_lock - take a lock
  * @ctx: context
@@ -42,7 +39,7 @@ extern "C" {
  * @owner: any number
  * @flags: LITE_LOCK_SHARED: with others who want it so, to read what it
  *    protects; LITE_LOCK_TRY: do not wait
- * @timeout_ms: how long to wait; LITE_FOREVER
+ * @timeout_ms: how long to wait, as lite.h says; LITE_FOREVER by default
  *
  * Those who wait get the lock in the order of their coming, as the LMR's home
  * saw it. A context that is closed, also by the end of its process, and a node
@@ -50,18 +47,18 @@ extern "C" {
  * -EOWNERDEAD, and *has the lock*.
  *
  * Return: 0; -EOWNERDEAD: the caller has the lock, and who had it before died;
- * -EBUSY (LITE_LOCK_TRY), -ETIMEDOUT, -EDEADLK (the caller has it already),
- * -EMFILE (the context has LITE_LOCKS_MAX locks), -EDQUOT (the user has its part of
- * the locks at this node, or of those that the LMR's home keeps),
+ * -EBUSY (LITE_LOCK_TRY or LITE_NOWAIT), -ETIMEDOUT, -EDEADLK (the caller has it
+ * already), -EMFILE (the context has LITE_LOCKS_MAX locks), -EDQUOT (the user has its
+ * part of the locks at this node, or of those that the LMR's home keeps),
  * -ENOTRECOVERABLE (given back without lite_lock_consistent() after
  * -EOWNERDEAD), -EBADF, -EACCES, -EINVAL (misaligned; the word holds no lock;
- * both LITE_LOCK_TRY and a time-out), -ERANGE (beyond the end, or cut off
+ * no such time-out), -ERANGE (beyond the end, or cut off
  * meanwhile), -EIDRM (freed, maybe meanwhile), -ESTALE (a node that had the
  * memory restarted), -EHOSTDOWN, -EIO or -EPROTO. Then the caller does not have
  * it.
  */
 int lite_lock(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t owner, uint32_t flags,
-              uint64_t timeout_ms) LITE_NOEXCEPT;
+              int timeout_ms) LITE_NOEXCEPT;
 
 /*
  * lite_unlock - give a lock back
@@ -103,20 +100,20 @@ int lite_lock_consistent(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset,
  * @offset: of a word, a multiple of 8, that is the barrier; its value is not
  *    looked at, and does not change
  * @n: how many, this one included, on whatever nodes; 1..LITE_BARRIER_MAX
- * @timeout_ms: how long to wait; LITE_FOREVER
+ * @timeout_ms: how long to wait, as lite.h says; LITE_FOREVER by default
  *
  * When the last one has come all go on, and the barrier is there for the next
  * round at once. Callers that are killed, and those of nodes that count as dead,
  * do not count any more.
  *
- * Return: 0; -ETIMEDOUT (the caller has not been counted); -EINVAL (@n is 0 or
- * too many, or others wait for another number; misaligned); -EDQUOT (as
- * lite_lock()); -EBADF, -EACCES,
+ * Return: 0; -ETIMEDOUT, or -EAGAIN with LITE_NOWAIT (the caller has not been
+ * counted); -EINVAL (@n is 0 or too many, or others wait for another number;
+ * misaligned; no such time-out); -EDQUOT (as lite_lock()); -EBADF, -EACCES,
  * -ERANGE (beyond the end, or cut off meanwhile), -EIDRM (freed), -ESTALE, -EIO
  * or -EPROTO; -EHOSTDOWN (it is not known whether the caller has been counted).
  */
 int lite_barrier(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint32_t n,
-                 uint64_t timeout_ms) LITE_NOEXCEPT;
+                 int timeout_ms) LITE_NOEXCEPT;
 
 /*
  * lite_barrier_open - a barrier of its own, by name

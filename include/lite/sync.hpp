@@ -35,13 +35,13 @@ concept place = requires(const Context& node, const Region& region) {
     region.handle();
 };
 
-// Rounded up; more than the kernel takes for a time-out, weeks, becomes that.
+// Rounded up; more than the longest time-out, a day, becomes that.
 template <typename Rep, typename Period>
-std::uint64_t milliseconds_of(const std::chrono::duration<Rep, Period>& time) {
+int milliseconds_of(const std::chrono::duration<Rep, Period>& time) {
     using std::chrono::milliseconds;
-    constexpr milliseconds longest{INT32_MAX};
+    constexpr milliseconds longest{LITE_TIMEOUT_MAX};
     const auto left = time < longest ? std::chrono::ceil<milliseconds>(time) : longest;
-    return static_cast<std::uint64_t>(left.count());
+    return static_cast<int>(left.count());
 }
 
 }  // namespace detail
@@ -76,7 +76,7 @@ class mutex {
 
     // @throws error as lite_lock()
     void lock() { take(0, LITE_FOREVER); }
-    bool try_lock() { return take(LITE_LOCK_TRY, LITE_FOREVER); }
+    bool try_lock() { return take(0, LITE_NOWAIT); }
 
     // Rounded up to milliseconds.
     template <typename Rep, typename Period>
@@ -94,7 +94,7 @@ class mutex {
 
     // With others who want it so.
     void lock_shared() { take(LITE_LOCK_SHARED, LITE_FOREVER); }
-    bool try_lock_shared() { return take(LITE_LOCK_SHARED | LITE_LOCK_TRY, LITE_FOREVER); }
+    bool try_lock_shared() { return take(LITE_LOCK_SHARED, LITE_NOWAIT); }
 
     template <typename Rep, typename Period>
     bool try_lock_shared_for(const std::chrono::duration<Rep, Period>& time) {
@@ -128,7 +128,7 @@ class mutex {
             throw error(err, doing);
     }
 
-    bool take(std::uint32_t flags, std::uint64_t timeout_ms) {
+    bool take(std::uint32_t flags, int timeout_ms) {
         const int err = lite_lock(m_ctx, m_lh, m_offset, self(), flags, timeout_ms);
         if (err == -EBUSY || (err == -ETIMEDOUT && timeout_ms != LITE_FOREVER))
             return false;
@@ -141,7 +141,7 @@ class mutex {
     template <typename Rep, typename Period>
     bool take_for(std::uint32_t flags, const std::chrono::duration<Rep, Period>& time) {
         if (time <= time.zero())
-            return take(flags | LITE_LOCK_TRY, LITE_FOREVER);
+            return take(flags, LITE_NOWAIT);
         return take(flags, detail::milliseconds_of(time));
     }
 
@@ -177,7 +177,7 @@ class barrier {
     }
 
   private:
-    bool arrive(std::uint64_t timeout_ms) const {
+    bool arrive(int timeout_ms) const {
         const int err = lite_barrier(m_ctx, m_lh, m_offset, m_n, timeout_ms);
         if (err == -ETIMEDOUT && timeout_ms != LITE_FOREVER)
             return false;

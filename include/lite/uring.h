@@ -23,7 +23,7 @@
  * many of these, raise their limit (io_uring_register_iowq_max_workers(3), the
  * first number). A server needs none at all if it has the kernel tell it when
  * there is something to be taken, by io_uring_prep_poll_multishot(3) on lite_fd(),
- * and takes it with a @timeout_ms of 0. Neither Linux 6.1 nor 6.12 has multishot
+ * and takes it with LITE_NOWAIT. Neither Linux 6.1 nor 6.12 has multishot
  * commands.
  */
 #ifndef LITE_URING_H
@@ -103,7 +103,7 @@ void lite_uring_reply(struct io_uring_sqe* sqe, struct lite_ctx* ctx,
 /* lite_uring_lock - as lite_lock() */
 void lite_uring_lock(struct io_uring_sqe* sqe, struct lite_ctx* ctx, struct lite_ioc_lock* lock,
                      lite_lh_t lh, uint64_t offset, uint64_t owner, uint32_t flags,
-                     uint64_t timeout_ms) LITE_NOEXCEPT;
+                     int timeout_ms) LITE_NOEXCEPT;
 
 /* lite_uring_unlock - as lite_unlock() */
 void lite_uring_unlock(struct io_uring_sqe* sqe, struct lite_ctx* ctx,
@@ -113,7 +113,7 @@ void lite_uring_unlock(struct io_uring_sqe* sqe, struct lite_ctx* ctx,
 /* lite_uring_barrier - as lite_barrier() */
 void lite_uring_barrier(struct io_uring_sqe* sqe, struct lite_ctx* ctx,
                         struct lite_ioc_barrier* barrier, lite_lh_t lh, uint64_t offset, uint32_t n,
-                        uint64_t timeout_ms) LITE_NOEXCEPT;
+                        int timeout_ms) LITE_NOEXCEPT;
 
 #pragma GCC visibility pop
 

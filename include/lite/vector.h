@@ -25,7 +25,7 @@ extern "C" {
  * lite_vector - carry out many operations at the same time
  * @ctx: context
  * @ops: operations, as for lite_op_submit(); @size need not be set. Of each,
- *    @result is set as there, and @error to 0 or to the errno, positive, that
+ *    @result is set as there, and @error to 0 or to the negative errno that
  *    lite_op_submit() would have failed with; whatever they were before is of no
  *    account, here and there
  * @n: how many, 1..LITE_VECTOR_MAX

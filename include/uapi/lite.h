@@ -9,6 +9,10 @@
  * ones whose excess is zero. Flags and reserved fields must be zero unless a
  * bit is defined here.
  *
+ * A file that was opened for reading only (O_RDONLY) can look, and nothing else:
+ * QUERY, STAT, LIST, GRANTS, RPC_FIND, MAP with LITE_RIGHT_READ and no other right,
+ * and what a handle with that right allows. Everything else fails with EACCES.
+ *
  * Handles (lh) belong to the open file that obtained them. They mean nothing
  * in another open file, are shared with children that inherit the descriptor,
  * and die with the last descriptor of the file.
@@ -20,7 +24,8 @@
  *                       was unmapped)
  * EIDRM                 the LMR behind the handle was freed
  * ESTALE                the node that kept the LMR restarted and lost it
- * EACCES                the handle lacks the right, or mode bits refuse it
+ * EACCES                the handle lacks the right, mode bits refuse it, or the
+ *                       device was opened for reading only
  * EPERM                 only a master of the LMR (owner, root, or who was made
  *                       one) may do that
  * ERANGE                offset + length is beyond the end of the LMR
@@ -63,7 +68,27 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-#define LITE_UAPI_VERSION 1
+/*
+ * Of the ABI: another number is another ABI. It grows without a new number, by
+ * longer structures and further ioctls.
+ */
+#define LITE_UAPI_VERSION 2
+
+/*
+ * Time-outs are signed, in ms, and mean the same everywhere: from 1 to
+ * LITE_TIMEOUT_MAX (a day), or one of these. Anything else is EINVAL.
+ *
+ *   LITE_NOWAIT           do not wait for what is not there: EAGAIN (for a lock
+ *                         EBUSY). A call does not wait for room in the ring, but for
+ *                         its reply as long as by default
+ *   LITE_FOREVER          until it is there, or a signal ends the wait
+ *   LITE_TIMEOUT_DEFAULT  LITE_RPC_TIMEOUT_DEFAULT for calls and messages,
+ *                         LITE_FOREVER for everything else
+ */
+#define LITE_NOWAIT 0
+#define LITE_FOREVER (-1)
+#define LITE_TIMEOUT_DEFAULT (-2)
+#define LITE_TIMEOUT_MAX 86400000
 
 #define LITE_IOC_TYPE 0xE7
 
@@ -261,7 +286,7 @@ struct lite_op {
 	__u32 flags;           /* 0 */
 	union {
 		__u32 reserved1; /* 0 */
-		__u32 error;   /* out, in a vector: 0 or a positive errno */
+		__s32 error;   /* out, in a vector: 0 or a negative errno */
 	};
 	__aligned_u64 lh;
 	__aligned_u64 offset;  /* bytes */

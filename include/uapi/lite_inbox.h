@@ -130,7 +130,7 @@ struct lite_ioc_rpc_next {
 	__u32 status;
 	__aligned_u64 seen;
 	__u32 function;
-	__u32 timeout_ms;      /* 0: for ever */
+	__s32 timeout_ms;      /* see lite.h */
 	__u32 answered;        /* out */
 	__u32 n_done;          /* 0..LITE_INBOX_DONE_MAX */
 	__aligned_u64 done[LITE_INBOX_DONE_MAX]; /* tokens */

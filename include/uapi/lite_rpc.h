@@ -88,8 +88,7 @@
 /* Calls that one open file may have under way, or not collected. */
 #define LITE_RPC_ASYNC_MAX 1024
 
-#define LITE_RPC_TIMEOUT_DEFAULT 5000       /* ms */
-#define LITE_RPC_TIMEOUT_MAX 3600000        /* ms */
+#define LITE_RPC_TIMEOUT_DEFAULT 5000       /* ms: LITE_TIMEOUT_DEFAULT of calls */
 
 /* LITE_IOC_RPC_REGISTER flags */
 #define LITE_RPC_SHARED (1U << 0) /* other files of this user may serve it, too */
@@ -97,16 +96,17 @@
 /*
  * LITE_IOC_RPC_REGISTER: serve a function from now on, by RECV and REPLY.
  *
- * @mode is like that of a Unix socket: whom it gives the permission to write may
- * call. The owner is the caller's effective uid and gid. A function that was
- * registered as SHARED may be registered again by the same user, as SHARED, with
- * the same values (EEXIST else): each request is then taken by one of those who
- * serve it. It ends when the last of them lets go of it.
+ * @mode is like that of a Unix socket: a user to whom it gives the permission to
+ * write may call. The owner is the caller's effective uid and gid. SHARED registers
+ * the function, or joins it if it is there: by its number, or, with @function 0, by
+ * its name. It must have been registered as SHARED by the same user, with the same
+ * values (EEXIST else). Each request is then taken by one of the files that serve
+ * it. It ends when the last of them lets go of it.
  */
 struct lite_ioc_rpc_register {
 	__u32 size;
 	__u32 flags;           /* LITE_RPC_SHARED */
-	__u32 function;        /* in/out; in 0: any number from 32768 on */
+	__u32 function;        /* in/out; in 0: any from 32768 on, or see SHARED */
 	__u32 mode;            /* bits 0666 */
 	__u32 max_request;     /* bytes, 0..LITE_RPC_BULK_MAX */
 	__u32 max_reply;       /* bytes, 0..LITE_RPC_BULK_MAX */
@@ -145,7 +145,7 @@ struct lite_ioc_rpc_find {
 };
 
 /* LITE_IOC_RPC_CALL flags */
-#define LITE_RPC_NOWAIT (1U << 0) /* EAGAIN rather than waiting for room in the ring */
+#define LITE_RPC_NOWAIT (1U << 0) /* as LITE_NOWAIT, with a time-out for the reply */
 #define LITE_RPC_ONEWAY (1U << 1) /* a message: there is no reply */
 #define LITE_RPC_ASYNC (1U << 2)  /* the reply is fetched by COLLECT */
 
@@ -178,7 +178,7 @@ struct lite_ioc_rpc_call {
 	__u32 reply_room;
 	__u32 reply_len;       /* out, also with EMSGSIZE */
 	__u32 status;          /* out */
-	__u32 timeout_ms;      /* 0: LITE_RPC_TIMEOUT_DEFAULT */
+	__s32 timeout_ms;      /* see lite.h */
 	__u32 reserved;
 	__aligned_u64 cookie;  /* ASYNC */
 };
@@ -196,8 +196,8 @@ struct lite_ioc_rpc_collect {
 	__aligned_u64 reply;   /* user address */
 	__u32 reply_room;
 	__u32 reply_len;       /* out */
-	__u32 timeout_ms;      /* 0: for ever */
-	__u32 error;           /* out: errno of the call, positive, or 0 */
+	__s32 timeout_ms;      /* see lite.h */
+	__s32 error;           /* out: errno of the call, negative, or 0 */
 	__u32 status;          /* out */
 	__u32 node;            /* out */
 	__u32 function;        /* out */
@@ -213,7 +213,7 @@ struct lite_ioc_rpc_leg {
 	__u32 reply_room;
 	__u32 reply_len;       /* out, also with EMSGSIZE */
 	__u32 status;          /* out */
-	__u32 error;           /* out: errno of the call, positive, or 0 */
+	__s32 error;           /* out: errno of the call, negative, or 0 */
 };
 
 /*
@@ -240,7 +240,7 @@ struct lite_ioc_rpc_multicall {
 	__u32 request_len;
 	__u32 leg_size;        /* sizeof(struct lite_ioc_rpc_leg) */
 	__u32 quorum;          /* 0..n_legs */
-	__u32 timeout_ms;      /* 0: LITE_RPC_TIMEOUT_DEFAULT */
+	__s32 timeout_ms;      /* see lite.h */
 	__u32 n_ok;            /* out */
 	__u32 reserved;
 };
@@ -282,7 +282,7 @@ struct lite_ioc_rpc_recv {
 	__u32 status;
 	__aligned_u64 buf;     /* user address, for the request */
 	__u32 buf_len;
-	__u32 timeout_ms;      /* 0: for ever */
+	__s32 timeout_ms;      /* see lite.h */
 	__u32 function;        /* in: 0 or one; out */
 	__u32 length;          /* out: of the request */
 	__u32 node;            /* out: of the caller */

@@ -13,7 +13,9 @@
  *                       it: what it protects may be half done
  * ENOTRECOVERABLE       such a holder gave the lock back without CONSISTENT:
  *                       nobody will have it any more
- * EBUSY                 LITE_LOCK_TRY: somebody else has the lock
+ * EBUSY                 another holder has the lock, and the caller does not wait
+ * EAGAIN                the others have not all come to the barrier, and the caller
+ *                       does not wait
  * ETIMEDOUT             it was not to be had in the time given
  * EDEADLK               the caller has it already
  * EMFILE                this open file has LITE_LOCKS_MAX locks
@@ -35,7 +37,7 @@
 
 /* LITE_IOC_LOCK flags */
 #define LITE_LOCK_SHARED (1U << 0) /* with others who want it so: to read */
-#define LITE_LOCK_TRY (1U << 1)    /* EBUSY rather than wait */
+#define LITE_LOCK_TRY (1U << 1)    /* as LITE_NOWAIT, whatever the time-out is */
 
 /*
  * LITE_IOC_LOCK: take the lock in the word at @offset of the LMR.
@@ -58,7 +60,8 @@ struct lite_ioc_lock {
 	__aligned_u64 lh;
 	__aligned_u64 offset;  /* of the word, a multiple of 8 */
 	__aligned_u64 owner;
-	__aligned_u64 timeout_ms; /* 0: none; must be 0 with LITE_LOCK_TRY */
+	__s32 timeout_ms;      /* see lite.h */
+	__u32 reserved;        /* 0 */
 };
 
 /*
@@ -97,8 +100,7 @@ struct lite_ioc_barrier {
 	__aligned_u64 lh;
 	__aligned_u64 offset;  /* of the word, a multiple of 8 */
 	__u32 n;               /* 1..LITE_BARRIER_MAX */
-	__u32 reserved;        /* 0 */
-	__aligned_u64 timeout_ms; /* 0: none */
+	__s32 timeout_ms;      /* see lite.h */
 };
 
 #define LITE_IOC_LOCK _IO(LITE_IOC_TYPE, 0x20)

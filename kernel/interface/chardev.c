@@ -87,6 +87,7 @@ static int lite_open(struct inode *inode, struct file *file)
 	lite_node_exit(node);
 	if (!lf)
 		return -ENOMEM;
+	lf->read_only = !(file->f_mode & FMODE_WRITE);
 	file->private_data = lf;
 	return nonseekable_open(inode, file);
 }

@@ -172,7 +172,7 @@ static int lite_ioc_alloc(struct lite_file *lf, void *arg,
 {
 	struct lite_ioc_alloc *a = arg;
 	u32 nodes[LITE_SPREAD_MAX];
-	struct lite_alloc_params p = {
+	struct lite_lmr_params p = {
 		.length = a->length,
 		.nodes = nodes,
 		.n_nodes = a->n_nodes,
@@ -220,6 +220,8 @@ static int lite_ioc_map(struct lite_file *lf, void *arg,
 	err = lite_ioc_name(m->name);
 	if (err)
 		return err;
+	if (lf->read_only && m->rights & ~LITE_RIGHT_READ)
+		return -EACCES;
 	lite_cred_current(&cred);
 	h = lite_handle_reserve(lf->ctx);
 	if (IS_ERR(h))
@@ -438,6 +440,7 @@ static const struct lite_ioc {
 	u16 min_size; /* of its first published version */
 	bool out;     /* given back, when the handler has succeeded */
 	bool always;  /* and when it has failed */
+	bool looks;   /* changes nothing: also in a file opened for reading only */
 	int (*fn)(struct lite_file *lf, void *arg, struct lite_gate *gate);
 	void (*undo)(struct lite_file *lf, void *arg);
 } lite_iocs[] = {
@@ -446,25 +449,25 @@ static const struct lite_ioc {
 			   .min_size = offsetofend(struct type, last),         \
 			   __VA_ARGS__ }
 	LITE_IOC_ENTRY(LITE_IOC_QUERY, lite_ioc_query, reserved,
-		       .fn = lite_ioc_query, .out = true),
+		       .fn = lite_ioc_query, .out = true, .looks = true),
 	LITE_IOC_ENTRY(LITE_IOC_ALLOC, lite_ioc_alloc, name,
 		       .fn = lite_ioc_alloc, .out = true,
 		       .undo = lite_ioc_undo_alloc),
 	LITE_IOC_ENTRY(LITE_IOC_MAP, lite_ioc_map, name,
-		       .fn = lite_ioc_map, .out = true,
+		       .fn = lite_ioc_map, .out = true, .looks = true,
 		       .undo = lite_ioc_undo_map),
 	LITE_IOC_ENTRY(LITE_IOC_UNMAP, lite_ioc_unmap, lh,
-		       .fn = lite_ioc_unmap),
+		       .fn = lite_ioc_unmap, .looks = true),
 	LITE_IOC_ENTRY(LITE_IOC_FREE, lite_ioc_free, name,
 		       .fn = lite_ioc_free),
 	LITE_IOC_ENTRY(LITE_IOC_STAT, lite_ioc_stat, info,
-		       .fn = lite_ioc_stat, .out = true),
+		       .fn = lite_ioc_stat, .out = true, .looks = true),
 	LITE_IOC_ENTRY(LITE_IOC_LIST, lite_ioc_list, info_size,
-		       .fn = lite_ioc_list, .out = true),
+		       .fn = lite_ioc_list, .out = true, .looks = true),
 	LITE_IOC_ENTRY(LITE_IOC_GRANT, lite_ioc_grant, name,
 		       .fn = lite_ioc_grant),
 	LITE_IOC_ENTRY(LITE_IOC_GRANTS, lite_ioc_grants, name,
-		       .fn = lite_ioc_grants, .out = true),
+		       .fn = lite_ioc_grants, .out = true, .looks = true),
 	LITE_IOC_ENTRY(LITE_IOC_SETATTR, lite_ioc_setattr, name,
 		       .fn = lite_ioc_setattr),
 	LITE_IOC_ENTRY(LITE_IOC_RENAME, lite_ioc_rename, to,
@@ -474,7 +477,7 @@ static const struct lite_ioc {
 	LITE_IOC_ENTRY(LITE_IOC_MOVE, lite_ioc_move, name,
 		       .fn = lite_ioc_move),
 	LITE_IOC_ENTRY(LITE_IOC_MMAP, lite_ioc_mmap, addr,
-		       .fn = lite_ioc_mmap, .out = true),
+		       .fn = lite_ioc_mmap, .out = true, .looks = true),
 	LITE_IOC_ENTRY(LITE_IOC_REGISTER, lite_ioc_register, name,
 		       .fn = lite_ioc_register, .out = true,
 		       .undo = lite_ioc_undo_register),
@@ -484,7 +487,7 @@ static const struct lite_ioc {
 	LITE_IOC_ENTRY(LITE_IOC_RPC_UNREGISTER, lite_ioc_rpc_unregister,
 		       reserved, .fn = lite_ioc_rpc_unregister),
 	LITE_IOC_ENTRY(LITE_IOC_RPC_FIND, lite_ioc_rpc_find, name,
-		       .fn = lite_ioc_rpc_find, .out = true),
+		       .fn = lite_ioc_rpc_find, .out = true, .looks = true),
 	LITE_IOC_ENTRY(LITE_IOC_RPC_CALL, lite_ioc_rpc_call, cookie,
 		       .fn = lite_ioc_rpc_call, .out = true, .always = true),
 	LITE_IOC_ENTRY(LITE_IOC_RPC_COLLECT, lite_ioc_rpc_collect, cookie,
@@ -507,7 +510,8 @@ static const struct lite_ioc {
 	LITE_IOC_ENTRY(LITE_IOC_BARRIER, lite_ioc_barrier, timeout_ms,
 		       .fn = lite_ioc_barrier),
 	LITE_IOC_ENTRY(LITE_IOC_VECTOR, lite_ioc_vector, n_failed,
-		       .fn = lite_ioc_vector, .out = true, .always = true),
+		       .fn = lite_ioc_vector, .out = true, .always = true,
+		       .looks = true),
 };
 
 static int lite_ioc_give(struct lite_file *lf, const struct lite_ioc *ioc,
@@ -595,6 +599,8 @@ static noinline long lite_ioctl_any(struct lite_file *lf, unsigned int cmd,
 	ioc = &lite_iocs[array_index_nospec(nr, ARRAY_SIZE(lite_iocs))];
 	if (!ioc->fn)
 		return -ENOTTY;
+	if (!ioc->looks && lf->read_only)
+		return -EACCES;
 	if (get_user(size, (u32 __user *)user))
 		return -EFAULT;
 	if (size < ioc->min_size)

@@ -81,10 +81,10 @@ u32 lite_ctx_node_id(struct lite_ctx *ctx)
 }
 EXPORT_SYMBOL_GPL(lite_ctx_node_id);
 
-int lite_lmr_alloc(struct lite_ctx *ctx, const struct lite_alloc_params *p,
+int lite_lmr_alloc(struct lite_ctx *ctx, const struct lite_lmr_params *p,
 		   u64 *lh)
 {
-	struct lite_alloc_params params = *p;
+	struct lite_lmr_params params = *p;
 	struct lite_handle *h = NULL;
 	struct lite_node *node;
 	char *name = NULL;

@@ -82,18 +82,21 @@ int lite_lmr_resize(struct lite_ctx *ctx, u64 lh, u64 length)
 }
 EXPORT_SYMBOL_GPL(lite_lmr_resize);
 
-int lite_lmr_move(struct lite_ctx *ctx, u64 lh, u32 to, u64 offset, u64 length)
+int lite_lmr_move(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length,
+		  u32 node_id, u64 *moved)
 {
 	const struct lite_target target = { .cred = &lite_root, .lh = lh };
 	struct lite_node *node = lite_kapi_enter(ctx);
-	u64 moved;
+	u64 done = 0;
 	int err;
 
 	if (!node)
 		return -ENODEV;
-	err = lh ? lite_ctx_move(ctx, &target, to, offset, length,
-				 &moved) : -EBADF;
+	err = lh ? lite_ctx_move(ctx, &target, node_id, offset, length,
+				 &done) : -EBADF;
 	lite_node_exit(node);
+	if (moved)
+		*moved = done;
 	return err;
 }
 EXPORT_SYMBOL_GPL(lite_lmr_move);

@@ -56,13 +56,13 @@ EXPORT_SYMBOL_GPL(lite_function_find);
 
 static int lite_kapi_call(struct lite_ctx *ctx, struct lite_rcall *call,
 			  const void *request, const struct lite_buf *reply,
-			  u32 timeout_ms)
+			  s32 timeout_ms)
 {
 	struct lite_node *node;
 	int err;
 
 	if (!call->function || call->function > LITE_FUNCTION_MAX ||
-	    call->node > LITE_NODE_ID_MAX || timeout_ms > LITE_RPC_TIMEOUT_MAX)
+	    call->node > LITE_NODE_ID_MAX || !lite_timeout_ok(timeout_ms))
 		return -EINVAL;
 	if (call->length > LITE_RPC_BULK_MAX)
 		return -E2BIG;
@@ -71,8 +71,7 @@ static int lite_kapi_call(struct lite_ctx *ctx, struct lite_rcall *call,
 		return -ENODEV;
 	call->cred = &lite_root;
 	call->request.k = (void *)request;
-	call->deadline = lite_rpc_deadline(timeout_ms ?:
-						   LITE_RPC_TIMEOUT_DEFAULT);
+	call->deadline = lite_call_deadline(timeout_ms, &call->flags);
 	err = lite_service_call(&node->service, call, reply);
 	lite_node_exit(node);
 	return err;
@@ -80,7 +79,7 @@ static int lite_kapi_call(struct lite_ctx *ctx, struct lite_rcall *call,
 
 int lite_function_call(struct lite_ctx *ctx, u32 node, u32 function,
 		       const void *request, u32 length, void *reply, u32 room,
-		       u32 *reply_length, u32 timeout_ms, u32 *status)
+		       u32 *reply_length, s32 timeout_ms, u32 *status)
 {
 	struct lite_buf to = { .k = reply };
 	struct lite_rcall call = {
@@ -100,7 +99,7 @@ int lite_function_call(struct lite_ctx *ctx, u32 node, u32 function,
 EXPORT_SYMBOL_GPL(lite_function_call);
 
 int lite_function_send(struct lite_ctx *ctx, u32 node, u32 function,
-		       const void *message, u32 length, u32 timeout_ms)
+		       const void *message, u32 length, s32 timeout_ms)
 {
 	struct lite_rcall call = {
 		.node = node,

@@ -15,12 +15,12 @@
 #include "../service/multi.h"
 #include "node.h"
 
-static int lite_multi_check(const struct lite_multi *m, u32 timeout_ms)
+static int lite_multi_check(const struct lite_multi *m, s32 timeout_ms)
 {
 	if (m->flags & ~LITE_RPC_NOWAIT)
 		return -EOPNOTSUPP;
 	if (!m->n || m->n > LITE_RPC_LEGS_MAX || m->quorum > m->n ||
-	    timeout_ms > LITE_RPC_TIMEOUT_MAX)
+	    !lite_timeout_ok(timeout_ms))
 		return -EINVAL;
 	return m->length > LITE_RPC_BULK_MAX ? -E2BIG : 0;
 }
@@ -101,7 +101,7 @@ static int lite_legs_write(const struct lite_multi *m,
 
 		if (put_user(lite_leg_length(leg), &user->reply_len) ||
 		    put_user(leg->err ? 0 : leg->call.user, &user->status) ||
-		    put_user((u32)-leg->err, &user->error))
+		    put_user(leg->err, &user->error))
 			return -EFAULT;
 	}
 	return 0;
@@ -194,8 +194,7 @@ int lite_ioc_rpc_multicall(struct lite_file *lf, void *arg,
 	lite_cred_current(&cred);
 	err = lite_multi_alloc(&m) ?: lite_multi_read(&m, &request, c, gate);
 	if (!err) {
-		m.deadline = lite_rpc_deadline(
-			c->timeout_ms ?: LITE_RPC_TIMEOUT_DEFAULT);
+		m.deadline = lite_call_deadline(c->timeout_ms, &m.flags);
 		err = lite_multi_call(&m);
 	}
 	if (!err)
@@ -211,7 +210,7 @@ int lite_ioc_rpc_multicall(struct lite_file *lf, void *arg,
 int lite_function_multicall(struct lite_ctx *ctx, u32 function,
 			    const void *request, u32 length,
 			    struct lite_call_leg *legs, u32 n_legs, u32 quorum,
-			    u32 timeout_ms)
+			    s32 timeout_ms)
 {
 	struct lite_multi m = {
 		.cred = &lite_root,
@@ -236,8 +235,7 @@ int lite_function_multicall(struct lite_ctx *ctx, u32 function,
 		err = -ENODEV;
 	if (!err) {
 		m.svc = &node->service;
-		m.deadline = lite_rpc_deadline(
-			timeout_ms ?: LITE_RPC_TIMEOUT_DEFAULT);
+		m.deadline = lite_call_deadline(timeout_ms, &m.flags);
 		if (length > LITE_RPC_BYTES_MAX)
 			err = lite_multi_bulk(&m, &from);
 		if (!err)

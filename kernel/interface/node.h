@@ -102,14 +102,10 @@ int lite_fs_map(struct file *file, u64 offset, unsigned long length,
 		unsigned long prot, unsigned long flags, u64 *addr);
 vm_fault_t lite_fs_fault(int err);
 
-/* Of who waits: 0 ms are as long as it takes; so are ages. */
-static inline unsigned long lite_timeout(u64 ms)
-{
-	if (!ms || ms > INT_MAX)
-		return MAX_SCHEDULE_TIMEOUT;
-	return lite_ms_to_jiffies(ms);
-}
-
+int lite_sync_lock(struct lite_node *node, struct lite_lock_args *args,
+		   u32 flags, s32 timeout_ms);
+int lite_sync_barrier(struct lite_node *node, struct lite_lock_args *args,
+		      s32 timeout_ms);
 int lite_ioc_lock(struct lite_file *lf, void *arg, struct lite_gate *gate);
 int lite_ioc_unlock(struct lite_file *lf, void *arg, struct lite_gate *gate);
 int lite_ioc_barrier(struct lite_file *lf, void *arg, struct lite_gate *gate);
@@ -163,6 +159,7 @@ struct lite_file {
 	struct lite_node *node;
 	struct lite_ctx *ctx;
 	struct lite_rpc_file *rpc;
+	bool read_only; /* opened so: has handles that may read, at most */
 	struct lite_urings urings;
 	refcount_t ref;
 	struct work_struct close_work;

@@ -2,6 +2,53 @@
 /* The ioctls for locks and barriers (include/uapi/lite_sync.h). */
 #include "node.h"
 
+/**
+ * lite_sync_lock - take a lock, for a process or a kernel module
+ * @node: node; the caller is active on it
+ * @args: which; how, and for how long to wait, are filled in here
+ * @flags: LITE_LOCK_*
+ * @timeout_ms: as <uapi/lite.h> has time-outs
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_LOCK.
+ */
+int lite_sync_lock(struct lite_node *node, struct lite_lock_args *args,
+		   u32 flags, s32 timeout_ms)
+{
+	if (flags & ~(LITE_LOCK_SHARED | LITE_LOCK_TRY))
+		return -EOPNOTSUPP;
+	if (!lite_timeout_ok(timeout_ms))
+		return -EINVAL;
+	args->shared = flags & LITE_LOCK_SHARED;
+	args->try = flags & LITE_LOCK_TRY || timeout_ms == LITE_NOWAIT;
+	args->timeout = args->try ? MAX_JIFFY_OFFSET :
+				    lite_timeout_jiffies(timeout_ms,
+							 LITE_FOREVER);
+	return lite_lock_take(&node->locks, args);
+}
+
+/**
+ * lite_sync_barrier - wait at a barrier, for a process or a kernel module
+ * @node: node; the caller is active on it
+ * @args: which; for how long to wait is filled in here
+ * @timeout_ms: as <uapi/lite.h> has time-outs
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_BARRIER.
+ */
+int lite_sync_barrier(struct lite_node *node, struct lite_lock_args *args,
+		      s32 timeout_ms)
+{
+	int err;
+
+	if (!lite_timeout_ok(timeout_ms))
+		return -EINVAL;
+	args->timeout = lite_timeout_jiffies(timeout_ms, LITE_FOREVER);
+	err = lite_barrier_wait(&node->locks, args);
+	/* It takes asking the home to know whether the others have come. */
+	return err == -ETIMEDOUT && timeout_ms == LITE_NOWAIT ? -EAGAIN : err;
+}
+
 int lite_ioc_lock(struct lite_file *lf, void *arg, struct lite_gate *gate)
 {
 	const struct lite_ioc_lock *l = arg;
@@ -10,16 +57,11 @@ int lite_ioc_lock(struct lite_file *lf, void *arg, struct lite_gate *gate)
 		.lh = l->lh,
 		.offset = l->offset,
 		.owner = l->owner,
-		.shared = l->flags & LITE_LOCK_SHARED,
-		.try = l->flags & LITE_LOCK_TRY,
-		.timeout = lite_timeout(l->timeout_ms),
 	};
 
-	if (l->flags & ~(LITE_LOCK_SHARED | LITE_LOCK_TRY))
+	if (l->reserved)
 		return -EOPNOTSUPP;
-	if (args.try && l->timeout_ms)
-		return -EINVAL;
-	return lite_lock_take(&lf->node->locks, &args);
+	return lite_sync_lock(lf->node, &args, l->flags, l->timeout_ms);
 }
 
 int lite_ioc_unlock(struct lite_file *lf, void *arg, struct lite_gate *gate)
@@ -45,15 +87,14 @@ int lite_ioc_consistent(struct lite_file *lf, void *arg, struct lite_gate *gate)
 int lite_ioc_barrier(struct lite_file *lf, void *arg, struct lite_gate *gate)
 {
 	const struct lite_ioc_barrier *b = arg;
-	const struct lite_lock_args args = {
+	struct lite_lock_args args = {
 		.ctx = lf->ctx,
 		.lh = b->lh,
 		.offset = b->offset,
 		.n = b->n,
-		.timeout = lite_timeout(b->timeout_ms),
 	};
 
-	if (b->flags || b->reserved)
+	if (b->flags)
 		return -EOPNOTSUPP;
-	return lite_barrier_wait(&lf->node->locks, &args);
+	return lite_sync_barrier(lf->node, &args, b->timeout_ms);
 }

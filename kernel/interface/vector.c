@@ -145,7 +145,7 @@ int lite_lmr_vector(struct lite_ctx *ctx, struct lite_op *ops, u32 n)
 	}
 	failed += n - i;
 	for (; i < n; i++) {
-		ops[i].error = -err;
+		ops[i].error = err;
 		ops[i].result = 0;
 	}
 	lite_vector_put(v);

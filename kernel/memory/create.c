@@ -16,7 +16,7 @@
  */
 void lite_create_fill(struct lite_wire_create *req, u32 self,
 		      const struct lite_cred *cred,
-		      const struct lite_alloc_params *p)
+		      const struct lite_lmr_params *p)
 {
 	u32 i;
 
@@ -32,7 +32,7 @@ void lite_create_fill(struct lite_wire_create *req, u32 self,
 		strscpy(req->name, p->name, sizeof(req->name));
 }
 
-static int lite_alloc_check(const struct lite_alloc_params *p)
+static int lite_alloc_check(const struct lite_lmr_params *p)
 {
 	u32 i, j;
 	int len;
@@ -97,7 +97,7 @@ static int lite_create_only(struct lite_memory *mem, u32 home,
  * Return: 0 or a negative errno as LITE_IOC_ALLOC; then @h is still reserved.
  */
 int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred,
-		    const struct lite_alloc_params *p, struct lite_handle *h)
+		    const struct lite_lmr_params *p, struct lite_handle *h)
 {
 	struct lite_memory *mem = ctx->mem;
 	struct lite_wire_create *req;

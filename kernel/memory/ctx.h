@@ -181,9 +181,9 @@ int lite_ctx_unmap(struct lite_ctx *ctx, u64 lh);
 /* create.c */
 void lite_create_fill(struct lite_wire_create *req, u32 self,
 		      const struct lite_cred *cred,
-		      const struct lite_alloc_params *p);
+		      const struct lite_lmr_params *p);
 int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred,
-		    const struct lite_alloc_params *p, struct lite_handle *h);
+		    const struct lite_lmr_params *p, struct lite_handle *h);
 
 /**
  * struct lite_target - an LMR of which something is asked

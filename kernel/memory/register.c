@@ -29,7 +29,7 @@ static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx,
 					  struct lite_pinned *pin,
 					  unsigned long life)
 {
-	const struct lite_alloc_params params = {
+	const struct lite_lmr_params params = {
 		.name = p->name,
 		.length = p->length,
 		.mode = p->mode,

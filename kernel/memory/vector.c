@@ -439,7 +439,7 @@ static bool lite_wave_end(struct lite_vector *v, struct lite_wave_op *w)
 		if (!err)
 			memcpy(&op->result, w->data, sizeof(op->result));
 	}
-	op->error = -err;
+	op->error = err;
 	lite_wave_count(v, op, err);
 	return true;
 }
@@ -589,7 +589,7 @@ static u32 lite_wave(struct lite_vector *v, struct lite_op *ops, u32 from,
 		if (err && ops[i].opcode == LITE_OP_FENCE)
 			break;
 		if (err) {
-			ops[i].error = -err;
+			ops[i].error = err;
 			ops[i].result = 0;
 			continue;
 		}
@@ -634,7 +634,7 @@ static u32 lite_vector_part(struct lite_vector *v, struct lite_op *ops, u32 i,
 		if (!err)
 			err = lite_vector_over(v);
 		ops[i].result = 0;
-		ops[i].error = -(err ?: lite_op_run(v->ctx, &ops[i], &buf));
+		ops[i].error = err ?: lite_op_run(v->ctx, &ops[i], &buf);
 	}
 	*ret = err ?: lite_vector_over(v);
 	return n;

@@ -262,15 +262,14 @@ int lite_file_call(struct lite_rpc_file *file, struct lite_ioc_rpc_call *c,
 		return -EOPNOTSUPP;
 	if (!c->function || c->function > LITE_FUNCTION_MAX ||
 	    c->node > LITE_NODE_ID_MAX ||
-	    c->timeout_ms > LITE_RPC_TIMEOUT_MAX ||
+	    !lite_timeout_ok(c->timeout_ms) ||
 	    (c->flags & LITE_RPC_ONEWAY && c->flags & LITE_RPC_ASYNC))
 		return -EINVAL;
 	if (c->request_len > LITE_RPC_BULK_MAX)
 		return -E2BIG;
 	if (c->flags & LITE_RPC_ONEWAY)
 		call.room = 0;
-	call.deadline = lite_rpc_deadline(c->timeout_ms ?:
-						  LITE_RPC_TIMEOUT_DEFAULT);
+	call.deadline = lite_call_deadline(c->timeout_ms, &call.flags);
 	if (c->flags & LITE_RPC_ASYNC)
 		return lite_async_begin(file, &call, c->cookie);
 	err = lite_service_call(file->svc, &call, &reply);
@@ -361,19 +360,20 @@ int lite_file_collect(struct lite_rpc_file *file,
 		      struct lite_ioc_rpc_collect *c, struct lite_gate *gate)
 {
 	struct lite_buf to = { .gate = gate, .user = true, .u = c->reply };
-	unsigned long deadline = lite_rpc_deadline(c->timeout_ms);
+	unsigned long deadline = lite_serve_deadline(c->timeout_ms);
 	struct lite_async *a;
 	int err, result;
 	size_t n, done;
 
 	if (c->flags & ~LITE_RPC_NOWAIT || c->reserved)
 		return -EOPNOTSUPP;
-	if (c->timeout_ms > LITE_RPC_TIMEOUT_MAX)
+	if (!lite_timeout_ok(c->timeout_ms))
 		return -EINVAL;
 again:
 	for (;;) {
 		a = lite_async_first(file, c->reply_room, &err);
-		if (err != -EAGAIN || c->flags & LITE_RPC_NOWAIT)
+		if (err != -EAGAIN ||
+		    lite_serve_nowait(c->flags, c->timeout_ms))
 			break;
 		err = lite_async_await(file, deadline);
 		if (err)
@@ -384,7 +384,7 @@ again:
 	result = lite_rcall_result(&a->call);
 	c->reply_len = !a->call.err ? a->call.reply_len : 0;
 	c->status = a->call.user;
-	c->error = -result;
+	c->error = result;
 	c->node = a->call.node;
 	c->function = a->call.function;
 	c->cookie = a->cookie;

@@ -55,8 +55,7 @@ static int lite_barrier_await_left(struct lite_locks *locks,
 			      !lite_barrier_is_left(locks, word), *left);
 	if (ret < 0)
 		return -EINTR;
-	if (*left != MAX_SCHEDULE_TIMEOUT)
-		*left = ret;
+	*left = ret;
 	return ret ? 0 : -ETIMEDOUT;
 }
 

@@ -355,11 +355,15 @@ static int lite_server_enter(struct lite_rpc_file *file, struct lite_server *s,
 		return -ENODEV;
 	if (file->n_servers >= LITE_RPC_FUNCTIONS_MAX)
 		return -EMFILE;
-	old = number ? xa_load(&svc->functions, number) : NULL;
+	if (number)
+		old = xa_load(&svc->functions, number);
+	else
+		old = new->flags & LITE_RPC_SHARED && new->name[0] ?
+			      lite_func_by_name(svc, new->name) : NULL;
 	if (old) {
 		if (!(new->flags & LITE_RPC_SHARED) || old->handler ||
 		    !lite_func_is_like(old, new) ||
-		    lite_server_find(file, number))
+		    lite_server_find(file, old->number))
 			return -EEXIST;
 		s->func = old;
 	} else {

@@ -63,7 +63,7 @@ static int lite_inbox_look(struct lite_rpc_file *file,
 	/* What was given back has made room. */
 	lite_inbox_drain(s->func);
 	inbox = s->inbox;
-	if (n->flags & LITE_RPC_NOWAIT)
+	if (lite_serve_nowait(n->flags, n->timeout_ms))
 		return 0;
 	if (!inbox)
 		return -ENOENT;
@@ -82,7 +82,7 @@ static int lite_inbox_look(struct lite_rpc_file *file,
 static int lite_inbox_await(struct lite_rpc_file *file,
 			    const struct lite_ioc_rpc_next *n)
 {
-	unsigned long deadline = lite_rpc_deadline(n->timeout_ms);
+	unsigned long deadline = lite_serve_deadline(n->timeout_ms);
 	struct lite_recv_waiter w = {
 		.done = COMPLETION_INITIALIZER_ONSTACK(w.done),
 	};
@@ -93,7 +93,8 @@ static int lite_inbox_await(struct lite_rpc_file *file,
 	spin_unlock(&file->svc->lock);
 	if (err != -EINPROGRESS)
 		/* Who does not want to wait need not have an inbox. */
-		return n->flags & LITE_RPC_NOWAIT && err == -ENOENT ? 0 : err;
+		return err == -ENOENT && lite_serve_nowait(n->flags, n->timeout_ms) ?
+			       0 : err;
 	lite_recv_wait(file, &w, deadline);
 	return w.err == LITE_INBOX_CAME ? 0 : w.err;
 }
@@ -115,7 +116,7 @@ int lite_file_next(struct lite_rpc_file *file, struct lite_ioc_rpc_next *n,
 
 	if (n->flags & ~(LITE_RPC_NOWAIT | LITE_RPC_REPLY))
 		return -EOPNOTSUPP;
-	if (n->timeout_ms > LITE_RPC_TIMEOUT_MAX ||
+	if (!lite_timeout_ok(n->timeout_ms) ||
 	    n->n_done > LITE_INBOX_DONE_MAX || !n->function ||
 	    n->function > LITE_FUNCTION_MAX)
 		return -EINVAL;

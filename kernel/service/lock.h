@@ -107,7 +107,7 @@ struct lite_locks {
  * @n: not a lock: a barrier for so many
  * @shared: with others who want it so
  * @try: do not wait
- * @timeout: jiffies to wait; MAX_SCHEDULE_TIMEOUT: until killed
+ * @timeout: jiffies to wait, MAX_JIFFY_OFFSET at most
  */
 struct lite_lock_args {
 	struct lite_ctx *ctx;

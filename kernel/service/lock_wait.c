@@ -191,8 +191,7 @@ static int lite_lock_wait_verdict(struct lite_hold *h,
 		err = lite_lock_tell_home(h, args->try, left, &session);
 		if (err && err != -EAGAIN)
 			return err;
-		if (args->timeout != MAX_SCHEDULE_TIMEOUT)
-			left = time_before(jiffies, end) ? end - jiffies : 0;
+		left = time_before(jiffies, end) ? end - jiffies : 0;
 		if (err == -EAGAIN) {
 			if (lite_given_up())
 				return -EINTR;

@@ -256,7 +256,8 @@ static int lite_recv_one(struct lite_rpc_file *file,
 	u32 length;
 	int err;
 
-	req = lite_recv_get(file, function, r->flags & LITE_RPC_NOWAIT,
+	req = lite_recv_get(file, function,
+			    lite_serve_nowait(r->flags, r->timeout_ms),
 			    deadline);
 	if (IS_ERR(req))
 		return PTR_ERR(req);
@@ -283,9 +284,9 @@ static int lite_recv_one(struct lite_rpc_file *file,
 static int lite_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
 		     struct lite_gate *gate)
 {
-	unsigned long deadline = lite_rpc_deadline(r->timeout_ms);
+	unsigned long deadline = lite_serve_deadline(r->timeout_ms);
 	u32 function = r->function;
-	bool nowait = r->flags & LITE_RPC_NOWAIT;
+	bool nowait = lite_serve_nowait(r->flags, r->timeout_ms);
 	struct lite_request *req;
 	int err;
 
@@ -524,7 +525,7 @@ int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
 
 	if (r->flags & ~(LITE_RPC_NOWAIT | LITE_RPC_REPLY | LITE_RPC_REPLY_ONLY))
 		return -EOPNOTSUPP;
-	if (r->timeout_ms > LITE_RPC_TIMEOUT_MAX ||
+	if (!lite_timeout_ok(r->timeout_ms) ||
 	    r->function > LITE_FUNCTION_MAX)
 		return -EINVAL;
 	r->answered = 0;

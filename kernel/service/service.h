@@ -54,12 +54,34 @@
 /* A ring that nobody uses for that long is given back. */
 #define LITE_BIND_IDLE (10 * HZ)
 
-/* When @ms, 0 meaning for ever, are over for sure. */
-static inline unsigned long lite_rpc_deadline(u32 ms)
+/* When the time-out of a caller that serves or collects is over, in jiffies. */
+static inline unsigned long lite_serve_deadline(s32 ms)
 {
-	unsigned long wait = ms ? lite_ms_to_jiffies(ms) : MAX_JIFFY_OFFSET;
+	unsigned long wait = lite_timeout_jiffies(ms, LITE_FOREVER);
 
 	return jiffies + wait;
+}
+
+/*
+ * When the time-out of a call is over, in jiffies. LITE_NOWAIT is about room in the
+ * ring, and sets that flag in @flags.
+ */
+static inline unsigned long lite_call_deadline(s32 ms, u32 *flags)
+{
+	unsigned long wait;
+
+	if (ms == LITE_NOWAIT) {
+		*flags |= LITE_RPC_NOWAIT;
+		ms = LITE_TIMEOUT_DEFAULT;
+	}
+	wait = lite_timeout_jiffies(ms, LITE_RPC_TIMEOUT_DEFAULT);
+	return jiffies + wait;
+}
+
+/* Does the caller that serves or collects not wait? */
+static inline bool lite_serve_nowait(u32 flags, s32 ms)
+{
+	return flags & LITE_RPC_NOWAIT || ms == LITE_NOWAIT;
 }
 
 static inline unsigned long lite_jiffies_left(unsigned long deadline)

@@ -254,7 +254,7 @@ class device final : public lite::internal::device {
         for (__u32 i = arg.n_ops; i-- > 0;) {
             ops[i].reserved1 = 0;
             ops[i].result = 0;
-            ops[i].error = static_cast<__u32>(-call(ops[i]));
+            ops[i].error = call(ops[i]);
             arg.n_failed += ops[i].error != 0;
         }
         arg.n_done = arg.n_ops;

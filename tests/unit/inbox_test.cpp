@@ -109,7 +109,7 @@ TEST_CASE_METHOD(setup, "inbox: opened, or not", "[liblite]") {
     lite_rpc_request request{};
     const void* data = nullptr;
     CHECK(lite_inbox_next(inbox, -2, &request, &data) == -EINVAL);
-    CHECK(lite_inbox_next(inbox, LITE_RPC_TIMEOUT_MAX + 1, &request, &data) == -EINVAL);
+    CHECK(lite_inbox_next(inbox, LITE_TIMEOUT_MAX + 1, &request, &data) == -EINVAL);
     CHECK(lite_inbox_reply_next(inbox, &request, &data, 0, nullptr, 0, -2) == -EINVAL);
     // Nothing there, and no wish to wait: the kernel is not asked.
     CHECK(lite_inbox_next(inbox, 0, &request, &data) == -EAGAIN);
@@ -180,7 +180,7 @@ TEST_CASE_METHOD(setup, "inbox: requests that are there need no call", "[liblite
     CHECK(kern.calls.back().timeout_ms == 1);
     kern.next = [](lite_ioc_rpc_next&) { return -ETIMEDOUT; };
     CHECK(lite_inbox_next(inbox.get(), -1, &request, &data) == -ETIMEDOUT);
-    CHECK(kern.calls.back().timeout_ms == 0);
+    CHECK(kern.calls.back().timeout_ms == LITE_FOREVER);
 }
 
 TEST_CASE_METHOD(setup, "inbox: messages are given back together", "[liblite]") {

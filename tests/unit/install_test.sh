@@ -24,10 +24,10 @@ done
 pc=$(find "$root" -name lite.pc)
 read -ra flags < <(PKG_CONFIG_LIBDIR=${pc%/*} PKG_CONFIG_SYSROOT_DIR=$root pkg-config --cflags --libs lite)
 "$@" "$source" -o "$root/hello" "${flags[@]}"
-libraries=$(dirname "$(find "$root" -name liblite.so.1)")
+libraries=$(dirname "$(find "$root" -name liblite.so.2)")
 export LD_LIBRARY_PATH=$libraries LITE_INDEX=1048575
 linked=$(ldd "$root/hello")
-[[ $linked == *"liblite.so.1 => $libraries/"* ]] || fail "not linked with what is installed: $linked"
+[[ $linked == *"liblite.so.2 => $libraries/"* ]] || fail "not linked with what is installed: $linked"
 ! said=$("$root/hello" 1 2>&1) || fail "there is no such node, but: $said"
 [[ $said == "hello: open: no such LITE node"* ]] || fail "it says: $said"
 

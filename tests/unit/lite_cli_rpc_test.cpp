@@ -469,7 +469,7 @@ TEST_CASE("lite call of several nodes says of each what functions mean by it", "
         const auto& call = *static_cast<lite_ioc_rpc_multicall*>(arg);
         auto* legs = reinterpret_cast<lite_ioc_rpc_leg*>(call.legs);
         for (std::uint32_t i = 0; i < call.n_legs; i++)
-            legs[i].error = i ? E2BIG : EACCES;
+            legs[i].error = i ? -E2BIG : -EACCES;
         return 0;
     };
     const auto r = lite({"call", "2,3,4", "f", "x"});

@@ -79,7 +79,7 @@ TEST_CASE("lite lock", "[lite][sync]") {
     CHECK(l.did == "LU");
     CHECK(l.lock.offset == 16);
     CHECK(l.lock.flags == 0);
-    CHECK(l.lock.timeout_ms == 0);
+    CHECK(l.lock.timeout_ms == LITE_FOREVER);
     CHECK(read_file(seen) == "0\n");
     CHECK(lite.cluster.open_handles() == 0);
 
@@ -104,10 +104,10 @@ TEST_CASE("lite lock", "[lite][sync]") {
     l.lock_error = -EBUSY;
     check_failure(run_locked(lite, {"lock", "x", "0", "-st", "0"}, "echo > " + seen),
                   "lock x: somebody else has the lock");
-    CHECK(l.lock.timeout_ms == 0);
-    CHECK(l.lock.flags == (LITE_LOCK_SHARED | LITE_LOCK_TRY));
-    CHECK(run_locked(lite, {"lock", "x", "0", "-t", "2147483647"}, "true").status == 1);
-    CHECK(l.lock.timeout_ms == 2147483647);
+    CHECK(l.lock.timeout_ms == LITE_NOWAIT);
+    CHECK(l.lock.flags == LITE_LOCK_SHARED);
+    CHECK(run_locked(lite, {"lock", "x", "0", "-t", "86400000"}, "true").status == 1);
+    CHECK(l.lock.timeout_ms == LITE_TIMEOUT_MAX);
     l.lock_error = -EINVAL;
     check_failure(run_locked(lite, {"lock", "x", "8"}, "true"),
                   "lock x: what is at offset 8 is no lock");
@@ -197,7 +197,7 @@ TEST_CASE("lite barrier", "[lite][sync]") {
     check_silent(lite({"barrier", "x", "3"}));
     CHECK(l.barrier.n == 3);
     CHECK(l.barrier.offset == 0);
-    CHECK(l.barrier.timeout_ms == 0);
+    CHECK(l.barrier.timeout_ms == LITE_FOREVER);
     check_silent(lite({"barrier", "x", "4096", "-o", "2K", "-t", "250"}));
     CHECK(l.barrier.n == LITE_BARRIER_MAX);
     CHECK(l.barrier.offset == 2048);

@@ -52,7 +52,7 @@ TEST_CASE("lite_vector gives each operation an outcome when it fails", "[liblite
     CHECK(ops[0].error == 0);
     CHECK(ops[0].result == 7);
     for (const auto& op : std::span(ops).subspan(1)) {
-        CHECK(op.error == EFAULT);
+        CHECK(op.error == -EFAULT);
         CHECK(op.result == 0);
     }
 }
@@ -66,7 +66,7 @@ TEST_CASE("what has failed in a vector is tried again as it is", "[liblite][vect
                    lite::op::fetch_add(region, 8, 5)};
     cluster.fail_op(LITE_OP_WRITE, EHOSTDOWN);
     REQUIRE(lite_vector(node.get(), ops.data(), ops.size()) == 1);
-    REQUIRE(ops[0].error == EHOSTDOWN);
+    REQUIRE(ops[0].error == -EHOSTDOWN);
     SECTION("alone") {
         CHECK(lite_op_submit(node.get(), ops.data()) == 0);
         CHECK(ops[0].error == 0);

@@ -72,23 +72,24 @@ inline void check(int err, const char* doing) {
 // Of a time-out in milliseconds, what is left when something is tried again.
 class time_left {
   public:
-    // @limit: negative: for ever
-    explicit time_left(std::int64_t limit) noexcept : m_limit(limit) {}
+    // @limit: ms; negative: as <lite/lite.h> says
+    explicit time_left(int limit) noexcept : m_limit(limit) {}
 
     // At first what was given, and from then on it counts; later 1 ms at least, for 0
     // would be not to wait.
-    std::int64_t next() {
+    int next() {
         using std::chrono::milliseconds;
         const auto now = std::chrono::steady_clock::now();
         if (m_limit <= 0)
             return m_limit;
         if (!m_end)
             m_end = now + milliseconds(m_limit);
-        return std::max<std::int64_t>(1, std::chrono::ceil<milliseconds>(*m_end - now).count());
+        return static_cast<int>(std::max<std::int64_t>(
+            1, std::chrono::ceil<milliseconds>(*m_end - now).count()));
     }
 
   private:
-    std::int64_t m_limit;
+    int m_limit;
     std::optional<std::chrono::steady_clock::time_point> m_end;
 };
 

@@ -184,7 +184,7 @@ class memory_calls {
         const int err = co_await submitted;
         if (err) {
             for (lite_op& op : ops.subspan(std::min<std::size_t>(args.n_done, ops.size()))) {
-                op.error = static_cast<std::uint32_t>(-err);
+                op.error = err;
                 op.result = 0;
             }
             throw error(err, "vector of operations");

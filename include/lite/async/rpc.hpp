@@ -4,7 +4,7 @@
 // lite::executor (<lite/async.hpp>). What they mean is in <lite/rpc.h>.
 //
 // Beside what is said there they throw ECANCELED, when they were asked to stop.
-// A lite::timeout is in milliseconds, LITE_RPC_TIMEOUT_MAX at most, and no_timeout
+// A lite::timeout is in milliseconds, LITE_TIMEOUT_MAX at most, and default_timeout
 // what <lite/rpc.hpp> says.
 #pragma once
 
@@ -84,7 +84,7 @@ class rpc_calls {
     // for a while; it may have been served)
     task<call_reply> call(std::uint32_t node, std::uint32_t function,
                           std::span<const std::byte> request, std::size_t room = 4096,
-                          timeout limit = no_timeout, std::stop_token stop = {}) {
+                          timeout limit = default_timeout, std::stop_token stop = {}) {
         call_reply reply{std::vector<std::byte>(room), 0};
         lite_ioc_rpc_call args;
         const auto prepare = [&](io_uring_sqe* sqe) {
@@ -107,7 +107,7 @@ class rpc_calls {
                                            std::uint32_t function,
                                            std::span<const std::byte> request,
                                            std::size_t quorum = 0, std::size_t room = 4096,
-                                           timeout limit = no_timeout, std::stop_token stop = {}) {
+                                           timeout limit = default_timeout, std::stop_token stop = {}) {
         if (nodes.size() > LITE_RPC_LEGS_MAX || quorum > nodes.size())
             throw error(EINVAL, "call a function of several nodes");
         std::vector<leg_reply> replies(nodes.size());
@@ -119,7 +119,6 @@ class rpc_calls {
             legs[i].reply_room = clamp_length(room);
         }
         lite_ioc_rpc_multicall args{};
-        args.flags = limit.count() == 0 ? LITE_RPC_NOWAIT : 0;
         args.function = function;
         args.n_legs = static_cast<std::uint32_t>(legs.size());
         args.legs = reinterpret_cast<std::uintptr_t>(legs.data());
@@ -127,11 +126,11 @@ class rpc_calls {
         args.request = reinterpret_cast<std::uintptr_t>(request.data());
         args.request_len = clamp_length(request.size());
         args.quorum = static_cast<std::uint32_t>(quorum);
-        args.timeout_ms = static_cast<std::uint32_t>(std::max(0, detail::milliseconds(limit)));
+        args.timeout_ms = detail::milliseconds(limit);
         detail::check(co_await m_engine.command(LITE_IOC_RPC_MULTICALL, args, std::move(stop)),
                       "call a function of several nodes");
         for (std::size_t i = 0; i < legs.size(); i++) {
-            replies[i].error = -static_cast<int>(legs[i].error);
+            replies[i].error = legs[i].error;
             replies[i].status = legs[i].status;
             replies[i].bytes.resize(legs[i].error ? 0 : legs[i].reply_len);
         }
@@ -142,7 +141,7 @@ class rpc_calls {
     // its way then. Those sent one after another are taken in their order.
     // @throws error as lite_rpc_send(); ECANCELED and EINTR as call()
     task<> send(std::uint32_t node, std::uint32_t function, std::span<const std::byte> message,
-                timeout limit = no_timeout, std::stop_token stop = {}) {
+                timeout limit = default_timeout, std::stop_token stop = {}) {
         lite_ioc_rpc_call args;
         const auto prepare = [&](io_uring_sqe* sqe) {
             lite_uring_call(sqe, m_engine.ctx(), &args, node, function, message.data(),
@@ -166,7 +165,7 @@ class rpc_calls {
     // EMSGSIZE (with 0: @buffer is too small, the request stays), ENOMEM (it stays,
     // too), EFAULT, ENODEV, ECANCELED (nothing was taken)
     task<taken_request> receive(std::uint32_t function, std::span<std::byte> buffer,
-                                timeout limit = no_timeout, std::stop_token stop = {}) {
+                                timeout limit = default_timeout, std::stop_token stop = {}) {
         const std::size_t needed = co_await longest(function, buffer.size(), stop);
         if (buffer.size() < needed)
             throw error(EINVAL, "take a request into a buffer shorter than max_request");
@@ -197,7 +196,7 @@ class rpc_calls {
     }
 
     task<taken_request> receive(const function& served, std::span<std::byte> buffer,
-                                timeout limit = no_timeout, std::stop_token stop = {}) {
+                                timeout limit = default_timeout, std::stop_token stop = {}) {
         return receive(served.number(), buffer, limit, std::move(stop));
     }
 

@@ -98,7 +98,8 @@ class sync_calls {
     // @throws error as lite_lock(); ECANCELED
     task<std::optional<held_lock>> try_lock(lmr in, std::uint64_t offset, std::uint64_t owner,
                                             std::stop_token stop = {}) {
-        return take({in.lh, offset, owner}, LITE_LOCK_TRY, detail::time_left(-1), std::move(stop));
+        return take({in.lh, offset, owner}, LITE_LOCK_TRY, detail::time_left(LITE_FOREVER),
+                    std::move(stop));
     }
 
     // The same, if it is to be had in some time, which is rounded up to milliseconds.
@@ -118,8 +119,8 @@ class sync_calls {
 
     task<std::optional<held_lock>> try_lock_shared(lmr in, std::uint64_t offset,
                                                    std::uint64_t owner, std::stop_token stop = {}) {
-        return take({in.lh, offset, owner}, LITE_LOCK_SHARED | LITE_LOCK_TRY, detail::time_left(-1),
-                    std::move(stop));
+        return take({in.lh, offset, owner}, LITE_LOCK_SHARED | LITE_LOCK_TRY,
+                    detail::time_left(LITE_FOREVER), std::move(stop));
     }
 
     template <typename Rep, typename Period>
@@ -196,10 +197,9 @@ class sync_calls {
         lite_ioc_lock args;
         bool forever = false;
         const auto prepare = [&](io_uring_sqe* sqe) {
-            const std::int64_t limit = left.next();
+            const int limit = left.next();
             forever = limit < 0;
-            lite_uring_lock(sqe, ctx, &args, at.lh, at.offset, at.owner, flags,
-                            forever ? LITE_FOREVER : static_cast<std::uint64_t>(limit));
+            lite_uring_lock(sqe, ctx, &args, at.lh, at.offset, at.owner, flags, limit);
         };
         // A lock that nobody hears of is given back. If a holder had died it stays the
         // context's, whose end hands that message on: to unlock would be to say that it
@@ -217,7 +217,7 @@ class sync_calls {
     }
 
     task<held_lock> take_surely(place at, std::uint32_t flags, std::stop_token stop) {
-        auto taken = co_await take(at, flags, detail::time_left(-1), std::move(stop));
+        auto taken = co_await take(at, flags, detail::time_left(LITE_FOREVER), std::move(stop));
         if (!taken)
             throw error(EBUSY, "lock");
         co_return std::move(*taken);
@@ -228,9 +228,8 @@ class sync_calls {
                                             const std::chrono::duration<Rep, Period>& time,
                                             std::stop_token stop) {
         if (time <= time.zero())
-            return take(at, flags | LITE_LOCK_TRY, detail::time_left(-1), std::move(stop));
-        const auto limit = static_cast<std::int64_t>(detail::milliseconds_of(time));
-        return take(at, flags, detail::time_left(limit), std::move(stop));
+            return take(at, flags | LITE_LOCK_TRY, detail::time_left(LITE_FOREVER), std::move(stop));
+        return take(at, flags, detail::time_left(detail::milliseconds_of(time)), std::move(stop));
     }
 
     task<int> give_back(unsigned number, const held_lock& held, std::stop_token stop) {
@@ -241,7 +240,7 @@ class sync_calls {
         co_return co_await m_engine.command(number, args, std::move(stop));
     }
 
-    task<int> arrive(lmr in, std::uint64_t offset, std::uint32_t n, std::uint64_t limit,
+    task<int> arrive(lmr in, std::uint64_t offset, std::uint32_t n, int limit,
                      std::stop_token stop) {
         lite_ioc_barrier args;
         const auto prepare = [&](io_uring_sqe* sqe) {

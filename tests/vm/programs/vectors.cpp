@@ -147,7 +147,7 @@ class Vector {
     }
 
     Expected& push(lite_op op) {
-        op.error = static_cast<__u32>(below(100));  // of no account
+        op.error = static_cast<__s32>(below(100));  // of no account
         ops_.push_back(op);
         return expected_.emplace_back();
     }
@@ -303,8 +303,8 @@ class Vector {
                           ", opcode " + std::to_string(op.opcode) + ", length " +
                           std::to_string(op.length) + ": ";
         require(
-            static_cast<int>(op.error) == expected.error,
-            what + "errno " + std::to_string(op.error) + " for " + std::to_string(expected.error));
+            -op.error == expected.error,
+            what + "errno " + std::to_string(-op.error) + " for " + std::to_string(expected.error));
         require(op.error || op.result == expected.result, what + "the result is wrong");
         require(expected.wanted.empty() || expected.wanted == expected.bytes,
                 what + "wrong bytes were read");
@@ -359,9 +359,9 @@ void until(lite::context& node, const Options& options) {
         failed = 0;
         for (std::size_t i = 0; i < ops.size(); ++i) {
             require(i % 2 == 0 || !ops[i].error,
-                    "what is kept failed: errno " + std::to_string(ops[i].error));
+                    "what is kept failed: errno " + std::to_string(-ops[i].error));
             failed += ops[i].error != 0;
-            last = ops[i].error ? static_cast<int>(ops[i].error) : last;
+            last = ops[i].error ? -ops[i].error : last;
         }
         require(none_before || failed == bytes.size(), "something was done after the end");
         if (!round)
@@ -389,7 +389,7 @@ void count(lite::context& node, const Options& options) {
         }
         lite::submit(node, ops);
         for (const auto& op : ops) {
-            const auto error = op.error;
+            const auto error = -op.error;
             require(!error || error == EHOSTDOWN || error == ETIMEDOUT || error == EIO,
                     "errno " + std::to_string(error));
             if (op.opcode != LITE_OP_FETCH_ADD)
@@ -406,7 +406,7 @@ bool submit_despite(lite::context& node, std::vector<lite_op>& ops) {
     lite::submit(node, ops);
     bool good = true;
     for (const auto& op : ops) {
-        const auto error = op.error;
+        const auto error = -op.error;
         require(!error || error == EHOSTDOWN || error == ETIMEDOUT || error == EIO,
                 "errno " + std::to_string(error));
         good &= !error;

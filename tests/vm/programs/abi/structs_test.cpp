@@ -59,6 +59,7 @@ lite_ioc_lock lock_args(std::uint64_t lh, std::uint64_t offset) {
     args.size = sizeof(args);
     args.lh = lh;
     args.offset = offset;
+    args.timeout_ms = LITE_FOREVER;
     return args;
 }
 
@@ -70,13 +71,14 @@ lite_ioc_unlock unlock_args(std::uint64_t lh, std::uint64_t offset) {
     return args;
 }
 
-// For one, who does not wait.
+// For one, which does not wait.
 lite_ioc_barrier barrier_args(std::uint64_t lh, std::uint64_t offset) {
     lite_ioc_barrier args{};
     args.size = sizeof(args);
     args.lh = lh;
     args.offset = offset;
     args.n = 1;
+    args.timeout_ms = LITE_FOREVER;
     return args;
 }
 
@@ -118,6 +120,7 @@ lite_ioc_rpc_call call_args(std::uint32_t function, std::uint32_t flags) {
     args.size = sizeof(args);
     args.flags = flags;
     args.function = function;
+    args.timeout_ms = LITE_TIMEOUT_DEFAULT;
     return args;
 }
 
@@ -144,6 +147,7 @@ lite_ioc_rpc_multicall multicall_args(lite_ioc_rpc_leg& leg) {
     args.n_legs = 1;
     args.legs = reinterpret_cast<std::uintptr_t>(&leg);
     args.leg_size = sizeof(leg);
+    args.timeout_ms = LITE_TIMEOUT_DEFAULT;
     return args;
 }
 
@@ -206,10 +210,10 @@ struct AbiCalls : Abi {
         {"REGISTER", LITE_IOC_REGISTER, bytes_of(register_args(memory)), true,
          offsetof(lite_ioc_register, reserved)},
         {"VECTOR", LITE_IOC_VECTOR, bytes_of(vector_args(op))},
-        {"LOCK", LITE_IOC_LOCK, bytes_of(lock_args(lmr.lh(), 8))},
+        {"LOCK", LITE_IOC_LOCK, bytes_of(lock_args(lmr.lh(), 8)), true,
+         offsetof(lite_ioc_lock, reserved)},
         {"UNLOCK", LITE_IOC_UNLOCK, bytes_of(unlock_args(lmr.lh(), 16))},
-        {"BARRIER", LITE_IOC_BARRIER, bytes_of(barrier_args(lmr.lh(), 32)), true,
-         offsetof(lite_ioc_barrier, reserved)},
+        {"BARRIER", LITE_IOC_BARRIER, bytes_of(barrier_args(lmr.lh(), 32))},
         {"CONSISTENT", LITE_IOC_CONSISTENT, bytes_of(unlock_args(lmr.lh(), 24))},
         {"RPC_REGISTER", LITE_IOC_RPC_REGISTER, bytes_of(enroll_args()), true,
          offsetof(lite_ioc_rpc_register, reserved)},
@@ -473,7 +477,7 @@ TEST_CASE_METHOD(AbiCalls, "structs: what could not be told of was not called, t
     CHECK(dev.call(LITE_IOC_RPC_RECV, &recv) == err(EAGAIN));
     auto collect = collect_args();
     CHECK(dev.call(LITE_IOC_RPC_COLLECT, &collect) == ok);
-    CHECK(collect.error == ETIMEDOUT);
+    CHECK(collect.error == -ETIMEDOUT);
     CHECK(dev.call(LITE_IOC_RPC_COLLECT, &collect) == err(ENOENT));
 }
 

@@ -95,7 +95,7 @@ TEST_CASE_METHOD(AbiVector, "vectors: an operation of another size is EINVAL for
     CHECK(args.n_done == 3);
     CHECK(args.n_failed == 1);
     CHECK(ops[0].error == 0);
-    CHECK(ops[1].error == EINVAL);
+    CHECK(ops[1].error == -EINVAL);
     CHECK(ops[2].error == 0);
 }
 
@@ -240,7 +240,7 @@ TEST_CASE_METHOD(AbiVectorEverywhere, "vectors: each operation ends as it would 
         CHECK(args.n_failed == ops.size() - static_cast<std::size_t>(std::ranges::count(alone, 0)));
         for (std::size_t i = 0; i < ops.size(); ++i) {
             INFO("operation " << i);
-            CHECK(err(static_cast<int>(ops[i].error)) == err(alone[i]));
+            CHECK(err(-ops[i].error) == err(alone[i]));
             if (!alone[i])
                 CHECK(ops[i].result == results[i]);
         }
@@ -259,11 +259,11 @@ TEST_CASE_METHOD(AbiVectorEverywhere, "vectors: what has failed is tried again a
             0);
     std::array ops{read_args(own, kLength, buf.data(), 8), fetch_add_args(own, 0, 1)};
     CHECK(lite_vector(ctx, ops.data(), ops.size()) == 1);
-    REQUIRE(ops[0].error == ERANGE);
+    REQUIRE(ops[0].error == -ERANGE);
     // The same again, alone and together; then what it should have been.
     CHECK(lite_op_submit(ctx, ops.data()) == -ERANGE);
     CHECK(lite_vector(ctx, ops.data(), ops.size()) == 1);
-    REQUIRE(ops[0].error == ERANGE);
+    REQUIRE(ops[0].error == -ERANGE);
     ops[0].offset = 0;
     CHECK(lite_op_submit(ctx, ops.data()) == 0);
     CHECK(ops[0].result == 8);

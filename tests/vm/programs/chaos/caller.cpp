@@ -273,7 +273,7 @@ void Caller::ask_kernel(u64 number) {
     Room room(wanted.size());
     std::size_t length = 0;
     err = lite_rpc_call(ctx_, node, found.function, request.data(), request.size(), room.data(),
-                        room.size(), &length, -1, nullptr);
+                        room.size(), &length, LITE_TIMEOUT_DEFAULT, nullptr);
     if (!room.intact(err ? 0 : wanted.size()))
         throw Failure("bytes were written that are not of the reply of a kernel function");
     book_.write(kToKernel, node, static_cast<u32>(-err));

@@ -190,7 +190,7 @@ class Ioctls {
                 if (whole != ok)
                     return whole;
                 const auto failed = std::ranges::find_if(ops, [](auto& op) { return op.error; });
-                return failed == ops.end() ? ok : err(static_cast<int>(failed->error));
+                return failed == ops.end() ? ok : err(-failed->error);
             },
             [](Errno) {});
     }
@@ -212,7 +212,7 @@ class Ioctls {
     }
 
     Errno lock_call(const Device& dev, std::uint64_t lh, std::uint32_t flags,
-                    std::uint64_t timeout_ms) const {
+                    std::int32_t timeout_ms) const {
         lite_ioc_lock args{};
         args.size = sizeof(args);
         args.flags = flags;

@@ -122,6 +122,7 @@ class Calls {
         args.request_len = length;
         args.reply = address_of(reply_);
         args.reply_room = most_;
+        args.timeout_ms = LITE_TIMEOUT_DEFAULT;
         return args;
     }
 
@@ -143,10 +144,11 @@ class Calls {
                     args.legs = address_of(legs_);
                     args.n_legs = 2;
                     args.leg_size = sizeof(legs_[0]);
+                    args.timeout_ms = LITE_TIMEOUT_DEFAULT;
                     const Errno e = dev_.call(LITE_IOC_RPC_MULTICALL, &args);
                     if (!(e == ok) || args.n_ok == 2)
                         return e;
-                    return err(static_cast<int>(legs_[0].error ? legs_[0].error : legs_[1].error));
+                    return err(-(legs_[0].error ? legs_[0].error : legs_[1].error));
                 },
                 [this](Errno e) {
                     for (const auto& leg : legs_) {
@@ -228,8 +230,9 @@ class Calls {
         auto args = with_size<lite_ioc_rpc_collect>();
         args.reply = address_of(reply_);
         args.reply_room = most_;
+        args.timeout_ms = LITE_FOREVER;
         const Errno e = dev_.call(LITE_IOC_RPC_COLLECT, &args);
-        return e == ok ? err(static_cast<int>(args.error)) : e;
+        return e == ok ? err(-args.error) : e;
     }
 
     // Of a function of our own.

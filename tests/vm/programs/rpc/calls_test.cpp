@@ -544,6 +544,29 @@ TEST_CASE_METHOD(RpcFixture, "calls: several serve one function", "[rpc]") {
     }
 }
 
+TEST_CASE_METHOD(RpcFixture, "calls: a shared function is joined by its name", "[rpc]") {
+    INFO(where.label);
+    Context other(where.server);
+    auto params = params_of();
+    params.name = "joined";
+    const auto alone = enroll(server, params);
+    params.flags = LITE_RPC_SHARED;
+    CHECK(lite_rpc_register(other, &params, nullptr) == -EEXIST);
+    REQUIRE(lite_rpc_unregister(server, alone) == 0);
+
+    const auto first = enroll(server, params);
+    CHECK(enroll(other, params) == first);
+    CHECK(lite_rpc_register(other, &params, nullptr) == -EEXIST);
+    params.max_reply++;
+    Context third(where.server);
+    CHECK(lite_rpc_register(third, &params, nullptr) == -EEXIST);
+    // It goes on when the one that made it lets go.
+    REQUIRE(lite_rpc_unregister(server, first) == 0);
+    lite_ioc_rpc_find found{};
+    CHECK(lite_rpc_find(client, node, "joined", &found) == 0);
+    CHECK(found.function == first);
+}
+
 TEST_CASE_METHOD(RpcFixture, "calls: no room in the ring", "[rpc]") {
     INFO(where.label);
     const auto function = enroll(server, params_of(LITE_RPC_BYTES_MAX));

@@ -98,7 +98,7 @@ class MultiFixture {
     }
 
     int call(const Bytes& request, std::vector<lite_rpc_leg>& legs, std::size_t quorum,
-             int timeout_ms = -1) {
+             int timeout_ms = LITE_TIMEOUT_DEFAULT) {
         const int n = lite_rpc_multicall(client, number, request.data(), request.size(),
                                          legs.data(), legs.size(), quorum, timeout_ms);
         int ok = 0;
@@ -311,7 +311,8 @@ TEST_CASE_METHOD(MultiFixture, "multicall: memory that is not there, or not yet"
     auto to = legs(nodes, size);
     to[0].reply = fresh;
     to[1].reply = nullptr;
-    CHECK(lite_rpc_multicall(client, number, request.data(), size, to.data(), to.size(), 0, -1) ==
+    CHECK(lite_rpc_multicall(client, number, request.data(), size, to.data(), to.size(), 0,
+                             LITE_TIMEOUT_DEFAULT) ==
           2);
     CHECK(to[0].error == 0);
     CHECK(std::memcmp(fresh, answer.data(), size) == 0);
@@ -325,9 +326,11 @@ TEST_CASE_METHOD(MultiFixture, "multicall: memory that is not there, or not yet"
         CHECK(leg.error == -EMSGSIZE);
         CHECK(leg.length == size);
     }
-    CHECK(lite_rpc_multicall(client, number, nullptr, 10, to.data(), to.size(), 0, -1) == -EFAULT);
+    CHECK(lite_rpc_multicall(client, number, nullptr, 10, to.data(), to.size(), 0,
+                             LITE_TIMEOUT_DEFAULT) == -EFAULT);
     CHECK(lite_rpc_multicall(client, number, request.data(), LITE_RPC_BULK_MAX + 1, to.data(),
-                             to.size(), 0, -1) == -E2BIG);
+                             to.size(), 0,
+                             LITE_TIMEOUT_DEFAULT) == -E2BIG);
     to = legs(nodes);
     CHECK(call(Bytes(LITE_RPC_BYTES_MAX + 1), to, 0) == 0);
     for (const auto& leg : to)
@@ -357,7 +360,8 @@ TEST_CASE_METHOD(MultiFixture, "multicall: requests and replies by reference", "
     REQUIRE(fresh != MAP_FAILED);
     auto to = legs({nodes[0], nodes[1]}, max);
     to[1].reply = fresh;
-    CHECK(lite_rpc_multicall(client, number, request.data(), max, to.data(), 2, 0, -1) == 2);
+    CHECK(lite_rpc_multicall(client, number, request.data(), max, to.data(), 2, 0,
+                             LITE_TIMEOUT_DEFAULT) == 2);
     CHECK(std::memcmp(fresh, answer_to(request).data(), max) == 0);
     ::munmap(fresh, max);
 }
@@ -388,6 +392,7 @@ TEST_CASE_METHOD(MultiFixture, "multicall: the ABI", "[multi]") {
     call.leg_size = sizeof(Longer);
     call.request = reinterpret_cast<std::uintptr_t>(request.data());
     call.request_len = 1000;
+    call.timeout_ms = LITE_TIMEOUT_DEFAULT;
     REQUIRE(ask() == ok);
     CHECK(call.n_ok == 3);
     for (std::size_t i = 0; i < to.size(); i++) {
@@ -412,7 +417,7 @@ TEST_CASE_METHOD(MultiFixture, "multicall: the ABI", "[multi]") {
     CHECK(with(&Multicall::quorum, 4U) == err(EINVAL));
     CHECK(with(&Multicall::function, 0U) == err(EINVAL));
     CHECK(with(&Multicall::function, 65536U) == err(EINVAL));
-    CHECK(with(&Multicall::timeout_ms, LITE_RPC_TIMEOUT_MAX + 1U) == err(EINVAL));
+    CHECK(with(&Multicall::timeout_ms, LITE_TIMEOUT_MAX + 1) == err(EINVAL));
     CHECK(with(&Multicall::leg_size, 28U) == err(EINVAL));
     CHECK(with(&Multicall::leg_size, 5000U) == err(E2BIG));
     CHECK(with(&Multicall::legs, 16ULL) == err(EFAULT));

@@ -48,7 +48,7 @@ struct Call {
     explicit Call(lite::context& by, std::uint32_t function) : node(by) {
         const Word word{1};
         expect_equal(lite_rpc_start(node.get(), 0, function, word.data(), sizeof(word), 64,
-                                    LITE_RPC_TIMEOUT_MAX, 1),
+                                    LITE_TIMEOUT_MAX, 1),
                      0, "begin a call");
     }
 
@@ -131,14 +131,14 @@ TEST_CASE_METHOD(Async, "async: time-outs and stopping of calls and requests", "
     while (ex.run(errno_of(ex.receive(words, room, milliseconds(0)))) != EAGAIN) {
     }
     CHECK(errno_when_stopped(ex, [&](std::stop_token stop) {
-              return ex.receive(words, room, lite::no_timeout, stop);
+              return ex.receive(words, room, lite::default_timeout, stop);
           }) == ECANCELED);
     CHECK(errno_when_stopped(ex, [&](std::stop_token stop) {
               return ex.receive(words, room, std::chrono::minutes(5), stop);
           }) == ECANCELED);
     std::stop_source stop;
     stop.request_stop();
-    CHECK(ex.run(errno_of(ex.send(0, words.number(), bytes_of(word), lite::no_timeout,
+    CHECK(ex.run(errno_of(ex.send(0, words.number(), bytes_of(word), lite::default_timeout,
                                   stop.get_token()))) == ECANCELED);
     // None of them has taken what comes now.
     int rounds = 1;

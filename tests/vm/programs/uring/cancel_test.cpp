@@ -30,7 +30,7 @@ struct Waiting {
         lite_uring_recv(ring.sqe(data), ctx, &recv, function, buffer.data(), buffer.size(), -1);
         // To itself, and so taken by that receive, and never answered; or by none.
         lite_uring_call(ring.sqe(data + 1), ctx, &call, 0, function, buffer.data(), 8, reply.data(),
-                        reply.size(), LITE_RPC_TIMEOUT_MAX);
+                        reply.size(), LITE_TIMEOUT_MAX);
         lite_uring_lock(ring.sqe(data + 2), ctx, &lock, lmr.handle(), 8, 100, 0, LITE_FOREVER);
         lite_uring_barrier(ring.sqe(data + 3), ctx, &barrier, lmr.handle(), 64, 5, LITE_FOREVER);
         ring.submit();
@@ -90,14 +90,14 @@ TEST_CASE_METHOD(Uring, "cancel: a receive, a call, a lock, a barrier", "[uring]
     // request is not to be answered.
     REQUIRE(lite_unlock(ctx, w.lmr.handle(), 8, 99) == 0);
     REQUIRE(lite_lock(ctx, w.lmr.handle(), 8, 101, 0,
-                      static_cast<std::uint64_t>(patience().count())) == 0);
+                      static_cast<int>(patience().count())) == 0);
     REQUIRE(lite_unlock(ctx, w.lmr.handle(), 8, 101) == 0);
     CHECK(lite_barrier(ctx, w.lmr.handle(), 64, 1,
-                       static_cast<std::uint64_t>(patience().count())) == 0);
+                       static_cast<int>(patience().count())) == 0);
     // And a cancelled receive does not take what comes.
     lite_ioc_rpc_call call{};
     lite_uring_call(ring.sqe(20), ctx, &call, 0, w.function, w.buffer.data(), 8, w.reply.data(),
-                    w.reply.size(), -1);
+                    w.reply.size(), LITE_TIMEOUT_DEFAULT);
     ring.submit();
     lite_rpc_request request{};
     REQUIRE(lite_rpc_recv(ctx, w.function, w.buffer.data(), w.buffer.size(),
@@ -149,7 +149,7 @@ TEST_CASE_METHOD(Uring, "cancel: a ring is closed, and its process goes on", "[u
     // The kernel ends them in the background.
     REQUIRE(lite_unlock(ctx, w.lmr.handle(), 8, 99) == 0);
     REQUIRE(lite_lock(ctx, w.lmr.handle(), 8, 101, 0,
-                      static_cast<std::uint64_t>(patience().count())) == 0);
+                      static_cast<int>(patience().count())) == 0);
     REQUIRE(lite_unlock(ctx, w.lmr.handle(), 8, 101) == 0);
     wait_until("the barrier counts nobody", [&] {
         const int err = lite_barrier(ctx, w.lmr.handle(), 64, 1, 1000);

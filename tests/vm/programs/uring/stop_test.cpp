@@ -25,7 +25,7 @@ TEST_CASE_METHOD(Uring, "stop: commands end when the node does", "[.stop]") {
         lite_uring_recv(ring.sqe(10 + i), ctx, &recvs[i], function, buffer.data(), buffer.size(),
                         -1);
     lite_uring_call(ring.sqe(1), ctx, &call, 0, function, buffer.data(), 8, reply.data(),
-                    reply.size(), LITE_RPC_TIMEOUT_MAX);
+                    reply.size(), LITE_TIMEOUT_MAX);
     lite_uring_lock(ring.sqe(2), ctx, &lock, lmr.handle(), 8, 2, 0, LITE_FOREVER);
     lite_uring_barrier(ring.sqe(3), ctx, &barrier, lmr.handle(), 64, 5, LITE_FOREVER);
     ring.submit();
