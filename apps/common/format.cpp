@@ -5,6 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <system_error>
 
 namespace tools {
 
@@ -61,20 +64,63 @@ std::string rights_text(std::uint32_t rights, bool dashes) {
     return text;
 }
 
+namespace {
+
+// Bytes of the character that a text begins with; 0: none that is UTF-8 and that a terminal
+// shows: a control character (of one byte or two), an overlong form, half of a pair, or no
+// character at all.
+std::size_t shown(std::string_view text) {
+    const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    const auto first = at(0);
+    if (first < 0x80)
+        return first >= 0x20 && first != 0x7f;
+    const std::size_t bytes = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    if (first < 0xc2 || first > 0xf4 || text.size() < bytes)
+        return 0;
+    std::uint32_t code = first & (0x7fU >> bytes);
+    for (std::size_t i = 1; i < bytes; i++) {
+        if ((at(i) & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (at(i) & 0x3f);
+    }
+    if (code < 0xa0 || (bytes == 3 && code < 0x800) || (code >= 0xd800 && code < 0xe000) ||
+        (bytes == 4 && (code < 0x10000 || code > 0x10ffff)))
+        return 0;
+    return bytes;
+}
+
+// The byte that an escape at the beginning of a text stands for; 0: there is none.
+char escaped(std::string_view text) {
+    unsigned value = 0;
+    if (!text.starts_with("\\x") || text.size() < 4)
+        return 0;
+    const auto [end, error] = std::from_chars(text.data() + 2, text.data() + 4, value, 16);
+    return error == std::errc() && end == text.data() + 4 ? static_cast<char>(value) : '\0';
+}
+
+}  // namespace
+
 std::string printable(std::string_view text) {
     std::string result;
     result.reserve(text.size());
-    for (std::size_t i = 0; i < text.size(); i++) {
-        const auto byte = static_cast<unsigned char>(text[i]);
-        if (byte < 0x20 || byte == 0x7f) {
-            result += '?';
-        } else if (byte == 0xc2 && i + 1 < text.size() &&
-                   (static_cast<unsigned char>(text[i + 1]) & 0xe0) == 0x80) {
-            result += '?';  // U+0080..U+009F
-            i++;
-        } else {
-            result += text[i];
-        }
+    while (!text.empty()) {
+        // A backslash that would be taken for an escape is one, too.
+        const auto bytes = escaped(text) ? 0 : shown(text);
+        if (bytes)
+            result += text.substr(0, bytes);
+        else
+            result += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
+        text.remove_prefix(std::max<std::size_t>(bytes, 1));
+    }
+    return result;
+}
+
+std::string unprintable(std::string_view text) {
+    std::string result;
+    while (!text.empty()) {
+        const char byte = escaped(text);
+        result += byte ? byte : text[0];
+        text.remove_prefix(byte ? 4 : 1);
     }
     return result;
 }

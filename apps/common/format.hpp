@@ -31,9 +31,13 @@ std::string mode_text(std::uint32_t mode);
 // rwa-- for read, write and atomic; without dashes: rwa, as on a command line.
 std::string rights_text(std::uint32_t rights, bool dashes = true);
 
-// The same text with every byte that a terminal may obey instead of show
-// (control characters, also those of two bytes in UTF-8) replaced by '?'.
+// The same text with every byte that a terminal may obey instead of show (control characters,
+// also those of two bytes in UTF-8), or that is not UTF-8, as \xNN; and with a backslash that
+// would be read as the beginning of one.
 std::string printable(std::string_view text);
+
+// What printable() was given.
+std::string unprintable(std::string_view text);
 
 // Whether a terminal shows these bytes as text: no control characters but
 // white space.

@@ -256,16 +256,16 @@ std::vector<std::uint32_t> parse_nodes(std::string_view text) {
 }
 
 std::string parse_name(std::string_view text) {
-    if (text.empty())
+    std::string name = unprintable(text);
+    if (name.empty())
         throw usage_error("a name cannot be empty");
-    if (text.size() > LITE_NAME_MAX)
-        refuse(std::string(text.substr(0, 16)) + "...",
-               fmt::format("is too long for a name ({} bytes, {} at most)", text.size(),
-                           LITE_NAME_MAX));
-    for (const char c : text)
-        if (c == '/' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-            refuse(text, "is not a name: it has a '/' or a control character");
-    return std::string(text);
+    if (name.size() > LITE_NAME_MAX)
+        refuse(name.substr(0, 16) + "...", fmt::format("is too long for a name ({} bytes, {} at most)",
+                                                       name.size(), LITE_NAME_MAX));
+    for (const char c : name)
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+            refuse(name, "is not a name: it has a control character");
+    return name;
 }
 
 }  // namespace tools

@@ -65,7 +65,7 @@ std::uint32_t parse_rights(std::string_view text);
 // Ids of nodes, separated by commas, at most 64, none of them twice.
 std::vector<std::uint32_t> parse_nodes(std::string_view text);
 
-// A name that an LMR may have: 1..255 bytes, none of them '/', a control
+// A name that an LMR may have, as printable() shows it: 1..255 bytes, none of them a control
 // character or DEL. (The kernel has the last word; here it gets a better text.)
 std::string parse_name(std::string_view text);
 

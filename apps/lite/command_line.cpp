@@ -11,7 +11,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 
 namespace tools {
 namespace {
@@ -131,7 +133,7 @@ class command_line {
 
     void add_free() {
         auto* sub = add("free", "free LMRs, wherever they are mapped", free_command, m_free);
-        sub->add_option("NAME", m_free.names, "names of the LMRs")->required();
+        add_names(sub, m_free.names);
     }
 
     void add_list() {
@@ -232,8 +234,15 @@ class command_line {
         sub->add_flag("-j,--json", m_grants.json, "as JSON");
     }
 
+    // What is wrong with one of them does not keep the others from their turn.
     static void add_names(CLI::App* sub, std::vector<std::string>& target) {
-        sub->add_option("NAME", target, "names of the LMRs")->required();
+        sub->add_option_function<std::vector<std::string>>(
+               "NAME",
+               [&target](const std::vector<std::string>& words) {
+                   std::ranges::transform(words, std::back_inserter(target), unprintable);
+               },
+               "names of the LMRs")
+            ->required();
     }
 
     void add_chmod() {

@@ -30,7 +30,9 @@
  * - A time-out is in ms, from 1 to LITE_TIMEOUT_MAX (a day), or LITE_NOWAIT (0: do not
  *   wait for what is not there), LITE_FOREVER (-1), LITE_TIMEOUT_DEFAULT (-2: 5 s
  *   for calls and messages, LITE_FOREVER for the rest); -EINVAL for any other.
- * - Names are byte strings of 1..LITE_NAME_MAX bytes and a NUL.
+ * - Names are byte strings of 1..LITE_NAME_MAX bytes and a NUL, without control
+ *   characters (below 0x20) and DEL. '/' is like any other, and a name
+ *   need not be UTF-8.
  * - -ENODEV may come from any of them once the node was stopped (then only
  *   lite_close() makes sense), -ENOTCONN while the node is in no cluster, and
  *   -ENOMEM, -EINTR and -EOPNOTSUPP (a kernel too old for the request) where

@@ -92,7 +92,10 @@
 
 #define LITE_IOC_TYPE 0xE7
 
-/* Longest name in bytes, and the size of a field that holds it with its NUL. */
+/*
+ * Longest name in bytes, and the size of a field that holds it with its NUL. A
+ * name has at least one, and none below 0x20 or of 0x7f; LITE gives them no meaning.
+ */
 #define LITE_NAME_MAX 255
 #define LITE_NAME_SIZE 256
 

@@ -10,7 +10,7 @@ int lite_name_check(const char *name, size_t size)
 
 		if (!c)
 			return i ? (int)i : -EINVAL;
-		if (c < 0x20 || c == 0x7f || c == '/')
+		if (c < 0x20 || c == 0x7f)
 			return -EINVAL;
 	}
 	return -ENAMETOOLONG;

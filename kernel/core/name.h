@@ -10,8 +10,9 @@
  * @name: field of @size bytes that should hold a NUL-terminated name
  * @size: of the field
  *
- * A name has 1..@size - 1 bytes, none of them '/', a control character or DEL.
- * Names are bytes; UTF-8 passes through.
+ * A name has 1..@size - 1 bytes, none of them a control character (below 0x20)
+ * or DEL, which a terminal would obey. Names are bytes, and mean nothing: '/' is
+ * one like any other, and UTF-8 passes through.
  *
  * Return: its length; -ENAMETOOLONG when there is no NUL; -EINVAL.
  */

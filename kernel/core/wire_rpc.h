@@ -219,7 +219,7 @@ int lite_wire_rpc_reply_check(u16 call, const void *payload, size_t len);
  * lite_function_name_check - is this a name of a function?
  * @name: LITE_FUNCTION_NAME_SIZE bytes
  *
- * As names of LMRs: no control characters, no slash, and not empty.
+ * As names of LMRs: no control characters, and not empty.
  *
  * Return: its length, or -EINVAL; -ENAMETOOLONG: there is no NUL.
  */

@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <numeric>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -75,14 +76,29 @@ TEST_CASE("modes, counts and odd characters", "[format]") {
     CHECK(byte_count(1) == "1 byte");
     CHECK(byte_count(0) == "0 bytes");
     CHECK(printable("plain ä\xe2\x82\xac") == "plain ä\xe2\x82\xac");
-    CHECK(printable("a\x1b[2Jb\n\x7f") == "a?[2Jb??");
+    CHECK(printable("a\x1b[2Jb\n\x7f") == R"(a\x1b[2Jb\x0a\x7f)");
     CHECK(printable("a\xc2\x9b"
-                    "2Jb\xc2") == "a?2Jb\xc2");
+                    "2Jb\xc2") == R"(a\xc2\x9b2Jb\xc2)");
+    CHECK(printable("\xff\xe2\x82 \xed\xa0\x80\xc0\xaf") == R"(\xff\xe2\x82 \xed\xa0\x80\xc0\xaf)");
+    CHECK(printable("\xf0\x9f\x90\x8e") == "\xf0\x9f\x90\x8e");
+    CHECK(printable(R"(a\b\x4 \x41 \x00)") == R"(a\b\x4 \x5cx41 \x00)");
     CHECK(is_text("hello\tworld\r\n\xc3\xa4"));
     CHECK(is_text(""));
     CHECK_FALSE(is_text("a\0b"s));
     CHECK_FALSE(is_text("\x1b[2J"));
     CHECK_FALSE(is_text("\b"));
+}
+
+TEST_CASE("what printable shows can be read back, whatever it was", "[format]") {
+    std::mt19937 random(1);
+    for (int round = 0; round < 10000; round++) {
+        std::string text(random() % 12, '\0');
+        // Many backslashes and digits, so that there are escapes.
+        for (char& c : text)
+            c = random() % 2 ? R"(\x4fF0)"[random() % 6] : static_cast<char>(random() % 255 + 1);
+        CAPTURE(text);
+        REQUIRE(unprintable(printable(text)) == text);
+    }
 }
 
 TEST_CASE("tables", "[format]") {

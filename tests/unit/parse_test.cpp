@@ -194,10 +194,17 @@ TEST_CASE("lists of nodes", "[parse]") {
 TEST_CASE("names", "[parse]") {
     CHECK(parse_name("a") == "a");
     CHECK(parse_name("-.ä b") == "-.ä b");
+    CHECK(parse_name("/a/b") == "/a/b");
+    CHECK(parse_name("\\xff\\x5cx") == "\xff\\x");
+    std::string longest;
+    for (int i = 0; i < 255; i++)
+        longest += "\\x80";
+    CHECK(parse_name(longest) == std::string(255, '\x80'));
+    CHECK(refuses(parse_name, longest + "x"));
     CHECK(parse_name(std::string(255, 'x')).size() == 255);
     CHECK(complaint(parse_name, std::string(256, 'x')) ==
           "'xxxxxxxxxxxxxxxx...' is too long for a name (256 bytes, 255 at most)");
-    for (const auto& bad : {""s, "a/b"s, "/"s, "a\nb"s, "\x7f"s, "a\0"s}) {
+    for (const auto& bad : {""s, "a\nb"s, "\x7f"s, "a\0"s, "\\x0a"s}) {
         CAPTURE(bad);
         CHECK(refuses(parse_name, bad));
     }

@@ -44,7 +44,7 @@ TEST_CASE("names: lengths") {
 TEST_CASE("names: every byte value, at every position class") {
     for (int value = 1; value < 256; ++value) {
         const char byte = static_cast<char>(value);
-        const bool allowed = value >= 0x20 && value != 0x7f && value != '/';
+        const bool allowed = value >= 0x20 && value != 0x7f;
         for (const std::string& name :
              {std::string(1, byte), "ab" + std::string(1, byte), std::string(1, byte) + "ab",
               std::string(254, 'x') + byte}) {
@@ -55,7 +55,7 @@ TEST_CASE("names: every byte value, at every position class") {
 }
 
 TEST_CASE("names: nothing beyond the NUL or the field is looked at") {
-    CHECK(lite_name_check("ab\0/\n", 6) == 2);
+    CHECK(lite_name_check("ab\0\t\n", 6) == 2);
     // Exactly filled, on the heap: the address sanitizer watches the byte after it.
     const std::vector<char> filled(LITE_NAME_SIZE, 'x');
     CHECK(lite_name_check(filled.data(), filled.size()) == -ENAMETOOLONG);

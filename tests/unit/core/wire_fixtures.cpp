@@ -47,7 +47,7 @@ lite_wire_name name() {
 
 std::vector<Spoiler> name_spoilers() {
     // Empty, with a slash, with a control character.
-    return {FIELD(lite_wire_name, name[0], 0, '/', '\n', 0x7f)};
+    return {FIELD(lite_wire_name, name[0], 0, '\x1f', '\n', 0x7f)};
 }
 
 lite_wire_name_enter name_enter() {
@@ -409,7 +409,7 @@ Message list_reply() {
     Spoiler second_name{"lmr[1].name",
                         sizeof(head) + sizeof(lite_wire_lmr) + offsetof(lite_wire_lmr, name),
                         1,
-                        {'/', '\n'}};
+                        {'\x1f', '\n'}};
     Spoiler second_shares{"lmr[1].n_shares",
                           sizeof(head) + sizeof(lite_wire_lmr) + offsetof(lite_wire_lmr, n_shares),
                           4,
@@ -471,13 +471,13 @@ std::vector<Message> requests() {
           FIELD(lite_wire_create, map, 2, kAllOnes),
           FIELD(lite_wire_create, n_nodes, 0, LITE_SPREAD_MAX + 1, kAllOnes),
           FIELD(lite_wire_create, cred.n_groups, LITE_CRED_GROUPS + 1, kAllOnes),
-          FIELD(lite_wire_create, name[3], '/', '\t')}},
+          FIELD(lite_wire_create, name[3], '\x1f', '\t')}},
         {"LMR_MAP",
          LITE_CALL_LMR_MAP,
          to_bytes(map()),
          {FIELD(lite_wire_map, rights, 1U << 5, 1U << 31),
           FIELD(lite_wire_map, cred.n_groups, LITE_CRED_GROUPS + 1, kAllOnes),
-          FIELD(lite_wire_map, renew, 2, kAllOnes), FIELD(lite_wire_map, name[3], '/', '\t')}},
+          FIELD(lite_wire_map, renew, 2, kAllOnes), FIELD(lite_wire_map, name[3], '\x1f', '\t')}},
         {"LMR_EXTENTS",
          LITE_CALL_LMR_EXTENTS,
          to_bytes(lite_wire_extents{}),
@@ -498,7 +498,7 @@ std::vector<Message> requests() {
                                     {FIELD(lite_wire_setattr, mode, 0100, 01000, 1U << 31),
                                      FIELD(lite_wire_setattr, reserved, 1)}),
         changing<lite_wire_rename>("LMR_RENAME", LITE_CALL_LMR_RENAME, [](auto& r) { name_it(r); },
-                                   {FIELD(lite_wire_rename, name[0], 0, '/', '\n', 0x7f)}),
+                                   {FIELD(lite_wire_rename, name[0], 0, '\x1f', '\n', 0x7f)}),
         changing<lite_wire_resize>(
             "LMR_RESIZE", LITE_CALL_LMR_RESIZE, [](auto& r) { r.length = cpu_to_le64(1); },
             {FIELD(lite_wire_resize, length, 0, LITE_LMR_SIZE_MAX + 1, kAllOnes)}),
@@ -620,7 +620,7 @@ std::vector<Message> replies() {
          LITE_CALL_LMR_STAT,
          to_bytes(stat_reply()),
          {FIELD(lite_wire_stat_reply, lmr.n_shares, LITE_SPREAD_MAX + 1, kAllOnes),
-          FIELD(lite_wire_stat_reply, lmr.name[0], '/', '\n', 0x7f)}},
+          FIELD(lite_wire_stat_reply, lmr.name[0], '\x1f', '\n', 0x7f)}},
         list_reply(),
         {"MEM_ALLOC",
          LITE_CALL_MEM_ALLOC,

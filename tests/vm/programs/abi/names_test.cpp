@@ -47,9 +47,9 @@ TEST_CASE_METHOD(Abi, "names: empty where one is needed is EINVAL", "[names]") {
     CHECK(dev(alloc_args("", kLength, 0600, LITE_ALLOC_NO_HANDLE)) == err(EINVAL));
 }
 
-TEST_CASE_METHOD(Abi, "names: slashes and control characters are EINVAL", "[names]") {
-    const std::string name = GENERATE("/", "a/b", "/a", "a/", "new\nline", "tab\t", "\x01",
-                                      "bell\x07", "esc\x1b[31m", "del\x7f");
+TEST_CASE_METHOD(Abi, "names: control characters are EINVAL", "[names]") {
+    const std::string name =
+        GENERATE("new\nline", "tab\t", "\x01", "bell\x07", "esc\x1b[31m", "del\x7f");
     INFO(name);
     CHECK(dev(alloc_args(name, kLength)) == err(EINVAL));
     CHECK(dev(map_args(name, LITE_RIGHT_READ)) == err(EINVAL));
@@ -57,9 +57,9 @@ TEST_CASE_METHOD(Abi, "names: slashes and control characters are EINVAL", "[name
     CHECK(dev(stat_args(name)) == err(EINVAL));
 }
 
-TEST_CASE_METHOD(Abi, "names: spaces, dots, UTF-8 and what looks like an option are fine",
-                 "[names]") {
-    const std::string name = GENERATE("a name", ".", "..", "-r", "größe", "%s%n", "'; rm");
+TEST_CASE_METHOD(Abi, "names: all other bytes are fine", "[names]") {
+    const std::string name = GENERATE("a name", ".", "..", "-r", "größe", "%s%n", "'; rm", "/",
+                                      "a/b", "/a", "a/", "\xff", "\xc3", "\\");
     INFO(name);
     const auto lh = dev.alloc(kLength, {}, name);
     CHECK(dev.stat(name).name == name);
@@ -70,7 +70,7 @@ TEST_CASE_METHOD(Abi, "names: what follows the terminator does not matter", "[na
     const auto name = unique_name("terminated");
     auto args = alloc_args(name, kLength);
     args.name[name.size() + 1] = 'x';
-    args.name[LITE_NAME_SIZE - 1] = '/';
+    args.name[LITE_NAME_SIZE - 1] = '\n';
     REQUIRE(dev(args) == ok);
     CHECK(dev.stat(name).length == kLength);
     dev.free(name);
