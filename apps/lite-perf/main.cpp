@@ -38,6 +38,11 @@ int execute(const RunOptions& options) {
         });
     if (live)
         fmt::print(stderr, "\r\033[K");
+    // Which arms there are by default depends on what they can do.
+    if (!options.arms.empty()) {
+        for (const std::string& line : left_out(plan, arms, results))
+            fmt::print(stderr, "lite-perf: {}\n", line);
+    }
     if (results.empty())
         throw std::runtime_error("none of the arms can do what is to be measured");
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "runner.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <numeric>
 #include <random>
@@ -77,6 +80,24 @@ std::vector<Result> run(const Plan& plan, Field& field, const Progress& progress
         }
     }
     return results;
+}
+
+std::vector<std::string> left_out(const Plan& plan, std::span<const std::string> arms,
+                                  const std::vector<Result>& results) {
+    std::vector<std::string> lines;
+    for (const Workload* workload : plan.workloads) {
+        std::vector<std::string> missing(arms.begin(), arms.end());
+        for (const Result& result : results) {
+            if (result.workload != workload)
+                continue;
+            for (const Outcome& outcome : result.outcomes)
+                std::erase(missing, outcome.arm);
+        }
+        if (!missing.empty())
+            lines.push_back(fmt::format("{} is without {}: unable, or not served there",
+                                        workload->name(), fmt::join(missing, ", ")));
+    }
+    return lines;
 }
 
 }  // namespace perf

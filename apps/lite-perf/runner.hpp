@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,11 @@ using Progress = std::function<void(const Workload&, std::uint64_t size, unsigne
 std::uint64_t region_bytes(const Plan& plan);
 
 std::vector<Result> run(const Plan& plan, Field& field, const Progress& progress);
+
+/// A line for each workload that some of the arms had no part in: they cannot do it, or the other
+/// end does not serve it.
+std::vector<std::string> left_out(const Plan& plan, std::span<const std::string> arms,
+                                  const std::vector<Result>& results);
 
 /// Let these take turns.
 Result run_turns(const Workload& workload, std::uint64_t size,

@@ -51,6 +51,25 @@ TEST_CASE("contestants take turns, in every round, and not always after the same
     CHECK(result.outcomes[1].ratio.value == 1);
 }
 
+TEST_CASE("arms that have no part in a workload are told of") {
+    Plan plan;
+    plan.workloads = {&workload_of("read-latency"), &workload_of("rpc-latency")};
+    const std::vector<std::string> arms{"lite", "verbs", "send"};
+    const auto result = [](const Workload* workload, const std::vector<std::string>& took_part) {
+        Result r{workload, 64, {}, {}};
+        for (const std::string& arm : took_part)
+            r.outcomes.emplace_back().arm = arm;
+        return r;
+    };
+    CHECK(left_out(plan, arms, {}).size() == 2);
+    const auto lines = left_out(plan, arms,
+                                {result(plan.workloads[0], {"lite"}),
+                                 result(plan.workloads[0], {"verbs", "send"}),
+                                 result(plan.workloads[1], {"send"})});
+    REQUIRE(lines.size() == 1);
+    CHECK_THAT(lines[0], Catch::StartsWith("rpc-latency is without lite, verbs:"));
+}
+
 TEST_CASE("without the baseline the first one is it") {
     std::vector<std::string> turns;
     Plan plan;
