@@ -166,8 +166,8 @@ int lite_query(struct lite_ctx* ctx, struct lite_ioc_query* out) LITE_NOEXCEPT;
  * twice, a bad name, a wrong @size), -E2BIG (a longer @params than this library
  * knows, with something in the part that it does not know), -ENAMETOOLONG,
  * -EFBIG, -EEXIST (the name is taken), -EHOSTUNREACH (no such node),
- * -EHOSTDOWN, -ENOSPC (a node's memory for LMRs is used up), -EDQUOT (the
- * caller's share of it is), -EMFILE (too many handles), -EIO, -EPROTO, or
+ * -EHOSTDOWN, -ESTALE (a node restarted just then), -ENOSPC (a node's memory
+ * for LMRs is used up), -EDQUOT (the caller's share of it is), -EMFILE (too many handles), -EIO, -EPROTO, or
  * -ETIMEDOUT (it is unknown whether the LMR exists).
  */
 int lite_alloc(struct lite_ctx* ctx, const struct lite_alloc_params* params,
@@ -441,8 +441,8 @@ int lite_op_submit(struct lite_ctx* ctx, struct lite_op* op) LITE_NOEXCEPT;
  * <uapi/lite.h>.
  *
  * An access raises SIGBUS once the LMR was freed, a right to it was taken away, or
- * the node was stopped, and while its bytes are elsewhere; a system call fails
- * with EFAULT.
+ * the node was stopped, while its bytes are elsewhere, and while its home is down;
+ * a system call fails with EFAULT.
  *
  * Return: 0, -EBADF, -EACCES (the handle lacks a right), -ERANGE (beyond the
  * end), -EINVAL (@length is 0, a misaligned @offset, another @prot), -EREMOTE (a

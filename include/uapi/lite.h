@@ -23,7 +23,8 @@
  * EBADF                 the handle is not one of this open file (never was, or
  *                       was unmapped)
  * EIDRM                 the LMR behind the handle was freed
- * ESTALE                the node that kept the LMR restarted and lost it
+ * ESTALE                the node that kept the LMR, or these bytes of it, restarted
+ *                       and lost them; or memory was to be taken there just then
  * EACCES                the handle lacks the right, mode bits refuse it, or the
  *                       device was opened for reading only
  * EPERM                 only a master of the LMR (owner, root, or who was made
@@ -441,8 +442,9 @@ struct lite_ioc_resize {
  * LITE_IOC_MOVE: move @length bytes at @offset of an LMR to another node's
  * memory, while it is in use: handles stay, writes are not lost. What moves are
  * the whole pages that these bytes are in; @length 0: all from @offset on. ERANGE
- * if some of the bytes are beyond the end. Needs a master. The home, which keeps
- * the metadata, stays where it is.
+ * if some of the bytes are beyond the end when it begins, or all are later. Needs
+ * a master. The home, which keeps the metadata, stays where it is. ESTALE: a node
+ * has restarted and lost some of the bytes.
  *
  * Goes in steps; what has been moved when it fails or is interrupted stays
  * moved (@moved), and all of the LMR is usable whatever happens. EOPNOTSUPP: it is
@@ -483,11 +485,12 @@ struct lite_ioc_move {
  * Bytes that are no longer at this node, or cut off, are answered by SIGBUS
  * (EFAULT, where the kernel makes the access) for as long as that is so; all of
  * it is from when the LMR was freed, when a right that @prot stands for was taken
- * away, or when the node was stopped. When FREE, GRANT, SETATTR, RESIZE or MOVE
- * return, no access goes to what was before. But pages that a process has
- * pinned through a mapping (O_DIRECT, a pipe, a registration) it has until it lets
- * them go: they may be the LMR's still when only a right to it was taken away, and
- * are nobody else's otherwise; what is written there then is lost.
+ * away, or when the node was stopped; and while the home is down. When FREE,
+ * GRANT, SETATTR, RESIZE or MOVE return, no access goes to what was before, but
+ * of processes of a node that was cut off and has not noticed yet. But pages that
+ * a process has pinned through a mapping (O_DIRECT, a pipe, a registration) it has
+ * until it lets them go: they may be the LMR's still when only a right to it was
+ * taken away, and are nobody else's otherwise; what is written there then is lost.
  *
  * Between the CPU and other nodes it is as between threads with relaxed atomics:
  * aligned words are seen whole, in no promised order but that a store before a

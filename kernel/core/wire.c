@@ -147,7 +147,7 @@ static int lite_move_check(const struct lite_wire_move *m)
 	u64 offset = le64_to_cpu(m->offset);
 	u64 length = le64_to_cpu(m->length);
 
-	if (m->reserved || length > LITE_LMR_SIZE_MAX ||
+	if (le32_to_cpu(m->later) > 1 || length > LITE_LMR_SIZE_MAX ||
 	    offset > LITE_LMR_SIZE_MAX)
 		return -EPROTO;
 	return lite_change_check(&m->change);

@@ -461,7 +461,8 @@ struct lite_wire_move {
 	__le64 offset;   /* bytes */
 	__le64 length;   /* 0: up to the end */
 	__le32 node;
-	__le32 reserved;
+	__le32 later;    /* 1: not the first step: what was cut off since need not
+			  * be there */
 } __packed;
 
 /* One step of it has been done. */

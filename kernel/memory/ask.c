@@ -311,6 +311,7 @@ int lite_ctx_move(struct lite_ctx *ctx, const struct lite_target *target,
 	struct lite_wire_move req = {};
 	struct lite_ask q;
 	u64 incarnation;
+	u64 size;
 	ktime_t begun;
 	int tries = 0;
 	int err;
@@ -346,12 +347,16 @@ int lite_ctx_move(struct lite_ctx *ctx, const struct lite_target *target,
 		if (err)
 			return err;
 		tries = 0;
+		req.later = cpu_to_le32(1);
+		/* All of it may have been cut off since the first step. */
+		size = le64_to_cpu(reply.length);
+		if (size <= offset)
+			return -ERANGE;
+		end = min(end, size);
 		/* It moves on, or the home is out of its mind. */
-		if (le64_to_cpu(reply.next) <= at ||
-		    le64_to_cpu(reply.length) <= offset)
+		if (at < end && le64_to_cpu(reply.next) <= at)
 			return -EPROTO;
-		at = le64_to_cpu(reply.next);
-		end = min(end, le64_to_cpu(reply.length));
+		at = max(at, le64_to_cpu(reply.next));
 		*moved = min(at, end) - offset;
 		if (at < end)
 			err = lite_move_pause(begun);

@@ -30,7 +30,7 @@ static struct lite_conn *lite_atomic_conn(const struct lite_access *a,
 
 	if (IS_ERR(m))
 		return ERR_CAST(m);
-	*local = !m->share[lite_extent_at(m, offset)->share].peer;
+	*local = m->share[lite_extent_at(m, offset)->share].local;
 	lite_access_exit(m);
 	return *local ? lite_cluster_self_conn(a->ctx->mem->cl) : NULL;
 }
@@ -111,7 +111,7 @@ static int lite_atomic_try(const struct lite_access *a,
 		goto out;
 	}
 	share = lite_extent_at(m, offset)->share;
-	if (local != !m->share[share].peer) {
+	if (local != m->share[share].local) {
 		lite_access_exit(m);
 		err = -EAGAIN;
 		goto out;

@@ -41,21 +41,22 @@ static bool lite_change_try(struct lite_lmr *lmr, bool *begun)
  * lite_change_begin - be the one who changes an LMR
  * @lmr: caller has a reference
  *
- * Context: may sleep.
+ * Context: may sleep; killable.
  * Return: 0, then lite_change_end() is to follow; -ENOENT: it is being freed;
- * -ETIMEDOUT: others are at it.
+ * -ETIMEDOUT: others are at it; -EINTR.
  */
 int lite_change_begin(struct lite_lmr *lmr)
 {
-	unsigned long left = LITE_CHANGE_TIMEOUT;
+	long left = LITE_CHANGE_TIMEOUT;
 	bool begun;
 
 	while (!lite_change_try(lmr, &begun)) {
-		left = wait_event_timeout(lmr->changed,
-					  !READ_ONCE(lmr->changing) ||
-					  READ_ONCE(lmr->dying), left);
-		if (!left)
-			return -ETIMEDOUT;
+		left = wait_event_killable_timeout(
+			lmr->changed,
+			!READ_ONCE(lmr->changing) || READ_ONCE(lmr->dying),
+			left);
+		if (left <= 0)
+			return left ? -EINTR : -ETIMEDOUT;
 	}
 	return begun ? 0 : -ENOENT;
 }
@@ -410,18 +411,20 @@ static int lite_serve_rename(void *priv, struct lite_conn *conn,
 {
 	const struct lite_wire_rename *r = req;
 	struct lite_lmr *lmr = lite_change_lmr(priv, conn, &r->change);
-	unsigned long left = LITE_CHANGE_TIMEOUT;
-	int err = -ETIMEDOUT;
+	long left = LITE_CHANGE_TIMEOUT;
+	int err;
 
 	if (IS_ERR(lmr))
 		return PTR_ERR(lmr);
 	/* One at a time: reservations are told apart by name and LMR. */
-	while (left && !lite_rename_try(lmr))
-		left = wait_event_timeout(lmr->changed,
-					  !READ_ONCE(lmr->renaming), left);
-	if (left) {
+	while (left > 0 && !lite_rename_try(lmr))
+		left = wait_event_killable_timeout(
+			lmr->changed, !READ_ONCE(lmr->renaming), left);
+	if (left > 0) {
 		err = lite_rename_to(lmr, conn, r);
 		lite_rename_end(lmr);
+	} else {
+		err = left ? -EINTR : -ETIMEDOUT;
 	}
 	lite_lmr_put(lmr);
 	return err;

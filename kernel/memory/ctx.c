@@ -603,6 +603,9 @@ static struct lite_peer *lite_access_suspect(const struct lite_access *a)
 	h = lite_handle_find(a->ctx, a->lh);
 	m = h ? rcu_dereference(h->mapping) : NULL;
 	for (i = 0; m && i < m->n_shares && !peer; i++) {
+		/* What is lost does not come back with its node. */
+		if (m->share[i].lost)
+			continue;
 		peer = m->share[i].peer;
 		if (peer && !lite_peer_is_suspect(peer))
 			peer = NULL;

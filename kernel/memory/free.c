@@ -9,7 +9,9 @@
  *   4. parts go back to their stores, which first fence those of 3 (and those
  *      whose session ended earlier, with the LMR mapped) from themselves
  *
- * Who comes first does it; everybody else who wants it freed waits for that.
+ * Whoever comes first does it; everybody else who wants it freed waits for that.
+ * A change under way ends before 2: it makes no more parts, and gives back those
+ * that it has made. Meanwhile those who wait can be killed; a work item frees.
  */
 #include <linux/slab.h>
 
@@ -23,29 +25,34 @@
  */
 #define LITE_UNMAP_PATIENCE HZ
 
-/**
- * lite_home_free - free an LMR
- * @lmr: caller has a reference
- *
- * Context: may sleep; calls leaf calls.
- * Return: 0 when it is free; -ENOENT when somebody else has freed it.
- */
-int lite_home_free(struct lite_lmr *lmr)
+/* From now on it is neither mapped nor changed; true for the first to say so. */
+static bool lite_home_doom(struct lite_lmr *lmr)
 {
-	struct lite_memory *mem = lmr->mem;
-	struct lite_mapper *m, *tmp;
 	bool first;
 
 	mutex_lock(&lmr->lock);
 	first = !lmr->dying;
 	lmr->dying = true;
 	mutex_unlock(&lmr->lock);
-	if (!first) {
-		wait_for_completion(&lmr->freed);
-		return -ENOENT;
-	}
-	/* A change under way is ended first; it is short, and sees this. */
-	wake_up_all(&lmr->changed);
+	if (first)
+		wake_up_all(&lmr->changed);
+	return first;
+}
+
+/* All that follows, by the first who comes here. */
+static void lite_home_end(struct lite_lmr *lmr)
+{
+	struct lite_memory *mem = lmr->mem;
+	struct lite_mapper *m, *tmp;
+	bool first;
+
+	mutex_lock(&lmr->lock);
+	first = !lmr->ending;
+	lmr->ending = true;
+	mutex_unlock(&lmr->lock);
+	if (!first)
+		return;
+	/* A change under way makes no more parts once it sees this. */
 	wait_event(lmr->changed, !READ_ONCE(lmr->changing));
 	/* What it changed is seen from here on. */
 	mutex_lock(&lmr->lock);
@@ -69,15 +76,38 @@ int lite_home_free(struct lite_lmr *lmr)
 			    lmr->place->length);
 	complete_all(&lmr->freed);
 	lite_lmr_put(lmr);
-	return 0;
 }
 
 void lite_reap_work(struct work_struct *work)
 {
 	struct lite_lmr *lmr = container_of(work, struct lite_lmr, reap_work);
 
-	lite_home_free(lmr);
+	lite_home_doom(lmr);
+	lite_home_end(lmr);
 	lite_lmr_put(lmr);
+}
+
+/**
+ * lite_home_free - free an LMR
+ * @lmr: caller has a reference
+ *
+ * While it is being changed, which may take long, the caller can be killed.
+ *
+ * Context: may sleep; killable; calls leaf calls.
+ * Return: 0 when it is free; -ENOENT when another caller has freed it; -EINTR:
+ * killed, it will be free soon.
+ */
+int lite_home_free(struct lite_lmr *lmr)
+{
+	bool first = lite_home_doom(lmr);
+
+	if (READ_ONCE(lmr->changing))
+		lite_home_reap(lmr);
+	else
+		lite_home_end(lmr);
+	if (wait_for_completion_killable(&lmr->freed))
+		return -EINTR;
+	return first ? 0 : -ENOENT;
 }
 
 /**
@@ -116,7 +146,8 @@ void lite_home_free_all(struct lite_memory *mem)
 		lmr = lite_lmr_get(mem, id);
 		if (!lmr)
 			continue;
-		lite_home_free(lmr);
+		lite_home_reap(lmr);
+		wait_for_completion(&lmr->freed);
 		lite_lmr_put(lmr);
 	}
 }

@@ -103,6 +103,7 @@ struct lite_place {
  * @lock: protects what follows
  * @acl: who may do what
  * @dying: being freed: no more mappers, no more changes
+ * @ending: that is being done, when what was changing it has ended
  * @changing: somebody is at it; one at a time
  * @closed: there are no mappers now, and there shall be none
  * @renaming: somebody reserves a name for it
@@ -127,6 +128,7 @@ struct lite_lmr {
 	struct mutex lock;
 	struct lite_acl acl;
 	bool dying;
+	bool ending;
 	bool changing;
 	bool closed;
 	bool renaming;
@@ -163,6 +165,7 @@ int lite_node_incarnation(struct lite_memory *mem, u32 node, u64 *incarnation);
 /* release.c */
 void lite_parts_release(struct lite_lmr *lmr, struct lite_part *parts, u32 n,
 			u32 fence);
+void lite_part_release(struct lite_memory *mem, const struct lite_part *part);
 void lite_zombies_retry(struct lite_memory *mem);
 void lite_zombies_lost(struct lite_memory *mem, u32 node, u64 incarnation);
 

@@ -228,7 +228,7 @@ static enum lite_issued lite_issue_go(struct lite_issue *i,
 
 	if (i->length > e->length - (i->offset - e->start))
 		return LITE_ISSUED_NOT;
-	if (!i->m->share[e->share].peer)
+	if (i->m->share[e->share].local)
 		return lite_issue_local(i, e, &buf);
 	if (i->length > LITE_CAREFUL_BYTES && lite_mapping_is_careful(i->m))
 		return LITE_ISSUED_NOT;

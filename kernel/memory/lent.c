@@ -284,7 +284,7 @@ static bool lite_lent_settled(struct lite_mapping *m)
  *
  * Context: may sleep; killable; makes calls.
  * Return: 0; -ENOENT: it was freed; -EBUSY: it is being changed, which is not
- * waited for here; -ESTALE: the home, or this node, lives anew; -EHOSTDOWN,
+ * waited for here; -ESTALE: the home lives anew; -EHOSTDOWN,
  * -EHOSTUNREACH, -ENOMEM, -EINTR and others.
  */
 int lite_lent_prepare(struct lite_memory *mem,

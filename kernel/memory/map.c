@@ -46,9 +46,9 @@ static int lite_mapping_shares(struct lite_mapping *m,
 		s->node = le32_to_cpu(r->share[i].node);
 		if (s->node == lite_cluster_id(cl)) {
 			/* Memory of an earlier life of ours is no more. */
-			if (le64_to_cpu(r->share[i].incarnation) !=
-			    cl->fab->self.incarnation)
-				return -ESTALE;
+			s->local = le64_to_cpu(r->share[i].incarnation) ==
+				   cl->fab->self.incarnation;
+			s->lost = !s->local;
 			continue;
 		}
 		s->peer = lite_peer_find(cl, s->node);
@@ -146,7 +146,7 @@ static void lite_mapping_locate(struct lite_mapping *m)
 		void *addr;
 
 		cond_resched(); /* one per page, at worst */
-		if (m->share[e->share].peer)
+		if (!m->share[e->share].local)
 			continue;
 		if (!m->local)
 			m->local = kvcalloc(m->n_extents, sizeof(*m->local),

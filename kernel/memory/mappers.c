@@ -395,21 +395,16 @@ static int lite_stores_fence(struct lite_lmr *lmr,
 		.len = struct_size(req, fence, le32_to_cpu(req->n_fences)),
 	};
 	const struct lite_place *place = lmr->place;
-	u64 incarnation;
 	int err = 0;
 	u32 i;
 
 	for (i = 1; i < place->n_shares && !err; i++) {
-		/* In another life it has nothing that could be reached. */
-		err = lite_node_incarnation(mem, place->share[i].node,
-					    &incarnation);
-		if (err == -EHOSTUNREACH ||
-		    (!err && incarnation != place->share[i].incarnation)) {
-			err = 0;
-			continue;
-		}
+		d.life = place->share[i].incarnation;
 		err = lite_cluster_call_patiently(mem->cl, place->share[i].node,
 						  &d);
+		/* In another life it has nothing that could be reached. */
+		if (err == -EHOSTUNREACH || err == -ESTALE)
+			err = 0;
 	}
 	return err;
 }

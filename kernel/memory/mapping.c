@@ -171,6 +171,36 @@ void lite_mapping_retire_home(struct lite_memory *mem, u32 home)
 }
 
 /**
+ * lite_mappings_retire_dead - use nothing any more whose home is out of reach
+ * @mem: node's
+ *
+ * An operation would find that by itself. But what is in page tables is used
+ * without asking, and the home may free the LMR without us.
+ *
+ * Context: may sleep; waits until nothing is in flight.
+ */
+void lite_mappings_retire_dead(struct lite_memory *mem)
+{
+	struct lite_mapping *m;
+	unsigned long key = 0;
+	bool dead;
+
+	do {
+		spin_lock(&mem->map_lock);
+		m = xa_find_after(&mem->mappings, &key, ULONG_MAX, XA_PRESENT);
+		dead = m && !lite_mapping_current(m);
+		if (dead) {
+			lite_mapping_end(m, LITE_MAPPING_RETIRED);
+			atomic_inc(&m->watchers);
+		}
+		spin_unlock(&mem->map_lock);
+		if (dead)
+			lite_mapping_watch(m);
+		cond_resched();
+	} while (m);
+}
+
+/**
  * lite_mapping_give_back - tell a home that some MAPs of ours are over
  * @mem: node's
  * @conn: session with the home in which they were made; NULL: this node

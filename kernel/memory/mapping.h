@@ -24,12 +24,14 @@ enum lite_mapping_state {
  * @node: its id
  * @peer: NULL: this node
  * @session: the one to use with it; 0: none, it was down
- * @lost: it lives anew, and our memory there is no more
+ * @local: it is this node, in its present life
+ * @lost: it lives anew, as this node may, and has lost that memory: -ESTALE
  */
 struct lite_map_share {
 	u32 node;
 	struct lite_peer *peer;
 	u64 session;
+	bool local;
 	bool lost;
 };
 
@@ -180,6 +182,7 @@ struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 					 u32 *granted);
 void lite_mapping_retire(struct lite_mapping *m);
 void lite_mapping_retire_home(struct lite_memory *mem, u32 home);
+void lite_mappings_retire_dead(struct lite_memory *mem);
 bool lite_mapping_end(struct lite_mapping *m, enum lite_mapping_state state);
 void lite_mapping_watch(struct lite_mapping *m);
 int lite_home_error(struct lite_memory *mem, u32 home, int err);

@@ -250,7 +250,7 @@ static int lite_job_call(struct lite_job *job, const struct lite_map_share *s,
 	*sent = false;
 	if (s->lost)
 		return -ESTALE;
-	if (!s->peer)
+	if (s->local)
 		return lite_rpc_call_local(job->mem->cl->rpc, &d);
 	conn = lite_peer_conn_get(s->peer);
 	if (!conn)

@@ -137,7 +137,7 @@ static inline u64 lite_run_packet(const struct lite_run *r, u64 max)
 
 static inline bool lite_span_is_local(const struct lite_span *p)
 {
-	return !p->m->share[p->e->share].peer;
+	return p->m->share[p->e->share].local;
 }
 
 static inline u64 lite_span_dma(const struct lite_span *p)

@@ -8,7 +8,14 @@
 
 static void lite_zombie_work(struct work_struct *work)
 {
-	lite_zombies_retry(container_of(work, struct lite_memory, zombie_work));
+	lite_zombies_retry(container_of(to_delayed_work(work),
+					struct lite_memory, zombie_work));
+}
+
+static void lite_retire_work(struct work_struct *work)
+{
+	lite_mappings_retire_dead(container_of(work, struct lite_memory,
+					       retire_work));
 }
 
 /**
@@ -61,6 +68,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	mem->unclean = RB_ROOT;
 	mem->revoked.salt = get_random_u64();
 	lite_known_init(mem);
+	INIT_WORK(&mem->retire_work, lite_retire_work);
 	spin_lock_init(&mem->views_lock);
 	lite_lent_init(mem);
 	lite_issues_init(mem);
@@ -70,7 +78,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	mutex_init(&mem->word_lock);
 	spin_lock_init(&mem->zombies_lock);
 	INIT_LIST_HEAD(&mem->zombies);
-	INIT_WORK(&mem->zombie_work, lite_zombie_work);
+	INIT_DELAYED_WORK(&mem->zombie_work, lite_zombie_work);
 	INIT_LIST_HEAD(&mem->made);
 	INIT_WORK(&mem->made_work, lite_made_work);
 	INIT_DELAYED_WORK(&mem->orphans, lite_orphans_work);
@@ -140,7 +148,7 @@ void lite_memory_give_up(struct lite_memory *mem)
  */
 void lite_memory_forget(struct lite_memory *mem)
 {
-	cancel_work_sync(&mem->zombie_work);
+	cancel_delayed_work_sync(&mem->zombie_work);
 	cancel_work_sync(&mem->made_work);
 	cancel_delayed_work_sync(&mem->orphans);
 	lite_made_drop(mem);
@@ -190,7 +198,8 @@ void lite_memory_shut(struct lite_memory *mem)
 void lite_memory_exit(struct lite_memory *mem)
 {
 	cancel_work_sync(&mem->publish_work);
-	cancel_work_sync(&mem->zombie_work);
+	cancel_work_sync(&mem->retire_work);
+	cancel_delayed_work_sync(&mem->zombie_work);
 	cancel_work_sync(&mem->made_work);
 	cancel_delayed_work_sync(&mem->orphans);
 	lite_issues_exit(mem);
@@ -223,7 +232,9 @@ void lite_memory_members_changed(struct lite_memory *mem)
 	atomic_inc_return(&mem->changes);
 	lite_names_event(mem);
 	queue_work(mem->wq, &mem->publish_work);
-	queue_work(mem->wq, &mem->zombie_work);
+	queue_work(mem->wq, &mem->retire_work);
+	/* Now, also if it was to be done later. */
+	mod_delayed_work(mem->wq, &mem->zombie_work, 0);
 	queue_work(mem->wq, &mem->made_work);
 	lite_orphans_look(mem);
 }

@@ -128,6 +128,7 @@ struct lite_memory {
 	struct rb_root unclean;    /* mappings that left it so, by the same key */
 	struct lite_revoked revoked;
 	struct lite_known_table known;
+	struct work_struct retire_work; /* of sessions that are over */
 	spinlock_t views_lock;     /* protects the lists of views */
 	struct lite_lent lent;
 	struct lite_issues issues;
@@ -140,7 +141,7 @@ struct lite_memory {
 
 	spinlock_t zombies_lock;
 	struct list_head zombies;  /* memory at nodes that did not answer */
-	struct work_struct zombie_work;
+	struct delayed_work zombie_work;
 	struct list_head made;     /* anonymous LMRs of ours whose homes are to
 				    * hear that we have let go; under map_lock */
 	struct work_struct made_work;

@@ -65,7 +65,7 @@ static int lite_unpack_copy(struct lite_unpack *u,
 	const struct lite_extent *e = lite_extent_at(u->m, offset);
 	u64 at = offset - e->start;
 
-	if (u->m->share[e->share].peer || left > e->length - at)
+	if (!u->m->share[e->share].local || left > e->length - at)
 		return -EXDEV;
 	while (left) {
 		size_t n = left;

@@ -70,14 +70,13 @@ static void lite_part_alloc_late(void *ctx, struct lite_conn *conn,
 				 const void *reply)
 {
 	const struct lite_wire_mem_alloc_reply *r = reply;
-	struct lite_wire_mem_free req = { .id = r->id };
-	struct lite_call_desc d = {
-		.call = LITE_CALL_MEM_FREE,
-		.req = &req,
-		.len = sizeof(req),
+	const struct lite_part part = {
+		.node = conn->from.node,
+		.incarnation = conn->from.incarnation,
+		.alloc = le64_to_cpu(r->id),
 	};
 
-	lite_rpc_call(conn, &d);
+	lite_part_release(ctx, &part);
 }
 
 static int lite_part_alloc_remote(struct lite_lmr *lmr, struct lite_part *part,
@@ -95,9 +94,11 @@ static int lite_part_alloc_remote(struct lite_lmr *lmr, struct lite_part *part,
 		.len = sizeof(req),
 		.reply = &reply,
 		.reply_max = sizeof(reply),
+		.life = part->incarnation,
 		.timeout = 60 * HZ, /* it may have to zero a lot of memory */
 		.killable = true,
 		.late = lite_part_alloc_late,
+		.late_ctx = lmr->mem,
 	};
 	int err = lite_cluster_call_once(lmr->mem->cl, part->node, &d);
 
@@ -120,6 +121,7 @@ static int lite_part_extents_remote(struct lite_lmr *lmr,
 		.req = &req,
 		.len = sizeof(req),
 		.reply_max = LITE_PAYLOAD_MAX,
+		.life = part->incarnation,
 		.killable = true,
 	};
 	u64 length = 0;
@@ -168,8 +170,8 @@ static int lite_part_extents_remote(struct lite_lmr *lmr,
  * @length: bytes, not 0
  *
  * Context: may sleep; calls leaf calls.
- * Return: 0 or a negative errno; also then lite_parts_release() gives back what
- * @part has.
+ * Return: 0 or a negative errno, -ESTALE if that life is over; also then
+ * lite_parts_release() gives back what @part has.
  */
 int lite_part_make(struct lite_lmr *lmr, struct lite_part *part, u32 node,
 		   u64 incarnation, u64 length)
@@ -198,7 +200,8 @@ int lite_part_make(struct lite_lmr *lmr, struct lite_part *part, u32 node,
  * @length: bytes, not 0
  *
  * Context: may sleep; calls leaf calls.
- * Return: 0 or a negative errno; also then @parts has what there is to give back.
+ * Return: 0 or a negative errno, -ENOENT if @lmr is being freed meanwhile; also
+ * then @parts has what there is to give back.
  */
 int lite_parts_make(struct lite_lmr *lmr, struct lite_part **parts, u32 *n,
 		    u32 node, u64 incarnation, u64 length)
@@ -223,6 +226,9 @@ int lite_parts_make(struct lite_lmr *lmr, struct lite_part **parts, u32 *n,
 	while (length && !err) {
 		u64 bytes = min(length, max);
 
+		/* Who frees it shall not wait for hundreds of gigabytes. */
+		if (READ_ONCE(lmr->dying))
+			return -ENOENT;
 		err = lite_part_make(lmr, &all[(*n)++], node, incarnation,
 				     bytes);
 		length -= bytes;

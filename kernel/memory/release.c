@@ -7,9 +7,10 @@
  * that it is asked to free, and fences them; all other parts follow without.
  *
  * Recovery: a store that cannot be asked keeps its parts (they are "zombies")
- * until it can. They remember whom to fence. Then one fence does for all that
- * are kept there. A store that lives anew has no memory of its former life, and
- * there is nothing to be asked of it.
+ * until it can: when members change, and every few seconds, as a store may be
+ * there and not have answered in time. They remember whom to fence. Then one
+ * fence does for all that are kept there. A store that lives anew has no memory
+ * of its former life, and there is nothing to be asked of it.
  *
  * A fence ends sessions that everybody uses, and what is under way in them fails
  * or has to be done again; among that may be calls to free something. So nobody
@@ -20,6 +21,9 @@
 #include <linux/slab.h>
 
 #include "memory.h"
+
+/* After that, stores that have not freed our memory are asked again. */
+#define LITE_ZOMBIE_PAUSE (5 * HZ)
 
 /**
  * struct lite_whom - whom stores have to fence before they free
@@ -159,48 +163,24 @@ static void lite_zombie_drop(struct lite_zombie *z)
 	kfree(z);
 }
 
-static void lite_zombies_drop(struct list_head *list)
-{
-	struct lite_zombie *z, *tmp;
-
-	list_for_each_entry_safe(z, tmp, list, list)
-		lite_zombie_drop(z);
-}
-
-/* Is a node in another life than that, so that its memory of then is gone? */
-static bool lite_life_is_over(struct lite_memory *mem, u32 node,
-			      u64 incarnation)
-{
-	struct lite_peer *peer = lite_peer_find(mem->cl, node);
-	struct lite_conn *conn = NULL;
-	bool over = false;
-
-	if (peer) {
-		conn = lite_peer_conn_get(peer);
-		lite_peer_put(peer);
-	}
-	if (conn) {
-		over = conn->from.incarnation != incarnation;
-		lite_conn_put(conn);
-	}
-	return over;
-}
-
 /*
  * Asked again, a store finds that it has freed the part before, and fences
  * again: it cannot tell whether it is done with that.
  */
-static int lite_store_call_free(struct lite_memory *mem, u32 node,
+static int lite_store_call_free(struct lite_memory *mem,
+				const struct lite_zombie *z,
 				struct lite_wire_mem_free *req, bool patiently)
 {
 	struct lite_call_desc d = {
 		.call = LITE_CALL_MEM_FREE,
 		.req = req,
 		.len = struct_size(req, fence, le32_to_cpu(req->n_fences)),
+		.life = z->incarnation,
 	};
 
-	return patiently ? lite_cluster_call_patiently(mem->cl, node, &d) :
-			   lite_cluster_call(mem->cl, node, &d);
+	req->id = cpu_to_le64(z->alloc);
+	return patiently ? lite_cluster_call_patiently(mem->cl, z->node, &d) :
+			   lite_cluster_call(mem->cl, z->node, &d);
 }
 
 /*
@@ -218,10 +198,12 @@ static void lite_store_release(struct lite_memory *mem, struct list_head *run,
 	req = kzalloc(LITE_PAYLOAD_MAX, GFP_KERNEL | __GFP_NOFAIL);
 	fence = lite_whom_collect(req, run);
 	list_for_each_entry_safe(z, tmp, run, list) {
-		req->id = cpu_to_le64(z->alloc);
-		err = lite_store_call_free(mem, z->node, req, patiently);
-		/* A store that has left has freed it itself. */
-		if (err && err != -EHOSTUNREACH)
+		err = lite_store_call_free(mem, z, req, patiently);
+		/*
+		 * A store that has left has freed it itself, and one that lives
+		 * anew does not have it.
+		 */
+		if (err && err != -EHOSTUNREACH && err != -ESTALE)
 			break;
 		lite_zombie_drop(z);
 		if (fence)
@@ -252,28 +234,27 @@ static void lite_zombies_cut(struct list_head *from, struct list_head *run)
 static void lite_zombies_release(struct lite_memory *mem,
 				 struct list_head *list, bool patiently)
 {
-	struct lite_zombie *z;
 	LIST_HEAD(kept);
 	LIST_HEAD(run);
 
 	while (!list_empty(list)) {
 		lite_zombies_cut(list, &run);
-		z = list_first_entry(&run, struct lite_zombie, list);
-		if (lite_life_is_over(mem, z->node, z->incarnation))
-			lite_zombies_drop(&run);
-		else
-			lite_store_release(mem, &run, patiently);
+		lite_store_release(mem, &run, patiently);
 		list_splice_tail_init(&run, &kept);
 		cond_resched();
 	}
 	list_splice(&kept, list);
 }
 
+/* To be asked for again in a while, or when members change. */
 static void lite_zombies_keep(struct lite_memory *mem, struct list_head *list)
 {
+	if (list_empty(list))
+		return;
 	spin_lock(&mem->zombies_lock);
 	list_splice_tail(list, &mem->zombies);
 	spin_unlock(&mem->zombies_lock);
+	queue_delayed_work(mem->wq, &mem->zombie_work, LITE_ZOMBIE_PAUSE);
 }
 
 /**
@@ -289,7 +270,6 @@ void lite_zombies_retry(struct lite_memory *mem)
 	spin_lock(&mem->zombies_lock);
 	list_splice_init(&mem->zombies, &todo);
 	spin_unlock(&mem->zombies_lock);
-	/* Who is not up will be heard of when it is. */
 	lite_zombies_release(mem, &todo, false);
 	lite_zombies_keep(mem, &todo);
 }
@@ -366,6 +346,22 @@ void lite_parts_release(struct lite_lmr *lmr, struct lite_part *parts, u32 n,
 	if (list_empty(&list))
 		return;
 	lite_zombies_keep(mem, &list);
-	/* Should it have come up just before they were there to be found. */
-	queue_work(mem->wq, &mem->zombie_work);
+	/* A store may have come up before they were there to be found. */
+	mod_delayed_work(mem->wq, &mem->zombie_work, 0);
+}
+
+/**
+ * lite_part_release - give memory back that nobody has been told of
+ * @mem: node's
+ * @part: at another node; only where it is
+ *
+ * Context: may sleep; calls leaf calls.
+ */
+void lite_part_release(struct lite_memory *mem, const struct lite_part *part)
+{
+	LIST_HEAD(list);
+
+	lite_zombie_new(&list, part, NULL);
+	lite_zombies_release(mem, &list, false);
+	lite_zombies_keep(mem, &list);
 }

@@ -39,6 +39,20 @@ struct lite_replace {
 
 /* ---- copying ------------------------------------------------------------- */
 
+/*
+ * Before anything is made or anybody is kept waiting: can a part be copied? Its
+ * node may have lost it with the life that it was in: -ESTALE.
+ */
+static int lite_part_check(struct lite_lmr *lmr, const struct lite_part *part)
+{
+	u64 incarnation;
+	int err = lite_node_incarnation(lmr->mem, part->node, &incarnation);
+
+	if (err)
+		return err;
+	return incarnation == part->incarnation ? 0 : -ESTALE;
+}
+
 /* The session in which @from is copied to @to; 0: they are at one node. */
 static int lite_part_session(struct lite_lmr *lmr, const struct lite_part *from,
 			     const struct lite_part *to, u64 *session)
@@ -55,6 +69,7 @@ static int lite_part_session(struct lite_lmr *lmr, const struct lite_part *from,
 		.len = sizeof(req),
 		.reply = &reply,
 		.reply_max = sizeof(reply),
+		.life = from->incarnation,
 	};
 	int err;
 
@@ -81,16 +96,14 @@ static int lite_part_copy_call(struct lite_lmr *lmr,
 		.call = LITE_CALL_MEM_COPY,
 		.req = req,
 		.len = struct_size(req, extent, le32_to_cpu(req->count)),
+		.life = from->incarnation,
 		.timeout = LITE_COPY_TIMEOUT,
 	};
-	int err;
 
 	req->offset = cpu_to_le64(offset);
 	if (from->local)
 		return lite_store_copy(mem, from->node, req);
-	err = lite_cluster_call(mem->cl, from->node, &d);
-	/* It lives anew, and does not know our memory. */
-	return err == -ENOENT ? -ESTALE : err;
+	return lite_cluster_call(mem->cl, from->node, &d);
 }
 
 /* Copy all of @to from @from, beginning at @offset there. */
@@ -227,9 +240,14 @@ static void lite_replace_fail(struct lite_replace *r)
 	lite_parts_release(r->lmr, r->parts, r->n, source);
 }
 
-/* To who asks it would mean that the home is not there, or the LMR. */
-static int lite_change_error(int err)
+/*
+ * What a store says would mean to the caller that the home is not there, or the
+ * LMR. That it has been freed meanwhile it may know.
+ */
+static int lite_change_error(const struct lite_lmr *lmr, int err)
 {
+	if (err && READ_ONCE(lmr->dying))
+		return -ENOENT;
 	return err == -EHOSTUNREACH || err == -ENOENT ? -EHOSTDOWN : err;
 }
 
@@ -279,6 +297,9 @@ static int lite_home_shrink(struct lite_replace *r, u64 length)
 		return lite_replace_go(r, 0);
 	/* Memory is freed as it was taken: what stays of a part moves out. */
 	cut = &old->part[r->first];
+	err = lite_part_check(r->lmr, cut);
+	if (err)
+		return err;
 	r->parts = kvcalloc(1, sizeof(*r->parts), GFP_KERNEL);
 	if (!r->parts)
 		return -ENOMEM;
@@ -309,10 +330,11 @@ static int lite_serve_resize(void *priv, struct lite_conn *conn,
 					      lite_home_shrink(&r, length);
 	if (err)
 		lite_replace_fail(&r);
+	err = lite_change_error(r.lmr, err);
 	kvfree(r.parts);
 out:
 	lite_lmr_put(r.lmr);
-	return lite_change_error(err);
+	return err;
 }
 
 /* ---- move ---------------------------------------------------------------- */
@@ -351,6 +373,9 @@ static int lite_move_step(struct lite_replace *r, const struct lite_move *m,
 			   start + from->length - m->end : 0;
 	int err;
 
+	err = lite_part_check(r->lmr, from);
+	if (err)
+		return err;
 	r->gone = 1;
 	r->parts = kvcalloc(3, sizeof(*r->parts), GFP_KERNEL);
 	if (!r->parts)
@@ -391,14 +416,17 @@ static int lite_home_move(struct lite_replace *r, struct lite_move *m, u64 *next
 	return 0;
 }
 
-/* Whole pages, of what must all be there. */
+/*
+ * Whole pages, all of which must be there when a move begins. What is cut off
+ * between two steps of it is nothing that could be moved.
+ */
 static int lite_move_range(const struct lite_wire_move *w, u64 size,
 			   struct lite_move *m)
 {
 	u64 offset = le64_to_cpu(w->offset);
 	u64 length = le64_to_cpu(w->length);
 
-	if (offset >= size || length > size - offset)
+	if (!w->later && (offset >= size || length > size - offset))
 		return -ERANGE;
 	m->begin = round_down(offset, PAGE_SIZE);
 	m->end = length ? min(round_up(offset + length, PAGE_SIZE), size) :
@@ -419,7 +447,7 @@ static int lite_serve_move(void *priv, struct lite_conn *conn, const void *req,
 
 	ret = lite_node_incarnation(mem, m.node, &m.incarnation);
 	if (ret)
-		return lite_change_error(ret);
+		return ret == -EHOSTUNREACH ? -EHOSTDOWN : ret;
 	r.lmr = lite_change_open(mem, conn, &w->change);
 	if (IS_ERR(r.lmr))
 		return PTR_ERR(r.lmr);
@@ -438,8 +466,9 @@ static int lite_serve_move(void *priv, struct lite_conn *conn, const void *req,
 		*reply_len = sizeof(*answer);
 		ret = 0;
 	}
+	ret = lite_change_error(r.lmr, ret);
 	lite_lmr_put(r.lmr);
-	return lite_change_error(ret);
+	return ret;
 }
 
 void lite_resize_handlers(struct lite_memory *mem)

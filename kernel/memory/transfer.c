@@ -63,7 +63,7 @@ static int lite_small_post(struct lite_piece_io *p, struct lite_mapping *m,
 	struct lite_io io LITE_UNINIT;
 
 	/* The LMR may have been mapped anew since the caller looked. */
-	if (n > e->length - in || !m->share[e->share].peer)
+	if (n > e->length - in || m->share[e->share].local)
 		return -EAGAIN;
 	conn = lite_access_conn(m, e->share);
 	if (IS_ERR(conn))
@@ -170,7 +170,7 @@ static ssize_t lite_piece(struct lite_piece_io *p)
 		return 0;
 	}
 	e = lite_extent_at(m, p->offset);
-	if (!m->share[e->share].peer)
+	if (m->share[e->share].local)
 		return lite_piece_local(p, m, e);
 	n = min(p->left, e->start + e->length - p->offset);
 	if (p->large >= LITE_CAREFUL_AFTER || lite_mapping_is_careful(m))

@@ -204,7 +204,7 @@ static int lite_batch_connect(struct lite_large *l, struct lite_batch *b)
 {
 	u32 share = lite_extent_at(b->m, b->offset)->share;
 
-	if (!b->m->share[share].peer ||
+	if (b->m->share[share].local ||
 	    lite_share_run(b->m, b->offset, b->n) < b->n)
 		return -EAGAIN;
 	b->conn = lite_access_conn(b->m, share);

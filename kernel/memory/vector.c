@@ -302,7 +302,7 @@ static enum lite_wave_no lite_wave_enter(struct lite_vector *v,
 	u64 in = op->offset - e->start;
 	int to;
 
-	if (!m->share[e->share].peer || op->length > e->length - in ||
+	if (m->share[e->share].local || op->length > e->length - in ||
 	    lite_mapping_is_careful(m))
 		return LITE_WAVE_ALONE;
 	to = lite_wave_to(v, m, e->share);

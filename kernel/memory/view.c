@@ -109,8 +109,8 @@ static struct page *lite_view_page(const struct lite_mapping *m, u64 offset,
 	if (offset >= m->length)
 		return ERR_PTR(-ERANGE);
 	e = &m->extents[lite_extent_find(m->extents, m->n_extents, offset)];
-	if (m->share[e->share].peer)
-		return ERR_PTR(-EREMOTE);
+	if (!m->share[e->share].local)
+		return ERR_PTR(m->share[e->share].lost ? -ESTALE : -EREMOTE);
 	in = offset - e->start;
 	left = e->length - in;
 	if (offset + left == m->length)

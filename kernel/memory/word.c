@@ -109,9 +109,10 @@ static int lite_word_post(struct lite_mapping *m, struct lite_bounce *bounce,
 	struct lite_conn *conn;
 	int err;
 
-	conn = peer ? lite_access_conn(m, share) :
-		      lite_cluster_self_conn_tryget(m->mem->cl) ?:
-		      ERR_PTR(-EUNATCH);
+	conn = m->share[share].local ?
+		       lite_cluster_self_conn_tryget(m->mem->cl) ?:
+		       ERR_PTR(-EUNATCH) :
+		       lite_access_conn(m, share);
 	if (IS_ERR(conn)) {
 		err = PTR_ERR(conn);
 		/* Not both in the session that there is now: map anew. */

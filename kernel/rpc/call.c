@@ -313,7 +313,8 @@ static unsigned long lite_call_timeout(const struct lite_rpc_conn *rc,
  *
  * Context: may sleep; not in the poller.
  * Return: 0: lite_rpc_call_end() has to follow; else as lite_rpc_call(), nothing
- * was sent; -EAGAIN: @d->no_wait, and there is no slot.
+ * was sent; -EAGAIN: @d->no_wait, and there is no slot; -ESTALE: the peer is not
+ * in @d->life.
  */
 int lite_rpc_call_begin(struct lite_conn *conn, struct lite_call_desc *d)
 {
@@ -324,6 +325,8 @@ int lite_rpc_call_begin(struct lite_conn *conn, struct lite_call_desc *d)
 	d->sent = false;
 	if (WARN_ON_ONCE(d->len > lite_call_payload_max(d->call)))
 		return -EINVAL;
+	if (d->life && d->life != conn->from.incarnation)
+		return -ESTALE;
 	s = lite_call_slot_get(rc, d, lite_call_timeout(rc, d));
 	if (IS_ERR(s))
 		return PTR_ERR(s);
@@ -391,7 +394,7 @@ int lite_rpc_call_end(struct lite_conn *conn, struct lite_call_desc *d)
  * Return: 0; what the handler returned; -EHOSTDOWN: the connection died, and
  * the call, if @d->sent, may or may not have been served; -ETIMEDOUT, -EINTR
  * likewise (then @d->late cleans up); -EPROTO: a malformed reply, the connection
- * is killed.
+ * is killed; -ESTALE: the peer is not in @d->life, nothing was sent.
  */
 int lite_rpc_call(struct lite_conn *conn, struct lite_call_desc *d)
 {

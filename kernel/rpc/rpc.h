@@ -69,6 +69,8 @@ struct lite_rpc {
  * @reply: where the reply's payload goes
  * @reply_max: bytes there; a longer reply is -EPROTO
  * @reply_len: set to its bytes
+ * @life: incarnation of the peer that it is meant for; 0: any. To a peer in
+ *	another one nothing is sent: -ESTALE
  * @timeout: jiffies; 0: the default
  * @slot_timeout: jiffies, to wait for a slot, which a fatal signal ends then; 0: as
  *	@timeout; LITE_SLOT_SURELY. When it is over nothing was @sent
@@ -87,6 +89,7 @@ struct lite_call_desc {
 	void *reply;
 	u32 reply_max;
 	u32 reply_len;
+	u64 life;
 	unsigned long timeout;
 	unsigned long slot_timeout;
 	bool no_wait;

@@ -6,8 +6,8 @@ import hashlib
 import json
 import re
 
-from litelab import (dead_seconds, in_one_machine, on_machines, prepare, prepare_all, program_path, run_catch, times,
-                     wait_complete, wait_until)
+from litelab import (Lite, dead_seconds, in_one_machine, on_machines, prepare, prepare_all, program_path,
+                     run_catch, stop_all, times, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -38,6 +38,47 @@ def test_three_nodes_in_one_machine(lab):
         run_catch(lab, lites, "change_test", spec, timeout=300)
         for lite in lites:
             lite.check_idle()
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=1024, timeout=200)
+def test_a_part_is_lost_with_a_life_of_its_store(lab):
+    """A store lives anew: what it had of an LMR is lost, for everybody, and the rest is not, for itself neither. What is
+    lost is not copied, and nothing is made for that; cut off, it can be made anew."""
+    home, store, other = lites = in_one_machine(lab.n1)
+    home.lite("alloc", "spread", "8M", "--node", f"{home.id},{store.id}", "--mode", "0666")
+    for offset in ("1M", "5M"):
+        home.lite("write", "spread", offset, "living")
+    holder = other.spawn("hold", "spread")
+    holder.wait_output("running")
+    number = store.id
+    store.stop()
+    store.start(**times(lab.n1), id=number)
+    store.join(home)
+    wait_complete(lites)
+    for lite in lites:
+        assert lite.lite("read", "spread", "1M", 6).out == "living", lite
+        for words in (["read", "spread", "5M", 6], ["write", "spread", "5M", "x"], ["fetch-add", "spread", "5M", 1],
+                      ["set", "spread", "5M", 8, "00"], ["read", "spread", "3M", "2M", "--file", "/tmp/both"]):
+            result = lite.lite(*words, check=False)
+            assert result.rc == 1 and "restarted" in result.err, (lite, words, result)
+    # A page of it cannot be mapped either.
+    result = lab.n1.run([program_path("mapped"), "map", "spread", str(store.index), str(4 << 20)], check=False)
+    assert result.rc == 1 and "restarted" in result.out, result
+    for words in (["resize", "spread", "6M"], ["move", "spread", "--node", home.id, "--offset", "4M"],
+                  ["move", "spread", "--node", store.id, "--offset", "5M", "--length", "1M"]):
+        result = other.lite(*words, check=False)
+        assert result.rc == 1 and "restarted" in result.err, (words, result)
+        assert store.stats()["allocs"] == 0, words
+    other.lite("move", "spread", "--node", store.id, "--length", "2M")
+    other.lite("resize", "spread", "4M")
+    other.lite("resize", "spread", "8M")
+    for lite in lites:
+        assert lite.lite("read", "spread", "1M", 6).out == "living", lite
+        assert lite.lite("read", "spread", "5M", 6).out == "\0" * 6, lite
+    holder.kill()
+    home.lite("free", "spread")
+    for lite in lites:
+        lite.check_idle()
 
 
 @vmtest(timeout=400, mem_mb=768, slow=True)
@@ -123,6 +164,64 @@ class _Users:
             counted += int(re.search(r"counted (\d+)", process.out)[1])
         assert int(self.first.lite("fetch-add", self.name, _PAGE - 8, 0).out) == counted
         self.first.lite("free", self.name)
+
+
+@vmtest(timeout=300)
+def test_a_store_restarts_while_memory_is_made_there(lab):
+    """Memory is asked for in the life of the store that was meant, or not at all: what another life gave would be freed by
+    nobody. The store's device goes away under it, so that it cannot say that it goes."""
+    stop_all([Lite(vm) for vm in lab.nodes])
+    # The home waits for the store's return.
+    patient = {**times(lab.n1), "dead": 30000 * lab.n1.time_scale}
+    home, store = lites = on_machines(lab, **patient)
+    number = store.id
+    home.lite("alloc", "mine", "4M", "--node", f"{home.id},{store.id}")
+    store.vm.netem("delay 50ms")
+    grower = home.vm.spawn(["lite", "resize", "mine", "96M"])
+    wait_until("some of it has been made", lambda: store.stats()["allocs"] > 3 or not grower.running, 60,
+               lab.n1.time_scale)
+    store.vm.netem(None)
+    store.vm.run("rdma link del rxe0", timeout=60)
+    store.vm.run("rdma link add rxe0 type rxe netdev eth0")
+    store.forget()
+    store.start(**patient, id=number)
+    store.join(home)
+    grower.wait(120)
+    assert grower.rc == 0 or re.search("restarted|down", grower.err), grower.err
+    home.lite("free", "mine", timeout=60)
+    for lite in lites:
+        lite.check_idle()
+    stop_all(lites)
+
+
+@vmtest(timeout=300)
+def test_an_lmr_is_freed_while_it_grows(lab):
+    """It is made longer part by part, which takes long. Those who wait for the end of that can be killed, and who frees it
+    ends it."""
+    home, store = lites = on_machines(lab)
+    # Who waits for the end of a change is seen by its stack.
+    waiting = "grep -lsE 'lite_change_(open|begin)' /proc/[0-9]*/stack | wc -l"
+
+    def freed_in_the_middle():
+        home.lite("alloc", "grown", "4M", "--node", f"{home.id},{store.id}")
+        store.vm.netem("delay 50ms")
+        grower = home.vm.spawn(["lite", "resize", "grown", "96M"])
+        wait_until("some of it has been made", lambda: store.stats()["allocs"] > 2 or not grower.running)
+        others = [home.vm.spawn(["lite", *words]) for words in (["chmod", "0600", "grown"], ["resize", "grown", "8M"])]
+        wait_until("they wait", lambda: int(home.vm.run(waiting).out) == len(others) or not grower.running)
+        for other in others:
+            other.kill(9)
+        for other in others:
+            other.wait(60)
+        in_time = grower.running
+        home.lite("free", "grown", timeout=60)
+        store.vm.netem(None)
+        grower.wait(60)
+        return in_time and grower.rc == 1 and "no LMR of that name" in grower.err
+
+    assert any(freed_in_the_middle() for _ in range(3)), "it was always long enough before anybody wanted anything else"
+    for lite in lites:
+        lite.check_idle()
 
 
 @vmtest(nodes=3, timeout=300)

@@ -2,7 +2,7 @@
 """LMRs in the address space of processes: coherence, I/O, rights, and ends: SIGBUS, never somebody else's memory."""
 
 from litelab import (in_one_machine, memory_kb, on_machines, prepare, prepare_all, program_path, run_catch, times,
-                     wait_until)
+                     wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -86,25 +86,42 @@ def test_home_leaves(lab):
     here.stop()
 
 
+@vmtest(timeout=200)
+def test_cut_off_from_the_home(lab):
+    """A store is out of its home's reach when an LMR is freed there. Its own processes lose what they have mapped all the
+    same: the store sees that the home is gone. The memory is free when the home can say so."""
+    here, there = lites = on_machines(lab)
+    there.lite("alloc", "spread", "8M", "--node", f"{there.id},{here.id}", "--mode", "0666")
+    users = [_user(here, "map", "spread", 4 << 20) for _ in range(2)]
+    here.vm.cut()
+    there.lite("free", "spread", timeout=60)
+    for user in users:
+        assert user.wait(60, check=True).out.split() == ["ready", "SIGBUS"], user.out
+    assert here.stats()["allocs"] == 1
+    here.vm.cut(False)
+    wait_complete(lites, timeout=30)
+    for lite in lites:
+        lite.check_idle()
+
+
 @vmtest(timeout=200, fresh=True)
 def test_home_crashes(lab):
-    """Memory here of a home that is dead stays until it lives anew; then who has it mapped loses it, before it is freed."""
+    """Memory here of a home that is dead stays until it lives anew, and nobody uses it meanwhile."""
     here, there = on_machines(lab)
     there.lite("alloc", "spread", "8M", "--node", f"{there.id},{here.id}", "--mode", "0666")
     users = [_user(here, "map", "spread", 4 << 20) for _ in range(2)]
     dead = there.id
     there.vm.crash()
     wait_until("its death is noticed", lambda: here.states().get(dead) == "down", 20, here.vm.time_scale)
+    for user in users:
+        assert user.wait(check=True).out.split() == ["ready", "SIGBUS"], user.out
     assert here.stats()["allocs"] == 1
-    assert all(user.running for user in users)
     # A new mapping needs the home.
     assert not here.vm.run([program_path("mapped"), "map", "spread", "0", str(4 << 20)], check=False).ok
     there.vm.reboot()
     prepare(there.vm)
     there.start(**times(there.vm))
     there.join(here)
-    for user in users:
-        assert user.wait(check=True).out.split() == ["ready", "SIGBUS"], user.out
     here.check_idle()
 
 

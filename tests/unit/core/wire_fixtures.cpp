@@ -509,7 +509,7 @@ std::vector<Message> requests() {
                                  },
                                  {FIELD(lite_wire_move, offset, LITE_LMR_SIZE_MAX + 1, kAllOnes),
                                   FIELD(lite_wire_move, length, LITE_LMR_SIZE_MAX + 1, kAllOnes),
-                                  FIELD(lite_wire_move, reserved, 1)}),
+                                  FIELD(lite_wire_move, later, 2, kAllOnes)}),
         {"LMR_RECALL", LITE_CALL_LMR_RECALL, to_bytes(lite_wire_id{})},
         {"LMR_AWAIT", LITE_CALL_LMR_AWAIT, to_bytes(lite_wire_id{})},
         {"LMR_REVOKE", LITE_CALL_LMR_REVOKE, to_bytes(lite_wire_id{})},

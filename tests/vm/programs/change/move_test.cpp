@@ -222,6 +222,23 @@ TEST_CASE_METHOD(ChangeEverywhere, "move: several moves and resizes at once", "[
         CHECK(used() == whole_pages(kLength));
 }
 
+TEST_CASE_METHOD(ChangeEverywhere, "move: what is cut off between its steps is not missed", "[move]") {
+    INFO(where.label);
+    // So long that it is of several parts, each of which is a step.
+    constexpr std::uint64_t part = 4 << 20;
+    NamedLmr lmr(dev, 3 * part, where.nodes, 0666);
+    Threads threads;
+    threads.start([&] {
+        for (std::size_t round = 0; round < env().scaled(8, 2); ++round)
+            node(round).move(lmr.name(), id(round + 1));
+    });
+    threads.start([&] {
+        for (std::size_t round = 0; round < env().scaled(16, 4); ++round)
+            node(round).resize(lmr.name(), round % 2 ? 3 * part : part + kPage);
+    });
+    REQUIRE_NOTHROW(threads.join());
+}
+
 TEST_CASE_METHOD(ChangeEverywhere, "move: whoever moves may be killed", "[move]") {
     INFO(where.label);
     NamedLmr lmr(dev, 4 << 20, where.nodes, 0666);
