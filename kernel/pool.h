@@ -12,8 +12,8 @@
  *	...
  *	lite_pool_give(pool, uid, n);
  *
- * Who takes and gives often, or with a spinlock held, finds the uid's part before,
- * and keeps it:
+ * A caller that takes and gives often, or with a spinlock held, looks up the uid's
+ * part before, and keeps it:
  *
  *	part = lite_pool_hold(pool, uid);	may sleep
  *	err = lite_pool_take_part(pool, part, n);

@@ -202,8 +202,12 @@ int lite_rpc_reply_recv(struct lite_ctx* ctx, struct lite_rpc_request* request, 
  * @name: its name
  * @out: filled completely
  *
+ * Calls and messages of @ctx to that number are for that registration of it then:
+ * -ECONNREFUSED, until it is found anew, if the function has ended and another has
+ * its number.
+ *
  * Return: 0, -ECONNREFUSED (there is none of that name), -EHOSTDOWN,
- * -EHOSTUNREACH, -ETIMEDOUT, -EINVAL, -ENAMETOOLONG.
+ * -EHOSTUNREACH, -ETIMEDOUT, -EMFILE (262144 were found), -EINVAL, -ENAMETOOLONG.
  */
 int lite_rpc_find(struct lite_ctx* ctx, uint32_t node, const char* name,
                   struct lite_ioc_rpc_find* out) LITE_NOEXCEPT;

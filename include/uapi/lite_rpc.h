@@ -42,7 +42,7 @@
  *                       function; REPLY: it has no such request (any more);
  *                       COLLECT: no call is under way
  * EMFILE                more functions, or calls under way, than an open file
- *                       may have, or functions than a node, or a user, may
+ *                       may have, or have found, or functions than a node, or a user, may
  * ECANCELED             MULTICALL: other legs were enough, or too many of them have
  *                       failed; it may have been served
  * EINVAL                a malformed argument
@@ -129,6 +129,11 @@ struct lite_ioc_rpc_unregister {
 /*
  * LITE_IOC_RPC_FIND: what a node serves under a name, or a number if the name is
  * empty. Needs no permission.
+ *
+ * What this open file has found by name it calls by number then, as long as that is
+ * the same registration: if the function has ended, and the number is another's, calls
+ * fail with ECONNREFUSED until it is found anew. A number that was not found by name is
+ * called whatever has it. EMFILE: it has found 262144 already.
  */
 struct lite_ioc_rpc_find {
 	__u32 size;

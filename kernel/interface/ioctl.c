@@ -587,7 +587,11 @@ static_assert(offsetof(struct lite_ioc_rpc_next, flags) == sizeof(u32));
 static noinline long lite_ioctl_any(struct lite_file *lf, unsigned int cmd,
 				    void __user *user, bool nowait)
 {
-	struct lite_gate gate = { .users = &lf->node->active, .in = true };
+	struct lite_gate gate = {
+		.users = &lf->node->active,
+		.in = true,
+		.nowait = nowait,
+	};
 	const struct lite_ioc *ioc;
 	union lite_ioc_any any;
 	unsigned int nr = _IOC_NR(cmd);
@@ -614,7 +618,7 @@ static noinline long lite_ioctl_any(struct lite_file *lf, unsigned int cmd,
 	any.query.size = size;
 	/* So were these, by who knows that it must not wait. */
 	if (nowait && !lite_ioc_waits_not(cmd, any.rpc_recv.flags))
-		return -EAGAIN;
+		return -LITE_EPUTOFF;
 	if ((ioc->undo || ioc->always) && lite_ioc_writeable(user, size))
 		return -EFAULT;
 	if (!lite_node_enter(lf->node))
@@ -622,6 +626,9 @@ static noinline long lite_ioctl_any(struct lite_file *lf, unsigned int cmd,
 	err = ioc->fn(lf, &any, &gate);
 	if (gate.in)
 		lite_node_exit(lf->node);
+	/* Nothing has been done: what the user has said stays as it is. */
+	if (err == -LITE_EPUTOFF)
+		return err;
 	return lite_ioc_give(lf, ioc, &any, user, err);
 }
 
@@ -650,9 +657,10 @@ long lite_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
  * @cmd: of those with lite_ioc_waits_not()
  * @arg: user pointer to its structure
  *
- * Context: may sleep, but not for long.
- * Return: as lite_ioctl(); -EAGAIN also if the structure is not that of such a
- * one any more.
+ * Context: may sleep for memory, and for pages of the user's that are missing; waits
+ * for no peer.
+ * Return: as lite_ioctl(); -LITE_EPUTOFF: it would have to wait, and has done
+ * nothing.
  */
 long lite_ioctl_nowait(struct file *file, unsigned int cmd, unsigned long arg)
 {

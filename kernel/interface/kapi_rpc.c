@@ -37,6 +37,7 @@ int lite_function_find(struct lite_ctx *ctx, u32 node_id, const char *name,
 {
 	struct lite_ioc_rpc_find f = { .node = node_id };
 	struct lite_node *node;
+	u64 cookie;
 	int err;
 
 	if (!name || !*name)
@@ -46,7 +47,7 @@ int lite_function_find(struct lite_ctx *ctx, u32 node_id, const char *name,
 	node = lite_kapi_enter(ctx);
 	if (!node)
 		return -ENODEV;
-	err = lite_service_find(&node->service, &f);
+	err = lite_service_find(&node->service, &f, &cookie);
 	lite_node_exit(node);
 	if (!err)
 		*function = f.function;
@@ -70,6 +71,7 @@ static int lite_kapi_call(struct lite_ctx *ctx, struct lite_rcall *call,
 	if (!node)
 		return -ENODEV;
 	call->cred = &lite_root;
+	call->registration = LITE_ANY_REGISTRATION;
 	call->request.k = (void *)request;
 	call->deadline = lite_call_deadline(timeout_ms, &call->flags);
 	err = lite_service_call(&node->service, call, reply);

@@ -38,6 +38,7 @@ static int lite_leg_set(struct lite_leg *leg, u32 node, u32 function, u32 room)
 		return -EINVAL;
 	leg->call.node = node;
 	leg->call.function = function;
+	leg->call.registration = LITE_ANY_REGISTRATION;
 	leg->call.room = min_t(u32, room, LITE_RPC_BULK_MAX);
 	return 0;
 }
@@ -45,7 +46,8 @@ static int lite_leg_set(struct lite_leg *leg, u32 node, u32 function, u32 room)
 /* A request that is too long for rings, for all legs together. */
 static int lite_multi_bulk(struct lite_multi *m, const struct lite_buf *from)
 {
-	struct lite_bulk *bulk = lite_bulk_make(m->svc, m->cred->uid, m->length);
+	struct lite_bulk *bulk =
+		lite_bulk_make(m->svc, m->cred->uid, m->length);
 
 	if (IS_ERR(bulk))
 		return PTR_ERR(bulk);
@@ -87,6 +89,21 @@ static int lite_legs_read(struct lite_multi *m,
 		};
 	}
 	return 0;
+}
+
+/* As CALL does: what this file has found by name is what it calls. */
+static void lite_legs_pin(struct lite_file *lf, struct lite_multi *m)
+{
+	/* With lite_file_rpc(). */
+	struct lite_rpc_file *rpc = smp_load_acquire(&lf->rpc);
+	u32 i;
+
+	for (i = 0; rpc && i < m->n; i++) {
+		struct lite_rcall *call = &m->leg[i].call;
+
+		call->registration =
+			lite_file_found(rpc, call->node, call->function);
+	}
 }
 
 static int lite_legs_write(const struct lite_multi *m,
@@ -195,6 +212,7 @@ int lite_ioc_rpc_multicall(struct lite_file *lf, void *arg,
 	err = lite_multi_alloc(&m) ?: lite_multi_read(&m, &request, c, gate);
 	if (!err) {
 		m.deadline = lite_call_deadline(c->timeout_ms, &m.flags);
+		lite_legs_pin(lf, &m);
 		err = lite_multi_call(&m);
 	}
 	if (!err)

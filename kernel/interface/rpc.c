@@ -62,7 +62,9 @@ int lite_ioc_rpc_unregister(struct lite_file *lf, void *arg,
 
 int lite_ioc_rpc_find(struct lite_file *lf, void *arg, struct lite_gate *gate)
 {
-	return lite_service_find(&lf->node->service, arg);
+	struct lite_rpc_file *rpc = lite_file_rpc(lf);
+
+	return rpc ? lite_file_find(rpc, arg) : -ENOMEM;
 }
 
 int lite_ioc_rpc_call(struct lite_file *lf, void *arg, struct lite_gate *gate)

@@ -251,6 +251,8 @@ static int lite_uring_try(struct io_uring_cmd *cmd, unsigned long arg,
 	if (!lite_uring_is_quick(cmd->cmd_op, user))
 		return -EAGAIN;
 	err = lite_ioctl_nowait(cmd->file, cmd->cmd_op, arg);
+	if (err == -LITE_EPUTOFF)
+		return -EAGAIN;
 	if (err != -EAGAIN)
 		return err;
 	/* This is what the user is to be told. */

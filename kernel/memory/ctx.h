@@ -106,15 +106,21 @@ static inline struct lite_handle *lite_handle_find(const struct lite_ctx *ctx,
 	return h && h->lh == lh ? h : NULL;
 }
 
+/* Beyond the errnos that users, and other kernels, see: let another thread do it. */
+#define LITE_EPUTOFF (MAX_ERRNO - 1)
+
 /**
  * struct lite_gate - lets go of the node while user space is waited for
  * @users: of the node; a page fault can take for ever (userfaultfd, FUSE), and
  *	must not keep the node from being stopped
  * @in: we are counted there
+ * @nowait: nobody is to be waited for: the thread is one that submits commands of
+ *	io_uring. What would have to is -LITE_EPUTOFF, with nothing done
  */
 struct lite_gate {
 	struct percpu_ref *users;
 	bool in;
+	bool nowait;
 };
 
 static inline void lite_gate_leave(struct lite_gate *gate)

@@ -29,7 +29,7 @@ static void lite_area_free(struct lite_area *area)
 		free_pages_exact(area->chunk[i].mem, area->chunk_bytes);
 	}
 	lite_pool_give(&area->svc->pools[LITE_POOL_RINGS], area->uid,
-			lite_area_cost(area));
+		       lite_area_cost(area));
 	lite_stat_add(area->svc->stats, LITE_STAT_RING_BYTES,
 		      -(s64)area->n * area->chunk_bytes);
 	lite_stat_dec(area->svc->stats, LITE_STAT_RINGS);
@@ -100,7 +100,7 @@ struct lite_area *lite_area_make(struct lite_service *svc,
 	area->chunk_bytes = chunk_bytes;
 	area->n = n;
 	err = lite_pool_take(&svc->pools[LITE_POOL_RINGS], uid,
-			      lite_area_cost(area));
+			     lite_area_cost(area));
 	if (err) {
 		kfree(area);
 		return ERR_PTR(err == -ENOMEM ? err : -ENOBUFS);

@@ -246,6 +246,7 @@ int lite_file_call(struct lite_rpc_file *file, struct lite_ioc_rpc_call *c,
 	struct lite_rcall call = {
 		.node = c->node,
 		.function = c->function,
+		.registration = LITE_ANY_REGISTRATION,
 		.cred = cred,
 		.request = { .gate = gate, .user = true, .u = c->request },
 		.length = c->request_len,
@@ -270,6 +271,7 @@ int lite_file_call(struct lite_rpc_file *file, struct lite_ioc_rpc_call *c,
 	if (c->flags & LITE_RPC_ONEWAY)
 		call.room = 0;
 	call.deadline = lite_call_deadline(c->timeout_ms, &call.flags);
+	call.registration = lite_file_found(file, c->node, c->function);
 	if (c->flags & LITE_RPC_ASYNC)
 		return lite_async_begin(file, &call, c->cookie);
 	err = lite_service_call(file->svc, &call, &reply);

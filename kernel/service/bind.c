@@ -540,12 +540,13 @@ int lite_bind_get(struct lite_rcall *call)
 }
 
 /**
- * lite_bind_may_call - may he call, and so much?
+ * lite_bind_may_call - may this caller call, and so much?
  * @bind: of the function
  * @call: by whom, and what
  *
  * Context: any.
- * Return: 0, -EACCES, -E2BIG.
+ * Return: 0, -EACCES, -E2BIG; -ECONNREFUSED: it is not the registration that the
+ * caller means.
  */
 int lite_bind_may_call(const struct lite_bind *bind, struct lite_rcall *call)
 {
@@ -555,6 +556,9 @@ int lite_bind_may_call(const struct lite_bind *bind, struct lite_rcall *call)
 		.mode = bind->mode,
 	};
 
+	if (call->registration != LITE_ANY_REGISTRATION &&
+	    call->registration != (bind->cookie & LITE_FOUND_COOKIE))
+		return -ECONNREFUSED;
 	/* Mostly it is for everybody; else groups have to be looked at. */
 	if ((bind->mode & 0222) != 0222 &&
 	    !(lite_rights_of(call->cred, 0, &acl, bind->squash) &

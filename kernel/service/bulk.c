@@ -31,7 +31,7 @@ static void lite_bulk_free(struct lite_bulk *bulk)
 		__free_pages(bulk->chunk[i].page,
 			     get_order(bulk->chunk[i].bytes));
 	lite_pool_give(&bulk->svc->pools[LITE_POOL_BULK], bulk->uid,
-			PAGE_ALIGN(bulk->bytes));
+		       PAGE_ALIGN(bulk->bytes));
 	lite_stat_add(bulk->svc->stats, LITE_STAT_BULK_BYTES,
 		      -(s64)PAGE_ALIGN(bulk->bytes));
 	kvfree(bulk);
@@ -138,7 +138,7 @@ struct lite_bulk *lite_bulk_make(struct lite_service *svc, u32 uid, u32 bytes)
 	bulk->bytes = bytes;
 	INIT_WORK(&bulk->put_work, lite_bulk_put_work);
 	err = lite_pool_take(&svc->pools[LITE_POOL_BULK], uid,
-			      PAGE_ALIGN(bytes));
+			     PAGE_ALIGN(bytes));
 	if (err) {
 		kvfree(bulk);
 		return ERR_PTR(-ENOMEM);

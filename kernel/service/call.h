@@ -34,6 +34,7 @@ enum lite_bind_slot_state {
  * @units: of it
  * @room: bytes of a reply that fit
  * @seq: of the call
+ * @part: what its user has of the window, held while this is under way; NULL: root
  * @call: who waits: FILLING, WAITING, ENDED
  * @request: memory that the peer reads, if it is not in the record; with a
  *	reference until the reply has come, or as long as the mirror
@@ -46,6 +47,7 @@ struct lite_bind_slot {
 	u32 units;
 	u32 room;
 	u64 seq;
+	struct lite_pool_part *part;
 	struct lite_rcall *call;
 	struct lite_bulk *request;
 	struct lite_bulk *reply;
@@ -125,6 +127,7 @@ struct lite_bind {
  * @svc: node's
  * @node: of the server
  * @function: of it
+ * @registration: of it, by cookie; or LITE_ANY_REGISTRATION
  * @cred: the caller; NULL: the kernel
  * @request: bytes to send
  * @length: of them
@@ -149,6 +152,7 @@ struct lite_rcall {
 	struct lite_service *svc;
 	u32 node;
 	u32 function;
+	u64 registration;
 	const struct lite_cred *cred;
 	struct lite_buf request;
 	u32 length;
@@ -168,6 +172,11 @@ struct lite_rcall {
 	struct completion done;
 	void (*ended)(struct lite_rcall *call);
 };
+
+/* Of a caller that knows nothing but the number. */
+#define LITE_ANY_REGISTRATION U64_MAX
+/* Else the bits of a cookie, which is a peer's to choose, that a table can have. */
+#define LITE_FOUND_COOKIE LONG_MAX
 
 /*
  * So long replies are waited for before it is looked whether what was posted
@@ -193,7 +202,7 @@ void lite_binds_gone(struct lite_rpc_peer *rp);
 int lite_line_take(struct lite_rcall *call);
 void lite_line_move(struct lite_rpc_peer *rp);
 void lite_line_end(struct lite_bind *bind, int err);
-void lite_window_leave(struct lite_bind *bind);
+void lite_window_leave(struct lite_bind *bind, struct lite_bind_slot *s);
 void lite_slot_drop(struct lite_bind_slot *s);
 void lite_slot_free(struct lite_bind *bind, u32 slot);
 void lite_slot_end(struct lite_bind *bind, u32 slot, int err);

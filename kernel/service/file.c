@@ -34,6 +34,7 @@ struct lite_rpc_file *lite_rpc_file_new(struct lite_service *svc)
 	spin_lock_init(&file->lock);
 	INIT_LIST_HEAD(&file->calls);
 	INIT_LIST_HEAD(&file->ended);
+	xa_init_flags(&file->found, XA_FLAGS_ACCOUNT);
 	INIT_DELAYED_WORK(&file->expire, lite_async_expire_work);
 	spin_lock(&svc->lock);
 	list_add(&file->list, &svc->files);
@@ -43,7 +44,11 @@ struct lite_rpc_file *lite_rpc_file_new(struct lite_service *svc)
 
 static void lite_rpc_file_release(struct kref *ref)
 {
-	kfree(container_of(ref, struct lite_rpc_file, ref));
+	struct lite_rpc_file *file =
+		container_of(ref, struct lite_rpc_file, ref);
+
+	xa_destroy(&file->found);
+	kfree(file);
 }
 
 /**
@@ -56,6 +61,78 @@ void lite_rpc_file_put(struct lite_rpc_file *file)
 {
 	kref_put(&file->ref, lite_rpc_file_release);
 }
+
+/* ---- functions found by name --------------------------------------------- */
+
+static unsigned long lite_found_key(const struct lite_rpc_file *file, u32 node,
+				    u32 function)
+{
+	node = node ?: lite_cluster_id(file->svc->cl);
+	return (unsigned long)node << 16 | function;
+}
+
+static int lite_found_enter(struct lite_rpc_file *file, unsigned long key,
+			    u64 cookie)
+{
+	void *was, *entry = xa_mk_value(cookie & LITE_FOUND_COOKIE);
+	int err = 0;
+
+	xa_lock(&file->found);
+	was = xa_load(&file->found, key);
+	if (!was && file->n_found >= LITE_FOUND_MAX) {
+		err = -EMFILE;
+	} else {
+		err = xa_err(__xa_store(&file->found, key, entry, GFP_KERNEL));
+		/* The lock is let go of for memory: others may have been here. */
+		if (!err && !was)
+			file->n_found++;
+	}
+	xa_unlock(&file->found);
+	return err;
+}
+
+/**
+ * lite_file_find - what a node serves, for an open file
+ * @file: open file's
+ * @f: node, and name or number; the rest is set
+ *
+ * The file's calls of that node and number are for the registration that was found
+ * by name then, and fail when another one, perhaps another user's, has the number.
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_RPC_FIND.
+ */
+int lite_file_find(struct lite_rpc_file *file, struct lite_ioc_rpc_find *f)
+{
+	u64 cookie;
+	int err = lite_service_find(file->svc, f, &cookie);
+
+	if (err || !f->name[0])
+		return err;
+	return lite_found_enter(
+		file, lite_found_key(file, f->node, f->function), cookie);
+}
+
+/**
+ * lite_file_found - the registration that calls of an open file are for
+ * @file: open file's
+ * @node: of the function; 0: this one
+ * @function: its number
+ *
+ * Context: process.
+ * Return: for lite_rcall.registration.
+ */
+u64 lite_file_found(struct lite_rpc_file *file, u32 node, u32 function)
+{
+	void *entry;
+
+	if (xa_empty(&file->found))
+		return LITE_ANY_REGISTRATION;
+	entry = xa_load(&file->found, lite_found_key(file, node, function));
+	return entry ? xa_to_value(entry) : LITE_ANY_REGISTRATION;
+}
+
+/* ---- the end ------------------------------------------------------------- */
 
 /* Requests that nobody will answer any more: of one process, or all. */
 static void lite_rpc_file_reset(struct lite_rpc_file *file, const void *owner)

@@ -177,6 +177,12 @@ void lite_func_queue(struct lite_func *func, struct lite_request *req,
 	lite_func_serve(func);
 }
 
+/* May its requests or replies be longer than a ring takes? */
+static bool lite_func_is_long(const struct lite_func *func)
+{
+	return lite_rpc_has_lists(func->max_request, func->max_reply);
+}
+
 /* ---- who serves ---------------------------------------------------------- */
 
 /* Nobody serves it any more. The table's reference is the caller's to put. */
@@ -221,6 +227,7 @@ static struct lite_func *lite_server_end(struct lite_server *s)
 	list_del(&s->of_func);
 	list_del(&s->of_file);
 	s->file->n_servers--;
+	WRITE_ONCE(s->file->n_long, s->file->n_long - lite_func_is_long(func));
 	if (s->inbox)
 		lite_inbox_shut(s->inbox, -ENOENT);
 	lite_file_end_waiters(s->file, func->number);
@@ -377,6 +384,7 @@ static int lite_server_enter(struct lite_rpc_file *file, struct lite_server *s,
 	list_add_tail(&s->of_func, &s->func->servers);
 	list_add_tail(&s->of_file, &file->servers);
 	file->n_servers++;
+	WRITE_ONCE(file->n_long, file->n_long + lite_func_is_long(s->func));
 	/* Its threads may wait for requests that are there already. */
 	lite_func_serve(s->func);
 	if (!list_empty(&s->func->queue) && wq_has_sleeper(&file->wait))

@@ -391,8 +391,9 @@ static int lite_inbox_enter(struct lite_inbox *inbox, u32 function, u32 uid)
 	if (s->inbox)
 		return -EBUSY;
 	inbox->ring_bytes = lite_func_ring_bytes(s->func, &chunk);
-	inbox->slots = lite_inbox_slots(
-		file->svc->pools[LITE_POOL_RINGS].rule.limit, inbox->ring_bytes);
+	inbox->slots =
+		lite_inbox_slots(file->svc->pools[LITE_POOL_RINGS].rule.limit,
+				 inbox->ring_bytes);
 	inbox->server = s;
 	s->inbox = inbox;
 	WRITE_ONCE(file->n_inboxes, file->n_inboxes + 1);

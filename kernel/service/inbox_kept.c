@@ -135,7 +135,7 @@ void lite_slot_keep(struct lite_bind *bind, u32 slot)
 
 	lockdep_assert_held(&rp->lock);
 	bind->slot[slot].state = LITE_BIND_KEPT;
-	lite_window_leave(bind);
+	lite_window_leave(bind, &bind->slot[slot]);
 	if (!rp->dead && !list_empty(&rp->lines))
 		lite_line_move(rp);
 }

@@ -23,9 +23,10 @@ static int lite_inbox_done(struct lite_rpc_file *file, u64 token)
 	if (!req)
 		return -ENOENT;
 	/* That nobody is there any more is not the server's fault. */
-	lite_request_post(req, req->flags & LITE_RPC_F_ONEWAY ? LITE_RPC_OK :
+	lite_request_post_soon(req,
+			       req->flags & LITE_RPC_F_ONEWAY ? LITE_RPC_OK :
 								LITE_RPC_RESET,
-			  0, 0);
+			       0, 0);
 	return 0;
 }
 
@@ -120,6 +121,9 @@ int lite_file_next(struct lite_rpc_file *file, struct lite_ioc_rpc_next *n,
 	    n->n_done > LITE_INBOX_DONE_MAX || !n->function ||
 	    n->function > LITE_FUNCTION_MAX)
 		return -EINVAL;
+	/* As RECV does, before anything is given back. */
+	if (gate->nowait && READ_ONCE(file->n_long))
+		return -LITE_EPUTOFF;
 	n->answered = 0;
 	for (i = 0; i < n->n_done; i++)
 		err = lite_inbox_done(file, n->done[i]) ?: err;

@@ -7,7 +7,9 @@
  * ring's line; the first in line gets what comes free before anybody who comes
  * later, so that a long request is not passed by short ones for ever. The lines
  * of a connection take turns: what comes free in the window goes to the next one
- * whose ring has room. No ring gets so much of it that nothing is left for others.
+ * whose ring has room. No ring gets so much of it that nothing is left for others,
+ * and no user (../core/pool.h): a caller whose user has its part is passed by those
+ * of others, in its line, too.
  */
 #include "../wait.h"
 #include "service.h"
@@ -16,29 +18,35 @@
 struct lite_liner {
 	struct list_head list;
 	struct lite_rcall *call;
+	struct lite_pool_part *part; /* as of struct lite_bind_slot */
 	u32 units;
 	int err;
 	struct completion done;
 };
 
-/* The call gets its place, if there is one. */
-static bool lite_line_grant(struct lite_bind *bind, struct lite_rcall *call,
-			    u32 units)
+/* The call gets its place: 0; -EAGAIN: there is none; -EDQUOT: not for its user. */
+static int lite_line_grant(struct lite_bind *bind, struct lite_liner *l)
 {
 	struct lite_rpc_peer *rp = bind->rp;
+	struct lite_rcall *call = l->call;
 	struct lite_bind_slot *s;
 	u32 slot, unit;
 
 	lockdep_assert_held(&rp->lock);
 	if (!lite_window_has_room(bind->under_way, rp->window) ||
 	    !~bind->slots_used)
-		return false;
+		return -EAGAIN;
 	slot = __ffs64(~bind->slots_used);
 	if (slot >= bind->depth)
-		return false;
-	unit = lite_ring_take(&bind->map, units);
-	if (unit == LITE_RING_NONE)
-		return false;
+		return -EAGAIN;
+	if (l->part && lite_pool_take_part(&rp->users, l->part, 1))
+		return -EDQUOT;
+	unit = lite_ring_take(&bind->map, l->units);
+	if (unit == LITE_RING_NONE) {
+		if (l->part)
+			lite_pool_give_part(&rp->users, l->part, 1);
+		return -EAGAIN;
+	}
 	rp->window--;
 	bind->under_way++;
 	bind->slots_used |= 1ULL << slot;
@@ -47,7 +55,9 @@ static bool lite_line_grant(struct lite_bind *bind, struct lite_rcall *call,
 	s->state = LITE_BIND_FILLING;
 	s->oneway = call->flags & LITE_RPC_ONEWAY;
 	s->unit = unit;
-	s->units = units;
+	s->units = l->units;
+	s->part = l->part;
+	l->part = NULL;
 	s->room = min(call->room, bind->max_reply);
 	s->seq = atomic64_inc_return(&rp->svc->seqs);
 	s->call = call;
@@ -59,16 +69,26 @@ static bool lite_line_grant(struct lite_bind *bind, struct lite_rcall *call,
 		kref_get(&s->reply->ref);
 	call->slot = slot;
 	lite_stat_inc(rp->svc->stats, LITE_STAT_RPCS_INFLIGHT);
-	return true;
+	return 0;
 }
 
-/* Serve the first in line of one ring. */
+/* Serve the first in line of one ring whose user has not got its part. */
 static bool lite_line_serve(struct lite_bind *bind)
 {
-	struct lite_liner *l = list_first_entry(&bind->line, struct lite_liner,
-						list);
+	struct lite_pool_part *full = NULL;
+	struct lite_liner *l;
+	int err = -EAGAIN;
 
-	if (!lite_line_grant(bind, l->call, l->units))
+	list_for_each_entry(l, &bind->line, list) {
+		/* There may be many of one user. */
+		if (full && l->part == full)
+			continue;
+		err = lite_line_grant(bind, l);
+		if (err != -EDQUOT)
+			break;
+		full = l->part;
+	}
+	if (err)
 		return false;
 	list_del(&l->list);
 	l->err = 0;
@@ -122,6 +142,27 @@ void lite_line_end(struct lite_bind *bind, int err)
 	list_del_init(&bind->line_list);
 }
 
+/* It is passed by nobody but those of other users: the first of these may be it. */
+static void lite_line_enter(struct lite_bind *bind, struct lite_liner *l)
+{
+	bool first = list_empty(&bind->line);
+
+	lockdep_assert_held(&bind->rp->lock);
+	if (first)
+		list_add_tail(&bind->line_list, &bind->rp->lines);
+	list_add_tail(&l->list, &bind->line);
+	if (!first)
+		lite_line_serve(bind);
+}
+
+static void lite_line_leave(struct lite_bind *bind, struct lite_liner *l)
+{
+	lockdep_assert_held(&bind->rp->lock);
+	list_del(&l->list);
+	if (list_empty(&bind->line))
+		list_del_init(&bind->line_list);
+}
+
 static int lite_line_wait(struct lite_bind *bind, struct lite_liner *l,
 			  unsigned long deadline)
 {
@@ -134,9 +175,7 @@ static int lite_line_wait(struct lite_bind *bind, struct lite_liner *l,
 	spin_lock(&rp->lock);
 	/* Also what came in the last moment. */
 	if (l->err == -EINPROGRESS) {
-		list_del(&l->list);
-		if (list_empty(&bind->line))
-			list_del_init(&bind->line_list);
+		lite_line_leave(bind, l);
 		l->err = ret < 0 ? -EINTR : -ETIMEDOUT;
 		/* It may have stood in the way of the one behind it. */
 		lite_line_move(rp);
@@ -162,39 +201,58 @@ int lite_line_take(struct lite_rcall *call)
 		.err = -EINPROGRESS,
 		.done = COMPLETION_INITIALIZER_ONSTACK(l.done),
 	};
-	int err = 0;
+	int err;
 
 	l.units = lite_ring_units(LITE_RPC_HEADER +
 				  lite_rcall_body(call, NULL));
+	if (call->cred->uid) {
+		l.part = lite_pool_hold(&rp->users, call->cred->uid);
+		if (!l.part)
+			return -ENOMEM;
+	}
 	spin_lock(&rp->lock);
-	if (rp->dead || bind->state != LITE_BIND_LIVE) {
+	if (rp->dead || bind->state != LITE_BIND_LIVE)
 		err = -ESTALE;
-	} else if (!list_empty(&bind->line) ||
-		   !lite_line_grant(bind, call, l.units)) {
+	else if (list_empty(&bind->line))
+		err = lite_line_grant(bind, &l);
+	else
 		err = -EAGAIN;
-		if (!(call->flags & LITE_RPC_NOWAIT)) {
-			err = -EINPROGRESS;
-			if (list_empty(&bind->line))
-				list_add_tail(&bind->line_list, &rp->lines);
-			list_add_tail(&l.list, &bind->line);
-		}
+	if (err == -EAGAIN || err == -EDQUOT) {
+		lite_line_enter(bind, &l);
+		err = l.err;
+	}
+	if (err == -EINPROGRESS && call->flags & LITE_RPC_NOWAIT) {
+		lite_line_leave(bind, &l);
+		err = -EAGAIN;
 	}
 	spin_unlock(&rp->lock);
-	return err == -EINPROGRESS ? lite_line_wait(bind, &l, call->deadline) :
-				     err;
+	if (err == -EINPROGRESS)
+		err = lite_line_wait(bind, &l, call->deadline);
+	/* Else it is the slot's. */
+	if (l.part)
+		lite_pool_drop(&rp->users, l.part);
+	return err;
 }
 
 /**
  * lite_window_leave - a call of a ring is not under way any more
  * @bind: ring; its connection's lock is held
+ * @s: the call's slot
  *
  * Who is in line is still to be looked at: lite_line_move().
  */
-void lite_window_leave(struct lite_bind *bind)
+void lite_window_leave(struct lite_bind *bind, struct lite_bind_slot *s)
 {
+	struct lite_pool *users = &bind->rp->users;
+
 	lockdep_assert_held(&bind->rp->lock);
 	bind->under_way--;
 	bind->rp->window++;
+	if (s->part) {
+		lite_pool_give_part(users, s->part, 1);
+		lite_pool_drop(users, s->part);
+		s->part = NULL;
+	}
 }
 
 /**
@@ -222,7 +280,7 @@ void lite_slot_free(struct lite_bind *bind, u32 slot)
 	lockdep_assert_held(&rp->lock);
 	lite_ring_give(&bind->map, s->unit, s->units);
 	if (s->state != LITE_BIND_KEPT)
-		lite_window_leave(bind);
+		lite_window_leave(bind, s);
 	s->state = LITE_BIND_FREE;
 	s->call = NULL;
 	/* A dying peer may touch it yet: it goes as the mirror does. */

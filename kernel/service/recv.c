@@ -3,8 +3,9 @@
  * Taking requests and answering them.
  *
  * Normal operation: a server answers one request and waits for the next in one
- * call. It does the poller's work while it waits, also when it is asleep: the
- * event of a request wakes it.
+ * call. An answer that finds no room in the send queue is left to a work item
+ * (lite_request_post_soon()). While the server waits it does the poller's work,
+ * also when it is asleep: the event of a request wakes it.
  *
  * Who copies a request or a reply has it BUSY. When user memory has to be waited
  * for, it goes back first to where it came from: the head of its queue, or the
@@ -75,7 +76,7 @@ static int lite_request_take(struct lite_rpc_file *file,
 	if (gone)
 		lite_request_free(req);
 	else if (!err && oneway)
-		lite_request_post(req, LITE_RPC_OK, 0, 0);
+		lite_request_post_soon(req, LITE_RPC_OK, 0, 0);
 	return err;
 }
 
@@ -267,7 +268,11 @@ static int lite_recv_one(struct lite_rpc_file *file,
 		lite_request_put_back(req);
 		return -EMSGSIZE;
 	}
-	err = lite_request_fetch(req, true);
+	/* Its function has just been registered, by another thread. */
+	if (unlikely(gate->nowait && req->n_request && !req->data))
+		err = -LITE_EPUTOFF;
+	else
+		err = lite_request_fetch(req, true);
 	if (unlikely(err))
 		return lite_recv_unfetched(req, err);
 	done = lite_recv_copy(req, &buf);
@@ -366,7 +371,7 @@ static bool lite_reply_put_back(struct lite_rpc_file *file,
 	if (gone)
 		lite_request_free(req);
 	else if (over)
-		lite_request_post(req, LITE_RPC_RESET, 0, 0);
+		lite_request_post_soon(req, LITE_RPC_RESET, 0, 0);
 	return gone || over;
 }
 
@@ -468,15 +473,18 @@ static int lite_reply(struct lite_rpc_file *file,
 	int err;
 
 	err = lite_reply_is_long(file, r->token, r->reply_len, &uid);
+	if (err < 0)
+		return err;
 	if (err)
-		return err < 0 ? err : lite_reply_long(file, r, &buf, uid);
+		return gate->nowait ? -LITE_EPUTOFF :
+				      lite_reply_long(file, r, &buf, uid);
 	for (;;) {
 		err = lite_reply_take(file, r->token, r->reply_len, &req);
 		if (err)
 			return err;
 		if (r->reply_len > req->room) {
-			lite_request_post(req, LITE_RPC_TOO_LONG, r->reply_len,
-					  r->status);
+			lite_request_post_soon(req, LITE_RPC_TOO_LONG,
+					       r->reply_len, r->status);
 			return 0;
 		}
 		err = lite_reply_copy(req, &buf, r->reply_len, &done);
@@ -489,7 +497,7 @@ static int lite_reply(struct lite_rpc_file *file,
 			return err;
 	}
 	/* That nobody is there any more is not the server's fault. */
-	lite_request_post(req, LITE_RPC_OK, r->reply_len, r->status);
+	lite_request_post_soon(req, LITE_RPC_OK, r->reply_len, r->status);
 	return 0;
 }
 
@@ -528,6 +536,9 @@ int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
 	if (!lite_timeout_ok(r->timeout_ms) ||
 	    r->function > LITE_FUNCTION_MAX)
 		return -EINVAL;
+	/* Long ones are fetched, and given, by the device. */
+	if (gate->nowait && READ_ONCE(file->n_long))
+		return -LITE_EPUTOFF;
 	r->answered = 0;
 	if (reply) {
 		err = lite_reply(file, r, gate);

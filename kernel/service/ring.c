@@ -560,6 +560,7 @@ static struct lite_func *lite_ring_func(struct lite_ring *ring,
 	func = xa_load(&svc->functions, ring->number);
 	if (!func || func->uid != ring->func->uid ||
 	    func->gid != ring->func->gid || func->mode != ring->func->mode ||
+	    strcmp(func->name, ring->func->name) ||
 	    func->max_request != ring->func->max_request ||
 	    func->max_reply != ring->func->max_reply ||
 	    func->ring_size != ring->func->ring_size)

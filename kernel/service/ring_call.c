@@ -242,11 +242,13 @@ bool lite_bind_is_stale(struct lite_rcall *call)
  * lite_service_find - what a node serves
  * @svc: node's
  * @f: node, and name or number; the rest is set
+ * @cookie: set to that of the registration
  *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno as LITE_IOC_RPC_FIND.
  */
-int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f)
+int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f,
+		      u64 *cookie)
 {
 	struct lite_wire_rpc_find req = {};
 	struct lite_wire_rpc_func out;
@@ -278,5 +280,6 @@ int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f)
 	f->mode = le32_to_cpu(out.mode);
 	f->max_request = le32_to_cpu(out.max_request);
 	f->max_reply = le32_to_cpu(out.max_reply);
+	*cookie = le64_to_cpu(out.cookie);
 	return 0;
 }

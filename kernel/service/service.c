@@ -29,6 +29,9 @@ static void lite_rpc_peer_init(struct lite_rpc_peer *rp,
 	INIT_WORK(&rp->late_work, lite_late_work);
 	spin_lock_init(&rp->lock);
 	rp->window = LITE_RPC_WINDOW;
+	lite_pool_init(&rp->users,
+		       LITE_RPC_WINDOW - LITE_RPC_WINDOW / LITE_SERVICE_RESERVE,
+		       0, 0);
 	INIT_LIST_HEAD(&rp->binds);
 	xa_init(&rp->by_index);
 	INIT_LIST_HEAD(&rp->lines);
@@ -43,6 +46,7 @@ static void lite_rpc_peer_exit(struct lite_rpc_peer *rp)
 	spin_lock(&rp->svc->peers_lock);
 	list_del(&rp->list);
 	spin_unlock(&rp->svc->peers_lock);
+	lite_pool_exit(&rp->users);
 	xa_destroy(&rp->rings);
 	xa_destroy(&rp->by_index);
 }
@@ -285,7 +289,7 @@ static void lite_service_pools(struct lite_service *svc)
 
 	for (i = 0; i < ARRAY_SIZE(limit); i++)
 		lite_pool_init(&svc->pools[i], limit[i],
-				limit[i] / LITE_SERVICE_RESERVE, 0);
+			       limit[i] / LITE_SERVICE_RESERVE, 0);
 }
 
 /**

@@ -32,7 +32,7 @@
  * its binds, slots, records, lines. They are spinlocks of process context, held
  * for moments, and not nested in each other. Receive handlers take both, one
  * after the other; so nothing is posted, and nobody's memory is copied, with one
- * held.
+ * held. Pools' locks are inside of both.
  */
 #ifndef _LITE_SERVICE_H
 #define _LITE_SERVICE_H
@@ -51,6 +51,8 @@
 #define LITE_SERVICE_RESERVE 8
 /* Functions of a node. */
 #define LITE_FUNCTIONS_MAX 4096
+/* Functions that an open file has found by name. */
+#define LITE_FOUND_MAX (1U << 18)
 /* A ring that nobody uses for that long is given back. */
 #define LITE_BIND_IDLE (10 * HZ)
 
@@ -102,6 +104,7 @@ static inline unsigned long lite_jiffies_left(unsigned long deadline)
  * @servers: struct lite_server
  * @n_servers: how many
  * @n_inboxes: of them, have an inbox
+ * @n_long: of them, take or give more than goes through a ring
  * @taken: requests
  * @waiters: struct lite_recv_waiter
  * @pace: how long RECV waits; of who is @watching
@@ -111,6 +114,8 @@ static inline unsigned long lite_jiffies_left(unsigned long deadline)
  * @calls: struct lite_async, under way
  * @ended: those that have ended
  * @n_calls: in both
+ * @found: functions that were found by name, by node and number: whose cookies
+ * @n_found: in it
  * @expire: ends those that take too long
  * @expiring: it is to run, at
  * @expire_at: jiffies
@@ -123,6 +128,7 @@ struct lite_rpc_file {
 	struct list_head servers;
 	u32 n_servers;
 	u32 n_inboxes;
+	u32 n_long;
 	struct list_head taken;
 	struct list_head waiters;
 	struct lite_pace pace;
@@ -132,6 +138,8 @@ struct lite_rpc_file {
 	struct list_head calls;
 	struct list_head ended;
 	u32 n_calls;
+	struct xarray found;
+	u32 n_found;
 	struct delayed_work expire;
 	bool expiring;
 	unsigned long expire_at;
@@ -158,7 +166,10 @@ int lite_file_collect(struct lite_rpc_file *file,
 		      struct lite_ioc_rpc_collect *c, struct lite_gate *gate);
 void lite_async_expire_work(struct work_struct *work);
 void lite_async_shut(struct lite_rpc_file *file);
-int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f);
+int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f,
+		      u64 *cookie);
+int lite_file_find(struct lite_rpc_file *file, struct lite_ioc_rpc_find *f);
+u64 lite_file_found(struct lite_rpc_file *file, u32 node, u32 function);
 
 /* ---- the layer: service.c ------------------------------------------------ */
 
@@ -177,6 +188,7 @@ int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f);
  * @lock: protects the client's side, the next ones
  * @dead: no new calls
  * @window: calls that may yet be under way
+ * @users: the part of these that users may have who are not root
  * @binds: struct lite_bind, those that are not DEAD
  * @by_index: LIVE and CLOSING ones
  * @lines: struct lite_bind, those with somebody in line; in turns
@@ -196,6 +208,7 @@ struct lite_rpc_peer {
 	spinlock_t lock;
 	bool dead;
 	u32 window;
+	struct lite_pool users;
 	struct list_head binds;
 	struct xarray by_index;
 	struct list_head lines;

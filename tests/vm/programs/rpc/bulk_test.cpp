@@ -22,25 +22,6 @@ constexpr std::uint32_t max = 4 << 20;
 constexpr Result success{};
 constexpr Result failed(int err) { return {-err}; }
 
-// A server in threads of this process.
-class Serving {
-  public:
-    Serving(lite_ctx* ctx, std::size_t size, int threads = 1) {
-        for (int i = 0; i < threads; i++)
-            threads_.emplace_back(
-                [this, ctx, size] { serve(ctx, size, [this] { return !end_; }); });
-    }
-    ~Serving() {
-        end_ = true;
-        for (auto& thread : threads_)
-            thread.join();
-    }
-
-  private:
-    std::atomic<bool> end_ = false;
-    std::vector<std::thread> threads_;
-};
-
 Bytes longer(std::uint32_t size) {
     Bytes request(5);
     request[0] = static_cast<std::byte>(Wish::longer);

@@ -19,24 +19,6 @@ namespace {
 constexpr Result success{};
 constexpr Result failed(int err) { return {-err}; }
 
-// A server in threads of this process.
-class Serving {
-  public:
-    Serving(lite_ctx* ctx, std::size_t max, int threads = 1) {
-        for (int i = 0; i < threads; i++)
-            threads_.emplace_back([this, ctx, max] { serve(ctx, max, [this] { return !end_; }); });
-    }
-    ~Serving() {
-        end_ = true;
-        for (auto& thread : threads_)
-            thread.join();
-    }
-
-  private:
-    std::atomic<bool> end_ = false;
-    std::vector<std::thread> threads_;
-};
-
 // Fresh memory, no page of which is there yet.
 struct Mapped {
     explicit Mapped(std::size_t n)
@@ -609,6 +591,59 @@ TEST_CASE_METHOD(RpcFixture, "calls: a caller that is killed", "[rpc]") {
     }
     const Serving serving(server, 4096);
     CHECK(call(function, request_of(Wish::echo, 4000), nullptr) == success);
+}
+
+TEST_CASE_METHOD(RpcFixture, "calls: what was found by name is not another's of that number",
+                 "[rpc]") {
+    INFO(where.label);
+    auto params = params_of(4096, 0666);
+    const auto name = unique_name("function");
+    params.name = name.c_str();
+    const auto function = enroll(server, params);
+    Context by_name(where.client);
+    lite_ioc_rpc_find found{};
+    const auto send = [&](Context& from) {
+        return lite_rpc_send(from, node, function, nullptr, 0, patience_ms());
+    };
+    // Not by a message, which does not tell what becomes of it.
+    const auto refused = [&](Context& from) {
+        return lite_rpc_call(from, node, function, nullptr, 0, nullptr, 0, nullptr, patience_ms(),
+                             nullptr) == -ECONNREFUSED;
+    };
+    REQUIRE(lite_rpc_find(by_name, node, name.c_str(), &found) == 0);
+    CHECK(send(by_name) == 0);
+
+    // Another user gets the number, with and without a ring from before.
+    server.close();
+    Shared<Signal> served;
+    Shared<Signal> done;
+    Child other([&] {
+        become({1000, 1000});
+        Context foreign(where.server);
+        auto own = params_of(4096, 0666);
+        own.function = function;
+        expect_equal(lite_rpc_register(foreign, &own, nullptr), 0, "register");
+        served->post();
+        done->wait("the end of the test");
+    });
+    served->wait("another serves the number");
+    CHECK(refused(by_name));
+    CHECK(send(client) == 0);
+    CHECK(refused(by_name));
+    lite_rpc_leg leg{};
+    leg.node = node;
+    CHECK(lite_rpc_multicall(by_name, function, nullptr, 0, &leg, 1, 0, patience_ms()) == 0);
+    CHECK(leg.error == -ECONNREFUSED);
+    done->post();
+    other.join();
+
+    // Who finds it anew calls what it has found.
+    Context again(where.server);
+    params.function = function;
+    CHECK(lite_rpc_register(again, &params, nullptr) == 0);
+    CHECK(refused(by_name));
+    REQUIRE(lite_rpc_find(by_name, node, name.c_str(), &found) == 0);
+    CHECK(send(by_name) == 0);
 }
 
 TEST_CASE_METHOD(RpcFixture, "calls: names and numbers", "[rpc]") {

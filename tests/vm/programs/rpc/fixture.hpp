@@ -9,6 +9,7 @@
 
 #include "../common/catch.hpp"
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -17,6 +18,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace lite_test {
@@ -62,6 +64,24 @@ Bytes answer_to(const Bytes& request);
 // Serves until the context ends, or it is told to end.
 void serve(
     lite_ctx* ctx, std::size_t max, const std::function<bool()>& more = [] { return true; });
+
+// A server in threads of this process.
+class Serving {
+  public:
+    Serving(lite_ctx* ctx, std::size_t max, int threads = 1) {
+        for (int i = 0; i < threads; i++)
+            threads_.emplace_back([this, ctx, max] { serve(ctx, max, [this] { return !end_; }); });
+    }
+    ~Serving() {
+        end_ = true;
+        for (auto& thread : threads_)
+            thread.join();
+    }
+
+  private:
+    std::atomic<bool> end_ = false;
+    std::vector<std::thread> threads_;
+};
 
 // Whether a server is here or elsewhere.
 struct Place {
