@@ -276,7 +276,7 @@ static void lite_claim_entered(const struct lite_claim *c, u32 node,
 	entry = lite_claim_entry(c);
 	if (entry) {
 		entry->published = node;
-		entry->published_session = session;
+		entry->session = session;
 	}
 	mutex_unlock(&c->mem->local.lock);
 }

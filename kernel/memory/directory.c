@@ -197,33 +197,47 @@ static bool lite_publish_wanted(struct lite_memory *mem,
 		return false;
 	p->node = lite_cluster_directory(mem->cl, hash);
 	p->session = lite_directory_session(mem, p->node);
-	return entry->published != p->node ||
-	       entry->published_session != p->session;
+	return entry->published != p->node || entry->session != p->session;
+}
+
+/* The next entry that has not been tried in this run, or NULL. */
+static struct lite_name_entry *lite_publish_try(struct lite_names *local,
+						u32 run)
+{
+	struct lite_name_entry *entry;
+
+	lockdep_assert_held(&local->lock);
+	entry = list_first_entry_or_null(&local->all, struct lite_name_entry,
+					 list);
+	/* What has been tried goes to the end, and what is new comes first. */
+	if (!entry || entry->tried == run)
+		return NULL;
+	entry->tried = run;
+	list_move_tail(&entry->list, &local->all);
+	return entry;
 }
 
 /*
- * The next entry, from @hash on, that is to be published and has not been tried
- * in this run. It stays until lite_publish_end().
+ * The next entry that is to be published and has not been tried in this run. It
+ * stays until lite_publish_end().
  */
-static bool lite_publish_next(struct lite_memory *mem, unsigned long *hash,
-			      u32 run, struct lite_publishing *p)
+static bool lite_publish_next(struct lite_memory *mem, u32 run,
+			      struct lite_publishing *p)
 {
 	struct lite_names *local = &mem->local;
-	struct lite_name_entry *entry = NULL;
-	unsigned long at;
+	struct lite_name_entry *entry;
 
 	mutex_lock(&local->lock);
-	xa_for_each_start(&local->table, at, entry, *hash) {
-		for (; entry; entry = entry->next) {
-			if (entry->tried != run &&
-			    lite_publish_wanted(mem, entry, p))
-				goto found;
+	while ((entry = lite_publish_try(local, run)) &&
+	       !lite_publish_wanted(mem, entry, p)) {
+		/* They may be many, and creators want the lock. */
+		if (need_resched()) {
+			mutex_unlock(&local->lock);
+			cond_resched();
+			mutex_lock(&local->lock);
 		}
 	}
-found:
 	if (entry) {
-		*hash = at;
-		entry->tried = run;
 		p->id = entry->id;
 		strscpy(p->name, entry->name, sizeof(p->name));
 		WRITE_ONCE(local->publishing, entry);
@@ -240,7 +254,7 @@ static void lite_publish_end(struct lite_memory *mem, bool done,
 	mutex_lock(&local->lock);
 	if (done) {
 		local->publishing->published = p->node;
-		local->publishing->published_session = p->session;
+		local->publishing->session = p->session;
 	}
 	WRITE_ONCE(local->publishing, NULL);
 	mutex_unlock(&local->lock);
@@ -304,11 +318,10 @@ void lite_names_publish_work(struct work_struct *work)
 	int changes = atomic_read_acquire(&mem->changes);
 	u32 run = ++mem->local.runs;
 	struct lite_publishing p;
-	unsigned long hash = 0;
 	bool failed = false;
 	int err;
 
-	while (lite_publish_next(mem, &hash, run, &p)) {
+	while (lite_publish_next(mem, run, &p)) {
 		err = lite_publish(mem, &p);
 		lite_publish_end(mem, !err, &p);
 		failed |= err;
@@ -354,17 +367,13 @@ void lite_names_publish(struct lite_memory *mem, const char *name)
 void lite_names_drop_home(struct lite_memory *mem, u32 home, u64 but_session)
 {
 	struct lite_names *names = &mem->directory;
-	struct lite_name_entry *entry, *next;
-	unsigned long hash;
+	struct lite_name_entry *entry, *tmp;
 
 	mutex_lock(&names->lock);
-	xa_for_each(&names->table, hash, entry) {
-		for (; entry; entry = next) {
-			next = entry->next;
-			if (entry->home == home &&
-			    (!but_session || entry->session < but_session))
-				lite_names_remove_locked(mem, names, entry);
-		}
+	list_for_each_entry_safe(entry, tmp, &names->all, list) {
+		if (entry->home == home &&
+		    (!but_session || entry->session < but_session))
+			lite_names_remove_locked(mem, names, entry);
 	}
 	mutex_unlock(&names->lock);
 }

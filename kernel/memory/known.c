@@ -12,9 +12,10 @@
  * An entry keeps its mapping, and so the home counts this node as a mapper, for
  * LITE_KNOWN_TIME after the name was asked for last.
  */
+#include <linux/jhash.h>
+#include <linux/random.h>
 #include <linux/slab.h>
 
-#include "../core/name.h"
 #include "memory.h"
 
 /* An entry is forgotten that was not used for so long, or twice that. */
@@ -38,8 +39,14 @@ struct lite_known {
 	char name[LITE_NAME_SIZE];
 };
 
+static u32 lite_known_key(const struct lite_known_table *known,
+			  const char *name)
+{
+	return jhash(name, strlen(name), known->salt);
+}
+
 static struct lite_known *lite_known_lookup(struct lite_known_table *known,
-					    u64 key, const char *name,
+					    u32 key, const char *name,
 					    const struct lite_user *user)
 {
 	struct lite_known *k;
@@ -75,7 +82,7 @@ struct lite_mapping *lite_known_find(struct lite_memory *mem, const char *name,
 				     const struct lite_user *user, u32 rights)
 {
 	struct lite_known_table *known = &mem->known;
-	u64 key = lite_name_hash(name, strlen(name));
+	u32 key = lite_known_key(known, name);
 	struct lite_mapping *m = NULL;
 	struct lite_known *k;
 
@@ -113,7 +120,7 @@ void lite_known_add(struct lite_memory *mem, const char *name,
 		    struct lite_user *user, u32 rights, struct lite_mapping *m)
 {
 	struct lite_known_table *known = &mem->known;
-	u64 key = lite_name_hash(name, strlen(name));
+	u32 key = lite_known_key(known, name);
 	struct lite_known *k = kmalloc(sizeof(*k), GFP_KERNEL_ACCOUNT);
 	struct lite_known *old;
 
@@ -210,5 +217,6 @@ void lite_known_init(struct lite_memory *mem)
 {
 	spin_lock_init(&mem->known.lock);
 	hash_init(mem->known.names);
+	mem->known.salt = get_random_u32();
 	INIT_DELAYED_WORK(&mem->known.work, lite_known_work);
 }

@@ -18,12 +18,14 @@ struct lite_user;
  * struct lite_known_table - names with the mappings they stood for
  * @lock: protects what follows
  * @names: struct lite_known by hash of its name
+ * @salt: of that hash, for names are chosen by users
  * @n: how many there are
  * @work: forgets those that were not asked for lately
  */
 struct lite_known_table {
 	spinlock_t lock;
 	DECLARE_HASHTABLE(names, 8);
+	u32 salt;
 	u32 n;
 	struct delayed_work work;
 };

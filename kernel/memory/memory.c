@@ -60,8 +60,6 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	rwlock_init(&mem->runs_lock);
 	mem->runs = RB_ROOT_CACHED;
 	xa_init(&mem->lmrs);
-	lite_names_init(&mem->local);
-	lite_names_init(&mem->directory);
 	INIT_WORK(&mem->publish_work, lite_names_publish_work);
 	spin_lock_init(&mem->map_lock);
 	xa_init(&mem->mappings);
@@ -85,9 +83,13 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	spin_lock_init(&mem->ctxs_lock);
 	INIT_LIST_HEAD(&mem->ctxs);
 
+	if (lite_names_init(&mem->local))
+		return -ENOMEM;
+	if (lite_names_init(&mem->directory))
+		goto err_local;
 	mem->wq = alloc_workqueue("lite-memory", WQ_UNBOUND, 0);
 	if (!mem->wq)
-		return -ENOMEM;
+		goto err_directory;
 	mem->revoke_wq = alloc_workqueue("lite-revoke", WQ_UNBOUND, 0);
 	if (!mem->revoke_wq)
 		goto err_wq;
@@ -110,6 +112,10 @@ err_revoke_wq:
 	destroy_workqueue(mem->revoke_wq);
 err_wq:
 	destroy_workqueue(mem->wq);
+err_directory:
+	lite_names_exit(&mem->directory);
+err_local:
+	lite_names_exit(&mem->local);
 	return -ENOMEM;
 }
 
@@ -123,7 +129,7 @@ bool lite_memory_idle(struct lite_memory *mem)
 {
 	lite_known_forget(mem);
 	return xa_empty(&mem->lmrs) && xa_empty(&mem->allocs) &&
-	       xa_empty(&mem->mappings) && xa_empty(&mem->local.table);
+	       xa_empty(&mem->mappings) && list_empty(&mem->local.all);
 }
 
 /**
@@ -157,7 +163,7 @@ void lite_memory_forget(struct lite_memory *mem)
 	lite_known_forget(mem);
 	lite_store_exit(mem);
 	lite_zombies_lost(mem, 0, 0);
-	lite_names_exit(mem, &mem->directory);
+	lite_names_clear(mem, &mem->directory);
 }
 
 /**
@@ -208,7 +214,9 @@ void lite_memory_exit(struct lite_memory *mem)
 	lite_home_free_all(mem);
 	flush_workqueue(mem->wq);
 	lite_memory_forget(mem);
-	lite_names_exit(mem, &mem->local);
+	lite_names_clear(mem, &mem->local);
+	lite_names_exit(&mem->local);
+	lite_names_exit(&mem->directory);
 	/* Mappings are freed by this workqueue after a grace period. */
 	rcu_barrier();
 	destroy_workqueue(mem->wq);

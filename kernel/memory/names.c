@@ -6,48 +6,85 @@
  *
  * An entry belongs to its table; what is in it changes under the table's lock.
  */
+#include <linux/jhash.h>
+#include <linux/rhashtable.h>
 #include <linux/slab.h>
 
 #include "../core/name.h"
 #include "memory.h"
 
+static u32 lite_name_key_hash(const void *name, u32 len, u32 seed)
+{
+	return jhash(name, strlen(name), seed);
+}
+
+static u32 lite_name_entry_hash(const void *entry, u32 len, u32 seed)
+{
+	const struct lite_name_entry *e = entry;
+
+	return jhash(e->name, strlen(e->name), seed);
+}
+
+static int lite_name_entry_cmp(struct rhashtable_compare_arg *arg,
+			       const void *entry)
+{
+	const struct lite_name_entry *e = entry;
+
+	return strcmp(arg->key, e->name);
+}
+
+static const struct rhashtable_params lite_names_params = {
+	.head_offset = offsetof(struct lite_name_entry, hash),
+	.hashfn = lite_name_key_hash,
+	.obj_hashfn = lite_name_entry_hash,
+	.obj_cmpfn = lite_name_entry_cmp,
+	.automatic_shrinking = true,
+};
+
 /**
  * lite_names_init - an empty table
  * @names: to fill
  *
- * Context: any.
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM.
  */
-void lite_names_init(struct lite_names *names)
+int lite_names_init(struct lite_names *names)
 {
 	mutex_init(&names->lock);
-	xa_init(&names->table);
+	INIT_LIST_HEAD(&names->all);
 	init_waitqueue_head(&names->wait);
 	atomic_set(&names->events, 0);
 	names->publishing = NULL;
+	return rhashtable_init(&names->table, &lite_names_params);
 }
 
 /**
- * lite_names_exit - forget all names
+ * lite_names_clear - forget all names
  * @mem: node's
  * @names: table
  *
  * Context: may sleep.
  */
-void lite_names_exit(struct lite_memory *mem, struct lite_names *names)
+void lite_names_clear(struct lite_memory *mem, struct lite_names *names)
 {
-	struct lite_name_entry *entry, *next;
-	unsigned long hash;
+	struct lite_name_entry *entry, *tmp;
 
 	mutex_lock(&names->lock);
-	xa_for_each(&names->table, hash, entry) {
-		for (; entry; entry = next) {
-			next = entry->next;
-			lite_stat_dec(mem->stats, LITE_STAT_NAMES);
-			kfree(entry);
-		}
-	}
-	xa_destroy(&names->table);
+	list_for_each_entry_safe(entry, tmp, &names->all, list)
+		lite_names_remove_locked(mem, names, entry);
 	mutex_unlock(&names->lock);
+}
+
+/**
+ * lite_names_exit - the counterpart of lite_names_init()
+ * @names: table, empty
+ *
+ * Context: may sleep.
+ */
+void lite_names_exit(struct lite_names *names)
+{
+	WARN_ON_ONCE(!list_empty(&names->all));
+	rhashtable_destroy(&names->table);
 }
 
 /**
@@ -61,13 +98,8 @@ void lite_names_exit(struct lite_memory *mem, struct lite_names *names)
 struct lite_name_entry *lite_names_lookup_locked(struct lite_names *names,
 						 const char *name)
 {
-	struct lite_name_entry *entry;
-
 	lockdep_assert_held(&names->lock);
-	entry = xa_load(&names->table, lite_name_hash(name, strlen(name)));
-	while (entry && strcmp(entry->name, name))
-		entry = entry->next;
-	return entry;
+	return rhashtable_lookup_fast(&names->table, name, lite_names_params);
 }
 
 /**
@@ -82,15 +114,13 @@ struct lite_name_entry *lite_names_lookup_locked(struct lite_names *names,
 int lite_names_insert_locked(struct lite_memory *mem, struct lite_names *names,
 			     struct lite_name_entry *new)
 {
-	u64 hash = lite_name_hash(new->name, strlen(new->name));
-	int err;
-
 	lockdep_assert_held(&names->lock);
-	new->next = xa_load(&names->table, hash);
-	err = xa_err(xa_store(&names->table, hash, new, GFP_KERNEL));
-	if (!err)
-		lite_stat_inc(mem->stats, LITE_STAT_NAMES);
-	return err;
+	if (rhashtable_insert_fast(&names->table, &new->hash,
+				   lite_names_params))
+		return -ENOMEM;
+	list_add(&new->list, &names->all);
+	lite_stat_inc(mem->stats, LITE_STAT_NAMES);
+	return 0;
 }
 
 /**
@@ -104,19 +134,9 @@ int lite_names_insert_locked(struct lite_memory *mem, struct lite_names *names,
 void lite_names_remove_locked(struct lite_memory *mem, struct lite_names *names,
 			      struct lite_name_entry *entry)
 {
-	u64 hash = lite_name_hash(entry->name, strlen(entry->name));
-	struct lite_name_entry *head = xa_load(&names->table, hash);
-	struct lite_name_entry **at = &head;
-
 	lockdep_assert_held(&names->lock);
-	while (*at != entry)
-		at = &(*at)->next;
-	*at = entry->next;
-	/* Replaces what is there already, or erases: needs no memory. */
-	if (head)
-		xa_store(&names->table, hash, head, GFP_KERNEL);
-	else
-		xa_erase(&names->table, hash);
+	rhashtable_remove_fast(&names->table, &entry->hash, lite_names_params);
+	list_del(&entry->list);
 	lite_stat_dec(mem->stats, LITE_STAT_NAMES);
 	kfree(entry);
 }
@@ -132,13 +152,15 @@ void lite_names_remove_locked(struct lite_memory *mem, struct lite_names *names,
  */
 struct lite_name_entry *lite_name_entry_new(const char *name, u32 home, u64 id)
 {
-	struct lite_name_entry *entry = kzalloc(sizeof(*entry), GFP_KERNEL);
+	size_t size = strlen(name) + 1;
+	struct lite_name_entry *entry;
 
+	entry = kzalloc(struct_size(entry, name, size), GFP_KERNEL_ACCOUNT);
 	if (!entry)
 		return NULL;
 	entry->home = home;
 	entry->id = id;
-	strscpy(entry->name, name, sizeof(entry->name));
+	memcpy(entry->name, name, size);
 	return entry;
 }
 

@@ -3,9 +3,10 @@
 #ifndef _LITE_NAMES_H
 #define _LITE_NAMES_H
 
+#include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/rhashtable-types.h>
 #include <linux/wait.h>
-#include <linux/xarray.h>
 
 #include <lite/kapi.h>
 
@@ -26,34 +27,38 @@ struct lite_name_at {
 
 /**
  * struct lite_name_entry - a name in a table
- * @next: of the same hash
- * @home: of the LMR
+ * @hash: of its table
+ * @list: of all entries of its table
  * @id: of the LMR at its home
+ * @home: of the LMR
+ * @published: names of our own LMRs: directory that knows it, 0: none
+ * @session: in the directory: in which its home entered it; 0: ourselves; of our
+ *	own LMRs: in which session with @published
+ * @tried: of our own LMRs: the last run of the publisher that looked at it
+ * @state: of our own LMRs
+ * @awaited: of our own LMRs: another node was told BUSY, and wants to know of
+ *	changes
  * @name: name
- * @session: in the directory: in which its home entered it; 0: ourselves
- * @state: the rest is for names of our own LMRs
- * @awaited: another node was told BUSY, and wants to know of changes
- * @published: directory that knows it, 0: none
- * @published_session: in which session with that
- * @tried: the last run of the publisher that looked at it
  */
 struct lite_name_entry {
-	struct lite_name_entry *next;
-	u32 home;
+	struct rhash_head hash;
+	struct list_head list;
 	u64 id;
-	char name[LITE_NAME_SIZE];
-	u64 session;
-	enum lite_name_state state;
-	bool awaited;
+	u32 home;
 	u32 published;
-	u64 published_session;
+	u64 session;
 	u32 tried;
+	enum lite_name_state state : 8;
+	bool awaited;
+	char name[];
 };
 
 /**
  * struct lite_names - a table of names
  * @lock: protects the table, what is in it, and @publishing
- * @table: lists of entries by hash
+ * @table: entries by name; its hash is salted, for names are chosen by users
+ * @all: its entries; of our own LMRs: those first that the publisher has not
+ *	looked at
  * @wait: the rest is for names of our own LMRs: who waits for an event
  * @events: how many there were
  * @publishing: entry that the publisher is at, and that must stay
@@ -61,15 +66,17 @@ struct lite_name_entry {
  */
 struct lite_names {
 	struct mutex lock;
-	struct xarray table;
+	struct rhashtable table;
+	struct list_head all;
 	wait_queue_head_t wait;
 	atomic_t events;
 	struct lite_name_entry *publishing;
 	u32 runs;
 };
 
-void lite_names_init(struct lite_names *names);
-void lite_names_exit(struct lite_memory *mem, struct lite_names *names);
+int lite_names_init(struct lite_names *names);
+void lite_names_clear(struct lite_memory *mem, struct lite_names *names);
+void lite_names_exit(struct lite_names *names);
 struct lite_name_entry *lite_names_lookup_locked(struct lite_names *names,
 						 const char *name);
 int lite_names_insert_locked(struct lite_memory *mem, struct lite_names *names,
