@@ -80,6 +80,9 @@ install: $(user)/build.ninja ## user space to prefix (/usr/local), the module to
 	DESTDIR=$(DESTDIR) meson install -C $(user) --no-rebuild
 	install -Dm 644 -t $(DESTDIR)/lib/modules/$$(uname -r)/extra build/kernel-$$(uname -r)/lite.ko
 	$(if $(DESTDIR),,ldconfig && depmod -a)
+	@# The group whose the device will be; udev, where there is one, reads its rules anew.
+	$(if $(DESTDIR),,getent group lite >/dev/null || groupadd --system lite)
+	$(if $(DESTDIR),,! command -v udevadm >/dev/null || udevadm control --reload || :)
 
 .PHONY: clean
 clean: ## removes build/; the kernels in ~/.cache/lite stay

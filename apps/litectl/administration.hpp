@@ -48,6 +48,7 @@ struct start_arguments {
     std::optional<std::uint64_t> uid_limit;
     bool root_squash = false;
     bool insecure = false;
+    std::optional<std::uint32_t> mode;
     std::optional<std::uint32_t> handle_limit;
     std::optional<std::uint32_t> heartbeat_ms;
     std::optional<std::uint32_t> dead_ms;

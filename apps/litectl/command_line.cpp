@@ -96,6 +96,8 @@ class command_line {
                   "handles per open file (default: 1048576)");
         sub->add_flag("--root-squash", args.root_squash,
                       "root of other nodes is nobody here, but for what it was granted");
+        add_value(sub, "--mode", parse_mode, args.mode, "MODE",
+                  "permissions of /dev/liteN, octal (default: 0660)");
         add_value(sub, "--heartbeat", parse_ms, args.heartbeat_ms, "TIME",
                   "time between heartbeats (default: 1s)");
         add_value(sub, "--dead", parse_ms, args.dead_ms, "TIME",

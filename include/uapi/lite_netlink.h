@@ -26,7 +26,7 @@ enum lite_cmd {
 	 * Make a node on an RDMA device and listen. It is then a cluster of
 	 * one. In: DEV, ADDR, PORT, NODE_ID, SECRET, NUM_QPS, MEM_LIMIT,
 	 * UID_LIMIT, HANDLE_LIMIT, HEARTBEAT_MS, DEAD_MS, OP_TIMEOUT_MS,
-	 * ORPHAN_MS, ROOT_SQUASH, INSECURE. ADDR is required, and one of SECRET and
+	 * ORPHAN_MS, ROOT_SQUASH, INSECURE, MODE. ADDR is required, and one of SECRET and
 	 * INSECURE; the others are optional. INDEX: the index wanted, else the
 	 * lowest free. Out: INDEX, NODE_ID.
 	 * Needs CAP_SYS_RAWIO besides, as access to all physical memory does:
@@ -126,6 +126,7 @@ enum lite_attr {
 	LITE_A_CAUSE,         /* u8: enum lite_end_cause */
 	LITE_A_FIGURE,        /* u64: what decided; see enum lite_end_cause */
 	LITE_A_ORPHAN_MS,     /* u32: default 600000; see netlink.rst */
+	LITE_A_MODE,          /* u32: of /dev/liteN, 0666 at most; default 0660 */
 
 	__LITE_A_MAX,
 };

@@ -40,6 +40,7 @@ static const struct nla_policy lite_policy[LITE_A_MAX + 1] = {
 	[LITE_A_ROOT_SQUASH] = { .type = NLA_FLAG },
 	[LITE_A_INSECURE] = { .type = NLA_FLAG },
 	[LITE_A_ORPHAN_MS] = { .type = NLA_U32 },
+	[LITE_A_MODE] = NLA_POLICY_MASK(NLA_U32, 0666),
 };
 
 /* ---- what comes in ------------------------------------------------------- */
@@ -173,6 +174,7 @@ static int lite_get_params(struct genl_info *info, struct lite_node_params *p)
 	p->memory.handle_limit = a[LITE_A_HANDLE_LIMIT] ?
 		nla_get_u32(a[LITE_A_HANDLE_LIMIT]) : 1048576;
 	p->memory.root_squash = a[LITE_A_ROOT_SQUASH];
+	p->mode = a[LITE_A_MODE] ? nla_get_u32(a[LITE_A_MODE]) : 0660;
 	return 0;
 }
 

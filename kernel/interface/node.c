@@ -368,8 +368,8 @@ static int lite_node_build(struct lite_node *node,
 	node->misc.minor = MISC_DYNAMIC_MINOR;
 	node->misc.name = node->name;
 	node->misc.fops = &lite_fops;
-	/* Everybody may come in: what they may do is up to each LMR. */
-	node->misc.mode = 0666;
+	/* Of root's group, unless udev knows of another one. */
+	node->misc.mode = p->mode;
 	err = misc_register(&node->misc);
 	if (err)
 		goto err_service;

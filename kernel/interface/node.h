@@ -22,9 +22,11 @@
 /**
  * struct lite_node_params - settings of LITE_CMD_NODE_START
  * @index: N of /dev/liteN, or -1: the lowest that is free
+ * @mode: permission bits of that
  */
 struct lite_node_params {
 	int index;
+	umode_t mode;
 	struct lite_fabric_params fabric;
 	struct lite_cluster_params cluster;
 	struct lite_memory_params memory;

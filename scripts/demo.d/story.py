@@ -82,7 +82,7 @@ def form_cluster(story, cluster):
     n2.write("/etc/lite/secret", n1.read("/etc/lite/secret"), mode=0o600)
     for node in cluster.nodes:
         story.run(node, f"insmod {_module(node, 'lite')}", show="insmod lite.ko")
-        story.run(node, f"litectl start --addr {node.ip}")
+        story.run(node, f"litectl start --addr {node.ip} --mode 0666")
     story.run(n2, f"litectl join {n1.ip}")
     nodes = story.run(n1, "litectl nodes")
     if n1.ip not in nodes or n2.ip not in nodes:

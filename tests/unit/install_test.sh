@@ -16,7 +16,7 @@ fail() {
 
 DESTDIR=$root meson install -C "$build" --no-rebuild --quiet
 for file in bin/lite sbin/litectl share/man/man1/lite.1 share/man/man8/litectl.8 lib/systemd/system/lite.service \
-	share/bash-completion/completions/lite; do
+	share/bash-completion/completions/lite lib/udev/rules.d/60-lite.rules lib/sysusers.d/lite.conf; do
 	[[ -s $root$prefix/$file ]] || fail "not installed: $prefix/$file"
 done
 

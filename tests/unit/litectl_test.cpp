@@ -252,6 +252,8 @@ TEST_CASE("litectl start passes on everything it is told", "[litectl]") {
                             "--mem-limit",
                             "1G",
                             "--root-squash",
+                            "--mode",
+                            "0606",
                             "--uid-limit",
                             "64M",
                             "--handle-limit",
@@ -279,6 +281,7 @@ TEST_CASE("litectl start passes on everything it is told", "[litectl]") {
     CHECK(asked.u64(LITE_A_MEM_LIMIT) == 1ULL << 30);
     CHECK(asked.u64(LITE_A_UID_LIMIT) == 64ULL << 20);
     CHECK(asked.flag(LITE_A_ROOT_SQUASH));
+    CHECK(asked.u32(LITE_A_MODE) == 0606);
     CHECK(asked.u32(LITE_A_HANDLE_LIMIT) == 100U);
     CHECK(asked.u32(LITE_A_HEARTBEAT_MS) == 200U);
     CHECK(asked.u32(LITE_A_DEAD_MS) == 900U);

@@ -142,7 +142,9 @@ class Lite:
 
     def start(self, check=True, secret=None, **options):
         """Starts the node; options are those of `litectl start`: id=3, mem_limit="64M", root_squash=True, ... Its secret
-        is that of all tests unless there is another, or it is insecure."""
+        is that of all tests unless there is another, or it is insecure; and all users of the machine may use it, unless a
+        mode is given."""
+        options.setdefault("mode", "0666")
         words = [word for key, value in options.items() for word in (f"--{key.replace('_', '-')}", value) if word is not True]
         if secret is not None:
             path = f"/run/secret-{self.index}"

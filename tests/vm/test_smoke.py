@@ -23,7 +23,11 @@ def test_main_path(lab):
     tool(n1, "litectl secret")
     n2.write("/etc/lite/secret", n1.read("/etc/lite/secret"), mode=0o600)
     tool(n1, f"litectl start --addr {n1.ip} --id 1")
-    tool(n2, f"litectl start --addr {n2.ip}")
+    tool(n2, f"litectl start --addr {n2.ip} --mode 0666")
+    # Nobody else comes in, unless the device has another group (udev) or mode.
+    assert n1.run("stat -c %a:%u:%g /dev/lite0").out == "660:0:0\n"
+    assert n2.run("stat -c %a:%u:%g /dev/lite0").out == "666:0:0\n"
+    n1.run("chgrp alice /dev/lite0")
     tool(n2, f"litectl join {n1.ip}")
     tool(n1, "lite alloc there 4M --node 2")
     tool(n1, "lite alloc spread 3M --node 1,2")
@@ -38,6 +42,8 @@ def test_main_path(lab):
     assert tool(n1, "lite cas there 0 12 99").out == "12\n"
     assert tool(n1, "lite read there 4M 1", check=False).rc == 1
     assert tool(n1, "lite read there 0 1", check=False, user="alice").rc == 1
+    assert tool(n1, "lite ls", check=False, user="bob").rc == 1
+    assert "there" in tool(n1, "lite ls", user="alice").out
     assert tool(n1, "lite alloc there 1", check=False).rc == 1
     for name in ("there", "spread"):
         tool(n2, f"lite free {name}")

@@ -192,7 +192,7 @@ TEST_CASE_METHOD(Netlink, "netlink: attributes of a wrong size are refused", "[n
         GENERATE(Sized{LITE_A_INDEX, 4}, Sized{LITE_A_NODE_ID, 2}, Sized{LITE_A_PORT, 2},
                  Sized{LITE_A_NUM_QPS, 1}, Sized{LITE_A_MEM_LIMIT, 8}, Sized{LITE_A_UID_LIMIT, 8},
                  Sized{LITE_A_HANDLE_LIMIT, 4}, Sized{LITE_A_HEARTBEAT_MS, 4},
-                 Sized{LITE_A_DEAD_MS, 4}, Sized{LITE_A_OP_TIMEOUT_MS, 4});
+                 Sized{LITE_A_DEAD_MS, 4}, Sized{LITE_A_OP_TIMEOUT_MS, 4}, Sized{LITE_A_MODE, 4});
     for (const std::size_t size :
          {std::size_t{0}, attribute.right - 1, attribute.right + 1, std::size_t{64}}) {
         INFO("attribute " << attribute.type << " of " << size << " bytes");
