@@ -10,6 +10,7 @@ const char *const lite_stat_names[LITE_STAT_MAX] = {
 	[LITE_STAT_MAPPINGS] = "mappings",
 	[LITE_STAT_LMRS] = "lmrs",
 	[LITE_STAT_LMR_BYTES] = "lmr_bytes",
+	[LITE_STAT_COUNTED_BYTES] = "counted_bytes",
 	[LITE_STAT_ALLOCS] = "allocs",
 	[LITE_STAT_NAMES] = "names",
 	[LITE_STAT_DMA_PAGES] = "dma_mapped_pages",

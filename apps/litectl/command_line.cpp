@@ -91,7 +91,7 @@ class command_line {
         add_value(sub, "--mem-limit", parse_size, args.mem_limit, "SIZE",
                   "memory for LMRs (default: half of the RAM)");
         add_value(sub, "--uid-limit", parse_size, args.uid_limit, "SIZE",
-                  "memory for the LMRs of one user (default: as --mem-limit)");
+                  "memory for the LMRs of one user but root (default: a fourth of --mem-limit)");
         add_value(sub, "--handle-limit", in_range<std::uint32_t>(1), args.handle_limit, "N",
                   "handles per open file (default: 1048576)");
         sub->add_flag("--root-squash", args.root_squash,

@@ -108,7 +108,7 @@ enum lite_attr {
 	LITE_A_SECRET,        /* 1..LITE_SECRET_MAX bytes; only ever inwards */
 	LITE_A_NUM_QPS,       /* u8: queue pairs per peer, 1..4, default 2 */
 	LITE_A_MEM_LIMIT,     /* u64: bytes for LMRs; default half of RAM */
-	LITE_A_UID_LIMIT,     /* u64: bytes per owner uid; default MEM_LIMIT */
+	LITE_A_UID_LIMIT,     /* u64: bytes per owner uid but 0; MEM_LIMIT / 4 */
 	LITE_A_HANDLE_LIMIT,  /* u32: handles per open file; default 1048576 */
 	LITE_A_HEARTBEAT_MS,  /* u32: default 1000 */
 	LITE_A_DEAD_MS,       /* u32: silence after which a peer is down; 5000 */

@@ -331,6 +331,7 @@ struct lite_wire_name_enter {
 	char name[LITE_NAME_SIZE];
 	__le32 was_home; /* 0: nothing */
 	__le64 was_id;
+	__le32 uid;      /* the LMR's owner, whom to charge for the entry */
 } __packed;
 
 enum lite_wire_name_state {

@@ -160,8 +160,8 @@ static int lite_ioc_query(struct lite_file *lf, void *arg,
 		.nodes_up = lite_cluster_up(cl),
 		.incarnation = node->fabric.self.incarnation,
 		.lmr_size_max = LITE_LMR_SIZE_MAX,
-		.mem_limit = node->memory.mem_limit,
-		.mem_used = node->memory.used,
+		.mem_limit = node->memory.limit.all,
+		.mem_used = lite_memory_used(&node->memory),
 		.handles_max = node->memory.handle_limit,
 	};
 	return 0;

@@ -170,7 +170,7 @@ static int lite_get_params(struct genl_info *info, struct lite_node_params *p)
 	p->memory.mem_limit = lite_get_u64(info, LITE_A_MEM_LIMIT,
 					   (u64)totalram_pages() * PAGE_SIZE / 2);
 	p->memory.uid_limit = lite_get_u64(info, LITE_A_UID_LIMIT,
-					   p->memory.mem_limit);
+					   p->memory.mem_limit / 4);
 	p->memory.handle_limit = a[LITE_A_HANDLE_LIMIT] ?
 		nla_get_u32(a[LITE_A_HANDLE_LIMIT]) : 1048576;
 	p->memory.root_squash = a[LITE_A_ROOT_SQUASH];
@@ -226,11 +226,11 @@ static int lite_put_node(struct sk_buff *skb, struct lite_node *node)
 				 node->fabric.self.incarnation, LITE_A_PAD) ?:
 	       lite_put_addr(skb, &node->fabric.addr) ?:
 	       nla_put_u8(skb, LITE_A_NUM_QPS, node->fabric.nqps) ?:
-	       nla_put_u64_64bit(skb, LITE_A_MEM_LIMIT, mem->mem_limit,
+	       nla_put_u64_64bit(skb, LITE_A_MEM_LIMIT, mem->limit.all,
 				 LITE_A_PAD) ?:
-	       nla_put_u64_64bit(skb, LITE_A_MEM_USED, READ_ONCE(mem->used),
+	       nla_put_u64_64bit(skb, LITE_A_MEM_USED, lite_memory_used(mem),
 				 LITE_A_PAD) ?:
-	       nla_put_u64_64bit(skb, LITE_A_UID_LIMIT, mem->uid_limit,
+	       nla_put_u64_64bit(skb, LITE_A_UID_LIMIT, mem->limit.each,
 				 LITE_A_PAD) ?:
 	       nla_put_u32(skb, LITE_A_HANDLE_LIMIT, mem->handle_limit) ?:
 	       (mem->root_squash ? nla_put_flag(skb, LITE_A_ROOT_SQUASH) : 0) ?:

@@ -208,10 +208,7 @@ static int lite_grant_prepare(struct lite_lmr *lmr, struct lite_conn *conn,
 		return 0;
 	if (i == LITE_GRANTS_MAX)
 		return -ENOSPC;
-	if (!acl->grants)
-		acl->grants = kcalloc(LITE_GRANTS_MAX, sizeof(*acl->grants),
-				      GFP_KERNEL_ACCOUNT);
-	return acl->grants ? 0 : -ENOMEM;
+	return i < acl->n_grants ? 0 : lite_lmr_grow_grants(lmr);
 }
 
 static int lite_serve_grant(void *priv, struct lite_conn *conn, const void *req,
@@ -326,13 +323,14 @@ static int lite_serve_setattr(void *priv, struct lite_conn *conn,
 /* ---- what it is called --------------------------------------------------- */
 
 /*
- * Give it the name that is reserved for it, and drop the one it had. Closed
- * meanwhile: nodes remember what they have mapped under which name.
+ * Give it the name that is reserved for it, a copy of its own, and drop the one
+ * it had. Closed meanwhile: nodes remember what they have mapped under which
+ * name.
  */
 static int lite_home_rename(struct lite_lmr *lmr, const char *to)
 {
 	struct lite_memory *mem = lmr->mem;
-	char from[LITE_NAME_SIZE];
+	const char *from;
 	int err;
 
 	err = lite_change_close(lmr);
@@ -341,9 +339,8 @@ static int lite_home_rename(struct lite_lmr *lmr, const char *to)
 		return err;
 	}
 	mutex_lock(&lmr->lock);
-	memcpy(from, lmr->name, sizeof(from));
-	memset(lmr->name, 0, sizeof(lmr->name));
-	strscpy(lmr->name, to, sizeof(lmr->name));
+	from = lmr->name;
+	lmr->name = to;
 	/* What follows asks others, and concerns names only. */
 	lmr->closed = false;
 	mutex_unlock(&lmr->lock);
@@ -351,6 +348,7 @@ static int lite_home_rename(struct lite_lmr *lmr, const char *to)
 	lite_name_confirm(mem, to, lmr->id);
 	if (from[0])
 		lite_name_drop(mem, from, lmr->id);
+	lite_lmr_name_free(lmr, from);
 	return 0;
 }
 
@@ -383,6 +381,7 @@ static int lite_rename_to(struct lite_lmr *lmr, struct lite_conn *conn,
 {
 	struct lite_memory *mem = lmr->mem;
 	struct lite_lmr *open;
+	const char *to;
 	bool same;
 	int err;
 
@@ -391,17 +390,25 @@ static int lite_rename_to(struct lite_lmr *lmr, struct lite_conn *conn,
 	mutex_unlock(&lmr->lock);
 	if (same)
 		return 0;
-	err = lite_name_reserve(mem, r->name, lmr->id);
+	to = lite_lmr_name_new(lmr, r->name);
+	if (IS_ERR(to))
+		return PTR_ERR(to);
+	err = lite_name_reserve(mem, to, lmr->id, lmr->charged_to);
 	if (err)
-		return err;
+		goto err_name;
 	open = lite_change_open(mem, conn, &r->change);
 	if (IS_ERR(open)) {
-		lite_name_drop(mem, r->name, lmr->id);
-		return PTR_ERR(open);
+		lite_name_drop(mem, to, lmr->id);
+		err = PTR_ERR(open);
+		goto err_name;
 	}
-	err = lite_home_rename(open, r->name);
+	err = lite_home_rename(open, to);
 	lite_change_end(open);
 	lite_lmr_put(open);
+	if (!err)
+		return 0;
+err_name:
+	lite_lmr_name_free(lmr, to);
 	return err;
 }
 

@@ -56,6 +56,7 @@
  * @mem: node's
  * @name: wanted
  * @id: for this LMR of ours
+ * @uid: its owner, whom to charge
  * @self: our node
  * @deadline: jiffies
  */
@@ -63,6 +64,7 @@ struct lite_claim {
 	struct lite_memory *mem;
 	const char *name;
 	u64 id;
+	u32 uid;
 	u32 self;
 	unsigned long deadline;
 };
@@ -132,9 +134,9 @@ static int lite_claim_begin(const struct lite_claim *c)
 	struct lite_name_entry *entry, *new;
 	int events, err;
 
-	new = lite_name_entry_new(c->name, c->self, c->id);
-	if (!new)
-		return -ENOMEM;
+	new = lite_name_entry_new(local, c->name, c->self, c->id, c->uid);
+	if (IS_ERR(new))
+		return PTR_ERR(new);
 	new->state = LITE_NAME_CLAIMING;
 	do {
 		events = atomic_read(&local->events);
@@ -150,7 +152,7 @@ static int lite_claim_begin(const struct lite_claim *c)
 		if (!err)
 			return 0;
 	} while (err == -EINPROGRESS && !(err = lite_claim_wait(c, events)));
-	kfree(new);
+	lite_name_entry_free(local, new);
 	return err;
 }
 
@@ -304,8 +306,8 @@ static int lite_claim_enter(const struct lite_claim *c, u32 *other)
 		node = lite_cluster_directory(
 			mem->cl, lite_name_hash(c->name, strlen(c->name)));
 		session = lite_directory_session(mem, node);
-		err = lite_directory_enter(mem, node, c->name, c->id, &was,
-					   &is);
+		err = lite_directory_enter(mem, node, c->name, c->id, c->uid,
+					   &was, &is);
 		if (err == -EHOSTDOWN || err == -EHOSTUNREACH) {
 			/* There is another one when that is noticed. */
 			err = lite_claim_wait(c, events);
@@ -415,6 +417,7 @@ static bool lite_local_del(const struct lite_claim *c)
  * @mem: node's
  * @name: name
  * @id: the LMR
+ * @uid: its owner, who is charged for the entries
  *
  * Nobody finds the LMR by it before lite_name_confirm(), and nobody else gets
  * it before lite_name_drop(); one of them must follow.
@@ -422,15 +425,18 @@ static bool lite_local_del(const struct lite_claim *c)
  * Context: may sleep; killable; calls leaf calls.
  * Return: 0; -EEXIST: there is an LMR of that name; -EHOSTDOWN: there may be
  * one, at a node that cannot be asked; -ETIMEDOUT: somebody did not answer, or
- * another claim did not come to an end; -EINTR; -ENOTCONN, -ENODEV: the node is
+ * another claim did not come to an end; -EDQUOT, -ENOSPC, here or at the
+ * directory; -EINTR; -ENOTCONN, -ENODEV: the node is
  * leaving or stopping; other negative errnos.
  */
-int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id)
+int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id,
+		      u32 uid)
 {
 	const struct lite_claim c = {
 		.mem = mem,
 		.name = name,
 		.id = id,
+		.uid = uid,
 		.self = lite_cluster_id(mem->cl),
 		.deadline = jiffies + LITE_CLAIM_TIMEOUT,
 	};
@@ -472,24 +478,6 @@ void lite_name_confirm(struct lite_memory *mem, const char *name, u64 id)
 		return;
 	/* The publisher passes over what is not confirmed. */
 	lite_names_publish(mem, name);
-}
-
-/**
- * lite_name_claim - take a name for an LMR of ours that there is
- * @mem: node's
- * @name: name
- * @id: the LMR; it may have other names
- *
- * Context: may sleep; killable; calls leaf calls.
- * Return: 0 or a negative errno as lite_name_reserve().
- */
-int lite_name_claim(struct lite_memory *mem, const char *name, u64 id)
-{
-	int err = lite_name_reserve(mem, name, id);
-
-	if (!err)
-		lite_name_confirm(mem, name, id);
-	return err;
 }
 
 /**

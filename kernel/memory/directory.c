@@ -140,6 +140,7 @@ u64 lite_directory_session(struct lite_memory *mem, u32 node)
  * @node: the directory
  * @name: name
  * @id: LMR of ours
+ * @uid: its owner, who is charged for the entry
  * @was: not true any more: may be replaced; home 0: nothing
  * @is: set to what stands there now; ours, unless another was there
  *
@@ -147,12 +148,13 @@ u64 lite_directory_session(struct lite_memory *mem, u32 node)
  * Return: 0 or a negative errno.
  */
 int lite_directory_enter(struct lite_memory *mem, u32 node, const char *name,
-			 u64 id, const struct lite_name_at *was,
+			 u64 id, u32 uid, const struct lite_name_at *was,
 			 struct lite_name_at *is)
 {
 	struct lite_wire_name_enter req = {
 		.home = cpu_to_le32(lite_cluster_id(mem->cl)),
 		.id = cpu_to_le64(id),
+		.uid = cpu_to_le32(uid),
 		.was_home = cpu_to_le32(was->home),
 		.was_id = cpu_to_le64(was->id),
 	};
@@ -183,6 +185,7 @@ struct lite_publishing {
 	u32 node;
 	u64 session;
 	u64 id;
+	u32 uid;
 	char name[LITE_NAME_SIZE];
 };
 
@@ -239,6 +242,7 @@ static bool lite_publish_next(struct lite_memory *mem, u32 run,
 	}
 	if (entry) {
 		p->id = entry->id;
+		p->uid = entry->uid;
 		strscpy(p->name, entry->name, sizeof(p->name));
 		WRITE_ONCE(local->publishing, entry);
 	}
@@ -275,8 +279,8 @@ static int lite_publish(struct lite_memory *mem,
 	int err;
 
 	do {
-		err = lite_directory_enter(mem, p->node, p->name, p->id, &was,
-					   &is);
+		err = lite_directory_enter(mem, p->node, p->name, p->id, p->uid,
+					   &was, &is);
 		if (err || (is.home == lite_cluster_id(mem->cl) &&
 			    is.id == p->id))
 			return err;
@@ -324,7 +328,8 @@ void lite_names_publish_work(struct work_struct *work)
 	while (lite_publish_next(mem, run, &p)) {
 		err = lite_publish(mem, &p);
 		lite_publish_end(mem, !err, &p);
-		failed |= err;
+		/* What it has no room for it does not know in any case. */
+		failed |= err && err != -EDQUOT && err != -ENOSPC;
 		cond_resched();
 	}
 	/* Else somebody would forget what it does not know anew. */
@@ -398,24 +403,27 @@ static int lite_serve_name_enter(void *priv, struct lite_conn *conn,
 	err = conn ? lite_cluster_await_session(mem->cl, conn) : 0;
 	if (err)
 		return err;
-	new = lite_name_entry_new(e->name, home, id);
-	if (!new)
-		return -ENOMEM;
-	new->session = session;
+	new = lite_name_entry_new(names, e->name, home, id,
+				  le32_to_cpu(e->uid));
 	mutex_lock(&names->lock);
 	entry = lite_names_lookup_locked(names, e->name);
-	if (!entry) {
+	if (entry && entry->home == home && entry->id == id) {
+		entry->session = max(session, entry->session);
+	} else if (IS_ERR(new)) {
+		err = PTR_ERR(new);
+	} else if (!entry) {
+		new->session = session;
 		err = lite_names_insert_locked(mem, names, new);
 		if (!err)
 			swap(entry, new);
-	} else if (entry->home == home && entry->id == id) {
-		entry->session = max(session, entry->session);
 	} else if ((entry->home == le32_to_cpu(e->was_home) &&
 		    entry->id == le64_to_cpu(e->was_id)) ||
 		   !lite_cluster_is_live(mem->cl, entry->home)) {
 		entry->home = home;
 		entry->id = id;
 		entry->session = session;
+		/* Both are of one size, and the other is given back. */
+		swap(entry->uid, new->uid);
 	}
 	if (!err) {
 		r->home = cpu_to_le32(entry->home);
@@ -423,7 +431,8 @@ static int lite_serve_name_enter(void *priv, struct lite_conn *conn,
 		*reply_len = sizeof(*r);
 	}
 	mutex_unlock(&names->lock);
-	kfree(new);
+	if (!IS_ERR(new))
+		lite_name_entry_free(names, new);
 	return err;
 }
 

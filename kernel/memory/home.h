@@ -13,6 +13,7 @@
 
 #include <lite/kapi.h>
 
+struct lite_limit;
 struct lite_memory;
 struct lite_conn;
 
@@ -67,25 +68,31 @@ struct lite_part {
 
 /**
  * struct lite_place - where the bytes of an LMR are
+ * @limit: that it is counted in
+ * @charged: bytes: these tables, and the extents of the parts
+ * @uid: charged to
  * @length: bytes
  * @n_parts: entries in @part
  * @part: all of it, in order
- * @n_shares: entries in @share
- * @share: nodes that hold it; the first is the home, whether it does or not
  * @n_extents: entries in @extents
  * @extents: what mappers are told
+ * @n_shares: entries in @share
+ * @share: nodes that hold it; the first is the home, whether it does or not
  *
  * Never changes: an LMR is given another one. Parts that both have are owned by
  * the one that the LMR has.
  */
 struct lite_place {
-	u64 length;
+	struct lite_limit *limit;
+	u64 charged;
+	u32 uid;
 	u32 n_parts;
+	u64 length;
 	struct lite_part *part;
-	u32 n_shares;
-	struct lite_share share[LITE_SPREAD_MAX];
-	u32 n_extents;
 	struct lite_extent *extents;
+	u32 n_extents;
+	u32 n_shares;
+	struct lite_share share[];
 };
 
 /**
@@ -102,6 +109,8 @@ struct lite_place {
  *	under @lock
  * @lock: protects what follows
  * @acl: who may do what
+ * @charged_to: uid that made it, which is charged for what is of a fixed size
+ * @grants_room: entries that there are in @acl.grants
  * @dying: being freed: no more mappers, no more changes
  * @ending: that is being done, when what was changing it has ended
  * @changing: somebody is at it; one at a time
@@ -120,13 +129,15 @@ struct lite_lmr {
 	struct kref ref;
 	struct rcu_head rcu;
 	u64 id;
-	char name[LITE_NAME_SIZE];
+	const char *name;
 	u32 maker;
 	u64 maker_incarnation;
 	u64 creator;
 	bool confirmed;
 	struct mutex lock;
 	struct lite_acl acl;
+	u32 charged_to;
+	u32 grants_room;
 	bool dying;
 	bool ending;
 	bool changing;
@@ -143,6 +154,9 @@ struct lite_lmr {
 
 struct lite_lmr *lite_lmr_get(struct lite_memory *mem, u64 id);
 void lite_lmr_put(struct lite_lmr *lmr);
+const char *lite_lmr_name_new(struct lite_lmr *lmr, const char *name);
+void lite_lmr_name_free(struct lite_lmr *lmr, const char *name);
+int lite_lmr_grow_grants(struct lite_lmr *lmr);
 u32 lite_lmr_rights(struct lite_lmr *lmr, struct lite_conn *conn,
 		    const struct lite_wire_cred *cred);
 struct lite_lmr *lite_home_adopt(struct lite_memory *mem,

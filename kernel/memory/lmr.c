@@ -13,10 +13,18 @@
 #include "../trace.h"
 #include "memory.h"
 
+/* What it takes whatever it consists of. */
+#define LITE_LMR_COST \
+	(kmalloc_size_roundup(sizeof(struct lite_lmr)) + LITE_INDEX_COST)
+
 static void lite_lmr_release(struct kref *ref)
 {
 	struct lite_lmr *lmr = container_of(ref, struct lite_lmr, ref);
 
+	lite_limit_give(&lmr->mem->limit, lmr->charged_to,
+			LITE_LMR_COST +
+				lmr->grants_room * sizeof(*lmr->acl.grants));
+	lite_lmr_name_free(lmr, lmr->name);
 	lite_place_free(lmr->place);
 	kfree(lmr->acl.grants);
 	kfree_rcu(lmr, rcu);
@@ -26,7 +34,7 @@ static void lite_lmr_release(struct kref *ref)
  * lite_lmr_put - give back a reference to the metadata
  * @lmr: LMR
  *
- * Context: process.
+ * Context: may sleep.
  */
 void lite_lmr_put(struct lite_lmr *lmr)
 {
@@ -71,6 +79,81 @@ u32 lite_lmr_rights(struct lite_lmr *lmr, struct lite_conn *conn,
 	return lite_rights_of(&c, conn ? conn->from.node :
 					 lite_cluster_id(lmr->mem->cl),
 			      &lmr->acl, conn && lmr->mem->root_squash);
+}
+
+/**
+ * lite_lmr_name_new - a name for an LMR, counted
+ * @lmr: LMR
+ * @name: it; empty: none
+ *
+ * Context: may sleep.
+ * Return: a copy of its, for lite_lmr_name_free(); ERR_PTR: -ENOMEM, -EDQUOT,
+ * -ENOSPC.
+ */
+const char *lite_lmr_name_new(struct lite_lmr *lmr, const char *name)
+{
+	size_t size = strlen(name) + 1;
+	char *copy;
+	int err;
+
+	if (!name[0])
+		return "";
+	err = lite_limit_take(&lmr->mem->limit, lmr->charged_to, size);
+	if (err)
+		return ERR_PTR(err);
+	copy = kmemdup(name, size, GFP_KERNEL_ACCOUNT);
+	if (!copy) {
+		lite_limit_give(&lmr->mem->limit, lmr->charged_to, size);
+		return ERR_PTR(-ENOMEM);
+	}
+	return copy;
+}
+
+/**
+ * lite_lmr_name_free - the counterpart of lite_lmr_name_new()
+ * @lmr: LMR
+ * @name: the name
+ *
+ * Context: may sleep.
+ */
+void lite_lmr_name_free(struct lite_lmr *lmr, const char *name)
+{
+	if (!name[0])
+		return;
+	lite_limit_give(&lmr->mem->limit, lmr->charged_to, strlen(name) + 1);
+	kfree(name);
+}
+
+/**
+ * lite_lmr_grow_grants - make room for one more grant
+ * @lmr: LMR; its lock is held
+ *
+ * Context: may sleep.
+ * Return: 0; -ENOMEM, -EDQUOT, -ENOSPC.
+ */
+int lite_lmr_grow_grants(struct lite_lmr *lmr)
+{
+	struct lite_acl *acl = &lmr->acl;
+	u32 room = clamp(lmr->grants_room * 2, 4U, (u32)LITE_GRANTS_MAX);
+	size_t more = (room - lmr->grants_room) * sizeof(*acl->grants);
+	struct lite_grant *grants;
+	int err;
+
+	lockdep_assert_held(&lmr->lock);
+	if (acl->n_grants < lmr->grants_room)
+		return 0;
+	err = lite_limit_take(&lmr->mem->limit, lmr->charged_to, more);
+	if (err)
+		return err;
+	grants = krealloc_array(acl->grants, room, sizeof(*grants),
+				GFP_KERNEL_ACCOUNT);
+	if (!grants) {
+		lite_limit_give(&lmr->mem->limit, lmr->charged_to, more);
+		return -ENOMEM;
+	}
+	acl->grants = grants;
+	lmr->grants_room = room;
+	return 0;
 }
 
 /* ---- making -------------------------------------------------------------- */
@@ -118,10 +201,24 @@ static struct lite_lmr *lite_lmr_new(struct lite_memory *mem,
 				     const struct lite_wire_create *c,
 				     struct lite_conn *conn)
 {
-	struct lite_lmr *lmr = kzalloc(sizeof(*lmr), GFP_KERNEL);
+	u32 uid = le32_to_cpu(c->cred.uid);
+	u32 gid = le32_to_cpu(c->cred.gid);
+	struct lite_lmr *lmr;
+	int err;
 
-	if (!lmr)
-		return NULL;
+	/* Root of another node does not come to own what is root's here. */
+	if (conn && mem->root_squash && !uid) {
+		uid = LITE_UID_NOBODY;
+		gid = LITE_UID_NOBODY;
+	}
+	err = lite_limit_take(&mem->limit, uid, LITE_LMR_COST);
+	if (err)
+		return ERR_PTR(err);
+	lmr = kzalloc(sizeof(*lmr), GFP_KERNEL_ACCOUNT);
+	if (!lmr) {
+		lite_limit_give(&mem->limit, uid, LITE_LMR_COST);
+		return ERR_PTR(-ENOMEM);
+	}
 	lmr->mem = mem;
 	kref_init(&lmr->ref);
 	mutex_init(&lmr->lock);
@@ -130,20 +227,22 @@ static struct lite_lmr *lite_lmr_new(struct lite_memory *mem,
 	init_waitqueue_head(&lmr->changed);
 	INIT_WORK(&lmr->reap_work, lite_reap_work);
 	lmr->id = atomic64_inc_return(&mem->ids);
-	lmr->acl.uid = le32_to_cpu(c->cred.uid);
-	lmr->acl.gid = le32_to_cpu(c->cred.gid);
+	lmr->acl.uid = uid;
+	lmr->acl.gid = gid;
 	lmr->acl.mode = le32_to_cpu(c->mode);
-	/* Root of another node does not come to own what is root's here. */
-	if (conn && mem->root_squash && !lmr->acl.uid) {
-		lmr->acl.uid = LITE_UID_NOBODY;
-		lmr->acl.gid = LITE_UID_NOBODY;
-	}
+	lmr->charged_to = uid;
 	if (conn) {
 		lmr->maker = conn->from.node;
 		lmr->maker_incarnation = conn->from.incarnation;
 		lmr->creator = conn->session;
 	}
-	memcpy(lmr->name, c->name, sizeof(lmr->name));
+	lmr->name = lite_lmr_name_new(lmr, c->name);
+	if (IS_ERR(lmr->name)) {
+		err = PTR_ERR(lmr->name);
+		kfree(lmr);
+		lite_limit_give(&mem->limit, uid, LITE_LMR_COST);
+		return ERR_PTR(err);
+	}
 	return lmr;
 }
 
@@ -151,7 +250,7 @@ static struct lite_lmr *lite_lmr_new(struct lite_memory *mem,
 static int lite_lmr_part(struct lite_lmr *lmr, const struct lite_alloc *alloc,
 			 struct lite_part **parts, u32 *n_parts)
 {
-	struct lite_part *part = kvcalloc(1, sizeof(*part), GFP_KERNEL);
+	struct lite_part *part = kvcalloc(1, sizeof(*part), GFP_KERNEL_ACCOUNT);
 
 	if (!part)
 		return -ENOMEM;
@@ -182,7 +281,7 @@ static int lite_lmr_publish(struct lite_lmr *lmr, struct lite_conn *conn,
 		err = lite_mapper_add(lmr, conn, &map, rights);
 	if (!err)
 		err = xa_err(xa_store(&lmr->mem->lmrs, lmr->id, lmr,
-				      GFP_KERNEL));
+				      GFP_KERNEL_ACCOUNT));
 	if (!err)
 		return 0;
 	list_for_each_entry_safe(m, tmp, &lmr->mappers, list) {
@@ -202,8 +301,9 @@ static int lite_lmr_make(struct lite_lmr *lmr, struct lite_conn *conn,
 	u32 n_parts = 0;
 	int err;
 
-	if (lmr->name[0]) {
-		err = lite_name_reserve(mem, lmr->name, lmr->id);
+	if (c->name[0]) {
+		err = lite_name_reserve(mem, c->name, lmr->id,
+					lmr->charged_to);
 		if (err)
 			return err;
 	}
@@ -219,8 +319,8 @@ static int lite_lmr_make(struct lite_lmr *lmr, struct lite_conn *conn,
 	if (!err)
 		err = lite_lmr_publish(lmr, conn, c, rights);
 	if (err) {
-		if (lmr->name[0])
-			lite_name_drop(mem, lmr->name, lmr->id);
+		if (c->name[0])
+			lite_name_drop(mem, c->name, lmr->id);
 		lite_parts_release(lmr, parts, n_parts, 0);
 	}
 	kvfree(parts);
@@ -229,8 +329,8 @@ static int lite_lmr_make(struct lite_lmr *lmr, struct lite_conn *conn,
 	lite_stat_inc(mem->stats, LITE_STAT_LMRS);
 	trace_lite_lmr_create(lite_cluster_id(mem->cl), lmr->id,
 			      lmr->place->length);
-	if (lmr->name[0])
-		lite_name_confirm(mem, lmr->name, lmr->id);
+	if (c->name[0])
+		lite_name_confirm(mem, c->name, lmr->id);
 	return 0;
 }
 
@@ -274,8 +374,8 @@ static int lite_serve_create(void *priv, struct lite_conn *conn,
 	if (err)
 		return err;
 	lmr = lite_lmr_new(mem, c, conn);
-	if (!lmr)
-		return -ENOMEM;
+	if (IS_ERR(lmr))
+		return PTR_ERR(lmr);
 	kref_get(&lmr->ref); /* ours, besides the table's */
 	err = lite_lmr_make(lmr, conn, c, NULL, &rights);
 	if (err) {
@@ -315,8 +415,8 @@ struct lite_lmr *lite_home_adopt(struct lite_memory *mem,
 	struct lite_lmr *lmr = lite_lmr_new(mem, c, NULL);
 	int err;
 
-	if (!lmr)
-		return ERR_PTR(-ENOMEM);
+	if (IS_ERR(lmr))
+		return lmr;
 	alloc->pinned->lmr = lmr->id;
 	lmr->registered = true;
 	kref_get(&lmr->ref); /* the caller's, besides the table's */
@@ -433,7 +533,7 @@ static void lite_lmr_fill(struct lite_lmr *lmr, struct lite_wire_lmr *l,
 	l->n_extents = cpu_to_le32(lmr->place->n_extents);
 	l->n_shares = cpu_to_le32(lite_place_nodes(lmr->place, nodes));
 	l->n_mappers = cpu_to_le32(n);
-	memcpy(l->name, lmr->name, sizeof(l->name));
+	strscpy_pad(l->name, lmr->name, sizeof(l->name));
 	mutex_unlock(&lmr->lock);
 }
 

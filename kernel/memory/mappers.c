@@ -85,7 +85,7 @@ int lite_mapper_add(struct lite_lmr *lmr, struct lite_conn *conn,
 	*granted &= wanted;
 	m = lite_mapper_find(lmr, session);
 	if (!m) {
-		m = kzalloc(sizeof(*m), GFP_KERNEL);
+		m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
 		if (!m) {
 			err = -ENOMEM;
 			goto out;

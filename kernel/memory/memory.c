@@ -6,6 +6,9 @@
 
 #include "memory.h"
 
+/* Of the limits, for a directory's entries. */
+#define LITE_NAMES_SHARE 8
+
 static void lite_zombie_work(struct work_struct *work)
 {
 	lite_zombies_retry(container_of(to_delayed_work(work),
@@ -41,13 +44,19 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	mem->stats = stats;
 	mem->ops = ops;
 	mem->priv = priv;
-	mem->mem_limit = params->mem_limit;
-	mem->uid_limit = params->uid_limit;
 	mem->handle_limit = params->handle_limit;
 	mem->root_squash = params->root_squash;
 	mem->orphan = params->orphan;
-	mutex_init(&mem->limit_lock);
-	xa_init(&mem->uids);
+	lite_limit_init(&mem->limit, params->mem_limit, params->uid_limit,
+			stats);
+	/*
+	 * Apart, so that a node without room for LMRs is a directory yet. Who has
+	 * nothing but LMRs of a page, spread over as many nodes, meets the other
+	 * limit first.
+	 */
+	lite_limit_init(&mem->names_limit,
+			params->mem_limit / LITE_NAMES_SHARE,
+			params->uid_limit / LITE_NAMES_SHARE, stats);
 	/*
 	 * Ids of an earlier life must not name LMRs of this one: start where
 	 * no life can have come to that made fewer than 61,000 a second. Below
@@ -83,9 +92,9 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	spin_lock_init(&mem->ctxs_lock);
 	INIT_LIST_HEAD(&mem->ctxs);
 
-	if (lite_names_init(&mem->local))
+	if (lite_names_init(&mem->local, &mem->limit))
 		return -ENOMEM;
-	if (lite_names_init(&mem->directory))
+	if (lite_names_init(&mem->directory, &mem->names_limit))
 		goto err_local;
 	mem->wq = alloc_workqueue("lite-memory", WQ_UNBOUND, 0);
 	if (!mem->wq)
@@ -130,6 +139,19 @@ bool lite_memory_idle(struct lite_memory *mem)
 	lite_known_forget(mem);
 	return xa_empty(&mem->lmrs) && xa_empty(&mem->allocs) &&
 	       xa_empty(&mem->mappings) && list_empty(&mem->local.all);
+}
+
+/**
+ * lite_memory_used - what has been given to LMRs
+ * @mem: node's
+ *
+ * Context: any.
+ * Return: bytes, whole pages.
+ */
+u64 lite_memory_used(struct lite_memory *mem)
+{
+	/* A sum over CPUs, some of which may go on counting. */
+	return max_t(s64, lite_stat_sum(mem->stats, LITE_STAT_LMR_BYTES), 0);
 }
 
 /**
@@ -225,7 +247,8 @@ void lite_memory_exit(struct lite_memory *mem)
 	xa_destroy(&mem->allocs);
 	mtree_destroy(&mem->by_dma);
 	xa_destroy(&mem->mappings);
-	xa_destroy(&mem->uids);
+	lite_limit_exit(&mem->names_limit);
+	lite_limit_exit(&mem->limit);
 }
 
 /**

@@ -48,7 +48,7 @@
  *   flight; it is taken out of them before a mapping counts as drained.
  *
  * Locking, outermost first: mmap_lock (page faults of mapped LMRs),
- * lite_ctx.lock, lite_lmr.lock, map_lock, names locks, limit_lock. No call is
+ * lite_ctx.lock, lite_lmr.lock, map_lock, names locks, lite_limit.lock. No call is
  * made with any of them held but mmap_lock, rarely, and lite_ctx.lock. Below
  * lite_ctx.lock also lite_mapping.zap, and under that i_mmap_rwsem. views_lock,
  * pinned_lock, runs_lock and work_lock are innermost.
@@ -64,6 +64,7 @@
 #include "../core/extent.h"
 #include "../core/handle.h"
 #include "../core/spread.h"
+#include "limit.h"
 #include "store.h"
 #include "names.h"
 #include "home.h"
@@ -102,14 +103,10 @@ struct lite_memory {
 	struct lite_stats __percpu *stats;
 	const struct lite_memory_ops *ops;
 	void *priv;
-	u64 mem_limit;
-	u64 uid_limit;
 	u32 handle_limit;
 	bool root_squash;          /* root of other nodes is nobody here */
-
-	struct mutex limit_lock;   /* protects used and the table of uids */
-	u64 used;
-	struct xarray uids;
+	struct lite_limit limit;   /* of stores and homes */
+	struct lite_limit names_limit; /* of the directory, for all homes */
 
 	atomic64_t ids;            /* of LMRs and allocs */
 	struct xarray allocs;
@@ -163,6 +160,7 @@ void lite_memory_forget(struct lite_memory *mem);
 void lite_memory_shut(struct lite_memory *mem);
 void lite_memory_exit(struct lite_memory *mem);
 bool lite_memory_idle(struct lite_memory *mem);
+u64 lite_memory_used(struct lite_memory *mem);
 
 /* For the cluster (struct lite_cluster_ops). */
 void lite_memory_members_changed(struct lite_memory *mem);

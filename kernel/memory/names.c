@@ -44,12 +44,14 @@ static const struct rhashtable_params lite_names_params = {
 /**
  * lite_names_init - an empty table
  * @names: to fill
+ * @limit: that its entries are to be counted in
  *
  * Context: may sleep.
  * Return: 0 or -ENOMEM.
  */
-int lite_names_init(struct lite_names *names)
+int lite_names_init(struct lite_names *names, struct lite_limit *limit)
 {
+	names->limit = limit;
 	mutex_init(&names->lock);
 	INIT_LIST_HEAD(&names->all);
 	init_waitqueue_head(&names->wait);
@@ -138,30 +140,66 @@ void lite_names_remove_locked(struct lite_memory *mem, struct lite_names *names,
 	rhashtable_remove_fast(&names->table, &entry->hash, lite_names_params);
 	list_del(&entry->list);
 	lite_stat_dec(mem->stats, LITE_STAT_NAMES);
-	kfree(entry);
+	lite_name_entry_free(names, entry);
+}
+
+static size_t lite_name_entry_cost(const char *name)
+{
+	return kmalloc_size_roundup(sizeof(struct lite_name_entry) +
+				    strlen(name) + 1) +
+	       LITE_INDEX_COST;
 }
 
 /**
  * lite_name_entry_new - an entry that is in no table yet
+ * @names: table that it is for
  * @name: name
  * @home: of the LMR
  * @id: of the LMR at its home
+ * @uid: whom to charge
  *
  * Context: may sleep.
- * Return: the entry, to be freed or given to a table, or NULL.
+ * Return: the entry, for lite_name_entry_free() or lite_names_insert_locked(); or
+ * ERR_PTR: -EDQUOT, -ENOSPC, -ENOMEM.
  */
-struct lite_name_entry *lite_name_entry_new(const char *name, u32 home, u64 id)
+struct lite_name_entry *lite_name_entry_new(struct lite_names *names,
+					    const char *name, u32 home, u64 id,
+					    u32 uid)
 {
 	size_t size = strlen(name) + 1;
 	struct lite_name_entry *entry;
+	int err;
 
+	err = lite_limit_take(names->limit, uid, lite_name_entry_cost(name));
+	if (err)
+		return ERR_PTR(err);
 	entry = kzalloc(struct_size(entry, name, size), GFP_KERNEL_ACCOUNT);
-	if (!entry)
-		return NULL;
+	if (!entry) {
+		lite_limit_give(names->limit, uid, lite_name_entry_cost(name));
+		return ERR_PTR(-ENOMEM);
+	}
 	entry->home = home;
 	entry->id = id;
+	entry->uid = uid;
 	memcpy(entry->name, name, size);
 	return entry;
+}
+
+/**
+ * lite_name_entry_free - forget an entry
+ * @names: table that it was for
+ * @entry: in no table; or NULL
+ *
+ * Context: may sleep.
+ */
+void lite_name_entry_free(struct lite_names *names,
+			  struct lite_name_entry *entry)
+{
+	if (!entry)
+		return;
+	lite_limit_give(names->limit, entry->uid,
+			lite_name_entry_cost(entry->name));
+	kfree(entry);
 }
 
 /**

@@ -10,6 +10,7 @@
 
 #include <lite/kapi.h>
 
+struct lite_limit;
 struct lite_memory;
 
 /* A name at its home; claim.c says what the states mean. */
@@ -31,6 +32,7 @@ struct lite_name_at {
  * @list: of all entries of its table
  * @id: of the LMR at its home
  * @home: of the LMR
+ * @uid: charged to, the LMR's owner
  * @published: names of our own LMRs: directory that knows it, 0: none
  * @session: in the directory: in which its home entered it; 0: ourselves; of our
  *	own LMRs: in which session with @published
@@ -45,6 +47,7 @@ struct lite_name_entry {
 	struct list_head list;
 	u64 id;
 	u32 home;
+	u32 uid;
 	u32 published;
 	u64 session;
 	u32 tried;
@@ -57,6 +60,7 @@ struct lite_name_entry {
  * struct lite_names - a table of names
  * @lock: protects the table, what is in it, and @publishing
  * @table: entries by name; its hash is salted, for names are chosen by users
+ * @limit: that its entries are counted in
  * @all: its entries; of our own LMRs: those first that the publisher has not
  *	looked at
  * @wait: the rest is for names of our own LMRs: who waits for an event
@@ -67,6 +71,7 @@ struct lite_name_entry {
 struct lite_names {
 	struct mutex lock;
 	struct rhashtable table;
+	struct lite_limit *limit;
 	struct list_head all;
 	wait_queue_head_t wait;
 	atomic_t events;
@@ -74,7 +79,7 @@ struct lite_names {
 	u32 runs;
 };
 
-int lite_names_init(struct lite_names *names);
+int lite_names_init(struct lite_names *names, struct lite_limit *limit);
 void lite_names_clear(struct lite_memory *mem, struct lite_names *names);
 void lite_names_exit(struct lite_names *names);
 struct lite_name_entry *lite_names_lookup_locked(struct lite_names *names,
@@ -83,14 +88,18 @@ int lite_names_insert_locked(struct lite_memory *mem, struct lite_names *names,
 			     struct lite_name_entry *new);
 void lite_names_remove_locked(struct lite_memory *mem, struct lite_names *names,
 			      struct lite_name_entry *entry);
-struct lite_name_entry *lite_name_entry_new(const char *name, u32 home, u64 id);
+struct lite_name_entry *lite_name_entry_new(struct lite_names *names,
+					    const char *name, u32 home, u64 id,
+					    u32 uid);
+void lite_name_entry_free(struct lite_names *names,
+			  struct lite_name_entry *entry);
 int lite_name_call(struct lite_memory *mem, u32 node, u16 call,
 		   const char *name, u64 id, void *reply, u32 reply_max);
 
 void lite_names_event(struct lite_memory *mem);
-int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id);
+int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id,
+		      u32 uid);
 void lite_name_confirm(struct lite_memory *mem, const char *name, u64 id);
-int lite_name_claim(struct lite_memory *mem, const char *name, u64 id);
 void lite_name_drop(struct lite_memory *mem, const char *name, u64 id);
 bool lite_local_find(struct lite_memory *mem, const char *name,
 		     struct lite_name_at *at);
@@ -100,7 +109,7 @@ int lite_name_lookup(struct lite_memory *mem, const char *name, bool ask_all,
 		     u32 *home, u64 *id);
 u64 lite_directory_session(struct lite_memory *mem, u32 node);
 int lite_directory_enter(struct lite_memory *mem, u32 node, const char *name,
-			 u64 id, const struct lite_name_at *was,
+			 u64 id, u32 uid, const struct lite_name_at *was,
 			 struct lite_name_at *is);
 void lite_names_publish_work(struct work_struct *work);
 void lite_names_publish(struct lite_memory *mem, const char *name);

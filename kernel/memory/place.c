@@ -212,11 +212,11 @@ int lite_parts_make(struct lite_lmr *lmr, struct lite_part **parts, u32 *n,
 	int err = 0;
 
 	if (node == lite_cluster_id(lmr->mem->cl))
-		err = lite_store_room(lmr->mem, lmr->acl.uid,
+		err = lite_limit_room(&lmr->mem->limit, lmr->acl.uid,
 				      round_up(length, PAGE_SIZE));
 	if (err)
 		return err;
-	all = kvcalloc((size_t)*n + more, sizeof(*all), GFP_KERNEL);
+	all = kvcalloc((size_t)*n + more, sizeof(*all), GFP_KERNEL_ACCOUNT);
 	if (!all)
 		return -ENOMEM;
 	if (*n)
@@ -272,6 +272,12 @@ int lite_node_incarnation(struct lite_memory *mem, u32 node, u64 *incarnation)
 
 /* ---- tables -------------------------------------------------------------- */
 
+/* As many shares as there can be of so many parts, and the home's. */
+static u32 lite_place_shares(u32 n_parts)
+{
+	return min(n_parts + 1, (u32)LITE_SPREAD_MAX);
+}
+
 /* The share of a node's life; the next free one for a new one. */
 static int lite_place_share(struct lite_place *place,
 			    const struct lite_part *part)
@@ -316,22 +322,40 @@ static void lite_place_append(struct lite_place *place,
  * @parts: in order; copied, with all they point to shared
  * @n: entries, not 0
  *
+ * The LMR's owner is charged for the tables, those of @parts included.
+ *
  * Context: may sleep.
- * Return: the place, for lite_place_free(); -ENOMEM; -ENOSPC: too many nodes.
+ * Return: the place, for lite_place_free(); -ENOMEM; -ENOSPC: too many nodes, or a
+ * limit; -EDQUOT.
  */
 struct lite_place *lite_place_new(struct lite_lmr *lmr,
 				  const struct lite_part *parts, u32 n)
 {
-	struct lite_place *place = kzalloc(sizeof(*place), GFP_KERNEL);
+	const size_t size = struct_size((struct lite_place *)NULL, share,
+					lite_place_shares(n));
+	struct lite_place *place;
 	size_t extents = 0;
+	u64 charged;
 	int share;
 	u32 i;
 
-	if (!place)
-		return ERR_PTR(-ENOMEM);
 	for (i = 0; i < n; i++)
 		extents += parts[i].n_extents;
-	place->part = kvmalloc_array(n, sizeof(*parts), GFP_KERNEL);
+	charged = size + n * sizeof(*parts) +
+		  2 * extents * sizeof(*place->extents);
+	share = lite_limit_take(&lmr->mem->limit, lmr->acl.uid, charged);
+	if (share)
+		return ERR_PTR(share);
+	place = kzalloc(size, GFP_KERNEL_ACCOUNT);
+	if (!place) {
+		lite_limit_give(&lmr->mem->limit, lmr->acl.uid, charged);
+		return ERR_PTR(-ENOMEM);
+	}
+	place->limit = &lmr->mem->limit;
+	place->uid = lmr->acl.uid;
+	place->charged = charged;
+	place->part = kvmalloc_array(n, sizeof(*parts),
+				     GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	place->extents = kvmalloc_array(extents, sizeof(*place->extents),
 					GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!place->part || !place->extents) {
@@ -360,12 +384,13 @@ struct lite_place *lite_place_new(struct lite_lmr *lmr,
  * lite_place_free - forget tables
  * @place: nobody's any more, or NULL; its parts are not touched
  *
- * Context: any process.
+ * Context: may sleep.
  */
 void lite_place_free(struct lite_place *place)
 {
 	if (!place)
 		return;
+	lite_limit_give(place->limit, place->uid, place->charged);
 	kvfree(place->part);
 	kvfree(place->extents);
 	kfree(place);

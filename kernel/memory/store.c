@@ -3,9 +3,9 @@
  * Memory for LMRs: physically contiguous pieces, as large as the page allocator
  * has them, mapped for the device, zeroed.
  *
- * Limits are taken before pages are, and given back after. Pages go back only
- * when their home says that nobody can reach them any more, after whom it
- * could not ask has been fenced; or when the home's life is over.
+ * Limits (limit.c) are taken before pages are, and given back after. Pages go
+ * back only when their home says that nobody can reach them any more, after whom
+ * it could not ask has been fenced; or when the home's life is over.
  *
  * The pages of a piece that a process has mapped have a count each, and are given
  * back one by one. Some may be in page tables or pinned (mmap, and I/O on what was mapped): such a
@@ -22,99 +22,19 @@
 #define LITE_PIECE_ORDER 10
 /* So many are looked at under the lock of the table. */
 #define LITE_STORE_LOOK 64
-
-struct lite_uid_use {
-	u64 bytes;
-};
-
-/**
- * lite_store_room - would the limits let somebody have so much?
- * @mem: node's
- * @uid: whom to charge
- * @bytes: how much, all in all
- *
- * Who asks before the first of many pieces need not zero them all to learn that
- * the last does not fit.
- *
- * Context: may sleep.
- * Return: 0: maybe; -ENOSPC or -EDQUOT.
- */
-int lite_store_room(struct lite_memory *mem, u32 uid, u64 bytes)
-{
-	const struct lite_uid_use *use;
-	u64 used = 0;
-	int err = 0;
-
-	mutex_lock(&mem->limit_lock);
-	use = xa_load(&mem->uids, uid);
-	if (use)
-		used = use->bytes;
-	if (bytes > mem->mem_limit || mem->used > mem->mem_limit - bytes)
-		err = -ENOSPC;
-	else if (bytes > mem->uid_limit || used > mem->uid_limit - bytes)
-		err = -EDQUOT;
-	mutex_unlock(&mem->limit_lock);
-	return err;
-}
-
-static int lite_limit_take(struct lite_memory *mem, u32 uid, u64 bytes)
-{
-	struct lite_uid_use *use;
-	int err = 0;
-
-	mutex_lock(&mem->limit_lock);
-	if (bytes > mem->mem_limit || mem->used > mem->mem_limit - bytes) {
-		err = -ENOSPC;
-		goto out;
-	}
-	use = xa_load(&mem->uids, uid);
-	if (!use) {
-		use = kzalloc(sizeof(*use), GFP_KERNEL);
-		if (!use) {
-			err = -ENOMEM;
-			goto out;
-		}
-		err = xa_err(xa_store(&mem->uids, uid, use, GFP_KERNEL));
-		if (err) {
-			kfree(use);
-			goto out;
-		}
-	}
-	if (bytes > mem->uid_limit || use->bytes > mem->uid_limit - bytes) {
-		err = -EDQUOT;
-		if (!use->bytes) {
-			xa_erase(&mem->uids, uid);
-			kfree(use);
-		}
-		goto out;
-	}
-	use->bytes += bytes;
-	mem->used += bytes;
-out:
-	mutex_unlock(&mem->limit_lock);
-	return err;
-}
-
-/* @lost: so many of @bytes are in quarantine: the uid's no more, but in use. */
-static void lite_limit_give(struct lite_memory *mem, u32 uid, u64 bytes, u64 lost)
-{
-	struct lite_uid_use *use;
-
-	mutex_lock(&mem->limit_lock);
-	mem->used -= bytes - lost;
-	use = xa_load(&mem->uids, uid);
-	use->bytes -= bytes;
-	if (!use->bytes) {
-		xa_erase(&mem->uids, uid);
-		kfree(use);
-	}
-	mutex_unlock(&mem->limit_lock);
-}
+/* Entries of a table of pieces that nobody knows the number of yet. */
+#define LITE_PIECES_FIRST 64
+/* What a piece takes besides its pages: in tables, and in @by_dma. */
+#define LITE_PIECE_COST \
+	(sizeof(struct lite_piece) + sizeof(struct lite_extent) + \
+	 LITE_INDEX_COST)
 
 /* Room for one more piece: the table doubles. */
 static int lite_pieces_grow(struct lite_alloc *alloc, u32 *room)
 {
-	u32 more = *room ? *room * 2 : 64;
+	u32 more = *room ? *room * 2 :
+			   min_t(u64, alloc->bytes >> PAGE_SHIFT,
+				 LITE_PIECES_FIRST);
 	struct lite_piece *pieces;
 
 	if (alloc->n_pieces < *room)
@@ -159,7 +79,7 @@ static int lite_piece_map(struct lite_memory *mem, struct lite_piece *p)
 	 * cannot, nobody ever knows it.
 	 */
 	err = mtree_store_range(&mem->by_dma, p->dma, p->dma + size - 1,
-				page_address(p->page), GFP_KERNEL);
+				page_address(p->page), GFP_KERNEL_ACCOUNT);
 	if (err)
 		lite_dma_unmap_page(mem->fab, p->dma, size,
 				    lite_dma_since(mem->fab));
@@ -215,6 +135,28 @@ static int lite_pieces_alloc(struct lite_memory *mem, struct lite_alloc *alloc)
 	return 0;
 }
 
+/**
+ * lite_store_charge - count what describes memory that comes in many pieces
+ * @alloc: memory, charged for itself and its first piece
+ * @n: its pieces
+ * @cost: bytes for each of them
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno as lite_limit_take().
+ */
+int lite_store_charge(struct lite_alloc *alloc, u32 n, size_t cost)
+{
+	u64 bytes = (u64)(n - 1) * cost;
+	int err;
+
+	if (!bytes)
+		return 0;
+	err = lite_limit_take(&alloc->mem->limit, alloc->uid, bytes);
+	if (!err)
+		alloc->charged += bytes;
+	return err;
+}
+
 static int lite_pieces_merge(struct lite_alloc *alloc)
 {
 	u32 i;
@@ -249,16 +191,16 @@ static void lite_store_release(struct kref *ref)
 			lost += size;
 		cond_resched();
 	}
-	if (alloc->pinned) {
+	if (alloc->pinned)
 		lite_pinned_free(mem, alloc->pinned, alloc->since);
-	} else {
-		lite_limit_give(mem, alloc->uid, alloc->bytes, lost);
+	else
 		lite_stat_add(mem->stats, LITE_STAT_LMR_BYTES,
 			      -(s64)alloc->bytes);
-	}
 	lite_stat_dec(mem->stats, LITE_STAT_ALLOCS);
 	kvfree(alloc->pieces);
 	kvfree(alloc->extents);
+	lite_limit_give(&mem->limit, alloc->uid, alloc->charged);
+	lite_limit_lose(&mem->limit, lost);
 	kfree(alloc);
 }
 
@@ -313,10 +255,52 @@ int lite_store_enter(struct lite_memory *mem, struct lite_alloc *alloc)
 	int err;
 
 	kref_get(&alloc->ref);
-	err = xa_err(xa_store(&mem->allocs, alloc->id, alloc, GFP_KERNEL));
+	err = xa_err(xa_store(&mem->allocs, alloc->id, alloc,
+			      GFP_KERNEL_ACCOUNT));
 	if (err)
 		kref_put(&alloc->ref, lite_store_release);
 	return err;
+}
+
+/**
+ * lite_store_new - the object of memory that is yet to be had
+ * @mem: node's
+ * @home: whose LMR
+ * @home_incarnation: in which life
+ * @bytes: whole pages
+ * @charged: to be charged of them: all, or 0
+ * @uid: whom to charge
+ *
+ * Context: may sleep.
+ * Return: the object, charged for what describes it and its first piece as well,
+ * for lite_store_enter() or lite_store_free(); or ERR_PTR as lite_limit_take().
+ */
+struct lite_alloc *lite_store_new(struct lite_memory *mem, u32 home,
+				  u64 home_incarnation, u64 bytes, u64 charged,
+				  u32 uid)
+{
+	struct lite_alloc *alloc;
+	int err;
+
+	charged += sizeof(*alloc) + LITE_INDEX_COST + LITE_PIECE_COST;
+	err = lite_limit_take(&mem->limit, uid, charged);
+	if (err)
+		return ERR_PTR(err);
+	alloc = kzalloc(sizeof(*alloc), GFP_KERNEL_ACCOUNT);
+	if (!alloc) {
+		lite_limit_give(&mem->limit, uid, charged);
+		return ERR_PTR(-ENOMEM);
+	}
+	kref_init(&alloc->ref);
+	alloc->mem = mem;
+	alloc->id = atomic64_inc_return(&mem->ids);
+	alloc->home = home;
+	alloc->home_incarnation = home_incarnation;
+	alloc->uid = uid;
+	alloc->bytes = bytes;
+	alloc->charged = charged;
+	lite_stat_inc(mem->stats, LITE_STAT_ALLOCS);
+	return alloc;
 }
 
 /**
@@ -338,32 +322,21 @@ struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home,
 {
 	u64 bytes = round_up(length, PAGE_SIZE);
 	struct lite_alloc *alloc;
-	int err;
+	int err = 0;
 
-	err = lite_limit_take(mem, uid, bytes);
-	if (err)
-		return ERR_PTR(err);
-	alloc = kzalloc(sizeof(*alloc), GFP_KERNEL);
-	if (!alloc) {
-		lite_limit_give(mem, uid, bytes, 0);
-		return ERR_PTR(-ENOMEM);
-	}
-	kref_init(&alloc->ref);
-	alloc->mem = mem;
-	alloc->id = atomic64_inc_return(&mem->ids);
-	alloc->home = home;
-	alloc->home_incarnation = home_incarnation;
+	alloc = lite_store_new(mem, home, home_incarnation, bytes, bytes, uid);
+	if (IS_ERR(alloc))
+		return alloc;
 	alloc->session = session;
-	alloc->uid = uid;
-	alloc->bytes = bytes;
 	alloc->since = lite_dma_since(mem->fab);
-	lite_stat_inc(mem->stats, LITE_STAT_ALLOCS);
 	lite_stat_add(mem->stats, LITE_STAT_LMR_BYTES, bytes);
 	/* Do not even begin to push everybody else out of memory. */
 	if (bytes >> PAGE_SHIFT > si_mem_available())
 		err = -ENOMEM;
 	if (!err)
 		err = lite_pieces_alloc(mem, alloc) ?:
+		      lite_store_charge(alloc, alloc->n_pieces,
+					LITE_PIECE_COST) ?:
 		      lite_pieces_merge(alloc) ?:
 		      lite_store_enter(mem, alloc);
 	if (err) {

@@ -27,12 +27,14 @@ struct lite_piece {
  * @uid: charged to
  * @bytes: whole pages
  * @since: for lite_dma_unmap_page()
+ * @charged: bytes: its pages, unless they are @pinned, and what describes it
  * @n_pieces: entries in @pieces
  * @pieces: the pages
  * @n_extents: entries in @extents
  * @extents: the same merged, as published; share is 0
- * @pinned: a process's memory instead of pieces (pinned.c); NULL: ours. It is in
- *	no limit of ours, and nobody but its process may have asked for it
+ * @pinned: a process's memory instead of pieces (pinned.c); NULL: ours. Its
+ *	pages are in no limit of ours, and nobody but its process may have asked
+ *	for it
  */
 struct lite_alloc {
 	struct kref ref;
@@ -45,6 +47,7 @@ struct lite_alloc {
 	u32 uid;
 	u64 bytes;
 	u32 since;
+	u64 charged;
 	u32 n_pieces;
 	struct lite_piece *pieces;
 	u32 n_extents;
@@ -52,7 +55,10 @@ struct lite_alloc {
 	struct lite_pinned *pinned;
 };
 
-int lite_store_room(struct lite_memory *mem, u32 uid, u64 bytes);
+struct lite_alloc *lite_store_new(struct lite_memory *mem, u32 home,
+				  u64 home_incarnation, u64 bytes, u64 charged,
+				  u32 uid);
+int lite_store_charge(struct lite_alloc *alloc, u32 n, size_t cost);
 struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home,
 				    u64 home_incarnation, u64 session,
 				    u64 length, u32 uid);

@@ -31,8 +31,8 @@ _BIN = "/usr/bin"  # of the machines
 SECRET_PATH, SECRET = "/etc/lite/secret", "the secret of all tests\n"
 
 # What `litectl stats` must say of a node that nobody uses. Peers, connections and files are there for other reasons.
-GAUGES = ("handles", "mappings", "lmrs", "lmr_bytes", "allocs", "names", "ops_inflight", "slots_busy", "pinned_pages",
-          "calls_inflight", "mmaps", "locks", "lock_claims", "functions", "rpcs_inflight", "rpc_requests",
+GAUGES = ("handles", "mappings", "lmrs", "lmr_bytes", "counted_bytes", "allocs", "names", "ops_inflight", "slots_busy",
+          "pinned_pages", "calls_inflight", "mmaps", "locks", "lock_claims", "functions", "rpcs_inflight", "rpc_requests",
           "rpc_bulk_bytes")
 
 # Short times, so that tests of failures need not wait for long; a slow kernel gets more (see times()).

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The ABI: every refused input, limits, states. The checks themselves are in programs/abi and programs/netlink."""
 
-from litelab import Lite, in_one_machine, nodes_in, on_machines, prepare_all, probed, run_catch, stop_all
+from litelab import (Lite, environment, in_one_machine, memory_kb, nodes_in, on_machines, prepare_all, probed, program_path, run_catch,
+                     stop_all)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -29,11 +30,11 @@ def test_limits(lab):
     lites = in_one_machine(lab.n1, 2, mem_limit="64M", uid_limit="16M", handle_limit=500)
     run_catch(lab, lites, "abi_test", "[limits]", env={"LITE_TEST_UID_LIMIT": 16 << 20})
     lites[0].check_idle()
-    # The default of the share is the whole.
+    # The default of the share is a fourth.
     stop_all(lites)
     alone = Lite(lab.n1, 0, "10.0.1.1", "rxe1")
     alone.start(mem_limit="64M")
-    assert alone.status()["uid_limit"] == 64 << 20
+    assert alone.status()["uid_limit"] == 16 << 20
     # What can never be is not tried until the limit is met: that is a lot of work for nothing.
     with probed(lab.n1, "lite_store_alloc") as taken:
         assert not alone.lite("alloc", "large", "256M", check=False).ok
@@ -42,6 +43,36 @@ def test_limits(lab):
     assert trace.count(f"{taken}:") == 1, trace
     assert not alone.lite("resize", "small", "65M", check=False).ok
     alone.lite("free", "small")
+    alone.check_idle()
+    alone.stop()
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=448)
+def test_a_small_machine_is_filled(lab):
+    """As many LMRs of a byte as the limits let one user have are no more than the limits say: the machine lives on. The
+    limit is what all users have together by default, half of the memory."""
+    stop_all(nodes_in(lab.n1))
+    alone = Lite(lab.n1, 0, "10.0.1.1", "rxe1")
+    alone.start()
+    limit = alone.status()["mem_limit"]
+    assert alone.status()["uid_limit"] == limit // 4
+    alone.stop()
+    alone.start(uid_limit=limit)
+    before, _ = memory_kb(lab.n1)
+    filling = lab.n1.spawn([program_path("abi_test"), "[fill]"],
+                           env={**environment(lab, [alone], 600), "LITE_TEST_UID_LIMIT": limit})
+    filling.wait_output("filled", timeout=600)
+    taken = (before - memory_kb(lab.n1)[0]) * 1024
+    counted = alone.stats()["counted_bytes"]
+    print(f"{filling.out.split()[0]} LMRs: {counted} bytes are counted, {taken} taken")
+    # What is taken and not counted are nodes of trees and tables that many share.
+    assert taken < 1.25 * counted, f"{taken} bytes are taken, {counted} are counted"
+    alone.lite("alloc", "another", "1M")
+    assert alone.lite("read", "another", 0, 1, "-x").ok
+    alone.lite("free", "another")
+    filling.close_stdin()
+    filling.wait(600, check=True)
+    assert "\noom_kill 0\n" in lab.n1.run("cat /proc/vmstat").out
     alone.check_idle()
     alone.stop()
 

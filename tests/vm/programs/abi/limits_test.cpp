@@ -6,6 +6,7 @@
 #include "fixture.hpp"
 
 #include <cstdlib>
+#include <iostream>
 #include <stdexcept>
 #include <vector>
 
@@ -20,29 +21,34 @@ std::uint64_t uid_limit() {
     return std::strtoull(text, nullptr, 0);
 }
 
+// More than what describes one of these LMRs takes, as the limits count that, too.
+constexpr std::uint64_t kDescribed = 256 * 1024;
+
 }  // namespace
 
 TEST_CASE_METHOD(Abi, "limits: one uid has no more than its share: EDQUOT", "[.][limits]") {
     REQUIRE(uid_limit() < dev.query().mem_limit);
     CHECK_NOTHROW(as_user({2001, 2001}, [&] {
         const auto half = dev.alloc(uid_limit() / 2);
-        expect_equal(dev(alloc_args("", uid_limit() / 2 + kPage)), err(EDQUOT),
-                     "more than the rest");
-        expect_equal(dev(alloc_args("", uid_limit() / 2)), ok, "exactly the rest");
-        expect_equal(dev(alloc_args("", 1)), err(EDQUOT), "one byte more");
+        expect_equal(dev(alloc_args("", uid_limit() / 2)), err(EDQUOT), "all of the rest");
+        expect_equal(dev(alloc_args("", uid_limit() / 2 - kDescribed)), ok,
+                     "the rest but for what describes both");
+        expect_equal(dev(alloc_args("", kDescribed)), err(EDQUOT), "more than is left");
         dev.free(half);
         expect_equal(dev(alloc_args("", uid_limit() / 2)), ok, "after a free");
     }));
+    const auto more = dev.alloc(uid_limit() + kPage);  // root's limit is the node's
+    dev.free(more);
 }
 
 TEST_CASE_METHOD(Abi, "limits: the share is of the uid, not of the process", "[.][limits]") {
     const auto name = unique_name("share");
     CHECK_NOTHROW(as_user({2001, 2001}, [&] {
-        expect_equal(dev(alloc_args(name, uid_limit(), 0600, LITE_ALLOC_NO_HANDLE)), ok,
-                     "first process");
+        expect_equal(dev(alloc_args(name, uid_limit() - kDescribed, 0600, LITE_ALLOC_NO_HANDLE)),
+                     ok, "first process");
     }));
     CHECK_NOTHROW(as_user({2001, 77}, [&] {
-        expect_equal(dev(alloc_args("", kPage)), err(EDQUOT), "second process");
+        expect_equal(dev(alloc_args("", kDescribed)), err(EDQUOT), "second process");
     }));
     CHECK_NOTHROW(
         as_user({2002, 2001}, [&] { expect_equal(dev(alloc_args("", kPage)), ok, "other uid"); }));
@@ -59,8 +65,9 @@ TEST_CASE_METHOD(Abi, "limits: all uids together have no more than the node: ENO
     for (uid_t uid = 3000; (names.size() + 1) * uid_limit() <= limit; ++uid) {
         names.push_back(unique_name("full"));
         CHECK_NOTHROW(as_user({uid, uid}, [&] {
-            expect_equal(dev(alloc_args(names.back(), uid_limit(), 0600, LITE_ALLOC_NO_HANDLE)), ok,
-                         "share");
+            expect_equal(
+                dev(alloc_args(names.back(), uid_limit() - kDescribed, 0600, LITE_ALLOC_NO_HANDLE)),
+                ok, "share");
         }));
     }
     CHECK_NOTHROW(as_user({4000, 4000}, [&] {
@@ -89,4 +96,32 @@ TEST_CASE_METHOD(Abi, "limits: no more handles in one file than allowed: EMFILE"
 
     dev.unmap(handles.back());
     CHECK(dev(map_args(lmr.name(), LITE_RIGHT_READ)) == ok);
+}
+
+TEST_CASE_METHOD(Abi, "limits: of the smallest LMRs there are no more than memory", "[.][fill]") {
+    // What describes an LMR is counted with its page: no less than this, whatever the kernel.
+    constexpr std::uint64_t described = 1024;
+    const auto most = uid_limit() / (kPage + described);
+    const auto name = [](std::uint64_t i) { return "fill-" + std::to_string(i); };
+    Shared<std::uint64_t> made;
+    REQUIRE_NOTHROW(as_user({1000, 1000}, [&] {
+        Errno e = ok;
+        for (*made = 0; *made <= most; ++*made) {
+            e = dev(alloc_args(name(*made), 1, 0600, LITE_ALLOC_NO_HANDLE));
+            if (e != ok)
+                break;
+        }
+        expect_equal(e, err(EDQUOT), "the limit is met");
+    }));
+    std::cout << *made << " LMRs\n";
+    CHECK(*made <= most);
+    // Half of the limit are pages, at least: what describes them is no more than that.
+    CHECK(dev.query().mem_used == *made * kPage);
+    CHECK(dev.query().mem_used >= uid_limit() / 2);
+    // Who waits for the test with an empty input may look at the machine now.
+    std::cout << "filled" << std::endl;
+    std::cin.get();
+    for (std::uint64_t i = 0; i < *made; ++i)
+        dev.free(name(i));
+    CHECK(dev.query().mem_used == 0);
 }
