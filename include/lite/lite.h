@@ -463,15 +463,16 @@ int lite_mmap(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, size_t length
  * @lh: set to a handle with all rights that @mode gives and MASTER
  *
  * Nothing is copied: the LMR is these pages, which are pinned and count against
- * RLIMIT_MEMLOCK. They may be anonymous, or of shmem, memfd or hugetlbfs. What
+ * the user's RLIMIT_MEMLOCK. They may be anonymous, or of shmem, memfd or hugetlbfs. What
  * becomes of the range in the process makes no difference to the LMR. It is freed
  * like any other, and at the latest, named or not, when the context is closed.
  * Its home is this node.
  *
  * Return: 0, -EINVAL (@addr or @length are no whole pages, bits beyond 0666 in
  * the mode, a bad name), -ENAMETOOLONG, -EFBIG, -EFAULT (not all of it is
- * there, or writable), -EOPNOTSUPP or -EFAULT (it is a file's in a file system), -EDQUOT
- * (RLIMIT_MEMLOCK), -EEXIST (the name is taken), -EMFILE, -EHOSTDOWN or
+ * there, or writable), -EOPNOTSUPP or -EFAULT (it is a file's in a file system, or a
+ * driver's, as what lite_mmap() maps), -EDQUOT (RLIMIT_MEMLOCK, or what describes the
+ * LMR is too much for its owner), -ENOSPC (for the node), -EEXIST (the name is taken), -EMFILE, -EHOSTDOWN or
  * -ETIMEDOUT.
  */
 int lite_register(struct lite_ctx* ctx, const char* name, void* addr, size_t length, uint32_t mode,

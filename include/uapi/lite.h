@@ -52,7 +52,7 @@
  * EFBIG                 larger than the largest LMR there can be
  * ENOSPC                the memory that a node gives to LMRs is used up
  * EDQUOT                the memory that one uid may have in LMRs is used up, or,
- *                       for REGISTER, what the process may lock into memory
+ *                       for REGISTER, what the user may lock into memory
  *                       (RLIMIT_MEMLOCK)
  * EMFILE                too many handles in this open file
  * ENOMEM                the kernel is out of memory
@@ -161,8 +161,8 @@ struct lite_ioc_query {
 	__u32 nodes_up;        /* out: live members, this one included */
 	__aligned_u64 incarnation; /* out */
 	__aligned_u64 lmr_size_max;
-	__aligned_u64 mem_limit;   /* out: bytes this node gives to LMRs */
-	__aligned_u64 mem_used;    /* out: bytes of it in use */
+	__aligned_u64 mem_limit;   /* out: for LMRs and what describes them */
+	__aligned_u64 mem_used;    /* out: bytes that LMRs have, whole pages */
 	__u32 handles_max;     /* out: per open file */
 	__u32 reserved;
 };
@@ -515,9 +515,9 @@ struct lite_ioc_mmap {
  *
  * The memory may be anonymous, or of shmem, memfd or hugetlbfs, and must be
  * writable; not that of a file in a file system (EOPNOTSUPP, or EFAULT from
- * kernels that do not give it away themselves, 6.5 and later). Its pages are
- * pinned and count against RLIMIT_MEMLOCK, not against the node's memory for
- * LMRs. The LMR is these pages, whatever becomes of the range: after munmap(2),
+ * kernels 6.5 and later), nor a driver's, as what LITE_IOC_MMAP maps (EOPNOTSUPP).
+ * Its pages are pinned and count against the user's RLIMIT_MEMLOCK, not against
+ * the node's memory for LMRs. The LMR is these pages, whatever becomes of the range: after munmap(2),
  * or whatever else replaces a page in the process, they stay in the LMR.
  *
  * It is freed like any other, and at the latest when this open file is closed,

@@ -3,8 +3,9 @@
  * Memory of a process that an LMR is made of: the store's part of it. register.c
  * makes the LMR.
  *
- * The pages are pinned for long, as for a memory region of verbs, and accounted
- * to the process likewise.
+ * The pages are pinned for long, as for a memory region of verbs. They are
+ * accounted to the user, as those of io_uring are, and with them: an account of
+ * each process would be multiplied by fork(2).
  *
  * The tree of runs is for operations of this node's own, which have only the
  * device's address of the memory. One page may be registered many times, so
@@ -12,7 +13,10 @@
  * or to user space must not (hardened usercopy).
  *
  * Memory of files in file systems is refused: to unpin what was written takes
- * the page's lock, which a file system in user space may hold for ever.
+ * the page's lock, which a file system in user space may hold for ever. So is what
+ * drivers have mapped, LITE's own LMRs and inboxes first of all: a process may use
+ * that for as long as they let it, and must not give it to others for longer. What
+ * a page is, is looked at when it is pinned, and so will not become anything else.
  */
 #include <linux/capability.h>
 #include <linux/interval_tree_generic.h>
@@ -20,12 +24,16 @@
 #include <linux/pagemap.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/user.h>
 #include <linux/slab.h>
 
 #include "memory.h"
 
 /* Longest run: as the pieces of other LMRs. */
 #define LITE_RUN_PAGES 1024U
+/* What a run takes of the kernel's memory. */
+#define LITE_RUN_COST \
+	(sizeof(struct lite_pinned_run) + sizeof(struct lite_extent))
 /* Pages pinned with one call. */
 #define LITE_PIN_BATCH (PAGE_SIZE / sizeof(struct page *))
 
@@ -71,12 +79,41 @@ void *lite_pinned_address(struct lite_memory *mem, u64 dma, size_t *n)
 static int lite_pinned_account(struct lite_pinned *pin)
 {
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
-	u64 pinned = atomic64_add_return(pin->n_pages, &pin->mm->pinned_vm);
+	long locked = atomic_long_read(&pin->user->locked_vm);
 
-	if (pinned <= limit || capable(CAP_IPC_LOCK))
-		return 0;
+	if (capable(CAP_IPC_LOCK)) {
+		atomic_long_add(pin->n_pages, &pin->user->locked_vm);
+	} else {
+		do {
+			if (pin->n_pages > limit ||
+			    (unsigned long)locked > limit - pin->n_pages)
+				return -EDQUOT;
+		} while (!atomic_long_try_cmpxchg(&pin->user->locked_vm,
+						  &locked,
+						  locked + pin->n_pages));
+	}
+	atomic64_add(pin->n_pages, &pin->mm->pinned_vm);
+	return 0;
+}
+
+static void lite_pinned_unaccount(struct lite_pinned *pin)
+{
+	atomic_long_sub(pin->n_pages, &pin->user->locked_vm);
 	atomic64_sub(pin->n_pages, &pin->mm->pinned_vm);
-	return -EDQUOT;
+}
+
+/* May it be an LMR's? Memory of a process that is nothing else, that is. */
+static bool lite_pinned_allowed(struct page *page)
+{
+	struct folio *folio = page_folio(page);
+
+	if (folio_test_anon(folio) || PageHuge(page))
+		return true;
+	/*
+	 * shmem's, memfd's included, are backed by swap space. A driver's are of
+	 * no mapping; nor is what was truncated just now.
+	 */
+	return READ_ONCE(folio->mapping) && folio_test_swapbacked(folio);
 }
 
 /* Room for one more run: the table doubles. */
@@ -116,12 +153,9 @@ static bool lite_run_continues(const struct lite_pinned *pin,
 /* Take over a pinned page; on failure it is still the caller's. */
 static int lite_pinned_add(struct lite_pinned *pin, struct page *page, u32 *room)
 {
-	struct folio *folio = page_folio(page);
 	int err;
 
-	/* shmem's, memfd's included, are backed by swap space. */
-	if (READ_ONCE(folio->mapping) && !folio_test_anon(folio) &&
-	    !folio_test_swapbacked(folio) && !PageHuge(page))
+	if (!lite_pinned_allowed(page))
 		return -EOPNOTSUPP;
 	if (pin->n_runs &&
 	    lite_run_continues(pin, &pin->runs[pin->n_runs - 1], page)) {
@@ -203,7 +237,8 @@ void lite_pinned_release(struct lite_pinned *pin)
 		cond_resched();
 	}
 	kvfree(pin->runs);
-	atomic64_sub(pin->n_pages, &pin->mm->pinned_vm);
+	lite_pinned_unaccount(pin);
+	free_uid(pin->user);
 	mmdrop(pin->mm);
 	lite_ctx_put(pin->ctx);
 	kfree(pin);
@@ -230,6 +265,7 @@ struct lite_pinned *lite_pinned_new(struct lite_ctx *ctx, unsigned long addr,
 	if (!pin)
 		return ERR_PTR(-ENOMEM);
 	INIT_LIST_HEAD(&pin->list);
+	pin->user = current_user();
 	pin->mm = current->mm;
 	pin->n_pages = length >> PAGE_SHIFT;
 	err = lite_pinned_account(pin);
@@ -237,6 +273,7 @@ struct lite_pinned *lite_pinned_new(struct lite_ctx *ctx, unsigned long addr,
 		kfree(pin);
 		return ERR_PTR(err);
 	}
+	get_uid(pin->user);
 	mmgrab(pin->mm);
 	kref_get(&ctx->ref);
 	pin->ctx = ctx;
@@ -331,30 +368,26 @@ static int lite_pinned_extents(struct lite_alloc *alloc,
  *
  * Context: may sleep.
  * Return: the memory, in the table, with a reference for lite_store_free();
- * -ENOMEM.
+ * -ENOSPC, -EDQUOT, -ENOMEM.
  */
 struct lite_alloc *lite_pinned_adopt(struct lite_memory *mem,
 				     struct lite_pinned *pin, u32 uid)
 {
-	struct lite_alloc *alloc = kzalloc(sizeof(*alloc), GFP_KERNEL);
+	struct lite_alloc *alloc;
 	int err;
 
 	lite_stat_add(mem->stats, LITE_STAT_PINNED_PAGES, pin->n_pages);
-	if (!alloc) {
+	alloc = lite_store_new(mem, lite_cluster_id(mem->cl),
+			       mem->fab->self.incarnation,
+			       (u64)pin->n_pages << PAGE_SHIFT, 0, uid);
+	if (IS_ERR(alloc)) {
 		lite_pinned_free(mem, pin, 0);
-		return ERR_PTR(-ENOMEM);
+		return alloc;
 	}
-	kref_init(&alloc->ref);
-	alloc->mem = mem;
-	alloc->id = atomic64_inc_return(&mem->ids);
-	alloc->home = lite_cluster_id(mem->cl);
-	alloc->home_incarnation = mem->fab->self.incarnation;
-	alloc->uid = uid;
-	alloc->bytes = (u64)pin->n_pages << PAGE_SHIFT;
 	alloc->pinned = pin;
 	alloc->since = lite_dma_since(mem->fab);
-	lite_stat_inc(mem->stats, LITE_STAT_ALLOCS);
-	err = lite_pinned_map(mem, pin) ?: lite_pinned_extents(alloc, pin) ?:
+	err = lite_store_charge(alloc, pin->n_runs, LITE_RUN_COST) ?:
+	      lite_pinned_map(mem, pin) ?: lite_pinned_extents(alloc, pin) ?:
 	      lite_store_enter(mem, alloc);
 	if (err) {
 		lite_store_free(mem, alloc);

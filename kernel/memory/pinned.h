@@ -14,6 +14,7 @@ struct lite_handle;
 struct lite_memory;
 struct mm_struct;
 struct page;
+struct user_struct;
 
 /**
  * struct lite_pinned_run - physically contiguous memory of a process
@@ -38,7 +39,8 @@ struct lite_pinned_run {
  * @list: in @ctx
  * @ctx: whose end is its end, with a reference
  * @lmr: id of the LMR
- * @mm: accounted there
+ * @user: who is charged, for RLIMIT_MEMLOCK
+ * @mm: whose VmPin tells of it
  * @n_pages: pinned and accounted
  * @n_mapped: runs that are mapped for the device and in the tree, the first
  * @n_runs: entries in @runs
@@ -48,6 +50,7 @@ struct lite_pinned {
 	struct list_head list;
 	struct lite_ctx *ctx;
 	u64 lmr;
+	struct user_struct *user;
 	struct mm_struct *mm;
 	unsigned long n_pages;
 	u32 n_mapped;

@@ -147,30 +147,3 @@ TEST_CASE_METHOD(Mmap, "free: pages in a pipe are nobody else's before they are 
     ::close(ends[0]);
     ::close(ends[1]);
 }
-
-TEST_CASE_METHOD(Mmap, "free: what is written to pinned pages hits nobody else", "[free]") {
-    // Registering pins the pages of a mapping for long, for reading and writing, as a driver would.
-    constexpr std::size_t size = 64 * kPage;
-    const std::size_t rounds = env().scaled(10, 2);
-    for (std::size_t round = 0; round < rounds; ++round) {
-        NamedLmr lmr(dev, kLength);
-        const View view(dev, lmr.lh(), 0, kLength);
-        std::memset(view.data(), 0x77, view.size());
-        const auto pinned = register_memory(dev, view.bytes().first(size));
-        // While they are an LMR's, they are this LMR's ...
-        dev.write(pinned, 0, std::vector<std::byte>(kPage, std::byte{0x22}));
-        REQUIRE(all_are(view.bytes().first(kPage), std::byte{0x22}));
-        REQUIRE(all_are(view.bytes().subspan(kPage), std::byte{0x77}));
-        dev.free(lmr.lh());
-        REQUIRE(load_signal(view.data()) == SIGBUS);
-        const Refill others(dev, 3, kLength, std::byte{0xc3});
-        // ... then nobody's but who has pinned them.
-        dev.write(pinned, 0, std::vector<std::byte>(size, std::byte{0x33}));
-        REQUIRE(others.untouched());
-        std::vector<std::byte> got(size);
-        dev.read(pinned, 0, got);
-        REQUIRE(all_are(got, std::byte{0x33}));
-        dev.free(pinned);
-    }
-    check_nothing_used();
-}

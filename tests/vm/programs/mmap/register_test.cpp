@@ -209,6 +209,63 @@ TEST_CASE_METHOD(Mmap, "register: RLIMIT_MEMLOCK", "[register]") {
     check_nothing_used();
 }
 
+TEST_CASE_METHOD(Mmap, "register: RLIMIT_MEMLOCK is the user's, however many processes",
+                 "[register]") {
+    REQUIRE_NOTHROW(in_child([&] {
+        limit_memlock(8 * kPage);
+        become(kAlice);
+        const Device own(env().indexes.front());
+        Mapping memory(16 * kPage);
+        const auto mine = register_memory(own, memory.bytes().first(5 * kPage));
+        in_child([&] {
+            const Device other(env().indexes.front());
+            Mapping more(16 * kPage);
+            expect_equal(try_register(other, more.data(), 4 * kPage), err(EDQUOT), "a child");
+            expect_equal(try_register(other, more.data(), 3 * kPage), ok, "what is left");
+        });
+        own.free(mine);
+        expect_equal(try_register(own, memory.data(), 8 * kPage), ok, "all of it again");
+    }));
+    check_nothing_used();
+}
+
+TEST_CASE_METHOD(Mmap, "register: not what belongs to an LMR", "[register]") {
+    NamedLmr lmr(dev, kLength);
+    dev.write(lmr.lh(), 0, make_pattern(kLength, 9));
+    View view(dev, lmr.lh(), 0, kLength);
+    CHECK(try_register(dev, view.data(), kPage) == err(EOPNOTSUPP));
+    REQUIRE(load_signal(view.data()) == 0);
+    CHECK(try_register(dev, view.data(), kLength) == err(EOPNOTSUPP));
+    // Beside memory that may be registered, and whatever the process does meanwhile.
+    Mapping memory(2 * kPage);
+    std::atomic<bool> over{false};
+    Threads threads;
+    threads.start([&] {
+        auto* second = memory.data() + kPage;
+        auto* other = view.data() + kPage;
+        while (!over) {
+            ::mremap(other, kPage, kPage, MREMAP_MAYMOVE | MREMAP_FIXED, second);
+            ::mremap(second, kPage, kPage, MREMAP_MAYMOVE | MREMAP_FIXED, other);
+            ::mmap(second, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+                   -1, 0);
+        }
+    });
+    for (std::size_t round = 0; round < env().scaled(2000, 100); ++round) {
+        auto args = register_args({}, memory.data(), 2 * kPage);
+        const Errno e = dev.call(LITE_IOC_REGISTER, &args);
+        REQUIRE((e == ok || e == err(EOPNOTSUPP) || e == err(EFAULT)));
+        if (e == ok) {
+            dev.write(args.lh, 0, std::vector<std::byte>(2 * kPage, std::byte{0x5a}));
+            dev.free(args.lh);
+        }
+    }
+    over = true;
+    threads.join();
+    std::vector<std::byte> got(kLength);
+    dev.read(lmr.lh(), 0, got);
+    CHECK_FALSE(find_mismatch(got, 9));
+}
+
 TEST_CASE_METHOD(Mmap, "register: it ends with the file, named or not", "[register]") {
     Mapping memory(kLength);
     const auto name = unique_name("ends");
