@@ -501,7 +501,7 @@ static const struct lite_ioc {
 		       .fn = lite_ioc_rpc_inbox, .out = true),
 	LITE_IOC_ENTRY(LITE_IOC_RPC_NEXT, lite_ioc_rpc_next, done,
 		       .fn = lite_ioc_rpc_next, .out = true, .always = true),
-	LITE_IOC_ENTRY(LITE_IOC_LOCK, lite_ioc_lock, timeout_ms,
+	LITE_IOC_ENTRY(LITE_IOC_LOCK, lite_ioc_lock, reserved,
 		       .fn = lite_ioc_lock),
 	LITE_IOC_ENTRY(LITE_IOC_UNLOCK, lite_ioc_unlock, owner,
 		       .fn = lite_ioc_unlock),

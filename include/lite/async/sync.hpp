@@ -195,10 +195,10 @@ class sync_calls {
                                         std::stop_token stop) {
         lite_ctx* const ctx = m_engine.ctx();
         lite_ioc_lock args;
-        bool forever = false;
+        bool endless = false;
         const auto prepare = [&](io_uring_sqe* sqe) {
             const int limit = left.next();
-            forever = limit < 0;
+            endless = limit < 0;
             lite_uring_lock(sqe, ctx, &args, at.lh, at.offset, at.owner, flags, limit);
         };
         // A lock that nobody hears of is given back. If a holder had died it stays the
@@ -209,7 +209,7 @@ class sync_calls {
                 lite_unlock(ctx, at.lh, at.offset, at.owner);
         };
         const int err = co_await m_engine.persist(prepare, std::move(stop), undo);
-        if (err == -EBUSY || (err == -ETIMEDOUT && !forever))
+        if (err == -EBUSY || (err == -ETIMEDOUT && !endless))
             co_return std::nullopt;
         if (err != -EOWNERDEAD)
             detail::check(err, "lock");

@@ -65,7 +65,7 @@ struct Options {
     bool shared = false;
     bool try_only = false;
     bool leave = false;
-    u64 timeout = 0;
+    int timeout = LITE_FOREVER;
     unsigned threads = 1;
     unsigned writers = 1;
     std::uint32_t all = 1;
@@ -312,7 +312,7 @@ void meet(lite::context& node, const Options& options) {
         std::mt19937_64 random(i + static_cast<u64>(::getpid()));
         for (u64 n = 0, in_vain = 0; n < options.count;) {
             const int err = lite_barrier(node.get(), region.handle(), options.offset, options.all,
-                                         1 + random() % options.timeout);
+                                         1 + static_cast<int>(random() % static_cast<u64>(options.timeout)));
             if (err && err != -ETIMEDOUT)
                 throw lite::error(err, "barrier");
             if (!err) {
@@ -362,7 +362,7 @@ void spoilt(lite::context& node, const Options& options) {
         std::mt19937_64 random(i + static_cast<u64>(::getpid()));
         for (u64 n = 0; n < options.count; ++n) {
             const auto flags = static_cast<std::uint32_t>(random() % 4);
-            const u64 timeout = flags & LITE_LOCK_TRY ? 0 : 1 + random() % 50;
+            const int timeout = flags & LITE_LOCK_TRY ? 0 : 1 + static_cast<int>(random() % 50);
             const int err =
                 lite_lock(node.get(), region.handle(), options.offset, i + 1, flags, timeout);
             if (err && err != -EOWNERDEAD)
