@@ -191,7 +191,6 @@ TEST_CASE("lite_barrier and lite::barrier", "[lite.hpp][sync]") {
     CHECK(node.last.lh == 7);
     CHECK(node.last.offset == 24);
     CHECK(node.last.n == 5);
-    CHECK(node.last.reserved == 0);
     CHECK(node.last.timeout_ms == 1500);
 
     const recording<lite_ioc_barrier> good;

@@ -138,7 +138,7 @@ TEST_CASE_METHOD(Uring, "locks and barriers as commands", "[liblite][uring]") {
     lite_ioc_barrier barrier;
     lite_uring_barrier(&s.sqe, ctx, &barrier, 7, 8, 5, 0);
     s.check(ctx, LITE_IOC_BARRIER, &barrier);
-    CHECK((barrier.size == sizeof(barrier) && barrier.flags == 0 && barrier.reserved == 0));
+    CHECK((barrier.size == sizeof(barrier) && barrier.flags == 0));
     CHECK((barrier.lh == 7 && barrier.offset == 8 && barrier.n == 5 && barrier.timeout_ms == 0));
     lite_ioc_query query{};
     lite_uring_command(&s.sqe, ctx, LITE_IOC_QUERY, &query);
