@@ -31,7 +31,7 @@ options() { sed -nE 's/^  +(-[^ ]*).*/\1/p' | tr , '\n' | sort -u; }
 # Those among them that have a value: after the names and a blank there is its type, and not what the option excludes.
 valued() { sed -nE '/^  +-[^ ]* Excludes/d; s/^  +(-[^ ]*) [^ ].*/\1/p' | tr , '\n'; }
 
-mapfile -t commands < <("$program" --help | sed -n '/^Subcommands/,$s/^  \([a-z-]*\) .*/\1/p' | sort)
+mapfile -t commands < <("$program" --help | sed -n '/^Options/,$s/^  \([a-z][a-z-]*\)  .*/\1/p' | sort)
 ((${#commands[@]} > 7)) || fail "$name --help names no commands"
 diff <(printf '%s\n' "${commands[@]}") <(offered '') >&2 || fail "commands of $name"
 for command in "${commands[@]}"; do

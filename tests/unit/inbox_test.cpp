@@ -108,9 +108,9 @@ TEST_CASE_METHOD(setup, "inbox: opened, or not", "[liblite]") {
     CHECK(kern.depth == 3);
     lite_rpc_request request{};
     const void* data = nullptr;
-    CHECK(lite_inbox_next(inbox, -2, &request, &data) == -EINVAL);
+    CHECK(lite_inbox_next(inbox, -3, &request, &data) == -EINVAL);
     CHECK(lite_inbox_next(inbox, LITE_TIMEOUT_MAX + 1, &request, &data) == -EINVAL);
-    CHECK(lite_inbox_reply_next(inbox, &request, &data, 0, nullptr, 0, -2) == -EINVAL);
+    CHECK(lite_inbox_reply_next(inbox, &request, &data, 0, nullptr, 0, -3) == -EINVAL);
     // Nothing there, and no wish to wait: the kernel is not asked.
     CHECK(lite_inbox_next(inbox, 0, &request, &data) == -EAGAIN);
     CHECK(kern.calls.empty());

@@ -68,7 +68,7 @@ TEST_CASE("bad sizes", "[parse]") {
     CHECK(complaint(parse_size, "1KB") == "'1KB' is ambiguous: write K or KiB for powers of 1024");
     CHECK(refuses(parse_size, "4\0"s));
     // What a terminal would obey is not repeated to it.
-    CHECK(complaint(parse_size, "4\x1b[2J").starts_with("'4?[2J' is not a size"));
+    CHECK(complaint(parse_size, "4\x1b[2J").starts_with("'4\\x1b[2J' is not a size"));
 }
 
 TEST_CASE("numbers in a range", "[parse]") {
