@@ -59,8 +59,8 @@ lite::task<> serve(lite::executor& ex, const lite::function& tally, const lite::
                    std::stop_token stop) {
     for (;;) {
         number n{};
-        auto request = co_await ex.receive(tally, std::as_writable_bytes(std::span(n)),
-                                           lite::forever, stop);
+        auto request =
+            co_await ex.receive(tally, std::as_writable_bytes(std::span(n)), lite::forever, stop);
         n[0] += co_await ex.fetch_add(sum, 0, n[0]);
         co_await ex.reply(request, 0, std::as_bytes(std::span(n)));
     }

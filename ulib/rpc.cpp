@@ -28,7 +28,7 @@ uint32_t clamp_length(size_t n) noexcept {
 }
 
 void prepare(struct lite_ioc_rpc_call& arg, uint32_t node, uint32_t function, const void* request,
-            size_t length, int timeout_ms) noexcept {
+             size_t length, int timeout_ms) noexcept {
     arg.node = node;
     arg.function = function;
     arg.request = as_u64(request);

@@ -260,8 +260,9 @@ std::string parse_name(std::string_view text) {
     if (name.empty())
         throw usage_error("a name cannot be empty");
     if (name.size() > LITE_NAME_MAX)
-        refuse(name.substr(0, 16) + "...", fmt::format("is too long for a name ({} bytes, {} at most)",
-                                                       name.size(), LITE_NAME_MAX));
+        refuse(name.substr(0, 16) + "...",
+               fmt::format("is too long for a name ({} bytes, {} at most)", name.size(),
+                           LITE_NAME_MAX));
     for (const char c : name)
         if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
             refuse(name, "is not a name: it has a control character");

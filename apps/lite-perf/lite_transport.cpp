@@ -65,9 +65,10 @@ class LiteTransport final : public Transport {
 
     void echo(const std::byte* data, std::size_t length) {
         std::size_t got = 0;
-        check_lite(lite_rpc_call(memory_.context(), node_, function_, data, length,
-                                 echoed_.bytes().data(), echoed_.bytes().size(), &got, LITE_TIMEOUT_DEFAULT, nullptr),
-                   "call");
+        check_lite(
+            lite_rpc_call(memory_.context(), node_, function_, data, length, echoed_.bytes().data(),
+                          echoed_.bytes().size(), &got, LITE_TIMEOUT_DEFAULT, nullptr),
+            "call");
         if (got != length)
             throw std::runtime_error("LITE: the reply is too short");
     }

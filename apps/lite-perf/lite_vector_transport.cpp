@@ -33,8 +33,7 @@ class LiteVectorTransport final : public Transport {
         const int failed = lite_vector(memory_.context(), ops_.data(), requests.size());
         check_lite(std::min(failed, 0), "vector");
         for (std::size_t i = 0; failed && i < requests.size(); i++)
-            check_lite(ops_[i].error,
-                       fmt::format("operation {} of a vector", i));
+            check_lite(ops_[i].error, fmt::format("operation {} of a vector", i));
         old_ = ops_[requests.size() - 1].result;
     }
 

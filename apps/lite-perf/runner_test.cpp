@@ -62,10 +62,10 @@ TEST_CASE("arms that have no part in a workload are told of") {
         return r;
     };
     CHECK(left_out(plan, arms, {}).size() == 2);
-    const auto lines = left_out(plan, arms,
-                                {result(plan.workloads[0], {"lite"}),
-                                 result(plan.workloads[0], {"verbs", "send"}),
-                                 result(plan.workloads[1], {"send"})});
+    const auto lines =
+        left_out(plan, arms,
+                 {result(plan.workloads[0], {"lite"}), result(plan.workloads[0], {"verbs", "send"}),
+                  result(plan.workloads[1], {"send"})});
     REQUIRE(lines.size() == 1);
     CHECK_THAT(lines[0], Catch::StartsWith("rpc-latency is without lite, verbs:"));
 }

@@ -167,8 +167,8 @@ int lite_query(struct lite_ctx* ctx, struct lite_ioc_query* out) LITE_NOEXCEPT;
  * knows, with something in the part that it does not know), -ENAMETOOLONG,
  * -EFBIG, -EEXIST (the name is taken), -EHOSTUNREACH (no such node),
  * -EHOSTDOWN, -ESTALE (a node restarted just then), -ENOSPC (a node's memory
- * for LMRs is used up), -EDQUOT (the caller's share of it is), -EMFILE (too many handles), -EIO, -EPROTO, or
- * -ETIMEDOUT (it is unknown whether the LMR exists).
+ * for LMRs is used up), -EDQUOT (the caller's share of it is), -EMFILE (too many handles), -EIO,
+ * -EPROTO, or -ETIMEDOUT (it is unknown whether the LMR exists).
  */
 int lite_alloc(struct lite_ctx* ctx, const struct lite_alloc_params* params,
                lite_lh_t* lh) LITE_NOEXCEPT;
@@ -472,8 +472,8 @@ int lite_mmap(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, size_t length
  * the mode, a bad name), -ENAMETOOLONG, -EFBIG, -EFAULT (not all of it is
  * there, or writable), -EOPNOTSUPP or -EFAULT (it is a file's in a file system, or a
  * driver's, as what lite_mmap() maps), -EDQUOT (RLIMIT_MEMLOCK, or what describes the
- * LMR is too much for its owner), -ENOSPC (for the node), -EEXIST (the name is taken), -EMFILE, -EHOSTDOWN or
- * -ETIMEDOUT.
+ * LMR is too much for its owner), -ENOSPC (for the node), -EEXIST (the name is taken), -EMFILE,
+ * -EHOSTDOWN or -ETIMEDOUT.
  */
 int lite_register(struct lite_ctx* ctx, const char* name, void* addr, size_t length, uint32_t mode,
                   lite_lh_t* lh) LITE_NOEXCEPT;

@@ -73,9 +73,7 @@ inline lite_op swap(const region& on, std::uint64_t offset, std::uint64_t desire
 }  // namespace op
 
 // How one of them ended.
-inline std::error_code error_of(const lite_op& done) noexcept {
-    return {-done.error, category()};
-}
+inline std::error_code error_of(const lite_op& done) noexcept { return {-done.error, category()}; }
 
 // Carries them out at the same time, in any order; each has its own error and
 // result. At most LITE_VECTOR_MAX.

@@ -517,8 +517,9 @@ struct lite_ioc_mmap {
  * writable; not that of a file in a file system (EOPNOTSUPP, or EFAULT from
  * kernels 6.5 and later), nor a driver's, as what LITE_IOC_MMAP maps (EOPNOTSUPP).
  * Its pages are pinned and count against the user's RLIMIT_MEMLOCK, not against
- * the node's memory for LMRs. The LMR is these pages, whatever becomes of the range: after munmap(2),
- * or whatever else replaces a page in the process, they stay in the LMR.
+ * the node's memory for LMRs. The LMR is these pages, whatever becomes of the
+ * range: after munmap(2), or whatever else replaces a page in the process, they
+ * stay in the LMR.
  *
  * It is freed like any other, and at the latest when this open file is closed,
  * with or without a name. It cannot be mapped by LITE_IOC_MMAP, resized, or moved

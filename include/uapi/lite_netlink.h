@@ -85,8 +85,7 @@ enum lite_end_cause {
 	LITE_END_REVOKE,     /* REVOKE or RECALL was not answered; ms waited */
 	LITE_END_CALL,       /* another call had to succeed and did not; errno */
 	LITE_END_MESSAGE,    /* the peer sent what makes no sense; errno */
-	LITE_END_DEVICE,     /* this node's device or memory failed; errno, or
-			      * 256 + ib_wc_status */
+	LITE_END_DEVICE,     /* this node's failed; errno, or 256 + ib_wc_status */
 	LITE_END_PEER,       /* the peer ended it; RDMA CM event */
 	LITE_END_FENCE,      /* memory is to be freed that the peer could reach */
 	LITE_END_REPLACED,   /* the peer has a newer session, or lives anew */

@@ -36,7 +36,7 @@ static u32 lite_rights_by_mode(const struct lite_cred *cred, u32 uid,
 		bits = acl->mode >> 3;
 	} else if (cred->n_groups >= LITE_CRED_GROUPS) {
 		/* There may be more, that one among them: what both may. */
-		bits = acl->mode & acl->mode >> 3;
+		bits = acl->mode & (acl->mode >> 3);
 	} else {
 		bits = acl->mode;
 	}

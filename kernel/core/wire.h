@@ -402,8 +402,7 @@ struct lite_wire_extents_reply {
 	 sizeof(struct lite_wire_extent))
 
 enum lite_wire_unmap_flags {
-	LITE_UNMAP_UNCLEAN = 1 << 0, /* an operation failed, and may be under
-				      * way yet */
+	LITE_UNMAP_UNCLEAN = 1 << 0, /* an operation failed, may be under way */
 	LITE_UNMAP_LAST = 1 << 1,    /* from its maker: free it if anonymous */
 };
 
@@ -462,8 +461,7 @@ struct lite_wire_move {
 	__le64 offset;   /* bytes */
 	__le64 length;   /* 0: up to the end */
 	__le32 node;
-	__le32 later;    /* 1: not the first step: what was cut off since need not
-			  * be there */
+	__le32 later;    /* 1: a further step: what was cut off since is not missed */
 } __packed;
 
 /* One step of it has been done. */

@@ -33,6 +33,7 @@ void lite_limit_init(struct lite_limit *limit, u64 all, u64 each,
 	limit->all = all;
 	limit->each = each;
 	limit->used = 0;
+	limit->lost = 0;
 	xa_init(&limit->uids);
 	limit->stats = stats;
 }
@@ -53,8 +54,10 @@ void lite_limit_exit(struct lite_limit *limit)
 static int lite_limit_check(const struct lite_limit *limit, u32 uid, u64 used,
 			    u64 bytes)
 {
+	u64 taken = limit->used + limit->lost;
+
 	lockdep_assert_held(&limit->lock);
-	if (bytes > limit->all || limit->used > limit->all - bytes)
+	if (bytes > limit->all || taken > limit->all - bytes)
 		return -ENOSPC;
 	if (uid && (bytes > limit->each || used > limit->each - bytes))
 		return -EDQUOT;
@@ -141,7 +144,7 @@ int lite_limit_take(struct lite_limit *limit, u32 uid, u64 bytes)
 void lite_limit_lose(struct lite_limit *limit, u64 bytes)
 {
 	mutex_lock(&limit->lock);
-	limit->all -= min(limit->all, bytes);
+	limit->lost += bytes;
 	mutex_unlock(&limit->lock);
 }
 

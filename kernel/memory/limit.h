@@ -18,6 +18,7 @@ struct lite_stats;
  * @all: bytes that all have together, at most
  * @each: bytes that a uid has, at most; root is not held to it
  * @used: bytes that all have
+ * @lost: bytes in quarantine: of @all, for good
  * @uids: struct lite_uid_use of each uid that has any
  * @stats: of the node
  */
@@ -26,6 +27,7 @@ struct lite_limit {
 	u64 all;
 	u64 each;
 	u64 used;
+	u64 lost;
 	struct xarray uids;
 	struct lite_stats __percpu *stats;
 };

@@ -146,12 +146,13 @@ bool lite_memory_idle(struct lite_memory *mem)
  * @mem: node's
  *
  * Context: any.
- * Return: bytes, whole pages.
+ * Return: bytes, whole pages; those in quarantine are in use for good.
  */
 u64 lite_memory_used(struct lite_memory *mem)
 {
 	/* A sum over CPUs, some of which may go on counting. */
-	return max_t(s64, lite_stat_sum(mem->stats, LITE_STAT_LMR_BYTES), 0);
+	return max_t(s64, lite_stat_sum(mem->stats, LITE_STAT_LMR_BYTES), 0) +
+	       READ_ONCE(mem->limit.lost);
 }
 
 /**

@@ -139,8 +139,8 @@ struct lite_memory {
 	spinlock_t zombies_lock;
 	struct list_head zombies;  /* memory at nodes that did not answer */
 	struct delayed_work zombie_work;
-	struct list_head made;     /* anonymous LMRs of ours whose homes are to
-				    * hear that we have let go; under map_lock */
+	/* Anonymous LMRs of ours whose homes are to hear that we let go; map_lock. */
+	struct list_head made;
 	struct work_struct made_work;
 	unsigned long orphan;      /* jiffies: so long those of who is down stay */
 	struct delayed_work orphans;

@@ -99,6 +99,7 @@ void lite_beat_ask(struct lite_conn *conn)
 	};
 	int err;
 
+	/* With the end of the read, which clears it. */
 	if (smp_load_acquire(&b->asking) || !lite_conn_tryget(conn))
 		return;
 	b->qp = &conn->qp[READ_ONCE(conn->n_up) - 1];

@@ -141,7 +141,7 @@ void lite_locks_ctx_gone(struct lite_locks *locks, struct lite_ctx *ctx);
 void lite_locks_lmr_cut(struct lite_locks *locks, u64 id, u64 length);
 
 /* Of each kind a node has so many, if they take no more than this part of memory. */
-#define LITE_LOCK_CLAIMS_MAX (1U << 18)
+#define LITE_LOCK_CLAIMS_MAX 262144U
 #define LITE_LOCK_CLAIMS_PART 16
 #define LITE_LOCK_CLAIM_BYTES 512
 

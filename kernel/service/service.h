@@ -52,7 +52,7 @@
 /* Functions of a node. */
 #define LITE_FUNCTIONS_MAX 4096
 /* Functions that an open file has found by name. */
-#define LITE_FOUND_MAX (1U << 18)
+#define LITE_FOUND_MAX 262144U
 /* A ring that nobody uses for that long is given back. */
 #define LITE_BIND_IDLE (10 * HZ)
 

@@ -530,7 +530,7 @@ def test_the_network_card_goes_away(lab):
     assert _last_word(user) in _GONE
     # There may be such a name: who is cut off cannot know.
     second.wait_states({first.id: "down", second.id: "up"}, timeout=dead_seconds(second.vm) * 2 + 5)
-    missing = second.lite("read", "far", 0, 1, check=False)
+    missing = second.lite("read", "unknown", 0, 1, check=False)
     assert not missing.ok and "down" in missing.err, missing
     second.vm.link(up=True)
     _rejoin(second, first)

@@ -84,8 +84,8 @@ class time_left {
             return m_limit;
         if (!m_end)
             m_end = now + milliseconds(m_limit);
-        return static_cast<int>(std::max<std::int64_t>(
-            1, std::chrono::ceil<milliseconds>(*m_end - now).count()));
+        return static_cast<int>(
+            std::max<std::int64_t>(1, std::chrono::ceil<milliseconds>(*m_end - now).count()));
     }
 
   private:

@@ -171,6 +171,7 @@ class manage_calls {
         choose(args, on);
         args.grants = reinterpret_cast<std::uintptr_t>(found.data());
         args.n_grants = LITE_GRANTS_MAX;
+        args.grant_size = sizeof(::lite_grant);
         co_await looked(LITE_IOC_GRANTS, args, detail::describe("grants", on.name()),
                         std::move(stop));
         std::vector<lite::grant> all;

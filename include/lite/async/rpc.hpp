@@ -107,7 +107,8 @@ class rpc_calls {
                                            std::uint32_t function,
                                            std::span<const std::byte> request,
                                            std::size_t quorum = 0, std::size_t room = 4096,
-                                           timeout limit = default_timeout, std::stop_token stop = {}) {
+                                           timeout limit = default_timeout,
+                                           std::stop_token stop = {}) {
         if (nodes.size() > LITE_RPC_LEGS_MAX || quorum > nodes.size())
             throw error(EINVAL, "call a function of several nodes");
         std::vector<leg_reply> replies(nodes.size());

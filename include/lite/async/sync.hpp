@@ -228,7 +228,8 @@ class sync_calls {
                                             const std::chrono::duration<Rep, Period>& time,
                                             std::stop_token stop) {
         if (time <= time.zero())
-            return take(at, flags | LITE_LOCK_TRY, detail::time_left(LITE_FOREVER), std::move(stop));
+            return take(at, flags | LITE_LOCK_TRY, detail::time_left(LITE_FOREVER),
+                        std::move(stop));
         return take(at, flags, detail::time_left(detail::milliseconds_of(time)), std::move(stop));
     }
 

@@ -311,8 +311,9 @@ void meet(lite::context& node, const Options& options) {
     in_threads(options.threads, [&](unsigned i) {
         std::mt19937_64 random(i + static_cast<u64>(::getpid()));
         for (u64 n = 0, in_vain = 0; n < options.count;) {
-            const int err = lite_barrier(node.get(), region.handle(), options.offset, options.all,
-                                         1 + static_cast<int>(random() % static_cast<u64>(options.timeout)));
+            const int err =
+                lite_barrier(node.get(), region.handle(), options.offset, options.all,
+                             1 + static_cast<int>(random() % static_cast<u64>(options.timeout)));
             if (err && err != -ETIMEDOUT)
                 throw lite::error(err, "barrier");
             if (!err) {

@@ -112,8 +112,9 @@ int call(const Options& options) {
         std::uint32_t said = 0;
         std::size_t length = 0;
         const auto begun = Clock::now();
-        const int err = lite_rpc_call(ctx.get(), options.node, function, &function,
-                                      sizeof(function), &said, sizeof(said), &length, LITE_TIMEOUT_DEFAULT, nullptr);
+        const int err =
+            lite_rpc_call(ctx.get(), options.node, function, &function, sizeof(function), &said,
+                          sizeof(said), &length, LITE_TIMEOUT_DEFAULT, nullptr);
         longest = std::max(longest, Clock::now() - begun);
         if (!err && (length != sizeof(said) || said != function))
             throw std::runtime_error("the echo is wrong");

@@ -302,9 +302,8 @@ class Vector {
         const auto what = "operation " + std::to_string(i) + " of " + std::to_string(ops_.size()) +
                           ", opcode " + std::to_string(op.opcode) + ", length " +
                           std::to_string(op.length) + ": ";
-        require(
-            -op.error == expected.error,
-            what + "errno " + std::to_string(-op.error) + " for " + std::to_string(expected.error));
+        require(-op.error == expected.error, what + "errno " + std::to_string(-op.error) + " for " +
+                                                 std::to_string(expected.error));
         require(op.error || op.result == expected.result, what + "the result is wrong");
         require(expected.wanted.empty() || expected.wanted == expected.bytes,
                 what + "wrong bytes were read");

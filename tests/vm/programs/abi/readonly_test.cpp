@@ -66,8 +66,8 @@ TEST_CASE_METHOD(Abi, "read-only: it looks, and changes nothing", "[readonly]") 
     CHECK(lite_resize_name(look, name.c_str(), kPage) == -EACCES);
     CHECK(lite_move_name(look, name.c_str(), 0, 0, 0, nullptr) == -EACCES);
     CHECK(lite_grant_set_name(look, name.c_str(), 1000, 0, LITE_RIGHT_READ) == -EACCES);
-    CHECK(lite_rpc_call(look, 0, LITE_FUNCTION_MAX, nullptr, 0, nullptr, 0, nullptr, 10,
-                        nullptr) == -EACCES);
+    CHECK(lite_rpc_call(look, 0, LITE_FUNCTION_MAX, nullptr, 0, nullptr, 0, nullptr, 10, nullptr) ==
+          -EACCES);
     lite_rpc_params function{};
     function.size = sizeof(function);
     CHECK(lite_rpc_register(look, &function, nullptr) == -EACCES);

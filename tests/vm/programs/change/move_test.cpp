@@ -222,7 +222,8 @@ TEST_CASE_METHOD(ChangeEverywhere, "move: several moves and resizes at once", "[
         CHECK(used() == whole_pages(kLength));
 }
 
-TEST_CASE_METHOD(ChangeEverywhere, "move: what is cut off between its steps is not missed", "[move]") {
+TEST_CASE_METHOD(ChangeEverywhere, "move: what is cut off between its steps is not missed",
+                 "[move]") {
     INFO(where.label);
     // So long that it is of several parts, each of which is a step.
     constexpr std::uint64_t part = 4 << 20;

@@ -399,27 +399,6 @@ TEST_CASE_METHOD(Mmap, "register: the same memory twice", "[register]") {
     CHECK_FALSE(find_mismatch(got, 8, 2 * kPage));
     dev.free(two);
     CHECK(pinned_kb() == 0);
-
-    // A mapped LMR, too; its pages stay when it is freed.
-    const auto lmr = dev.alloc(8 * kPage);
-    const View view(dev, lmr, 0, 8 * kPage);
-    const auto again = register_memory(dev, view.bytes().first(4 * kPage));
-    CHECK(try_mmap(dev, mmap_args(again, 0, kPage)) == err(EOPNOTSUPP));
-    dev.write(lmr, 0, make_pattern(8 * kPage, 9));
-    got.resize(4 * kPage);
-    dev.read(again, 0, got);
-    CHECK_FALSE(find_mismatch(got, 9));
-    dev.free(lmr);
-    const auto canary = dev.alloc(8 * kPage);
-    dev.read(again, 0, got);
-    CHECK_FALSE(find_mismatch(got, 9));
-    dev.write(again, 0, make_pattern(4 * kPage, 10));
-    got.assign(8 * kPage, std::byte{1});
-    dev.read(canary, 0, got);
-    CHECK(std::all_of(got.begin(), got.end(), [](std::byte b) { return b == std::byte{}; }));
-    dev.free(again);
-    dev.free(canary);
-    check_nothing_used();
 }
 
 TEST_CASE_METHOD(Mmap, "register: freed while others write to it", "[register]") {

@@ -99,11 +99,11 @@ TEST_CASE_METHOD(DataEverywhere, "fence: nothing is tried behind one that someth
     for (std::size_t i = 0; i < 100; ++i)
         ops.push_back(lite::op::fetch_add(region, 0, 1));
     CHECK(lite::submit(node, ops) == 102);
-    CHECK(ops[0].error == ERANGE);
+    CHECK(ops[0].error == -ERANGE);
     for (std::size_t i = 0; i < between; ++i)
         CHECK(ops[1 + i].error == 0);
     for (std::size_t i = 1 + between; i < ops.size(); ++i)
-        CHECK(ops[i].error == ECANCELED);
+        CHECK(ops[i].error == -ECANCELED);
     CHECK(region.load<std::uint64_t>(0) == 0);
     CHECK(region.load<std::uint64_t>(8) == between);
 
@@ -113,8 +113,8 @@ TEST_CASE_METHOD(DataEverywhere, "fence: nothing is tried behind one that someth
     bad[1].flags = 1;
     CHECK(lite::submit(node, bad) == 2);
     CHECK(bad[0].error == 0);
-    CHECK(bad[1].error == EOPNOTSUPP);
-    CHECK(bad[2].error == ECANCELED);
+    CHECK(bad[1].error == -EOPNOTSUPP);
+    CHECK(bad[2].error == -ECANCELED);
 }
 
 TEST_CASE_METHOD(DataEverywhere, "fence: as a command of io_uring", "[fence]") {

@@ -674,7 +674,7 @@ TEST_CASE_METHOD(RpcFixture, "calls: names and numbers", "[rpc]") {
     params = params_of();
     params.name = longest.c_str();
     CHECK(lite_rpc_register(server, &params, nullptr) == -ENAMETOOLONG);
-    params.name = "a/b";
+    params.name = "a\nb";
     CHECK(lite_rpc_register(server, &params, nullptr) == -EINVAL);
     params = params_of(LITE_RPC_BULK_MAX + 1);
     CHECK(lite_rpc_register(server, &params, nullptr) == -EINVAL);

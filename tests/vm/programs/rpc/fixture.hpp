@@ -96,8 +96,8 @@ class RpcFixture {
     RpcFixture();
 
     Result call(std::uint32_t function, const Bytes& request, Bytes* reply,
-                std::size_t room = 65536, int timeout_ms = LITE_TIMEOUT_DEFAULT, std::uint32_t* status = nullptr,
-                std::size_t* length = nullptr);
+                std::size_t room = 65536, int timeout_ms = LITE_TIMEOUT_DEFAULT,
+                std::uint32_t* status = nullptr, std::size_t* length = nullptr);
     // Registers a function at the server's node; its number.
     std::uint32_t enroll(lite_ctx* ctx, const lite_rpc_params& params);
     int patience_ms() const { return static_cast<int>(patience().count()); }

@@ -312,8 +312,7 @@ TEST_CASE_METHOD(MultiFixture, "multicall: memory that is not there, or not yet"
     to[0].reply = fresh;
     to[1].reply = nullptr;
     CHECK(lite_rpc_multicall(client, number, request.data(), size, to.data(), to.size(), 0,
-                             LITE_TIMEOUT_DEFAULT) ==
-          2);
+                             LITE_TIMEOUT_DEFAULT) == 2);
     CHECK(to[0].error == 0);
     CHECK(std::memcmp(fresh, answer.data(), size) == 0);
     CHECK(to[1].error == -EFAULT);
@@ -329,8 +328,7 @@ TEST_CASE_METHOD(MultiFixture, "multicall: memory that is not there, or not yet"
     CHECK(lite_rpc_multicall(client, number, nullptr, 10, to.data(), to.size(), 0,
                              LITE_TIMEOUT_DEFAULT) == -EFAULT);
     CHECK(lite_rpc_multicall(client, number, request.data(), LITE_RPC_BULK_MAX + 1, to.data(),
-                             to.size(), 0,
-                             LITE_TIMEOUT_DEFAULT) == -E2BIG);
+                             to.size(), 0, LITE_TIMEOUT_DEFAULT) == -E2BIG);
     to = legs(nodes);
     CHECK(call(Bytes(LITE_RPC_BYTES_MAX + 1), to, 0) == 0);
     for (const auto& leg : to)

@@ -25,8 +25,8 @@ bool is_free(lite_ctx* ctx, const lite::region& lmr) {
 
 // Becomes free, or does not within a while.
 bool becomes_free(lite_ctx* ctx, const lite::region& lmr) {
-    const int err = lite_lock(ctx, lmr.handle(), at, 1000, 0,
-                              static_cast<int>(patience().count() / 4));
+    const int err =
+        lite_lock(ctx, lmr.handle(), at, 1000, 0, static_cast<int>(patience().count() / 4));
     if (!err)
         expect_equal(lite_unlock(ctx, lmr.handle(), at, 1000), 0, "unlock");
     return !err;

@@ -79,7 +79,8 @@ lite::task<std::uint64_t> value_at(lite::executor& ex, const lite::region& lmr,
 
 lite::task<> receive_until(lite::executor& ex, const lite::function& words, std::stop_token stop) {
     Word word{};
-    co_await ex.receive(words, std::as_writable_bytes(std::span(word)), lite::default_timeout, stop);
+    co_await ex.receive(words, std::as_writable_bytes(std::span(word)), lite::default_timeout,
+                        stop);
 }
 
 lite::task<> wait_until_stopped(lite::executor& ex, const lite::region& lmr, std::stop_token stop) {

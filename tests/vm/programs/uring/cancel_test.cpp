@@ -89,11 +89,9 @@ TEST_CASE_METHOD(Uring, "cancel: a receive, a call, a lock, a barrier", "[uring]
     // What they have left: nothing. The lock is to be had, the barrier counts nobody, the call's
     // request is not to be answered.
     REQUIRE(lite_unlock(ctx, w.lmr.handle(), 8, 99) == 0);
-    REQUIRE(lite_lock(ctx, w.lmr.handle(), 8, 101, 0,
-                      static_cast<int>(patience().count())) == 0);
+    REQUIRE(lite_lock(ctx, w.lmr.handle(), 8, 101, 0, static_cast<int>(patience().count())) == 0);
     REQUIRE(lite_unlock(ctx, w.lmr.handle(), 8, 101) == 0);
-    CHECK(lite_barrier(ctx, w.lmr.handle(), 64, 1,
-                       static_cast<int>(patience().count())) == 0);
+    CHECK(lite_barrier(ctx, w.lmr.handle(), 64, 1, static_cast<int>(patience().count())) == 0);
     // And a cancelled receive does not take what comes.
     lite_ioc_rpc_call call{};
     lite_uring_call(ring.sqe(20), ctx, &call, 0, w.function, w.buffer.data(), 8, w.reply.data(),
@@ -148,8 +146,7 @@ TEST_CASE_METHOD(Uring, "cancel: a ring is closed, and its process goes on", "[u
     ring.reset();
     // The kernel ends them in the background.
     REQUIRE(lite_unlock(ctx, w.lmr.handle(), 8, 99) == 0);
-    REQUIRE(lite_lock(ctx, w.lmr.handle(), 8, 101, 0,
-                      static_cast<int>(patience().count())) == 0);
+    REQUIRE(lite_lock(ctx, w.lmr.handle(), 8, 101, 0, static_cast<int>(patience().count())) == 0);
     REQUIRE(lite_unlock(ctx, w.lmr.handle(), 8, 101) == 0);
     wait_until("the barrier counts nobody", [&] {
         const int err = lite_barrier(ctx, w.lmr.handle(), 64, 1, 1000);
