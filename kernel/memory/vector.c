@@ -652,7 +652,7 @@ static void lite_vector_fence(struct lite_vector *v, struct lite_op *ops,
 	if (!err)
 		err = failed ? -ECANCELED : lite_op_run(v->ctx, op, NULL);
 	op->result = 0;
-	op->error = -err;
+	op->error = err;
 	v->cancelled = err;
 }
 
@@ -681,7 +681,7 @@ int lite_vector_run(struct lite_vector *v, struct lite_op *ops, u32 n,
 	}
 	for (; i < n; i++) {
 		ops[i].result = 0;
-		ops[i].error = err ? -err : ECANCELED;
+		ops[i].error = err ?: -ECANCELED;
 	}
 	return err;
 }
