@@ -41,6 +41,9 @@ static int lite_device_check(struct lite_fabric *fab, const char **why)
 			       1, LITE_RD_ATOM_MAX);
 	fab->atomics = attr->atomic_cap != IB_ATOMIC_NONE;
 	fab->soft = dev->ops.driver_id == RDMA_DRIVER_RXE;
+	/* One more, see lite_conn_qps(). */
+	if (fab->soft && fab->nqps < LITE_QPS_MAX)
+		fab->nqps++;
 	return 0;
 }
 

@@ -631,10 +631,43 @@ static inline bool lite_conn_is_dead(struct lite_conn *conn)
 	return READ_ONCE(conn->state) == LITE_CONN_DEAD;
 }
 
-/* Spread the processors over the QPs. */
-static inline struct lite_qp *lite_conn_qp(struct lite_conn *conn)
+/**
+ * lite_conn_qps - the queue pairs for a kind of operations
+ * @conn: connection that the caller holds live
+ * @fetch: operations that bring bytes back: reads and atomics
+ * @first: set to the first
+ *
+ * On Soft-RoCE the last queue pair is for operations that bring bytes back, and the
+ * others for all else. A responder that is sent a write twice acknowledges the newest
+ * request; when that is a read or an atomic of the same queue pair whose answer was
+ * lost, Soft-RoCE takes the acknowledgement for the answer, and reports success
+ * without the bytes (check_ack() in rxe_comp.c, 6.1 to 6.12). What is sent on a
+ * queue pair that the peer has not connected yet is lost, and sent again.
+ *
+ * Context: any.
+ * Return: how many.
+ */
+static inline u8 lite_conn_qps(struct lite_conn *conn, bool fetch,
+			       struct lite_qp **first)
 {
-	return &conn->qp[raw_smp_processor_id() % READ_ONCE(conn->n_up)];
+	u8 n = READ_ONCE(conn->n_connected);
+
+	*first = conn->qp;
+	if (!conn->fab->soft || n == 1)
+		return READ_ONCE(conn->n_up);
+	if (!fetch)
+		return min_t(u8, READ_ONCE(conn->n_up), n - 1);
+	*first += n - 1;
+	return 1;
+}
+
+/* Spread the processors over them. */
+static inline struct lite_qp *lite_conn_qp(struct lite_conn *conn, bool fetch)
+{
+	struct lite_qp *first;
+	u8 n = lite_conn_qps(conn, fetch, &first);
+
+	return &first[raw_smp_processor_id() % n];
 }
 
 #endif /* _LITE_FABRIC_H */

@@ -345,13 +345,12 @@ int lite_qp_rdma_nowait(struct lite_qp *qp, struct lite_io *io,
 }
 
 /**
- * lite_conn_scratch - what to write where nothing is to be written
+ * lite_conn_scratch - what to read or write where nothing is to be
  * @conn: connection
  * @sge: set to 8 bytes of whatever
  *
- * Not to write no bytes: Soft-RoCE on 6.12, asked for a read anew after such a
- * write, takes its region from that, which had none, and ends the queue pair
- * with a warning.
+ * Not no bytes: Soft-RoCE on 6.12, asked for a read anew after such a write, takes
+ * its region from that, which had none, and ends the queue pair with a warning.
  *
  * Return: the address at the peer, where nobody reads them.
  */
@@ -370,8 +369,9 @@ u64 lite_conn_scratch(const struct lite_conn *conn, struct ib_sge *sge)
  * @qp: of a connection that the caller holds live
  * @io: that of the reads, all posted
  *
- * For connections with lite_conn.read_trusted. Posts a write that nobody looks
- * at: it fails if a read before it has ended the queue pair.
+ * For connections with lite_conn.read_trusted. Posts a read that nobody looks
+ * at: it fails if a read before it has ended the queue pair. Not a write, see
+ * lite_conn_qps().
  *
  * Context: may sleep when the send queue is full.
  * Return: 0 when posted; else a negative errno and nothing is in flight.
@@ -381,7 +381,7 @@ int lite_qp_confirm(struct lite_qp *qp, struct lite_io *io)
 	struct ib_sge sge;
 	u64 raddr = lite_conn_scratch(qp->conn, &sge);
 
-	return lite_qp_rdma(qp, io, IB_WR_RDMA_WRITE, &sge, 1, raddr, 0);
+	return lite_qp_rdma(qp, io, IB_WR_RDMA_READ, &sge, 1, raddr, 0);
 }
 
 static int lite_qp_post_atomic(struct lite_qp *qp, struct lite_wr *wr,

@@ -53,7 +53,7 @@ int lite_atomic_post(struct lite_mapping *m, struct lite_conn *conn,
 		     u64 offset, u64 operand, u64 swap)
 {
 	const struct lite_extent *e = lite_extent_at(m, offset);
-	struct lite_qp *qp = lite_conn_qp(conn);
+	struct lite_qp *qp = lite_conn_qp(conn, true);
 	struct ib_sge sge = {
 		.addr = bounce->dma,
 		.length = sizeof(u64),

@@ -257,8 +257,15 @@ static void lite_plug_add(struct lite_plug *plug, struct lite_issue *first)
 	spin_unlock(&is->lock);
 }
 
-/* The chain that goes where a session does, if there is one: the caller's then. */
-static struct lite_issue *lite_plug_take(struct lite_plug *plug, u64 session)
+/* Not in one chain with others, see lite_conn_qps(). */
+static bool lite_issue_is_fetch(const struct lite_issue *i)
+{
+	return i->opcode != LITE_OP_WRITE && i->mem->fab->soft;
+}
+
+/* The chain that @i may join, if there is one: the caller's then. */
+static struct lite_issue *lite_plug_take(struct lite_plug *plug, u64 session,
+					 const struct lite_issue *i)
 {
 	struct lite_issue *first = NULL;
 	u32 k;
@@ -266,7 +273,9 @@ static struct lite_issue *lite_plug_take(struct lite_plug *plug, u64 session)
 	spin_lock(&plug->mem->issues.lock);
 	for (k = 0; k < plug->n; k++) {
 		/* Sessions have numbers of their own, whoever they are with. */
-		if (plug->first[k]->conn->session != session)
+		if (plug->first[k]->conn->session != session ||
+		    lite_issue_is_fetch(plug->first[k]) !=
+			    lite_issue_is_fetch(i))
 			continue;
 		first = plug->first[k];
 		plug->first[k] = plug->first[plug->n - 1];
@@ -413,7 +422,7 @@ static bool lite_issue_join(struct lite_plug *plug, struct lite_issue *i,
 	bool joined;
 
 	if (!s->lost && plug->mem)
-		first = lite_plug_take(plug, s->session);
+		first = lite_plug_take(plug, s->session, i);
 	if (!first)
 		return false;
 	joined = lite_issue_is_trusted(i, first->conn) &&
@@ -433,13 +442,16 @@ static bool lite_issue_begin(struct lite_issue *i, const struct lite_op *op,
 			     const struct lite_extent *e)
 {
 	struct lite_conn *conn = lite_access_conn(i->m, e->share);
-	u8 first = raw_smp_processor_id(), n, k;
+	u8 cpu = raw_smp_processor_id(), n, k;
+	struct lite_qp *qp;
 
 	if (IS_ERR(conn))
 		return false;
-	n = lite_issue_is_trusted(i, conn) ? READ_ONCE(conn->n_up) : 0;
+	n = lite_conn_qps(conn, i->opcode != LITE_OP_WRITE, &qp);
+	if (!lite_issue_is_trusted(i, conn))
+		n = 0;
 	for (k = 0; k < n; k++) {
-		lite_chain_init(&i->chain, &conn->qp[(first + k) % n]);
+		lite_chain_init(&i->chain, &qp[(cpu + k) % n]);
 		if (lite_chain_reserve(&i->chain))
 			break;
 	}

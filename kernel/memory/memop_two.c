@@ -89,7 +89,7 @@ static ssize_t lite_copy_send(struct lite_run *r, struct lite_span *to,
 	n = min_t(u64, n, lite_run_packet(r, LITE_RUN_SEND));
 	lite_span_place(r, to, n);
 	lite_span_place(r, from, n);
-	qp = lite_conn_qp(conn);
+	qp = lite_conn_qp(conn, false);
 	lite_io_init(&io);
 	for (at = 0; at < n && !err; at += sge.length) {
 		sge.addr = lite_span_dma(from) + at;
@@ -179,7 +179,7 @@ static ssize_t lite_compare_fetch(struct lite_run *r, struct lite_span *p,
 		return PTR_ERR(conn);
 	n = min_t(u64, n, lite_run_packet(r, PAGE_SIZE << r->order));
 	sge.length = n;
-	qp = lite_conn_qp(conn);
+	qp = lite_conn_qp(conn, true);
 	ib_dma_sync_single_for_device(dev, r->dma, n, DMA_BIDIRECTIONAL);
 	lite_io_init(&io);
 	err = lite_qp_rdma(qp, &io, IB_WR_RDMA_READ, &sge, 1, lite_span_dma(p),

@@ -68,7 +68,7 @@ static int lite_small_post(struct lite_piece_io *p, struct lite_mapping *m,
 	conn = lite_access_conn(m, e->share);
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
-	qp = lite_conn_qp(conn);
+	qp = lite_conn_qp(conn, !p->write);
 	ib_dma_sync_single_for_device(conn->fab->dev, bounce->dma, n,
 				      DMA_BIDIRECTIONAL);
 	lite_io_init(&io);

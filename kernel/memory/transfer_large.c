@@ -235,7 +235,7 @@ static int lite_batch_post(struct lite_large *l, struct lite_batch *b)
 	err = lite_batch_connect(l, b);
 	if (err)
 		goto err_exit;
-	b->qp = lite_conn_qp(b->conn);
+	b->qp = lite_conn_qp(b->conn, !p->write);
 	lite_io_init(&b->io);
 	/* What was posted before an error is in flight all the same. */
 	b->err = lite_batch_rdma(b, p->write);

@@ -62,6 +62,7 @@ struct lite_wave_op {
  * struct lite_wave_chain - what goes to one node
  * @conn: the session with it, held live
  * @chain: the work requests
+ * @fetch: operations that bring bytes back
  * @plain: all of it may go in messages
  * @lost: it is not known, nor will be, whether it was done
  * @owed: a message may be carried out yet by this node; or 0
@@ -69,6 +70,7 @@ struct lite_wave_op {
 struct lite_wave_chain {
 	struct lite_conn *conn;
 	struct lite_chain chain;
+	bool fetch;
 	bool plain;
 	bool lost;
 	u32 owed;
@@ -231,9 +233,12 @@ static bool lite_wave_room(struct lite_vector *v, size_t n)
 	return true;
 }
 
-/* The chain to a share of a mapping that has been entered. */
+/*
+ * The chain to a share of a mapping that has been entered, for operations that
+ * bring bytes back, or for others.
+ */
 static int lite_wave_to(struct lite_vector *v, struct lite_mapping *m,
-			u32 share)
+			u32 share, bool fetch)
 {
 	const struct lite_map_share *s = &m->share[share];
 	struct lite_wave_chain *to;
@@ -242,7 +247,8 @@ static int lite_wave_to(struct lite_vector *v, struct lite_mapping *m,
 
 	for (i = 0; i < v->n_to; i++) {
 		/* Sessions have numbers of their own, whoever they are with. */
-		if (v->to[i].conn->session == s->session && !s->lost)
+		if (v->to[i].conn->session == s->session && !s->lost &&
+		    (v->to[i].fetch == fetch || !v->ctx->mem->fab->soft))
 			return i;
 	}
 	if (i == LITE_WAVE_CHAINS)
@@ -252,10 +258,11 @@ static int lite_wave_to(struct lite_vector *v, struct lite_mapping *m,
 		return PTR_ERR(conn);
 	to = &v->to[v->n_to++];
 	to->conn = conn;
+	to->fetch = fetch;
 	to->plain = true;
 	to->lost = false;
 	to->owed = 0;
-	lite_chain_init(&to->chain, lite_conn_qp(conn));
+	lite_chain_init(&to->chain, lite_conn_qp(conn, fetch));
 	return i;
 }
 
@@ -305,7 +312,7 @@ static enum lite_wave_no lite_wave_enter(struct lite_vector *v,
 	if (m->share[e->share].local || op->length > e->length - in ||
 	    lite_mapping_is_careful(m))
 		return LITE_WAVE_ALONE;
-	to = lite_wave_to(v, m, e->share);
+	to = lite_wave_to(v, m, e->share, op->opcode != LITE_OP_WRITE);
 	if (to < 0)
 		return to == -ENOSPC ? LITE_WAVE_FULL : LITE_WAVE_ALONE;
 	*w = (struct lite_wave_op){

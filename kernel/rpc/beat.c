@@ -102,7 +102,7 @@ void lite_beat_ask(struct lite_conn *conn)
 	/* With the end of the read, which clears it. */
 	if (smp_load_acquire(&b->asking) || !lite_conn_tryget(conn))
 		return;
-	b->qp = &conn->qp[READ_ONCE(conn->n_up) - 1];
+	b->qp = lite_conn_qp(conn, true);
 	b->asked = jiffies;
 	WRITE_ONCE(b->asking, true);
 	lite_io_init_unwaited(&b->io, lite_beat_end);

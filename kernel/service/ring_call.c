@@ -51,13 +51,17 @@ static int lite_serve_bind(void *priv, struct lite_conn *conn, const void *req,
  */
 static int lite_rpc_peer_settle(struct lite_conn *conn)
 {
+	struct ib_sge sge;
 	struct lite_io io;
+	u64 raddr;
 	int err;
 
 	if (!lite_conn_tryget(conn))
 		return -EHOSTDOWN;
 	lite_io_init(&io);
-	err = lite_qp_confirm(&conn->qp[0], &io);
+	raddr = lite_conn_scratch(conn, &sge);
+	err = lite_qp_rdma(&conn->qp[0], &io, IB_WR_RDMA_WRITE, &sge, 1, raddr,
+			   0);
 	lite_io_wait(&io, &conn->qp[0]);
 	lite_conn_put_live(conn);
 	return err ?: io.status;

@@ -165,7 +165,7 @@ static int lite_bulk_go(struct lite_bulk_io *b, struct lite_request *req,
 	if (!lite_conn_tryget(conn))
 		return -EHOSTDOWN;
 	/* The reply's header goes through the first one, behind the reply. */
-	qp = op == IB_WR_RDMA_READ ? lite_conn_qp(conn) : &conn->qp[0];
+	qp = op == IB_WR_RDMA_READ ? lite_conn_qp(conn, true) : &conn->qp[0];
 	for (;;) {
 		err = lite_bulk_batch(b, qp, op);
 		if (err || !b->left)

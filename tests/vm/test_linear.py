@@ -2,6 +2,8 @@
 """Atomics on words are linearizable: what many threads on several nodes have seen is written down, and a checker (tests/lin)
 looks for an order that explains it. All that record are in one machine, where there is one clock."""
 
+import time
+
 from litelab import (Lite, in_one_machine, join_all, prepare_all, program_path, stop_all, times, wait_complete,
                      wait_until)
 from vmlab import CommandFailed
@@ -84,8 +86,10 @@ def test_sessions_break_meanwhile(lab):
         lite.start(**{**times(lite.vm), "dead": 20000 * lab.kernel.time_scale})
     join_all(lites)
     _words(lites[0], "words", lites[2])
-    running = _record(lab, lites, "words", 4, lab.scale(500, 200), "--words", 4, "--until-told")
+    # Not so many that somebody has written down all of them before the end.
+    running = _record(lab, lites, "words", 4, 50000, "--words", 4, "--until-told")
     running.wait_output("running", timeout=60)
+
     def count(what):
         return sum(lite.stats()[what] for lite in lites[:2])
 
@@ -108,4 +112,44 @@ def test_sessions_break_meanwhile(lab):
     assert unknown, total
     wait_complete(lites)
     lites[0].lite("free", "words")
+    stop_all(lites)
+
+
+@vmtest(nodes=2, cpus=2, mem_mb=768, timeout=400, fresh=True)
+def test_lost_for_moments(lab):
+    """The cable fails for moments. Requests have been carried out whose answers were lost, and come again: no answer is
+    taken for another's, and nothing is done twice. Others write and read large and small, and know what must be there."""
+    lab.n1.run("ip addr add 10.0.0.101/24 dev eth0")
+    lites = [Lite(lab.n1), Lite(lab.n1, 1, "10.0.0.101"), Lite(lab.n2)]
+    for lite in lites:
+        lite.start(**{**times(lite.vm), "dead": 20000 * lab.kernel.time_scale})
+    join_all(lites)
+    _words(lites[0], "words", lites[2])
+    users, length, seed = 2, 512 << 10, lab.rng.getrandbits(32)
+    _words(lites[0], "slots", lites[2], length)
+    recorder = _record(lab, lites, "words", 4, 50000, "--words", 4, "--until-told")
+    recorder.wait_output("running", timeout=60)
+    others = [lab.n1.spawn([str(word) for word in (
+        program_path("slots"), "--index", lites[number % 2].index, "slots", "--length", length, "--users", users,
+        "--number", number, "--seed", seed)]) for number in range(users)]
+
+    def count():
+        return sum(lite.stats()["atomics"] for lite in lites[:2])
+
+    for _ in range(lab.scale(30, 10)):
+        before = count()
+        wait_until("it works", lambda before=before: count() >= before + 50, 60, lab.kernel.time_scale)
+        assert all(process.running for process in (recorder, *others)), recorder.err
+        lab.n2.cut()
+        # Not for a condition: the longer, the more has been lost.
+        time.sleep(lab.rng.uniform(0.05, 0.4))
+        lab.n2.cut(False)
+    recorder.write(b"\n")
+    total, unknown = _outcome(recorder, 200)
+    print(f"      {total} operations, of which {unknown} with an unknown end")
+    for process in others:
+        process.write(b"\n")
+        process.wait(60, check=True)
+    for name in ("words", "slots"):
+        lites[0].lite("free", name)
     stop_all(lites)

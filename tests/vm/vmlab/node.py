@@ -157,11 +157,13 @@ class Node:
 
     def cut(self, on=True):
         """Loses every packet in both directions, unseen by the guest, like a broken switch; on=False ends it."""
+        # The qdisc stays: with it a static key of the kernel would come and go, and an emulated processor can get stuck
+        # in the breakpoint by which another one has the code changed.
         # "drop" would tell the sender, and Soft-RoCE then behaves differently. "trap" takes the packet, and that is all.
-        self.run("tc qdisc del dev eth0 clsact 2>/dev/null;" + (
-            " modprobe -a -q sch_ingress cls_matchall act_gact; tc qdisc add dev eth0 clsact &&"
-            " tc filter add dev eth0 egress matchall action trap &&"
-            " tc filter add dev eth0 ingress matchall action drop" if on else " true"))
+        self.run("modprobe -a -q sch_ingress cls_matchall act_gact; tc qdisc add dev eth0 clsact 2>/dev/null;"
+                 " tc filter add dev eth0 egress matchall action trap &&"
+                 " tc filter add dev eth0 ingress matchall action drop" if on else
+                 "tc filter del dev eth0 egress 2>/dev/null; tc filter del dev eth0 ingress 2>/dev/null; true")
 
     def netem(self, rules):
         """Disturbs what the node sends: tc-netem(8) rules ("loss 1% delay 2ms"), None for no more of it."""
