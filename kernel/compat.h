@@ -97,6 +97,9 @@ static inline long lite_pin_user_pages(unsigned long addr, unsigned long n,
 #define LITE_UNINIT
 #endif
 
+/* Soft-RoCE raised completion events from a tasklet of each CQ: until 6.4. */
+#define LITE_RXE_TASKLETS (LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0))
+
 /* A command of io_uring comes with all of its SQE: since 6.5. */
 static inline const void *lite_uring_payload(const struct io_uring_cmd *cmd)
 {

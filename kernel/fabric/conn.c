@@ -101,12 +101,16 @@ static void lite_conn_destroy(struct lite_conn *conn)
 	trace_lite_conn(conn->session, conn->from.node, 3, conn->reason);
 	lite_stat_inc(conn->fab->stats, LITE_STAT_FENCES);
 	for (i = 0; i < conn->nqps; i++)
+		lite_qp_close(&conn->qp[i]);
+	lite_cq_quiesce();
+	for (i = 0; i < conn->nqps; i++)
 		lite_qp_abort(&conn->qp[i]);
 	wait_for_completion(&conn->drained);
 	if (conn->id)
 		rdma_destroy_id(conn->id);
 	conn->id = NULL;
-	lite_cq_barrier(conn->fab->cpu_wq);
+	if (conn->fab->quirks.late_events)
+		lite_cq_barrier();
 	for (i = 0; i < conn->nqps; i++)
 		lite_qp_free(&conn->qp[i]);
 	if (conn->rcq && conn->stuck)
@@ -532,12 +536,7 @@ static int lite_qp_connect(struct lite_conn *conn, struct lite_qp *qp,
 	return 0;
 }
 
-/*
- * Soft-RoCE (6.1 to 6.12 at least) ends a read wrongly when a NAK arrives in
- * its middle, because the responder could not send: with success, before its
- * data is there. Then it ends the QP. A read of one packet has no middle; after
- * a longer one, see lite_qp_confirm().
- */
+/* A read of one packet has no middle; after a longer one, see lite_qp_confirm(). */
 static int lite_conn_trust_reads(struct lite_conn *conn)
 {
 	struct ib_qp_init_attr init;
@@ -545,7 +544,7 @@ static int lite_conn_trust_reads(struct lite_conn *conn)
 	int err;
 
 	conn->read_trusted = U32_MAX;
-	if (conn->fab->dev->ops.driver_id != RDMA_DRIVER_RXE)
+	if (!conn->fab->quirks.early_reads)
 		return 0;
 	err = ib_query_qp(conn->qp[0].ib, &attr, IB_QP_PATH_MTU, &init);
 	if (!err)
@@ -575,7 +574,8 @@ int lite_conn_add_qps(struct lite_conn *conn, const struct lite_wire_qp *remote,
 	else
 		err = lite_conn_trust_reads(conn);
 	if (!err)
-		WRITE_ONCE(conn->fab->poller.napi, lite_napi_of(conn->id));
+		WRITE_ONCE(conn->fab->poller.napi,
+			   conn->fab->quirks.soft ? lite_napi_of(conn->id) : 0);
 	for (i = 0; !err && i < n && i + 1 < conn->nqps; i++) {
 		err = lite_qp_connect(conn, &conn->qp[i + 1],
 				      le32_to_cpu(remote[i].qpn) & 0xffffff,

@@ -17,10 +17,13 @@
  * one CQ. cq->lock makes polling exclusive, the handlers run outside of it, so
  * handlers of one send CQ may run side by side and out of order. They only
  * touch their own work request. Of a receive CQ, cq->busy is held while handlers
- * run. Closing waits for those who polled before.
+ * run. Preemption is off from taking completions until their handlers have run:
+ * a thread without a processor never has the completions of others, nor cq->busy.
+ * And so an RCU grace period waits for those who polled before a CQ was closed.
  */
 #include <linux/cpu.h>
 #include <linux/interrupt.h>
+#include <linux/rcupdate.h>
 
 #include "../compat.h"
 #include "fabric.h"
@@ -115,25 +118,26 @@ static int lite_cq_take(struct lite_cq *cq, struct ib_wc *wc)
  * lite_cq_poll - take completions and run their handlers
  * @cq: queue
  *
- * Context: process; the handlers do not sleep.
- * Return: completions handled; 0 also when somebody else is polling.
+ * Context: process, preemptible or not; the handlers do not sleep.
+ * Return: completions handled, LITE_CQ_BATCH at most; 0 also when another thread
+ * is polling.
  */
 int lite_cq_poll(struct lite_cq *cq)
 {
 	struct ib_wc wc[LITE_CQ_BATCH] LITE_UNINIT;
 	int i, n;
 
-	if (cq->always && test_and_set_bit_lock(0, &cq->busy))
+	preempt_disable();
+	if (cq->always && test_and_set_bit_lock(0, &cq->busy)) {
+		preempt_enable();
 		return 0;
-	atomic_inc(&cq->users);
+	}
 	n = lite_cq_take(cq, wc);
 	for (i = 0; i < n; i++)
 		wc[i].wr_cqe->done(cq->ib, &wc[i]);
 	if (cq->always)
 		clear_bit_unlock(0, &cq->busy);
-	/* A full barrier: with lite_cq_close(). */
-	if (atomic_dec_and_test(&cq->users) && unlikely(READ_ONCE(cq->closed)))
-		wake_up_var(&cq->users);
+	preempt_enable();
 	return max(n, 0);
 }
 
@@ -305,57 +309,71 @@ static void lite_cq_barrier_tasklet(struct tasklet_struct *t)
 {
 }
 
-static void lite_cq_barrier_work(struct work_struct *work)
+/* From an interrupt, at the end of which tasklets run. */
+static void lite_cq_barrier_ipi(void *tasklet)
 {
-	struct tasklet_struct t;
-
-	tasklet_setup(&t, lite_cq_barrier_tasklet);
-	tasklet_schedule(&t);
-	tasklet_kill(&t); /* waits for it, and so for those before it */
+	tasklet_schedule(tasklet);
 }
 
 /**
  * lite_cq_barrier - wait until completion events under way have been delivered
- * @wq: with threads for each CPU
  *
- * Soft-RoCE on 6.1 delivers them from a tasklet of the CQ that it does not wait
- * for when the CQ is destroyed. Tasklets of a CPU run in order: one of ours,
- * scheduled behind it, waits for it. But one that is found running at another CPU
- * is put behind ours, to run later. In the second round it is not running any
- * more, for the first has waited at that CPU, too, and it runs before ours.
+ * For devices with the quirk late_events. Tasklets of a CPU run in order: one of
+ * ours, scheduled behind a CQ's, waits for it. But one that is found running at
+ * another CPU is put behind ours, to run later. In the second round it is not
+ * running any more, for the first has waited at that CPU, too, and it runs before
+ * ours.
+ *
+ * Ours is scheduled by an interrupt, and runs at its end: that needs no thread of
+ * the other CPU, which may be occupied for good by one of a real-time policy.
  *
  * Context: may sleep; nothing completes on the CQs in question any more.
  */
-void lite_cq_barrier(struct workqueue_struct *wq)
+void lite_cq_barrier(void)
 {
-	struct work_struct work;
+	struct tasklet_struct t;
 	int round, cpu;
 
-	INIT_WORK_ONSTACK(&work, lite_cq_barrier_work);
+	tasklet_setup(&t, lite_cq_barrier_tasklet);
 	cpus_read_lock();
 	for (round = 0; round < 2; round++) {
 		for_each_online_cpu(cpu) {
-			queue_work_on(cpu, wq, &work);
-			flush_work(&work);
+			/* If it is this one: enabling runs it. */
+			local_bh_disable();
+			smp_call_function_single(cpu, lite_cq_barrier_ipi, &t,
+						 true);
+			local_bh_enable();
+			tasklet_kill(&t);
 		}
 	}
 	cpus_read_unlock();
-	destroy_work_on_stack(&work);
 }
 
 /**
- * lite_cq_close - let no completion handler run from now on
+ * lite_cq_close - let no completion be taken from now on
  * @cq: queue
  *
- * Context: may sleep; waits for handlers that are running.
+ * Handlers may be running until lite_cq_quiesce() has returned.
+ *
+ * Context: process.
  */
 void lite_cq_close(struct lite_cq *cq)
 {
 	spin_lock(&cq->lock);
 	WRITE_ONCE(cq->closed, true);
 	spin_unlock(&cq->lock);
-	smp_mb(); /* with lite_cq_poll(): it sees that, or we see no users */
-	wait_var_event(&cq->users, !atomic_read(&cq->users));
+}
+
+/**
+ * lite_cq_quiesce - wait for the handlers of completion queues that were closed
+ *
+ * They run with preemption off, which a grace period waits for.
+ *
+ * Context: may sleep.
+ */
+void lite_cq_quiesce(void)
+{
+	synchronize_rcu_expedited();
 }
 
 static void lite_cq_nothing(struct ib_cq *ib, void *context)
@@ -384,7 +402,10 @@ void lite_cq_abandon(struct lite_cq *cq)
  */
 void lite_cq_destroy(struct lite_cq *cq)
 {
-	lite_cq_close(cq);
+	if (!cq->closed) {
+		lite_cq_close(cq);
+		lite_cq_quiesce();
+	}
 	ib_destroy_cq(cq->ib);
 	lite_cq_put(cq);
 }

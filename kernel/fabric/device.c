@@ -40,9 +40,9 @@ static int lite_device_check(struct lite_fabric *fab, const char **why)
 					attr->max_qp_init_rd_atom),
 			       1, LITE_RD_ATOM_MAX);
 	fab->atomics = attr->atomic_cap != IB_ATOMIC_NONE;
-	fab->soft = dev->ops.driver_id == RDMA_DRIVER_RXE;
+	fab->quirks = lite_quirks_of(dev);
 	/* One more, see lite_conn_qps(). */
-	if (fab->soft && fab->nqps < LITE_QPS_MAX)
+	if (fab->quirks.fetch_apart && fab->nqps < LITE_QPS_MAX)
 		fab->nqps++;
 	return 0;
 }
@@ -121,14 +121,9 @@ int lite_fabric_init(struct lite_fabric *fab,
 		err = -ENOMEM;
 		goto err_wq;
 	}
-	fab->cpu_wq = alloc_workqueue("lite-cpu", WQ_MEM_RECLAIM, 0);
-	if (!fab->cpu_wq) {
-		err = -ENOMEM;
-		goto err_accept_wq;
-	}
 	err = lite_auth_init(&fab->auth, params->secret, params->secret_len);
 	if (err)
-		goto err_cpu_wq;
+		goto err_accept_wq;
 
 	err = lite_cm_bind(fab);
 	if (err) {
@@ -183,8 +178,6 @@ err_cm:
 	lite_cm_unlisten(fab);
 err_auth:
 	lite_auth_exit(&fab->auth);
-err_cpu_wq:
-	destroy_workqueue(fab->cpu_wq);
 err_accept_wq:
 	destroy_workqueue(fab->accept_wq);
 err_wq:
@@ -270,7 +263,6 @@ void lite_fabric_exit(struct lite_fabric *fab)
 		ib_dealloc_pd(fab->pd);
 	}
 	lite_auth_exit(&fab->auth);
-	destroy_workqueue(fab->cpu_wq);
 	destroy_workqueue(fab->accept_wq);
 	destroy_workqueue(fab->wq);
 	if (lite_stat_sum(fab->stats, LITE_STAT_QUARANTINED))

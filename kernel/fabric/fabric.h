@@ -41,6 +41,7 @@
 #include "../stats.h"
 #include "../core/wire.h"
 #include "pace.h"
+#include "quirks.h"
 
 struct lite_conn;
 struct lite_fabric;
@@ -92,7 +93,6 @@ struct lite_poller {
  * @poller: serves it
  * @lock: serialises polling against closing
  * @closed: no polling any more
- * @users: threads between polling and having run the handlers
  * @sleepers: waiters that sleep until somebody else takes completions; as long
  *	as there are any, the queue is armed, or somebody is about to arm it
  * @wait: those of them who take them themselves when there are some
@@ -111,7 +111,6 @@ struct lite_cq {
 	bool closed;
 	bool always;
 	unsigned long busy;
-	atomic_t users;
 	atomic_t sleepers;
 	wait_queue_head_t wait;
 	int handed;
@@ -149,7 +148,8 @@ struct lite_cq *lite_cq_create(struct lite_poller *poller,
 void lite_cq_close(struct lite_cq *cq);
 void lite_cq_destroy(struct lite_cq *cq);
 void lite_cq_abandon(struct lite_cq *cq);
-void lite_cq_barrier(struct workqueue_struct *wq);
+void lite_cq_barrier(void);
+void lite_cq_quiesce(void);
 int lite_cq_poll(struct lite_cq *cq);
 void lite_cq_put(struct lite_cq *cq);
 void lite_cq_wake(struct lite_cq *cq);
@@ -257,6 +257,7 @@ int lite_qp_atomic_nowait(struct lite_qp *qp, struct lite_io *io,
 int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first);
 void lite_qp_flush(struct lite_qp *qp);
 bool lite_qp_destroy(struct lite_qp *qp);
+void lite_qp_close(struct lite_qp *qp);
 void lite_qp_abort(struct lite_qp *qp);
 void lite_qp_free(struct lite_qp *qp);
 
@@ -529,7 +530,7 @@ struct lite_fabric {
 	u16 max_sge_rd;
 	u8 rd_atom;
 	bool atomics;
-	bool soft;                  /* the device is software */
+	struct lite_quirks quirks;
 	size_t map_max;             /* bytes that are mapped at a time */
 	unsigned long op_timeout;
 	struct ib_pd *pd;
@@ -548,7 +549,6 @@ struct lite_fabric {
 	struct lite_pool *pools; /* of the node: enum lite_pool_number */
 	struct workqueue_struct *wq;        /* ends connections */
 	struct workqueue_struct *accept_wq; /* accepts; waits for ends */
-	struct workqueue_struct *cpu_wq;    /* on each CPU; ends wait for it */
 	const struct lite_fabric_ops *ops;
 	void *priv;
 	atomic64_t sessions;
@@ -637,12 +637,9 @@ static inline bool lite_conn_is_dead(struct lite_conn *conn)
  * @fetch: operations that bring bytes back: reads and atomics
  * @first: set to the first
  *
- * On Soft-RoCE the last queue pair is for operations that bring bytes back, and the
- * others for all else. A responder that is sent a write twice acknowledges the newest
- * request; when that is a read or an atomic of the same queue pair whose answer was
- * lost, Soft-RoCE takes the acknowledgement for the answer, and reports success
- * without the bytes (check_ack() in rxe_comp.c, 6.1 to 6.12). What is sent on a
- * queue pair that the peer has not connected yet is lost, and sent again.
+ * With the quirk fetch_apart the last queue pair is for operations that bring bytes
+ * back, and the others for all else. What is sent on a queue pair that the peer has
+ * not connected yet is lost, and sent again.
  *
  * Context: any.
  * Return: how many.
@@ -653,7 +650,7 @@ static inline u8 lite_conn_qps(struct lite_conn *conn, bool fetch,
 	u8 n = READ_ONCE(conn->n_connected);
 
 	*first = conn->qp;
-	if (!conn->fab->soft || n == 1)
+	if (!conn->fab->quirks.fetch_apart || n == 1)
 		return READ_ONCE(conn->n_up);
 	if (!fetch)
 		return min_t(u8, READ_ONCE(conn->n_up), n - 1);

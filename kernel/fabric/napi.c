@@ -38,20 +38,17 @@ static u32 lite_napi_only(struct net_device *dev)
 
 /**
  * lite_napi_of - the queue that a connection's packets arrive in
- * @id: bound to a device
+ * @id: bound to a device that is software
  *
  * Context: process.
- * Return: its NAPI id; 0: it is not known, or the device is hardware.
+ * Return: its NAPI id; 0: it is not known.
  */
 u32 lite_napi_of(const struct rdma_cm_id *id)
 {
 	const struct rdma_dev_addr *addr = &id->route.addr.dev_addr;
-	enum rdma_driver_id driver = id->device->ops.driver_id;
 	struct net_device *dev;
 	u32 napi = 0;
 
-	if (driver != RDMA_DRIVER_RXE && driver != RDMA_DRIVER_SIW)
-		return 0;
 	rcu_read_lock();
 	dev = dev_get_by_index_rcu(addr->net, addr->bound_dev_if);
 	if (dev)

@@ -21,8 +21,9 @@
 
 #include "fabric.h"
 
-/* Batches before another CQ gets its turn. */
+/* Batches before another CQ gets its turn: in the thread, and of others. */
 #define LITE_POLLER_TURN 16
+#define LITE_POLLER_STEP 4
 
 #define LITE_SPIN_MAX_NS (50 * NSEC_PER_USEC)
 #define LITE_SPIN_MIN_NS (2 * NSEC_PER_USEC)
@@ -143,7 +144,12 @@ static struct lite_cq *lite_poller_pop(struct lite_poller *poller)
 	return cq;
 }
 
-/* Serve one CQ, if one is ready. False: there was nothing to do, or to be had. */
+/*
+ * Serve one CQ, if one is ready. False: there was nothing to do, or to be had.
+ *
+ * With preemption off: as long as a CQ is neither on the list nor armed, its
+ * messages depend on this thread, which may be one that seldom gets a processor.
+ */
 static bool lite_poller_step(struct lite_poller *poller)
 {
 	struct lite_cq *cq;
@@ -151,17 +157,18 @@ static bool lite_poller_step(struct lite_poller *poller)
 
 	if (lite_poller_empty(poller))
 		return false;
+	preempt_disable();
 	cq = lite_poller_pop(poller);
-	if (!cq)
-		return false;
-	while (lite_cq_poll(cq)) {
-		if (++turns >= LITE_POLLER_TURN)
-			break;
+	if (cq) {
+		while (turns < LITE_POLLER_STEP && lite_cq_poll(cq))
+			turns++;
+		if (turns == LITE_POLLER_STEP ||
+		    ((cq->always || atomic_read(&cq->sleepers)) &&
+		     lite_cq_notify(cq)))
+			lite_cq_wake(cq);
+		lite_cq_put(cq);
 	}
-	if (turns >= LITE_POLLER_TURN ||
-	    ((cq->always || atomic_read(&cq->sleepers)) && lite_cq_notify(cq)))
-		lite_cq_wake(cq);
-	lite_cq_put(cq);
+	preempt_enable();
 	return turns > 0;
 }
 

@@ -552,10 +552,22 @@ bool lite_qp_destroy(struct lite_qp *qp)
 }
 
 /**
- * lite_qp_abort - complete the operations that the device has not
- * @qp: destroyed
+ * lite_qp_close - let no completion be taken any more
+ * @qp: destroyed; lite_cq_quiesce() and lite_qp_abort() are to follow
  *
- * Context: may sleep.
+ * Context: process.
+ */
+void lite_qp_close(struct lite_qp *qp)
+{
+	if (qp->scq)
+		lite_cq_close(qp->scq);
+}
+
+/**
+ * lite_qp_abort - complete the operations that the device has not
+ * @qp: closed, and no handler is running any more
+ *
+ * Context: process.
  */
 void lite_qp_abort(struct lite_qp *qp)
 {
@@ -563,7 +575,6 @@ void lite_qp_abort(struct lite_qp *qp)
 
 	if (!qp->scq)
 		return;
-	lite_cq_close(qp->scq);
 	for (i = 0; i < LITE_SQ_DEPTH; i++)
 		lite_wr_complete(&qp->wr[i], -EHOSTDOWN);
 	wake_up_all(&qp->room);

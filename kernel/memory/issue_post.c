@@ -260,7 +260,7 @@ static void lite_plug_add(struct lite_plug *plug, struct lite_issue *first)
 /* Not in one chain with others, see lite_conn_qps(). */
 static bool lite_issue_is_fetch(const struct lite_issue *i)
 {
-	return i->opcode != LITE_OP_WRITE && i->mem->fab->soft;
+	return i->opcode != LITE_OP_WRITE && i->mem->fab->quirks.fetch_apart;
 }
 
 /* The chain that @i may join, if there is one: the caller's then. */

@@ -535,7 +535,7 @@ static int lite_job_fence(struct lite_job *job)
 {
 	int err;
 
-	if (job->mem->fab->soft)
+	if (job->mem->fab->quirks.soft)
 		return 0;
 	err = lite_fence(job->range.ctx, job->range.lh);
 	if (!err && job->from.lh)

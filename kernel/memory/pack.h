@@ -107,7 +107,7 @@ static inline bool lite_pack_may(const struct lite_fabric *fab,
 				 const struct lite_mapping *m, u32 opcode,
 				 u32 length)
 {
-	return fab->soft && length <= LITE_PACK_BYTES &&
+	return fab->quirks.soft && length <= LITE_PACK_BYTES &&
 	       (opcode == LITE_OP_READ || opcode == LITE_OP_WRITE) &&
 	       !time_before(jiffies, READ_ONCE(m->pack_after));
 }

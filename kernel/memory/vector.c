@@ -248,7 +248,8 @@ static int lite_wave_to(struct lite_vector *v, struct lite_mapping *m,
 	for (i = 0; i < v->n_to; i++) {
 		/* Sessions have numbers of their own, whoever they are with. */
 		if (v->to[i].conn->session == s->session && !s->lost &&
-		    (v->to[i].fetch == fetch || !v->ctx->mem->fab->soft))
+		    (v->to[i].fetch == fetch ||
+		     !v->ctx->mem->fab->quirks.fetch_apart))
 			return i;
 	}
 	if (i == LITE_WAVE_CHAINS)

@@ -25,7 +25,7 @@ _TOOLS = ("lite", "litectl", "lite-perf")
 _PROGRAMS = ("abi_test", "absent", "anonymous", "bandwidth", "bulk_test", "calls_chaos", "change_test", "costs", "data_test", "failnth",
              "histories", "hog", "inbox_test", "inplace", "instructions", "keyscan", "killstorm", "life_test", "locks", "mapped",
              "memop_test", "memops", "mmap_test", "multicall_test", "namerace", "netlink_test", "ordering_test", "pools_test",
-             "revoke", "rings", "rpc_test", "slots", "stress", "transfers", "uring_test", "vectors")
+             "revoke", "rings", "rpc_test", "slots", "starved", "stress", "transfers", "uring_test", "vectors")
 _BIN = "/usr/bin"  # of the machines
 # Where `litectl start` looks: all nodes of the tests have the same secret, as is usual.
 SECRET_PATH, SECRET = "/etc/lite/secret", "the secret of all tests\n"

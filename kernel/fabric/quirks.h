@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What distinguishes a device from what LITE expects of one. All off: hardware.
+ * This is the only place that asks which driver a device has.
+ */
+#ifndef _LITE_FABRIC_QUIRKS_H
+#define _LITE_FABRIC_QUIRKS_H
+
+#include <rdma/ib_verbs.h>
+
+#include "../compat.h"
+
+/**
+ * struct lite_quirks - of a device
+ * @soft: it is software: what it does costs processors of both nodes, and its
+ *	packets come through the network stack. Many small operations go in messages
+ *	(memory/pack.c), and threads that wait awake receive packets (napi.c).
+ * @early_reads: a read of several packets may complete with success before its data
+ *	is there, when a NAK arrives in its middle because the responder could not
+ *	send; the QP ends then. See lite_qp_confirm().
+ * @fetch_apart: a responder that is sent a write again acknowledges the newest request
+ *	that it has carried out; when that is a read or an atomic whose answer was
+ *	lost, the device takes the acknowledgement for the answer, and reports
+ *	success without the bytes (check_ack() of rxe). So reads and atomics have a
+ *	queue pair of their own: no such acknowledgement comes there. See
+ *	lite_conn_qps().
+ * @late_events: destroying a CQ does not wait for events of it that are under way in
+ *	a tasklet. See lite_cq_barrier().
+ */
+struct lite_quirks {
+	bool soft;
+	bool early_reads;
+	bool fetch_apart;
+	bool late_events;
+};
+
+static inline struct lite_quirks lite_quirks_of(const struct ib_device *dev)
+{
+	switch (dev->ops.driver_id) {
+	case RDMA_DRIVER_RXE:
+		return (struct lite_quirks){
+			.soft = true,
+			.early_reads = true, /* 6.1 to 6.12 at least */
+			.fetch_apart = true, /* likewise */
+			.late_events = LITE_RXE_TASKLETS,
+		};
+	default:
+		return (struct lite_quirks){};
+	}
+}
+
+#endif /* _LITE_FABRIC_QUIRKS_H */
