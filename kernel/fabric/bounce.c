@@ -4,9 +4,11 @@
  * for DMA since the node was started, so that they neither pin nor map.
  *
  * A pool per CPU; a page goes back to the pool it came from. When its CPU's
- * pool is empty a caller takes from the others, and waits when all are empty:
- * as many small operations are then in flight as there are pages.
+ * pool is empty a caller takes from the others, and gets in line when all are
+ * empty: as many small operations are then in flight as there are pages. As long as
+ * there is a line, pages are granted in its order only.
  */
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "fabric.h"
@@ -17,6 +19,13 @@
 struct lite_bounce_pool {
 	atomic64_t free;
 	struct lite_bounce bounce[LITE_BOUNCES_PER_CPU];
+};
+
+/* One who waits: in line as long as there is no @page. */
+struct lite_bounce_turn {
+	struct list_head list;
+	struct task_struct *task;
+	struct lite_bounce *page;
 };
 
 static int lite_bounce_fill(struct lite_fabric *fab,
@@ -56,7 +65,9 @@ int lite_bounce_init(struct lite_fabric *fab)
 {
 	int cpu, err;
 
-	init_waitqueue_head(&fab->bounce_wait);
+	spin_lock_init(&fab->bounce_lock);
+	INIT_LIST_HEAD(&fab->bounce_line);
+	fab->bounce_waiting = 0;
 	fab->bounce = alloc_percpu(struct lite_bounce_pool);
 	if (!fab->bounce)
 		return -ENOMEM;
@@ -127,7 +138,7 @@ static struct lite_bounce *lite_bounce_steal(struct lite_fabric *fab)
 }
 
 /**
- * lite_bounce_tryget - take a bounce page, if there is one
+ * lite_bounce_tryget - take a bounce page, if there is one that nobody waits for
  * @fab: fabric
  *
  * Context: any process context.
@@ -137,6 +148,8 @@ struct lite_bounce *lite_bounce_tryget(struct lite_fabric *fab)
 {
 	struct lite_bounce *b;
 
+	if (unlikely(READ_ONCE(fab->bounce_waiting)))
+		return NULL;
 	b = lite_bounce_take(raw_cpu_ptr(fab->bounce));
 	if (!b)
 		b = lite_bounce_steal(fab);
@@ -145,8 +158,63 @@ struct lite_bounce *lite_bounce_tryget(struct lite_fabric *fab)
 	return b;
 }
 
+static void lite_bounce_leave(struct lite_fabric *fab,
+			      struct lite_bounce_turn *turn)
+{
+	list_del(&turn->list);
+	WRITE_ONCE(fab->bounce_waiting, fab->bounce_waiting - 1);
+}
+
+/* Pages for those in line, as long as there are any. */
+static void lite_bounce_grant(struct lite_fabric *fab)
+{
+	struct lite_bounce_turn *turn;
+	struct lite_bounce *b;
+
+	spin_lock(&fab->bounce_lock);
+	for (;;) {
+		turn = list_first_entry_or_null(&fab->bounce_line,
+						struct lite_bounce_turn, list);
+		b = turn ? lite_bounce_steal(fab) : NULL;
+		if (!b)
+			break;
+		lite_bounce_leave(fab, turn);
+		WRITE_ONCE(turn->page, b);
+		/* It looks under the lock before it goes. */
+		wake_up_process(turn->task);
+	}
+	spin_unlock(&fab->bounce_lock);
+}
+
+static struct lite_bounce *lite_bounce_wait(struct lite_fabric *fab)
+{
+	struct lite_bounce_turn turn = { .task = current };
+
+	spin_lock(&fab->bounce_lock);
+	list_add_tail(&turn.list, &fab->bounce_line);
+	WRITE_ONCE(fab->bounce_waiting, fab->bounce_waiting + 1);
+	spin_unlock(&fab->bounce_lock);
+	smp_mb(); /* with lite_bounce_put() */
+	/* One may have come free meanwhile. */
+	lite_bounce_grant(fab);
+	for (;;) {
+		set_current_state(TASK_KILLABLE);
+		if (READ_ONCE(turn.page) || fatal_signal_pending(current))
+			break;
+		schedule();
+	}
+	__set_current_state(TASK_RUNNING);
+	spin_lock(&fab->bounce_lock);
+	if (!turn.page)
+		lite_bounce_leave(fab, &turn);
+	spin_unlock(&fab->bounce_lock);
+	if (turn.page)
+		lite_stat_inc(fab->stats, LITE_STAT_SLOTS_BUSY);
+	return turn.page;
+}
+
 /**
- * lite_bounce_get - take a bounce page
+ * lite_bounce_get - take a bounce page, and get in line if there is none
  * @fab: fabric
  *
  * Context: may sleep; killable.
@@ -154,13 +222,7 @@ struct lite_bounce *lite_bounce_tryget(struct lite_fabric *fab)
  */
 struct lite_bounce *lite_bounce_get(struct lite_fabric *fab)
 {
-	struct lite_bounce *b = lite_bounce_tryget(fab);
-
-	/* A page is for one of those who wait. */
-	if (!b)
-		wait_event_killable_exclusive(fab->bounce_wait,
-					      (b = lite_bounce_tryget(fab)));
-	return b;
+	return lite_bounce_tryget(fab) ?: lite_bounce_wait(fab);
 }
 
 /**
@@ -176,9 +238,9 @@ void lite_bounce_put(struct lite_fabric *fab, struct lite_bounce *b)
 	/* What was done with it comes first; with lite_bounce_take(). */
 	smp_mb__before_atomic();
 	atomic64_or(b->bit, &b->pool->free);
-	smp_mb__after_atomic(); /* with lite_bounce_get() */
-	if (waitqueue_active(&fab->bounce_wait))
-		wake_up(&fab->bounce_wait);
+	smp_mb__after_atomic(); /* with lite_bounce_wait() */
+	if (unlikely(READ_ONCE(fab->bounce_waiting)))
+		lite_bounce_grant(fab);
 }
 
 /**

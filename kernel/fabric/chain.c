@@ -6,7 +6,7 @@
  * at once, and so many work requests posted with one call of the device, of which
  * only the last is signalled: a queue pair completes them in order. Its slot
  * knows the slots before it (lite_wr.before), and gives them back with its own.
- * What is left is posted likewise; while posting waits for a slot, those that it
+ * What is left is posted likewise; while it is in line for a slot, those that it
  * waits for have all been posted. A few slots are left to others; when only those
  * are free one is taken at a time.
  *
@@ -27,9 +27,10 @@
  * the queue pair was destroyed.
  */
 #include "chain.h"
+#include "slot.h"
 
-/* Slots for those who post one at a time: messages of calls, say. */
-#define LITE_CHAIN_SPARE (LITE_SQ_DEPTH / 8)
+/* Slots for those who post one at a time: messages of functions, say. */
+#define LITE_CHAIN_SPARE (LITE_SQ_SMALL / 8)
 
 /**
  * lite_chain_init - begin a chain
@@ -115,7 +116,6 @@ static struct ib_send_wr *lite_chain_submit(struct lite_chain *chain,
 	struct lite_qp *qp = chain->qp;
 	u64 before = qp->wr[slot].before;
 	struct ib_send_wr *send = first, *rest;
-	struct lite_wr *wr;
 	u32 n = 1;
 
 	for (; before; before &= before - 1) {
@@ -128,29 +128,57 @@ static struct ib_send_wr *lite_chain_submit(struct lite_chain *chain,
 	send->send_flags = IB_SEND_SIGNALED;
 	rest = send->next;
 	send->next = NULL;
-	wr = lite_qp_claim(qp, slot, &chain->io);
-	*err = lite_qp_submit(qp, wr, first);
+	*err = lite_qp_submit(qp, &qp->wr[slot], &chain->io, first, n);
 	/* Of several that the device has refused it may have taken some. */
 	if (*err != -EHOSTDOWN)
 		chain->posted += n;
 	return rest;
 }
 
-/* Post as many as there is room for; returns the rest. */
+/* With a slot, post as many as there is room for; returns the rest. */
+static struct ib_send_wr *lite_chain_go(struct lite_chain *chain,
+					struct ib_send_wr *first, int slot,
+					int *err)
+{
+	chain->qp->wr[slot].before =
+		lite_slots_take(chain->qp,
+				min_t(u32, chain->n - chain->posted,
+				      LITE_CHAIN_STEP) - 1,
+				LITE_CHAIN_SPARE);
+	return lite_chain_submit(chain, first, slot, err);
+}
+
+/* The rest of a chain, in line. */
+struct lite_chain_turn {
+	struct lite_turn turn;
+	struct lite_chain *chain;
+	struct ib_send_wr *rest;
+	int err;
+};
+
+static void lite_chain_turn_post(struct lite_turn *turn, int slot)
+{
+	struct lite_chain_turn *t = container_of(turn, struct lite_chain_turn,
+						 turn);
+
+	t->rest = lite_chain_go(t->chain, t->rest, slot, &t->err);
+}
+
+/* Post as many as there is room for, and at least one; returns the rest. */
 static struct ib_send_wr *lite_chain_step(struct lite_chain *chain,
 					  struct ib_send_wr *first, int *err)
 {
-	int slot = lite_qp_slot(chain->qp);
+	struct lite_chain_turn t = {
+		.turn.post = lite_chain_turn_post,
+		.chain = chain,
+		.rest = first,
+	};
+	int slot = lite_slot_take(chain->qp, LITE_SLOT_SMALL);
 
-	*err = slot;
-	if (slot < 0)
-		return first;
-	chain->qp->wr[slot].before =
-		lite_qp_take_more(chain->qp,
-				  min_t(u32, chain->n - chain->posted,
-					LITE_CHAIN_STEP) - 1,
-				  LITE_CHAIN_SPARE);
-	return lite_chain_submit(chain, first, slot, err);
+	if (slot >= 0)
+		return lite_chain_go(chain, first, slot, err);
+	*err = lite_slot_wait(chain->qp, LITE_SLOT_SMALL, &t.turn) ?: t.err;
+	return t.rest;
 }
 
 /**
@@ -174,7 +202,7 @@ void lite_chain_post(struct lite_chain *chain)
 
 static bool lite_chain_tryreserve(struct lite_chain *chain)
 {
-	u64 slot = lite_qp_take_more(chain->qp, 1, 0);
+	u64 slot = lite_slots_take(chain->qp, 1, 0);
 
 	chain->slots |= slot;
 	return slot;
@@ -185,13 +213,10 @@ static bool lite_chain_tryreserve(struct lite_chain *chain)
  * @chain: of up to LITE_CHAIN_STEP links, each of which has one
  *
  * Context: process, where handlers may run: nothing is locked. Does not sleep.
- * Return: false: the send queue is full.
+ * Return: false: the send queue is full, or others are in line.
  */
 bool lite_chain_reserve(struct lite_chain *chain)
 {
-	/* A hint: who comes to sleep now is woken by what we post. */
-	if (waitqueue_active(&chain->qp->room))
-		return false;
 	if (lite_chain_tryreserve(chain))
 		return true;
 	lite_cq_poll(chain->qp->scq);
@@ -202,11 +227,11 @@ bool lite_chain_reserve(struct lite_chain *chain)
  * lite_chain_unreserve - give back the slots that links have
  * @chain: none of it was posted; lite_chain_post() may yet
  *
- * Context: any.
+ * Context: process.
  */
 void lite_chain_unreserve(struct lite_chain *chain)
 {
-	lite_qp_give(chain->qp, chain->slots);
+	lite_slots_give(chain->qp, chain->slots);
 	chain->slots = 0;
 }
 
@@ -219,7 +244,7 @@ void lite_chain_unreserve(struct lite_chain *chain)
 void lite_chain_post_reserved(struct lite_chain *chain)
 {
 	int slot = __fls(chain->slots);
-	int err;
+	int err = 0;
 
 	chain->qp->wr[slot].before = chain->slots & ~BIT_ULL(slot);
 	lite_chain_submit(chain, chain->first, slot, &err);

@@ -18,7 +18,7 @@
 #include <linux/slab.h>
 
 #include "../trace.h"
-#include "fabric.h"
+#include "slot.h"
 
 /* For the flush, and then for posters, before the QPs are destroyed anyway. */
 #define LITE_DRAIN_TIMEOUT (2 * HZ)
@@ -276,13 +276,15 @@ struct lite_conn *lite_conn_alloc(struct lite_fabric *fab)
 	conn->state = LITE_CONN_NEW;
 	conn->session = atomic64_inc_return(&fab->sessions);
 	conn->heard = jiffies;
-	conn->acked = conn->heard;
 	conn->asked = conn->heard;
 	kref_init(&conn->ref);
 	kref_get(&conn->ref);
 	mutex_init(&conn->lock);
-	for (i = 0; i < LITE_QPS_MAX; i++)
-		init_waitqueue_head(&conn->qp[i].room);
+	for (i = 0; i < LITE_QPS_MAX; i++) {
+		conn->qp[i].conn = conn;
+		conn->qp[i].acked = conn->heard;
+		lite_slots_init(&conn->qp[i]);
+	}
 	init_completion(&conn->cm_done);
 	init_completion(&conn->drained);
 	init_completion(&conn->fenced);
@@ -370,6 +372,27 @@ void lite_conn_asked(struct lite_conn *conn, unsigned long begun)
 }
 
 /**
+ * lite_conn_acked - when did the peer's device acknowledge something last?
+ * @conn: connection
+ *
+ * Context: any.
+ * Return: jiffies.
+ */
+unsigned long lite_conn_acked(const struct lite_conn *conn)
+{
+	unsigned long latest = READ_ONCE(conn->qp[0].acked);
+	int i;
+
+	for (i = 1; i < LITE_QPS_MAX; i++) {
+		unsigned long acked = READ_ONCE(conn->qp[i].acked);
+
+		if (time_after(acked, latest))
+			latest = acked;
+	}
+	return latest;
+}
+
+/**
  * lite_conn_heard - since when has the peer shown no sign of life?
  * @conn: connection
  *
@@ -383,11 +406,12 @@ void lite_conn_asked(struct lite_conn *conn, unsigned long begun)
 unsigned long lite_conn_heard(const struct lite_conn *conn)
 {
 	unsigned long asked = READ_ONCE(conn->asked);
-	unsigned long acked = READ_ONCE(conn->acked);
 	unsigned long heard = READ_ONCE(conn->heard);
+	unsigned long acked;
 
 	if (time_after(asked, heard))
 		return asked;
+	acked = lite_conn_acked(conn);
 	return time_after(acked, heard) ? acked : heard;
 }
 
@@ -409,9 +433,12 @@ static void lite_stamp_shift(unsigned long *stamp, unsigned long by)
  */
 void lite_conn_excuse(struct lite_conn *conn, unsigned long by)
 {
+	int i;
+
 	/* Should all be now, it owes us nothing. */
 	lite_stamp_shift(&conn->asked, by);
-	lite_stamp_shift(&conn->acked, by);
+	for (i = 0; i < LITE_QPS_MAX; i++)
+		lite_stamp_shift(&conn->qp[i].acked, by);
 	lite_stamp_shift(&conn->heard, by);
 }
 

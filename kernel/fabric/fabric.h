@@ -19,7 +19,8 @@
  *   the last poster and gives everything back.
  *
  * Locking, outermost first: lite_conn.lock, conns_lock, lite_cq.lock, lite_cq.wait,
- * lite_poller.lock, lite_poller.asleep. No spinlock is held while completion handlers run.
+ * lite_poller.lock, lite_poller.asleep; lite_qp.lock, lite_fabric.bounce_lock. No
+ * spinlock is held while completion handlers run.
  */
 #ifndef _LITE_FABRIC_H
 #define _LITE_FABRIC_H
@@ -47,8 +48,18 @@ struct lite_conn;
 struct lite_fabric;
 struct lite_io;
 
-/* Work requests that one QP can have in flight. */
+/*
+ * Work requests that one QP can have in flight, besides messages of calls: of up to
+ * LITE_BULK_BYTES, and longer ones. And bytes of all of them.
+ */
 #define LITE_SQ_DEPTH 64
+#define LITE_SQ_SMALL 56
+#define LITE_SQ_BULK (LITE_SQ_DEPTH - LITE_SQ_SMALL)
+#define LITE_BULK_BYTES SZ_16K
+#define LITE_SQ_BYTES_MAX                                                      \
+	(LITE_SQ_SMALL * LITE_BULK_BYTES + LITE_SQ_BULK * LITE_WR_BYTES_MAX)
+/* Messages of calls between kernels: a request and a reply of each slot. */
+#define LITE_MESSAGES (2 * LITE_SLOT_COUNT)
 /* Calls of functions that one side may have under way: see kernel/service. */
 #define LITE_RPC_WINDOW 256
 /*
@@ -184,7 +195,7 @@ struct lite_io {
  * struct lite_wr - a slot of a QP's send queue
  * @cqe: finds us again from the completion
  * @qp: whose it is
- * @bit: its bit in lite_qp.busy
+ * @bit: its bit in lite_qp.busy; of a message: 0
  * @io: whom to tell; NULL while free. Whoever swaps it for NULL completes it.
  * @before: slots, a bit each, of the unsignalled work requests posted with it,
  *	before it; completed with it, and 0 while it is free
@@ -197,14 +208,24 @@ struct lite_wr {
 	u64 before;
 };
 
+/* Classes of slots. */
+enum lite_slot_class {
+	LITE_SLOT_SMALL, /* up to LITE_BULK_BYTES */
+	LITE_SLOT_BULK,
+	LITE_SLOT_CLASSES,
+};
+
 /**
  * struct lite_qp - a reliable connected queue pair and its send slots
  * @ib: of the device, NULL before and after
  * @conn: whose it is
  * @scq: completions of its sends
  * @busy: slots of @wr in use, a bit each
- * @room: woken when a slot comes free or the connection dies
  * @stuck: the device has refused to destroy it
+ * @lock: protects @line and @waiting
+ * @line: of each class, who waits for a slot (struct lite_turn)
+ * @waiting: how many, of each
+ * @acked: jiffies at which the peer's device last acknowledged something
  * @qpn: its number
  * @psn: first packet sequence number we send with (random)
  * @pace: how long to wait awake
@@ -215,8 +236,11 @@ struct lite_qp {
 	struct lite_conn *conn;
 	struct lite_cq *scq;
 	atomic64_t busy;
-	wait_queue_head_t room;
 	bool stuck;
+	int waiting[LITE_SLOT_CLASSES];
+	unsigned long acked;
+	struct list_head line[LITE_SLOT_CLASSES];
+	spinlock_t lock;
 	u32 qpn;
 	u32 psn;
 	struct lite_pace pace;
@@ -247,6 +271,8 @@ int lite_qp_rdma(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
 int lite_qp_rdma_nowait(struct lite_qp *qp, struct lite_io *io,
 			enum ib_wr_opcode op, struct ib_sge *sge, int n_sge,
 			u64 raddr, u32 imm);
+int lite_conn_send(struct lite_conn *conn, u32 n, struct lite_io *io,
+		   struct ib_sge *sge, u64 raddr, u32 imm);
 u64 lite_conn_scratch(const struct lite_conn *conn, struct ib_sge *sge);
 int lite_qp_confirm(struct lite_qp *qp, struct lite_io *io);
 int lite_qp_atomic(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
@@ -265,12 +291,8 @@ void lite_qp_free(struct lite_qp *qp);
 int lite_conn_flush(struct lite_conn *conn);
 
 /* For chain.c. */
-int lite_qp_slot(struct lite_qp *qp);
-u64 lite_qp_take_more(struct lite_qp *qp, int max, int spare);
-void lite_qp_give(struct lite_qp *qp, u64 slots);
-struct lite_wr *lite_qp_claim(struct lite_qp *qp, int slot, struct lite_io *io);
-int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr,
-		   const struct ib_send_wr *send);
+int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr, struct lite_io *io,
+		   const struct ib_send_wr *send, int n);
 
 /* ---- bounce slots -------------------------------------------------------- */
 
@@ -406,6 +428,7 @@ enum lite_conn_state {
  * @rd_atom: reads and atomics outstanding per QP, agreed upon
  * @read_trusted: longer RDMA reads have to be confirmed: lite_qp_confirm()
  * @qp: they
+ * @message: work requests of messages, on the first of them
  * @rcq: receives of the first QP
  * @rkey: of the peer
  * @requests: address of the peer's slots for our requests
@@ -415,7 +438,6 @@ enum lite_conn_state {
  * @service: state of the layer of services
  * @peer: of the cluster layer, under its rules
  * @heard: jiffies at which the last message of the peer came
- * @acked: jiffies at which its device last acknowledged something
  * @asked: jiffies at which it had got the first request since @heard; not after
  *	that: it owes us nothing
  * @drained: completed when @live is gone
@@ -456,6 +478,7 @@ struct lite_conn {
 	u8 rd_atom;
 	u32 read_trusted;
 	struct lite_qp qp[LITE_QPS_MAX];
+	struct lite_wr message[LITE_MESSAGES];
 	struct lite_cq *rcq;
 	struct ib_cqe recv_cqe;
 	u32 rkey;
@@ -469,7 +492,6 @@ struct lite_conn {
 	void *service;
 	void *peer;
 	unsigned long heard;
-	unsigned long acked;
 	unsigned long asked;
 	struct work_struct accept_work;
 	struct work_struct kill_work;
@@ -544,7 +566,9 @@ struct lite_fabric {
 	struct lite_auth auth;
 	struct lite_poller poller;
 	struct lite_bounce_pool __percpu *bounce;
-	wait_queue_head_t bounce_wait;
+	spinlock_t bounce_lock;     /* protects these two */
+	struct list_head bounce_line; /* of those who wait for a page */
+	int bounce_waiting;         /* how many */
 	struct lite_stats __percpu *stats;
 	struct lite_pool *pools; /* of the node: enum lite_pool_number */
 	struct workqueue_struct *wq;        /* ends connections */
@@ -597,6 +621,7 @@ void lite_conn_end(struct lite_conn *conn, enum lite_end_cause cause, u64 figure
 int lite_conn_fence(struct lite_conn *conn, int reason);
 void lite_conn_put(struct lite_conn *conn);
 void lite_conn_asked(struct lite_conn *conn, unsigned long begun);
+unsigned long lite_conn_acked(const struct lite_conn *conn);
 unsigned long lite_conn_heard(const struct lite_conn *conn);
 void lite_conn_excuse(struct lite_conn *conn, unsigned long by);
 void lite_conn_listen(struct lite_conn *conn);

@@ -16,7 +16,7 @@
 #include <linux/sched/stat.h>
 
 #include "../wait.h"
-#include "fabric.h"
+#include "slot.h"
 
 /* Polls before the first look at the clock. */
 #define LITE_SPIN_BLIND 4
@@ -180,16 +180,17 @@ static void lite_io_sleep(struct lite_io *io, struct lite_qp *qp)
 	struct lite_cq *cq = qp->scq;
 	unsigned long timeout = qp->conn->fab->op_timeout;
 	unsigned long part = timeout / LITE_TIMEOUT_PARTS + 1;
-	int parts = 0;
-	int pending;
+	struct lite_qp_watch watch;
 
-	/* As long as something completes, it is slow, not stuck. */
+	/*
+	 * As long as something completes, whosever it is, the queue pair is slow,
+	 * not stuck: it works in order.
+	 */
+	lite_qp_watch(qp, &watch);
 	do {
-		pending = atomic_read(&io->pending);
 		if (lite_cq_sleep(cq, io, part))
 			return;
-		parts = atomic_read(&io->pending) < pending ? 0 : parts + 1;
-	} while (parts < LITE_TIMEOUT_PARTS);
+	} while (!lite_qp_is_stuck(qp, &watch));
 	cmpxchg(&io->status, 0, -ETIMEDOUT);
 	lite_conn_end(qp->conn, LITE_END_OP_TIMEOUT, jiffies_to_msecs(timeout),
 		      -ETIMEDOUT);

@@ -2,10 +2,10 @@
 /*
  * Queue pairs: posting one-sided operations. (io.c waits for them.)
  *
- * Normal operation: the poster takes a free slot of the QP's send queue (there
- * are as many as the queue has room for, so posting never overflows it), posts
- * a signalled work request and waits for the completion. The slot is given back
- * by the completion. Slots are taken and given back without a lock.
+ * Normal operation: the poster takes a free slot of the QP's send queue (slot.c;
+ * there are as many as the queue has room for, so posting never overflows it),
+ * posts a signalled work request and waits for the completion. The slot is given
+ * back by the completion.
  *
  * Recovery: any completion with an error kills the connection, for the QP is
  * in the error state then. What else is in flight is flushed by the device.
@@ -15,10 +15,8 @@
  * that swaps wr->io for NULL. (For work requests without one see chain.c.)
  */
 #include <linux/random.h>
-#include <linux/sched/clock.h>
 
-#include "../wait.h"
-#include "fabric.h"
+#include "slot.h"
 
 /*
  * A device that takes so long to destroy a queue pair has given up. Of those that
@@ -26,40 +24,21 @@
  */
 #define LITE_DESTROY_TIMEOUT (40 * HZ)
 
-/* How long a poster polls for a free slot before it sleeps. */
-#define LITE_ROOM_SPIN_NS (2 * NSEC_PER_MSEC)
-
-/* No slot is free. */
-#define LITE_SQ_FULL -1LL
-
-/**
- * lite_qp_give - give slots back
- * @qp: whose they are
- * @slots: a bit each; nothing is in flight on them
- *
- * Context: any.
- */
-void lite_qp_give(struct lite_qp *qp, u64 slots)
-{
-	smp_mb__before_atomic(); /* All that was done with them comes first. */
-	atomic64_andnot(slots, &qp->busy);
-	smp_mb__after_atomic(); /* with lite_qp_slot(): it sees them, or we it */
-	if (waitqueue_active(&qp->room))
-		wake_up_nr(&qp->room, hweight64(slots));
-}
-
 static void lite_wr_complete(struct lite_wr *wr, int status)
 {
 	struct lite_io *io = xchg(&wr->io, NULL);
 	struct lite_qp *qp = wr->qp;
-	u64 slots;
+	u64 before, slots;
 
 	if (!io)
 		return;
-	slots = wr->before | wr->bit;
+	before = wr->before;
+	slots = before | wr->bit;
 	wr->before = 0;
-	lite_io_end(io, status, hweight64(slots));
-	lite_qp_give(qp, slots);
+	lite_io_end(io, status, 1 + hweight64(before));
+	/* A message has none: it may be another one already. */
+	if (slots)
+		lite_slots_give(qp, slots);
 }
 
 /* Only wr_cqe, status and qp are valid in a completion with an error. */
@@ -70,7 +49,7 @@ static void lite_send_done(struct ib_cq *cq, struct ib_wc *wc)
 	int status;
 
 	if (likely(wc->status == IB_WC_SUCCESS)) {
-		WRITE_ONCE(conn->acked, jiffies);
+		WRITE_ONCE(wr->qp->acked, jiffies);
 		lite_wr_complete(wr, 0);
 		return;
 	}
@@ -91,148 +70,21 @@ static void lite_send_done(struct ib_cq *cq, struct ib_wc *wc)
 	lite_wr_complete(wr, status);
 }
 
-static inline int lite_qp_take(struct lite_qp *qp)
-{
-	s64 busy = atomic64_read(&qp->busy);
-	int slot;
-
-	do {
-		if (busy == LITE_SQ_FULL)
-			return -EAGAIN;
-		slot = __ffs64(~(u64)busy);
-	} while (!atomic64_try_cmpxchg_acquire(&qp->busy, &busy,
-					       busy | BIT_ULL(slot)));
-	return slot;
-}
-
-/**
- * lite_qp_take_more - take several slots, unless few are left
- * @qp: of a connection that the caller holds live
- * @max: so many at most
- * @spare: so many are left to others
- *
- * Context: any.
- * Return: the slots, a bit each; maybe none.
- */
-u64 lite_qp_take_more(struct lite_qp *qp, int max, int spare)
-{
-	s64 busy = atomic64_read(&qp->busy);
-	u64 taken, free;
-	int n;
-
-	do {
-		free = ~(u64)busy;
-		n = min(max, (int)hweight64(free) - spare);
-		for (taken = 0; n > 0; n--) {
-			taken |= free & -free;
-			free &= free - 1;
-		}
-	} while (taken && !atomic64_try_cmpxchg_acquire(&qp->busy, &busy,
-							busy | taken));
-	return taken;
-}
-
-/* Poll for a free slot, for a bounded time. */
-static int lite_qp_spin_take(struct lite_qp *qp)
-{
-	u64 end = local_clock() + LITE_ROOM_SPIN_NS;
-	int slot;
-
-	do {
-		lite_cq_poll(qp->scq);
-		slot = lite_qp_take(qp);
-		if (slot >= 0)
-			break;
-		cond_resched();
-	} while (local_clock() < end);
-	return slot;
-}
-
-/**
- * lite_qp_claim - make a slot that of an operation
- * @qp: whose slot it is
- * @slot: taken, as are those in its lite_wr.before
- * @io: waits for it, and for as many work requests more as those are
- *
- * Context: any process.
- * Return: the slot, for lite_qp_submit().
- */
-struct lite_wr *lite_qp_claim(struct lite_qp *qp, int slot, struct lite_io *io)
-{
-	struct lite_wr *wr = &qp->wr[slot];
-
-	lite_io_expect(io, 1 + hweight64(wr->before));
-	/* From here on it may be completed: the slot had a life before. */
-	smp_store_release(&wr->io, io);
-	return wr;
-}
-
-/**
- * lite_qp_slot - take a free slot, and wait for one if there is none
- * @qp: of a connection that the caller holds live
- *
- * Uninterruptibly, because slots come free as fast as the device works, and all
- * at once when the connection dies.
- *
- * Context: may sleep.
- * Return: its number, for lite_qp_claim(); -EHOSTDOWN.
- */
-int lite_qp_slot(struct lite_qp *qp)
-{
-	int parts = 0;
-	int slot;
-
-	slot = lite_qp_take(qp);
-	if (unlikely(slot < 0))
-		slot = lite_qp_spin_take(qp);
-	while (slot < 0) {
-		atomic_inc(&qp->scq->sleepers);
-		lite_cq_arm(qp->scq);
-		/* A slot is for one of those who wait; the end is for all. */
-		wait_event_idle_exclusive_timeout(
-			qp->room,
-			READ_ONCE(qp->conn->state) == LITE_CONN_DEAD ||
-				(slot = lite_qp_take(qp)) >= 0,
-			qp->conn->fab->op_timeout / LITE_TIMEOUT_PARTS + 1);
-		atomic_dec(&qp->scq->sleepers);
-		if (slot >= 0)
-			break;
-		if (READ_ONCE(qp->conn->state) != LITE_CONN_DEAD &&
-		    ++parts < LITE_TIMEOUT_PARTS)
-			continue;
-		/* Not one of so many completed: the device is stuck. */
-		lite_conn_end(qp->conn, LITE_END_OP_TIMEOUT,
-			      jiffies_to_msecs(qp->conn->fab->op_timeout),
-			      -ETIMEDOUT);
-		return -EHOSTDOWN;
-	}
-	return slot;
-}
-
-static inline struct lite_wr *lite_qp_get_wr(struct lite_qp *qp, struct lite_io *io)
-{
-	int slot = lite_qp_take(qp);
-
-	if (unlikely(slot < 0)) {
-		slot = lite_qp_slot(qp);
-		if (slot < 0)
-			return ERR_PTR(slot);
-	}
-	return lite_qp_claim(qp, slot, io);
-}
-
 /**
  * lite_qp_submit - give work requests to the device
- * @qp: of a connection that the caller holds live
- * @wr: slot, claimed, of the last of them, the only one that is signalled
+ * @qp: of a connection that somebody holds live
+ * @wr: slot of the last of them, the only one that is signalled; that and those in
+ *	lite_wr.before have been taken
+ * @io: waits for them
  * @send: the first of them
+ * @n: how many: those in lite_wr.before, and one
  *
- * Context: any process.
+ * Context: any process, preemptible or not.
  * Return: 0, or a negative errno. Of several, some may be in flight even then:
  * until the slot is completed.
  */
-int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr,
-		   const struct ib_send_wr *send)
+int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr, struct lite_io *io,
+		   const struct ib_send_wr *send, int n)
 {
 	const struct ib_send_wr *bad = send;
 	int err = -EHOSTDOWN;
@@ -244,8 +96,14 @@ int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr,
 	 * With softirqs off, because Soft-RoCE on 6.1 does the work of a post in
 	 * a tasklet: raised like that it runs at once when they come on again,
 	 * and not some time later in ksoftirqd. Costs hardware drivers nothing.
+	 *
+	 * And so nobody is kept from the processor with a slot that is the io's,
+	 * but not the device's: lite_qp_is_stuck().
 	 */
 	rcu_read_lock_bh();
+	lite_io_expect(io, n);
+	/* From here on it may be completed: the slot had a life before. */
+	smp_store_release(&wr->io, io);
 	if (likely(READ_ONCE(qp->conn->state) != LITE_CONN_DEAD)) {
 		err = ib_post_send(qp->ib, send, &bad);
 		if (unlikely(err))
@@ -261,19 +119,93 @@ int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr,
 	return err;
 }
 
-static inline int lite_qp_post(struct lite_qp *qp, struct lite_wr *wr,
-			       struct ib_send_wr *send)
+static inline int lite_qp_post_to(struct lite_qp *qp, struct lite_wr *wr,
+				  struct lite_io *io, struct ib_send_wr *send)
 {
 	send->wr_cqe = &wr->cqe;
 	send->send_flags = IB_SEND_SIGNALED;
-	return lite_qp_submit(qp, wr, send);
+	return lite_qp_submit(qp, wr, io, send, 1);
 }
 
-static inline int lite_qp_post_rdma(struct lite_qp *qp, struct lite_wr *wr,
-				    enum ib_wr_opcode op, struct ib_sge *sge,
-				    int n_sge, u64 raddr, u32 imm)
+/* A work request in line. */
+struct lite_qp_turn {
+	struct lite_turn turn;
+	struct lite_qp *qp;
+	struct lite_io *io;
+	struct ib_send_wr *send;
+	int err;
+};
+
+static void lite_qp_turn_post(struct lite_turn *turn, int slot)
 {
-	struct ib_rdma_wr rdma = {
+	struct lite_qp_turn *t = container_of(turn, struct lite_qp_turn, turn);
+
+	t->err = lite_qp_post_to(t->qp, &t->qp->wr[slot], t->io, t->send);
+}
+
+static noinline int lite_qp_post_in_turn(struct lite_qp *qp,
+					 enum lite_slot_class kind,
+					 struct lite_io *io,
+					 struct ib_send_wr *send)
+{
+	struct lite_qp_turn t = {
+		.turn.post = lite_qp_turn_post,
+		.qp = qp,
+		.io = io,
+		.send = send,
+	};
+
+	return lite_slot_wait(qp, kind, &t.turn) ?: t.err;
+}
+
+/* There was no slot. */
+static noinline int lite_qp_post_later(struct lite_qp *qp,
+				       enum lite_slot_class kind,
+				       struct lite_io *io,
+				       struct ib_send_wr *send, bool nowait)
+{
+	int slot;
+
+	if (!nowait)
+		return lite_qp_post_in_turn(qp, kind, io, send);
+	lite_cq_poll(qp->scq);
+	slot = lite_slot_take(qp, kind);
+	if (slot < 0)
+		return slot;
+	return lite_qp_post_to(qp, &qp->wr[slot], io, send);
+}
+
+static __always_inline int lite_qp_post(struct lite_qp *qp,
+					enum lite_slot_class kind,
+					struct lite_io *io,
+					struct ib_send_wr *send, bool nowait)
+{
+	int slot = lite_slot_take(qp, kind);
+
+	if (likely(slot >= 0))
+		return lite_qp_post_to(qp, &qp->wr[slot], io, send);
+	return lite_qp_post_later(qp, kind, io, send, nowait);
+}
+
+/* Work requests that may be long. */
+static noinline int lite_qp_post_sges(struct lite_qp *qp, struct lite_io *io,
+				      struct ib_send_wr *send, bool nowait)
+{
+	u32 bytes = 0;
+	int i;
+
+	for (i = 0; i < send->num_sge; i++)
+		bytes += send->sg_list[i].length;
+	if (bytes > LITE_BULK_BYTES)
+		return lite_qp_post(qp, LITE_SLOT_BULK, io, send, nowait);
+	return lite_qp_post(qp, LITE_SLOT_SMALL, io, send, nowait);
+}
+
+static __always_inline struct ib_rdma_wr
+lite_rdma_wr(const struct lite_qp *qp, enum ib_wr_opcode op, struct ib_sge *sge,
+	     int n_sge, u64 raddr, u32 imm)
+{
+	return (struct ib_rdma_wr){
 		.wr.opcode = op,
 		.wr.sg_list = sge,
 		.wr.num_sge = n_sge,
@@ -281,8 +213,19 @@ static inline int lite_qp_post_rdma(struct lite_qp *qp, struct lite_wr *wr,
 		.remote_addr = raddr,
 		.rkey = qp->conn->rkey,
 	};
+}
 
-	return lite_qp_post(qp, wr, &rdma.wr);
+static __always_inline int lite_qp_post_rdma(struct lite_qp *qp,
+					     struct lite_io *io,
+					     enum ib_wr_opcode op,
+					     struct ib_sge *sge, int n_sge,
+					     u64 raddr, u32 imm, bool nowait)
+{
+	struct ib_rdma_wr rdma = lite_rdma_wr(qp, op, sge, n_sge, raddr, imm);
+
+	if (likely(n_sge == 1 && sge->length <= LITE_BULK_BYTES))
+		return lite_qp_post(qp, LITE_SLOT_SMALL, io, &rdma.wr, nowait);
+	return lite_qp_post_sges(qp, io, &rdma.wr, nowait);
 }
 
 /**
@@ -301,23 +244,7 @@ static inline int lite_qp_post_rdma(struct lite_qp *qp, struct lite_wr *wr,
 int lite_qp_rdma(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
 		 struct ib_sge *sge, int n_sge, u64 raddr, u32 imm)
 {
-	struct lite_wr *wr = lite_qp_get_wr(qp, io);
-
-	if (IS_ERR(wr))
-		return PTR_ERR(wr);
-	return lite_qp_post_rdma(qp, wr, op, sge, n_sge, raddr, imm);
-}
-
-/* NULL: the send queue is full. */
-static struct lite_wr *lite_qp_tryget_wr(struct lite_qp *qp, struct lite_io *io)
-{
-	int slot = lite_qp_take(qp);
-
-	if (slot < 0) {
-		lite_cq_poll(qp->scq);
-		slot = lite_qp_take(qp);
-	}
-	return slot < 0 ? NULL : lite_qp_claim(qp, slot, io);
+	return lite_qp_post_rdma(qp, io, op, sge, n_sge, raddr, imm, false);
 }
 
 /**
@@ -331,17 +258,37 @@ static struct lite_wr *lite_qp_tryget_wr(struct lite_qp *qp, struct lite_io *io)
  * @imm: likewise
  *
  * Context: process; does not sleep. Receive handlers.
- * Return: as lite_qp_rdma(); -EAGAIN: the send queue is full.
+ * Return: as lite_qp_rdma(); -EAGAIN: the send queue is full, or others are in line.
  */
 int lite_qp_rdma_nowait(struct lite_qp *qp, struct lite_io *io,
 			enum ib_wr_opcode op, struct ib_sge *sge, int n_sge,
 			u64 raddr, u32 imm)
 {
-	struct lite_wr *wr = lite_qp_tryget_wr(qp, io);
+	return lite_qp_post_rdma(qp, io, op, sge, n_sge, raddr, imm, true);
+}
 
-	if (!wr)
-		return -EAGAIN;
-	return lite_qp_post_rdma(qp, wr, op, sge, n_sge, raddr, imm);
+/**
+ * lite_conn_send - post a message of a call between kernels
+ * @conn: the caller holds it live
+ * @n: which of LITE_MESSAGES; not in flight. It has a place in the send queue of the
+ *	first queue pair, so it never waits for one.
+ * @io: told of the completion
+ * @sge: the message, with the node's lkey
+ * @raddr: address of the peer's slot
+ * @imm: immediate data in host order
+ *
+ * Context: process; does not sleep.
+ * Return: 0 when posted; else a negative errno and nothing is in flight.
+ */
+int lite_conn_send(struct lite_conn *conn, u32 n, struct lite_io *io,
+		   struct ib_sge *sge, u64 raddr, u32 imm)
+{
+	/* Always the first: it is the one with receives, and in order. */
+	struct lite_qp *qp = &conn->qp[0];
+	struct ib_rdma_wr rdma = lite_rdma_wr(qp, IB_WR_RDMA_WRITE_WITH_IMM, sge,
+					      1, raddr, imm);
+
+	return lite_qp_post_to(qp, &conn->message[n], io, &rdma.wr);
 }
 
 /**
@@ -384,11 +331,12 @@ int lite_qp_confirm(struct lite_qp *qp, struct lite_io *io)
 	return lite_qp_rdma(qp, io, IB_WR_RDMA_READ, &sge, 1, raddr, 0);
 }
 
-static int lite_qp_post_atomic(struct lite_qp *qp, struct lite_wr *wr,
-			       enum ib_wr_opcode op, struct ib_sge *sge,
-			       u64 raddr, u64 operand, u64 swap)
+static inline struct ib_atomic_wr lite_atomic_wr(const struct lite_qp *qp,
+						 enum ib_wr_opcode op,
+						 struct ib_sge *sge, u64 raddr,
+						 u64 operand, u64 swap)
 {
-	struct ib_atomic_wr atomic = {
+	return (struct ib_atomic_wr){
 		.wr.opcode = op,
 		.wr.sg_list = sge,
 		.wr.num_sge = 1,
@@ -397,8 +345,6 @@ static int lite_qp_post_atomic(struct lite_qp *qp, struct lite_wr *wr,
 		.swap = swap,
 		.rkey = qp->conn->rkey,
 	};
-
-	return lite_qp_post(qp, wr, &atomic.wr);
 }
 
 /**
@@ -417,11 +363,10 @@ static int lite_qp_post_atomic(struct lite_qp *qp, struct lite_wr *wr,
 int lite_qp_atomic(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
 		   struct ib_sge *sge, u64 raddr, u64 operand, u64 swap)
 {
-	struct lite_wr *wr = lite_qp_get_wr(qp, io);
+	struct ib_atomic_wr atomic = lite_atomic_wr(qp, op, sge, raddr, operand,
+						    swap);
 
-	if (IS_ERR(wr))
-		return PTR_ERR(wr);
-	return lite_qp_post_atomic(qp, wr, op, sge, raddr, operand, swap);
+	return lite_qp_post(qp, LITE_SLOT_SMALL, io, &atomic.wr, false);
 }
 
 /**
@@ -435,17 +380,17 @@ int lite_qp_atomic(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
  * @swap: likewise
  *
  * Context: process; does not sleep.
- * Return: as lite_qp_atomic(); -EAGAIN: the send queue is full.
+ * Return: as lite_qp_atomic(); -EAGAIN: the send queue is full, or others are in
+ * line.
  */
 int lite_qp_atomic_nowait(struct lite_qp *qp, struct lite_io *io,
 			  enum ib_wr_opcode op, struct ib_sge *sge, u64 raddr,
 			  u64 operand, u64 swap)
 {
-	struct lite_wr *wr = lite_qp_tryget_wr(qp, io);
+	struct ib_atomic_wr atomic = lite_atomic_wr(qp, op, sge, raddr, operand,
+						    swap);
 
-	if (!wr)
-		return -EAGAIN;
-	return lite_qp_post_atomic(qp, wr, op, sge, raddr, operand, swap);
+	return lite_qp_post(qp, LITE_SLOT_SMALL, io, &atomic.wr, true);
 }
 
 /**
@@ -459,9 +404,10 @@ int lite_qp_atomic_nowait(struct lite_qp *qp, struct lite_io *io,
  */
 int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first)
 {
+	const int depth = LITE_SQ_DEPTH + (first ? LITE_MESSAGES : 0);
 	struct lite_fabric *fab = conn->fab;
 	struct ib_qp_init_attr attr = {
-		.cap.max_send_wr = LITE_SQ_DEPTH,
+		.cap.max_send_wr = depth,
 		.cap.max_recv_wr = first ? LITE_RQ_DEPTH : 1,
 		.cap.max_send_sge = fab->max_sge,
 		.cap.max_recv_sge = 1,
@@ -471,10 +417,6 @@ int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first)
 	};
 	int i, err;
 
-	BUILD_BUG_ON(LITE_SQ_DEPTH != 64);
-	atomic64_set(&qp->busy, 0);
-	init_waitqueue_head(&qp->room);
-	qp->conn = conn;
 	qp->psn = get_random_u32() & 0xffffff;
 	lite_pace_init(&qp->pace, LITE_PACE_WORTH_DEVICE_NS);
 	for (i = 0; i < LITE_SQ_DEPTH; i++) {
@@ -482,7 +424,11 @@ int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first)
 		qp->wr[i].bit = BIT_ULL(i);
 		qp->wr[i].cqe.done = lite_send_done;
 	}
-	qp->scq = lite_cq_create(&fab->poller, fab->dev, LITE_SQ_DEPTH, false);
+	for (i = 0; first && i < LITE_MESSAGES; i++) {
+		conn->message[i].qp = qp;
+		conn->message[i].cqe.done = lite_send_done;
+	}
+	qp->scq = lite_cq_create(&fab->poller, fab->dev, depth, false);
 	if (IS_ERR(qp->scq)) {
 		err = PTR_ERR(qp->scq);
 		qp->scq = NULL;
@@ -521,7 +467,7 @@ void lite_qp_flush(struct lite_qp *qp)
 	if (!qp->ib)
 		return;
 	ib_modify_qp(qp->ib, &attr, IB_QP_STATE);
-	wake_up_all(&qp->room);
+	lite_slots_wake(qp);
 	/* Nobody may be left to poll: have the poller take the completions. */
 	atomic_inc(&qp->scq->sleepers);
 	lite_cq_arm(qp->scq);
@@ -577,7 +523,9 @@ void lite_qp_abort(struct lite_qp *qp)
 		return;
 	for (i = 0; i < LITE_SQ_DEPTH; i++)
 		lite_wr_complete(&qp->wr[i], -EHOSTDOWN);
-	wake_up_all(&qp->room);
+	for (i = 0; qp == qp->conn->qp && i < LITE_MESSAGES; i++)
+		lite_wr_complete(&qp->conn->message[i], -EHOSTDOWN);
+	lite_slots_wake(qp);
 }
 
 /**

@@ -103,6 +103,7 @@ void lite_issues_watch(struct work_struct *work)
 	struct lite_memory *mem = container_of(is, struct lite_memory, issues);
 	unsigned long timeout = mem->fab->op_timeout, now = jiffies;
 	unsigned long part = timeout / LITE_TIMEOUT_PARTS + 1;
+	unsigned long next = timeout, since;
 	struct lite_issue *i;
 	struct lite_bounce *b;
 	LIST_HEAD(idle);
@@ -115,9 +116,13 @@ void lite_issues_watch(struct work_struct *work)
 		goto unlock;
 	}
 	list_for_each_entry(i, &is->flight, list) {
-		if (time_before(now, i->since + timeout)) {
-			timeout -= now - i->since;
-			break;
+		/* As long as its queue pair gets on, it is slow, not stuck. */
+		since = READ_ONCE(i->chain.qp->acked);
+		if (time_before(since, i->since))
+			since = i->since;
+		if (time_before(now, since + timeout)) {
+			next = min(next, since + timeout - now);
+			continue;
 		}
 		/* It is held live as long as it is on the list. */
 		cmpxchg(&i->chain.io.status, 0, -ETIMEDOUT);
@@ -129,7 +134,7 @@ void lite_issues_watch(struct work_struct *work)
 			is->n_pages--;
 		list_splice_init(&is->pages, &idle);
 	} else {
-		lite_issues_watch_in(mem, timeout);
+		lite_issues_watch_in(mem, next);
 	}
 unlock:
 	spin_unlock(&is->lock);

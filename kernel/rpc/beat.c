@@ -129,7 +129,7 @@ unsigned long lite_beat_heard(const struct lite_conn *conn)
 {
 	const struct lite_rpc_conn *rc = conn->rpc;
 	unsigned long changed = READ_ONCE(rc->beat.changed);
-	unsigned long acked = READ_ONCE(conn->acked);
+	unsigned long acked = lite_conn_acked(conn);
 
 	if ((READ_ONCE(rc->beat.asking) || READ_ONCE(rc->beat.full)) &&
 	    time_after(acked, changed))
@@ -148,7 +148,7 @@ unsigned long lite_beat_heard(const struct lite_conn *conn)
 bool lite_beat_unanswered(const struct lite_conn *conn, unsigned long *since)
 {
 	const struct lite_rpc_conn *rc = conn->rpc;
-	unsigned long acked = READ_ONCE(conn->acked);
+	unsigned long acked = lite_conn_acked(conn);
 
 	*since = time_after(acked, rc->beat.asked) ? acked : rc->beat.asked;
 	return READ_ONCE(rc->beat.asking);

@@ -232,10 +232,11 @@ int lite_rpc_send(struct lite_rpc_conn *rc, struct lite_slots *from, u32 slot,
 	ib_dma_sync_single_for_device(conn->fab->dev, sge.addr, sge.length,
 				      DMA_BIDIRECTIONAL);
 	lite_io_init(&io);
-	/* Always the first QP: it is the one with receives, and in order. */
-	err = lite_qp_rdma(&conn->qp[0], &io, IB_WR_RDMA_WRITE_WITH_IMM, &sge, 1,
-			   raddr + lite_slot_offset(slot),
-			   lite_imm_encode(kind, slot));
+	err = lite_conn_send(conn,
+			     kind == LITE_IMM_REQUEST ? slot :
+							LITE_SLOT_COUNT + slot,
+			     &io, &sge, raddr + lite_slot_offset(slot),
+			     lite_imm_encode(kind, slot));
 	*sent = !err;
 	lite_io_wait(&io, &conn->qp[0]);
 	err = err ?: io.status;

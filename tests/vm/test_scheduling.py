@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Threads that seldom get a processor, or never: what others do goes on."""
 
-from litelab import in_one_machine, prepare_all, program_path, run_program, stop_all
+from litelab import in_one_machine, on_machines, prepare_all, program_path, run_program, stop_all
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -33,3 +33,39 @@ def test_messages_wait_for_no_thread_without_a_processor(lab):
     finally:
         lab.n1.run(_SHARE)
     stop_all(lites)
+
+
+def _slow_link(lab, **options):
+    here, there = on_machines(lab, qps=1, **options)
+    here.lite("alloc", "target", "32M", "--node", there.id)
+    lab.n1.netem("rate 40mbit")
+    return here, there
+
+
+def _end(lab, here, there):
+    lab.n1.netem(None)
+    here.lite("free", "target")
+    stop_all((here, there))
+
+
+@vmtest(nodes=2, timeout=300)
+def test_an_idle_thread_among_writers(lab):
+    """It waits for its turn, as do others, for longer than an operation may take. The device gets on: no session ends."""
+    here, there = _slow_link(lab, op_timeout=1000 * lab.n1.time_scale)
+    fences = here.stats()["fences"]
+    try:
+        run_program(lab, (here, there), "starved", "write", 0, "target", 65536, 200, timeout=200)
+        assert here.stats()["fences"] == fences
+    finally:
+        _end(lab, here, there)
+
+
+@vmtest(nodes=2, timeout=300)
+def test_calls_of_kernels_pass_bulk(lab):
+    """What is written before a message is bounded: LITE_SQ_BYTES_MAX, 1.9 MB, and what comes while it travels."""
+    here, there = _slow_link(lab)
+    try:
+        said = run_program(lab, (here, there), "starved", "call", 0, "target", 131072, 96, there.id, timeout=200)
+        assert int(said.out.split()[-1]) <= 4 << 20, said.out
+    finally:
+        _end(lab, here, there)

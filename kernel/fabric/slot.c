@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Slots of a send queue: the one place where they are asked for and granted.
+ *
+ * Normal operation: the poster takes a free slot of its class, without a lock, and
+ * posts at once. If there is none it gets in line. From then on a slot of that
+ * class is granted in the order of the line only; who comes later gets in line
+ * behind, or is refused if it must not wait. Whoever gives a slot back posts what
+ * is first in line with it, on behalf of the thread that waits: so a thread that
+ * seldom gets a processor is not passed by others, and has no slot that it does not
+ * use either.
+ *
+ * Classes: work requests of more than LITE_BULK_BYTES have a few slots of their own.
+ * So there are never more bytes in a send queue than LITE_SQ_BYTES_MAX, and others
+ * are not behind more than that. Messages of calls between kernels need no slot of
+ * these, see lite_conn_send().
+ *
+ * Recovery: nothing is granted any more when the connection is dead; who is in line
+ * leaves it then. A device that completes nothing on a queue pair for the operation
+ * time-out, though there is something in flight, is stuck: who finds that out ends
+ * the connection. How long a single one has to wait says nothing of the device.
+ *
+ * Locking: lite_qp.lock protects lite_qp.line and lite_qp.waiting. Nothing is posted
+ * under it.
+ */
+#include <linux/sched/clock.h>
+#include <linux/sched/signal.h>
+
+#include "../wait.h"
+#include "slot.h"
+
+/* How long a poster polls for its turn before it sleeps. */
+#define LITE_ROOM_SPIN_NS (2 * NSEC_PER_MSEC)
+
+/**
+ * lite_slots_take - take several small ones, unless few are left, or there is a line
+ * @qp: of a connection that the caller holds live
+ * @max: so many at most
+ * @spare: so many are left to others
+ *
+ * Context: any.
+ * Return: the slots, a bit each; maybe none.
+ */
+u64 lite_slots_take(struct lite_qp *qp, int max, int spare)
+{
+	s64 busy = atomic64_read(&qp->busy);
+	u64 taken, free;
+	int n;
+
+	if (unlikely(READ_ONCE(qp->waiting[LITE_SLOT_SMALL])))
+		return 0;
+	do {
+		free = ~(u64)busy & lite_slots_of(LITE_SLOT_SMALL);
+		n = min(max, (int)hweight64(free) - spare);
+		for (taken = 0; n > 0; n--) {
+			taken |= free & -free;
+			free &= free - 1;
+		}
+	} while (taken &&
+		 !atomic64_try_cmpxchg_acquire(&qp->busy, &busy, busy | taken));
+	return taken;
+}
+
+static void lite_turn_list(struct lite_qp *qp, struct lite_turn *turn,
+			   enum lite_slot_class kind)
+{
+	turn->kind = kind;
+	list_add_tail(&turn->list, &qp->line[kind]);
+	WRITE_ONCE(qp->waiting[kind], qp->waiting[kind] + 1);
+}
+
+static void lite_turn_unlist(struct lite_qp *qp, struct lite_turn *turn)
+{
+	list_del_init(&turn->list);
+	WRITE_ONCE(qp->waiting[turn->kind], qp->waiting[turn->kind] - 1);
+}
+
+/* Who is first in line, and a slot for it. */
+static struct lite_turn *lite_slot_next(struct lite_qp *qp, int *slot)
+{
+	struct lite_turn *turn = NULL;
+	int kind;
+
+	spin_lock(&qp->lock);
+	for (kind = 0; kind < LITE_SLOT_CLASSES && !turn; kind++) {
+		turn = list_first_entry_or_null(&qp->line[kind],
+						struct lite_turn, list);
+		if (!turn)
+			continue;
+		*slot = lite_slot_get(qp, kind);
+		if (*slot < 0)
+			turn = NULL;
+	}
+	if (turn)
+		lite_turn_unlist(qp, turn);
+	spin_unlock(&qp->lock);
+	return turn;
+}
+
+/* The waiter may leave, and exit, as soon as it is over; its task stays. */
+static void lite_turn_end(struct lite_turn *turn)
+{
+	struct task_struct *task = turn->task;
+
+	rcu_read_lock();
+	smp_store_release(&turn->over, true); /* with lite_slot_wait() */
+	wake_up_process(task);
+	rcu_read_unlock();
+}
+
+/* Post what is in line, as long as there are slots for it. */
+static void lite_slots_grant(struct lite_qp *qp)
+{
+	struct lite_turn *turn;
+	int slot;
+
+	do {
+		/* What has been taken off the line depends on this thread. */
+		preempt_disable();
+		turn = NULL;
+		/* So this does not come back here either, from a failed post. */
+		if (!lite_conn_is_dead(qp->conn))
+			turn = lite_slot_next(qp, &slot);
+		if (turn) {
+			turn->post(turn, slot);
+			lite_turn_end(turn);
+		}
+		preempt_enable();
+	} while (turn);
+}
+
+/**
+ * lite_slots_give - give slots back, and grant them to who is in line
+ * @qp: whose they are
+ * @slots: a bit each; nothing is in flight on them
+ *
+ * Context: process, preemptible or not.
+ */
+void lite_slots_give(struct lite_qp *qp, u64 slots)
+{
+	smp_mb__before_atomic(); /* All that was done with them comes first. */
+	atomic64_andnot(slots, &qp->busy);
+	smp_mb__after_atomic(); /* with lite_slot_wait(): it sees them, or we it */
+	if (unlikely(READ_ONCE(qp->waiting[LITE_SLOT_SMALL]) ||
+		     READ_ONCE(qp->waiting[LITE_SLOT_BULK])))
+		lite_slots_grant(qp);
+}
+
+/* Leave the line. False: it is our turn, or was. */
+static bool lite_turn_leave(struct lite_qp *qp, struct lite_turn *turn)
+{
+	bool left;
+
+	spin_lock(&qp->lock);
+	left = !list_empty(&turn->list);
+	if (left)
+		lite_turn_unlist(qp, turn);
+	spin_unlock(&qp->lock);
+	return left;
+}
+
+static inline bool lite_turn_is_over(const struct lite_turn *turn)
+{
+	return smp_load_acquire(&turn->over); /* with lite_turn_end() */
+}
+
+/* Bring on completions, and so our turn, for a bounded time. */
+static void lite_turn_spin(struct lite_qp *qp, const struct lite_turn *turn)
+{
+	u64 end = local_clock() + LITE_ROOM_SPIN_NS;
+
+	do {
+		lite_cq_poll(qp->scq);
+		if (lite_turn_is_over(turn))
+			return;
+		cond_resched();
+	} while (local_clock() < end);
+}
+
+static void lite_turn_sleep(struct lite_qp *qp, const struct lite_turn *turn)
+{
+	/* The poller brings them on. Not to rely on the first who wanted that. */
+	atomic_inc(&qp->scq->sleepers);
+	lite_cq_arm(qp->scq);
+	set_current_state(TASK_IDLE);
+	if (!lite_turn_is_over(turn) && !lite_conn_is_dead(qp->conn))
+		schedule_timeout(
+			qp->conn->fab->op_timeout / LITE_TIMEOUT_PARTS + 1);
+	__set_current_state(TASK_RUNNING);
+	atomic_dec(&qp->scq->sleepers);
+}
+
+/**
+ * lite_slot_wait - get in line for a slot
+ * @qp: of a connection that the caller holds live
+ * @kind: of the work request
+ * @turn: its @post is called, here or by another thread, with preemption off, when
+ *	there is a slot
+ *
+ * Uninterruptibly, because slots come free as fast as the device works, and all
+ * at once when the connection dies.
+ *
+ * Context: may sleep.
+ * Return: 0 when @turn->post has been called; -EHOSTDOWN: it has not.
+ */
+int lite_slot_wait(struct lite_qp *qp, enum lite_slot_class kind,
+		   struct lite_turn *turn)
+{
+	struct lite_qp_watch watch;
+
+	turn->task = current;
+	turn->over = false;
+	spin_lock(&qp->lock);
+	lite_turn_list(qp, turn, kind);
+	spin_unlock(&qp->lock);
+	smp_mb(); /* with lite_slots_give() */
+	/* One may have come free meanwhile. */
+	lite_slots_grant(qp);
+	lite_turn_spin(qp, turn);
+	lite_qp_watch(qp, &watch);
+	while (!lite_turn_is_over(turn)) {
+		lite_turn_sleep(qp, turn);
+		/* The poller may have got no processor. */
+		lite_cq_poll(qp->scq);
+		if (lite_turn_is_over(turn))
+			break;
+		if (lite_qp_is_stuck(qp, &watch))
+			lite_conn_end(qp->conn, LITE_END_OP_TIMEOUT,
+				      jiffies_to_msecs(qp->conn->fab->op_timeout),
+				      -ETIMEDOUT);
+		if (lite_conn_is_dead(qp->conn) && lite_turn_leave(qp, turn))
+			return -EHOSTDOWN;
+	}
+	return 0;
+}
+
+/**
+ * lite_slots_wake - have those in line see that the connection is dead
+ * @qp: its
+ *
+ * Context: process.
+ */
+void lite_slots_wake(struct lite_qp *qp)
+{
+	struct lite_turn *turn;
+	int kind;
+
+	spin_lock(&qp->lock);
+	for (kind = 0; kind < LITE_SLOT_CLASSES; kind++)
+		list_for_each_entry(turn, &qp->line[kind], list)
+			wake_up_process(turn->task);
+	spin_unlock(&qp->lock);
+}
+
+/**
+ * lite_slots_init - all slots are free, and there is no line
+ * @qp: of a connection that is being made
+ */
+void lite_slots_init(struct lite_qp *qp)
+{
+	int kind;
+
+	BUILD_BUG_ON(LITE_SQ_DEPTH != 64);
+	atomic64_set(&qp->busy, 0);
+	spin_lock_init(&qp->lock);
+	for (kind = 0; kind < LITE_SLOT_CLASSES; kind++) {
+		INIT_LIST_HEAD(&qp->line[kind]);
+		qp->waiting[kind] = 0;
+	}
+}
+
+/* ---- is the device stuck? ------------------------------------------------ */
+
+static bool lite_qp_in_flight(const struct lite_qp *qp)
+{
+	int i;
+
+	for (i = 0; i < LITE_SQ_DEPTH; i++)
+		if (READ_ONCE(qp->wr[i].io))
+			return true;
+	for (i = 0; qp == qp->conn->qp && i < LITE_MESSAGES; i++)
+		if (READ_ONCE(qp->conn->message[i].io))
+			return true;
+	return false;
+}
+
+/**
+ * lite_qp_watch - begin to watch whether a device gets on with a queue pair
+ * @qp: which
+ * @watch: for lite_qp_is_stuck()
+ *
+ * Context: any.
+ */
+void lite_qp_watch(const struct lite_qp *qp, struct lite_qp_watch *watch)
+{
+	watch->acked = READ_ONCE(qp->acked);
+	watch->parts = 0;
+}
+
+/**
+ * lite_qp_is_stuck - look whether a device gets on with a queue pair
+ * @qp: which
+ * @watch: begun by lite_qp_watch()
+ *
+ * To be called each time that another LITE_TIMEOUT_PARTS-th of the operation
+ * time-out is over, or later. What is in flight at one look, and still at the next
+ * if nothing has completed between, is with the device: a work request is in flight
+ * only from when it is given to it.
+ *
+ * Context: any.
+ * Return: whether it has completed nothing for the operation time-out, and should.
+ */
+bool lite_qp_is_stuck(const struct lite_qp *qp, struct lite_qp_watch *watch)
+{
+	unsigned long acked = READ_ONCE(qp->acked);
+
+	if (acked != watch->acked || !lite_qp_in_flight(qp)) {
+		watch->acked = acked;
+		watch->parts = 0;
+		return false;
+	}
+	return ++watch->parts >= LITE_TIMEOUT_PARTS;
+}
