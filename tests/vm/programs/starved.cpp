@@ -6,7 +6,8 @@
 //                                     the device; another one of such a policy keeps the processor
 //                                     of both until the calls of the second have gone on. NODE is
 //                                     that of /dev/liteTHERE.
-//   starved occupy CPU                keeps a processor from all other threads, the kernel's too
+//   starved occupy CPU                keeps a processor from all other threads, those of the kernel
+//                                     too, but one that does the work that interrupts leave
 //   starved write INDEX NAME BYTES WRITERS
 //                                     many threads write to an LMR without a pause, one computes,
 //                                     and one of the policy SCHED_IDLE writes as well, a few times
@@ -24,6 +25,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <semaphore>
 #include <span>
@@ -56,6 +58,25 @@ void stay_on(unsigned cpu) {
     CPU_SET(cpu, &set);
     if (pthread_setaffinity_np(pthread_self(), sizeof(set), &set))
         throw std::runtime_error("cannot choose the processor");
+}
+
+// The thread of a processor that does what interrupts leave, RCU's work among it: without it no
+// kernel goes on for long, with LITE or without.
+pid_t ksoftirqd(unsigned cpu) {
+    const auto name = "ksoftirqd/" + std::to_string(cpu);
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+        std::ifstream file(entry.path() / "comm");
+        std::string comm;
+        if (std::getline(file, comm) && comm == name)
+            return std::stoi(entry.path().filename());
+    }
+    throw std::runtime_error("there is no " + name);
+}
+
+void let_interrupts_work(unsigned cpu) {
+    const sched_param most_urgent{60};
+    if (sched_setscheduler(ksoftirqd(cpu), SCHED_FIFO, &most_urgent))
+        throw std::runtime_error("cannot set the policy of another thread");
 }
 
 // ---- receive ------------------------------------------------------------------------------------
@@ -130,6 +151,7 @@ bool occupy(Shared& shared) {
 
 int receive(unsigned here, unsigned there, std::uint32_t node) {
     std::ofstream(kShare) << "-1" << std::flush;
+    let_interrupts_work(0);
     Shared shared;
     shared.here = here;
     shared.node = node;
@@ -153,8 +175,9 @@ int receive(unsigned here, unsigned there, std::uint32_t node) {
 
 [[noreturn]] void occupy_for_good(unsigned cpu) {
     std::ofstream(kShare) << "-1" << std::flush;
+    let_interrupts_work(cpu);
     stay_on(cpu);
-    set_policy(SCHED_FIFO, sched_get_priority_max(SCHED_FIFO));
+    set_policy(SCHED_FIFO, 40);
     std::puts("ready");
     std::fflush(stdout);
     for (volatile bool forever = true; forever;) {
