@@ -157,13 +157,16 @@ class Node:
 
     def cut(self, on=True):
         """Loses every packet in both directions, unseen by the guest, like a broken switch; on=False ends it."""
-        # The qdisc stays: with it a static key of the kernel would come and go, and an emulated processor can get stuck
-        # in the breakpoint by which another one has the code changed.
-        # "drop" would tell the sender, and Soft-RoCE then behaves differently. "trap" takes the packet, and that is all.
-        self.run("modprobe -a -q sch_ingress cls_matchall act_gact; tc qdisc add dev eth0 clsact 2>/dev/null;"
-                 " tc filter add dev eth0 egress matchall action trap &&"
-                 " tc filter add dev eth0 ingress matchall action drop" if on else
-                 "tc filter del dev eth0 egress 2>/dev/null; tc filter del dev eth0 ingress 2>/dev/null; true")
+        # In QEMU, between the card and the wire: the guest's own means change its code, in which an emulated processor can
+        # get stuck, and some of them tell the sender.
+        try:
+            self._qmp("object-del", id="cut")
+        except LabError:
+            pass  # it was not
+        self._note(f"--- cut {'on' if on else 'off'}")
+        if on:
+            self._qmp("object-add", **{"qom-type": "filter-redirector", "id": "cut", "netdev": "net0", "queue": "all",
+                                       "outdev": "nowhere"})
 
     def netem(self, rules):
         """Disturbs what the node sends: tc-netem(8) rules ("loss 1% delay 2ms"), None for no more of it."""
@@ -295,6 +298,7 @@ class Node:
             "-device", "virtio-serial-pci", "-chardev", f"socket,id=agent,fd={agent_fd}",
             "-device", "virtserialport,chardev=agent,name=lite.agent",
             "-netdev", f"dgram,id=net0,local.type=fd,local.str={self._end.fileno()}",
+            "-chardev", "null,id=nowhere",
             "-device", f"virtio-net-pci,id=nic0,netdev=net0,mac=52:54:00:00:00:{self.number:02x},"
             # Without a speed, rxe asks for it over and over, and complains.
             "speed=10000,duplex=full,romfile=",
