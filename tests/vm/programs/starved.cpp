@@ -89,6 +89,7 @@ constexpr auto kPatience = std::chrono::seconds(15);
 
 struct Shared {
     std::atomic<bool> end = false;
+    std::atomic<bool> served = false;  // the last caller has ended
     std::atomic<int> calls = 0;
     std::counting_semaphore<> called{0};
     unsigned here = 0;
@@ -105,7 +106,7 @@ void serve(Shared& shared, unsigned index, std::binary_semaphore& ready) {
             out.assign(in.begin(), in.end());
             return 0U;
         },
-        [&shared] { return !shared.end; });
+        [&shared] { return !shared.served; });
 }
 
 void call_once(lite::context& context, const Shared& shared) {
@@ -165,6 +166,7 @@ int receive(unsigned here, unsigned there, std::uint32_t node) {
     shared.end = true;
     ordinary.join();
     urgent.join();
+    shared.served = true;
     // It waits for a request.
     lite::context context(static_cast<int>(here));
     call_once(context, shared);
@@ -282,7 +284,7 @@ int call(unsigned index, const std::string& name, std::size_t bytes, int count,
             (void)lite::find_function(context, node, "nothing");
             throw std::logic_error("there is such a function");
         } catch (const std::system_error& e) {
-            if (e.code().value() != ENOENT)
+            if (e.code().value() != ECONNREFUSED)
                 throw;
         }
         least = std::min(least, writers.bytes() - before);
