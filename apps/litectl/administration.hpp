@@ -94,6 +94,9 @@ message request_for(std::uint8_t command, const std::optional<std::uint32_t>& in
 std::vector<message> ask(channel& channel, std::string_view verb, const message& request,
                          bool dump = false);
 
+// "VERB: why" of an errno of that command, in the words of the kernel unless they are empty.
+failure explained(std::string_view verb, std::uint8_t command, int error, const std::string& text);
+
 // "up", "down" and so on; "state 9" for one that is news to us.
 std::string state_name(std::uint8_t state);
 

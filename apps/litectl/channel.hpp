@@ -8,8 +8,10 @@
 
 #include "common/error.hpp"
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -42,12 +44,14 @@ class channel {
     // failure when netlink itself fails.
     virtual std::vector<message> request(const message& request, bool dump) = 0;
 
-    // Calls @on_event for every event from now on and @on_loss whenever some
-    // were lost because nobody read them in time. @on_ready is called once
-    // no event can be missed any more. Returns only by exception.
-    virtual void follow(const std::function<void()>& on_ready,
-                        const std::function<void(const message&)>& on_event,
-                        const std::function<void()>& on_loss) = 0;
+    // Calls @on_event for every event from now on, and @on_loss whenever some were lost
+    // because they were not read in time, until one of them returns false. @on_ready is
+    // called once no event can be missed any more. Returns false when there was
+    // nothing for so long as @timeout.
+    virtual bool follow(const std::function<void()>& on_ready,
+                        const std::function<bool(const message&)>& on_event,
+                        const std::function<bool()>& on_loss,
+                        std::optional<std::chrono::milliseconds> timeout = {}) = 0;
 };
 
 // A netlink socket. Throws module_missing, and failure. @family: what unit

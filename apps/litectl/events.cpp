@@ -35,7 +35,7 @@ int events_command(const surroundings& world, const show_arguments& args) {
         const auto index = event.u32(LITE_A_INDEX).value_or(0);
         // Events of other nodes than the one asked for.
         if (args.index && *args.index != index)
-            return;
+            return true;
         const auto id = event.u16(LITE_A_NODE_ID);
         const auto state = event.u8(LITE_A_STATE);
         const auto cause = event.u8(LITE_A_CAUSE);
@@ -60,9 +60,13 @@ int events_command(const surroundings& world, const show_arguments& args) {
             print(world.io.out, fmt::format("{} /dev/lite{}: {} is {}\n", time, index, about,
                                             state ? state_name(*state) : "?"));
         }
+        return true;
     };
     channel->follow([] {}, on_event,
-                    [&] { complain(world.io.err, "litectl", "warning: some events were lost"); });
+                    [&] {
+                        complain(world.io.err, "litectl", "warning: some events were lost");
+                        return true;
+                    });
     return status_ok;
 }
 

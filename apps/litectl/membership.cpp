@@ -8,7 +8,35 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
 namespace tools {
+
+namespace {
+
+// Longer than the kernel takes: that, once it is in, connects to all members.
+constexpr std::chrono::seconds grace(60);
+
+// The kernel's, if it is told none.
+constexpr std::uint32_t default_timeout_ms = 15000;
+
+// How the attempt of that number has ended: the node's id, if it has. Throws failure.
+std::optional<std::uint16_t> joined(channel& channel, const std::optional<std::uint32_t>& index,
+                                    std::uint32_t number) {
+    const auto answers = ask(channel, "join", request_for(LITE_CMD_NODE_GET, index));
+    if (answers.empty() || answers.front().u32(LITE_A_JOIN) != number)
+        throw failure("join: another attempt to join has taken the place of this one");
+    const auto& node = answers.front();
+    const auto error = node.u32(LITE_A_JOIN_ERROR);
+    if (!error)
+        return std::nullopt;
+    if (*error)
+        throw explained("join", LITE_CMD_NODE_JOIN, static_cast<int>(*error),
+                        node.string(LITE_A_JOIN_WHY).value_or(""));
+    return node.u16(LITE_A_NODE_ID);
+}
+
+}  // namespace
 
 int join_command(const surroundings& world, const join_arguments& args) {
     const auto address = resolve(args.address.host);
@@ -18,11 +46,27 @@ int join_command(const surroundings& world, const join_arguments& args) {
     if (args.timeout_ms)
         request.put_u32(LITE_A_TIMEOUT_MS, *args.timeout_ms);
 
-    const auto answers = ask(*world.connect(), "join", request);
-    if (!answers.empty())
-        if (const auto id = answers.front().u16(LITE_A_NODE_ID))
-            print(world.io.out,
-                  fmt::format("/dev/lite{}: joined as node {}\n", args.index.value_or(0), *id));
+    const auto channel = world.connect();
+    std::uint32_t number = 0;
+    std::optional<std::uint16_t> id;
+    const auto begin = [&] {
+        const auto answers = ask(*channel, "join", request);
+        if (!answers.empty())
+            number = answers.front().u32(LITE_A_JOIN).value_or(0);
+    };
+    // What is news of others, or was lost, is a reason to look as well.
+    const auto look = [&] {
+        id = joined(*channel, args.index, number);
+        return !id;
+    };
+    const auto on_event = [&](const message& event) {
+        return event.u32(LITE_A_INDEX).value_or(0) != args.index.value_or(0) || look();
+    };
+    const std::chrono::milliseconds timeout(args.timeout_ms.value_or(default_timeout_ms));
+    if (!channel->follow(begin, on_event, look, timeout + grace))
+        throw failure("join: it goes on; 'litectl status' shows what becomes of it");
+    print(world.io.out,
+          fmt::format("/dev/lite{}: joined as node {}\n", args.index.value_or(0), *id));
     return status_ok;
 }
 

@@ -8,8 +8,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 
 #include <linux/genetlink.h>
@@ -17,6 +19,7 @@
 #include <netlink/genl/ctrl.h>
 #include <netlink/genl/genl.h>
 #include <netlink/netlink.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 namespace tools {
@@ -157,9 +160,10 @@ class netlink_channel final : public channel {
         }
     }
 
-    void follow(const std::function<void()>& on_ready,
-                const std::function<void(const message&)>& on_event,
-                const std::function<void()>& on_loss) override {
+    bool follow(const std::function<void()>& on_ready,
+                const std::function<bool(const message&)>& on_event,
+                const std::function<bool()>& on_loss,
+                std::optional<std::chrono::milliseconds> timeout) override {
         const int group =
             ::genl_ctrl_resolve_grp(m_socket.get(), m_name.c_str(), LITE_GENL_MCGRP_EVENTS);
         if (group < 0)
@@ -172,19 +176,35 @@ class netlink_channel final : public channel {
         on_ready();
 
         for (;;) {
+            if (timeout && !readable(socket.get(), *timeout))
+                return false;
             conversation talk;
             const int error = receive_once(socket.get(), talk, on_event_sequence);
             for (const auto& event : talk.answers)
-                on_event(event);
+                if (!on_event(event))
+                    return true;
             // ENOBUFS, in libnl's words.
-            if (error == -NLE_NOMEM)
-                on_loss();
-            else if (error < 0)
+            if (error == -NLE_NOMEM) {
+                if (!on_loss())
+                    return true;
+            } else if (error < 0) {
                 throw netlink_failure("receiving", error);
+            }
         }
     }
 
   private:
+    // Whether something comes in time.
+    static bool readable(nl_sock* socket, std::chrono::milliseconds timeout) {
+        pollfd fd{::nl_socket_get_fd(socket), POLLIN, 0};
+        const auto limit = std::min<std::chrono::milliseconds::rep>(timeout.count(), INT_MAX);
+        int ready;
+        do
+            ready = ::poll(&fd, 1, static_cast<int>(limit));
+        while (ready < 0 && errno == EINTR);
+        return ready != 0;
+    }
+
     static socket_ptr open_socket() {
         socket_ptr socket(::nl_socket_alloc(), ::nl_socket_free);
         if (!socket)

@@ -69,10 +69,12 @@ std::vector<message> ask(channel& channel, std::string_view verb, const message&
     try {
         return channel.request(request, dump);
     } catch (const refusal& e) {
-        const std::string text = e.what();
-        throw failure(
-            fmt::format("{}: {}", verb, text.empty() ? reason(request.command(), e.code()) : text));
+        throw explained(verb, request.command(), e.code(), e.what());
     }
+}
+
+failure explained(std::string_view verb, std::uint8_t command, int error, const std::string& text) {
+    return failure(fmt::format("{}: {}", verb, text.empty() ? reason(command, error) : text));
 }
 
 std::string state_name(std::uint8_t state) {

@@ -44,12 +44,19 @@ enum lite_cmd {
 	 */
 	LITE_CMD_NODE_STOP,
 	/*
-	 * Join the cluster that the node at ADDR, PORT is in. TIMEOUT_MS
-	 * optional. Out: NODE_ID. EBUSY: this node has LMRs or peers already.
-	 * EKEYREJECTED: the other side has another cluster secret. EEXIST:
-	 * the id asked for at NODE_START is taken. ETIMEDOUT, ECONNREFUSED.
-	 * While the member that gives out ids is not to be reached, but not
-	 * down either, this waits for the one or the other.
+	 * Begin to join the cluster that the node at ADDR, PORT is in.
+	 * TIMEOUT_MS optional. Out: INDEX, JOIN, the number of this attempt.
+	 * EBUSY: this node has LMRs or peers already. EINVAL: the address is
+	 * its own.
+	 *
+	 * An EVENT about the node itself says that the attempt has ended, and
+	 * the answer to NODE_GET how: JOIN is its number, JOIN_ERROR is there
+	 * when it has ended: 0, or an errno, with a text in JOIN_WHY where
+	 * that says too little. EKEYREJECTED: the other side has another
+	 * cluster secret. EEXIST: the id asked for at NODE_START is taken.
+	 * ETIMEDOUT, ECONNREFUSED. ENODEV: the node is being stopped. While
+	 * the member that gives out ids is not to be reached, but not down
+	 * either, the attempt waits for the one or the other.
 	 */
 	LITE_CMD_NODE_JOIN,
 	/*
@@ -126,6 +133,9 @@ enum lite_attr {
 	LITE_A_FIGURE,        /* u64: what decided; see enum lite_end_cause */
 	LITE_A_ORPHAN_MS,     /* u32: default 600000; see netlink.rst */
 	LITE_A_MODE,          /* u32: of /dev/liteN, 0666 at most; default 0660 */
+	LITE_A_JOIN,          /* u32: number of the node's last attempt to join, from 1 */
+	LITE_A_JOIN_ERROR,    /* u32: how it ended: 0 or an errno; absent: not yet */
+	LITE_A_JOIN_WHY,      /* string */
 
 	__LITE_A_MAX,
 };

@@ -273,7 +273,9 @@ static int lite_join_begin(struct lite_cluster *cl, struct lite_ident *was,
  * @cl: JOINING since lite_cluster_begin_join(), and has nothing of this life
  * @addr: of a member
  * @timeout: jiffies, for getting in
- * @why: set to a text where an errno says too little
+ * @why: set to a constant text where an errno says too little
+ *
+ * The caller tells the administrator how it ended.
  *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno, as documented for LITE_CMD_NODE_JOIN.
@@ -343,7 +345,6 @@ int lite_cluster_join(struct lite_cluster *cl,
 	}
 	mutex_unlock(&cl->lock);
 	wake_up_all(&cl->suspects);
-	cl->ops->event(cl->priv, id, LITE_NODE_UP);
 	cl->ops->members_changed(cl->priv);
 	return 0;
 }

@@ -3,7 +3,8 @@
  * Administration: the generic netlink family "lite" (uapi/lite_netlink.h).
  *
  * Commands run side by side (parallel_ops): starting a node must not hold up
- * everybody else's netlink. Nothing secret goes out; the cluster secret comes
+ * everybody else's netlink. JOIN, which may wait for other machines, is only begun
+ * here (membership.c). Nothing secret goes out; the cluster secret comes
  * in, is used, and is wiped.
  */
 #include <linux/mm.h>
@@ -201,6 +202,22 @@ static int lite_put_insecure(struct sk_buff *skb, const struct lite_fabric *fab)
 	return fab->auth.insecure ? nla_put_flag(skb, LITE_A_INSECURE) : 0;
 }
 
+/* How the last attempt to join has ended, if there was one and it has. */
+static int lite_put_join(struct sk_buff *skb, struct lite_node *node)
+{
+	const char *why;
+	u32 number;
+	bool ended;
+	int err;
+
+	ended = lite_node_joined(node, &number, &err, &why);
+	if (!number)
+		return 0;
+	return nla_put_u32(skb, LITE_A_JOIN, number) ?:
+	       (ended ? nla_put_u32(skb, LITE_A_JOIN_ERROR, -err) : 0) ?:
+	       (ended && why ? nla_put_string(skb, LITE_A_JOIN_WHY, why) : 0);
+}
+
 static u32 lite_count_entries(struct xarray *xa)
 {
 	unsigned long id;
@@ -235,6 +252,7 @@ static int lite_put_node(struct sk_buff *skb, struct lite_node *node)
 	       nla_put_u32(skb, LITE_A_HANDLE_LIMIT, mem->handle_limit) ?:
 	       (mem->root_squash ? nla_put_flag(skb, LITE_A_ROOT_SQUASH) : 0) ?:
 	       lite_put_insecure(skb, &node->fabric) ?:
+	       lite_put_join(skb, node) ?:
 	       nla_put_u32(skb, LITE_A_HEARTBEAT_MS,
 			   jiffies_to_msecs(cl->heartbeat)) ?:
 	       nla_put_u32(skb, LITE_A_DEAD_MS, jiffies_to_msecs(cl->dead)) ?:
@@ -247,9 +265,13 @@ static int lite_put_node(struct sk_buff *skb, struct lite_node *node)
 	       nla_put_u32(skb, LITE_A_PEERS, lite_count_entries(&cl->peers));
 }
 
-/* Answer a command with one message that @fill has filled. */
+/*
+ * Answer a command with one message that @fill has filled. @join: number of the
+ * attempt to join that has been begun, or 0.
+ */
 static int lite_answer(struct genl_info *info, struct lite_node *node,
-		       int (*fill)(struct sk_buff *, struct lite_node *))
+		       int (*fill)(struct sk_buff *, struct lite_node *),
+		       u32 join)
 {
 	struct sk_buff *skb = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL);
 	void *hdr;
@@ -258,7 +280,8 @@ static int lite_answer(struct genl_info *info, struct lite_node *node,
 		return -ENOMEM;
 	hdr = genlmsg_put_reply(skb, info, &lite_family, 0,
 				info->genlhdr->cmd);
-	if (!hdr || fill(skb, node)) {
+	if (!hdr || fill(skb, node) ||
+	    (join && nla_put_u32(skb, LITE_A_JOIN, join))) {
 		nlmsg_free(skb);
 		return -EMSGSIZE;
 	}
@@ -342,7 +365,7 @@ static int lite_nl_start(struct sk_buff *skb, struct genl_info *info)
 				 params.fabric.secret_len);
 	if (err)
 		return lite_nl_say(info, err, why);
-	err = lite_answer(info, node, lite_put_id);
+	err = lite_answer(info, node, lite_put_id, 0);
 	lite_node_put(node);
 	return err;
 }
@@ -359,6 +382,7 @@ static int lite_nl_join(struct sk_buff *skb, struct genl_info *info)
 	struct lite_node *node;
 	unsigned long timeout;
 	const char *why = NULL;
+	u32 number;
 	int err;
 
 	err = lite_get_addr(info, &addr) ?:
@@ -368,9 +392,9 @@ static int lite_nl_join(struct sk_buff *skb, struct genl_info *info)
 	node = lite_get_node(info);
 	if (IS_ERR(node))
 		return PTR_ERR(node);
-	err = lite_node_join(node, &addr, timeout, &why);
+	err = lite_node_join(node, &addr, timeout, &number, &why);
 	if (!err)
-		err = lite_answer(info, node, lite_put_id);
+		err = lite_answer(info, node, lite_put_id, number);
 	lite_put_node_ref(node);
 	return lite_nl_say(info, err, why);
 }
@@ -396,7 +420,7 @@ static int lite_nl_get(struct sk_buff *skb, struct genl_info *info)
 
 	if (IS_ERR(node))
 		return PTR_ERR(node);
-	err = lite_answer(info, node, lite_put_node);
+	err = lite_answer(info, node, lite_put_node, 0);
 	lite_put_node_ref(node);
 	return err;
 }

@@ -129,7 +129,7 @@ static void lite_node_peer_lost(void *priv, u32 id, u64 incarnation)
 }
 
 /* When the module goes it is no news that its nodes do. */
-static void lite_node_event(void *priv, u32 id, enum lite_node_state state)
+void lite_node_event(void *priv, u32 id, enum lite_node_state state)
 {
 	struct lite_node *node = priv;
 
@@ -311,6 +311,8 @@ static struct lite_node *lite_node_alloc(void)
 	kref_init(&node->ref);
 	INIT_LIST_HEAD(&node->list);
 	init_completion(&node->idle);
+	spin_lock_init(&node->join.lock);
+	INIT_WORK(&node->join.work, lite_node_join_work);
 	/* Dead until it is built: it can be found before. */
 	if (percpu_ref_init(&node->active, lite_node_idle,
 			    PERCPU_REF_INIT_DEAD, GFP_KERNEL)) {
@@ -467,6 +469,8 @@ static void lite_node_unbuild(struct lite_node *node, bool orderly)
 	 * its own memory (userfaultfd, FUSE) only when that comes or it dies.
 	 */
 	wait_for_completion_state(&node->idle, TASK_IDLE);
+	/* It is not active any more, but may not have returned. */
+	flush_work(&node->join.work);
 	lite_service_shut(&node->service);
 	lite_locks_shut(&node->locks);
 	lite_memory_shut(&node->memory);
@@ -506,74 +510,6 @@ int lite_node_stop(u32 index)
 	}
 	mutex_unlock(&lite_registry.lock);
 	return node ? 0 : -ENODEV;
-}
-
-/**
- * lite_node_join - join a cluster
- * @node: active
- * @addr: of a member
- * @timeout: jiffies
- * @why: set to a text where an errno says too little
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno, as documented for LITE_CMD_NODE_JOIN.
- */
-int lite_node_join(struct lite_node *node, const struct sockaddr_storage *addr,
-		   unsigned long timeout, const char **why)
-{
-	struct lite_cluster *cl = &node->cluster;
-	int err;
-
-	if (lite_addr_equal(addr, &node->fabric.addr)) {
-		*why = "that is the address of this node itself";
-		return -EINVAL;
-	}
-	/*
-	 * Ids and incarnations of this life are in what it has made. Looked for
-	 * twice: users are not disturbed for a join that cannot be, nor does
-	 * anything escape that is made just now.
-	 */
-	if (!lite_memory_idle(&node->memory))
-		goto err_busy;
-	err = lite_cluster_begin_join(cl, why);
-	if (err)
-		return err;
-	if (!lite_memory_idle(&node->memory)) {
-		lite_cluster_cancel_join(cl);
-		goto err_busy;
-	}
-	return lite_cluster_join(cl, addr, timeout, why);
-
-err_busy:
-	*why = "the node has LMRs: free them first";
-	return -EBUSY;
-}
-
-/**
- * lite_node_leave - leave the cluster
- * @node: active
- *
- * Context: may sleep.
- * Return: 0, -ENOTCONN, -EBUSY.
- */
-int lite_node_leave(struct lite_node *node)
-{
-	int err = lite_cluster_begin_leave(&node->cluster);
-	u32 id;
-
-	if (err)
-		return err;
-	/* Who waits for a lock comes out. */
-	lite_locks_changed(&node->locks);
-	lite_memory_give_up(&node->memory);
-	id = lite_cluster_leave(&node->cluster);
-	/* Handlers of sessions that have ended may still be running. */
-	lite_rpc_flush(&node->rpc);
-	lite_locks_changed(&node->locks);
-	/* What it frees, nobody uses: there is no cluster but the one left. */
-	lite_memory_forget(&node->memory);
-	lite_cluster_end_leave(&node->cluster, id);
-	return 0;
 }
 
 /* ---- devices go away ----------------------------------------------------- */

@@ -32,6 +32,28 @@ struct lite_node_params {
 	struct lite_memory_params memory;
 };
 
+/**
+ * struct lite_node_join - a node's attempts to join, one at a time
+ * @lock: protects @number, @running, @err and @why
+ * @number: of the last one, from 1; 0: there was none
+ * @running: it has not ended
+ * @err: how it ended
+ * @why: constant text where @err says too little, or NULL
+ * @addr: of the member that it asks
+ * @timeout: jiffies
+ * @work: does it, and is active on the node meanwhile
+ */
+struct lite_node_join {
+	spinlock_t lock;
+	u32 number;
+	bool running;
+	int err;
+	const char *why;
+	struct sockaddr_storage addr;
+	unsigned long timeout;
+	struct work_struct work;
+};
+
 struct lite_node {
 	struct kref ref;
 	struct percpu_ref active;
@@ -48,6 +70,7 @@ struct lite_node {
 	struct lite_memory memory;
 	struct lite_locks locks;
 	struct lite_service service;
+	struct lite_node_join join;
 };
 
 int lite_registry_init(void);
@@ -57,8 +80,12 @@ int lite_node_start(const struct lite_node_params *params,
 		    struct lite_node **out, const char **why);
 int lite_node_stop(u32 index);
 int lite_node_join(struct lite_node *node, const struct sockaddr_storage *addr,
-		   unsigned long timeout, const char **why);
+		   unsigned long timeout, u32 *number, const char **why);
+bool lite_node_joined(struct lite_node *node, u32 *number, int *err,
+		      const char **why);
+void lite_node_join_work(struct work_struct *work);
 int lite_node_leave(struct lite_node *node);
+void lite_node_event(void *priv, u32 id, enum lite_node_state state);
 struct lite_node *lite_node_find(u32 index);
 struct lite_node *lite_node_next(int after);
 void lite_node_put(struct lite_node *node);

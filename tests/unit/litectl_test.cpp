@@ -41,6 +41,8 @@ struct kernel_side {
     std::vector<message> answers;
     std::optional<tools::refusal> refusal;
     int losses = 0;
+    // Of JOIN and NODE_GET, while there are some left; then @answers.
+    std::vector<message> in_turn;
 };
 
 class fake_channel final : public tools::channel {
@@ -52,17 +54,25 @@ class fake_channel final : public tools::channel {
         m_kernel.dumps.push_back(dump);
         if (m_kernel.refusal)
             throw *m_kernel.refusal;
-        return m_kernel.answers;
+        if (m_kernel.in_turn.empty())
+            return m_kernel.answers;
+        const auto next = m_kernel.in_turn.front();
+        m_kernel.in_turn.erase(m_kernel.in_turn.begin());
+        return {next};
     }
 
-    void follow(const std::function<void()>& on_ready,
-                const std::function<void(const message&)>& on_event,
-                const std::function<void()>& on_loss) override {
+    bool follow(const std::function<void()>& on_ready,
+                const std::function<bool(const message&)>& on_event,
+                const std::function<bool()>& on_loss,
+                std::optional<std::chrono::milliseconds>) override {
         on_ready();
         for (const auto& event : m_kernel.answers)
-            on_event(event);
+            if (!on_event(event))
+                return true;
         for (int i = 0; i < m_kernel.losses; i++)
-            on_loss();
+            if (!on_loss())
+                return true;
+        return false;
     }
 
   private:
@@ -419,26 +429,59 @@ TEST_CASE("litectl repeats what the kernel says", "[litectl]") {
 
 TEST_CASE("litectl join, leave, stop", "[litectl]") {
     machine litectl;
-    message answer(LITE_CMD_NODE_JOIN);
-    answer.put_u16(LITE_A_NODE_ID, 3);
-    litectl.kernel.answers = {answer};
-    const auto r = litectl({"join", "10.0.0.1:2000", "--timeout", "500", "--index", "1"});
+    const auto event = [](std::uint32_t index) {
+        message news(LITE_CMD_EVENT);
+        news.put_u32(LITE_A_INDEX, index);
+        return news;
+    };
+    const auto attempt = [](std::uint32_t number, std::optional<std::uint32_t> error) {
+        message node(LITE_CMD_NODE_GET);
+        node.put_u32(LITE_A_JOIN, number);
+        node.put_u16(LITE_A_NODE_ID, 3);
+        if (error)
+            node.put_u32(LITE_A_JOIN_ERROR, *error);
+        return node;
+    };
+    const tools::arguments words{"join", "10.0.0.1:2000", "--timeout", "500", "--index", "1"};
+    // The event of another node, then two of this one: it has not ended, it has.
+    litectl.kernel.answers = {event(0), event(1), event(1)};
+    litectl.kernel.in_turn = {attempt(7, {}), attempt(7, {}), attempt(7, 0)};
+    const auto r = litectl(words);
     CHECK(r.status == 0);
     CHECK(r.out == "/dev/lite1: joined as node 3\n");
+    CHECK(litectl.kernel.in_turn.empty());
     const auto& join = litectl.kernel.asked[0];
     CHECK(join.command() == LITE_CMD_NODE_JOIN);
     CHECK(text_of(join, LITE_A_ADDR) == "\x0a\0\0\x01"s);
     CHECK(join.u16(LITE_A_PORT) == 2000);
     CHECK(join.u32(LITE_A_TIMEOUT_MS) == 500U);
     CHECK(join.u32(LITE_A_INDEX) == 1U);
+    CHECK(litectl.kernel.asked[1].command() == LITE_CMD_NODE_GET);
+    CHECK(litectl.kernel.asked[1].u32(LITE_A_INDEX) == 1U);
 
+    // Lost events are made up for.
     litectl.kernel.answers.clear();
+    litectl.kernel.losses = 1;
+    litectl.kernel.in_turn = {attempt(8, {}), attempt(8, 0)};
+    CHECK(litectl(words).status == 0);
+    litectl.kernel.in_turn = {attempt(9, {}), attempt(9, ETIMEDOUT)};
+    check_failure(litectl(words), "join: no answer in time");
+    litectl.kernel.in_turn = {attempt(10, {}), attempt(10, EEXIST)};
+    litectl.kernel.in_turn[1].put_string(LITE_A_JOIN_WHY, "the kernel knows");
+    check_failure(litectl(words), "join: the kernel knows");
+    litectl.kernel.in_turn = {attempt(11, {}), attempt(12, {})};
+    check_failure(litectl(words), "join: another attempt to join has taken the place of this one");
+    litectl.kernel.losses = 0;
+    litectl.kernel.in_turn = {attempt(13, {})};
+    check_failure(litectl(words), "join: it goes on; 'litectl status' shows what becomes of it");
+
+    litectl.kernel.asked.clear();
     CHECK(litectl({"leave"}).status == 0);
-    CHECK(litectl.kernel.asked[1].command() == LITE_CMD_NODE_LEAVE);
-    CHECK(litectl.kernel.asked[1].attributes().empty());
+    CHECK(litectl.kernel.asked[0].command() == LITE_CMD_NODE_LEAVE);
+    CHECK(litectl.kernel.asked[0].attributes().empty());
     CHECK(litectl({"stop", "-i", "4"}).status == 0);
-    CHECK(litectl.kernel.asked[2].command() == LITE_CMD_NODE_STOP);
-    CHECK(litectl.kernel.asked[2].u32(LITE_A_INDEX) == 4U);
+    CHECK(litectl.kernel.asked[1].command() == LITE_CMD_NODE_STOP);
+    CHECK(litectl.kernel.asked[1].u32(LITE_A_INDEX) == 4U);
 }
 
 TEST_CASE("litectl nodes", "[litectl]") {

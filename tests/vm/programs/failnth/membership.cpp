@@ -31,7 +31,8 @@ class Membership {
         return {
             attempt("start", Goal::absent, [this] { return start(); }),
             attempt("stop", Goal::started, [this] { return stop(); }),
-            attempt("join", Goal::started, [this] { return join(); }),
+            // What a work item does for it, this thread's faults do not reach.
+            attempt("join", Goal::started, [this] { return begin_join(); }),
             attempt("leave", Goal::joined, [this] { return leave(); }),
             attempt("stop a member", Goal::joined, [this] { return stop(); }),
             attempt("ask", Goal::started, [this] { return get().error; }),
@@ -80,7 +81,21 @@ class Membership {
             .put(LITE_A_SECRET, std::as_bytes(std::span(secret_)));
         return socket_.ask(request).error;
     }
+    // To its end.
     Errno join() {
+        const auto begun = begin_join();
+        if (begun != ok)
+            return begun;
+        Errno ended = ok;
+        wait_until("the join has ended", [&] {
+            const auto error = get().value<std::uint32_t>(LITE_A_JOIN_ERROR);
+            if (error)
+                ended = err(static_cast<int>(*error));
+            return error.has_value();
+        });
+        return ended;
+    }
+    Errno begin_join() {
         GenlRequest request(LITE_CMD_NODE_JOIN);
         request.put_value(LITE_A_INDEX, kIndex)
             .put(LITE_A_ADDR, member_)

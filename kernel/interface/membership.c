@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A node joins a cluster, and leaves it.
+ *
+ * Joining may take as long as its time-out, and more. Nobody may wait for it in a
+ * netlink command: generic netlink has a lock that whoever registers a family
+ * waits for, and then everybody for that one. So a command only looks whether it
+ * can be, and a work item does it.
+ *
+ * What cannot run concurrently: two attempts. The next one can begin when the
+ * last one's end is recorded. Stopping the node ends the attempt's connections,
+ * and waits for the work item.
+ */
+#include "node.h"
+
+void lite_node_join_work(struct work_struct *work)
+{
+	struct lite_node *node = container_of(work, struct lite_node,
+					      join.work);
+	struct lite_cluster *cl = &node->cluster;
+	struct lite_node_join *join = &node->join;
+	enum lite_node_state state;
+	const char *why = NULL;
+	int err;
+
+	err = lite_cluster_join(cl, &join->addr, join->timeout, &why);
+	spin_lock(&join->lock);
+	join->err = err;
+	join->why = why;
+	join->running = false;
+	spin_unlock(&join->lock);
+	/* Whoever waits for the end asks how it was when told of it. */
+	state = READ_ONCE(cl->state);
+	if (state != LITE_NODE_STOPPED)
+		lite_node_event(node, lite_cluster_id(cl), state);
+	lite_node_exit(node);
+}
+
+/* Take the next number: it is not known to anybody before it runs. */
+static int lite_join_take(struct lite_node_join *join, u32 *number,
+			  const char **why)
+{
+	int err = 0;
+
+	spin_lock(&join->lock);
+	if (join->running) {
+		*why = "the node is joining or leaving";
+		err = -EBUSY;
+	} else {
+		join->running = true;
+		*number = ++join->number;
+	}
+	spin_unlock(&join->lock);
+	return err;
+}
+
+/* It was not begun. */
+static void lite_join_give_back(struct lite_node_join *join)
+{
+	spin_lock(&join->lock);
+	join->number--;
+	join->running = false;
+	spin_unlock(&join->lock);
+}
+
+static int lite_join_begin(struct lite_node *node, const char **why)
+{
+	struct lite_cluster *cl = &node->cluster;
+	int err;
+
+	/*
+	 * Ids and incarnations of this life are in what it has made. Looked for
+	 * twice: users are not disturbed for a join that cannot be, nor does
+	 * anything escape that is made just now.
+	 */
+	if (!lite_memory_idle(&node->memory))
+		goto err_busy;
+	err = lite_cluster_begin_join(cl, why);
+	if (err)
+		return err;
+	if (!lite_memory_idle(&node->memory)) {
+		lite_cluster_cancel_join(cl);
+		goto err_busy;
+	}
+	return 0;
+
+err_busy:
+	*why = "the node has LMRs: free them first";
+	return -EBUSY;
+}
+
+/**
+ * lite_node_join - begin to join a cluster
+ * @node: active
+ * @addr: of a member
+ * @timeout: jiffies
+ * @number: set to the number of this attempt, for lite_node_joined()
+ * @why: set to a text where an errno says too little
+ *
+ * An event about the node itself says that it has ended.
+ *
+ * Context: may sleep, but waits for no other node.
+ * Return: 0 or a negative errno, as documented for LITE_CMD_NODE_JOIN.
+ */
+int lite_node_join(struct lite_node *node, const struct sockaddr_storage *addr,
+		   unsigned long timeout, u32 *number, const char **why)
+{
+	struct lite_node_join *join = &node->join;
+	int err;
+
+	if (lite_addr_equal(addr, &node->fabric.addr)) {
+		*why = "that is the address of this node itself";
+		return -EINVAL;
+	}
+	err = lite_join_take(join, number, why);
+	if (err)
+		return err;
+	err = lite_join_begin(node, why);
+	/* The work item is active on the node by itself. */
+	if (!err && !lite_node_enter(node)) {
+		lite_cluster_cancel_join(&node->cluster);
+		err = -ENODEV;
+	}
+	if (err) {
+		lite_join_give_back(join);
+		return err;
+	}
+	join->addr = *addr;
+	join->timeout = timeout;
+	queue_work(system_unbound_wq, &join->work);
+	return 0;
+}
+
+/**
+ * lite_node_joined - has the last attempt to join ended, and how?
+ * @node: node
+ * @number: set to its number; 0: there was none
+ * @err: set to 0 or a negative errno, if it has ended
+ * @why: set to a constant text, or NULL, likewise
+ *
+ * Context: process.
+ * Return: true if it has ended.
+ */
+bool lite_node_joined(struct lite_node *node, u32 *number, int *err,
+		      const char **why)
+{
+	struct lite_node_join *join = &node->join;
+	bool ended;
+
+	spin_lock(&join->lock);
+	*number = join->number;
+	*err = join->err;
+	*why = join->why;
+	ended = join->number && !join->running;
+	spin_unlock(&join->lock);
+	return ended;
+}
+
+/**
+ * lite_node_leave - leave the cluster
+ * @node: active
+ *
+ * Context: may sleep.
+ * Return: 0, -ENOTCONN, -EBUSY.
+ */
+int lite_node_leave(struct lite_node *node)
+{
+	int err = lite_cluster_begin_leave(&node->cluster);
+	u32 id;
+
+	if (err)
+		return err;
+	/* Who waits for a lock comes out. */
+	lite_locks_changed(&node->locks);
+	lite_memory_give_up(&node->memory);
+	id = lite_cluster_leave(&node->cluster);
+	/* Handlers of sessions that have ended may still be running. */
+	lite_rpc_flush(&node->rpc);
+	lite_locks_changed(&node->locks);
+	/* What it frees, nobody uses: there is no cluster but the one left. */
+	lite_memory_forget(&node->memory);
+	lite_cluster_end_leave(&node->cluster, id);
+	return 0;
+}
