@@ -73,6 +73,12 @@ lite_ctx* make_context(std::unique_ptr<device> dev) noexcept {
     return ctx;
 }
 
+int node_index(int index) noexcept {
+    if (index == -1)
+        index = index_from_environment();
+    return index < 0 || index >= index_limit ? -EINVAL : index;
+}
+
 int copy_name(char (&field)[LITE_NAME_SIZE], const char* name) noexcept {
     if (!name || !*name)
         return -EINVAL;
@@ -91,10 +97,9 @@ namespace {
 int open_context(int index, int access, struct lite_ctx** out) noexcept {
     using namespace lite::internal;
 
-    if (index == -1)
-        index = index_from_environment();
-    if (index < 0 || index >= index_limit)
-        return -EINVAL;
+    index = node_index(index);
+    if (index < 0)
+        return index;
 
     const int fd = open_node(index, access);
     if (fd < 0)

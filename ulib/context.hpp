@@ -29,6 +29,9 @@ int control(lite_ctx* ctx, unsigned long request, T& arg) noexcept {
 // 0, -EINVAL (NULL, or empty), -ENAMETOOLONG.
 int copy_name(char (&field)[LITE_NAME_SIZE], const char* name) noexcept;
 
+// The N of /dev/liteN that a caller means, who may say -1: as lite_open(). -EINVAL.
+int node_index(int index) noexcept;
+
 // Pointers cross the ABI as 64-bit integers, on 32-bit machines too.
 inline __u64 as_u64(const void* p) noexcept {
     return static_cast<__u64>(reinterpret_cast<uintptr_t>(p));

@@ -4,7 +4,7 @@
 import errno
 import time
 
-from litelab import (Lite, in_one_machine, join_all, nodes_in, prepare_all, probed, stop_all, times,
+from litelab import (Lite, in_one_machine, join_all, nodes_in, prepare_all, probed, run_catch, stop_all, times,
                      trace_sessions, traced_sessions, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
@@ -163,6 +163,23 @@ def test_a_member_with_a_secret_is_asked_by_one_without(lab):
     assert not lites[1].join(lites[0], check=False).ok
     assert not lites[0].join(lites[1], check=False).ok
     assert len(lites[0].states()) == len(lites[1].states()) == 1
+
+
+@vmtest(nodes=1, cpus=2, timeout=60)
+def test_programs_join_list_and_leave(lab):
+    """Through the library; and no command of netlink lasts as long as a join."""
+    first, second = _fresh(lab, 2)
+    absent = "10.0.0.77"
+    lab.n1.run(f"ip neigh replace {absent} lladdr 02:00:00:00:00:77 dev eth0 nud permanent")
+    try:
+        run_catch(lab, [second], "netlink_test", "liblite joins*", env={"LITE_TEST_MEMBER": first.address})
+        wait_complete([first, second])
+        second.stop()
+        second.start(**times(lab.n1))
+        run_catch(lab, [second], "netlink_test", "netlink: JOIN is only begun*", env={"LITE_TEST_ABSENT": absent})
+        assert not second.exists()
+    finally:
+        lab.n1.run(f"ip neigh del {absent} dev eth0", check=False)
 
 
 @vmtest(nodes=1, cpus=2)

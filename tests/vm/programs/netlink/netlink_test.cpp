@@ -6,6 +6,9 @@
 #include "../common/genl.hpp"
 #include "../common/process.hpp"
 
+#include <lite/cluster.hpp>
+
+#include <arpa/inet.h>
 #include <linux/capability.h>
 #include <linux/netlink.h>
 #include <sys/syscall.h>
@@ -13,6 +16,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -302,6 +306,71 @@ TEST_CASE_METHOD(Netlink, "netlink: joining what is not there fails in time", "[
         .put(LITE_A_ADDR, kLoopback)
         .put_value(LITE_A_TIMEOUT_MS, std::uint32_t{100});
     CHECK(socket.ask(request).error == err(EBUSY));
+}
+
+// On a node of its own, which it stops: LITE_TEST_ABSENT is an address that never answers.
+TEST_CASE_METHOD(Netlink, "netlink: JOIN is only begun, and ends at the latest with the node",
+                 "[.join]") {
+    std::array<std::byte, 4> absent{};
+    REQUIRE(::inet_pton(AF_INET, std::getenv("LITE_TEST_ABSENT"), absent.data()) == 1);
+    GenlRequest join(LITE_CMD_NODE_JOIN);
+    join.put_value(LITE_A_INDEX, index())
+        .put(LITE_A_ADDR, absent)
+        .put_value(LITE_A_TIMEOUT_MS, std::uint32_t{3600000});
+    const auto begun = socket.ask(join);
+    REQUIRE(begun.error == ok);
+    const auto number = begun.value<std::uint32_t>(LITE_A_JOIN);
+    REQUIRE(number.value_or(0) > 0);
+    // The answer was here before the attempt had ended, which takes an hour.
+    const auto node = socket.ask(GenlRequest(LITE_CMD_NODE_GET).put_value(LITE_A_INDEX, index()));
+    CHECK(node.value<std::uint8_t>(LITE_A_STATE) == LITE_NODE_JOINING);
+    CHECK(node.value<std::uint32_t>(LITE_A_JOIN) == number);
+    CHECK_FALSE(node.find(LITE_A_JOIN_ERROR));
+    // One at a time; and who waits for it in the library learns that the node is gone.
+    CHECK(socket.ask(join).error == err(EBUSY));
+    CHECK(socket.ask(GenlRequest(LITE_CMD_NODE_LEAVE).put_value(LITE_A_INDEX, index())).error ==
+          err(EBUSY));
+    CHECK(socket.ask(GenlRequest(LITE_CMD_NODE_STOP).put_value(LITE_A_INDEX, index())).error == ok);
+}
+
+// On a node alone; LITE_TEST_MEMBER is the address of another one.
+TEST_CASE_METHOD(Netlink, "liblite joins, lists the members, and leaves", "[.join]") {
+    const int node = static_cast<int>(index());
+    const std::string address = std::getenv("LITE_TEST_MEMBER");
+    const auto alone = lite::members(node);
+    REQUIRE(alone.size() == 1);
+    CHECK(alone[0].flags == LITE_MEMBER_SELF);
+
+    lite::join(address, 0, std::chrono::seconds(15), node);
+    const auto members = lite::members(node);
+    REQUIRE(members.size() == 2);
+    CHECK(members[0].id < members[1].id);
+    CHECK((members[0].flags & LITE_MEMBER_SELF) != (members[1].flags & LITE_MEMBER_SELF));
+    const auto& other = members[members[0].flags & LITE_MEMBER_SELF ? 1 : 0];
+    CHECK(other.state == LITE_NODE_UP);
+    CHECK(other.address == address);
+    CHECK(other.port == LITE_DEFAULT_PORT);
+    CHECK(other.incarnation != 0);
+    std::size_t count = 0;
+    CHECK(lite_members(node, nullptr, 0, &count) == 0);
+    CHECK(count == 2);
+
+    CHECK(lite_join(node, address.c_str(), 0, LITE_TIMEOUT_DEFAULT) == -EBUSY);
+    CHECK_NOTHROW(as_user({1000, 1000}, [&] {
+        expect_equal(lite_leave(node), -EPERM, "leave by an ordinary user");
+        expect_equal(lite_join(node, address.c_str(), 0, LITE_TIMEOUT_DEFAULT), -EPERM, "join by one");
+        expect_equal(lite::members(node).size(), std::size_t{2}, "members");
+    }));
+    lite::leave(node);
+    CHECK(lite_leave(node) == -ENOTCONN);
+    CHECK(lite_join(node, address.c_str(), kFreePort, LITE_TIMEOUT_DEFAULT) == -ECONNREFUSED);
+    CHECK(lite_join(node, "nowhere", 0, LITE_TIMEOUT_DEFAULT) == -EINVAL);
+    CHECK(lite_join(node, address.c_str(), 0, 1) == -ERANGE);
+    CHECK(lite_join(node, address.c_str(), 0, LITE_FOREVER) == -ERANGE);
+    CHECK(lite_join(kNoSuchIndex, address.c_str(), 0, LITE_TIMEOUT_DEFAULT) == -ENODEV);
+    CHECK_THROWS_AS(lite::members(kNoSuchIndex), lite::error);
+    lite::join(address, 0, std::chrono::seconds(15), node);
+    CHECK(lite::members(node).size() == 2);
 }
 
 TEST_CASE_METHOD(Netlink, "netlink: statistics have names and values", "[netlink]") {

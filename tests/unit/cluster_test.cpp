@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+//
+// Membership through the library, where no module is loaded: what is refused before, or for
+// want of, an answer. What it does with one is tested on virtual clusters.
+
+#include <lite/cluster.hpp>
+
+#include "catch.hpp"
+
+#include <cerrno>
+#include <cstddef>
+
+TEST_CASE("lite_members, lite_join and lite_leave without a node", "[liblite]") {
+    std::size_t count = 7;
+    for (const int index : {-2, 1 << 20}) {
+        CHECK(lite_members(index, nullptr, 0, &count) == -EINVAL);
+        CHECK(lite_join(index, "10.0.0.1", 0, LITE_TIMEOUT_DEFAULT) == -EINVAL);
+        CHECK(lite_leave(index) == -EINVAL);
+    }
+    constexpr int unused = 4000;
+    CHECK(lite_members(unused, nullptr, 0, &count) == -ENODEV);
+    CHECK(lite_join(unused, "10.0.0.1", 0, 0) == -ENODEV);
+    CHECK(lite_leave(unused) == -ENODEV);
+    CHECK(count == 7);
+    CHECK_THROWS_AS(lite::members(unused), lite::error);
+    CHECK_THROWS_AS(lite::join("10.0.0.1", 0, {}, unused), lite::error);
+    CHECK_THROWS_AS(lite::leave(unused), lite::error);
+}
