@@ -92,7 +92,11 @@ class request {
 class netlink_socket {
   public:
     netlink_socket() : m_fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC)) {
-        m_error = m_fd < 0 ? -errno : 0;
+        // Without an address of its own it would not be sent events.
+        sockaddr_nl any{};
+        any.nl_family = AF_NETLINK;
+        if (m_fd < 0 || ::bind(m_fd, reinterpret_cast<const sockaddr*>(&any), sizeof(any)))
+            m_error = -errno;
     }
     ~netlink_socket() {
         if (m_fd >= 0)
@@ -166,7 +170,7 @@ class netlink_socket {
     }
 
     int m_fd;
-    int m_error;
+    int m_error = 0;
     std::uint32_t m_sequence = 0;
     std::vector<std::byte> m_buffer;
 };

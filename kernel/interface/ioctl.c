@@ -280,33 +280,54 @@ static int lite_ioc_stat(struct lite_file *lf, void *arg,
 				  n * sizeof(nodes[0]));
 }
 
+/* Copy out what a home has told of; returns 0 or a negative errno. */
+static int lite_ioc_list_put(struct lite_gate *gate, const struct lite_ioc_list *l,
+			     u32 n, const struct lite_lmr_info *info, u32 count)
+{
+	void __user *to = u64_to_user_ptr(l->infos);
+	int err = 0;
+	u32 i;
+
+	for (i = 0; i < count && !err; i++)
+		err = lite_gate_copy_element(gate, to, n + i, l->info_size,
+					     &info[i], sizeof(*info));
+	return err;
+}
+
 static int lite_ioc_list(struct lite_file *lf, void *arg,
 			 struct lite_gate *gate)
 {
 	struct lite_ioc_list *l = arg;
-	void __user *to = u64_to_user_ptr(l->infos);
-	struct lite_lmr_info info;
+	const u32 max = min_t(u32, l->n_infos, LITE_LMRS_PER_REPLY);
+	struct lite_lmr_info *info;
+	int ret = 0;
 	u32 n = 0;
-	int err, ret;
 
 	if (l->flags)
 		return -EOPNOTSUPP;
 	if (!l->n_infos || !lite_ioc_element(l->info_size, LITE_LMR_INFO_FIRST))
 		return -EINVAL;
-	do {
-		ret = lite_memory_list(&lf->node->memory, &l->cursor, &info);
+	info = kcalloc(max, sizeof(*info), GFP_KERNEL);
+	if (!info)
+		return -ENOMEM;
+	while (n < l->n_infos) {
+		ret = lite_memory_list(&lf->node->memory, &l->cursor, info,
+				       min(max, l->n_infos - n));
 		if (ret <= 0)
 			break;
-		err = lite_gate_copy_element(gate, to, n, l->info_size, &info,
-					     sizeof(info));
-		if (err)
-			return err;
-	} while (++n < l->n_infos);
+		n += ret;
+		ret = lite_ioc_list_put(gate, l, n - ret, info, ret);
+		if (ret)
+			goto out;
+	}
 	/* What has been listed has been listed. */
-	if (ret < 0 && !n)
-		return ret;
-	l->n_infos = n;
-	return 0;
+	if (n)
+		ret = 0;
+	if (!ret)
+		l->n_infos = n;
+out:
+	kfree(info);
+	return ret;
 }
 
 /* ---- changing it --------------------------------------------------------- */

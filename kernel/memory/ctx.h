@@ -220,7 +220,7 @@ int lite_ctx_move(struct lite_ctx *ctx, const struct lite_target *target,
 int lite_ctx_stat(struct lite_ctx *ctx, u64 lh, const char *name,
 		  struct lite_lmr_info *info, u32 *nodes);
 int lite_memory_list(struct lite_memory *mem, u64 *cursor,
-		     struct lite_lmr_info *info);
+		     struct lite_lmr_info *info, u32 max);
 
 /**
  * struct lite_access - what an operation may touch

@@ -108,21 +108,23 @@ int lite_ctx_stat(struct lite_ctx *ctx, u64 lh, const char *name,
 }
 
 /**
- * lite_memory_list - the next LMR of the cluster
+ * lite_memory_list - the next LMRs of the cluster
  * @mem: node's
- * @cursor: 0 at first; updated; 0 when there are no more
- * @info: set, unless there are no more
+ * @cursor: 0 at first; updated, also when none is returned; 0 when there are no more
+ * @info: set, from the first on
+ * @max: at most so many; a home is asked for as many as a message holds
  *
  * Context: may sleep; killable.
- * Return: 1: @info is set; 0: there are no more; a negative errno.
+ * Return: how many were set, all of one home; 0: there are no more; a negative
+ * errno.
  */
 int lite_memory_list(struct lite_memory *mem, u64 *cursor,
-		     struct lite_lmr_info *info)
+		     struct lite_lmr_info *info, u32 max)
 {
 	u32 home = *cursor >> LITE_CURSOR_SHIFT;
 	u64 after = *cursor & GENMASK_ULL(LITE_CURSOR_SHIFT - 1, 0);
 	struct lite_wire_list_reply *r;
-	struct lite_wire_list req = { .max = cpu_to_le32(1) };
+	struct lite_wire_list req = { .max = cpu_to_le32(max) };
 	struct lite_call_desc d = {
 		.call = LITE_CALL_LMR_LIST,
 		.req = &req,
@@ -130,6 +132,7 @@ int lite_memory_list(struct lite_memory *mem, u64 *cursor,
 		.reply_max = LITE_PAYLOAD_MAX,
 		.killable = true,
 	};
+	u32 i, n = 0;
 	int err = lite_cluster_ready(mem->cl);
 
 	if (err)
@@ -140,24 +143,23 @@ int lite_memory_list(struct lite_memory *mem, u64 *cursor,
 	d.reply = r;
 	if (!home)
 		home = lite_cluster_next(mem->cl, 0);
-	while (home) {
+	while (home && !n) {
 		req.after = cpu_to_le64(after);
 		err = lite_cluster_call_patiently(mem->cl, home, &d);
 		if (err == -EINTR || err == -ENOMEM)
+			goto out;
+		n = err ? 0 : min(le32_to_cpu(r->count), max);
+		for (i = 0; i < n; i++)
+			lite_info_fill(&info[i], home, &r->lmr[i]);
+		if (n)
 			break;
-		if (!err && r->count) {
-			lite_info_fill(info, home, &r->lmr[0]);
-			*cursor = (u64)home << LITE_CURSOR_SHIFT | info->id;
-			err = 1;
-			break;
-		}
 		/* The end of its list, or of it. */
-		err = 0;
 		home = lite_cluster_next(mem->cl, home);
 		after = 0;
 	}
-	if (!err)
-		*cursor = 0;
+	*cursor = n ? (u64)home << LITE_CURSOR_SHIFT | info[n - 1].id : 0;
+	err = n;
+out:
 	kfree(r);
 	return err;
 }
