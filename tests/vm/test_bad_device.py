@@ -55,7 +55,8 @@ def test_a_device_that_keeps_queue_pairs(lab):
     stop_all(nodes_in(vm))
     vm.insmod(module_path(vm, "rigged"), device="rxe1")
     lites = in_one_machine(vm, 2, qps=1)
-    pages = _end_a_session_badly(lites, lambda: vm.run("echo 2 > /sys/module/rigged/parameters/keep"))
+    # All of the connection: at each end the one that was asked for, and that for reads and atomics (lite_conn_qps()).
+    pages = _end_a_session_badly(lites, lambda: vm.run("echo 4 > /sys/module/rigged/parameters/keep"))
     assert "could not destroy a queue pair" in vm.run("dmesg").out
     lites[0].stop(timeout=100)
     stay = vm.run("dmesg | grep 'stay in quarantine' | tail -n 1").out
