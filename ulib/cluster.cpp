@@ -126,8 +126,8 @@ class netlink_socket {
                 if (head.nlmsg_len < sizeof(head) || head.nlmsg_len > rest.size())
                     return -EPROTO;
                 const auto one = rest.first(head.nlmsg_len);
-                rest = rest.subspan(
-                    std::min<std::size_t>(NLMSG_ALIGN(head.nlmsg_len), rest.size()));
+                rest =
+                    rest.subspan(std::min<std::size_t>(NLMSG_ALIGN(head.nlmsg_len), rest.size()));
                 if (head.nlmsg_seq != m_sequence)
                     continue;
                 if (head.nlmsg_type == NLMSG_ERROR || head.nlmsg_type == NLMSG_DONE) {
@@ -151,7 +151,8 @@ class netlink_socket {
         pollfd fd{m_fd, POLLIN, 0};
         int ready;
         do
-            ready = ::poll(&fd, 1, static_cast<int>(std::min<std::int64_t>(limit.count(), INT_MAX)));
+            ready =
+                ::poll(&fd, 1, static_cast<int>(std::min<std::int64_t>(limit.count(), INT_MAX)));
         while (ready < 0 && errno == EINTR);
         if (ready < 0)
             return -errno;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// liblite for C++20: a node's membership. What the functions do, and their errors, is in <lite/cluster.h>; they throw lite::error.
+// liblite for C++20: a node's membership. What the functions do, and their errors, is in
+// <lite/cluster.h>; they throw lite::error.
 //
 //	lite::join("10.0.0.1");
 //	for (const auto& member : lite::members())

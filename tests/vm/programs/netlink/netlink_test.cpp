@@ -358,7 +358,8 @@ TEST_CASE_METHOD(Netlink, "liblite joins, lists the members, and leaves", "[.joi
     CHECK(lite_join(node, address.c_str(), 0, LITE_TIMEOUT_DEFAULT) == -EBUSY);
     CHECK_NOTHROW(as_user({1000, 1000}, [&] {
         expect_equal(lite_leave(node), -EPERM, "leave by an ordinary user");
-        expect_equal(lite_join(node, address.c_str(), 0, LITE_TIMEOUT_DEFAULT), -EPERM, "join by one");
+        expect_equal(lite_join(node, address.c_str(), 0, LITE_TIMEOUT_DEFAULT), -EPERM,
+                     "join by one");
         expect_equal(lite::members(node).size(), std::size_t{2}, "members");
     }));
     lite::leave(node);
