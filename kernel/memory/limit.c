@@ -50,14 +50,20 @@ void lite_limit_exit(struct lite_limit *limit)
 	xa_destroy(&limit->uids);
 }
 
+/* Of all, this part is root's and the kernel's clients': 1/16. */
+#define LITE_LIMIT_RESERVE_SHIFT 4
+
 /* Root can do without limits anyway; and shall, as with quotas of disks. */
 static int lite_limit_check(const struct lite_limit *limit, u32 uid, u64 used,
 			    u64 bytes)
 {
 	u64 taken = limit->used + limit->lost;
+	u64 all = limit->all;
 
 	lockdep_assert_held(&limit->lock);
-	if (bytes > limit->all || taken > limit->all - bytes)
+	if (uid)
+		all -= all >> LITE_LIMIT_RESERVE_SHIFT;
+	if (bytes > all || taken > all - bytes)
 		return -ENOSPC;
 	if (uid && (bytes > limit->each || used > limit->each - bytes))
 		return -EDQUOT;
