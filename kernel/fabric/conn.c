@@ -272,6 +272,8 @@ struct lite_conn *lite_conn_alloc(struct lite_fabric *fab)
 	conn->nqps = fab->nqps;
 	conn->n_connected = 1;
 	conn->n_up = 1;
+	conn->use[0].n = 1;
+	conn->use[1].n = 1;
 	conn->rd_atom = fab->rd_atom;
 	conn->state = LITE_CONN_NEW;
 	conn->session = atomic64_inc_return(&fab->sessions);
@@ -610,6 +612,12 @@ int lite_conn_add_qps(struct lite_conn *conn, const struct lite_wire_qp *remote,
 		if (!err)
 			conn->n_connected = i + 2;
 	}
+	/*
+	 * What is sent on a queue pair that the peer has not connected yet is lost,
+	 * and sent again.
+	 */
+	if (conn->fab->quirks.fetch_apart)
+		WRITE_ONCE(conn->use[1].first, conn->n_connected - 1);
 	mutex_unlock(&conn->lock);
 	return err;
 }
@@ -624,7 +632,15 @@ int lite_conn_add_qps(struct lite_conn *conn, const struct lite_wire_qp *remote,
  */
 void lite_conn_ready(struct lite_conn *conn)
 {
-	WRITE_ONCE(conn->n_up, conn->n_connected);
+	u8 n = conn->n_connected;
+
+	WRITE_ONCE(conn->n_up, n);
+	if (!conn->fab->quirks.fetch_apart) {
+		WRITE_ONCE(conn->use[0].n, n);
+		WRITE_ONCE(conn->use[1].n, n);
+	} else if (n > 1) {
+		WRITE_ONCE(conn->use[0].n, n - 1);
+	}
 }
 
 /**

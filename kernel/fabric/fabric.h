@@ -398,6 +398,12 @@ enum lite_conn_state {
 	LITE_CONN_DEAD,
 };
 
+/* Of a connection's queue pairs. Both change on the way up, and are right mixed. */
+struct lite_qp_range {
+	u8 first;
+	u8 n;
+};
+
 /**
  * struct lite_conn - one session with one peer
  * @fab: device side
@@ -425,6 +431,7 @@ enum lite_conn_state {
  * @nqps: queue pairs made
  * @n_connected: of them, those that are connected
  * @n_up: of them, those that the peer has connected, too
+ * @use: for operations that bring bytes back [1], and others [0]
  * @rd_atom: reads and atomics outstanding per QP, agreed upon
  * @read_trusted: longer RDMA reads have to be confirmed: lite_qp_confirm()
  * @qp: they
@@ -475,6 +482,7 @@ struct lite_conn {
 	u8 nqps;
 	u8 n_connected;
 	u8 n_up;
+	struct lite_qp_range use[2];
 	u8 rd_atom;
 	u32 read_trusted;
 	struct lite_qp qp[LITE_QPS_MAX];
@@ -663,8 +671,7 @@ static inline bool lite_conn_is_dead(struct lite_conn *conn)
  * @first: set to the first
  *
  * With the quirk fetch_apart the last queue pair is for operations that bring bytes
- * back, and the others for all else. What is sent on a queue pair that the peer has
- * not connected yet is lost, and sent again.
+ * back, and the others for all else.
  *
  * Context: any.
  * Return: how many.
@@ -672,15 +679,10 @@ static inline bool lite_conn_is_dead(struct lite_conn *conn)
 static inline u8 lite_conn_qps(struct lite_conn *conn, bool fetch,
 			       struct lite_qp **first)
 {
-	u8 n = READ_ONCE(conn->n_connected);
+	const struct lite_qp_range *r = &conn->use[fetch];
 
-	*first = conn->qp;
-	if (!conn->fab->quirks.fetch_apart || n == 1)
-		return READ_ONCE(conn->n_up);
-	if (!fetch)
-		return min_t(u8, READ_ONCE(conn->n_up), n - 1);
-	*first += n - 1;
-	return 1;
+	*first = &conn->qp[READ_ONCE(r->first)];
+	return READ_ONCE(r->n);
 }
 
 /* Spread the processors over them. */
