@@ -22,7 +22,7 @@
 /*
  * Does the device see what a processor writes to mapped memory, and the other way
  * round, without being told? A copy shows: what was mapped comes back when the
- * memory is made ready for the processor.
+ * mapping ends.
  */
 static int lite_dma_copies(struct ib_device *dev, bool *copies)
 {
@@ -38,9 +38,8 @@ static int lite_dma_copies(struct ib_device *dev, bool *copies)
 		return -ENOMEM;
 	}
 	WRITE_ONCE(*word, U64_MAX);
-	ib_dma_sync_single_for_cpu(dev, addr, PAGE_SIZE, DMA_BIDIRECTIONAL);
-	*copies = READ_ONCE(*word) != U64_MAX;
 	ib_dma_unmap_page(dev, addr, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	*copies = READ_ONCE(*word) != U64_MAX;
 	__free_page(page);
 	return 0;
 }
