@@ -288,6 +288,9 @@ int attempt_ended(administration& admin, std::uint32_t number) {
         else if (type == LITE_A_JOIN_ERROR)
             take(error, payload);
     });
+    // The module was unloaded meanwhile.
+    if (err == -ENOENT)
+        return -ENODEV;
     if (err)
         return err;
     if (last != number)

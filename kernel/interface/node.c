@@ -128,14 +128,17 @@ static void lite_node_peer_lost(void *priv, u32 id, u64 incarnation)
 	lite_locks_changed(&node->locks);
 }
 
-/* When the module goes it is no news that its nodes do. */
+/*
+ * When the module is unloaded, listeners are told only that its nodes stop
+ * (lite_node_unbuild()): a join that is waited for has ended then.
+ */
 void lite_node_event(void *priv, u32 id, enum lite_node_state state)
 {
 	struct lite_node *node = priv;
 
 	trace_lite_member(lite_cluster_id(&node->cluster), id,
 			  node->fabric.self.incarnation, state);
-	if (!READ_ONCE(lite_registry.closing))
+	if (state == LITE_NODE_STOPPED || !READ_ONCE(lite_registry.closing))
 		lite_netlink_event(priv, id, state, LITE_END_NONE, 0);
 }
 
@@ -555,7 +558,7 @@ int lite_registry_init(void)
 }
 
 /**
- * lite_registry_close - start no nodes any more, and tell nobody anything
+ * lite_registry_close - start no nodes any more, and report only that nodes stop
  *
  * Context: may sleep.
  */
