@@ -100,6 +100,9 @@ static inline long lite_pin_user_pages(unsigned long addr, unsigned long n,
 /* Soft-RoCE raised completion events from a tasklet of each CQ: until 6.4. */
 #define LITE_RXE_TASKLETS (LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0))
 
+/* It sent and took acknowledgements in two tasks that run concurrently: until 6.10. */
+#define LITE_RXE_TWO_TASKS (LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0))
+
 /* A command of io_uring comes with all of its SQE: since 6.5. */
 static inline const void *lite_uring_payload(const struct io_uring_cmd *cmd)
 {

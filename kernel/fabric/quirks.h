@@ -24,6 +24,10 @@
  *	success without the bytes (check_ack() of rxe). So reads and atomics have a
  *	queue pair of their own: no such acknowledgement comes there. See
  *	lite_conn_qps().
+ * @repeats: the peer may receive a write with immediate twice in a row, the second
+ *	time without its bytes: req_retry() of rxe reads the oldest request and its
+ *	PSN while the completer advances both, and sends a completed request again
+ *	under the next PSN. So a message whose number is the last one's is ignored.
  * @late_events: destroying a CQ does not wait for events of it that are under way in
  *	a tasklet. See lite_cq_barrier().
  */
@@ -31,6 +35,7 @@ struct lite_quirks {
 	bool soft;
 	bool early_reads;
 	bool fetch_apart;
+	bool repeats;
 	bool late_events;
 };
 
@@ -41,7 +46,8 @@ static inline struct lite_quirks lite_quirks_of(const struct ib_device *dev)
 		return (struct lite_quirks){
 			.soft = true,
 			.early_reads = true, /* 6.1 to 6.12 at least */
-			.fetch_apart = true, /* likewise */
+			.fetch_apart = true, /* 6.1 to 6.12 at least */
+			.repeats = LITE_RXE_TWO_TASKS,
 			.late_events = LITE_RXE_TASKLETS,
 		};
 	default:

@@ -32,6 +32,7 @@ static struct lite_call_slot *lite_call_slot_claim(struct lite_call_slot *s)
 {
 	lockdep_assert_held(&s->rc->lock);
 	s->state = LITE_SLOT_WAITING;
+	s->seq = atomic64_inc_return(&s->rc->rpc->seq);
 	s->error = 0;
 	reinit_completion(&s->done);
 	return s;
@@ -143,10 +144,28 @@ static void lite_call_finish(struct lite_call_slot *s, int error)
 	}
 }
 
+/* What is in the slot: the reply, or, announced again, that of the call before. */
+static bool lite_call_answered(struct lite_call_slot *s)
+{
+	struct lite_rpc_conn *rc = s->rc;
+	u32 n = s - rc->call;
+	const struct lite_wire_msg *msg = lite_slot_data(&rc->rep_in, n);
+
+	if (!rc->conn->fab->quirks.repeats)
+		return true;
+	ib_dma_sync_single_for_cpu(rc->conn->fab->dev,
+				   rc->rep_in.dma + lite_slot_offset(n),
+				   sizeof(*msg), DMA_BIDIRECTIONAL);
+	return le64_to_cpu(msg->seq) == s->seq;
+}
+
 void lite_rpc_on_reply(struct lite_rpc_conn *rc, u32 slot)
 {
+	struct lite_call_slot *s = &rc->call[slot];
+
 	spin_lock(&rc->lock);
-	lite_call_finish(&rc->call[slot], 0);
+	if (lite_call_answered(s))
+		lite_call_finish(s, 0);
 	spin_unlock(&rc->lock);
 }
 
@@ -286,7 +305,6 @@ static int lite_call_send(struct lite_call_slot *s,
 	struct lite_wire_msg *msg = lite_slot_data(&rc->req_out, slot);
 
 	s->call = d->call;
-	s->seq = atomic64_inc_return(&rc->rpc->seq);
 	s->late = d->late;
 	s->late_ctx = d->late_ctx;
 	memset(msg, 0, sizeof(*msg));

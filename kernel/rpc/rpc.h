@@ -166,12 +166,12 @@ struct lite_call_slot {
 /**
  * struct lite_serve_slot - a call that we serve
  * @rc: connection's
- * @busy: bit 0: from the announcement until just before the reply
+ * @seq: of the last request; the work item's
  * @work: runs the handler
  */
 struct lite_serve_slot {
 	struct lite_rpc_conn *rc;
-	unsigned long busy;
+	u64 seq;
 	struct work_struct work;
 };
 

@@ -7,11 +7,10 @@
  * the handler, and writes the reply into the caller's reply slot of the same
  * number.
  *
- * What cannot run concurrently: two requests in one slot. The peer may not
- * reuse a slot before it has our reply; one that does anyway is disconnected.
- * The slot counts as free again just before the reply is sent, because the
- * peer's next request may be here before our send completes; the work item
- * itself never runs twice at a time.
+ * What cannot run concurrently: two requests in one slot. A work item never runs
+ * twice at a time, and returns when its reply has been sent; if the next request
+ * is announced before that, the work item runs again. A peer that reuses a slot
+ * before it has the reply only loses its own request.
  */
 #include <linux/slab.h>
 
@@ -94,6 +93,12 @@ static void lite_serve(struct lite_serve_slot *s, void *req)
 		lite_serve_protocol_error(conn, call);
 		return;
 	}
+	if (le64_to_cpu(msg.seq) == s->seq) {
+		if (!conn->fab->quirks.repeats)
+			lite_serve_protocol_error(conn, call);
+		return;
+	}
+	s->seq = le64_to_cpu(msg.seq);
 	len = le32_to_cpu(msg.length);
 	memcpy(req, in + sizeof(msg), len);
 
@@ -112,7 +117,6 @@ static void lite_serve(struct lite_serve_slot *s, void *req)
 	out->error = cpu_to_le32(-err);
 	out->length = cpu_to_le32(err ? 0 : reply_len);
 
-	clear_bit_unlock(0, &s->busy);
 	/* Fails only when the connection dies. */
 	lite_rpc_send(rc, &rc->rep_out, slot, conn->replies, LITE_IMM_REPLY,
 		      &sent);
@@ -139,14 +143,10 @@ void lite_rpc_on_request(struct lite_rpc_conn *rc, u32 slot)
 	struct lite_serve_slot *s = &rc->serve[slot];
 	struct workqueue_struct *wq;
 
-	if (test_and_set_bit_lock(0, &s->busy)) {
-		lite_serve_protocol_error(rc->conn, 0);
-		return;
-	}
 	/* It calls when it has all its queue pairs, and only after ATTACH. */
 	if (READ_ONCE(rc->conn->state) == LITE_CONN_UP)
 		lite_conn_ready(rc->conn);
-	/* One reference for each announcement: the work puts it. */
+	/* The work item puts it. */
 	lite_conn_get(rc->conn);
 	switch (lite_slot_lane(slot)) {
 	case LITE_LANE_AWAIT:
@@ -165,7 +165,8 @@ void lite_rpc_on_request(struct lite_rpc_conn *rc, u32 slot)
 		wq = rc->rpc->leaf_wq;
 		break;
 	}
-	queue_work(wq, &s->work);
+	if (!queue_work(wq, &s->work))
+		lite_conn_put(rc->conn);
 }
 
 void lite_rpc_serve_init(struct lite_rpc_conn *rc)

@@ -638,6 +638,18 @@ static int lite_ring_accept(struct lite_ring *ring, u32 unit,
 	return 0;
 }
 
+/* Is what is there the request, or the reply to it, that the slot had last? */
+static bool lite_ring_repeated(const struct lite_ring *ring,
+			       const struct lite_wire_rpc *h)
+{
+	u16 slot = le16_to_cpu(h->slot);
+
+	return ring->rp->conn && ring->rp->svc->fab->quirks.repeats &&
+	       slot < LITE_RPC_DEPTH &&
+	       ring->req[array_index_nospec(slot, LITE_RPC_DEPTH)].seq ==
+		       le64_to_cpu(h->seq);
+}
+
 /**
  * lite_ring_on_request - a request has been written into a ring of ours
  * @rp: by whom
@@ -671,6 +683,8 @@ int lite_ring_on_request(struct lite_rpc_peer *rp, u16 index, u16 unit)
 					   lite_area_dma(ring->area, unit),
 					   sizeof(h), DMA_BIDIRECTIONAL);
 	memcpy(&h, lite_area_at(ring->area, unit), sizeof(h));
+	if (lite_ring_repeated(ring, &h))
+		goto out;
 	err = lite_wire_rpc_check(&h, true);
 	if (!err)
 		err = lite_ring_accept(ring, unit, &h, &old, &now);
