@@ -48,6 +48,10 @@ $(user)/build.ninja: | deps-build
 test: | deps-build deps-vm deps-model ## unit tests, models, and virtual clusters with KERNEL; ends with the sum
 	+@scripts/test --kernel $(KERNEL) $(TEST_ARGS)
 
+.PHONY: check
+check: | deps-build deps-vm deps-model ## what tests the changed folders in three minutes; ROOM='memory/io sync': these
+	+@scripts/check --kernel $(KERNEL) $(ROOM)
+
 .PHONY: demo
 demo: ## shows what LITE does, on a virtual cluster
 	@KERNEL=$(KERNEL) scripts/demo

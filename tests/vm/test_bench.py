@@ -48,7 +48,7 @@ def _labels(arms, widths):
     return {arm if width == 1 else f"{arm} x{width}" for arm in arms for width in widths}
 
 
-@vmtest(kernels=("6.1", "6.12"), timeout=200)
+@vmtest(alone=True, kernels=("6.1", "6.12"), timeout=200)
 def test_all_that_can_be_measured(lab):
     """Every workload, with every arm that can do it; nothing is left behind at either end."""
     first, second = on_machines(lab, heartbeat=1000, dead=10000)

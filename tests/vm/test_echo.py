@@ -76,19 +76,19 @@ def _compare(lab, bounds, rounds):
     assert not missed, ", ".join(missed)
 
 
-@vmtest(kernels=("6.1",), fresh=True, timeout=600, mem_mb=512, files=_FILES)
+@vmtest(alone=True, kernels=("6.1",), fresh=True, timeout=600, mem_mb=512, files=_FILES)
 def test_latency(lab):
     """A guard against getting slower, not the goal: that is the next test."""
     _compare(lab, {"write-imm": 1.1, "grpc": 0.7, "tcp": 2.5}, 5)
 
 
-@vmtest(kernels=("6.1",), fresh=True, timeout=600, mem_mb=512, files=_FILES, slow=True)
+@vmtest(alone=True, kernels=("6.1",), fresh=True, timeout=600, mem_mb=512, files=_FILES, slow=True)
 def test_latency_as_it_should_be(lab):
     """The goal."""
     _compare(lab, {"write-imm": 1.0, "grpc": 0.5, "tcp": 1.0}, 11)
 
 
-@vmtest(kernels=("6.1",), fresh=True, timeout=600, mem_mb=512, files=_FILES, slow=True)
+@vmtest(alone=True, kernels=("6.1",), fresh=True, timeout=600, mem_mb=512, files=_FILES, slow=True)
 def test_rate(lab):
     """Echoes per second of 1, 4 and 16 callers."""
     first, second = on_machines(lab, heartbeat=1000, dead=10000)
@@ -110,7 +110,7 @@ def _share(vm, seconds):
     return (now_busy - busy) / (now_total - total)
 
 
-@vmtest(kernels=("6.1",), fresh=True, timeout=600, mem_mb=512, files=_FILES, slow=True)
+@vmtest(alone=True, kernels=("6.1",), fresh=True, timeout=600, mem_mb=512, files=_FILES, slow=True)
 def test_what_the_server_pays(lab):
     """CPU of the server's machine at 1000 calls of 64 B per second, and without any."""
     first, second = on_machines(lab, heartbeat=1000, dead=10000)

@@ -32,6 +32,7 @@ def _perftest(program, server, client, device="rxe0", server_ip=None):
     return out
 
 
+@vmtest(alone=True)
 def test_time_runs_as_it_should(lab):
     """Whatever the host did while the machines booted (tsc.py). Twice as fast, and nodes die of silence."""
     def uptime(node):

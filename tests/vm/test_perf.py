@@ -35,13 +35,13 @@ def _compare(lab, bound):
     assert ratio["value"] <= bound, f"ratio of medians above {bound}: {', then '.join(seen)}"
 
 
-@vmtest(kernels=("6.1",), fresh=True, timeout=600)
+@vmtest(alone=True, kernels=("6.1",), fresh=True, timeout=600)
 def test_a_read_of_64_bytes_is_close_to_native_verbs(lab):
     """A guard against getting slower, not the goal: that is the next test."""
     _compare(lab, 1.05)
 
 
-@vmtest(kernels=("6.1",), fresh=True, timeout=600, slow=True)
+@vmtest(alone=True, kernels=("6.1",), fresh=True, timeout=600, slow=True)
 def test_a_read_of_64_bytes_costs_no_more_than_native_verbs(lab):
     """The goal. On emulated machines both are so close that noise decides, so it is run on request."""
     _compare(lab, 1.0)
@@ -162,13 +162,13 @@ def _compare_mapping(lab, bounds):
         assert seen[f"ratio-{what}"] <= bound, f"{what}: ratio of medians above {bound}"
 
 
-@vmtest(kernels=("6.1",), fresh=True, timeout=300)
+@vmtest(alone=True, kernels=("6.1",), fresh=True, timeout=300)
 def test_mapping_beside_registering(lab):
     """A guard against getting slower, not the goal: that is the next test."""
     _compare_mapping(lab, {"cold": 12, "map": 0.03})
 
 
-@vmtest(kernels=("6.1",), fresh=True, timeout=300, slow=True)
+@vmtest(alone=True, kernels=("6.1",), fresh=True, timeout=300, slow=True)
 def test_mapping_costs_a_hundredth_of_registering(lab):
     """The goal."""
     _compare_mapping(lab, {"map": 0.01})
@@ -192,17 +192,17 @@ def _on_processors(lab):
             assert ratio["low"] <= 2, ratio
 
 
-@vmtest(kernels=("6.1", "6.12"), fresh=True, timeout=200, mem_mb=768, slow=True)
+@vmtest(alone=True, kernels=("6.1", "6.12"), fresh=True, timeout=200, mem_mb=768, slow=True)
 def test_on_one_processor(lab):
     _on_processors(lab)
 
 
-@vmtest(kernels=("6.1", "6.12"), fresh=True, timeout=200, mem_mb=768, cpus=2, slow=True)
+@vmtest(alone=True, kernels=("6.1", "6.12"), fresh=True, timeout=200, mem_mb=768, cpus=2, slow=True)
 def test_on_two_processors(lab):
     _on_processors(lab)
 
 
-@vmtest(fresh=True, timeout=120, mem_mb=768, slow=True)
+@vmtest(alone=True, fresh=True, timeout=120, mem_mb=768, slow=True)
 def test_beside_one_that_computes(lab):
     """Who waits for a device does not leave the processor to a program that keeps it: typical is not all that counts."""
     first, second = on_machines(lab, heartbeat=1000, dead=10000)

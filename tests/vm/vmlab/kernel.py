@@ -18,6 +18,11 @@ KNOWN = ("6.1", "6.12", "debug", "debug2")
 _SCALE = {"debug": 6, "debug2": 4}
 
 
+def time_scale(name):
+    """How much longer things take with that kernel."""
+    return _SCALE.get(name, 1)
+
+
 def cache_dir():
     """Where everything lives that can be had again; the same directory as in scripts/common.sh."""
     base = os.environ.get("LITE_CACHE")
@@ -37,7 +42,7 @@ class Kernel:
         self.bzimage = pathlib.Path(answer["KIMAGE"])
         self.modules = pathlib.Path(answer["KMODDIR"]) / "lib/modules" / self.release
         self.kbuild = pathlib.Path(answer["KBUILD"])
-        self.time_scale = _SCALE.get(name, 1)
+        self.time_scale = time_scale(name)
         self._config_path = pathlib.Path(answer["KCONFIG"])
 
     def __str__(self):

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import fnmatch
 import importlib.util
+import multiprocessing
 import os
 import pathlib
 import secrets
@@ -24,6 +25,9 @@ TESTS = pathlib.Path(__file__).resolve().parents[1]
 
 # In a row; then the reason is clear, and every further test would only take its time to say the same.
 MAX_BOOT_FAILURES = 2
+
+# Clusters at a time, unless told otherwise: each has up to five machines of up to 1 GB.
+MAX_JOBS = 4
 
 
 class TimeOver(Exception):
@@ -81,15 +85,16 @@ class Session:
         self._serial = 0
         self._boot_failures = {}
 
-    def plan(self, cases):
-        """The cases in the order in which to run them: those that share a cluster one after the other."""
-        order = {}
+    def run_all(self, cases):
+        """Runs cases that share a cluster."""
         for case in cases:
-            order.setdefault(case.cluster_key(), []).append(case)
-            if not case.wish.fresh and not self._reason_to_skip(case):
+            if not case.wish.fresh and not self.reason_to_skip(case):
                 wanted = case.wish.mem_mb or default_memory(case.kernel)
                 self._memory[case.cluster_key()] = max(self._memory.get(case.cluster_key(), 0), wanted)
-        return [case for key in order for case in sorted(order[key], key=lambda c: c.wish.fresh)]
+        for case in cases:
+            self.run(case)
+            if self.options.stop and self.counts["failed"]:
+                break
 
     def run(self, case):
         """Runs one case and reports."""
@@ -97,10 +102,11 @@ class Session:
         verdict, detail = self._judge(case)
         self.counts[verdict] += 1
         word = {"passed": "ok", "failed": "FAIL", "skipped": "skip"}[verdict]
-        print(f"{word:4} {time.monotonic() - begun:7.2f}s  {case.kernel:6}  {case.name}", end="")
-        print(f"  ({detail})" if verdict == "skipped" else "", flush=True)
-        if verdict == "failed":
-            print(_indent(detail), flush=True)
+        line = f"{word:4} {time.monotonic() - begun:7.2f}s  {case.kernel:6}  {case.name}"
+        line += f"  ({detail})" if verdict == "skipped" else f"\n{_indent(detail)}" if verdict == "failed" else ""
+        # In one go: other processes print, too.
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
 
     def close(self):
         """Ends what still runs."""
@@ -108,7 +114,8 @@ class Session:
 
     # --- one case --------------------------------------------------------------------------------------------------
 
-    def _reason_to_skip(self, case):
+    def reason_to_skip(self, case):
+        """Why a case is not run, or None."""
         if case.wish.kernels and case.kernel not in case.wish.kernels:
             return f"only for {', '.join(case.wish.kernels)}"
         if case.wish.slow and not self.options.slow:
@@ -117,7 +124,7 @@ class Session:
 
     def _judge(self, case):
         wish = case.wish
-        reason = self._reason_to_skip(case)
+        reason = self.reason_to_skip(case)
         if reason:
             return "skipped", reason
         if self._boot_failures.get(case.kernel, 0) >= MAX_BOOT_FAILURES:
@@ -161,7 +168,7 @@ class Session:
             self._drop_cluster(failed=False)
         if not self._cluster:
             self._serial += 1
-            logs = self.options.logs / f"{self._serial:03}-{case.kernel}-{case.name}"
+            logs = self.options.logs / f"{os.getpid()}-{self._serial:03}-{case.kernel}-{case.name}"
             memory = wish.mem_mb if wish.fresh else self._memory[key]
             cluster = Cluster(nodes=wish.nodes, kernel=case.kernel, mem_mb=memory, log_dir=logs, **cluster_options(wish))
             self._cluster, self._key = cluster, key
@@ -247,6 +254,8 @@ def _parse(arguments):
     parser.add_argument("--kernel", default="6.1", help=f"kernels, separated by commas, of {', '.join(kernels.KNOWN)}")
     parser.add_argument("-k", metavar="PATTERN", action="append", default=[],
                         help="only tests whose name (file.test) contains this, or matches it if it has a * in it")
+    parser.add_argument("-j", "--jobs", type=int, metavar="N",
+                        help="so many clusters at a time (default: a processor each; 1 with kernels that are slow)")
     parser.add_argument("--slow", action="store_true", help="also those that are marked as slow")
     parser.add_argument("--thorough", action="store_true", help="three times as many repetitions")
     parser.add_argument("--list", action="store_true", help="only print the names")
@@ -260,6 +269,8 @@ def _parse(arguments):
     for name in options.kernels:
         if name not in kernels.KNOWN:
             parser.error(f"no kernel {name!r} (there are: {', '.join(kernels.KNOWN)})")
+    slow = any(kernels.time_scale(name) > 1 for name in options.kernels)
+    options.jobs = options.jobs or (1 if slow else min(len(os.sched_getaffinity(0)), MAX_JOBS))
     options.seed = options.seed or secrets.token_hex(4)
     if not options.logs:
         stamp = time.strftime("%Y%m%d-%H%M%S")
@@ -286,6 +297,48 @@ def _terminate(*_):
     raise KeyboardInterrupt
 
 
+def _plan(cases):
+    """The cases in groups, each of which shares a cluster: those that run beside others, the longest first, and those that
+    run alone."""
+    groups = {}
+    for case in cases:
+        groups.setdefault((case.cluster_key(), case.wish.fresh and case.name), []).append(case)
+    beside = [g for g in groups.values() if not g[0].wish.alone]
+    beside.sort(key=lambda g: -sum(c.wish.timeout for c in g if not c.wish.slow))
+    return beside, [g for g in groups.values() if g[0].wish.alone]
+
+
+def _run_group(options, cases):
+    """Returns what a Session counts."""
+    session = Session(options)
+    try:
+        session.run_all(cases)
+    except LabError as error:
+        session.counts["failed"] += 1
+        print(f"error: {error}", file=sys.stderr)
+    finally:
+        session.close()
+    return session.counts
+
+
+def _run_in_child(index):
+    return _run_group(_run_in_child.options, _run_in_child.groups[index])
+
+
+def _run_groups(options, cases):
+    """Runs all, and yields what is counted of each group."""
+    beside, alone = _plan(cases)
+    if options.jobs > 1:
+        # What a module is cannot be sent to another process, but is known to those that are forked from this one.
+        _run_in_child.options, _run_in_child.groups = options, beside
+        with multiprocessing.get_context("fork").Pool(options.jobs, maxtasksperchild=1) as pool:
+            yield from pool.imap_unordered(_run_in_child, range(len(beside)))
+    else:
+        alone = beside + alone
+    for group in alone:
+        yield _run_group(options, group)
+
+
 def main(arguments=None):
     """Exit status 0: nothing failed; 1: something did; 130: interrupted."""
     options = _parse(arguments)
@@ -295,25 +348,25 @@ def main(arguments=None):
         for case in cases:
             print(f"{case.kernel:6}  {case.name}{'  (slow)' if case.wish.slow else ''}")
         return 0
-    session = Session(options)
+    total = dict.fromkeys(("passed", "failed", "skipped"), 0)
     status = 0
     try:
         # Get what must be downloaded or built before the clock of any test runs.
         for name in options.kernels:
             kernels.get_kernel(name)
-        for case in session.plan(cases):
-            session.run(case)
-            if options.stop and session.counts["failed"]:
-                break
+        with contextlib.closing(_run_groups(options, cases)) as counted:
+            for counts in counted:
+                for word, number in counts.items():
+                    total[word] += number
+                if options.stop and total["failed"]:
+                    break
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
         status = 130
     except LabError as error:
         print(f"error: {error}", file=sys.stderr)
         status = 1
-    finally:
-        session.close()
     with contextlib.suppress(OSError):
         options.logs.rmdir()
-    print(", ".join(f"{number} {word}" for word, number in session.counts.items()))
-    return status or int(session.counts["failed"] > 0)
+    print(", ".join(f"{number} {word}" for word, number in total.items()))
+    return status or int(total["failed"] > 0)

@@ -25,16 +25,17 @@ class Wish:
     kernels: tuple = ()  # empty: any
     slow: bool = False
     fresh: bool = False
+    alone: bool = False
     timeout: int = 120
     mem_mb: int = 0
     options: tuple = ()
 
     def cluster_key(self):
         """Tests with the same key can share a cluster."""
-        return self.nodes, self.options
+        return self.nodes, self.alone, self.options
 
 
-def vmtest(nodes=2, kernels=(), slow=False, fresh=False, timeout=120, mem_mb=0, **cluster_options):
+def vmtest(nodes=2, kernels=(), slow=False, fresh=False, alone=False, timeout=120, mem_mb=0, **cluster_options):
     """Decorates a test.
 
     nodes      how many machines it wants
@@ -42,12 +43,13 @@ def vmtest(nodes=2, kernels=(), slow=False, fresh=False, timeout=120, mem_mb=0, 
     slow       only run with --slow
     fresh      a cluster of its own; else those tests share one that want the same nodes and options, in whatever file
                they are, if their setup() is the same. After a failure the next test gets a new one in any case
+    alone      no other cluster runs meanwhile: for what measures time
     timeout    seconds, without booting; multiplied by the kernel's time scale
     mem_mb     of each node, at least: of tests that share a cluster the most counts. With fresh, exactly
     others     as for Cluster: cpus, mtu, swap_mb, files, kernel_args, icount
     """
     def decorate(function):
-        function.vmtest_wish = Wish(nodes, tuple(kernels), slow, fresh, timeout, mem_mb,
+        function.vmtest_wish = Wish(nodes, tuple(kernels), slow, fresh, alone, timeout, mem_mb,
                                     tuple(sorted((k, _frozen(v)) for k, v in cluster_options.items())))
         return function
     return decorate
