@@ -11,8 +11,8 @@
  * it but those of its own LMRs.
  *
  * A home enters its names again in each session with a directory, so an entry
- * of an older session may be one whose DROP was lost. It answers no look-up,
- * and is removed once the home has entered all names (NAME_SYNC).
+ * of an older session may have missed its DROP. It answers no look-up, and is
+ * removed once the home has entered all names (NAME_SYNC).
  *
  * An entry may be replaced if its home is down, or if the entering node has
  * asked its home and found the entry untrue: ids are never reused, so it stays

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Anonymous LMRs whose makers are gone, at their home.
+ * Anonymous LMRs that have lost their maker, at their home.
  *
  * An anonymous LMR belongs to an incarnation of its maker, not to a session:
  * two nodes may lose sight of each other and both live on. It is freed when its
