@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Changing an LMR that is in use, at its home: who may do what with it, and what
- * it is called. Where its bytes are is changed in resize.c.
+ * Changing an LMR that is in use, at its home: owner, mode, grants and name.
+ * resize.c changes where its bytes are.
  *
- *   begin   one change at a time; none of what is being freed
- *   close   no MAP is granted, and every mapper has answered RECALL: nobody has
- *           an operation under way, and each will map anew before the next one
+ *   begin   one change at a time; none if the LMR is being freed
+ *   close   no MAP is granted, and every mapper has answered RECALL: no
+ *           operation is in flight, and each mapper maps anew before its next
  *   ...     the change itself
- *   end     open again; those who wait in AWAIT go on
+ *   end     open again; waiters in AWAIT go on
  *
- * Between close and end nothing waits for a user, and nothing for longer than
- * the time-outs of calls and copies, for everybody else waits for it.
+ * All users wait between close and end. So nothing in between waits for user
+ * space, or for longer than the time-outs of calls and copies.
  */
 #include <linux/slab.h>
 
@@ -18,12 +18,12 @@
 #include "../trace.h"
 #include "memory.h"
 
-/* A change that was before us should be over by then. */
+/* Earlier changes should be over by then. */
 #define LITE_CHANGE_TIMEOUT (120 * HZ)
-/* Whoever awaits the end of a change asks again after that. */
+/* A node that awaits the end of a change asks again after this time. */
 #define LITE_AWAIT_TIME (2 * HZ)
 
-/* Begin if nobody else is at it; true: there is nothing to wait for. */
+/* Begin if no change is in progress. Return: false: wait. */
 static bool lite_change_try(struct lite_lmr *lmr, bool *begun)
 {
 	bool dying;
@@ -38,12 +38,12 @@ static bool lite_change_try(struct lite_lmr *lmr, bool *begun)
 }
 
 /**
- * lite_change_begin - be the one who changes an LMR
+ * lite_change_begin - begin a change of an LMR
  * @lmr: caller has a reference
  *
  * Context: may sleep; killable.
- * Return: 0, then lite_change_end() is to follow; -ENOENT: it is being freed;
- * -ETIMEDOUT: others are at it; -EINTR.
+ * Return: 0, ended with lite_change_end(); -ENOENT: being freed; -ETIMEDOUT:
+ * other changes go on; -EINTR.
  */
 int lite_change_begin(struct lite_lmr *lmr)
 {
@@ -62,11 +62,11 @@ int lite_change_begin(struct lite_lmr *lmr)
 }
 
 /**
- * lite_change_close - have nobody use an LMR
- * @lmr: LMR, a change of it was begun
+ * lite_change_close - stop all use of an LMR
+ * @lmr: LMR, with a change begun
  *
- * Context: may sleep; calls leaf calls.
- * Return: 0, or a negative errno of lite_mappers_recall(); then it is open.
+ * Context: may sleep; makes leaf calls.
+ * Return: 0; or an errno of lite_mappers_recall(), and it is open again.
  */
 int lite_change_close(struct lite_lmr *lmr)
 {
@@ -87,12 +87,7 @@ int lite_change_close(struct lite_lmr *lmr)
 	return err;
 }
 
-/**
- * lite_change_end - the change is done, or given up
- * @lmr: LMR, a change of it was begun
- *
- * Context: may sleep.
- */
+/* End a change, done or not: open the LMR again. May sleep. */
 void lite_change_end(struct lite_lmr *lmr)
 {
 	mutex_lock(&lmr->lock);
@@ -102,7 +97,7 @@ void lite_change_end(struct lite_lmr *lmr)
 	wake_up_all(&lmr->changed);
 }
 
-/* What the user who asks has, at most what his handle has. */
+/* Rights of the requesting user, limited to those of the handle. */
 static u32 lite_change_rights(struct lite_lmr *lmr, struct lite_conn *conn,
 			      const struct lite_wire_change *c)
 {
@@ -110,13 +105,13 @@ static u32 lite_change_rights(struct lite_lmr *lmr, struct lite_conn *conn,
 }
 
 /**
- * lite_change_lmr - the LMR that a master wants something done with
- * @mem: node's
- * @conn: of who asks; NULL: this node
+ * lite_change_lmr - look up an LMR for a master
+ * @mem: memory layer
+ * @conn: session with the requester; NULL: this node
  * @c: head of the request
  *
  * Context: may sleep.
- * Return: the LMR with a reference; -ENOENT; -EPERM: he is no master.
+ * Return: the LMR with a reference; ERR_PTR: -ENOENT; -EPERM: not a master.
  */
 struct lite_lmr *lite_change_lmr(struct lite_memory *mem,
 				 struct lite_conn *conn,
@@ -137,16 +132,16 @@ struct lite_lmr *lite_change_lmr(struct lite_memory *mem,
 }
 
 /**
- * lite_change_open - begin a change that a master wants
- * @mem: node's
- * @conn: of who asks; NULL: this node
+ * lite_change_open - begin a change that a master requests
+ * @mem: memory layer
+ * @conn: session with the requester; NULL: this node
  * @c: head of the request
  *
- * He must be one still when all changes before this one are done.
+ * Rights are checked again after the wait for earlier changes.
  *
- * Context: may sleep.
- * Return: the LMR with a reference, a change of it was begun; a negative errno
- * of lite_change_lmr() or lite_change_begin().
+ * Context: may sleep; killable.
+ * Return: the LMR with a reference and a change begun; ERR_PTR: errnos of
+ * lite_change_lmr() and lite_change_begin().
  */
 struct lite_lmr *lite_change_open(struct lite_memory *mem,
 				  struct lite_conn *conn,
@@ -172,9 +167,9 @@ struct lite_lmr *lite_change_open(struct lite_memory *mem,
 	return ERR_PTR(err);
 }
 
-/* ---- who may do what ----------------------------------------------------- */
+/* ---- grants and attributes ----------------------------------------------- */
 
-/* Make it so. There is room. */
+/* Set or, without rights, remove a grant. There is room. */
 static void lite_grant_set(struct lite_acl *acl, const struct lite_grant *g)
 {
 	u32 i = lite_grant_find(acl, g->uid, g->node);
@@ -187,7 +182,7 @@ static void lite_grant_set(struct lite_acl *acl, const struct lite_grant *g)
 	}
 }
 
-/* May it be, is there room, and does it take away something? */
+/* Check a grant, and make room. @takes: it takes rights away. */
 static int lite_grant_prepare(struct lite_lmr *lmr, struct lite_conn *conn,
 			      const struct lite_wire_change *c,
 			      const struct lite_grant *g, bool *takes)
@@ -271,7 +266,10 @@ static int lite_serve_grants(void *priv, struct lite_conn *conn,
 	return 0;
 }
 
-/* As chown(2): root what it likes; an owner gives it to groups of his. */
+/*
+ * As chown(2): root may do anything; other masters may set the gid to one of
+ * their groups.
+ */
 static int lite_setattr_allowed(struct lite_lmr *lmr, struct lite_conn *conn,
 				const struct lite_wire_setattr *s)
 {
@@ -320,12 +318,11 @@ static int lite_serve_setattr(void *priv, struct lite_conn *conn,
 	return err;
 }
 
-/* ---- what it is called --------------------------------------------------- */
+/* ---- renaming ------------------------------------------------------------ */
 
 /*
- * Give it the name that is reserved for it, a copy of its own, and drop the one
- * it had. Closed meanwhile: nodes remember what they have mapped under which
- * name.
+ * Give the LMR the name @to that is reserved for it, a copy of its own, and
+ * drop the old one. Closed for that, as nodes cache the name of a mapping.
  */
 static int lite_home_rename(struct lite_lmr *lmr, const char *to)
 {
@@ -341,7 +338,7 @@ static int lite_home_rename(struct lite_lmr *lmr, const char *to)
 	mutex_lock(&lmr->lock);
 	from = lmr->name;
 	lmr->name = to;
-	/* What follows asks others, and concerns names only. */
+	/* The rest makes calls, but concerns names only. */
 	lmr->closed = false;
 	mutex_unlock(&lmr->lock);
 	wake_up_all(&lmr->changed);
@@ -373,8 +370,8 @@ static void lite_rename_end(struct lite_lmr *lmr)
 }
 
 /*
- * The name is reserved before the change begins: others may be creating an LMR
- * of that name, which takes long, and may fail.
+ * Reserve the name before the change begins: this may wait for long, for other
+ * claims of the name, and may fail.
  */
 static int lite_rename_to(struct lite_lmr *lmr, struct lite_conn *conn,
 			  const struct lite_wire_rename *r)
@@ -423,7 +420,7 @@ static int lite_serve_rename(void *priv, struct lite_conn *conn,
 
 	if (IS_ERR(lmr))
 		return PTR_ERR(lmr);
-	/* One at a time: reservations are told apart by name and LMR. */
+	/* One at a time: a reservation is identified by name and LMR only. */
 	while (left > 0 && !lite_rename_try(lmr))
 		left = wait_event_killable_timeout(
 			lmr->changed, !READ_ONCE(lmr->renaming), left);
@@ -437,7 +434,7 @@ static int lite_serve_rename(void *priv, struct lite_conn *conn,
 	return err;
 }
 
-/* ---- waiting for it ------------------------------------------------------ */
+/* ---- waiting for the end of a change ------------------------------------- */
 
 static int lite_serve_await(void *priv, struct lite_conn *conn, const void *req,
 			    u32 len, void *reply, u32 *reply_len)

@@ -1,63 +1,63 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Taking a name for an LMR, and giving it up. What is true of names is at the
- * homes: each knows those of its own LMRs (mem->local).
+ * Taking a name for an LMR, and giving it up. Homes have the truth about names:
+ * each knows those of its own LMRs (mem->local).
  *
- * Of several homes that want one name exactly one gets it:
+ * Of several homes that claim a name exactly one gets it:
  *
- *   1. raise a flag: the name is entered in the own table, CLAIMING
- *   2. ask every other member that is not down (PROBE). TAKEN: give up, EEXIST.
- *      BUSY, its flag is up too: the lower node id has precedence. Who has it
- *      waits, with its flag up; who has not lowers its flag (YIELDING), waits,
- *      and begins again.
- *   3. enter the name at the directory, which knows of homes that have lost
- *      sight of each other but not of it
- *   4. members came or went meanwhile: again from 2, with the flag still up
+ *   1. Raise a flag: enter the name in our own table, CLAIMING.
+ *   2. PROBE every other member that is not down. TAKEN: give up, -EEXIST.
+ *      BUSY, its flag is up too: the lower node id has precedence. The node
+ *      with precedence waits with its flag up; the other lowers its flag
+ *      (YIELDING), waits, and starts over.
+ *   3. Enter the name at the directory, which knows of homes that cannot see
+ *      each other but see the directory.
+ *   4. If members came or went meanwhile: again from 2, with the flag up.
  *
- * Then the name is reserved, and lite_name_confirm() makes it TAKEN when there
- * is an LMR that can be found by it.
+ * Then the name is reserved. lite_name_confirm() makes it TAKEN once its LMR
+ * can be found.
  *
- * Why never two: between raising its flag for the last time and having the
- * name, each has seen the other's flag down. The one that raised its flag last
- * has asked the other after that, when that one's flag had been up already, or
- * the name taken. It does not matter whom either takes for the directory. It
- * does matter that each asks the other, if the other asks it: a PROBE is
- * answered only in a session that this node itself has in use, and whoever has
- * just been heard of counts as suspect, and is waited for
- * (lite_cluster_await_session(), struct lite_peer.fresh).
+ * Why never two: suppose two homes got the name. Each has seen the other's flag
+ * down after it raised its own for the last time. But the home that raised its
+ * flag last asked after that, when the other's flag was already up, or the name
+ * taken. This does not depend on which node either takes for the directory. It
+ * does depend on each asking the other: so a PROBE is answered only in a
+ * session that this node uses as well, and a node just heard of counts as
+ * suspect and is waited for (lite_cluster_await_session(), struct
+ * lite_peer.fresh).
  *
- * Why not none: one that waits with its flag up waits for higher ids only, so
- * there is no circle; the highest of them waits for nobody. EEXIST is said only
- * when somebody has the name: reserved is BUSY, not TAKEN, for its LMR may not
- * come to be, and then one of those who wait gets the name.
+ * Why not none: a claim that waits with its flag up waits for higher ids only,
+ * so there is no cycle, and the highest waits for none. -EEXIST is returned
+ * only if the name is TAKEN: while it is reserved, its LMR may still fail, and
+ * then a waiting claim gets the name.
  *
- * A home that is down is not asked. Its LMRs are out of reach, and their names
- * are free. A home that dies while its flag is up is down soon.
+ * A home that is down is not asked: its LMRs are out of reach, and their names
+ * are free. A home that dies with its flag up is soon down.
  *
  * Waiting: each change of an entry is an event (lite_names_event()). A node
- * that was told BUSY is told of the next change, by DROP or WAKE; should that
- * get lost, there is a time-out. Of several LMRs of one home that want one name
- * one claims it, and the others wait for what becomes of that.
+ * that was told BUSY learns of the next change by DROP or WAKE, or by a
+ * time-out if that is lost. Of several claims on one home for one name, one
+ * proceeds and the others wait for its outcome.
  */
 #include <linux/slab.h>
 
 #include "../core/name.h"
 #include "memory.h"
 
-/* How long a claim may take, with all waiting for others. */
+/* Limit for a whole claim, all waits included. */
 #define LITE_CLAIM_TIMEOUT (60 * HZ)
-/* Look again after this time, if no event has come. */
+/* Look again after this time without an event. */
 #define LITE_CLAIM_POLL HZ
-/* A call that failed for want of memory is tried so often. */
+/* Attempts at a call that fails with -ENOMEM. */
 #define LITE_TELL_TRIES 3
 
 /**
- * struct lite_claim - a claim under way
- * @mem: node's
- * @name: wanted
- * @id: for this LMR of ours
- * @uid: its owner, whom to charge
- * @self: our node
+ * struct lite_claim - a claim in progress
+ * @mem: memory layer
+ * @name: name
+ * @id: the LMR, homed here
+ * @uid: its owner, charged for the entries
+ * @self: id of this node
  * @deadline: jiffies
  */
 struct lite_claim {
@@ -71,15 +71,10 @@ struct lite_claim {
 
 /* ---- events -------------------------------------------------------------- */
 
-/**
- * lite_names_event - whoever waits for a name shall look again
- * @mem: node's
- *
- * Context: any process.
- */
+/* Wake waiters for a name, to look again. Context: any process. */
 void lite_names_event(struct lite_memory *mem)
 {
-	/* After what changed: whoever sees the number sees that. */
+	/* Full barrier: a waiter that sees the count sees the change. */
 	atomic_inc_return(&mem->local.events);
 	wake_up_all(&mem->local.wait);
 }
@@ -98,7 +93,7 @@ static int lite_claim_wait(const struct lite_claim *c, int events)
 	return lite_cluster_ready(c->mem->cl);
 }
 
-/* Tell all members: by DROP that a name is free, by WAKE to look again. */
+/* Tell all members: DROP, the name is free; WAKE, look again. */
 static void lite_name_tell(struct lite_memory *mem, u16 call, const char *name,
 			   u64 id)
 {
@@ -127,7 +122,7 @@ static struct lite_name_entry *lite_claim_entry(const struct lite_claim *c)
 	return entry && entry->id == c->id ? entry : NULL;
 }
 
-/* Raise our flag, when no other LMR of ours has its own up. */
+/* Raise our flag, once no other LMR of ours claims the name. */
 static int lite_claim_begin(const struct lite_claim *c)
 {
 	struct lite_names *local = &c->mem->local;
@@ -157,8 +152,8 @@ static int lite_claim_begin(const struct lite_claim *c)
 }
 
 /*
- * The flag goes up or down, or the name is ours. Return: false: our entry is
- * gone, for the LMR was freed.
+ * Change the state of our entry and tell waiters. Return: false: the entry is
+ * gone, as the LMR was freed.
  */
 static bool lite_claim_set(const struct lite_claim *c,
 			   enum lite_name_state state)
@@ -183,10 +178,7 @@ static bool lite_claim_set(const struct lite_claim *c,
 
 /* ---- claiming ------------------------------------------------------------ */
 
-/*
- * What a node has of the name, if it is not down: then EHOSTDOWN or
- * EHOSTUNREACH.
- */
+/* Ask a node for the name's state. -EHOSTDOWN, -EHOSTUNREACH: it is down. */
 static int lite_claim_probe(const struct lite_claim *c, u32 node, u32 *state)
 {
 	struct lite_wire_name_probe_reply reply;
@@ -201,14 +193,14 @@ static int lite_claim_probe(const struct lite_claim *c, u32 node, u32 *state)
 		if (err != -EHOSTDOWN ||
 		    !lite_cluster_is_live(c->mem->cl, node))
 			return err;
-		/* Its sessions broke, one after the other. */
+		/* Not down, but the call's sessions broke: try again. */
 		err = lite_claim_wait(c, events);
 		if (err)
 			return err;
 	}
 }
 
-/* Wait until the flag of a node is down: 0; -EEXIST: it has the name now. */
+/* Wait until a node's flag is down. Return: 0; -EEXIST: it took the name. */
 static int lite_claim_settle(const struct lite_claim *c, u32 node)
 {
 	int events, err;
@@ -227,7 +219,7 @@ static int lite_claim_settle(const struct lite_claim *c, u32 node)
 	}
 }
 
-/* 0: this node does not have the name; 1: it has precedence. */
+/* Return: 0: the node does not have the name; 1: it has precedence. */
 static int lite_claim_ask(const struct lite_claim *c, u32 node)
 {
 	u32 state;
@@ -248,7 +240,7 @@ static int lite_claim_ask(const struct lite_claim *c, u32 node)
 	}
 }
 
-/* Likewise, of all members; @other is the one that has precedence. */
+/* Ask all. Return: 0: none has the name; 1: @other has precedence. */
 static int lite_claim_ask_all(const struct lite_claim *c, u32 *other)
 {
 	struct lite_cluster *cl = c->mem->cl;
@@ -259,7 +251,7 @@ static int lite_claim_ask_all(const struct lite_claim *c, u32 *other)
 		if (node == c->self)
 			continue;
 		err = lite_claim_ask(c, node);
-		/* Down: what it has is out of everybody's reach. */
+		/* Down: its LMRs are out of reach. */
 		if (err && err != -EHOSTDOWN && err != -EHOSTUNREACH) {
 			*other = node;
 			return err;
@@ -268,7 +260,7 @@ static int lite_claim_ask_all(const struct lite_claim *c, u32 *other)
 	return 0;
 }
 
-/* Note where our name is entered, so that it is not entered again for nothing. */
+/* Record where the name is entered, so the publisher need not enter it. */
 static void lite_claim_entered(const struct lite_claim *c, u32 node,
 			       u64 session)
 {
@@ -284,8 +276,8 @@ static void lite_claim_entered(const struct lite_claim *c, u32 node,
 }
 
 /*
- * Enter the name at the directory, likewise. What stands there may be what
- * somebody has dropped: the home says whether it is.
+ * Enter the name at the directory. Another entry there may be stale: ask its
+ * home. Return: 0; 1: @other has precedence.
  */
 static int lite_claim_enter(const struct lite_claim *c, u32 *other)
 {
@@ -298,7 +290,7 @@ static int lite_claim_enter(const struct lite_claim *c, u32 *other)
 	int err;
 
 	for (;;) {
-		/* A node that has left has no directory but itself. */
+		/* After leaving, this node would be its own directory. */
 		err = lite_cluster_ready(mem->cl);
 		if (err)
 			return err;
@@ -309,7 +301,7 @@ static int lite_claim_enter(const struct lite_claim *c, u32 *other)
 		err = lite_directory_enter(mem, node, c->name, c->id, c->uid,
 					   &was, &is);
 		if (err == -EHOSTDOWN || err == -EHOSTUNREACH) {
-			/* There is another one when that is noticed. */
+			/* Once that is noticed there is another directory. */
 			err = lite_claim_wait(c, events);
 			if (err)
 				return err;
@@ -321,13 +313,13 @@ static int lite_claim_enter(const struct lite_claim *c, u32 *other)
 			lite_claim_entered(c, node, session);
 			return 0;
 		}
-		/* Of us no other can have it: our flag is up. */
+		/* Stale if it is ours: our flag is up. */
 		if (is.home != c->self) {
 			err = lite_claim_ask(c, is.home);
 			*other = is.home;
 			/*
-			 * Down, or not heard of, but not for the directory:
-			 * soon for both of us, or else who knows.
+			 * Down or unknown here, but not for the directory: wait
+			 * a while for the two views to agree.
 			 */
 			if ((err == -EHOSTDOWN || err == -EHOSTUNREACH) &&
 			    time_before(jiffies, patience)) {
@@ -345,7 +337,7 @@ static int lite_claim_enter(const struct lite_claim *c, u32 *other)
 	}
 }
 
-/* With our flag up: 0: the name is reserved. */
+/* With our flag up. Return: 0: the name is reserved. */
 static int lite_claim_win(const struct lite_claim *c)
 {
 	struct lite_memory *mem = c->mem;
@@ -359,7 +351,7 @@ static int lite_claim_win(const struct lite_claim *c)
 			err = lite_claim_enter(c, &other);
 		if (err < 0)
 			return err;
-		/* Whoever came meanwhile may not have been asked. */
+		/* A member that came meanwhile may not have been asked. */
 		if (!err && changes == atomic_read_acquire(&mem->changes))
 			return 0;
 		if (err) {
@@ -374,7 +366,7 @@ static int lite_claim_win(const struct lite_claim *c)
 	}
 }
 
-/* Does any directory know of our claim, or may it? */
+/* Has our name been entered at a directory? */
 static bool lite_claim_is_known(const struct lite_claim *c)
 {
 	struct lite_name_entry *entry;
@@ -387,7 +379,7 @@ static bool lite_claim_is_known(const struct lite_claim *c)
 	return known;
 }
 
-/* Take our entry out, when the publisher has let go of it. */
+/* Remove our entry, after the publisher is done with it. */
 static bool lite_local_del(const struct lite_claim *c)
 {
 	struct lite_names *local = &c->mem->local;
@@ -400,7 +392,7 @@ static bool lite_local_del(const struct lite_claim *c)
 		if (!entry || entry != local->publishing)
 			break;
 		mutex_unlock(&local->lock);
-		/* Else a directory would be told what is not true any more. */
+		/* Or the publisher would enter a dropped name. */
 		wait_event(local->wait, READ_ONCE(local->publishing) != entry);
 	}
 	if (entry) {
@@ -413,21 +405,20 @@ static bool lite_local_del(const struct lite_claim *c)
 }
 
 /**
- * lite_name_reserve - take a name for an LMR of ours that is yet to be made
- * @mem: node's
+ * lite_name_reserve - reserve a name for an LMR of ours that is being made
+ * @mem: memory layer
  * @name: name
  * @id: the LMR
- * @uid: its owner, who is charged for the entries
+ * @uid: its owner, charged for the entries
  *
- * Nobody finds the LMR by it before lite_name_confirm(), and nobody else gets
- * it before lite_name_drop(); one of them must follow.
+ * The name finds the LMR only after lite_name_confirm(), and is blocked for
+ * other LMRs until lite_name_drop(); the caller makes one of these calls.
  *
- * Context: may sleep; killable; calls leaf calls.
- * Return: 0; -EEXIST: there is an LMR of that name; -EHOSTDOWN: there may be
- * one, at a node that cannot be asked; -ETIMEDOUT: somebody did not answer, or
- * another claim did not come to an end; -EDQUOT, -ENOSPC, here or at the
- * directory; -EINTR; -ENOTCONN, -ENODEV: the node is
- * leaving or stopping; other negative errnos.
+ * Context: may sleep; killable; makes leaf calls.
+ * Return: 0; -EEXIST: an LMR has the name; -EHOSTDOWN: a node that cannot be
+ * asked may have it; -ETIMEDOUT: a node did not answer, or another claim did
+ * not end; -EDQUOT, -ENOSPC, here or at the directory; -EINTR; -ENOTCONN,
+ * -ENODEV: the node is leaving or stopping; other negative errnos.
  */
 int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id,
 		      u32 uid)
@@ -445,10 +436,10 @@ int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id,
 	if (err)
 		return err;
 	err = lite_claim_win(&c);
-	/* What else it says when it leaves is no news. */
+	/* Leaving the cluster explains any other error. */
 	if (err && err != -EEXIST && err != -EINTR)
 		err = lite_cluster_ready(mem->cl) ?: err;
-	/* An answer that did not come may have been about something done. */
+	/* A call without a reply may have entered the name: DROP it. */
 	if (err && (err != -EEXIST || lite_claim_is_known(&c)))
 		lite_name_drop(mem, name, id);
 	else if (err && lite_local_del(&c))
@@ -456,13 +447,8 @@ int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id,
 	return err;
 }
 
-/**
- * lite_name_confirm - the LMR of a name that was reserved can be found
- * @mem: node's
- * @name: name
- * @id: the LMR
- *
- * Context: may sleep; calls leaf calls.
+/*
+ * Make a reserved name find its LMR. May sleep; makes leaf calls.
  */
 void lite_name_confirm(struct lite_memory *mem, const char *name, u64 id)
 {
@@ -473,20 +459,16 @@ void lite_name_confirm(struct lite_memory *mem, const char *name, u64 id)
 		.self = lite_cluster_id(mem->cl),
 	};
 
-	/* Freed already? Then its name has been dropped. */
+	/* Gone if the LMR was freed meanwhile; then the name was dropped. */
 	if (!lite_claim_set(&c, LITE_NAME_CONFIRMED))
 		return;
-	/* The publisher passes over what is not confirmed. */
+	/* The publisher skipped it while it was not confirmed. */
 	lite_names_publish(mem, name);
 }
 
-/**
- * lite_name_drop - give the name of an LMR of ours up
- * @mem: node's
- * @name: name
- * @id: the LMR
- *
- * Context: may sleep; calls leaf calls.
+/*
+ * Give up a name that is reserved for, or belongs to, an LMR of ours. May
+ * sleep; makes leaf calls.
  */
 void lite_name_drop(struct lite_memory *mem, const char *name, u64 id)
 {
@@ -494,9 +476,9 @@ void lite_name_drop(struct lite_memory *mem, const char *name, u64 id)
 
 	lite_local_del(&c);
 	/*
-	 * All of them: a member may have been the directory before others came,
-	 * and be it again. Where it does not arrive the session is over, and
-	 * the entry of an old session is known to be a hint.
+	 * To all: a member may have been the directory before others joined,
+	 * and become it again. If DROP does not arrive the session is over, and
+	 * entries of old sessions answer no look-up.
 	 */
 	lite_name_tell(mem, LITE_CALL_NAME_DROP, name, id);
 }
@@ -516,7 +498,7 @@ static int lite_serve_name_probe(void *priv, struct lite_conn *conn,
 
 	if (!conn || le32_to_cpu(n->home) != conn->from.node)
 		return -EBADMSG;
-	/* If it can ask us, our next claim must ask it. */
+	/* A node that can ask us must be asked by our next claim. */
 	err = lite_cluster_await_session(mem->cl, conn);
 	if (err)
 		return err;
@@ -559,15 +541,7 @@ static int lite_serve_name_find(void *priv, struct lite_conn *conn,
 	return 0;
 }
 
-/**
- * lite_local_find - which LMR of ours has a name?
- * @mem: node's
- * @name: name
- * @at: set if there is one
- *
- * Context: may sleep.
- * Return: whether there is one.
- */
+/* Look up a confirmed name of an LMR homed here. May sleep. */
 bool lite_local_find(struct lite_memory *mem, const char *name,
 		     struct lite_name_at *at)
 {

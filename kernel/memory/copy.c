@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Copying memory from one store to another, for the home that both gave it to:
- * how an LMR's bytes are moved.
+ * Copying memory between stores, for the home that both gave it to: how LMR
+ * bytes are moved.
  *
- * The source writes, straight from its memory into that of the destination, in
- * a session that was named to the home before (MEM_SESSION), and in no other.
- * Nobody maps the destination yet. Should a copy fail, or not be heard of, it is
- * not tried again: the home has the source fenced from the destination before it
- * frees that, so that a request which is served late finds its session over.
- * Within one node the destination is held while it is copied to instead.
+ * The source writes straight into the destination's memory, in the session that
+ * was named to the home before (MEM_SESSION) and in no other. No node maps the
+ * destination yet. A copy that fails or goes unanswered is not retried: the
+ * home has the source fenced from the destination before it frees that, so a
+ * request served late finds its session over. Within one node the copy holds a
+ * reference to the destination instead.
  */
 #include "memory.h"
 
-/* Bytes that are copied locally before others get a turn. */
+/* Bytes copied locally between two calls of cond_resched(). */
 #define LITE_COPY_BYTES (64UL << 10)
 
 static int lite_copy_local(struct lite_memory *mem, u64 from, u64 to, u64 n)
@@ -36,9 +36,9 @@ static int lite_copy_local(struct lite_memory *mem, u64 from, u64 to, u64 n)
 }
 
 /**
- * struct lite_copy_io - where a copy goes
- * @qp: of a connection held live; NULL: to memory of this node
- * @io: of what has been posted
+ * struct lite_copy_io - target of a copy
+ * @qp: of a connection held live; NULL: memory of this node
+ * @io: completion of what was posted
  */
 struct lite_copy_io {
 	struct lite_qp *qp;
@@ -68,7 +68,7 @@ static int lite_copy_run(struct lite_memory *mem, struct lite_copy_io *c,
 	return err;
 }
 
-/* From @offset on, as far as the extents @to reach. */
+/* Copy from @offset on, for the length of the extents @to. */
 static int lite_copy_extents(struct lite_memory *mem, struct lite_copy_io *c,
 			     const struct lite_alloc *alloc, u64 offset,
 			     const struct lite_wire_extent *to, u32 n)
@@ -100,15 +100,7 @@ static int lite_copy_extents(struct lite_memory *mem, struct lite_copy_io *c,
 	return err;
 }
 
-/**
- * lite_copy_session - the session to copy to a node in
- * @mem: node's
- * @node: the destination; another one
- * @incarnation: in which life
- *
- * Context: any process.
- * Return: its number; 0: there is none.
- */
+/* Session with this incarnation of another node, for copies; 0: none. */
 u64 lite_copy_session(struct lite_memory *mem, u32 node, u64 incarnation)
 {
 	struct lite_peer *peer = lite_peer_find(mem->cl, node);
@@ -150,7 +142,7 @@ static int lite_copy_away(struct lite_memory *mem,
 	return err ?: io.io.status;
 }
 
-/* Whose memory is it? Extents come from the home, who had them from us. */
+/* Extents come from the home: check that they are in this allocation. */
 static bool lite_alloc_has(const struct lite_alloc *alloc, u64 addr, u64 n)
 {
 	u32 i;
@@ -189,15 +181,15 @@ static int lite_copy_within(struct lite_memory *mem, u32 home,
 }
 
 /**
- * lite_store_copy - copy memory of this node to other memory of its home
- * @mem: node's
- * @home: whose memory it is
- * @c: from where to where
+ * lite_store_copy - copy memory of this node to other memory of the same home
+ * @mem: memory layer
+ * @home: home of both
+ * @c: source and destination
  *
  * Context: may sleep.
- * Return: 0 when all of it is there; else something of it may be, and more may
- * be under way: -ENOENT: no such memory; -EHOSTDOWN: the session is over;
- * -ETIMEDOUT; -EPROTO: not all in it; -EIO.
+ * Return: 0: all copied. Otherwise some of it may have been copied, and writes
+ * may still be in flight: -ENOENT: no such memory; -EHOSTDOWN: the session is
+ * over; -ETIMEDOUT; -EPROTO: outside the memory; -EIO.
  */
 int lite_store_copy(struct lite_memory *mem, u32 home,
 		    const struct lite_wire_mem_copy *c)

@@ -1,33 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Finding the LMR of a name. For speed, the directory of a name - the node that
- * rendezvous hashing over those that are up draws it to - knows which home has
- * it (mem->directory); it also keeps homes from taking one name that do not see
- * each other, but both see it (claim.c).
+ * Finding the LMR of a name. The directory of a name is the live node that
+ * rendezvous hashing assigns to it. It knows the name's home (mem->directory),
+ * which saves asking all homes; and it keeps two homes that cannot see each
+ * other, but both see it, from taking the same name (claim.c).
  *
- * The directory is soft state. When members come or go, homes enter their
- * names at the new directories in the background (lite_names_publish_work());
- * whoever does not find a name meanwhile asks all homes. So no name is lost with
- * a node but those of its own LMRs.
+ * The directory is soft state. When members come or go, homes enter their names
+ * at the new directories in the background (lite_names_publish_work()), and a
+ * look-up that misses meanwhile asks all homes. So a node takes no names with
+ * it but those of its own LMRs.
  *
  * A home enters its names again in each session with a directory, so an entry
- * of an older session may be one whose DROP was lost. It answers no look-up,
- * and when the home has entered all that it has (NAME_SYNC) it is taken out.
- * An entry may be replaced by whoever has asked its home and heard that it is
- * not true: ids are never used twice, so what is not true any more will not
- * become true again.
+ * of an older session may have missed its DROP. It answers no look-up, and is
+ * removed once the home has entered all names (NAME_SYNC).
+ *
+ * An entry may be replaced if its home is down, or if the entering node has
+ * asked its home and found the entry untrue: ids are never reused, so it stays
+ * untrue.
  */
 #include <linux/slab.h>
 
 #include "../core/name.h"
 #include "memory.h"
 
-/* How often the directory may die while it is being asked. */
+/* Attempts at a directory that dies, or has stale entries. */
 #define LITE_DIRECTORY_TRIES 3
 
 /* ---- looking up ---------------------------------------------------------- */
 
-/* Ask the directory; a new one when the old one died meanwhile. */
+/* Ask the directory, or the next one if that dies meanwhile. */
 static int lite_directory_find(struct lite_memory *mem, const char *name,
 			       struct lite_name_at *at)
 {
@@ -68,11 +69,11 @@ static int lite_homes_find(struct lite_memory *mem, const char *name,
 		}
 		if (err == -EINTR)
 			return err;
-		/* What is at a home that is down is not there. */
+		/* LMRs of a home that is down are out of reach: not found. */
 		if (err != -ENOENT && err != -EHOSTDOWN && err != -EHOSTUNREACH)
 			unknown = err;
 	}
-	/* Who sees nobody any more cannot say that there is no such name. */
+	/* With no other member in reach, absence cannot be told. */
 	if (unknown == -ENOENT && lite_cluster_is_cut_off(mem->cl))
 		unknown = -EHOSTDOWN;
 	return unknown;
@@ -80,15 +81,15 @@ static int lite_homes_find(struct lite_memory *mem, const char *name,
 
 /**
  * lite_name_lookup - find the LMR of a name
- * @mem: node's
+ * @mem: memory layer
  * @name: name
- * @ask_all: do not believe the directory
+ * @ask_all: skip the directory, ask all homes
  * @home: set to its home
  * @id: set to its id there
  *
- * Context: may sleep; killable; calls leaf calls.
+ * Context: may sleep; killable; makes leaf calls.
  * Return: 0; -ENOENT; -EHOSTDOWN: not here, and all other members are down;
- * -EINTR; what a home said that could not be asked.
+ * -EINTR; the error of a home that could not be asked.
  */
 int lite_name_lookup(struct lite_memory *mem, const char *name, bool ask_all,
 		     u32 *home, u64 *id)
@@ -109,14 +110,7 @@ int lite_name_lookup(struct lite_memory *mem, const char *name, bool ask_all,
 
 /* ---- entering ------------------------------------------------------------ */
 
-/**
- * lite_directory_session - our session with a directory
- * @mem: node's
- * @node: its id
- *
- * Context: any process.
- * Return: number of the session; 0: it has none, or is this node.
- */
+/* Our current session with a node; 0: none, or it is this node. */
 u64 lite_directory_session(struct lite_memory *mem, u32 node)
 {
 	struct lite_peer *peer = lite_peer_find(mem->cl, node);
@@ -136,15 +130,15 @@ u64 lite_directory_session(struct lite_memory *mem, u32 node)
 
 /**
  * lite_directory_enter - enter a name of ours at a directory
- * @mem: node's
+ * @mem: memory layer
  * @node: the directory
  * @name: name
- * @id: LMR of ours
- * @uid: its owner, who is charged for the entry
- * @was: not true any more: may be replaced; home 0: nothing
- * @is: set to what stands there now; ours, unless another was there
+ * @id: id of the LMR, which is homed here
+ * @uid: its owner, charged for the entry
+ * @was: entry known to be stale, which may be replaced; home 0: none
+ * @is: set to the entry now there: ours, or that of another LMR
  *
- * Context: may sleep; calls a leaf call.
+ * Context: may sleep; makes a leaf call.
  * Return: 0 or a negative errno.
  */
 int lite_directory_enter(struct lite_memory *mem, u32 node, const char *name,
@@ -159,7 +153,7 @@ int lite_directory_enter(struct lite_memory *mem, u32 node, const char *name,
 		.was_id = cpu_to_le64(was->id),
 	};
 	struct lite_wire_name_reply reply;
-	/* Not killable: one that nobody waits for would be lost. */
+	/* Not killable: an abandoned call might enter it after DROP. */
 	struct lite_call_desc d = {
 		.call = LITE_CALL_NAME_ENTER,
 		.req = &req,
@@ -180,7 +174,7 @@ int lite_directory_enter(struct lite_memory *mem, u32 node, const char *name,
 
 /* ---- members come and go ------------------------------------------------- */
 
-/* One entry of ours that is being published. */
+/* Snapshot of an entry that is being published. */
 struct lite_publishing {
 	u32 node;
 	u64 session;
@@ -189,7 +183,7 @@ struct lite_publishing {
 	char name[LITE_NAME_SIZE];
 };
 
-/* Is it entered where it belongs? If not, @p is set to where that is. */
+/* Does it have to be entered, and where? The answer is in @p. */
 static bool lite_publish_wanted(struct lite_memory *mem,
 				const struct lite_name_entry *entry,
 				struct lite_publishing *p)
@@ -203,7 +197,7 @@ static bool lite_publish_wanted(struct lite_memory *mem,
 	return entry->published != p->node || entry->session != p->session;
 }
 
-/* The next entry that has not been tried in this run, or NULL. */
+/* The next entry that was not tried in this run, or NULL. */
 static struct lite_name_entry *lite_publish_try(struct lite_names *local,
 						u32 run)
 {
@@ -212,7 +206,7 @@ static struct lite_name_entry *lite_publish_try(struct lite_names *local,
 	lockdep_assert_held(&local->lock);
 	entry = list_first_entry_or_null(&local->all, struct lite_name_entry,
 					 list);
-	/* What has been tried goes to the end, and what is new comes first. */
+	/* Tried entries go to the tail; new ones come in at the head. */
 	if (!entry || entry->tried == run)
 		return NULL;
 	entry->tried = run;
@@ -221,8 +215,8 @@ static struct lite_name_entry *lite_publish_try(struct lite_names *local,
 }
 
 /*
- * The next entry that is to be published and has not been tried in this run. It
- * stays until lite_publish_end().
+ * Find the next entry to publish that was not tried in this run. It stays until
+ * lite_publish_end().
  */
 static bool lite_publish_next(struct lite_memory *mem, u32 run,
 			      struct lite_publishing *p)
@@ -233,7 +227,7 @@ static bool lite_publish_next(struct lite_memory *mem, u32 run,
 	mutex_lock(&local->lock);
 	while ((entry = lite_publish_try(local, run)) &&
 	       !lite_publish_wanted(mem, entry, p)) {
-		/* They may be many, and creators want the lock. */
+		/* The list may be long: let creators have the lock. */
 		if (need_resched()) {
 			mutex_unlock(&local->lock);
 			cond_resched();
@@ -262,13 +256,13 @@ static void lite_publish_end(struct lite_memory *mem, bool done,
 	}
 	WRITE_ONCE(local->publishing, NULL);
 	mutex_unlock(&local->lock);
-	/* For those who wait to take the entry out. */
+	/* Wake lite_local_del(), which may wait for the entry. */
 	lite_names_event(mem);
 }
 
 /*
- * 0 also when another home has the name: each may have taken it when it did not
- * see the other. Who comes first at the directory is found there.
+ * Returns 0 also if another home has the name: both homes may have taken it
+ * while out of each other's sight. The first LMR entered is then found by name.
  */
 static int lite_publish(struct lite_memory *mem,
 			const struct lite_publishing *p)
@@ -285,7 +279,7 @@ static int lite_publish(struct lite_memory *mem,
 			    is.id == p->id))
 			return err;
 		was = is;
-		/* Of ours, only this one has the name. */
+		/* A stale entry of ours: only this LMR has the name. */
 		if (is.home == lite_cluster_id(mem->cl))
 			continue;
 		err = lite_name_call(mem, is.home, LITE_CALL_NAME_PROBE,
@@ -298,7 +292,7 @@ static int lite_publish(struct lite_memory *mem,
 	return -EAGAIN;
 }
 
-/* What anybody has of us from an older session is no more. */
+/* Have all nodes drop what we entered in older sessions. */
 static void lite_names_sync(struct lite_memory *mem)
 {
 	struct lite_wire_name_sync req = {};
@@ -314,7 +308,7 @@ static void lite_names_sync(struct lite_memory *mem)
 			lite_cluster_call(mem->cl, node, &d);
 }
 
-/* Tell the directories of today about our names. */
+/* Enter our names at their present directories. */
 void lite_names_publish_work(struct work_struct *work)
 {
 	struct lite_memory *mem = container_of(work, struct lite_memory,
@@ -328,22 +322,16 @@ void lite_names_publish_work(struct work_struct *work)
 	while (lite_publish_next(mem, run, &p)) {
 		err = lite_publish(mem, &p);
 		lite_publish_end(mem, !err, &p);
-		/* What it has no room for it does not know in any case. */
+		/* Without room the directory does not have the name. */
 		failed |= err && err != -EDQUOT && err != -ENOSPC;
 		cond_resched();
 	}
-	/* Else somebody would forget what it does not know anew. */
+	/* Only if all were entered: SYNC makes directories drop the rest. */
 	if (!failed && changes == atomic_read_acquire(&mem->changes))
 		lite_names_sync(mem);
 }
 
-/**
- * lite_names_publish - see to it that a name stands where it belongs
- * @mem: node's
- * @name: of an LMR of ours, confirmed
- *
- * Context: may sleep.
- */
+/* Publish a confirmed name of ours if it is not where it belongs. */
 void lite_names_publish(struct lite_memory *mem, const char *name)
 {
 	struct lite_name_entry *entry;
@@ -361,11 +349,11 @@ void lite_names_publish(struct lite_memory *mem, const char *name)
 /* ---- the directory ------------------------------------------------------- */
 
 /**
- * lite_names_drop_home - the directory forgets the names of a home
- * @mem: node's
+ * lite_names_drop_home - remove the names of a home from the directory
+ * @mem: memory layer
  * @home: its id
- * @but_session: keep those that it entered in this session, or a later one; 0:
- *	its life is over
+ * @but_session: keep entries of this session and later ones; 0: remove all, the
+ *	home's incarnation is over
  *
  * Context: may sleep.
  */
@@ -399,7 +387,7 @@ static int lite_serve_name_enter(void *priv, struct lite_conn *conn,
 
 	if (!home || le32_to_cpu(e->home) != home)
 		return -EBADMSG;
-	/* Nobody shall take it for the name of a home that is not up. */
+	/* An entry may be replaced unless its home is up here: wait. */
 	err = conn ? lite_cluster_await_session(mem->cl, conn) : 0;
 	if (err)
 		return err;
@@ -422,7 +410,7 @@ static int lite_serve_name_enter(void *priv, struct lite_conn *conn,
 		entry->home = home;
 		entry->id = id;
 		entry->session = session;
-		/* Both are of one size, and the other is given back. */
+		/* Same size: freeing @new uncharges the old uid. */
 		swap(entry->uid, new->uid);
 	}
 	if (!err) {
@@ -452,7 +440,7 @@ static int lite_serve_name_drop(void *priv, struct lite_conn *conn,
 	if (entry && entry->home == home && entry->id == le64_to_cpu(n->id))
 		lite_names_remove_locked(mem, &mem->directory, entry);
 	mutex_unlock(&mem->directory.lock);
-	/* Some claim of ours may wait for the name. */
+	/* A claim on this node may wait for the name. */
 	lite_names_event(mem);
 	return 0;
 }
@@ -478,7 +466,7 @@ static int lite_serve_name_lookup(void *priv, struct lite_conn *conn,
 	struct lite_name_at at = {};
 	u64 session = 0;
 
-	/* Of our own LMRs we know. */
+	/* Local names are always right. */
 	if (!lite_local_find(mem, n->name, &at)) {
 		mutex_lock(&mem->directory.lock);
 		entry = lite_names_lookup_locked(&mem->directory, n->name);
@@ -488,7 +476,7 @@ static int lite_serve_name_lookup(void *priv, struct lite_conn *conn,
 			session = entry->session;
 		}
 		mutex_unlock(&mem->directory.lock);
-		/* Its home may have dropped it since. */
+		/* Stale: its home may have dropped it since. */
 		if (!session || session != lite_directory_session(mem, at.home))
 			return -ENOENT;
 	}

@@ -2,16 +2,16 @@
 /*
  * The end of an LMR at its home.
  *
- *   1. mark it dying: no new mappers, no new changes, name gone
- *   2. REVOKE at every mapper, all at once; each answers when it has no
- *      operation in flight and will start none
- *   3. whoever does not answer is fenced from us: its session is ended
- *   4. parts go back to their stores, which first fence those of 3 (and those
- *      whose session ended earlier, with the LMR mapped) from themselves
+ *   1. Mark it dying: no new mappers, no new changes. Drop its name.
+ *   2. REVOKE at all mappers at once. Each answers when it has no operation in
+ *      flight and will start none.
+ *   3. A mapper that does not answer is fenced from us: its session is ended.
+ *   4. Parts go back to their stores. These first fence the mappers of 3, and
+ *      those lost earlier, from themselves.
  *
- * Whoever comes first does it; everybody else who wants it freed waits for that.
- * A change under way ends before 2: it makes no more parts, and gives back those
- * that it has made. Meanwhile those who wait can be killed; a work item frees.
+ * The first caller does it, the others wait. A change in progress ends before
+ * 2: it makes no more parts, and releases those that it has made. Callers that
+ * wait for that can be killed, so a work item does the rest.
  */
 #include <linux/slab.h>
 
@@ -19,13 +19,13 @@
 #include "memory.h"
 
 /*
- * So long UNMAP waits for the end of an anonymous LMR, so that who has closed the
- * handle mostly finds the memory free. Not longer, as mappers may take: what is
- * not answered in time ends the session.
+ * UNMAP waits this long for the end of an anonymous LMR, so that its memory is
+ * mostly free when the handle is closed. Not as long as mappers may take: a
+ * late reply would end the session.
  */
 #define LITE_UNMAP_PATIENCE HZ
 
-/* From now on it is neither mapped nor changed; true for the first to say so. */
+/* No MAPs and changes from now on. Return: true for the first caller. */
 static bool lite_home_doom(struct lite_lmr *lmr)
 {
 	bool first;
@@ -39,7 +39,7 @@ static bool lite_home_doom(struct lite_lmr *lmr)
 	return first;
 }
 
-/* All that follows, by the first who comes here. */
+/* Do the rest, once. */
 static void lite_home_end(struct lite_lmr *lmr)
 {
 	struct lite_memory *mem = lmr->mem;
@@ -52,9 +52,9 @@ static void lite_home_end(struct lite_lmr *lmr)
 	mutex_unlock(&lmr->lock);
 	if (!first)
 		return;
-	/* A change under way makes no more parts once it sees this. */
+	/* A change in progress stops making parts when it sees @dying. */
 	wait_event(lmr->changed, !READ_ONCE(lmr->changing));
-	/* What it changed is seen from here on. */
+	/* Make its results visible here. */
 	mutex_lock(&lmr->lock);
 	mutex_unlock(&lmr->lock);
 	trace_lite_lmr_dying(lite_cluster_id(mem->cl), lmr->id,
@@ -91,11 +91,9 @@ void lite_reap_work(struct work_struct *work)
  * lite_home_free - free an LMR
  * @lmr: caller has a reference
  *
- * While it is being changed, which may take long, the caller can be killed.
- *
- * Context: may sleep; killable; calls leaf calls.
- * Return: 0 when it is free; -ENOENT when another caller has freed it; -EINTR:
- * killed, it will be free soon.
+ * Context: may sleep; killable; makes leaf calls.
+ * Return: 0: freed; -ENOENT: freed by another caller; -EINTR: killed, and it is
+ * freed in the background.
  */
 int lite_home_free(struct lite_lmr *lmr)
 {
@@ -110,12 +108,7 @@ int lite_home_free(struct lite_lmr *lmr)
 	return first ? 0 : -ENOENT;
 }
 
-/**
- * lite_home_reap - free an LMR when nobody waits for it
- * @lmr: caller has a reference
- *
- * Context: any process.
- */
+/* Free an LMR in the background. Context: any process. */
 void lite_home_reap(struct lite_lmr *lmr)
 {
 	kref_get(&lmr->ref);
@@ -123,18 +116,16 @@ void lite_home_reap(struct lite_lmr *lmr)
 		lite_lmr_put(lmr);
 }
 
-/**
- * lite_home_free_all - free all LMRs that are at home here
- * @mem: node's; makes no new ones
- *
- * Context: may sleep; calls leaf calls.
+/*
+ * Free all LMRs homed here, when no new ones can be made. May sleep; makes leaf
+ * calls.
  */
 void lite_home_free_all(struct lite_memory *mem)
 {
 	struct lite_lmr *lmr;
 	unsigned long id;
 
-	/* Queue all, so that slow mappers are waited for together. */
+	/* Queue all first, so that slow mappers are awaited together. */
 	xa_for_each(&mem->lmrs, id, lmr) {
 		lmr = lite_lmr_get(mem, id);
 		if (!lmr)
@@ -168,7 +159,7 @@ static int lite_serve_free(void *priv, struct lite_conn *conn, const void *req,
 	return err;
 }
 
-/* The LMR, with a reference, if it is to be freed now; NULL. */
+/* Give back MAPs. Return: the LMR with a reference if it must be freed. */
 static struct lite_lmr *lite_home_unmap_id(struct lite_memory *mem, u64 id,
 					   const struct lite_conn *conn,
 					   u32 count, u32 flags)
@@ -176,12 +167,12 @@ static struct lite_lmr *lite_home_unmap_id(struct lite_memory *mem, u64 id,
 	struct lite_lmr *lmr = lite_lmr_get(mem, id);
 	bool over;
 
-	/* Freed, and so unmapped. */
+	/* Freed, so nothing is mapped. */
 	if (!lmr)
 		return NULL;
 	over = lite_home_unmap(lmr, conn ? conn->session : 0, count,
 			       flags & LITE_UNMAP_UNCLEAN);
-	/* Its maker may say so in a later session than it was made in. */
+	/* The maker's session may be a later one than @creator. */
 	if (conn)
 		over = flags & LITE_UNMAP_LAST &&
 		       lmr->maker == conn->from.node &&
@@ -197,14 +188,9 @@ static struct lite_lmr *lite_home_unmap_id(struct lite_memory *mem, u64 id,
 	return NULL;
 }
 
-/**
- * lite_home_unmap_own - this node gives back MAPs of an LMR of its own
- * @mem: node's
- * @id: the LMR
- * @count: how many
- * @flags: enum lite_wire_unmap_flags
- *
- * Context: may sleep; calls leaf calls.
+/*
+ * This node gives back @count MAPs of an LMR homed here. May sleep; makes leaf
+ * calls.
  */
 void lite_home_unmap_own(struct lite_memory *mem, u64 id, u32 count, u32 flags)
 {

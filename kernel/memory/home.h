@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The home's role: what an LMR is, where its parts are, who has it mapped, and
- * how it changes and ends. lmr.c, place.c, release.c, mappers.c, free.c,
- * change.c, resize.c
+ * The home of an LMR: its metadata, its parts, its mappers, its changes and its
+ * end. lmr.c, place.c, release.c, mappers.c, free.c, change.c, resize.c,
+ * orphan.c
  */
 #ifndef _LITE_HOME_H
 #define _LITE_HOME_H
@@ -21,13 +21,13 @@ struct lite_conn;
  * struct lite_mapper - a node that has an LMR mapped
  * @list: in the LMR
  * @node: its id
- * @incarnation: of its life
- * @session: in which it mapped; 0: this node itself, or @lost
- * @count: MAPs that it has not given back
- * @unclean: it said that an operation of its may be under way yet
- * @fencing: for that it is being fenced now, from all stores
- * @lost: that session ended without an acknowledgement: the node is fenced
- *	from this one, but maybe not from the LMR's other stores
+ * @incarnation: its incarnation
+ * @session: in which it mapped; 0: this node, or @lost
+ * @count: MAPs not given back
+ * @unclean: it reported that a failed operation may still be in flight
+ * @fencing: the stores are fencing it for that
+ * @lost: its session ended without an acknowledgement: it is fenced from this
+ *	node, but maybe not from other stores
  */
 struct lite_mapper {
 	struct list_head list;
@@ -40,21 +40,21 @@ struct lite_mapper {
 	bool lost;
 };
 
-/* A node that holds memory of an LMR, in one of its lives. */
+/* A node, in one incarnation, that holds memory of an LMR. */
 struct lite_share {
 	u32 node;
 	u64 incarnation;
 };
 
 /**
- * struct lite_part - a run of an LMR's bytes that is one allocation
- * @node: where
- * @incarnation: in which life
- * @alloc: id at that node; 0: none
- * @local: whether it is memory of this node
- * @length: bytes of the LMR; the memory is whole pages
+ * struct lite_part - a range of an LMR that is one allocation
+ * @node: where it is
+ * @incarnation: of @node
+ * @alloc: id at @node; 0: none
+ * @local: @node is this node
+ * @length: bytes of the LMR; the allocation is whole pages
  * @n_extents: entries in @extents
- * @extents: of its whole pages; only address and length mean anything
+ * @extents: of its whole pages; only address and length are set
  */
 struct lite_part {
 	u32 node;
@@ -68,19 +68,19 @@ struct lite_part {
 
 /**
  * struct lite_place - where the bytes of an LMR are
- * @limit: that it is counted in
+ * @limit: where it is charged
  * @charged: bytes: these tables, and the extents of the parts
- * @uid: charged to
- * @length: bytes
+ * @uid: charged user
+ * @length: bytes of the LMR
  * @n_parts: entries in @part
- * @part: all of it, in order
+ * @part: the parts, in order
  * @n_extents: entries in @extents
  * @extents: what mappers are told
  * @n_shares: entries in @share
- * @share: nodes that hold it; the first is the home, whether it does or not
+ * @share: nodes with parts; the first is the home, even if it has none
  *
- * Never changes: an LMR is given another one. Parts that both have are owned by
- * the one that the LMR has.
+ * Immutable: a change gives the LMR a new one. The place that the LMR has owns
+ * the extents of parts that both have.
  */
 struct lite_place {
 	struct lite_limit *limit;
@@ -97,32 +97,31 @@ struct lite_place {
 
 /**
  * struct lite_lmr - an LMR at its home
- * @mem: node's
- * @ref: memory
- * @rcu: for that
- * @id: never used twice in this life of the home
- * @name: empty: anonymous; under @lock once it is published
- * @maker: node whose anonymous LMR it is; 0: this one
- * @maker_incarnation: in which of its lives
+ * @mem: memory layer
+ * @ref: references
+ * @rcu: to free it
+ * @id: never reused in this incarnation of the home
+ * @name: empty: anonymous; under @lock once published
+ * @maker: node that made it; 0: this node
+ * @maker_incarnation: incarnation of @maker
  * @creator: session in which it was made
- * @confirmed: the maker has learned of it: it does not end with that session;
- *	under @lock
+ * @confirmed: the maker knows of it, so it outlives @creator; under @lock
  * @lock: protects what follows
- * @acl: who may do what
- * @charged_to: uid that made it, which is charged for what is of a fixed size
- * @grants_room: entries that there are in @acl.grants
+ * @acl: owner, mode, grants
+ * @charged_to: uid that made it, charged for metadata, grants and name
+ * @grants_room: size of @acl.grants
  * @dying: being freed: no more mappers, no more changes
- * @ending: that is being done, when what was changing it has ended
- * @changing: somebody is at it; one at a time
- * @closed: there are no mappers now, and there shall be none
- * @renaming: somebody reserves a name for it
- * @registered: it is made of a process's memory (register.c), and stays so
- * @generation: how often it was closed for a change
- * @changed: woken when one of these is
- * @freed: completed when it is
+ * @ending: the part of freeing that waits for the last change has begun
+ * @changing: a change is in progress; one at a time
+ * @closed: no MAP is granted, mappers are recalled
+ * @renaming: a name is being reserved for it
+ * @registered: made of a process's memory (register.c), which it keeps
+ * @generation: number of times it was closed for a change
+ * @changed: woken when one of these flags changes
+ * @freed: completed at the end
  * @mappers: list of struct lite_mapper
- * @place: where its bytes are; replaced by a change, while closed
- * @reap_work: frees it when nobody waits for that
+ * @place: where its bytes are; replaced while closed
+ * @reap_work: frees it in the background
  */
 struct lite_lmr {
 	struct lite_memory *mem;

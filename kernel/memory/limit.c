@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What LMRs take of a node's memory: their pages, at their stores, and what
- * describes them, at their stores, their homes and the directories of their names.
- * All of it is counted to the uid of the LMR's owner, wherever that made it, and
- * at the time at which it was made: who gives an LMR away has it counted on.
+ * Limits on a node's memory for LMRs: pages, at their stores, and metadata, at
+ * stores, homes and directories. Charged is the uid that owns the LMR when the
+ * memory is taken, whichever node made it; memory that is already charged stays
+ * charged to that uid when the LMR changes owner.
  *
- * That is the limit for a whole node. What this node's processes take is charged
- * to their memory cgroups as well.
+ * These limits are per node. What processes of this node take is also charged
+ * to their memory cgroups.
  */
 #include <linux/slab.h>
 
@@ -17,15 +17,7 @@ struct lite_uid_use {
 	u64 bytes;
 };
 
-/**
- * lite_limit_init - nothing is in use
- * @limit: to fill
- * @all: bytes that all have together, at most
- * @each: bytes that a uid but root's has, at most
- * @stats: of the node
- *
- * Context: any.
- */
+/* Initialise limits; see struct lite_limit. */
 void lite_limit_init(struct lite_limit *limit, u64 all, u64 each,
 		     struct lite_stats __percpu *stats)
 {
@@ -38,22 +30,17 @@ void lite_limit_init(struct lite_limit *limit, u64 all, u64 each,
 	limit->stats = stats;
 }
 
-/**
- * lite_limit_exit - the counterpart of lite_limit_init()
- * @limit: all has been given back
- *
- * Context: may sleep.
- */
+/* Undo lite_limit_init(). All bytes must have been given back. */
 void lite_limit_exit(struct lite_limit *limit)
 {
 	WARN_ON_ONCE(limit->used || !xa_empty(&limit->uids));
 	xa_destroy(&limit->uids);
 }
 
-/* Of all, this part is root's and the kernel's clients': 1/16. */
+/* Share of @all reserved for root and kernel clients: 1/16. */
 #define LITE_LIMIT_RESERVE_SHIFT 4
 
-/* Root can do without limits anyway; and shall, as with quotas of disks. */
+/* Root has no limit of its own, as with disk quotas. */
 static int lite_limit_check(const struct lite_limit *limit, u32 uid, u64 used,
 			    u64 bytes)
 {
@@ -71,16 +58,15 @@ static int lite_limit_check(const struct lite_limit *limit, u32 uid, u64 used,
 }
 
 /**
- * lite_limit_room - would the limits let somebody have so much?
- * @limit: node's
- * @uid: whom to charge
- * @bytes: how much, all in all
+ * lite_limit_room - check limits without taking anything
+ * @limit: of the node
+ * @uid: user to charge
+ * @bytes: total wanted
  *
- * Who asks before the first of many pieces need not zero them all to learn that
- * the last does not fit.
+ * For callers that would otherwise zero many pieces before one does not fit.
  *
  * Context: may sleep.
- * Return: 0: maybe; -ENOSPC or -EDQUOT.
+ * Return: 0: it would fit now; -ENOSPC or -EDQUOT.
  */
 int lite_limit_room(struct lite_limit *limit, u32 uid, u64 bytes)
 {
@@ -94,7 +80,7 @@ int lite_limit_room(struct lite_limit *limit, u32 uid, u64 bytes)
 	return err;
 }
 
-/* The entry of a uid; a new one that has nothing yet, or NULL. */
+/* The entry of a uid, allocated if new; NULL: no memory. */
 static struct lite_uid_use *lite_uid_use_get(struct lite_limit *limit, u32 uid)
 {
 	struct lite_uid_use *use = xa_load(&limit->uids, uid);
@@ -110,13 +96,13 @@ static struct lite_uid_use *lite_uid_use_get(struct lite_limit *limit, u32 uid)
 }
 
 /**
- * lite_limit_take - somebody is to have memory
- * @limit: node's
- * @uid: whom to charge
- * @bytes: how much; not 0
+ * lite_limit_take - charge bytes
+ * @limit: of the node
+ * @uid: user to charge
+ * @bytes: not 0
  *
  * Context: may sleep.
- * Return: 0, then lite_limit_give() is to follow; -ENOSPC, -EDQUOT, -ENOMEM.
+ * Return: 0, undone with lite_limit_give(); -ENOSPC, -EDQUOT, -ENOMEM.
  */
 int lite_limit_take(struct lite_limit *limit, u32 uid, u64 bytes)
 {
@@ -140,13 +126,7 @@ int lite_limit_take(struct lite_limit *limit, u32 uid, u64 bytes)
 	return err;
 }
 
-/**
- * lite_limit_lose - memory is in quarantine, and will never be had again
- * @limit: node's
- * @bytes: how much; the uid that it was charged to has been given it back
- *
- * Context: may sleep.
- */
+/* Count uncharged bytes as quarantined, for good. May sleep. */
 void lite_limit_lose(struct lite_limit *limit, u64 bytes)
 {
 	mutex_lock(&limit->lock);
@@ -155,10 +135,10 @@ void lite_limit_lose(struct lite_limit *limit, u64 bytes)
 }
 
 /**
- * lite_limit_give - memory is given back
- * @limit: node's
- * @uid: who was charged
- * @bytes: as much as was taken, or a part of that; 0: nothing was taken
+ * lite_limit_give - uncharge bytes
+ * @limit: of the node
+ * @uid: user that was charged
+ * @bytes: all or a part of what was taken; 0: does nothing
  *
  * Context: may sleep.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What a node gives to LMRs, of which its users have shares. limit.c */
+/* Memory that a node gives to LMRs, limited per uid. limit.c */
 #ifndef _LITE_LIMIT_H
 #define _LITE_LIMIT_H
 
@@ -9,17 +9,17 @@
 
 struct lite_stats;
 
-/* What an entry takes of the nodes of a tree, or the buckets of a table. */
+/* Share of an entry in tree nodes or hash buckets. */
 #define LITE_INDEX_COST 64
 
 /**
- * struct lite_limit - memory for LMRs, with what describes them
- * @lock: protects what changes
- * @all: bytes that all have together, at most
- * @each: bytes that a uid has, at most; root is not held to it
- * @used: bytes that all have
- * @lost: bytes in quarantine: of @all, for good
- * @uids: struct lite_uid_use of each uid that has any
+ * struct lite_limit - limits on memory for LMRs and its metadata
+ * @lock: protects @used, @lost and @uids
+ * @all: limit for all uids together, bytes
+ * @each: limit for each uid but root, bytes
+ * @used: charged bytes
+ * @lost: quarantined bytes, which count against @all for good
+ * @uids: struct lite_uid_use of each uid that has bytes charged
  * @stats: of the node
  */
 struct lite_limit {

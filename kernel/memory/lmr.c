@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The home of an LMR: making it, telling mappers where it is, describing it.
- * Its end is in free.c, its changes in change.c and resize.c.
+ * The home of an LMR: making, mapping and describing it. It ends in free.c and
+ * changes in change.c and resize.c.
  *
- * An LMR is made in this order: its name is reserved, memory is taken here and
- * at other stores, it is published in mem->lmrs, its name is confirmed. Nobody
- * finds it by name before that; whoever wants the name waits.
+ * An LMR is made in this order: reserve its name, take memory here and at other
+ * stores, publish it in mem->lmrs, confirm its name. Before that, no look-up
+ * finds the name, and other claims for it wait.
  */
 #include <linux/slab.h>
 
@@ -13,7 +13,7 @@
 #include "../trace.h"
 #include "memory.h"
 
-/* What it takes whatever it consists of. */
+/* Fixed metadata of an LMR. */
 #define LITE_LMR_COST \
 	(kmalloc_size_roundup(sizeof(struct lite_lmr)) + LITE_INDEX_COST)
 
@@ -30,25 +30,13 @@ static void lite_lmr_release(struct kref *ref)
 	kfree_rcu(lmr, rcu);
 }
 
-/**
- * lite_lmr_put - give back a reference to the metadata
- * @lmr: LMR
- *
- * Context: may sleep.
- */
+/* Drop a reference. May sleep. */
 void lite_lmr_put(struct lite_lmr *lmr)
 {
 	kref_put(&lmr->ref, lite_lmr_release);
 }
 
-/**
- * lite_lmr_get - an LMR that is at home here
- * @mem: node's
- * @id: its id
- *
- * Context: any.
- * Return: the LMR with a reference, or NULL.
- */
+/* An LMR homed here, with a reference; or NULL. Context: any. */
 struct lite_lmr *lite_lmr_get(struct lite_memory *mem, u64 id)
 {
 	struct lite_lmr *lmr;
@@ -61,13 +49,9 @@ struct lite_lmr *lite_lmr_get(struct lite_memory *mem, u64 id)
 	return lmr;
 }
 
-/**
- * lite_lmr_rights - rights that a user has on an LMR
- * @lmr: LMR; its lock is held
- * @conn: of the user's node; NULL: this node
- * @cred: the user, checked
- *
- * Return: LITE_RIGHT_* bits.
+/*
+ * Rights of a user on a locked LMR, LITE_RIGHT_*. @conn: session with the
+ * user's node; NULL: this node.
  */
 u32 lite_lmr_rights(struct lite_lmr *lmr, struct lite_conn *conn,
 		    const struct lite_wire_cred *cred)
@@ -82,12 +66,12 @@ u32 lite_lmr_rights(struct lite_lmr *lmr, struct lite_conn *conn,
 }
 
 /**
- * lite_lmr_name_new - a name for an LMR, counted
- * @lmr: LMR
- * @name: it; empty: none
+ * lite_lmr_name_new - allocate and charge a copy of a name
+ * @lmr: LMR that it is for
+ * @name: name; empty: none
  *
  * Context: may sleep.
- * Return: a copy of its, for lite_lmr_name_free(); ERR_PTR: -ENOMEM, -EDQUOT,
+ * Return: the copy, for lite_lmr_name_free(); ERR_PTR: -ENOMEM, -EDQUOT,
  * -ENOSPC.
  */
 const char *lite_lmr_name_new(struct lite_lmr *lmr, const char *name)
@@ -109,13 +93,7 @@ const char *lite_lmr_name_new(struct lite_lmr *lmr, const char *name)
 	return copy;
 }
 
-/**
- * lite_lmr_name_free - the counterpart of lite_lmr_name_new()
- * @lmr: LMR
- * @name: the name
- *
- * Context: may sleep.
- */
+/* Undo lite_lmr_name_new(). */
 void lite_lmr_name_free(struct lite_lmr *lmr, const char *name)
 {
 	if (!name[0])
@@ -124,12 +102,9 @@ void lite_lmr_name_free(struct lite_lmr *lmr, const char *name)
 	kfree(name);
 }
 
-/**
- * lite_lmr_grow_grants - make room for one more grant
- * @lmr: LMR; its lock is held
- *
- * Context: may sleep.
- * Return: 0; -ENOMEM, -EDQUOT, -ENOSPC.
+/*
+ * Make room for one more grant. The LMR is locked. Return: 0; -ENOMEM, -EDQUOT,
+ * -ENOSPC.
  */
 int lite_lmr_grow_grants(struct lite_lmr *lmr)
 {
@@ -158,7 +133,7 @@ int lite_lmr_grow_grants(struct lite_lmr *lmr)
 
 /* ---- making -------------------------------------------------------------- */
 
-/* Take memory for all of it, on the nodes that were asked for. */
+/* Take memory for all of it, on the nodes that the caller named. */
 static int lite_lmr_parts(struct lite_lmr *lmr,
 			  const struct lite_wire_create *c,
 			  struct lite_part **parts, u32 *n_parts)
@@ -172,7 +147,7 @@ static int lite_lmr_parts(struct lite_lmr *lmr,
 
 	if (le32_to_cpu(c->nodes[0]) != lite_cluster_id(mem->cl))
 		return -EINVAL;
-	/* All shall exist, those, too, that are to hold nothing of so little. */
+	/* All must be members, even if a small LMR gives them no share. */
 	for (i = 0; i < n; i++) {
 		u32 node = le32_to_cpu(c->nodes[i]);
 
@@ -206,7 +181,7 @@ static struct lite_lmr *lite_lmr_new(struct lite_memory *mem,
 	struct lite_lmr *lmr;
 	int err;
 
-	/* Root of another node does not come to own what is root's here. */
+	/* Remote root must not own what local root owns. */
 	if (conn && mem->root_squash && !uid) {
 		uid = LITE_UID_NOBODY;
 		gid = LITE_UID_NOBODY;
@@ -246,7 +221,7 @@ static struct lite_lmr *lite_lmr_new(struct lite_memory *mem,
 	return lmr;
 }
 
-/* Its one part is memory that there is already. */
+/* Make one part of memory that exists already. */
 static int lite_lmr_part(struct lite_lmr *lmr, const struct lite_alloc *alloc,
 			 struct lite_part **parts, u32 *n_parts)
 {
@@ -265,7 +240,7 @@ static int lite_lmr_part(struct lite_lmr *lmr, const struct lite_alloc *alloc,
 	return lite_part_fill(part, alloc);
 }
 
-/* Whoever asked for it has it mapped before anybody else can find it. */
+/* The creator's mapping is entered before the LMR can be found. */
 static int lite_lmr_publish(struct lite_lmr *lmr, struct lite_conn *conn,
 			    const struct lite_wire_create *c, u32 *rights)
 {
@@ -291,7 +266,7 @@ static int lite_lmr_publish(struct lite_lmr *lmr, struct lite_conn *conn,
 	return err;
 }
 
-/* @alloc: memory that it is to be made of; NULL: it is taken as @c says. */
+/* @alloc: memory to make it of; NULL: allocate as @c says. */
 static int lite_lmr_make(struct lite_lmr *lmr, struct lite_conn *conn,
 			 const struct lite_wire_create *c,
 			 const struct lite_alloc *alloc, u32 *rights)
@@ -334,7 +309,7 @@ static int lite_lmr_make(struct lite_lmr *lmr, struct lite_conn *conn,
 	return 0;
 }
 
-/* Of an LMR that is not changed meanwhile, or is found so afterwards. */
+/* A snapshot: a later change RECALLs the mapper. */
 static void lite_map_reply_fill(struct lite_lmr *lmr, u32 rights,
 				struct lite_wire_map_reply *r)
 {
@@ -376,14 +351,14 @@ static int lite_serve_create(void *priv, struct lite_conn *conn,
 	lmr = lite_lmr_new(mem, c, conn);
 	if (IS_ERR(lmr))
 		return PTR_ERR(lmr);
-	kref_get(&lmr->ref); /* ours, besides the table's */
+	kref_get(&lmr->ref); /* for us; the table has the other one */
 	err = lite_lmr_make(lmr, conn, c, NULL, &rights);
 	if (err) {
 		lite_lmr_put(lmr);
 		lite_lmr_put(lmr);
 		return err;
 	}
-	/* Who began to leave or join meanwhile may not have seen it. */
+	/* A leave or join that began meanwhile may have missed the LMR. */
 	err = lite_cluster_recheck(mem->cl, life);
 	if (err) {
 		lite_home_free(lmr);
@@ -397,15 +372,15 @@ static int lite_serve_create(void *priv, struct lite_conn *conn,
 }
 
 /**
- * lite_home_adopt - make an LMR of memory that there is already
- * @mem: node's
+ * lite_home_adopt - make an LMR of memory that exists already
+ * @mem: memory layer
  * @c: what to make
- * @alloc: its memory, registered, in the table; the caller has a reference, and
- *	takes it out of the table when this fails, unless that has been done
- * @life: of this node, from before @alloc was made
+ * @alloc: registered memory, in the table. The caller has a reference; on
+ *	failure it also takes @alloc out of the table, if it is still there
+ * @life: lite_cluster_life() before @alloc was made
  *
- * Context: may sleep; calls other nodes.
- * Return: the LMR with a reference, not mapped by anybody yet; or ERR_PTR as
+ * Context: may sleep; makes calls.
+ * Return: the LMR with a reference, not mapped by any node; ERR_PTR as for
  * LITE_IOC_REGISTER.
  */
 struct lite_lmr *lite_home_adopt(struct lite_memory *mem,
@@ -419,14 +394,14 @@ struct lite_lmr *lite_home_adopt(struct lite_memory *mem,
 		return lmr;
 	alloc->pinned->lmr = lmr->id;
 	lmr->registered = true;
-	kref_get(&lmr->ref); /* the caller's, besides the table's */
+	kref_get(&lmr->ref); /* for the caller; the table has the other one */
 	err = lite_lmr_make(lmr, NULL, c, alloc, NULL);
 	if (err) {
 		lite_lmr_put(lmr);
 		lite_lmr_put(lmr);
 		return ERR_PTR(err);
 	}
-	/* Who began to leave or join meanwhile may not have seen it. */
+	/* A leave or join that began meanwhile may have missed the LMR. */
 	err = lite_cluster_recheck(mem->cl, life);
 	if (!err)
 		return lmr;
@@ -477,7 +452,7 @@ static int lite_serve_extents(void *priv, struct lite_conn *conn,
 		return -ENOENT;
 	mutex_lock(&lmr->lock);
 	place = lmr->place;
-	/* This confirms that nobody has waited for this mapper in vain. */
+	/* Also tells the mapper that the home still counts it as one. */
 	if (first >= place->n_extents || !lite_mapper_known(lmr, conn))
 		err = -ENOENT;
 	else
@@ -499,7 +474,7 @@ static int lite_serve_extents(void *priv, struct lite_conn *conn,
 	return err;
 }
 
-/* The nodes that hold some of it: the home may not. */
+/* Nodes that hold memory of it. The home is one only if it has a part. */
 static u32 lite_place_nodes(const struct lite_place *place, __le32 *nodes)
 {
 	bool home = false;

@@ -2,15 +2,15 @@
 /*
  * Anonymous LMRs at other nodes, at the node that made them.
  *
- * Such an LMR is there until the last handle on it is closed, in whatever session
- * that is: sessions with its home come and go meanwhile, each with a mapping of
- * its own, and handles that are not used keep old ones. So all mappings that the
- * maker's handles have or had count as users of one struct lite_made. With the
- * last of them the home is told to free the LMR: in the UNMAP of that mapping, or,
- * when its session is over, in an UNMAP of nothing in the next one.
+ * Such an LMR lives until the maker closes its last handle on it, in whatever
+ * session. Sessions with the home come and go, each with a mapping of its own,
+ * and idle handles keep old ones. So all mappings of the maker's handles count
+ * as users of one struct lite_made. When the last one ends the home is told to
+ * free the LMR: in the UNMAP of that mapping or, if its session is over, in an
+ * empty UNMAP in the next session.
  *
- * A home that lives anew has no such LMR; and when our life is over, homes free
- * what we have made (orphan.c).
+ * A home with a new incarnation has no such LMR. When our own incarnation is
+ * over, homes free what we made (orphan.c).
  */
 #include <linux/slab.h>
 
@@ -18,9 +18,9 @@
 
 /**
  * struct lite_made - an anonymous LMR that this node has made
- * @list: in mem->made, when the home is to hear that we have let go
+ * @list: in mem->made, once the home has to be told that it is unused
  * @home: its home
- * @incarnation: of that
+ * @incarnation: of @home
  * @id: its id there
  * @users: mappings; under map_lock
  */
@@ -32,13 +32,9 @@ struct lite_made {
 	u32 users;
 };
 
-/**
- * lite_made_new - an anonymous LMR has been made
- * @home: its home
- * @r: what that says
- *
- * Context: may sleep.
- * Return: for lite_made_attach() or kfree(); NULL: no memory.
+/*
+ * Record an anonymous LMR from the reply of its home. Return: for
+ * lite_made_attach() or kfree(); NULL: no memory.
  */
 struct lite_made *lite_made_new(u32 home, const struct lite_wire_map_reply *r)
 {
@@ -61,12 +57,9 @@ static void lite_made_use(struct lite_mapping *m, struct lite_made *made)
 	made->users++;
 }
 
-/**
- * lite_made_attach - a mapping is what the maker's first handle has
- * @m: mapping, with a reference
- * @made: of lite_made_new(), which goes with it; NULL: it is no such mapping
- *
- * Context: any process.
+/*
+ * Attach the mapping of the maker's first handle. @made is freed with its last
+ * mapping; NULL: not an anonymous LMR. Context: any process.
  */
 void lite_made_attach(struct lite_mapping *m, struct lite_made *made)
 {
@@ -75,12 +68,9 @@ void lite_made_attach(struct lite_mapping *m, struct lite_made *made)
 	spin_unlock(&m->mem->map_lock);
 }
 
-/**
- * lite_made_inherit - a handle is to have another mapping
- * @m: which, with a reference
- * @from: that it has now
- *
- * Context: any process.
+/*
+ * A handle changes its mapping from @from to @m: @m is a user, too. The caller
+ * has a reference to @m. Context: any process.
  */
 void lite_made_inherit(struct lite_mapping *m, const struct lite_mapping *from)
 {
@@ -89,12 +79,9 @@ void lite_made_inherit(struct lite_mapping *m, const struct lite_mapping *from)
 	spin_unlock(&m->mem->map_lock);
 }
 
-/**
- * lite_made_detach - a mapping ends
- * @m: mapping, which no handle has; map_lock is held
- *
- * Return: what was made, if that was its last mapping: for lite_made_over(); or
- * NULL.
+/*
+ * A mapping ends that no handle has; map_lock is held. Return: if it was the
+ * last one, the LMR, for lite_made_over(); else NULL.
  */
 struct lite_made *lite_made_detach(struct lite_mapping *m)
 {
@@ -105,13 +92,9 @@ struct lite_made *lite_made_detach(struct lite_mapping *m)
 	return made && !--made->users ? made : NULL;
 }
 
-/**
- * lite_made_over - nobody here has a handle on it any more
- * @mem: node's
- * @made: goes
- * @told: its home knows
- *
- * Context: any process; otherwise the home is told in the background.
+/*
+ * No handle on the LMR is left here: free @made. Unless it was @told, the home
+ * is told first, in the background. Context: any process.
  */
 void lite_made_over(struct lite_memory *mem, struct lite_made *made, bool told)
 {
@@ -126,7 +109,7 @@ void lite_made_over(struct lite_memory *mem, struct lite_made *made, bool told)
 	queue_work(mem->wq, &mem->made_work);
 }
 
-/* True: its home knows, or does not have it any more. */
+/* Return: true if the home knows, or does not have it any more. */
 static bool lite_made_tell(struct lite_memory *mem, const struct lite_made *made)
 {
 	struct lite_peer *peer = lite_peer_find(mem->cl, made->home);
@@ -147,7 +130,7 @@ static bool lite_made_tell(struct lite_memory *mem, const struct lite_made *made
 	return over;
 }
 
-/* Those that are left are told of when members change. */
+/* Those that stay on the list are retried when members change. */
 void lite_made_work(struct work_struct *work)
 {
 	struct lite_memory *mem = container_of(work, struct lite_memory,
@@ -170,11 +153,9 @@ void lite_made_work(struct work_struct *work)
 	spin_unlock(&mem->map_lock);
 }
 
-/**
- * lite_made_drop - our life is over, and homes know or will learn it
- * @mem: node's; made_work is not running, and no session is left
- *
- * Context: process.
+/*
+ * Forget all of them, as our incarnation is over. made_work is not running, and
+ * no session is left.
  */
 void lite_made_drop(struct lite_memory *mem)
 {

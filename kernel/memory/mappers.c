@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who has an LMR mapped, at its home; and telling them.
+ * The mappers of an LMR, at its home: counting, revoking, recalling them.
  *
- * Mappers are counted by session and MAP: a node that maps an LMR twice, and
- * gives both back with one UNMAP that overtakes a third MAP, still has one.
+ * Mappers are counted by session and MAP: if a node maps an LMR twice and its
+ * UNMAP of both overtakes a third MAP, it is still a mapper.
  *
- * REVOKE ends an LMR: who has answered is no mapper any more. After RECALL a
- * mapper is one still, and gives back what it has when its handles are closed,
- * but has to map anew what it uses.
+ * REVOKE ends an LMR: a node that has answered is no longer a mapper. After
+ * RECALL it still is one, and gives its MAPs back when its handles are closed,
+ * but it must map anew before its next operation.
  *
- * Who does not answer is fenced from us, and stays in the list, lost, until the
- * stores of the LMR have fenced it, too.
+ * A mapper that does not answer is fenced from this node, and stays in the
+ * list, lost, until the LMR's other stores have fenced it, too.
  */
 #include <linux/slab.h>
 
@@ -18,12 +18,12 @@
 #include "memory.h"
 
 /*
- * A mapper that has not let go so long after its operations must have ended is
- * fenced. (One that is silent altogether loses its session earlier.)
+ * A mapper gets this long to answer, after the time in which its operations
+ * must end; then it is fenced. (A silent one loses its session earlier.)
  */
 #define LITE_REVOKE_GRACE (5 * HZ)
 
-/* One REVOKE or RECALL of many that are under way. */
+/* A REVOKE or RECALL in flight, one of many. */
 struct lite_revoke {
 	struct work_struct work;
 	struct lite_lmr *lmr;
@@ -49,17 +49,17 @@ static struct lite_mapper *lite_mapper_find(struct lite_lmr *lmr, u64 session)
 }
 
 /**
- * lite_mapper_add - grant a MAP, and count it
+ * lite_mapper_add - grant a MAP and count it
  * @lmr: LMR
- * @conn: of the mapper; NULL: this node
- * @map: what it asks for
+ * @conn: session with the mapper; NULL: this node
+ * @map: the request
  * @granted: set to the rights granted
  *
- * Whoever freed or changed the LMR before has not seen this mapper; so that is
- * looked at in the moment in which it is entered, as are its rights and name.
+ * The LMR's state, name and rights are checked under the lock that enters the
+ * mapper, as a free or change in progress would not know of it.
  *
  * Context: may sleep.
- * Return: 0; -ENOENT: it is dying, or called otherwise; -EBUSY: closed, ask again after AWAIT;
+ * Return: 0; -ENOENT: dying, or renamed; -EBUSY: closed, retry after AWAIT;
  * -EACCES; -ENOMEM.
  */
 int lite_mapper_add(struct lite_lmr *lmr, struct lite_conn *conn,
@@ -103,13 +103,7 @@ out:
 	return err;
 }
 
-/**
- * lite_mapper_known - may this node still be told where an LMR is?
- * @lmr: LMR; its lock is held
- * @conn: of the mapper; NULL: this node
- *
- * Return: whether it is a mapper of an LMR that is there.
- */
+/* May this node (@conn; NULL: ours) be told where an LMR, locked, is? */
 bool lite_mapper_known(struct lite_lmr *lmr, struct lite_conn *conn)
 {
 	lockdep_assert_held(&lmr->lock);
@@ -117,8 +111,8 @@ bool lite_mapper_known(struct lite_lmr *lmr, struct lite_conn *conn)
 }
 
 /*
- * A mapper that is gone but may still reach the other stores stays, lost, until
- * those have fenced it; one entry for a node is enough.
+ * A mapper is gone, but may still reach other stores: it stays, lost, until
+ * these have fenced it. One entry per node is enough.
  */
 static void lite_mapper_lose(struct lite_lmr *lmr, struct lite_mapper *m)
 {
@@ -143,11 +137,11 @@ static void lite_mapper_lose(struct lite_lmr *lmr, struct lite_mapper *m)
  * lite_home_unmap - a mapper gives back MAPs
  * @lmr: LMR
  * @session: of the mapper; 0: this node
- * @count: how many
- * @unclean: it may still have an operation under way at another store
+ * @count: number of MAPs
+ * @unclean: a failed operation may still be in flight to another store
  *
  * Context: may sleep.
- * Return: whether it has none any more.
+ * Return: true if it has none left.
  */
 bool lite_home_unmap(struct lite_lmr *lmr, u64 session, u32 count, bool unclean)
 {
@@ -172,12 +166,12 @@ bool lite_home_unmap(struct lite_lmr *lmr, u64 session, u32 count, bool unclean)
 }
 
 /**
- * lite_home_session_gone - a peer is fenced from us: what it had mapped
- * @mem: node's
- * @session: that ended
+ * lite_home_session_gone - drop the mappings of a peer that is fenced from us
+ * @mem: memory layer
+ * @session: the one that ended
  *
- * An anonymous LMR that it had made it may not have learned of; then nobody ever
- * will, as it makes another one. Otherwise it has it still: orphan.c.
+ * Also frees an anonymous LMR that the peer made, but never learned of: it
+ * makes another one. If it did learn of it, the LMR stays: orphan.c.
  *
  * Context: may sleep.
  */
@@ -207,20 +201,20 @@ void lite_home_session_gone(struct lite_memory *mem, u64 session)
 }
 
 /**
- * lite_mapper_recheck - has the session of a new mapper ended meanwhile?
+ * lite_mapper_recheck - check the session of a mapper that was just added
  * @lmr: LMR
- * @conn: of the mapper; NULL: this node
+ * @conn: session with the mapper; NULL: this node
  *
- * Its end may have been dealt with before the mapper was there.
+ * The end of the session may have been handled before the mapper was there.
  *
  * Context: may sleep.
- * Return: 0 or -EHOSTDOWN: it is no mapper any more.
+ * Return: 0; -EHOSTDOWN: not a mapper any more.
  */
 int lite_mapper_recheck(struct lite_lmr *lmr, struct lite_conn *conn)
 {
 	if (!conn || !lite_conn_is_dead(conn))
 		return 0;
-	/* Dead is not fenced: what it has mapped it may still reach. */
+	/* Dead is not fenced: the mapper may still reach the memory. */
 	lite_conn_fence(conn, -EHOSTDOWN);
 	lite_home_session_gone(lmr->mem, conn->session);
 	return -EHOSTDOWN;
@@ -242,7 +236,7 @@ static void lite_revoke_work(struct work_struct *work)
 	unsigned long begun = jiffies;
 
 	lite_stat_inc(mem->stats, LITE_STAT_REVOKES);
-	/* Ourselves without a call: nothing that could fail. */
+	/* This node needs no call, so that cannot fail. */
 	if (!r->session)
 		r->err = lite_mapping_revoke(
 			mem, lite_cluster_id(mem->cl), r->lmr->id,
@@ -253,9 +247,9 @@ static void lite_revoke_work(struct work_struct *work)
 	else
 		r->err = -EHOSTDOWN;
 	/*
-	 * EUCLEAN: it has let go, but what failed before may be under way to
-	 * other stores. Otherwise: not heard of in time; fence it, or wait
-	 * until its dying session is.
+	 * EUCLEAN: it has let go, but a failed operation may be in flight to
+	 * other stores. Any other error: no answer in time, so fence it, or
+	 * wait until its dying session is fenced.
 	 */
 	if (r->err && r->err != -EUCLEAN && r->conn) {
 		lite_conn_end(r->conn, LITE_END_REVOKE,
@@ -264,7 +258,7 @@ static void lite_revoke_work(struct work_struct *work)
 	}
 }
 
-/* The session of a mapper. It may be dying: then it is not its peer's any more. */
+/* The session of a mapper, even if it is dying and no longer its peer's. */
 static struct lite_conn *lite_session_find(struct lite_fabric *fab, u64 session)
 {
 	struct lite_conn *conn, *found = NULL;
@@ -282,8 +276,8 @@ static struct lite_conn *lite_session_find(struct lite_fabric *fab, u64 session)
 }
 
 /*
- * Tell all mappers, all at once, and wait for all of them. Nobody is added
- * meanwhile; those that unmap are found not to have it.
+ * Tell all mappers at once, and wait for all. None is added meanwhile; one that
+ * unmaps simply finds nothing to revoke.
  */
 static struct lite_revoke *lite_mappers_tell(struct lite_lmr *lmr, u16 call,
 					     u32 *count)
@@ -303,7 +297,7 @@ static struct lite_revoke *lite_mappers_tell(struct lite_lmr *lmr, u16 call,
 
 		if (m->lost)
 			continue;
-		/* What is needed of it: the mapper may unmap, and be gone. */
+		/* Copied, as the mapper may unmap and be freed. */
 		r = &revoke[i++];
 		r->lmr = lmr;
 		r->call = call;
@@ -326,13 +320,13 @@ static struct lite_revoke *lite_mappers_tell(struct lite_lmr *lmr, u16 call,
 }
 
 /**
- * lite_mappers_revoke - let nobody use an LMR any more
+ * lite_mappers_revoke - end all use of an LMR
  * @lmr: dying
  *
- * Afterwards its list of mappers holds those who are fenced from us, but maybe
- * not from its other stores.
+ * Leaves only lost mappers in its list: fenced from us, but maybe not from its
+ * other stores.
  *
- * Context: may sleep; calls leaf calls.
+ * Context: may sleep; makes leaf calls.
  */
 void lite_mappers_revoke(struct lite_lmr *lmr)
 {
@@ -347,21 +341,16 @@ void lite_mappers_revoke(struct lite_lmr *lmr)
 					revoke[i].err);
 	}
 	kvfree(revoke);
-	/* Who is still there did not answer. */
+	/* The others did not answer. */
 	mutex_lock(&lmr->lock);
 	list_for_each_entry(m, &lmr->mappers, list)
 		m->lost = true;
 	mutex_unlock(&lmr->lock);
 }
 
-/**
- * lite_mappers_lost - who may still reach stores of an LMR, other than us
- * @lmr: LMR
- * @fence: filled with them
- * @max: entries there
- *
- * Context: may sleep.
- * Return: how many they are, maybe more than @max.
+/*
+ * Fill @fence, of @max entries, with lost mappers: these may still reach other
+ * stores. Return: their number, which may exceed @max.
  */
 u32 lite_mappers_lost(struct lite_lmr *lmr, struct lite_wire_fence *fence,
 		      u32 max)
@@ -384,7 +373,7 @@ u32 lite_mappers_lost(struct lite_lmr *lmr, struct lite_wire_fence *fence,
 	return n;
 }
 
-/* Have the other stores fence what is in @req. */
+/* Have the other stores fence the nodes in @req. */
 static int lite_stores_fence(struct lite_lmr *lmr,
 			     struct lite_wire_mem_fence *req)
 {
@@ -402,14 +391,14 @@ static int lite_stores_fence(struct lite_lmr *lmr,
 		d.life = place->share[i].incarnation;
 		err = lite_cluster_call_patiently(mem->cl, place->share[i].node,
 						  &d);
-		/* In another life it has nothing that could be reached. */
+		/* A new incarnation of the store has no such memory. */
 		if (err == -EHOSTUNREACH || err == -ESTALE)
 			err = 0;
 	}
 	return err;
 }
 
-/* Forget those who are lost. */
+/* Drop lost mappers, which all stores have fenced. */
 static void lite_mappers_forget(struct lite_lmr *lmr)
 {
 	struct lite_mapper *m, *tmp;
@@ -424,7 +413,7 @@ static void lite_mappers_forget(struct lite_lmr *lmr)
 	mutex_unlock(&lmr->lock);
 }
 
-/* Who still maps it, but has said that something may be under way yet. */
+/* Collect mappers that may have failed operations in flight. */
 static u32 lite_mappers_unclean(struct lite_lmr *lmr,
 				struct lite_wire_fence *fence, u32 n)
 {
@@ -456,7 +445,7 @@ static void lite_mappers_fenced(struct lite_lmr *lmr, bool done)
 	mutex_unlock(&lmr->lock);
 }
 
-/* Fence, at the other stores, whom we have not heard of or who is unclean. */
+/* Have the other stores fence mappers that are lost or unclean. */
 static int lite_recall_fence(struct lite_lmr *lmr)
 {
 	struct lite_wire_mem_fence *req;
@@ -473,8 +462,8 @@ static int lite_recall_fence(struct lite_lmr *lmr)
 	kfree(req);
 	lite_mappers_fenced(lmr, !err);
 	/*
-	 * Lost since they were collected is only who had answered before, and
-	 * nobody maps an LMR that is closed.
+	 * Mappers lost since are dropped, too: each had answered, and a closed
+	 * LMR cannot be mapped.
 	 */
 	if (fences && !err)
 		lite_mappers_forget(lmr);
@@ -482,13 +471,13 @@ static int lite_recall_fence(struct lite_lmr *lmr)
 }
 
 /**
- * lite_mappers_recall - have everybody map an LMR anew before it is used again
+ * lite_mappers_recall - end all operations on an LMR until it is mapped anew
  * @lmr: closed
  *
- * Context: may sleep; calls leaf calls.
- * Return: 0: nobody has an operation on it under way; -EHOSTDOWN, -ETIMEDOUT and
- * others: that cannot be said, because a store cannot be asked; -EIO: or because
- * a device, ours or a store's, could not be made to end it.
+ * Context: may sleep; makes leaf calls.
+ * Return: 0: no operation is in flight; -EHOSTDOWN, -ETIMEDOUT and others:
+ * unknown, as a store cannot be asked; -EIO: a device, ours or a store's, could
+ * not be made to end one.
  */
 int lite_mappers_recall(struct lite_lmr *lmr)
 {

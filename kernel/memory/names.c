@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tables of names. A node has two: of the names that its own LMRs have or are
- * about to have (mem->local, used by claim.c), and of those that it is the
- * directory for (mem->directory, used by directory.c).
+ * Tables of names. A node has two: names that its own LMRs have or are about to
+ * have (mem->local, see claim.c), and names that it is the directory for
+ * (mem->directory, see directory.c).
  *
- * An entry belongs to its table; what is in it changes under the table's lock.
+ * A table owns its entries; they change only under its lock.
  */
 #include <linux/jhash.h>
 #include <linux/rhashtable.h>
@@ -41,14 +41,7 @@ static const struct rhashtable_params lite_names_params = {
 	.automatic_shrinking = true,
 };
 
-/**
- * lite_names_init - an empty table
- * @names: to fill
- * @limit: that its entries are to be counted in
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM.
- */
+/* Initialise a table. May sleep. Return: 0 or -ENOMEM. */
 int lite_names_init(struct lite_names *names, struct lite_limit *limit)
 {
 	names->limit = limit;
@@ -60,13 +53,7 @@ int lite_names_init(struct lite_names *names, struct lite_limit *limit)
 	return rhashtable_init(&names->table, &lite_names_params);
 }
 
-/**
- * lite_names_clear - forget all names
- * @mem: node's
- * @names: table
- *
- * Context: may sleep.
- */
+/* Remove and free all entries. May sleep. */
 void lite_names_clear(struct lite_memory *mem, struct lite_names *names)
 {
 	struct lite_name_entry *entry, *tmp;
@@ -77,26 +64,14 @@ void lite_names_clear(struct lite_memory *mem, struct lite_names *names)
 	mutex_unlock(&names->lock);
 }
 
-/**
- * lite_names_exit - the counterpart of lite_names_init()
- * @names: table, empty
- *
- * Context: may sleep.
- */
+/* Undo lite_names_init(). The table must be empty. */
 void lite_names_exit(struct lite_names *names)
 {
 	WARN_ON_ONCE(!list_empty(&names->all));
 	rhashtable_destroy(&names->table);
 }
 
-/**
- * lite_names_lookup_locked - the entry of a name
- * @names: table, locked
- * @name: name
- *
- * Context: may sleep.
- * Return: the entry, good while the table is locked, or NULL.
- */
+/* The entry of a name, valid while the table is locked; or NULL. */
 struct lite_name_entry *lite_names_lookup_locked(struct lite_names *names,
 						 const char *name)
 {
@@ -104,15 +79,7 @@ struct lite_name_entry *lite_names_lookup_locked(struct lite_names *names,
 	return rhashtable_lookup_fast(&names->table, name, lite_names_params);
 }
 
-/**
- * lite_names_insert_locked - enter a name that is not there
- * @mem: node's
- * @names: table, locked
- * @new: filled in; the table's if this succeeds
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM.
- */
+/* Insert a new name. The table owns @new on success. Return: 0 or -ENOMEM. */
 int lite_names_insert_locked(struct lite_memory *mem, struct lite_names *names,
 			     struct lite_name_entry *new)
 {
@@ -125,14 +92,7 @@ int lite_names_insert_locked(struct lite_memory *mem, struct lite_names *names,
 	return 0;
 }
 
-/**
- * lite_names_remove_locked - take an entry out, and free it
- * @mem: node's
- * @names: table, locked
- * @entry: in the table
- *
- * Context: may sleep.
- */
+/* Remove an entry from its table, which is locked, and free it. */
 void lite_names_remove_locked(struct lite_memory *mem, struct lite_names *names,
 			      struct lite_name_entry *entry)
 {
@@ -151,15 +111,15 @@ static size_t lite_name_entry_cost(const char *name)
 }
 
 /**
- * lite_name_entry_new - an entry that is in no table yet
+ * lite_name_entry_new - allocate and charge an entry
  * @names: table that it is for
  * @name: name
  * @home: of the LMR
  * @id: of the LMR at its home
- * @uid: whom to charge
+ * @uid: user to charge
  *
  * Context: may sleep.
- * Return: the entry, for lite_name_entry_free() or lite_names_insert_locked(); or
+ * Return: the entry, for lite_names_insert_locked() or lite_name_entry_free();
  * ERR_PTR: -EDQUOT, -ENOSPC, -ENOMEM.
  */
 struct lite_name_entry *lite_name_entry_new(struct lite_names *names,
@@ -185,13 +145,7 @@ struct lite_name_entry *lite_name_entry_new(struct lite_names *names,
 	return entry;
 }
 
-/**
- * lite_name_entry_free - forget an entry
- * @names: table that it was for
- * @entry: in no table; or NULL
- *
- * Context: may sleep.
- */
+/* Uncharge and free an entry that is in no table; or NULL. */
 void lite_name_entry_free(struct lite_names *names,
 			  struct lite_name_entry *entry)
 {
@@ -203,17 +157,17 @@ void lite_name_entry_free(struct lite_names *names,
 }
 
 /**
- * lite_name_call - say something about a name to a node
- * @mem: node's
- * @node: its id; our own: the handler runs here and now
- * @call: LITE_CALL_NAME_*, one whose request is struct lite_wire_name
+ * lite_name_call - send a call about a name to a node
+ * @mem: memory layer
+ * @node: its id; this node: the handler runs here and now
+ * @call: LITE_CALL_NAME_* with a struct lite_wire_name request
  * @name: name
- * @id: LMR of ours that it is about, or 0
- * @reply: for the reply, or NULL
- * @reply_max: bytes there
+ * @id: id of the LMR here that it is about, or 0
+ * @reply: buffer for the reply; NULL: none
+ * @reply_max: size of @reply
  *
- * Context: may sleep.
- * Return: as lite_cluster_call().
+ * Context: may sleep; killable if there is a @reply.
+ * Return: 0 or a negative errno of lite_cluster_call().
  */
 int lite_name_call(struct lite_memory *mem, u32 node, u16 call,
 		   const char *name, u64 id, void *reply, u32 reply_max)
@@ -228,12 +182,12 @@ int lite_name_call(struct lite_memory *mem, u32 node, u16 call,
 		.len = sizeof(req),
 		.reply = reply,
 		.reply_max = reply_max,
-		/* What is only asked may be given up. */
+		/* A query has no effect, so it may be abandoned. */
 		.killable = reply,
 	};
 
 	strscpy(req.name, name, sizeof(req.name));
-	/* A home that is only out of reach for a moment is one all the same. */
+	/* A suspect home still has its names: wait for it. */
 	if (call == LITE_CALL_NAME_FIND || call == LITE_CALL_NAME_PROBE)
 		return lite_cluster_call_patiently(mem->cl, node, &d);
 	return lite_cluster_call(mem->cl, node, &d);

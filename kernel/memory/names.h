@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Names: those of LMRs homed here, and the directory. claim.c, directory.c, names.c */
+/*
+ * Names of LMRs homed here, and the directory. claim.c, directory.c, names.c
+ */
 #ifndef _LITE_NAMES_H
 #define _LITE_NAMES_H
 
@@ -13,14 +15,14 @@
 struct lite_limit;
 struct lite_memory;
 
-/* A name at its home; claim.c says what the states mean. */
+/* State of a name at its home; see claim.c. */
 enum lite_name_state {
 	LITE_NAME_YIELDING,
 	LITE_NAME_CLAIMING,
 	LITE_NAME_CONFIRMED,
 };
 
-/* Which LMR a name is said to be of. */
+/* The LMR that a name belongs to, as far as a node knows. */
 struct lite_name_at {
 	u32 home;
 	u64 id;
@@ -28,19 +30,18 @@ struct lite_name_at {
 
 /**
  * struct lite_name_entry - a name in a table
- * @hash: of its table
- * @list: of all entries of its table
+ * @hash: in the table
+ * @list: in lite_names.all
  * @id: of the LMR at its home
  * @home: of the LMR
- * @uid: charged to, the LMR's owner
- * @published: names of our own LMRs: directory that knows it, 0: none
- * @session: in the directory: in which its home entered it; 0: ourselves; of our
- *	own LMRs: in which session with @published
- * @tried: of our own LMRs: the last run of the publisher that looked at it
- * @state: of our own LMRs
- * @awaited: of our own LMRs: another node was told BUSY, and wants to know of
- *	changes
- * @name: name
+ * @uid: owner of the LMR, charged for the entry
+ * @published: local table: directory that has the name; 0: none
+ * @session: directory: session in which the home entered it, 0: this node;
+ *	local table: session with @published
+ * @tried: local table: last run of the publisher that looked at it
+ * @state: local table
+ * @awaited: local table: another node was told BUSY and waits for a change
+ * @name: the name
  */
 struct lite_name_entry {
 	struct rhash_head hash;
@@ -58,15 +59,14 @@ struct lite_name_entry {
 
 /**
  * struct lite_names - a table of names
- * @lock: protects the table, what is in it, and @publishing
- * @table: entries by name; its hash is salted, for names are chosen by users
- * @limit: that its entries are counted in
- * @all: its entries; of our own LMRs: those first that the publisher has not
- *	looked at
- * @wait: the rest is for names of our own LMRs: who waits for an event
- * @events: how many there were
- * @publishing: entry that the publisher is at, and that must stay
- * @runs: of the publisher; only its own
+ * @lock: protects the table, its entries, and @publishing
+ * @table: entries by name; the hash is seeded, as users choose the names
+ * @limit: entries are charged here
+ * @all: all entries; local table: those the publisher has not looked at first
+ * @wait: local table only, as are the rest: waiters for an event
+ * @events: number of events so far
+ * @publishing: entry that the publisher works on, which must stay
+ * @runs: runs of the publisher, which alone uses it
  */
 struct lite_names {
 	struct mutex lock;

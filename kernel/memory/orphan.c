@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Anonymous LMRs whose makers are gone, at their home.
+ * Anonymous LMRs that have lost their maker, at their home.
  *
- * An anonymous LMR belongs to the life of the node that made it, not to a
- * session: two nodes that lose sight of each other for a while both live on. It is
- * freed when its maker says so (made.c); when the maker has not learned that it
- * was made (lite_home_session_gone()); and, here, when the maker's life is over:
- * it has left, lives anew, or has been down for the orphan time. As every free
- * that waits for all mappers, or for their fence.
+ * An anonymous LMR belongs to an incarnation of its maker, not to a session:
+ * two nodes may lose sight of each other and both live on. It is freed when its
+ * maker asks for it (made.c); when the maker never learned of it
+ * (lite_home_session_gone()); and, here, when the maker has left, has a new
+ * incarnation, or has been down for the orphan time. As with any free, all
+ * mappers first let go or are fenced.
  */
 #include <linux/slab.h>
 
 #include "memory.h"
 
-/* How long is an LMR kept for its maker yet? MAX_JIFFY_OFFSET: for good. */
+/* Jiffies until an LMR is an orphan; MAX_JIFFY_OFFSET: not to be expected. */
 static unsigned long lite_orphan_left(struct lite_memory *mem,
 				      struct lite_lmr *lmr)
 {
 	bool anonymous;
 
-	/* Our own goes with its handle, or with us. */
+	/* Our own is freed with its last handle. */
 	if (!lmr->maker)
 		return MAX_JIFFY_OFFSET;
 	mutex_lock(&lmr->lock);
@@ -31,7 +31,7 @@ static unsigned long lite_orphan_left(struct lite_memory *mem,
 			   MAX_JIFFY_OFFSET;
 }
 
-/* Frees orphans, and comes back when there may be another one. */
+/* Free orphans, and come back when the next one is due. */
 void lite_orphans_work(struct work_struct *work)
 {
 	struct lite_memory *mem = container_of(to_delayed_work(work),
@@ -58,12 +58,7 @@ void lite_orphans_work(struct work_struct *work)
 		queue_delayed_work(mem->wq, &mem->orphans, next + 1);
 }
 
-/**
- * lite_orphans_look - a node may be gone for good, or is down
- * @mem: node's
- *
- * Context: any process; the work is done in the background.
- */
+/* A node is down or gone: look for orphans, in the background. */
 void lite_orphans_look(struct lite_memory *mem)
 {
 	mod_delayed_work(mem->wq, &mem->orphans, 0);

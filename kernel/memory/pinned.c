@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory of a process that an LMR is made of: the store's part of it. register.c
- * makes the LMR.
+ * LMRs made of a process's memory: the store's part. register.c makes the LMR.
  *
- * The pages are pinned for long, as for a memory region of verbs. They are
- * accounted to the user, as those of io_uring are, and with them: an account of
- * each process would be multiplied by fork(2).
+ * Pages are pinned long-term, as for a memory region of verbs, and accounted to
+ * the user in the same counter as io_uring's: a per-process account would be
+ * multiplied by fork(2).
  *
- * The tree of runs is for operations of this node's own, which have only the
- * device's address of the memory. One page may be registered many times, so
- * runs may overlap. They never reach into another large folio, for a copy from
- * or to user space must not (hardened usercopy).
+ * The interval tree of runs serves operations of this node, which have only the
+ * device address. A page may be registered many times, so runs may overlap. A
+ * run does not cross into another large folio: hardened usercopy rejects copies
+ * that do.
  *
- * Memory of files in file systems is refused: to unpin what was written takes
- * the page's lock, which a file system in user space may hold for ever. So is what
- * drivers have mapped, LITE's own LMRs and inboxes first of all: a process may use
- * that for as long as they let it, and must not give it to others for longer. What
- * a page is, is looked at when it is pinned, and so will not become anything else.
+ * File system pages are refused: unpinning dirty ones takes the page lock,
+ * which a file system in user space may hold for ever. So are driver mappings,
+ * LITE's own LMRs and inboxes above all: a process may use them only as long as
+ * the driver allows, and must not pass them on for longer. Pages are checked
+ * while pinned, so the result stays valid.
  */
 #include <linux/capability.h>
 #include <linux/interval_tree_generic.h>
@@ -29,12 +28,12 @@
 
 #include "memory.h"
 
-/* Longest run: as the pieces of other LMRs. */
+/* Longest run: the same 4 MB as the store's pieces. */
 #define LITE_RUN_PAGES 1024U
-/* What a run takes of the kernel's memory. */
+/* Metadata per run. */
 #define LITE_RUN_COST \
 	(sizeof(struct lite_pinned_run) + sizeof(struct lite_extent))
-/* Pages pinned with one call. */
+/* Pages pinned per call. */
 #define LITE_PIN_BATCH (PAGE_SIZE / sizeof(struct page *))
 
 static u64 lite_run_start(const struct lite_pinned_run *run)
@@ -50,15 +49,7 @@ static u64 lite_run_last(const struct lite_pinned_run *run)
 INTERVAL_TREE_DEFINE(struct lite_pinned_run, rb, u64, subtree_last,
 		     lite_run_start, lite_run_last, static inline, lite_runs)
 
-/**
- * lite_pinned_address - the kernel's address of registered memory
- * @mem: node's
- * @dma: the device's address of it
- * @n: bytes wanted; shortened to what is contiguous
- *
- * Context: any; the caller keeps the memory from being freed.
- * Return: the address, or NULL: it is not registered.
- */
+/* As lite_store_own_address(), for registered memory. Context: any. */
 void *lite_pinned_address(struct lite_memory *mem, u64 dma, size_t *n)
 {
 	struct lite_pinned_run *run;
@@ -102,7 +93,7 @@ static void lite_pinned_unaccount(struct lite_pinned *pin)
 	atomic64_sub(pin->n_pages, &pin->mm->pinned_vm);
 }
 
-/* May it be an LMR's? Memory of a process that is nothing else, that is. */
+/* Only anonymous, hugetlb and shmem memory may become an LMR. */
 static bool lite_pinned_allowed(struct page *page)
 {
 	struct folio *folio = page_folio(page);
@@ -110,13 +101,13 @@ static bool lite_pinned_allowed(struct page *page)
 	if (folio_test_anon(folio) || PageHuge(page))
 		return true;
 	/*
-	 * shmem's, memfd's included, are backed by swap space. A driver's are of
-	 * no mapping; nor is what was truncated just now.
+	 * shmem, memfd included, is swap-backed. Driver pages have no mapping,
+	 * nor have pages that were truncated just now.
 	 */
 	return READ_ONCE(folio->mapping) && folio_test_swapbacked(folio);
 }
 
-/* Room for one more run: the table doubles. */
+/* Make room for one more run: double the table. */
 static int lite_runs_grow(struct lite_pinned *pin, u32 *room)
 {
 	u32 more = *room ? *room * 2 : 16;
@@ -150,7 +141,7 @@ static bool lite_run_continues(const struct lite_pinned *pin,
 	       (!PageCompound(page) && !PageCompound(last));
 }
 
-/* Take over a pinned page; on failure it is still the caller's. */
+/* Takes over a pinned page; on failure the caller keeps it. */
 static int lite_pinned_add(struct lite_pinned *pin, struct page *page, u32 *room)
 {
 	int err;
@@ -219,19 +210,16 @@ static int lite_pinned_pin(struct lite_pinned *pin, unsigned long addr)
 	return min(ret, 0);
 }
 
-/**
- * lite_pinned_release - unpin memory that was never the node's, or is no more
- * @pin: nothing of it is mapped for the device, but what is in quarantine, which
- *	has no pages
- *
- * Context: may sleep.
+/*
+ * Unpin and unaccount memory that is not mapped for the device any more. May
+ * sleep.
  */
 void lite_pinned_release(struct lite_pinned *pin)
 {
 	u32 i;
 
 	for (i = 0; i < pin->n_runs; i++) {
-		/* Who has written what is not known: peers may have. */
+		/* Any page may have been written, by peers too. */
 		unpin_user_page_range_dirty_lock(pin->runs[i].page,
 						 pin->runs[i].n, true);
 		cond_resched();
@@ -246,15 +234,15 @@ void lite_pinned_release(struct lite_pinned *pin)
 
 /**
  * lite_pinned_new - pin memory of the current process
- * @ctx: context whose end is its end
- * @addr: a whole page
- * @length: whole pages
+ * @ctx: registering context; @pin holds a reference
+ * @addr: page-aligned
+ * @length: bytes, whole pages
  *
- * Waits for user space: the caller is not active on the node.
+ * May wait for user space (page faults), so call it outside the gate.
  *
  * Context: may sleep; killable.
- * Return: the memory, for lite_pinned_adopt() or lite_pinned_release(); ERR_PTR:
- * -EDQUOT, -EFAULT, -EOPNOTSUPP, -ENOMEM, -EINTR.
+ * Return: the memory, for lite_pinned_adopt() or lite_pinned_release();
+ * ERR_PTR: -EDQUOT, -EFAULT, -EOPNOTSUPP, -ENOMEM, -EINTR.
  */
 struct lite_pinned *lite_pinned_new(struct lite_ctx *ctx, unsigned long addr,
 				    u64 length)
@@ -285,15 +273,15 @@ struct lite_pinned *lite_pinned_new(struct lite_ctx *ctx, unsigned long addr,
 	return pin;
 }
 
-/* ---- as the store's ------------------------------------------------------ */
+/* ---- in the store -------------------------------------------------------- */
 
 /**
- * lite_pinned_free - give memory back to its process
- * @mem: node's
- * @pin: nobody can reach it as an LMR any more
- * @since: for lite_dma_unmap_page()
+ * lite_pinned_free - unmap registered memory and unpin it
+ * @mem: memory layer
+ * @pin: consumed; no node can reach it as an LMR
+ * @since: lite_dma_since() before it was mapped
  *
- * What is in quarantine stays pinned, and counted as such.
+ * Quarantined pages stay pinned and accounted.
  *
  * Context: may sleep.
  */
@@ -361,14 +349,14 @@ static int lite_pinned_extents(struct lite_alloc *alloc,
 }
 
 /**
- * lite_pinned_adopt - make it memory that an LMR can be made of
- * @mem: node's
- * @pin: from lite_pinned_new(); taken over, come what may
- * @uid: of the LMR's owner
+ * lite_pinned_adopt - make pinned memory an allocation of the store
+ * @mem: memory layer
+ * @pin: from lite_pinned_new(); consumed, also on failure
+ * @uid: owner of the LMR, charged for metadata
  *
  * Context: may sleep.
  * Return: the memory, in the table, with a reference for lite_store_free();
- * -ENOSPC, -EDQUOT, -ENOMEM.
+ * ERR_PTR: -ENOSPC, -EDQUOT, -ENOMEM.
  */
 struct lite_alloc *lite_pinned_adopt(struct lite_memory *mem,
 				     struct lite_pinned *pin, u32 uid)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Memory of processes that LMRs are made of. pinned.c, register.c */
+/* Process memory that LMRs are made of. pinned.c, register.c */
 #ifndef _LITE_PINNED_H
 #define _LITE_PINNED_H
 
@@ -18,12 +18,12 @@ struct user_struct;
 
 /**
  * struct lite_pinned_run - physically contiguous memory of a process
- * @rb: in the node's tree of them
- * @start: the device's address of its first byte
- * @last: of its last one
- * @subtree_last: largest of those below in the tree
- * @page: first of its pages
- * @n: their number
+ * @rb: in the node's interval tree
+ * @start: device address of the first byte
+ * @last: of the last byte
+ * @subtree_last: largest @last in the subtree
+ * @page: first page
+ * @n: pages; 0: quarantined
  */
 struct lite_pinned_run {
 	struct rb_node rb;
@@ -37,12 +37,12 @@ struct lite_pinned_run {
 /**
  * struct lite_pinned - memory of a process that is an LMR
  * @list: in @ctx
- * @ctx: whose end is its end, with a reference
+ * @ctx: context that registered it, with a reference; the LMR ends with it
  * @lmr: id of the LMR
- * @user: who is charged, for RLIMIT_MEMLOCK
- * @mm: whose VmPin tells of it
+ * @user: charged for RLIMIT_MEMLOCK
+ * @mm: its VmPin counts the pages
  * @n_pages: pinned and accounted
- * @n_mapped: runs that are mapped for the device and in the tree, the first
+ * @n_mapped: leading runs that are mapped for the device and in the tree
  * @n_runs: entries in @runs
  * @runs: the pages, in order
  */
@@ -59,7 +59,7 @@ struct lite_pinned {
 };
 
 /**
- * struct lite_register_params - what lite_ctx_register() is to make
+ * struct lite_register_params - parameters of lite_ctx_register()
  * @name: checked; NULL: anonymous
  * @addr: of the current process
  * @length: bytes

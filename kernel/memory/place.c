@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where the bytes of an LMR are, at its home: parts, and the tables made of
- * them.
+ * Where the bytes of an LMR are, at its home: parts, and tables made of the
+ * parts.
  *
- * A part is a run of bytes that is one allocation at one store. Parts are what
- * is moved, cut off and added, as wholes; so a long share is made of several,
- * of up to a 64th of it (and at least 4 MB), which is how long a step of a move
- * keeps everybody waiting. How they are given back tells release.c.
+ * A part is a range that is one allocation at one store. Parts are moved, cut
+ * off and added as wholes. A long share consists of several, each up to 1/64 of
+ * it, and at least 4 MB: a move blocks users of the LMR for one part at a time.
+ * Parts are given back in release.c.
  */
 #include <linux/log2.h>
 #include <linux/slab.h>
@@ -18,12 +18,7 @@
 
 /* ---- making parts -------------------------------------------------------- */
 
-/**
- * lite_part_max - how long the parts of a share should be
- * @length: of the share, bytes, not 0
- *
- * Return: bytes, whole pages.
- */
+/* Largest part of a share of @length bytes, which is not 0; whole pages. */
 u64 lite_part_max(u64 length)
 {
 	return max(LITE_PART_MIN,
@@ -31,13 +26,9 @@ u64 lite_part_max(u64 length)
 							 LITE_PARTS_PER_SHARE)));
 }
 
-/**
- * lite_part_fill - make a part of memory of this node
- * @part: its node, length and so on are set
- * @a: all of its memory
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM; also then @part has @a.
+/*
+ * Make a part of @a, memory of this node. Return: 0; -ENOMEM, and @part still
+ * owns @a.
  */
 int lite_part_fill(struct lite_part *part, const struct lite_alloc *a)
 {
@@ -157,21 +148,21 @@ static int lite_part_extents_remote(struct lite_lmr *lmr,
 	kfree(r);
 	if (!err && length != round_up(part->length, PAGE_SIZE))
 		err = -EPROTO;
-	/* What it gave in a session that ended it has taken back. */
+	/* Unknown: taken back when the session of the request ended. */
 	return err == -ENOENT ? -EHOSTDOWN : err;
 }
 
 /**
  * lite_part_make - take memory for a part of an LMR
- * @lmr: whose
- * @part: to fill; zeroed
+ * @lmr: LMR
+ * @part: to fill
  * @node: where
- * @incarnation: in which of its lives
+ * @incarnation: expected incarnation of @node
  * @length: bytes, not 0
  *
- * Context: may sleep; calls leaf calls.
- * Return: 0 or a negative errno, -ESTALE if that life is over; also then
- * lite_parts_release() gives back what @part has.
+ * Context: may sleep; makes leaf calls.
+ * Return: 0 or a negative errno, -ESTALE if the incarnation is over. In any
+ * case lite_parts_release() gives back what @part has.
  */
 int lite_part_make(struct lite_lmr *lmr, struct lite_part *part, u32 node,
 		   u64 incarnation, u64 length)
@@ -191,17 +182,17 @@ int lite_part_make(struct lite_lmr *lmr, struct lite_part *part, u32 node,
 }
 
 /**
- * lite_parts_make - take memory for a run of an LMR at one node
- * @lmr: whose
- * @parts: array that the parts are added to; reallocated
- * @n: entries in it
+ * lite_parts_make - take memory for a range of an LMR at one node
+ * @lmr: LMR
+ * @parts: array that parts are added to; reallocated
+ * @n: its length, updated
  * @node: where
- * @incarnation: in which of its lives
+ * @incarnation: expected incarnation of @node
  * @length: bytes, not 0
  *
- * Context: may sleep; calls leaf calls.
- * Return: 0 or a negative errno, -ENOENT if @lmr is being freed meanwhile; also
- * then @parts has what there is to give back.
+ * Context: may sleep; makes leaf calls.
+ * Return: 0 or a negative errno, -ENOENT if @lmr is being freed meanwhile. In
+ * any case the caller releases what @parts has.
  */
 int lite_parts_make(struct lite_lmr *lmr, struct lite_part **parts, u32 *n,
 		    u32 node, u64 incarnation, u64 length)
@@ -226,7 +217,7 @@ int lite_parts_make(struct lite_lmr *lmr, struct lite_part **parts, u32 *n,
 	while (length && !err) {
 		u64 bytes = min(length, max);
 
-		/* Who frees it shall not wait for hundreds of gigabytes. */
+		/* Freeing must not wait for hundreds of gigabytes. */
 		if (READ_ONCE(lmr->dying))
 			return -ENOENT;
 		err = lite_part_make(lmr, &all[(*n)++], node, incarnation,
@@ -237,13 +228,13 @@ int lite_parts_make(struct lite_lmr *lmr, struct lite_part **parts, u32 *n,
 }
 
 /**
- * lite_node_incarnation - in which life a node is that is to hold memory
- * @mem: node's
+ * lite_node_incarnation - incarnation of a node that is to hold memory
+ * @mem: memory layer
  * @node: its id
  * @incarnation: set
  *
- * Context: may sleep, while the node is suspect; killable.
- * Return: 0; -EHOSTUNREACH: no such member; -EHOSTDOWN; -EINTR.
+ * Context: may sleep while the node is suspect; killable.
+ * Return: 0; -EHOSTUNREACH: not a member; -EHOSTDOWN; -EINTR.
  */
 int lite_node_incarnation(struct lite_memory *mem, u32 node, u64 *incarnation)
 {
@@ -272,13 +263,13 @@ int lite_node_incarnation(struct lite_memory *mem, u32 node, u64 *incarnation)
 
 /* ---- tables -------------------------------------------------------------- */
 
-/* As many shares as there can be of so many parts, and the home's. */
+/* Most shares that so many parts can have, and the home's. */
 static u32 lite_place_shares(u32 n_parts)
 {
 	return min(n_parts + 1, (u32)LITE_SPREAD_MAX);
 }
 
-/* The share of a node's life; the next free one for a new one. */
+/* Index of the share that a part belongs to, added if new; or -ENOSPC. */
 static int lite_place_share(struct lite_place *place,
 			    const struct lite_part *part)
 {
@@ -299,7 +290,7 @@ static int lite_place_share(struct lite_place *place,
 	return i;
 }
 
-/* The last extent of a part may be longer than the part: whole pages. */
+/* The extents are whole pages, and may end after the part. */
 static void lite_place_append(struct lite_place *place,
 			      const struct lite_part *part, u32 share)
 {
@@ -317,16 +308,16 @@ static void lite_place_append(struct lite_place *place,
 }
 
 /**
- * lite_place_new - the tables of an LMR made of some parts
- * @lmr: at home here
- * @parts: in order; copied, with all they point to shared
- * @n: entries, not 0
+ * lite_place_new - make the tables for a list of parts
+ * @lmr: LMR homed here
+ * @parts: in order; copied, but their extents are shared
+ * @n: number of parts, not 0
  *
- * The LMR's owner is charged for the tables, those of @parts included.
+ * Charges the LMR's owner for the tables and for the extents of @parts.
  *
  * Context: may sleep.
- * Return: the place, for lite_place_free(); -ENOMEM; -ENOSPC: too many nodes, or a
- * limit; -EDQUOT.
+ * Return: the place, for lite_place_free(); ERR_PTR: -ENOMEM; -ENOSPC: too many
+ * nodes, or a limit; -EDQUOT.
  */
 struct lite_place *lite_place_new(struct lite_lmr *lmr,
 				  const struct lite_part *parts, u32 n)
@@ -380,12 +371,7 @@ struct lite_place *lite_place_new(struct lite_lmr *lmr,
 	return place;
 }
 
-/**
- * lite_place_free - forget tables
- * @place: nobody's any more, or NULL; its parts are not touched
- *
- * Context: may sleep.
- */
+/* Free tables that no LMR uses, or NULL. Leaves the parts alone. */
 void lite_place_free(struct lite_place *place)
 {
 	if (!place)

@@ -1,36 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Giving parts of LMRs back to the nodes that they are at.
+ * Giving parts of LMRs back to their stores.
  *
- * Normal operation: nobody can reach the parts through this node any more, but
- * some may reach other stores yet. A store is told of those with the first part
- * that it is asked to free, and fences them; all other parts follow without.
+ * Normal operation: no node can reach the parts through this node any more, but
+ * some may still reach other stores. With the first part that a store is asked
+ * to free it is told which nodes to fence; the other parts follow without.
  *
- * Recovery: a store that cannot be asked keeps its parts (they are "zombies")
- * until it can: when members change, and every few seconds, as a store may be
- * there and not have answered in time. They remember whom to fence. Then one
- * fence does for all that are kept there. A store that lives anew has no memory
- * of its former life, and there is nothing to be asked of it.
+ * Recovery: a store that cannot be asked keeps its parts ("zombies") until it
+ * can. It is asked again when members change and every few seconds, as it may
+ * be up but have missed a time-out. Zombies remember which nodes to fence; one
+ * fence then does for all zombies of a store. A new incarnation of a store has
+ * none of this memory, so there is nothing to ask.
  *
- * A fence ends sessions that everybody uses, and what is under way in them fails
- * or has to be done again; among that may be calls to free something. So nobody
- * is fenced who need not be, and nobody once for each part: a thousand zombies
- * must not make another thousand.
+ * A fence ends sessions that all users share: what is in flight in them fails
+ * or is redone, including calls that free memory. So fence only nodes that must
+ * be, and not once per part: a thousand zombies must not make another thousand.
  */
 #include <linux/refcount.h>
 #include <linux/slab.h>
 
 #include "memory.h"
 
-/* After that, stores that have not freed our memory are asked again. */
+/* Delay until stores that did not free our memory are asked again. */
 #define LITE_ZOMBIE_PAUSE (5 * HZ)
 
 /**
- * struct lite_whom - whom stores have to fence before they free
- * @ref: of the zombies that are waiting for that, and of who makes them
- * @all: everybody, for they are too many
+ * struct lite_whom - nodes that a store has to fence before it frees
+ * @ref: of the zombies that wait for it, and of the code that makes them
+ * @all: fence all nodes, as there are too many
  * @n: entries in @fence
- * @fence: they
+ * @fence: the nodes
  */
 struct lite_whom {
 	refcount_t ref;
@@ -41,11 +40,11 @@ struct lite_whom {
 
 /**
  * struct lite_zombie - a part that its store has to free
- * @list: in mem->zombies, or of whoever is asking the store
+ * @list: in mem->zombies, or local to the thread that asks the store
  * @node: the store
- * @incarnation: in which of its lives
+ * @incarnation: of @node
  * @alloc: id there
- * @whom: to fence before, with a reference; NULL: nobody, or that is done
+ * @whom: nodes to fence first, with a reference; NULL: none, or done
  */
 struct lite_zombie {
 	struct list_head list;
@@ -55,7 +54,7 @@ struct lite_zombie {
 	struct lite_whom *whom;
 };
 
-/* ---- whom to fence ------------------------------------------------------- */
+/* ---- nodes to fence ------------------------------------------------------ */
 
 static void lite_whom_put(struct lite_whom *whom)
 {
@@ -63,7 +62,7 @@ static void lite_whom_put(struct lite_whom *whom)
 		kfree(whom);
 }
 
-/* Those who are lost to an LMR, and one more; NULL: nobody. */
+/* Lost mappers of an LMR, and node @fence; NULL: none. */
 static struct lite_whom *lite_whom_get(struct lite_lmr *lmr, u32 fence)
 {
 	struct lite_whom *whom;
@@ -84,7 +83,7 @@ static struct lite_whom *lite_whom_get(struct lite_lmr *lmr, u32 fence)
 	return NULL;
 }
 
-/* A node is fenced in whatever life: one entry is enough. */
+/* Fences are by node id, whatever the incarnation: one entry each. */
 static void lite_whom_add(struct lite_wire_mem_free *req,
 			  const struct lite_wire_fence *fence)
 {
@@ -103,7 +102,7 @@ static void lite_whom_add(struct lite_wire_mem_free *req,
 	req->n_fences = cpu_to_le32(n + 1);
 }
 
-/* All whom those on a list want fenced; false: nobody. */
+/* Collect all nodes to fence for a list; false: none. */
 static bool lite_whom_collect(struct lite_wire_mem_free *req,
 			      const struct list_head *run)
 {
@@ -125,7 +124,7 @@ static bool lite_whom_collect(struct lite_wire_mem_free *req,
 	return last;
 }
 
-/* The store of those on a list has fenced them. */
+/* The store has done the fences that these zombies waited for. */
 static void lite_whom_done(struct lite_wire_mem_free *req,
 			   struct list_head *run)
 {
@@ -164,8 +163,8 @@ static void lite_zombie_drop(struct lite_zombie *z)
 }
 
 /*
- * Asked again, a store finds that it has freed the part before, and fences
- * again: it cannot tell whether it is done with that.
+ * If a store is asked again after it has freed the part, it fences again: it
+ * cannot tell whether the first fence is complete.
  */
 static int lite_store_call_free(struct lite_memory *mem,
 				const struct lite_zombie *z,
@@ -184,8 +183,8 @@ static int lite_store_call_free(struct lite_memory *mem,
 }
 
 /*
- * Have the store of those on a list, all in one life of it, free them. Those that
- * it could not be asked to free are still there afterwards.
+ * Ask one incarnation of a store to free the parts on a list. Those that it
+ * could not be asked to free stay on it.
  */
 static void lite_store_release(struct lite_memory *mem, struct list_head *run,
 			       bool patiently)
@@ -200,8 +199,8 @@ static void lite_store_release(struct lite_memory *mem, struct list_head *run,
 	list_for_each_entry_safe(z, tmp, run, list) {
 		err = lite_store_call_free(mem, z, req, patiently);
 		/*
-		 * A store that has left has freed it itself, and one that lives
-		 * anew does not have it.
+		 * A store that has left has freed all its memory; a new
+		 * incarnation never had it.
 		 */
 		if (err && err != -EHOSTUNREACH && err != -ESTALE)
 			break;
@@ -214,7 +213,7 @@ static void lite_store_release(struct lite_memory *mem, struct list_head *run,
 	kfree(req);
 }
 
-/* Move those who are at the same store as the first of them. */
+/* Move all zombies at the store of the first one to @run. */
 static void lite_zombies_cut(struct list_head *from, struct list_head *run)
 {
 	struct lite_zombie *z, *tmp;
@@ -230,7 +229,7 @@ static void lite_zombies_cut(struct list_head *from, struct list_head *run)
 	}
 }
 
-/* Store by store. What is on the list afterwards could not be asked for. */
+/* Store by store. Those that could not be asked for stay on the list. */
 static void lite_zombies_release(struct lite_memory *mem,
 				 struct list_head *list, bool patiently)
 {
@@ -246,7 +245,7 @@ static void lite_zombies_release(struct lite_memory *mem,
 	list_splice(&kept, list);
 }
 
-/* To be asked for again in a while, or when members change. */
+/* Ask again after a while, or when members change. */
 static void lite_zombies_keep(struct lite_memory *mem, struct list_head *list)
 {
 	if (list_empty(list))
@@ -257,12 +256,7 @@ static void lite_zombies_keep(struct lite_memory *mem, struct list_head *list)
 	queue_delayed_work(mem->wq, &mem->zombie_work, LITE_ZOMBIE_PAUSE);
 }
 
-/**
- * lite_zombies_retry - ask stores that are up again to free our memory
- * @mem: node's
- *
- * Context: may sleep; calls leaf calls.
- */
+/* Ask stores again to free zombies. May sleep; makes leaf calls. */
 void lite_zombies_retry(struct lite_memory *mem)
 {
 	LIST_HEAD(todo);
@@ -274,13 +268,9 @@ void lite_zombies_retry(struct lite_memory *mem)
 	lite_zombies_keep(mem, &todo);
 }
 
-/**
- * lite_zombies_lost - a store's life is over, and our memory there with it
- * @mem: node's
- * @node: its id; 0: all of them
- * @incarnation: which life
- *
- * Context: may sleep.
+/*
+ * A store's incarnation is over, and our memory there: drop its zombies. @node
+ * 0: those of all stores. May sleep.
  */
 void lite_zombies_lost(struct lite_memory *mem, u32 node, u64 incarnation)
 {
@@ -307,15 +297,15 @@ static void lite_part_release_local(struct lite_memory *mem,
 }
 
 /**
- * lite_parts_release - give memory of an LMR back to its stores
- * @lmr: nobody can reach these parts through this node any more
- * @parts: that the LMR does not have, or will not be without
- * @n: entries; what they hold is freed, the array is not
- * @fence: a node that may have something under way to them; 0: none
+ * lite_parts_release - give parts back to their stores
+ * @lmr: LMR; no node can reach these parts through this node
+ * @parts: parts that the LMR no longer has, or that end with it
+ * @n: entries; what they own is freed, the array is not
+ * @fence: a node that may have a copy to them in flight; 0: none
  *
- * The stores first fence those who are fenced from us, but maybe not from them.
+ * The stores first fence nodes that are fenced only from us.
  *
- * Context: may sleep, also while stores are suspect; calls leaf calls.
+ * Context: may sleep, also while stores are suspect; makes leaf calls.
  */
 void lite_parts_release(struct lite_lmr *lmr, struct lite_part *parts, u32 n,
 			u32 fence)
@@ -346,16 +336,13 @@ void lite_parts_release(struct lite_lmr *lmr, struct lite_part *parts, u32 n,
 	if (list_empty(&list))
 		return;
 	lite_zombies_keep(mem, &list);
-	/* A store may have come up before they were there to be found. */
+	/* A store may have come up before the zombies were on the list. */
 	mod_delayed_work(mem->wq, &mem->zombie_work, 0);
 }
 
-/**
- * lite_part_release - give memory back that nobody has been told of
- * @mem: node's
- * @part: at another node; only where it is
- *
- * Context: may sleep; calls leaf calls.
+/*
+ * Give back one part at another node that no mapper was told of. May sleep;
+ * makes leaf calls.
  */
 void lite_part_release(struct lite_memory *mem, const struct lite_part *part)
 {

@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Making an LMR longer, shorter, or have it elsewhere, at its home.
+ * Growing, shrinking and moving an LMR, at its home.
  *
- * All three replace parts by others. What is new is made first, as far as it
- * does not depend on what users write; then the LMR is closed, bytes that stay
- * are copied, and it is given its new place; then what it has no more is freed.
- * Should anything fail, it keeps the place it has. An LMR of a process's memory
- * has no other.
+ * All three replace parts. New parts are made first; then the LMR is closed,
+ * bytes that stay are copied, and it gets its new place; then old parts are
+ * freed. If anything fails it keeps the old place. An LMR of a process's memory
+ * is refused.
  */
 #include <linux/slab.h>
 
 #include "memory.h"
 
-/* How long a store may take to copy a part. */
+/* Limit for one call to copy. */
 #define LITE_COPY_TIMEOUT (60 * HZ)
-/* Bytes that are asked for with one call. */
+/* Bytes copied per call. */
 #define LITE_COPY_CALL_BYTES (4ULL << 20)
 
 /**
- * struct lite_replace - parts that take the place of some others
- * @lmr: whose; a change of it was begun
- * @first: the first that goes
- * @gone: how many go
- * @widen: bytes that the part before it is longer then
- * @parts: what comes
+ * struct lite_replace - parts that replace other parts
+ * @lmr: LMR, with a change begun
+ * @first: first part to go
+ * @gone: number of parts to go
+ * @widen: bytes added to the part before @first
+ * @parts: new parts
  * @n: entries in @parts
- * @copying: something may have been copied into them
+ * @copying: bytes may have been copied into @parts
  */
 struct lite_replace {
 	struct lite_lmr *lmr;
@@ -40,8 +39,8 @@ struct lite_replace {
 /* ---- copying ------------------------------------------------------------- */
 
 /*
- * Before anything is made or anybody is kept waiting: can a part be copied? Its
- * node may have lost it with the life that it was in: -ESTALE.
+ * Can a part be copied? Checked before anything is made and users have to wait.
+ * Its node may have lost it with its incarnation: -ESTALE.
  */
 static int lite_part_check(struct lite_lmr *lmr, const struct lite_part *part)
 {
@@ -53,7 +52,7 @@ static int lite_part_check(struct lite_lmr *lmr, const struct lite_part *part)
 	return incarnation == part->incarnation ? 0 : -ESTALE;
 }
 
-/* The session in which @from is copied to @to; 0: they are at one node. */
+/* Session to copy @from to @to in; 0: both are on one node. */
 static int lite_part_session(struct lite_lmr *lmr, const struct lite_part *from,
 			     const struct lite_part *to, u64 *session)
 {
@@ -86,7 +85,7 @@ static int lite_part_session(struct lite_lmr *lmr, const struct lite_part *from,
 	return err;
 }
 
-/* Have the node that has @from copy what @req says. Once: see copy.c. */
+/* Have the node with @from copy as @req says. Not retried: see copy.c. */
 static int lite_part_copy_call(struct lite_lmr *lmr,
 			       const struct lite_part *from,
 			       struct lite_wire_mem_copy *req, u64 offset)
@@ -106,7 +105,7 @@ static int lite_part_copy_call(struct lite_lmr *lmr,
 	return lite_cluster_call(mem->cl, from->node, &d);
 }
 
-/* Copy all of @to from @from, beginning at @offset there. */
+/* Fill @to from @from, beginning at @offset in @from. */
 static int lite_part_copy(struct lite_lmr *lmr, const struct lite_part *from,
 			  u64 offset, const struct lite_part *to)
 {
@@ -157,7 +156,7 @@ static int lite_part_copy(struct lite_lmr *lmr, const struct lite_part *from,
 
 /* ---- replacing ----------------------------------------------------------- */
 
-/* The parts that the LMR would have. */
+/* The place that the LMR would have. */
 static struct lite_place *lite_replace_place(const struct lite_replace *r)
 {
 	const struct lite_place *old = r->lmr->place;
@@ -181,7 +180,7 @@ static struct lite_place *lite_replace_place(const struct lite_replace *r)
 	return place;
 }
 
-/* It has the new parts from now on, and the old ones are to be freed. */
+/* Switch to the new place, open the LMR, free the old parts. */
 static void lite_replace_done(const struct lite_replace *r,
 			      struct lite_place *place)
 {
@@ -191,7 +190,7 @@ static void lite_replace_done(const struct lite_replace *r,
 	mutex_lock(&lmr->lock);
 	lmr->place = place;
 	mutex_unlock(&lmr->lock);
-	/* Before what was cut off can come back as zeroes. */
+	/* Before a grow can bring these bytes back, zeroed. */
 	if (place->length < old->length)
 		lmr->mem->ops->lmr_cut(lmr->mem->priv, lmr->id, place->length);
 	lite_change_end(lmr);
@@ -200,15 +199,15 @@ static void lite_replace_done(const struct lite_replace *r,
 }
 
 /*
- * Close the LMR, copy what stays out of the one old part that does (@keep bytes
- * of it, into the new parts in order), and be done.
+ * Close the LMR, copy the first @keep bytes of the part at @first into the new
+ * parts, and switch.
  */
 static int lite_replace_go(struct lite_replace *r, u64 keep)
 {
 	struct lite_lmr *lmr = r->lmr;
 	const struct lite_part *from = &lmr->place->part[r->first];
 	struct lite_place *place;
-	u64 offset = 0; /* in @from, which is not there when nothing is kept */
+	u64 offset = 0; /* in @from, which may not exist if @keep is 0 */
 	u32 i;
 	int err;
 
@@ -229,11 +228,11 @@ static int lite_replace_go(struct lite_replace *r, u64 keep)
 	return err;
 }
 
-/* It is not to be: give back what was made for it. */
+/* Give up: release the new parts. */
 static void lite_replace_fail(struct lite_replace *r)
 {
 	const struct lite_place *old = r->lmr->place;
-	/* Who was copying may not have heard that nobody waits any more. */
+	/* The source may not have heard that the copy was given up. */
 	u32 source = r->copying ? old->part[r->first].node : 0;
 
 	lite_change_end(r->lmr);
@@ -241,8 +240,8 @@ static void lite_replace_fail(struct lite_replace *r)
 }
 
 /*
- * What a store says would mean to the caller that the home is not there, or the
- * LMR. That it has been freed meanwhile it may know.
+ * The caller would take a store's error for one of the home or the LMR. -ENOENT
+ * remains for an LMR that is being freed.
  */
 static int lite_change_error(const struct lite_lmr *lmr, int err)
 {
@@ -264,8 +263,8 @@ static int lite_home_grow(struct lite_replace *r, u64 length)
 
 	r->first = old->n_parts;
 	/*
-	 * The rest of its page belongs to it already, and is zero: what
-	 * processes may have put there is wiped off (view.c).
+	 * The rest of the last page belongs to the LMR already, and is zero:
+	 * view.c wipes what processes put there.
 	 */
 	r->widen = min(room, more);
 	if (more > room) {
@@ -295,7 +294,7 @@ static int lite_home_shrink(struct lite_replace *r, u64 length)
 	keep = length - start;
 	if (!keep)
 		return lite_replace_go(r, 0);
-	/* Memory is freed as it was taken: what stays of a part moves out. */
+	/* Allocations are freed whole: copy what stays of the part. */
 	cut = &old->part[r->first];
 	err = lite_part_check(r->lmr, cut);
 	if (err)
@@ -341,10 +340,10 @@ out:
 
 /**
  * struct lite_move - one step of a move
- * @node: where to
- * @incarnation: its life
- * @begin: offset in the LMR, a whole page
- * @end: likewise, or the LMR's end
+ * @node: destination
+ * @incarnation: of @node
+ * @begin: offset in the LMR, page-aligned
+ * @end: offset; page-aligned, or the end of the LMR
  */
 struct lite_move {
 	u32 node;
@@ -353,7 +352,7 @@ struct lite_move {
 	u64 end;
 };
 
-/* One of up to three parts that a part is cut into. */
+/* One of up to three parts that a part is replaced by. */
 static int lite_move_part(struct lite_replace *r, u32 node, u64 incarnation,
 			  u64 length)
 {
@@ -363,7 +362,7 @@ static int lite_move_part(struct lite_replace *r, u32 node, u64 incarnation,
 			      length);
 }
 
-/* Move what there is of it in the part that begins at @start. */
+/* Move what the range has of the part that begins at @start. */
 static int lite_move_step(struct lite_replace *r, const struct lite_move *m,
 			  u64 start)
 {
@@ -388,8 +387,8 @@ static int lite_move_step(struct lite_replace *r, const struct lite_move *m,
 }
 
 /*
- * Find the first part that is not there yet, and move that. @next: up to where
- * all is there then.
+ * Find the first part of the range that is not at the destination, and move it.
+ * @next: end of what has been moved. Return: 1: moved a part; 0: all there.
  */
 static int lite_home_move(struct lite_replace *r, struct lite_move *m, u64 *next)
 {
@@ -417,8 +416,8 @@ static int lite_home_move(struct lite_replace *r, struct lite_move *m, u64 *next
 }
 
 /*
- * Whole pages, all of which must be there when a move begins. What is cut off
- * between two steps of it is nothing that could be moved.
+ * Whole pages, which must all exist when a move begins. What is cut off between
+ * two steps is skipped.
  */
 static int lite_move_range(const struct lite_wire_move *w, u64 size,
 			   struct lite_move *m)

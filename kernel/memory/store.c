@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Memory for LMRs: physically contiguous pieces, as large as the page allocator
- * has them, mapped for the device, zeroed.
+ * provides, zeroed and mapped for the device.
  *
- * Limits (limit.c) are taken before pages are, and given back after. Pages go
- * back only when their home says that nobody can reach them any more, after whom
- * it could not ask has been fenced; or when the home's life is over.
+ * Pages are charged (limit.c) before allocation and uncharged after they are
+ * freed. That happens when the home asks for it, which it does once every
+ * mapper has let go or is fenced; when the home's incarnation is over; or when
+ * the home never learned of the memory (lite_store_session_gone()).
  *
- * The pages of a piece that a process has mapped have a count each, and are given
- * back one by one. Some may be in page tables or pinned (mmap, and I/O on what was mapped): such a
- * page is nobody's until the last of these lets go of it, and its neighbours are
- * not held up. One pinned page must not keep 4 MB that no limit counts.
+ * A piece that a process maps is split into pages with a reference count each,
+ * and freed page by page: one that is still in a page table or pinned is reused
+ * only after its last reference is gone, and its neighbours are free at once.
+ * Otherwise one pinned page could keep 4 MB that no limit counts.
  */
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
@@ -18,18 +19,18 @@
 
 #include "memory.h"
 
-/* 4 MB: what every allocator of the kernels that we know can have. */
+/* 4 MB: within the limit of the page allocator on all supported kernels. */
 #define LITE_PIECE_ORDER 10
-/* So many are looked at under the lock of the table. */
+/* Entries looked at per hold of the table's lock. */
 #define LITE_STORE_LOOK 64
-/* Entries of a table of pieces that nobody knows the number of yet. */
+/* Initial size of the table of pieces. */
 #define LITE_PIECES_FIRST 64
-/* What a piece takes besides its pages: in tables, and in @by_dma. */
+/* Metadata of a piece: table entries, and its entry in @by_dma. */
 #define LITE_PIECE_COST \
 	(sizeof(struct lite_piece) + sizeof(struct lite_extent) + \
 	 LITE_INDEX_COST)
 
-/* Room for one more piece: the table doubles. */
+/* Make room for one more piece: double the table. */
 static int lite_pieces_grow(struct lite_alloc *alloc, u32 *room)
 {
 	u32 more = *room ? *room * 2 :
@@ -60,7 +61,7 @@ static void lite_piece_free(const struct lite_piece *p)
 		__free_pages(p->page, p->order);
 		return;
 	}
-	/* Whoever has pinned one, as users can, keeps it from being used anew. */
+	/* Split by lite_store_page(): pages still pinned stay in use. */
 	set_page_private(p->page, 0);
 	for (i = 0; i < 1UL << p->order; i++)
 		__free_page(p->page + i);
@@ -75,8 +76,9 @@ static int lite_piece_map(struct lite_memory *mem, struct lite_piece *p)
 	if (err)
 		return err;
 	/*
-	 * Local operations find the kernel's address by the device's. If they
-	 * cannot, nobody ever knows it.
+	 * For local operations, which look up the kernel's address by the
+	 * device's. On failure the address was never published, so no failed
+	 * fence concerns it.
 	 */
 	err = mtree_store_range(&mem->by_dma, p->dma, p->dma + size - 1,
 				page_address(p->page), GFP_KERNEL_ACCOUNT);
@@ -89,8 +91,8 @@ static int lite_piece_map(struct lite_memory *mem, struct lite_piece *p)
 static int lite_pieces_alloc(struct lite_memory *mem, struct lite_alloc *alloc)
 {
 	/*
-	 * Zeroed here, so that nobody sees what was there before. Rather fail
-	 * than wake the OOM killer.
+	 * Zeroed: never leak old contents. Fail rather than wake the OOM
+	 * killer.
 	 */
 	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN |
 			  __GFP_RETRY_MAYFAIL;
@@ -109,7 +111,7 @@ static int lite_pieces_alloc(struct lite_memory *mem, struct lite_alloc *alloc)
 			return err;
 		while (left < 1ULL << order)
 			order--;
-		/* Of large pieces take what is easily had. */
+		/* Large pieces only where easily had. */
 		piece.page = alloc_pages(order ? (gfp & ~__GFP_RETRY_MAYFAIL) |
 							 __GFP_NORETRY : gfp,
 					 order);
@@ -123,7 +125,7 @@ static int lite_pieces_alloc(struct lite_memory *mem, struct lite_alloc *alloc)
 		err = lite_piece_map(mem, &piece);
 		if (err) {
 			lite_piece_free(&piece);
-			/* Room for the device, too, may be in small pieces. */
+			/* Smaller pieces may still find room in the IOMMU. */
 			if (!order--)
 				return err;
 			continue;
@@ -135,14 +137,9 @@ static int lite_pieces_alloc(struct lite_memory *mem, struct lite_alloc *alloc)
 	return 0;
 }
 
-/**
- * lite_store_charge - count what describes memory that comes in many pieces
- * @alloc: memory, charged for itself and its first piece
- * @n: its pieces
- * @cost: bytes for each of them
- *
- * Context: may sleep.
- * Return: 0 or a negative errno as lite_limit_take().
+/*
+ * Charge the metadata, @cost bytes each, of all @n pieces but the first. May
+ * sleep. Return: 0; -ENOSPC, -EDQUOT, -ENOMEM.
  */
 int lite_store_charge(struct lite_alloc *alloc, u32 n, size_t cost)
 {
@@ -205,12 +202,12 @@ static void lite_store_release(struct kref *ref)
 }
 
 /**
- * lite_store_free - give memory back
- * @mem: node's
- * @alloc: out of the table; nobody can reach it any more
+ * lite_store_free - drop a reference
+ * @mem: memory layer
+ * @alloc: caller's reference
  *
- * A copy out of it that is under way, for a home whose life is over, keeps it a
- * little longer.
+ * The last put unmaps and frees the pages; by then no node can reach them. A
+ * copy in flight may hold a reference a little longer.
  *
  * Context: may sleep.
  */
@@ -219,15 +216,7 @@ void lite_store_free(struct lite_memory *mem, struct lite_alloc *alloc)
 	kref_put(&alloc->ref, lite_store_release);
 }
 
-/**
- * lite_store_get - memory of a home, to copy from or to
- * @mem: node's
- * @id: of the memory
- * @home: whose it is
- *
- * Context: any process.
- * Return: the memory, with a reference for lite_store_free(), or NULL.
- */
+/* Memory of @home, with a reference for lite_store_free(); or NULL. */
 struct lite_alloc *lite_store_get(struct lite_memory *mem, u64 id, u32 home)
 {
 	struct lite_alloc *alloc;
@@ -242,13 +231,9 @@ struct lite_alloc *lite_store_get(struct lite_memory *mem, u64 id, u32 home)
 	return alloc;
 }
 
-/**
- * lite_store_enter - let memory be found
- * @mem: node's
- * @alloc: complete; the table takes a reference
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM.
+/*
+ * Enter complete memory into the table, which takes a reference of its own. May
+ * sleep. Return: 0 or -ENOMEM.
  */
 int lite_store_enter(struct lite_memory *mem, struct lite_alloc *alloc)
 {
@@ -263,17 +248,17 @@ int lite_store_enter(struct lite_memory *mem, struct lite_alloc *alloc)
 }
 
 /**
- * lite_store_new - the object of memory that is yet to be had
- * @mem: node's
- * @home: whose LMR
- * @home_incarnation: in which life
+ * lite_store_new - allocate and charge the object, without memory
+ * @mem: memory layer
+ * @home: home of the LMR
+ * @home_incarnation: its incarnation
  * @bytes: whole pages
- * @charged: to be charged of them: all, or 0
- * @uid: whom to charge
+ * @charged: bytes to charge for pages: @bytes or 0
+ * @uid: user to charge
  *
  * Context: may sleep.
- * Return: the object, charged for what describes it and its first piece as well,
- * for lite_store_enter() or lite_store_free(); or ERR_PTR as lite_limit_take().
+ * Return: the object, charged also for its metadata and that of one piece, for
+ * lite_store_enter() or lite_store_free(); ERR_PTR: -ENOSPC, -EDQUOT, -ENOMEM.
  */
 struct lite_alloc *lite_store_new(struct lite_memory *mem, u32 home,
 				  u64 home_incarnation, u64 bytes, u64 charged,
@@ -304,17 +289,17 @@ struct lite_alloc *lite_store_new(struct lite_memory *mem, u32 home,
 }
 
 /**
- * lite_store_alloc - make memory for a share of an LMR
- * @mem: node's
- * @home: whose LMR
- * @home_incarnation: in which life
- * @session: its session; 0: we are the home
+ * lite_store_alloc - allocate memory for a part of an LMR
+ * @mem: memory layer
+ * @home: home of the LMR
+ * @home_incarnation: its incarnation
+ * @session: session of the request; 0: this node is the home
  * @length: bytes, not 0
- * @uid: whom to charge
+ * @uid: user to charge
  *
  * Context: may sleep; killable.
- * Return: the memory, in the table, with a reference for lite_store_free(), for
- * what is in the table may go at any time; -ENOSPC, -EDQUOT, -ENOMEM, -EINTR.
+ * Return: the memory, in the table, with a reference for lite_store_free(), as
+ * the table's may go at any time; ERR_PTR: -ENOSPC, -EDQUOT, -ENOMEM, -EINTR.
  */
 struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home,
 				    u64 home_incarnation, u64 session,
@@ -330,7 +315,7 @@ struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home,
 	alloc->session = session;
 	alloc->since = lite_dma_since(mem->fab);
 	lite_stat_add(mem->stats, LITE_STAT_LMR_BYTES, bytes);
-	/* Do not even begin to push everybody else out of memory. */
+	/* Refuse early what would only push other users out of memory. */
 	if (bytes >> PAGE_SHIFT > si_mem_available())
 		err = -ENOMEM;
 	if (!err)
@@ -347,17 +332,16 @@ struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home,
 }
 
 /**
- * lite_store_page - a page of memory given to LMRs, for a page table
- * @mem: node's
- * @dma: the device's address of it
- * @n: bytes wanted; shortened to what is contiguous
+ * lite_store_page - a page of the store's own memory, for a page table
+ * @mem: memory layer
+ * @dma: its device address
+ * @n: bytes wanted; reduced to what is contiguous
  *
- * A page in a page table needs a count of its own, as it can be pinned: its
- * piece is split when that is asked for first. Most never are, and go back to
- * the kernel in one.
+ * A page in a page table can be pinned, so it needs its own reference count:
+ * the first call splits the piece. Most pieces are never split.
  *
  * Context: any process; the caller keeps the memory from being freed.
- * Return: the page, or NULL: it is not of the pages given by us, or not whole.
+ * Return: the page; NULL: not the store's own memory, or not a whole page.
  */
 struct page *lite_store_page(struct lite_memory *mem, u64 dma, size_t *n)
 {
@@ -384,13 +368,13 @@ struct page *lite_store_page(struct lite_memory *mem, u64 dma, size_t *n)
 }
 
 /**
- * lite_store_own_address - the kernel's address of memory given to LMRs
- * @mem: node's
- * @dma: the device's address of it
- * @n: bytes wanted; shortened to what is contiguous
+ * lite_store_own_address - kernel address of the store's own memory
+ * @mem: memory layer
+ * @dma: device address
+ * @n: bytes wanted; reduced to what is contiguous
  *
  * Context: any; the caller keeps the memory from being freed.
- * Return: the address, or NULL: it is not of the pages given by us.
+ * Return: the address; NULL: not the store's own memory.
  */
 void *lite_store_own_address(struct lite_memory *mem, u64 dma, size_t *n)
 {
@@ -406,29 +390,15 @@ void *lite_store_own_address(struct lite_memory *mem, u64 dma, size_t *n)
 	return base + (dma - mas.index);
 }
 
-/**
- * lite_store_address - the kernel's address of memory of LMRs
- * @mem: node's
- * @dma: the device's address of it
- * @n: bytes wanted; shortened to what is contiguous
- *
- * Context: any; the caller keeps the memory from being freed.
- * Return: the address, or NULL: there is no such memory here.
- */
+/* As lite_store_own_address(), for registered memory too. */
 void *lite_store_address(struct lite_memory *mem, u64 dma, size_t *n)
 {
 	return lite_store_own_address(mem, dma, n) ?:
 	       lite_pinned_address(mem, dma, n);
 }
 
-/**
- * lite_store_take - take memory out of the table, to free it
- * @mem: node's
- * @id: of the memory
- * @home: who may
- *
- * Context: any process.
- * Return: the memory, which is now the caller's; NULL: there is none.
+/*
+ * Take memory of @home out of the table, with the table's reference; or NULL.
  */
 struct lite_alloc *lite_store_take(struct lite_memory *mem, u64 id, u32 home)
 {
@@ -445,8 +415,9 @@ struct lite_alloc *lite_store_take(struct lite_memory *mem, u64 id, u32 home)
 }
 
 /*
- * Take the next one, from @id on, that belongs to a home's life, or came in a
- * session. Who enters one looks afterwards whether that is over.
+ * Take the next entry, from @id on, of an incarnation of a home, or unconfirmed
+ * and of @session. Handlers that enter one then check that its session is
+ * alive.
  */
 static struct lite_alloc *lite_store_take_next(struct lite_memory *mem,
 					       unsigned long *id, u32 home,
@@ -478,13 +449,14 @@ static struct lite_alloc *lite_store_take_next(struct lite_memory *mem,
 }
 
 /**
- * lite_store_lost - a home's life is over: free what it had here
- * @mem: node's
- * @home: its id
- * @incarnation: which life
+ * lite_store_lost - an incarnation of a home is over: free its memory
+ * @mem: memory layer
+ * @home: node id
+ * @incarnation: the one that is over
  *
- * Mappers of its LMRs may not have noticed yet, and nobody knows who they are:
- * all peers are fenced. They connect again at once. We may be one, too.
+ * Mappers of its LMRs may not have noticed yet, and are unknown to a store. So
+ * all peers are fenced; sessions come back at once. This node may be a mapper,
+ * too: its mappings from @home are retired.
  *
  * Context: may sleep.
  */
@@ -504,14 +476,9 @@ void lite_store_lost(struct lite_memory *mem, u32 home, u64 incarnation)
 	}
 }
 
-/**
- * lite_store_session_gone - a home may not have learned what it was given
- * @mem: node's
- * @session: that ended
- *
- * What it has not read the place of, it has told no mapper.
- *
- * Context: may sleep.
+/*
+ * Free what a home may never have learned of. It tells mappers where memory is
+ * only after reading all of its extents. May sleep.
  */
 void lite_store_session_gone(struct lite_memory *mem, u64 session)
 {
@@ -522,19 +489,14 @@ void lite_store_session_gone(struct lite_memory *mem, u64 session)
 		lite_store_free(mem, alloc);
 }
 
-/**
- * lite_store_exit - free all that is left
- * @mem: node's; nobody is connected any more
- *
- * Context: may sleep.
- */
+/* Free all remaining memory. No peer may be connected. */
 void lite_store_exit(struct lite_memory *mem)
 {
 	struct lite_alloc *alloc;
 	unsigned long id;
 
 	xa_for_each(&mem->allocs, id, alloc) {
-		/* Whoever takes it out of the table frees it. */
+		/* Freed by the thread that takes it out of the table. */
 		alloc = xa_erase(&mem->allocs, id);
 		if (alloc)
 			lite_store_free(mem, alloc);
@@ -563,7 +525,7 @@ static int lite_serve_mem_alloc(void *priv, struct lite_conn *conn,
 	r->n_extents = cpu_to_le32(alloc->n_extents);
 	*reply_len = sizeof(*r);
 	lite_store_free(mem, alloc);
-	/* The end of the session may have come before there was anything. */
+	/* The session may have ended before the memory was in the table. */
 	if (lite_conn_is_dead(conn))
 		lite_store_session_gone(mem, conn->session);
 	return 0;
@@ -583,7 +545,7 @@ static int lite_serve_mem_extents(void *priv, struct lite_conn *conn,
 
 	if (!conn)
 		return -EBADMSG;
-	/* Only its home frees it, and that is who asks: but lost homes, too. */
+	/* The lock, as lite_store_lost() may free it meanwhile. */
 	xa_lock(&mem->allocs);
 	alloc = xa_load(&mem->allocs, le64_to_cpu(e->id));
 	if (alloc && alloc->home == conn->from.node &&
@@ -607,7 +569,7 @@ static int lite_serve_mem_extents(void *priv, struct lite_conn *conn,
 	return err;
 }
 
-/* Make sure that nodes have nothing under way to memory of a home; or -EIO. */
+/* Fence nodes from our memory. Return: 0 or -EIO. */
 static int lite_store_fence(struct lite_memory *mem, struct lite_conn *home,
 			    const struct lite_wire_fence *fence, u32 n,
 			    bool all)
@@ -616,15 +578,15 @@ static int lite_store_fence(struct lite_memory *mem, struct lite_conn *home,
 	u32 i;
 
 	/*
-	 * Not the session that the home asks in, or it would not hear that it
-	 * is done: what failed has ended the session that it failed in.
+	 * Spare the session of this request, or the home would not get the
+	 * reply. An operation that failed has ended its own session.
 	 */
 	for (i = 0; i < n; i++)
 		err = lite_cluster_fence(mem->cl, le32_to_cpu(fence[i].node),
 					 home) ?: err;
 	if (all)
 		err = lite_cluster_fence_all(mem->cl, home);
-	/* We ourselves may be among those that the home has not heard of. */
+	/* This node may be a mapper that the home has lost. */
 	if (all || n)
 		lite_mapping_retire_home(mem, home->from.node);
 	return err;
@@ -641,12 +603,12 @@ static int lite_serve_mem_free(void *priv, struct lite_conn *conn,
 	if (!conn)
 		return -EBADMSG;
 	/*
-	 * None: a repeated request, and it is free, or about to be. But what
-	 * the home has freed next it takes to be fenced, and whoever got the
-	 * request first may be at that still.
+	 * NULL: a repeated request. Fence all the same: the home sends no
+	 * fences with what it frees next, and the first request's handler may
+	 * still be fencing.
 	 */
 	alloc = lite_store_take(mem, le64_to_cpu(f->id), conn->from.node);
-	/* If that fails it is not the home's any more, either: quarantine. */
+	/* If a fence fails, lite_dma_unmap_page() quarantines the pages. */
 	lite_store_fence(mem, conn, f->fence, le32_to_cpu(f->n_fences),
 			 f->fence_all);
 	if (alloc)
@@ -662,7 +624,7 @@ static int lite_serve_mem_fence(void *priv, struct lite_conn *conn,
 
 	if (!conn)
 		return -EBADMSG;
-	/* The home goes on to use the memory: it has to know. */
+	/* The home goes on using the memory, so it gets the result. */
 	return lite_store_fence(priv, conn, f->fence,
 				le32_to_cpu(f->n_fences), f->fence_all);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The store's role: memory given to homes. store.c, copy.c */
+/* The store: memory given to homes. store.c, copy.c */
 #ifndef _LITE_STORE_H
 #define _LITE_STORE_H
 
@@ -17,24 +17,23 @@ struct lite_piece {
 
 /**
  * struct lite_alloc - memory given to a home
- * @ref: the table's, or whose it is after that; and of copies under way
- * @mem: node's
- * @id: of this node's own
- * @home: to whom
- * @home_incarnation: in which life
- * @session: in which it was asked for; 0: by ourselves
- * @confirmed: the home has read where it is, and knows that it has it
- * @uid: charged to
+ * @ref: of the table, of the caller that took it out, of copies in flight
+ * @mem: memory layer
+ * @id: unique on this node
+ * @home: node that it was given to
+ * @home_incarnation: incarnation of @home
+ * @session: session of the request; 0: this node is the home
+ * @confirmed: the home has read all extents, so it knows that it has the memory
+ * @uid: charged user
  * @bytes: whole pages
- * @since: for lite_dma_unmap_page()
- * @charged: bytes: its pages, unless they are @pinned, and what describes it
+ * @since: lite_dma_since() before it was mapped
+ * @charged: bytes: the pages, unless @pinned, and metadata
  * @n_pieces: entries in @pieces
  * @pieces: the pages
  * @n_extents: entries in @extents
- * @extents: the same merged, as published; share is 0
- * @pinned: a process's memory instead of pieces (pinned.c); NULL: ours. Its
- *	pages are in no limit of ours, and nobody but its process may have asked
- *	for it
+ * @extents: the pieces or runs, merged, as published; share is 0
+ * @pinned: process memory instead of @pieces, not in our limits; the home is
+ *	this node (pinned.c). Or NULL
  */
 struct lite_alloc {
 	struct kref ref;
