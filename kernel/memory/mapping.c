@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mappings: what this node, as a mapper, knows of an LMR; one for all handles.
- * How they are made tells map.c.
+ * Mappings: what this node, as a mapper, knows of an LMR. All its handles on
+ * the LMR share one. map.c makes them.
  *
  * A mapping stays in mem->mappings until nothing is in flight on it, whatever
  * its state, so that a REVOKE finds it and waits for it.
  *
- * The end: the last handle gives back what the home counts, unless the LMR was
- * revoked or the session is over; then the home does not count us any more.
+ * Releasing the last reference gives back the MAPs that the home counts. After
+ * a REVOKE, or the end of the session, the home does not count this node any
+ * more.
  */
 #include <linux/slab.h>
 
@@ -40,7 +41,7 @@ static void lite_mapping_free_rcu(struct work_struct *work)
 	lite_stat_dec(mem->stats, LITE_STAT_MAPPINGS);
 }
 
-/* Leave ACTIVE, once; true for the one who did. */
+/* Leave ACTIVE, once; returns true to the caller that did it. */
 bool lite_mapping_end(struct lite_mapping *m, enum lite_mapping_state state)
 {
 	lockdep_assert_held(&m->mem->map_lock);
@@ -78,9 +79,9 @@ static int lite_mapping_left_cmp(const void *key, const struct rb_node *node)
 }
 
 /*
- * Drained: nobody needs to find it any more. But its LMR may be mapped anew
- * before the last handle lets go of this one, and so before the home is told
- * that it was unclean: REVOKE, answered by the new one, has to say so.
+ * A drained mapping need not be found any more. But its LMR may be mapped again
+ * before the last handle lets go of this mapping and the home learns that it is
+ * unclean. Until then mem->unclean remembers it for the answer to a REVOKE.
  */
 static void lite_mapping_unlist(struct lite_mapping *m)
 {
@@ -94,13 +95,13 @@ static void lite_mapping_unlist(struct lite_mapping *m)
 }
 
 /**
- * lite_mapping_was_unclean - has this node used an LMR by a mapping that is over,
- * and does its home perhaps not know that an operation may be under way yet?
+ * lite_mapping_was_unclean - has a drained mapping of an LMR been left unclean?
  * @mem: node's; map_lock is held
  * @home: of the LMR
  * @id: its id there
  *
- * Return: true if so.
+ * Return: true if a failed operation of an earlier mapping may still be
+ * executed and the home may not know it.
  */
 bool lite_mapping_was_unclean(const struct lite_memory *mem, u32 home, u64 id)
 {
@@ -111,8 +112,9 @@ bool lite_mapping_was_unclean(const struct lite_memory *mem, u32 home, u64 id)
 }
 
 /*
- * Wait until nothing is in flight on a mapping that was found in the table,
- * and that may be on its way out: @watchers keeps its memory.
+ * Wait until nothing is in flight on a mapping that the caller found in the
+ * table and may hold no reference to; @watchers, raised by the caller, keeps
+ * its memory.
  */
 void lite_mapping_watch(struct lite_mapping *m)
 {
@@ -125,8 +127,8 @@ void lite_mapping_watch(struct lite_mapping *m)
 }
 
 /**
- * lite_mapping_retire - a session that a mapping is bound to is over
- * @m: mapping, with a reference of a handle
+ * lite_mapping_retire - retire a mapping that is bound to a dead session
+ * @m: mapping, with a reference
  *
  * Context: may sleep; waits until nothing is in flight on it.
  */
@@ -140,11 +142,11 @@ void lite_mapping_retire(struct lite_mapping *m)
 }
 
 /**
- * lite_mapping_retire_home - use nothing any more that was mapped from a home
+ * lite_mapping_retire_home - retire all mappings of LMRs of a home
  * @mem: node's
  * @home: its id; 0: all homes
  *
- * Handles stay, and map anew when they are used.
+ * Handles stay open, and map the LMR again when they are used.
  *
  * Context: may sleep; waits until nothing is in flight.
  */
@@ -163,7 +165,10 @@ void lite_mapping_retire_home(struct lite_memory *mem, u32 home)
 			atomic_inc(&m->watchers);
 		}
 		spin_unlock(&mem->map_lock);
-		/* Takes it out of the table: the next time it is another one. */
+		/*
+		 * Removes it from the table, so the next iteration finds
+		 * another.
+		 */
 		if (m)
 			lite_mapping_watch(m);
 		cond_resched();
@@ -171,11 +176,11 @@ void lite_mapping_retire_home(struct lite_memory *mem, u32 home)
 }
 
 /**
- * lite_mappings_retire_dead - use nothing any more whose home is out of reach
+ * lite_mappings_retire_dead - retire mappings with a dead session to the home
  * @mem: node's
  *
- * An operation would find that by itself. But what is in page tables is used
- * without asking, and the home may free the LMR without us.
+ * An operation would detect a dead session itself. But accesses through page
+ * tables do not check, and the home may free the LMR without asking this node.
  *
  * Context: may sleep; waits until nothing is in flight.
  */
@@ -201,19 +206,19 @@ void lite_mappings_retire_dead(struct lite_memory *mem)
 }
 
 /**
- * lite_mapping_give_back - tell a home that some MAPs of ours are over
+ * lite_mapping_give_back - give MAPs back to a home
  * @mem: node's
  * @conn: session with the home in which they were made; NULL: this node
  * @id: of the LMR
  * @count: how many
  * @flags: enum lite_wire_unmap_flags
  *
- * The session ends if the home may go on counting us. Waiting in line for a slot,
- * behind what users have the home make and change, is no reason for that: the
- * session is everybody's.
+ * On failure the session is killed, as the home may go on counting the MAPs. A
+ * time-out before the call got a slot is not such a failure and is retried: all
+ * users share the session, and their CREATEs and changes can fill the line.
  *
- * Context: may sleep, for as long as the line is; calls.
- * Return: false: the session is over, and the home may not have been told.
+ * Context: may sleep, for as long as it takes to get a slot; makes a call.
+ * Return: true if the home has been told; false: the session is over.
  */
 bool lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn,
 			    u64 id, u32 count, u32 flags)
@@ -231,7 +236,7 @@ bool lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn,
 	};
 	int err;
 
-	/* Ourselves without a call: nothing that could fail. */
+	/* A call to this node itself cannot fail. */
 	if (!conn) {
 		lite_home_unmap_own(mem, id, count, flags);
 		return true;
@@ -260,7 +265,7 @@ static void lite_mapping_release(struct kref *ref)
 	made = lite_made_detach(m);
 	spin_unlock(&mem->map_lock);
 	wait_var_event(&m->watchers, !atomic_read(&m->watchers));
-	/* A revoked one has no LMR to be given back to. */
+	/* A revoked LMR is gone; there is nothing to give back. */
 	if (m->state != LITE_MAPPING_REVOKED)
 		told = lite_mapping_give_back(
 			mem, m->conn, m->id, m->grants,
@@ -278,10 +283,10 @@ static void lite_mapping_release(struct kref *ref)
 }
 
 /**
- * lite_mapping_put - one handle less
+ * lite_mapping_put - drop a reference
  * @m: mapping
  *
- * Context: may sleep; the last one calls the home.
+ * Context: may sleep; dropping the last one drains it and calls the home.
  */
 void lite_mapping_put(struct lite_mapping *m)
 {
@@ -289,14 +294,14 @@ void lite_mapping_put(struct lite_mapping *m)
 }
 
 /**
- * lite_mapping_address - the kernel's address of local memory of an LMR
+ * lite_mapping_address - kernel address of local memory of an LMR
  * @m: its mapping, entered
- * @e: one of its extents, in this node
- * @in: bytes from its start on, less than it has
+ * @e: a local extent of it
+ * @in: bytes from the start of @e, less than its length
  * @n: bytes wanted; shortened to what is contiguous
  *
  * Context: any.
- * Return: the address, or NULL: the LMR's home has told what is not so.
+ * Return: the address, or NULL: the home has sent a wrong address.
  */
 void *lite_mapping_address(const struct lite_mapping *m,
 			   const struct lite_extent *e, u64 in, size_t *n)
@@ -310,15 +315,15 @@ void *lite_mapping_address(const struct lite_mapping *m,
 }
 
 /**
- * lite_mapping_new - what a MAP has told, without its extents
+ * lite_mapping_new - make a mapping from the reply to a MAP, without extents
  * @mem: node's
- * @home: who told
- * @conn: in which session; NULL: this node
- * @r: what
+ * @home: home of the LMR
+ * @conn: session of the MAP; NULL: this node
+ * @r: the reply
  *
  * Context: may sleep.
- * Return: the mapping, in no table, with a reference, which counts one MAP; or
- * NULL.
+ * Return: the mapping, not in the table, with one reference, counting one MAP;
+ * or NULL.
  */
 struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
 				      struct lite_conn *conn,
@@ -328,7 +333,7 @@ struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
 
 	if (!m)
 		return NULL;
-	/* One counter: they are many, and most are used by few CPUs. */
+	/* Not per CPU: mappings are many, and most are used by few CPUs. */
 	if (percpu_ref_init(&m->ops, lite_mapping_drained,
 			    PERCPU_REF_INIT_ATOMIC, GFP_KERNEL)) {
 		kfree(m);

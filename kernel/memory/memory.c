@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The memory layer of a node: its life, and news from the cluster. */
+/* The memory layer of a node: set-up, tear-down, and news from the cluster. */
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 
 #include "memory.h"
 
-/* Of the limits, for a directory's entries. */
+/* Directory entries get this fraction (1/8) of the limits. */
 #define LITE_NAMES_SHARE 8
 
 static void lite_zombie_work(struct work_struct *work)
@@ -22,13 +22,13 @@ static void lite_retire_work(struct work_struct *work)
 }
 
 /**
- * lite_memory_init - be ready for LMRs
+ * lite_memory_init - set up the memory layer
  * @mem: to fill; zeroed
  * @cl: cluster, not started yet
  * @rpc: of the node
  * @stats: of the node
  * @params: limits
- * @ops: news for the layer above
+ * @ops: callbacks into the layer above
  * @priv: for @ops
  *
  * Context: may sleep.
@@ -50,17 +50,18 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	lite_limit_init(&mem->limit, params->mem_limit, params->uid_limit,
 			stats);
 	/*
-	 * Apart, so that a node without room for LMRs is a directory yet. Who has
-	 * nothing but LMRs of a page, spread over as many nodes, meets the other
-	 * limit first.
+	 * Separate limits, so that a node without room for LMRs still serves as
+	 * a directory. A user with only one-page LMRs, one name each and spread
+	 * over as many nodes, hits the LMR limit first.
 	 */
 	lite_limit_init(&mem->names_limit,
 			params->mem_limit / LITE_NAMES_SHARE,
 			params->uid_limit / LITE_NAMES_SHARE, stats);
 	/*
-	 * Ids of an earlier life must not name LMRs of this one: start where
-	 * no life can have come to that made fewer than 61,000 a second. Below
-	 * 2^48 until 2116, as cursors and keys want it.
+	 * Ids of an earlier incarnation must not name LMRs of this one. Start
+	 * above every id that earlier incarnations can have reached at fewer
+	 * than 61,000 a second. Ids stay below 2^48, as cursors and keys
+	 * require, until 2116.
 	 */
 	atomic64_set(&mem->ids, ktime_get_real_ns() >> 14);
 	xa_init(&mem->allocs);
@@ -129,10 +130,10 @@ err_local:
 }
 
 /**
- * lite_memory_idle - is there nothing that belongs to this life of the node?
+ * lite_memory_idle - does the node hold no LMR, allocation, mapping or name?
  * @mem: node's
  *
- * Context: may sleep; calls.
+ * Context: may sleep; makes calls.
  */
 bool lite_memory_idle(struct lite_memory *mem)
 {
@@ -142,24 +143,24 @@ bool lite_memory_idle(struct lite_memory *mem)
 }
 
 /**
- * lite_memory_used - what has been given to LMRs
+ * lite_memory_used - memory given to LMRs
  * @mem: node's
  *
  * Context: any.
- * Return: bytes, whole pages; those in quarantine are in use for good.
+ * Return: bytes, whole pages, including quarantined ones, which are lost.
  */
 u64 lite_memory_used(struct lite_memory *mem)
 {
-	/* A sum over CPUs, some of which may go on counting. */
+	/* The sum can be negative while other CPUs are counting. */
 	return max_t(s64, lite_stat_sum(mem->stats, LITE_STAT_LMR_BYTES), 0) +
 	       READ_ONCE(mem->limit.lost);
 }
 
 /**
- * lite_memory_give_up - leaving the cluster: free what is at home here
- * @mem: node's; its cluster is LEAVING, so that nothing new is made
+ * lite_memory_give_up - free all LMRs at home here, before leaving the cluster
+ * @mem: node's; its cluster is LEAVING, so nothing new is created
  *
- * Context: may sleep; calls.
+ * Context: may sleep; makes calls.
  */
 void lite_memory_give_up(struct lite_memory *mem)
 {
@@ -170,8 +171,8 @@ void lite_memory_give_up(struct lite_memory *mem)
 }
 
 /**
- * lite_memory_forget - the cluster has been left: so have its stores
- * @mem: node's; it has no session with anybody
+ * lite_memory_forget - drop all state of a cluster that the node has left
+ * @mem: node's; it has no sessions
  *
  * Context: may sleep.
  */
@@ -191,9 +192,9 @@ void lite_memory_forget(struct lite_memory *mem)
 
 /**
  * lite_memory_shut - close all handles
- * @mem: node's; no operation is under way, and none will be
+ * @mem: node's; no operation is in flight, and none will be submitted
  *
- * Context: may sleep.
+ * Context: may sleep; makes calls.
  */
 void lite_memory_shut(struct lite_memory *mem)
 {
@@ -205,7 +206,7 @@ void lite_memory_shut(struct lite_memory *mem)
 		spin_lock(&mem->ctxs_lock);
 		ctx = list_first_entry_or_null(&mem->ctxs, struct lite_ctx,
 					       list);
-		/* While it is on the list, the list has a reference. */
+		/* While on the list, a context holds a reference for it. */
 		if (ctx)
 			kref_get(&ctx->ref);
 		spin_unlock(&mem->ctxs_lock);
@@ -220,7 +221,7 @@ void lite_memory_shut(struct lite_memory *mem)
 
 /**
  * lite_memory_exit - free everything
- * @mem: node's; shut, nobody is connected, no handler is running
+ * @mem: node's; shut, with no sessions and no running handlers
  *
  * Context: may sleep.
  */
@@ -240,7 +241,7 @@ void lite_memory_exit(struct lite_memory *mem)
 	lite_names_clear(mem, &mem->local);
 	lite_names_exit(&mem->local);
 	lite_names_exit(&mem->directory);
-	/* Mappings are freed by this workqueue after a grace period. */
+	/* RCU callbacks queue the freeing of mappings on this workqueue. */
 	rcu_barrier();
 	destroy_workqueue(mem->wq);
 	destroy_workqueue(mem->revoke_wq);
@@ -253,28 +254,28 @@ void lite_memory_exit(struct lite_memory *mem)
 }
 
 /**
- * lite_memory_members_changed - somebody came up, or went down
+ * lite_memory_members_changed - a member came up or went down
  * @mem: node's
  *
  * Context: any process; the work is done in the background.
  */
 void lite_memory_members_changed(struct lite_memory *mem)
 {
-	/* After what changed: whoever sees the number sees that. */
+	/* Ordered after the change: a reader of the new count sees it. */
 	atomic_inc_return(&mem->changes);
 	lite_names_event(mem);
 	queue_work(mem->wq, &mem->publish_work);
 	queue_work(mem->wq, &mem->retire_work);
-	/* Now, also if it was to be done later. */
+	/* Run now even if it is scheduled for later. */
 	mod_delayed_work(mem->wq, &mem->zombie_work, 0);
 	queue_work(mem->wq, &mem->made_work);
 	lite_orphans_look(mem);
 }
 
 /**
- * lite_memory_peer_gone - a session is over, its peer is fenced from us
+ * lite_memory_peer_gone - a session has ended and its peer is fenced from us
  * @mem: node's
- * @session: which
+ * @session: its number
  *
  * Context: may sleep.
  */
@@ -285,12 +286,12 @@ void lite_memory_peer_gone(struct lite_memory *mem, u64 session)
 }
 
 /**
- * lite_memory_peer_lost - a node's life is over
+ * lite_memory_peer_lost - an incarnation of a node will never come back
  * @mem: node's
- * @id: its id
- * @incarnation: which life
+ * @id: the node's id
+ * @incarnation: the one that is over
  *
- * Context: may sleep; does not call.
+ * Context: may sleep; makes no calls.
  */
 void lite_memory_peer_lost(struct lite_memory *mem, u32 id, u64 incarnation)
 {
