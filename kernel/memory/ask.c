@@ -4,6 +4,10 @@
  *
  * A request by handle names the handle's user and rights, and the home permits
  * what both allow. A request by name is permitted by the user's rights alone.
+ *
+ * Every lite_ctx_*() here may sleep, is killable and, but for lite_ctx_move(),
+ * returns what its ioctl does (LITE_IOC_FREE, ...). A handle needs
+ * LITE_RIGHT_MASTER, unless stated otherwise.
  */
 #include <linux/ktime.h>
 #include <linux/sched/signal.h>
@@ -92,16 +96,9 @@ static int lite_ask_handle(struct lite_ask *q, u32 *home, u64 *id)
 	return err;
 }
 
-/**
- * lite_home_error - turn a home's answer into an errno for the caller
- * @mem: node's
- * @home: its id
- * @err: 0 or a negative errno
- *
- * A home that is leaving or stopping says so of itself, not of this node.
- *
- * Context: any.
- * Return: what to return.
+/*
+ * The errno to return for a home's answer: one that is leaving or stopping says
+ * so of itself, not of this node. Any context.
  */
 int lite_home_error(struct lite_memory *mem, u32 home, int err)
 {
@@ -147,14 +144,7 @@ static int lite_ask(struct lite_ask *q)
 	return err == -EHOSTUNREACH ? -ENOENT : err;
 }
 
-/**
- * lite_ctx_free - free an LMR
- * @ctx: context
- * @target: LMR; a handle needs LITE_RIGHT_MASTER, and is closed
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno, see LITE_IOC_FREE.
- */
+/* Free an LMR; also closes the handle. */
 int lite_ctx_free(struct lite_ctx *ctx, const struct lite_target *target)
 {
 	struct lite_wire_change req = {};
@@ -169,15 +159,7 @@ int lite_ctx_free(struct lite_ctx *ctx, const struct lite_target *target)
 	return err;
 }
 
-/**
- * lite_ctx_grant - set the rights granted to a user
- * @ctx: context
- * @target: LMR
- * @grant: the user and the rights; 0 revokes the grant
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno, see LITE_IOC_GRANT.
- */
+/* Set the rights of a user; 0 ends the grant. The home checks what it takes. */
 int lite_ctx_grant(struct lite_ctx *ctx, const struct lite_target *target,
 		   const struct lite_grant *grant)
 {
@@ -199,17 +181,7 @@ int lite_ctx_grant(struct lite_ctx *ctx, const struct lite_target *target,
 	return lite_ask(&q);
 }
 
-/**
- * lite_ctx_setattr - change owner, group or mode
- * @ctx: context
- * @target: LMR; a handle needs LITE_RIGHT_MASTER
- * @uid: new owner, or LITE_KEEP
- * @gid: new group, or LITE_KEEP
- * @mode: new mode, or LITE_KEEP
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno, see LITE_IOC_SETATTR.
- */
+/* Change owner, group and mode; LITE_KEEP leaves one as it is. */
 int lite_ctx_setattr(struct lite_ctx *ctx, const struct lite_target *target,
 		     u32 uid, u32 gid, u32 mode)
 {
@@ -227,15 +199,7 @@ int lite_ctx_setattr(struct lite_ctx *ctx, const struct lite_target *target,
 	return lite_ask(&q);
 }
 
-/**
- * lite_ctx_rename - rename an LMR
- * @ctx: context
- * @target: LMR; a handle needs LITE_RIGHT_MASTER
- * @to: the new name, checked
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno, see LITE_IOC_RENAME.
- */
+/* Rename an LMR; @to is checked. */
 int lite_ctx_rename(struct lite_ctx *ctx, const struct lite_target *target,
 		    const char *to)
 {
@@ -252,15 +216,7 @@ int lite_ctx_rename(struct lite_ctx *ctx, const struct lite_target *target,
 	return err;
 }
 
-/**
- * lite_ctx_resize - change the length of an LMR
- * @ctx: context
- * @target: LMR; a handle needs LITE_RIGHT_MASTER
- * @length: bytes
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno, see LITE_IOC_RESIZE.
- */
+/* Change the length of an LMR, in bytes. */
 int lite_ctx_resize(struct lite_ctx *ctx, const struct lite_target *target,
 		    u64 length)
 {
@@ -292,7 +248,7 @@ static int lite_move_pause(ktime_t begun)
 /**
  * lite_ctx_move - move a range of an LMR to another node
  * @ctx: context
- * @target: LMR; a handle needs LITE_RIGHT_MASTER
+ * @target: LMR
  * @node: id of the destination; 0: this node
  * @offset: bytes; rounded down to a page
  * @length: bytes, the end is rounded up to a page; 0: all from @offset on
@@ -349,9 +305,7 @@ int lite_ctx_move(struct lite_ctx *ctx, const struct lite_target *target,
 			return err;
 		tries = 0;
 		req.later = cpu_to_le32(1);
-		/*
-		 * The whole range may have been cut off since the first step.
-		 */
+		/* The range may have been cut off since the first step. */
 		size = le64_to_cpu(reply.length);
 		if (size <= offset)
 			return -ERANGE;
@@ -367,17 +321,7 @@ int lite_ctx_move(struct lite_ctx *ctx, const struct lite_target *target,
 	return err;
 }
 
-/**
- * lite_ctx_grants - list the rights granted on an LMR
- * @ctx: context
- * @lh: handle, or 0
- * @name: checked, used if @lh is 0
- * @grants: set; LITE_GRANTS_MAX entries
- * @n: set to the number of grants
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno, see LITE_IOC_GRANTS.
- */
+/* List the grants (up to LITE_GRANTS_MAX). A handle needs no right. */
 int lite_ctx_grants(struct lite_ctx *ctx, u64 lh, const char *name,
 		    struct lite_grant *grants, u32 *n)
 {

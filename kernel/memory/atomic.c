@@ -17,10 +17,7 @@
 #include "../wait.h"
 #include "memory.h"
 
-/*
- * Before entering: the connection to this node, made if necessary, if the word
- * is local; else NULL.
- */
+/* The connection to this node if the word is local, else NULL. Not entered. */
 static struct lite_conn *lite_atomic_conn(const struct lite_access *a,
 					  u64 offset, bool *local,
 					  const struct lite_mapping **stale)
@@ -164,14 +161,9 @@ static int lite_atomic_device(const struct lite_access *a,
 	return err;
 }
 
-/**
- * lite_atomic_may - check handle, right and bounds of an atomic operation
- * @a: handle and right
- * @offset: in the LMR, a multiple of 8
- * @length: 8
- *
- * Context: may sleep; killable.
- * Return: 0; see lite_access_enter(); -EINVAL, -ERANGE.
+/*
+ * Check handle, right and bounds of an atomic operation. 0, -EINVAL, -ERANGE,
+ * or as lite_access_enter(). May sleep; killable.
  */
 int lite_atomic_may(const struct lite_access *a, u64 offset, u64 length)
 {
@@ -185,20 +177,9 @@ int lite_atomic_may(const struct lite_access *a, u64 offset, u64 length)
 	return err;
 }
 
-/**
- * lite_atomic_known - lite_atomic(), telling whether it may have been done
- * @a: handle and right
- * @opcode: LITE_OP_FETCH_ADD, _CMP_SWAP, _SWAP, _FETCH_AND or _FETCH_OR
- * @offset: in the LMR, a multiple of 8
- * @length: 8
- * @operand: addend, value expected, or operand of the other operations
- * @swap: the new value for LITE_OP_CMP_SWAP
- * @old: set to the value before
- * @posted: set to whether it may have been done, even if it failed; valid for
- *	LITE_OP_FETCH_ADD and LITE_OP_CMP_SWAP only
- *
- * Context: may sleep; killable.
- * Return: see lite_atomic().
+/*
+ * lite_atomic(), setting @posted to whether it may have been done even if it
+ * failed; valid for LITE_OP_FETCH_ADD and LITE_OP_CMP_SWAP only.
  */
 int lite_atomic_known(const struct lite_access *a, enum lite_opcode opcode,
 		      u64 offset, u64 length, u64 operand, u64 swap, u64 *old,

@@ -204,15 +204,9 @@ static bool lite_page_trydirty(struct page *page)
 	return true;
 }
 
-/**
- * lite_buf_tryunpin - unpin pages, without blocking
- * @buf: buffer
- * @pages: from lite_buf_pin()
- * @n: their number
- * @dirty: they have been written
- *
- * Context: process; does not block.
- * Return: true, or false: a page is locked, and none was unpinned.
+/*
+ * Unpin pages without blocking. False: a page to be dirtied is locked, and none
+ * was unpinned.
  */
 bool lite_buf_tryunpin(const struct lite_buf *buf, struct page **pages, int n,
 		       bool dirty)
@@ -229,16 +223,7 @@ bool lite_buf_tryunpin(const struct lite_buf *buf, struct page **pages, int n,
 	return true;
 }
 
-/**
- * lite_buf_unpin - unpin pages
- * @buf: buffer
- * @pages: from lite_buf_pin()
- * @n: their number
- * @dirty: they have been written; then it may wait for user space, which can
- *	hold the lock of a file's page (FUSE)
- *
- * Context: may sleep.
- */
+/* Unpin pages. If @dirty, may wait for user space that locks a page (FUSE). */
 void lite_buf_unpin(const struct lite_buf *buf, struct page **pages, int n,
 		    bool dirty)
 {

@@ -5,15 +5,7 @@
 #include "../core/name.h"
 #include "memory.h"
 
-/**
- * lite_create_fill - fill a request to create an LMR
- * @req: to fill
- * @self: this node's id
- * @cred: owner
- * @p: what to create
- *
- * Context: any.
- */
+/* Fill a request to create @p, owned by @cred, from node @self. Any context. */
 void lite_create_fill(struct lite_wire_create *req, u32 self,
 		      const struct lite_cred *cred,
 		      const struct lite_lmr_params *p)

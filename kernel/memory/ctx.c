@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Contexts: opening, closing, renewing and entering handles. (handles.c has
- * their table.)
- */
+/* Contexts: opening, closing, renewing and entering handles. */
 #include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -47,27 +44,16 @@ static void lite_user_release(struct kref *ref)
 	kfree_rcu(container_of(ref, struct lite_user, ref), rcu);
 }
 
-/**
- * lite_user_put - drop a reference
- * @user: may be NULL
- *
- * Context: any.
- */
+/* Drop a reference. Any context. */
 void lite_user_put(struct lite_user *user)
 {
 	if (user)
 		kref_put(&user->ref, lite_user_release);
 }
 
-/**
- * lite_user_get - get the user to open a handle as
- * @ctx: context
- * @cred: credentials of the user
- *
- * Shared with the last handle of @ctx if the credentials are equal.
- *
- * Context: may sleep.
- * Return: the user with a reference for a handle, or NULL.
+/*
+ * The user to open a handle as, with a reference, or NULL. It is the last
+ * handle's if the credentials are equal. May sleep.
  */
 struct lite_user *lite_user_get(struct lite_ctx *ctx,
 				const struct lite_cred *cred)
@@ -102,12 +88,7 @@ static void lite_ctx_release(struct kref *ref)
 	kfree(ctx);
 }
 
-/**
- * lite_ctx_put - drop a reference to a context
- * @ctx: context; shut before the last reference is dropped
- *
- * Context: any.
- */
+/* Drop a reference. The context is shut before the last. Any context. */
 void lite_ctx_put(struct lite_ctx *ctx)
 {
 	kref_put(&ctx->ref, lite_ctx_release);
@@ -122,11 +103,9 @@ static void lite_handle_free(struct lite_memory *mem, struct lite_handle *h)
 	lite_stat_dec(mem->stats, LITE_STAT_HANDLES);
 }
 
-/**
- * lite_ctx_shut - close all handles of a context and free what it registered
- * @ctx: context, which takes no new handles from now on; may be shut twice
- *
- * Context: may sleep; calls homes.
+/*
+ * Close all handles of a context, take no new ones, and free what was
+ * registered through it. May be called twice. May sleep; calls homes.
  */
 void lite_ctx_shut(struct lite_ctx *ctx)
 {
@@ -255,14 +234,7 @@ fail:
 	return err;
 }
 
-/**
- * lite_ctx_unmap - close a handle
- * @ctx: context
- * @lh: handle
- *
- * Context: may sleep; the last handle of an LMR calls its home.
- * Return: 0 or -EBADF.
- */
+/* Close a handle. 0 or -EBADF. May sleep; the last of an LMR calls its home. */
 int lite_ctx_unmap(struct lite_ctx *ctx, u64 lh)
 {
 	struct lite_handle *h;
@@ -307,9 +279,7 @@ int lite_ctx_share(struct lite_ctx *ctx, const struct lite_access *from, u64 *lh
 	} else if (from->right & ~old->rights) {
 		err = -EACCES;
 	} else {
-		/*
-		 * If it is retired, the first use of the new handle renews it.
-		 */
+		/* If retired, the new handle's first use renews it. */
 		m = rcu_dereference_protected(
 			old->mapping, lockdep_is_held(&from->ctx->lock));
 		kref_get(&m->ref);
@@ -326,14 +296,9 @@ err_cancel:
 	return err;
 }
 
-/**
- * lite_home_gone - why a home does not know an LMR any more
- * @mem: node's
- * @home: its id
- * @incarnation: in which it had the LMR
- *
- * Context: any.
- * Return: -EIDRM: it was freed; -ESTALE: the home has a new incarnation.
+/*
+ * Why a home does not know an LMR of its @incarnation: -EIDRM: it was freed;
+ * -ESTALE: the home has a new incarnation. Any context.
  */
 int lite_home_gone(struct lite_memory *mem, u32 home, u64 incarnation)
 {
@@ -462,15 +427,10 @@ lite_access_try(const struct lite_access *a, const struct lite_mapping **stale)
 	return ERR_PTR(-EAGAIN);
 }
 
-/**
- * lite_access_tryenter - begin to operate on an LMR, without blocking
- * @a: handle and right
- * @stale: set, with -EAGAIN, to what to pass to lite_access_renew()
- *
- * For callers that hold what others wait for. See lite_access_enter().
- *
- * Context: any process.
- * Return: the mapping, or ERR_PTR: -EBADF, -EACCES, -EAGAIN: renew, try again.
+/*
+ * lite_access_enter() without blocking, for callers that hold what others wait
+ * for. ERR_PTR: -EBADF, -EACCES; -EAGAIN: pass @stale to lite_access_renew(),
+ * and try again. Any process.
  */
 struct lite_mapping *lite_access_tryenter(const struct lite_access *a,
 					  const struct lite_mapping **stale)
@@ -550,18 +510,10 @@ struct lite_mapping *lite_enter_range(const struct lite_access *a, u64 offset,
 	return lite_entered(m, offset, length);
 }
 
-/**
- * lite_tryenter_range - begin to operate on a range, without blocking
- * @a: handle and right
- * @offset: in the LMR, bytes
- * @length: bytes
- * @stale: set, with -EAGAIN, to what to pass to lite_access_renew()
- *
- * For callers that hold a bounce page or have entered another LMR. After
- * -EAGAIN they release that, and then renew.
- *
- * Context: any process.
- * Return: see lite_access_tryenter(); -EINVAL, -ERANGE.
+/*
+ * lite_enter_range() without blocking: -EAGAIN sets @stale. For callers that
+ * hold a bounce page or have entered another LMR; they release that, and then
+ * renew.
  */
 struct lite_mapping *lite_tryenter_range(const struct lite_access *a,
 					 u64 offset, u64 length,
@@ -620,13 +572,9 @@ static struct lite_peer *lite_access_suspect(const struct lite_access *a)
 	return peer;
 }
 
-/**
- * lite_access_await - wait for a suspect node of an LMR
- * @a: handle
- *
- * Context: may sleep; killable.
- * Return: 0: try again; -EHOSTDOWN: none of its nodes is suspect, or the node
- * went down; -EINTR.
+/*
+ * Wait for a suspect node of an LMR. 0: try again; -EHOSTDOWN: it is down, or
+ * there is none; -EINTR. May sleep; killable.
  */
 int lite_access_await(const struct lite_access *a)
 {

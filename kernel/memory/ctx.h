@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Handles, and requests and operations made with them. ctx.c, handles.c, ask.c,
- * look.c, create.c, transfer.c, atomic.c, memop.c, fence.c, op.c, buf.c
- */
+/* Handles, and requests and operations made with them. */
 #ifndef _LITE_CTX_H
 #define _LITE_CTX_H
 

@@ -3,12 +3,11 @@
  * The handles of a context.
  *
  * A handle is made in two steps, so that its number can be copied to the user
- * before it works: reserve (not in the table yet), then publish or cancel. It
- * is looked up under RCU and freed after a grace period.
+ * before it works: reserve (not in the table), then publish or cancel. It is
+ * looked up under RCU and freed after a grace period.
  *
- * The table is a flat array, so that looking up one handle of a hundred
- * thousand costs the same as one of ten. It grows, replaced under RCU, and does
- * not shrink.
+ * The table is a flat array, for constant-time look-ups. It grows, replaced
+ * under RCU, and does not shrink.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -58,11 +57,7 @@ out:
 	return err;
 }
 
-/**
- * lite_handle_remove - remove a handle from the table
- * @ctx: context, locked
- * @h: published
- */
+/* Remove a published handle from the table. */
 void lite_handle_remove(struct lite_ctx *ctx, const struct lite_handle *h)
 {
 	u32 index = lite_handle_index(h->lh);
@@ -71,13 +66,7 @@ void lite_handle_remove(struct lite_ctx *ctx, const struct lite_handle *h)
 	ida_free(&ctx->numbers, index);
 }
 
-/**
- * lite_handle_next - iterate over published handles
- * @ctx: context, locked
- * @index: position; 0 at first
- *
- * Return: the next handle, or NULL at the end.
- */
+/* The next published handle; NULL: the end. @index: 0 at first. */
 struct lite_handle *lite_handle_next(struct lite_ctx *ctx, u32 *index)
 {
 	struct lite_handle_table *t = lite_handles_locked(ctx);
@@ -124,13 +113,7 @@ struct lite_handle *lite_handle_reserve(struct lite_ctx *ctx)
 	return h;
 }
 
-/**
- * lite_handle_cancel - free a reserved handle
- * @ctx: context
- * @h: reserved, not published
- *
- * Context: any process.
- */
+/* Free a handle that was reserved but not published. Any process. */
 void lite_handle_cancel(struct lite_ctx *ctx, struct lite_handle *h)
 {
 	ida_free(&ctx->numbers, lite_handle_index(h->lh));

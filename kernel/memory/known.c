@@ -4,13 +4,12 @@
  * call.
  *
  * A home recalls an LMR from all mappers before it takes a right away, renames
- * it or frees it, and grants a MAP by name only under the current name. So
- * while a mapping is ACTIVE and its session with the home is alive, what the
- * home granted for a name and user is what it would grant now. A refusal may be
- * out of date and is not cached.
+ * it or frees it. So while a mapping is ACTIVE and its session with the home
+ * alive, what the home granted for a name and user is what it would grant now.
+ * Refusals are not cached: they may be out of date.
  *
  * An entry has a reference to its mapping, so the home counts this node as a
- * mapper until LITE_KNOWN_TIME to twice that after the last use.
+ * mapper for a while (LITE_KNOWN_TIME) after the last use.
  */
 #include <linux/jhash.h>
 #include <linux/random.h>
@@ -61,9 +60,7 @@ static struct lite_known *lite_known_lookup(struct lite_known_table *known,
 	return NULL;
 }
 
-/*
- * Is the entry still what the home would say? If not, it never will be again.
- */
+/* Would the home still say so? If not, the entry is of no use any more. */
 static bool lite_known_true(const struct lite_known *k)
 {
 	return READ_ONCE(k->m->state) == LITE_MAPPING_ACTIVE &&
@@ -194,14 +191,7 @@ static void lite_known_work(struct work_struct *work)
 		queue_delayed_work(mem->wq, &mem->known.work, LITE_KNOWN_TIME);
 }
 
-/**
- * lite_known_forget - drop all entries
- * @mem: node's
- *
- * Entries that are added concurrently may stay.
- *
- * Context: may sleep; calls homes.
- */
+/* Drop all entries but those added concurrently. May sleep; calls homes. */
 void lite_known_forget(struct lite_memory *mem)
 {
 	lite_known_expire(mem, jiffies);

@@ -3,16 +3,16 @@
  * Mappings for memory operations that peers ask for.
  *
  * Such an operation names LMRs by home and id. This node performs it as a
- * mapper: REVOKE reaches this node and waits for the operation, as for those of
- * its own users. Mappings made for peers are kept for a while, by a reference
- * in a short list, for the next operation.
+ * mapper in its own right, so a REVOKE waits for it as for those of local
+ * users. A short list holds references to mappings for a while, for the next
+ * operation.
  *
  * Operations enter through mem->mappings, without that reference, so a mapping
- * can be dropped from the list at any time. An operation that finds no mapping
- * has the LMR mapped (lite_lent_prepare(), which makes calls) and tries again.
+ * can be dropped from the list at any time. If there is none, the operation has
+ * the LMR mapped (lite_lent_prepare(), which makes calls) and tries again.
  *
- * An anonymous LMR ends with the last reference to its mapping at its maker, so
- * an existing mapping of one is not kept. A new one is kept, but only briefly.
+ * An anonymous LMR ends with its mapping at its maker, so an existing mapping
+ * of one is not kept, and a new one only briefly.
  */
 #include <linux/slab.h>
 
@@ -85,10 +85,7 @@ void lite_lent_init(struct lite_memory *mem)
 	INIT_DELAYED_WORK(&mem->lent.work, lite_lent_work);
 }
 
-/**
- * lite_lent_kick - have a kept mapping dropped that has left ACTIVE
- * @m: mapping; map_lock is held
- */
+/* A mapping on the list has left ACTIVE: have it dropped. */
 void lite_lent_kick(struct lite_mapping *m)
 {
 	struct lite_memory *mem = m->mem;
@@ -98,24 +95,14 @@ void lite_lent_kick(struct lite_mapping *m)
 		mod_delayed_work(mem->wq, &mem->lent.work, 0);
 }
 
-/**
- * lite_lent_drop - drop all kept mappings
- * @mem: node's
- *
- * Context: may sleep; calls homes.
- */
+/* Drop all kept mappings. May sleep; calls homes. */
 void lite_lent_drop(struct lite_memory *mem)
 {
 	while (lite_lent_reap(mem, true))
 		cond_resched();
 }
 
-/**
- * lite_lent_close - drop all kept mappings, and keep none from now on
- * @mem: node's; may be closed twice
- *
- * Context: may sleep; calls homes.
- */
+/* Drop all kept mappings, and keep none from now on. May sleep; calls homes. */
 void lite_lent_close(struct lite_memory *mem)
 {
 	spin_lock(&mem->map_lock);
@@ -126,8 +113,8 @@ void lite_lent_close(struct lite_memory *mem)
 }
 
 /*
- * Evict from a full list: the first mapping that was not used since it got its
- * place. Used ones move to the tail, each once.
+ * Evict the first mapping that was not used since it got its place; others move
+ * to the tail, once each.
  */
 static struct lite_mapping *lite_lent_oldest(struct lite_memory *mem)
 {
@@ -242,10 +229,7 @@ static struct lite_mapping *lite_lent_find(struct lite_memory *mem, u32 home,
 	return m;
 }
 
-/*
- * Wait for suspect nodes of an LMR. Returns true if the mapping is bound to the
- * present session of every node that is in reach.
- */
+/* Wait for suspect nodes. Is the mapping in the sessions there are then? */
 static bool lite_lent_settled(struct lite_mapping *m)
 {
 	struct lite_conn *conn;

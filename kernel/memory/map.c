@@ -169,8 +169,8 @@ static bool lite_mapping_blocks(const struct lite_mapping *m)
 }
 
 /*
- * Let an existing mapping of the LMR take over the MAP, if there is one. A
- * mapping of a dead session is retired first. Returns NULL if there is none.
+ * Let an existing mapping take over the MAP, retiring it first if its session
+ * is dead. NULL: there is none.
  */
 static struct lite_mapping *lite_mapping_known(struct lite_memory *mem,
 					       struct lite_conn *conn, u32 home,
@@ -231,8 +231,7 @@ static int lite_mapping_enter_table(struct lite_mapping *m, u64 revoked)
 
 /*
  * Turn the reply to a MAP or (@created) CREATE into a mapping. On failure the
- * MAP is given back, and with it an anonymous LMR that was created for it:
- * either here, or by releasing the mapping that counts it.
+ * MAP is given back, and an anonymous LMR just created is freed by that.
  */
 static struct lite_mapping *lite_mapping_finish(
 	struct lite_memory *mem, struct lite_conn *conn, u32 home,
@@ -288,9 +287,9 @@ static struct lite_mapping *lite_mapping_finish(
 }
 
 /*
- * An LMR was created but could not be mapped, and the MAP has been given back.
- * That frees an anonymous LMR; a named one has to be freed here, as its creator
- * is told that there is none.
+ * An LMR was created but not mapped, and the MAP has been given back. A named
+ * LMR survives that and has to be freed: its creator is told that there is
+ * none.
  */
 static void lite_create_undo(struct lite_memory *mem, struct lite_conn *conn,
 			     u64 id, const struct lite_wire_cred *owner)
@@ -351,9 +350,9 @@ static int lite_home_conn(struct lite_memory *mem, u32 home,
 }
 
 /*
- * A call failed because its session broke: may it be repeated in the next one?
- * The end of a session undoes its MAPs, and its CREATEs of anonymous LMRs that
- * this node has not learned of. A named LMR stays, if it was created.
+ * May a call be repeated after its session broke? The end of a session ends its
+ * MAPs, and frees anonymous LMRs that were created in it without this node
+ * learning of them. A named LMR may have been created, and stays.
  */
 static bool lite_mapping_again(struct lite_memory *mem, u32 home,
 			       const struct lite_call_desc *d)
@@ -497,17 +496,9 @@ struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home,
 	return lite_mapping_map(mem, home, &req, granted);
 }
 
-/**
- * lite_mapping_by_name - map an LMR if it has a name
- * @mem: node's
- * @home: its home
- * @id: its id there
- * @name: name that it must have when the home grants the MAP
- * @cred: user to map it for
- * @rights: LITE_RIGHT_* wanted; all or none are granted
- *
- * Context: may sleep; killable.
- * Return: see lite_mapping_by_id(); -ENOENT also if it has another name.
+/*
+ * lite_mapping_by_id(), if the LMR has this name when the home grants the MAP,
+ * else -ENOENT. Grants all @rights or none.
  */
 struct lite_mapping *lite_mapping_by_name(struct lite_memory *mem, u32 home,
 					  u64 id, const char *name,
@@ -544,11 +535,7 @@ struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 	int tries = 0;
 
 	req->map = cpu_to_le32(1);
-	/*
-	 * After -EAGAIN the MAP has been given back. An anonymous LMR is gone
-	 * with it, and is created again; a named one exists, and the caller
-	 * maps it.
-	 */
+	/* An anonymous LMR is gone then. The caller maps a named one. */
 	do {
 		m = lite_mapping_ask(mem, home, LITE_CALL_LMR_CREATE, req,
 				     sizeof(*req), id, granted);

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mappings: what this node, as a mapper, knows of an LMR. All its handles on
- * the LMR share one. map.c makes them.
+ * Mappings: what this node, as a mapper, knows of an LMR, shared by all
+ * handles. map.c makes them.
  *
  * A mapping stays in mem->mappings until nothing is in flight on it, whatever
- * its state, so that a REVOKE finds it and waits for it.
- *
- * Releasing the last reference gives back the MAPs that the home counts. After
- * a REVOKE, or the end of the session, the home does not count this node any
- * more.
+ * its state, so that a REVOKE finds it and waits for it. Releasing the last
+ * reference gives back the MAPs that the home counts; after a REVOKE, or the
+ * end of the session, it counts none.
  */
 #include <linux/slab.h>
 
@@ -41,7 +39,7 @@ static void lite_mapping_free_rcu(struct work_struct *work)
 	lite_stat_dec(mem->stats, LITE_STAT_MAPPINGS);
 }
 
-/* Leave ACTIVE, once; returns true to the caller that did it. */
+/* Leave ACTIVE, once. True for the caller that did it. */
 bool lite_mapping_end(struct lite_mapping *m, enum lite_mapping_state state)
 {
 	lockdep_assert_held(&m->mem->map_lock);
@@ -79,9 +77,9 @@ static int lite_mapping_left_cmp(const void *key, const struct rb_node *node)
 }
 
 /*
- * A drained mapping need not be found any more. But its LMR may be mapped again
+ * Drained, it need not be found any more. But its LMR may be mapped again
  * before the last handle lets go of this mapping and the home learns that it is
- * unclean. Until then mem->unclean remembers it for the answer to a REVOKE.
+ * unclean: mem->unclean keeps it for the answer to a REVOKE until then.
  */
 static void lite_mapping_unlist(struct lite_mapping *m)
 {
@@ -94,14 +92,9 @@ static void lite_mapping_unlist(struct lite_mapping *m)
 		rb_add(&m->left, &m->mem->unclean, lite_mapping_left_less);
 }
 
-/**
- * lite_mapping_was_unclean - has a drained mapping of an LMR been left unclean?
- * @mem: node's; map_lock is held
- * @home: of the LMR
- * @id: its id there
- *
- * Return: true if a failed operation of an earlier mapping may still be
- * executed and the home may not know it.
+/*
+ * May a failed operation of a drained mapping of an LMR still be executed,
+ * without its home knowing?
  */
 bool lite_mapping_was_unclean(const struct lite_memory *mem, u32 home, u64 id)
 {
@@ -112,9 +105,8 @@ bool lite_mapping_was_unclean(const struct lite_memory *mem, u32 home, u64 id)
 }
 
 /*
- * Wait until nothing is in flight on a mapping that the caller found in the
- * table and may hold no reference to; @watchers, raised by the caller, keeps
- * its memory.
+ * Drain a mapping found in the table. @watchers, raised by the caller, keeps it
+ * in place of a reference.
  */
 void lite_mapping_watch(struct lite_mapping *m)
 {
@@ -126,12 +118,7 @@ void lite_mapping_watch(struct lite_mapping *m)
 		wake_up_var(&m->watchers);
 }
 
-/**
- * lite_mapping_retire - retire a mapping that is bound to a dead session
- * @m: mapping, with a reference
- *
- * Context: may sleep; waits until nothing is in flight on it.
- */
+/* Retire a mapping, with a reference, and drain it. May sleep. */
 void lite_mapping_retire(struct lite_mapping *m)
 {
 	spin_lock(&m->mem->map_lock);
@@ -141,14 +128,9 @@ void lite_mapping_retire(struct lite_mapping *m)
 	lite_mapping_watch(m);
 }
 
-/**
- * lite_mapping_retire_home - retire all mappings of LMRs of a home
- * @mem: node's
- * @home: its id; 0: all homes
- *
- * Handles stay open, and map the LMR again when they are used.
- *
- * Context: may sleep; waits until nothing is in flight.
+/*
+ * Retire and drain all mappings of LMRs of a home; 0: of all homes. Handles map
+ * their LMRs again when they are used. May sleep.
  */
 void lite_mapping_retire_home(struct lite_memory *mem, u32 home)
 {
@@ -165,24 +147,17 @@ void lite_mapping_retire_home(struct lite_memory *mem, u32 home)
 			atomic_inc(&m->watchers);
 		}
 		spin_unlock(&mem->map_lock);
-		/*
-		 * Removes it from the table, so the next iteration finds
-		 * another.
-		 */
+		/* Takes it out of the table: the next one found is another. */
 		if (m)
 			lite_mapping_watch(m);
 		cond_resched();
 	} while (m);
 }
 
-/**
- * lite_mappings_retire_dead - retire mappings with a dead session to the home
- * @mem: node's
- *
- * An operation would detect a dead session itself. But accesses through page
- * tables do not check, and the home may free the LMR without asking this node.
- *
- * Context: may sleep; waits until nothing is in flight.
+/*
+ * Retire and drain mappings with a dead session to the home. Operations would
+ * notice it themselves; accesses through page tables do not, and the home may
+ * free the LMR without asking this node. May sleep.
  */
 void lite_mappings_retire_dead(struct lite_memory *mem)
 {
@@ -213,9 +188,8 @@ void lite_mappings_retire_dead(struct lite_memory *mem)
  * @count: how many
  * @flags: enum lite_wire_unmap_flags
  *
- * On failure the session is killed, as the home may go on counting the MAPs. A
- * time-out before the call got a slot is not such a failure and is retried: all
- * users share the session, and their CREATEs and changes can fill the line.
+ * A home that may go on counting them loses the session. Not so if the call
+ * only timed out in line for a slot: users' slow calls can fill the line.
  *
  * Context: may sleep, for as long as it takes to get a slot; makes a call.
  * Return: true if the home has been told; false: the session is over.
@@ -282,12 +256,7 @@ static void lite_mapping_release(struct kref *ref)
 	queue_rcu_work(mem->wq, &m->rcu);
 }
 
-/**
- * lite_mapping_put - drop a reference
- * @m: mapping
- *
- * Context: may sleep; dropping the last one drains it and calls the home.
- */
+/* Drop a reference. May sleep; the last one drains it and calls the home. */
 void lite_mapping_put(struct lite_mapping *m)
 {
 	kref_put(&m->ref, lite_mapping_release);

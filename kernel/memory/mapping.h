@@ -25,8 +25,7 @@ enum lite_mapping_state {
  * @peer: NULL: this node
  * @session: the only one to use with it; 0: it was down when this was noted
  * @local: it is this node in its present incarnation
- * @lost: the node (this one or a peer) has a new incarnation and has lost the
- *	memory: -ESTALE
+ * @lost: a new incarnation of it has lost the memory: -ESTALE
  */
 struct lite_map_share {
 	u32 node;
@@ -113,10 +112,9 @@ struct lite_mapping {
 };
 
 /*
- * Where packets overtake each other, a transport that goes back to the first
- * missing packet (go-back-N) may never get a large piece through. When two
- * large pieces have failed and a small one succeeds (transfer.c), pieces are
- * kept small for LITE_CAREFUL_TIME.
+ * Where packets overtake each other, a go-back-N transport may never get a
+ * large piece through. After two have failed and a small one has succeeded
+ * (transfer.c), pieces stay small for LITE_CAREFUL_TIME.
  */
 #define LITE_CAREFUL_BYTES 1024
 #define LITE_CAREFUL_TIME (60 * HZ)
@@ -133,9 +131,9 @@ lite_extent_at(const struct lite_mapping *m, u64 offset)
 }
 
 /*
- * An operation that failed here may still be executed at the store: a packet
- * may be late. Mark the mapping, so that the home has this node fenced before
- * the memory is freed.
+ * A failed operation may still be executed at the store, by a late packet. Mark
+ * the mapping, so that the home has this node fenced before it frees the
+ * memory.
  */
 static inline int lite_io_result(struct lite_mapping *m, int err)
 {
@@ -150,10 +148,9 @@ static inline int lite_io_result(struct lite_mapping *m, int err)
  * struct lite_revoked - REVOKEs and RECALLs that have come
  * @salt: of the hash of an LMR's key, so that users cannot choose collisions
  * @count: how many so far
- * @last: number of the last one, by hash of the LMR
- *
- * A MAP that was begun at count N has been overtaken if @last is greater than
- * N. A collision looks the same, and costs one unnecessary MAP.
+ * @last: number of the last one, by hash of the LMR. If greater than the count
+ *	at which a MAP was begun, it has overtaken the MAP, or is a collision,
+ *	which costs one more MAP
  */
 struct lite_revoked {
 	u64 salt;

@@ -129,12 +129,7 @@ err_local:
 	return -ENOMEM;
 }
 
-/**
- * lite_memory_idle - does the node hold no LMR, allocation, mapping or name?
- * @mem: node's
- *
- * Context: may sleep; makes calls.
- */
+/* Has the node no LMR, memory, mapping or name? May sleep; calls homes. */
 bool lite_memory_idle(struct lite_memory *mem)
 {
 	lite_known_forget(mem);
@@ -142,13 +137,7 @@ bool lite_memory_idle(struct lite_memory *mem)
 	       xa_empty(&mem->mappings) && list_empty(&mem->local.all);
 }
 
-/**
- * lite_memory_used - memory given to LMRs
- * @mem: node's
- *
- * Context: any.
- * Return: bytes, whole pages, including quarantined ones, which are lost.
- */
+/* Bytes given to LMRs, including quarantined ones, which are lost. */
 u64 lite_memory_used(struct lite_memory *mem)
 {
 	/* The sum can be negative while other CPUs are counting. */
@@ -156,12 +145,7 @@ u64 lite_memory_used(struct lite_memory *mem)
 	       READ_ONCE(mem->limit.lost);
 }
 
-/**
- * lite_memory_give_up - free all LMRs at home here, before leaving the cluster
- * @mem: node's; its cluster is LEAVING, so nothing new is created
- *
- * Context: may sleep; makes calls.
- */
+/* The node is LEAVING: free all LMRs at home here. May sleep; makes calls. */
 void lite_memory_give_up(struct lite_memory *mem)
 {
 	flush_work(&mem->publish_work);
@@ -170,12 +154,7 @@ void lite_memory_give_up(struct lite_memory *mem)
 	flush_workqueue(mem->wq);
 }
 
-/**
- * lite_memory_forget - drop all state of a cluster that the node has left
- * @mem: node's; it has no sessions
- *
- * Context: may sleep.
- */
+/* The node has left, and has no sessions: drop all state. May sleep. */
 void lite_memory_forget(struct lite_memory *mem)
 {
 	cancel_delayed_work_sync(&mem->zombie_work);
@@ -190,12 +169,7 @@ void lite_memory_forget(struct lite_memory *mem)
 	lite_names_clear(mem, &mem->directory);
 }
 
-/**
- * lite_memory_shut - close all handles
- * @mem: node's; no operation is in flight, and none will be submitted
- *
- * Context: may sleep; makes calls.
- */
+/* Close all handles; no operation is in flight. May sleep; calls homes. */
 void lite_memory_shut(struct lite_memory *mem)
 {
 	struct lite_ctx *ctx;
@@ -219,12 +193,7 @@ void lite_memory_shut(struct lite_memory *mem)
 	flush_workqueue(mem->wq);
 }
 
-/**
- * lite_memory_exit - free everything
- * @mem: node's; shut, with no sessions and no running handlers
- *
- * Context: may sleep.
- */
+/* Free everything; no session and no handler is left. May sleep. */
 void lite_memory_exit(struct lite_memory *mem)
 {
 	cancel_work_sync(&mem->publish_work);
@@ -253,12 +222,7 @@ void lite_memory_exit(struct lite_memory *mem)
 	lite_limit_exit(&mem->limit);
 }
 
-/**
- * lite_memory_members_changed - a member came up or went down
- * @mem: node's
- *
- * Context: any process; the work is done in the background.
- */
+/* A member came up or went down. Any process; works in the background. */
 void lite_memory_members_changed(struct lite_memory *mem)
 {
 	/* Ordered after the change: a reader of the new count sees it. */
@@ -272,27 +236,14 @@ void lite_memory_members_changed(struct lite_memory *mem)
 	lite_orphans_look(mem);
 }
 
-/**
- * lite_memory_peer_gone - a session has ended and its peer is fenced from us
- * @mem: node's
- * @session: its number
- *
- * Context: may sleep.
- */
+/* A session has ended, and its peer is fenced from us. May sleep. */
 void lite_memory_peer_gone(struct lite_memory *mem, u64 session)
 {
 	lite_home_session_gone(mem, session);
 	lite_store_session_gone(mem, session);
 }
 
-/**
- * lite_memory_peer_lost - an incarnation of a node will never come back
- * @mem: node's
- * @id: the node's id
- * @incarnation: the one that is over
- *
- * Context: may sleep; makes no calls.
- */
+/* An incarnation of a node is over for good. May sleep; makes no calls. */
 void lite_memory_peer_lost(struct lite_memory *mem, u32 id, u64 incarnation)
 {
 	lite_store_lost(mem, id, incarnation);

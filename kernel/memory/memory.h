@@ -6,31 +6,25 @@
  *
  *   store    gives memory (struct lite_alloc) to a home. store.c, copy.c,
  *            pinned.c
- *   home     keeps an LMR's metadata: its owner, where its parts are, which
- *            nodes have it mapped (struct lite_lmr). lmr.c, place.c, release.c,
- *            mappers.c, free.c, orphan.c, change.c, resize.c; names are in
- *            claim.c, directory.c, names.c
+ *   home     keeps an LMR's metadata: owner, placement, mappers (struct
+ *            lite_lmr). lmr.c, place.c, release.c, mappers.c, free.c, orphan.c,
+ *            change.c, resize.c; for names claim.c, directory.c, names.c
  *   mapper   has handles on an LMR (struct lite_mapping, shared by all handles
- *            of the node) and operates on its memory. map.c, mapping.c,
- *            revoke.c, made.c, ctx.c, handles.c, transfer.c, atomic.c, buf.c,
- *            vector.c, issue.c, view.c, look.c, known.c. A mapper that stores
- *            bytes also performs memory operations on them for other mappers,
- *            which have checked the rights. memop.c, memop_serve.c,
- *            memop_run.c, memop_two.c, lent.c
+ *            of the node) and operates on its memory: the other files. A mapper
+ *            that stores bytes also performs memory operations on them for
+ *            other mappers, which have checked the rights: memop*.c, lent.c
  *
  * Why freed memory is never accessed
  *
  *   A home frees memory only after every mapper has either acknowledged REVOKE
  *   (it has no operation in flight and will start none) or been fenced: its
- *   session with the home has ended, and before the stores free anything, so
- *   have its sessions with all stores of the LMR.
+ *   sessions with the home and with all stores of the LMR have ended.
  *
  *   A mapping is bound to sessions: the one with the home in which it was made,
- *   and those with the stores, which are noted before the home confirms
- *   (LMR_EXTENTS) that this node is still a mapper. Operations use only these
- *   sessions. When one of them ends, the mapping is retired and the home is
- *   asked again, so a mapper that was fenced while it was stalled cannot
- *   continue with stale knowledge.
+ *   and those with the stores, noted before the home confirms (LMR_EXTENTS)
+ *   that this node is still a mapper. Operations use no other sessions. When
+ *   one of them ends, the mapping is retired and the home is asked again, so a
+ *   mapper that was fenced while stalled cannot go on with stale knowledge.
  *
  *   A node that does memory operations for a peer is a mapper itself and is
  *   revoked like any other.
@@ -39,21 +33,19 @@
  *
  *   A change (of placement, length or permissions) first closes the LMR: the
  *   home grants no MAP, and waits until every mapper has answered RECALL (which
- *   drains it, as REVOKE does) or been fenced from all stores. The home then
- *   makes the change and opens the LMR again. Handles stay open; each maps the
- *   LMR again, with a new check of its rights, at its next operation. Every
- *   change gives the LMR a new generation, and a store performs a mapper's
- *   request only in the generation that the request names.
+ *   drains it, as REVOKE does) or been fenced from all stores. Then it makes
+ *   the change and opens the LMR. Handles stay open; each maps the LMR, and has
+ *   its rights checked, again when it is next used. A change starts a new
+ *   generation; memory operations are done only in the generation they name.
  *
  *   Pages in the page tables of processes (mmap, view.c) are not operations in
  *   flight. They are unmapped before a mapping counts as drained.
  *
  * Locking, outermost first: mmap_lock (page faults of mapped LMRs),
  * lite_ctx.lock, lite_lmr.lock, map_lock, names locks, lite_limit.lock. Calls
- * to other nodes are made with none of them held except lite_ctx.lock and,
- * rarely, mmap_lock. lite_mapping.zap nests inside lite_ctx.lock, and
- * i_mmap_rwsem inside lite_mapping.zap. views_lock, pinned_lock, runs_lock and
- * work_lock are innermost.
+ * are made with none of them held except lite_ctx.lock and, rarely, mmap_lock.
+ * lite_mapping.zap nests inside lite_ctx.lock, and i_mmap_rwsem inside that.
+ * views_lock, pinned_lock, runs_lock and work_lock are innermost.
  */
 #ifndef _LITE_MEMORY_H
 #define _LITE_MEMORY_H

@@ -3,12 +3,12 @@
  * LITE_IOC_REGISTER: make an LMR of memory that a process has (pinned.c).
  *
  * The memory becomes the only part of an LMR at home here. The LMR is like any
- * other: the pages are released only after all mappers have let go. But it is
- * never resized or moved (resize.c), as that would give it other memory.
+ * other (its pages are released only after all mappers have let go), but never
+ * resized or moved (resize.c), as that would give it other memory.
  *
  * It ends with the context that made it, named or not, so that a process leaves
- * no locked memory behind. The context lists the memory it has registered;
- * freeing the memory takes it off the list.
+ * no locked memory behind. The context lists what it has registered; freeing
+ * the memory takes it off the list.
  */
 #include <linux/slab.h>
 
@@ -124,11 +124,9 @@ int lite_ctx_register(struct lite_ctx *ctx, const struct lite_cred *cred,
 	return err;
 }
 
-/**
- * lite_ctx_unregister - free all that was registered through a context
- * @ctx: context; nothing more is registered
- *
- * Context: may sleep; waits for all mappers.
+/*
+ * Free all that was registered through a context, with nothing more to come.
+ * May sleep; waits for all mappers.
  */
 void lite_ctx_unregister(struct lite_ctx *ctx)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * REVOKE and RECALL at the mapper. Both end the mapping of an LMR and wait
- * until it is drained; after RECALL the LMR may be mapped again.
+ * REVOKE and RECALL at the mapper. Both end the mapping of an LMR and drain it;
+ * after RECALL the LMR may be mapped again.
  *
- * Either may overtake the reply to a MAP, and then finds no mapping. So they
- * are counted, and the number of the last one for each LMR is kept (struct
- * lite_revoked): a MAP that was begun before that starts over.
+ * One that overtakes the reply to a MAP finds no mapping. The number of the
+ * last one is kept by LMR (struct lite_revoked): a MAP begun before it starts
+ * over.
  *
  * The answer covers all mappings that this node has had of the LMR, including
  * drained ones that idle handles still refer to (mem->unclean).
@@ -20,13 +20,7 @@ static u32 lite_revoked_slot(const struct lite_memory *mem, u32 home, u64 id)
 		       LITE_REVOKED_BITS);
 }
 
-/**
- * lite_revoked_count - how many REVOKEs and RECALLs have come so far
- * @mem: node's
- *
- * Context: any process.
- * Return: the count, to be passed to lite_revoked_since() after a MAP.
- */
+/* REVOKEs and RECALLs so far: for lite_revoked_since(), before a MAP. */
 u64 lite_revoked_count(struct lite_memory *mem)
 {
 	u64 count;
@@ -37,14 +31,9 @@ u64 lite_revoked_count(struct lite_memory *mem)
 	return count;
 }
 
-/**
- * lite_revoked_since - has an LMR been revoked or recalled since a MAP began?
- * @mem: node's; map_lock is held
- * @home: of the LMR
- * @id: its id there, from the MAP's reply
- * @count: from lite_revoked_count(), before the MAP
- *
- * Return: true if the MAP's reply may be stale; can be a hash collision.
+/*
+ * Was an LMR revoked or recalled after lite_revoked_count() returned @count?
+ * True also for a hash collision.
  */
 bool lite_revoked_since(const struct lite_memory *mem, u32 home, u64 id,
 			u64 count)

@@ -2,12 +2,11 @@
 /*
  * One-sided read and write. (atomic.c has the atomics.)
  *
- * A transfer is cut into pieces. Each piece enters the LMR anew, so that a
- * REVOKE waits for one piece at most, and never for user space. Three kinds of
- * pieces:
+ * A transfer is cut into pieces. Each enters the LMR anew, so that a REVOKE
+ * waits for one piece at most, and never for user space. Three kinds of pieces:
  *
  *   local     memory of this node: copied, with page faults off
- *   small     up to a page: through a bounce page, one work request
+ *   small     up to a page: through a bounce page
  *   large     the caller's pages, pinned meanwhile (transfer_large.c)
  *
  * The device accesses the caller's memory only between posting and the end of
@@ -91,8 +90,8 @@ static int lite_small_post(struct lite_piece_io *p, struct lite_mapping *m,
 }
 
 /*
- * Transfer a piece through a bounce page. Called with the LMR entered; leaves
- * it, and puts the bounce page.
+ * Transfer a piece through a bounce page; leaves the entered LMR and puts the
+ * page.
  *
  * While the LMR is entered, only the device is waited for. Absent pages of the
  * caller's buffer are faulted in at the end, and the piece is tried again.
@@ -150,10 +149,7 @@ static ssize_t lite_piece_small(struct lite_piece_io *p, size_t n)
 	return PTR_ERR(m);
 }
 
-/*
- * Transfer one piece. Returns bytes done; 0: @p has advanced, or try again; or
- * a negative errno.
- */
+/* Transfer a piece. Bytes done; 0: look again; or a negative errno. */
 static ssize_t lite_piece(struct lite_piece_io *p)
 {
 	struct lite_mapping *m = lite_enter_range(p->a, p->offset, p->left);
@@ -188,8 +184,8 @@ static ssize_t lite_piece(struct lite_piece_io *p)
 }
 
 /*
- * Before the LMR has been entered nothing was tried. After that, repeating a
- * piece is safe: it is idempotent. Returns 0: try again; or a negative errno.
+ * Before the LMR was entered nothing was tried; after that, repeating a piece
+ * is safe, as it is idempotent. 0: try again; or a negative errno.
  */
 static noinline int lite_piece_failed(struct lite_piece_io *p, int err)
 {

@@ -3,16 +3,15 @@
  * Large pieces of transfers: zero-copy from or to the caller's pages, which are
  * pinned while in flight.
  *
- * A piece is cut into batches, of which several are in flight: while the device
- * works on one, the next are pinned and posted. Each enters the LMR anew, so
- * that a REVOKE waits for LITE_BATCHES batches at most.
+ * A piece is cut into batches: while the device works on some, the next are
+ * pinned and posted. Each enters the LMR anew, so that a REVOKE waits for
+ * LITE_BATCHES batches at most.
  *
- * A REVOKE never waits for user space. While anything is in flight, only pages
- * that are present are pinned, and only the device is waited for. Anything else
- * (faulting pages in, taking locks of written pages) is put off until nothing
- * is in flight, and done with the gate left, so that the node can stop. Once a
- * buffer turns out to have absent pages, the next LITE_BATCHES batches are
- * pinned while nothing is in flight, and then all posted.
+ * A REVOKE never waits for user space. While anything is in flight, only
+ * present pages are pinned, and only the device is waited for. Faulting pages
+ * in, and locking pages that were written, is put off until nothing is in
+ * flight, and done with the gate left. Once a buffer turns out to have absent
+ * pages, LITE_BATCHES batches at a time are pinned before any is posted.
  *
  * Batches end in the order of posting. After one has failed, later ones do not
  * count: only leading bytes are reported as done.
@@ -350,10 +349,7 @@ static void lite_large_end(struct lite_large *l)
 	p->large++;
 }
 
-/*
- * With nothing in flight, unpin batches that were not posted and those that
- * could not be unpinned without blocking.
- */
+/* With nothing in flight, unpin all that is still pinned. */
 static void lite_large_unpin(struct lite_large *l,
 			     struct lite_stats __percpu *stats)
 {
@@ -400,14 +396,7 @@ static void lite_large_run(struct lite_large *l)
 	lite_large_unpin(l, stats);
 }
 
-/**
- * lite_share_run - how much can be transferred by one connection
- * @m: entered
- * @offset: first byte
- * @max: limit
- *
- * Return: bytes from @offset on that are in the same share, at most @max.
- */
+/* Bytes from @offset on that are in one share, at most @max. LMR entered. */
 u64 lite_share_run(const struct lite_mapping *m, u64 offset, u64 max)
 {
 	u32 i = lite_extent_find(m->extents, m->n_extents, offset);

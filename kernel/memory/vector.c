@@ -12,21 +12,18 @@
  * is copied to the caller.
  *
  * Other operations follow one by one, each as in a call of its own: they may
- * wait for the renewal of a handle, for user space or for a bounce page.
+ * wait for the renewal of a handle, for user space or for a bounce page. A
+ * fence is ordered after all operations before it in the array and before all
+ * behind it.
  *
- * A fence is ordered after everything before it in the array, and before
- * everything behind it.
+ * A wave does not block REVOKE for long: from entering the first LMR to leaving
+ * the last it waits only for the device. It enters with lite_tryenter_range(),
+ * takes only few and free bounce pages, and copies with page faults off.
  *
- * A wave has entered several LMRs at a time, but does not block REVOKE for
- * long: from entering the first to leaving the last it waits only for the
- * device. It enters with lite_tryenter_range(), takes only few and free bounce
- * pages, and copies with page faults off.
- *
- * Recovery: operations of a failed chain are repeated one by one, with the
- * retries and errors of a single operation, as reads and writes are idempotent.
- * Atomics are not: one that may have been posted is not repeated. After a
- * failure the call posts no more chains. If a failed message may still be
- * carried out, that is waited for first.
+ * Recovery: operations of a failed chain are repeated one by one, as reads and
+ * writes are idempotent; an atomic that may have been posted is not repeated.
+ * After a failure the call posts no more chains. If a failed message may still
+ * be carried out, that is waited for first.
  */
 #include <linux/mm.h>
 
@@ -152,24 +149,14 @@ struct lite_vector *lite_vector_get(struct lite_ctx *ctx,
 	return v;
 }
 
-/**
- * lite_vector_put - end a vector call
- * @v: of the call; nothing is in flight
- *
- * Context: may sleep.
- */
+/* End a vector call, with nothing in flight. May sleep. */
 void lite_vector_put(struct lite_vector *v)
 {
 	if (cmpxchg(&v->ctx->vector, NULL, v))
 		kvfree(v);
 }
 
-/**
- * lite_vector_ops - memory for the operations of a call
- * @v: of the call
- *
- * Return: LITE_WAVE_OPS entries.
- */
+/* Room for LITE_WAVE_OPS operations of a call. */
 struct lite_op *lite_vector_ops(struct lite_vector *v)
 {
 	return v->ops;

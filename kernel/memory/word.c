@@ -4,10 +4,10 @@
  * locks in words, and has to release them even for processes that have lost the
  * right, closed the handle or exited.
  *
- * Normal operation: enter this node's mapping of the LMR. If there is none,
- * have the LMR mapped and kept for a while, as for memory operations (lent.c).
- * REVOKE and RECALL wait for the operation as for any other. While the LMR is
- * being changed this code waits without having entered it.
+ * It enters this node's mapping of the LMR. If there is none, it has the LMR
+ * mapped and kept for a while, as for memory operations (lent.c). REVOKE and
+ * RECALL wait for it as for any operation; it waits for a change of the LMR
+ * without having entered it.
  */
 
 #include "../wait.h"
@@ -16,15 +16,9 @@
 /* Attempts that fail before anything is posted; a wait or call follows each. */
 #define LITE_WORD_TRIES 100
 
-/**
- * lite_word_of - the word that a handle and an offset name
- * @ctx: context
- * @lh: handle; its mapping need not be usable any more
- * @offset: in the LMR
- * @word: set
- *
- * Context: any.
- * Return: 0 or -EBADF.
+/*
+ * Look up the word that a handle and an offset name. The handle's mapping may
+ * be unusable. 0 or -EBADF. Any context.
  */
 int lite_word_of(struct lite_ctx *ctx, u64 lh, u64 offset,
 		 struct lite_word *word)
@@ -214,9 +208,7 @@ int lite_word_cmp_swap(struct lite_memory *mem, const struct lite_word *word,
 		err = lite_word_recover(mem, word, err, suspect);
 		if (err)
 			return err;
-		/*
-		 * A change may take long: end with a signal, or with the node.
-		 */
+		/* A change may take long: end with a signal or the node. */
 		if (lite_given_up())
 			return -EINTR;
 		err = lite_cluster_ready(mem->cl);
