@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The member list: its digest, its exchange, and what it means to receive one.
+ * The member list: its digest, its exchange, and merging.
  *
- * A list is pulled when one joins, and whenever a heartbeat shows another
- * digest than ours. Merging never forgets: a member is gone when it has said
- * so (LEFT), or has shown a newer incarnation.
+ * A node pulls the list when it joins, and when a heartbeat shows a digest
+ * other than its own. Merging never forgets: a member is gone only when it has
+ * said so (LEFT) or has shown a newer incarnation.
  */
 #include <linux/slab.h>
 
@@ -66,14 +66,14 @@ int lite_serve_members(void *priv, struct lite_conn *conn, const void *req,
 	u32 n = 0;
 
 	mutex_lock(&cl->lock);
-	/* Ours is the first, out of order: the one that is always there. */
+	/* This node comes first, out of order: it is always in the list. */
 	if (!after)
 		lite_member_fill(&r->member[n++], self,
 				 cl->fab->self.incarnation, &cl->fab->addr, 0);
 	xa_for_each_start(&cl->peers, id, peer, after + 1) {
 		u16 flags = 0;
 
-		/* It may never come. */
+		/* The joiner may never come. */
 		if (peer->tentative)
 			continue;
 		if (n == LITE_MEMBERS_PER_REPLY) {
@@ -82,7 +82,7 @@ int lite_serve_members(void *priv, struct lite_conn *conn, const void *req,
 		}
 		if (peer->left)
 			flags |= LITE_MEMBER_LEFT;
-		/* A suspect is to be waited for, by others too. */
+		/* Others wait for a suspect, too: it is not DOWN. */
 		if (!lite_peer_is_live(peer))
 			flags |= LITE_MEMBER_DOWN;
 		lite_member_fill(&r->member[n++], id, peer->incarnation,
@@ -94,7 +94,7 @@ int lite_serve_members(void *priv, struct lite_conn *conn, const void *req,
 	return 0;
 }
 
-/* One entry of another node's list. */
+/* Merge one entry of another node's list. */
 static int lite_member_merge(struct lite_cluster *cl,
 			     const struct lite_wire_member *m)
 {
@@ -113,7 +113,7 @@ static int lite_member_merge(struct lite_cluster *cl,
 
 	mutex_lock(&cl->lock);
 	if (id == lite_cluster_id(cl)) {
-		/* What others think of us does not change us. */
+		/* Ignore what others think of this node. */
 		goto out;
 	}
 	peer = xa_load(&cl->peers, id);
@@ -154,9 +154,9 @@ out:
 }
 
 /**
- * lite_members_pull - take over what a peer knows of the members
+ * lite_members_pull - merge a peer's member list into ours
  * @cl: cluster
- * @conn: attached to it
+ * @conn: attached to the peer
  *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno.
@@ -196,7 +196,7 @@ int lite_members_pull(struct lite_cluster *cl, struct lite_conn *conn)
 			last = id;
 		}
 		if (!err && more && le32_to_cpu(r->count) < 2)
-			err = -EPROTO; /* likewise */
+			err = -EPROTO; /* no progress either */
 	} while (!err && more);
 	kfree(r);
 	return err;
@@ -233,11 +233,11 @@ u32 lite_cluster_directory(struct lite_cluster *cl, u64 hash)
 }
 
 /**
- * lite_cluster_up - how many members are up
+ * lite_cluster_up - number of members that are up
  * @cl: cluster
  *
  * Context: any process.
- * Return: their number, this node included; 0 while it is in no cluster.
+ * Return: their number, including this node; 0 while it is in no cluster.
  */
 u32 lite_cluster_up(struct lite_cluster *cl)
 {
@@ -254,9 +254,9 @@ u32 lite_cluster_up(struct lite_cluster *cl)
 }
 
 /**
- * lite_cluster_next - go through the members that are not down
+ * lite_cluster_next - iterate over the members that are not down
  * @cl: cluster
- * @after: an id
+ * @after: id to start after
  *
  * Context: any process.
  * Return: the lowest id above @after that is up or suspect, this node included,

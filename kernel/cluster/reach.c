@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Nodes by their ids, for the layers above: are they there, wait for them, call
- * their kernels, fence them.
+ * Nodes by their ids, for the layers above: look up state, wait for, call,
+ * fence.
  *
- * Sessions come and go meanwhile. What is said of a node was so a moment ago; a
- * call belongs to the session that it was made in, and ends with it.
+ * Sessions come and go meanwhile: a node's state is as of a moment ago. A call
+ * belongs to the session that it was made in and ends with it.
  */
 #include "cluster.h"
 
-/* Sessions in which a call is tried. */
+/* Sessions in which a call or flush is tried. */
 #define LITE_PATIENT_TRIES 3
-/* Handlers call patiently, and their callers do not wait for ever. */
+/* Handlers wait for suspects, too, while their callers wait for them. */
 #define LITE_PATIENCE (10UL * HZ)
 
 /**
@@ -19,7 +19,7 @@
  * @node: its id
  *
  * Context: any.
- * Return: true if it is up or suspect, or this node.
+ * Return: true if it is up, suspect, or this node.
  */
 bool lite_cluster_is_live(struct lite_cluster *cl, u32 node)
 {
@@ -36,11 +36,11 @@ bool lite_cluster_is_live(struct lite_cluster *cl, u32 node)
 }
 
 /**
- * lite_cluster_is_cut_off - are there other members, and all of them down?
+ * lite_cluster_is_cut_off - are there other members, all of them down?
  * @cl: cluster
  *
  * Context: any process.
- * Return: true if so: they may be fine, and this node isolated.
+ * Return: true if so: this node may be the isolated one.
  */
 bool lite_cluster_is_cut_off(struct lite_cluster *cl)
 {
@@ -63,15 +63,15 @@ bool lite_cluster_is_cut_off(struct lite_cluster *cl)
 }
 
 /**
- * lite_cluster_life_left - how long is a node in one of its lives waited for?
+ * lite_cluster_life_left - how long to wait for one life of a node
  * @cl: cluster
  * @node: its id
  * @incarnation: that life
- * @patience: jiffies, since it was heard last, after which it is given up
+ * @patience: jiffies since its last sign of life, after which it is given up
  *
  * Context: may sleep.
- * Return: 0: that life is over, or given up; jiffies; MAX_JIFFY_OFFSET: it is not
- * down.
+ * Return: jiffies; 0: that life is over, or given up; MAX_JIFFY_OFFSET: it is
+ * not down.
  */
 unsigned long lite_cluster_life_left(struct lite_cluster *cl, u32 node,
 				     u64 incarnation, unsigned long patience)
@@ -81,7 +81,7 @@ unsigned long lite_cluster_life_left(struct lite_cluster *cl, u32 node,
 
 	mutex_lock(&cl->lock);
 	peer = xa_load(&cl->peers, node);
-	/* One that is newer than we know is about to be our peer. */
+	/* A life newer than the one we know is about to be published. */
 	if (!peer || peer->incarnation > incarnation ||
 	    (peer->left && peer->incarnation == incarnation))
 		left = 0;
@@ -106,15 +106,15 @@ static bool lite_conn_is_session(struct lite_cluster *cl,
 }
 
 /**
- * lite_cluster_await_session - is a caller in the session that we use as well?
+ * lite_cluster_await_session - wait until a caller's connection is its session
  * @cl: cluster
  * @conn: the caller's
  *
- * The responder uses a session before the initiator does: a call can come from
- * a node that this one does not count as up yet. It is about to.
+ * The responder uses a session before the initiator does, so a call can come
+ * from a node that is not yet up here.
  *
  * Context: may sleep, for a moment.
- * Return: 0; -EHOSTDOWN: the connection is dying, or will be nobody's session.
+ * Return: 0; -EHOSTDOWN: the connection is dying, or does not become a session.
  */
 int lite_cluster_await_session(struct lite_cluster *cl, struct lite_conn *conn)
 {
@@ -126,10 +126,10 @@ int lite_cluster_await_session(struct lite_cluster *cl, struct lite_conn *conn)
 }
 
 /**
- * lite_cluster_await_ready - as lite_cluster_ready(), for what a peer asks for
+ * lite_cluster_await_ready - lite_cluster_ready(), for a peer's request
  * @cl: cluster
  *
- * A node has sessions, and is up for others, before it has joined altogether.
+ * A joining node has sessions, and is up for others, before it is UP itself.
  *
  * Context: may sleep, while the node is joining; killable.
  * Return: 0, -ENOTCONN, -ENODEV or -EINTR.
@@ -144,7 +144,7 @@ int lite_cluster_await_ready(struct lite_cluster *cl)
 	return lite_cluster_ready(cl);
 }
 
-/* Of a certain node, 0: of any, but not one of our own, nor @but. */
+/* Is this a connection of @node (0: of any other node), and not @but? */
 static bool lite_conn_is_of(const struct lite_conn *conn, u32 node,
 			    const struct lite_conn *but)
 {
@@ -152,7 +152,7 @@ static bool lite_conn_is_of(const struct lite_conn *conn, u32 node,
 	       conn != but && !conn->self;
 }
 
-/* One end of a connection of a node, ourselves, to itself. */
+/* Is this one end of the connection to ourselves that @self is an end of? */
 static bool lite_conn_is_end(const struct lite_conn *conn, u32 node,
 			     const struct lite_conn *self)
 {
@@ -161,9 +161,9 @@ static bool lite_conn_is_end(const struct lite_conn *conn, u32 node,
 }
 
 /*
- * Fence those that are not fenced yet, of sessions that have begun by now: later
- * ones are no matter of the caller's, or this would never end where a peer
- * connects again as fast as it is fenced.
+ * Fence the matching connections that were begun by now. Later ones do not
+ * concern the caller, and a peer that reconnects as fast as it is fenced would
+ * keep us here for ever.
  */
 static int lite_conns_fence(struct lite_cluster *cl,
 			    bool (*match)(const struct lite_conn *conn, u32 node,
@@ -175,7 +175,7 @@ static int lite_conns_fence(struct lite_cluster *cl,
 	struct lite_conn *conn, *found;
 	int err = 0;
 
-	/* All come to their ends at the same time. */
+	/* Kill all first: they end in parallel. */
 	spin_lock(&fab->conns_lock);
 	list_for_each_entry(conn, &fab->conns, list) {
 		if (conn->session <= last && match(conn, node, other))
@@ -208,11 +208,11 @@ static int lite_conns_fence(struct lite_cluster *cl,
 /**
  * lite_cluster_fence - make sure that a node cannot reach our memory
  * @cl: cluster
- * @node: its id; strangers cannot anyway, and what we do in our connection to
- *	ourselves is nobody else's matter: lite_cluster_fence_self()
- * @but: spare this connection of it, in which nothing is under way; or NULL
+ * @node: its id. 0 (guests) and this node are not fenced; for the latter see
+ *	lite_cluster_fence_self()
+ * @but: spare this connection of it, in which nothing is in flight; or NULL
  *
- * It may connect again, as another session.
+ * The node may connect again, with another session.
  *
  * Context: may sleep; not by a poster.
  * Return: as lite_conn_fence().
@@ -221,8 +221,9 @@ int lite_cluster_fence(struct lite_cluster *cl, u32 node,
 		       const struct lite_conn *but)
 {
 	/*
-	 * All of them: an old one may be dying, and not fenced yet; a new one
-	 * is in use at the responder before it is UP at the initiator.
+	 * All connections, not just the session: an old one may be dying and
+	 * not fenced yet, and the responder uses a new one before the initiator
+	 * does.
 	 */
 	return node ? lite_conns_fence(cl, lite_conn_is_of, node, but) : 0;
 }
@@ -242,13 +243,13 @@ int lite_cluster_fence_all(struct lite_cluster *cl,
 }
 
 /**
- * lite_cluster_fence_self - make sure that nothing is under way to ourselves
+ * lite_cluster_fence_self - end all operations in flight to ourselves
  * @cl: cluster
- * @self: connection to ourselves that an operation has failed in; the caller has
- *	a reference, but does not hold it live
+ * @self: connection to ourselves in which an operation has failed; the caller
+ *	has a reference, but does not hold it live
  *
- * Both ends: that which we posted at fails first, and the other may have what
- * was sent before it yet. A connection that was made since is not concerned.
+ * Both ends are fenced: the one that posted fails first, while the other may
+ * still process what was sent. Connections made since are not affected.
  *
  * Context: may sleep; not by a poster.
  */
@@ -259,13 +260,13 @@ void lite_cluster_fence_self(struct lite_cluster *cl,
 }
 
 /**
- * lite_cluster_flush - wait until what has completed is in a node's memory
+ * lite_cluster_flush - wait until completed operations are in a node's memory
  * @cl: cluster
- * @node: its id; of this node there is nothing to do
+ * @node: its id; nothing to do for this node
  *
  * Context: may sleep; waiting for a suspect is killable.
- * Return: 0, also of a node that is down, and of one that is none; -EHOSTDOWN,
- * -ETIMEDOUT: its sessions break; -EINTR.
+ * Return: 0, also if the node is down or not a member; -EHOSTDOWN, -ETIMEDOUT:
+ * its sessions keep breaking; -EINTR.
  */
 int lite_cluster_flush(struct lite_cluster *cl, u32 node)
 {
@@ -313,7 +314,7 @@ int lite_cluster_await(struct lite_cluster *cl, u32 node)
 }
 
 /**
- * lite_cluster_await_for - likewise, but not longer than that
+ * lite_cluster_await_for - lite_cluster_await() with a time-out
  * @cl: cluster
  * @node: its id
  * @timeout: jiffies
@@ -340,11 +341,12 @@ int lite_cluster_await_for(struct lite_cluster *cl, u32 node,
 /**
  * lite_cluster_call - call the kernel of a node
  * @cl: cluster
- * @node: its id; our own: the handler runs here and now
+ * @node: its id; for our own the handler runs in this thread
  * @d: what to call
  *
  * Context: may sleep.
- * Return: as lite_rpc_call(), or -EHOSTUNREACH: no such member; -EHOSTDOWN.
+ * Return: as lite_rpc_call(); -EHOSTUNREACH: no such member, or it has left;
+ * -EHOSTDOWN: not up.
  */
 int lite_cluster_call(struct lite_cluster *cl, u32 node,
 		      struct lite_call_desc *d)
@@ -370,10 +372,10 @@ int lite_cluster_call(struct lite_cluster *cl, u32 node,
 }
 
 /**
- * lite_cluster_call_patiently - call the kernel of a node, also if it is suspect
+ * lite_cluster_call_patiently - call a node's kernel, waiting for a suspect
  * @cl: cluster
  * @node: its id
- * @d: what to call; may be called twice
+ * @d: what to call; may be served more than once
  *
  * Context: may sleep; waiting for a suspect is killable.
  * Return: as lite_cluster_call(); -EINTR.
@@ -395,13 +397,13 @@ int lite_cluster_call_patiently(struct lite_cluster *cl, u32 node,
 }
 
 /**
- * lite_cluster_call_once - likewise, for what must not be done twice
+ * lite_cluster_call_once - call a node's kernel, waiting for a suspect, once
  * @cl: cluster
  * @node: its id
- * @d: what to call
+ * @d: what to call; served at most once
  *
- * Waits for the session of a suspect, but not for another one when that has
- * broken and the node may have got the call.
+ * Waits for the session of a suspect, but does not retry if the session breaks
+ * after the node may have got the call.
  *
  * Context: may sleep; waiting for a suspect is killable.
  * Return: as lite_cluster_call(); -EINTR.
