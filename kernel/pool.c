@@ -5,11 +5,11 @@
 #include "pool.h"
 
 /**
- * lite_pool_init - a pool of which nothing is taken
+ * lite_pool_init - initialise an unused pool
  * @pool: to fill
- * @limit: of all there is, in whatever unit is counted
- * @reserve: of it, for uid 0 only
- * @uid_limit: of each other uid; 0: as much as is left to others
+ * @limit: units in all
+ * @reserve: of these, for uid 0 only
+ * @uid_limit: limit of each other uid; 0: dynamic, see core/pool.h
  */
 void lite_pool_init(struct lite_pool *pool, u64 limit, u64 reserve,
 		    u64 uid_limit)
@@ -28,8 +28,8 @@ void lite_pool_init(struct lite_pool *pool, u64 limit, u64 reserve,
 }
 
 /**
- * lite_pool_exit - the counterpart of lite_pool_init()
- * @pool: all has been given back
+ * lite_pool_exit - check that all has been given back
+ * @pool: pool
  */
 void lite_pool_exit(struct lite_pool *pool)
 {
@@ -59,7 +59,7 @@ static struct lite_pool_part *lite_pool_find(struct lite_pool *pool, u32 uid)
 	return NULL;
 }
 
-/* One that nothing refers to any more, out of the table; or NULL. */
+/* Unlink a part that nothing refers to any more, for kfree(); or NULL. */
 static struct lite_pool_part *lite_pool_unused(struct lite_pool *pool,
 					       struct lite_pool_part *part)
 {
@@ -71,12 +71,12 @@ static struct lite_pool_part *lite_pool_unused(struct lite_pool *pool,
 }
 
 /**
- * lite_pool_hold - what a uid has of a pool
+ * lite_pool_hold - look up, or make, the part of a uid
  * @pool: pool
- * @uid: whose
+ * @uid: uid
  *
  * Context: may sleep.
- * Return: its part, to be given to lite_pool_drop(); NULL: there is no memory.
+ * Return: the part, for lite_pool_drop(), or NULL: no memory.
  */
 struct lite_pool_part *lite_pool_hold(struct lite_pool *pool, u32 uid)
 {
@@ -107,9 +107,9 @@ struct lite_pool_part *lite_pool_hold(struct lite_pool *pool, u32 uid)
 }
 
 /**
- * lite_pool_drop - the counterpart of lite_pool_hold()
+ * lite_pool_drop - undo lite_pool_hold()
  * @pool: pool
- * @part: of it
+ * @part: part of @pool
  *
  * Context: any process, also with spinlocks held.
  */
@@ -123,13 +123,13 @@ void lite_pool_drop(struct lite_pool *pool, struct lite_pool_part *part)
 }
 
 /**
- * lite_pool_take_part - take something of a pool
+ * lite_pool_take_part - take units of a pool
  * @pool: pool
- * @part: whose; held
- * @n: how much
+ * @part: held part they are counted for
+ * @n: units
  *
  * Context: any process, also with spinlocks held.
- * Return: 0; -ENOSPC: there is not so much left; -EDQUOT: it is for others.
+ * Return: 0; -ENOSPC: not enough left; -EDQUOT: what is left is for others.
  */
 int lite_pool_take_part(struct lite_pool *pool, struct lite_pool_part *part,
 			u64 n)
@@ -159,10 +159,10 @@ static void lite_pool_give_locked(struct lite_pool *pool,
 }
 
 /**
- * lite_pool_give_part - give something back
+ * lite_pool_give_part - give units back
  * @pool: pool
- * @part: whose; held
- * @n: how much
+ * @part: held part they were taken for
+ * @n: units
  *
  * Context: any process, also with spinlocks held.
  */
@@ -175,14 +175,13 @@ void lite_pool_give_part(struct lite_pool *pool, struct lite_pool_part *part,
 }
 
 /**
- * lite_pool_take - take something of a pool
+ * lite_pool_take - take units of a pool
  * @pool: pool
- * @uid: for whom
- * @n: how much
+ * @uid: uid they are counted for
+ * @n: units
  *
  * Context: may sleep.
- * Return: 0; -ENOSPC: there is not so much left; -EDQUOT: it is for others;
- * -ENOMEM.
+ * Return: as lite_pool_take_part(); -ENOMEM.
  */
 int lite_pool_take(struct lite_pool *pool, u32 uid, u64 n)
 {
@@ -197,10 +196,10 @@ int lite_pool_take(struct lite_pool *pool, u32 uid, u64 n)
 }
 
 /**
- * lite_pool_give - give something back
+ * lite_pool_give - give units back
  * @pool: pool
- * @uid: for whom it was taken
- * @n: how much
+ * @uid: uid they were taken for
+ * @n: units
  *
  * Context: any process, also with spinlocks held.
  */
@@ -219,13 +218,13 @@ void lite_pool_give(struct lite_pool *pool, u32 uid, u64 n)
 }
 
 /**
- * lite_pool_room - could something be taken?
+ * lite_pool_room - could units be taken at this moment?
  * @pool: pool
- * @uid: for whom
- * @n: how much
+ * @uid: uid they would be counted for
+ * @n: units
  *
  * Context: any process.
- * Return: as lite_pool_take(), as it is just now.
+ * Return: as lite_pool_take_part().
  */
 int lite_pool_room(struct lite_pool *pool, u32 uid, u64 n)
 {
@@ -240,12 +239,7 @@ int lite_pool_room(struct lite_pool *pool, u32 uid, u64 n)
 	return err;
 }
 
-/**
- * lite_pool_used - how much of a pool is taken
- * @pool: pool
- *
- * Context: any process.
- */
+/* Units taken of a pool. Context: any process. */
 u64 lite_pool_used(struct lite_pool *pool)
 {
 	u64 used;

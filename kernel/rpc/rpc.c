@@ -2,8 +2,8 @@
 /*
  * The rpc layer of a node, and the slots of a connection.
  *
- * Memory that a peer writes (req_in, rep_in) is given back when the last
- * reference to the connection is: after the fence.
+ * Memory that a peer writes (req_in, rep_in) is freed with the last reference
+ * to the connection: after the fence.
  */
 #include <linux/slab.h>
 
@@ -13,7 +13,7 @@
  * lite_rpc_init - prepare to make and to serve calls
  * @rpc: to fill; zeroed
  * @stats: of the node
- * @timeout: jiffies, of calls that name none
+ * @timeout: jiffies, for calls that set none
  *
  * Context: may sleep.
  * Return: 0 or -ENOMEM.
@@ -25,8 +25,9 @@ int lite_rpc_init(struct lite_rpc *rpc, struct lite_stats __percpu *stats,
 	rpc->timeout = timeout;
 	atomic64_set(&rpc->seq, 0);
 	/*
-	 * One for each kind of lane whose items may wait for items of another,
-	 * here or at other nodes: none is full of waiters then.
+	 * One for each kind of lane whose handlers may wait for those of
+	 * another, here or on other nodes: waiters never fill the queue of what
+	 * they wait for.
 	 */
 	rpc->first_wq = alloc_workqueue("lite-first", WQ_UNBOUND, 0);
 	rpc->wq = alloc_workqueue("lite-calls", WQ_UNBOUND, 0);
@@ -34,8 +35,8 @@ int lite_rpc_init(struct lite_rpc *rpc, struct lite_stats __percpu *stats,
 	rpc->leaf_wq = alloc_workqueue("lite-leaf-calls",
 				       WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	/*
-	 * Heartbeats are not to wait for a thread, nor when there is no memory for
-	 * one for the thread that rescues, while others drain and zero memory.
+	 * Heartbeats must not wait for a worker, nor, without memory to create
+	 * one, for the rescuer while others drain and zero memory.
 	 */
 	rpc->short_wq = alloc_workqueue("lite-short-calls",
 					WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
@@ -48,8 +49,8 @@ int lite_rpc_init(struct lite_rpc *rpc, struct lite_stats __percpu *stats,
 }
 
 /**
- * lite_rpc_flush - wait for handlers that are running
- * @rpc: its connections are dying, so that handlers end soon
+ * lite_rpc_flush - wait for running handlers
+ * @rpc: its connections are dying, so handlers end soon
  *
  * Context: may sleep.
  */
@@ -63,8 +64,8 @@ void lite_rpc_flush(struct lite_rpc *rpc)
 }
 
 /**
- * lite_rpc_exit - the counterpart of lite_rpc_init()
- * @rpc: all its connections are gone; may be half made
+ * lite_rpc_exit - undo lite_rpc_init()
+ * @rpc: all its connections are gone; may be partly initialised
  *
  * Context: may sleep.
  */
@@ -83,9 +84,9 @@ void lite_rpc_exit(struct lite_rpc *rpc)
 }
 
 /**
- * lite_rpc_handle - set who serves a call
+ * lite_rpc_handle - set the handler of a call
  * @rpc: not serving yet
- * @call: which
+ * @call: enum lite_call
  * @fn: handler
  * @priv: for it
  */
@@ -128,7 +129,7 @@ static void lite_slots_exit(struct lite_conn *conn, struct lite_slots *slots)
  * @conn: not connected yet
  *
  * Context: may sleep.
- * Return: 0 or -ENOMEM, with lite_rpc_conn_release() still to come.
+ * Return: 0 or -ENOMEM; lite_rpc_conn_release() frees what was made.
  */
 int lite_rpc_conn_init(struct lite_rpc *rpc, struct lite_conn *conn)
 {
@@ -158,7 +159,7 @@ int lite_rpc_conn_init(struct lite_rpc *rpc, struct lite_conn *conn)
 
 /**
  * lite_rpc_conn_release - free the slots of a connection
- * @conn: fenced, and nobody refers to it
+ * @conn: fenced, without references
  *
  * Context: process.
  */
@@ -176,9 +177,9 @@ void lite_rpc_conn_release(struct lite_conn *conn)
 }
 
 /**
- * lite_rpc_recv - a message has been written into a slot of ours
- * @conn: by its peer
- * @imm: which says what and where
+ * lite_rpc_recv - the peer has written a message into a slot
+ * @conn: connection
+ * @imm: kind of message and slot
  *
  * Context: the poller; does not sleep.
  */
@@ -202,12 +203,12 @@ void lite_rpc_recv(struct lite_conn *conn, u32 imm)
 
 /**
  * lite_rpc_send - write the message in a slot to the peer, and announce it
- * @rc: connection's
+ * @rc: of the connection
  * @from: req_out or rep_out
- * @slot: which
+ * @slot: number
  * @raddr: address of the peer's slots of that kind
- * @kind: what it is
- * @sent: set to whether it may be, also when this fails
+ * @kind: request or reply
+ * @sent: set to whether the peer may have got it, also on failure
  *
  * Context: may sleep.
  * Return: 0 when it is in the peer's memory, or a negative errno.
