@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Bounce pages: small transfers are copied through a page that has been mapped
- * for DMA since the node was started, so that they neither pin nor map.
+ * Bounce pages: small transfers are copied through a page that stays mapped for
+ * DMA while the node runs, so that they neither pin nor map.
  *
- * A pool per CPU; a page goes back to the pool it came from. When its CPU's
- * pool is empty a caller takes from the others, and gets in line when all are
- * empty: as many small operations are then in flight as there are pages. As long as
- * there is a line, pages are granted in its order only.
+ * There is a pool per CPU, to which its pages return. If a CPU's pool is empty
+ * the caller takes a page from another pool, and queues if all are empty. While
+ * there are waiters, pages are granted to them only, FIFO.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -15,13 +14,13 @@
 
 #define LITE_BOUNCES_PER_CPU 64
 
-/* @free: a bit for each page that is. */
+/* @free: a bit for each free page. */
 struct lite_bounce_pool {
 	atomic64_t free;
 	struct lite_bounce bounce[LITE_BOUNCES_PER_CPU];
 };
 
-/* One who waits: in line as long as there is no @page. */
+/* A waiter: queued until @page is set. */
 struct lite_bounce_turn {
 	struct list_head list;
 	struct task_struct *task;
@@ -59,7 +58,7 @@ static int lite_bounce_fill(struct lite_fabric *fab,
  * @fab: its device is known
  *
  * Context: may sleep.
- * Return: 0 or -ENOMEM; lite_bounce_exit() takes back what there is.
+ * Return: 0 or -ENOMEM; lite_bounce_exit() frees what was made.
  */
 int lite_bounce_init(struct lite_fabric *fab)
 {
@@ -72,7 +71,7 @@ int lite_bounce_init(struct lite_fabric *fab)
 	if (!fab->bounce)
 		return -ENOMEM;
 	BUILD_BUG_ON(LITE_BOUNCES_PER_CPU > 8 * sizeof(atomic64_t));
-	/* CPUs that come later use the pools of those that are here. */
+	/* CPUs that come online later take from the other pools. */
 	for_each_online_cpu(cpu) {
 		err = lite_bounce_fill(fab, per_cpu_ptr(fab->bounce, cpu), cpu);
 		if (err)
@@ -138,7 +137,7 @@ static struct lite_bounce *lite_bounce_steal(struct lite_fabric *fab)
 }
 
 /**
- * lite_bounce_tryget - take a bounce page, if there is one that nobody waits for
+ * lite_bounce_tryget - take a free bounce page, unless there are waiters
  * @fab: fabric
  *
  * Context: any process context.
@@ -165,7 +164,7 @@ static void lite_bounce_leave(struct lite_fabric *fab,
 	WRITE_ONCE(fab->bounce_waiting, fab->bounce_waiting - 1);
 }
 
-/* Pages for those in line, as long as there are any. */
+/* Grant free pages to waiters. */
 static void lite_bounce_grant(struct lite_fabric *fab)
 {
 	struct lite_bounce_turn *turn;
@@ -180,7 +179,7 @@ static void lite_bounce_grant(struct lite_fabric *fab)
 			break;
 		lite_bounce_leave(fab, turn);
 		WRITE_ONCE(turn->page, b);
-		/* It looks under the lock before it goes. */
+		/* The waiter takes the lock before it returns. */
 		wake_up_process(turn->task);
 	}
 	spin_unlock(&fab->bounce_lock);
@@ -195,7 +194,7 @@ static struct lite_bounce *lite_bounce_wait(struct lite_fabric *fab)
 	WRITE_ONCE(fab->bounce_waiting, fab->bounce_waiting + 1);
 	spin_unlock(&fab->bounce_lock);
 	smp_mb(); /* with lite_bounce_put() */
-	/* One may have come free meanwhile. */
+	/* A page may have come free meanwhile. */
 	lite_bounce_grant(fab);
 	for (;;) {
 		set_current_state(TASK_KILLABLE);
@@ -214,11 +213,11 @@ static struct lite_bounce *lite_bounce_wait(struct lite_fabric *fab)
 }
 
 /**
- * lite_bounce_get - take a bounce page, and get in line if there is none
+ * lite_bounce_get - take a bounce page, or wait for one
  * @fab: fabric
  *
  * Context: may sleep; killable.
- * Return: the page, or NULL when a fatal signal came first.
+ * Return: the page, or NULL on a fatal signal.
  */
 struct lite_bounce *lite_bounce_get(struct lite_fabric *fab)
 {
@@ -235,7 +234,7 @@ struct lite_bounce *lite_bounce_get(struct lite_fabric *fab)
 void lite_bounce_put(struct lite_fabric *fab, struct lite_bounce *b)
 {
 	lite_stat_dec(fab->stats, LITE_STAT_SLOTS_BUSY);
-	/* What was done with it comes first; with lite_bounce_take(). */
+	/* Our accesses to it come first; with lite_bounce_take(). */
 	smp_mb__before_atomic();
 	atomic64_or(b->bit, &b->pool->free);
 	smp_mb__after_atomic(); /* with lite_bounce_wait() */
@@ -246,10 +245,10 @@ void lite_bounce_put(struct lite_fabric *fab, struct lite_bounce *b)
 /**
  * lite_bounce_failed - an operation with a bounce page has failed
  * @fab: fabric
- * @b: the caller's, who gives it back afterwards
+ * @b: the caller's, to be given back afterwards
  *
- * The device may be at it yet if it could not be fenced: then it is another page
- * from here on, or, if there is none to be had, nobody gets this one again.
+ * If the device could not be fenced, it may still access the page. Then another
+ * page replaces it; if there is none, lite_bounce_put() does not free the slot.
  *
  * Context: may sleep.
  */
