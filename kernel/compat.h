@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Differences between the kernels that LITE builds for. Code is written to the
- * newest API; what older kernels lack is emulated here and nowhere else.
+ * Differences between the supported kernels. Code is written to the newest API;
+ * this file alone emulates what older kernels lack.
  */
 #ifndef _LITE_COMPAT_H
 #define _LITE_COMPAT_H

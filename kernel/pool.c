@@ -27,10 +27,7 @@ void lite_pool_init(struct lite_pool *pool, u64 limit, u64 reserve,
 		INIT_HLIST_HEAD(&pool->parts[i]);
 }
 
-/**
- * lite_pool_exit - check that all has been given back
- * @pool: pool
- */
+/* All has been given back. */
 void lite_pool_exit(struct lite_pool *pool)
 {
 	u32 i;
@@ -70,13 +67,9 @@ static struct lite_pool_part *lite_pool_unused(struct lite_pool *pool,
 	return part;
 }
 
-/**
- * lite_pool_hold - look up, or make, the part of a uid
- * @pool: pool
- * @uid: uid
- *
- * Context: may sleep.
- * Return: the part, for lite_pool_drop(), or NULL: no memory.
+/*
+ * Look up, or make, the part of a uid, for lite_pool_drop(); NULL: no memory.
+ * May sleep.
  */
 struct lite_pool_part *lite_pool_hold(struct lite_pool *pool, u32 uid)
 {
@@ -106,13 +99,7 @@ struct lite_pool_part *lite_pool_hold(struct lite_pool *pool, u32 uid)
 	return part;
 }
 
-/**
- * lite_pool_drop - undo lite_pool_hold()
- * @pool: pool
- * @part: part of @pool
- *
- * Context: any process, also with spinlocks held.
- */
+/* Undo lite_pool_hold(). Also with spinlocks held. */
 void lite_pool_drop(struct lite_pool *pool, struct lite_pool_part *part)
 {
 	spin_lock(&pool->lock);
@@ -125,7 +112,7 @@ void lite_pool_drop(struct lite_pool *pool, struct lite_pool_part *part)
 /**
  * lite_pool_take_part - take units of a pool
  * @pool: pool
- * @part: held part they are counted for
+ * @part: held part to count for
  * @n: units
  *
  * Context: any process, also with spinlocks held.
@@ -158,14 +145,7 @@ static void lite_pool_give_locked(struct lite_pool *pool,
 	pool->by_users -= part == &pool->root ? 0 : n;
 }
 
-/**
- * lite_pool_give_part - give units back
- * @pool: pool
- * @part: held part they were taken for
- * @n: units
- *
- * Context: any process, also with spinlocks held.
- */
+/* Give @n units of a held part back. Also with spinlocks held. */
 void lite_pool_give_part(struct lite_pool *pool, struct lite_pool_part *part,
 			 u64 n)
 {
@@ -174,15 +154,7 @@ void lite_pool_give_part(struct lite_pool *pool, struct lite_pool_part *part,
 	spin_unlock(&pool->lock);
 }
 
-/**
- * lite_pool_take - take units of a pool
- * @pool: pool
- * @uid: uid they are counted for
- * @n: units
- *
- * Context: may sleep.
- * Return: as lite_pool_take_part(); -ENOMEM.
- */
+/* lite_pool_take_part() for a uid; also -ENOMEM. May sleep. */
 int lite_pool_take(struct lite_pool *pool, u32 uid, u64 n)
 {
 	struct lite_pool_part *part = lite_pool_hold(pool, uid);
@@ -195,14 +167,7 @@ int lite_pool_take(struct lite_pool *pool, u32 uid, u64 n)
 	return err;
 }
 
-/**
- * lite_pool_give - give units back
- * @pool: pool
- * @uid: uid they were taken for
- * @n: units
- *
- * Context: any process, also with spinlocks held.
- */
+/* Give @n units of a uid back. Also with spinlocks held. */
 void lite_pool_give(struct lite_pool *pool, u32 uid, u64 n)
 {
 	struct lite_pool_part *part;
@@ -217,15 +182,7 @@ void lite_pool_give(struct lite_pool *pool, u32 uid, u64 n)
 	kfree(part);
 }
 
-/**
- * lite_pool_room - could units be taken at this moment?
- * @pool: pool
- * @uid: uid they would be counted for
- * @n: units
- *
- * Context: any process.
- * Return: as lite_pool_take_part().
- */
+/* What would lite_pool_take_part() return at this moment? */
 int lite_pool_room(struct lite_pool *pool, u32 uid, u64 n)
 {
 	struct lite_pool_part *part;
@@ -239,7 +196,6 @@ int lite_pool_room(struct lite_pool *pool, u32 uid, u64 n)
 	return err;
 }
 
-/* Units taken of a pool. Context: any process. */
 u64 lite_pool_used(struct lite_pool *pool)
 {
 	u64 used;

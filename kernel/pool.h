@@ -9,20 +9,18 @@
  * the reserve, and is limited by the pool only.
  *
  * 	err = lite_pool_take(pool, uid, n);	may sleep: for rare use
- * 	...
  * 	lite_pool_give(pool, uid, n);
  *
- * A caller that takes and gives often, or with a spinlock held, looks up the
- * uid's part beforehand and keeps it:
+ * A caller that takes and gives often, or with a spinlock held, keeps the uid's
+ * part:
  *
  * 	part = lite_pool_hold(pool, uid);	may sleep
  * 	err = lite_pool_take_part(pool, part, n);
- * 	...
  * 	lite_pool_give_part(pool, part, n);
  * 	lite_pool_drop(pool, part);
  *
- * A part exists while it is held or has units. So it may be dropped before its
- * units are given back, if these are given by uid.
+ * A part exists while it is held or has units, so these may be given back by
+ * uid after it is dropped.
  */
 #ifndef _LITE_POOL_H
 #define _LITE_POOL_H
@@ -34,9 +32,9 @@
 
 #define LITE_POOL_BUCKETS 64
 
-/* Each pool is initialised by the layer that gives of it. */
+/* Each is initialised by the layer that gives of it. */
 enum lite_pool_number {
-	LITE_POOL_FUNCTIONS, /* functions */
+	LITE_POOL_FUNCTIONS,
 	LITE_POOL_RINGS, /* bytes of rings and mirrors */
 	LITE_POOL_BULK, /* bytes of long requests and replies */
 	LITE_POOL_LEG_THREADS, /* threads that start calls to several nodes */

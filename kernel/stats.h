@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Counters of a node. Gauges must return to 0 when nothing is in use, and
- * dma_mapped_pages to what bounce pages and connections take: that shows leaks.
- * Each is a sum over CPUs, so that counting costs the data path no shared cache
- * line.
+ * Counters of a node, as sums over CPUs, so that counting costs no shared cache
+ * line. Gauges must return to 0 when nothing is in use, and dma_mapped_pages to
+ * what bounce pages and connections take: that shows leaks.
  */
 #ifndef _LITE_STATS_H
 #define _LITE_STATS_H

@@ -213,10 +213,7 @@ TRACE_EVENT(lite_op,
 #define LITE_TRACE_LOCK_REFUSED 5 /* not wanted any more */
 #define LITE_TRACE_LOCK_END 6
 
-/*
- * A claim on a lock, by its ticket at @node. Status: errno, or enum
- * lite_lock_end.
- */
+/* A claim on a lock: ticket of node. Status: errno, or enum lite_lock_end. */
 TRACE_EVENT(lite_lock,
 	TP_PROTO(int what, u64 id, u64 offset, u32 node, u32 ticket, int status),
 	TP_ARGS(what, id, offset, node, ticket, status),

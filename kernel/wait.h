@@ -3,9 +3,8 @@
  * Unbounded waits that end when the result is not wanted any more.
  *
  * A thread of a process waits until it is killed. An io_uring worker serves a
- * command, which can be cancelled: the worker is then sent a notification
- * (TIF_NOTIFY_SIGNAL), which wakes interruptible sleepers only, and which stays
- * pending until the command is done. Workers run no signal handlers, but a
+ * command; when that is cancelled, the worker gets TIF_NOTIFY_SIGNAL, which
+ * wakes interruptible sleepers only, and stays set until the command is done. A
  * signal that stops the process ends the wait, too.
  */
 #ifndef _LITE_WAIT_H
@@ -18,10 +17,9 @@
 #include <uapi/lite.h>
 
 /*
- * Jiffies from now that last at least @ms. Part of the present jiffy is over,
- * and a virtual machine that was not scheduled has not counted all jiffies yet:
- * then the coarse clock, which advances with jiffies, is late as well. Call
- * this before reading jiffies.
+ * Jiffies from now that last at least @ms: part of the present jiffy is over,
+ * and in a virtual machine that was not scheduled jiffies lag, as does the
+ * coarse clock. Call this before reading jiffies.
  */
 static inline unsigned long lite_ms_to_jiffies(u32 ms)
 {
@@ -31,7 +29,6 @@ static inline unsigned long lite_ms_to_jiffies(u32 ms)
 	       msecs_to_jiffies(ms) + 1;
 }
 
-/* Is that a valid time-out of <uapi/lite.h>? */
 static inline bool lite_timeout_ok(s32 ms)
 {
 	return ms >= LITE_TIMEOUT_DEFAULT && ms <= LITE_TIMEOUT_MAX;
@@ -50,9 +47,8 @@ static inline unsigned long lite_timeout_jiffies(s32 ms, s32 standard)
 }
 
 /*
- * A time-out whose expiry cannot be undone is waited for in this many parts: if
- * the machine is stopped or its host does not schedule it, only one part
- * expires.
+ * An irreversible time-out is waited for in this many parts: if the machine is
+ * stopped or its host does not schedule it, only one part expires.
  */
 #define LITE_TIMEOUT_PARTS 4
 

@@ -2,24 +2,21 @@
 /*
  * Giving out node ids: the member's side of joining (join.c).
  *
- * The coordinator is the lowest id that is not down. It gives a joiner an id
- * and reserves it (a tentative peer) until the joiner connects or the
- * reservation expires. Every other member redirects the joiner to the
- * coordinator.
- *
- * A suspect stays coordinator: it may still be giving out ids, and a second
- * coordinator could give out the same ones.
+ * The coordinator, the lowest id that is not down, gives a joiner an id and
+ * reserves it (a tentative peer) until the joiner connects or the reservation
+ * expires. Other members redirect the joiner to it. A suspect stays
+ * coordinator: it may be giving out ids, and another node could give out the
+ * same ones.
  */
 #include <linux/ktime.h>
 
 #include "cluster.h"
 
-/* How long the coordinator reserves an id. */
 #define LITE_PLACE_TIMEOUT (30 * HZ)
 
 /*
- * The lowest id that is not down, or NULL: this node. Cluster locked. A member
- * at the joiner's address is skipped: the joiner is its next life.
+ * The lowest id that is not down, or NULL: this node. Cluster locked. Skips a
+ * member at the joiner's address: the joiner is its next life.
  */
 static struct lite_peer *lite_coordinator(struct lite_cluster *cl,
 					  const struct sockaddr_storage *joiner)
@@ -87,9 +84,8 @@ static int lite_place_keep(struct lite_cluster *cl, u32 wanted,
 			return -EEXIST;
 	}
 	/*
-	 * Clocks differ and are set back: the incarnation must exceed that of
-	 * the last life with this id, and any that was given out with this
-	 * reservation before.
+	 * Clocks differ: exceed the id's last life, and what was given out
+	 * before.
 	 */
 	if (peer)
 		*incarnation = max(*incarnation, peer->incarnation + 1);
@@ -100,7 +96,7 @@ static int lite_place_keep(struct lite_cluster *cl, u32 wanted,
 		peer->tentative = true;
 	} else {
 		/*
-		 * The incarnation changes when the joiner attaches; until then
+		 * The incarnation changes when the joiner attaches. Until then
 		 * the old life merely loses its session.
 		 */
 		*old = lite_peer_conn_get(peer);

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The cluster as seen from one node: itself, its peers, their states, and calls
- * to their kernels.
+ * The cluster as seen from one node: peers, their states, calls to their
+ * kernels.
  *
  * A peer is a node id with an incarnation, the number of a life. A node begins
- * a new life when it starts, joins or leaves; nothing of an old life is valid
- * any more. Within one life a peer that is out of reach is connected again when
- * possible. Each connection is a session with a number that is never reused
- * (lite_conn.session). A peer whose session broke is suspect: until it has been
- * silent for cl->dead, callers wait for its next session. Then it is DOWN, and
- * everything sent to it fails at once.
+ * a new life when it starts, joins or leaves, and nothing of the old one is
+ * valid any more. Within one life a peer that is out of reach is reconnected
+ * when possible. Each connection is a session, with a number that is never
+ * reused. When its session breaks the peer is suspect: until it has been silent
+ * for cl->dead, callers wait for its next session. Then it is DOWN, and all
+ * calls fail at once.
  *
- * Member lists are exchanged on connecting, and when a heartbeat shows that the
- * digests differ. There is no quorum: both halves of a divided cluster go on,
- * and must not give out the same ids meanwhile.
+ * Nodes exchange member lists on connecting, and when a heartbeat shows that
+ * the digests differ. There is no quorum: both halves of a divided cluster go
+ * on, and must not give out the same ids meanwhile.
  *
  * Locking: cl->lock (a mutex) protects the table of peers, their fields other
  * than @conn, the state, and fab->self. peer->conn is changed under it and read
- * under RCU. cl->lock is never held together with a lite_conn.lock: with it
- * held, never make a call or wait for the end of a connection.
+ * under RCU. Never hold it while making a call, waiting for the end of a
+ * connection, or with a lite_conn.lock.
  */
 #ifndef _LITE_CLUSTER_H
 #define _LITE_CLUSTER_H
@@ -39,17 +39,15 @@ struct lite_cluster;
  * @rcu: for kfree_rcu()
  * @incarnation: the life we know; under cl->lock
  * @addr: address it listens on; under cl->lock
- * @conn: its session while it is up, or NULL
+ * @conn: its session, or NULL
  * @heard: jiffies of the last sign of life in its last session
- * @suspect: the session broke, but the peer has not been silent for long enough
- *	to be called down; callers wait
- * @fresh: known from a member list, not connected yet: treated as a suspect;
+ * @suspect: the session broke, but it is not DOWN yet: callers wait
+ * @fresh: listed by a member, but not connected yet: treated as a suspect;
  *	@heard is when it was first listed
  * @attaching: we have sent ATTACH in a connection that we made to it
  * @left: it has announced that it leaves: this incarnation never comes back
  * @tentative: its id is reserved for a joiner, until @expires
- * @reused: @tentative, and @incarnation is that of the id's last life, which
- *	has left; until the joiner attaches
+ * @reused: a tentative id; its last life, in @incarnation, has left
  * @expires: jiffies
  * @next_try: jiffies, when to connect again
  * @backoff: jiffies between tries; for a suspect, also the time-out of a try
@@ -227,7 +225,7 @@ static inline u32 lite_cluster_id(struct lite_cluster *cl)
 	return READ_ONCE(cl->fab->self.node);
 }
 
-/* The number of this node's life, for lite_cluster_recheck(). */
+/* For lite_cluster_recheck(). */
 static inline unsigned long lite_cluster_life(const struct lite_cluster *cl)
 {
 	/* Read before the state. */

@@ -5,19 +5,17 @@
  * The initiator learns the responder's key and slots from the CM. Its first
  * call, ATTACH, carries its own; request and reply also carry the numbers of
  * the further queue pairs. The responder uses the session before it replies,
- * the initiator when it has the reply.
+ * the initiator when it has the reply. Before ATTACH a connection has no effect
+ * on an existing session.
  *
- * Two nodes may connect to each other at the same time, and a connection
- * request may arrive late. So that the two never end each other's choice, the
- * node with the lower id decides, at ATTACH:
+ * Two nodes may connect to each other at the same time, and requests may arrive
+ * late. So that neither ends the choice of the other, the node with the lower id
+ * decides, at ATTACH:
  *
  * - it has chosen its own connection when it sends ATTACH
  *   (lite_peer.attaching), and refuses the other's until that has failed;
- * - it has chosen the other's when it serves that ATTACH, and drops its own
- *   before ATTACH;
+ * - it has chosen the other's when it serves that ATTACH, and drops its own;
  * - the node with the higher id accepts any ATTACH.
- *
- * A connection has no effect on an existing session before ATTACH.
  */
 #include <linux/slab.h>
 
@@ -25,8 +23,7 @@
 
 #define LITE_CONNECT_TIMEOUT (5 * HZ)
 /*
- * The CM repeats a lost request only after 4 s. A suspect has only its dead
- * time, so tries are shorter than that and start over.
+ * The CM repeats a lost request after 4 s, too late for a suspect: start over.
  */
 #define LITE_CONNECT_TIMEOUT_MIN (HZ / 4)
 #define LITE_CONNECT_TIMEOUT_FIRST HZ
@@ -38,9 +35,7 @@
  * @cl: cluster
  * @conn: a request, its sender in conn->from
  *
- * Ends the session of an earlier life of the peer.
- *
- * Context: may sleep.
+ * Context: may sleep: ends the session of an earlier life of the sender.
  * Return: 0; -ENOTCONN: this node is in no cluster; -EEXIST: the sender claims
  * our id; -ESTALE: that life is over.
  */
@@ -59,8 +54,7 @@ int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn)
 		/* A guest: it will ask to join. */
 	} else if (from->node == lite_cluster_id(cl)) {
 		/*
-		 * Another node that claims our id must not pass as ourselves:
-		 * lite_conn.self connections are never fenced.
+		 * It must not be taken for us: lite_conn.self is never fenced.
 		 */
 		conn->self = from->incarnation == cl->fab->self.incarnation &&
 			     lite_conn_is_own(conn);
@@ -136,13 +130,9 @@ int lite_serve_attach(void *priv, struct lite_conn *conn, const void *req,
 	return lite_peer_publish(cl, conn, &addr) ? 0 : -EALREADY;
 }
 
-/**
- * lite_cluster_attach - exchange ATTACH, as the initiator
- * @cl: cluster
- * @conn: connected, NEW
- *
- * Context: may sleep; killable.
- * Return: 0, with all queue pairs connected, or a negative errno.
+/*
+ * Exchange ATTACH, as the initiator, and connect all queue pairs of a NEW
+ * connection. May sleep; killable. Returns 0 or a negative errno.
  */
 int lite_cluster_attach(struct lite_cluster *cl, struct lite_conn *conn)
 {
@@ -162,13 +152,12 @@ int lite_cluster_attach(struct lite_cluster *cl, struct lite_conn *conn)
 	lite_attach_fill(cl, conn, &mine);
 	err = lite_rpc_call(conn, &d) ?:
 	      lite_conn_add_qps(conn, theirs.qp, theirs.nqps);
-	/* The responder connected its queue pairs before it replied. */
 	if (!err)
 		lite_conn_ready(conn);
 	return err;
 }
 
-/* Choose our connection, unless the peer has a session already. */
+/* Choose our connection, unless the peer has a session. */
 static bool lite_attach_begin(struct lite_peer *peer)
 {
 	struct lite_cluster *cl = peer->cl;
@@ -200,8 +189,8 @@ static int lite_peer_connect(struct lite_peer *peer,
 	if (err)
 		return err;
 	/*
-	 * Another node may use the address now, or a new life of the peer: it
-	 * joins by itself if it belongs to this cluster.
+	 * Another node, or a new life of the peer, may live there: it joins by
+	 * itself.
 	 */
 	if (conn->from.node != peer->id ||
 	    conn->from.incarnation != READ_ONCE(peer->incarnation))
@@ -253,9 +242,8 @@ void lite_peer_connect_work(struct work_struct *work)
 		backoff = max_t(unsigned long, peer->backoff, HZ / 4);
 		backoff = min_t(unsigned long, backoff * 2, LITE_BACKOFF_MAX);
 		/*
-		 * A try that timed out has waited long enough. A peer that
-		 * answered and refused admits only so many connections: back
-		 * off.
+		 * A try that timed out has waited long enough; one that was
+		 * refused backs off.
 		 */
 		if (err == -ETIMEDOUT && (peer->suspect || peer->fresh))
 			lite_peer_retry(peer, 1);
@@ -266,13 +254,7 @@ void lite_peer_connect_work(struct work_struct *work)
 	mutex_unlock(&cl->lock);
 }
 
-/**
- * lite_cluster_self_conn_tryget - the node's connection to itself, if it exists
- * @cl: cluster
- *
- * Context: any.
- * Return: the connection, held live, or NULL.
- */
+/* The node's connection to itself, held live, or NULL. Any context. */
 struct lite_conn *lite_cluster_self_conn_tryget(struct lite_cluster *cl)
 {
 	struct lite_conn *conn;
@@ -346,7 +328,6 @@ struct lite_conn *lite_cluster_self_conn(struct lite_cluster *cl)
 		return conn;
 	if (mutex_lock_killable(&cl->self_lock))
 		return ERR_PTR(-EINTR);
-	/* Another caller may have made it. */
 	conn = lite_cluster_self_conn_tryget(cl) ?: lite_self_connect(cl);
 	mutex_unlock(&cl->self_lock);
 	return conn;

@@ -3,11 +3,10 @@
  * Joining and leaving. (admit.c has the coordinator's side of joining.)
  *
  * The joiner connects as a guest to any member, which redirects it to the
- * coordinator. The coordinator gives it an id. The joiner takes over the member
- * list, assumes its id, and connects to all members that are up.
- *
- * If the coordinator does not answer, the joiner starts over at the first
- * member, until the coordinator is back or is called down.
+ * coordinator. That gives it an id. The joiner takes over the member list,
+ * assumes its id, and connects to all members that are up. If the coordinator
+ * does not answer, it starts over at the first member until it does or is
+ * called down.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -21,7 +20,7 @@
 #define LITE_JOIN_TRY (2 * HZ)
 /* ... with a pause before the first member is asked again. */
 #define LITE_JOIN_PAUSE (HZ / 4)
-/* Time for a member that accepted our connection to answer. */
+/* Time for a connected member to answer. */
 #define LITE_JOIN_ANSWER (10UL * HZ)
 
 /* ---- joiner -------------------------------------------------------------- */
@@ -132,7 +131,7 @@ static void lite_join_connect_all(struct lite_cluster *cl)
 	struct lite_peer *peer;
 	unsigned long id;
 
-	/* No peer is dropped while we join: only leaving does that. */
+	/* No peer is dropped while we join. */
 	xa_for_each(&cl->peers, id, peer) {
 		if (!peer->left)
 			queue_work(cl->wq, &peer->connect_work);
@@ -141,7 +140,7 @@ static void lite_join_connect_all(struct lite_cluster *cl)
 		flush_work(&peer->connect_work);
 }
 
-/* Pull from all connected members; single failures do not matter. */
+/* Single failures do not matter. */
 static void lite_join_pull_all(struct lite_cluster *cl)
 {
 	struct lite_conn *conn;
@@ -160,18 +159,16 @@ static void lite_join_pull_all(struct lite_cluster *cl)
 	}
 }
 
-/**
- * lite_peers_clear - drop all peers, after their work items have ended
- * @cl: makes no new peers: JOINING, LEAVING or stopped, its connections ended
- *
- * Context: may sleep.
+/*
+ * Drop all peers, after their work items have ended. May sleep. @cl makes no
+ * new ones: JOINING, LEAVING or stopped, its connections ended.
  */
 void lite_peers_clear(struct lite_cluster *cl)
 {
 	struct lite_peer *peer;
 	unsigned long id;
 
-	/* Work items take cl->lock: cancel them before it is taken. */
+	/* Work items take cl->lock. */
 	xa_for_each(&cl->peers, id, peer) {
 		peer = lite_peer_find(cl, id);
 		if (!peer)
@@ -207,8 +204,7 @@ static int lite_join_check_alone(struct lite_cluster *cl, const char **why)
  * @cl: cluster
  * @why: set to a text where an errno says too little
  *
- * This life goes on until lite_cluster_join(): the caller first checks for
- * objects that exist already.
+ * This life goes on until lite_cluster_join(), as there may be objects already.
  *
  * Context: may sleep.
  * Return: 0; -EBUSY: joining or leaving, or not alone; -ENODEV.
@@ -233,12 +229,7 @@ int lite_cluster_begin_join(struct lite_cluster *cl, const char **why)
 	return err;
 }
 
-/**
- * lite_cluster_cancel_join - go on as before lite_cluster_begin_join()
- * @cl: JOINING
- *
- * Context: may sleep.
- */
+/* Undo lite_cluster_begin_join(). May sleep. */
 void lite_cluster_cancel_join(struct lite_cluster *cl)
 {
 	mutex_lock(&cl->lock);
@@ -425,12 +416,9 @@ static void lite_suspects_clear(struct lite_cluster *cl)
 	wake_up_all(&cl->suspects);
 }
 
-/**
- * lite_cluster_begin_leave - take no new work, but go on serving
- * @cl: cluster
- *
- * Context: may sleep.
- * Return: 0; -ENOTCONN: in no cluster; -EBUSY: joining or leaving.
+/*
+ * Take no new work, but go on serving. May sleep. Returns 0; -ENOTCONN: in no
+ * cluster; -EBUSY: joining or leaving.
  */
 int lite_cluster_begin_leave(struct lite_cluster *cl)
 {
@@ -452,12 +440,9 @@ int lite_cluster_begin_leave(struct lite_cluster *cl)
 	return err;
 }
 
-/**
- * lite_cluster_leave - announce that this node leaves, and disconnect
- * @cl: LEAVING, until lite_cluster_end_leave(); its memory has been given up
- *
- * Context: may sleep.
- * Return: the id that the node had.
+/*
+ * Announce that this node leaves, and disconnect; its memory has been given up.
+ * LEAVING until lite_cluster_end_leave(). May sleep. Returns the id it had.
  */
 u32 lite_cluster_leave(struct lite_cluster *cl)
 {
@@ -473,15 +458,9 @@ u32 lite_cluster_leave(struct lite_cluster *cl)
 	return id;
 }
 
-/**
- * lite_cluster_end_leave - become IDLE, after all of the old cluster is gone
- * @cl: LEAVING, or stopped meanwhile
- * @id: that the node had
- *
- * From here on the node may join another cluster, whose members may store data
- * on it at once.
- *
- * Context: may sleep.
+/*
+ * Become IDLE, when nothing of the old cluster is left; @id was the node's. It
+ * may join again at once, and be asked to store data. May sleep.
  */
 void lite_cluster_end_leave(struct lite_cluster *cl, u32 id)
 {
@@ -547,13 +526,7 @@ int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab,
 	return 0;
 }
 
-/**
- * lite_cluster_start - start the monitor, once the fabric listens
- * @cl: cluster
- *
- * Context: may sleep.
- * Return: 0.
- */
+/* Start the monitor, once the fabric listens. May sleep. Returns 0. */
 int lite_cluster_start(struct lite_cluster *cl)
 {
 	mutex_lock(&cl->lock);
@@ -564,11 +537,8 @@ int lite_cluster_start(struct lite_cluster *cl)
 	return 0;
 }
 
-/**
- * lite_cluster_stop - stop the monitor; no new sessions
- * @cl: cluster; its fabric is shut down next
- *
- * Context: may sleep.
+/*
+ * Stop the monitor; no new sessions. The fabric is shut down next. May sleep.
  */
 void lite_cluster_stop(struct lite_cluster *cl)
 {
@@ -580,12 +550,7 @@ void lite_cluster_stop(struct lite_cluster *cl)
 	cancel_delayed_work_sync(&cl->monitor);
 }
 
-/**
- * lite_cluster_exit - undo lite_cluster_init()
- * @cl: stopped, its fabric shut down
- *
- * Context: may sleep.
- */
+/* Undo lite_cluster_init(), after the fabric is shut down. May sleep. */
 void lite_cluster_exit(struct lite_cluster *cl)
 {
 	lite_peers_clear(cl);
@@ -594,13 +559,7 @@ void lite_cluster_exit(struct lite_cluster *cl)
 	lite_peer_put(cl->self);
 }
 
-/**
- * lite_cluster_ready - may users work with this node's LMRs?
- * @cl: cluster
- *
- * Context: any.
- * Return: 0, -ENOTCONN or -ENODEV.
- */
+/* May users work with LMRs? 0, -ENOTCONN or -ENODEV. Any context. */
 int lite_cluster_ready(struct lite_cluster *cl)
 {
 	switch (READ_ONCE(cl->state)) {
@@ -618,10 +577,9 @@ int lite_cluster_ready(struct lite_cluster *cl)
  * @cl: cluster
  * @life: lite_cluster_life(), from before lite_cluster_ready()
  *
- * A node that joins or leaves changes its state first and then looks for
- * objects. So it has seen the caller's object, or this fails and the caller
- * takes the object back. It also fails if the join or leave is over: making the
- * object may have taken long.
+ * Joining and leaving change the state first and then look for objects. So the
+ * object has been seen, or this fails and the caller takes it back; also if the
+ * join or leave is over already.
  *
  * Context: any.
  * Return: 0, -ENOTCONN or -ENODEV.

@@ -19,12 +19,7 @@ static u64 lite_member_hash(u32 id, u64 incarnation)
 	return x ^ (x >> 32);
 }
 
-/**
- * lite_members_digest - a number that is equal for equal member lists
- * @cl: cluster
- *
- * Context: may sleep.
- */
+/* A number that is equal for equal member lists. May sleep. */
 u64 lite_members_digest(struct lite_cluster *cl)
 {
 	struct lite_peer *peer;
@@ -73,7 +68,6 @@ int lite_serve_members(void *priv, struct lite_conn *conn, const void *req,
 	xa_for_each_start(&cl->peers, id, peer, after + 1) {
 		u16 flags = 0;
 
-		/* The joiner may never come. */
 		if (peer->tentative)
 			continue;
 		if (n == LITE_MEMBERS_PER_REPLY) {
@@ -113,7 +107,6 @@ static int lite_member_merge(struct lite_cluster *cl,
 
 	mutex_lock(&cl->lock);
 	if (id == lite_cluster_id(cl)) {
-		/* Ignore what others think of this node. */
 		goto out;
 	}
 	peer = xa_load(&cl->peers, id);
@@ -153,13 +146,9 @@ out:
 	return err;
 }
 
-/**
- * lite_members_pull - merge a peer's member list into ours
- * @cl: cluster
- * @conn: attached to the peer
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno.
+/*
+ * Merge a peer's member list into ours. May sleep; killable. Returns 0 or a
+ * negative errno.
  */
 int lite_members_pull(struct lite_cluster *cl, struct lite_conn *conn)
 {
@@ -202,13 +191,9 @@ int lite_members_pull(struct lite_cluster *cl, struct lite_conn *conn)
 	return err;
 }
 
-/**
- * lite_cluster_directory - which node is the directory for a name
- * @cl: cluster
- * @hash: lite_name_hash() of the name
- *
- * Context: any process.
- * Return: id of a node that is up.
+/*
+ * The id of the node, of those up, that is the directory for lite_name_hash()
+ * @hash.
  */
 u32 lite_cluster_directory(struct lite_cluster *cl, u64 hash)
 {
@@ -232,13 +217,7 @@ u32 lite_cluster_directory(struct lite_cluster *cl, u64 hash)
 	return best;
 }
 
-/**
- * lite_cluster_up - number of members that are up
- * @cl: cluster
- *
- * Context: any process.
- * Return: their number, including this node; 0 while it is in no cluster.
- */
+/* Number of members that are up, including this node; 0 while in no cluster. */
 u32 lite_cluster_up(struct lite_cluster *cl)
 {
 	struct lite_peer *peer;
@@ -253,14 +232,8 @@ u32 lite_cluster_up(struct lite_cluster *cl)
 	return n;
 }
 
-/**
- * lite_cluster_next - iterate over the members that are not down
- * @cl: cluster
- * @after: id to start after
- *
- * Context: any process.
- * Return: the lowest id above @after that is up or suspect, this node included,
- * or 0.
+/*
+ * The lowest id above @after that is up or suspect, including this node; or 0.
  */
 u32 lite_cluster_next(struct lite_cluster *cl, u32 after)
 {

@@ -4,21 +4,19 @@
  * not.
  *
  * Any message of a peer is a sign of life. So are acknowledgements of its
- * device, but not once it has received a request (lite_conn_heard()): that its
- * memory can be reached does not mean that it runs. From then on it must answer
- * the PING, or send another message, in time. A peer that has been silent for
- * cl->dead is disconnected; a broken transport is usually noticed earlier, by
- * the first operation that fails.
+ * device, but not once it has received a request (lite_conn_heard()): then its
+ * threads must answer. A peer that has been silent for cl->dead is
+ * disconnected; a broken transport is usually noticed earlier, by the first
+ * operation that fails.
  *
  * Heavy load must not look like death. When no message has come for more than a
  * heartbeat, the monitor checks whether the peer's threads run (beat.c): if so
- * the peer is slow, and callers wait. PING handlers wait for no other handler
- * and have a workqueue of their own; a message to the peer may take as long as
- * other operations are acknowledged; sending the answer, or the peer's own
- * PING, is tried for the operation time-out.
+ * it is slow, and callers wait. PING handlers wait for no other handler and
+ * have a workqueue of their own; a PING may wait behind operations as long as
+ * these are acknowledged; its answer is sent within the operation time-out.
  *
  * After this machine was suspended, or its host did not schedule it, all peers
- * seem to have been silent. The monitor detects this by its own delay, and
+ * seem to have been silent. The monitor detects that by its own delay, and
  * allows that much more silence. The peers may see it differently, and
  * disconnect us.
  */
@@ -31,7 +29,7 @@
  */
 #define LITE_UNANSWERED_MAX (5 * HZ)
 
-/* How long this node was away since the monitor ran last. */
+/* Jiffies that this node was away since the monitor last ran. */
 static unsigned long lite_cluster_away(const struct lite_cluster *cl)
 {
 	unsigned long now = jiffies, due = cl->due;
@@ -41,13 +39,9 @@ static unsigned long lite_cluster_away(const struct lite_cluster *cl)
 	return time_after(now, due + cl->heartbeat) ? now - due : 0;
 }
 
-/**
- * lite_cluster_silent - has a peer been silent for too long?
- * @cl: cluster; locked
- * @heard: jiffies of its last sign of life
- *
- * Context: process.
- * Return: true if so, not counting the time that this node was away.
+/*
+ * Has a peer, last heard at @heard, been silent for too long, not counting the
+ * time that this node was away? Cluster locked.
  */
 bool lite_cluster_silent(const struct lite_cluster *cl, unsigned long heard)
 {
@@ -61,7 +55,6 @@ static unsigned long lite_later(unsigned long heard, unsigned long by)
 	return time_after(heard + by, now) ? now : heard + by;
 }
 
-/* We were away: nothing could be heard meanwhile. */
 static void lite_monitor_excuse(struct lite_cluster *cl, struct lite_peer *peer,
 				unsigned long away)
 {
@@ -112,13 +105,7 @@ void lite_peer_ping_work(struct work_struct *work)
 	lite_conn_put(conn);
 }
 
-/**
- * lite_session_heard - when did a session's peer last show a sign of life?
- * @conn: session
- *
- * Context: any.
- * Return: jiffies.
- */
+/* Jiffies of the last sign of life in a session. Any context. */
 unsigned long lite_session_heard(const struct lite_conn *conn)
 {
 	unsigned long heard = lite_conn_heard(conn);
@@ -127,7 +114,7 @@ unsigned long lite_session_heard(const struct lite_conn *conn)
 	return time_after(beat, heard) ? beat : heard;
 }
 
-/* Has the session's peer been silent for too long? Cluster locked. */
+/* Cluster locked. */
 static bool lite_session_silent(struct lite_cluster *cl, struct lite_conn *conn)
 {
 	if (!lite_cluster_silent(cl, lite_session_heard(conn)))

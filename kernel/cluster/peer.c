@@ -23,14 +23,7 @@ void lite_peer_put(struct lite_peer *peer)
 	kref_put(&peer->ref, lite_peer_release);
 }
 
-/**
- * lite_peer_find - look up a peer by id
- * @cl: cluster
- * @id: node id
- *
- * Context: any.
- * Return: the peer, with a reference, or NULL: no other member has that id.
- */
+/* Look up another member by its id, with a reference; or NULL. Any context. */
 struct lite_peer *lite_peer_find(struct lite_cluster *cl, u32 id)
 {
 	struct lite_peer *peer;
@@ -83,9 +76,9 @@ struct lite_peer *lite_peer_make(struct lite_cluster *cl, u32 id,
 	return peer;
 }
 
-/**
- * lite_peer_drop - remove a peer from the table
- * @peer: has no session, and no work item runs; cluster locked
+/*
+ * Remove a peer from the table. It has no session, and no work item runs;
+ * cluster locked.
  */
 void lite_peer_drop(struct lite_peer *peer)
 {
@@ -111,8 +104,8 @@ void lite_peer_retry(struct lite_peer *peer, unsigned long delay)
 
 	lockdep_assert_held(&cl->lock);
 	/*
-	 * Both sides of a lost connection try. The lower id tries at once and
-	 * the other later, so that they do not collide.
+	 * Both sides of a lost connection try, the lower id first to avoid a
+	 * collision.
 	 */
 	if (!delay)
 		delay = lite_cluster_id(cl) < peer->id ? 1 : HZ / 4;
@@ -123,10 +116,7 @@ void lite_peer_retry(struct lite_peer *peer, unsigned long delay)
 				 min(delay, cl->heartbeat));
 }
 
-/**
- * lite_peer_expect - a member has been heard of in a new life
- * @peer: not up; cluster locked
- */
+/* A member has been heard of in a new life. Not up; cluster locked. */
 void lite_peer_expect(struct lite_peer *peer)
 {
 	lockdep_assert_held(&peer->cl->lock);
@@ -192,11 +182,9 @@ static bool lite_peer_prefers(struct lite_peer *peer, struct lite_conn *conn,
 
 /*
  * An earlier session of the peer that is not fenced yet, with a reference. Its
- * operations in flight must not take effect after those of the next session.
- *
- * It may be a connection of ours that was never published here: the responder
- * uses a connection before it replies to ATTACH. It cannot be a passive one
- * that was never published: there we are the one that replies.
+ * operations must not take effect after those of the next one. It may be an
+ * initiated connection that was never published: the responder uses it before
+ * it replies to ATTACH.
  */
 static struct lite_conn *lite_peer_unfenced(struct lite_peer *peer,
 					    const struct lite_conn *but)
@@ -304,14 +292,9 @@ out:
 	return ok;
 }
 
-/**
- * lite_cluster_conn_down - a connection is dying
- * @cl: cluster
- * @conn: connection; maybe never published
- *
- * Its peer becomes suspect, or DOWN if it has been silent for too long.
- *
- * Context: may sleep.
+/*
+ * A connection, maybe never published, is dying. Its peer becomes suspect, or
+ * DOWN if it has been silent for too long. May sleep.
  */
 void lite_cluster_conn_down(struct lite_cluster *cl, struct lite_conn *conn)
 {
@@ -342,12 +325,8 @@ void lite_cluster_conn_down(struct lite_cluster *cl, struct lite_conn *conn)
 	}
 }
 
-/**
- * lite_cluster_conn_gone - the peer of a dead connection is fenced
- * @cl: cluster
- * @conn: connection; maybe never published
- *
- * Context: may sleep.
+/*
+ * The peer of a dead connection, maybe never published, is fenced. May sleep.
  */
 void lite_cluster_conn_gone(struct lite_cluster *cl, struct lite_conn *conn)
 {
@@ -364,13 +343,9 @@ void lite_cluster_conn_gone(struct lite_cluster *cl, struct lite_conn *conn)
 		lite_peer_put(peer);
 }
 
-/**
- * lite_peer_is_suspect - is it worth while to wait for a peer?
- * @peer: peer
- *
- * Context: any.
- * Return: true while its session is dying, or it has no session but is not down
- * yet, or is about to have its first.
+/*
+ * Is it worth while to wait for a peer? True while its session is dying, or it
+ * has none but is not down yet, or is about to have its first. Any context.
  */
 bool lite_peer_is_suspect(struct lite_peer *peer)
 {
@@ -415,13 +390,7 @@ int lite_peer_await_for(struct lite_peer *peer, unsigned long timeout)
 	return lite_peer_is_up(peer) ? 0 : -EHOSTDOWN;
 }
 
-/**
- * lite_peer_await - wait while a peer is suspect
- * @peer: peer
- *
- * Context: may sleep; killable.
- * Return: 0: it is up; -EHOSTDOWN; -EINTR.
- */
+/* Wait while a peer is suspect; killable. 0: it is up; -EHOSTDOWN; -EINTR. */
 int lite_peer_await(struct lite_peer *peer)
 {
 	struct lite_cluster *cl = peer->cl;
@@ -433,12 +402,8 @@ int lite_peer_await(struct lite_peer *peer)
 	return lite_peer_await_for(peer, 2 * (cl->dead + cl->heartbeat));
 }
 
-/**
- * lite_peer_conn_get - the session of a peer
- * @peer: peer
- *
- * Context: any.
- * Return: its connection, with a reference to the memory, or NULL: not up.
+/*
+ * The session of a peer, with a reference to the memory, or NULL. Any context.
  */
 struct lite_conn *lite_peer_conn_get(struct lite_peer *peer)
 {
@@ -452,14 +417,9 @@ struct lite_conn *lite_peer_conn_get(struct lite_peer *peer)
 	return conn;
 }
 
-/**
- * lite_peer_conn_tryget - a given session of a peer, for posting
- * @peer: peer
- * @session: number of the session
- *
- * Context: any.
- * Return: its connection, held live (lite_conn_put_live()), or NULL: that
- * session is over.
+/*
+ * Session @session of a peer, held live (lite_conn_put_live()), or NULL: it is
+ * over. Any context.
  */
 struct lite_conn *lite_peer_conn_tryget(struct lite_peer *peer, u64 session)
 {

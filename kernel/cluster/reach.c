@@ -13,14 +13,7 @@
 /* Handlers wait for suspects, too, while their callers wait for them. */
 #define LITE_PATIENCE (10UL * HZ)
 
-/**
- * lite_cluster_is_live - is a node a member that is not down?
- * @cl: cluster
- * @node: its id
- *
- * Context: any.
- * Return: true if it is up, suspect, or this node.
- */
+/* Is a node up, suspect, or this one? Any context. */
 bool lite_cluster_is_live(struct lite_cluster *cl, u32 node)
 {
 	struct lite_peer *peer;
@@ -35,13 +28,7 @@ bool lite_cluster_is_live(struct lite_cluster *cl, u32 node)
 	return live;
 }
 
-/**
- * lite_cluster_is_cut_off - are there other members, all of them down?
- * @cl: cluster
- *
- * Context: any process.
- * Return: true if so: this node may be the isolated one.
- */
+/* Are there other members, all down? Then this node may be the isolated one. */
 bool lite_cluster_is_cut_off(struct lite_cluster *cl)
 {
 	struct lite_peer *peer;
@@ -108,10 +95,8 @@ static bool lite_conn_is_session(struct lite_cluster *cl,
 /**
  * lite_cluster_await_session - wait until a caller's connection is its session
  * @cl: cluster
- * @conn: the caller's
- *
- * The responder uses a session before the initiator does, so a call can come
- * from a node that is not yet up here.
+ * @conn: the caller's. The responder uses a session before the initiator does,
+ *	so its node may not be up here yet
  *
  * Context: may sleep, for a moment.
  * Return: 0; -EHOSTDOWN: the connection is dying, or does not become a session.
@@ -125,14 +110,9 @@ int lite_cluster_await_session(struct lite_cluster *cl, struct lite_conn *conn)
 	return lite_conn_is_session(cl, conn) ? 0 : -EHOSTDOWN;
 }
 
-/**
- * lite_cluster_await_ready - lite_cluster_ready(), for a peer's request
- * @cl: cluster
- *
- * A joining node has sessions, and is up for others, before it is UP itself.
- *
- * Context: may sleep, while the node is joining; killable.
- * Return: 0, -ENOTCONN, -ENODEV or -EINTR.
+/*
+ * lite_cluster_ready() for a peer's request: a joining node is up for others
+ * before it is UP itself. May sleep; killable. 0, -ENOTCONN, -ENODEV or -EINTR.
  */
 int lite_cluster_await_ready(struct lite_cluster *cl)
 {
@@ -161,9 +141,8 @@ static bool lite_conn_is_end(const struct lite_conn *conn, u32 node,
 }
 
 /*
- * Fence the matching connections that were begun by now. Later ones do not
- * concern the caller, and a peer that reconnects as fast as it is fenced would
- * keep us here for ever.
+ * Fence the matching connections begun by now, not later ones: a peer could
+ * reconnect as fast as it is fenced.
  */
 static int lite_conns_fence(struct lite_cluster *cl,
 			    bool (*match)(const struct lite_conn *conn, u32 node,
@@ -175,7 +154,7 @@ static int lite_conns_fence(struct lite_cluster *cl,
 	struct lite_conn *conn, *found;
 	int err = 0;
 
-	/* Kill all first: they end in parallel. */
+	/* Kill all first, to end them in parallel. */
 	spin_lock(&fab->conns_lock);
 	list_for_each_entry(conn, &fab->conns, list) {
 		if (conn->session <= last && match(conn, node, other))
@@ -228,14 +207,7 @@ int lite_cluster_fence(struct lite_cluster *cl, u32 node,
 	return node ? lite_conns_fence(cl, lite_conn_is_of, node, but) : 0;
 }
 
-/**
- * lite_cluster_fence_all - make sure that no other node can reach our memory
- * @cl: cluster
- * @but: spare this connection; or NULL
- *
- * Context: may sleep; not by a poster.
- * Return: as lite_conn_fence().
- */
+/* lite_cluster_fence() all other nodes, but spare connection @but, or NULL. */
 int lite_cluster_fence_all(struct lite_cluster *cl,
 			   const struct lite_conn *but)
 {
@@ -248,8 +220,8 @@ int lite_cluster_fence_all(struct lite_cluster *cl,
  * @self: connection to ourselves in which an operation has failed; the caller
  *	has a reference, but does not hold it live
  *
- * Both ends are fenced: the one that posted fails first, while the other may
- * still process what was sent. Connections made since are not affected.
+ * Fences both ends: the other one may still process what was sent. Connections
+ * made since are not affected.
  *
  * Context: may sleep; not by a poster.
  */
@@ -299,15 +271,7 @@ int lite_cluster_flush(struct lite_cluster *cl, u32 node)
 	return err;
 }
 
-/**
- * lite_cluster_await - wait while a node is suspect
- * @cl: cluster
- * @node: its id
- *
- * Context: may sleep; killable.
- * Return: 0: it is up, or this node; -EHOSTUNREACH: no such member; -EHOSTDOWN;
- * -EINTR.
- */
+/* lite_cluster_await_for() a default time. */
 int lite_cluster_await(struct lite_cluster *cl, u32 node)
 {
 	return lite_cluster_await_for(cl, node, LITE_PATIENCE);

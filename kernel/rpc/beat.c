@@ -5,9 +5,9 @@
  * A message has to be posted, queue behind others, and be handled by threads:
  * on a slow machine that takes time. So each kernel increments a counter in its
  * slots, and a peer that has heard nothing for a while reads it. A counter that
- * advances shows that the machine is reachable and its threads run: it is only
- * slow. One that stands still shows nothing, even if it can be read: a device
- * may answer for a machine that has crashed or runs no threads.
+ * advances shows that the machine is reachable and its threads run. One that
+ * stands still shows nothing, even if it can be read: a device may answer for a
+ * machine that has crashed.
  *
  * What runs concurrently: the monitor, alone, asks; a poller handles the
  * answer. The monitor sets @asking, and the handler clears it as its last
@@ -44,7 +44,6 @@ void lite_beat_init(struct lite_rpc_conn *rc)
 	INIT_DELAYED_WORK(&rc->beat.work, lite_beat_work);
 }
 
-/* The slots must exist. */
 void lite_beat_start(struct lite_rpc_conn *rc)
 {
 	queue_delayed_work(rc->rpc->short_wq, &rc->beat.work,
@@ -80,13 +79,9 @@ static void lite_beat_end(struct lite_io *io)
 	lite_conn_put_live(conn);
 }
 
-/**
- * lite_beat_ask - check whether a peer's threads run
- * @conn: its session; the caller has a reference, and is the only one to ask
- *
- * Posts a read of the peer's counter, unless one is in flight.
- *
- * Context: process; does not wait.
+/*
+ * Post a read of a peer's counter, unless one is in flight. The caller has a
+ * reference, and is the only one to ask. Process context; does not wait.
  */
 void lite_beat_ask(struct lite_conn *conn)
 {
@@ -115,15 +110,10 @@ void lite_beat_ask(struct lite_conn *conn)
 	lite_io_leave(&b->io);
 }
 
-/**
- * lite_beat_heard - when were a peer's threads last known to run?
- * @conn: its session
- *
- * While the read waits behind other operations of ours, or for a send slot,
- * acknowledgements of those count: it will be answered soon.
- *
- * Context: any.
- * Return: jiffies.
+/*
+ * Jiffies when a peer's threads were last known to run. While the read waits
+ * behind other operations of ours, or for a send slot, acknowledgements of
+ * those count.
  */
 unsigned long lite_beat_heard(const struct lite_conn *conn)
 {
@@ -137,13 +127,9 @@ unsigned long lite_beat_heard(const struct lite_conn *conn)
 	return changed;
 }
 
-/**
- * lite_beat_unanswered - since when has a peer's device not answered?
- * @conn: its session
- * @since: set, in jiffies
- *
- * Context: process; only the caller of lite_beat_ask().
- * Return: whether a read is in flight.
+/*
+ * Is a read in flight, and since when, in jiffies, has the device not answered?
+ * Only for the caller of lite_beat_ask().
  */
 bool lite_beat_unanswered(const struct lite_conn *conn, unsigned long *since)
 {
@@ -154,13 +140,7 @@ bool lite_beat_unanswered(const struct lite_conn *conn, unsigned long *since)
 	return READ_ONCE(rc->beat.asking);
 }
 
-/**
- * lite_beat_excuse - do not count a time in which we could not look
- * @conn: session
- * @by: jiffies
- *
- * Context: process.
- */
+/* Do not count @by jiffies in which we could not look. */
 void lite_beat_excuse(struct lite_conn *conn, unsigned long by)
 {
 	struct lite_rpc_conn *rc = conn->rpc;

@@ -172,12 +172,7 @@ void lite_rpc_on_reply(struct lite_rpc_conn *rc, u32 slot)
 	spin_unlock(&rc->lock);
 }
 
-/**
- * lite_rpc_conn_down - fail all calls: no reply will come
- * @conn: dying
- *
- * Context: process.
- */
+/* Fail all calls: the connection is dying. Process context. */
 void lite_rpc_conn_down(struct lite_conn *conn)
 {
 	struct lite_rpc_conn *rc = conn->rpc;
@@ -388,14 +383,7 @@ static int lite_call_await(struct lite_conn *conn, struct lite_call_desc *d)
 	return err;
 }
 
-/**
- * lite_rpc_call_end - wait for the reply of a call
- * @conn: connection it was begun on
- * @d: of lite_rpc_call_begin()
- *
- * Context: may sleep; not in the poller.
- * Return: as lite_rpc_call().
- */
+/* Wait for the reply of lite_rpc_call_begin(). Returns as lite_rpc_call(). */
 int lite_rpc_call_end(struct lite_conn *conn, struct lite_call_desc *d)
 {
 	int err = lite_call_await(conn, d);
@@ -425,13 +413,9 @@ int lite_rpc_call(struct lite_conn *conn, struct lite_call_desc *d)
 	return err;
 }
 
-/**
- * lite_rpc_call_local - serve a call of this node to itself
- * @rpc: of the node
- * @d: what to call
- *
- * Context: may sleep.
- * Return: the handler's result; -ENOMEM; -EPROTO: the reply is too long.
+/*
+ * Serve a call of this node to itself. May sleep. Returns the handler's result,
+ * -ENOMEM, or -EPROTO: the reply is too long.
  */
 int lite_rpc_call_local(struct lite_rpc *rpc, struct lite_call_desc *d)
 {

@@ -25,9 +25,9 @@ int lite_rpc_init(struct lite_rpc *rpc, struct lite_stats __percpu *stats,
 	rpc->timeout = timeout;
 	atomic64_set(&rpc->seq, 0);
 	/*
-	 * One for each kind of lane whose handlers may wait for those of
-	 * another, here or on other nodes: waiters never fill the queue of what
-	 * they wait for.
+	 * One for each kind of lane with handlers that may wait for those of
+	 * another, here or on other nodes: no queue is full of waiters for its
+	 * own items.
 	 */
 	rpc->first_wq = alloc_workqueue("lite-first", WQ_UNBOUND, 0);
 	rpc->wq = alloc_workqueue("lite-calls", WQ_UNBOUND, 0);
@@ -48,12 +48,7 @@ int lite_rpc_init(struct lite_rpc *rpc, struct lite_stats __percpu *stats,
 	return 0;
 }
 
-/**
- * lite_rpc_flush - wait for running handlers
- * @rpc: its connections are dying, so handlers end soon
- *
- * Context: may sleep.
- */
+/* Wait for running handlers; all connections are dying. May sleep. */
 void lite_rpc_flush(struct lite_rpc *rpc)
 {
 	flush_workqueue(rpc->first_wq);
@@ -63,11 +58,8 @@ void lite_rpc_flush(struct lite_rpc *rpc)
 	flush_workqueue(rpc->short_wq);
 }
 
-/**
- * lite_rpc_exit - undo lite_rpc_init()
- * @rpc: all its connections are gone; may be partly initialised
- *
- * Context: may sleep.
+/*
+ * Undo lite_rpc_init(), also if it failed; all connections are gone. May sleep.
  */
 void lite_rpc_exit(struct lite_rpc *rpc)
 {
@@ -83,13 +75,7 @@ void lite_rpc_exit(struct lite_rpc *rpc)
 		destroy_workqueue(rpc->short_wq);
 }
 
-/**
- * lite_rpc_handle - set the handler of a call
- * @rpc: not serving yet
- * @call: enum lite_call
- * @fn: handler
- * @priv: for it
- */
+/* Set the handler of a call; @rpc is not serving yet. */
 void lite_rpc_handle(struct lite_rpc *rpc, enum lite_call call, lite_handler fn,
 		     void *priv)
 {
@@ -123,13 +109,9 @@ static void lite_slots_exit(struct lite_conn *conn, struct lite_slots *slots)
 	slots->page = NULL;
 }
 
-/**
- * lite_rpc_conn_init - make the slots of a connection
- * @rpc: of the node
- * @conn: not connected yet
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM; lite_rpc_conn_release() frees what was made.
+/*
+ * Make the slots of a connection, before it connects. May sleep. Returns 0 or
+ * -ENOMEM; lite_rpc_conn_release() frees what was made.
  */
 int lite_rpc_conn_init(struct lite_rpc *rpc, struct lite_conn *conn)
 {
@@ -157,12 +139,7 @@ int lite_rpc_conn_init(struct lite_rpc *rpc, struct lite_conn *conn)
 	return 0;
 }
 
-/**
- * lite_rpc_conn_release - free the slots of a connection
- * @conn: fenced, without references
- *
- * Context: process.
- */
+/* Free the slots of a connection: fenced, without references. */
 void lite_rpc_conn_release(struct lite_conn *conn)
 {
 	struct lite_rpc_conn *rc = conn->rpc;
@@ -176,12 +153,9 @@ void lite_rpc_conn_release(struct lite_conn *conn)
 	kfree(rc);
 }
 
-/**
- * lite_rpc_recv - the peer has written a message into a slot
- * @conn: connection
- * @imm: kind of message and slot
- *
- * Context: the poller; does not sleep.
+/*
+ * The peer has written a message, announced by @imm. In the poller; does not
+ * sleep.
  */
 void lite_rpc_recv(struct lite_conn *conn, u32 imm)
 {

@@ -12,9 +12,9 @@
  * handlers and operations of later lanes than its own, and each kind of lane
  * that waits for another has its own workqueue.
  *
- * A call whose caller has gone (killed, or timed out) keeps its slot until the
- * reply comes or the connection ends. The @late function of its descriptor is
- * then called to undo what was done.
+ * When a caller has gone (killed, or timed out), its call keeps the slot until
+ * the reply comes or the connection ends. @late of its descriptor is then
+ * called to undo what was done.
  */
 #ifndef _LITE_RPC_H
 #define _LITE_RPC_H
@@ -37,8 +37,8 @@ struct lite_call_slot;
  * @reply_len: set to the bytes of the reply; 0 unless changed
  *
  * Context: may sleep. Leaf calls must not call others.
- * Return: 0 or a negative errno, which is then all that the caller gets;
- * -EBADMSG: the caller violates the protocol and is disconnected.
+ * Return: 0 or a negative errno, sent instead of a reply; -EBADMSG: the caller
+ * violates the protocol and is disconnected.
  */
 typedef int (*lite_handler)(void *priv, struct lite_conn *conn, const void *req,
 			    u32 len, void *reply, u32 *reply_len);
@@ -52,13 +52,13 @@ struct lite_rpc {
 	struct workqueue_struct *first_wq; /* LITE_LANE_AWAIT */
 	struct workqueue_struct *work_wq; /* LITE_LANE_WORK */
 	struct workqueue_struct *wq;      /* LITE_LANE_CALLER, late work */
-	struct workqueue_struct *leaf_wq; /* LITE_LANE_ALLOC, LITE_LANE_REVOKE */
+	struct workqueue_struct *leaf_wq; /* LITE_LANE_ALLOC, _REVOKE */
 	struct workqueue_struct *short_wq; /* LITE_LANE_SHORT */
 	unsigned long timeout;            /* jiffies, default of calls */
 	atomic64_t seq;
 };
 
-/* As @slot_timeout: wait until a slot is free or the connection dies. */
+/* As @slot_timeout: until a slot is free or the connection dies. */
 #define LITE_SLOT_SURELY MAX_SCHEDULE_TIMEOUT
 
 /**
@@ -69,12 +69,11 @@ struct lite_rpc {
  * @reply: where the reply's payload goes
  * @reply_max: bytes there; a longer reply is -EPROTO
  * @reply_len: set to the bytes of the reply
- * @life: incarnation of the peer that the call is meant for, or 0: any. If the
- *	peer's is another, nothing is sent: -ESTALE
+ * @life: incarnation of the peer that the call is meant for, else -ESTALE; 0:
+ *	any
  * @timeout: jiffies; 0: the default
- * @slot_timeout: jiffies to wait for a slot; a fatal signal ends that wait. 0:
- *	as @timeout. LITE_SLOT_SURELY: uninterruptibly, without limit. If there
- *	is no slot in time, nothing was @sent
+ * @slot_timeout: jiffies to wait for a slot, killable; 0: as @timeout;
+ *	LITE_SLOT_SURELY: without limit, not killable
  * @no_wait: do not wait for a slot
  * @killable: a fatal signal ends the wait
  * @sent: set to whether the peer may have got the request
@@ -206,10 +205,10 @@ struct lite_beat {
  * @lock: protects @dead, @waiters and the states of @call
  * @dead: no new calls
  * @waiters: of each lane, waiters for a slot, FIFO
- * @req_in: requests of the peer, written by it
- * @rep_in: replies of the peer, written by it
- * @req_out: requests to the peer, in flight
- * @rep_out: replies to the peer, in flight
+ * @req_in: requests, written by the peer
+ * @rep_in: replies, written by the peer
+ * @req_out: requests to the peer
+ * @rep_out: replies to the peer
  * @call: calls that we make
  * @serve: calls that we serve
  */

@@ -8,9 +8,8 @@
  * number.
  *
  * What cannot run concurrently: two requests in one slot. The work item never
- * runs twice at a time, and returns after it has sent the reply; a request
- * announced before that makes it run again. A peer that reuses a slot before it
- * has the reply only loses its own request.
+ * runs twice at a time; a request announced before the reply was sent makes it
+ * run again. A peer that reuses a slot too early only loses its own request.
  */
 #include <linux/slab.h>
 
