@@ -27,7 +27,7 @@ void lite_pool_init(struct lite_pool *pool, u64 limit, u64 reserve,
 		INIT_HLIST_HEAD(&pool->parts[i]);
 }
 
-/* All has been given back. */
+/* Check that all has been given back. */
 void lite_pool_exit(struct lite_pool *pool)
 {
 	u32 i;

@@ -17,8 +17,8 @@
  *
  * Locking: cl->lock (a mutex) protects the table of peers, their fields other
  * than @conn, the state, and fab->self. peer->conn is changed under it and read
- * under RCU. Never hold it while making a call, waiting for the end of a
- * connection, or with a lite_conn.lock.
+ * under RCU. Never hold cl->lock together with a lite_conn.lock, or while
+ * making a call or waiting for the end of a connection.
  */
 #ifndef _LITE_CLUSTER_H
 #define _LITE_CLUSTER_H

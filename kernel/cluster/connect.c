@@ -9,7 +9,7 @@
  * on an existing session.
  *
  * Two nodes may connect to each other at the same time, and requests may arrive
- * late. So that neither ends the choice of the other, the node with the lower id
+ * late. Both must agree on one connection, so the node with the lower id
  * decides, at ATTACH:
  *
  * - it has chosen its own connection when it sends ATTACH

@@ -207,7 +207,7 @@ int lite_cluster_fence(struct lite_cluster *cl, u32 node,
 	return node ? lite_conns_fence(cl, lite_conn_is_of, node, but) : 0;
 }
 
-/* lite_cluster_fence() all other nodes, but spare connection @but, or NULL. */
+/* lite_cluster_fence() for all other nodes; @but is spared, or NULL. */
 int lite_cluster_fence_all(struct lite_cluster *cl,
 			   const struct lite_conn *but)
 {
@@ -271,20 +271,21 @@ int lite_cluster_flush(struct lite_cluster *cl, u32 node)
 	return err;
 }
 
-/* lite_cluster_await_for() a default time. */
+/* lite_cluster_await_for() with the default time-out. */
 int lite_cluster_await(struct lite_cluster *cl, u32 node)
 {
 	return lite_cluster_await_for(cl, node, LITE_PATIENCE);
 }
 
 /**
- * lite_cluster_await_for - lite_cluster_await() with a time-out
+ * lite_cluster_await_for - wait while a node is suspect
  * @cl: cluster
  * @node: its id
- * @timeout: jiffies
+ * @timeout: jiffies; cl->dead at most
  *
  * Context: may sleep; killable.
- * Return: as lite_cluster_await().
+ * Return: 0: it is up, or this node; -EHOSTUNREACH: no such member; -EHOSTDOWN;
+ * -EINTR.
  */
 int lite_cluster_await_for(struct lite_cluster *cl, u32 node,
 			   unsigned long timeout)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Authentication: both sides prove that they know the cluster secret, before
- * any queue pair exists that could reach memory.
+ * Authentication: mutual proof of knowing the cluster secret, before any queue
+ * pair exists that could reach memory.
  *
  *   initiator                                   responder
  *     HELLO    ident, nonce a          ->
@@ -150,8 +150,8 @@ static int lite_auth_challenge_mac(struct lite_auth *auth,
 }
 
 /**
- * lite_auth_challenge - answer a hello
- * @auth: of the responder
+ * lite_auth_challenge - answer a hello, as the responder
+ * @auth: of the node
  * @responder: address that was dialled
  * @hello: as received
  * @out: nonce and mac are set; the caller has filled in the header
@@ -169,15 +169,9 @@ int lite_auth_challenge(struct lite_auth *auth,
 	       lite_auth_challenge_mac(auth, responder, hello, out, out->mac);
 }
 
-/**
- * lite_auth_check_challenge - does the responder know the secret?
- * @auth: of the initiator
- * @responder: address that was dialled
- * @hello: as sent
- * @ch: as received
- *
- * Context: process.
- * Return: 0, -EKEYREJECTED, or another negative errno.
+/*
+ * Does the responder know the secret? @hello is as sent, @ch as received.
+ * Process context. Returns 0, -EKEYREJECTED, or another negative errno.
  */
 int lite_auth_check_challenge(struct lite_auth *auth,
 			      const struct sockaddr_storage *responder,
@@ -204,15 +198,9 @@ static int lite_auth_proof(struct lite_auth *auth,
 			 LITE_NONCE_SIZE, mac);
 }
 
-/**
- * lite_auth_prove - answer a challenge
- * @auth: of the initiator
- * @responder: address that was dialled
- * @ch: checked
- * @connect: its proof is set; the rest is filled in
- *
- * Context: process.
- * Return: 0 or a negative errno.
+/*
+ * Answer a challenge that was checked: set the proof in @connect, which is
+ * filled in otherwise. Process context. Returns 0 or a negative errno.
  */
 int lite_auth_prove(struct lite_auth *auth,
 		    const struct sockaddr_storage *responder,
@@ -300,15 +288,9 @@ static int lite_auth_accept_mac(struct lite_auth *auth,
 			 LITE_NONCE_SIZE, accept, offsetof(struct lite_cm_accept, mac), mac);
 }
 
-/**
- * lite_auth_sign_accept - authenticate key and addresses
- * @auth: of the responder
- * @responder: address that was dialled
- * @nonce: the initiator's
- * @accept: its mac is set; the rest is filled in
- *
- * Context: process.
- * Return: 0 or a negative errno.
+/*
+ * Set the mac of @accept, which is filled in otherwise. @nonce is the
+ * initiator's. Process context. Returns 0 or a negative errno.
  */
 int lite_auth_sign_accept(struct lite_auth *auth,
 			  const struct sockaddr_storage *responder,
@@ -318,15 +300,9 @@ int lite_auth_sign_accept(struct lite_auth *auth,
 	return lite_auth_accept_mac(auth, responder, nonce, accept, accept->mac);
 }
 
-/**
- * lite_auth_check_accept - are key and addresses the responder's?
- * @auth: of the initiator
- * @responder: address that was dialled
- * @nonce: the initiator's
- * @accept: as received
- *
- * Context: process.
- * Return: 0, -EKEYREJECTED, or another negative errno.
+/*
+ * Are key and addresses the responder's? @nonce is ours. Process context.
+ * Returns 0, -EKEYREJECTED, or another negative errno.
  */
 int lite_auth_check_accept(struct lite_auth *auth,
 			   const struct sockaddr_storage *responder,

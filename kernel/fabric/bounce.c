@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Bounce pages: small transfers are copied through a page that stays mapped for
- * DMA while the node runs, so that they neither pin nor map.
+ * DMA while the node runs, which saves pinning and mapping.
  *
  * There is a pool per CPU, to which its pages return. If a CPU's pool is empty
  * the caller takes a page from another pool, and queues if all are empty. While
- * there are waiters, pages are granted to them only, FIFO.
+ * there are waiters, pages are granted to waiters only, FIFO.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -53,12 +53,9 @@ static int lite_bounce_fill(struct lite_fabric *fab,
 	return 0;
 }
 
-/**
- * lite_bounce_init - make the pools
- * @fab: its device is known
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM; lite_bounce_exit() frees what was made.
+/*
+ * Make the pools. May sleep. Returns 0 or -ENOMEM; lite_bounce_exit() frees
+ * what was made.
  */
 int lite_bounce_init(struct lite_fabric *fab)
 {
@@ -80,12 +77,7 @@ int lite_bounce_init(struct lite_fabric *fab)
 	return 0;
 }
 
-/**
- * lite_bounce_exit - free the pools
- * @fab: nothing is in flight
- *
- * Context: may sleep.
- */
+/* Free the pools; nothing is in flight. May sleep. */
 void lite_bounce_exit(struct lite_fabric *fab)
 {
 	int cpu, i;
@@ -136,12 +128,9 @@ static struct lite_bounce *lite_bounce_steal(struct lite_fabric *fab)
 	return NULL;
 }
 
-/**
- * lite_bounce_tryget - take a free bounce page, unless there are waiters
- * @fab: fabric
- *
- * Context: any process context.
- * Return: the page, or NULL.
+/*
+ * Take a bounce page, or NULL: none is free, or there are waiters. Process
+ * context.
  */
 struct lite_bounce *lite_bounce_tryget(struct lite_fabric *fab)
 {
@@ -164,7 +153,6 @@ static void lite_bounce_leave(struct lite_fabric *fab,
 	WRITE_ONCE(fab->bounce_waiting, fab->bounce_waiting - 1);
 }
 
-/* Grant free pages to waiters. */
 static void lite_bounce_grant(struct lite_fabric *fab)
 {
 	struct lite_bounce_turn *turn;
@@ -194,7 +182,6 @@ static struct lite_bounce *lite_bounce_wait(struct lite_fabric *fab)
 	WRITE_ONCE(fab->bounce_waiting, fab->bounce_waiting + 1);
 	spin_unlock(&fab->bounce_lock);
 	smp_mb(); /* with lite_bounce_put() */
-	/* A page may have come free meanwhile. */
 	lite_bounce_grant(fab);
 	for (;;) {
 		set_current_state(TASK_KILLABLE);
@@ -212,25 +199,13 @@ static struct lite_bounce *lite_bounce_wait(struct lite_fabric *fab)
 	return turn.page;
 }
 
-/**
- * lite_bounce_get - take a bounce page, or wait for one
- * @fab: fabric
- *
- * Context: may sleep; killable.
- * Return: the page, or NULL on a fatal signal.
- */
+/* Take a bounce page, or wait for one; NULL on a fatal signal. May sleep. */
 struct lite_bounce *lite_bounce_get(struct lite_fabric *fab)
 {
 	return lite_bounce_tryget(fab) ?: lite_bounce_wait(fab);
 }
 
-/**
- * lite_bounce_put - give a bounce page back
- * @fab: fabric
- * @b: nothing is in flight on it
- *
- * Context: any process context.
- */
+/* Give a bounce page back; nothing is in flight on it. Any process context. */
 void lite_bounce_put(struct lite_fabric *fab, struct lite_bounce *b)
 {
 	lite_stat_dec(fab->stats, LITE_STAT_SLOTS_BUSY);

@@ -6,7 +6,7 @@
  * once and posts as many work requests with one call. Only the last is
  * signalled: a queue pair completes in order. Its slot records the slots before
  * it (lite_wr.before) and frees them with its own. The rest is posted in the
- * same way; while it queues for a slot, all that holds the slots has been
+ * same way; while it waits for a slot, all work requests that hold slots are
  * posted. A few slots are spared for other posters: when only those are free, a
  * chain takes one at a time.
  *
@@ -14,16 +14,15 @@
  * added, and the chain is posted at once.
  *
  * Recovery: after a work request fails, all later ones complete with an error,
- * signalled or not. The error completion of an unsignalled one ends the
- * connection and completes nothing (lite_wr.io is NULL): the poster gets the
- * error from the last one. When that completes and frees all slots, an earlier
- * completion may still be on its way to its handler in another thread, and may
- * find the slot taken again. That is harmless: the connection was dead before
- * the slot came free, so the new owner cannot post, and its slot is completed
- * once, with an error, as it must be.
+ * signalled or not. The completion of an unsignalled one ends the connection
+ * and completes no slot (its lite_wr.io is NULL): the poster gets the error
+ * from the last one. When that frees all slots, an earlier completion may still
+ * be on its way to its handler in another thread, and find its slot taken
+ * again. The new owner cannot post, because the connection was dead before the
+ * slot came free; so there, too, the slot is completed once, with an error.
  *
  * If the device takes only some of the work requests, no completion tells when
- * it is done with them. Then lite_qp_abort() completes the last slot, after the
+ * it is done with them: lite_qp_abort() completes the last slot, after the
  * queue pair is destroyed.
  */
 #include "chain.h"
@@ -32,10 +31,8 @@
 /* Slots spared for single posts, such as messages of functions. */
 #define LITE_CHAIN_SPARE (LITE_SQ_SMALL / 8)
 
-/**
- * lite_chain_init - begin a chain
- * @chain: to initialise
- * @qp: of a connection that the caller holds live until lite_chain_wait()
+/*
+ * Begin a chain. The caller holds the connection live until lite_chain_wait().
  */
 void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp)
 {
@@ -181,13 +178,9 @@ static struct ib_send_wr *lite_chain_step(struct lite_chain *chain,
 	return t.rest;
 }
 
-/**
- * lite_chain_post - post a chain
- * @chain: of any number of links
- *
- * lite_chain_wait() must follow; it returns the error, if any.
- *
- * Context: may sleep when the send queue is full.
+/*
+ * Post a chain of any number of links. lite_chain_wait() must follow; it
+ * returns the error, if any. May sleep when the send queue is full.
  */
 void lite_chain_post(struct lite_chain *chain)
 {
@@ -223,12 +216,7 @@ bool lite_chain_reserve(struct lite_chain *chain)
 	return lite_chain_tryreserve(chain);
 }
 
-/**
- * lite_chain_unreserve - give back the slots of all links
- * @chain: not posted; lite_chain_post() may still be used
- *
- * Context: process.
- */
+/* Give back the slots of all links. lite_chain_post() may still be used. */
 void lite_chain_unreserve(struct lite_chain *chain)
 {
 	lite_slots_give(chain->qp, chain->slots);
@@ -236,7 +224,7 @@ void lite_chain_unreserve(struct lite_chain *chain)
 }
 
 /**
- * lite_chain_post_reserved - post a chain whose links all have slots
+ * lite_chain_post_reserved - post a chain with a slot for each link
  * @chain: afterwards the caller waits for its io, or calls lite_io_leave()
  *
  * Context: process, also a thread that is about to sleep; does not sleep.

@@ -8,12 +8,10 @@
 #include "fabric.h"
 
 /**
- * struct lite_link - a work request of a chain
+ * struct lite_link - a work request of a chain; must stay until that is posted
  * @rdma: a read or a write
  * @atomic: or an atomic
  * @sge: the local memory
- *
- * Must stay until the chain has been posted.
  */
 struct lite_link {
 	union {

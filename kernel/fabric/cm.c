@@ -318,12 +318,9 @@ static int lite_cm_listen_event(struct rdma_cm_id *id,
 	return lite_cm_on_request(id->context, id, &event->param.conn);
 }
 
-/**
- * lite_cm_bind - bind to the node's address; finds device and port
- * @fab: its @addr is set
- *
- * Context: may sleep.
- * Return: 0 or a negative errno.
+/*
+ * Bind to the node's address, and find device and port. May sleep. Returns 0 or
+ * a negative errno.
  */
 int lite_cm_bind(struct lite_fabric *fab)
 {
@@ -355,12 +352,7 @@ int lite_cm_listen(struct lite_fabric *fab)
 	return rdma_listen(fab->listener, 64);
 }
 
-/**
- * lite_cm_unlisten - stop accepting connection requests
- * @fab: bound; may be called twice
- *
- * Context: may sleep; waits for the handler.
- */
+/* Stop accepting requests; waits for the handler. May be called twice. */
 void lite_cm_unlisten(struct lite_fabric *fab)
 {
 	if (fab->listener)
@@ -370,12 +362,9 @@ void lite_cm_unlisten(struct lite_fabric *fab)
 
 /* ---- initiator ----------------------------------------------------------- */
 
-/**
- * lite_cm_init - prepare to connect
- * @fab: has its protection domain
- *
- * Context: may sleep.
- * Return: 0 or a negative errno.
+/*
+ * Prepare to connect, with the protection domain. May sleep. Returns 0 or a
+ * negative errno.
  */
 int lite_cm_init(struct lite_fabric *fab)
 {

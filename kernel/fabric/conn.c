@@ -172,14 +172,9 @@ void lite_conn_end(struct lite_conn *conn, enum lite_end_cause cause, u64 figure
 	queue_work(conn->fab->wq, &conn->kill_work);
 }
 
-/**
- * lite_conn_kill - end a connection, with a cause that follows from an errno
- * @conn: the caller makes sure that it exists
- * @reason: negative errno
- *
- * As lite_conn_end().
- *
- * Context: any.
+/*
+ * lite_conn_end() with the cause that follows from the errno @reason. Any
+ * context.
  */
 void lite_conn_kill(struct lite_conn *conn, int reason)
 {
@@ -214,8 +209,8 @@ void lite_conn_kill(struct lite_conn *conn, int reason)
  *
  * Context: may sleep; not in a work item that the end of the connection waits
  * for, and not by a poster.
- * Return: 0; -EIO: the device failed to, and the peer's operations in flight
- * may still take effect.
+ * Return: 0; -EIO: the fence failed, and the peer's operations in flight may
+ * still take effect.
  */
 int lite_conn_fence(struct lite_conn *conn, int reason)
 {
@@ -234,10 +229,7 @@ static void lite_conn_deadline(struct work_struct *work)
 		lite_conn_kill(conn, -ETIMEDOUT);
 }
 
-/**
- * lite_conn_arm_deadline - limit the time to become UP
- * @conn: killed if it is still NEW, or a guest's, after that
- */
+/* Kill a connection that is still NEW, or a guest's, after some time. */
 void lite_conn_arm_deadline(struct lite_conn *conn)
 {
 	schedule_delayed_work(&conn->deadline, LITE_NEW_TIMEOUT);
@@ -294,12 +286,9 @@ struct lite_conn *lite_conn_alloc(struct lite_fabric *fab)
 	return conn;
 }
 
-/**
- * lite_conn_register - add a connection to the fabric's list
- * @conn: complete, so that it can be killed
- *
- * Context: process.
- * Return: 0, or -ENODEV if the fabric shuts down; @conn has been freed then.
+/*
+ * Add a connection, complete so that it can be killed, to the fabric's list.
+ * Returns 0, or -ENODEV if the fabric shuts down; @conn has been freed then.
  */
 int lite_conn_register(struct lite_conn *conn)
 {
@@ -319,15 +308,9 @@ int lite_conn_register(struct lite_conn *conn)
 	return 0;
 }
 
-/**
- * lite_conn_is_own - did this node begin the connection?
- * @conn: a request to connect, its proof checked
- *
- * Another node can claim our id, but cannot know the nonce of a handshake that
- * this node is making.
- *
- * Context: process.
- * Return: true if it did.
+/*
+ * Did this node begin the connection that is requested? Another node can claim
+ * our id, but cannot know the nonce of a handshake that this node is making.
  */
 bool lite_conn_is_own(const struct lite_conn *conn)
 {
@@ -352,12 +335,9 @@ bool lite_conn_is_own(const struct lite_conn *conn)
 
 /* ---- signs of life ------------------------------------------------------- */
 
-/**
- * lite_conn_asked - the peer has a request of ours in its memory
- * @conn: connection
- * @begun: jiffies before the request was posted
- *
- * Context: any.
+/*
+ * A request, posted after @begun in jiffies, is in the peer's memory. Any
+ * context.
  */
 void lite_conn_asked(struct lite_conn *conn, unsigned long begun)
 {
@@ -370,13 +350,7 @@ void lite_conn_asked(struct lite_conn *conn, unsigned long begun)
 	WRITE_ONCE(conn->asked, jiffies);
 }
 
-/**
- * lite_conn_acked - when did the peer's device last acknowledge something?
- * @conn: connection
- *
- * Context: any.
- * Return: jiffies.
- */
+/* Jiffies when the peer's device last acknowledged something. Any context. */
 unsigned long lite_conn_acked(const struct lite_conn *conn)
 {
 	unsigned long latest = READ_ONCE(conn->qp[0].acked);
@@ -427,12 +401,8 @@ static void lite_stamp_shift(unsigned long *stamp, unsigned long by)
 	WRITE_ONCE(*stamp, time_after(then, now) ? now : then);
 }
 
-/**
- * lite_conn_excuse - do not count a time in which this node could hear nothing
- * @conn: connection
- * @by: jiffies
- *
- * Context: any.
+/*
+ * Do not count @by jiffies in which this node could hear nothing. Any context.
  */
 void lite_conn_excuse(struct lite_conn *conn, unsigned long by)
 {
@@ -445,13 +415,10 @@ void lite_conn_excuse(struct lite_conn *conn, unsigned long by)
 	lite_stamp_shift(&conn->heard, by);
 }
 
-/**
- * lite_conn_listen - handle the messages that have arrived
- * @conn: connection that was UP; the caller has a reference
- *
- * The poller may not have been scheduled for a while.
- *
- * Context: process; does not sleep.
+/*
+ * Handle the messages that have arrived: the poller may not have been scheduled
+ * for a while. The caller has a reference; @conn was UP. Process context; does
+ * not sleep.
  */
 void lite_conn_listen(struct lite_conn *conn)
 {
@@ -545,8 +512,8 @@ static int lite_qp_connect(struct lite_conn *conn, struct lite_qp *qp,
 	int i, mask, err;
 
 	/*
-	 * As the first QP, whose path the CM has found, but for QP numbers and
-	 * PSNs.
+	 * As the first QP, with the path that the CM has found, but for QP
+	 * numbers and PSNs.
 	 */
 	for (i = 0; i < ARRAY_SIZE(states); i++) {
 		memset(&attr, 0, sizeof(attr));
@@ -626,13 +593,9 @@ int lite_conn_add_qps(struct lite_conn *conn, const struct lite_wire_qp *remote,
 	return err;
 }
 
-/**
- * lite_conn_ready - use all queue pairs: the peer has connected its own
- * @conn: connection
- *
- * What is sent on a queue pair before that is lost, and resent only later.
- *
- * Context: any.
+/*
+ * Use all queue pairs: the peer has connected its own. What is sent on one
+ * before that is lost, and resent only later. Any context.
  */
 void lite_conn_ready(struct lite_conn *conn)
 {
@@ -647,12 +610,8 @@ void lite_conn_ready(struct lite_conn *conn)
 	}
 }
 
-/**
- * lite_conn_set_up - declare a connection UP
- * @conn: all its QPs are connected
- *
- * Context: process.
- * Return: false if it died meanwhile.
+/*
+ * Declare a connection UP, with all QPs connected; false if it died meanwhile.
  */
 bool lite_conn_set_up(struct lite_conn *conn)
 {

@@ -185,24 +185,17 @@ err_wq:
 	return err;
 }
 
-/**
- * lite_fabric_listen - let others connect
- * @fab: its @self is set
- *
- * Context: may sleep.
- * Return: 0 or a negative errno.
+/*
+ * Let others connect; @self is set. May sleep. Returns 0 or a negative errno.
  */
 int lite_fabric_listen(struct lite_fabric *fab)
 {
 	return lite_cm_listen(fab);
 }
 
-/**
- * lite_fabric_end_all - end all existing connections
- * @fab: fabric
- * @reason: negative errno for the record
- *
- * Context: may sleep; waits until nothing of them remains at the device.
+/*
+ * End all existing connections. May sleep; waits until nothing of them remains
+ * at the device. @reason is a negative errno for the record.
  */
 void lite_fabric_end_all(struct lite_fabric *fab, int reason)
 {
@@ -226,12 +219,7 @@ void lite_fabric_end_all(struct lite_fabric *fab, int reason)
 	} while (found);
 }
 
-/**
- * lite_fabric_shutdown - end all connections and allow no new ones
- * @fab: fabric
- *
- * Context: may sleep; waits until nothing of them remains at the device.
- */
+/* lite_fabric_end_all(), and allow no new connections. */
 void lite_fabric_shutdown(struct lite_fabric *fab)
 {
 	lite_cm_unlisten(fab);
@@ -241,11 +229,9 @@ void lite_fabric_shutdown(struct lite_fabric *fab)
 	lite_fabric_end_all(fab, -ENODEV);
 }
 
-/**
- * lite_fabric_exit - close the device
- * @fab: shut down; nothing of it is mapped or posted any more
- *
- * Context: may sleep.
+/*
+ * Close the device; it is shut down, and nothing is mapped or posted. May
+ * sleep.
  */
 void lite_fabric_exit(struct lite_fabric *fab)
 {
@@ -271,7 +257,10 @@ void lite_fabric_exit(struct lite_fabric *fab)
 	if (lite_stat_sum(fab->stats, LITE_STAT_QUARANTINED))
 		pr_warn("lite: %lld pages stay in quarantine\n",
 			lite_stat_sum(fab->stats, LITE_STAT_QUARANTINED));
-	/* rxe does not use the DMA API, whose debugging would report this. */
+	/*
+	 * rxe does not use the DMA API and its debugging, which would report
+	 * this.
+	 */
 	WARN_ONCE(lite_stat_sum(fab->stats, LITE_STAT_DMA_PAGES),
 		  "lite: pages left mapped\n");
 }

@@ -6,9 +6,9 @@
  * Memory is freed behind a fence: the destruction of the queue pairs through
  * which it could be reached. A device can fail to destroy one, or give up
  * waiting for what is in flight (Soft-RoCE does after 50 s, and reports
- * success). Then that queue pair may still read and write. All memory that was
- * mapped by then goes into quarantine instead of being freed: it stays mapped,
- * is counted, and is never used again, not even after the module is unloaded.
+ * success). Then that queue pair may still access memory. What was mapped by
+ * then goes into quarantine instead of being freed: it stays mapped, is
+ * counted, and is never used again, not even after the module is unloaded.
  * Memory mapped later is safe: the queue pair's peer never learnt its address
  * in that session.
  */
@@ -49,8 +49,8 @@ static int lite_dma_copies(struct ib_device *dev, bool *copies)
  * @fab: its device is known; sets @map_max
  * @why: set to a text for the administrator
  *
- * Processors and the device use LMRs at the same time: that rules out bounce
- * buffers and caches that are not coherent with the device.
+ * Processors and the device use LMRs at the same time: that rules out swiotlb,
+ * and caches that are not coherent with the device.
  *
  * Context: may sleep.
  * Return: 0; -EOPNOTSUPP; -ENOMEM.
@@ -131,13 +131,9 @@ bool lite_dma_unmap_page(struct lite_fabric *fab, u64 dma, size_t size,
 	return true;
 }
 
-/**
- * lite_dma_unfenced - record that a fence has failed
- * @fab: fabric
- *
- * Must be called before waiters for the fence are woken.
- *
- * Context: may sleep.
+/*
+ * Record that a fence has failed, before waiters for the fence are woken. May
+ * sleep.
  */
 void lite_dma_unfenced(struct lite_fabric *fab)
 {

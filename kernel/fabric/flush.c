@@ -11,14 +11,10 @@
  */
 #include "fabric.h"
 
-/**
- * lite_conn_flush - wait until completed writes are in the peer's memory
- * @conn: connection that the caller holds live
- *
- * Flushes all queue pairs: each CPU posts writes to its own.
- *
- * Context: may sleep; bounded by the operation time-out.
- * Return: 0 or a negative errno: the connection has broken.
+/*
+ * Wait until completed writes on all queue pairs (CPUs use different ones) are
+ * in the peer's memory. The caller holds @conn live. May sleep, up to the
+ * operation time-out. Returns 0 or a negative errno: the connection has broken.
  */
 int lite_conn_flush(struct lite_conn *conn)
 {

@@ -249,19 +249,10 @@ int lite_qp_rdma(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
 	return lite_qp_post_rdma(qp, io, op, sge, n_sge, raddr, imm, false);
 }
 
-/**
- * lite_qp_rdma_nowait - lite_qp_rdma() for callers that must not wait
- * @qp: as lite_qp_rdma()
- * @io: as lite_qp_rdma()
- * @op: as lite_qp_rdma()
- * @sge: as lite_qp_rdma()
- * @n_sge: as lite_qp_rdma()
- * @raddr: as lite_qp_rdma()
- * @imm: as lite_qp_rdma()
- *
- * Context: process, receive handlers included; does not sleep.
- * Return: as lite_qp_rdma(); -EAGAIN: the send queue is full, or there are
- * waiters.
+/*
+ * lite_qp_rdma() for callers that must not wait, receive handlers included:
+ * -EAGAIN if the send queue is full, or there are waiters. Process context;
+ * does not sleep.
  */
 int lite_qp_rdma_nowait(struct lite_qp *qp, struct lite_io *io,
 			enum ib_wr_opcode op, struct ib_sge *sge, int n_sge,
@@ -323,7 +314,7 @@ u64 lite_conn_scratch(const struct lite_conn *conn, struct ib_sge *sge)
  * @io: that of the reads, all posted
  *
  * Needed for reads longer than lite_conn.read_trusted. Posts a dummy read,
- * which fails if a read before it has ended the queue pair. Not a write, see
+ * which fails if an earlier read has ended the queue pair. Not a write:
  * lite_conn_qps().
  *
  * Context: may sleep when the send queue is full.
@@ -375,20 +366,7 @@ int lite_qp_atomic(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
 	return lite_qp_post(qp, LITE_SLOT_SMALL, io, &atomic.wr, false);
 }
 
-/**
- * lite_qp_atomic_nowait - lite_qp_atomic() for callers that must not wait
- * @qp: as lite_qp_atomic()
- * @io: as lite_qp_atomic()
- * @op: as lite_qp_atomic()
- * @sge: as lite_qp_atomic()
- * @raddr: as lite_qp_atomic()
- * @operand: as lite_qp_atomic()
- * @swap: as lite_qp_atomic()
- *
- * Context: process; does not sleep.
- * Return: as lite_qp_atomic(); -EAGAIN: the send queue is full, or there are
- * waiters.
- */
+/* lite_qp_atomic() for callers that must not wait, as lite_qp_rdma_nowait(). */
 int lite_qp_atomic_nowait(struct lite_qp *qp, struct lite_io *io,
 			  enum ib_wr_opcode op, struct ib_sge *sge, u64 raddr,
 			  u64 operand, u64 swap)
@@ -458,13 +436,10 @@ int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first)
 	return 0;
 }
 
-/**
- * lite_qp_flush - make the device flush all that is in flight
- * @qp: may have never been connected
- *
- * Does not wait: posters leave when their work requests have been flushed.
- *
- * Context: may sleep.
+/*
+ * Make the device flush all that is in flight. Posters leave when their work
+ * requests have been flushed; this does not wait for that. @qp may have never
+ * been connected. May sleep.
  */
 void lite_qp_flush(struct lite_qp *qp)
 {
@@ -474,18 +449,18 @@ void lite_qp_flush(struct lite_qp *qp)
 		return;
 	ib_modify_qp(qp->ib, &attr, IB_QP_STATE);
 	lite_slots_wake(qp);
-	/* No waiter may be left to poll: the poller takes the completions. */
+	/*
+	 * There may be no waiter left to poll: the poller takes the
+	 * completions.
+	 */
 	atomic_inc(&qp->scq->sleepers);
 	lite_cq_arm(qp->scq);
 }
 
-/**
- * lite_qp_destroy - destroy the device's queue pair: the fence
- * @qp: flushed
- *
- * Context: may sleep.
- * Return: true: the device does not access memory on behalf of this QP any
- * more; false: it may.
+/*
+ * Destroy the device's queue pair, after the flush: the fence. May sleep.
+ * Returns true if the device does not access memory on its behalf any more;
+ * false: it may.
  */
 bool lite_qp_destroy(struct lite_qp *qp)
 {
@@ -506,11 +481,9 @@ bool lite_qp_destroy(struct lite_qp *qp)
 	return !qp->stuck && time_before(jiffies, begun + LITE_DESTROY_TIMEOUT);
 }
 
-/**
- * lite_qp_close - take no completions from now on
- * @qp: destroyed; lite_cq_quiesce() and lite_qp_abort() must follow
- *
- * Context: process.
+/*
+ * Take no completions from now on. lite_cq_quiesce() and lite_qp_abort() must
+ * follow.
  */
 void lite_qp_close(struct lite_qp *qp)
 {
@@ -518,12 +491,7 @@ void lite_qp_close(struct lite_qp *qp)
 		lite_cq_close(qp->scq);
 }
 
-/**
- * lite_qp_abort - complete the operations that the device has not
- * @qp: closed; no handler runs any more
- *
- * Context: process.
- */
+/* Complete the operations that the device has not. No handler runs any more. */
 void lite_qp_abort(struct lite_qp *qp)
 {
 	int i;
@@ -537,12 +505,7 @@ void lite_qp_abort(struct lite_qp *qp)
 	lite_slots_wake(qp);
 }
 
-/**
- * lite_qp_free - free the completion queue
- * @qp: aborted; without posters and waiters
- *
- * Context: may sleep.
- */
+/* Free the completion queue; @qp has no posters and waiters. May sleep. */
 void lite_qp_free(struct lite_qp *qp)
 {
 	if (qp->scq && qp->stuck)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Send slots: the one place where they are requested and granted.
+ * Send slots: the one place where slots are requested and granted.
  *
  * Normal operation: the poster takes a free slot of its class, without a lock,
  * and posts at once. If there is none it queues. While a class has waiters its
@@ -108,7 +108,6 @@ static void lite_turn_end(struct lite_turn *turn)
 	rcu_read_unlock();
 }
 
-/* Post for waiters while there are slots. */
 static void lite_slots_grant(struct lite_qp *qp)
 {
 	struct lite_turn *turn;
@@ -129,12 +128,9 @@ static void lite_slots_grant(struct lite_qp *qp)
 	} while (turn);
 }
 
-/**
- * lite_slots_give - give slots back, and grant them to waiters
- * @qp: queue pair
- * @slots: a bit each; nothing is in flight on them
- *
- * Context: process, preemptible or not.
+/*
+ * Give slots back, a bit each, and grant them to waiters. Nothing is in flight
+ * on the slots. Process context, preemptible or not.
  */
 void lite_slots_give(struct lite_qp *qp, u64 slots)
 {
@@ -217,7 +213,6 @@ int lite_slot_wait(struct lite_qp *qp, enum lite_slot_class kind,
 	lite_turn_list(qp, turn, kind);
 	spin_unlock(&qp->lock);
 	smp_mb(); /* with lite_slots_give() */
-	/* A slot may have come free meanwhile. */
 	lite_slots_grant(qp);
 	lite_turn_spin(qp, turn);
 	lite_qp_watch(qp, &watch);
@@ -237,12 +232,7 @@ int lite_slot_wait(struct lite_qp *qp, enum lite_slot_class kind,
 	return 0;
 }
 
-/**
- * lite_slots_wake - wake waiters, to see that the connection is dead
- * @qp: queue pair
- *
- * Context: process.
- */
+/* Wake waiters, to see that the connection is dead. Process context. */
 void lite_slots_wake(struct lite_qp *qp)
 {
 	struct lite_turn *turn;
@@ -284,13 +274,7 @@ static bool lite_qp_in_flight(const struct lite_qp *qp)
 	return false;
 }
 
-/**
- * lite_qp_watch - begin to watch for progress of a queue pair
- * @qp: queue pair
- * @watch: for lite_qp_is_stuck()
- *
- * Context: any.
- */
+/* Begin to watch for progress of a queue pair. Any context. */
 void lite_qp_watch(const struct lite_qp *qp, struct lite_qp_watch *watch)
 {
 	watch->acked = READ_ONCE(qp->acked);

@@ -59,14 +59,7 @@ static __always_inline int lite_slot_get(struct lite_qp *qp,
 	return slot;
 }
 
-/**
- * lite_slot_take - take a slot, unless none is free or there are waiters
- * @qp: of a connection that the caller holds live
- * @kind: class of the work request
- *
- * Context: any.
- * Return: its number, or -EAGAIN.
- */
+/* Take a slot, or -EAGAIN: none is free, or there are waiters. Any context. */
 static __always_inline int lite_slot_take(struct lite_qp *qp,
 					  enum lite_slot_class kind)
 {
