@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Differences between the kernels that LITE builds for: code is written to the
- * newest API, and what older kernels lack is made up for here and nowhere else.
+ * Differences between the supported kernels. Code is written to the newest API;
+ * this file alone emulates what older kernels lack.
  */
 #ifndef _LITE_COMPAT_H
 #define _LITE_COMPAT_H
@@ -23,7 +23,7 @@
 #define lite_check_plugged(unplug, data, size) \
 	blk_check_plugged(unplug, data, size)
 
-/* By the thread whose plug it is in, before anything depends on it. */
+/* Called by the thread that owns the plug, before anything depends on @cb. */
 static inline void lite_plug_forget(struct blk_plug_cb *cb)
 {
 	list_del(&cb->list);
@@ -45,7 +45,7 @@ static inline void lite_plug_forget(struct blk_plug_cb *cb)
 }
 #endif
 
-/* Attributes of a dump request: moved into struct genl_info in 6.6. */
+/* Attributes of a dump request: in struct genl_info since 6.6. */
 static inline struct nlattr **lite_dump_attrs(struct netlink_callback *cb)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
@@ -55,7 +55,7 @@ static inline struct nlattr **lite_dump_attrs(struct netlink_callback *cb)
 #endif
 }
 
-/* Flags of a VMA are changed through functions: since 6.3. */
+/* VMA flags are changed through functions since 6.3. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
 static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
 {
@@ -68,7 +68,7 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
 }
 #endif
 
-/* A fault may hold the lock of its VMA instead of mmap_lock: since 6.6. */
+/* Since 6.6 a fault may hold the lock of its VMA instead of mmap_lock. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
 static inline void release_fault_lock(struct vm_fault *vmf)
 {
@@ -76,7 +76,7 @@ static inline void release_fault_lock(struct vm_fault *vmf)
 }
 #endif
 
-/* Its last argument, of no use, went in 6.5. */
+/* The unused last argument was removed in 6.5. */
 static inline long lite_pin_user_pages(unsigned long addr, unsigned long n,
 				       unsigned int flags, struct page **pages)
 {
@@ -87,23 +87,20 @@ static inline long lite_pin_user_pages(unsigned long addr, unsigned long n,
 #endif
 }
 
-/*
- * Kernels may be built to zero all that is on the stack: not so what is large and
- * only read where it has been written.
- */
+/* Exempts large arrays, read only where written, from stack initialisation. */
 #if __has_attribute(__uninitialized__)
 #define LITE_UNINIT __attribute__((__uninitialized__))
 #else
 #define LITE_UNINIT
 #endif
 
-/* Soft-RoCE raised completion events from a tasklet of each CQ: until 6.4. */
+/* Before 6.4 Soft-RoCE raised completion events from a tasklet of each CQ. */
 #define LITE_RXE_TASKLETS (LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0))
 
-/* It sent and took acknowledgements in two tasks that run concurrently: until 6.10. */
+/* Before 6.10 its requester and completer were concurrent tasks. */
 #define LITE_RXE_TWO_TASKS (LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0))
 
-/* A command of io_uring comes with all of its SQE: since 6.5. */
+/* An io_uring command refers to its whole SQE since 6.5. */
 static inline const void *lite_uring_payload(const struct io_uring_cmd *cmd)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
@@ -113,7 +110,7 @@ static inline const void *lite_uring_payload(const struct io_uring_cmd *cmd)
 #endif
 }
 
-/* CRC-32C without a module of its own: under this name since 6.14. */
+/* CRC-32C without the module libcrc32c: under this name since 6.14. */
 static inline u32 lite_crc32c(u32 crc, const void *data, size_t n)
 {
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 14, 0)

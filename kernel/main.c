@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* LITE: the module's way in and out. */
+/* Module init and exit. */
 #include <linux/module.h>
 
 #include "interface/node.h"
@@ -29,10 +29,10 @@ err_chardev:
 static void __exit lite_exit(void)
 {
 	/*
-	 * No new nodes, then no nodes, then no late work of theirs. The commands
-	 * that are under way end with their nodes. Only then netlink goes: to
-	 * unregister the family waits for them, and while it waits there is no
-	 * generic netlink for anybody else on this machine.
+	 * No new nodes, then no nodes, then none of their late work. Commands
+	 * in flight end with their nodes. Netlink goes only then: unregistering
+	 * the family waits for its commands, and blocks all generic netlink of
+	 * the machine meanwhile.
 	 */
 	lite_registry_close();
 	lite_registry_exit();

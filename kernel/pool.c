@@ -5,11 +5,11 @@
 #include "pool.h"
 
 /**
- * lite_pool_init - a pool of which nothing is taken
+ * lite_pool_init - initialise an unused pool
  * @pool: to fill
- * @limit: of all there is, in whatever unit is counted
- * @reserve: of it, for uid 0 only
- * @uid_limit: of each other uid; 0: as much as is left to others
+ * @limit: units in all
+ * @reserve: of these, for uid 0 only
+ * @uid_limit: limit of each other uid; 0: dynamic, see core/pool.h
  */
 void lite_pool_init(struct lite_pool *pool, u64 limit, u64 reserve,
 		    u64 uid_limit)
@@ -27,10 +27,7 @@ void lite_pool_init(struct lite_pool *pool, u64 limit, u64 reserve,
 		INIT_HLIST_HEAD(&pool->parts[i]);
 }
 
-/**
- * lite_pool_exit - the counterpart of lite_pool_init()
- * @pool: all has been given back
- */
+/* Check that all has been given back. */
 void lite_pool_exit(struct lite_pool *pool)
 {
 	u32 i;
@@ -59,7 +56,7 @@ static struct lite_pool_part *lite_pool_find(struct lite_pool *pool, u32 uid)
 	return NULL;
 }
 
-/* One that nothing refers to any more, out of the table; or NULL. */
+/* Unlink a part that nothing refers to any more, for kfree(); or NULL. */
 static struct lite_pool_part *lite_pool_unused(struct lite_pool *pool,
 					       struct lite_pool_part *part)
 {
@@ -70,13 +67,9 @@ static struct lite_pool_part *lite_pool_unused(struct lite_pool *pool,
 	return part;
 }
 
-/**
- * lite_pool_hold - what a uid has of a pool
- * @pool: pool
- * @uid: whose
- *
- * Context: may sleep.
- * Return: its part, to be given to lite_pool_drop(); NULL: there is no memory.
+/*
+ * Look up, or make, the part of a uid, for lite_pool_drop(); NULL: no memory.
+ * May sleep.
  */
 struct lite_pool_part *lite_pool_hold(struct lite_pool *pool, u32 uid)
 {
@@ -106,13 +99,7 @@ struct lite_pool_part *lite_pool_hold(struct lite_pool *pool, u32 uid)
 	return part;
 }
 
-/**
- * lite_pool_drop - the counterpart of lite_pool_hold()
- * @pool: pool
- * @part: of it
- *
- * Context: any process, also with spinlocks held.
- */
+/* Undo lite_pool_hold(). Also with spinlocks held. */
 void lite_pool_drop(struct lite_pool *pool, struct lite_pool_part *part)
 {
 	spin_lock(&pool->lock);
@@ -123,13 +110,13 @@ void lite_pool_drop(struct lite_pool *pool, struct lite_pool_part *part)
 }
 
 /**
- * lite_pool_take_part - take something of a pool
+ * lite_pool_take_part - take units of a pool
  * @pool: pool
- * @part: whose; held
- * @n: how much
+ * @part: held part to count for
+ * @n: units
  *
  * Context: any process, also with spinlocks held.
- * Return: 0; -ENOSPC: there is not so much left; -EDQUOT: it is for others.
+ * Return: 0; -ENOSPC: not enough left; -EDQUOT: what is left is for others.
  */
 int lite_pool_take_part(struct lite_pool *pool, struct lite_pool_part *part,
 			u64 n)
@@ -158,14 +145,7 @@ static void lite_pool_give_locked(struct lite_pool *pool,
 	pool->by_users -= part == &pool->root ? 0 : n;
 }
 
-/**
- * lite_pool_give_part - give something back
- * @pool: pool
- * @part: whose; held
- * @n: how much
- *
- * Context: any process, also with spinlocks held.
- */
+/* Give @n units of a held part back. Also with spinlocks held. */
 void lite_pool_give_part(struct lite_pool *pool, struct lite_pool_part *part,
 			 u64 n)
 {
@@ -174,16 +154,7 @@ void lite_pool_give_part(struct lite_pool *pool, struct lite_pool_part *part,
 	spin_unlock(&pool->lock);
 }
 
-/**
- * lite_pool_take - take something of a pool
- * @pool: pool
- * @uid: for whom
- * @n: how much
- *
- * Context: may sleep.
- * Return: 0; -ENOSPC: there is not so much left; -EDQUOT: it is for others;
- * -ENOMEM.
- */
+/* lite_pool_take_part() for a uid; also -ENOMEM. May sleep. */
 int lite_pool_take(struct lite_pool *pool, u32 uid, u64 n)
 {
 	struct lite_pool_part *part = lite_pool_hold(pool, uid);
@@ -196,14 +167,7 @@ int lite_pool_take(struct lite_pool *pool, u32 uid, u64 n)
 	return err;
 }
 
-/**
- * lite_pool_give - give something back
- * @pool: pool
- * @uid: for whom it was taken
- * @n: how much
- *
- * Context: any process, also with spinlocks held.
- */
+/* Give @n units of a uid back. Also with spinlocks held. */
 void lite_pool_give(struct lite_pool *pool, u32 uid, u64 n)
 {
 	struct lite_pool_part *part;
@@ -218,15 +182,7 @@ void lite_pool_give(struct lite_pool *pool, u32 uid, u64 n)
 	kfree(part);
 }
 
-/**
- * lite_pool_room - could something be taken?
- * @pool: pool
- * @uid: for whom
- * @n: how much
- *
- * Context: any process.
- * Return: as lite_pool_take(), as it is just now.
- */
+/* What would lite_pool_take_part() return at this moment? */
 int lite_pool_room(struct lite_pool *pool, u32 uid, u64 n)
 {
 	struct lite_pool_part *part;
@@ -240,12 +196,6 @@ int lite_pool_room(struct lite_pool *pool, u32 uid, u64 n)
 	return err;
 }
 
-/**
- * lite_pool_used - how much of a pool is taken
- * @pool: pool
- *
- * Context: any process.
- */
 u64 lite_pool_used(struct lite_pool *pool)
 {
 	u64 used;

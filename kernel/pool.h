@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Pools of what a node gives to all its users, and who has how much of each. How
- * they are divided is in core/pool.h; which there are is in limits.rst, which has
- * a row for each pool.
+ * Pools: what a node gives to all its users, and how much of it each uid has.
+ * core/pool.h has the rule by which a pool is divided, limits.rst the list of
+ * pools.
  *
- * What is taken is counted for a uid, as seen from the initial user namespace, and
- * is given back for the same one. Uid 0, root and clients in the kernel, has the
- * reserve, and is counted, but limited by the pool only.
+ * Units are counted for a uid as seen from the initial user namespace, and
+ * given back for the same uid. Uid 0 (root, and clients in the kernel) may use
+ * the reserve, and is limited by the pool only.
  *
- *	err = lite_pool_take(pool, uid, n);	may sleep: for what is seldom taken
- *	...
- *	lite_pool_give(pool, uid, n);
+ * 	err = lite_pool_take(pool, uid, n);	may sleep: for rare use
+ * 	lite_pool_give(pool, uid, n);
  *
- * A caller that takes and gives often, or with a spinlock held, looks up the uid's
- * part before, and keeps it:
+ * A caller that takes and gives often, or with a spinlock held, keeps the uid's
+ * part:
  *
- *	part = lite_pool_hold(pool, uid);	may sleep
- *	err = lite_pool_take_part(pool, part, n);
- *	...
- *	lite_pool_give_part(pool, part, n);
- *	lite_pool_drop(pool, part);
+ * 	part = lite_pool_hold(pool, uid);	may sleep
+ * 	err = lite_pool_take_part(pool, part, n);
+ * 	lite_pool_give_part(pool, part, n);
+ * 	lite_pool_drop(pool, part);
  *
- * A part stays as long as it is held, or something of it is taken: so it can be
- * dropped before that is given back, if this is done by uid.
+ * A part exists while it is held or has units, so these may be given back by
+ * uid after it is dropped.
  */
 #ifndef _LITE_POOL_H
 #define _LITE_POOL_H
@@ -34,23 +32,23 @@
 
 #define LITE_POOL_BUCKETS 64
 
-/* The pools of a node. Each is set up by the layer that gives of it. */
+/* Each is initialised by the layer that gives of it. */
 enum lite_pool_number {
-	LITE_POOL_FUNCTIONS, /* functions */
+	LITE_POOL_FUNCTIONS,
 	LITE_POOL_RINGS, /* bytes of rings and mirrors */
 	LITE_POOL_BULK, /* bytes of long requests and replies */
-	LITE_POOL_LEG_THREADS, /* threads that begin calls to several nodes */
-	LITE_POOL_LOCKS,       /* locks that processes have or want */
-	LITE_POOL_LOCK_CLAIMS, /* those that a home keeps for all nodes */
+	LITE_POOL_LEG_THREADS, /* threads that start calls to several nodes */
+	LITE_POOL_LOCKS,       /* locks that processes hold or wait for */
+	LITE_POOL_LOCK_CLAIMS, /* claims that a home keeps for all nodes */
 	LITE_POOLS,
 };
 
 /**
  * struct lite_pool_part - what a uid has of a pool
  * @node: in the pool's table; root's is not
- * @uid: whose
- * @holds: lite_pool_hold(), not dropped yet
- * @has: so much
+ * @uid: uid
+ * @holds: lite_pool_hold() calls not dropped yet
+ * @has: units taken
  */
 struct lite_pool_part {
 	struct hlist_node node;
@@ -61,12 +59,12 @@ struct lite_pool_part {
 
 /**
  * struct lite_pool - a pool
- * @lock: protects the rest; innermost, of process context
- * @rule: how it is divided; does not change
- * @used: by all
- * @by_users: of it, not by uid 0
+ * @lock: protects the rest; innermost, process context only
+ * @rule: how it is divided; constant
+ * @used: units taken by all
+ * @by_users: of these, not by uid 0
  * @root: uid 0's part
- * @parts: the others', by a hash of the uid
+ * @parts: the other parts, by a hash of the uid
  */
 struct lite_pool {
 	spinlock_t lock;

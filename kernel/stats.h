@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Counters of a node. Gauges go up and down; they must be 0 when nothing is in
- * use, dma_mapped_pages back at what bounce pages and connections take: that is
- * how a leak is noticed. Each is a sum over CPUs, so that counting
- * costs the data path no shared cache line.
+ * Counters of a node, as sums over CPUs, so that counting costs no shared cache
+ * line. Gauges must return to 0 when nothing is in use, and dma_mapped_pages to
+ * what bounce pages and connections take: that shows leaks.
  */
 #ifndef _LITE_STATS_H
 #define _LITE_STATS_H
@@ -101,7 +100,7 @@ static inline void lite_stat_dec(struct lite_stats __percpu *stats,
 	lite_stat_add(stats, which, -1);
 }
 
-/* A snapshot: exact when nothing changes meanwhile. */
+/* A snapshot: exact if nothing changes meanwhile. */
 static inline s64 lite_stat_sum(struct lite_stats __percpu *stats,
 				enum lite_stat which)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints: every change of state, every operation and call. No address and
- * no key is ever in one.
+ * Tracepoints: every change of state, every operation and call. None contains
+ * an address or a key.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM lite
@@ -36,7 +36,7 @@ TRACE_EVENT(lite_conn,
 		  __entry->reason)
 );
 
-/* A session has ended. Cause: enum lite_end_cause, and its figure. */
+/* A session has ended. Cause and figure: enum lite_end_cause. */
 TRACE_EVENT(lite_session_end,
 	TP_PROTO(u64 session, u32 node, int cause, u64 figure),
 	TP_ARGS(session, node, cause, figure),
@@ -106,12 +106,12 @@ DECLARE_EVENT_CLASS(lite_call_class,
 		  __entry->node, __entry->call, __entry->err)
 );
 
-/* A call of ours has ended. */
+/* A call to a peer's kernel has ended. */
 DEFINE_EVENT(lite_call_class, lite_call,
 	TP_PROTO(u64 session, u32 node, u16 call, int err),
 	TP_ARGS(session, node, call, err));
 
-/* A call of a function, by a user here, has ended. */
+/* A user's call of a function has ended. */
 TRACE_EVENT(lite_rpc,
 	TP_PROTO(u32 node, u32 function, u32 length, u32 reply, int err),
 	TP_ARGS(node, function, length, reply, err),
@@ -134,7 +134,7 @@ TRACE_EVENT(lite_rpc,
 		  __entry->reply, __entry->err)
 );
 
-/* A call of a peer has been served. */
+/* A peer's call has been served. */
 DEFINE_EVENT(lite_call_class, lite_serve,
 	TP_PROTO(u64 session, u32 node, u16 call, int err),
 	TP_ARGS(session, node, call, err));
@@ -174,7 +174,7 @@ DEFINE_EVENT(lite_lmr_class, lite_revoked,
 DEFINE_EVENT(lite_lmr_class, lite_retired,
 	TP_PROTO(u32 home, u64 id, u64 length), TP_ARGS(home, id, length));
 
-/* An operation of a user has ended. */
+/* A user's operation has ended. */
 TRACE_EVENT(lite_op,
 	TP_PROTO(int opcode, u64 lh, u64 offset, u64 length, int err),
 	TP_ARGS(opcode, lh, offset, length, err),
@@ -203,14 +203,14 @@ TRACE_EVENT(lite_op,
 		  __entry->lh, __entry->offset, __entry->length, __entry->err)
 );
 
-/* At the node of who takes it */
+/* At the node that takes the lock. */
 #define LITE_TRACE_LOCK_TAKE 0    /* taken, or not */
-#define LITE_TRACE_LOCK_BACK 1    /* given back, or not yet */
-/* At the home; claims are entered, granted, and end. */
+#define LITE_TRACE_LOCK_BACK 1    /* released, or not yet */
+/* At the home: claims are queued, granted, and end. */
 #define LITE_TRACE_LOCK_QUEUE 2
-#define LITE_TRACE_LOCK_FOUND 3   /* the word named it */
+#define LITE_TRACE_LOCK_FOUND 3   /* the lock word named it */
 #define LITE_TRACE_LOCK_GRANT 4
-#define LITE_TRACE_LOCK_REFUSED 5 /* nobody wants it any more */
+#define LITE_TRACE_LOCK_REFUSED 5 /* not wanted any more */
 #define LITE_TRACE_LOCK_END 6
 
 /* A claim on a lock: ticket of node. Status: errno, or enum lite_lock_end. */

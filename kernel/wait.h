@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Waiting for what may take as long as it likes, until nobody wants it any more.
+ * Unbounded waits that end when the result is not wanted any more.
  *
- * A thread of a process waits until it is killed. A worker of io_uring works for
- * a command, which can be cancelled: then the worker is sent a notification
- * (TIF_NOTIFY_SIGNAL) which wakes only those who sleep interruptibly, and which
- * stays until the worker is done with the command. No handler of a signal ever
- * runs there; but one that stops the process ends the wait, too.
+ * A thread of a process waits until it is killed. An io_uring worker serves a
+ * command; when that is cancelled, the worker gets TIF_NOTIFY_SIGNAL, which
+ * wakes interruptible sleepers only, and stays set until the command is done. A
+ * signal that stops the process ends the wait, too.
  */
 #ifndef _LITE_WAIT_H
 #define _LITE_WAIT_H
@@ -18,11 +17,9 @@
 #include <uapi/lite.h>
 
 /*
- * For how many jiffies from now to wait so that @ms are over for sure. Of the
- * present jiffy a part is over; and a virtual machine that was kept from its
- * processors has not counted them all yet: then the coarse clock, which is
- * advanced together with jiffies, is late as well. To be called before jiffies
- * are read.
+ * Jiffies from now that last at least @ms: part of the present jiffy is over,
+ * and in a virtual machine that was not scheduled jiffies lag, as does the
+ * coarse clock. Call this before reading jiffies.
  */
 static inline unsigned long lite_ms_to_jiffies(u32 ms)
 {
@@ -32,15 +29,15 @@ static inline unsigned long lite_ms_to_jiffies(u32 ms)
 	       msecs_to_jiffies(ms) + 1;
 }
 
-/* Is that a time-out as <uapi/lite.h> has them? */
 static inline bool lite_timeout_ok(s32 ms)
 {
 	return ms >= LITE_TIMEOUT_DEFAULT && ms <= LITE_TIMEOUT_MAX;
 }
 
 /*
- * How many jiffies from now a time-out lasts. @standard: what LITE_TIMEOUT_DEFAULT
- * stands for. LITE_FOREVER is MAX_JIFFY_OFFSET, which may be added to jiffies.
+ * Jiffies from now that a time-out lasts. @standard replaces
+ * LITE_TIMEOUT_DEFAULT. LITE_FOREVER becomes MAX_JIFFY_OFFSET, which may be
+ * added to jiffies.
  */
 static inline unsigned long lite_timeout_jiffies(s32 ms, s32 standard)
 {
@@ -50,19 +47,18 @@ static inline unsigned long lite_timeout_jiffies(s32 ms, s32 standard)
 }
 
 /*
- * A time-out after which something is given up that cannot be had back is waited
- * for in so many parts. If the machine is stopped for a while, or its host has
- * no time for it, only one part of it is over afterwards.
+ * An irreversible time-out is waited for in this many parts: if the machine is
+ * stopped or its host does not schedule it, only one part expires.
  */
 #define LITE_TIMEOUT_PARTS 4
 
-/* Then a wait is to be interruptible, else killable. */
+/* Such waits are interruptible, all others killable. */
 static inline bool lite_wait_is_command(void)
 {
 	return current->flags & PF_IO_WORKER;
 }
 
-/* Does nobody want any more what the caller is at? */
+/* Is the result of what the caller does no longer wanted? */
 static inline bool lite_given_up(void)
 {
 	return lite_wait_is_command() ? signal_pending(current) :
@@ -74,7 +70,7 @@ static inline unsigned int lite_wait_state(void)
 	return lite_wait_is_command() ? TASK_INTERRUPTIBLE : TASK_KILLABLE;
 }
 
-/* As wait_for_completion_killable_timeout(). */
+/* As wait_for_completion_killable_timeout(), or the interruptible one. */
 static inline long lite_wait_done_timeout(struct completion *done,
 					  unsigned long timeout)
 {

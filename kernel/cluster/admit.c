@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Giving out ids: what a member does for those who join (join.c).
+ * Giving out node ids: the member's side of joining (join.c).
  *
- * The coordinator, the lowest id that is not down, gives a joiner an id and keeps
- * the place (a tentative peer) until the joiner comes, or does not. Others send
- * the joiner on to it.
- *
- * A suspect remains coordinator, for it may be giving out ids itself, which we
- * would give out again.
+ * The coordinator, the lowest id that is not down, gives a joiner an id and
+ * reserves it (a tentative peer) until the joiner connects or the reservation
+ * expires. Other members redirect the joiner to it. A suspect stays
+ * coordinator: it may be giving out ids, and another node could give out the
+ * same ones.
  */
 #include <linux/ktime.h>
 
 #include "cluster.h"
 
-/* How long the coordinator keeps a place. */
 #define LITE_PLACE_TIMEOUT (30 * HZ)
 
 /*
- * The lowest id that is not down; NULL: ourselves. Cluster locked. Who asks for a
- * place at the address of a member is that member's next life.
+ * The lowest id that is not down, or NULL: this node. Cluster locked. Skips a
+ * member at the joiner's address: the joiner is its next life.
  */
 static struct lite_peer *lite_coordinator(struct lite_cluster *cl,
 					  const struct sockaddr_storage *joiner)
@@ -36,7 +34,7 @@ static struct lite_peer *lite_coordinator(struct lite_cluster *cl,
 	return NULL;
 }
 
-/* Who has lived at this address and is not known to have left. */
+/* The peer that was last known at this address and has not left. */
 static struct lite_peer *lite_peer_at(struct lite_cluster *cl,
 				      const struct sockaddr_storage *addr)
 {
@@ -63,7 +61,7 @@ static u32 lite_lowest_free_id(struct lite_cluster *cl)
 	return 0;
 }
 
-/* Find an id for a joiner and keep it. Cluster locked. */
+/* Find an id for a joiner and reserve it. Cluster locked. */
 static int lite_place_keep(struct lite_cluster *cl, u32 wanted,
 			   u64 *incarnation,
 			   const struct sockaddr_storage *addr,
@@ -72,7 +70,7 @@ static int lite_place_keep(struct lite_cluster *cl, u32 wanted,
 	struct lite_peer *peer = lite_peer_at(cl, addr);
 	u32 id;
 
-	/* One that crashed and came back gets the id that it had. */
+	/* A node that crashed and comes back gets its old id. */
 	if (peer && wanted && wanted != peer->id)
 		peer = NULL;
 	id = peer ? peer->id : wanted ?: lite_lowest_free_id(cl);
@@ -86,8 +84,8 @@ static int lite_place_keep(struct lite_cluster *cl, u32 wanted,
 			return -EEXIST;
 	}
 	/*
-	 * Clocks differ, and are set: later than the last life with that id, and
-	 * than what was said to who asked for this place before.
+	 * Clocks differ: exceed the id's last life, and what was given out
+	 * before.
 	 */
 	if (peer)
 		*incarnation = max(*incarnation, peer->incarnation + 1);
@@ -98,8 +96,8 @@ static int lite_place_keep(struct lite_cluster *cl, u32 wanted,
 		peer->tentative = true;
 	} else {
 		/*
-		 * Its incarnation changes when it attaches; until then its
-		 * old life merely has no session any more.
+		 * The incarnation changes when the joiner attaches. Until then
+		 * the old life merely loses its session.
 		 */
 		*old = lite_peer_conn_get(peer);
 		if (peer->left) {
@@ -107,7 +105,7 @@ static int lite_place_keep(struct lite_cluster *cl, u32 wanted,
 			peer->tentative = true;
 			peer->reused = true;
 		}
-		/* Who lived there has another place when it comes again. */
+		/* A returning previous owner gets another id. */
 		if (peer->tentative)
 			peer->addr = *addr;
 	}

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The cluster as one node sees it: itself, its peers, who is up, who came and
- * who left; and the way to call the kernel of any of them.
+ * The cluster as seen from one node: peers, their states, calls to their
+ * kernels.
  *
- * A peer is a node id with an incarnation: the number of a life. A node that
- * starts, or leaves, begins a new one, and nothing of the old is valid any
- * more. While a peer of the same incarnation is merely out of reach it is
- * connected again when it can be; each connection is a session, and sessions,
- * too, are never mixed up (lite_conn.session). A peer whose session broke is
- * suspect: until it has been silent for cl->dead, who wants something of it
- * waits for the next session. Then it is DOWN, and everything fails at once.
+ * A peer is a node id with an incarnation, the number of a life. A node begins
+ * a new life when it starts, joins or leaves, and nothing of the old one is
+ * valid any more. Within one life a peer that is out of reach is reconnected
+ * when possible. Each connection is a session, with a number that is never
+ * reused. When its session breaks the peer is suspect: until it has been silent
+ * for cl->dead, callers wait for its next session. Then it is DOWN, and all
+ * calls fail at once.
  *
- * Member lists spread by being told on connecting, and by comparing digests
- * with every heartbeat. There is no quorum: halves of a divided cluster both go
- * on, and must not hand out the same ids meanwhile.
+ * Nodes exchange member lists on connecting, and when a heartbeat shows that
+ * the digests differ. There is no quorum: both halves of a divided cluster go
+ * on, and must not give out the same ids meanwhile.
  *
- * Locking: cl->lock (a mutex) protects the table of peers, what is in them but
- * @conn, the state and fab->self. peer->conn is changed under it and read under
- * RCU. Outermost is lite_conn.lock of no connection: never wait for the end of
- * a connection, or call, with cl->lock held.
+ * Locking: cl->lock (a mutex) protects the table of peers, their fields other
+ * than @conn, the state, and fab->self. peer->conn is changed under it and read
+ * under RCU. Never hold cl->lock together with a lite_conn.lock, or while
+ * making a call or waiting for the end of a connection.
  */
 #ifndef _LITE_CLUSTER_H
 #define _LITE_CLUSTER_H
@@ -36,25 +36,23 @@ struct lite_cluster;
  * @cl: cluster
  * @id: 1..LITE_NODE_ID_MAX
  * @ref: memory; freed after a grace period
- * @rcu: for that
- * @incarnation: of the life we know; under cl->lock
- * @addr: where it listens; under cl->lock
- * @conn: its session, if it is up
- * @heard: jiffies at which it was last heard in its last session
- * @suspect: its session broke, but it has not been silent for long enough to
- *	be called down: who wants something of it waits
- * @fresh: heard of, but not met so far: counts as suspect for the time that it
- *	may take to connect; @heard is when it was heard of
- * @attaching: we have sent ATTACH in a connection that we have made to it
- * @left: it said that it leaves: this incarnation never comes back
- * @tentative: it was given an id, but has not come yet; until @expires
- * @reused: and the id is one whose last life has left: in @incarnation, as long
- *	as nobody came
+ * @rcu: for kfree_rcu()
+ * @incarnation: the life we know; under cl->lock
+ * @addr: address it listens on; under cl->lock
+ * @conn: its session, or NULL
+ * @heard: jiffies of the last sign of life in its last session
+ * @suspect: the session broke, but it is not DOWN yet: callers wait
+ * @fresh: listed by a member, but not connected yet: treated as a suspect;
+ *	@heard is when it was first listed
+ * @attaching: we have sent ATTACH in a connection that we made to it
+ * @left: it has announced that it leaves: this incarnation never comes back
+ * @tentative: its id is reserved for a joiner, until @expires
+ * @reused: a tentative id; its last life, in @incarnation, has left
  * @expires: jiffies
  * @next_try: jiffies, when to connect again
- * @backoff: jiffies: between tries; for a suspect, how long one may take
+ * @backoff: jiffies between tries; for a suspect, also the time-out of a try
  * @connect_work: connects
- * @ping_work: one heartbeat
+ * @ping_work: sends one heartbeat
  */
 struct lite_peer {
 	struct lite_cluster *cl;
@@ -79,13 +77,14 @@ struct lite_peer {
 };
 
 /**
- * struct lite_cluster_ops - news for the layer above
- * @members_changed: somebody came up or went down; must not wait for calls
- * @peer_gone: a session ended and its peer is fenced; may sleep, not wait for
- *	calls
+ * struct lite_cluster_ops - events for the layer above
+ * @members_changed: a member came up or went down; must not wait for calls
+ * @peer_gone: a session ended and its peer is fenced; may sleep, must not wait
+ *	for calls
  * @peer_lost: an incarnation will never come back; may sleep, must not call
  * @event: for the administrator: @node is now in @state
- * @ended: likewise, but its session @conn has ended; UP: it is suspect
+ * @ended: for the administrator: the session @conn ended; its peer is now in
+ *	@state, where UP means suspect
  */
 struct lite_cluster_ops {
 	void (*members_changed)(void *priv);
@@ -109,17 +108,17 @@ struct lite_cluster {
 	void *priv;
 	struct mutex lock;
 	enum lite_node_state state;
-	unsigned long life;       /* counts those that this node has ended */
+	unsigned long life;       /* number of lives that this node has ended */
 	u32 wanted;
 	struct xarray peers;
-	struct lite_peer *self;   /* for connecting to ourselves */
-	struct mutex self_lock;   /* one at a time; outermost */
+	struct lite_peer *self;   /* this node, for the connection to itself */
+	struct mutex self_lock;   /* serialises making that; outermost */
 	unsigned long heartbeat;
 	unsigned long dead;
-	wait_queue_head_t suspects; /* woken when one comes up, or is down, we too */
+	wait_queue_head_t suspects; /* woken when a peer or @state changes */
 	struct workqueue_struct *wq;
 	struct delayed_work monitor;
-	unsigned long due; /* jiffies: monitor runs by then; under lock */
+	unsigned long due; /* jiffies: @monitor runs by then; under @lock */
 	bool stopping;
 };
 
@@ -226,10 +225,10 @@ static inline u32 lite_cluster_id(struct lite_cluster *cl)
 	return READ_ONCE(cl->fab->self.node);
 }
 
-/* Which life of this node is this? For lite_cluster_recheck(). */
+/* For lite_cluster_recheck(). */
 static inline unsigned long lite_cluster_life(const struct lite_cluster *cl)
 {
-	/* Before the state is read. */
+	/* Read before the state. */
 	return smp_load_acquire(&cl->life);
 }
 

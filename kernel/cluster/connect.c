@@ -2,23 +2,20 @@
 /*
  * From a connection to a session: admission, and the exchange of ATTACH.
  *
- * The initiator knows the responder's key and slots from the CM; its first
- * call, ATTACH, tells its own, and both tell the numbers of their further
- * queue pairs. The responder takes the session into use before it replies, the
- * initiator when it has the reply.
+ * The initiator learns the responder's key and slots from the CM. Its first
+ * call, ATTACH, carries its own; request and reply also carry the numbers of
+ * the further queue pairs. The responder uses the session before it replies,
+ * the initiator when it has the reply. Before ATTACH a connection has no effect
+ * on an existing session.
  *
- * Two nodes may connect to each other at the same time, and what one of them
- * has begun may arrive late. So that neither takes one connection into use and
- * ends it in favour of another, the node with the lower id decides, at ATTACH:
+ * Two nodes may connect to each other at the same time, and requests may arrive
+ * late. Both must agree on one connection, so the node with the lower id
+ * decides, at ATTACH:
  *
- *   - it has decided for its own when it sends ATTACH (lite_peer.attaching),
- *     and refuses the other's until that has failed;
- *   - it has decided for the other's when it serves that ATTACH, and gives up
- *     its own before ATTACH;
- *   - the node with the higher id agrees to whatever ATTACH it is sent.
- *
- * Before ATTACH a connection is nothing to anybody: to be asked for one does
- * not harm the session that there is.
+ * - it has chosen its own connection when it sends ATTACH
+ *   (lite_peer.attaching), and refuses the other's until that has failed;
+ * - it has chosen the other's when it serves that ATTACH, and drops its own;
+ * - the node with the higher id accepts any ATTACH.
  */
 #include <linux/slab.h>
 
@@ -26,8 +23,7 @@
 
 #define LITE_CONNECT_TIMEOUT (5 * HZ)
 /*
- * The CM repeats a request that was lost after 4 s. Sooner start over: a suspect
- * has until its dead time only, of which tries that were lost leave enough.
+ * The CM repeats a lost request after 4 s, too late for a suspect: start over.
  */
 #define LITE_CONNECT_TIMEOUT_MIN (HZ / 4)
 #define LITE_CONNECT_TIMEOUT_FIRST HZ
@@ -35,13 +31,13 @@
 #define LITE_BACKOFF_MAX (8 * HZ)
 
 /**
- * lite_cluster_admit - may somebody who knows the secret connect?
+ * lite_cluster_admit - may a peer that knows the secret connect?
  * @cl: cluster
  * @conn: a request, its sender in conn->from
  *
- * Context: may sleep.
- * Return: 0; -ENOTCONN: we are in no cluster ourselves; -EEXIST: its id is
- * ours; -ESTALE: that life is over.
+ * Context: may sleep: ends the session of an earlier life of the sender.
+ * Return: 0; -ENOTCONN: this node is in no cluster; -EEXIST: the sender claims
+ * our id; -ESTALE: that life is over.
  */
 int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn)
 {
@@ -55,9 +51,11 @@ int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn)
 	    (cl->state != LITE_NODE_UP && cl->state != LITE_NODE_JOINING)) {
 		err = -ENOTCONN;
 	} else if (!from->node) {
-		/* A guest, who will ask to join. */
+		/* A guest: it will ask to join. */
 	} else if (from->node == lite_cluster_id(cl)) {
-		/* Another one would have a connection that is never fenced. */
+		/*
+		 * It must not be taken for us: lite_conn.self is never fenced.
+		 */
 		conn->self = from->incarnation == cl->fab->self.incarnation &&
 			     lite_conn_is_own(conn);
 		if (!conn->self)
@@ -73,7 +71,7 @@ int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn)
 	}
 	mutex_unlock(&cl->lock);
 
-	/* It lives anew. */
+	/* The peer has begun a new life. */
 	if (old) {
 		lite_conn_end(old, LITE_END_REPLACED, 0, -EHOSTDOWN);
 		wait_for_completion(&old->gone);
@@ -126,19 +124,15 @@ int lite_serve_attach(void *priv, struct lite_conn *conn, const void *req,
 		return err;
 	*reply_len = sizeof(struct lite_wire_attach);
 
-	/* Guests, and we ourselves, are nobody's session. */
+	/* Connections of guests, and to ourselves, are not published. */
 	if (!conn->from.node || conn->self)
 		return lite_conn_set_up(conn) ? 0 : -EHOSTDOWN;
 	return lite_peer_publish(cl, conn, &addr) ? 0 : -EALREADY;
 }
 
-/**
- * lite_cluster_attach - the initiator's part of ATTACH
- * @cl: cluster
- * @conn: connected, NEW
- *
- * Context: may sleep; killable.
- * Return: 0, with all queue pairs connected, or a negative errno.
+/*
+ * Exchange ATTACH, as the initiator, and connect all queue pairs of a NEW
+ * connection. May sleep; killable. Returns 0 or a negative errno.
  */
 int lite_cluster_attach(struct lite_cluster *cl, struct lite_conn *conn)
 {
@@ -158,13 +152,12 @@ int lite_cluster_attach(struct lite_cluster *cl, struct lite_conn *conn)
 	lite_attach_fill(cl, conn, &mine);
 	err = lite_rpc_call(conn, &d) ?:
 	      lite_conn_add_qps(conn, theirs.qp, theirs.nqps);
-	/* The responder had connected its own before it replied. */
 	if (!err)
 		lite_conn_ready(conn);
 	return err;
 }
 
-/* Decide for a connection of ours, unless there is one already. */
+/* Choose our connection, unless the peer has a session. */
 static bool lite_attach_begin(struct lite_peer *peer)
 {
 	struct lite_cluster *cl = peer->cl;
@@ -196,8 +189,8 @@ static int lite_peer_connect(struct lite_peer *peer,
 	if (err)
 		return err;
 	/*
-	 * Another node may live there now, or the same anew: whether that is
-	 * in this cluster it will say itself, by joining.
+	 * Another node, or a new life of the peer, may live there: it joins by
+	 * itself.
 	 */
 	if (conn->from.node != peer->id ||
 	    conn->from.incarnation != READ_ONCE(peer->incarnation))
@@ -233,7 +226,7 @@ void lite_peer_connect_work(struct work_struct *work)
 		return;
 	}
 	addr = peer->addr;
-	/* Tries that were made double the time, as they do the back-off. */
+	/* The time-out doubles with each try, as the back-off does. */
 	timeout = clamp_t(unsigned long, cl->dead / LITE_CONNECT_TRIES,
 			  LITE_CONNECT_TIMEOUT_MIN, LITE_CONNECT_TIMEOUT_FIRST);
 	timeout = clamp_t(unsigned long, peer->backoff, timeout,
@@ -249,8 +242,8 @@ void lite_peer_connect_work(struct work_struct *work)
 		backoff = max_t(unsigned long, peer->backoff, HZ / 4);
 		backoff = min_t(unsigned long, backoff * 2, LITE_BACKOFF_MAX);
 		/*
-		 * A try that was lost has taken long enough. Who answered, and
-		 * did not want us, accepts so many connections only.
+		 * A try that timed out has waited long enough; one that was
+		 * refused backs off.
 		 */
 		if (err == -ETIMEDOUT && (peer->suspect || peer->fresh))
 			lite_peer_retry(peer, 1);
@@ -261,13 +254,7 @@ void lite_peer_connect_work(struct work_struct *work)
 	mutex_unlock(&cl->lock);
 }
 
-/**
- * lite_cluster_self_conn_tryget - a connection to itself that there is already
- * @cl: cluster
- *
- * Context: any.
- * Return: the connection, held live, or NULL.
- */
+/* The node's connection to itself, held live, or NULL. Any context. */
 struct lite_conn *lite_cluster_self_conn_tryget(struct lite_cluster *cl)
 {
 	struct lite_conn *conn;
@@ -289,16 +276,18 @@ static struct lite_conn *lite_self_connect(struct lite_cluster *cl)
 	lockdep_assert_held(&cl->self_lock);
 	err = lite_conn_connect(cl->fab, &cl->fab->addr, LITE_CONNECT_TIMEOUT,
 				&conn);
-	/* Why we cannot reach ourselves is not for users. */
+	/* Users do not see why this node cannot reach itself. */
 	if (err)
 		return ERR_PTR(err == -ENOMEM || err == -EINTR ? err : -EIO);
 	conn->self = true;
 	err = lite_cluster_attach(cl, conn);
-	/* They are made one at a time: no later one has a session up to this. */
+	/*
+	 * Made one at a time, so the other end has a session number up to this.
+	 */
 	conn->other_end = atomic64_read(&cl->fab->sessions);
 	if (!err) {
 		mutex_lock(&cl->lock);
-		/* The last one may be on its way out still. */
+		/* The previous connection may still be dying. */
 		if (lite_peer_is_up(self) || cl->stopping) {
 			err = -EHOSTDOWN;
 		} else {
@@ -320,11 +309,12 @@ static struct lite_conn *lite_self_connect(struct lite_cluster *cl)
 }
 
 /**
- * lite_cluster_self_conn - a connection of this node to itself
+ * lite_cluster_self_conn - the node's connection to itself
  * @cl: cluster
  *
- * Remote atomics are atomic towards each other only when the device does them
- * all, those on local memory included. Made when first needed.
+ * Remote atomics are atomic towards each other only if the device executes all
+ * of them, including those on local memory. The connection is made on first
+ * use.
  *
  * Context: may sleep; killable.
  * Return: the connection, held live, or ERR_PTR: -ENOMEM, -EINTR, -EHOSTDOWN,
@@ -338,7 +328,6 @@ struct lite_conn *lite_cluster_self_conn(struct lite_cluster *cl)
 		return conn;
 	if (mutex_lock_killable(&cl->self_lock))
 		return ERR_PTR(-EINTR);
-	/* Another caller may have been faster. */
 	conn = lite_cluster_self_conn_tryget(cl) ?: lite_self_connect(cl);
 	mutex_unlock(&cl->self_lock);
 	return conn;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Joining and leaving. (admit.c has the coordinator's part.)
+ * Joining and leaving. (admit.c has the coordinator's side of joining.)
  *
- * The joiner connects as a guest to any member, which sends it on to the
- * coordinator. That one gives it an id. The joiner takes over the member list,
- * becomes somebody, and connects to all who are up.
- *
- * Should the coordinator not answer, it asks from the beginning, until that is
- * there or everybody calls it down.
+ * The joiner connects as a guest to any member, which redirects it to the
+ * coordinator. That gives it an id. The joiner takes over the member list,
+ * assumes its id, and connects to all members that are up. If the coordinator
+ * does not answer, it starts over at the first member until it does or is
+ * called down.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -15,20 +14,20 @@
 
 #include "cluster.h"
 
-/* Members that may send us on before we give up. */
+/* Redirects before we give up. */
 #define LITE_REDIRECTS_MAX 8
-/* The coordinator is given so long to let us connect, then a little longer, ... */
+/* Time to connect to the coordinator; more on each try, ... */
 #define LITE_JOIN_TRY (2 * HZ)
-/* ... and there is a pause before we ask again who it is. */
+/* ... with a pause before the first member is asked again. */
 #define LITE_JOIN_PAUSE (HZ / 4)
-/* A member that has let us connect is given so long to answer. */
+/* Time for a connected member to answer. */
 #define LITE_JOIN_ANSWER (10UL * HZ)
 
 /* ---- joiner -------------------------------------------------------------- */
 
 /*
- * As a guest of one member: 1: sent on to @addr; 0: in, with @id. Connecting to it
- * may take @max.
+ * Ask one member as a guest. 1: redirected to @addr; 0: admitted, with @id.
+ * Connecting may take up to @max jiffies.
  */
 static int lite_join_ask(struct lite_cluster *cl, struct sockaddr_storage *addr,
 			 unsigned long deadline, unsigned long max, u32 *id,
@@ -70,13 +69,12 @@ static int lite_join_ask(struct lite_cluster *cl, struct sockaddr_storage *addr,
 		*incarnation = le64_to_cpu(reply.incarnation);
 		err = *id ? lite_members_pull(cl, conn) : -EPROTO;
 	}
-	/* The guest leaves. */
 	lite_conn_kill(conn, -ENOTCONN);
 	lite_conn_put(conn);
 	return err;
 }
 
-/* Is it that the coordinator is not there, which may change? */
+/* Is the coordinator merely out of reach, so that a retry may succeed? */
 static bool lite_join_again(int err)
 {
 	switch (err) {
@@ -92,7 +90,7 @@ static bool lite_join_again(int err)
 	}
 }
 
-/* Find the coordinator, beginning with the member at @addr, and get an id. */
+/* Find the coordinator, starting at the member at @addr, and get an id. */
 static int lite_join_get_in(struct lite_cluster *cl,
 			    const struct sockaddr_storage *addr,
 			    unsigned long deadline, u32 *id, u64 *incarnation,
@@ -133,7 +131,7 @@ static void lite_join_connect_all(struct lite_cluster *cl)
 	struct lite_peer *peer;
 	unsigned long id;
 
-	/* Peers of a joiner stay: only leaving drops them, and not now. */
+	/* No peer is dropped while we join. */
 	xa_for_each(&cl->peers, id, peer) {
 		if (!peer->left)
 			queue_work(cl->wq, &peer->connect_work);
@@ -142,7 +140,7 @@ static void lite_join_connect_all(struct lite_cluster *cl)
 		flush_work(&peer->connect_work);
 }
 
-/* Ask all whom we are connected to; that of some one fails is of no matter. */
+/* Single failures do not matter. */
 static void lite_join_pull_all(struct lite_cluster *cl)
 {
 	struct lite_conn *conn;
@@ -161,18 +159,16 @@ static void lite_join_pull_all(struct lite_cluster *cl)
 	}
 }
 
-/**
- * lite_peers_clear - forget the peers, when their work items have ended
- * @cl: makes no new ones: JOINING, LEAVING or stopped, its connections ended
- *
- * Context: may sleep.
+/*
+ * Drop all peers, after their work items have ended. May sleep. @cl makes no
+ * new ones: JOINING, LEAVING or stopped, its connections ended.
  */
 void lite_peers_clear(struct lite_cluster *cl)
 {
 	struct lite_peer *peer;
 	unsigned long id;
 
-	/* Work items of peers take cl->lock: first let them end. */
+	/* Work items take cl->lock. */
 	xa_for_each(&cl->peers, id, peer) {
 		peer = lite_peer_find(cl, id);
 		if (!peer)
@@ -187,7 +183,7 @@ void lite_peers_clear(struct lite_cluster *cl)
 	mutex_unlock(&cl->lock);
 }
 
-/* Nobody else is in our cluster. */
+/* Fail unless this node is the only member of its cluster. */
 static int lite_join_check_alone(struct lite_cluster *cl, const char **why)
 {
 	struct lite_peer *peer;
@@ -204,11 +200,11 @@ static int lite_join_check_alone(struct lite_cluster *cl, const char **why)
 }
 
 /**
- * lite_cluster_begin_join - make nothing new that belongs to this life
+ * lite_cluster_begin_join - stop making new objects that belong to this life
  * @cl: cluster
  * @why: set to a text where an errno says too little
  *
- * This life goes on until lite_cluster_join(), in case there is something already.
+ * This life goes on until lite_cluster_join(), as there may be objects already.
  *
  * Context: may sleep.
  * Return: 0; -EBUSY: joining or leaving, or not alone; -ENODEV.
@@ -229,16 +225,11 @@ int lite_cluster_begin_join(struct lite_cluster *cl, const char **why)
 	if (!err)
 		WRITE_ONCE(cl->state, LITE_NODE_JOINING);
 	mutex_unlock(&cl->lock);
-	smp_mb(); /* with lite_cluster_recheck(): it sees that, or we what was made */
+	smp_mb(); /* with lite_cluster_recheck() */
 	return err;
 }
 
-/**
- * lite_cluster_cancel_join - go on as before
- * @cl: JOINING since lite_cluster_begin_join()
- *
- * Context: may sleep.
- */
+/* Undo lite_cluster_begin_join(). May sleep. */
 void lite_cluster_cancel_join(struct lite_cluster *cl)
 {
 	mutex_lock(&cl->lock);
@@ -249,14 +240,14 @@ void lite_cluster_cancel_join(struct lite_cluster *cl)
 	wake_up_all(&cl->suspects);
 }
 
-/* From here on we are nobody. */
+/* Begin a new life, as a guest without an id. */
 static int lite_join_begin(struct lite_cluster *cl, struct lite_ident *was,
 			   const char **why)
 {
 	int err;
 
 	mutex_lock(&cl->lock);
-	/* We could be connected to until now. */
+	/* Other nodes could connect until now. */
 	err = cl->stopping ? -ENODEV : lite_join_check_alone(cl, why);
 	if (!err) {
 		*was = cl->fab->self;
@@ -269,13 +260,13 @@ static int lite_join_begin(struct lite_cluster *cl, struct lite_ident *was,
 }
 
 /**
- * lite_cluster_join - join the cluster that some node is in
- * @cl: JOINING since lite_cluster_begin_join(), and has nothing of this life
+ * lite_cluster_join - join another node's cluster
+ * @cl: JOINING since lite_cluster_begin_join(); has no objects of this life
  * @addr: of a member
- * @timeout: jiffies, for getting in
+ * @timeout: jiffies, to be admitted
  * @why: set to a constant text where an errno says too little
  *
- * The caller tells the administrator how it ended.
+ * The caller reports the result to the administrator.
  *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno, as documented for LITE_CMD_NODE_JOIN.
@@ -297,9 +288,9 @@ int lite_cluster_join(struct lite_cluster *cl,
 		lite_cluster_cancel_join(cl);
 		return err;
 	}
-	/* Those who left the last cluster may be members of the next. */
+	/* Nodes that left the last cluster may be members of the next. */
 	lite_peers_clear(cl);
-	/* The connection to ourselves is one of the old life. */
+	/* The connection to ourselves belongs to the old life. */
 	self = lite_peer_conn_get(cl->self);
 	if (self) {
 		lite_conn_kill(self, -ENOTCONN);
@@ -308,7 +299,7 @@ int lite_cluster_join(struct lite_cluster *cl,
 	}
 	err = lite_join_get_in(cl, addr, deadline, &id, &incarnation, why);
 
-	/* While we are still JOINING, so that nobody makes new ones. */
+	/* While the state is JOINING, so that no new peers are made. */
 	if (err)
 		lite_peers_clear(cl);
 	mutex_lock(&cl->lock);
@@ -320,7 +311,7 @@ int lite_cluster_join(struct lite_cluster *cl,
 		cl->fab->self.node = id;
 		cl->fab->self.incarnation = incarnation;
 		cl->self->id = id;
-		/* The list that we were given has us in it, or our past. */
+		/* The list may contain our new id, as an earlier life. */
 		peer = xa_load(&cl->peers, id);
 		if (peer)
 			lite_peer_drop(peer);
@@ -333,8 +324,9 @@ int lite_cluster_join(struct lite_cluster *cl,
 
 	lite_join_connect_all(cl);
 	/*
-	 * Who joined at the same time was nobody yet when we were told of the
-	 * members: the one of us that attached later is told of the other now.
+	 * A node that joined at the same time may have had no id when we pulled
+	 * the list: whichever of the two attached later learns of the other
+	 * now.
 	 */
 	lite_join_pull_all(cl);
 	lite_join_connect_all(cl);
@@ -377,7 +369,7 @@ int lite_serve_leave(void *priv, struct lite_conn *conn, const void *req,
 	return 0;
 }
 
-/* Tell everybody; who does not hear it will learn it from the others. */
+/* Tell all peers; those that miss it learn it from others. */
 static void lite_leave_tell(struct lite_cluster *cl)
 {
 	struct lite_wire_leave req = {
@@ -408,7 +400,10 @@ static void lite_leave_tell(struct lite_cluster *cl)
 	}
 }
 
-/* Nobody waits any more for those who may come back. Cluster locked. */
+/*
+ * Wake all waiters for suspects; no peer is waited for any more. Cluster
+ * locked.
+ */
 static void lite_suspects_clear(struct lite_cluster *cl)
 {
 	struct lite_peer *peer;
@@ -421,12 +416,9 @@ static void lite_suspects_clear(struct lite_cluster *cl)
 	wake_up_all(&cl->suspects);
 }
 
-/**
- * lite_cluster_begin_leave - take no new work, but go on serving
- * @cl: cluster
- *
- * Context: may sleep.
- * Return: 0; -ENOTCONN: in no cluster; -EBUSY: joining or leaving.
+/*
+ * Take no new work, but go on serving. May sleep. Returns 0; -ENOTCONN: in no
+ * cluster; -EBUSY: joining or leaving.
  */
 int lite_cluster_begin_leave(struct lite_cluster *cl)
 {
@@ -444,16 +436,13 @@ int lite_cluster_begin_leave(struct lite_cluster *cl)
 		lite_suspects_clear(cl);
 	}
 	mutex_unlock(&cl->lock);
-	smp_mb(); /* with lite_cluster_recheck(), as to join */
+	smp_mb(); /* with lite_cluster_recheck() */
 	return err;
 }
 
-/**
- * lite_cluster_leave - tell the others and go, when the memory is given up
- * @cl: LEAVING, and stays so until lite_cluster_end_leave()
- *
- * Context: may sleep.
- * Return: the id that the node had.
+/*
+ * Announce that this node leaves, and disconnect; its memory has been given up.
+ * LEAVING until lite_cluster_end_leave(). May sleep. Returns the id it had.
  */
 u32 lite_cluster_leave(struct lite_cluster *cl)
 {
@@ -469,15 +458,9 @@ u32 lite_cluster_leave(struct lite_cluster *cl)
 	return id;
 }
 
-/**
- * lite_cluster_end_leave - nothing is left of the cluster that was left
- * @cl: LEAVING, or stopped meanwhile
- * @id: that the node had
- *
- * From here on the node may join another cluster, whose members may have it
- * store something at once.
- *
- * Context: may sleep.
+/*
+ * Become IDLE, when nothing of the old cluster is left; @id was the node's. It
+ * may join again at once, and be asked to store data. May sleep.
  */
 void lite_cluster_end_leave(struct lite_cluster *cl, u32 id)
 {
@@ -505,7 +488,7 @@ static void lite_cluster_handlers(struct lite_cluster *cl)
  * @fab: of the node
  * @rpc: of the node
  * @params: settings
- * @ops: news for the layer above
+ * @ops: events for the layer above
  * @priv: for @ops
  *
  * Context: may sleep.
@@ -543,13 +526,7 @@ int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab,
 	return 0;
 }
 
-/**
- * lite_cluster_start - watch peers, once the fabric listens
- * @cl: cluster
- *
- * Context: may sleep.
- * Return: 0.
- */
+/* Start the monitor, once the fabric listens. May sleep. Returns 0. */
 int lite_cluster_start(struct lite_cluster *cl)
 {
 	mutex_lock(&cl->lock);
@@ -560,11 +537,8 @@ int lite_cluster_start(struct lite_cluster *cl)
 	return 0;
 }
 
-/**
- * lite_cluster_stop - no new sessions, no more watching
- * @cl: cluster; its fabric is to be shut down next
- *
- * Context: may sleep.
+/*
+ * Stop the monitor; no new sessions. The fabric is shut down next. May sleep.
  */
 void lite_cluster_stop(struct lite_cluster *cl)
 {
@@ -576,12 +550,7 @@ void lite_cluster_stop(struct lite_cluster *cl)
 	cancel_delayed_work_sync(&cl->monitor);
 }
 
-/**
- * lite_cluster_exit - take down what lite_cluster_init() has made
- * @cl: stopped, its fabric shut down
- *
- * Context: may sleep.
- */
+/* Undo lite_cluster_init(), after the fabric is shut down. May sleep. */
 void lite_cluster_exit(struct lite_cluster *cl)
 {
 	lite_peers_clear(cl);
@@ -590,13 +559,7 @@ void lite_cluster_exit(struct lite_cluster *cl)
 	lite_peer_put(cl->self);
 }
 
-/**
- * lite_cluster_ready - may users work with this node's LMRs?
- * @cl: cluster
- *
- * Context: any.
- * Return: 0, -ENOTCONN or -ENODEV.
- */
+/* May users work with LMRs? 0, -ENOTCONN or -ENODEV. Any context. */
 int lite_cluster_ready(struct lite_cluster *cl)
 {
 	switch (READ_ONCE(cl->state)) {
@@ -610,13 +573,13 @@ int lite_cluster_ready(struct lite_cluster *cl)
 }
 
 /**
- * lite_cluster_recheck - likewise, after something was made that others can find
+ * lite_cluster_recheck - lite_cluster_ready(), after publishing an object
  * @cl: cluster
  * @life: lite_cluster_life(), from before lite_cluster_ready()
  *
- * Who joins or leaves says so first, and looks for what there is then. So that
- * has been seen, or this fails, and the caller takes it back. It fails also when
- * that is over already: making it may have taken long.
+ * Joining and leaving change the state first and then look for objects. So the
+ * object has been seen, or this fails and the caller takes it back; also if the
+ * join or leave is over already.
  *
  * Context: any.
  * Return: 0, -ENOTCONN or -ENODEV.
@@ -625,7 +588,7 @@ int lite_cluster_recheck(struct lite_cluster *cl, unsigned long life)
 {
 	int err;
 
-	smp_mb(); /* with lite_cluster_begin_join(), lite_cluster_begin_leave() */
+	smp_mb(); /* with lite_cluster_begin_join() and _begin_leave() */
 	err = lite_cluster_ready(cl);
 	if (err)
 		return err;

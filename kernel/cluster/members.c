@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The member list: its digest, its exchange, and what it means to receive one.
+ * The member list: its digest, its exchange, and merging.
  *
- * A list is pulled when one joins, and whenever a heartbeat shows another
- * digest than ours. Merging never forgets: a member is gone when it has said
- * so (LEFT), or has shown a newer incarnation.
+ * A node pulls the list when it joins, and when a heartbeat shows a digest
+ * other than its own. Merging never forgets: a member is gone only when it has
+ * said so (LEFT) or has shown a newer incarnation.
  */
 #include <linux/slab.h>
 
@@ -19,12 +19,7 @@ static u64 lite_member_hash(u32 id, u64 incarnation)
 	return x ^ (x >> 32);
 }
 
-/**
- * lite_members_digest - a number that is equal for equal member lists
- * @cl: cluster
- *
- * Context: may sleep.
- */
+/* A number that is equal for equal member lists. May sleep. */
 u64 lite_members_digest(struct lite_cluster *cl)
 {
 	struct lite_peer *peer;
@@ -66,14 +61,13 @@ int lite_serve_members(void *priv, struct lite_conn *conn, const void *req,
 	u32 n = 0;
 
 	mutex_lock(&cl->lock);
-	/* Ours is the first, out of order: the one that is always there. */
+	/* This node comes first, out of order: it is always in the list. */
 	if (!after)
 		lite_member_fill(&r->member[n++], self,
 				 cl->fab->self.incarnation, &cl->fab->addr, 0);
 	xa_for_each_start(&cl->peers, id, peer, after + 1) {
 		u16 flags = 0;
 
-		/* It may never come. */
 		if (peer->tentative)
 			continue;
 		if (n == LITE_MEMBERS_PER_REPLY) {
@@ -82,7 +76,7 @@ int lite_serve_members(void *priv, struct lite_conn *conn, const void *req,
 		}
 		if (peer->left)
 			flags |= LITE_MEMBER_LEFT;
-		/* A suspect is to be waited for, by others too. */
+		/* Others wait for a suspect, too: it is not DOWN. */
 		if (!lite_peer_is_live(peer))
 			flags |= LITE_MEMBER_DOWN;
 		lite_member_fill(&r->member[n++], id, peer->incarnation,
@@ -94,7 +88,7 @@ int lite_serve_members(void *priv, struct lite_conn *conn, const void *req,
 	return 0;
 }
 
-/* One entry of another node's list. */
+/* Merge one entry of another node's list. */
 static int lite_member_merge(struct lite_cluster *cl,
 			     const struct lite_wire_member *m)
 {
@@ -113,7 +107,6 @@ static int lite_member_merge(struct lite_cluster *cl,
 
 	mutex_lock(&cl->lock);
 	if (id == lite_cluster_id(cl)) {
-		/* What others think of us does not change us. */
 		goto out;
 	}
 	peer = xa_load(&cl->peers, id);
@@ -153,13 +146,9 @@ out:
 	return err;
 }
 
-/**
- * lite_members_pull - take over what a peer knows of the members
- * @cl: cluster
- * @conn: attached to it
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno.
+/*
+ * Merge a peer's member list into ours. May sleep; killable. Returns 0 or a
+ * negative errno.
  */
 int lite_members_pull(struct lite_cluster *cl, struct lite_conn *conn)
 {
@@ -196,19 +185,15 @@ int lite_members_pull(struct lite_cluster *cl, struct lite_conn *conn)
 			last = id;
 		}
 		if (!err && more && le32_to_cpu(r->count) < 2)
-			err = -EPROTO; /* likewise */
+			err = -EPROTO; /* no progress either */
 	} while (!err && more);
 	kfree(r);
 	return err;
 }
 
-/**
- * lite_cluster_directory - which node is the directory for a name
- * @cl: cluster
- * @hash: lite_name_hash() of the name
- *
- * Context: any process.
- * Return: id of a node that is up.
+/*
+ * The id of the node, of those up, that is the directory for lite_name_hash()
+ * @hash.
  */
 u32 lite_cluster_directory(struct lite_cluster *cl, u64 hash)
 {
@@ -232,13 +217,7 @@ u32 lite_cluster_directory(struct lite_cluster *cl, u64 hash)
 	return best;
 }
 
-/**
- * lite_cluster_up - how many members are up
- * @cl: cluster
- *
- * Context: any process.
- * Return: their number, this node included; 0 while it is in no cluster.
- */
+/* Number of members that are up, including this node; 0 while in no cluster. */
 u32 lite_cluster_up(struct lite_cluster *cl)
 {
 	struct lite_peer *peer;
@@ -253,14 +232,8 @@ u32 lite_cluster_up(struct lite_cluster *cl)
 	return n;
 }
 
-/**
- * lite_cluster_next - go through the members that are not down
- * @cl: cluster
- * @after: an id
- *
- * Context: any process.
- * Return: the lowest id above @after that is up or suspect, this node included,
- * or 0.
+/*
+ * The lowest id above @after that is up or suspect, including this node; or 0.
  */
 u32 lite_cluster_next(struct lite_cluster *cl, u32 after)
 {

@@ -1,53 +1,47 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The watch over peers: heartbeats to those that are up, connecting to those
- * that are not.
+ * The monitor: heartbeats to peers that are up, connecting to those that are
+ * not.
  *
- * Any message of a peer counts as a sign of life, and so does what its device
- * acknowledges, but not from when it has got a request (lite_conn_heard()): that
- * a machine's memory can be reached does not mean that it does anything. So a PING
- * that has arrived is answered in time, or something else is said. A peer that has
- * been silent for cl->dead is disconnected; a broken transport is usually noticed
- * earlier, by the first operation that fails.
+ * Any message of a peer is a sign of life. So are acknowledgements of its
+ * device, but not once it has received a request (lite_conn_heard()): then its
+ * threads must answer. A peer that has been silent for cl->dead is
+ * disconnected; a broken transport is usually noticed earlier, by the first
+ * operation that fails.
  *
- * Heavy load must not look like death. Where no message has come for more than a
- * heartbeat, it is looked whether the peer's threads run (beat.c): then it is
- * slow, and those who want something of it wait. The handlers of the lane of PING wait for
- * nobody, in a workqueue of their own; a message on its way to the peer may
- * take as long as others do that are acknowledged; its answer, or its own PING,
- * has to be sent, which is tried for the operation time-out.
+ * Heavy load must not look like death. When no message has come for more than a
+ * heartbeat, the monitor checks whether the peer's threads run (beat.c): if so
+ * it is slow, and callers wait. PING handlers wait for no other handler and
+ * have a workqueue of their own; a PING may wait behind operations as long as
+ * these are acknowledged; its answer is sent within the operation time-out.
  *
- * A machine that was suspended, or whose host had no time for it, finds that all
- * others have been silent for long. It is itself that was away, which shows by
- * the monitor's being late; and so much later is everybody's silence too long.
- * The others may see this differently, and then disconnect.
+ * After this machine was suspended, or its host did not schedule it, all peers
+ * seem to have been silent. The monitor detects that by its own delay, and
+ * allows that much more silence. The peers may see it differently, and
+ * disconnect us.
  */
 #include "cluster.h"
 
 /*
- * A device that has not acknowledged anything for so long does not know our queue
- * pair any more, or there is no way to it. A new session may find one. Soft-RoCE
- * tries for ever.
+ * A device that has not acknowledged anything for this long has lost our queue
+ * pair, or cannot be reached. A new session may help. Soft-RoCE retries for
+ * ever.
  */
 #define LITE_UNANSWERED_MAX (5 * HZ)
 
-/* For how long we were away ourselves since the monitor ran last. */
+/* Jiffies that this node was away since the monitor last ran. */
 static unsigned long lite_cluster_away(const struct lite_cluster *cl)
 {
 	unsigned long now = jiffies, due = cl->due;
 
 	lockdep_assert_held(&cl->lock);
-	/* A busy machine is not always in time. */
+	/* A busy machine may be late by up to a heartbeat. */
 	return time_after(now, due + cl->heartbeat) ? now - due : 0;
 }
 
-/**
- * lite_cluster_silent - has somebody been silent for too long?
- * @cl: cluster; locked
- * @heard: jiffies at which it was heard last
- *
- * Context: process.
- * Return: whether it has, not counting how long we were away ourselves.
+/*
+ * Has a peer, last heard at @heard, been silent for too long, not counting the
+ * time that this node was away? Cluster locked.
  */
 bool lite_cluster_silent(const struct lite_cluster *cl, unsigned long heard)
 {
@@ -61,7 +55,6 @@ static unsigned long lite_later(unsigned long heard, unsigned long by)
 	return time_after(heard + by, now) ? now : heard + by;
 }
 
-/* We were away: nothing could be heard from it meanwhile. */
 static void lite_monitor_excuse(struct lite_cluster *cl, struct lite_peer *peer,
 				unsigned long away)
 {
@@ -106,19 +99,13 @@ void lite_peer_ping_work(struct work_struct *work)
 	if (!conn)
 		return;
 	req.members = cpu_to_le64(lite_members_digest(cl));
-	/* One that is not answered, the monitor notices. */
+	/* The monitor notices a PING that is not answered. */
 	if (!lite_rpc_call(conn, &d) && reply.members != req.members)
 		lite_members_pull(cl, conn);
 	lite_conn_put(conn);
 }
 
-/**
- * lite_session_heard - since when has the peer of a session shown no sign of life?
- * @conn: session
- *
- * Context: any.
- * Return: jiffies.
- */
+/* Jiffies of the last sign of life in a session. Any context. */
 unsigned long lite_session_heard(const struct lite_conn *conn)
 {
 	unsigned long heard = lite_conn_heard(conn);
@@ -127,12 +114,12 @@ unsigned long lite_session_heard(const struct lite_conn *conn)
 	return time_after(beat, heard) ? beat : heard;
 }
 
-/* Has the peer of a session been silent for too long? Cluster locked. */
+/* Cluster locked. */
 static bool lite_session_silent(struct lite_cluster *cl, struct lite_conn *conn)
 {
 	if (!lite_cluster_silent(cl, lite_session_heard(conn)))
 		return false;
-	/* It may have spoken, and the poller have had no processor to hear it. */
+	/* Its message may be here, and the poller not scheduled. */
 	lite_conn_listen(conn);
 	return lite_cluster_silent(cl, lite_session_heard(conn));
 }
@@ -154,7 +141,7 @@ static void lite_monitor_session(struct lite_cluster *cl,
 			      jiffies_to_msecs(now - since), -EHOSTDOWN);
 		return;
 	}
-	/* An answer to PING is late. */
+	/* The answer to a PING is late. */
 	if (time_after(now, READ_ONCE(conn->heard) + 3 * cl->heartbeat / 2))
 		lite_beat_ask(conn);
 	queue_work(cl->wq, &peer->ping_work);
@@ -185,7 +172,7 @@ static void lite_monitor_peer(struct lite_cluster *cl, struct lite_peer *peer)
 	if (cl->state != LITE_NODE_UP)
 		return;
 	if (peer->tentative && time_after(jiffies, peer->expires)) {
-		/* Who is next is to be later than the last life, still. */
+		/* Keep it: the id's next life must be later than the last. */
 		peer->left = peer->reused;
 		peer->tentative = false;
 		if (!peer->left)
@@ -211,7 +198,7 @@ void lite_monitor_work(struct work_struct *work)
 	if (away)
 		xa_for_each(&cl->peers, id, peer)
 			lite_monitor_excuse(cl, peer, away);
-	/* With that it is accounted for. */
+	/* The time away is accounted for. */
 	cl->due = jiffies + cl->heartbeat;
 	xa_for_each(&cl->peers, id, peer) {
 		if (cl->state != LITE_NODE_UP && cl->state != LITE_NODE_LEAVING)
@@ -219,7 +206,7 @@ void lite_monitor_work(struct work_struct *work)
 		if (!lite_peer_is_up(peer) && !peer->left && !peer->tentative &&
 		    time_before(jiffies, peer->next_try))
 			next = min(next, peer->next_try - jiffies);
-		/* As soon as it is down, whoever waits shall know. */
+		/* Waiters must learn at once that it is down. */
 		if ((peer->suspect || peer->fresh) && !lite_peer_is_up(peer) &&
 		    time_before(jiffies, peer->heard + cl->dead))
 			next = min(next, peer->heard + cl->dead + 1 - jiffies);

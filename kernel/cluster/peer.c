@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Peers: the table of them, and how a connection becomes a peer's session and
- * ceases to be it.
+ * The table of peers, and how a connection becomes a peer's session and stops
+ * being it.
  *
- * A peer object is made when its id is first heard of and stays until this
- * node leaves the cluster, so that its address and incarnation are remembered
- * while it is down.
+ * A peer object is made when its id is first heard of and stays until this node
+ * leaves the cluster, so its address and incarnation are known while it is
+ * down.
  */
 #include <linux/slab.h>
 
@@ -17,25 +17,13 @@ static void lite_peer_release(struct kref *ref)
 	kfree_rcu(container_of(ref, struct lite_peer, ref), rcu);
 }
 
-/**
- * lite_peer_put - give back a reference to a peer
- * @peer: peer
- *
- * Context: any.
- */
+/* Drop a reference to a peer. Any context. */
 void lite_peer_put(struct lite_peer *peer)
 {
 	kref_put(&peer->ref, lite_peer_release);
 }
 
-/**
- * lite_peer_find - the peer of an id
- * @cl: cluster
- * @id: its id
- *
- * Context: any.
- * Return: the peer, with a reference, or NULL: no member has that id.
- */
+/* Look up another member by its id, with a reference; or NULL. Any context. */
 struct lite_peer *lite_peer_find(struct lite_cluster *cl, u32 id)
 {
 	struct lite_peer *peer;
@@ -49,14 +37,14 @@ struct lite_peer *lite_peer_find(struct lite_cluster *cl, u32 id)
 }
 
 /**
- * lite_peer_make - enter a peer into the table
+ * lite_peer_make - make a peer and enter it into the table
  * @cl: cluster, locked
- * @id: not in the table
+ * @id: not in the table; this node's own id makes a peer outside of the table
  * @incarnation: of its life
- * @addr: where it listens
+ * @addr: address it listens on
  *
  * Context: may sleep.
- * Return: the peer, which the table holds, or -ENOMEM.
+ * Return: the peer, which the table holds, or ERR_PTR(-ENOMEM).
  */
 struct lite_peer *lite_peer_make(struct lite_cluster *cl, u32 id,
 				 u64 incarnation,
@@ -88,9 +76,9 @@ struct lite_peer *lite_peer_make(struct lite_cluster *cl, u32 id,
 	return peer;
 }
 
-/**
- * lite_peer_drop - take a peer out of the table
- * @peer: has no session; its work items are not running; cluster locked
+/*
+ * Remove a peer from the table. It has no session, and no work item runs;
+ * cluster locked.
  */
 void lite_peer_drop(struct lite_peer *peer)
 {
@@ -106,7 +94,7 @@ bool lite_peer_is_up(struct lite_peer *peer)
 }
 
 /**
- * lite_peer_retry - connect to a peer some time later
+ * lite_peer_retry - schedule the next try to connect to a peer
  * @peer: not up; cluster locked
  * @delay: jiffies; 0: start over with short delays
  */
@@ -116,8 +104,8 @@ void lite_peer_retry(struct lite_peer *peer, unsigned long delay)
 
 	lockdep_assert_held(&cl->lock);
 	/*
-	 * Both sides of a lost connection try; the one with the lower id at
-	 * once, so that they do not collide.
+	 * Both sides of a lost connection try, the lower id first to avoid a
+	 * collision.
 	 */
 	if (!delay)
 		delay = lite_cluster_id(cl) < peer->id ? 1 : HZ / 4;
@@ -128,10 +116,7 @@ void lite_peer_retry(struct lite_peer *peer, unsigned long delay)
 				 min(delay, cl->heartbeat));
 }
 
-/**
- * lite_peer_expect - a member is heard of in its present life for the first time
- * @peer: not up; cluster locked
- */
+/* A member has been heard of in a new life. Not up; cluster locked. */
 void lite_peer_expect(struct lite_peer *peer)
 {
 	lockdep_assert_held(&peer->cl->lock);
@@ -141,15 +126,14 @@ void lite_peer_expect(struct lite_peer *peer)
 }
 
 /**
- * lite_peer_renew - a peer shows a newer incarnation than we knew
+ * lite_peer_renew - record a peer's present incarnation and address
  * @peer: cluster locked
- * @incarnation: its present one
- * @addr: where it listens now
- * @lost: set to true when there was another incarnation before
- * @old: set to that
+ * @incarnation: not older than the known one
+ * @addr: address it listens on now
+ * @lost: set to whether that replaces another incarnation
+ * @old: set to the incarnation before
  *
- * The caller, when it has unlocked the cluster, tells the layer above that the
- * old incarnation is lost.
+ * The caller reports the old incarnation as lost, after unlocking the cluster.
  */
 void lite_peer_renew(struct lite_peer *peer, u64 incarnation,
 		     const struct sockaddr_storage *addr, bool *lost, u64 *old)
@@ -165,9 +149,8 @@ void lite_peer_renew(struct lite_peer *peer, u64 incarnation,
 }
 
 /*
- * Which of two connections of one pair of nodes shall be its session: connect.c
- * has the rule. True: not @conn, which was attached; otherwise @old, if there is
- * one, is to be ended first.
+ * Should the peer's session not be @conn, which is attached? See connect.c for
+ * the rule. If it should, the caller ends @old first.
  */
 static bool lite_peer_prefers(struct lite_peer *peer, struct lite_conn *conn,
 			      struct lite_conn *old)
@@ -175,7 +158,7 @@ static bool lite_peer_prefers(struct lite_peer *peer, struct lite_conn *conn,
 	struct lite_cluster *cl = peer->cl;
 
 	lockdep_assert_held(&cl->lock);
-	/* Ours: there was none when we sent ATTACH, so the other is newer. */
+	/* We had no session when we sent ATTACH, so the other one is newer. */
 	if (!conn->passive)
 		return old;
 	if (conn->from.incarnation != peer->incarnation ||
@@ -184,24 +167,24 @@ static bool lite_peer_prefers(struct lite_peer *peer, struct lite_conn *conn,
 	if (!old || lite_conn_is_dead(old))
 		return peer->attaching;
 	/*
-	 * Who sends ATTACH has no session. It has connected for that when this
-	 * one was in use at both ends: so it has lost it.
+	 * The peer had no session when it began to connect. If it began after
+	 * @old was in use at both ends, it has lost @old.
 	 */
 	if (conn->session > old->up_before)
 		return false;
-	/* It may have asked before it had this one, or have lost it since. */
+	/*
+	 * It may have begun before it had @old, or have lost @old since: find
+	 * out.
+	 */
 	queue_work(cl->wq, &peer->ping_work);
 	return true;
 }
 
 /*
- * An earlier session of a peer that is not fenced yet: what is under way in it
- * may still be done, and must not be done after what the peer does in the next
- * one. With a reference.
- *
- * That may be one of ours that was never published here: the responder uses a
- * connection before it replies to ATTACH. The other way round it cannot be, for
- * it is we who reply.
+ * An earlier session of the peer that is not fenced yet, with a reference. Its
+ * operations must not take effect after those of the next one. It may be an
+ * initiated connection that was never published: the responder uses it before
+ * it replies to ATTACH.
  */
 static struct lite_conn *lite_peer_unfenced(struct lite_peer *peer,
 					    const struct lite_conn *but)
@@ -229,12 +212,11 @@ static struct lite_conn *lite_peer_unfenced(struct lite_peer *peer,
  * lite_peer_publish - make a connection the session of its peer
  * @cl: cluster
  * @conn: attached; its peer is in conn->from
- * @addr: where the peer listens
+ * @addr: address the peer listens on
  *
- * Context: may sleep; waits for the end of the session that it replaces, or
- * that was before it.
- * Return: false when the connection is of no use: dead, of a life that is
- * over, or another one is preferred.
+ * Context: may sleep; waits for the end of earlier sessions of the peer.
+ * Return: false if the connection is of no use: dead, of a life that is over,
+ * or another one is preferred.
  */
 bool lite_peer_publish(struct lite_cluster *cl, struct lite_conn *conn,
 		       const struct sockaddr_storage *addr)
@@ -275,28 +257,28 @@ again:
 	old_conn = lite_peer_unfenced(peer, conn);
 	if (old_conn) {
 		mutex_unlock(&cl->lock);
-		/* One that we are still making is of no use any more. */
+		/* It may be one that we are still making; it is superseded. */
 		lite_conn_fence(old_conn, -EHOSTDOWN);
 		lite_conn_put(old_conn);
 		goto again;
 	}
 	lite_peer_renew(peer, conn->from.incarnation, addr, &lost, &old);
 	if (lost) {
-		/* What the old life left behind goes before the new begins. */
+		/* Clean up after the old life before the new one begins. */
 		mutex_unlock(&cl->lock);
 		cl->ops->peer_lost(cl->priv, conn->from.node, old);
 		goto again;
 	}
 	/*
-	 * Should it die from here on, conn_down() waits for cl->lock and finds
-	 * the peer. One that died before is never seen by anybody.
+	 * If it dies from here on, conn_down() waits for cl->lock and finds the
+	 * peer. One that died before is never published.
 	 */
 	ok = lite_conn_set_up(conn);
 	if (ok) {
-		kref_get(&peer->ref); /* given back by conn_gone */
+		kref_get(&peer->ref); /* dropped by conn_gone */
 		conn->peer = peer;
 		rcu_assign_pointer(peer->conn, conn);
-		smp_wmb(); /* at no time neither up nor suspect */
+		smp_wmb(); /* never neither up nor suspect */
 		WRITE_ONCE(peer->suspect, false);
 		WRITE_ONCE(peer->fresh, false);
 	}
@@ -310,12 +292,9 @@ out:
 	return ok;
 }
 
-/**
- * lite_cluster_conn_down - a connection is dying
- * @cl: cluster
- * @conn: which, maybe never published
- *
- * Context: may sleep.
+/*
+ * A connection, maybe never published, is dying. Its peer becomes suspect, or
+ * DOWN if it has been silent for too long. May sleep.
  */
 void lite_cluster_conn_down(struct lite_cluster *cl, struct lite_conn *conn)
 {
@@ -333,7 +312,7 @@ void lite_cluster_conn_down(struct lite_cluster *cl, struct lite_conn *conn)
 				   !lite_cluster_silent(cl, peer->heard));
 			lite_peer_retry(peer, 0);
 		}
-		smp_wmb(); /* at no time neither up nor suspect */
+		smp_wmb(); /* never neither up nor suspect */
 		RCU_INIT_POINTER(peer->conn, NULL);
 		down = !peer->suspect;
 	}
@@ -346,12 +325,8 @@ void lite_cluster_conn_down(struct lite_cluster *cl, struct lite_conn *conn)
 	}
 }
 
-/**
- * lite_cluster_conn_gone - the peer of a dead connection is fenced
- * @cl: cluster
- * @conn: which, maybe never published
- *
- * Context: may sleep.
+/*
+ * The peer of a dead connection, maybe never published, is fenced. May sleep.
  */
 void lite_cluster_conn_gone(struct lite_cluster *cl, struct lite_conn *conn)
 {
@@ -361,20 +336,16 @@ void lite_cluster_conn_gone(struct lite_cluster *cl, struct lite_conn *conn)
 	peer = conn->peer;
 	conn->peer = NULL;
 	mutex_unlock(&cl->lock);
-	/* Also when it was never published: calls were served in it. */
+	/* Even if it was never published: it may have served calls. */
 	if (conn->from.node && peer != cl->self)
 		cl->ops->peer_gone(cl->priv, conn->session);
 	if (peer)
 		lite_peer_put(peer);
 }
 
-/**
- * lite_peer_is_suspect - is it worth while to wait for a peer?
- * @peer: peer
- *
- * Context: any.
- * Return: true while its session is dying, or it has none but is not yet down,
- * or is about to have its first.
+/*
+ * Is it worth while to wait for a peer? True while its session is dying, or it
+ * has none but is not down yet, or is about to have its first. Any context.
  */
 bool lite_peer_is_suspect(struct lite_peer *peer)
 {
@@ -394,14 +365,14 @@ bool lite_peer_is_live(struct lite_peer *peer)
 {
 	if (lite_peer_is_up(peer))
 		return true;
-	smp_rmb(); /* with conn_down: suspect before it ceased to be up */
+	smp_rmb(); /* with conn_down: suspect before it ceases to be up */
 	if (READ_ONCE(peer->suspect) || READ_ONCE(peer->fresh))
 		return true;
-	smp_rmb(); /* with publish: up before it ceased to be suspect */
+	smp_rmb(); /* with publish: up before it ceases to be suspect */
 	return lite_peer_is_up(peer);
 }
 
-/* Wait while it is suspect: 0: it is up; -EHOSTDOWN; -EINTR. */
+/* Wait while a peer is suspect. 0: it is up; -EHOSTDOWN; -EINTR. */
 int lite_peer_await_for(struct lite_peer *peer, unsigned long timeout)
 {
 	int part;
@@ -419,30 +390,20 @@ int lite_peer_await_for(struct lite_peer *peer, unsigned long timeout)
 	return lite_peer_is_up(peer) ? 0 : -EHOSTDOWN;
 }
 
-/**
- * lite_peer_await - wait while a peer is suspect
- * @peer: peer
- *
- * Context: may sleep; killable.
- * Return: 0: it is up; -EHOSTDOWN; -EINTR.
- */
+/* Wait while a peer is suspect; killable. 0: it is up; -EHOSTDOWN; -EINTR. */
 int lite_peer_await(struct lite_peer *peer)
 {
 	struct lite_cluster *cl = peer->cl;
 
 	/*
-	 * The monitor ends the suspicion, be it longer by the time that we are
-	 * away. The time-out is for its delay, and less than that time, too.
+	 * The monitor ends the suspicion, later if this node was away
+	 * meanwhile. The time-out only bounds the monitor's own delay.
 	 */
 	return lite_peer_await_for(peer, 2 * (cl->dead + cl->heartbeat));
 }
 
-/**
- * lite_peer_conn_get - the session of a peer
- * @peer: peer
- *
- * Context: any.
- * Return: its connection, with a reference to the memory, or NULL: it is down.
+/*
+ * The session of a peer, with a reference to the memory, or NULL. Any context.
  */
 struct lite_conn *lite_peer_conn_get(struct lite_peer *peer)
 {
@@ -456,14 +417,9 @@ struct lite_conn *lite_peer_conn_get(struct lite_peer *peer)
 	return conn;
 }
 
-/**
- * lite_peer_conn_tryget - a certain session of a peer, for posting
- * @peer: peer
- * @session: number of the session
- *
- * Context: any.
- * Return: its connection, held live (lite_conn_put_live()), or NULL: that
- * session is over.
+/*
+ * Session @session of a peer, held live (lite_conn_put_live()), or NULL: it is
+ * over. Any context.
  */
 struct lite_conn *lite_peer_conn_tryget(struct lite_peer *peer, u64 session)
 {

@@ -1,26 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Nodes by their ids, for the layers above: are they there, wait for them, call
- * their kernels, fence them.
+ * Nodes by their ids, for the layers above: look up state, wait for, call,
+ * fence.
  *
- * Sessions come and go meanwhile. What is said of a node was so a moment ago; a
- * call belongs to the session that it was made in, and ends with it.
+ * Sessions come and go meanwhile: a node's state is as of a moment ago. A call
+ * belongs to the session that it was made in and ends with it.
  */
 #include "cluster.h"
 
-/* Sessions in which a call is tried. */
+/* Sessions in which a call or flush is tried. */
 #define LITE_PATIENT_TRIES 3
-/* Handlers call patiently, and their callers do not wait for ever. */
+/* Handlers wait for suspects, too, while their callers wait for them. */
 #define LITE_PATIENCE (10UL * HZ)
 
-/**
- * lite_cluster_is_live - is a node a member that is not down?
- * @cl: cluster
- * @node: its id
- *
- * Context: any.
- * Return: true if it is up or suspect, or this node.
- */
+/* Is a node up, suspect, or this one? Any context. */
 bool lite_cluster_is_live(struct lite_cluster *cl, u32 node)
 {
 	struct lite_peer *peer;
@@ -35,13 +28,7 @@ bool lite_cluster_is_live(struct lite_cluster *cl, u32 node)
 	return live;
 }
 
-/**
- * lite_cluster_is_cut_off - are there other members, and all of them down?
- * @cl: cluster
- *
- * Context: any process.
- * Return: true if so: they may be fine, and this node isolated.
- */
+/* Are there other members, all down? Then this node may be the isolated one. */
 bool lite_cluster_is_cut_off(struct lite_cluster *cl)
 {
 	struct lite_peer *peer;
@@ -63,15 +50,15 @@ bool lite_cluster_is_cut_off(struct lite_cluster *cl)
 }
 
 /**
- * lite_cluster_life_left - how long is a node in one of its lives waited for?
+ * lite_cluster_life_left - how long to wait for one life of a node
  * @cl: cluster
  * @node: its id
  * @incarnation: that life
- * @patience: jiffies, since it was heard last, after which it is given up
+ * @patience: jiffies since its last sign of life, after which it is given up
  *
  * Context: may sleep.
- * Return: 0: that life is over, or given up; jiffies; MAX_JIFFY_OFFSET: it is not
- * down.
+ * Return: jiffies; 0: that life is over, or given up; MAX_JIFFY_OFFSET: it is
+ * not down.
  */
 unsigned long lite_cluster_life_left(struct lite_cluster *cl, u32 node,
 				     u64 incarnation, unsigned long patience)
@@ -81,7 +68,7 @@ unsigned long lite_cluster_life_left(struct lite_cluster *cl, u32 node,
 
 	mutex_lock(&cl->lock);
 	peer = xa_load(&cl->peers, node);
-	/* One that is newer than we know is about to be our peer. */
+	/* A life newer than the one we know is about to be published. */
 	if (!peer || peer->incarnation > incarnation ||
 	    (peer->left && peer->incarnation == incarnation))
 		left = 0;
@@ -106,15 +93,13 @@ static bool lite_conn_is_session(struct lite_cluster *cl,
 }
 
 /**
- * lite_cluster_await_session - is a caller in the session that we use as well?
+ * lite_cluster_await_session - wait until a caller's connection is its session
  * @cl: cluster
- * @conn: the caller's
- *
- * The responder uses a session before the initiator does: a call can come from
- * a node that this one does not count as up yet. It is about to.
+ * @conn: the caller's. The responder uses a session before the initiator does,
+ *	so its node may not be up here yet
  *
  * Context: may sleep, for a moment.
- * Return: 0; -EHOSTDOWN: the connection is dying, or will be nobody's session.
+ * Return: 0; -EHOSTDOWN: the connection is dying, or does not become a session.
  */
 int lite_cluster_await_session(struct lite_cluster *cl, struct lite_conn *conn)
 {
@@ -125,14 +110,9 @@ int lite_cluster_await_session(struct lite_cluster *cl, struct lite_conn *conn)
 	return lite_conn_is_session(cl, conn) ? 0 : -EHOSTDOWN;
 }
 
-/**
- * lite_cluster_await_ready - as lite_cluster_ready(), for what a peer asks for
- * @cl: cluster
- *
- * A node has sessions, and is up for others, before it has joined altogether.
- *
- * Context: may sleep, while the node is joining; killable.
- * Return: 0, -ENOTCONN, -ENODEV or -EINTR.
+/*
+ * lite_cluster_ready() for a peer's request: a joining node is up for others
+ * before it is UP itself. May sleep; killable. 0, -ENOTCONN, -ENODEV or -EINTR.
  */
 int lite_cluster_await_ready(struct lite_cluster *cl)
 {
@@ -144,7 +124,7 @@ int lite_cluster_await_ready(struct lite_cluster *cl)
 	return lite_cluster_ready(cl);
 }
 
-/* Of a certain node, 0: of any, but not one of our own, nor @but. */
+/* Is this a connection of @node (0: of any other node), and not @but? */
 static bool lite_conn_is_of(const struct lite_conn *conn, u32 node,
 			    const struct lite_conn *but)
 {
@@ -152,7 +132,7 @@ static bool lite_conn_is_of(const struct lite_conn *conn, u32 node,
 	       conn != but && !conn->self;
 }
 
-/* One end of a connection of a node, ourselves, to itself. */
+/* Is this one end of the connection to ourselves that @self is an end of? */
 static bool lite_conn_is_end(const struct lite_conn *conn, u32 node,
 			     const struct lite_conn *self)
 {
@@ -161,9 +141,8 @@ static bool lite_conn_is_end(const struct lite_conn *conn, u32 node,
 }
 
 /*
- * Fence those that are not fenced yet, of sessions that have begun by now: later
- * ones are no matter of the caller's, or this would never end where a peer
- * connects again as fast as it is fenced.
+ * Fence the matching connections begun by now, not later ones: a peer could
+ * reconnect as fast as it is fenced.
  */
 static int lite_conns_fence(struct lite_cluster *cl,
 			    bool (*match)(const struct lite_conn *conn, u32 node,
@@ -175,7 +154,7 @@ static int lite_conns_fence(struct lite_cluster *cl,
 	struct lite_conn *conn, *found;
 	int err = 0;
 
-	/* All come to their ends at the same time. */
+	/* Kill all first, to end them in parallel. */
 	spin_lock(&fab->conns_lock);
 	list_for_each_entry(conn, &fab->conns, list) {
 		if (conn->session <= last && match(conn, node, other))
@@ -208,11 +187,11 @@ static int lite_conns_fence(struct lite_cluster *cl,
 /**
  * lite_cluster_fence - make sure that a node cannot reach our memory
  * @cl: cluster
- * @node: its id; strangers cannot anyway, and what we do in our connection to
- *	ourselves is nobody else's matter: lite_cluster_fence_self()
- * @but: spare this connection of it, in which nothing is under way; or NULL
+ * @node: its id. 0 (guests) and this node are not fenced; for the latter see
+ *	lite_cluster_fence_self()
+ * @but: spare this connection of it, in which nothing is in flight; or NULL
  *
- * It may connect again, as another session.
+ * The node may connect again, with another session.
  *
  * Context: may sleep; not by a poster.
  * Return: as lite_conn_fence().
@@ -221,20 +200,14 @@ int lite_cluster_fence(struct lite_cluster *cl, u32 node,
 		       const struct lite_conn *but)
 {
 	/*
-	 * All of them: an old one may be dying, and not fenced yet; a new one
-	 * is in use at the responder before it is UP at the initiator.
+	 * All connections, not just the session: an old one may be dying and
+	 * not fenced yet, and the responder uses a new one before the initiator
+	 * does.
 	 */
 	return node ? lite_conns_fence(cl, lite_conn_is_of, node, but) : 0;
 }
 
-/**
- * lite_cluster_fence_all - make sure that no other node can reach our memory
- * @cl: cluster
- * @but: spare this connection; or NULL
- *
- * Context: may sleep; not by a poster.
- * Return: as lite_conn_fence().
- */
+/* lite_cluster_fence() for all other nodes; @but is spared, or NULL. */
 int lite_cluster_fence_all(struct lite_cluster *cl,
 			   const struct lite_conn *but)
 {
@@ -242,13 +215,13 @@ int lite_cluster_fence_all(struct lite_cluster *cl,
 }
 
 /**
- * lite_cluster_fence_self - make sure that nothing is under way to ourselves
+ * lite_cluster_fence_self - end all operations in flight to ourselves
  * @cl: cluster
- * @self: connection to ourselves that an operation has failed in; the caller has
- *	a reference, but does not hold it live
+ * @self: connection to ourselves in which an operation has failed; the caller
+ *	has a reference, but does not hold it live
  *
- * Both ends: that which we posted at fails first, and the other may have what
- * was sent before it yet. A connection that was made since is not concerned.
+ * Fences both ends: the other one may still process what was sent. Connections
+ * made since are not affected.
  *
  * Context: may sleep; not by a poster.
  */
@@ -259,13 +232,13 @@ void lite_cluster_fence_self(struct lite_cluster *cl,
 }
 
 /**
- * lite_cluster_flush - wait until what has completed is in a node's memory
+ * lite_cluster_flush - wait until completed operations are in a node's memory
  * @cl: cluster
- * @node: its id; of this node there is nothing to do
+ * @node: its id; nothing to do for this node
  *
  * Context: may sleep; waiting for a suspect is killable.
- * Return: 0, also of a node that is down, and of one that is none; -EHOSTDOWN,
- * -ETIMEDOUT: its sessions break; -EINTR.
+ * Return: 0, also if the node is down or not a member; -EHOSTDOWN, -ETIMEDOUT:
+ * its sessions keep breaking; -EINTR.
  */
 int lite_cluster_flush(struct lite_cluster *cl, u32 node)
 {
@@ -298,28 +271,21 @@ int lite_cluster_flush(struct lite_cluster *cl, u32 node)
 	return err;
 }
 
-/**
- * lite_cluster_await - wait while a node is suspect
- * @cl: cluster
- * @node: its id
- *
- * Context: may sleep; killable.
- * Return: 0: it is up, or this node; -EHOSTUNREACH: no such member; -EHOSTDOWN;
- * -EINTR.
- */
+/* lite_cluster_await_for() with the default time-out. */
 int lite_cluster_await(struct lite_cluster *cl, u32 node)
 {
 	return lite_cluster_await_for(cl, node, LITE_PATIENCE);
 }
 
 /**
- * lite_cluster_await_for - likewise, but not longer than that
+ * lite_cluster_await_for - wait while a node is suspect
  * @cl: cluster
  * @node: its id
- * @timeout: jiffies
+ * @timeout: jiffies; cl->dead at most
  *
  * Context: may sleep; killable.
- * Return: as lite_cluster_await().
+ * Return: 0: it is up, or this node; -EHOSTUNREACH: no such member; -EHOSTDOWN;
+ * -EINTR.
  */
 int lite_cluster_await_for(struct lite_cluster *cl, u32 node,
 			   unsigned long timeout)
@@ -340,11 +306,12 @@ int lite_cluster_await_for(struct lite_cluster *cl, u32 node,
 /**
  * lite_cluster_call - call the kernel of a node
  * @cl: cluster
- * @node: its id; our own: the handler runs here and now
+ * @node: its id; for our own the handler runs in this thread
  * @d: what to call
  *
  * Context: may sleep.
- * Return: as lite_rpc_call(), or -EHOSTUNREACH: no such member; -EHOSTDOWN.
+ * Return: as lite_rpc_call(); -EHOSTUNREACH: no such member, or it has left;
+ * -EHOSTDOWN: not up.
  */
 int lite_cluster_call(struct lite_cluster *cl, u32 node,
 		      struct lite_call_desc *d)
@@ -370,10 +337,10 @@ int lite_cluster_call(struct lite_cluster *cl, u32 node,
 }
 
 /**
- * lite_cluster_call_patiently - call the kernel of a node, also if it is suspect
+ * lite_cluster_call_patiently - call a node's kernel, waiting for a suspect
  * @cl: cluster
  * @node: its id
- * @d: what to call; may be called twice
+ * @d: what to call; may be served more than once
  *
  * Context: may sleep; waiting for a suspect is killable.
  * Return: as lite_cluster_call(); -EINTR.
@@ -395,13 +362,13 @@ int lite_cluster_call_patiently(struct lite_cluster *cl, u32 node,
 }
 
 /**
- * lite_cluster_call_once - likewise, for what must not be done twice
+ * lite_cluster_call_once - call a node's kernel, waiting for a suspect, once
  * @cl: cluster
  * @node: its id
- * @d: what to call
+ * @d: what to call; served at most once
  *
- * Waits for the session of a suspect, but not for another one when that has
- * broken and the node may have got the call.
+ * Waits for the session of a suspect, but does not retry if the session breaks
+ * after the node may have got the call.
  *
  * Context: may sleep; waiting for a suspect is killable.
  * Return: as lite_cluster_call(); -EINTR.

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Addresses of nodes, as sockets and as the wire have them. */
+/* Addresses of nodes, as sockaddr and in wire format. */
 #include <net/ipv6.h>
 
 #include "fabric.h"
 
-/**
- * lite_addr_to_wire - an address for others
- * @w: set
- * @addr: IPv4 or IPv6, with port
- */
+/* @addr: IPv4 or IPv6, with port. */
 void lite_addr_to_wire(struct lite_wire_addr *w,
 		       const struct sockaddr_storage *addr)
 {
@@ -30,11 +26,11 @@ void lite_addr_to_wire(struct lite_wire_addr *w,
 }
 
 /**
- * lite_addr_from_wire - an address of others
+ * lite_addr_from_wire - decode an address
  * @addr: set
  * @w: from a peer
  *
- * Return: 0, or -EINVAL: not an address of a node.
+ * Return: 0, or -EINVAL: not the address of a node.
  */
 int lite_addr_from_wire(struct sockaddr_storage *addr,
 			const struct lite_wire_addr *w)
@@ -61,11 +57,7 @@ int lite_addr_from_wire(struct sockaddr_storage *addr,
 	return 0;
 }
 
-/**
- * lite_addr_equal - are two addresses, and ports, the same?
- * @a: one
- * @b: other
- */
+/* Are address and port the same? */
 bool lite_addr_equal(const struct sockaddr_storage *a,
 		     const struct sockaddr_storage *b)
 {

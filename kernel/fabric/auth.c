@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Who may connect: mutual proof of knowing the cluster secret, before any
- * queue pair exists that could reach memory.
+ * Authentication: mutual proof of knowing the cluster secret, before any queue
+ * pair exists that could reach memory.
  *
  *   initiator                                   responder
  *     HELLO    ident, nonce a          ->
@@ -9,15 +9,15 @@
  *     CONNECT  ident, a, HMAC(secret, connect, b) ->
  *              <- ACCEPT  key, addresses, HMAC(secret, a, accept)
  *
- * Nonce b is derived from the hello and a key of the responder's own, as SYN
- * cookies are (RFC 4987): a hello makes the responder remember nothing. It is
- * good for one to two epochs, and for one connection.
+ * Nonce b is derived from the hello and a key of the responder, as in SYN
+ * cookies (RFC 4987): a hello takes no memory at the responder. It is valid for
+ * one to two epochs, and for one connection.
  *
- * Every HMAC is over the responder's address, too, as the initiator dialled it:
- * so what one node was sent is of no use to pass on to a third one.
+ * Every HMAC also covers the responder's address, as the initiator dialled it:
+ * a message to one node cannot be forwarded to a third.
  *
- * What this does not do: encrypt or authenticate the traffic that follows.
- * Whoever can inject packets into the network can inject into a connection.
+ * The traffic that follows is neither encrypted nor authenticated: an attacker
+ * that can inject packets into the network can inject into a connection.
  */
 #include <crypto/algapi.h>
 #include <crypto/hash.h>
@@ -26,7 +26,7 @@
 
 #include "fabric.h"
 
-/* Seconds that a challenge is good for, at least. */
+/* Seconds that a challenge is valid, at least. */
 #define LITE_EPOCH_SECONDS 16
 
 static const char lite_secret_label[] = "LITE cluster secret 1:";
@@ -52,10 +52,10 @@ static struct crypto_shash *lite_hmac_alloc(const u8 *key, size_t len)
 }
 
 /**
- * lite_auth_init - take the cluster secret
+ * lite_auth_init - set the cluster secret
  * @auth: to fill
  * @secret: of the cluster; the caller wipes it
- * @len: bytes, 0..LITE_SECRET_MAX
+ * @len: bytes, 0..LITE_SECRET_MAX; 0: insecure
  *
  * Context: may sleep.
  * Return: 0 or a negative errno.
@@ -71,7 +71,7 @@ int lite_auth_init(struct lite_auth *auth, const u8 *secret, size_t len)
 	spin_lock_init(&auth->lock);
 	auth->insecure = !len;
 
-	/* Labelled, so that even no secret at all makes a key. */
+	/* Labelled, so that an empty secret makes a key, too. */
 	memcpy(key, lite_secret_label, head);
 	memcpy(key + head, secret, len);
 	auth->secret_tfm = lite_hmac_alloc(key, head + len);
@@ -92,10 +92,7 @@ out:
 	return err;
 }
 
-/**
- * lite_auth_exit - forget the secret
- * @auth: from lite_auth_init(), even if that failed
- */
+/* Forget the secret; also after lite_auth_init() has failed. */
 void lite_auth_exit(struct lite_auth *auth)
 {
 	if (auth->secret_tfm)
@@ -153,11 +150,11 @@ static int lite_auth_challenge_mac(struct lite_auth *auth,
 }
 
 /**
- * lite_auth_challenge - answer a hello
- * @auth: ours
+ * lite_auth_challenge - answer a hello, as the responder
+ * @auth: of the node
  * @responder: address that was dialled
- * @hello: as it came
- * @out: filled in but for its header, which the caller has filled in
+ * @hello: as received
+ * @out: nonce and mac are set; the caller has filled in the header
  *
  * Context: process.
  * Return: 0 or a negative errno.
@@ -172,15 +169,9 @@ int lite_auth_challenge(struct lite_auth *auth,
 	       lite_auth_challenge_mac(auth, responder, hello, out, out->mac);
 }
 
-/**
- * lite_auth_check_challenge - does the responder know the secret?
- * @auth: ours
- * @responder: address that was dialled
- * @hello: what we sent
- * @ch: what came back
- *
- * Context: process.
- * Return: 0, -EKEYREJECTED, or another negative errno.
+/*
+ * Does the responder know the secret? @hello is as sent, @ch as received.
+ * Process context. Returns 0, -EKEYREJECTED, or another negative errno.
  */
 int lite_auth_check_challenge(struct lite_auth *auth,
 			      const struct sockaddr_storage *responder,
@@ -207,15 +198,9 @@ static int lite_auth_proof(struct lite_auth *auth,
 			 LITE_NONCE_SIZE, mac);
 }
 
-/**
- * lite_auth_prove - answer a challenge
- * @auth: ours
- * @responder: address that was dialled
- * @ch: checked
- * @connect: its proof is filled in, the rest is
- *
- * Context: process.
- * Return: 0 or a negative errno.
+/*
+ * Answer a challenge that was checked: set the proof in @connect, which is
+ * filled in otherwise. Process context. Returns 0 or a negative errno.
  */
 int lite_auth_prove(struct lite_auth *auth,
 		    const struct sockaddr_storage *responder,
@@ -230,7 +215,7 @@ int lite_auth_prove(struct lite_auth *auth,
 	return err;
 }
 
-/* One nonce, one connection: a recorded CONNECT is worth nothing. */
+/* One connection per nonce: a recorded CONNECT cannot be replayed. */
 static int lite_auth_use_nonce(struct lite_auth *auth, const u8 *nonce)
 {
 	u64 now = lite_epoch();
@@ -249,7 +234,7 @@ static int lite_auth_use_nonce(struct lite_auth *auth, const u8 *nonce)
 		err = -EBUSY;
 	if (!err) {
 		memcpy(auth->seen[room].nonce, nonce, LITE_NONCE_SIZE);
-		/* At least 1: 0 marks an entry never used. */
+		/* At least 1: 0 marks an unused entry. */
 		auth->seen[room].epoch = max_t(u64, now, 1);
 	}
 	spin_unlock(&auth->lock);
@@ -258,13 +243,13 @@ static int lite_auth_use_nonce(struct lite_auth *auth, const u8 *nonce)
 
 /**
  * lite_auth_check_connect - does the initiator know the secret?
- * @auth: ours
+ * @auth: of the responder
  * @responder: address that was dialled
- * @connect: as it came
+ * @connect: as received
  *
  * Context: process.
- * Return: 0; -EKEYREJECTED: it does not, or its challenge is too old or used;
- * -EBUSY: more connections in one epoch than are remembered.
+ * Return: 0; -EKEYREJECTED: wrong proof, or the challenge is too old or used;
+ * -EBUSY: the table of used nonces is full.
  */
 int lite_auth_check_connect(struct lite_auth *auth,
 			    const struct sockaddr_storage *responder,
@@ -303,15 +288,9 @@ static int lite_auth_accept_mac(struct lite_auth *auth,
 			 LITE_NONCE_SIZE, accept, offsetof(struct lite_cm_accept, mac), mac);
 }
 
-/**
- * lite_auth_sign_accept - vouch for key and addresses
- * @auth: ours
- * @responder: address that was dialled
- * @nonce: of the initiator
- * @accept: its mac is filled in, the rest is
- *
- * Context: process.
- * Return: 0 or a negative errno.
+/*
+ * Set the mac of @accept, which is filled in otherwise. @nonce is the
+ * initiator's. Process context. Returns 0 or a negative errno.
  */
 int lite_auth_sign_accept(struct lite_auth *auth,
 			  const struct sockaddr_storage *responder,
@@ -321,15 +300,9 @@ int lite_auth_sign_accept(struct lite_auth *auth,
 	return lite_auth_accept_mac(auth, responder, nonce, accept, accept->mac);
 }
 
-/**
- * lite_auth_check_accept - are key and addresses those of the responder?
- * @auth: ours
- * @responder: address that was dialled
- * @nonce: of ours
- * @accept: as it came
- *
- * Context: process.
- * Return: 0, -EKEYREJECTED, or another negative errno.
+/*
+ * Are key and addresses the responder's? @nonce is ours. Process context.
+ * Returns 0, -EKEYREJECTED, or another negative errno.
  */
 int lite_auth_check_accept(struct lite_auth *auth,
 			   const struct sockaddr_storage *responder,

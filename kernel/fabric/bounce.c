@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Bounce pages: small transfers are copied through a page that has been mapped
- * for DMA since the node was started, so that they neither pin nor map.
+ * Bounce pages: small transfers are copied through a page that stays mapped for
+ * DMA while the node runs, which saves pinning and mapping.
  *
- * A pool per CPU; a page goes back to the pool it came from. When its CPU's
- * pool is empty a caller takes from the others, and gets in line when all are
- * empty: as many small operations are then in flight as there are pages. As long as
- * there is a line, pages are granted in its order only.
+ * There is a pool per CPU, to which its pages return. If a CPU's pool is empty
+ * the caller takes a page from another pool, and queues if all are empty. While
+ * there are waiters, pages are granted to waiters only, FIFO.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -15,13 +14,13 @@
 
 #define LITE_BOUNCES_PER_CPU 64
 
-/* @free: a bit for each page that is. */
+/* @free: a bit for each free page. */
 struct lite_bounce_pool {
 	atomic64_t free;
 	struct lite_bounce bounce[LITE_BOUNCES_PER_CPU];
 };
 
-/* One who waits: in line as long as there is no @page. */
+/* A waiter: queued until @page is set. */
 struct lite_bounce_turn {
 	struct list_head list;
 	struct task_struct *task;
@@ -54,12 +53,9 @@ static int lite_bounce_fill(struct lite_fabric *fab,
 	return 0;
 }
 
-/**
- * lite_bounce_init - make the pools
- * @fab: its device is known
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM; lite_bounce_exit() takes back what there is.
+/*
+ * Make the pools. May sleep. Returns 0 or -ENOMEM; lite_bounce_exit() frees
+ * what was made.
  */
 int lite_bounce_init(struct lite_fabric *fab)
 {
@@ -72,7 +68,7 @@ int lite_bounce_init(struct lite_fabric *fab)
 	if (!fab->bounce)
 		return -ENOMEM;
 	BUILD_BUG_ON(LITE_BOUNCES_PER_CPU > 8 * sizeof(atomic64_t));
-	/* CPUs that come later use the pools of those that are here. */
+	/* CPUs that come online later take from the other pools. */
 	for_each_online_cpu(cpu) {
 		err = lite_bounce_fill(fab, per_cpu_ptr(fab->bounce, cpu), cpu);
 		if (err)
@@ -81,12 +77,7 @@ int lite_bounce_init(struct lite_fabric *fab)
 	return 0;
 }
 
-/**
- * lite_bounce_exit - free the pools
- * @fab: nothing is in flight
- *
- * Context: may sleep.
- */
+/* Free the pools; nothing is in flight. May sleep. */
 void lite_bounce_exit(struct lite_fabric *fab)
 {
 	int cpu, i;
@@ -137,12 +128,9 @@ static struct lite_bounce *lite_bounce_steal(struct lite_fabric *fab)
 	return NULL;
 }
 
-/**
- * lite_bounce_tryget - take a bounce page, if there is one that nobody waits for
- * @fab: fabric
- *
- * Context: any process context.
- * Return: the page, or NULL.
+/*
+ * Take a bounce page, or NULL: none is free, or there are waiters. Process
+ * context.
  */
 struct lite_bounce *lite_bounce_tryget(struct lite_fabric *fab)
 {
@@ -165,7 +153,6 @@ static void lite_bounce_leave(struct lite_fabric *fab,
 	WRITE_ONCE(fab->bounce_waiting, fab->bounce_waiting - 1);
 }
 
-/* Pages for those in line, as long as there are any. */
 static void lite_bounce_grant(struct lite_fabric *fab)
 {
 	struct lite_bounce_turn *turn;
@@ -180,7 +167,7 @@ static void lite_bounce_grant(struct lite_fabric *fab)
 			break;
 		lite_bounce_leave(fab, turn);
 		WRITE_ONCE(turn->page, b);
-		/* It looks under the lock before it goes. */
+		/* The waiter takes the lock before it returns. */
 		wake_up_process(turn->task);
 	}
 	spin_unlock(&fab->bounce_lock);
@@ -195,7 +182,6 @@ static struct lite_bounce *lite_bounce_wait(struct lite_fabric *fab)
 	WRITE_ONCE(fab->bounce_waiting, fab->bounce_waiting + 1);
 	spin_unlock(&fab->bounce_lock);
 	smp_mb(); /* with lite_bounce_put() */
-	/* One may have come free meanwhile. */
 	lite_bounce_grant(fab);
 	for (;;) {
 		set_current_state(TASK_KILLABLE);
@@ -213,29 +199,17 @@ static struct lite_bounce *lite_bounce_wait(struct lite_fabric *fab)
 	return turn.page;
 }
 
-/**
- * lite_bounce_get - take a bounce page, and get in line if there is none
- * @fab: fabric
- *
- * Context: may sleep; killable.
- * Return: the page, or NULL when a fatal signal came first.
- */
+/* Take a bounce page, or wait for one; NULL on a fatal signal. May sleep. */
 struct lite_bounce *lite_bounce_get(struct lite_fabric *fab)
 {
 	return lite_bounce_tryget(fab) ?: lite_bounce_wait(fab);
 }
 
-/**
- * lite_bounce_put - give a bounce page back
- * @fab: fabric
- * @b: nothing is in flight on it
- *
- * Context: any process context.
- */
+/* Give a bounce page back; nothing is in flight on it. Any process context. */
 void lite_bounce_put(struct lite_fabric *fab, struct lite_bounce *b)
 {
 	lite_stat_dec(fab->stats, LITE_STAT_SLOTS_BUSY);
-	/* What was done with it comes first; with lite_bounce_take(). */
+	/* Our accesses to it come first; with lite_bounce_take(). */
 	smp_mb__before_atomic();
 	atomic64_or(b->bit, &b->pool->free);
 	smp_mb__after_atomic(); /* with lite_bounce_wait() */
@@ -246,10 +220,10 @@ void lite_bounce_put(struct lite_fabric *fab, struct lite_bounce *b)
 /**
  * lite_bounce_failed - an operation with a bounce page has failed
  * @fab: fabric
- * @b: the caller's, who gives it back afterwards
+ * @b: the caller's, to be given back afterwards
  *
- * The device may be at it yet if it could not be fenced: then it is another page
- * from here on, or, if there is none to be had, nobody gets this one again.
+ * If the device could not be fenced, it may still access the page. Then another
+ * page replaces it; if there is none, lite_bounce_put() does not free the slot.
  *
  * Context: may sleep.
  */

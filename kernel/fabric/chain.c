@@ -2,40 +2,37 @@
 /*
  * Chains: many one-sided operations on one queue pair, posted together.
  *
- * Normal operation: up to LITE_CHAIN_STEP free slots of the send queue are taken
- * at once, and so many work requests posted with one call of the device, of which
- * only the last is signalled: a queue pair completes them in order. Its slot
- * knows the slots before it (lite_wr.before), and gives them back with its own.
- * What is left is posted likewise; while it is in line for a slot, those that it
- * waits for have all been posted. A few slots are left to others; when only those
- * are free one is taken at a time.
+ * Normal operation: the poster takes up to LITE_CHAIN_STEP free send slots at
+ * once and posts as many work requests with one call. Only the last is
+ * signalled: a queue pair completes in order. Its slot records the slots before
+ * it (lite_wr.before) and frees them with its own. The rest is posted in the
+ * same way; while it waits for a slot, all work requests that hold slots are
+ * posted. A few slots are spared for other posters: when only those are free, a
+ * chain takes one at a time.
  *
- * Or each link reserves its slot before it is added, by those who must not wait,
- * and the chain is posted at once.
+ * Or, for callers that must not wait, each link reserves its slot before it is
+ * added, and the chain is posted at once.
  *
- * Recovery: a work request that fails completes with an error, and so do all
- * after it, whether signalled or not. The error of an unsignalled one ends the
- * connection, and finds nobody to tell (lite_wr.io is NULL): the poster learns of
- * it from the last one. When that completes, and so all slots come free, the
- * completion of one before it may still be on its way to its handler, in another
- * thread. It then meets whoever has the slot next, who will not get to post: the
- * connection was dead before the slot came free. So there, too, each claim of a
- * slot is completed once, with an error.
+ * Recovery: after a work request fails, all later ones complete with an error,
+ * signalled or not. The completion of an unsignalled one ends the connection
+ * and completes no slot (its lite_wr.io is NULL): the poster gets the error
+ * from the last one. When that frees all slots, an earlier completion may still
+ * be on its way to its handler in another thread, and find its slot taken
+ * again. The new owner cannot post, because the connection was dead before the
+ * slot came free; so there, too, the slot is completed once, with an error.
  *
- * When the device takes only some of those that it is given, nothing tells when it
- * is done with them. Then the last slot is completed by lite_qp_abort(), after
- * the queue pair was destroyed.
+ * If the device takes only some of the work requests, no completion tells when
+ * it is done with them: lite_qp_abort() completes the last slot, after the
+ * queue pair is destroyed.
  */
 #include "chain.h"
 #include "slot.h"
 
-/* Slots for those who post one at a time: messages of functions, say. */
+/* Slots spared for single posts, such as messages of functions. */
 #define LITE_CHAIN_SPARE (LITE_SQ_SMALL / 8)
 
-/**
- * lite_chain_init - begin a chain
- * @chain: without links
- * @qp: of a connection that the caller holds live until lite_chain_wait()
+/*
+ * Begin a chain. The caller holds the connection live until lite_chain_wait().
  */
 void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp)
 {
@@ -71,9 +68,9 @@ static void lite_chain_add(struct lite_chain *chain, struct lite_link *link,
 /**
  * lite_chain_rdma - add an RDMA read or write
  * @chain: not posted yet
- * @link: room for it
+ * @link: memory for it
  * @op: IB_WR_RDMA_READ or IB_WR_RDMA_WRITE
- * @dma: memory of this node
+ * @dma: local address
  * @length: bytes, at least one
  * @raddr: remote address, checked by the caller: the key covers all memory
  */
@@ -88,9 +85,9 @@ void lite_chain_rdma(struct lite_chain *chain, struct lite_link *link,
 /**
  * lite_chain_atomic - add a remote atomic operation on 8 bytes
  * @chain: not posted yet
- * @link: room for it
+ * @link: memory for it
  * @op: IB_WR_ATOMIC_FETCH_AND_ADD or IB_WR_ATOMIC_CMP_AND_SWP
- * @dma: where the old value goes, 8 bytes
+ * @dma: local address for the old value, 8 bytes
  * @raddr: remote address, a multiple of 8, checked by the caller
  * @operand: addend, or the value expected
  * @swap: the new value
@@ -108,7 +105,7 @@ void lite_chain_atomic(struct lite_chain *chain, struct lite_link *link,
 	link->atomic.rkey = chain->qp->conn->rkey;
 }
 
-/* Post links: one for @slot, and as many before it as there are slots before. */
+/* Post a link for @slot and for each slot in its @before; returns the rest. */
 static struct ib_send_wr *lite_chain_submit(struct lite_chain *chain,
 					    struct ib_send_wr *first, int slot,
 					    int *err)
@@ -129,13 +126,13 @@ static struct ib_send_wr *lite_chain_submit(struct lite_chain *chain,
 	rest = send->next;
 	send->next = NULL;
 	*err = lite_qp_submit(qp, &qp->wr[slot], &chain->io, first, n);
-	/* Of several that the device has refused it may have taken some. */
+	/* On other errors the device may have taken some of them. */
 	if (*err != -EHOSTDOWN)
 		chain->posted += n;
 	return rest;
 }
 
-/* With a slot, post as many as there is room for; returns the rest. */
+/* With a slot, post as many as there are slots for; returns the rest. */
 static struct ib_send_wr *lite_chain_go(struct lite_chain *chain,
 					struct ib_send_wr *first, int slot,
 					int *err)
@@ -148,7 +145,7 @@ static struct ib_send_wr *lite_chain_go(struct lite_chain *chain,
 	return lite_chain_submit(chain, first, slot, err);
 }
 
-/* The rest of a chain, in line. */
+/* The rest of a chain, waiting for a slot. */
 struct lite_chain_turn {
 	struct lite_turn turn;
 	struct lite_chain *chain;
@@ -164,7 +161,7 @@ static void lite_chain_turn_post(struct lite_turn *turn, int slot)
 	t->rest = lite_chain_go(t->chain, t->rest, slot, &t->err);
 }
 
-/* Post as many as there is room for, and at least one; returns the rest. */
+/* Post at least one, and as many as there are slots for; returns the rest. */
 static struct ib_send_wr *lite_chain_step(struct lite_chain *chain,
 					  struct ib_send_wr *first, int *err)
 {
@@ -181,13 +178,9 @@ static struct ib_send_wr *lite_chain_step(struct lite_chain *chain,
 	return t.rest;
 }
 
-/**
- * lite_chain_post - post a chain
- * @chain: of any number of links
- *
- * Whether that went well tells lite_chain_wait(), which is called in any case.
- *
- * Context: may sleep when the send queue is full.
+/*
+ * Post a chain of any number of links. lite_chain_wait() must follow; it
+ * returns the error, if any. May sleep when the send queue is full.
  */
 void lite_chain_post(struct lite_chain *chain)
 {
@@ -210,10 +203,10 @@ static bool lite_chain_tryreserve(struct lite_chain *chain)
 
 /**
  * lite_chain_reserve - take a slot for the next link
- * @chain: of up to LITE_CHAIN_STEP links, each of which has one
+ * @chain: of up to LITE_CHAIN_STEP links, each with a slot
  *
- * Context: process, where handlers may run: nothing is locked. Does not sleep.
- * Return: false: the send queue is full, or others are in line.
+ * Context: process, no locks held: completion handlers may run. Does not sleep.
+ * Return: false: the send queue is full, or there are waiters.
  */
 bool lite_chain_reserve(struct lite_chain *chain)
 {
@@ -223,12 +216,7 @@ bool lite_chain_reserve(struct lite_chain *chain)
 	return lite_chain_tryreserve(chain);
 }
 
-/**
- * lite_chain_unreserve - give back the slots that links have
- * @chain: none of it was posted; lite_chain_post() may yet
- *
- * Context: process.
- */
+/* Give back the slots of all links. lite_chain_post() may still be used. */
 void lite_chain_unreserve(struct lite_chain *chain)
 {
 	lite_slots_give(chain->qp, chain->slots);
@@ -236,10 +224,10 @@ void lite_chain_unreserve(struct lite_chain *chain)
 }
 
 /**
- * lite_chain_post_reserved - post a chain all of whose links have slots
- * @chain: its io belongs to the caller, who lets go of it afterwards
+ * lite_chain_post_reserved - post a chain with a slot for each link
+ * @chain: afterwards the caller waits for its io, or calls lite_io_leave()
  *
- * Context: process; does not sleep. Also of a thread that is going to sleep.
+ * Context: process, also a thread that is about to sleep; does not sleep.
  */
 void lite_chain_post_reserved(struct lite_chain *chain)
 {
@@ -256,11 +244,9 @@ void lite_chain_post_reserved(struct lite_chain *chain)
  * lite_chain_wait - wait until the device is done with a chain
  * @chain: posted
  *
- * As lite_io_wait().
- *
- * Context: may sleep.
- * Return: 0 when all have been carried out. A negative errno: of the first
- * lite_chain.posted that is unknown, the others have not been.
+ * Context: may sleep; uninterruptible, as lite_io_wait().
+ * Return: 0 if all were executed. Otherwise a negative errno: for the first
+ * lite_chain.posted the outcome is unknown; the others were not executed.
  */
 int lite_chain_wait(struct lite_chain *chain)
 {

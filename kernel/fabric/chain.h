@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Chains: many work requests on one queue pair, posted together. chain.c */
+/*
+ * Chains: many work requests on one queue pair, posted together. See chain.c.
+ */
 #ifndef _LITE_FABRIC_CHAIN_H
 #define _LITE_FABRIC_CHAIN_H
 
 #include "fabric.h"
 
 /**
- * struct lite_link - a work request of a chain
+ * struct lite_link - a work request of a chain; must stay until that is posted
  * @rdma: a read or a write
  * @atomic: or an atomic
- * @sge: the memory of this node that it is about
- *
- * Stays until the chain has been posted.
+ * @sge: the local memory
  */
 struct lite_link {
 	union {
@@ -23,13 +23,13 @@ struct lite_link {
 
 /**
  * struct lite_chain - work requests for one queue pair
- * @qp: it, of a connection that the owner of the chain holds live
- * @io: waits for all of them
- * @first: the first
+ * @qp: of a connection that the chain's owner holds live
+ * @io: of all of them
+ * @first: first work request
  * @last: where the next is linked in
- * @n: how many
- * @posted: leading ones that the device may have carried out, or will
- * @slots: reserved, of the send queue
+ * @n: work requests
+ * @posted: leading ones that the device may have executed, or will
+ * @slots: send slots reserved, a bit each
  */
 struct lite_chain {
 	struct lite_qp *qp;
@@ -41,7 +41,7 @@ struct lite_chain {
 	u64 slots;
 };
 
-/* So many links are posted at a time: few completions, but not too late. */
+/* Links posted at a time: few completions, but slots come free soon enough. */
 #define LITE_CHAIN_STEP (LITE_SQ_DEPTH / 2)
 
 void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp);

@@ -3,18 +3,18 @@
  * Connecting through the kernel's RDMA CM: the handshake of auth.c in private
  * data.
  *
- * Initiator (lite_conn_connect(), in the caller's thread): a first request,
- * for a queue pair that is never connected, carries the HELLO and is rejected
- * with a CHALLENGE; a second one carries the proof, and the queue pair.
+ * Initiator (lite_conn_connect(), in the caller's thread): a first request, for
+ * a queue pair that is never connected, carries the HELLO and is rejected with
+ * a CHALLENGE; a second one carries the proof, and the queue pair.
  *
- * Responder: the CM's handler, which all connections of the machine share,
- * only computes and checks MACs. Accepting, which makes queue pairs and asks
- * the layer above, is left to a work item of the connection.
+ * Responder: the CM's handler, which all connections of the machine share, only
+ * computes and checks MACs. Accepting makes queue pairs and asks the layer
+ * above, so it is left to a work item of the connection.
  *
- * What cannot run concurrently: the CM never runs two handlers for one
- * identifier at a time, and none after rdma_destroy_id(). An identifier is
- * destroyed by whoever holds conn->lock, never in a handler; the ones that we
- * reject at once are destroyed by the CM, for the handler returns an error.
+ * What cannot run concurrently: the CM runs one handler at a time per
+ * identifier, and none after rdma_destroy_id(). An identifier is destroyed
+ * under conn->lock, never in a handler. Those rejected at once are destroyed by
+ * the CM, because the handler returns an error.
  */
 #include <linux/random.h>
 #include <linux/sched/signal.h>
@@ -25,29 +25,29 @@
 #include "fabric.h"
 
 /*
- * Transport time-outs: a packet is sent again after 4 us << 14 = 67 ms, 7 times,
- * which is "for ever" on Soft-RoCE. There a machine that is busy may not answer
- * for some seconds, and is not to lose its sessions for that; the monitor ends
- * those of one that can be reached no more. Receivers are always ready: RNR means
- * a fault.
+ * Transport time-outs: a packet is resent after 4 us << 14 = 67 ms, 7 times,
+ * which on Soft-RoCE means for ever. There a busy machine may not answer for
+ * seconds, and must not lose its sessions; the monitor ends those of
+ * unreachable peers. Receives are always posted, so RNR is an error.
  */
 #define LITE_ACK_TIMEOUT 14
 #define LITE_RETRY_COUNT 7
 #define LITE_RNR_RETRY_COUNT 6
 
 /*
- * The core can miss an answer to ARP that comes while it queues the request,
- * and then looks again only at the request's time-out: short ones, several.
+ * The core can miss an ARP reply that comes while it queues the request, and
+ * looks again only at the request's time-out: use several short ones.
  */
 #define LITE_RESOLVE_TIMEOUT_MS 500
 #define LITE_RESOLVE_TRIES 5
 
 /*
- * What a step says when the CM of the peer has taken our number for that of an
- * older connection, which it ends now. No errno: it is nobody else's to say.
+ * Status of a step: the peer's CM has taken our QP number for that of an older
+ * connection, which it now ends. Not an errno, so that no other error is
+ * mistaken for it.
  */
 #define LITE_CM_STALE 1
-/* How long it is given to do that. */
+/* How long to wait for that. */
 #define LITE_STALE_PAUSE (HZ / 10)
 
 static void lite_cm_hdr_fill(struct lite_fabric *fab, struct lite_cm_hdr *hdr,
@@ -118,7 +118,7 @@ static int lite_cm_on_hello(struct lite_fabric *fab, struct rdma_cm_id *id,
 	else
 		rdma_reject(id, &challenge, sizeof(challenge),
 			    IB_CM_REJ_CONSUMER_DEFINED);
-	/* Rejected either way: the CM shall destroy the identifier. */
+	/* Rejected either way: make the CM destroy the identifier. */
 	return -ECONNREFUSED;
 }
 
@@ -161,7 +161,7 @@ static void lite_conn_accept_work(struct work_struct *work)
 	struct lite_fabric *fab = conn->fab;
 	int err;
 
-	/* Not under our lock: it may wait for the end of other connections. */
+	/* Without conn->lock: it may wait for the end of other connections. */
 	err = fab->ops->admit(fab->priv, conn);
 	mutex_lock(&conn->lock);
 	if (!err)
@@ -190,7 +190,7 @@ static int lite_cm_on_connect(struct lite_fabric *fab, struct rdma_cm_id *id,
 	conn = lite_conn_alloc(fab);
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
-	/* What the peer can, and its queue pair wants. */
+	/* Within the limits of the peer and its queue pair. */
 	conn->rd_atom = clamp_t(u8, min(param->initiator_depth,
 					param->responder_resources),
 				1, fab->rd_atom);
@@ -203,7 +203,7 @@ static int lite_cm_on_connect(struct lite_fabric *fab, struct rdma_cm_id *id,
 	memcpy(conn->nonce, connect->nonce, LITE_NONCE_SIZE);
 	INIT_WORK(&conn->accept_work, lite_conn_accept_work);
 	lite_conn_arm_deadline(conn);
-	/* Last, for from here on it can be killed. */
+	/* Last: from here on the connection can be killed. */
 	err = lite_conn_register(conn);
 	if (err)
 		return err;
@@ -239,7 +239,7 @@ static void lite_cm_step(struct lite_conn *conn, int status)
 	complete(&conn->cm_done);
 }
 
-/* Take private data that came with an event; without any, kind is 0. */
+/* Copy an event's private data; without any, kind is 0. */
 static void lite_cm_take_reply(struct lite_conn *conn, const void *data,
 			       size_t len)
 {
@@ -309,8 +309,8 @@ static int lite_cm_listen_event(struct rdma_cm_id *id,
 				struct rdma_cm_event *event)
 {
 	/*
-	 * Of the listener's own events none needs anything: our ib_client has
-	 * stopped the node by the time its device is removed.
+	 * The listener's own events need no action: our ib_client has stopped
+	 * the node before its device is removed.
 	 */
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return 0;
@@ -318,12 +318,9 @@ static int lite_cm_listen_event(struct rdma_cm_id *id,
 	return lite_cm_on_request(id->context, id, &event->param.conn);
 }
 
-/**
- * lite_cm_bind - bind to the node's address; finds device and port
- * @fab: its @addr is set
- *
- * Context: may sleep.
- * Return: 0 or a negative errno.
+/*
+ * Bind to the node's address, and find device and port. May sleep. Returns 0 or
+ * a negative errno.
  */
 int lite_cm_bind(struct lite_fabric *fab)
 {
@@ -334,7 +331,7 @@ int lite_cm_bind(struct lite_fabric *fab)
 			    IB_QPT_RC);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
-	/* An address of one family only, even where IPv6 takes IPv4 too. */
+	/* One address family only, even where IPv6 accepts IPv4. */
 	rdma_set_afonly(id, 1);
 	err = rdma_bind_addr(id, (struct sockaddr *)&fab->addr);
 	if (!err && !id->device)
@@ -349,24 +346,13 @@ int lite_cm_bind(struct lite_fabric *fab)
 	return 0;
 }
 
-/**
- * lite_cm_listen - take requests to connect
- * @fab: bound
- *
- * Context: may sleep.
- * Return: 0 or a negative errno.
- */
+/* Accept connection requests. May sleep. */
 int lite_cm_listen(struct lite_fabric *fab)
 {
 	return rdma_listen(fab->listener, 64);
 }
 
-/**
- * lite_cm_unlisten - take no requests any more
- * @fab: bound; may be called twice
- *
- * Context: may sleep; waits for the handler.
- */
+/* Stop accepting requests; waits for the handler. May be called twice. */
 void lite_cm_unlisten(struct lite_fabric *fab)
 {
 	if (fab->listener)
@@ -376,19 +362,18 @@ void lite_cm_unlisten(struct lite_fabric *fab)
 
 /* ---- initiator ----------------------------------------------------------- */
 
-/**
- * lite_cm_init - be ready to connect
- * @fab: has its protection domain
- *
- * Context: may sleep.
- * Return: 0 or a negative errno.
+/*
+ * Prepare to connect, with the protection domain. May sleep. Returns 0 or a
+ * negative errno.
  */
 int lite_cm_init(struct lite_fabric *fab)
 {
 	const struct ib_cq_init_attr attr = { .cqe = 1 };
 	struct ib_cq *cq;
 
-	/* Never armed, for nothing completes there: it needs no handlers. */
+	/*
+	 * Nothing completes on it, so it is never armed and needs no handlers.
+	 */
 	cq = ib_create_cq(fab->dev, NULL, NULL, NULL, &attr);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
@@ -396,21 +381,16 @@ int lite_cm_init(struct lite_fabric *fab)
 	return 0;
 }
 
-/**
- * lite_cm_exit - the counterpart of lite_cm_init()
- * @fab: connects to nobody any more
- *
- * Context: may sleep.
- */
+/* Undo lite_cm_init(), when no connection is being made. May sleep. */
 void lite_cm_exit(struct lite_fabric *fab)
 {
 	ib_destroy_cq(fab->number_cq);
 }
 
 /*
- * A queue pair that is never connected, for its number: a HELLO has to have one.
- * The CM of the peer takes a number that it knows for that of a connection gone
- * stale, and ends that. So none will do that somebody else may have on this device.
+ * Make a queue pair that is never connected, for its number: a HELLO needs one.
+ * If the peer's CM knows the number already, it takes that connection for stale
+ * and ends it. So the number must be unique on this device.
  */
 static struct ib_qp *lite_cm_number(struct lite_fabric *fab)
 {
@@ -442,13 +422,13 @@ static int lite_cm_wait(struct lite_conn *conn, unsigned long deadline)
 		return -EINTR;
 	if (!ret)
 		return -ETIMEDOUT;
-	/* Killed: cm_done stays complete, so that no step waits any more. */
+	/* Killed: cm_done stays complete, so later steps do not wait. */
 	if (READ_ONCE(conn->state) == LITE_CONN_DEAD)
 		return -ECONNABORTED;
 	return conn->cm_status;
 }
 
-/* A new identifier with a route to the peer, over our device. */
+/* Make an identifier with a route to the peer, over our device. */
 static int lite_cm_resolve(struct lite_conn *conn,
 			   const struct sockaddr_storage *dst,
 			   unsigned long deadline)
@@ -489,7 +469,7 @@ static int lite_cm_resolve(struct lite_conn *conn,
 	return err;
 }
 
-/* What a peer that rejected us had to say. */
+/* Decode the peer's rejection; 0: a challenge. */
 static int lite_cm_rejection(struct lite_conn *conn)
 {
 	enum lite_cm_kind kind;
@@ -499,7 +479,7 @@ static int lite_cm_rejection(struct lite_conn *conn)
 	if (err == -EPROTONOSUPPORT)
 		return err;
 	if (err)
-		return -ECONNREFUSED; /* the CM itself: nobody listens there */
+		return -ECONNREFUSED; /* rejected by the CM: no listener */
 	if (kind == LITE_CM_REFUSE)
 		return lite_wire_refusal(le32_to_cpu(conn->cm_reply.refuse.error));
 	return kind == LITE_CM_CHALLENGE ? 0 : -EPROTO;
@@ -526,7 +506,7 @@ static int lite_cm_hello(struct lite_conn *conn,
 	if (err == -ECONNREFUSED)
 		err = lite_cm_rejection(conn);
 	else if (!err)
-		err = -EPROTO; /* accepted a hello? */
+		err = -EPROTO; /* must not accept a hello */
 	if (!err) {
 		*challenge = conn->cm_reply.challenge;
 		err = lite_auth_check_challenge(&conn->fab->auth, dst, hello,
@@ -608,7 +588,7 @@ static int lite_cm_connect(struct lite_conn *conn,
 	if (IS_ERR(number))
 		return PTR_ERR(number);
 	err = lite_cm_handshake(conn, dst, number->qp_num, deadline);
-	/* Not sooner: the second request is not to be made with this number. */
+	/* Not earlier: the second request must not reuse this number. */
 	ib_destroy_qp(number);
 	return err;
 }
@@ -647,9 +627,9 @@ static int lite_conn_try(struct lite_fabric *fab,
  *	caller gets a reference, and ends the connection by lite_conn_kill().
  *
  * Context: may sleep; killable.
- * Return: 0; -EKEYREJECTED: another cluster secret; -ECONNREFUSED: nobody
- * listens there; -EHOSTUNREACH; -ETIMEDOUT; -EPROTONOSUPPORT; -EINTR; what the
- * peer's admission says; other negative errnos.
+ * Return: 0; -EKEYREJECTED: another cluster secret; -ECONNREFUSED: no listener;
+ * -EHOSTUNREACH; -ETIMEDOUT; -EPROTONOSUPPORT; -EINTR; the errno of the peer's
+ * admission; other negative errnos.
  */
 int lite_conn_connect(struct lite_fabric *fab,
 		      const struct sockaddr_storage *dst, unsigned long timeout,
@@ -662,7 +642,10 @@ int lite_conn_connect(struct lite_fabric *fab,
 		err = lite_conn_try(fab, dst, deadline, out);
 		if (err != LITE_CM_STALE)
 			break;
-		/* With another number, once the peer has noticed. */
+		/*
+		 * Retry with another number, once the peer has ended the stale
+		 * one.
+		 */
 		schedule_timeout_killable(LITE_STALE_PAUSE);
 		if (fatal_signal_pending(current))
 			return -EINTR;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Connections: their making, their end, and the fence.
+ * Connections: setup, teardown, and the fence.
  *
- * Normal operation: cm.c brings a connection up to an established first queue
- * pair; the layer above exchanges what the others need, has them added with
- * lite_conn_add_qps() and declares the connection UP.
+ * Normal operation: cm.c establishes the first queue pair; the layer above
+ * exchanges what the others need, has them added by lite_conn_add_qps() and
+ * declares the connection UP.
  *
- * Recovery: there is none within a connection. Whoever notices that something
- * is wrong kills it; the layer above makes a new one.
+ * Recovery: there is none within a connection. Any thread that detects an error
+ * kills it; the layer above makes a new one.
  *
- * What cannot run concurrently: making and unmaking the device's objects, both
- * under conn->lock. The work item that unmakes runs once, queued by whoever
- * moved the state to DEAD.
+ * What cannot run concurrently: making and destroying the device's objects,
+ * both under conn->lock. The work item that destroys them runs once, queued by
+ * the caller that changed the state to DEAD.
  */
 #include <linux/module.h>
 #include <linux/random.h>
@@ -20,9 +20,9 @@
 #include "../trace.h"
 #include "slot.h"
 
-/* For the flush, and then for posters, before the QPs are destroyed anyway. */
+/* Time for the flush and for posters to leave, before the QPs are destroyed. */
 #define LITE_DRAIN_TIMEOUT (2 * HZ)
-/* A peer that connects and then says nothing. */
+/* Time for a peer that has connected to send ATTACH. */
 #define LITE_NEW_TIMEOUT (30 * HZ)
 
 static void lite_conn_free(struct kref *ref)
@@ -37,19 +37,16 @@ static void lite_conn_free(struct kref *ref)
 	lite_stat_dec(fab->stats, LITE_STAT_CONNS);
 	spin_lock(&fab->conns_lock);
 	list_del(&conn->list);
-	/* Under the lock: the waiter may free fab as soon as the list is empty. */
+	/*
+	 * Under the lock: the waiter may free fab as soon as the list is empty.
+	 */
 	wake_up_all(&fab->conns_wait);
 	spin_unlock(&fab->conns_lock);
 	if (!stuck)
 		kfree(conn);
 }
 
-/**
- * lite_conn_put - give a reference to the memory back
- * @conn: connection
- *
- * Context: process.
- */
+/* Drop a reference to the memory. Context: process. */
 void lite_conn_put(struct lite_conn *conn)
 {
 	kref_put(&conn->ref, lite_conn_free);
@@ -61,8 +58,8 @@ static void lite_conn_drained(struct percpu_ref *ref)
 }
 
 /*
- * The device has failed to end what it does for a connection. Queue pairs that it
- * has kept have pointers to us, and to our code: that stays for good.
+ * The device has failed to end its work for a connection. Queue pairs that it
+ * has kept point to the connection and to our code: neither is ever freed.
  */
 static void lite_conn_unfenced(struct lite_conn *conn)
 {
@@ -88,13 +85,13 @@ static void lite_conn_destroy(struct lite_conn *conn)
 	if (conn->id && conn->qp[0].ib)
 		rdma_disconnect(conn->id);
 	/*
-	 * Posters leave when what they posted has been flushed. Should the
-	 * device have kept something, it is completed after the QP's end.
+	 * Posters leave when their work requests have been flushed. What the
+	 * device does not flush is completed after the QP is destroyed.
 	 */
 	wait_for_completion_timeout(&conn->drained, LITE_DRAIN_TIMEOUT);
 	for (i = 0; i < conn->nqps; i++)
 		fenced &= lite_qp_destroy(&conn->qp[i]);
-	/* First: who waits for the fence looks at that next. */
+	/* First: waiters for the fence check this next. */
 	if (!fenced)
 		lite_conn_unfenced(conn);
 	complete_all(&conn->fenced);
@@ -128,7 +125,7 @@ static void lite_conn_kill_work(struct work_struct *work)
 	cancel_delayed_work_sync(&conn->deadline);
 	fab->ops->conn_down(fab->priv, conn);
 	percpu_ref_kill(&conn->live);
-	/* Whoever saw the state before it was DEAD has posted by now. */
+	/* Posters that saw an earlier state have posted after this. */
 	synchronize_rcu_expedited();
 
 	mutex_lock(&conn->lock);
@@ -142,13 +139,13 @@ static void lite_conn_kill_work(struct work_struct *work)
 }
 
 /**
- * lite_conn_end - end a connection, and say why
- * @conn: caller makes sure that it is there
+ * lite_conn_end - end a connection, for a given cause
+ * @conn: the caller makes sure that it exists
  * @cause: for counters and events, if it was a session
  * @figure: what decided, as enum lite_end_cause says
  * @reason: negative errno for the record
  *
- * The first call has effect; the rest follows in a work item.
+ * Only the first call has an effect; a work item does the rest.
  *
  * Context: any.
  */
@@ -175,14 +172,9 @@ void lite_conn_end(struct lite_conn *conn, enum lite_end_cause cause, u64 figure
 	queue_work(conn->fab->wq, &conn->kill_work);
 }
 
-/**
- * lite_conn_kill - end a connection, whose errno says why
- * @conn: caller makes sure that it is there
- * @reason: negative errno
- *
- * As lite_conn_end().
- *
- * Context: any.
+/*
+ * lite_conn_end() with the cause that follows from the errno @reason. Any
+ * context.
  */
 void lite_conn_kill(struct lite_conn *conn, int reason)
 {
@@ -208,17 +200,17 @@ void lite_conn_kill(struct lite_conn *conn, int reason)
 }
 
 /**
- * lite_conn_fence - make sure that a peer cannot reach our memory through this
+ * lite_conn_fence - end a connection, so that its peer cannot reach our memory
  * @conn: caller holds a reference
  * @reason: negative errno for the record
  *
- * Memory may be given back after it in any case: lite_dma_unmap_page() sees to what
- * can be reached yet.
+ * Memory may be freed afterwards even on failure: lite_dma_unmap_page() retains
+ * what can still be reached.
  *
  * Context: may sleep; not in a work item that the end of the connection waits
  * for, and not by a poster.
- * Return: 0; -EIO: the device has failed to: what the peer has under way may yet be
- * done.
+ * Return: 0; -EIO: the fence failed, and the peer's operations in flight may
+ * still take effect.
  */
 int lite_conn_fence(struct lite_conn *conn, int reason)
 {
@@ -232,15 +224,12 @@ static void lite_conn_deadline(struct work_struct *work)
 	struct lite_conn *conn = container_of(work, struct lite_conn,
 					      deadline.work);
 
-	/* Guests ask to join and go; nobody else watches over them. */
+	/* Guests ask to join and leave. The monitor does not watch them. */
 	if (READ_ONCE(conn->state) == LITE_CONN_NEW || !conn->from.node)
 		lite_conn_kill(conn, -ETIMEDOUT);
 }
 
-/**
- * lite_conn_arm_deadline - give a peer some time to make itself useful
- * @conn: killed when it is still NEW after that
- */
+/* Kill a connection that is still NEW, or a guest's, after some time. */
 void lite_conn_arm_deadline(struct lite_conn *conn)
 {
 	schedule_delayed_work(&conn->deadline, LITE_NEW_TIMEOUT);
@@ -250,11 +239,11 @@ void lite_conn_arm_deadline(struct lite_conn *conn)
  * lite_conn_alloc - make a connection object
  * @fab: fabric
  *
- * Once registered it goes only by lite_conn_kill(). The caller gets a reference
- * besides.
+ * The caller gets a reference; another one is dropped after lite_conn_kill(),
+ * the only end of a registered connection.
  *
  * Context: may sleep.
- * Return: the connection, for lite_conn_register(), or -ENOMEM.
+ * Return: the connection, for lite_conn_register(), or ERR_PTR(-ENOMEM).
  */
 struct lite_conn *lite_conn_alloc(struct lite_fabric *fab)
 {
@@ -297,12 +286,9 @@ struct lite_conn *lite_conn_alloc(struct lite_fabric *fab)
 	return conn;
 }
 
-/**
- * lite_conn_register - make a connection one of the fabric's
- * @conn: complete, so that it can be killed
- *
- * Context: process.
- * Return: 0, or -ENODEV when the fabric shuts down; the object is gone then.
+/*
+ * Add a connection, complete so that it can be killed, to the fabric's list.
+ * Returns 0, or -ENODEV if the fabric shuts down; @conn has been freed then.
  */
 int lite_conn_register(struct lite_conn *conn)
 {
@@ -322,15 +308,9 @@ int lite_conn_register(struct lite_conn *conn)
 	return 0;
 }
 
-/**
- * lite_conn_is_own - did this node itself begin the connection?
- * @conn: a request to connect, its proof checked
- *
- * Others can say that they are this node, but not know the nonce of a handshake
- * that it is making.
- *
- * Context: process.
- * Return: true if it did.
+/*
+ * Did this node begin the connection that is requested? Another node can claim
+ * our id, but cannot know the nonce of a handshake that this node is making.
  */
 bool lite_conn_is_own(const struct lite_conn *conn)
 {
@@ -338,7 +318,7 @@ bool lite_conn_is_own(const struct lite_conn *conn)
 	struct lite_conn *other;
 	bool own = false;
 
-	/* That of one of ours that has not come to it yet. */
+	/* Connections of ours have this nonce before the handshake. */
 	if (!memchr_inv(conn->nonce, 0, LITE_NONCE_SIZE))
 		return false;
 	spin_lock(&fab->conns_lock);
@@ -355,31 +335,22 @@ bool lite_conn_is_own(const struct lite_conn *conn)
 
 /* ---- signs of life ------------------------------------------------------- */
 
-/**
- * lite_conn_asked - the peer has a request of ours in its memory
- * @conn: connection
- * @begun: jiffies, before the request was posted
- *
- * Context: any.
+/*
+ * A request, posted after @begun in jiffies, is in the peer's memory. Any
+ * context.
  */
 void lite_conn_asked(struct lite_conn *conn, unsigned long begun)
 {
 	unsigned long heard = READ_ONCE(conn->heard);
 
-	/* Asked before, or answered already. */
+	/* An earlier request is open, or the peer was heard since. */
 	if (time_after(READ_ONCE(conn->asked), heard) ||
 	    time_after_eq(heard, begun))
 		return;
 	WRITE_ONCE(conn->asked, jiffies);
 }
 
-/**
- * lite_conn_acked - when did the peer's device acknowledge something last?
- * @conn: connection
- *
- * Context: any.
- * Return: jiffies.
- */
+/* Jiffies when the peer's device last acknowledged something. Any context. */
 unsigned long lite_conn_acked(const struct lite_conn *conn)
 {
 	unsigned long latest = READ_ONCE(conn->qp[0].acked);
@@ -395,12 +366,13 @@ unsigned long lite_conn_acked(const struct lite_conn *conn)
 }
 
 /**
- * lite_conn_heard - since when has the peer shown no sign of life?
+ * lite_conn_heard - when did the peer last show a sign of life?
  * @conn: connection
  *
- * Acknowledgements are the work of its device, which goes on when its processors
- * do not. They show that a message may be under way, and take its time. But from
- * when a request has arrived, only a message is a sign of life.
+ * Acknowledgements are the work of the peer's device, which goes on when its
+ * processors do not. They count only while no request has arrived at the peer:
+ * a message of ours may be queued behind what is acknowledged. Once a request
+ * has arrived, only a message is a sign of life.
  *
  * Context: any.
  * Return: jiffies.
@@ -417,7 +389,10 @@ unsigned long lite_conn_heard(const struct lite_conn *conn)
 	return time_after(acked, heard) ? acked : heard;
 }
 
-/* Later, but not in the future. What is stored meanwhile is lost: it comes again. */
+/*
+ * Shift a stamp, but not into the future. A concurrent update may be lost; the
+ * next one corrects that.
+ */
 static void lite_stamp_shift(unsigned long *stamp, unsigned long by)
 {
 	unsigned long now = jiffies;
@@ -426,37 +401,30 @@ static void lite_stamp_shift(unsigned long *stamp, unsigned long by)
 	WRITE_ONCE(*stamp, time_after(then, now) ? now : then);
 }
 
-/**
- * lite_conn_excuse - a time in which we could hear nobody does not count
- * @conn: connection
- * @by: jiffies
- *
- * Context: any.
+/*
+ * Do not count @by jiffies in which this node could hear nothing. Any context.
  */
 void lite_conn_excuse(struct lite_conn *conn, unsigned long by)
 {
 	int i;
 
-	/* Should all be now, it owes us nothing. */
+	/* @asked first: if all become equal, no request counts as open. */
 	lite_stamp_shift(&conn->asked, by);
 	for (i = 0; i < LITE_QPS_MAX; i++)
 		lite_stamp_shift(&conn->qp[i].acked, by);
 	lite_stamp_shift(&conn->heard, by);
 }
 
-/**
- * lite_conn_listen - take the messages that are here already
- * @conn: connection; the caller has a reference
- *
- * The poller may have got no processor for a while.
- *
- * Context: process; does not sleep.
+/*
+ * Handle the messages that have arrived: the poller may not have been scheduled
+ * for a while. The caller has a reference; @conn was UP. Process context; does
+ * not sleep.
  */
 void lite_conn_listen(struct lite_conn *conn)
 {
 	if (!lite_conn_tryget(conn))
 		return;
-	/* It was up: so it has one, and as long as it is live it stays. */
+	/* A connection that was UP has a receive CQ, while it is live. */
 	lite_cq_poll(conn->rcq);
 	lite_conn_put_live(conn);
 }
@@ -471,7 +439,7 @@ static void lite_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct ib_recv_wr recv = { .wr_cqe = &conn->recv_cqe };
 	const struct ib_recv_wr *bad;
 
-	/* Sends of the queue pair have failed, or will not be acknowledged. */
+	/* The queue pair is in the error state: no sends succeed either. */
 	if (wc->status != IB_WC_SUCCESS) {
 		lite_conn_end(conn, LITE_END_TRANSPORT, wc->status, -EHOSTDOWN);
 		return;
@@ -482,9 +450,9 @@ static void lite_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	}
 	WRITE_ONCE(conn->heard, jiffies);
 	/*
-	 * A receive for the next message first: the peer may send as soon as
-	 * the handler lets go of the slot. As in lite_qp_post(), the QP exists
-	 * as long as we see the connection alive.
+	 * Post a receive for the next message first: the peer may send it as
+	 * soon as the handler frees the slot. As in lite_qp_submit(), the QP
+	 * exists while the connection is not DEAD.
 	 */
 	rcu_read_lock();
 	if (READ_ONCE(conn->state) != LITE_CONN_DEAD &&
@@ -496,11 +464,11 @@ static void lite_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /**
- * lite_conn_setup - make queues and message slots; no connecting yet
+ * lite_conn_setup - make queues and message slots, without connecting
  * @conn: its CM identifier is bound to the device
  *
  * Context: may sleep; called with conn->lock held.
- * Return: 0 or a negative errno; lite_conn_kill() takes back what there is.
+ * Return: 0 or a negative errno; lite_conn_kill() frees what was made.
  */
 int lite_conn_setup(struct lite_conn *conn)
 {
@@ -543,7 +511,10 @@ static int lite_qp_connect(struct lite_conn *conn, struct lite_qp *qp,
 	struct ib_qp_attr attr;
 	int i, mask, err;
 
-	/* As the first QP, whose path the CM has found, but for two numbers. */
+	/*
+	 * As the first QP, with the path that the CM has found, but for QP
+	 * numbers and PSNs.
+	 */
 	for (i = 0; i < ARRAY_SIZE(states); i++) {
 		memset(&attr, 0, sizeof(attr));
 		attr.qp_state = states[i];
@@ -565,7 +536,7 @@ static int lite_qp_connect(struct lite_conn *conn, struct lite_qp *qp,
 	return 0;
 }
 
-/* A read of one packet has no middle; after a longer one, see lite_qp_confirm(). */
+/* A read of one packet has no middle; for longer ones see lite_qp_confirm(). */
 static int lite_conn_trust_reads(struct lite_conn *conn)
 {
 	struct ib_qp_init_attr init;
@@ -584,10 +555,10 @@ static int lite_conn_trust_reads(struct lite_conn *conn)
 /**
  * lite_conn_add_qps - connect the queue pairs after the first
  * @conn: established
- * @remote: numbers of the peer's, in the order of ours
- * @n: how many
+ * @remote: the peer's QP numbers and PSNs, in the order of our queue pairs
+ * @n: entries of @remote
  *
- * Both sides end up with as many as the side that wants fewer.
+ * Both sides connect as many as the side that wants fewer.
  *
  * Context: may sleep.
  * Return: 0 or a negative errno.
@@ -613,8 +584,8 @@ int lite_conn_add_qps(struct lite_conn *conn, const struct lite_wire_qp *remote,
 			conn->n_connected = i + 2;
 	}
 	/*
-	 * What is sent on a queue pair that the peer has not connected yet is lost,
-	 * and sent again.
+	 * The peer may not have connected it yet: what is sent before that is
+	 * lost and resent.
 	 */
 	if (conn->fab->quirks.fetch_apart)
 		WRITE_ONCE(conn->use[1].first, conn->n_connected - 1);
@@ -622,13 +593,9 @@ int lite_conn_add_qps(struct lite_conn *conn, const struct lite_wire_qp *remote,
 	return err;
 }
 
-/**
- * lite_conn_ready - the peer has connected its queue pairs, too
- * @conn: connection
- *
- * What is sent on a queue pair before that is lost, and sent again later.
- *
- * Context: any.
+/*
+ * Use all queue pairs: the peer has connected its own. What is sent on one
+ * before that is lost, and resent only later. Any context.
  */
 void lite_conn_ready(struct lite_conn *conn)
 {
@@ -643,12 +610,8 @@ void lite_conn_ready(struct lite_conn *conn)
 	}
 }
 
-/**
- * lite_conn_set_up - declare a connection usable
- * @conn: all its QPs are connected
- *
- * Context: process.
- * Return: false when it died meanwhile.
+/*
+ * Declare a connection UP, with all QPs connected; false if it died meanwhile.
  */
 bool lite_conn_set_up(struct lite_conn *conn)
 {

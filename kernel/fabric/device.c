@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The RDMA device of a node: what it can do, its protection domain, and the
+ * The RDMA device of a node: its capabilities, its protection domain, and the
  * one key that covers all memory (DESIGN.md, decision 1).
  *
  * Key mode "global": one DMA memory region with remote read, write and atomic
- * access. Addresses behind it are whatever ib_dma_map_*() returned; nothing
- * but lite_dma_map_page() (dma.c) and the scatterlists of one-sided operations
- * makes such addresses, so this is the place for another key mode.
+ * access. Addresses in it are those that ib_dma_map_*() returns. Only
+ * lite_dma_map_page() (dma.c) and the scatterlists of one-sided operations make
+ * such addresses, so another key mode would be added here.
  */
 #include <linux/slab.h>
 
@@ -20,7 +20,7 @@ static int lite_device_check(struct lite_fabric *fab, const char **why)
 	struct ib_device *dev = fab->dev;
 	const struct ib_device_attr *attr = &dev->attrs;
 
-	/* RDMA write with immediate is not in iWARP. */
+	/* iWARP has no RDMA write with immediate. */
 	if (!rdma_cap_ib_cm(dev, fab->port_num)) {
 		*why = "the device has no InfiniBand or RoCE connections";
 		return -EOPNOTSUPP;
@@ -48,9 +48,9 @@ static int lite_device_check(struct lite_fabric *fab, const char **why)
 }
 
 /*
- * The key. The protection domain's own (IB_PD_UNSAFE_GLOBAL_RKEY) refuses
- * atomics, and ib_get_dma_mr() is gone, so we ask the device and fill in what
- * the core would have.
+ * Make the key. The protection domain's own (IB_PD_UNSAFE_GLOBAL_RKEY) does not
+ * allow atomics, and ib_get_dma_mr() was removed, so call the driver and fill
+ * in what the core would have.
  */
 static int lite_device_get_mr(struct lite_fabric *fab)
 {
@@ -74,7 +74,7 @@ static int lite_device_get_mr(struct lite_fabric *fab)
 	return 0;
 }
 
-/* Not ib_dereg_mr(): the core has not counted this one. */
+/* Not ib_dereg_mr(): the core has not counted this region. */
 static void lite_device_put_mr(struct lite_fabric *fab)
 {
 	if (fab->mr)
@@ -85,10 +85,10 @@ static void lite_device_put_mr(struct lite_fabric *fab)
 }
 
 /**
- * lite_fabric_init - take a device
+ * lite_fabric_init - open a device
  * @fab: to fill; zeroed but for @stats
- * @params: what is wanted
- * @ops: news for the layers above
+ * @params: settings
+ * @ops: events for the layers above
  * @priv: for @ops
  * @why: set to a text for the administrator where an errno says too little
  *
@@ -131,8 +131,8 @@ int lite_fabric_init(struct lite_fabric *fab,
 		goto err_auth;
 	}
 	/*
-	 * As long as we are bound, it is there. To make anything at it that is
-	 * given back after that takes more.
+	 * The device exists while we are bound, but objects made on it must be
+	 * freed before its removal ends: @stays ensures that it waits for us.
 	 */
 	if (!ops->stays(priv, fab->dev)) {
 		*why = "the device is being removed";
@@ -185,24 +185,17 @@ err_wq:
 	return err;
 }
 
-/**
- * lite_fabric_listen - let others connect
- * @fab: its @self is set
- *
- * Context: may sleep.
- * Return: 0 or a negative errno.
+/*
+ * Let others connect; @self is set. May sleep. Returns 0 or a negative errno.
  */
 int lite_fabric_listen(struct lite_fabric *fab)
 {
 	return lite_cm_listen(fab);
 }
 
-/**
- * lite_fabric_end_all - end all connections that there are
- * @fab: fabric
- * @reason: negative errno for the record
- *
- * Context: may sleep; waits until nothing of them remains at the device.
+/*
+ * End all existing connections. May sleep; waits until nothing of them remains
+ * at the device. @reason is a negative errno for the record.
  */
 void lite_fabric_end_all(struct lite_fabric *fab, int reason)
 {
@@ -212,7 +205,7 @@ void lite_fabric_end_all(struct lite_fabric *fab, int reason)
 		found = NULL;
 		spin_lock(&fab->conns_lock);
 		list_for_each_entry(conn, &fab->conns, list) {
-			/* All at once: they end side by side. */
+			/* Kill all first: connections end in parallel. */
 			lite_conn_kill(conn, reason);
 			if (!found && !completion_done(&conn->gone) &&
 			    kref_get_unless_zero(&conn->ref))
@@ -226,12 +219,7 @@ void lite_fabric_end_all(struct lite_fabric *fab, int reason)
 	} while (found);
 }
 
-/**
- * lite_fabric_shutdown - end all connections and let no new ones come
- * @fab: fabric
- *
- * Context: may sleep; waits until nothing of them remains at the device.
- */
+/* lite_fabric_end_all(), and allow no new connections. */
 void lite_fabric_shutdown(struct lite_fabric *fab)
 {
 	lite_cm_unlisten(fab);
@@ -241,23 +229,24 @@ void lite_fabric_shutdown(struct lite_fabric *fab)
 	lite_fabric_end_all(fab, -ENODEV);
 }
 
-/**
- * lite_fabric_exit - give the device back
- * @fab: shut down; nothing of it is mapped or posted any more
- *
- * Context: may sleep.
+/*
+ * Close the device; it is shut down, and nothing is mapped or posted. May
+ * sleep.
  */
 void lite_fabric_exit(struct lite_fabric *fab)
 {
-	/* The last work items and mappings let go of the objects. */
+	/* The last work items and mappings drop their connections. */
 	wait_event(fab->conns_wait, list_empty_careful(&fab->conns));
-	/* Whoever took the last one off the list wakes us under the lock. */
+	/*
+	 * lite_conn_free() wakes us under the lock: wait until it has dropped
+	 * it.
+	 */
 	spin_lock(&fab->conns_lock);
 	spin_unlock(&fab->conns_lock);
 	lite_poller_stop(&fab->poller);
 	lite_bounce_exit(fab);
 	lite_cm_exit(fab);
-	/* Queue pairs that the device has kept use them. */
+	/* Queue pairs that the device has kept use these. */
 	if (!READ_ONCE(fab->stuck)) {
 		lite_device_put_mr(fab);
 		ib_dealloc_pd(fab->pd);
@@ -268,7 +257,10 @@ void lite_fabric_exit(struct lite_fabric *fab)
 	if (lite_stat_sum(fab->stats, LITE_STAT_QUARANTINED))
 		pr_warn("lite: %lld pages stay in quarantine\n",
 			lite_stat_sum(fab->stats, LITE_STAT_QUARANTINED));
-	/* rxe does not use the DMA API, which would have told us otherwise. */
+	/*
+	 * rxe does not use the DMA API and its debugging, which would report
+	 * this.
+	 */
 	WARN_ONCE(lite_stat_sum(fab->stats, LITE_STAT_DMA_PAGES),
 		  "lite: pages left mapped\n");
 }

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory that the device, and with it the peers, can reach; and what becomes of it
- * when that cannot be ended.
+ * Memory that the device, and through it the peers, can reach; and the
+ * quarantine for memory that a fence could not protect.
  *
- * Memory is given back behind a fence: the destruction of the queue pairs through
- * which it could be reached. A device can fail to destroy one, or give up waiting
- * for what it has under way (Soft-RoCE does after 50 s, and says that all is well).
- * Then nothing is known of what that queue pair may yet read and write. All that
- * was mapped by then goes into quarantine when it would be given back: it stays
- * mapped, belongs to nobody, and is counted. It is never used again, not even when
- * the module has gone. What is mapped afterwards the queue pair's peer has never
- * known the address of in its session.
+ * Memory is freed behind a fence: the destruction of the queue pairs through
+ * which it could be reached. A device can fail to destroy one, or give up
+ * waiting for what is in flight (Soft-RoCE does after 50 s, and reports
+ * success). Then that queue pair may still access memory. What was mapped by
+ * then goes into quarantine instead of being freed: it stays mapped, is
+ * counted, and is never used again, not even after the module is unloaded.
+ * Memory mapped later is safe: the queue pair's peer never learnt its address
+ * in that session.
  */
 #include <linux/dma-map-ops.h>
 
 #include "fabric.h"
 
-/* The most that is mapped at a time and cannot be less: bulk.c, rpc.c. */
+/* Largest mapping that cannot be split: bulk.c, rpc.c. */
 #define LITE_DMA_LEAST SZ_1M
 
 /*
- * Does the device see what a processor writes to mapped memory, and the other way
- * round, without being told? A copy shows: what was mapped comes back when the
- * mapping ends.
+ * Does the device work on copies (swiotlb), so that it and the processors do
+ * not see each other's writes at once? Unmapping would copy the old contents
+ * back.
  */
 static int lite_dma_copies(struct ib_device *dev, bool *copies)
 {
@@ -45,12 +45,12 @@ static int lite_dma_copies(struct ib_device *dev, bool *copies)
 }
 
 /**
- * lite_dma_check - may LMRs be mapped once, and then be used by everybody?
- * @fab: its device is known; @map_max is set
+ * lite_dma_check - can memory be mapped once and shared with the device?
+ * @fab: its device is known; sets @map_max
  * @why: set to a text for the administrator
  *
- * Processors and the device use the same memory at the same time: copies, and caches
- * that do not know of the device, are not for that.
+ * Processors and the device use LMRs at the same time: that rules out swiotlb,
+ * and caches that are not coherent with the device.
  *
  * Context: may sleep.
  * Return: 0; -EOPNOTSUPP; -ENOMEM.
@@ -62,7 +62,7 @@ int lite_dma_check(struct lite_fabric *fab, const char **why)
 	int err;
 
 	fab->map_max = SIZE_MAX;
-	/* It takes the kernel's addresses. */
+	/* The device uses kernel addresses. */
 	if (ib_uses_virt_dma(fab->dev))
 		return 0;
 	if (dma_addressing_limited(dma) || !dev_is_dma_coherent(dma)) {
@@ -85,14 +85,14 @@ int lite_dma_check(struct lite_fabric *fab, const char **why)
 }
 
 /**
- * lite_dma_map_page - let the device, and with it the peers, reach pages
+ * lite_dma_map_page - let the device, and through it the peers, reach pages
  * @fab: fabric
  * @page: first of @size bytes of physically contiguous memory
  * @size: bytes, whole pages, at most @fab->map_max
  * @dma: set to the address to publish
  *
  * Context: may sleep.
- * Return: 0 or -ENOMEM: less may be possible.
+ * Return: 0 or -ENOMEM: a smaller size may succeed.
  */
 int lite_dma_map_page(struct lite_fabric *fab, struct page *page, size_t size,
 		      u64 *dma)
@@ -107,15 +107,15 @@ int lite_dma_map_page(struct lite_fabric *fab, struct page *page, size_t size,
 }
 
 /**
- * lite_dma_unmap_page - the counterpart of lite_dma_map_page()
+ * lite_dma_unmap_page - undo lite_dma_map_page()
  * @fab: fabric
  * @dma: address
  * @size: bytes, as mapped
- * @since: lite_dma_since(), before it was mapped
+ * @since: lite_dma_since() from before it was mapped
  *
- * Context: may sleep. Whoever could still use the address has been fenced.
- * Return: true; false: a fence has failed, and the pages are in quarantine: they
- * stay mapped, and are not to be given back.
+ * Context: may sleep. All users of the address have been fenced.
+ * Return: true; false: a fence has failed, and the pages are in quarantine:
+ * they stay mapped and must not be freed.
  */
 bool lite_dma_unmap_page(struct lite_fabric *fab, u64 dma, size_t size,
 			 u32 since)
@@ -131,13 +131,9 @@ bool lite_dma_unmap_page(struct lite_fabric *fab, u64 dma, size_t size,
 	return true;
 }
 
-/**
- * lite_dma_unfenced - a fence has failed
- * @fab: fabric
- *
- * To be called before anybody is told that the connection is fenced.
- *
- * Context: may sleep.
+/*
+ * Record that a fence has failed, before waiters for the fence are woken. May
+ * sleep.
  */
 void lite_dma_unfenced(struct lite_fabric *fab)
 {

@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Making a peer's device let go of what it was given.
+ * Flushing: making completed writes visible to the peer's processors.
  *
- * A write has completed when the peer's device has acknowledged it. Its processors
- * see it when the device has put it into memory, which devices that are told to
- * (relaxed ordering; mlx5 does it for keys such as ours) do in any order, and
- * later. But no device answers a read before it has put there all that it was
- * given before, and on PCI no read overtakes a write, relaxed or not. So a read
- * of anything flushes, on the queue pair that it goes through.
+ * A write completes when the peer's device has acknowledged it. Its processors
+ * see the data when the device has put it into memory, which with relaxed
+ * ordering (mlx5 uses it for keys such as ours) may be later and out of order.
+ * But a device answers a read only after all that it received before has been
+ * put into memory, and on PCI no read overtakes a write, relaxed or not. So a
+ * read of anything flushes its queue pair.
  */
 #include "fabric.h"
 
-/**
- * lite_conn_flush - wait until what has completed is in the peer's memory
- * @conn: connection that the caller holds live
- *
- * For all queue pairs: writes go through that of the processor they are posted on.
- *
- * Context: may sleep; bounded by the operation time-out.
- * Return: 0 or a negative errno: the connection has broken.
+/*
+ * Wait until completed writes on all queue pairs (CPUs use different ones) are
+ * in the peer's memory. The caller holds @conn live. May sleep, up to the
+ * operation time-out. Returns 0 or a negative errno: the connection has broken.
  */
 int lite_conn_flush(struct lite_conn *conn)
 {
-	/* More are only added; what is posted after we have looked is later. */
+	/*
+	 * @n_up only grows; what is posted on later ones need not be flushed.
+	 */
 	int n = READ_ONCE(conn->n_up);
 	struct lite_io io[LITE_QPS_MAX];
 	struct ib_sge sge;

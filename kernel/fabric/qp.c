@@ -2,25 +2,25 @@
 /*
  * Queue pairs: posting one-sided operations. (io.c waits for them.)
  *
- * Normal operation: the poster takes a free slot of the QP's send queue (slot.c;
- * there are as many as the queue has room for, so posting never overflows it),
- * posts a signalled work request and waits for the completion. The slot is given
- * back by the completion.
+ * Normal operation: the poster takes a free send slot (slot.c; there are as
+ * many as the send queue holds, so it never overflows), posts a signalled work
+ * request and waits for the completion, which gives the slot back.
  *
- * Recovery: any completion with an error kills the connection, for the QP is
- * in the error state then. What else is in flight is flushed by the device.
- * lite_qp_free() completes what even that has left, after the QP is destroyed.
+ * Recovery: any completion with an error kills the connection: the QP is in the
+ * error state then. The device flushes what else is in flight. lite_qp_abort()
+ * completes what it has not flushed, after the QP is destroyed.
  *
- * Exactly one of the completion and lite_qp_abort() completes a slot: the one
- * that swaps wr->io for NULL. (For work requests without one see chain.c.)
+ * A slot is completed exactly once, by the completion or by lite_qp_abort():
+ * whichever swaps wr->io for NULL. (For work requests without an io see
+ * chain.c.)
  */
 #include <linux/random.h>
 
 #include "slot.h"
 
 /*
- * A device that takes so long to destroy a queue pair has given up. Of those that
- * we know Soft-RoCE does so first, after 50 s, and then says that all went well.
+ * A device that takes this long to destroy a queue pair has given up on it.
+ * Soft-RoCE does so after 50 s, and reports success.
  */
 #define LITE_DESTROY_TIMEOUT (40 * HZ)
 
@@ -36,7 +36,10 @@ static void lite_wr_complete(struct lite_wr *wr, int status)
 	slots = before | wr->bit;
 	wr->before = 0;
 	lite_io_end(io, status, 1 + hweight64(before));
-	/* A message has none: it may be another one already. */
+	/*
+	 * A message has no slot, and its work request may be in use again
+	 * already.
+	 */
 	if (slots)
 		lite_slots_give(qp, slots);
 }
@@ -72,15 +75,15 @@ static void lite_send_done(struct ib_cq *cq, struct ib_wc *wc)
 
 /**
  * lite_qp_submit - give work requests to the device
- * @qp: of a connection that somebody holds live
- * @wr: slot of the last of them, the only one that is signalled; that and those in
- *	lite_wr.before have been taken
- * @io: waits for them
+ * @qp: of a live connection
+ * @wr: slot of the last one, which alone is signalled; it, and the slots in its
+ *	@before, have been taken
+ * @io: of all of them
  * @send: the first of them
- * @n: how many: those in lite_wr.before, and one
+ * @n: work requests: one for each slot in @before, and one
  *
  * Context: any process, preemptible or not.
- * Return: 0, or a negative errno. Of several, some may be in flight even then:
+ * Return: 0, or a negative errno. If @n > 1, some may be in flight even then,
  * until the slot is completed.
  */
 int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr, struct lite_io *io,
@@ -90,19 +93,19 @@ int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr, struct lite_io *io,
 	int err = -EHOSTDOWN;
 
 	/*
-	 * The state is set to DEAD, and a grace period passes, before the QP
-	 * is destroyed: inside this section it exists.
+	 * The state is set to DEAD, and a grace period passes, before the QP is
+	 * destroyed: inside this section it exists.
 	 *
-	 * With softirqs off, because Soft-RoCE on 6.1 does the work of a post in
-	 * a tasklet: raised like that it runs at once when they come on again,
-	 * and not some time later in ksoftirqd. Costs hardware drivers nothing.
+	 * Softirqs are off because Soft-RoCE on 6.1 posts in a tasklet: raised
+	 * here it runs when they are enabled again, and not some time later in
+	 * ksoftirqd. It costs hardware drivers nothing.
 	 *
-	 * And so nobody is kept from the processor with a slot that is the io's,
-	 * but not the device's: lite_qp_is_stuck().
+	 * It also disables preemption, so that a slot with an io is soon with
+	 * the device: lite_qp_is_stuck() relies on that.
 	 */
 	rcu_read_lock_bh();
 	lite_io_expect(io, n);
-	/* From here on it may be completed: the slot had a life before. */
+	/* From here on a stale completion may complete the slot. */
 	smp_store_release(&wr->io, io);
 	if (likely(READ_ONCE(qp->conn->state) != LITE_CONN_DEAD)) {
 		err = ib_post_send(qp->ib, send, &bad);
@@ -112,7 +115,7 @@ int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr, struct lite_io *io,
 	rcu_read_unlock_bh();
 	if (unlikely(err)) {
 		lite_conn_kill(qp->conn, err);
-		/* What the device has taken it lets go of in lite_qp_destroy(). */
+		/* What the device has taken is completed by lite_qp_abort(). */
 		if (bad == send)
 			lite_wr_complete(wr, err);
 	}
@@ -127,7 +130,7 @@ static inline int lite_qp_post_to(struct lite_qp *qp, struct lite_wr *wr,
 	return lite_qp_submit(qp, wr, io, send, 1);
 }
 
-/* A work request in line. */
+/* A work request that waits for a slot. */
 struct lite_qp_turn {
 	struct lite_turn turn;
 	struct lite_qp *qp;
@@ -158,7 +161,6 @@ static noinline int lite_qp_post_in_turn(struct lite_qp *qp,
 	return lite_slot_wait(qp, kind, &t.turn) ?: t.err;
 }
 
-/* There was no slot. */
 static noinline int lite_qp_post_later(struct lite_qp *qp,
 				       enum lite_slot_class kind,
 				       struct lite_io *io,
@@ -187,7 +189,7 @@ static __always_inline int lite_qp_post(struct lite_qp *qp,
 	return lite_qp_post_later(qp, kind, io, send, nowait);
 }
 
-/* Work requests that may be long. */
+/* Post a work request that may be long. */
 static noinline int lite_qp_post_sges(struct lite_qp *qp, struct lite_io *io,
 				      struct ib_send_wr *send, bool nowait)
 {
@@ -234,7 +236,7 @@ static __always_inline int lite_qp_post_rdma(struct lite_qp *qp,
  * @io: told of the completion
  * @op: IB_WR_RDMA_READ, IB_WR_RDMA_WRITE, IB_WR_RDMA_WRITE_WITH_IMM
  * @sge: local memory, with the node's lkey
- * @n_sge: at most what the device can
+ * @n_sge: at most what the device supports
  * @raddr: remote address, checked by the caller: the key covers all memory
  * @imm: immediate data in host order
  *
@@ -247,18 +249,10 @@ int lite_qp_rdma(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
 	return lite_qp_post_rdma(qp, io, op, sge, n_sge, raddr, imm, false);
 }
 
-/**
- * lite_qp_rdma_nowait - likewise, for those who must not wait for room
- * @qp: of a connection that the caller holds live
- * @io: told of the completion
- * @op: as lite_qp_rdma()
- * @sge: likewise
- * @n_sge: likewise
- * @raddr: likewise
- * @imm: likewise
- *
- * Context: process; does not sleep. Receive handlers.
- * Return: as lite_qp_rdma(); -EAGAIN: the send queue is full, or others are in line.
+/*
+ * lite_qp_rdma() for callers that must not wait, receive handlers included:
+ * -EAGAIN if the send queue is full, or there are waiters. Process context;
+ * does not sleep.
  */
 int lite_qp_rdma_nowait(struct lite_qp *qp, struct lite_io *io,
 			enum ib_wr_opcode op, struct ib_sge *sge, int n_sge,
@@ -270,8 +264,8 @@ int lite_qp_rdma_nowait(struct lite_qp *qp, struct lite_io *io,
 /**
  * lite_conn_send - post a message of a call between kernels
  * @conn: the caller holds it live
- * @n: which of LITE_MESSAGES; not in flight. It has a place in the send queue of the
- *	first queue pair, so it never waits for one.
+ * @n: which of the LITE_MESSAGES work requests; not in flight. The first queue
+ *	pair has room for all of them, so this never waits.
  * @io: told of the completion
  * @sge: the message, with the node's lkey
  * @raddr: address of the peer's slot
@@ -283,7 +277,9 @@ int lite_qp_rdma_nowait(struct lite_qp *qp, struct lite_io *io,
 int lite_conn_send(struct lite_conn *conn, u32 n, struct lite_io *io,
 		   struct ib_sge *sge, u64 raddr, u32 imm)
 {
-	/* Always the first: it is the one with receives, and in order. */
+	/*
+	 * Always the first: it has the receives, and keeps messages in order.
+	 */
 	struct lite_qp *qp = &conn->qp[0];
 	struct ib_rdma_wr rdma = lite_rdma_wr(qp, IB_WR_RDMA_WRITE_WITH_IMM, sge,
 					      1, raddr, imm);
@@ -292,14 +288,15 @@ int lite_conn_send(struct lite_conn *conn, u32 n, struct lite_io *io,
 }
 
 /**
- * lite_conn_scratch - what to read or write where nothing is to be
+ * lite_conn_scratch - a target for reads and writes that are to have no effect
  * @conn: connection
- * @sge: set to 8 bytes of whatever
+ * @sge: set to 8 bytes of unused memory
  *
- * Not no bytes: Soft-RoCE on 6.12, asked for a read anew after such a write, takes
- * its region from that, which had none, and ends the queue pair with a warning.
+ * Not zero-length: repeating a read after a zero-length one, Soft-RoCE on 6.12
+ * uses the latter's missing memory region and ends the queue pair with a
+ * warning.
  *
- * Return: the address at the peer, where nobody reads them.
+ * Return: the address of 8 unused bytes at the peer.
  */
 u64 lite_conn_scratch(const struct lite_conn *conn, struct ib_sge *sge)
 {
@@ -316,8 +313,8 @@ u64 lite_conn_scratch(const struct lite_conn *conn, struct ib_sge *sge)
  * @qp: of a connection that the caller holds live
  * @io: that of the reads, all posted
  *
- * For connections with lite_conn.read_trusted. Posts a read that nobody looks
- * at: it fails if a read before it has ended the queue pair. Not a write, see
+ * Needed for reads longer than lite_conn.read_trusted. Posts a dummy read,
+ * which fails if an earlier read has ended the queue pair. Not a write:
  * lite_conn_qps().
  *
  * Context: may sleep when the send queue is full.
@@ -352,7 +349,7 @@ static inline struct ib_atomic_wr lite_atomic_wr(const struct lite_qp *qp,
  * @qp: of a connection that the caller holds live
  * @io: told of the completion
  * @op: IB_WR_ATOMIC_FETCH_AND_ADD or IB_WR_ATOMIC_CMP_AND_SWP
- * @sge: where the old value goes, 8 bytes
+ * @sge: local memory for the old value, 8 bytes
  * @raddr: remote address, a multiple of 8, checked by the caller
  * @operand: addend, or the value expected
  * @swap: the new value
@@ -369,20 +366,7 @@ int lite_qp_atomic(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
 	return lite_qp_post(qp, LITE_SLOT_SMALL, io, &atomic.wr, false);
 }
 
-/**
- * lite_qp_atomic_nowait - likewise, for those who must not wait for room
- * @qp: of a connection that the caller holds live
- * @io: told of the completion
- * @op: as lite_qp_atomic()
- * @sge: likewise
- * @raddr: likewise
- * @operand: likewise
- * @swap: likewise
- *
- * Context: process; does not sleep.
- * Return: as lite_qp_atomic(); -EAGAIN: the send queue is full, or others are in
- * line.
- */
+/* lite_qp_atomic() for callers that must not wait, as lite_qp_rdma_nowait(). */
 int lite_qp_atomic_nowait(struct lite_qp *qp, struct lite_io *io,
 			  enum ib_wr_opcode op, struct ib_sge *sge, u64 raddr,
 			  u64 operand, u64 swap)
@@ -395,8 +379,8 @@ int lite_qp_atomic_nowait(struct lite_qp *qp, struct lite_io *io,
 
 /**
  * lite_qp_init - make a queue pair
- * @qp: to fill; its connection's CM identifier knows the device
- * @conn: whose it is
+ * @qp: to fill; the connection's CM identifier is bound to the device
+ * @conn: its connection
  * @first: the one that the CM connects, and that receives messages
  *
  * Context: may sleep.
@@ -452,13 +436,10 @@ int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first)
 	return 0;
 }
 
-/**
- * lite_qp_flush - have the device give back everything that is in flight
- * @qp: maybe never connected
- *
- * Does not wait: posters leave when what they posted has been given back.
- *
- * Context: may sleep.
+/*
+ * Make the device flush all that is in flight. Posters leave when their work
+ * requests have been flushed; this does not wait for that. @qp may have never
+ * been connected. May sleep.
  */
 void lite_qp_flush(struct lite_qp *qp)
 {
@@ -468,18 +449,18 @@ void lite_qp_flush(struct lite_qp *qp)
 		return;
 	ib_modify_qp(qp->ib, &attr, IB_QP_STATE);
 	lite_slots_wake(qp);
-	/* Nobody may be left to poll: have the poller take the completions. */
+	/*
+	 * There may be no waiter left to poll: the poller takes the
+	 * completions.
+	 */
 	atomic_inc(&qp->scq->sleepers);
 	lite_cq_arm(qp->scq);
 }
 
-/**
- * lite_qp_destroy - destroy the device's queue pair: the fence
- * @qp: flushed
- *
- * Context: may sleep.
- * Return: true: the device neither reads nor writes memory on behalf of this QP any
- * more; false: it may.
+/*
+ * Destroy the device's queue pair, after the flush: the fence. May sleep.
+ * Returns true if the device does not access memory on its behalf any more;
+ * false: it may.
  */
 bool lite_qp_destroy(struct lite_qp *qp)
 {
@@ -492,16 +473,17 @@ bool lite_qp_destroy(struct lite_qp *qp)
 	else
 		ib_destroy_qp(qp->ib);
 	qp->ib = NULL;
-	/* The CM keeps the errno to itself. But a QP that is there uses its CQ. */
+	/*
+	 * rdma_destroy_qp() returns no error. But a QP that still exists uses
+	 * its CQ.
+	 */
 	qp->stuck = atomic_read(&qp->scq->ib->usecnt);
 	return !qp->stuck && time_before(jiffies, begun + LITE_DESTROY_TIMEOUT);
 }
 
-/**
- * lite_qp_close - let no completion be taken any more
- * @qp: destroyed; lite_cq_quiesce() and lite_qp_abort() are to follow
- *
- * Context: process.
+/*
+ * Take no completions from now on. lite_cq_quiesce() and lite_qp_abort() must
+ * follow.
  */
 void lite_qp_close(struct lite_qp *qp)
 {
@@ -509,12 +491,7 @@ void lite_qp_close(struct lite_qp *qp)
 		lite_cq_close(qp->scq);
 }
 
-/**
- * lite_qp_abort - complete the operations that the device has not
- * @qp: closed, and no handler is running any more
- *
- * Context: process.
- */
+/* Complete the operations that the device has not. No handler runs any more. */
 void lite_qp_abort(struct lite_qp *qp)
 {
 	int i;
@@ -528,12 +505,7 @@ void lite_qp_abort(struct lite_qp *qp)
 	lite_slots_wake(qp);
 }
 
-/**
- * lite_qp_free - give back the rest
- * @qp: aborted; nobody posts on it or waits for it any more
- *
- * Context: may sleep.
- */
+/* Free the completion queue; @qp has no posters and waiters. May sleep. */
 void lite_qp_free(struct lite_qp *qp)
 {
 	if (qp->scq && qp->stuck)

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Slots of a send queue: the one place where they are asked for and granted.
+ * Send slots: the one place where slots are requested and granted.
  *
- * Normal operation: the poster takes a free slot of its class, without a lock, and
- * posts at once. If there is none it gets in line. From then on a slot of that
- * class is granted in the order of the line only; who comes later gets in line
- * behind, or is refused if it must not wait. Whoever gives a slot back posts what
- * is first in line with it, on behalf of the thread that waits: so a thread that
- * seldom gets a processor is not passed by others, and has no slot that it does not
- * use either.
+ * Normal operation: the poster takes a free slot of its class, without a lock,
+ * and posts at once. If there is none it queues. While a class has waiters its
+ * slots are granted FIFO; a later poster queues, or is refused if it must not
+ * wait. The thread that gives a slot back posts the first waiter's work request
+ * for it: a waiter that is seldom scheduled is not overtaken, and holds no idle
+ * slot.
  *
- * Classes: work requests of more than LITE_BULK_BYTES have a few slots of their own.
- * So there are never more bytes in a send queue than LITE_SQ_BYTES_MAX, and others
- * are not behind more than that. Messages of calls between kernels need no slot of
- * these, see lite_conn_send().
+ * Classes: work requests of more than LITE_BULK_BYTES have a few slots of their
+ * own. That bounds the bytes in a send queue to LITE_SQ_BYTES_MAX, and so the
+ * delay of small ones. Messages of calls between kernels need none of these
+ * slots, see lite_conn_send().
  *
- * Recovery: nothing is granted any more when the connection is dead; who is in line
- * leaves it then. A device that completes nothing on a queue pair for the operation
- * time-out, though there is something in flight, is stuck: who finds that out ends
- * the connection. How long a single one has to wait says nothing of the device.
+ * Recovery: nothing is granted when the connection is dead; waiters leave. A
+ * device that completes nothing on a queue pair for the operation time-out,
+ * with something in flight, is stuck: the waiter that notices ends the
+ * connection. How long a single waiter has waited says nothing about the
+ * device.
  *
- * Locking: lite_qp.lock protects lite_qp.line and lite_qp.waiting. Nothing is posted
- * under it.
+ * Locking: lite_qp.lock protects lite_qp.line and lite_qp.waiting. Nothing is
+ * posted under it.
  */
 #include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
@@ -29,17 +29,17 @@
 #include "../wait.h"
 #include "slot.h"
 
-/* How long a poster polls for its turn before it sleeps. */
+/* How long a waiter polls before it sleeps. */
 #define LITE_ROOM_SPIN_NS (2 * NSEC_PER_MSEC)
 
 /**
- * lite_slots_take - take several small ones, unless few are left, or there is a line
+ * lite_slots_take - take several small slots, unless there are waiters
  * @qp: of a connection that the caller holds live
- * @max: so many at most
- * @spare: so many are left to others
+ * @max: at most this many
+ * @spare: leave this many free
  *
  * Context: any.
- * Return: the slots, a bit each; maybe none.
+ * Return: the slots, a bit each; may be 0.
  */
 u64 lite_slots_take(struct lite_qp *qp, int max, int spare)
 {
@@ -75,7 +75,7 @@ static void lite_turn_unlist(struct lite_qp *qp, struct lite_turn *turn)
 	WRITE_ONCE(qp->waiting[turn->kind], qp->waiting[turn->kind] - 1);
 }
 
-/* Who is first in line, and a slot for it. */
+/* Dequeue the first waiter for which there is a slot. */
 static struct lite_turn *lite_slot_next(struct lite_qp *qp, int *slot)
 {
 	struct lite_turn *turn = NULL;
@@ -97,7 +97,7 @@ static struct lite_turn *lite_slot_next(struct lite_qp *qp, int *slot)
 	return turn;
 }
 
-/* The waiter may leave, and exit, as soon as it is over; its task stays. */
+/* The waiter may return, and exit, once @over is set; RCU keeps its task. */
 static void lite_turn_end(struct lite_turn *turn)
 {
 	struct task_struct *task = turn->task;
@@ -108,17 +108,16 @@ static void lite_turn_end(struct lite_turn *turn)
 	rcu_read_unlock();
 }
 
-/* Post what is in line, as long as there are slots for it. */
 static void lite_slots_grant(struct lite_qp *qp)
 {
 	struct lite_turn *turn;
 	int slot;
 
 	do {
-		/* What has been taken off the line depends on this thread. */
+		/* A dequeued waiter depends on this thread. */
 		preempt_disable();
 		turn = NULL;
-		/* So this does not come back here either, from a failed post. */
+		/* This also ends the recursion from a post that fails. */
 		if (!lite_conn_is_dead(qp->conn))
 			turn = lite_slot_next(qp, &slot);
 		if (turn) {
@@ -129,24 +128,21 @@ static void lite_slots_grant(struct lite_qp *qp)
 	} while (turn);
 }
 
-/**
- * lite_slots_give - give slots back, and grant them to who is in line
- * @qp: whose they are
- * @slots: a bit each; nothing is in flight on them
- *
- * Context: process, preemptible or not.
+/*
+ * Give slots back, a bit each, and grant them to waiters. Nothing is in flight
+ * on the slots. Process context, preemptible or not.
  */
 void lite_slots_give(struct lite_qp *qp, u64 slots)
 {
-	smp_mb__before_atomic(); /* All that was done with them comes first. */
+	smp_mb__before_atomic(); /* Our accesses to the slots come first. */
 	atomic64_andnot(slots, &qp->busy);
-	smp_mb__after_atomic(); /* with lite_slot_wait(): it sees them, or we it */
+	smp_mb__after_atomic(); /* with lite_slot_wait() */
 	if (unlikely(READ_ONCE(qp->waiting[LITE_SLOT_SMALL]) ||
 		     READ_ONCE(qp->waiting[LITE_SLOT_BULK])))
 		lite_slots_grant(qp);
 }
 
-/* Leave the line. False: it is our turn, or was. */
+/* Stop waiting. False: the slot has been, or is being, granted. */
 static bool lite_turn_leave(struct lite_qp *qp, struct lite_turn *turn)
 {
 	bool left;
@@ -164,7 +160,7 @@ static inline bool lite_turn_is_over(const struct lite_turn *turn)
 	return smp_load_acquire(&turn->over); /* with lite_turn_end() */
 }
 
-/* Bring on completions, and so our turn, for a bounded time. */
+/* Poll for completions, which free slots, for a bounded time. */
 static void lite_turn_spin(struct lite_qp *qp, const struct lite_turn *turn)
 {
 	u64 end = local_clock() + LITE_ROOM_SPIN_NS;
@@ -179,7 +175,10 @@ static void lite_turn_spin(struct lite_qp *qp, const struct lite_turn *turn)
 
 static void lite_turn_sleep(struct lite_qp *qp, const struct lite_turn *turn)
 {
-	/* The poller brings them on. Not to rely on the first who wanted that. */
+	/*
+	 * The poller takes completions. Arm even if another sleeper has done
+	 * so: do not depend on it.
+	 */
 	atomic_inc(&qp->scq->sleepers);
 	lite_cq_arm(qp->scq);
 	set_current_state(TASK_IDLE);
@@ -191,14 +190,14 @@ static void lite_turn_sleep(struct lite_qp *qp, const struct lite_turn *turn)
 }
 
 /**
- * lite_slot_wait - get in line for a slot
+ * lite_slot_wait - wait for a slot
  * @qp: of a connection that the caller holds live
- * @kind: of the work request
- * @turn: its @post is called, here or by another thread, with preemption off, when
- *	there is a slot
+ * @kind: class of the work request
+ * @turn: its @post is called with the slot, by this or another thread, with
+ *	preemption off
  *
- * Uninterruptibly, because slots come free as fast as the device works, and all
- * at once when the connection dies.
+ * Uninterruptible: slots come free as fast as the device works, and the wait
+ * ends when the connection dies.
  *
  * Context: may sleep.
  * Return: 0 when @turn->post has been called; -EHOSTDOWN: it has not.
@@ -214,13 +213,12 @@ int lite_slot_wait(struct lite_qp *qp, enum lite_slot_class kind,
 	lite_turn_list(qp, turn, kind);
 	spin_unlock(&qp->lock);
 	smp_mb(); /* with lite_slots_give() */
-	/* One may have come free meanwhile. */
 	lite_slots_grant(qp);
 	lite_turn_spin(qp, turn);
 	lite_qp_watch(qp, &watch);
 	while (!lite_turn_is_over(turn)) {
 		lite_turn_sleep(qp, turn);
-		/* The poller may have got no processor. */
+		/* The poller may not have been scheduled. */
 		lite_cq_poll(qp->scq);
 		if (lite_turn_is_over(turn))
 			break;
@@ -234,12 +232,7 @@ int lite_slot_wait(struct lite_qp *qp, enum lite_slot_class kind,
 	return 0;
 }
 
-/**
- * lite_slots_wake - have those in line see that the connection is dead
- * @qp: its
- *
- * Context: process.
- */
+/* Wake waiters, to see that the connection is dead. Process context. */
 void lite_slots_wake(struct lite_qp *qp)
 {
 	struct lite_turn *turn;
@@ -252,10 +245,7 @@ void lite_slots_wake(struct lite_qp *qp)
 	spin_unlock(&qp->lock);
 }
 
-/**
- * lite_slots_init - all slots are free, and there is no line
- * @qp: of a connection that is being made
- */
+/* Initialise: all slots are free, and there are no waiters. */
 void lite_slots_init(struct lite_qp *qp)
 {
 	int kind;
@@ -284,13 +274,7 @@ static bool lite_qp_in_flight(const struct lite_qp *qp)
 	return false;
 }
 
-/**
- * lite_qp_watch - begin to watch whether a device gets on with a queue pair
- * @qp: which
- * @watch: for lite_qp_is_stuck()
- *
- * Context: any.
- */
+/* Begin to watch for progress of a queue pair. Any context. */
 void lite_qp_watch(const struct lite_qp *qp, struct lite_qp_watch *watch)
 {
 	watch->acked = READ_ONCE(qp->acked);
@@ -298,17 +282,18 @@ void lite_qp_watch(const struct lite_qp *qp, struct lite_qp_watch *watch)
 }
 
 /**
- * lite_qp_is_stuck - look whether a device gets on with a queue pair
- * @qp: which
+ * lite_qp_is_stuck - check for progress of a queue pair
+ * @qp: queue pair
  * @watch: begun by lite_qp_watch()
  *
- * To be called each time that another LITE_TIMEOUT_PARTS-th of the operation
- * time-out is over, or later. What is in flight at one look, and still at the next
- * if nothing has completed between, is with the device: a work request is in flight
- * only from when it is given to it.
+ * To be called at intervals of the operation time-out / LITE_TIMEOUT_PARTS, or
+ * longer. What is in flight at two checks without a completion in between is
+ * with the device: a slot has an io only while its work request is with the
+ * device.
  *
  * Context: any.
- * Return: whether it has completed nothing for the operation time-out, and should.
+ * Return: true if nothing has completed for the operation time-out, with
+ * something in flight.
  */
 bool lite_qp_is_stuck(const struct lite_qp *qp, struct lite_qp_watch *watch)
 {

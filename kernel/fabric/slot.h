@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Slots of a send queue, and the line of those who wait for one. slot.c */
+/* Slots of a send queue, and the queues of waiters. See slot.c. */
 #ifndef _LITE_FABRIC_SLOT_H
 #define _LITE_FABRIC_SLOT_H
 
 #include "fabric.h"
 
 /**
- * struct lite_turn - work requests that wait for a slot
- * @list: in lite_qp.line, until it is granted one
- * @kind: in which of them
- * @task: the thread that waits
- * @post: called with the slot; with preemption off
+ * struct lite_turn - a poster that waits for a slot
+ * @list: in lite_qp.line until a slot is granted
+ * @kind: class of the slot
+ * @task: the waiting thread
+ * @post: called with the slot, with preemption off
  * @over: @post has returned
  */
 struct lite_turn {
@@ -22,9 +22,9 @@ struct lite_turn {
 };
 
 /**
- * struct lite_qp_watch - whether a device gets on with a queue pair
- * @acked: lite_qp.acked when it last was seen to
- * @parts: looks since then
+ * struct lite_qp_watch - does the device make progress with a queue pair?
+ * @acked: lite_qp.acked when progress was last seen
+ * @parts: checks since then
  */
 struct lite_qp_watch {
 	unsigned long acked;
@@ -39,11 +39,13 @@ static inline u64 lite_slots_of(enum lite_slot_class kind)
 	return kind == LITE_SLOT_BULK ? ~small : small;
 }
 
-/* With the lock, or by a newcomer who has seen that there is no line. */
+/*
+ * Take a slot: under lite_qp.lock, or after seeing that there are no waiters.
+ */
 static __always_inline int lite_slot_get(struct lite_qp *qp,
 					 enum lite_slot_class kind)
 {
-	/* Others count as busy. */
+	/* Slots of other classes count as busy. */
 	const s64 others = ~lite_slots_of(kind);
 	s64 busy = atomic64_read(&qp->busy);
 	int slot;
@@ -57,14 +59,7 @@ static __always_inline int lite_slot_get(struct lite_qp *qp,
 	return slot;
 }
 
-/**
- * lite_slot_take - take a slot, if there is one that nobody is in line for
- * @qp: of a connection that the caller holds live
- * @kind: of the work request
- *
- * Context: any.
- * Return: its number, or -EAGAIN.
- */
+/* Take a slot, or -EAGAIN: none is free, or there are waiters. Any context. */
 static __always_inline int lite_slot_take(struct lite_qp *qp,
 					  enum lite_slot_class kind)
 {

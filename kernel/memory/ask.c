@@ -2,8 +2,12 @@
 /*
  * Asking an LMR's home to change or free it.
  *
- * By handle: the home is told whose handle it is and what rights that has, and
- * the request is granted as far as both go. By name: as far as the user may.
+ * A request by handle names the handle's user and rights, and the home permits
+ * what both allow. A request by name is permitted by the user's rights alone.
+ *
+ * Every lite_ctx_*() here may sleep, is killable and, but for lite_ctx_move(),
+ * returns what its ioctl does (LITE_IOC_FREE, ...). A handle needs
+ * LITE_RIGHT_MASTER, unless stated otherwise.
  */
 #include <linux/ktime.h>
 #include <linux/sched/signal.h>
@@ -12,19 +16,19 @@
 #include "../core/name.h"
 #include "memory.h"
 
-/* It waits for all mappers, or for memory to be zeroed, or copied. */
+/* Covers waiting for all mappers, and zeroing or copying memory. */
 #define LITE_FREE_TIMEOUT (60 * HZ)
 #define LITE_CHANGE_TIMEOUT (180 * HZ)
 /* The longest pause between two steps of a move. */
 #define LITE_MOVE_PAUSE_NS (1 * (s64)NSEC_PER_SEC)
-/* A step that a broken session has ended is made again, so often. */
+/* Attempts at a step of a move; a broken session makes it start over. */
 #define LITE_MOVE_TRIES 3
 
 /**
  * struct lite_ask - a request to a home
- * @ctx: of who asks
- * @target: the LMR, and who asks
- * @right: that the handle must have
+ * @ctx: of the caller
+ * @target: the LMR, and the user that asks
+ * @right: LITE_RIGHT_* that the handle needs
  * @d: the call; its request begins with struct lite_wire_change
  */
 struct lite_ask {
@@ -34,7 +38,7 @@ struct lite_ask {
 	struct lite_call_desc d;
 };
 
-/* A change, as most are: by a master. */
+/* Set up a request that needs LITE_RIGHT_MASTER. */
 static void lite_ask_init(struct lite_ask *q, struct lite_ctx *ctx,
 			  const struct lite_target *target, u16 call, void *req,
 			  u32 len)
@@ -63,7 +67,7 @@ static void lite_ask_as(struct lite_ask *q, u64 id, u32 rights,
 	lite_wire_cred_put(&c->cred, cred);
 }
 
-/* What a handle stands for. */
+/* Fill in a request by handle. */
 static int lite_ask_handle(struct lite_ask *q, u32 *home, u64 *id)
 {
 	const struct lite_access a = {
@@ -75,7 +79,7 @@ static int lite_ask_handle(struct lite_ask *q, u32 *home, u64 *id)
 	struct lite_handle *h;
 	int err = -EBADF;
 
-	/* Ids are of one life: what is true of it now is true of it then. */
+	/* Ids are never reused, so home and id stay valid after leaving. */
 	m = lite_access_enter(&a);
 	if (IS_ERR(m))
 		return PTR_ERR(m);
@@ -92,16 +96,9 @@ static int lite_ask_handle(struct lite_ask *q, u32 *home, u64 *id)
 	return err;
 }
 
-/**
- * lite_home_error - what a home's answer means to who asked
- * @mem: node's
- * @home: its id
- * @err: 0 or a negative errno
- *
- * What a home says of itself when it leaves or stops is not said of us.
- *
- * Context: any.
- * Return: what to return.
+/*
+ * The errno to return for a home's answer: one that is leaving or stopping says
+ * so of itself, not of this node. Any context.
  */
 int lite_home_error(struct lite_memory *mem, u32 home, int err)
 {
@@ -135,7 +132,7 @@ static int lite_ask(struct lite_ask *q)
 		      lite_ask_call(q, home);
 		return err == -ENOENT ? -EIDRM : err;
 	}
-	/* The directory may be behind: then ask all homes. */
+	/* The directory may be stale: then ask all homes. */
 	do {
 		err = lite_name_lookup(mem, q->target->name, ask_all, &home, &id);
 		if (err)
@@ -147,14 +144,7 @@ static int lite_ask(struct lite_ask *q)
 	return err == -EHOSTUNREACH ? -ENOENT : err;
 }
 
-/**
- * lite_ctx_free - free an LMR
- * @ctx: context
- * @target: LMR; a handle has LITE_RIGHT_MASTER
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno as LITE_IOC_FREE.
- */
+/* Free an LMR; also closes the handle. */
 int lite_ctx_free(struct lite_ctx *ctx, const struct lite_target *target)
 {
 	struct lite_wire_change req = {};
@@ -169,15 +159,7 @@ int lite_ctx_free(struct lite_ctx *ctx, const struct lite_target *target)
 	return err;
 }
 
-/**
- * lite_ctx_grant - set the rights granted to a user
- * @ctx: context
- * @target: LMR
- * @grant: to whom, and what; nothing: takes away
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno as LITE_IOC_GRANT.
- */
+/* Set the rights of a user; 0 ends the grant. The home checks what it takes. */
 int lite_ctx_grant(struct lite_ctx *ctx, const struct lite_target *target,
 		   const struct lite_grant *grant)
 {
@@ -195,21 +177,11 @@ int lite_ctx_grant(struct lite_ctx *ctx, const struct lite_target *target,
 	if (grant->node > LITE_NODE_ID_MAX || grant->uid == LITE_KEEP)
 		return -EINVAL;
 	lite_ask_init(&q, ctx, target, LITE_CALL_LMR_GRANT, &req, sizeof(req));
-	q.right = 0; /* who may is the home's to say */
+	q.right = 0; /* the home decides what is needed */
 	return lite_ask(&q);
 }
 
-/**
- * lite_ctx_setattr - change owner, group or mode
- * @ctx: context
- * @target: LMR; a handle has LITE_RIGHT_MASTER
- * @uid: new owner, or LITE_KEEP
- * @gid: new group, or LITE_KEEP
- * @mode: new mode, or LITE_KEEP
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno as LITE_IOC_SETATTR.
- */
+/* Change owner, group and mode; LITE_KEEP leaves one as it is. */
 int lite_ctx_setattr(struct lite_ctx *ctx, const struct lite_target *target,
 		     u32 uid, u32 gid, u32 mode)
 {
@@ -227,15 +199,7 @@ int lite_ctx_setattr(struct lite_ctx *ctx, const struct lite_target *target,
 	return lite_ask(&q);
 }
 
-/**
- * lite_ctx_rename - give an LMR another name
- * @ctx: context
- * @target: LMR; a handle has LITE_RIGHT_MASTER
- * @to: the new name, checked
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno as LITE_IOC_RENAME.
- */
+/* Rename an LMR; @to is checked. */
 int lite_ctx_rename(struct lite_ctx *ctx, const struct lite_target *target,
 		    const char *to)
 {
@@ -252,15 +216,7 @@ int lite_ctx_rename(struct lite_ctx *ctx, const struct lite_target *target,
 	return err;
 }
 
-/**
- * lite_ctx_resize - change the length of an LMR
- * @ctx: context
- * @target: LMR; a handle has LITE_RIGHT_MASTER
- * @length: bytes
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno as LITE_IOC_RESIZE.
- */
+/* Change the length of an LMR, in bytes. */
 int lite_ctx_resize(struct lite_ctx *ctx, const struct lite_target *target,
 		    u64 length)
 {
@@ -276,8 +232,8 @@ int lite_ctx_resize(struct lite_ctx *ctx, const struct lite_target *target,
 }
 
 /*
- * Everybody else was kept waiting by a step of a move: let them have as much
- * time as that took, if it was not for waiting itself.
+ * A step of a move blocks all users of the LMR. Give them as much time as the
+ * step took, up to LITE_MOVE_PAUSE_NS.
  */
 static int lite_move_pause(ktime_t begun)
 {
@@ -292,14 +248,15 @@ static int lite_move_pause(ktime_t begun)
 /**
  * lite_ctx_move - move a range of an LMR to another node
  * @ctx: context
- * @target: LMR; a handle has LITE_RIGHT_MASTER
- * @node: id of the node; 0: this one
+ * @target: LMR
+ * @node: id of the destination; 0: this node
  * @offset: bytes; rounded down to a page
  * @length: bytes, the end is rounded up to a page; 0: all from @offset on
- * @moved: set to the bytes, from @offset on, that are there
+ * @moved: set to the bytes from @offset on that have been moved, also on
+ *	failure
  *
  * Context: may sleep; killable between its steps.
- * Return: 0 or a negative errno as LITE_IOC_MOVE.
+ * Return: 0 or a negative errno, see LITE_IOC_MOVE.
  */
 int lite_ctx_move(struct lite_ctx *ctx, const struct lite_target *target,
 		  u32 node, u64 offset, u64 length, u64 *moved)
@@ -325,7 +282,7 @@ int lite_ctx_move(struct lite_ctx *ctx, const struct lite_target *target,
 	err = lite_cluster_ready(mem->cl);
 	if (err)
 		return err;
-	/* The home's word for it would be taken for the home's own absence. */
+	/* The home's -EHOSTUNREACH for it would read as the home's absence. */
 	node = node ?: lite_cluster_id(mem->cl);
 	err = lite_node_incarnation(mem, node, &incarnation);
 	if (err == -EHOSTUNREACH)
@@ -348,12 +305,12 @@ int lite_ctx_move(struct lite_ctx *ctx, const struct lite_target *target,
 			return err;
 		tries = 0;
 		req.later = cpu_to_le32(1);
-		/* All of it may have been cut off since the first step. */
+		/* The range may have been cut off since the first step. */
 		size = le64_to_cpu(reply.length);
 		if (size <= offset)
 			return -ERANGE;
 		end = min(end, size);
-		/* It moves on, or the home is out of its mind. */
+		/* Each step makes progress, or the home is broken. */
 		if (at < end && le64_to_cpu(reply.next) <= at)
 			return -EPROTO;
 		at = max(at, le64_to_cpu(reply.next));
@@ -364,17 +321,7 @@ int lite_ctx_move(struct lite_ctx *ctx, const struct lite_target *target,
 	return err;
 }
 
-/**
- * lite_ctx_grants - what has been granted on an LMR
- * @ctx: context
- * @lh: handle, or 0
- * @name: checked, used when @lh is 0
- * @grants: set; LITE_GRANTS_MAX entries
- * @n: set to how many there are
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno as LITE_IOC_GRANTS.
- */
+/* List the grants (up to LITE_GRANTS_MAX). A handle needs no right. */
 int lite_ctx_grants(struct lite_ctx *ctx, u64 lh, const char *name,
 		    struct lite_grant *grants, u32 *n)
 {

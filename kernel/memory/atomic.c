@@ -2,25 +2,22 @@
 /*
  * Atomic operations on 8-byte words.
  *
- * All of them are done by the RDMA device of the node that holds the word, so
- * that they are atomic towards each other: its atomics are not atomic towards
- * the CPU's (Soft-RoCE), and so even local words go through it, by a connection
- * of the node to itself.
+ * All of them are performed by the RDMA device of the node that stores the
+ * word. Atomics of a device need not be atomic with respect to the CPU's
+ * (Soft-RoCE's are not), so local words, too, are accessed through the device,
+ * by a connection of the node to itself.
  *
- *   fetch-add, compare-and-swap   the device can: we post them to it
- *   swap, fetch-and, fetch-or     it cannot: the node that holds the word makes
- *                                 them of compare-and-swap (memop_serve.c),
- *                                 through its connection to itself
+ *   fetch-add, compare-and-swap   posted to the device
+ *   swap, fetch-and, fetch-or     no device has them: the node that stores the
+ *                                 word loops over compare-and-swap
+ *                                 (memop_serve.c) on its connection to itself
  */
 
 #include "../trace.h"
 #include "../wait.h"
 #include "memory.h"
 
-/*
- * The session for an atomic: local memory, too, is reached through the device,
- * because its atomics are not atomic towards the CPU's.
- */
+/* The connection to this node if the word is local, else NULL. Not entered. */
 static struct lite_conn *lite_atomic_conn(const struct lite_access *a,
 					  u64 offset, bool *local,
 					  const struct lite_mapping **stale)
@@ -36,7 +33,7 @@ static struct lite_conn *lite_atomic_conn(const struct lite_access *a,
 }
 
 /**
- * lite_atomic_post - have the device that has a word operate on it
+ * lite_atomic_post - perform an atomic by the device of the word's node
  * @m: mapping, entered
  * @conn: to its node, held live
  * @bounce: set to the value before
@@ -78,7 +75,7 @@ int lite_atomic_post(struct lite_mapping *m, struct lite_conn *conn,
 	return lite_io_result(m, err);
 }
 
-/* lite_atomic_end(), of one that has failed. */
+/* Slow path of lite_atomic_end(). */
 void lite_atomic_failed(struct lite_memory *mem, struct lite_conn *conn)
 {
 	if (!conn->other_end) {
@@ -155,7 +152,7 @@ static int lite_atomic_device(const struct lite_access *a,
 		if (!err)
 			memcpy(old, bounce->data, sizeof(*old));
 		lite_bounce_put(fab, bounce);
-		/* Without the page: others need it. */
+		/* Without the bounce page, which others need. */
 		if (err == -EAGAIN && stale)
 			err = lite_access_renew(a, stale) ?: -EAGAIN;
 		if (err == -EAGAIN && lite_given_up())
@@ -164,14 +161,9 @@ static int lite_atomic_device(const struct lite_access *a,
 	return err;
 }
 
-/**
- * lite_atomic_may - may this be done with the handle?
- * @a: handle and right
- * @offset: in the LMR, a multiple of 8
- * @length: 8
- *
- * Context: may sleep; killable.
- * Return: 0; as lite_access_enter(); -EINVAL, -ERANGE.
+/*
+ * Check handle, right and bounds of an atomic operation. 0, -EINVAL, -ERANGE,
+ * or as lite_access_enter(). May sleep; killable.
  */
 int lite_atomic_may(const struct lite_access *a, u64 offset, u64 length)
 {
@@ -185,20 +177,9 @@ int lite_atomic_may(const struct lite_access *a, u64 offset, u64 length)
 	return err;
 }
 
-/**
- * lite_atomic_known - an atomic operation, and whether it may have been done
- * @a: handle and right
- * @opcode: LITE_OP_FETCH_ADD, _CMP_SWAP, _SWAP, _FETCH_AND or _FETCH_OR
- * @offset: in the LMR, a multiple of 8
- * @length: 8
- * @operand: addend, the value expected, or whatever the word is combined with
- * @swap: the new value for LITE_OP_CMP_SWAP
- * @old: set to the value before
- * @posted: set to whether it may have been done; of LITE_OP_FETCH_ADD and
- *	_CMP_SWAP only
- *
- * Context: may sleep; killable.
- * Return: as lite_atomic().
+/*
+ * lite_atomic(), setting @posted to whether it may have been done even if it
+ * failed; valid for LITE_OP_FETCH_ADD and LITE_OP_CMP_SWAP only.
  */
 int lite_atomic_known(const struct lite_access *a, enum lite_opcode opcode,
 		      u64 offset, u64 length, u64 operand, u64 swap, u64 *old,
@@ -236,13 +217,13 @@ int lite_atomic_known(const struct lite_access *a, enum lite_opcode opcode,
  * @opcode: LITE_OP_FETCH_ADD, _CMP_SWAP, _SWAP, _FETCH_AND or _FETCH_OR
  * @offset: in the LMR, a multiple of 8
  * @length: 8
- * @operand: addend, the value expected, or whatever the word is combined with
+ * @operand: addend, value expected, or operand of the other operations
  * @swap: the new value for LITE_OP_CMP_SWAP
  * @old: set to the value before
  *
  * Context: may sleep; killable.
- * Return: 0 or a negative errno as LITE_IOC_OP. After -EHOSTDOWN and -ETIMEDOUT
- * it may or may not have been done.
+ * Return: 0 or a negative errno, see LITE_IOC_OP. After -EHOSTDOWN and
+ * -ETIMEDOUT it may or may not have been done.
  */
 int lite_atomic(const struct lite_access *a, enum lite_opcode opcode,
 		u64 offset, u64 length, u64 operand, u64 swap, u64 *old)

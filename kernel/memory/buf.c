@@ -8,12 +8,12 @@
 #include "../compat.h"
 #include "memory.h"
 
-/* So much is copied here by words: there are no checks of ranges then. */
+/* Up to this size, words are copied inline, without usercopy checks. */
 #define LITE_COPY_WORDS 256
 
 /*
- * Copy a few words, all of them or, as it were, none. What faults is copied
- * again, as far as it goes, by lite_buf_copy_nofault().
+ * Copy a few words. On a fault, return false, and lite_buf_copy_nofault()
+ * copies again as far as possible.
  */
 static bool lite_words_from_user(u64 *to, const u64 __user *from, size_t n)
 {
@@ -51,11 +51,11 @@ fault:
  * lite_buf_copy_nofault - copy between the caller's buffer and an LMR
  * @buf: buffer
  * @at: offset in it
- * @mem: memory of an LMR, or bounced
+ * @mem: memory of an LMR, or a bounce page
  * @n: bytes
  * @write: to the LMR, else from it
  *
- * Context: does not fault: what is not there is not copied.
+ * Context: any process; page faults are off: stops at an absent page.
  * Return: bytes copied, from the start.
  */
 size_t lite_buf_copy_nofault(const struct lite_buf *buf, u64 at, void *mem,
@@ -89,12 +89,12 @@ size_t lite_buf_copy_nofault(const struct lite_buf *buf, u64 at, void *mem,
  * lite_buf_fault_in - make a buffer's pages present
  * @buf: buffer
  * @at: offset in it
- * @n: bytes
+ * @n: bytes, at least one
  * @write: it will be read (for a write to an LMR), else written
  *
- * Context: may sleep, and fault.
- * Return: 0 when at least the first byte can be touched; -EFAULT; -ENODEV: the
- * node has been stopped meanwhile.
+ * Context: may sleep and fault, with the gate left meanwhile.
+ * Return: 0 if at least the first byte is accessible; -EFAULT; -ENODEV: the
+ * node was stopped meanwhile.
  */
 int lite_buf_fault_in(const struct lite_buf *buf, u64 at, size_t n, bool write)
 {
@@ -110,7 +110,7 @@ int lite_buf_fault_in(const struct lite_buf *buf, u64 at, size_t n, bool write)
 	return left == n ? -EFAULT : 0;
 }
 
-/* Pages of a user; a negative errno, or how many. */
+/* Pin user pages, faulting them in. Returns their number or an errno. */
 static int lite_buf_pin_user(const struct lite_buf *buf, unsigned long addr,
 			     int want, bool write, struct page **pages)
 {
@@ -126,7 +126,7 @@ static int lite_buf_pin_user(const struct lite_buf *buf, unsigned long addr,
 	return have ?: -EFAULT;
 }
 
-/* Likewise, but only what is present, and no lock is waited for. */
+/* Pin user pages that are present, without waiting for a lock. */
 static int lite_buf_pin_present(unsigned long addr, int want, bool write,
 				struct page **pages)
 {
@@ -138,25 +138,25 @@ static int lite_buf_pin_present(unsigned long addr, int want, bool write,
 				   FOLL_NOFAULT | (write ? 0 : FOLL_WRITE),
 				   pages);
 	mmap_read_unlock(current->mm);
-	/* What there is to be said against it, who may wait will hear. */
+	/* The caller retries where it may wait, and then gets any error. */
 	return have > 0 ? have : -EAGAIN;
 }
 
 /**
- * lite_buf_pin - hold the pages of a part of a buffer
+ * lite_buf_pin - pin pages of a buffer
  * @buf: buffer
  * @at: offset in it
  * @n: bytes
  * @write: they will be read (for a write to an LMR), else written
- * @wait: may fault, with the gate left meanwhile; else only what is present
+ * @wait: may fault, with the gate left meanwhile; else only present pages
  * @pages: set
- * @max: room in @pages
- * @skip: set to where in the first page the part begins
- * @got: set to the bytes that are held: at least 1, maybe fewer than @n
+ * @max: entries in @pages
+ * @skip: set to the offset in the first page
+ * @got: set to the bytes that are pinned: at least 1, maybe fewer than @n
  *
- * Context: may sleep; with @wait may fault, else waits for nobody.
- * Return: number of pages; -EFAULT and others; -EAGAIN: not without waiting;
- * -ENODEV: the node has been stopped meanwhile.
+ * Context: may sleep with @wait, else does not block.
+ * Return: number of pages; -EFAULT and others; -EAGAIN: not without @wait;
+ * -ENODEV: the node was stopped meanwhile.
  */
 int lite_buf_pin(const struct lite_buf *buf, u64 at, size_t n, bool write,
 		 bool wait, struct page **pages, int max, size_t *skip,
@@ -204,15 +204,9 @@ static bool lite_page_trydirty(struct page *page)
 	return true;
 }
 
-/**
- * lite_buf_tryunpin - let go of pages, unless that takes waiting
- * @buf: buffer
- * @pages: from lite_buf_pin()
- * @n: their number
- * @dirty: they have been written
- *
- * Context: process; waits for nobody.
- * Return: false: the lock of a page was held by somebody, and none was let go of.
+/*
+ * Unpin pages without blocking. False: a page to be dirtied is locked, and none
+ * was unpinned.
  */
 bool lite_buf_tryunpin(const struct lite_buf *buf, struct page **pages, int n,
 		       bool dirty)
@@ -229,16 +223,7 @@ bool lite_buf_tryunpin(const struct lite_buf *buf, struct page **pages, int n,
 	return true;
 }
 
-/**
- * lite_buf_unpin - let go of pages
- * @buf: buffer
- * @pages: from lite_buf_pin()
- * @n: their number
- * @dirty: they have been written: then it may wait for user space, which can
- *	hold the lock of a page of a file
- *
- * Context: may sleep.
- */
+/* Unpin pages. If @dirty, may wait for user space that locks a page (FUSE). */
 void lite_buf_unpin(const struct lite_buf *buf, struct page **pages, int n,
 		    bool dirty)
 {

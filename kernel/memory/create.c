@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Making LMRs: what is asked of their home, and the handle on it. */
+/* Creating LMRs, and opening a handle on them. */
 #include <linux/slab.h>
 
 #include "../core/name.h"
 #include "memory.h"
 
-/**
- * lite_create_fill - a request to make an LMR
- * @req: to fill
- * @self: this node's id
- * @cred: owner
- * @p: what to make
- *
- * Context: any.
- */
+/* Fill a request to create @p, owned by @cred, from node @self. Any context. */
 void lite_create_fill(struct lite_wire_create *req, u32 self,
 		      const struct lite_cred *cred,
 		      const struct lite_lmr_params *p)
@@ -57,12 +49,12 @@ static int lite_alloc_check(const struct lite_lmr_params *p)
 		if (len < 0)
 			return len;
 	} else if (p->flags & LITE_ALLOC_NO_HANDLE) {
-		return -EINVAL; /* nobody could ever reach it */
+		return -EINVAL; /* nothing could ever refer to it */
 	}
 	return 0;
 }
 
-/* Make it, and leave it unmapped. */
+/* Create an LMR without mapping it. */
 static int lite_create_only(struct lite_memory *mem, u32 home,
 			    const struct lite_wire_create *req)
 {
@@ -87,14 +79,14 @@ static int lite_create_only(struct lite_memory *mem, u32 home,
 }
 
 /**
- * lite_ctx_create - make an LMR and open it
+ * lite_ctx_create - create an LMR and open it
  * @ctx: context
  * @cred: its owner
- * @p: what to make
- * @h: reserved handle, which becomes it; NULL with LITE_ALLOC_NO_HANDLE
+ * @p: what to create
+ * @h: reserved handle to publish; NULL with LITE_ALLOC_NO_HANDLE
  *
  * Context: may sleep; killable.
- * Return: 0 or a negative errno as LITE_IOC_ALLOC; then @h is still reserved.
+ * Return: 0 or a negative errno, see LITE_IOC_ALLOC; then @h is still reserved.
  */
 int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred,
 		    const struct lite_lmr_params *p, struct lite_handle *h)
@@ -126,7 +118,7 @@ int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred,
 		goto out;
 	}
 	m = lite_mapping_create(mem, home, req, &id, &rights);
-	/* It is there, and has been changed already. */
+	/* A named LMR was created, and changed before it was mapped. */
 	if (m == ERR_PTR(-EAGAIN))
 		m = lite_map_id(mem, home, id, NULL, cred, LITE_RIGHTS_ALL,
 				&rights);

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Contexts: what their handles are opened, closed and entered for. (handles.c has
- * their table.)
- */
+/* Contexts: opening, closing, renewing and entering handles. */
 #include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -25,10 +22,10 @@ struct lite_ctx *lite_ctx_new(struct lite_memory *mem, void *owner)
 		return NULL;
 	ctx->mem = mem;
 	ctx->owner = owner;
-	/* Not that of another file either. */
+	/* Random, so that handles of other files are not valid here. */
 	atomic_set(&ctx->tags, get_random_u32());
 	kref_init(&ctx->ref);
-	kref_get(&ctx->ref); /* the list's */
+	kref_get(&ctx->ref); /* for the list */
 	mutex_init(&ctx->lock);
 	ida_init(&ctx->numbers);
 	spin_lock_init(&ctx->pinned_lock);
@@ -47,25 +44,16 @@ static void lite_user_release(struct kref *ref)
 	kfree_rcu(container_of(ref, struct lite_user, ref), rcu);
 }
 
-/**
- * lite_user_put - a handle less
- * @user: may be NULL
- *
- * Context: any.
- */
+/* Drop a reference. Any context. */
 void lite_user_put(struct lite_user *user)
 {
 	if (user)
 		kref_put(&user->ref, lite_user_release);
 }
 
-/**
- * lite_user_get - who opens a handle: mostly who has opened the one before
- * @ctx: context
- * @cred: who it is
- *
- * Context: may sleep.
- * Return: the user with a reference for a handle, or NULL.
+/*
+ * The user to open a handle as, with a reference, or NULL. It is the last
+ * handle's if the credentials are equal. May sleep.
  */
 struct lite_user *lite_user_get(struct lite_ctx *ctx,
 				const struct lite_cred *cred)
@@ -100,18 +88,13 @@ static void lite_ctx_release(struct kref *ref)
 	kfree(ctx);
 }
 
-/**
- * lite_ctx_put - give a reference to a context's memory back
- * @ctx: context; the last reference goes after it was shut
- *
- * Context: any.
- */
+/* Drop a reference. The context is shut before the last. Any context. */
 void lite_ctx_put(struct lite_ctx *ctx)
 {
 	kref_put(&ctx->ref, lite_ctx_release);
 }
 
-/* The handle is out of the table: what it held goes. */
+/* Release a handle that has been removed from the table. */
 static void lite_handle_free(struct lite_memory *mem, struct lite_handle *h)
 {
 	lite_mapping_put(rcu_dereference_protected(h->mapping, 1));
@@ -120,12 +103,9 @@ static void lite_handle_free(struct lite_memory *mem, struct lite_handle *h)
 	lite_stat_dec(mem->stats, LITE_STAT_HANDLES);
 }
 
-/**
- * lite_ctx_shut - close all handles of a context, and take no new ones; free
- * what was registered through it
- * @ctx: context; may be shut twice
- *
- * Context: may sleep; calls homes.
+/*
+ * Close all handles of a context, take no new ones, and free what was
+ * registered through it. May be called twice. May sleep; calls homes.
  */
 void lite_ctx_shut(struct lite_ctx *ctx)
 {
@@ -156,17 +136,18 @@ void lite_ctx_shut(struct lite_ctx *ctx)
 }
 
 /**
- * lite_map_id - map an LMR, when it is not being changed
+ * lite_map_id - map an LMR, waiting while it is being changed
  * @mem: node's
  * @home: its home
  * @id: its id there
- * @name: name that it must have; NULL: grant what there is of the rights
- * @cred: for whom
- * @rights: wanted
- * @granted: set to the rights granted; may be NULL
+ * @name: name that it must have; NULL: any, and grant what the user has of
+ *	@rights
+ * @cred: user to map it for
+ * @rights: LITE_RIGHT_* wanted
+ * @granted: set to the rights granted if @name is NULL; may be NULL
  *
  * Context: may sleep; killable.
- * Return: as lite_mapping_by_id(), but -EBUSY.
+ * Return: see lite_mapping_by_id(), but never -EBUSY.
  */
 struct lite_mapping *lite_map_id(struct lite_memory *mem, u32 home, u64 id,
 				 const char *name, const struct lite_cred *cred,
@@ -196,7 +177,7 @@ static int lite_map_name(struct lite_memory *mem, const struct lite_cred *cred,
 	u64 id;
 	int err;
 
-	/* The directory may be behind: then ask all homes. */
+	/* The directory may be stale: then ask all homes. */
 	do {
 		err = lite_name_lookup(mem, name, ask_all, &home, &id);
 		if (err)
@@ -211,14 +192,14 @@ static int lite_map_name(struct lite_memory *mem, const struct lite_cred *cred,
 /**
  * lite_ctx_map - open an LMR by name
  * @ctx: context
- * @cred: who asks
+ * @cred: user that asks
  * @name: checked
- * @rights: wanted, at least one
- * @h: reserved handle, which becomes it
+ * @rights: LITE_RIGHT_* wanted, at least one
+ * @h: reserved handle to publish
  * @length: set to the LMR's bytes
  *
  * Context: may sleep; killable.
- * Return: 0 or a negative errno as LITE_IOC_MAP; then @h is still reserved.
+ * Return: 0 or a negative errno, see LITE_IOC_MAP; then @h is still reserved.
  */
 int lite_ctx_map(struct lite_ctx *ctx, const struct lite_cred *cred,
 		 const char *name, u32 rights, struct lite_handle *h,
@@ -253,14 +234,7 @@ fail:
 	return err;
 }
 
-/**
- * lite_ctx_unmap - close a handle
- * @ctx: context
- * @lh: handle
- *
- * Context: may sleep; the last handle of an LMR calls its home.
- * Return: 0 or -EBADF.
- */
+/* Close a handle. 0 or -EBADF. May sleep; the last of an LMR calls its home. */
 int lite_ctx_unmap(struct lite_ctx *ctx, u64 lh)
 {
 	struct lite_handle *h;
@@ -277,9 +251,9 @@ int lite_ctx_unmap(struct lite_ctx *ctx, u64 lh)
 }
 
 /**
- * lite_ctx_share - a handle on what another context has a handle on
+ * lite_ctx_share - open a handle on the LMR of another context's handle
  * @ctx: context that gets it
- * @from: handle of the other, and the rights to have, no more and no less
+ * @from: the other context's handle, and the rights to have, all or none
  * @lh: set to the new handle
  *
  * Context: may sleep; killable.
@@ -305,7 +279,7 @@ int lite_ctx_share(struct lite_ctx *ctx, const struct lite_access *from, u64 *lh
 	} else if (from->right & ~old->rights) {
 		err = -EACCES;
 	} else {
-		/* Be it retired: whoever uses the new handle renews it. */
+		/* If retired, the new handle's first use renews it. */
 		m = rcu_dereference_protected(
 			old->mapping, lockdep_is_held(&from->ctx->lock));
 		kref_get(&m->ref);
@@ -322,14 +296,9 @@ err_cancel:
 	return err;
 }
 
-/**
- * lite_home_gone - a home does not know an LMR any more
- * @mem: node's
- * @home: its id
- * @incarnation: in which life it had the LMR
- *
- * Context: any.
- * Return: -EIDRM: it was freed; -ESTALE: the home lives anew.
+/*
+ * Why a home does not know an LMR of its @incarnation: -EIDRM: it was freed;
+ * -ESTALE: the home has a new incarnation. Any context.
  */
 int lite_home_gone(struct lite_memory *mem, u32 home, u64 incarnation)
 {
@@ -343,9 +312,9 @@ int lite_home_gone(struct lite_memory *mem, u32 home, u64 incarnation)
 	return err;
 }
 
-/* ---- operations come in here --------------------------------------------- */
+/* ---- entering ------------------------------------------------------------ */
 
-/* A handle's mapping is bound to what is over: ask the home again. */
+/* The handle's mapping is unusable: retire it and map the LMR again. */
 static int lite_handle_renew(struct lite_ctx *ctx, struct lite_handle *h,
 			     struct lite_mapping *old)
 {
@@ -369,7 +338,7 @@ static int lite_handle_renew(struct lite_ctx *ctx, struct lite_handle *h,
 	if (err)
 		return err;
 	lite_made_inherit(new, old);
-	/* Before it can be used: what its user has lost is lost for good. */
+	/* Before @new can be used. Rights that are lost once stay lost. */
 	WRITE_ONCE(h->rights, h->rights & rights);
 	rcu_assign_pointer(h->mapping, new);
 	lite_mapping_put(old);
@@ -377,14 +346,14 @@ static int lite_handle_renew(struct lite_ctx *ctx, struct lite_handle *h,
 }
 
 /**
- * lite_access_ask - make a handle usable again, unless that takes a while
+ * lite_access_ask - renew a handle, without waiting for a change to end
  * @a: the handle
- * @stale: its mapping that was found to be of no use; only compared
- * @home: set, with -EBUSY, to what lite_mapping_await() is to be told
- * @id: likewise
+ * @stale: its mapping that was found to be unusable; only compared
+ * @home: set, with -EBUSY, to what to pass to lite_mapping_await()
+ * @id: see @home
  *
  * Context: may sleep; killable.
- * Return: as lite_access_renew(); -EBUSY: the LMR is being changed.
+ * Return: see lite_access_renew(); -EBUSY: the LMR is being changed.
  */
 int lite_access_ask(const struct lite_access *a,
 		    const struct lite_mapping *stale, u32 *home, u64 *id)
@@ -404,7 +373,7 @@ int lite_access_ask(const struct lite_access *a,
 					      lockdep_is_held(&ctx->lock));
 		*home = m->home;
 		*id = m->id;
-		/* Otherwise somebody else has renewed it. */
+		/* Otherwise another thread has renewed it. */
 		if (m == stale)
 			err = lite_cluster_ready(ctx->mem->cl) ?:
 			      lite_handle_renew(ctx, h, m);
@@ -416,7 +385,7 @@ int lite_access_ask(const struct lite_access *a,
 /**
  * lite_access_renew - make a handle usable again
  * @a: the handle
- * @stale: its mapping that was found to be of no use; only compared
+ * @stale: its mapping that was found to be unusable; only compared
  *
  * Context: may sleep; killable.
  * Return: 0: try again; -EBADF, -EIDRM, -ESTALE, -EHOSTDOWN, -EINTR and others.
@@ -429,13 +398,13 @@ int lite_access_renew(const struct lite_access *a,
 	int err;
 
 	err = lite_access_ask(a, stale, &home, &id);
-	/* Without keeping all other handles waiting as well. */
+	/* Without ctx->lock, which all other handles need. */
 	if (err == -EBUSY)
 		err = lite_mapping_await(a->ctx->mem, home, id);
 	return err;
 }
 
-/* One try; under RCU. ERR_PTR(-EAGAIN): @stale is to be renewed. */
+/* Try to enter, under RCU. -EAGAIN: @stale is set and has to be renewed. */
 static inline struct lite_mapping *
 lite_access_try(const struct lite_access *a, const struct lite_mapping **stale)
 {
@@ -444,7 +413,7 @@ lite_access_try(const struct lite_access *a, const struct lite_mapping **stale)
 
 	if (unlikely(!h))
 		return ERR_PTR(-EBADF);
-	/* Rights are set before the mapping that goes with them. */
+	/* Rights are set before the mapping they belong to. */
 	m = rcu_dereference(h->mapping);
 	smp_rmb(); /* with lite_handle_renew() */
 	if (unlikely(a->right & ~READ_ONCE(h->rights)))
@@ -458,15 +427,10 @@ lite_access_try(const struct lite_access *a, const struct lite_mapping **stale)
 	return ERR_PTR(-EAGAIN);
 }
 
-/**
- * lite_access_tryenter - begin to operate on an LMR, unless that takes a while
- * @a: handle and right
- * @stale: set to what lite_access_renew() is to be told, after -EAGAIN
- *
- * For those who have in hand what others wait for. As lite_access_enter().
- *
- * Context: any process.
- * Return: the mapping, or ERR_PTR: -EBADF, -EACCES, -EAGAIN: renew, try again.
+/*
+ * lite_access_enter() without blocking, for callers that hold what others wait
+ * for. ERR_PTR: -EBADF, -EACCES; -EAGAIN: pass @stale to lite_access_renew(),
+ * and try again. Any process.
  */
 struct lite_mapping *lite_access_tryenter(const struct lite_access *a,
 					  const struct lite_mapping **stale)
@@ -483,8 +447,8 @@ struct lite_mapping *lite_access_tryenter(const struct lite_access *a,
  * lite_access_enter - begin to operate on an LMR
  * @a: handle and right
  *
- * Until lite_access_exit() the LMR's memory stays; REVOKE waits for that, so
- * nothing in between may wait for user space (a page fault, say).
+ * The LMR's memory stays until lite_access_exit(). REVOKE waits for that, so
+ * the caller must not wait for user space (a page fault, say) in between.
  *
  * Context: may sleep; killable.
  * Return: the mapping, or ERR_PTR: -EBADF, -EACCES, -EIDRM, -ESTALE,
@@ -506,7 +470,7 @@ struct lite_mapping *lite_access_enter(const struct lite_access *a)
 	}
 }
 
-/* Entered, or an ERR_PTR: is the part within the LMR? */
+/* Check the bounds of a range; on failure, leave the LMR. */
 static inline struct lite_mapping *lite_entered(struct lite_mapping *m,
 						u64 offset, u64 length)
 {
@@ -522,16 +486,15 @@ static inline struct lite_mapping *lite_entered(struct lite_mapping *m,
 }
 
 /**
- * lite_enter_range - enter for a part of an LMR
+ * lite_enter_range - begin to operate on a range of an LMR
  * @a: handle and right
  * @offset: in the LMR, bytes
  * @length: bytes
  *
- * Between two entries the handle may have been closed, and its number may even
- * name another LMR by now: the bounds are checked each time.
+ * Bounds are checked at each entry: handle and LMR may have changed in between.
  *
  * Context: may sleep; killable.
- * Return: as lite_access_enter(); -EINVAL, -ERANGE.
+ * Return: see lite_access_enter(); -EINVAL, -ERANGE.
  */
 struct lite_mapping *lite_enter_range(const struct lite_access *a, u64 offset,
 				      u64 length)
@@ -547,18 +510,10 @@ struct lite_mapping *lite_enter_range(const struct lite_access *a, u64 offset,
 	return lite_entered(m, offset, length);
 }
 
-/**
- * lite_tryenter_range - enter for a part of an LMR, unless that takes a while
- * @a: handle and right
- * @offset: in the LMR, bytes
- * @length: bytes
- * @stale: set to what lite_access_renew() is to be told, after -EAGAIN
- *
- * For those who have a bounce page in hand, or are in another LMR already:
- * after -EAGAIN they give that back, and renew.
- *
- * Context: any process.
- * Return: as lite_access_tryenter(); -EINVAL, -ERANGE.
+/*
+ * lite_enter_range() without blocking: -EAGAIN sets @stale. For callers that
+ * hold a bounce page or have entered another LMR; they release that, and then
+ * renew.
  */
 struct lite_mapping *lite_tryenter_range(const struct lite_access *a,
 					 u64 offset, u64 length,
@@ -568,7 +523,7 @@ struct lite_mapping *lite_tryenter_range(const struct lite_access *a,
 }
 
 /**
- * lite_access_conn - the session to operate on a share in
+ * lite_access_conn - the session in which to operate on a share
  * @m: mapping, entered
  * @share: of another node
  *
@@ -591,7 +546,7 @@ struct lite_conn *lite_access_conn(struct lite_mapping *m, u32 share)
 							   -EHOSTDOWN);
 }
 
-/* The first peer of a mapping that is suspect, with a reference. */
+/* The first suspect node of a handle's LMR, with a reference, or NULL. */
 static struct lite_peer *lite_access_suspect(const struct lite_access *a)
 {
 	struct lite_peer *peer = NULL;
@@ -603,26 +558,23 @@ static struct lite_peer *lite_access_suspect(const struct lite_access *a)
 	h = lite_handle_find(a->ctx, a->lh);
 	m = h ? rcu_dereference(h->mapping) : NULL;
 	for (i = 0; m && i < m->n_shares && !peer; i++) {
-		/* What is lost does not come back with its node. */
+		/* Lost memory does not come back with its node. */
 		if (m->share[i].lost)
 			continue;
 		peer = m->share[i].peer;
 		if (peer && !lite_peer_is_suspect(peer))
 			peer = NULL;
 	}
-	/* The mapping, which has one, is freed after a grace period. */
+	/* Safe: @m holds a reference, and is freed after a grace period. */
 	if (peer)
 		kref_get(&peer->ref);
 	rcu_read_unlock();
 	return peer;
 }
 
-/**
- * lite_access_await - an operation found a node of an LMR out of reach
- * @a: handle
- *
- * Context: may sleep; killable.
- * Return: 0: try again; -EHOSTDOWN: none of its nodes is merely suspect; -EINTR.
+/*
+ * Wait for a suspect node of an LMR. 0: try again; -EHOSTDOWN: it is down, or
+ * there is none; -EINTR. May sleep; killable.
  */
 int lite_access_await(const struct lite_access *a)
 {

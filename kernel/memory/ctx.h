@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * What is asked of an LMR by handle or name, and by whom. ctx.c, handles.c,
- * ask.c, look.c, transfer.c, atomic.c, memop.c, buf.c, known.c
- */
+/* Handles, and requests and operations made with them. */
 #ifndef _LITE_CTX_H
 #define _LITE_CTX_H
 
@@ -18,7 +15,7 @@
 struct lite_access;
 struct lite_vector;
 
-/* Who opened handles; shared by those that one user opened in a row. */
+/* The user that opened a handle; shared by handles opened in a row. */
 struct lite_user {
 	struct kref ref;
 	struct rcu_head rcu;
@@ -28,9 +25,9 @@ struct lite_user {
 /**
  * struct lite_handle - an open LMR
  * @lh: its number
- * @rights: LITE_RIGHT_* it was opened with, but those that were lost since; set
- *	before @mapping is
- * @user: who opened it
+ * @rights: LITE_RIGHT_* it was opened with, less those lost since; set before
+ *	@mapping
+ * @user: user that opened it
  * @mapping: under RCU; replaced, under ctx->lock, when it is retired
  * @rcu: freed after a grace period
  */
@@ -45,8 +42,8 @@ struct lite_handle {
 /**
  * struct lite_handle_table - handles by index
  * @rcu: freed after a grace period
- * @n: entries
- * @slot: they
+ * @n: entries in @slot
+ * @slot: handles, or NULL
  */
 struct lite_handle_table {
 	struct rcu_head rcu;
@@ -57,20 +54,20 @@ struct lite_handle_table {
 /**
  * struct lite_ctx - the handles of an open file or of a kernel client
  * @mem: node's
- * @ref: the owner's, and the list's until it is shut
+ * @ref: held by the owner, and for @list until it is shut
  * @list: in mem->ctxs
  * @lock: serialises changes of handles
  * @closed: takes no new handles
- * @user: who opened the last one
+ * @user: user that opened the last handle
  * @numbers: indices of handles, reserved ones included
- * @handles: under RCU; replaced, and changed, under @lock
- * @tags: of handles
+ * @handles: under RCU; replaced and changed under @lock
+ * @tags: for the numbers of handles
  * @pinned_lock: protects @pinned
- * @pinned: memory of processes that was registered through it
- * @vector: room for a vector call, while none has it; vector.c
+ * @pinned: process memory that was registered through it
+ * @vector: cached memory for a vector call, while no call uses it; vector.c
  * @owner: of the layer above
  * @locks: held through it, by word and owner; of the service layer
- * @n_locks: how many
+ * @n_locks: entries in @locks
  */
 struct lite_ctx {
 	struct lite_memory *mem;
@@ -90,7 +87,7 @@ struct lite_ctx {
 	u32 n_locks;
 };
 
-/* A handle by its number, or NULL. Under RCU, or @ctx locked. */
+/* Look up a handle by number. Under RCU, or @ctx locked. */
 static inline struct lite_handle *lite_handle_find(const struct lite_ctx *ctx,
 						   u64 lh)
 {
@@ -106,16 +103,19 @@ static inline struct lite_handle *lite_handle_find(const struct lite_ctx *ctx,
 	return h && h->lh == lh ? h : NULL;
 }
 
-/* Beyond the errnos that users, and other kernels, see: let another thread do it. */
+/*
+ * Not an errno that users or peers see: the caller must not block, so another
+ * thread has to do it.
+ */
 #define LITE_EPUTOFF (MAX_ERRNO - 1)
 
 /**
- * struct lite_gate - lets go of the node while user space is waited for
- * @users: of the node; a page fault can take for ever (userfaultfd, FUSE), and
- *	must not keep the node from being stopped
- * @in: we are counted there
- * @nowait: nobody is to be waited for: the thread is one that submits commands of
- *	io_uring. What would have to is -LITE_EPUTOFF, with nothing done
+ * struct lite_gate - lets the node stop while user space is waited for
+ * @users: of the node. A page fault can take forever (userfaultfd, FUSE), so it
+ *	is left meanwhile
+ * @in: the caller is counted in @users
+ * @nowait: the thread submits io_uring commands and must not block; what would
+ *	block returns -LITE_EPUTOFF and does nothing
  */
 struct lite_gate {
 	struct percpu_ref *users;
@@ -143,7 +143,7 @@ static inline bool lite_gate_enter(struct lite_gate *gate)
 /**
  * struct lite_buf - memory of the caller of an operation
  * @gate: for user memory
- * @user: whether it is a user address
+ * @user: @u is valid, else @k
  * @u: user address
  * @k: kernel address
  */
@@ -192,10 +192,10 @@ int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred,
 		    const struct lite_lmr_params *p, struct lite_handle *h);
 
 /**
- * struct lite_target - an LMR of which something is asked
- * @cred: who asks, when it is by name
+ * struct lite_target - the LMR that a request is about
+ * @cred: user that asks, if @lh is 0
  * @lh: handle, or 0
- * @name: checked; used when @lh is 0
+ * @name: checked; used if @lh is 0
  */
 struct lite_target {
 	const struct lite_cred *cred;
@@ -224,7 +224,7 @@ int lite_memory_list(struct lite_memory *mem, u64 *cursor,
 
 /**
  * struct lite_access - what an operation may touch
- * @ctx: whose handle
+ * @ctx: context of the handle
  * @lh: handle
  * @right: LITE_RIGHT_* it needs
  */

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * LITE_OP_FENCE: what has completed is seen by the processors of the nodes that
- * have the bytes. Documentation/ordering.rst has what may be relied on without.
+ * LITE_OP_FENCE: make completed operations visible to the processors of the
+ * nodes that store the bytes. Documentation/ordering.rst says what is
+ * guaranteed without a fence.
  *
- * A store is flushed through the session that operations on the LMR go through now.
- * The queue pairs of an earlier one have been destroyed there before this one was
- * used, which ends what its device was doing on their behalf.
+ * A store is flushed through the present session. The queue pairs of earlier
+ * sessions were destroyed there before this one was used, which ended all
+ * accesses on their behalf.
  */
 #include "../trace.h"
 #include "../wait.h"
 #include "memory.h"
 
-/* Sessions in which a node is tried. */
+/* Attempts per LMR, across sessions. */
 #define LITE_FENCE_TRIES 3
 
 static int lite_fence_conn(struct lite_conn *conn)
@@ -22,7 +23,7 @@ static int lite_fence_conn(struct lite_conn *conn)
 	return err;
 }
 
-/* Of operations that the device has done on memory of this node: atomics. */
+/* Flush atomics that the device performed on memory of this node. */
 static int lite_fence_self(struct lite_memory *mem)
 {
 	struct lite_conn *conn = lite_cluster_self_conn_tryget(mem->cl);
@@ -40,7 +41,6 @@ static int lite_fence_share(struct lite_mapping *m, u32 share)
 	return IS_ERR(conn) ? PTR_ERR(conn) : lite_fence_conn(conn);
 }
 
-/* All nodes of an LMR. */
 static int lite_fence_lmr(const struct lite_access *a)
 {
 	struct lite_mapping *m = lite_access_enter(a);
@@ -52,7 +52,7 @@ static int lite_fence_lmr(const struct lite_access *a)
 	for (i = 0; i < m->n_shares && !err; i++)
 		err = lite_fence_share(m, i);
 	lite_access_exit(m);
-	/* @m is only compared now. */
+	/* @m is only compared. */
 	if (err == -EAGAIN)
 		err = lite_access_renew(a, m) ?: -EAGAIN;
 	return err;
@@ -75,7 +75,7 @@ static int lite_fence_handle(const struct lite_access *a)
 	}
 }
 
-/* All nodes that are not down. */
+/* Flush all nodes that are not down. */
 static int lite_fence_all(struct lite_memory *mem)
 {
 	int err = lite_cluster_ready(mem->cl);
@@ -92,20 +92,19 @@ static int lite_fence_all(struct lite_memory *mem)
 }
 
 /**
- * lite_fence - wait until what has completed is seen by processors
- * @ctx: whose handle
- * @lh: of an LMR: at the nodes that it is at; 0: at all nodes
+ * lite_fence - wait until completed operations are visible to processors
+ * @ctx: context of the handle
+ * @lh: handle of an LMR: at all its nodes; 0: at all nodes that are not down
  *
  * Context: may sleep; killable.
- * Return: 0; as lite_access_enter(); -EHOSTDOWN, -ETIMEDOUT; of all nodes those
- * that are down are passed over.
+ * Return: 0; see lite_access_enter(); -EHOSTDOWN, -ETIMEDOUT.
  */
 int lite_fence(struct lite_ctx *ctx, u64 lh)
 {
 	const struct lite_access a = { .ctx = ctx, .lh = lh };
 	int err;
 
-	/* What was copied into memory of this node comes first. */
+	/* Orders copies into memory of this node. */
 	smp_mb();
 	err = lh ? lite_fence_handle(&a) : lite_fence_all(ctx->mem);
 	trace_lite_op(LITE_OP_FENCE, lh, 0, 0, err);

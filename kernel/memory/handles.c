@@ -2,12 +2,12 @@
 /*
  * The handles of a context.
  *
- * A handle is made in two steps, so that its number can be given to the user
- * before it works: reserve (an entry that nobody finds), then publish, or
- * cancel. It is looked up under RCU and freed after a grace period.
+ * A handle is made in two steps, so that its number can be copied to the user
+ * before it works: reserve (not in the table), then publish or cancel. It is
+ * looked up under RCU and freed after a grace period.
  *
- * The table is flat: to find one of a hundred thousand takes what it takes to find
- * one of ten. It grows, by being replaced under RCU, and does not shrink.
+ * The table is a flat array, for constant-time look-ups. It grows, replaced
+ * under RCU, and does not shrink.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -22,7 +22,7 @@ static struct lite_handle_table *lite_handles_locked(struct lite_ctx *ctx)
 					 lockdep_is_held(&ctx->lock));
 }
 
-/* See to it that there is an entry for @index. */
+/* Make sure that the table has an entry for @index. */
 static int lite_handles_grow(struct lite_ctx *ctx, u32 index)
 {
 	struct lite_handle_table *old, *new;
@@ -30,7 +30,7 @@ static int lite_handles_grow(struct lite_ctx *ctx, u32 index)
 	bool room;
 	int err = 0;
 
-	/* Mostly there is, and the lock may be held while a home is asked. */
+	/* Usually it has. Avoids the lock, which may be held during calls. */
 	rcu_read_lock();
 	old = rcu_dereference(ctx->handles);
 	room = old && index < old->n;
@@ -57,11 +57,7 @@ out:
 	return err;
 }
 
-/**
- * lite_handle_remove - nobody finds a handle any more
- * @ctx: context, locked
- * @h: published
- */
+/* Remove a published handle from the table. */
 void lite_handle_remove(struct lite_ctx *ctx, const struct lite_handle *h)
 {
 	u32 index = lite_handle_index(h->lh);
@@ -70,13 +66,7 @@ void lite_handle_remove(struct lite_ctx *ctx, const struct lite_handle *h)
 	ida_free(&ctx->numbers, index);
 }
 
-/**
- * lite_handle_next - one handle after the other
- * @ctx: context, locked
- * @index: 0 at first
- *
- * Return: a published handle, or NULL: there are no more.
- */
+/* The next published handle; NULL: the end. @index: 0 at first. */
 struct lite_handle *lite_handle_next(struct lite_ctx *ctx, u32 *index)
 {
 	struct lite_handle_table *t = lite_handles_locked(ctx);
@@ -92,12 +82,12 @@ struct lite_handle *lite_handle_next(struct lite_ctx *ctx, u32 *index)
 }
 
 /**
- * lite_handle_reserve - a number for a handle to be
+ * lite_handle_reserve - reserve a number for a handle
  * @ctx: context
  *
  * Context: may sleep.
- * Return: the handle, for lite_ctx_create(), lite_ctx_map() or
- * lite_handle_cancel(); -EMFILE: there are too many; -ENOMEM.
+ * Return: the handle, for lite_handle_publish() or lite_handle_cancel();
+ * ERR_PTR: -EMFILE: there are too many; -ENOMEM.
  */
 struct lite_handle *lite_handle_reserve(struct lite_ctx *ctx)
 {
@@ -118,18 +108,12 @@ struct lite_handle *lite_handle_reserve(struct lite_ctx *ctx)
 		kfree(h);
 		return ERR_PTR(err);
 	}
-	/* Not the number of any handle before it, for very long. */
+	/* The tag tells it from earlier handles with this index. */
 	h->lh = lite_handle_make(index, atomic_inc_return(&ctx->tags));
 	return h;
 }
 
-/**
- * lite_handle_cancel - give a reserved handle up
- * @ctx: context
- * @h: reserved, not published
- *
- * Context: any process.
- */
+/* Free a handle that was reserved but not published. Any process. */
 void lite_handle_cancel(struct lite_ctx *ctx, struct lite_handle *h)
 {
 	ida_free(&ctx->numbers, lite_handle_index(h->lh));
@@ -137,11 +121,11 @@ void lite_handle_cancel(struct lite_ctx *ctx, struct lite_handle *h)
 }
 
 /**
- * lite_handle_publish - from here on the handle works
+ * lite_handle_publish - make a reserved handle work
  * @ctx: context
  * @h: reserved
- * @user: who opened it; the reference is taken over, come what may
- * @m: what it is a handle of; likewise
+ * @user: user that opened it; the reference is consumed, also on failure
+ * @m: mapping of its LMR; the reference is consumed, also on failure
  * @rights: LITE_RIGHT_*
  *
  * Context: may sleep.
@@ -161,7 +145,7 @@ int lite_handle_publish(struct lite_ctx *ctx, struct lite_handle *h,
 	if (ctx->closed)
 		err = -ENODEV;
 	if (!err) {
-		/* There has been room since it was reserved. */
+		/* lite_handle_reserve() has made room. */
 		t = lite_handles_locked(ctx);
 		rcu_assign_pointer(t->slot[lite_handle_index(h->lh)], h);
 		lite_stat_inc(ctx->mem->stats, LITE_STAT_HANDLES);

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What was mapped by name lately, so that mapping it again asks nobody.
+ * Cache of mappings by name and user, so that mapping a name again makes no
+ * call.
  *
- * A home recalls an LMR from all its mappers before it takes a right from
- * anybody, gives it another name, or frees it; and it grants a MAP only under
- * the name that the LMR has then. So as long as a mapping is ACTIVE, and its
- * session with the home alive, what the home said when it was asked under this
- * name for this user is what it would say now. What it refused may have been
- * granted since: that is asked for.
+ * A home recalls an LMR from all mappers before it takes a right away, renames
+ * it or frees it. So while a mapping is ACTIVE and its session with the home
+ * alive, what the home granted for a name and user is what it would grant now.
+ * Refusals are not cached: they may be out of date.
  *
- * An entry keeps its mapping, and so the home counts this node as a mapper, for
- * LITE_KNOWN_TIME after the name was asked for last.
+ * An entry has a reference to its mapping, so the home counts this node as a
+ * mapper for a while (LITE_KNOWN_TIME) after the last use.
  */
 #include <linux/jhash.h>
 #include <linux/random.h>
@@ -18,16 +17,16 @@
 
 #include "memory.h"
 
-/* An entry is forgotten that was not used for so long, or twice that. */
+/* Entries that are unused for this long, at most twice that, are dropped. */
 #define LITE_KNOWN_TIME HZ
 
 /**
- * struct lite_known - what a user got when he mapped a name
+ * struct lite_known - what a user was granted on a name
  * @hash: by name
  * @m: mapping, with a reference
- * @user: whom for, with a reference
- * @rights: LITE_RIGHT_* that he was granted
- * @used: jiffies, when last
+ * @user: with a reference
+ * @rights: LITE_RIGHT_* that were granted
+ * @used: jiffies of the last use
  * @name: name
  */
 struct lite_known {
@@ -61,7 +60,7 @@ static struct lite_known *lite_known_lookup(struct lite_known_table *known,
 	return NULL;
 }
 
-/* Is it what the home would say? One that is not is of no use any more. */
+/* Would the home still say so? If not, the entry is of no use any more. */
 static bool lite_known_true(const struct lite_known *k)
 {
 	return READ_ONCE(k->m->state) == LITE_MAPPING_ACTIVE &&
@@ -69,10 +68,10 @@ static bool lite_known_true(const struct lite_known *k)
 }
 
 /**
- * lite_known_find - a mapping that a user may have without asking for it
+ * lite_known_find - look up a mapping that the home would grant
  * @mem: node's
  * @name: name
- * @user: who asks
+ * @user: user that asks
  * @rights: LITE_RIGHT_* wanted
  *
  * Context: any process.
@@ -105,16 +104,16 @@ static void lite_known_free(struct lite_known *k)
 }
 
 /**
- * lite_known_add - a user has been granted a MAP by name
+ * lite_known_add - remember that a user was granted a MAP by name
  * @mem: node's
- * @name: name, which the home said that the LMR has
- * @user: who asked
+ * @name: name, which the home confirmed
+ * @user: user that asked
  * @rights: LITE_RIGHT_* granted
  * @m: mapping; the caller has a reference
  *
- * Without memory, or room, it is not remembered, and no harm done.
+ * Does nothing if there is no memory or the table is full.
  *
- * Context: may sleep; calls.
+ * Context: may sleep; makes calls.
  */
 void lite_known_add(struct lite_memory *mem, const char *name,
 		    struct lite_user *user, u32 rights, struct lite_mapping *m)
@@ -137,7 +136,7 @@ void lite_known_add(struct lite_memory *mem, const char *name,
 	spin_lock(&known->lock);
 	old = lite_known_lookup(known, key, name, user);
 	if (old) {
-		/* The same mapping: the same moment, as far as anybody knows. */
+		/* The same mapping: both grants hold. */
 		if (old->m == m)
 			k->rights |= old->rights;
 		hash_del(&old->hash);
@@ -156,7 +155,7 @@ void lite_known_add(struct lite_memory *mem, const char *name,
 		lite_known_free(k);
 }
 
-/* Forget what was not used since @since, and what is not true any more. */
+/* Drop entries not used after @since, and stale ones; are any left? */
 static bool lite_known_expire(struct lite_memory *mem, unsigned long since)
 {
 	struct lite_known_table *known = &mem->known;
@@ -192,14 +191,7 @@ static void lite_known_work(struct work_struct *work)
 		queue_delayed_work(mem->wq, &mem->known.work, LITE_KNOWN_TIME);
 }
 
-/**
- * lite_known_forget - forget everything
- * @mem: node's
- *
- * What is added meanwhile may stay.
- *
- * Context: may sleep; calls homes.
- */
+/* Drop all entries but those added concurrently. May sleep; calls homes. */
 void lite_known_forget(struct lite_memory *mem)
 {
 	lite_known_expire(mem, jiffies);
@@ -207,12 +199,6 @@ void lite_known_forget(struct lite_memory *mem)
 	lite_known_expire(mem, jiffies);
 }
 
-/**
- * lite_known_init - nothing is known
- * @mem: node's
- *
- * Context: any process.
- */
 void lite_known_init(struct lite_memory *mem)
 {
 	spin_lock_init(&mem->known.lock);

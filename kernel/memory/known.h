@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What was mapped by name lately: known.c */
+/* Cache of mappings by name and user. known.c */
 #ifndef _LITE_KNOWN_H
 #define _LITE_KNOWN_H
 
@@ -11,16 +11,16 @@ struct lite_mapping;
 struct lite_memory;
 struct lite_user;
 
-/* As many names and users at a time, at most. */
+/* Entries, at most. */
 #define LITE_KNOWN_MAX 1024
 
 /**
- * struct lite_known_table - names with the mappings they stood for
+ * struct lite_known_table - cache of mappings by name and user
  * @lock: protects what follows
  * @names: struct lite_known by hash of its name
- * @salt: of that hash, for names are chosen by users
- * @n: how many there are
- * @work: forgets those that were not asked for lately
+ * @salt: of the hash, as users choose the names
+ * @n: entries
+ * @work: drops entries that were not used lately
  */
 struct lite_known_table {
 	spinlock_t lock;

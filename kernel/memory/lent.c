@@ -2,19 +2,17 @@
 /*
  * Mappings for memory operations that peers ask for.
  *
- * Such an operation names LMRs by home and id. This node works on them as a
- * mapper in its own right: a REVOKE reaches it and waits for what it does, as
- * for the operations of its own users. What it has mapped for that it keeps for
- * a while, for the next operation: a reference to the mapping, in a short list.
+ * Such an operation names LMRs by home and id. This node performs it as a
+ * mapper in its own right, so a REVOKE waits for it as for those of local
+ * users. A short list holds references to mappings for a while, for the next
+ * operation.
  *
- * It is entered without that reference, by what is in mem->mappings; so it does
- * not matter when a mapping is dropped from here, nor whether its users were
- * here before: who does not find it has it mapped (lite_lent_prepare()), which
- * takes calls, and then tries again.
+ * Operations enter through mem->mappings, without that reference, so a mapping
+ * can be dropped from the list at any time. If there is none, the operation has
+ * the LMR mapped (lite_lent_prepare(), which makes calls) and tries again.
  *
- * An anonymous LMR goes with the last handle at the node that made it. There
- * it is mapped as long as it lives, so it is not kept; unless it had to be
- * mapped anew just now, and then only for a moment.
+ * An anonymous LMR ends with its mapping at its maker, so an existing mapping
+ * of one is not kept, and a new one only briefly.
  */
 #include <linux/slab.h>
 
@@ -23,9 +21,9 @@
 #define LITE_LENT_MAX 64
 #define LITE_LENT_IDLE (5 * HZ)
 #define LITE_LENT_IDLE_ANONYMOUS HZ
-/* How often it is looked whether some are idle. */
+/* Interval of checks for idle mappings. */
 #define LITE_LENT_PERIOD HZ
-/* Given back together. */
+/* Mappings given back per hold of map_lock. */
 #define LITE_LENT_BATCH 16
 /* Sessions may change while an LMR is mapped. */
 #define LITE_PREPARE_TRIES 4
@@ -47,7 +45,7 @@ static bool lite_lent_is_idle(const struct lite_mapping *m)
 	       time_after(jiffies, READ_ONCE(m->lent_used) + idle);
 }
 
-/* Give back what is of no use, or all; true when there may be more. */
+/* Drop idle or dead mappings, or @all; returns true if there may be more. */
 static bool lite_lent_reap(struct lite_memory *mem, bool all)
 {
 	struct lite_mapping *m, *next, *out[LITE_LENT_BATCH];
@@ -81,20 +79,13 @@ static void lite_lent_work(struct work_struct *work)
 	spin_unlock(&mem->map_lock);
 }
 
-/**
- * lite_lent_init - lend nothing yet
- * @mem: node's
- */
 void lite_lent_init(struct lite_memory *mem)
 {
 	INIT_LIST_HEAD(&mem->lent.mappings);
 	INIT_DELAYED_WORK(&mem->lent.work, lite_lent_work);
 }
 
-/**
- * lite_lent_kick - a mapping that is kept is of no use any more
- * @m: mapping; map_lock is held
- */
+/* A mapping on the list has left ACTIVE: have it dropped. */
 void lite_lent_kick(struct lite_mapping *m)
 {
 	struct lite_memory *mem = m->mem;
@@ -104,24 +95,14 @@ void lite_lent_kick(struct lite_mapping *m)
 		mod_delayed_work(mem->wq, &mem->lent.work, 0);
 }
 
-/**
- * lite_lent_drop - give back all that is kept
- * @mem: node's
- *
- * Context: may sleep; calls homes.
- */
+/* Drop all kept mappings. May sleep; calls homes. */
 void lite_lent_drop(struct lite_memory *mem)
 {
 	while (lite_lent_reap(mem, true))
 		cond_resched();
 }
 
-/**
- * lite_lent_close - give back all that is kept, and keep nothing any more
- * @mem: node's; may be closed twice
- *
- * Context: may sleep; calls homes.
- */
+/* Drop all kept mappings, and keep none from now on. May sleep; calls homes. */
 void lite_lent_close(struct lite_memory *mem)
 {
 	spin_lock(&mem->map_lock);
@@ -132,8 +113,8 @@ void lite_lent_close(struct lite_memory *mem)
 }
 
 /*
- * The list is full: take the first, those that were used since they came to
- * their place being moved behind the others, once each.
+ * Evict the first mapping that was not used since it got its place; others move
+ * to the tail, once each.
  */
 static struct lite_mapping *lite_lent_oldest(struct lite_memory *mem)
 {
@@ -154,10 +135,7 @@ static struct lite_mapping *lite_lent_oldest(struct lite_memory *mem)
 	return m;
 }
 
-/*
- * Keep a mapping, or have it used last when it is kept already. Takes over the
- * reference.
- */
+/* Keep a mapping, or refresh it if it is kept; consumes the reference. */
 static void lite_lent_keep(struct lite_mapping *m)
 {
 	struct lite_memory *mem = m->mem;
@@ -188,19 +166,19 @@ static bool lite_lent_current(const struct lite_mapping *m)
 }
 
 /**
- * lite_lent_enter - begin to operate on an LMR for a peer
+ * lite_lent_enter - enter an LMR for an operation of a peer
  * @mem: node's
  * @range: names the LMR
  * @offset: in the LMR, bytes
  * @length: bytes
  *
- * As lite_access_enter(), with lite_access_exit() to follow. Only in the
- * generation in which the peer has checked its right: what comes late (its
- * caller was killed, say) is not done after a change that took the right away.
+ * Only in the generation in which the peer checked its right: a late request
+ * (its caller was killed, say) must not run after a change that took the right
+ * away. To be followed by lite_access_exit().
  *
  * Context: any.
- * Return: the mapping, or ERR_PTR: -ENOLINK: have it prepared first; -ESTALE:
- * the home lives anew; -EINVAL, -ERANGE.
+ * Return: the mapping, or ERR_PTR: -ENOLINK: call lite_lent_prepare() first;
+ * -ESTALE: the home has a new incarnation; -EINVAL, -ERANGE.
  */
 struct lite_mapping *lite_lent_enter(struct lite_memory *mem,
 				     const struct lite_wire_range *range,
@@ -211,7 +189,7 @@ struct lite_mapping *lite_lent_enter(struct lite_memory *mem,
 	struct lite_mapping *m;
 	int err = 0;
 
-	/* Mappings are freed a grace period after they have left the table. */
+	/* Mappings are freed a grace period after leaving the table. */
 	rcu_read_lock();
 	m = xa_load(&mem->mappings, lite_mapping_key(home, id));
 	if (m && !percpu_ref_tryget_live(&m->ops))
@@ -236,7 +214,7 @@ struct lite_mapping *lite_lent_enter(struct lite_memory *mem,
 	return m;
 }
 
-/* What is mapped already, with a reference, or NULL. */
+/* An existing usable mapping, with a reference, or NULL. */
 static struct lite_mapping *lite_lent_find(struct lite_memory *mem, u32 home,
 					   u64 id)
 {
@@ -251,7 +229,7 @@ static struct lite_mapping *lite_lent_find(struct lite_memory *mem, u32 home,
 	return m;
 }
 
-/* Wait for nodes that may come back; is the mapping in their sessions then? */
+/* Wait for suspect nodes. Is the mapping in the sessions there are then? */
 static bool lite_lent_settled(struct lite_mapping *m)
 {
 	struct lite_conn *conn;
@@ -266,7 +244,7 @@ static bool lite_lent_settled(struct lite_mapping *m)
 		if (lite_peer_is_suspect(s->peer))
 			lite_peer_await(s->peer);
 		conn = lite_peer_conn_get(s->peer);
-		/* Out of reach it stays, whatever we do. */
+		/* Mapping again does not help while it is out of reach. */
 		if (!conn)
 			continue;
 		settled &= conn->session == s->session;
@@ -280,12 +258,12 @@ static bool lite_lent_settled(struct lite_mapping *m)
  * @mem: node's
  * @range: names the LMR
  *
- * Waits for nodes of it that are suspect.
+ * Waits for suspect nodes of the LMR.
  *
  * Context: may sleep; killable; makes calls.
- * Return: 0; -ENOENT: it was freed; -EBUSY: it is being changed, which is not
- * waited for here; -ESTALE: the home lives anew; -EHOSTDOWN,
- * -EHOSTUNREACH, -ENOMEM, -EINTR and others.
+ * Return: 0; -ENOENT: it was freed; -EBUSY: it is being changed, which this
+ * function does not wait for; -ESTALE: the home has a new incarnation;
+ * -EHOSTDOWN, -EHOSTUNREACH, -ENOMEM, -EINTR and others.
  */
 int lite_lent_prepare(struct lite_memory *mem,
 		      const struct lite_wire_range *range)

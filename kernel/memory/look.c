@@ -5,7 +5,7 @@
 #include "../core/name.h"
 #include "memory.h"
 
-/* A list goes through the homes in order of their ids; the cursor is both. */
+/* A list is ordered by home and id; the cursor holds both. */
 #define LITE_CURSOR_SHIFT 48
 
 static void lite_info_fill(struct lite_lmr_info *info, u32 home,
@@ -75,12 +75,12 @@ static int lite_stat_name(struct lite_memory *mem, const char *name,
  * lite_ctx_stat - describe an LMR
  * @ctx: context
  * @lh: handle, or 0
- * @name: checked, used when @lh is 0
+ * @name: checked, used if @lh is 0
  * @info: set
  * @nodes: set to the nodes it is spread over; LITE_SPREAD_MAX entries
  *
  * Context: may sleep; killable.
- * Return: 0 or a negative errno as LITE_IOC_STAT.
+ * Return: 0 or a negative errno, see LITE_IOC_STAT.
  */
 int lite_ctx_stat(struct lite_ctx *ctx, u64 lh, const char *name,
 		  struct lite_lmr_info *info, u32 *nodes)
@@ -108,15 +108,16 @@ int lite_ctx_stat(struct lite_ctx *ctx, u64 lh, const char *name,
 }
 
 /**
- * lite_memory_list - the next LMRs of the cluster
+ * lite_memory_list - list the next LMRs of the cluster
  * @mem: node's
- * @cursor: 0 at first; updated, also when none is returned; 0 when there are no more
- * @info: set, from the first on
- * @max: at most so many; a home is asked for as many as a message holds
+ * @cursor: position, 0 at first; updated; 0 at the end
+ * @info: set
+ * @max: entries in @info; the home returns no more than a message holds
+ *
+ * Homes that cannot be reached are skipped.
  *
  * Context: may sleep; killable.
- * Return: how many were set, all of one home; 0: there are no more; a negative
- * errno.
+ * Return: how many were set, all of one home; 0: the end; a negative errno.
  */
 int lite_memory_list(struct lite_memory *mem, u64 *cursor,
 		     struct lite_lmr_info *info, u32 max)
@@ -153,7 +154,7 @@ int lite_memory_list(struct lite_memory *mem, u64 *cursor,
 			lite_info_fill(&info[i], home, &r->lmr[i]);
 		if (n)
 			break;
-		/* The end of its list, or of it. */
+		/* The end of this home's list, or it cannot be asked. */
 		home = lite_cluster_next(mem->cl, home);
 		after = 0;
 	}

@@ -2,14 +2,14 @@
 /*
  * Making mappings.
  *
- * MAP (or CREATE) at the home counts us as a mapper. Then the sessions with the
- * stores are noted, and only then are the extents fetched, in the session of
- * the MAP: that they come confirms that the home still counts on us to answer
- * its REVOKE (memory.h tells why that matters).
+ * MAP (or CREATE) makes the home count this node as a mapper. Next the sessions
+ * with the stores are noted. Only then are the extents fetched, in the session
+ * of the MAP: their arrival confirms that the home still counts on this node to
+ * answer REVOKE (see memory.h).
  *
- * A REVOKE, or RECALL, may overtake the reply to our own MAP. It then finds no
- * mapping, but is counted (struct lite_revoked): a MAP whose reply names an LMR
- * that was revoked since it was begun gives back what it got and starts over.
+ * A REVOKE or RECALL that overtakes the reply to a MAP finds no mapping, but is
+ * counted (struct lite_revoked). If it was for the LMR that the reply names,
+ * the MAP is given back and started over.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -17,18 +17,19 @@
 #include "../trace.h"
 #include "memory.h"
 
-/* Sessions in which a MAP is tried. */
+/* Sessions in which one MAP is tried. */
 #define LITE_SESSION_TRIES 3
 /*
- * MAPs that may be overtaken in a row. Each try is a call, and what overtakes is
- * a change of the LMR or, rarely, of another one that looks the same.
+ * How often in a row a MAP may be overtaken. Each try is a call; it is
+ * overtaken by a change of the LMR or, rarely, of another one with the same
+ * hash.
  */
 #define LITE_MAP_TRIES 1000
-/* For CREATE: memory has to be found and zeroed, maybe at many nodes. */
+/* CREATE finds and zeroes memory, perhaps at many nodes. */
 #define LITE_CREATE_TIMEOUT (120 * HZ)
 #define LITE_UNDO_TIMEOUT (10 * HZ)
 
-/* Note the sessions with the stores: before the home confirms. */
+/* Note the sessions with the stores, before the home confirms the mapping. */
 static int lite_mapping_shares(struct lite_mapping *m,
 			       const struct lite_wire_map_reply *r)
 {
@@ -45,7 +46,7 @@ static int lite_mapping_shares(struct lite_mapping *m,
 
 		s->node = le32_to_cpu(r->share[i].node);
 		if (s->node == lite_cluster_id(cl)) {
-			/* Memory of an earlier life of ours is no more. */
+			/* Memory of an earlier incarnation is gone. */
 			s->local = le64_to_cpu(r->share[i].incarnation) ==
 				   cl->fab->self.incarnation;
 			s->lost = !s->local;
@@ -57,7 +58,7 @@ static int lite_mapping_shares(struct lite_mapping *m,
 		conn = lite_peer_conn_get(s->peer);
 		if (!conn)
 			continue;
-		/* In another life it does not have our memory any more. */
+		/* A new incarnation does not have the memory any more. */
 		if (conn->from.incarnation ==
 		    le64_to_cpu(r->share[i].incarnation))
 			s->session = conn->session;
@@ -65,7 +66,7 @@ static int lite_mapping_shares(struct lite_mapping *m,
 			s->lost = true;
 		lite_conn_put(conn);
 	}
-	/* The home's is the session that all this goes on in. */
+	/* The home is reached in the session of the MAP. */
 	if (m->share[0].node != m->home)
 		return -EPROTO;
 	if (m->conn)
@@ -131,10 +132,10 @@ static int lite_mapping_extents(struct lite_mapping *m, u32 n_extents)
 }
 
 /*
- * Find what is in this node, once: each time would take the longer the more
- * LMRs there are. If it was freed meanwhile, so is the mapping revoked before it
- * is entered in the table. A home that tells addresses which are not its own
- * could as well use them itself.
+ * Look up the kernel addresses of local extents once: look-ups get slower the
+ * more LMRs there are. If the memory is freed meanwhile, the mapping is revoked
+ * before it enters the table. A home gains nothing by sending addresses of
+ * memory that is not its own: it could access it itself.
  */
 static void lite_mapping_locate(struct lite_mapping *m)
 {
@@ -151,7 +152,7 @@ static void lite_mapping_locate(struct lite_mapping *m)
 		if (!m->local)
 			m->local = kvcalloc(m->n_extents, sizeof(*m->local),
 					    GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-		/* Then operations look for it, as for what is in pieces. */
+		/* Operations look up addresses that are not in the table. */
 		if (!m->local)
 			return;
 		addr = lite_store_address(m->mem, e->addr, &n);
@@ -160,7 +161,7 @@ static void lite_mapping_locate(struct lite_mapping *m)
 	}
 }
 
-/* Anything that stands in the way of a new mapping in session @conn? */
+/* Must @m be retired before the LMR can be mapped again? */
 static bool lite_mapping_blocks(const struct lite_mapping *m)
 {
 	return m->state != LITE_MAPPING_ACTIVE ||
@@ -168,8 +169,8 @@ static bool lite_mapping_blocks(const struct lite_mapping *m)
 }
 
 /*
- * The mapping of an LMR that there is already takes over our MAP. One of a
- * session that is over is retired first. NULL: there is none.
+ * Let an existing mapping take over the MAP, retiring it first if its session
+ * is dead. NULL: there is none.
  */
 static struct lite_mapping *lite_mapping_known(struct lite_memory *mem,
 					       struct lite_conn *conn, u32 home,
@@ -188,7 +189,7 @@ static struct lite_mapping *lite_mapping_known(struct lite_memory *mem,
 			break;
 		if (!lite_mapping_blocks(m)) {
 			if (m->conn != conn)
-				m = ERR_PTR(-EAGAIN); /* ours is over */
+				m = ERR_PTR(-EAGAIN); /* our session is over */
 			else if (kref_get_unless_zero(&m->ref))
 				m->grants++;
 			else
@@ -205,14 +206,14 @@ watch:
 	return m;
 }
 
-/* Enter a mapping. -EAGAIN: overtaken, or somebody else was faster. */
+/* Publish a mapping. -EAGAIN: overtaken, or the LMR was mapped concurrently. */
 static int lite_mapping_enter_table(struct lite_mapping *m, u64 revoked)
 {
 	struct lite_memory *mem = m->mem;
 	unsigned long key = lite_mapping_key(m->home, m->id);
 	int err;
 
-	/* With memory at hand: under the lock there is none to be had. */
+	/* Allocate now, as that is not possible under the lock. */
 	err = xa_reserve(&mem->mappings, key, GFP_KERNEL);
 	if (err)
 		return err;
@@ -229,9 +230,8 @@ static int lite_mapping_enter_table(struct lite_mapping *m, u64 revoked)
 }
 
 /*
- * From the reply to a MAP, or (@created) a CREATE, to a mapping. Whatever goes
- * wrong, the MAP is given back, and an LMR that was made for it with that: here,
- * or by releasing the mapping that counts it.
+ * Turn the reply to a MAP or (@created) CREATE into a mapping. On failure the
+ * MAP is given back, and an anonymous LMR just created is freed by that.
  */
 static struct lite_mapping *lite_mapping_finish(
 	struct lite_memory *mem, struct lite_conn *conn, u32 home,
@@ -242,7 +242,7 @@ static struct lite_mapping *lite_mapping_finish(
 	struct lite_mapping *m;
 	int err = 0;
 
-	/* What is at home here is there as long as its MAPs are counted. */
+	/* An LMR at home here lives as long as its MAPs are counted. */
 	if (created && conn && r->anonymous) {
 		made = lite_made_new(home, r);
 		if (!made)
@@ -277,7 +277,7 @@ static struct lite_mapping *lite_mapping_finish(
 		trace_lite_map(home, m->id, m->length);
 		return m;
 	}
-	/* What did not fit together may be from before and after a change. */
+	/* An inconsistent reply may be from before and after a change. */
 	spin_lock(&mem->map_lock);
 	if (lite_revoked_since(mem, home, m->id, revoked))
 		err = -EAGAIN;
@@ -287,9 +287,9 @@ static struct lite_mapping *lite_mapping_finish(
 }
 
 /*
- * What was made could not be mapped, and the map has been given back. That ends
- * an anonymous LMR; a named one would stay, while its maker is told that there
- * is none.
+ * An LMR was created but not mapped, and the MAP has been given back. A named
+ * LMR survives that and has to be freed: its creator is told that there is
+ * none.
  */
 static void lite_create_undo(struct lite_memory *mem, struct lite_conn *conn,
 			     u64 id, const struct lite_wire_cred *owner)
@@ -350,9 +350,9 @@ static int lite_home_conn(struct lite_memory *mem, u32 home,
 }
 
 /*
- * A call in a session that broke: again in the next one? What was mapped in the
- * old session is mapped no more, and an anonymous LMR that was made, of which we
- * have not learned, is gone with it. A named one stays, if it was made.
+ * May a call be repeated after its session broke? The end of a session ends its
+ * MAPs, and frees anonymous LMRs that were created in it without this node
+ * learning of them. A named LMR may have been created, and stays.
  */
 static bool lite_mapping_again(struct lite_memory *mem, u32 home,
 			       const struct lite_call_desc *d)
@@ -431,7 +431,7 @@ again:
  * @id: its id there
  *
  * Context: may sleep; killable.
- * Return: 0: ask for it again, also when the home could not be asked; -EINTR;
+ * Return: 0: ask for it again, also if the home could not be reached; -EINTR;
  * -ENOTCONN, -ENODEV: this node is leaving or stopping.
  */
 int lite_mapping_await(struct lite_memory *mem, u32 home, u64 id)
@@ -444,7 +444,7 @@ int lite_mapping_await(struct lite_memory *mem, u32 home, u64 id)
 		.killable = true,
 	};
 
-	/* A home that is this node does not look for signals. */
+	/* If this node is the home, the call does not check for signals. */
 	if (lite_cluster_call(mem->cl, home, &d) == -EINTR ||
 	    fatal_signal_pending(current))
 		return -EINTR;
@@ -471,15 +471,15 @@ static struct lite_mapping *lite_mapping_map(struct lite_memory *mem, u32 home,
  * @mem: node's
  * @home: its home
  * @id: its id there
- * @cred: for whom; NULL, with no rights: for this kernel
- * @rights: wanted
- * @renew: grant what there still is of them
+ * @cred: user to map it for; NULL, with no @rights: this kernel
+ * @rights: LITE_RIGHT_* wanted
+ * @renew: grant those of @rights that the user still has, even if not all
  * @granted: set to the rights granted; may be NULL
  *
  * Context: may sleep; killable.
- * Return: a mapping with a reference for a handle, or ERR_PTR: -ENOENT, -EACCES,
- * -EHOSTDOWN, -EHOSTUNREACH; -EBUSY: it is being changed, and may be asked for
- * again after lite_mapping_await(); and others.
+ * Return: a mapping with a reference for a handle, or ERR_PTR: -ENOENT,
+ * -EACCES, -EHOSTDOWN, -EHOSTUNREACH, -EBUSY: it is being changed; ask again
+ * after lite_mapping_await(); and others.
  */
 struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home,
 					u64 id, const struct lite_cred *cred,
@@ -496,17 +496,9 @@ struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home,
 	return lite_mapping_map(mem, home, &req, granted);
 }
 
-/**
- * lite_mapping_by_name - map an LMR if it has a name
- * @mem: node's
- * @home: its home
- * @id: its id there
- * @name: name that it must have in that moment
- * @cred: for whom
- * @rights: wanted, and then granted
- *
- * Context: may sleep; killable.
- * Return: as lite_mapping_by_id(); -ENOENT also: it is called otherwise.
+/*
+ * lite_mapping_by_id(), if the LMR has this name when the home grants the MAP,
+ * else -ENOENT. Grants all @rights or none.
  */
 struct lite_mapping *lite_mapping_by_name(struct lite_memory *mem, u32 home,
 					  u64 id, const char *name,
@@ -524,16 +516,16 @@ struct lite_mapping *lite_mapping_by_name(struct lite_memory *mem, u32 home,
 }
 
 /**
- * lite_mapping_create - make an LMR and map it
+ * lite_mapping_create - create an LMR and map it
  * @mem: node's
- * @home: its home to be
- * @req: what to make; its @map is set
- * @id: set to its id, when it was made
- * @granted: set to the rights of the maker
+ * @home: node that becomes its home
+ * @req: what to create; its @map is set
+ * @id: set to its id, if it was created
+ * @granted: set to the rights granted to the creator
  *
  * Context: may sleep; killable.
- * Return: as lite_mapping_by_id(), and what making it can fail with; -EAGAIN: a
- * named one is there, but was changed before it could be mapped.
+ * Return: see lite_mapping_by_id(), and any error of creating it; -EAGAIN: a
+ * named LMR was created, but changed before it could be mapped; map it by @id.
  */
 struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 					 struct lite_wire_create *req, u64 *id,
@@ -543,11 +535,7 @@ struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 	int tries = 0;
 
 	req->map = cpu_to_le32(1);
-	/*
-	 * Overtaken by more REVOKEs than can be told apart: what was made has
-	 * been given back. Anonymous, it is gone, and made again; a named one
-	 * is there, and the caller maps it.
-	 */
+	/* An anonymous LMR is gone then. The caller maps a named one. */
 	do {
 		m = lite_mapping_ask(mem, home, LITE_CALL_LMR_CREATE, req,
 				     sizeof(*req), id, granted);

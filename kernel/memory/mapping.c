@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mappings: what this node, as a mapper, knows of an LMR; one for all handles.
- * How they are made tells map.c.
+ * Mappings: what this node, as a mapper, knows of an LMR, shared by all
+ * handles. map.c makes them.
  *
  * A mapping stays in mem->mappings until nothing is in flight on it, whatever
- * its state, so that a REVOKE finds it and waits for it.
- *
- * The end: the last handle gives back what the home counts, unless the LMR was
- * revoked or the session is over; then the home does not count us any more.
+ * its state, so that a REVOKE finds it and waits for it. Releasing the last
+ * reference gives back the MAPs that the home counts; after a REVOKE, or the
+ * end of the session, it counts none.
  */
 #include <linux/slab.h>
 
@@ -40,7 +39,7 @@ static void lite_mapping_free_rcu(struct work_struct *work)
 	lite_stat_dec(mem->stats, LITE_STAT_MAPPINGS);
 }
 
-/* Leave ACTIVE, once; true for the one who did. */
+/* Leave ACTIVE, once. True for the caller that did it. */
 bool lite_mapping_end(struct lite_mapping *m, enum lite_mapping_state state)
 {
 	lockdep_assert_held(&m->mem->map_lock);
@@ -78,9 +77,9 @@ static int lite_mapping_left_cmp(const void *key, const struct rb_node *node)
 }
 
 /*
- * Drained: nobody needs to find it any more. But its LMR may be mapped anew
- * before the last handle lets go of this one, and so before the home is told
- * that it was unclean: REVOKE, answered by the new one, has to say so.
+ * Drained, it need not be found any more. But its LMR may be mapped again
+ * before the last handle lets go of this mapping and the home learns that it is
+ * unclean: mem->unclean keeps it for the answer to a REVOKE until then.
  */
 static void lite_mapping_unlist(struct lite_mapping *m)
 {
@@ -93,14 +92,9 @@ static void lite_mapping_unlist(struct lite_mapping *m)
 		rb_add(&m->left, &m->mem->unclean, lite_mapping_left_less);
 }
 
-/**
- * lite_mapping_was_unclean - has this node used an LMR by a mapping that is over,
- * and does its home perhaps not know that an operation may be under way yet?
- * @mem: node's; map_lock is held
- * @home: of the LMR
- * @id: its id there
- *
- * Return: true if so.
+/*
+ * May a failed operation of a drained mapping of an LMR still be executed,
+ * without its home knowing?
  */
 bool lite_mapping_was_unclean(const struct lite_memory *mem, u32 home, u64 id)
 {
@@ -111,8 +105,8 @@ bool lite_mapping_was_unclean(const struct lite_memory *mem, u32 home, u64 id)
 }
 
 /*
- * Wait until nothing is in flight on a mapping that was found in the table,
- * and that may be on its way out: @watchers keeps its memory.
+ * Drain a mapping found in the table. @watchers, raised by the caller, keeps it
+ * in place of a reference.
  */
 void lite_mapping_watch(struct lite_mapping *m)
 {
@@ -124,12 +118,7 @@ void lite_mapping_watch(struct lite_mapping *m)
 		wake_up_var(&m->watchers);
 }
 
-/**
- * lite_mapping_retire - a session that a mapping is bound to is over
- * @m: mapping, with a reference of a handle
- *
- * Context: may sleep; waits until nothing is in flight on it.
- */
+/* Retire a mapping, with a reference, and drain it. May sleep. */
 void lite_mapping_retire(struct lite_mapping *m)
 {
 	spin_lock(&m->mem->map_lock);
@@ -139,14 +128,9 @@ void lite_mapping_retire(struct lite_mapping *m)
 	lite_mapping_watch(m);
 }
 
-/**
- * lite_mapping_retire_home - use nothing any more that was mapped from a home
- * @mem: node's
- * @home: its id; 0: all homes
- *
- * Handles stay, and map anew when they are used.
- *
- * Context: may sleep; waits until nothing is in flight.
+/*
+ * Retire and drain all mappings of LMRs of a home; 0: of all homes. Handles map
+ * their LMRs again when they are used. May sleep.
  */
 void lite_mapping_retire_home(struct lite_memory *mem, u32 home)
 {
@@ -163,21 +147,17 @@ void lite_mapping_retire_home(struct lite_memory *mem, u32 home)
 			atomic_inc(&m->watchers);
 		}
 		spin_unlock(&mem->map_lock);
-		/* Takes it out of the table: the next time it is another one. */
+		/* Takes it out of the table: the next one found is another. */
 		if (m)
 			lite_mapping_watch(m);
 		cond_resched();
 	} while (m);
 }
 
-/**
- * lite_mappings_retire_dead - use nothing any more whose home is out of reach
- * @mem: node's
- *
- * An operation would find that by itself. But what is in page tables is used
- * without asking, and the home may free the LMR without us.
- *
- * Context: may sleep; waits until nothing is in flight.
+/*
+ * Retire and drain mappings with a dead session to the home. Operations would
+ * notice it themselves; accesses through page tables do not, and the home may
+ * free the LMR without asking this node. May sleep.
  */
 void lite_mappings_retire_dead(struct lite_memory *mem)
 {
@@ -201,19 +181,18 @@ void lite_mappings_retire_dead(struct lite_memory *mem)
 }
 
 /**
- * lite_mapping_give_back - tell a home that some MAPs of ours are over
+ * lite_mapping_give_back - give MAPs back to a home
  * @mem: node's
  * @conn: session with the home in which they were made; NULL: this node
  * @id: of the LMR
  * @count: how many
  * @flags: enum lite_wire_unmap_flags
  *
- * The session ends if the home may go on counting us. Waiting in line for a slot,
- * behind what users have the home make and change, is no reason for that: the
- * session is everybody's.
+ * A home that may go on counting them loses the session. Not so if the call
+ * only timed out in line for a slot: users' slow calls can fill the line.
  *
- * Context: may sleep, for as long as the line is; calls.
- * Return: false: the session is over, and the home may not have been told.
+ * Context: may sleep, for as long as it takes to get a slot; makes a call.
+ * Return: true if the home has been told; false: the session is over.
  */
 bool lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn,
 			    u64 id, u32 count, u32 flags)
@@ -231,7 +210,7 @@ bool lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn,
 	};
 	int err;
 
-	/* Ourselves without a call: nothing that could fail. */
+	/* A call to this node itself cannot fail. */
 	if (!conn) {
 		lite_home_unmap_own(mem, id, count, flags);
 		return true;
@@ -260,7 +239,7 @@ static void lite_mapping_release(struct kref *ref)
 	made = lite_made_detach(m);
 	spin_unlock(&mem->map_lock);
 	wait_var_event(&m->watchers, !atomic_read(&m->watchers));
-	/* A revoked one has no LMR to be given back to. */
+	/* A revoked LMR is gone; there is nothing to give back. */
 	if (m->state != LITE_MAPPING_REVOKED)
 		told = lite_mapping_give_back(
 			mem, m->conn, m->id, m->grants,
@@ -277,26 +256,21 @@ static void lite_mapping_release(struct kref *ref)
 	queue_rcu_work(mem->wq, &m->rcu);
 }
 
-/**
- * lite_mapping_put - one handle less
- * @m: mapping
- *
- * Context: may sleep; the last one calls the home.
- */
+/* Drop a reference. May sleep; the last one drains it and calls the home. */
 void lite_mapping_put(struct lite_mapping *m)
 {
 	kref_put(&m->ref, lite_mapping_release);
 }
 
 /**
- * lite_mapping_address - the kernel's address of local memory of an LMR
+ * lite_mapping_address - kernel address of local memory of an LMR
  * @m: its mapping, entered
- * @e: one of its extents, in this node
- * @in: bytes from its start on, less than it has
+ * @e: a local extent of it
+ * @in: bytes from the start of @e, less than its length
  * @n: bytes wanted; shortened to what is contiguous
  *
  * Context: any.
- * Return: the address, or NULL: the LMR's home has told what is not so.
+ * Return: the address, or NULL: the home has sent a wrong address.
  */
 void *lite_mapping_address(const struct lite_mapping *m,
 			   const struct lite_extent *e, u64 in, size_t *n)
@@ -310,15 +284,15 @@ void *lite_mapping_address(const struct lite_mapping *m,
 }
 
 /**
- * lite_mapping_new - what a MAP has told, without its extents
+ * lite_mapping_new - make a mapping from the reply to a MAP, without extents
  * @mem: node's
- * @home: who told
- * @conn: in which session; NULL: this node
- * @r: what
+ * @home: home of the LMR
+ * @conn: session of the MAP; NULL: this node
+ * @r: the reply
  *
  * Context: may sleep.
- * Return: the mapping, in no table, with a reference, which counts one MAP; or
- * NULL.
+ * Return: the mapping, not in the table, with one reference, counting one MAP;
+ * or NULL.
  */
 struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
 				      struct lite_conn *conn,
@@ -328,7 +302,7 @@ struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
 
 	if (!m)
 		return NULL;
-	/* One counter: they are many, and most are used by few CPUs. */
+	/* Not per CPU: mappings are many, and most are used by few CPUs. */
 	if (percpu_ref_init(&m->ops, lite_mapping_drained,
 			    PERCPU_REF_INIT_ATOMIC, GFP_KERNEL)) {
 		kfree(m);

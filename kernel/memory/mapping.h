@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The mapper's role: what this node knows of LMRs. map.c, mapping.c, revoke.c */
+/* The mapper's role. map.c, mapping.c, revoke.c, made.c */
 #ifndef _LITE_MAPPING_H
 #define _LITE_MAPPING_H
 
@@ -15,17 +15,17 @@ struct lite_peer;
 
 enum lite_mapping_state {
 	LITE_MAPPING_ACTIVE,
-	LITE_MAPPING_RETIRED, /* its session is over, or it was recalled: map anew */
+	LITE_MAPPING_RETIRED, /* recalled, or its session is over: map again */
 	LITE_MAPPING_REVOKED, /* the LMR is gone */
 };
 
 /**
- * struct lite_map_share - a node of an LMR, as its mapper knows it
+ * struct lite_map_share - a node that stores part of an LMR, or is its home
  * @node: its id
  * @peer: NULL: this node
- * @session: the one to use with it; 0: none, it was down
- * @local: it is this node, in its present life
- * @lost: it lives anew, as this node may, and has lost that memory: -ESTALE
+ * @session: the only one to use with it; 0: it was down when this was noted
+ * @local: it is this node in its present incarnation
+ * @lost: a new incarnation of it has lost the memory: -ESTALE
  */
 struct lite_map_share {
 	u32 node;
@@ -38,42 +38,43 @@ struct lite_map_share {
 /**
  * struct lite_mapping - what this node knows of an LMR
  * @mem: node's
- * @ref: handles that have it
- * @rcu: freed after a grace period, for operations look at it under RCU
+ * @ref: handles and others that use it
+ * @rcu: freed after a grace period, because operations look it up under RCU
  * @ops: operations in flight; killed when it is retired, revoked or unused
  * @drained: completed when @ops is gone
- * @watchers: those who wait for that without a reference
- * @zap: who takes pages out of page tables holds it
+ * @watchers: threads that wait for @drained without a reference
+ * @zap: held while its pages are removed from page tables
  * @views: user mappings with pages of it, under views_lock (view.c)
- * @tail: the rest of the last page behind the end may have been written to
+ * @tail: the rest of the last page, beyond the end, may have been written to
  * @state: enum lite_mapping_state; leaves ACTIVE once, under map_lock
  * @home: the LMR's home
- * @home_incarnation: in which life
+ * @home_incarnation: incarnation of the home
  * @id: the LMR's id there
- * @generation: in which it was mapped
+ * @generation: of the LMR when it was mapped
  * @length: bytes
  * @anonymous: it has no name
- * @made: it is what a handle of the maker of an anonymous LMR has, or had; under
- *	map_lock
- * @unclean: an operation failed, so that it may still be under way
- * @left: in mem->unclean, from when it is out of the table until the home knows;
- *	else cleared
- * @careful: jiffies at which a small piece got through that a large had not
+ * @made: set if a handle of the creator of an anonymous LMR has or had this
+ *	mapping; under map_lock
+ * @unclean: an operation failed and may still be executed
+ * @left: in mem->unclean, from when it leaves the table until the home knows of
+ *	@unclean; else cleared
+ * @careful: jiffies at which a small piece succeeded after a large one had
+ *	failed
  * @pack_after: jiffies; until then its operations do not go in messages
- * @grants: MAPs of ours that the home counts; under map_lock
+ * @grants: MAPs of this node that the home counts; under map_lock
  * @lent: kept for memory operations of peers: in mem->lent, which has a
  *	reference; under map_lock
- * @lent_list: there
- * @lent_used: jiffies at which it was last of use to them
- * @lent_listed: what that was when it came to its place in the list
- * @conn: session with the home in which that is, with a reference; NULL: the
- *	home is this node
+ * @lent_list: in mem->lent
+ * @lent_used: jiffies at which a memory operation of a peer last used it
+ * @lent_listed: @lent_used when it got its place in the list
+ * @conn: session with the home in which it was mapped, with a reference; NULL:
+ *	the home is this node
  * @n_shares: entries in @share
  * @share: nodes that hold its memory; the first is the home
  * @n_extents: entries in @extents
  * @extents: where its bytes are
- * @local: the kernel's address of each extent that is here in one piece; NULL:
- *	there is none, or there was no memory for this table
+ * @local: kernel address of each local extent that is contiguous, else NULL;
+ *	the table is NULL if no extent is local or there was no memory for it
  */
 struct lite_mapping {
 	struct lite_memory *mem;
@@ -111,9 +112,9 @@ struct lite_mapping {
 };
 
 /*
- * Where packets overtake each other, a transport that goes back to the first
- * one missing may never get a large piece through. When two have failed, and
- * small ones succeed (transfer.c), they are kept small for a while.
+ * Where packets overtake each other, a go-back-N transport may never get a
+ * large piece through. After two have failed and a small one has succeeded
+ * (transfer.c), pieces stay small for LITE_CAREFUL_TIME.
  */
 #define LITE_CAREFUL_BYTES 1024
 #define LITE_CAREFUL_TIME (60 * HZ)
@@ -130,8 +131,9 @@ lite_extent_at(const struct lite_mapping *m, u64 offset)
 }
 
 /*
- * An operation that has failed here may yet be carried out there: a packet may
- * be late. Who frees the memory must know, and fence us first.
+ * A failed operation may still be executed at the store, by a late packet. Mark
+ * the mapping, so that the home has this node fenced before it frees the
+ * memory.
  */
 static inline int lite_io_result(struct lite_mapping *m, int err)
 {
@@ -144,13 +146,11 @@ static inline int lite_io_result(struct lite_mapping *m, int err)
 
 /**
  * struct lite_revoked - REVOKEs and RECALLs that have come
- * @salt: of the hash of an LMR's key: users choose no LMRs that share an entry
- * @count: how many
- * @last: the number of the last one, by that hash
- *
- * A MAP that was begun after number N has been overtaken by one of its LMR if
- * @last is greater. Another LMR with the same hash makes it look so, too: then the
- * LMR is mapped once more, for nothing.
+ * @salt: of the hash of an LMR's key, so that users cannot choose collisions
+ * @count: how many so far
+ * @last: number of the last one, by hash of the LMR. If greater than the count
+ *	at which a MAP was begun, it has overtaken the MAP, or is a collision,
+ *	which costs one more MAP
  */
 struct lite_revoked {
 	u64 salt;
@@ -158,7 +158,7 @@ struct lite_revoked {
 	u64 last[1 << LITE_REVOKED_BITS];
 };
 
-/* Is its session with the home alive? */
+/* Is the session with the home alive? */
 static inline bool lite_mapping_current(const struct lite_mapping *m)
 {
 	return !m->conn || !lite_conn_is_dead(m->conn);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The memory layer of a node: its life, and news from the cluster. */
+/* The memory layer of a node: set-up, tear-down, and news from the cluster. */
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 
 #include "memory.h"
 
-/* Of the limits, for a directory's entries. */
+/* Directory entries get this fraction (1/8) of the limits. */
 #define LITE_NAMES_SHARE 8
 
 static void lite_zombie_work(struct work_struct *work)
@@ -22,13 +22,13 @@ static void lite_retire_work(struct work_struct *work)
 }
 
 /**
- * lite_memory_init - be ready for LMRs
+ * lite_memory_init - set up the memory layer
  * @mem: to fill; zeroed
  * @cl: cluster, not started yet
  * @rpc: of the node
  * @stats: of the node
  * @params: limits
- * @ops: news for the layer above
+ * @ops: callbacks into the layer above
  * @priv: for @ops
  *
  * Context: may sleep.
@@ -50,17 +50,18 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	lite_limit_init(&mem->limit, params->mem_limit, params->uid_limit,
 			stats);
 	/*
-	 * Apart, so that a node without room for LMRs is a directory yet. Who has
-	 * nothing but LMRs of a page, spread over as many nodes, meets the other
-	 * limit first.
+	 * Separate limits, so that a node without room for LMRs still serves as
+	 * a directory. A user with only one-page LMRs, one name each and spread
+	 * over as many nodes, hits the LMR limit first.
 	 */
 	lite_limit_init(&mem->names_limit,
 			params->mem_limit / LITE_NAMES_SHARE,
 			params->uid_limit / LITE_NAMES_SHARE, stats);
 	/*
-	 * Ids of an earlier life must not name LMRs of this one: start where
-	 * no life can have come to that made fewer than 61,000 a second. Below
-	 * 2^48 until 2116, as cursors and keys want it.
+	 * Ids of an earlier incarnation must not name LMRs of this one. Start
+	 * above every id that earlier incarnations can have reached at fewer
+	 * than 61,000 a second. Ids stay below 2^48, as cursors and keys
+	 * require, until 2116.
 	 */
 	atomic64_set(&mem->ids, ktime_get_real_ns() >> 14);
 	xa_init(&mem->allocs);
@@ -128,12 +129,7 @@ err_local:
 	return -ENOMEM;
 }
 
-/**
- * lite_memory_idle - is there nothing that belongs to this life of the node?
- * @mem: node's
- *
- * Context: may sleep; calls.
- */
+/* Has the node no LMR, memory, mapping or name? May sleep; calls homes. */
 bool lite_memory_idle(struct lite_memory *mem)
 {
 	lite_known_forget(mem);
@@ -141,26 +137,15 @@ bool lite_memory_idle(struct lite_memory *mem)
 	       xa_empty(&mem->mappings) && list_empty(&mem->local.all);
 }
 
-/**
- * lite_memory_used - what has been given to LMRs
- * @mem: node's
- *
- * Context: any.
- * Return: bytes, whole pages; those in quarantine are in use for good.
- */
+/* Bytes given to LMRs, including quarantined ones, which are lost. */
 u64 lite_memory_used(struct lite_memory *mem)
 {
-	/* A sum over CPUs, some of which may go on counting. */
+	/* The sum can be negative while other CPUs are counting. */
 	return max_t(s64, lite_stat_sum(mem->stats, LITE_STAT_LMR_BYTES), 0) +
 	       READ_ONCE(mem->limit.lost);
 }
 
-/**
- * lite_memory_give_up - leaving the cluster: free what is at home here
- * @mem: node's; its cluster is LEAVING, so that nothing new is made
- *
- * Context: may sleep; calls.
- */
+/* The node is LEAVING: free all LMRs at home here. May sleep; makes calls. */
 void lite_memory_give_up(struct lite_memory *mem)
 {
 	flush_work(&mem->publish_work);
@@ -169,12 +154,7 @@ void lite_memory_give_up(struct lite_memory *mem)
 	flush_workqueue(mem->wq);
 }
 
-/**
- * lite_memory_forget - the cluster has been left: so have its stores
- * @mem: node's; it has no session with anybody
- *
- * Context: may sleep.
- */
+/* The node has left, and has no sessions: drop all state. May sleep. */
 void lite_memory_forget(struct lite_memory *mem)
 {
 	cancel_delayed_work_sync(&mem->zombie_work);
@@ -189,12 +169,7 @@ void lite_memory_forget(struct lite_memory *mem)
 	lite_names_clear(mem, &mem->directory);
 }
 
-/**
- * lite_memory_shut - close all handles
- * @mem: node's; no operation is under way, and none will be
- *
- * Context: may sleep.
- */
+/* Close all handles; no operation is in flight. May sleep; calls homes. */
 void lite_memory_shut(struct lite_memory *mem)
 {
 	struct lite_ctx *ctx;
@@ -205,7 +180,7 @@ void lite_memory_shut(struct lite_memory *mem)
 		spin_lock(&mem->ctxs_lock);
 		ctx = list_first_entry_or_null(&mem->ctxs, struct lite_ctx,
 					       list);
-		/* While it is on the list, the list has a reference. */
+		/* While on the list, a context holds a reference for it. */
 		if (ctx)
 			kref_get(&ctx->ref);
 		spin_unlock(&mem->ctxs_lock);
@@ -218,12 +193,7 @@ void lite_memory_shut(struct lite_memory *mem)
 	flush_workqueue(mem->wq);
 }
 
-/**
- * lite_memory_exit - free everything
- * @mem: node's; shut, nobody is connected, no handler is running
- *
- * Context: may sleep.
- */
+/* Free everything; no session and no handler is left. May sleep. */
 void lite_memory_exit(struct lite_memory *mem)
 {
 	cancel_work_sync(&mem->publish_work);
@@ -240,7 +210,7 @@ void lite_memory_exit(struct lite_memory *mem)
 	lite_names_clear(mem, &mem->local);
 	lite_names_exit(&mem->local);
 	lite_names_exit(&mem->directory);
-	/* Mappings are freed by this workqueue after a grace period. */
+	/* RCU callbacks queue the freeing of mappings on this workqueue. */
 	rcu_barrier();
 	destroy_workqueue(mem->wq);
 	destroy_workqueue(mem->revoke_wq);
@@ -252,46 +222,28 @@ void lite_memory_exit(struct lite_memory *mem)
 	lite_limit_exit(&mem->limit);
 }
 
-/**
- * lite_memory_members_changed - somebody came up, or went down
- * @mem: node's
- *
- * Context: any process; the work is done in the background.
- */
+/* A member came up or went down. Any process; works in the background. */
 void lite_memory_members_changed(struct lite_memory *mem)
 {
-	/* After what changed: whoever sees the number sees that. */
+	/* Ordered after the change: a reader of the new count sees it. */
 	atomic_inc_return(&mem->changes);
 	lite_names_event(mem);
 	queue_work(mem->wq, &mem->publish_work);
 	queue_work(mem->wq, &mem->retire_work);
-	/* Now, also if it was to be done later. */
+	/* Run now even if it is scheduled for later. */
 	mod_delayed_work(mem->wq, &mem->zombie_work, 0);
 	queue_work(mem->wq, &mem->made_work);
 	lite_orphans_look(mem);
 }
 
-/**
- * lite_memory_peer_gone - a session is over, its peer is fenced from us
- * @mem: node's
- * @session: which
- *
- * Context: may sleep.
- */
+/* A session has ended, and its peer is fenced from us. May sleep. */
 void lite_memory_peer_gone(struct lite_memory *mem, u64 session)
 {
 	lite_home_session_gone(mem, session);
 	lite_store_session_gone(mem, session);
 }
 
-/**
- * lite_memory_peer_lost - a node's life is over
- * @mem: node's
- * @id: its id
- * @incarnation: which life
- *
- * Context: may sleep; does not call.
- */
+/* An incarnation of a node is over for good. May sleep; makes no calls. */
 void lite_memory_peer_lost(struct lite_memory *mem, u32 id, u64 incarnation)
 {
 	lite_store_lost(mem, id, incarnation);

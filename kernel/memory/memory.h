@@ -1,57 +1,51 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * LMRs: their memory, their homes, their names, the handles on them, and the
- * one-sided operations.
+ * LMRs: their memory, homes, names and handles, and the one-sided operations.
  *
- * Three roles, which one node may play at once for one LMR:
+ * Three roles, all of which a node can have for the same LMR:
  *
- *   store    gives memory (struct lite_alloc) to a home. store.c
- *   home     keeps an LMR's metadata: who owns it, where its parts are, which
- *            nodes have it mapped (struct lite_lmr). lmr.c, place.c, release.c,
- *            mappers.c, free.c, change.c, resize.c, and for names claim.c,
- *            directory.c, names.c
- *   mapper   has handles on it (struct lite_mapping, shared by all handles of
- *            the node) and operates on its memory. map.c, mapping.c, ctx.c,
- *            transfer.c, atomic.c, buf.c, look.c, known.c. One that holds bytes
- *            does memory operations on them for other mappers, who have checked
- *            the rights. memop.c, memop_serve.c, memop_run.c, memop_two.c,
- *            lent.c
+ *   store    gives memory (struct lite_alloc) to a home. store.c, copy.c,
+ *            pinned.c
+ *   home     keeps an LMR's metadata: owner, placement, mappers (struct
+ *            lite_lmr). lmr.c, place.c, release.c, mappers.c, free.c, orphan.c,
+ *            change.c, resize.c; for names claim.c, directory.c, names.c
+ *   mapper   has handles on an LMR (struct lite_mapping, shared by all handles
+ *            of the node) and operates on its memory: the other files. A mapper
+ *            that stores bytes also performs memory operations on them for
+ *            other mappers, which have checked the rights: memop*.c, lent.c
  *
- * Why nobody touches memory that was freed
+ * Why freed memory is never accessed
  *
- *   A home frees memory only when every mapper has acknowledged REVOKE, that
- *   is, has no operation in flight and will start none; or is fenced: its
- *   session with the home is over, and so is, before they free, its session
- *   with every store of the LMR.
+ *   A home frees memory only after every mapper has either acknowledged REVOKE
+ *   (it has no operation in flight and will start none) or been fenced: its
+ *   sessions with the home and with all stores of the LMR have ended.
  *
- *   A mapping is bound to sessions: that with the home in which it was made,
- *   and those with the stores, which were noted before the home confirmed
- *   (LMR_EXTENTS) that this node is still a mapper. An operation uses these
- *   sessions or none: when one of them is over, the mapping is retired and the
- *   home is asked again. So a mapper that was fenced while it slept cannot
- *   come back with what it knew.
+ *   A mapping is bound to sessions: the one with the home in which it was made,
+ *   and those with the stores, noted before the home confirms (LMR_EXTENTS)
+ *   that this node is still a mapper. Operations use no other sessions. When
+ *   one of them ends, the mapping is retired and the home is asked again, so a
+ *   mapper that was fenced while stalled cannot go on with stale knowledge.
  *
- *   Nobody works on memory for somebody else: a node that does memory
- *   operations for a peer is a mapper itself, and is revoked like any other.
+ *   A node that does memory operations for a peer is a mapper itself and is
+ *   revoked like any other.
  *
- * Why nobody uses what has changed
+ * Why a changed LMR is never accessed by its old layout or rights
  *
- *   A change of an LMR (where its bytes are, how many, who may use them) first
- *   closes it: the home grants no MAP, and every mapper answers RECALL, as
- *   REVOKE, when it has no operation in flight; or is fenced, from all stores.
- *   Only then is anything changed, and the LMR opened again. Handles stay: they
- *   map anew, and their rights are checked anew, with their next operation.
- *   Each change gives the LMR another generation, and what a mapper asks a store
- *   to do is done only in the generation in which it asked.
+ *   A change (of placement, length or permissions) first closes the LMR: the
+ *   home grants no MAP, and waits until every mapper has answered RECALL (which
+ *   drains it, as REVOKE does) or been fenced from all stores. Then it makes
+ *   the change and opens the LMR. Handles stay open; each maps the LMR, and has
+ *   its rights checked, again when it is next used. A change starts a new
+ *   generation; memory operations are done only in the generation they name.
  *
- *   What is in the page tables of processes (mmap, view.c) is no operation in
- *   flight; it is taken out of them before a mapping counts as drained.
+ *   Pages in the page tables of processes (mmap, view.c) are not operations in
+ *   flight. They are unmapped before a mapping counts as drained.
  *
  * Locking, outermost first: mmap_lock (page faults of mapped LMRs),
- * lite_ctx.lock, lite_lmr.lock, map_lock, names locks, lite_limit.lock. No call is
- * made with any of them held but mmap_lock, rarely, and lite_ctx.lock. Below
- * lite_ctx.lock also lite_mapping.zap, and under that i_mmap_rwsem. views_lock,
- * pinned_lock, runs_lock and work_lock are innermost.
+ * lite_ctx.lock, lite_lmr.lock, map_lock, names locks, lite_limit.lock. Calls
+ * are made with none of them held except lite_ctx.lock and, rarely, mmap_lock.
+ * lite_mapping.zap nests inside lite_ctx.lock, and i_mmap_rwsem inside that.
+ * views_lock, pinned_lock, runs_lock and work_lock are innermost.
  */
 #ifndef _LITE_MEMORY_H
 #define _LITE_MEMORY_H
@@ -81,9 +75,9 @@
 #include <lite/kapi.h>
 
 /**
- * struct lite_memory_ops - news for the layer above
- * @lmr_cut: an LMR that is at home here has, or had, no bytes from @length on;
- *	0: it is gone; may sleep, must not call
+ * struct lite_memory_ops - callbacks into the layer above
+ * @lmr_cut: an LMR at home here was cut to @length bytes, or freed (0); may
+ *	sleep, must not make calls
  */
 struct lite_memory_ops {
 	void (*lmr_cut)(void *priv, u64 id, u64 length);
@@ -104,51 +98,51 @@ struct lite_memory {
 	const struct lite_memory_ops *ops;
 	void *priv;
 	u32 handle_limit;
-	bool root_squash;          /* root of other nodes is nobody here */
+	bool root_squash;          /* map root of other nodes to no user */
 	struct lite_limit limit;   /* of stores and homes */
 	struct lite_limit names_limit; /* of the directory, for all homes */
 
 	atomic64_t ids;            /* of LMRs and allocs */
 	struct xarray allocs;
 	struct maple_tree by_dma;  /* kernel addresses of pieces */
-	spinlock_t split_lock;     /* pieces are split once */
-	rwlock_t runs_lock;        /* protects the next one */
-	struct rb_root_cached runs; /* of processes' memory; may overlap */
+	spinlock_t split_lock;     /* serialises splitting of pieces */
+	rwlock_t runs_lock;        /* protects @runs */
+	struct rb_root_cached runs; /* of process memory; may overlap */
 	struct xarray lmrs;
 	struct lite_names local;   /* names of LMRs homed here */
 	struct lite_names directory;
 	struct work_struct publish_work;
-	atomic_t changes;          /* of members */
+	atomic_t changes;          /* of members, counted */
 
-	spinlock_t map_lock;       /* protects the next four */
-	struct xarray mappings;    /* by home and id; ACTIVE ones */
-	struct rb_root unclean;    /* mappings that left it so, by the same key */
+	spinlock_t map_lock;       /* protects the next three */
+	struct xarray mappings;    /* by home and id; until drained */
+	struct rb_root unclean;    /* drained mappings left unclean, same key */
 	struct lite_revoked revoked;
 	struct lite_known_table known;
-	struct work_struct retire_work; /* of sessions that are over */
+	struct work_struct retire_work; /* retires mappings of dead sessions */
 	spinlock_t views_lock;     /* protects the lists of views */
 	struct lite_lent lent;
 	struct lite_issues issues;
 	struct lite_packs packs;
 
-	spinlock_t work_lock;      /* protects the next one */
-	struct list_head work;     /* memory operations that we carry out */
+	spinlock_t work_lock;      /* protects @work */
+	struct list_head work;     /* memory operations run for peers */
 	wait_queue_head_t work_wait;
-	struct mutex word_lock;    /* one at a time: swap, fetch-and, -or */
+	struct mutex word_lock;    /* serialises swap, fetch-and, fetch-or */
 
 	spinlock_t zombies_lock;
-	struct list_head zombies;  /* memory at nodes that did not answer */
+	struct list_head zombies;  /* frees that a node did not answer */
 	struct delayed_work zombie_work;
-	/* Anonymous LMRs of ours whose homes are to hear that we let go; map_lock. */
+	/* Anonymous LMRs to release at their homes; under map_lock. */
 	struct list_head made;
 	struct work_struct made_work;
-	unsigned long orphan;      /* jiffies: so long those of who is down stay */
+	unsigned long orphan;      /* jiffies: LMRs stay if maker is down */
 	struct delayed_work orphans;
 
 	spinlock_t ctxs_lock;
 	struct list_head ctxs;
 	struct workqueue_struct *wq;
-	struct workqueue_struct *revoke_wq; /* waited for by items of wq */
+	struct workqueue_struct *revoke_wq; /* items of wq wait for its items */
 };
 
 int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
@@ -162,7 +156,7 @@ void lite_memory_exit(struct lite_memory *mem);
 bool lite_memory_idle(struct lite_memory *mem);
 u64 lite_memory_used(struct lite_memory *mem);
 
-/* For the cluster (struct lite_cluster_ops). */
+/* Called by the cluster (struct lite_cluster_ops). */
 void lite_memory_members_changed(struct lite_memory *mem);
 void lite_memory_peer_gone(struct lite_memory *mem, u64 session);
 void lite_memory_peer_lost(struct lite_memory *mem, u32 id, u64 incarnation);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
-/* One operation of a caller, by its opcode. */
+/* Dispatch of one operation by its opcode. */
 #include "memory.h"
 
 /**
  * lite_op_run - carry out an operation
- * @ctx: whose handles
- * @op: what; its result is set, also after failures
+ * @ctx: context of its handles
+ * @op: operation; its result is set, also on failure
  * @buf: caller's memory, for reads and writes
  *
  * Context: may sleep; a fatal signal ends it.
- * Return: 0 or a negative errno as LITE_IOC_OP.
+ * Return: 0 or a negative errno, see LITE_IOC_OP.
  */
 int lite_op_run(struct lite_ctx *ctx, struct lite_op *op,
 		const struct lite_buf *buf)

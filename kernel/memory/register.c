@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * LITE_IOC_REGISTER: an LMR of memory that a process has (pinned.c).
+ * LITE_IOC_REGISTER: make an LMR of memory that a process has (pinned.c).
  *
- * That memory becomes the one part of an LMR that is at home here, and then the
- * LMR is like any other: when it is freed, everybody has let go of it before the
- * pages are given back. But it stays what it is: it is neither resized nor moved
- * (resize.c), as that would give it other memory.
+ * The memory becomes the only part of an LMR at home here. The LMR is like any
+ * other (its pages are released only after all mappers have let go), but never
+ * resized or moved (resize.c), as that would give it other memory.
  *
- * It ends with the context that made it, named or not: no process shall leave
- * memory locked behind. The context lists what it has registered; who frees the
- * memory takes it off the list.
+ * It ends with the context that made it, named or not, so that a process leaves
+ * no locked memory behind. The context lists what it has registered; freeing
+ * the memory takes it off the list.
  */
 #include <linux/slab.h>
 
@@ -49,7 +48,7 @@ static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx,
 		lmr = lite_home_adopt(mem, req, alloc, life);
 		kfree(req);
 	}
-	/* Unless it came as far as giving its part back. */
+	/* Unless that has already released the part. */
 	if (IS_ERR(lmr)) {
 		taken = lite_store_take(mem, alloc->id, alloc->home);
 		if (taken)
@@ -61,14 +60,15 @@ static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx,
 
 /**
  * lite_ctx_register - make an LMR of memory of the current process, and open it
- * @ctx: context; its end is the LMR's
+ * @ctx: context; the LMR is freed when it is shut
  * @cred: its owner
- * @p: what to make
+ * @p: what to register
  * @gate: of the call
- * @h: reserved handle, which becomes it
+ * @h: reserved handle to publish
  *
  * Context: may sleep; killable.
- * Return: 0 or a negative errno as LITE_IOC_REGISTER; then @h is still reserved.
+ * Return: 0 or a negative errno, see LITE_IOC_REGISTER; then @h is still
+ * reserved.
  */
 int lite_ctx_register(struct lite_ctx *ctx, const struct lite_cred *cred,
 		      const struct lite_register_params *p,
@@ -95,14 +95,14 @@ int lite_ctx_register(struct lite_ctx *ctx, const struct lite_cred *cred,
 	}
 	if (IS_ERR(pin))
 		return PTR_ERR(pin);
-	/* That may have taken long. */
+	/* Pinning may have taken long. */
 	life = lite_cluster_life(mem->cl);
 	err = lite_cluster_ready(mem->cl);
 	if (err) {
 		lite_pinned_release(pin);
 		return err;
 	}
-	/* Before anybody can free it: it is taken off by who does. */
+	/* Before the LMR can be freed, which takes it off the list. */
 	spin_lock(&ctx->pinned_lock);
 	list_add(&pin->list, &ctx->pinned);
 	spin_unlock(&ctx->pinned_lock);
@@ -124,11 +124,9 @@ int lite_ctx_register(struct lite_ctx *ctx, const struct lite_cred *cred,
 	return err;
 }
 
-/**
- * lite_ctx_unregister - free all that was registered through a context
- * @ctx: context; nobody registers any more
- *
- * Context: may sleep; waits for those who have it mapped.
+/*
+ * Free all that was registered through a context, with nothing more to come.
+ * May sleep; waits for all mappers.
  */
 void lite_ctx_unregister(struct lite_ctx *ctx)
 {

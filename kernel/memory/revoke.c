@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * REVOKE and RECALL, at the mapper: an LMR is used no more, or not before it has
- * been mapped anew.
+ * REVOKE and RECALL at the mapper. Both end the mapping of an LMR and drain it;
+ * after RECALL the LMR may be mapped again.
  *
- * Either may overtake the reply to a MAP and then finds no mapping. So they are
- * numbered, and the number of the last one is kept by LMR (struct lite_revoked): a
- * MAP that was begun before starts over.
+ * One that overtakes the reply to a MAP finds no mapping. The number of the
+ * last one is kept by LMR (struct lite_revoked): a MAP begun before it starts
+ * over.
  *
- * The answer speaks for all mappings of the LMR that this node has had, also
- * for those that a handle which is not used still keeps (mem->unclean).
+ * The answer covers all mappings that this node has had of the LMR, including
+ * drained ones that idle handles still refer to (mem->unclean).
  */
 #include <linux/hash.h>
 
@@ -20,13 +20,7 @@ static u32 lite_revoked_slot(const struct lite_memory *mem, u32 home, u64 id)
 		       LITE_REVOKED_BITS);
 }
 
-/**
- * lite_revoked_count - a MAP is about to be made
- * @mem: node's
- *
- * Context: any process.
- * Return: what lite_revoked_since() wants to know when its reply has come.
- */
+/* REVOKEs and RECALLs so far: for lite_revoked_since(), before a MAP. */
 u64 lite_revoked_count(struct lite_memory *mem)
 {
 	u64 count;
@@ -37,14 +31,9 @@ u64 lite_revoked_count(struct lite_memory *mem)
 	return count;
 }
 
-/**
- * lite_revoked_since - has an LMR been revoked since its MAP was begun?
- * @mem: node's; map_lock is held
- * @home: of the LMR
- * @id: its id there, which the reply has told
- * @count: from lite_revoked_count(), before the MAP
- *
- * Return: true when what the MAP was told may be over.
+/*
+ * Was an LMR revoked or recalled after lite_revoked_count() returned @count?
+ * True also for a hash collision.
  */
 bool lite_revoked_since(const struct lite_memory *mem, u32 home, u64 id,
 			u64 count)
@@ -54,14 +43,16 @@ bool lite_revoked_since(const struct lite_memory *mem, u32 home, u64 id,
 }
 
 /**
- * lite_mapping_revoke - do not use an LMR as it was mapped
+ * lite_mapping_revoke - end this node's mapping of an LMR and drain it
  * @mem: node's
  * @home: its home
  * @id: its id there
- * @state: LITE_MAPPING_REVOKED: it is gone; LITE_MAPPING_RETIRED: map it anew
+ * @state: LITE_MAPPING_REVOKED: the LMR is gone; LITE_MAPPING_RETIRED: it may
+ *	be mapped again
  *
  * Context: may sleep; waits until nothing is in flight on it. Cannot fail.
- * Return: 0, or -EUCLEAN: an operation that failed may be under way yet.
+ * Return: 0, or -EUCLEAN: drained, but an operation that failed earlier may
+ * still be executed by a store.
  */
 int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id,
 			enum lite_mapping_state state)

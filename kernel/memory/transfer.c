@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One-sided operations: read and write. (atomic.c has the atomics.)
+ * One-sided read and write. (atomic.c has the atomics.)
  *
- * A transfer goes piece by piece; each piece enters the LMR anew, so that a
- * REVOKE never waits for more than one piece, and never for user space. Three
- * kinds of pieces:
+ * A transfer is cut into pieces. Each enters the LMR anew, so that a REVOKE
+ * waits for one piece at most, and never for user space. Three kinds of pieces:
  *
  *   local     memory of this node: copied, with page faults off
- *   small     up to a page: through a bounce page, one work request
+ *   small     up to a page: through a bounce page
  *   large     the caller's pages, pinned meanwhile (transfer_large.c)
  *
- * The caller's memory is touched by the device only between posting and the end
- * of lite_io_wait(), which nothing interrupts.
+ * The device accesses the caller's memory only between posting and the end of
+ * lite_io_wait(), which cannot be interrupted.
  */
 
 #include "../compat.h"
@@ -20,16 +19,16 @@
 #include "memory.h"
 #include "transfer.h"
 
-/* Bytes copied locally before others get a turn. */
+/* Bytes copied locally per entry and reschedule. */
 #define LITE_COPY_BYTES (64UL << 10)
-/* A large piece: what it may do is looked at anew as often. */
+/* Bytes of a large piece, at most. */
 #define LITE_LARGE_BYTES (16ULL << 20)
-/* As often a piece is tried, in one session after the other. */
+/* Attempts per piece, across sessions. */
 #define LITE_PIECE_TRIES 3
-/* So often a large piece fails before it is made small: LITE_CAREFUL_BYTES. */
+/* Failures of a large piece before it is cut to LITE_CAREFUL_BYTES. */
 #define LITE_CAREFUL_AFTER 2
 
-/* Copy what is local. Returns bytes, or a negative errno. */
+/* Copy a local piece and leave the LMR. Returns bytes or a negative errno. */
 static ssize_t lite_piece_local(struct lite_piece_io *p, struct lite_mapping *m,
 				const struct lite_extent *e)
 {
@@ -48,7 +47,7 @@ static ssize_t lite_piece_local(struct lite_piece_io *p, struct lite_mapping *m,
 	return lite_buf_fault_in(p->buf, p->at, n, p->write);
 }
 
-/* Post what a bounce page holds, and wait. */
+/* Post a piece that is in a bounce page, and wait for it. */
 static int lite_small_post(struct lite_piece_io *p, struct lite_mapping *m,
 			   const struct lite_extent *e,
 			   struct lite_bounce *bounce, size_t n)
@@ -62,7 +61,7 @@ static int lite_small_post(struct lite_piece_io *p, struct lite_mapping *m,
 	int err;
 	struct lite_io io LITE_UNINIT;
 
-	/* The LMR may have been mapped anew since the caller looked. */
+	/* The LMR may have been mapped again since the caller looked. */
 	if (n > e->length - in || m->share[e->share].local)
 		return -EAGAIN;
 	conn = lite_access_conn(m, e->share);
@@ -91,11 +90,11 @@ static int lite_small_post(struct lite_piece_io *p, struct lite_mapping *m,
 }
 
 /*
- * A piece through a bounce page, entered, from extent @e on; leaves, and gives
- * the page back.
+ * Transfer a piece through a bounce page; leaves the entered LMR and puts the
+ * page.
  *
- * Nothing is waited for here but the device. What is not present in the caller's
- * buffer is faulted in at the end, and the piece tried again.
+ * While the LMR is entered, only the device is waited for. Absent pages of the
+ * caller's buffer are faulted in at the end, and the piece is tried again.
  */
 static ssize_t lite_small_go(struct lite_piece_io *p, struct lite_mapping *m,
 			     const struct lite_extent *e,
@@ -117,7 +116,7 @@ static ssize_t lite_small_go(struct lite_piece_io *p, struct lite_mapping *m,
 		done = lite_buf_copy_nofault(p->buf, p->at, bounce->data, n,
 					     false);
 	lite_bounce_put(mem->fab, bounce);
-	/* @m is only compared now. */
+	/* @m is only compared. */
 	if (err == -EAGAIN)
 		return lite_access_renew(p->a, m) ?: -EAGAIN;
 	if (err)
@@ -128,8 +127,8 @@ static ssize_t lite_small_go(struct lite_piece_io *p, struct lite_mapping *m,
 }
 
 /*
- * Bounce pages are few and everybody's: one that has to be waited for is waited
- * for outside of the LMR, and given back before the handle is renewed.
+ * Bounce pages are few and shared by all users. Wait for one without having
+ * entered the LMR, and put it before renewing the handle.
  */
 static ssize_t lite_piece_small(struct lite_piece_io *p, size_t n)
 {
@@ -150,10 +149,7 @@ static ssize_t lite_piece_small(struct lite_piece_io *p, size_t n)
 	return PTR_ERR(m);
 }
 
-/*
- * One piece; bytes done, maybe 0: @p has advanced, or look again; or a negative
- * errno.
- */
+/* Transfer a piece. Bytes done; 0: look again; or a negative errno. */
 static ssize_t lite_piece(struct lite_piece_io *p)
 {
 	struct lite_mapping *m = lite_enter_range(p->a, p->offset, p->left);
@@ -188,8 +184,8 @@ static ssize_t lite_piece(struct lite_piece_io *p)
 }
 
 /*
- * Until the LMR can be entered nothing was tried. After that, to do a piece twice
- * is to do it once. Returns 0: again; or a negative errno.
+ * Before the LMR was entered nothing was tried; after that, repeating a piece
+ * is safe, as it is idempotent. 0: try again; or a negative errno.
  */
 static noinline int lite_piece_failed(struct lite_piece_io *p, int err)
 {
@@ -208,10 +204,10 @@ static noinline int lite_piece_failed(struct lite_piece_io *p, int err)
  * @offset: in the LMR, bytes
  * @length: bytes
  * @buf: caller's memory
- * @done: set to the leading bytes that have been transferred
+ * @done: set to the leading bytes that have been transferred, also on failure
  *
  * Context: may sleep; a fatal signal ends it after the piece in flight.
- * Return: 0 or a negative errno as LITE_IOC_OP.
+ * Return: 0 or a negative errno, see LITE_IOC_OP.
  */
 int lite_transfer(const struct lite_access *a, bool write, u64 offset,
 		  u64 length, const struct lite_buf *buf, u64 *done)
@@ -234,7 +230,7 @@ int lite_transfer(const struct lite_access *a, bool write, u64 offset,
 		if (likely(n > 0))
 			lite_piece_advance(&p, n);
 		ret = likely(n >= 0) ? 0 : lite_piece_failed(&p, n);
-		/* Of nothing, too, it is looked whether it is permitted. */
+		/* A length of 0, too, must enter the LMR, to get its error. */
 		if (ret || (!p.left && p.begun))
 			break;
 		if (lite_given_up()) {
@@ -243,7 +239,7 @@ int lite_transfer(const struct lite_access *a, bool write, u64 offset,
 		}
 		cond_resched();
 	}
-	/* It may be us who went. */
+	/* This node may have left or stopped. */
 	if (ret == -EHOSTDOWN)
 		ret = lite_cluster_ready(a->ctx->mem->cl) ?: ret;
 	*done = p.at;

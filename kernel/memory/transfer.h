@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of one-sided transfers share: transfer.c, transfer_large.c */
+/* What transfer.c and transfer_large.c share. */
 #ifndef _LITE_TRANSFER_H
 #define _LITE_TRANSFER_H
 
 #include "ctx.h"
 
 /**
- * struct lite_piece_io - what a transfer is at
+ * struct lite_piece_io - progress of a transfer
  * @a: handle and right
  * @write: direction
  * @offset: in the LMR
  * @left: bytes to go
  * @at: offset in the buffer
- * @begun: the LMR has been entered, so rights and bounds were right
- * @tries: how often the piece at hand has failed
- * @large: of these, how often when it was posted as a large one
+ * @begun: the LMR has been entered, so rights and bounds were valid
+ * @tries: how often the current piece has failed
+ * @large: how often of @tries it was posted as a large piece
  * @buf: caller's
  */
 struct lite_piece_io {
@@ -29,7 +29,7 @@ struct lite_piece_io {
 	const struct lite_buf *buf;
 };
 
-/* So many bytes have been transferred. */
+/* Note that @n bytes have been transferred. */
 static inline void lite_piece_advance(struct lite_piece_io *p, size_t n)
 {
 	p->tries = 0;

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Large pieces of transfers: the caller's pages, pinned while they are in flight,
- * and nothing copied.
+ * Large pieces of transfers: zero-copy from or to the caller's pages, which are
+ * pinned while in flight.
  *
- * They go in batches, of which several are in flight: while the device is at one,
- * the next are pinned and posted. Each enters the LMR anew, so that a REVOKE waits
- * for what is in flight, LITE_BATCHES batches at most, and never for more.
+ * A piece is cut into batches: while the device works on some, the next are
+ * pinned and posted. Each enters the LMR anew, so that a REVOKE waits for
+ * LITE_BATCHES batches at most.
  *
- * And never for user space: while anything is in flight, of the caller's memory
- * only what is present is pinned, and nothing is waited for but the device. If
- * there is more to it (pages to be faulted in, locks of pages that were written),
- * it is put off until nothing is in flight, and done while the node may stop. A
- * buffer some of whose pages are absent is pinned for all batches at once, and
- * then sent.
+ * A REVOKE never waits for user space. While anything is in flight, only
+ * present pages are pinned, and only the device is waited for. Faulting pages
+ * in, and locking pages that were written, is put off until nothing is in
+ * flight, and done with the gate left. Once a buffer turns out to have absent
+ * pages, LITE_BATCHES batches at a time are pinned before any is posted.
  *
- * Batches end in the order in which they were posted. When one has failed, those
- * behind it do not count: what is known to be done is what leads.
+ * Batches end in the order of posting. After one has failed, later ones do not
+ * count: only leading bytes are reported as done.
  *
- * The caller's memory is touched by the device only between posting and the end
- * of lite_io_wait_long(), which nothing interrupts.
+ * The device accesses the caller's memory only between posting and the end of
+ * lite_io_wait_long(), which cannot be interrupted.
  */
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
@@ -38,15 +37,15 @@
  * @offset: in the LMR
  * @n: bytes
  * @n_pages: pinned; 0: the batch is free
- * @skip: bytes of the first page before them
+ * @skip: offset of the bytes in the first page
  * @m: entered while in flight
  * @conn: held live while in flight
  * @qp: where it is posted
- * @io: waited for
+ * @io: waits for it
  * @err: of posting
- * @sgt: @sg
+ * @sgt: describes @sg
  * @pages: of the caller
- * @sg: they, merged and mapped for the device while in flight
+ * @sg: @pages, merged and mapped for the device while in flight
  */
 struct lite_batch {
 	u64 offset;
@@ -68,19 +67,19 @@ struct lite_batch {
  * @p: its transfer, advanced as batches end
  * @dir: for the device
  * @offset: in the LMR, of what is not pinned yet
- * @at: in the buffer, likewise
- * @left: bytes, likewise
+ * @at: in the buffer, of what is not pinned yet
+ * @left: bytes that are not pinned yet
  * @max: batches that may be in flight
  * @pinned: batches pinned so far
- * @posted: of these
- * @ended: of these
+ * @posted: batches posted so far
+ * @ended: batches ended so far
  * @absent: the buffer has pages that were not present
- * @locked: some pages could not be unpinned at once
- * @halted: no more batches are to be posted
- * @failed: a batch that has ended has failed
+ * @locked: some pages could not be unpinned without blocking
+ * @halted: post no more batches
+ * @failed: a batch has ended with an error
  * @err: why it went no further
- * @stale: with -EAGAIN: what lite_access_renew() is to be told, or NULL
- * @batch: @pinned % @max is the next one
+ * @stale: with -EAGAIN: what to pass to lite_access_renew(), or NULL
+ * @batch: ring; @pinned % @max is the next to pin
  */
 struct lite_large {
 	struct lite_piece_io *p;
@@ -103,13 +102,13 @@ struct lite_large {
 
 /* ---- posting ------------------------------------------------------------- */
 
-/* Walks the caller's pages, as mapped for the device. */
+/* Position in the caller's pages, as mapped for the device. */
 struct lite_sg_cursor {
 	struct scatterlist *sg;
 	size_t in;
 };
 
-/* Fill SGEs for at most @n bytes; returns bytes. */
+/* Fill SGEs for at most @n bytes. Returns the bytes. */
 static size_t lite_sges_fill(struct lite_sg_cursor *c, u32 lkey,
 			     struct ib_sge *sge, int max, int *n_sge, size_t n)
 {
@@ -131,7 +130,7 @@ static size_t lite_sges_fill(struct lite_sg_cursor *c, u32 lkey,
 	return done;
 }
 
-/* Post all of a batch, which is in the share that the connection goes to. */
+/* Post all of a batch. All its bytes are at the node of the connection. */
 static int lite_batch_rdma(struct lite_batch *b, bool write)
 {
 	struct lite_fabric *fab = b->m->mem->fab;
@@ -165,7 +164,7 @@ static int lite_batch_rdma(struct lite_batch *b, bool write)
 	return err;
 }
 
-/* Map the pages for the device, as few and large as they come. */
+/* Merge contiguous pages and map them for the device. */
 static int lite_batch_map(struct lite_batch *b, struct ib_device *dev,
 			  enum dma_data_direction dir)
 {
@@ -199,7 +198,7 @@ static int lite_batch_map(struct lite_batch *b, struct ib_device *dev,
 	return ib_dma_map_sgtable_attrs(dev, &b->sgt, dir, 0);
 }
 
-/* The LMR is entered: is it still as it was when it was looked at? */
+/* Get the session of a batch, if all of it is still in one remote share. */
 static int lite_batch_connect(struct lite_large *l, struct lite_batch *b)
 {
 	u32 share = lite_extent_at(b->m, b->offset)->share;
@@ -216,8 +215,8 @@ static int lite_batch_connect(struct lite_large *l, struct lite_batch *b)
 }
 
 /*
- * Post a batch. When others are in flight, the handle is not waited for: what it
- * waits for may be us.
+ * Enter the LMR and post a batch. Does not renew the handle: the renewal may
+ * wait for batches that are in flight.
  */
 static int lite_batch_post(struct lite_large *l, struct lite_batch *b)
 {
@@ -237,7 +236,7 @@ static int lite_batch_post(struct lite_large *l, struct lite_batch *b)
 		goto err_exit;
 	b->qp = lite_conn_qp(b->conn, !p->write);
 	lite_io_init(&b->io);
-	/* What was posted before an error is in flight all the same. */
+	/* After an error, what was posted before it is in flight. */
 	b->err = lite_batch_rdma(b, p->write);
 	l->posted++;
 	return b->err;
@@ -255,14 +254,14 @@ static void lite_large_post(struct lite_large *l)
 
 	if (!err)
 		return;
-	/* It comes before what could not be pinned. */
+	/* Precedes any failure to pin, which is of a later batch. */
 	l->err = err;
 	l->halted = true;
 }
 
 /* ---- pinning ------------------------------------------------------------- */
 
-/* Pin the next batch, if there is to be one now. */
+/* Pin the next batch, unless it has to wait or there is none. */
 static bool lite_large_pin(struct lite_large *l)
 {
 	struct lite_batch *b = &l->batch[l->pinned % l->max];
@@ -286,7 +285,7 @@ static bool lite_large_pin(struct lite_large *l)
 	}
 	if (n_pages < 0) {
 		l->err = n_pages;
-		/* The node may have been stopped: let it alone. */
+		/* The node may have stopped: do not touch it. */
 		l->halted = n_pages == -ENODEV;
 		return false;
 	}
@@ -307,7 +306,7 @@ static void lite_batch_free(struct lite_batch *b,
 	b->n_pages = 0;
 }
 
-/* The device may be at it yet: it stays pinned, and mapped. */
+/* The device may still access the pages: keep them pinned and mapped. */
 static void lite_batch_lose(struct lite_batch *b,
 			    struct lite_stats __percpu *stats)
 {
@@ -315,7 +314,7 @@ static void lite_batch_lose(struct lite_batch *b,
 	lite_batch_free(b, stats);
 }
 
-/* Wait for the batch that was posted first. */
+/* Wait for the oldest batch in flight. */
 static void lite_large_end(struct lite_large *l)
 {
 	struct lite_batch *b = &l->batch[l->ended % l->max];
@@ -350,10 +349,7 @@ static void lite_large_end(struct lite_large *l)
 	p->large++;
 }
 
-/*
- * Nothing is in flight. Let go of what was not posted, and of what could not be
- * let go of at once.
- */
+/* With nothing in flight, unpin all that is still pinned. */
 static void lite_large_unpin(struct lite_large *l,
 			     struct lite_stats __percpu *stats)
 {
@@ -400,14 +396,7 @@ static void lite_large_run(struct lite_large *l)
 	lite_large_unpin(l, stats);
 }
 
-/**
- * lite_share_run - bytes that one connection can carry
- * @m: entered
- * @offset: where they begin
- * @max: no more than that
- *
- * Return: their number.
- */
+/* Bytes from @offset on that are in one share, at most @max. LMR entered. */
 u64 lite_share_run(const struct lite_mapping *m, u64 offset, u64 max)
 {
 	u32 i = lite_extent_find(m->extents, m->n_extents, offset);
@@ -422,12 +411,12 @@ u64 lite_share_run(const struct lite_mapping *m, u64 offset, u64 max)
 }
 
 /**
- * lite_piece_large - a piece of a transfer without copying
- * @p: transfer, which advances; not entered
+ * lite_piece_large - transfer a piece without copying
+ * @p: transfer, which advances; the LMR is not entered
  * @run: bytes, all in one share of another node
  *
- * Context: may sleep, and fault; a fatal signal ends it after what is in flight.
- * Return: 0 or a negative errno; -EAGAIN: look again.
+ * Context: may sleep and fault; a fatal signal ends it after what is in flight.
+ * Return: 0 or a negative errno; -EAGAIN: try again.
  */
 int lite_piece_large(struct lite_piece_io *p, u64 run)
 {
@@ -437,7 +426,7 @@ int lite_piece_large(struct lite_piece_io *p, u64 run)
 	int err;
 	u32 i;
 
-	/* What has failed once is tried with less at a time. */
+	/* After a failure, one batch at a time. */
 	max = p->tries ? 1 : min_t(u32, max, LITE_BATCHES);
 	l = kvmalloc(struct_size(l, batch, max), GFP_KERNEL);
 	if (!l)

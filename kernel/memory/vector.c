@@ -2,31 +2,28 @@
 /*
  * Many operations in one call.
  *
- * Normal operation: what is easy goes in waves, all of a wave being under way at
- * the same time. Easy is what is remote, small, within one extent of an LMR whose
- * handle is up to date, and, of a write, present in the caller's memory. Each of
- * these enters its LMR, unless the one before it has, and gets room in a bounce
- * page with the others; each connection gets a chain of work requests
- * (fabric/chain.c); or, of many small ones where the device is software, they go
- * in messages (pack.c). When all are done, all LMRs are left, and what was read is
- * copied to the caller.
+ * Normal operation: easy operations go in waves, and all of a wave are in
+ * flight at the same time. Easy means: remote, small, within one extent of an
+ * LMR with an up-to-date handle and, for a write, present in the caller's
+ * memory. Each one enters its LMR, unless the one before it has, and shares
+ * bounce pages with the others. Each connection gets a chain of work requests
+ * (fabric/chain.c); many small operations to a software device go in messages
+ * instead (pack.c). When all have completed, all LMRs are left, and read data
+ * is copied to the caller.
  *
- * Whatever is not easy is done after that, one by one, as if it were a call of its
- * own: it may wait for a handle to be renewed, for user space, for a bounce page.
+ * Other operations follow one by one, each as in a call of its own: they may
+ * wait for the renewal of a handle, for user space or for a bounce page. A
+ * fence is ordered after all operations before it in the array and before all
+ * behind it.
  *
- * A fence comes after all that is before it in the array, the difficult included,
- * and before all that is behind it.
+ * A wave does not block REVOKE for long: from entering the first LMR to leaving
+ * the last it waits only for the device. It enters with lite_tryenter_range(),
+ * takes only few and free bounce pages, and copies with page faults off.
  *
- * Why nobody waits for us for long: a wave is in several LMRs at a time, but
- * from entering the first to leaving the last it waits for the device only. It
- * enters with lite_tryenter_range(), takes the bounce pages that are free, few,
- * and copies with page faults off.
- *
- * Recovery: what was in a chain that failed is done again, one by one, with the
- * retries and the errors of a single operation, for to do a read or a write twice
- * is to do it once. It is not so with atomics: one that may have been posted is
- * not tried again. Of a call whose chain failed no more is posted in chains. When
- * a message failed that may be carried out yet, that is waited for before.
+ * Recovery: operations of a failed chain are repeated one by one, as reads and
+ * writes are idempotent; an atomic that may have been posted is not repeated.
+ * After a failure the call posts no more chains. If a failed message may still
+ * be carried out, that is waited for first.
  */
 #include <linux/mm.h>
 
@@ -35,18 +32,18 @@
 #include "../wait.h"
 #include "vector.h"
 
-/* Bounce pages of a wave; they are everybody's. */
+/* Bounce pages of a wave; all users share them. */
 #define LITE_WAVE_PAGES 8
-/* Connections of a wave. */
+/* Chains of a wave. */
 #define LITE_WAVE_CHAINS 8
 
 /**
- * struct lite_wave_op - an operation that is under way
- * @op: it
- * @m: from when it is left, only compared
- * @entered: it was this one that entered @m; else one before it
- * @to: of the wave's chains
- * @at: its place in the chain
+ * struct lite_wave_op - an operation that is in flight
+ * @op: operation
+ * @m: its LMR, entered until the wave is done
+ * @entered: this operation entered @m; else one before it did
+ * @to: index of its chain
+ * @at: its position in the chain
  * @data: in a bounce page
  */
 struct lite_wave_op {
@@ -59,13 +56,13 @@ struct lite_wave_op {
 };
 
 /**
- * struct lite_wave_chain - what goes to one node
- * @conn: the session with it, held live
+ * struct lite_wave_chain - operations for one connection
+ * @conn: connection, held live
  * @chain: the work requests
- * @fetch: operations that bring bytes back
+ * @fetch: operations that return data
  * @plain: all of it may go in messages
- * @lost: it is not known, nor will be, whether it was done
- * @owed: a message may be carried out yet by this node; or 0
+ * @lost: whether it was carried out is not known and cannot be learned
+ * @owed: node that may still carry out a failed message, or 0
  */
 struct lite_wave_chain {
 	struct lite_conn *conn;
@@ -77,24 +74,24 @@ struct lite_wave_chain {
 };
 
 /**
- * struct lite_vector - a vector call under way
- * @ctx: whose handles; keeps this when there is no call
+ * struct lite_vector - a vector call
+ * @ctx: context of the handles; caches this struct between calls
  * @gate: for user memory
- * @user: whether the operations' buffers are user memory
- * @alone: no more chains: one has failed
- * @cancelled: no more operations: one before a fence has failed
- * @n: operations in the wave at hand
+ * @user: the operations' buffers are user memory
+ * @alone: post no more chains: one has failed
+ * @cancelled: run no more operations: one before a fence has failed
+ * @n: operations in the current wave
  * @n_to: chains
  * @n_pages: bounce pages
  * @used: bytes of the last one
- * @lh: handle by which the wave was last in an LMR
- * @rights: for which
- * @m: the LMR; NULL: in none yet
+ * @lh: handle by which the wave last entered an LMR
+ * @rights: LITE_RIGHT_* with which it did
+ * @m: that LMR; NULL: none yet
  * @to: chains, by connection
  * @page: bounce pages
  * @wave: operations
  * @link: their work requests
- * @ops: for callers whose operations are not in the kernel's memory
+ * @ops: for callers that have to copy their operations into the kernel
  */
 struct lite_vector {
 	struct lite_ctx *ctx;
@@ -116,21 +113,21 @@ struct lite_vector {
 	struct lite_op ops[LITE_WAVE_OPS];
 };
 
-/* What is to be done with an operation that has not been added to the wave. */
+/* Result of adding an operation to a wave. */
 enum lite_wave_no {
 	LITE_WAVE_ADDED,
-	LITE_WAVE_FULL, /* try again with the next wave */
-	LITE_WAVE_ALONE, /* do it alone */
+	LITE_WAVE_FULL, /* not added: try the next wave */
+	LITE_WAVE_ALONE, /* not added: do it alone */
 };
 
 /**
  * lite_vector_get - begin a vector call
- * @ctx: whose handles
+ * @ctx: context of the handles
  * @gate: for user memory, or NULL
- * @user: whether the operations' buffers are user addresses
+ * @user: the operations' buffers are user addresses
  *
- * It is some pages, which to get and, as kernels are configured, to clear takes
- * longer than some operations: who has made a call will make more.
+ * Allocating (and, with some kernel configurations, zeroing) these pages can
+ * cost more than an operation, so the context caches them.
  *
  * Context: may sleep.
  * Return: for lite_vector_put(), or NULL.
@@ -152,24 +149,14 @@ struct lite_vector *lite_vector_get(struct lite_ctx *ctx,
 	return v;
 }
 
-/**
- * lite_vector_put - end a vector call
- * @v: nothing of it is under way
- *
- * Context: may sleep.
- */
+/* End a vector call, with nothing in flight. May sleep. */
 void lite_vector_put(struct lite_vector *v)
 {
 	if (cmpxchg(&v->ctx->vector, NULL, v))
 		kvfree(v);
 }
 
-/**
- * lite_vector_ops - room for operations
- * @v: of the call
- *
- * Return: LITE_WAVE_OPS of them.
- */
+/* Room for LITE_WAVE_OPS operations of a call. */
 struct lite_op *lite_vector_ops(struct lite_vector *v)
 {
 	return v->ops;
@@ -196,7 +183,7 @@ static int lite_op_check(const struct lite_op *op)
 	return 0;
 }
 
-/* The right that something needs which might go in a wave; 0: it does not. */
+/* The right that an operation needs; 0: it cannot go in a wave. */
 static u32 lite_wave_right(const struct lite_vector *v,
 			   const struct lite_op *op)
 {
@@ -216,7 +203,7 @@ static u32 lite_wave_right(const struct lite_vector *v,
 	}
 }
 
-/* See to it that there is room for @n bytes at @v->used of the last page. */
+/* Make room for @n bytes at @v->used of the last page. */
 static bool lite_wave_room(struct lite_vector *v, size_t n)
 {
 	struct lite_bounce *page;
@@ -234,8 +221,8 @@ static bool lite_wave_room(struct lite_vector *v, size_t n)
 }
 
 /*
- * The chain to a share of a mapping that has been entered, for operations that
- * bring bytes back, or for others.
+ * Find or begin the chain to a share of an entered mapping. Returns its index
+ * or an errno; -ENOSPC: the wave has no chains left.
  */
 static int lite_wave_to(struct lite_vector *v, struct lite_mapping *m,
 			u32 share, bool fetch)
@@ -246,7 +233,7 @@ static int lite_wave_to(struct lite_vector *v, struct lite_mapping *m,
 	u32 i;
 
 	for (i = 0; i < v->n_to; i++) {
-		/* Sessions have numbers of their own, whoever they are with. */
+		/* Session numbers are unique across peers. */
 		if (v->to[i].conn->session == s->session && !s->lost &&
 		    (v->to[i].fetch == fetch ||
 		     !v->ctx->mem->fab->quirks.fetch_apart))
@@ -296,8 +283,8 @@ static void lite_wave_link(struct lite_vector *v, struct lite_wave_op *w,
 }
 
 /*
- * Add an operation for whose bytes there is room, in an LMR that was entered,
- * for it or before.
+ * Add an operation to the wave. Its LMR has been entered, by it or before it,
+ * and there is room for its bytes.
  */
 static enum lite_wave_no lite_wave_enter(struct lite_vector *v,
 					 struct lite_mapping *m,
@@ -333,20 +320,20 @@ static enum lite_wave_no lite_wave_enter(struct lite_vector *v,
 	v->to[to].plain &= lite_pack_may(v->ctx->mem->fab, m, op->opcode,
 					 op->length);
 	lite_wave_link(v, w, page->dma + v->used, e->addr + in);
-	/* Atomics need their 8 bytes aligned. */
+	/* Atomics need 8-byte alignment. */
 	v->used += ALIGN(op->length, sizeof(u64));
 	v->n++;
 	return LITE_WAVE_ADDED;
 }
 
-/* Is the wave in this LMR already, with this right? */
+/* Has the wave entered this LMR already, with this right? */
 static bool lite_wave_is_in(const struct lite_vector *v,
 			    const struct lite_access *a)
 {
 	return v->m && v->lh == a->lh && !(a->right & ~v->rights);
 }
 
-/* It is, until it is over. */
+/* Note which LMR the wave has entered last, and with which rights. */
 static void lite_wave_stay(struct lite_vector *v, const struct lite_access *a,
 			   struct lite_mapping *m)
 {
@@ -422,8 +409,8 @@ static void lite_wave_count(struct lite_vector *v, const struct lite_op *op,
 }
 
 /*
- * The end of an operation whose LMR has been left; false: it has to be done
- * alone.
+ * End an operation after its LMR has been left. Returns false if it has to be
+ * done alone.
  */
 static bool lite_wave_end(struct lite_vector *v, struct lite_wave_op *w)
 {
@@ -452,7 +439,7 @@ static bool lite_wave_end(struct lite_vector *v, struct lite_wave_op *w)
 	return true;
 }
 
-/* Of those whose chains have failed, or have not. */
+/* End the operations of chains that have failed, or of those that have not. */
 static void lite_wave_end_all(struct lite_vector *v, struct lite_op *ops,
 			      bool failed, unsigned long *left)
 {
@@ -475,7 +462,7 @@ static bool lite_wave_packs(const struct lite_wave_chain *to)
 	return to->plain && to->chain.n >= LITE_PACK_MIN;
 }
 
-/* Have a chain done in messages; in the worst case it is posted. */
+/* Send a chain in messages, or post it if that is not possible. */
 static void lite_wave_pack(struct lite_vector *v, u32 k,
 			   unsigned long deadline)
 {
@@ -509,7 +496,7 @@ static void lite_wave_pack(struct lite_vector *v, u32 k,
 	lite_pack_put(mem, p);
 }
 
-/* What has failed is to be over before it is done again. */
+/* Wait until failed messages can no longer be carried out. */
 static void lite_wave_settle(struct lite_vector *v)
 {
 	u32 i;
@@ -528,7 +515,7 @@ static void lite_wave_settle(struct lite_vector *v)
 	}
 }
 
-/* Carry out a wave; @left: bits of what is to be done alone. */
+/* Carry out a wave. Sets bits in @left for operations to be done alone. */
 static void lite_wave_go(struct lite_vector *v, struct lite_op *ops,
 			 unsigned long *left)
 {
@@ -546,7 +533,7 @@ static void lite_wave_go(struct lite_vector *v, struct lite_op *ops,
 	for (i = 0; i < v->n_to; i++) {
 		if (!lite_wave_packs(&v->to[i]))
 			continue;
-		/* Nobody shall wait for us as long as for several nodes. */
+		/* A REVOKE must not wait for the time-outs of several nodes. */
 		if (v->alone)
 			lite_chain_post(&v->to[i].chain);
 		else
@@ -562,7 +549,7 @@ static void lite_wave_go(struct lite_vector *v, struct lite_op *ops,
 		if (w->at < chain->posted)
 			lite_io_result(w->m, chain->io.status);
 	}
-	/* Each is left by the one that entered it, the first of those in it. */
+	/* The operation that entered an LMR leaves it. */
 	for (i = 0; i < v->n; i++) {
 		if (v->wave[i].entered)
 			lite_access_exit(v->wave[i].m);
@@ -580,7 +567,7 @@ static void lite_wave_go(struct lite_vector *v, struct lite_op *ops,
 	lite_stat_add(mem->stats, LITE_STAT_OPS_INFLIGHT, -(s64)v->n);
 }
 
-/* One wave, up to a fence; returns how many operations are behind us then. */
+/* Run one wave, up to a fence. Returns the index of the next operation. */
 static u32 lite_wave(struct lite_vector *v, struct lite_op *ops, u32 from,
 		     u32 n, unsigned long *left)
 {
@@ -614,7 +601,7 @@ static u32 lite_wave(struct lite_vector *v, struct lite_op *ops, u32 from,
 	return i;
 }
 
-/* Why the rest is not tried. */
+/* Why no more operations are to be started, or 0. */
 static int lite_vector_over(const struct lite_vector *v)
 {
 	if (v->gate && !v->gate->in)
@@ -622,7 +609,7 @@ static int lite_vector_over(const struct lite_vector *v)
 	return lite_given_up() ? -EINTR : 0;
 }
 
-/* Operations from @i on, up to a fence; returns where that is. */
+/* Run operations from @i on, up to a fence. Returns the index of that. */
 static u32 lite_vector_part(struct lite_vector *v, struct lite_op *ops, u32 i,
 			    u32 n, int *ret)
 {
@@ -648,7 +635,7 @@ static u32 lite_vector_part(struct lite_vector *v, struct lite_op *ops, u32 i,
 	return n;
 }
 
-/* A fence, unless something before it has failed: then all is over. */
+/* A fence; if something before it has failed, cancel the rest. */
 static void lite_vector_fence(struct lite_vector *v, struct lite_op *ops,
 			      u32 at, bool failed)
 {
@@ -665,15 +652,14 @@ static void lite_vector_fence(struct lite_vector *v, struct lite_op *ops,
 }
 
 /**
- * lite_vector_run - carry out some operations, in any order but for fences
+ * lite_vector_run - carry out operations, unordered except by fences
  * @v: of the call
  * @ops: operations; error and result of each are set
- * @n: how many, at most LITE_WAVE_OPS
- * @failed: one before these has an error
+ * @n: number of operations, at most LITE_WAVE_OPS
+ * @failed: an operation of the call before these has failed
  *
  * Context: may sleep; a fatal signal ends it after what is in flight.
- * Return: 0; -EINTR, -ENODEV: for operations that have this error, too, because
- * they were not tried.
+ * Return: 0; -EINTR, -ENODEV: also the error of operations that were not tried.
  */
 int lite_vector_run(struct lite_vector *v, struct lite_op *ops, u32 n,
 		    bool failed)

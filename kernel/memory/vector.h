@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Many operations at a time. vector.c */
+/* Many operations in one call. vector.c */
 #ifndef _LITE_VECTOR_H
 #define _LITE_VECTOR_H
 
 #include "memory.h"
 
-/* Operations that are under way at a time, of one vector. */
+/* Operations of one vector that are in flight at a time. */
 #define LITE_WAVE_OPS LITE_SQ_DEPTH
 
 struct lite_vector;

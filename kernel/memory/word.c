@@ -1,33 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Compare-and-swap on words of LMRs by this kernel, for nobody in particular:
- * the layer above keeps locks in words, and gives them back for processes that
- * have lost the right, closed the handle, or are no more.
+ * Compare-and-swap on words of LMRs by the kernel itself. The layer above keeps
+ * locks in words, and has to release them even for processes that have lost the
+ * right, closed the handle or exited.
  *
- * Normal operation: enter this node's mapping of the LMR, whoever has made it;
- * without one, have it mapped and keep it for a while, as for memory operations
- * (lent.c). REVOKE and RECALL wait for it as for every operation, and while the
- * LMR is being changed it is waited for here, entered nowhere.
+ * It enters this node's mapping of the LMR. If there is none, it has the LMR
+ * mapped and kept for a while, as for memory operations (lent.c). REVOKE and
+ * RECALL wait for it as for any operation; it waits for a change of the LMR
+ * without having entered it.
  */
 
 #include "../wait.h"
 #include "memory.h"
 
-/*
- * As often something stands in the way before anything is posted; each time it is
- * waited for, or called.
- */
+/* Attempts that fail before anything is posted; a wait or call follows each. */
 #define LITE_WORD_TRIES 100
 
-/**
- * lite_word_of - which word a handle and an offset name
- * @ctx: context
- * @lh: handle, which need not be of use any more
- * @offset: in the LMR
- * @word: set
- *
- * Context: any.
- * Return: 0 or -EBADF.
+/*
+ * Look up the word that a handle and an offset name. The handle's mapping may
+ * be unusable. 0 or -EBADF. Any context.
  */
 int lite_word_of(struct lite_ctx *ctx, u64 lh, u64 offset,
 		 struct lite_word *word)
@@ -39,7 +30,7 @@ int lite_word_of(struct lite_ctx *ctx, u64 lh, u64 offset,
 	rcu_read_lock();
 	h = lite_handle_find(ctx, lh);
 	if (h) {
-		/* Whatever mapping it has, it is of this LMR. */
+		/* Any mapping that the handle ever has is of this LMR. */
 		m = rcu_dereference(h->mapping);
 		*word = (struct lite_word){
 			.home = m->home,
@@ -54,14 +45,14 @@ int lite_word_of(struct lite_ctx *ctx, u64 lh, u64 offset,
 	return err;
 }
 
-/* The mapping, entered; -ENOLINK: have it mapped. */
+/* Enter this node's mapping. -ENOLINK: the LMR has to be mapped. */
 static struct lite_mapping *lite_word_enter(struct lite_memory *mem,
 					    const struct lite_word *w)
 {
 	struct lite_mapping *m;
 	int err;
 
-	/* Mappings are freed a grace period after they have left the table. */
+	/* Mappings are freed a grace period after leaving the table. */
 	rcu_read_lock();
 	m = xa_load(&mem->mappings, lite_mapping_key(w->home, w->id));
 	if (m && !percpu_ref_tryget_live(&m->ops))
@@ -99,7 +90,10 @@ static int lite_word_prepare(struct lite_memory *mem, const struct lite_word *w)
 	return err == -EHOSTUNREACH ? -EHOSTDOWN : err;
 }
 
-/* Entered: -EAGAIN: not posted, look again; *suspect: when that comes back. */
+/*
+ * Post to an entered LMR. If it fails with @posted unset, lite_word_recover()
+ * takes the errno, and @suspect with its reference.
+ */
 static int lite_word_post(struct lite_mapping *m, struct lite_bounce *bounce,
 			  const struct lite_word *w, u64 expected, u64 desired,
 			  bool *posted, struct lite_peer **suspect)
@@ -115,7 +109,7 @@ static int lite_word_post(struct lite_mapping *m, struct lite_bounce *bounce,
 		       lite_access_conn(m, share);
 	if (IS_ERR(conn)) {
 		err = PTR_ERR(conn);
-		/* Not both in the session that there is now: map anew. */
+		/* There is a newer session: map again. */
 		if (err == -EAGAIN)
 			err = -ENOLINK;
 		if (err == -EHOSTDOWN && lite_peer_is_suspect(peer)) {
@@ -154,7 +148,7 @@ static int lite_word_try(struct lite_memory *mem, const struct lite_word *w,
 	return err;
 }
 
-/* What kept it from being posted: 0: that is over. */
+/* Remove what prevented posting. Returns 0: try again; or an errno. */
 static int lite_word_recover(struct lite_memory *mem, const struct lite_word *w,
 			     int err, struct lite_peer *suspect)
 {
@@ -180,16 +174,16 @@ static int lite_word_recover(struct lite_memory *mem, const struct lite_word *w,
 }
 
 /**
- * lite_word_cmp_swap - replace a word of an LMR if it is what is expected
+ * lite_word_cmp_swap - compare and swap a word of an LMR
  * @mem: node's
- * @word: which
+ * @word: the word
  * @expected: value
  * @desired: new value
  * @old: set to the value before
- * @posted: set to whether it may have been done, should this fail
+ * @posted: set to whether it may have been done, even if it failed
  *
  * Context: may sleep; killable; makes calls.
- * Return: 0; -EIDRM, -ESTALE: the LMR is gone; -ERANGE: the word is;
+ * Return: 0; -EIDRM, -ESTALE: the LMR is gone; -ERANGE: the word was cut off;
  * -EHOSTDOWN, -ETIMEDOUT, -EIO, -ENOMEM, -EINTR and others.
  */
 int lite_word_cmp_swap(struct lite_memory *mem, const struct lite_word *word,
@@ -214,7 +208,7 @@ int lite_word_cmp_swap(struct lite_memory *mem, const struct lite_word *word,
 		err = lite_word_recover(mem, word, err, suspect);
 		if (err)
 			return err;
-		/* A change may take long; sessions do not come for ever. */
+		/* A change may take long: end with a signal or the node. */
 		if (lite_given_up())
 			return -EINTR;
 		err = lite_cluster_ready(mem->cl);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Words of LMRs that the kernel itself works on: word.c */
+/* Words of LMRs that the kernel itself operates on. word.c */
 #ifndef _LITE_WORD_H
 #define _LITE_WORD_H
 
@@ -11,8 +11,8 @@ struct lite_memory;
 /**
  * struct lite_word - an 8-byte word of an LMR
  * @home: of the LMR
- * @uid: of whoever opened the handle that named it
- * @incarnation: life of the home in which the LMR has its id
+ * @uid: of the user that opened the handle that named it
+ * @incarnation: of the home
  * @id: of the LMR
  * @offset: in the LMR, a multiple of 8
  */

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Signs of life that take no message.
+ * Signs of life without messages.
  *
- * A message has to be posted, wait behind others, be received and be worked on by
- * threads: on a machine that is slow, that takes its time. So a thread of each kernel
- * counts in its slots; and whoever has heard nothing for a while reads that. A
- * count that goes on says that the machine can be reached and that its threads run,
- * so that it is only slow. One that stands still says nothing, be it read or not: a
- * device may answer for a machine that has crashed, or runs no threads.
+ * A message has to be posted, queue behind others, and be handled by threads:
+ * on a slow machine that takes time. So each kernel increments a counter in its
+ * slots, and a peer that has heard nothing for a while reads it. A counter that
+ * advances shows that the machine is reachable and its threads run. One that
+ * stands still shows nothing, even if it can be read: a device may answer for a
+ * machine that has crashed.
  *
- * What runs concurrently: the monitor, alone, asks; the answer comes from whoever
- * polls. @asking is the monitor's to set, and theirs to clear, when they are done
- * with the rest.
+ * What runs concurrently: the monitor, alone, asks; a poller handles the
+ * answer. The monitor sets @asking, and the handler clears it as its last
+ * access.
  */
 #include "rpc.h"
 
-/* More often than anybody calls a peer dead by default. */
+/* More often than peers are called dead by default. */
 #define LITE_BEAT_PERIOD (HZ / 2)
 
 static u64 *lite_beat_word(struct lite_slots *slots)
@@ -44,14 +44,13 @@ void lite_beat_init(struct lite_rpc_conn *rc)
 	INIT_DELAYED_WORK(&rc->beat.work, lite_beat_work);
 }
 
-/* The slots are there. */
 void lite_beat_start(struct lite_rpc_conn *rc)
 {
 	queue_delayed_work(rc->rpc->short_wq, &rc->beat.work,
 			   LITE_BEAT_PERIOD);
 }
 
-/* The slots are about to go. Also if it was never started. */
+/* Before the slots are freed. Also if the beat was never started. */
 void lite_beat_stop(struct lite_rpc_conn *rc)
 {
 	cancel_delayed_work_sync(&rc->beat.work);
@@ -80,13 +79,9 @@ static void lite_beat_end(struct lite_io *io)
 	lite_conn_put_live(conn);
 }
 
-/**
- * lite_beat_ask - look whether a peer's threads run
- * @conn: its session; the caller has a reference, and is the only one who asks
- *
- * Nothing is done while an earlier look is under way.
- *
- * Context: process; does not wait.
+/*
+ * Post a read of a peer's counter, unless one is in flight. The caller has a
+ * reference, and is the only one to ask. Process context; does not wait.
  */
 void lite_beat_ask(struct lite_conn *conn)
 {
@@ -99,7 +94,7 @@ void lite_beat_ask(struct lite_conn *conn)
 	};
 	int err;
 
-	/* With the end of the read, which clears it. */
+	/* With lite_beat_end(). */
 	if (smp_load_acquire(&b->asking) || !lite_conn_tryget(conn))
 		return;
 	b->qp = lite_conn_qp(conn, true);
@@ -115,15 +110,10 @@ void lite_beat_ask(struct lite_conn *conn)
 	lite_io_leave(&b->io);
 }
 
-/**
- * lite_beat_heard - when were a peer's threads seen running last?
- * @conn: its session
- *
- * A look that waits behind others of our operations, or for room among them, and
- * its device goes on to acknowledge these: it will be answered soon.
- *
- * Context: any.
- * Return: jiffies.
+/*
+ * Jiffies when a peer's threads were last known to run. While the read waits
+ * behind other operations of ours, or for a send slot, acknowledgements of
+ * those count.
  */
 unsigned long lite_beat_heard(const struct lite_conn *conn)
 {
@@ -137,13 +127,9 @@ unsigned long lite_beat_heard(const struct lite_conn *conn)
 	return changed;
 }
 
-/**
- * lite_beat_unanswered - since when has a peer's device not answered?
- * @conn: its session
- * @since: set, in jiffies
- *
- * Context: process; the one who asks.
- * Return: whether something is to be answered.
+/*
+ * Is a read in flight, and since when, in jiffies, has the device not answered?
+ * Only for the caller of lite_beat_ask().
  */
 bool lite_beat_unanswered(const struct lite_conn *conn, unsigned long *since)
 {
@@ -154,13 +140,7 @@ bool lite_beat_unanswered(const struct lite_conn *conn, unsigned long *since)
 	return READ_ONCE(rc->beat.asking);
 }
 
-/**
- * lite_beat_excuse - a time in which we could not look does not count
- * @conn: session
- * @by: jiffies
- *
- * Context: process.
- */
+/* Do not count @by jiffies in which we could not look. */
 void lite_beat_excuse(struct lite_conn *conn, unsigned long by)
 {
 	struct lite_rpc_conn *rc = conn->rpc;

@@ -3,25 +3,25 @@
  * Making calls.
  *
  * Normal operation: take a slot of the call's lane, write the request, wait
- * until the poller says that the reply is in the slot, copy it, check it, free
- * the slot. When others wait for one of its lane, it is not free for whoever
- * looks: the first of them is given it.
+ * until the poller announces the reply, copy and check it, free the slot. A
+ * freed slot goes to the lane's first waiter, if there is one.
  *
  * Recovery: when the connection dies, lite_rpc_conn_down() completes all calls
- * with -EHOSTDOWN. A caller that stops waiting leaves its slot ABANDONED to
- * whoever comes later, the reply or the end.
+ * with -EHOSTDOWN. A caller that stops waiting leaves its slot ABANDONED, for
+ * the reply or the end of the connection to free.
  *
  * What runs concurrently: the poller (on_reply), callers, the end of the
- * connection (conn_down) and late work. slot->state under rc->lock decides who
- * has a slot: WAITING - the caller; REPLIED - the caller, which has been woken;
- * ABANDONED - the poller or conn_down, who hand it to late work.
+ * connection (conn_down) and late work. slot->state, under rc->lock, determines
+ * the owner of a slot: WAITING - the caller; REPLIED - the caller, which has
+ * been woken, or late work; ABANDONED - the poller or conn_down, which pass it
+ * to late work.
  */
 #include <linux/slab.h>
 
 #include "../trace.h"
 #include "rpc.h"
 
-/* One who waits for a slot: in the list of its lane until @slot is set. */
+/* A waiter for a slot: on its lane's list until @slot is set. */
 struct lite_slot_waiter {
 	struct list_head list;
 	struct lite_call_slot *slot; /* or ERR_PTR */
@@ -38,7 +38,7 @@ static struct lite_call_slot *lite_call_slot_claim(struct lite_call_slot *s)
 	return s;
 }
 
-/* The waiter looks under rc->lock, so that it does not go too soon. */
+/* The waiter reads @slot under rc->lock, so @w exists until that is dropped. */
 static void lite_slot_waiter_end(struct lite_slot_waiter *w,
 				 struct lite_call_slot *s)
 {
@@ -63,7 +63,7 @@ static void lite_call_slot_free(struct lite_call_slot *s)
 	spin_unlock(&rc->lock);
 }
 
-/* The reply, copied: the peer can no longer change what has been checked. */
+/* Copy the reply, so that the peer cannot change what has been checked. */
 static int lite_call_take_reply(struct lite_call_slot *s, void *reply, u32 max,
 				u32 *reply_len)
 {
@@ -107,12 +107,12 @@ static void lite_call_late_work(struct work_struct *work)
 	if (late) {
 		reply = kmalloc(max, GFP_KERNEL);
 		if (!reply)
-			/* What it did is undone by ending the session. */
+			/* The call's effect is undone by ending the session. */
 			lite_conn_kill(conn, -ENOMEM);
 		if (!reply || lite_call_take_reply(s, reply, max, &len))
 			late = NULL;
 	}
-	/* First the slot: what is to be done now may need one like it. */
+	/* Free the slot first: @late may need one of the same lane. */
 	lite_call_slot_free(s);
 	if (late)
 		late(ctx, conn, reply);
@@ -120,7 +120,7 @@ static void lite_call_late_work(struct work_struct *work)
 	lite_conn_put(conn);
 }
 
-/* The reply of a slot is here, or (@error) will never be. */
+/* The reply of a slot is here, or (@error) will never come. */
 static void lite_call_finish(struct lite_call_slot *s, int error)
 {
 	struct lite_rpc_conn *rc = s->rc;
@@ -133,7 +133,7 @@ static void lite_call_finish(struct lite_call_slot *s, int error)
 		complete(&s->done);
 		break;
 	case LITE_SLOT_ABANDONED:
-		/* REPLIED: late work has it now, the other one finds nothing. */
+		/* REPLIED: late work owns it; a second finish does nothing. */
 		s->error = error;
 		s->state = LITE_SLOT_REPLIED;
 		lite_conn_get(rc->conn);
@@ -144,7 +144,10 @@ static void lite_call_finish(struct lite_call_slot *s, int error)
 	}
 }
 
-/* What is in the slot: the reply, or, announced again, that of the call before. */
+/*
+ * Is this the reply to the present call? Soft-RoCE may announce the last one
+ * twice.
+ */
 static bool lite_call_answered(struct lite_call_slot *s)
 {
 	struct lite_rpc_conn *rc = s->rc;
@@ -169,12 +172,7 @@ void lite_rpc_on_reply(struct lite_rpc_conn *rc, u32 slot)
 	spin_unlock(&rc->lock);
 }
 
-/**
- * lite_rpc_conn_down - no reply will come any more
- * @conn: dying
- *
- * Context: process.
- */
+/* Fail all calls: the connection is dying. Process context. */
 void lite_rpc_conn_down(struct lite_conn *conn)
 {
 	struct lite_rpc_conn *rc = conn->rpc;
@@ -207,8 +205,8 @@ void lite_rpc_call_init(struct lite_rpc_conn *rc)
 }
 
 /*
- * NULL: none is free, and @w, if there is one, is in line for one; ERR_PTR: the
- * connection is dead.
+ * NULL: no slot is free, and @w, if given, is queued; ERR_PTR: the connection
+ * is dead.
  */
 static struct lite_call_slot *lite_call_slot_take(struct lite_rpc_conn *rc,
 						  enum lite_lane lane,
@@ -221,7 +219,7 @@ static struct lite_call_slot *lite_call_slot_take(struct lite_rpc_conn *rc,
 	spin_lock(&rc->lock);
 	if (rc->dead)
 		s = ERR_PTR(-EHOSTDOWN);
-	/* None is free while somebody waits. */
+	/* While there are waiters none is free. */
 	for (; !s && i < end; i++) {
 		if (rc->call[i].state == LITE_SLOT_FREE)
 			s = lite_call_slot_claim(&rc->call[i]);
@@ -232,7 +230,6 @@ static struct lite_call_slot *lite_call_slot_take(struct lite_rpc_conn *rc,
 	return s;
 }
 
-/* Wait in line. */
 static struct lite_call_slot *lite_call_slot_wait(struct lite_rpc_conn *rc,
 						  struct lite_slot_waiter *w,
 						  unsigned long timeout,
@@ -250,7 +247,7 @@ static struct lite_call_slot *lite_call_slot_wait(struct lite_rpc_conn *rc,
 	if (!s)
 		list_del(&w->list);
 	spin_unlock(&rc->lock);
-	/* Also what came in the last moment. */
+	/* Take a slot that was granted at the last moment. */
 	if (s)
 		return s;
 	return ERR_PTR(ret < 0 ? -EINTR : -ETIMEDOUT);
@@ -280,8 +277,8 @@ static struct lite_call_slot *lite_call_slot_get(struct lite_rpc_conn *rc,
 }
 
 /*
- * Stop waiting. True: the slot is left to others. False: the reply came in the
- * last moment, and is the caller's to take.
+ * Stop waiting. True: the slot is abandoned. False: the reply has just come,
+ * and the caller takes it.
  */
 static bool lite_call_abandon(struct lite_call_slot *s)
 {
@@ -325,14 +322,13 @@ static unsigned long lite_call_timeout(const struct lite_rpc_conn *rc,
 }
 
 /**
- * lite_rpc_call_begin - begin a call, and do not wait for its reply yet
+ * lite_rpc_call_begin - send a request, without waiting for the reply
  * @conn: caller holds a reference, until lite_rpc_call_end()
  * @d: what to call; @d->req may go afterwards
  *
  * Context: may sleep; not in the poller.
- * Return: 0: lite_rpc_call_end() has to follow; else as lite_rpc_call(), nothing
- * was sent; -EAGAIN: @d->no_wait, and there is no slot; -ESTALE: the peer is not
- * in @d->life.
+ * Return: 0: lite_rpc_call_end() must follow. Otherwise nothing was sent: as
+ * lite_rpc_call(); -EAGAIN: @d->no_wait, and there is no slot.
  */
 int lite_rpc_call_begin(struct lite_conn *conn, struct lite_call_desc *d)
 {
@@ -352,7 +348,7 @@ int lite_rpc_call_begin(struct lite_conn *conn, struct lite_call_desc *d)
 	lite_stat_inc(rc->rpc->stats, LITE_STAT_CALLS);
 	err = lite_call_send(s, d);
 	if (err) {
-		/* The connection is dying, and perhaps told its slots before. */
+		/* The connection is dying; conn_down may have run before. */
 		lite_conn_kill(conn, err);
 		spin_lock(&rc->lock);
 		lite_call_finish(s, -EHOSTDOWN);
@@ -387,14 +383,7 @@ static int lite_call_await(struct lite_conn *conn, struct lite_call_desc *d)
 	return err;
 }
 
-/**
- * lite_rpc_call_end - wait for the reply of a call
- * @conn: it was begun on
- * @d: of lite_rpc_call_begin()
- *
- * Context: may sleep; not in the poller.
- * Return: as lite_rpc_call().
- */
+/* Wait for the reply of lite_rpc_call_begin(). Returns as lite_rpc_call(). */
 int lite_rpc_call_end(struct lite_conn *conn, struct lite_call_desc *d)
 {
 	int err = lite_call_await(conn, d);
@@ -408,11 +397,11 @@ int lite_rpc_call_end(struct lite_conn *conn, struct lite_call_desc *d)
  * @conn: caller holds a reference
  * @d: what to call
  *
- * Context: may sleep; not in the poller. A leaf handler must not call.
- * Return: 0; what the handler returned; -EHOSTDOWN: the connection died, and
- * the call, if @d->sent, may or may not have been served; -ETIMEDOUT, -EINTR
- * likewise (then @d->late cleans up); -EPROTO: a malformed reply, the connection
- * is killed; -ESTALE: the peer is not in @d->life, nothing was sent.
+ * Context: may sleep; not in the poller, and not in a leaf handler.
+ * Return: 0; the handler's errno; -EHOSTDOWN: the connection died; -ETIMEDOUT,
+ * -EINTR: the wait ended, and @d->late cleans up - if @d->sent, the call may or
+ * may not have been served; -EPROTO: a malformed reply, the connection is
+ * killed; -ESTALE: the peer is not in @d->life, nothing was sent.
  */
 int lite_rpc_call(struct lite_conn *conn, struct lite_call_desc *d)
 {
@@ -424,13 +413,9 @@ int lite_rpc_call(struct lite_conn *conn, struct lite_call_desc *d)
 	return err;
 }
 
-/**
- * lite_rpc_call_local - serve a call of this node to itself
- * @rpc: of the node
- * @d: what to call
- *
- * Context: may sleep.
- * Return: what the handler returned.
+/*
+ * Serve a call of this node to itself. May sleep. Returns the handler's result,
+ * -ENOMEM, or -EPROTO: the reply is too long.
  */
 int lite_rpc_call_local(struct lite_rpc *rpc, struct lite_call_desc *d)
 {

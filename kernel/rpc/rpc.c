@@ -2,8 +2,8 @@
 /*
  * The rpc layer of a node, and the slots of a connection.
  *
- * Memory that a peer writes (req_in, rep_in) is given back when the last
- * reference to the connection is: after the fence.
+ * Memory that a peer writes (req_in, rep_in) is freed with the last reference
+ * to the connection: after the fence.
  */
 #include <linux/slab.h>
 
@@ -13,7 +13,7 @@
  * lite_rpc_init - prepare to make and to serve calls
  * @rpc: to fill; zeroed
  * @stats: of the node
- * @timeout: jiffies, of calls that name none
+ * @timeout: jiffies, for calls that set none
  *
  * Context: may sleep.
  * Return: 0 or -ENOMEM.
@@ -25,8 +25,9 @@ int lite_rpc_init(struct lite_rpc *rpc, struct lite_stats __percpu *stats,
 	rpc->timeout = timeout;
 	atomic64_set(&rpc->seq, 0);
 	/*
-	 * One for each kind of lane whose items may wait for items of another,
-	 * here or at other nodes: none is full of waiters then.
+	 * One for each kind of lane with handlers that may wait for those of
+	 * another, here or on other nodes: no queue is full of waiters for its
+	 * own items.
 	 */
 	rpc->first_wq = alloc_workqueue("lite-first", WQ_UNBOUND, 0);
 	rpc->wq = alloc_workqueue("lite-calls", WQ_UNBOUND, 0);
@@ -34,8 +35,8 @@ int lite_rpc_init(struct lite_rpc *rpc, struct lite_stats __percpu *stats,
 	rpc->leaf_wq = alloc_workqueue("lite-leaf-calls",
 				       WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	/*
-	 * Heartbeats are not to wait for a thread, nor when there is no memory for
-	 * one for the thread that rescues, while others drain and zero memory.
+	 * Heartbeats must not wait for a worker, nor, without memory to create
+	 * one, for the rescuer while others drain and zero memory.
 	 */
 	rpc->short_wq = alloc_workqueue("lite-short-calls",
 					WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
@@ -47,12 +48,7 @@ int lite_rpc_init(struct lite_rpc *rpc, struct lite_stats __percpu *stats,
 	return 0;
 }
 
-/**
- * lite_rpc_flush - wait for handlers that are running
- * @rpc: its connections are dying, so that handlers end soon
- *
- * Context: may sleep.
- */
+/* Wait for running handlers; all connections are dying. May sleep. */
 void lite_rpc_flush(struct lite_rpc *rpc)
 {
 	flush_workqueue(rpc->first_wq);
@@ -62,11 +58,8 @@ void lite_rpc_flush(struct lite_rpc *rpc)
 	flush_workqueue(rpc->short_wq);
 }
 
-/**
- * lite_rpc_exit - the counterpart of lite_rpc_init()
- * @rpc: all its connections are gone; may be half made
- *
- * Context: may sleep.
+/*
+ * Undo lite_rpc_init(), also if it failed; all connections are gone. May sleep.
  */
 void lite_rpc_exit(struct lite_rpc *rpc)
 {
@@ -82,13 +75,7 @@ void lite_rpc_exit(struct lite_rpc *rpc)
 		destroy_workqueue(rpc->short_wq);
 }
 
-/**
- * lite_rpc_handle - set who serves a call
- * @rpc: not serving yet
- * @call: which
- * @fn: handler
- * @priv: for it
- */
+/* Set the handler of a call; @rpc is not serving yet. */
 void lite_rpc_handle(struct lite_rpc *rpc, enum lite_call call, lite_handler fn,
 		     void *priv)
 {
@@ -122,13 +109,9 @@ static void lite_slots_exit(struct lite_conn *conn, struct lite_slots *slots)
 	slots->page = NULL;
 }
 
-/**
- * lite_rpc_conn_init - make the slots of a connection
- * @rpc: of the node
- * @conn: not connected yet
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM, with lite_rpc_conn_release() still to come.
+/*
+ * Make the slots of a connection, before it connects. May sleep. Returns 0 or
+ * -ENOMEM; lite_rpc_conn_release() frees what was made.
  */
 int lite_rpc_conn_init(struct lite_rpc *rpc, struct lite_conn *conn)
 {
@@ -156,12 +139,7 @@ int lite_rpc_conn_init(struct lite_rpc *rpc, struct lite_conn *conn)
 	return 0;
 }
 
-/**
- * lite_rpc_conn_release - free the slots of a connection
- * @conn: fenced, and nobody refers to it
- *
- * Context: process.
- */
+/* Free the slots of a connection: fenced, without references. */
 void lite_rpc_conn_release(struct lite_conn *conn)
 {
 	struct lite_rpc_conn *rc = conn->rpc;
@@ -175,12 +153,9 @@ void lite_rpc_conn_release(struct lite_conn *conn)
 	kfree(rc);
 }
 
-/**
- * lite_rpc_recv - a message has been written into a slot of ours
- * @conn: by its peer
- * @imm: which says what and where
- *
- * Context: the poller; does not sleep.
+/*
+ * The peer has written a message, announced by @imm. In the poller; does not
+ * sleep.
  */
 void lite_rpc_recv(struct lite_conn *conn, u32 imm)
 {
@@ -202,12 +177,12 @@ void lite_rpc_recv(struct lite_conn *conn, u32 imm)
 
 /**
  * lite_rpc_send - write the message in a slot to the peer, and announce it
- * @rc: connection's
+ * @rc: of the connection
  * @from: req_out or rep_out
- * @slot: which
+ * @slot: number
  * @raddr: address of the peer's slots of that kind
- * @kind: what it is
- * @sent: set to whether it may be, also when this fails
+ * @kind: request or reply
+ * @sent: set to whether the peer may have got it, also on failure
  *
  * Context: may sleep.
  * Return: 0 when it is in the peer's memory, or a negative errno.

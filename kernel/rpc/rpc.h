@@ -3,18 +3,18 @@
  * Calls between kernels, by RDMA write-with-immediate into slots.
  *
  * Each side of a connection has LITE_SLOT_COUNT request slots, which the peer
- * writes requests into, and as many reply slots, which it writes replies into.
- * A caller owns a slot number from before it writes the request until it has
- * taken the reply, so a slot is its own credit: nothing can overflow, and there
- * is always a receive posted for what may come.
+ * writes requests into, and as many reply slots for replies. A caller owns a
+ * slot number from before it writes the request until it has taken the reply.
+ * So a slot is its own credit: nothing overflows, and there is always a receive
+ * posted.
  *
- * Lanes (enum lite_lane): a handler waits for calls, handlers and operations of
- * later lanes than its own only, and each kind of lane that waits for another has
- * a workqueue of its own. So nothing waits for what waits for it.
+ * Lanes (enum lite_lane) prevent deadlock: a handler waits only for calls,
+ * handlers and operations of later lanes than its own, and each kind of lane
+ * that waits for another has its own workqueue.
  *
- * A call whose caller has gone (killed, or timed out) keeps its slot until the
- * reply comes or the connection ends; then @late of its description is called
- * to undo what the reply says was done.
+ * When a caller has gone (killed, or timed out), its call keeps the slot until
+ * the reply comes or the connection ends. @late of its descriptor is then
+ * called to undo what was done.
  */
 #ifndef _LITE_RPC_H
 #define _LITE_RPC_H
@@ -30,15 +30,15 @@ struct lite_call_slot;
 /**
  * typedef lite_handler - serves one call
  * @priv: of lite_rpc_handle()
- * @conn: the caller's connection; NULL: the caller is this node itself
+ * @conn: the caller's connection; NULL: the caller is this node
  * @req: payload, checked by lite_wire_request_check()
- * @len: bytes of it
+ * @len: its bytes
  * @reply: room for lite_call_payload_max() bytes, zeroed
  * @reply_len: set to the bytes of the reply; 0 unless changed
  *
  * Context: may sleep. Leaf calls must not call others.
- * Return: 0 or a negative errno, which is all the caller gets then; -EBADMSG:
- * the caller breaks the protocol, and is disconnected.
+ * Return: 0 or a negative errno, sent instead of a reply; -EBADMSG: the caller
+ * violates the protocol and is disconnected.
  */
 typedef int (*lite_handler)(void *priv, struct lite_conn *conn, const void *req,
 			    u32 len, void *reply, u32 *reply_len);
@@ -49,38 +49,38 @@ struct lite_rpc {
 		void *priv;
 	} handler[LITE_CALL_MAX];
 	struct lite_stats __percpu *stats;
-	struct workqueue_struct *first_wq; /* those that wait for these */
-	struct workqueue_struct *work_wq; /* handlers that work for a peer */
-	struct workqueue_struct *wq;      /* handlers that may call */
-	struct workqueue_struct *leaf_wq; /* handlers that do not */
-	struct workqueue_struct *short_wq; /* those that do not wait */
+	struct workqueue_struct *first_wq; /* LITE_LANE_AWAIT */
+	struct workqueue_struct *work_wq; /* LITE_LANE_WORK */
+	struct workqueue_struct *wq;      /* LITE_LANE_CALLER, late work */
+	struct workqueue_struct *leaf_wq; /* LITE_LANE_ALLOC, _REVOKE */
+	struct workqueue_struct *short_wq; /* LITE_LANE_SHORT */
 	unsigned long timeout;            /* jiffies, default of calls */
 	atomic64_t seq;
 };
 
-/* As @slot_timeout: until there is one, or the connection dies, whatever comes. */
+/* As @slot_timeout: until a slot is free or the connection dies. */
 #define LITE_SLOT_SURELY MAX_SCHEDULE_TIMEOUT
 
 /**
  * struct lite_call_desc - a call to make
  * @call: enum lite_call
  * @req: payload
- * @len: bytes of it
+ * @len: its bytes
  * @reply: where the reply's payload goes
  * @reply_max: bytes there; a longer reply is -EPROTO
- * @reply_len: set to its bytes
- * @life: incarnation of the peer that it is meant for; 0: any. To a peer in
- *	another one nothing is sent: -ESTALE
+ * @reply_len: set to the bytes of the reply
+ * @life: incarnation of the peer that the call is meant for, else -ESTALE; 0:
+ *	any
  * @timeout: jiffies; 0: the default
- * @slot_timeout: jiffies, to wait for a slot, which a fatal signal ends then; 0: as
- *	@timeout; LITE_SLOT_SURELY. When it is over nothing was @sent
- * @no_wait: for a slot
+ * @slot_timeout: jiffies to wait for a slot, killable; 0: as @timeout;
+ *	LITE_SLOT_SURELY: without limit, not killable
+ * @no_wait: do not wait for a slot
  * @killable: a fatal signal ends the wait
  * @sent: set to whether the peer may have got the request
- * @late: called, with a reply of a success, when nobody waits any more; in a
- *	work item, may sleep and make calls; the connection may be dead
+ * @late: called with a successful reply that came after the caller had gone; in
+ *	a work item, may sleep and make calls; the connection may be dead
  * @late_ctx: for @late
- * @slot: that it has, between lite_rpc_call_begin() and lite_rpc_call_end()
+ * @slot: held between lite_rpc_call_begin() and lite_rpc_call_end()
  */
 struct lite_call_desc {
 	u16 call;
@@ -125,7 +125,7 @@ void lite_beat_excuse(struct lite_conn *conn, unsigned long by);
 
 /* ---- between the files of this layer ------------------------------------- */
 
-/* One of the four areas of slots: memory, and what the device calls it. */
+/* One of the four slot areas: memory, and its DMA address. */
 struct lite_slots {
 	struct page *page;
 	u64 dma;
@@ -134,21 +134,21 @@ struct lite_slots {
 
 enum lite_slot_state {
 	LITE_SLOT_FREE = 0,
-	LITE_SLOT_WAITING,   /* somebody waits for the reply */
-	LITE_SLOT_REPLIED,   /* it is here, or never comes: @error */
-	LITE_SLOT_ABANDONED, /* nobody waits any more */
+	LITE_SLOT_WAITING,   /* the caller waits for the reply */
+	LITE_SLOT_REPLIED,   /* the reply is here, or @error is set */
+	LITE_SLOT_ABANDONED, /* the caller has gone */
 };
 
 /**
  * struct lite_call_slot - a call that we make
- * @rc: connection's
+ * @rc: of the connection
  * @state: under rc->lock
- * @error: no reply will come
- * @call: which
- * @seq: of this call, to recognise its reply
- * @done: completed with the reply or the end of the connection
+ * @error: set if no reply will come
+ * @call: enum lite_call
+ * @seq: number of this call; its reply has the same
+ * @done: completed by the reply or the end of the connection
  * @late: see struct lite_call_desc
- * @late_ctx: likewise
+ * @late_ctx: for @late
  * @late_work: runs @late and frees the slot
  */
 struct lite_call_slot {
@@ -165,8 +165,8 @@ struct lite_call_slot {
 
 /**
  * struct lite_serve_slot - a call that we serve
- * @rc: connection's
- * @seq: of the last request; the work item's
+ * @rc: of the connection
+ * @seq: number of the last request; used by the work item only
  * @work: runs the handler
  */
 struct lite_serve_slot {
@@ -176,15 +176,15 @@ struct lite_serve_slot {
 };
 
 /**
- * struct lite_beat - signs of life that take no message: beat.c
- * @work: counts for the peer to see
- * @io: of the read of what the peer counts
- * @qp: that it was posted on
- * @asking: it is under way
- * @full: it was not, the last time, as there was no room
- * @asked: jiffies, when it was posted
- * @count: what was read last
- * @changed: jiffies, when that was read first
+ * struct lite_beat - signs of life without messages: beat.c
+ * @work: increments our counter, which the peer reads
+ * @io: the read of the peer's counter
+ * @qp: queue pair it was posted on
+ * @asking: the read is in flight
+ * @full: the last read was not posted: no free send slot
+ * @asked: jiffies of the last read
+ * @count: value last read
+ * @changed: jiffies when @count was first read
  */
 struct lite_beat {
 	struct delayed_work work;
@@ -200,15 +200,15 @@ struct lite_beat {
 /**
  * struct lite_rpc_conn - the slots of one connection
  * @rpc: of the node
- * @conn: whose they are
- * @beat: signs of life that take no message
- * @lock: protects the states of @call, and @waiters
- * @dead: no new calls, under @lock
- * @waiters: of each lane, who waits for a slot, in the order of their coming
- * @req_in: requests of the peer, written by it
- * @rep_in: replies of the peer, written by it
- * @req_out: requests to the peer, on their way
- * @rep_out: replies to the peer, on their way
+ * @conn: connection
+ * @beat: signs of life without messages
+ * @lock: protects @dead, @waiters and the states of @call
+ * @dead: no new calls
+ * @waiters: of each lane, waiters for a slot, FIFO
+ * @req_in: requests, written by the peer
+ * @rep_in: replies, written by the peer
+ * @req_out: requests to the peer
+ * @rep_out: replies to the peer
  * @call: calls that we make
  * @serve: calls that we serve
  */

@@ -3,24 +3,23 @@
  * Serving calls.
  *
  * Normal operation: the poller sees a request announced and queues the slot's
- * work item; that copies the request out of the peer's reach, checks it, runs
+ * work item, which copies the request out of the peer's reach, checks it, runs
  * the handler, and writes the reply into the caller's reply slot of the same
  * number.
  *
- * What cannot run concurrently: two requests in one slot. A work item never runs
- * twice at a time, and returns when its reply has been sent; if the next request
- * is announced before that, the work item runs again. A peer that reuses a slot
- * before it has the reply only loses its own request.
+ * What cannot run concurrently: two requests in one slot. The work item never
+ * runs twice at a time; a request announced before the reply was sent makes it
+ * run again. A peer that reuses a slot too early only loses its own request.
  */
 #include <linux/slab.h>
 
 #include "../trace.h"
 #include "rpc.h"
 
-/* May the peer of a connection make this call in it, now? */
+/* May the peer make this call in the connection now? */
 static bool lite_rpc_allowed(const struct lite_conn *conn, u16 call)
 {
-	/* ATTACH is the first: the others count on what it tells. */
+	/* ATTACH comes first: all others rely on it. */
 	if (conn->passive && READ_ONCE(conn->state) == LITE_CONN_NEW &&
 	    call != LITE_CALL_ATTACH)
 		return false;
@@ -31,15 +30,15 @@ static bool lite_rpc_allowed(const struct lite_conn *conn, u16 call)
 /**
  * lite_rpc_dispatch - run the handler of a call
  * @rpc: of the node
- * @conn: caller's, or NULL
+ * @conn: caller's, or NULL: this node
  * @call: enum lite_call, from a peer
  * @req: payload, out of the peer's reach
- * @len: bytes
+ * @len: its bytes
  * @reply: lite_call_payload_max() zeroed bytes
- * @reply_len: bytes of the reply
+ * @reply_len: set to the bytes of the reply
  *
  * Context: may sleep.
- * Return: 0 or a negative errno; -EBADMSG: the caller breaks the protocol.
+ * Return: 0 or a negative errno; -EBADMSG: the caller violates the protocol.
  */
 int lite_rpc_dispatch(struct lite_rpc *rpc, struct lite_conn *conn, u16 call,
 		      const void *req, u32 len, void *reply, u32 *reply_len)
@@ -55,7 +54,7 @@ int lite_rpc_dispatch(struct lite_rpc *rpc, struct lite_conn *conn, u16 call,
 	lite_stat_inc(rpc->stats, LITE_STAT_CALLS_SERVED);
 	err = rpc->handler[call].fn(rpc->handler[call].priv, conn, req, len,
 				    reply, reply_len);
-	/* Whatever a handler says must fit the wire. */
+	/* The error must fit the wire format. */
 	if (err > 0 || err < -MAX_ERRNO)
 		err = -EIO;
 	return err;
@@ -117,7 +116,7 @@ static void lite_serve(struct lite_serve_slot *s, void *req)
 	out->error = cpu_to_le32(-err);
 	out->length = cpu_to_le32(err ? 0 : reply_len);
 
-	/* Fails only when the connection dies. */
+	/* Fails only if the connection dies. */
 	lite_rpc_send(rc, &rc->rep_out, slot, conn->replies, LITE_IMM_REPLY,
 		      &sent);
 }
@@ -132,7 +131,7 @@ static void lite_serve_work(struct work_struct *work)
 	if (req)
 		lite_serve(s, req);
 	else
-		/* The caller would wait for nothing: tell it at once. */
+		/* The caller would wait in vain: end its session at once. */
 		lite_conn_kill(conn, -ENOMEM);
 	kfree(req);
 	lite_conn_put(conn);
@@ -143,10 +142,12 @@ void lite_rpc_on_request(struct lite_rpc_conn *rc, u32 slot)
 	struct lite_serve_slot *s = &rc->serve[slot];
 	struct workqueue_struct *wq;
 
-	/* It calls when it has all its queue pairs, and only after ATTACH. */
+	/*
+	 * The peer calls only after ATTACH, with all its queue pairs connected.
+	 */
 	if (READ_ONCE(rc->conn->state) == LITE_CONN_UP)
 		lite_conn_ready(rc->conn);
-	/* The work item puts it. */
+	/* Dropped by the work item. */
 	lite_conn_get(rc->conn);
 	switch (lite_slot_lane(slot)) {
 	case LITE_LANE_AWAIT:
