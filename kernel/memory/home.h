@@ -190,7 +190,7 @@ int lite_mapper_recheck(struct lite_lmr *lmr, struct lite_conn *conn);
 void lite_mappers_revoke(struct lite_lmr *lmr);
 int lite_mappers_recall(struct lite_lmr *lmr);
 u32 lite_mappers_lost(struct lite_lmr *lmr, struct lite_wire_fence *fence,
-		      u32 max);
+		      u32 max, bool unclean);
 bool lite_home_unmap(struct lite_lmr *lmr, u64 session, u32 count,
 		     bool unclean);
 void lite_home_session_gone(struct lite_memory *mem, u64 session);

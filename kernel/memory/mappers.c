@@ -350,24 +350,31 @@ void lite_mappers_revoke(struct lite_lmr *lmr)
 
 /*
  * Fill @fence, of @max entries, with lost mappers: these may still reach other
- * stores. Return: their number, which may exceed @max.
+ * stores. With @unclean also with mappers that may have failed operations in
+ * flight, which need no session to end: one pass under the lock, as an unclean
+ * mapper may become a lost one. Return: their number, which may exceed @max.
  */
 u32 lite_mappers_lost(struct lite_lmr *lmr, struct lite_wire_fence *fence,
-		      u32 max)
+		      u32 max, bool unclean)
 {
 	struct lite_mapper *m;
 	u32 n = 0;
 
 	mutex_lock(&lmr->lock);
 	list_for_each_entry(m, &lmr->mappers, list) {
-		if (!m->lost)
+		if (!m->lost && !(unclean && m->unclean))
 			continue;
 		if (n < max)
 			fence[n] = (struct lite_wire_fence){
 				.node = cpu_to_le32(m->node),
-				.incarnation = cpu_to_le64(m->incarnation),
+				.incarnation = cpu_to_le64(
+					m->lost ? m->incarnation : 0),
 			};
 		n++;
+		if (!m->lost) {
+			m->unclean = false;
+			m->fencing = true;
+		}
 	}
 	mutex_unlock(&lmr->lock);
 	return n;
@@ -413,26 +420,6 @@ static void lite_mappers_forget(struct lite_lmr *lmr)
 	mutex_unlock(&lmr->lock);
 }
 
-/* Collect mappers that may have failed operations in flight. */
-static u32 lite_mappers_unclean(struct lite_lmr *lmr,
-				struct lite_wire_fence *fence, u32 n)
-{
-	struct lite_mapper *m;
-
-	mutex_lock(&lmr->lock);
-	list_for_each_entry(m, &lmr->mappers, list) {
-		if (m->lost || !m->unclean)
-			continue;
-		m->unclean = false;
-		m->fencing = true;
-		if (n < LITE_FENCES_MAX)
-			fence[n].node = cpu_to_le32(m->node);
-		n++;
-	}
-	mutex_unlock(&lmr->lock);
-	return n;
-}
-
 static void lite_mappers_fenced(struct lite_lmr *lmr, bool done)
 {
 	struct lite_mapper *m;
@@ -453,8 +440,7 @@ static int lite_recall_fence(struct lite_lmr *lmr)
 	int err = 0;
 
 	req = kzalloc(LITE_PAYLOAD_MAX, GFP_KERNEL | __GFP_NOFAIL);
-	fences = lite_mappers_lost(lmr, req->fence, LITE_FENCES_MAX);
-	fences = lite_mappers_unclean(lmr, req->fence, fences);
+	fences = lite_mappers_lost(lmr, req->fence, LITE_FENCES_MAX, true);
 	req->n_fences = cpu_to_le32(fences <= LITE_FENCES_MAX ? fences : 0);
 	req->fence_all = cpu_to_le32(fences > LITE_FENCES_MAX);
 	if (fences)

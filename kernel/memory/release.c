@@ -70,7 +70,8 @@ static struct lite_whom *lite_whom_get(struct lite_lmr *lmr, u32 fence)
 	whom = kzalloc(struct_size(whom, fence, LITE_FENCES_MAX),
 		       GFP_KERNEL | __GFP_NOFAIL);
 	refcount_set(&whom->ref, 1);
-	whom->n = lite_mappers_lost(lmr, whom->fence, LITE_FENCES_MAX - 1);
+	whom->n = lite_mappers_lost(lmr, whom->fence, LITE_FENCES_MAX - 1,
+				    false);
 	if (whom->n >= LITE_FENCES_MAX) {
 		whom->all = true;
 		whom->n = 0;
