@@ -10,15 +10,18 @@
  * session with the home, and counts once. A departed participant does not
  * count, unless the round was already complete:
  *
- *   A caller that gives up first has the home remove its claim (RELEASE). If the
- *   home answers that the round is complete, the caller goes on.
+ *   A caller that gives up first has the home remove its claim (RELEASE). If
+ *   the home answers that the round is complete, the caller goes on.
+ *
  *   The caller waits until ARRIVE is answered or its session is over, and the
  *   home enters nothing from a session that is over. So no ARRIVE is entered
  *   after the RELEASE of the same claim.
- *   While an earlier claim from this node could not be removed, because the home
- *   is out of reach, no new one is sent.
- *   Claims of dead nodes are swept. A claim that had been entered is not entered
- *   again when its node comes back: the round may have been complete.
+ *
+ *   While an earlier claim from this node could not be removed, because the
+ *   home is out of reach, no new one is sent.
+ *
+ *   Claims of dead nodes are swept. A claim that had been entered is not
+ *   entered again when its node comes back: the round may have been complete.
  *
  * The home's part is in lock_home.c.
  */

@@ -40,8 +40,9 @@ void lite_lock_fill(struct lite_wire_lock *w, const struct lite_hold *h,
 
 /*
  * A repeated ARRIVE may meet the GRANT for the first one. The waiter must not
- * take both: the repeated ARRIVE would count for the next round. Return: false:
- * GRANT came first, do not ARRIVE.
+ * take both: the repeated ARRIVE would count for the next round.
+ *
+ * Return: false: GRANT came first, do not send ARRIVE.
  */
 static bool lite_hold_arriving(struct lite_hold *h, bool arriving)
 {
@@ -189,7 +190,7 @@ static int lite_lock_wait_verdict(struct lite_hold *h,
 	for (;;) {
 		/* Changes from here on end the wait below. */
 		seen = atomic_read(&locks->changes);
-		smp_rmb(); /* pairs with atomic_inc_return() in lite_locks_changed() */
+		smp_rmb(); /* pairs with lite_locks_changed() */
 		err = lite_lock_tell_home(h, args->try, left, &session);
 		if (err && err != -EAGAIN)
 			return err;
