@@ -102,15 +102,12 @@ static void lite_unbind_work(struct work_struct *work)
 		if (lite_bind_tell_unbind(rp, bind->index) && rp->conn)
 			/* After that nothing is in flight. */
 			wait_for_completion(&rp->conn->fenced);
-		lite_bind_put(bind); /* the tables' reference */
+		lite_bind_put(bind); /* the tables' */
 	}
 	lite_bind_put(bind);
 }
 
-/**
- * lite_bind_check_empty - unbind a CLOSING ring without calls
- * @bind: ring that was closed, or has one call less; rp->lock is held
- */
+/* Unbind a CLOSING ring when no call is under way any more. */
 void lite_bind_check_empty(struct lite_bind *bind)
 {
 	lockdep_assert_held(&bind->rp->lock);
@@ -132,11 +129,9 @@ static void __lite_bind_close(struct lite_bind *bind)
 	lite_bind_check_empty(bind);
 }
 
-/**
- * lite_bind_close - make no more calls through a ring, then give it back
- * @bind: the caller has a reference
- *
- * Context: process.
+/*
+ * Make no more calls through a ring, then give it back. The caller has a
+ * reference. Context: process.
  */
 void lite_bind_close(struct lite_bind *bind)
 {
@@ -145,12 +140,9 @@ void lite_bind_close(struct lite_bind *bind)
 	spin_unlock(&bind->rp->lock);
 }
 
-/**
- * lite_bind_close_index - close a ring by number; see lite_bind_close()
- * @rp: of the connection
- * @index: number from the peer; there may be no such ring
- *
- * Context: process.
+/*
+ * lite_bind_close() of the ring with number @index, if there is one. Context:
+ * process.
  */
 void lite_bind_close_index(struct lite_rpc_peer *rp, u32 index)
 {
@@ -163,13 +155,7 @@ void lite_bind_close_index(struct lite_rpc_peer *rp, u32 index)
 	spin_unlock(&rp->lock);
 }
 
-/**
- * lite_binds_idle - close idle rings
- * @rp: of a connection
- * @all: close the others, too
- *
- * Context: process.
- */
+/* Close idle rings; with @all, all rings. Context: process. */
 void lite_binds_idle(struct lite_rpc_peer *rp, bool all)
 {
 	struct lite_bind *bind;
@@ -183,12 +169,7 @@ void lite_binds_idle(struct lite_rpc_peer *rp, bool all)
 	spin_unlock(&rp->lock);
 }
 
-/**
- * lite_binds_down - end all calls of a dying connection
- * @rp: of the connection
- *
- * Context: process.
- */
+/* End all calls of a dying connection. Context: process. */
 void lite_binds_down(struct lite_rpc_peer *rp)
 {
 	struct lite_bind *bind;
@@ -204,11 +185,9 @@ void lite_binds_down(struct lite_rpc_peer *rp)
 	spin_unlock(&rp->lock);
 }
 
-/**
- * lite_binds_gone - free the binds when the peer cannot write mirrors any more
- * @rp: of a connection that is down and fenced
- *
- * Context: may sleep.
+/*
+ * Free the binds of a connection that is down and fenced: the peer cannot write
+ * the mirrors any more. Context: may sleep.
  */
 void lite_binds_gone(struct lite_rpc_peer *rp)
 {
@@ -274,7 +253,6 @@ static void lite_bind_learn(struct lite_bind *bind,
 	bind->squash = le32_to_cpu(f->squash);
 }
 
-/* Set up our side of the ring from the answer to BIND. */
 static int lite_bind_fill(struct lite_bind *bind,
 			  const struct lite_wire_rpc_bind_reply *r)
 {
@@ -404,7 +382,7 @@ static int lite_bind_make(struct lite_bind *bind, struct lite_rcall *call)
 		lite_bind_tell_unbind(rp, bind->index);
 	}
 	if (!dead)
-		lite_bind_put(bind); /* the tables' reference */
+		lite_bind_put(bind); /* the tables' */
 	return bind->err;
 }
 

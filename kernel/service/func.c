@@ -35,11 +35,7 @@ void lite_func_put(struct lite_func *func)
 	kref_put(&func->ref, lite_func_release);
 }
 
-/**
- * lite_func_describe - describe a function for a peer
- * @func: function
- * @out: all set but @squash
- */
+/* Describe a function for a peer. Sets all of @out but @squash. */
 void lite_func_describe(const struct lite_func *func,
 			struct lite_wire_rpc_func *out)
 {
@@ -127,11 +123,9 @@ static bool lite_func_hand(struct lite_func *func)
 	return true;
 }
 
-/**
- * lite_func_serve - hand queued requests to waiters, or to inboxes
- * @func: not dead; svc->lock is held
- *
- * Context: process; receive handlers.
+/*
+ * Hand queued requests to waiters, or to inboxes. @func is not dead. Context:
+ * process, svc->lock is held; receive handlers.
  */
 void lite_func_serve(struct lite_func *func)
 {
@@ -153,8 +147,8 @@ void lite_func_serve(struct lite_func *func)
 /**
  * lite_func_queue - hand a request to a waiter, or queue it
  * @func: its function, not dead
- * @req: in no queue, taken by no server; svc->lock is held
- * @first: put it first, as it had been taken and was given back
+ * @req: neither queued nor taken; svc->lock is held
+ * @first: queue it first, as it had been taken and was given back
  *
  * Context: process; receive handlers.
  */
@@ -174,7 +168,6 @@ void lite_func_queue(struct lite_func *func, struct lite_request *req,
 	lite_func_serve(func);
 }
 
-/* Can its requests or replies be too long for a ring? */
 static bool lite_func_is_long(const struct lite_func *func)
 {
 	return lite_rpc_has_lists(func->max_request, func->max_reply);
@@ -236,13 +229,7 @@ static struct lite_func *lite_server_end(struct lite_server *s)
 	return func;
 }
 
-/**
- * lite_server_find - find the registration of a function by an open file
- * @file: the open file's; svc->lock is held
- * @number: function
- *
- * Return: the registration, or NULL.
- */
+/* Find the registration of function @number by an open file, or NULL. */
 struct lite_server *lite_server_find(struct lite_rpc_file *file, u32 number)
 {
 	struct lite_server *s;
@@ -255,13 +242,9 @@ struct lite_server *lite_server_find(struct lite_rpc_file *file, u32 number)
 	return NULL;
 }
 
-/**
- * lite_func_unregister - end the registration of a function by an open file
- * @file: the open file's
- * @number: function
- *
- * Context: process.
- * Return: 0 or -ENOENT.
+/*
+ * End the registration of a function by an open file. Context: process. Return:
+ * 0 or -ENOENT.
  */
 int lite_func_unregister(struct lite_rpc_file *file, u32 number)
 {
@@ -280,12 +263,7 @@ int lite_func_unregister(struct lite_rpc_file *file, u32 number)
 	return s ? 0 : -ENOENT;
 }
 
-/**
- * lite_func_leave_all - end all registrations of an open file
- * @file: shut
- *
- * Context: process.
- */
+/* End all registrations of an open file that is shut. Context: process. */
 void lite_func_leave_all(struct lite_rpc_file *file)
 {
 	struct lite_service *svc = file->svc;
@@ -519,11 +497,9 @@ int lite_func_register_kernel(struct lite_service *svc, struct lite_kfunc *kf,
 	return err;
 }
 
-/**
- * lite_func_unregister_kernel - end the registration of a kernel client
- * @func: function; requests that have come in are still handled
- *
- * Context: process.
+/*
+ * End the registration of a kernel client. Requests that have come in are still
+ * handled. Context: process.
  */
 void lite_func_unregister_kernel(struct lite_func *func)
 {

@@ -102,11 +102,9 @@ static bool lite_line_serve(struct lite_bind *bind)
 	return true;
 }
 
-/**
- * lite_line_move - serve the lines after something has become free
- * @rp: of the connection; its lock is held
- *
- * Context: process; receive handlers.
+/*
+ * Serve the lines after something has become free. Context: process, receive
+ * handlers; rp->lock is held.
  */
 void lite_line_move(struct lite_rpc_peer *rp)
 {
@@ -126,11 +124,7 @@ void lite_line_move(struct lite_rpc_peer *rp)
 	} while (served);
 }
 
-/**
- * lite_line_end - end all calls in a ring's line
- * @bind: ring; its connection's lock is held
- * @err: why
- */
+/* End all calls in a ring's line with @err. */
 void lite_line_end(struct lite_bind *bind, int err)
 {
 	struct lite_liner *l, *tmp;
@@ -239,13 +233,7 @@ int lite_line_take(struct lite_rcall *call)
 	return err;
 }
 
-/**
- * lite_window_leave - return the place of a call in the window
- * @bind: ring; its connection's lock is held
- * @s: the call's slot
- *
- * The caller must serve the lines: lite_line_move().
- */
+/* Return a call's place in the window. The caller must lite_line_move(). */
 void lite_window_leave(struct lite_bind *bind, struct lite_bind_slot *s)
 {
 	struct lite_pool *users = &bind->rp->users;
@@ -260,10 +248,7 @@ void lite_window_leave(struct lite_bind *bind, struct lite_bind_slot *s)
 	}
 }
 
-/**
- * lite_slot_drop - drop a slot's memory outside of its record
- * @s: slot that the peer is done with; its connection's lock is held
- */
+/* Drop a slot's memory outside of its record; the peer is done with it. */
 void lite_slot_drop(struct lite_bind_slot *s)
 {
 	lite_bulk_put_later(s->request);
@@ -272,11 +257,7 @@ void lite_slot_drop(struct lite_bind_slot *s)
 	s->reply = NULL;
 }
 
-/**
- * lite_slot_free - free a slot and its record
- * @bind: ring; its connection's lock is held
- * @slot: the peer will not write its record any more
- */
+/* Free a slot and its record, which the peer will not write any more. */
 void lite_slot_free(struct lite_bind *bind, u32 slot)
 {
 	struct lite_bind_slot *s = &bind->slot[slot];
@@ -299,11 +280,9 @@ void lite_slot_free(struct lite_bind *bind, u32 slot)
 	lite_bind_check_empty(bind);
 }
 
-/**
- * lite_slot_end - end the call in a slot without a reply
- * @bind: ring; its connection's lock is held
- * @slot: slot in any state; only WAITING ones have a call to end
- * @err: for the caller
+/*
+ * End the call in a slot, in whatever state, without a reply. @err: for its
+ * caller.
  */
 void lite_slot_end(struct lite_bind *bind, u32 slot, int err)
 {

@@ -7,8 +7,8 @@
  *
  * Recovery: a swap of unknown outcome is repeated in the next session; the word
  * then shows whether it was done. Without a next session the claim is left to
- * be released when the word can be reached (lite_hold_leave()). A home that
- * finds it in the word first sends a PROBE.
+ * the background (lite_hold_leave()). A home that finds it in the word sends a
+ * PROBE.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -51,25 +51,14 @@ static bool lite_hold_less(struct rb_node *a, const struct rb_node *b)
 	return lite_hold_cmp(&key, b) < 0;
 }
 
-/**
- * lite_hold_add - enter a claim in a tree, by word and owner
- * @tree: tree; locks->lock is held
- * @h: claim in no tree
- */
+/* Enter a claim in a tree, by word and owner. */
 void lite_hold_add(struct rb_root *tree, struct lite_hold *h)
 {
 	lockdep_assert_held(&h->locks->lock);
 	rb_add(&h->node, tree, lite_hold_less);
 }
 
-/**
- * lite_hold_in - find the claim of an owner on a word
- * @tree: tree; locks->lock is held
- * @word: word
- * @owner: number within a context
- *
- * Return: the claim, or NULL.
- */
+/* Find an owner's claim on a word in a tree; locks->lock is held. */
 struct lite_hold *lite_hold_in(const struct rb_root *tree,
 			       const struct lite_word *word, u64 owner)
 {
@@ -79,15 +68,7 @@ struct lite_hold *lite_hold_in(const struct rb_root *tree,
 			     struct lite_hold, node);
 }
 
-/**
- * lite_hold_find_locked - find a lock that a holder has
- * @locks: the node's; its lock is held
- * @ctx: context of the holder
- * @word: word
- * @owner: number within @ctx
- *
- * Return: the hold, or NULL.
- */
+/* Find the lock on @word that @owner of @ctx has, or NULL. */
 struct lite_hold *lite_hold_find_locked(struct lite_locks *locks,
 					const struct lite_ctx *ctx,
 					const struct lite_word *word, u64 owner)
@@ -96,15 +77,11 @@ struct lite_hold *lite_hold_find_locked(struct lite_locks *locks,
 	return lite_hold_in(&ctx->locks, word, owner);
 }
 
-/**
- * lite_hold_new - make a claim
- * @locks: the node's
- * @args: of the caller
- * @word: of the lock
+/*
+ * Make a claim, TAKING. Context: may sleep.
  *
- * Context: may sleep.
- * Return: the claim, TAKING, or ERR_PTR: -EDQUOT: its user has its share of the
- * pool; -ENOMEM.
+ * Return: the claim, or ERR_PTR: -EDQUOT: its user has its share of the pool;
+ * -ENOMEM.
  */
 struct lite_hold *lite_hold_new(struct lite_locks *locks,
 				const struct lite_lock_args *args,
@@ -163,13 +140,7 @@ void lite_hold_free(struct lite_hold *h)
 	kfree(h);
 }
 
-/**
- * lite_hold_publish - make a taken lock visible to UNLOCK
- * @h: TAKING, or HELD after a wait
- * @ctx: context of the holder
- *
- * Context: process.
- */
+/* Make a lock that was taken visible to UNLOCK. Context: process. */
 void lite_hold_publish(struct lite_hold *h, struct lite_ctx *ctx)
 {
 	struct lite_locks *locks = h->locks;
@@ -194,11 +165,9 @@ static struct lite_access lite_lock_access(const struct lite_lock_args *args)
 	};
 }
 
-/**
- * lite_lock_check - check that a handle may use the word
- * @args: of the caller
+/*
+ * Check that the handle may use the word. Context: may sleep; killable.
  *
- * Context: may sleep; killable.
  * Return: 0; as lite_access_enter(); -EINVAL, -ERANGE, -EOPNOTSUPP.
  */
 int lite_lock_check(const struct lite_lock_args *args)
@@ -288,11 +257,9 @@ static int lite_lock_swap(struct lite_hold *h,
 	}
 }
 
-/**
- * lite_lock_give_up - end a claim that did not become a usable lock
- * @h: in no list; this function takes it over
- *
- * Context: process.
+/*
+ * End a claim that did not become a usable lock. Takes over @h, which is in no
+ * list. Context: process.
  */
 void lite_lock_give_up(struct lite_hold *h)
 {
@@ -386,16 +353,7 @@ static void lite_lock_pools_init(struct lite_locks *locks)
 	lite_pool_init(&pools[LITE_POOL_LOCK_CLAIMS], limit, limit / 8, 0);
 }
 
-/**
- * lite_locks_init - initialize a node's locks
- * @locks: to fill; zeroed
- * @mem: the node's
- * @rpc: the node's
- * @stats: the node's
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM.
- */
+/* Initialize the zeroed @locks. Context: may sleep. Return: 0 or -ENOMEM. */
 int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem,
 		    struct lite_rpc *rpc, struct lite_stats __percpu *stats)
 {
@@ -454,11 +412,9 @@ static void lite_holds_kick(struct lite_locks *locks, struct list_head *list,
 	} while (n == LITE_KICK_BATCH);
 }
 
-/**
- * lite_locks_changed - a member or a session has come or gone
- * @locks: the node's
- *
- * Context: may sleep; the claims' work is done in the background.
+/*
+ * A member or a session has come or gone. Context: may sleep; claims are looked
+ * at in the background.
  */
 void lite_locks_changed(struct lite_locks *locks)
 {
@@ -474,10 +430,8 @@ void lite_locks_changed(struct lite_locks *locks)
 	wake_up_all(&locks->left_wait);
 }
 
-/**
- * lite_locks_shut - forget all locks
- * @locks: the node's; no calls are under way, all sessions have ended
- *
+/*
+ * Forget all locks: no calls are under way, and all sessions have ended.
  * Context: may sleep.
  */
 void lite_locks_shut(struct lite_locks *locks)
@@ -495,18 +449,13 @@ void lite_locks_shut(struct lite_locks *locks)
 	lite_locks_drop_held(locks);
 }
 
-/**
- * lite_locks_exit - undo lite_locks_init()
- * @locks: the node's; shut, no handler is running
- *
+/*
+ * Undo lite_locks_init() after lite_locks_shut(), when no handler is running.
  * Context: may sleep.
  */
 void lite_locks_exit(struct lite_locks *locks)
 {
-	/*
-	 * Items of each workqueue queue items on the other, but only for locks
-	 * and claims; none are left.
-	 */
+	/* Their items queue items on each other, but none are left. */
 	destroy_workqueue(locks->wq);
 	destroy_workqueue(locks->tell_wq);
 	xa_destroy(&locks->tickets);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Locks in words of LMRs. The word is in core/lockword.h, the whole protocol in
+ * Locks in words of LMRs. The word is in core/lockword.h, the protocol in
  * Documentation/locks.rst.
  *
  * Two roles, both of which a node may play at the same time:
@@ -9,36 +9,32 @@
  *            free lock, and releases one without waiters, by one compare-and-
  *            swap; otherwise it asks the home. lock.c, lock_wait.c,
  *            lock_release.c
- *   home     of the LMR. When a claim has to wait, the home makes the word its
- *            own (MANAGED), keeps owners and a queue (struct lite_lock), and
- *            grants the lock in the order of requests. lock_home.c,
- *            lock_settle.c, lock_serve.c
+ *   home     of the LMR. When a claim has to wait, the home makes the word
+ *            MANAGED, keeps owners and a queue (struct lite_lock), and grants
+ *            the lock in the order of requests. lock_home.c, lock_settle.c,
+ *            lock_serve.c
  *
  * A barrier is a lock without an owner until the expected number of claims is
  * queued; then all of them are granted. barrier.c
  *
- * Calls. No handler waits for another call. WAIT (taker to home: queue me) and
- * RELEASE (taker to home: end my claim) are answered at once. GRANT (home to
- * taker: you have the lock, or an error) is answered with whether the taker
- * still wants it, PROBE (home to the node named in a word) with whether it has
- * the lock. All may be repeated and may arrive late: each names a ticket, which
- * stands for one claim in one life of a node.
+ * Calls: WAIT (taker to home: queue me) and RELEASE (end my claim) are answered
+ * at once. GRANT (home to taker: you have the lock, or an error) is answered
+ * with whether the taker still wants it, PROBE (home to the node named in a
+ * word) with whether it has it. All may be repeated and may arrive late: each
+ * names a ticket, which stands for one claim in one life of a node. No handler
+ * waits for another call.
  *
- * Why no waiter waits forever
+ * Why no claim waits forever: a claim ends by RELEASE, by a refused GRANT, or
+ * with the life of its node or the LMR. A waiting taker asks again in each new
+ * session with the home. While claims wait, PROBE finds a holder in the word,
+ * or an owner, that is none, whatever was written to the word.
  *
- *   A claim that the home knows ends by RELEASE, by a refused GRANT, or with
- *   the life of its node or the LMR. A waiting taker asks again in each new
- *   session with the home. A word naming a claim that does not exist (left by
- *   a swap of unknown outcome) is found by PROBE; so is an owner that is none,
- *   whatever was written to the word, as long as others wait.
- *
- * Why no two claims own a lock
- *
- *   While the word is MANAGED only the home decides. It swaps it for FREE, DIED
- *   or ENDED only when there is neither owner nor queue, which it checks under
- *   @home_lock before the swap. A swap of unknown outcome is repeated, or
- *   seen to be done, in a later session. By then the first one is over: the
- *   responder ends a session before it starts the next.
+ * Why no two claims own a lock: while the word is MANAGED only the home
+ * decides. It swaps it for FREE, DIED or ENDED only when there is neither owner
+ * nor queue, which it checks under @home_lock before the swap. A swap of
+ * unknown outcome is repeated, or seen to be done, in a later session. By then
+ * the first one is over: the responder ends a session before it starts the
+ * next.
  *
  * Locking: @home_lock, then lite_lmr.lock. @lock is innermost. Neither is held
  * during a call or a memory operation.

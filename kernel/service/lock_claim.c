@@ -44,16 +44,9 @@ void lite_claim_put(struct lite_claim *c)
 	kref_put(&c->ref, lite_claim_release);
 }
 
-/**
- * lite_claim_new - make a claim in no list, not charged
- * @l: lock
- * @node: the taker's node
- * @incarnation: of that node
- * @ticket: number of the claim there
- * @gfp: for its memory
- *
- * Context: may sleep.
- * Return: the claim, with the reference for a tree, or NULL.
+/*
+ * Make a claim in no list, not charged, with the reference for a tree. Context:
+ * may sleep. Return: the claim, or NULL.
  */
 struct lite_claim *lite_claim_new(struct lite_lock *l, u32 node,
 				  u64 incarnation, u32 ticket, gfp_t gfp)
@@ -76,14 +69,9 @@ struct lite_claim *lite_claim_new(struct lite_lock *l, u32 node,
 	return c;
 }
 
-/**
- * lite_claim_admit - make a claim that a node asks for, and charge it
- * @l: lock; home_lock is held
- * @node: the taker's node
- * @w: its request
- * @gfp: for the memory
+/*
+ * Make a claim that @node asks for, and charge it. Context: may sleep.
  *
- * Context: may sleep.
  * Return: the claim, with the reference for a tree; or ERR_PTR: -EDQUOT: the
  * user has its share of the pool; -ENOMEM.
  */
@@ -163,15 +151,7 @@ static struct lite_claim *lite_claim_in(const struct rb_root *tree, u32 node,
 			     struct lite_claim, name);
 }
 
-/**
- * lite_claim_find - find a claim on a lock by name
- * @l: lock; home_lock is held
- * @node: the taker's node
- * @incarnation: of that node
- * @ticket: number of the claim there
- *
- * Return: the claim, an owner's or a queued one, or NULL.
- */
+/* Find a claim, an owner's or a queued one, by name, or NULL. */
 struct lite_claim *lite_claim_find(const struct lite_lock *l, u32 node,
 				   u64 incarnation, u32 ticket)
 {
@@ -189,10 +169,7 @@ static void lite_claim_unlist(struct lite_claim *c)
 	list_del_init(&c->tried);
 }
 
-/**
- * lite_claim_queue - append a claim to the queue
- * @c: claim in no list; home_lock is held
- */
+/* Append a claim, which is in no list, to the queue. */
 void lite_claim_queue(struct lite_claim *c)
 {
 	struct lite_lock *l = c->lock;
@@ -205,10 +182,7 @@ void lite_claim_queue(struct lite_claim *c)
 		list_add_tail(&c->tried, &l->tries);
 }
 
-/**
- * lite_claim_have - make a claim an owner
- * @c: claim in the queue, or in no list; home_lock is held
- */
+/* Make a claim, which is in the queue or in no list, an owner. */
 void lite_claim_have(struct lite_claim *c)
 {
 	struct lite_lock *l = c->lock;
@@ -221,10 +195,7 @@ void lite_claim_have(struct lite_claim *c)
 	list_add_tail(&c->list, &l->owners);
 }
 
-/**
- * lite_claim_out - take a claim out of owners and queue
- * @c: claim; home_lock is held; the caller gets the tree's reference
- */
+/* Take a claim out of owners and queue. The caller gets its reference. */
 void lite_claim_out(struct lite_claim *c)
 {
 	lockdep_assert_held(&c->lock->locks->home_lock);
@@ -236,13 +207,10 @@ void lite_claim_out(struct lite_claim *c)
 
 /* ---- released early ------------------------------------------------------ */
 
-/**
- * lite_lock_keep_early - record a RELEASE of a claim that may be in the word
- * @l: lock; home_lock is held
- * @node: the taker's node
- * @w: its request; a queued claim of that name leaves the queue
+/*
+ * Record the RELEASE of a claim that may be in the word, queued or not. A
+ * queued claim of that name leaves the queue. Context: may sleep.
  *
- * Context: may sleep.
  * Return: 0 or -ENOMEM: try again later.
  */
 int lite_lock_keep_early(struct lite_lock *l, u32 node,
@@ -271,10 +239,7 @@ int lite_lock_keep_early(struct lite_lock *l, u32 node,
 	return 0;
 }
 
-/**
- * lite_lock_early_done - forget the claims that were released early
- * @l: lock; home_lock is held
- */
+/* Forget the claims that were released early. */
 void lite_lock_early_done(struct lite_lock *l)
 {
 	struct rb_node *node;
@@ -286,12 +251,9 @@ void lite_lock_early_done(struct lite_lock *l)
 	}
 }
 
-/**
- * lite_lock_was_early - check whether the holder in a word has released it
- * @l: lock; home_lock is held
- * @word: HELD; was in the word when that became MANAGED
- *
- * Return: true if so; @l->died or @l->ended is then set as the RELEASE said.
+/*
+ * Has the holder in a word that became MANAGED released it already? Then
+ * @l->died or @l->ended is set as its RELEASE said.
  */
 bool lite_lock_was_early(struct lite_lock *l, u64 word)
 {
@@ -314,12 +276,6 @@ bool lite_lock_was_early(struct lite_lock *l, u64 word)
 	return false;
 }
 
-/**
- * lite_claim_trace - trace an event of a claim
- * @c: claim
- * @what: LITE_TRACE_LOCK_*
- * @status: errno, or enum lite_lock_end
- */
 void lite_claim_trace(const struct lite_claim *c, int what, int status)
 {
 	trace_lite_lock(what, c->lock->word.id, c->lock->word.offset, c->node,
@@ -329,7 +285,7 @@ void lite_claim_trace(const struct lite_claim *c, int what, int status)
 /* ---- telling ------------------------------------------------------------- */
 
 /**
- * lite_claim_tell - queue the work that tells a claim's node its status
+ * lite_claim_tell - have work tell a claim's node what became of it
  * @c: claim; home_lock is held
  * @status: 0 or -EOWNERDEAD: it has the lock; else why it never will
  */
@@ -402,10 +358,10 @@ static void lite_claim_work(struct work_struct *work)
 	bool dead;
 
 	/*
-	 * Get the session before checking for a sweep: if the claim is swept
-	 * later, this session is dead and the taker refuses the GRANT, and no
-	 * later session carries it. There the taker may have queued again under
-	 * the same name while another claim owns the lock.
+	 * Get the session before checking for a sweep: a claim swept later is
+	 * told in a dead session, where the taker refuses the GRANT, and in no
+	 * later one. There the taker may have queued again under the same name
+	 * while another claim owns the lock.
 	 */
 	conn = lite_claim_conn(c);
 	mutex_lock(&locks->home_lock);

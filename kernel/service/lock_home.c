@@ -78,14 +78,9 @@ static bool lite_lock_less(struct rb_node *a, const struct rb_node *b)
 	return lite_lock_cmp(&key, b) < 0;
 }
 
-/**
- * lite_lock_find - find a lock with waiters, or a barrier
- * @locks: the node's; home_lock is held
- * @id: of the LMR
- * @offset: of the word
- * @barrier: find a barrier rather than a lock
- *
- * Return: it, valid while home_lock is held, or NULL.
+/*
+ * Find a lock with waiters, or a barrier. Return: it, valid while home_lock is
+ * held, or NULL.
  */
 struct lite_lock *lite_lock_find(struct lite_locks *locks, u64 id, u64 offset,
 				 bool barrier)
@@ -101,18 +96,10 @@ struct lite_lock *lite_lock_find(struct lite_locks *locks, u64 id, u64 offset,
 			     struct lite_lock, node);
 }
 
-/**
- * lite_lock_make - make a lock or a barrier without claims
- * @locks: the node's; home_lock is held
- * @id: of the LMR
- * @offset: of the word
- * @n: participants of a barrier; 0: a lock
- * @gfp: for its memory
- *
- * The caller must call lite_lock_go_on() afterwards.
- *
- * Context: may sleep.
- * Return: it, referenced by the tree only, or NULL.
+/*
+ * Make a lock, or a barrier for @n. The caller must call lite_lock_go_on()
+ * afterwards. Context: may sleep. Return: it, referenced by the tree only, or
+ * NULL.
  */
 struct lite_lock *lite_lock_make(struct lite_locks *locks, u64 id, u64 offset,
 				 u32 n, gfp_t gfp)
@@ -142,10 +129,7 @@ struct lite_lock *lite_lock_make(struct lite_locks *locks, u64 id, u64 offset,
 	return l;
 }
 
-/**
- * lite_lock_remove - forget a lock
- * @l: has no owner and no queue; home_lock is held
- */
+/* Forget a lock that has neither owner nor queue. */
 void lite_lock_remove(struct lite_lock *l)
 {
 	lockdep_assert_held(&l->locks->home_lock);
@@ -159,11 +143,7 @@ void lite_lock_remove(struct lite_lock *l)
 	lite_lock_put(l);
 }
 
-/**
- * lite_lock_queue_work - queue the work on a lock's word, or a PROBE
- * @l: lock; home_lock is held
- * @delay: jiffies; not 0: work that is already queued keeps its time
- */
+/* Queue the work on a lock's word, or a PROBE. @delay: jiffies. */
 void lite_lock_queue_work(struct lite_lock *l, unsigned long delay)
 {
 	bool queued;
@@ -192,11 +172,10 @@ static void lite_claim_over(struct lite_claim *c, int status)
 
 /**
  * lite_claim_end - end a claim on a lock
- * @c: claim of an owner, or in the queue; home_lock is held; this function
- *	drops the tree's reference
+ * @c: claim of an owner, or in the queue; its reference is dropped here
  * @end: how it ends
  *
- * The caller must call lite_lock_go_on() afterwards.
+ * The caller must call lite_lock_go_on() afterwards. home_lock is held.
  */
 void lite_claim_end(struct lite_claim *c, enum lite_lock_end end)
 {
@@ -230,11 +209,7 @@ static void lite_claim_grant(struct lite_claim *c)
 		l->died = false;
 }
 
-/**
- * lite_lock_refuse - end all claims in the queue with an error
- * @l: lock; home_lock is held
- * @err: what the takers are told
- */
+/* End all claims in the queue; @err is what the takers are told. */
 void lite_lock_refuse(struct lite_lock *l, int err)
 {
 	struct lite_claim *c, *next;
@@ -264,10 +239,7 @@ static void lite_barrier_go_on(struct lite_lock *l)
 		lite_lock_remove(l);
 }
 
-/**
- * lite_lock_go_on - grant what can be granted, and queue the work to be done
- * @l: lock that has changed; home_lock is held
- */
+/* Grant what can be granted after a change, and queue the work to be done. */
 void lite_lock_go_on(struct lite_lock *l)
 {
 	struct lite_claim *c, *owner, *next;
@@ -303,15 +275,7 @@ void lite_lock_go_on(struct lite_lock *l)
 		lite_lock_queue_work(l, LITE_PROBE_PERIOD);
 }
 
-/**
- * lite_claim_own - enter the holder that was found in the word as owner
- * @l: lock, managed; home_lock is held
- * @node: the holder's node
- * @incarnation: of that node
- * @ticket: number of the claim there
- *
- * Context: may sleep.
- */
+/* Enter the holder that was found in the word as owner. Context: may sleep. */
 void lite_claim_own(struct lite_lock *l, u32 node, u64 incarnation, u32 ticket)
 {
 	struct lite_claim *c = lite_claim_find(l, node, incarnation, ticket);
@@ -419,12 +383,7 @@ void lite_lock_home_init(struct lite_locks *locks)
 	INIT_WORK(&locks->sweep, lite_locks_sweep);
 }
 
-/**
- * lite_lock_home_shut - forget all locks
- * @locks: the node's; closing
- *
- * Context: may sleep.
- */
+/* Forget all locks; @locks is closing. Context: may sleep. */
 void lite_lock_home_shut(struct lite_locks *locks)
 {
 	struct rb_node *node;

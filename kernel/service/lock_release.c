@@ -5,11 +5,11 @@
  * Normal operation: swap the claim's value for FREE. If the word is MANAGED
  * because claims wait, send RELEASE to the home, which passes the lock on.
  *
- * Recovery: a lock that cannot be released now is LEFT: the work item retries
- * in the background when members change, and every second while the home is up,
- * until the lock is released or known to be lost. So are the locks of a process
- * that has died, and claims given up while taking. RELEASE may be repeated: it
- * names a claim, not the lock.
+ * Recovery: a lock that cannot be released now is LEFT: a work item retries
+ * when members change, and every second while the home is up, until the lock is
+ * released or known to be lost. So are locks of dead processes, and claims
+ * given up while taking. RELEASE may be repeated: it names a claim, not the
+ * lock.
  */
 #include <linux/slab.h>
 
@@ -141,7 +141,7 @@ static int lite_hold_release(struct lite_hold *h, enum lite_lock_end end)
 		err = lite_hold_swap_back(h, end, &again);
 	else
 		err = -EINPROGRESS;
-	/* If it is not in the word, the home may still have our claim. */
+	/* Even if it is not in the word: the home may have our claim. */
 	if (err == -EINPROGRESS || (err == -ENOLCK && h->asked))
 		err = lite_hold_tell(h, end, &again);
 	if (err == -ENOLCK && again)
@@ -151,12 +151,9 @@ static int lite_hold_release(struct lite_hold *h, enum lite_lock_end end)
 	return err;
 }
 
-/**
- * lite_hold_leave - release a lock, or end a claim, in the background
- * @h: in no list; this function takes it over
- * @end: how it ends
- *
- * Context: process.
+/*
+ * End a claim in the background. Takes over @h, which is in no list. Context:
+ * process.
  */
 void lite_hold_leave(struct lite_hold *h, enum lite_lock_end end)
 {
@@ -330,12 +327,9 @@ static bool lite_hold_is_far(const struct lite_hold *h)
 	return far;
 }
 
-/**
- * lite_locks_ctx_gone - release all locks of a context that is closed
- * @locks: the node's
- * @ctx: context; no call on it is under way
- *
- * Context: may sleep.
+/*
+ * Release all locks of a context on which no call is under way. Context: may
+ * sleep.
  */
 void lite_locks_ctx_gone(struct lite_locks *locks, struct lite_ctx *ctx)
 {
@@ -355,17 +349,13 @@ void lite_locks_ctx_gone(struct lite_locks *locks, struct lite_ctx *ctx)
 	}
 }
 
-/**
- * lite_locks_drop_held - free the HELD claims of all contexts
- * @locks: the node's; closing
- *
- * Context: may sleep.
+/*
+ * Free the HELD claims of all contexts; @locks is closing. Context: may sleep.
  */
 void lite_locks_drop_held(struct lite_locks *locks)
 {
 	struct lite_hold *h, *next;
 
-	/* No calls are under way, and no context is being closed. */
 	list_for_each_entry_safe(h, next, &locks->held, list) {
 		rb_erase(&h->node, &h->ctx->locks);
 		list_del_init(&h->list);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Requests from takers to the home of a lock or barrier: WAIT, ARRIVE, RELEASE.
- * The handlers wait only for home_lock and, briefly, for their session; the
- * rest is done by lock_home.c and by work items.
+ * The handlers wait only for home_lock and, briefly, for their session.
  */
 #include <linux/slab.h>
 
@@ -92,8 +91,8 @@ static int lite_lock_enter(struct lite_locks *locks, u32 node,
 			     w);
 	if (c && c->state == LITE_CLAIM_OWNER) {
 		/*
-		 * The taker may not have got the GRANT. At a barrier the queue
-		 * may already be of the next round, with another number.
+		 * The taker may not have got the GRANT. The queue of a barrier
+		 * may already be of a round with another number.
 		 */
 		lite_claim_tell(c, c->status);
 		return 0;
@@ -164,9 +163,8 @@ static int lite_serve_barrier_arrive(void *priv, struct lite_conn *conn,
 }
 
 /*
- * End a claim of an owner or in the queue. A queued claim may be in the word as
- * well, from a swap before it asked: while the previous value of the word is
- * unknown, keep how it ended.
+ * End a claim of an owner or in the queue. A queued claim may also be in the
+ * word, from a swap before it asked: while that is unknown, keep how it ended.
  */
 static int lite_lock_end_known(struct lite_claim *c,
 			       const struct lite_wire_lock *w)

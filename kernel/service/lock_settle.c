@@ -24,15 +24,9 @@
 /* Other values found in the word before the worker yields. */
 #define LITE_SETTLE_SWAPS 16
 
-/**
- * lite_life_has_ended - has a node died, or does it count as dead?
- * @locks: the node's
- * @node: its id
- * @incarnation: its life
- *
- * A node that is down loses its locks, even if it returns in the same life.
- *
- * Context: any.
+/*
+ * Has a life of a node ended, or does it count as ended? A node that is down
+ * loses its locks, even if it returns in the same life. Context: any.
  */
 bool lite_life_has_ended(struct lite_locks *locks, u32 node, u64 incarnation)
 {
@@ -50,13 +44,9 @@ bool lite_life_has_ended(struct lite_locks *locks, u32 node, u64 incarnation)
 	return ended;
 }
 
-/**
- * lite_lock_holder - find the life of the holder in a word
- * @locks: the node's
- * @word: HELD
- *
- * Context: any.
- * Return: incarnation of the holder's node; 0: its life is over.
+/*
+ * The incarnation of the holder in a HELD word; 0: that life is over. Context:
+ * any.
  */
 u64 lite_lock_holder(struct lite_locks *locks, u64 word)
 {
@@ -96,7 +86,6 @@ static int lite_lock_word_swap(struct lite_lock *l, u64 expected, u64 desired,
 	return err;
 }
 
-/* May it work another time? */
 static bool lite_lock_err_passes(int err)
 {
 	switch (err) {

@@ -5,26 +5,19 @@
  * Normal operation: send WAIT to the home, once per session; sleep until GRANT
  * says that the lock is ours, or why it never will be.
  *
- * Recovery: whenever a member or a session comes or goes, the waiter checks
- * that the session in which it asked is still there, and asks again in a new
- * one. It keeps waiting while the home is suspect.
+ * Recovery: when a member or a session comes or goes, the waiter asks again if
+ * the session in which it asked is gone. It keeps waiting while the home is
+ * suspect.
  *
  * What runs concurrently: the waiter and the GRANT handlers. locks->lock
- * decides: a GRANT that finds the hold WAITING is accepted, and the waiter has
- * the lock whatever else ended its wait. A later GRANT is refused, and the home
- * passes the lock on.
+ * decides: a GRANT that finds the hold WAITING is accepted, whatever else ended
+ * the wait. A later GRANT is refused, and the home passes the lock on.
  */
 
 #include "../trace.h"
 #include "../wait.h"
 #include "lock.h"
 
-/**
- * lite_lock_fill - fill in a message about a claim
- * @w: filled
- * @h: claim
- * @arg: of the call
- */
 void lite_lock_fill(struct lite_wire_lock *w, const struct lite_hold *h,
 		    u32 arg)
 {
@@ -39,10 +32,8 @@ void lite_lock_fill(struct lite_wire_lock *w, const struct lite_hold *h,
 }
 
 /*
- * A repeated ARRIVE may meet the GRANT for the first one. The waiter must not
- * take both: the repeated ARRIVE would count for the next round.
- *
- * Return: false: GRANT came first, do not send ARRIVE.
+ * A repeated ARRIVE may meet the GRANT for the first one: if both took effect,
+ * it would count for the next round. False: GRANT came first, do not ARRIVE.
  */
 static bool lite_hold_arriving(struct lite_hold *h, bool arriving)
 {
@@ -73,9 +64,8 @@ static int lite_lock_ask(struct lite_hold *h, struct lite_conn *conn,
 
 	if (h->n) {
 		/*
-		 * Wait for the answer, or kill the session: an ARRIVE that is
-		 * overtaken by our RELEASE would count a participant that has
-		 * gone.
+		 * Not abandoned: an ARRIVE after our RELEASE would count a
+		 * participant that has gone.
 		 */
 		d.call = LITE_CALL_BARRIER_ARRIVE;
 		d.timeout = rpc->timeout;
@@ -161,7 +151,7 @@ static int lite_lock_tell_home(struct lite_hold *h, bool try,
 			*session = conn->session;
 		err = lite_lock_asked(h, conn, err);
 	}
-	/* The home may have gone down and come up between the two checks. */
+	/* The home may have gone down and come up meanwhile. */
 	if (err == -EHOSTDOWN && lite_peer_is_live(peer))
 		err = -EAGAIN;
 out:
@@ -220,9 +210,9 @@ static int lite_lock_wait_verdict(struct lite_hold *h,
 }
 
 /*
- * Take an arrival back after a time-out. If the round is complete by then, the
- * caller goes on with the others; only the home can say which. Its answer is
- * enough: the GRANT may never come if the home is gone.
+ * Take an arrival back after a time-out, unless the round is complete: then the
+ * caller goes on with the others. The home's answer is enough, as its GRANT may
+ * never come.
  */
 static int lite_barrier_leave(struct lite_hold *h)
 {
@@ -248,9 +238,9 @@ static int lite_barrier_leave(struct lite_hold *h)
  * @args: of the caller
  *
  * Context: may sleep; killable.
- * Return: 0: the lock is ours, and @h->died says whether a previous owner died;
- * otherwise an errno: @h->asked and @h->swapped say whether the home or the
- * word may have the claim.
+ * Return: 0: the lock is ours, @h->died: a previous owner died; else an errno:
+ * @h->asked and @h->swapped say whether the home or the word may have the
+ * claim.
  */
 int lite_lock_wait(struct lite_hold *h, const struct lite_lock_args *args)
 {
@@ -291,7 +281,7 @@ int lite_lock_wait(struct lite_hold *h, const struct lite_lock_args *args)
 
 /* ---- requests from homes ------------------------------------------------- */
 
-/* The hold that a home names; NULL: it is over. */
+/* Find the hold that a home names; NULL: it is over. */
 static struct lite_hold *lite_hold_named(struct lite_locks *locks,
 					 struct lite_conn *conn,
 					 const struct lite_wire_lock *w)
@@ -335,8 +325,8 @@ static int lite_serve_lock_grant(void *priv, struct lite_conn *conn,
 		err = 0;
 	} else if (h && ours && (h->state == LITE_HOLD_HELD || h->managed)) {
 		/*
-		 * A repeated GRANT: our answer was lost. If the lock is being
-		 * released, RELEASE says how it ends.
+		 * Our answer was lost. If the lock is being released, RELEASE
+		 * says how it ends.
 		 */
 		err = 0;
 	}
@@ -356,10 +346,9 @@ static int lite_serve_lock_probe(void *priv, struct lite_conn *conn,
 	spin_lock(&locks->lock);
 	h = lite_hold_named(locks, conn, req);
 	/*
-	 * If the home has granted it, its RELEASE is to come and says how it
-	 * ends. A LEFT claim that was not granted ends with this answer: no
-	 * caller waits for that of its RELEASE. Arrivals at barriers are never
-	 * in a word, whatever was written there.
+	 * A LEFT claim that the home has not granted ends with this answer;
+	 * otherwise RELEASE is to come and says how it ends. Arrivals at
+	 * barriers are never in a word, whatever was written there.
 	 */
 	if (h && h->n)
 		state = LITE_WIRE_LOCK_GONE;
