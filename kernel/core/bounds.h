@@ -25,13 +25,9 @@ static inline int lite_bounds_check(u64 offset, u64 length, u64 size)
 	return 0;
 }
 
-/**
- * lite_atomic_check - check that an atomic operation may use a word
- * @offset: of the word
- * @length: must be 8
- * @size: of the region, bytes
- *
- * Return: 0; -EINVAL: another length, or a misaligned word; -ERANGE.
+/*
+ * As lite_bounds_check(), for an atomic operation on an aligned 8-byte word:
+ * -EINVAL if it is none.
  */
 static inline int lite_atomic_check(u64 offset, u64 length, u64 size)
 {

@@ -44,13 +44,9 @@ u32 lite_extent_find(const struct lite_extent *table, u32 n, u64 offset);
 int lite_extent_table_check(const struct lite_extent *table, u32 n, u64 length,
 			    u32 n_shares);
 
-/**
- * lite_extent_append - append a piece to a table, or merge it with the last
- * @table: has room for one more
- * @n: entries so far, updated
- * @addr: of the piece
- * @length: bytes, not 0
- * @share: index into the table of nodes
+/*
+ * Append a piece of @length bytes, not 0, to a table with room for it, or merge
+ * it with the last one. @n: entries so far, updated.
  */
 void lite_extent_append(struct lite_extent *table, u32 *n, u64 addr, u64 length,
 			u32 share);

@@ -34,13 +34,7 @@ enum lite_imm_kind {
 #define LITE_IMM_SLOT_MASK 0xffffU
 #define LITE_IMM_RESERVED_MASK 0x0fff0000U
 
-/**
- * lite_imm_encode - encode a kind and a slot
- * @kind: LITE_IMM_REQUEST or LITE_IMM_REPLY
- * @slot: 0..65535
- *
- * Return: the value in host order.
- */
+/* Encode LITE_IMM_REQUEST or LITE_IMM_REPLY and a slot, in host order. */
 static inline u32 lite_imm_encode(enum lite_imm_kind kind, u16 slot)
 {
 	return ((u32)kind << LITE_IMM_KIND_SHIFT) | slot;
@@ -78,14 +72,7 @@ static inline bool lite_imm_is_ring(u32 imm)
 	return k >= LITE_IMM_RPC_REQUEST && k <= LITE_IMM_RPC_DONE;
 }
 
-/**
- * lite_imm_ring_encode - encode a message about a ring
- * @kind: LITE_IMM_RPC_*
- * @ring: 0..LITE_IMM_RING_MAX
- * @at: unit or slot
- *
- * Return: the value in host order.
- */
+/* Encode LITE_IMM_RPC_*, a ring 0..LITE_IMM_RING_MAX, and a unit or slot. */
 static inline u32 lite_imm_ring_encode(enum lite_imm_kind kind, u16 ring,
 				       u16 at)
 {

@@ -41,11 +41,8 @@ static inline u64 lite_lockword(enum lite_lockword_kind kind)
 	return (u64)kind << 61;
 }
 
-/**
- * lite_lockword_held - make the word of a lock that a claim holds
- * @node: id of its node
- * @incarnation: of that node
- * @ticket: number of the claim there, 1..LITE_TICKET_MAX
+/*
+ * The word of a lock that claim @ticket, 1..LITE_TICKET_MAX, of a node holds.
  */
 u64 lite_lockword_held(u32 node, u64 incarnation, u32 ticket);
 
@@ -86,19 +83,15 @@ enum lite_lock_end {
 	LITE_LOCK_CLEAN = 0,  /* released */
 	LITE_LOCK_DEAD = 1,   /* the holder is dead */
 	LITE_LOCK_BROKEN = 2, /* released, but inconsistent */
-	LITE_LOCK_UNUSED = 3, /* given up before the taker knew that it had it */
+	LITE_LOCK_UNUSED = 3, /* given up before its taker learnt of it */
 };
 
 /* The word of a lock after the claim that held it alone has ended. */
 u64 lite_lock_after(enum lite_lock_end end);
 
-/**
- * lite_lock_fits - may the first claim in the queue have the lock?
- * @taken: it has an owner
- * @shared: the owner shares it
- * @wants_shared: the claim would share it
- *
- * Claims behind the first one wait for it, whatever they want.
+/*
+ * May the first claim in the queue have the lock, if it is @taken, and @shared
+ * by its owner? Claims behind the first one wait for it.
  */
 static inline bool lite_lock_fits(bool taken, bool shared, bool wants_shared)
 {

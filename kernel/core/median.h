@@ -19,13 +19,7 @@
  */
 #define LITE_MEDIAN_FAR 4
 
-/**
- * lite_median_next - update a median with one more figure
- * @median: old median; 0: no figures yet
- * @figure: at most U64_MAX / 2
- *
- * Return: the new median.
- */
+/* Update a median, 0 at first, with one more figure, at most U64_MAX / 2. */
 static inline u64 lite_median_next(u64 median, u64 figure)
 {
 	u64 step = median / LITE_MEDIAN_STEP + 1;

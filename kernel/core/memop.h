@@ -12,29 +12,22 @@
 /* Longest pattern of a SET, bytes. */
 #define LITE_PATTERN_MAX 8U
 
-/**
- * lite_pattern_check - check the pattern of a SET
- * @pattern: its bytes, the first one lowest
- * @length: of the pattern, bytes
- *
- * Return: 0, or -EINVAL: @length is 0 or more than LITE_PATTERN_MAX, or bytes
- * behind the pattern are not 0.
+/*
+ * Check the pattern of a SET, its first byte lowest. Return: 0, or -EINVAL:
+ * @length is 0 or more than LITE_PATTERN_MAX, or bytes behind the pattern are
+ * not 0.
  */
 int lite_pattern_check(u64 pattern, u64 length);
 
-/**
- * lite_pattern_rotate - rotate a pattern to begin in the middle of a range
- * @pattern: its bytes, the first one lowest
- * @length: of the pattern, 1..LITE_PATTERN_MAX bytes
- * @at: offset in the range that is filled with it
- *
- * Return: the pattern that begins there.
+/*
+ * Rotate a pattern of 1..LITE_PATTERN_MAX bytes so that it begins at offset @at
+ * of the range that is filled with it.
  */
 u64 lite_pattern_rotate(u64 pattern, u32 length, u64 at);
 
 /*
- * Fill @n bytes at @to, which is never read, with a pattern of @length bytes,
- * the first one lowest.
+ * Fill @n bytes at @to, which is never read, with a pattern of
+ * 1..LITE_PATTERN_MAX bytes.
  */
 void lite_pattern_fill(void *to, size_t n, u64 pattern, u32 length);
 

@@ -26,10 +26,10 @@ u64 lite_name_hash(const char *name, size_t len);
  * @hash: lite_name_hash() of the name
  * @node: node id
  *
- * The live node of greatest weight is the name's directory; of equal weights
- * the lower id wins. A node that comes or goes moves only the names that it
- * gains or had (Thaler and Ravishankar, "Using name-based mappings to increase
- * hit rates", 1998).
+ * The directory of a name is the live node of greatest weight, of equal weights
+ * the lower id. A node that comes or goes moves only the names that it gains or
+ * had (Thaler and Ravishankar, "Using name-based mappings to increase hit
+ * rates", 1998).
  */
 u64 lite_rendezvous_weight(u64 hash, u32 node);
 

@@ -74,13 +74,9 @@ bool lite_cred_in_group(const struct lite_cred *cred, u32 gid);
 /* Are two users the same to every home? */
 bool lite_cred_equal(const struct lite_cred *a, const struct lite_cred *b);
 
-/**
- * lite_grant_find - find the grant to a user on a node
- * @acl: of the LMR
- * @uid: user
- * @node: node id; 0: the grant for all nodes
- *
- * Return: its index; @acl->n_grants: there is none.
+/*
+ * Find the grant to a user on a node, or with @node 0 on all nodes. Return: its
+ * index; @acl->n_grants: there is none.
  */
 u32 lite_grant_find(const struct lite_acl *acl, u32 uid, u32 node);
 

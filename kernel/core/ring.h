@@ -52,27 +52,18 @@ static inline u32 lite_ring_units(u32 bytes)
 void lite_ring_map_init(struct lite_ring_map *map, u32 units, u32 chunk,
 			u64 *bits);
 
-/**
- * lite_ring_take - take consecutive units of one chunk
- * @map: ring
- * @n: units
- *
- * Return: the first unit, or LITE_RING_NONE: there is no room, or @n is 0 or
- * more than a chunk.
+/*
+ * Take @n consecutive units of one chunk. Return: the first unit, or
+ * LITE_RING_NONE: there is no room, or @n is 0 or more than a chunk.
  */
 u32 lite_ring_take(struct lite_ring_map *map, u32 n);
 
 /* Free what lite_ring_take() took. */
 void lite_ring_give(struct lite_ring_map *map, u32 at, u32 n);
 
-/**
- * lite_ring_record_check - check a record that a peer names
- * @units: of the ring
- * @chunk: units per chunk
- * @at: first unit, from the peer
- * @bytes: of the record, from the peer
- *
- * Return: 0, or -EPROTO: it is empty, outside of the ring, or spans two chunks.
+/*
+ * Check a record that a peer names by its first unit and its length. Return: 0,
+ * or -EPROTO: it is empty, outside of the ring, or spans two chunks.
  */
 int lite_ring_record_check(u32 units, u32 chunk, u32 at, u64 bytes);
 

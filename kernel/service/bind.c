@@ -37,9 +37,7 @@ static void lite_bind_release(struct kref *ref)
 		lite_conn_put(conn);
 }
 
-/**
- * Drop a reference. Context: process; no locks held.
- */
+/* Drop a reference. Context: process; no locks held. */
 void lite_bind_put(struct lite_bind *bind)
 {
 	kref_put(&bind->ref, lite_bind_release);

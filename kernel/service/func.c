@@ -27,9 +27,7 @@ static void lite_func_release(struct kref *ref)
 	kfree(func);
 }
 
-/**
- * Drop a reference. Context: any.
- */
+/* Drop a reference. Context: any. */
 void lite_func_put(struct lite_func *func)
 {
 	kref_put(&func->ref, lite_func_release);
@@ -118,7 +116,7 @@ static bool lite_func_hand(struct lite_func *func)
 	req->state = LITE_REQ_BUSY;
 	list_del(&w->list);
 	w->req = req;
-	/* The waiter returns under svc->lock, so it is still there. */
+	/* @w stays: its thread takes svc->lock before it returns. */
 	complete(&w->done);
 	return true;
 }
@@ -175,9 +173,7 @@ static bool lite_func_is_long(const struct lite_func *func)
 
 /* ---- servers ------------------------------------------------------------- */
 
-/*
- * The function has no server any more. The caller puts the table's reference.
- */
+/* No server is left. The caller puts the table's reference. */
 static void lite_func_end(struct lite_func *func)
 {
 	struct lite_service *svc = func->svc;
@@ -297,9 +293,7 @@ static bool lite_func_is_like(const struct lite_func *a,
 	       !strcmp(a->name, b->name);
 }
 
-/*
- * Enter a function in the table. @part: the owner's, in the pool of functions.
- */
+/* Enter a function. @part: its owner's, of the pool of functions. */
 static int lite_func_enter(struct lite_func *func, u32 number,
 			   struct lite_pool_part *part)
 {

@@ -280,10 +280,7 @@ void lite_slot_free(struct lite_bind *bind, u32 slot)
 	lite_bind_check_empty(bind);
 }
 
-/*
- * End the call in a slot, in whatever state, without a reply. @err: for its
- * caller.
- */
+/* End the call in a slot, in any state, with @err instead of a reply. */
 void lite_slot_end(struct lite_bind *bind, u32 slot, int err)
 {
 	struct lite_bind_slot *s = &bind->slot[slot];

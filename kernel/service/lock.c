@@ -309,9 +309,7 @@ int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 		/* The handle may have lost its rights while we waited. */
 		if (!err)
 			err = lite_lock_check(args);
-		/*
-		 * The lock is ours although the handle cannot be checked now.
-		 */
+		/* The lock is ours even if the handle cannot be checked. */
 		if (err == -EHOSTDOWN && h->managed)
 			err = 0;
 	}
@@ -339,9 +337,7 @@ int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 
 /* ---- life ---------------------------------------------------------------- */
 
-/*
- * Limit the memory for claims of local processes, and for those kept as a home.
- */
+/* Limit the claims of local processes, and those kept as a home. */
 static void lite_lock_pools_init(struct lite_locks *locks)
 {
 	struct lite_pool *pools = lite_lock_pools(locks);

@@ -385,9 +385,7 @@ static void lite_claim_work(struct work_struct *work)
 				       LITE_TELL_PERIOD))
 			kref_get(&c->ref);
 	} else if (err && !dead && c->found && c->state == LITE_CLAIM_OWNER) {
-		/*
-		 * Only its node knows whether its swap replaced DIED: ask it.
-		 */
+		/* Only its node knows whether it replaced DIED: ask it. */
 		c->probe = true;
 		lite_lock_queue_work(c->lock, 0);
 	} else if (err && c->state == LITE_CLAIM_OWNER) {

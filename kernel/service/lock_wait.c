@@ -95,7 +95,7 @@ static int lite_lock_asked(struct lite_hold *h, struct lite_conn *conn, int err)
 		return lite_home_gone(h->locks->mem, h->word.home,
 				      h->word.incarnation);
 	case -EHOSTDOWN:
-		/* If alive, the home did not count this session yet. */
+		/* In a live session: the home does not count it yet. */
 		return conn && !lite_conn_is_dead(conn) ? -EAGAIN : 0;
 	case -ETIMEDOUT:
 		return -EAGAIN;
