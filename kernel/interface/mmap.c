@@ -15,7 +15,7 @@
  * disk, it first drops mmap_lock if it may, and retries. The second time it
  * asks with the lock held, so that it makes progress; that takes as long as a
  * silent home counts as alive. For the end of a change it waits with the lock
- * held only if it cannot drop it.
+ * held only if it cannot drop it, or has just waited for a suspect home.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
