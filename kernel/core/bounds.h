@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The one place where an offset and a length meet the size of a region. */
+/* Range checks: every offset and length is checked against a region here. */
 #ifndef _LITE_CORE_BOUNDS_H
 #define _LITE_CORE_BOUNDS_H
 
 #include "types.h"
 
 /**
- * lite_bounds_check - may [offset, offset + length) be touched?
+ * lite_bounds_check - check that [offset, offset + length) is in a region
  * @offset: first byte
  * @length: bytes
  * @size: of the region, bytes
  *
- * Return: 0; -EINVAL for no bytes at all; -ERANGE when the range ends beyond
- * the region or wraps.
+ * Return: 0; -EINVAL: @length is 0; -ERANGE: the range ends beyond the region,
+ * or wraps.
  */
 static inline int lite_bounds_check(u64 offset, u64 length, u64 size)
 {
@@ -25,13 +25,9 @@ static inline int lite_bounds_check(u64 offset, u64 length, u64 size)
 	return 0;
 }
 
-/**
- * lite_atomic_check - may the 8-byte word at @offset be operated on?
- * @offset: of the word
- * @length: must be 8
- * @size: of the region, bytes
- *
- * Return: 0; -EINVAL for another length or a misaligned word; -ERANGE.
+/*
+ * As lite_bounds_check(), for an atomic operation on an aligned 8-byte word:
+ * -EINVAL if it is none.
  */
 static inline int lite_atomic_check(u64 offset, u64 length, u64 size)
 {

@@ -7,9 +7,9 @@
 
 /**
  * struct lite_extent - one contiguous piece of an LMR
- * @start: offset in the LMR of its first byte
+ * @start: offset of its first byte in the LMR
  * @length: bytes
- * @addr: what the RDMA device of its node calls the first byte
+ * @addr: address of its first byte, for the RDMA device of its node
  * @share: index into the LMR's table of nodes
  */
 struct lite_extent {
@@ -20,7 +20,7 @@ struct lite_extent {
 };
 
 /**
- * lite_extent_find - the extent that holds an offset
+ * lite_extent_find - find the extent that holds an offset
  * @table: sorted, without holes, starting at 0
  * @n: entries, at least 1
  * @offset: less than the end of the last extent
@@ -30,28 +30,23 @@ struct lite_extent {
 u32 lite_extent_find(const struct lite_extent *table, u32 n, u64 offset);
 
 /**
- * lite_extent_table_check - is a table that came from a peer sound?
- * @table: to check, every @start set
+ * lite_extent_table_check - check a table that came from a peer
+ * @table: table; every @start is set
  * @n: entries
- * @length: bytes the table has to cover
+ * @length: bytes that the table must cover
  * @n_shares: entries in the table of nodes
  *
- * Sound means: no holes, no overlap, no empty piece, no address that wraps,
- * every share known, exactly @length bytes. Shares may come in any order: parts
- * of an LMR may have been moved.
+ * No holes, overlaps, empty extents, wrapping addresses or unknown shares are
+ * allowed. Shares may come in any order: parts of an LMR may have been moved.
  *
  * Return: 0 or -EPROTO.
  */
 int lite_extent_table_check(const struct lite_extent *table, u32 n, u64 length,
 			    u32 n_shares);
 
-/**
- * lite_extent_append - add a piece to a table, merging it with its neighbour
- * @table: has room for one more
- * @n: entries so far, updated
- * @addr: of the piece
- * @length: bytes, not 0
- * @share: index into the table of nodes
+/*
+ * Append a piece of @length bytes, not 0, to a table with room for it, or merge
+ * it with the last one. @n: entries so far, updated.
  */
 void lite_extent_append(struct lite_extent *table, u32 *n, u64 addr, u64 length,
 			u32 share);

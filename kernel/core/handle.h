@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A handle (lh) is an index into its file's table and a random tag, so that a
- * handle of another file, or one closed long ago, is not taken for a live one.
- * The tag is a safety net against mistakes, not a secret: the table is the
- * file's own anyway.
+ * A handle (lh) is an index into its file's table, with a random tag, so that a
+ * stale handle, or one of another file, is not taken for a live one. The tag
+ * guards against mistakes and is no secret: the table is the file's own.
  */
 #ifndef _LITE_CORE_HANDLE_H
 #define _LITE_CORE_HANDLE_H

@@ -7,15 +7,15 @@
  *  |  kind  |  reserved 0  |     slot      |
  *  +--------+--------------+---------------+
  *
- * What is about a ring of RPC has its number, too:
+ * The kinds about an RPC ring carry its number:
  *
  *   31    28 27          16 15            0
  *  +--------+--------------+---------------+
  *  |  kind  |     ring     |  unit or slot |
  *  +--------+--------------+---------------+
  *
- * A peer wrote them: decoding checks everything that can be checked without
- * knowing how many slots there are.
+ * Immediate data comes from a peer: decoding checks all that does not depend on
+ * the number of slots.
  */
 #ifndef _LITE_CORE_IMM_H
 #define _LITE_CORE_IMM_H
@@ -25,29 +25,23 @@
 enum lite_imm_kind {
 	LITE_IMM_REQUEST = 1,
 	LITE_IMM_REPLY = 2,
-	LITE_IMM_RPC_REQUEST = 3, /* begins at that unit of the ring */
-	LITE_IMM_RPC_REPLY = 4,   /* to the call that has that slot */
-	LITE_IMM_RPC_DONE = 5,    /* the message in that slot has been taken */
+	LITE_IMM_RPC_REQUEST = 3, /* first unit of the record */
+	LITE_IMM_RPC_REPLY = 4,   /* slot of the call */
+	LITE_IMM_RPC_DONE = 5,    /* slot of the message that has been taken */
 };
 
 #define LITE_IMM_KIND_SHIFT 28
 #define LITE_IMM_SLOT_MASK 0xffffU
 #define LITE_IMM_RESERVED_MASK 0x0fff0000U
 
-/**
- * lite_imm_encode - put a kind and a slot number into immediate data
- * @kind: what is announced
- * @slot: 0..65535
- *
- * Return: the value in host order.
- */
+/* Encode LITE_IMM_REQUEST or LITE_IMM_REPLY and a slot, in host order. */
 static inline u32 lite_imm_encode(enum lite_imm_kind kind, u16 slot)
 {
 	return ((u32)kind << LITE_IMM_KIND_SHIFT) | slot;
 }
 
 /**
- * lite_imm_decode - take immediate data apart
+ * lite_imm_decode - decode immediate data that is not about a ring
  * @imm: in host order
  * @kind: set on success
  * @slot: set on success
@@ -70,10 +64,7 @@ static inline int lite_imm_decode(u32 imm, enum lite_imm_kind *kind, u16 *slot)
 #define LITE_IMM_RING_SHIFT 16
 #define LITE_IMM_RING_MAX 0xfffU
 
-/**
- * lite_imm_is_ring - is immediate data about a ring of RPC?
- * @imm: in host order
- */
+/* Is immediate data, in host order, about an RPC ring? */
 static inline bool lite_imm_is_ring(u32 imm)
 {
 	u32 k = imm >> LITE_IMM_KIND_SHIFT;
@@ -81,14 +72,7 @@ static inline bool lite_imm_is_ring(u32 imm)
 	return k >= LITE_IMM_RPC_REQUEST && k <= LITE_IMM_RPC_DONE;
 }
 
-/**
- * lite_imm_ring_encode - put what is about a ring into immediate data
- * @kind: LITE_IMM_RPC_*
- * @ring: 0..LITE_IMM_RING_MAX
- * @at: unit or slot
- *
- * Return: the value in host order.
- */
+/* Encode LITE_IMM_RPC_*, a ring 0..LITE_IMM_RING_MAX, and a unit or slot. */
 static inline u32 lite_imm_ring_encode(enum lite_imm_kind kind, u16 ring,
 				       u16 at)
 {
@@ -96,13 +80,7 @@ static inline u32 lite_imm_ring_encode(enum lite_imm_kind kind, u16 ring,
 	       ((u32)ring << LITE_IMM_RING_SHIFT) | at;
 }
 
-/**
- * lite_imm_ring_decode - take immediate data apart
- * @imm: in host order; lite_imm_is_ring()
- * @kind: set
- * @ring: set
- * @at: set
- */
+/* Decode @imm, for which lite_imm_is_ring() is true. */
 static inline void lite_imm_ring_decode(u32 imm, enum lite_imm_kind *kind,
 					u16 *ring, u16 *at)
 {

@@ -1,53 +1,54 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Call slots: a message of at most one slot each way. Part of wire.h, which see. */
+/* Call slots: a message of at most one slot each way. Part of wire.h. */
 #ifndef _LITE_CORE_LANE_H
 #define _LITE_CORE_LANE_H
 
 #include "types.h"
 
 #define LITE_SLOT_COUNT 16U
-/* All of them, behind one another. */
+/* Size of the memory for all slots of one direction. */
 #define LITE_SLOTS_BYTES 32768U
-/* Behind the last: what is written there nobody reads. */
+/* Word behind the last slot; what is written there is never read. */
 #define LITE_SLOTS_SCRATCH (LITE_SLOTS_BYTES - 8U)
-/* Where a kernel counts, in its slots for requests. */
+/* Word for the heartbeat counter, in the slots for requests. */
 #define LITE_SLOTS_BEAT (LITE_SLOTS_BYTES - 16U)
-/* Of a slot, for what is not payload. */
+/* Bytes of a slot that are not payload. */
 #define LITE_SLOT_HEAD 64U
 
 /*
  * Slots are divided into lanes, so that no call waits for a slot that is held
- * by a call that waits for it: handlers in a lane make calls of later lanes
- * only, and wait for nobody who waits for an earlier one. And so that what takes
- * long - zeroing memory, draining operations - does not hold up heartbeats.
+ * by a call waiting for it: handlers in a lane make only calls of later lanes,
+ * and wait for nothing that waits for an earlier lane. Lanes also keep slow
+ * work, such as zeroing memory and draining operations, from holding up
+ * heartbeats.
  *
- * A REVOKE or RECALL waits for whoever is entered, who may wait for a WORK call;
- * so may everything that waits for a REVOKE. Whoever is entered waits for WORK
- * calls only, and those wait for nothing but devices.
+ * REVOKE and RECALL, and all that waits for them, wait for operations that have
+ * entered the LMR, and those may wait for a WORK call. Such operations wait for
+ * WORK calls only, and WORK handlers for nothing but devices.
  */
 enum lite_lane {
-	LITE_LANE_AWAIT,  /* handlers that wait for, or call, those of CALLER */
+	LITE_LANE_AWAIT,  /* handlers that call or wait for those of CALLER */
 	LITE_LANE_CALLER, /* handlers that make calls */
 	LITE_LANE_ALLOC,
-	LITE_LANE_REVOKE, /* handlers that wait for who is entered, so for WORK */
-	LITE_LANE_WORK,   /* handlers that do memory operations for others */
+	LITE_LANE_REVOKE, /* handlers that wait for operations */
+	LITE_LANE_WORK,   /* handlers that do memory operations */
 	LITE_LANE_SHORT,
 	LITE_LANES,
 };
 
 static const u8 lite_lane_first[LITE_LANES + 1] = { 0, 3, 7, 9, 11, 13, 16 };
 
-/* Bytes of a slot of each: few words to await, many reads and writes to do. */
+/* Slot size of each lane: AWAIT carries few words, WORK many operations. */
 static const u16 lite_lane_bytes[LITE_LANES] = {
 	512, 2048, 2048, 2048, 4096, 2048,
 };
 
-/* Where the first of each begins. */
+/* Offset of the first slot of each lane. */
 static const u16 lite_lane_offset[LITE_LANES] = {
 	0, 1536, 9728, 13824, 17920, 26112,
 };
 
-/* Of payloads: of most, and of those in a lane. */
+/* Largest payload of most lanes, and of LITE_LANE_WORK. */
 #define LITE_PAYLOAD_MAX (2048U - LITE_SLOT_HEAD)
 #define LITE_WORK_PAYLOAD_MAX (4096U - LITE_SLOT_HEAD)
 
@@ -56,7 +57,7 @@ static inline u32 lite_lane_payload_max(enum lite_lane lane)
 	return lite_lane_bytes[lane] - LITE_SLOT_HEAD;
 }
 
-/* The lane that a slot, less than LITE_SLOT_COUNT, is in. */
+/* The lane of a slot less than LITE_SLOT_COUNT. */
 static inline enum lite_lane lite_slot_lane(u32 slot)
 {
 	int lane = 0;
@@ -71,7 +72,7 @@ static inline u32 lite_slot_bytes(u32 slot)
 	return lite_lane_bytes[lite_slot_lane(slot)];
 }
 
-/* Where a slot is, from the first one on. */
+/* Offset of a slot in the memory of its direction. */
 static inline u32 lite_slot_offset(u32 slot)
 {
 	enum lite_lane lane = lite_slot_lane(slot);

@@ -5,7 +5,7 @@
 
 static u64 lite_life(u64 incarnation)
 {
-	/* Times in ns: what differs between two lives is in the middle. */
+	/* Incarnations are times in ns: hash their middle bits, too. */
 	return (incarnation * 0x9e3779b97f4a7c15ULL) >> (64 - LITE_LIFE_BITS);
 }
 
@@ -23,7 +23,7 @@ enum lite_lockword_kind lite_lockword_kind(u64 word)
 	if (kind == LITE_LOCKWORD_HELD)
 		return lite_lockword_node(word) && lite_lockword_ticket(word) ?
 			       LITE_LOCKWORD_HELD : LITE_LOCKWORD_OTHER;
-	/* Without a holder there is nothing else in it. */
+	/* The rest of the word must be 0. */
 	if (kind > LITE_LOCKWORD_ENDED || word << 3)
 		return LITE_LOCKWORD_OTHER;
 	return (enum lite_lockword_kind)kind;

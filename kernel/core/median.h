@@ -1,29 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The median of what is measured again and again, kept up with in one number.
+ * A running median, kept in one number.
  *
- * Where an average follows the few that take very long, as on a machine that has
- * something else to do at times, this one takes a step up for each figure above
- * it and a step down for each below, and so stays where there are as many of
- * either (stochastic approximation: Robbins and Monro, 1951).
+ * Each figure above the median raises it by a step, each one below lowers it by
+ * a step, so it settles where there are as many of either (stochastic
+ * approximation: Robbins and Monro, 1951). Unlike an average, it does not
+ * follow the few very long figures of a busy machine.
  */
 #ifndef _LITE_CORE_MEDIAN_H
 #define _LITE_CORE_MEDIAN_H
 
 #include "types.h"
 
-/* A step is such a part of it, plus one, */
+/* A step is this part of the median, plus one, */
 #define LITE_MEDIAN_STEP 32
-/* and so many times as long towards what is far away: twice, or half, as much. */
+/*
+ * and this many times as long if the figure is above twice or below half of it.
+ */
 #define LITE_MEDIAN_FAR 4
 
-/**
- * lite_median_next - a median, with one more figure
- * @median: as it was; 0 if there has been no figure yet
- * @figure: the new one, at most U64_MAX / 2
- *
- * Return: as it is now.
- */
+/* Update a median, 0 at first, with one more figure, at most U64_MAX / 2. */
 static inline u64 lite_median_next(u64 median, u64 figure)
 {
 	u64 step = median / LITE_MEDIAN_STEP + 1;

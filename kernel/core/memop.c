@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "memop.h"
-#include "rights.h" /* and with it the ABI */
+#include "rights.h" /* includes the ABI */
 
-/* A whole number of patterns is copied at once. */
+/* Bytes copied at once, rounded down to whole patterns. */
 #define LITE_PATTERN_BLOCK 256U
 
 int lite_pattern_check(u64 pattern, u64 length)
@@ -20,7 +20,7 @@ u64 lite_pattern_rotate(u64 pattern, u32 length, u64 at)
 
 	if (!by)
 		return pattern;
-	/* The bytes that are passed go to the end. */
+	/* The bytes before @at go to the end. */
 	return pattern >> by |
 	       (pattern & ((1ULL << by) - 1)) << (8 * length - by);
 }
@@ -76,7 +76,7 @@ size_t lite_first_difference(const void *a, const void *b, size_t n)
 	u64 bits;
 
 	for (; n - i >= sizeof(u64); i += sizeof(u64)) {
-		/* Copied: neither is aligned, and both may change. */
+		/* Copy first: neither is aligned, and both may change. */
 		memcpy(&v, x + i, sizeof(v));
 		memcpy(&w, y + i, sizeof(w));
 		bits = le64_to_cpu(v) ^ le64_to_cpu(w);

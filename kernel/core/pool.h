@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How much of something limited one user may have.
+ * How much of a limited resource one user may have.
  *
- * A pool is divided by its users' needs, not beforehand: a user gets more as long as
- * it has, then, no more than is left to the others. Alone it gets half, k users
- * leave 1 / (k + 1) to the one who comes next. These are the dynamic thresholds of
- * Choudhury and Hahne (IEEE/ACM ToN 6(2), 1998), as in lite_window_has_room(). An
- * administrator may set another limit for each instead. A part of the pool is
- * reserved: root and clients in the kernel get it, no other user does.
+ * A pool is divided by demand: a user gets more while it then has no more than
+ * is left to the others. One user alone gets half; k users leave 1 / (k + 1) to
+ * the next. These are the dynamic thresholds of Choudhury and Hahne (IEEE/ACM
+ * ToN 6(2), 1998), as in lite_window_has_room(). An administrator may set a
+ * fixed limit per user instead. A reserve is kept for root and kernel clients.
  */
 #ifndef _LITE_CORE_POOL_H
 #define _LITE_CORE_POOL_H
@@ -16,9 +15,9 @@
 
 /**
  * struct lite_pool_rule - how a pool is divided
- * @limit: of all there is
- * @reserve: of it, not for users; at most @limit
- * @uid_limit: of one user's part; 0: as much as is left to the others
+ * @limit: of the whole pool
+ * @reserve: part of @limit that only root and kernel clients get
+ * @uid_limit: of one user; 0: as much as is left to the others
  */
 struct lite_pool_rule {
 	u64 limit;
@@ -27,15 +26,16 @@ struct lite_pool_rule {
 };
 
 /**
- * lite_pool_check - may somebody have more of a pool?
+ * lite_pool_check - may a user have more of a pool?
  * @rule: of the pool
- * @used: of it, by all
- * @by_users: of @used, not by root or clients in the kernel
- * @has: of @by_users, the one who asks
- * @root: this is root, or a client in the kernel, whose part has no limit
- * @n: so much more
+ * @used: by all
+ * @by_users: part of @used that is not root's or kernel clients'
+ * @has: part of @by_users that is this user's
+ * @root: the user is root or a kernel client: only the pool is a limit
+ * @n: additional amount
  *
- * Return: 0; -ENOSPC: there is not so much left; -EDQUOT: there is, for others.
+ * Return: 0; -ENOSPC: not enough is left; -EDQUOT: enough is left, but for
+ * others.
  */
 static inline int lite_pool_check(const struct lite_pool_rule *rule, u64 used,
 				  u64 by_users, u64 has, bool root, u64 n)

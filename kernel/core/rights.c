@@ -22,7 +22,7 @@ bool lite_cred_equal(const struct lite_cred *a, const struct lite_cred *b)
 		       a->n_groups * sizeof(a->groups[0]));
 }
 
-/* What owner, group and mode give. */
+/* The rights that owner, group and mode give. */
 static u32 lite_rights_by_mode(const struct lite_cred *cred, u32 uid,
 			       const struct lite_acl *acl)
 {
@@ -35,7 +35,7 @@ static u32 lite_rights_by_mode(const struct lite_cred *cred, u32 uid,
 	} else if (lite_cred_in_group(cred, acl->gid)) {
 		bits = acl->mode >> 3;
 	} else if (cred->n_groups >= LITE_CRED_GROUPS) {
-		/* There may be more, that one among them: what both may. */
+		/* The list may be truncated: what group and others both may. */
 		bits = acl->mode & (acl->mode >> 3);
 	} else {
 		bits = acl->mode;
@@ -90,7 +90,7 @@ bool lite_grant_allowed(u32 own, u32 old, u32 new_rights)
 
 	if (own & LITE_RIGHT_MASTER)
 		return true;
-	/* What is there stays; what is added is one's own, and no mastership. */
+	/* Keeps what is granted, adds only what the sharer has itself. */
 	return own & LITE_RIGHT_SHARE && !(old & ~new_rights) &&
 	       !(new_rights & ~old & ~(own & shared));
 }

@@ -11,12 +11,12 @@ void lite_ring_map_init(struct lite_ring_map *map, u32 units, u32 chunk,
 	map->bits = bits;
 }
 
-/* The first of @n free units in [@from, @end), which is in one chunk. */
+/* Find the first of @n free units in [@from, @end), which is in one chunk. */
 static u32 lite_ring_find(const struct lite_ring_map *map, u32 from, u32 end,
 			  u32 n)
 {
 	u32 i = from;
-	u32 run = 0; /* free ones, up to @i */
+	u32 run = 0; /* free units before @i */
 
 	while (i < end && end - i >= n - run) {
 		u64 word = map->bits[i / 64] >> i % 64;
@@ -31,7 +31,7 @@ static u32 lite_ring_find(const struct lite_ring_map *map, u32 from, u32 end,
 		i += free;
 		if (free == left)
 			continue;
-		/* Behind them is one that is taken, or more. */
+		/* Skip the taken units behind them. */
 		word = ~(word >> free);
 		i += word ? __builtin_ctzll(word) : 64;
 		run = 0;
@@ -62,7 +62,7 @@ static void lite_ring_mark(struct lite_ring_map *map, u32 at, u32 n, bool taken)
 	}
 }
 
-/* In the chunks from that of @from on, @from itself first, up to @end. */
+/* Find @n free units in [@from, @end), chunk by chunk. */
 static u32 lite_ring_search(const struct lite_ring_map *map, u32 from, u32 end,
 			    u32 n)
 {
@@ -87,7 +87,7 @@ u32 lite_ring_take(struct lite_ring_map *map, u32 n)
 		return LITE_RING_NONE;
 	at = lite_ring_search(map, map->next, map->units, n);
 	if (at == LITE_RING_NONE) {
-		/* What begins before @next may end behind it. */
+		/* A run from before @next may end behind it. */
 		wrap = map->next + n - 1;
 		at = lite_ring_search(map, 0,
 				      wrap < map->units ? wrap : map->units, n);

@@ -6,13 +6,13 @@
 #include "types.h"
 
 /**
- * lite_spread_share - bytes of one node's share
+ * lite_spread_share - size of one node's share
  * @length: of the LMR, not 0
  * @n: nodes, not 0
- * @i: which of them
+ * @i: number of the node, 0..@n - 1
  *
- * Shares are equal, contiguous, and whole pages but for the end of the LMR. Of
- * a small LMR the last nodes may get nothing.
+ * Shares are equal, contiguous, and whole pages but for the end of the LMR. The
+ * last nodes may get nothing of a small LMR.
  *
  * Return: bytes, maybe 0.
  */

@@ -2,9 +2,8 @@
 /*
  * What core needs of its surroundings, in the kernel and in native tests.
  *
- * core holds rules, not services: nothing here sleeps, allocates or locks. The
- * same files are compiled into the module and, for tests and fuzzers, into
- * ordinary programs.
+ * core holds rules: nothing here sleeps, allocates or locks. The same files are
+ * compiled into the module and, for tests and fuzzers, into programs.
  */
 #ifndef _LITE_CORE_TYPES_H
 #define _LITE_CORE_TYPES_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The symbols for kernel modules; include/lite/kapi.h documents them. */
+/* Symbols for kernel modules; documented in include/lite/kapi.h. */
 #include <linux/export.h>
 #include <linux/slab.h>
 
@@ -15,7 +15,7 @@ struct lite_node *lite_kapi_enter(struct lite_ctx *ctx)
 	return lite_node_enter(node) ? node : NULL;
 }
 
-/* A name as the layers below want it: checked, in a field of full size. */
+/* Copy a name, checked, to a buffer of LITE_NAME_SIZE bytes. */
 char *lite_kapi_name(const char *name)
 {
 	char *copy;

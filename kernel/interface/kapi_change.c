@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Changing LMRs, for kernel modules; include/lite/kapi.h documents it. */
+/* Changing LMRs, for kernel modules; documented in include/lite/kapi.h. */
 #include <linux/export.h>
 #include <linux/slab.h>
 

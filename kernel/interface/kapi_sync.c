@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Locks and barriers, for kernel modules; include/lite/kapi.h documents it. */
+/* Locks and barriers for kernel modules; documented in include/lite/kapi.h. */
 #include <linux/export.h>
 
 #include "node.h"

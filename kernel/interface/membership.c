@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A node joins a cluster, and leaves it.
+ * Joining and leaving a cluster.
  *
- * Joining may take as long as its time-out, and more. Nobody may wait for it in a
- * netlink command: generic netlink has a lock that whoever registers a family
- * waits for, and then everybody for that one. So a command only looks whether it
- * can be, and a work item does it.
+ * Joining may take longer than its time-out. A netlink command must not wait
+ * for it: registering any generic netlink family waits for running commands,
+ * and then blocks all new ones. So the command only checks that joining is
+ * possible, and a work item does it.
  *
  * What cannot run concurrently: two attempts. The next one can begin when the
- * last one's end is recorded. Stopping the node ends the attempt's connections,
- * and waits for the work item.
+ * end of the last one is recorded. Stopping the node ends the attempt's
+ * connections, and waits for the work item.
  */
 #include "node.h"
 
@@ -29,14 +29,14 @@ void lite_node_join_work(struct work_struct *work)
 	join->why = why;
 	join->running = false;
 	spin_unlock(&join->lock);
-	/* Whoever waits for the end asks how it was when told of it. */
+	/* On this event a waiter asks for the result, which is set. */
 	state = READ_ONCE(cl->state);
 	if (state != LITE_NODE_STOPPED)
 		lite_node_event(node, lite_cluster_id(cl), state);
 	lite_node_exit(node);
 }
 
-/* Take the next number: it is not known to anybody before it runs. */
+/* Reserve the number of the next attempt. It is published when that runs. */
 static int lite_join_take(struct lite_node_join *join, u32 *number,
 			  const char **why)
 {
@@ -54,7 +54,7 @@ static int lite_join_take(struct lite_node_join *join, u32 *number,
 	return err;
 }
 
-/* It was not begun. */
+/* The attempt was not begun: give its number back. */
 static void lite_join_give_back(struct lite_node_join *join)
 {
 	spin_lock(&join->lock);
@@ -69,9 +69,9 @@ static int lite_join_begin(struct lite_node *node, const char **why)
 	int err;
 
 	/*
-	 * Ids and incarnations of this life are in what it has made. Looked for
-	 * twice: users are not disturbed for a join that cannot be, nor does
-	 * anything escape that is made just now.
+	 * LMRs contain ids and incarnations of this life. Check twice: first,
+	 * so that a join that cannot be does not disturb users; then for LMRs
+	 * made meanwhile.
 	 */
 	if (!lite_memory_idle(&node->memory))
 		goto err_busy;
@@ -97,7 +97,7 @@ err_busy:
  * @number: set to the number of this attempt, for lite_node_joined()
  * @why: set to a text where an errno says too little
  *
- * An event about the node itself says that it has ended.
+ * The end of the attempt is reported by an event about the node itself.
  *
  * Context: may sleep, but waits for no other node.
  * Return: 0 or a negative errno, as documented for LITE_CMD_NODE_JOIN.
@@ -116,7 +116,7 @@ int lite_node_join(struct lite_node *node, const struct sockaddr_storage *addr,
 	if (err)
 		return err;
 	err = lite_join_begin(node, why);
-	/* The work item is active on the node by itself. */
+	/* The work item drops it. */
 	if (!err && !lite_node_enter(node)) {
 		lite_cluster_cancel_join(&node->cluster);
 		err = -ENODEV;
@@ -132,14 +132,14 @@ int lite_node_join(struct lite_node *node, const struct sockaddr_storage *addr,
 }
 
 /**
- * lite_node_joined - has the last attempt to join ended, and how?
+ * lite_node_joined - get the result of the last attempt to join
  * @node: node
- * @number: set to its number; 0: there was none
- * @err: set to 0 or a negative errno, if it has ended
- * @why: set to a constant text, or NULL, likewise
+ * @number: set to the number of the attempt; 0: there was none
+ * @err: set to 0 or a negative errno, if the attempt has ended
+ * @why: set to a constant text or NULL, if the attempt has ended
  *
  * Context: process.
- * Return: true if it has ended.
+ * Return: true if the attempt has ended.
  */
 bool lite_node_joined(struct lite_node *node, u32 *number, int *err,
 		      const char **why)
@@ -156,12 +156,9 @@ bool lite_node_joined(struct lite_node *node, u32 *number, int *err,
 	return ended;
 }
 
-/**
- * lite_node_leave - leave the cluster
- * @node: active
- *
- * Context: may sleep.
- * Return: 0, -ENOTCONN, -EBUSY.
+/*
+ * Leave the cluster; the node is active. Context: may sleep. Return: 0,
+ * -ENOTCONN, -EBUSY.
  */
 int lite_node_leave(struct lite_node *node)
 {
@@ -170,14 +167,14 @@ int lite_node_leave(struct lite_node *node)
 
 	if (err)
 		return err;
-	/* Who waits for a lock comes out. */
+	/* Ends all waits for locks. */
 	lite_locks_changed(&node->locks);
 	lite_memory_give_up(&node->memory);
 	id = lite_cluster_leave(&node->cluster);
-	/* Handlers of sessions that have ended may still be running. */
+	/* Handlers of sessions that have ended may still run. */
 	lite_rpc_flush(&node->rpc);
 	lite_locks_changed(&node->locks);
-	/* What it frees, nobody uses: there is no cluster but the one left. */
+	/* Safe: only members of the cluster that we left could use it. */
 	lite_memory_forget(&node->memory);
 	lite_cluster_end_leave(&node->cluster, id);
 	return 0;

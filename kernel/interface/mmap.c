@@ -2,21 +2,20 @@
 /*
  * LITE_IOC_MMAP: LMRs in the address space of processes; and LITE_IOC_REGISTER.
  *
- * A user mapping ("region") is an open file of its own, which nobody has a
- * descriptor of: the ioctl makes it, maps it, and lets go of it; the VMAs keep
- * it, and what splits, copies or moves them need not concern us. It has a
- * context with one handle, a copy of the one given, so that it lives, renews
- * itself and dies like any other handle. Its inode (fs.c) is what its pages are
- * taken out of page tables by (kernel/memory/view.c).
+ * A user mapping ("region") is an open file without a descriptor: the ioctl
+ * makes it, maps it and drops it. The VMAs hold it, so splitting, copying or
+ * moving them needs no code here. It has a context with one handle, a copy of
+ * the one given, which lives, renews itself and dies like any other. Through
+ * its inode (fs.c) its pages are removed from page tables (memory/view.c).
  *
- * The file is open for writing if writing was asked for; that makes the kernel
- * refuse PROT_WRITE otherwise, to mmap as to mprotect(2).
+ * The file is open for writing if writing was asked for. Otherwise the kernel
+ * itself refuses PROT_WRITE to mmap and mprotect(2).
  *
- * A fault may have to ask the home of the LMR. It drops mmap_lock for that, as
- * those of other files do for reading, if the caller lets it. The second time it
- * asks with the lock held, so as to have an answer to give: for as long as a home
- * that does not answer is taken for alive; but for the end of a change it never
- * waits with the lock held, if it can be dropped.
+ * A fault may have to ask the home of the LMR. Like a fault that reads from a
+ * disk, it first drops mmap_lock if it may, and retries. The second time it
+ * asks with the lock held, so that it makes progress; that takes as long as a
+ * silent home counts as alive. For the end of a change it waits with the lock
+ * held only if it cannot drop it, or has just waited for a suspect home.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -31,9 +30,9 @@
 
 /**
  * struct lite_region - a user mapping
- * @lf: its context, as that of any open file
- * @lh: its handle, the only one there
- * @view: what it shows
+ * @lf: its context, as for an open file
+ * @lh: its only handle
+ * @view: the range that it maps
  */
 struct lite_region {
 	struct lite_file *lf;
@@ -42,8 +41,8 @@ struct lite_region {
 };
 
 /*
- * The handle of a region is to be renewed: 0: it is, or, with @drop, will be when
- * the lock that faults hold is dropped; an errno.
+ * Renew the handle of a region. @drop: set if the caller must drop the fault
+ * lock first, and renew it then.
  */
 static int lite_region_renew(const struct lite_access *a,
 			     const struct vm_fault *vmf, bool *drop)
@@ -77,7 +76,7 @@ static vm_fault_t lite_region_fault(struct vm_fault *vmf)
 	bool drop = false;
 	int err;
 
-	/* Not only what it is now: mprotect(2) does not ask. */
+	/* mprotect(2) can make the mapping writable without asking us. */
 	if (vmf->vma->vm_flags & VM_MAYWRITE)
 		a.right |= LITE_RIGHT_WRITE;
 	if (!lite_node_enter(node))
@@ -93,10 +92,10 @@ static vm_fault_t lite_region_fault(struct vm_fault *vmf)
 		err = lite_region_renew(&a, vmf, &drop);
 	} while (!err && !drop && !fatal_signal_pending(current));
 	if (drop) {
-		/* The VMA may go; the file, and with it the node, must not. */
+		/* The VMA may go now: keep the file and its node. */
 		get_file(file);
 		release_fault_lock(vmf);
-		/* What comes of it, the next fault will find. */
+		/* The next fault finds the result. */
 		lite_view_renew(&a);
 		lite_node_exit(node);
 		fput(file);
@@ -114,7 +113,7 @@ static int lite_region_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct lite_region *r = file->private_data;
 
-	/* None but LITE_IOC_MMAP gets here; it asks for nothing else. */
+	/* LITE_IOC_MMAP is the only caller. */
 	if (!(vma->vm_flags & VM_MAYSHARE) || vma->vm_pgoff ||
 	    vma->vm_end - vma->vm_start != PAGE_ALIGN(r->view.length))
 		return -EINVAL;
@@ -173,7 +172,7 @@ err_free:
 	return ERR_PTR(err);
 }
 
-/* The file of a region, which is its from then on. */
+/* Make the file of a region, and give it the region. */
 static struct file *lite_region_file(struct lite_region *r, bool write)
 {
 	struct file *file = lite_fs_file(&lite_region_fops, write);
@@ -223,15 +222,7 @@ err_region:
 	return ERR_PTR(err);
 }
 
-/**
- * lite_ioc_mmap - LITE_IOC_MMAP
- * @lf: open file
- * @arg: struct lite_ioc_mmap
- * @gate: of the call
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno as documented for it.
- */
+/* LITE_IOC_MMAP. Context: may sleep; killable. Return: as documented for it. */
 int lite_ioc_mmap(struct lite_file *lf, void *arg, struct lite_gate *gate)
 {
 	struct lite_ioc_mmap *m = arg;
@@ -255,7 +246,7 @@ int lite_ioc_mmap(struct lite_file *lf, void *arg, struct lite_gate *gate)
 		prot |= PROT_WRITE;
 	if (m->flags & LITE_MMAP_POPULATE)
 		flags = MAP_POPULATE;
-	/* Others of the process may hold mmap_lock, waiting for user space. */
+	/* A thread may hold mmap_lock while it waits for user space. */
 	lite_gate_leave(gate);
 	err = lite_fs_map(file, 0, PAGE_ALIGN(m->length), prot, flags,
 			  &m->addr);
@@ -263,14 +254,9 @@ int lite_ioc_mmap(struct lite_file *lf, void *arg, struct lite_gate *gate)
 	return err;
 }
 
-/**
- * lite_ioc_register - LITE_IOC_REGISTER
- * @lf: open file
- * @arg: struct lite_ioc_register
- * @gate: of the call
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno as documented for it.
+/*
+ * LITE_IOC_REGISTER. Context: may sleep; killable. Return: as documented for
+ * it.
  */
 int lite_ioc_register(struct lite_file *lf, void *arg, struct lite_gate *gate)
 {

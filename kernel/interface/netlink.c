@@ -2,10 +2,10 @@
 /*
  * Administration: the generic netlink family "lite" (uapi/lite_netlink.h).
  *
- * Commands run side by side (parallel_ops): starting a node must not hold up
- * everybody else's netlink. JOIN, which may wait for other machines, is only begun
- * here (membership.c). Nothing secret goes out; the cluster secret comes
- * in, is used, and is wiped.
+ * Commands run in parallel (parallel_ops): starting a node must not hold up
+ * other netlink commands. JOIN, which may wait for other machines, only begins
+ * here (membership.c). Secrets are never sent out; the cluster secret that
+ * comes in is wiped after use.
  */
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -44,7 +44,7 @@ static const struct nla_policy lite_policy[LITE_A_MAX + 1] = {
 	[LITE_A_MODE] = NLA_POLICY_MASK(NLA_U32, 0666),
 };
 
-/* ---- what comes in ------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------ */
 
 static int lite_get_addr(struct genl_info *info, struct sockaddr_storage *addr)
 {
@@ -139,7 +139,7 @@ static int lite_get_params(struct genl_info *info, struct lite_node_params *p)
 	int err;
 
 	memset(p, 0, sizeof(*p));
-	/* First of all, so that it is wiped whatever else is wrong. */
+	/* First, so that the caller wipes it whatever else is wrong. */
 	err = lite_get_secret(info, &p->fabric);
 	if (err)
 		return err;
@@ -179,7 +179,7 @@ static int lite_get_params(struct genl_info *info, struct lite_node_params *p)
 	return 0;
 }
 
-/* ---- what goes out ------------------------------------------------------- */
+/* ---- replies ------------------------------------------------------------- */
 
 static int lite_put_addr(struct sk_buff *skb,
 			 const struct sockaddr_storage *addr)
@@ -202,7 +202,7 @@ static int lite_put_insecure(struct sk_buff *skb, const struct lite_fabric *fab)
 	return fab->auth.insecure ? nla_put_flag(skb, LITE_A_INSECURE) : 0;
 }
 
-/* How the last attempt to join has ended, if there was one and it has. */
+/* The number of the last attempt to join, and its result if it has ended. */
 static int lite_put_join(struct sk_buff *skb, struct lite_node *node)
 {
 	const char *why;
@@ -266,8 +266,8 @@ static int lite_put_node(struct sk_buff *skb, struct lite_node *node)
 }
 
 /*
- * Answer a command with one message that @fill has filled. @join: number of the
- * attempt to join that has been begun, or 0.
+ * Reply with the message that @fill makes. @join: number of the attempt to join
+ * that has begun, or 0.
  */
 static int lite_answer(struct genl_info *info, struct lite_node *node,
 		       int (*fill)(struct sk_buff *, struct lite_node *),
@@ -303,7 +303,7 @@ static u32 lite_get_index(struct nlattr **attrs)
 	return attrs[LITE_A_INDEX] ? nla_get_u32(attrs[LITE_A_INDEX]) : 0;
 }
 
-/* The node that a command is about, active. */
+/* Get the node that a command names, and enter it. */
 static struct lite_node *lite_get_node(struct genl_info *info)
 {
 	struct lite_node *node = lite_node_find(lite_get_index(info->attrs));
@@ -324,15 +324,15 @@ static void lite_put_node_ref(struct lite_node *node)
 
 static int lite_nl_say(struct genl_info *info, int err, const char *why)
 {
-	/* Constant texts only: the ack keeps the pointer. */
+	/* The ack keeps the pointer: constant texts only. */
 	if (err && why && info->extack)
 		info->extack->_msg = why;
 	return err;
 }
 
 /*
- * Its key covers all memory (fabric/device.c), for every member and whoever else
- * has the secret: the caller must be allowed what /dev/mem would give.
+ * A node's key gives access to all memory (fabric/device.c) to each member, and
+ * to all others that have the secret: require what /dev/mem requires.
  */
 static int lite_may_start(struct sk_buff *skb, struct genl_info *info)
 {
@@ -434,7 +434,7 @@ static void *lite_dump_begin(struct sk_buff *skb, struct netlink_callback *cb,
 			   &lite_family, NLM_F_MULTI, cmd);
 }
 
-/* One message of a dump: false when there is no room for it. */
+/* End one message of a dump; false: there is no room for it. */
 static bool lite_dump_end(struct sk_buff *skb, void *hdr, int err)
 {
 	if (!hdr)
@@ -447,7 +447,7 @@ static bool lite_dump_end(struct sk_buff *skb, void *hdr, int err)
 	return true;
 }
 
-/* cb->args[0]: the last index dumped, plus 1. */
+/* cb->args[0]: index of the last node dumped, plus 1. */
 static int lite_nl_get_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct lite_node *node;
@@ -492,7 +492,7 @@ static int lite_put_peer(struct sk_buff *skb, const struct lite_fabric *fab,
 	       nla_put_u64_64bit(skb, LITE_A_INCARNATION, incarnation,
 				 LITE_A_PAD) ?:
 	       lite_put_addr(skb, addr) ?:
-	       /* All of a cluster have the same secret, or none. */
+	       /* The members of a cluster have the same secret, or none. */
 	       lite_put_insecure(skb, fab) ?:
 	       (self ? nla_put_flag(skb, LITE_A_SELF) : 0);
 }
@@ -519,7 +519,7 @@ static bool lite_dump_peer(struct sk_buff *skb, struct netlink_callback *cb,
 	return lite_dump_end(skb, hdr, err);
 }
 
-/* In order of ids. cb->args[0]: the last id dumped, plus 1. */
+/* Dump in order of ids. cb->args[0]: the last id dumped, plus 1. */
 static int lite_nl_peers_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct lite_node *node = lite_dump_node(cb);
@@ -590,12 +590,12 @@ static const struct genl_multicast_group lite_groups[] = {
 };
 
 /**
- * lite_netlink_event - tell whoever listens
- * @node: that noticed
- * @id: node that it is about; 0: @node itself
- * @state: that it is in now
- * @cause: of the end of its session; LITE_END_NONE: it is no such event
- * @figure: that decided
+ * lite_netlink_event - send an event to the listeners
+ * @node: that noticed it
+ * @id: of the node that it is about; 0: @node itself
+ * @state: new state of that node
+ * @cause: of the end of its session; LITE_END_NONE: another event
+ * @figure: that decided on the end
  *
  * Context: may sleep.
  */
@@ -655,22 +655,13 @@ static struct genl_family lite_family __ro_after_init = {
 	.n_mcgrps = ARRAY_SIZE(lite_groups),
 };
 
-/**
- * lite_netlink_init - register the family
- *
- * Context: may sleep.
- * Return: 0 or a negative errno.
- */
+/* Register the family. Context: may sleep. Return: 0 or a negative errno. */
 int __init lite_netlink_init(void)
 {
 	return genl_register_family(&lite_family);
 }
 
-/**
- * lite_netlink_exit - unregister the family; waits for commands under way
- *
- * Context: may sleep.
- */
+/* Unregister the family and wait for commands. Context: may sleep. */
 void lite_netlink_exit(void)
 {
 	genl_unregister_family(&lite_family);

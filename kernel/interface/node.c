@@ -2,13 +2,13 @@
 /*
  * Starting and stopping nodes.
  *
- * Starting builds the layers from below; the device node, and with it users,
- * comes last. Stopping: no new users; leave the cluster in order, if the device
- * is still there; end all connections, so that whoever waits for a peer comes
- * out; wait for users; give up handles and memory; take the layers down.
+ * Starting builds the layers from the bottom up; the device node, and with it
+ * users, comes last. Stopping: admit no new users; leave the cluster in order,
+ * if the device is still there; end all connections, so that waits for peers
+ * end; wait for users; free handles and memory; take the layers down.
  *
- * The registry's mutex makes starting, stopping and the removal of a device
- * exclusive. Nobody takes it who is active on a node.
+ * The registry's mutex serializes starting, stopping and removal of a device.
+ * It must not be taken while active on a node.
  */
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -18,14 +18,14 @@
 #include "../trace.h"
 #include "node.h"
 
-#define LITE_NODES_MAX 1024 /* as lite_registry_add() says */
-/* Calls that name no time-out of their own. */
+#define LITE_NODES_MAX 1024 /* see lite_registry_add() */
+/* For calls without a time-out of their own. */
 #define LITE_CALL_TIMEOUT (10 * HZ)
 
 static struct {
-	struct mutex lock;      /* starting and stopping */
-	struct list_head nodes; /* by index; also under RCU-free @find lock */
-	spinlock_t find;        /* protects the list's links */
+	struct mutex lock;      /* serializes starting and stopping */
+	struct list_head nodes; /* by index; writers hold both locks */
+	spinlock_t find;        /* protects @nodes; innermost */
 	bool closing;
 } lite_registry = {
 	.lock = __MUTEX_INITIALIZER(lite_registry.lock),
@@ -33,13 +33,14 @@ static struct {
 	.find = __SPIN_LOCK_UNLOCKED(lite_registry.find),
 };
 
-/* ---- what the layers tell each other ------------------------------------- */
+/* ---- callbacks of the layers --------------------------------------------- */
 
 static struct ib_client lite_client;
 
 /*
- * We are told of a removal once, under the registry's lock, which our caller
- * holds: either that has been, or it waits for us and finds the node.
+ * A removal is announced under the registry's lock, which our caller holds.
+ * Either it has been announced, and the client data is NULL, or it waits for
+ * the lock and then finds the node.
  */
 static bool lite_node_device_stays(void *priv, struct ib_device *dev)
 {
@@ -129,8 +130,8 @@ static void lite_node_peer_lost(void *priv, u32 id, u64 incarnation)
 }
 
 /*
- * When the module is unloaded, listeners are told only that its nodes stop
- * (lite_node_unbuild()): a join that is waited for has ended then.
+ * While the module is unloaded, listeners are told only that its nodes stop
+ * (lite_node_unbuild()). By then an attempt to join has ended.
  */
 void lite_node_event(void *priv, u32 id, enum lite_node_state state)
 {
@@ -161,7 +162,7 @@ static void lite_node_member(void *priv, u32 id, enum lite_node_state state)
 	struct lite_node *node = priv;
 
 	lite_node_event(priv, id, state);
-	/* A suspect that is down now is no news of its session. */
+	/* No session changes when a suspect goes down: wake waiters here. */
 	lite_locks_changed(&node->locks);
 }
 
@@ -198,24 +199,13 @@ static void lite_node_release(struct kref *ref)
 	kfree(node);
 }
 
-/**
- * lite_node_put - give a reference to the object back
- * @node: node
- *
- * Context: process.
- */
+/* Drop a reference to the object. Context: process. */
 void lite_node_put(struct lite_node *node)
 {
 	kref_put(&node->ref, lite_node_release);
 }
 
-/**
- * lite_node_find - the node of an index
- * @index: N of /dev/liteN
- *
- * Context: any process.
- * Return: the node with a reference, or NULL.
- */
+/* Find node @index. Context: process. Return: it, with a reference, or NULL. */
 struct lite_node *lite_node_find(u32 index)
 {
 	struct lite_node *node, *found = NULL;
@@ -232,12 +222,9 @@ struct lite_node *lite_node_find(u32 index)
 	return found;
 }
 
-/**
- * lite_node_next - go through the nodes in order of their indices
- * @after: an index, -1 at first
- *
- * Context: any process.
- * Return: the node with the next higher index, with a reference, or NULL.
+/*
+ * Find the node with the next index after @after, -1 to begin. Context:
+ * process. Return: the node with a reference, or NULL.
  */
 struct lite_node *lite_node_next(int after)
 {
@@ -255,7 +242,7 @@ struct lite_node *lite_node_next(int after)
 	return found;
 }
 
-/* Enter a node into the list, which is in order of indices. */
+/* Add a node to the list, with the index or, if -1, the lowest free one. */
 static int lite_registry_add(struct lite_node *node, int index,
 			     const char **why)
 {
@@ -316,7 +303,7 @@ static struct lite_node *lite_node_alloc(void)
 	init_completion(&node->idle);
 	spin_lock_init(&node->join.lock);
 	INIT_WORK(&node->join.work, lite_node_join_work);
-	/* Dead until it is built: it can be found before. */
+	/* The node can be found before it is built: dead until then. */
 	if (percpu_ref_init(&node->active, lite_node_idle,
 			    PERCPU_REF_INIT_DEAD, GFP_KERNEL)) {
 		kfree(node);
@@ -373,7 +360,7 @@ static int lite_node_build(struct lite_node *node,
 	node->misc.minor = MISC_DYNAMIC_MINOR;
 	node->misc.name = node->name;
 	node->misc.fops = &lite_fops;
-	/* Of root's group, unless udev knows of another one. */
+	/* Its group is root, unless udev sets another one. */
 	node->misc.mode = p->mode;
 	err = misc_register(&node->misc);
 	if (err)
@@ -460,7 +447,7 @@ static void lite_node_unbuild(struct lite_node *node, bool orderly)
 		id = lite_cluster_leave(&node->cluster);
 	}
 	lite_cluster_stop(&node->cluster);
-	/* Which is an event only: it shall not join another one now. */
+	/* Sends the event. After lite_cluster_stop(): no new join may begin. */
 	if (id)
 		lite_cluster_end_leave(&node->cluster, id);
 	lite_locks_changed(&node->locks);
@@ -468,19 +455,20 @@ static void lite_node_unbuild(struct lite_node *node, bool orderly)
 	lite_service_stop(&node->service);
 	lite_fabric_shutdown(&node->fabric);
 	/*
-	 * Users are out as soon as their calls have failed; one that waits for
-	 * its own memory (userfaultfd, FUSE) only when that comes or it dies.
+	 * Users leave as soon as their calls have failed; one that waits for
+	 * its own memory (userfaultfd, FUSE) only when that comes or it is
+	 * killed.
 	 */
 	wait_for_completion_state(&node->idle, TASK_IDLE);
-	/* It is not active any more, but may not have returned. */
+	/* It is not active any more, but may still run. */
 	flush_work(&node->join.work);
 	lite_service_shut(&node->service);
 	lite_locks_shut(&node->locks);
 	lite_memory_shut(&node->memory);
 	lite_rpc_flush(&node->rpc);
 	/*
-	 * Work of peers that none of these waits for may be telling the memory
-	 * that a life is over, and be freeing what that one had here.
+	 * Work items of peers may still be freeing memory of lives that are
+	 * over.
 	 */
 	lite_peers_clear(&node->cluster);
 	lite_service_exit(&node->service);
@@ -494,12 +482,9 @@ static void lite_node_unbuild(struct lite_node *node, bool orderly)
 	lite_node_put(node);
 }
 
-/**
- * lite_node_stop - stop a node
- * @index: N of /dev/liteN
- *
- * Context: may sleep; not by somebody who is active on it.
- * Return: 0, or -ENODEV: there is no such node.
+/*
+ * Stop a node; the caller must not be active on it. Context: may sleep. Return:
+ * 0, or -ENODEV: there is no such node.
  */
 int lite_node_stop(u32 index)
 {
@@ -519,7 +504,7 @@ int lite_node_stop(u32 index)
 
 static int lite_client_add(struct ib_device *dev)
 {
-	/* That we know it: any pointer but NULL. */
+	/* Not NULL: the device is there. */
 	ib_set_client_data(dev, &lite_client, dev);
 	return 0;
 }
@@ -546,21 +531,14 @@ static struct ib_client lite_client = {
 	.remove = lite_client_remove,
 };
 
-/**
- * lite_registry_init - be told when devices go away
- *
- * Context: may sleep.
- * Return: 0 or a negative errno.
- */
+/* Ask to be told of device removal. Context: may sleep. Return: 0 or errno. */
 int lite_registry_init(void)
 {
 	return ib_register_client(&lite_client);
 }
 
-/**
- * lite_registry_close - start no nodes any more, and report only that nodes stop
- *
- * Context: may sleep.
+/*
+ * Refuse to start nodes, and report only that nodes stop. Context: may sleep.
  */
 void lite_registry_close(void)
 {
@@ -569,13 +547,10 @@ void lite_registry_close(void)
 	mutex_unlock(&lite_registry.lock);
 }
 
-/**
- * lite_registry_exit - stop all nodes
- *
- * Commands that are about them, of netlink, end; there may be others, which find
- * no node, and can make none after lite_registry_close().
- *
- * Context: may sleep.
+/*
+ * Stop all nodes, which ends netlink commands that use them. Later commands
+ * find no node, and can start none after lite_registry_close(). Context: may
+ * sleep.
  */
 void lite_registry_exit(void)
 {

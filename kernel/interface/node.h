@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A node: one LITE instance on one RDMA device, made of the layers, and its
- * door /dev/liteN. The registry knows all nodes of this kernel; it, the
- * workqueue that closes files, and the file system of mapped LMRs are the only
- * state that does not hang off a node.
+ * device node /dev/liteN. The only state outside of nodes is the registry of
+ * all nodes in this kernel, the workqueue that closes files, and the file
+ * system of mapped LMRs.
  *
- * Whoever works on a node holds it @active (lite_node_enter()); stopping waits
- * for them after it has ended all connections, so that they come out. Whoever
- * only refers to the object holds @ref.
+ * A user of a node holds @active (lite_node_enter()); stopping ends all
+ * connections, and then waits for these users. A pointer to the object holds
+ * @ref.
  */
 #ifndef _LITE_NODE_H
 #define _LITE_NODE_H
@@ -21,8 +21,8 @@
 
 /**
  * struct lite_node_params - settings of LITE_CMD_NODE_START
- * @index: N of /dev/liteN, or -1: the lowest that is free
- * @mode: permission bits of that
+ * @index: N of /dev/liteN; -1: the lowest that is free
+ * @mode: permission bits of /dev/liteN
  */
 struct lite_node_params {
 	int index;
@@ -35,13 +35,13 @@ struct lite_node_params {
 /**
  * struct lite_node_join - a node's attempts to join, one at a time
  * @lock: protects @number, @running, @err and @why
- * @number: of the last one, from 1; 0: there was none
+ * @number: of the last attempt, from 1; 0: there was none
  * @running: it has not ended
- * @err: how it ended
+ * @err: its result
  * @why: constant text where @err says too little, or NULL
  * @addr: of the member that it asks
  * @timeout: jiffies
- * @work: does it, and is active on the node meanwhile
+ * @work: does it; active on the node meanwhile
  */
 struct lite_node_join {
 	spinlock_t lock;
@@ -90,7 +90,7 @@ struct lite_node *lite_node_find(u32 index);
 struct lite_node *lite_node_next(int after);
 void lite_node_put(struct lite_node *node);
 
-/* Take part in the life of a node: false when it is stopping. */
+/* Become a user of a node; false: it is stopping. */
 static inline bool lite_node_enter(struct lite_node *node)
 {
 	return percpu_ref_tryget_live(&node->active);
@@ -163,7 +163,7 @@ void lite_cred_current(struct lite_cred *to);
 struct lite_uring;
 
 /**
- * struct lite_urings - room for commands of io_uring, while none has it
+ * struct lite_urings - cache of idle memory for io_uring commands
  * @lock: protects the others
  * @idle: a list
  * @n: its length
@@ -178,24 +178,24 @@ struct lite_urings {
  * struct lite_file - an open /dev/liteN, or a user mapping of an LMR
  * @node: with a reference to the object
  * @ctx: its handles
- * @rpc: what it has of calls; made when first needed
- * @urings: see there
- * @ref: memory
- * @close_work: gives them back after the last descriptor is closed
- * @closed: completed when it has
+ * @rpc: its RPC state; made when first needed
+ * @urings: its idle memory for io_uring commands
+ * @ref: of this structure
+ * @close_work: releases its resources after the last descriptor is closed
+ * @closed: completed when @close_work is done
  */
 struct lite_file {
 	struct lite_node *node;
 	struct lite_ctx *ctx;
 	struct lite_rpc_file *rpc;
-	bool read_only; /* opened so: has handles that may read, at most */
+	bool read_only; /* opened read-only: its handles may at most read */
 	struct lite_urings urings;
 	refcount_t ref;
 	struct work_struct close_work;
 	struct completion closed;
 };
 
-/* Between the files of the symbols for kernel modules, whose clients are root. */
+/* Between the files for kernel modules; kernel clients are root. */
 extern const struct lite_cred lite_root;
 struct lite_node *lite_kapi_enter(struct lite_ctx *ctx);
 char *lite_kapi_name(const char *name);

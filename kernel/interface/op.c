@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * LITE_IOC_OP: one operation. As the other ioctls (ioctl.c), but what all of them
- * have in common would cost more here than the operation itself.
+ * LITE_IOC_OP: one operation. It bypasses the code common to the other ioctls
+ * (ioctl.c), which would cost more than the operation.
  */
 #include <linux/uaccess.h>
 
 #include "../compat.h"
 #include "node.h"
 
-/* As it comes from users that know of nothing newer or older, in one go. */
+/*
+ * Fetch a structure that has the size we know, at once; false: it has not, or
+ * there was a fault.
+ */
 static bool lite_op_get(struct lite_op *op, const struct lite_op __user *from)
 {
 	const u64 __user *u = (const u64 __user *)from;
@@ -26,7 +29,7 @@ static bool lite_op_get(struct lite_op *op, const struct lite_op __user *from)
 	unsafe_get_user(k[6], &u[6], fault);
 	unsafe_get_user(k[7], &u[7], fault);
 	user_access_end();
-	/* @result only comes out. */
+	/* @result is output only. */
 	return op->size == sizeof(*op);
 fault:
 	user_access_end();
@@ -45,19 +48,12 @@ static int lite_op_get_any(struct lite_op *op, const struct lite_op __user *from
 	if (size > PAGE_SIZE)
 		return -E2BIG;
 	err = copy_struct_from_user(op, sizeof(*op), from, size);
-	/* The field was fetched twice: what counts is what was checked. */
+	/* The size was fetched twice: use the one that was checked. */
 	op->size = size;
 	return err;
 }
 
-/**
- * lite_ioctl_op - LITE_IOC_OP
- * @lf: open file
- * @user: its structure
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno.
- */
+/* LITE_IOC_OP. Context: may sleep; killable. Return: 0 or a negative errno. */
 long lite_ioctl_op(struct lite_file *lf, struct lite_op __user *user)
 {
 	struct lite_gate gate = { .users = &lf->node->active, .in = true };
@@ -81,6 +77,6 @@ long lite_ioctl_op(struct lite_file *lf, struct lite_op __user *user)
 	}
 	if (gate.in)
 		lite_node_exit(lf->node);
-	/* Of an operation the result only, and also when it has failed. */
+	/* Only the result is copied out, even on failure. */
 	return put_user(op.result, &user->result) ? err ?: -EFAULT : err;
 }

@@ -5,12 +5,11 @@
 /**
  * lite_sync_lock - take a lock, for a process or a kernel module
  * @node: node; the caller is active on it
- * @args: which; how, and for how long to wait, are filled in here
+ * @args: lock and holder; mode and time-out are filled in here
  * @flags: LITE_LOCK_*
- * @timeout_ms: as <uapi/lite.h> has time-outs
+ * @timeout_ms: time-out as in <uapi/lite.h>
  *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno as LITE_IOC_LOCK.
+ * Context: may sleep; killable. Return: as LITE_IOC_LOCK.
  */
 int lite_sync_lock(struct lite_node *node, struct lite_lock_args *args,
 		   u32 flags, s32 timeout_ms)
@@ -27,14 +26,9 @@ int lite_sync_lock(struct lite_node *node, struct lite_lock_args *args,
 	return lite_lock_take(&node->locks, args);
 }
 
-/**
- * lite_sync_barrier - wait at a barrier, for a process or a kernel module
- * @node: node; the caller is active on it
- * @args: which; for how long to wait is filled in here
- * @timeout_ms: as <uapi/lite.h> has time-outs
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno as LITE_IOC_BARRIER.
+/*
+ * Wait at a barrier; parameters as for lite_sync_lock(). Context: may sleep;
+ * killable. Return: as LITE_IOC_BARRIER.
  */
 int lite_sync_barrier(struct lite_node *node, struct lite_lock_args *args,
 		      s32 timeout_ms)
@@ -45,7 +39,7 @@ int lite_sync_barrier(struct lite_node *node, struct lite_lock_args *args,
 		return -EINVAL;
 	args->timeout = lite_timeout_jiffies(timeout_ms, LITE_FOREVER);
 	err = lite_barrier_wait(&node->locks, args);
-	/* It takes asking the home to know whether the others have come. */
+	/* Even LITE_NOWAIT has to ask the home, so it may time out. */
 	return err == -ETIMEDOUT && timeout_ms == LITE_NOWAIT ? -EAGAIN : err;
 }
 

@@ -2,44 +2,47 @@
 /*
  * Barriers in words of LMRs.
  *
- * Normal operation: who comes tells the home of the LMR (ARRIVE), and waits, as
- * for a lock. When as many have come as are to come, the home tells each of them
- * (GRANT), and the next round begins.
+ * Normal operation: a participant sends ARRIVE to the home of the LMR, and
+ * waits as for a lock. When as many have arrived as are expected, the home
+ * sends each of them a GRANT, and the next round begins.
  *
- * Recovery: as of locks. An arrival is a claim; it is repeated in each session
- * with the home, and counts once. Nobody counts who is not there any more, but
- * for who went when all had come:
+ * Recovery: as for locks. An arrival is a claim; ARRIVE is repeated in each
+ * session with the home, and counts once. A departed participant does not
+ * count, unless the round was already complete:
  *
- *   a caller who gives up has the home take it out first (RELEASE); if the home
- *   says that all have come he goes on with them
- *   an ARRIVE is not given up before it is answered, or its session over; and in
- *   a session that is over nothing is entered: so none comes after the RELEASE
- *   of the same claim
- *   as long as an earlier claim from here could not be taken out, because the
- *   home was out of reach, nobody arrives anew from here
- *   claims of nodes that are no more are swept; who comes back, and has been
- *   entered before, is not entered anew: perhaps all had come
+ *   A caller that gives up first has the home remove its claim (RELEASE). If
+ *   the home answers that the round is complete, the caller goes on.
+ *
+ *   The caller waits until ARRIVE is answered or its session is over, and the
+ *   home enters nothing from a session that is over. So no ARRIVE is entered
+ *   after the RELEASE of the same claim.
+ *
+ *   While an earlier claim from this node could not be removed, because the
+ *   home is out of reach, no new one is sent.
+ *
+ *   Claims of dead nodes are swept. A claim that had been entered is not
+ *   entered again when its node comes back: the round may have been complete.
  *
  * The home's part is in lock_home.c.
  */
 #include "../wait.h"
 #include "lock.h"
 
-/* Does the home perhaps count somebody who has gone from here? */
+/* May the home still count a departed participant of this node? */
 static bool lite_barrier_is_left(struct lite_locks *locks,
 				 const struct lite_word *word)
 {
 	bool found;
 
 	spin_lock(&locks->lock);
-	/* Arrivals have no owners. */
+	/* The owner of arrivals is 0. */
 	found = lite_hold_in(&locks->left_barriers, word, 0);
 	spin_unlock(&locks->lock);
-	/* It is not waited for when it is down: that is an error of its own. */
+	/* If the home is down, the caller gets that error instead. */
 	return found && lite_cluster_is_live(locks->cl, word->home);
 }
 
-/* Wait for that. @left: of the caller's time; made less. */
+/* Wait for the removal. @left: jiffies left, reduced. */
 static int lite_barrier_await_left(struct lite_locks *locks,
 				   const struct lite_word *word,
 				   unsigned long *left)
@@ -60,12 +63,12 @@ static int lite_barrier_await_left(struct lite_locks *locks,
 }
 
 /**
- * lite_barrier_wait - wait until all have come
- * @locks: node's
- * @args: where, how many, how long
+ * lite_barrier_wait - wait until all participants have arrived
+ * @locks: the node's
+ * @args: the request
  *
  * Context: may sleep; killable.
- * Return: 0: they have; otherwise as LITE_IOC_BARRIER.
+ * Return: 0; otherwise as LITE_IOC_BARRIER.
  */
 int lite_barrier_wait(struct lite_locks *locks,
 		      const struct lite_lock_args *args)
@@ -88,15 +91,15 @@ int lite_barrier_wait(struct lite_locks *locks,
 		return PTR_ERR(h);
 	err = lite_lock_wait(h, &rest);
 	if (!err) {
-		/* The home needs nothing more of it. */
+		/* The home's claim ends with its GRANT. */
 		lite_hold_free(h);
 		return 0;
 	}
 	lite_lock_give_up(h);
-	/* We counted as down. */
+	/* The home has counted this node as down. */
 	if (err == -ENOLCK)
 		err = -EHOSTDOWN;
-	/* It may be us who went. */
+	/* It may be this node that has left or stops. */
 	if (err == -EHOSTDOWN)
 		err = lite_cluster_ready(locks->cl) ?: err;
 	return err;

@@ -2,15 +2,15 @@
 /*
  * The client's side of a ring: from BIND to UNBIND.
  *
- * Normal operation: the first who calls a function in a session binds it, others
- * who come meanwhile wait for that. When it has not been used for a while it is
- * closed: who comes then binds anew.
+ * Normal operation: the first caller of a function in a session binds it; other
+ * callers wait for that. A ring that is idle for LITE_BIND_IDLE is closed, and
+ * the next caller binds anew.
  *
- * What runs concurrently: callers, receive handlers, idle_work, unbind_work, the
- * end of the connection. The state under rp->lock says who has a bind: NEW - its
- * maker; LIVE - everybody; CLOSING - those whose calls are under way, the last of
- * whom has unbind_work queued; DEAD - nobody. Mirror and object go with the last
- * reference; the tables' is put after UNBIND or the fence.
+ * What runs concurrently: callers, receive handlers, idle_work, unbind_work,
+ * and the end of the connection. The state, under rp->lock, says which of them
+ * may use a bind: NEW: its maker; LIVE: all; CLOSING: calls under way, the last
+ * of which queues unbind_work; DEAD: none. Mirror and object go with the last
+ * reference; the tables' reference is dropped after UNBIND or the fence.
  */
 #include <linux/cred.h>
 #include <linux/slab.h>
@@ -37,12 +37,7 @@ static void lite_bind_release(struct kref *ref)
 		lite_conn_put(conn);
 }
 
-/**
- * lite_bind_put - give a reference back
- * @bind: bind
- *
- * Context: process; nothing is locked.
- */
+/* Drop a reference. Context: process; no locks held. */
 void lite_bind_put(struct lite_bind *bind)
 {
 	kref_put(&bind->ref, lite_bind_release);
@@ -64,7 +59,7 @@ static int lite_bind_tell_unbind(struct lite_rpc_peer *rp, u32 index)
 
 	if (rp->conn) {
 		err = lite_rpc_call(rp->conn, &d);
-		/* It must not be in doubt who may use the memory. */
+		/* The server may still use the memory. */
 		if (err)
 			lite_conn_kill(rp->conn, -EPROTO);
 		return err;
@@ -74,7 +69,7 @@ static int lite_bind_tell_unbind(struct lite_rpc_peer *rp, u32 index)
 	if (ring)
 		kref_get(&ring->ref);
 	spin_unlock(&rp->svc->lock);
-	/* The table's reference is ours to put when that succeeds. */
+	/* On success the table's reference is ours to drop. */
 	err = ring ? lite_ring_end(ring, false) : -EHOSTDOWN;
 	if (!err)
 		lite_ring_put(ring);
@@ -92,7 +87,7 @@ static void lite_unbind_work(struct work_struct *work)
 	struct lite_rpc_peer *rp = bind->rp;
 	bool mine = false;
 
-	/* Before the number is free at the server: it may be used again. */
+	/* Before UNBIND: then the server may use the number again. */
 	spin_lock(&rp->lock);
 	if (bind->state == LITE_BIND_CLOSING) {
 		bind->state = LITE_BIND_DEAD;
@@ -103,17 +98,14 @@ static void lite_unbind_work(struct work_struct *work)
 	spin_unlock(&rp->lock);
 	if (mine) {
 		if (lite_bind_tell_unbind(rp, bind->index) && rp->conn)
-			/* What is in flight is over then. */
+			/* After that nothing is in flight. */
 			wait_for_completion(&rp->conn->fenced);
 		lite_bind_put(bind); /* the tables' */
 	}
 	lite_bind_put(bind);
 }
 
-/**
- * lite_bind_check_empty - unbind if it is time
- * @bind: a call has ended, or it was closed; rp->lock is held
- */
+/* Unbind a CLOSING ring when no call is under way any more. */
 void lite_bind_check_empty(struct lite_bind *bind)
 {
 	lockdep_assert_held(&bind->rp->lock);
@@ -130,16 +122,14 @@ static void __lite_bind_close(struct lite_bind *bind)
 	if (bind->state != LITE_BIND_LIVE)
 		return;
 	bind->state = LITE_BIND_CLOSING;
-	/* They bind anew. */
+	/* Calls in line bind anew. */
 	lite_line_end(bind, -ESTALE);
 	lite_bind_check_empty(bind);
 }
 
-/**
- * lite_bind_close - make no more calls through a ring, and then give it back
- * @bind: the caller has a reference
- *
- * Context: process.
+/*
+ * Make no more calls through a ring, then give it back. The caller has a
+ * reference. Context: process.
  */
 void lite_bind_close(struct lite_bind *bind)
 {
@@ -148,12 +138,9 @@ void lite_bind_close(struct lite_bind *bind)
 	spin_unlock(&bind->rp->lock);
 }
 
-/**
- * lite_bind_close_index - likewise, by number
- * @rp: of the connection
- * @index: of a ring, maybe
- *
- * Context: process.
+/*
+ * lite_bind_close() of the ring with number @index, if there is one. Context:
+ * process.
  */
 void lite_bind_close_index(struct lite_rpc_peer *rp, u32 index)
 {
@@ -166,13 +153,7 @@ void lite_bind_close_index(struct lite_rpc_peer *rp, u32 index)
 	spin_unlock(&rp->lock);
 }
 
-/**
- * lite_binds_idle - close what has not been used for a while
- * @rp: of a connection
- * @all: or has
- *
- * Context: process.
- */
+/* Close idle rings; with @all, all rings. Context: process. */
 void lite_binds_idle(struct lite_rpc_peer *rp, bool all)
 {
 	struct lite_bind *bind;
@@ -186,12 +167,7 @@ void lite_binds_idle(struct lite_rpc_peer *rp, bool all)
 	spin_unlock(&rp->lock);
 }
 
-/**
- * lite_binds_down - the connection is dying: so are all calls
- * @rp: its
- *
- * Context: process.
- */
+/* End all calls of a dying connection. Context: process. */
 void lite_binds_down(struct lite_rpc_peer *rp)
 {
 	struct lite_bind *bind;
@@ -207,11 +183,9 @@ void lite_binds_down(struct lite_rpc_peer *rp)
 	spin_unlock(&rp->lock);
 }
 
-/**
- * lite_binds_gone - nobody can write the mirrors any more
- * @rp: of a connection that is down and fenced
- *
- * Context: may sleep.
+/*
+ * Free the binds of a connection that is down and fenced: the peer cannot write
+ * the mirrors any more. Context: may sleep.
  */
 void lite_binds_gone(struct lite_rpc_peer *rp)
 {
@@ -223,12 +197,12 @@ void lite_binds_gone(struct lite_rpc_peer *rp)
 		bind = list_first_entry_or_null(&rp->binds, struct lite_bind,
 						list);
 		if (bind) {
-			/* One that is NEW: its maker sees it. */
+			/* If it is NEW, its maker checks the state. */
 			bind->state = LITE_BIND_DEAD;
 			list_del_init(&bind->list);
 			if (bind->area)
 				xa_erase(&rp->by_index, bind->index);
-			/* Those that were nobody's but the peer's. */
+			/* Slots that only the peer still held. */
 			for (i = 0; i < LITE_RPC_DEPTH; i++) {
 				if (bind->slot[i].state > LITE_BIND_ENDED)
 					lite_slot_free(bind, i);
@@ -243,7 +217,7 @@ void lite_binds_gone(struct lite_rpc_peer *rp)
 
 /* ---- binding ------------------------------------------------------------- */
 
-/* Nobody waits for the reply any more: give the ring back. */
+/* The caller has given up waiting for BIND: give the ring back. */
 static void lite_bind_late(void *ctx, struct lite_conn *conn,
 			   const void *reply)
 {
@@ -277,7 +251,6 @@ static void lite_bind_learn(struct lite_bind *bind,
 	bind->squash = le32_to_cpu(f->squash);
 }
 
-/* The ring is there; our side of it. */
 static int lite_bind_fill(struct lite_bind *bind,
 			  const struct lite_wire_rpc_bind_reply *r)
 {
@@ -337,7 +310,7 @@ static int lite_bind_remote(struct lite_bind *bind, struct lite_rcall *call)
 	return err;
 }
 
-/* To a function of this node: ring and mirror are one. */
+/* Bind a function of this node: ring and mirror are the same memory. */
 static int lite_bind_local(struct lite_bind *bind)
 {
 	struct lite_rpc_peer *rp = bind->rp;
@@ -362,7 +335,10 @@ static int lite_bind_local(struct lite_bind *bind)
 	return err;
 }
 
-/* Bind what was entered as NEW; the tables' reference is the caller's on failure. */
+/*
+ * Bind a NEW entry. On failure the tables' reference is dropped here, unless
+ * the end of the connection has dropped it.
+ */
 static int lite_bind_make(struct lite_bind *bind, struct lite_rcall *call)
 {
 	struct lite_rpc_peer *rp = bind->rp;
@@ -377,13 +353,13 @@ static int lite_bind_make(struct lite_bind *bind, struct lite_rcall *call)
 	if (rp->dead && !err)
 		err = -EHOSTDOWN;
 	if (!err && xa_load(&rp->by_index, bind->index)) {
-		/* Another ring has that number. */
+		/* The peer gave one number to two rings. */
 		lite_conn_kill(rp->conn, -EPROTO);
 		err = -EPROTO;
 	}
 	dead = bind->state == LITE_BIND_DEAD;
 	if (!err && !dead) {
-		/* Into an entry that is there: needs no memory. */
+		/* The entry is reserved: this needs no memory. */
 		xa_store(&rp->by_index, bind->index, bind, GFP_ATOMIC);
 		bind->used = jiffies;
 		bind->state = LITE_BIND_LIVE;
@@ -453,7 +429,7 @@ static int lite_bind_await(struct lite_bind *bind, struct lite_rcall *call)
 	ret = lite_wait_done_timeout(&bind->ready, call->deadline - now);
 	if (ret <= 0)
 		return ret ? -EINTR : -ETIMEDOUT;
-	/* What befell its maker need not befall us. */
+	/* The maker's signal or time-out is not ours: retry. */
 	if (bind->err == -EINTR || bind->err == -ETIMEDOUT)
 		return -ESTALE;
 	return bind->err;
@@ -482,13 +458,13 @@ static int lite_bind_in(struct lite_rpc_peer *rp, struct lite_rcall *call)
 	}
 	if (bind) {
 		kref_get(&bind->ref);
-		/* What its maker has learnt is seen under the lock only. */
+		/* If not LIVE, the maker's fields are not visible yet. */
 		ready = bind->state == LITE_BIND_LIVE;
 	} else if (rp->dead) {
 		err = -EHOSTDOWN;
 	} else {
 		bind = new;
-		kref_get(&bind->ref); /* ours; the first is the tables' */
+		kref_get(&bind->ref); /* the first one is the tables' */
 		list_add(&bind->list, &rp->binds);
 	}
 	spin_unlock(&rp->lock);
@@ -509,12 +485,12 @@ static int lite_bind_in(struct lite_rpc_peer *rp, struct lite_rcall *call)
 }
 
 /**
- * lite_bind_get - a ring for a call
+ * lite_bind_get - get a ring for a call, binding the function if need be
  * @call: its @bind is set, with a reference
  *
  * Context: may sleep; killable.
  * Return: 0; -ESTALE: try again; -EHOSTDOWN, -EHOSTUNREACH, -ECONNREFUSED,
- * -ENOBUFS, -ENOMEM, -ETIMEDOUT, -EINTR; LITE_RCALL_TRY: -EAGAIN.
+ * -ENOBUFS, -ENOMEM, -ETIMEDOUT, -EINTR; with LITE_RCALL_TRY: -EAGAIN.
  */
 int lite_bind_get(struct lite_rcall *call)
 {
@@ -540,13 +516,13 @@ int lite_bind_get(struct lite_rcall *call)
 }
 
 /**
- * lite_bind_may_call - may this caller call, and so much?
+ * lite_bind_may_call - check permission, length and registration of a call
  * @bind: of the function
- * @call: by whom, and what
+ * @call: call, with its caller's credentials
  *
  * Context: any.
- * Return: 0, -EACCES, -E2BIG; -ECONNREFUSED: it is not the registration that the
- * caller means.
+ * Return: 0, -EACCES, -E2BIG; -ECONNREFUSED: the function is not the
+ * registration that the caller has found.
  */
 int lite_bind_may_call(const struct lite_bind *bind, struct lite_rcall *call)
 {
@@ -559,7 +535,7 @@ int lite_bind_may_call(const struct lite_bind *bind, struct lite_rcall *call)
 	if (call->registration != LITE_ANY_REGISTRATION &&
 	    call->registration != (bind->cookie & LITE_FOUND_COOKIE))
 		return -ECONNREFUSED;
-	/* Mostly it is for everybody; else groups have to be looked at. */
+	/* Most functions are open to all: then skip the groups. */
 	if ((bind->mode & 0222) != 0222 &&
 	    !(lite_rights_of(call->cred, 0, &acl, bind->squash) &
 	      LITE_RIGHT_WRITE))

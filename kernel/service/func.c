@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Functions: who serves them, and how a request finds somebody who takes it.
+ * Functions: their servers, and the dispatch of requests.
  *
- * Normal operation: a request is handed to a thread that waits for one, or else
- * queued, in the order of their coming. Of several open files that serve a
- * function each gets its turn; of the threads of one, that which came last,
- * since it is the most likely to be awake.
+ * Normal operation: a request is handed to a waiting thread, or queued in order
+ * of arrival. The open files that serve a function take turns; of the waiting
+ * threads of one file the latest is chosen, as it is the most likely to be
+ * awake.
  *
- * A function whose last server goes is dead: out of the table, what is queued
- * is refused, and its clients are told (GONE). Until they have given their rings
- * back these go over to the next function of that number, if it is like it
+ * When its last server goes, a function is dead: it leaves the table, queued
+ * requests are refused, and its clients are told (GONE). Rings that they have
+ * not given back yet move to the next function of that number if it is alike
  * (lite_ring_func()).
  */
 #include <linux/slab.h>
 
 #include "inbox.h"
 
-/* Where numbers are taken from for those who want any. */
+/* First of the numbers given to functions that ask for none. */
 #define LITE_FUNCTION_ANY 32768
 
 static void lite_func_release(struct kref *ref)
@@ -27,22 +27,13 @@ static void lite_func_release(struct kref *ref)
 	kfree(func);
 }
 
-/**
- * lite_func_put - give a reference back
- * @func: function
- *
- * Context: any.
- */
+/* Drop a reference. Context: any. */
 void lite_func_put(struct lite_func *func)
 {
 	kref_put(&func->ref, lite_func_release);
 }
 
-/**
- * lite_func_describe - tell a peer of a function
- * @func: function
- * @out: set, but for @squash
- */
+/* Describe a function for a peer. Sets all of @out but @squash. */
 void lite_func_describe(const struct lite_func *func,
 			struct lite_wire_rpc_func *out)
 {
@@ -72,13 +63,13 @@ static struct lite_func *lite_func_by_name(struct lite_service *svc,
 }
 
 /**
- * lite_func_find - a function that is served here
- * @svc: node's
- * @number: its number, or 0: by @name
+ * lite_func_find - find a function that is served here
+ * @svc: the node's
+ * @number: its number; 0: find it by @name
  * @name: checked
  *
  * Context: process.
- * Return: it, with a reference, or NULL.
+ * Return: the function, with a reference, or NULL.
  */
 struct lite_func *lite_func_find(struct lite_service *svc, u32 number,
 				 const char *name)
@@ -112,7 +103,7 @@ static struct lite_recv_waiter *lite_func_waiter(struct lite_func *func)
 	return NULL;
 }
 
-/* The first in the queue to a thread that waits for one, if there is any. */
+/* Hand the first queued request to a waiting thread; false: there is none. */
 static bool lite_func_hand(struct lite_func *func)
 {
 	struct lite_recv_waiter *w = lite_func_waiter(func);
@@ -125,16 +116,14 @@ static bool lite_func_hand(struct lite_func *func)
 	req->state = LITE_REQ_BUSY;
 	list_del(&w->list);
 	w->req = req;
-	/* Looked at under svc->lock: it does not go too soon. */
+	/* @w stays: its thread takes svc->lock before it returns. */
 	complete(&w->done);
 	return true;
 }
 
-/**
- * lite_func_serve - hand what is queued to those who wait, or put it into inboxes
- * @func: not dead; svc->lock is held
- *
- * Context: process; receive handlers.
+/*
+ * Hand queued requests to waiters, or to inboxes. @func is not dead. Context:
+ * process, svc->lock is held; receive handlers.
  */
 void lite_func_serve(struct lite_func *func)
 {
@@ -154,10 +143,10 @@ void lite_func_serve(struct lite_func *func)
 }
 
 /**
- * lite_func_queue - hand a request to somebody who waits, or queue it
+ * lite_func_queue - hand a request to a waiter, or queue it
  * @func: its function, not dead
- * @req: of nobody; svc->lock is held
- * @first: before all others, as it was taken and given back
+ * @req: neither queued nor taken; svc->lock is held
+ * @first: queue it first, as it had been taken and was given back
  *
  * Context: process; receive handlers.
  */
@@ -177,15 +166,14 @@ void lite_func_queue(struct lite_func *func, struct lite_request *req,
 	lite_func_serve(func);
 }
 
-/* May its requests or replies be longer than a ring takes? */
 static bool lite_func_is_long(const struct lite_func *func)
 {
 	return lite_rpc_has_lists(func->max_request, func->max_reply);
 }
 
-/* ---- who serves ---------------------------------------------------------- */
+/* ---- servers ------------------------------------------------------------- */
 
-/* Nobody serves it any more. The table's reference is the caller's to put. */
+/* No server is left. The caller puts the table's reference. */
 static void lite_func_end(struct lite_func *func)
 {
 	struct lite_service *svc = func->svc;
@@ -204,7 +192,7 @@ static void lite_func_end(struct lite_func *func)
 	}
 }
 
-/* Threads of a file that wait for what it does not serve any more. */
+/* End waits of threads for functions that the file no longer serves. */
 static void lite_file_end_waiters(struct lite_rpc_file *file, u32 number)
 {
 	struct lite_recv_waiter *w, *tmp;
@@ -218,7 +206,7 @@ static void lite_file_end_waiters(struct lite_rpc_file *file, u32 number)
 	}
 }
 
-/* Return: the function, if that was its end: the caller puts it. */
+/* Return: the function, if this was its last server: the caller puts it. */
 static struct lite_func *lite_server_end(struct lite_server *s)
 {
 	struct lite_func *func = s->func;
@@ -237,13 +225,7 @@ static struct lite_func *lite_server_end(struct lite_server *s)
 	return func;
 }
 
-/**
- * lite_server_find - does an open file serve a function?
- * @file: open file's; svc->lock is held
- * @number: function
- *
- * Return: that it does, or NULL.
- */
+/* Find the registration of function @number by an open file, or NULL. */
 struct lite_server *lite_server_find(struct lite_rpc_file *file, u32 number)
 {
 	struct lite_server *s;
@@ -256,13 +238,9 @@ struct lite_server *lite_server_find(struct lite_rpc_file *file, u32 number)
 	return NULL;
 }
 
-/**
- * lite_func_unregister - an open file serves a function no more
- * @file: open file's
- * @number: function
- *
- * Context: process.
- * Return: 0 or -ENOENT.
+/*
+ * End the registration of a function by an open file. Context: process. Return:
+ * 0 or -ENOENT.
  */
 int lite_func_unregister(struct lite_rpc_file *file, u32 number)
 {
@@ -281,12 +259,7 @@ int lite_func_unregister(struct lite_rpc_file *file, u32 number)
 	return s ? 0 : -ENOENT;
 }
 
-/**
- * lite_func_leave_all - an open file serves nothing any more
- * @file: shut
- *
- * Context: process.
- */
+/* End all registrations of an open file that is shut. Context: process. */
 void lite_func_leave_all(struct lite_rpc_file *file)
 {
 	struct lite_service *svc = file->svc;
@@ -320,7 +293,7 @@ static bool lite_func_is_like(const struct lite_func *a,
 	       !strcmp(a->name, b->name);
 }
 
-/* @part: its owner's, of the pool of functions. */
+/* Enter a function. @part: its owner's, of the pool of functions. */
 static int lite_func_enter(struct lite_func *func, u32 number,
 			   struct lite_pool_part *part)
 {
@@ -335,7 +308,7 @@ static int lite_func_enter(struct lite_func *func, u32 number,
 	if (number)
 		err = xa_insert(&svc->functions, number, func, GFP_ATOMIC);
 	else
-		/* Not soon again: who knows it may not know that it ended. */
+		/* Cyclic: clients may still use a dead function's number. */
 		err = xa_alloc_cyclic(&svc->functions, &number, func,
 				      XA_LIMIT(LITE_FUNCTION_ANY,
 					       LITE_FUNCTION_MAX),
@@ -348,7 +321,7 @@ static int lite_func_enter(struct lite_func *func, u32 number,
 	return 0;
 }
 
-/* Serve @new, or what is there already and like it. */
+/* Serve @new, or join the servers of a function that is there and alike. */
 static int lite_server_enter(struct lite_rpc_file *file, struct lite_server *s,
 			     struct lite_func *new, u32 number,
 			     struct lite_pool_part *part)
@@ -385,7 +358,7 @@ static int lite_server_enter(struct lite_rpc_file *file, struct lite_server *s,
 	list_add_tail(&s->of_file, &file->servers);
 	file->n_servers++;
 	WRITE_ONCE(file->n_long, file->n_long + lite_func_is_long(s->func));
-	/* Its threads may wait for requests that are there already. */
+	/* Threads of the file may wait for requests that are queued. */
 	lite_func_serve(s->func);
 	if (!list_empty(&s->func->queue) && wq_has_sleeper(&file->wait))
 		wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
@@ -436,10 +409,10 @@ static struct lite_func *lite_func_alloc(struct lite_service *svc,
 }
 
 /**
- * lite_func_register - an open file serves a function from now on
- * @file: open file's
- * @cred: who registers it
- * @r: what; its number is set
+ * lite_func_register - register an open file as server of a function
+ * @file: the open file's
+ * @cred: of the caller
+ * @r: parameters; its number is set
  *
  * Context: may sleep.
  * Return: 0 or a negative errno as LITE_IOC_RPC_REGISTER.
@@ -481,10 +454,10 @@ out:
 }
 
 /**
- * lite_func_register_kernel - a kernel client serves a function from now on
- * @svc: node's
- * @kf: how; its function is set, with a reference
- * @r: what
+ * lite_func_register_kernel - register a kernel client as server of a function
+ * @svc: the node's
+ * @kf: its handler; @kf->func is set, with a reference
+ * @r: parameters
  *
  * Context: may sleep.
  * Return: 0 or a negative errno as LITE_IOC_RPC_REGISTER.
@@ -502,7 +475,7 @@ int lite_func_register_kernel(struct lite_service *svc, struct lite_kfunc *kf,
 	func = lite_func_alloc(svc, r, 0, 0);
 	if (!func)
 		return -ENOMEM;
-	/* Root's is always there. */
+	/* Never NULL: root's part is static. */
 	part = lite_pool_hold(pool, 0);
 	func->handler = kf;
 	kf->func = func;
@@ -518,11 +491,9 @@ int lite_func_register_kernel(struct lite_service *svc, struct lite_kfunc *kf,
 	return err;
 }
 
-/**
- * lite_func_unregister_kernel - a kernel client serves a function no more
- * @func: function; requests that have come in are being handled
- *
- * Context: process.
+/*
+ * End the registration of a kernel client. Requests that have come in are still
+ * handled. Context: process.
  */
 void lite_func_unregister_kernel(struct lite_func *func)
 {

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Slots and records of rings, and those who wait for them.
+ * Slots and records of rings, and the calls that queue for them.
  *
  * A call needs a slot of the ring, a record in it, and a place in the window of
- * the connection. It has all of them or none. Who does not get them waits in the
- * ring's line; the first in line gets what comes free before anybody who comes
- * later, so that a long request is not passed by short ones for ever. The lines
- * of a connection take turns: what comes free in the window goes to the next one
- * whose ring has room. No ring gets so much of it that nothing is left for others,
- * and no user (../core/pool.h): a caller whose user has its part is passed by those
- * of others, in its line, too.
+ * the connection; it gets all of them or none. A call that gets none queues in
+ * the ring's line. The first in line goes before any later call, so that short
+ * requests cannot starve a long one. The lines of a connection take turns: a
+ * free place in the window goes to the next ring with room. No ring and no user
+ * (../core/pool.h) gets so much of the window that nothing is left for others:
+ * calls of other users pass those of a user at its limit, in its line, too.
  */
 #include "../wait.h"
 #include "service.h"
 
-/* One in line: until @done. */
+/* A call in line, on the stack of its caller, until @done. */
 struct lite_liner {
 	struct list_head list;
 	struct lite_rcall *call;
@@ -24,7 +23,10 @@ struct lite_liner {
 	struct completion done;
 };
 
-/* The call gets its place: 0; -EAGAIN: there is none; -EDQUOT: not for its user. */
+/*
+ * Give a call its place. -EAGAIN: there is none; -EDQUOT: its user is at the
+ * limit.
+ */
 static int lite_line_grant(struct lite_bind *bind, struct lite_liner *l)
 {
 	struct lite_rpc_peer *rp = bind->rp;
@@ -72,7 +74,7 @@ static int lite_line_grant(struct lite_bind *bind, struct lite_liner *l)
 	return 0;
 }
 
-/* Serve the first in line of one ring whose user has not got its part. */
+/* Serve the first call in a ring's line of a user below its limit. */
 static bool lite_line_serve(struct lite_bind *bind)
 {
 	struct lite_pool_part *full = NULL;
@@ -80,7 +82,7 @@ static bool lite_line_serve(struct lite_bind *bind)
 	int err = -EAGAIN;
 
 	list_for_each_entry(l, &bind->line, list) {
-		/* There may be many of one user. */
+		/* Skips further calls of that user. */
 		if (full && l->part == full)
 			continue;
 		err = lite_line_grant(bind, l);
@@ -100,11 +102,9 @@ static bool lite_line_serve(struct lite_bind *bind)
 	return true;
 }
 
-/**
- * lite_line_move - something has come free: serve those in line
- * @rp: of the connection; its lock is held
- *
- * Context: process; receive handlers.
+/*
+ * Serve the lines after something has become free. Context: process, receive
+ * handlers; rp->lock is held.
  */
 void lite_line_move(struct lite_rpc_peer *rp)
 {
@@ -124,11 +124,7 @@ void lite_line_move(struct lite_rpc_peer *rp)
 	} while (served);
 }
 
-/**
- * lite_line_end - nobody gets anything here any more
- * @bind: its connection's lock is held
- * @err: why
- */
+/* End all calls in a ring's line with @err. */
 void lite_line_end(struct lite_bind *bind, int err)
 {
 	struct lite_liner *l, *tmp;
@@ -142,7 +138,10 @@ void lite_line_end(struct lite_bind *bind, int err)
 	list_del_init(&bind->line_list);
 }
 
-/* It is passed by nobody but those of other users: the first of these may be it. */
+/*
+ * Queue a call. If the calls before it are of users at their limit, it may be
+ * served at once.
+ */
 static void lite_line_enter(struct lite_bind *bind, struct lite_liner *l)
 {
 	bool first = list_empty(&bind->line);
@@ -173,11 +172,11 @@ static int lite_line_wait(struct lite_bind *bind, struct lite_liner *l,
 	if (time_before(now, deadline))
 		ret = lite_wait_done_timeout(&l->done, deadline - now);
 	spin_lock(&rp->lock);
-	/* Also what came in the last moment. */
+	/* It may have been served in the last moment. */
 	if (l->err == -EINPROGRESS) {
 		lite_line_leave(bind, l);
 		l->err = ret < 0 ? -EINTR : -ETIMEDOUT;
-		/* It may have stood in the way of the one behind it. */
+		/* It may have held up the next in line. */
 		lite_line_move(rp);
 	}
 	spin_unlock(&rp->lock);
@@ -185,12 +184,12 @@ static int lite_line_wait(struct lite_bind *bind, struct lite_liner *l,
 }
 
 /**
- * lite_line_take - a slot and a record for a call
- * @call: its @bind is set; its @slot is, too, then, which is FILLING
+ * lite_line_take - get a slot and a record for a call
+ * @call: its @bind is set; on success its @slot is, which is FILLING
  *
  * Context: may sleep; killable.
- * Return: 0; -ESTALE: the ring is not used any more, bind anew; -EAGAIN: it does
- * not want to wait; -ETIMEDOUT, -EINTR.
+ * Return: 0; -ESTALE: the ring is closed, bind again; -EAGAIN: the call does
+ * not want to wait; -ENOMEM, -ETIMEDOUT, -EINTR.
  */
 int lite_line_take(struct lite_rcall *call)
 {
@@ -228,19 +227,13 @@ int lite_line_take(struct lite_rcall *call)
 	spin_unlock(&rp->lock);
 	if (err == -EINPROGRESS)
 		err = lite_line_wait(bind, &l, call->deadline);
-	/* Else it is the slot's. */
+	/* Otherwise the slot has it. */
 	if (l.part)
 		lite_pool_drop(&rp->users, l.part);
 	return err;
 }
 
-/**
- * lite_window_leave - a call of a ring is not under way any more
- * @bind: ring; its connection's lock is held
- * @s: the call's slot
- *
- * Who is in line is still to be looked at: lite_line_move().
- */
+/* Return a call's place in the window. The caller must lite_line_move(). */
 void lite_window_leave(struct lite_bind *bind, struct lite_bind_slot *s)
 {
 	struct lite_pool *users = &bind->rp->users;
@@ -255,10 +248,7 @@ void lite_window_leave(struct lite_bind *bind, struct lite_bind_slot *s)
 	}
 }
 
-/**
- * lite_slot_drop - the peer will not touch what a call has beside its record
- * @s: slot; its connection's lock is held
- */
+/* Drop a slot's memory outside of its record; the peer is done with it. */
 void lite_slot_drop(struct lite_bind_slot *s)
 {
 	lite_bulk_put_later(s->request);
@@ -267,11 +257,7 @@ void lite_slot_drop(struct lite_bind_slot *s)
 	s->reply = NULL;
 }
 
-/**
- * lite_slot_free - a slot and its record are free
- * @bind: of the slot; its connection's lock is held
- * @slot: the peer will not write its record
- */
+/* Free a slot and its record, which the peer will not write any more. */
 void lite_slot_free(struct lite_bind *bind, u32 slot)
 {
 	struct lite_bind_slot *s = &bind->slot[slot];
@@ -283,7 +269,7 @@ void lite_slot_free(struct lite_bind *bind, u32 slot)
 		lite_window_leave(bind, s);
 	s->state = LITE_BIND_FREE;
 	s->call = NULL;
-	/* A dying peer may touch it yet: it goes as the mirror does. */
+	/* A dying peer may still touch it: it is freed with the mirror. */
 	if (!rp->dead)
 		lite_slot_drop(s);
 	bind->slots_used &= ~(1ULL << slot);
@@ -294,12 +280,7 @@ void lite_slot_free(struct lite_bind *bind, u32 slot)
 	lite_bind_check_empty(bind);
 }
 
-/**
- * lite_slot_end - there will be no reply
- * @bind: of the slot; its connection's lock is held
- * @slot: in whatever state
- * @err: what to tell a caller
- */
+/* End the call in a slot, in any state, with @err instead of a reply. */
 void lite_slot_end(struct lite_bind *bind, u32 slot, int err)
 {
 	struct lite_bind_slot *s = &bind->slot[slot];

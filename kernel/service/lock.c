@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Taking locks, and the life of this part of a node.
+ * Taking locks, and init and exit of this part of a node.
  *
- * Normal operation: swap FREE for one's own claim, by the device, with the
- * caller's handle. When somebody else has the lock, wait (lock_wait.c).
+ * Normal operation: the device swaps FREE for the claim's own value, using the
+ * caller's handle. If the lock is taken, wait (lock_wait.c).
  *
- * Recovery: a swap of which it is not known whether it was done is done again
- * in the next session; what is in the word then tells. If there is none, the
- * claim is left to be given back when the word can be reached
- * (lite_hold_leave()); should somebody find it there before, he asks us.
+ * Recovery: a swap of unknown outcome is repeated in the next session; the word
+ * then shows whether it was done. Without a next session the claim is left to
+ * the background (lite_hold_leave()). A home that finds it in the word sends a
+ * PROBE.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -17,11 +17,11 @@
 #include "../wait.h"
 #include "lock.h"
 
-/* Sessions in which a swap is tried. */
+/* Attempts per swap, across sessions. */
 #define LITE_LOCK_TRIES 6
-/* Values that may be found instead of the one seen before. */
+/* Other values found in the word before the home is asked. */
 #define LITE_LOCK_SWAPS 8
-/* So many are told of a change under the lock of all. */
+/* Claims notified of a change per hold of locks->lock. */
 #define LITE_KICK_BATCH 32
 
 /* ---- holds --------------------------------------------------------------- */
@@ -51,25 +51,14 @@ static bool lite_hold_less(struct rb_node *a, const struct rb_node *b)
 	return lite_hold_cmp(&key, b) < 0;
 }
 
-/**
- * lite_hold_add - have a claim found by its word and owner
- * @tree: where; its lock is held
- * @h: claim in no tree
- */
+/* Enter a claim in a tree, by word and owner. */
 void lite_hold_add(struct rb_root *tree, struct lite_hold *h)
 {
 	lockdep_assert_held(&h->locks->lock);
 	rb_add(&h->node, tree, lite_hold_less);
 }
 
-/**
- * lite_hold_in - the claim of an owner on a word
- * @tree: where to look; its lock is held
- * @word: which
- * @owner: of a context
- *
- * Return: the claim, or NULL.
- */
+/* Find an owner's claim on a word in a tree; locks->lock is held. */
 struct lite_hold *lite_hold_in(const struct rb_root *tree,
 			       const struct lite_word *word, u64 owner)
 {
@@ -79,15 +68,7 @@ struct lite_hold *lite_hold_in(const struct rb_root *tree,
 			     struct lite_hold, node);
 }
 
-/**
- * lite_hold_find_locked - the lock that a holder has
- * @locks: node's; its lock is held
- * @ctx: context of the holder
- * @word: where the lock is
- * @owner: which holder of that context
- *
- * Return: the hold, or NULL.
- */
+/* Find the lock on @word that @owner of @ctx has, or NULL. */
 struct lite_hold *lite_hold_find_locked(struct lite_locks *locks,
 					const struct lite_ctx *ctx,
 					const struct lite_word *word, u64 owner)
@@ -96,15 +77,11 @@ struct lite_hold *lite_hold_find_locked(struct lite_locks *locks,
 	return lite_hold_in(&ctx->locks, word, owner);
 }
 
-/**
- * lite_hold_new - a claim that nobody knows of yet
- * @locks: node's
- * @args: of the caller
- * @word: where the lock is
+/*
+ * Make a claim, TAKING. Context: may sleep.
  *
- * Context: may sleep.
- * Return: the claim, TAKING, or ERR_PTR: -EDQUOT: its user has as many as there are
- * for one; -ENOMEM.
+ * Return: the claim, or ERR_PTR: -EDQUOT: its user has its share of the pool;
+ * -ENOMEM.
  */
 struct lite_hold *lite_hold_new(struct lite_locks *locks,
 				const struct lite_lock_args *args,
@@ -130,7 +107,7 @@ struct lite_hold *lite_hold_new(struct lite_locks *locks,
 	INIT_LIST_HEAD(&h->list);
 	init_waitqueue_head(&h->wait);
 	INIT_DELAYED_WORK(&h->work, lite_hold_left_work);
-	/* One that was in use not long ago could be named by what comes late. */
+	/* Cyclic: a late message may still name a recently used ticket. */
 	err = xa_alloc_cyclic(&locks->tickets, &h->ticket, h,
 			      XA_LIMIT(1, LITE_TICKET_MAX), &locks->next_ticket,
 			      GFP_KERNEL_ACCOUNT);
@@ -148,17 +125,12 @@ err_give:
 	return ERR_PTR(-ENOMEM);
 }
 
-/**
- * lite_hold_free - a claim is over, and nobody knows of it any more
- * @h: in no list
- *
- * Context: any process.
- */
+/* Free a claim, which is in no list. Context: process. */
 void lite_hold_free(struct lite_hold *h)
 {
 	struct lite_locks *locks = h->locks;
 
-	/* Who has looked it up holds the lock. */
+	/* A handler that has found it by its ticket holds the lock. */
 	spin_lock(&locks->lock);
 	xa_erase(&locks->tickets, h->ticket);
 	spin_unlock(&locks->lock);
@@ -168,13 +140,7 @@ void lite_hold_free(struct lite_hold *h)
 	kfree(h);
 }
 
-/**
- * lite_hold_publish - a lock has been taken: from here on it can be given back
- * @h: TAKING, or HELD since it was waited for
- * @ctx: context of the holder
- *
- * Context: any process.
- */
+/* Make a lock that was taken visible to UNLOCK. Context: process. */
 void lite_hold_publish(struct lite_hold *h, struct lite_ctx *ctx)
 {
 	struct lite_locks *locks = h->locks;
@@ -199,11 +165,9 @@ static struct lite_access lite_lock_access(const struct lite_lock_args *args)
 	};
 }
 
-/**
- * lite_lock_check - may the word be used by this handle?
- * @args: of the caller
+/*
+ * Check that the handle may use the word. Context: may sleep; killable.
  *
- * Context: may sleep; killable.
  * Return: 0; as lite_access_enter(); -EINVAL, -ERANGE, -EOPNOTSUPP.
  */
 int lite_lock_check(const struct lite_lock_args *args)
@@ -221,7 +185,7 @@ int lite_lock_check(const struct lite_lock_args *args)
 	return err;
 }
 
-/* Having seen a word. 0: swap it for ours. */
+/* What to do about a value found in the word; 0: swap it for ours. */
 static int lite_lock_judge(struct lite_hold *h,
 			   const struct lite_lock_args *args, u64 word)
 {
@@ -229,7 +193,10 @@ static int lite_lock_judge(struct lite_hold *h,
 	case LITE_LOCK_SWAP:
 		return 0;
 	case LITE_LOCK_ASK:
-		/* A home that is asked looks more closely: only when it must. */
+		/*
+		 * Asking makes the home take the word over: not for a mere try,
+		 * unless the holder may be dead.
+		 */
 		if (args->try && lite_lockword_kind(word) == LITE_LOCKWORD_HELD &&
 		    lite_lock_holder(h->locks, word))
 			return -EBUSY;
@@ -242,8 +209,10 @@ static int lite_lock_judge(struct lite_hold *h,
 }
 
 /*
- * Take it without the home. -EINPROGRESS: the home has to be asked.
- * h->swapped: it may be ours, whatever is returned.
+ * Try to take the lock without the home. Whatever is returned, h->swapped says
+ * whether our value may be in the word.
+ *
+ * Return: 0; -EINPROGRESS: ask the home; other errnos.
  */
 static int lite_lock_swap(struct lite_hold *h,
 			  const struct lite_lock_args *args)
@@ -272,7 +241,7 @@ static int lite_lock_swap(struct lite_hold *h,
 			h->died = h->was_died;
 			return 0;
 		}
-		/* Ours, when it was there, only the home can have replaced. */
+		/* Only the home replaces our value, and only by MANAGED. */
 		if (lite_lockword_kind(old) != LITE_LOCKWORD_MANAGED)
 			h->swapped = false;
 		h->seen = old;
@@ -281,18 +250,16 @@ static int lite_lock_swap(struct lite_hold *h,
 			return err;
 		if (lite_given_up())
 			return -EINTR;
-		/* Somebody writes to it all the time: the home keeps order. */
+		/* The word keeps changing: let the home queue us. */
 		if (++swaps == LITE_LOCK_SWAPS)
 			return -EINPROGRESS;
 		expected = old;
 	}
 }
 
-/**
- * lite_lock_give_up - it was not to be
- * @h: in no list; not the caller's any more
- *
- * Context: any process.
+/*
+ * End a claim that did not become a usable lock. Takes over @h, which is in no
+ * list. Context: process.
  */
 void lite_lock_give_up(struct lite_hold *h)
 {
@@ -305,11 +272,11 @@ void lite_lock_give_up(struct lite_hold *h)
 
 /**
  * lite_lock_take - take a lock
- * @locks: node's
- * @args: which, and who wants it how
+ * @locks: the node's
+ * @args: the request
  *
  * Context: may sleep; killable.
- * Return: 0; -EOWNERDEAD: the caller has it, and who had it before died;
+ * Return: 0; -EOWNERDEAD: the caller has it, and a previous owner died;
  * otherwise as LITE_IOC_LOCK.
  */
 int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
@@ -334,24 +301,27 @@ int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 	h = lite_hold_new(locks, args, &word);
 	if (IS_ERR(h))
 		return PTR_ERR(h);
-	/* Who shares is known to the home only: a word has room for one. */
+	/* The word has room for one holder: only the home can share it. */
 	err = args->shared ? lite_lock_check(args) ?: -EINPROGRESS :
 			     lite_lock_swap(h, args);
 	if (err == -EINPROGRESS) {
 		err = lite_lock_wait(h, args);
-		/* It may have taken long: is the handle still good for it? */
+		/* The handle may have lost its rights while we waited. */
 		if (!err)
 			err = lite_lock_check(args);
-		/* Nobody's fault, and it is ours. */
+		/* The lock is ours even if the handle cannot be checked. */
 		if (err == -EHOSTDOWN && h->managed)
 			err = 0;
 	}
-	/* It will not know of it: nobody is to be told that it died with it. */
+	/*
+	 * A dying caller never learns of the lock: end the claim as unused, so
+	 * that the next owner is not told of a death.
+	 */
 	if (!err && lite_given_up())
 		err = -EINTR;
 	if (!err && h->died)
 		err = -EOWNERDEAD;
-	/* It may be us who went. */
+	/* It may be this node that has left or stops. */
 	if (err == -EHOSTDOWN)
 		err = lite_cluster_ready(locks->cl) ?: err;
 	trace_lite_lock(LITE_TRACE_LOCK_TAKE, word.id, word.offset,
@@ -367,7 +337,7 @@ int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 
 /* ---- life ---------------------------------------------------------------- */
 
-/* Claims of processes here, and those that this node keeps as a home, take memory. */
+/* Limit the claims of local processes, and those kept as a home. */
 static void lite_lock_pools_init(struct lite_locks *locks)
 {
 	struct lite_pool *pools = lite_lock_pools(locks);
@@ -379,16 +349,7 @@ static void lite_lock_pools_init(struct lite_locks *locks)
 	lite_pool_init(&pools[LITE_POOL_LOCK_CLAIMS], limit, limit / 8, 0);
 }
 
-/**
- * lite_locks_init - be ready for locks
- * @locks: to fill; zeroed
- * @mem: node's
- * @rpc: node's
- * @stats: of the node
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM.
- */
+/* Initialize the zeroed @locks. Context: may sleep. Return: 0 or -ENOMEM. */
 int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem,
 		    struct lite_rpc *rpc, struct lite_stats __percpu *stats)
 {
@@ -418,8 +379,8 @@ int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem,
 }
 
 /*
- * Tell of a change all in a list who do not know of it. They are in the order in
- * which they were told, and those who come are the last.
+ * Notify the claims in @list that have not seen @change. The list is in order
+ * of notification; new claims enter at its end.
  */
 static void lite_holds_kick(struct lite_locks *locks, struct list_head *list,
 			    int change)
@@ -447,15 +408,13 @@ static void lite_holds_kick(struct lite_locks *locks, struct list_head *list,
 	} while (n == LITE_KICK_BATCH);
 }
 
-/**
- * lite_locks_changed - a member, or a session, has come or gone
- * @locks: node's
- *
- * Context: may sleep; the work is done in the background.
+/*
+ * A member or a session has come or gone. Context: may sleep; claims are looked
+ * at in the background.
  */
 void lite_locks_changed(struct lite_locks *locks)
 {
-	/* Before those who wait are woken: they compare. */
+	/* Before waking the waiters: they compare it. */
 	int change = atomic_inc_return(&locks->changes);
 
 	lite_holds_kick(locks, &locks->waiting, change);
@@ -467,10 +426,8 @@ void lite_locks_changed(struct lite_locks *locks)
 	wake_up_all(&locks->left_wait);
 }
 
-/**
- * lite_locks_shut - forget all that was locked
- * @locks: node's; nobody is in a call of its, and it has no session any more
- *
+/*
+ * Forget all locks: no calls are under way, and all sessions have ended.
  * Context: may sleep.
  */
 void lite_locks_shut(struct lite_locks *locks)
@@ -481,25 +438,20 @@ void lite_locks_shut(struct lite_locks *locks)
 	lite_holds_kick(locks, &locks->left,
 			atomic_inc_return(&locks->changes));
 	lite_lock_home_shut(locks);
-	/* What was left ends itself now, one way or the other. */
+	/* LEFT claims end now, released or not. */
 	flush_workqueue(locks->wq);
-	/* A sweep that was queued before; there is nothing for it to sweep. */
+	/* A sweep may still be queued, with nothing left to sweep. */
 	flush_workqueue(locks->tell_wq);
 	lite_locks_drop_held(locks);
 }
 
-/**
- * lite_locks_exit - the counterpart of lite_locks_init()
- * @locks: node's; shut, and no handler is running
- *
+/*
+ * Undo lite_locks_init() after lite_locks_shut(), when no handler is running.
  * Context: may sleep.
  */
 void lite_locks_exit(struct lite_locks *locks)
 {
-	/*
-	 * Items of both queue items of the other, but for locks and claims only, and
-	 * there are none any more.
-	 */
+	/* Their items queue items on each other, but none are left. */
 	destroy_workqueue(locks->wq);
 	destroy_workqueue(locks->tell_wq);
 	xa_destroy(&locks->tickets);

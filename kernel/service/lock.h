@@ -1,48 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Locks in words of LMRs. core/lockword.h has the word; Documentation/locks.rst
- * tells the story.
+ * Locks in words of LMRs. The word is in core/lockword.h, the protocol in
+ * Documentation/locks.rst.
  *
- * Two roles, which one node may play at once:
+ * Two roles, both of which a node may play at the same time:
  *
- *   taker    whose process wants a lock (struct lite_hold). It takes a lock that
- *            nobody has, and gives back one that nobody waits for, by one
- *            compare-and-swap; else it asks the home. lock.c, lock_wait.c,
+ *   taker    has a process that wants a lock (struct lite_hold). It takes a
+ *            free lock, and releases one without waiters, by one compare-and-
+ *            swap; otherwise it asks the home. lock.c, lock_wait.c,
  *            lock_release.c
- *   home     of the LMR: when somebody has to wait it makes the word its own
- *            (MANAGED), keeps owners and a queue (struct lite_lock), and passes
- *            the lock on in the order in which they asked. lock_home.c,
- *            lock_settle.c, lock_serve.c
+ *   home     of the LMR. When a claim has to wait, the home makes the word
+ *            MANAGED, keeps owners and a queue (struct lite_lock), and grants
+ *            the lock in the order of requests. lock_home.c, lock_settle.c,
+ *            lock_serve.c
  *
- * A barrier is a lock that nobody has until as many want it as are to come: then
- * all of them do, for a moment. barrier.c
+ * A barrier is a lock without an owner until the expected number of claims is
+ * queued; then all of them are granted. barrier.c
  *
- * Calls, none of which waits for anything: WAIT (taker to home: I want it) and
- * RELEASE (I want it no more) are answered at once; GRANT (home to taker: you
- * have it, or an error) says whether the taker still wants it; PROBE (home to
- * the node in a word: do you?) whether it has it. All may be repeated, and may
- * come late: they name a ticket, which stands for one claim on a lock in one
- * life of a node.
+ * Calls: WAIT (taker to home: queue me) and RELEASE (end my claim) are answered
+ * at once. GRANT (home to taker: you have the lock, or an error) is answered
+ * with whether the taker still wants it, PROBE (home to the node named in a
+ * word) with whether it has it. All may be repeated and may arrive late: each
+ * names a ticket, which stands for one claim in one life of a node. No handler
+ * waits for another call.
  *
- * Why nobody waits for ever
+ * Why no claim waits forever: a claim ends by RELEASE, by a refused GRANT, or
+ * with the life of its node or the LMR. A waiting taker asks again in each new
+ * session with the home. While claims wait, PROBE finds a holder in the word,
+ * or an owner, that is none, whatever was written to the word.
  *
- *   A claim that the home knows ends by RELEASE, by a GRANT that is refused, by
- *   the end of its node's life, or of the LMR. A taker that is waiting asks again
- *   in each session with the home. A word that names a claim which is none (a
- *   swap of which nobody knew whether it was done) is found out by PROBE; so is
- *   an owner that is none, whoever has written what to the word, as long as
- *   others wait.
+ * Why no two claims own a lock: while the word is MANAGED only the home
+ * decides. It swaps it for FREE, DIED or ENDED only when there is neither owner
+ * nor queue, which it checks under @home_lock before the swap. A swap of
+ * unknown outcome is repeated, or seen to be done, in a later session. By then
+ * the first one is over: the responder ends a session before it starts the
+ * next.
  *
- * Why no two have it
- *
- *   While the word is MANAGED only the home says who has the lock; it becomes
- *   FREE, DIED or ENDED only when there is neither owner nor queue, under
- *   @home_lock, before it is swapped. A swap of which it is not known whether it
- *   was done is done again, or seen to have been done, in a later session: then
- *   the first one is over (the responder ends a session before it has the next).
- *
- * Locking: @home_lock, then lite_lmr.lock. @lock is innermost. No call and no
- * operation on memory is made with either.
+ * Locking: @home_lock, then lite_lmr.lock. @lock is innermost. Neither is held
+ * during a call or a memory operation.
  */
 #ifndef _LITE_LOCK_H
 #define _LITE_LOCK_H
@@ -55,26 +50,26 @@
 
 /**
  * struct lite_locks - the locks of a node
- * @mem: node's
- * @cl: node's
- * @stats: of the node
- * @wq: words, and what takes calls of those who are suspect: its items may wait
- *	long, but nobody for them but the end of the node
- * @tell_wq: claims that are told, and the sweep: not behind items of @wq
- * @changes: in members and sessions; who waits looks again
- * @closing: nothing new
- * @lock: protects the next six, and what is in holds
+ * @mem: the node's
+ * @cl: the node's
+ * @stats: the node's
+ * @wq: work on words, and RELEASEs of LEFT claims: items may wait long, only
+ *	shutdown waits for them
+ * @tell_wq: GRANTs and the sweep; must not queue behind items of @wq
+ * @changes: number of changes of members and sessions; waiters compare it
+ * @closing: accept nothing new
+ * @lock: protects the next six members, and the fields of holds
  * @tickets: struct lite_hold by ticket
- * @next_ticket: where to look for a free one
- * @held: those that are HELD; each context has a tree of its own
- * @waiting: those that are WAITING
- * @left: those that are LEFT
- * @left_barriers: of them the arrivals at barriers, by word
- * @left_wait: woken when one of a barrier is so no more, or members have changed
- * @home_lock: protects the rest, and what is in it
+ * @next_ticket: where to look for a free ticket
+ * @held: HELD claims; each context also has a tree of its own
+ * @waiting: WAITING claims
+ * @left: LEFT claims
+ * @left_barriers: arrivals at barriers in @left, by word
+ * @left_wait: woken when a LEFT claim is over, or members have changed
+ * @home_lock: protects the rest, and what it contains
  * @home: struct lite_lock by LMR and offset
- * @objects: how many they are, those out of the tree included; atomic
- * @sweep: looks for claims whose nodes are no more
+ * @objects: number of struct lite_lock, removed ones included; atomic
+ * @sweep: ends the claims of dead nodes
  */
 struct lite_locks {
 	struct lite_memory *mem;
@@ -99,13 +94,13 @@ struct lite_locks {
 };
 
 /**
- * struct lite_lock_args - a lock, and who wants it how
- * @ctx: context; with @owner it is the holder
+ * struct lite_lock_args - a lock request
+ * @ctx: context; together with @owner it identifies the holder
  * @lh: handle
  * @offset: in the LMR
- * @owner: any number; tells the holders of one context from each other
- * @n: not a lock: a barrier for so many
- * @shared: with others who want it so
+ * @owner: any number; tells the holders of one context apart
+ * @n: participants of a barrier; 0: a lock
+ * @shared: allow other shared holders
  * @try: do not wait
  * @timeout: jiffies to wait, MAX_JIFFY_OFFSET at most
  */
@@ -140,27 +135,27 @@ void lite_locks_ctx_gone(struct lite_locks *locks, struct lite_ctx *ctx);
 /* lock_home.c */
 void lite_locks_lmr_cut(struct lite_locks *locks, u64 id, u64 length);
 
-/* Of each kind a node has so many, if they take no more than this part of memory. */
+/* Size of each pool of a node: this many claims, at most 1/PART of memory. */
 #define LITE_LOCK_CLAIMS_MAX 262144U
 #define LITE_LOCK_CLAIMS_PART 16
 #define LITE_LOCK_CLAIM_BYTES 512
 
-/* The pools of a node, of which LITE_POOL_LOCKS and LITE_POOL_LOCK_CLAIMS are ours. */
+/* The node's pools; ours are LITE_POOL_LOCKS and LITE_POOL_LOCK_CLAIMS. */
 static inline struct lite_pool *lite_lock_pools(struct lite_locks *locks)
 {
 	return locks->mem->fab->pools;
 }
 
-/* One more; 0, -EDQUOT or -ENOMEM. */
+/* Take one more. Return: 0, -EDQUOT or -ENOMEM. */
 static inline int lite_lock_pool_take(struct lite_pool *pool, u32 uid)
 {
 	int err = lite_pool_take(pool, uid, 1);
 
-	/* That others have the rest is no news to the caller. */
+	/* The caller need not know that other users have the rest. */
 	return err == -ENOSPC ? -EDQUOT : err;
 }
 
-/* Trees are in the order of several numbers, one after the other. */
+/* Compare one number of a multi-part tree key. */
 static inline int lite_order(u64 a, u64 b)
 {
 	return a < b ? -1 : a > b;
@@ -169,41 +164,40 @@ static inline int lite_order(u64 a, u64 b)
 /* ---- the taker's side, between its files --------------------------------- */
 
 enum lite_hold_state {
-	LITE_HOLD_TAKING,  /* its word may be in memory */
+	LITE_HOLD_TAKING,  /* its value may be in the word */
 	LITE_HOLD_WAITING, /* the home may grant it */
 	LITE_HOLD_HELD,    /* has the lock */
-	LITE_HOLD_ENDING,  /* somebody gives it back, and waits for that */
-	LITE_HOLD_LEFT,    /* nobody waits: it is given back when that is possible */
+	LITE_HOLD_ENDING,  /* a caller is releasing it */
+	LITE_HOLD_LEFT,    /* no caller waits: released in the background */
 };
 
 /**
- * struct lite_hold - a claim of a process here on a lock
- * @locks: node's
- * @ctx: whose; NULL: LEFT
- * @owner: of it
+ * struct lite_hold - a local process's claim on a lock
+ * @locks: the node's
+ * @ctx: the holder's context; NULL: LEFT
+ * @owner: number of the holder in @ctx
  * @word: the lock
  * @incarnation: of this node
  * @ticket: number of the claim in that life
- * @value: of the word, should it be taken without the home
- * @seen: what was in the word instead
+ * @value: value of the word if the lock is taken without the home
+ * @seen: other value last seen in the word
  * @state: under locks->lock, as are the next two
- * @died: it was got from a holder that died, and has not been made consistent
+ * @died: a previous holder died, and the lock was not made consistent since
  * @verdict: of the home
- * @n: it is an arrival at a barrier for so many; 0: a claim on a lock
- * @arriving: once more, in another session; under locks->lock
- * @shared: with others
+ * @n: participants of the barrier it arrives at; 0: a claim on a lock
+ * @arriving: an ARRIVE is being repeated in another session; under locks->lock
+ * @shared: with other holders
  * @managed: the home has granted it; under locks->lock
  * @swapped: @value may be in the word
- * @was_died: that replaced DIED
+ * @was_died: the swap replaced DIED
  * @asked: the home may know of it
- * @entered: an arrival of which it does know
+ * @entered: an arrival that the home has confirmed
  * @end: LEFT: how it ends
- * @node: HELD: in ctx->locks; LEFT, of an arrival: in locks->left_barriers
+ * @node: HELD: in ctx->locks; LEFT arrival: in locks->left_barriers
  * @list: in locks->held, locks->waiting or locks->left
- * @kicked: locks->changes of which it has been told, or which was before it came
- *	to that list
- * @wait: woken when there is a verdict, or members have changed
- * @work: LEFT: gives it back
+ * @kicked: locks->changes when it was last notified, or entered the list
+ * @wait: woken by a verdict, or when members have changed
+ * @work: LEFT: releases it
  */
 struct lite_hold {
 	struct lite_locks *locks;
@@ -262,29 +256,29 @@ void lite_lock_fill(struct lite_wire_lock *w, const struct lite_hold *h,
 /* ---- the home's side, between its files ---------------------------------- */
 
 /**
- * struct lite_lock - a lock that somebody has to wait for, at its home
- * @locks: node's
- * @ref: the table's, those of claims, and that of @work while it is queued
+ * struct lite_lock - a lock with waiters, or a barrier, at its home
+ * @locks: the node's
+ * @ref: held by the tree, by claims, and by @work while it is queued
  * @node: in locks->home
  * @word: where it is
- * @n: it is a barrier for so many: those who have arrived are in @queue, those
- *	of a round that is complete in @owners, until they have been told
- * @managed: so is the word: owners and queue say who has it
- * @died: the next owner is told that one before died
- * @ended: nobody shall have it any more
- * @removed: from the table
- * @settling: it is being made so
- * @back: FREE, DIED or ENDED may be in the word already, or not
- * @seen: what is thought to be in the word; it is swapped for that
- * @maybe: a swap of this for MANAGED may have been done
- * @owners: claims that have it: one, or all of them shared
- * @queue: claims that want it, in the order of their coming
- * @n_queued: how many they are
- * @tries: those of them that will not wait
- * @claims: owners and queue by name
- * @early: claims that were given back while it was not known what was in the
- *	word, by name; @status of them is how
- * @work: what takes an operation on the word, or a PROBE
+ * @n: participants of a barrier; those that have arrived are in @queue, those
+ *	of a complete round in @owners until they have been told. 0: a lock
+ * @managed: the word is MANAGED: @owners and @queue decide
+ * @settling: a swap for MANAGED is under way
+ * @died: the next owner gets EOWNERDEAD
+ * @ended: the lock is unrecoverable
+ * @removed: no longer in locks->home
+ * @back: a swap for FREE, DIED or ENDED has an unknown outcome
+ * @seen: probable value of the word, tried first
+ * @maybe: value that a swap of unknown outcome may have replaced with MANAGED
+ * @owners: claims that own it: one, or several shared ones
+ * @queue: claims that wait, in order of arrival
+ * @n_queued: length of @queue
+ * @tries: claims in @queue that do not want to wait
+ * @claims: owners and queue, by name
+ * @early: claims released before it was known what was in the word, by name;
+ *	their @status is how they ended
+ * @work: does operations on the word, and PROBEs
  */
 struct lite_lock {
 	struct lite_locks *locks;
@@ -316,22 +310,22 @@ enum lite_claim_state {
 };
 
 /**
- * struct lite_claim - somebody who has or wants a lock, at its home
- * @lock: which
- * @ref: that of the tree that it is in, and that of @work while it is queued
- * @name: in lock->claims, or lock->early
- * @list: in lock->owners or lock->queue, or in none when it is OVER
+ * struct lite_claim - a claim on a lock, at the lock's home
+ * @lock: the lock
+ * @ref: held by the tree it is in, and by @work while it is queued
+ * @name: in lock->claims or lock->early
+ * @list: in lock->owners or lock->queue; empty when OVER
  * @tried: in lock->tries while it is QUEUED
  * @node: of the taker
- * @incarnation: in which life
- * @ticket: number there
- * @counted: for @uid, in the pool of claims
+ * @incarnation: of that node
+ * @ticket: number of the claim there
+ * @counted: charged to @uid in the pool of claims
  * @uid: of the taker
  * @state: enum lite_claim_state
- * @shared: with others
+ * @shared: with other owners
  * @try: does not wait
- * @probe: it was found in the word: is it true?
- * @found: it was in the word when that became ours
+ * @probe: it was found in the word, and has to be confirmed
+ * @found: it was in the word when that became MANAGED
  * @swept: its node counted as dead, so it is not told anything any more
  * @status: what it is told
  * @work: tells it

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Claims on locks, at the home of their LMR: how they are found, counted, and told
- * what has become of them.
+ * Claims on locks at the home of their LMR: finding, charging and telling them.
  *
- * A claim has a name: node and ticket, and the life of the node. Those of a lock are
- * in a tree by name, however many share it or wait for it, and in a list of owners or
- * of the queue in the order of their coming. One that a node has asked for is counted
- * for the user there; one that was found in a word, at most one for each lock, is not.
+ * The name of a claim is node, ticket and incarnation of the node. The claims
+ * of a lock are in a tree by name, and in the list of owners or, in order of
+ * arrival, in the queue. A claim that a node has asked for is charged to its
+ * user there; one that was found in a word, at most one per lock, is not.
  *
- * What runs concurrently: as in lock_home.c; the items that tell claims are here.
+ * Concurrency: see lock_home.c. The work items that tell claims are here.
  */
 #include <linux/slab.h>
 
@@ -16,8 +15,8 @@
 #include "lock.h"
 
 /*
- * A node that is alive has answered with something else than yes or no, or has no
- * session at the moment; if it still waits it asks again as soon as it has one.
+ * Delay before a GRANT is repeated that was answered by neither yes nor no, or
+ * found no session. A taker that still waits asks again in its next session.
  */
 #define LITE_TELL_PERIOD (HZ / 4)
 
@@ -39,27 +38,15 @@ static void lite_claim_release(struct kref *ref)
 	kfree(c);
 }
 
-/**
- * lite_claim_put - give back a reference to a claim
- * @c: claim
- *
- * Context: any process.
- */
+/* Drop a reference to a claim. Context: process. */
 void lite_claim_put(struct lite_claim *c)
 {
 	kref_put(&c->ref, lite_claim_release);
 }
 
-/**
- * lite_claim_new - a claim in no list, and counted for nobody
- * @l: lock
- * @node: whose
- * @incarnation: in which life
- * @ticket: its number there
- * @gfp: of its memory
- *
- * Context: may sleep.
- * Return: it, with a reference for a tree, or NULL.
+/*
+ * Make a claim in no list, not charged, with the reference for a tree. Context:
+ * may sleep. Return: the claim, or NULL.
  */
 struct lite_claim *lite_claim_new(struct lite_lock *l, u32 node,
 				  u64 incarnation, u32 ticket, gfp_t gfp)
@@ -82,16 +69,11 @@ struct lite_claim *lite_claim_new(struct lite_lock *l, u32 node,
 	return c;
 }
 
-/**
- * lite_claim_admit - a claim that a node asks for
- * @l: lock; home_lock is held
- * @node: which
- * @w: what it says
- * @gfp: of its memory
+/*
+ * Make a claim that @node asks for, and charge it. Context: may sleep.
  *
- * Context: may sleep.
- * Return: it, with a reference for a tree; or ERR_PTR: -EDQUOT: the user has as
- * many as there are for one; -ENOMEM.
+ * Return: the claim, with the reference for a tree; or ERR_PTR: -EDQUOT: the
+ * user has its share of the pool; -ENOMEM.
  */
 struct lite_claim *lite_claim_admit(struct lite_lock *l, u32 node,
 				    const struct lite_wire_lock *w, gfp_t gfp)
@@ -125,7 +107,7 @@ struct lite_claim_name {
 	u64 incarnation;
 };
 
-/* Of what is in a word, too, which has but a hash of the life. */
+/* Also compares with a word, which has only a hash of the incarnation. */
 static int lite_claim_cmp_word(const void *key, const struct rb_node *node)
 {
 	const struct lite_claim *c = rb_entry(node, struct lite_claim, name);
@@ -169,15 +151,7 @@ static struct lite_claim *lite_claim_in(const struct rb_root *tree, u32 node,
 			     struct lite_claim, name);
 }
 
-/**
- * lite_claim_find - a claim on a lock
- * @l: lock; home_lock is held
- * @node: whose
- * @incarnation: in which life
- * @ticket: its number there
- *
- * Return: the claim of an owner, or in the queue; or NULL.
- */
+/* Find a claim, an owner's or a queued one, by name, or NULL. */
 struct lite_claim *lite_claim_find(const struct lite_lock *l, u32 node,
 				   u64 incarnation, u32 ticket)
 {
@@ -195,10 +169,7 @@ static void lite_claim_unlist(struct lite_claim *c)
 	list_del_init(&c->tried);
 }
 
-/**
- * lite_claim_queue - a claim is the last in the queue
- * @c: claim in no list; home_lock is held
- */
+/* Append a claim, which is in no list, to the queue. */
 void lite_claim_queue(struct lite_claim *c)
 {
 	struct lite_lock *l = c->lock;
@@ -211,10 +182,7 @@ void lite_claim_queue(struct lite_claim *c)
 		list_add_tail(&c->tried, &l->tries);
 }
 
-/**
- * lite_claim_have - a claim is that of an owner
- * @c: claim in the queue, or in no list; home_lock is held
- */
+/* Make a claim, which is in the queue or in no list, an owner. */
 void lite_claim_have(struct lite_claim *c)
 {
 	struct lite_lock *l = c->lock;
@@ -227,10 +195,7 @@ void lite_claim_have(struct lite_claim *c)
 	list_add_tail(&c->list, &l->owners);
 }
 
-/**
- * lite_claim_out - a claim is not that of an owner, nor in the queue, any more
- * @c: claim; home_lock is held; the tree's reference is the caller's now
- */
+/* Take a claim out of owners and queue. The caller gets its reference. */
 void lite_claim_out(struct lite_claim *c)
 {
 	lockdep_assert_held(&c->lock->locks->home_lock);
@@ -240,15 +205,12 @@ void lite_claim_out(struct lite_claim *c)
 	c->state = LITE_CLAIM_OVER;
 }
 
-/* ---- given back early ---------------------------------------------------- */
+/* ---- released early ------------------------------------------------------ */
 
-/**
- * lite_lock_keep_early - note how a claim was given back that may be in the word
- * @l: lock; home_lock is held
- * @node: whose
- * @w: what it says; if its claim is in the queue, it is so no more
+/*
+ * Record the RELEASE of a claim that may be in the word, queued or not. A
+ * queued claim of that name leaves the queue. Context: may sleep.
  *
- * Context: may sleep.
  * Return: 0 or -ENOMEM: try again later.
  */
 int lite_lock_keep_early(struct lite_lock *l, u32 node,
@@ -277,11 +239,7 @@ int lite_lock_keep_early(struct lite_lock *l, u32 node,
 	return 0;
 }
 
-/**
- * lite_lock_early_done - claims that were given back early are not asked for
- * any more
- * @l: lock; home_lock is held
- */
+/* Forget the claims that were released early. */
 void lite_lock_early_done(struct lite_lock *l)
 {
 	struct rb_node *node;
@@ -293,12 +251,9 @@ void lite_lock_early_done(struct lite_lock *l)
 	}
 }
 
-/**
- * lite_lock_was_early - has the holder in a word given it back already?
- * @l: lock; home_lock is held
- * @word: HELD; it was in the word when that became ours
- *
- * Return: true; then what it left of the lock is noted.
+/*
+ * Has the holder in a word that became MANAGED released it already? Then
+ * @l->died or @l->ended is set as its RELEASE said.
  */
 bool lite_lock_was_early(struct lite_lock *l, u64 word)
 {
@@ -321,12 +276,6 @@ bool lite_lock_was_early(struct lite_lock *l, u64 word)
 	return false;
 }
 
-/**
- * lite_claim_trace - something has happened to a claim
- * @c: claim
- * @what: LITE_TRACE_LOCK_*
- * @status: errno, or how it ends
- */
 void lite_claim_trace(const struct lite_claim *c, int what, int status)
 {
 	trace_lite_lock(what, c->lock->word.id, c->lock->word.offset, c->node,
@@ -336,9 +285,9 @@ void lite_claim_trace(const struct lite_claim *c, int what, int status)
 /* ---- telling ------------------------------------------------------------- */
 
 /**
- * lite_claim_tell - have its node told what has become of a claim
+ * lite_claim_tell - have work tell a claim's node what became of it
  * @c: claim; home_lock is held
- * @status: 0, -EOWNERDEAD: it has the lock; or why it will not
+ * @status: 0 or -EOWNERDEAD: it has the lock; else why it never will
  */
 void lite_claim_tell(struct lite_claim *c, int status)
 {
@@ -351,7 +300,7 @@ void lite_claim_tell(struct lite_claim *c, int status)
 		lite_claim_put(c);
 }
 
-/* The session to tell it in; NULL: there is none, or it is this node. */
+/* The session for the GRANT; NULL: there is none, or it is this node. */
 static struct lite_conn *lite_claim_conn(const struct lite_claim *c)
 {
 	struct lite_peer *peer = lite_peer_find(c->lock->locks->cl, c->node);
@@ -389,7 +338,7 @@ static int lite_claim_call(struct lite_claim *c, struct lite_conn *conn,
 	return lite_rpc_call_local(cl->rpc, &d);
 }
 
-/* Is there nobody to be told? */
+/* Is the claim's node dead, or was it when the claim was swept? */
 static bool lite_claim_is_dead(const struct lite_claim *c)
 {
 	struct lite_locks *locks = c->lock->locks;
@@ -409,9 +358,10 @@ static void lite_claim_work(struct work_struct *work)
 	bool dead;
 
 	/*
-	 * The session first: who is swept after that does not hear of it in
-	 * this one, and in the next one it is not said any more. There he may
-	 * have asked again, under the same name, and others have the lock.
+	 * Get the session before checking for a sweep: a claim swept later is
+	 * told in a dead session, where the taker refuses the GRANT, and in no
+	 * later one. There the taker may have queued again under the same name
+	 * while another claim owns the lock.
 	 */
 	conn = lite_claim_conn(c);
 	mutex_lock(&locks->home_lock);
@@ -423,23 +373,23 @@ static void lite_claim_work(struct work_struct *work)
 		lite_conn_put(conn);
 
 	mutex_lock(&locks->home_lock);
-	/* Looked at anew: once he is back, and has asked again, he counts. */
+	/* Check again: a node that has come back counts as alive. */
 	dead = lite_claim_is_dead(c);
 	if (!err && c->lock->n && c->state == LITE_CLAIM_OWNER) {
-		/* He has gone on. */
+		/* The participant has gone on. */
 		lite_claim_end(c, LITE_LOCK_CLEAN);
 		lite_lock_go_on(c->lock);
 	} else if (err && err != -ENOENT && !dead && !locks->closing) {
-		/* It may have heard us, or not: say it again. */
+		/* It is unknown whether the taker got the GRANT: repeat it. */
 		if (queue_delayed_work(locks->tell_wq, &c->work,
 				       LITE_TELL_PERIOD))
 			kref_get(&c->ref);
 	} else if (err && !dead && c->found && c->state == LITE_CLAIM_OWNER) {
-		/* What was in the word before him he knows, and is asked. */
+		/* Only its node knows whether it replaced DIED: ask it. */
 		c->probe = true;
 		lite_lock_queue_work(c->lock, 0);
 	} else if (err && c->state == LITE_CLAIM_OWNER) {
-		/* The lock is for the next one. */
+		/* The taker does not want it, or is dead: go on to the next. */
 		lite_claim_trace(c, LITE_TRACE_LOCK_REFUSED, err);
 		c->swept = dead;
 		lite_claim_end(c, dead ? LITE_LOCK_DEAD : LITE_LOCK_UNUSED);

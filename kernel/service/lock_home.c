@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Locks at the home of their LMR: who has one, who waits, who is next.
+ * Locks at the home of their LMR: owners, queue, and the order of grants.
  *
- * Normal operation: a WAIT enters a claim at the end of the queue. When the word
- * is MANAGED (lock_settle.c makes it so), the first of the queue becomes the
- * owner as soon as there is none, or together with others who share it, and is
- * told by a GRANT. A RELEASE ends a claim. With neither owner nor queue the word
- * is given up again, and the lock forgotten.
+ * Normal operation: a WAIT appends a claim to the queue. Once the word is
+ * MANAGED (lock_settle.c), the first claim in the queue becomes the owner as
+ * soon as there is none, or joins owners that share with it, and is told by a
+ * GRANT. A RELEASE ends a claim. Without owner and queue the word is handed
+ * back and the lock forgotten.
  *
- * Recovery: a claim whose node's life is over ends with it; so does one of which
- * the node says, when it is granted, that there is nobody any more. A GRANT is
- * repeated until it is answered or the node's life is over.
+ * Recovery: a claim ends with the life of its node, and when its node answers
+ * the GRANT that the claim is over. A GRANT is repeated until it is answered or
+ * the node's life is over.
  *
- * What runs concurrently: handlers, the items that tell claims, the one of each
- * lock that works on its word, and the sweep. All of them look, and change what
- * they see, under home_lock; none keeps it while it waits for anybody.
+ * What runs concurrently: handlers, the work items that tell claims, the work
+ * item of each lock that operates on its word, and the sweep. All of them look
+ * and change under home_lock, and drop it while they wait for a call or an
+ * operation.
  */
 #include <linux/slab.h>
 
 #include "../trace.h"
 #include "lock.h"
 
-/* While others wait an owner is asked so often whether it is one. */
+/* How often an owner is probed while claims wait, in jiffies. */
 #define LITE_PROBE_PERIOD (2 * HZ)
 
 /* ---- objects ------------------------------------------------------------- */
@@ -32,17 +33,12 @@ static void lite_lock_release_ref(struct kref *ref)
 	struct lite_locks *locks = l->locks;
 
 	kfree(l);
-	/* The workqueue outlives us, and so does what it belongs to. */
+	/* Still there: lite_locks_exit() waits for the work items first. */
 	if (atomic_dec_and_test(&locks->objects))
 		wake_up_var(&locks->objects);
 }
 
-/**
- * lite_lock_put - give back a reference to a lock
- * @l: lock
- *
- * Context: any process.
- */
+/* Drop a reference to a lock. Context: process. */
 void lite_lock_put(struct lite_lock *l)
 {
 	kref_put(&l->ref, lite_lock_release_ref);
@@ -82,14 +78,9 @@ static bool lite_lock_less(struct rb_node *a, const struct rb_node *b)
 	return lite_lock_cmp(&key, b) < 0;
 }
 
-/**
- * lite_lock_find - a lock that somebody waits for, or a barrier
- * @locks: node's; home_lock is held
- * @id: of the LMR
- * @offset: of the word
- * @barrier: which of both
- *
- * Return: it, good while home_lock is held, or NULL.
+/*
+ * Find a lock with waiters, or a barrier. Return: it, valid while home_lock is
+ * held, or NULL.
  */
 struct lite_lock *lite_lock_find(struct lite_locks *locks, u64 id, u64 offset,
 				 bool barrier)
@@ -105,17 +96,10 @@ struct lite_lock *lite_lock_find(struct lite_locks *locks, u64 id, u64 offset,
 			     struct lite_lock, node);
 }
 
-/**
- * lite_lock_make - a lock that nobody waits for yet
- * @locks: node's; home_lock is held
- * @id: of the LMR
- * @offset: of the word
- * @n: it is a barrier for so many; 0: a lock
- * @gfp: of its memory
- *
- * Context: may sleep.
- * Return: it; the tree has the reference; or NULL. lite_lock_go_on() is to
- * follow.
+/*
+ * Make a lock, or a barrier for @n. The caller must call lite_lock_go_on()
+ * afterwards. Context: may sleep. Return: it, referenced by the tree only, or
+ * NULL.
  */
 struct lite_lock *lite_lock_make(struct lite_locks *locks, u64 id, u64 offset,
 				 u32 n, gfp_t gfp)
@@ -145,10 +129,7 @@ struct lite_lock *lite_lock_make(struct lite_locks *locks, u64 id, u64 offset,
 	return l;
 }
 
-/**
- * lite_lock_remove - forget a lock
- * @l: nobody has it or waits for it; home_lock is held
- */
+/* Forget a lock that has neither owner nor queue. */
 void lite_lock_remove(struct lite_lock *l)
 {
 	lockdep_assert_held(&l->locks->home_lock);
@@ -162,18 +143,14 @@ void lite_lock_remove(struct lite_lock *l)
 	lite_lock_put(l);
 }
 
-/**
- * lite_lock_queue_work - there is something to do on the word, or to be asked
- * @l: lock; home_lock is held
- * @delay: jiffies, unless it is queued already
- */
+/* Queue the work on a lock's word, or a PROBE. @delay: jiffies. */
 void lite_lock_queue_work(struct lite_lock *l, unsigned long delay)
 {
 	bool queued;
 
 	lockdep_assert_held(&l->locks->home_lock);
 	kref_get(&l->ref);
-	/* Now is now; later is later only if it has not been now before. */
+	/* A delay must not postpone work that is already queued. */
 	if (delay)
 		queued = !queue_delayed_work(l->locks->wq, &l->work, delay);
 	else
@@ -182,9 +159,9 @@ void lite_lock_queue_work(struct lite_lock *l, unsigned long delay)
 		lite_lock_put(l);
 }
 
-/* ---- who is next --------------------------------------------------------- */
+/* ---- the order of grants ------------------------------------------------- */
 
-/* It is out of owners and queue; who asked is told, if @status is not 0. */
+/* Take a claim out of owners and queue; tell it @status unless that is 0. */
 static void lite_claim_over(struct lite_claim *c, int status)
 {
 	lite_claim_out(c);
@@ -194,18 +171,18 @@ static void lite_claim_over(struct lite_claim *c, int status)
 }
 
 /**
- * lite_claim_end - somebody does not have a lock, or want it, any more
- * @c: claim of an owner, or in the queue; home_lock is held
+ * lite_claim_end - end a claim on a lock
+ * @c: claim of an owner, or in the queue; its reference is dropped here
  * @end: how it ends
  *
- * Not the caller's any more. lite_lock_go_on() is to follow.
+ * The caller must call lite_lock_go_on() afterwards. home_lock is held.
  */
 void lite_claim_end(struct lite_claim *c, enum lite_lock_end end)
 {
 	struct lite_lock *l = c->lock;
 
 	lockdep_assert_held(&l->locks->home_lock);
-	/* One who was to be told, and never knew, leaves that to the next. */
+	/* It never learnt of the death that it was to be told: pass it on. */
 	if (end == LITE_LOCK_UNUSED && c->status == -EOWNERDEAD)
 		end = LITE_LOCK_DEAD;
 	if (c->state == LITE_CLAIM_OWNER && !c->shared) {
@@ -224,16 +201,15 @@ static void lite_claim_grant(struct lite_claim *c)
 	lite_stat_inc(l->locks->stats, LITE_STAT_LOCK_GRANTS);
 	lite_claim_trace(c, LITE_TRACE_LOCK_GRANT, l->died ? -EOWNERDEAD : 0);
 	lite_claim_tell(c, l->died ? -EOWNERDEAD : 0);
-	/* Who shares it cannot make it good: all are told until somebody can. */
+	/*
+	 * A shared owner cannot make the lock consistent: keep telling until
+	 * there is an exclusive one.
+	 */
 	if (!c->shared)
 		l->died = false;
 }
 
-/**
- * lite_lock_refuse - nobody who waits will have it
- * @l: lock; home_lock is held
- * @err: what they are told
- */
+/* End all claims in the queue; @err is what the takers are told. */
 void lite_lock_refuse(struct lite_lock *l, int err)
 {
 	struct lite_claim *c, *next;
@@ -243,7 +219,10 @@ void lite_lock_refuse(struct lite_lock *l, int err)
 		lite_claim_over(c, err);
 }
 
-/* Have all come? Then they go. The first of them: others may be of the next round. */
+/*
+ * Complete a round when enough have arrived. Only the first @n claims go on:
+ * the rest is of the next round.
+ */
 static void lite_barrier_go_on(struct lite_lock *l)
 {
 	struct lite_claim *c, *next;
@@ -260,10 +239,7 @@ static void lite_barrier_go_on(struct lite_lock *l)
 		lite_lock_remove(l);
 }
 
-/**
- * lite_lock_go_on - do what can be done for a lock
- * @l: lock that has changed; home_lock is held
- */
+/* Grant what can be granted after a change, and queue the work to be done. */
 void lite_lock_go_on(struct lite_lock *l)
 {
 	struct lite_claim *c, *owner, *next;
@@ -290,8 +266,8 @@ void lite_lock_go_on(struct lite_lock *l)
 			lite_claim_over(c, -EBUSY);
 	}
 	/*
-	 * The word is to be made ours, or not to be it any more; or it is to be
-	 * asked, some time later, whether who has it still has.
+	 * Either the word has to be taken over or handed back, or an owner has
+	 * to be probed later because others wait for it.
 	 */
 	if (!l->managed || (list_empty(&l->owners) && list_empty(&l->queue)))
 		lite_lock_queue_work(l, 0);
@@ -299,22 +275,14 @@ void lite_lock_go_on(struct lite_lock *l)
 		lite_lock_queue_work(l, LITE_PROBE_PERIOD);
 }
 
-/**
- * lite_claim_own - somebody was found to have a lock when it became ours
- * @l: lock; managed; home_lock is held
- * @node: who
- * @incarnation: in which life
- * @ticket: number of his claim there
- *
- * Context: may sleep.
- */
+/* Enter the holder that was found in the word as owner. Context: may sleep. */
 void lite_claim_own(struct lite_lock *l, u32 node, u64 incarnation, u32 ticket)
 {
 	struct lite_claim *c = lite_claim_find(l, node, incarnation, ticket);
 
 	lockdep_assert_held(&l->locks->home_lock);
 	if (c) {
-		/* He did not know whether he had got it, and asked. */
+		/* The taker did not know the outcome of its swap, and asked. */
 		lite_claim_have(c);
 		c->found = true;
 		lite_claim_trace(c, LITE_TRACE_LOCK_GRANT, 0);
@@ -325,13 +293,13 @@ void lite_claim_own(struct lite_lock *l, u32 node, u64 incarnation, u32 ticket)
 			   GFP_KERNEL | __GFP_NOFAIL);
 	lite_claim_have(c);
 	c->probe = true;
-	/* What he has asked before may come yet, and have him told. */
+	/* A WAIT that it sent before may still arrive, and be granted. */
 	c->found = true;
 	lite_claim_trace(c, LITE_TRACE_LOCK_FOUND, 0);
 	lite_lock_queue_work(l, 0);
 }
 
-/* ---- news ---------------------------------------------------------------- */
+/* ---- changes ------------------------------------------------------------- */
 
 static bool lite_lock_sweep_list(struct lite_locks *locks,
 				 struct list_head *list)
@@ -349,7 +317,7 @@ static bool lite_lock_sweep_list(struct lite_locks *locks,
 	return found;
 }
 
-/* Members have changed: whose life is over has no claims. */
+/* Members have changed: end the claims of nodes that are dead. */
 static void lite_locks_sweep(struct work_struct *work)
 {
 	struct lite_locks *locks = container_of(work, struct lite_locks, sweep);
@@ -370,7 +338,7 @@ static void lite_locks_sweep(struct work_struct *work)
 	mutex_unlock(&locks->home_lock);
 }
 
-/* Forget it, and all claims on it. */
+/* Forget a lock and all its claims. */
 static void lite_lock_drop(struct lite_lock *l, int err)
 {
 	struct lite_claim *c, *next;
@@ -382,10 +350,10 @@ static void lite_lock_drop(struct lite_lock *l, int err)
 }
 
 /**
- * lite_locks_lmr_cut - an LMR at home here has become shorter, or was freed
- * @locks: node's
+ * lite_locks_lmr_cut - a local LMR has become shorter, or was freed
+ * @locks: the node's
  * @id: of the LMR
- * @length: that it has now; 0: it is gone
+ * @length: new length, bytes; 0: it was freed
  *
  * Context: may sleep.
  */
@@ -415,12 +383,7 @@ void lite_lock_home_init(struct lite_locks *locks)
 	INIT_WORK(&locks->sweep, lite_locks_sweep);
 }
 
-/**
- * lite_lock_home_shut - forget all locks
- * @locks: node's; closing
- *
- * Context: may sleep.
- */
+/* Forget all locks; @locks is closing. Context: may sleep. */
 void lite_lock_home_shut(struct lite_locks *locks)
 {
 	struct rb_node *node;
@@ -431,6 +394,6 @@ void lite_lock_home_shut(struct lite_locks *locks)
 		cond_resched();
 	}
 	mutex_unlock(&locks->home_lock);
-	/* Items that work for them; those that wait to try again do not long. */
+	/* Work items may refer to locks; a retry that is queued runs soon. */
 	wait_var_event(&locks->objects, !atomic_read(&locks->objects));
 }

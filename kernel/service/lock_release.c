@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Giving locks back.
+ * Releasing locks.
  *
- * Normal operation: swap one's claim for FREE; when the word is MANAGED, because
- * somebody waits, tell the home (RELEASE), which passes the lock on.
+ * Normal operation: swap the claim's value for FREE. If the word is MANAGED
+ * because claims wait, send RELEASE to the home, which passes the lock on.
  *
- * Recovery: what cannot be given back now is LEFT: tried again in the
- * background whenever members change, and now and then while the home is up,
- * until it is known to be over, one way or the other; so is the lock of a process
- * that has died, and what one left that gave up taking it. A RELEASE may be
- * repeated: it names a claim, not the lock.
+ * Recovery: a lock that cannot be released now is LEFT: a work item retries
+ * when members change, and every second while the home is up, until the lock is
+ * released or known to be lost. So are locks of dead processes, and claims
+ * given up while taking. RELEASE may be repeated: it names a claim, not the
+ * lock.
  */
 #include <linux/slab.h>
 
 #include "../trace.h"
 #include "lock.h"
 
-/* What is left is tried so often, at least. */
+/* Jiffies between attempts while the home is up. */
 #define LITE_LEFT_PERIOD HZ
-/* Sessions in which a swap is tried. */
+/* Attempts per swap or RELEASE, across sessions. */
 #define LITE_LOCK_BACK_TRIES 4
 
 /*
- * The word back to what it is without us. -EINPROGRESS: the home has it.
- * @again: an earlier attempt may have done it.
+ * Put the word back. @again: set if an earlier attempt may have done it.
+ *
+ * Return: 0; -EINPROGRESS: MANAGED, ask the home; -ENOLCK; other errnos.
  */
 static int lite_hold_swap_back(struct lite_hold *h, enum lite_lock_end end,
 			       bool *again)
@@ -49,11 +50,11 @@ static int lite_hold_swap_back(struct lite_hold *h, enum lite_lock_end end,
 /**
  * lite_hold_tell - have the home end a claim
  * @h: claim
- * @end: how
+ * @end: how it ends
  * @again: set if an earlier attempt may have done it; else left as it is
  *
  * Context: may sleep; killable.
- * Return: 0; -ENOLCK: it is none; -EALREADY: all have come to the barrier;
+ * Return: 0; -ENOLCK: no such claim; -EALREADY: the barrier is complete;
  * -EIDRM, -ESTALE, -ERANGE; -EHOSTDOWN and others.
  */
 int lite_hold_tell(struct lite_hold *h, enum lite_lock_end end, bool *again)
@@ -83,13 +84,13 @@ int lite_hold_tell(struct lite_hold *h, enum lite_lock_end end, bool *again)
 	if (err == -ENOENT)
 		err = lite_home_gone(h->locks->mem, h->word.home,
 				     h->word.incarnation);
-	/* It has left, with its LMRs. */
+	/* The home has left, which frees its LMRs. */
 	if (err == -EHOSTUNREACH)
 		err = -ESTALE;
 	return err;
 }
 
-/* Has its lock gone with its home? One that is merely down may come back. */
+/* Has the lock gone with its home? A home that is just down may return. */
 static bool lite_hold_is_lost(struct lite_hold *h)
 {
 	struct lite_locks *locks = h->locks;
@@ -107,7 +108,7 @@ static bool lite_hold_is_lost(struct lite_hold *h)
 	return lost;
 }
 
-/* Is there anything that could still be done? */
+/* After @err, is the claim still to be ended? */
 static bool lite_hold_is_pending(struct lite_hold *h, int err)
 {
 	switch (err) {
@@ -127,7 +128,7 @@ static bool lite_hold_is_pending(struct lite_hold *h, int err)
 	}
 }
 
-/* Give it back, if that can be done now. -ENOLCK: it was not ours any more. */
+/* Release a lock, if possible now. -ENOLCK: it was not ours any more. */
 static int lite_hold_release(struct lite_hold *h, enum lite_lock_end end)
 {
 	struct lite_locks *locks = h->locks;
@@ -140,7 +141,7 @@ static int lite_hold_release(struct lite_hold *h, enum lite_lock_end end)
 		err = lite_hold_swap_back(h, end, &again);
 	else
 		err = -EINPROGRESS;
-	/* Also when it was not in the word: the home may know of us. */
+	/* Even if it is not in the word: the home may have our claim. */
 	if (err == -EINPROGRESS || (err == -ENOLCK && h->asked))
 		err = lite_hold_tell(h, end, &again);
 	if (err == -ENOLCK && again)
@@ -150,12 +151,9 @@ static int lite_hold_release(struct lite_hold *h, enum lite_lock_end end)
 	return err;
 }
 
-/**
- * lite_hold_leave - have a claim given back when that is possible
- * @h: in no list; not the caller's any more
- * @end: how it ends
- *
- * Context: any process.
+/*
+ * End a claim in the background. Takes over @h, which is in no list. Context:
+ * process.
  */
 void lite_hold_leave(struct lite_hold *h, enum lite_lock_end end)
 {
@@ -175,7 +173,7 @@ void lite_hold_leave(struct lite_hold *h, enum lite_lock_end end)
 		queue_delayed_work(locks->wq, &h->work, 0);
 	}
 	spin_unlock(&locks->lock);
-	/* A node that stops has left its cluster: the others know. */
+	/* This node has left its cluster: the homes have ended its claims. */
 	if (closing)
 		lite_hold_free(h);
 }
@@ -190,8 +188,8 @@ void lite_hold_left_work(struct work_struct *work)
 	spin_lock(&locks->lock);
 	if (pending && !locks->closing) {
 		/*
-		 * Unless a change has queued it already, as the home's coming
-		 * back will, should it be down.
+		 * While the home is down only a change, such as its return,
+		 * queues the work.
 		 */
 		if (lite_cluster_is_live(locks->cl, h->word.home))
 			queue_delayed_work(locks->wq, &h->work,
@@ -203,13 +201,12 @@ void lite_hold_left_work(struct work_struct *work)
 	if (h->n)
 		rb_erase(&h->node, &locks->left_barriers);
 	spin_unlock(&locks->lock);
-	/* A change may have queued it just before it was out of the list. */
+	/* A change may have queued it just before it left the list. */
 	cancel_delayed_work(&h->work);
 	lite_hold_free(h);
 	wake_up_all(&locks->left_wait);
 }
 
-/* Nobody finds it any more. */
 static void lite_hold_unpublish(struct lite_hold *h)
 {
 	lockdep_assert_held(&h->locks->lock);
@@ -219,7 +216,7 @@ static void lite_hold_unpublish(struct lite_hold *h)
 	h->ctx->n_locks--;
 }
 
-/* Take a lock from its holder; NULL: it is not his. */
+/* Unpublish a holder's lock for its release; NULL: it has none. */
 static struct lite_hold *lite_hold_take_back(struct lite_locks *locks,
 					     struct lite_ctx *ctx,
 					     const struct lite_word *word,
@@ -236,16 +233,16 @@ static struct lite_hold *lite_hold_take_back(struct lite_locks *locks,
 }
 
 /**
- * lite_lock_release - give a lock back
- * @locks: node's
+ * lite_lock_release - release a lock
+ * @locks: the node's
  * @ctx: context of the holder
- * @lh: handle of it, which may have lost its rights
+ * @lh: handle, which may have lost its rights
  * @offset: in the LMR
- * @owner: which holder of the context
+ * @owner: number of the holder in @ctx
  *
  * Context: may sleep; killable.
- * Return: 0; -EPERM: it is not the holder's; otherwise as LITE_IOC_UNLOCK: the
- * holder does not have it any more, whatever is returned.
+ * Return: 0; -EPERM: the holder does not have it; otherwise as LITE_IOC_UNLOCK.
+ * Whatever is returned, the holder no longer has it.
  */
 int lite_lock_release(struct lite_locks *locks, struct lite_ctx *ctx, u64 lh,
 		      u64 offset, u64 owner)
@@ -261,7 +258,7 @@ int lite_lock_release(struct lite_locks *locks, struct lite_ctx *ctx, u64 lh,
 	h = lite_hold_take_back(locks, ctx, &word, owner);
 	if (!h)
 		return -EPERM;
-	/* Who shares it cannot make it good, and need not. */
+	/* Only an exclusive owner has to make it consistent. */
 	if (h->died && !h->shared)
 		end = LITE_LOCK_BROKEN;
 	err = lite_hold_release(h, end);
@@ -273,16 +270,16 @@ int lite_lock_release(struct lite_locks *locks, struct lite_ctx *ctx, u64 lh,
 }
 
 /**
- * lite_lock_consistent - what a lock protects has been put in order
- * @locks: node's
+ * lite_lock_consistent - mark a lock as consistent after an owner's death
+ * @locks: the node's
  * @ctx: context of the holder
  * @lh: handle
  * @offset: in the LMR
- * @owner: which holder of the context
+ * @owner: number of the holder in @ctx
  *
- * Context: any process.
- * Return: 0; -EBADF; -EPERM: it is not the holder's, or he shares it; -EINVAL: it
- * was in order.
+ * Context: process.
+ * Return: 0; -EBADF; -EPERM: the holder does not have it, or shares it;
+ * -EINVAL: it is consistent.
  */
 int lite_lock_consistent(struct lite_locks *locks, struct lite_ctx *ctx, u64 lh,
 			 u64 offset, u64 owner)
@@ -319,7 +316,7 @@ static struct lite_hold *lite_hold_first_of(struct lite_locks *locks,
 	return h;
 }
 
-/* Would giving it back mean waiting for its home? */
+/* Would a release have to wait for the home? */
 static bool lite_hold_is_far(const struct lite_hold *h)
 {
 	struct lite_peer *peer = lite_peer_find(h->locks->cl, h->word.home);
@@ -330,13 +327,9 @@ static bool lite_hold_is_far(const struct lite_hold *h)
 	return far;
 }
 
-/**
- * lite_locks_ctx_gone - a process has ended, or closed its file: give its locks
- * back for it
- * @locks: node's
- * @ctx: context; no call on it is under way
- *
- * Context: may sleep.
+/*
+ * Release all locks of a context on which no call is under way. Context: may
+ * sleep.
  */
 void lite_locks_ctx_gone(struct lite_locks *locks, struct lite_ctx *ctx)
 {
@@ -346,7 +339,7 @@ void lite_locks_ctx_gone(struct lite_locks *locks, struct lite_ctx *ctx)
 
 	while ((h = lite_hold_first_of(locks, ctx))) {
 		end = h->shared ? LITE_LOCK_CLEAN : LITE_LOCK_DEAD;
-		/* If one takes long the others shall not wait for it. */
+		/* Once one is slow, leave the rest to the background. */
 		slow = slow || lite_hold_is_far(h) ||
 		       lite_hold_is_pending(h, lite_hold_release(h, end));
 		if (slow)
@@ -356,17 +349,13 @@ void lite_locks_ctx_gone(struct lite_locks *locks, struct lite_ctx *ctx)
 	}
 }
 
-/**
- * lite_locks_drop_held - forget the locks of all contexts
- * @locks: node's; closing
- *
- * Context: may sleep.
+/*
+ * Free the HELD claims of all contexts; @locks is closing. Context: may sleep.
  */
 void lite_locks_drop_held(struct lite_locks *locks)
 {
 	struct lite_hold *h, *next;
 
-	/* Nobody is in a call, and no contexts are closed any more. */
 	list_for_each_entry_safe(h, next, &locks->held, list) {
 		rb_erase(&h->node, &h->ctx->locks);
 		list_del_init(&h->list);

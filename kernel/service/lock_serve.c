@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What takers ask the home of a lock, or of a barrier, for: WAIT, ARRIVE,
- * RELEASE. None of them waits for anything but home_lock; what they lead to is
- * done by lock_home.c and by work items.
+ * Requests from takers to the home of a lock or barrier: WAIT, ARRIVE, RELEASE.
+ * The handlers wait only for home_lock and, briefly, for their session.
  */
 #include <linux/slab.h>
 
 #include "../trace.h"
 #include "lock.h"
 
-/* Who calls, in which life; -EBADMSG: he lies; -ESTALE: that was us, before. */
+/*
+ * The calling node. -EBADMSG: wrong incarnation; -ESTALE: an earlier life of
+ * this node.
+ */
 static int lite_lock_caller(struct lite_locks *locks, struct lite_conn *conn,
 			    const struct lite_wire_lock *w, u32 *node)
 {
@@ -22,7 +24,10 @@ static int lite_lock_caller(struct lite_locks *locks, struct lite_conn *conn,
 	return *node ? 0 : -EBADMSG;
 }
 
-/* Is the word there? What cuts it off waits for home_lock afterwards. */
+/*
+ * Is the word there? lite_locks_lmr_cut() takes home_lock after a cut, and so
+ * finds a claim entered before it.
+ */
 static int lite_lock_exists(struct lite_locks *locks, u64 id, u64 offset)
 {
 	struct lite_lmr *lmr = lite_lmr_get(locks->mem, id);
@@ -40,7 +45,7 @@ static int lite_lock_exists(struct lite_locks *locks, u64 id, u64 offset)
 	return err;
 }
 
-/* The lock, or the barrier for @n, that is meant; made, if there is none. */
+/* Find or make the lock, or the barrier for @n. */
 static struct lite_lock *lite_lock_meant(struct lite_locks *locks, u64 id,
 					 u64 offset, u32 n, gfp_t gfp)
 {
@@ -51,7 +56,7 @@ static struct lite_lock *lite_lock_meant(struct lite_locks *locks, u64 id,
 		if (!l)
 			return ERR_PTR(-ENOMEM);
 	}
-	/* As long as somebody waits for a round it is for as many. */
+	/* While claims are queued the number of participants is fixed. */
 	if (l->n != n && !list_empty(&l->queue))
 		return ERR_PTR(-EINVAL);
 	l->n = n;
@@ -86,13 +91,13 @@ static int lite_lock_enter(struct lite_locks *locks, u32 node,
 			     w);
 	if (c && c->state == LITE_CLAIM_OWNER) {
 		/*
-		 * He has been told, but may not have heard it. At a barrier
-		 * others may wait already, for another number.
+		 * The taker may not have got the GRANT. The queue of a barrier
+		 * may already be of a round with another number.
 		 */
 		lite_claim_tell(c, c->status);
 		return 0;
 	}
-	/* It was swept: whether all had come before that is not known. */
+	/* The claim was swept, maybe after its round was complete. */
 	if (!c && barrier && flags & LITE_WIRE_BARRIER_AGAIN)
 		return -ENOLCK;
 	l = lite_lock_meant(locks, id, offset,
@@ -103,7 +108,7 @@ static int lite_lock_enter(struct lite_locks *locks, u32 node,
 	if (!c) {
 		c = lite_claim_admit(l, node, w, gfp);
 		if (IS_ERR(c)) {
-			/* If it is a new one nobody wants it. */
+			/* Removes a lock that was just made. */
 			lite_lock_go_on(l);
 			return PTR_ERR(c);
 		}
@@ -120,21 +125,21 @@ static int lite_lock_enter(struct lite_locks *locks, u32 node,
 static int lite_serve_claim(struct lite_locks *locks, struct lite_conn *conn,
 			    const struct lite_wire_lock *req, bool barrier)
 {
-	/* What a process of this node wants is charged to it. */
+	/* Charge a local process for its own request. */
 	gfp_t gfp = conn ? GFP_KERNEL : GFP_KERNEL_ACCOUNT;
 	u32 node;
 	int err;
 
 	err = lite_lock_caller(locks, conn, req, &node);
-	/* From when its claim is here the end of the session is noticed. */
+	/* A claim is swept only if this node also counts the session. */
 	if (!err && conn)
 		err = lite_cluster_await_session(locks->cl, conn);
 	if (err)
 		return err;
 	mutex_lock(&locks->home_lock);
 	/*
-	 * Nothing of a later session has been heard as long as this one is not
-	 * dead: he may be done with what he wanted in this one.
+	 * While this session is not dead, no message of a later one has been
+	 * handled. Afterwards the taker may have ended this claim already.
 	 */
 	err = conn && lite_conn_is_dead(conn) ?
 		      -EHOSTDOWN :
@@ -158,9 +163,8 @@ static int lite_serve_barrier_arrive(void *priv, struct lite_conn *conn,
 }
 
 /*
- * The claim is an owner's, or in the queue. One in the queue may be in the word as
- * well, from before it was there: as long as it is not known what was in the word,
- * how it was given back is kept for that.
+ * End a claim of an owner or in the queue. A queued claim may also be in the
+ * word, from a swap before it asked: while that is unknown, keep how it ended.
  */
 static int lite_lock_end_known(struct lite_claim *c,
 			       const struct lite_wire_lock *w)
@@ -201,7 +205,7 @@ static int lite_serve_lock_release(void *priv, struct lite_conn *conn,
 	else if (c)
 		err = lite_lock_end_known(c, w);
 	else if (l && (l->settling || l->maybe))
-		/* While the word is being swapped this claim may be in it. */
+		/* The word is being taken over: this claim may be in it. */
 		err = lite_lock_keep_early(l, node, w);
 	else
 		err = lite_lock_exists(locks, id, offset) ?: -ENOLCK;

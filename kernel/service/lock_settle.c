@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The word of a lock in the hands of the home.
+ * The home's operations on the word of a lock.
  *
- * Normal operation: somebody waits, so swap whatever is in the word for MANAGED;
- * what was there says who has the lock. Ask that node whether it is true: its
- * process may have ended while it did not know whether its swap was done. As
- * long as others wait any owner is asked now and then: users who write to words
- * can have one give back what it believes is its own, unknown to us. When nobody
- * has the lock or waits for it any more, swap MANAGED for FREE.
+ * Normal operation: when a claim waits, swap whatever is in the word for
+ * MANAGED; the old value names the holder. PROBE its node for confirmation: the
+ * process may have ended without knowing the outcome of its swap. While claims
+ * wait, owners are probed from time to time: a program that writes to the word
+ * can make a holder release it unknown to the home. When there is neither owner
+ * nor queue, swap MANAGED for FREE.
  *
- * Recovery: a swap of which it is not known whether it was done is done again
- * until that is known (@maybe, @back); who waits does not wait for that, when
- * the node that has the word is down.
+ * Recovery: a swap of unknown outcome is repeated until the outcome is known
+ * (@maybe, @back). The waiters get the error at once.
  *
- * What cannot run concurrently: two of these for one lock: it is one work item.
+ * What cannot run concurrently: two of these for one lock, as each lock has one
+ * work item.
  */
 #include <linux/slab.h>
 
@@ -21,18 +21,12 @@
 #include "lock.h"
 
 #define LITE_SETTLE_PERIOD HZ
-/* Values that may be found, one after the other, before others have their turn. */
+/* Other values found in the word before the worker yields. */
 #define LITE_SETTLE_SWAPS 16
 
-/**
- * lite_life_has_ended - is a node no more, or counted as such?
- * @locks: node's
- * @node: its id
- * @incarnation: in which life
- *
- * A node that is down, and comes back in the same life, has lost its locks.
- *
- * Context: any.
+/*
+ * Has a life of a node ended, or does it count as ended? A node that is down
+ * loses its locks, even if it returns in the same life. Context: any.
  */
 bool lite_life_has_ended(struct lite_locks *locks, u32 node, u64 incarnation)
 {
@@ -50,13 +44,9 @@ bool lite_life_has_ended(struct lite_locks *locks, u32 node, u64 incarnation)
 	return ended;
 }
 
-/**
- * lite_lock_holder - does the holder in a word still live?
- * @locks: node's
- * @word: HELD
- *
- * Context: any.
- * Return: incarnation of his node, or 0: no.
+/*
+ * The incarnation of the holder in a HELD word; 0: that life is over. Context:
+ * any.
  */
 u64 lite_lock_holder(struct lite_locks *locks, u64 word)
 {
@@ -79,7 +69,7 @@ u64 lite_lock_holder(struct lite_locks *locks, u64 word)
 	return incarnation;
 }
 
-/* Without home_lock. */
+/* Drops home_lock meanwhile. */
 static int lite_lock_word_swap(struct lite_lock *l, u64 expected, u64 desired,
 			       u64 *old, bool *posted)
 {
@@ -90,13 +80,12 @@ static int lite_lock_word_swap(struct lite_lock *l, u64 expected, u64 desired,
 	err = lite_word_cmp_swap(locks->mem, &l->word, expected, desired, old,
 				 posted);
 	mutex_lock(&locks->home_lock);
-	/* Who leaves frees what is at home there. */
+	/* A node that leaves frees the LMRs at home there. */
 	if (err == -ENOTCONN || err == -ENODEV)
 		err = -EIDRM;
 	return err;
 }
 
-/* May it work another time? */
 static bool lite_lock_err_passes(int err)
 {
 	switch (err) {
@@ -111,7 +100,7 @@ static bool lite_lock_err_passes(int err)
 	}
 }
 
-/* The word could not be swapped: nobody gets the lock now. */
+/* The word could not be taken over: all waiters get the error. */
 static void lite_lock_settle_failed(struct lite_lock *l, int err)
 {
 	lite_lock_refuse(l, err);
@@ -121,7 +110,7 @@ static void lite_lock_settle_failed(struct lite_lock *l, int err)
 		lite_lock_remove(l);
 }
 
-/* The word is ours. @was: what it was before. */
+/* The word is MANAGED now. @was: its value before. */
 static void lite_lock_settled(struct lite_lock *l, u64 was)
 {
 	u64 incarnation;
@@ -150,10 +139,7 @@ static void lite_lock_settled(struct lite_lock *l, u64 was)
 	lite_lock_go_on(l);
 }
 
-/*
- * What can be swapped for MANAGED; 0 is FREE. What was seen is only a guess, to
- * save a swap.
- */
+/* What to swap for MANAGED first; 0 is FREE. @seen only saves a swap. */
 static u64 lite_lock_guess(const struct lite_lock *l)
 {
 	switch (lite_lockword_kind(l->seen)) {
@@ -175,21 +161,21 @@ static void lite_lock_settle(struct lite_lock *l)
 	int err;
 
 	for (;;) {
-		/* Who is in the word may find that before we do. */
+		/* The holder may see MANAGED, and RELEASE, before us. */
 		l->settling = true;
 		err = lite_lock_word_swap(l, guess, managed, &old, &posted);
 		l->settling = false;
 		if (l->removed)
 			return;
 		if (err) {
-			/* Posted or not: what was posted before counts. */
+			/* If not posted, an earlier @maybe stands. */
 			if (posted && guess)
 				l->maybe = guess;
 			lite_lock_settle_failed(l, err);
 			return;
 		}
 		if (old != managed && l->back) {
-			/* It had been handed back: the word said so. */
+			/* The word was handed back, and carried that news. */
 			l->back = false;
 			l->died = false;
 			l->ended = false;
@@ -198,7 +184,7 @@ static void lite_lock_settle(struct lite_lock *l)
 			lite_lock_settled(l, old == guess ? old : l->maybe);
 			return;
 		}
-		/* Something else than @maybe: that was not swapped. */
+		/* Not @maybe, so that swap was not done. */
 		l->maybe = 0;
 		switch (lite_lock_step(old)) {
 		case LITE_LOCK_UNLOCKABLE:
@@ -215,7 +201,7 @@ static void lite_lock_settle(struct lite_lock *l)
 			return;
 		}
 		if (++swaps == LITE_SETTLE_SWAPS) {
-			/* A user writes to it all the time: that is his affair. */
+			/* The word keeps changing: retry later. */
 			l->seen = old;
 			lite_lock_queue_work(l, 1);
 			return;
@@ -224,7 +210,7 @@ static void lite_lock_settle(struct lite_lock *l)
 	}
 }
 
-/* Nobody has it, and nobody wants it. */
+/* Neither owner nor queue: give the word back. */
 static void lite_lock_hand_back(struct lite_lock *l)
 {
 	enum lite_lock_end end = l->ended ? LITE_LOCK_BROKEN :
@@ -233,7 +219,7 @@ static void lite_lock_hand_back(struct lite_lock *l)
 	u64 old;
 	int err;
 
-	/* Before the swap: whoever comes now has it settled anew, after us. */
+	/* Before the swap: a claim that comes meanwhile is settled after it. */
 	l->managed = false;
 	err = lite_lock_word_swap(l, lite_lockword(LITE_LOCKWORD_MANAGED),
 				  lite_lock_after(end), &old, &posted);
@@ -244,7 +230,7 @@ static void lite_lock_hand_back(struct lite_lock *l)
 		lite_lock_settle_failed(l, err);
 		return;
 	}
-	/* What there is to say is in the word now. */
+	/* The word carries the news now. */
 	l->back = false;
 	l->died = false;
 	l->ended = false;
@@ -254,7 +240,7 @@ static void lite_lock_hand_back(struct lite_lock *l)
 		lite_lock_queue_work(l, 0);
 }
 
-/* ---- is it true? --------------------------------------------------------- */
+/* ---- probing owners ------------------------------------------------------ */
 
 static int lite_claim_ask(struct lite_claim *c, u32 *state)
 {
@@ -272,7 +258,7 @@ static int lite_claim_ask(struct lite_claim *c, u32 *state)
 		.reply = &reply,
 		.reply_max = sizeof(reply),
 	};
-	/* A suspect is asked again, with others not waiting for this worker. */
+	/* Does not wait for a suspect node: it is probed again later. */
 	int err = lite_cluster_call(c->lock->locks->cl, c->node, &d);
 
 	*state = le32_to_cpu(reply.state);
@@ -299,20 +285,20 @@ static void lite_lock_probe(struct lite_lock *l)
 	u32 state;
 	int err;
 
-	/* Found in the word; or others have waited for it for some time. */
+	/* Found in the word, or others have waited for some time. */
 	if (!c || (!c->probe && list_empty(&l->queue)))
 		return;
 	kref_get(&c->ref);
 	mutex_unlock(&locks->home_lock);
 	err = lite_claim_ask(c, &state);
 	mutex_lock(&locks->home_lock);
-	/* Whatever was answered: it may have been by its next life. */
+	/* Disregard the answer: the node's next life may have given it. */
 	if (lite_life_has_ended(locks, c->node, c->incarnation)) {
 		c->swept = true;
 		err = 0;
 		state = LITE_WIRE_LOCK_DEAD;
 	}
-	/* It may have come to its end meanwhile. */
+	/* The claim may have ended meanwhile. */
 	if (c->state != LITE_CLAIM_OWNER || l->removed)
 		goto out;
 	if (err) {
@@ -320,7 +306,7 @@ static void lite_lock_probe(struct lite_lock *l)
 		goto out;
 	}
 	c->probe = false;
-	/* Next time another one, if it is shared. */
+	/* If the lock is shared, the next probe asks another owner. */
 	list_move_tail(&c->list, &l->owners);
 	if (state != LITE_WIRE_LOCK_HELD)
 		lite_claim_end(c, lite_probed_end(state));

@@ -1,30 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Waiting for a lock, and what the home says meanwhile.
+ * Waiting for a lock, and what the home sends meanwhile.
  *
- * Normal operation: tell the home (WAIT), once in each session with it; sleep
- * until it says that the lock is ours, or why it never will be (GRANT).
+ * Normal operation: send WAIT to the home, once per session; sleep until GRANT
+ * says that the lock is ours, or why it never will be.
  *
- * Recovery: whenever a member or a session comes or goes, who waits looks
- * whether the home still knows of him, that is, whether the session in which he
- * asked is still there. While the home is merely suspect he goes on waiting.
+ * Recovery: when a member or a session comes or goes, the waiter asks again if
+ * the session in which it asked is gone. It keeps waiting while the home is
+ * suspect.
  *
- * What runs concurrently: who waits, and the handlers of GRANT. locks->lock
- * decides: a GRANT that comes while the hold is WAITING is accepted, and who
- * waits has the lock, whatever else has made him stop; one that comes later is
- * refused, and the home passes the lock on.
+ * What runs concurrently: the waiter and the GRANT handlers. locks->lock
+ * decides: a GRANT that finds the hold WAITING is accepted, whatever else ended
+ * the wait. A later GRANT is refused, and the home passes the lock on.
  */
 
 #include "../trace.h"
 #include "../wait.h"
 #include "lock.h"
 
-/**
- * lite_lock_fill - a claim as the home is told of it
- * @w: filled
- * @h: claim
- * @arg: of the call
- */
 void lite_lock_fill(struct lite_wire_lock *w, const struct lite_hold *h,
 		    u32 arg)
 {
@@ -39,9 +32,8 @@ void lite_lock_fill(struct lite_wire_lock *w, const struct lite_hold *h,
 }
 
 /*
- * Who arrives at a barrier once more may be told to go on because he has arrived
- * before. He must not do both: that would count for the next round. False: he
- * has been told.
+ * A repeated ARRIVE may meet the GRANT for the first one: if both took effect,
+ * it would count for the next round. False: GRANT came first, do not ARRIVE.
  */
 static bool lite_hold_arriving(struct lite_hold *h, bool arriving)
 {
@@ -72,8 +64,8 @@ static int lite_lock_ask(struct lite_hold *h, struct lite_conn *conn,
 
 	if (h->n) {
 		/*
-		 * Not to be overtaken by our leaving: nobody would notice that
-		 * he is not there who has arrived then.
+		 * Not abandoned: an ARRIVE after our RELEASE would count a
+		 * participant that has gone.
 		 */
 		d.call = LITE_CALL_BARRIER_ARRIVE;
 		d.timeout = rpc->timeout;
@@ -81,9 +73,9 @@ static int lite_lock_ask(struct lite_hold *h, struct lite_conn *conn,
 		arg = h->n | (h->entered ? LITE_WIRE_BARRIER_AGAIN : 0);
 	}
 	lite_lock_fill(&req, h, arg);
-	/* The home need not look before it swaps. */
+	/* Saves the home a swap. */
 	req.value = cpu_to_le64(h->seen);
-	/* What there is to be said has been said. */
+	/* The verdict has arrived meanwhile. */
 	if (!lite_hold_arriving(h, h->n && h->asked))
 		return 0;
 	h->asked = true;
@@ -95,7 +87,7 @@ static int lite_lock_ask(struct lite_hold *h, struct lite_conn *conn,
 	return err;
 }
 
-/* What the answer to WAIT means. 0: wait for what comes. */
+/* What the answer to WAIT means. 0: wait for GRANT. */
 static int lite_lock_asked(struct lite_hold *h, struct lite_conn *conn, int err)
 {
 	switch (err) {
@@ -103,12 +95,12 @@ static int lite_lock_asked(struct lite_hold *h, struct lite_conn *conn, int err)
 		return lite_home_gone(h->locks->mem, h->word.home,
 				      h->word.incarnation);
 	case -EHOSTDOWN:
-		/* Alive: it did not count the session as ours yet. */
+		/* In a live session: the home does not count it yet. */
 		return conn && !lite_conn_is_dead(conn) ? -EAGAIN : 0;
 	case -ETIMEDOUT:
 		return -EAGAIN;
 	case -ESHUTDOWN:
-		/* It stops, so the session will end. */
+		/* The home stops, so the session will end. */
 		return 0;
 	default:
 		return err;
@@ -116,8 +108,9 @@ static int lite_lock_asked(struct lite_hold *h, struct lite_conn *conn, int err)
 }
 
 /*
- * Have the home know of us, in the session that there is now. 0: wait for a
- * verdict, or for a change; -EAGAIN: try again.
+ * Send WAIT or ARRIVE unless done in this session.
+ *
+ * Return: 0: wait for a verdict or a change; -EAGAIN: try again; other errnos.
  */
 static int lite_lock_tell_home(struct lite_hold *h, bool try,
 			       unsigned long left, u64 *session)
@@ -130,7 +123,7 @@ static int lite_lock_tell_home(struct lite_hold *h, bool try,
 	err = lite_cluster_ready(cl);
 	if (err)
 		return err;
-	/* It may have left, and joined another cluster. */
+	/* This node may have left, and joined another cluster. */
 	if (h->incarnation != cl->fab->self.incarnation)
 		return -ENOTCONN;
 	if (h->word.home == lite_cluster_id(cl)) {
@@ -158,7 +151,7 @@ static int lite_lock_tell_home(struct lite_hold *h, bool try,
 			*session = conn->session;
 		err = lite_lock_asked(h, conn, err);
 	}
-	/* It may have gone down, and come up again, between two looks. */
+	/* The home may have gone down and come up meanwhile. */
 	if (err == -EHOSTDOWN && lite_peer_is_live(peer))
 		err = -EAGAIN;
 out:
@@ -185,9 +178,9 @@ static int lite_lock_wait_verdict(struct lite_hold *h,
 	long ret;
 
 	for (;;) {
-		/* What changes after this ends the wait below. */
+		/* Changes from here on end the wait below. */
 		seen = atomic_read(&locks->changes);
-		smp_rmb(); /* with lite_locks_changed() */
+		smp_rmb(); /* pairs with lite_locks_changed() */
 		err = lite_lock_tell_home(h, args->try, left, &session);
 		if (err && err != -EAGAIN)
 			return err;
@@ -217,9 +210,9 @@ static int lite_lock_wait_verdict(struct lite_hold *h,
 }
 
 /*
- * Who arrived at a barrier in vain leaves it; but when all have come meanwhile
- * he goes with them. Which of both only the home can say. When it has, nothing
- * else is waited for: its GRANT may never come, should the home be gone.
+ * Take an arrival back after a time-out, unless the round is complete: then the
+ * caller goes on with the others. The home's answer is enough, as its GRANT may
+ * never come.
  */
 static int lite_barrier_leave(struct lite_hold *h)
 {
@@ -231,7 +224,7 @@ static int lite_barrier_leave(struct lite_hold *h)
 		cond_resched();
 	} while ((err == -EHOSTDOWN || err == -ETIMEDOUT) &&
 		 lite_cluster_is_live(h->locks->cl, h->word.home));
-	/* ENOLCK: he has gone already, or was swept, all having come or not. */
+	/* Else ENOLCK: swept, maybe after the round was complete. */
 	if (!err || (err == -ENOLCK && (again || !h->entered))) {
 		h->asked = false;
 		return -ETIMEDOUT;
@@ -245,8 +238,9 @@ static int lite_barrier_leave(struct lite_hold *h)
  * @args: of the caller
  *
  * Context: may sleep; killable.
- * Return: 0: it is ours, h->died: who had it died; otherwise it is not, or is to
- * be given back: h->asked and h->swapped say whether anybody knows of it.
+ * Return: 0: the lock is ours, @h->died: a previous owner died; else an errno:
+ * @h->asked and @h->swapped say whether the home or the word may have the
+ * claim.
  */
 int lite_lock_wait(struct lite_hold *h, const struct lite_lock_args *args)
 {
@@ -268,14 +262,14 @@ int lite_lock_wait(struct lite_hold *h, const struct lite_lock_args *args)
 	spin_lock(&locks->lock);
 	list_del_init(&h->list);
 	if (h->state == LITE_HOLD_HELD) {
-		/* Whatever has ended the wait: it came before that. */
+		/* GRANT came before whatever ended the wait. */
 		err = 0;
 		h->managed = true;
 		h->died = h->verdict == -EOWNERDEAD ||
 			  (h->swapped && h->was_died);
 	} else {
 		if (h->verdict != LITE_LOCK_PENDING) {
-			/* The home has forgotten us with that. */
+			/* The home has ended the claim. */
 			err = h->verdict;
 			h->asked = false;
 		}
@@ -285,9 +279,9 @@ int lite_lock_wait(struct lite_hold *h, const struct lite_lock_args *args)
 	return err;
 }
 
-/* ---- what homes say ------------------------------------------------------ */
+/* ---- requests from homes ------------------------------------------------- */
 
-/* The hold that a home means; NULL: it is over. */
+/* Find the hold that a home names; NULL: it is over. */
 static struct lite_hold *lite_hold_named(struct lite_locks *locks,
 					 struct lite_conn *conn,
 					 const struct lite_wire_lock *w)
@@ -318,10 +312,10 @@ static int lite_serve_lock_grant(void *priv, struct lite_conn *conn,
 	spin_lock(&locks->lock);
 	h = lite_hold_named(locks, conn, w);
 	if (conn && lite_conn_is_dead(conn)) {
-		/* The home may have passed it on when that session was over. */
+		/* The home may have passed the lock on after that session. */
 		err = -EHOSTDOWN;
 	} else if (h && h->arriving) {
-		/* Soon. */
+		/* lite_hold_arriving() decides soon. */
 		err = -EBUSY;
 	} else if (h && h->state == LITE_HOLD_WAITING) {
 		WRITE_ONCE(h->verdict, verdict);
@@ -331,8 +325,8 @@ static int lite_serve_lock_grant(void *priv, struct lite_conn *conn,
 		err = 0;
 	} else if (h && ours && (h->state == LITE_HOLD_HELD || h->managed)) {
 		/*
-		 * Said once more, because the answer was lost. Should it be on
-		 * its way back: how it ends is for RELEASE to say.
+		 * Our answer was lost. If the lock is being released, RELEASE
+		 * says how it ends.
 		 */
 		err = 0;
 	}
@@ -352,9 +346,9 @@ static int lite_serve_lock_probe(void *priv, struct lite_conn *conn,
 	spin_lock(&locks->lock);
 	h = lite_hold_named(locks, conn, req);
 	/*
-	 * Of one that is LEFT nobody waits for what the home says to RELEASE;
-	 * but that will come, and say how it ends, when the home has granted it.
-	 * An arrival at a barrier is never in a word, whoever has written that.
+	 * A LEFT claim that the home has not granted ends with this answer;
+	 * otherwise RELEASE is to come and says how it ends. Arrivals at
+	 * barriers are never in a word, whatever was written there.
 	 */
 	if (h && h->n)
 		state = LITE_WIRE_LOCK_GONE;
