@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Changing an LMR that is in use, at its home: owner, mode, grants and name.
- * resize.c changes where its bytes are.
+ * replace.c changes where its bytes are.
  *
  *   begin   one change at a time; none if the LMR is being freed
  *   close   no MAP is granted, and every mapper has answered RECALL: no

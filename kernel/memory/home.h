@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The home of an LMR: its metadata, its parts, its mappers, its changes and its
- * end. lmr.c, place.c, release.c, mappers.c, free.c, change.c, resize.c,
+ * end. lmr.c, place.c, release.c, mappers.c, free.c, change.c, resize.c, move.c,
  * orphan.c
  */
 #ifndef _LITE_HOME_H
@@ -207,7 +207,7 @@ void lite_home_free_all(struct lite_memory *mem);
 void lite_free_handlers(struct lite_memory *mem);
 void lite_home_unmap_own(struct lite_memory *mem, u64 id, u32 count, u32 flags);
 
-/* change.c, resize.c */
+/* change.c, resize.c, move.c */
 int lite_change_begin(struct lite_lmr *lmr);
 int lite_change_close(struct lite_lmr *lmr);
 void lite_change_end(struct lite_lmr *lmr);
@@ -219,5 +219,6 @@ struct lite_lmr *lite_change_open(struct lite_memory *mem,
 				  const struct lite_wire_change *c);
 void lite_change_handlers(struct lite_memory *mem);
 void lite_resize_handlers(struct lite_memory *mem);
+void lite_move_handlers(struct lite_memory *mem);
 
 #endif /* _LITE_HOME_H */

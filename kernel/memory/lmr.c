@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The home of an LMR: making, mapping and describing it. It ends in free.c and
- * changes in change.c and resize.c.
+ * changes in change.c, resize.c and move.c.
  *
  * An LMR is made in this order: reserve its name, take memory here and at other
  * stores, publish it in mem->lmrs, confirm its name. Before that, no look-up

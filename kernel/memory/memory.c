@@ -113,6 +113,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	lite_free_handlers(mem);
 	lite_change_handlers(mem);
 	lite_resize_handlers(mem);
+	lite_move_handlers(mem);
 	lite_mapping_handlers(mem);
 	lite_memop_handlers(mem);
 	lite_pack_handlers(mem);
