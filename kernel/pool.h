@@ -8,16 +8,16 @@
  * given back for the same uid. Uid 0 (root, and clients in the kernel) may use
  * the reserve, and is limited by the pool only.
  *
- * 	err = lite_pool_take(pool, uid, n);	may sleep: for rare use
- * 	lite_pool_give(pool, uid, n);
+ *	err = lite_pool_take(pool, uid, n);	may sleep: for rare use
+ *	lite_pool_give(pool, uid, n);
  *
  * A caller that takes and gives often, or with a spinlock held, keeps the uid's
  * part:
  *
- * 	part = lite_pool_hold(pool, uid);	may sleep
- * 	err = lite_pool_take_part(pool, part, n);
- * 	lite_pool_give_part(pool, part, n);
- * 	lite_pool_drop(pool, part);
+ *	part = lite_pool_hold(pool, uid);	may sleep
+ *	err = lite_pool_take_part(pool, part, n);
+ *	lite_pool_give_part(pool, part, n);
+ *	lite_pool_drop(pool, part);
  *
  * A part exists while it is held or has units, so these may be given back by
  * uid after it is dropped.

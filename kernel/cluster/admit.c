@@ -84,8 +84,8 @@ static int lite_place_keep(struct lite_cluster *cl, u32 wanted,
 			return -EEXIST;
 	}
 	/*
-	 * Clocks differ: exceed the id's last life, and what was given out
-	 * before.
+	 * Clocks differ: exceed the id's last life, or what was given out for
+	 * an id without one.
 	 */
 	if (peer)
 		*incarnation = max(*incarnation, peer->incarnation + 1);

@@ -107,6 +107,7 @@ static int lite_member_merge(struct lite_cluster *cl,
 
 	mutex_lock(&cl->lock);
 	if (id == lite_cluster_id(cl)) {
+		/* Other nodes' view of this node does not change it. */
 		goto out;
 	}
 	peer = xa_load(&cl->peers, id);
