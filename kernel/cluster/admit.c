@@ -88,7 +88,8 @@ static int lite_place_keep(struct lite_cluster *cl, u32 wanted,
 	 * an id without one.
 	 */
 	if (peer)
-		*incarnation = max(*incarnation, peer->incarnation + 1);
+		*incarnation = max(*incarnation,
+				   max(peer->incarnation, peer->promised) + 1);
 	if (!peer) {
 		peer = lite_peer_make(cl, id, *incarnation, addr);
 		if (IS_ERR(peer))
@@ -109,6 +110,7 @@ static int lite_place_keep(struct lite_cluster *cl, u32 wanted,
 		if (peer->tentative)
 			peer->addr = *addr;
 	}
+	peer->promised = *incarnation;
 	peer->expires = jiffies + LITE_PLACE_TIMEOUT;
 	return id;
 }

@@ -48,6 +48,7 @@ struct lite_cluster;
  * @left: it has announced that it leaves: this incarnation never comes back
  * @tentative: its id is reserved for a joiner, until @expires
  * @reused: a tentative id; its last life, in @incarnation, has left
+ * @promised: the incarnation given out with a reserved id
  * @expires: jiffies
  * @next_try: jiffies, when to connect again
  * @backoff: jiffies between tries; for a suspect, also the time-out of a try
@@ -69,12 +70,19 @@ struct lite_peer {
 	bool left;
 	bool tentative;
 	bool reused;
+	u64 promised;
 	unsigned long expires;
 	unsigned long next_try;
 	unsigned long backoff;
 	struct work_struct connect_work;
 	struct work_struct ping_work;
 };
+
+/* Has the life in @incarnation left, even if its id is reserved for the next? */
+static inline bool lite_peer_has_left(const struct lite_peer *peer)
+{
+	return peer->left || peer->reused;
+}
 
 /**
  * struct lite_cluster_ops - events for the layer above

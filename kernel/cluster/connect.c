@@ -64,7 +64,7 @@ int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn)
 		peer = xa_load(&cl->peers, from->node);
 		if (peer && (from->incarnation < peer->incarnation ||
 			     (from->incarnation == peer->incarnation &&
-			      peer->left)))
+			      lite_peer_has_left(peer))))
 			err = -ESTALE;
 		else if (peer && from->incarnation > peer->incarnation)
 			old = lite_peer_conn_get(peer);

@@ -359,7 +359,7 @@ int lite_serve_leave(void *priv, struct lite_conn *conn, const void *req,
 	mutex_lock(&cl->lock);
 	peer = xa_load(&cl->peers, id);
 	if (peer && peer->incarnation == conn->from.incarnation &&
-	    !peer->left) {
+	    !lite_peer_has_left(peer)) {
 		peer->left = true;
 		lost = true;
 	}

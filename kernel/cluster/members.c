@@ -129,8 +129,8 @@ static int lite_member_merge(struct lite_cluster *cl,
 			lite_peer_retry(peer, 0);
 		else if (!peer->left)
 			lite_peer_expect(peer);
-	} else if (incarnation == peer->incarnation && !peer->left &&
-		   (flags & LITE_MEMBER_LEFT)) {
+	} else if (incarnation == peer->incarnation &&
+		   !lite_peer_has_left(peer) && (flags & LITE_MEMBER_LEFT)) {
 		kill = lite_peer_conn_get(peer);
 		peer->left = true;
 		lost = true;

@@ -240,7 +240,8 @@ again:
 			goto out;
 	}
 	if (conn->from.incarnation < peer->incarnation ||
-	    (peer->left && conn->from.incarnation == peer->incarnation))
+	    (lite_peer_has_left(peer) &&
+	     conn->from.incarnation == peer->incarnation))
 		goto out;
 	old_conn = rcu_dereference_protected(peer->conn,
 					     lockdep_is_held(&cl->lock));

@@ -175,7 +175,7 @@ void lite_rpc_on_reply(struct lite_rpc_conn *rc, u32 slot)
 /* Fail all calls: the connection is dying. Process context. */
 void lite_rpc_conn_down(struct lite_conn *conn)
 {
-	struct lite_rpc_conn *rc = conn->rpc;
+	struct lite_rpc_conn *rc = smp_load_acquire(&conn->rpc);
 	struct lite_slot_waiter *w, *next;
 	int i;
 

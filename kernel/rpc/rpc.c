@@ -126,7 +126,8 @@ int lite_rpc_conn_init(struct lite_rpc *rpc, struct lite_conn *conn)
 	lite_rpc_call_init(rc);
 	lite_rpc_serve_init(rc);
 	lite_beat_init(rc);
-	conn->rpc = rc;
+	/* conn_down may come meanwhile. */
+	smp_store_release(&conn->rpc, rc);
 	err = lite_slots_init(conn, &rc->req_in) ?:
 	      lite_slots_init(conn, &rc->rep_in) ?:
 	      lite_slots_init(conn, &rc->req_out) ?:
