@@ -13,6 +13,9 @@
 
 #include <lite/kapi.h>
 
+struct lite_alloc;
+struct lite_pinned;
+
 struct lite_limit;
 struct lite_memory;
 struct lite_conn;

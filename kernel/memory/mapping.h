@@ -5,6 +5,7 @@
 
 #include <linux/percpu-refcount.h>
 
+#include "../cluster/cluster.h"
 #include "../core/extent.h"
 #include "../core/wire.h"
 
