@@ -4,8 +4,6 @@
 
 #include "context.hpp"
 
-#include <uapi/lite_inbox.h>
-
 #include <cerrno>
 #include <cstring>
 
@@ -108,14 +106,11 @@ int lite_rpc_reply(struct lite_ctx* ctx, uint64_t token, uint32_t status, const 
     return control(ctx, LITE_IOC_RPC_RECV, arg);
 }
 
-int lite_rpc_done(struct lite_ctx* ctx, uint32_t function, uint64_t token) noexcept {
-    // It needs no inbox for that.
-    struct lite_ioc_rpc_next arg = {};
-    arg.flags = LITE_RPC_NOWAIT;
-    arg.function = function;
-    arg.done[0] = token;
-    arg.n_done = 1;
-    return control(ctx, LITE_IOC_RPC_NEXT, arg);
+int lite_rpc_done(struct lite_ctx* ctx, uint64_t token) noexcept {
+    struct lite_ioc_rpc_recv arg = {};
+    arg.flags = LITE_RPC_REPLY_ONLY | LITE_RPC_DROP;
+    arg.token = token;
+    return control(ctx, LITE_IOC_RPC_RECV, arg);
 }
 
 int lite_rpc_reply_recv(struct lite_ctx* ctx, struct lite_rpc_request* request, uint32_t status,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // LITE's errno values in words: the tables of <uapi/lite.h> and <uapi/lite_sync.h>,
-// and, where they mean something else, of <uapi/lite_rpc.h> and <uapi/lite_inbox.h>,
-// said to a user.
+// and, where they mean something else, of <uapi/lite_rpc.h>, said to a user.
 
 #include <lite/lite.h>
 
@@ -113,7 +112,7 @@ const char* lite_strerror(int err) noexcept {
 const char* lite_rpc_strerror(int err) noexcept {
     switch (positive(err)) {
         case EACCES:
-            return "permission denied by the function's mode or owner";
+            return "permission denied by the function's mode";
         case EPERM:
             return "numbers up to 1023 are root's";
         case EEXIST:
@@ -124,12 +123,6 @@ const char* lite_rpc_strerror(int err) noexcept {
             return "longer than the function's requests, or replies, may be";
         case EMFILE:
             return "too many functions, or calls under way";
-        case EBUSY:
-            return "the function has an inbox already";
-        case EOPNOTSUPP:
-            return "not supported by this version of LITE, or for functions with requests or "
-                   "replies "
-                   "as long as these";
         case ENAMETOOLONG:
             return "name is too long (63 bytes at most)";
         case ENOMEM:

@@ -559,7 +559,6 @@ const char* lite_strerror(int err) LITE_NOEXCEPT;
 } /* extern "C" */
 #endif
 
-#include <lite/inbox.h>
 #include <lite/manage.h>
 #include <lite/rpc.h>
 #include <lite/sync.h>

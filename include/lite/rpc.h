@@ -164,16 +164,15 @@ int lite_rpc_reply(struct lite_ctx* ctx, uint64_t token, uint32_t status, const 
 /*
  * lite_rpc_done - give a request back that is not to be answered
  * @ctx: context that has taken it
- * @function: that it was taken for
  * @token: of the request, whose caller gets -ECONNRESET at once
  *
  * For a server that cannot answer: a request that it only forgets keeps its caller
  * until the time-out.
  *
  * Return: 0, -ENOENT (no such request: it was answered, or its caller has given
- * up), -EINVAL (@function is none), -ENOTTY (a kernel without inboxes).
+ * up).
  */
-int lite_rpc_done(struct lite_ctx* ctx, uint32_t function, uint64_t token) LITE_NOEXCEPT;
+int lite_rpc_done(struct lite_ctx* ctx, uint64_t token) LITE_NOEXCEPT;
 
 /*
  * lite_rpc_reply_recv - answer a request and take the next one, in one go
@@ -308,7 +307,7 @@ int lite_rpc_collect(struct lite_ctx* ctx, void* reply, size_t room, int timeout
                      struct lite_rpc_result* result) LITE_NOEXCEPT;
 
 /*
- * lite_rpc_strerror - what an errno of the functions here and in inbox.h means
+ * lite_rpc_strerror - what an errno of the functions here means
  * @err: errno, positive or negative
  *
  * Some have another meaning than lite_strerror() says: E2BIG is a request or a

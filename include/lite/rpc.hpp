@@ -191,7 +191,7 @@ class function {
     // That there is none any more is not ours to mind.
     void give_back(const lite_rpc_request& request) noexcept {
         if (request.token)
-            lite_rpc_done(m_ctx, m_number, request.token);
+            lite_rpc_done(m_ctx, request.token);
     }
 
     lite_ctx* m_ctx;

@@ -41,7 +41,7 @@ inline const std::error_category& category() noexcept {
     return instance;
 }
 
-// That of functions, calls and inboxes, called "lite-rpc": the same, with the texts
+// That of functions and calls, called "lite-rpc": the same, with the texts
 // of lite_rpc_strerror().
 inline const std::error_category& rpc_category() noexcept {
     class lite_rpc_category final : public std::error_category {

@@ -253,6 +253,7 @@ struct lite_ioc_rpc_multicall {
 /* LITE_IOC_RPC_RECV flags */
 #define LITE_RPC_REPLY (1U << 1)      /* first answer @token */
 #define LITE_RPC_REPLY_ONLY (1U << 2) /* answer @token, and that is all */
+#define LITE_RPC_DROP (1U << 3)       /* with one of these: give it back unanswered */
 
 /* Flags of a request */
 #define LITE_RPC_REQ_ONEWAY (1U << 0) /* no answer is wanted: it has none */
@@ -269,6 +270,9 @@ struct lite_ioc_rpc_multicall {
  * has given up, is no error: @answered is 0 then. With ENOMEM a reply is as not
  * given, and a long request is still there to be taken.
  *
+ * With DROP, too, there is no reply (@reply_len is 0): the caller gets ECONNRESET at
+ * once.
+ *
  * Then a request for @function (0: any that this file has registered) is taken,
  * and waited for if need be. It is to be answered through this open file. If its
  * process exits first, or becomes a program that does not have it (execve(2)), or
@@ -280,7 +284,7 @@ struct lite_ioc_rpc_multicall {
  */
 struct lite_ioc_rpc_recv {
 	__u32 size;
-	__u32 flags;           /* LITE_RPC_NOWAIT, REPLY, REPLY_ONLY */
+	__u32 flags;           /* LITE_RPC_NOWAIT, REPLY, REPLY_ONLY, DROP */
 	__aligned_u64 token;   /* in: to answer; out: taken */
 	__aligned_u64 reply;   /* user address */
 	__u32 reply_len;
@@ -305,5 +309,6 @@ struct lite_ioc_rpc_recv {
 #define LITE_IOC_RPC_COLLECT _IO(0xE7, 0x14)
 #define LITE_IOC_RPC_RECV _IO(0xE7, 0x15)
 #define LITE_IOC_RPC_MULTICALL _IO(0xE7, 0x16)
+/* 0x18 and 0x19 are not used again: they were INBOX and NEXT. */
 
 #endif /* _UAPI_LITE_RPC_H */

@@ -18,7 +18,7 @@
 #include "wire_sync.h"
 
 #define LITE_WIRE_MAGIC 0x4554494cU /* "LITE" */
-#define LITE_WIRE_VERSION 8
+#define LITE_WIRE_VERSION 9
 
 #define LITE_NONCE_SIZE 16
 #define LITE_MAC_SIZE 32
@@ -150,7 +150,6 @@ enum lite_call {
 	LITE_CALL_RPC_CANCEL = 74, /* nobody waits for these any more */
 	LITE_CALL_RPC_FIND = 75,   /* what is that function? */
 	LITE_CALL_RPC_GONE = 76,   /* to a client: nobody serves it any more */
-	LITE_CALL_RPC_FREED = 79,  /* to a client: records that were kept */
 	LITE_CALL_LOCK_WAIT = 80,    /* to the home: I want it */
 	LITE_CALL_LOCK_GRANT = 81,   /* from the home: you have it; or an error */
 	LITE_CALL_LOCK_RELEASE = 82, /* to the home: I do not want it any more */

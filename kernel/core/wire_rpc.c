@@ -61,7 +61,6 @@ int lite_wire_rpc_request_check(u16 call, const void *payload, size_t len)
 	case LITE_CALL_RPC_GONE:
 		return lite_rpc_unbind_check(payload, len);
 	case LITE_CALL_RPC_CANCEL:
-	case LITE_CALL_RPC_FREED:
 		return lite_rpc_cancel_check(payload, len);
 	case LITE_CALL_RPC_FIND:
 		return lite_rpc_find_check(payload, len);
@@ -100,9 +99,6 @@ static int lite_rpc_bind_reply_check(const struct lite_wire_rpc_bind_reply *r,
 	    bytes < LITE_RPC_HEADER + most ||
 	    bytes > LITE_RING_UNITS_MAX * LITE_RING_UNIT / n)
 		return -EPROTO;
-	/* Records begin at even addresses, so that a blinded one is not 0. */
-	if (!(le64_to_cpu(r->blind) & 1))
-		return -EPROTO;
 	if (le32_to_cpu(r->ring) > 0xfff || !r->depth ||
 	    le32_to_cpu(r->depth) > LITE_RPC_DEPTH)
 		return -EPROTO;
@@ -126,7 +122,7 @@ lite_rpc_cancel_reply_check(const struct lite_wire_rpc_cancel_reply *r,
 	    len != sizeof(*r) + n * sizeof(r->cancelled[0]))
 		return -EPROTO;
 	for (i = 0; i < n; i++) {
-		if (le32_to_cpu(r->cancelled[i]) > LITE_RPC_KEPT)
+		if (le32_to_cpu(r->cancelled[i]) > LITE_RPC_CANCELLED)
 			return -EPROTO;
 	}
 	return 0;

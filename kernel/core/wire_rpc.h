@@ -42,7 +42,6 @@ struct lite_wire_rpc_bind_reply {
 	__le32 depth;       /* slots */
 	__le32 chunk_bytes;
 	__le32 n_chunks;
-	__le64 blind;       /* odd: added to what headers have of addresses */
 	__le64 chunk[];     /* addresses */
 } __packed;
 
@@ -74,11 +73,10 @@ struct lite_wire_rpc_cancel {
 	((LITE_PAYLOAD_MAX - sizeof(struct lite_wire_rpc_cancel)) /            \
 	 sizeof(struct lite_wire_rpc_which))
 
-/* What CANCEL says of each. FREED has the form of CANCEL. */
+/* What CANCEL says of each. */
 enum lite_rpc_cancelled {
 	LITE_RPC_REPLIED,   /* there was a reply, or will be one */
 	LITE_RPC_CANCELLED, /* there will be none */
-	LITE_RPC_KEPT,      /* nor; but the record is free after FREED only */
 };
 
 struct lite_wire_rpc_cancel_reply {
@@ -166,7 +164,7 @@ struct lite_wire_rpc {
 	__le64 seq;         /* of the call; the reply repeats it */
 	__le32 length;      /* bytes that follow */
 	__le32 room;        /* request: for the reply, behind the header */
-	__le64 reply;       /* request: address that the reply's header goes to, blinded */
+	__le64 reply;       /* request: address that the reply's header goes to */
 	__le32 uid;         /* request: of the caller */
 	__le32 gid;
 	__le32 flags;       /* enum lite_rpc_flags */
@@ -208,8 +206,7 @@ int lite_wire_rpc_bulk_check(const struct lite_wire_rpc_chunk *chunk,
 /* As lite_wire_request_check() and lite_wire_reply_check(), which come here. */
 static inline bool lite_wire_is_rpc(u16 call)
 {
-	return (call >= LITE_CALL_RPC_BIND && call <= LITE_CALL_RPC_GONE) ||
-	       call == LITE_CALL_RPC_FREED;
+	return call >= LITE_CALL_RPC_BIND && call <= LITE_CALL_RPC_GONE;
 }
 
 int lite_wire_rpc_request_check(u16 call, const void *payload, size_t len);

@@ -116,8 +116,7 @@ static int lite_release(struct inode *inode, struct file *file)
 
 /*
  * Requests that a process has taken end with it, whoever has the file as well; also
- * with its program, if that closes the file. For one that has closed it before, and
- * reads them in place, its inbox is what tells of the end.
+ * with its program, if that closes the file.
  */
 static int lite_flush(struct file *file, fl_owner_t id)
 {

@@ -40,8 +40,6 @@ union lite_ioc_any {
 	struct lite_ioc_rpc_collect rpc_collect;
 	struct lite_ioc_rpc_recv rpc_recv;
 	struct lite_ioc_rpc_multicall rpc_multicall;
-	struct lite_ioc_rpc_inbox rpc_inbox;
-	struct lite_ioc_rpc_next rpc_next;
 	struct lite_ioc_lock lock;
 	struct lite_ioc_unlock unlock;
 	struct lite_ioc_barrier barrier;
@@ -518,10 +516,6 @@ static const struct lite_ioc {
 		       .undo = lite_ioc_undo_rpc_recv),
 	LITE_IOC_ENTRY(LITE_IOC_RPC_MULTICALL, lite_ioc_rpc_multicall, reserved,
 		       .fn = lite_ioc_rpc_multicall, .out = true),
-	LITE_IOC_ENTRY(LITE_IOC_RPC_INBOX, lite_ioc_rpc_inbox, reserved,
-		       .fn = lite_ioc_rpc_inbox, .out = true),
-	LITE_IOC_ENTRY(LITE_IOC_RPC_NEXT, lite_ioc_rpc_next, done,
-		       .fn = lite_ioc_rpc_next, .out = true, .always = true),
 	LITE_IOC_ENTRY(LITE_IOC_LOCK, lite_ioc_lock, reserved,
 		       .fn = lite_ioc_lock),
 	LITE_IOC_ENTRY(LITE_IOC_UNLOCK, lite_ioc_unlock, owner,
@@ -558,8 +552,6 @@ static int lite_ioc_give(struct lite_file *lf, const struct lite_ioc *ioc,
 	/* This waits for user space, maybe, and needs no node. */
 	if (ioc->fn == lite_ioc_mmap)
 		vm_munmap(any->mmap.addr, any->mmap.length);
-	if (ioc->fn == lite_ioc_rpc_inbox)
-		lite_inbox_unmap(&any->rpc_inbox);
 	if (ioc->undo && lite_node_enter(lf->node)) {
 		ioc->undo(lf, any);
 		lite_node_exit(lf->node);
@@ -592,7 +584,6 @@ bool lite_ioc_waits_not(unsigned int cmd, u32 flags)
 	case LITE_IOC_RPC_RECV:
 		return flags & (LITE_RPC_NOWAIT | LITE_RPC_REPLY_ONLY);
 	case LITE_IOC_RPC_COLLECT:
-	case LITE_IOC_RPC_NEXT:
 		return flags & LITE_RPC_NOWAIT;
 	default:
 		return false;
@@ -602,7 +593,6 @@ bool lite_ioc_waits_not(unsigned int cmd, u32 flags)
 /* What has flags that say so has them in the same place. */
 static_assert(offsetof(struct lite_ioc_rpc_recv, flags) == sizeof(u32));
 static_assert(offsetof(struct lite_ioc_rpc_collect, flags) == sizeof(u32));
-static_assert(offsetof(struct lite_ioc_rpc_next, flags) == sizeof(u32));
 
 /* All but LITE_IOC_OP: its frame is large, and all of it is made 0. */
 static noinline long lite_ioctl_any(struct lite_file *lf, unsigned int cmd,

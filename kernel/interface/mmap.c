@@ -6,7 +6,8 @@
  * makes it, maps it and drops it. The VMAs hold it, so splitting, copying or
  * moving them needs no code here. It has a context with one handle, a copy of
  * the one given, which lives, renews itself and dies like any other. Through
- * its inode (fs.c) its pages are removed from page tables (memory/view.c).
+ * its inode its pages are removed from page tables (memory/view.c); the inode is
+ * of a file system of our own, mounted as long as there are such files.
  *
  * The file is open for writing if writing was asked for. Otherwise the kernel
  * itself refuses PROT_WRITE to mmap and mprotect(2).
@@ -21,12 +22,34 @@
 #include <linux/fs.h>
 #include <linux/mman.h>
 #include <linux/mm.h>
+#include <linux/mount.h>
+#include <linux/pseudo_fs.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "../compat.h"
 #include "../core/name.h"
 #include "node.h"
+
+#define LITE_FS_MAGIC 0x6c697465 /* "lite" */
+
+static struct vfsmount *lite_fs_mount;
+static int lite_fs_count;
+
+static int lite_fs_init(struct fs_context *fc)
+{
+	if (!init_pseudo(fc, LITE_FS_MAGIC))
+		return -ENOMEM;
+	fc->s_iflags |= SB_I_NOEXEC | SB_I_NODEV;
+	return 0;
+}
+
+static struct file_system_type lite_fs = {
+	.name = "lite",
+	.owner = THIS_MODULE,
+	.init_fs_context = lite_fs_init,
+	.kill_sb = kill_anon_super,
+};
 
 /**
  * struct lite_region - a user mapping
@@ -102,7 +125,9 @@ static vm_fault_t lite_region_fault(struct vm_fault *vmf)
 		return VM_FAULT_RETRY;
 	}
 	lite_node_exit(node);
-	return lite_fs_fault(err);
+	if (!err)
+		return VM_FAULT_NOPAGE;
+	return err == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
 }
 
 static const struct vm_operations_struct lite_region_vm_ops = {
@@ -130,7 +155,7 @@ static void lite_region_free(struct lite_region *r)
 	lite_view_exit(&r->view);
 	lite_file_close(r->lf);
 	kfree(r);
-	lite_fs_unpin();
+	simple_release_fs(&lite_fs_mount, &lite_fs_count);
 	lite_stat_dec(node->stats, LITE_STAT_MMAPS);
 	lite_node_put(node);
 }
@@ -158,7 +183,7 @@ static struct lite_region *lite_region_new(struct lite_file *lf, u64 offset,
 	r->lf = lite_file_new(lf->node);
 	if (!r->lf)
 		goto err_free;
-	err = lite_fs_pin();
+	err = simple_pin_fs(&lite_fs, &lite_fs_mount, &lite_fs_count);
 	if (err)
 		goto err_file;
 	lite_view_init(&r->view, &lf->node->memory, offset, length);
@@ -172,15 +197,25 @@ err_free:
 	return ERR_PTR(err);
 }
 
-/* Make the file of a region, and give it the region. */
+/* Make the file of a region, with an inode of its own, and give it the region. */
 static struct file *lite_region_file(struct lite_region *r, bool write)
 {
-	struct file *file = lite_fs_file(&lite_region_fops, write);
+	struct inode *inode = alloc_anon_inode(lite_fs_mount->mnt_sb);
+	struct file *file;
 
-	if (!IS_ERR(file)) {
-		r->view.inode = file_inode(file);
-		file->private_data = r;
+	if (IS_ERR(inode))
+		return ERR_CAST(inode);
+	/* The file gives it back. */
+	__module_get(THIS_MODULE);
+	file = alloc_file_pseudo(inode, lite_fs_mount, "lite",
+				 write ? O_RDWR : O_RDONLY, &lite_region_fops);
+	if (IS_ERR(file)) {
+		module_put(THIS_MODULE);
+		iput(inode);
+		return file;
 	}
+	r->view.inode = inode;
+	file->private_data = r;
 	return file;
 }
 
@@ -226,9 +261,9 @@ err_region:
 int lite_ioc_mmap(struct lite_file *lf, void *arg, struct lite_gate *gate)
 {
 	struct lite_ioc_mmap *m = arg;
-	unsigned long prot = PROT_READ, flags = 0;
+	unsigned long prot = PROT_READ, flags = MAP_SHARED;
+	unsigned long addr;
 	struct file *file;
-	int err;
 
 	if (m->flags & ~LITE_MMAP_POPULATE || m->reserved)
 		return -EOPNOTSUPP;
@@ -245,13 +280,16 @@ int lite_ioc_mmap(struct lite_file *lf, void *arg, struct lite_gate *gate)
 	if (m->prot & LITE_PROT_WRITE)
 		prot |= PROT_WRITE;
 	if (m->flags & LITE_MMAP_POPULATE)
-		flags = MAP_POPULATE;
+		flags |= MAP_POPULATE;
 	/* A thread may hold mmap_lock while it waits for user space. */
 	lite_gate_leave(gate);
-	err = lite_fs_map(file, 0, PAGE_ALIGN(m->length), prot, flags,
-			  &m->addr);
+	addr = vm_mmap(file, 0, PAGE_ALIGN(m->length), prot, flags, 0);
 	fput(file);
-	return err;
+	m->addr = addr;
+	if (!IS_ERR_VALUE(addr))
+		return 0;
+	/* EAGAIN: it would have to be locked (mlockall(2)). */
+	return (long)addr == -EAGAIN ? -ENOMEM : (long)addr;
 }
 
 /*

@@ -15,7 +15,6 @@
 #include <linux/miscdevice.h>
 
 #include "../memory/memory.h"
-#include "../service/inbox.h"
 #include "../service/lock.h"
 #include "../service/service.h"
 
@@ -124,12 +123,6 @@ struct lite_file *lite_file_new(struct lite_node *node);
 void lite_file_close(struct lite_file *lf);
 struct lite_rpc_file *lite_file_rpc(struct lite_file *lf);
 int lite_ioc_mmap(struct lite_file *lf, void *arg, struct lite_gate *gate);
-int lite_fs_pin(void);
-void lite_fs_unpin(void);
-struct file *lite_fs_file(const struct file_operations *fops, bool write);
-int lite_fs_map(struct file *file, u64 offset, unsigned long length,
-		unsigned long prot, unsigned long flags, u64 *addr);
-vm_fault_t lite_fs_fault(int err);
 
 int lite_sync_lock(struct lite_node *node, struct lite_lock_args *args,
 		   u32 flags, s32 timeout_ms);
@@ -152,10 +145,7 @@ int lite_ioc_rpc_collect(struct lite_file *lf, void *arg,
 int lite_ioc_rpc_recv(struct lite_file *lf, void *arg, struct lite_gate *gate);
 int lite_ioc_rpc_multicall(struct lite_file *lf, void *arg,
 			   struct lite_gate *gate);
-int lite_ioc_rpc_inbox(struct lite_file *lf, void *arg, struct lite_gate *gate);
-int lite_ioc_rpc_next(struct lite_file *lf, void *arg, struct lite_gate *gate);
 int lite_ioc_vector(struct lite_file *lf, void *arg, struct lite_gate *gate);
-void lite_inbox_unmap(const struct lite_ioc_rpc_inbox *arg);
 void lite_ioc_undo_rpc_register(struct lite_file *lf, void *arg);
 void lite_ioc_undo_rpc_recv(struct lite_file *lf, void *arg);
 void lite_cred_current(struct lite_cred *to);

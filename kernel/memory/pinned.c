@@ -13,7 +13,7 @@
  *
  * File system pages are refused: unpinning dirty ones takes the page lock,
  * which a file system in user space may hold for ever. So are driver mappings,
- * LITE's own LMRs and inboxes above all: a process may use them only as long as
+ * LITE's own LMRs above all: a process may use them only as long as
  * the driver allows, and must not pass them on for longer. Pages are checked
  * while pinned, so the result stays valid.
  */

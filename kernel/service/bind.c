@@ -260,7 +260,6 @@ static int lite_bind_fill(struct lite_bind *bind,
 	lite_bind_learn(bind, &r->func);
 	bind->index = le32_to_cpu(r->ring);
 	bind->depth = le32_to_cpu(r->depth);
-	bind->blind = le64_to_cpu(r->blind);
 	bind->remote = kcalloc(n, sizeof(*bind->remote), GFP_KERNEL);
 	if (!bind->remote)
 		return -ENOMEM;

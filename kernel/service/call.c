@@ -87,8 +87,7 @@ static void lite_rcall_header(struct lite_rcall *call, u32 list,
 		.room = cpu_to_le32(s->room),
 		/* Not 0 within a node, where nobody looks at it. */
 		.reply = cpu_to_le64(bind->rp->conn ?
-					     lite_area_dma(bind->area, s->unit) +
-						     bind->blind :
+					     lite_area_dma(bind->area, s->unit) :
 					     1),
 		.uid = cpu_to_le32(call->cred->uid),
 		.gid = cpu_to_le32(call->cred->gid),

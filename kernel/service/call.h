@@ -23,7 +23,6 @@ enum lite_bind_slot_state {
 	LITE_BIND_ENDED,
 	LITE_BIND_ABANDONED,  /* to be cancelled; a message: it is not */
 	LITE_BIND_CANCELLING,
-	LITE_BIND_KEPT,       /* not under way; until FREED */
 };
 
 /**
@@ -82,10 +81,8 @@ enum lite_bind_state {
  * @squash: root of this node is nobody there
  * @area: mirror
  * @remote: addresses of the ring's chunks
- * @blind: is added to addresses in headers
  * @map: what of it is taken
  * @slots_used: bits
- * @under_way: of their calls, count in the window; those that are KEPT do not
  * @used: jiffies, when it was last used
  * @pace: how long calls take
  * @unbind_work: when CLOSING and empty
@@ -112,10 +109,8 @@ struct lite_bind {
 	bool squash;
 	struct lite_area *area;
 	u64 *remote;
-	u64 blind;
 	struct lite_ring_map map;
 	u64 slots_used;
-	u32 under_way;
 	unsigned long used;
 	struct lite_pace pace;
 	struct work_struct unbind_work;
@@ -200,15 +195,10 @@ void lite_binds_down(struct lite_rpc_peer *rp);
 void lite_binds_gone(struct lite_rpc_peer *rp);
 
 int lite_line_take(struct lite_rcall *call);
-void lite_line_move(struct lite_rpc_peer *rp);
 void lite_line_end(struct lite_bind *bind, int err);
-void lite_window_leave(struct lite_bind *bind, struct lite_bind_slot *s);
 void lite_slot_drop(struct lite_bind_slot *s);
 void lite_slot_free(struct lite_bind *bind, u32 slot);
 void lite_slot_end(struct lite_bind *bind, u32 slot, int err);
-void lite_slot_keep(struct lite_bind *bind, u32 slot);
-int lite_binds_freed(struct lite_rpc_peer *rp,
-		     const struct lite_wire_rpc_cancel *c);
 
 int lite_rcall_begin(struct lite_rcall *call);
 int lite_rcall_fault_in(const struct lite_rcall *call);

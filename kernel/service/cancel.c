@@ -37,10 +37,7 @@ static u32 lite_cancels_gather(struct lite_rpc_peer *rp,
 	return n;
 }
 
-/*
- * Those that are cancelled are free, now or after FREED; of the others the reply
- * comes, or is here.
- */
+/* Those that are cancelled are free; of the others the reply comes, or is here. */
 static void lite_cancels_done(struct lite_rpc_peer *rp,
 			      const struct lite_wire_rpc_cancel *c,
 			      const struct lite_wire_rpc_cancel_reply *r)
@@ -59,8 +56,6 @@ static void lite_cancels_done(struct lite_rpc_peer *rp,
 			continue;
 		if (le32_to_cpu(r->cancelled[i]) == LITE_RPC_CANCELLED)
 			lite_slot_free(bind, slot);
-		else if (le32_to_cpu(r->cancelled[i]) == LITE_RPC_KEPT)
-			lite_slot_keep(bind, slot);
 	}
 	spin_unlock(&rp->lock);
 }

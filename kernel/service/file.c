@@ -7,7 +7,7 @@
  */
 #include <linux/slab.h>
 
-#include "inbox.h"
+#include "service.h"
 
 /**
  * lite_rpc_file_new - an open file makes use of calls
@@ -140,8 +140,6 @@ static void lite_rpc_file_reset(struct lite_rpc_file *file, const void *owner)
 	struct lite_request *req, *tmp;
 
 	lockdep_assert_held(&file->svc->lock);
-	/* What it has not taken yet is not reset. */
-	lite_inboxes_shut(file, owner);
 	list_for_each_entry_safe(req, tmp, &file->taken, list) {
 		if (owner && req->owner != owner)
 			continue;
@@ -198,8 +196,7 @@ static bool lite_rpc_file_has_request(struct lite_rpc_file *file)
 
 	spin_lock(&file->svc->lock);
 	list_for_each_entry(s, &file->servers, of_file) {
-		if (s->inbox ? lite_inbox_ready(s->inbox) :
-			       !list_empty(&s->func->queue))
+		if (!list_empty(&s->func->queue))
 			has = true;
 	}
 	spin_unlock(&file->svc->lock);

@@ -14,7 +14,7 @@
  */
 #include <linux/slab.h>
 
-#include "inbox.h"
+#include "service.h"
 
 /* First of the numbers given to functions that ask for none. */
 #define LITE_FUNCTION_ANY 32768
@@ -122,17 +122,16 @@ static bool lite_func_hand(struct lite_func *func)
 }
 
 /*
- * Hand queued requests to waiters, or to inboxes. @func is not dead. Context:
- * process, svc->lock is held; receive handlers.
+ * Hand queued requests to waiters. @func is not dead. Context: process, svc->lock
+ * is held; receive handlers.
  */
-void lite_func_serve(struct lite_func *func)
+static void lite_func_serve(struct lite_func *func)
 {
 	struct lite_server *s;
 
 	lockdep_assert_held(&func->svc->lock);
 	while (!list_empty(&func->queue) && lite_func_hand(func))
 		;
-	lite_inbox_drain(func);
 	if (list_empty(&func->queue))
 		return;
 	list_for_each_entry(s, &func->servers, of_func) {
@@ -216,8 +215,6 @@ static struct lite_func *lite_server_end(struct lite_server *s)
 	list_del(&s->of_file);
 	s->file->n_servers--;
 	WRITE_ONCE(s->file->n_long, s->file->n_long - lite_func_is_long(func));
-	if (s->inbox)
-		lite_inbox_shut(s->inbox, -ENOENT);
 	lite_file_end_waiters(s->file, func->number);
 	if (!list_empty(&func->servers))
 		return NULL;
@@ -226,7 +223,8 @@ static struct lite_func *lite_server_end(struct lite_server *s)
 }
 
 /* Find the registration of function @number by an open file, or NULL. */
-struct lite_server *lite_server_find(struct lite_rpc_file *file, u32 number)
+static struct lite_server *lite_server_find(struct lite_rpc_file *file,
+					    u32 number)
 {
 	struct lite_server *s;
 

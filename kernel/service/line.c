@@ -35,7 +35,7 @@ static int lite_line_grant(struct lite_bind *bind, struct lite_liner *l)
 	u32 slot, unit;
 
 	lockdep_assert_held(&rp->lock);
-	if (!lite_window_has_room(bind->under_way, rp->window) ||
+	if (!lite_window_has_room(hweight64(bind->slots_used), rp->window) ||
 	    !~bind->slots_used)
 		return -EAGAIN;
 	slot = __ffs64(~bind->slots_used);
@@ -50,7 +50,6 @@ static int lite_line_grant(struct lite_bind *bind, struct lite_liner *l)
 		return -EAGAIN;
 	}
 	rp->window--;
-	bind->under_way++;
 	bind->slots_used |= 1ULL << slot;
 	bind->used = jiffies;
 	s = &bind->slot[slot];
@@ -106,7 +105,7 @@ static bool lite_line_serve(struct lite_bind *bind)
  * Serve the lines after something has become free. Context: process, receive
  * handlers; rp->lock is held.
  */
-void lite_line_move(struct lite_rpc_peer *rp)
+static void lite_line_move(struct lite_rpc_peer *rp)
 {
 	struct lite_bind *bind;
 	bool served;
@@ -233,21 +232,6 @@ int lite_line_take(struct lite_rcall *call)
 	return err;
 }
 
-/* Return a call's place in the window. The caller must lite_line_move(). */
-void lite_window_leave(struct lite_bind *bind, struct lite_bind_slot *s)
-{
-	struct lite_pool *users = &bind->rp->users;
-
-	lockdep_assert_held(&bind->rp->lock);
-	bind->under_way--;
-	bind->rp->window++;
-	if (s->part) {
-		lite_pool_give_part(users, s->part, 1);
-		lite_pool_drop(users, s->part);
-		s->part = NULL;
-	}
-}
-
 /* Drop a slot's memory outside of its record; the peer is done with it. */
 void lite_slot_drop(struct lite_bind_slot *s)
 {
@@ -265,8 +249,12 @@ void lite_slot_free(struct lite_bind *bind, u32 slot)
 
 	lockdep_assert_held(&rp->lock);
 	lite_ring_give(&bind->map, s->unit, s->units);
-	if (s->state != LITE_BIND_KEPT)
-		lite_window_leave(bind, s);
+	rp->window++;
+	if (s->part) {
+		lite_pool_give_part(&rp->users, s->part, 1);
+		lite_pool_drop(&rp->users, s->part);
+		s->part = NULL;
+	}
 	s->state = LITE_BIND_FREE;
 	s->call = NULL;
 	/* A dying peer may still touch it: it is freed with the mirror. */

@@ -15,7 +15,7 @@
 #include <linux/slab.h>
 
 #include "../wait.h"
-#include "inbox.h"
+#include "service.h"
 
 /* ---- states -------------------------------------------------------------- */
 
@@ -132,18 +132,10 @@ static long lite_recv_await(struct lite_rpc_file *file,
 	return ret;
 }
 
-/**
- * lite_recv_wait - wait for a request
- * @file: open file's
- * @w: in a list of those who wait
- * @deadline: jiffies
- *
- * Context: may sleep; a signal ends it.
- * Return: the request, or ERR_PTR; also in @w.
- */
-struct lite_request *lite_recv_wait(struct lite_rpc_file *file,
-				    struct lite_recv_waiter *w,
-				    unsigned long deadline)
+/* @w is in file->waiters. A signal ends it. */
+static struct lite_request *lite_recv_wait(struct lite_rpc_file *file,
+					   struct lite_recv_waiter *w,
+					   unsigned long deadline)
 {
 	struct lite_service *svc = file->svc;
 	long ret = lite_recv_await(file, w, lite_jiffies_left(deadline));
@@ -337,42 +329,30 @@ static int lite_reply_take(struct lite_rpc_file *file, u64 token, u32 length,
 }
 
 /*
- * What is missing of the reply is to be waited for: the file has it again. True: not
- * so, nobody waits for it any more, and it has been given back for good.
+ * What is missing of the reply is to be waited for: the file has the request again.
+ * True: nobody waits for the reply any more, and the request is given back for good.
  */
 static bool lite_reply_put_back(struct lite_rpc_file *file,
 				struct lite_request *req)
 {
 	struct lite_ring *ring = req->ring;
 	struct lite_service *svc = file->svc;
-	bool gone = false, over = false;
+	bool gone, over;
 
 	spin_lock(&svc->lock);
-	/* Its inbox has been unmapped meanwhile. */
-	if (req->view && req->view->inbox->unseen)
-		lite_inbox_leave(req);
-	if (ring->gone && !req->view) {
-		gone = true;
-	} else if (file->shut) {
-		lite_request_answer(req, LITE_RPC_RESET);
-	} else if (req->cancelled || (req->kept && !req->view)) {
-		/*
-		 * Its caller has been told that it will be answered, and has it
-		 * under way until then, even if it is one to be read in place; or
-		 * that it will not, but that it is free then.
-		 */
-		over = true;
-	} else {
-		/* One in place stays with its process when the ring is gone. */
+	gone = ring->gone;
+	/* Cancelled: its caller has been told that it will be answered. */
+	over = gone || req->cancelled;
+	if (!over && !file->shut) {
 		req->state = LITE_REQ_TAKEN;
 		list_add_tail(&req->list, &file->taken);
+	} else if (!gone) {
+		lite_request_answer(req, LITE_RPC_RESET);
 	}
 	spin_unlock(&svc->lock);
 	if (gone)
 		lite_request_free(req);
-	else if (over)
-		lite_request_post_soon(req, LITE_RPC_RESET, 0, 0);
-	return gone || over;
+	return over;
 }
 
 /* 1: that reply is too long for its record, its memory @uid's; 0; -ENOENT, -E2BIG. */
@@ -472,6 +452,12 @@ static int lite_reply(struct lite_rpc_file *file,
 	u32 uid = 0;
 	int err;
 
+	if (r->flags & LITE_RPC_DROP) {
+		err = lite_reply_take(file, r->token, 0, &req);
+		if (!err)
+			lite_request_post_soon(req, LITE_RPC_RESET, 0, 0);
+		return err;
+	}
 	err = lite_reply_is_long(file, r->token, r->reply_len, &uid);
 	if (err < 0)
 		return err;
@@ -531,10 +517,12 @@ int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
 	bool reply = r->flags & (LITE_RPC_REPLY | LITE_RPC_REPLY_ONLY);
 	int err;
 
-	if (r->flags & ~(LITE_RPC_NOWAIT | LITE_RPC_REPLY | LITE_RPC_REPLY_ONLY))
+	if (r->flags & ~(LITE_RPC_NOWAIT | LITE_RPC_REPLY |
+			 LITE_RPC_REPLY_ONLY | LITE_RPC_DROP))
 		return -EOPNOTSUPP;
 	if (!lite_timeout_ok(r->timeout_ms) ||
-	    r->function > LITE_FUNCTION_MAX)
+	    r->function > LITE_FUNCTION_MAX ||
+	    (r->flags & LITE_RPC_DROP && (!reply || r->reply_len)))
 		return -EINVAL;
 	/* Long ones are fetched, and given, by the device. */
 	if (gate->nowait && READ_ONCE(file->n_long))
@@ -546,9 +534,6 @@ int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
 		if (err && (err != -ENOENT || r->flags & LITE_RPC_REPLY_ONLY))
 			return err;
 		r->answered = !err;
-		/* What was given back may have made room there. */
-		if (READ_ONCE(file->n_inboxes))
-			lite_inboxes_drain(file);
 	}
 	r->token = 0;
 	if (r->flags & LITE_RPC_REPLY_ONLY)

@@ -46,8 +46,7 @@ static int lite_reply_accept(struct lite_bind *bind, u32 slot, bool done)
 	int err;
 
 	if (s->state == LITE_BIND_FREE || s->state == LITE_BIND_FILLING ||
-	    s->state == LITE_BIND_ENDED || s->state == LITE_BIND_KEPT ||
-	    (done && !s->oneway))
+	    s->state == LITE_BIND_ENDED || (done && !s->oneway))
 		return -EPROTO;
 	err = done ? 0 : lite_reply_check(bind, slot, &h);
 	if (err)

@@ -17,7 +17,7 @@
 #include <linux/nospec.h>
 #include <linux/slab.h>
 
-#include "inbox.h"
+#include "service.h"
 
 /* Tokens: gen (32 bits) | ring id (24) | slot (8) */
 #define LITE_RING_ID_MAX 0xffffffU
@@ -70,30 +70,18 @@ void lite_ring_tell_gone(struct lite_ring *ring)
 		kref_put(&ring->ref, lite_ring_release);
 }
 
-/**
- * lite_func_ring_bytes - the size of a function's rings
- * @func: function
- * @chunk: set to that of their chunks: as large as a record can be, and not
- *	smaller than is worth while
- */
-u32 lite_func_ring_bytes(const struct lite_func *func, u32 *chunk)
-{
-	u32 most = PAGE_ALIGN(LITE_RPC_HEADER +
-			      lite_rpc_body_max(func->max_request,
-						func->max_reply));
-
-	*chunk = max_t(u32, most,
-		       min_t(u32, SZ_32K, PAGE_ALIGN(func->ring_size)));
-	return DIV_ROUND_UP(func->ring_size, *chunk) * *chunk;
-}
-
 static struct lite_area *lite_ring_area(struct lite_ring *ring)
 {
+	const struct lite_func *func = ring->func;
 	struct lite_rpc_peer *rp = ring->rp;
-	u32 chunk, bytes = lite_func_ring_bytes(ring->func, &chunk);
+	u32 most = LITE_RPC_HEADER + lite_rpc_body_max(func->max_request,
+						       func->max_reply);
+	/* A record does not cross a chunk; small chunks are not worth while. */
+	u32 chunk = PAGE_ALIGN(max(most, min_t(u32, SZ_32K, func->ring_size)));
 
 	return lite_area_make(rp->svc, rp->conn ? rp->svc->fab : NULL,
-			      ring->func->uid, chunk, bytes / chunk);
+			      func->uid, chunk,
+			      DIV_ROUND_UP(func->ring_size, chunk));
 }
 
 static int lite_ring_enter(struct lite_ring *ring)
@@ -153,9 +141,6 @@ struct lite_ring *lite_ring_make(struct lite_rpc_peer *rp, u32 function)
 	ring->rp = rp;
 	ring->func = func;
 	INIT_LIST_HEAD(&ring->of_func);
-	INIT_LIST_HEAD(&ring->views);
-	/* Odd: see lite_wire_rpc_check(). */
-	ring->blind = get_random_u64() | 1;
 	INIT_WORK(&ring->gone_work, lite_ring_gone_work);
 	ring->number = function;
 	if (rp->conn)
@@ -186,8 +171,6 @@ static u32 lite_request_slot(const struct lite_request *req)
 static void __lite_request_free(struct lite_request *req)
 {
 	lockdep_assert_held(&req->ring->rp->svc->lock);
-	if (req->view)
-		lite_inbox_leave(req);
 	req->state = LITE_REQ_FREE;
 	req->file = NULL;
 	lite_bulk_put_later(req->data);
@@ -209,17 +192,6 @@ void lite_request_free(struct lite_request *req)
 	__lite_request_free(req);
 	spin_unlock(&ring->rp->svc->lock);
 	lite_ring_put(ring);
-}
-
-/**
- * lite_request_freed - what will not be answered, with svc->lock held
- * @req: of nobody; its ring's reference is the caller's to put
- *
- * Context: process.
- */
-void lite_request_freed(struct lite_request *req)
-{
-	__lite_request_free(req);
 }
 
 /**
@@ -281,11 +253,6 @@ static int __lite_request_post(struct lite_request *req, u8 status, u32 length,
 	int err = 0;
 	bool refers = req->by_reference && status == LITE_RPC_OK;
 
-	/* Its caller does not wait for a reply; nor does it expect one. */
-	if (req->kept) {
-		lite_request_tell_freed(req);
-		return 0;
-	}
 	if (!oneway) {
 		bytes = sizeof(*h);
 		if (status == LITE_RPC_OK && !refers)
@@ -467,24 +434,13 @@ int lite_ring_cancel(struct lite_rpc_peer *rp, u32 index, u32 slot, u64 seq)
 	ring = xa_load(&rp->rings, index);
 	req = ring ? &ring->req[slot] : NULL;
 	if (req && req->seq == seq) {
-		switch (req->state) {
-		case LITE_REQ_QUEUED:
-		case LITE_REQ_TAKEN:
-			/* It is being read: nobody may write there. */
-			if (req->view) {
-				req->kept = true;
-				ret = LITE_RPC_KEPT;
-				break;
-			}
+		if (req->state == LITE_REQ_QUEUED ||
+		    req->state == LITE_REQ_TAKEN) {
 			list_del(&req->list);
 			__lite_request_free(req);
 			ret = LITE_RPC_CANCELLED;
-			break;
-		case LITE_REQ_BUSY:
+		} else if (req->state == LITE_REQ_BUSY) {
 			req->cancelled = true;
-			break;
-		default:
-			break;
 		}
 	}
 	spin_unlock(&svc->lock);
@@ -516,26 +472,16 @@ int lite_ring_end(struct lite_ring *ring, bool down)
 		}
 	}
 	ring->gone = true;
-	lite_inbox_ring_end(ring);
 	if (!down)
 		xa_erase(&ring->rp->rings, ring->index);
 	for (i = 0; i < LITE_RPC_DEPTH; i++) {
 		req = &ring->req[i];
-		switch (req->state) {
-		case LITE_REQ_QUEUED:
-		case LITE_REQ_TAKEN:
-		case LITE_REQ_ANSWER:
-		case LITE_REQ_FREED:
-			/* Its process gives it back, and finds nobody. */
-			if (req->state == LITE_REQ_TAKEN && req->view)
-				break;
-			list_del(&req->list);
-			__lite_request_free(req);
-			puts++;
-			break;
-		default:
-			break;
-		}
+		/* The thread that has it BUSY looks at @gone. */
+		if (req->state == LITE_REQ_FREE || req->state == LITE_REQ_BUSY)
+			continue;
+		list_del(&req->list);
+		__lite_request_free(req);
+		puts++;
 	}
 	spin_unlock(&svc->lock);
 	while (puts--)
@@ -593,12 +539,11 @@ static int lite_request_fill(struct lite_request *req, u32 unit,
 		return -EPROTO;
 	req->cancelled = false;
 	req->by_reference = false;
-	req->kept = false;
 	req->unit = unit;
 	req->seq = le64_to_cpu(h->seq);
 	req->length = length;
 	req->room = room;
-	req->reply = le64_to_cpu(h->reply) - ring->blind;
+	req->reply = le64_to_cpu(h->reply);
 	req->flags = le32_to_cpu(h->flags);
 	req->uid = le32_to_cpu(h->uid);
 	req->gid = le32_to_cpu(h->gid);

@@ -36,7 +36,6 @@ static int lite_serve_bind(void *priv, struct lite_conn *conn, const void *req,
 	out->depth = cpu_to_le32(LITE_RPC_DEPTH);
 	out->chunk_bytes = cpu_to_le32(ring->area->chunk_bytes);
 	out->n_chunks = cpu_to_le32(ring->area->n);
-	out->blind = cpu_to_le64(ring->blind);
 	for (i = 0; i < ring->area->n; i++)
 		out->chunk[i] = cpu_to_le64(ring->area->chunk[i].dma);
 	*reply_len = struct_size(out, chunk, ring->area->n);
@@ -143,15 +142,6 @@ static int lite_serve_find(void *priv, struct lite_conn *conn, const void *req,
 	return 0;
 }
 
-/* To a client: what CANCEL could not give back. */
-static int lite_serve_freed(void *priv, struct lite_conn *conn, const void *req,
-			    u32 len, void *reply, u32 *reply_len)
-{
-	struct lite_rpc_peer *rp = lite_rpc_peer_of(priv, conn);
-
-	return rp && !lite_binds_freed(rp, req) ? 0 : -EBADMSG;
-}
-
 /* To a client: no more calls through that ring. */
 static int lite_serve_gone(void *priv, struct lite_conn *conn, const void *req,
 			   u32 len, void *reply, u32 *reply_len)
@@ -197,7 +187,6 @@ void lite_ring_handlers(struct lite_service *svc)
 	lite_rpc_handle(rpc, LITE_CALL_RPC_CANCEL, lite_serve_cancel, svc);
 	lite_rpc_handle(rpc, LITE_CALL_RPC_FIND, lite_serve_find, svc);
 	lite_rpc_handle(rpc, LITE_CALL_RPC_GONE, lite_serve_gone, svc);
-	lite_rpc_handle(rpc, LITE_CALL_RPC_FREED, lite_serve_freed, svc);
 }
 
 static void lite_find_fill(struct lite_call_desc *d,

@@ -11,8 +11,6 @@
 #include "../memory/memory.h"
 #include "bulk.h"
 
-struct lite_inbox;
-struct lite_inbox_view;
 struct lite_ring;
 struct lite_rpc_file;
 struct lite_rpc_peer;
@@ -127,14 +125,12 @@ struct lite_func {
  * @file: who
  * @of_func: in func->servers
  * @of_file: in file->servers
- * @inbox: where requests are put; or NULL
  */
 struct lite_server {
 	struct lite_func *func;
 	struct lite_rpc_file *file;
 	struct list_head of_func;
 	struct list_head of_file;
-	struct lite_inbox *inbox;
 };
 
 /**
@@ -144,7 +140,6 @@ struct lite_server {
  * @LITE_REQ_BUSY: a thread, which copies, or posts
  * @LITE_REQ_TAKEN: an open file
  * @LITE_REQ_ANSWER: svc->answers
- * @LITE_REQ_FREED: rp->freed
  */
 enum lite_request_state {
 	LITE_REQ_FREE,
@@ -152,17 +147,15 @@ enum lite_request_state {
 	LITE_REQ_BUSY,
 	LITE_REQ_TAKEN,
 	LITE_REQ_ANSWER,
-	LITE_REQ_FREED,
 };
 
 /**
  * struct lite_request - a request, in its slot of a ring
  * @ring: whose
- * @list: func->queue, file->taken, svc->answers, rp->freed or rp->late
+ * @list: func->queue, file->taken, svc->answers or rp->late
  * @state: under svc->lock
  * @cancelled: while BUSY: the caller has been told that a reply comes, so one
  *	has to
- * @kept: it waits for none, but has been told that the record is not free
  * @status: ANSWER: what to say
  * @unit: its record
  * @gen: TAKEN: number of the taking, in this node: makes tokens differ
@@ -180,8 +173,6 @@ enum lite_request_state {
  * @flags: enum lite_rpc_flags
  * @file: TAKEN: who has it
  * @owner: TAKEN: the process, as files_struct
- * @view: where its process reads it; NULL: it has a copy
- * @number: there: of its entry
  * @kfunc: BUSY: whose handler runs, or will
  * @user: in rp->late: what the server says
  * @work: runs @kfunc
@@ -191,7 +182,6 @@ struct lite_request {
 	struct list_head list;
 	enum lite_request_state state;
 	bool cancelled;
-	bool kept;
 	u8 status;
 	u32 unit;
 	u32 gen;
@@ -209,19 +199,17 @@ struct lite_request {
 	u32 flags;
 	struct lite_rpc_file *file;
 	const void *owner;
-	struct lite_inbox_view *view;
-	u64 number;
 	struct lite_kfunc *kfunc;
 	u32 user;
 	struct work_struct work;
 };
 
 /**
- * struct lite_recv_waiter - a thread that waits for a request, or for its inbox
- * @list: in file->waiters, or inbox->waiters, until it has one
+ * struct lite_recv_waiter - a thread that waits for a request
+ * @list: in file->waiters, until it has one
  * @function: only for this one; 0: any
  * @req: what it got, BUSY
- * @err: or why there is none; LITE_INBOX_CAME: there is, in the inbox
+ * @err: or why there is none
  * @done: completed with either
  */
 struct lite_recv_waiter {
@@ -242,8 +230,6 @@ void lite_func_leave_all(struct lite_rpc_file *file);
 struct lite_func *lite_func_find(struct lite_service *svc, u32 number,
 				 const char *name);
 void lite_func_put(struct lite_func *func);
-struct lite_server *lite_server_find(struct lite_rpc_file *file, u32 number);
-void lite_func_serve(struct lite_func *func);
 void lite_func_queue(struct lite_func *func, struct lite_request *req,
 		     bool first);
 void lite_func_describe(const struct lite_func *func,
@@ -287,8 +273,6 @@ void lite_kfunc_end(struct lite_kfunc *kf);
  * @index: in immediates, and in rp->rings
  * @id: in tokens, and in svc->rings
  * @area: its memory
- * @blind: what the client adds to addresses in headers, which servers may see
- * @views: struct lite_inbox_view: who sees it; under svc->lock
  * @gone: unbound, or its connection is dead; under svc->lock
  * @req: the slots
  */
@@ -302,23 +286,17 @@ struct lite_ring {
 	u32 index;
 	u32 id;
 	struct lite_area *area;
-	u64 blind;
-	struct list_head views;
 	bool gone;
 	struct lite_request req[LITE_RPC_DEPTH];
 };
 
 struct lite_ring *lite_ring_make(struct lite_rpc_peer *rp, u32 function);
 void lite_ring_put(struct lite_ring *ring);
-u32 lite_func_ring_bytes(const struct lite_func *func, u32 *chunk);
 void lite_ring_tell_gone(struct lite_ring *ring);
 int lite_ring_end(struct lite_ring *ring, bool down);
 int lite_ring_cancel(struct lite_rpc_peer *rp, u32 index, u32 slot, u64 seq);
 int lite_ring_on_request(struct lite_rpc_peer *rp, u16 index, u16 unit);
 void lite_request_free(struct lite_request *req);
-void lite_request_freed(struct lite_request *req);
-void lite_request_tell_freed(struct lite_request *req);
-void lite_freed_work(struct work_struct *work);
 void lite_request_answer(struct lite_request *req, u8 status);
 void lite_answer_work(struct work_struct *work);
 void lite_late_work(struct work_struct *work);

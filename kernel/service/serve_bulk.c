@@ -51,7 +51,6 @@ int lite_request_list(struct lite_request *req, u32 unit,
 	req->n_reply = 0;
 	if (!(le32_to_cpu(h->flags) & LITE_RPC_F_BULK))
 		return 0;
-	/* Then its servers may see the record: lite_inbox_enter(). */
 	if (!lite_rpc_has_lists(func->max_request, func->max_reply) ||
 	    left < sizeof(*b))
 		return -EPROTO;

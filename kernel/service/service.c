@@ -12,8 +12,8 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 
-#include "inbox.h"
 #include "multi.h"
+#include "service.h"
 
 static void lite_rpc_peer_init(struct lite_rpc_peer *rp,
 			       struct lite_service *svc,
@@ -23,8 +23,6 @@ static void lite_rpc_peer_init(struct lite_rpc_peer *rp,
 	rp->conn = conn;
 	lite_io_init_unwaited(&rp->io, NULL);
 	xa_init_flags(&rp->rings, XA_FLAGS_ALLOC);
-	INIT_LIST_HEAD(&rp->freed);
-	INIT_WORK(&rp->freed_work, lite_freed_work);
 	INIT_LIST_HEAD(&rp->late);
 	INIT_WORK(&rp->late_work, lite_late_work);
 	spin_lock_init(&rp->lock);
@@ -160,7 +158,6 @@ void lite_service_conn_gone(struct lite_conn *conn)
 		return;
 	/* What it calls fails at once. */
 	cancel_work_sync(&rp->cancel_work);
-	cancel_work_sync(&rp->freed_work);
 	lite_binds_gone(rp);
 	lite_rings_gone(rp);
 }
@@ -361,7 +358,6 @@ void lite_service_stop(struct lite_service *svc)
 			w->err = -ENODEV;
 			complete(&w->done);
 		}
-		lite_inboxes_stop(file);
 		wake_up_all(&file->wait);
 	}
 	spin_unlock(&svc->lock);
@@ -410,10 +406,7 @@ void lite_service_exit(struct lite_service *svc)
 	flush_workqueue(svc->ring_wq);
 	lite_binds_gone(&svc->local);
 	lite_rings_gone(&svc->local);
-	/*
-	 * Those that were being closed; none is closed any more. They may have been
-	 * in an inbox, which has to let go of them.
-	 */
+	/* Those that were being closed; none is closed any more. */
 	destroy_workqueue(svc->ring_wq);
 	destroy_workqueue(svc->kwq);
 	destroy_workqueue(svc->wq);

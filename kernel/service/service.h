@@ -18,7 +18,6 @@
  *   refer.c    the client's side of that; serve_bulk.c the server's
  *   file.c     what an open file has of all this
  *   recv.c     taking requests and answering them
- *   inbox*.c   taking them without a call (inbox.h)
  *   service.c  life of the layer, and of its part of a connection
  *
  * What the server's side is made of is in serve.h, the client's in call.h.
@@ -103,7 +102,6 @@ static inline unsigned long lite_jiffies_left(unsigned long deadline)
  * @shut: takes nothing any more; under svc->lock, as the next ones
  * @servers: struct lite_server
  * @n_servers: how many
- * @n_inboxes: of them, have an inbox
  * @n_long: of them, take or give more than goes through a ring
  * @taken: requests
  * @waiters: struct lite_recv_waiter
@@ -127,7 +125,6 @@ struct lite_rpc_file {
 	bool shut;
 	struct list_head servers;
 	u32 n_servers;
-	u32 n_inboxes;
 	u32 n_long;
 	struct list_head taken;
 	struct list_head waiters;
@@ -155,9 +152,6 @@ __poll_t lite_rpc_file_poll(struct lite_rpc_file *file, struct file *filp,
 int lite_user_fault_in(const struct lite_buf *buf, size_t from, size_t n,
 		       bool write);
 void lite_file_untake(struct lite_rpc_file *file, u64 token);
-struct lite_request *lite_recv_wait(struct lite_rpc_file *file,
-				    struct lite_recv_waiter *w,
-				    unsigned long deadline);
 int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
 		   struct lite_gate *gate);
 int lite_file_call(struct lite_rpc_file *file, struct lite_ioc_rpc_call *c,
@@ -181,8 +175,6 @@ u64 lite_file_found(struct lite_rpc_file *file, u32 node, u32 function);
  * @io: of what is posted and not waited for
  * @rings: the server's side, by index; changed under svc->lock
  * @down: no new rings; under svc->lock
- * @freed: requests that were kept; likewise
- * @freed_work: tells the peer of them
  * @late: requests, BUSY, whose answers found no room in the send queue; likewise
  * @late_work: posts these
  * @lock: protects the client's side, the next ones
@@ -201,8 +193,6 @@ struct lite_rpc_peer {
 	struct lite_io io;
 	struct xarray rings;
 	bool down;
-	struct list_head freed;
-	struct work_struct freed_work;
 	struct list_head late;
 	struct work_struct late_work;
 	spinlock_t lock;

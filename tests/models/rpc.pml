@@ -19,9 +19,6 @@
  * Not in it: lengths, the window of calls between two nodes, one-way messages
  * (DONE is a reply without a record), functions that are registered anew.
  *
- * With IN_PLACE servers do not copy requests, but read them where they are until
- * they have answered, or given up: CANCEL answers KEPT then, and FREED follows.
- *
  * CALLS, SERVERS, BINDS, TIMEOUTS, IDLES and BREAKS say how much happens. Each
  * of the macros below leaves one thing out that the argument rests on, and the
  * model must then fail.
@@ -51,23 +48,10 @@
 #else
 #define ORDER true
 #endif
-#ifdef IN_PLACE
-#define NO_COPY
-#endif
 #ifdef NO_COPY		/* requests are read where they are, cancelled or not */
 #define COPY false
 #else
 #define COPY true
-#endif
-#ifdef IN_PLACE
-#define KEEP true
-#else
-#define KEEP false
-#endif
-#ifdef NO_OVERTAKE	/* FREED is for those that are known to be kept only */
-#define OVERTAKE false
-#else
-#define OVERTAKE true
 #endif
 #ifdef NO_FREE_FIRST	/* the server's slot is free after the reply only */
 #define FREE_FIRST false
@@ -130,12 +114,12 @@
 
 /* ---- the wire ------------------------------------------------------------ */
 
-mtype = { REQUEST, REPLY, CANCEL, CANCELLED, FREED, BIND, BOUND, UNBIND, UNBOUND };
+mtype = { REQUEST, REPLY, CANCEL, CANCELLED, BIND, BOUND, UNBIND, UNBOUND };
 
 /*
  * Of each session, in order. What kind, number of the ring, slot, call; the
  * record, as its address says: which ring or mirror, and where. CANCELLED: the
- * call if there will be no reply, else 0; and whether the record is kept.
+ * call if there will be no reply, else 0.
  */
 chan to_server[SESSIONS] = [4] of { mtype, byte, byte, byte, byte, byte };
 chan to_client[SESSIONS] = [4] of { mtype, byte, byte, byte, byte, byte };
@@ -154,7 +138,7 @@ byte breaks = BREAKS;
 /* ---- the client ---------------------------------------------------------- */
 
 mtype = { NONE, NEW, LIVE, CLOSING, GONE };
-mtype = { FREE, WAITING, ENDED, FAILED, ABANDONED, CANCELLING, KEPT };
+mtype = { FREE, WAITING, ENDED, FAILED, ABANDONED, CANCELLING };
 
 /* Rings have the numbers that their binds have here, to tell memory apart. */
 typedef bind_t {
@@ -179,7 +163,7 @@ byte finished;		/* calls */
 typedef table_t { byte at[2] };
 table_t by_index[SESSIONS];	/* bind, + 1 */
 
-byte cancelled;		/* answer to CANCEL: 0: none yet, 1: no reply, 2: one, 3: kept */
+byte cancelled;		/* answer to CANCEL: 0: none yet, 1: no reply, 2: one */
 bool unbound[BINDS];
 
 /* ---- the server ---------------------------------------------------------- */
@@ -199,7 +183,6 @@ typedef ring_t {
 	byte call[SLOTS];
 	byte unit[SLOTS];
 	bool cancelled[SLOTS];
-	bool kept[SLOTS];
 	byte reader[SLOTS];	/* of a record: the call whose request is read */
 	byte content[SLOTS];
 };
@@ -279,7 +262,6 @@ end:	do
 				ring[r].call[s] = c;
 				ring[r].unit[s] = u;
 				ring[r].cancelled[s] = false;
-				ring[r].kept[s] = false;
 				ring[r].reader[u] = c
 			:: else -> assert(!up_server[e])
 			fi
@@ -303,7 +285,7 @@ inline post_server(e, kind, index, s, c, b, u)
 /* CANCEL, BIND, UNBIND. */
 active proctype server_works()
 {
-	byte e, index, s, c, b, r, k;
+	byte e, index, s, c, b, r;
 	mtype kind;
 
 end:	do
@@ -322,11 +304,8 @@ end:	do
 					:: SEQ && ring[r].call[s] != c -> c = 0
 					:: else ->
 						if
-						:: KEEP && ring[r].req[s] == TAKEN ->
-							ring[r].kept[s] = true;
-							k = 1
 						:: ring[r].req[s] == QUEUED ||
-						   (!KEEP && ring[r].req[s] == TAKEN) ||
+						   ring[r].req[s] == TAKEN ||
 						   (ring[r].req[s] == BUSY && !BUSY_STAYS) ->
 							if
 							:: COPY || ring[r].req[s] == QUEUED ->
@@ -344,7 +323,7 @@ end:	do
 				:: else
 				fi
 			}
-			atomic { post_server(e, CANCELLED, 0, k, c, 0, 0) }
+			atomic { post_server(e, CANCELLED, 0, 0, c, 0, 0) }
 		:: kind == BIND ->
 			atomic {
 				if
@@ -383,7 +362,7 @@ end:	do
 			}
 			atomic { post_server(e, UNBOUND, 0, 0, 0, b, 0) }
 		fi;
-		d_step { e = 0; index = 0; s = 0; c = 0; b = 0; r = 0; k = 0; kind = 0 }
+		d_step { e = 0; index = 0; s = 0; c = 0; b = 0; r = 0; kind = 0 }
 	od
 }
 
@@ -443,20 +422,6 @@ end:	do
 	   atomic {
 		if
 		:: !COPY && ring[b].memory -> assert(ring[b].content[u] == c)
-		:: else
-		fi;
-		/* Nobody waits: the record is free, and its caller is told. */
-		if
-		:: ring[b].kept[s] && ring[b].call[s] == c &&
-		   ring[b].req[s] == TAKEN ->
-			assert(ring[b].memory);
-			ring[b].reader[u] = 0;
-			ring[b].req[s] = FREE;
-			if
-			:: !ring[b].over && sends_server(ring[b].in) ->
-				to_client[ring[b].in] ! FREED, ring[b].index, s, c, b, u
-			:: else
-			fi
 		:: else
 		fi;
 		answer = ring[b].call[s] == c &&
@@ -556,13 +521,7 @@ end:	do
 			:: else
 			fi
 		:: kind == CANCELLED && up_client[e] ->
-			cancelled = (c -> (s -> 3 : 1) : 2)
-		:: kind == FREED && up_client[e] ->
-			m = by_index[e].at[index];
-			assert(m == b + 1 && bind[b].call[s] == c);
-			assert(bind[b].slot[s] == KEPT ||
-			       (OVERTAKE && bind[b].slot[s] == CANCELLING));
-			slot_free(b, s)
+			cancelled = (c -> 1 : 2)
 		:: kind == BOUND && up_client[e] -> bind[b].index = index + 1
 		:: kind == UNBOUND && up_client[e] -> unbound[b] = true
 		:: kind != REPLY && !up_client[e]
@@ -736,8 +695,6 @@ end:	do
 		:: up_client[e] && cancelled == 1 && AWAIT_ANSWER &&
 		   (bind[b].call[s] == c || !SEQ) && bind[b].slot[s] == CANCELLING ->
 			slot_free(b, s)
-		:: up_client[e] && cancelled == 3 && bind[b].call[s] == c &&
-		   bind[b].slot[s] == CANCELLING -> bind[b].slot[s] = KEPT
 		:: else
 		fi;
 		cancelled = 0;
@@ -811,8 +768,7 @@ inline fail_slot(b, s)
 {
 	if
 	:: bind[b].slot[s] == WAITING -> bind[b].slot[s] = FAILED
-	:: bind[b].slot[s] == ABANDONED || bind[b].slot[s] == CANCELLING ||
-	   bind[b].slot[s] == KEPT ->
+	:: bind[b].slot[s] == ABANDONED || bind[b].slot[s] == CANCELLING ->
 		slot_free(b, s)
 	:: else
 	fi
@@ -871,7 +827,7 @@ proctype client_end()
 inline forget(b, s)
 {
 	if
-	:: ring[b].req[s] == QUEUED || (!KEEP && ring[b].req[s] == TAKEN) ->
+	:: ring[b].req[s] == QUEUED || ring[b].req[s] == TAKEN ->
 		ring[b].reader[ring[b].unit[s]] = 0;
 		ring[b].req[s] = FREE
 	:: else

@@ -40,7 +40,7 @@ struct called {
     unsigned long request;
     lite_ioc_unlock unlock;
     lite_ioc_unmap unmap;
-    lite_ioc_rpc_next next;
+    lite_ioc_rpc_recv recv;
 };
 
 class null_device final : public lite::internal::device {
@@ -55,8 +55,8 @@ class null_device final : public lite::internal::device {
             one.unlock = *static_cast<lite_ioc_unlock*>(arg);
         if (request == LITE_IOC_UNMAP)
             one.unmap = *static_cast<lite_ioc_unmap*>(arg);
-        if (request == LITE_IOC_RPC_NEXT)
-            one.next = *static_cast<lite_ioc_rpc_next*>(arg);
+        if (request == LITE_IOC_RPC_RECV)
+            one.recv = *static_cast<lite_ioc_rpc_recv*>(arg);
         m_calls.push_back(one);
         return 0;
     }
@@ -406,15 +406,14 @@ TEST_CASE_METHOD(Async, "async: a request is given back", "[async]") {
         CHECK(request.token == 99);
         CHECK(calls.empty());
     }
-    REQUIRE(count(LITE_IOC_RPC_NEXT) == 1);
-    const auto& next = calls.back().next;
-    CHECK((next.function == 2000 && next.flags == LITE_RPC_NOWAIT && next.token == 0));
-    CHECK((next.n_done == 1 && next.done[0] == 99));
+    REQUIRE(count(LITE_IOC_RPC_RECV) == 1);
+    const auto& recv = calls.back().recv;
+    CHECK((recv.flags == (LITE_RPC_REPLY_ONLY | LITE_RPC_DROP) && recv.token == 99));
     { CHECK(lite::taken_request(node.get(), info).release().token == 99); }
     // A message has nobody who waits.
     info.token = 0;
     { const lite::taken_request message(node.get(), info); }
-    CHECK(count(LITE_IOC_RPC_NEXT) == 1);
+    CHECK(count(LITE_IOC_RPC_RECV) == 1);
     if (!works())
         return;
     info.token = 98;
@@ -425,7 +424,7 @@ TEST_CASE_METHOD(Async, "async: a request is given back", "[async]") {
     CHECK(answered.token == 98);
     ex().run(ex().reply(answered, 0, {}));
     CHECK(answered.token == 0);
-    CHECK(count(LITE_IOC_RPC_NEXT) == 1);
+    CHECK(count(LITE_IOC_RPC_RECV) == 1);
 }
 
 TEST_CASE_METHOD(Async, "async: what is wrong is said at once", "[async]") {

@@ -6,7 +6,6 @@
 
 #include "error_of.hpp"
 
-#include <lite/inbox.hpp>
 #include <lite/rpc.hpp>
 
 #include <cerrno>
@@ -206,19 +205,16 @@ TEST_CASE("rpc: answering and taking in one go", "[liblite]") {
 }
 
 TEST_CASE("rpc: given back without an answer", "[liblite]") {
-    lite_ioc_rpc_next seen{};
+    lite_ioc_rpc_recv seen{};
     auto ctx = on([&](unsigned long request, void* arg) {
-        REQUIRE(request == LITE_IOC_RPC_NEXT);
-        seen = as<lite_ioc_rpc_next>(arg);
+        REQUIRE(request == LITE_IOC_RPC_RECV);
+        seen = as<lite_ioc_rpc_recv>(arg);
         return -ENOENT;
     });
-    CHECK(lite_rpc_done(ctx.get(), 77, 4711) == -ENOENT);
+    CHECK(lite_rpc_done(ctx.get(), 4711) == -ENOENT);
     CHECK(seen.size == sizeof(seen));
-    // It neither waits nor answers.
-    CHECK(seen.flags == LITE_RPC_NOWAIT);
-    CHECK(seen.function == 77);
-    CHECK(seen.n_done == 1);
-    CHECK(seen.done[0] == 4711);
+    CHECK(seen.flags == (LITE_RPC_REPLY_ONLY | LITE_RPC_DROP));
+    CHECK(seen.token == 4711);
 }
 
 TEST_CASE("rpc: what is registered", "[liblite]") {
@@ -337,13 +333,13 @@ struct requests {
     }
 
     int operator()(unsigned long request, void* arg) {
-        if (request == LITE_IOC_RPC_NEXT) {
-            given_back.push_back(as<lite_ioc_rpc_next>(arg).done[0]);
-            return 0;
-        }
         if (request != LITE_IOC_RPC_RECV)
             return 0;
         auto& r = as<lite_ioc_rpc_recv>(arg);
+        if (r.flags & LITE_RPC_DROP) {
+            given_back.push_back(r.token);
+            return 0;
+        }
         if (r.flags & (LITE_RPC_REPLY | LITE_RPC_REPLY_ONLY)) {
             if (const int result = next(to_answers))
                 return result;
@@ -465,9 +461,6 @@ TEST_CASE("rpc: errors have the words of functions", "[lite.hpp]") {
     CHECK(std::string(taken.what()) == "serve a function: its number or name is taken");
     CHECK(taken.code() == std::errc::file_exists);
     CHECK(std::string(taken.code().category().name()) == "lite-rpc");
-    result = -EBUSY;
-    CHECK(std::string(error_of([&] { const lite::inbox i(ctx, 7); }).what()) ==
-          "open an inbox: the function has an inbox already");
     result = -E2BIG;
     CHECK(std::string(error_of([&] { lite::call(ctx, 3, 7, {}); }).what()) ==
           "call a function: longer than the function's requests, or replies, may be");

@@ -442,8 +442,7 @@ TEST_CASE("lite call", "[lite][rpc]") {
     CHECK(f.asked.size() == LITE_RPC_BULK_MAX + 1);
 
     f.call_error = -EACCES;
-    check_failure(lite({"call", "0", "7"}),
-                  "call 7: permission denied by the function's mode or owner");
+    check_failure(lite({"call", "0", "7"}), "call 7: permission denied by the function's mode");
     f.call_error = -ECONNREFUSED;
     check_failure(lite({"call", "0", "7"}), "call 7: nobody serves that function there");
     f.call_error = 0;
@@ -476,7 +475,7 @@ TEST_CASE("lite call of several nodes says of each what functions mean by it", "
     CHECK(r.status == 1);
     CHECK(r.err ==
           "lite: call f: node 2: name is too long (63 bytes at most)\n"
-          "lite: call f: node 3: permission denied by the function's mode or owner\n"
+          "lite: call f: node 3: permission denied by the function's mode\n"
           "lite: call f: node 4: longer than the function's requests, or replies, may be\n"
           "lite: call f: 0 of 3 nodes have answered\n");
 }

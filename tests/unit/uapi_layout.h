@@ -265,7 +265,6 @@ CHECK(LITE_RIGHT_READ == 1 && LITE_RIGHT_WRITE == 2 && LITE_RIGHT_ATOMIC == 4 &&
       "rights");
 CHECK(LITE_GRANTS_MAX == 64 && LITE_KEEP == 0xffffffff, "constants of rights");
 
-#include "uapi_inbox_layout.h"
 #include "uapi_rpc_layout.h"
 #include "uapi_uring_layout.h"
 

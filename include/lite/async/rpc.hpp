@@ -41,7 +41,7 @@ class [[nodiscard]] taken_request : public call_info {
     // Nobody will answer it. Of a message, or one that was answered: nothing.
     void give_back() noexcept {
         if (token)
-            lite_rpc_done(m_ctx, function, token);
+            lite_rpc_done(m_ctx, token);
         token = 0;
     }
 
@@ -180,7 +180,7 @@ class rpc_calls {
         // A request that nobody hears of is given back. A message is lost.
         const auto give_back = [&args, ctx](int result) noexcept {
             if (!result && args.token)
-                lite_rpc_done(ctx, args.function, args.token);
+                lite_rpc_done(ctx, args.token);
         };
         detail::check(co_await m_engine.persist(prepare, std::move(stop), give_back),
                       "take a request");

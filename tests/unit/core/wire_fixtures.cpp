@@ -350,7 +350,6 @@ Message rpc_bind_reply() {
     head.depth = cpu_to_le32(LITE_RPC_DEPTH);
     head.chunk_bytes = cpu_to_le32(8192);
     head.n_chunks = cpu_to_le32(2);
-    head.blind = cpu_to_le64(7);
     return {
         "RPC_BIND",
         LITE_CALL_RPC_BIND,
@@ -365,17 +364,16 @@ Message rpc_bind_reply() {
          FIELD(lite_wire_rpc_bind_reply, func.reserved, 1),
          FIELD(lite_wire_rpc_bind_reply, ring, 4096, kAllOnes),
          FIELD(lite_wire_rpc_bind_reply, depth, 0, LITE_RPC_DEPTH + 1, kAllOnes),
-         FIELD(lite_wire_rpc_bind_reply, blind, 0, 2),
          FIELD(lite_wire_rpc_bind_reply, chunk_bytes, 0, 4096, 8191, 0x80000000, kAllOnes),
          FIELD(lite_wire_rpc_bind_reply, n_chunks, 0, 1, 3, LITE_RPC_CHUNKS_MAX + 1, kAllOnes),
          Spoiler{"chunk[1]", sizeof(head) + 8, 8, {0}}}};
 }
 
-Message rpc_cancel(const char* label = "RPC_CANCEL", std::uint16_t call = LITE_CALL_RPC_CANCEL) {
+Message rpc_cancel() {
     lite_wire_rpc_cancel head{};
     head.count = cpu_to_le32(2);
-    return {label,
-            call,
+    return {"RPC_CANCEL",
+            LITE_CALL_RPC_CANCEL,
             to_bytes(head, std::vector<lite_wire_rpc_which>(2)),
             {FIELD(lite_wire_rpc_cancel, count, 0, 1, 3, LITE_RPC_CANCELS_MAX + 1, kAllOnes),
              FIELD(lite_wire_rpc_cancel, reserved, 1)}};
@@ -389,7 +387,7 @@ Message rpc_cancel_reply() {
             to_bytes(head, std::vector<std::uint32_t>(2, 1)),
             {FIELD(lite_wire_rpc_cancel_reply, count, 0, 1, 3, LITE_RPC_CANCELS_MAX + 1, kAllOnes),
              FIELD(lite_wire_rpc_cancel_reply, reserved, 1),
-             Spoiler{"cancelled[1]", sizeof(head) + 4, 4, {3, kAllOnes}}}};
+             Spoiler{"cancelled[1]", sizeof(head) + 4, 4, {2, kAllOnes}}}};
 }
 
 Message extents_reply(const char* label, std::uint16_t call) {
@@ -569,7 +567,6 @@ std::vector<Message> requests() {
          LITE_CALL_RPC_GONE,
          to_bytes(lite_wire_rpc_unbind{}),
          {FIELD(lite_wire_rpc_unbind, reserved, 1)}},
-        rpc_cancel("RPC_FREED", LITE_CALL_RPC_FREED),
         lock_request("LOCK_WAIT", LITE_CALL_LOCK_WAIT, LITE_WIRE_LOCK_SHARED | LITE_WIRE_LOCK_TRY,
                      {4}),
         lock_request("LOCK_GRANT", LITE_CALL_LOCK_GRANT, EOWNERDEAD, {4096}),
@@ -647,7 +644,6 @@ std::vector<Message> replies() {
          to_bytes(rpc_func()),
          {FIELD(lite_wire_rpc_func, cookie, 0), FIELD(lite_wire_rpc_func, reserved, 1)}},
         {"RPC_GONE", LITE_CALL_RPC_GONE, {}},
-        {"RPC_FREED", LITE_CALL_RPC_FREED, {}},
         {"LOCK_WAIT", LITE_CALL_LOCK_WAIT, {}},
         {"LOCK_GRANT", LITE_CALL_LOCK_GRANT, {}},
         {"LOCK_RELEASE", LITE_CALL_LOCK_RELEASE, {}},

@@ -3,7 +3,6 @@
 // calls.
 #include "fixture.hpp"
 
-#include <uapi/lite_inbox.h>
 #include <uapi/lite_rpc.h>
 
 #include <sys/ioctl.h>
@@ -151,21 +150,6 @@ lite_ioc_rpc_multicall multicall_args(lite_ioc_rpc_leg& leg) {
     return args;
 }
 
-lite_ioc_rpc_inbox inbox_args(std::uint32_t function) {
-    lite_ioc_rpc_inbox args{};
-    args.size = sizeof(args);
-    args.function = function;
-    return args;
-}
-
-lite_ioc_rpc_next next_args(std::uint32_t function) {
-    lite_ioc_rpc_next args{};
-    args.size = sizeof(args);
-    args.flags = LITE_RPC_NOWAIT;
-    args.function = function;
-    return args;
-}
-
 struct AbiCalls : Abi {
     NamedLmr lmr{dev, kLength, {}, 0600, "structs"};
     std::uint64_t to_unmap = dev.map(lmr.name(), LITE_RIGHT_READ);
@@ -179,7 +163,6 @@ struct AbiCalls : Abi {
     std::uint32_t served = enroll();
     std::uint32_t to_drop = enroll();
     std::uint32_t silent = enroll();
-    std::uint32_t in_place = enroll();
     lite_ioc_rpc_leg leg{};
     lite_op op = read_args(lmr.lh(), 0, buf.data(), buf.size());
 
@@ -228,9 +211,6 @@ struct AbiCalls : Abi {
         {"RPC_RECV", LITE_IOC_RPC_RECV, bytes_of(recv_args(served))},
         {"RPC_MULTICALL", LITE_IOC_RPC_MULTICALL, bytes_of(multicall_args(leg)), true,
          offsetof(lite_ioc_rpc_multicall, reserved)},
-        {"RPC_INBOX", LITE_IOC_RPC_INBOX, bytes_of(inbox_args(in_place)), true,
-         offsetof(lite_ioc_rpc_inbox, reserved)},
-        {"RPC_NEXT", LITE_IOC_RPC_NEXT, bytes_of(next_args(served))},
     };
 
     // What is to be given back, what has come from a file that was closed; what is to be taken,
@@ -298,10 +278,8 @@ std::uint32_t known_flags(const Call& call) {
         case LITE_IOC_RPC_COLLECT:
         case LITE_IOC_RPC_MULTICALL:
             return LITE_RPC_NOWAIT;
-        case LITE_IOC_RPC_NEXT:
-            return LITE_RPC_NOWAIT | LITE_RPC_REPLY;
         case LITE_IOC_RPC_RECV:
-            return LITE_RPC_NOWAIT | LITE_RPC_REPLY | LITE_RPC_REPLY_ONLY;
+            return LITE_RPC_NOWAIT | LITE_RPC_REPLY | LITE_RPC_REPLY_ONLY | LITE_RPC_DROP;
         default:
             return 0;
     }

@@ -23,10 +23,9 @@ struct Failure : std::runtime_error {
 
 // The functions of every node. Only the last one takes more than goes through a ring.
 enum Function : u32 {
-    kAlone = 2001,    // one process
-    kShared = 2002,   // several
-    kInPlace = 2003,  // several, each with an inbox
-    kLong = 2004,
+    kAlone = 2001,   // one process
+    kShared = 2002,  // several
+    kLong = 2003,
 };
 constexpr u32 kShortMost = 64 << 10;
 constexpr u32 kLongMost = 4 << 20;

@@ -44,7 +44,7 @@ Plan::Plan(const CallerOptions& options, u64 number) : grace(kGrace * options.sl
            : which < 80 ? Kind::kBegin
            : which < 90 ? Kind::kMessage
                         : Kind::kMany;
-    function = kAlone + static_cast<u32>(random() % 4);
+    function = kAlone + static_cast<u32>(random() % 3);
     nodes = options.nodes;
     std::shuffle(nodes.begin(), nodes.end(), random);
     node = nodes.front();

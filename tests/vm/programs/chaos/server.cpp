@@ -25,10 +25,8 @@ constexpr int kTick = 100;  // ms
 
 struct Close {
     void operator()(lite_ctx* ctx) const { lite_close(ctx); }
-    void operator()(lite_inbox* inbox) const { lite_inbox_close(inbox); }
 };
 using Context = std::unique_ptr<lite_ctx, Close>;
-using Inbox = std::unique_ptr<lite_inbox, Close>;
 
 void check(int err, const std::string& doing) {
     if (err)
@@ -75,7 +73,6 @@ class Server {
     void term();
     void take_part(u64 seed);
     void by_calls(std::mt19937_64& random);
-    void in_place(std::mt19937_64& random);
     void count();
     // What to do with a request but to answer it; whether it is to be answered.
     bool consider(const lite_rpc_request& request, std::span<const std::byte> bytes);
@@ -86,7 +83,6 @@ class Server {
     std::mt19937_64 random_;
     Context ctx_;
     const u32 node_;
-    Inbox inbox_;
     std::atomic<int> left_ = 0;  // requests of this term
     std::mutex mutex_;
     std::exception_ptr failure_;
@@ -100,11 +96,6 @@ void Server::term() {
     params.mode = 0666;
     params.max_request = params.max_reply = most_of(function_);
     check(lite_rpc_register(ctx_.get(), &params, nullptr), "register");
-    if (function_ == kInPlace) {
-        lite_inbox* inbox = nullptr;
-        check(lite_inbox_open(ctx_.get(), function_, 1 + random_() % 32, &inbox), "open an inbox");
-        inbox_.reset(inbox);
-    }
     constexpr int kFewest = 20;
     constexpr int kMore = 300;
     left_ = kFewest + static_cast<int>(random_() % kMore);
@@ -114,7 +105,6 @@ void Server::term() {
         threads.emplace_back([this, seed = random_()] { take_part(seed); });
     for (auto& thread : threads)
         thread.join();
-    inbox_.reset();
     if (failure_)
         std::rethrow_exception(failure_);
 }
@@ -122,10 +112,7 @@ void Server::term() {
 void Server::take_part(u64 seed) {
     std::mt19937_64 random(seed);
     try {
-        if (function_ == kInPlace)
-            in_place(random);
-        else
-            by_calls(random);
+        by_calls(random);
     } catch (...) {
         const std::lock_guard lock(mutex_);
         failure_ = std::current_exception();
@@ -187,48 +174,18 @@ void Server::by_calls(std::mt19937_64& random) {
             break;
         check(err, "take a request");
         const auto bytes = std::span(buffer).first(request.length);
-        if (consider(request, bytes))
+        if (consider(request, bytes)) {
             answer(bytes, reply);
-        else
+        } else {
+            if (request.token && random() % 2)
+                check_answered(lite_rpc_done(ctx_.get(), request.token));
             request.token = 0;
+        }
         count();
     }
     if (request.token)
         check_answered(
             lite_rpc_reply(ctx_.get(), request.token, node_, reply.data(), reply.size()));
-}
-
-void Server::in_place(std::mt19937_64& random) {
-    Bytes reply;
-    lite_rpc_request request{};
-    const void* data = nullptr;
-    for (;;) {
-        const int err = lite_inbox_reply_next(inbox_.get(), &request, &data, node_, reply.data(),
-                                              reply.size(), kTick);
-        if (err == -ETIMEDOUT)
-            continue;
-        if (err == -ENOENT)
-            break;
-        check(err, "take a request in place");
-        const auto bytes = std::span(static_cast<const std::byte*>(data), request.length);
-        const bool wanted = consider(request, bytes);
-        if (wanted)
-            answer(bytes, reply);
-        if (!wanted || random() % 8 == 0) {
-            const bool answers = wanted && !(request.flags & LITE_RPC_REQ_ONEWAY);
-            check_answered(answers ? lite_inbox_reply(inbox_.get(), request.token, node_,
-                                                      reply.data(), reply.size())
-                                   : lite_inbox_done(inbox_.get(), request.token));
-            request.token = 0;
-        }
-        count();
-    }
-    if (!request.token)
-        return;
-    check_answered(
-        request.flags & LITE_RPC_REQ_ONEWAY
-            ? lite_inbox_done(inbox_.get(), request.token)
-            : lite_inbox_reply(inbox_.get(), request.token, node_, reply.data(), reply.size()));
 }
 
 }  // namespace
@@ -239,7 +196,7 @@ int serve(const ServerOptions& options) {
     Herd herd(kPause * options.slowness * options.calm, random());
     // The same processes, but not the same lives.
     unsigned life = 0;
-    for (const u32 function : {kAlone, kShared, kShared, kInPlace, kInPlace, kLong, kLong})
+    for (const u32 function : {kAlone, kShared, kShared, kLong, kLong})
         herd.add([&options, &life, function, seed = random()] {
             Server(options, function, seed + life).run();
         });

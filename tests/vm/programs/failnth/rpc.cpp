@@ -4,7 +4,6 @@
 #include "../common/env.hpp"
 #include "../common/process.hpp"
 
-#include <lite/inbox.h>
 #include <lite/rpc.h>
 #include <uapi/lite_rpc.h>
 
@@ -107,9 +106,7 @@ class Calls {
                 multicall(),
                 message(),
                 collected(),
-                take(),
-                inbox(),
-                in_place()};
+                take()};
     }
 
   private:
@@ -253,72 +250,6 @@ class Calls {
                 }};
     }
 
-    // For the function that take() has left, with the request that waits there.
-    Attempt inbox() {
-        return {label_ + ": rpc inbox", [this] { return open_inbox(); },
-                [this](Errno e) {
-                    if (e == ok)
-                        close_inbox();
-                }};
-    }
-
-    // A message that comes into an inbox, which has not seen the ring before.
-    Attempt in_place() {
-        return {label_ + ": rpc message in place",
-                [this] {
-                    call_ = call_args(LITE_RPC_ONEWAY, 10);
-                    call_.node = 0;
-                    call_.function = enrol_.function;
-                    return dev_.call(LITE_IOC_RPC_CALL, &call_);
-                },
-                [this](Errno) {
-                    // What did not get there for want of memory does now.
-                    auto args = with_size<lite_ioc_rpc_next>();
-                    args.function = enrol_.function;
-                    args.flags = LITE_RPC_NOWAIT;
-                    expect_equal(dev_.call(LITE_IOC_RPC_NEXT, &args), ok, "next");
-                    give_back();
-                    close_inbox();
-                    expect_equal(open_inbox(), ok, "inbox");
-                },
-                [this] {
-                    expect_equal(open_inbox(), ok, "inbox");
-                    give_back();
-                }};
-    }
-
-    Errno open_inbox() {
-        inbox_ = with_size<lite_ioc_rpc_inbox>();
-        inbox_.function = enrol_.function;
-        seen_ = 0;
-        return dev_.call(LITE_IOC_RPC_INBOX, &inbox_);
-    }
-
-    void close_inbox() {
-        ::munmap(at<void>(inbox_.control), inbox_.control_bytes);
-        ::munmap(at<void>(inbox_.rings), inbox_.rings_bytes);
-    }
-
-    void give_back() {
-        auto* control = at<lite_inbox_control>(inbox_.control);
-        const auto* entries = reinterpret_cast<const lite_inbox_entry*>(control + 1);
-        const auto tail = *static_cast<volatile __u64*>(&control->tail);
-        for (; seen_ != tail; seen_++) {
-            auto args = with_size<lite_ioc_rpc_next>();
-            args.function = enrol_.function;
-            args.flags = LITE_RPC_NOWAIT;
-            args.done[0] = entries[seen_ % inbox_.entries].token;
-            args.n_done = 1;
-            expect_equal(dev_.call(LITE_IOC_RPC_NEXT, &args), ok, "give back");
-        }
-        control->head = tail;
-    }
-
-    template <typename T>
-    static T* at(__u64 address) {
-        return reinterpret_cast<T*>(static_cast<std::uintptr_t>(address));
-    }
-
     Errno take_one() {
         auto args = with_size<lite_ioc_rpc_recv>();
         args.flags = LITE_RPC_NOWAIT;
@@ -346,8 +277,6 @@ class Calls {
     std::array<lite_ioc_rpc_leg, 2> legs_{};
     lite_ioc_rpc_register enrol_{};
     lite_ioc_rpc_call call_{};
-    lite_ioc_rpc_inbox inbox_{};
-    std::uint64_t seen_ = 0;
 };
 
 }  // namespace

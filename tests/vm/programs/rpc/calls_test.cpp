@@ -465,17 +465,21 @@ TEST_CASE_METHOD(RpcFixture, "calls: a child that dies does not take its parent'
                  "[rpc]") {
     INFO(where.label);
     const auto function = enroll(server, params_of());
-    std::thread lost([&] {
-        expect_equal(call(function, Bytes(1), nullptr, 10, patience_ms()).value, -ECONNRESET,
-                     "call");
-    });
-    Child child([&] {
-        std::byte byte{};
-        lite_rpc_request request{};
-        expect_equal(lite_rpc_recv(server, 0, &byte, 1, patience_ms(), &request), 0, "recv");
-    });
-    child.join();
-    lost.join();
+    for (const bool becomes_another : {false, true}) {
+        std::thread lost([&] {
+            expect_equal(call(function, Bytes(1), nullptr, 10, patience_ms()).value, -ECONNRESET,
+                         "call");
+        });
+        Child child([&] {
+            std::byte byte{};
+            lite_rpc_request request{};
+            expect_equal(lite_rpc_recv(server, 0, &byte, 1, patience_ms(), &request), 0, "recv");
+            if (becomes_another)
+                ::execl("/bin/true", "true", nullptr);
+        });
+        child.join();
+        lost.join();
+    }
 
     std::thread kept([&] {
         expect_equal(call(function, Bytes(1), nullptr, 10, patience_ms()).value, 0, "call");

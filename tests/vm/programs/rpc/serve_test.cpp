@@ -2,7 +2,6 @@
 // Servers in C++: what they cannot answer; and what a child has of its parent's objects.
 #include "fixture.hpp"
 
-#include <lite/inbox.hpp>
 #include <lite/lite.hpp>
 #include <lite/rpc.hpp>
 
@@ -10,6 +9,8 @@
 #include <optional>
 #include <stdexcept>
 #include <utility>
+
+#include <sys/ioctl.h>
 
 using namespace lite_test;
 
@@ -73,17 +74,35 @@ TEST_CASE_METHOD(RpcFixture, "serve: who cannot be answered is told so, and othe
     // Given back by a program in C; and nothing that it has not.
     const auto function = enroll(server, params_of());
     Threads callers;
-    callers.start([&] {
-        expect_equal(call(function, said('x'), nullptr, 0, patience_ms()).value, -ECONNRESET,
-                     "a call");
-    });
+    for (int i = 0; i < 2; i++) {
+        callers.start([&] {
+            expect_equal(call(function, said('x'), nullptr, 0, patience_ms()).value, -ECONNRESET,
+                         "a call");
+        });
+    }
     std::byte byte{};
     lite_rpc_request request{};
     REQUIRE(lite_rpc_recv(server, function, &byte, 1, patience_ms(), &request) == 0);
-    CHECK(lite_rpc_done(server, function, request.token + 1) == -ENOENT);
-    CHECK(lite_rpc_done(server, function, request.token) == 0);
-    CHECK(lite_rpc_done(server, function, request.token) == -ENOENT);
+    CHECK(lite_rpc_done(server, request.token + 1) == -ENOENT);
+    CHECK(lite_rpc_done(server, request.token) == 0);
+    CHECK(lite_rpc_done(server, request.token) == -ENOENT);
     CHECK(lite_rpc_reply(server, request.token, 0, nullptr, 0) == -ENOENT);
+    // Given back, and the next one looked for.
+    REQUIRE(lite_rpc_recv(server, function, &byte, 1, patience_ms(), &request) == 0);
+    lite_ioc_rpc_recv args{};
+    args.size = sizeof(args);
+    args.flags = LITE_RPC_DROP | LITE_RPC_NOWAIT;
+    args.token = request.token;
+    const auto recv = [&] {
+        return ::ioctl(lite_fd(server), LITE_IOC_RPC_RECV, &args) ? errno : 0;
+    };
+    CHECK(recv() == EINVAL);
+    args.flags |= LITE_RPC_REPLY;
+    args.reply_len = 1;
+    CHECK(recv() == EINVAL);
+    args.reply_len = 0;
+    CHECK(recv() == EAGAIN);
+    CHECK(args.answered == 1);
     callers.join();
 
     end = true;
@@ -101,11 +120,9 @@ TEST_CASE_METHOD(RpcFixture, "fork: what a child destroys stays its parent's", "
     std::optional<lite::registration> registered(mine->register_memory(pages.bytes(), name));
     std::optional<lite::function> served(
         std::in_place, *mine, lite::function_options{.max_request = 100, .max_reply = 100});
-    std::optional<lite::inbox> inbox(std::in_place, *mine, served->number());
     region->store(0, std::uint64_t{77});
 
     in_child([&] {
-        inbox.reset();
         served.reset();
         registered.reset();
         region.reset();
@@ -135,10 +152,12 @@ TEST_CASE_METHOD(RpcFixture, "fork: what a child destroys stays its parent's", "
         answered = true;
     });
     bool taken = false;
-    inbox->serve(
-        [&](const lite::call_info&, std::span<const std::byte> request) {
+    served->serve(
+        [&](const lite::call_info&, std::span<const std::byte> request,
+            std::vector<std::byte>& reply) {
             taken = true;
-            return lite::inbox::answer{request};
+            reply.assign(request.begin(), request.end());
+            return 0U;
         },
         [&] { return !taken; });
     callers.join();
