@@ -28,7 +28,7 @@
  * EACCES                the handle lacks the right, mode bits refuse it, or the
  *                       device was opened for reading only
  * EPERM                 the caller must be a master of the LMR: its owner,
- *                       root, or a user who was granted MASTER
+ *                       root, or a user granted MASTER
  * ERANGE                offset + length is beyond the end of the LMR
  * EINVAL                a malformed argument: length or size of zero, a
  *                       misaligned atomic, a bad name, a short structure
