@@ -9,7 +9,7 @@
 
 namespace perf {
 
-/// What was run, and where, for people and for the JSON file.
+/// The conditions of a run, for tables and JSON.
 struct Setting {
     Plan plan;
     std::vector<std::string> arms;
