@@ -19,6 +19,7 @@
  *
  * Unless a function says otherwise:
  *
+ * - @ctx is a context from lite_open() or lite_open_readonly().
  * - It returns 0, or a negative errno as defined in <uapi/lite.h>; lite_strerror() gives the text.
  *   The global errno is neither used nor preserved. Output parameters are untouched on failure.
  * - Any number of threads may call it on one context at the same time. Only lite_close() must be
@@ -125,7 +126,6 @@ void lite_close(struct lite_ctx* ctx) LITE_NOEXCEPT;
 
 /*
  * lite_fd - the descriptor of /dev/liteN behind a context
- * @ctx: context
  *
  * For ioctls that this library does not know, and for passing it on; the context still owns it, and
  * it must not be closed. Never sleeps.
@@ -136,7 +136,6 @@ int lite_fd(const struct lite_ctx* ctx) LITE_NOEXCEPT;
 
 /*
  * lite_query - describe the kernel module and the node
- * @ctx: context
  * @out: filled completely; need not be initialised
  *
  * Works in every state of the node, and never waits for another node.
@@ -147,7 +146,6 @@ int lite_query(struct lite_ctx* ctx, struct lite_ioc_query* out) LITE_NOEXCEPT;
 
 /*
  * lite_alloc - make an LMR of zeroed bytes and open it
- * @ctx: context
  * @params: what to make
  * @lh: set to a handle with all rights that @params->mode gives, SHARE and MASTER; untouched, and
  *    may be NULL, with LITE_ALLOC_NO_HANDLE
@@ -164,7 +162,6 @@ int lite_alloc(struct lite_ctx* ctx, const struct lite_alloc_params* params,
 
 /*
  * lite_map - open an LMR by name
- * @ctx: context
  * @name: its name
  * @rights: LITE_RIGHT_* wanted, at least one
  * @lh: set to the handle
@@ -178,7 +175,6 @@ int lite_map(struct lite_ctx* ctx, const char* name, uint32_t rights, lite_lh_t*
 
 /*
  * lite_unmap - close a handle
- * @ctx: context
  * @lh: handle
  *
  * Waits for operations in flight on the handle.
@@ -189,7 +185,6 @@ int lite_unmap(struct lite_ctx* ctx, lite_lh_t lh) LITE_NOEXCEPT;
 
 /*
  * lite_free - free the LMR behind a handle and close the handle
- * @ctx: context
  * @lh: handle with LITE_RIGHT_MASTER; still open if this fails
  *
  * On return no node can reach the memory any more, and other handles of the LMR fail with -EIDRM.
@@ -201,7 +196,6 @@ int lite_free(struct lite_ctx* ctx, lite_lh_t lh) LITE_NOEXCEPT;
 
 /*
  * lite_free_name - free an LMR by name
- * @ctx: context
  * @name: its name
  *
  * As lite_free(), for its masters: owner, root, and users granted MASTER.
@@ -213,7 +207,6 @@ int lite_free_name(struct lite_ctx* ctx, const char* name) LITE_NOEXCEPT;
 
 /*
  * lite_read - read from an LMR
- * @ctx: context
  * @lh: handle with LITE_RIGHT_READ
  * @offset: in the LMR, bytes
  * @buf: destination; any writable memory of the process
@@ -231,7 +224,6 @@ int lite_read(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, void* buf,
 
 /*
  * lite_write - write to an LMR
- * @ctx: context
  * @lh: handle with LITE_RIGHT_WRITE
  * @offset: in the LMR, bytes
  * @buf: source
@@ -248,7 +240,6 @@ int lite_write(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, const void* 
 
 /*
  * lite_fetch_add - atomically add to an 8-byte word
- * @ctx: context
  * @lh: handle with LITE_RIGHT_ATOMIC
  * @offset: in the LMR, a multiple of 8
  * @add: addend, modulo 2^64
@@ -266,7 +257,6 @@ int lite_fetch_add(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t
 
 /*
  * lite_cmp_swap - atomically compare and swap an 8-byte word
- * @ctx: context
  * @lh: handle with LITE_RIGHT_ATOMIC
  * @offset: in the LMR, a multiple of 8
  * @expected: value to be replaced
@@ -280,7 +270,6 @@ int lite_cmp_swap(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t 
 
 /*
  * lite_swap - atomically replace an 8-byte word
- * @ctx: context
  * @lh: handle with LITE_RIGHT_ATOMIC
  * @offset: in the LMR, a multiple of 8
  * @desired: the new value
@@ -296,7 +285,6 @@ int lite_swap(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t desi
 
 /*
  * lite_fetch_and - atomically clear bits of an 8-byte word
- * @ctx: context
  * @lh: handle with LITE_RIGHT_ATOMIC
  * @offset: in the LMR, a multiple of 8
  * @mask: the bits to keep
@@ -309,7 +297,6 @@ int lite_fetch_and(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t
 
 /*
  * lite_fetch_or - atomically set bits of an 8-byte word
- * @ctx: context
  * @lh: handle with LITE_RIGHT_ATOMIC
  * @offset: in the LMR, a multiple of 8
  * @bits: bits to set
@@ -322,7 +309,6 @@ int lite_fetch_or(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t 
 
 /*
  * lite_set - fill a range of an LMR with a pattern
- * @ctx: context
  * @lh: handle with LITE_RIGHT_WRITE
  * @offset: in the LMR, bytes; the pattern begins there
  * @length: bytes, at least 1; need not be a multiple of the pattern's
@@ -340,7 +326,6 @@ int lite_set(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t lengt
 
 /*
  * lite_copy - copy between two LMRs, or within one
- * @ctx: context
  * @to: handle with LITE_RIGHT_WRITE
  * @to_offset: destination in that LMR, bytes
  * @from: handle with LITE_RIGHT_READ
@@ -358,7 +343,6 @@ int lite_copy(struct lite_ctx* ctx, lite_lh_t to, uint64_t to_offset, lite_lh_t 
 
 /*
  * lite_compare - compare two ranges of LMRs byte by byte
- * @ctx: context
  * @lh: handle with LITE_RIGHT_READ
  * @offset: in that LMR, bytes
  * @other: handle with LITE_RIGHT_READ
@@ -375,7 +359,6 @@ int lite_compare(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, lite_lh_t 
 
 /*
  * lite_checksum - CRC-32C of a range of an LMR
- * @ctx: context
  * @lh: handle with LITE_RIGHT_READ
  * @offset: in the LMR, bytes
  * @length: bytes, at least 1
@@ -391,7 +374,6 @@ int lite_checksum(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t 
 
 /*
  * lite_op_submit - submit one operation
- * @ctx: context
  * @op: the operation. Sets @op->size, and @op->error to 0, so that an operation that failed in
  *    lite_vector() can be retried as it is. Sets @op->result, on failure too, to the number of
  *    leading bytes known to be transferred by reads and writes, or the previous value of an atomic
@@ -405,7 +387,6 @@ int lite_op_submit(struct lite_ctx* ctx, struct lite_op* op) LITE_NOEXCEPT;
 
 /*
  * lite_mmap - map a part of an LMR that is in this machine's memory
- * @ctx: context
  * @lh: handle with LITE_RIGHT_READ, and LITE_RIGHT_WRITE to write
  * @offset: in the LMR, a multiple of the page size
  * @length: bytes, at least 1; whole pages are mapped
@@ -432,7 +413,6 @@ int lite_mmap(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, size_t length
 
 /*
  * lite_register - make an LMR of memory of the process, and open it
- * @ctx: context
  * @name: name, or NULL or "": anonymous
  * @addr: the memory, whole pages
  * @length: bytes, whole pages
@@ -455,7 +435,6 @@ int lite_register(struct lite_ctx* ctx, const char* name, void* addr, size_t len
 
 /*
  * lite_stat - describe the LMR behind a handle
- * @ctx: context
  * @lh: handle; needs no particular right
  * @info: set to the description
  * @nodes: room for the ids of the nodes that it is spread over, or NULL
@@ -470,11 +449,8 @@ int lite_stat(struct lite_ctx* ctx, lite_lh_t lh, struct lite_lmr_info* info, ui
 
 /*
  * lite_stat_name - describe an LMR by name
- * @ctx: context
  * @name: its name
- * @info: as in lite_stat()
- * @nodes: as in lite_stat()
- * @n_nodes: as in lite_stat()
+ * @info, @nodes, @n_nodes: as in lite_stat()
  *
  * Needs no right on the LMR, as stat(2) needs none on a file.
  *
@@ -486,7 +462,6 @@ int lite_stat_name(struct lite_ctx* ctx, const char* name, struct lite_lmr_info*
 
 /*
  * lite_list - list some of the LMRs of the cluster
- * @ctx: context
  * @cursor: position; 0 before the first call, and again after the call that returned the last LMRs.
  *    Opaque otherwise. Changed on success only.
  * @infos: room for @n descriptions
@@ -503,7 +478,6 @@ int lite_list(struct lite_ctx* ctx, uint64_t* cursor, struct lite_lmr_info* info
 
 /*
  * lite_list_each - call a function for every LMR of the cluster
- * @ctx: context
  * @fn: called with each LMR, in order of (home, id), and @arg; it may use @ctx. A non-zero return
  *    value ends the listing. It must not throw.
  * @arg: for @fn

@@ -16,7 +16,6 @@ extern "C" {
 
 /*
  * lite_grant_set - set the rights that a user has on the LMR behind a handle
- * @ctx: context
  * @lh: handle with LITE_RIGHT_MASTER; or with LITE_RIGHT_SHARE: then @rights may be those of READ,
  *    WRITE and ATOMIC that the handle has, and nothing can be taken away
  * @uid: user, in the initial user namespace of its node
@@ -38,11 +37,8 @@ int lite_grant_set(struct lite_ctx* ctx, lite_lh_t lh, uint32_t uid, uint32_t no
 
 /*
  * lite_grant_set_name - set the rights that a user has on an LMR
- * @ctx: context
  * @name: its name
- * @uid: as in lite_grant_set()
- * @node: as in lite_grant_set()
- * @rights: as in lite_grant_set()
+ * @uid, @node, @rights: as in lite_grant_set()
  *
  * As lite_grant_set(), with the rights of the caller in place of a handle's.
  *
@@ -53,7 +49,6 @@ int lite_grant_set_name(struct lite_ctx* ctx, const char* name, uint32_t uid, ui
 
 /*
  * lite_grants - list the grants of the LMR behind a handle
- * @ctx: context
  * @lh: handle; needs no particular right
  * @grants: room for the grants; may be NULL if *@n_grants is 0
  * @n_grants: in: room in @grants; out: number of grants, of which those that fit are in @grants.
@@ -67,10 +62,8 @@ int lite_grants(struct lite_ctx* ctx, lite_lh_t lh, struct lite_grant* grants,
 
 /*
  * lite_grants_name - list the grants of an LMR
- * @ctx: context
  * @name: its name
- * @grants: as in lite_grants()
- * @n_grants: as in lite_grants()
+ * @grants, @n_grants: as in lite_grants()
  *
  * Needs no right on the LMR, as lite_stat_name().
  *
@@ -81,7 +74,6 @@ int lite_grants_name(struct lite_ctx* ctx, const char* name, struct lite_grant* 
 
 /*
  * lite_setattr - change owner, group and mode of the LMR behind a handle
- * @ctx: context
  * @lh: handle with LITE_RIGHT_MASTER
  * @uid: the new owner, which only root may change, or LITE_KEEP
  * @gid: the new group, one that the caller is in unless it is root, or LITE_KEEP
@@ -100,11 +92,8 @@ int lite_setattr(struct lite_ctx* ctx, lite_lh_t lh, uint32_t uid, uint32_t gid,
 
 /*
  * lite_setattr_name - change owner, group and mode of an LMR
- * @ctx: context
  * @name: its name
- * @uid: as in lite_setattr()
- * @gid: as in lite_setattr()
- * @mode: as in lite_setattr()
+ * @uid, @gid, @mode: as in lite_setattr()
  *
  * For its masters.
  *
@@ -130,7 +119,6 @@ int lite_chown_name(struct lite_ctx* ctx, const char* name, uint32_t uid,
 
 /*
  * lite_rename - rename the LMR behind a handle
- * @ctx: context
  * @lh: handle with LITE_RIGHT_MASTER
  * @to: the new name
  *
@@ -145,7 +133,6 @@ int lite_rename(struct lite_ctx* ctx, lite_lh_t lh, const char* to) LITE_NOEXCEP
 
 /*
  * lite_rename_name - rename an LMR
- * @ctx: context
  * @name: its name
  * @to: the new name
  *
@@ -157,7 +144,6 @@ int lite_rename_name(struct lite_ctx* ctx, const char* name, const char* to) LIT
 
 /*
  * lite_resize - change the length of the LMR behind a handle
- * @ctx: context
  * @lh: handle with LITE_RIGHT_MASTER
  * @length: bytes, 1..LITE_LMR_SIZE_MAX
  *
@@ -173,7 +159,6 @@ int lite_resize(struct lite_ctx* ctx, lite_lh_t lh, uint64_t length) LITE_NOEXCE
 
 /*
  * lite_resize_name - change the length of an LMR
- * @ctx: context
  * @name: its name
  * @length: bytes, 1..LITE_LMR_SIZE_MAX
  *
@@ -186,7 +171,6 @@ int lite_resize_name(struct lite_ctx* ctx, const char* name, uint64_t length) LI
 
 /*
  * lite_move - move a part of the LMR behind a handle to another node
- * @ctx: context
  * @lh: handle with LITE_RIGHT_MASTER
  * @offset: start of the part, bytes; rounded down to a page
  * @length: bytes; the end is rounded up to a page; 0: everything from @offset on
@@ -206,12 +190,8 @@ int lite_move(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t leng
 
 /*
  * lite_move_name - move a part of an LMR to another node
- * @ctx: context
  * @name: its name
- * @offset: as in lite_move()
- * @length: as in lite_move()
- * @node: as in lite_move()
- * @moved: as in lite_move()
+ * @offset, @length, @node, @moved: as in lite_move()
  *
  * As lite_move(), for its masters.
  *

@@ -22,7 +22,6 @@ extern "C" {
 
 /*
  * lite_fence - make completed operations visible to processors
- * @ctx: context
  * @lh: handle of the LMR in question; 0: all LMRs, on all nodes that are not down
  *
  * Every read from another node sees a write that has returned. Programs on the node that holds the

@@ -32,7 +32,6 @@ extern "C" {
 
 /*
  * lite_lock - take a lock
- * @ctx: context
  * @lh: handle with LITE_RIGHT_WRITE and LITE_RIGHT_ATOMIC
  * @offset: of the word, a multiple of 8
  * @owner: any number
@@ -57,7 +56,6 @@ int lite_lock(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t owne
 
 /*
  * lite_unlock - release a lock
- * @ctx: context
  * @lh: any handle of the LMR; it may have lost its rights
  * @offset: of the word
  * @owner: as passed to lite_lock()
@@ -73,7 +71,6 @@ int lite_unlock(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t ow
 
 /*
  * lite_lock_consistent - declare the data that a lock protects consistent
- * @ctx: context
  * @lh: any handle of the LMR
  * @offset: of the word
  * @owner: as passed to lite_lock(), which returned -EOWNERDEAD
@@ -88,7 +85,6 @@ int lite_lock_consistent(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset,
 
 /*
  * lite_barrier - wait until @n callers wait at a barrier
- * @ctx: context
  * @lh: handle with LITE_RIGHT_WRITE and LITE_RIGHT_ATOMIC
  * @offset: of a word, a multiple of 8, that is the barrier; its value is neither read nor changed
  * @n: number of callers, this one included, on any nodes; 1..LITE_BARRIER_MAX
@@ -107,7 +103,6 @@ int lite_barrier(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint32_t n
 
 /*
  * lite_barrier_open - open or make a named barrier
- * @ctx: context
  * @name: of the LMR with the barrier in its first word; made now if there is none
  * @mode: of an LMR that is made: as in struct lite_alloc_params
  * @lh: set to a handle for lite_barrier() at 0, to be closed by lite_unmap()

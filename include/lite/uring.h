@@ -53,7 +53,6 @@ void lite_uring_command(struct io_uring_sqe* sqe, struct lite_ctx* ctx, unsigned
 /*
  * lite_uring_op - an operation on an LMR
  * @sqe: see lite_uring_command()
- * @ctx: context
  * @op: filled in, except @size; @error is set to 0 as by lite_op_submit(); @result is set by the
  *    completion
  */

@@ -23,7 +23,6 @@ extern "C" {
 
 /*
  * lite_vector - execute many operations in parallel
- * @ctx: context
  * @ops: operations, as for lite_op_submit(); @size need not be set. Sets @result of each as there,
  *    and @error to 0 or the negative errno of lite_op_submit(); old values are ignored
  * @n: number of operations, 1..LITE_VECTOR_MAX

@@ -52,8 +52,8 @@ enum lite_cmd {
 	 * a text where the errno says too little. EKEYREJECTED: the other side
 	 * has another cluster secret. EEXIST: the id asked for at NODE_START is
 	 * taken. ETIMEDOUT, ECONNREFUSED. ENODEV: the node is being stopped.
-	 * While the member that assigns ids is unreachable but not down, the
-	 * attempt waits for it.
+	 * While the member that assigns ids is unreachable but not yet down,
+	 * the attempt waits for that to change.
 	 */
 	LITE_CMD_NODE_JOIN,
 	/*
