@@ -139,7 +139,6 @@ class netlink_socket {
                 }
                 if (one.size() < headers || !for_each_attribute(one.subspan(headers), use))
                     return -EPROTO;
-                // End of this message of a dump.
                 use(0, {});
             }
             if (err)
@@ -358,7 +357,6 @@ int leave(int index) {
     return admin.socket.ask(what, [](int, bytes) {});
 }
 
-// Exceptions must not leave the library.
 int guarded(const auto& body) noexcept {
     try {
         return body();

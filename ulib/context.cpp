@@ -19,7 +19,7 @@
 namespace lite::internal {
 namespace {
 
-// More than the kernel's number of device minors.
+// The kernel's limit of device minors.
 constexpr int index_limit = 1 << 20;
 
 class file_device final : public device {

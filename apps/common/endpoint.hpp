@@ -16,7 +16,6 @@ struct sockaddr;
 
 namespace tools {
 
-// An IPv4 or IPv6 address.
 class ip_address {
   public:
     // @bytes: 4 or 16, in network order; anything else throws std::length_error
@@ -53,7 +52,6 @@ endpoint_text parse_endpoint(std::string_view text);
 // IPv6 addresses, which are not valid without an interface.
 ip_address resolve(const std::string& host);
 
-// ADDRESS:PORT or [ADDRESS]:PORT.
 std::string to_string(const ip_address& address, std::uint16_t port);
 
 }  // namespace tools

@@ -21,7 +21,6 @@ class failure : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// The command line is wrong.
 class usage_error : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;

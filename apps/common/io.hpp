@@ -23,7 +23,6 @@ struct streams {
 // opened would take their place and receive what is printed.
 void reserve_standard_streams() noexcept;
 
-// Owns a file descriptor.
 class unique_fd {
   public:
     unique_fd() noexcept = default;

@@ -27,7 +27,6 @@ class progress {
              std::function<clock::time_point()> now = clock::now);
     progress(const progress&) = delete;
     progress& operator=(const progress&) = delete;
-    // Clears the line.
     ~progress();
 
     // @bytes more are done. Shows the line after a second, then at a readable rate.

@@ -67,7 +67,6 @@ static void kperf_lite_disconnect(struct kperf_session *s)
 {
 	struct kperf_lite *lite = s->arm;
 
-	/* Also frees the LMR. */
 	lite_ctx_close(lite->ctx);
 	kfree(lite);
 }

@@ -18,7 +18,6 @@ double seconds(Clock::time_point time) {
     return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
-/// Executes the orders to a child.
 class Worker {
   public:
     Worker(std::string_view arm, Target target) : arm_(arm), target_(std::move(target)) {}

@@ -12,7 +12,6 @@
 
 namespace perf {
 
-/// A LITE context, closed by the destructor.
 struct CloseContext {
     void operator()(lite_ctx* context) const { lite_close(context); }
 };

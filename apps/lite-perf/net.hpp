@@ -55,7 +55,6 @@ struct TcpRequest {
 };
 static_assert(sizeof(TcpRequest) == 16);
 
-/// A file descriptor, closed by the destructor.
 class Fd {
   public:
     explicit Fd(int fd = -1) : fd_(fd) {}
@@ -72,7 +71,6 @@ class Fd {
     int fd_;
 };
 
-/// Throws std::system_error from errno.
 [[noreturn]] void throw_errno(const std::string& what);
 
 /// Connects within `patience`. The socket has TCP_NODELAY and `patience` as its time-out.
@@ -84,7 +82,6 @@ Fd tcp_listen(const std::string& address, std::uint16_t port);
 /// Sets options for both ends of the TCP arm: no delay, and detection of a dead peer.
 void tcp_prepare(int fd);
 
-/// Sends all parts.
 void send_all(int fd, std::span<iovec> parts);
 
 /// Receives exactly data.size() bytes. False: the peer closed the connection before the first one.

@@ -34,7 +34,6 @@ std::vector<std::string> arm_names() {
     return names;
 }
 
-// Options that describe the other end.
 void add_target(CLI::App& command, Target& target) {
     target.port = default_port;
     command.add_option("-s,--server", target.server,

@@ -55,7 +55,6 @@ std::vector<Result> run(const Plan& plan, Field& field, const Progress& progress
 std::vector<std::string> left_out(const Plan& plan, std::span<const std::string> arms,
                                   const std::vector<Result>& results);
 
-/// Lets the contestants take turns.
 Result run_turns(const Workload& workload, std::uint64_t size,
                  const std::vector<Contestant>& contestants, const Plan& plan,
                  const Progress& progress);

@@ -23,7 +23,6 @@ namespace perf {
 
 enum class Op : std::uint8_t { read = 1, write = 2, fetch_add = 3, echo = 4 };
 
-/// Length of an atomic's word.
 inline constexpr std::uint32_t atomic_bytes = 8;
 
 /// The longest request and reply of an echo.
@@ -76,7 +75,6 @@ class Transport {
     /// knows it. Returns the old value of the word if its last request is an atomic.
     virtual std::uint64_t collect() = 0;
 
-    /// One round trip.
     std::uint64_t call(const Request& request) {
         post({&request, 1});
         return collect();

@@ -23,7 +23,6 @@ namespace perf {
 
 class Workload;
 
-/// Parameters of the workloads to measure.
 struct Choice {
     std::vector<std::uint32_t> sizes;
     std::vector<unsigned> windows{1};
@@ -56,7 +55,6 @@ class Field {
     std::span<const std::string> arms() const { return arms_; }
     /// Connected and verified.
     Transport& transport(std::string_view arm);
-    /// The arms that support @op.
     std::vector<std::string> able(Op op);
     /// A separate connection for each of several threads; 0 is that of transport(). For echoes and
     /// small transfers only: it has little memory.
@@ -95,7 +93,6 @@ class Workload {
     virtual std::string_view unit() const = 0;
     virtual bool lower_is_better() const = 0;
 
-    /// Sizes to measure.
     virtual std::vector<std::uint64_t> sizes(const Choice& choice) const = 0;
     /// Bytes needed in an arm's buffer and region.
     virtual std::uint64_t bytes(const Choice&) const { return 0; }

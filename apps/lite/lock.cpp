@@ -133,7 +133,6 @@ int run_program(const std::vector<std::string>& words, bool owner_died) {
     return WIFSIGNALED(status) ? status_of_signal + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-// Returns true if the previous holder died.
 bool take(session& session, const lock_arguments& args, const lite::region& region,
           std::uint64_t owner) {
     const std::uint32_t flags = args.shared ? LITE_LOCK_SHARED : 0U;

@@ -13,7 +13,6 @@
 namespace tools {
 namespace {
 
-// The device to open, for messages.
 std::string device_name(int index) {
     if (index >= 0)
         return fmt::format("/dev/lite{}", index);

@@ -21,7 +21,6 @@
 namespace tools {
 namespace {
 
-// Source of the data.
 struct source {
     std::string name;  // for messages
     unique_fd owned;

@@ -31,7 +31,6 @@ struct surroundings {
     std::string default_secret = "/etc/lite/secret";
 };
 
-// The whole program.
 int run_litectl(const arguments& words, const surroundings& world);
 
 // --- The commands ---
@@ -85,7 +84,6 @@ int events_command(const surroundings& world, const show_arguments& args);
 
 // --- Shared by the commands ---
 
-// A request about the node with that index.
 message request_for(std::uint8_t command, const std::optional<std::uint32_t>& index);
 
 // Sends a request; a refusal becomes "VERB: reason", with the kernel's text, or else that for the

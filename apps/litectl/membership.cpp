@@ -17,7 +17,6 @@ namespace {
 // Beyond the kernel's limit: after admission it connects to all members.
 constexpr std::chrono::seconds grace(60);
 
-// The kernel's default.
 constexpr std::uint32_t default_timeout_ms = 15000;
 
 // The node's id if the join attempt has succeeded, nothing while it is in progress. Throws failure.

@@ -193,7 +193,6 @@ class netlink_channel final : public channel {
     }
 
   private:
-    // Does a message come in time?
     static bool readable(nl_sock* socket, std::chrono::milliseconds timeout) {
         pollfd fd{::nl_socket_get_fd(socket), POLLIN, 0};
         const auto limit = std::min<std::chrono::milliseconds::rep>(timeout.count(), INT_MAX);

@@ -12,13 +12,11 @@
 
 namespace tools {
 
-// An RDMA device and its network interfaces.
 struct rdma_device {
     std::string name;
     std::vector<std::string> netdevs;
 };
 
-// An address of a network interface.
 struct interface_address {
     std::string netdev;
     ip_address address;

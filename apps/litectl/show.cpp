@@ -32,7 +32,6 @@ std::string state_cell(const message& node) {
     return state ? state_name(*state) : "-";
 }
 
-// Warns that a cluster has no secret.
 void warn_insecure(const surroundings& world, const std::vector<message>& nodes) {
     if (std::any_of(nodes.begin(), nodes.end(),
                     [](const message& node) { return node.flag(LITE_A_INSECURE); }))

@@ -40,7 +40,6 @@ std::optional<secret> find_secret(const surroundings& world, const start_argumen
                     world.default_secret));
 }
 
-// Connects, and loads the module if necessary.
 std::unique_ptr<channel> connect(const surroundings& world) {
     try {
         return world.connect();

@@ -114,7 +114,6 @@ class region {
         transfer(LITE_OP_READ, offset, to.data(), to.size(), "read");
     }
 
-    // The same for the elements of a range.
     template <plain_range R>
     requires(!std::is_const_v<std::remove_reference_t<
                  std::ranges::range_reference_t<R>>>) void read(std::uint64_t offset,
@@ -129,7 +128,6 @@ class region {
         transfer(LITE_OP_WRITE, offset, from.data(), from.size(), "write");
     }
 
-    // The same for the elements of a range.
     template <plain_range R>
     void write(std::uint64_t offset, const R& from) {
         write(offset, std::as_bytes(std::span(std::ranges::data(from), std::ranges::size(from))));
@@ -190,7 +188,6 @@ class region {
         return {data, length};
     }
 
-    // Maps all of it.
     memory_map mmap(protection wanted = protection::read_write) const {
         return mmap(0, m_length, wanted);
     }
@@ -398,7 +395,6 @@ class registration {
 
 // --- Contexts ---------------------------------------------------------------
 
-// Parameters of context::alloc() and create().
 struct alloc_options {
     std::string_view name = {};             // empty: anonymous
     std::uint64_t length = 0;               // bytes

@@ -15,7 +15,6 @@
 
 namespace lite {
 
-// Access through a memory_map.
 enum class protection : std::uint32_t {
     read = LITE_PROT_READ,
     read_write = LITE_PROT_READ | LITE_PROT_WRITE,
@@ -26,7 +25,6 @@ enum class protection : std::uint32_t {
 // right to it was taken away.
 class memory_map {
   public:
-    // Owns nothing.
     memory_map() noexcept = default;
 
     // Takes ownership of @size bytes at @data, from lite_mmap().

@@ -64,7 +64,6 @@ class mutex {
     mutex(lite_ctx* ctx, lite_lh_t lh, std::uint64_t offset) noexcept
         : m_ctx(ctx), m_lh(lh), m_offset(offset) {}
 
-    // The same for a context and one of its regions.
     template <typename Context, typename Region>
     requires detail::place<Context, Region> mutex(const Context& node, const Region& region,
                                                   std::uint64_t offset)

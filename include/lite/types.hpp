@@ -73,7 +73,6 @@ class error : public std::system_error {
 
 // --- Rights -----------------------------------------------------------------
 
-// The set of uses that a handle allows.
 enum class rights : std::uint32_t {
     none = 0,
     read = LITE_RIGHT_READ,

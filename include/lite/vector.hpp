@@ -72,7 +72,6 @@ inline lite_op swap(const region& on, std::uint64_t offset, std::uint64_t desire
 
 }  // namespace op
 
-// The outcome of an operation.
 inline std::error_code error_of(const lite_op& done) noexcept { return {-done.error, category()}; }
 
 // Executes at most LITE_VECTOR_MAX operations in parallel, in any order; each has its own error and

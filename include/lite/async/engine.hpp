@@ -34,7 +34,6 @@
 
 namespace lite {
 
-// Parameters of an executor.
 struct executor_options {
     unsigned entries = 256;  // of the ring: commands passed to the kernel at once
     // Maximum of kernel threads that may sleep in receive(), call(), lock(), barriers and the like.
@@ -44,7 +43,6 @@ struct executor_options {
 
 namespace detail {
 
-// An SQE in flight.
 class pending {
   public:
     // The coroutine will not be resumed: reverts what the operation did.
@@ -58,7 +56,6 @@ class pending {
     ~pending() = default;
 };
 
-// Nothing to undo.
 struct leave_it {
     void operator()(int) const noexcept {}
 };
