@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Changing LMRs that are in use: rename, resize, move.
+// Changes of LMRs in use: rename, resize, move.
 
 #include "context.hpp"
 
@@ -23,7 +23,7 @@ int move(lite_ctx* ctx, struct lite_ioc_move& arg, uint64_t offset, uint64_t len
     arg.node = node;
 
     const int err = control(ctx, LITE_IOC_MOVE, arg);
-    // On failure as well: what has been moved stays moved.
+    // On failure too: what was moved stays moved.
     if (moved)
         *moved = arg.moved;
     return err;
@@ -32,7 +32,7 @@ int move(lite_ctx* ctx, struct lite_ioc_move& arg, uint64_t offset, uint64_t len
 }  // namespace
 
 int lite_rename(struct lite_ctx* ctx, lite_lh_t lh, const char* to) noexcept {
-    // To the kernel 0 means "by name", which is not what was asked for.
+    // The kernel takes 0 as "by name".
     if (!lh)
         return -EBADF;
 

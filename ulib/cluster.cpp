@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Membership: the part of litectl(8) that programs want, over generic netlink. Without
-// libnl, so that who links the library needs nothing else.
+// Membership: the part of litectl(8) that programs need, over generic netlink. Without libnl, so
+// that the library brings no dependency.
 
 #include "context.hpp"
 
@@ -30,7 +30,7 @@ namespace {
 using bytes = std::span<const std::byte>;
 
 constexpr int default_timeout_ms = 15000;
-// The kernel, once the node is in, connects to all members.
+// After admission, the kernel connects to all members.
 constexpr std::chrono::seconds join_grace(60);
 constexpr std::size_t headers = NLMSG_HDRLEN + GENL_HDRLEN;
 
@@ -92,7 +92,7 @@ class request {
 class netlink_socket {
   public:
     netlink_socket() : m_fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC)) {
-        // Without an address of its own it would not be sent events.
+        // Without an address of its own the socket gets no events.
         sockaddr_nl any{};
         any.nl_family = AF_NETLINK;
         if (m_fd < 0 || ::bind(m_fd, reinterpret_cast<const sockaddr*>(&any), sizeof(any)))
@@ -113,7 +113,8 @@ class netlink_socket {
                    : 0;
     }
 
-    // Sends a request and calls @use(attributes) for each message of the answer.
+    // Sends a request and calls @use(type, payload) for each attribute of the answer, and @use(0,
+    // {}) at the end of each of its messages. 0 or a negative errno.
     int ask(request& what, const auto& use) {
         const auto message = what.finish(++m_sequence);
         if (::send(m_fd, message.data(), message.size(), 0) < 0)
@@ -138,7 +139,6 @@ class netlink_socket {
                 }
                 if (one.size() < headers || !for_each_attribute(one.subspan(headers), use))
                     return -EPROTO;
-                // The next message of a dump.
                 use(0, {});
             }
             if (err)
@@ -146,7 +146,7 @@ class netlink_socket {
         }
     }
 
-    // Waits for something, and takes it: 0; -ETIMEDOUT; -ENOBUFS: some was lost.
+    // Waits for a message and takes it: 0; -ETIMEDOUT; -ENOBUFS: some were lost.
     int await(std::chrono::milliseconds limit) {
         pollfd fd{m_fd, POLLIN, 0};
         int ready;
@@ -176,7 +176,7 @@ class netlink_socket {
     std::vector<std::byte> m_buffer;
 };
 
-// The module's family and its group of events: 0, or a negative errno.
+// Looks up the module's family and its event group: 0 or a negative errno.
 int find_family(netlink_socket& socket, std::uint16_t& family, std::uint32_t& events) {
     request what(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, NLM_F_ACK);
     what.put(CTRL_ATTR_FAMILY_NAME, std::as_bytes(std::span(LITE_GENL_NAME)));
@@ -195,7 +195,7 @@ int find_family(netlink_socket& socket, std::uint16_t& family, std::uint32_t& ev
     return err == -ENOENT ? -ENODEV : err;
 }
 
-// What every function here begins with. Its @error is to be looked at first.
+// The start of every function here. Check @error first.
 struct administration {
     explicit administration(int wanted) : index(node_index(wanted)) {
         error = index < 0 ? index : socket.error();
@@ -277,7 +277,7 @@ int list_members(int index, lite_member* members, std::size_t max, std::size_t* 
     return 0;
 }
 
-// How the attempt of that number has ended: 0 or a negative errno; 1: not yet.
+// The result of a join attempt: 0 or a negative errno; 1: still in progress.
 int attempt_ended(administration& admin, std::uint32_t number) {
     auto what = admin.about(LITE_CMD_NODE_GET);
     std::uint32_t last = 0;
@@ -325,7 +325,7 @@ int join(int index, const char* address, std::uint16_t port, int timeout_ms) {
     what.put_value(LITE_A_PORT, static_cast<std::uint16_t>(port ? port : LITE_DEFAULT_PORT));
     what.put_value(LITE_A_TIMEOUT_MS, static_cast<std::uint32_t>(timeout_ms));
 
-    // First, so that its end cannot be missed.
+    // Subscribe first, so that the final event cannot be missed.
     netlink_socket events;
     err = events.error() ? events.error() : events.subscribe(admin.events);
     std::uint32_t number = 0;
@@ -339,7 +339,7 @@ int join(int index, const char* address, std::uint16_t port, int timeout_ms) {
 
     const std::chrono::milliseconds limit(timeout_ms);
     for (;;) {
-        // An event of whatever node, and the loss of one, are reasons to look.
+        // Any event, and the loss of events, is a reason to check.
         err = events.await(limit + join_grace);
         if (err && err != -ENOBUFS)
             return err;
@@ -357,7 +357,6 @@ int leave(int index) {
     return admin.socket.ask(what, [](int, bytes) {});
 }
 
-// No exception leaves the library.
 int guarded(const auto& body) noexcept {
     try {
         return body();

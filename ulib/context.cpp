@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Opening and closing: from an index to an open file of /dev/liteN.
+// Opens and closes contexts: from an index to an open file of /dev/liteN.
 
 #include "context.hpp"
 
@@ -19,7 +19,7 @@
 namespace lite::internal {
 namespace {
 
-// More than a kernel can have device minors.
+// The kernel's limit of device minors.
 constexpr int index_limit = 1 << 20;
 
 class file_device final : public device {
@@ -39,8 +39,8 @@ class file_device final : public device {
 };
 
 int index_from_environment() noexcept {
-    // Safe unless another thread changes the environment, which no program with
-    // threads may do. NOLINTNEXTLINE(concurrency-mt-unsafe)
+    // Safe unless another thread changes the environment, which a program with threads must not do.
+    // NOLINTNEXTLINE(concurrency-mt-unsafe)
     const char* text = std::getenv("LITE_INDEX");
     if (!text || !*text)
         return 0;
@@ -114,8 +114,7 @@ int open_context(int index, int access, struct lite_ctx** out) noexcept {
     if (!ctx)
         return -ENOMEM;
 
-    // Something else may have the name; better to hear of it now than as a
-    // strange error of the first operation.
+    // The file may be another driver's: fail here rather than in the first operation.
     struct lite_ioc_query query;
     int err = lite_query(ctx, &query);
     if (!err && query.uapi_version != LITE_UAPI_VERSION)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The context behind struct lite_ctx. It is never changed after lite_open(),
-// hence any number of threads may use it without a lock.
+// The context behind struct lite_ctx. It does not change after lite_open(), so threads use it
+// without a lock.
 #pragma once
 
 #include "device.hpp"
@@ -16,8 +16,7 @@ struct lite_ctx {
 
 namespace lite::internal {
 
-// Runs an ioctl whose structure begins with its size, and which returns
-// nothing else than success or failure.
+// Runs an ioctl on a structure that begins with its size: 0 or a negative errno.
 template <typename T>
 int control(lite_ctx* ctx, unsigned long request, T& arg) noexcept {
     arg.size = sizeof(T);
@@ -25,11 +24,11 @@ int control(lite_ctx* ctx, unsigned long request, T& arg) noexcept {
     return ret < 0 ? ret : 0;
 }
 
-// Copies a name into the fixed field of an ABI structure.
-// 0, -EINVAL (NULL, or empty), -ENAMETOOLONG.
+// Copies a name into the fixed field of an ABI structure. 0, -EINVAL (NULL, or empty),
+// -ENAMETOOLONG.
 int copy_name(char (&field)[LITE_NAME_SIZE], const char* name) noexcept;
 
-// The N of /dev/liteN that a caller means, who may say -1: as lite_open(). -EINVAL.
+// The N of /dev/liteN for the @index of lite_open(), or -EINVAL.
 int node_index(int index) noexcept;
 
 // Pointers cross the ABI as 64-bit integers, on 32-bit machines too.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What a context talks to. In a program it is an open file of /dev/liteN; unit
-// tests put a fake in its place, which is why it is an interface. It is not
-// part of the ABI.
+// The device below a context: an open file of /dev/liteN, or a fake in unit tests. Not part of the
+// ABI.
 #pragma once
 
 #include <memory>
@@ -18,15 +17,14 @@ class device {
     device& operator=(const device&) = delete;
     virtual ~device() = default;
 
-    // One ioctl(2) with a structure of LITE's ABI. Returns what it returned
-    // if that was not negative, else -errno.
+    // One ioctl(2) with a structure of LITE's ABI: its result, or -errno.
     virtual int control(unsigned long request, void* arg) noexcept = 0;
 
     virtual int fd() const noexcept = 0;
 };
 
-// Wraps a device into a context that lite_close() gives back. nullptr when out
-// of memory; the device is then destroyed.
+// Wraps a device into a context, to be closed by lite_close(). nullptr when out of memory; the
+// device is then destroyed.
 lite_ctx* make_context(std::unique_ptr<device> dev) noexcept;
 
 }  // namespace lite::internal

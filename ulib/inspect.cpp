@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Looking at LMRs: stat and list.
+// Descriptions of LMRs: stat and list.
 
 #include "context.hpp"
 
@@ -34,7 +34,7 @@ int stat(lite_ctx* ctx, struct lite_ioc_stat& arg, struct lite_lmr_info* info, u
 
 int lite_stat(struct lite_ctx* ctx, lite_lh_t lh, struct lite_lmr_info* info, uint32_t* nodes,
               uint32_t* n_nodes) noexcept {
-    // To the kernel 0 means "by name", which is not what was asked for.
+    // The kernel takes 0 as "by name".
     if (!lh)
         return -EBADF;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// LMRs and the process's own memory: the one mapped, the other registered.
+// LMRs mapped into the process, and memory of the process registered as LMRs.
 
 #include "context.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Operations on LMRs: read, write, the atomics, and those on memory where it is.
+// Operations on LMRs: read, write, atomics and memory operations.
 
 #include "context.hpp"
 
@@ -11,8 +11,8 @@ using lite::internal::as_u64;
 namespace {
 
 int submit(lite_ctx* ctx, struct lite_op& op) noexcept {
-    // A kernel that fails before it looks at the operation leaves it as it
-    // is, and then nothing was transferred.
+    // A kernel that fails before it looks at the operation does not set the result: nothing was
+    // transferred.
     op.result = 0;
     return lite::internal::control(ctx, LITE_IOC_OP, op);
 }
@@ -63,7 +63,7 @@ int memory_operation(lite_ctx* ctx, lite_opcode opcode, lite_lh_t lh, uint64_t o
 }  // namespace
 
 int lite_op_submit(struct lite_ctx* ctx, struct lite_op* op) noexcept {
-    // What lite_vector() has left there is nothing that is asked for.
+    // It may be left over from lite_vector().
     op->error = 0;
     return submit(ctx, *op);
 }

@@ -15,11 +15,11 @@ using lite::internal::copy_name;
 
 namespace {
 
-// The shortest struct lite_alloc_params that was ever published.
+// Size of the first published struct lite_alloc_params.
 constexpr size_t params_size_first = offsetof(struct lite_alloc_params, mode) + sizeof(uint32_t);
 
-// Brings the caller's structure, from an older or newer header than ours, into
-// the form we know. A newer one is fine while it says nothing we do not know.
+// Converts the caller's structure, from an older or newer header than ours. A newer one is accepted
+// if its excess is zero.
 int normalise(const struct lite_alloc_params* params, struct lite_alloc_params& out) noexcept {
     uint32_t size;
     std::memcpy(&size, params, sizeof(size));
@@ -90,7 +90,7 @@ int lite_unmap(struct lite_ctx* ctx, lite_lh_t lh) noexcept {
 }
 
 int lite_free(struct lite_ctx* ctx, lite_lh_t lh) noexcept {
-    // To the kernel 0 means "by name", which is not what was asked for.
+    // The kernel takes 0 as "by name".
     if (!lh)
         return -EBADF;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Who may do what with an LMR: grants, owner, group and mode.
+// Access rights of an LMR: grants, owner, group and mode.
 
 #include "context.hpp"
 
@@ -46,7 +46,7 @@ struct lite_ioc_setattr attributes(uint32_t uid, uint32_t gid, uint32_t mode) no
 
 int lite_grant_set(struct lite_ctx* ctx, lite_lh_t lh, uint32_t uid, uint32_t node,
                    uint32_t rights) noexcept {
-    // To the kernel 0 means "by name", which is not what was asked for.
+    // The kernel takes 0 as "by name".
     if (!lh)
         return -EBADF;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// LITE's errno values in words: the tables of <uapi/lite.h> and <uapi/lite_sync.h>,
-// and, where they mean something else, of <uapi/lite_rpc.h>, said to a user.
+// Texts of LITE's errno values: those of <uapi/lite.h> and <uapi/lite_sync.h>, and, where the
+// meaning differs, of <uapi/lite_rpc.h>.
 
 #include <lite/lite.h>
 
@@ -10,7 +10,7 @@
 
 namespace {
 
-// In unsigned arithmetic even INT_MIN can be negated. It is no errno either way.
+// Unsigned arithmetic can negate even INT_MIN, which is no errno either way.
 int positive(int err) noexcept {
     const auto number = static_cast<unsigned int>(err);
     return static_cast<int>(err < 0 ? 0U - number : number);

@@ -20,7 +20,7 @@ int holder_call(lite_ctx* ctx, unsigned long request, lite_lh_t lh, uint64_t off
     return lite::internal::control(ctx, request, arg);
 }
 
-// Of somebody who makes it, and somebody who frees it, one may always be first.
+// Attempts against other programs that keep making and freeing the barrier.
 constexpr int barrier_tries = 16;
 
 }  // namespace
@@ -62,7 +62,7 @@ int lite_barrier_open(struct lite_ctx* ctx, const char* name, uint32_t mode,
     params.name = name;
     params.length = sizeof(uint64_t);
     params.mode = mode;
-    // Without a name it would be for nobody else.
+    // An anonymous barrier could not be shared.
     if (!name || !*name)
         return -EINVAL;
     for (int i = 0; i < barrier_tries; ++i) {

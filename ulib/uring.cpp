@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Commands of io_uring.
+// io_uring commands.
 
 #include "context.hpp"
 
@@ -14,8 +14,8 @@ using lite::internal::as_u64;
 
 namespace {
 
-// Behind the members that all SQEs have; the headers do not agree on how it is
-// called in the middle of a union.
+// The command's payload, after the members that all SQEs have; headers disagree on its name in the
+// union.
 constexpr size_t payload_offset = 48;
 static_assert(sizeof(struct io_uring_sqe) == 64);
 static_assert(payload_offset + sizeof(lite_uring_cmd) == sizeof(struct io_uring_sqe));
@@ -43,7 +43,7 @@ void atomic(io_uring_sqe* sqe, lite_ctx* ctx, lite_op* op, lite_opcode opcode, l
     lite_uring_op(sqe, ctx, op);
 }
 
-// The flag as well: by it the kernel knows that it need not give the command to a thread.
+// The flag tells the kernel that the command needs no thread.
 void set_timeout(int ms, int32_t& timeout, uint32_t& flags) noexcept {
     timeout = ms;
     if (ms == LITE_NOWAIT)
@@ -76,7 +76,7 @@ void lite_uring_command(struct io_uring_sqe* sqe, struct lite_ctx* ctx, unsigned
 }
 
 void lite_uring_op(struct io_uring_sqe* sqe, struct lite_ctx* ctx, struct lite_op* op) noexcept {
-    // As lite_op_submit(): one may have been in a vector, or have failed, before.
+    // As lite_op_submit(): both may be left over from earlier use.
     op->result = 0;
     op->error = 0;
     submit(sqe, ctx, LITE_IOC_OP, op);

@@ -24,7 +24,7 @@ int misused(const CLI::App& app, std::string_view text, const streams& io) {
 }
 
 std::string text_of(const CLI::App& app, const CLI::ParseError& e) {
-    // CLI11 misses a command before it minds that a word is none.
+    // CLI11 reports a missing command before an unknown one.
     auto unknown = app.remaining();
     if (app.get_subcommands().empty() && !unknown.empty()) {
         std::erase(unknown.front(), shield);
@@ -36,9 +36,8 @@ std::string text_of(const CLI::App& app, const CLI::ParseError& e) {
     return text;
 }
 
-// CLI11 takes "[a,b]" for a list where there may be several words: as names of
-// LMRs, or words of a command, they are to stay what they are. So such a word gets
-// a byte that no word can have, which is taken off when options get their words.
+// CLI11 takes "[a,b]" as a list where several words are allowed, but it may be the name of an LMR
+// or a word of a command. So such words get a byte that no word can contain; options strip it off.
 void shield_words(arguments& words) {
     for (auto& word : words) {
         if (word.starts_with('[') && word.ends_with(']'))
@@ -56,7 +55,7 @@ void unshield_options(CLI::App& app) {
         unshield_options(*sub);
 }
 
-// Help and version; everything else that CLI11 throws is the user's mistake.
+// Help and version are not errors; everything else CLI11 throws is a usage error.
 int explain(const CLI::App& app, const CLI::ParseError& e, const streams& io) {
     if (e.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
         std::ostringstream out;
@@ -82,7 +81,7 @@ int run(CLI::App& app, const arguments& words, const streams& io,
     };
     try {
         try {
-            // CLI11 wants them last first.
+            // CLI11 wants the words in reverse order.
             arguments reversed(words.rbegin(), words.rend());
             shield_words(reversed);
             unshield_options(app);

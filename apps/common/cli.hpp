@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the command lines of all tools have in common, on top of CLI11.
+// What the tools' command lines share, on top of CLI11.
 #pragma once
 
 #include "error.hpp"
@@ -16,12 +16,12 @@
 
 namespace tools {
 
-// Adds an option or argument whose word goes through a parser of parse.hpp or
-// the like; what the parser refuses is a usage error.
+// Adds an option or argument that is parsed by a function as in parse.hpp; what the parser rejects
+// is a usage error.
 template <typename Parser, typename Target>
 CLI::Option* add_parsed(CLI::App& app, const std::string& name, Parser parser, Target& target,
                         const std::string& description) {
-    // Of "-n,--node" messages say "--node".
+    // Messages call "-n,--node" "--node".
     const auto label = name.substr(name.rfind(',') + 1);
     auto* option = app.add_option_function<std::string>(
         name,
@@ -33,25 +33,22 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& name, Parser parser, T
             }
         },
         description);
-    // That its word is TEXT goes without saying.
+    // Drop the default type name, TEXT.
     return option->type_name("");
 }
 
-// The words of a command line, without the program's name, in the order in
-// which they came.
+// The words of a command line in order, without the program's name.
 using arguments = std::vector<std::string>;
 
 arguments arguments_of(int argc, char** argv);
 
-// Parses, calls @command if the command line makes sense and does not merely
-// ask for help or the version, and turns everything that can happen into an
-// exit status and at most one line on standard error. @command returns the
-// status. Only interrupted and logic errors get out.
+// Parses, calls @command unless the command line is wrong or asks for help or the version, and
+// turns every outcome into an exit status and at most one line on standard error. @command returns
+// the status. Only interrupted and logic errors are thrown.
 int run(CLI::App& app, const arguments& words, const streams& io,
         const std::function<int()>& command);
 
-// main(): reserves the standard streams, and lets the process die of a signal that was
-// noted.
+// main(): reserves the standard streams, and lets a signal that was caught end the process.
 int run_main(const std::function<int()>& body) noexcept;
 
 }  // namespace tools

@@ -42,7 +42,7 @@ ip_address::ip_address(std::span<const std::byte> bytes) : m_bytes(bytes.begin()
 
 std::optional<ip_address> ip_address::from_text(std::string_view text) {
     const std::string copy(text);
-    // inet_pton() would stop at a NUL and take what is before it.
+    // inet_pton() would stop at a NUL and accept the part before it.
     if (copy.find('\0') != std::string_view::npos)
         return std::nullopt;
     if (in_addr v4; ::inet_pton(AF_INET, copy.c_str(), &v4) == 1)
@@ -82,7 +82,7 @@ bool ip_address::is_link_local() const {
 
 std::string ip_address::to_string() const {
     char text[INET6_ADDRSTRLEN];
-    // Can only fail for a family or a buffer that we do not use.
+    // Fails only for another family or a short buffer.
     return ::inet_ntop(is_v6() ? AF_INET6 : AF_INET, m_bytes.data(), text, sizeof(text));
 }
 

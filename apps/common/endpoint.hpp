@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Addresses of nodes: IPv4 and IPv6, with the port of LITE.
+// Node addresses: IPv4 and IPv6, with the port of LITE.
 #pragma once
 
 #include <compare>
@@ -16,7 +16,6 @@ struct sockaddr;
 
 namespace tools {
 
-// An IPv4 or IPv6 address.
 class ip_address {
   public:
     // @bytes: 4 or 16, in network order; anything else throws std::length_error
@@ -25,7 +24,7 @@ class ip_address {
     // nullopt unless the text is a numeric address, without brackets or scope.
     static std::optional<ip_address> from_text(std::string_view text);
 
-    // nullopt unless the socket address is of IPv4 or IPv6.
+    // nullopt unless the socket address is IPv4 or IPv6.
     static std::optional<ip_address> from_sockaddr(const sockaddr* address);
 
     std::span<const std::byte> bytes() const { return m_bytes; }
@@ -40,21 +39,19 @@ class ip_address {
     std::vector<std::byte> m_bytes;
 };
 
-// What stands on a command line for an address and a port.
+// An address and port as on a command line.
 struct endpoint_text {
-    std::string host;                   // a name or a numeric address, no brackets
+    std::string host;                   // a name or a numeric address, without brackets
     std::optional<std::uint16_t> port;  // 1..65535
 };
 
-// HOST, HOST:PORT, [ADDRESS], [ADDRESS]:PORT, or an IPv6 address as it is.
-// Throws usage_error.
+// HOST, HOST:PORT, [ADDRESS], [ADDRESS]:PORT, or a plain IPv6 address. Throws usage_error.
 endpoint_text parse_endpoint(std::string_view text);
 
-// Looks up a host unless it is numeric. Throws failure when it has no address,
-// and for link-local IPv6 addresses, which mean nothing without an interface.
+// Looks up a host unless it is numeric. Throws failure if it has no address, and for link-local
+// IPv6 addresses, which are not valid without an interface.
 ip_address resolve(const std::string& host);
 
-// ADDRESS:PORT or [ADDRESS]:PORT.
 std::string to_string(const ip_address& address, std::uint16_t port);
 
 }  // namespace tools

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// How the tools fail: with one line on standard error and an exit status.
+// Errors of the tools: one line on standard error and an exit status.
 #pragma once
 
 #include <stdexcept>
@@ -8,28 +8,25 @@
 
 namespace tools {
 
-// The exit statuses of all tools; their manuals promise them.
+// Exit statuses of all tools, as documented in their manuals.
 enum exit_status : int {
     status_ok = 0,
     status_failed = 1,
     status_usage = 2,
 };
 
-// An operation failed. The text is for the user, without the program's name
-// and without a full stop.
+// An operation failed. The text is for the user, without the program's name or a full stop.
 class failure : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;
 };
 
-// The command line cannot be understood.
 class usage_error : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;
 };
 
-// "Permission denied" for EACCES: the system's words for what failed in the
-// system, as opposed to LITE's words for what failed in LITE.
+// "Permission denied" for EACCES: for failures of the system; those of LITE have LITE's texts.
 std::string system_text(int error);
 
 }  // namespace tools

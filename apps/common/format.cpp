@@ -66,9 +66,8 @@ std::string rights_text(std::uint32_t rights, bool dashes) {
 
 namespace {
 
-// Bytes of the character that a text begins with; 0: none that is UTF-8 and that a terminal
-// shows: a control character (of one byte or two), an overlong form, half of a pair, or no
-// character at all.
+// Length of the first character; 0 if it is not UTF-8 or not to be shown: a control character (of
+// one byte or two), an overlong form, a surrogate, or out of range.
 std::size_t shown(std::string_view text) {
     const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
     const auto first = at(0);
@@ -89,7 +88,7 @@ std::size_t shown(std::string_view text) {
     return bytes;
 }
 
-// The byte that an escape at the beginning of a text stands for; 0: there is none.
+// The byte of the escape at the start of a text; 0: there is none.
 char escaped(std::string_view text) {
     unsigned value = 0;
     if (!text.starts_with("\\x") || text.size() < 4)
@@ -104,7 +103,7 @@ std::string printable(std::string_view text) {
     std::string result;
     result.reserve(text.size());
     while (!text.empty()) {
-        // A backslash that would be taken for an escape is one, too.
+        // A backslash that looks like an escape is escaped, too.
         const auto bytes = escaped(text) ? 0 : shown(text);
         if (bytes)
             result += text.substr(0, bytes);

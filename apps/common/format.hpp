@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// From numbers to words that people read.
+// Numbers as text for users.
 #pragma once
 
 #include <uapi/lite.h>
@@ -13,13 +13,13 @@
 
 namespace tools {
 
-// What rights are written as, in this order, and which they are.
+// The letters for rights, in this order, and their bits.
 inline constexpr std::string_view right_letters = "rwasm";
 inline constexpr std::array<std::uint32_t, 5> right_bits = {
     LITE_RIGHT_READ, LITE_RIGHT_WRITE, LITE_RIGHT_ATOMIC, LITE_RIGHT_SHARE, LITE_RIGHT_MASTER};
 
-// Three significant digits and a power of 1024, as ls -h does: 512, 1.0K,
-// 23K, 1.5G. Rounded up, so that something never looks smaller than it is.
+// Three significant digits and a power of 1024, as ls -h prints: 512, 1.0K, 23K, 1.5G. Rounded up,
+// so that nothing looks smaller than it is.
 std::string human_size(std::uint64_t bytes);
 
 // M:SS, or H:MM:SS from an hour on; "-:--" from a hundred hours on.
@@ -28,19 +28,17 @@ std::string human_duration(std::chrono::seconds duration);
 // rw-r----- for 0640.
 std::string mode_text(std::uint32_t mode);
 
-// rwa-- for read, write and atomic; without dashes: rwa, as on a command line.
+// rwa-- for read, write and atomic; without @dashes rwa, as on a command line.
 std::string rights_text(std::uint32_t rights, bool dashes = true);
 
-// The same text with every byte that a terminal may obey instead of show (control characters,
-// also those of two bytes in UTF-8), or that is not UTF-8, as \xNN; and with a backslash that
-// would be read as the beginning of one.
+// Escapes as \xNN every byte that a terminal may interpret (control characters, also those of two
+// bytes in UTF-8), every byte that is not UTF-8, and a backslash that would start such an escape.
 std::string printable(std::string_view text);
 
-// What printable() was given.
+// The inverse of printable().
 std::string unprintable(std::string_view text);
 
-// Whether a terminal shows these bytes as text: no control characters but
-// white space.
+// Can a terminal show these bytes as text? No control characters except white space.
 bool is_text(std::string_view bytes);
 
 // "1 byte", "2 bytes".

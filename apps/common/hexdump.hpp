@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Bytes as "hexdump -C" shows them, in pieces of any size.
+// Bytes as "hexdump -C" shows them, fed in pieces of any size.
 #pragma once
 
 #include <array>
@@ -13,15 +13,14 @@ namespace tools {
 
 class hexdump {
   public:
-    // @address: what the first byte is labelled with
+    // @address: label of the first byte
     explicit hexdump(std::uint64_t address) : m_address(address) {}
 
-    // The lines that these bytes complete. Lines equal to the one before are
-    // shown as a single "*".
+    // The lines completed by these bytes. Lines that repeat the previous one are replaced by a
+    // single "*".
     std::string feed(std::span<const std::byte> bytes);
 
-    // The last, shorter line if there is one, and the address of the end. Only
-    // nothing if nothing was ever fed.
+    // The last, shorter line, if any, and the end address. Empty only if nothing was fed.
     std::string finish();
 
   private:

@@ -20,7 +20,7 @@
 namespace tools {
 namespace {
 
-// A signal that is not guarded is none of our business: just go on.
+// Retry after EINTR of an unguarded signal.
 void handle(int error) {
     interrupt_guard::check();
     if (error != EINTR)
@@ -33,8 +33,8 @@ void reserve_standard_streams() noexcept {
     for (const int fd : {0, 1, 2}) {
         if (::fcntl(fd, F_GETFD) >= 0)
             continue;
-        // The lowest that is free, hence this one. The wrong way round: to use it fails
-        // with the error that a closed one has.
+        // open() takes the lowest free number, which is this one. The access mode is the wrong one
+        // on purpose: using it fails with EBADF, as on a closed one.
         [[maybe_unused]] const int reserved = ::open("/dev/null", fd ? O_RDONLY : O_WRONLY);
     }
 }
@@ -98,7 +98,7 @@ void complain(int fd, std::string_view program, std::string_view text) noexcept 
     try {
         std::string line(program);
         line.append(": ").append(text).append("\n");
-        // In one piece, lest lines of several programs mix.
+        // One write, so that lines of several programs do not mix.
         [[maybe_unused]] const auto n = ::write(fd, line.data(), line.size());
     } catch (const std::bad_alloc&) {
         [[maybe_unused]] const auto n = ::write(fd, "out of memory\n", 14);

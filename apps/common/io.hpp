@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Whole reads and writes on file descriptors, for programs that move much data
-// and want to know exactly what failed.
+// Complete reads and writes on file descriptors, with exact errors.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -20,12 +19,10 @@ struct streams {
     int err = 2;
 };
 
-// Standard streams that the parent has closed become ones that cannot be used either.
-// Else the next file that is opened would take the place of one, and what is printed
-// would go there.
+// Replaces standard streams that the parent has closed with unusable ones. Otherwise the next file
+// opened would take their place and receive what is printed.
 void reserve_standard_streams() noexcept;
 
-// Owns a file descriptor.
 class unique_fd {
   public:
     unique_fd() noexcept = default;
@@ -42,28 +39,28 @@ class unique_fd {
     int m_fd = -1;
 };
 
-// Reads until @to is full or the end of the file, and returns how many bytes
-// came. Throws std::system_error; interrupted if a guarded signal came.
+// Reads until @to is full or the end of the file, and returns the number of bytes read. Throws
+// std::system_error; interrupted if a guarded signal came.
 std::size_t read_full(int fd, std::span<std::byte> to);
 
-// Writes everything. Throws std::system_error; interrupted if a guarded signal
-// came, which SIGPIPE is if the reader of a pipe went away.
+// Writes everything. Throws std::system_error; interrupted if a guarded signal came, including
+// SIGPIPE when the reader of a pipe is gone.
 void write_full(int fd, std::span<const std::byte> from);
 
-// Writes a text, or whatever bytes: to the standard output of a command, so that
-// failure says "write error". Throws failure, or interrupted.
+// Writes text or bytes to a command's standard output; a failure says "write error". Throws
+// failure, or interrupted.
 void print(int fd, std::string_view text);
 void print(int fd, std::span<const std::byte> bytes);
 
-// Writes an indented document and a newline; bytes that are not UTF-8 become
-// U+FFFD. @compact: in one line. Throws as print().
+// Writes an indented document and a newline; bytes that are not UTF-8 become U+FFFD. @compact: on
+// one line. Throws as print().
 void print_json(int fd, const nlohmann::json& document, bool compact = false);
 
-// A line on standard error; trouble with that is nobody's to hear.
+// Writes a line to standard error; errors are ignored.
 void complain(int fd, std::string_view program, std::string_view text) noexcept;
 
-// A buffer for large transfers, aligned to pages so that the kernel pins no
-// page more than needed. Throws std::bad_alloc.
+// A buffer for large transfers, page-aligned so that the kernel pins no extra page. Throws
+// std::bad_alloc.
 class transfer_buffer {
   public:
     explicit transfer_buffer(std::size_t size);

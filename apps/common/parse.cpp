@@ -25,14 +25,14 @@ bool is_hex(std::string_view text) { return text.starts_with("0x") || text.start
 
 constexpr std::string_view not_a_mode = "is not a mode (octal as 0640, or like u=rw,g+r,o-w)";
 
-// How much of the text is a number, prefix included.
+// Length of the number at the start of the text, with its prefix.
 std::size_t number_length(std::string_view text) {
     const std::size_t start = is_hex(text) ? 2 : 0;
     const auto end = text.find_first_not_of(start ? hex_digits : digits, start);
     return end == std::string_view::npos ? text.size() : end;
 }
 
-// nullopt: not a number, or one of more than 64 bits; the latter sets @overflow.
+// nullopt: not a number, or more than 64 bits; only the latter sets @overflow.
 std::optional<std::uint64_t> to_number(std::string_view text, bool& overflow) {
     overflow = false;
     const bool hex = is_hex(text);
@@ -52,7 +52,7 @@ std::optional<std::uint64_t> to_number(std::string_view text, bool& overflow) {
     throw usage_error(fmt::format("'{}' {}", printable(text), why));
 }
 
-// The power of 1024 that a suffix stands for; nullopt if for none.
+// The power of 1024 of a suffix; nullopt if there is no such suffix.
 std::optional<unsigned> exponent_of(std::string_view suffix) {
     if (suffix.empty())
         return 0;
@@ -65,7 +65,7 @@ std::optional<unsigned> exponent_of(std::string_view suffix) {
     return std::nullopt;
 }
 
-// The milliseconds that a unit stands for; nullopt if there is no such unit.
+// The milliseconds of a unit; nullopt if there is no such unit.
 std::optional<double> milliseconds_of(std::string_view unit) {
     if (unit.empty() || unit == "ms")
         return 1;
@@ -171,7 +171,7 @@ std::uint32_t mode_change::apply(std::uint32_t mode) const {
     return mode;
 }
 
-// One clause, as "ug+r-w".
+// One clause, such as "ug+r-w".
 void mode_change::add_clause(std::string_view clause, std::string_view text) {
     const auto end_of_who = std::min(clause.find_first_not_of("ugoa"), clause.size());
     std::uint32_t who = end_of_who ? 0 : 0777;

@@ -31,7 +31,7 @@ std::size_t terminal_width(int fd) {
     return 80;
 }
 
-// A terminal that went away is no reason to end a transfer.
+// Ignores errors: a transfer goes on without its terminal.
 void show(int fd, std::string_view text) {
     [[maybe_unused]] const auto n = ::write(fd, text.data(), text.size());
 }
@@ -60,13 +60,13 @@ std::string progress_line(std::uint64_t done, std::optional<std::uint64_t> total
         const auto left = *total > done ? *total - done : 0;
         const double part =
             *total ? static_cast<double>(std::min(done, *total)) / static_cast<double>(*total) : 1;
-        // Bounded before it is cast: at a rate of next to nothing it is huge.
+        // Clamped before the cast: at a rate near 0 it is huge.
         const double eta = rate > 0 ? std::min(static_cast<double>(left) / rate, 1e9) : 1e9;
         const auto percent = fmt::format("{:3}%", static_cast<int>(part * 100));
         const auto rest = fmt::format("{}/{}  {}  eta {}", human_size(done), human_size(*total),
                                       rate_text, human_duration(seconds(static_cast<long>(eta))));
         line = fmt::format("{}  {}", percent, rest);
-        // " [" and "] " around the bar, and a bar worth looking at.
+        // " [" and "] " around the bar, and a bar of at least 10.
         const std::size_t used = percent.size() + rest.size() + 5;
         if (width >= used + 10)
             line = fmt::format("{} [{}]  {}", percent,
@@ -99,7 +99,7 @@ void progress::advance(std::uint64_t bytes) {
         return;
     m_due = now + interval;
     m_shown = true;
-    // A character in the last column would make some terminals wrap.
+    // Some terminals wrap after a character in the last column.
     show(m_fd, std::string(clear_line) +
                    progress_line(m_done, m_total, now - m_start, terminal_width(m_fd) - 1));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The progress of a long transfer, on one line of a terminal.
+// Progress of a long transfer, on one line of a terminal.
 #pragma once
 
 #include <chrono>
@@ -12,9 +12,8 @@
 
 namespace tools {
 
-// The line itself, at most @width characters: percentage, bar, amounts, rate
-// and time left; without a total only amount, rate and time spent. What does
-// not fit is left out, the bar first.
+// The line, at most @width characters: percentage, bar, amounts, rate and time left; without a
+// total only amount, rate and elapsed time. If it does not fit, the bar is left out first.
 std::string progress_line(std::uint64_t done, std::optional<std::uint64_t> total,
                           std::chrono::duration<double> elapsed, std::size_t width);
 
@@ -22,17 +21,15 @@ class progress {
   public:
     using clock = std::chrono::steady_clock;
 
-    // @fd: where to; if that is no terminal, or not @enabled, nothing is ever
-    // shown. @total: bytes to come, if known. @now: the time, for tests.
+    // @fd: output; nothing is shown if that is not a terminal, or if not @enabled. @total: bytes to
+    // come, if known. @now: the clock, for tests.
     progress(int fd, std::optional<std::uint64_t> total, bool enabled,
              std::function<clock::time_point()> now = clock::now);
     progress(const progress&) = delete;
     progress& operator=(const progress&) = delete;
-    // Clears the line, whatever ended the transfer.
     ~progress();
 
-    // @bytes more are done. Shows it once a second has passed, and then not
-    // more often than people can read.
+    // @bytes more are done. Shows the line after a second, then at a readable rate.
     void advance(std::uint64_t bytes);
 
   private:

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array guarded = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 
-// A signal handler has nowhere else to put what it learns.
+// File scope, for the signal handler.
 volatile std::sig_atomic_t caught;
 
 void note(int signal) { caught = signal; }
@@ -29,7 +29,7 @@ interrupt_guard::interrupt_guard() {
             continue;
         action = {};
         action.sa_handler = note;
-        // No SA_RESTART: a read() that waits for a user must come back.
+        // No SA_RESTART: a read() that waits for a user must return.
         action.sa_flags = static_cast<int>(SA_RESETHAND);
         ::sigaction(signal, &action, nullptr);
     }

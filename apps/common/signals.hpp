@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
-// Being interrupted in an orderly way: signals that end a program become an
-// exception at a place that is ready for it, so that temporary files vanish and
-// the terminal is left clean; then the program dies of the signal after all, so
-// that its parent (a shell in a loop, say) sees what happened.
+// Orderly interruption: a signal that ends the program is thrown as an exception at safe points, so
+// that temporary files are removed and the terminal is left clean. Then the program dies of the
+// signal, so that its parent (a shell in a loop) sees it.
 #pragma once
 
 namespace tools {
 
-// Thrown when a signal came. Not a std::exception: it is to be caught by
-// main() alone.
+// Thrown after a signal. Not a std::exception: only main() catches it.
 struct interrupted {
     int signal;
 };
 
-// While it lives, SIGINT, SIGTERM, SIGHUP and SIGPIPE are noted instead of
-// obeyed, unless they were ignored when the program started. Only the first of
-// each: a second one kills at once, in case something hangs. System calls are
-// interrupted (EINTR). One at a time in a process, in its main thread.
+// While it lives, SIGINT, SIGTERM, SIGHUP and SIGPIPE are noted instead of obeyed, unless they were
+// ignored at the start of the program. Only the first of each: a second one kills at once, in case
+// something hangs. System calls fail with EINTR. One at a time per process, in its main thread.
 class interrupt_guard {
   public:
     interrupt_guard();
@@ -25,14 +22,14 @@ class interrupt_guard {
     interrupt_guard& operator=(const interrupt_guard&) = delete;
     ~interrupt_guard();
 
-    // Whether a signal came since the process began to guard.
+    // Has a signal come since the last guard was made?
     static bool pending() noexcept;
-    // Throws interrupted if so.
+    // Throws interrupted if a signal is pending.
     static void check();
 };
 
-// While it lives, a signal is ignored, or does what it does by default, whatever
-// the parent has left us.
+// While it lives, a signal is ignored or has its default action, whatever was inherited from the
+// parent.
 class signal_setting {
   public:
     using handler = void (*)(int);
@@ -47,7 +44,7 @@ class signal_setting {
     handler m_before;
 };
 
-// Ends the process as the signal would have without anybody noting it.
+// Ends the process as the signal does by default.
 [[noreturn]] void die_of(int signal) noexcept;
 
 }  // namespace tools

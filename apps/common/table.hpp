@@ -8,8 +8,8 @@
 
 namespace tools {
 
-// Collects rows and prints them with each column as wide as its widest cell.
-// Widths are in characters of UTF-8, which is right for all but the wide ones.
+// Collects rows and prints them with each column as wide as its widest cell. Counts UTF-8
+// characters, so wide ones are misaligned.
 class table {
   public:
     enum class align { left, right };
@@ -20,12 +20,10 @@ class table {
 
     explicit table(std::vector<column> columns);
 
-    // Missing cells at the end are empty; more than there are columns throws
-    // std::length_error.
+    // Missing cells at the end are empty; too many throw std::length_error.
     void add(std::vector<std::string> cells);
 
-    // Titles and rows, two spaces between columns, none at the ends of lines.
-    // Nothing at all without rows.
+    // Titles and rows, two spaces between columns, no trailing spaces. Empty if there are no rows.
     std::string text() const;
 
   private:

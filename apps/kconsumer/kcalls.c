@@ -3,15 +3,15 @@
  * kcalls: how a kernel module serves functions, and calls those of others.
  *
  *	modprobe lite; litectl start ...; litectl join ...
- *	insmod kcalls.ko                 on node 2, which serves then
- *	insmod kcalls.ko node=2          on another one, which calls that first
+ *	insmod kcalls.ko                 on node 2, which then serves
+ *	insmod kcalls.ko node=2          on another one, which calls node 2
  *
- * As long as it is loaded it serves two functions: "kcalls-sort" sorts the bytes
- * of a request and may sleep, "kcalls-sum" adds them up and is short, so that it
- * runs where requests come in. Loading it calls both of this node, and of the
- * other one, if there is one, and checks what they say, one by one and both at
- * the same time; if anything is not as it
- * should be, loading fails with the errno, and the kernel log says where.
+ * While loaded it serves two functions: "kcalls-sort" sorts the bytes of a
+ * request and may sleep; "kcalls-sum" adds them up and is short, so that it
+ * runs where requests are received. Loading it calls both of this node, and of
+ * the other one, if given, and checks the replies of single calls and of
+ * multicalls. On a mismatch loading fails with the errno, and the kernel log
+ * says where.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -22,7 +22,7 @@
 
 #include <lite/kapi.h>
 
-/* More than goes through a ring: that is not a handler's business. */
+/* More than fits a ring; transparent to handlers. */
 #define MOST (512U << 10)
 
 static unsigned int index;
@@ -43,7 +43,7 @@ static int failed(const char *step, int err)
 	return err;
 }
 
-/* Counts them: of many bytes nothing else is quick enough for one work item. */
+/* Counting sort: fast enough for long requests in one work item. */
 static void sort_bytes(u8 *to, const u8 *from, u32 length)
 {
 	u32 count[256] = {};
@@ -76,7 +76,7 @@ static int do_sum(void *priv, const struct lite_krequest *req, void *reply,
 	u64 sum = 0;
 	u32 i;
 
-	/* Nothing to add is a mistake of the caller's. */
+	/* Reported as -ECONNRESET; try_sum() checks that. */
 	if (!req->length)
 		return -EINVAL;
 	for (i = 0; i < req->length; i++)
@@ -172,7 +172,7 @@ out:
 	return err;
 }
 
-/* This node and another one, or this one twice, at the same time. */
+/* Call this node and another one, or this one twice, in parallel. */
 static int try_both(unsigned int at, const u8 *data, u32 length)
 {
 	u64 said[2] = { 1, 2 };

@@ -5,12 +5,12 @@
  *	modprobe lite; litectl start ...; litectl join ...
  *	insmod kconsumer.ko node=2
  *
- * Loading it allocates an LMR on node 2, writes to it, reads back, uses both
- * atomics, checks that LITE refuses what it must refuse, and gives everything
- * back. If anything is not as it should be, loading fails with the errno, and
- * the kernel log says where. Once loaded it does nothing.
+ * Loading it allocates an LMR on node 2, writes to it, reads back, uses atomics
+ * and memory operations, checks that LITE refuses invalid requests, and frees
+ * everything. On a mismatch loading fails with the errno, and the kernel log
+ * says where. Once loaded it does nothing.
  *
- * All of LITE's calls may sleep: they belong in process context.
+ * All of LITE's calls may sleep, so use process context.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -38,14 +38,14 @@ static char *name;
 module_param(name, charp, 0444);
 MODULE_PARM_DESC(name, "name of the LMR (default: anonymous)");
 
-/* Say which step failed; the errno alone would not. */
+/* Log the step that failed; the errno alone does not tell. */
 static int failed(const char *step, int err)
 {
 	pr_err("%s: %pe\n", step, ERR_PTR(err));
 	return err;
 }
 
-/* What was written is what is read. */
+/* Reads must return what was written. */
 static int try_transfer(struct lite_ctx *ctx, u64 lh)
 {
 	void *out = kvmalloc(size, GFP_KERNEL);
@@ -61,7 +61,7 @@ static int try_transfer(struct lite_ctx *ctx, u64 lh)
 		failed("write", err);
 		goto done;
 	}
-	/* For the processors of the node that has the memory. */
+	/* For the processors of the node with the memory. */
 	err = lite_lmr_fence(ctx, lh) ?: lite_lmr_fence(ctx, 0);
 	if (err) {
 		failed("fence", err);
@@ -80,7 +80,7 @@ done:
 	return err;
 }
 
-/* Atomics work on aligned 8-byte words, and return what was there before. */
+/* Atomics work on aligned 8-byte words and return the previous value. */
 static int try_atomics(struct lite_ctx *ctx, u64 lh)
 {
 	u64 word = 40, old;
@@ -108,7 +108,7 @@ static int try_atomics(struct lite_ctx *ctx, u64 lh)
 	return word == 1 ? 0 : failed("compare-and-swap did not swap", -EIO);
 }
 
-/* Those that the kernel of the node that has the word does. */
+/* Atomics that the kernel of the word's node executes. */
 static int try_words(struct lite_ctx *ctx, u64 lh)
 {
 	u64 a, b, c;
@@ -128,7 +128,7 @@ static int try_words(struct lite_ctx *ctx, u64 lh)
 	return 0;
 }
 
-/* Done where the memory is: nothing of it comes here. */
+/* Executed where the memory is: no data comes here. */
 static int try_memory(struct lite_ctx *ctx, u64 lh)
 {
 	u64 half = size / 2, equal;
@@ -154,7 +154,7 @@ static int try_memory(struct lite_ctx *ctx, u64 lh)
 	return one == other ? 0 : failed("checksums of equal data differ", -EIO);
 }
 
-/* The last byte but no further: LITE checks the bounds of every call. */
+/* LITE checks the bounds of every call. */
 static int try_bounds(struct lite_ctx *ctx, u64 lh)
 {
 	u8 bytes[2];
@@ -171,7 +171,7 @@ static int try_bounds(struct lite_ctx *ctx, u64 lh)
 	return 0;
 }
 
-/* Many at the same time, in any order; each has a result and an error. */
+/* Operations in parallel, in any order; each has a result and an error. */
 static int try_vector(struct lite_ctx *ctx, u64 lh)
 {
 	u64 words[2] = { 7, 8 };
@@ -251,7 +251,7 @@ static int __init kconsumer_init(void)
 	if (!err)
 		err = try_bounds(ctx, lh);
 
-	/* lite_ctx_close() would free it too, as long as it has no name. */
+	/* lite_ctx_close() would also free it, unless it has a name. */
 	free_err = lite_lmr_free(ctx, lh);
 	if (free_err)
 		failed("free", free_err);
@@ -265,7 +265,7 @@ close:
 }
 module_init(kconsumer_init);
 
-/* Nothing is left to undo, but without an exit function it could not be unloaded. */
+/* Nothing to undo, but a module without an exit function cannot be unloaded. */
 static void __exit kconsumer_exit(void)
 {
 }

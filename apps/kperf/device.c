@@ -4,14 +4,13 @@
  *
  *	insmod kperf.ko			then "lite-perf run" has them
  *
- * It shows what an operation costs without the way into the kernel: raw verbs,
- * which is the floor, beside LITE's functions for kernel modules. The other end
- * is "lite-perf serve" or a LITE node, as for the other arms. Whoever may open
- * /dev/kperf (root) can have it allocate memory and connect anywhere; it is not
- * installed by default, and has no place on a machine that does anything else.
+ * It shows the cost of an operation without the way into the kernel: raw verbs,
+ * as the lower bound, and LITE's functions for kernel modules. The other end is
+ * "lite-perf serve" or a LITE node, as for the other arms. Opening /dev/kperf
+ * (root only) allows allocating memory and connecting anywhere; kperf is not
+ * installed by default, and does not belong on a production machine.
  *
- * One call of an arm is timed exactly as one of another. Requests of a window
- * are the arm's own business: see raw.c.
+ * All arms are timed by the same code, except requests of a window: see raw.c.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -131,7 +130,7 @@ static int kperf_connect(struct kperf_session *s, void __user *arg)
 	return 0;
 }
 
-/* Calls one after the other; @times has room for run->calls, or is NULL. */
+/* Calls one after another; @times has room for run->calls, or is NULL. */
 static int kperf_calls(struct kperf_session *s, struct kperf_run *run,
 		       u32 *times)
 {
@@ -185,7 +184,7 @@ static int kperf_timed_calls(struct kperf_session *s, struct kperf_run *run)
 	return err;
 }
 
-/* What is to be written, or was read. */
+/* Copy the data of a write in, or that of a read out. */
 static int kperf_copy(struct kperf_session *s, const struct kperf_run *run,
 		      bool in)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
 /*
- * Between lite-perf and kperf.ko, its arms in the kernel. No stable interface:
+ * Interface between lite-perf and kperf.ko, its arms in the kernel. Not stable:
  * both are built from the same sources.
  *
  * A file of /dev/kperf is one connection: KPERF_CONNECT once, then KPERF_RUN.
@@ -14,16 +14,16 @@
 #define KPERF_VERSION 1
 #define KPERF_DEVICE "kperf"
 
-/* First bytes of lite-perf's protocol, as private data of RDMA CM. */
+/* Start of lite-perf's protocol, in the private data of RDMA CM. */
 #define KPERF_MAGIC 0x4650544c /* "LTPF" */
 #define KPERF_PROTOCOL 2
 
 /**
- * struct kperf_hello - what a client wants of "lite-perf serve"
+ * struct kperf_hello - a client's request to "lite-perf serve"
  * @magic: KPERF_MAGIC
  * @version: KPERF_PROTOCOL
  * @bytes: size of a region
- * @regions: how many, each registered by itself
+ * @regions: number of regions, each registered separately
  * @reserved: 0
  */
 struct kperf_hello {
@@ -35,10 +35,11 @@ struct kperf_hello {
 };
 
 /**
- * struct kperf_grant - what it gets
- * @hello: as wanted
- * @address: of the region; of several: of a table of struct kperf_region
- * @rkey: likewise
+ * struct kperf_grant - the server's answer
+ * @hello: as requested
+ * @address: of the region; if there are several, of a table of struct
+ *	kperf_region
+ * @rkey: for @address
  * @reserved: 0
  */
 struct kperf_grant {
@@ -55,9 +56,9 @@ struct kperf_region {
 };
 
 /*
- * RAW: verbs in the kernel, busy polling. EVENTS: the same, completions handled
- * in softirq context, for windows. LITE: include/lite/kapi.h. NOTHING: no request
- * at all, so that one can see what timing costs.
+ * RAW: verbs in the kernel, busy polling. EVENTS: the same with completions in
+ * softirq context, for windows. LITE: include/lite/kapi.h. NOTHING: no request,
+ * to show the cost of timing.
  */
 enum kperf_arm {
 	KPERF_RAW = 1,
@@ -72,10 +73,10 @@ enum kperf_arm {
  * @arm: enum kperf_arm
  * @index: LITE: the N of /dev/liteN
  * @node: LITE: node to allocate on
- * @window: EVENTS: most requests under way
+ * @window: EVENTS: most requests in flight
  * @reserved: 0
- * @bytes: of the regions, local and remote
- * @server: others: struct sockaddr_in or sockaddr_in6 of "lite-perf serve"
+ * @bytes: size of the regions, local and remote
+ * @server: RAW, EVENTS: struct sockaddr_in or sockaddr_in6 of "lite-perf serve"
  */
 struct kperf_connect {
 	__u32 version;
@@ -98,16 +99,16 @@ enum kperf_op {
  * struct kperf_run - KPERF_RUN
  * @op: enum kperf_op
  * @length: bytes of a request
- * @window: requests under way; EVENTS only: more than 1
- * @warm_up: requests before, not counted; with a window of 1
- * @calls: requests, at most (and one at least)
- * @ns: time after which no further one begins
- * @samples: window of 1: array for the time of each call, in ns, as __u32, of
- *	@calls entries; 0: none
- * @data: if not 0: @length bytes to be written, or where what was read goes to
+ * @window: requests in flight; more than 1 for EVENTS only
+ * @warm_up: uncounted requests before, with a window of 1
+ * @calls: limit of requests, at least 1
+ * @ns: time after which no further request begins
+ * @samples: window of 1: array of @calls __u32, for the time of each call in
+ *	ns; 0: none
+ * @data: if not 0, @length bytes to write, or buffer for the bytes read
  * @done: set: requests completed
- * @elapsed: set: in so many ns
- * @old: set: what the last fetch-add found
+ * @elapsed: set: time for them in ns
+ * @old: set: old value of the last fetch-add
  */
 struct kperf_run {
 	__u32 op;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The arm LITE: an anonymous LMR on the other node, and one call of
- * include/lite/kapi.h for each request.
+ * include/lite/kapi.h per request.
  */
 #include <linux/slab.h>
 
@@ -67,7 +67,6 @@ static void kperf_lite_disconnect(struct kperf_session *s)
 {
 	struct kperf_lite *lite = s->arm;
 
-	/* The LMR goes with it. */
 	lite_ctx_close(lite->ctx);
 	kfree(lite);
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The arms RAW and EVENTS: verbs in the kernel, as directly as they can be
- * used, over one reliable connection to "lite-perf serve".
+ * The arms RAW and EVENTS: verbs in the kernel, used as directly as possible,
+ * over one reliable connection to "lite-perf serve".
  *
- * RAW makes one request after the other and polls the completion queue itself.
- * EVENTS keeps a window under way, in two batches of chained requests of which
- * the last is signalled: the handler of a batch's completion, in softirq
+ * RAW makes one request after another and polls the completion queue itself.
+ * EVENTS keeps a window in flight, in two batches of chained requests, with the
+ * last one of each signalled: the completion handler of a batch, in softirq
  * context, posts it again.
  *
- * Nothing is under way outside of KPERF_RUN: whatever was posted is waited for,
- * which the connection's retries bound. So nothing needs to be drained. If the
- * connection breaks, requests fail, and so does everything after; what remains
- * goes when the file is closed. A device that is removed waits for that.
+ * No request is in flight outside of KPERF_RUN: it waits for all it has posted,
+ * bounded by the connection's retries. So no drain is needed. If the connection
+ * breaks, requests fail, as do all later ones, until the file is closed.
+ * Removal of a device waits for the close.
  *
  * What cannot run concurrently: two runs (the session's lock), and two handlers
  * of one completion queue.
@@ -32,7 +32,7 @@
 #define RAW_RESOLVE_MS 500
 #define RAW_RESOLVE_TRIES 10
 #define RAW_CONNECT_MS 10000
-/* As LITE has them: 67 ms until the first of six retransmissions. */
+/* As in LITE: 67 ms until the first of six retransmissions. */
 #define RAW_ACK_TIMEOUT 14
 #define RAW_RETRIES 6
 #define RAW_RD_ATOM 32
@@ -42,11 +42,11 @@ struct raw;
 
 /**
  * struct raw_batch - requests that are posted together
- * @cqe: of the last, the only one that is signalled
- * @raw: whose
- * @wr: they, chained; @n of them
- * @sge: of each
- * @n: how many
+ * @cqe: of the last request, the only signalled one
+ * @raw: connection
+ * @wr: @n requests, chained
+ * @sge: one per request
+ * @n: number of requests
  */
 struct raw_batch {
 	struct ib_cqe cqe;
@@ -61,27 +61,27 @@ struct raw_batch {
  * @session: of the device file
  * @id: of the CM
  * @pd: protection domain
- * @cq: completions of sends, there are no others
- * @dma: what the device calls the session's chunks; @n_dma are mapped
- * @n_dma: see there
- * @grant: what the server said
+ * @cq: for sends; there are no receives
+ * @dma: DMA addresses of the session's chunks
+ * @n_dma: chunks mapped
+ * @grant: answer of the server
  * @event: completed by the CM's next event
- * @cm_status: how that went
+ * @cm_status: its result
  * @cqe: of single requests
- * @pending: of them, one is under way
- * @word: where a fetch-add's old value goes
- * @word_dma: what the device calls it
- * @other_cqe: of requests that are not signalled, and can only fail
- * @batch: those of a window
- * @inflight: batches under way, and one for who waits
- * @idle: completed when it drops to 0
- * @status: first error; there is no way back from it
- * @first: when the first batch of a run came back
- * @last: when the last one did that counts
- * @deadline: after which nothing is posted again
- * @calls: requests wanted at the most
- * @posted: requests so far
- * @done: requests that count
+ * @pending: a single request is in flight
+ * @word: receives a fetch-add's old value
+ * @word_dma: DMA address of @word
+ * @other_cqe: of unsignalled requests, which complete only on failure
+ * @batch: requests of a window
+ * @inflight: batches in flight, and one for raw_stream()
+ * @idle: completed when @inflight drops to 0
+ * @status: first error; the connection stays unusable
+ * @first: time of the first batch's completion in a run
+ * @last: time of the last counted completion
+ * @deadline: time after which no batch is posted again
+ * @calls: maximum of requests wanted
+ * @posted: requests posted
+ * @done: requests counted
  */
 struct raw {
 	struct kperf_session *session;
@@ -118,8 +118,8 @@ static void raw_failed(struct raw *raw, int err)
 }
 
 /*
- * What an unsignalled request says is that it failed, before the signalled one
- * of its batch does.
+ * An unsignalled request completes only if it failed, and before the signalled
+ * one of its batch.
  */
 static void raw_other_done(struct ib_cq *cq, struct ib_wc *wc)
 {
@@ -133,7 +133,10 @@ static int raw_post(struct raw *raw, const struct ib_send_wr *wr)
 {
 	int err;
 
-	/* Else Soft-RoCE leaves it to ksoftirqd, if no softirq is running. */
+	/*
+	 * If no softirq is running, Soft-RoCE leaves the request to ksoftirqd;
+	 * local_bh_enable() runs it here.
+	 */
 	local_bh_disable();
 	err = ib_post_send(raw->id->qp, wr, NULL);
 	local_bh_enable();
@@ -186,7 +189,7 @@ static int raw_call(struct kperf_session *s, u32 op, u32 length, u64 *old)
 		raw_failed(raw, err);
 		return err;
 	}
-	/* Who completes it may need this processor. */
+	/* The completion may depend on this CPU. */
 	while (raw->pending) {
 		if (!ib_process_cq_direct(raw->cq, -1))
 			cond_resched();
@@ -203,7 +206,7 @@ static void raw_batch_put(struct raw *raw)
 		complete(&raw->idle);
 }
 
-/* One is under way on its behalf already; given back if that fails. */
+/* The caller holds a count of @inflight for the batch; dropped on failure. */
 static void raw_batch_post(struct raw_batch *batch)
 {
 	struct raw *raw = batch->raw;
@@ -226,7 +229,10 @@ static void raw_batch_done(struct ib_cq *cq, struct ib_wc *wc)
 
 	if (wc->status != IB_WC_SUCCESS)
 		raw_failed(raw, -EIO);
-	/* What fills the window is not counted, only that it came back. */
+	/*
+	 * The first batch fills the window; only the time of its completion
+	 * counts.
+	 */
 	if (!raw->first) {
 		raw->first = now;
 	} else {
@@ -240,7 +246,7 @@ static void raw_batch_done(struct ib_cq *cq, struct ib_wc *wc)
 		raw_batch_post(batch);
 }
 
-/* Request number @slot of a window: its place here and there. */
+/* Request number @slot of a window, with its own place on both sides. */
 static void raw_prepare(struct raw *raw, struct raw_batch *batch, u32 i,
 			u32 slot, const struct kperf_run *run)
 {
@@ -301,7 +307,7 @@ static int raw_stream(struct kperf_session *s, struct kperf_run *run)
 	wait_for_completion(&raw->idle);
 	if (raw->status)
 		return raw->status;
-	/* Two batches came back at least, the second one counts. */
+	/* At least two batches have completed; the first one is not counted. */
 	run->done = raw->done;
 	run->elapsed = max_t(u64, raw->last - raw->first, 1);
 	return 0;
@@ -338,7 +344,7 @@ static int raw_cm_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		return 0;
 	case RDMA_CM_EVENT_DISCONNECTED:
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		/* Flushes what is under way. */
+		/* Flushes requests in flight. */
 		raw_failed(raw, -ENOTCONN);
 		rdma_disconnect(id);
 		return 0;
@@ -365,7 +371,7 @@ static int raw_resolve(struct raw *raw, const struct kperf_connect *c)
 	memcpy(&to, c->server, sizeof(c->server));
 	if (to.ss_family != AF_INET && to.ss_family != AF_INET6)
 		return -EAFNOSUPPORT;
-	/* An answer to ARP can be missed: short attempts, several. */
+	/* An ARP reply can be missed, so make several short attempts. */
 	for (i = 0; i < RAW_RESOLVE_TRIES; i++) {
 		err = rdma_resolve_addr(raw->id, NULL, (struct sockaddr *)&to,
 					RAW_RESOLVE_MS);
@@ -403,7 +409,7 @@ static int raw_make_qp(struct raw *raw, enum ib_poll_context poll)
 		raw->pd = NULL;
 		return err;
 	}
-	/* All of them complete if they fail. */
+	/* Failed requests complete even if they are not signalled. */
 	raw->cq = ib_alloc_cq(dev, raw, KPERF_WINDOW_MAX + 1, 0, poll);
 	if (IS_ERR(raw->cq)) {
 		err = PTR_ERR(raw->cq);
@@ -470,7 +476,7 @@ static int raw_handshake(struct raw *raw)
 	return 0;
 }
 
-/* Undoes as much as was done. */
+/* Also undoes a partial raw_connect(). */
 static void raw_disconnect(struct kperf_session *s)
 {
 	struct raw *raw = s->arm;
@@ -480,7 +486,10 @@ static void raw_disconnect(struct kperf_session *s)
 	if (!IS_ERR_OR_NULL(raw->id)) {
 		dev = raw->id->device;
 		rdma_disconnect(raw->id);
-		/* Nothing is under way; the device is done with the memory. */
+		/*
+		 * No request is in flight, so the device no longer uses the
+		 * memory.
+		 */
 		if (raw->id->qp)
 			rdma_destroy_qp(raw->id);
 		for (i = 0; i < raw->n_dma; i++)
@@ -551,7 +560,7 @@ const struct kperf_arm_ops kperf_raw_ops = {
 	.disconnect = raw_disconnect,
 };
 
-/* A single request would have to be waited for; nobody asks for one. */
+/* Not needed: the arm RAW makes single requests. */
 static int raw_no_call(struct kperf_session *s, u32 op, u32 length, u64 *old)
 {
 	return -EOPNOTSUPP;

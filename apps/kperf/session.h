@@ -8,23 +8,23 @@
 
 #include "kperf.h"
 
-/* Most of what is physically contiguous on every kernel. */
+/* Largest piece that is physically contiguous on every kernel. */
 #define KPERF_CHUNK SZ_4M
 #define KPERF_BYTES_MAX SZ_256M
 #define KPERF_WINDOW_MAX 64
-/* Of one KPERF_RUN that wants to know the time of each. */
+/* Limit of calls in a KPERF_RUN with @samples. */
 #define KPERF_SAMPLES_MAX SZ_1M
 
 struct kperf_session;
 
 /**
- * struct kperf_arm_ops - what an arm can do
- * @connect: with what KPERF_CONNECT says; the local memory is there
- * @call: one request, from and to the beginning of the first chunk, complete
- *	on return; @old: of a fetch-add
- * @stream: requests with a window, into @done and @elapsed of @run; NULL:
- *	cannot
- * @disconnect: undo connect(); nothing is under way
+ * struct kperf_arm_ops - operations of an arm
+ * @connect: as KPERF_CONNECT asks; the local memory is allocated
+ * @call: one request, from and to the start of the first chunk, complete on
+ *	return; @old: of a fetch-add
+ * @stream: requests with a window; sets @done and @elapsed of @run. NULL: not
+ *	supported
+ * @disconnect: undo connect(); no request is in flight
  */
 struct kperf_arm_ops {
 	int (*connect)(struct kperf_session *s, const struct kperf_connect *c);
@@ -35,16 +35,16 @@ struct kperf_arm_ops {
 
 /**
  * struct kperf_session - an open file
- * @lock: held by the call
+ * @lock: held during ioctls
  * @ops: of the arm; NULL: not connected
- * @arm: the arm's own
+ * @arm: private data of the arm
  * @bytes: size of the regions
  * @chunk: local memory, in pieces of @chunk_size
  * @chunk_size: bytes, a power of two of pages
  * @n_chunks: of @chunk
  */
 struct kperf_session {
-	struct mutex lock; /* one call at a time */
+	struct mutex lock; /* one ioctl at a time */
 	const struct kperf_arm_ops *ops;
 	void *arm;
 	u64 bytes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Batches of requests that are under way: they are collected in the order in which they were
-// posted, but what they consist of is completed in any order.
+// Batches of requests in flight: collected in the order of posting, while their requests complete
+// in any order.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@ namespace perf {
 
 class Batches {
   public:
-    /// One more, of @n requests. Returns its number, for done().
+    /// Adds a batch of @n requests. Returns its number, for done().
     std::uint64_t begin(unsigned n) {
         batches_.push_back({n, n});
         return first_ + batches_.size() - 1;
     }
 
-    /// One of the requests of a batch is complete.
+    /// Notes that one request of a batch is complete.
     void done(std::uint64_t number) { batches_.at(number - first_).left--; }
 
-    /// How many requests of the oldest one are still under way. There has to be one.
+    /// Number of requests of the oldest batch still in flight. There must be a batch.
     unsigned oldest_left() const { return batches_.at(0).left; }
 
-    /// Forget the oldest one. Returns how many requests it had.
+    /// Removes the oldest batch. Returns its number of requests.
     unsigned end_oldest() {
         const unsigned size = batches_.at(0).size;
         batches_.pop_front();
@@ -40,7 +40,7 @@ class Batches {
     };
 
     std::deque<Batch> batches_;
-    std::uint64_t first_ = 0;  // number of the oldest
+    std::uint64_t first_ = 0;  // number of the oldest batch
 };
 
 }  // namespace perf

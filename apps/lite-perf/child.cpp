@@ -17,14 +17,14 @@ namespace perf {
 
 namespace {
 
-// Longer than any slice, and than connecting to somebody who does not answer.
+// Exceeds any slice, and connecting to a peer that does not answer.
 constexpr std::chrono::seconds answer_limit{300};
 
 void put_error(Answer& answer, const std::exception& error) {
     fmt::format_to_n(answer.error.data(), answer.error.size() - 1, "{}", error.what());
 }
 
-/// Returns whether there was one.
+/// Returns whether a message came.
 template <typename T>
 bool receive_one(int fd, T& object) {
     ssize_t n;
@@ -44,7 +44,7 @@ void send_one(int fd, const T& object) {
         throw_errno("sending to another process of lite-perf");
 }
 
-/// Of a new process: its parent's death is its own. @parent may be dead already.
+/// Makes a new process die with its parent, which may be dead already.
 void die_with(pid_t parent) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
@@ -63,7 +63,7 @@ void die_with(pid_t parent) {
         try {
             send_one(fd, answer);
         } catch (const std::exception&) {
-            break;  // nobody is there to be told
+            break;  // the parent is gone
         }
     }
     _exit(0);
@@ -101,7 +101,8 @@ Child::Child(const std::function<Answer(const Order&)>& work) {
 Child::~Child() {
     if (channel_.get() < 0)
         return;  // moved from
-    // Brothers that were forked later have a copy of our end: it would not see us close ours.
+    // Children forked later have a copy of this end of the channel, so closing it would not stop
+    // this child.
     kill(pid_, SIGKILL);
     while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
     }
@@ -133,7 +134,7 @@ double time_in_new_process(const std::function<Clock::time_point()>& work) {
         die_with(parent);
         Answer answer;
         try {
-            // The same clock for all processes.
+            // The clock is the same in all processes.
             answer.value = std::chrono::duration<double, std::nano>(work() - begin).count();
         } catch (const std::exception& error) {
             put_error(answer, error);
@@ -148,7 +149,7 @@ double time_in_new_process(const std::function<Clock::time_point()>& work) {
     its = Fd();
     Answer answer;
     const bool any = receive_one(ours.get(), answer);
-    // What it had open is closed before it can be waited for.
+    // Wait until everything it had open is closed.
     while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
     }
     if (!any)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Processes that do as they are told. They are forked before anything is opened: verbs objects do
-// not survive a fork, and what measures how a new process starts must have opened nothing.
+// Child processes that execute orders. They are forked before anything is opened: verbs objects do
+// not survive a fork, and a child that measures process start must not have opened anything.
 #pragma once
 
 #include <sys/types.h>
@@ -16,7 +16,7 @@
 
 namespace perf {
 
-/// What a child is told to do; which of it is of use is the child's business.
+/// An order to a child; the child's function chooses the fields it uses.
 struct Order {
     enum class Kind : std::uint32_t { connect, run, nothing };
     Kind kind = Kind::connect;
@@ -24,7 +24,7 @@ struct Order {
     std::uint32_t length = 0;
     bool crowded = false;
     std::int64_t start = 0;  ///< of a slice, by the steady clock, in ns
-    std::int64_t time = 0;   ///< its length, in ns
+    std::int64_t time = 0;   ///< length of the slice, in ns
     std::uint64_t calls = 0;
 };
 
@@ -37,15 +37,15 @@ struct Answer {
 
 class Child {
   public:
-    /// Fork one that answers every order by what @work returns, or with the text of what it throws,
-    /// until its parent ends.
+    /// Forks a child. It answers every order with the result of @work, or with the text of its
+    /// exception, until its parent ends.
     explicit Child(const std::function<Answer(const Order&)>& work);
     Child(Child&&) = default;
     Child& operator=(Child&&) = default;
     ~Child();
 
     void send(const Order& order) const;
-    /// The answer to the oldest order. Throws what the child says went wrong.
+    /// The answer to the oldest order. Throws the child's error.
     Answer receive() const;
     Answer ask(const Order& order) const {
         send(order);
@@ -57,8 +57,8 @@ class Child {
     pid_t pid_ = 0;
 };
 
-/// Have a new process do this. Returns the time in ns from before it is made until that which @work
-/// returns. Throws what it throws. To be called in a Child.
+/// Runs @work in a new process. Returns the time in ns from before the fork until the time point
+/// that @work returns. Throws the error of @work. Call it in a Child.
 double time_in_new_process(const std::function<Clock::time_point()>& work);
 
 }  // namespace perf

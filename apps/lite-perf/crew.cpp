@@ -10,7 +10,7 @@ namespace perf {
 
 namespace {
 
-// Until all have been told, and are ready.
+// Time for all children to receive their orders and be ready.
 constexpr std::chrono::nanoseconds before_all = std::chrono::milliseconds(20);
 constexpr std::chrono::nanoseconds before_each = std::chrono::milliseconds(2);
 
@@ -18,7 +18,6 @@ double seconds(Clock::time_point time) {
     return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
-/// Whatever one of them does.
 class Worker {
   public:
     Worker(std::string_view arm, Target target) : arm_(arm), target_(std::move(target)) {}
@@ -53,7 +52,7 @@ class Worker {
 Crew::Crew(std::string_view arm, const Target& target, unsigned count) : arm_(arm) {
     children_.reserve(count);
     for (unsigned i = 0; i < count; i++) {
-        // Only the child ever uses it.
+        // Used by the child only.
         auto worker = std::make_shared<Worker>(arm, target);
         children_.emplace_back([worker](const Order& order) { return worker->obey(order); });
     }
@@ -61,7 +60,7 @@ Crew::Crew(std::string_view arm, const Target& target, unsigned count) : arm_(ar
 
 void Crew::hire(unsigned count) {
     const std::int64_t before = count_queue_pairs();
-    // One at a time: it is not connecting that is measured.
+    // One at a time: connecting is not measured.
     for (; hired_ < count; hired_++)
         children_.at(hired_).ask({});
     queue_pairs_made_ += count_queue_pairs() - before;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Processes that all use one arm, each with a connection of its own.
+// Processes that use one arm, each with its own connection.
 #pragma once
 
 #include <string>
@@ -12,17 +12,17 @@ namespace perf {
 
 class Crew {
   public:
-    /// Fork so many. They connect when they are hired.
+    /// Forks @count processes; hire() connects them.
     Crew(std::string_view arm, const Target& target, unsigned count);
 
-    /// Have the first @count of them connected, and shown to work.
+    /// Connects and verifies the first @count of them.
     void hire(unsigned count);
 
-    /// All of the first @count make such calls, one at a time each; returns their calls per second,
-    /// of all together.
+    /// The first @count processes make calls, one at a time each; returns their total calls per
+    /// second.
     double rate(unsigned count, Op op, std::uint32_t length, const Slice& slice) const;
 
-    /// Queue pairs that this machine has more because of them.
+    /// Queue pairs that they have added on this machine.
     std::int64_t queue_pairs_made() const { return queue_pairs_made_; }
 
   private:
@@ -32,7 +32,7 @@ class Crew {
     std::int64_t queue_pairs_made_ = 0;
 };
 
-/// Queue pairs of this machine's RDMA devices, those of the kernel included.
+/// Queue pairs of this machine's RDMA devices, including the kernel's.
 std::int64_t count_queue_pairs();
 
 }  // namespace perf

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Several at once: threads of one process, and processes, each with a connection of its own and one
-// call under way.
+// Several callers at once: threads of one process, and processes, each with its own connection and
+// one call in flight.
 #include <algorithm>
 #include <barrier>
 #include <exception>
@@ -14,8 +14,7 @@ namespace perf {
 
 namespace {
 
-// Longer ones say how fast bytes are moved, and many callers' at once are more than Soft-RoCE's
-// native connections bear.
+// Larger ones measure bandwidth, and with many callers overload Soft-RoCE's native connections.
 constexpr std::uint32_t rate_max = 16 << 10;
 
 std::vector<std::uint64_t> small_sizes(const Choice& choice) {
@@ -25,7 +24,7 @@ std::vector<std::uint64_t> small_sizes(const Choice& choice) {
     return sizes;
 }
 
-/// What they do together in a slice, in calls per second.
+/// Total calls per second of the threads in a slice.
 double rate_of_threads(std::span<Transport* const> callers, const Request& request,
                        const Slice& slice) {
     const std::size_t n = callers.size();
@@ -66,13 +65,13 @@ double rate_of_threads(std::span<Transport* const> callers, const Request& reque
             others.emplace_back(work, i);
         work(0);
     }
-    // The first of them works alone at other times.
+    // In other workloads the first one is alone.
     callers.front()->set_crowded(false);
     for (const auto& failure : failures) {
         if (failure)
             std::rethrow_exception(failure);
     }
-    // They begin together, and it is over when the last one has ended.
+    // They start together, and the slice ends with the last one.
     return static_cast<double>(std::accumulate(calls.begin(), calls.end(), std::uint64_t{0})) /
            *std::ranges::max_element(seconds);
 }
@@ -109,7 +108,7 @@ class Threads final : public Crowd {
         const auto arms = field.able(op());
         for (const unsigned count : field.choice().threads) {
             for (const std::string& arm : arms) {
-                // Threads of the kernel's arms would be another thing.
+                // The kernel's arms make all calls in one thread.
                 if (arm_of(arm).in_kernel)
                     continue;
                 std::vector<Transport*> callers;

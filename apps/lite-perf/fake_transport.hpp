@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// An arm for tests: it takes notes.
+// An arm for tests, which records requests.
 #pragma once
 
 #include <algorithm>
@@ -44,10 +44,10 @@ class FakeTransport final : public Transport {
     }
 
     bool lazy = false;                         ///< writes do nothing
-    std::vector<std::vector<Request>> posted;  ///< of each post()
+    std::vector<std::vector<Request>> posted;  ///< one entry per post()
     std::size_t collected = 0;
     std::size_t under_way = 0;
-    std::size_t most = 0;  ///< ever under way
+    std::size_t most = 0;  ///< maximum of under_way
 
   private:
     static std::uint64_t add_one(std::byte* word) {

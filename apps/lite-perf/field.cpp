@@ -78,7 +78,7 @@ Transport& Field::caller(std::string_view arm, unsigned i) {
 Crew& Field::crew(std::string_view arm) { return entries_.find(arm)->second.crew.value(); }
 
 double Field::first_byte(std::string_view arm) {
-    // As in life: somebody has made it.
+    // The LMR exists before, as it usually does.
     if (arm == "lite" && !first_lmr_)
         first_lmr_ = std::make_shared<NamedLmr>(target_, 4096, first_name_);
     return entries_.find(arm)->second.nursery.value().ask({}).value;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The arm grpc: see grpc_plugin.hpp for why most of it is elsewhere.
+// The arm grpc; grpc_plugin.hpp says why most of it is in a library.
 #include "grpc_arm.hpp"
 
 #include <dlfcn.h>
@@ -20,8 +20,8 @@ namespace {
 
 constexpr const char* file = "lite-perf-grpc.so";
 
-/// The library next to this program, or where it was installed; null if there is none. It stays
-/// loaded.
+/// Loads the library next to this program, or where it was installed; null if there is none. It
+/// stays loaded.
 const GrpcPlugin* find_plugin(std::string& why) {
     std::error_code error;
     const auto here = std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / file;

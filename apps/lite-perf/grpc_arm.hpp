@@ -9,7 +9,7 @@
 
 namespace perf {
 
-/// Serves the arm grpc, by threads of gRPC's. Stops when destroyed.
+/// Serves the arm grpc, with threads of gRPC. Stops when destroyed.
 class GrpcServer {
   public:
     GrpcServer(const std::string& address, std::uint16_t port);

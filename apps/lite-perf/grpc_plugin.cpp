@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The arm grpc, in a library of its own: a unary call with bytes as they are, by the synchronous
-// API, as generated code would make it, but without the cost of protocol buffers.
+// The arm grpc, in a library: a unary call of raw bytes with the synchronous API, as generated code
+// would make it, but without the cost of protocol buffers.
 #include "grpc_plugin.hpp"
 
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ class EchoService final : public grpc::Service {
             new Handler(
                 [](EchoService*, grpc::ServerContext*, const grpc::ByteBuffer* request,
                    grpc::ByteBuffer* reply) {
-                    *reply = *request;  // a reference
+                    *reply = *request;  // shares the data
                     return grpc::Status::OK;
                 },
                 this)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The arms in the kernel: kperf.ko makes the calls and times them. See apps/kperf/device.c.
+// The kernel's arms: kperf.ko makes the calls and times them. See apps/kperf/device.c.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <netdb.h>
@@ -27,7 +27,7 @@ static_assert(static_cast<int>(Op::read) == KPERF_READ);
 static_assert(static_cast<int>(Op::write) == KPERF_WRITE);
 static_assert(static_cast<int>(Op::fetch_add) == KPERF_FETCH_ADD);
 
-// What one KPERF_RUN may time.
+// Most samples of one KPERF_RUN.
 constexpr std::uint64_t samples_per_run = 64 << 10;
 
 std::string device_path() { return "/dev/" KPERF_DEVICE; }
@@ -88,7 +88,7 @@ class KernelTransport final : public Transport {
           target_(target),
           buffer_(target.bytes),
           calls_(lite ? KPERF_LITE : KPERF_RAW, target) {
-        // A window is kept by another connection, whose completions come as events.
+        // A window needs a second connection, with completion events.
         if (!lite && target.window > 1)
             stream_.emplace(KPERF_EVENTS, target);
     }
@@ -136,7 +136,7 @@ class KernelTransport final : public Transport {
     }
 
   private:
-    // Only from and to the beginnings: that is all that workloads ask of it.
+    // At offset 0 on both sides; no workload needs more.
     static kperf_run run_of(const Request& request) {
         if (request.offset || request.local || request.region)
             throw std::logic_error("the kernel's arms have one place only");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the LITE arms have in common: this side's buffer, and anonymous LMRs on the other node.
+// Shared by the LITE arms: the local buffer, and anonymous LMRs on the other node.
 #pragma once
 
 #include <lite/lite.h>
@@ -15,12 +15,12 @@
 
 namespace perf {
 
-/// Throws if @error, of a function of liblite, is one.
+/// Throws if @error, a result of liblite, is not 0.
 void check_lite(int error, std::string_view what);
 
 class LiteMemory {
   public:
-    /// Allocates the LMRs. They go with their owner.
+    /// Allocates the LMRs, freed with this object.
     explicit LiteMemory(const Target& target);
 
     lite_ctx* context() const { return context_.get(); }
@@ -30,7 +30,7 @@ class LiteMemory {
     std::byte* local(const Request& request) const {
         return region_.bytes().data() + request.local;
     }
-    /// A request, which is no echo, as liblite's functions for several operations take it.
+    /// A request, except an echo, as struct lite_op.
     lite_op operation(const Request& request) const;
 
   private:

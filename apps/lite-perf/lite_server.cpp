@@ -39,7 +39,7 @@ LiteServer::LiteServer(unsigned index) {
 }
 
 LiteServer::~LiteServer() {
-    // Who waits for requests is told.
+    // Wakes the threads that wait for requests.
     lite_rpc_unregister(context_.get(), function_);
     threads_.clear();
 }
@@ -47,7 +47,7 @@ LiteServer::~LiteServer() {
 void LiteServer::run() {
     std::vector<std::byte> buffer(echo_max);
     lite_rpc_request request{};
-    // With nothing to answer the first time.
+    // The first time there is no request to answer.
     for (;;) {
         const int error =
             lite_rpc_reply_recv(context_.get(), &request, 0, buffer.data(), request.length,

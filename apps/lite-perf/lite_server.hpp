@@ -9,10 +9,10 @@
 
 namespace perf {
 
-/// The function that echoes, as others find it.
+/// The name of the function that echoes.
 inline constexpr const char* lite_echo_name = "lite-perf-echo";
 
-/// Serves echoes of the arm lite: one thread for each CPU. Stops when destroyed.
+/// Serves echoes of the arm lite, with one thread per CPU. Stops when destroyed.
 class LiteServer {
   public:
     explicit LiteServer(unsigned index);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The LITE arm: one call of liblite per request. Echoes are calls of a function that "lite-perf
-// serve" serves on the other node.
+// The LITE arm: one call of liblite per request. Echoes call a function served by "lite-perf serve"
+// on the other node.
 #include <lite/lite.h>
 
 #include <stdexcept>
@@ -19,7 +19,7 @@ class LiteTransport final : public Transport {
   public:
     explicit LiteTransport(const Target& target)
         : memory_(target), echoed_(echo_max), node_(target.node) {
-        // Without "lite-perf serve" at the other end there are no echoes; all else needs no server.
+        // Only echoes need "lite-perf serve" at the other end.
         lite_ioc_rpc_find find{};
         if (!lite_rpc_find(memory_.context(), target.node, lite_echo_name, &find))
             function_ = find.function;
@@ -76,7 +76,7 @@ class LiteTransport final : public Transport {
     LiteMemory memory_;
     Region echoed_;
     std::uint32_t node_;
-    std::uint32_t function_ = 0;  // 0: there is none
+    std::uint32_t function_ = 0;  // 0: none
     std::uint64_t old_ = 0;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The LITE arm for windows that are kept full: requests are commands of io_uring, submitted and
-// reaped many at a time. One system call submits a batch and waits for an older one.
+// The LITE arm for windows: requests are io_uring commands, submitted and reaped in batches. One
+// system call submits a batch and waits for an older one.
 #include <liburing.h>
 #include <lite/uring.h>
 #include <unistd.h>
@@ -23,9 +23,9 @@ namespace {
 
 class Ring {
   public:
-    /// @file: all commands are for it.
+    /// @file: the file of all commands.
     Ring(unsigned entries, int file) : owner_(gettid()) {
-        // Completions are dealt with when we wait for them, and interrupt us at no other time.
+        // Completions are processed only while waiting for them.
         int error = io_uring_queue_init(entries, &ring_,
                                         IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN);
         check(error);
@@ -39,7 +39,7 @@ class Ring {
     Ring& operator=(const Ring&) = delete;
 
     io_uring* get() { return &ring_; }
-    /// Only the thread that made it may use it.
+    /// Only the thread that made the ring may use it.
     bool is_ours() const { return owner_ == gettid(); }
 
   private:
@@ -57,7 +57,7 @@ class LiteUringTransport final : public Transport {
     explicit LiteUringTransport(const Target& target)
         : memory_(target), ops_(std::clamp(target.window, 1U, window_limit)) {}
 
-    // What the kernel may still write has to be there.
+    // The kernel may still write to the buffer and the operations.
     ~LiteUringTransport() override {
         while (under_way_ && enter(under_way_) >= 0)
             take([](const io_uring_cqe&) {});
@@ -67,10 +67,10 @@ class LiteUringTransport final : public Transport {
     std::span<std::byte> buffer() override { return memory_.buffer(); }
     bool supports(Op op) const override { return memory_.supports(op); }
     unsigned max_window() const override { return static_cast<unsigned>(ops_.size()); }
-    // Two batches: while one is on its way, the other is completed and submitted again.
+    // Two batches: one in flight while the other is completed and submitted again.
     unsigned batch(unsigned window) const override { return std::max(window / 2, 1U); }
 
-    // Only prepares: collect() submits what there is.
+    // Only prepares the commands; collect() submits them.
     void post(std::span<const Request> requests) override {
         if (batches_.none() && (!ring_ || !ring_->is_ours())) {
             ring_.reset();
@@ -84,7 +84,7 @@ class LiteUringTransport final : public Transport {
             if (!sqe)
                 throw std::logic_error("io_uring: more under way than there may be");
             lite_uring_op(sqe, memory_.context(), &op);
-            // The first, and only, file of the ring.
+            // index of the registered file
             sqe->fd = 0;
             sqe->flags |= IOSQE_FIXED_FILE;
             sqe->user_data = batch;
@@ -110,7 +110,7 @@ class LiteUringTransport final : public Transport {
   private:
     static constexpr unsigned window_limit = 128;
 
-    /// Submits what is prepared and waits for so many completions, unless a signal comes.
+    /// Submits what is prepared and waits for so many completions, or until a signal.
     int enter(unsigned completions) {
         const int submitted = io_uring_submit_and_wait(ring_->get(), completions);
         if (submitted > 0)
@@ -118,7 +118,7 @@ class LiteUringTransport final : public Transport {
         return submitted == -EINTR ? 0 : submitted;
     }
 
-    /// Whatever is complete.
+    /// Takes all available completions.
     template <typename Use>
     void take(Use use) {
         io_uring_cqe* cqe;
@@ -133,7 +133,7 @@ class LiteUringTransport final : public Transport {
     }
 
     LiteMemory memory_;
-    // Of requests under way, the oldest at collected_.
+    // Of requests in flight; the oldest is at collected_.
     std::vector<lite_op> ops_;
     std::uint64_t posted_ = 0;
     std::uint64_t collected_ = 0;

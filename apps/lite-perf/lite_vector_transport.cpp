@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The LITE arm for windows: the requests of a post() are one vector call.
+// The LITE arm for windows: a post() is one vector call.
 #include <fmt/format.h>
 #include <lite/vector.h>
 
@@ -24,7 +24,7 @@ class LiteVectorTransport final : public Transport {
     std::span<std::byte> buffer() override { return memory_.buffer(); }
     bool supports(Op op) const override { return memory_.supports(op); }
     unsigned max_window() const override { return static_cast<unsigned>(ops_.size()); }
-    // The call returns when all of them are done.
+    // The call returns when all operations are done.
     unsigned batch(unsigned window) const override { return window; }
 
     void post(std::span<const Request> requests) override {

@@ -29,7 +29,7 @@ int load(LoadOptions options) {
     const Clock::time_point end = start + std::chrono::duration_cast<Clock::duration>(
                                               std::chrono::duration<double>(options.seconds));
     for (std::uint64_t i = 0; i < count; i++) {
-        // Who is late catches up: the rate is what was asked for, if that is possible at all.
+        // A late call is followed by the next ones at once, to keep the average rate if possible.
         const std::chrono::duration<double> due(static_cast<double>(i) / options.rate);
         std::this_thread::sleep_until(start + std::chrono::duration_cast<Clock::duration>(due));
         const Clock::time_point begin = Clock::now();

@@ -16,7 +16,7 @@ struct LoadOptions {
     double seconds = 5;
 };
 
-/// Make echoes at a fixed rate, one at a time, and print what came of it. Returns the exit status.
+/// Makes echoes at a fixed rate, one at a time, and prints the result. Returns the exit status.
 int load(LoadOptions options);
 
 }  // namespace perf

@@ -38,7 +38,7 @@ int execute(const RunOptions& options) {
         });
     if (live)
         fmt::print(stderr, "\r\033[K");
-    // Which arms there are by default depends on what they can do.
+    // The default arms are those that can be measured.
     if (!options.arms.empty()) {
         for (const std::string& line : left_out(plan, arms, results))
             fmt::print(stderr, "lite-perf: {}\n", line);

@@ -10,8 +10,8 @@
 
 namespace perf {
 
-/// Page-aligned memory with every page present: first-touch faults belong to no measurement. May be
-/// empty.
+/// Page-aligned memory with all pages present, so that no measurement includes first-touch faults.
+/// May be empty.
 class Region {
   public:
     Region() = default;

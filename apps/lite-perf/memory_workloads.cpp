@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Memory rather than operations: how long it takes until some can be used, and whether it matters
-// how much of it there is, and in how many pieces.
+// Costs of memory rather than operations: time until it can be used, and effects of its size and
+// the number of regions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ bool chosen(const Field& field, std::string_view arm) {
     return std::ranges::count(field.arms(), arm) > 0;
 }
 
-/// Those that have a notion of it.
+/// The arms with several regions.
 std::vector<std::string> user_arms_with_regions(const Field& field) {
     std::vector<std::string> result(field.arms().begin(), field.arms().end());
     std::erase_if(result, [](const std::string& arm) { return !arm_of(arm).many_regions; });
@@ -45,7 +45,7 @@ class Map final : public Workload {
         std::vector<Contestant> result;
         auto add = [&](const char* arm, const char* label, const std::shared_ptr<Mapper>& mapper) {
             result.push_back({arm, label, 1, [mapper](const Slice& slice) {
-                                  // What undoes it takes its time as well: so many, not so long.
+                                  // Undoing it takes time, too, so the slice limits the total.
                                   std::vector<double> samples;
                                   Stopwatch watch(slice);
                                   mapper->map();
@@ -95,15 +95,14 @@ class FirstByte final : public Workload {
             if (arm_of(arm).one_sided && arm_of(arm).variant_of.empty())
                 add(arm, arm, &Field::first_byte);
         }
-        // What is the same for all.
+        // The part that is common to all arms.
         if (!result.empty())
             add(result.front().arm, "process alone", &Field::process_alone);
         return result;
     }
 };
 
-/// READs of a place that is another one each time, in memory of this shape; compared with the
-/// smallest.
+/// READs at random places in memory of this shape, compared with the smallest.
 class Places : public Workload {
   public:
     std::string_view unit() const override { return "us"; }
@@ -163,7 +162,7 @@ class LargeRegions final : public Places {
         std::vector<Contestant> result;
         for (const std::string& arm : user_arms_with_regions(field)) {
             for (const std::uint64_t bytes : field.choice().lmr_sizes) {
-                // A server gives no more; how native verbs take it is not what is asked.
+                // A server grants no more; large native regions are not the question here.
                 if (arm != "lite" && bytes > region_max)
                     continue;
                 add(result, field, arm, fmt::format("{} in {}", arm, size_text(bytes)), 1, bytes);

@@ -68,7 +68,7 @@ Fd tcp_connect(const std::string& host, std::uint16_t port) {
         if (fd.get() < 0)
             throw_errno(where);
         const timeval limit = patience_as_timeval();
-        // The time-out for sending is also that of connect().
+        // The send time-out also limits connect().
         if (setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) ||
             setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit))
             throw_errno(where);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Sockets as both ends of the TCP arm use them, and the messages between the ends.
+// Sockets for both ends of the TCP arm, and the messages between them.
 #pragma once
 
 #include <sys/uio.h>
@@ -18,17 +18,17 @@ namespace perf {
 
 inline constexpr std::uint16_t default_port = 18600;
 
-/// No answer of any arm may take longer. Long enough for what a lossy link does to TCP or RC.
+/// Time limit for answers in all arms, with room for TCP or RC on a lossy link.
 inline constexpr std::chrono::seconds patience{10};
 
-/// The most that a server gives to one connection, all regions together.
+/// Most memory that a server grants to one connection, all regions together.
 inline constexpr std::uint64_t region_max = 512ULL << 20;
 
-// Both ends are lite-perf on little-endian machines (LITE runs on no others): structs go out as
-// they are. Every message is checked by whoever receives it.
+// Both ends are lite-perf on little-endian machines (LITE supports no others): structs are sent as
+// they are. The receiver checks every message.
 
-/// First bytes in each direction of the TCP arm; private data of an RDMA CM connect request. The
-/// kernel's arms say the same.
+/// Start of each direction of the TCP arm; private data of an RDMA CM connect request. The kernel's
+/// arms use the same.
 using Hello = kperf_hello;
 static_assert(sizeof(Hello) == 24);
 
@@ -46,7 +46,7 @@ inline bool is_valid(const Hello& hello) {
 using VerbsGrant = kperf_grant;
 static_assert(sizeof(VerbsGrant) == 40);
 
-/// TCP arm: followed by the data of a write. Answered by the data of a read, or by 8 bytes.
+/// TCP arm: followed by the data of a write. The answer is the data of a read, else 8 bytes.
 struct TcpRequest {
     std::uint64_t offset;
     std::uint32_t length;
@@ -55,7 +55,6 @@ struct TcpRequest {
 };
 static_assert(sizeof(TcpRequest) == 16);
 
-/// A file descriptor that is closed with its owner.
 class Fd {
   public:
     explicit Fd(int fd = -1) : fd_(fd) {}
@@ -72,22 +71,20 @@ class Fd {
     int fd_;
 };
 
-/// Throws std::system_error from errno.
 [[noreturn]] void throw_errno(const std::string& what);
 
-/// Connect within `patience`. The socket then has TCP_NODELAY and gives up waiting after as long.
+/// Connects within `patience`. The socket has TCP_NODELAY and `patience` as its time-out.
 Fd tcp_connect(const std::string& host, std::uint16_t port);
 
-/// Listen on an address ("" for all).
+/// Listens on an address ("" for all).
 Fd tcp_listen(const std::string& address, std::uint16_t port);
 
-/// What a connection of the TCP arm needs at either end: no delay, and not to wait for the dead.
+/// Sets options for both ends of the TCP arm: no delay, and detection of a dead peer.
 void tcp_prepare(int fd);
 
-/// Send all of it, in as few segments as the stack makes of it.
 void send_all(int fd, std::span<iovec> parts);
 
-/// Receive exactly so much. False: the other side closed the connection before the first byte.
+/// Receives exactly data.size() bytes. False: the peer closed the connection before the first one.
 bool receive_all(int fd, std::span<std::byte> data);
 
 template <typename T>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Single operations, by one thread of each arm: how long one takes, and how many are done with a
-// window of them under way.
+// Single operations, by one thread per arm: latency, and rate or throughput with a window in
+// flight.
 #include <algorithm>
 
 #include "workload.hpp"
@@ -10,7 +10,7 @@ namespace perf {
 
 namespace {
 
-/// Of the sizes that the user chose.
+/// The chosen sizes within these limits.
 std::vector<std::uint64_t> sizes_within(const Choice& choice, std::uint32_t least,
                                         std::uint32_t most) {
     std::vector<std::uint64_t> sizes;
@@ -23,8 +23,8 @@ std::uint64_t largest(const std::vector<std::uint64_t>& sizes) {
     return sizes.empty() ? 0 : *std::ranges::max_element(sizes);
 }
 
-/// One call after another, each a sample: the time from the request until it is complete at the
-/// far side and known to be, in microseconds.
+/// Calls one after another; a sample is the time in microseconds until a call is complete at the
+/// other side and known to be.
 class Latency final : public Workload {
   public:
     constexpr Latency(std::string_view name, std::string_view title, Op op)
@@ -60,11 +60,11 @@ class Latency final : public Workload {
     Op op_;
 };
 
-/// Calls with up to so many of them under way; a slice is one sample: of small ones, their number
-/// per second; of large ones, MB (10^6 bytes) per second.
+/// Calls with a window of them in flight; a slice is one sample: calls per second, or, for large
+/// ones, MB (10^6 bytes) per second.
 class Stream final : public Workload {
   public:
-    // From here on time on the wire dominates.
+    // From this size on, time on the wire dominates.
     static constexpr std::uint32_t large = 64 << 10;
 
     constexpr Stream(std::string_view name, std::string_view title, Op op, bool bandwidth)

@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t size_limit = 16 << 20;
 constexpr unsigned threads_limit = 64;
 constexpr unsigned processes_limit = 128;
-// Of the server's memory, each takes a page.
+// Each takes a page of the server's memory.
 constexpr std::uint32_t counts_limit = region_max / 4096;
 
 std::vector<std::string> workload_names() {
@@ -34,7 +34,6 @@ std::vector<std::string> arm_names() {
     return names;
 }
 
-// What has to be told to find the other end.
 void add_target(CLI::App& command, Target& target) {
     target.port = default_port;
     command.add_option("-s,--server", target.server,
@@ -136,7 +135,7 @@ std::vector<std::string> servable_arms() {
 void add_serve(CLI::App& app, ServeOptions& options) {
     CLI::App* command = app.add_subcommand("serve", "be the other end of what is measured");
     options.port = default_port;
-    // What needs neither LITE nor gRPC to be there.
+    // By default, arms that need neither LITE nor gRPC.
     for (const Arm& arm : arms()) {
         if (arm.by_default && !arm.needs_node)
             options.arms.emplace_back(arm.name);
@@ -162,7 +161,7 @@ void add_serve(CLI::App& app, ServeOptions& options) {
         ->check(CLI::PositiveNumber);
 }
 
-/// Ascending, each once: the first is what others are compared with.
+/// Ascending and unique: others are compared with the first.
 template <typename T>
 std::vector<T> in_order(std::vector<T> values) {
     std::ranges::sort(values);
@@ -173,7 +172,7 @@ std::vector<T> in_order(std::vector<T> values) {
 bool is_wanted(const RunOptions& options, const Workload& workload) {
     if (!options.workloads.empty())
         return std::ranges::count(options.workloads, workload.name()) > 0;
-    // They take much memory of the other node, and long.
+    // These take long, and much memory of the other node.
     return workload.name() != "lmrs" && workload.name() != "lmr-size";
 }
 
@@ -195,7 +194,7 @@ Command parse_command_line(int argc, const char* const* argv) {
     add_run(app, run);
     add_load(app, load);
     add_serve(app, serve);
-    // CLI11 would say that a subcommand is missing.
+    // CLI11 would report a missing subcommand.
     if (argc > 1 && argv[1][0] != '-' &&
         !std::ranges::count(std::array{"run", "load", "serve"}, std::string_view(argv[1]))) {
         fmt::print(stderr, "lite-perf: '{}' is not a command: run, load or serve\n", argv[1]);

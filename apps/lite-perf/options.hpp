@@ -17,8 +17,8 @@ namespace perf {
 
 struct RunOptions {
     Target target;
-    std::vector<std::string> arms;       ///< empty: whatever can be measured
-    std::vector<std::string> workloads;  ///< empty: all
+    std::vector<std::string> arms;       ///< empty: the default ones that can be reached
+    std::vector<std::string> workloads;  ///< empty: all but lmrs and lmr-size
     std::vector<std::uint64_t> sizes{64, 4 << 10, 64 << 10, 1 << 20};
     std::vector<unsigned> windows{1, 16};
     std::vector<unsigned> threads{1, 4, 16};
@@ -27,27 +27,27 @@ struct RunOptions {
     std::vector<std::uint64_t> lmr_sizes{1 << 20, 16 << 20, 64 << 20};
     unsigned rounds = 9;
     double seconds = 1;
-    std::uint64_t count = 0;  ///< calls; 0: seconds decide
-    std::string baseline;     ///< empty: verbs, if it is measured
+    std::uint64_t count = 0;  ///< calls; 0: use seconds
+    std::string baseline;     ///< empty: verbs if measured, else the first arm
     std::string json;
     bool quiet = false;
 };
 
-/// The command line was answered, or could not be understood, and that was said.
+/// Help was printed, or an error reported.
 struct Exit {
     int status;
 };
 
 using Command = std::variant<RunOptions, LoadOptions, ServeOptions, Exit>;
 
-/// Prints help to standard output, and what is wrong to standard error.
+/// Prints help to standard output, errors to standard error.
 Command parse_command_line(int argc, const char* const* argv);
 
-/// Those to measure: of the command line, or those for which there is something to talk to. Throws
-/// std::runtime_error if there are none, or one has nothing to talk to.
+/// The arms given, or the default ones that can be reached. Throws std::runtime_error if there are
+/// none, or one lacks --server or --node.
 std::vector<std::string> arms_to_measure(const RunOptions& options);
 
-/// Throws std::runtime_error if the options do not fit together.
+/// Throws std::runtime_error for conflicting options.
 Plan make_plan(const RunOptions& options, const std::vector<std::string>& arms);
 
 }  // namespace perf

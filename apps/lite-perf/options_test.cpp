@@ -12,7 +12,7 @@ using namespace perf;
 
 namespace {
 
-/// What a command line comes to, and what was said about it.
+/// The result of a command line, and its error output.
 struct Parsed {
     Command command;
     std::string error;
@@ -92,7 +92,7 @@ TEST_CASE("without --arms, what there is to talk to is measured") {
     const auto native = arms_to_measure(run_options({"--server", "somewhere"}));
     CHECK(std::ranges::count(native, "verbs") == 1);
     CHECK(std::ranges::count(native, "lite") == 0);
-    // Each needs something that may not be there.
+    // These need a library or a module that may be missing.
     CHECK(std::ranges::count(native, "grpc") == 0);
     CHECK(std::ranges::count(native, "kernel-verbs") == 0);
     CHECK_THROWS_WITH(arms_to_measure(run_options({})), Catch::Contains("nothing to measure"));

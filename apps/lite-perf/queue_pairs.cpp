@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Asks the kernel's RDMA subsystem, over netlink, as `rdma resource` does.
+// Counts queue pairs over netlink, like `rdma resource`.
 #include <linux/netlink.h>
 #include <netlink/attr.h>
 #include <netlink/errno.h>
@@ -24,7 +24,7 @@ struct FreeSocket {
     void operator()(nl_sock* socket) const { nl_socket_free(socket); }
 };
 
-/// Of one kind of objects of a device.
+/// The count of an entry, if it is that of queue pairs.
 std::uint64_t queue_pairs_of(nlattr* entry) {
     nlattr* name = nla_find(static_cast<nlattr*>(nla_data(entry)), nla_len(entry),
                             RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_NAME);
@@ -33,7 +33,7 @@ std::uint64_t queue_pairs_of(nlattr* entry) {
     return name && count && !std::strcmp(nla_get_string(name), "qp") ? nla_get_u64(count) : 0;
 }
 
-/// For each device.
+/// Called for each device.
 int add(nl_msg* message, void* sum) {
     nlattr* summary = nlmsg_find_attr(nlmsg_hdr(message), 0, RDMA_NLDEV_ATTR_RES_SUMMARY);
     if (!summary)

@@ -21,7 +21,7 @@ constexpr unsigned inline_wanted = 220;
 
 constexpr auto step_limit = std::chrono::milliseconds(patience);
 
-// Of retransmissions. (Seven mean "for ever" on Soft-RoCE.)
+// Retransmissions. Seven would mean "without limit" on Soft-RoCE.
 constexpr std::uint8_t retries = 6;
 
 ibv_device_attr attributes(ibv_context* device) {
@@ -32,8 +32,8 @@ ibv_device_attr attributes(ibv_context* device) {
     return attr;
 }
 
-// The kernel can miss the ARP answer that it waits for, and then looks again only when the
-// time is over: many short attempts are quicker than a long one.
+// The kernel can miss the ARP reply, and then only notices at the time-out: several short attempts
+// beat a long one.
 void resolve_address(rdma_cm_id* id, sockaddr* address, const std::string& server) {
     constexpr int attempts = 10;
     constexpr std::chrono::milliseconds attempt = step_limit / attempts;
@@ -165,7 +165,7 @@ void listen_at(rdma_cm_id* id, const std::string& address, std::uint16_t port) {
 ibv_wc await_completion(ibv_cq* cq, bool yield) {
     ibv_wc wc;
     Clock::time_point deadline{};
-    // The clock is looked at once in a while only: on some machines that is a system call.
+    // Checks the clock rarely: on some machines that is a system call.
     for (unsigned spins = 0;; spins++) {
         const int count = ibv_poll_cq(cq, 1, &wc);
         if (count == 1)
@@ -192,7 +192,7 @@ ibv_wc await_completion_event(ibv_cq* cq, ibv_comp_channel* events) {
         if (!count) {
             if (ibv_req_notify_cq(cq, 0))
                 throw std::runtime_error("verbs: arming the completion queue failed");
-            // What came before that has told nobody.
+            // Completions before that have raised no event.
             count = ibv_poll_cq(cq, 1, &wc);
         }
         if (count < 0)
@@ -225,7 +225,7 @@ void resolve_server(rdma_cm_id* id, const std::string& server, std::uint16_t por
     const std::unique_ptr<rdma_addrinfo, Destroy<rdma_freeaddrinfo>> owner(list);
 
     resolve_address(id, list->ai_dst_addr, server);
-    // Older kernels lack the option; then a loss is expensive, and that is all.
+    // Older kernels lack this option; a lost packet then costs more time.
     std::uint8_t timeout = ack_timeout;
     rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, sizeof timeout);
     if (rdma_resolve_route(id, static_cast<int>(step_limit.count())))

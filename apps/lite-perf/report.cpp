@@ -48,7 +48,7 @@ void print_rows(std::FILE* out, const Result& result) {
             fmt::print(out, "{:>10}{:>10}", number(summary.min), number(summary.max));
         }
         std::string ratio = outcome.label == outcome.against ? "" : ratio_text(outcome.ratio);
-        // Who is compared with somebody else than the rest says so.
+        // Name what a row is compared with, unless it is the baseline.
         if (outcome.against != result.baseline && !ratio.empty())
             ratio += fmt::format("  of {}", outcome.against);
         for (const auto& [name, value] : outcome.facts)

@@ -9,7 +9,6 @@
 
 namespace perf {
 
-/// What was run, and where, for people and for the JSON file.
 struct Setting {
     Plan plan;
     std::vector<std::string> arms;
@@ -19,7 +18,6 @@ struct Setting {
 
 void print_tables(std::FILE* out, const Setting& setting, const std::vector<Result>& results);
 
-/// The document that write_json() writes.
 std::string json_text(const Setting& setting, const std::vector<Result>& results);
 
 /// Throws std::system_error if the file cannot be written. "-": standard output.

@@ -69,7 +69,7 @@ TEST_CASE("a table says what was measured, and what it is compared with") {
     CHECK_THAT(text, Catch::Contains("0.90 x  (0.85 .. 0.95)"));
     CHECK_THAT(text, Catch::Contains("queue_pairs_made: 0"));
     CHECK_THAT(text, Catch::Contains("round trips"));
-    // The size is in the first row of its group only; too few samples have no tail.
+    // The size is only in the first row of its group; with too few samples there is no tail.
     CHECK_THAT(text, Catch::Contains("    4 KB  lite "));
     CHECK_THAT(text, Catch::Contains("          verbs "));
     CHECK_THAT(text, Catch::Contains("20.0         -         -      1500        6"));

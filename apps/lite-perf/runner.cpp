@@ -17,8 +17,8 @@ constexpr std::uint64_t region_min = 64 << 10;
 
 void compare(Result& result, const std::vector<Contestant>& contestants,
              const std::string& baseline) {
-    // The arm chosen as baseline may be unable to run this workload; then the first one is it.
-    // Of its outcomes the first has the smallest width.
+    // If the baseline's arm does not support this workload, use the first outcome. The first
+    // outcome of an arm has the smallest width.
     auto base = std::ranges::find(result.outcomes, baseline, &Outcome::arm);
     if (base == result.outcomes.end())
         base = result.outcomes.begin();
@@ -58,7 +58,7 @@ Result run_turns(const Workload& workload, std::uint64_t size,
     std::mt19937_64 random(1);
     for (unsigned round = 0; round < plan.rounds; round++) {
         progress(workload, size, round);
-        // Whom one comes after may matter: it is always somebody else.
+        // The predecessor may influence a turn, so the order is random.
         for (std::size_t i = order.size(); i > 1; i--)
             std::swap(order[i - 1], order[random() % i]);
         for (const std::size_t i : order)

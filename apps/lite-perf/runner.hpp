@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Takes every contestant of every workload through short alternating slices, so that whatever else
-// the machine does meanwhile hits all of them alike.
+// Takes every contestant of every workload through short alternating slices, so that other activity
+// on the machine affects all of them alike.
 #pragma once
 
 #include <functional>
@@ -29,33 +29,32 @@ struct Outcome {
     unsigned width = 1;
     Rounds rounds{};
     Summary summary{};
-    std::string against{};  ///< label of whose median the ratio is to; its own: none
+    std::string against{};  ///< label that the ratio refers to; its own: none
     Ratio ratio{1, 1, 1};
     std::map<std::string, double> facts{};
 };
 
-/// A workload with one size.
+/// The outcomes of a workload with one size.
 struct Result {
     const Workload* workload;
     std::uint64_t size;
-    std::string baseline;  ///< label of the outcome that ratios refer to, if they do not say
+    std::string baseline;  ///< label that ratios refer to by default
     std::vector<Outcome> outcomes;
 };
 
-/// Told before every round; for a progress line.
+/// Called before every round; for a progress line.
 using Progress = std::function<void(const Workload&, std::uint64_t size, unsigned round)>;
 
-/// Bytes that the arms' buffers and regions must have for a plan.
+/// Bytes that a plan needs in the arms' buffers and regions.
 std::uint64_t region_bytes(const Plan& plan);
 
 std::vector<Result> run(const Plan& plan, Field& field, const Progress& progress);
 
-/// A line for each workload that some of the arms had no part in: they cannot do it, or the other
-/// end does not serve it.
+/// A line for each workload that lacks some of the arms: they do not support it, or the other end
+/// does not serve it.
 std::vector<std::string> left_out(const Plan& plan, std::span<const std::string> arms,
                                   const std::vector<Result>& results);
 
-/// Let these take turns.
 Result run_turns(const Workload& workload, std::uint64_t size,
                  const std::vector<Contestant>& contestants, const Plan& plan,
                  const Progress& progress);

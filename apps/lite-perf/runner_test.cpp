@@ -7,7 +7,6 @@ using namespace perf;
 
 namespace {
 
-/// The one that is called so.
 const Workload& workload_of(std::string_view name) {
     for (const Workload* workload : workloads()) {
         if (workload->name() == name)

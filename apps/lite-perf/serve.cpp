@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The other end of the arms. LITE needs it for echoes only: that its memory is served by the kernel
-// is the point of it.
+// The other end of the arms. LITE needs it for echoes only, since the kernel serves its memory.
 #include "serve.hpp"
 
 #include <fcntl.h>
@@ -29,10 +28,10 @@ namespace {
 
 constexpr std::chrono::milliseconds start_limit{15000};
 
-/// The child's side of a pipe on which a parent waits for "ready" or an error text.
+/// The child's end of a pipe; the parent waits on it until the server is ready.
 class ReadyPipe {
   public:
-    /// Returns in the child only; the parent exits with what the child says.
+    /// Returns in the child only; the parent exits when the child is ready or has failed.
     static ReadyPipe fork_behind() {
         int ends[2];
         if (pipe2(ends, O_CLOEXEC))
@@ -50,7 +49,7 @@ class ReadyPipe {
         return ReadyPipe(std::move(writer));
     }
 
-    /// The child is ready; from now on it says nothing, and its caller's terminal is free.
+    /// Tells the parent that the server is ready, and detaches from the terminal.
     void ready() {
         const char byte = 0;
         if (write(writer_.get(), &byte, 1) != 1)
@@ -66,7 +65,7 @@ class ReadyPipe {
   private:
     explicit ReadyPipe(Fd writer) : writer_(std::move(writer)) {}
 
-    // The end of file before the byte: the child has died, and said why.
+    // End of file without the byte: the child died, after printing the error.
     static int await(int fd, pid_t child) {
         pollfd waiting{fd, POLLIN, 0};
         if (poll(&waiting, 1, static_cast<int>(start_limit.count())) <= 0) {
@@ -85,7 +84,8 @@ class ReadyPipe {
     Fd writer_;
 };
 
-/// SIGINT and SIGTERM as something to wait for. Before any thread is started, as they inherit it.
+/// Blocks SIGINT and SIGTERM, for wait_for(). Called before threads are started, since they inherit
+/// the mask.
 sigset_t block_stop_signals() {
     sigset_t signals;
     sigemptyset(&signals);
@@ -111,7 +111,7 @@ void wait_for(const sigset_t& signals, std::chrono::seconds limit) {
 }  // namespace
 
 int serve(const ServeOptions& options) {
-    // Before anything is opened: verbs objects do not survive a fork.
+    // Fork before anything is opened: verbs objects do not survive it.
     std::optional<ReadyPipe> parent;
     if (options.background)
         parent = ReadyPipe::fork_behind();

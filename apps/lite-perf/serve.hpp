@@ -13,12 +13,12 @@ struct ServeOptions {
     std::uint16_t port = 0;
     unsigned lite_index = 0;  ///< the N of this machine's /dev/liteN
     std::vector<std::string> arms;
-    bool spin = false;             ///< the server of native echoes polls even if nothing comes
-    bool background = false;       ///< return once it serves; a child goes on
-    std::chrono::seconds limit{};  ///< stop after so long; 0: never
+    bool spin = false;             ///< the server of write-imm and send polls even without traffic
+    bool background = false;       ///< return when ready; a child continues
+    std::chrono::seconds limit{};  ///< 0: no limit
 };
 
-/// Serve until SIGINT, SIGTERM or the limit. Returns the exit status.
+/// Serves until SIGINT, SIGTERM or the limit. Returns the exit status.
 int serve(const ServeOptions& options);
 
 }  // namespace perf

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// How long an arm has its turn, and the watch that times what it does meanwhile.
+// Length of a turn, and the stopwatch for the calls in it.
 #pragma once
 
 #include <chrono>
@@ -12,24 +12,24 @@ namespace perf {
 
 using Clock = std::chrono::steady_clock;
 
-/// How long a slice lasts: until either limit is reached, but at least one call.
+/// Limits of a turn: until either is reached, but at least one call.
 struct Slice {
     std::chrono::nanoseconds time = std::chrono::nanoseconds::max();
     std::uint64_t calls = UINT64_MAX;
 };
 
-// Calls at the start of a slice that do not count: another arm has run since, and what this one
-// uses (caches, a poller that went to sleep, a congestion window) has to come back first.
+// Uncounted calls at the start of a turn: after another arm's turn, caches, a sleeping poller and
+// the congestion window must recover first.
 inline constexpr std::uint64_t warm_up_calls = 3;
 
-// More than that is of no use to anybody, and memory is small on test machines.
+// More samples are of no use, and test machines have little memory.
 inline constexpr std::size_t samples_max = 1'000'000;
 
 class Stopwatch {
   public:
     explicit Stopwatch(const Slice& slice) : slice_(slice), start_(Clock::now()), last_(start_) {}
 
-    /// Time since the last lap, in ns. One reading of the clock serves two neighbouring laps.
+    /// Time since the last lap, in ns. One reading of the clock serves both adjacent laps.
     double lap(std::uint64_t calls = 1) {
         const Clock::time_point now = Clock::now();
         const std::chrono::duration<double, std::nano> lap = now - last_;
@@ -38,7 +38,7 @@ class Stopwatch {
         return lap.count();
     }
 
-    /// Of the laps so far.
+    /// Has a limit been reached, as of the last lap?
     bool over() const { return calls_ >= slice_.calls || last_ - start_ >= slice_.time; }
     double seconds() const { return std::chrono::duration<double>(last_ - start_).count(); }
     std::uint64_t calls() const { return calls_; }
@@ -50,7 +50,7 @@ class Stopwatch {
     std::uint64_t calls_ = 0;
 };
 
-/// The time of each of a slice's calls, in microseconds, after a few that do not count.
+/// The times of a turn's calls, in microseconds, after a few uncounted ones.
 template <typename Call>
 std::vector<double> time_calls(const Slice& slice, Call&& call) {
     Stopwatch warm_up({slice.time / 4, warm_up_calls});

@@ -11,8 +11,8 @@ namespace perf {
 namespace {
 
 constexpr std::size_t resamples = 1000;
-// A round stands in a resample by so many of its quantiles: enough for a median, and it makes a
-// thousand resamples of a million samples cheap.
+// A resample takes at most this many quantiles of each round: enough for a median, and cheap for a
+// thousand resamples of a million samples.
 constexpr std::size_t quantiles_per_round = 100;
 
 std::vector<double> pooled(const Rounds& rounds) {
@@ -67,7 +67,7 @@ Summary summarize(const Rounds& rounds) {
     summary.p50 = quantile(all, 0.5);
     summary.min = all.front();
     summary.max = all.back();
-    // With fewer, such a quantile is only another name for the maximum.
+    // With fewer samples these are just the maximum.
     if (all.size() >= 100)
         summary.p99 = quantile(all, 0.99);
     if (all.size() >= 1000)
@@ -82,8 +82,7 @@ Ratio ratio_of_medians(const Rounds& arm, const Rounds& baseline) {
 
     const Rounds a = condensed(arm);
     const Rounds b = condensed(baseline);
-    // The engine and this use of it are fixed by the standard, unlike
-    // std::uniform_int_distribution.
+    // The standard fixes the results of this engine, but not of std::uniform_int_distribution.
     std::mt19937_64 random(1);
     std::vector<std::size_t> chosen(a.size());
     std::vector<double> ratios(resamples);

@@ -3,8 +3,8 @@
 // Statistics for arms that alternate in rounds. A sample is the time of one call, or the rate of
 // one round.
 //
-// Samples of one round are not independent (the machine was quiet or it was not), so the spread of
-// a ratio comes from resampling whole rounds, and the same rounds of both arms, not single calls.
+// Samples of a round are not independent (the machine was quiet or not), so the spread of a ratio
+// comes from resampling whole rounds, the same ones for both arms, rather than single calls.
 #pragma once
 
 #include <cstddef>
@@ -28,18 +28,18 @@ struct Summary {
 
 struct Ratio {
     double value;  ///< of the medians over all samples
-    double low;    ///< 95 % bootstrap interval of it
+    double low;    ///< 95 % bootstrap interval
     double high;
 };
 
-/// The q-quantile (0 <= q <= 1) of ascending samples, interpolated. At least one sample.
+/// The q-quantile (0 <= q <= 1) of ascending samples, interpolated. Needs at least one sample.
 double quantile(std::span<const double> ascending, double q);
 
-/// Over all samples of all rounds. At least one sample.
+/// Over all samples of all rounds. Needs at least one sample.
 Summary summarize(const Rounds& rounds);
 
-/// Median of @arm over median of @baseline. Both have the same number of rounds, and no round is
-/// empty. The same input always gives the same interval.
+/// Median of @arm over median of @baseline. Both have the same number of rounds, none of them
+/// empty. Deterministic.
 Ratio ratio_of_medians(const Rounds& arm, const Rounds& baseline);
 
 }  // namespace perf

@@ -12,7 +12,7 @@ using perf::summarize;
 
 namespace {
 
-// Rounds in which the machine is slower by a factor that both arms see.
+// Rounds in which the machine gets slower, by a factor that is the same for both arms.
 Rounds noisy(double median, std::uint64_t seed, std::size_t rounds, double drift) {
     std::mt19937_64 random(seed);
     std::uniform_real_distribution<double> spread(0.9, 1.1);

@@ -26,8 +26,8 @@ void reply(int fd, std::span<std::byte> data) {
     send_all(fd, {&part, 1});
 }
 
-/// Receives what there is in one system call, header and data and perhaps more; large data without
-/// a copy.
+/// Receives what is available in one system call: header, data and maybe the next request. Large
+/// data is received without a copy.
 class Inbox {
   public:
     explicit Inbox(int fd) : fd_(fd) {}
@@ -68,7 +68,7 @@ class Inbox {
     std::size_t end_ = 0;
 };
 
-/// Answer one request. False: the client has gone.
+/// Answers one request. False: the client closed the connection.
 bool answer(int fd, Inbox& inbox, std::span<std::byte> region) {
     TcpRequest request;
     if (!inbox.receive(bytes_of(request)))
@@ -127,7 +127,7 @@ TcpServer::TcpServer(const std::string& address, std::uint16_t port)
 
 TcpServer::~TcpServer() {
     acceptor_.request_stop();
-    // Wakes accept(), and below every thread that waits for a request.
+    // Wakes accept(); the loop below wakes the threads that wait for requests.
     shutdown(listener_.get(), SHUT_RDWR);
     acceptor_.join();
     for (const Client& client : clients_)
@@ -157,7 +157,7 @@ void TcpServer::accept_all(const std::stop_token& stop) {
             } catch (const std::exception& error) {
                 fmt::print(stderr, "lite-perf: a TCP client was dropped: {}\n", error.what());
             }
-            // It is closed only when the next client comes, but the other side shall know now.
+            // The socket is closed only when the next client comes; tell the peer now.
             shutdown(client.fd.get(), SHUT_RDWR);
             client.done = true;
         });

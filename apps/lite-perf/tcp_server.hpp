@@ -12,7 +12,7 @@
 
 namespace perf {
 
-/// Serves the TCP arm: a thread and a region for every connection. Stops when destroyed.
+/// Serves the TCP arm: one thread and one region per connection. Stops when destroyed.
 class TcpServer {
   public:
     TcpServer(const std::string& address, std::uint16_t port);
@@ -24,13 +24,13 @@ class TcpServer {
 
         Fd fd;
         std::atomic<bool> done = false;
-        std::jthread thread;  // last: ends before the rest of the client does
+        std::jthread thread;  // last: joined before the other members are destroyed
     };
 
     void accept_all(const std::stop_token& stop);
 
     Fd listener_;
-    std::list<Client> clients_;  // the acceptor's alone, until that has ended
+    std::list<Client> clients_;  // used by the acceptor only, until it has ended
     std::jthread acceptor_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The TCP arm: requests and answers on one connection, header and data in one system call. A
-// write is answered once its data is in the server's region, as a write through RDMA is.
+// The TCP arm: requests and answers on one connection, header and data in one system call. A write
+// is answered once its data is in the server's region, like an RDMA write.
 #include <stdexcept>
 
 #include "memory.hpp"
@@ -12,7 +12,7 @@ namespace perf {
 
 namespace {
 
-// More than this, and a client that still sends could face a server that no longer receives.
+// With more, a client that is still sending could deadlock with a server that no longer receives.
 constexpr unsigned window_limit = 64;
 
 class TcpTransport final : public Transport {

@@ -9,7 +9,7 @@ namespace perf {
 /// 64 B, 4 KB, 1 MB, 8 GB.
 std::string size_text(std::uint64_t bytes);
 
-/// Three significant digits, but never fewer than what stands before the point.
+/// At least three significant digits; all digits before the point.
 std::string number_text(double value);
 
 }  // namespace perf

@@ -21,7 +21,7 @@ constexpr std::array table{
         .echoes = true,
         .many_regions = true,
         .by_default = true},
-    // For windows; one at a time they are like lite, only slower.
+    // For windows; slower than lite without one.
     Arm{.name = "lite-vector",
         .make = make_lite_vector_transport,
         .needs_node = true,
@@ -46,7 +46,7 @@ constexpr std::array table{
         .one_sided = true,
         .echoes = true,
         .by_default = true},
-    // They need another module.
+    // These need another module.
     Arm{.name = "kernel-lite",
         .make = make_kernel_lite_transport,
         .needs_node = true,
@@ -60,7 +60,7 @@ constexpr std::array table{
         .variant_of = "verbs"},
     Arm{.name = "write-imm", .make = make_write_imm_transport, .echoes = true, .by_default = true},
     Arm{.name = "send", .make = make_send_transport, .echoes = true, .by_default = true},
-    // It takes long to load.
+    // This takes long to load.
     Arm{.name = "grpc", .make = make_grpc_transport, .echoes = true},
 };
 
@@ -104,7 +104,7 @@ double Transport::rate(const Request& request, unsigned window, const Slice& sli
         post(std::span(requests).subspan(std::size_t{next} * batch, batch));
         next = next + 1 < batches ? next + 1 : 0;
     };
-    // Filling the window is the warm-up; its completions are not counted.
+    // Filling the window is the warm-up; the first batch collected is not counted.
     for (unsigned i = 0; i < batches; i++)
         post_next();
     collect();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// What an arm of the comparison must be able to do. Workloads know nothing else about it.
+// Interface of the arms to be compared; workloads use nothing else.
 //
-// This side has a buffer, the other one or more regions. A request moves bytes between a place in
-// the buffer and one in a region, so that an arm that must register memory registers it once, as an
-// expert would, and none has an advantage from hot caches. An echo sends bytes of the buffer to a
-// program at the other end, which sends them back.
+// The local side has a buffer, the other one or more regions. A request moves bytes between a place
+// in the buffer and one in a region. So an arm that must register memory does it once, as an expert
+// would, and no arm profits from hot caches. An echo sends bytes of the buffer to a program at the
+// other end, which sends them back.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +23,9 @@ namespace perf {
 
 enum class Op : std::uint8_t { read = 1, write = 2, fetch_add = 3, echo = 4 };
 
-/// Length of what an atomic works on.
 inline constexpr std::uint32_t atomic_bytes = 8;
 
-/// The longest request and reply of an echo: that is what LITE's calls can carry.
+/// The longest request and reply of an echo.
 inline constexpr std::uint32_t echo_max = 64 << 10;
 
 struct Request {
@@ -34,10 +33,10 @@ struct Request {
     std::uint32_t length;      ///< bytes; atomic_bytes for fetch_add, which adds 1
     std::uint64_t offset = 0;  ///< in the region
     std::uint64_t local = 0;   ///< in the buffer
-    std::uint32_t region = 0;  ///< which one
+    std::uint32_t region = 0;  ///< its index
 };
 
-/// A connection to remote memory by one technique. Used by one thread.
+/// A connection to remote memory using one technique. Used by one thread.
 class Transport {
   public:
     Transport() = default;
@@ -48,58 +47,57 @@ class Transport {
     /// Name of the arm, as on the command line.
     virtual std::string_view name() const = 0;
 
-    /// The local memory: what is written, and where reads arrive.
+    /// The local memory: source of writes, destination of reads.
     virtual std::span<std::byte> buffer() = 0;
 
     virtual bool supports(Op op) const = 0;
 
-    /// How many requests may be under way at once. 1: every call blocks.
+    /// Maximum of requests in flight. 1: every call blocks.
     virtual unsigned max_window() const = 0;
 
-    /// How many requests it wants to be given at once, where a window is to be kept under way: so
-    /// that they share a doorbell, a completion, or a system call. At most @window.
+    /// Requests to pass to post() at once when a window is kept in flight, so that they share a
+    /// doorbell, a completion or a system call. At most @window.
     virtual unsigned batch(unsigned window) const {
         (void)window;
         return 1;
     }
 
-    /// Whether more callers than CPUs are at work: who busily waits had better not.
+    /// @crowded: there are more callers than CPUs, so busy waiting does harm.
     virtual void set_crowded(bool crowded) { (void)crowded; }
 
-    /// Where the replies of echoes arrive, each at its beginning; empty: there are none.
+    /// Where replies to echoes arrive, each at offset 0; empty: no echoes.
     virtual std::span<std::byte> echoed() { return {}; }
 
-    /// Start requests, which end together. One that blocks does all its work here.
+    /// Starts requests, to be collected together. A blocking arm executes them here.
     virtual void post(std::span<const Request> requests) = 0;
 
-    /// Wait for those of the oldest post() under way, until their data is at its destination and
-    /// this side knows it. Returns the old value of the word of the last, if that is an atomic.
+    /// Waits for the oldest post() in flight, until its data is at its destination and this side
+    /// knows it. Returns the old value of the word if its last request is an atomic.
     virtual std::uint64_t collect() = 0;
 
-    /// One whole round trip.
     std::uint64_t call(const Request& request) {
         post({&request, 1});
         return collect();
     }
 
-    /// The time of each of a slice's calls, one after the other, in microseconds.
+    /// The times of a slice's calls, made one after another, in microseconds.
     virtual std::vector<double> times(const Request& request, const Slice& slice);
 
-    /// Calls per second with so many of them under way, which have neighbouring pieces of buffer
-    /// and region, in turn.
+    /// Calls per second with @window of them in flight, on adjacent pieces of buffer and region in
+    /// turn.
     virtual double rate(const Request& request, unsigned window, const Slice& slice);
 };
 
-/// What the arms are to talk to.
+/// The other end of an arm, and the memory to use.
 struct Target {
     std::string server;         ///< host of "lite-perf serve"
     std::uint16_t port = 0;     ///< its port
     std::uint32_t node = 0;     ///< LITE node id; 0: none given
     unsigned lite_index = 0;    ///< the N of this machine's /dev/liteN
     std::uint64_t bytes = 0;    ///< size of a region
-    std::uint32_t regions = 1;  ///< how many of them; more than 1: arms of many_regions only
-    std::uint64_t local = 0;    ///< size of the buffer; 0: as a region
-    unsigned window = 1;        ///< the most requests that will be under way
+    std::uint32_t regions = 1;  ///< number of regions; more than 1 needs an arm with many_regions
+    std::uint64_t local = 0;    ///< size of the buffer; 0: that of a region
+    unsigned window = 1;        ///< most requests in flight
 
     std::uint64_t buffer_bytes() const { return local ? local : bytes; }
 };
@@ -107,25 +105,25 @@ struct Target {
 struct Arm {
     std::string_view name;
     std::unique_ptr<Transport> (*make)(const Target&);
-    bool needs_node = false;        ///< a LITE node at the other end; else "lite-perf serve"
-    bool one_sided = false;         ///< reads, writes and atomics
-    bool echoes = false;            ///< (LITE: only if somebody serves them)
-    bool many_regions = false;      ///< can have them
-    bool in_kernel = false;         ///< calls are made there, by one thread
-    bool by_default = false;        ///< measured if --arms does not say what is
-    std::string_view variant_of{};  ///< the arm whose other end it talks to, in another way
+    bool needs_node = false;        ///< needs a LITE node at the other end; else "lite-perf serve"
+    bool one_sided = false;         ///< has reads, writes and atomics
+    bool echoes = false;            ///< has echoes (LITE: only if served)
+    bool many_regions = false;      ///< supports several regions
+    bool in_kernel = false;         ///< calls are made by one thread in the kernel
+    bool by_default = false;        ///< measured without --arms
+    std::string_view variant_of{};  ///< arm with the same other end, used in another way
 };
 
-/// The arms, in the order in which they are run and printed.
+/// The arms, in the order of runs and tables.
 std::span<const Arm> arms();
 
-/// Throws std::invalid_argument if there is none.
+/// Throws std::invalid_argument for an unknown name.
 const Arm& arm_of(std::string_view name);
 
-/// Connect one arm. Throws std::runtime_error or std::system_error saying what went wrong.
+/// Connects an arm. Throws std::runtime_error or std::system_error.
 std::unique_ptr<Transport> make_transport(std::string_view name, const Target& target);
 
-/// Show that an arm really moves data, both ways. Throws if it does not.
+/// Checks that an arm moves data, both ways. Throws if it does not.
 void verify(Transport& transport);
 
 std::unique_ptr<Transport> make_lite_transport(const Target& target);

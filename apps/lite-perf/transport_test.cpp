@@ -22,7 +22,8 @@ TEST_CASE("a window is kept full, in batches as the arm likes them") {
         FakeTransport arm(16, batch);
         const double rate = arm.rate({Op::read, 64}, 16, {std::chrono::hours(1), 160});
         CHECK(rate > 0);
-        // Never more under way, nothing left behind, and places of their own for all of a window.
+        // At most a window in flight, nothing left, and a separate place for each request of a
+        // window.
         CHECK(arm.most == 16);
         CHECK(arm.under_way == 0);
         CHECK(arm.collected == arm.posted.size());

@@ -10,10 +10,10 @@ namespace perf {
 
 namespace {
 
-// One send in so many is signalled; the queue has room for two such series.
+// One send per series is signalled; the queue holds two series.
 constexpr unsigned series = 32;
 
-// Two buffers for what is received, one for what is sent.
+// Two receive buffers, one send buffer.
 constexpr unsigned in_buffers = 2;
 
 }  // namespace
@@ -81,7 +81,7 @@ std::span<const std::byte> EchoEnd::received(const ibv_wc& wc) {
         post_receive(buffer);
         return region_.bytes().first(length);
     }
-    // What was in the other one has been sent back, or looked at.
+    // The message in the other buffer has been sent back, or used.
     if (any_)
         post_receive(last_);
     any_ = true;

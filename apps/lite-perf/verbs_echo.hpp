@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Native echoes, as somebody who knows verbs would write them: one end of a connection.
+// Native echoes, as a verbs expert would write them: one end of a connection.
 //
 //   write-imm   request and reply are RDMA writes with immediate into memory that the other end
-//               has registered for them; receives without a buffer are posted ahead
-//   send        request and reply are sent; receives with a buffer are posted ahead
+//               has registered for them; receives without a buffer are posted in advance
+//   send        request and reply are sent; receives with a buffer are posted in advance
 //
-// Short messages go inline; one send in many is signalled; completions are polled for. A message is
+// Short messages are inline; one send in many is signalled; completions are polled. A message is
 // sent back from where it arrived.
 #pragma once
 
@@ -23,7 +23,8 @@ namespace perf {
 
 enum class EchoMode : std::uint32_t { write_imm = 1, send = 2 };
 
-/// Private data of both RDMA CM messages of a connection: who I am, and where you can write to.
+/// Private data of both RDMA CM messages of a connection: identification, and where the other end
+/// can write to.
 struct EchoHello {
     Hello hello;
     EchoMode mode;
@@ -43,31 +44,31 @@ constexpr std::uint16_t echo_port(std::uint16_t port) {
 
 class EchoEnd {
   public:
-    /// @id has a device. Its receives complete in @receive_cq.
+    /// @id is bound to a device. Receives complete in @receive_cq.
     EchoEnd(CmId id, EchoMode mode, ibv_cq* receive_cq);
 
-    /// Completions in a receive CQ at any time.
+    /// Most completions in a receive CQ at a time.
     static constexpr unsigned receives = 16;
 
     rdma_cm_id* id() const { return id_.get(); }
     EchoHello hello() const;
-    /// What the other end has said.
+    /// Stores the hello of the other end.
     void learn(const EchoHello& peer) { peer_ = peer; }
 
     /// Memory that post() can send from.
     std::span<std::byte> out() const;
 
-    /// Send a message from out() or from where the last one was received. The one that was sent
-    /// before it must have arrived.
+    /// Sends a message from out() or from where the last one was received. The previous one must
+    /// have arrived.
     void post(std::span<const std::byte> message);
 
-    /// Where a message is that a receive has completed for, until the next one is received.
+    /// The message of a completed receive; valid until the next one is received.
     std::span<const std::byte> received(const ibv_wc& wc);
 
   private:
     void post_receive(unsigned buffer);
 
-    // In the order of creation; destroyed from the last to the first.
+    // In order of creation; destroyed in reverse.
     CmId id_;
     EchoMode mode_;
     Region region_;
@@ -79,7 +80,7 @@ class EchoEnd {
     unsigned posted_ = 0;
     bool signalled_ = false;
     unsigned last_ = 0;  ///< buffer of the last message
-    bool any_ = false;   ///< there was one
+    bool any_ = false;   ///< there is a last message
 };
 
 }  // namespace perf

@@ -22,9 +22,9 @@ namespace perf {
 namespace {
 
 constexpr unsigned connections_max = 256;
-// Without a message for so long it sleeps.
+// Sleeps after this time without a message.
 constexpr std::chrono::milliseconds idle_limit{2};
-// Events are looked for, and the clock is, once in so many polls.
+// Polls of the CQ per check of events and clock.
 constexpr unsigned polls_between = 4096;
 
 void make_nonblocking(int fd) {
@@ -55,7 +55,7 @@ VerbsEchoServer::VerbsEchoServer(const std::string& address, std::uint16_t port,
 VerbsEchoServer::~VerbsEchoServer() {
     const std::uint64_t one = 1;
     if (write(stop_.get(), &one, sizeof one) != sizeof one)
-        std::terminate();  // the thread would never end; an eventfd at 0 takes a 1
+        std::terminate();  // the thread would never end; a new eventfd accepts the write
     thread_.join();
     connections_.clear();
 }
@@ -81,7 +81,7 @@ void VerbsEchoServer::run() {
     }
 }
 
-/// Returns whether there was anything.
+/// Returns whether there was a completion.
 bool VerbsEchoServer::serve_some() {
     std::array<ibv_wc, 16> wcs;
     const int n =
@@ -94,7 +94,7 @@ bool VerbsEchoServer::serve_some() {
 }
 
 void VerbsEchoServer::echo(const ibv_wc& wc) {
-    // One that fails is of a connection that ends, of which there is an event, too.
+    // A failed one belongs to a connection that is ending, and is followed by a CM event.
     const auto found = connections_.find(wc.qp_num);
     if (wc.status != IBV_WC_SUCCESS || found == connections_.end())
         return;
@@ -107,12 +107,12 @@ void VerbsEchoServer::echo(const ibv_wc& wc) {
     }
 }
 
-/// Until something comes. False: it is time to stop.
+/// Sleeps until an event. False: stop.
 bool VerbsEchoServer::sleep() {
     if (receive_cq_) {
         if (ibv_req_notify_cq(receive_cq_.get(), 0))
             throw std::runtime_error("verbs: arming the completion queue failed");
-        // What came before that has told nobody.
+        // Completions before that have raised no event.
         if (serve_some())
             return true;
     }
@@ -134,7 +134,7 @@ bool VerbsEchoServer::sleep() {
 void VerbsEchoServer::handle_events() {
     rdma_cm_event* raw = nullptr;
     while (rdma_get_cm_event(channel_.get(), &raw) == 0) {
-        // What is of use of it is copied: an id whose events are not all acknowledged cannot be
+        // Copy what is needed and acknowledge the event: an id with unacknowledged events cannot be
         // destroyed.
         const rdma_cm_event_type type = raw->event;
         rdma_cm_id* id = raw->id;

@@ -13,12 +13,12 @@
 
 namespace perf {
 
-/// Serves the arms write-imm and send. One thread polls one CQ for all connections, as long as
-/// there is traffic, and a little longer; then it waits for events, so that it is in nobody's way
-/// while other arms have their turn. Stops when destroyed.
+/// Serves the arms write-imm and send. One thread polls one CQ for all connections while there is
+/// traffic, and for a short time after; then it waits for events, so as not to disturb other arms.
+/// Stops when destroyed.
 class VerbsEchoServer {
   public:
-    /// @spin: polls without end while there is a connection.
+    /// @spin: polls as long as there is a connection.
     VerbsEchoServer(const std::string& address, std::uint16_t port, bool spin);
     ~VerbsEchoServer();
 
@@ -31,13 +31,13 @@ class VerbsEchoServer {
     void accept(rdma_cm_id* raw, const EchoHello& hello, std::uint8_t depth);
 
     bool spin_;
-    Fd stop_;  // eventfd, readable when it is time to stop
+    Fd stop_;  // eventfd, readable to stop
     EventChannel channel_;
     CmId listener_;
-    // Of the thread alone. All connections are those of one device.
+    // Used by the thread only. All connections are on one device.
     CompletionEvents events_;
     CompletionQueue receive_cq_;
-    std::map<std::uint32_t, std::unique_ptr<EchoEnd>> connections_;  // by number of the queue pair
+    std::map<std::uint32_t, std::unique_ptr<EchoEnd>> connections_;  // by queue pair number
     std::jthread thread_;
 };
 

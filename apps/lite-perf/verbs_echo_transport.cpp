@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The arms write-imm and send: the client's side of native echoes.
+// The arms write-imm and send: the client side of native echoes.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -45,7 +45,7 @@ class VerbsEchoTransport final : public Transport {
     std::uint64_t collect() override {
         const ibv_wc wc = await_completion(receive_cq_.get(), yield_);
         const auto reply = end_->received(wc);
-        // To read it, the least that somebody who called would do; not copied beyond that.
+        // One copy, as the least that a caller does with a reply.
         std::memcpy(echoed_.data(), reply.data(), reply.size());
         return 0;
     }
@@ -59,7 +59,7 @@ class VerbsEchoTransport final : public Transport {
         const CmEvent event = connect_server(end_->id(), target.server, param);
         connected_ = true;
         const rdma_conn_param& answer = event->param.conn;
-        // CM pads private data, so it may be longer, never shorter.
+        // CM pads private data: it may be longer, but not shorter.
         if (!answer.private_data || answer.private_data_len < sizeof hello)
             throw std::runtime_error("verbs: what listens there is no lite-perf of this version");
         std::memcpy(&hello, answer.private_data, sizeof hello);
@@ -70,7 +70,7 @@ class VerbsEchoTransport final : public Transport {
 
     std::string_view name_;
     bool yield_ = false;
-    // In the order of creation; destroyed from the last to the first.
+    // In order of creation; destroyed in reverse.
     EventChannel channel_;
     CompletionQueue receive_cq_;
     std::optional<EchoEnd> end_;

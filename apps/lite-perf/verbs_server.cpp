@@ -48,7 +48,7 @@ class VerbsServer::Connection {
         qp_ = make_queue_pair(id_.get(), cq_.get(), 1, inline_bytes);
     }
 
-    /// Of the region, or of the table of regions.
+    /// Describes the region, or the table of regions if there are several.
     VerbsGrant grant() const {
         VerbsGrant grant{};
         grant.hello = hello_;
@@ -69,11 +69,11 @@ class VerbsServer::Connection {
         memory_.push_back(register_memory(id_->pd, table_.bytes()));
     }
 
-    // In the order of creation; destroyed from the last to the first.
+    // In order of creation; destroyed in reverse.
     CmId id_;
     Hello hello_;
     Region region_;
-    Region table_;  // where each region is and its key, if there are several
+    Region table_;  // address and key of each region, if there are several
     CompletionQueue cq_;
     std::vector<MemoryRegion> memory_;  // of each region, then of the table
     QueuePair qp_;
@@ -94,7 +94,7 @@ VerbsServer::VerbsServer(const std::string& address, std::uint16_t port)
 VerbsServer::~VerbsServer() {
     const std::uint64_t one = 1;
     if (write(stop_.get(), &one, sizeof one) != sizeof one)
-        std::terminate();  // the thread would never end; an eventfd at 0 takes a 1
+        std::terminate();  // the thread would never end; a new eventfd accepts the write
     thread_.join();
     connections_.clear();
 }
@@ -122,7 +122,7 @@ void VerbsServer::run() {
 std::optional<VerbsServer::Notice> VerbsServer::next_notice() {
     rdma_cm_event* raw = nullptr;
     if (rdma_get_cm_event(channel_.get(), &raw))
-        return {};  // nothing there after all
+        return {};  // spurious wake-up
     const CmEvent event(raw);
     Notice notice{event->event, event->id, event->param.conn.responder_resources, {}};
     if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST && event->param.conn.private_data &&
@@ -138,7 +138,7 @@ void VerbsServer::handle(const Notice& notice) {
             break;
         case RDMA_CM_EVENT_ESTABLISHED:
             break;
-        default:  // disconnected, unreachable, device removed: nothing of it is of use any more
+        default:  // disconnected, unreachable, device removed
             connections_.erase(notice.id);
     }
 }

@@ -13,8 +13,8 @@
 
 namespace perf {
 
-/// Serves the verbs arm: gives every connection a registered region of its own. All else is
-/// one-sided, so that one thread, asleep between connections, is enough. Stops when destroyed.
+/// Serves the verbs arm: gives every connection its own registered memory. All operations are
+/// one-sided, so one thread, asleep between connections, is enough. Stops when destroyed.
 class VerbsServer {
   public:
     VerbsServer(const std::string& address, std::uint16_t port);
@@ -23,13 +23,12 @@ class VerbsServer {
   private:
     class Connection;
 
-    /// What is of use in an event, copied out of it: an id whose events are not all acknowledged
-    /// cannot be destroyed.
+    /// A copy of an event: an id with unacknowledged events cannot be destroyed.
     struct Notice {
         rdma_cm_event_type type;
         rdma_cm_id* id;
         std::uint8_t initiator_depth;  ///< of the client
-        Hello hello;                   ///< of a connect request; invalid if it brought none
+        Hello hello;                   ///< of a connect request; invalid if there was none
     };
 
     void run();
@@ -37,10 +36,10 @@ class VerbsServer {
     void handle(const Notice& notice);
     void accept(const Notice& notice);
 
-    Fd stop_;  // eventfd, readable when it is time to stop
+    Fd stop_;  // eventfd, readable to stop
     EventChannel channel_;
     CmId listener_;
-    std::map<rdma_cm_id*, std::unique_ptr<Connection>> connections_;  // of the thread alone
+    std::map<rdma_cm_id*, std::unique_ptr<Connection>> connections_;  // used by the thread only
     std::jthread thread_;
 };
 

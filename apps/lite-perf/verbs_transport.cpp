@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The native verbs arm, as somebody who knows them would write it: everything registered once,
-// small writes inline, one queue pair, requests that are given together chained behind one doorbell
-// with one completion, and a busy loop over the completion queue, unless there are more of us than
-// CPUs, or the arm is the one that always sleeps: where the device is software, who polls is in its
-// way.
+// The native verbs arm, as an expert would write it: memory is registered once, small writes are
+// inline, there is one queue pair; a post() is one chain with one doorbell and one completion. It
+// busy-polls the completion queue, but sleeps if there are more callers than CPUs, or always in the
+// arm verbs-events: with a software device, polling takes CPU time from the device.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +21,7 @@ namespace perf {
 namespace {
 
 constexpr unsigned window_limit = 128;
-// Registering many regions takes a server its time.
+// Time to register a region at the server.
 constexpr std::chrono::milliseconds per_region{2};
 
 class VerbsTransport final : public Transport {
@@ -39,7 +38,7 @@ class VerbsTransport final : public Transport {
         events_.reset(ibv_create_comp_channel(id_->verbs));
         if (!events_)
             throw_errno("verbs: completion channel");
-        // If they fail, those complete that are not signalled, too.
+        // Failed requests complete even if they are not signalled.
         cq_ = make_cq(id_->verbs, window_ + 1, events_.get());
         memory_ = register_memory(id_->pd, region_.bytes());
         qp_ = make_queue_pair(id_.get(), cq_.get(), window_, inline_bytes_);
@@ -58,7 +57,7 @@ class VerbsTransport final : public Transport {
     bool supports(Op op) const override { return op != Op::echo; }
     unsigned max_window() const override { return window_; }
     void set_crowded(bool crowded) override { asleep_ = crowded || events_only_; }
-    // Two batches: while one is on its way, the other is completed and posted again.
+    // Two batches: one in flight while the other is completed and posted again.
     unsigned batch(unsigned window) const override { return std::max(window / 2, 1U); }
 
     void post(std::span<const Request> requests) override {
@@ -134,7 +133,7 @@ class VerbsTransport final : public Transport {
         connected_ = true;
         const rdma_conn_param& answer = event->param.conn;
         VerbsGrant grant{};
-        // CM pads private data, so it may be longer, never shorter.
+        // CM pads private data: it may be longer, but not shorter.
         if (answer.private_data && answer.private_data_len >= sizeof grant)
             std::memcpy(&grant, answer.private_data, sizeof grant);
         if (!is_valid(grant.hello) || grant.hello.bytes != target.bytes ||
@@ -145,7 +144,7 @@ class VerbsTransport final : public Transport {
             remote_ = regions(target.regions);
     }
 
-    /// Read the table of regions, which is what we know so far, piece by piece.
+    /// Reads the table of regions, the only region known so far, in pieces.
     std::vector<kperf_region> regions(std::uint32_t count) {
         std::vector<kperf_region> table(count);
         const auto bytes = std::as_writable_bytes(std::span(table));
@@ -161,7 +160,7 @@ class VerbsTransport final : public Transport {
 
     std::string_view name_;
     bool events_only_;
-    // In the order of creation; destroyed from the last to the first.
+    // In order of creation; destroyed in reverse.
     Region region_;
     EventChannel channel_;
     CmId id_;

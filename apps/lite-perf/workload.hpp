@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What is measured. A workload says who takes part and how each of them spends its turn; how they
-// alternate and what is made of the samples is the runner's business.
+// What is measured. A workload names the contestants and executes their turns; the runner
+// alternates them and evaluates the samples.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,6 @@ namespace perf {
 
 class Workload;
 
-/// What of each workload's parameters is to be measured.
 struct Choice {
     std::vector<std::uint32_t> sizes;
     std::vector<unsigned> windows{1};
@@ -33,20 +32,20 @@ struct Choice {
     std::vector<std::uint64_t> lmr_sizes{};  ///< in bytes
 };
 
-/// One of those who take turns: an arm, with something that varies.
+/// A participant of a workload: an arm with a variable parameter.
 struct Contestant {
     std::string arm;
     std::string label;  ///< in tables
     unsigned width;     ///< requests, threads or processes at once
-    std::function<std::vector<double>(const Slice&)> run;  ///< a turn's samples
-    std::string against{};  ///< label of whom it is compared with; empty: the baseline
-    std::map<std::string, double> facts{};  ///< that are no samples
+    std::function<std::vector<double>(const Slice&)> run;  ///< returns a turn's samples
+    std::string against{};  ///< label of the contestant to compare with; empty: the baseline
+    std::map<std::string, double> facts{};  ///< figures other than samples
 };
 
-/// The arms of a run. What takes time is made when it is first asked for.
+/// The arms of a run. Expensive objects are made on first use.
 class Field {
   public:
-    /// Forks what the workloads will need: nothing may have been opened yet.
+    /// Forks the processes that the workloads need: nothing may have been opened yet.
     Field(std::span<const std::string> arms, const Target& target, const Choice& choice,
           std::span<const Workload* const> workloads);
 
@@ -54,17 +53,17 @@ class Field {
     const Target& target() const { return target_; }
     /// In the order of the command line.
     std::span<const std::string> arms() const { return arms_; }
-    /// Connected, and shown to work.
+    /// Connected and verified.
     Transport& transport(std::string_view arm);
-    /// Those of the arms that can do it.
     std::vector<std::string> able(Op op);
-    /// A connection of its own for each of several threads; 0 is that of transport(). They echo or
-    /// move small data, and need no more memory than that takes.
+    /// A separate connection for each of several threads; 0 is that of transport(). For echoes and
+    /// small transfers only: it has little memory.
     Transport& caller(std::string_view arm, unsigned i);
     Crew& crew(std::string_view arm);
-    /// Time in ns from before a new process is made until it has done this; see first_byte.hpp.
+    /// Time in ns from before a new process is made until it has read its first bytes; see
+    /// first_byte.hpp.
     double first_byte(std::string_view arm);
-    /// Until it could begin.
+    /// The same for a process that does nothing.
     double process_alone(std::string_view arm);
 
   private:
@@ -78,7 +77,7 @@ class Field {
     std::vector<std::string> arms_;
     Target target_;
     Choice choice_;
-    std::string first_name_;  ///< of the LMR whose first byte is read
+    std::string first_name_;  ///< name of the LMR for first_byte()
     std::map<std::string, Entry, std::less<>> entries_;
     std::shared_ptr<void> first_lmr_;
 };
@@ -89,30 +88,29 @@ class Workload {
 
     /// As on the command line.
     virtual std::string_view name() const = 0;
-    /// What one sample is, for the head of a table.
+    /// Title of the table: what one sample is.
     virtual std::string_view title() const = 0;
     virtual std::string_view unit() const = 0;
     virtual bool lower_is_better() const = 0;
 
-    /// Sizes to measure.
     virtual std::vector<std::uint64_t> sizes(const Choice& choice) const = 0;
-    /// Memory that an arm's buffer and region must have.
+    /// Bytes needed in an arm's buffer and region.
     virtual std::uint64_t bytes(const Choice&) const { return 0; }
-    /// Needs processes that were forked before anything else.
+    /// Needs processes forked before anything is opened.
     virtual bool processes() const { return false; }
     virtual bool new_processes() const { return false; }
 
-    /// Whoever takes part with this size. They live as long as @field.
+    /// The participants for this size. They live as long as @field.
     virtual std::vector<Contestant> contestants(Field& field, std::uint64_t size) const = 0;
 };
 
-/// In the order in which they are run and printed.
+/// In the order of runs and tables.
 std::span<const Workload* const> workloads();
 
 /// "lite", "lite x16".
 std::string label_of(std::string_view arm, unsigned width);
 
-// Those of one family, in their files.
+// Defined in the files of the same names.
 std::vector<const Workload*> operation_workloads();
 std::vector<const Workload*> crowd_workloads();
 std::vector<const Workload*> memory_workloads();

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t word_size = 8;
 
-// Maps the LMR and makes sure that there is an 8-byte word at the offset.
+// Maps the LMR and checks that there is an aligned word at the offset.
 lite::region map_word(session& session, std::string_view verb, const std::string& name,
                       std::uint64_t offset) {
     if (offset % word_size)

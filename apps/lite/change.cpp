@@ -16,11 +16,11 @@
 namespace tools {
 namespace {
 
-// One call to the kernel: it can be interrupted after each, and shows how far
-// it is. Steps end at multiples of it, hence at pages.
+// Moved per ioctl; interruption and progress happen in between. Steps end at multiples of this, and
+// so at pages.
 constexpr std::uint64_t step = std::uint64_t{16} << 20;
 
-// Moves, and counts; throws failure or interrupted.
+// Moves and counts in @done; throws failure or interrupted.
 void move_in_steps(lite::context& node, const move_arguments& args, std::uint64_t length,
                    std::uint64_t& done, progress& progress) {
     while (done < length) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The command line of "lite". What it means is in lite(1).
+// The command line of "lite", as documented in lite(1).
 
 #include "commands.hpp"
 
@@ -31,7 +31,7 @@ std::uint32_t parse_node(std::string_view text) {
     return static_cast<std::uint32_t>(parse_number(text, 1, LITE_NODE_ID_MAX));
 }
 
-// Nodes to be called: as parse_nodes(), or 0 for this one.
+// Nodes to call: as parse_nodes(), or 0 for this one.
 std::vector<std::uint32_t> parse_called(std::string_view text) {
     return text == "0" ? std::vector{std::uint32_t{0}} : parse_nodes(text);
 }
@@ -46,12 +46,12 @@ std::optional<std::uint64_t> parse_length(std::string_view text) {
     return parse_size(text);
 }
 
-// How long to wait for others; 0: not at all.
+// Limit of a wait; 0: do not wait.
 std::optional<std::uint64_t> parse_patience(std::string_view text) {
     return parse_time(text, 0, LITE_TIMEOUT_MAX);
 }
 
-// Builds the command line, and remembers which command it was given.
+// Builds the command line, and remembers the command given.
 class command_line {
   public:
     command_line(CLI::App& app, session& session) : m_app(app), m_session(session) {
@@ -234,7 +234,7 @@ class command_line {
         sub->add_flag("-j,--json", m_grants.json, "as JSON");
     }
 
-    // What is wrong with one of them does not keep the others from their turn.
+    // Unlike add_name() this does not check the names, so that a bad one does not stop the others.
     static void add_names(CLI::App* sub, std::vector<std::string>& target) {
         sub->add_option_function<std::vector<std::string>>(
                "NAME",
@@ -495,7 +495,7 @@ class command_line {
     }
 
     CLI::App& m_app;
-    std::string m_group;  // of the commands that are added next, in --help
+    std::string m_group;  // heading in --help of the commands added next
     session& m_session;
     std::function<int()> m_chosen;
     alloc_arguments m_alloc;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The commands of "lite": options as the command line left them, and the
-// functions that do it. They return an exit status, or throw failure,
-// usage_error or interrupted.
+// The commands of "lite": their options, and the functions that execute them. These return an exit
+// status, or throw failure, usage_error or interrupted.
 #pragma once
 
 #include "session.hpp"
@@ -29,7 +28,7 @@ int alloc_command(session& session, const alloc_arguments& args);
 struct free_arguments {
     std::vector<std::string> names;
 };
-// Goes on after a failure, like rm.
+// Continues after a failure, like rm.
 int free_command(session& session, const free_arguments& args);
 
 struct list_arguments {
@@ -47,7 +46,7 @@ int stat_command(session& session, const stat_arguments& args);
 struct write_arguments {
     std::string name;
     std::uint64_t offset = 0;
-    std::optional<std::string> data;  // "-": standard input, as when neither is given
+    std::optional<std::string> data;  // "-": standard input, also if neither is given
     std::optional<std::string> file;
     bool progress = true;
 };
@@ -80,7 +79,7 @@ struct compare_swap_arguments {
     bool hex = false;
     bool quiet = false;
 };
-// status_failed also when the word was something else.
+// status_failed also if the word was not replaced.
 int compare_swap_command(session& session, const compare_swap_arguments& args);
 
 struct grant_arguments {
@@ -103,7 +102,7 @@ struct chmod_arguments {
     mode_change mode;
     std::vector<std::string> names;
 };
-// These two go on after a failure, like chmod(1) and chown(1).
+// These two continue after a failure, like chmod(1) and chown(1).
 int chmod_command(session& session, const chmod_arguments& args);
 
 struct chown_arguments {
@@ -132,7 +131,7 @@ struct move_arguments {
     bool verbose = false;
     bool progress = true;
 };
-// Stops between two steps when interrupted; what was moved stays moved.
+// An interruption takes effect between two steps; what was moved stays moved.
 int move_command(session& session, const move_arguments& args);
 
 struct word_arguments {
@@ -173,7 +172,7 @@ struct compare_arguments {
     bool quiet = false;
     bool progress = true;
 };
-// As cmp(1): 1 means different, 2 that something failed.
+// Like cmp(1): 1 means different, 2 an error.
 int compare_command(session& session, const compare_arguments& args);
 
 struct checksum_arguments {
@@ -186,7 +185,7 @@ int checksum_command(session& session, const checksum_arguments& args);
 
 // A function: a number, or else a name. Throws usage_error.
 struct function_name {
-    std::string text;  // as it was given
+    std::string text;  // as given
     std::string name;
     std::uint32_t number = 0;
 };
@@ -195,22 +194,22 @@ function_name parse_function(std::string_view text);
 struct serve_arguments {
     function_name function;
     bool echo = false;
-    std::optional<std::string> exec;  // neither: requests go to standard output
+    std::optional<std::string> exec;  // with neither, requests go to standard output
     std::uint32_t mode = 0600;
     std::uint64_t max = 4096;
     std::uint64_t ring = 0;
-    std::optional<std::uint64_t> count;  // none: until it is killed
+    std::optional<std::uint64_t> count;  // none: until killed
     bool shared = false;
     bool quiet = false;
 };
 int serve_command(session& session, const serve_arguments& args);
 
 struct call_arguments {
-    std::vector<std::uint32_t> nodes;  // of send: one
+    std::vector<std::uint32_t> nodes;  // exactly one for send
     function_name function;
-    std::optional<std::uint64_t> quorum;  // none: all of them
+    std::optional<std::uint64_t> quorum;  // none: all nodes
     std::uint64_t room = LITE_RPC_BYTES_MAX;
-    std::optional<std::string> data;  // "-": standard input; none: nothing
+    std::optional<std::string> data;  // "-": standard input; none: empty
     std::uint64_t timeout = LITE_RPC_TIMEOUT_DEFAULT;
 };
 int call_command(session& session, const call_arguments& args);

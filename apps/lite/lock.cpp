@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// lite lock: runs a program while it has a lock. lite barrier: waits for others.
+// lite lock: runs a program while it holds a lock. lite barrier: waits for others.
 
 #include "commands.hpp"
 
@@ -26,13 +26,13 @@ namespace tools {
 namespace {
 
 constexpr std::uint64_t word_size = 8;
-// As a shell has it.
+// As a shell reports them.
 constexpr int status_not_executable = 126;
 constexpr int status_not_found = 127;
 constexpr int status_of_signal = 128;
 
-// What a terminal sends to its foreground processes is for the program to take;
-// we stay, and give the lock back.
+// Signals that a terminal sends to its foreground processes are for the program; this process stays
+// to release the lock.
 class patience {
   public:
     patience() noexcept : m_int(::signal(SIGINT, SIG_IGN)), m_quit(::signal(SIGQUIT, SIG_IGN)) {}
@@ -52,7 +52,8 @@ class patience {
 };
 
 [[noreturn]] void become(const std::vector<std::string>& words, pid_t parent, int ready) {
-    // It must not go on without the lock, nor begin before that is sure.
+    // The program must die with its parent, which holds the lock, and must not start before that is
+    // set up.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     char go = 0;
     if (::getppid() != parent || ::read(ready, &go, 1) != 1)
@@ -69,11 +70,11 @@ class patience {
     ::_exit(error == ENOENT ? status_not_found : status_not_executable);
 }
 
-// If we are killed, our files are closed before the program is killed for that,
-// and then somebody else might have the lock while it still runs. So a process of
-// its own has them open for as long as it does. Returns that, or -1.
+// If this process is killed, its files are closed before PDEATHSIG kills the program, and another
+// holder could get the lock while the program still runs. So a separate process keeps them open
+// until the program ends. Returns its pid, or -1.
 pid_t keep_open(pid_t program) {
-    // Not pidfd_open(): the header of glibc 2.36 forgot that there is C++.
+    // Not pidfd_open(): its declaration in glibc 2.36 lacks extern "C".
     const unique_fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, program, 0)));
     const pid_t keeper = pidfd ? ::fork() : -1;
     if (keeper)
@@ -86,7 +87,7 @@ pid_t keep_open(pid_t program) {
     ::_exit(0);
 }
 
-// Its status, as of waitpid(2).
+// Returns the status as of waitpid(2).
 int await_end(pid_t child, const std::string& name) {
     int status = 0;
     while (::waitpid(child, &status, 0) < 0) {
@@ -102,7 +103,7 @@ int await_end(pid_t child, const std::string& name) {
 
 int run_program(const std::vector<std::string>& words, bool owner_died) {
     const patience patience;
-    // Were it ignored, nobody could say how the program ended.
+    // If it is ignored, exit statuses are lost.
     const signal_setting children(SIGCHLD, SIG_DFL);
     const pid_t parent = ::getpid();
     int ends[2];
@@ -115,7 +116,7 @@ int run_program(const std::vector<std::string>& words, bool owner_died) {
         cannot_start(words[0]);
     if (child == 0) {
         patience.restore();
-        // The only thread. NOLINTNEXTLINE(concurrency-mt-unsafe)
+        // This is the only thread. NOLINTNEXTLINE(concurrency-mt-unsafe)
         ::setenv("LITE_OWNER_DIED", owner_died ? "1" : "0", 1);
         become(words, parent, ready.get());
     }
@@ -132,7 +133,6 @@ int run_program(const std::vector<std::string>& words, bool owner_died) {
     return WIFSIGNALED(status) ? status_of_signal + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-// Returns whether who had it before died.
 bool take(session& session, const lock_arguments& args, const lite::region& region,
           std::uint64_t owner) {
     const std::uint32_t flags = args.shared ? LITE_LOCK_SHARED : 0U;
@@ -171,7 +171,7 @@ int lock_command(session& session, const lock_arguments& args) {
     try {
         status = run_program(args.command, owner_died);
     } catch (...) {
-        // Else the next one would be told that we died with it.
+        // Otherwise the next holder would get EOWNERDEAD.
         lite_unlock(node, region.handle(), args.offset, owner);
         throw;
     }
@@ -199,7 +199,7 @@ int barrier_command(session& session, const barrier_arguments& args) {
         check_range("barrier", args.name, args.offset, word_size, region.length());
         lh = region.handle();
     }
-    // No time is a millisecond.
+    // Zero is not supported: take a millisecond.
     const int timeout =
         args.timeout_ms ? std::max(static_cast<int>(*args.timeout_ms), 1) : LITE_FOREVER;
     const int err = lite_barrier(node, lh, args.offset, args.n, timeout);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// lite set, copy, cmp, checksum: what the nodes do that hold the bytes. It is
-// asked for in chunks, for the sake of progress and of interruptions.
+// lite set, copy, cmp, checksum: executed by the nodes that hold the bytes, requested in chunks for
+// progress and interruption.
 
 #include "commands.hpp"
 #include "transfer.hpp"
@@ -27,8 +27,8 @@ std::uint64_t length_of(const std::optional<std::uint64_t>& wanted, std::uint64_
     return wanted.value_or(offset < region.length() ? region.length() - offset : 0);
 }
 
-// Calls @piece(done, length) for pieces of at most @chunk bytes, one after the
-// other, until it returns false.
+// Calls @piece(done, length) for consecutive pieces of at most @chunk bytes, until it returns
+// false.
 template <typename Piece>
 void in_pieces(session& session, std::uint64_t total, std::uint64_t chunk, bool show, Piece piece) {
     const interrupt_guard guard;
@@ -43,7 +43,7 @@ void in_pieces(session& session, std::uint64_t total, std::uint64_t chunk, bool 
     }
 }
 
-// Must pieces of a copy go from the end to the beginning?
+// Must the pieces of a copy go from the end to the start?
 bool is_backward(const copy_arguments& args) {
     return args.from == args.to && args.to_offset > args.from_offset &&
            args.to_offset - args.from_offset < args.length;
@@ -74,7 +74,7 @@ int set_command(session& session, const set_arguments& args) {
     auto region = map_for(session, "set", args.name, lite::rights::write);
     const auto total = length_of(args.length, args.offset, region);
     check_range("set", args.name, args.offset, total, region.length());
-    // Each piece begins with the pattern's first byte.
+    // Every piece starts with the pattern's first byte.
     const auto chunk = chunk_size - chunk_size % args.pattern.size();
     in_pieces(session, total, chunk, args.progress, [&](auto done, auto length) {
         try {

@@ -34,8 +34,7 @@ output_file::output_file(const std::string& path) : m_path(path), m_target(path)
                 throw file_failure(path);
             return;
         }
-        // Renaming needs no right to the file itself, but who made it
-        // read-only wants to keep it.
+        // rename() needs no right to the file itself, but a read-only file should be kept.
         if (::access(path.c_str(), W_OK))
             throw file_failure(path);
         const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
@@ -61,7 +60,7 @@ output_file::~output_file() {
 }
 
 void output_file::commit() {
-    // On disk before it replaces anything, lest a crash leave neither.
+    // On disk before it replaces the old file, so that a crash leaves one of them.
     if (!m_temporary.empty() && ::fdatasync(m_fd.get()) && errno != EINVAL)
         throw file_failure(m_path);
     if (::close(m_fd.release()))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A file that is replaced all at once or not at all.
+// A file that is replaced completely or not at all.
 #pragma once
 
 #include "common/io.hpp"
@@ -9,11 +9,10 @@
 
 namespace tools {
 
-// Data goes to a temporary file beside @path, which takes its name when it is
-// complete; whatever goes wrong before, an older file of that name stays as it
-// is. The new one is readable and writable by the owner only, less the umask.
-// What cannot be replaced in this way (a device, a pipe) is written directly;
-// symbolic links are followed.
+// Data goes to a temporary file in the directory of @path, renamed when complete; until then an old
+// file stays as it is. The new file is readable and writable by its owner only, less the umask. A
+// target that cannot be replaced in this way (a device, a pipe) is written directly; symbolic links
+// are followed.
 class output_file {
   public:
     // Throws failure.
@@ -25,13 +24,13 @@ class output_file {
 
     int fd() const { return m_fd.get(); }
 
-    // Gives it its name. Throws failure.
+    // Renames it to its target. Throws failure.
     void commit();
 
   private:
-    std::string m_path;       // as the user said it, for messages
-    std::string m_target;     // what it is after following links
-    std::string m_temporary;  // empty when written directly
+    std::string m_path;       // as given, for messages
+    std::string m_target;     // @path with links resolved
+    std::string m_temporary;  // empty when writing directly
     unique_fd m_fd;
 };
 

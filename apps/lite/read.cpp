@@ -47,7 +47,7 @@ void copy(const lite::region& region, const read_arguments& args, std::uint64_t 
     }
 }
 
-// What a terminal would obey instead of show is not sent there unasked.
+// Control characters are not sent to a terminal unless asked for.
 void refuse_binary(const read_arguments& args, std::span<const std::byte> bytes) {
     if (!is_text(as_text(bytes)))
         throw failure(
@@ -69,7 +69,7 @@ int read_command(session& session, const read_arguments& args) {
     const interrupt_guard guard;
     const bool to_file = args.file && *args.file != "-";
     const bool to_terminal = !to_file && ::isatty(io.out);
-    // On one screen the bar and the data would be in each other's way.
+    // On one terminal the bar and the data would mix.
     progress progress(io.err, length, args.progress && !to_terminal);
 
     if (to_file) {

@@ -23,7 +23,7 @@ void set_grant(session& session, std::string_view verb, const grant_arguments& a
     try {
         node.grant(args.name, {args.uid, args.node, lite::rights(args.rights)});
     } catch (const lite::error& e) {
-        // Otherwise it is about memory.
+        // The general text of ENOSPC is about memory.
         if (e.code().value() == ENOSPC)
             throw failure(fmt::format("{} {}: it has {} grants, and cannot have more", verb,
                                       printable(args.name), LITE_GRANTS_MAX));
@@ -31,7 +31,7 @@ void set_grant(session& session, std::string_view verb, const grant_arguments& a
     }
 }
 
-// Does something to each of several LMRs; says which of them failed.
+// Applies @change to each of several LMRs, and reports those that fail.
 int for_each(session& session, std::string_view verb, const std::vector<std::string>& names,
              const std::function<void(lite::context&, const std::string& name)>& change) {
     auto& node = session.node();

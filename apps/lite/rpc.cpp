@@ -25,10 +25,10 @@
 namespace tools {
 namespace {
 
-// A signal that comes between the look for one and the wait is seen that late.
+// A signal between the check and the wait is noticed after this time.
 constexpr int look_up_ms = 1000;
 
-// Memory that others have now may be there by then.
+// Other requests may have released memory by then.
 constexpr int memory_pause_ms = 100;
 
 failure rpc_failure(std::string_view verb, std::string_view what, int err) {
@@ -58,8 +58,8 @@ void open_pipe(unique_fd& read_end, unique_fd& write_end) {
     ::_exit(127);
 }
 
-// Feeds the command what it wants to read of the request, and gathers what it
-// writes. A command that writes more than fits is told by a closed pipe.
+// Feeds the request to the command as far as it reads it, and collects its output. Throws
+// std::length_error if there is more than @most.
 void converse(exec_pipes& pipes, std::span<const std::byte> request, std::vector<std::byte>& reply,
               std::size_t most) {
     std::array<std::byte, 4096> buffer;
@@ -90,9 +90,9 @@ void converse(exec_pipes& pipes, std::span<const std::byte> request, std::vector
     }
 }
 
-// Its status, as of waitpid(2). A command may have closed its output and live on.
+// Returns the status as of waitpid(2). A command may close its output and continue.
 int await_end(pid_t child) {
-    // Not pidfd_open(): the header of glibc 2.36 forgot that there is C++.
+    // Not pidfd_open(): its declaration in glibc 2.36 lacks extern "C".
     const unique_fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
     pollfd ended{pidfd.get(), POLLIN, 0};
     int status = 0;
@@ -107,7 +107,7 @@ int await_end(pid_t child) {
     }
 }
 
-// Runs the command; its exit status is what the caller is told.
+// Runs the command; its exit status is the status of the reply.
 std::uint32_t execute(const std::string& command, const lite_rpc_request& request,
                       std::span<const std::byte> data, std::vector<std::byte>& reply,
                       std::size_t most) {
@@ -123,8 +123,8 @@ std::uint32_t execute(const std::string& command, const lite_rpc_request& reques
         ::setenv("LITE_CALLER_GID", std::to_string(request.gid).c_str(), 1);
         run_child(pipes, command);
     }
-    // A group of its own, so that what the shell starts can be ended with it. Both sides
-    // make it, lest one is too late.
+    // Its own process group, so that what the shell starts can be ended with it. Both sides set it,
+    // since either may run first.
     ::setpgid(pid, pid);
     pipes.to_child_end = unique_fd();
     pipes.from_child_end = unique_fd();
@@ -157,8 +157,8 @@ class server {
 
     int run() {
         enroll();
-        // A command that does not read its input must not end us, and how it
-        // ends we want to know.
+        // A command that does not read its input must not end this process, and its exit status is
+        // needed.
         std::optional<signal_setting> pipes, children;
         if (m_args.exec) {
             pipes.emplace(SIGPIPE, SIG_IGN);
@@ -194,10 +194,10 @@ class server {
             print(m_session.io().err, fmt::format("lite: serving function {}\n", number));
     }
 
-    // Answers the last request and takes the next one.
+    // Answers the previous request and takes the next one.
     void next(lite_rpc_request& request, std::uint32_t status) {
         for (;;) {
-            // What was done is told before the end.
+            // Send the reply to a request that was executed before stopping.
             if (interrupt_guard::pending())
                 give(request, status);
             interrupt_guard::check();
@@ -213,7 +213,7 @@ class server {
         }
     }
 
-    // Answers the last request, if it wants that, and takes none.
+    // Answers the previous request, if it is a call, without taking another.
     void give(const lite_rpc_request& request, std::uint32_t status) {
         while (request.token) {
             const int err =
@@ -227,9 +227,9 @@ class server {
         }
     }
 
-    // Long requests and replies may have only so much of a node's memory, and others may
-    // have all of it. Meanwhile a request, or its answer, stays for as long as its caller
-    // waits; a signal ends the pause.
+    // A node limits the memory of long requests and replies, and others may use all of it.
+    // Meanwhile a request, or its reply, stays pending until its caller times out; a signal ends
+    // the pause.
     static void wait_for_memory() { ::poll(nullptr, 0, memory_pause_ms); }
 
     std::uint32_t answer(const lite_rpc_request& request) {
@@ -261,7 +261,7 @@ std::vector<std::byte> request_data(session& session, const std::optional<std::s
     }
     if (!data)
         return {};
-    // One more than there may be, so that too much is seen.
+    // One more than allowed, so that excess is noticed.
     constexpr std::size_t most = LITE_RPC_BULK_MAX + 1;
     std::vector<std::byte> bytes;
     for (std::size_t size = LITE_RPC_BYTES_MAX; bytes.size() < most; size *= 2) {
@@ -276,7 +276,7 @@ std::vector<std::byte> request_data(session& session, const std::optional<std::s
     return bytes;
 }
 
-// The number that a function has on a node, or a negative errno.
+// The number of a function on a node, or a negative errno.
 int find_number(session& session, const function_name& function, std::uint32_t node) {
     if (function.number)
         return static_cast<int>(function.number);
@@ -292,8 +292,8 @@ std::uint32_t function_number(session& session, std::string_view verb, const cal
     return static_cast<std::uint32_t>(number);
 }
 
-// Calls to several nodes at once: the replies with the number of the node before
-// each, failures on standard error.
+// Calls to several nodes at once: prints replies prefixed by the node, and failures on standard
+// error.
 class several {
   public:
     several(session& session, const call_arguments& args)
@@ -308,7 +308,7 @@ class several {
                 fmt::format("--quorum {}: only {} nodes", m_wanted, m_args.nodes.size()));
         const auto request = request_data(m_session, m_args.data);
         find();
-        // With those that are left it cannot be; without --quorum they are asked all the same.
+        // The quorum may be out of reach; without --quorum call the remaining nodes all the same.
         if (!m_legs.empty() && m_quorum <= m_legs.size())
             call(request);
         if (m_answered < m_wanted)
@@ -323,7 +323,7 @@ class several {
                                               printable(m_args.function.text), node, what));
     }
 
-    // A name may have another number on each node.
+    // A name may have a different number on each node.
     void find() {
         for (const auto node : m_args.nodes) {
             const int number = find_number(m_session, m_args.function, node);
@@ -356,7 +356,7 @@ class several {
     }
 
     void tell(const lite_rpc_leg& leg, std::span<const std::byte> reply) {
-        // That others were quicker is what was asked for.
+        // Cancelled because the quorum was reached.
         if (leg.error == -ECANCELED && m_answered >= m_wanted)
             return;
         if (leg.error) {

@@ -13,7 +13,6 @@
 namespace tools {
 namespace {
 
-// The device that was to be opened, for messages.
 std::string device_name(int index) {
     if (index >= 0)
         return fmt::format("/dev/lite{}", index);
@@ -40,7 +39,7 @@ lite::context& session::node() {
             case ENOTCONN:
                 throw failure(fmt::format("{}: {}", device, e.code().message()));
             default:
-                // It is about a file here, and the system's words fit better.
+                // Failures to open a file: the system's text fits better.
                 throw failure(fmt::format("{}: {}", device, system_text(e.code().value())));
         }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the commands of "lite" work with.
+// The environment of the commands of "lite".
 #pragma once
 
 #include "common/cli.hpp"
@@ -15,16 +15,15 @@
 
 namespace tools {
 
-// What is outside of the program; tests have their own.
+// What lies outside of the program; tests replace it.
 struct environment {
     streams io;
     // Opens /dev/liteN; -1: the default one. Throws lite::error.
     std::function<lite::context(int index)> open = [](int index) { return lite::context(index); };
 };
 
-// One run of the program: its streams, and the LITE node, which is opened when
-// a command first needs it, so that mistakes on the command line are reported
-// on machines without one, too.
+// One run of the program: its streams and its LITE node. The node is opened on first use, so that
+// command-line errors are reported on machines without one, too.
 class session {
   public:
     session(const environment& env, const int& index) : m_env(env), m_index(index) {}
@@ -36,14 +35,14 @@ class session {
 
   private:
     const environment& m_env;
-    const int& m_index;  // the option's variable, set once the command line is parsed
+    const int& m_index;  // the option's variable, set when the command line is parsed
     std::optional<lite::context> m_node;
 };
 
-// The program. Throws interrupted.
+// The whole program. Throws interrupted.
 int run_lite(const arguments& words, const environment& env);
 
-// "VERB NAME: what LITE says".
+// "VERB NAME: text of the error".
 failure explain(std::string_view verb, std::string_view name, const lite::error& e);
 
 // Maps an LMR for the command @verb. Throws failure.

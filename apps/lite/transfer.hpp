@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What lite read and lite write have in common.
+// Shared by lite read and lite write.
 #pragma once
 
 #include "session.hpp"
@@ -12,8 +12,8 @@
 
 namespace tools {
 
-// Large enough to make the cost of a call invisible, small enough to keep
-// interruptions and the progress bar prompt on a slow network.
+// Large enough to hide the cost of a call, small enough for prompt interruption and progress on a
+// slow network.
 constexpr std::size_t chunk_size = std::size_t{4} << 20;
 
 // "VERB NAME: why; 10 of 20 bytes were PARTICIPLE". @total 0: unknown.

@@ -19,8 +19,8 @@
 namespace tools {
 namespace {
 
-// One of getpwuid_r() and its kin: retried with more room as long as it asks for
-// it. Calls @use with what was found.
+// Calls @lookup, one of getpwuid_r() and the like, with a larger buffer while it asks for one; @use
+// gets the entry. False if there is none.
 template <typename Entry, typename Key, typename Lookup, typename Use>
 bool look_up(Key key, Lookup lookup, Use use) {
     std::vector<char> room(1024);
@@ -46,7 +46,7 @@ std::string name_of(std::uint32_t id, Lookup lookup, char* Entry::*name) {
     return text;
 }
 
-// The largest is LITE_KEEP, and nobody's.
+// The largest value is LITE_KEEP, and not an id.
 std::uint32_t parse_id(std::string_view text, std::string_view kind) {
     try {
         return static_cast<std::uint32_t>(parse_number(text, 0, LITE_KEEP - 1));

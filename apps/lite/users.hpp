@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Names of users and groups. Each is asked for once: a directory server may be
-// behind it.
+// Names of users and groups, cached: each look-up may go to a directory server.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +10,11 @@
 
 namespace tools {
 
-// From what people type to numbers: names are looked up first, as chown(1)
-// does, for they may consist of digits. Throw usage_error.
+// The uid of a name or number. Names come first, as in chown(1), since they may consist of digits.
+// Throws usage_error, as does parse_ownership().
 std::uint32_t parse_user(std::string_view text);
 
-// Owner and group to be given to an LMR; LITE_KEEP: the one that it has.
+// New owner and group of an LMR; LITE_KEEP: unchanged.
 struct ownership {
     std::uint32_t uid;
     std::uint32_t gid;

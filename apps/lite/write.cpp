@@ -21,12 +21,11 @@
 namespace tools {
 namespace {
 
-// Where the data comes from.
 struct source {
     std::string name;  // for messages
     unique_fd owned;
     int fd;
-    std::optional<std::uint64_t> size;  // what is left of a regular file
+    std::optional<std::uint64_t> size;  // rest of a regular file, bytes
 };
 
 std::optional<std::uint64_t> size_left(int fd) {
@@ -50,7 +49,7 @@ source open_source(const write_arguments& args, const streams& io) {
     return {*args.file, std::move(fd), number, size_left(number)};
 }
 
-// Where the data goes, and how far it came.
+// Destination of the data, and how much is there.
 class sink {
   public:
     sink(lite::region& region, const write_arguments& args, std::optional<std::uint64_t> total)
@@ -63,7 +62,7 @@ class sink {
         try {
             check_range("write", m_args.name, offset, bytes.size(), m_region.length());
         } catch (const failure&) {
-            // The end of a stream cannot be seen from its beginning.
+            // Only a stream can fail here after its start: its length is unknown before.
             if (!m_done)
                 throw;
             throw stopped(
@@ -111,10 +110,10 @@ void copy(const source& from, sink& to, progress& progress) {
 }
 
 int write_stream(session& session, const write_arguments& args) {
-    // The file first: without it there is nothing to map the LMR for.
+    // The file first: no need to map the LMR without it.
     const auto from = open_source(args, session.io());
     auto region = map_for(session, "write", args.name, lite::rights::write);
-    // No need to begin when the end is known not to fit.
+    // Do not start a transfer that cannot fit.
     check_range("write", args.name, args.offset, from.size.value_or(0), region.length());
 
     const interrupt_guard guard;

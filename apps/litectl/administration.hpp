@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the commands of "litectl" work with: options as the command line left
-// them, the outside world, and the functions that do it. They return an exit
-// status, or throw failure or usage_error.
+// The commands of "litectl": their options, the outside world, and the functions that execute them.
+// These return an exit status, or throw failure or usage_error.
 #pragma once
 
 #include "channel.hpp"
@@ -22,7 +21,7 @@
 
 namespace tools {
 
-// What is outside of the program; tests have their own.
+// What lies outside of the program; tests replace it.
 struct surroundings {
     streams io;
     std::function<std::unique_ptr<channel>()> connect = [] { return connect_netlink(); };
@@ -32,7 +31,6 @@ struct surroundings {
     std::string default_secret = "/etc/lite/secret";
 };
 
-// The program.
 int run_litectl(const arguments& words, const surroundings& world);
 
 // --- The commands ---
@@ -58,7 +56,7 @@ struct start_arguments {
 int start_command(const surroundings& world, const start_arguments& args);
 
 struct secret_arguments {
-    std::optional<std::string> file;  // the default one; "-": standard output
+    std::optional<std::string> file;  // none: the default one; "-": standard output
 };
 int secret_command(const surroundings& world, const secret_arguments& args);
 
@@ -84,26 +82,25 @@ int status_command(const surroundings& world, const show_arguments& args);
 int stats_command(const surroundings& world, const show_arguments& args);
 int events_command(const surroundings& world, const show_arguments& args);
 
-// --- What they share ---
+// --- Shared by the commands ---
 
-// A request about the node of that index.
 message request_for(std::uint8_t command, const std::optional<std::uint32_t>& index);
 
-// Sends it; a refusal becomes "VERB: why", in the words of the kernel if it
-// gave any, else in those of lite_netlink.h. Throws failure.
+// Sends a request; a refusal becomes "VERB: reason", with the kernel's text, or else that for the
+// errno in lite_netlink.h. Throws failure.
 std::vector<message> ask(channel& channel, std::string_view verb, const message& request,
                          bool dump = false);
 
-// "VERB: why" of an errno of that command, in the words of the kernel unless they are empty.
+// "VERB: reason" for an errno of that command; @text is the kernel's, or empty.
 failure explained(std::string_view verb, std::uint8_t command, int error, const std::string& text);
 
-// "up", "down" and so on; "state 9" for one that is news to us.
+// "up", "down" and so on; "state 9" for an unknown one.
 std::string state_name(std::uint8_t state);
 
-// Of enum lite_end_cause.
+// Name of an enum lite_end_cause.
 std::string cause_name(std::uint8_t cause);
 
-// ADDRESS:PORT of a node; empty if it is not told.
+// ADDRESS:PORT of a node; empty if absent.
 std::string address_of(const message& node);
 
 }  // namespace tools

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The way to the kernel's side of litectl. Unit tests put a fake in the place
-// of the netlink socket.
+// litectl's connection to the kernel. Unit tests replace the netlink socket by a fake.
 #pragma once
 
 #include "message.hpp"
@@ -18,7 +17,7 @@
 
 namespace tools {
 
-// The kernel refused. what() is its own explanation; empty if it gave none.
+// The kernel refused a request. what() is its explanation, or empty.
 class refusal : public std::runtime_error {
   public:
     // @code: a positive errno
@@ -39,23 +38,21 @@ class channel {
   public:
     virtual ~channel() = default;
 
-    // Sends a request and waits for what comes back: all parts of a dump, or
-    // the answer, if there is one, to anything else. Throws refusal, and
-    // failure when netlink itself fails.
+    // Sends a request and waits for the answer: all parts of a dump, else at most one message.
+    // Throws refusal, and failure if netlink itself fails.
     virtual std::vector<message> request(const message& request, bool dump) = 0;
 
-    // Calls @on_event for every event from now on, and @on_loss whenever some were lost
-    // because they were not read in time, until one of them returns false. @on_ready is
-    // called once no event can be missed any more. Returns false when there was
-    // nothing for so long as @timeout.
+    // Calls @on_event for each event from now on, and @on_loss when events were lost because they
+    // were not read in time, until one of them returns false. Calls @on_ready once no event can be
+    // missed. Returns false if nothing came within @timeout.
     virtual bool follow(const std::function<void()>& on_ready,
                         const std::function<bool(const message&)>& on_event,
                         const std::function<bool()>& on_loss,
                         std::optional<std::chrono::milliseconds> timeout = {}) = 0;
 };
 
-// A netlink socket. Throws module_missing, and failure. @family: what unit
-// tests, on a kernel without the module, have to replace.
+// Opens a netlink socket. Throws module_missing, and failure. @family: replaced by unit tests, on a
+// kernel without the module.
 std::unique_ptr<channel> connect_netlink(const std::string& family = LITE_GENL_NAME);
 
 }  // namespace tools

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The command line of "litectl". What it means is in litectl(8).
+// The command line of "litectl", as documented in litectl(8).
 
 #include "administration.hpp"
 
@@ -14,7 +14,7 @@
 namespace tools {
 namespace {
 
-// An unsigned integer of a range, which may be all that the type can hold.
+// Parser of an unsigned integer; by default up to the type's maximum.
 template <typename T>
 auto in_range(std::uint64_t low, std::uint64_t high = std::numeric_limits<T>::max()) {
     return [low, high](std::string_view text) {

@@ -15,7 +15,7 @@ namespace {
 
 using clock = std::chrono::system_clock;
 
-// Local time to the millisecond, with the offset from UTC: RFC 3339.
+// RFC 3339: local time to the millisecond, with the offset from UTC.
 std::string timestamp(clock::time_point now) {
     const auto ms =
         std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() %
@@ -33,7 +33,7 @@ int events_command(const surroundings& world, const show_arguments& args) {
     const auto channel = world.connect();
     const auto on_event = [&](const message& event) {
         const auto index = event.u32(LITE_A_INDEX).value_or(0);
-        // Events of other nodes than the one asked for.
+        // Not the node asked for.
         if (args.index && *args.index != index)
             return true;
         const auto id = event.u16(LITE_A_NODE_ID);

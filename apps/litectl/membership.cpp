@@ -14,13 +14,12 @@ namespace tools {
 
 namespace {
 
-// Longer than the kernel takes: that, once it is in, connects to all members.
+// Beyond the kernel's limit: after admission it connects to all members.
 constexpr std::chrono::seconds grace(60);
 
-// The kernel's, if it is told none.
 constexpr std::uint32_t default_timeout_ms = 15000;
 
-// How the attempt of that number has ended: the node's id, if it has. Throws failure.
+// The node's id if the join attempt has succeeded, nothing while it is in progress. Throws failure.
 std::optional<std::uint16_t> joined(channel& channel, const std::optional<std::uint32_t>& index,
                                     std::uint32_t number) {
     const auto answers = ask(channel, "join", request_for(LITE_CMD_NODE_GET, index));
@@ -54,7 +53,7 @@ int join_command(const surroundings& world, const join_arguments& args) {
         if (!answers.empty())
             number = answers.front().u32(LITE_A_JOIN).value_or(0);
     };
-    // What is news of others, or was lost, is a reason to look as well.
+    // Check after any event of this node, and after a loss of events.
     const auto look = [&] {
         id = joined(*channel, args.index, number);
         return !id;

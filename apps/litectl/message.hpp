@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A generic netlink message of LITE's family, apart from any socket: a command
-// and attributes. They are numbers rather than values of the enumerations
-// lite_cmd and lite_attr, for a newer kernel may send others.
+// A generic netlink message of LITE's family, independent of sockets: a command and attributes.
+// They are numbers, not lite_cmd and lite_attr, since a newer kernel may send others.
 #pragma once
 
 #include <cstddef>
@@ -24,15 +23,14 @@ class message {
     std::uint8_t command() const { return m_command; }
 
     void put_bytes(std::uint16_t type, std::span<const std::byte> value);
-    void put_string(std::uint16_t type, std::string_view value);  // with a NUL behind it
+    void put_string(std::uint16_t type, std::string_view value);  // appends a NUL
     void put_flag(std::uint16_t type) { put_bytes(type, {}); }
     void put_u8(std::uint16_t type, std::uint8_t value) { put_integer(type, value); }
     void put_u16(std::uint16_t type, std::uint16_t value) { put_integer(type, value); }
     void put_u32(std::uint16_t type, std::uint32_t value) { put_integer(type, value); }
     void put_u64(std::uint16_t type, std::uint64_t value) { put_integer(type, value); }
 
-    // The value, or nothing if the attribute is absent. Throws failure if it is
-    // of another size.
+    // The value, or nothing if the attribute is absent. Throws failure if its size is wrong.
     std::optional<std::uint8_t> u8(std::uint16_t type) const { return integer<std::uint8_t>(type); }
     std::optional<std::uint16_t> u16(std::uint16_t type) const {
         return integer<std::uint16_t>(type);

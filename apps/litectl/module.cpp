@@ -19,14 +19,13 @@
 namespace tools {
 namespace {
 
-// Names and arguments for exec() are not const in C, and not changed either.
+// exec() takes non-const words, but does not change them.
 using argument_list = std::array<char*, 3>;
 
-// What a program says on its standard error, up to a screenful, and how it
-// ended, as waitpid() tells. @program is looked for in PATH and, since that of
-// an ordinary user lacks it, in /sbin.
+// What modprobe wrote to its outputs, about 4 KB at most, and its status as of waitpid(2). It is
+// looked up in PATH, then in /sbin, which a user's PATH may lack.
 struct outcome {
-    int error = 0;  // errno: it could not be started
+    int error = 0;  // errno if it could not be started
     int status = 0;
     std::string said;
 };
@@ -59,7 +58,7 @@ outcome run_modprobe() {
     if (result.error)
         return result;
 
-    // Ours must be closed, or there is no end to read.
+    // As long as this end is open, read() sees no end of file.
     writing = unique_fd();
     std::array<char, 4096> chunk;
     for (;;) {

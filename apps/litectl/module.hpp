@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Loading the kernel module.
+// Loads the kernel module.
 #pragma once
 
 namespace tools {
 
-// Runs "modprobe lite". Throws failure with what modprobe said, and with how to
-// load the module by hand.
+// Runs "modprobe lite". Throws failure with modprobe's message, and a hint to load the module by
+// hand.
 void load_module();
 
 }  // namespace tools

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The channel of real life: a generic netlink socket, by way of libnl.
+// The real channel: a generic netlink socket, using libnl.
 
 #include "channel.hpp"
 
@@ -25,10 +25,10 @@
 namespace tools {
 namespace {
 
-// A dump that the kernel had to interrupt is asked for again, so many times.
+// Attempts at a dump that the kernel interrupts.
 constexpr int dump_attempts = 5;
 
-// For bursts of events, as when a large cluster falls apart.
+// For bursts of events, as when a large cluster breaks up.
 constexpr int event_buffer_size = 1 << 20;
 
 using socket_ptr = std::unique_ptr<nl_sock, decltype(&::nl_socket_free)>;
@@ -50,8 +50,8 @@ message to_message(nlmsghdr* header) {
     return result;
 }
 
-// The kernel's explanation behind an error message or the end of a dump:
-// attributes after @skip bytes of payload.
+// The kernel's explanation after an error or the end of a dump: attributes after @skip bytes of
+// payload.
 std::string explanation(nlmsghdr* header, std::size_t skip) {
     const auto length = static_cast<std::size_t>(::nlmsg_datalen(header));
     if (!(header->nlmsg_flags & NLM_F_ACK_TLVS) || length < skip)
@@ -66,9 +66,8 @@ std::string explanation(nlmsghdr* header, std::size_t skip) {
     return {text, ::strnlen(text, static_cast<std::size_t>(::nla_len(attrs[NLMSGERR_ATTR_MSG])))};
 }
 
-// What comes back for one request. Its functions are called by libnl, which is
-// C: no exception may pass through it, hence the one for want of memory is
-// kept for later.
+// The answer to one request. libnl, which is C, calls these functions: exceptions must not pass
+// through it, so they are kept for later.
 struct conversation {
     std::vector<message> answers;
     bool done = false;
@@ -119,17 +118,17 @@ struct conversation {
     static int on_error(sockaddr_nl*, nlmsgerr* error, void* arg) {
         auto& self = *static_cast<conversation*>(arg);
         return self.guarded([&] {
-            // The error is the payload of the message whose header is before it.
+            // The error is the payload of the message with this header.
             auto* header =
                 reinterpret_cast<nlmsghdr*>(reinterpret_cast<std::byte*>(error) - NLMSG_HDRLEN);
-            // Our request follows it, unless the kernel left that out.
+            // The request follows, unless the kernel left it out.
             std::size_t skip = sizeof(nlmsgerr);
             if (!(header->nlmsg_flags & NLM_F_CAPPED))
                 skip += error->msg.nlmsg_len - sizeof(nlmsghdr);
             self.error = -error->error;
             self.text = explanation(header, skip);
             self.done = true;
-            // NL_STOP would make libnl translate it into an error of its own.
+            // With NL_STOP libnl would return an error of its own.
             return NL_SKIP;
         });
     }
@@ -183,7 +182,7 @@ class netlink_channel final : public channel {
             for (const auto& event : talk.answers)
                 if (!on_event(event))
                     return true;
-            // ENOBUFS, in libnl's words.
+            // ENOBUFS, as libnl translates it.
             if (error == -NLE_NOMEM) {
                 if (!on_loss())
                     return true;
@@ -194,7 +193,6 @@ class netlink_channel final : public channel {
     }
 
   private:
-    // Whether something comes in time.
     static bool readable(nl_sock* socket, std::chrono::milliseconds timeout) {
         pollfd fd{::nl_socket_get_fd(socket), POLLIN, 0};
         const auto limit = std::min<std::chrono::milliseconds::rep>(timeout.count(), INT_MAX);
@@ -211,7 +209,7 @@ class netlink_channel final : public channel {
             throw std::bad_alloc();
         if (const int error = ::genl_connect(socket.get()))
             throw netlink_failure("connecting", error);
-        // Only for better messages: no harm if the kernel cannot.
+        // Only for better messages; failure does not matter.
         const int on = 1;
         const int fd = ::nl_socket_get_fd(socket.get());
         ::setsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof(on));
@@ -232,14 +230,14 @@ class netlink_channel final : public channel {
                 throw netlink_failure("building a request", error);
 
         const int sent = ::nl_send_auto(m_socket.get(), msg.get());
-        // There may be the cluster's secret in it.
+        // It may contain the cluster secret.
         auto* header = ::nlmsg_hdr(msg.get());
         ::explicit_bzero(::nlmsg_data(header), static_cast<std::size_t>(::nlmsg_datalen(header)));
         if (sent < 0)
             throw netlink_failure("sending", sent);
     }
 
-    // Events answer no request, so their sequence numbers mean nothing.
+    // Events are not answers, so do not check their sequence numbers.
     static int on_event_sequence(nl_msg*, void*) { return NL_OK; }
 
     static int receive_once(nl_sock* socket, conversation& talk,

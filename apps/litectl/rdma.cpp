@@ -26,8 +26,7 @@ constexpr auto no_device =
     "there is no RDMA device on this machine ('rdma link add rxe0 type rxe netdev eth0' "
     "makes one of Soft-RoCE)";
 
-// Entries of a directory; none if it cannot be read. Devices come and go while
-// we look.
+// Entries of a directory; none if it cannot be read, since devices may come and go.
 std::vector<fs::path> entries(const fs::path& directory) {
     std::vector<fs::path> found;
     std::error_code ignored;
@@ -36,8 +35,7 @@ std::vector<fs::path> entries(const fs::path& directory) {
     return found;
 }
 
-// The first word of a file in sysfs; empty if there is none. Reading the entry
-// of an unused GID fails, which is normal.
+// The first word of a file in sysfs; empty if there is none. Reading an unused GID fails.
 std::string word_in(const fs::path& file) {
     std::ifstream in(file);
     std::string word;
@@ -54,7 +52,7 @@ std::vector<std::string> netdevs_of(const fs::path& device) {
     // InfiniBand: the IPoIB interfaces are siblings on the same PCI function.
     for (const auto& netdev : entries(device / "device" / "net"))
         found.insert(netdev.filename().string());
-    // Soft-RoCE says what it is on, even before it has a GID.
+    // Soft-RoCE names its interface even before it has a GID.
     found.insert(word_in(device / "parent"));
     found.erase("");
     return {found.begin(), found.end()};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Which RDMA device, and which address, a node is to be started on.
+// Chooses the RDMA device and the address to start a node on.
 #pragma once
 
 #include "common/endpoint.hpp"
@@ -12,19 +12,17 @@
 
 namespace tools {
 
-// An RDMA device and the network interfaces that belong to it.
 struct rdma_device {
     std::string name;
     std::vector<std::string> netdevs;
 };
 
-// An address of a network interface.
 struct interface_address {
     std::string netdev;
     ip_address address;
 };
 
-// The RDMA devices that sysfs knows, by name. @root: where sysfs lists them.
+// The RDMA devices in sysfs, by name. @root: their directory there.
 std::vector<rdma_device> rdma_devices(const std::filesystem::path& root);
 
 // The addresses of this machine, in the kernel's order. Throws failure.
@@ -36,11 +34,11 @@ struct place {
 };
 
 // Fills in what the user left open:
-// - neither: there must be one device only; then as if it had been named;
-// - a device: the first address of its interfaces that is neither loopback nor
-//   link-local, IPv4 before IPv6;
-// - an address: the device on whose interface it is, if there is one only;
-// - both: are taken as they are, the kernel will say if they do not match.
+// - neither given: there must be only one device, taken as if given;
+// - a device: the first address of its interfaces that is neither loopback nor link-local, IPv4
+//   before IPv6;
+// - an address: the device of its interface, if there is only one;
+// - both: taken as they are, the kernel reports a mismatch.
 // Throws failure, with a text that says what to do.
 place choose_place(const std::vector<rdma_device>& devices,
                    const std::vector<interface_address>& addresses,

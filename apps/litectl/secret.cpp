@@ -40,7 +40,7 @@ void check_owner(int fd, const std::string& path) {
                         path, status.st_mode & 07777));
 }
 
-// A line of hexadecimal digits, twice as many as random bytes.
+// A line of hexadecimal digits for half as many random bytes.
 secret random_line() {
     constexpr std::string_view digits = "0123456789abcdef";
     std::array<unsigned char, LITE_SECRET_MAX / 2> random;
@@ -65,7 +65,7 @@ secret read_secret(const std::string& path, int in) {
     unique_fd owned;
     int fd = in;
     if (path != "-") {
-        // Not to be kept waiting by a pipe of that name.
+        // O_NONBLOCK: a FIFO of that name must not block.
         owned = unique_fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
         if (!owned)
             throw failure(fmt::format("{}: {}", path, system_text(errno)));
@@ -73,7 +73,7 @@ secret read_secret(const std::string& path, int in) {
         check_owner(fd, path);
     }
 
-    // Room for the newline, and for one byte too many.
+    // Room for the newline, and for one excess byte.
     std::vector<std::byte> bytes(LITE_SECRET_MAX + 2);
     std::size_t length;
     try {
@@ -83,7 +83,7 @@ secret read_secret(const std::string& path, int in) {
     }
     if (length && bytes[length - 1] == std::byte{'\n'})
         length--;
-    // Shrinking moves nothing: no copy stays behind.
+    // Shrinking does not reallocate, so no copy is left behind.
     bytes.resize(length);
     secret result(std::move(bytes));
     if (!length)
@@ -102,7 +102,7 @@ void make_secret(const std::string& path, int out) {
     const auto directory = std::filesystem::path(path).parent_path();
     if (!directory.empty() && ::mkdir(directory.c_str(), 0700) && errno != EEXIST)
         throw failure(fmt::format("{}: {}", directory.string(), system_text(errno)));
-    // A secret that is there is in use: nothing replaces it by mistake.
+    // Never replaces a secret that may be in use.
     const unique_fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!fd)
         throw failure(fmt::format("{}: {}", path, system_text(errno)));

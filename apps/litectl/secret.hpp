@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The cluster secret, and the file that it is kept in.
+// The cluster secret and its file.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace tools {
 
-// Bytes that are wiped when they are no longer needed.
+// Bytes that are wiped after use.
 class secret {
   public:
     explicit secret(std::vector<std::byte> bytes) : m_bytes(std::move(bytes)) {}
@@ -24,15 +24,14 @@ class secret {
     std::vector<std::byte> m_bytes;
 };
 
-// Reads a secret of 1..64 bytes from a file, less one newline at its end. It
-// must be a regular file that belongs to root or to the caller and that nobody
-// else may read or write; "-" is standard input, @in, of which nothing is
-// asked. Throws failure.
+// Reads a secret of 1..64 bytes from a file, without a final newline. It must be a regular file
+// that belongs to root or the caller, without permissions for others; "-" is standard input, @in,
+// which is not checked. Throws failure.
 secret read_secret(const std::string& path, int in);
 
-// Makes a secret of 32 random bytes, in hexadecimal digits and with a newline, in a new
-// file that only its owner may read, in a directory that is made if there is none; "-" is
-// standard output, @out. Throws failure, also if the file exists.
+// Makes a secret of 32 random bytes, written as hexadecimal digits and a newline to a new file that
+// only its owner may read; makes the directory if necessary. "-" is standard output, @out. Throws
+// failure, also if the file exists.
 void make_secret(const std::string& path, int out);
 
 }  // namespace tools

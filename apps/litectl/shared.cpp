@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the commands of litectl share: asking the kernel, and its words.
+// Shared by the commands of litectl: requests to the kernel, and texts.
 
 #include "administration.hpp"
 
@@ -14,7 +14,7 @@
 namespace tools {
 namespace {
 
-// Why a command fails when the kernel does not say: <uapi/lite_netlink.h>.
+// Text of an errno without the kernel's explanation; see <uapi/lite_netlink.h>.
 std::string reason(std::uint8_t command, int error) {
     switch (error) {
         case EPERM:

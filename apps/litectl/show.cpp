@@ -17,7 +17,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-// An attribute as text for a table; "-" if it is not told.
+// An attribute as text for a table; "-" if absent.
 template <typename T>
 std::string cell(const std::optional<T>& value) {
     return value ? fmt::to_string(*value) : "-";
@@ -32,7 +32,6 @@ std::string state_cell(const message& node) {
     return state ? state_name(*state) : "-";
 }
 
-// Where it matters to whoever looks.
 void warn_insecure(const surroundings& world, const std::vector<message>& nodes) {
     if (std::any_of(nodes.begin(), nodes.end(),
                     [](const message& node) { return node.flag(LITE_A_INSECURE); }))
@@ -46,13 +45,13 @@ std::string address_cell(const message& node) {
     return address.empty() ? "-" : address;
 }
 
-// An attribute as JSON: null if it is not told.
+// An attribute as JSON: null if absent.
 template <typename T>
 json value(const std::optional<T>& value) {
     return value ? json(*value) : json();
 }
 
-// Id, state and address: what is known of every node.
+// Attributes of every node: id, state, address.
 void put_identity(json& object, const message& node) {
     object["id"] = value(node.u16(LITE_A_NODE_ID));
     object["state"] = node.u8(LITE_A_STATE) ? json(state_cell(node)) : json();
@@ -101,7 +100,7 @@ int nodes_command(const surroundings& world, const show_arguments& args) {
 }
 
 int status_command(const surroundings& world, const show_arguments& args) {
-    // One node is asked for, all of them are listed.
+    // A single node with do, all of them with dump.
     const auto nodes = sorted(
         ask(*world.connect(), "status", request_for(LITE_CMD_NODE_GET, args.index), !args.index),
         [](const message& node) { return node.u32(LITE_A_INDEX); });

@@ -16,8 +16,7 @@
 namespace tools {
 namespace {
 
-// The secret that was asked for, or the one where it is by default; without either a
-// warning if that is what is wanted.
+// The secret given or else the default one; with --insecure only a warning.
 std::optional<secret> find_secret(const surroundings& world, const start_arguments& args,
                                   std::uint16_t port) {
     if (args.insecure) {
@@ -41,7 +40,6 @@ std::optional<secret> find_secret(const surroundings& world, const start_argumen
                     world.default_secret));
 }
 
-// The module may have to be loaded before there is anybody to ask.
 std::unique_ptr<channel> connect(const surroundings& world) {
     try {
         return world.connect();

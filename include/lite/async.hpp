@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// liblite for C++20: coroutines. What waits for another node, or for another
-// program, is awaited; one thread, and one io_uring, carry all of it.
+// liblite for C++20: coroutines. Operations that wait for another node or program can be awaited;
+// one thread and one io_uring carry them all.
 //
 //    lite::task<> serve(lite::executor& ex, const lite::function& f) {
 //        std::array<std::byte, 64> buffer;
@@ -16,19 +16,17 @@
 //    lite::executor ex(node);
 //    ex.run(serve(ex, echo));
 //
-// Needs liburing (-luring) beside liblite. Everything throws lite::error, a
-// std::system_error, as the function of the same name in <lite/lite.h>. What can
-// wait can be cancelled by a std::stop_token, and is ECANCELED then; receive(), call()
-// and the like, locks and barriers have time-outs.
+// Needs liburing (-luring) beside liblite. Functions throw lite::error, a std::system_error, as
+// those of the same name in <lite/lite.h>. A std::stop_token cancels what waits, which then throws
+// ECANCELED; receive(), call() and the like, locks and barriers have time-outs.
 //
-// An executor belongs to the thread that made it; everything awaited of it, and
-// every std::stop_source that it is given tokens of, is used there and nowhere
-// else. Buffers have to stay until what uses them has been awaited. With GCC 12,
-// give a coroutine nothing to keep by reference that is not there longer than it.
+// An executor belongs to the thread that made it; everything awaited on it, and every
+// std::stop_source of tokens given to it, may be used only in that thread. Buffers must stay until
+// the operation on them has been awaited. With GCC 12, whatever a coroutine keeps by
+// reference must outlive it.
 //
-// What a coroutine holds when it ends by an exception, or with its executor, it does
-// not leave behind: a lock is given back by held_lock, a request by taken_request, a
-// handle by region.
+// A coroutine that ends by an exception, or with its executor, leaves nothing behind: held_lock
+// releases its lock, taken_request its request, region its handle.
 #pragma once
 
 #include <lite/async/engine.hpp>
@@ -40,12 +38,11 @@
 
 namespace lite {
 
-// Runs coroutines. What it has under way is cancelled when it is destroyed.
+// Runs coroutines. Its destructor cancels what is in flight.
 //
-// What can be awaited of it is in the headers of its bases: tasks, descriptors, time
-// and any ioctl in <lite/async/engine.hpp>, the memory of LMRs in memory.hpp, LMRs as
-// a whole in manage.hpp, calls and requests in rpc.hpp, locks and barriers in
-// sync.hpp.
+// The bases hold what can be awaited: tasks, descriptors, time and any ioctl in
+// <lite/async/engine.hpp>, the memory of LMRs in memory.hpp, LMRs as a whole in manage.hpp, calls
+// and requests in rpc.hpp, locks and barriers in sync.hpp.
 class executor : private detail::engine,
                  public memory_calls,
                  public manage_calls,
@@ -68,7 +65,7 @@ class executor : private detail::engine,
     using engine::run;
     using engine::sleep;
     using engine::spawn;
-    // Not the engine's, which is for those who carry things out.
+    // engine::submit() is internal.
     using memory_calls::submit;
 };
 

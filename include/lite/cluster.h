@@ -2,9 +2,9 @@
 /*
  * liblite: a node's membership, for C programs.
  *
- * A node is made, with its secret, by litectl(8). These functions bring it into a
- * cluster and out of it, and list the members. They need no context, and talk to
- * the module by generic netlink (<uapi/lite_netlink.h>).
+ * litectl(8) makes a node, with its secret. These functions make it join and leave a cluster, and
+ * list the members. They need no context, and talk to the module over generic netlink
+ * (<uapi/lite_netlink.h>).
  */
 #ifndef LITE_CLUSTER_H
 #define LITE_CLUSTER_H
@@ -17,7 +17,7 @@ extern "C" {
 
 #pragma GCC visibility push(default)
 
-/* Of a member: it is the node that was asked; its cluster has no secret. */
+/* Flags of a member: the node that was asked; its cluster has no secret. */
 #define LITE_MEMBER_SELF (1U << 0)
 #define LITE_MEMBER_INSECURE (1U << 1)
 
@@ -26,12 +26,12 @@ extern "C" {
 
 /*
  * struct lite_member - a member of the cluster, as one node sees it
- * @id: of the node, 1..65535; 0: of a node that is in no cluster
+ * @id: of the node, 1..65535; 0: the node is in no cluster
  * @state: LITE_NODE_UP, LITE_NODE_DOWN, ... (enum lite_node_state)
  * @flags: LITE_MEMBER_*
  * @port: where it listens
- * @incarnation: of its present life
- * @address: IPv4 or IPv6, in numbers
+ * @incarnation: changes with each restart of the node
+ * @address: IPv4 or IPv6, numeric
  */
 struct lite_member {
     uint32_t id;
@@ -43,41 +43,39 @@ struct lite_member {
 };
 
 /*
- * lite_members - list the members of the cluster that a node is in
+ * lite_members - list the members of a node's cluster
  * @index: of the node, as for lite_open()
- * @members: set to them, in order of ids, the node itself included; those that
- *    left are not listed; NULL if @max is 0
- * @max: at most so many
- * @count: set to how many there are, which may be more than @max
+ * @members: set to the members in order of ids, the node itself included, without those that left;
+ *    NULL if @max is 0
+ * @max: room in @members
+ * @count: set to the number of members, which may exceed @max
  *
- * Everybody may ask.
+ * Open to every user.
  *
- * Return: 0; -ENODEV (no such node, or the module is not loaded); -EINVAL (@index);
- * -EPROTO (the module's answer makes no sense); -EMFILE, -ENFILE.
+ * Return: 0; -ENODEV (no such node, or the module is not loaded); -EINVAL (@index); -EPROTO
+ * (malformed answer of the module); -EMFILE, -ENFILE.
  */
 int lite_members(int index, struct lite_member* members, size_t max, size_t* count) LITE_NOEXCEPT;
 
 /*
  * lite_join - bring a node into a cluster
- * @index: of the node, as for lite_open(); it is in no cluster with others, and
- *    has no LMRs
- * @address: of any member, IPv4 or IPv6, in numbers
- * @port: of that; 0: LITE_DEFAULT_PORT
- * @timeout_ms: for getting in, 10 to 3600000, or LITE_TIMEOUT_DEFAULT: 15000
+ * @index: of the node, as for lite_open(); it must have no peers and no LMRs
+ * @address: of any member, IPv4 or IPv6, numeric
+ * @port: of that member; 0: LITE_DEFAULT_PORT
+ * @timeout_ms: for the join, 10 to 3600000, or LITE_TIMEOUT_DEFAULT: 15000
  *
- * Returns when the node is a member and has tried to connect to all others. If the
- * caller is killed the attempt goes on; lite_members() shows what became of it.
+ * Returns when the node is a member and has tried to connect to all others. If the caller is killed
+ * the attempt continues; lite_members() shows the result.
  *
- * Return: 0; -EPERM (the caller lacks CAP_NET_ADMIN); -ENODEV (no such node, the
- * module is not loaded, or the node was stopped meanwhile); -EINVAL (@index or
- * @address, or the address is the node's own); -ERANGE (@timeout_ms);
- * -EADDRNOTAVAIL (not the address of one node); -EBUSY (the node has LMRs or
- * peers, or joins or leaves already); -EKEYREJECTED (the cluster has another secret);
- * -EEXIST (the id that the node was started with is taken); -ESTALE (the cluster
- * knows a later life of the node); -ECONNREFUSED (nobody listens there);
- * -EHOSTUNREACH; -EHOSTDOWN; -ETIMEDOUT; -ENOTCONN (the other side is in no cluster);
- * -ELOOP, -ENOSPC (no id is free); -EPROTONOSUPPORT (another version); -EALREADY
- * (another attempt has begun since, so it is not known how this one ended); -EPROTO.
+ * Return: 0; -EPERM (the caller lacks CAP_NET_ADMIN); -ENODEV (no such node, the module is not
+ * loaded, or the node was stopped meanwhile); -EINVAL (@index or @address, or the address is the
+ * node's own); -ERANGE (@timeout_ms); -EADDRNOTAVAIL (not the address of one node); -EBUSY (the
+ * node has LMRs or peers, or is already joining or leaving); -EKEYREJECTED (the cluster has another
+ * secret); -EEXIST (the id that the node was started with is taken); -ESTALE (the cluster knows a
+ * later incarnation of the node); -ECONNREFUSED (nothing listens there); -EHOSTUNREACH; -EHOSTDOWN;
+ * -ETIMEDOUT; -ENOTCONN (the other side is in no cluster); -ELOOP, -ENOSPC (no id is free);
+ * -EPROTONOSUPPORT (another version); -EALREADY (another attempt has begun since, so the outcome of
+ * this one is unknown); -EPROTO.
  */
 int lite_join(int index, const char* address, uint16_t port, int timeout_ms) LITE_NOEXCEPT;
 
@@ -85,10 +83,10 @@ int lite_join(int index, const char* address, uint16_t port, int timeout_ms) LIT
  * lite_leave - take a node out of its cluster, in order
  * @index: of the node, as for lite_open()
  *
- * LMRs that are at home there are freed. The node stays, and may join again.
+ * LMRs at home there are freed. The node itself stays, and may join again.
  *
- * Return: 0; -EPERM (the caller lacks CAP_NET_ADMIN); -ENODEV; -EINVAL (@index);
- * -ENOTCONN (it is in none); -EBUSY (it joins or leaves already); -EPROTO.
+ * Return: 0; -EPERM (the caller lacks CAP_NET_ADMIN); -ENODEV; -EINVAL (@index); -ENOTCONN (it is
+ * in none); -EBUSY (it is already joining or leaving); -EPROTO.
  */
 int lite_leave(int index) LITE_NOEXCEPT;
 

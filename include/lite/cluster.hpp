@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// liblite for C++20: a node's membership. What the functions do, and their errors, is in
-// <lite/cluster.h>; they throw lite::error.
+// liblite for C++20: cluster membership. <lite/cluster.h> describes the functions and their errors;
+// these throw lite::error.
 //
 //	lite::join("10.0.0.1");
 //	for (const auto& member : lite::members())
@@ -23,7 +23,7 @@ namespace lite {
 
 using member = ::lite_member;
 
-// The members of the cluster that a node is in, in order of ids, the node included.
+// The members of the node's cluster, itself included, in order of ids.
 inline std::vector<member> members(int index = -1) {
     std::vector<member> found(16);
     for (;;) {
@@ -37,18 +37,18 @@ inline std::vector<member> members(int index = -1) {
     }
 }
 
-// Brings a node into the cluster of the member at that address, in numbers. @limit is
-// for getting in; LITE_TIMEOUT_DEFAULT: 15 s.
+// Joins the cluster of the member at a numeric address. @limit bounds the attempt;
+// LITE_TIMEOUT_DEFAULT: 15 s.
 inline void join(const std::string& address, std::uint16_t port = 0,
                  std::chrono::milliseconds limit = std::chrono::milliseconds(LITE_TIMEOUT_DEFAULT),
                  int index = -1) {
-    // What is too long is refused.
+    // lite_join() rejects values out of its range.
     const auto ms = std::clamp<std::chrono::milliseconds::rep>(limit.count(), INT_MIN, INT_MAX);
     if (const int err = ::lite_join(index, address.c_str(), port, static_cast<int>(ms)))
         throw error(err, "join " + address);
 }
 
-// Takes a node out of its cluster, in order.
+// Takes a node out of its cluster in order.
 inline void leave(int index = -1) {
     if (const int err = ::lite_leave(index))
         throw error(err, "leave");

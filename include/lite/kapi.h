@@ -2,8 +2,8 @@
 /*
  * LITE for kernel modules.
  *
- * A kernel client opens a context on a node and has, with it, what a process
- * has with an open file of /dev/liteN: handles of its own, released by
+ * A kernel client opens a context on a node, which gives it what a process has
+ * with an open file of /dev/liteN: its own handles, released by
  * lite_ctx_close(). Errno values are those of include/uapi/lite.h. Every
  * function here may sleep, and none may be called from a LITE callback.
  *
@@ -21,12 +21,12 @@
 struct lite_ctx;
 
 /**
- * struct lite_lmr_params - what lite_lmr_alloc() is to make
- * @name: name of 1..LITE_NAME_MAX bytes, or NULL: anonymous, dies with the
+ * struct lite_lmr_params - parameters of lite_lmr_alloc()
+ * @name: name of 1..LITE_NAME_MAX bytes, or NULL: anonymous, freed with the
  *	context
  * @length: bytes, 1..LITE_LMR_SIZE_MAX
- * @nodes: node ids to spread over, the first is the home; NULL with
- *	@n_nodes == 0: this node
+ * @nodes: node ids to spread over, the first is the home; NULL with @n_nodes ==
+ *	0: this node
  * @n_nodes: 0..LITE_SPREAD_MAX
  * @mode: permission bits, 0666 at most
  * @flags: LITE_ALLOC_*
@@ -45,14 +45,14 @@ struct lite_lmr_params {
  * @index: the N of /dev/liteN
  *
  * Context: may sleep.
- * Return: the context, to be given back by lite_ctx_close(), or ERR_PTR:
- * -ENODEV no such node, -ENOMEM.
+ * Return: the context, to be closed by lite_ctx_close(), or ERR_PTR: -ENODEV no
+ * such node, -ENOMEM.
  */
 struct lite_ctx *lite_ctx_open(unsigned int index);
 
 /**
- * lite_ctx_close - give back a context, its handles and its anonymous LMRs
- * @ctx: from lite_ctx_open(); no other call on it may be under way
+ * lite_ctx_close - close a context, its handles and its anonymous LMRs
+ * @ctx: from lite_ctx_open(); no other call on it may be in progress
  *
  * Context: may sleep.
  */
@@ -97,7 +97,7 @@ int lite_lmr_map(struct lite_ctx *ctx, const char *name, u32 rights, u64 *lh,
  * @ctx: context
  * @lh: handle
  *
- * Context: may sleep, waits for operations under way on the handle.
+ * Context: may sleep; waits for operations in flight on the handle.
  * Return: 0, -EBADF.
  */
 int lite_lmr_unmap(struct lite_ctx *ctx, u64 lh);
@@ -126,20 +126,20 @@ int lite_lmr_free_name(struct lite_ctx *ctx, const char *name);
  * lite_lmr_grant - set the rights granted to a user
  * @ctx: context
  * @lh: handle with LITE_RIGHT_MASTER or LITE_RIGHT_SHARE
- * @grant: to whom, and what; rights 0 take the grant away
+ * @grant: user and rights; rights 0 remove the grant
  *
- * Context: may sleep; killable. Waits until no handle has what was taken away.
+ * Context: may sleep; killable. Waits until no handle has a right taken away.
  * Return: 0 or a negative errno as LITE_IOC_GRANT.
  */
 int lite_lmr_grant(struct lite_ctx *ctx, u64 lh,
 		   const struct lite_grant *grant);
 
 /**
- * lite_lmr_grants - what has been granted on an LMR
+ * lite_lmr_grants - list the grants of an LMR
  * @ctx: context
  * @lh: handle
  * @grants: set; room for LITE_GRANTS_MAX
- * @n: set to how many there are
+ * @n: set to the number of grants
  *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno as LITE_IOC_GRANTS.
@@ -155,13 +155,13 @@ int lite_lmr_grants(struct lite_ctx *ctx, u64 lh, struct lite_grant *grants,
  * @gid: new group, or LITE_KEEP
  * @mode: new permission bits, or LITE_KEEP
  *
- * Context: may sleep; killable. Waits until no handle has what was taken away.
+ * Context: may sleep; killable. Waits until no handle has a right taken away.
  * Return: 0 or a negative errno as LITE_IOC_SETATTR.
  */
 int lite_lmr_setattr(struct lite_ctx *ctx, u64 lh, u32 uid, u32 gid, u32 mode);
 
 /**
- * lite_lmr_rename - give an LMR another name, or its first
+ * lite_lmr_rename - rename an LMR, or give an anonymous one a name
  * @ctx: context
  * @lh: handle with LITE_RIGHT_MASTER
  * @to: name of 1..LITE_NAME_MAX bytes
@@ -189,10 +189,9 @@ int lite_lmr_resize(struct lite_ctx *ctx, u64 lh, u64 length);
  * @offset: bytes, rounded down to a page
  * @length: bytes, the end is rounded up to a page; 0: all from @offset on
  * @node: id of the node; 0: this one
- * @moved: set to the number of leading bytes that are there now, on failure too;
- *	may be NULL
+ * @moved: set to the number of leading bytes moved, on failure too; may be NULL
  *
- * Context: may sleep; killable between steps; what has been moved stays moved.
+ * Context: may sleep; killable between steps; what was moved stays moved.
  * Return: 0 or a negative errno as LITE_IOC_MOVE.
  */
 int lite_lmr_move(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length, u32 node,
@@ -203,7 +202,7 @@ int lite_lmr_move(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length, u32 node
  * @ctx: context
  * @lh: handle with LITE_RIGHT_READ
  * @offset: in the LMR, bytes
- * @buf: kernel memory; of stack a page at most
+ * @buf: kernel memory; at most a page of the stack
  * @length: bytes, at least 1
  *
  * Context: may sleep; killable.
@@ -232,7 +231,7 @@ int lite_lmr_write(struct lite_ctx *ctx, u64 lh, u64 offset, const void *buf,
  * @lh: handle with LITE_RIGHT_ATOMIC
  * @offset: in the LMR, a multiple of 8
  * @add: addend, modulo 2^64
- * @old: set to the value before; may be NULL
+ * @old: set to the previous value; may be NULL
  *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno as LITE_IOC_OP.
@@ -245,9 +244,9 @@ int lite_lmr_fetch_add(struct lite_ctx *ctx, u64 lh, u64 offset, u64 add,
  * @ctx: context
  * @lh: handle with LITE_RIGHT_ATOMIC
  * @offset: in the LMR, a multiple of 8
- * @expected: the word must be this to be replaced
- * @desired: by this
- * @old: set to the value before (swapped if it equals @expected); may be NULL
+ * @expected: value to be replaced
+ * @desired: the new value
+ * @old: set to the previous value, swapped if it is @expected; may be NULL
  *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno as LITE_IOC_OP.
@@ -261,7 +260,7 @@ int lite_lmr_cmp_swap(struct lite_ctx *ctx, u64 lh, u64 offset, u64 expected,
  * @lh: handle with LITE_RIGHT_ATOMIC
  * @offset: in the LMR, a multiple of 8
  * @desired: the new value
- * @old: set to the value before; may be NULL
+ * @old: set to the previous value; may be NULL
  *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno as LITE_IOC_OP.
@@ -274,8 +273,8 @@ int lite_lmr_swap(struct lite_ctx *ctx, u64 lh, u64 offset, u64 desired,
  * @ctx: context
  * @lh: handle with LITE_RIGHT_ATOMIC
  * @offset: in the LMR, a multiple of 8
- * @mask: bits that stay
- * @old: set to the value before; may be NULL
+ * @mask: bits to keep
+ * @old: set to the previous value; may be NULL
  *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno as LITE_IOC_OP.
@@ -288,8 +287,8 @@ int lite_lmr_fetch_and(struct lite_ctx *ctx, u64 lh, u64 offset, u64 mask,
  * @ctx: context
  * @lh: handle with LITE_RIGHT_ATOMIC
  * @offset: in the LMR, a multiple of 8
- * @bits: to set
- * @old: set to the value before; may be NULL
+ * @bits: bits to set
+ * @old: set to the previous value; may be NULL
  *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno as LITE_IOC_OP.
@@ -298,9 +297,9 @@ int lite_lmr_fetch_or(struct lite_ctx *ctx, u64 lh, u64 offset, u64 bits,
 		      u64 *old);
 
 /**
- * lite_lmr_fence - wait until what has completed is seen by processors
+ * lite_lmr_fence - make completed operations visible to processors
  * @ctx: context
- * @lh: handle of the LMR at whose nodes; 0: at all nodes
+ * @lh: handle of an LMR: of the nodes that hold it; 0: of all nodes
  *
  * As LITE_OP_FENCE.
  *
@@ -310,18 +309,19 @@ int lite_lmr_fetch_or(struct lite_ctx *ctx, u64 lh, u64 offset, u64 bits,
 int lite_lmr_fence(struct lite_ctx *ctx, u64 lh);
 
 /**
- * lite_lmr_vector - many operations at the same time
+ * lite_lmr_vector - execute many operations in parallel
  * @ctx: context
  * @ops: operations, each with its @size; @buf of a read or write is the address
- *	of kernel memory. @result and @error (0 or a negative errno) of each are set.
- * @n: how many, at least 1
+ *	of kernel memory. Sets @result and @error (0 or a negative errno) of
+ *	each.
+ * @n: number of operations, at least 1
  *
- * They are carried out in any order, but for LITE_OP_FENCE: see there.
+ * The order is undefined, except around LITE_OP_FENCE (see there).
  *
- * Context: may sleep; a fatal signal ends it, and is the error of the operations
+ * Context: may sleep. A fatal signal ends it, and is the error of operations
  * that were not tried.
- * Return: the number of operations with an error; or -EINVAL, -ENODEV, -ENOMEM,
- * and nothing was done.
+ * Return: the number of operations with an error; or -EINVAL, -ENODEV, -ENOMEM:
+ * nothing was done.
  */
 int lite_lmr_vector(struct lite_ctx *ctx, struct lite_op *ops, u32 n);
 
@@ -332,7 +332,7 @@ int lite_lmr_vector(struct lite_ctx *ctx, struct lite_op *ops, u32 n);
  * @offset: in the LMR, bytes; the pattern begins there
  * @length: bytes, at least 1
  * @pattern: its bytes
- * @pattern_length: how many, 1..8
+ * @pattern_length: number of them, 1..8
  *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno as LITE_IOC_OP.
@@ -363,7 +363,7 @@ int lite_lmr_copy(struct lite_ctx *ctx, u64 to, u64 to_offset, u64 from,
  * @other: handle with LITE_RIGHT_READ
  * @other_offset: in that LMR, bytes
  * @length: bytes, at least 1
- * @equal: set to how many leading bytes are equal
+ * @equal: set to the number of equal leading bytes
  *
  * Context: may sleep; killable.
  * Return: 0, equal or not, or a negative errno as LITE_IOC_OP.
@@ -377,7 +377,7 @@ int lite_lmr_compare(struct lite_ctx *ctx, u64 lh, u64 offset, u64 other,
  * @lh: handle with LITE_RIGHT_READ
  * @offset: in the LMR, bytes
  * @length: bytes, at least 1
- * @seed: checksum of what comes before the range, or 0
+ * @seed: checksum of what precedes the range, or 0
  * @crc: set to the checksum of that and the range
  *
  * Context: may sleep; killable.
@@ -391,23 +391,23 @@ int lite_lmr_checksum(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length,
  * @ctx: context
  * @lh: handle with LITE_RIGHT_WRITE and LITE_RIGHT_ATOMIC
  * @offset: of the word, a multiple of 8
- * @owner: any number; tells the holders of one context from each other
+ * @owner: any number; distinguishes holders within the context
  * @flags: LITE_LOCK_*
  * @timeout_ms: 1..LITE_TIMEOUT_MAX, LITE_NOWAIT, LITE_FOREVER
  *
  * Context: may sleep; killable.
- * Return: 0; -EOWNERDEAD: the caller has the lock, and who had it before died;
- * or another negative errno as LITE_IOC_LOCK.
+ * Return: 0; -EOWNERDEAD: the caller has the lock, and its previous holder
+ * died; or another negative errno as LITE_IOC_LOCK.
  */
 int lite_lmr_lock(struct lite_ctx *ctx, u64 lh, u64 offset, u64 owner,
 		  u32 flags, s32 timeout_ms);
 
 /**
- * lite_lmr_unlock - give a lock back
+ * lite_lmr_unlock - release a lock
  * @ctx: context
  * @lh: handle of the LMR
  * @offset: of the word
- * @owner: as it was taken
+ * @owner: as passed to lite_lmr_lock()
  *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno as LITE_IOC_UNLOCK.
@@ -415,11 +415,11 @@ int lite_lmr_lock(struct lite_ctx *ctx, u64 lh, u64 offset, u64 owner,
 int lite_lmr_unlock(struct lite_ctx *ctx, u64 lh, u64 offset, u64 owner);
 
 /**
- * lite_lmr_lock_consistent - what a lock protects is in order again
+ * lite_lmr_lock_consistent - declare the data that a lock protects consistent
  * @ctx: context
  * @lh: handle of the LMR
  * @offset: of the word
- * @owner: as it was taken, with -EOWNERDEAD
+ * @owner: as passed to lite_lmr_lock(), which returned -EOWNERDEAD
  *
  * Context: may sleep.
  * Return: 0 or a negative errno as LITE_IOC_CONSISTENT.
@@ -428,11 +428,11 @@ int lite_lmr_lock_consistent(struct lite_ctx *ctx, u64 lh, u64 offset,
 			     u64 owner);
 
 /**
- * lite_lmr_barrier - wait until as many wait at a barrier
+ * lite_lmr_barrier - wait until @n callers wait at a barrier
  * @ctx: context
  * @lh: handle with LITE_RIGHT_WRITE and LITE_RIGHT_ATOMIC
- * @offset: of the word that it is in, a multiple of 8
- * @n: how many, 1..LITE_BARRIER_MAX
+ * @offset: of the word that is the barrier, a multiple of 8
+ * @n: number of callers, this one included, 1..LITE_BARRIER_MAX
  * @timeout_ms: 1..LITE_TIMEOUT_MAX, LITE_NOWAIT, LITE_FOREVER
  *
  * Context: may sleep; killable.

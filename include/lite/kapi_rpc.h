@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * LITE for kernel modules: functions, calls, messages. Included by kapi.h, what
- * is said there holds; errno values are those of include/uapi/lite_rpc.h.
+ * LITE for kernel modules: functions, calls, messages. Included by kapi.h, with
+ * the same conventions; errno values are those of include/uapi/lite_rpc.h.
  */
 #ifndef _LITE_KAPI_RPC_H
 #define _LITE_KAPI_RPC_H
@@ -12,18 +12,18 @@
 struct lite_ctx;
 struct lite_kfunc;
 
-/* Most bytes of a reply of a short handler. */
+/* Longest reply of a short handler, bytes. */
 #define LITE_KFUNC_SHORT_MAX 256
 
 /**
- * struct lite_krequest - what a handler is asked
- * @data: the request, in the ring or not: it is the handler's until it returns
- * @length: bytes there
+ * struct lite_krequest - a request, as its handler sees it
+ * @data: the request, in the ring or not; valid until the handler returns
+ * @length: bytes at @data
  * @room: bytes that the caller has room for
  * @node: of the caller
  * @uid: of the caller, effective, in the initial user namespace of its node
- * @gid: likewise
- * @oneway: a message: nobody waits for a reply
+ * @gid: of the caller, as @uid
+ * @oneway: a message: no caller waits for a reply
  */
 struct lite_krequest {
 	const void *data;
@@ -40,10 +40,10 @@ struct lite_krequest {
  * @priv: of struct lite_kfunc_params
  * @req: the request
  * @reply: room for @max_reply bytes, zeroed
- * @status: a number for the caller, 0 unless it is changed
+ * @status: a number for the caller, initially 0
  *
- * Context: a work item, may sleep, and runs side by side with others; a short
- * one: where the request comes in; it must not sleep, nor take long.
+ * Context: a work item, concurrent with others; may sleep. A short handler runs
+ * where the request is received: it must not sleep or take long.
  * Return: bytes of the reply, or a negative errno: the caller gets -ECONNRESET.
  */
 typedef int (*lite_kfunc_handler)(void *priv, const struct lite_krequest *req,
@@ -52,17 +52,17 @@ typedef int (*lite_kfunc_handler)(void *priv, const struct lite_krequest *req,
 /**
  * struct lite_kfunc_params - a function to serve
  * @name: or NULL
- * @function: number, or 0: any that is free, from 32768 on
- * @mode: who may call, as of a Unix socket of root's: the w bits
- * @max_request: most bytes of a request
- * @max_reply: most bytes of a reply; at most LITE_KFUNC_SHORT_MAX if @is_short.
- *	As many are there for every call: who says more than LITE_RPC_BYTES_MAX
- *	pays for it, callers, too
- * @ring_size: bytes under way per client node, or 0: the default
- * @is_short: the handler does not sleep, nor take long; one whose request is
- *	longer than LITE_RPC_BYTES_MAX runs in a work item all the same
- * @handler: it
- * @priv: for it
+ * @function: number, or 0: any free one from 32768 on
+ * @mode: permission to call, as of a Unix socket that root owns: the w bits
+ * @max_request: longest request, bytes
+ * @max_reply: longest reply, bytes; at most LITE_KFUNC_SHORT_MAX if @is_short.
+ *	Every call reserves as much: more than LITE_RPC_BYTES_MAX costs the
+ *	server and its callers
+ * @ring_size: bytes in flight per client node, or 0: the default
+ * @is_short: the handler does not sleep or take long. For a request longer than
+ *	LITE_RPC_BYTES_MAX it runs in a work item all the same
+ * @handler: called for each request
+ * @priv: for @handler
  */
 struct lite_kfunc_params {
 	const char *name;
@@ -82,30 +82,28 @@ struct lite_kfunc_params {
  * @p: what to serve
  *
  * Context: may sleep.
- * Return: the function, for lite_kfunc_unregister(), or ERR_PTR: -EEXIST (number
- * or name are taken), -EINVAL, -ENAMETOOLONG, -EMFILE, -ENODEV, -ENOMEM.
+ * Return: the function, for lite_kfunc_unregister(), or ERR_PTR: -EEXIST
+ * (number or name are taken), -EINVAL, -ENAMETOOLONG, -EMFILE, -ENODEV,
+ * -ENOMEM.
  */
 struct lite_kfunc *lite_kfunc_register(struct lite_ctx *ctx,
 				       const struct lite_kfunc_params *p);
 
-/**
- * lite_kfunc_number - the number of a function
- * @kf: from lite_kfunc_register()
- */
+/* The number of a function from lite_kfunc_register(). */
 u32 lite_kfunc_number(const struct lite_kfunc *kf);
 
 /**
- * lite_kfunc_unregister - serve a function no more
+ * lite_kfunc_unregister - stop serving a function
  * @kf: from lite_kfunc_register()
  *
- * When it returns, no handler is running. Not from a handler.
+ * On return no handler is running. Not to be called from a handler.
  *
  * Context: may sleep.
  */
 void lite_kfunc_unregister(struct lite_kfunc *kf);
 
 /**
- * lite_function_find - the number of a function that has a name
+ * lite_function_find - look up the number of a named function
  * @ctx: context
  * @node: node id, 0: this one
  * @name: its name
@@ -123,13 +121,14 @@ int lite_function_find(struct lite_ctx *ctx, u32 node, const char *name,
  * @node: node id, 0: this one
  * @function: its number
  * @request: bytes to send; kernel memory of any kind
- * @length: of them
- * @reply: where the reply goes
- * @room: bytes there
- * @reply_length: set to those of the reply, with -EMSGSIZE, too; may be NULL
+ * @length: of @request, bytes
+ * @reply: buffer for the reply
+ * @room: of @reply, bytes
+ * @reply_length: set to the length of the reply, also with -EMSGSIZE; may be
+ *	NULL
  * @timeout_ms: 1..LITE_TIMEOUT_MAX, LITE_NOWAIT (for room), LITE_FOREVER,
  *	LITE_TIMEOUT_DEFAULT
- * @status: set to what the server said; may be NULL
+ * @status: set to the server's status; may be NULL
  *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno as LITE_IOC_RPC_CALL.
@@ -139,12 +138,12 @@ int lite_function_call(struct lite_ctx *ctx, u32 node, u32 function,
 		       u32 *reply_length, s32 timeout_ms, u32 *status);
 
 /**
- * lite_function_send - send a function a message
+ * lite_function_send - send a message to a function
  * @ctx: context
  * @node: node id, 0: this one
  * @function: its number
  * @message: bytes to send
- * @length: of them
+ * @length: of @message, bytes
  * @timeout_ms: to wait for room; as lite_function_call()
  *
  * Context: may sleep; killable.
@@ -156,11 +155,11 @@ int lite_function_send(struct lite_ctx *ctx, u32 node, u32 function,
 /**
  * struct lite_call_leg - one of the calls of lite_function_multicall()
  * @node: node id, 0: this one
- * @function: number, or 0: that of the whole
- * @reply: where the reply goes
- * @room: bytes there
- * @reply_length: set to those of the reply, with -EMSGSIZE, too
- * @status: set to what the server said
+ * @function: number, or 0: that of the multicall
+ * @reply: buffer for the reply
+ * @room: of @reply, bytes
+ * @reply_length: set to the length of the reply, also with -EMSGSIZE
+ * @status: set to the server's status
  * @error: set to 0 or a negative errno: as lite_function_call(), or -ECANCELED
  */
 struct lite_call_leg {
@@ -178,18 +177,18 @@ struct lite_call_leg {
  * @ctx: context
  * @function: its number
  * @request: bytes to send; kernel memory of any kind
- * @length: of them
- * @legs: whom to call
+ * @length: of @request, bytes
+ * @legs: the calls
  * @n_legs: 1..LITE_RPC_LEGS_MAX
- * @quorum: wait until that many have succeeded, or cannot; 0: until all have
- *	ended
+ * @quorum: wait until so many calls have succeeded, or cannot; 0: until all
+ *	have ended
  * @timeout_ms: for all together; as lite_function_call()
  *
- * Nothing is written to replies after it has returned.
+ * Reply buffers are not written after it has returned.
  *
  * Context: may sleep; killable.
- * Return: how many have succeeded; or -EINTR, -EINVAL, -E2BIG, -ENODEV, -ENOMEM:
- * nothing is known of the legs then.
+ * Return: number of calls that succeeded; or -EINTR, -EINVAL, -E2BIG, -ENODEV,
+ * -ENOMEM: the outcome of the legs is unknown.
  */
 int lite_function_multicall(struct lite_ctx *ctx, u32 function,
 			    const void *request, u32 length,

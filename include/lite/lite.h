@@ -2,9 +2,9 @@
 /*
  * liblite: named memory on the machines of a LITE cluster, for C programs.
  *
- * A program opens a context on the LITE node of its machine, allocates or maps
- * memory regions (LMRs) by name and gets handles, and reads, writes and
- * atomically updates them, wherever their memory is:
+ * A program opens a context on the LITE node of its machine, allocates or maps memory regions
+ * (LMRs) by name, and reads, writes and atomically updates them through handles, wherever their
+ * memory is:
  *
  *    struct lite_ctx *ctx;
  *    lite_lh_t lh;
@@ -17,37 +17,31 @@
  *    if (err)
  *        fprintf(stderr, "greeting: %s\n", lite_strerror(err));
  *
- * Conventions, true of every function unless it says otherwise:
+ * Unless a function says otherwise:
  *
- * - It returns 0, or a negative errno with the meaning that <uapi/lite.h>
- *   defines; lite_strerror() says it in words. The global errno is neither
- *   used nor preserved. Output parameters are untouched on failure.
- * - It may be called by any number of threads on one context at the same
- *   time. Only lite_close() must be the last call on its context.
+ * - @ctx is a context from lite_open() or lite_open_readonly().
+ * - It returns 0, or a negative errno as defined in <uapi/lite.h>; lite_strerror() gives the text.
+ *   The global errno is neither used nor preserved. Output parameters are untouched on failure.
+ * - Any number of threads may call it on one context at the same time. Only lite_close() must be
+ *   the last call on its context.
  * - It may sleep, and only a signal that kills the caller ends it early.
- * - It is no cancellation point that a caller may rely on, it is not
- *   async-signal-safe, and it throws no C++ exception.
- * - A time-out is in ms, from 1 to LITE_TIMEOUT_MAX (a day), or LITE_NOWAIT (0: do not
- *   wait for what is not there), LITE_FOREVER (-1), LITE_TIMEOUT_DEFAULT (-2: 5 s
- *   for calls and messages, LITE_FOREVER for the rest); -EINVAL for any other.
- * - Names are byte strings of 1..LITE_NAME_MAX bytes and a NUL, without control
- *   characters (below 0x20) and DEL. '/' is like any other, and a name
- *   need not be UTF-8.
- * - -ENODEV may come from any of them once the node was stopped (then only
- *   lite_close() makes sense), -ENOTCONN while the node is in no cluster, and
- *   -ENOMEM, -EINTR and -EOPNOTSUPP (a kernel too old for the request) where
- *   they sleep. They are not repeated below.
+ * - It is not a reliable cancellation point, not async-signal-safe, and throws no C++ exception.
+ * - A time-out is in ms, from 1 to LITE_TIMEOUT_MAX (a day), or LITE_NOWAIT (0: do not wait),
+ *   LITE_FOREVER (-1) or LITE_TIMEOUT_DEFAULT (-2: 5 s for calls and messages, LITE_FOREVER for the
+ *   rest); -EINVAL for any other.
+ * - Names are byte strings of 1..LITE_NAME_MAX bytes and a NUL, without control characters (below
+ *   0x20) and DEL. '/' is not special, and a name need not be UTF-8.
+ * - -ENODEV may be returned once the node was stopped (then only lite_close() makes sense),
+ *   -ENOTCONN while the node is in no cluster, and -ENOMEM, -EINTR and -EOPNOTSUPP (a kernel too
+ *   old for the request) where a function sleeps. They are not repeated below.
  *
- * A child made by fork(2) shares the context's open file with its parent, and with
- * that handles, functions, calls to be collected, and what the file has locked. It
- * may use them as a thread of its parent could, and what it ends has ended for both:
- * lite_unmap(), lite_free(), lite_rpc_unregister() do what they say, whoever calls
- * them. lite_close() is different: it gives back the child's own copy, and nothing
- * of it is missed by the parent. What the file has lives until both are closed; so a
- * child that does not want it calls lite_close() and nothing else, and one that
- * wants LITE for itself opens a context of its own. The destructors of
- * <lite/lite.hpp> do as much by themselves. A program started by exec(3) does not
- * share the file: the descriptor is close-on-exec.
+ * A child made by fork(2) shares the context's open file with its parent: handles, functions, calls
+ * to collect, locks. It may use them as a thread of the parent could, and lite_unmap(), lite_free()
+ * and lite_rpc_unregister() act for both, whichever process calls them. lite_close() only closes
+ * the child's copy; what the file has lives until both are closed. A child that does not need LITE
+ * should call lite_close() and nothing else; one that needs it should open its own context. The
+ * destructors of <lite/lite.hpp> follow these rules. A program started by exec(3) does not share
+ * the file: the descriptor is close-on-exec.
  */
 #ifndef LITE_LITE_H
 #define LITE_LITE_H
@@ -66,23 +60,22 @@ extern "C" {
 
 #pragma GCC visibility push(default)
 
-/* A LITE node of this machine, opened. (Not "struct lite": that is the C++ namespace's name.) */
+/* An opened LITE node of this machine. Not "struct lite": that is a C++ namespace here. */
 struct lite_ctx;
 
 /* Handle of an LMR in one context. Never 0. */
 typedef uint64_t lite_lh_t;
 
 /*
- * struct lite_alloc_params - what lite_alloc() is to make
+ * struct lite_alloc_params - parameters of lite_alloc()
  * @size: sizeof(struct lite_alloc_params), so that it can grow
  * @flags: LITE_ALLOC_*
  * @name: name, or NULL or "": anonymous, freed when the context is closed
  * @length: bytes, 1..LITE_LMR_SIZE_MAX
- * @nodes: ids of the nodes to spread it over in equal shares, the first is its
- *    home; NULL with @n_nodes == 0: this node
+ * @nodes: ids of the nodes to spread it over in equal shares, the first is its home; NULL with
+ *    @n_nodes == 0: this node
  * @n_nodes: 0..LITE_SPREAD_MAX
- * @mode: permission bits like those of a file, 0666 at most; the umask has no
- *    part in it
+ * @mode: permission bits like those of a file, 0666 at most; the umask does not apply
  *
  * Unused fields are 0.
  */
@@ -98,58 +91,54 @@ struct lite_alloc_params {
 
 /*
  * lite_open - open a LITE node of this machine
- * @index: the N of /dev/liteN; -1: what the environment variable LITE_INDEX
- *    says, 0 if it is unset or empty
- * @out: set to the context, to be given back by lite_close()
+ * @index: the N of /dev/liteN; -1: the value of the environment variable LITE_INDEX, or 0 if it is
+ *    unset or empty
+ * @out: set to the context, to be closed by lite_close()
  *
- * Return: 0, -ENODEV (no such device, or it is not LITE's), -EACCES (the
- * device may not be opened), -EPROTONOSUPPORT (the kernel module has another version
- * of the ABI), -EINVAL (@index is below -1, LITE_INDEX is not a
- * number of 0..2^20-1), -EMFILE or -ENFILE (no descriptor left), -ENOMEM.
+ * Return: 0, -ENODEV (no such device, or not one of LITE), -EACCES (no permission to open the
+ * device), -EPROTONOSUPPORT (the kernel module has another version of the ABI), -EINVAL (@index is
+ * below -1, or LITE_INDEX is not a number of 0..2^20-1), -EMFILE or -ENFILE (no descriptor left),
+ * -ENOMEM.
  */
 int lite_open(int index, struct lite_ctx** out) LITE_NOEXCEPT;
 
 /*
- * lite_open_readonly - open a LITE node of this machine, to look only
+ * lite_open_readonly - open a LITE node of this machine for reading
  * @index: as lite_open()
- * @out: set to the context, to be given back by lite_close()
+ * @out: set to the context, to be closed by lite_close()
  *
- * Needs the permission to read the device, and not that to write. The context can
- * lite_query(), lite_stat(), lite_list(), lite_grants(), lite_rpc_find(), lite_map()
- * with LITE_RIGHT_READ and nothing else, and use such handles; all other calls fail
- * with -EACCES.
+ * Needs only read permission on the device. The context allows lite_query(), lite_stat(),
+ * lite_list(), lite_grants(), lite_rpc_find(), lite_map() with LITE_RIGHT_READ alone, and use of
+ * such handles; all other calls fail with -EACCES.
  *
  * Return: as lite_open().
  */
 int lite_open_readonly(int index, struct lite_ctx** out) LITE_NOEXCEPT;
 
 /*
- * lite_close - give back a context, its handles and its anonymous LMRs
- * @ctx: from lite_open(), or NULL; no other call on it may be under way
+ * lite_close - close a context, its handles and its anonymous LMRs
+ * @ctx: from lite_open(), or NULL; no other call on it may be in progress
  *
- * If children or lite_fd() made copies of the descriptor, handles and
- * anonymous LMRs live until the last of them is closed; so a child may close a
- * context that it has inherited, which its parent goes on using.
+ * If children or users of lite_fd() have copies of the descriptor, handles and anonymous LMRs live
+ * until the last copy is closed.
  */
 void lite_close(struct lite_ctx* ctx) LITE_NOEXCEPT;
 
 /*
  * lite_fd - the descriptor of /dev/liteN behind a context
- * @ctx: context
  *
- * For ioctls that this library does not know, and for passing it on; it stays
- * the context's and must not be closed. Never sleeps.
+ * For ioctls that this library does not know, and for passing it on; the context still owns it, and
+ * it must not be closed. Never sleeps.
  *
  * Return: the descriptor.
  */
 int lite_fd(const struct lite_ctx* ctx) LITE_NOEXCEPT;
 
 /*
- * lite_query - what the kernel module and the node are
- * @ctx: context
- * @out: filled completely; nothing in it needs to be set before
+ * lite_query - describe the kernel module and the node
+ * @out: filled completely; need not be initialised
  *
- * Works in every state of the node, and never waits for another one.
+ * Works in every state of the node, and never waits for another node.
  *
  * Return: 0 or a negative errno.
  */
@@ -157,43 +146,38 @@ int lite_query(struct lite_ctx* ctx, struct lite_ioc_query* out) LITE_NOEXCEPT;
 
 /*
  * lite_alloc - make an LMR of zeroed bytes and open it
- * @ctx: context
  * @params: what to make
- * @lh: set to a handle with all rights that @params->mode gives, SHARE and MASTER;
- *    untouched, and may be NULL, with LITE_ALLOC_NO_HANDLE
+ * @lh: set to a handle with all rights that @params->mode gives, SHARE and MASTER; untouched, and
+ *    may be NULL, with LITE_ALLOC_NO_HANDLE
  *
- * Return: 0, -EINVAL (length 0, bits beyond 0666 in the mode, a node listed
- * twice, a bad name, a wrong @size), -E2BIG (a longer @params than this library
- * knows, with something in the part that it does not know), -ENAMETOOLONG,
- * -EFBIG, -EEXIST (the name is taken), -EHOSTUNREACH (no such node),
- * -EHOSTDOWN, -ESTALE (a node restarted just then), -ENOSPC (a node's memory
- * for LMRs is used up), -EDQUOT (the caller's share of it is), -EMFILE (too many handles), -EIO,
- * -EPROTO, or -ETIMEDOUT (it is unknown whether the LMR exists).
+ * Return: 0, -EINVAL (length 0, bits beyond 0666 in the mode, a node listed twice, a bad name, a
+ * wrong @size), -E2BIG (@params is longer than this library knows, with a non-zero excess),
+ * -ENAMETOOLONG, -EFBIG, -EEXIST (the name is taken), -EHOSTUNREACH (no such node), -EHOSTDOWN,
+ * -ESTALE (a node restarted meanwhile), -ENOSPC (a node's memory for LMRs is used up), -EDQUOT (the
+ * caller's share of it is), -EMFILE (too many handles), -EIO, -EPROTO, or -ETIMEDOUT (it is unknown
+ * whether the LMR exists).
  */
 int lite_alloc(struct lite_ctx* ctx, const struct lite_alloc_params* params,
                lite_lh_t* lh) LITE_NOEXCEPT;
 
 /*
  * lite_map - open an LMR by name
- * @ctx: context
  * @name: its name
  * @rights: LITE_RIGHT_* wanted, at least one
  * @lh: set to the handle
  * @length: set to the LMR's length in bytes; may be NULL
  *
- * Return: 0, -ENOENT, -EACCES (not all of @rights may be had), -EINVAL (empty
- * name, no rights), -ENAMETOOLONG, -EMFILE, -EHOSTDOWN, -EIO, -EPROTO or
- * -ETIMEDOUT.
+ * Return: 0, -ENOENT, -EACCES (the caller lacks some of @rights), -EINVAL (empty name, no rights),
+ * -ENAMETOOLONG, -EMFILE, -EHOSTDOWN, -EIO, -EPROTO or -ETIMEDOUT.
  */
 int lite_map(struct lite_ctx* ctx, const char* name, uint32_t rights, lite_lh_t* lh,
              uint64_t* length) LITE_NOEXCEPT;
 
 /*
  * lite_unmap - close a handle
- * @ctx: context
  * @lh: handle
  *
- * Waits for operations under way on the handle.
+ * Waits for operations in flight on the handle.
  *
  * Return: 0 or -EBADF.
  */
@@ -201,61 +185,53 @@ int lite_unmap(struct lite_ctx* ctx, lite_lh_t lh) LITE_NOEXCEPT;
 
 /*
  * lite_free - free the LMR behind a handle and close the handle
- * @ctx: context
  * @lh: handle with LITE_RIGHT_MASTER; still open if this fails
  *
- * When it returns, no node can reach the memory any more. Other handles of the
- * LMR then fail with -EIDRM.
+ * On return no node can reach the memory any more, and other handles of the LMR fail with -EIDRM.
  *
- * Return: 0, -EBADF, -EACCES (no MASTER), -EIDRM (somebody else has freed it),
- * -ESTALE or -EHOSTDOWN (its home restarted, or is down), -EIO, -EPROTO, or
- * -ETIMEDOUT (it is unknown whether the LMR is freed).
+ * Return: 0, -EBADF, -EACCES (no MASTER), -EIDRM (already freed), -ESTALE or -EHOSTDOWN (its home
+ * restarted, or is down), -EIO, -EPROTO, or -ETIMEDOUT (it is unknown whether the LMR is freed).
  */
 int lite_free(struct lite_ctx* ctx, lite_lh_t lh) LITE_NOEXCEPT;
 
 /*
  * lite_free_name - free an LMR by name
- * @ctx: context
  * @name: its name
  *
- * As lite_free(), for its masters: owner, root, and who was granted MASTER.
+ * As lite_free(), for its masters: owner, root, and users granted MASTER.
  *
- * Return: 0, -ENOENT, -EPERM (no master), -EINVAL (empty name),
- * -ENAMETOOLONG, -EHOSTDOWN, -EIO, -EPROTO, or -ETIMEDOUT (it is unknown
- * whether the LMR is freed).
+ * Return: 0, -ENOENT, -EPERM (no master), -EINVAL (empty name), -ENAMETOOLONG, -EHOSTDOWN, -EIO,
+ * -EPROTO, or -ETIMEDOUT (it is unknown whether the LMR is freed).
  */
 int lite_free_name(struct lite_ctx* ctx, const char* name) LITE_NOEXCEPT;
 
 /*
  * lite_read - read from an LMR
- * @ctx: context
  * @lh: handle with LITE_RIGHT_READ
  * @offset: in the LMR, bytes
- * @buf: where to; any writable memory of the process
+ * @buf: destination; any writable memory of the process
  * @length: bytes, at least 1
  *
- * Complete when it returns. Not atomic towards writers: bytes of before and
- * after a concurrent write may be mixed. After a failure @buf may have been
- * written in part; lite_op_submit() tells how far.
+ * Complete when it returns. Not atomic: a concurrent write may be seen in part. After a failure
+ * @buf may have been written in part; lite_op_submit() tells how far.
  *
- * Return: 0, -EBADF, -EACCES, -ERANGE (beyond the end), -EINVAL (@length is
- * 0), -EFAULT, -EIDRM (freed), -ESTALE or -EHOSTDOWN (a node that has its
- * memory restarted, or is down), -ETIMEDOUT or -EIO.
+ * Return: 0, -EBADF, -EACCES, -ERANGE (beyond the end), -EINVAL (@length is 0), -EFAULT, -EIDRM
+ * (freed), -ESTALE or -EHOSTDOWN (a node with its memory restarted, or is down), -ETIMEDOUT or
+ * -EIO.
  */
 int lite_read(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, void* buf,
               size_t length) LITE_NOEXCEPT;
 
 /*
  * lite_write - write to an LMR
- * @ctx: context
  * @lh: handle with LITE_RIGHT_WRITE
  * @offset: in the LMR, bytes
- * @buf: where from
+ * @buf: source
  * @length: bytes, at least 1
  *
- * When it returns, the data is in the LMR's memory and every later read from
- * any node sees it. Not atomic as a whole. After a failure any part of the
- * range may have been written; lite_op_submit() tells how far it is certain.
+ * When it returns, the data is in the LMR's memory and every later read from any node sees it (see
+ * lite_fence() for processors of the LMR's node). Not atomic as a whole. After a failure any part
+ * of the range may have been written; lite_op_submit() tells how much certainly was.
  *
  * Return: 0 or a negative errno as lite_read().
  */
@@ -264,31 +240,28 @@ int lite_write(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, const void* 
 
 /*
  * lite_fetch_add - atomically add to an 8-byte word
- * @ctx: context
  * @lh: handle with LITE_RIGHT_ATOMIC
  * @offset: in the LMR, a multiple of 8
  * @add: addend, modulo 2^64
- * @old: set to the value before; may be NULL
+ * @old: set to the previous value; may be NULL
  *
- * Atomic towards lite_fetch_add() and lite_cmp_swap() from all nodes. Words
- * are in host order; all nodes have the same.
+ * Atomic with respect to all atomics of LITE, from all nodes. Words are in host order, which is the
+ * same on all nodes.
  *
- * Return: 0 or a negative errno as lite_read(); -EINVAL for a misaligned
- * @offset, -EOPNOTSUPP if the RDMA device has no atomics. After -ETIMEDOUT,
- * -EIO and -EHOSTDOWN it is unknown whether the word was changed.
+ * Return: 0 or a negative errno as lite_read(); -EINVAL for a misaligned @offset, -EOPNOTSUPP if
+ * the RDMA device has no atomics. After -ETIMEDOUT, -EIO and -EHOSTDOWN it is unknown whether the
+ * word was changed.
  */
 int lite_fetch_add(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t add,
                    uint64_t* old) LITE_NOEXCEPT;
 
 /*
  * lite_cmp_swap - atomically compare and swap an 8-byte word
- * @ctx: context
  * @lh: handle with LITE_RIGHT_ATOMIC
  * @offset: in the LMR, a multiple of 8
- * @expected: the word must be this to be replaced
- * @desired: by this
- * @old: set to the value before; swapped if, and only if, that is @expected.
- *    May be NULL.
+ * @expected: value to be replaced
+ * @desired: the new value
+ * @old: set to the previous value; swapped if, and only if, that is @expected. May be NULL.
  *
  * Return: 0, whether swapped or not, or a negative errno as lite_fetch_add().
  */
@@ -297,14 +270,13 @@ int lite_cmp_swap(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t 
 
 /*
  * lite_swap - atomically replace an 8-byte word
- * @ctx: context
  * @lh: handle with LITE_RIGHT_ATOMIC
  * @offset: in the LMR, a multiple of 8
  * @desired: the new value
- * @old: set to the value before; may be NULL
+ * @old: set to the previous value; may be NULL
  *
- * This, lite_fetch_and() and lite_fetch_or() are done by the kernel of the
- * node that holds the word, and are atomic towards all other atomics.
+ * The kernel of the node that holds the word executes this, lite_fetch_and() and lite_fetch_or().
+ * They are atomic with respect to all atomics.
  *
  * Return: 0 or a negative errno as lite_fetch_add().
  */
@@ -313,11 +285,10 @@ int lite_swap(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t desi
 
 /*
  * lite_fetch_and - atomically clear bits of an 8-byte word
- * @ctx: context
  * @lh: handle with LITE_RIGHT_ATOMIC
  * @offset: in the LMR, a multiple of 8
- * @mask: the bits that stay
- * @old: set to the value before; may be NULL
+ * @mask: the bits to keep
+ * @old: set to the previous value; may be NULL
  *
  * Return: 0 or a negative errno as lite_fetch_add().
  */
@@ -326,11 +297,10 @@ int lite_fetch_and(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t
 
 /*
  * lite_fetch_or - atomically set bits of an 8-byte word
- * @ctx: context
  * @lh: handle with LITE_RIGHT_ATOMIC
  * @offset: in the LMR, a multiple of 8
- * @bits: to set
- * @old: set to the value before; may be NULL
+ * @bits: bits to set
+ * @old: set to the previous value; may be NULL
  *
  * Return: 0 or a negative errno as lite_fetch_add().
  */
@@ -339,35 +309,32 @@ int lite_fetch_or(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t 
 
 /*
  * lite_set - fill a range of an LMR with a pattern
- * @ctx: context
  * @lh: handle with LITE_RIGHT_WRITE
  * @offset: in the LMR, bytes; the pattern begins there
  * @length: bytes, at least 1; need not be a multiple of the pattern's
  * @pattern: its bytes
- * @pattern_length: how many, 1..8
+ * @pattern_length: number of them, 1..8
  *
- * This and the three functions below are carried out by the nodes that hold
- * the bytes. After -ETIMEDOUT and -EHOSTDOWN some megabytes more may still be
- * done, a little later.
+ * The nodes that hold the bytes execute this and the three functions below. After -ETIMEDOUT and
+ * -EHOSTDOWN some more megabytes may be done shortly after.
  *
- * Return: 0 or a negative errno as lite_read(); -EINVAL also for a pattern of
- * no or more than 8 bytes. lite_op_submit() tells how far a failed one came.
+ * Return: 0 or a negative errno as lite_read(); -EINVAL also for an empty pattern or one of more
+ * than 8 bytes. lite_op_submit() tells how far a failed one came.
  */
 int lite_set(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t length,
              const void* pattern, size_t pattern_length) LITE_NOEXCEPT;
 
 /*
  * lite_copy - copy between two LMRs, or within one
- * @ctx: context
  * @to: handle with LITE_RIGHT_WRITE
- * @to_offset: where to in that LMR, bytes
+ * @to_offset: destination in that LMR, bytes
  * @from: handle with LITE_RIGHT_READ
- * @from_offset: where from in that LMR, bytes
+ * @from_offset: source in that LMR, bytes
  * @length: bytes, at least 1
  *
- * The data goes from node to node directly. Ranges of one LMR may overlap, as
- * with memmove(3). After a failure any part of the destination may have been
- * written; and of a source that it overlaps.
+ * The data goes from node to node directly. Ranges of one LMR may overlap, as with memmove(3).
+ * After a failure any part of the destination may have been written, and with it of an overlapping
+ * source.
  *
  * Return: 0 or a negative errno as lite_read().
  */
@@ -376,13 +343,12 @@ int lite_copy(struct lite_ctx* ctx, lite_lh_t to, uint64_t to_offset, lite_lh_t 
 
 /*
  * lite_compare - compare two ranges of LMRs byte by byte
- * @ctx: context
  * @lh: handle with LITE_RIGHT_READ
  * @offset: in that LMR, bytes
  * @other: handle with LITE_RIGHT_READ
  * @other_offset: in that LMR, bytes
  * @length: bytes, at least 1
- * @equal: set to the number of leading bytes that are equal: @length if all
+ * @equal: set to the number of equal leading bytes: @length if all are
  *
  * The node that holds the first range fetches the second one.
  *
@@ -393,15 +359,13 @@ int lite_compare(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, lite_lh_t 
 
 /*
  * lite_checksum - CRC-32C of a range of an LMR
- * @ctx: context
  * @lh: handle with LITE_RIGHT_READ
  * @offset: in the LMR, bytes
  * @length: bytes, at least 1
- * @seed: checksum of what comes before the range, or 0
+ * @seed: checksum of what precedes the range, or 0
  * @crc: set to the checksum of that and the range together
  *
- * CRC-32C (Castagnoli) as iSCSI, ext4 and RFC 3720 have it: that of the text
- * "123456789" is 0xe3069283.
+ * CRC-32C (Castagnoli) as in iSCSI, ext4 and RFC 3720: that of the text "123456789" is 0xe3069283.
  *
  * Return: 0 or a negative errno as lite_read().
  */
@@ -409,16 +373,13 @@ int lite_checksum(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t 
                   uint32_t seed, uint32_t* crc) LITE_NOEXCEPT;
 
 /*
- * lite_op_submit - one operation, with everything that the kernel offers
- * @ctx: context
- * @op: the operation; @op->size is set by this function, and @op->error to 0, so
- *    that what has failed in lite_vector() can be tried again as it is.
- *    @op->result is set on failure too: it is the number of leading bytes known
- *    to be transferred for reads and writes, the old value for atomics that
- *    succeeded.
+ * lite_op_submit - submit one operation
+ * @op: the operation. Sets @op->size, and @op->error to 0, so that an operation that failed in
+ *    lite_vector() can be retried as it is. Sets @op->result, on failure too, to the number of
+ *    leading bytes known to be transferred by reads and writes, or the previous value of an atomic
+ *    that succeeded.
  *
- * What all of the operations above are made of, for callers who need to know
- * how far a failed one came.
+ * The operations above are made of this; use it to know how far a failed one came.
  *
  * Return: 0 or a negative errno as those.
  */
@@ -426,82 +387,70 @@ int lite_op_submit(struct lite_ctx* ctx, struct lite_op* op) LITE_NOEXCEPT;
 
 /*
  * lite_mmap - map a part of an LMR that is in this machine's memory
- * @ctx: context
  * @lh: handle with LITE_RIGHT_READ, and LITE_RIGHT_WRITE to write
  * @offset: in the LMR, a multiple of the page size
  * @length: bytes, at least 1; whole pages are mapped
  * @prot: PROT_READ, or PROT_READ | PROT_WRITE, of <sys/mman.h>
  * @flags: LITE_MMAP_*
- * @addr: set to where it is; to be given back by munmap(2)
+ * @addr: set to the address of the mapping, to be unmapped by munmap(2)
  *
- * Loads and stores there are reads and writes of the LMR. The mapping lives on
- * when the handle and the context are closed, and keeps an anonymous LMR alive.
- * It works like a file's with MAP_SHARED: for read(2), write(2) and O_DIRECT,
- * in children, with mprotect(2) within @prot; see LITE_IOC_MMAP in
+ * Loads and stores there are reads and writes of the LMR. The mapping outlives the handle and the
+ * context, and keeps an anonymous LMR alive. It works like a file's with MAP_SHARED: for read(2),
+ * write(2) and O_DIRECT, in children, with mprotect(2) within @prot; see LITE_IOC_MMAP in
  * <uapi/lite.h>.
  *
- * An access raises SIGBUS once the LMR was freed, a right to it was taken away, or
- * the node was stopped, while its bytes are elsewhere, and while its home is down;
- * a system call fails with EFAULT.
+ * An access raises SIGBUS, and a system call fails with EFAULT, once the LMR is freed, a right to
+ * it is taken away, or the node is stopped; while its bytes are elsewhere; and while its home is
+ * down.
  *
- * Return: 0, -EBADF, -EACCES (the handle lacks a right), -ERANGE (beyond the
- * end), -EINVAL (@length is 0, a misaligned @offset, another @prot), -EREMOTE (a
- * byte of it is in another node's memory), -EOPNOTSUPP (it is registered
- * memory), -EIDRM (freed), -ESTALE or -EHOSTDOWN (its home restarted, or is
- * down), or -ENOMEM (also: a limit of the address space).
+ * Return: 0, -EBADF, -EACCES (the handle lacks a right), -ERANGE (beyond the end), -EINVAL (@length
+ * is 0, a misaligned @offset, another @prot), -EREMOTE (a byte of it is in another node's memory),
+ * -EOPNOTSUPP (it is registered memory), -EIDRM (freed), -ESTALE or -EHOSTDOWN (its home restarted,
+ * or is down), or -ENOMEM (also: a limit of the address space).
  */
 int lite_mmap(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, size_t length, int prot,
               uint32_t flags, void** addr) LITE_NOEXCEPT;
 
 /*
  * lite_register - make an LMR of memory of the process, and open it
- * @ctx: context
  * @name: name, or NULL or "": anonymous
  * @addr: the memory, whole pages
  * @length: bytes, whole pages
  * @mode: permission bits as in struct lite_alloc_params
  * @lh: set to a handle with all rights that @mode gives and MASTER
  *
- * Nothing is copied: the LMR is these pages, which are pinned and count against
- * the user's RLIMIT_MEMLOCK. They may be anonymous, or of shmem, memfd or hugetlbfs. What
- * becomes of the range in the process makes no difference to the LMR. It is freed
- * like any other, and at the latest, named or not, when the context is closed.
- * Its home is this node.
+ * Nothing is copied: the LMR consists of these pages, which are pinned and count against the user's
+ * RLIMIT_MEMLOCK. They may be anonymous, or of shmem, memfd or hugetlbfs. They stay in the LMR when
+ * the process unmaps or replaces them. The LMR is freed like any other, and at the latest, named or
+ * not, when the context is closed. Its home is this node.
  *
- * Return: 0, -EINVAL (@addr or @length are no whole pages, bits beyond 0666 in
- * the mode, a bad name), -ENAMETOOLONG, -EFBIG, -EFAULT (not all of it is
- * there, or writable), -EOPNOTSUPP or -EFAULT (it is a file's in a file system, or a
- * driver's, as what lite_mmap() maps), -EDQUOT (RLIMIT_MEMLOCK, or what describes the
- * LMR is too much for its owner), -ENOSPC (for the node), -EEXIST (the name is taken), -EMFILE,
- * -EHOSTDOWN or -ETIMEDOUT.
+ * Return: 0, -EINVAL (@addr or @length are not whole pages, bits beyond 0666 in the mode, a bad
+ * name), -ENAMETOOLONG, -EFBIG, -EFAULT (not all of it is mapped and writable), -EOPNOTSUPP or
+ * -EFAULT (it belongs to a file in a file system, or to a driver, as a mapping of lite_mmap()
+ * does), -EDQUOT (RLIMIT_MEMLOCK, or the LMR's description exceeds its owner's share), -ENOSPC (or
+ * the node's), -EEXIST (the name is taken), -EMFILE, -EHOSTDOWN or -ETIMEDOUT.
  */
 int lite_register(struct lite_ctx* ctx, const char* name, void* addr, size_t length, uint32_t mode,
                   lite_lh_t* lh) LITE_NOEXCEPT;
 
 /*
  * lite_stat - describe the LMR behind a handle
- * @ctx: context
- * @lh: handle, with whatever rights
+ * @lh: handle; needs no particular right
  * @info: set to the description
  * @nodes: room for the ids of the nodes that it is spread over, or NULL
- * @n_nodes: in: room in @nodes; out: how many nodes there are, of which at
- *    most that many are in @nodes. LITE_SPREAD_MAX is always enough. May be
- *    NULL together with @nodes.
+ * @n_nodes: in: room in @nodes; out: number of nodes, of which those that fit are in @nodes.
+ *    LITE_SPREAD_MAX is always enough. May be NULL together with @nodes.
  *
- * Return: 0, -EBADF, -EIDRM (freed), -ESTALE or -EHOSTDOWN (its home
- * restarted, or is down), -EINVAL (@nodes without @n_nodes, or room without
- * @nodes), -EIO, -EPROTO or -ETIMEDOUT.
+ * Return: 0, -EBADF, -EIDRM (freed), -ESTALE or -EHOSTDOWN (its home restarted, or is down),
+ * -EINVAL (@nodes without @n_nodes, or room without @nodes), -EIO, -EPROTO or -ETIMEDOUT.
  */
 int lite_stat(struct lite_ctx* ctx, lite_lh_t lh, struct lite_lmr_info* info, uint32_t* nodes,
               uint32_t* n_nodes) LITE_NOEXCEPT;
 
 /*
  * lite_stat_name - describe an LMR by name
- * @ctx: context
  * @name: its name
- * @info: as in lite_stat()
- * @nodes: as in lite_stat()
- * @n_nodes: as in lite_stat()
+ * @info, @nodes, @n_nodes: as in lite_stat()
  *
  * Needs no right on the LMR, as stat(2) needs none on a file.
  *
@@ -512,44 +461,42 @@ int lite_stat_name(struct lite_ctx* ctx, const char* name, struct lite_lmr_info*
                    uint32_t* nodes, uint32_t* n_nodes) LITE_NOEXCEPT;
 
 /*
- * lite_list - some of the LMRs of the cluster
- * @ctx: context
- * @cursor: where to go on; 0 before the first call, and again after the call
- *    that returned the last ones. Opaque otherwise. Changed on success only.
+ * lite_list - list some of the LMRs of the cluster
+ * @cursor: position; 0 before the first call, and again after the call that returned the last LMRs.
+ *    Opaque otherwise. Changed on success only.
  * @infos: room for @n descriptions
  * @n: at least 1
  *
- * LMRs come in order of (home, id). Those made or freed between two calls may
- * be missing or not; no other is missed or comes twice. Fewer than @n, even
- * none, does not mean the end: a @cursor of 0 does.
+ * LMRs come in order of (home, id). Those made or freed between two calls may or may not be listed;
+ * no other is missed or listed twice. Fewer than @n, even none, does not mean the end: a @cursor of
+ * 0 does.
  *
- * Return: how many of @infos were filled, -EINVAL (@n is 0) or -ETIMEDOUT.
+ * Return: number of @infos filled, -EINVAL (@n is 0) or -ETIMEDOUT.
  */
 int lite_list(struct lite_ctx* ctx, uint64_t* cursor, struct lite_lmr_info* infos,
               uint32_t n) LITE_NOEXCEPT;
 
 /*
  * lite_list_each - call a function for every LMR of the cluster
- * @ctx: context
- * @fn: called with each LMR, in order of (home, id), and @arg; it may use
- *    @ctx. A return value other than 0 ends the listing. It must not throw.
+ * @fn: called with each LMR, in order of (home, id), and @arg; it may use @ctx. A non-zero return
+ *    value ends the listing. It must not throw.
  * @arg: for @fn
  *
- * Return: 0 when all were seen, what @fn returned when it ended the listing,
- * or a negative errno as lite_list().
+ * Return: 0 after the last LMR, the value of @fn that ended the listing, or a negative errno as
+ * lite_list().
  */
 int lite_list_each(struct lite_ctx* ctx, int (*fn)(const struct lite_lmr_info* info, void* arg),
                    void* arg) LITE_NOEXCEPT;
 
 /*
- * lite_strerror - what an errno of LITE means
+ * lite_strerror - text of an errno of LITE
  * @err: errno, positive or negative
  *
- * Of what has to do with LMRs, locks and barriers; lite_rpc_strerror() does the same
- * for functions. Never sleeps; async-signal-safe for the errno values of <uapi/lite.h>.
+ * For LMRs, locks and barriers; lite_rpc_strerror() is for functions. Never sleeps;
+ * async-signal-safe for the errno values of <uapi/lite.h>.
  *
- * Return: one line without a newline, in lower case, in English; never NULL,
- * never to be freed. For an errno that LITE gives no meaning: the system's.
+ * Return: one line without a newline, in lower case, in English; never NULL, not to be freed. The
+ * system's text for an errno that LITE does not define.
  */
 const char* lite_strerror(int err) LITE_NOEXCEPT;
 

@@ -8,18 +8,15 @@
 //	auto copy = node.map("table", lite::rights::read | lite::rights::atomic);
 //	auto words = copy.load<std::array<std::uint32_t, 4>>(64);
 //
-// A thin layer over <lite/lite.h>, whose comments say in detail what happens;
-// there is nothing to link but liblite. Failures are thrown as lite::error,
-// which is a std::system_error: `e.code() == std::errc::result_out_of_range`
-// works. Objects may be used by several threads at once as far as the C API
-// allows, that is: everything except moving, assigning and destroying them, and
-// region::unmap(), free(), resize() and release(), and registration::release(),
-// which change the object and not only the LMR. context::resize() does not.
+// A thin layer over <lite/lite.h>, which documents it in detail; there is nothing to link but
+// liblite. Failures are thrown as lite::error, a std::system_error: `e.code() ==
+// std::errc::result_out_of_range` works. Several threads may use an object at once, except to move,
+// assign or destroy it, and except for region::unmap(), free(), resize() and release(), and
+// registration::release(), which change the object itself. context::resize() changes only the LMR.
 //
-// Destructors end what this process has made, and leave to its parent what a child
-// of fork(2) has inherited: there they free memory of the process, and the child's
-// descriptor, only. Functions called by name, as region::unmap() and free(), do in
-// a child what they say; see <lite/lite.h>.
+// Destructors release what this process has made. In a child of fork(2), objects inherited from the
+// parent release only the child's memory and descriptor. Functions called explicitly, such as
+// region::unmap() and free(), act in a child as well; see <lite/lite.h>.
 #pragma once
 
 #include <algorithm>
@@ -46,15 +43,14 @@ namespace lite {
 
 // --- Regions ----------------------------------------------------------------
 
-// A mapped LMR: owns its handle and unmaps in the destructor, in the process that
-// the object was made in. Its context must outlive it. Offsets and lengths are in
-// bytes.
+// A mapped LMR: owns its handle and unmaps it in the destructor, in the process that made the
+// object. The context must outlive it. Offsets and lengths are in bytes.
 class region {
   public:
     // Owns nothing: everything but assigning to it fails with EBADF.
     region() noexcept = default;
 
-    // Takes over @lh of @ctx, which belongs to an LMR of @length bytes.
+    // Takes ownership of handle @lh of @ctx, of an LMR of @length bytes.
     region(lite_ctx* ctx, lite_lh_t lh, std::uint64_t length) noexcept
         : m_ctx(ctx), m_lh(lh), m_length(length), m_maker(detail::maker::self()) {}
 
@@ -71,7 +67,7 @@ class region {
     }
 
     ~region() {
-        // The only failure is that the handle is gone already.
+        // Fails only if the handle is already gone.
         if (m_lh && !inherited())
             lite_unmap(m_ctx, m_lh);
     }
@@ -83,30 +79,29 @@ class region {
         std::swap(m_maker, other.m_maker);
     }
 
-    // Is it a copy that fork(2) has made, of an object of this process's parent? The
-    // handle is good for both.
+    // Is this a copy, made by fork(2), of an object of the parent? The handle is valid in both.
     bool inherited() const noexcept { return m_lh && !m_maker.is_self(); }
 
     explicit operator bool() const noexcept { return m_lh != 0; }
     lite_lh_t handle() const noexcept { return m_lh; }
-    // As it was when the region was mapped or resized here; stat() asks.
+    // As of mapping, or of resize() on this object; stat() asks the home.
     std::uint64_t length() const noexcept { return m_length; }
 
-    // Gives the handle away unclosed.
+    // Gives up the handle without closing it.
     lite_lh_t release() noexcept {
         m_ctx = nullptr;
         m_length = 0;
         return std::exchange(m_lh, 0);
     }
 
-    // Closes the handle now. @throws error: EBADF
+    // Closes the handle. @throws error: EBADF
     void unmap() {
         check(lite_unmap(live("unmap"), m_lh), "unmap");
         release();
     }
 
-    // Frees the LMR itself, everywhere, and closes the handle, which must
-    // have rights::master. The handle stays open if this fails.
+    // Frees the LMR, everywhere, and closes the handle, which must have rights::master. The handle
+    // stays open on failure.
     // @throws error as lite_free()
     void free() {
         check(lite_free(live("free"), m_lh), "free");
@@ -119,7 +114,6 @@ class region {
         transfer(LITE_OP_READ, offset, to.data(), to.size(), "read");
     }
 
-    // The same for the elements of a range.
     template <plain_range R>
     requires(!std::is_const_v<std::remove_reference_t<
                  std::ranges::range_reference_t<R>>>) void read(std::uint64_t offset,
@@ -134,18 +128,17 @@ class region {
         transfer(LITE_OP_WRITE, offset, from.data(), from.size(), "write");
     }
 
-    // The same for the elements of a range.
     template <plain_range R>
     void write(std::uint64_t offset, const R& from) {
         write(offset, std::as_bytes(std::span(std::ranges::data(from), std::ranges::size(from))));
     }
 
-    // The same for a text, without a NUL at its end.
+    // The same for a text, without a terminating NUL.
     void write(std::uint64_t offset, std::string_view text) {
         write(offset, std::as_bytes(std::span(text.data(), text.size())));
     }
 
-    // One object. @throws error as lite_read()
+    // Reads one object. @throws error as lite_read()
     template <plain T>
     T load(std::uint64_t offset) const {
         std::array<std::byte, sizeof(T)> bytes;
@@ -153,22 +146,22 @@ class region {
         return std::bit_cast<T>(bytes);
     }
 
-    // One object. @throws error as lite_write()
+    // Writes one object. @throws error as lite_write()
     template <plain T>
     void store(std::uint64_t offset, const T& value) {
         write(offset, std::as_bytes(std::span(std::addressof(value), 1)));
     }
 
-    // Adds to the 8-byte word at @offset, modulo 2^64, and returns its value
-    // before. @throws error as lite_fetch_add()
+    // Adds to the 8-byte word at @offset, modulo 2^64, and returns its previous value.
+    // @throws error as lite_fetch_add()
     std::uint64_t fetch_add(std::uint64_t offset, std::uint64_t add) {
         std::uint64_t old = 0;
         check(lite_fetch_add(live("fetch-add"), m_lh, offset, add, &old), "fetch-add");
         return old;
     }
 
-    // Replaces the 8-byte word at @offset by @desired if it is @expected;
-    // returns its value before, which tells whether it was.
+    // Replaces the 8-byte word at @offset by @desired if it is @expected; returns its previous
+    // value.
     // @throws error as lite_cmp_swap()
     std::uint64_t compare_swap(std::uint64_t offset, std::uint64_t expected,
                                std::uint64_t desired) {
@@ -178,15 +171,14 @@ class region {
         return old;
     }
 
-    // The same in the manner of std::atomic: true if replaced, else
-    // @expected becomes the value found.
+    // As std::atomic: true if replaced, else @expected becomes the value found.
     bool compare_exchange(std::uint64_t offset, std::uint64_t& expected, std::uint64_t desired) {
         const auto old = compare_swap(offset, expected, desired);
         return std::exchange(expected, old) == old;
     }
 
-    // Maps @length bytes at @offset, a multiple of the page size, all of which
-    // are in this machine's memory, into the process.
+    // Maps @length bytes at @offset, a multiple of the page size, into the process; all of them
+    // must be in this machine's memory.
     // @throws error as lite_mmap()
     memory_map mmap(std::uint64_t offset, std::size_t length,
                     protection wanted = protection::read_write, std::uint32_t flags = 0) const {
@@ -196,12 +188,11 @@ class region {
         return {data, length};
     }
 
-    // All of it.
     memory_map mmap(protection wanted = protection::read_write) const {
         return mmap(0, m_length, wanted);
     }
 
-    // Replaces the 8-byte word at @offset and returns its value before.
+    // Replaces the 8-byte word at @offset and returns its previous value.
     // @throws error as lite_swap()
     std::uint64_t exchange(std::uint64_t offset, std::uint64_t desired) {
         std::uint64_t old = 0;
@@ -209,15 +200,16 @@ class region {
         return old;
     }
 
-    // Clears the bits of the 8-byte word at @offset that are not in @mask and
-    // returns its value before. @throws error as lite_fetch_and()
+    // Clears the bits of the 8-byte word at @offset that are not in @mask and returns its previous
+    // value.
+    // @throws error as lite_fetch_and()
     std::uint64_t fetch_and(std::uint64_t offset, std::uint64_t mask) {
         std::uint64_t old = 0;
         check(lite_fetch_and(live("fetch-and"), m_lh, offset, mask, &old), "fetch-and");
         return old;
     }
 
-    // Sets bits of the 8-byte word at @offset and returns its value before.
+    // Sets bits of the 8-byte word at @offset and returns its previous value.
     // @throws error as lite_fetch_or()
     std::uint64_t fetch_or(std::uint64_t offset, std::uint64_t bits) {
         std::uint64_t old = 0;
@@ -236,23 +228,24 @@ class region {
         operate(LITE_OP_SET, offset, length, word, pattern.size(), "set");
     }
 
-    // Copies @length bytes, at least one, from a region of the same context;
-    // that may be this one, and overlap.
+    // Copies @length bytes, at least one, from a region of the same context; within this one the
+    // ranges may overlap.
     // @throws error as lite_copy(), with transferred()
     void copy(std::uint64_t offset, const region& from, std::uint64_t from_offset,
               std::uint64_t length) {
         operate(LITE_OP_COPY, offset, length, from.m_lh, from_offset, "copy");
     }
 
-    // How many leading bytes of @length, at least one, are equal to those of a
-    // region of the same context. @throws error as lite_compare()
+    // The number of leading bytes of @length, at least one, that equal those of a region of the
+    // same context.
+    // @throws error as lite_compare()
     std::uint64_t compare(std::uint64_t offset, const region& other, std::uint64_t other_offset,
                           std::uint64_t length) const {
         return operate(LITE_OP_COMPARE, offset, length, other.m_lh, other_offset, "compare");
     }
 
-    // The CRC-32C of @length bytes, at least one, behind something whose
-    // CRC-32C is @seed. @throws error as lite_checksum()
+    // The CRC-32C of @length bytes, at least one, continuing from the checksum @seed.
+    // @throws error as lite_checksum()
     std::uint32_t checksum(std::uint64_t offset, std::uint64_t length,
                            std::uint32_t seed = 0) const {
         return static_cast<std::uint32_t>(
@@ -268,8 +261,8 @@ class region {
         return status;
     }
 
-    // Sets what a user has been granted; rights::none takes it away, from
-    // handles that are open, too. @throws error as lite_grant_set()
+    // Sets the rights granted to a user; rights::none removes the grant, also from open handles.
+    // @throws error as lite_grant_set()
     void grant(const lite::grant& to) {
         check(lite_grant_set(live("grant"), m_lh, to.uid, to.node,
                              static_cast<std::uint32_t>(to.allowed)),
@@ -286,25 +279,25 @@ class region {
     // @throws error as lite_setattr()
     void chmod(std::uint32_t mode) { check(lite_chmod(live("chmod"), m_lh, mode), "chmod"); }
 
-    // Either may be keep. @throws error as lite_setattr()
+    // Either may be lite::keep. @throws error as lite_setattr()
     void chown(std::uint32_t uid, std::uint32_t gid) {
         check(lite_chown(live("chown"), m_lh, uid, gid), "chown");
     }
 
-    // Gives the LMR another name, or its first one: then it outlives the
-    // context. @throws error as lite_rename()
+    // Renames the LMR, or names an anonymous one, which then outlives the context.
+    // @throws error as lite_rename()
     void rename(std::string_view to) {
         check(lite_rename(live("rename"), m_lh, detail::c_name(to).get()), "rename");
     }
 
-    // Makes the LMR longer, by zeroes, or shorter. @throws error as lite_resize()
+    // Extends the LMR by zeroes, or truncates it. @throws error as lite_resize()
     void resize(std::uint64_t length) {
         check(lite_resize(live("resize"), m_lh, length), "resize");
         m_length = length;
     }
 
-    // Moves @length bytes at @offset, rounded outwards to pages, to another
-    // node's memory; @length 0: all from @offset on.
+    // Moves @length bytes at @offset, rounded outwards to pages, to another node's memory; @length
+    // 0: everything from @offset on.
     // @throws error as lite_move(), with transferred()
     void move(std::uint32_t node, std::uint64_t offset = 0, std::uint64_t length = 0) {
         std::uint64_t moved = 0;
@@ -314,7 +307,7 @@ class region {
     }
 
   private:
-    // The context; a region that owns nothing has none.
+    // The context. @throws error: EBADF, if this owns nothing
     lite_ctx* live(const char* doing) const {
         if (!m_ctx)
             throw error(EBADF, doing);
@@ -363,11 +356,11 @@ class region {
 inline void swap(region& a, region& b) noexcept { a.swap(b); }
 
 // Memory of the process that is an LMR as long as this object lives; made by
-// context::register_memory(). The memory must not end before it, or the LMR has
-// pages that nobody else sees. Of a copy in a child the LMR does not take notice.
+// context::register_memory(). The memory must outlive it, or the LMR is left with pages that the
+// process no longer has. Destroying a copy in a child does not affect the LMR.
 class registration {
   public:
-    // Takes over a region, which is to be freed.
+    // Takes ownership of a region; the destructor frees its LMR.
     explicit registration(region lmr) noexcept : m_region(std::move(lmr)) {}
     registration(registration&&) noexcept = default;
 
@@ -377,8 +370,8 @@ class registration {
         return *this;
     }
 
-    // Waits until no node can reach the memory. A failure, when the network
-    // is gone say, leaves it to the closing of the context.
+    // Waits until no node can reach the memory. After a failure, as of the network, closing the
+    // context frees the LMR.
     ~registration() {
         if (m_region && !m_region.inherited()) {
             try {
@@ -393,7 +386,7 @@ class registration {
     region* operator->() noexcept { return &m_region; }
     const region* operator->() const noexcept { return &m_region; }
 
-    // The LMR, which then lives until it is freed or the context is closed.
+    // The region; its LMR then lives until it is freed or the context is closed.
     region release() noexcept { return std::move(m_region); }
 
   private:
@@ -402,18 +395,17 @@ class registration {
 
 // --- Contexts ---------------------------------------------------------------
 
-// What context::alloc() and create() make.
 struct alloc_options {
     std::string_view name = {};             // empty: anonymous
     std::uint64_t length = 0;               // bytes
     std::vector<std::uint32_t> nodes = {};  // empty: this node; the first is the home
-    std::uint32_t mode = 0600;              // 0666 at most, no umask applied
+    std::uint32_t mode = 0600;              // 0666 at most, no umask
 };
 
-// A LITE node of this machine, opened; closed by the destructor.
+// An opened LITE node of this machine; closed by the destructor.
 class context {
   public:
-    // Opens /dev/lite@index; -1: as LITE_INDEX in the environment says, or 0.
+    // Opens /dev/lite@index; -1: the value of LITE_INDEX in the environment, or 0.
     // @throws error as lite_open()
     explicit context(int index = -1) {
         lite_ctx* ctx = nullptr;
@@ -424,13 +416,13 @@ class context {
         m_ctx.reset(ctx);
     }
 
-    // Takes over a context of the C API.
+    // Takes ownership of a context of the C API.
     static context adopt(lite_ctx* ctx) noexcept { return context(ctx, adopted{}); }
 
-    // For the C API; stays this object's.
+    // For the C API; still owned by this object.
     lite_ctx* get() const noexcept { return m_ctx.get(); }
 
-    // The descriptor; stays this object's.
+    // The descriptor; still owned by this object.
     int fd() const noexcept { return lite_fd(m_ctx.get()); }
 
     // @throws error as lite_query()
@@ -462,8 +454,9 @@ class context {
         return {m_ctx.get(), lh, length};
     }
 
-    // Makes an LMR of memory of the process, whole pages, without a copy; it is
-    // anonymous without a @name. @throws error as lite_register()
+    // Makes an LMR of memory of the process, whole pages, without a copy; anonymous if @name is
+    // empty.
+    // @throws error as lite_register()
     registration register_memory(std::span<std::byte> memory, std::string_view name = {},
                                  std::uint32_t mode = 0600) {
         lite_lh_t lh = 0;
@@ -489,8 +482,8 @@ class context {
         return status;
     }
 
-    // Sets what a user has been granted; rights::none takes it away, from
-    // handles that are open, too. @throws error as lite_grant_set_name()
+    // Sets the rights granted to a user; rights::none removes the grant, also from open handles.
+    // @throws error as lite_grant_set_name()
     void grant(std::string_view name, const lite::grant& to) {
         check(lite_grant_set_name(m_ctx.get(), detail::c_name(name).get(), to.uid, to.node,
                                   static_cast<std::uint32_t>(to.allowed)),
@@ -510,7 +503,7 @@ class context {
         check(lite_chmod_name(m_ctx.get(), detail::c_name(name).get(), mode), "chmod", name);
     }
 
-    // Either may be keep. @throws error as lite_setattr_name()
+    // Either may be lite::keep. @throws error as lite_setattr_name()
     void chown(std::string_view name, std::uint32_t uid, std::uint32_t gid) {
         check(lite_chown_name(m_ctx.get(), detail::c_name(name).get(), uid, gid), "chown", name);
     }
@@ -521,8 +514,8 @@ class context {
               "rename", name);
     }
 
-    // Regions of it keep saying the old length(). @throws error as
-    // lite_resize_name()
+    // Existing regions keep the old length().
+    // @throws error as lite_resize_name()
     void resize(std::string_view name, std::uint64_t length) {
         check(lite_resize_name(m_ctx.get(), detail::c_name(name).get(), length), "resize", name);
     }
@@ -568,12 +561,12 @@ class context {
 
 // --- Listing ----------------------------------------------------------------
 
-// The LMRs of the cluster as an input range, fetched as the iteration goes on:
+// The LMRs of the cluster as an input range, fetched in batches during iteration:
 //
 //	for (const lite::lmr_info &lmr : lite::lmrs(node))
 //		...
 //
-// For one pass. Incrementing throws error as lite_list().
+// Single pass. Incrementing throws error as lite_list().
 class lmr_range : public std::ranges::view_base {
   public:
     class iterator {
@@ -626,7 +619,7 @@ class lmr_range : public std::ranges::view_base {
 
     void fetch() {
         m_next = m_count = 0;
-        // A batch may be empty although there is more to come.
+        // A batch may be empty before the end.
         do {
             const int n = lite_list(m_ctx, &m_cursor, m_infos.data(), batch);
             if (n < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * liblite: what masters of an LMR do with it: who may use it, its owner, name,
- * length and place. Part of <lite/lite.h>, whose conventions hold here.
+ * liblite: administration of an LMR by its masters: grants, owner, name, length and place. Part of
+ * <lite/lite.h>, with the same conventions.
  */
 #ifndef LITE_MANAGE_H
 #define LITE_MANAGE_H
@@ -16,35 +16,29 @@ extern "C" {
 
 /*
  * lite_grant_set - set the rights that a user has on the LMR behind a handle
- * @ctx: context
- * @lh: handle with LITE_RIGHT_MASTER, or with LITE_RIGHT_SHARE: then @rights
- *    may be READ, WRITE and ATOMIC as far as the handle has them, and nothing
- *    is taken away
- * @uid: to whom, in the initial user namespace of its node
- * @node: id of the node on which; 0: on every node
- * @rights: LITE_RIGHT_*; they replace what was granted to that uid on that
- *    node, 0 takes the grant away
+ * @lh: handle with LITE_RIGHT_MASTER; or with LITE_RIGHT_SHARE: then @rights may be those of READ,
+ *    WRITE and ATOMIC that the handle has, and nothing can be taken away
+ * @uid: user, in the initial user namespace of its node
+ * @node: id of the user's node; 0: every node
+ * @rights: LITE_RIGHT_*; they replace what was granted to that uid on that node, 0 removes the
+ *    grant
  *
- * Grants add to what owner, group and mode give; those of one uid to all nodes
- * and to one node add up. When it returns, a right that was taken away is held
- * by no handle on any node, and operations that used it have ended.
+ * Grants add to the rights of owner, group and mode; a uid's grants for all nodes and for one node
+ * add up. On return no handle on any node holds a right that was taken away, and operations that
+ * used it have ended.
  *
- * Return: 0, -EBADF, -EACCES (the handle has neither MASTER nor what it takes
- * to share @rights), -ENOSPC (there are LITE_GRANTS_MAX grants already),
- * -EINVAL (no such node id can be), -EIDRM (freed), -ESTALE or -EHOSTDOWN (its
- * home restarted, or is down), -EIO, -EPROTO, or -ETIMEDOUT (it is unknown
- * whether the rights have changed).
+ * Return: 0, -EBADF, -EACCES (the handle has neither MASTER nor what sharing @rights needs),
+ * -ENOSPC (there are LITE_GRANTS_MAX grants already), -EINVAL (not a valid node id), -EIDRM
+ * (freed), -ESTALE or -EHOSTDOWN (its home restarted, or is down), -EIO, -EPROTO, or -ETIMEDOUT (it
+ * is unknown whether the rights have changed).
  */
 int lite_grant_set(struct lite_ctx* ctx, lite_lh_t lh, uint32_t uid, uint32_t node,
                    uint32_t rights) LITE_NOEXCEPT;
 
 /*
  * lite_grant_set_name - set the rights that a user has on an LMR
- * @ctx: context
  * @name: its name
- * @uid: as in lite_grant_set()
- * @node: as in lite_grant_set()
- * @rights: as in lite_grant_set()
+ * @uid, @node, @rights: as in lite_grant_set()
  *
  * As lite_grant_set(), with the rights of the caller in place of a handle's.
  *
@@ -54,63 +48,52 @@ int lite_grant_set_name(struct lite_ctx* ctx, const char* name, uint32_t uid, ui
                         uint32_t rights) LITE_NOEXCEPT;
 
 /*
- * lite_grants - what has been granted on the LMR behind a handle
- * @ctx: context
- * @lh: handle, with whatever rights
+ * lite_grants - list the grants of the LMR behind a handle
+ * @lh: handle; needs no particular right
  * @grants: room for the grants; may be NULL if *@n_grants is 0
- * @n_grants: in: room in @grants; out: how many there are, of which at most
- *    that many are in @grants. LITE_GRANTS_MAX is always enough.
+ * @n_grants: in: room in @grants; out: number of grants, of which those that fit are in @grants.
+ *    LITE_GRANTS_MAX is always enough.
  *
- * Return: 0, -EBADF, -EIDRM (freed), -ESTALE or -EHOSTDOWN (its home
- * restarted, or is down), -EINVAL (room without @grants, or no @n_grants),
- * -EIO, -EPROTO or -ETIMEDOUT.
+ * Return: 0, -EBADF, -EIDRM (freed), -ESTALE or -EHOSTDOWN (its home restarted, or is down),
+ * -EINVAL (room without @grants, or no @n_grants), -EIO, -EPROTO or -ETIMEDOUT.
  */
 int lite_grants(struct lite_ctx* ctx, lite_lh_t lh, struct lite_grant* grants,
                 uint32_t* n_grants) LITE_NOEXCEPT;
 
 /*
- * lite_grants_name - what has been granted on an LMR
- * @ctx: context
+ * lite_grants_name - list the grants of an LMR
  * @name: its name
- * @grants: as in lite_grants()
- * @n_grants: as in lite_grants()
+ * @grants, @n_grants: as in lite_grants()
  *
  * Needs no right on the LMR, as lite_stat_name().
  *
- * Return: 0, -ENOENT, -ENAMETOOLONG, -EINVAL, -EHOSTDOWN, -EIO, -EPROTO or
- * -ETIMEDOUT.
+ * Return: 0, -ENOENT, -ENAMETOOLONG, -EINVAL, -EHOSTDOWN, -EIO, -EPROTO or -ETIMEDOUT.
  */
 int lite_grants_name(struct lite_ctx* ctx, const char* name, struct lite_grant* grants,
                      uint32_t* n_grants) LITE_NOEXCEPT;
 
 /*
  * lite_setattr - change owner, group and mode of the LMR behind a handle
- * @ctx: context
  * @lh: handle with LITE_RIGHT_MASTER
  * @uid: the new owner, which only root may change, or LITE_KEEP
- * @gid: the new group, one that the caller is in unless it is root, or
- *    LITE_KEEP
+ * @gid: the new group, one that the caller is in unless it is root, or LITE_KEEP
  * @mode: the new permission bits, 0666 at most, or LITE_KEEP
  *
- * All of it is changed, or nothing. When it returns, what somebody has lost by
- * it is held by no handle on any node, and operations that used it have ended.
+ * Changes everything or nothing. On return no handle on any node holds a right that its user lost
+ * by this, and operations that used it have ended.
  *
- * Return: 0, -EBADF, -EACCES (no MASTER), -EPERM (another owner, by somebody
- * else than root, or a group that the caller is not in), -EINVAL (bits beyond
- * 0666), -EIDRM (freed), -ESTALE or -EHOSTDOWN (its home restarted, or is
- * down), -EIO, -EPROTO, or -ETIMEDOUT (it is unknown whether they have
- * changed).
+ * Return: 0, -EBADF, -EACCES (no MASTER), -EPERM (another owner, and the caller is not root, or a
+ * group that the caller is not in), -EINVAL (bits beyond 0666), -EIDRM (freed), -ESTALE or
+ * -EHOSTDOWN (its home restarted, or is down), -EIO, -EPROTO, or -ETIMEDOUT (it is unknown whether
+ * they have changed).
  */
 int lite_setattr(struct lite_ctx* ctx, lite_lh_t lh, uint32_t uid, uint32_t gid,
                  uint32_t mode) LITE_NOEXCEPT;
 
 /*
  * lite_setattr_name - change owner, group and mode of an LMR
- * @ctx: context
  * @name: its name
- * @uid: as in lite_setattr()
- * @gid: as in lite_setattr()
- * @mode: as in lite_setattr()
+ * @uid, @gid, @mode: as in lite_setattr()
  *
  * For its masters.
  *
@@ -135,54 +118,47 @@ int lite_chown_name(struct lite_ctx* ctx, const char* name, uint32_t uid,
                     uint32_t gid) LITE_NOEXCEPT;
 
 /*
- * lite_rename - give the LMR behind a handle another name
- * @ctx: context
+ * lite_rename - rename the LMR behind a handle
  * @lh: handle with LITE_RIGHT_MASTER
- * @to: its name from then on
+ * @to: the new name
  *
- * Handles stay. An anonymous LMR that is given a name outlives the context.
- * Never replaces another LMR.
+ * Handles stay valid. An anonymous LMR that gets a name outlives the context. Never replaces
+ * another LMR.
  *
- * Return: 0, -EBADF, -EACCES (no MASTER), -EEXIST (another LMR is called @to),
- * -EINVAL (empty @to), -ENAMETOOLONG, -EIDRM (freed), -ESTALE or -EHOSTDOWN
- * (its home restarted, or is down), -EIO, -EPROTO, or -ETIMEDOUT (it is unknown
- * which name it has).
+ * Return: 0, -EBADF, -EACCES (no MASTER), -EEXIST (another LMR is called @to), -EINVAL (empty @to),
+ * -ENAMETOOLONG, -EIDRM (freed), -ESTALE or -EHOSTDOWN (its home restarted, or is down), -EIO,
+ * -EPROTO, or -ETIMEDOUT (it is unknown which name it has).
  */
 int lite_rename(struct lite_ctx* ctx, lite_lh_t lh, const char* to) LITE_NOEXCEPT;
 
 /*
- * lite_rename_name - give an LMR another name
- * @ctx: context
+ * lite_rename_name - rename an LMR
  * @name: its name
- * @to: its name from then on
+ * @to: the new name
  *
  * As lite_rename(), for its masters.
  *
- * Return: 0, -ENOENT, -EPERM (no master), or a negative errno as
- * lite_rename().
+ * Return: 0, -ENOENT, -EPERM (no master), or a negative errno as lite_rename().
  */
 int lite_rename_name(struct lite_ctx* ctx, const char* name, const char* to) LITE_NOEXCEPT;
 
 /*
  * lite_resize - change the length of the LMR behind a handle
- * @ctx: context
  * @lh: handle with LITE_RIGHT_MASTER
  * @length: bytes, 1..LITE_LMR_SIZE_MAX
  *
- * What is added is zero; what is cut off is gone, and its memory free, when it
- * returns. Handles stay and have the new length: beyond it, operations fail
- * with -ERANGE.
+ * Added bytes are zero; the memory of what is cut off is free on return. Handles stay valid and
+ * have the new length: beyond it, operations fail with -ERANGE.
  *
- * Return: 0, -EBADF, -EACCES (no MASTER), -EINVAL (@length is 0), -EFBIG,
- * -ENOSPC or -EDQUOT (as lite_alloc()), -EOPNOTSUPP (it is registered memory),
- * -EIDRM (freed), -ESTALE or -EHOSTDOWN (a node that has its memory restarted, or
- * is down), -EIO, -EPROTO, or -ETIMEDOUT (it is unknown which length it has).
+ * Return: 0, -EBADF, -EACCES (no MASTER), -EINVAL (@length is 0), -EFBIG, -ENOSPC or -EDQUOT (as
+ * lite_alloc()), -EOPNOTSUPP (it is registered memory), -EIDRM (freed), -ESTALE or -EHOSTDOWN (a
+ * node with its memory restarted, or is down), -EIO, -EPROTO, or -ETIMEDOUT (it is unknown which
+ * length it has).
  */
 int lite_resize(struct lite_ctx* ctx, lite_lh_t lh, uint64_t length) LITE_NOEXCEPT;
 
 /*
  * lite_resize_name - change the length of an LMR
- * @ctx: context
  * @name: its name
  * @length: bytes, 1..LITE_LMR_SIZE_MAX
  *
@@ -195,34 +171,27 @@ int lite_resize_name(struct lite_ctx* ctx, const char* name, uint64_t length) LI
 
 /*
  * lite_move - move a part of the LMR behind a handle to another node
- * @ctx: context
  * @lh: handle with LITE_RIGHT_MASTER
- * @offset: where the part begins, bytes; rounded down to a whole page
- * @length: bytes, rounded up likewise; 0: all from @offset on
+ * @offset: start of the part, bytes; rounded down to a page
+ * @length: bytes; the end is rounded up to a page; 0: everything from @offset on
  * @node: id of the node; 0: this one
- * @moved: set to the number of leading bytes that are there now, on failure
- *    too; may be NULL
+ * @moved: set to the number of leading bytes moved, on failure too; may be NULL
  *
- * Goes on while others read and write: handles stay, no write is lost.
- * Whatever happens, all of the LMR is usable; what has been moved stays moved.
- * The home, which keeps the metadata, stays where it is.
+ * The LMR can be read and written meanwhile: handles stay valid, no write is lost. After a failure
+ * all of the LMR is usable, and what was moved stays moved. The home, which keeps the metadata,
+ * does not change.
  *
- * Return: 0, -EBADF, -EACCES (no MASTER), -ERANGE (beyond the end),
- * -EHOSTUNREACH (no such node), -EHOSTDOWN, -ENOSPC or -EDQUOT (as
- * lite_alloc(), at @node), -EOPNOTSUPP (it is registered memory), -EIDRM (freed),
- * -ESTALE (a node that has its memory restarted), -ETIMEDOUT, -EIO or -EPROTO.
+ * Return: 0, -EBADF, -EACCES (no MASTER), -ERANGE (beyond the end), -EHOSTUNREACH (no such node),
+ * -EHOSTDOWN, -ENOSPC or -EDQUOT (as lite_alloc(), at @node), -EOPNOTSUPP (it is registered
+ * memory), -EIDRM (freed), -ESTALE (a node with its memory restarted), -ETIMEDOUT, -EIO or -EPROTO.
  */
 int lite_move(struct lite_ctx* ctx, lite_lh_t lh, uint64_t offset, uint64_t length, uint32_t node,
               uint64_t* moved) LITE_NOEXCEPT;
 
 /*
  * lite_move_name - move a part of an LMR to another node
- * @ctx: context
  * @name: its name
- * @offset: as in lite_move()
- * @length: as in lite_move()
- * @node: as in lite_move()
- * @moved: as in lite_move()
+ * @offset, @length, @node, @moved: as in lite_move()
  *
  * As lite_move(), for its masters.
  *

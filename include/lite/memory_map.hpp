@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// liblite for C++20: LMRs in the process's address space. <lite/lite.hpp> makes
-// them.
+// liblite for C++20: LMRs mapped into the process. Made by <lite/lite.hpp>.
 #pragma once
 
 #include <cstddef>
@@ -16,21 +15,19 @@
 
 namespace lite {
 
-// How memory_map may be used.
 enum class protection : std::uint32_t {
     read = LITE_PROT_READ,
     read_write = LITE_PROT_READ | LITE_PROT_WRITE,
 };
 
-// A part of an LMR in the process's address space, unmapped by the destructor;
-// made by region::mmap(), which it outlives. Touching it once the LMR was freed, is
-// elsewhere, or may not be used so any more, raises SIGBUS.
+// A part of an LMR mapped into the process, unmapped by the destructor; made by region::mmap(), and
+// independent of the region. An access raises SIGBUS once the LMR was freed, is elsewhere, or the
+// right to it was taken away.
 class memory_map {
   public:
-    // Owns nothing.
     memory_map() noexcept = default;
 
-    // Takes over @size bytes at @data, which came from lite_mmap().
+    // Takes ownership of @size bytes at @data, from lite_mmap().
     memory_map(void* data, std::size_t size) noexcept
         : m_data(static_cast<std::byte*>(data)), m_size(size) {}
 
@@ -58,8 +55,8 @@ class memory_map {
     std::size_t size() const noexcept { return m_size; }
     std::span<std::byte> bytes() const noexcept { return {m_data, m_size}; }
 
-    // As many whole objects as there are. LITE leaves their alignment to the
-    // caller: pages are aligned for any.
+    // As many whole objects as fit. Pages are aligned for any T, and LITE does not look at
+    // alignment.
     template <plain T>
     std::span<T> as() const noexcept {
         return {reinterpret_cast<T*>(m_data), m_size / sizeof(T)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// liblite for C++20: order.
+// liblite for C++20: ordering.
 //
 //	table.write(payload, bytes);
 //	lite::fence(table);
@@ -12,14 +12,14 @@
 
 namespace lite {
 
-// Waits until what has completed on this LMR is seen by the processors of the nodes
-// that hold it. @throws error as lite_fence()
+// Makes what has completed on this LMR visible to the processors of the nodes that hold it.
+// @throws error as lite_fence()
 inline void fence(const context& node, const region& on) {
     if (const int err = lite_fence(node.get(), on.handle()))
         throw error(err, "fence");
 }
 
-// Of all LMRs, on all nodes that are not down. @throws error as lite_fence()
+// The same for all LMRs, on all nodes that are not down. @throws error as lite_fence()
 inline void fence(const context& node) {
     if (const int err = lite_fence(node.get(), 0))
         throw error(err, "fence");
@@ -27,9 +27,9 @@ inline void fence(const context& node) {
 
 namespace op {
 
-// For submit(): what is before it in the array is over, and seen by the processors of
-// the nodes that hold this LMR, before what is behind it begins; which is not tried
-// if something before it has failed (ECANCELED).
+// For submit(): operations before it in the array are complete, and visible to the processors of
+// the nodes that hold this LMR, before those after it begin. If one before it fails, those after it
+// are not tried: ECANCELED.
 inline lite_op fence(const region& on) noexcept {
     return make(static_cast<lite_opcode>(LITE_OP_FENCE), on, 0, 0);
 }

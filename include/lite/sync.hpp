@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// liblite for C++20: locks in words of LMRs, for the guards of the standard
-// library, and barriers. Included by <lite/lite.hpp>.
+// liblite for C++20: locks in words of LMRs, for the guards of the standard library, and barriers.
+// Included by <lite/lite.hpp>.
 //
 //	lite::mutex mutex(node, table, 64);
 //	{
@@ -28,14 +28,14 @@ namespace lite {
 
 namespace detail {
 
-// A lite::context and a lite::region, which know nothing of this file.
+// A lite::context and a lite::region, without their header.
 template <typename Context, typename Region>
 concept place = requires(const Context& node, const Region& region) {
     node.get();
     region.handle();
 };
 
-// Rounded up; more than the longest time-out, a day, becomes that.
+// Rounded up; limited to the longest time-out, a day.
 template <typename Rep, typename Period>
 int milliseconds_of(const std::chrono::duration<Rep, Period>& time) {
     using std::chrono::milliseconds;
@@ -46,26 +46,24 @@ int milliseconds_of(const std::chrono::duration<Rep, Period>& time) {
 
 }  // namespace detail
 
-// The lock in a word of an LMR, in the manner of std::shared_timed_mutex: for
-// std::scoped_lock, std::unique_lock and std::shared_lock. The holder is the
-// thread; processes, on whatever node, exclude each other likewise. What holds
-// it may not be copied or moved, as with other mutexes.
+// The lock in a word of an LMR, like std::shared_timed_mutex: for std::scoped_lock,
+// std::unique_lock and std::shared_lock. The holder is the thread; threads of all processes on all
+// nodes exclude each other. Not copyable or movable, like other mutexes.
 //
-// When a holder died, with its process or its node, the next one has the lock
-// all the same, and owner_died() is true until make_consistent(). A lock that is
-// given back before that cannot be taken any more: ENOTRECOVERABLE.
+// When a holder died, with its process or its node, the next one gets the lock, and owner_died() is
+// true until make_consistent(). A lock that is released before that cannot be taken any more:
+// ENOTRECOVERABLE.
 //
-// A child of fork(2) may take the lock with the object that it has inherited, but
-// has none that its parent had: std::unique_lock and the like are to release() it
-// there, as for EPERM they would end the program.
+// A child of fork(2) may take the lock with the object that it has inherited, but holds none that
+// its parent held: call release() of std::unique_lock and the like there, since their destructor
+// would unlock, get EPERM and end the program.
 class mutex {
   public:
-    // The word at @offset of the LMR behind @lh, whose handle, with
-    // rights::write and rights::atomic, and context must outlive it.
+    // The word at @offset of the LMR behind @lh. The handle, with rights::write and rights::atomic,
+    // and the context must outlive it.
     mutex(lite_ctx* ctx, lite_lh_t lh, std::uint64_t offset) noexcept
         : m_ctx(ctx), m_lh(lh), m_offset(offset) {}
 
-    // The same for a context and a region of it.
     template <typename Context, typename Region>
     requires detail::place<Context, Region> mutex(const Context& node, const Region& region,
                                                   std::uint64_t offset)
@@ -92,7 +90,7 @@ class mutex {
     // @throws error as lite_unlock()
     void unlock() { give_back("unlock"); }
 
-    // With others who want it so.
+    // Shared with other readers.
     void lock_shared() { take(LITE_LOCK_SHARED, LITE_FOREVER); }
     bool try_lock_shared() { return take(LITE_LOCK_SHARED, LITE_NOWAIT); }
 
@@ -108,11 +106,10 @@ class mutex {
 
     void unlock_shared() { give_back("unlock shared"); }
 
-    // Of who has the lock: was what it protects left as it was by somebody who
-    // died?
+    // For the holder: did the previous one die and leave the data as it was?
     bool owner_died() const noexcept { return m_owner_died.load(std::memory_order_relaxed); }
 
-    // It is in order again. Not for who shares it.
+    // Declares the data consistent again; not allowed for a shared holder.
     // @throws error as lite_lock_consistent()
     void make_consistent() {
         check(lite_lock_consistent(m_ctx, m_lh, m_offset, self()), "make consistent");
@@ -120,7 +117,7 @@ class mutex {
     }
 
   private:
-    // Also right in children of fork(2), and never that of a thread that lives.
+    // The thread id: unique among live threads, and different in children of fork(2).
     static std::uint64_t self() noexcept { return static_cast<std::uint64_t>(::gettid()); }
 
     static void check(int err, const char* doing) {
@@ -153,11 +150,11 @@ class mutex {
     std::atomic<bool> m_owner_died = false;
 };
 
-// A barrier in a word of an LMR for so many threads, of whatever processes and
-// nodes: who arrives waits until all have.
+// A barrier in a word of an LMR for @n threads of any processes and nodes: each waits until all
+// have arrived.
 class barrier {
   public:
-    // As lite::mutex.
+    // The word as for lite::mutex. @n: 1..LITE_BARRIER_MAX
     barrier(lite_ctx* ctx, lite_lh_t lh, std::uint64_t offset, std::uint32_t n) noexcept
         : m_ctx(ctx), m_lh(lh), m_offset(offset), m_n(n) {}
 
@@ -169,8 +166,8 @@ class barrier {
     // @throws error as lite_barrier()
     void arrive_and_wait() const { arrive(LITE_FOREVER); }
 
-    // False: the time was over, and the caller has not been counted. Of no time
-    // a millisecond is made.
+    // False: timed out, and the caller has not been counted. A time of 0 or less is taken as a
+    // millisecond.
     template <typename Rep, typename Period>
     bool arrive_and_wait_for(const std::chrono::duration<Rep, Period>& time) const {
         return arrive(time <= time.zero() ? 1 : detail::milliseconds_of(time));

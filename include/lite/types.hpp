@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// liblite for C++20: errors, rights, what is known of LMRs, and what may be moved
-// as bytes. <lite/lite.hpp> has it all.
+// liblite for C++20: errors, rights, descriptions of LMRs, and types that may be moved as bytes.
+// Included by <lite/lite.hpp>.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +27,8 @@ namespace lite {
 
 // --- Errors -----------------------------------------------------------------
 
-// The category of LITE's errno values, called "lite": codes compare equal to
-// std::errc and have the texts of lite_strerror().
+// The category of LITE's errno values, called "lite": codes compare equal to std::errc and have the
+// texts of lite_strerror().
 inline const std::error_category& category() noexcept {
     class lite_category final : public std::error_category {
         const char* name() const noexcept override { return "lite"; }
@@ -41,8 +41,8 @@ inline const std::error_category& category() noexcept {
     return instance;
 }
 
-// That of functions and calls, called "lite-rpc": the same, with the texts
-// of lite_rpc_strerror().
+// As category(), for functions and calls: called "lite-rpc", with the texts of
+// lite_rpc_strerror().
 inline const std::error_category& rpc_category() noexcept {
     class lite_rpc_category final : public std::error_category {
         const char* name() const noexcept override { return "lite-rpc"; }
@@ -55,18 +55,16 @@ inline const std::error_category& rpc_category() noexcept {
     return instance;
 }
 
-// What every function here throws besides std::bad_alloc.
+// Thrown by every function here, besides std::bad_alloc.
 class error : public std::system_error {
   public:
-    // @code: errno, positive or negative. @doing: what failed, as "map foo".
-    // @transferred: leading bytes that a failed transfer is known to have moved.
-    // @in: whose words it has.
+    // @code: errno, positive or negative. @doing: what failed, as "map foo". @transferred: leading
+    // bytes that a failed transfer is known to have moved. @in: category of the text.
     error(int code, const std::string& doing, std::uint64_t transferred = 0,
           const std::error_category& in = category())
         : std::system_error(code < 0 ? -code : code, in, doing), m_transferred(transferred) {}
 
-    // 0 if nothing, or nothing for sure, and for everything but transfers and
-    // moves.
+    // For transfers and moves; 0 if nothing is known to have been moved, and for everything else.
     std::uint64_t transferred() const noexcept { return m_transferred; }
 
   private:
@@ -75,13 +73,12 @@ class error : public std::system_error {
 
 // --- Rights -----------------------------------------------------------------
 
-// What a handle may be used for; a set.
 enum class rights : std::uint32_t {
     none = 0,
     read = LITE_RIGHT_READ,
     write = LITE_RIGHT_WRITE,
     atomic = LITE_RIGHT_ATOMIC,
-    share = LITE_RIGHT_SHARE,    // grant others what one has oneself
+    share = LITE_RIGHT_SHARE,    // grant one's own rights to others
     master = LITE_RIGHT_MASTER,  // free it, change it, grant anything
     all = LITE_RIGHTS_ALL,
 };
@@ -117,19 +114,19 @@ inline std::string_view name_of(const lmr_info& info) noexcept {
     return {info.name, ::strnlen(info.name, sizeof(info.name))};
 }
 
-// A description, and the ids of the nodes that the LMR is spread over.
+// A description of an LMR, and the ids of the nodes that it is spread over.
 struct lmr_status {
     lmr_info info;
     std::vector<std::uint32_t> nodes;
 };
 
-// In place of a uid, a gid or a mode: leave it as it is.
+// In place of a uid, a gid or a mode: do not change it.
 inline constexpr std::uint32_t keep = LITE_KEEP;
 
 // In place of a node id: every node.
 inline constexpr std::uint32_t every_node = 0;
 
-// What was granted to a user beside what owner, group and mode give.
+// Rights granted to a user beyond those of owner, group and mode.
 struct grant {
     std::uint32_t uid;
     std::uint32_t node;  // id, or every_node
@@ -140,16 +137,15 @@ struct grant {
 
 namespace detail {
 
-// The process that has made something in the kernel. A child of fork(2) has a copy
-// of the object that stands for it; the thing itself stays its maker's to end.
+// The process that made something in the kernel. A child of fork(2) has a copy of the object, but
+// the thing itself is still its maker's to release.
 class maker {
   public:
-    // Nobody: there is nothing.
+    // No process: there is nothing to release.
     maker() noexcept = default;
     static maker self() noexcept { return maker(::getpid()); }
 
-    // Asks the system, as the object cannot know of a fork: not on paths that are to
-    // be fast.
+    // Asks the system, since an object cannot notice a fork; too slow for fast paths.
     bool is_self() const noexcept { return m_pid == ::getpid(); }
 
   private:
@@ -158,7 +154,7 @@ class maker {
     pid_t m_pid = 0;
 };
 
-// A name as the C API wants it: with a NUL, and none inside.
+// A name as the C API wants it: NUL-terminated, without a NUL inside.
 class c_name {
   public:
     // @throws error: EINVAL (a NUL inside), ENAMETOOLONG
@@ -183,7 +179,7 @@ inline std::string describe(std::string_view verb, std::string_view name) {
     return text;
 }
 
-// All that @list(grants, &n) tells.
+// The grants that @list(grants, &n) reports.
 template <typename List>
 std::vector<grant> grants(List list) {
     std::array<::lite_grant, LITE_GRANTS_MAX> found{};
@@ -201,14 +197,14 @@ constexpr bool is_char_array =
 
 }  // namespace detail
 
-// An object that may be moved as bytes and whose bytes mean the same on every
-// node: no pointers and no views.
+// An object that can be moved as bytes, and these mean the same on every node: no pointers and no
+// views.
 template <typename T>
 concept plain = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !std::is_array_v<T> &&
                 !std::ranges::view<T>;
 
-// Several plain objects in a row, as std::vector, std::array and std::span
-// have them. String literals are texts, hence none of them.
+// Several plain objects in a row: std::vector, std::array, std::span. String literals are text, and
+// excluded.
 template <typename R>
 concept plain_range = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
                       !detail::is_char_array<std::remove_reference_t<R>> &&

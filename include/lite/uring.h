@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * liblite: what may take a while, as commands of io_uring. For programs that use
- * liburing, or a ring of their own; the library needs neither.
+ * liblite: operations as commands of io_uring. For programs that use liburing, or a ring of their
+ * own; the library needs neither.
  *
  *    struct lite_op op;
  *    struct io_uring_sqe* sqe = io_uring_get_sqe(&ring);
@@ -11,20 +11,16 @@
  *    io_uring_submit(&ring);
  *    ...                           // cqe->res is 0 or a negative errno
  *
- * Each of these fills in an SQE, of which it keeps @user_data and nothing else,
- * and a structure that belongs to the command: that, and all buffers, have to
- * stay until its completion, also of a command that was cancelled. Flags of the
- * SQE, and personalities, are set afterwards. @res is what the function of the
- * same name would have returned; see <uapi/lite_uring.h> for what may come beside
- * that, and for which commands need a thread of the kernel's. Commands that are
- * under way at the same time are carried out in any order.
+ * Each function fills in an SQE, keeping only its @user_data, and a structure that belongs to the
+ * command. The structure and all buffers must stay until the completion, also if the command is
+ * cancelled. Set flags and personality of the SQE afterwards. @res is what the function of the same
+ * name would have returned; see <uapi/lite_uring.h> for further errors, and for the commands that
+ * need a kernel thread. Commands in flight at the same time are executed in any order.
  *
- * Threads that sleep in the kernel for a RECV or LOCK are the process's: with
- * many of these, raise their limit (io_uring_register_iowq_max_workers(3), the
- * first number). A server needs none at all if it has the kernel tell it when
- * there is something to be taken, by io_uring_prep_poll_multishot(3) on lite_fd(),
- * and takes it with LITE_NOWAIT. Neither Linux 6.1 nor 6.12 has multishot
- * commands.
+ * Threads that sleep in the kernel for a RECV or LOCK count as the process's: with many of these,
+ * raise their limit (io_uring_register_iowq_max_workers(3), the first number). A server needs none
+ * if it polls lite_fd() with io_uring_prep_poll_multishot(3) and receives with LITE_NOWAIT. Neither
+ * Linux 6.1 nor 6.12 has multishot commands.
  */
 #ifndef LITE_URING_H
 #define LITE_URING_H
@@ -49,7 +45,7 @@ struct io_uring_sqe;
  * @sqe: of a ring without IORING_SETUP_IOPOLL
  * @ctx: context, open until the completion
  * @command: LITE_IOC_*
- * @arg: its structure, all of it filled in
+ * @arg: its structure, filled in
  */
 void lite_uring_command(struct io_uring_sqe* sqe, struct lite_ctx* ctx, unsigned int command,
                         void* arg) LITE_NOEXCEPT;
@@ -57,17 +53,15 @@ void lite_uring_command(struct io_uring_sqe* sqe, struct lite_ctx* ctx, unsigned
 /*
  * lite_uring_op - an operation on an LMR
  * @sqe: see lite_uring_command()
- * @ctx: context
- * @op: filled in, but for @size; @result comes back. @error is set to 0, as by
- *    lite_op_submit()
+ * @op: filled in, except @size; @error is set to 0 as by lite_op_submit(); @result is set by the
+ *    completion
  */
 void lite_uring_op(struct io_uring_sqe* sqe, struct lite_ctx* ctx,
                    struct lite_op* op) LITE_NOEXCEPT;
 
 /*
  * lite_uring_read, _write, _fetch_add, _cmp_swap - as lite_read(), ...
- * @op: of the command; its @result comes back: the bytes transferred, or the value
- *    before
+ * @op: of the command; the completion sets @result to the bytes transferred, or the previous value
  */
 void lite_uring_read(struct io_uring_sqe* sqe, struct lite_ctx* ctx, struct lite_op* op,
                      lite_lh_t lh, uint64_t offset, void* buf, size_t length) LITE_NOEXCEPT;
@@ -81,7 +75,7 @@ void lite_uring_cmp_swap(struct io_uring_sqe* sqe, struct lite_ctx* ctx, struct 
 
 /*
  * lite_uring_call - as lite_rpc_call()
- * @call: of the command; @reply_len and @status come back
+ * @call: of the command; the completion sets @reply_len and @status
  */
 void lite_uring_call(struct io_uring_sqe* sqe, struct lite_ctx* ctx, struct lite_ioc_rpc_call* call,
                      uint32_t node, uint32_t function, const void* request, size_t length,
@@ -89,8 +83,8 @@ void lite_uring_call(struct io_uring_sqe* sqe, struct lite_ctx* ctx, struct lite
 
 /*
  * lite_uring_recv - as lite_rpc_recv()
- * @recv: of the command; @token, @function, @length, @node, @uid, @gid, @req_flags
- *    and @reply_room come back
+ * @recv: of the command; the completion sets @token, @function, @length, @node, @uid, @gid,
+ *    @req_flags and @reply_room
  */
 void lite_uring_recv(struct io_uring_sqe* sqe, struct lite_ctx* ctx, struct lite_ioc_rpc_recv* recv,
                      uint32_t function, void* buf, size_t size, int timeout_ms) LITE_NOEXCEPT;

@@ -22,24 +22,19 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /*
- * lite_vector - carry out many operations at the same time
- * @ctx: context
- * @ops: operations, as for lite_op_submit(); @size need not be set. Of each,
- *    @result is set as there, and @error to 0 or to the negative errno that
- *    lite_op_submit() would have failed with; whatever they were before is of no
- *    account, here and there
- * @n: how many, 1..LITE_VECTOR_MAX
+ * lite_vector - execute many operations in parallel
+ * @ops: operations, as for lite_op_submit(); @size need not be set. Sets @result of each as there,
+ *    and @error to 0 or the negative errno of lite_op_submit(); old values are ignored
+ * @n: number of operations, 1..LITE_VECTOR_MAX
  *
- * On any LMRs, on any nodes, in any order: what one operation needs of another
- * goes into a later call. Those of up to a page on other nodes' memory are under
- * way together, and are what this call makes fast.
+ * On any LMRs, on any nodes, in any order, except around LITE_OP_FENCE: an operation that needs the
+ * result of another goes into a later call. Operations of up to a page on other nodes' memory run
+ * in parallel, and profit most.
  *
- * After a failure each operation has an outcome all the same: those that
- * were not tried have the error that is returned. After -EFAULT it may be that
- * they were.
+ * After a failure each operation still has an outcome: those that were not tried have the error
+ * that is returned. After -EFAULT some of these may have been executed.
  *
- * Return: the number of operations with an error, 0 if all is well; -EINVAL (@n
- * is 0 or too large), -EFAULT.
+ * Return: the number of operations with an error; -EINVAL (@n is 0 or too large), -EFAULT.
  */
 int lite_vector(struct lite_ctx* ctx, struct lite_op* ops, size_t n) LITE_NOEXCEPT;
 

@@ -21,8 +21,8 @@
 
 namespace lite {
 
-// What is to be done: for submit(), which sets error and result. Memory that it
-// is about, and the region, must stay until then.
+// Makes operations for submit(), which sets error and result. The region, and the memory to read or
+// write, must stay until then.
 namespace op {
 
 inline lite_op make(lite_opcode opcode, const region& on, std::uint64_t offset,
@@ -48,7 +48,7 @@ inline lite_op write(const region& to, std::uint64_t offset,
     return made;
 }
 
-// The result of these is the value before.
+// These return the previous value in the result.
 inline lite_op word(lite_opcode opcode, const region& on, std::uint64_t offset,
                     std::uint64_t operand, std::uint64_t swap = 0) noexcept {
     lite_op made = make(opcode, on, offset, sizeof(std::uint64_t));
@@ -72,14 +72,10 @@ inline lite_op swap(const region& on, std::uint64_t offset, std::uint64_t desire
 
 }  // namespace op
 
-// How one of them ended.
 inline std::error_code error_of(const lite_op& done) noexcept { return {-done.error, category()}; }
 
-// Carries them out at the same time, in any order; each has its own error and
-// result. At most LITE_VECTOR_MAX.
-//
-// @throws error as lite_vector()
-// Returns how many have an error.
+// Executes at most LITE_VECTOR_MAX operations in parallel, in any order; each has its own error and
+// result. Returns how many have an error. @throws error as lite_vector()
 inline std::size_t submit(const context& node, std::span<lite_op> ops) {
     if (ops.empty())
         return 0;

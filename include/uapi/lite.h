@@ -5,55 +5,53 @@
  * A process opens /dev/liteN, N being the index of a LITE node on this machine
  * (usually 0), and calls ioctl(2) on it. Every structure starts with @size,
  * which the caller sets to sizeof() of the structure it was compiled with; the
- * kernel accepts shorter ones down to the first published version and longer
- * ones whose excess is zero. Flags and reserved fields must be zero unless a
- * bit is defined here.
+ * kernel accepts shorter ones down to the first published version, and longer
+ * ones with a zero excess. Flags and reserved fields must be zero unless a bit
+ * is defined here.
  *
- * A file that was opened for reading only (O_RDONLY) can look, and nothing else:
- * QUERY, STAT, LIST, GRANTS, RPC_FIND, MAP with LITE_RIGHT_READ and no other right,
- * and what a handle with that right allows. Everything else fails with EACCES.
+ * A file that is open for reading only (O_RDONLY) allows QUERY, STAT, LIST,
+ * GRANTS, RPC_FIND, MAP with LITE_RIGHT_READ alone, and what such a handle
+ * allows. Everything else fails with EACCES.
  *
- * Handles (lh) belong to the open file that obtained them. They mean nothing
- * in another open file, are shared with children that inherit the descriptor,
- * and die with the last descriptor of the file.
+ * Handles (lh) belong to the open file that obtained them. They mean nothing in
+ * another open file, are shared with children that inherit the descriptor, and
+ * are closed with the last descriptor of the file.
  *
  * DOC: errno values, one meaning each
  *
  * ====================  ======================================================
- * EBADF                 the handle is not one of this open file (never was, or
- *                       was unmapped)
+ * EBADF                 no handle of this open file, or already unmapped
  * EIDRM                 the LMR behind the handle was freed
- * ESTALE                the node that kept the LMR, or these bytes of it, restarted
- *                       and lost them; or memory was to be taken there just then
+ * ESTALE                the node that kept the LMR, or these bytes of it,
+ *                       restarted and lost them; or it restarted during an
+ *                       allocation
  * EACCES                the handle lacks the right, mode bits refuse it, or the
  *                       device was opened for reading only
- * EPERM                 only a master of the LMR (owner, root, or who was made
- *                       one) may do that
+ * EPERM                 the caller must be a master of the LMR: its owner,
+ *                       root, or a user granted MASTER
  * ERANGE                offset + length is beyond the end of the LMR
  * EINVAL                a malformed argument: length or size of zero, a
  *                       misaligned atomic, a bad name, a short structure
- * E2BIG                 a longer structure than this kernel knows, with
- *                       something in the part that it does not know
- * EFAULT                a user buffer that is not mapped, or not writable for
- *                       a read or for REGISTER
- * EOPNOTSUPP            unknown flag, opcode, or non-zero reserved field, an
- *                       operation that this RDMA device cannot do, or one that
- *                       this kind of memory is not for
+ * E2BIG                 a structure longer than this kernel knows, with a
+ *                       non-zero excess
+ * EFAULT                a user buffer is not mapped, or not writable for a read
+ *                       or for REGISTER
+ * EOPNOTSUPP            unknown flag, opcode, or non-zero reserved field; or
+ *                       the RDMA device or this kind of memory does not support
+ *                       the operation
  * ENOTTY                unknown ioctl
  * ENAMETOOLONG          a name of more than LITE_NAME_MAX bytes
  * ENOENT                no LMR of that name
  * EEXIST                an LMR of that name exists
  * EHOSTUNREACH          no node of that id in this cluster
  * EHOSTDOWN             the node is known, but is down
- * EREMOTE               a byte of the range that was to be mapped into the
- *                       process is in another node's memory
+ * EREMOTE               part of the range to mmap is in another node's memory
  * ENOTCONN              this node is in no cluster (it left, or is joining)
  * ENODEV                the node was stopped, or its RDMA device is gone
- * EFBIG                 larger than the largest LMR there can be
+ * EFBIG                 larger than the largest possible LMR
  * ENOSPC                the memory that a node gives to LMRs is used up
- * EDQUOT                the memory that one uid may have in LMRs is used up, or,
- *                       for REGISTER, what the user may lock into memory
- *                       (RLIMIT_MEMLOCK)
+ * EDQUOT                the memory that one uid may have in LMRs is used up;
+ *                       for REGISTER also the user's RLIMIT_MEMLOCK
  * EMFILE                too many handles in this open file
  * ENOMEM                the kernel is out of memory
  * ETIMEDOUT             a node did not answer in time; for allocation and free
@@ -70,8 +68,8 @@
 #include <linux/types.h>
 
 /*
- * Of the ABI: another number is another ABI. It grows without a new number, by
- * longer structures and further ioctls.
+ * Version of the ABI. Longer structures and new ioctls do not change it; an
+ * incompatible ABI does.
  */
 #define LITE_UAPI_VERSION 2
 
@@ -79,10 +77,10 @@
  * Time-outs are signed, in ms, and mean the same everywhere: from 1 to
  * LITE_TIMEOUT_MAX (a day), or one of these. Anything else is EINVAL.
  *
- *   LITE_NOWAIT           do not wait for what is not there: EAGAIN (for a lock
- *                         EBUSY). A call does not wait for room in the ring, but for
- *                         its reply as long as by default
- *   LITE_FOREVER          until it is there, or a signal ends the wait
+ *   LITE_NOWAIT           fail with EAGAIN (locks: EBUSY) instead of waiting. A
+ *                         call does not wait for room in the ring, but waits
+ *                         for its reply as by default
+ *   LITE_FOREVER          no limit; a signal still ends the wait
  *   LITE_TIMEOUT_DEFAULT  LITE_RPC_TIMEOUT_DEFAULT for calls and messages,
  *                         LITE_FOREVER for everything else
  */
@@ -95,7 +93,8 @@
 
 /*
  * Longest name in bytes, and the size of a field that holds it with its NUL. A
- * name has at least one, and none below 0x20 or of 0x7f; LITE gives them no meaning.
+ * name has at least one byte, and none below 0x20 or equal to 0x7f; LITE gives
+ * the others no meaning.
  */
 #define LITE_NAME_MAX 255
 #define LITE_NAME_SIZE 256
@@ -109,20 +108,20 @@
 /* The largest LMR in bytes; node limits are usually far lower. */
 #define LITE_LMR_SIZE_MAX (1ULL << 46)
 
-/* Default TCP-like port of a node's RDMA CM listener. */
+/* Default port of a node's RDMA CM listener, numbered as TCP ports are. */
 #define LITE_DEFAULT_PORT 18500
 
 /*
- * Rights that a handle carries. The mode bits give READ (r bit), WRITE and
- * ATOMIC (w bit); the owner has SHARE and MASTER besides; root has everything;
- * grants (LITE_IOC_GRANT) give more.
+ * Rights that a handle carries. The mode bits give READ (r bit), and WRITE and
+ * ATOMIC (w bit); the owner also has SHARE and MASTER; root has everything;
+ * grants (LITE_IOC_GRANT) add more.
  *
- *   SHARE   may grant to others what it has itself, but SHARE and MASTER
- *   MASTER  may do with the LMR what its owner may: grant and revoke anything,
- *           free, rename, resize and move it, change its mode
+ *   SHARE   grant the rights one has to others, except SHARE and MASTER
+ *   MASTER  do what the owner may: grant and revoke anything, free, rename,
+ *           resize and move the LMR, change its mode
  *
- * A handle keeps no right that its user has lost since it was opened, and does
- * not get it back should it be granted again.
+ * A handle loses a right as soon as its user loses it, and does not regain it
+ * if it is granted again.
  */
 #define LITE_RIGHT_READ (1U << 0)
 #define LITE_RIGHT_WRITE (1U << 1)
@@ -147,8 +146,8 @@ enum lite_node_state {
 };
 
 /*
- * LITE_IOC_QUERY: what this kernel and this node are.
- * Never sleeps for long, works in every state but STOPPED.
+ * LITE_IOC_QUERY: describe this kernel and this node. Never sleeps for long,
+ * works in every state but STOPPED.
  */
 struct lite_ioc_query {
 	__u32 size;
@@ -168,18 +167,17 @@ struct lite_ioc_query {
 };
 
 /* LITE_IOC_ALLOC flags */
-#define LITE_ALLOC_NO_HANDLE (1U << 0) /* named only: make it, open nothing */
+#define LITE_ALLOC_NO_HANDLE (1U << 0) /* LMR with a name: do not open it */
 
 /*
  * LITE_IOC_ALLOC: make an LMR of @length zeroed bytes and open it.
  *
- * With a @name it outlives the process until somebody frees it; without one
- * (empty string) it is freed when this open file is closed, a little later if it
- * is on another node. Nodes are given as
- * an array of @n_nodes __u32 node ids at @nodes: none means this node, several
+ * An LMR with a @name lives until it is freed; an anonymous one (empty @name)
+ * is freed when this open file is closed, shortly after if it is on another
+ * node. @nodes points to @n_nodes node ids: none means this node, several
  * spread the LMR over them in equal contiguous shares. The first node is the
- * LMR's home and keeps its metadata. Owner is the caller's effective uid and
- * gid; @mode is taken as it is (no umask), bits 0666.
+ * LMR's home and keeps its metadata. The owner is the caller's effective uid
+ * and gid; @mode is taken as it is (no umask), bits 0666.
  */
 struct lite_ioc_alloc {
 	__u32 size;
@@ -193,8 +191,8 @@ struct lite_ioc_alloc {
 };
 
 /*
- * LITE_IOC_MAP: open the LMR called @name with @rights (at least one).
- * Checked at the LMR's home against its owner and mode.
+ * LITE_IOC_MAP: open the LMR called @name with @rights (at least one). Its home
+ * checks them against owner, mode and grants.
  */
 struct lite_ioc_map {
 	__u32 size;
@@ -207,9 +205,9 @@ struct lite_ioc_map {
 };
 
 /*
- * LITE_IOC_UNMAP: close a handle. Operations under way on it, in other threads,
- * end as they would have. Unmapping the last handle of an anonymous LMR in the
- * file that made it frees the LMR.
+ * LITE_IOC_UNMAP: close a handle. Operations in flight on it, in other threads,
+ * complete normally. Unmapping the last handle of an anonymous LMR in the file
+ * that made it frees the LMR.
  */
 struct lite_ioc_unmap {
 	__u32 size;
@@ -218,9 +216,9 @@ struct lite_ioc_unmap {
 };
 
 /*
- * LITE_IOC_FREE: free an LMR, by name when @lh is 0, else by handle, which
- * must have MASTER and is closed by a successful free. Returns when no node
- * can reach the memory any more; other handles of it then fail with EIDRM.
+ * LITE_IOC_FREE: free an LMR, by name when @lh is 0, else by handle, which must
+ * have MASTER and is closed on success. On return no node can reach the memory
+ * any more, and other handles of the LMR fail with EIDRM.
  */
 struct lite_ioc_free {
 	__u32 size;
@@ -237,60 +235,59 @@ enum lite_opcode {
 	LITE_OP_SWAP = 5,      /* *offset = operand; result = old value */
 	LITE_OP_FETCH_AND = 6, /* *offset &= operand; result = old value */
 	LITE_OP_FETCH_OR = 7,  /* *offset |= operand; result = old value */
-	LITE_OP_SET = 8,       /* fill with a pattern */
+	LITE_OP_SET = 8,       /* fill a range with a pattern */
 	LITE_OP_COPY = 9,      /* LMR -> LMR, overlapping or not */
-	LITE_OP_COMPARE = 10,  /* of two ranges, how many leading bytes equal */
+	LITE_OP_COMPARE = 10,  /* count the leading bytes that are equal */
 	LITE_OP_CHECKSUM = 11, /* CRC-32C of a range */
 };
 
 /*
- * LITE_IOC_OP: one operation on an LMR, complete when the call returns: data
- * of a READ is in @buf, data of a WRITE is in the LMR's memory.
+ * LITE_IOC_OP: one operation on an LMR, complete when the call returns: the
+ * data of a READ is in @buf, that of a WRITE in the LMR's memory.
  *
- * Atomics work on naturally aligned 8-byte words in host order of the (equally
- * little-endian) nodes; @length must be 8. They are atomic towards each other
+ * Atomics work on naturally aligned 8-byte words in host order (all nodes are
+ * little-endian); @length must be 8. They are atomic with respect to each other
  * from all nodes. A READ or WRITE is not atomic as a whole. FETCH_ADD and
- * CMP_SWAP are carried out by the RDMA device of the node that holds the word,
+ * CMP_SWAP are executed by the RDMA device of the node that holds the word;
  * SWAP, FETCH_AND and FETCH_OR by its kernel, through that device.
  *
- * Memory operations are carried out by the nodes that hold the bytes, and @buf
- * has no part in them.
+ * Memory operations are executed by the nodes that hold the bytes, and do not
+ * use @buf:
  *
- * SET      fills the range with a pattern of @swap bytes (1..8), which @operand
- *          holds, the first one lowest, zeroes above; it begins at @offset.
- *          WRITE is needed.
- * COPY     copies @length bytes from offset @swap of the LMR behind the handle
- *          @operand to @offset of @lh, as memmove(3) would if both are one
- *          LMR. READ is needed on the source, WRITE on the destination.
- * COMPARE  compares the range with that at offset @swap of the handle
- *          @operand; @result is the number of leading bytes that are equal.
- *          READ is needed on both.
- * CHECKSUM @result is the CRC-32C (Castagnoli) of the range; @operand is that
- *          of what came before it, or 0; @swap must be 0. READ is needed.
+ * SET      fills the range with a pattern of @swap bytes (1..8), which starts
+ *          at @offset. @operand holds it, first byte lowest, unused bytes zero.
+ *          Needs WRITE.
+ * COPY     copies @length bytes from offset @swap of the LMR behind handle
+ *          @operand to @offset of @lh, within one LMR as memmove(3) would.
+ *          Needs READ on the source, WRITE on the destination.
+ * COMPARE  compares the range with that at offset @swap of handle @operand;
+ *          @result is the number of equal leading bytes. Needs READ on both.
+ * CHECKSUM sets @result to the CRC-32C (Castagnoli) of the range; @operand is
+ *          the checksum of what precedes it, or 0; @swap must be 0. Needs READ.
  *
- * They work in pieces of some milliseconds; a fatal signal ends them after one.
- * After ETIMEDOUT and EHOSTDOWN such a piece may still be carried out, a little
- * later. A SET or COPY that failed says in @result how many leading bytes are
- * done (of overlapping ranges copied from the end: 0). Handles, rights and
- * lengths are looked at for each piece: a RESIZE meanwhile may end it with
- * ERANGE.
+ * They work in pieces of some milliseconds; a fatal signal takes effect between
+ * pieces. After ETIMEDOUT or EHOSTDOWN the last piece may still be executed
+ * shortly after. A failed SET or COPY sets @result to the number of leading
+ * bytes done (0 if it copies overlapping ranges from the end). Handle, rights
+ * and length are checked for each piece: a concurrent RESIZE may end the
+ * operation with ERANGE.
  *
- * A transfer may be interrupted by a fatal signal only; it has no time-out of
- * its own, but every piece of it must complete within the node's operation
- * time-out (default 10 s). A piece that does not, or whose connection breaks, is
- * tried up to three times, as long as the node is not down; then ETIMEDOUT or
- * EHOSTDOWN. Atomics are not tried again once they were sent. On failure @result says how many
- * leading bytes are known to have been transferred.
+ * Only a fatal signal interrupts a transfer. It has no time-out of its own, but
+ * every piece of it must complete within the node's operation time-out (default
+ * 10 s). A piece that does not, or loses its connection, is tried up to three
+ * times while the node is not down; then ETIMEDOUT or EHOSTDOWN. An atomic is
+ * not retried once it was sent. On failure @result is the number of
+ * leading bytes known to be transferred.
  */
 struct lite_op {
 	__u32 size;
 	__u16 opcode;          /* enum lite_opcode */
-	__u8 priority;         /* reserved for the scheduler: 0 */
+	__u8 priority;         /* reserved for scheduling: 0 */
 	__u8 reserved0;
 	__u32 flags;           /* 0 */
 	union {
 		__u32 reserved1; /* 0 */
-		__s32 error;   /* out, in a vector: 0 or a negative errno */
+		__s32 error;   /* out, in a vector: 0 or negative errno */
 	};
 	__aligned_u64 lh;
 	__aligned_u64 offset;  /* bytes */
@@ -301,7 +298,7 @@ struct lite_op {
 	__aligned_u64 result;  /* out */
 };
 
-/* What STAT and LIST tell of an LMR. */
+/* An LMR, as STAT and LIST describe it. */
 struct lite_lmr_info {
 	__aligned_u64 id;      /* unique at its home */
 	__aligned_u64 length;  /* bytes */
@@ -311,7 +308,7 @@ struct lite_lmr_info {
 	__u32 mode;
 	__u32 n_extents;       /* physically contiguous pieces */
 	__u32 n_nodes;         /* nodes it is spread over */
-	__u32 n_mappers;       /* nodes that have it mapped now */
+	__u32 n_mappers;       /* nodes that have it mapped */
 	__u32 reserved;
 	char name[LITE_NAME_SIZE]; /* empty: anonymous */
 };
@@ -325,33 +322,33 @@ struct lite_ioc_stat {
 	__u32 flags;           /* 0 */
 	__aligned_u64 lh;
 	__aligned_u64 nodes;   /* user pointer to __u32[n_nodes], or 0 */
-	__u32 n_nodes;         /* in: room; out: how many the LMR is spread over */
+	__u32 n_nodes;         /* in: room; out: nodes it is spread over */
 	__u32 reserved;
 	struct lite_lmr_info info; /* in: name; out: everything */
 };
 
 /*
- * LITE_IOC_LIST: the LMRs of all live nodes, in order of (home, id), some at a
- * time. Start with @cursor 0; go on while it comes back other than 0. LMRs
- * made or freed meanwhile may or may not be listed; no other is missed or
- * listed twice. A node that dies meanwhile is passed over.
+ * LITE_IOC_LIST: list the LMRs of all live nodes, in order of (home, id),
+ * @n_infos at most per call. Start with @cursor 0 and repeat until it comes
+ * back as 0. LMRs made or freed meanwhile may or may not be listed; no other is
+ * missed or listed twice. A node that dies meanwhile is skipped.
  */
 struct lite_ioc_list {
 	__u32 size;
 	__u32 flags;           /* 0 */
 	__aligned_u64 cursor;  /* in/out */
-	__aligned_u64 infos;   /* user pointer to struct lite_lmr_info[n_infos] */
-	__u32 n_infos;         /* in: room (at least 1); out: how many came */
-	__u32 info_size;       /* in: sizeof(struct lite_lmr_info), as compiled */
+	__aligned_u64 infos;   /* user pointer to lite_lmr_info[n_infos] */
+	__u32 n_infos;         /* in: room (at least 1); out: entries filled */
+	__u32 info_size;       /* in: the caller's sizeof(lite_lmr_info) */
 };
 
 /* The most grants that one LMR can have. */
 #define LITE_GRANTS_MAX 64
 
-/* In place of a uid, a gid, a mode: leave it as it is. */
+/* In place of a uid, gid or mode: do not change it. */
 #define LITE_KEEP (~0U)
 
-/* One user to whom rights on an LMR were granted. */
+/* Rights granted to one user. */
 struct lite_grant {
 	__u32 uid;             /* in the initial user namespace of its node */
 	__u32 node;            /* node id; 0: on every node */
@@ -360,17 +357,17 @@ struct lite_grant {
 };
 
 /*
- * LITE_IOC_GRANT: set the rights that a user has beside those that owner and
- * mode give; @grant.rights replaces what was granted to that uid on that node,
- * 0 takes the grant away. By name when @lh is 0, else by handle.
+ * LITE_IOC_GRANT: set the rights that a user has beyond those of owner and
+ * mode; @grant.rights replaces what was granted to that uid on that node, 0
+ * removes the grant. By name when @lh is 0, else by handle.
  *
- * A master may grant anything. Who has SHARE may grant READ, WRITE and ATOMIC as
- * far as he has them, and take away nothing. When the call returns, a right
- * taken away is held by no handle, on any node: handles lose it, and operations
- * that used it have ended.
+ * A master may grant anything. A user with SHARE may grant those of READ, WRITE
+ * and ATOMIC that it has, and may take nothing away. When the call returns, no
+ * handle on any node holds a right that was taken away, and operations that
+ * used it have ended.
  *
- * EACCES: neither master nor sharer of those rights; ENOSPC: LITE_GRANTS_MAX
- * grants are there already.
+ * EACCES: neither master nor sharer of those rights. ENOSPC: there are
+ * LITE_GRANTS_MAX grants already.
  */
 struct lite_ioc_grant {
 	__u32 size;
@@ -380,24 +377,22 @@ struct lite_ioc_grant {
 	char name[LITE_NAME_SIZE];
 };
 
-/*
- * LITE_IOC_GRANTS: what has been granted on an LMR. Needs no right, as STAT.
- */
+/* LITE_IOC_GRANTS: list the grants of an LMR. Needs no right, as STAT. */
 struct lite_ioc_grants {
 	__u32 size;
 	__u32 flags;           /* 0 */
 	__aligned_u64 lh;
 	__aligned_u64 grants;  /* user pointer to struct lite_grant[n_grants] */
-	__u32 n_grants;        /* in: room; out: how many there are */
-	__u32 grant_size;      /* in: sizeof(struct lite_grant), as compiled */
+	__u32 n_grants;        /* in: room; out: number of grants */
+	__u32 grant_size;      /* in: the caller's sizeof(lite_grant) */
 	char name[LITE_NAME_SIZE];
 };
 
 /*
- * LITE_IOC_SETATTR: change owner, group or mode of an LMR; LITE_KEEP leaves
- * one as it is. A master may change mode, and group to one that he is in; only
- * root may change the owner. Handles lose what their users lose by it before the
- * call returns, as with LITE_IOC_GRANT.
+ * LITE_IOC_SETATTR: change owner, group or mode of an LMR; LITE_KEEP leaves one
+ * as it is. A master may change the mode, and the group to one it is in; only
+ * root may change the owner. Handles lose the rights that their users lose by
+ * this before the call returns, as with LITE_IOC_GRANT.
  */
 struct lite_ioc_setattr {
 	__u32 size;
@@ -411,9 +406,9 @@ struct lite_ioc_setattr {
 };
 
 /*
- * LITE_IOC_RENAME: give an LMR another name; handles stay. Needs a master.
- * Never replaces: EEXIST if another LMR is called @to. An anonymous LMR (by @lh) that is
- * given a name outlives its maker from then on.
+ * LITE_IOC_RENAME: rename an LMR; handles stay valid. Needs a master. Never
+ * replaces: EEXIST if another LMR is called @to. An anonymous LMR (by @lh) that
+ * gets a name outlives its maker from then on.
  */
 struct lite_ioc_rename {
 	__u32 size;
@@ -424,11 +419,11 @@ struct lite_ioc_rename {
 };
 
 /*
- * LITE_IOC_RESIZE: make an LMR longer (by zeroes) or shorter; handles stay, and
- * have the new length. Needs a master. The memory of what is cut off is free when
- * the call returns. New memory is taken at the node that holds the LMR's end; to
- * cut within a page or a larger piece takes new memory for what stays of that.
- * EOPNOTSUPP: it is registered memory.
+ * LITE_IOC_RESIZE: extend an LMR by zeroes, or truncate it; handles stay valid
+ * and have the new length. Needs a master. Memory that is cut off is free when
+ * the call returns. New memory is taken at the node that holds the LMR's end; a
+ * cut inside a page or larger piece takes new memory for the rest of that
+ * piece. EOPNOTSUPP: it is registered memory.
  */
 struct lite_ioc_resize {
 	__u32 size;
@@ -440,15 +435,14 @@ struct lite_ioc_resize {
 
 /*
  * LITE_IOC_MOVE: move @length bytes at @offset of an LMR to another node's
- * memory, while it is in use: handles stay, writes are not lost. What moves are
- * the whole pages that these bytes are in; @length 0: all from @offset on. ERANGE
- * if some of the bytes are beyond the end when it begins, or all are later. Needs
- * a master. The home, which keeps the metadata, stays where it is. ESTALE: a node
- * has restarted and lost some of the bytes.
+ * memory while it is in use: handles stay valid, no write is lost. Whole pages
+ * move; @length 0: everything from @offset on. Needs a master. The home, which
+ * keeps the metadata, does not change. ERANGE: some of the bytes are beyond the
+ * end at the start, or all of them later. ESTALE: a node restarted and lost
+ * some of the bytes. EOPNOTSUPP: it is registered memory.
  *
- * Goes in steps; what has been moved when it fails or is interrupted stays
- * moved (@moved), and all of the LMR is usable whatever happens. EOPNOTSUPP: it is
- * registered memory.
+ * Moves in steps. After a failure or interruption, what was moved (@moved)
+ * stays moved, and all of the LMR remains usable.
  */
 struct lite_ioc_move {
 	__u32 size;
@@ -456,13 +450,13 @@ struct lite_ioc_move {
 	__aligned_u64 lh;
 	__aligned_u64 offset;
 	__aligned_u64 length;
-	__aligned_u64 moved;   /* out: leading bytes that are there now */
+	__aligned_u64 moved;   /* out: leading bytes that were moved */
 	__u32 node;            /* node id; 0: this one */
 	__u32 reserved;
 	char name[LITE_NAME_SIZE];
 };
 
-/* LITE_IOC_MMAP prot: as those of mmap(2) */
+/* LITE_IOC_MMAP prot, as for mmap(2) */
 #define LITE_PROT_READ (1U << 0)
 #define LITE_PROT_WRITE (1U << 1)
 
@@ -471,31 +465,32 @@ struct lite_ioc_move {
 
 /*
  * LITE_IOC_MMAP: map a part of an LMR that is in this node's memory into the
- * process, shared: loads and stores are reads and writes of the LMR, without a
- * call. @prot is READ, or READ | WRITE; the handle must have the rights of these
- * names. A byte of the range at another node: EREMOTE.
+ * process, shared: loads and stores read and write the LMR without a call.
+ * @prot is READ, or READ | WRITE; the handle must have the rights of these
+ * names. EREMOTE: a byte of the range is at another node.
  *
- * The mapping is unmapped by munmap(2), and is otherwise like one of a file with
- * MAP_SHARED: read(2), write(2), O_DIRECT, ptrace(2) work on it, children
- * inherit it, mprotect(2) gives no more than @prot; it cannot grow and is not in
- * core dumps. It is independent of the handle and of the open file and keeps an
- * anonymous LMR alive as a handle would.
+ * munmap(2) unmaps it; otherwise it behaves as a file's mapping with
+ * MAP_SHARED: read(2), write(2), O_DIRECT and ptrace(2) work on it, children
+ * inherit it, mprotect(2) gives no more than @prot. It cannot grow and is not
+ * in core dumps. It is independent of the handle and the open file, and keeps
+ * an anonymous LMR alive as a handle does.
  *
- * It follows the LMR through changes: an access during one waits for its end.
- * Bytes that are no longer at this node, or cut off, are answered by SIGBUS
- * (EFAULT, where the kernel makes the access) for as long as that is so; all of
- * it is from when the LMR was freed, when a right that @prot stands for was taken
- * away, or when the node was stopped; and while the home is down. When FREE,
- * GRANT, SETATTR, RESIZE or MOVE return, no access goes to what was before, but
- * of processes of a node that was cut off and has not noticed yet. But pages that
- * a process has pinned through a mapping (O_DIRECT, a pipe, a registration) it has
- * until it lets them go: they may be the LMR's still when only a right to it was
- * taken away, and are nobody else's otherwise; what is written there then is lost.
+ * It follows changes of the LMR: an access during a change waits for its end.
+ * Access to bytes that have left this node, or were cut off, raises SIGBUS
+ * (EFAULT if the kernel makes the access) as long as that is so. All of the
+ * mapping fails so once the LMR is freed, a right that @prot needs is taken
+ * away, or the node is stopped; and while the home is down. When FREE, GRANT,
+ * SETATTR, RESIZE or MOVE return, no access reaches the old memory, except by
+ * processes of a node that was cut off and has not noticed yet. A process keeps
+ * pages that it has pinned through a mapping (O_DIRECT, a pipe, a registration)
+ * until it unpins them. If only a right was taken away, they may still be the
+ * LMR's; otherwise they are given to no other user, and what is written there
+ * is lost.
  *
- * Between the CPU and other nodes it is as between threads with relaxed atomics:
- * aligned words are seen whole, in no promised order but that a store before a
- * call is before what the call does. LITE's atomics are not atomic towards
- * those of the CPU.
+ * Between the CPU and other nodes, memory behaves as between threads with
+ * relaxed atomics: aligned words are seen whole, in no promised order, except
+ * that a store before a call is ordered before what the call does. LITE's
+ * atomics are not atomic with respect to those of the CPU.
  */
 struct lite_ioc_mmap {
 	__u32 size;
@@ -509,21 +504,20 @@ struct lite_ioc_mmap {
 };
 
 /*
- * LITE_IOC_REGISTER: make an LMR of memory that the process has, without a copy,
- * and open it. Its home is this node. @addr and @length are whole pages: the LMR
- * is all that is in them, and nobody shall get a neighbour by accident.
+ * LITE_IOC_REGISTER: make an LMR of memory of the process, without a copy, and
+ * open it. Its home is this node. @addr and @length must be whole pages, so
+ * that no neighbouring data is exposed by accident.
  *
  * The memory may be anonymous, or of shmem, memfd or hugetlbfs, and must be
- * writable; not that of a file in a file system (EOPNOTSUPP, or EFAULT from
- * kernels 6.5 and later), nor a driver's, as what LITE_IOC_MMAP maps (EOPNOTSUPP).
- * Its pages are pinned and count against the user's RLIMIT_MEMLOCK, not against
- * the node's memory for LMRs. The LMR is these pages, whatever becomes of the
- * range: after munmap(2), or whatever else replaces a page in the process, they
- * stay in the LMR.
+ * writable. It may not be that of a file in a file system (EOPNOTSUPP, or
+ * EFAULT from kernels 6.5 and later), nor a driver's, such as a mapping of
+ * LITE_IOC_MMAP (EOPNOTSUPP). Its pages are pinned and count against the user's
+ * RLIMIT_MEMLOCK, not against the node's memory for LMRs. They stay in the LMR
+ * when the process unmaps or replaces them.
  *
- * It is freed like any other, and at the latest when this open file is closed,
- * with or without a name. It cannot be mapped by LITE_IOC_MMAP, resized, or moved
- * (EOPNOTSUPP).
+ * It is freed like any other LMR, and at the latest when this open file is
+ * closed, with or without a name. LITE_IOC_MMAP, RESIZE and MOVE of it fail
+ * with EOPNOTSUPP.
  */
 struct lite_ioc_register {
 	__u32 size;

@@ -2,13 +2,11 @@
 /*
  * LITE: administration over generic netlink, family "lite".
  *
- * Commands that change something need CAP_NET_ADMIN and are answered when they
- * are done; errors carry a text in the extended ack. GET commands are open to
- * everybody: nothing secret (key, cluster secret, addresses in memory) is ever
- * in an answer.
+ * Commands that change something need CAP_NET_ADMIN and are answered when done;
+ * errors carry a text in the extended ack. GET commands are open to every user:
+ * no answer contains a secret (key, cluster secret, memory address).
  *
- * A message names its node by LITE_A_INDEX (the N of /dev/liteN; 0 when
- * absent).
+ * LITE_A_INDEX (the N of /dev/liteN; 0 when absent) selects the node.
  */
 #ifndef _UAPI_LITE_NETLINK_H
 #define _UAPI_LITE_NETLINK_H
@@ -23,19 +21,19 @@
 enum lite_cmd {
 	LITE_CMD_UNSPEC,
 	/*
-	 * Make a node on an RDMA device and listen. It is then a cluster of
+	 * Make a node on an RDMA device and listen. It starts as a cluster of
 	 * one. In: DEV, ADDR, PORT, NODE_ID, SECRET, NUM_QPS, MEM_LIMIT,
 	 * UID_LIMIT, HANDLE_LIMIT, HEARTBEAT_MS, DEAD_MS, OP_TIMEOUT_MS,
-	 * ORPHAN_MS, ROOT_SQUASH, INSECURE, MODE. ADDR is required, and one of SECRET and
-	 * INSECURE; the others are optional. INDEX: the index wanted, else the
-	 * lowest free. Out: INDEX, NODE_ID.
-	 * Needs CAP_SYS_RAWIO besides, as access to all physical memory does:
-	 * the node gives it to every member. EPERM also where lockdown(7) is
-	 * at integrity or above. ENOKEY: neither SECRET nor INSECURE.
-	 * EEXIST: the index is taken. EADDRINUSE: address and port are.
-	 * ENODEV: no such RDMA device, or none with that address.
-	 * EADDRNOTAVAIL: not an address of this machine. EOPNOTSUPP: the
-	 * device lacks what LITE needs.
+	 * ORPHAN_MS, ROOT_SQUASH, INSECURE, MODE. ADDR is required, and one of
+	 * SECRET and INSECURE; the others are optional. INDEX: the index
+	 * wanted, else the lowest free. Out: INDEX, NODE_ID.
+	 *
+	 * Also needs CAP_SYS_RAWIO, as access to all physical memory does,
+	 * which the node gives to every member. EPERM also where lockdown(7) is
+	 * at integrity or above. ENOKEY: neither SECRET nor INSECURE. EEXIST:
+	 * the index is taken. EADDRINUSE: address and port are. ENODEV: no such
+	 * RDMA device, or none with that address. EADDRNOTAVAIL: not an address
+	 * of this machine. EOPNOTSUPP: the device lacks what LITE needs.
 	 */
 	LITE_CMD_NODE_START,
 	/*
@@ -44,38 +42,38 @@ enum lite_cmd {
 	 */
 	LITE_CMD_NODE_STOP,
 	/*
-	 * Begin to join the cluster that the node at ADDR, PORT is in.
-	 * TIMEOUT_MS optional. Out: INDEX, JOIN, the number of this attempt.
-	 * EBUSY: this node has LMRs or peers already. EINVAL: the address is
-	 * its own.
+	 * Begin to join the cluster of the node at ADDR, PORT. TIMEOUT_MS
+	 * optional. Out: INDEX, JOIN, the number of this attempt. EBUSY: this
+	 * node has LMRs or peers already. EINVAL: the address is its own.
 	 *
-	 * An EVENT about the node itself says that the attempt has ended, and
-	 * the answer to NODE_GET how: JOIN is its number, JOIN_ERROR is there
-	 * when it has ended: 0, or an errno, with a text in JOIN_WHY where
-	 * that says too little. EKEYREJECTED: the other side has another
-	 * cluster secret. EEXIST: the id asked for at NODE_START is taken.
-	 * ETIMEDOUT, ECONNREFUSED. ENODEV: the node is being stopped. While
-	 * the member that gives out ids is not to be reached, but not down
-	 * either, the attempt waits for the one or the other.
+	 * An EVENT about the node itself tells that the attempt has ended. The
+	 * answer to NODE_GET says how: JOIN is the number of the attempt;
+	 * JOIN_ERROR, present once it has ended, is 0 or an errno; JOIN_WHY is
+	 * a text where the errno says too little. EKEYREJECTED: the other side
+	 * has another cluster secret. EEXIST: the id asked for at NODE_START is
+	 * taken. ETIMEDOUT, ECONNREFUSED. ENODEV: the node is being stopped.
+	 * While the member that assigns ids is unreachable but not yet down,
+	 * the attempt waits for that to change.
 	 */
 	LITE_CMD_NODE_JOIN,
 	/*
-	 * Leave the cluster in order: LMRs at home here are freed, handles of
-	 * theirs elsewhere fail with EIDRM. Shares that this node holds of
-	 * other nodes' LMRs are lost to those. The node becomes IDLE.
-	 * ENOTCONN: in no cluster.
+	 * Leave the cluster in order: LMRs at home here are freed, and their
+	 * handles elsewhere fail with EIDRM. Shares of other nodes' LMRs that
+	 * are in this node's memory are lost. The node becomes IDLE. ENOTCONN:
+	 * in no cluster.
 	 */
 	LITE_CMD_NODE_LEAVE,
 	/* One node (do) or all nodes of this machine (dump). */
 	LITE_CMD_NODE_GET,
-	/* Dump: members of the cluster as seen from here, this node included. */
+	/* Dump: members of the cluster as this node sees it, itself included. */
 	LITE_CMD_PEER_GET,
-	/* Dump: counters, a message each with STAT_NAME and STAT_VALUE. */
+	/* Dump: counters, one message each, with STAT_NAME and STAT_VALUE. */
 	LITE_CMD_STATS_GET,
 	/*
-	 * Multicast to "events": INDEX, NODE_ID, STATE of the node it is about.
-	 * With CAUSE and FIGURE: a session with that peer has ended; STATE is
-	 * then UP as long as it is waited for, and not DOWN yet.
+	 * Multicast to "events": INDEX; NODE_ID and STATE of the node that the
+	 * event is about. With CAUSE and FIGURE: a session with that peer has
+	 * ended; STATE is still UP, not DOWN, while this node waits for the
+	 * peer to come back.
 	 */
 	LITE_CMD_EVENT,
 
@@ -83,19 +81,19 @@ enum lite_cmd {
 };
 #define LITE_CMD_MAX (__LITE_CMD_MAX - 1)
 
-/* Why a session with a peer ended, and the figure that decided. */
+/* Why a session with a peer ended, and what FIGURE means. */
 enum lite_end_cause {
 	LITE_END_NONE,       /* it has not */
-	LITE_END_SILENCE,    /* no sign of life for DEAD_MS; ms since the last */
+	LITE_END_SILENCE,    /* silent for DEAD_MS; ms since the last message */
 	LITE_END_OP_TIMEOUT, /* an operation made no progress; ms */
-	LITE_END_TRANSPORT,  /* the device reached the peer no more; ib_wc_status */
+	LITE_END_TRANSPORT,  /* the device lost the peer; ib_wc_status */
 	LITE_END_REVOKE,     /* REVOKE or RECALL was not answered; ms waited */
-	LITE_END_CALL,       /* another call had to succeed and did not; errno */
-	LITE_END_MESSAGE,    /* the peer sent what makes no sense; errno */
-	LITE_END_DEVICE,     /* this node's failed; errno, or 256 + ib_wc_status */
+	LITE_END_CALL,       /* another call that must succeed failed; errno */
+	LITE_END_MESSAGE,    /* the peer sent a malformed message; errno */
+	LITE_END_DEVICE,     /* own device; errno, or 256 + ib_wc_status */
 	LITE_END_PEER,       /* the peer ended it; RDMA CM event */
-	LITE_END_FENCE,      /* memory is to be freed that the peer could reach */
-	LITE_END_REPLACED,   /* the peer has a newer session, or lives anew */
+	LITE_END_FENCE,      /* memory the peer could reach is to be freed */
+	LITE_END_REPLACED,   /* the peer has a newer session, or restarted */
 	LITE_END_LEAVE,      /* this node leaves or stops */
 
 	__LITE_END_MAX,
@@ -111,13 +109,13 @@ enum lite_attr {
 	LITE_A_PORT,          /* u16, host order */
 	LITE_A_STATE,         /* u8: enum lite_node_state */
 	LITE_A_INCARNATION,   /* u64 */
-	LITE_A_SECRET,        /* 1..LITE_SECRET_MAX bytes; only ever inwards */
+	LITE_A_SECRET,        /* 1..LITE_SECRET_MAX bytes; input only */
 	LITE_A_NUM_QPS,       /* u8: queue pairs per peer, 1..4, default 2 */
 	LITE_A_MEM_LIMIT,     /* u64: bytes for LMRs; default half of RAM */
-	LITE_A_UID_LIMIT,     /* u64: bytes per owner uid but 0; MEM_LIMIT / 4 */
+	LITE_A_UID_LIMIT,     /* u64: bytes per uid but root's; MEM_LIMIT / 4 */
 	LITE_A_HANDLE_LIMIT,  /* u32: handles per open file; default 1048576 */
 	LITE_A_HEARTBEAT_MS,  /* u32: default 1000 */
-	LITE_A_DEAD_MS,       /* u32: silence after which a peer is down; 5000 */
+	LITE_A_DEAD_MS,       /* u32: a peer silent so long is down; 5000 */
 	LITE_A_OP_TIMEOUT_MS, /* u32: default 10000 */
 	LITE_A_TIMEOUT_MS,    /* u32: of this command; default 15000 */
 	LITE_A_MEM_USED,      /* u64 */
@@ -128,13 +126,13 @@ enum lite_attr {
 	LITE_A_STAT_VALUE,    /* u64 */
 	LITE_A_PAD,
 	LITE_A_ROOT_SQUASH,   /* flag: root of other nodes is uid 65534 here */
-	LITE_A_INSECURE,      /* flag: no cluster secret; whoever reaches the port gets in */
+	LITE_A_INSECURE,      /* flag: no cluster secret, any peer may join */
 	LITE_A_CAUSE,         /* u8: enum lite_end_cause */
-	LITE_A_FIGURE,        /* u64: what decided; see enum lite_end_cause */
+	LITE_A_FIGURE,        /* u64: see enum lite_end_cause */
 	LITE_A_ORPHAN_MS,     /* u32: default 600000; see netlink.rst */
-	LITE_A_MODE,          /* u32: of /dev/liteN, 0666 at most; default 0660 */
-	LITE_A_JOIN,          /* u32: number of the node's last attempt to join, from 1 */
-	LITE_A_JOIN_ERROR,    /* u32: how it ended: 0 or an errno; absent: not yet */
+	LITE_A_MODE,          /* u32: of /dev/liteN, max. 0666; default 0660 */
+	LITE_A_JOIN,          /* u32: number of the last join attempt, from 1 */
+	LITE_A_JOIN_ERROR,    /* u32: 0 or errno; absent: not ended yet */
 	LITE_A_JOIN_WHY,      /* string */
 
 	__LITE_A_MAX,

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
-/*
- * LITE: order. Part of the ABI of /dev/liteN; see lite.h.
- */
+/* LITE: ordering. Part of the ABI of /dev/liteN; see lite.h. */
 #ifndef _UAPI_LITE_ORDER_H
 #define _UAPI_LITE_ORDER_H
 
 /*
- * An opcode of struct lite_op, beside those of enum lite_opcode: waits until
- * whatever has completed before, on this node, can be seen by the processors of the
- * nodes that hold the LMR @lh: in a mapping, in registered memory, by operations of
- * theirs. @lh 0: by those of all nodes that are not down. Needs no right; all other
- * fields are 0 (else EINVAL). Documentation/ordering.rst tells who needs it.
+ * An opcode of struct lite_op, beside those of enum lite_opcode: wait until
+ * everything that has completed on this node is visible to the processors of
+ * the nodes that hold LMR @lh (in a mapping, in registered memory, to their own
+ * operations); with @lh 0, of all nodes that are not down. Needs no right; all
+ * other fields must be 0 (else EINVAL). Documentation/ordering.rst says when a
+ * fence is needed.
  *
- * In LITE_IOC_VECTOR what is before it in the array is over, and seen as said, before
- * anything behind it begins. If something before it has failed, or the fence itself,
- * then it and all behind it are not tried: ECANCELED.
+ * In LITE_IOC_VECTOR, all entries before the fence are complete, and visible as
+ * above, before any entry after it begins. If one of them fails, the
+ * fence and all entries after it are not tried: ECANCELED; if the fence fails,
+ * those after it are not.
  */
 #define LITE_OP_FENCE 12
 

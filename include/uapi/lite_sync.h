@@ -2,29 +2,31 @@
 /*
  * LITE: locks. Part of the ABI of /dev/liteN; see lite.h.
  *
- * Any 8-byte word of an LMR, aligned to 8 bytes, is a lock: 0 is one that nobody
- * has. As long as it is one, only the calls here may change it; what it means is
- * not for programs. To make it anew, write 0 to it when nobody uses it.
+ * Any aligned 8-byte word of an LMR can be a lock; 0 is a free one. While it is
+ * a lock, only the calls below may change it, and its value is opaque. To reset
+ * it, write 0 while it is not in use.
  *
  * DOC: errno values of these calls, beside those of lite.h
  *
  * ====================  ======================================================
- * EOWNERDEAD            the caller has the lock, and who had it before died with
- *                       it: what it protects may be half done
- * ENOTRECOVERABLE       such a holder gave the lock back without CONSISTENT:
- *                       nobody will have it any more
- * EBUSY                 another holder has the lock, and the caller does not wait
- * EAGAIN                the others have not all come to the barrier, and the caller
+ * EOWNERDEAD            the caller has the lock, and its previous holder died
+ *                       with it: the data it protects may be inconsistent
+ * ENOTRECOVERABLE       after EOWNERDEAD the lock was released without
+ *                       CONSISTENT: it cannot be taken any more
+ * EBUSY                 another holder has the lock, and the caller does not
+ *                       wait
+ * EAGAIN                not all participants are at the barrier, and the caller
  *                       does not wait
- * ETIMEDOUT             it was not to be had in the time given
- * EDEADLK               the caller has it already
+ * ETIMEDOUT             the wait timed out
+ * EDEADLK               the caller already has the lock
  * EMFILE                this open file has LITE_LOCKS_MAX locks
- * EDQUOT                the user has as many locks, or arrivals at barriers, at this
- *                       node, or at the home of the LMR, as there are for one
- * EPERM                 the lock is not the caller's to give back
- * ENOLCK                it was the caller's, but its node was out of reach for so
- *                       long that it counted as dead, and the lock was passed on
- * EINVAL                misaligned; or the word holds something that is no lock
+ * EDQUOT                the user has as many locks, or arrivals at barriers, at
+ *                       this node, or at the LMR's home, as one user may have
+ * EPERM                 the caller does not have the lock
+ * ENOLCK                the caller had the lock, but its node was unreachable
+ *                       for so long that it was declared dead and the lock
+ *                       passed on
+ * EINVAL                misaligned, or the word does not hold a lock
  * ====================  ======================================================
  */
 #ifndef _UAPI_LITE_SYNC_H
@@ -32,27 +34,28 @@
 
 #include <linux/types.h>
 
-/* So many locks an open file can have at a time; their homes remember them. */
+/*
+ * Locks that an open file can have at a time; their homes keep track of them.
+ */
 #define LITE_LOCKS_MAX 65536U
 
 /* LITE_IOC_LOCK flags */
-#define LITE_LOCK_SHARED (1U << 0) /* with others who want it so: to read */
-#define LITE_LOCK_TRY (1U << 1)    /* as LITE_NOWAIT, whatever the time-out is */
+#define LITE_LOCK_SHARED (1U << 0) /* share it with other readers */
+#define LITE_LOCK_TRY (1U << 1)    /* as LITE_NOWAIT; @timeout_ms is ignored */
 
 /*
  * LITE_IOC_LOCK: take the lock in the word at @offset of the LMR.
  *
- * The handle needs WRITE and ATOMIC. Who has the lock is this open file together
- * with @owner, any number: threads that shall exclude each other use different
- * ones. Who waits gets the lock in the order in which the LMR's home heard of
- * them; only a signal that kills ends the wait early. Those who want it
- * LITE_LOCK_SHARED have it at the same time, but come after whoever has waited
- * for longer to have it alone.
+ * The handle needs WRITE and ATOMIC. The holder is this open file together with
+ * @owner, an arbitrary number: threads that exclude each other use different
+ * ones. Waiters get the lock in the order in which their requests reached the
+ * LMR's home; only a fatal signal ends the wait early. LITE_LOCK_SHARED holders
+ * share the lock, but queue behind earlier waiters that want it exclusively.
  *
- * The lock is given back by UNLOCK, or when the open file is closed, also by the
- * end of the process, or when the node counts as dead. In these cases the next
- * one gets EOWNERDEAD, and has the lock; as does, if it is not wanted alone,
- * everybody until somebody has it alone and calls CONSISTENT.
+ * UNLOCK releases the lock. So do the close of the open file, at the latest
+ * when the process exits, and the death of the node; the next holder then gets
+ * EOWNERDEAD, together with the lock. So does every shared holder after it
+ * until an exclusive one calls CONSISTENT.
  */
 struct lite_ioc_lock {
 	__u32 size;
@@ -65,12 +68,12 @@ struct lite_ioc_lock {
 };
 
 /*
- * LITE_IOC_UNLOCK: give a lock back that this open file and @owner have. Works
- * with any handle of the LMR, whatever rights it has lost. Whatever it returns,
- * but for EBADF and EPERM, the caller does not have the lock any more: after
- * EHOSTDOWN or ETIMEDOUT it is given back as soon as that is possible.
+ * LITE_IOC_UNLOCK: release a lock that this open file and @owner hold. Works
+ * with any handle of the LMR, even one that has lost its rights. Except after
+ * EBADF and EPERM the caller no longer has the lock, whatever the result: after
+ * EHOSTDOWN or ETIMEDOUT it is released as soon as possible.
  *
- * LITE_IOC_CONSISTENT: after EOWNERDEAD, what the lock protects is in order
+ * LITE_IOC_CONSISTENT: after EOWNERDEAD, declare the protected data consistent
  * again. EINVAL: it was; EPERM also: the caller shares the lock.
  */
 struct lite_ioc_unlock {
@@ -81,18 +84,19 @@ struct lite_ioc_unlock {
 	__aligned_u64 owner;
 };
 
-/* The most that one barrier can be for. */
+/* Most participants of one barrier. */
 #define LITE_BARRIER_MAX 4096U
 
 /*
- * LITE_IOC_BARRIER: wait until @n callers, this one included, wait at the barrier
- * in the word at @offset of the LMR, whose value does not matter and does not
- * change. Then all of them go on, and it is there for the next round.
+ * LITE_IOC_BARRIER: wait until @n callers, this one included, wait at the
+ * barrier in the word at @offset of the LMR. The value of the word is neither
+ * read nor changed. Then all of them return, and the barrier is ready for the
+ * next round.
  *
- * The handle needs WRITE and ATOMIC. Whoever comes while others wait for another
- * number of callers gets EINVAL. A caller that is killed, whose time is over, or
- * whose node counts as dead does not count any more. Who gets ETIMEDOUT has not
- * been counted; after EHOSTDOWN this is not known.
+ * The handle needs WRITE and ATOMIC. EINVAL also: others wait for a different
+ * number of callers. A caller that is killed or times out, or on a node that is
+ * declared dead, no longer counts. After ETIMEDOUT the caller was not counted;
+ * after EHOSTDOWN this is unknown.
  */
 struct lite_ioc_barrier {
 	__u32 size;

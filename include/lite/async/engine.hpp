@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// liblite for C++20: what is below <lite/async.hpp>. An io_uring, the coroutines
-// that wait for its completions, and the root tasks, which nobody awaits.
+// liblite for C++20: the base of <lite/async.hpp>. An io_uring, the coroutines that wait for its
+// completions, and the root tasks, which are not awaited.
 //
-// An SQE under way is a detail::submission in the frame of the coroutine that
-// awaits it, and its address is the user data. So no frame may go before the
-// kernel is done with what is in there: who destroys tasks calls abandon() first,
-// which cancels everything and waits for that. What has succeeded meanwhile, for a
-// coroutine that will never hear of it, is undone there: a lock is given back, a
-// request too, a handle is closed.
+// An SQE in flight is a detail::submission in the frame of the coroutine that awaits it; its
+// address is the user data. So a frame must stay until the kernel is done with it: abandon(),
+// called before tasks are destroyed, cancels everything and waits for the completions. Operations
+// that succeed for a coroutine that will not be resumed are undone there: locks and requests are
+// released, handles closed.
 //
-// All of it runs in one thread, so nothing here is locked. Who waits is resumed by
-// step() alone, never from within the call that made it wait.
+// Everything runs in one thread, so nothing here is locked. Only step() resumes waiters, never the
+// call that made them wait.
 #pragma once
 
 #include <algorithm>
@@ -35,31 +34,28 @@
 
 namespace lite {
 
-// What an executor is made with.
 struct executor_options {
-    unsigned entries = 256;  // of the ring: commands given to the kernel in one go
-    // Threads that the kernel may have sleep for receive(), call(), lock(),
-    // barriers and the like. More of these at a time wait for one another.
+    unsigned entries = 256;  // of the ring: commands passed to the kernel at once
+    // Maximum of kernel threads that may sleep in receive(), call(), lock(), barriers and the like.
+    // More of these than threads wait for one another.
     unsigned workers = 512;
 };
 
 namespace detail {
 
-// An SQE under way.
 class pending {
   public:
-    // Its waiter is no more: what it has done is to be as not done.
+    // The coroutine will not be resumed: reverts what the operation did.
     virtual void undo() noexcept = 0;
 
     std::coroutine_handle<> waiting;
-    pending* next = nullptr;  // of those that have completed together
+    pending* next = nullptr;  // next in a batch of completions
     int result = 0;
 
   protected:
     ~pending() = default;
 };
 
-// There is nothing to be undone.
 struct leave_it {
     void operator()(int) const noexcept {}
 };
@@ -69,14 +65,14 @@ inline void check(int err, const char* doing) {
         throw error(err, doing);
 }
 
-// Of a time-out in milliseconds, what is left when something is tried again.
+// What is left of a time-out in ms, across retries.
 class time_left {
   public:
-    // @limit: ms; negative: as <lite/lite.h> says
+    // @limit: ms; 0 or negative: as in <lite/lite.h>
     explicit time_left(int limit) noexcept : m_limit(limit) {}
 
-    // At first what was given, and from then on it counts; later 1 ms at least, for 0
-    // would be not to wait.
+    // The first call returns @limit and starts the clock; later ones at least 1 ms, as 0 would mean
+    // not to wait.
     int next() {
         using std::chrono::milliseconds;
         const auto now = std::chrono::steady_clock::now();
@@ -115,18 +111,18 @@ class engine {
         ::io_uring_queue_exit(&m_ring);
     }
 
-    // Runs a task to its end, and meanwhile everything that was spawned; what it
-    // returns, or throws. What a spawned task throws ends the whole: it gets out of
-    // here, and all tasks are destroyed, with what they hold.
+    // Runs a task, and everything spawned meanwhile, until the task ends; returns or throws its
+    // result. An exception of a spawned task ends everything: it is thrown here, and all tasks are
+    // destroyed with what they hold.
     //
-    // Signals do not end it: their handlers run, and it goes on. Who wants to hear
-    // of one awaits a signalfd(2) by poll().
+    // Signals do not interrupt it: their handlers run, and it continues. To await a signal, poll()
+    // a signalfd(2).
     //
-    // @throws error: ECHILD, if the task waits for something else than this
-    // executor, so that nothing is under way that could wake it
+    // @throws error: ECHILD, if the task does not wait for this executor, so that nothing in flight
+    // could resume it
     template <typename T>
     T run(task<T> main) {
-        // Nothing that the kernel writes to may go before it is done.
+        // The frames must stay until the kernel no longer writes to them.
         struct guard {
             ~guard() {
                 if (!ended)
@@ -144,16 +140,15 @@ class engine {
         return frame.promise().take();
     }
 
-    // Has a task run beside the others, from now on: up to where it first waits
-    // before this returns.
+    // Starts a task beside the others; runs it up to its first wait before returning.
     void spawn(task<> work) {
         m_roots.push_back(start(*this, std::move(work)));
         m_roots.back().frame.resume();
         sweep();
     }
 
-    // Runs tasks beside one another until all have ended; then throws what the
-    // first of those that failed has thrown.
+    // Runs tasks concurrently until all have ended; then throws the exception of the first, in the
+    // order of @tasks, that failed.
     task<> all(std::vector<task<>> tasks) {
         struct end {
             bool await_ready() const noexcept { return of.done(); }
@@ -178,21 +173,16 @@ class engine {
             std::rethrow_exception(failure);
     }
 
-    // Any ioctl of /dev/liteN, @args being its structure but for @size; 0 or a
-    // negative errno. It belongs to the caller, and stays until this has ended.
+    // Any ioctl of /dev/liteN: returns 0 or a negative errno. @args is its structure, with @size
+    // set here; it belongs to the caller, and must stay until this has ended.
     template <typename Args>
     task<int> command(unsigned number, Args& args, std::stop_token stop = {});
 
-    // Waits until something can be done with a descriptor, any: @events are those
-    // of poll(2), POLLIN and so on. Those that are true, POLLERR and POLLHUP among
-    // them even if they were not asked for.
-    //
-    // @throws error: EBADF (no such descriptor), ECANCELED
+    // Waits until any of @events of poll(2), POLLIN and so on, is true for any descriptor. Returns
+    // those that are true, including POLLERR and POLLHUP, which need not be asked for.
     task<unsigned> poll(int fd, unsigned events, std::stop_token stop = {});
 
-    // Waits for some time, by CLOCK_MONOTONIC; if it is not positive, as good as not.
-    //
-    // @throws error: ECANCELED
+    // Sleeps on CLOCK_MONOTONIC; hardly at all if @time is not positive.
     template <typename Rep, typename Period>
     task<> sleep(std::chrono::duration<Rep, Period> time, std::stop_token stop = {}) {
         return sleep_for(std::chrono::ceil<std::chrono::nanoseconds>(
@@ -200,16 +190,16 @@ class engine {
                          std::move(stop));
     }
 
-    // --- For those that carry things out ---
+    // --- For the classes of operations ---
 
     lite_ctx* ctx() const noexcept { return m_ctx; }
 
-    // For what has done nothing when it is interrupted, as it is if the process
-    // is stopped for a while: an SQE, as @prepare fills it in, and how it ended.
+    // For an operation that did nothing if it was interrupted (as it is if the process is stopped
+    // for a while): submits the SQE that @prepare fills in, again after EINTR. Returns its result.
     template <typename Prepare, typename Undo = leave_it>
     task<int> persist(const Prepare& prepare, std::stop_token stop, Undo undo = {});
 
-    // An SQE to be filled in, for @by to be told of its completion.
+    // Submits the SQE that @prepare fills in; @by is told of its completion.
     template <typename Prepare>
     void submit(const Prepare& prepare, pending* by) {
         io_uring_sqe* sqe = next_sqe();
@@ -234,7 +224,7 @@ class engine {
     static constexpr std::chrono::duration<double> no_time{0};
     static constexpr std::chrono::duration<double> a_century = std::chrono::years(100);
 
-    // A spawned task, with a frame of its own around it.
+    // A spawned task, wrapped in a frame of its own.
     struct root {
         struct promise_type {
             root get_return_object() noexcept {
@@ -281,12 +271,12 @@ class engine {
         return sqe;
     }
 
-    // EBUSY: there are completions to be taken first, and it takes the SQEs later.
+    // EBUSY: completions must be taken first; the SQEs are accepted later.
     static bool is_passing(int err) noexcept {
         return err == -EINTR || err == -EAGAIN || err == -EBUSY;
     }
 
-    // Takes what has completed: in that order, linked by @next.
+    // Takes the completions, in their order, linked by @next.
     pending* take() noexcept {
         pending* first = nullptr;
         pending** last = &first;
@@ -311,7 +301,7 @@ class engine {
         if (n < 0 && !is_passing(n))
             throw error(n, "wait for completions");
         for (pending* of = take(); of;) {
-            // It is gone when its coroutine has gone on.
+            // Resuming the coroutine destroys @of.
             pending* next = of->next;
             of->waiting.resume();
             of = next;
@@ -335,15 +325,16 @@ class engine {
             of->undo();
     }
 
-    // Nobody goes on: end what is under way, and wait for that, for the kernel
-    // writes to what belongs to it.
+    // No coroutine is resumed any more: cancels what is in flight and waits for it, because the
+    // kernel writes to the frames.
     void abandon() noexcept {
         while (m_under_way) {
             if (io_uring_sqe* sqe = ::io_uring_get_sqe(&m_ring)) {
                 ::io_uring_prep_cancel64(sqe, 0, IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL);
                 ::io_uring_sqe_set_data(sqe, nullptr);
             }
-            // First what this says itself, or nobody would wait for the others.
+            // Submits this cancellation first: an SQE that is never submitted would be waited for
+            // without end.
             ::io_uring_submit_and_get_events(&m_ring);
             undo_completed();
             __kernel_timespec time{0, 50'000'000};
@@ -362,8 +353,8 @@ class engine {
     std::exception_ptr m_failure;
 };
 
-// Awaited: an SQE, as @Prepare fills it in, and its result. @Undo(result) is called
-// in place of that if the coroutine never goes on.
+// Awaitable: submits the SQE that @Prepare fills in and returns its result. If the coroutine is
+// never resumed, @Undo(result) is called instead.
 template <typename Prepare, typename Undo = leave_it>
 class submission final : pending {
   public:
@@ -388,7 +379,7 @@ class submission final : pending {
 
     int await_resume() {
         m_on_stop.reset();
-        // Whoever has cancelled it need not know of two ways.
+        // Report a cancellation in one way only.
         return result == -EINTR && m_stop.stop_requested() ? -ECANCELED : result;
     }
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// liblite for C++20: awaiting what is done with LMRs as a whole; a part of
-// lite::executor (<lite/async.hpp>).
+// liblite for C++20: awaitable operations on LMRs as a whole; a part of lite::executor
+// (<lite/async.hpp>).
 //
-// Each of these is as the function of <lite/lite.hpp> of the same name, and throws
-// what that throws; beside that ECANCELED, when it was asked to stop, and EINTR,
-// when the process was stopped for a while. After these two it is not known
-// whether it was done: the LMR may have been made, freed or changed. Names are
-// copied, and looked at, at once.
+// Each function behaves, and throws, as the one of the same name in <lite/lite.hpp>. It also throws
+// ECANCELED, if a stop was requested, and EINTR, if the process was stopped for a while; it is then
+// unknown whether the LMR was made, freed or changed. Names are copied and checked at the call.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +26,7 @@
 
 namespace lite {
 
-// An LMR by a handle of it, which has to stay, or by its name, which need not.
+// An LMR by handle, which must stay, or by name, which is copied.
 class lmr_or_name {
   public:
     // @throws error: EBADF, if it is 0
@@ -84,16 +82,16 @@ class manage_calls {
         return open(lmr_or_name(name), wanted, std::move(stop));
     }
 
-    // Makes an LMR of memory of the process, whole pages, without a copy; it is
-    // anonymous without a @name. The destructor of what comes back waits until no
-    // node can reach the memory; free() of what it refers to is awaited.
+    // Makes an LMR of memory of the process, whole pages, without a copy; anonymous if @name is
+    // empty. The destructor of the result blocks until no node can reach the memory; to await that,
+    // call free() on its region.
     // @throws error as lite_register(); ECANCELED, EINTR
     task<registration> register_memory(std::span<std::byte> memory, std::string_view name = {},
                                        std::uint32_t mode = 0600, std::stop_token stop = {}) {
         return enrol(memory, detail::c_name(name), mode, std::move(stop));
     }
 
-    // Closes a handle: @of owns nothing then. @throws error: EBADF; ECANCELED, EINTR
+    // Closes a handle: @of then owns nothing. @throws error: EBADF; ECANCELED, EINTR
     task<> unmap(region& of, std::stop_token stop = {}) {
         lite_ioc_unmap args{};
         args.lh = of.handle();
@@ -101,8 +99,8 @@ class manage_calls {
         of.release();
     }
 
-    // Frees an LMR, everywhere. A handle, which must have rights::master, is closed
-    // then; a region owns nothing.
+    // Frees an LMR, everywhere. A handle, which must have rights::master, is closed; a region then
+    // owns nothing.
     // @throws error as lite_free(), lite_free_name(); ECANCELED, EINTR
     task<> free(region& of, std::stop_token stop = {}) {
         co_await free(lmr_or_name(of), std::move(stop));
@@ -115,7 +113,7 @@ class manage_calls {
         co_await done(LITE_IOC_FREE, args, "free", of, std::move(stop));
     }
 
-    // --- Looking ---
+    // --- Descriptions ---
 
     // @throws error as lite_stat(), lite_stat_name(); ECANCELED
     task<lmr_status> stat(lmr_or_name of, std::stop_token stop = {}) {
@@ -152,8 +150,7 @@ class manage_calls {
 
     // --- Rights ---
 
-    // Sets what a user has been granted; rights::none takes it away, from handles
-    // that are open, too.
+    // Sets the rights granted to a user; rights::none removes the grant, also from open handles.
     // @throws error as lite_grant_set(), lite_grant_set_name(); ECANCELED, EINTR
     task<> grant(lmr_or_name on, lite::grant to, std::stop_token stop = {}) {
         lite_ioc_grant args{};
@@ -185,7 +182,7 @@ class manage_calls {
         return set_attributes(of, keep, keep, mode, "chmod", std::move(stop));
     }
 
-    // Either may be keep.
+    // Either may be lite::keep.
     // @throws error as lite_setattr(), lite_setattr_name(); ECANCELED, EINTR
     task<> chown(lmr_or_name of, std::uint32_t uid, std::uint32_t gid, std::stop_token stop = {}) {
         return set_attributes(of, uid, gid, keep, "chown", std::move(stop));
@@ -193,14 +190,14 @@ class manage_calls {
 
     // --- Changes ---
 
-    // Gives an LMR another name, or its first one: then it outlives the context.
+    // Renames an LMR, or names an anonymous one, which then outlives the context.
     // @throws error as lite_rename(), lite_rename_name(); ECANCELED, EINTR
     task<> rename(lmr_or_name from, std::string_view to, std::stop_token stop = {}) {
         return rename_to(from, lmr_or_name(to), std::move(stop));
     }
 
-    // Makes an LMR longer, by zeroes, or shorter; @length is in bytes. Only the
-    // region that this is called with has the new length() then.
+    // Extends an LMR by zeroes, or truncates it; @length is in bytes. Only @of gets the new
+    // length(), not other regions.
     // @throws error as lite_resize(), lite_resize_name(); ECANCELED, EINTR
     task<> resize(region& of, std::uint64_t length, std::stop_token stop = {}) {
         co_await resize(lmr_or_name(of), length, std::move(stop));
@@ -214,10 +211,9 @@ class manage_calls {
         co_await done(LITE_IOC_RESIZE, args, "resize", of, std::move(stop));
     }
 
-    // Moves @length bytes at @offset, rounded outwards to pages, to another node's
-    // memory; @length 0: all from @offset on.
-    // @throws error as lite_move(), lite_move_name(), with transferred(); ECANCELED,
-    // EINTR
+    // Moves @length bytes at @offset, rounded outwards to pages, to another node's memory; @length
+    // 0: everything from @offset on.
+    // @throws error as lite_move(), lite_move_name(), with transferred(); ECANCELED, EINTR
     task<> move(lmr_or_name of, std::uint32_t node, std::uint64_t offset = 0,
                 std::uint64_t length = 0, std::stop_token stop = {}) {
         lite_ioc_move args{};
@@ -256,7 +252,7 @@ class manage_calls {
             throw error(err, detail::describe(doing, to.name()));
     }
 
-    // To look twice is to look once.
+    // Idempotent, so it can be retried.
     template <typename Args>
     task<> looked(unsigned number, Args& args, std::string doing, std::stop_token stop) {
         const detail::ioctl_of prepare(m_engine, number, args);
@@ -265,7 +261,7 @@ class manage_calls {
             throw error(err, doing);
     }
 
-    // A handle that nobody hears of is closed.
+    // Closes the handle if the coroutine is never resumed.
     template <typename Args>
     task<> opened(unsigned number, Args& args, std::string doing, std::stop_token stop) {
         lite_ctx* const ctx = m_engine.ctx();
@@ -325,7 +321,7 @@ class manage_calls {
         args.addr = reinterpret_cast<std::uintptr_t>(memory.data());
         args.length = memory.size();
         args.mode = mode;
-        // The memory is about to go: to close the handle would not be enough.
+        // Frees the LMR rather than just its handle: the memory may go with the coroutine's owner.
         const auto undo = [&args, ctx](int result) noexcept {
             if (!result)
                 lite_free(ctx, args.lh);

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// liblite for C++20: awaiting what is done with the memory of LMRs; a part of
-// lite::executor (<lite/async.hpp>).
+// liblite for C++20: awaitable operations on the memory of LMRs; a part of lite::executor
+// (<lite/async.hpp>).
 //
-// Each of these is as the function of <lite/lite.hpp> of the same name, and throws
-// what that throws; beside that ECANCELED, when it was asked to stop, and EINTR,
-// when the process was stopped for a while. After these two it is not known
-// whether it was done. Words of one other node, and up to a page of its memory, are
-// not cancelled but end by themselves, within the node's operation time-out.
+// Each function behaves, and throws, as the one of the same name in <lite/lite.hpp>. It also throws
+// ECANCELED, if a stop was requested, and EINTR, if the process was stopped for a while; it is then
+// unknown whether the operation was done. Transfers of up to a page of one other node's memory,
+// fetch_add() and compare_swap() there cannot be cancelled; they complete within the node's
+// operation time-out.
 //
-// Offsets and lengths are in bytes. Memory that is read from or written to has to
-// stay until the end, and so do handles.
+// Offsets and lengths are in bytes. Buffers and handles must stay until the end of the operation.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +29,7 @@
 
 namespace lite {
 
-// What an operation is about: a handle, or a region, which has to stay.
+// The LMR to operate on: a handle, or a region, which must stay.
 struct lmr {
     lmr(lite_lh_t handle) noexcept : lh(handle) {}
     lmr(const region& of) noexcept : lh(of.handle()) {}
@@ -43,15 +42,15 @@ class memory_calls {
     memory_calls(const memory_calls&) = delete;
     memory_calls& operator=(const memory_calls&) = delete;
 
-    // Reads all of it, at least one byte. If the connection breaks, or the process
-    // is stopped for a while, it is done again.
+    // Reads all of it, at least one byte. Retries if the connection breaks, or the process is
+    // stopped for a while.
     // @throws error as lite_read(), with transferred(); ECANCELED
     task<> read(lmr from, std::uint64_t offset, std::span<std::byte> to,
                 std::stop_token stop = {}) {
         return transfer(LITE_OP_READ, from, offset, to.data(), to.size(), "read", std::move(stop));
     }
 
-    // Writes all of it, at least one byte; again, as read().
+    // Writes all of it, at least one byte; retries as read().
     // @throws error as lite_write(), with transferred(); ECANCELED
     task<> write(lmr to, std::uint64_t offset, std::span<const std::byte> from,
                  std::stop_token stop = {}) {
@@ -59,7 +58,7 @@ class memory_calls {
                         std::move(stop));
     }
 
-    // One object. @throws error as read()
+    // Reads one object. @throws error as read()
     template <plain T>
     task<T> load(lmr from, std::uint64_t offset, std::stop_token stop = {}) {
         std::array<std::byte, sizeof(T)> bytes;
@@ -67,13 +66,13 @@ class memory_calls {
         co_return std::bit_cast<T>(bytes);
     }
 
-    // One object, of which it keeps a copy. @throws error as write()
+    // Writes one object, copied at the call. @throws error as write()
     template <plain T>
     task<> store(lmr to, std::uint64_t offset, T value, std::stop_token stop = {}) {
         co_await write(to, offset, std::as_bytes(std::span(&value, 1)), std::move(stop));
     }
 
-    // --- Words of 8 bytes, at multiples of 8; the value before comes back ---
+    // --- Atomics on 8-byte words at multiples of 8; they return the previous value ---
 
     // Adds, modulo 2^64. @throws error as lite_fetch_add(); ECANCELED, EINTR
     task<std::uint64_t> fetch_add(lmr on, std::uint64_t offset, std::uint64_t addend,
@@ -81,7 +80,7 @@ class memory_calls {
         return word(LITE_OP_FETCH_ADD, on, offset, addend, 0, "fetch-add", std::move(stop));
     }
 
-    // It is @desired now if it was @expected.
+    // Replaces the word by @desired if it is @expected.
     // @throws error as lite_cmp_swap(); ECANCELED, EINTR
     task<std::uint64_t> compare_swap(lmr on, std::uint64_t offset, std::uint64_t expected,
                                      std::uint64_t desired, std::stop_token stop = {}) {
@@ -89,7 +88,7 @@ class memory_calls {
                     std::move(stop));
     }
 
-    // It is @desired now. @throws error as lite_swap(); ECANCELED, EINTR
+    // Replaces the word by @desired. @throws error as lite_swap(); ECANCELED, EINTR
     task<std::uint64_t> exchange(lmr on, std::uint64_t offset, std::uint64_t desired,
                                  std::stop_token stop = {}) {
         return word(LITE_OP_SWAP, on, offset, desired, 0, "swap", std::move(stop));
@@ -108,12 +107,12 @@ class memory_calls {
         return word(LITE_OP_FETCH_OR, on, offset, bits, 0, "fetch-or", std::move(stop));
     }
 
-    // --- Where the memory is ---
+    // --- Operations where the memory is ---
 
-    // Fills @length bytes, at least one, with a pattern of 1 to 8 bytes, which need
-    // not stay. Of a long one that has failed or was cancelled a part may be done.
-    // @throws error as lite_set(), with transferred(); EINVAL also at once, for a
-    // pattern of another length; ECANCELED, EINTR
+    // Fills @length bytes, at least one, with a pattern of 1 to 8 bytes, copied at the call. After
+    // a failure or cancellation a part may be done.
+    // @throws error as lite_set(), with transferred(); EINVAL immediately for a pattern of another
+    // length; ECANCELED, EINTR
     task<> set(lmr to, std::uint64_t offset, std::uint64_t length,
                std::span<const std::byte> pattern, std::stop_token stop = {}) {
         if (pattern.empty() || pattern.size() > sizeof(std::uint64_t))
@@ -125,8 +124,8 @@ class memory_calls {
                       std::move(stop));
     }
 
-    // Copies @length bytes, at least one, between LMRs of the context, or within
-    // one, where the ranges may overlap. A part may be done, as with set().
+    // Copies @length bytes, at least one, between LMRs of the context, or within one, where the
+    // ranges may overlap. A part may be done, as with set().
     // @throws error as lite_copy(), with transferred(); ECANCELED, EINTR
     task<> copy(lmr to, std::uint64_t offset, lmr from, std::uint64_t from_offset,
                 std::uint64_t length, std::stop_token stop = {}) {
@@ -134,7 +133,7 @@ class memory_calls {
                       std::move(stop));
     }
 
-    // How many leading bytes of @length, at least one, are equal.
+    // The number of leading bytes of @length, at least one, that are equal.
     // @throws error as lite_compare(); ECANCELED, EINTR
     task<std::uint64_t> compare(lmr one, std::uint64_t offset, lmr other,
                                 std::uint64_t other_offset, std::uint64_t length,
@@ -143,37 +142,37 @@ class memory_calls {
                        std::move(stop));
     }
 
-    // The CRC-32C of @length bytes, at least one, behind something whose CRC-32C
-    // is @seed. @throws error as lite_checksum(); ECANCELED, EINTR
+    // The CRC-32C of @length bytes, at least one, continuing from the checksum @seed.
+    // @throws error as lite_checksum(); ECANCELED, EINTR
     task<std::uint32_t> checksum(lmr of, std::uint64_t offset, std::uint64_t length,
                                  std::uint32_t seed = 0, std::stop_token stop = {}) {
         co_return static_cast<std::uint32_t>(co_await operate(
             LITE_OP_CHECKSUM, of, offset, length, seed, 0, "checksum", std::move(stop)));
     }
 
-    // Waits until what has completed on this LMR is seen by the processors of the
-    // nodes that hold it. @throws error as lite_fence(); ECANCELED, EINTR
+    // Makes what has completed on this LMR visible to the processors of the nodes that hold it.
+    // @throws error as lite_fence(); ECANCELED, EINTR
     task<> fence(lmr on, std::stop_token stop = {}) {
         co_await operate(static_cast<lite_opcode>(LITE_OP_FENCE), on, 0, 0, 0, 0, "fence",
                          std::move(stop));
     }
 
-    // Of all LMRs, on all nodes that are not down.
+    // The same for all LMRs, on all nodes that are not down.
     // @throws error as lite_fence(); ECANCELED, EINTR
     task<> fence(std::stop_token stop = {}) { return fence(lmr(lite_lh_t{0}), std::move(stop)); }
 
-    // --- Many at a time ---
+    // --- Vectors of operations ---
 
-    // Carries out operations, made by lite::op or by hand, at most LITE_VECTOR_MAX,
-    // at the same time and, but for lite::op::fence(), in any order; each has its own error and
-    // result then. How many have an error. When it throws, those that were not tried have the same
-    // error; after ECANCELED and EINTR others may have been.
+    // Executes at most LITE_VECTOR_MAX operations, made by lite::op or by hand, in parallel and,
+    // except around lite::op::fence(), in any order; each gets its own error and result. Returns
+    // how many have an error. If it throws, operations that were not tried have the same error;
+    // after ECANCELED and EINTR some of these may have been executed.
     // @throws error as lite_vector(); ECANCELED, EINTR
     task<std::size_t> submit(std::span<lite_op> ops, std::stop_token stop = {}) {
         if (ops.empty())
             co_return 0;
         lite_ioc_vector args{};
-        // What there are too many of the kernel will say.
+        // The kernel rejects too many.
         args.n_ops = ops.size() > LITE_VECTOR_MAX ? UINT32_MAX : std::uint32_t(ops.size());
         args.ops = reinterpret_cast<std::uintptr_t>(ops.data());
         args.op_size = sizeof(lite_op);
@@ -203,8 +202,8 @@ class memory_calls {
         return op;
     }
 
-    // To do it twice is to do it once. The first time it may be done without a
-    // thread, and then not be tried again by the kernel.
+    // Transfers are idempotent, so they can be retried. The first attempt may run without a thread,
+    // and then the kernel does not retry it; IOSQE_ASYNC makes it use one.
     task<> transfer(lite_opcode opcode, lmr on, std::uint64_t offset, const void* buf,
                     std::size_t length, const char* doing, std::stop_token stop) {
         lite_op op = make(opcode, on, offset, length);
@@ -227,8 +226,8 @@ class memory_calls {
         }
     }
 
-    // Without the number of bytes that are done, of which nothing is known for words
-    // and of what only reads.
+    // Does not report how many bytes are done: unknown for atomics, irrelevant if the operation
+    // only reads.
     task<std::uint64_t> operate(lite_opcode opcode, lmr on, std::uint64_t offset,
                                 std::uint64_t length, std::uint64_t operand, std::uint64_t swap,
                                 const char* doing, std::stop_token stop) {
@@ -248,8 +247,8 @@ class memory_calls {
                        std::move(stop));
     }
 
-    // With it. To fill or copy once more is not the same as once, if somebody else
-    // has written meanwhile: what was interrupted is told.
+    // Reports how many bytes are done. Not retried: repeating a SET or COPY could overwrite what
+    // another program has written meanwhile.
     task<> change(lite_opcode opcode, lmr on, std::uint64_t offset, std::uint64_t length,
                   std::uint64_t operand, std::uint64_t swap, const char* doing,
                   std::stop_token stop) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// liblite for C++20: awaiting locks and barriers; a part of lite::executor
-// (<lite/async.hpp>). Their names are those of lite::mutex and lite::barrier
-// (<lite/sync.hpp>).
+// liblite for C++20: awaitable locks and barriers; a part of lite::executor (<lite/async.hpp>). The
+// names are those of lite::mutex and lite::barrier (<lite/sync.hpp>).
 //
 //    {
 //        auto held = co_await ex.lock(table, 64, owner);
@@ -14,12 +13,12 @@
 //        co_await ex.unlock(held);  // or else its destructor does it, and waits
 //    }
 //
-// An @owner is any number: coroutines that shall exclude each other use different
-// ones. The word is at @offset, a multiple of 8, of an LMR whose handle has
-// rights::write and rights::atomic, and has to stay as long as the lock is held.
+// @owner is any number: coroutines that exclude each other use different ones. The word is at
+// @offset, a multiple of 8, of an LMR. Its handle has rights::write and rights::atomic, and must
+// stay as long as the lock is held.
 //
-// Beside what <lite/sync.h> says these throw ECANCELED, when they were asked to
-// stop: then there is no lock.
+// Besides the errors of <lite/sync.h> these throw ECANCELED, if a stop was requested: the lock is
+// not taken.
 #pragma once
 
 #include <algorithm>
@@ -35,12 +34,11 @@
 
 namespace lite {
 
-// A lock that is held, alone or with others. The destructor gives it back, and
-// waits for that, like lite_unlock(); executor::unlock() is awaited. It must not
-// outlive the context or the handle.
+// A lock that is held, exclusive or shared. The destructor releases it, and blocks as lite_unlock()
+// does; executor::unlock() is awaited instead. It must not outlive the context or the handle.
 class [[nodiscard]] held_lock {
   public:
-    // Takes over the lock that @owner has in a word.
+    // Takes ownership of the lock that @owner has in a word.
     held_lock(lite_ctx* ctx, lite_lh_t lh, std::uint64_t offset, std::uint64_t owner,
               bool owner_died = false) noexcept
         : m_ctx(ctx), m_lh(lh), m_offset(offset), m_owner(owner), m_owner_died(owner_died) {}
@@ -52,21 +50,22 @@ class [[nodiscard]] held_lock {
           m_owner_died(other.m_owner_died) {}
     held_lock& operator=(held_lock&&) = delete;
 
-    // What can fail leaves the lock to the closing of the context.
+    // After a failure the lock is released as soon as possible, at the latest when the context is
+    // closed.
     ~held_lock() {
         if (m_ctx)
             lite_unlock(m_ctx, m_lh, m_offset, m_owner);
     }
 
-    // Was what it protects left as it was by somebody who died? Until
-    // executor::make_consistent(). If it is given back before that, nobody can have it
-    // any more: ENOTRECOVERABLE.
+    // Did the previous holder die and leave the data as it was? True until
+    // executor::make_consistent(). A lock that is released before that cannot be taken any more:
+    // ENOTRECOVERABLE.
     bool owner_died() const noexcept { return m_owner_died; }
 
-    // False: it was given back, or released.
+    // False: it was unlocked, or released.
     bool is_held() const noexcept { return m_ctx; }
 
-    // To give it back is the caller's business from now on.
+    // Leaves unlocking to the caller.
     void release() noexcept { m_ctx = nullptr; }
 
   private:
@@ -87,14 +86,14 @@ class sync_calls {
 
     // --- Locks ---
 
-    // Takes the lock in a word, alone, as long as that may take.
+    // Takes the lock in a word, exclusively; waits without limit.
     // @throws error as lite_lock(); ECANCELED
     task<held_lock> lock(lmr in, std::uint64_t offset, std::uint64_t owner,
                          std::stop_token stop = {}) {
         return take_surely(place{in.lh, offset, owner}, 0, std::move(stop));
     }
 
-    // The same, if nobody has it. Nothing: somebody has.
+    // The same without waiting; empty if another holder has the lock.
     // @throws error as lite_lock(); ECANCELED
     task<std::optional<held_lock>> try_lock(lmr in, std::uint64_t offset, std::uint64_t owner,
                                             std::stop_token stop = {}) {
@@ -102,7 +101,7 @@ class sync_calls {
                     std::move(stop));
     }
 
-    // The same, if it is to be had in some time, which is rounded up to milliseconds.
+    // The same, waiting at most @time, rounded up to milliseconds; empty after that.
     // @throws error as lite_lock(); ECANCELED
     template <typename Rep, typename Period>
     task<std::optional<held_lock>> try_lock_for(lmr in, std::uint64_t offset, std::uint64_t owner,
@@ -111,7 +110,7 @@ class sync_calls {
         return take_for({in.lh, offset, owner}, 0, time, std::move(stop));
     }
 
-    // With others who want it so. @throws error as lite_lock(); ECANCELED
+    // Shared with other readers. @throws error as lite_lock(); ECANCELED
     task<held_lock> lock_shared(lmr in, std::uint64_t offset, std::uint64_t owner,
                                 std::stop_token stop = {}) {
         return take_surely(place{in.lh, offset, owner}, LITE_LOCK_SHARED, std::move(stop));
@@ -130,8 +129,8 @@ class sync_calls {
         return take_for({in.lh, offset, owner}, LITE_LOCK_SHARED, time, std::move(stop));
     }
 
-    // Gives a lock back, which has to stay until this has ended. After a failure it
-    // is given back as soon as that is possible.
+    // Releases a lock. @held must stay until this has ended. After a failure it is released as soon
+    // as possible.
     // @throws error as lite_unlock(); ECANCELED and EINTR (it is still held)
     task<> unlock(held_lock& held, std::stop_token stop = {}) {
         if (!held.m_ctx)
@@ -142,7 +141,7 @@ class sync_calls {
         detail::check(err, "unlock");
     }
 
-    // The same for one that was released.
+    // The same for a lock after release().
     task<> unlock(lmr in, std::uint64_t offset, std::uint64_t owner, std::stop_token stop = {}) {
         held_lock held(m_engine.ctx(), in.lh, offset, owner);
         const int err = co_await give_back(LITE_IOC_UNLOCK, held, std::move(stop));
@@ -150,7 +149,7 @@ class sync_calls {
         detail::check(err, "unlock");
     }
 
-    // What the lock protects is in order again. Not for who shares it.
+    // Declares the protected data consistent; not allowed for a shared holder.
     // @throws error as lite_lock_consistent(); ECANCELED, EINTR
     task<> make_consistent(held_lock& held, std::stop_token stop = {}) {
         if (!held.m_ctx)
@@ -162,17 +161,17 @@ class sync_calls {
 
     // --- Barriers ---
 
-    // Waits for @n arrivals, 1 to LITE_BARRIER_MAX, this one included. Of one that
-    // was cancelled it is not known whether it was counted.
-    // @throws error as lite_barrier(); ECANCELED; EINTR (the process was stopped for a
-    // while; it is not known either)
+    // Waits for @n arrivals, 1..LITE_BARRIER_MAX, this one included.
+    // @throws error as lite_barrier(); ECANCELED, EINTR (the process was stopped for a while): it
+    // is unknown whether this arrival was counted
     task<> arrive_and_wait(lmr in, std::uint64_t offset, std::uint32_t n,
                            std::stop_token stop = {}) {
         detail::check(co_await arrive(in, offset, n, LITE_FOREVER, std::move(stop)), "barrier");
     }
 
-    // False: the time was over, and the caller has not been counted. It is rounded up
-    // to milliseconds, one at least. @throws error as arrive_and_wait()
+    // False: timed out, and the caller has not been counted. @time is rounded up to milliseconds,
+    // at least one.
+    // @throws error as arrive_and_wait()
     template <typename Rep, typename Period>
     task<bool> arrive_and_wait_for(lmr in, std::uint64_t offset, std::uint32_t n,
                                    std::chrono::duration<Rep, Period> time,
@@ -201,9 +200,9 @@ class sync_calls {
             endless = limit < 0;
             lite_uring_lock(sqe, ctx, &args, at.lh, at.offset, at.owner, flags, limit);
         };
-        // A lock that nobody hears of is given back. If a holder had died it stays the
-        // context's, whose end hands that message on: to unlock would be to say that it
-        // has been repaired, or cannot be.
+        // The awaiting coroutine is gone: release the lock. If the previous holder died
+        // (-EOWNERDEAD) keep it until the context is closed, which passes EOWNERDEAD on; unlocking
+        // without make_consistent() would make the lock unrecoverable.
         const auto undo = [at, ctx](int result) noexcept {
             if (!result)
                 lite_unlock(ctx, at.lh, at.offset, at.owner);

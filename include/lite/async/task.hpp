@@ -30,7 +30,7 @@ struct task_promise_base {
     final_awaiter final_suspend() const noexcept { return {}; }
     void unhandled_exception() noexcept { failure = std::current_exception(); }
 
-    // Who awaits it goes on when it has ended.
+    // Resumed when this has ended.
     std::coroutine_handle<> next = std::noop_coroutine();
     std::exception_ptr failure;
 };
@@ -61,8 +61,7 @@ struct task_promise<void> : task_promise_base {
 
 }  // namespace detail
 
-// A coroutine that others await; it begins when it is awaited, or run. What it
-// throws gets there.
+// A coroutine that others await; it starts when awaited, or run. Its exceptions are thrown there.
 template <typename T>
 class [[nodiscard]] task {
   public:
@@ -90,7 +89,7 @@ class [[nodiscard]] task {
         return awaiter{m_frame};
     }
 
-    // For who drives it by hand.
+    // For the engine, which resumes it directly.
     handle frame() const noexcept { return m_frame; }
 
   private:
