@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Why nobody touches freed memory: the protocol of kernel/memory/memory.h and
+ * Why freed memory is never accessed: the protocol of kernel/memory/memory.h and
  * Documentation/memory-safety.rst, for one LMR and one mapper. Operations go to
  * the share at the home or, with AT_STORE, to that at another store; both at
  * once would be too many states.
