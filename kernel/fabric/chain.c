@@ -10,9 +10,6 @@
  * waits for have all been posted. A few slots are left to others; when only those
  * are free one is taken at a time.
  *
- * Or each link reserves its slot before it is added, by those who must not wait,
- * and the chain is posted at once.
- *
  * Recovery: a work request that fails completes with an error, and so do all
  * after it, whether signalled or not. The error of an unsignalled one ends the
  * connection, and finds nobody to tell (lite_wr.io is NULL): the poster learns of
@@ -29,6 +26,8 @@
 #include "chain.h"
 #include "slot.h"
 
+/* So many links are posted at a time: few completions, but not too late. */
+#define LITE_CHAIN_STEP (LITE_SQ_DEPTH / 2)
 /* Slots for those who post one at a time: messages of functions, say. */
 #define LITE_CHAIN_SPARE (LITE_SQ_SMALL / 8)
 
@@ -45,7 +44,6 @@ void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp)
 	chain->last = &chain->first;
 	chain->n = 0;
 	chain->posted = 0;
-	chain->slots = 0;
 }
 
 static void lite_chain_add(struct lite_chain *chain, struct lite_link *link,
@@ -196,58 +194,6 @@ void lite_chain_post(struct lite_chain *chain)
 
 	while (rest && !err)
 		rest = lite_chain_step(chain, rest, &err);
-	if (err)
-		cmpxchg(&chain->io.status, 0, err);
-}
-
-static bool lite_chain_tryreserve(struct lite_chain *chain)
-{
-	u64 slot = lite_slots_take(chain->qp, 1, 0);
-
-	chain->slots |= slot;
-	return slot;
-}
-
-/**
- * lite_chain_reserve - take a slot for the next link
- * @chain: of up to LITE_CHAIN_STEP links, each of which has one
- *
- * Context: process, where handlers may run: nothing is locked. Does not sleep.
- * Return: false: the send queue is full, or others are in line.
- */
-bool lite_chain_reserve(struct lite_chain *chain)
-{
-	if (lite_chain_tryreserve(chain))
-		return true;
-	lite_cq_poll(chain->qp->scq);
-	return lite_chain_tryreserve(chain);
-}
-
-/**
- * lite_chain_unreserve - give back the slots that links have
- * @chain: none of it was posted; lite_chain_post() may yet
- *
- * Context: process.
- */
-void lite_chain_unreserve(struct lite_chain *chain)
-{
-	lite_slots_give(chain->qp, chain->slots);
-	chain->slots = 0;
-}
-
-/**
- * lite_chain_post_reserved - post a chain all of whose links have slots
- * @chain: its io belongs to the caller, who lets go of it afterwards
- *
- * Context: process; does not sleep. Also of a thread that is going to sleep.
- */
-void lite_chain_post_reserved(struct lite_chain *chain)
-{
-	int slot = __fls(chain->slots);
-	int err = 0;
-
-	chain->qp->wr[slot].before = chain->slots & ~BIT_ULL(slot);
-	lite_chain_submit(chain, chain->first, slot, &err);
 	if (err)
 		cmpxchg(&chain->io.status, 0, err);
 }

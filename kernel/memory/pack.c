@@ -102,16 +102,10 @@ static void lite_pack_prepare(struct lite_pack *p, struct lite_mapping *m)
 /**
  * lite_packs_init - be ready for messages
  * @mem: node's
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM.
  */
-int lite_packs_init(struct lite_memory *mem)
+void lite_packs_init(struct lite_memory *mem)
 {
 	INIT_WORK(&mem->packs.prepare, lite_pack_prepare_work);
-	mem->packs.wq = alloc_workqueue("lite-packs",
-					WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	return mem->packs.wq ? 0 : -ENOMEM;
 }
 
 /**
@@ -123,7 +117,6 @@ int lite_packs_init(struct lite_memory *mem)
 void lite_packs_exit(struct lite_memory *mem)
 {
 	cancel_work_sync(&mem->packs.prepare);
-	destroy_workqueue(mem->packs.wq);
 	kfree(mem->packs.spare);
 }
 
