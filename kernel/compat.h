@@ -69,7 +69,7 @@ static inline long lite_pin_user_pages(unsigned long addr, unsigned long n,
 #define LITE_UNINIT
 #endif
 
-/* Soft-RoCE raised completion events from a tasklet of each CQ: until 6.4. */
+/* Soft-RoCE worked, and raised completion events, in tasklets: until 6.4. */
 #define LITE_RXE_TASKLETS (LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0))
 
 /* A command of io_uring comes with all of its SQE: since 6.5. */

@@ -109,7 +109,7 @@ static void lite_conn_destroy(struct lite_conn *conn)
 	if (conn->id)
 		rdma_destroy_id(conn->id);
 	conn->id = NULL;
-	if (conn->fab->quirks.late_events)
+	if (conn->fab->quirks.tasklets)
 		lite_cq_barrier();
 	for (i = 0; i < conn->nqps; i++)
 		lite_qp_free(&conn->qp[i]);

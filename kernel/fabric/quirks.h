@@ -23,14 +23,16 @@
  *	success without the bytes (check_ack() of rxe). So reads and atomics have a
  *	queue pair of their own: no such acknowledgement comes there. See
  *	lite_conn_qps().
- * @late_events: destroying a CQ does not wait for events of it that are under way in
- *	a tasklet. See lite_cq_barrier().
+ * @tasklets: it does the work of a post in a tasklet: raised with softirqs off, that
+ *	runs as soon as they come on again, and not some time later in ksoftirqd
+ *	(lite_qp_submit()). And destroying a CQ does not wait for events of it that
+ *	are under way in one (lite_cq_barrier()).
  */
 struct lite_quirks {
 	bool soft;
 	bool early_reads;
 	bool fetch_apart;
-	bool late_events;
+	bool tasklets;
 };
 
 static inline struct lite_quirks lite_quirks_of(const struct ib_device *dev)
@@ -41,7 +43,7 @@ static inline struct lite_quirks lite_quirks_of(const struct ib_device *dev)
 			.soft = true,
 			.early_reads = true, /* 6.1 to 6.12 at least */
 			.fetch_apart = true, /* likewise */
-			.late_events = LITE_RXE_TASKLETS,
+			.tasklets = LITE_RXE_TASKLETS,
 		};
 	default:
 		return (struct lite_quirks){};
