@@ -135,6 +135,7 @@ struct lite_memory {
 	struct list_head work;     /* memory operations that we carry out */
 	wait_queue_head_t work_wait;
 	struct mutex word_lock;    /* one at a time: swap, fetch-and, -or */
+	struct lite_memop_served memops[LITE_MEMOPS];
 
 	spinlock_t zombies_lock;
 	struct list_head zombies;  /* memory at nodes that did not answer */
