@@ -21,28 +21,38 @@
 int lite_rpc_init(struct lite_rpc *rpc, struct lite_stats __percpu *stats,
 		  unsigned long timeout)
 {
+	/*
+	 * One for each lane, as items of one may wait for items of others, here or
+	 * at other nodes: none is full of waiters then. Heartbeats are not to wait
+	 * for a thread, nor when there is no memory for one for the thread that
+	 * rescues, while others drain and zero memory.
+	 */
+	static const struct {
+		const char *name;
+		unsigned int flags;
+	} queues[LITE_LANES] = {
+		[LITE_LANE_AWAIT] = { "lite-first", WQ_UNBOUND },
+		[LITE_LANE_CALLER] = { "lite-calls", WQ_UNBOUND },
+		[LITE_LANE_ALLOC] = { "lite-allocs",
+				      WQ_UNBOUND | WQ_MEM_RECLAIM },
+		[LITE_LANE_REVOKE] = { "lite-revokes",
+				       WQ_UNBOUND | WQ_MEM_RECLAIM },
+		[LITE_LANE_WORK] = { "lite-work", WQ_UNBOUND },
+		[LITE_LANE_SHORT] = { "lite-short-calls",
+				      WQ_UNBOUND | WQ_MEM_RECLAIM },
+	};
+	int lane;
+
 	rpc->stats = stats;
 	rpc->timeout = timeout;
 	atomic64_set(&rpc->seq, 0);
-	/*
-	 * One for each kind of lane whose items may wait for items of another,
-	 * here or at other nodes: none is full of waiters then.
-	 */
-	rpc->first_wq = alloc_workqueue("lite-first", WQ_UNBOUND, 0);
-	rpc->wq = alloc_workqueue("lite-calls", WQ_UNBOUND, 0);
-	rpc->work_wq = alloc_workqueue("lite-work", WQ_UNBOUND, 0);
-	rpc->leaf_wq = alloc_workqueue("lite-leaf-calls",
-				       WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	/*
-	 * Heartbeats are not to wait for a thread, nor when there is no memory for
-	 * one for the thread that rescues, while others drain and zero memory.
-	 */
-	rpc->short_wq = alloc_workqueue("lite-short-calls",
-					WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!rpc->first_wq || !rpc->wq || !rpc->work_wq || !rpc->leaf_wq ||
-	    !rpc->short_wq) {
-		lite_rpc_exit(rpc);
-		return -ENOMEM;
+	for (lane = 0; lane < LITE_LANES; lane++) {
+		rpc->wq[lane] = alloc_workqueue(queues[lane].name,
+						queues[lane].flags, 0);
+		if (!rpc->wq[lane]) {
+			lite_rpc_exit(rpc);
+			return -ENOMEM;
+		}
 	}
 	return 0;
 }
@@ -55,11 +65,10 @@ int lite_rpc_init(struct lite_rpc *rpc, struct lite_stats __percpu *stats,
  */
 void lite_rpc_flush(struct lite_rpc *rpc)
 {
-	flush_workqueue(rpc->first_wq);
-	flush_workqueue(rpc->wq);
-	flush_workqueue(rpc->work_wq);
-	flush_workqueue(rpc->leaf_wq);
-	flush_workqueue(rpc->short_wq);
+	int lane;
+
+	for (lane = 0; lane < LITE_LANES; lane++)
+		flush_workqueue(rpc->wq[lane]);
 }
 
 /**
@@ -70,16 +79,12 @@ void lite_rpc_flush(struct lite_rpc *rpc)
  */
 void lite_rpc_exit(struct lite_rpc *rpc)
 {
-	if (rpc->first_wq)
-		destroy_workqueue(rpc->first_wq);
-	if (rpc->wq)
-		destroy_workqueue(rpc->wq);
-	if (rpc->work_wq)
-		destroy_workqueue(rpc->work_wq);
-	if (rpc->leaf_wq)
-		destroy_workqueue(rpc->leaf_wq);
-	if (rpc->short_wq)
-		destroy_workqueue(rpc->short_wq);
+	int lane;
+
+	for (lane = 0; lane < LITE_LANES; lane++) {
+		if (rpc->wq[lane])
+			destroy_workqueue(rpc->wq[lane]);
+	}
 }
 
 /**

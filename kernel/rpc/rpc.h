@@ -9,8 +9,8 @@
  * is always a receive posted for what may come.
  *
  * Lanes (enum lite_lane): a handler waits for calls, handlers and operations of
- * later lanes than its own only, and each kind of lane that waits for another has
- * a workqueue of its own. So nothing waits for what waits for it.
+ * later lanes than its own only, and each lane has a workqueue of its own. So
+ * nothing waits for what waits for it.
  *
  * A call whose caller has gone (killed, or timed out) keeps its slot until the
  * reply comes or the connection ends; then @late of its description is called
@@ -49,11 +49,7 @@ struct lite_rpc {
 		void *priv;
 	} handler[LITE_CALL_MAX];
 	struct lite_stats __percpu *stats;
-	struct workqueue_struct *first_wq; /* those that wait for these */
-	struct workqueue_struct *work_wq; /* handlers that work for a peer */
-	struct workqueue_struct *wq;      /* handlers that may call */
-	struct workqueue_struct *leaf_wq; /* handlers that do not */
-	struct workqueue_struct *short_wq; /* those that do not wait */
+	struct workqueue_struct *wq[LITE_LANES]; /* of handlers */
 	unsigned long timeout;            /* jiffies, default of calls */
 	atomic64_t seq;
 };

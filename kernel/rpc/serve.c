@@ -137,7 +137,6 @@ static void lite_serve_work(struct work_struct *work)
 void lite_rpc_on_request(struct lite_rpc_conn *rc, u32 slot)
 {
 	struct lite_serve_slot *s = &rc->serve[slot];
-	struct workqueue_struct *wq;
 
 	if (test_and_set_bit_lock(0, &s->busy)) {
 		lite_serve_protocol_error(rc->conn, 0);
@@ -148,24 +147,7 @@ void lite_rpc_on_request(struct lite_rpc_conn *rc, u32 slot)
 		lite_conn_ready(rc->conn);
 	/* One reference for each announcement: the work puts it. */
 	lite_conn_get(rc->conn);
-	switch (lite_slot_lane(slot)) {
-	case LITE_LANE_AWAIT:
-		wq = rc->rpc->first_wq;
-		break;
-	case LITE_LANE_CALLER:
-		wq = rc->rpc->wq;
-		break;
-	case LITE_LANE_WORK:
-		wq = rc->rpc->work_wq;
-		break;
-	case LITE_LANE_SHORT:
-		wq = rc->rpc->short_wq;
-		break;
-	default:
-		wq = rc->rpc->leaf_wq;
-		break;
-	}
-	queue_work(wq, &s->work);
+	queue_work(rc->rpc->wq[lite_slot_lane(slot)], &s->work);
 }
 
 void lite_rpc_serve_init(struct lite_rpc_conn *rc)
