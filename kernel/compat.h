@@ -6,7 +6,6 @@
 #ifndef _LITE_COMPAT_H
 #define _LITE_COMPAT_H
 
-#include <linux/blkdev.h>
 #include <linux/crc32.h>
 #include <linux/mm.h>
 #include <linux/version.h>
@@ -16,33 +15,6 @@
 #include <linux/io_uring/cmd.h>
 #else
 #include <linux/io_uring.h>
-#endif
-
-/* Kernels without block devices have no plugs. */
-#ifdef CONFIG_BLOCK
-#define lite_check_plugged(unplug, data, size) \
-	blk_check_plugged(unplug, data, size)
-
-/* Called by the thread that owns the plug, before anything depends on @cb. */
-static inline void lite_plug_forget(struct blk_plug_cb *cb)
-{
-	list_del(&cb->list);
-}
-#else
-struct blk_plug_cb {
-};
-
-typedef void (*lite_unplug_fn)(struct blk_plug_cb *cb, bool from_schedule);
-
-static inline struct blk_plug_cb *lite_check_plugged(lite_unplug_fn unplug,
-						     void *data, int size)
-{
-	return NULL;
-}
-
-static inline void lite_plug_forget(struct blk_plug_cb *cb)
-{
-}
 #endif
 
 /* Attributes of a dump request: in struct genl_info since 6.6. */
@@ -94,7 +66,7 @@ static inline long lite_pin_user_pages(unsigned long addr, unsigned long n,
 #define LITE_UNINIT
 #endif
 
-/* Before 6.4 Soft-RoCE raised completion events from a tasklet of each CQ. */
+/* Before 6.4 Soft-RoCE worked, and raised completion events, in tasklets. */
 #define LITE_RXE_TASKLETS (LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0))
 
 /* Before 6.10 its requester and completer were concurrent tasks. */

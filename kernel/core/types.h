@@ -12,6 +12,7 @@
 
 #include <linux/types.h>
 #include <linux/errno.h>
+#include <linux/kernel.h>
 #include <linux/overflow.h>
 #include <linux/build_bug.h>
 #include <linux/string.h>
@@ -43,6 +44,8 @@ typedef int32_t s32;
 #if !defined(__cplusplus) && !defined(static_assert)
 #define static_assert _Static_assert
 #endif
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define sizeof_field(type, member) sizeof(((type *)0)->member)
 #define check_add_overflow(a, b, d) __builtin_add_overflow(a, b, d)
 #ifndef __packed
 #define __packed __attribute__((packed))

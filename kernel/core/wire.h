@@ -161,41 +161,7 @@ enum lite_call {
  * lite_call_lane - which slots a call may use
  * @call: enum lite_call
  */
-static inline enum lite_lane lite_call_lane(u16 call)
-{
-	switch (call) {
-	case LITE_CALL_OP_SET:
-	case LITE_CALL_OP_COPY:
-	case LITE_CALL_OP_COMPARE:
-	case LITE_CALL_OP_CHECKSUM:
-	case LITE_CALL_OP_ATOMIC:
-	case LITE_CALL_OP_PACK:
-		return LITE_LANE_WORK;
-	case LITE_CALL_LMR_CREATE:
-	case LITE_CALL_LMR_UNMAP:
-	case LITE_CALL_LMR_FREE:
-	case LITE_CALL_LMR_GRANT:
-	case LITE_CALL_LMR_SETATTR:
-	case LITE_CALL_LMR_RENAME:
-	case LITE_CALL_LMR_RESIZE:
-	case LITE_CALL_LMR_MOVE:
-		return LITE_LANE_CALLER;
-	case LITE_CALL_LMR_AWAIT:
-	case LITE_CALL_OP_PREPARE:
-		return LITE_LANE_AWAIT;
-	case LITE_CALL_MEM_ALLOC:
-	case LITE_CALL_MEM_COPY:
-	case LITE_CALL_RPC_BIND:
-		return LITE_LANE_ALLOC;
-	case LITE_CALL_LMR_REVOKE:
-	case LITE_CALL_LMR_RECALL:
-	case LITE_CALL_MEM_FREE:
-	case LITE_CALL_MEM_FENCE:
-		return LITE_LANE_REVOKE;
-	default:
-		return LITE_LANE_SHORT;
-	}
-}
+enum lite_lane lite_call_lane(u16 call);
 
 /* Who may make a call: a node that only wants to join (id 0), a member. */
 #define LITE_BY_GUEST 1U
@@ -624,6 +590,13 @@ static_assert(sizeof(struct lite_wire_grants_reply) +
 	      LITE_PAYLOAD_MAX, "grants");
 static_assert(sizeof(struct lite_wire_mem_fence) <=
 	      sizeof(struct lite_wire_mem_free), "fence");
+
+/* A payload, as those see it who check it for the functions below. */
+struct lite_payload {
+	u16 call;
+	const void *data;
+	size_t len;
+};
 
 /**
  * lite_wire_msg_check - does a slot hold a message?

@@ -71,8 +71,8 @@ static inline const void *lite_wire_pack_bytes(const struct lite_wire_pack *p)
 	return lite_wire_pack_ops(p) + le32_to_cpu(p->n_ops);
 }
 
-/* As lite_wire_request_check() and lite_wire_reply_check(), which come here. */
-int lite_wire_pack_check(const struct lite_wire_pack *p, size_t len);
-int lite_wire_pack_reply_check(const struct lite_wire_pack_reply *r, size_t len);
+/* For the table in wire.c. */
+bool lite_pack_ok(const struct lite_payload *p);
+bool lite_pack_reply_ok(const struct lite_payload *p);
 
 #endif /* _LITE_CORE_WIRE_PACK_H */

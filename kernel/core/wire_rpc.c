@@ -13,134 +13,71 @@ static bool lite_function_ok(u32 function)
 	return function && function <= LITE_FUNCTION_MAX;
 }
 
-static int lite_rpc_find_check(const struct lite_wire_rpc_find *f, size_t len)
+bool lite_rpc_find_ok(const struct lite_payload *p)
 {
-	u32 function;
+	const struct lite_wire_rpc_find *f = p->data;
 
-	if (len != sizeof(*f) || f->reserved)
-		return -EPROTO;
-	function = le32_to_cpu(f->function);
 	/* One or the other. */
 	if (!f->name[0])
-		return lite_function_ok(function) ? 0 : -EPROTO;
-	return function || lite_function_name_check(f->name) < 0 ? -EPROTO : 0;
+		return lite_function_ok(le32_to_cpu(f->function));
+	return !f->function && lite_function_name_check(f->name) >= 0;
 }
 
-static int lite_rpc_bind_check(const struct lite_wire_rpc_bind *b, size_t len)
+bool lite_rpc_bind_ok(const struct lite_payload *p)
 {
-	if (len != sizeof(*b) || b->reserved)
-		return -EPROTO;
-	return lite_function_ok(le32_to_cpu(b->function)) ? 0 : -EPROTO;
+	const struct lite_wire_rpc_bind *b = p->data;
+
+	return lite_function_ok(le32_to_cpu(b->function));
 }
 
-static int lite_rpc_unbind_check(const struct lite_wire_rpc_unbind *u,
-				 size_t len)
+/* Of FIND; BIND's reply begins with it. */
+bool lite_rpc_func_ok(const struct lite_payload *p)
 {
-	return len == sizeof(*u) && !u->reserved ? 0 : -EPROTO;
+	const struct lite_wire_rpc_func *f = p->data;
+
+	return f->cookie && !f->reserved && le32_to_cpu(f->squash) <= 1 &&
+	       lite_function_ok(le32_to_cpu(f->function)) &&
+	       !(le32_to_cpu(f->mode) & ~LITE_MODE_MASK) &&
+	       le32_to_cpu(f->max_request) <= LITE_RPC_BULK_MAX &&
+	       le32_to_cpu(f->max_reply) <= LITE_RPC_BULK_MAX;
 }
 
-static int lite_rpc_cancel_check(const struct lite_wire_rpc_cancel *c,
-				 size_t len)
+bool lite_rpc_bind_reply_ok(const struct lite_payload *p)
 {
-	u32 n;
+	const struct lite_wire_rpc_bind_reply *r = p->data;
+	u32 n = le32_to_cpu(r->n_chunks);
+	u32 bytes = le32_to_cpu(r->chunk_bytes);
+	u32 most, i;
 
-	if (len < sizeof(*c) || c->reserved)
-		return -EPROTO;
-	n = le32_to_cpu(c->count);
-	if (!n || n > LITE_RPC_CANCELS_MAX)
-		return -EPROTO;
-	return len == sizeof(*c) + n * sizeof(c->which[0]) ? 0 : -EPROTO;
-}
-
-int lite_wire_rpc_request_check(u16 call, const void *payload, size_t len)
-{
-	switch (call) {
-	case LITE_CALL_RPC_BIND:
-		return lite_rpc_bind_check(payload, len);
-	case LITE_CALL_RPC_UNBIND:
-	case LITE_CALL_RPC_GONE:
-		return lite_rpc_unbind_check(payload, len);
-	case LITE_CALL_RPC_CANCEL:
-		return lite_rpc_cancel_check(payload, len);
-	case LITE_CALL_RPC_FIND:
-		return lite_rpc_find_check(payload, len);
-	default:
-		return -EOPNOTSUPP;
-	}
-}
-
-static int lite_rpc_func_check(const struct lite_wire_rpc_func *f)
-{
-	if (!f->cookie || f->reserved || le32_to_cpu(f->squash) > 1 ||
-	    !lite_function_ok(le32_to_cpu(f->function)) ||
-	    le32_to_cpu(f->mode) & ~LITE_MODE_MASK ||
-	    le32_to_cpu(f->max_request) > LITE_RPC_BULK_MAX ||
-	    le32_to_cpu(f->max_reply) > LITE_RPC_BULK_MAX)
-		return -EPROTO;
-	return 0;
-}
-
-static int lite_rpc_bind_reply_check(const struct lite_wire_rpc_bind_reply *r,
-				     size_t len)
-{
-	u32 n, bytes, most, i;
-
-	if (len < sizeof(*r) || lite_rpc_func_check(&r->func))
-		return -EPROTO;
-	n = le32_to_cpu(r->n_chunks);
-	bytes = le32_to_cpu(r->chunk_bytes);
-	if (!n || n > LITE_RPC_CHUNKS_MAX ||
-	    len != sizeof(*r) + n * sizeof(r->chunk[0]))
-		return -EPROTO;
+	if (!lite_rpc_func_ok(p))
+		return false;
 	/* Whole pages; the longest record fits; all units have a number. */
 	most = lite_rpc_body_max(le32_to_cpu(r->func.max_request),
 				 le32_to_cpu(r->func.max_reply));
 	if (!bytes || bytes % LITE_PAGE_SIZE ||
 	    bytes < LITE_RPC_HEADER + most ||
 	    bytes > LITE_RING_UNITS_MAX * LITE_RING_UNIT / n)
-		return -EPROTO;
+		return false;
 	if (le32_to_cpu(r->ring) > 0xfff || !r->depth ||
 	    le32_to_cpu(r->depth) > LITE_RPC_DEPTH)
-		return -EPROTO;
+		return false;
 	for (i = 0; i < n; i++) {
 		if (!r->chunk[i])
-			return -EPROTO;
+			return false;
 	}
-	return 0;
+	return true;
 }
 
-static int
-lite_rpc_cancel_reply_check(const struct lite_wire_rpc_cancel_reply *r,
-			    size_t len)
+bool lite_rpc_cancel_reply_ok(const struct lite_payload *p)
 {
-	u32 n, i;
+	const struct lite_wire_rpc_cancel_reply *r = p->data;
+	u32 i;
 
-	if (len < sizeof(*r) || r->reserved)
-		return -EPROTO;
-	n = le32_to_cpu(r->count);
-	if (n > LITE_RPC_CANCELS_MAX ||
-	    len != sizeof(*r) + n * sizeof(r->cancelled[0]))
-		return -EPROTO;
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < le32_to_cpu(r->count); i++) {
 		if (le32_to_cpu(r->cancelled[i]) > LITE_RPC_CANCELLED)
-			return -EPROTO;
+			return false;
 	}
-	return 0;
-}
-
-int lite_wire_rpc_reply_check(u16 call, const void *payload, size_t len)
-{
-	switch (call) {
-	case LITE_CALL_RPC_BIND:
-		return lite_rpc_bind_reply_check(payload, len);
-	case LITE_CALL_RPC_CANCEL:
-		return lite_rpc_cancel_reply_check(payload, len);
-	case LITE_CALL_RPC_FIND:
-		return len == sizeof(struct lite_wire_rpc_func) ?
-			       lite_rpc_func_check(payload) : -EPROTO;
-	default:
-		return len ? -EPROTO : 0;
-	}
+	return true;
 }
 
 /* Chunks that hold @bytes together, of which there may be none. */

@@ -203,14 +203,12 @@ int lite_wire_rpc_check(const struct lite_wire_rpc *h, bool request);
 int lite_wire_rpc_bulk_check(const struct lite_wire_rpc_chunk *chunk,
 			     u32 n_request, u32 n_reply, u32 length, u32 room);
 
-/* As lite_wire_request_check() and lite_wire_reply_check(), which come here. */
-static inline bool lite_wire_is_rpc(u16 call)
-{
-	return call >= LITE_CALL_RPC_BIND && call <= LITE_CALL_RPC_GONE;
-}
-
-int lite_wire_rpc_request_check(u16 call, const void *payload, size_t len);
-int lite_wire_rpc_reply_check(u16 call, const void *payload, size_t len);
+/* For the table in wire.c. */
+bool lite_rpc_bind_ok(const struct lite_payload *p);
+bool lite_rpc_bind_reply_ok(const struct lite_payload *p);
+bool lite_rpc_cancel_reply_ok(const struct lite_payload *p);
+bool lite_rpc_find_ok(const struct lite_payload *p);
+bool lite_rpc_func_ok(const struct lite_payload *p);
 
 /**
  * lite_function_name_check - is this a name of a function?

@@ -44,38 +44,4 @@ struct lite_wire_lock_probe_reply {
 
 static_assert(sizeof(struct lite_wire_lock) == 48, "lock");
 
-/**
- * lite_wire_sync_request_size - of the calls here
- * @call: enum lite_call
- *
- * Return: bytes of its request, or 0: it is none of them.
- */
-size_t lite_wire_sync_request_size(u16 call);
-
-/**
- * lite_wire_sync_reply_size - of the calls here
- * @call: enum lite_call
- *
- * Return: bytes of its reply, or 0: it has none, or is none of them.
- */
-size_t lite_wire_sync_reply_size(u16 call);
-
-/**
- * lite_wire_sync_request_check - is a request of the right size well formed?
- * @call: one of the calls here
- * @payload: a copy that the peer cannot change any more
- *
- * Return: 0 or -EPROTO.
- */
-int lite_wire_sync_request_check(u16 call, const void *payload);
-
-/**
- * lite_wire_sync_reply_check - is a reply of the right size well formed?
- * @call: one of the calls here
- * @payload: a copy that the peer cannot change any more
- *
- * Return: 0 or -EPROTO.
- */
-int lite_wire_sync_reply_check(u16 call, const void *payload);
-
 #endif /* _LITE_CORE_WIRE_SYNC_H */

@@ -10,9 +10,6 @@
  * posted. A few slots are spared for other posters: when only those are free, a
  * chain takes one at a time.
  *
- * Or, for callers that must not wait, each link reserves its slot before it is
- * added, and the chain is posted at once.
- *
  * Recovery: after a work request fails, all later ones complete with an error,
  * signalled or not. The completion of an unsignalled one ends the connection
  * and completes no slot (its lite_wr.io is NULL): the poster gets the error
@@ -28,6 +25,8 @@
 #include "chain.h"
 #include "slot.h"
 
+/* Links posted at a time: few completions, but slots come free soon enough. */
+#define LITE_CHAIN_STEP (LITE_SQ_DEPTH / 2)
 /* Slots spared for single posts, such as messages of functions. */
 #define LITE_CHAIN_SPARE (LITE_SQ_SMALL / 8)
 
@@ -42,7 +41,6 @@ void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp)
 	chain->last = &chain->first;
 	chain->n = 0;
 	chain->posted = 0;
-	chain->slots = 0;
 }
 
 static void lite_chain_add(struct lite_chain *chain, struct lite_link *link,
@@ -189,53 +187,6 @@ void lite_chain_post(struct lite_chain *chain)
 
 	while (rest && !err)
 		rest = lite_chain_step(chain, rest, &err);
-	if (err)
-		cmpxchg(&chain->io.status, 0, err);
-}
-
-static bool lite_chain_tryreserve(struct lite_chain *chain)
-{
-	u64 slot = lite_slots_take(chain->qp, 1, 0);
-
-	chain->slots |= slot;
-	return slot;
-}
-
-/**
- * lite_chain_reserve - take a slot for the next link
- * @chain: of up to LITE_CHAIN_STEP links, each with a slot
- *
- * Context: process, no locks held: completion handlers may run. Does not sleep.
- * Return: false: the send queue is full, or there are waiters.
- */
-bool lite_chain_reserve(struct lite_chain *chain)
-{
-	if (lite_chain_tryreserve(chain))
-		return true;
-	lite_cq_poll(chain->qp->scq);
-	return lite_chain_tryreserve(chain);
-}
-
-/* Give back the slots of all links. lite_chain_post() may still be used. */
-void lite_chain_unreserve(struct lite_chain *chain)
-{
-	lite_slots_give(chain->qp, chain->slots);
-	chain->slots = 0;
-}
-
-/**
- * lite_chain_post_reserved - post a chain with a slot for each link
- * @chain: afterwards the caller waits for its io, or calls lite_io_leave()
- *
- * Context: process, also a thread that is about to sleep; does not sleep.
- */
-void lite_chain_post_reserved(struct lite_chain *chain)
-{
-	int slot = __fls(chain->slots);
-	int err = 0;
-
-	chain->qp->wr[slot].before = chain->slots & ~BIT_ULL(slot);
-	lite_chain_submit(chain, chain->first, slot, &err);
 	if (err)
 		cmpxchg(&chain->io.status, 0, err);
 }

@@ -29,7 +29,6 @@ struct lite_link {
  * @last: where the next is linked in
  * @n: work requests
  * @posted: leading ones that the device may have executed, or will
- * @slots: send slots reserved, a bit each
  */
 struct lite_chain {
 	struct lite_qp *qp;
@@ -38,11 +37,7 @@ struct lite_chain {
 	struct ib_send_wr **last;
 	u32 n;
 	u32 posted;
-	u64 slots;
 };
-
-/* Links posted at a time: few completions, but slots come free soon enough. */
-#define LITE_CHAIN_STEP (LITE_SQ_DEPTH / 2)
 
 void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp);
 void lite_chain_rdma(struct lite_chain *chain, struct lite_link *link,
@@ -51,9 +46,6 @@ void lite_chain_atomic(struct lite_chain *chain, struct lite_link *link,
 		       enum ib_wr_opcode op, u64 dma, u64 raddr, u64 operand,
 		       u64 swap);
 void lite_chain_post(struct lite_chain *chain);
-bool lite_chain_reserve(struct lite_chain *chain);
-void lite_chain_unreserve(struct lite_chain *chain);
-void lite_chain_post_reserved(struct lite_chain *chain);
 int lite_chain_wait(struct lite_chain *chain);
 
 #endif /* _LITE_FABRIC_CHAIN_H */

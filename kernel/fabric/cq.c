@@ -318,7 +318,7 @@ static void lite_cq_barrier_ipi(void *tasklet)
 /**
  * lite_cq_barrier - wait until completion events under way have been delivered
  *
- * For devices with the quirk late_events. Tasklets of a CPU run in order: one of
+ * For devices with the quirk tasklets. Tasklets of a CPU run in order: one of
  * ours, scheduled behind a CQ's, waits for it. But one that is found running at
  * another CPU is put behind ours, to run later. In the second round it is not
  * running any more, for the first has waited at that CPU, too, and it runs before

@@ -84,8 +84,6 @@ struct lite_io;
  * @guard: makes up for those that are late
  * @spin_ns: how long a CQ that ran empty is watched before it is armed;
  *	adapts to whether watching pays, 0 on a single CPU
- * @napi: queue of the network device whose packets who waits awake receives, as of
- *	the last connection; 0: the device does it all
  */
 struct lite_poller {
 	struct task_struct *task;
@@ -95,7 +93,6 @@ struct lite_poller {
 	wait_queue_head_t asleep;
 	struct timer_list guard;
 	u64 spin_ns;
-	u32 napi;
 };
 
 /**
@@ -129,25 +126,6 @@ struct lite_cq {
 	struct list_head ready;
 	struct kref ref;
 };
-
-u32 lite_napi_of(const struct rdma_cm_id *id);
-void lite_napi_poll(u32 napi);
-
-/* Of so many jiffies, packets of one are left to the interrupt. */
-#define LITE_NAPI_JIFFIES 16
-
-/*
- * For a device that is software: once in each round of waiting awake. But not
- * always: an interrupt that nearly never finds anything to do is taken for
- * nobody's, and switched off (note_interrupt()).
- */
-static inline void lite_poller_receive(const struct lite_poller *poller)
-{
-	u32 napi = READ_ONCE(poller->napi);
-
-	if (napi && jiffies % LITE_NAPI_JIFFIES)
-		lite_napi_poll(napi);
-}
 
 int lite_poller_start(struct lite_poller *poller, const char *name);
 void lite_poller_stop(struct lite_poller *poller);

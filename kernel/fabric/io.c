@@ -11,7 +11,6 @@
  * Recovery: what does not complete in time is completed with an error by the
  * end of its connection, which the waiter brings about. It never leaves before.
  */
-#include <linux/interrupt.h>
 #include <linux/sched/clock.h>
 #include <linux/sched/stat.h>
 
@@ -20,14 +19,6 @@
 
 /* Polls before the first look at the clock. */
 #define LITE_SPIN_BLIND 4
-/*
- * How often a wait leaves its processor to others and yet stays awake. Whom it is
- * left to may have had his share, and is not chosen before we have had ours.
- */
-#define LITE_SPIN_YIELDS 64
-/* Who keeps it for longer does not work for a device. */
-#define LITE_SPIN_YIELD_NS (1200 * NSEC_PER_USEC)
-#define LITE_SPIN_NO_YIELD msecs_to_jiffies(200)
 /* So many work requests are a small operation. */
 #define LITE_SMALL_WRS 4
 
@@ -107,48 +98,18 @@ void lite_io_leave(struct lite_io *io)
 }
 
 /*
- * Who else wants this processor may be about to post, and so more is under way at
- * a time; or it is the very thread that a workqueue does the device's work in,
- * and to yield to it is cheaper than to sleep and be woken. But it may be one that
- * computes and keeps the processor, which who is woken takes it from: whoever is
- * found to be such is not yielded to for a while. ksoftirqd gets the processor for
- * sure only if we sleep. And yield() is meant for ordinary threads: it costs
- * others their turn or their budget.
- *
- * Return: whether it makes sense to go on awake.
- */
-static bool lite_io_yield(struct lite_pace *pace)
-{
-	bool softirq;
-	u64 begun;
-
-	preempt_disable();
-	softirq = local_softirq_pending();
-	preempt_enable();
-	if (softirq || current->policy != SCHED_NORMAL ||
-	    time_before(jiffies, READ_ONCE(pace->yield_again)))
-		return false;
-	begun = local_clock();
-	yield();
-	if (local_clock() - begun > LITE_SPIN_YIELD_NS)
-		WRITE_ONCE(pace->yield_again, jiffies + LITE_SPIN_NO_YIELD);
-	return true;
-}
-
-/*
- * Poll for our completion for a time. cond_resched() on the way: on a single CPU
- * the thread that brings the completion may need this very one. No cpu_relax():
+ * Poll for the completion for a time. cond_resched() on the way: on a single CPU
+ * the thread that brings the completion may need this one. No cpu_relax():
  * polling takes its time, and PAUSE can cost a virtual CPU an exit.
  *
- * And not for long while others want this processor, as KVM does it before it
- * lets a virtual one halt.
+ * Not while others want this processor: they may be about to post, or be who does
+ * the device's work. KVM decides likewise before it lets a virtual CPU halt.
  */
 static bool lite_io_spin(struct lite_io *io, struct lite_qp *qp,
 			 struct lite_pace_wait *wait)
 {
 	struct lite_cq *cq = qp->scq;
 	u64 end = 0;
-	int yields = 0;
 	int i;
 
 	for (i = 0; i < LITE_SPIN_BLIND; i++) {
@@ -158,19 +119,16 @@ static bool lite_io_spin(struct lite_io *io, struct lite_qp *qp,
 		cond_resched();
 	}
 	do {
-		lite_poller_receive(cq->poller);
 		lite_cq_poll(cq);
 		if (lite_io_ended(io))
 			return true;
 		if (!end)
 			end = local_clock() + wait->awake_ns;
-		if (single_task_running()) {
-			cond_resched();
-		} else if (yields++ >= LITE_SPIN_YIELDS ||
-			   !lite_io_yield(&qp->pace)) {
+		if (!single_task_running()) {
 			lite_pace_disturb(wait);
 			return false;
 		}
+		cond_resched();
 	} while (local_clock() < end);
 	return false;
 }

@@ -2,13 +2,12 @@
 /*
  * How long to wait awake before going to sleep.
  *
- * To sleep and to be woken costs a few microseconds. What takes about as long is
- * waited for awake. What takes much longer may be quicker either way: awake, one
- * is there at once; but on a machine with few processors, or a busy one, one keeps
- * from them those who bring it. So one wait in sixteen is timed, and one in 128 is
- * done the other way; and one sleeps if that has been clearly quicker lately:
- * typically, for a few take very long either way. Trying more often would cost
- * more than it tells. What typically takes longer than is worth a processor is
+ * To sleep and be woken costs a few microseconds: what takes about as long is
+ * waited for awake. For what takes longer either way may be quicker: a waiter that
+ * is awake is there at once, but may keep the processor from who brings the
+ * completion. So one wait in sixteen is timed, one in 128 is done the other way,
+ * and waiters sleep if that has been clearly quicker lately. Medians, because a few
+ * waits take very long either way. What takes longer than is worth a processor is
  * slept for.
  *
  * What several threads write at the same time may be lost.
@@ -43,14 +42,12 @@
  * @awake_ns: the median, awake
  * @asleep_ns: the median, asleep
  * @count: of waits
- * @yield_again: jiffies; before, who else wants the processor keeps it for long
  */
 struct lite_pace {
 	u64 worth_ns;
 	u64 awake_ns;
 	u64 asleep_ns;
 	u32 count;
-	unsigned long yield_again;
 };
 
 /**
@@ -70,7 +67,6 @@ static inline void lite_pace_init(struct lite_pace *pace, u64 worth_ns)
 	pace->awake_ns = 0;
 	pace->asleep_ns = 0;
 	pace->count = 0;
-	pace->yield_again = jiffies;
 }
 
 /*

@@ -73,6 +73,28 @@ static void lite_send_done(struct ib_cq *cq, struct ib_wc *wc)
 	lite_wr_complete(wr, status);
 }
 
+/*
+ * With preemption off, one way or the other. The state is set to DEAD, and a grace
+ * period passes, before the QP is destroyed: until lite_qp_submit_end() it exists.
+ * And no thread is kept from the processor with a slot that is the io's, but not
+ * the device's: lite_qp_is_stuck().
+ */
+static __always_inline void lite_qp_submit_begin(const struct lite_qp *qp)
+{
+	if (qp->conn->fab->quirks.tasklets)
+		local_bh_disable();
+	else
+		preempt_disable();
+}
+
+static __always_inline void lite_qp_submit_end(const struct lite_qp *qp)
+{
+	if (qp->conn->fab->quirks.tasklets)
+		local_bh_enable();
+	else
+		preempt_enable();
+}
+
 /**
  * lite_qp_submit - give work requests to the device
  * @qp: of a live connection
@@ -92,18 +114,7 @@ int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr, struct lite_io *io,
 	const struct ib_send_wr *bad = send;
 	int err = -EHOSTDOWN;
 
-	/*
-	 * The state is set to DEAD, and a grace period passes, before the QP is
-	 * destroyed: inside this section it exists.
-	 *
-	 * Softirqs are off because Soft-RoCE on 6.1 posts in a tasklet: raised
-	 * here it runs when they are enabled again, and not some time later in
-	 * ksoftirqd. It costs hardware drivers nothing.
-	 *
-	 * It also disables preemption, so that a slot with an io is soon with
-	 * the device: lite_qp_is_stuck() relies on that.
-	 */
-	rcu_read_lock_bh();
+	lite_qp_submit_begin(qp);
 	lite_io_expect(io, n);
 	/* From here on a stale completion may complete the slot. */
 	smp_store_release(&wr->io, io);
@@ -112,7 +123,7 @@ int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr, struct lite_io *io,
 		if (unlikely(err))
 			err = -EIO;
 	}
-	rcu_read_unlock_bh();
+	lite_qp_submit_end(qp);
 	if (unlikely(err)) {
 		lite_conn_kill(qp->conn, err);
 		/* What the device has taken is completed by lite_qp_abort(). */

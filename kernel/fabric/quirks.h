@@ -12,9 +12,8 @@
 
 /**
  * struct lite_quirks - of a device
- * @soft: it is software: what it does costs processors of both nodes, and its
- *	packets come through the network stack. Many small operations go in messages
- *	(memory/pack.c), and threads that wait awake receive packets (napi.c).
+ * @soft: it is software: what it does costs processors of both nodes. Many small
+ *	operations go in messages (memory/pack.c).
  * @early_reads: a read of several packets may complete with success before its data
  *	is there, when a NAK arrives in its middle because the responder could not
  *	send; the QP ends then. See lite_qp_confirm().
@@ -28,15 +27,17 @@
  *	time without its bytes: req_retry() of rxe reads the oldest request and its
  *	PSN while the completer advances both, and sends a completed request again
  *	under the next PSN. So a message whose number is the last one's is ignored.
- * @late_events: destroying a CQ does not wait for events of it that are under way in
- *	a tasklet. See lite_cq_barrier().
+ * @tasklets: it does the work of a post in a tasklet: raised with softirqs off, that
+ *	runs as soon as they come on again, and not some time later in ksoftirqd
+ *	(lite_qp_submit()). And destroying a CQ does not wait for events of it that
+ *	are under way in one (lite_cq_barrier()).
  */
 struct lite_quirks {
 	bool soft;
 	bool early_reads;
 	bool fetch_apart;
 	bool repeats;
-	bool late_events;
+	bool tasklets;
 };
 
 static inline struct lite_quirks lite_quirks_of(const struct ib_device *dev)
@@ -48,7 +49,7 @@ static inline struct lite_quirks lite_quirks_of(const struct ib_device *dev)
 			.early_reads = true, /* 6.1 to 6.12 at least */
 			.fetch_apart = true, /* 6.1 to 6.12 at least */
 			.repeats = LITE_RXE_TWO_TASKS,
-			.late_events = LITE_RXE_TASKLETS,
+			.tasklets = LITE_RXE_TASKLETS,
 		};
 	default:
 		return (struct lite_quirks){};

@@ -16,6 +16,7 @@
 #include "../trace.h"
 #include "../wait.h"
 #include "memory.h"
+#include "transfer.h"
 
 /* The connection to this node if the word is local, else NULL. Not entered. */
 static struct lite_conn *lite_atomic_conn(const struct lite_access *a,
@@ -60,12 +61,8 @@ int lite_atomic_post(struct lite_mapping *m, struct lite_conn *conn,
 	int err;
 
 	lite_io_init(&io);
-	err = lite_qp_atomic(qp, &io,
-			     opcode == LITE_OP_FETCH_ADD ?
-				     IB_WR_ATOMIC_FETCH_AND_ADD :
-				     IB_WR_ATOMIC_CMP_AND_SWP,
-			     &sge, e->addr + (offset - e->start), operand,
-			     swap);
+	err = lite_qp_atomic(qp, &io, lite_op_wr(opcode), &sge,
+			     e->addr + (offset - e->start), operand, swap);
 	lite_io_wait(&io, qp);
 	ib_dma_sync_single_for_cpu(conn->fab->dev, bounce->dma, sizeof(u64),
 				   DMA_BIDIRECTIONAL);

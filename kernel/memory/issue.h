@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Small operations that nobody waits for. issue.c, issue_post.c */
+/* Small operations that nobody waits for. issue.c */
 #ifndef _LITE_ISSUE_H
 #define _LITE_ISSUE_H
 
-#include "../fabric/chain.h"
 #include "ctx.h"
 
 /* More is not small. */
@@ -12,15 +11,13 @@
 /**
  * struct lite_issues - those of a node that are in flight
  * @lock: protects the others
- * @flight: they, the longest first; of those posted together, the first
+ * @flight: they, the longest first
  * @pages: mapped for DMA, and free
  * @n_pages: how many there are, free or not
  * @watch: ends the connection of one that takes too long; gives back @pages when
  *	nothing has been in flight for a while
  * @due: jiffies at which @watch is to run, while it is queued
  * @excused: it was late, and has left it at that, once
- * @plugs: of threads that have begun some, and not posted them yet
- * @hurry: posts what they have had for too long
  */
 struct lite_issues {
 	spinlock_t lock;
@@ -30,8 +27,6 @@ struct lite_issues {
 	struct delayed_work watch;
 	unsigned long due;
 	bool excused;
-	struct list_head plugs;
-	struct delayed_work hurry;
 };
 
 /**
@@ -47,15 +42,10 @@ struct lite_issues {
  * @length: bytes
  * @lh: handle
  * @offset: in the LMR
- * @link: its work request
- * @next: posted together with it
- * @chain: the first's: all of them
- * @plain: it may go in a message; the first's, in a chain: all of them may
- * @work: likewise: sends those
- * @last: likewise: the last of them
- * @conn: likewise: theirs, held live
- * @list: likewise: in lite_issues.flight
- * @since: likewise: jiffies, of when it was posted; before that, begun
+ * @io: its end
+ * @qp: where it was posted, of a connection that is held live
+ * @list: in lite_issues.flight
+ * @since: jiffies, of when it was posted
  */
 struct lite_issue {
 	void (*end)(struct lite_issue *i, int err);
@@ -68,13 +58,8 @@ struct lite_issue {
 	u32 length;
 	u64 lh;
 	u64 offset;
-	struct lite_link link;
-	struct lite_issue *next;
-	struct lite_chain chain;
-	bool plain;
-	struct work_struct work;
-	struct lite_issue *last;
-	struct lite_conn *conn;
+	struct lite_io io;
+	struct lite_qp *qp;
 	struct list_head list;
 	unsigned long since;
 };
@@ -90,15 +75,5 @@ void lite_issues_exit(struct lite_memory *mem);
 bool lite_issue_may(const struct lite_op *op);
 enum lite_issued lite_issue(struct lite_issue *i, struct lite_ctx *ctx,
 			    const struct lite_op *op);
-
-/* Between the two files. */
-struct lite_extent;
-
-bool lite_issue_post(struct lite_issue *i, const struct lite_op *op,
-		     const struct lite_extent *e);
-void lite_issue_over(struct lite_issue *i, int err);
-void lite_issues_watch(struct work_struct *work);
-void lite_issues_hurry(struct work_struct *work);
-void lite_issue_pages_free(struct lite_memory *mem, struct list_head *pages);
 
 #endif /* _LITE_ISSUE_H */

@@ -159,18 +159,6 @@ static void lite_job_exit(struct lite_mapping *m, struct lite_mapping *from)
 	lite_access_exit(m);
 }
 
-static void lite_range_fill(struct lite_wire_range *w,
-			    const struct lite_mapping *m, u64 offset)
-{
-	if (!m)
-		return;
-	w->id = cpu_to_le64(m->id);
-	w->incarnation = cpu_to_le64(m->home_incarnation);
-	w->generation = cpu_to_le64(m->generation);
-	w->offset = cpu_to_le64(offset);
-	w->home = cpu_to_le32(m->home);
-}
-
 /* In which direction: once, so that what is done stays done. */
 static void lite_job_decide(struct lite_job *job, const struct lite_mapping *m,
 			    const struct lite_mapping *from)
@@ -213,7 +201,8 @@ static u32 lite_job_next(struct lite_job *job, const struct lite_mapping *at,
 		flags |= LITE_WIRE_OP_CAREFUL;
 	memset(op, 0, sizeof(*op));
 	lite_range_fill(&op->range, m, job->offset + start);
-	lite_range_fill(&op->from, from, job->from_offset + start);
+	if (from)
+		lite_range_fill(&op->from, from, job->from_offset + start);
 	op->length = cpu_to_le64(job->piece);
 	op->operand = cpu_to_le64(job->operand);
 	op->arg = cpu_to_le32(job->arg);

@@ -41,6 +41,18 @@ static inline void lite_atomic_end(struct lite_memory *mem,
 		lite_atomic_failed(mem, conn);
 }
 
+/* The name of an LMR on the wire. */
+static inline void lite_range_fill(struct lite_wire_range *w,
+				   const struct lite_mapping *m, u64 offset)
+{
+	w->id = cpu_to_le64(m->id);
+	w->incarnation = cpu_to_le64(m->home_incarnation);
+	w->generation = cpu_to_le64(m->generation);
+	w->offset = cpu_to_le64(offset);
+	w->home = cpu_to_le32(m->home);
+	w->reserved = 0;
+}
+
 /* ---- mappings for others: lent.c ----------------------------------------- */
 
 /**
@@ -110,6 +122,18 @@ struct lite_run {
 
 /* A step of it: bytes done, maybe 0, or a negative errno. */
 typedef ssize_t (*lite_run_step)(struct lite_run *r);
+
+#define LITE_MEMOPS 5
+
+/**
+ * struct lite_memop_served - a call for memory operations
+ * @mem: node's
+ * @step: what it does
+ */
+struct lite_memop_served {
+	struct lite_memory *mem;
+	lite_run_step step;
+};
 
 /**
  * struct lite_span - an entered part of an LMR

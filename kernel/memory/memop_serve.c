@@ -136,13 +136,13 @@ static ssize_t lite_run_atomic(struct lite_run *r)
 
 /* ---- calls --------------------------------------------------------------- */
 
-static int lite_serve_memop(struct lite_memory *mem, struct lite_conn *conn,
-			    const void *req, void *reply, u32 *reply_len,
-			    lite_run_step step)
+static int lite_serve_memop(void *priv, struct lite_conn *conn, const void *req,
+			    u32 len, void *reply, u32 *reply_len)
 {
+	const struct lite_memop_served *served = priv;
 	struct lite_wire_op_reply *out = reply;
 	struct lite_run r = {
-		.mem = mem,
+		.mem = served->mem,
 		.conn = conn,
 		.op = req,
 		.value = le64_to_cpu(
@@ -150,7 +150,7 @@ static int lite_serve_memop(struct lite_memory *mem, struct lite_conn *conn,
 	};
 	int err;
 
-	err = lite_run(&r, step);
+	err = lite_run(&r, served->step);
 	if (err == -ENOLINK)
 		r.status = LITE_WIRE_OP_UNMAPPED;
 	else if (err == -EXDEV)
@@ -162,44 +162,6 @@ static int lite_serve_memop(struct lite_memory *mem, struct lite_conn *conn,
 	out->status = cpu_to_le32(r.status);
 	*reply_len = sizeof(*out);
 	return 0;
-}
-
-static int lite_serve_set(void *priv, struct lite_conn *conn, const void *req,
-			  u32 len, void *reply, u32 *reply_len)
-{
-	return lite_serve_memop(priv, conn, req, reply, reply_len,
-				lite_run_set);
-}
-
-static int lite_serve_copy(void *priv, struct lite_conn *conn, const void *req,
-			   u32 len, void *reply, u32 *reply_len)
-{
-	return lite_serve_memop(priv, conn, req, reply, reply_len,
-				lite_run_copy);
-}
-
-static int lite_serve_compare(void *priv, struct lite_conn *conn,
-			      const void *req, u32 len, void *reply,
-			      u32 *reply_len)
-{
-	return lite_serve_memop(priv, conn, req, reply, reply_len,
-				lite_run_compare);
-}
-
-static int lite_serve_checksum(void *priv, struct lite_conn *conn,
-			       const void *req, u32 len, void *reply,
-			       u32 *reply_len)
-{
-	return lite_serve_memop(priv, conn, req, reply, reply_len,
-				lite_run_checksum);
-}
-
-static int lite_serve_atomic(void *priv, struct lite_conn *conn,
-			     const void *req, u32 len, void *reply,
-			     u32 *reply_len)
-{
-	return lite_serve_memop(priv, conn, req, reply, reply_len,
-				lite_run_atomic);
 }
 
 static int lite_serve_prepare(void *priv, struct lite_conn *conn,
@@ -232,12 +194,25 @@ static int lite_serve_prepare(void *priv, struct lite_conn *conn,
 
 void lite_memop_handlers(struct lite_memory *mem)
 {
+	static const struct {
+		enum lite_call call;
+		lite_run_step step;
+	} memops[] = {
+		{ LITE_CALL_OP_SET, lite_run_set },
+		{ LITE_CALL_OP_COPY, lite_run_copy },
+		{ LITE_CALL_OP_COMPARE, lite_run_compare },
+		{ LITE_CALL_OP_CHECKSUM, lite_run_checksum },
+		{ LITE_CALL_OP_ATOMIC, lite_run_atomic },
+	};
 	struct lite_rpc *rpc = mem->cl->rpc;
+	int i;
 
-	lite_rpc_handle(rpc, LITE_CALL_OP_SET, lite_serve_set, mem);
-	lite_rpc_handle(rpc, LITE_CALL_OP_COPY, lite_serve_copy, mem);
-	lite_rpc_handle(rpc, LITE_CALL_OP_COMPARE, lite_serve_compare, mem);
-	lite_rpc_handle(rpc, LITE_CALL_OP_CHECKSUM, lite_serve_checksum, mem);
-	lite_rpc_handle(rpc, LITE_CALL_OP_ATOMIC, lite_serve_atomic, mem);
+	BUILD_BUG_ON(ARRAY_SIZE(memops) != ARRAY_SIZE(mem->memops));
+	for (i = 0; i < ARRAY_SIZE(memops); i++) {
+		mem->memops[i].mem = mem;
+		mem->memops[i].step = memops[i].step;
+		lite_rpc_handle(rpc, memops[i].call, lite_serve_memop,
+				&mem->memops[i]);
+	}
 	lite_rpc_handle(rpc, LITE_CALL_OP_PREPARE, lite_serve_prepare, mem);
 }

@@ -80,6 +80,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	spin_lock_init(&mem->views_lock);
 	lite_lent_init(mem);
 	lite_issues_init(mem);
+	lite_packs_init(mem);
 	spin_lock_init(&mem->work_lock);
 	INIT_LIST_HEAD(&mem->work);
 	init_waitqueue_head(&mem->work_wait);
@@ -103,8 +104,6 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	mem->revoke_wq = alloc_workqueue("lite-revoke", WQ_UNBOUND, 0);
 	if (!mem->revoke_wq)
 		goto err_wq;
-	if (lite_packs_init(mem))
-		goto err_revoke_wq;
 	lite_store_handlers(mem);
 	lite_copy_handlers(mem);
 	lite_claim_handlers(mem);
@@ -119,8 +118,6 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	lite_pack_handlers(mem);
 	return 0;
 
-err_revoke_wq:
-	destroy_workqueue(mem->revoke_wq);
 err_wq:
 	destroy_workqueue(mem->wq);
 err_directory:

@@ -129,6 +129,7 @@ struct lite_memory {
 	struct list_head work;     /* memory operations run for peers */
 	wait_queue_head_t work_wait;
 	struct mutex word_lock;    /* serialises swap, fetch-and, fetch-or */
+	struct lite_memop_served memops[LITE_MEMOPS];
 
 	spinlock_t zombies_lock;
 	struct list_head zombies;  /* frees that a node did not answer */

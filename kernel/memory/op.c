@@ -1,6 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Dispatch of one operation by its opcode. */
+#include "../trace.h"
 #include "memory.h"
+#include "transfer.h"
+
+/**
+ * lite_op_count - count and trace an operation that a device has carried out
+ * @mem: node's
+ * @opcode: of those that lite_op_right() knows
+ * @lh: handle
+ * @offset: in the LMR
+ * @length: bytes; none of them count when it has failed
+ * @err: how it went
+ *
+ * Context: any.
+ */
+void lite_op_count(struct lite_memory *mem, u32 opcode, u64 lh, u64 offset,
+		   u64 length, int err)
+{
+	u64 bytes = err ? 0 : length;
+
+	if (opcode == LITE_OP_READ) {
+		lite_stat_inc(mem->stats, LITE_STAT_READS);
+		lite_stat_add(mem->stats, LITE_STAT_READ_BYTES, bytes);
+	} else if (opcode == LITE_OP_WRITE) {
+		lite_stat_inc(mem->stats, LITE_STAT_WRITES);
+		lite_stat_add(mem->stats, LITE_STAT_WRITE_BYTES, bytes);
+	} else if (!err) {
+		lite_stat_inc(mem->stats, LITE_STAT_ATOMICS);
+	}
+	if (err)
+		lite_stat_inc(mem->stats, LITE_STAT_OP_ERRORS);
+	trace_lite_op(opcode, lh, offset, length, err);
+}
 
 /**
  * lite_op_run - carry out an operation

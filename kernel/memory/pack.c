@@ -31,23 +31,12 @@
 /* An LMR that a node could not work on is left alone for so long. */
 #define LITE_PACK_PAUSE max(HZ / 4, 1)
 
-static void lite_range_name(struct lite_wire_range *w,
-			    const struct lite_mapping *m)
-{
-	w->id = cpu_to_le64(m->id);
-	w->incarnation = cpu_to_le64(m->home_incarnation);
-	w->generation = cpu_to_le64(m->generation);
-	w->offset = 0;
-	w->home = cpu_to_le32(m->home);
-	w->reserved = 0;
-}
-
 /* What is said to PREPARE an LMR. */
 static void lite_prepare_fill(struct lite_wire_op *op,
 			      const struct lite_mapping *m)
 {
 	memset(op, 0, sizeof(*op));
-	lite_range_name(&op->range, m);
+	lite_range_fill(&op->range, m, 0);
 	op->length = cpu_to_le64(1);
 }
 
@@ -102,16 +91,10 @@ static void lite_pack_prepare(struct lite_pack *p, struct lite_mapping *m)
 /**
  * lite_packs_init - be ready for messages
  * @mem: node's
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM.
  */
-int lite_packs_init(struct lite_memory *mem)
+void lite_packs_init(struct lite_memory *mem)
 {
 	INIT_WORK(&mem->packs.prepare, lite_pack_prepare_work);
-	mem->packs.wq = alloc_workqueue("lite-packs",
-					WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	return mem->packs.wq ? 0 : -ENOMEM;
 }
 
 /**
@@ -123,7 +106,6 @@ int lite_packs_init(struct lite_memory *mem)
 void lite_packs_exit(struct lite_memory *mem)
 {
 	cancel_work_sync(&mem->packs.prepare);
-	destroy_workqueue(mem->packs.wq);
 	kfree(mem->packs.spare);
 }
 
@@ -197,7 +179,7 @@ static u32 lite_pack_encode(struct lite_pack *p, const struct lite_pack_msg *msg
 	w->n_ranges = cpu_to_le32(msg->n_ranges);
 	w->n_ops = cpu_to_le32(msg->n);
 	for (i = 0; i < msg->n_ranges; i++)
-		lite_range_name(range++, msg->m[i]);
+		lite_range_fill(range++, msg->m[i], 0);
 	memcpy(range, msg->op, msg->n * sizeof(msg->op[0]));
 	bytes = (u8 *)range + msg->n * sizeof(msg->op[0]);
 	for (i = 0; i < msg->n; i++) {

@@ -18,8 +18,6 @@ struct lite_pack;
 
 /**
  * struct lite_packs - messages of a node
- * @wq: sends those that nobody waits for. Its items are entered, so they must
- *	not wait behind what waits for a REVOKE
  * @prepare: has a node map an LMR that it could not work on
  * @spare: room for messages, while nobody has it
  * @busy: bit 0: @prepare is queued, and the next two are its
@@ -27,7 +25,6 @@ struct lite_pack;
  * @op: which LMR
  */
 struct lite_packs {
-	struct workqueue_struct *wq;
 	struct lite_pack *spare;
 	struct work_struct prepare;
 	unsigned long busy;
@@ -112,7 +109,7 @@ static inline bool lite_pack_may(const struct lite_fabric *fab,
 	       !time_before(jiffies, READ_ONCE(m->pack_after));
 }
 
-int lite_packs_init(struct lite_memory *mem);
+void lite_packs_init(struct lite_memory *mem);
 void lite_packs_exit(struct lite_memory *mem);
 struct lite_pack *lite_pack_get(struct lite_memory *mem);
 void lite_pack_put(struct lite_memory *mem, struct lite_pack *p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What transfer.c and transfer_large.c share. */
+/* What the files of one-sided operations share. */
 #ifndef _LITE_TRANSFER_H
 #define _LITE_TRANSFER_H
 
@@ -39,6 +39,45 @@ static inline void lite_piece_advance(struct lite_piece_io *p, size_t n)
 	p->at += n;
 }
 
+/* The right that an operation of a device needs; 0: it is not one. */
+static inline u32 lite_op_right(u32 opcode)
+{
+	switch (opcode) {
+	case LITE_OP_READ:
+		return LITE_RIGHT_READ;
+	case LITE_OP_WRITE:
+		return LITE_RIGHT_WRITE;
+	case LITE_OP_FETCH_ADD:
+	case LITE_OP_CMP_SWAP:
+		return LITE_RIGHT_ATOMIC;
+	default:
+		return 0;
+	}
+}
+
+/* Else it is an atomic, of those that have a right. */
+static inline bool lite_op_is_transfer(u32 opcode)
+{
+	return opcode == LITE_OP_READ || opcode == LITE_OP_WRITE;
+}
+
+/* What the device is to do for one that has a right. */
+static inline enum ib_wr_opcode lite_op_wr(u32 opcode)
+{
+	switch (opcode) {
+	case LITE_OP_READ:
+		return IB_WR_RDMA_READ;
+	case LITE_OP_WRITE:
+		return IB_WR_RDMA_WRITE;
+	case LITE_OP_FETCH_ADD:
+		return IB_WR_ATOMIC_FETCH_AND_ADD;
+	default:
+		return IB_WR_ATOMIC_CMP_AND_SWP;
+	}
+}
+
+void lite_op_count(struct lite_memory *mem, u32 opcode, u64 lh, u64 offset,
+		   u64 length, int err);
 u64 lite_share_run(const struct lite_mapping *m, u64 offset, u64 max);
 int lite_piece_large(struct lite_piece_io *p, u64 run);
 

@@ -28,8 +28,8 @@
 #include <linux/mm.h>
 
 #include "../fabric/chain.h"
-#include "../trace.h"
 #include "../wait.h"
+#include "transfer.h"
 #include "vector.h"
 
 /* Bounce pages of a wave; all users share them. */
@@ -187,20 +187,14 @@ static int lite_op_check(const struct lite_op *op)
 static u32 lite_wave_right(const struct lite_vector *v,
 			   const struct lite_op *op)
 {
-	switch (op->opcode) {
-	case LITE_OP_READ:
-		return op->length <= LITE_BOUNCE_SIZE ? LITE_RIGHT_READ : 0;
-	case LITE_OP_WRITE:
-		return op->length <= LITE_BOUNCE_SIZE ? LITE_RIGHT_WRITE : 0;
-	case LITE_OP_FETCH_ADD:
-	case LITE_OP_CMP_SWAP:
-		if (!v->ctx->mem->fab->atomics || op->length != sizeof(u64) ||
-		    op->offset % sizeof(u64))
-			return 0;
-		return LITE_RIGHT_ATOMIC;
-	default:
+	u32 right = lite_op_right(op->opcode);
+
+	if (right != LITE_RIGHT_ATOMIC)
+		return op->length <= LITE_BOUNCE_SIZE ? right : 0;
+	if (!v->ctx->mem->fab->atomics || op->length != sizeof(u64) ||
+	    op->offset % sizeof(u64))
 		return 0;
-	}
+	return right;
 }
 
 /* Make room for @n bytes at @v->used of the last page. */
@@ -260,26 +254,14 @@ static void lite_wave_link(struct lite_vector *v, struct lite_wave_op *w,
 	struct lite_chain *chain = &v->to[w->to].chain;
 	struct lite_link *link = &v->link[v->n];
 	const struct lite_op *op = w->op;
+	enum ib_wr_opcode wr = lite_op_wr(op->opcode);
 
 	w->at = chain->n;
-	switch (op->opcode) {
-	case LITE_OP_READ:
-		lite_chain_rdma(chain, link, IB_WR_RDMA_READ, dma, op->length,
-				raddr);
-		break;
-	case LITE_OP_WRITE:
-		lite_chain_rdma(chain, link, IB_WR_RDMA_WRITE, dma, op->length,
-				raddr);
-		break;
-	case LITE_OP_FETCH_ADD:
-		lite_chain_atomic(chain, link, IB_WR_ATOMIC_FETCH_AND_ADD, dma,
-				  raddr, op->operand, 0);
-		break;
-	default:
-		lite_chain_atomic(chain, link, IB_WR_ATOMIC_CMP_AND_SWP, dma,
-				  raddr, op->operand, op->swap);
-		break;
-	}
+	if (lite_op_is_transfer(op->opcode))
+		lite_chain_rdma(chain, link, wr, dma, op->length, raddr);
+	else
+		lite_chain_atomic(chain, link, wr, dma, raddr, op->operand,
+				  op->swap);
 }
 
 /*
@@ -389,25 +371,6 @@ static void lite_wave_sync(struct lite_vector *v, bool for_device)
 	}
 }
 
-static void lite_wave_count(struct lite_vector *v, const struct lite_op *op,
-			    int err)
-{
-	struct lite_stats __percpu *stats = v->ctx->mem->stats;
-
-	if (err) {
-		lite_stat_inc(stats, LITE_STAT_OP_ERRORS);
-	} else if (op->opcode == LITE_OP_READ) {
-		lite_stat_inc(stats, LITE_STAT_READS);
-		lite_stat_add(stats, LITE_STAT_READ_BYTES, op->length);
-	} else if (op->opcode == LITE_OP_WRITE) {
-		lite_stat_inc(stats, LITE_STAT_WRITES);
-		lite_stat_add(stats, LITE_STAT_WRITE_BYTES, op->length);
-	} else {
-		lite_stat_inc(stats, LITE_STAT_ATOMICS);
-	}
-	trace_lite_op(op->opcode, op->lh, op->offset, op->length, err);
-}
-
 /*
  * End an operation after its LMR has been left. Returns false if it has to be
  * done alone.
@@ -419,7 +382,7 @@ static bool lite_wave_end(struct lite_vector *v, struct lite_wave_op *w)
 	struct lite_buf buf = lite_vector_buf(v, op);
 	int err = chain->io.status;
 
-	if (op->opcode == LITE_OP_READ || op->opcode == LITE_OP_WRITE) {
+	if (lite_op_is_transfer(op->opcode)) {
 		if (err && !v->to[w->to].lost)
 			return false;
 		if (!err && op->opcode == LITE_OP_READ &&
@@ -435,7 +398,8 @@ static bool lite_wave_end(struct lite_vector *v, struct lite_wave_op *w)
 			memcpy(&op->result, w->data, sizeof(op->result));
 	}
 	op->error = err;
-	lite_wave_count(v, op, err);
+	lite_op_count(v->ctx->mem, op->opcode, op->lh, op->offset, op->length,
+		      err);
 	return true;
 }
 

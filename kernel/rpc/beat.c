@@ -34,7 +34,7 @@ static void lite_beat_work(struct work_struct *work)
 	ib_dma_sync_single_for_device(rc->conn->fab->dev,
 				      rc->req_in.dma + LITE_SLOTS_BEAT,
 				      sizeof(*word), DMA_BIDIRECTIONAL);
-	queue_delayed_work(rc->rpc->short_wq, &rc->beat.work,
+	queue_delayed_work(rc->rpc->wq[LITE_LANE_SHORT], &rc->beat.work,
 			   LITE_BEAT_PERIOD);
 }
 
@@ -46,7 +46,7 @@ void lite_beat_init(struct lite_rpc_conn *rc)
 
 void lite_beat_start(struct lite_rpc_conn *rc)
 {
-	queue_delayed_work(rc->rpc->short_wq, &rc->beat.work,
+	queue_delayed_work(rc->rpc->wq[LITE_LANE_SHORT], &rc->beat.work,
 			   LITE_BEAT_PERIOD);
 }
 

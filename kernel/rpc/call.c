@@ -137,7 +137,7 @@ static void lite_call_finish(struct lite_call_slot *s, int error)
 		s->error = error;
 		s->state = LITE_SLOT_REPLIED;
 		lite_conn_get(rc->conn);
-		queue_work(rc->rpc->wq, &s->late_work);
+		queue_work(rc->rpc->wq[LITE_LANE_CALLER], &s->late_work);
 		break;
 	default:
 		break;

@@ -21,29 +21,38 @@
 int lite_rpc_init(struct lite_rpc *rpc, struct lite_stats __percpu *stats,
 		  unsigned long timeout)
 {
+	/*
+	 * One for each lane: handlers may wait for those of later lanes, here or on
+	 * other nodes, so no queue is full of waiters for its own items. Heartbeats
+	 * must not wait for a worker, nor, without memory to create one, for the
+	 * rescuer while others drain and zero memory.
+	 */
+	static const struct {
+		const char *name;
+		unsigned int flags;
+	} queues[LITE_LANES] = {
+		[LITE_LANE_AWAIT] = { "lite-first", WQ_UNBOUND },
+		[LITE_LANE_CALLER] = { "lite-calls", WQ_UNBOUND },
+		[LITE_LANE_ALLOC] = { "lite-allocs",
+				      WQ_UNBOUND | WQ_MEM_RECLAIM },
+		[LITE_LANE_REVOKE] = { "lite-revokes",
+				       WQ_UNBOUND | WQ_MEM_RECLAIM },
+		[LITE_LANE_WORK] = { "lite-work", WQ_UNBOUND },
+		[LITE_LANE_SHORT] = { "lite-short-calls",
+				      WQ_UNBOUND | WQ_MEM_RECLAIM },
+	};
+	int lane;
+
 	rpc->stats = stats;
 	rpc->timeout = timeout;
 	atomic64_set(&rpc->seq, 0);
-	/*
-	 * One for each kind of lane with handlers that may wait for those of
-	 * another, here or on other nodes: no queue is full of waiters for its
-	 * own items.
-	 */
-	rpc->first_wq = alloc_workqueue("lite-first", WQ_UNBOUND, 0);
-	rpc->wq = alloc_workqueue("lite-calls", WQ_UNBOUND, 0);
-	rpc->work_wq = alloc_workqueue("lite-work", WQ_UNBOUND, 0);
-	rpc->leaf_wq = alloc_workqueue("lite-leaf-calls",
-				       WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	/*
-	 * Heartbeats must not wait for a worker, nor, without memory to create
-	 * one, for the rescuer while others drain and zero memory.
-	 */
-	rpc->short_wq = alloc_workqueue("lite-short-calls",
-					WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!rpc->first_wq || !rpc->wq || !rpc->work_wq || !rpc->leaf_wq ||
-	    !rpc->short_wq) {
-		lite_rpc_exit(rpc);
-		return -ENOMEM;
+	for (lane = 0; lane < LITE_LANES; lane++) {
+		rpc->wq[lane] = alloc_workqueue(queues[lane].name,
+						queues[lane].flags, 0);
+		if (!rpc->wq[lane]) {
+			lite_rpc_exit(rpc);
+			return -ENOMEM;
+		}
 	}
 	return 0;
 }
@@ -51,11 +60,10 @@ int lite_rpc_init(struct lite_rpc *rpc, struct lite_stats __percpu *stats,
 /* Wait for running handlers; all connections are dying. May sleep. */
 void lite_rpc_flush(struct lite_rpc *rpc)
 {
-	flush_workqueue(rpc->first_wq);
-	flush_workqueue(rpc->wq);
-	flush_workqueue(rpc->work_wq);
-	flush_workqueue(rpc->leaf_wq);
-	flush_workqueue(rpc->short_wq);
+	int lane;
+
+	for (lane = 0; lane < LITE_LANES; lane++)
+		flush_workqueue(rpc->wq[lane]);
 }
 
 /*
@@ -63,16 +71,12 @@ void lite_rpc_flush(struct lite_rpc *rpc)
  */
 void lite_rpc_exit(struct lite_rpc *rpc)
 {
-	if (rpc->first_wq)
-		destroy_workqueue(rpc->first_wq);
-	if (rpc->wq)
-		destroy_workqueue(rpc->wq);
-	if (rpc->work_wq)
-		destroy_workqueue(rpc->work_wq);
-	if (rpc->leaf_wq)
-		destroy_workqueue(rpc->leaf_wq);
-	if (rpc->short_wq)
-		destroy_workqueue(rpc->short_wq);
+	int lane;
+
+	for (lane = 0; lane < LITE_LANES; lane++) {
+		if (rpc->wq[lane])
+			destroy_workqueue(rpc->wq[lane]);
+	}
 }
 
 /* Set the handler of a call; @rpc is not serving yet. */

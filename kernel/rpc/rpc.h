@@ -9,8 +9,8 @@
  * posted.
  *
  * Lanes (enum lite_lane) prevent deadlock: a handler waits only for calls,
- * handlers and operations of later lanes than its own, and each kind of lane
- * that waits for another has its own workqueue.
+ * handlers and operations of later lanes than its own, and each lane has its own
+ * workqueue.
  *
  * When a caller has gone (killed, or timed out), its call keeps the slot until
  * the reply comes or the connection ends. @late of its descriptor is then
@@ -49,11 +49,7 @@ struct lite_rpc {
 		void *priv;
 	} handler[LITE_CALL_MAX];
 	struct lite_stats __percpu *stats;
-	struct workqueue_struct *first_wq; /* LITE_LANE_AWAIT */
-	struct workqueue_struct *work_wq; /* LITE_LANE_WORK */
-	struct workqueue_struct *wq;      /* LITE_LANE_CALLER, late work */
-	struct workqueue_struct *leaf_wq; /* LITE_LANE_ALLOC, _REVOKE */
-	struct workqueue_struct *short_wq; /* LITE_LANE_SHORT */
+	struct workqueue_struct *wq[LITE_LANES]; /* of handlers */
 	unsigned long timeout;            /* jiffies, default of calls */
 	atomic64_t seq;
 };

@@ -140,7 +140,6 @@ static void lite_serve_work(struct work_struct *work)
 void lite_rpc_on_request(struct lite_rpc_conn *rc, u32 slot)
 {
 	struct lite_serve_slot *s = &rc->serve[slot];
-	struct workqueue_struct *wq;
 
 	/*
 	 * The peer calls only after ATTACH, with all its queue pairs connected.
@@ -149,24 +148,7 @@ void lite_rpc_on_request(struct lite_rpc_conn *rc, u32 slot)
 		lite_conn_ready(rc->conn);
 	/* Dropped by the work item. */
 	lite_conn_get(rc->conn);
-	switch (lite_slot_lane(slot)) {
-	case LITE_LANE_AWAIT:
-		wq = rc->rpc->first_wq;
-		break;
-	case LITE_LANE_CALLER:
-		wq = rc->rpc->wq;
-		break;
-	case LITE_LANE_WORK:
-		wq = rc->rpc->work_wq;
-		break;
-	case LITE_LANE_SHORT:
-		wq = rc->rpc->short_wq;
-		break;
-	default:
-		wq = rc->rpc->leaf_wq;
-		break;
-	}
-	if (!queue_work(wq, &s->work))
+	if (!queue_work(rc->rpc->wq[lite_slot_lane(slot)], &s->work))
 		lite_conn_put(rc->conn);
 }
 

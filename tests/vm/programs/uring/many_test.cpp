@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Operations that are submitted together, and go to the device together.
+// Many operations that are submitted together.
 #include "fixture.hpp"
 
 #include "../common/missing_page.hpp"
-
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -22,7 +19,7 @@ constexpr std::size_t kMany = 400;
 
 }  // namespace
 
-TEST_CASE_METHOD(UringEverywhere, "chains: more at a time than fit in the send queues", "[uring]") {
+TEST_CASE_METHOD(UringEverywhere, "many: more at a time than fit in the send queues", "[uring]") {
     INFO(where.label);
     auto lmr = region(kMany * 8, where.nodes);
     Ring ring(512);
@@ -46,7 +43,7 @@ TEST_CASE_METHOD(UringEverywhere, "chains: more at a time than fit in the send q
     CHECK(back == values);
 }
 
-TEST_CASE_METHOD(Uring, "chains: to all nodes, of all kinds, and some that are wrong", "[uring]") {
+TEST_CASE_METHOD(Uring, "many: to all nodes, of all kinds, and some that are wrong", "[uring]") {
     constexpr std::size_t kRounds = 8;
     std::vector<std::uint32_t> nodes{env().self};
     nodes.insert(nodes.end(), env().remote.begin(), env().remote.end());
@@ -103,36 +100,8 @@ TEST_CASE_METHOD(Uring, "chains: to all nodes, of all kinds, and some that are w
     }
 }
 
-// Whoever submits may be long at what follows, without ever sleeping.
-TEST_CASE_METHOD(Uring, "chains: what follows takes long, those before it are carried out",
-                 "[uring]") {
-    constexpr std::size_t kBefore = 5;
-    const Mapping noise(std::size_t{32} << 20);
-    std::ranges::fill(noise.bytes(), std::byte{});  // no page is missing
-    // Read by who submits (FMODE_NOWAIT), all of it.
-    const int random = ::open("/dev/urandom", O_RDONLY | O_CLOEXEC);
-    REQUIRE(random >= 0);
-    auto lmr = region(4096, {env().peer()});
-    Ring ring;
-    std::vector<lite_op> ops(kBefore);
-    std::uint64_t value = 4711;
-    for (std::size_t i = 0; i < kBefore; i++)
-        lite_uring_write(ring.sqe(i), ctx, &ops[i], lmr.handle(), i * 8, &value, 8);
-    auto* sqe = ring.sqe(kBefore);
-    io_uring_prep_read(sqe, random, noise.data(), static_cast<unsigned>(noise.size()), 0);
-    sqe->user_data = kBefore;
-    ring.submit();
-    for (std::size_t i = 0; i < kBefore; i++)
-        CHECK(ring.wait(i) == 0);
-    // That they are over interrupts the reading of noise, which else goes on to its end.
-    const int got = ring.wait(kBefore);
-    CHECK(got > 0);
-    CHECK(got < static_cast<int>(noise.size()));
-    ::close(random);
-}
-
 // What has been begun, and is in an LMR, must not wait for user space.
-TEST_CASE_METHOD(Uring, "chains: a command waits for its page, those before it are carried out",
+TEST_CASE_METHOD(Uring, "many: a command waits for its page, those before it are carried out",
                  "[uring]") {
     constexpr std::size_t kBefore = 5;
     constexpr std::size_t kAfter = 5;
