@@ -44,7 +44,8 @@ struct lite_krequest {
  *
  * Context: a work item, concurrent with others; may sleep. A short handler runs
  * where the request is received: it must not sleep or take long.
- * Return: bytes of the reply, or a negative errno: the caller gets -ECONNRESET.
+ * Return: bytes of the reply, at most @max_reply, or a negative errno: the
+ * caller gets -ECONNRESET.
  */
 typedef int (*lite_kfunc_handler)(void *priv, const struct lite_krequest *req,
 				  void *reply, u32 *status);

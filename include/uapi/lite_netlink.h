@@ -65,7 +65,7 @@ enum lite_cmd {
 	LITE_CMD_NODE_LEAVE,
 	/* One node (do) or all nodes of this machine (dump). */
 	LITE_CMD_NODE_GET,
-	/* Dump: members of the cluster as this node sees it, itself included. */
+	/* Dump: the cluster's members as seen from here, this node included. */
 	LITE_CMD_PEER_GET,
 	/* Dump: counters, one message each, with STAT_NAME and STAT_VALUE. */
 	LITE_CMD_STATS_GET,

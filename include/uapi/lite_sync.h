@@ -34,14 +34,12 @@
 
 #include <linux/types.h>
 
-/*
- * Locks that an open file can have at a time; their homes keep track of them.
- */
+/* Locks per open file; their homes keep track of them. */
 #define LITE_LOCKS_MAX 65536U
 
 /* LITE_IOC_LOCK flags */
 #define LITE_LOCK_SHARED (1U << 0) /* share it with other readers */
-#define LITE_LOCK_TRY (1U << 1)    /* as LITE_NOWAIT; @timeout_ms is ignored */
+#define LITE_LOCK_TRY (1U << 1)    /* as LITE_NOWAIT, for any @timeout_ms */
 
 /*
  * LITE_IOC_LOCK: take the lock in the word at @offset of the LMR.
@@ -52,9 +50,9 @@
  * LMR's home; only a fatal signal ends the wait early. LITE_LOCK_SHARED holders
  * share the lock, but queue behind earlier waiters that want it exclusively.
  *
- * UNLOCK releases the lock. So do the close of the open file, at the latest
- * when the process exits, and the death of the node; the next holder then gets
- * EOWNERDEAD, together with the lock. So does every shared holder after it
+ * UNLOCK releases the lock. The close of the open file, also by the end of the
+ * process, and the death of the node release it, too, but then the next holder
+ * gets EOWNERDEAD, together with the lock, as does every shared holder after it
  * until an exclusive one calls CONSISTENT.
  */
 struct lite_ioc_lock {

@@ -21,8 +21,8 @@
  * unchanged.
  *
  * The call succeeds when every operation has an outcome, good or bad: @n_failed
- * counts those with an @error. Otherwise only the first @n_done
- * operations have an outcome, and the others were not started:
+ * counts those with an @error. Otherwise only the first @n_done operations have
+ * an outcome, and the others were not started:
  *
  *   EFAULT  the array is not readable or writable. The kernel accesses it in
  *           batches; if it fails to write outcomes, those operations may have
@@ -35,8 +35,8 @@
  * With EINTR and ENODEV the last of the @n_done operations may have this error
  * because they were not tried.
  *
- * @op_size holds for the whole array; @size of each operation must equal it
- *	(else EINVAL for that one).
+ * @op_size is that of all entries; @size of each must equal it (else EINVAL for
+ * that one).
  */
 struct lite_ioc_vector {
 	__u32 size;
