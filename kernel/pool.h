@@ -39,7 +39,6 @@ enum lite_pool_number {
 	LITE_POOL_FUNCTIONS, /* functions */
 	LITE_POOL_RINGS, /* bytes of rings and mirrors */
 	LITE_POOL_BULK, /* bytes of long requests and replies */
-	LITE_POOL_LEG_THREADS, /* threads that begin calls to several nodes */
 	LITE_POOL_LOCKS,       /* locks that processes have or want */
 	LITE_POOL_LOCK_CLAIMS, /* those that a home keeps for all nodes */
 	LITE_POOLS,

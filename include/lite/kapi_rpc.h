@@ -153,47 +153,4 @@ int lite_function_call(struct lite_ctx *ctx, u32 node, u32 function,
 int lite_function_send(struct lite_ctx *ctx, u32 node, u32 function,
 		       const void *message, u32 length, s32 timeout_ms);
 
-/**
- * struct lite_call_leg - one of the calls of lite_function_multicall()
- * @node: node id, 0: this one
- * @function: number, or 0: that of the whole
- * @reply: where the reply goes
- * @room: bytes there
- * @reply_length: set to those of the reply, with -EMSGSIZE, too
- * @status: set to what the server said
- * @error: set to 0 or a negative errno: as lite_function_call(), or -ECANCELED
- */
-struct lite_call_leg {
-	u32 node;
-	u32 function;
-	void *reply;
-	u32 room;
-	u32 reply_length;
-	u32 status;
-	int error;
-};
-
-/**
- * lite_function_multicall - call functions of several nodes with one request
- * @ctx: context
- * @function: its number
- * @request: bytes to send; kernel memory of any kind
- * @length: of them
- * @legs: whom to call
- * @n_legs: 1..LITE_RPC_LEGS_MAX
- * @quorum: wait until that many have succeeded, or cannot; 0: until all have
- *	ended
- * @timeout_ms: for all together; as lite_function_call()
- *
- * Nothing is written to replies after it has returned.
- *
- * Context: may sleep; killable.
- * Return: how many have succeeded; or -EINTR, -EINVAL, -E2BIG, -ENODEV, -ENOMEM:
- * nothing is known of the legs then.
- */
-int lite_function_multicall(struct lite_ctx *ctx, u32 function,
-			    const void *request, u32 length,
-			    struct lite_call_leg *legs, u32 n_legs, u32 quorum,
-			    s32 timeout_ms);
-
 #endif /* _LITE_KAPI_RPC_H */

@@ -299,6 +299,23 @@ int lite_cluster_flush(struct lite_cluster *cl, u32 node)
 }
 
 /**
+ * lite_cluster_is_suspect - is it worth while to wait for a node?
+ * @cl: cluster
+ * @node: its id
+ *
+ * Context: any.
+ */
+bool lite_cluster_is_suspect(struct lite_cluster *cl, u32 node)
+{
+	struct lite_peer *peer = lite_peer_find(cl, node);
+	bool suspect = peer && lite_peer_is_suspect(peer);
+
+	if (peer)
+		lite_peer_put(peer);
+	return suspect;
+}
+
+/**
  * lite_cluster_await - wait while a node is suspect
  * @cl: cluster
  * @node: its id

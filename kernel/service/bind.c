@@ -362,6 +362,12 @@ static int lite_bind_local(struct lite_bind *bind)
 	return err;
 }
 
+/* What befell its maker need not befall others. */
+static int lite_bind_befell(int err)
+{
+	return err == -EINTR || err == -ETIMEDOUT ? -ESTALE : err;
+}
+
 /* Bind what was entered as NEW; the tables' reference is the caller's on failure. */
 static int lite_bind_make(struct lite_bind *bind, struct lite_rcall *call)
 {
@@ -392,6 +398,8 @@ static int lite_bind_make(struct lite_bind *bind, struct lite_rcall *call)
 		bind->state = LITE_BIND_DEAD;
 		list_del_init(&bind->list);
 	}
+	/* They look again. */
+	lite_line_end(bind, lite_bind_befell(bind->err) ?: -ESTALE);
 	spin_unlock(&rp->lock);
 	complete_all(&bind->ready);
 	if (!err && !dead) {
@@ -453,10 +461,7 @@ static int lite_bind_await(struct lite_bind *bind, struct lite_rcall *call)
 	ret = lite_wait_done_timeout(&bind->ready, call->deadline - now);
 	if (ret <= 0)
 		return ret ? -EINTR : -ETIMEDOUT;
-	/* What befell its maker need not befall us. */
-	if (bind->err == -EINTR || bind->err == -ETIMEDOUT)
-		return -ESTALE;
-	return bind->err;
+	return lite_bind_befell(bind->err);
 }
 
 static int lite_bind_in(struct lite_rpc_peer *rp, struct lite_rcall *call)
@@ -484,6 +489,11 @@ static int lite_bind_in(struct lite_rpc_peer *rp, struct lite_rcall *call)
 		kref_get(&bind->ref);
 		/* What its maker has learnt is seen under the lock only. */
 		ready = bind->state == LITE_BIND_LIVE;
+		if (!ready && call->in_turn) {
+			call->bind = bind;
+			lite_line_enter_new(call);
+			err = -EINPROGRESS;
+		}
 	} else if (rp->dead) {
 		err = -EHOSTDOWN;
 	} else {
@@ -514,7 +524,8 @@ static int lite_bind_in(struct lite_rpc_peer *rp, struct lite_rcall *call)
  *
  * Context: may sleep; killable.
  * Return: 0; -ESTALE: try again; -EHOSTDOWN, -EHOSTUNREACH, -ECONNREFUSED,
- * -ENOBUFS, -ENOMEM, -ETIMEDOUT, -EINTR; LITE_RCALL_TRY: -EAGAIN.
+ * -ENOBUFS, -ENOMEM, -ETIMEDOUT, -EINTR; LITE_RCALL_TRY: -EAGAIN; -EINPROGRESS: it
+ * is being bound for another one, see lite_line_take().
  */
 int lite_bind_get(struct lite_rcall *call)
 {

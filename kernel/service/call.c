@@ -178,13 +178,11 @@ static int lite_rcall_post(struct lite_rcall *call)
 	return err ? lite_rcall_disarm(call, seq) : 0;
 }
 
-/* One try in one ring. -ESTALE: another one, nothing has been sent. */
-static int lite_rcall_try(struct lite_rcall *call)
+/* A ring, and a place there. */
+static int lite_rcall_place(struct lite_rcall *call)
 {
-	struct lite_bind_slot *s;
-	int err;
+	int err = lite_bind_get(call);
 
-	err = lite_bind_get(call);
 	if (err)
 		return err;
 	err = lite_bind_may_call(call->bind, call);
@@ -197,27 +195,58 @@ static int lite_rcall_try(struct lite_rcall *call)
 	}
 	if (!err)
 		err = lite_rcall_bulk_room(call);
-	if (!err)
-		err = lite_line_take(call);
-	if (err)
-		goto put;
-	s = &call->bind->slot[call->slot];
-	err = lite_rcall_copy(call, lite_area_at(call->bind->area, s->unit) +
-					    LITE_RPC_HEADER);
-	if (err) {
-		lite_rcall_give_up_slot(call);
-		goto put;
-	}
-	err = lite_rcall_post(call);
-	if (!err)
-		return 0;
-put:
+	return err ?: lite_line_take(call);
+}
+
+static void lite_rcall_unbind(struct lite_rcall *call)
+{
 	lite_bind_put(call->bind);
 	call->bind = NULL;
+}
+
+/* One try in one ring. -ESTALE: another one, nothing has been sent. */
+static int lite_rcall_try(struct lite_rcall *call)
+{
+	struct lite_bind_slot *s;
+	int err;
+
+	/* Maybe it has one, and is, or was, in its line. */
+	err = call->bind ? lite_line_look(call, 0) : lite_rcall_place(call);
+	if (err == -EINPROGRESS)
+		return err;
+	if (!err) {
+		s = &call->bind->slot[call->slot];
+		err = lite_rcall_copy(call, lite_area_at(call->bind->area,
+							 s->unit) +
+						    LITE_RPC_HEADER);
+		if (err)
+			lite_rcall_give_up_slot(call);
+		else
+			err = lite_rcall_post(call);
+	}
+	if (!err)
+		return 0;
+	if (call->bind)
+		lite_rcall_unbind(call);
 	/* Nor that while user memory is waited for. */
 	if (call->missing)
 		lite_rcall_drop(call);
 	return err;
+}
+
+/**
+ * lite_rcall_unqueue - begin a call no more that is, or was, in line
+ * @call: lite_rcall_begin() has said -EINPROGRESS, or has not been called yet
+ *
+ * Context: process; nothing is locked.
+ */
+void lite_rcall_unqueue(struct lite_rcall *call)
+{
+	if (!call->bind)
+		return;
+	if (!lite_line_look(call, -ECANCELED))
+		lite_rcall_give_up_slot(call);
+	lite_rcall_unbind(call);
 }
 
 /**
@@ -228,7 +257,9 @@ put:
  * Return: 0: it is under way, and @call->bind and @call->slot are set; else a
  * negative errno as LITE_IOC_RPC_CALL: it was not sent, and nothing is held; if
  * it is @missing some of the request, see lite_rcall_fault_in(). With
- * LITE_RCALL_TRY, -EAGAIN: who may wait has to try.
+ * LITE_RCALL_TRY, -EAGAIN: who may wait has to try. With @in_turn, -EINPROGRESS: it
+ * is in line, and is to be begun again when that is called; -ESTALE: the node is
+ * suspect: again later.
  */
 int lite_rcall_begin(struct lite_rcall *call)
 {
@@ -257,6 +288,9 @@ int lite_rcall_begin(struct lite_rcall *call)
 		if ((err != -ESTALE && err != -EHOSTDOWN) ||
 		    ++tries >= LITE_RCALL_TRIES)
 			break;
+		if (call->in_turn &&
+		    lite_cluster_is_suspect(svc->cl, call->node))
+			return -ESTALE;
 		if (call->flags & LITE_RCALL_TRY)
 			return -EAGAIN;
 		now = jiffies;

@@ -70,7 +70,7 @@ enum lite_bind_state {
  * @ready: completed when it is NEW no more
  * @list: in rp->binds
  * @line_list: in rp->lines, while there is somebody in @line
- * @line: struct lite_liner: who waits for room
+ * @line: struct lite_liner: who waits for room; or, NEW, for it to be bound
  * @index: number of the ring
  * @cookie: of the function
  * @depth: slots
@@ -123,6 +123,20 @@ struct lite_bind {
 };
 
 /**
+ * struct lite_liner - a call in the line of its ring
+ * @list: in bind->line, while @err is -EINPROGRESS
+ * @part: as of struct lite_bind_slot, until the slot has it
+ * @units: of the record that it needs
+ * @err: what has become of it; under rp->lock
+ */
+struct lite_liner {
+	struct list_head list;
+	struct lite_pool_part *part;
+	u32 units;
+	int err;
+};
+
+/**
  * struct lite_rcall - a call
  * @svc: node's
  * @node: of the server
@@ -136,6 +150,7 @@ struct lite_bind {
  * @reply_bulk: it, likewise
  * @by_reference: the reply is there
  * @flags: LITE_RPC_NOWAIT, LITE_RPC_ONEWAY, LITE_RCALL_TRY
+ * @liner: while it waits for a slot
  * @deadline: jiffies
  * @gate: the node, which is let go while user memory is waited for; or NULL
  * @bind: where it is, with a reference
@@ -145,8 +160,9 @@ struct lite_bind {
  * @user: what the server said
  * @reply_len: bytes of the reply
  * @err: or why there is none
- * @done: completed when it has ended
- * @ended: called instead, with rp->lock held; see async.c
+ * @done: completed when it has ended; and when it is in line no more
+ * @ended: called instead of the first, with rp->lock held; see async.c
+ * @in_turn: called instead of the second, likewise
  */
 struct lite_rcall {
 	struct lite_service *svc;
@@ -161,6 +177,7 @@ struct lite_rcall {
 	struct lite_bulk *reply_bulk;
 	bool by_reference;
 	u32 flags;
+	struct lite_liner liner;
 	unsigned long deadline;
 	struct lite_bind *bind;
 	u32 slot;
@@ -171,6 +188,7 @@ struct lite_rcall {
 	int err;
 	struct completion done;
 	void (*ended)(struct lite_rcall *call);
+	void (*in_turn)(struct lite_rcall *call);
 };
 
 /* Of a caller that knows nothing but the number. */
@@ -200,6 +218,8 @@ void lite_binds_down(struct lite_rpc_peer *rp);
 void lite_binds_gone(struct lite_rpc_peer *rp);
 
 int lite_line_take(struct lite_rcall *call);
+int lite_line_look(struct lite_rcall *call, int leave);
+void lite_line_enter_new(struct lite_rcall *call);
 void lite_line_move(struct lite_rpc_peer *rp);
 void lite_line_end(struct lite_bind *bind, int err);
 void lite_window_leave(struct lite_bind *bind, struct lite_bind_slot *s);
@@ -211,6 +231,7 @@ int lite_binds_freed(struct lite_rpc_peer *rp,
 		     const struct lite_wire_rpc_cancel *c);
 
 int lite_rcall_begin(struct lite_rcall *call);
+void lite_rcall_unqueue(struct lite_rcall *call);
 int lite_rcall_fault_in(const struct lite_rcall *call);
 int lite_service_await(struct lite_service *svc, struct completion *news,
 		       u64 awake_ns, bool killable, unsigned long timeout);

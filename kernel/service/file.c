@@ -34,6 +34,8 @@ struct lite_rpc_file *lite_rpc_file_new(struct lite_service *svc)
 	spin_lock_init(&file->lock);
 	INIT_LIST_HEAD(&file->calls);
 	INIT_LIST_HEAD(&file->ended);
+	INIT_LIST_HEAD(&file->collectors);
+	lite_pace_init(&file->collect_pace, LITE_PACE_WORTH_PROGRAM_NS);
 	xa_init_flags(&file->found, XA_FLAGS_ACCOUNT);
 	INIT_DELAYED_WORK(&file->expire, lite_async_expire_work);
 	spin_lock(&svc->lock);
@@ -163,6 +165,7 @@ void lite_rpc_file_flush(struct lite_rpc_file *file, const void *owner)
 	spin_lock(&file->svc->lock);
 	lite_rpc_file_reset(file, owner);
 	spin_unlock(&file->svc->lock);
+	lite_async_flush(file, owner);
 }
 
 /**

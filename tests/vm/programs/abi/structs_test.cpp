@@ -139,18 +139,6 @@ lite_ioc_rpc_recv recv_args(std::uint32_t function) {
     return args;
 }
 
-// With one leg, to a function that nobody serves.
-lite_ioc_rpc_multicall multicall_args(lite_ioc_rpc_leg& leg) {
-    lite_ioc_rpc_multicall args{};
-    args.size = sizeof(args);
-    args.function = LITE_FUNCTION_MAX;
-    args.n_legs = 1;
-    args.legs = reinterpret_cast<std::uintptr_t>(&leg);
-    args.leg_size = sizeof(leg);
-    args.timeout_ms = LITE_TIMEOUT_DEFAULT;
-    return args;
-}
-
 lite_ioc_rpc_inbox inbox_args(std::uint32_t function) {
     lite_ioc_rpc_inbox args{};
     args.size = sizeof(args);
@@ -180,7 +168,6 @@ struct AbiCalls : Abi {
     std::uint32_t to_drop = enroll();
     std::uint32_t silent = enroll();
     std::uint32_t in_place = enroll();
-    lite_ioc_rpc_leg leg{};
     lite_op op = read_args(lmr.lh(), 0, buf.data(), buf.size());
 
     std::vector<Call> calls{
@@ -221,13 +208,9 @@ struct AbiCalls : Abi {
          offsetof(lite_ioc_rpc_unregister, reserved)},
         {"RPC_FIND", LITE_IOC_RPC_FIND, bytes_of(find_args(served)), true,
          offsetof(lite_ioc_rpc_find, reserved)},
-        {"RPC_CALL", LITE_IOC_RPC_CALL, bytes_of(call_args(served, LITE_RPC_ONEWAY)), true,
-         offsetof(lite_ioc_rpc_call, reserved)},
-        {"RPC_COLLECT", LITE_IOC_RPC_COLLECT, bytes_of(collect_args()), true,
-         offsetof(lite_ioc_rpc_collect, reserved)},
+        {"RPC_CALL", LITE_IOC_RPC_CALL, bytes_of(call_args(served, LITE_RPC_ONEWAY))},
+        {"RPC_COLLECT", LITE_IOC_RPC_COLLECT, bytes_of(collect_args())},
         {"RPC_RECV", LITE_IOC_RPC_RECV, bytes_of(recv_args(served))},
-        {"RPC_MULTICALL", LITE_IOC_RPC_MULTICALL, bytes_of(multicall_args(leg)), true,
-         offsetof(lite_ioc_rpc_multicall, reserved)},
         {"RPC_INBOX", LITE_IOC_RPC_INBOX, bytes_of(inbox_args(in_place)), true,
          offsetof(lite_ioc_rpc_inbox, reserved)},
         {"RPC_NEXT", LITE_IOC_RPC_NEXT, bytes_of(next_args(served))},
@@ -294,10 +277,9 @@ std::uint32_t known_flags(const Call& call) {
         case LITE_IOC_RPC_REGISTER:
             return LITE_RPC_SHARED;
         case LITE_IOC_RPC_CALL:
-            return LITE_RPC_NOWAIT | LITE_RPC_ONEWAY | LITE_RPC_ASYNC;
+            return LITE_RPC_NOWAIT | LITE_RPC_ONEWAY | LITE_RPC_ASYNC | LITE_RPC_QUEUE;
         case LITE_IOC_RPC_COLLECT:
-        case LITE_IOC_RPC_MULTICALL:
-            return LITE_RPC_NOWAIT;
+            return LITE_RPC_NOWAIT | LITE_RPC_INTO | LITE_RPC_CANCEL;
         case LITE_IOC_RPC_NEXT:
             return LITE_RPC_NOWAIT | LITE_RPC_REPLY;
         case LITE_IOC_RPC_RECV:
