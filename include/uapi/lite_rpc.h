@@ -168,8 +168,8 @@ struct lite_ioc_rpc_find {
  *
  * ASYNC: it returns 0 when the request is on its way; COLLECT tells the rest,
  * and gives back @cookie. Calls of one @group are collected together, apart from
- * those of others; 0 is a group as any other, but that calls of the others end
- * with the process that began them. @reply is only used by INTO, see COLLECT.
+ * those of others. Those of group 0 are what poll(2) tells of; others end with the
+ * process that began them. @reply is only used by INTO, see COLLECT.
  *
  * QUEUE: ASYNC waits for nobody. What cannot be sent at once, for want of room,
  * because the ring is not there yet or because the node is suspect, is copied and

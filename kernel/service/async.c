@@ -33,8 +33,7 @@ static void lite_async_release(struct kref *ref)
 {
 	struct lite_async *a = container_of(ref, struct lite_async, ref);
 
-	if (a->call.bind)
-		lite_bind_put(a->call.bind);
+	lite_rcall_finish(&a->call);
 	lite_rcall_drop(&a->call);
 	lite_rpc_file_put(a->file);
 	mem_cgroup_put(a->memcg);
@@ -83,10 +82,10 @@ static void lite_async_to_ended(struct lite_async *a)
 	spin_lock(&file->lock);
 	a->state = LITE_ASYNC_ENDED;
 	list_move_tail(&a->list, &file->ended);
-	if (!a->dropped) {
+	if (!a->dropped)
 		lite_collectors_wake(file, a->group);
+	if (!a->group)
 		wake_up_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
-	}
 	spin_unlock(&file->lock);
 }
 
@@ -133,9 +132,7 @@ static void lite_async_copy_work(struct work_struct *work)
 	struct lite_rcall *call = &a->call;
 
 	memcpy(a->reply, lite_rcall_reply(call), call->reply_len);
-	spin_lock(&call->bind->rp->lock);
-	lite_slot_free(call->bind, call->slot);
-	spin_unlock(&call->bind->rp->lock);
+	lite_rcall_free_slot(call);
 	lite_async_to_ended(a);
 	lite_async_reap(a);
 	lite_async_put(a);
@@ -159,6 +156,7 @@ static void lite_async_ended(struct lite_rcall *call)
 	if (reply)
 		memcpy(a->reply, lite_rcall_reply(call), call->reply_len);
 	lite_slot_free(call->bind, call->slot);
+	call->slot = LITE_NO_SLOT;
 	lite_async_to_ended(a);
 }
 

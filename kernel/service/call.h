@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The client's side of calls: bind.c, line.c, call.c, reply.c, cancel.c. The
- * story, and the locking, is in service.h.
+ * The client's side of calls: bind.c, line.c, call.c, end.c. The story, and the locking, is in service.h.
  */
 #ifndef _LITE_SERVICE_CALL_H
 #define _LITE_SERVICE_CALL_H
@@ -154,7 +153,7 @@ struct lite_liner {
  * @deadline: jiffies
  * @gate: the node, which is let go while user memory is waited for; or NULL
  * @bind: where it is, with a reference
- * @slot: its slot
+ * @slot: its slot; LITE_NO_SLOT: no more
  * @missing: it was not begun, for its request is not all in memory
  * @status: of the reply: enum lite_rpc_status
  * @user: what the server said
@@ -190,6 +189,8 @@ struct lite_rcall {
 	void (*ended)(struct lite_rcall *call);
 	void (*in_turn)(struct lite_rcall *call);
 };
+
+#define LITE_NO_SLOT U32_MAX
 
 /* Of a caller that knows nothing but the number. */
 #define LITE_ANY_REGISTRATION U64_MAX
@@ -233,19 +234,12 @@ int lite_binds_freed(struct lite_rpc_peer *rp,
 int lite_rcall_begin(struct lite_rcall *call);
 void lite_rcall_unqueue(struct lite_rcall *call);
 int lite_rcall_fault_in(const struct lite_rcall *call);
-int lite_service_await(struct lite_service *svc, struct completion *news,
-		       u64 awake_ns, bool killable, unsigned long timeout);
-bool lite_rcall_heed(const struct lite_rcall *call);
-void lite_rcall_unheed(const struct lite_rcall *call);
-void lite_rcall_wait(struct lite_rcall *call, bool killable);
 int lite_rcall_result(const struct lite_rcall *call);
 bool lite_rcall_abandon(struct lite_rcall *call, int err);
-const void *lite_rcall_reply(const struct lite_rcall *call);
+void lite_rcall_free_slot(struct lite_rcall *call);
+void lite_rcall_unbind(struct lite_rcall *call);
 void lite_rcall_finish(struct lite_rcall *call);
-int lite_rcall_fetch(struct lite_rcall *call, const struct lite_buf *to,
-		     void **copy, size_t *done);
-int lite_rcall_store(const struct lite_rcall *call, const struct lite_buf *to,
-		     void *copy, size_t done);
+const void *lite_rcall_reply(const struct lite_rcall *call);
 int lite_bind_on_reply(struct lite_rpc_peer *rp, u16 index, u16 slot,
 		       bool done);
 void lite_cancel_work(struct work_struct *work);

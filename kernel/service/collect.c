@@ -30,6 +30,24 @@ static struct lite_async *lite_async_first(struct lite_rpc_file *file,
 	return ERR_PTR(-ENOENT);
 }
 
+/**
+ * lite_async_ready - is there a call that poll(2) tells of?
+ * @file: open file's
+ *
+ * Context: process.
+ */
+bool lite_async_ready(struct lite_rpc_file *file)
+{
+	bool ready;
+
+	if (list_empty_careful(&file->ended))
+		return false;
+	spin_lock(&file->lock);
+	ready = !IS_ERR(lite_async_first(file, 0));
+	spin_unlock(&file->lock);
+	return ready;
+}
+
 /* For news of a group, with the lock held; let go of meanwhile. */
 static int lite_async_await(struct lite_rpc_file *file, u32 group,
 			    unsigned long deadline)
@@ -97,7 +115,8 @@ static void lite_async_untake(struct lite_async *a, bool done)
 		a->state = LITE_ASYNC_ENDED;
 		list_move(&a->list, &file->ended);
 		lite_collectors_wake(file, a->group);
-		wake_up_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
+		if (!a->group)
+			wake_up_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
 		kref_get(&a->ref);
 	}
 	spin_unlock(&file->lock);
@@ -175,8 +194,6 @@ static int lite_async_collect(struct lite_rpc_file *file,
 		return err;
 	trace_lite_rpc(c->node, c->function, a->call.length, c->reply_len,
 		       c->error);
-	if (c->error == -ECONNREFUSED && a->call.bind)
-		lite_bind_close(a->call.bind);
 	lite_async_untake(a, true);
 	return 0;
 }

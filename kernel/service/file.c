@@ -225,8 +225,7 @@ __poll_t lite_rpc_file_poll(struct lite_rpc_file *file, struct file *filp,
 	poll_wait(filp, &file->wait, table);
 	if (READ_ONCE(file->svc->stopping))
 		return EPOLLERR | EPOLLHUP;
-	if (!list_empty_careful(&file->ended) ||
-	    lite_rpc_file_has_request(file))
+	if (lite_async_ready(file) || lite_rpc_file_has_request(file))
 		return EPOLLIN | EPOLLRDNORM;
 	return 0;
 }

@@ -330,25 +330,3 @@ void lite_slot_free(struct lite_bind *bind, u32 slot)
 		lite_line_move(rp);
 	lite_bind_check_empty(bind);
 }
-
-/**
- * lite_slot_end - there will be no reply
- * @bind: of the slot; its connection's lock is held
- * @slot: in whatever state
- * @err: what to tell a caller
- */
-void lite_slot_end(struct lite_bind *bind, u32 slot, int err)
-{
-	struct lite_bind_slot *s = &bind->slot[slot];
-	struct lite_rcall *call = s->call;
-
-	lockdep_assert_held(&bind->rp->lock);
-	if (s->state != LITE_BIND_WAITING)
-		return;
-	s->state = LITE_BIND_ENDED;
-	call->err = err;
-	if (call->ended)
-		call->ended(call);
-	else
-		complete(&call->done);
-}

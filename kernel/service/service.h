@@ -11,8 +11,8 @@
  *   bind.c     the client's side: from BIND to UNBIND
  *   line.c     slots and records, and who waits for them
  *   call.c     calls
- *   reply.c    their replies come in; cancel.c: nobody waits for them any more
- *   async.c    calls that are collected later
+ *   end.c      how they end
+ *   async.c    calls that are collected later, by collect.c
  *   bulk.c     memory for what is too long for a ring
  *   refer.c    the client's side of that; serve_bulk.c the server's
  *   file.c     what an open file has of all this
@@ -167,6 +167,7 @@ int lite_file_call(struct lite_rpc_file *file, struct lite_ioc_rpc_call *c,
 		   const struct lite_cred *cred, struct lite_gate *gate);
 int lite_file_collect(struct lite_rpc_file *file,
 		      struct lite_ioc_rpc_collect *c, struct lite_gate *gate);
+bool lite_async_ready(struct lite_rpc_file *file);
 void lite_async_expire_work(struct work_struct *work);
 void lite_async_flush(struct lite_rpc_file *file, const void *owner);
 void lite_async_stop(struct lite_rpc_file *file);

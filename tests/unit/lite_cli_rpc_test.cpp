@@ -463,8 +463,11 @@ TEST_CASE("lite call of several nodes says of each what functions mean by it", "
     machine lite;
     std::uint64_t collected = 0;
     lite.cluster.intercept = [&](unsigned long request, void* arg) -> std::optional<int> {
-        if (request == LITE_IOC_RPC_FIND)
-            return static_cast<lite_ioc_rpc_find*>(arg)->node == 2 ? -ENAMETOOLONG : 0;
+        if (request == LITE_IOC_RPC_FIND) {
+            auto& find = *static_cast<lite_ioc_rpc_find*>(arg);
+            find.function = 40000;
+            return find.node == 2 ? -ENAMETOOLONG : 0;
+        }
         if (request == LITE_IOC_RPC_CALL)
             return 0;
         if (request != LITE_IOC_RPC_COLLECT)

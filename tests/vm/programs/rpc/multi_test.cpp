@@ -4,8 +4,9 @@
 
 #include "../common/raw.hpp"
 
-#include <array>
+#include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <deque>
 #include <thread>
 
@@ -462,4 +463,48 @@ TEST_CASE_METHOD(MultiFixture, "multicall: many at the same time", "[multi]") {
             }
         });
     callers.join();
+}
+
+// Prints what calls to several nodes take, beside one call at a time: medians, taken in turns.
+TEST_CASE_METHOD(MultiFixture, "multicall: what it costs", "[.cost]") {
+    start_all();
+    const auto request = request_of(Wish::echo, 64);
+    const std::vector<std::vector<std::uint32_t>> wanted = {
+        {nodes[1]},
+        {nodes[1], nodes[2]},
+        {nodes[1], nodes[2], nodes[0]},
+        {nodes[1], nodes[2], nodes[1], nodes[2], nodes[1], nodes[2], nodes[1], nodes[2]}};
+    std::vector<std::vector<std::int64_t>> took(wanted.size() + 1);
+    const auto time = [&](std::size_t what, auto&& work) {
+        const auto begun = std::chrono::steady_clock::now();
+        work();
+        took[what].push_back((std::chrono::steady_clock::now() - begun).count());
+    };
+    Bytes reply(4096);
+    for (std::uint64_t i = 0; i < env().scaled(2000); i++) {
+        time(0, [&] {
+            expect_equal(lite_rpc_call(client, nodes[1], number, request.data(), request.size(),
+                                       reply.data(), reply.size(), nullptr, patience_ms(), nullptr),
+                         0, "call");
+        });
+        for (std::size_t k = 0; k < wanted.size(); k++) {
+            auto to = legs(wanted[k]);
+            const auto all = static_cast<int>(to.size());
+            time(k + 1, [&] {
+                expect_equal(lite_rpc_multicall(client, number, request.data(), request.size(),
+                                                to.data(), to.size(), 0, patience_ms()),
+                             all, "multicall");
+            });
+        }
+    }
+    for (auto& times : took)
+        std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2),
+                         times.end());
+    const auto median = [&](std::size_t what) {
+        return static_cast<double>(took[what][took[what].size() / 2]);
+    };
+    std::printf("call %.1f us\n", median(0) / 1000);
+    for (std::size_t k = 0; k < wanted.size(); k++)
+        std::printf("%zu legs %.1f us, %.2f of a call\n", wanted[k].size(), median(k + 1) / 1000,
+                    median(k + 1) / median(0));
 }
