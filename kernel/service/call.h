@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The client's side of calls: bind.c, line.c, call.c, end.c. The story, and the locking, is in service.h.
+ * The client's side of calls: bind.c, line.c, call.c, end.c. The story, and the
+ * locking, is in service.h.
  */
 #ifndef _LITE_SERVICE_CALL_H
 #define _LITE_SERVICE_CALL_H

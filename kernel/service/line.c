@@ -257,7 +257,7 @@ int lite_line_take(struct lite_rcall *call)
 		if (call->flags & LITE_RPC_NOWAIT)
 			err = lite_line_look(call, -EAGAIN);
 		else if (call->in_turn)
-			return lite_line_look(call, 0);
+			err = lite_line_look(call, 0);
 		else
 			err = lite_line_wait(call);
 		/* It may be done by now, with this. */

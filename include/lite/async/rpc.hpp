@@ -229,8 +229,8 @@ class rpc_calls {
     task<> leg(legs& all, leg_reply& to, std::uint32_t function, std::span<const std::byte> request,
                std::size_t room, timeout limit) {
         try {
-            auto reply = co_await call(to.node, function, request, room, limit,
-                                       all.enough.get_token());
+            auto reply =
+                co_await call(to.node, function, request, room, limit, all.enough.get_token());
             to.status = reply.status;
             to.bytes = std::move(reply.bytes);
             all.ok++;

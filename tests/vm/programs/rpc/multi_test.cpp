@@ -498,7 +498,8 @@ TEST_CASE_METHOD(MultiFixture, "multicall: what it costs", "[.cost]") {
         }
     }
     for (auto& times : took)
-        std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2),
+        std::nth_element(times.begin(),
+                         times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2),
                          times.end());
     const auto median = [&](std::size_t what) {
         return static_cast<double>(took[what][took[what].size() / 2]);
