@@ -37,7 +37,6 @@ enum lite_pool_number {
 	LITE_POOL_FUNCTIONS,
 	LITE_POOL_RINGS, /* bytes of rings and mirrors */
 	LITE_POOL_BULK, /* bytes of long requests and replies */
-	LITE_POOL_LEG_THREADS, /* threads that start calls to several nodes */
 	LITE_POOL_LOCKS,       /* locks that processes hold or wait for */
 	LITE_POOL_LOCK_CLAIMS, /* claims that a home keeps for all nodes */
 	LITE_POOLS,

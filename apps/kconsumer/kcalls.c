@@ -172,33 +172,6 @@ out:
 	return err;
 }
 
-/* Call this node and another one, or this one twice, in parallel. */
-static int try_both(unsigned int at, const u8 *data, u32 length)
-{
-	u64 said[2] = { 1, 2 };
-	struct lite_call_leg legs[2] = {};
-	int n, i, err = 0;
-
-	for (i = 0; i < 2 && !err; i++) {
-		legs[i].node = i ? at : 0;
-		legs[i].reply = &said[i];
-		legs[i].room = sizeof(said[i]);
-		err = lite_function_find(ctx, legs[i].node, "kcalls-sum",
-					 &legs[i].function);
-	}
-	if (err)
-		return failed("find", err);
-	n = lite_function_multicall(ctx, 0, data, length, legs, 2, 0,
-				    LITE_TIMEOUT_DEFAULT);
-	if (n != 2)
-		return failed("multicall", n < 0 ? n : -EIO);
-	if (said[0] != said[1] || legs[1].reply_length != sizeof(said[1]))
-		return failed("the sums differ", -EIO);
-	n = lite_function_multicall(ctx, 0, data, length, legs, 2, 1,
-				    LITE_TIMEOUT_DEFAULT);
-	return n >= 1 ? 0 : failed("multicall", n ?: -EIO);
-}
-
 static int try_node(unsigned int at)
 {
 	u8 *data = kvmalloc(MOST, GFP_KERNEL);
@@ -213,8 +186,7 @@ static int try_node(unsigned int at)
 	for (i = 0; i < ARRAY_SIZE(lengths) && !err; i++) {
 		for (k = lengths[i] > 4096 ? 48 : 0; k < 50 && !err; k++)
 			err = try_sum(at, data, lengths[i]) ?:
-			      try_sort(at, data, lengths[i]) ?:
-			      try_both(at, data, lengths[i]);
+			      try_sort(at, data, lengths[i]);
 	}
 	kvfree(data);
 	return err;

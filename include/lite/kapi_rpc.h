@@ -153,47 +153,4 @@ int lite_function_call(struct lite_ctx *ctx, u32 node, u32 function,
 int lite_function_send(struct lite_ctx *ctx, u32 node, u32 function,
 		       const void *message, u32 length, s32 timeout_ms);
 
-/**
- * struct lite_call_leg - one of the calls of lite_function_multicall()
- * @node: node id, 0: this one
- * @function: number, or 0: that of the multicall
- * @reply: buffer for the reply
- * @room: of @reply, bytes
- * @reply_length: set to the length of the reply, also with -EMSGSIZE
- * @status: set to the server's status
- * @error: set to 0 or a negative errno: as lite_function_call(), or -ECANCELED
- */
-struct lite_call_leg {
-	u32 node;
-	u32 function;
-	void *reply;
-	u32 room;
-	u32 reply_length;
-	u32 status;
-	int error;
-};
-
-/**
- * lite_function_multicall - call functions of several nodes with one request
- * @ctx: context
- * @function: its number
- * @request: bytes to send; kernel memory of any kind
- * @length: of @request, bytes
- * @legs: the calls
- * @n_legs: 1..LITE_RPC_LEGS_MAX
- * @quorum: wait until so many calls have succeeded, or cannot; 0: until all
- *	have ended
- * @timeout_ms: for all together; as lite_function_call()
- *
- * Reply buffers are not written after it has returned.
- *
- * Context: may sleep; killable.
- * Return: number of calls that succeeded; or -EINTR, -EINVAL, -E2BIG, -ENODEV,
- * -ENOMEM: the outcome of the legs is unknown.
- */
-int lite_function_multicall(struct lite_ctx *ctx, u32 function,
-			    const void *request, u32 length,
-			    struct lite_call_leg *legs, u32 n_legs, u32 quorum,
-			    s32 timeout_ms);
-
 #endif /* _LITE_KAPI_RPC_H */

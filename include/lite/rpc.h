@@ -45,6 +45,9 @@ extern "C" {
 
 struct lite_ctx;
 
+/* Calls that one lite_rpc_multicall() may make. */
+#define LITE_RPC_LEGS_MAX 64
+
 /*
  * struct lite_rpc_params - a function to serve
  * @size: sizeof(struct lite_rpc_params), so that it can grow
@@ -234,11 +237,12 @@ int lite_rpc_call(struct lite_ctx* ctx, uint32_t node, uint32_t function, const 
 
 /*
  * lite_rpc_multicall - call functions of several nodes with one request
- * @ctx: context
+ * @ctx: context, of which it may have LITE_RPC_ASYNC_MAX calls under way, see
+ *    lite_rpc_start(); -EMFILE else
  * @function: its number, for legs that have none
  * @request: may be NULL if @length is 0
  * @length: bytes of it
- * @legs: whom to call; no two of them may have the same bytes for their replies
+ * @legs: what to call; no two may have the same bytes for their replies
  * @n_legs: 1..LITE_RPC_LEGS_MAX
  * @quorum: how many to wait for: it returns when that many have succeeded, or
  *    can not; 0: when all have ended, well or not

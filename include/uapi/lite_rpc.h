@@ -43,8 +43,6 @@
  *                       COLLECT: no call is under way
  * EMFILE                more functions, or calls under way, than an open file
  *                       may have, or have found, or functions than a node, or a user, may
- * ECANCELED             MULTICALL: other legs were enough, or too many of them have
- *                       failed; it may have been served
  * EINVAL                a malformed argument
  * ====================  ======================================================
  */
@@ -83,8 +81,6 @@
 
 /* Functions that one open file may have registered. */
 #define LITE_RPC_FUNCTIONS_MAX 16
-/* Calls that one MULTICALL may make. */
-#define LITE_RPC_LEGS_MAX 64
 /* Calls that one open file may have under way, or not collected. */
 #define LITE_RPC_ASYNC_MAX 1024
 
@@ -153,6 +149,7 @@ struct lite_ioc_rpc_find {
 #define LITE_RPC_NOWAIT (1U << 0) /* as LITE_NOWAIT, with a time-out for the reply */
 #define LITE_RPC_ONEWAY (1U << 1) /* a message: there is no reply */
 #define LITE_RPC_ASYNC (1U << 2)  /* the reply is fetched by COLLECT */
+#define LITE_RPC_QUEUE (1U << 3)  /* ASYNC: sending the request is not waited for */
 
 /*
  * LITE_IOC_RPC_CALL: call a function.
@@ -170,7 +167,13 @@ struct lite_ioc_rpc_find {
  * says. It takes its place in the ring until a server takes it.
  *
  * ASYNC: it returns 0 when the request is on its way; COLLECT tells the rest,
- * and gives back @cookie. @reply is not used, @reply_room is.
+ * and gives back @cookie. Calls of one @group are collected together, apart from
+ * those of others. Those of group 0 are what poll(2) tells of; others end with the
+ * process that began them. @reply is only used by INTO, see COLLECT.
+ *
+ * QUEUE: ASYNC waits for nobody. What cannot be sent at once, for want of room,
+ * because the ring is not there yet or because the node is suspect, is copied and
+ * sent when it can be; if it cannot be, that is an errno of COLLECT's @error.
  */
 struct lite_ioc_rpc_call {
 	__u32 size;
@@ -184,20 +187,30 @@ struct lite_ioc_rpc_call {
 	__u32 reply_len;       /* out, also with EMSGSIZE */
 	__u32 status;          /* out */
 	__s32 timeout_ms;      /* see lite.h */
-	__u32 reserved;
+	__u32 group;           /* ASYNC */
 	__aligned_u64 cookie;  /* ASYNC */
 };
 
+/* LITE_IOC_RPC_COLLECT flags */
+#define LITE_RPC_INTO (1U << 1)   /* the reply goes to where its CALL said */
+#define LITE_RPC_CANCEL (1U << 2) /* end all of the group */
+
 /*
- * LITE_IOC_RPC_COLLECT: one call made with ASYNC that has ended, in the order of
- * their ends; waits for one, if need be. The errno of the call is in @error;
- * that of the ioctl is about collecting. EMSGSIZE: the reply is larger than
+ * LITE_IOC_RPC_COLLECT: one call of a group made with ASYNC that has ended, in the
+ * order of their ends; waits for one, if need be. The errno of the call is in
+ * @error; that of the ioctl is about collecting. EMSGSIZE: the reply is larger than
  * @reply_room, it is @reply_len; the call is still there to be collected, as it
  * is after EFAULT. A call that ends with ECONNREFUSED is not tried again.
+ *
+ * INTO: the reply goes to the @reply of the CALL, not of this; if it cannot be
+ * written there, that is the end of the call, and EFAULT its @error.
+ *
+ * CANCEL: those calls of the group that are under way or have ended are collected
+ * by nobody any more; they may have been, or be yet, served. It waits for nothing.
  */
 struct lite_ioc_rpc_collect {
 	__u32 size;
-	__u32 flags;           /* LITE_RPC_NOWAIT */
+	__u32 flags;           /* LITE_RPC_NOWAIT, INTO, CANCEL */
 	__aligned_u64 reply;   /* user address */
 	__u32 reply_room;
 	__u32 reply_len;       /* out */
@@ -206,48 +219,8 @@ struct lite_ioc_rpc_collect {
 	__u32 status;          /* out */
 	__u32 node;            /* out */
 	__u32 function;        /* out */
-	__u32 reserved;
+	__u32 group;
 	__aligned_u64 cookie;  /* out */
-};
-
-/* One of the calls of LITE_IOC_RPC_MULTICALL. */
-struct lite_ioc_rpc_leg {
-	__u32 node;            /* 0: this one */
-	__u32 function;        /* 0: that of the whole */
-	__aligned_u64 reply;   /* user address */
-	__u32 reply_room;
-	__u32 reply_len;       /* out, also with EMSGSIZE */
-	__u32 status;          /* out */
-	__s32 error;           /* out: errno of the call, negative, or 0 */
-};
-
-/*
- * LITE_IOC_RPC_MULTICALL: call functions of several nodes with one request, and
- * wait for their replies together.
- *
- * With a @quorum it ends as soon as that many calls have succeeded, or so many
- * have failed that it cannot be reached; without (0), when all have ended. It
- * ends in @timeout_ms at the latest. Those that have not ended by then are
- * cancelled: their @error is ECANCELED, or ETIMEDOUT, and they may have been, or be
- * yet, served. No @reply is written after the return.
- *
- * When it returns 0, @n_ok calls have succeeded - it may be more than were asked
- * for, or fewer -, and @error of each leg says how it has ended. Another result
- * than 0 is about the whole: what became of the calls is not known then.
- */
-struct lite_ioc_rpc_multicall {
-	__u32 size;
-	__u32 flags;           /* LITE_RPC_NOWAIT */
-	__u32 function;        /* of legs that have none */
-	__u32 n_legs;          /* 1..LITE_RPC_LEGS_MAX */
-	__aligned_u64 legs;    /* user address of struct lite_ioc_rpc_leg[n_legs] */
-	__aligned_u64 request; /* user address */
-	__u32 request_len;
-	__u32 leg_size;        /* sizeof(struct lite_ioc_rpc_leg) */
-	__u32 quorum;          /* 0..n_legs */
-	__s32 timeout_ms;      /* see lite.h */
-	__u32 n_ok;            /* out */
-	__u32 reserved;
 };
 
 /* LITE_IOC_RPC_RECV flags */
@@ -308,7 +281,6 @@ struct lite_ioc_rpc_recv {
 #define LITE_IOC_RPC_CALL _IO(0xE7, 0x13)
 #define LITE_IOC_RPC_COLLECT _IO(0xE7, 0x14)
 #define LITE_IOC_RPC_RECV _IO(0xE7, 0x15)
-#define LITE_IOC_RPC_MULTICALL _IO(0xE7, 0x16)
-/* 0x18 and 0x19 are not used again: they were INBOX and NEXT. */
+/* 0x16 (a call to several nodes), 0x18 and 0x19 (INBOX, NEXT) are not used again. */
 
 #endif /* _UAPI_LITE_RPC_H */

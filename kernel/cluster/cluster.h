@@ -167,6 +167,7 @@ int lite_cluster_call_patiently(struct lite_cluster *cl, u32 node,
 int lite_cluster_call_once(struct lite_cluster *cl, u32 node,
 			   struct lite_call_desc *d);
 int lite_cluster_await(struct lite_cluster *cl, u32 node);
+bool lite_cluster_is_suspect(struct lite_cluster *cl, u32 node);
 int lite_cluster_await_for(struct lite_cluster *cl, u32 node,
 			   unsigned long timeout);
 int lite_cluster_await_ready(struct lite_cluster *cl);

@@ -271,6 +271,17 @@ int lite_cluster_flush(struct lite_cluster *cl, u32 node)
 	return err;
 }
 
+/* Is a node suspect, so that waiting for it may help? Context: any. */
+bool lite_cluster_is_suspect(struct lite_cluster *cl, u32 node)
+{
+	struct lite_peer *peer = lite_peer_find(cl, node);
+	bool suspect = peer && lite_peer_is_suspect(peer);
+
+	if (peer)
+		lite_peer_put(peer);
+	return suspect;
+}
+
 /* lite_cluster_await_for() with the default time-out. */
 int lite_cluster_await(struct lite_cluster *cl, u32 node)
 {

@@ -39,7 +39,6 @@ union lite_ioc_any {
 	struct lite_ioc_rpc_call rpc_call;
 	struct lite_ioc_rpc_collect rpc_collect;
 	struct lite_ioc_rpc_recv rpc_recv;
-	struct lite_ioc_rpc_multicall rpc_multicall;
 	struct lite_ioc_lock lock;
 	struct lite_ioc_unlock unlock;
 	struct lite_ioc_barrier barrier;
@@ -514,8 +513,6 @@ static const struct lite_ioc {
 	LITE_IOC_ENTRY(LITE_IOC_RPC_RECV, lite_ioc_rpc_recv, answered,
 		       .fn = lite_ioc_rpc_recv, .out = true, .always = true,
 		       .undo = lite_ioc_undo_rpc_recv),
-	LITE_IOC_ENTRY(LITE_IOC_RPC_MULTICALL, lite_ioc_rpc_multicall, reserved,
-		       .fn = lite_ioc_rpc_multicall, .out = true),
 	LITE_IOC_ENTRY(LITE_IOC_LOCK, lite_ioc_lock, reserved,
 		       .fn = lite_ioc_lock),
 	LITE_IOC_ENTRY(LITE_IOC_UNLOCK, lite_ioc_unlock, owner,

@@ -143,8 +143,6 @@ int lite_ioc_rpc_call(struct lite_file *lf, void *arg, struct lite_gate *gate);
 int lite_ioc_rpc_collect(struct lite_file *lf, void *arg,
 			 struct lite_gate *gate);
 int lite_ioc_rpc_recv(struct lite_file *lf, void *arg, struct lite_gate *gate);
-int lite_ioc_rpc_multicall(struct lite_file *lf, void *arg,
-			   struct lite_gate *gate);
 int lite_ioc_vector(struct lite_file *lf, void *arg, struct lite_gate *gate);
 void lite_ioc_undo_rpc_register(struct lite_file *lf, void *arg);
 void lite_ioc_undo_rpc_recv(struct lite_file *lf, void *arg);

@@ -2,63 +2,74 @@
 /*
  * Calls that are collected later.
  *
- * Normal operation: the request is sent by the caller's thread. The reply is
- * copied out of the mirror when it comes, so that its place is free for others,
- * and waits to be collected: longer ones by a work item, not by the receive
+ * Normal operation: the caller's thread sends the request. The reply is copied
+ * out of the mirror when it comes, so that its place is free for others, and
+ * waits to be collected: longer ones are copied by a work item, not by the receive
  * handler. What did not go through the ring stays where it is.
  *
+ * QUEUE: what cannot be sent at once is begun by a work item, with a copy of its
+ * request. In line for room a call takes no thread: who gives it its place queues
+ * the work again. The first one binds the ring; others wait in the line of that
+ * ring. While a node is suspect the work looks again and again.
+ *
  * What runs concurrently: the end of the call (rp->lock), its time-out, those who
- * collect, the shutting of the file. A call is in file->calls until it has ended,
- * then in file->ended; whoever takes it off a list has its reference.
+ * collect and cancel, begin_work, the shutting of the file. @state, under
+ * file->lock, says who has a call. All but the end run in process context, and
+ * who finds a call that has ended and is @dropped puts it.
  */
+#include <linux/memcontrol.h>
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "../trace.h"
-#include "service.h"
+#include "async.h"
 
 /* As much is copied where the reply comes in. */
 #define LITE_ASYNC_COPY PAGE_SIZE
-
-/**
- * struct lite_async - a call to be collected
- * @call: it
- * @file: who collects it, with a reference
- * @ref: that of the list it is on; who begins it; who ends it
- * @list: in file->calls or file->ended
- * @begun: it can be abandoned; under file->lock
- * @cookie: the user's
- * @reply: room for the reply
- * @copy_work: copies a long reply
- */
-struct lite_async {
-	struct lite_rcall call;
-	struct lite_rpc_file *file;
-	struct kref ref;
-	struct list_head list;
-	bool begun;
-	u64 cookie;
-	void *reply;
-	struct work_struct copy_work;
-};
+/* When to look again whether a node is suspect. */
+#define LITE_ASYNC_AGAIN (HZ / 50)
 
 static void lite_async_release(struct kref *ref)
 {
 	struct lite_async *a = container_of(ref, struct lite_async, ref);
 
-	if (a->call.bind)
-		lite_bind_put(a->call.bind);
+	lite_rcall_finish(&a->call);
 	lite_rcall_drop(&a->call);
 	lite_rpc_file_put(a->file);
+	mem_cgroup_put(a->memcg);
+	kvfree(a->request);
 	kvfree(a->reply);
 	kfree(a);
 }
 
-/* In process context, with nothing locked: it may be the last of a ring. */
-static void lite_async_put(struct lite_async *a)
+/**
+ * lite_async_put - give a reference back
+ * @a: call
+ *
+ * Context: process; nothing is locked: it may be the last of a ring.
+ */
+void lite_async_put(struct lite_async *a)
 {
 	kref_put(&a->ref, lite_async_release);
 }
+
+/**
+ * lite_collectors_wake - there is news for those who wait in COLLECT
+ * @file: open file's; its lock is held
+ * @group: of calls
+ */
+void lite_collectors_wake(struct lite_rpc_file *file, u32 group)
+{
+	struct lite_collector *c;
+
+	lockdep_assert_held(&file->lock);
+	list_for_each_entry(c, &file->collectors, list) {
+		if (c->group == group)
+			complete(&c->news);
+	}
+}
+
+/* ---- ending -------------------------------------------------------------- */
 
 /*
  * From the list of calls to that of those that have ended. It may be collected,
@@ -69,9 +80,50 @@ static void lite_async_to_ended(struct lite_async *a)
 	struct lite_rpc_file *file = a->file;
 
 	spin_lock(&file->lock);
+	a->state = LITE_ASYNC_ENDED;
 	list_move_tail(&a->list, &file->ended);
-	wake_up_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
+	if (!a->dropped)
+		lite_collectors_wake(file, a->group);
+	if (!a->group)
+		wake_up_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
 	spin_unlock(&file->lock);
+}
+
+/**
+ * lite_async_unlist - a call is over
+ * @a: its file's lock is held; the list's reference is the caller's then
+ */
+void lite_async_unlist(struct lite_async *a)
+{
+	struct lite_rpc_file *file = a->file;
+
+	lockdep_assert_held(&file->lock);
+	list_del_init(&a->list);
+	file->n_calls--;
+	/* Others may wait for what does not come any more. */
+	lite_collectors_wake(file, a->group);
+}
+
+/**
+ * lite_async_reap - to be called by all who may have ended a call, or found it ended
+ * @a: the caller has a reference
+ *
+ * Context: process; nothing is locked.
+ */
+void lite_async_reap(struct lite_async *a)
+{
+	struct lite_rpc_file *file = a->file;
+	bool mine;
+
+	spin_lock(&file->lock);
+	mine = a->dropped && a->state == LITE_ASYNC_ENDED;
+	if (mine) {
+		a->state = LITE_ASYNC_GIVEN;
+		lite_async_unlist(a);
+	}
+	spin_unlock(&file->lock);
+	if (mine)
+		lite_async_put(a);
 }
 
 static void lite_async_copy_work(struct work_struct *work)
@@ -80,10 +132,9 @@ static void lite_async_copy_work(struct work_struct *work)
 	struct lite_rcall *call = &a->call;
 
 	memcpy(a->reply, lite_rcall_reply(call), call->reply_len);
-	spin_lock(&call->bind->rp->lock);
-	lite_slot_free(call->bind, call->slot);
-	spin_unlock(&call->bind->rp->lock);
+	lite_rcall_free_slot(call);
 	lite_async_to_ended(a);
+	lite_async_reap(a);
 	lite_async_put(a);
 }
 
@@ -96,20 +147,131 @@ static void lite_async_ended(struct lite_rcall *call)
 
 	if (reply && call->reply_len > LITE_ASYNC_COPY) {
 		kref_get(&a->ref);
+		spin_lock(&a->file->lock);
+		a->state = LITE_ASYNC_ENDING;
+		spin_unlock(&a->file->lock);
 		queue_work(call->svc->wq, &a->copy_work);
 		return;
 	}
 	if (reply)
 		memcpy(a->reply, lite_rcall_reply(call), call->reply_len);
 	lite_slot_free(call->bind, call->slot);
+	call->slot = LITE_NO_SLOT;
 	lite_async_to_ended(a);
+}
+
+/* Run begin_work, with a reference. */
+static void lite_async_kick(struct lite_async *a)
+{
+	kref_get(&a->ref);
+	/* If it was to run anyway, that has one. */
+	if (mod_delayed_work(a->file->svc->begin_wq, &a->begin_work, 0))
+		kref_put(&a->ref, lite_async_release);
+}
+
+/**
+ * lite_async_may_end - is it the caller's to end a call?
+ * @a: its file's lock is held
+ * @err: why
+ *
+ * Return: true: lite_async_end() is to follow, with a reference that this has taken.
+ */
+bool lite_async_may_end(struct lite_async *a, int err)
+{
+	lockdep_assert_held(&a->file->lock);
+	if (a->state == LITE_ASYNC_QUEUED && !a->stop)
+		a->stop = err;
+	else if (a->state == LITE_ASYNC_BEGUN)
+		a->state = LITE_ASYNC_ENDING;
+	else
+		return false;
+	kref_get(&a->ref);
+	return true;
+}
+
+/**
+ * lite_async_end - end a call
+ * @a: lite_async_may_end(); the reference is put
+ * @err: as there
+ *
+ * Context: process; nothing is locked.
+ */
+void lite_async_end(struct lite_async *a, int err)
+{
+	if (a->stop)
+		lite_async_kick(a);
+	else if (lite_rcall_abandon(&a->call, err))
+		lite_async_to_ended(a);
+	lite_async_reap(a);
+	lite_async_put(a);
 }
 
 /* ---- beginning ----------------------------------------------------------- */
 
+static void lite_async_begin_work(struct work_struct *work)
+{
+	struct lite_async *a = container_of(to_delayed_work(work),
+					    struct lite_async, begin_work);
+	struct lite_rpc_file *file = a->file;
+	struct mem_cgroup *memcg;
+	bool queued, mine;
+	int err, stop;
+
+	spin_lock(&file->lock);
+	queued = a->state == LITE_ASYNC_QUEUED;
+	err = a->stop;
+	spin_unlock(&file->lock);
+	if (!queued)
+		goto put;
+	if (err) {
+		lite_rcall_unqueue(&a->call);
+	} else {
+		memcg = set_active_memcg(a->memcg);
+		err = lite_rcall_begin(&a->call);
+		set_active_memcg(memcg);
+	}
+	/* In line: lite_async_in_turn() comes, or has come. */
+	if (err == -EINPROGRESS)
+		goto put;
+	/* The reference goes with it, unless it is to run sooner. */
+	if (err == -ESTALE &&
+	    queue_delayed_work(file->svc->begin_wq, &a->begin_work,
+			       LITE_ASYNC_AGAIN))
+		return;
+	if (err == -ESTALE)
+		goto put;
+	if (!err) {
+		/* It is not sent again. */
+		lite_bulk_put(a->call.bulk);
+		a->call.bulk = NULL;
+	}
+	spin_lock(&file->lock);
+	stop = a->stop;
+	/* Else it has ended. */
+	mine = a->state == LITE_ASYNC_QUEUED;
+	if (mine)
+		a->state = err || stop ? LITE_ASYNC_ENDING : LITE_ASYNC_BEGUN;
+	spin_unlock(&file->lock);
+	if (err) {
+		a->call.err = err;
+		lite_async_to_ended(a);
+	} else if (mine && stop && lite_rcall_abandon(&a->call, stop)) {
+		lite_async_to_ended(a);
+	}
+	lite_async_reap(a);
+put:
+	lite_async_put(a);
+}
+
+/* Under rp->lock. */
+static void lite_async_in_turn(struct lite_rcall *call)
+{
+	lite_async_kick(container_of(call, struct lite_async, call));
+}
+
 static struct lite_async *lite_async_alloc(struct lite_rpc_file *file,
 					   const struct lite_rcall *call,
-					   u64 cookie)
+					   const struct lite_ioc_rpc_call *c)
 {
 	struct lite_async *a = kzalloc(sizeof(*a), GFP_KERNEL_ACCOUNT);
 	u32 room = min_t(u32, call->room, LITE_RPC_BYTES_MAX);
@@ -127,16 +289,20 @@ static struct lite_async *lite_async_alloc(struct lite_rpc_file *file,
 		kref_get(&a->call.bulk->ref);
 	a->call.ended = lite_async_ended;
 	init_completion(&a->call.done);
-	a->cookie = cookie;
+	a->group = c->group;
+	a->owner = current->files;
+	a->cookie = c->cookie;
+	a->to = c->reply;
 	kref_init(&a->ref);
 	kref_get(&a->ref); /* the list's, and ours */
 	INIT_WORK(&a->copy_work, lite_async_copy_work);
+	INIT_DELAYED_WORK(&a->begin_work, lite_async_begin_work);
 	a->file = file;
 	kref_get(&file->ref);
 	return a;
 }
 
-static int lite_async_enter(struct lite_async *a)
+static int lite_async_enter(struct lite_async *a, enum lite_async_state state)
 {
 	struct lite_rpc_file *file = a->file;
 	int err = 0;
@@ -148,18 +314,24 @@ static int lite_async_enter(struct lite_async *a)
 		err = -EMFILE;
 	if (!err) {
 		file->n_calls++;
+		a->state = state;
 		list_add_tail(&a->list, &file->calls);
 	}
 	spin_unlock(&file->lock);
+	/* The list's reference. */
+	if (err)
+		lite_async_put(a);
 	return err;
 }
 
+/* Its time-out counts from now on. */
 static void lite_async_expect(struct lite_async *a)
 {
 	struct lite_rpc_file *file = a->file;
 
 	spin_lock(&file->lock);
-	a->begun = true;
+	if (a->state == LITE_ASYNC_NEW)
+		a->state = LITE_ASYNC_BEGUN;
 	if (!file->expiring ||
 	    time_before(a->call.deadline, file->expire_at)) {
 		file->expiring = true;
@@ -171,20 +343,16 @@ static void lite_async_expect(struct lite_async *a)
 }
 
 static int lite_async_try(struct lite_rpc_file *file, struct lite_rcall *call,
-			  u64 cookie)
+			  const struct lite_ioc_rpc_call *c)
 {
-	struct lite_async *a = lite_async_alloc(file, call, cookie);
-	bool off = false;
+	struct lite_async *a = lite_async_alloc(file, call, c);
 	int err;
 
 	if (IS_ERR(a))
 		return PTR_ERR(a);
-	err = lite_async_enter(a);
-	if (err) {
-		lite_async_put(a);
-		lite_async_put(a);
-		return err;
-	}
+	err = lite_async_enter(a, LITE_ASYNC_NEW);
+	if (err)
+		goto put;
 	err = lite_rcall_begin(&a->call);
 	call->missing = err && a->call.missing;
 	/* That is not the reader's: the caller's stack. */
@@ -196,14 +364,65 @@ static int lite_async_try(struct lite_rpc_file *file, struct lite_rcall *call,
 		lite_async_expect(a);
 	} else {
 		spin_lock(&file->lock);
-		list_del(&a->list);
-		file->n_calls--;
-		off = !file->n_calls;
+		lite_async_unlist(a);
 		spin_unlock(&file->lock);
 		lite_async_put(a);
-		/* Somebody may wait for the last one. */
-		if (off)
-			wake_up_all(&file->wait);
+	}
+put:
+	lite_async_put(a);
+	return err;
+}
+
+/* A copy of a request; NULL: there is nothing to copy. */
+static void *lite_async_copy(const struct lite_rcall *call)
+{
+	size_t done = 0, n = call->bulk ? 0 : call->length;
+	void *request;
+	int err = 0;
+
+	if (!n)
+		return NULL;
+	request = kvmalloc(n, GFP_KERNEL_ACCOUNT);
+	if (!request)
+		return ERR_PTR(-ENOMEM);
+	while (done < n && !err) {
+		done += lite_buf_copy_nofault(&call->request, done,
+					      request + done, n - done, true);
+		if (done < n)
+			err = lite_user_fault_in(&call->request, done, n, true);
+	}
+	if (!err)
+		return request;
+	kvfree(request);
+	return ERR_PTR(err);
+}
+
+/* What begins it has nothing of the caller's. */
+static int lite_async_queue(struct lite_rpc_file *file,
+			    const struct lite_rcall *call,
+			    const struct lite_ioc_rpc_call *c)
+{
+	void *request = lite_async_copy(call);
+	struct lite_async *a;
+	int err;
+
+	if (IS_ERR(request))
+		return PTR_ERR(request);
+	a = lite_async_alloc(file, call, c);
+	if (IS_ERR(a)) {
+		kvfree(request);
+		return PTR_ERR(a);
+	}
+	a->request = request;
+	a->memcg = get_mem_cgroup_from_mm(current->mm);
+	a->cred = *call->cred;
+	a->call.cred = &a->cred;
+	a->call.request = (struct lite_buf){ .k = request };
+	a->call.in_turn = lite_async_in_turn;
+	err = lite_async_enter(a, LITE_ASYNC_QUEUED);
+	if (!err) {
+		lite_async_expect(a);
+		lite_async_kick(a);
 	}
 	lite_async_put(a);
 	return err;
@@ -214,19 +433,42 @@ static int lite_async_try(struct lite_rpc_file *file, struct lite_rcall *call,
  * shutting its files waits for calls.
  */
 static int lite_async_begin(struct lite_rpc_file *file, struct lite_rcall *call,
-			    u64 cookie)
+			    const struct lite_ioc_rpc_call *c)
 {
+	u32 flags = call->flags;
 	int err = lite_rcall_prepare(call);
 
+	if (flags & LITE_RPC_QUEUE)
+		call->flags |= LITE_RPC_NOWAIT | LITE_RCALL_TRY;
 	while (!err) {
 		call->missing = false;
-		err = lite_async_try(file, call, cookie);
+		err = lite_async_try(file, call, c);
 		if (!err || !call->missing)
 			break;
 		err = lite_rcall_fault_in(call);
 	}
+	call->flags = flags;
+	if (err == -EAGAIN && flags & LITE_RPC_QUEUE)
+		err = lite_async_queue(file, call, c);
 	lite_rcall_drop(call);
 	return err;
+}
+
+static int lite_file_call_check(const struct lite_ioc_rpc_call *c)
+{
+	u32 how = c->flags & (LITE_RPC_ONEWAY | LITE_RPC_ASYNC);
+
+	if (c->flags & ~(LITE_RPC_NOWAIT | LITE_RPC_ONEWAY | LITE_RPC_ASYNC |
+			 LITE_RPC_QUEUE))
+		return -EOPNOTSUPP;
+	if (!c->function || c->function > LITE_FUNCTION_MAX ||
+	    c->node > LITE_NODE_ID_MAX || !lite_timeout_ok(c->timeout_ms) ||
+	    how == (LITE_RPC_ONEWAY | LITE_RPC_ASYNC))
+		return -EINVAL;
+	if (!(how & LITE_RPC_ASYNC) &&
+	    (c->group || c->flags & LITE_RPC_QUEUE))
+		return -EINVAL;
+	return c->request_len > LITE_RPC_BULK_MAX ? -E2BIG : 0;
 }
 
 /**
@@ -254,247 +496,21 @@ int lite_file_call(struct lite_rpc_file *file, struct lite_ioc_rpc_call *c,
 		.flags = c->flags,
 		.svc = file->svc,
 	};
-	int err;
+	int err = lite_file_call_check(c);
 
 	c->reply_len = 0;
 	c->status = 0;
-	if (c->flags & ~(LITE_RPC_NOWAIT | LITE_RPC_ONEWAY | LITE_RPC_ASYNC) ||
-	    c->reserved)
-		return -EOPNOTSUPP;
-	if (!c->function || c->function > LITE_FUNCTION_MAX ||
-	    c->node > LITE_NODE_ID_MAX ||
-	    !lite_timeout_ok(c->timeout_ms) ||
-	    (c->flags & LITE_RPC_ONEWAY && c->flags & LITE_RPC_ASYNC))
-		return -EINVAL;
-	if (c->request_len > LITE_RPC_BULK_MAX)
-		return -E2BIG;
+	if (err)
+		return err;
 	if (c->flags & LITE_RPC_ONEWAY)
 		call.room = 0;
 	call.deadline = lite_call_deadline(c->timeout_ms, &call.flags);
 	call.registration = lite_file_found(file, c->node, c->function);
 	if (c->flags & LITE_RPC_ASYNC)
-		return lite_async_begin(file, &call, c->cookie);
+		return lite_async_begin(file, &call, c);
 	err = lite_service_call(file->svc, &call, &reply);
 	c->reply_len = call.reply_len;
 	c->status = call.user;
 	return err;
 }
 
-/* ---- collecting ---------------------------------------------------------- */
-
-/* NULL: none has ended. */
-static struct lite_async *lite_async_first(struct lite_rpc_file *file, u32 room,
-					   int *err)
-{
-	struct lite_async *a;
-
-	spin_lock(&file->lock);
-	a = list_first_entry_or_null(&file->ended, struct lite_async, list);
-	*err = 0;
-	if (!a && !file->n_calls)
-		*err = -ENOENT;
-	else if (!a)
-		*err = -EAGAIN;
-	else if (!a->call.err && a->call.status == LITE_RPC_OK &&
-		 a->call.reply_len > room)
-		*err = -EMSGSIZE;
-	if (a && !*err)
-		list_del_init(&a->list);
-	else if (a)
-		kref_get(&a->ref);
-	spin_unlock(&file->lock);
-	return a;
-}
-
-static int lite_async_await(struct lite_rpc_file *file, unsigned long deadline)
-{
-	long left = lite_jiffies_left(deadline);
-
-	left = wait_event_interruptible_timeout(
-		file->wait,
-		!list_empty_careful(&file->ended) ||
-			!READ_ONCE(file->n_calls) ||
-			READ_ONCE(file->svc->stopping),
-		left);
-	if (READ_ONCE(file->svc->stopping))
-		return -ENODEV;
-	if (left > 0)
-		return 0;
-	return left ? -EINTR : -ETIMEDOUT;
-}
-
-/* Its reply, as far as the user's memory is there; others may collect it else. */
-static size_t lite_async_give(struct lite_async *a, const struct lite_buf *to,
-			      size_t n)
-{
-	struct lite_rpc_file *file = a->file;
-	size_t done = 0;
-
-	if (a->call.by_reference && n) {
-		/* Ours alone, since the answer came. */
-		lite_bulk_unmap(a->call.reply_bulk);
-		done = lite_bulk_copy_nofault(a->call.reply_bulk, to, 0, n,
-					      false);
-	} else if (n) {
-		done = lite_buf_copy_nofault(to, 0, a->reply, n, false);
-	}
-	spin_lock(&file->lock);
-	if (done == n) {
-		file->n_calls--;
-	} else {
-		list_add(&a->list, &file->ended);
-		wake_up_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
-	}
-	spin_unlock(&file->lock);
-	return done;
-}
-
-/**
- * lite_file_collect - a call that has ended
- * @file: open file's
- * @c: where the reply goes; results are set
- * @gate: the node
- *
- * Context: may sleep; a signal ends waiting.
- * Return: 0 or a negative errno as LITE_IOC_RPC_COLLECT.
- */
-int lite_file_collect(struct lite_rpc_file *file,
-		      struct lite_ioc_rpc_collect *c, struct lite_gate *gate)
-{
-	struct lite_buf to = { .gate = gate, .user = true, .u = c->reply };
-	unsigned long deadline = lite_serve_deadline(c->timeout_ms);
-	struct lite_async *a;
-	int err, result;
-	size_t n, done;
-
-	if (c->flags & ~LITE_RPC_NOWAIT || c->reserved)
-		return -EOPNOTSUPP;
-	if (!lite_timeout_ok(c->timeout_ms))
-		return -EINVAL;
-again:
-	for (;;) {
-		a = lite_async_first(file, c->reply_room, &err);
-		if (err != -EAGAIN ||
-		    lite_serve_nowait(c->flags, c->timeout_ms))
-			break;
-		err = lite_async_await(file, deadline);
-		if (err)
-			return err;
-	}
-	if (!a)
-		return err;
-	result = lite_rcall_result(&a->call);
-	c->reply_len = !a->call.err ? a->call.reply_len : 0;
-	c->status = a->call.user;
-	c->error = result;
-	c->node = a->call.node;
-	c->function = a->call.function;
-	c->cookie = a->cookie;
-	if (err) {
-		/* Too long: it is still on the list. */
-		lite_async_put(a);
-		return err;
-	}
-	n = result ? 0 : c->reply_len;
-	done = lite_async_give(a, &to, n);
-	if (done < n) {
-		/* It is not ours while user memory is waited for. */
-		err = lite_user_fault_in(&to, done, n, false);
-		if (err)
-			return err;
-		goto again;
-	}
-	/* Others may wait for what does not come any more. */
-	wake_up_all(&file->wait);
-	trace_lite_rpc(c->node, c->function, a->call.length, c->reply_len,
-		       result);
-	if (result == -ECONNREFUSED)
-		lite_bind_close(a->call.bind);
-	lite_async_put(a);
-	return 0;
-}
-
-/* ---- the end ------------------------------------------------------------- */
-
-/* One that is to be ended, with a reference; NULL: none. */
-static struct lite_async *lite_async_late(struct lite_rpc_file *file, bool all)
-{
-	struct lite_async *a, *found = NULL;
-	unsigned long next = 0;
-	bool more = false;
-
-	spin_lock(&file->lock);
-	list_for_each_entry(a, &file->calls, list) {
-		if (!a->begun)
-			continue;
-		if (all || time_after_eq(jiffies, a->call.deadline)) {
-			found = a;
-			kref_get(&a->ref);
-			/* Once: it ends now, or is ending. */
-			a->begun = false;
-			break;
-		}
-		if (!more || time_before(a->call.deadline, next))
-			next = a->call.deadline;
-		more = true;
-	}
-	if (!found && !all) {
-		file->expiring = more;
-		file->expire_at = next;
-		if (more)
-			mod_delayed_work(file->svc->wq, &file->expire,
-					 lite_jiffies_left(next));
-	}
-	spin_unlock(&file->lock);
-	return found;
-}
-
-/**
- * lite_async_expire_work - end calls that take too long
- * @work: of a file
- */
-void lite_async_expire_work(struct work_struct *work)
-{
-	struct lite_rpc_file *file = container_of(to_delayed_work(work),
-						  struct lite_rpc_file, expire);
-	struct lite_async *a;
-
-	while ((a = lite_async_late(file, READ_ONCE(file->shut)))) {
-		if (lite_rcall_abandon(&a->call, -ETIMEDOUT))
-			lite_async_to_ended(a);
-		lite_async_put(a);
-	}
-}
-
-/**
- * lite_async_shut - nobody collects anything any more
- * @file: shut
- *
- * Context: may sleep.
- */
-void lite_async_shut(struct lite_rpc_file *file)
-{
-	struct lite_async *a;
-
-	cancel_delayed_work_sync(&file->expire);
-	while ((a = lite_async_late(file, true))) {
-		if (lite_rcall_abandon(&a->call, -ENODEV))
-			lite_async_to_ended(a);
-		lite_async_put(a);
-	}
-	/* Replies that are being copied just now. */
-	wait_event(file->wait, list_empty_careful(&file->calls));
-	for (;;) {
-		spin_lock(&file->lock);
-		a = list_first_entry_or_null(&file->ended, struct lite_async,
-					     list);
-		if (a) {
-			list_del_init(&a->list);
-			file->n_calls--;
-		}
-		spin_unlock(&file->lock);
-		if (!a)
-			return;
-		lite_async_put(a);
-	}
-}

@@ -334,9 +334,14 @@ static int lite_bind_local(struct lite_bind *bind)
 	return err;
 }
 
+/* The maker's signal or time-out is not that of other callers: they retry. */
+static int lite_bind_befell(int err)
+{
+	return err == -EINTR || err == -ETIMEDOUT ? -ESTALE : err;
+}
+
 /*
- * Bind a NEW entry. On failure the tables' reference is dropped here, unless
- * the end of the connection has dropped it.
+ * Bind a NEW entry. On failure the tables' reference is the caller's.
  */
 static int lite_bind_make(struct lite_bind *bind, struct lite_rcall *call)
 {
@@ -367,6 +372,8 @@ static int lite_bind_make(struct lite_bind *bind, struct lite_rcall *call)
 		bind->state = LITE_BIND_DEAD;
 		list_del_init(&bind->list);
 	}
+	/* They look again. */
+	lite_line_end(bind, lite_bind_befell(bind->err) ?: -ESTALE);
 	spin_unlock(&rp->lock);
 	complete_all(&bind->ready);
 	if (!err && !dead) {
@@ -428,10 +435,7 @@ static int lite_bind_await(struct lite_bind *bind, struct lite_rcall *call)
 	ret = lite_wait_done_timeout(&bind->ready, call->deadline - now);
 	if (ret <= 0)
 		return ret ? -EINTR : -ETIMEDOUT;
-	/* The maker's signal or time-out is not ours: retry. */
-	if (bind->err == -EINTR || bind->err == -ETIMEDOUT)
-		return -ESTALE;
-	return bind->err;
+	return lite_bind_befell(bind->err);
 }
 
 static int lite_bind_in(struct lite_rpc_peer *rp, struct lite_rcall *call)
@@ -459,6 +463,11 @@ static int lite_bind_in(struct lite_rpc_peer *rp, struct lite_rcall *call)
 		kref_get(&bind->ref);
 		/* If not LIVE, the maker's fields are not visible yet. */
 		ready = bind->state == LITE_BIND_LIVE;
+		if (!ready && call->in_turn) {
+			call->bind = bind;
+			lite_line_enter_new(call);
+			err = -EINPROGRESS;
+		}
 	} else if (rp->dead) {
 		err = -EHOSTDOWN;
 	} else {
@@ -489,7 +498,8 @@ static int lite_bind_in(struct lite_rpc_peer *rp, struct lite_rcall *call)
  *
  * Context: may sleep; killable.
  * Return: 0; -ESTALE: try again; -EHOSTDOWN, -EHOSTUNREACH, -ECONNREFUSED,
- * -ENOBUFS, -ENOMEM, -ETIMEDOUT, -EINTR; with LITE_RCALL_TRY: -EAGAIN.
+ * -ENOBUFS, -ENOMEM, -ETIMEDOUT, -EINTR; with LITE_RCALL_TRY: -EAGAIN;
+ * -EINPROGRESS: another call is binding it, see lite_line_take().
  */
 int lite_bind_get(struct lite_rcall *call)
 {

@@ -8,8 +8,7 @@
  *
  * Recovery: nothing that was posted is ever posted again. What was not, because
  * the session had ended, or what came to a server's kernel that says nobody has
- * seen it, is tried again in the next session, or ring. Who gives up leaves
- * its slot ABANDONED, and CANCEL gets it back.
+ * seen it, is tried again in the next session, or ring. How calls end: end.c.
  *
  * While user memory is waited for, nothing is kept, neither record nor ring, and
  * the node is let go: it may be stopped meanwhile.
@@ -95,13 +94,6 @@ static void lite_rcall_header(struct lite_rcall *call, u32 list,
 	};
 }
 
-static void lite_rcall_give_up_slot(struct lite_rcall *call)
-{
-	spin_lock(&call->bind->rp->lock);
-	lite_slot_free(call->bind, call->slot);
-	spin_unlock(&call->bind->rp->lock);
-}
-
 /*
  * From here on it can end. A message belongs to nobody from before it is
  * posted. -ESTALE: the connection is dying; the slot is free again.
@@ -133,16 +125,16 @@ static int lite_rcall_arm(struct lite_rcall *call)
  * A peer that lies may have answered what it never got. Then the slot may be
  * another call's by now: @seq says whether it is still ours.
  */
-static int lite_rcall_disarm(struct lite_rcall *call, u64 seq)
+static int lite_rcall_disarm(struct lite_rcall *call, u32 slot, u64 seq)
 {
 	struct lite_bind *bind = call->bind;
-	struct lite_bind_slot *s = &bind->slot[call->slot];
+	struct lite_bind_slot *s = &bind->slot[slot];
 	int err = -ESTALE;
 
 	spin_lock(&bind->rp->lock);
 	if (s->seq == seq && s->state != LITE_BIND_FREE &&
 	    (s->state != LITE_BIND_ENDED || !call->ended))
-		lite_slot_free(bind, call->slot);
+		lite_slot_free(bind, slot);
 	else if (call->ended)
 		err = 0;
 	spin_unlock(&bind->rp->lock);
@@ -153,7 +145,7 @@ static int lite_rcall_post(struct lite_rcall *call)
 {
 	struct lite_bind *bind = call->bind;
 	struct lite_bind_slot *s = &bind->slot[call->slot];
-	u32 unit = s->unit, offset, chunk, list;
+	u32 slot = call->slot, unit = s->unit, offset, chunk, list;
 	u64 seq = s->seq, raddr = 0;
 	int err;
 
@@ -174,16 +166,14 @@ static int lite_rcall_post(struct lite_rcall *call)
 						      bind->index, unit),
 				 false);
 	/* The session is over: what is not sent may be in the next one. */
-	return err ? lite_rcall_disarm(call, seq) : 0;
+	return err ? lite_rcall_disarm(call, slot, seq) : 0;
 }
 
-/* One try in one ring. -ESTALE: another one, nothing has been sent. */
-static int lite_rcall_try(struct lite_rcall *call)
+/* A ring, and a place there. */
+static int lite_rcall_place(struct lite_rcall *call)
 {
-	struct lite_bind_slot *s;
-	int err;
+	int err = lite_bind_get(call);
 
-	err = lite_bind_get(call);
 	if (err)
 		return err;
 	err = lite_bind_may_call(call->bind, call);
@@ -196,27 +186,51 @@ static int lite_rcall_try(struct lite_rcall *call)
 	}
 	if (!err)
 		err = lite_rcall_bulk_room(call);
-	if (!err)
-		err = lite_line_take(call);
-	if (err)
-		goto put;
-	s = &call->bind->slot[call->slot];
-	err = lite_rcall_copy(call, lite_area_at(call->bind->area, s->unit) +
-					    LITE_RPC_HEADER);
-	if (err) {
-		lite_rcall_give_up_slot(call);
-		goto put;
+	return err ?: lite_line_take(call);
+}
+
+/* One try in one ring. -ESTALE: another one, nothing has been sent. */
+static int lite_rcall_try(struct lite_rcall *call)
+{
+	struct lite_bind_slot *s;
+	int err;
+
+	/* Maybe it has one, and is, or was, in its line. */
+	err = call->bind ? lite_line_look(call, 0) : lite_rcall_place(call);
+	if (err == -EINPROGRESS)
+		return err;
+	if (!err) {
+		s = &call->bind->slot[call->slot];
+		err = lite_rcall_copy(call, lite_area_at(call->bind->area,
+							 s->unit) +
+						    LITE_RPC_HEADER);
+		if (!err)
+			err = lite_rcall_post(call);
+		else
+			lite_rcall_free_slot(call);
 	}
-	err = lite_rcall_post(call);
 	if (!err)
 		return 0;
-put:
-	lite_bind_put(call->bind);
-	call->bind = NULL;
+	lite_rcall_unbind(call);
 	/* Nor that while user memory is waited for. */
 	if (call->missing)
 		lite_rcall_drop(call);
 	return err;
+}
+
+/**
+ * lite_rcall_unqueue - begin a call no more that is, or was, in line
+ * @call: lite_rcall_begin() has said -EINPROGRESS, or has not been called yet
+ *
+ * Context: process; nothing is locked.
+ */
+void lite_rcall_unqueue(struct lite_rcall *call)
+{
+	if (!call->bind)
+		return;
+	if (!lite_line_look(call, -ECANCELED))
+		lite_rcall_free_slot(call);
+	lite_rcall_unbind(call);
 }
 
 /**
@@ -227,7 +241,9 @@ put:
  * Return: 0: it is under way, and @call->bind and @call->slot are set; else a
  * negative errno as LITE_IOC_RPC_CALL: it was not sent, and nothing is held; if
  * it is @missing some of the request, see lite_rcall_fault_in(). With
- * LITE_RCALL_TRY, -EAGAIN: who may wait has to try.
+ * LITE_RCALL_TRY, -EAGAIN: who may wait has to try. With @in_turn, -EINPROGRESS: it
+ * is in line, and is to be begun again when that is called; -ESTALE: the node is
+ * suspect: again later.
  */
 int lite_rcall_begin(struct lite_rcall *call)
 {
@@ -256,6 +272,9 @@ int lite_rcall_begin(struct lite_rcall *call)
 		if ((err != -ESTALE && err != -EHOSTDOWN) ||
 		    ++tries >= LITE_RCALL_TRIES)
 			break;
+		if (call->in_turn &&
+		    lite_cluster_is_suspect(svc->cl, call->node))
+			return -ESTALE;
 		if (call->flags & LITE_RCALL_TRY)
 			return -EAGAIN;
 		now = jiffies;
@@ -271,259 +290,96 @@ int lite_rcall_begin(struct lite_rcall *call)
 
 /* ---- waiting ------------------------------------------------------------- */
 
-/**
- * lite_rcall_heed - look whether what was posted fails, as nobody else does
- * @call: under way, or ended
- *
- * Keeps the connection from going: not for longer than the call is waited for.
- *
- * Context: process.
- * Return: true: lite_rcall_unheed() is to follow; false: its connection is dying,
- * which tells those who wait, or there is none.
- */
-bool lite_rcall_heed(const struct lite_rcall *call)
+static int lite_rcall_await(struct lite_rcall *call, u64 awake_ns,
+			    unsigned long timeout)
 {
-	struct lite_conn *conn = call->bind->rp->conn;
+	long ret = lite_poller_await(&call->svc->fab->poller, &call->done,
+				     awake_ns, lite_wait_state(), timeout);
 
-	if (!conn || !lite_conn_tryget(conn))
-		return false;
-	atomic_inc(&conn->qp[0].scq->sleepers);
-	lite_cq_arm(conn->qp[0].scq);
-	return true;
-}
-
-/**
- * lite_rcall_unheed - the counterpart of lite_rcall_heed()
- * @call: call
- *
- * Context: process.
- */
-void lite_rcall_unheed(const struct lite_rcall *call)
-{
-	struct lite_conn *conn = call->bind->rp->conn;
-
-	atomic_dec(&conn->qp[0].scq->sleepers);
-	lite_conn_put_live(conn);
-}
-
-/**
- * lite_service_await - wait for news of calls
- * @svc: node's
- * @news: what to wait for; it is not used up
- * @awake_ns: so long awake
- * @killable: a fatal signal ends the wait
- * @timeout: jiffies
- *
- * Context: may sleep.
- * Return: 0; -ETIMEDOUT, -EINTR.
- */
-int lite_service_await(struct lite_service *svc, struct completion *news,
-		       u64 awake_ns, bool killable, unsigned long timeout)
-{
-	unsigned int state = killable ? lite_wait_state() :
-					TASK_UNINTERRUPTIBLE;
-	long ret;
-
-	ret = lite_poller_await(&svc->fab->poller, news, awake_ns, state,
-				timeout);
 	if (ret > 0)
 		return 0;
 	return ret ? -EINTR : -ETIMEDOUT;
 }
 
-/**
- * lite_rcall_wait - wait for the end of a call
- * @call: begun; not a message
- * @killable: a fatal signal ends the wait
- *
- * On return it has ended, or its slot is not its any more: @call->err.
- *
- * Context: may sleep.
+/*
+ * Look whether what was posted fails, too, as nobody else does. That keeps the
+ * connection from going; one that is dying ends the call.
  */
-void lite_rcall_wait(struct lite_rcall *call, bool killable)
+static int lite_rcall_await_long(struct lite_rcall *call)
+{
+	struct lite_conn *conn = call->bind->rp->conn;
+	bool live = conn && lite_conn_tryget(conn);
+	int err;
+
+	if (live) {
+		atomic_inc(&conn->qp[0].scq->sleepers);
+		lite_cq_arm(conn->qp[0].scq);
+	}
+	err = lite_rcall_await(call, 0, lite_jiffies_left(call->deadline));
+	if (live) {
+		atomic_dec(&conn->qp[0].scq->sleepers);
+		lite_conn_put_live(conn);
+	}
+	return err;
+}
+
+/* For the end of a call: how it has ended. */
+static int lite_rcall_wait(struct lite_rcall *call)
 {
 	unsigned long left = lite_jiffies_left(call->deadline);
 	struct lite_pace *pace = &call->bind->pace;
 	struct lite_pace_wait wait;
-	bool heed;
 	int err;
 
 	lite_pace_begin(pace, &wait, false);
-	err = lite_service_await(call->svc, &call->done, wait.awake_ns,
-				 killable, min_t(unsigned long, left,
-						 LITE_HEED_AFTER));
-	if (err == -ETIMEDOUT && left > LITE_HEED_AFTER) {
-		heed = lite_rcall_heed(call);
-		err = lite_service_await(call->svc, &call->done, 0, killable,
-					 lite_jiffies_left(call->deadline));
-		if (heed)
-			lite_rcall_unheed(call);
-	}
-	if (err && lite_rcall_abandon(call, err))
-		return;
-	lite_pace_end(pace, &wait);
-}
-
-/**
- * lite_rcall_abandon - wait no more
- * @call: under way
- * @err: why
- *
- * Context: process.
- * Return: true: its slot is not its any more; false: it has ended meanwhile.
- */
-bool lite_rcall_abandon(struct lite_rcall *call, int err)
-{
-	struct lite_rpc_peer *rp = call->bind->rp;
-	struct lite_bind_slot *s = &call->bind->slot[call->slot];
-	bool left = false;
-
-	spin_lock(&rp->lock);
-	if (s->state == LITE_BIND_WAITING && s->call == call) {
-		s->state = LITE_BIND_ABANDONED;
-		s->call = NULL;
-		call->err = err;
-		left = true;
-		if (!rp->dead)
-			queue_work(rp->svc->wq, &rp->cancel_work);
-	}
-	spin_unlock(&rp->lock);
-	return left;
-}
-
-/**
- * lite_rcall_result - how a call has ended
- * @call: ended, or abandoned
- *
- * Return: 0 or a negative errno as LITE_IOC_RPC_CALL.
- */
-int lite_rcall_result(const struct lite_rcall *call)
-{
-	if (call->err)
-		return call->err;
-	switch (call->status) {
-	case LITE_RPC_OK:
-		return 0;
-	case LITE_RPC_REFUSED:
-		return -ECONNREFUSED;
-	case LITE_RPC_RESET:
-		return -ECONNRESET;
-	default:
-		return -EMSGSIZE;
-	}
-}
-
-/**
- * lite_rcall_reply - the reply of a call
- * @call: ended well, and not @by_reference; @call->reply_len bytes
- */
-const void *lite_rcall_reply(const struct lite_rcall *call)
-{
-	const struct lite_bind *bind = call->bind;
-
-	return lite_area_at(bind->area, bind->slot[call->slot].unit) +
-	       LITE_RPC_HEADER;
-}
-
-/**
- * lite_rcall_finish - give back what an ended call still has
- * @call: ended: its slot and its ring
- *
- * Context: process; nothing is locked.
- */
-void lite_rcall_finish(struct lite_rcall *call)
-{
-	lite_rcall_give_up_slot(call);
-	if (!call->err && call->status == LITE_RPC_REFUSED)
-		lite_bind_close(call->bind);
-	lite_bind_put(call->bind);
-	call->bind = NULL;
+	err = lite_rcall_await(call, wait.awake_ns,
+			       min_t(unsigned long, left, LITE_HEED_AFTER));
+	if (err == -ETIMEDOUT && left > LITE_HEED_AFTER)
+		err = lite_rcall_await_long(call);
+	if (!err || !lite_rcall_abandon(call, err))
+		lite_pace_end(pace, &wait);
+	return lite_rcall_result(call);
 }
 
 /* ---- calls from beginning to end ----------------------------------------- */
 
-/**
- * lite_rcall_fetch - the reply, as far as its place in user memory is present
- * @call: ended well; finished in any case
- * @to: where the reply goes
- * @copy: set to a copy of the reply if not all of it is there, else NULL
- * @done: set to the bytes that are; the rest is lite_rcall_store()'s
- *
- * Context: may sleep, but does not wait for user space. Nothing of the node is
- * held afterwards.
- * Return: 0 or -ENOMEM.
+/*
+ * The reply for the user. Nothing of the node is held while user memory is waited
+ * for: the call is finished, and what is missing comes from a copy.
  */
-int lite_rcall_fetch(struct lite_rcall *call, const struct lite_buf *to,
-		     void **copy, size_t *done)
+static int lite_rcall_deliver(struct lite_rcall *call,
+			      const struct lite_buf *to)
 {
-	size_t n = call->reply_len;
+	size_t done, n = call->reply_len;
+	void *copy = NULL;
 	int err = 0;
 
-	*copy = NULL;
 	if (unlikely(call->by_reference)) {
 		lite_rcall_finish(call);
 		/* Ours alone, since the answer came. */
 		lite_bulk_unmap(call->reply_bulk);
-		*done = lite_bulk_copy_nofault(call->reply_bulk, to, 0, n,
-					       false);
 		lite_bulk_put(call->bulk);
 		call->bulk = NULL;
-		return 0;
+		return lite_bulk_copy(call->reply_bulk, to, 0, n, false);
 	}
-	*done = lite_buf_copy_nofault(to, 0, (void *)lite_rcall_reply(call), n,
-				      false);
-	if (unlikely(*done < n)) {
-		*copy = kvmalloc(n, GFP_KERNEL_ACCOUNT);
-		if (*copy)
-			memcpy(*copy, lite_rcall_reply(call), n);
+	done = lite_buf_copy_nofault(to, 0, (void *)lite_rcall_reply(call), n,
+				     false);
+	if (unlikely(done < n)) {
+		copy = kvmalloc(n, GFP_KERNEL_ACCOUNT);
+		if (copy)
+			memcpy(copy, lite_rcall_reply(call), n);
 		else
 			err = -ENOMEM;
 	}
 	lite_rcall_finish(call);
 	lite_rcall_drop(call);
-	return err;
-}
-
-/**
- * lite_rcall_store - the rest of a reply
- * @call: fetched
- * @to: where it goes
- * @copy: from lite_rcall_fetch(); freed
- * @done: likewise: bytes that are there already
- *
- * Context: may sleep, and wait for user space.
- * Return: 0, -EFAULT, -EINTR; -ENODEV: the node has been stopped meanwhile.
- */
-int lite_rcall_store(const struct lite_rcall *call, const struct lite_buf *to,
-		     void *copy, size_t done)
-{
-	size_t n = call->reply_len;
-	int err = 0;
-
-	if (unlikely(call->by_reference))
-		return lite_bulk_copy(call->reply_bulk, to, done, n - done,
-				      false);
-	while (done < n && !err) {
+	while (unlikely(done < n) && !err) {
 		err = lite_user_fault_in(to, done, n, false);
 		if (!err)
 			done += lite_buf_copy_nofault(to, done, copy + done,
 						      n - done, false);
 	}
 	kvfree(copy);
-	return err;
-}
-
-/* The reply for the user. The call is finished in any case. */
-static int lite_rcall_deliver(struct lite_rcall *call,
-			      const struct lite_buf *to)
-{
-	void *copy;
-	size_t done;
-	int err;
-
-	err = lite_rcall_fetch(call, to, &copy, &done);
-	if (!err && unlikely(done < call->reply_len))
-		err = lite_rcall_store(call, to, copy, done);
 	return err;
 }
 
@@ -545,20 +401,14 @@ static int lite_service_call_on(struct lite_service *svc,
 		if (err)
 			return err;
 		if (call->flags & LITE_RPC_ONEWAY) {
-			lite_bind_put(call->bind);
+			lite_rcall_unbind(call);
 			return 0;
 		}
-		lite_rcall_wait(call, true);
-		err = lite_rcall_result(call);
+		err = lite_rcall_wait(call);
 		trace_lite_rpc(call->node, call->function, call->length,
 			       call->reply_len, err);
 		if (!err)
 			return lite_rcall_deliver(call, reply);
-		if (err == -EINTR || err == -ETIMEDOUT) {
-			/* The slot is not ours any more. */
-			lite_bind_put(call->bind);
-			return err;
-		}
 		lite_rcall_finish(call);
 		/* Seen by nobody: maybe somebody else serves it now. */
 		if (err != -ECONNREFUSED || ++tries >= LITE_RCALL_TRIES)

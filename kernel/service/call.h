@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The client's side of calls: bind.c, line.c, call.c, reply.c, cancel.c. The
- * story, and the locking, is in service.h.
+ * The client's side of calls: bind.c, line.c, call.c, end.c. The story, and the
+ * locking, is in service.h.
  */
 #ifndef _LITE_SERVICE_CALL_H
 #define _LITE_SERVICE_CALL_H
@@ -69,7 +69,7 @@ enum lite_bind_state {
  * @ready: completed when it is NEW no more
  * @list: in rp->binds
  * @line_list: in rp->lines, while there is somebody in @line
- * @line: struct lite_liner: who waits for room
+ * @line: struct lite_liner: who waits for room; or, NEW, for it to be bound
  * @index: number of the ring
  * @cookie: of the function
  * @depth: slots
@@ -118,6 +118,20 @@ struct lite_bind {
 };
 
 /**
+ * struct lite_liner - a call in the line of its ring
+ * @list: in bind->line, while @err is -EINPROGRESS
+ * @part: as of struct lite_bind_slot, until the slot has it
+ * @units: of the record that it needs
+ * @err: what has become of it; under rp->lock
+ */
+struct lite_liner {
+	struct list_head list;
+	struct lite_pool_part *part;
+	u32 units;
+	int err;
+};
+
+/**
  * struct lite_rcall - a call
  * @svc: node's
  * @node: of the server
@@ -131,17 +145,19 @@ struct lite_bind {
  * @reply_bulk: it, likewise
  * @by_reference: the reply is there
  * @flags: LITE_RPC_NOWAIT, LITE_RPC_ONEWAY, LITE_RCALL_TRY
+ * @liner: while it waits for a slot
  * @deadline: jiffies
  * @gate: the node, which is let go while user memory is waited for; or NULL
  * @bind: where it is, with a reference
- * @slot: its slot
+ * @slot: its slot; LITE_NO_SLOT: no more
  * @missing: it was not begun, for its request is not all in memory
  * @status: of the reply: enum lite_rpc_status
  * @user: what the server said
  * @reply_len: bytes of the reply
  * @err: or why there is none
- * @done: completed when it has ended
- * @ended: called instead, with rp->lock held; see async.c
+ * @done: completed when it has ended; and when it is in line no more
+ * @ended: called instead of the first, with rp->lock held; see async.c
+ * @in_turn: called instead of the second, likewise
  */
 struct lite_rcall {
 	struct lite_service *svc;
@@ -156,6 +172,7 @@ struct lite_rcall {
 	struct lite_bulk *reply_bulk;
 	bool by_reference;
 	u32 flags;
+	struct lite_liner liner;
 	unsigned long deadline;
 	struct lite_bind *bind;
 	u32 slot;
@@ -166,7 +183,10 @@ struct lite_rcall {
 	int err;
 	struct completion done;
 	void (*ended)(struct lite_rcall *call);
+	void (*in_turn)(struct lite_rcall *call);
 };
+
+#define LITE_NO_SLOT U32_MAX
 
 /* Of a caller that knows nothing but the number. */
 #define LITE_ANY_REGISTRATION U64_MAX
@@ -195,26 +215,23 @@ void lite_binds_down(struct lite_rpc_peer *rp);
 void lite_binds_gone(struct lite_rpc_peer *rp);
 
 int lite_line_take(struct lite_rcall *call);
+int lite_line_look(struct lite_rcall *call, int leave);
+void lite_line_enter_new(struct lite_rcall *call);
+void lite_line_move(struct lite_rpc_peer *rp);
 void lite_line_end(struct lite_bind *bind, int err);
 void lite_slot_drop(struct lite_bind_slot *s);
 void lite_slot_free(struct lite_bind *bind, u32 slot);
 void lite_slot_end(struct lite_bind *bind, u32 slot, int err);
 
 int lite_rcall_begin(struct lite_rcall *call);
+void lite_rcall_unqueue(struct lite_rcall *call);
 int lite_rcall_fault_in(const struct lite_rcall *call);
-int lite_service_await(struct lite_service *svc, struct completion *news,
-		       u64 awake_ns, bool killable, unsigned long timeout);
-bool lite_rcall_heed(const struct lite_rcall *call);
-void lite_rcall_unheed(const struct lite_rcall *call);
-void lite_rcall_wait(struct lite_rcall *call, bool killable);
 int lite_rcall_result(const struct lite_rcall *call);
 bool lite_rcall_abandon(struct lite_rcall *call, int err);
-const void *lite_rcall_reply(const struct lite_rcall *call);
+void lite_rcall_free_slot(struct lite_rcall *call);
+void lite_rcall_unbind(struct lite_rcall *call);
 void lite_rcall_finish(struct lite_rcall *call);
-int lite_rcall_fetch(struct lite_rcall *call, const struct lite_buf *to,
-		     void **copy, size_t *done);
-int lite_rcall_store(const struct lite_rcall *call, const struct lite_buf *to,
-		     void *copy, size_t done);
+const void *lite_rcall_reply(const struct lite_rcall *call);
 int lite_bind_on_reply(struct lite_rpc_peer *rp, u16 index, u16 slot,
 		       bool done);
 void lite_cancel_work(struct work_struct *work);

@@ -34,6 +34,8 @@ struct lite_rpc_file *lite_rpc_file_new(struct lite_service *svc)
 	spin_lock_init(&file->lock);
 	INIT_LIST_HEAD(&file->calls);
 	INIT_LIST_HEAD(&file->ended);
+	INIT_LIST_HEAD(&file->collectors);
+	lite_pace_init(&file->collect_pace, LITE_PACE_WORTH_PROGRAM_NS);
 	xa_init_flags(&file->found, XA_FLAGS_ACCOUNT);
 	INIT_DELAYED_WORK(&file->expire, lite_async_expire_work);
 	spin_lock(&svc->lock);
@@ -161,6 +163,7 @@ void lite_rpc_file_flush(struct lite_rpc_file *file, const void *owner)
 	spin_lock(&file->svc->lock);
 	lite_rpc_file_reset(file, owner);
 	spin_unlock(&file->svc->lock);
+	lite_async_flush(file, owner);
 }
 
 /**
@@ -219,8 +222,7 @@ __poll_t lite_rpc_file_poll(struct lite_rpc_file *file, struct file *filp,
 	poll_wait(filp, &file->wait, table);
 	if (READ_ONCE(file->svc->stopping))
 		return EPOLLERR | EPOLLHUP;
-	if (!list_empty_careful(&file->ended) ||
-	    lite_rpc_file_has_request(file))
+	if (lite_async_ready(file) || lite_rpc_file_has_request(file))
 		return EPOLLIN | EPOLLRDNORM;
 	return 0;
 }

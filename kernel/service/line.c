@@ -13,15 +13,10 @@
 #include "../wait.h"
 #include "service.h"
 
-/* A call in line, on the stack of its caller, until @done. */
-struct lite_liner {
-	struct list_head list;
-	struct lite_rcall *call;
-	struct lite_pool_part *part; /* as of struct lite_bind_slot */
-	u32 units;
-	int err;
-	struct completion done;
-};
+static struct lite_rcall *lite_liner_call(struct lite_liner *l)
+{
+	return container_of(l, struct lite_rcall, liner);
+}
 
 /*
  * Give a call its place. -EAGAIN: there is none; -EDQUOT: its user is at the
@@ -30,7 +25,7 @@ struct lite_liner {
 static int lite_line_grant(struct lite_bind *bind, struct lite_liner *l)
 {
 	struct lite_rpc_peer *rp = bind->rp;
-	struct lite_rcall *call = l->call;
+	struct lite_rcall *call = lite_liner_call(l);
 	struct lite_bind_slot *s;
 	u32 slot, unit;
 
@@ -73,6 +68,19 @@ static int lite_line_grant(struct lite_bind *bind, struct lite_liner *l)
 	return 0;
 }
 
+/* It is in line no more. */
+static void lite_liner_end(struct lite_liner *l, int err)
+{
+	struct lite_rcall *call = lite_liner_call(l);
+
+	list_del(&l->list);
+	l->err = err;
+	if (call->in_turn)
+		call->in_turn(call);
+	else
+		complete(&call->done);
+}
+
 /* Serve the first call in a ring's line of a user below its limit. */
 static bool lite_line_serve(struct lite_bind *bind)
 {
@@ -91,9 +99,7 @@ static bool lite_line_serve(struct lite_bind *bind)
 	}
 	if (err)
 		return false;
-	list_del(&l->list);
-	l->err = 0;
-	complete(&l->done);
+	lite_liner_end(l, 0);
 	if (list_empty(&bind->line))
 		list_del_init(&bind->line_list);
 	else
@@ -105,7 +111,7 @@ static bool lite_line_serve(struct lite_bind *bind)
  * Serve the lines after something has become free. Context: process, receive
  * handlers; rp->lock is held.
  */
-static void lite_line_move(struct lite_rpc_peer *rp)
+void lite_line_move(struct lite_rpc_peer *rp)
 {
 	struct lite_bind *bind;
 	bool served;
@@ -129,11 +135,8 @@ void lite_line_end(struct lite_bind *bind, int err)
 	struct lite_liner *l, *tmp;
 
 	lockdep_assert_held(&bind->rp->lock);
-	list_for_each_entry_safe(l, tmp, &bind->line, list) {
-		list_del(&l->list);
-		l->err = err;
-		complete(&l->done);
-	}
+	list_for_each_entry_safe(l, tmp, &bind->line, list)
+		lite_liner_end(l, err);
 	list_del_init(&bind->line_list);
 }
 
@@ -161,25 +164,56 @@ static void lite_line_leave(struct lite_bind *bind, struct lite_liner *l)
 		list_del_init(&bind->line_list);
 }
 
-static int lite_line_wait(struct lite_bind *bind, struct lite_liner *l,
-			  unsigned long deadline)
+/**
+ * lite_line_look - what has become of a call in line
+ * @call: lite_line_take(), or lite_bind_get(), has said -EINPROGRESS
+ * @leave: 0, or why it is to be in line no more
+ *
+ * Context: process.
+ * Return: as lite_line_take(); @leave, if it was still in line.
+ */
+int lite_line_look(struct lite_rcall *call, int leave)
 {
-	struct lite_rpc_peer *rp = bind->rp;
-	unsigned long now = jiffies;
-	long ret = 0;
+	struct lite_liner *l = &call->liner;
+	struct lite_rpc_peer *rp = call->bind->rp;
+	int err;
 
-	if (time_before(now, deadline))
-		ret = lite_wait_done_timeout(&l->done, deadline - now);
 	spin_lock(&rp->lock);
-	/* It may have been served in the last moment. */
-	if (l->err == -EINPROGRESS) {
-		lite_line_leave(bind, l);
-		l->err = ret < 0 ? -EINTR : -ETIMEDOUT;
+	if (l->err == -EINPROGRESS && leave) {
+		lite_line_leave(call->bind, l);
+		l->err = leave;
 		/* It may have held up the next in line. */
 		lite_line_move(rp);
 	}
+	err = l->err;
 	spin_unlock(&rp->lock);
-	return l->err;
+	/* Else it is the slot's, or to be. */
+	if (err != -EINPROGRESS && l->part) {
+		lite_pool_drop(&rp->users, l->part);
+		l->part = NULL;
+	}
+	return err;
+}
+
+/* Also what came in the last moment counts. */
+static int lite_line_wait(struct lite_rcall *call)
+{
+	unsigned long left = lite_jiffies_left(call->deadline);
+	long ret = left ? lite_wait_done_timeout(&call->done, left) : 0;
+
+	return lite_line_look(call, ret < 0 ? -EINTR : -ETIMEDOUT);
+}
+
+/**
+ * lite_line_enter_new - be told when a ring has been bound, or not
+ * @call: its @bind is set, NEW, and its connection's lock is held; has @in_turn
+ */
+void lite_line_enter_new(struct lite_rcall *call)
+{
+	lockdep_assert_held(&call->bind->rp->lock);
+	call->liner.part = NULL;
+	call->liner.err = -EINPROGRESS;
+	list_add_tail(&call->liner.list, &call->bind->line);
 }
 
 /**
@@ -188,47 +222,50 @@ static int lite_line_wait(struct lite_bind *bind, struct lite_liner *l,
  *
  * Context: may sleep; killable.
  * Return: 0; -ESTALE: the ring is closed, bind again; -EAGAIN: the call does
- * not want to wait; -ENOMEM, -ETIMEDOUT, -EINTR.
+ * not want to wait; -ENOMEM, -ETIMEDOUT, -EINTR; -EINPROGRESS: it is in line, and
+ * @in_turn will be called, unless it has been.
  */
 int lite_line_take(struct lite_rcall *call)
 {
 	struct lite_bind *bind = call->bind;
 	struct lite_rpc_peer *rp = bind->rp;
-	struct lite_liner l = {
-		.call = call,
-		.err = -EINPROGRESS,
-		.done = COMPLETION_INITIALIZER_ONSTACK(l.done),
-	};
+	struct lite_liner *l = &call->liner;
 	int err;
 
-	l.units = lite_ring_units(LITE_RPC_HEADER +
-				  lite_rcall_body(call, NULL));
+	l->units = lite_ring_units(LITE_RPC_HEADER +
+				   lite_rcall_body(call, NULL));
+	l->part = NULL;
 	if (call->cred->uid) {
-		l.part = lite_pool_hold(&rp->users, call->cred->uid);
-		if (!l.part)
+		l->part = lite_pool_hold(&rp->users, call->cred->uid);
+		if (!l->part)
 			return -ENOMEM;
 	}
 	spin_lock(&rp->lock);
 	if (rp->dead || bind->state != LITE_BIND_LIVE)
 		err = -ESTALE;
 	else if (list_empty(&bind->line))
-		err = lite_line_grant(bind, &l);
+		err = lite_line_grant(bind, l);
 	else
 		err = -EAGAIN;
-	if (err == -EAGAIN || err == -EDQUOT) {
-		lite_line_enter(bind, &l);
-		err = l.err;
-	}
-	if (err == -EINPROGRESS && call->flags & LITE_RPC_NOWAIT) {
-		lite_line_leave(bind, &l);
-		err = -EAGAIN;
+	l->err = err;
+	if (unlikely(err == -EAGAIN || err == -EDQUOT)) {
+		l->err = -EINPROGRESS;
+		lite_line_enter(bind, l);
+		spin_unlock(&rp->lock);
+		if (call->flags & LITE_RPC_NOWAIT)
+			err = lite_line_look(call, -EAGAIN);
+		else if (call->in_turn)
+			err = lite_line_look(call, 0);
+		else
+			err = lite_line_wait(call);
+		/* It may be done by now, with this. */
+		reinit_completion(&call->done);
+		return err;
 	}
 	spin_unlock(&rp->lock);
-	if (err == -EINPROGRESS)
-		err = lite_line_wait(bind, &l, call->deadline);
 	/* Otherwise the slot has it. */
-	if (l.part)
-		lite_pool_drop(&rp->users, l.part);
+	if (l->part)
+		lite_pool_drop(&rp->users, l->part);
 	return err;
 }
 
@@ -266,21 +303,4 @@ void lite_slot_free(struct lite_bind *bind, u32 slot)
 	if (!rp->dead && !list_empty(&rp->lines))
 		lite_line_move(rp);
 	lite_bind_check_empty(bind);
-}
-
-/* End the call in a slot, in any state, with @err instead of a reply. */
-void lite_slot_end(struct lite_bind *bind, u32 slot, int err)
-{
-	struct lite_bind_slot *s = &bind->slot[slot];
-	struct lite_rcall *call = s->call;
-
-	lockdep_assert_held(&bind->rp->lock);
-	if (s->state != LITE_BIND_WAITING)
-		return;
-	s->state = LITE_BIND_ENDED;
-	call->err = err;
-	if (call->ended)
-		call->ended(call);
-	else
-		complete(&call->done);
 }

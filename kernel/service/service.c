@@ -12,7 +12,6 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 
-#include "multi.h"
 #include "service.h"
 
 static void lite_rpc_peer_init(struct lite_rpc_peer *rp,
@@ -280,7 +279,6 @@ static void lite_service_pools(struct lite_service *svc)
 		[LITE_POOL_RINGS] = min_t(u64, LITE_RINGS_BYTES_MAX,
 					  ram / LITE_RINGS_SHARE),
 		[LITE_POOL_BULK] = ram / LITE_BULK_SHARE,
-		[LITE_POOL_LEG_THREADS] = LITE_LEG_THREADS_MAX,
 	};
 	u32 i;
 
@@ -328,10 +326,15 @@ int lite_service_init(struct lite_service *svc, struct lite_memory *mem,
 	svc->kwq = alloc_workqueue("lite-handlers", WQ_UNBOUND, 0);
 	if (!svc->kwq)
 		goto err_ring_wq;
+	svc->begin_wq = alloc_workqueue("lite-begin", WQ_UNBOUND, 0);
+	if (!svc->begin_wq)
+		goto err_kwq;
 	lite_rpc_peer_init(&svc->local, svc, NULL);
 	lite_ring_handlers(svc);
 	return 0;
 
+err_kwq:
+	destroy_workqueue(svc->kwq);
 err_ring_wq:
 	destroy_workqueue(svc->ring_wq);
 err_wq:
@@ -358,6 +361,7 @@ void lite_service_stop(struct lite_service *svc)
 			w->err = -ENODEV;
 			complete(&w->done);
 		}
+		lite_async_stop(file);
 		wake_up_all(&file->wait);
 	}
 	spin_unlock(&svc->lock);
@@ -401,6 +405,7 @@ void lite_service_exit(struct lite_service *svc)
 	lite_rings_down(&svc->local);
 	cancel_delayed_work_sync(&svc->idle_work);
 	/* What ends calls closes rings, the last call of each. */
+	flush_workqueue(svc->begin_wq);
 	flush_workqueue(svc->kwq);
 	flush_workqueue(svc->wq);
 	flush_workqueue(svc->ring_wq);
@@ -408,6 +413,7 @@ void lite_service_exit(struct lite_service *svc)
 	lite_rings_gone(&svc->local);
 	/* Those that were being closed; none is closed any more. */
 	destroy_workqueue(svc->ring_wq);
+	destroy_workqueue(svc->begin_wq);
 	destroy_workqueue(svc->kwq);
 	destroy_workqueue(svc->wq);
 	lite_rpc_peer_exit(&svc->local);

@@ -11,9 +11,8 @@
  *   bind.c     the client's side: from BIND to UNBIND
  *   line.c     slots and records, and who waits for them
  *   call.c     calls
- *   reply.c    their replies come in; cancel.c: nobody waits for them any more
- *   async.c    calls that are collected later
- *   multi.c    one call to several nodes
+ *   end.c      how they end
+ *   async.c    calls that are collected later, by collect.c
  *   bulk.c     memory for what is too long for a ring
  *   refer.c    the client's side of that; serve_bulk.c the server's
  *   file.c     what an open file has of all this
@@ -107,11 +106,13 @@ static inline unsigned long lite_jiffies_left(unsigned long deadline)
  * @waiters: struct lite_recv_waiter
  * @pace: how long RECV waits; of who is @watching
  * @watching: bit 0: one of @waiters is awake
- * @wait: for poll(2), and COLLECT
- * @lock: protects the next ones; inside of rp->lock
+ * @wait: for poll(2)
+ * @lock: protects the next ones; inside of svc->lock and rp->lock
  * @calls: struct lite_async, under way
  * @ended: those that have ended
  * @n_calls: in both
+ * @collectors: struct lite_collector, those who wait in COLLECT
+ * @collect_pace: how long they wait
  * @found: functions that were found by name, by node and number: whose cookies
  * @n_found: in it
  * @expire: ends those that take too long
@@ -135,6 +136,8 @@ struct lite_rpc_file {
 	struct list_head calls;
 	struct list_head ended;
 	u32 n_calls;
+	struct list_head collectors;
+	struct lite_pace collect_pace;
 	struct xarray found;
 	u32 n_found;
 	struct delayed_work expire;
@@ -158,7 +161,10 @@ int lite_file_call(struct lite_rpc_file *file, struct lite_ioc_rpc_call *c,
 		   const struct lite_cred *cred, struct lite_gate *gate);
 int lite_file_collect(struct lite_rpc_file *file,
 		      struct lite_ioc_rpc_collect *c, struct lite_gate *gate);
+bool lite_async_ready(struct lite_rpc_file *file);
 void lite_async_expire_work(struct work_struct *work);
+void lite_async_flush(struct lite_rpc_file *file, const void *owner);
+void lite_async_stop(struct lite_rpc_file *file);
 void lite_async_shut(struct lite_rpc_file *file);
 int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f,
 		      u64 *cookie);
@@ -227,6 +233,7 @@ struct lite_rpc_peer {
  *	what waits for a peer there is one item for each, at most
  * @ring_wq: giving back rings: as many items as a peer has rings may wait for it,
  *	and callers and servers for none
+ * @begin_wq: beginning calls whose callers do not wait for that: binds rings
  * @kwq: handlers of kernel clients
  * @idle_work: gives back what nobody uses
  * @peers_lock: protects the next one
@@ -252,6 +259,7 @@ struct lite_service {
 	struct work_struct answer_work;
 	struct workqueue_struct *wq;
 	struct workqueue_struct *ring_wq;
+	struct workqueue_struct *begin_wq;
 	struct workqueue_struct *kwq;
 	struct delayed_work idle_work;
 	spinlock_t peers_lock;

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
@@ -102,27 +103,56 @@ TEST_CASE("rpc: a call, its time-outs, and what comes back", "[liblite]") {
     CHECK(seen.reply_room == 100);
 }
 
-TEST_CASE("rpc: one call to several nodes", "[liblite]") {
-    lite_ioc_rpc_multicall seen{};
-    std::vector<lite_ioc_rpc_leg> legs;
-    int result = 0;
-    auto ctx = on([&](unsigned long request, void* arg) {
-        REQUIRE(request == LITE_IOC_RPC_MULTICALL);
-        auto& call = as<lite_ioc_rpc_multicall>(arg);
-        seen = call;
-        REQUIRE(call.leg_size == sizeof(lite_ioc_rpc_leg));
-        auto* leg = reinterpret_cast<lite_ioc_rpc_leg*>(call.legs);
-        legs.assign(leg, leg + call.n_legs);
-        for (std::uint32_t i = 0; i < call.n_legs; i++) {
-            leg[i].error = i % 2 ? -ECANCELED : 0;
-            leg[i].reply_len = i % 2 ? 0 : 3;
-            leg[i].status = i;
-            if (!leg[i].error)
-                std::memcpy(reinterpret_cast<void*>(leg[i].reply), "yes", 3);
+namespace {
+
+// Calls that are under way, and how they end: the odd ones fail.
+struct group {
+    explicit group(int fails_with) : error(fails_with) {}
+
+    int operator()(unsigned long request, void* arg) {
+        if (request == LITE_IOC_RPC_CALL) {
+            const auto& call = as<lite_ioc_rpc_call>(arg);
+            calls.push_back(call);
+            if (!begins)
+                under_way.push_back(call);
+            return begins;
         }
-        call.n_ok = call.n_legs - call.n_legs / 2;
-        return result;
-    });
+        REQUIRE(request == LITE_IOC_RPC_COLLECT);
+        auto& collect = as<lite_ioc_rpc_collect>(arg);
+        CHECK(collect.group == calls.at(0).group);
+        if (collect.flags == LITE_RPC_CANCEL) {
+            cancelled += under_way.size();
+            under_way.clear();
+            return 0;
+        }
+        CHECK(collect.flags == LITE_RPC_INTO);
+        if (!interrupted++)
+            return -EINTR;
+        REQUIRE(!under_way.empty());
+        const auto ended = under_way.front();
+        under_way.pop_front();
+        collect.cookie = ended.cookie;
+        collect.error = ended.cookie % 2 ? error : 0;
+        collect.reply_len = 3;
+        collect.status = static_cast<std::uint32_t>(ended.cookie);
+        if (!collect.error)
+            std::memcpy(reinterpret_cast<void*>(ended.reply), "yes", 3);
+        return 0;
+    }
+
+    int error;
+    int begins = 0;
+    int interrupted = 0;
+    std::vector<lite_ioc_rpc_call> calls;
+    std::deque<lite_ioc_rpc_call> under_way;
+    std::size_t cancelled = 0;
+};
+
+}  // namespace
+
+TEST_CASE("rpc: one call to several nodes", "[liblite]") {
+    group kernel(-ECONNRESET);
+    auto ctx = on([&](unsigned long request, void* arg) { return kernel(request, arg); });
     char reply[3][8];
     lite_rpc_leg asked[3] = {};
     for (std::uint32_t i = 0; i < 3; i++) {
@@ -131,42 +161,74 @@ TEST_CASE("rpc: one call to several nodes", "[liblite]") {
         asked[i].reply = reply[i];
         asked[i].room = 8;
     }
-    CHECK(lite_rpc_multicall(ctx.get(), 77, "abc", 3, asked, 3, 2, 20) == 2);
-    CHECK(seen.size == sizeof(seen));
-    CHECK(seen.function == 77);
-    CHECK(seen.quorum == 2);
-    CHECK(seen.timeout_ms == 20);
-    CHECK(seen.flags == 0);
-    CHECK(seen.request_len == 3);
-    REQUIRE(legs.size() == 3);
-    CHECK(legs[1].node == 6);
-    CHECK(legs[1].function == 1);
-    CHECK(legs[2].reply_room == 8);
-    CHECK(asked[0].error == 0);
-    CHECK(asked[0].length == 3);
-    CHECK(asked[1].error == -ECANCELED);
-    CHECK(asked[2].status == 2);
-    CHECK(lite_rpc_multicall(ctx.get(), 77, "abc", 3, asked, 3, 0, 0) == 2);
-    CHECK(seen.flags == 0);
-    CHECK(seen.timeout_ms == LITE_NOWAIT);
+    const auto call = [&](std::size_t quorum, int timeout_ms) {
+        kernel.calls.clear();
+        kernel.cancelled = 0;
+        return lite_rpc_multicall(ctx.get(), 77, "abc", 3, asked, 3, quorum, timeout_ms);
+    };
+    CHECK(call(0, 20) == 2);
+    REQUIRE(kernel.calls.size() == 3);
+    for (const auto& begun : kernel.calls) {
+        CHECK(begun.flags == (LITE_RPC_ASYNC | LITE_RPC_QUEUE));
+        CHECK((begun.group && begun.group == kernel.calls[0].group));
+        CHECK((begun.timeout_ms == 20 && begun.request_len == 3 && begun.reply_room == 8));
+    }
+    CHECK((kernel.calls[0].function == 77 && kernel.calls[0].node == 5));
+    CHECK((kernel.calls[1].function == 1 && kernel.calls[1].node == 6));
+    CHECK(kernel.cancelled == 0);
+    CHECK((asked[0].error == 0 && asked[0].length == 3 && asked[0].status == 0));
+    CHECK((asked[1].error == -ECONNRESET && asked[1].length == 0 && asked[1].status == 0));
+    CHECK((asked[2].error == 0 && asked[2].status == 2));
+
+    // One is enough; three cannot be.
+    CHECK(call(1, 0) == 1);
+    CHECK(kernel.calls[0].timeout_ms == LITE_NOWAIT);
+    CHECK(kernel.cancelled == 2);
+    CHECK((asked[0].error == 0 && asked[1].error == -ECANCELED && asked[2].error == -ECANCELED));
+    CHECK(call(3, -1) == 1);
+    CHECK(kernel.cancelled == 1);
+
+    kernel.error = -EMSGSIZE;
+    CHECK(call(0, -1) == 2);
+    CHECK((asked[1].error == -EMSGSIZE && asked[1].length == 3));
+    // Somebody else may serve it by now.
+    kernel.error = -ECONNREFUSED;
+    CHECK(call(0, 20000) == 2);
+    CHECK(kernel.calls.size() == 6);
+    CHECK((kernel.calls[5].cookie == 1 && kernel.calls[5].timeout_ms <= 20000));
+    CHECK(asked[1].error == -ECONNREFUSED);
 
     const auto replies = lite::multicall(ctx, std::vector<std::uint32_t>{4, 9}, 78, {}, 1, 16);
-    CHECK(seen.function == 78);
     REQUIRE(replies.size() == 2);
     CHECK(replies[0].node == 4);
     CHECK(replies[0].bytes.size() == 3);
     CHECK(replies[1].error == -ECANCELED);
     CHECK(replies[1].bytes.empty());
 
-    seen = {};
-    CHECK(lite_rpc_multicall(ctx.get(), 77, "abc", 3, asked, 3, 4, -1) == -EINVAL);
-    CHECK(lite_rpc_multicall(ctx.get(), 77, "abc", 3, asked, LITE_RPC_LEGS_MAX + 1, 0, -1) ==
-          -EINVAL);
-    CHECK(seen.size == 0);
-    result = -EFAULT;
-    asked[0].error = 1;
-    CHECK(lite_rpc_multicall(ctx.get(), 77, "abc", 3, asked, 3, 0, -1) == -EFAULT);
-    CHECK(asked[0].error == 1);
+    // What is wrong with one leg, and with the whole.
+    kernel.begins = -ENOMEM;
+    CHECK(call(0, -1) == 0);
+    CHECK((asked[0].error == -ENOMEM && asked[2].error == -ENOMEM));
+    kernel.begins = -EFAULT;
+    CHECK(call(0, -1) == -EFAULT);
+    CHECK(kernel.calls.size() == 1);
+}
+
+TEST_CASE("rpc: a call to several nodes that makes no sense", "[liblite]") {
+    auto ctx = on([&](unsigned long, void*) { return -EIO; });
+    lite_rpc_leg asked[3] = {};
+    const auto call = [&](std::uint32_t function, std::size_t length, std::size_t n,
+                          std::size_t quorum) {
+        return lite_rpc_multicall(ctx.get(), function, "abc", length, asked, n, quorum, -1);
+    };
+    CHECK(call(77, 3, 0, 0) == -EINVAL);
+    CHECK(call(77, 3, 3, 4) == -EINVAL);
+    CHECK(call(77, 3, LITE_RPC_LEGS_MAX + 1, 0) == -EINVAL);
+    CHECK(call(0, 3, 3, 0) == -EINVAL);
+    CHECK(call(LITE_FUNCTION_MAX + 1, 3, 3, 0) == -EINVAL);
+    CHECK(call(77, LITE_RPC_BULK_MAX + std::size_t{1}, 3, 0) == -E2BIG);
+    asked[2].node = LITE_NODE_ID_MAX + 1;
+    CHECK(call(77, 3, 3, 0) == -EINVAL);
 }
 
 TEST_CASE("rpc: answering and taking in one go", "[liblite]") {

@@ -460,15 +460,20 @@ TEST_CASE("lite call", "[lite][rpc]") {
 
 TEST_CASE("lite call of several nodes says of each what functions mean by it", "[lite][rpc]") {
     machine lite;
+    std::uint64_t collected = 0;
     lite.cluster.intercept = [&](unsigned long request, void* arg) -> std::optional<int> {
-        if (request == LITE_IOC_RPC_FIND)
-            return static_cast<lite_ioc_rpc_find*>(arg)->node == 2 ? -ENAMETOOLONG : 0;
-        if (request != LITE_IOC_RPC_MULTICALL)
+        if (request == LITE_IOC_RPC_FIND) {
+            auto& find = *static_cast<lite_ioc_rpc_find*>(arg);
+            find.function = 40000;
+            return find.node == 2 ? -ENAMETOOLONG : 0;
+        }
+        if (request == LITE_IOC_RPC_CALL)
+            return 0;
+        if (request != LITE_IOC_RPC_COLLECT)
             return std::nullopt;
-        const auto& call = *static_cast<lite_ioc_rpc_multicall*>(arg);
-        auto* legs = reinterpret_cast<lite_ioc_rpc_leg*>(call.legs);
-        for (std::uint32_t i = 0; i < call.n_legs; i++)
-            legs[i].error = i ? -E2BIG : -EACCES;
+        auto& ended = *static_cast<lite_ioc_rpc_collect*>(arg);
+        ended.cookie = collected++;
+        ended.error = ended.cookie ? -E2BIG : -EACCES;
         return 0;
     };
     const auto r = lite({"call", "2,3,4", "f", "x"});

@@ -43,7 +43,7 @@ AT(struct lite_ioc_rpc_call, reply_room, 36);
 AT(struct lite_ioc_rpc_call, reply_len, 40);
 AT(struct lite_ioc_rpc_call, status, 44);
 AT(struct lite_ioc_rpc_call, timeout_ms, 48);
-AT(struct lite_ioc_rpc_call, reserved, 52);
+AT(struct lite_ioc_rpc_call, group, 52);
 AT(struct lite_ioc_rpc_call, cookie, 56);
 
 SIZE(struct lite_ioc_rpc_collect, 56);
@@ -57,7 +57,7 @@ AT(struct lite_ioc_rpc_collect, error, 28);
 AT(struct lite_ioc_rpc_collect, status, 32);
 AT(struct lite_ioc_rpc_collect, node, 36);
 AT(struct lite_ioc_rpc_collect, function, 40);
-AT(struct lite_ioc_rpc_collect, reserved, 44);
+AT(struct lite_ioc_rpc_collect, group, 44);
 AT(struct lite_ioc_rpc_collect, cookie, 48);
 
 SIZE(struct lite_ioc_rpc_recv, 80);
@@ -78,29 +78,6 @@ AT(struct lite_ioc_rpc_recv, gid, 64);
 AT(struct lite_ioc_rpc_recv, req_flags, 68);
 AT(struct lite_ioc_rpc_recv, reply_room, 72);
 AT(struct lite_ioc_rpc_recv, answered, 76);
-
-SIZE(struct lite_ioc_rpc_leg, 32);
-AT(struct lite_ioc_rpc_leg, node, 0);
-AT(struct lite_ioc_rpc_leg, function, 4);
-AT(struct lite_ioc_rpc_leg, reply, 8);
-AT(struct lite_ioc_rpc_leg, reply_room, 16);
-AT(struct lite_ioc_rpc_leg, reply_len, 20);
-AT(struct lite_ioc_rpc_leg, status, 24);
-AT(struct lite_ioc_rpc_leg, error, 28);
-
-SIZE(struct lite_ioc_rpc_multicall, 56);
-AT(struct lite_ioc_rpc_multicall, size, 0);
-AT(struct lite_ioc_rpc_multicall, flags, 4);
-AT(struct lite_ioc_rpc_multicall, function, 8);
-AT(struct lite_ioc_rpc_multicall, n_legs, 12);
-AT(struct lite_ioc_rpc_multicall, legs, 16);
-AT(struct lite_ioc_rpc_multicall, request, 24);
-AT(struct lite_ioc_rpc_multicall, request_len, 32);
-AT(struct lite_ioc_rpc_multicall, leg_size, 36);
-AT(struct lite_ioc_rpc_multicall, quorum, 40);
-AT(struct lite_ioc_rpc_multicall, timeout_ms, 44);
-AT(struct lite_ioc_rpc_multicall, n_ok, 48);
-AT(struct lite_ioc_rpc_multicall, reserved, 52);
 
 /* Of the library. */
 SIZE(struct lite_rpc_params, 40);
@@ -140,7 +117,6 @@ CHECK(LITE_IOC_RPC_FIND == 0xE712, "number of LITE_IOC_RPC_FIND");
 CHECK(LITE_IOC_RPC_CALL == 0xE713, "number of LITE_IOC_RPC_CALL");
 CHECK(LITE_IOC_RPC_COLLECT == 0xE714, "number of LITE_IOC_RPC_COLLECT");
 CHECK(LITE_IOC_RPC_RECV == 0xE715, "number of LITE_IOC_RPC_RECV");
-CHECK(LITE_IOC_RPC_MULTICALL == 0xE716, "number of LITE_IOC_RPC_MULTICALL");
 CHECK(LITE_RPC_SHARED == 1, "flags of REGISTER");
 CHECK(LITE_RPC_NOWAIT == 1 && LITE_RPC_ONEWAY == 2 && LITE_RPC_ASYNC == 4, "flags of CALL");
 CHECK(LITE_RPC_REPLY == 2 && LITE_RPC_REPLY_ONLY == 4 && LITE_RPC_DROP == 8, "flags of RECV");

@@ -104,7 +104,7 @@ TEST_CASE_METHOD(Uring, "calls as commands", "[liblite][uring]") {
     lite_ioc_rpc_call call;
     lite_uring_call(&s.sqe, ctx, &call, 3, 2000, buf, 10, buf + 16, 20, 1500);
     s.check(ctx, LITE_IOC_RPC_CALL, &call);
-    CHECK((call.size == sizeof(call) && call.flags == 0 && call.reserved == 0));
+    CHECK((call.size == sizeof(call) && call.flags == 0 && call.group == 0));
     CHECK((call.node == 3 && call.function == 2000 && call.timeout_ms == 1500));
     CHECK((call.request == address(buf) && call.request_len == 10));
     CHECK((call.reply == address(buf + 16) && call.reply_room == 20));

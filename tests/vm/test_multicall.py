@@ -17,6 +17,12 @@ def test_three_nodes_in_one_machine(lab):
         lite.check_idle()
 
 
+@vmtest(nodes=1, cpus=2, mem_mb=768, timeout=300, slow=True)
+def test_cost(lab):
+    """For a person: medians, beside those of single calls."""
+    print(run_catch(lab, in_one_machine(lab.n1), "multicall_test", "[.cost]", timeout=280).out)
+
+
 def _serve(lite, *words):
     process = lite.vm.spawn(["lite", "-i", str(lite.index), "serve", *(str(word) for word in words)])
     wait_until("it serves", lambda: "serving function" in process.err or not process.running, 20, lite.vm.time_scale)

@@ -98,44 +98,30 @@ class rpc_calls {
         co_return reply;
     }
 
-    // Calls a function of several nodes, at most LITE_RPC_LEGS_MAX, with one request.
+    // Calls a function of several nodes, 1 to LITE_RPC_LEGS_MAX, with one request.
     // It ends when @quorum of them have answered, or cannot; 0: when all have ended.
     // In the order of @nodes; those that were not waited for have error -ECANCELED.
-    // @nodes and @request have to stay.
-    // @throws error as lite_rpc_multicall(); ECANCELED and EINTR as call()
+    // Each is a call() of its own. @nodes and @request have to stay.
+    // @throws error: EINVAL, ECANCELED (some may have been served)
     task<std::vector<leg_reply>> multicall(std::span<const std::uint32_t> nodes,
                                            std::uint32_t function,
                                            std::span<const std::byte> request,
                                            std::size_t quorum = 0, std::size_t room = 4096,
                                            timeout limit = default_timeout,
                                            std::stop_token stop = {}) {
-        if (nodes.size() > LITE_RPC_LEGS_MAX || quorum > nodes.size())
+        if (nodes.empty() || nodes.size() > LITE_RPC_LEGS_MAX || quorum > nodes.size())
             throw error(EINVAL, "call a function of several nodes");
-        std::vector<leg_reply> replies(nodes.size());
-        std::vector<lite_ioc_rpc_leg> legs(nodes.size());
+        legs all{std::vector<leg_reply>(nodes.size()), quorum, nodes.size(), 0, {}};
+        const std::stop_callback forward(stop, [&all] { all.enough.request_stop(); });
+        std::vector<task<>> calls;
         for (std::size_t i = 0; i < nodes.size(); i++) {
-            replies[i].bytes.resize(room);
-            legs[i].node = replies[i].node = nodes[i];
-            legs[i].reply = reinterpret_cast<std::uintptr_t>(replies[i].bytes.data());
-            legs[i].reply_room = clamp_length(room);
+            all.replies[i].node = nodes[i];
+            calls.push_back(leg(all, all.replies[i], function, request, room, limit));
         }
-        lite_ioc_rpc_multicall args{};
-        args.function = function;
-        args.n_legs = static_cast<std::uint32_t>(legs.size());
-        args.legs = reinterpret_cast<std::uintptr_t>(legs.data());
-        args.leg_size = sizeof(lite_ioc_rpc_leg);
-        args.request = reinterpret_cast<std::uintptr_t>(request.data());
-        args.request_len = clamp_length(request.size());
-        args.quorum = static_cast<std::uint32_t>(quorum);
-        args.timeout_ms = detail::milliseconds(limit);
-        detail::check(co_await m_engine.command(LITE_IOC_RPC_MULTICALL, args, std::move(stop)),
-                      "call a function of several nodes");
-        for (std::size_t i = 0; i < legs.size(); i++) {
-            replies[i].error = legs[i].error;
-            replies[i].status = legs[i].status;
-            replies[i].bytes.resize(legs[i].error ? 0 : legs[i].reply_len);
-        }
-        co_return replies;
+        co_await m_engine.all(std::move(calls));
+        if (stop.stop_requested())
+            throw error(ECANCELED, "call a function of several nodes");
+        co_return std::move(all.replies);
     }
 
     // Sends a function a message, which has to stay until this has ended; it is on
@@ -231,9 +217,29 @@ class rpc_calls {
     }
 
   private:
-    // What does not fit is too long anyway.
-    static std::uint32_t clamp_length(std::size_t n) noexcept {
-        return static_cast<std::uint32_t>(std::min<std::size_t>(n, UINT32_MAX));
+    // Of a multicall().
+    struct legs {
+        std::vector<leg_reply> replies;
+        std::size_t quorum;
+        std::size_t left;
+        std::size_t ok;
+        std::stop_source enough;
+    };
+
+    task<> leg(legs& all, leg_reply& to, std::uint32_t function, std::span<const std::byte> request,
+               std::size_t room, timeout limit) {
+        try {
+            auto reply =
+                co_await call(to.node, function, request, room, limit, all.enough.get_token());
+            to.status = reply.status;
+            to.bytes = std::move(reply.bytes);
+            all.ok++;
+        } catch (const error& failed) {
+            to.error = -failed.code().value();
+        }
+        all.left--;
+        if (all.quorum && (all.ok >= all.quorum || all.ok + all.left < all.quorum))
+            all.enough.request_stop();
     }
 
     task<std::uint32_t> find(lite_ioc_rpc_find args, std::stop_token stop) {

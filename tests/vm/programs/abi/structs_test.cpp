@@ -138,18 +138,6 @@ lite_ioc_rpc_recv recv_args(std::uint32_t function) {
     return args;
 }
 
-// With one leg, to a function that nobody serves.
-lite_ioc_rpc_multicall multicall_args(lite_ioc_rpc_leg& leg) {
-    lite_ioc_rpc_multicall args{};
-    args.size = sizeof(args);
-    args.function = LITE_FUNCTION_MAX;
-    args.n_legs = 1;
-    args.legs = reinterpret_cast<std::uintptr_t>(&leg);
-    args.leg_size = sizeof(leg);
-    args.timeout_ms = LITE_TIMEOUT_DEFAULT;
-    return args;
-}
-
 struct AbiCalls : Abi {
     NamedLmr lmr{dev, kLength, {}, 0600, "structs"};
     std::uint64_t to_unmap = dev.map(lmr.name(), LITE_RIGHT_READ);
@@ -163,7 +151,6 @@ struct AbiCalls : Abi {
     std::uint32_t served = enroll();
     std::uint32_t to_drop = enroll();
     std::uint32_t silent = enroll();
-    lite_ioc_rpc_leg leg{};
     lite_op op = read_args(lmr.lh(), 0, buf.data(), buf.size());
 
     std::vector<Call> calls{
@@ -204,13 +191,9 @@ struct AbiCalls : Abi {
          offsetof(lite_ioc_rpc_unregister, reserved)},
         {"RPC_FIND", LITE_IOC_RPC_FIND, bytes_of(find_args(served)), true,
          offsetof(lite_ioc_rpc_find, reserved)},
-        {"RPC_CALL", LITE_IOC_RPC_CALL, bytes_of(call_args(served, LITE_RPC_ONEWAY)), true,
-         offsetof(lite_ioc_rpc_call, reserved)},
-        {"RPC_COLLECT", LITE_IOC_RPC_COLLECT, bytes_of(collect_args()), true,
-         offsetof(lite_ioc_rpc_collect, reserved)},
+        {"RPC_CALL", LITE_IOC_RPC_CALL, bytes_of(call_args(served, LITE_RPC_ONEWAY))},
+        {"RPC_COLLECT", LITE_IOC_RPC_COLLECT, bytes_of(collect_args())},
         {"RPC_RECV", LITE_IOC_RPC_RECV, bytes_of(recv_args(served))},
-        {"RPC_MULTICALL", LITE_IOC_RPC_MULTICALL, bytes_of(multicall_args(leg)), true,
-         offsetof(lite_ioc_rpc_multicall, reserved)},
     };
 
     // What is to be given back, what has come from a file that was closed; what is to be taken,
@@ -274,10 +257,8 @@ std::uint32_t known_flags(const Call& call) {
         case LITE_IOC_RPC_REGISTER:
             return LITE_RPC_SHARED;
         case LITE_IOC_RPC_CALL:
-            return LITE_RPC_NOWAIT | LITE_RPC_ONEWAY | LITE_RPC_ASYNC;
+            return LITE_RPC_NOWAIT | LITE_RPC_ONEWAY | LITE_RPC_ASYNC | LITE_RPC_QUEUE;
         case LITE_IOC_RPC_COLLECT:
-        case LITE_IOC_RPC_MULTICALL:
-            return LITE_RPC_NOWAIT;
         case LITE_IOC_RPC_RECV:
             return LITE_RPC_NOWAIT | LITE_RPC_REPLY | LITE_RPC_REPLY_ONLY | LITE_RPC_DROP;
         default:

@@ -103,7 +103,7 @@ class Calls {
                 call("first call", 64, true),
                 call("call", 64, false),
                 call("long call", most_, false),
-                multicall(),
+                queued(),
                 message(),
                 collected(),
                 take()};
@@ -123,36 +123,41 @@ class Calls {
         return args;
     }
 
-    // Two calls of one function at the same time.
-    Attempt multicall() {
-        return {label_ + ": rpc multicall",
+    // Two calls of a new function at the same time: they are queued.
+    Attempt queued() {
+        return {label_ + ": rpc queue",
                 [this] {
-                    legs_ = {};
-                    for (auto& leg : legs_) {
-                        leg.node = node_;
-                        leg.reply = address_of(reply_);
-                        leg.reply_room = most_ / 2;
+                    Errno e = ok;
+                    for (std::uint32_t i = 0; i < 2 && e == ok; i++) {
+                        call_ = call_args(LITE_RPC_ASYNC | LITE_RPC_QUEUE, most_ / 2);
+                        call_.group = 1;
+                        call_.reply += i * call_.request_len;
+                        call_.reply_room = most_ / 2;
+                        e = dev_.call(LITE_IOC_RPC_CALL, &call_);
                     }
-                    legs_[1].reply += most_ / 2;
-                    auto args = with_size<lite_ioc_rpc_multicall>();
-                    args.function = function_;
-                    args.request = address_of(request_);
-                    args.request_len = most_ / 2;
-                    args.legs = address_of(legs_);
-                    args.n_legs = 2;
-                    args.leg_size = sizeof(legs_[0]);
-                    args.timeout_ms = LITE_TIMEOUT_DEFAULT;
-                    const Errno e = dev_.call(LITE_IOC_RPC_MULTICALL, &args);
-                    if (!(e == ok) || args.n_ok == 2)
-                        return e;
-                    return err(-(legs_[0].error ? legs_[0].error : legs_[1].error));
+                    for (int i = 0; i < 2 && e == ok; i++)
+                        e = of_group(LITE_RPC_INTO);
+                    return e;
                 },
-                [this](Errno e) {
-                    for (const auto& leg : legs_) {
-                        if (e == ok)
-                            expect_equal(leg.reply_len, most_ / 2, "length of the reply");
-                    }
+                [this](Errno) {
+                    const Errno e = of_group(LITE_RPC_CANCEL);
+                    expect(e == ok, "cancel");
+                    server_.drop(function_);
+                    function_ = server_.enroll();
                 }};
+    }
+
+    Errno of_group(std::uint32_t flags) {
+        auto args = with_size<lite_ioc_rpc_collect>();
+        args.flags = flags;
+        args.group = 1;
+        args.timeout_ms = LITE_FOREVER;
+        const Errno e = dev_.call(LITE_IOC_RPC_COLLECT, &args);
+        if (!(e == ok) || flags & LITE_RPC_CANCEL)
+            return e;
+        if (!args.error)
+            expect_equal(args.reply_len, most_ / 2, "length of the reply");
+        return err(-args.error);
     }
 
     Attempt enrolment() {
@@ -274,7 +279,6 @@ class Calls {
     std::uint32_t function_;
     std::vector<std::byte> request_;
     std::vector<std::byte> reply_;
-    std::array<lite_ioc_rpc_leg, 2> legs_{};
     lite_ioc_rpc_register enrol_{};
     lite_ioc_rpc_call call_{};
 };

@@ -4,8 +4,9 @@
 
 #include "../common/raw.hpp"
 
-#include <array>
+#include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <deque>
 #include <thread>
 
@@ -364,63 +365,73 @@ TEST_CASE_METHOD(MultiFixture, "multicall: requests and replies by reference", "
     ::munmap(fresh, max);
 }
 
-TEST_CASE_METHOD(MultiFixture, "multicall: the ABI", "[multi]") {
+TEST_CASE_METHOD(MultiFixture, "multicall: groups of calls", "[multi]") {
     start_all();
     const Device dev(env().indexes[0]);
-    struct Longer {
-        lite_ioc_rpc_leg leg{};
-        std::uint64_t more = 0;
-    };
-    std::array<Longer, 3> to{};
     Bytes buffer(3000, canary);
-    for (std::size_t i = 0; i < to.size(); i++) {
-        to[i].leg.node = nodes[i];
-        to[i].leg.reply = reinterpret_cast<std::uintptr_t>(&buffer[i * 1000]);
-        to[i].leg.reply_room = 1000;
-    }
-    lite_ioc_rpc_multicall call{};
-    const auto ask = [&] {
-        call.size = sizeof(call);
-        return dev.call(LITE_IOC_RPC_MULTICALL, &call);
-    };
     const auto request = request_of(Wish::echo, 1000, 7);
-    call.function = number;
-    call.n_legs = 3;
-    call.legs = reinterpret_cast<std::uintptr_t>(to.data());
-    call.leg_size = sizeof(Longer);
-    call.request = reinterpret_cast<std::uintptr_t>(request.data());
-    call.request_len = 1000;
-    call.timeout_ms = LITE_TIMEOUT_DEFAULT;
-    REQUIRE(ask() == ok);
-    CHECK(call.n_ok == 3);
-    for (std::size_t i = 0; i < to.size(); i++) {
-        CHECK(to[i].leg.reply_len == 1000);
-        CHECK(Bytes(&buffer[i * 1000], &buffer[i * 1000] + 1000) == answer_to(request));
-    }
-    to[1].more = 1;
-    CHECK(ask() == err(E2BIG));
-    to[1].more = 0;
-    const auto with = [&](auto member, auto value) {
-        const auto old = call.*member;
-        call.*member = value;
-        const auto result = ask();
-        call.*member = old;
-        return result;
+    const auto begin = [&](std::uint32_t group, std::size_t to, std::uint32_t flags = 0) {
+        lite_ioc_rpc_call call{};
+        call.size = sizeof(call);
+        call.flags = LITE_RPC_ASYNC | LITE_RPC_QUEUE | flags;
+        call.node = nodes[to];
+        call.function = number;
+        call.request = reinterpret_cast<std::uintptr_t>(request.data());
+        call.request_len = 1000;
+        call.reply = reinterpret_cast<std::uintptr_t>(&buffer[to * 1000]);
+        call.reply_room = 1000;
+        call.timeout_ms = patience_ms();
+        call.group = group;
+        call.cookie = to;
+        return dev.call(LITE_IOC_RPC_CALL, &call);
     };
-    using Multicall = lite_ioc_rpc_multicall;
-    CHECK(with(&Multicall::flags, LITE_RPC_ONEWAY) == err(EOPNOTSUPP));
-    CHECK(with(&Multicall::reserved, 1U) == err(EOPNOTSUPP));
-    CHECK(with(&Multicall::n_legs, 0U) == err(EINVAL));
-    CHECK(with(&Multicall::n_legs, 1U + LITE_RPC_LEGS_MAX) == err(EINVAL));
-    CHECK(with(&Multicall::quorum, 4U) == err(EINVAL));
-    CHECK(with(&Multicall::function, 0U) == err(EINVAL));
-    CHECK(with(&Multicall::function, 65536U) == err(EINVAL));
-    CHECK(with(&Multicall::timeout_ms, LITE_TIMEOUT_MAX + 1) == err(EINVAL));
-    CHECK(with(&Multicall::leg_size, 28U) == err(EINVAL));
-    CHECK(with(&Multicall::leg_size, 5000U) == err(E2BIG));
-    CHECK(with(&Multicall::legs, 16ULL) == err(EFAULT));
-    CHECK(with(&Multicall::request, 16ULL) == err(EFAULT));
-    CHECK(ask() == ok);
+    lite_ioc_rpc_collect collect{};
+    const auto ended = [&](std::uint32_t group, std::uint32_t flags = LITE_RPC_INTO,
+                           int timeout_ms = LITE_FOREVER) {
+        collect = {};
+        collect.size = sizeof(collect);
+        collect.flags = flags;
+        collect.timeout_ms = timeout_ms;
+        collect.group = group;
+        return dev.call(LITE_IOC_RPC_COLLECT, &collect);
+    };
+    for (std::size_t i = 0; i < 3; i++)
+        REQUIRE(begin(i ? 8 : 9, i) == ok);
+    CHECK(ended(0) == err(ENOENT));
+    CHECK(ended(0, LITE_RPC_CANCEL) == ok);
+    REQUIRE(ended(9) == ok);
+    CHECK((collect.cookie == 0 && collect.error == 0 && collect.reply_len == 1000));
+    CHECK(ended(9) == err(ENOENT));
+    for (int i = 0; i < 2; i++) {
+        REQUIRE(ended(8) == ok);
+        CHECK((collect.cookie != 0 && collect.error == 0));
+    }
+    for (std::size_t i = 0; i < 3; i++)
+        CHECK(Bytes(&buffer[i * 1000], &buffer[i * 1000] + 1000) == answer_to(request));
+    // Those that nobody answers; and what was collected by nobody.
+    servers[1].stop();
+    REQUIRE(begin(8, 1) == ok);
+    REQUIRE(begin(8, 2) == ok);
+    REQUIRE(ended(8) == ok);
+    CHECK(collect.cookie == 2);
+    CHECK(ended(8, LITE_RPC_INTO, 20) == err(ETIMEDOUT));
+    REQUIRE(begin(8, 2) == ok);
+    CHECK(ended(8, LITE_RPC_CANCEL) == ok);
+    CHECK(ended(8) == err(ENOENT));
+    // A process takes its own with it.
+    Shared<Signal> ready;
+    Child caller([&] {
+        expect(begin(8, 1) == ok, "begin");
+        ready->post();
+        ::pause();
+    });
+    ready->wait("a call");
+    CHECK(ended(8, LITE_RPC_INTO, LITE_NOWAIT) == err(EAGAIN));
+    caller.kill(SIGKILL);
+    (void)caller.wait();
+    CHECK(ended(8) == err(ENOENT));
+    CHECK(begin(8, 1, LITE_RPC_ONEWAY) == err(EINVAL));
+    CHECK(ended(8, LITE_RPC_ONEWAY << 8) == err(EOPNOTSUPP));
 }
 
 TEST_CASE_METHOD(MultiFixture, "multicall: many at the same time", "[multi]") {
@@ -452,4 +463,49 @@ TEST_CASE_METHOD(MultiFixture, "multicall: many at the same time", "[multi]") {
             }
         });
     callers.join();
+}
+
+// Prints what calls to several nodes take, beside one call at a time: medians, taken in turns.
+TEST_CASE_METHOD(MultiFixture, "multicall: what it costs", "[.cost]") {
+    start_all();
+    const auto request = request_of(Wish::echo, 64);
+    const std::vector<std::vector<std::uint32_t>> wanted = {
+        {nodes[1]},
+        {nodes[1], nodes[2]},
+        {nodes[1], nodes[2], nodes[0]},
+        {nodes[1], nodes[2], nodes[1], nodes[2], nodes[1], nodes[2], nodes[1], nodes[2]}};
+    std::vector<std::vector<std::int64_t>> took(wanted.size() + 1);
+    const auto time = [&](std::size_t what, auto&& work) {
+        const auto begun = std::chrono::steady_clock::now();
+        work();
+        took[what].push_back((std::chrono::steady_clock::now() - begun).count());
+    };
+    Bytes reply(4096);
+    for (std::uint64_t i = 0; i < env().scaled(2000); i++) {
+        time(0, [&] {
+            expect_equal(lite_rpc_call(client, nodes[1], number, request.data(), request.size(),
+                                       reply.data(), reply.size(), nullptr, patience_ms(), nullptr),
+                         0, "call");
+        });
+        for (std::size_t k = 0; k < wanted.size(); k++) {
+            auto to = legs(wanted[k]);
+            const auto all = static_cast<int>(to.size());
+            time(k + 1, [&] {
+                expect_equal(lite_rpc_multicall(client, number, request.data(), request.size(),
+                                                to.data(), to.size(), 0, patience_ms()),
+                             all, "multicall");
+            });
+        }
+    }
+    for (auto& times : took)
+        std::nth_element(times.begin(),
+                         times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2),
+                         times.end());
+    const auto median = [&](std::size_t what) {
+        return static_cast<double>(took[what][took[what].size() / 2]);
+    };
+    std::printf("call %.1f us\n", median(0) / 1000);
+    for (std::size_t k = 0; k < wanted.size(); k++)
+        std::printf("%zu legs %.1f us, %.2f of a call\n", wanted[k].size(), median(k + 1) / 1000,
+                    median(k + 1) / median(0));
 }
