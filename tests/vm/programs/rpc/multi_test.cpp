@@ -345,8 +345,9 @@ TEST_CASE_METHOD(MultiFixture, "multicall: requests and replies by reference", "
         const auto answer = answer_to(request);
         for (const std::size_t quorum : {0UL, 1UL}) {
             auto to = legs(nodes, max);
-            REQUIRE(call(request, to, quorum) >= 1);
+            REQUIRE(call(request, to, quorum, patience_ms()) >= 1);
             for (std::size_t i = 0; i < to.size(); i++) {
+                CAPTURE(to[i].error);
                 CHECK((quorum || to[i].error == 0));
                 if (!to[i].error)
                     CHECK(reply_of(to, i) == answer);
