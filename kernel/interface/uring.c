@@ -229,7 +229,7 @@ static int lite_uring_op(struct io_uring_cmd *cmd, struct lite_op __user *user)
 	return put_user(op.length, &user->result) ? -EFAULT : 0;
 }
 
-/* Is it an RPC command whose flags say that it does not wait? */
+/* Is it an RPC command with flags that keep it from waiting? */
 static bool lite_uring_is_quick(u32 cmd_op, const u32 __user *user)
 {
 	u32 flags;

@@ -41,12 +41,7 @@ static void lite_area_release(struct kref *ref)
 	lite_area_free(container_of(ref, struct lite_area, ref));
 }
 
-/**
- * lite_area_put - drop a reference
- * @area: area
- *
- * Context: process.
- */
+/* Drop a reference. Context: process. */
 void lite_area_put(struct lite_area *area)
 {
 	kref_put(&area->ref, lite_area_release);

@@ -279,14 +279,7 @@ int lite_bulk_copy(const struct lite_bulk *bulk, const struct lite_buf *buf,
 	}
 }
 
-/**
- * lite_bulk_move - copy from one bulk to another
- * @to: not mapped
- * @from: not mapped
- * @n: bytes, from the start
- *
- * Context: may sleep.
- */
+/* Copy the first @n bytes between bulks, both not mapped. May sleep. */
 void lite_bulk_move(struct lite_bulk *to, const struct lite_bulk *from,
 		    size_t n)
 {

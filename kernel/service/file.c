@@ -51,12 +51,7 @@ static void lite_rpc_file_release(struct kref *ref)
 	kfree(file);
 }
 
-/**
- * lite_rpc_file_put - drop a reference
- * @file: the open file's; shut before the last put
- *
- * Context: any.
- */
+/* Drop a reference; the last one after lite_rpc_file_shut(). Context: any. */
 void lite_rpc_file_put(struct lite_rpc_file *file)
 {
 	kref_put(&file->ref, lite_rpc_file_release);

@@ -44,12 +44,7 @@ static void lite_ring_release(struct kref *ref)
 		lite_conn_put(conn);
 }
 
-/**
- * lite_ring_put - drop a reference
- * @ring: ring
- *
- * Context: process, no lock held.
- */
+/* Drop a reference. Context: process, no lock held. */
 void lite_ring_put(struct lite_ring *ring)
 {
 	kref_put(&ring->ref, lite_ring_release);
@@ -372,12 +367,7 @@ void lite_request_post_soon(struct lite_request *req, u8 status, u32 length,
 	spin_unlock(&rp->svc->lock);
 }
 
-/**
- * lite_request_token - the token that names a request to its server
- * @req: TAKEN
- *
- * Context: svc->lock is held.
- */
+/* The token that names a TAKEN request. svc->lock is held. */
 u64 lite_request_token(const struct lite_request *req)
 {
 	return (u64)req->gen << 32 | req->ring->id << 8 |

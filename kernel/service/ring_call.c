@@ -156,10 +156,7 @@ static int lite_serve_gone(void *priv, struct lite_conn *conn, const void *req,
 	return 0;
 }
 
-/**
- * lite_ring_gone_work - send GONE to the client of a ring
- * @work: of the ring, with a reference
- */
+/* Send GONE to the client of a ring; drops the reference of the work item. */
 void lite_ring_gone_work(struct work_struct *work)
 {
 	struct lite_ring *ring = container_of(work, struct lite_ring,
