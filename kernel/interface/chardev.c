@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Opening and closing /dev/liteN.
+ * Open and close /dev/liteN.
  *
- * A work item gives back what the file had. Closing waits for it, so that what
- * a process had is gone when the process is; but an exiting process must not
- * hang because the network does, so it does not wait for long.
+ * A work item releases the resources of a closed file. close() waits for it, so
+ * that they are gone when the process is, but only for a while: an exiting
+ * process must not hang because the network does.
  */
 #include <linux/fs.h>
 #include <linux/module.h>
@@ -14,7 +14,7 @@
 
 #define LITE_CLOSE_WAIT (2 * HZ)
 
-/* When somebody has waited in vain; others do not for a while. */
+/* Jiffies at which a close() waited in vain; for a while others do not wait. */
 static unsigned long lite_close_slow;
 
 static struct workqueue_struct *lite_close_wq;
@@ -31,7 +31,10 @@ static void lite_close_work(struct work_struct *work)
 
 	/* A node that is stopping shuts all its contexts itself. */
 	if (lite_node_enter(lf->node)) {
-		/* First: its callers need not wait for homes of LMRs. */
+		/*
+		 * First, as callers of its functions need not wait for homes of
+		 * LMRs.
+		 */
 		if (lf->rpc)
 			lite_rpc_file_shut(lf->rpc);
 		lite_locks_ctx_gone(&lf->node->locks, lf->ctx);
@@ -48,7 +51,7 @@ static void lite_close_work(struct work_struct *work)
 }
 
 /**
- * lite_file_new - a context for a new open file
+ * lite_file_new - make the state of an open file
  * @node: node; the caller is active on it
  *
  * Context: may sleep.
@@ -93,10 +96,10 @@ static int lite_open(struct inode *inode, struct file *file)
 }
 
 /**
- * lite_file_close - the counterpart of lite_file_new()
- * @lf: of a file that nobody has open any more
+ * lite_file_close - release the state of an open file
+ * @lf: from lite_file_new(); not in use any more
  *
- * Context: may sleep, but not for long.
+ * Context: may sleep, for at most LITE_CLOSE_WAIT.
  */
 void lite_file_close(struct lite_file *lf)
 {
@@ -115,13 +118,13 @@ static int lite_release(struct inode *inode, struct file *file)
 }
 
 /*
- * Requests that a process has taken end with it, whoever has the file as well; also
- * with its program, if that closes the file.
+ * Requests that a process has taken end when it exits, or execs and closes the
+ * file, even if other processes have the file open.
  */
 static int lite_flush(struct file *file, fl_owner_t id)
 {
 	struct lite_file *lf = file->private_data;
-	/* With lite_file_rpc(). */
+	/* Pairs with the cmpxchg() in lite_file_rpc(). */
 	struct lite_rpc_file *rpc = smp_load_acquire(&lf->rpc);
 
 	if (!(current->flags & PF_EXITING || current->in_execve) || !rpc)
@@ -160,12 +163,7 @@ const struct file_operations lite_fops = {
 	.uring_cmd = lite_uring_cmd,
 };
 
-/**
- * lite_chardev_init - be ready for files
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM.
- */
+/* Context: may sleep. Return: 0 or -ENOMEM. */
 int lite_chardev_init(void)
 {
 	lite_close_slow = jiffies - MAX_JIFFY_OFFSET;
@@ -173,11 +171,7 @@ int lite_chardev_init(void)
 	return lite_close_wq ? 0 : -ENOMEM;
 }
 
-/**
- * lite_chardev_exit - the counterpart of lite_chardev_init()
- *
- * Context: may sleep; no file is open, all nodes are stopped.
- */
+/* Context: may sleep; no file is open, all nodes are stopped. */
 void lite_chardev_exit(void)
 {
 	destroy_workqueue(lite_close_wq);

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ioctls of /dev/liteN as commands of io_uring (include/uapi/lite_uring.h).
+ * The ioctls of /dev/liteN as io_uring commands (include/uapi/lite_uring.h).
  *
- * io_uring first tries a command in the thread that submits it, which must not
- * have to wait: then small operations are begun (../memory/issue.c). All else is
- * put off to a worker of io_uring, which calls the same function as ioctl(2)
- * does, in the same address space, and waits as that would, but can be told to
- * give up (../wait.h).
+ * io_uring first tries a command in the submitting thread, which must not wait:
+ * small operations are started there (../memory/issue.c). Other commands are
+ * deferred to an io_uring worker. It calls the function that ioctl(2) calls, in
+ * the same address space, and waits, but can be cancelled (../wait.h).
  *
- * The end of a small operation comes at any time, in a thread of whoever. What
- * was read waits in memory of its own then, and is given to the process by its
- * own thread (task work). If that is not run for long, because it is stopped,
- * say, nothing of the node waits for it.
+ * A small operation ends at any time, in any thread. Task work in the
+ * submitting thread then copies the data that it read to the user. The data are
+ * in a buffer of the command's: if the thread is stopped, say, nothing of the
+ * node waits for it.
  *
- * Lifetime: a command holds its file, and so the module, until it is complete; a
- * small operation in flight also holds the node active.
+ * Lifetime: a command holds its file, and so the module, until it is complete.
+ * A small operation in flight also keeps the node active.
  */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -24,23 +23,23 @@
 #include "../compat.h"
 #include "node.h"
 
-/* So much a command has in memory, if what it reads fits into that. */
+/* Usual size of a struct lite_uring with its data. */
 #define LITE_URING_BYTES 512
-/* Of a file: kept when they are idle. */
+/* Idle ones that a file caches. */
 #define LITE_URING_KEPT 64
 
 /**
  * struct lite_uring - a small operation of a command
- * @issue: it
+ * @issue: the operation
  * @next: in lite_urings.idle
- * @kept: has the usual size
+ * @kept: has the usual size, and can be cached
  * @cmd: to complete
  * @node: held active until @issue has ended
- * @op: of the user
- * @buf: where what is read goes
- * @length: how many bytes of it; 0: for a write, all that is told is @result
- * @err: how it has ended
- * @result: what the user is told then
+ * @op: the user's structure
+ * @buf: the user's buffer for what is read
+ * @length: bytes to copy to @buf; 0 for other operations
+ * @err: result of the operation
+ * @result: to be written to @op
  * @data: what was read, or the 8 bytes before an atomic operation
  */
 struct lite_uring {
@@ -63,7 +62,7 @@ static struct lite_uring **lite_uring_of(struct io_uring_cmd *cmd)
 	return (struct lite_uring **)cmd->pdu;
 }
 
-/* ---- room for them ------------------------------------------------------- */
+/* ---- allocation ---------------------------------------------------------- */
 
 static struct lite_uring *lite_uring_idle(struct lite_urings *idle)
 {
@@ -79,7 +78,7 @@ static struct lite_uring *lite_uring_idle(struct lite_urings *idle)
 	return u;
 }
 
-/* With room for what is read, or was there. */
+/* @room: bytes for @data */
 static struct lite_uring *lite_uring_alloc(struct lite_file *lf, size_t room)
 {
 	bool kept = room <= LITE_URING_BYTES - sizeof(struct lite_uring);
@@ -115,8 +114,8 @@ static void lite_uring_free(struct lite_file *lf, struct lite_uring *u)
 }
 
 /**
- * lite_urings_free - give back what is kept for commands
- * @idle: of a file that has none under way
+ * lite_urings_free - free a file's cache
+ * @idle: of a file without commands in flight
  *
  * Context: any.
  */
@@ -130,15 +129,15 @@ void lite_urings_free(struct lite_urings *idle)
 
 /* ---- the end ------------------------------------------------------------- */
 
-/* Tell the user; an errno. */
+/* Copy the result to the user. Return: the errno of the command. */
 static int lite_uring_give(struct lite_uring *u)
 {
 	unsigned long left;
 	int err = u->err;
 
 	/*
-	 * In a thread of the kernel's, or one that exits: it cannot write to whose
-	 * memory it is, if that is there still.
+	 * In a kernel thread, or one that exits, the user's memory is out of
+	 * reach, or gone.
 	 */
 	if (current->flags & PF_KTHREAD || !current->mm)
 		return err ?: -EINTR;
@@ -173,7 +172,7 @@ static void lite_uring_end(struct lite_issue *issue, int err)
 		u->result = issue->length;
 	else
 		u->result = u->data[0];
-	/* While it is sure to be there. */
+	/* First, while the node is held. */
 	io_uring_cmd_complete_in_task(u->cmd, lite_uring_finish);
 	lite_node_exit(node);
 }
@@ -202,7 +201,7 @@ static struct lite_uring *lite_uring_new(struct io_uring_cmd *cmd,
 	return u;
 }
 
-/* -EAGAIN: put it off. */
+/* -EAGAIN: leave it to a worker. */
 static int lite_uring_op(struct io_uring_cmd *cmd, struct lite_op __user *user)
 {
 	struct lite_file *lf = cmd->file->private_data;
@@ -230,7 +229,7 @@ static int lite_uring_op(struct io_uring_cmd *cmd, struct lite_op __user *user)
 	return put_user(op.length, &user->result) ? -EFAULT : 0;
 }
 
-/* Of the commands with flags of calls: does this one wait for nobody? */
+/* Is it an RPC command with flags that keep it from waiting? */
 static bool lite_uring_is_quick(u32 cmd_op, const u32 __user *user)
 {
 	u32 flags;
@@ -239,7 +238,7 @@ static bool lite_uring_is_quick(u32 cmd_op, const u32 __user *user)
 	       !get_user(flags, user + 1) && lite_ioc_waits_not(cmd_op, flags);
 }
 
-/* In the thread that submits it. -EAGAIN: put it off. */
+/* Try in the submitting thread. -EAGAIN: leave it to a worker. */
 static int lite_uring_try(struct io_uring_cmd *cmd, unsigned long arg,
 			  unsigned int issue_flags)
 {
@@ -255,26 +254,27 @@ static int lite_uring_try(struct io_uring_cmd *cmd, unsigned long arg,
 		return -EAGAIN;
 	if (err != -EAGAIN)
 		return err;
-	/* This is what the user is to be told. */
+	/* -EAGAIN is the result; returned, it would mean "try in a worker". */
 	io_uring_cmd_done(cmd, err, 0, issue_flags);
 	return -EIOCBQUEUED;
 }
 
 /**
- * lite_uring_cmd - an ioctl as a command of io_uring
+ * lite_uring_cmd - run an ioctl as an io_uring command
  * @cmd: command
  * @issue_flags: IO_URING_F_*
  *
  * Context: may sleep.
- * Return: 0 or a negative errno; -EIOCBQUEUED: it is, or will be, completed;
- * -EAGAIN, if it must not wait: let a worker do it.
+ * Return: 0 or a negative errno; -EIOCBQUEUED: it is or will be completed by
+ * io_uring_cmd_done(); -EAGAIN, with IO_URING_F_NONBLOCK only: a worker has to
+ * do it.
  */
 int lite_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	const struct lite_uring_cmd *c = lite_uring_payload(cmd);
 	unsigned long arg;
 
-	/* It may be memory that the user can change meanwhile. */
+	/* The user may be able to change it: read once. */
 	arg = READ_ONCE(c->arg);
 	if (READ_ONCE(c->reserved) || cmd->flags & IORING_URING_CMD_FIXED)
 		return -EOPNOTSUPP;

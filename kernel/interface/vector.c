@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Many operations in one call: LITE_IOC_VECTOR, and the symbol for it.
+ * Many operations in one call: LITE_IOC_VECTOR and lite_lmr_vector().
  *
- * The user's array is worked on a wave at a time: copied in, made writable by
- * being written to, carried out, and told of. So what a call needs of the kernel's
- * memory does not depend on what the user says, and nothing is done whose
- * outcome could not be told of.
+ * The user's array is processed in waves: copied in, checked to be writable by
+ * writing to it, executed, and its results copied out. So the kernel memory for
+ * a call is bounded, and nothing is executed that cannot be reported.
  */
 #include <linux/export.h>
 #include <linux/uaccess.h>
@@ -18,7 +17,7 @@ static void __user *lite_op_user(const struct lite_ioc_vector *c, u32 i)
 	return u64_to_user_ptr(c->ops) + (size_t)(c->n_done + i) * c->op_size;
 }
 
-/* What is behind @n_done. */
+/* Read the @n operations that follow the first n_done. */
 static int lite_ops_read(const struct lite_ioc_vector *c, struct lite_op *ops,
 			 u32 n)
 {
@@ -63,7 +62,7 @@ fault:
 	return -EFAULT;
 }
 
-/* The next operations, with the node let go of while user memory is touched. */
+/* Do the next wave. The gate is left while user memory is accessed. */
 static int lite_vector_step(struct lite_ioc_vector *c, struct lite_vector *v,
 			    struct lite_gate *gate)
 {
@@ -118,7 +117,7 @@ int lite_ioc_vector(struct lite_file *lf, void *arg, struct lite_gate *gate)
 	return err;
 }
 
-/* ---- the symbol ---------------------------------------------------------- */
+/* ---- for kernel clients -------------------------------------------------- */
 
 int lite_lmr_vector(struct lite_ctx *ctx, struct lite_op *ops, u32 n)
 {

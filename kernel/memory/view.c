@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * User mappings of LMRs (mmap): pages into page tables, and out of them in time.
+ * User mappings of LMRs (mmap).
  *
- * A page fault is an operation like any other: it enters the mapping of its
- * handle, looks where the bytes are, puts pages into the page table, and leaves.
- * What stays behind, the entries of the page table, is noted: the view is put on
- * the mapping's list of those that have pages of it. When the mapping ends,
- * whatever the reason, it is drained, so that no fault is under way and none
- * will succeed, and then all pages are taken out of the page tables of all
- * views on the list, before anybody is told that the mapping is over
- * (lite_mapping_drain()). The next fault has to renew the handle: it finds the
- * new place of the bytes, or that there is none any more, or not here; and what
- * its user may still do. For a page that is in a page table nobody asks again: so
- * one is put there only if the handle has all the rights that mprotect(2) can
- * give (VM_MAYWRITE).
+ * A page fault is an operation: it enters the mapping of the handle, looks up
+ * the pages, inserts them into the page table, and leaves. It puts the view on
+ * the mapping's list of views that have pages of it. When the mapping ends, for
+ * any reason, lite_mapping_drain() first waits for the faults in flight; no
+ * later one succeeds. Then it removes the pages of all listed views from page
+ * tables, before the end of the mapping is reported. The next fault has to
+ * renew the handle, and so finds the LMR's new place and the user's present
+ * rights.
  *
- * unmap_mapping_range() waits for what has to be waited for: an entry through
- * which a CPU has written is flushed from all TLBs under the lock of its page
- * table. fork() cannot hide a copy from it, as the kernel inserts the child's
- * VMA behind the parent's before it copies entries.
+ * Access through a page table entry is not checked again. So a page is inserted
+ * only if the handle has all rights that mprotect(2) can give (VM_MAYWRITE).
  *
- * Each view has an inode of its own, so that its range of the file is all of
- * it. Pages have a count each (store.c): one that somebody has pinned stays his
- * when the LMR is freed, and is nobody else's until he lets go.
+ * unmap_mapping_range() is enough: an entry through which a CPU has written is
+ * flushed from all TLBs under the page table lock. fork() cannot hide a copy
+ * from it, as the kernel inserts the child's VMA behind the parent's before it
+ * copies entries.
+ *
+ * Each view has its own inode, so it can unmap the whole file. Each page has
+ * its own reference count (store.c): a page that is pinned when the LMR is
+ * freed is not reused before it is unpinned.
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
@@ -31,17 +30,17 @@
 
 #include "memory.h"
 
-/* Pages for one call of vm_insert_pages(), on the stack. */
+/* Pages per vm_insert_pages(), on the stack. */
 #define LITE_VIEW_BATCH 32
 
 /**
- * lite_view_init - a view of no VMA yet
+ * lite_view_init - initialise a view without VMAs
  * @v: to fill
  * @mem: node's
  * @offset: in the LMR, a multiple of the page size
  * @length: bytes
  *
- * The caller sets @v->inode before anybody can have a page fault.
+ * The caller sets @v->inode before the first page fault can happen.
  *
  * Context: any.
  */
@@ -61,7 +60,7 @@ void lite_view_init(struct lite_view *v, struct lite_memory *mem, u64 offset,
  * lite_view_exit - the last VMA of a view is gone
  * @v: view
  *
- * Context: may sleep. Nobody looks at @v or its inode afterwards.
+ * Context: may sleep. @v and its inode are not used any more afterwards.
  */
 void lite_view_exit(struct lite_view *v)
 {
@@ -69,7 +68,7 @@ void lite_view_exit(struct lite_view *v)
 	list_del_init(&v->list);
 	v->m = NULL;
 	spin_unlock(&v->mem->views_lock);
-	/* Whoever has taken it off the list may be busy with its inode. */
+	/* lite_mapping_drain() may still be using the inode. */
 	wait_var_event(&v->zapping, !atomic_read(&v->zapping));
 }
 
@@ -86,7 +85,7 @@ static int lite_view_attach(struct lite_view *v, struct lite_mapping *m,
 		list_add(&v->list, &m->views);
 		m->tail |= write && end && !PAGE_ALIGNED(m->length);
 	} else if (WARN_ON_ONCE(v->m != m)) {
-		/* A handle never gets a new mapping before the old has ended. */
+		/* A handle gets a new mapping after the old one ended. */
 		err = -EIO;
 	}
 	spin_unlock(&v->mem->views_lock);
@@ -94,9 +93,9 @@ static int lite_view_attach(struct lite_view *v, struct lite_mapping *m,
 }
 
 /*
- * The page with the byte at an offset, and how many follow it in memory. Pages
- * that are only in part of this extent are nobody's to be mapped, but for the
- * last one of the LMR: what follows its end there is zero or the user's.
+ * The page at an offset; @n is set to the contiguous pages from there. A page
+ * that is only partly in this extent cannot be mapped, except for the last one
+ * of the LMR: the rest of that holds zeroes, or what users have written there.
  */
 static struct page *lite_view_page(const struct lite_mapping *m, u64 offset,
 				   size_t *n)
@@ -126,8 +125,8 @@ static struct page *lite_view_page(const struct lite_mapping *m, u64 offset,
 }
 
 /*
- * Page tables give whole pages. What is behind the LMR's end in its last page
- * shall be zero before anybody makes the LMR longer.
+ * Zero the rest of the last page, which users can write to, too, before the LMR
+ * can grow.
  */
 static void lite_mapping_wipe(struct lite_mapping *m)
 {
@@ -144,11 +143,11 @@ static void lite_mapping_wipe(struct lite_mapping *m)
 }
 
 /**
- * lite_mapping_drain - wait until a mapping is used no more
+ * lite_mapping_drain - wait until a mapping is unused, and unmap its pages
  * @m: mapping that has left ACTIVE; the caller keeps its memory
  *
- * Context: may sleep. When it returns, no operation is in flight on it, and no
- * page of it is in a page table.
+ * Context: may sleep. On return no operation is in flight on it, and none of
+ * its pages is in a page table.
  */
 void lite_mapping_drain(struct lite_mapping *m)
 {
@@ -156,7 +155,7 @@ void lite_mapping_drain(struct lite_mapping *m)
 	struct lite_view *v;
 
 	wait_for_completion(&m->drained);
-	/* Whoever finds the list empty waits for who has emptied it. */
+	/* A second caller must wait until the first has unmapped all views. */
 	mutex_lock(&m->zap);
 	for (;;) {
 		spin_lock(&mem->views_lock);
@@ -177,7 +176,10 @@ void lite_mapping_drain(struct lite_mapping *m)
 	mutex_unlock(&m->zap);
 }
 
-/* It has an owner, in whose page table it is. Those of other homes are not here. */
+/*
+ * Registered user memory is in its owner's page table. It stays at its home, so
+ * with another home it is not here.
+ */
 static bool lite_view_registered(const struct lite_mapping *m)
 {
 	struct lite_lmr *lmr;
@@ -193,12 +195,12 @@ static bool lite_view_registered(const struct lite_mapping *m)
 }
 
 /**
- * lite_view_check - can all of a view be mapped?
+ * lite_view_check - check that all of a view can be mapped
  * @v: view
  * @a: its handle, and the right that is wanted
  *
  * Context: may sleep; killable.
- * Return: 0, -ERANGE, -EREMOTE, -EOPNOTSUPP, or as lite_access_enter().
+ * Return: 0, -ERANGE, -EREMOTE, -EOPNOTSUPP, or see lite_access_enter().
  */
 int lite_view_check(const struct lite_view *v, const struct lite_access *a)
 {
@@ -214,7 +216,7 @@ int lite_view_check(const struct lite_view *v, const struct lite_access *a)
 		err = -EOPNOTSUPP;
 	if (!err)
 		end = v->offset + v->length;
-	/* Extents are whole pages, of one kind: one page of each will do. */
+	/* All pages of an extent are alike: check the first one. */
 	for (at = v->offset; !err && at < end;) {
 		u32 i = lite_extent_find(m->extents, m->n_extents, at);
 		size_t n = 1;
@@ -223,7 +225,7 @@ int lite_view_check(const struct lite_view *v, const struct lite_access *a)
 		at = m->extents[i].start + m->extents[i].length;
 		if (!err && at < end && !PAGE_ALIGNED(at))
 			err = -EREMOTE;
-		/* Fragmented memory has millions of them. */
+		/* Fragmented memory has millions of extents. */
 		if (!err && fatal_signal_pending(current))
 			err = -EINTR;
 		cond_resched();
@@ -233,8 +235,8 @@ int lite_view_check(const struct lite_view *v, const struct lite_access *a)
 }
 
 /*
- * Put the page at @addr, and what can be had of those up to @end, into the page
- * table; the error is that of the first.
+ * Insert the page at @addr, and what is available of the pages up to @end.
+ * Fails only if the first page does.
  */
 static int lite_view_insert(struct lite_view *v, struct lite_mapping *m,
 			    struct vm_area_struct *vma, unsigned long addr,
@@ -258,7 +260,7 @@ static int lite_view_insert(struct lite_view *v, struct lite_mapping *m,
 			left = n;
 			err = vm_insert_pages(vma, addr, pages, &left);
 			done = n - left;
-			/* There already: another thread's fault. */
+			/* Inserted by another thread's fault. */
 			if (err == -EBUSY) {
 				err = 0;
 				done++;
@@ -266,7 +268,7 @@ static int lite_view_insert(struct lite_view *v, struct lite_mapping *m,
 		}
 		if (err && first)
 			return err;
-		/* A page that is elsewhere is passed over. */
+		/* Skip a page that is not here. */
 		if (err && !IS_ERR(page))
 			break;
 		first = false;
@@ -277,16 +279,16 @@ static int lite_view_insert(struct lite_view *v, struct lite_mapping *m,
 }
 
 /**
- * lite_view_fault - a page that is not in the page table
+ * lite_view_fault - handle a page fault
  * @v: view of the VMA
- * @a: its handle, and the rights that the VMA may stand for, mprotect(2) included
+ * @a: its handle, and the rights that mprotect(2) can give the VMA
  * @vmf: the fault
  *
- * Puts in not only that page, but all around it that one page table takes.
+ * Inserts the pages around the faulting one, too, within one page table.
  *
- * Context: mmap_lock is held; waits for memory at most.
- * Return: 0; -EAGAIN: lite_view_renew() first; -ENOMEM; or why there is no such
- * page: -EBADF, -EACCES, -ERANGE, -EREMOTE, -EOPNOTSUPP.
+ * Context: mmap_lock is held; may sleep for memory only.
+ * Return: 0; -EAGAIN: call lite_view_renew(), and try again; -ENOMEM; -EBADF,
+ * -EACCES, -ERANGE, -EREMOTE, -ESTALE, -EOPNOTSUPP.
  */
 int lite_view_fault(struct lite_view *v, const struct lite_access *a,
 		    struct vm_fault *vmf)
@@ -300,10 +302,10 @@ int lite_view_fault(struct lite_view *v, const struct lite_access *a,
 	unsigned long none = 0;
 	int err;
 
-	/* A marker of userfaultfd's, where no page can be put. */
+	/* userfaultfd's marker: no page can be inserted there. */
 	if (vmf->flags & FAULT_FLAG_ORIG_PTE_VALID && !pte_none(vmf->orig_pte))
 		return -EOPNOTSUPP;
-	/* The page table, so that none is allocated while entered. */
+	/* Allocate the page table before entering. */
 	err = vm_insert_pages(vma, addr, NULL, &none);
 	if (err)
 		return err;
@@ -320,11 +322,11 @@ int lite_view_fault(struct lite_view *v, const struct lite_access *a,
 }
 
 /**
- * lite_view_ask - make the handle of a view usable again
+ * lite_view_ask - renew the handle of a view, without waiting
  * @a: handle
  *
- * Context: may sleep; killable. Asks the home, once.
- * Return: 0; -EBUSY: the LMR is being changed; as lite_access_enter().
+ * Context: may sleep; killable. Asks the home once.
+ * Return: 0; -EBUSY: the LMR is being changed; or see lite_access_enter().
  */
 int lite_view_ask(const struct lite_access *a)
 {
@@ -343,12 +345,14 @@ int lite_view_ask(const struct lite_access *a)
 }
 
 /**
- * lite_view_renew - wait for the handle of a view to be usable
+ * lite_view_renew - wait until the handle of a view is usable
  * @a: handle
  *
- * Context: may sleep; killable. Better without mmap_lock: it asks the home, and
- * waits for changes of the LMR to end.
- * Return: 0, or as lite_access_enter().
+ * Asks the home, and waits for changes of the LMR to end; so mmap_lock should
+ * not be held.
+ *
+ * Context: may sleep; killable.
+ * Return: 0, or see lite_access_enter().
  */
 int lite_view_renew(const struct lite_access *a)
 {

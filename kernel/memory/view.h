@@ -13,10 +13,10 @@ struct lite_memory;
  * struct lite_view - a user mapping of a part of an LMR
  * @mem: node's
  * @list: in @m
- * @m: mapping whose pages may be in page tables; NULL: none; under views_lock
- * @zapping: those who take its pages out of page tables just now
- * @inode: of the file that the VMAs map, and of no other
- * @offset: in the LMR, of its first byte
+ * @m: mapping with pages in page tables, or NULL; under views_lock
+ * @zapping: threads that are removing its pages from page tables
+ * @inode: of the file that the VMAs map; not shared with other views
+ * @offset: of its first byte in the LMR
  * @length: bytes
  */
 struct lite_view {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The memory of rings and mirrors: chunks of contiguous pages, which a peer's
- * device writes. Given back with the last reference: nobody puts that before the
- * peer has promised to leave it alone, or is fenced.
+ * device writes. The last reference frees it. It is dropped only after the peer
+ * has promised not to write any more, or is fenced.
  */
 #include <linux/slab.h>
 
 #include "service.h"
 
 /*
- * What counts: small rings are smaller than what describes their slots, and
- * there can be many.
+ * Counts the slots, too: they can be larger than a small ring, and rings can be
+ * many.
  */
 static u64 lite_area_cost(const struct lite_area *area)
 {
@@ -41,12 +41,7 @@ static void lite_area_release(struct kref *ref)
 	lite_area_free(container_of(ref, struct lite_area, ref));
 }
 
-/**
- * lite_area_put - give a reference back
- * @area: area
- *
- * Context: process.
- */
+/* Drop a reference. Context: process. */
 void lite_area_put(struct lite_area *area)
 {
 	kref_put(&area->ref, lite_area_release);
@@ -72,14 +67,14 @@ static int lite_area_fill(struct lite_area *area, u32 i)
 /**
  * lite_area_make - zeroed memory for a ring or a mirror
  * @svc: node's
- * @fab: for whose device it is mapped, or NULL
- * @uid: for whom it is counted: the owner of the function
- * @chunk_bytes: whole pages
+ * @fab: map it for this fabric's device; NULL: not mapped
+ * @uid: user it counts for: the owner of the function
+ * @chunk_bytes: multiple of the page size
  * @n: chunks
  *
  * Context: may sleep.
- * Return: the area, with a reference, or ERR_PTR: -ENOBUFS: this node gives no
- * more to rings, or that user's; -ENOMEM.
+ * Return: the area, with a reference, or ERR_PTR: -ENOBUFS: the limit of the
+ * node or of the user is reached; -ENOMEM.
  */
 struct lite_area *lite_area_make(struct lite_service *svc,
 				 struct lite_fabric *fab, u32 uid,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory of the kernel's for requests and replies that are too long for a ring:
- * pages in as few contiguous chunks as can be had.
+ * Kernel memory for requests and replies that are too long for a ring: pages in
+ * as few contiguous chunks as possible.
  *
- * A bulk is plain memory until it is mapped for the device, and again when it is
- * unmapped, which only its last user may do. While user memory is waited for, it is
- * plain: it can be freed then whatever has become of the node.
+ * A bulk is mapped for the device only while RDMA needs it, and only its last
+ * user unmaps it. It is not mapped while its user waits for user memory, and
+ * can then be freed whatever has become of the node.
  *
- * It is not zeroed. Nobody sees more of it than was written to it: by a user, or by
- * a peer's kernel, which says how much that was.
+ * It is not zeroed. Readers see only the bytes that a user or a peer's kernel
+ * has written.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -17,9 +17,9 @@
 #include "../wait.h"
 #include "service.h"
 
-/* 1 MB at a time, if there is so much in one piece. */
+/* Largest chunk to try: 1 MB with 4 KB pages. */
 #define LITE_BULK_ORDER 8
-/* Bytes copied before others get a turn. */
+/* Bytes copied between two cond_resched(). */
 #define LITE_BULK_COPY (64UL << 10)
 
 static void lite_bulk_free(struct lite_bulk *bulk)
@@ -55,10 +55,10 @@ static void lite_bulk_release_later(struct kref *ref)
 }
 
 /**
- * lite_bulk_put - give a reference back
+ * lite_bulk_put - drop a reference
  * @bulk: or NULL; if it is mapped, the caller is active on the node
  *
- * Context: process; nothing is locked.
+ * Context: process, no lock held.
  */
 void lite_bulk_put(struct lite_bulk *bulk)
 {
@@ -67,10 +67,10 @@ void lite_bulk_put(struct lite_bulk *bulk)
 }
 
 /**
- * lite_bulk_put_later - likewise, for those who hold locks
- * @bulk: or NULL; the node's layer is alive
+ * lite_bulk_put_later - drop a reference, have a work item free the bulk
+ * @bulk: or NULL; the node's service layer is alive
  *
- * Context: any process; receive handlers.
+ * Context: process; receive handlers; locks may be held.
  */
 void lite_bulk_put_later(struct lite_bulk *bulk)
 {
@@ -78,7 +78,7 @@ void lite_bulk_put_later(struct lite_bulk *bulk)
 		kref_put(&bulk->ref, lite_bulk_release_later);
 }
 
-/* Chunks for all of it, each as large as there is. */
+/* Allocate chunks for all of it, each as large as possible. */
 static int lite_bulk_fill(struct lite_bulk *bulk, u32 max)
 {
 	unsigned int order = LITE_BULK_ORDER;
@@ -113,14 +113,14 @@ static int lite_bulk_fill(struct lite_bulk *bulk, u32 max)
 }
 
 /**
- * lite_bulk_make - memory for a long request or reply
+ * lite_bulk_make - allocate memory for a long request or reply
  * @svc: node's
- * @uid: for whom it is counted
- * @bytes: at least 1, at most LITE_RPC_BULK_MAX
+ * @uid: user it counts for
+ * @bytes: 1 to LITE_RPC_BULK_MAX
  *
- * Context: may sleep; killable. Charged to whom the caller belongs to.
- * Return: it, with a reference, or ERR_PTR: -ENOMEM: there is none, or this node
- * gives no more, or not to that user; -EINTR.
+ * Context: may sleep; killable. Charged to the caller's memory cgroup.
+ * Return: the bulk, with a reference, or ERR_PTR: -ENOMEM: no memory, or the
+ * limit of the node or of the user is reached; -EINTR.
  */
 struct lite_bulk *lite_bulk_make(struct lite_service *svc, u32 uid, u32 bytes)
 {
@@ -163,10 +163,11 @@ static void lite_bulk_unmap_first(struct lite_bulk *bulk,
 }
 
 /**
- * lite_bulk_map - let the device reach it
- * @bulk: may be mapped already; what is to be sent is in it
+ * lite_bulk_map - map a bulk for the device
+ * @bulk: may be mapped already; holds what is to be sent
  *
- * Context: may sleep; the caller is active on the node, and others do not map it.
+ * Context: may sleep; the caller is active on the node. No other thread maps
+ * it.
  * Return: 0 or -ENOMEM.
  */
 int lite_bulk_map(struct lite_bulk *bulk)
@@ -190,8 +191,8 @@ int lite_bulk_map(struct lite_bulk *bulk)
 }
 
 /**
- * lite_bulk_unmap - no device reaches it any more
- * @bulk: nobody else uses it, no peer has its addresses; may be not mapped
+ * lite_bulk_unmap - unmap a bulk
+ * @bulk: has no other user, and no peer has its addresses; may be unmapped
  *
  * Context: process; the caller is active on the node.
  */
@@ -204,7 +205,7 @@ void lite_bulk_unmap(struct lite_bulk *bulk)
 
 /* ---- copying ------------------------------------------------------------- */
 
-/* Where byte @at is, and how many follow in one piece. */
+/* Address of byte @at; @n is set to the contiguous bytes from there. */
 static void *lite_bulk_at(const struct lite_bulk *bulk, size_t at, size_t *n)
 {
 	u32 i = 0;
@@ -216,14 +217,14 @@ static void *lite_bulk_at(const struct lite_bulk *bulk, size_t at, size_t *n)
 }
 
 /**
- * lite_bulk_copy_nofault - copy between it and somebody's memory
+ * lite_bulk_copy_nofault - copy between a bulk and a caller's buffer
  * @bulk: not mapped
- * @buf: the memory; byte 0 there is byte 0 here
- * @at: where to begin
+ * @buf: the buffer
+ * @at: offset in both
  * @n: bytes
  * @in: into the bulk, else out of it
  *
- * Context: may sleep, but does not fault: what is not there is not copied.
+ * Context: may sleep, but does not fault: stops at an absent page.
  * Return: bytes copied, from the start.
  */
 size_t lite_bulk_copy_nofault(const struct lite_bulk *bulk,
@@ -246,16 +247,16 @@ size_t lite_bulk_copy_nofault(const struct lite_bulk *bulk,
 }
 
 /**
- * lite_bulk_copy - likewise, all of it
+ * lite_bulk_copy - copy between a bulk and a caller's buffer, faulting pages in
  * @bulk: not mapped
- * @buf: likewise
- * @at: likewise
- * @n: likewise
- * @in: likewise
+ * @buf: the buffer
+ * @at: offset in both
+ * @n: bytes
+ * @in: into the bulk, else out of it
  *
- * Context: may sleep, and wait for user space; killable. The caller holds nothing
- * of the node but the gate.
- * Return: 0, -EFAULT, -EINTR; -ENODEV: the node has been stopped meanwhile.
+ * Context: may sleep, and wait for user space; killable. The caller holds
+ * nothing of the node but the gate, which is left meanwhile.
+ * Return: 0, -EFAULT, -EINTR; -ENODEV: the node was stopped meanwhile.
  */
 int lite_bulk_copy(const struct lite_bulk *bulk, const struct lite_buf *buf,
 		   size_t at, size_t n, bool in)
@@ -270,7 +271,7 @@ int lite_bulk_copy(const struct lite_bulk *bulk, const struct lite_buf *buf,
 			return 0;
 		if (lite_given_up())
 			return -EINTR;
-		/* At least what comes first is there then. */
+		/* On success at least the first byte is accessible. */
 		err = lite_buf_fault_in(buf, at + done,
 					min(n - done, LITE_BULK_COPY), in);
 		if (err)
@@ -278,14 +279,7 @@ int lite_bulk_copy(const struct lite_bulk *bulk, const struct lite_buf *buf,
 	}
 }
 
-/**
- * lite_bulk_move - copy from one to another
- * @to: not mapped
- * @from: not mapped
- * @n: bytes, from the start
- *
- * Context: may sleep.
- */
+/* Copy the first @n bytes between bulks, both not mapped. May sleep. */
 void lite_bulk_move(struct lite_bulk *to, const struct lite_bulk *from,
 		    size_t n)
 {
@@ -302,11 +296,11 @@ void lite_bulk_move(struct lite_bulk *to, const struct lite_bulk *from,
 }
 
 /**
- * lite_bulk_view - all of it in one piece
- * @bulk: not mapped; stays until lite_bulk_unview()
+ * lite_bulk_view - map a bulk contiguously in kernel address space
+ * @bulk: not mapped for the device; must outlive the view
  *
  * Context: may sleep.
- * Return: its address, or NULL: there is no memory for that.
+ * Return: the address, for lite_bulk_unview(), or NULL: no memory.
  */
 void *lite_bulk_view(const struct lite_bulk *bulk)
 {
@@ -326,12 +320,7 @@ void *lite_bulk_view(const struct lite_bulk *bulk)
 	return view;
 }
 
-/**
- * lite_bulk_unview - the counterpart of lite_bulk_view()
- * @view: from it
- *
- * Context: may sleep.
- */
+/* Undo lite_bulk_view(). May sleep. */
 void lite_bulk_unview(void *view)
 {
 	vunmap(view);

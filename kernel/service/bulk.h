@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Requests and replies that do not go through rings: bulk.c, refer.c, serve_bulk.c */
+/* Requests and replies that bypass rings: bulk.c, refer.c, serve_bulk.c */
 #ifndef _LITE_SERVICE_BULK_H
 #define _LITE_SERVICE_BULK_H
 
@@ -14,21 +14,21 @@ struct lite_rcall;
 struct lite_request;
 struct lite_service;
 
-/* Memory for them that a node gives, of all it has: one part in so many. */
+/* 1/LITE_BULK_SHARE of the machine's memory is the limit for bulks. */
 #define LITE_BULK_SHARE 4
 
 /**
- * struct lite_bulk - memory of the kernel's for a long request or reply
+ * struct lite_bulk - kernel memory for a long request or reply
  * @ref: calls, slots, requests
  * @svc: node's
- * @uid: for whom it is counted
- * @fab: mapped for its device; NULL: not mapped
+ * @uid: user it counts for
+ * @fab: fabric for which it is mapped; NULL: not mapped
  * @since: for lite_dma_unmap_page()
- * @lost: in quarantine: it can be read, but is not freed
- * @bytes: that fit
- * @put_work: frees it, for those who cannot
+ * @lost: unmapping failed: it can be read, but is never freed
+ * @bytes: usable size
+ * @put_work: frees it for lite_bulk_put_later()
  * @n: chunks
- * @chunk: contiguous pages, and what the device calls them
+ * @chunk: contiguous pages, and their DMA address
  */
 struct lite_bulk {
 	struct kref ref;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What an open file has of calls: functions that it serves, requests that it has
- * taken, calls to be collected. All ends with the file; requests that a process
- * has taken end when it exits, or becomes a program that has not got it, also if
- * others have the file open.
+ * RPC state of an open file: functions that it serves, requests that it has
+ * taken, calls to be collected. All of it ends with the file. Requests that a
+ * process has taken end when it exits, or execs a program and the file is
+ * closed, even if other processes have the file open.
  */
 #include <linux/slab.h>
 
 #include "service.h"
 
 /**
- * lite_rpc_file_new - an open file makes use of calls
+ * lite_rpc_file_new - make the RPC state of an open file
  * @svc: node's
  *
  * Context: may sleep.
- * Return: it, with a reference, for lite_rpc_file_shut() and lite_rpc_file_put(),
- * or NULL.
+ * Return: it, with a reference, or NULL. The caller ends it by
+ * lite_rpc_file_shut() and lite_rpc_file_put().
  */
 struct lite_rpc_file *lite_rpc_file_new(struct lite_service *svc)
 {
@@ -53,12 +53,7 @@ static void lite_rpc_file_release(struct kref *ref)
 	kfree(file);
 }
 
-/**
- * lite_rpc_file_put - give a reference back
- * @file: open file's; the last one goes after it was shut
- *
- * Context: any.
- */
+/* Drop a reference; the last one after lite_rpc_file_shut(). Context: any. */
 void lite_rpc_file_put(struct lite_rpc_file *file)
 {
 	kref_put(&file->ref, lite_rpc_file_release);
@@ -85,7 +80,7 @@ static int lite_found_enter(struct lite_rpc_file *file, unsigned long key,
 		err = -EMFILE;
 	} else {
 		err = xa_err(__xa_store(&file->found, key, entry, GFP_KERNEL));
-		/* The lock is let go of for memory: others may have been here. */
+		/* The lock may have been dropped: n_found can be too high. */
 		if (!err && !was)
 			file->n_found++;
 	}
@@ -94,15 +89,16 @@ static int lite_found_enter(struct lite_rpc_file *file, unsigned long key,
 }
 
 /**
- * lite_file_find - what a node serves, for an open file
- * @file: open file's
+ * lite_file_find - find a function for an open file
+ * @file: the open file's
  * @f: node, and name or number; the rest is set
  *
- * The file's calls of that node and number are for the registration that was found
- * by name then, and fail when another one, perhaps another user's, has the number.
+ * If found by name, later calls of the file to that node and number are for
+ * this registration only. They fail if the number is registered anew, perhaps
+ * by another user.
  *
  * Context: may sleep; killable.
- * Return: 0 or a negative errno as LITE_IOC_RPC_FIND.
+ * Return: 0 or a negative errno, see LITE_IOC_RPC_FIND; -EMFILE.
  */
 int lite_file_find(struct lite_rpc_file *file, struct lite_ioc_rpc_find *f)
 {
@@ -117,12 +113,12 @@ int lite_file_find(struct lite_rpc_file *file, struct lite_ioc_rpc_find *f)
 
 /**
  * lite_file_found - the registration that calls of an open file are for
- * @file: open file's
+ * @file: the open file's
  * @node: of the function; 0: this one
  * @function: its number
  *
  * Context: process.
- * Return: for lite_rcall.registration.
+ * Return: a value for lite_rcall.registration.
  */
 u64 lite_file_found(struct lite_rpc_file *file, u32 node, u32 function)
 {
@@ -136,7 +132,7 @@ u64 lite_file_found(struct lite_rpc_file *file, u32 node, u32 function)
 
 /* ---- the end ------------------------------------------------------------- */
 
-/* Requests that nobody will answer any more: of one process, or all. */
+/* Reset the taken requests of a process, or all of them if @owner is NULL. */
 static void lite_rpc_file_reset(struct lite_rpc_file *file, const void *owner)
 {
 	struct lite_request *req, *tmp;
@@ -152,9 +148,9 @@ static void lite_rpc_file_reset(struct lite_rpc_file *file, const void *owner)
 }
 
 /**
- * lite_rpc_file_flush - a process that has the file open exits, or execs without it
- * @file: open file's
- * @owner: its files_struct
+ * lite_rpc_file_flush - reset a process's requests when it exits or execs
+ * @file: the open file's
+ * @owner: the process's files_struct
  *
  * Context: process.
  */
@@ -167,7 +163,7 @@ void lite_rpc_file_flush(struct lite_rpc_file *file, const void *owner)
 }
 
 /**
- * lite_rpc_file_shut - nothing is served or called through it any more
+ * lite_rpc_file_shut - stop serving and calling through an open file
  * @file: the caller has a reference; may be shut twice
  *
  * Context: may sleep.
@@ -208,17 +204,18 @@ static bool lite_rpc_file_has_request(struct lite_rpc_file *file)
 
 /**
  * lite_rpc_file_poll - poll(2)
- * @file: open file's
- * @filp: it
+ * @file: the open file's
+ * @filp: the open file
  * @table: from poll()
  *
  * Context: may sleep; the caller is active on the node.
- * Return: EPOLLIN: there is a request to be taken, or a call to be collected.
+ * Return: EPOLLIN: a request can be received or a call collected; EPOLLERR and
+ * EPOLLHUP: the node is stopping.
  */
 __poll_t lite_rpc_file_poll(struct lite_rpc_file *file, struct file *filp,
 			    poll_table *table)
 {
-	/* With wq_has_sleeper(): the queue first, what it is for afterwards. */
+	/* Queue first, then check: pairs with wq_has_sleeper(). */
 	poll_wait(filp, &file->wait, table);
 	if (READ_ONCE(file->svc->stopping))
 		return EPOLLERR | EPOLLHUP;

@@ -2,12 +2,12 @@
 /*
  * Functions that kernel clients serve.
  *
- * Normal operation: a request is BUSY from when it comes in: a work item of its
- * own runs the handler, with the request in place, and answers. A short handler
- * is run by the receive handler itself, once svc->lock is free again.
+ * Normal operation: a request is BUSY as soon as it comes in. Its own work item
+ * runs the handler on the request in place, and answers. The receive handler
+ * runs short handlers itself, after it has dropped svc->lock.
  *
- * The end: a function that is dead gets no requests; who has ended it waits for
- * the handlers that are running (kf->running).
+ * A dead function gets no more requests. Ending one waits for its running
+ * handlers (kf->running).
  */
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
@@ -15,10 +15,10 @@
 #include "service.h"
 
 /**
- * struct lite_kreply - where a handler leaves its reply
- * @mem: room for the longest, zeroed; NULL: it has none
- * @bulk: what that is a view of, and the reply is sent from, if it may be too long
- *	for a ring; counts as such
+ * struct lite_kreply - memory for a handler's reply
+ * @mem: zeroed, for the longest reply; NULL: the function has no reply
+ * @bulk: NULL, or the memory that @mem is a view of: the reply may not fit into
+ *	a ring and is sent from here
  */
 struct lite_kreply {
 	void *mem;
@@ -57,7 +57,7 @@ static void lite_kreply_free(struct lite_kreply *r)
 	lite_bulk_put(r->bulk);
 }
 
-/* Run the handler on @data; bytes in @reply, or a negative errno. */
+/* Run the handler on @data. Bytes in @reply, or a negative errno. */
 static int lite_kfunc_run(struct lite_kfunc *kf, struct lite_request *req,
 			  const void *data, void *reply, u32 *status)
 {
@@ -88,7 +88,7 @@ static void *lite_kfunc_data(const struct lite_request *req)
 	       req->list_bytes;
 }
 
-/* Likewise, with a request that is not in the ring. */
+/* Fetch a request that is not in the ring, and run the handler on it. */
 static int lite_kfunc_run_long(struct lite_kfunc *kf, struct lite_request *req,
 			       void *reply, u32 *status)
 {
@@ -107,7 +107,7 @@ static int lite_kfunc_run_long(struct lite_kfunc *kf, struct lite_request *req,
 	return n;
 }
 
-/* What to say of @n, which the handler has returned; the reply is in place then. */
+/* Put a reply of @n bytes, or an errno, in place; return the status. */
 static u8 lite_kfunc_reply(struct lite_request *req,
 			   const struct lite_kreply *reply, int n)
 {
@@ -118,11 +118,11 @@ static u8 lite_kfunc_reply(struct lite_request *req,
 	if (n > req->room)
 		return LITE_RPC_TOO_LONG;
 	if (n > lite_request_inline(req))
-		/* Without a bulk: the peer had no reason to want it elsewhere. */
+		/* No bulk: replies are short, so the peer is at fault. */
 		return reply->bulk && !lite_request_give(req, reply->bulk, n,
 							 false) ?
 			       LITE_RPC_OK : LITE_RPC_RESET;
-	/* Where the list was, if there was one: it is of no use any more. */
+	/* Overwrites the chunk list, if any, which is not needed any more. */
 	memcpy(lite_area_at(req->ring->area, req->unit) + LITE_RPC_HEADER,
 	       reply->mem, n);
 	return LITE_RPC_OK;
@@ -156,13 +156,13 @@ static void lite_kfunc_work(struct work_struct *work)
 }
 
 /**
- * lite_kfunc_queue - a request for a function of a kernel client has come in
+ * lite_kfunc_queue - pass a request to a kernel client
  * @func: its function, not dead
- * @req: of nobody; svc->lock is held
+ * @req: in no list; no other thread has it
  * @now: the caller can run a short handler
  *
- * Context: process; receive handlers.
- * Return: true: it is to, by lite_kfunc_now(), when that is not held any more.
+ * Context: process; receive handlers. svc->lock is held.
+ * Return: true: the caller calls lite_kfunc_now() after dropping the lock.
  */
 bool lite_kfunc_queue(struct lite_func *func, struct lite_request *req,
 		      bool now)
@@ -173,7 +173,7 @@ bool lite_kfunc_queue(struct lite_func *func, struct lite_request *req,
 	req->state = LITE_REQ_BUSY;
 	req->kfunc = kf;
 	atomic_inc(&kf->running);
-	/* A request that is not here yet has to be waited for. */
+	/* Fetching a long request waits. */
 	if (kf->is_short && now && !req->n_request)
 		return true;
 	INIT_WORK(&req->work, lite_kfunc_work);
@@ -182,10 +182,10 @@ bool lite_kfunc_queue(struct lite_func *func, struct lite_request *req,
 }
 
 /**
- * lite_kfunc_now - run a short handler
- * @req: lite_kfunc_queue() said so
+ * lite_kfunc_now - run a short handler, and answer
+ * @req: for which lite_kfunc_queue() returned true
  *
- * Context: receive handler; does not sleep. Nothing is locked.
+ * Context: receive handler, no lock held; does not sleep.
  */
 void lite_kfunc_now(struct lite_request *req)
 {
@@ -204,10 +204,10 @@ void lite_kfunc_now(struct lite_request *req)
 /**
  * lite_kfunc_new - serve a function by a handler
  * @svc: node's
- * @p: what to serve
+ * @p: function and handler
  *
  * Context: may sleep.
- * Return: as lite_kfunc_register().
+ * Return: see lite_kfunc_register().
  */
 struct lite_kfunc *lite_kfunc_new(struct lite_service *svc,
 				  const struct lite_kfunc_params *p)
@@ -243,10 +243,10 @@ struct lite_kfunc *lite_kfunc_new(struct lite_service *svc,
 }
 
 /**
- * lite_kfunc_end - the counterpart of lite_kfunc_new()
+ * lite_kfunc_end - stop serving, and free
  * @kf: function
  *
- * Context: may sleep; waits for handlers.
+ * Context: may sleep; waits for running handlers.
  */
 void lite_kfunc_end(struct lite_kfunc *kf)
 {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Taking requests and answering them.
+ * Receive requests and answer them.
  *
  * Normal operation: a server answers one request and waits for the next in one
- * call. An answer that finds no room in the send queue is left to a work item
- * (lite_request_post_soon()). While the server waits it does the poller's work,
- * also when it is asleep: the event of a request wakes it.
+ * call. If the send queue is full, a work item posts the answer
+ * (lite_request_post_soon()). A waiting server does the poller's work, and is
+ * woken by the event of a request when it sleeps.
  *
- * Who copies a request or a reply has it BUSY. When user memory has to be waited
- * for, it goes back first to where it came from: the head of its queue, or the
- * file.
+ * A thread that copies a request or a reply has it BUSY. Before the thread
+ * waits for user memory, it returns the request to where it came from: the head
+ * of the function's queue, or the file.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -19,7 +19,7 @@
 
 /* ---- states -------------------------------------------------------------- */
 
-/* A BUSY request goes back to where it was taken from. */
+/* Return a BUSY request to where it was taken from. */
 static void lite_request_put_back(struct lite_request *req)
 {
 	struct lite_ring *ring = req->ring;
@@ -30,7 +30,7 @@ static void lite_request_put_back(struct lite_request *req)
 	if (ring->gone)
 		gone = true;
 	else if (req->cancelled)
-		/* Its caller has been told that it will be answered. */
+		/* CANCEL has told the caller to expect an answer. */
 		lite_request_answer(req, LITE_RPC_RESET);
 	else if (ring->func->dead)
 		lite_request_answer(req, LITE_RPC_REFUSED);
@@ -41,15 +41,18 @@ static void lite_request_put_back(struct lite_request *req)
 		lite_request_free(req);
 }
 
-/* It is the file's: 0 and @token; -EAGAIN: nobody waits for it any more. */
+/*
+ * Make a BUSY request the file's, TAKEN, and set @token. A oneway request is
+ * answered at once instead. -EAGAIN: the request is over; get another one.
+ */
 static int lite_request_take(struct lite_rpc_file *file,
 			     struct lite_request *req, u64 *token)
 {
 	struct lite_ring *ring = req->ring;
 	struct lite_service *svc = ring->rp->svc;
 	/*
-	 * TAKEN, it is not ours any more once the lock is free: it may be cancelled,
-	 * its slot be another message's, and the ring be gone.
+	 * Once TAKEN and unlocked, the request can be cancelled, its slot
+	 * reused and its ring freed.
 	 */
 	bool oneway = req->flags & LITE_RPC_F_ONEWAY;
 	bool gone = false;
@@ -67,7 +70,7 @@ static int lite_request_take(struct lite_rpc_file *file,
 		req->state = LITE_REQ_TAKEN;
 		req->file = file;
 		req->owner = current->files;
-		/* Not of the slot: numbers of rings are used again. */
+		/* Not per slot: ring numbers are reused. */
 		req->gen = ++svc->taken;
 		list_add_tail(&req->list, &file->taken);
 		*token = lite_request_token(req);
@@ -82,7 +85,7 @@ static int lite_request_take(struct lite_rpc_file *file,
 
 /* ---- waiting ------------------------------------------------------------- */
 
-/* -EAGAIN: there is none. */
+/* -EAGAIN: no request is queued. */
 static struct lite_request *lite_file_pick(struct lite_rpc_file *file,
 					   u32 function)
 {
@@ -103,14 +106,14 @@ static struct lite_request *lite_file_pick(struct lite_rpc_file *file,
 			continue;
 		list_del(&req->list);
 		req->state = LITE_REQ_BUSY;
-		/* Its functions take turns. */
+		/* Serve the file's functions in turn. */
 		list_move_tail(&s->of_file, &file->servers);
 		return req;
 	}
 	return ERR_PTR(any ? -EAGAIN : -ENOENT);
 }
 
-/* As wait_for_completion_interruptible_timeout(). */
+/* Like wait_for_completion_interruptible_timeout(). */
 static long lite_recv_await(struct lite_rpc_file *file,
 			    struct lite_recv_waiter *w, long timeout)
 {
@@ -118,7 +121,7 @@ static long lite_recv_await(struct lite_rpc_file *file,
 	long ret;
 
 	/*
-	 * One of many threads is enough to do the poller's work, and gets the
+	 * One thread of the file does the poller's work; it also gets the
 	 * next request.
 	 */
 	if (test_and_set_bit_lock(0, &file->watching))
@@ -132,7 +135,7 @@ static long lite_recv_await(struct lite_rpc_file *file,
 	return ret;
 }
 
-/* @w is in file->waiters. A signal ends it. */
+/* Wait for a request. @w is in file->waiters. A signal ends the wait. */
 static struct lite_request *lite_recv_wait(struct lite_rpc_file *file,
 					   struct lite_recv_waiter *w,
 					   unsigned long deadline)
@@ -141,7 +144,7 @@ static struct lite_request *lite_recv_wait(struct lite_rpc_file *file,
 	long ret = lite_recv_await(file, w, lite_jiffies_left(deadline));
 
 	spin_lock(&svc->lock);
-	/* Also what came in the last moment. */
+	/* A request may have arrived after the wait ended. */
 	if (!w->req && !w->err) {
 		list_del(&w->list);
 		w->err = ret < 0 ? -EINTR : -ETIMEDOUT;
@@ -162,7 +165,7 @@ static struct lite_request *lite_recv_get(struct lite_rpc_file *file,
 
 	spin_lock(&file->svc->lock);
 	req = lite_file_pick(file, function);
-	/* The last to come is served first: it is awake, unless another one is. */
+	/* Serve the latest waiter first, unless another one is awake. */
 	if (req == ERR_PTR(-EAGAIN) && !nowait) {
 		if (test_bit(0, &file->watching))
 			list_add_tail(&w.list, &file->waiters);
@@ -178,16 +181,17 @@ static struct lite_request *lite_recv_get(struct lite_rpc_file *file,
 /* ---- receiving ----------------------------------------------------------- */
 
 /**
- * lite_user_fault_in - make all of a user's buffer that is missing present
+ * lite_user_fault_in - make the missing part of a buffer present
  * @buf: buffer
- * @from: where it is missing
- * @n: bytes of it
+ * @from: offset of the first missing byte
+ * @n: size of the buffer, more than @from
  * @write: it will be read, else written
  *
- * For as long as nothing takes it away, copying succeeds then.
+ * The pages may be reclaimed before the caller copies; it has to try again
+ * then.
  *
- * Context: may sleep, and fault; killable.
- * Return: 0 or a negative errno as lite_buf_fault_in(); -EINTR.
+ * Context: may sleep and fault, with the gate left meanwhile; killable.
+ * Return: see lite_buf_fault_in(); -EINTR.
  */
 int lite_user_fault_in(const struct lite_buf *buf, size_t from, size_t n,
 		       bool write)
@@ -213,8 +217,9 @@ static void lite_recv_tell(struct lite_ioc_rpc_recv *r,
 }
 
 /*
- * A long request is not here: try another one, unless this is still to be had.
- * For want of memory it is; and who is killed leaves it to others.
+ * Fetching a long request has failed: -EAGAIN makes the caller try another one.
+ * A request that may still be fetched goes back to its queue, for other
+ * servers.
  */
 static int lite_recv_unfetched(struct lite_request *req, int err)
 {
@@ -260,7 +265,7 @@ static int lite_recv_one(struct lite_rpc_file *file,
 		lite_request_put_back(req);
 		return -EMSGSIZE;
 	}
-	/* Its function has just been registered, by another thread. */
+	/* Another thread has just registered its function. */
 	if (unlikely(gate->nowait && req->n_request && !req->data))
 		err = -LITE_EPUTOFF;
 	else
@@ -289,7 +294,7 @@ static int lite_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
 
 	do {
 		err = lite_recv_one(file, r, gate, function, deadline);
-		/* Of NOWAIT it says two things: is there one to try again? */
+		/* With NOWAIT, -EAGAIN means "retry" or "empty": find out. */
 		if (err == -EAGAIN && nowait) {
 			spin_lock(&file->svc->lock);
 			req = lite_file_pick(file, function);
@@ -317,7 +322,7 @@ static int lite_reply_take(struct lite_rpc_file *file, u64 token, u32 length,
 	} else if (length > req->ring->func->max_reply) {
 		err = -E2BIG;
 	} else if (length && req->flags & LITE_RPC_F_ONEWAY) {
-		/* Nobody wants to know. */
+		/* The caller of a oneway request gets no reply. */
 		err = -EINVAL;
 	} else {
 		list_del(&req->list);
@@ -329,8 +334,9 @@ static int lite_reply_take(struct lite_rpc_file *file, u64 token, u32 length,
 }
 
 /*
- * What is missing of the reply is to be waited for: the file has the request again.
- * True: nobody waits for the reply any more, and the request is given back for good.
+ * Return a request to the file before waiting for the missing part of the
+ * reply. True: the request is over, because its caller has given up or its ring
+ * is gone.
  */
 static bool lite_reply_put_back(struct lite_rpc_file *file,
 				struct lite_request *req)
@@ -341,7 +347,7 @@ static bool lite_reply_put_back(struct lite_rpc_file *file,
 
 	spin_lock(&svc->lock);
 	gone = ring->gone;
-	/* Cancelled: its caller has been told that it will be answered. */
+	/* CANCEL has told the caller to expect an answer. */
 	over = gone || req->cancelled;
 	if (!over && !file->shut) {
 		req->state = LITE_REQ_TAKEN;
@@ -355,7 +361,10 @@ static bool lite_reply_put_back(struct lite_rpc_file *file,
 	return over;
 }
 
-/* 1: that reply is too long for its record, its memory @uid's; 0; -ENOENT, -E2BIG. */
+/*
+ * 1: the reply does not fit into its record; @uid is charged for its memory. 0,
+ * -ENOENT, -E2BIG.
+ */
 static int lite_reply_is_long(struct lite_rpc_file *file, u64 token, u32 length,
 			      u32 *uid)
 {
@@ -378,7 +387,7 @@ static int lite_reply_is_long(struct lite_rpc_file *file, u64 token, u32 length,
 	return ret;
 }
 
-/* A long one is copied before the request is touched: that can take a while. */
+/* Copy a long reply before taking the request, as copying can take a while. */
 static int lite_reply_long(struct lite_rpc_file *file,
 			   const struct lite_ioc_rpc_recv *r,
 			   const struct lite_buf *buf, u32 uid)
@@ -400,7 +409,7 @@ static int lite_reply_long(struct lite_rpc_file *file,
 		lite_request_post(req, LITE_RPC_OK, r->reply_len, r->status);
 		break;
 	case -EHOSTDOWN:
-		/* That nobody is there any more is not the server's fault. */
+		/* A vanished caller is not the server's error. */
 		lite_request_free(req);
 		err = 0;
 		break;
@@ -418,10 +427,10 @@ out:
 }
 
 /*
- * A reply into its record, as far as the user's memory is there. A list in the
- * record stays as it is until all of the reply can take its place: should this
- * one not be given, that is where the next one is written to, and a user must not
- * say where in the peer's memory that is.
+ * Copy a reply into its record; @done is set to the bytes that were present. If
+ * the record has a chunk list, the whole reply replaces it at once: if this
+ * reply fails, the next one is written to the list's addresses, which user
+ * space must not control.
  */
 static int lite_reply_copy(struct lite_request *req, const struct lite_buf *buf,
 			   u32 n, size_t *done)
@@ -482,15 +491,17 @@ static int lite_reply(struct lite_rpc_file *file,
 		if (err)
 			return err;
 	}
-	/* That nobody is there any more is not the server's fault. */
+	/* A vanished caller is not the server's error. */
 	lite_request_post_soon(req, LITE_RPC_OK, r->reply_len, r->status);
 	return 0;
 }
 
 /**
- * lite_file_untake - the user could not be told of a request: others may take it
- * @file: open file's
+ * lite_file_untake - return a request that could not be reported to the user
+ * @file: the open file's
  * @token: of the request
+ *
+ * Another thread can receive it then.
  *
  * Context: process.
  */
@@ -503,13 +514,14 @@ void lite_file_untake(struct lite_rpc_file *file, u64 token)
 }
 
 /**
- * lite_file_recv - answer a request, take one, or both
- * @file: open file's
+ * lite_file_recv - answer a request, receive one, or both
+ * @file: the open file's
  * @r: what to do; results are set
- * @gate: the node
+ * @gate: node, entered
  *
- * Context: may sleep; a signal ends waiting for a request.
- * Return: 0 or a negative errno as LITE_IOC_RPC_RECV.
+ * Context: may sleep; a signal ends the wait for a request.
+ * Return: 0 or a negative errno, see LITE_IOC_RPC_RECV; with @gate->nowait also
+ * -LITE_EPUTOFF.
  */
 int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
 		   struct lite_gate *gate)
@@ -524,7 +536,7 @@ int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
 	    r->function > LITE_FUNCTION_MAX ||
 	    (r->flags & LITE_RPC_DROP && (!reply || r->reply_len)))
 		return -EINVAL;
-	/* Long ones are fetched, and given, by the device. */
+	/* Long requests and replies need RDMA, which waits. */
 	if (gate->nowait && READ_ONCE(file->n_long))
 		return -LITE_EPUTOFF;
 	r->answered = 0;

@@ -2,25 +2,25 @@
 /*
  * Long requests and replies, at the client.
  *
- * Normal operation: the request is copied into memory of the kernel's, and memory
- * for the reply, as much as there is room for, is made; what goes through the ring
- * is a list of where both are. The server's kernel reads the one when a server
- * takes the request, and writes the other before it answers.
+ * Normal operation: the request is copied into kernel memory, and memory is
+ * allocated for the longest possible reply. A list of both goes through the
+ * ring. The server's kernel reads the request by RDMA when a server receives
+ * it, and writes the reply by RDMA before it answers.
  *
- * Whose it is: the call's, and from when it has a record the slot's, too. The slot
- * lets go of it when the reply has come, or will not come, for sure; when
- * the connection dies, together with the mirror. So a caller that gives up leaves
- * it to the slot, and what comes late is written to memory that nobody has.
+ * Lifetime: the call has a reference to both bulks, and its slot has one, too,
+ * from when it has a record. The slot drops it when the reply has come or
+ * cannot come any more, or together with the mirror when the connection ends.
+ * So a late reply to a caller that has given up is written to memory that is
+ * not in use otherwise.
  */
 #include "service.h"
 
 /**
- * lite_rcall_prepare - have a long request in memory of the kernel's
- * @call: filled in; nothing is held
+ * lite_rcall_prepare - copy a long request into kernel memory
+ * @call: filled in; holds nothing yet
  *
  * Context: may sleep, and wait for user space; killable.
- * Return: 0, -ENOMEM, -EFAULT, -EINTR; -ENODEV: the node has been stopped
- * meanwhile.
+ * Return: 0, -ENOMEM, -EFAULT, -EINTR; -ENODEV: the node was stopped meanwhile.
  */
 int lite_rcall_prepare(struct lite_rcall *call)
 {
@@ -41,8 +41,8 @@ int lite_rcall_prepare(struct lite_rcall *call)
 }
 
 /**
- * lite_rcall_bulk_room - memory for a long reply; all of a call's is mapped then
- * @call: its ring is known; it has no record yet
+ * lite_rcall_bulk_room - allocate memory for a long reply, and map all bulks
+ * @call: has a ring, but no record yet
  *
  * Context: may sleep; killable.
  * Return: 0, -ENOMEM, -EINTR.
@@ -54,7 +54,7 @@ int lite_rcall_bulk_room(struct lite_rcall *call)
 	struct lite_bulk *bulk = call->reply_bulk;
 	int err = 0;
 
-	/* What another ring wanted may not do for this one. */
+	/* A bulk made for another ring may be too small, or not needed. */
 	if (bulk && (room <= LITE_RPC_BYTES_MAX || bulk->bytes < room)) {
 		lite_bulk_put(bulk);
 		call->reply_bulk = NULL;
@@ -75,8 +75,8 @@ int lite_rcall_bulk_room(struct lite_rcall *call)
 }
 
 /**
- * lite_rcall_drop - a call is over, as far as its memory is concerned
- * @call: not begun, or it has ended, or been abandoned
+ * lite_rcall_drop - drop a call's references to its bulks
+ * @call: not begun, ended or abandoned
  *
  * Context: process; the caller is active on the node, or nothing is mapped.
  */
@@ -89,11 +89,11 @@ void lite_rcall_drop(struct lite_rcall *call)
 }
 
 /**
- * lite_rcall_body - how much of a call goes through the ring
- * @call: its ring is known
- * @list: set to the bytes of it that are a list; may be NULL
+ * lite_rcall_body - bytes behind the header in a call's record
+ * @call: has a ring
+ * @list: set to the bytes of its chunk list; may be NULL
  *
- * Return: bytes, the larger of request and reply.
+ * Return: bytes; the larger of request and reply.
  */
 u32 lite_rcall_body(const struct lite_rcall *call, u32 *list)
 {
@@ -117,7 +117,7 @@ lite_bulk_describe(const struct lite_bulk *bulk, bool mapped,
 
 	for (i = 0; bulk && i < bulk->n; i++)
 		*to++ = (struct lite_wire_rpc_chunk){
-			/* Not 0 within a node, where nobody looks at it. */
+			/* Unused within a node, but must not be 0. */
 			.addr = cpu_to_le64(mapped ? bulk->chunk[i].dma : 1),
 			.bytes = cpu_to_le32(bulk->chunk[i].bytes),
 		};
@@ -125,11 +125,11 @@ lite_bulk_describe(const struct lite_bulk *bulk, bool mapped,
 }
 
 /**
- * lite_rcall_list - write the list of where a call's memory is
- * @call: it has a record
- * @mem: there, behind the header
+ * lite_rcall_list - write the chunk list of a call
+ * @call: has a record
+ * @mem: in the record, behind the header
  *
- * Return: bytes of it; 0: it needs none.
+ * Return: bytes; 0: the call needs no list.
  */
 u32 lite_rcall_list(const struct lite_rcall *call, void *mem)
 {

@@ -2,17 +2,18 @@
 /*
  * The server's side of a ring: requests come in, answers go out.
  *
- * Normal operation: the peer has written a record and says where. Its header is
- * copied out of the peer's reach and checked, the request is queued to the
- * function. Who has taken it writes the reply over it, and that goes to the same
- * place in the mirror. From just before it is posted the slot is the peer's
- * again.
+ * Normal operation: the peer writes a record and sends its position as an
+ * immediate. The receive handler copies the header, so that the peer cannot
+ * change it any more, checks it, and queues the request to its function. The
+ * server writes its reply over the request, and the reply is written to the
+ * same position in the client's mirror. Posting it returns the slot to the
+ * peer, so the slot is FREE just before.
  *
- * What runs concurrently: receive handlers, servers, CANCEL, and the end of the
- * connection. req->state under svc->lock says whose a request is. While it is
- * BUSY its owner looks at nothing but the record; others leave word in
- * @cancelled and ring->gone, which the owner looks at, under the lock, when it
- * is done.
+ * Receive handlers, servers, CANCEL and the end of the connection run
+ * concurrently. req->state, under svc->lock, says what owns a request. The
+ * owner of a BUSY request uses its record without the lock. Others only set
+ * @cancelled or ring->gone, which the owner checks under the lock when it is
+ * done.
  */
 #include <linux/nospec.h>
 #include <linux/slab.h>
@@ -29,7 +30,7 @@ static void lite_ring_release(struct kref *ref)
 
 	struct lite_service *svc = ring->rp->svc;
 
-	/* Whoever has just found it by a token looks at it under the lock. */
+	/* lite_request_by_token() reads the ring under this lock. */
 	spin_lock(&svc->lock);
 	xa_erase(&svc->rings, ring->id);
 	list_del(&ring->of_func);
@@ -43,29 +44,24 @@ static void lite_ring_release(struct kref *ref)
 		lite_conn_put(conn);
 }
 
-/**
- * lite_ring_put - give a reference back
- * @ring: ring
- *
- * Context: process; nothing is locked.
- */
+/* Drop a reference. Context: process, no lock held. */
 void lite_ring_put(struct lite_ring *ring)
 {
 	kref_put(&ring->ref, lite_ring_release);
 }
 
 /**
- * lite_ring_tell_gone - tell the client that nobody serves its function any more
- * @ring: in func->rings; svc->lock is held
+ * lite_ring_tell_gone - tell the client that its function is no longer served
+ * @ring: in func->rings
  *
- * Context: process.
+ * Context: process; svc->lock is held.
  */
 void lite_ring_tell_gone(struct lite_ring *ring)
 {
 	lockdep_assert_held(&ring->rp->svc->lock);
 	if (ring->gone || !kref_get_unless_zero(&ring->ref))
 		return;
-	/* Once is enough: somebody else's reference then. */
+	/* Already queued, with a reference of its own. */
 	if (!queue_work(ring->rp->svc->ring_wq, &ring->gone_work))
 		kref_put(&ring->ref, lite_ring_release);
 }
@@ -76,7 +72,7 @@ static struct lite_area *lite_ring_area(struct lite_ring *ring)
 	struct lite_rpc_peer *rp = ring->rp;
 	u32 most = LITE_RPC_HEADER + lite_rpc_body_max(func->max_request,
 						       func->max_reply);
-	/* A record does not cross a chunk; small chunks are not worth while. */
+	/* A record must not cross a chunk; chunks below 32 KB do not pay. */
 	u32 chunk = PAGE_ALIGN(max(most, min_t(u32, SZ_32K, func->ring_size)));
 
 	return lite_area_make(rp->svc, rp->conn ? rp->svc->fab : NULL,
@@ -103,7 +99,7 @@ static int lite_ring_enter(struct lite_ring *ring)
 	} else if (ring->func->dead) {
 		err = -ECONNREFUSED;
 	} else {
-		/* Into entries that are there: needs no memory. */
+		/* The entries are reserved, so this allocates nothing. */
 		xa_store(&rp->svc->rings, ring->id, ring, GFP_ATOMIC);
 		xa_store(&rp->rings, ring->index, ring, GFP_ATOMIC);
 		list_add(&ring->of_func, &ring->func->rings);
@@ -116,13 +112,13 @@ static int lite_ring_enter(struct lite_ring *ring)
 }
 
 /**
- * lite_ring_make - a ring for a function
- * @rp: who is to have it; its connection is referred to by the caller
- * @function: which
+ * lite_ring_make - make a ring for a client
+ * @rp: the client's; the caller holds a reference to its connection
+ * @function: number of the function
  *
  * Context: may sleep.
- * Return: the ring, with a reference, or ERR_PTR: -ECONNREFUSED: nobody serves
- * it; -ENOBUFS, -ENOMEM; -EHOSTDOWN: the connection is dying.
+ * Return: the ring, with a reference, or ERR_PTR: -ECONNREFUSED: the function
+ * is not served; -ENOBUFS, -ENOMEM; -EHOSTDOWN: the connection is ending.
  */
 struct lite_ring *lite_ring_make(struct lite_rpc_peer *rp, u32 function)
 {
@@ -167,7 +163,7 @@ static u32 lite_request_slot(const struct lite_request *req)
 	return req - req->ring->req;
 }
 
-/* It is nobody's; the ring's reference is still to be put. */
+/* Free the slot. The caller drops the request's reference to the ring. */
 static void __lite_request_free(struct lite_request *req)
 {
 	lockdep_assert_held(&req->ring->rp->svc->lock);
@@ -179,10 +175,10 @@ static void __lite_request_free(struct lite_request *req)
 }
 
 /**
- * lite_request_free - a request that will not be answered
- * @req: BUSY, the caller's; its ring is gone, or the connection is dying
+ * lite_request_free - free a request without an answer
+ * @req: BUSY with the caller; its ring is gone, or the connection is ending
  *
- * Context: process; nothing is locked.
+ * Context: process, no lock held.
  */
 void lite_request_free(struct lite_request *req)
 {
@@ -195,11 +191,11 @@ void lite_request_free(struct lite_request *req)
 }
 
 /**
- * lite_request_answer - have a request answered, without data, by somebody else
- * @req: of nobody; svc->lock is held
+ * lite_request_answer - have a work item answer a request, without data
+ * @req: in no list; no other thread has it
  * @status: enum lite_rpc_status
  *
- * Context: process; receive handlers.
+ * Context: process; receive handlers. svc->lock is held.
  */
 void lite_request_answer(struct lite_request *req, u8 status)
 {
@@ -212,10 +208,7 @@ void lite_request_answer(struct lite_request *req, u8 status)
 	queue_work(svc->wq, &svc->answer_work);
 }
 
-/**
- * lite_answer_work - post what lite_request_answer() has left
- * @work: of the service
- */
+/* Post the answers of lite_request_answer(). */
 void lite_answer_work(struct work_struct *work)
 {
 	struct lite_service *svc = container_of(work, struct lite_service,
@@ -233,7 +226,7 @@ void lite_answer_work(struct work_struct *work)
 		spin_unlock(&svc->lock);
 		if (!req)
 			return;
-		/* One client that takes nothing must not keep the others waiting. */
+		/* Does not wait: a stuck client must not delay the others. */
 		lite_request_post_soon(req, req->status, 0, 0);
 	}
 }
@@ -271,7 +264,7 @@ static int __lite_request_post(struct lite_request *req, u8 status, u32 length,
 	spin_lock(&rp->svc->lock);
 	if (ring->gone)
 		err = -EHOSTDOWN;
-	/* The peer may use it again as soon as it has the answer. */
+	/* The peer may reuse the slot as soon as it has the answer. */
 	__lite_request_free(req);
 	spin_unlock(&rp->svc->lock);
 	if (!err)
@@ -280,7 +273,7 @@ static int __lite_request_post(struct lite_request *req, u8 status, u32 length,
 							      slot),
 					 nowait);
 	if (err == -EAGAIN) {
-		/* It has not been answered: nobody may have used it. */
+		/* Not posted, so an honest peer cannot have reused the slot. */
 		spin_lock(&rp->svc->lock);
 		if (req->state == LITE_REQ_FREE) {
 			req->state = LITE_REQ_BUSY;
@@ -299,13 +292,14 @@ static int __lite_request_post(struct lite_request *req, u8 status, u32 length,
 
 /**
  * lite_request_post - answer a request
- * @req: BUSY, the caller's; not any more afterwards
+ * @req: BUSY with the caller, which must not use it afterwards
  * @status: enum lite_rpc_status
- * @length: bytes of the reply, which are in the record if @status is OK
- * @user: what the server says
+ * @length: bytes of the reply; with LITE_RPC_OK they are in the record, or
+ *	written by lite_request_give()
+ * @user: the server's status for the caller
  *
  * Context: may sleep.
- * Return: 0, or a negative errno: the caller's connection is dead.
+ * Return: 0 or a negative errno: the connection to the client is dead.
  */
 int lite_request_post(struct lite_request *req, u8 status, u32 length, u32 user)
 {
@@ -313,11 +307,11 @@ int lite_request_post(struct lite_request *req, u8 status, u32 length, u32 user)
 }
 
 /**
- * lite_late_work - post answers that found no room in the send queue
+ * lite_late_work - post answers that found the send queue full
  * @work: of a struct lite_rpc_peer, with a reference to its connection
  *
- * One after the other: they all wait for the same room, and a peer that takes
- * nothing occupies one worker, not one for each of its calls.
+ * Posts one after the other: a stuck peer occupies one worker, not one per
+ * answer.
  */
 void lite_late_work(struct work_struct *work)
 {
@@ -342,11 +336,13 @@ void lite_late_work(struct work_struct *work)
 }
 
 /**
- * lite_request_post_soon - likewise, for those who must not wait for room
- * @req: likewise
- * @status: likewise
- * @length: likewise
- * @user: likewise
+ * lite_request_post_soon - answer a request without waiting
+ * @req: BUSY with the caller, which must not use it afterwards
+ * @status: enum lite_rpc_status
+ * @length: bytes of the reply
+ * @user: the server's status for the caller
+ *
+ * If the send queue is full, lite_late_work() posts the answer.
  *
  * Context: process; does not sleep. Receive handlers.
  */
@@ -355,26 +351,23 @@ void lite_request_post_soon(struct lite_request *req, u8 status, u32 length,
 {
 	struct lite_rpc_peer *rp = req->ring->rp;
 
-	/* If it was, neither the request nor its ring is ours any more. */
+	/* Once posted, neither the request nor its ring is ours. */
 	if (__lite_request_post(req, status, length, user, true) != -EAGAIN)
 		return;
-	/* The send queue is full: that of a connection. */
+	/* Only a connection has a send queue that can be full. */
 	req->status = status;
 	req->length = length;
 	req->user = user;
 	spin_lock(&rp->svc->lock);
 	list_add_tail(&req->list, &rp->late);
 	lite_conn_get(rp->conn);
-	/* Not the last one: the request in the list keeps its ring, and so that. */
+	/* Not the last: the request keeps its ring, which has one. */
 	if (!queue_work(rp->svc->wq, &rp->late_work))
 		lite_conn_put(rp->conn);
 	spin_unlock(&rp->svc->lock);
 }
 
-/**
- * lite_request_token - what an open file calls a request that it has taken
- * @req: TAKEN; svc->lock is held
- */
+/* The token that names a TAKEN request. svc->lock is held. */
 u64 lite_request_token(const struct lite_request *req)
 {
 	return (u64)req->gen << 32 | req->ring->id << 8 |
@@ -382,10 +375,11 @@ u64 lite_request_token(const struct lite_request *req)
 }
 
 /**
- * lite_request_by_token - a request that an open file has taken
- * @file: open file's; svc->lock is held
- * @token: from a user
+ * lite_request_by_token - find a request that an open file has taken
+ * @file: the open file's
+ * @token: from the user
  *
+ * Context: svc->lock is held.
  * Return: the request, TAKEN, or NULL.
  */
 struct lite_request *lite_request_by_token(struct lite_rpc_file *file,
@@ -408,15 +402,14 @@ struct lite_request *lite_request_by_token(struct lite_rpc_file *file,
 }
 
 /**
- * lite_ring_cancel - the caller of a request does not wait any more
+ * lite_ring_cancel - the caller of a request has given up
  * @rp: the caller's
- * @index: ring
+ * @index: of the ring
  * @slot: of the request
  * @seq: of the call
  *
- * The ring may be gone: the peer gives it back when it has all replies, and
- * CANCEL and UNBIND are served in any order. Its number may be another ring's by
- * then, but no other call has @seq.
+ * CANCEL and UNBIND are not ordered. The ring may be gone already, and its
+ * index reused, but no other call has @seq.
  *
  * Context: process.
  * Return: enum lite_rpc_cancelled; -EPROTO: there is no such slot.
@@ -450,13 +443,13 @@ int lite_ring_cancel(struct lite_rpc_peer *rp, u32 index, u32 slot, u64 seq)
 }
 
 /**
- * lite_ring_end - no requests come in any more, and none is answered
+ * lite_ring_end - stop taking and answering requests of a ring
  * @ring: the caller has a reference
- * @down: the connection is dying; else the peer gives it back, and all its
- *	requests have been answered; it is out of the table then
+ * @down: the connection is ending; else the peer returns the ring, all its
+ *	requests must have been answered, and it leaves the peer's table
  *
- * Context: process; nothing is locked.
- * Return: 0; -EPROTO: not so, or it was given back already.
+ * Context: process, no lock held.
+ * Return: 0; -EPROTO: a request is unanswered, or the ring has ended already.
  */
 int lite_ring_end(struct lite_ring *ring, bool down)
 {
@@ -476,7 +469,7 @@ int lite_ring_end(struct lite_ring *ring, bool down)
 		xa_erase(&ring->rp->rings, ring->index);
 	for (i = 0; i < LITE_RPC_DEPTH; i++) {
 		req = &ring->req[i];
-		/* The thread that has it BUSY looks at @gone. */
+		/* The thread that has it BUSY checks @gone. */
 		if (req->state == LITE_REQ_FREE || req->state == LITE_REQ_BUSY)
 			continue;
 		list_del(&req->list);
@@ -492,8 +485,9 @@ int lite_ring_end(struct lite_ring *ring, bool down)
 /* ---- requests come in ---------------------------------------------------- */
 
 /*
- * The function that a ring is for. One that was registered anew, and is as the
- * old one was, takes its rings over: who restarts a server loses no message.
+ * The live function of a ring. If the function was registered anew with the
+ * same properties, the ring moves to it, so that restarting a server loses no
+ * request.
  */
 static struct lite_func *lite_ring_func(struct lite_ring *ring,
 					struct lite_func **old)
@@ -527,7 +521,7 @@ static int lite_request_fill(struct lite_request *req, u32 unit,
 	u32 room = le32_to_cpu(h->room);
 	u32 body;
 
-	/* BUSY: its slot was free before it was answered. */
+	/* A slot in use: the peer has not waited for the answer. */
 	if (req->state != LITE_REQ_FREE || length > ring->func->max_request ||
 	    lite_request_list(req, unit, h))
 		return -EPROTO;
@@ -583,7 +577,7 @@ static int lite_ring_accept(struct lite_ring *ring, u32 unit,
 	return 0;
 }
 
-/* Is what is there the request, or the reply to it, that the slot had last? */
+/* Is the record the slot's latest request, delivered again, or its reply? */
 static bool lite_ring_repeated(const struct lite_ring *ring,
 			       const struct lite_wire_rpc *h)
 {
@@ -596,12 +590,12 @@ static bool lite_ring_repeated(const struct lite_ring *ring,
 }
 
 /**
- * lite_ring_on_request - a request has been written into a ring of ours
- * @rp: by whom
+ * lite_ring_on_request - take in a request written into a local ring
+ * @rp: the client's
  * @index: of the ring
- * @unit: where
+ * @unit: position of the record
  *
- * Context: receive handler, or the caller, if that is this node.
+ * Context: receive handler; the calling thread for a node's calls to itself.
  * Return: 0 or -EPROTO.
  */
 int lite_ring_on_request(struct lite_rpc_peer *rp, u16 index, u16 unit)

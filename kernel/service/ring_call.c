@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What other kernels ask of the server's side: to make a ring (BIND), to take it
- * back (UNBIND), to forget calls (CANCEL), and to tell of a function (FIND).
+ * Calls from other kernels that concern rings: BIND makes one, UNBIND returns
+ * it, CANCEL gives up requests, FIND describes a function. GONE tells a client
+ * that its function is no longer served.
  */
 #include "service.h"
 
-/* Whose side of which connection; guests have none. */
+/* NULL: the connection has no RPC state. */
 static struct lite_rpc_peer *lite_rpc_peer_of(struct lite_service *svc,
 					      struct lite_conn *conn)
 {
@@ -44,9 +45,9 @@ static int lite_serve_bind(void *priv, struct lite_conn *conn, const void *req,
 }
 
 /*
- * Replies that we have sent are in the peer's memory, but the device may not
- * know yet, and send them again, from the ring. What is behind them in the same
- * queue pair completes after them.
+ * Wait until the replies sent to the peer have completed. The peer has them,
+ * but the device may still retransmit them from the ring. Later work on the
+ * same QP completes after them.
  */
 static int lite_rpc_peer_settle(struct lite_conn *conn)
 {
@@ -78,7 +79,7 @@ static int lite_serve_unbind(void *priv, struct lite_conn *conn,
 
 	if (!rp || !rp->conn)
 		return -EBADMSG;
-	/* If it fails the connection is dying, and its rings with it. */
+	/* On failure the connection is ending, which ends its rings. */
 	err = lite_rpc_peer_settle(conn);
 	if (err)
 		return err;
@@ -142,7 +143,7 @@ static int lite_serve_find(void *priv, struct lite_conn *conn, const void *req,
 	return 0;
 }
 
-/* To a client: no more calls through that ring. */
+/* At the client: stop calling through a ring. */
 static int lite_serve_gone(void *priv, struct lite_conn *conn, const void *req,
 			   u32 len, void *reply, u32 *reply_len)
 {
@@ -155,10 +156,7 @@ static int lite_serve_gone(void *priv, struct lite_conn *conn, const void *req,
 	return 0;
 }
 
-/**
- * lite_ring_gone_work - tell the client of a ring whose function is dead
- * @work: of the ring, with a reference
- */
+/* Send GONE to the client of a ring; drops the reference of the work item. */
 void lite_ring_gone_work(struct work_struct *work)
 {
 	struct lite_ring *ring = container_of(work, struct lite_ring,
@@ -170,7 +168,7 @@ void lite_ring_gone_work(struct work_struct *work)
 		.len = sizeof(req),
 	};
 
-	/* If it fails, the client learns it when it calls. */
+	/* If it fails, the client finds out when it calls. */
 	if (ring->rp->conn)
 		lite_rpc_call(ring->rp->conn, &d);
 	else
@@ -204,14 +202,14 @@ static void lite_find_fill(struct lite_call_desc *d,
 }
 
 /**
- * lite_bind_is_stale - is that what the node serves now?
- * @call: with a ring; its function may have been registered anew
+ * lite_bind_is_stale - has a call's function been registered anew?
+ * @call: with a ring
  *
- * Asked before a caller is refused for what is known of the function, for no
- * longer than the call has time.
+ * Checked before a call is refused because of what its ring says of the
+ * function. Takes no longer than the call may.
  *
  * Context: may sleep; killable.
- * Return: true: no, or it cannot be known.
+ * Return: false only if the node still serves the same registration.
  */
 bool lite_bind_is_stale(struct lite_rcall *call)
 {
@@ -226,19 +224,19 @@ bool lite_bind_is_stale(struct lite_rcall *call)
 	lite_find_fill(&d, &req, &out);
 	d.timeout = time_before(now, call->deadline) ?
 			    min(call->deadline - now, cl->rpc->timeout) : 1;
-	/* Of a suspect nothing can be known; whoever tries anew waits for it. */
+	/* Does not wait for a suspect node; the caller's retry does. */
 	return lite_cluster_call(cl, call->node, &d) ||
 	       le64_to_cpu(out.cookie) != call->bind->cookie;
 }
 
 /**
- * lite_service_find - what a node serves
+ * lite_service_find - ask a node for a function
  * @svc: node's
  * @f: node, and name or number; the rest is set
  * @cookie: set to that of the registration
  *
  * Context: may sleep; killable.
- * Return: 0 or a negative errno as LITE_IOC_RPC_FIND.
+ * Return: 0 or a negative errno, see LITE_IOC_RPC_FIND.
  */
 int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f,
 		      u64 *cookie)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The server's side of calls: memory of rings, functions, requests, rings. The
- * story, and the locking, is in service.h.
+ * The server's side of calls: ring memory, functions, requests, rings. See
+ * service.h for an overview and the locking.
  */
 #ifndef _LITE_SERVICE_SERVE_H
 #define _LITE_SERVICE_SERVE_H
@@ -19,15 +19,14 @@ struct lite_service;
 /* ---- memory: area.c ------------------------------------------------------ */
 
 /**
- * struct lite_area - a ring, or the mirror of one
- * @ref: a local ring and its mirror are one area
- * @uid: owner of the function, for whom it is counted
- * @fab: mapped for its device; NULL: a local one
+ * struct lite_area - the memory of a ring or a mirror
+ * @ref: within a node, ring and mirror share one area
+ * @uid: user it counts for: the owner of the function
+ * @fab: fabric for which it is mapped; NULL: not mapped, within a node
  * @since: for lite_dma_unmap_page()
- * @chunk_bytes: whole pages
+ * @chunk_bytes: multiple of the page size
  * @n: chunks
- * @chunk: kernel addresses
- * @dma: what the device calls them
+ * @chunk: kernel address and DMA address of each
  */
 struct lite_area {
 	struct kref ref;
@@ -53,7 +52,7 @@ static inline u32 lite_area_units(const struct lite_area *area)
 	return area->chunk_bytes / LITE_RING_UNIT * area->n;
 }
 
-/* A unit's chunk, and the bytes before it there. */
+/* The chunk that contains a unit; @offset is set to its offset there. */
 static inline u32 lite_area_chunk(const struct lite_area *area, u32 unit,
 				  u32 *offset)
 {
@@ -82,22 +81,22 @@ static inline u64 lite_area_dma(const struct lite_area *area, u32 unit)
 /**
  * struct lite_func - a function that is served here
  * @svc: node's
- * @ref: the table's, rings', requests' that are not free
+ * @ref: of the table, rings and their requests
  * @number: its number
  * @cookie: of this registration
  * @name: or empty
  * @uid: owner
  * @gid: owner's group
- * @mode: who may call
+ * @mode: permission to call
  * @flags: LITE_RPC_SHARED
  * @max_request: bytes
  * @max_reply: bytes
  * @ring_size: bytes
- * @dead: nobody serves it any more; under svc->lock, as the rest
- * @servers: struct lite_server: who serves it, in turns
- * @queue: requests that wait to be taken
+ * @dead: no longer served; under svc->lock, as the next ones
+ * @servers: struct lite_server, in turns
+ * @queue: requests to be received
  * @rings: of its clients
- * @handler: of a kernel client, instead of @servers; NULL: there is none
+ * @handler: of a kernel client, instead of @servers; else NULL
  */
 struct lite_func {
 	struct lite_service *svc;
@@ -120,9 +119,9 @@ struct lite_func {
 };
 
 /**
- * struct lite_server - an open file serves a function
- * @func: which
- * @file: who
+ * struct lite_server - a function served by an open file
+ * @func: the function
+ * @file: the open file's
  * @of_func: in func->servers
  * @of_file: in file->servers
  */
@@ -134,10 +133,10 @@ struct lite_server {
 };
 
 /**
- * enum lite_request_state - who has a request
- * @LITE_REQ_FREE: the client; the slot is not in use
+ * enum lite_request_state - what owns a request
+ * @LITE_REQ_FREE: the client; the slot is unused
  * @LITE_REQ_QUEUED: its function's queue
- * @LITE_REQ_BUSY: a thread, which copies, or posts
+ * @LITE_REQ_BUSY: a thread that copies or posts
  * @LITE_REQ_TAKEN: an open file
  * @LITE_REQ_ANSWER: svc->answers
  */
@@ -151,30 +150,30 @@ enum lite_request_state {
 
 /**
  * struct lite_request - a request, in its slot of a ring
- * @ring: whose
- * @list: func->queue, file->taken, svc->answers or rp->late
+ * @ring: contains it
+ * @list: in func->queue, file->taken, svc->answers or rp->late
  * @state: under svc->lock
- * @cancelled: while BUSY: the caller has been told that a reply comes, so one
- *	has to
- * @status: ANSWER: what to say
+ * @cancelled: while BUSY: CANCEL has told the caller to expect an answer
+ * @status: ANSWER, or in rp->late: the status to answer
  * @unit: its record
- * @gen: TAKEN: number of the taking, in this node: makes tokens differ
+ * @gen: TAKEN: serial number in this node; makes tokens unique
  * @seq: of the call
  * @length: bytes
- * @room: for the reply
- * @list_bytes: between header and request: addresses of what is not in the record
- * @n_request: chunks of the request there; 0: it is in the record
- * @n_reply: chunks for the reply there, behind them; 0: it fits into the record
- * @data: BUSY, QUEUED: the request, if it has been fetched; of who is BUSY with it
- * @by_reference: BUSY: the reply has been written into the chunks for it
+ * @room: bytes that the caller takes as a reply
+ * @list_bytes: of the chunk list, between header and request
+ * @n_request: chunks of the request in the list; 0: it is in the record
+ * @n_reply: chunks for the reply in the list; 0: it fits into the record
+ * @data: BUSY, QUEUED: the fetched request, or NULL; used by the thread that
+ *	has it BUSY
+ * @by_reference: BUSY: the reply has been written to its chunks
  * @reply: address of the record in the mirror
  * @uid: of the caller
  * @gid: of the caller
  * @flags: enum lite_rpc_flags
- * @file: TAKEN: who has it
+ * @file: TAKEN: the open file's
  * @owner: TAKEN: the process, as files_struct
- * @kfunc: BUSY: whose handler runs, or will
- * @user: in rp->late: what the server says
+ * @kfunc: BUSY: the kernel client's function that handles it
+ * @user: in rp->late: the server's status for the caller
  * @work: runs @kfunc
  */
 struct lite_request {
@@ -206,9 +205,9 @@ struct lite_request {
 
 /**
  * struct lite_recv_waiter - a thread that waits for a request
- * @list: in file->waiters, until it has one
- * @function: only for this one; 0: any
- * @req: what it got, BUSY
+ * @list: in file->waiters, until it gets a result
+ * @function: wait for requests of this one; 0: of any
+ * @req: the request, BUSY
  * @err: or why there is none
  * @done: completed with either
  */
@@ -238,11 +237,11 @@ void lite_func_describe(const struct lite_func *func,
 /**
  * struct lite_kfunc - a function that a kernel client serves: kfunc.c
  * @func: the function, with a reference
- * @handler: what serves it
- * @priv: for it
- * @is_short: it runs where the request comes in
+ * @handler: the client's
+ * @priv: argument of @handler
+ * @is_short: the receive handler may run @handler
  * @max_reply: bytes
- * @running: handlers, and one until it is unregistered
+ * @running: handlers that run or will, plus one until it is unregistered
  */
 struct lite_kfunc {
 	struct lite_func *func;
@@ -265,8 +264,8 @@ void lite_kfunc_end(struct lite_kfunc *kf);
 /**
  * struct lite_ring - a ring, at the server
  * @rp: of the client's connection
- * @func: whose requests; another one of that number follows it: under svc->lock
- * @of_func: in func->rings, likewise
+ * @func: its function; replaced by lite_ring_func(); under svc->lock
+ * @of_func: in func->rings; under svc->lock
  * @gone_work: tells the client that @func is dead
  * @number: of the function
  * @ref: the table's, and one for each request that is not FREE
@@ -304,7 +303,7 @@ int lite_request_post(struct lite_request *req, u8 status, u32 length,
 		      u32 user);
 void lite_request_post_soon(struct lite_request *req, u8 status, u32 length,
 			    u32 user);
-/* Bytes of a reply for which there is room in the record. */
+/* Bytes of a reply that fit into the record. */
 static inline u32 lite_request_inline(const struct lite_request *req)
 {
 	return req->n_reply ? min(req->room, LITE_RPC_BULK_INLINE) : req->room;

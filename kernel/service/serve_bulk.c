@@ -2,32 +2,29 @@
 /*
  * Long requests and replies, at the server.
  *
- * Normal operation: of a long request the record has only a list of where it is.
- * It is read into memory of this node when a server takes it; a long reply is
- * written to where the list says, and when that has completed the header is
- * posted, in the same queue pair.
+ * Normal operation: the record of a long request has only a list of the
+ * client's chunks. When a server receives it, this node reads them by RDMA. A
+ * long reply is written to the listed chunks; when that has completed, the
+ * header is posted on the same queue pair.
  *
- * What runs concurrently: all this is done by who has the request BUSY. CANCEL
- * is told that a reply comes, so that the client leaves its memory as it is until it
- * does; who is BUSY looks at that between two batches, and gives up.
+ * All this is done by the thread that has the request BUSY. CANCEL tells the
+ * client to expect an answer, so the client keeps its memory until then. The
+ * thread checks for that between two batches, and gives up.
  *
- * Within a node the client's memory is found by its slot, and copied.
+ * Within a node the client's bulks are found by their slot, and copied.
  */
 
 #include "../wait.h"
 #include "service.h"
 
-/*
- * So many work requests are posted at a time, and then waited for: those who
- * have short calls to post come in between.
- */
+/* Work requests per batch; waiting after each lets short calls in. */
 #define LITE_BULK_BATCH 8
 
 /**
- * lite_request_list - look at the list of a request that comes in
- * @req: of nobody; @list_bytes, @n_request, @n_reply are set
- * @unit: its record, within its ring
- * @h: header, checked
+ * lite_request_list - parse the chunk list of an incoming request
+ * @req: FREE; @list_bytes, @n_request, @n_reply are set
+ * @unit: its record, in the ring
+ * @h: header, checked by lite_wire_rpc_check()
  *
  * Context: receive handlers; svc->lock is held.
  * Return: 0 or -EPROTO.
@@ -81,14 +78,15 @@ int lite_request_list(struct lite_request *req, u32 unit,
 /* ---- through the network ------------------------------------------------- */
 
 /**
- * struct lite_bulk_io - moving bytes between a bulk and a peer's chunks
+ * struct lite_bulk_io - progress of a transfer between a bulk and a peer's
+ * chunks
  * @bulk: ours, mapped
- * @i: chunk of it
- * @in: bytes of that are done
- * @peer: next of the peer's chunks
- * @n: that are left there
- * @there: bytes of that are done
- * @left: bytes to go
+ * @i: current chunk of it
+ * @in: bytes done of that chunk
+ * @peer: current chunk of the peer
+ * @n: chunks of the peer that are left
+ * @there: bytes done of @peer
+ * @left: bytes left in total
  */
 struct lite_bulk_io {
 	const struct lite_bulk *bulk;
@@ -100,7 +98,7 @@ struct lite_bulk_io {
 	u32 left;
 };
 
-/* One work request; what it moves does not cross the end of a chunk. */
+/* Post one work request, within one chunk on either side. */
 static int lite_bulk_post(struct lite_bulk_io *b, struct lite_qp *qp,
 			  struct lite_io *io, enum ib_wr_opcode op)
 {
@@ -112,7 +110,7 @@ static int lite_bulk_post(struct lite_bulk_io *b, struct lite_qp *qp,
 	u64 raddr;
 	int err;
 
-	/* It was checked, but the peer can still write there. */
+	/* Checked before, but the peer can still write to the list. */
 	if (have <= b->there)
 		return -EPROTO;
 	raddr = le64_to_cpu(READ_ONCE(b->peer->addr)) + b->there;
@@ -149,7 +147,7 @@ static int lite_bulk_batch(struct lite_bulk_io *b, struct lite_qp *qp,
 	if (op == IB_WR_RDMA_READ && !err &&
 	    before - b->left > qp->conn->read_trusted)
 		err = lite_qp_confirm(qp, &io);
-	/* What was posted before an error is in flight all the same. */
+	/* What was posted before an error is still in flight. */
 	lite_io_wait(&io, qp);
 	return err ?: io.status;
 }
@@ -163,7 +161,7 @@ static int lite_bulk_go(struct lite_bulk_io *b, struct lite_request *req,
 
 	if (!lite_conn_tryget(conn))
 		return -EHOSTDOWN;
-	/* The reply's header goes through the first one, behind the reply. */
+	/* The header of the reply follows the reply on this queue pair. */
 	qp = op == IB_WR_RDMA_READ ? lite_conn_qp(conn, true) : &conn->qp[0];
 	for (;;) {
 		err = lite_bulk_batch(b, qp, op);
@@ -181,7 +179,7 @@ static int lite_bulk_go(struct lite_bulk_io *b, struct lite_request *req,
 	return err;
 }
 
-/* @bulk is mapped for that only. */
+/* Transfer between @bulk and the peer. It is mapped for that only. */
 static int lite_bulk_exchange(struct lite_request *req, struct lite_bulk *bulk,
 			      u32 length, enum ib_wr_opcode op, bool killable)
 {
@@ -200,7 +198,7 @@ static int lite_bulk_exchange(struct lite_request *req, struct lite_bulk *bulk,
 		return err;
 	err = lite_bulk_go(&b, req, op, killable);
 	lite_bulk_unmap(bulk);
-	/* Whatever else it was, the session is over. */
+	/* Any other error ends the session. */
 	if (err && err != -EINTR && err != -ECANCELED) {
 		lite_conn_kill(req->ring->rp->conn, err);
 		err = -EHOSTDOWN;
@@ -210,7 +208,7 @@ static int lite_bulk_exchange(struct lite_request *req, struct lite_bulk *bulk,
 
 /* ---- within a node ------------------------------------------------------- */
 
-/* The caller's memory, with a reference; its slot keeps it while we are BUSY. */
+/* The client's bulk, with a reference. Its slot keeps it while we are BUSY. */
 static struct lite_bulk *lite_bulk_of_slot(struct lite_request *req, bool reply)
 {
 	struct lite_rpc_peer *rp = req->ring->rp;
@@ -229,16 +227,16 @@ static struct lite_bulk *lite_bulk_of_slot(struct lite_request *req, bool reply)
 	return bulk;
 }
 
-/* ---- for who serves ------------------------------------------------------ */
+/* ---- for servers --------------------------------------------------------- */
 
 /**
- * lite_request_fetch - have a long request here
- * @req: BUSY, the caller's; @data is set if it is one
+ * lite_request_fetch - read a long request into memory of this node
+ * @req: BUSY with the caller; @data is set if it is long
  * @killable: a fatal signal ends it
  *
  * Context: may sleep.
- * Return: 0; -ENOMEM, -EINTR; -ECANCELED: nobody waits for the reply any more;
- * -EHOSTDOWN: the session with the caller is over.
+ * Return: 0; -ENOMEM, -EINTR; -ECANCELED: the caller of the request has given
+ * up; -EHOSTDOWN: the session with the client is over.
  */
 int lite_request_fetch(struct lite_request *req, bool killable)
 {
@@ -265,14 +263,14 @@ int lite_request_fetch(struct lite_request *req, bool killable)
 }
 
 /**
- * lite_request_give - write a long reply to where its caller wants it
- * @req: BUSY, the caller's; when it is posted, the header says so
- * @bulk: the reply; not mapped, nobody else's
- * @length: of it, more than lite_request_inline(), and no more than @req->room
+ * lite_request_give - write a long reply to the client's chunks
+ * @req: BUSY with the caller; on success its answer says LITE_RPC_F_BULK
+ * @bulk: the reply; not mapped, no other user
+ * @length: more than lite_request_inline(), at most @req->room
  * @killable: a fatal signal ends it
  *
  * Context: may sleep.
- * Return: as lite_request_fetch().
+ * Return: see lite_request_fetch().
  */
 int lite_request_give(struct lite_request *req, struct lite_bulk *bulk,
 		      u32 length, bool killable)
