@@ -9,7 +9,7 @@
  * @pool: to fill
  * @limit: units in all
  * @reserve: of these, for uid 0 only
- * @uid_limit: limit of each other uid; 0: dynamic, see core/pool.h
+ * @uid_limit: limit of each other uid; 0: dynamic, see core/share.h
  */
 void lite_pool_init(struct lite_pool *pool, u64 limit, u64 reserve,
 		    u64 uid_limit)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Pools: what a node gives to all its users, and how much of it each uid has.
- * core/pool.h has the rule by which a pool is divided, limits.rst the list of
+ * core/share.h has the rule by which a pool is divided, limits.rst the list of
  * pools.
  *
  * Units are counted for a uid as seen from the initial user namespace, and
@@ -28,7 +28,7 @@
 #include <linux/list.h>
 #include <linux/spinlock.h>
 
-#include "core/pool.h"
+#include "core/share.h"
 
 #define LITE_POOL_BUCKETS 64
 

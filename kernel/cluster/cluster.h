@@ -26,8 +26,8 @@
 #include <linux/xarray.h>
 #include <uapi/lite.h>
 
-#include "../core/name.h"
-#include "../rpc/rpc.h"
+#include "core/name.h"
+#include "kcall/kcall.h"
 
 struct lite_cluster;
 
@@ -111,7 +111,7 @@ struct lite_cluster_params {
 
 struct lite_cluster {
 	struct lite_fabric *fab;
-	struct lite_rpc *rpc;
+	struct lite_kcalls *rpc;
 	const struct lite_cluster_ops *ops;
 	void *priv;
 	struct mutex lock;
@@ -131,7 +131,7 @@ struct lite_cluster {
 };
 
 int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab,
-		      struct lite_rpc *rpc,
+		      struct lite_kcalls *rpc,
 		      const struct lite_cluster_params *params,
 		      const struct lite_cluster_ops *ops, void *priv);
 int lite_cluster_start(struct lite_cluster *cl);

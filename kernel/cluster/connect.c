@@ -150,7 +150,7 @@ int lite_cluster_attach(struct lite_cluster *cl, struct lite_conn *conn)
 	int err;
 
 	lite_attach_fill(cl, conn, &mine);
-	err = lite_rpc_call(conn, &d) ?:
+	err = lite_kcall(conn, &d) ?:
 	      lite_conn_add_qps(conn, theirs.qp, theirs.nqps);
 	if (!err)
 		lite_conn_ready(conn);

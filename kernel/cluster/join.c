@@ -61,7 +61,7 @@ static int lite_join_ask(struct lite_cluster *cl, struct sockaddr_storage *addr,
 	if (!err && !lite_conn_set_up(conn))
 		err = -EHOSTDOWN;
 	if (!err)
-		err = lite_rpc_call(conn, &d);
+		err = lite_kcall(conn, &d);
 	if (!err && reply.redirect.port) {
 		err = lite_addr_from_wire(addr, &reply.redirect) ?: 1;
 	} else if (!err) {
@@ -395,7 +395,7 @@ static void lite_leave_tell(struct lite_cluster *cl)
 		lite_peer_put(peer);
 		if (!conn)
 			continue;
-		lite_rpc_call(conn, &d);
+		lite_kcall(conn, &d);
 		lite_conn_put(conn);
 	}
 }
@@ -475,11 +475,11 @@ void lite_cluster_end_leave(struct lite_cluster *cl, u32 id)
 
 static void lite_cluster_handlers(struct lite_cluster *cl)
 {
-	lite_rpc_handle(cl->rpc, LITE_CALL_PING, lite_serve_ping, cl);
-	lite_rpc_handle(cl->rpc, LITE_CALL_ATTACH, lite_serve_attach, cl);
-	lite_rpc_handle(cl->rpc, LITE_CALL_JOIN, lite_serve_join, cl);
-	lite_rpc_handle(cl->rpc, LITE_CALL_MEMBERS, lite_serve_members, cl);
-	lite_rpc_handle(cl->rpc, LITE_CALL_LEAVE, lite_serve_leave, cl);
+	lite_kcall_handle(cl->rpc, LITE_CALL_PING, lite_serve_ping, cl);
+	lite_kcall_handle(cl->rpc, LITE_CALL_ATTACH, lite_serve_attach, cl);
+	lite_kcall_handle(cl->rpc, LITE_CALL_JOIN, lite_serve_join, cl);
+	lite_kcall_handle(cl->rpc, LITE_CALL_MEMBERS, lite_serve_members, cl);
+	lite_kcall_handle(cl->rpc, LITE_CALL_LEAVE, lite_serve_leave, cl);
 }
 
 /**
@@ -495,7 +495,7 @@ static void lite_cluster_handlers(struct lite_cluster *cl)
  * Return: 0 or -ENOMEM.
  */
 int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab,
-		      struct lite_rpc *rpc,
+		      struct lite_kcalls *rpc,
 		      const struct lite_cluster_params *params,
 		      const struct lite_cluster_ops *ops, void *priv)
 {

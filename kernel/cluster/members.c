@@ -172,7 +172,7 @@ int lite_members_pull(struct lite_cluster *cl, struct lite_conn *conn)
 	d.reply = r;
 	do {
 		req.after = cpu_to_le32(last);
-		err = lite_rpc_call(conn, &d);
+		err = lite_kcall(conn, &d);
 		if (err)
 			break;
 		more = r->more;

@@ -100,7 +100,7 @@ void lite_peer_ping_work(struct work_struct *work)
 		return;
 	req.members = cpu_to_le64(lite_members_digest(cl));
 	/* The monitor notices a PING that is not answered. */
-	if (!lite_rpc_call(conn, &d) && reply.members != req.members)
+	if (!lite_kcall(conn, &d) && reply.members != req.members)
 		lite_members_pull(cl, conn);
 	lite_conn_put(conn);
 }

@@ -9,8 +9,8 @@
  */
 #include <linux/slab.h>
 
-#include "../wait.h"
 #include "cluster.h"
+#include "wait.h"
 
 static void lite_peer_release(struct kref *ref)
 {

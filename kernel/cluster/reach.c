@@ -321,7 +321,7 @@ int lite_cluster_await_for(struct lite_cluster *cl, u32 node,
  * @d: what to call
  *
  * Context: may sleep.
- * Return: as lite_rpc_call(); -EHOSTUNREACH: no such member, or it has left;
+ * Return: as lite_kcall(); -EHOSTUNREACH: no such member, or it has left;
  * -EHOSTDOWN: not up.
  */
 int lite_cluster_call(struct lite_cluster *cl, u32 node,
@@ -332,13 +332,13 @@ int lite_cluster_call(struct lite_cluster *cl, u32 node,
 	int err;
 
 	if (node == lite_cluster_id(cl))
-		return lite_rpc_call_local(cl->rpc, d);
+		return lite_kcall_local(cl->rpc, d);
 	peer = lite_peer_find(cl, node);
 	if (!peer)
 		return -EHOSTUNREACH;
 	conn = lite_peer_conn_get(peer);
 	if (conn) {
-		err = lite_rpc_call(conn, d);
+		err = lite_kcall(conn, d);
 		lite_conn_put(conn);
 	} else {
 		err = READ_ONCE(peer->left) ? -EHOSTUNREACH : -EHOSTDOWN;

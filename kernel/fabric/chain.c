@@ -131,7 +131,7 @@ static struct ib_send_wr *lite_chain_submit(struct lite_chain *chain,
 }
 
 /* With a slot, post as many as there are slots for; returns the rest. */
-static struct ib_send_wr *lite_chain_go(struct lite_chain *chain,
+static struct ib_send_wr *lite_chain_flush(struct lite_chain *chain,
 					struct ib_send_wr *first, int slot,
 					int *err)
 {
@@ -156,7 +156,7 @@ static void lite_chain_turn_post(struct lite_turn *turn, int slot)
 	struct lite_chain_turn *t = container_of(turn, struct lite_chain_turn,
 						 turn);
 
-	t->rest = lite_chain_go(t->chain, t->rest, slot, &t->err);
+	t->rest = lite_chain_flush(t->chain, t->rest, slot, &t->err);
 }
 
 /* Post at least one, and as many as there are slots for; returns the rest. */
@@ -171,7 +171,7 @@ static struct ib_send_wr *lite_chain_step(struct lite_chain *chain,
 	int slot = lite_slot_take(chain->qp, LITE_SLOT_SMALL);
 
 	if (slot >= 0)
-		return lite_chain_go(chain, first, slot, err);
+		return lite_chain_flush(chain, first, slot, err);
 	*err = lite_slot_wait(chain->qp, LITE_SLOT_SMALL, &t.turn) ?: t.err;
 	return t.rest;
 }

@@ -17,8 +17,8 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 
-#include "../trace.h"
 #include "slot.h"
+#include "trace.h"
 
 /* Time for the flush and for posters to leave, before the QPs are destroyed. */
 #define LITE_DRAIN_TIMEOUT (2 * HZ)

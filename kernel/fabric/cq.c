@@ -25,7 +25,7 @@
 #include <linux/interrupt.h>
 #include <linux/rcupdate.h>
 
-#include "../compat.h"
+#include "compat.h"
 #include "fabric.h"
 
 /* Completions taken at a time; struct ib_wc is 64 bytes and on the stack. */
@@ -175,27 +175,27 @@ void lite_cq_arm(struct lite_cq *cq)
 }
 
 /**
- * lite_cq_heed - have the poller bring completions that nobody waits for
- * @cq: queue; lite_cq_unheed() is to follow
+ * lite_cq_arm_sleeper - have the poller bring completions that nobody waits for
+ * @cq: queue; lite_cq_disarm_sleeper() is to follow
  *
  * Before posting. As long as there is a sleeper, the queue is armed, or is about
  * to be, or the poller has it: so only the first one has to.
  *
  * Context: process.
  */
-void lite_cq_heed(struct lite_cq *cq)
+void lite_cq_arm_sleeper(struct lite_cq *cq)
 {
 	if (atomic_inc_return(&cq->sleepers) == 1 || READ_ONCE(cq->handed))
 		lite_cq_arm(cq);
 }
 
 /**
- * lite_cq_unheed - the counterpart of lite_cq_heed()
+ * lite_cq_disarm_sleeper - the counterpart of lite_cq_arm_sleeper()
  * @cq: queue
  *
  * Context: any.
  */
-void lite_cq_unheed(struct lite_cq *cq)
+void lite_cq_disarm_sleeper(struct lite_cq *cq)
 {
 	atomic_dec(&cq->sleepers);
 }

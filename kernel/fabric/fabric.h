@@ -38,9 +38,9 @@
 #include <rdma/rdma_cm.h>
 #include <uapi/lite_netlink.h>
 
-#include "../pool.h"
-#include "../stats.h"
-#include "../core/wire.h"
+#include "pool.h"
+#include "stats.h"
+#include "wire/wire.h"
 #include "pace.h"
 #include "quirks.h"
 
@@ -146,8 +146,8 @@ bool lite_cq_notify(struct lite_cq *cq);
 void lite_cq_arm(struct lite_cq *cq);
 bool lite_cq_sleep(struct lite_cq *cq, const struct lite_io *io,
 		   unsigned long timeout);
-void lite_cq_heed(struct lite_cq *cq);
-void lite_cq_unheed(struct lite_cq *cq);
+void lite_cq_arm_sleeper(struct lite_cq *cq);
+void lite_cq_disarm_sleeper(struct lite_cq *cq);
 
 /* ---- operations ---------------------------------------------------------- */
 

@@ -14,8 +14,8 @@
 #include <linux/sched/clock.h>
 #include <linux/sched/stat.h>
 
-#include "../wait.h"
 #include "slot.h"
+#include "wait.h"
 
 /* Polls before the first look at the clock. */
 #define LITE_SPIN_BLIND 4

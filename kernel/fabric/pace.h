@@ -17,7 +17,7 @@
 
 #include <linux/sched/clock.h>
 
-#include "../core/median.h"
+#include "core/median.h"
 
 /* What is quicker is always waited for awake. */
 #define LITE_PACE_QUICK_NS (30 * NSEC_PER_USEC)

@@ -8,12 +8,12 @@
 
 #include <rdma/ib_verbs.h>
 
-#include "../compat.h"
+#include "compat.h"
 
 /**
  * struct lite_quirks - of a device
  * @soft: it is software: what it does costs processors of both nodes. Many small
- *	operations go in messages (memory/pack.c).
+ *	operations go in messages (memory/batch/pack.c).
  * @early_reads: a read of several packets may complete with success before its data
  *	is there, when a NAK arrives in its middle because the responder could not
  *	send; the QP ends then. See lite_qp_confirm().

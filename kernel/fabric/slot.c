@@ -26,8 +26,8 @@
 #include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
 
-#include "../wait.h"
 #include "slot.h"
+#include "wait.h"
 
 /* How long a waiter polls before it sleeps. */
 #define LITE_ROOM_SPIN_NS (2 * NSEC_PER_MSEC)

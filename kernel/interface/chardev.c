@@ -10,6 +10,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
+#include "memory/handle/ctx.h"
 #include "node.h"
 
 #define LITE_CLOSE_WAIT (2 * HZ)

@@ -14,7 +14,8 @@
 #include <linux/pagemap.h>
 #include <linux/uaccess.h>
 
-#include "../core/name.h"
+#include "core/name.h"
+#include "memory/handle/ctx.h"
 #include "node.h"
 
 union lite_ioc_any {

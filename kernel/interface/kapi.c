@@ -3,7 +3,8 @@
 #include <linux/export.h>
 #include <linux/slab.h>
 
-#include "../core/name.h"
+#include "core/name.h"
+#include "memory/handle/ctx.h"
 #include "node.h"
 
 const struct lite_cred lite_root = {};

@@ -3,6 +3,7 @@
 #include <linux/export.h>
 #include <linux/slab.h>
 
+#include "memory/handle/ctx.h"
 #include "node.h"
 
 int lite_lmr_grant(struct lite_ctx *ctx, u64 lh, const struct lite_grant *grant)

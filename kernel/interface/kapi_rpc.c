@@ -3,6 +3,7 @@
 #include <linux/export.h>
 #include <linux/slab.h>
 
+#include "memory/handle/ctx.h"
 #include "node.h"
 
 struct lite_kfunc *lite_kfunc_register(struct lite_ctx *ctx,

@@ -2,6 +2,7 @@
 /* Locks and barriers for kernel modules; documented in include/lite/kapi.h. */
 #include <linux/export.h>
 
+#include "memory/handle/ctx.h"
 #include "node.h"
 
 int lite_lmr_lock(struct lite_ctx *ctx, u64 lh, u64 offset, u64 owner,

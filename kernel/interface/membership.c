@@ -172,7 +172,7 @@ int lite_node_leave(struct lite_node *node)
 	lite_memory_give_up(&node->memory);
 	id = lite_cluster_leave(&node->cluster);
 	/* Handlers of sessions that have ended may still run. */
-	lite_rpc_flush(&node->rpc);
+	lite_kcall_flush(&node->rpc);
 	lite_locks_changed(&node->locks);
 	/* Safe: only members of the cluster that we left could use it. */
 	lite_memory_forget(&node->memory);

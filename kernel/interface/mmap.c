@@ -6,7 +6,7 @@
  * makes it, maps it and drops it. The VMAs hold it, so splitting, copying or
  * moving them needs no code here. It has a context with one handle, a copy of
  * the one given, which lives, renews itself and dies like any other. Through
- * its inode its pages are removed from page tables (memory/view.c); the inode is
+ * its inode its pages are removed from page tables (memory/mapper/view.c); the inode is
  * of a file system of our own, mounted as long as there are such files.
  *
  * The file is open for writing if writing was asked for. Otherwise the kernel
@@ -27,8 +27,11 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "../compat.h"
-#include "../core/name.h"
+#include "core/name.h"
+#include "memory/handle/ctx.h"
+#include "memory/mapper/view.h"
+#include "memory/store/pinned.h"
+#include "compat.h"
 #include "node.h"
 
 #define LITE_FS_MAGIC 0x6c697465 /* "lite" */

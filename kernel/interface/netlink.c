@@ -14,7 +14,7 @@
 #include <net/ipv6.h>
 #include <uapi/lite_netlink.h>
 
-#include "../compat.h"
+#include "compat.h"
 #include "node.h"
 
 #define LITE_MS_MIN 10

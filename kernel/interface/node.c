@@ -15,8 +15,8 @@
 #include <linux/slab.h>
 #include <net/ipv6.h>
 
-#include "../trace.h"
 #include "node.h"
+#include "trace.h"
 
 #define LITE_NODES_MAX 1024 /* see lite_registry_add() */
 /* For calls without a time-out of their own. */
@@ -53,13 +53,13 @@ static int lite_node_conn_init(void *priv, struct lite_conn *conn)
 	struct lite_node *node = priv;
 
 	return lite_service_conn_init(&node->service, conn) ?:
-	       lite_rpc_conn_init(&node->rpc, conn);
+	       lite_kcall_conn_init(&node->rpc, conn);
 }
 
 static void lite_node_conn_release(void *priv, struct lite_conn *conn)
 {
 	if (conn->rpc)
-		lite_rpc_conn_release(conn);
+		lite_kcall_conn_release(conn);
 	lite_service_conn_release(conn);
 }
 
@@ -68,7 +68,7 @@ static void lite_node_recv(void *priv, struct lite_conn *conn, u32 imm)
 	if (lite_imm_is_ring(imm))
 		lite_service_recv(conn, imm);
 	else
-		lite_rpc_recv(conn, imm);
+		lite_kcall_recv(conn, imm);
 }
 
 static int lite_node_admit(void *priv, struct lite_conn *conn)
@@ -82,9 +82,9 @@ static void lite_node_conn_down(void *priv, struct lite_conn *conn)
 {
 	struct lite_node *node = priv;
 
-	lite_rpc_conn_down(conn);
+	lite_kcall_conn_down(conn);
 	lite_cluster_conn_down(&node->cluster, conn);
-	lite_runs_conn_down(&node->memory, conn);
+	lite_memop_execs_conn_down(&node->memory, conn);
 	lite_service_conn_down(conn);
 }
 
@@ -337,7 +337,7 @@ static int lite_node_build(struct lite_node *node,
 			       node, why);
 	if (err)
 		return err;
-	err = lite_rpc_init(&node->rpc, node->stats, LITE_CALL_TIMEOUT);
+	err = lite_kcall_init(&node->rpc, node->stats, LITE_CALL_TIMEOUT);
 	if (err)
 		goto err_fabric;
 	err = lite_cluster_init(&node->cluster, &node->fabric, &node->rpc,
@@ -376,7 +376,7 @@ err_misc:
 	misc_deregister(&node->misc);
 	lite_cluster_stop(&node->cluster);
 	lite_fabric_shutdown(&node->fabric);
-	lite_rpc_flush(&node->rpc);
+	lite_kcall_flush(&node->rpc);
 err_service:
 	lite_service_exit(&node->service);
 err_locks:
@@ -388,7 +388,7 @@ err_cluster:
 	lite_cluster_stop(&node->cluster);
 	lite_cluster_exit(&node->cluster);
 err_rpc:
-	lite_rpc_exit(&node->rpc);
+	lite_kcall_exit(&node->rpc);
 err_fabric:
 	lite_fabric_shutdown(&node->fabric);
 	lite_fabric_exit(&node->fabric);
@@ -465,7 +465,7 @@ static void lite_node_unbuild(struct lite_node *node, bool orderly)
 	lite_service_shut(&node->service);
 	lite_locks_shut(&node->locks);
 	lite_memory_shut(&node->memory);
-	lite_rpc_flush(&node->rpc);
+	lite_kcall_flush(&node->rpc);
 	/*
 	 * Work items of peers may still be freeing memory of lives that are
 	 * over.
@@ -475,7 +475,7 @@ static void lite_node_unbuild(struct lite_node *node, bool orderly)
 	lite_memory_exit(&node->memory);
 	lite_locks_exit(&node->locks);
 	lite_cluster_exit(&node->cluster);
-	lite_rpc_exit(&node->rpc);
+	lite_kcall_exit(&node->rpc);
 	lite_fabric_exit(&node->fabric);
 	lite_registry_del(node);
 	lite_node_event(node, 0, LITE_NODE_STOPPED);

@@ -14,9 +14,10 @@
 
 #include <linux/miscdevice.h>
 
-#include "../memory/memory.h"
-#include "../service/lock.h"
-#include "../service/service.h"
+#include "function/service.h"
+#include "memory/handle/ctx.h"
+#include "memory/memory.h"
+#include "sync/lock.h"
 
 /**
  * struct lite_node_params - settings of LITE_CMD_NODE_START
@@ -64,7 +65,7 @@ struct lite_node {
 	struct lite_stats __percpu *stats;
 	struct lite_pool pools[LITE_POOLS];
 	struct lite_fabric fabric;
-	struct lite_rpc rpc;
+	struct lite_kcalls rpc;
 	struct lite_cluster cluster;
 	struct lite_memory memory;
 	struct lite_locks locks;

@@ -20,7 +20,8 @@
 
 #include <uapi/lite_uring.h>
 
-#include "../compat.h"
+#include "memory/handle/ctx.h"
+#include "compat.h"
 #include "node.h"
 
 /* Usual size of a struct lite_uring with its data. */

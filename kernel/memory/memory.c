@@ -4,6 +4,9 @@
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 
+#include "memory/handle/ctx.h"
+#include "memory/home/home.h"
+#include "memory/store/store.h"
 #include "memory.h"
 
 /* Directory entries get this fraction (1/8) of the limits. */
@@ -35,7 +38,7 @@ static void lite_retire_work(struct work_struct *work)
  * Return: 0 or -ENOMEM.
  */
 int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
-		     struct lite_rpc *rpc, struct lite_stats __percpu *stats,
+		     struct lite_kcalls *rpc, struct lite_stats __percpu *stats,
 		     const struct lite_memory_params *params,
 		     const struct lite_memory_ops *ops, void *priv)
 {
@@ -75,10 +78,10 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	xa_init(&mem->mappings);
 	mem->unclean = RB_ROOT;
 	mem->revoked.salt = get_random_u64();
-	lite_known_init(mem);
+	lite_name_cache_init(mem);
 	INIT_WORK(&mem->retire_work, lite_retire_work);
 	spin_lock_init(&mem->views_lock);
-	lite_lent_init(mem);
+	lite_peer_mapping_init(mem);
 	lite_issues_init(mem);
 	lite_packs_init(mem);
 	spin_lock_init(&mem->work_lock);
@@ -106,7 +109,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 		goto err_wq;
 	lite_store_handlers(mem);
 	lite_copy_handlers(mem);
-	lite_claim_handlers(mem);
+	lite_name_claim_handlers(mem);
 	lite_directory_handlers(mem);
 	lite_home_handlers(mem);
 	lite_free_handlers(mem);
@@ -130,7 +133,7 @@ err_local:
 /* Has the node no LMR, memory, mapping or name? May sleep; calls homes. */
 bool lite_memory_idle(struct lite_memory *mem)
 {
-	lite_known_forget(mem);
+	lite_name_cache_forget(mem);
 	return xa_empty(&mem->lmrs) && xa_empty(&mem->allocs) &&
 	       xa_empty(&mem->mappings) && list_empty(&mem->local.all);
 }
@@ -147,7 +150,7 @@ u64 lite_memory_used(struct lite_memory *mem)
 void lite_memory_give_up(struct lite_memory *mem)
 {
 	flush_work(&mem->publish_work);
-	lite_lent_drop(mem);
+	lite_peer_mapping_drop(mem);
 	lite_home_free_all(mem);
 	flush_workqueue(mem->wq);
 }
@@ -159,9 +162,9 @@ void lite_memory_forget(struct lite_memory *mem)
 	cancel_work_sync(&mem->made_work);
 	cancel_delayed_work_sync(&mem->orphans);
 	lite_made_drop(mem);
-	lite_lent_drop(mem);
+	lite_peer_mapping_drop(mem);
 	lite_mapping_retire_home(mem, 0);
-	lite_known_forget(mem);
+	lite_name_cache_forget(mem);
 	lite_store_exit(mem);
 	lite_zombies_lost(mem, 0, 0);
 	lite_names_clear(mem, &mem->directory);
@@ -172,7 +175,7 @@ void lite_memory_shut(struct lite_memory *mem)
 {
 	struct lite_ctx *ctx;
 
-	lite_lent_close(mem);
+	lite_peer_mapping_close(mem);
 	/* A context's owner may be closing it, too, or be gone already. */
 	for (;;) {
 		spin_lock(&mem->ctxs_lock);
@@ -187,7 +190,7 @@ void lite_memory_shut(struct lite_memory *mem)
 		lite_ctx_shut(ctx);
 		lite_ctx_put(ctx);
 	}
-	lite_known_forget(mem);
+	lite_name_cache_forget(mem);
 	flush_workqueue(mem->wq);
 }
 
@@ -201,7 +204,7 @@ void lite_memory_exit(struct lite_memory *mem)
 	cancel_delayed_work_sync(&mem->orphans);
 	lite_issues_exit(mem);
 	lite_packs_exit(mem);
-	lite_lent_close(mem);
+	lite_peer_mapping_close(mem);
 	lite_home_free_all(mem);
 	flush_workqueue(mem->wq);
 	lite_memory_forget(mem);

@@ -12,7 +12,7 @@
  *   mapper   has handles on an LMR (struct lite_mapping, shared by all handles
  *            of the node) and operates on its memory: the other files. A mapper
  *            that stores bytes also performs memory operations on them for
- *            other mappers, which have checked the rights: memop*.c, lent.c
+ *            other mappers, which have checked the rights: memop*.c, peer_mapping.c
  *
  * Why freed memory is never accessed
  *
@@ -53,24 +53,18 @@
 #include <linux/maple_tree.h>
 #include <linux/rbtree.h>
 
-#include "../cluster/cluster.h"
-#include "../core/bounds.h"
-#include "../core/extent.h"
-#include "../core/handle.h"
-#include "../core/spread.h"
-#include "limit.h"
-#include "store.h"
-#include "names.h"
-#include "home.h"
-#include "mapping.h"
-#include "ctx.h"
-#include "issue.h"
-#include "known.h"
-#include "memop.h"
-#include "pack.h"
-#include "pinned.h"
-#include "view.h"
-#include "word.h"
+#include "cluster/cluster.h"
+#include "core/bounds.h"
+#include "core/extent.h"
+#include "core/handle.h"
+#include "core/spread.h"
+#include "memory/store/limit.h"
+#include "memory/names/names.h"
+#include "memory/mapper/mapping.h"
+#include "memory/batch/issue.h"
+#include "memory/handle/name_cache.h"
+#include "memory/memop/memop.h"
+#include "memory/batch/pack.h"
 
 #include <lite/kapi.h>
 
@@ -118,10 +112,10 @@ struct lite_memory {
 	struct xarray mappings;    /* by home and id; until drained */
 	struct rb_root unclean;    /* drained mappings left unclean, same key */
 	struct lite_revoked revoked;
-	struct lite_known_table known;
+	struct lite_name_cache known;
 	struct work_struct retire_work; /* retires mappings of dead sessions */
 	spinlock_t views_lock;     /* protects the lists of views */
-	struct lite_lent lent;
+	struct lite_peer_mapping lent;
 	struct lite_issues issues;
 	struct lite_packs packs;
 
@@ -147,7 +141,7 @@ struct lite_memory {
 };
 
 int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
-		     struct lite_rpc *rpc, struct lite_stats __percpu *stats,
+		     struct lite_kcalls *rpc, struct lite_stats __percpu *stats,
 		     const struct lite_memory_params *params,
 		     const struct lite_memory_ops *ops, void *priv);
 void lite_memory_give_up(struct lite_memory *mem);

@@ -5,14 +5,14 @@
 extern "C" {
 #include "core/bounds.h"
 #include "core/extent.h"
-#include "core/imm.h"
+#include "wire/imm.h"
 #include "core/name.h"
 #include "core/rights.h"
 #include "core/ring.h"
 #include "core/spread.h"
-#include "core/wire.h"
-#include "core/wire_pack.h"
-#include "core/wire_rpc.h"
+#include "wire/wire.h"
+#include "wire/wire_pack.h"
+#include "wire/wire_rpc.h"
 }
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Taking a name (kernel/memory/claim.c): three homes want the same one at the
+ * Taking a name (kernel/memory/names/claim.c): three homes want the same one at the
  * same time. Never do two have it that see each other, and somebody gets it.
  *
  * What is modelled: flags, PROBE with its precedence, yielding, the directory

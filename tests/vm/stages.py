@@ -21,7 +21,7 @@ _FUNCTIONS = {
     "enter": ("lite_ioctl", "lite_ioctl_op", "lite_op_run", "lite_transfer", "lite_atomic", "lite_atomic_known"),
     "look-up": ("lite_access_enter", "lite_access_tryenter", "lite_access_try"),
     "check": ("lite_enter_range", "lite_tryenter_range", "lite_bounds_check", "lite_atomic_check", "lite_atomic_may"),
-    "translate": ("lite_piece", "lite_small_go", "lite_small_post", "lite_atomic_device", "lite_atomic_try", "lite_atomic_conn",
+    "translate": ("lite_piece", "lite_small_submit", "lite_small_post", "lite_atomic_device", "lite_atomic_try", "lite_atomic_conn",
                   "lite_atomic_post"),
     "post": ("lite_qp_rdma", "lite_qp_atomic", "lite_io_init"),
     "complete": ("lite_io_wait", "lite_cq_poll"),

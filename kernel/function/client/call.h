@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The client's side of calls: client_ring.c, ring_waiter.c, call.c, end.c. The story, and the
+ * locking, is in service.h.
+ */
+#ifndef _LITE_SERVICE_CALL_H
+#define _LITE_SERVICE_CALL_H
+
+#include "core/ring.h"
+#include "function/bulk.h"
+#include "memory/handle/ctx.h"
+#include "memory/memory.h"
+#include "wire/wire_rpc.h"
+
+struct lite_area;
+struct lite_rcall;
+struct lite_rpc_peer;
+struct lite_service;
+
+enum lite_client_ring_slot_state {
+	LITE_CLIENT_RING_FREE,
+	LITE_CLIENT_RING_FILLING,    /* of who is about to post it, and nobody else */
+	LITE_CLIENT_RING_WAITING,
+	LITE_CLIENT_RING_ENDED,
+	LITE_CLIENT_RING_ABANDONED,  /* to be cancelled; a message: it is not */
+	LITE_CLIENT_RING_CANCELLING,
+};
+
+/**
+ * struct lite_client_ring_slot - a call under way
+ * @state: under rp->lock
+ * @oneway: a message
+ * @unit: its record
+ * @units: of it
+ * @room: bytes of a reply that fit
+ * @seq: of the call
+ * @part: what its user has of the window, held while this is under way; NULL: root
+ * @call: who waits: FILLING, WAITING, ENDED
+ * @request: memory that the peer reads, if it is not in the record; with a
+ *	reference until the reply has come, or as long as the mirror
+ * @reply: memory that the peer writes, likewise
+ */
+struct lite_client_ring_slot {
+	enum lite_client_ring_slot_state state;
+	bool oneway;
+	u32 unit;
+	u32 units;
+	u32 room;
+	u64 seq;
+	struct lite_pool_part *part;
+	struct lite_rcall *call;
+	struct lite_bulk *request;
+	struct lite_bulk *reply;
+};
+
+enum lite_client_ring_state {
+	LITE_CLIENT_RING_NEW,     /* being bound */
+	LITE_CLIENT_RING_LIVE,
+	LITE_CLIENT_RING_CLOSING, /* no new calls; unbound when none is under way */
+	LITE_CLIENT_RING_DEAD,
+};
+
+/**
+ * struct lite_client_ring - a ring, at the client
+ * @rp: of the server's connection
+ * @ref: rp's tables, callers, work
+ * @function: which
+ * @state: under rp->lock, as the rest
+ * @err: NEW to DEAD: why
+ * @ready: completed when it is NEW no more
+ * @list: in rp->client_rings
+ * @line_list: in rp->lines, while there is somebody in @line
+ * @line: struct lite_ring_waiter: who waits for room; or, NEW, for it to be bound
+ * @index: number of the ring
+ * @cookie: of the function
+ * @depth: slots
+ * @max_request: bytes
+ * @max_reply: bytes
+ * @uid: owner of the function
+ * @gid: likewise
+ * @mode: likewise
+ * @squash: root of this node is nobody there
+ * @area: mirror
+ * @remote: addresses of the ring's chunks
+ * @map: what of it is taken
+ * @slots_used: bits
+ * @used: jiffies, when it was last used
+ * @pace: how long calls take
+ * @unbind_work: when CLOSING and empty
+ * @slot: they
+ */
+struct lite_client_ring {
+	struct lite_rpc_peer *rp;
+	struct kref ref;
+	u32 function;
+	enum lite_client_ring_state state;
+	int err;
+	struct completion ready;
+	struct list_head list;
+	struct list_head line_list;
+	struct list_head line;
+	u32 index;
+	u64 cookie;
+	u32 depth;
+	u32 max_request;
+	u32 max_reply;
+	u32 uid;
+	u32 gid;
+	u32 mode;
+	bool squash;
+	struct lite_area *area;
+	u64 *remote;
+	struct lite_ring_map map;
+	u64 slots_used;
+	unsigned long used;
+	struct lite_pace pace;
+	struct work_struct unbind_work;
+	struct lite_client_ring_slot slot[LITE_RPC_DEPTH];
+};
+
+/**
+ * struct lite_ring_waiter - a call in the line of its ring
+ * @list: in ring->line, while @err is -EINPROGRESS
+ * @part: as of struct lite_client_ring_slot, until the slot has it
+ * @units: of the record that it needs
+ * @err: what has become of it; under rp->lock
+ */
+struct lite_ring_waiter {
+	struct list_head list;
+	struct lite_pool_part *part;
+	u32 units;
+	int err;
+};
+
+/**
+ * struct lite_rcall - a call
+ * @svc: node's
+ * @node: of the server
+ * @function: of it
+ * @registration: of it, by cookie; or LITE_ANY_REGISTRATION
+ * @cred: the caller; NULL: the kernel
+ * @request: bytes to send
+ * @length: of them
+ * @bulk: they, if they are too many for a ring; or NULL
+ * @room: for the reply
+ * @reply_bulk: it, likewise
+ * @by_reference: the reply is there
+ * @flags: LITE_RPC_NOWAIT, LITE_RPC_ONEWAY, LITE_RCALL_TRY
+ * @liner: while it waits for a slot
+ * @deadline: jiffies
+ * @gate: the node, which is let go while user memory is waited for; or NULL
+ * @ring: where it is, with a reference
+ * @slot: its slot; LITE_NO_SLOT: no more
+ * @missing: it was not begun, for its request is not all in memory
+ * @status: of the reply: enum lite_rpc_status
+ * @user: what the server said
+ * @reply_len: bytes of the reply
+ * @err: or why there is none
+ * @done: completed when it has ended; and when it is in line no more
+ * @ended: called instead of the first, with rp->lock held; see async.c
+ * @in_turn: called instead of the second, likewise
+ */
+struct lite_rcall {
+	struct lite_service *svc;
+	u32 node;
+	u32 function;
+	u64 registration;
+	const struct lite_cred *cred;
+	struct lite_buf request;
+	u32 length;
+	struct lite_bulk *bulk;
+	u32 room;
+	struct lite_bulk *reply_bulk;
+	bool by_reference;
+	u32 flags;
+	struct lite_ring_waiter liner;
+	unsigned long deadline;
+	struct lite_client_ring *ring;
+	u32 slot;
+	bool missing;
+	u8 status;
+	u32 user;
+	u32 reply_len;
+	int err;
+	struct completion done;
+	void (*ended)(struct lite_rcall *call);
+	void (*in_turn)(struct lite_rcall *call);
+};
+
+#define LITE_NO_SLOT U32_MAX
+
+/* Of a caller that knows nothing but the number. */
+#define LITE_ANY_REGISTRATION U64_MAX
+/* Else the bits of a cookie, which is a peer's to choose, that a table can have. */
+#define LITE_FOUND_COOKIE LONG_MAX
+
+/*
+ * So long replies are waited for before it is looked whether what was posted
+ * fails: jiffies. Most of the time that would only cost the caller a wake-up.
+ */
+#define LITE_HEED_AFTER (HZ / 50)
+/* Rings that may turn out to be of no use, for one call. */
+#define LITE_RCALL_TRIES 4
+/* With NOWAIT: not even for a ring to be bound, or a node to come back. */
+#define LITE_RCALL_TRY BIT(31)
+
+int lite_client_ring_get(struct lite_rcall *call);
+void lite_client_ring_put(struct lite_client_ring *ring);
+void lite_client_ring_close(struct lite_client_ring *ring);
+void lite_client_ring_close_index(struct lite_rpc_peer *rp, u32 index);
+void lite_client_ring_check_empty(struct lite_client_ring *ring);
+int lite_client_ring_may_call(const struct lite_client_ring *ring, struct lite_rcall *call);
+bool lite_client_ring_is_stale(struct lite_rcall *call);
+void lite_client_rings_idle(struct lite_rpc_peer *rp, bool all);
+void lite_client_rings_down(struct lite_rpc_peer *rp);
+void lite_client_rings_gone(struct lite_rpc_peer *rp);
+
+int lite_ring_wait_take(struct lite_rcall *call);
+int lite_ring_wait_look(struct lite_rcall *call, int leave);
+void lite_ring_wait_enter_new(struct lite_rcall *call);
+void lite_ring_wait_move(struct lite_rpc_peer *rp);
+void lite_ring_wait_end(struct lite_client_ring *ring, int err);
+void lite_slot_drop(struct lite_client_ring_slot *s);
+void lite_slot_free(struct lite_client_ring *ring, u32 slot);
+void lite_slot_end(struct lite_client_ring *ring, u32 slot, int err);
+
+int lite_rcall_begin(struct lite_rcall *call);
+void lite_rcall_unqueue(struct lite_rcall *call);
+int lite_rcall_fault_in(const struct lite_rcall *call);
+int lite_rcall_result(const struct lite_rcall *call);
+bool lite_rcall_abandon(struct lite_rcall *call, int err);
+void lite_rcall_free_slot(struct lite_rcall *call);
+void lite_rcall_unbind(struct lite_rcall *call);
+void lite_rcall_finish(struct lite_rcall *call);
+const void *lite_rcall_reply(const struct lite_rcall *call);
+int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 slot,
+		       bool done);
+void lite_cancel_work(struct work_struct *work);
+
+int lite_service_call(struct lite_service *svc, struct lite_rcall *call,
+		      const struct lite_buf *reply);
+
+#endif /* _LITE_SERVICE_CALL_H */

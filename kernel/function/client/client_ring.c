@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The client's side of a ring: from BIND to UNBIND.
+ *
+ * Normal operation: the first caller of a function in a session binds it; other
+ * callers wait for that. A ring that is idle for LITE_CLIENT_RING_IDLE is closed, and
+ * the next caller binds anew.
+ *
+ * What runs concurrently: callers, receive handlers, idle_work, unbind_work,
+ * and the end of the connection. The state, under rp->lock, says which of them
+ * may use a bind: NEW: its maker; LIVE: all; CLOSING: calls under way, the last
+ * of which queues unbind_work; DEAD: none. Mirror and object go with the last
+ * reference; the tables' reference is dropped after UNBIND or the fence.
+ */
+#include <linux/cred.h>
+#include <linux/slab.h>
+
+#include "function/service.h"
+#include "wait.h"
+
+static void lite_client_ring_release(struct kref *ref)
+{
+	struct lite_client_ring *ring = container_of(ref, struct lite_client_ring, ref);
+	struct lite_conn *conn = ring->rp->conn;
+	u32 i;
+
+	for (i = 0; i < LITE_RPC_DEPTH; i++) {
+		lite_bulk_put(ring->slot[i].request);
+		lite_bulk_put(ring->slot[i].reply);
+	}
+	if (ring->area)
+		lite_area_put(ring->area);
+	kfree(ring->remote);
+	kvfree(ring->map.bits);
+	kvfree(ring);
+	if (conn)
+		lite_conn_put(conn);
+}
+
+/* Drop a reference. Context: process; no locks held. */
+void lite_client_ring_put(struct lite_client_ring *ring)
+{
+	kref_put(&ring->ref, lite_client_ring_release);
+}
+
+/* ---- the end ------------------------------------------------------------- */
+
+static int lite_client_ring_tell_unbind(struct lite_rpc_peer *rp, u32 index)
+{
+	struct lite_wire_rpc_unbind req = { .ring = cpu_to_le32(index) };
+	struct lite_call_desc d = {
+		.call = LITE_CALL_RPC_UNBIND,
+		.req = &req,
+		.len = sizeof(req),
+		.slot_timeout = LITE_SLOT_SURELY,
+	};
+	struct lite_ring *served;
+	int err;
+
+	if (rp->conn) {
+		err = lite_kcall(rp->conn, &d);
+		/* The server may still use the memory. */
+		if (err)
+			lite_conn_kill(rp->conn, -EPROTO);
+		return err;
+	}
+	spin_lock(&rp->svc->lock);
+	served = xa_load(&rp->rings, index);
+	if (served)
+		kref_get(&served->ref);
+	spin_unlock(&rp->svc->lock);
+	/* On success the table's reference is ours to drop. */
+	err = served ? lite_ring_end(served, false) : -EHOSTDOWN;
+	if (!err)
+		lite_ring_put(served);
+	if (served)
+		lite_ring_put(served);
+	/* A node that stops ends its rings itself, maybe just now. */
+	WARN_ON_ONCE(err && !READ_ONCE(rp->svc->stopping));
+	return err;
+}
+
+static void lite_unbind_work(struct work_struct *work)
+{
+	struct lite_client_ring *ring = container_of(work, struct lite_client_ring,
+					      unbind_work);
+	struct lite_rpc_peer *rp = ring->rp;
+	bool mine = false;
+
+	/* Before UNBIND: then the server may use the number again. */
+	spin_lock(&rp->lock);
+	if (ring->state == LITE_CLIENT_RING_CLOSING) {
+		ring->state = LITE_CLIENT_RING_DEAD;
+		list_del_init(&ring->list);
+		xa_erase(&rp->by_index, ring->index);
+		mine = true;
+	}
+	spin_unlock(&rp->lock);
+	if (mine) {
+		if (lite_client_ring_tell_unbind(rp, ring->index) && rp->conn)
+			/* After that nothing is in flight. */
+			wait_for_completion(&rp->conn->fenced);
+		lite_client_ring_put(ring); /* the tables' */
+	}
+	lite_client_ring_put(ring);
+}
+
+/* Unbind a CLOSING ring when no call is under way any more. */
+void lite_client_ring_check_empty(struct lite_client_ring *ring)
+{
+	lockdep_assert_held(&ring->rp->lock);
+	if (ring->state != LITE_CLIENT_RING_CLOSING || ring->slots_used)
+		return;
+	kref_get(&ring->ref);
+	if (!queue_work(ring->rp->svc->ring_wq, &ring->unbind_work))
+		kref_put(&ring->ref, lite_client_ring_release);
+}
+
+static void __lite_bind_close(struct lite_client_ring *ring)
+{
+	lockdep_assert_held(&ring->rp->lock);
+	if (ring->state != LITE_CLIENT_RING_LIVE)
+		return;
+	ring->state = LITE_CLIENT_RING_CLOSING;
+	/* Calls in line bind anew. */
+	lite_ring_wait_end(ring, -ESTALE);
+	lite_client_ring_check_empty(ring);
+}
+
+/*
+ * Make no more calls through a ring, then give it back. The caller has a
+ * reference. Context: process.
+ */
+void lite_client_ring_close(struct lite_client_ring *ring)
+{
+	spin_lock(&ring->rp->lock);
+	__lite_bind_close(ring);
+	spin_unlock(&ring->rp->lock);
+}
+
+/*
+ * lite_client_ring_close() of the ring with number @index, if there is one. Context:
+ * process.
+ */
+void lite_client_ring_close_index(struct lite_rpc_peer *rp, u32 index)
+{
+	struct lite_client_ring *ring;
+
+	spin_lock(&rp->lock);
+	ring = xa_load(&rp->by_index, index);
+	if (ring)
+		__lite_bind_close(ring);
+	spin_unlock(&rp->lock);
+}
+
+/* Close idle rings; with @all, all rings. Context: process. */
+void lite_client_rings_idle(struct lite_rpc_peer *rp, bool all)
+{
+	struct lite_client_ring *ring;
+
+	spin_lock(&rp->lock);
+	list_for_each_entry(ring, &rp->client_rings, list) {
+		if (all || (!ring->slots_used && list_empty(&ring->line) &&
+			    time_after(jiffies, ring->used + LITE_CLIENT_RING_IDLE)))
+			__lite_bind_close(ring);
+	}
+	spin_unlock(&rp->lock);
+}
+
+/* End all calls of a dying connection. Context: process. */
+void lite_client_rings_down(struct lite_rpc_peer *rp)
+{
+	struct lite_client_ring *ring;
+	u32 i;
+
+	spin_lock(&rp->lock);
+	rp->dead = true;
+	list_for_each_entry(ring, &rp->client_rings, list) {
+		lite_ring_wait_end(ring, -ESTALE);
+		for (i = 0; i < LITE_RPC_DEPTH; i++)
+			lite_slot_end(ring, i, -EHOSTDOWN);
+	}
+	spin_unlock(&rp->lock);
+}
+
+/*
+ * Free the binds of a connection that is down and fenced: the peer cannot write
+ * the mirrors any more. Context: may sleep.
+ */
+void lite_client_rings_gone(struct lite_rpc_peer *rp)
+{
+	struct lite_client_ring *ring;
+	u32 i;
+
+	for (;;) {
+		spin_lock(&rp->lock);
+		ring = list_first_entry_or_null(&rp->client_rings, struct lite_client_ring,
+						list);
+		if (ring) {
+			/* If it is NEW, its maker checks the state. */
+			ring->state = LITE_CLIENT_RING_DEAD;
+			list_del_init(&ring->list);
+			if (ring->area)
+				xa_erase(&rp->by_index, ring->index);
+			/* Slots that only the peer still held. */
+			for (i = 0; i < LITE_RPC_DEPTH; i++) {
+				if (ring->slot[i].state > LITE_CLIENT_RING_ENDED)
+					lite_slot_free(ring, i);
+			}
+		}
+		spin_unlock(&rp->lock);
+		if (!ring)
+			return;
+		lite_client_ring_put(ring);
+	}
+}
+
+/* ---- binding ------------------------------------------------------------- */
+
+/* The caller has given up waiting for BIND: give the ring back. */
+static void lite_client_ring_late(void *ctx, struct lite_conn *conn,
+			   const void *reply)
+{
+	const struct lite_wire_rpc_bind_reply *r = reply;
+
+	lite_client_ring_tell_unbind(conn->service, le32_to_cpu(r->ring));
+}
+
+static int lite_client_ring_map(struct lite_client_ring *ring)
+{
+	u32 units = lite_area_units(ring->area);
+	u64 *bits = kvcalloc(LITE_RING_MAP_WORDS(units), sizeof(*bits),
+			     GFP_KERNEL);
+
+	if (!bits)
+		return -ENOMEM;
+	lite_ring_map_init(&ring->map, units,
+			   ring->area->chunk_bytes / LITE_RING_UNIT, bits);
+	return 0;
+}
+
+static void lite_client_ring_learn(struct lite_client_ring *ring,
+			    const struct lite_wire_rpc_func *f)
+{
+	ring->cookie = le64_to_cpu(f->cookie);
+	ring->max_request = le32_to_cpu(f->max_request);
+	ring->max_reply = le32_to_cpu(f->max_reply);
+	ring->uid = le32_to_cpu(f->uid);
+	ring->gid = le32_to_cpu(f->gid);
+	ring->mode = le32_to_cpu(f->mode);
+	ring->squash = le32_to_cpu(f->squash);
+}
+
+static int lite_client_ring_fill(struct lite_client_ring *ring,
+			  const struct lite_wire_rpc_bind_reply *r)
+{
+	u32 n = le32_to_cpu(r->n_chunks);
+	u32 i;
+
+	lite_client_ring_learn(ring, &r->func);
+	ring->index = le32_to_cpu(r->ring);
+	ring->depth = le32_to_cpu(r->depth);
+	ring->remote = kcalloc(n, sizeof(*ring->remote), GFP_KERNEL);
+	if (!ring->remote)
+		return -ENOMEM;
+	for (i = 0; i < n; i++)
+		ring->remote[i] = le64_to_cpu(r->chunk[i]);
+	ring->area = lite_area_make(ring->rp->svc, ring->rp->svc->fab,
+				    ring->uid, le32_to_cpu(r->chunk_bytes), n);
+	if (IS_ERR(ring->area)) {
+		int err = PTR_ERR(ring->area);
+
+		ring->area = NULL;
+		return err;
+	}
+	return lite_client_ring_map(ring);
+}
+
+static int lite_client_ring_remote(struct lite_client_ring *ring, struct lite_rcall *call)
+{
+	struct lite_wire_rpc_bind req = {
+		.function = cpu_to_le32(ring->function),
+	};
+	unsigned long now = jiffies;
+	struct lite_call_desc d = {
+		.call = LITE_CALL_RPC_BIND,
+		.req = &req,
+		.len = sizeof(req),
+		.reply_max = LITE_PAYLOAD_MAX,
+		.timeout = time_before(now, call->deadline) ?
+				   call->deadline - now : 1,
+		.killable = true,
+		.late = lite_client_ring_late,
+	};
+	const struct lite_wire_rpc_bind_reply *r;
+	int err;
+
+	d.reply = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
+	if (!d.reply)
+		return -ENOMEM;
+	err = lite_kcall(ring->rp->conn, &d);
+	if (!err) {
+		r = d.reply;
+		err = lite_client_ring_fill(ring, r);
+		if (err)
+			lite_client_ring_tell_unbind(ring->rp, le32_to_cpu(r->ring));
+	}
+	kfree(d.reply);
+	return err;
+}
+
+/* Bind a function of this node: ring and mirror are the same memory. */
+static int lite_client_ring_local(struct lite_client_ring *ring)
+{
+	struct lite_rpc_peer *rp = ring->rp;
+	struct lite_ring *served = lite_ring_make(rp, ring->function);
+	struct lite_wire_rpc_func f;
+	int err;
+
+	if (IS_ERR(served))
+		return PTR_ERR(served);
+	spin_lock(&rp->svc->lock);
+	lite_func_describe(served->func, &f);
+	spin_unlock(&rp->svc->lock);
+	lite_client_ring_learn(ring, &f);
+	ring->index = served->index;
+	ring->depth = LITE_RPC_DEPTH;
+	ring->area = served->area;
+	kref_get(&served->area->ref);
+	lite_ring_put(served);
+	err = lite_client_ring_map(ring);
+	if (err)
+		lite_client_ring_tell_unbind(rp, ring->index);
+	return err;
+}
+
+/* The maker's signal or time-out is not that of other callers: they retry. */
+static int lite_client_ring_befell(int err)
+{
+	return err == -EINTR || err == -ETIMEDOUT ? -ESTALE : err;
+}
+
+/*
+ * Bind a NEW entry. On failure the tables' reference is the caller's.
+ */
+static int lite_client_ring_make(struct lite_client_ring *ring, struct lite_rcall *call)
+{
+	struct lite_rpc_peer *rp = ring->rp;
+	bool bound, dead = false;
+	int err;
+
+	err = rp->conn ? lite_client_ring_remote(ring, call) : lite_client_ring_local(ring);
+	bound = !err;
+	if (bound)
+		err = xa_reserve(&rp->by_index, ring->index, GFP_KERNEL);
+	spin_lock(&rp->lock);
+	if (rp->dead && !err)
+		err = -EHOSTDOWN;
+	if (!err && xa_load(&rp->by_index, ring->index)) {
+		/* The peer gave one number to two rings. */
+		lite_conn_kill(rp->conn, -EPROTO);
+		err = -EPROTO;
+	}
+	dead = ring->state == LITE_CLIENT_RING_DEAD;
+	if (!err && !dead) {
+		/* The entry is reserved: this needs no memory. */
+		xa_store(&rp->by_index, ring->index, ring, GFP_ATOMIC);
+		ring->used = jiffies;
+		ring->state = LITE_CLIENT_RING_LIVE;
+	} else {
+		ring->err = err ?: -EHOSTDOWN;
+		ring->state = LITE_CLIENT_RING_DEAD;
+		list_del_init(&ring->list);
+	}
+	/* They look again. */
+	lite_ring_wait_end(ring, lite_client_ring_befell(ring->err) ?: -ESTALE);
+	spin_unlock(&rp->lock);
+	complete_all(&ring->ready);
+	if (!err && !dead) {
+		queue_delayed_work(rp->svc->wq, &rp->svc->idle_work,
+				   LITE_CLIENT_RING_IDLE);
+		return 0;
+	}
+	if (bound) {
+		xa_release(&rp->by_index, ring->index);
+		lite_client_ring_tell_unbind(rp, ring->index);
+	}
+	if (!dead)
+		lite_client_ring_put(ring); /* the tables' */
+	return ring->err;
+}
+
+static struct lite_client_ring *lite_client_ring_find(struct lite_rpc_peer *rp, u32 function)
+{
+	struct lite_client_ring *ring;
+
+	lockdep_assert_held(&rp->lock);
+	list_for_each_entry(ring, &rp->client_rings, list) {
+		if (ring->function == function &&
+		    (ring->state == LITE_CLIENT_RING_LIVE ||
+		     ring->state == LITE_CLIENT_RING_NEW))
+			return ring;
+	}
+	return NULL;
+}
+
+static struct lite_client_ring *lite_client_ring_alloc(struct lite_rpc_peer *rp, u32 function)
+{
+	struct lite_client_ring *ring = kvzalloc(sizeof(*ring), GFP_KERNEL);
+
+	if (!ring)
+		return NULL;
+	kref_init(&ring->ref);
+	ring->rp = rp;
+	ring->function = function;
+	ring->state = LITE_CLIENT_RING_NEW;
+	lite_pace_init(&ring->pace, LITE_PACE_WORTH_PROGRAM_NS);
+	init_completion(&ring->ready);
+	INIT_LIST_HEAD(&ring->list);
+	INIT_LIST_HEAD(&ring->line);
+	INIT_LIST_HEAD(&ring->line_list);
+	INIT_WORK(&ring->unbind_work, lite_unbind_work);
+	if (rp->conn)
+		lite_conn_get(rp->conn);
+	return ring;
+}
+
+static int lite_client_ring_await(struct lite_client_ring *ring, struct lite_rcall *call)
+{
+	unsigned long now = jiffies;
+	long ret;
+
+	if (time_after_eq(now, call->deadline))
+		return -ETIMEDOUT;
+	ret = lite_wait_done_timeout(&ring->ready, call->deadline - now);
+	if (ret <= 0)
+		return ret ? -EINTR : -ETIMEDOUT;
+	return lite_client_ring_befell(ring->err);
+}
+
+static int lite_client_ring_in(struct lite_rpc_peer *rp, struct lite_rcall *call)
+{
+	struct lite_client_ring *ring, *new = NULL;
+	bool ready = false;
+	int err = 0;
+
+	spin_lock(&rp->lock);
+	ring = lite_client_ring_find(rp, call->function);
+	if (call->flags & LITE_RCALL_TRY &&
+	    (!ring || ring->state == LITE_CLIENT_RING_NEW)) {
+		spin_unlock(&rp->lock);
+		return -EAGAIN;
+	}
+	if (!ring) {
+		spin_unlock(&rp->lock);
+		new = lite_client_ring_alloc(rp, call->function);
+		if (!new)
+			return -ENOMEM;
+		spin_lock(&rp->lock);
+		ring = lite_client_ring_find(rp, call->function);
+	}
+	if (ring) {
+		kref_get(&ring->ref);
+		/* If not LIVE, the maker's fields are not visible yet. */
+		ready = ring->state == LITE_CLIENT_RING_LIVE;
+		if (!ready && call->in_turn) {
+			call->ring = ring;
+			lite_ring_wait_enter_new(call);
+			err = -EINPROGRESS;
+		}
+	} else if (rp->dead) {
+		err = -EHOSTDOWN;
+	} else {
+		ring = new;
+		kref_get(&ring->ref); /* the first one is the tables' */
+		list_add(&ring->list, &rp->client_rings);
+	}
+	spin_unlock(&rp->lock);
+	if (new && ring != new)
+		lite_client_ring_put(new);
+	if (err)
+		return err;
+	if (ring == new)
+		err = lite_client_ring_make(ring, call);
+	else if (!ready)
+		err = lite_client_ring_await(ring, call);
+	if (err) {
+		lite_client_ring_put(ring);
+		return err;
+	}
+	call->ring = ring;
+	return 0;
+}
+
+/**
+ * lite_client_ring_get - get a ring for a call, binding the function if need be
+ * @call: its @ring is set, with a reference
+ *
+ * Context: may sleep; killable.
+ * Return: 0; -ESTALE: try again; -EHOSTDOWN, -EHOSTUNREACH, -ECONNREFUSED,
+ * -ENOBUFS, -ENOMEM, -ETIMEDOUT, -EINTR; with LITE_RCALL_TRY: -EAGAIN;
+ * -EINPROGRESS: another call is binding it, see lite_ring_wait_take().
+ */
+int lite_client_ring_get(struct lite_rcall *call)
+{
+	struct lite_service *svc = call->svc;
+	struct lite_conn *conn;
+	struct lite_peer *peer;
+	int err;
+
+	if (call->node == lite_cluster_id(svc->cl))
+		return lite_client_ring_in(&svc->local, call);
+	peer = lite_peer_find(svc->cl, call->node);
+	if (!peer)
+		return -EHOSTUNREACH;
+	conn = lite_peer_conn_get(peer);
+	if (conn) {
+		err = lite_client_ring_in(conn->service, call);
+		lite_conn_put(conn);
+	} else {
+		err = READ_ONCE(peer->left) ? -EHOSTUNREACH : -EHOSTDOWN;
+	}
+	lite_peer_put(peer);
+	return err;
+}
+
+/**
+ * lite_client_ring_may_call - check permission, length and registration of a call
+ * @ring: of the function
+ * @call: call, with its caller's credentials
+ *
+ * Context: any.
+ * Return: 0, -EACCES, -E2BIG; -ECONNREFUSED: the function is not the
+ * registration that the caller has found.
+ */
+int lite_client_ring_may_call(const struct lite_client_ring *ring, struct lite_rcall *call)
+{
+	struct lite_acl acl = {
+		.uid = ring->uid,
+		.gid = ring->gid,
+		.mode = ring->mode,
+	};
+
+	if (call->registration != LITE_ANY_REGISTRATION &&
+	    call->registration != (ring->cookie & LITE_FOUND_COOKIE))
+		return -ECONNREFUSED;
+	/* Most functions are open to all: then skip the groups. */
+	if ((ring->mode & 0222) != 0222 &&
+	    !(lite_rights_of(call->cred, 0, &acl, ring->squash) &
+	      LITE_RIGHT_WRITE))
+		return -EACCES;
+	return call->length <= ring->max_request ? 0 : -E2BIG;
+}

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How calls end.
+ *
+ * Normal operation: the reply is written into the mirror, and its header says of
+ * which call it is and how that has ended (lite_client_ring_on_reply()). Or the connection
+ * dies (lite_slot_end()). Or nobody waits any more, because of a time-out or a
+ * signal (lite_rcall_abandon()): then the record is the peer's until CANCEL is
+ * answered, which says whether a reply comes all the same.
+ *
+ * The slot's state, under rp->lock, decides which of them it is: all begin with
+ * WAITING. Whoever the call is for finishes it (lite_rcall_finish()).
+ */
+#include <linux/slab.h>
+
+#include "function/service.h"
+
+/**
+ * lite_slot_end - a call has its reply, or will have none
+ * @ring: of the slot; its connection's lock is held
+ * @slot: in whatever state
+ * @err: 0, or what to tell the caller
+ */
+void lite_slot_end(struct lite_client_ring *ring, u32 slot, int err)
+{
+	struct lite_client_ring_slot *s = &ring->slot[slot];
+	struct lite_rcall *call = s->call;
+
+	lockdep_assert_held(&ring->rp->lock);
+	if (s->state != LITE_CLIENT_RING_WAITING)
+		return;
+	s->state = LITE_CLIENT_RING_ENDED;
+	call->err = err;
+	if (call->ended)
+		call->ended(call);
+	else
+		complete(&call->done);
+}
+
+/**
+ * lite_rcall_abandon - wait no more
+ * @call: under way
+ * @err: why
+ *
+ * Context: process.
+ * Return: true: that is its end; false: it has ended otherwise.
+ */
+bool lite_rcall_abandon(struct lite_rcall *call, int err)
+{
+	struct lite_rpc_peer *rp = call->ring->rp;
+	struct lite_client_ring_slot *s;
+	bool left = false;
+
+	spin_lock(&rp->lock);
+	s = call->slot == LITE_NO_SLOT ? NULL : &call->ring->slot[call->slot];
+	if (s && s->state == LITE_CLIENT_RING_WAITING && s->call == call) {
+		s->state = LITE_CLIENT_RING_ABANDONED;
+		s->call = NULL;
+		call->slot = LITE_NO_SLOT;
+		call->err = err;
+		left = true;
+		if (!rp->dead)
+			queue_work(rp->svc->wq, &rp->cancel_work);
+	}
+	spin_unlock(&rp->lock);
+	return left;
+}
+
+/**
+ * lite_rcall_result - how a call has ended
+ * @call: ended
+ *
+ * Return: 0 or a negative errno as LITE_IOC_RPC_CALL.
+ */
+int lite_rcall_result(const struct lite_rcall *call)
+{
+	if (call->err)
+		return call->err;
+	switch (call->status) {
+	case LITE_RPC_OK:
+		return 0;
+	case LITE_RPC_REFUSED:
+		return -ECONNREFUSED;
+	case LITE_RPC_RESET:
+		return -ECONNRESET;
+	default:
+		return -EMSGSIZE;
+	}
+}
+
+/**
+ * lite_rcall_reply - the reply of a call
+ * @call: ended well, and not @by_reference; @call->reply_len bytes
+ */
+const void *lite_rcall_reply(const struct lite_rcall *call)
+{
+	const struct lite_client_ring *ring = call->ring;
+
+	return lite_area_at(ring->area, ring->slot[call->slot].unit) +
+	       LITE_RPC_HEADER;
+}
+
+/**
+ * lite_rcall_free_slot - the reply has been read, or there is none
+ * @call: has a slot, unless it was abandoned
+ *
+ * Context: process; nothing is locked.
+ */
+void lite_rcall_free_slot(struct lite_rcall *call)
+{
+	if (call->slot == LITE_NO_SLOT)
+		return;
+	spin_lock(&call->ring->rp->lock);
+	lite_slot_free(call->ring, call->slot);
+	spin_unlock(&call->ring->rp->lock);
+	call->slot = LITE_NO_SLOT;
+}
+
+/**
+ * lite_rcall_unbind - let go of a call's ring
+ * @call: has no slot
+ *
+ * Context: process; nothing is locked.
+ */
+void lite_rcall_unbind(struct lite_rcall *call)
+{
+	if (call->ring)
+		lite_client_ring_put(call->ring);
+	call->ring = NULL;
+}
+
+/**
+ * lite_rcall_finish - give back what an ended call still has
+ * @call: ended: its slot and its ring, if it has them
+ *
+ * Context: process; nothing is locked.
+ */
+void lite_rcall_finish(struct lite_rcall *call)
+{
+	if (!call->ring)
+		return;
+	lite_rcall_free_slot(call);
+	if (!call->err && call->status == LITE_RPC_REFUSED)
+		lite_client_ring_close(call->ring);
+	lite_rcall_unbind(call);
+}
+
+/* ---- replies come in ----------------------------------------------------- */
+
+/* A reply that no call waits for. 1: a device that repeats messages may do that. */
+static int lite_reply_stray(const struct lite_client_ring *ring)
+{
+	return ring->rp->conn && ring->rp->svc->fab->quirks.repeats ? 1 :
+								      -EPROTO;
+}
+
+/* Copy the header and check it. 1: of an earlier call; ignore it. */
+static int lite_reply_check(struct lite_client_ring *ring, u32 slot,
+			    struct lite_wire_rpc *h)
+{
+	struct lite_client_ring_slot *s = &ring->slot[slot];
+	struct lite_service *svc = ring->rp->svc;
+	u32 data = s->unit + sizeof(*h) / LITE_RING_UNIT;
+	bool conn = ring->rp->conn;
+	u32 room = s->reply ? min(s->room, LITE_RPC_BULK_INLINE) : s->room;
+
+	if (conn)
+		ib_dma_sync_single_for_cpu(svc->fab->dev,
+					   lite_area_dma(ring->area, s->unit),
+					   sizeof(*h), DMA_BIDIRECTIONAL);
+	memcpy(h, lite_area_at(ring->area, s->unit), sizeof(*h));
+	if (le64_to_cpu(h->seq) != s->seq)
+		return lite_reply_stray(ring);
+	if (lite_wire_rpc_check(h, false) || le16_to_cpu(h->slot) != slot)
+		return -EPROTO;
+	if (h->status != LITE_RPC_OK)
+		return 0;
+	if (s->oneway)
+		return -EPROTO;
+	if (le32_to_cpu(h->flags) & LITE_RPC_F_BULK)
+		/* It has been written before this was. */
+		return s->reply && le32_to_cpu(h->length) <= s->room ? 0 :
+								       -EPROTO;
+	if (le32_to_cpu(h->length) > room)
+		return -EPROTO;
+	if (conn && h->length)
+		ib_dma_sync_single_for_cpu(svc->fab->dev,
+					   lite_area_dma(ring->area, data),
+					   le32_to_cpu(h->length),
+					   DMA_BIDIRECTIONAL);
+	return 0;
+}
+
+static int lite_reply_accept(struct lite_client_ring *ring, u32 slot, bool done)
+{
+	struct lite_client_ring_slot *s = &ring->slot[slot];
+	struct lite_wire_rpc h = {};
+	int err;
+
+	if (s->state == LITE_CLIENT_RING_FREE || s->state == LITE_CLIENT_RING_FILLING ||
+	    s->state == LITE_CLIENT_RING_ENDED || (done && !s->oneway))
+		return min(lite_reply_stray(ring), 0);
+	err = done ? 0 : lite_reply_check(ring, slot, &h);
+	if (err)
+		return min(err, 0);
+	/* A server that has answered does not touch it any more. */
+	lite_slot_drop(s);
+	if (s->state == LITE_CLIENT_RING_WAITING) {
+		s->call->by_reference = le32_to_cpu(h.flags) & LITE_RPC_F_BULK;
+		s->call->status = h.status;
+		s->call->user = le32_to_cpu(h.user);
+		s->call->reply_len = le32_to_cpu(h.length);
+		lite_slot_end(ring, slot, 0);
+	} else {
+		lite_slot_free(ring, slot);
+		/* A message found nobody: the next one shall ask first. */
+		if (h.status == LITE_RPC_REFUSED)
+			return 1;
+	}
+	return 0;
+}
+
+/**
+ * lite_client_ring_on_reply - the answer to a call has been written into its mirror
+ * @rp: by whom
+ * @index: of the ring
+ * @slot: of the call
+ * @done: there is none, and none was wanted: a message has been taken
+ *
+ * Context: receive handler, or the server, if that is this node.
+ * Return: 0 or -EPROTO.
+ */
+int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 slot, bool done)
+{
+	struct lite_client_ring *ring;
+	bool close = false;
+	int err = -EPROTO;
+
+	spin_lock(&rp->lock);
+	ring = xa_load(&rp->by_index, index);
+	if (rp->dead) {
+		/* Who waited has been told otherwise. */
+		err = 0;
+	} else if (ring && slot < LITE_RPC_DEPTH) {
+		err = lite_reply_accept(ring, slot, done);
+		close = err > 0;
+		if (close)
+			kref_get(&ring->ref);
+	}
+	spin_unlock(&rp->lock);
+	if (close) {
+		lite_client_ring_close(ring);
+		lite_client_ring_put(ring);
+		err = 0;
+	}
+	return err;
+}
+
+/* ---- a server is told of calls that nobody waits for ---------------------- */
+
+static u32 lite_cancels_gather(struct lite_rpc_peer *rp,
+			       struct lite_wire_rpc_cancel *c)
+{
+	struct lite_client_ring *ring;
+	u32 n = 0, i;
+
+	spin_lock(&rp->lock);
+	list_for_each_entry(ring, &rp->client_rings, list) {
+		for (i = 0; i < LITE_RPC_DEPTH && ring->slots_used; i++) {
+			struct lite_client_ring_slot *s = &ring->slot[i];
+
+			if (s->state != LITE_CLIENT_RING_ABANDONED || s->oneway)
+				continue;
+			if (n == LITE_RPC_CANCELS_MAX)
+				break;
+			s->state = LITE_CLIENT_RING_CANCELLING;
+			c->which[n++] = (struct lite_wire_rpc_which){
+				.ring = cpu_to_le32(ring->index),
+				.slot = cpu_to_le32(i),
+				.seq = cpu_to_le64(s->seq),
+			};
+		}
+	}
+	if (rp->dead)
+		n = 0;
+	spin_unlock(&rp->lock);
+	c->count = cpu_to_le32(n);
+	return n;
+}
+
+/* Cancelled calls are free; of the others the reply comes, or is here. */
+static void lite_cancels_done(struct lite_rpc_peer *rp,
+			      const struct lite_wire_rpc_cancel *c,
+			      const struct lite_wire_rpc_cancel_reply *r)
+{
+	u32 n = le32_to_cpu(c->count);
+	struct lite_client_ring *ring;
+	u32 i, slot;
+
+	spin_lock(&rp->lock);
+	for (i = 0; i < n; i++) {
+		slot = le32_to_cpu(c->which[i].slot);
+		ring = xa_load(&rp->by_index, le32_to_cpu(c->which[i].ring));
+		if (!ring ||
+		    ring->slot[slot].state != LITE_CLIENT_RING_CANCELLING ||
+		    ring->slot[slot].seq != le64_to_cpu(c->which[i].seq))
+			continue;
+		if (le32_to_cpu(r->cancelled[i]) == LITE_RPC_CANCELLED)
+			lite_slot_free(ring, slot);
+	}
+	spin_unlock(&rp->lock);
+}
+
+/* Within a node: nothing that could fail, for nothing else would free them. */
+static void lite_cancels_local(struct lite_rpc_peer *rp,
+			       const struct lite_wire_rpc_cancel *c,
+			       struct lite_wire_rpc_cancel_reply *r)
+{
+	u32 n = le32_to_cpu(c->count);
+	u32 i;
+	int ret;
+
+	for (i = 0; i < n; i++) {
+		const struct lite_wire_rpc_which *w = &c->which[i];
+
+		ret = lite_ring_cancel(rp, le32_to_cpu(w->ring),
+				       le32_to_cpu(w->slot),
+				       le64_to_cpu(w->seq));
+		r->cancelled[i] = cpu_to_le32(max(ret, LITE_RPC_REPLIED));
+	}
+	r->count = c->count;
+}
+
+static int lite_cancel_some(struct lite_rpc_peer *rp,
+			    struct lite_wire_rpc_cancel *c,
+			    struct lite_wire_rpc_cancel_reply *r)
+{
+	u32 n = lite_cancels_gather(rp, c);
+	struct lite_call_desc d = {
+		.call = LITE_CALL_RPC_CANCEL,
+		.req = c,
+		.len = struct_size(c, which, n),
+		.reply = r,
+		.reply_max = LITE_PAYLOAD_MAX,
+		.slot_timeout = LITE_SLOT_SURELY,
+	};
+	int err = 0;
+
+	if (!n)
+		return 0;
+	lite_stat_add(rp->svc->stats, LITE_STAT_RPC_CANCELS, n);
+	if (rp->conn)
+		err = lite_kcall(rp->conn, &d);
+	else
+		lite_cancels_local(rp, c, r);
+	if (!err && le32_to_cpu(r->count) != n)
+		err = -EPROTO;
+	if (err)
+		return err;
+	lite_cancels_done(rp, c, r);
+	return n;
+}
+
+/**
+ * lite_cancel_work - tell a peer of those who do not wait any more
+ * @work: of a struct lite_rpc_peer
+ */
+void lite_cancel_work(struct work_struct *work)
+{
+	struct lite_rpc_peer *rp = container_of(work, struct lite_rpc_peer,
+						cancel_work);
+	struct lite_wire_rpc_cancel_reply *r;
+	struct lite_wire_rpc_cancel *c;
+	int ret;
+
+	c = kzalloc(LITE_PAYLOAD_MAX, GFP_KERNEL | __GFP_NOFAIL);
+	r = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL | __GFP_NOFAIL);
+	do {
+		ret = lite_cancel_some(rp, c, r);
+	} while (ret > 0);
+	/* Then the end of the connection gets the records back. */
+	if (ret && rp->conn)
+		lite_conn_kill(rp->conn, ret);
+	kfree(c);
+	kfree(r);
+}

@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Functions: their servers, and the dispatch of requests.
+ *
+ * Normal operation: a request is handed to a waiting thread, or queued in order
+ * of arrival. The open files that serve a function take turns; of the waiting
+ * threads of one file the latest is chosen, as it is the most likely to be
+ * awake.
+ *
+ * When its last server goes, a function is dead: it leaves the table, queued
+ * requests are refused, and its clients are told (GONE). Rings that they have
+ * not given back yet move to the next function of that number if it is alike
+ * (lite_ring_func()).
+ */
+#include <linux/slab.h>
+
+#include "function/service.h"
+
+/* First of the numbers given to functions that ask for none. */
+#define LITE_FUNCTION_ANY 32768
+
+static void lite_func_release(struct kref *ref)
+{
+	struct lite_func *func = container_of(ref, struct lite_func, ref);
+
+	lite_stat_dec(func->svc->stats, LITE_STAT_FUNCTIONS);
+	kfree(func);
+}
+
+/* Drop a reference. Context: any. */
+void lite_func_put(struct lite_func *func)
+{
+	kref_put(&func->ref, lite_func_release);
+}
+
+/* Describe a function for a peer. Sets all of @out but @squash. */
+void lite_func_describe(const struct lite_func *func,
+			struct lite_wire_rpc_func *out)
+{
+	*out = (struct lite_wire_rpc_func){
+		.cookie = cpu_to_le64(func->cookie),
+		.function = cpu_to_le32(func->number),
+		.uid = cpu_to_le32(func->uid),
+		.gid = cpu_to_le32(func->gid),
+		.mode = cpu_to_le32(func->mode),
+		.max_request = cpu_to_le32(func->max_request),
+		.max_reply = cpu_to_le32(func->max_reply),
+	};
+}
+
+static struct lite_func *lite_func_by_name(struct lite_service *svc,
+					   const char *name)
+{
+	struct lite_func *func;
+	unsigned long i;
+
+	lockdep_assert_held(&svc->lock);
+	xa_for_each(&svc->functions, i, func) {
+		if (!strcmp(func->name, name))
+			return func;
+	}
+	return NULL;
+}
+
+/**
+ * lite_func_find - find a function that is served here
+ * @svc: the node's
+ * @number: its number; 0: find it by @name
+ * @name: checked
+ *
+ * Context: process.
+ * Return: the function, with a reference, or NULL.
+ */
+struct lite_func *lite_func_find(struct lite_service *svc, u32 number,
+				 const char *name)
+{
+	struct lite_func *func;
+
+	spin_lock(&svc->lock);
+	func = number ? xa_load(&svc->functions, number) :
+			lite_func_by_name(svc, name);
+	if (func)
+		kref_get(&func->ref);
+	spin_unlock(&svc->lock);
+	return func;
+}
+
+/* ---- requests ------------------------------------------------------------ */
+
+static struct lite_recv_waiter *lite_func_waiter(struct lite_func *func)
+{
+	struct lite_recv_waiter *w;
+	struct lite_server *s;
+
+	list_for_each_entry(s, &func->servers, of_func) {
+		list_for_each_entry(w, &s->file->waiters, list) {
+			if (w->function && w->function != func->number)
+				continue;
+			list_move_tail(&s->of_func, &func->servers);
+			return w;
+		}
+	}
+	return NULL;
+}
+
+/* Hand the first queued request to a waiting thread; false: there is none. */
+static bool lite_func_hand(struct lite_func *func)
+{
+	struct lite_recv_waiter *w = lite_func_waiter(func);
+	struct lite_request *req;
+
+	if (!w)
+		return false;
+	req = list_first_entry(&func->queue, struct lite_request, list);
+	list_del(&req->list);
+	req->state = LITE_REQ_BUSY;
+	list_del(&w->list);
+	w->req = req;
+	/* @w stays: its thread takes svc->lock before it returns. */
+	complete(&w->done);
+	return true;
+}
+
+/*
+ * Hand queued requests to waiters. @func is not dead. Context: process, svc->lock
+ * is held; receive handlers.
+ */
+static void lite_func_serve(struct lite_func *func)
+{
+	struct lite_server *s;
+
+	lockdep_assert_held(&func->svc->lock);
+	while (!list_empty(&func->queue) && lite_func_hand(func))
+		;
+	if (list_empty(&func->queue))
+		return;
+	list_for_each_entry(s, &func->servers, of_func) {
+		if (wq_has_sleeper(&s->file->wait))
+			wake_up_interruptible_poll(&s->file->wait,
+						   EPOLLIN | EPOLLRDNORM);
+	}
+}
+
+/**
+ * lite_func_queue - hand a request to a waiter, or queue it
+ * @func: its function, not dead
+ * @req: neither queued nor taken; svc->lock is held
+ * @first: queue it first, as it had been taken and was given back
+ *
+ * Context: process; receive handlers.
+ */
+void lite_func_queue(struct lite_func *func, struct lite_request *req,
+		     bool first)
+{
+	lockdep_assert_held(&func->svc->lock);
+	if (func->handler) {
+		lite_kfunc_queue(func, req, false);
+		return;
+	}
+	req->state = LITE_REQ_QUEUED;
+	if (first)
+		list_add(&req->list, &func->queue);
+	else
+		list_add_tail(&req->list, &func->queue);
+	lite_func_serve(func);
+}
+
+static bool lite_func_is_long(const struct lite_func *func)
+{
+	return lite_rpc_has_lists(func->max_request, func->max_reply);
+}
+
+/* ---- servers ------------------------------------------------------------- */
+
+/* No server is left. The caller puts the table's reference. */
+static void lite_func_end(struct lite_func *func)
+{
+	struct lite_service *svc = func->svc;
+	struct lite_request *req, *tmp;
+	struct lite_ring *ring;
+
+	lockdep_assert_held(&svc->lock);
+	func->dead = true;
+	list_for_each_entry(ring, &func->rings, of_func)
+		lite_ring_tell_gone(ring);
+	xa_erase(&svc->functions, func->number);
+	lite_pool_give(&svc->pools[LITE_POOL_FUNCTIONS], func->uid, 1);
+	list_for_each_entry_safe(req, tmp, &func->queue, list) {
+		list_del(&req->list);
+		lite_request_answer(req, LITE_RPC_REFUSED);
+	}
+}
+
+/* End waits of threads for functions that the file no longer serves. */
+static void lite_file_end_waiters(struct lite_rpc_file *file, u32 number)
+{
+	struct lite_recv_waiter *w, *tmp;
+
+	list_for_each_entry_safe(w, tmp, &file->waiters, list) {
+		if (w->function == number || !file->n_servers) {
+			list_del(&w->list);
+			w->err = -ENOENT;
+			complete(&w->done);
+		}
+	}
+}
+
+/* Return: the function, if this was its last server: the caller puts it. */
+static struct lite_func *lite_server_end(struct lite_server *s)
+{
+	struct lite_func *func = s->func;
+
+	lockdep_assert_held(&func->svc->lock);
+	list_del(&s->of_func);
+	list_del(&s->of_file);
+	s->file->n_servers--;
+	WRITE_ONCE(s->file->n_long, s->file->n_long - lite_func_is_long(func));
+	lite_file_end_waiters(s->file, func->number);
+	if (!list_empty(&func->servers))
+		return NULL;
+	lite_func_end(func);
+	return func;
+}
+
+/* Find the registration of function @number by an open file, or NULL. */
+static struct lite_server *lite_server_find(struct lite_rpc_file *file,
+					    u32 number)
+{
+	struct lite_server *s;
+
+	lockdep_assert_held(&file->svc->lock);
+	list_for_each_entry(s, &file->servers, of_file) {
+		if (s->func->number == number)
+			return s;
+	}
+	return NULL;
+}
+
+/*
+ * End the registration of a function by an open file. Context: process. Return:
+ * 0 or -ENOENT.
+ */
+int lite_func_unregister(struct lite_rpc_file *file, u32 number)
+{
+	struct lite_service *svc = file->svc;
+	struct lite_func *over = NULL;
+	struct lite_server *s;
+
+	spin_lock(&svc->lock);
+	s = lite_server_find(file, number);
+	if (s)
+		over = lite_server_end(s);
+	spin_unlock(&svc->lock);
+	if (over)
+		lite_func_put(over);
+	kfree(s);
+	return s ? 0 : -ENOENT;
+}
+
+/* End all registrations of an open file that is shut. Context: process. */
+void lite_func_leave_all(struct lite_rpc_file *file)
+{
+	struct lite_service *svc = file->svc;
+	struct lite_func *over;
+	struct lite_server *s;
+
+	for (;;) {
+		over = NULL;
+		spin_lock(&svc->lock);
+		s = list_first_entry_or_null(&file->servers, struct lite_server,
+					     of_file);
+		if (s)
+			over = lite_server_end(s);
+		spin_unlock(&svc->lock);
+		if (!s)
+			return;
+		if (over)
+			lite_func_put(over);
+		kfree(s);
+	}
+}
+
+/* ---- registering --------------------------------------------------------- */
+
+static bool lite_func_is_like(const struct lite_func *a,
+			      const struct lite_func *b)
+{
+	return a->uid == b->uid && a->gid == b->gid && a->mode == b->mode &&
+	       a->flags == b->flags && a->max_request == b->max_request &&
+	       a->max_reply == b->max_reply && a->ring_size == b->ring_size &&
+	       !strcmp(a->name, b->name);
+}
+
+/* Enter a function. @part: its owner's, of the pool of functions. */
+static int lite_func_enter(struct lite_func *func, u32 number,
+			   struct lite_pool_part *part)
+{
+	struct lite_service *svc = func->svc;
+	struct lite_pool *pool = &svc->pools[LITE_POOL_FUNCTIONS];
+	int err;
+
+	if (func->name[0] && lite_func_by_name(svc, func->name))
+		return -EEXIST;
+	if (lite_pool_take_part(pool, part, 1))
+		return -EMFILE;
+	if (number)
+		err = xa_insert(&svc->functions, number, func, GFP_ATOMIC);
+	else
+		/* Cyclic: clients may still use a dead function's number. */
+		err = xa_alloc_cyclic(&svc->functions, &number, func,
+				      XA_LIMIT(LITE_FUNCTION_ANY,
+					       LITE_FUNCTION_MAX),
+				      &svc->next_function, GFP_ATOMIC);
+	if (err < 0) {
+		lite_pool_give_part(pool, part, 1);
+		return err == -EBUSY ? -EEXIST : err;
+	}
+	func->number = number;
+	return 0;
+}
+
+/* Serve @new, or join the servers of a function that is there and alike. */
+static int lite_server_enter(struct lite_rpc_file *file, struct lite_server *s,
+			     struct lite_func *new, u32 number,
+			     struct lite_pool_part *part)
+{
+	struct lite_service *svc = file->svc;
+	struct lite_func *old;
+	int err = 0;
+
+	lockdep_assert_held(&svc->lock);
+	if (file->shut || svc->stopping)
+		return -ENODEV;
+	if (file->n_servers >= LITE_RPC_FUNCTIONS_MAX)
+		return -EMFILE;
+	if (number)
+		old = xa_load(&svc->functions, number);
+	else
+		old = new->flags & LITE_RPC_SHARED && new->name[0] ?
+			      lite_func_by_name(svc, new->name) : NULL;
+	if (old) {
+		if (!(new->flags & LITE_RPC_SHARED) || old->handler ||
+		    !lite_func_is_like(old, new) ||
+		    lite_server_find(file, old->number))
+			return -EEXIST;
+		s->func = old;
+	} else {
+		err = lite_func_enter(new, number, part);
+		if (err)
+			return err;
+		s->func = new;
+		kref_get(&new->ref); /* the table's */
+	}
+	s->file = file;
+	list_add_tail(&s->of_func, &s->func->servers);
+	list_add_tail(&s->of_file, &file->servers);
+	file->n_servers++;
+	WRITE_ONCE(file->n_long, file->n_long + lite_func_is_long(s->func));
+	/* Threads of the file may wait for requests that are queued. */
+	lite_func_serve(s->func);
+	if (!list_empty(&s->func->queue) && wq_has_sleeper(&file->wait))
+		wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
+	return 0;
+}
+
+static int lite_func_check(const struct lite_ioc_rpc_register *r)
+{
+	int len;
+
+	if (r->flags & ~LITE_RPC_SHARED || r->reserved)
+		return -EOPNOTSUPP;
+	if (r->function > LITE_FUNCTION_MAX || r->mode & ~LITE_MODE_MASK ||
+	    r->max_request > LITE_RPC_BULK_MAX ||
+	    r->max_reply > LITE_RPC_BULK_MAX)
+		return -EINVAL;
+	if (r->ring_size && (r->ring_size < LITE_RPC_RING_MIN ||
+			     r->ring_size > LITE_RPC_RING_MAX))
+		return -EINVAL;
+	len = r->name[0] ? lite_function_name_check(r->name) : 0;
+	return len < 0 ? len : 0;
+}
+
+static struct lite_func *lite_func_alloc(struct lite_service *svc,
+					 const struct lite_ioc_rpc_register *r,
+					 u32 uid, u32 gid)
+{
+	struct lite_func *func = kzalloc(sizeof(*func), GFP_KERNEL_ACCOUNT);
+
+	if (!func)
+		return NULL;
+	kref_init(&func->ref);
+	func->svc = svc;
+	func->cookie = atomic64_inc_return(&svc->cookies);
+	strscpy(func->name, r->name, sizeof(func->name));
+	func->uid = uid;
+	func->gid = gid;
+	func->mode = r->mode;
+	func->flags = r->flags;
+	func->max_request = r->max_request;
+	func->max_reply = r->max_reply;
+	func->ring_size = r->ring_size ?: LITE_RPC_RING_DEFAULT;
+	INIT_LIST_HEAD(&func->servers);
+	INIT_LIST_HEAD(&func->queue);
+	INIT_LIST_HEAD(&func->rings);
+	lite_stat_inc(svc->stats, LITE_STAT_FUNCTIONS);
+	return func;
+}
+
+/**
+ * lite_func_register - register an open file as server of a function
+ * @file: the open file's
+ * @cred: of the caller
+ * @r: parameters; its number is set
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno as LITE_IOC_RPC_REGISTER.
+ */
+int lite_func_register(struct lite_rpc_file *file, const struct lite_cred *cred,
+		       struct lite_ioc_rpc_register *r)
+{
+	struct lite_service *svc = file->svc;
+	struct lite_pool *pool = &svc->pools[LITE_POOL_FUNCTIONS];
+	struct lite_pool_part *part;
+	struct lite_server *s;
+	struct lite_func *func;
+	int err = lite_func_check(r);
+
+	if (err)
+		return err;
+	if (r->function && r->function <= LITE_FUNCTION_ROOT_MAX && cred->uid)
+		return -EPERM;
+	part = lite_pool_hold(pool, cred->uid);
+	if (!part)
+		return -ENOMEM;
+	err = -ENOMEM;
+	s = kzalloc(sizeof(*s), GFP_KERNEL_ACCOUNT);
+	func = s ? lite_func_alloc(svc, r, cred->uid, cred->gid) : NULL;
+	if (!func)
+		goto out;
+
+	spin_lock(&svc->lock);
+	err = lite_server_enter(file, s, func, r->function, part);
+	if (!err)
+		r->function = s->func->number;
+	spin_unlock(&svc->lock);
+	lite_func_put(func);
+out:
+	lite_pool_drop(pool, part);
+	if (err)
+		kfree(s);
+	return err;
+}
+
+/**
+ * lite_func_register_kernel - register a kernel client as server of a function
+ * @svc: the node's
+ * @kf: its handler; @kf->func is set, with a reference
+ * @r: parameters
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno as LITE_IOC_RPC_REGISTER.
+ */
+int lite_func_register_kernel(struct lite_service *svc, struct lite_kfunc *kf,
+			      const struct lite_ioc_rpc_register *r)
+{
+	struct lite_pool *pool = &svc->pools[LITE_POOL_FUNCTIONS];
+	int err = lite_func_check(r);
+	struct lite_pool_part *part;
+	struct lite_func *func;
+
+	if (err)
+		return err;
+	func = lite_func_alloc(svc, r, 0, 0);
+	if (!func)
+		return -ENOMEM;
+	/* Never NULL: root's part is static. */
+	part = lite_pool_hold(pool, 0);
+	func->handler = kf;
+	kf->func = func;
+	spin_lock(&svc->lock);
+	err = svc->stopping ? -ENODEV :
+			      lite_func_enter(func, r->function, part);
+	if (!err)
+		kref_get(&func->ref); /* the table's */
+	spin_unlock(&svc->lock);
+	lite_pool_drop(pool, part);
+	if (err)
+		lite_func_put(func);
+	return err;
+}
+
+/*
+ * End the registration of a kernel client. Requests that have come in are still
+ * handled. Context: process.
+ */
+void lite_func_unregister_kernel(struct lite_func *func)
+{
+	struct lite_service *svc = func->svc;
+
+	spin_lock(&svc->lock);
+	lite_func_end(func);
+	spin_unlock(&svc->lock);
+	lite_func_put(func); /* the table's */
+}

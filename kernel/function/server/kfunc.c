@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Functions that kernel clients serve.
+ *
+ * Normal operation: a request is BUSY as soon as it comes in. Its own work item
+ * runs the handler on the request in place, and answers. The receive handler
+ * runs short handlers itself, after it has dropped svc->lock.
+ *
+ * A dead function gets no more requests. Ending one waits for its running
+ * handlers (kf->running).
+ */
+#include <linux/slab.h>
+#include <linux/wait_bit.h>
+
+#include "function/service.h"
+
+/**
+ * struct lite_kreply - memory for a handler's reply
+ * @mem: zeroed, for the longest reply; NULL: the function has no reply
+ * @bulk: NULL, or the memory that @mem is a view of: the reply may not fit into
+ *	a ring and is sent from here
+ */
+struct lite_kreply {
+	void *mem;
+	struct lite_bulk *bulk;
+};
+
+static int lite_kreply_make(struct lite_kreply *r, struct lite_service *svc,
+			    u32 most)
+{
+	struct lite_bulk *bulk;
+
+	*r = (struct lite_kreply){};
+	if (most <= LITE_RPC_BYTES_MAX) {
+		r->mem = most ? kvzalloc(most, GFP_KERNEL) : NULL;
+		return r->mem || !most ? 0 : -ENOMEM;
+	}
+	bulk = lite_bulk_make(svc, 0, most);
+	if (IS_ERR(bulk))
+		return PTR_ERR(bulk);
+	r->mem = lite_bulk_view(bulk);
+	if (!r->mem) {
+		lite_bulk_put(bulk);
+		return -ENOMEM;
+	}
+	r->bulk = bulk;
+	memset(r->mem, 0, most);
+	return 0;
+}
+
+static void lite_kreply_free(struct lite_kreply *r)
+{
+	if (r->bulk)
+		lite_bulk_unview(r->mem);
+	else
+		kvfree(r->mem);
+	lite_bulk_put(r->bulk);
+}
+
+/* Run the handler on @data. Bytes in @reply, or a negative errno. */
+static int lite_kfunc_run(struct lite_kfunc *kf, struct lite_request *req,
+			  const void *data, void *reply, u32 *status)
+{
+	struct lite_ring *ring = req->ring;
+	struct lite_rpc_peer *rp = ring->rp;
+	struct lite_krequest k = {
+		.data = data,
+		.length = req->length,
+		.room = req->room,
+		.node = rp->conn ? rp->conn->from.node :
+				   lite_cluster_id(rp->svc->cl),
+		.uid = req->uid,
+		.gid = req->gid,
+		.oneway = req->flags & LITE_RPC_F_ONEWAY,
+	};
+	int n;
+
+	*status = 0;
+	n = kf->handler(kf->priv, &k, reply, status);
+	if (WARN_ON_ONCE(n > (int)kf->max_reply))
+		n = -EMSGSIZE;
+	return n;
+}
+
+static void *lite_kfunc_data(const struct lite_request *req)
+{
+	return lite_area_at(req->ring->area, req->unit) + LITE_RPC_HEADER +
+	       req->list_bytes;
+}
+
+/* Fetch a request that is not in the ring, and run the handler on it. */
+static int lite_kfunc_run_long(struct lite_kfunc *kf, struct lite_request *req,
+			       void *reply, u32 *status)
+{
+	int n = lite_request_fetch(req, false);
+	void *view;
+
+	if (n)
+		return n;
+	view = lite_bulk_view(req->data);
+	if (!view)
+		return -ENOMEM;
+	n = lite_kfunc_run(kf, req, view, reply, status);
+	lite_bulk_unview(view);
+	lite_bulk_put(req->data);
+	req->data = NULL;
+	return n;
+}
+
+/* Put a reply of @n bytes, or an errno, in place; return the status. */
+static u8 lite_kfunc_reply(struct lite_request *req,
+			   const struct lite_kreply *reply, int n)
+{
+	if (req->flags & LITE_RPC_F_ONEWAY || !n)
+		return LITE_RPC_OK;
+	if (n < 0)
+		return LITE_RPC_RESET;
+	if (n > req->room)
+		return LITE_RPC_TOO_LONG;
+	if (n > lite_request_inline(req))
+		/* No bulk: replies are short, so the peer is at fault. */
+		return reply->bulk && !lite_request_give(req, reply->bulk, n,
+							 false) ?
+			       LITE_RPC_OK : LITE_RPC_RESET;
+	/* Overwrites the chunk list, if any, which is not needed any more. */
+	memcpy(lite_area_at(req->ring->area, req->unit) + LITE_RPC_HEADER,
+	       reply->mem, n);
+	return LITE_RPC_OK;
+}
+
+static void lite_kfunc_leave(struct lite_kfunc *kf)
+{
+	if (atomic_dec_and_test(&kf->running))
+		wake_up_var(&kf->running);
+}
+
+static void lite_kfunc_work(struct work_struct *work)
+{
+	struct lite_request *req = container_of(work, struct lite_request,
+						work);
+	struct lite_kfunc *kf = req->kfunc;
+	struct lite_kreply reply;
+	u32 status = 0;
+	int n;
+
+	n = lite_kreply_make(&reply, req->ring->rp->svc, kf->max_reply);
+	if (!n)
+		n = req->n_request ?
+			    lite_kfunc_run_long(kf, req, reply.mem, &status) :
+			    lite_kfunc_run(kf, req, lite_kfunc_data(req),
+					   reply.mem, &status);
+	lite_request_post(req, lite_kfunc_reply(req, &reply, n), max(n, 0),
+			  status);
+	lite_kreply_free(&reply);
+	lite_kfunc_leave(kf);
+}
+
+/**
+ * lite_kfunc_queue - pass a request to a kernel client
+ * @func: its function, not dead
+ * @req: in no list; no other thread has it
+ * @now: the caller can run a short handler
+ *
+ * Context: process; receive handlers. svc->lock is held.
+ * Return: true: the caller calls lite_kfunc_now() after dropping the lock.
+ */
+bool lite_kfunc_queue(struct lite_func *func, struct lite_request *req,
+		      bool now)
+{
+	struct lite_kfunc *kf = func->handler;
+
+	lockdep_assert_held(&func->svc->lock);
+	req->state = LITE_REQ_BUSY;
+	req->kfunc = kf;
+	atomic_inc(&kf->running);
+	/* Fetching a long request waits. */
+	if (kf->is_short && now && !req->n_request)
+		return true;
+	INIT_WORK(&req->work, lite_kfunc_work);
+	queue_work(func->svc->kwq, &req->work);
+	return false;
+}
+
+/**
+ * lite_kfunc_now - run a short handler, and answer
+ * @req: for which lite_kfunc_queue() returned true
+ *
+ * Context: receive handler, no lock held; does not sleep.
+ */
+void lite_kfunc_now(struct lite_request *req)
+{
+	u8 room[LITE_KFUNC_SHORT_MAX] = {};
+	const struct lite_kreply reply = { .mem = room };
+	struct lite_kfunc *kf = req->kfunc;
+	u32 status;
+	int n;
+
+	n = lite_kfunc_run(kf, req, lite_kfunc_data(req), room, &status);
+	lite_request_post_soon(req, lite_kfunc_reply(req, &reply, n), max(n, 0),
+			       status);
+	lite_kfunc_leave(kf);
+}
+
+/**
+ * lite_kfunc_new - serve a function by a handler
+ * @svc: node's
+ * @p: function and handler
+ *
+ * Context: may sleep.
+ * Return: see lite_kfunc_register().
+ */
+struct lite_kfunc *lite_kfunc_new(struct lite_service *svc,
+				  const struct lite_kfunc_params *p)
+{
+	struct lite_ioc_rpc_register r = {
+		.function = p->function,
+		.mode = p->mode,
+		.max_request = p->max_request,
+		.max_reply = p->max_reply,
+		.ring_size = p->ring_size,
+	};
+	struct lite_kfunc *kf;
+	int err;
+
+	if (p->is_short && p->max_reply > LITE_KFUNC_SHORT_MAX)
+		return ERR_PTR(-EINVAL);
+	if (p->name && strscpy(r.name, p->name, sizeof(r.name)) < 0)
+		return ERR_PTR(-ENAMETOOLONG);
+	kf = kzalloc(sizeof(*kf), GFP_KERNEL);
+	if (!kf)
+		return ERR_PTR(-ENOMEM);
+	kf->handler = p->handler;
+	kf->priv = p->priv;
+	kf->is_short = p->is_short;
+	kf->max_reply = p->max_reply;
+	atomic_set(&kf->running, 1);
+	err = lite_func_register_kernel(svc, kf, &r);
+	if (err) {
+		kfree(kf);
+		return ERR_PTR(err);
+	}
+	return kf;
+}
+
+/**
+ * lite_kfunc_end - stop serving, and free
+ * @kf: function
+ *
+ * Context: may sleep; waits for running handlers.
+ */
+void lite_kfunc_end(struct lite_kfunc *kf)
+{
+	lite_func_unregister_kernel(kf->func);
+	lite_kfunc_leave(kf);
+	wait_var_event(&kf->running, !atomic_read(&kf->running));
+	lite_func_put(kf->func);
+	kfree(kf);
+}

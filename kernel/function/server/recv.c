@@ -1,0 +1,555 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Receive requests and answer them.
+ *
+ * Normal operation: a server answers one request and waits for the next in one
+ * call. If the send queue is full, a work item posts the answer
+ * (lite_request_post_soon()). A waiting server does the poller's work, and is
+ * woken by the event of a request when it sleeps.
+ *
+ * A thread that copies a request or a reply has it BUSY. Before the thread
+ * waits for user memory, it returns the request to where it came from: the head
+ * of the function's queue, or the file.
+ */
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "function/service.h"
+#include "memory/handle/ctx.h"
+#include "wait.h"
+
+/* ---- states -------------------------------------------------------------- */
+
+/* Return a BUSY request to where it was taken from. */
+static void lite_request_put_back(struct lite_request *req)
+{
+	struct lite_ring *ring = req->ring;
+	struct lite_service *svc = ring->rp->svc;
+	bool gone = false;
+
+	spin_lock(&svc->lock);
+	if (ring->gone)
+		gone = true;
+	else if (req->cancelled)
+		/* CANCEL has told the caller to expect an answer. */
+		lite_request_answer(req, LITE_RPC_RESET);
+	else if (ring->func->dead)
+		lite_request_answer(req, LITE_RPC_REFUSED);
+	else
+		lite_func_queue(ring->func, req, true);
+	spin_unlock(&svc->lock);
+	if (gone)
+		lite_request_free(req);
+}
+
+/*
+ * Make a BUSY request the file's, TAKEN, and set @token. A oneway request is
+ * answered at once instead. -EAGAIN: the request is over; get another one.
+ */
+static int lite_request_take(struct lite_rpc_file *file,
+			     struct lite_request *req, u64 *token)
+{
+	struct lite_ring *ring = req->ring;
+	struct lite_service *svc = ring->rp->svc;
+	/*
+	 * Once TAKEN and unlocked, the request can be cancelled, its slot
+	 * reused and its ring freed.
+	 */
+	bool oneway = req->flags & LITE_RPC_F_ONEWAY;
+	bool gone = false;
+	int err = 0;
+
+	*token = 0;
+	spin_lock(&svc->lock);
+	if (ring->gone) {
+		gone = true;
+		err = -EAGAIN;
+	} else if (req->cancelled || file->shut) {
+		lite_request_answer(req, LITE_RPC_RESET);
+		err = -EAGAIN;
+	} else if (!oneway) {
+		req->state = LITE_REQ_TAKEN;
+		req->file = file;
+		req->owner = current->files;
+		/* Not per slot: ring numbers are reused. */
+		req->gen = ++svc->taken;
+		list_add_tail(&req->list, &file->taken);
+		*token = lite_request_token(req);
+	}
+	spin_unlock(&svc->lock);
+	if (gone)
+		lite_request_free(req);
+	else if (!err && oneway)
+		lite_request_post_soon(req, LITE_RPC_OK, 0, 0);
+	return err;
+}
+
+/* ---- waiting ------------------------------------------------------------- */
+
+/* -EAGAIN: no request is queued. */
+static struct lite_request *lite_file_pick(struct lite_rpc_file *file,
+					   u32 function)
+{
+	struct lite_request *req;
+	struct lite_server *s;
+	bool any = false;
+
+	lockdep_assert_held(&file->svc->lock);
+	if (file->svc->stopping || file->shut)
+		return ERR_PTR(-ENODEV);
+	list_for_each_entry(s, &file->servers, of_file) {
+		if (function && s->func->number != function)
+			continue;
+		any = true;
+		req = list_first_entry_or_null(&s->func->queue,
+					       struct lite_request, list);
+		if (!req)
+			continue;
+		list_del(&req->list);
+		req->state = LITE_REQ_BUSY;
+		/* Serve the file's functions in turn. */
+		list_move_tail(&s->of_file, &file->servers);
+		return req;
+	}
+	return ERR_PTR(any ? -EAGAIN : -ENOENT);
+}
+
+/* Like wait_for_completion_interruptible_timeout(). */
+static long lite_recv_await(struct lite_rpc_file *file,
+			    struct lite_recv_waiter *w, long timeout)
+{
+	struct lite_pace_wait wait;
+	long ret;
+
+	/*
+	 * One thread of the file does the poller's work; it also gets the
+	 * next request.
+	 */
+	if (test_and_set_bit_lock(0, &file->watching))
+		return wait_for_completion_interruptible_timeout(&w->done,
+								 timeout);
+	lite_pace_begin(&file->pace, &wait, false);
+	ret = lite_poller_await(&file->svc->fab->poller, &w->done,
+				wait.awake_ns, TASK_INTERRUPTIBLE, timeout);
+	lite_pace_end(&file->pace, &wait);
+	clear_bit_unlock(0, &file->watching);
+	return ret;
+}
+
+/* Wait for a request. @w is in file->waiters. A signal ends the wait. */
+static struct lite_request *lite_recv_wait(struct lite_rpc_file *file,
+					   struct lite_recv_waiter *w,
+					   unsigned long deadline)
+{
+	struct lite_service *svc = file->svc;
+	long ret = lite_recv_await(file, w, lite_jiffies_left(deadline));
+
+	spin_lock(&svc->lock);
+	/* A request may have arrived after the wait ended. */
+	if (!w->req && !w->err) {
+		list_del(&w->list);
+		w->err = ret < 0 ? -EINTR : -ETIMEDOUT;
+	}
+	spin_unlock(&svc->lock);
+	return w->req ?: ERR_PTR(w->err);
+}
+
+static struct lite_request *lite_recv_get(struct lite_rpc_file *file,
+					  u32 function, bool nowait,
+					  unsigned long deadline)
+{
+	struct lite_recv_waiter w = {
+		.function = function,
+		.done = COMPLETION_INITIALIZER_ONSTACK(w.done),
+	};
+	struct lite_request *req;
+
+	spin_lock(&file->svc->lock);
+	req = lite_file_pick(file, function);
+	/* Serve the latest waiter first, unless another one is awake. */
+	if (req == ERR_PTR(-EAGAIN) && !nowait) {
+		if (test_bit(0, &file->watching))
+			list_add_tail(&w.list, &file->waiters);
+		else
+			list_add(&w.list, &file->waiters);
+	}
+	spin_unlock(&file->svc->lock);
+	if (req == ERR_PTR(-EAGAIN) && !nowait)
+		req = lite_recv_wait(file, &w, deadline);
+	return req;
+}
+
+/* ---- receiving ----------------------------------------------------------- */
+
+/**
+ * lite_user_fault_in - make the missing part of a buffer present
+ * @buf: buffer
+ * @from: offset of the first missing byte
+ * @n: size of the buffer, more than @from
+ * @write: it will be read, else written
+ *
+ * The pages may be reclaimed before the caller copies; it has to try again
+ * then.
+ *
+ * Context: may sleep and fault, with the gate left meanwhile; killable.
+ * Return: see lite_buf_fault_in(); -EINTR.
+ */
+int lite_user_fault_in(const struct lite_buf *buf, size_t from, size_t n,
+		       bool write)
+{
+	if (lite_given_up())
+		return -EINTR;
+	return lite_buf_fault_in(buf, from, n - from, write);
+}
+
+static void lite_recv_tell(struct lite_ioc_rpc_recv *r,
+			   const struct lite_request *req)
+{
+	const struct lite_ring *ring = req->ring;
+	struct lite_rpc_peer *rp = ring->rp;
+
+	r->function = ring->number;
+	r->length = req->length;
+	r->node = rp->conn ? rp->conn->from.node : lite_cluster_id(rp->svc->cl);
+	r->uid = req->uid;
+	r->gid = req->gid;
+	r->req_flags = req->flags & LITE_RPC_F_ONEWAY ? LITE_RPC_REQ_ONEWAY : 0;
+	r->reply_room = req->room;
+}
+
+/*
+ * Fetching a long request has failed: -EAGAIN makes the caller try another one.
+ * A request that may still be fetched goes back to its queue, for other
+ * servers.
+ */
+static int lite_recv_unfetched(struct lite_request *req, int err)
+{
+	if (err == -EHOSTDOWN) {
+		lite_request_free(req);
+		return -EAGAIN;
+	}
+	lite_request_put_back(req);
+	return err == -ECANCELED ? -EAGAIN : err;
+}
+
+static size_t lite_recv_copy(const struct lite_request *req,
+			     const struct lite_buf *buf)
+{
+	if (unlikely(req->data))
+		return lite_bulk_copy_nofault(req->data, buf, 0, req->length,
+					      false);
+	return lite_buf_copy_nofault(
+		buf, 0,
+		lite_area_at(req->ring->area, req->unit) + LITE_RPC_HEADER +
+			req->list_bytes,
+		req->length, false);
+}
+
+static int lite_recv_one(struct lite_rpc_file *file,
+			 struct lite_ioc_rpc_recv *r, struct lite_gate *gate,
+			 u32 function, unsigned long deadline)
+{
+	struct lite_buf buf = { .gate = gate, .user = true, .u = r->buf };
+	struct lite_request *req;
+	size_t done;
+	u32 length;
+	int err;
+
+	req = lite_recv_get(file, function,
+			    lite_serve_nowait(r->flags, r->timeout_ms),
+			    deadline);
+	if (IS_ERR(req))
+		return PTR_ERR(req);
+	lite_recv_tell(r, req);
+	length = req->length;
+	if (length > r->buf_len) {
+		lite_request_put_back(req);
+		return -EMSGSIZE;
+	}
+	/* Another thread has just registered its function. */
+	if (unlikely(gate->nowait && req->n_request && !req->data))
+		err = -LITE_EPUTOFF;
+	else
+		err = lite_request_fetch(req, true);
+	if (unlikely(err))
+		return lite_recv_unfetched(req, err);
+	done = lite_recv_copy(req, &buf);
+	if (unlikely(done < length)) {
+		lite_request_put_back(req);
+		return lite_user_fault_in(&buf, done, length, false) ?:
+			       -EAGAIN;
+	}
+	lite_bulk_put(req->data);
+	req->data = NULL;
+	return lite_request_take(file, req, &r->token);
+}
+
+static int lite_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
+		     struct lite_gate *gate)
+{
+	unsigned long deadline = lite_serve_deadline(r->timeout_ms);
+	u32 function = r->function;
+	bool nowait = lite_serve_nowait(r->flags, r->timeout_ms);
+	struct lite_request *req;
+	int err;
+
+	do {
+		err = lite_recv_one(file, r, gate, function, deadline);
+		/* With NOWAIT, -EAGAIN means "retry" or "empty": find out. */
+		if (err == -EAGAIN && nowait) {
+			spin_lock(&file->svc->lock);
+			req = lite_file_pick(file, function);
+			spin_unlock(&file->svc->lock);
+			if (IS_ERR(req))
+				return PTR_ERR(req);
+			lite_request_put_back(req);
+		}
+	} while (err == -EAGAIN);
+	return err;
+}
+
+/* ---- answering ----------------------------------------------------------- */
+
+static int lite_reply_take(struct lite_rpc_file *file, u64 token, u32 length,
+			   struct lite_request **out)
+{
+	struct lite_request *req;
+	int err = 0;
+
+	spin_lock(&file->svc->lock);
+	req = lite_request_by_token(file, token);
+	if (!req) {
+		err = -ENOENT;
+	} else if (length > req->ring->func->max_reply) {
+		err = -E2BIG;
+	} else if (length && req->flags & LITE_RPC_F_ONEWAY) {
+		/* The caller of a oneway request gets no reply. */
+		err = -EINVAL;
+	} else {
+		list_del(&req->list);
+		req->state = LITE_REQ_BUSY;
+		*out = req;
+	}
+	spin_unlock(&file->svc->lock);
+	return err;
+}
+
+/*
+ * Return a request to the file before waiting for the missing part of the
+ * reply. True: the request is over, because its caller has given up or its ring
+ * is gone.
+ */
+static bool lite_reply_put_back(struct lite_rpc_file *file,
+				struct lite_request *req)
+{
+	struct lite_ring *ring = req->ring;
+	struct lite_service *svc = file->svc;
+	bool gone, over;
+
+	spin_lock(&svc->lock);
+	gone = ring->gone;
+	/* CANCEL has told the caller to expect an answer. */
+	over = gone || req->cancelled;
+	if (!over && !file->shut) {
+		req->state = LITE_REQ_TAKEN;
+		list_add_tail(&req->list, &file->taken);
+	} else if (!gone) {
+		lite_request_answer(req, LITE_RPC_RESET);
+	}
+	spin_unlock(&svc->lock);
+	if (gone)
+		lite_request_free(req);
+	return over;
+}
+
+/*
+ * 1: the reply does not fit into its record; @uid is charged for its memory. 0,
+ * -ENOENT, -E2BIG.
+ */
+static int lite_reply_is_long(struct lite_rpc_file *file, u64 token, u32 length,
+			      u32 *uid)
+{
+	struct lite_request *req;
+	int ret = 0;
+
+	if (length <= LITE_RPC_BULK_INLINE)
+		return 0;
+	spin_lock(&file->svc->lock);
+	req = lite_request_by_token(file, token);
+	if (!req)
+		ret = -ENOENT;
+	else if (length > req->ring->func->max_reply)
+		ret = -E2BIG;
+	else if (length <= req->room && length > lite_request_inline(req))
+		ret = 1;
+	if (ret > 0)
+		*uid = req->ring->func->uid;
+	spin_unlock(&file->svc->lock);
+	return ret;
+}
+
+/* Copy a long reply before taking the request, as copying can take a while. */
+static int lite_reply_long(struct lite_rpc_file *file,
+			   const struct lite_ioc_rpc_recv *r,
+			   const struct lite_buf *buf, u32 uid)
+{
+	struct lite_bulk *bulk = lite_bulk_make(file->svc, uid, r->reply_len);
+	struct lite_request *req;
+	int err;
+
+	if (IS_ERR(bulk))
+		return PTR_ERR(bulk);
+	err = lite_bulk_copy(bulk, buf, 0, r->reply_len, true);
+	if (!err)
+		err = lite_reply_take(file, r->token, r->reply_len, &req);
+	if (err)
+		goto out;
+	err = lite_request_give(req, bulk, r->reply_len, true);
+	switch (err) {
+	case 0:
+		lite_request_post(req, LITE_RPC_OK, r->reply_len, r->status);
+		break;
+	case -EHOSTDOWN:
+		/* A vanished caller is not the server's error. */
+		lite_request_free(req);
+		err = 0;
+		break;
+	case -ECANCELED:
+		lite_request_post(req, LITE_RPC_RESET, 0, 0);
+		err = 0;
+		break;
+	default:
+		if (lite_reply_put_back(file, req))
+			err = 0;
+	}
+out:
+	lite_bulk_put(bulk);
+	return err;
+}
+
+/*
+ * Copy a reply into its record; @done is set to the bytes that were present. If
+ * the record has a chunk list, the whole reply replaces it at once: if this
+ * reply fails, the next one is written to the list's addresses, which user
+ * space must not control.
+ */
+static int lite_reply_copy(struct lite_request *req, const struct lite_buf *buf,
+			   u32 n, size_t *done)
+{
+	void *to = lite_area_at(req->ring->area, req->unit) + LITE_RPC_HEADER;
+	void *copy;
+
+	if (likely(!req->list_bytes || !n)) {
+		*done = lite_buf_copy_nofault(buf, 0, to, n, true);
+		return 0;
+	}
+	copy = kvmalloc(n, GFP_KERNEL_ACCOUNT);
+	if (!copy)
+		return -ENOMEM;
+	*done = lite_buf_copy_nofault(buf, 0, copy, n, true);
+	if (*done == n)
+		memcpy(to, copy, n);
+	kvfree(copy);
+	return 0;
+}
+
+static int lite_reply(struct lite_rpc_file *file,
+		      const struct lite_ioc_rpc_recv *r, struct lite_gate *gate)
+{
+	struct lite_buf buf = { .gate = gate, .user = true, .u = r->reply };
+	struct lite_request *req;
+	size_t done = 0;
+	u32 uid = 0;
+	int err;
+
+	if (r->flags & LITE_RPC_DROP) {
+		err = lite_reply_take(file, r->token, 0, &req);
+		if (!err)
+			lite_request_post_soon(req, LITE_RPC_RESET, 0, 0);
+		return err;
+	}
+	err = lite_reply_is_long(file, r->token, r->reply_len, &uid);
+	if (err < 0)
+		return err;
+	if (err)
+		return gate->nowait ? -LITE_EPUTOFF :
+				      lite_reply_long(file, r, &buf, uid);
+	for (;;) {
+		err = lite_reply_take(file, r->token, r->reply_len, &req);
+		if (err)
+			return err;
+		if (r->reply_len > req->room) {
+			lite_request_post_soon(req, LITE_RPC_TOO_LONG,
+					       r->reply_len, r->status);
+			return 0;
+		}
+		err = lite_reply_copy(req, &buf, r->reply_len, &done);
+		if (likely(!err && done == r->reply_len))
+			break;
+		if (lite_reply_put_back(file, req))
+			return 0;
+		err = err ?: lite_user_fault_in(&buf, done, r->reply_len, true);
+		if (err)
+			return err;
+	}
+	/* A vanished caller is not the server's error. */
+	lite_request_post_soon(req, LITE_RPC_OK, r->reply_len, r->status);
+	return 0;
+}
+
+/**
+ * lite_file_untake - return a request that could not be reported to the user
+ * @file: the open file's
+ * @token: of the request
+ *
+ * Another thread can receive it then.
+ *
+ * Context: process.
+ */
+void lite_file_untake(struct lite_rpc_file *file, u64 token)
+{
+	struct lite_request *req;
+
+	if (!lite_reply_take(file, token, 0, &req))
+		lite_request_put_back(req);
+}
+
+/**
+ * lite_file_recv - answer a request, receive one, or both
+ * @file: the open file's
+ * @r: what to do; results are set
+ * @gate: node, entered
+ *
+ * Context: may sleep; a signal ends the wait for a request.
+ * Return: 0 or a negative errno, see LITE_IOC_RPC_RECV; with @gate->nowait also
+ * -LITE_EPUTOFF.
+ */
+int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
+		   struct lite_gate *gate)
+{
+	bool reply = r->flags & (LITE_RPC_REPLY | LITE_RPC_REPLY_ONLY);
+	int err;
+
+	if (r->flags & ~(LITE_RPC_NOWAIT | LITE_RPC_REPLY |
+			 LITE_RPC_REPLY_ONLY | LITE_RPC_DROP))
+		return -EOPNOTSUPP;
+	if (!lite_timeout_ok(r->timeout_ms) ||
+	    r->function > LITE_FUNCTION_MAX ||
+	    (r->flags & LITE_RPC_DROP && (!reply || r->reply_len)))
+		return -EINVAL;
+	/* Long requests and replies need RDMA, which waits. */
+	if (gate->nowait && READ_ONCE(file->n_long))
+		return -LITE_EPUTOFF;
+	r->answered = 0;
+	if (reply) {
+		err = lite_reply(file, r, gate);
+		/* A caller that has given up must not stop a server's loop. */
+		if (err && (err != -ENOENT || r->flags & LITE_RPC_REPLY_ONLY))
+			return err;
+		r->answered = !err;
+	}
+	r->token = 0;
+	if (r->flags & LITE_RPC_REPLY_ONLY)
+		return 0;
+	return lite_recv(file, r, gate);
+}

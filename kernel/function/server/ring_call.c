@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Calls from other kernels that concern rings: BIND makes one, UNBIND returns
+ * it, CANCEL gives up requests, FIND describes a function. GONE tells a client
+ * that its function is no longer served.
+ */
+#include "function/service.h"
+
+/* NULL: the connection has no RPC state. */
+static struct lite_rpc_peer *lite_rpc_peer_of(struct lite_service *svc,
+					      struct lite_conn *conn)
+{
+	return conn ? conn->service : &svc->local;
+}
+
+static int lite_serve_bind(void *priv, struct lite_conn *conn, const void *req,
+			   u32 len, void *reply, u32 *reply_len)
+{
+	const struct lite_wire_rpc_bind *in = req;
+	struct lite_wire_rpc_bind_reply *out = reply;
+	struct lite_service *svc = priv;
+	struct lite_rpc_peer *rp = lite_rpc_peer_of(svc, conn);
+	struct lite_ring *ring;
+	u32 i;
+
+	/* A node binds to itself without a call. */
+	if (!rp || !rp->conn)
+		return -EBADMSG;
+	ring = lite_ring_make(rp, le32_to_cpu(in->function));
+	if (IS_ERR(ring))
+		return PTR_ERR(ring);
+	spin_lock(&svc->lock);
+	lite_func_describe(ring->func, &out->func);
+	spin_unlock(&svc->lock);
+	out->func.squash = cpu_to_le32(svc->mem->root_squash);
+	out->ring = cpu_to_le32(ring->index);
+	out->depth = cpu_to_le32(LITE_RPC_DEPTH);
+	out->chunk_bytes = cpu_to_le32(ring->area->chunk_bytes);
+	out->n_chunks = cpu_to_le32(ring->area->n);
+	for (i = 0; i < ring->area->n; i++)
+		out->chunk[i] = cpu_to_le64(ring->area->chunk[i].dma);
+	*reply_len = struct_size(out, chunk, ring->area->n);
+	lite_ring_put(ring);
+	return 0;
+}
+
+/*
+ * Wait until the replies sent to the peer have completed. The peer has them,
+ * but the device may still retransmit them from the ring. Later work on the
+ * same QP completes after them.
+ */
+static int lite_rpc_peer_settle(struct lite_conn *conn)
+{
+	struct ib_sge sge;
+	struct lite_io io;
+	u64 raddr;
+	int err;
+
+	if (!lite_conn_tryget(conn))
+		return -EHOSTDOWN;
+	lite_io_init(&io);
+	raddr = lite_conn_scratch(conn, &sge);
+	err = lite_qp_rdma(&conn->qp[0], &io, IB_WR_RDMA_WRITE, &sge, 1, raddr,
+			   0);
+	lite_io_wait(&io, &conn->qp[0]);
+	lite_conn_put_live(conn);
+	return err ?: io.status;
+}
+
+static int lite_serve_unbind(void *priv, struct lite_conn *conn,
+			     const void *req, u32 len, void *reply,
+			     u32 *reply_len)
+{
+	const struct lite_wire_rpc_unbind *in = req;
+	struct lite_service *svc = priv;
+	struct lite_rpc_peer *rp = lite_rpc_peer_of(svc, conn);
+	struct lite_ring *ring;
+	int err;
+
+	if (!rp || !rp->conn)
+		return -EBADMSG;
+	/* On failure the connection is ending, which ends its rings. */
+	err = lite_rpc_peer_settle(conn);
+	if (err)
+		return err;
+	spin_lock(&svc->lock);
+	ring = xa_load(&rp->rings, le32_to_cpu(in->ring));
+	if (ring)
+		kref_get(&ring->ref);
+	spin_unlock(&svc->lock);
+	if (!ring)
+		return -EBADMSG;
+	err = lite_ring_end(ring, false);
+	if (!err)
+		lite_ring_put(ring); /* the table's */
+	else
+		err = lite_conn_is_dead(conn) ? -EHOSTDOWN : -EBADMSG;
+	lite_ring_put(ring);
+	return err;
+}
+
+static int lite_serve_cancel(void *priv, struct lite_conn *conn,
+			     const void *req, u32 len, void *reply,
+			     u32 *reply_len)
+{
+	const struct lite_wire_rpc_cancel *in = req;
+	struct lite_wire_rpc_cancel_reply *out = reply;
+	struct lite_rpc_peer *rp = lite_rpc_peer_of(priv, conn);
+	u32 n = le32_to_cpu(in->count);
+	u32 i;
+	int ret;
+
+	if (!rp)
+		return -EBADMSG;
+	for (i = 0; i < n; i++) {
+		ret = lite_ring_cancel(rp, le32_to_cpu(in->which[i].ring),
+				       le32_to_cpu(in->which[i].slot),
+				       le64_to_cpu(in->which[i].seq));
+		if (ret < 0)
+			return -EBADMSG;
+		out->cancelled[i] = cpu_to_le32(ret);
+	}
+	out->count = in->count;
+	*reply_len = struct_size(out, cancelled, n);
+	return 0;
+}
+
+static int lite_serve_find(void *priv, struct lite_conn *conn, const void *req,
+			   u32 len, void *reply, u32 *reply_len)
+{
+	const struct lite_wire_rpc_find *in = req;
+	struct lite_wire_rpc_func *out = reply;
+	struct lite_service *svc = priv;
+	struct lite_func *func;
+
+	func = lite_func_find(svc, le32_to_cpu(in->function), in->name);
+	if (!func)
+		return -ECONNREFUSED;
+	lite_func_describe(func, out);
+	out->squash = cpu_to_le32(conn && svc->mem->root_squash);
+	lite_func_put(func);
+	*reply_len = sizeof(*out);
+	return 0;
+}
+
+/* At the client: stop calling through a ring. */
+static int lite_serve_gone(void *priv, struct lite_conn *conn, const void *req,
+			   u32 len, void *reply, u32 *reply_len)
+{
+	const struct lite_wire_rpc_unbind *in = req;
+	struct lite_rpc_peer *rp = lite_rpc_peer_of(priv, conn);
+
+	if (!rp)
+		return -EBADMSG;
+	lite_client_ring_close_index(rp, le32_to_cpu(in->ring));
+	return 0;
+}
+
+/* Send GONE to the client of a ring; drops the reference of the work item. */
+void lite_ring_gone_work(struct work_struct *work)
+{
+	struct lite_ring *ring = container_of(work, struct lite_ring,
+					      gone_work);
+	struct lite_wire_rpc_unbind req = { .ring = cpu_to_le32(ring->index) };
+	struct lite_call_desc d = {
+		.call = LITE_CALL_RPC_GONE,
+		.req = &req,
+		.len = sizeof(req),
+	};
+
+	/* If it fails, the client finds out when it calls. */
+	if (ring->rp->conn)
+		lite_kcall(ring->rp->conn, &d);
+	else
+		lite_client_ring_close_index(ring->rp, ring->index);
+	lite_ring_put(ring);
+}
+
+void lite_ring_handlers(struct lite_service *svc)
+{
+	struct lite_kcalls *rpc = svc->cl->rpc;
+
+	lite_kcall_handle(rpc, LITE_CALL_RPC_BIND, lite_serve_bind, svc);
+	lite_kcall_handle(rpc, LITE_CALL_RPC_UNBIND, lite_serve_unbind, svc);
+	lite_kcall_handle(rpc, LITE_CALL_RPC_CANCEL, lite_serve_cancel, svc);
+	lite_kcall_handle(rpc, LITE_CALL_RPC_FIND, lite_serve_find, svc);
+	lite_kcall_handle(rpc, LITE_CALL_RPC_GONE, lite_serve_gone, svc);
+}
+
+static void lite_find_fill(struct lite_call_desc *d,
+			   const struct lite_wire_rpc_find *req,
+			   struct lite_wire_rpc_func *out)
+{
+	*d = (struct lite_call_desc){
+		.call = LITE_CALL_RPC_FIND,
+		.req = req,
+		.len = sizeof(*req),
+		.reply = out,
+		.reply_max = sizeof(*out),
+		.killable = true,
+	};
+}
+
+/**
+ * lite_client_ring_is_stale - has a call's function been registered anew?
+ * @call: with a ring
+ *
+ * Checked before a call is refused because of what its ring says of the
+ * function. Takes no longer than the call may.
+ *
+ * Context: may sleep; killable.
+ * Return: false only if the node still serves the same registration.
+ */
+bool lite_client_ring_is_stale(struct lite_rcall *call)
+{
+	struct lite_wire_rpc_find req = {
+		.function = cpu_to_le32(call->function),
+	};
+	struct lite_cluster *cl = call->svc->cl;
+	struct lite_wire_rpc_func out;
+	unsigned long now = jiffies;
+	struct lite_call_desc d;
+
+	lite_find_fill(&d, &req, &out);
+	d.timeout = time_before(now, call->deadline) ?
+			    min(call->deadline - now, cl->rpc->timeout) : 1;
+	/* Does not wait for a suspect node; the caller's retry does. */
+	return lite_cluster_call(cl, call->node, &d) ||
+	       le64_to_cpu(out.cookie) != call->ring->cookie;
+}
+
+/**
+ * lite_service_find - ask a node for a function
+ * @svc: node's
+ * @f: node, and name or number; the rest is set
+ * @cookie: set to that of the registration
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno, see LITE_IOC_RPC_FIND.
+ */
+int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f,
+		      u64 *cookie)
+{
+	struct lite_wire_rpc_find req = {};
+	struct lite_wire_rpc_func out;
+	u32 node = f->node ?: lite_cluster_id(svc->cl);
+	int err = lite_cluster_ready(svc->cl);
+	struct lite_call_desc d;
+
+	if (err)
+		return err;
+	if (f->flags || f->reserved)
+		return -EOPNOTSUPP;
+	if (f->name[0]) {
+		err = lite_function_name_check(f->name);
+		if (err < 0)
+			return err;
+		strscpy(req.name, f->name, sizeof(req.name));
+	} else {
+		if (!f->function || f->function > LITE_FUNCTION_MAX)
+			return -EINVAL;
+		req.function = cpu_to_le32(f->function);
+	}
+	lite_find_fill(&d, &req, &out);
+	err = lite_cluster_call_patiently(svc->cl, node, &d);
+	if (err)
+		return err;
+	f->function = le32_to_cpu(out.function);
+	f->uid = le32_to_cpu(out.uid);
+	f->gid = le32_to_cpu(out.gid);
+	f->mode = le32_to_cpu(out.mode);
+	f->max_request = le32_to_cpu(out.max_request);
+	f->max_reply = le32_to_cpu(out.max_reply);
+	*cookie = le64_to_cpu(out.cookie);
+	return 0;
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Long requests and replies, at the server.
+ *
+ * Normal operation: the record of a long request has only a list of the
+ * client's chunks. When a server receives it, this node reads them by RDMA. A
+ * long reply is written to the listed chunks; when that has completed, the
+ * header is posted on the same queue pair.
+ *
+ * All this is done by the thread that has the request BUSY. CANCEL tells the
+ * client to expect an answer, so the client keeps its memory until then. The
+ * thread checks for that between two batches, and gives up.
+ *
+ * Within a node the client's bulks are found by their slot, and copied.
+ */
+
+#include "function/service.h"
+#include "wait.h"
+
+/* Work requests per batch; waiting after each lets short calls in. */
+#define LITE_BULK_BATCH 8
+
+/**
+ * lite_request_list - parse the chunk list of an incoming request
+ * @req: FREE; @list_bytes, @n_request, @n_reply are set
+ * @unit: its record, in the ring
+ * @h: header, checked by lite_wire_rpc_check()
+ *
+ * Context: receive handlers; svc->lock is held.
+ * Return: 0 or -EPROTO.
+ */
+int lite_request_list(struct lite_request *req, u32 unit,
+		      const struct lite_wire_rpc *h)
+{
+	const struct lite_area *area = req->ring->area;
+	const struct lite_func *func = req->ring->func;
+	struct lite_service *svc = req->ring->rp->svc;
+	bool conn = req->ring->rp->conn;
+	u32 offset, chunk = lite_area_chunk(area, unit, &offset);
+	u32 left = area->chunk_bytes - offset - LITE_RPC_HEADER;
+	u64 dma = area->chunk[chunk].dma + offset + LITE_RPC_HEADER;
+	const struct lite_wire_rpc_bulk *b =
+		area->chunk[chunk].mem + offset + LITE_RPC_HEADER;
+	u32 n_request, n_reply, list;
+
+	req->list_bytes = 0;
+	req->n_request = 0;
+	req->n_reply = 0;
+	if (!(le32_to_cpu(h->flags) & LITE_RPC_F_BULK))
+		return 0;
+	if (!lite_rpc_has_lists(func->max_request, func->max_reply) ||
+	    left < sizeof(*b))
+		return -EPROTO;
+	if (conn)
+		ib_dma_sync_single_for_cpu(svc->fab->dev, dma, sizeof(*b),
+					   DMA_BIDIRECTIONAL);
+	n_request = le32_to_cpu(READ_ONCE(b->n_request));
+	n_reply = le32_to_cpu(READ_ONCE(b->n_reply));
+	if (n_request > LITE_RPC_BULK_CHUNKS_MAX ||
+	    n_reply > LITE_RPC_BULK_CHUNKS_MAX)
+		return -EPROTO;
+	list = lite_rpc_list_bytes(n_request + n_reply);
+	if (list > left)
+		return -EPROTO;
+	if (conn)
+		ib_dma_sync_single_for_cpu(svc->fab->dev, dma, list,
+					   DMA_BIDIRECTIONAL);
+	if (lite_wire_rpc_bulk_check(b->chunk, n_request, n_reply,
+				     le32_to_cpu(h->length),
+				     le32_to_cpu(h->room)))
+		return -EPROTO;
+	req->list_bytes = list;
+	req->n_request = n_request;
+	req->n_reply = n_reply;
+	return 0;
+}
+
+/* ---- through the network ------------------------------------------------- */
+
+/**
+ * struct lite_bulk_io - progress of a transfer between a bulk and a peer's
+ * chunks
+ * @bulk: ours, mapped
+ * @i: current chunk of it
+ * @in: bytes done of that chunk
+ * @peer: current chunk of the peer
+ * @n: chunks of the peer that are left
+ * @there: bytes done of @peer
+ * @left: bytes left in total
+ */
+struct lite_bulk_io {
+	const struct lite_bulk *bulk;
+	u32 i;
+	u32 in;
+	const struct lite_wire_rpc_chunk *peer;
+	u32 n;
+	u32 there;
+	u32 left;
+};
+
+/* Post one work request, within one chunk on either side. */
+static int lite_bulk_post(struct lite_bulk_io *b, struct lite_qp *qp,
+			  struct lite_io *io, enum ib_wr_opcode op)
+{
+	u32 have = b->n ? le32_to_cpu(READ_ONCE(b->peer->bytes)) : 0;
+	struct ib_sge sge = {
+		.addr = b->bulk->chunk[b->i].dma + b->in,
+		.lkey = b->bulk->fab->lkey,
+	};
+	u64 raddr;
+	int err;
+
+	/* Checked before, but the peer can still write to the list. */
+	if (have <= b->there)
+		return -EPROTO;
+	raddr = le64_to_cpu(READ_ONCE(b->peer->addr)) + b->there;
+	sge.length = min3(b->left, b->bulk->chunk[b->i].bytes - b->in,
+			  min_t(u32, have - b->there, LITE_WR_BYTES_MAX));
+	err = lite_qp_rdma(qp, io, op, &sge, 1, raddr, 0);
+	if (err)
+		return err;
+	b->left -= sge.length;
+	b->in += sge.length;
+	if (b->in == b->bulk->chunk[b->i].bytes) {
+		b->i++;
+		b->in = 0;
+	}
+	b->there += sge.length;
+	if (b->there == have) {
+		b->peer++;
+		b->n--;
+		b->there = 0;
+	}
+	return 0;
+}
+
+static int lite_bulk_batch(struct lite_bulk_io *b, struct lite_qp *qp,
+			   enum ib_wr_opcode op)
+{
+	u32 before = b->left;
+	struct lite_io io;
+	int err = 0, i;
+
+	lite_io_init(&io);
+	for (i = 0; i < LITE_BULK_BATCH && b->left && !err; i++)
+		err = lite_bulk_post(b, qp, &io, op);
+	if (op == IB_WR_RDMA_READ && !err &&
+	    before - b->left > qp->conn->read_trusted)
+		err = lite_qp_confirm(qp, &io);
+	/* What was posted before an error is still in flight. */
+	lite_io_wait(&io, qp);
+	return err ?: io.status;
+}
+
+static int lite_bulk_submit(struct lite_bulk_io *b, struct lite_request *req,
+			enum ib_wr_opcode op, bool killable)
+{
+	struct lite_conn *conn = req->ring->rp->conn;
+	struct lite_qp *qp;
+	int err;
+
+	if (!lite_conn_tryget(conn))
+		return -EHOSTDOWN;
+	/* The header of the reply follows the reply on this queue pair. */
+	qp = op == IB_WR_RDMA_READ ? lite_conn_qp(conn, true) : &conn->qp[0];
+	for (;;) {
+		err = lite_bulk_batch(b, qp, op);
+		if (err || !b->left)
+			break;
+		if (killable && lite_given_up())
+			err = -EINTR;
+		else if (READ_ONCE(req->cancelled))
+			err = -ECANCELED;
+		if (err)
+			break;
+		cond_resched();
+	}
+	lite_conn_put_live(conn);
+	return err;
+}
+
+/* Transfer between @bulk and the peer. It is mapped for that only. */
+static int lite_bulk_exchange(struct lite_request *req, struct lite_bulk *bulk,
+			      u32 length, enum ib_wr_opcode op, bool killable)
+{
+	const struct lite_wire_rpc_bulk *list =
+		lite_area_at(req->ring->area, req->unit) + LITE_RPC_HEADER;
+	bool read = op == IB_WR_RDMA_READ;
+	struct lite_bulk_io b = {
+		.bulk = bulk,
+		.peer = list->chunk + (read ? 0 : req->n_request),
+		.n = read ? req->n_request : req->n_reply,
+		.left = length,
+	};
+	int err = lite_bulk_map(bulk);
+
+	if (err)
+		return err;
+	err = lite_bulk_submit(&b, req, op, killable);
+	lite_bulk_unmap(bulk);
+	/* Any other error ends the session. */
+	if (err && err != -EINTR && err != -ECANCELED) {
+		lite_conn_kill(req->ring->rp->conn, err);
+		err = -EHOSTDOWN;
+	}
+	return err;
+}
+
+/* ---- within a node ------------------------------------------------------- */
+
+/* The client's bulk, with a reference. Its slot keeps it while we are BUSY. */
+static struct lite_bulk *lite_bulk_of_slot(struct lite_request *req, bool reply)
+{
+	struct lite_rpc_peer *rp = req->ring->rp;
+	struct lite_bulk *bulk = NULL;
+	struct lite_client_ring_slot *s;
+	struct lite_client_ring *bind;
+
+	spin_lock(&rp->lock);
+	bind = xa_load(&rp->by_index, req->ring->index);
+	s = bind ? &bind->slot[req - req->ring->req] : NULL;
+	if (s && s->seq == req->seq)
+		bulk = reply ? s->reply : s->request;
+	if (bulk)
+		kref_get(&bulk->ref);
+	spin_unlock(&rp->lock);
+	return bulk;
+}
+
+/* ---- for servers --------------------------------------------------------- */
+
+/**
+ * lite_request_fetch - read a long request into memory of this node
+ * @req: BUSY with the caller; @data is set if it is long
+ * @killable: a fatal signal ends it
+ *
+ * Context: may sleep.
+ * Return: 0; -ENOMEM, -EINTR; -ECANCELED: the caller of the request has given
+ * up; -EHOSTDOWN: the session with the client is over.
+ */
+int lite_request_fetch(struct lite_request *req, bool killable)
+{
+	struct lite_bulk *bulk;
+	int err;
+
+	if (!req->n_request || req->data)
+		return 0;
+	if (!req->ring->rp->conn) {
+		req->data = lite_bulk_of_slot(req, false);
+		return req->data ? 0 : -EHOSTDOWN;
+	}
+	bulk = lite_bulk_make(req->ring->rp->svc, req->ring->area->uid,
+			      req->length);
+	if (IS_ERR(bulk))
+		return PTR_ERR(bulk);
+	err = lite_bulk_exchange(req, bulk, req->length, IB_WR_RDMA_READ,
+				 killable);
+	if (err)
+		lite_bulk_put(bulk);
+	else
+		req->data = bulk;
+	return err;
+}
+
+/**
+ * lite_request_give - write a long reply to the client's chunks
+ * @req: BUSY with the caller; on success its answer says LITE_RPC_F_BULK
+ * @bulk: the reply; not mapped, no other user
+ * @length: more than lite_request_inline(), at most @req->room
+ * @killable: a fatal signal ends it
+ *
+ * Context: may sleep.
+ * Return: see lite_request_fetch().
+ */
+int lite_request_give(struct lite_request *req, struct lite_bulk *bulk,
+		      u32 length, bool killable)
+{
+	struct lite_bulk *to;
+	int err = 0;
+
+	if (req->ring->rp->conn) {
+		err = lite_bulk_exchange(req, bulk, length, IB_WR_RDMA_WRITE,
+					 killable);
+	} else {
+		to = lite_bulk_of_slot(req, true);
+		if (to)
+			lite_bulk_move(to, bulk, length);
+		else
+			err = -EHOSTDOWN;
+		lite_bulk_put(to);
+	}
+	req->by_reference = !err;
+	return err;
+}

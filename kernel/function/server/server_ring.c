@@ -1,0 +1,637 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The server's side of a ring: requests come in, answers go out.
+ *
+ * Normal operation: the peer writes a record and sends its position as an
+ * immediate. The receive handler copies the header, so that the peer cannot
+ * change it any more, checks it, and queues the request to its function. The
+ * server writes its reply over the request, and the reply is written to the
+ * same position in the client's mirror. Posting it returns the slot to the
+ * peer, so the slot is FREE just before.
+ *
+ * Receive handlers, servers, CANCEL and the end of the connection run
+ * concurrently. req->state, under svc->lock, says what owns a request. The
+ * owner of a BUSY request uses its record without the lock. Others only set
+ * @cancelled or ring->gone, which the owner checks under the lock when it is
+ * done.
+ */
+#include <linux/nospec.h>
+#include <linux/slab.h>
+
+#include "function/service.h"
+
+/* Tokens: gen (32 bits) | ring id (24) | slot (8) */
+#define LITE_RING_ID_MAX 0xffffffU
+
+static void lite_ring_release(struct kref *ref)
+{
+	struct lite_ring *ring = container_of(ref, struct lite_ring, ref);
+	struct lite_conn *conn = ring->rp->conn;
+
+	struct lite_service *svc = ring->rp->svc;
+
+	/* lite_request_by_token() reads the ring under this lock. */
+	spin_lock(&svc->lock);
+	xa_erase(&svc->rings, ring->id);
+	list_del(&ring->of_func);
+	spin_unlock(&svc->lock);
+	if (ring->area)
+		lite_area_put(ring->area);
+	if (ring->func)
+		lite_func_put(ring->func);
+	kvfree(ring);
+	if (conn)
+		lite_conn_put(conn);
+}
+
+/* Drop a reference. Context: process, no lock held. */
+void lite_ring_put(struct lite_ring *ring)
+{
+	kref_put(&ring->ref, lite_ring_release);
+}
+
+/**
+ * lite_ring_tell_gone - tell the client that its function is no longer served
+ * @ring: in func->rings
+ *
+ * Context: process; svc->lock is held.
+ */
+void lite_ring_tell_gone(struct lite_ring *ring)
+{
+	lockdep_assert_held(&ring->rp->svc->lock);
+	if (ring->gone || !kref_get_unless_zero(&ring->ref))
+		return;
+	/* Already queued, with a reference of its own. */
+	if (!queue_work(ring->rp->svc->ring_wq, &ring->gone_work))
+		kref_put(&ring->ref, lite_ring_release);
+}
+
+static struct lite_area *lite_ring_area(struct lite_ring *ring)
+{
+	const struct lite_func *func = ring->func;
+	struct lite_rpc_peer *rp = ring->rp;
+	u32 most = LITE_RPC_HEADER + lite_rpc_body_max(func->max_request,
+						       func->max_reply);
+	/* A record must not cross a chunk; chunks below 32 KB do not pay. */
+	u32 chunk = PAGE_ALIGN(max(most, min_t(u32, SZ_32K, func->ring_size)));
+
+	return lite_area_make(rp->svc, rp->conn ? rp->svc->fab : NULL,
+			      func->uid, chunk,
+			      DIV_ROUND_UP(func->ring_size, chunk));
+}
+
+static int lite_ring_enter(struct lite_ring *ring)
+{
+	struct lite_rpc_peer *rp = ring->rp;
+	int err;
+
+	err = xa_alloc(&rp->svc->rings, &ring->id, NULL,
+		       XA_LIMIT(1, LITE_RING_ID_MAX), GFP_KERNEL);
+	if (err)
+		return err == -EBUSY ? -ENOBUFS : err;
+	err = xa_alloc(&rp->rings, &ring->index, NULL,
+		       XA_LIMIT(0, LITE_IMM_RING_MAX), GFP_KERNEL);
+	if (err)
+		return err == -EBUSY ? -ENOBUFS : err;
+	spin_lock(&rp->svc->lock);
+	if (rp->down || rp->svc->stopping) {
+		err = -EHOSTDOWN;
+	} else if (ring->func->dead) {
+		err = -ECONNREFUSED;
+	} else {
+		/* The entries are reserved, so this allocates nothing. */
+		xa_store(&rp->svc->rings, ring->id, ring, GFP_ATOMIC);
+		xa_store(&rp->rings, ring->index, ring, GFP_ATOMIC);
+		list_add(&ring->of_func, &ring->func->rings);
+		kref_get(&ring->ref); /* the table's */
+	}
+	spin_unlock(&rp->svc->lock);
+	if (err)
+		xa_erase(&rp->rings, ring->index);
+	return err;
+}
+
+/**
+ * lite_ring_make - make a ring for a client
+ * @rp: the client's; the caller holds a reference to its connection
+ * @function: number of the function
+ *
+ * Context: may sleep.
+ * Return: the ring, with a reference, or ERR_PTR: -ECONNREFUSED: the function
+ * is not served; -ENOBUFS, -ENOMEM; -EHOSTDOWN: the connection is ending.
+ */
+struct lite_ring *lite_ring_make(struct lite_rpc_peer *rp, u32 function)
+{
+	struct lite_func *func = lite_func_find(rp->svc, function, NULL);
+	struct lite_ring *ring;
+	int i, err;
+
+	if (!func)
+		return ERR_PTR(-ECONNREFUSED);
+	ring = kvzalloc(sizeof(*ring), GFP_KERNEL);
+	if (!ring) {
+		lite_func_put(func);
+		return ERR_PTR(-ENOMEM);
+	}
+	kref_init(&ring->ref);
+	ring->rp = rp;
+	ring->func = func;
+	INIT_LIST_HEAD(&ring->of_func);
+	INIT_WORK(&ring->gone_work, lite_ring_gone_work);
+	ring->number = function;
+	if (rp->conn)
+		lite_conn_get(rp->conn);
+	for (i = 0; i < LITE_RPC_DEPTH; i++)
+		ring->req[i].ring = ring;
+	ring->area = lite_ring_area(ring);
+	err = PTR_ERR_OR_ZERO(ring->area);
+	if (err)
+		ring->area = NULL;
+	else
+		err = lite_ring_enter(ring);
+	if (err) {
+		lite_ring_put(ring);
+		return ERR_PTR(err);
+	}
+	return ring;
+}
+
+/* ---- states of requests -------------------------------------------------- */
+
+static u32 lite_request_slot(const struct lite_request *req)
+{
+	return req - req->ring->req;
+}
+
+/* Free the slot. The caller drops the request's reference to the ring. */
+static void __lite_request_free(struct lite_request *req)
+{
+	lockdep_assert_held(&req->ring->rp->svc->lock);
+	req->state = LITE_REQ_FREE;
+	req->file = NULL;
+	lite_bulk_put_later(req->data);
+	req->data = NULL;
+	lite_stat_dec(req->ring->rp->svc->stats, LITE_STAT_REQUESTS);
+}
+
+/**
+ * lite_request_free - free a request without an answer
+ * @req: BUSY with the caller; its ring is gone, or the connection is ending
+ *
+ * Context: process, no lock held.
+ */
+void lite_request_free(struct lite_request *req)
+{
+	struct lite_ring *ring = req->ring;
+
+	spin_lock(&ring->rp->svc->lock);
+	__lite_request_free(req);
+	spin_unlock(&ring->rp->svc->lock);
+	lite_ring_put(ring);
+}
+
+/**
+ * lite_request_answer - have a work item answer a request, without data
+ * @req: in no list; no other thread has it
+ * @status: enum lite_rpc_status
+ *
+ * Context: process; receive handlers. svc->lock is held.
+ */
+void lite_request_answer(struct lite_request *req, u8 status)
+{
+	struct lite_service *svc = req->ring->rp->svc;
+
+	lockdep_assert_held(&svc->lock);
+	req->state = LITE_REQ_ANSWER;
+	req->status = status;
+	list_add_tail(&req->list, &svc->answers);
+	queue_work(svc->wq, &svc->answer_work);
+}
+
+/* Post the answers of lite_request_answer(). */
+void lite_answer_work(struct work_struct *work)
+{
+	struct lite_service *svc = container_of(work, struct lite_service,
+						answer_work);
+	struct lite_request *req;
+
+	for (;;) {
+		spin_lock(&svc->lock);
+		req = list_first_entry_or_null(&svc->answers,
+					       struct lite_request, list);
+		if (req) {
+			list_del(&req->list);
+			req->state = LITE_REQ_BUSY;
+		}
+		spin_unlock(&svc->lock);
+		if (!req)
+			return;
+		/* Does not wait: a stuck client must not delay the others. */
+		lite_request_post_soon(req, req->status, 0, 0);
+	}
+}
+
+static int __lite_request_post(struct lite_request *req, u8 status, u32 length,
+			       u32 user, bool nowait)
+{
+	struct lite_ring *ring = req->ring;
+	struct lite_rpc_peer *rp = ring->rp;
+	u32 unit = req->unit, slot = lite_request_slot(req);
+	struct lite_wire_rpc *h = lite_area_at(ring->area, unit);
+	bool oneway = req->flags & LITE_RPC_F_ONEWAY && status == LITE_RPC_OK;
+	enum lite_imm_kind kind = oneway ? LITE_IMM_RPC_DONE :
+					   LITE_IMM_RPC_REPLY;
+	u64 raddr = req->reply;
+	u32 bytes = 0;
+	int err = 0;
+	bool refers = req->by_reference && status == LITE_RPC_OK;
+
+	if (!oneway) {
+		bytes = sizeof(*h);
+		if (status == LITE_RPC_OK && !refers)
+			bytes += length;
+		*h = (struct lite_wire_rpc){
+			.magic = cpu_to_le32(LITE_WIRE_MAGIC),
+			.version = LITE_WIRE_VERSION,
+			.status = status,
+			.slot = cpu_to_le16(slot),
+			.seq = cpu_to_le64(req->seq),
+			.length = cpu_to_le32(length),
+			.flags = cpu_to_le32(refers ? LITE_RPC_F_BULK : 0),
+			.user = cpu_to_le32(user),
+		};
+	}
+	spin_lock(&rp->svc->lock);
+	if (ring->gone)
+		err = -EHOSTDOWN;
+	/* The peer may reuse the slot as soon as it has the answer. */
+	__lite_request_free(req);
+	spin_unlock(&rp->svc->lock);
+	if (!err)
+		err = lite_rpc_peer_post(rp, ring->area, unit, bytes, raddr,
+					 lite_imm_ring_encode(kind, ring->index,
+							      slot),
+					 nowait);
+	if (err == -EAGAIN) {
+		/* Not posted, so an honest peer cannot have reused the slot. */
+		spin_lock(&rp->svc->lock);
+		if (req->state == LITE_REQ_FREE) {
+			req->state = LITE_REQ_BUSY;
+			lite_stat_inc(rp->svc->stats, LITE_STAT_REQUESTS);
+		} else {
+			err = -EPROTO;
+		}
+		spin_unlock(&rp->svc->lock);
+		if (err == -EAGAIN)
+			return err;
+		lite_conn_kill(rp->conn, err);
+	}
+	lite_ring_put(ring);
+	return err;
+}
+
+/**
+ * lite_request_post - answer a request
+ * @req: BUSY with the caller, which must not use it afterwards
+ * @status: enum lite_rpc_status
+ * @length: bytes of the reply; with LITE_RPC_OK they are in the record, or
+ *	written by lite_request_give()
+ * @user: the server's status for the caller
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno: the connection to the client is dead.
+ */
+int lite_request_post(struct lite_request *req, u8 status, u32 length, u32 user)
+{
+	return __lite_request_post(req, status, length, user, false);
+}
+
+/**
+ * lite_late_work - post answers that found the send queue full
+ * @work: of a struct lite_rpc_peer, with a reference to its connection
+ *
+ * Posts one after the other: a stuck peer occupies one worker, not one per
+ * answer.
+ */
+void lite_late_work(struct work_struct *work)
+{
+	struct lite_rpc_peer *rp = container_of(work, struct lite_rpc_peer,
+						late_work);
+	struct lite_service *svc = rp->svc;
+	struct lite_conn *conn = rp->conn;
+	struct lite_request *req;
+
+	for (;;) {
+		spin_lock(&svc->lock);
+		req = list_first_entry_or_null(&rp->late, struct lite_request,
+					       list);
+		if (req)
+			list_del(&req->list);
+		spin_unlock(&svc->lock);
+		if (!req)
+			break;
+		lite_request_post(req, req->status, req->length, req->user);
+	}
+	lite_conn_put(conn);
+}
+
+/**
+ * lite_request_post_soon - answer a request without waiting
+ * @req: BUSY with the caller, which must not use it afterwards
+ * @status: enum lite_rpc_status
+ * @length: bytes of the reply
+ * @user: the server's status for the caller
+ *
+ * If the send queue is full, lite_late_work() posts the answer.
+ *
+ * Context: process; does not sleep. Receive handlers.
+ */
+void lite_request_post_soon(struct lite_request *req, u8 status, u32 length,
+			    u32 user)
+{
+	struct lite_rpc_peer *rp = req->ring->rp;
+
+	/* Once posted, neither the request nor its ring is ours. */
+	if (__lite_request_post(req, status, length, user, true) != -EAGAIN)
+		return;
+	/* Only a connection has a send queue that can be full. */
+	req->status = status;
+	req->length = length;
+	req->user = user;
+	spin_lock(&rp->svc->lock);
+	list_add_tail(&req->list, &rp->late);
+	lite_conn_get(rp->conn);
+	/* Not the last: the request keeps its ring, which has one. */
+	if (!queue_work(rp->svc->wq, &rp->late_work))
+		lite_conn_put(rp->conn);
+	spin_unlock(&rp->svc->lock);
+}
+
+/* The token that names a TAKEN request. svc->lock is held. */
+u64 lite_request_token(const struct lite_request *req)
+{
+	return (u64)req->gen << 32 | req->ring->id << 8 |
+	       lite_request_slot(req);
+}
+
+/**
+ * lite_request_by_token - find a request that an open file has taken
+ * @file: the open file's
+ * @token: from the user
+ *
+ * Context: svc->lock is held.
+ * Return: the request, TAKEN, or NULL.
+ */
+struct lite_request *lite_request_by_token(struct lite_rpc_file *file,
+					   u64 token)
+{
+	struct lite_service *svc = file->svc;
+	struct lite_request *req;
+	struct lite_ring *ring;
+	u32 slot = token & 0xff;
+
+	lockdep_assert_held(&svc->lock);
+	ring = xa_load(&svc->rings, (u32)token >> 8);
+	if (!ring || slot >= LITE_RPC_DEPTH)
+		return NULL;
+	req = &ring->req[array_index_nospec(slot, LITE_RPC_DEPTH)];
+	if (req->state != LITE_REQ_TAKEN || req->file != file ||
+	    req->gen != token >> 32)
+		return NULL;
+	return req;
+}
+
+/**
+ * lite_ring_cancel - the caller of a request has given up
+ * @rp: the caller's
+ * @index: of the ring
+ * @slot: of the request
+ * @seq: of the call
+ *
+ * CANCEL and UNBIND are not ordered. The ring may be gone already, and its
+ * index reused, but no other call has @seq.
+ *
+ * Context: process.
+ * Return: enum lite_rpc_cancelled; -EPROTO: there is no such slot.
+ */
+int lite_ring_cancel(struct lite_rpc_peer *rp, u32 index, u32 slot, u64 seq)
+{
+	struct lite_service *svc = rp->svc;
+	struct lite_ring *ring;
+	struct lite_request *req;
+	int ret = LITE_RPC_REPLIED;
+
+	if (slot >= LITE_RPC_DEPTH)
+		return -EPROTO;
+	spin_lock(&svc->lock);
+	ring = xa_load(&rp->rings, index);
+	req = ring ? &ring->req[slot] : NULL;
+	if (req && req->seq == seq) {
+		if (req->state == LITE_REQ_QUEUED ||
+		    req->state == LITE_REQ_TAKEN) {
+			list_del(&req->list);
+			__lite_request_free(req);
+			ret = LITE_RPC_CANCELLED;
+		} else if (req->state == LITE_REQ_BUSY) {
+			req->cancelled = true;
+		}
+	}
+	spin_unlock(&svc->lock);
+	if (ret == LITE_RPC_CANCELLED)
+		lite_ring_put(ring);
+	return ret;
+}
+
+/**
+ * lite_ring_end - stop taking and answering requests of a ring
+ * @ring: the caller has a reference
+ * @down: the connection is ending; else the peer returns the ring, all its
+ *	requests must have been answered, and it leaves the peer's table
+ *
+ * Context: process, no lock held.
+ * Return: 0; -EPROTO: a request is unanswered, or the ring has ended already.
+ */
+int lite_ring_end(struct lite_ring *ring, bool down)
+{
+	struct lite_service *svc = ring->rp->svc;
+	struct lite_request *req;
+	int puts = 0, i;
+
+	spin_lock(&svc->lock);
+	for (i = 0; i < LITE_RPC_DEPTH && !down; i++) {
+		if (ring->gone || ring->req[i].state != LITE_REQ_FREE) {
+			spin_unlock(&svc->lock);
+			return -EPROTO;
+		}
+	}
+	ring->gone = true;
+	if (!down)
+		xa_erase(&ring->rp->rings, ring->index);
+	for (i = 0; i < LITE_RPC_DEPTH; i++) {
+		req = &ring->req[i];
+		/* The thread that has it BUSY checks @gone. */
+		if (req->state == LITE_REQ_FREE || req->state == LITE_REQ_BUSY)
+			continue;
+		list_del(&req->list);
+		__lite_request_free(req);
+		puts++;
+	}
+	spin_unlock(&svc->lock);
+	while (puts--)
+		lite_ring_put(ring);
+	return 0;
+}
+
+/* ---- requests come in ---------------------------------------------------- */
+
+/*
+ * The live function of a ring. If the function was registered anew with the
+ * same properties, the ring moves to it, so that restarting a server loses no
+ * request.
+ */
+static struct lite_func *lite_ring_func(struct lite_ring *ring,
+					struct lite_func **old)
+{
+	struct lite_service *svc = ring->rp->svc;
+	struct lite_func *func = ring->func;
+
+	if (likely(!func->dead))
+		return func;
+	func = xa_load(&svc->functions, ring->number);
+	if (!func || func->uid != ring->func->uid ||
+	    func->gid != ring->func->gid || func->mode != ring->func->mode ||
+	    strcmp(func->name, ring->func->name) ||
+	    func->max_request != ring->func->max_request ||
+	    func->max_reply != ring->func->max_reply ||
+	    func->ring_size != ring->func->ring_size)
+		return NULL;
+	*old = ring->func;
+	kref_get(&func->ref);
+	ring->func = func;
+	list_move(&ring->of_func, &func->rings);
+	return func;
+}
+
+static int lite_request_fill(struct lite_request *req, u32 unit,
+			     const struct lite_wire_rpc *h)
+{
+	struct lite_ring *ring = req->ring;
+	struct lite_rpc_peer *rp = ring->rp;
+	u32 length = le32_to_cpu(h->length);
+	u32 room = le32_to_cpu(h->room);
+	u32 body;
+
+	/* A slot in use: the peer has not waited for the answer. */
+	if (req->state != LITE_REQ_FREE || length > ring->func->max_request ||
+	    lite_request_list(req, unit, h))
+		return -EPROTO;
+	body = lite_rpc_body_bytes(length, room, req->list_bytes, req->n_request,
+				   req->n_reply);
+	if (lite_ring_record_check(lite_area_units(ring->area),
+				   ring->area->chunk_bytes / LITE_RING_UNIT,
+				   unit, sizeof(*h) + body))
+		return -EPROTO;
+	req->cancelled = false;
+	req->by_reference = false;
+	req->unit = unit;
+	req->seq = le64_to_cpu(h->seq);
+	req->length = length;
+	req->room = room;
+	req->reply = le64_to_cpu(h->reply);
+	req->flags = le32_to_cpu(h->flags);
+	req->uid = le32_to_cpu(h->uid);
+	req->gid = le32_to_cpu(h->gid);
+	if (rp->conn && !req->uid && rp->svc->mem->root_squash) {
+		req->uid = LITE_UID_NOBODY;
+		req->gid = LITE_UID_NOBODY;
+	}
+	return 0;
+}
+
+static int lite_ring_accept(struct lite_ring *ring, u32 unit,
+			    const struct lite_wire_rpc *h,
+			    struct lite_func **old, struct lite_request **now)
+{
+	struct lite_request *req = &ring->req[le16_to_cpu(h->slot)];
+	struct lite_func *func;
+	int err;
+
+	err = lite_request_fill(req, unit, h);
+	if (err)
+		return err;
+	if (ring->rp->conn && req->length && !req->n_request)
+		ib_dma_sync_single_for_cpu(ring->rp->svc->fab->dev,
+					   lite_area_dma(ring->area, unit) +
+						   sizeof(*h) + req->list_bytes,
+					   req->length, DMA_BIDIRECTIONAL);
+	kref_get(&ring->ref);
+	lite_stat_inc(ring->rp->svc->stats, LITE_STAT_REQUESTS);
+	lite_stat_inc(ring->rp->svc->stats, LITE_STAT_RPCS_SERVED);
+	func = lite_ring_func(ring, old);
+	if (func && func->handler)
+		*now = lite_kfunc_queue(func, req, true) ? req : NULL;
+	else if (func)
+		lite_func_queue(func, req, false);
+	else
+		lite_request_answer(req, LITE_RPC_REFUSED);
+	return 0;
+}
+
+/* Is the record the slot's latest request, delivered again, or its reply? */
+static bool lite_ring_repeated(const struct lite_ring *ring,
+			       const struct lite_wire_rpc *h)
+{
+	u16 slot = le16_to_cpu(h->slot);
+
+	return ring->rp->conn && ring->rp->svc->fab->quirks.repeats &&
+	       slot < LITE_RPC_DEPTH &&
+	       ring->req[array_index_nospec(slot, LITE_RPC_DEPTH)].seq ==
+		       le64_to_cpu(h->seq);
+}
+
+/**
+ * lite_ring_on_request - take in a request written into a local ring
+ * @rp: the client's
+ * @index: of the ring
+ * @unit: position of the record
+ *
+ * Context: receive handler; the calling thread for a node's calls to itself.
+ * Return: 0 or -EPROTO.
+ */
+int lite_ring_on_request(struct lite_rpc_peer *rp, u16 index, u16 unit)
+{
+	struct lite_service *svc = rp->svc;
+	struct lite_request *now = NULL;
+	struct lite_func *old = NULL;
+	struct lite_wire_rpc h;
+	struct lite_ring *ring;
+	int err = 0;
+
+	spin_lock(&svc->lock);
+	ring = xa_load(&rp->rings, index);
+	if (!ring || ring->gone) {
+		err = rp->down ? 0 : -EPROTO;
+		goto out;
+	}
+	if (unit >= lite_area_units(ring->area)) {
+		err = -EPROTO;
+		goto out;
+	}
+	if (rp->conn)
+		ib_dma_sync_single_for_cpu(svc->fab->dev,
+					   lite_area_dma(ring->area, unit),
+					   sizeof(h), DMA_BIDIRECTIONAL);
+	memcpy(&h, lite_area_at(ring->area, unit), sizeof(h));
+	if (lite_ring_repeated(ring, &h))
+		goto out;
+	err = lite_wire_rpc_check(&h, true);
+	if (!err)
+		err = lite_ring_accept(ring, unit, &h, &old, &now);
+out:
+	spin_unlock(&svc->lock);
+	if (old)
+		lite_func_put(old);
+	if (now)
+		lite_kfunc_now(now);
+	return err;
+}

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The services of a node: their life, and their part of the life of a
+ * connection.
+ *
+ * A connection comes and goes in these steps: conn_init, before the peer can know
+ * it; conn_down, when it is dying: nobody gets in any more, who waits comes out;
+ * conn_gone, after the fence: memory that the peer wrote is given back;
+ * conn_release, when nobody refers to it.
+ */
+#include <linux/mm.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+
+#include "service.h"
+
+static void lite_rpc_peer_init(struct lite_rpc_peer *rp,
+			       struct lite_service *svc,
+			       struct lite_conn *conn)
+{
+	rp->svc = svc;
+	rp->conn = conn;
+	lite_io_init_unwaited(&rp->io, NULL);
+	xa_init_flags(&rp->rings, XA_FLAGS_ALLOC);
+	INIT_LIST_HEAD(&rp->late);
+	INIT_WORK(&rp->late_work, lite_late_work);
+	spin_lock_init(&rp->lock);
+	rp->window = LITE_RPC_WINDOW;
+	lite_pool_init(&rp->users,
+		       LITE_RPC_WINDOW - LITE_RPC_WINDOW / LITE_SERVICE_RESERVE,
+		       0, 0);
+	INIT_LIST_HEAD(&rp->client_rings);
+	xa_init(&rp->by_index);
+	INIT_LIST_HEAD(&rp->lines);
+	INIT_WORK(&rp->cancel_work, lite_cancel_work);
+	spin_lock(&svc->peers_lock);
+	list_add(&rp->list, &svc->peers);
+	spin_unlock(&svc->peers_lock);
+}
+
+static void lite_rpc_peer_exit(struct lite_rpc_peer *rp)
+{
+	spin_lock(&rp->svc->peers_lock);
+	list_del(&rp->list);
+	spin_unlock(&rp->svc->peers_lock);
+	lite_pool_exit(&rp->users);
+	xa_destroy(&rp->rings);
+	xa_destroy(&rp->by_index);
+}
+
+static void lite_rings_down(struct lite_rpc_peer *rp)
+{
+	struct lite_service *svc = rp->svc;
+	struct lite_ring *ring;
+	unsigned long i;
+
+	spin_lock(&svc->lock);
+	rp->down = true;
+	spin_unlock(&svc->lock);
+	/* None is entered any more; they go by UNBIND, or below. */
+	for (i = 0;; i++) {
+		spin_lock(&svc->lock);
+		ring = xa_find(&rp->rings, &i, LITE_IMM_RING_MAX, XA_PRESENT);
+		if (ring)
+			kref_get(&ring->ref);
+		spin_unlock(&svc->lock);
+		if (!ring)
+			return;
+		lite_ring_end(ring, true);
+		lite_ring_put(ring);
+	}
+}
+
+static void lite_rings_gone(struct lite_rpc_peer *rp)
+{
+	struct lite_service *svc = rp->svc;
+	struct lite_ring *ring;
+	unsigned long i = 0;
+
+	for (;;) {
+		spin_lock(&svc->lock);
+		ring = xa_find(&rp->rings, &i, LITE_IMM_RING_MAX, XA_PRESENT);
+		if (ring)
+			xa_erase(&rp->rings, i);
+		spin_unlock(&svc->lock);
+		if (!ring)
+			return;
+		lite_ring_put(ring);
+	}
+}
+
+/* ---- connections --------------------------------------------------------- */
+
+/**
+ * lite_service_conn_init - be ready for calls on a connection
+ * @svc: node's
+ * @conn: not connected yet
+ *
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM; lite_service_conn_release() is still to come.
+ */
+int lite_service_conn_init(struct lite_service *svc, struct lite_conn *conn)
+{
+	struct lite_rpc_peer *rp = kzalloc(sizeof(*rp), GFP_KERNEL);
+
+	if (!rp)
+		return -ENOMEM;
+	lite_rpc_peer_init(rp, svc, conn);
+	conn->service = rp;
+	return 0;
+}
+
+/**
+ * lite_service_conn_release - the counterpart of lite_service_conn_init()
+ * @conn: nobody refers to it
+ *
+ * Context: process.
+ */
+void lite_service_conn_release(struct lite_conn *conn)
+{
+	struct lite_rpc_peer *rp = conn->service;
+
+	if (!rp)
+		return;
+	lite_rpc_peer_exit(rp);
+	conn->service = NULL;
+	kfree(rp);
+}
+
+/**
+ * lite_service_conn_down - a connection is dying
+ * @conn: which
+ *
+ * Context: may sleep; does not wait for operations.
+ */
+void lite_service_conn_down(struct lite_conn *conn)
+{
+	struct lite_rpc_peer *rp = conn->service;
+
+	if (!rp)
+		return;
+	lite_client_rings_down(rp);
+	lite_rings_down(rp);
+}
+
+/**
+ * lite_service_conn_gone - the peer is fenced
+ * @conn: which; down
+ *
+ * Context: may sleep.
+ */
+void lite_service_conn_gone(struct lite_conn *conn)
+{
+	struct lite_rpc_peer *rp = conn->service;
+
+	if (!rp)
+		return;
+	/* What it calls fails at once. */
+	cancel_work_sync(&rp->cancel_work);
+	lite_client_rings_gone(rp);
+	lite_rings_gone(rp);
+}
+
+static int lite_rpc_peer_deliver(struct lite_rpc_peer *rp, u32 imm)
+{
+	enum lite_imm_kind kind;
+	u16 ring, at;
+
+	lite_imm_ring_decode(imm, &kind, &ring, &at);
+	switch (kind) {
+	case LITE_IMM_RPC_REQUEST:
+		return lite_ring_on_request(rp, ring, at);
+	case LITE_IMM_RPC_REPLY:
+		return lite_client_ring_on_reply(rp, ring, at, false);
+	default:
+		return lite_client_ring_on_reply(rp, ring, at, true);
+	}
+}
+
+/**
+ * lite_service_recv - something was written into a ring, or a mirror
+ * @conn: by its peer
+ * @imm: says what and where; lite_imm_is_ring()
+ *
+ * Context: receive handler; does not sleep.
+ */
+void lite_service_recv(struct lite_conn *conn, u32 imm)
+{
+	struct lite_rpc_peer *rp = conn->service;
+
+	if (!conn->from.node || lite_rpc_peer_deliver(rp, imm)) {
+		pr_warn_ratelimited("lite: malformed record from node %u\n",
+				    conn->from.node);
+		lite_conn_kill(conn, -EPROTO);
+		return;
+	}
+	/* It calls when it has all its queue pairs, and only after ATTACH. */
+	if (READ_ONCE(conn->state) == LITE_CONN_UP)
+		lite_conn_ready(conn);
+}
+
+/**
+ * lite_rpc_peer_post - write a record, or nothing, and announce it
+ * @rp: to whom
+ * @area: where it is, and stays until the peer answers or is fenced
+ * @unit: where there
+ * @bytes: of it; 0: none
+ * @raddr: address at the peer
+ * @imm: announcement
+ * @nowait: do not wait for room in the send queue
+ *
+ * Context: may sleep, unless @nowait.
+ * Return: 0: posted, and what becomes of it is not told; -EHOSTDOWN, -EIO: it was
+ * not; -EAGAIN: there is no room.
+ */
+int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area,
+		       u32 unit, u32 bytes, u64 raddr, u32 imm, bool nowait)
+{
+	struct lite_conn *conn = rp->conn;
+	struct ib_sge sge;
+	struct lite_qp *qp;
+	int err;
+
+	if (!conn) {
+		/* Ring and mirror are one: it is there already. */
+		WARN_ON_ONCE(lite_rpc_peer_deliver(rp, imm));
+		return 0;
+	}
+	if (!lite_conn_tryget(conn))
+		return -EHOSTDOWN;
+	if (bytes) {
+		sge = (struct ib_sge){
+			.addr = lite_area_dma(area, unit),
+			.length = bytes,
+			.lkey = conn->fab->lkey,
+		};
+		ib_dma_sync_single_for_device(conn->fab->dev, sge.addr, bytes,
+					      DMA_BIDIRECTIONAL);
+	} else {
+		raddr = lite_conn_scratch(conn, &sge);
+	}
+	/* The first QP: it is the one with receives, and in order. */
+	qp = &conn->qp[0];
+	if (nowait)
+		err = lite_qp_rdma_nowait(qp, &rp->io,
+					  IB_WR_RDMA_WRITE_WITH_IMM, &sge, 1,
+					  raddr, imm);
+	else
+		err = lite_qp_rdma(qp, &rp->io, IB_WR_RDMA_WRITE_WITH_IMM, &sge,
+				   1, raddr, imm);
+	lite_conn_put_live(conn);
+	return err;
+}
+
+/* ---- the layer ----------------------------------------------------------- */
+
+static void lite_idle_work(struct work_struct *work)
+{
+	struct lite_service *svc = container_of(to_delayed_work(work),
+						struct lite_service, idle_work);
+	struct lite_rpc_peer *rp;
+
+	spin_lock(&svc->peers_lock);
+	list_for_each_entry(rp, &svc->peers, list)
+		lite_client_rings_idle(rp, false);
+	spin_unlock(&svc->peers_lock);
+	if (lite_pool_used(&svc->pools[LITE_POOL_RINGS]) &&
+	    !READ_ONCE(svc->stopping))
+		queue_delayed_work(svc->wq, &svc->idle_work,
+				   LITE_CLIENT_RING_IDLE / 2);
+}
+
+/* What there is for functions and calls, and for whom: limits.rst. */
+static void lite_service_pools(struct lite_service *svc)
+{
+	u64 ram = (u64)totalram_pages() * PAGE_SIZE;
+	const u64 limit[] = {
+		[LITE_POOL_FUNCTIONS] = LITE_FUNCTIONS_MAX,
+		[LITE_POOL_RINGS] = min_t(u64, LITE_RINGS_BYTES_MAX,
+					  ram / LITE_RINGS_SHARE),
+		[LITE_POOL_BULK] = ram / LITE_BULK_SHARE,
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(limit); i++)
+		lite_pool_init(&svc->pools[i], limit[i],
+			       limit[i] / LITE_SERVICE_RESERVE, 0);
+}
+
+/**
+ * lite_service_init - be ready for functions and calls
+ * @svc: to fill; zeroed
+ * @mem: node's
+ * @rpc: node's
+ *
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int lite_service_init(struct lite_service *svc, struct lite_memory *mem,
+		      struct lite_kcalls *rpc)
+{
+	svc->cl = mem->cl;
+	svc->mem = mem;
+	svc->fab = mem->fab;
+	svc->stats = mem->stats;
+	svc->pools = mem->fab->pools;
+	/* As ids of LMRs: not those of an earlier life. */
+	atomic64_set(&svc->cookies, ktime_get_real_ns() >> 14);
+	atomic64_set(&svc->seqs, get_random_u32());
+	spin_lock_init(&svc->lock);
+	xa_init_flags(&svc->functions, XA_FLAGS_ALLOC1);
+	xa_init_flags(&svc->rings, XA_FLAGS_ALLOC1);
+	INIT_LIST_HEAD(&svc->files);
+	INIT_LIST_HEAD(&svc->answers);
+	INIT_WORK(&svc->answer_work, lite_answer_work);
+	lite_service_pools(svc);
+	INIT_DELAYED_WORK(&svc->idle_work, lite_idle_work);
+	spin_lock_init(&svc->peers_lock);
+	INIT_LIST_HEAD(&svc->peers);
+	svc->wq = alloc_workqueue("lite-service", WQ_UNBOUND, 0);
+	if (!svc->wq)
+		return -ENOMEM;
+	svc->ring_wq = alloc_workqueue("lite-rings", WQ_UNBOUND, 0);
+	if (!svc->ring_wq)
+		goto err_wq;
+	svc->kwq = alloc_workqueue("lite-handlers", WQ_UNBOUND, 0);
+	if (!svc->kwq)
+		goto err_ring_wq;
+	svc->begin_wq = alloc_workqueue("lite-begin", WQ_UNBOUND, 0);
+	if (!svc->begin_wq)
+		goto err_kwq;
+	lite_rpc_peer_init(&svc->local, svc, NULL);
+	lite_ring_handlers(svc);
+	return 0;
+
+err_kwq:
+	destroy_workqueue(svc->kwq);
+err_ring_wq:
+	destroy_workqueue(svc->ring_wq);
+err_wq:
+	destroy_workqueue(svc->wq);
+	return -ENOMEM;
+}
+
+/**
+ * lite_service_stop - whoever waits for a call or a request comes out
+ * @svc: node's; nobody new comes to it
+ *
+ * Context: may sleep.
+ */
+void lite_service_stop(struct lite_service *svc)
+{
+	struct lite_recv_waiter *w, *tmp;
+	struct lite_rpc_file *file;
+
+	spin_lock(&svc->lock);
+	WRITE_ONCE(svc->stopping, true);
+	list_for_each_entry(file, &svc->files, list) {
+		list_for_each_entry_safe(w, tmp, &file->waiters, list) {
+			list_del(&w->list);
+			w->err = -ENODEV;
+			complete(&w->done);
+		}
+		lite_async_stop(file);
+		wake_up_all(&file->wait);
+	}
+	spin_unlock(&svc->lock);
+	lite_client_rings_down(&svc->local);
+}
+
+/**
+ * lite_service_shut - shut all files
+ * @svc: node's; nobody is active any more
+ *
+ * Context: may sleep.
+ */
+void lite_service_shut(struct lite_service *svc)
+{
+	struct lite_rpc_file *file;
+
+	for (;;) {
+		spin_lock(&svc->lock);
+		file = list_first_entry_or_null(&svc->files,
+						struct lite_rpc_file, list);
+		if (file)
+			kref_get(&file->ref);
+		spin_unlock(&svc->lock);
+		if (!file)
+			break;
+		lite_rpc_file_shut(file);
+		lite_rpc_file_put(file);
+	}
+}
+
+/**
+ * lite_service_exit - the counterpart of lite_service_init()
+ * @svc: node's; shut, nobody is connected, no handler is running
+ *
+ * Context: may sleep.
+ */
+void lite_service_exit(struct lite_service *svc)
+{
+	WRITE_ONCE(svc->stopping, true);
+	lite_client_rings_down(&svc->local);
+	lite_rings_down(&svc->local);
+	cancel_delayed_work_sync(&svc->idle_work);
+	/* What ends calls closes rings, the last call of each. */
+	flush_workqueue(svc->begin_wq);
+	flush_workqueue(svc->kwq);
+	flush_workqueue(svc->wq);
+	flush_workqueue(svc->ring_wq);
+	lite_client_rings_gone(&svc->local);
+	lite_rings_gone(&svc->local);
+	/* Those that were being closed; none is closed any more. */
+	destroy_workqueue(svc->ring_wq);
+	destroy_workqueue(svc->begin_wq);
+	destroy_workqueue(svc->kwq);
+	destroy_workqueue(svc->wq);
+	lite_rpc_peer_exit(&svc->local);
+	xa_destroy(&svc->functions);
+	xa_destroy(&svc->rings);
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Signs of life without messages.
+ *
+ * A message has to be posted, queue behind others, and be handled by threads:
+ * on a slow machine that takes time. So each kernel increments a counter in its
+ * slots, and a peer that has heard nothing for a while reads it. A counter that
+ * advances shows that the machine is reachable and its threads run. One that
+ * stands still shows nothing, even if it can be read: a device may answer for a
+ * machine that has crashed.
+ *
+ * What runs concurrently: the monitor, alone, asks; a poller handles the
+ * answer. The monitor sets @asking, and the handler clears it as its last
+ * access.
+ */
+#include "kcall.h"
+
+/* More often than peers are called dead by default. */
+#define LITE_BEAT_PERIOD (HZ / 2)
+
+static u64 *lite_beat_word(struct lite_slots *slots)
+{
+	return page_address(slots->page) + LITE_SLOTS_BEAT;
+}
+
+static void lite_beat_work(struct work_struct *work)
+{
+	struct lite_kcall_conn *rc = container_of(to_delayed_work(work),
+						struct lite_kcall_conn,
+						beat.work);
+	u64 *word = lite_beat_word(&rc->req_in);
+
+	WRITE_ONCE(*word, *word + 1);
+	ib_dma_sync_single_for_device(rc->conn->fab->dev,
+				      rc->req_in.dma + LITE_SLOTS_BEAT,
+				      sizeof(*word), DMA_BIDIRECTIONAL);
+	queue_delayed_work(rc->rpc->wq[LITE_LANE_SHORT], &rc->beat.work,
+			   LITE_BEAT_PERIOD);
+}
+
+void lite_beat_init(struct lite_kcall_conn *rc)
+{
+	rc->beat.changed = jiffies;
+	INIT_DELAYED_WORK(&rc->beat.work, lite_beat_work);
+}
+
+void lite_beat_start(struct lite_kcall_conn *rc)
+{
+	queue_delayed_work(rc->rpc->wq[LITE_LANE_SHORT], &rc->beat.work,
+			   LITE_BEAT_PERIOD);
+}
+
+/* Before the slots are freed. Also if the beat was never started. */
+void lite_beat_stop(struct lite_kcall_conn *rc)
+{
+	cancel_delayed_work_sync(&rc->beat.work);
+}
+
+static void lite_beat_end(struct lite_io *io)
+{
+	struct lite_kcall_conn *rc = container_of(io, struct lite_kcall_conn,
+						beat.io);
+	struct lite_beat *b = &rc->beat;
+	struct lite_conn *conn = rc->conn;
+	u64 count;
+
+	if (!io->status) {
+		ib_dma_sync_single_for_cpu(conn->fab->dev,
+					   rc->req_out.dma + LITE_SLOTS_BEAT,
+					   sizeof(count), DMA_BIDIRECTIONAL);
+		count = READ_ONCE(*lite_beat_word(&rc->req_out));
+		if (count != b->count) {
+			b->count = count;
+			WRITE_ONCE(b->changed, jiffies);
+		}
+	}
+	lite_cq_disarm_sleeper(b->qp->scq);
+	smp_store_release(&b->asking, false); /* with lite_beat_ask() */
+	lite_conn_put_live(conn);
+}
+
+/*
+ * Post a read of a peer's counter, unless one is in flight. The caller has a
+ * reference, and is the only one to ask. Process context; does not wait.
+ */
+void lite_beat_ask(struct lite_conn *conn)
+{
+	struct lite_kcall_conn *rc = conn->rpc;
+	struct lite_beat *b = &rc->beat;
+	struct ib_sge sge = {
+		.addr = rc->req_out.dma + LITE_SLOTS_BEAT,
+		.length = sizeof(u64),
+		.lkey = conn->fab->lkey,
+	};
+	int err;
+
+	/* With lite_beat_end(). */
+	if (smp_load_acquire(&b->asking) || !lite_conn_tryget(conn))
+		return;
+	b->qp = lite_conn_qp(conn, true);
+	b->asked = jiffies;
+	WRITE_ONCE(b->asking, true);
+	lite_io_init_unwaited(&b->io, lite_beat_end);
+	lite_cq_arm_sleeper(b->qp->scq);
+	err = lite_qp_rdma_nowait(b->qp, &b->io, IB_WR_RDMA_READ, &sge, 1,
+				  conn->requests + LITE_SLOTS_BEAT, 0);
+	WRITE_ONCE(b->full, err == -EAGAIN);
+	if (err)
+		cmpxchg(&b->io.status, 0, err);
+	lite_io_leave(&b->io);
+}
+
+/*
+ * Jiffies when a peer's threads were last known to run. While the read waits
+ * behind other operations of ours, or for a send slot, acknowledgements of
+ * those count.
+ */
+unsigned long lite_beat_heard(const struct lite_conn *conn)
+{
+	const struct lite_kcall_conn *rc = conn->rpc;
+	unsigned long changed = READ_ONCE(rc->beat.changed);
+	unsigned long acked = lite_conn_acked(conn);
+
+	if ((READ_ONCE(rc->beat.asking) || READ_ONCE(rc->beat.full)) &&
+	    time_after(acked, changed))
+		return acked;
+	return changed;
+}
+
+/*
+ * Is a read in flight, and since when, in jiffies, has the device not answered?
+ * Only for the caller of lite_beat_ask().
+ */
+bool lite_beat_unanswered(const struct lite_conn *conn, unsigned long *since)
+{
+	const struct lite_kcall_conn *rc = conn->rpc;
+	unsigned long acked = lite_conn_acked(conn);
+
+	*since = time_after(acked, rc->beat.asked) ? acked : rc->beat.asked;
+	return READ_ONCE(rc->beat.asking);
+}
+
+/* Do not count @by jiffies in which we could not look. */
+void lite_beat_excuse(struct lite_conn *conn, unsigned long by)
+{
+	struct lite_kcall_conn *rc = conn->rpc;
+	unsigned long now = jiffies;
+
+	rc->beat.asked = time_after(rc->beat.asked + by, now) ?
+				 now : rc->beat.asked + by;
+	WRITE_ONCE(rc->beat.changed,
+		   time_after(rc->beat.changed + by, now) ?
+			   now : rc->beat.changed + by);
+}

@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Making calls.
+ *
+ * Normal operation: take a slot of the call's lane, write the request, wait
+ * until the poller announces the reply, copy and check it, free the slot. A
+ * freed slot goes to the lane's first waiter, if there is one.
+ *
+ * Recovery: when the connection dies, lite_kcall_conn_down() completes all calls
+ * with -EHOSTDOWN. A caller that stops waiting leaves its slot ABANDONED, for
+ * the reply or the end of the connection to free.
+ *
+ * What runs concurrently: the poller (on_reply), callers, the end of the
+ * connection (conn_down) and late work. slot->state, under rc->lock, determines
+ * the owner of a slot: WAITING - the caller; REPLIED - the caller, which has
+ * been woken, or late work; ABANDONED - the poller or conn_down, which pass it
+ * to late work.
+ */
+#include <linux/slab.h>
+
+#include "kcall.h"
+#include "trace.h"
+
+/* A waiter for a slot: on its lane's list until @slot is set. */
+struct lite_slot_waiter {
+	struct list_head list;
+	struct lite_call_slot *slot; /* or ERR_PTR */
+	struct completion done;
+};
+
+static struct lite_call_slot *lite_call_slot_claim(struct lite_call_slot *s)
+{
+	lockdep_assert_held(&s->rc->lock);
+	s->state = LITE_SLOT_WAITING;
+	s->seq = atomic64_inc_return(&s->rc->rpc->seq);
+	s->error = 0;
+	reinit_completion(&s->done);
+	return s;
+}
+
+/* The waiter reads @slot under rc->lock, so @w exists until that is dropped. */
+static void lite_slot_waiter_end(struct lite_slot_waiter *w,
+				 struct lite_call_slot *s)
+{
+	list_del(&w->list);
+	w->slot = s;
+	complete(&w->done);
+}
+
+static void lite_call_slot_free(struct lite_call_slot *s)
+{
+	struct lite_kcall_conn *rc = s->rc;
+	struct lite_slot_waiter *w;
+
+	lite_stat_dec(rc->rpc->stats, LITE_STAT_CALLS_INFLIGHT);
+	spin_lock(&rc->lock);
+	s->state = LITE_SLOT_FREE;
+	w = list_first_entry_or_null(
+		&rc->waiters[lite_slot_lane(s - rc->call)],
+		struct lite_slot_waiter, list);
+	if (w)
+		lite_slot_waiter_end(w, lite_call_slot_claim(s));
+	spin_unlock(&rc->lock);
+}
+
+/* Copy the reply, so that the peer cannot change what has been checked. */
+static int lite_call_take_reply(struct lite_call_slot *s, void *reply, u32 max,
+				u32 *reply_len)
+{
+	struct lite_kcall_conn *rc = s->rc;
+	u32 n = s - rc->call;
+	const void *slot = lite_slot_data(&rc->rep_in, n);
+	struct lite_wire_msg msg;
+	u32 len;
+
+	ib_dma_sync_single_for_cpu(rc->conn->fab->dev,
+				   rc->rep_in.dma + lite_slot_offset(n),
+				   lite_slot_bytes(n), DMA_BIDIRECTIONAL);
+	memcpy(&msg, slot, sizeof(msg));
+	if (lite_wire_msg_check(&msg) || le16_to_cpu(msg.call) != s->call ||
+	    le64_to_cpu(msg.seq) != s->seq)
+		return -EBADMSG;
+	if (msg.error)
+		return lite_wire_error(le32_to_cpu(msg.error));
+	len = le32_to_cpu(msg.length);
+	if (len > max)
+		return -EBADMSG;
+	memcpy(reply, slot + sizeof(msg), len);
+	if (lite_wire_reply_check(s->call, reply, len))
+		return -EBADMSG;
+	*reply_len = len;
+	return 0;
+}
+
+static void lite_call_late_work(struct work_struct *work)
+{
+	struct lite_call_slot *s = container_of(work, struct lite_call_slot,
+						late_work);
+	void (*late)(void *ctx, struct lite_conn *conn, const void *reply);
+	struct lite_conn *conn = s->rc->conn;
+	void *ctx = s->late_ctx;
+	u32 max = lite_call_payload_max(s->call);
+	void *reply = NULL;
+	u32 len;
+
+	late = s->error ? NULL : s->late;
+	if (late) {
+		reply = kmalloc(max, GFP_KERNEL);
+		if (!reply)
+			/* The call's effect is undone by ending the session. */
+			lite_conn_kill(conn, -ENOMEM);
+		if (!reply || lite_call_take_reply(s, reply, max, &len))
+			late = NULL;
+	}
+	/* Free the slot first: @late may need one of the same lane. */
+	lite_call_slot_free(s);
+	if (late)
+		late(ctx, conn, reply);
+	kfree(reply);
+	lite_conn_put(conn);
+}
+
+/* The reply of a slot is here, or (@error) will never come. */
+static void lite_call_finish(struct lite_call_slot *s, int error)
+{
+	struct lite_kcall_conn *rc = s->rc;
+
+	lockdep_assert_held(&rc->lock);
+	switch (s->state) {
+	case LITE_SLOT_WAITING:
+		s->error = error;
+		s->state = LITE_SLOT_REPLIED;
+		complete(&s->done);
+		break;
+	case LITE_SLOT_ABANDONED:
+		/* REPLIED: late work owns it; a second finish does nothing. */
+		s->error = error;
+		s->state = LITE_SLOT_REPLIED;
+		lite_conn_get(rc->conn);
+		queue_work(rc->rpc->wq[LITE_LANE_CALLER], &s->late_work);
+		break;
+	default:
+		break;
+	}
+}
+
+/*
+ * Is this the reply to the present call? Soft-RoCE may announce the last one
+ * twice.
+ */
+static bool lite_call_answered(struct lite_call_slot *s)
+{
+	struct lite_kcall_conn *rc = s->rc;
+	u32 n = s - rc->call;
+	const struct lite_wire_msg *msg = lite_slot_data(&rc->rep_in, n);
+
+	if (!rc->conn->fab->quirks.repeats)
+		return true;
+	ib_dma_sync_single_for_cpu(rc->conn->fab->dev,
+				   rc->rep_in.dma + lite_slot_offset(n),
+				   sizeof(*msg), DMA_BIDIRECTIONAL);
+	return le64_to_cpu(msg->seq) == s->seq;
+}
+
+void lite_kcall_on_reply(struct lite_kcall_conn *rc, u32 slot)
+{
+	struct lite_call_slot *s = &rc->call[slot];
+
+	spin_lock(&rc->lock);
+	if (lite_call_answered(s))
+		lite_call_finish(s, 0);
+	spin_unlock(&rc->lock);
+}
+
+/* Fail all calls: the connection is dying. Process context. */
+void lite_kcall_conn_down(struct lite_conn *conn)
+{
+	struct lite_kcall_conn *rc = smp_load_acquire(&conn->rpc);
+	struct lite_slot_waiter *w, *next;
+	int i;
+
+	if (!rc)
+		return;
+	spin_lock(&rc->lock);
+	rc->dead = true;
+	for (i = 0; i < LITE_SLOT_COUNT; i++)
+		lite_call_finish(&rc->call[i], -EHOSTDOWN);
+	for (i = 0; i < LITE_LANES; i++)
+		list_for_each_entry_safe(w, next, &rc->waiters[i], list)
+			lite_slot_waiter_end(w, ERR_PTR(-EHOSTDOWN));
+	spin_unlock(&rc->lock);
+}
+
+void lite_kcall_slots_init(struct lite_kcall_conn *rc)
+{
+	int i;
+
+	for (i = 0; i < LITE_LANES; i++)
+		INIT_LIST_HEAD(&rc->waiters[i]);
+	for (i = 0; i < LITE_SLOT_COUNT; i++) {
+		rc->call[i].rc = rc;
+		init_completion(&rc->call[i].done);
+		INIT_WORK(&rc->call[i].late_work, lite_call_late_work);
+	}
+}
+
+/*
+ * NULL: no slot is free, and @w, if given, is queued; ERR_PTR: the connection
+ * is dead.
+ */
+static struct lite_call_slot *lite_call_slot_take(struct lite_kcall_conn *rc,
+						  enum lite_lane lane,
+						  struct lite_slot_waiter *w)
+{
+	u32 i = lite_lane_first[lane];
+	u32 end = lite_lane_first[lane + 1];
+	struct lite_call_slot *s = NULL;
+
+	spin_lock(&rc->lock);
+	if (rc->dead)
+		s = ERR_PTR(-EHOSTDOWN);
+	/* While there are waiters none is free. */
+	for (; !s && i < end; i++) {
+		if (rc->call[i].state == LITE_SLOT_FREE)
+			s = lite_call_slot_claim(&rc->call[i]);
+	}
+	if (!s && w)
+		list_add_tail(&w->list, &rc->waiters[lane]);
+	spin_unlock(&rc->lock);
+	return s;
+}
+
+static struct lite_call_slot *lite_call_slot_wait(struct lite_kcall_conn *rc,
+						  struct lite_slot_waiter *w,
+						  unsigned long timeout,
+						  bool killable)
+{
+	struct lite_call_slot *s;
+	long ret;
+
+	if (killable)
+		ret = wait_for_completion_killable_timeout(&w->done, timeout);
+	else
+		ret = wait_for_completion_timeout(&w->done, timeout);
+	spin_lock(&rc->lock);
+	s = w->slot;
+	if (!s)
+		list_del(&w->list);
+	spin_unlock(&rc->lock);
+	/* Take a slot that was granted at the last moment. */
+	if (s)
+		return s;
+	return ERR_PTR(ret < 0 ? -EINTR : -ETIMEDOUT);
+}
+
+static struct lite_call_slot *lite_call_slot_get(struct lite_kcall_conn *rc,
+						 const struct lite_call_desc *d,
+						 unsigned long timeout)
+{
+	enum lite_lane lane = lite_call_lane(d->call);
+	struct lite_slot_waiter w = {
+		.done = COMPLETION_INITIALIZER_ONSTACK(w.done),
+	};
+	struct lite_call_slot *s;
+
+	s = lite_call_slot_take(rc, lane, d->no_wait ? NULL : &w);
+	if (!s && d->no_wait)
+		s = ERR_PTR(-EAGAIN);
+	if (!s)
+		s = lite_call_slot_wait(rc, &w, d->slot_timeout ?: timeout,
+					d->slot_timeout == LITE_SLOT_SURELY ?
+						false :
+						d->killable || d->slot_timeout);
+	if (!IS_ERR(s))
+		lite_stat_inc(rc->rpc->stats, LITE_STAT_CALLS_INFLIGHT);
+	return s;
+}
+
+/*
+ * Stop waiting. True: the slot is abandoned. False: the reply has just come,
+ * and the caller takes it.
+ */
+static bool lite_call_abandon(struct lite_call_slot *s)
+{
+	struct lite_kcall_conn *rc = s->rc;
+	bool left = false;
+
+	spin_lock(&rc->lock);
+	if (s->state == LITE_SLOT_WAITING) {
+		s->state = LITE_SLOT_ABANDONED;
+		left = true;
+	}
+	spin_unlock(&rc->lock);
+	return left;
+}
+
+static int lite_call_send(struct lite_call_slot *s,
+			  struct lite_call_desc *d)
+{
+	struct lite_kcall_conn *rc = s->rc;
+	u32 slot = s - rc->call;
+	struct lite_wire_msg *msg = lite_slot_data(&rc->req_out, slot);
+
+	s->call = d->call;
+	s->late = d->late;
+	s->late_ctx = d->late_ctx;
+	memset(msg, 0, sizeof(*msg));
+	msg->magic = cpu_to_le32(LITE_WIRE_MAGIC);
+	msg->version = LITE_WIRE_VERSION;
+	msg->call = cpu_to_le16(d->call);
+	msg->length = cpu_to_le32(d->len);
+	msg->seq = cpu_to_le64(s->seq);
+	memcpy(msg + 1, d->req, d->len);
+	return lite_kcall_send(rc, &rc->req_out, slot, rc->conn->requests,
+			     LITE_IMM_REQUEST, &d->sent);
+}
+
+static unsigned long lite_call_timeout(const struct lite_kcall_conn *rc,
+				       const struct lite_call_desc *d)
+{
+	return d->timeout ?: rc->rpc->timeout;
+}
+
+/**
+ * lite_kcall_begin - send a request, without waiting for the reply
+ * @conn: caller holds a reference, until lite_kcall_end()
+ * @d: what to call; @d->req may go afterwards
+ *
+ * Context: may sleep; not in the poller.
+ * Return: 0: lite_kcall_end() must follow. Otherwise nothing was sent: as
+ * lite_kcall(); -EAGAIN: @d->no_wait, and there is no slot.
+ */
+int lite_kcall_begin(struct lite_conn *conn, struct lite_call_desc *d)
+{
+	struct lite_kcall_conn *rc = conn->rpc;
+	struct lite_call_slot *s;
+	int err;
+
+	d->sent = false;
+	if (WARN_ON_ONCE(d->len > lite_call_payload_max(d->call)))
+		return -EINVAL;
+	if (d->life && d->life != conn->from.incarnation)
+		return -ESTALE;
+	s = lite_call_slot_get(rc, d, lite_call_timeout(rc, d));
+	if (IS_ERR(s))
+		return PTR_ERR(s);
+	d->slot = s;
+	lite_stat_inc(rc->rpc->stats, LITE_STAT_CALLS);
+	err = lite_call_send(s, d);
+	if (err) {
+		/* The connection is dying; conn_down may have run before. */
+		lite_conn_kill(conn, err);
+		spin_lock(&rc->lock);
+		lite_call_finish(s, -EHOSTDOWN);
+		spin_unlock(&rc->lock);
+	}
+	return 0;
+}
+
+static int lite_call_await(struct lite_conn *conn, struct lite_call_desc *d)
+{
+	unsigned long timeout = lite_call_timeout(conn->rpc, d);
+	struct lite_call_slot *s = d->slot;
+	long ret;
+	int err;
+
+	if (d->killable)
+		ret = wait_for_completion_killable_timeout(&s->done, timeout);
+	else
+		ret = wait_for_completion_timeout(&s->done, timeout);
+	if (ret <= 0 && lite_call_abandon(s))
+		return ret < 0 ? -EINTR : -ETIMEDOUT;
+
+	err = s->error ?: lite_call_take_reply(s, d->reply, d->reply_max,
+					       &d->reply_len);
+	if (err == -EBADMSG) {
+		err = -EPROTO;
+		pr_warn_ratelimited("lite: malformed reply to call %u from node %u\n",
+				    d->call, conn->from.node);
+		lite_conn_kill(conn, -EPROTO);
+	}
+	lite_call_slot_free(s);
+	return err;
+}
+
+/* Wait for the reply of lite_kcall_begin(). Returns as lite_kcall(). */
+int lite_kcall_end(struct lite_conn *conn, struct lite_call_desc *d)
+{
+	int err = lite_call_await(conn, d);
+
+	trace_lite_call(conn->session, conn->from.node, d->call, err);
+	return err;
+}
+
+/**
+ * lite_kcall - call the kernel at the other end of a connection
+ * @conn: caller holds a reference
+ * @d: what to call
+ *
+ * Context: may sleep; not in the poller, and not in a leaf handler.
+ * Return: 0; the handler's errno; -EHOSTDOWN: the connection died; -ETIMEDOUT,
+ * -EINTR: the wait ended, and @d->late cleans up - if @d->sent, the call may or
+ * may not have been served; -EPROTO: a malformed reply, the connection is
+ * killed; -ESTALE: the peer is not in @d->life, nothing was sent.
+ */
+int lite_kcall(struct lite_conn *conn, struct lite_call_desc *d)
+{
+	int err = lite_kcall_begin(conn, d);
+
+	if (!err)
+		return lite_kcall_end(conn, d);
+	trace_lite_call(conn->session, conn->from.node, d->call, err);
+	return err;
+}
+
+/*
+ * Serve a call of this node to itself. May sleep. Returns the handler's result,
+ * -ENOMEM, or -EPROTO: the reply is too long.
+ */
+int lite_kcall_local(struct lite_kcalls *rpc, struct lite_call_desc *d)
+{
+	void *reply;
+	u32 len = 0;
+	int err;
+
+	d->sent = true;
+	reply = kzalloc(lite_call_payload_max(d->call), GFP_KERNEL);
+	if (!reply)
+		return -ENOMEM;
+	err = lite_kcall_dispatch(rpc, NULL, d->call, d->req, d->len, reply, &len);
+	if (!err && len > d->reply_max)
+		err = -EPROTO;
+	if (!err) {
+		memcpy(d->reply, reply, len);
+		d->reply_len = len;
+	}
+	kfree(reply);
+	return err;
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Serving calls.
+ *
+ * Normal operation: the poller sees a request announced and queues the slot's
+ * work item, which copies the request out of the peer's reach, checks it, runs
+ * the handler, and writes the reply into the caller's reply slot of the same
+ * number.
+ *
+ * What cannot run concurrently: two requests in one slot. The work item never
+ * runs twice at a time; a request announced before the reply was sent makes it
+ * run again. A peer that reuses a slot too early only loses its own request.
+ */
+#include <linux/slab.h>
+
+#include "kcall.h"
+#include "trace.h"
+
+/* May the peer make this call in the connection now? */
+static bool lite_kcall_allowed(const struct lite_conn *conn, u16 call)
+{
+	/* ATTACH comes first: all others rely on it. */
+	if (conn->passive && READ_ONCE(conn->state) == LITE_CONN_NEW &&
+	    call != LITE_CALL_ATTACH)
+		return false;
+	return lite_call_by(call) &
+	       (conn->from.node ? LITE_BY_MEMBER : LITE_BY_GUEST);
+}
+
+/**
+ * lite_kcall_dispatch - run the handler of a call
+ * @rpc: of the node
+ * @conn: caller's, or NULL: this node
+ * @call: enum lite_call, from a peer
+ * @req: payload, out of the peer's reach
+ * @len: its bytes
+ * @reply: lite_call_payload_max() zeroed bytes
+ * @reply_len: set to the bytes of the reply
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno; -EBADMSG: the caller violates the protocol.
+ */
+int lite_kcall_dispatch(struct lite_kcalls *rpc, struct lite_conn *conn, u16 call,
+		      const void *req, u32 len, void *reply, u32 *reply_len)
+{
+	int err = lite_wire_request_check(call, req, len);
+
+	if (err)
+		return err == -EPROTO ? -EBADMSG : err;
+	if (conn && !lite_kcall_allowed(conn, call))
+		return -EBADMSG;
+	if (call >= LITE_CALL_MAX || !rpc->handler[call].fn)
+		return -EOPNOTSUPP;
+	lite_stat_inc(rpc->stats, LITE_STAT_CALLS_SERVED);
+	err = rpc->handler[call].fn(rpc->handler[call].priv, conn, req, len,
+				    reply, reply_len);
+	/* The error must fit the wire format. */
+	if (err > 0 || err < -MAX_ERRNO)
+		err = -EIO;
+	return err;
+}
+
+static void lite_serve_protocol_error(struct lite_conn *conn, u16 call)
+{
+	pr_warn_ratelimited("lite: malformed call %u from node %u\n", call,
+			    conn->from.node);
+	lite_conn_kill(conn, -EPROTO);
+}
+
+static void lite_serve(struct lite_serve_slot *s, void *req)
+{
+	struct lite_kcall_conn *rc = s->rc;
+	struct lite_conn *conn = rc->conn;
+	u32 slot = s - rc->serve;
+	const void *in = lite_slot_data(&rc->req_in, slot);
+	struct lite_wire_msg *out = lite_slot_data(&rc->rep_out, slot);
+	struct lite_wire_msg msg;
+	u32 reply_len = 0;
+	bool sent;
+	u16 call;
+	u32 len;
+	int err;
+
+	ib_dma_sync_single_for_cpu(conn->fab->dev,
+				   rc->req_in.dma + lite_slot_offset(slot),
+				   lite_slot_bytes(slot), DMA_BIDIRECTIONAL);
+	memcpy(&msg, in, sizeof(msg));
+	call = le16_to_cpu(msg.call);
+	/* A call in the wrong lane could deadlock us. */
+	if (lite_wire_msg_check(&msg) || msg.error ||
+	    lite_call_lane(call) != lite_slot_lane(slot)) {
+		lite_serve_protocol_error(conn, call);
+		return;
+	}
+	if (le64_to_cpu(msg.seq) == s->seq) {
+		if (!conn->fab->quirks.repeats)
+			lite_serve_protocol_error(conn, call);
+		return;
+	}
+	s->seq = le64_to_cpu(msg.seq);
+	len = le32_to_cpu(msg.length);
+	memcpy(req, in + sizeof(msg), len);
+
+	memset(out, 0, lite_slot_bytes(slot));
+	err = lite_kcall_dispatch(rc->rpc, conn, call, req, len, out + 1,
+				&reply_len);
+	trace_lite_serve(conn->session, conn->from.node, call, err);
+	if (err == -EBADMSG) {
+		lite_serve_protocol_error(conn, call);
+		return;
+	}
+	out->magic = cpu_to_le32(LITE_WIRE_MAGIC);
+	out->version = LITE_WIRE_VERSION;
+	out->call = msg.call;
+	out->seq = msg.seq;
+	out->error = cpu_to_le32(-err);
+	out->length = cpu_to_le32(err ? 0 : reply_len);
+
+	/* Fails only if the connection dies. */
+	lite_kcall_send(rc, &rc->rep_out, slot, conn->replies, LITE_IMM_REPLY,
+		      &sent);
+}
+
+static void lite_serve_work(struct work_struct *work)
+{
+	struct lite_serve_slot *s = container_of(work, struct lite_serve_slot,
+						 work);
+	struct lite_conn *conn = s->rc->conn;
+	void *req = kmalloc(lite_slot_bytes(s - s->rc->serve), GFP_KERNEL);
+
+	if (req)
+		lite_serve(s, req);
+	else
+		/* The caller would wait in vain: end its session at once. */
+		lite_conn_kill(conn, -ENOMEM);
+	kfree(req);
+	lite_conn_put(conn);
+}
+
+void lite_kcall_on_request(struct lite_kcall_conn *rc, u32 slot)
+{
+	struct lite_serve_slot *s = &rc->serve[slot];
+
+	/*
+	 * The peer calls only after ATTACH, with all its queue pairs connected.
+	 */
+	if (READ_ONCE(rc->conn->state) == LITE_CONN_UP)
+		lite_conn_ready(rc->conn);
+	/* Dropped by the work item. */
+	lite_conn_get(rc->conn);
+	if (!queue_work(rc->rpc->wq[lite_slot_lane(slot)], &s->work))
+		lite_conn_put(rc->conn);
+}
+
+void lite_kcall_serve_init(struct lite_kcall_conn *rc)
+{
+	int i;
+
+	for (i = 0; i < LITE_SLOT_COUNT; i++) {
+		rc->serve[i].rc = rc;
+		INIT_WORK(&rc->serve[i].work, lite_serve_work);
+	}
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The rpc layer of a node, and the slots of a connection.
+ *
+ * Memory that a peer writes (req_in, rep_in) is freed with the last reference
+ * to the connection: after the fence.
+ */
+#include <linux/slab.h>
+
+#include "kcall.h"
+
+/**
+ * lite_kcall_init - prepare to make and to serve calls
+ * @rpc: to fill; zeroed
+ * @stats: of the node
+ * @timeout: jiffies, for calls that set none
+ *
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int lite_kcall_init(struct lite_kcalls *rpc, struct lite_stats __percpu *stats,
+		  unsigned long timeout)
+{
+	/*
+	 * One for each lane: handlers may wait for those of later lanes, here or on
+	 * other nodes, so no queue is full of waiters for its own items. Heartbeats
+	 * must not wait for a worker, nor, without memory to create one, for the
+	 * rescuer while others drain and zero memory.
+	 */
+	static const struct {
+		const char *name;
+		unsigned int flags;
+	} queues[LITE_LANES] = {
+		[LITE_LANE_AWAIT] = { "lite-first", WQ_UNBOUND },
+		[LITE_LANE_CALLER] = { "lite-calls", WQ_UNBOUND },
+		[LITE_LANE_ALLOC] = { "lite-allocs",
+				      WQ_UNBOUND | WQ_MEM_RECLAIM },
+		[LITE_LANE_REVOKE] = { "lite-revokes",
+				       WQ_UNBOUND | WQ_MEM_RECLAIM },
+		[LITE_LANE_WORK] = { "lite-work", WQ_UNBOUND },
+		[LITE_LANE_SHORT] = { "lite-short-calls",
+				      WQ_UNBOUND | WQ_MEM_RECLAIM },
+	};
+	int lane;
+
+	rpc->stats = stats;
+	rpc->timeout = timeout;
+	atomic64_set(&rpc->seq, 0);
+	for (lane = 0; lane < LITE_LANES; lane++) {
+		rpc->wq[lane] = alloc_workqueue(queues[lane].name,
+						queues[lane].flags, 0);
+		if (!rpc->wq[lane]) {
+			lite_kcall_exit(rpc);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* Wait for running handlers; all connections are dying. May sleep. */
+void lite_kcall_flush(struct lite_kcalls *rpc)
+{
+	int lane;
+
+	for (lane = 0; lane < LITE_LANES; lane++)
+		flush_workqueue(rpc->wq[lane]);
+}
+
+/*
+ * Undo lite_kcall_init(), also if it failed; all connections are gone. May sleep.
+ */
+void lite_kcall_exit(struct lite_kcalls *rpc)
+{
+	int lane;
+
+	for (lane = 0; lane < LITE_LANES; lane++) {
+		if (rpc->wq[lane])
+			destroy_workqueue(rpc->wq[lane]);
+	}
+}
+
+/* Set the handler of a call; @rpc is not serving yet. */
+void lite_kcall_handle(struct lite_kcalls *rpc, enum lite_call call, lite_handler fn,
+		     void *priv)
+{
+	rpc->handler[call].fn = fn;
+	rpc->handler[call].priv = priv;
+}
+
+static int lite_slots_init(struct lite_conn *conn, struct lite_slots *slots)
+{
+	slots->since = lite_dma_since(conn->fab);
+	slots->page = alloc_pages(GFP_KERNEL | __GFP_ZERO,
+				  get_order(LITE_SLOTS_BYTES));
+	if (!slots->page)
+		return -ENOMEM;
+	if (lite_dma_map_page(conn->fab, slots->page, LITE_SLOTS_BYTES,
+			      &slots->dma)) {
+		__free_pages(slots->page, get_order(LITE_SLOTS_BYTES));
+		slots->page = NULL;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void lite_slots_exit(struct lite_conn *conn, struct lite_slots *slots)
+{
+	if (!slots->page)
+		return;
+	if (lite_dma_unmap_page(conn->fab, slots->dma, LITE_SLOTS_BYTES,
+				slots->since))
+		__free_pages(slots->page, get_order(LITE_SLOTS_BYTES));
+	slots->page = NULL;
+}
+
+/*
+ * Make the slots of a connection, before it connects. May sleep. Returns 0 or
+ * -ENOMEM; lite_kcall_conn_release() frees what was made.
+ */
+int lite_kcall_conn_init(struct lite_kcalls *rpc, struct lite_conn *conn)
+{
+	struct lite_kcall_conn *rc = kzalloc(sizeof(*rc), GFP_KERNEL);
+	int err;
+
+	if (!rc)
+		return -ENOMEM;
+	rc->rpc = rpc;
+	rc->conn = conn;
+	spin_lock_init(&rc->lock);
+	lite_kcall_slots_init(rc);
+	lite_kcall_serve_init(rc);
+	lite_beat_init(rc);
+	/* conn_down may come meanwhile. */
+	smp_store_release(&conn->rpc, rc);
+	err = lite_slots_init(conn, &rc->req_in) ?:
+	      lite_slots_init(conn, &rc->rep_in) ?:
+	      lite_slots_init(conn, &rc->req_out) ?:
+	      lite_slots_init(conn, &rc->rep_out);
+	if (err)
+		return err;
+	conn->slots_in.requests = rc->req_in.dma;
+	conn->slots_in.replies = rc->rep_in.dma;
+	lite_beat_start(rc);
+	return 0;
+}
+
+/* Free the slots of a connection: fenced, without references. */
+void lite_kcall_conn_release(struct lite_conn *conn)
+{
+	struct lite_kcall_conn *rc = conn->rpc;
+
+	lite_beat_stop(rc);
+	lite_slots_exit(conn, &rc->req_in);
+	lite_slots_exit(conn, &rc->rep_in);
+	lite_slots_exit(conn, &rc->req_out);
+	lite_slots_exit(conn, &rc->rep_out);
+	conn->rpc = NULL;
+	kfree(rc);
+}
+
+/*
+ * The peer has written a message, announced by @imm. In the poller; does not
+ * sleep.
+ */
+void lite_kcall_recv(struct lite_conn *conn, u32 imm)
+{
+	struct lite_kcall_conn *rc = conn->rpc;
+	enum lite_imm_kind kind;
+	u16 slot;
+
+	if (lite_imm_decode(imm, &kind, &slot) || slot >= LITE_SLOT_COUNT) {
+		pr_warn_ratelimited("lite: malformed immediate from node %u\n",
+				    conn->from.node);
+		lite_conn_kill(conn, -EPROTO);
+		return;
+	}
+	if (kind == LITE_IMM_REQUEST)
+		lite_kcall_on_request(rc, slot);
+	else
+		lite_kcall_on_reply(rc, slot);
+}
+
+/**
+ * lite_kcall_send - write the message in a slot to the peer, and announce it
+ * @rc: of the connection
+ * @from: req_out or rep_out
+ * @slot: number
+ * @raddr: address of the peer's slots of that kind
+ * @kind: request or reply
+ * @sent: set to whether the peer may have got it, also on failure
+ *
+ * Context: may sleep.
+ * Return: 0 when it is in the peer's memory, or a negative errno.
+ */
+int lite_kcall_send(struct lite_kcall_conn *rc, struct lite_slots *from, u32 slot,
+		  u64 raddr, enum lite_imm_kind kind, bool *sent)
+{
+	struct lite_conn *conn = rc->conn;
+	struct lite_wire_msg *msg = lite_slot_data(from, slot);
+	struct ib_sge sge = {
+		.addr = from->dma + lite_slot_offset(slot),
+		.length = sizeof(*msg) + le32_to_cpu(msg->length),
+		.lkey = conn->fab->lkey,
+	};
+	unsigned long begun = jiffies;
+	struct lite_io io;
+	int err;
+
+	*sent = false;
+	if (!lite_conn_tryget(conn))
+		return -EHOSTDOWN;
+	ib_dma_sync_single_for_device(conn->fab->dev, sge.addr, sge.length,
+				      DMA_BIDIRECTIONAL);
+	lite_io_init(&io);
+	err = lite_conn_send(conn,
+			     kind == LITE_IMM_REQUEST ? slot :
+							LITE_SLOT_COUNT + slot,
+			     &io, &sge, raddr + lite_slot_offset(slot),
+			     lite_imm_encode(kind, slot));
+	*sent = !err;
+	lite_io_wait(&io, &conn->qp[0]);
+	err = err ?: io.status;
+	if (!err && kind == LITE_IMM_REQUEST)
+		lite_conn_asked(conn, begun);
+	lite_conn_put_live(conn);
+	return err;
+}

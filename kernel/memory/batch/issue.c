@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Small operations that nobody waits for.
+ *
+ * Normal operation: what is easy - a page at most, in one other node's memory,
+ * the caller's buffer present, the handle good, room in a send queue - is posted,
+ * and that is all the caller does. The thread that handles the completion, mostly
+ * the poller, takes what was read out of the page that the device wrote, leaves
+ * the LMR, and tells the caller. So for an operation that is over nothing is held,
+ * though its owner may take as long as it likes to hear of it. Everything else the
+ * caller has to do in the other way, and wait (transfer.c, atomic.c). Who wants many
+ * posted together has vectors (vector.c).
+ *
+ * Recovery: an operation that was posted and fails is not tried again here.
+ * Nobody polls the queue, so the poller is told to (lite_cq_arm_sleeper()); nobody
+ * times it out, so a work item looks whether the longest in flight has taken too
+ * long, and then ends its connection, which ends it.
+ *
+ * The pages are not those of the bounce pools, for which others wait: there are
+ * as many as have been in flight, up to a limit. The work item gives them back.
+ *
+ * The caller keeps the node active until the end; the LMR and the connection
+ * are held from here. So stopping the node, a REVOKE and the end of the
+ * connection wait for all in flight, and that is bounded by the time-outs.
+ */
+#include <linux/slab.h>
+
+#include "memory/handle/ctx.h"
+#include "memory/io/transfer.h"
+#include "memory/memory.h"
+#include "wait.h"
+
+#define LITE_ISSUE_PAGES 256
+
+/* ---- pages --------------------------------------------------------------- */
+
+/* Not to be waited for: a REVOKE may wait for the caller. */
+static struct lite_bounce *lite_issue_page_new(struct lite_fabric *fab)
+{
+	struct lite_bounce *b = kmalloc(sizeof(*b), GFP_NOWAIT | __GFP_NOWARN);
+	u32 since = lite_dma_since(fab);
+	struct page *page = alloc_page(GFP_NOWAIT | __GFP_NOWARN);
+
+	if (!b || !page ||
+	    lite_dma_map_page(fab, page, LITE_BOUNCE_SIZE, &b->dma)) {
+		if (page)
+			__free_page(page);
+		kfree(b);
+		return NULL;
+	}
+	b->data = page_address(page);
+	b->since = since;
+	return b;
+}
+
+static void lite_issue_page_free(struct lite_fabric *fab, struct lite_bounce *b)
+{
+	if (lite_dma_unmap_page(fab, b->dma, LITE_BOUNCE_SIZE, b->since))
+		free_page((unsigned long)b->data);
+	kfree(b);
+}
+
+static struct lite_bounce *lite_issue_page_get(struct lite_memory *mem)
+{
+	struct lite_issues *is = &mem->issues;
+	struct lite_bounce *b;
+	bool more = false;
+
+	spin_lock(&is->lock);
+	b = list_first_entry_or_null(&is->pages, struct lite_bounce, list);
+	if (b) {
+		list_del(&b->list);
+	} else if (is->n_pages < LITE_ISSUE_PAGES) {
+		is->n_pages++;
+		more = true;
+	}
+	spin_unlock(&is->lock);
+	if (!more)
+		return b;
+	b = lite_issue_page_new(mem->fab);
+	if (!b) {
+		spin_lock(&is->lock);
+		is->n_pages--;
+		spin_unlock(&is->lock);
+	}
+	return b;
+}
+
+static void lite_issue_page_put(struct lite_memory *mem, struct lite_bounce *b)
+{
+	spin_lock(&mem->issues.lock);
+	list_add(&b->list, &mem->issues.pages);
+	spin_unlock(&mem->issues.lock);
+}
+
+/* The device may be at it yet, if it could not be fenced. */
+static void lite_issue_page_failed(struct lite_memory *mem,
+				   struct lite_bounce *b)
+{
+	if (likely(b->since == lite_dma_since(mem->fab))) {
+		lite_issue_page_put(mem, b);
+		return;
+	}
+	spin_lock(&mem->issues.lock);
+	mem->issues.n_pages--;
+	spin_unlock(&mem->issues.lock);
+	lite_issue_page_free(mem->fab, b);
+}
+
+static void lite_issue_pages_free(struct lite_memory *mem,
+				  struct list_head *pages)
+{
+	struct lite_bounce *b, *next;
+
+	list_for_each_entry_safe(b, next, pages, list)
+		lite_issue_page_free(mem->fab, b);
+}
+
+/* ---- in flight ----------------------------------------------------------- */
+
+static void lite_issues_watch_in(struct lite_memory *mem, unsigned long delay)
+{
+	struct lite_issues *is = &mem->issues;
+
+	lockdep_assert_held(&is->lock);
+	if (queue_delayed_work(mem->wq, &is->watch, delay))
+		is->due = jiffies + delay;
+}
+
+/* Before it is posted. */
+static void lite_issue_list(struct lite_issue *i)
+{
+	struct lite_memory *mem = i->mem;
+	struct lite_issues *is = &mem->issues;
+	bool was_empty;
+
+	i->since = jiffies;
+	lite_stat_inc(mem->stats, LITE_STAT_OPS_INFLIGHT);
+	spin_lock(&is->lock);
+	was_empty = list_empty(&is->flight);
+	list_add_tail(&i->list, &is->flight);
+	/* Unless it is waiting already: then it will look at this one, too. */
+	if (was_empty)
+		lite_issues_watch_in(mem, mem->fab->op_timeout);
+	spin_unlock(&is->lock);
+	lite_cq_arm_sleeper(i->qp->scq);
+}
+
+static void lite_issue_unlist(struct lite_issue *i)
+{
+	struct lite_memory *mem = i->mem;
+
+	lite_cq_disarm_sleeper(i->qp->scq);
+	spin_lock(&mem->issues.lock);
+	list_del(&i->list);
+	spin_unlock(&mem->issues.lock);
+	lite_stat_dec(mem->stats, LITE_STAT_OPS_INFLIGHT);
+}
+
+/* End what takes too long; give back the pages that nobody needs. */
+static void lite_issues_watch(struct work_struct *work)
+{
+	struct lite_issues *is = container_of(to_delayed_work(work),
+					      struct lite_issues, watch);
+	struct lite_memory *mem = container_of(is, struct lite_memory, issues);
+	unsigned long timeout = mem->fab->op_timeout, now = jiffies;
+	unsigned long part = timeout / LITE_TIMEOUT_PARTS + 1;
+	unsigned long next = timeout, since;
+	struct lite_issue *i;
+	struct lite_bounce *b;
+	LIST_HEAD(idle);
+
+	spin_lock(&is->lock);
+	/* If we are late, all else may be: this machine was away. Soon, then. */
+	is->excused = !is->excused && time_after(now, is->due + part);
+	if (is->excused) {
+		lite_issues_watch_in(mem, part);
+		goto unlock;
+	}
+	list_for_each_entry(i, &is->flight, list) {
+		/* As long as its queue pair gets on, it is slow, not stuck. */
+		since = READ_ONCE(i->qp->acked);
+		if (time_before(since, i->since))
+			since = i->since;
+		if (time_before(now, since + timeout)) {
+			next = min(next, since + timeout - now);
+			continue;
+		}
+		/* It is held live as long as it is on the list. */
+		cmpxchg(&i->io.status, 0, -ETIMEDOUT);
+		lite_conn_end(i->qp->conn, LITE_END_OP_TIMEOUT,
+			      jiffies_to_msecs(now - i->since), -ETIMEDOUT);
+	}
+	if (list_empty(&is->flight)) {
+		list_for_each_entry(b, &is->pages, list)
+			is->n_pages--;
+		list_splice_init(&is->pages, &idle);
+	} else {
+		lite_issues_watch_in(mem, next);
+	}
+unlock:
+	spin_unlock(&is->lock);
+	lite_issue_pages_free(mem, &idle);
+}
+
+/**
+ * lite_issues_init - be ready for operations
+ * @mem: node's
+ */
+void lite_issues_init(struct lite_memory *mem)
+{
+	struct lite_issues *is = &mem->issues;
+
+	spin_lock_init(&is->lock);
+	INIT_LIST_HEAD(&is->flight);
+	INIT_LIST_HEAD(&is->pages);
+	INIT_DELAYED_WORK(&is->watch, lite_issues_watch);
+}
+
+/**
+ * lite_issues_exit - the counterpart of lite_issues_init()
+ * @mem: node's; nothing is in flight
+ *
+ * Context: may sleep.
+ */
+void lite_issues_exit(struct lite_memory *mem)
+{
+	cancel_delayed_work_sync(&mem->issues.watch);
+	lite_issue_pages_free(mem, &mem->issues.pages);
+}
+
+/* ---- the end ------------------------------------------------------------- */
+
+static void lite_issue_count(const struct lite_issue *i, int err)
+{
+	lite_op_count(i->mem, i->opcode, i->lh, i->offset, i->length, err);
+}
+
+/* The device is done with it. It is gone afterwards, and maybe the node with it. */
+static void lite_issue_end(struct lite_io *io)
+{
+	struct lite_issue *i = container_of(io, struct lite_issue, io);
+	int err = io->status;
+
+	lite_issue_unlist(i);
+	lite_conn_put_live(i->qp->conn);
+	lite_io_result(i->m, err);
+	ib_dma_sync_single_for_cpu(i->mem->fab->dev, i->page->dma, i->length,
+				   DMA_BIDIRECTIONAL);
+	if (!err && i->opcode != LITE_OP_WRITE)
+		memcpy(i->data, i->page->data, i->length);
+	if (unlikely(err))
+		lite_issue_page_failed(i->mem, i->page);
+	else
+		lite_issue_page_put(i->mem, i->page);
+	lite_access_exit(i->m);
+	lite_issue_count(i, err);
+	i->end(i, err);
+}
+
+/* ---- posting ------------------------------------------------------------- */
+
+static int lite_issue_post_to(struct lite_issue *i, struct lite_qp *qp,
+			      const struct lite_op *op, u64 raddr)
+{
+	struct ib_sge sge = {
+		.addr = i->page->dma,
+		.length = i->length,
+		.lkey = i->mem->fab->lkey,
+	};
+	enum ib_wr_opcode wr = lite_op_wr(i->opcode);
+	int err;
+
+	i->qp = qp;
+	lite_issue_list(i);
+	if (lite_op_is_transfer(i->opcode))
+		err = lite_qp_rdma_nowait(qp, &i->io, wr, &sge, 1, raddr, 0);
+	else
+		err = lite_qp_atomic_nowait(qp, &i->io, wr, &sge, raddr,
+					    op->operand, op->swap);
+	if (err == -EAGAIN)
+		lite_issue_unlist(i);
+	return err;
+}
+
+/*
+ * Post it on a queue pair that has room. True: lite_issue_end() is called when it
+ * is over, or has been.
+ */
+static bool lite_issue_post(struct lite_issue *i, const struct lite_op *op,
+			    const struct lite_extent *e)
+{
+	struct lite_conn *conn = lite_access_conn(i->m, e->share);
+	u8 cpu = raw_smp_processor_id(), n, k;
+	struct lite_qp *qp;
+	int err = -EAGAIN;
+
+	if (IS_ERR(conn))
+		return false;
+	n = lite_conn_qps(conn, i->opcode != LITE_OP_WRITE, &qp);
+	/* It would have to be confirmed, by an operation behind it. */
+	if (i->opcode == LITE_OP_READ && i->length > conn->read_trusted)
+		n = 0;
+	lite_io_init_unwaited(&i->io, lite_issue_end);
+	ib_dma_sync_single_for_device(i->mem->fab->dev, i->page->dma, i->length,
+				      DMA_BIDIRECTIONAL);
+	for (k = 0; k < n && err == -EAGAIN; k++)
+		err = lite_issue_post_to(i, &qp[(cpu + k) % n], op,
+					 e->addr + (i->offset - e->start));
+	if (err == -EAGAIN) {
+		lite_conn_put_live(conn);
+		return false;
+	}
+	/* If the device has refused it, @io has the error. */
+	lite_io_leave(&i->io);
+	return true;
+}
+
+/* ---- the beginning ------------------------------------------------------- */
+
+/* Memory of this node. Atomic operations on it go through the device, too. */
+static enum lite_issued lite_issue_local(struct lite_issue *i,
+					 const struct lite_extent *e,
+					 const struct lite_buf *buf)
+{
+	u64 in = i->offset - e->start;
+	size_t n = i->length, done = 0;
+	void *mem;
+
+	if (!lite_op_is_transfer(i->opcode))
+		return LITE_ISSUED_NOT;
+	mem = lite_mapping_address(i->m, e, in, &n);
+	if (mem && n == i->length)
+		done = lite_buf_copy_nofault(buf, 0, mem, n,
+					     i->opcode == LITE_OP_WRITE);
+	if (done < i->length)
+		return LITE_ISSUED_NOT;
+	lite_issue_count(i, 0);
+	return LITE_ISSUED_DONE;
+}
+
+static enum lite_issued lite_issue_submit(struct lite_issue *i,
+				      const struct lite_op *op)
+{
+	const struct lite_extent *e = lite_extent_at(i->m, i->offset);
+	struct lite_buf buf = { .user = true, .u = op->buf };
+
+	if (i->length > e->length - (i->offset - e->start))
+		return LITE_ISSUED_NOT;
+	if (i->m->share[e->share].local)
+		return lite_issue_local(i, e, &buf);
+	if (i->length > LITE_CAREFUL_BYTES && lite_mapping_is_careful(i->m))
+		return LITE_ISSUED_NOT;
+	i->page = lite_issue_page_get(i->mem);
+	if (!i->page)
+		return LITE_ISSUED_NOT;
+	if (i->opcode == LITE_OP_WRITE &&
+	    lite_buf_copy_nofault(&buf, 0, i->page->data, i->length, true) <
+		    i->length) {
+		lite_issue_page_put(i->mem, i->page);
+		return LITE_ISSUED_NOT;
+	}
+	if (lite_issue_post(i, op, e))
+		return LITE_ISSUED;
+	lite_issue_page_put(i->mem, i->page);
+	return LITE_ISSUED_NOT;
+}
+
+/**
+ * lite_issue_may - is an operation one that lite_issue() may begin?
+ * @op: as it came from the user
+ *
+ * Return: false: whatever is wrong with it, or in the way, let others find out.
+ */
+bool lite_issue_may(const struct lite_op *op)
+{
+	u32 right = lite_op_right(op->opcode);
+
+	if (op->size != sizeof(*op) || op->flags || op->priority ||
+	    op->reserved0 || op->reserved1 || !right)
+		return false;
+	if (right == LITE_RIGHT_ATOMIC)
+		return !lite_atomic_check(op->offset, op->length, U64_MAX);
+	return op->length && op->length <= LITE_ISSUE_BYTES;
+}
+
+/**
+ * lite_issue - begin a small operation
+ * @i: its @end and @data are set
+ * @ctx: whose handle; stays until the end
+ * @op: lite_issue_may() it
+ *
+ * The caller is active on the node, and stays so until the end.
+ *
+ * Context: process; does not sleep.
+ * Return: LITE_ISSUED: @i may be over, and gone, already; LITE_ISSUED_DONE: well;
+ * LITE_ISSUED_NOT: nothing was done that counts.
+ */
+enum lite_issued lite_issue(struct lite_issue *i, struct lite_ctx *ctx,
+			    const struct lite_op *op)
+{
+	const struct lite_access a = {
+		.ctx = ctx,
+		.lh = op->lh,
+		.right = lite_op_right(op->opcode),
+	};
+	const struct lite_mapping *stale;
+	struct lite_mapping *m;
+	enum lite_issued ret;
+
+	i->mem = ctx->mem;
+	i->opcode = op->opcode;
+	i->length = op->length;
+	i->lh = op->lh;
+	i->offset = op->offset;
+	if (a.right == LITE_RIGHT_ATOMIC && !i->mem->fab->atomics)
+		return LITE_ISSUED_NOT;
+	m = lite_tryenter_range(&a, i->offset, i->length, &stale);
+	if (IS_ERR(m))
+		return LITE_ISSUED_NOT;
+	i->m = m;
+	ret = lite_issue_submit(i, op);
+	/* Else the end leaves, or has left. */
+	if (ret != LITE_ISSUED)
+		lite_access_exit(m);
+	return ret;
+}

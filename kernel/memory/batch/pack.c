@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Small reads and writes, many in a message, as their caller's node sees them.
+ *
+ * Normal operation: a work request costs Soft-RoCE thousands of instructions at
+ * either end, whatever it moves; a message is two of them. So where reads and
+ * writes of few bytes go to one node together, they go in calls of its kernel
+ * (OP_PACK), as memory operations do (memop.c): it works through mappings of its
+ * own (pack_serve.c), and those who are entered here stay so until it has
+ * answered. They are not done in order, nor are they when they are posted.
+ *
+ * When the node has not mapped an LMR, it is asked to, in the background, and
+ * the operations are posted as others are; so they are when no call can be sent
+ * soon, and whenever else a message has been refused. For that all of them may
+ * be done again, for to do a read or a write twice is to do it once.
+ *
+ * Recovery: that holds only when the first time is over before the second
+ * begins. A message that was not answered in time ends the session, as an operation
+ * does. What the node has not begun by then it does not begin any more; what it has
+ * is over before the next session begins there (lite_memop_execs_conn_down()). But we may
+ * use that a little earlier; so the node is asked to PREPARE, which waits for that
+ * (lite_pack_settle()), by those who do all of them again, and otherwise they say that
+ * it is not known.
+ */
+#include <linux/slab.h>
+
+#include "memory/memory.h"
+
+/* For a slot of a call; by then they might have been posted. */
+#define LITE_PACK_SLOT_TIME max(HZ / 50, 1)
+/* An LMR that a node could not work on is left alone for so long. */
+#define LITE_PACK_PAUSE max(HZ / 4, 1)
+
+/* What is said to PREPARE an LMR. */
+static void lite_prepare_fill(struct lite_wire_op *op,
+			      const struct lite_mapping *m)
+{
+	memset(op, 0, sizeof(*op));
+	lite_range_fill(&op->range, m, 0);
+	op->length = cpu_to_le64(1);
+}
+
+/* ---- having it mapped ---------------------------------------------------- */
+
+/* The node can work on an LMR now. */
+static void lite_pack_resume(struct lite_memory *mem,
+			     const struct lite_wire_range *range)
+{
+	struct lite_mapping *m;
+
+	/* Mappings are freed a grace period after they have left the table. */
+	rcu_read_lock();
+	m = xa_load(&mem->mappings, lite_mapping_key(le32_to_cpu(range->home),
+						     le64_to_cpu(range->id)));
+	if (m)
+		WRITE_ONCE(m->pack_after, jiffies);
+	rcu_read_unlock();
+}
+
+static void lite_pack_prepare_work(struct work_struct *work)
+{
+	struct lite_packs *packs = container_of(work, struct lite_packs,
+						prepare);
+	struct lite_memory *mem = container_of(packs, struct lite_memory,
+					       packs);
+	struct lite_call_desc d = {
+		.call = LITE_CALL_OP_PREPARE,
+		.req = &packs->op,
+		.len = sizeof(packs->op),
+		.timeout = mem->fab->op_timeout,
+		.slot_timeout = LITE_PACK_SLOT_TIME,
+	};
+
+	if (!lite_cluster_call(mem->cl, packs->node, &d))
+		lite_pack_resume(mem, &packs->op.range);
+	clear_bit_unlock(0, &packs->busy);
+}
+
+/* One at a time: who comes too late will come again. */
+static void lite_pack_prepare(struct lite_pack *p, struct lite_mapping *m)
+{
+	struct lite_packs *packs = &p->mem->packs;
+
+	if (test_and_set_bit_lock(0, &packs->busy))
+		return;
+	packs->node = p->conn->from.node;
+	lite_prepare_fill(&packs->op, m);
+	queue_work(p->mem->wq, &packs->prepare);
+}
+
+/**
+ * lite_packs_init - be ready for messages
+ * @mem: node's
+ */
+void lite_packs_init(struct lite_memory *mem)
+{
+	INIT_WORK(&mem->packs.prepare, lite_pack_prepare_work);
+}
+
+/**
+ * lite_packs_exit - the counterpart of lite_packs_init()
+ * @mem: node's; no operation is under way
+ *
+ * Context: may sleep.
+ */
+void lite_packs_exit(struct lite_memory *mem)
+{
+	cancel_work_sync(&mem->packs.prepare);
+	kfree(mem->packs.spare);
+}
+
+/**
+ * lite_pack_get - room for messages
+ * @mem: node's
+ *
+ * Context: any process; does not sleep, as the caller is entered.
+ * Return: for lite_pack_put(), or NULL.
+ */
+struct lite_pack *lite_pack_get(struct lite_memory *mem)
+{
+	return xchg(&mem->packs.spare, NULL) ?:
+		       kmalloc(sizeof(struct lite_pack),
+			       GFP_NOWAIT | __GFP_NOWARN);
+}
+
+/**
+ * lite_pack_put - give it back
+ * @mem: node's
+ * @p: of lite_pack_get(); may be NULL
+ *
+ * Context: any process.
+ */
+void lite_pack_put(struct lite_memory *mem, struct lite_pack *p)
+{
+	if (p && cmpxchg(&mem->packs.spare, NULL, p))
+		kfree(p);
+}
+
+/* ---- messages ------------------------------------------------------------ */
+
+static void lite_pack_clear(struct lite_pack_msg *msg)
+{
+	msg->n = 0;
+	msg->n_ranges = 0;
+	msg->out = 0;
+	msg->in = 0;
+}
+
+/**
+ * lite_pack_begin - begin to send operations to a node
+ * @p: room
+ * @mem: node's
+ * @conn: session with the other, which the caller holds
+ * @deadline: jiffies, of all of them together: the caller is entered
+ */
+void lite_pack_begin(struct lite_pack *p, struct lite_memory *mem,
+		     struct lite_conn *conn, unsigned long deadline)
+{
+	int i;
+
+	p->mem = mem;
+	p->conn = conn;
+	p->deadline = deadline;
+	p->err = 0;
+	p->done = 0;
+	for (i = 0; i < LITE_PACK_MSGS; i++)
+		p->msg[i].sent = false;
+	p->at = &p->msg[0];
+	lite_pack_clear(p->at);
+}
+
+static u32 lite_pack_encode(struct lite_pack *p, const struct lite_pack_msg *msg)
+{
+	struct lite_wire_pack *w = (void *)p->request;
+	struct lite_wire_range *range = (void *)(w + 1);
+	u8 *bytes;
+	u32 i;
+
+	w->n_ranges = cpu_to_le32(msg->n_ranges);
+	w->n_ops = cpu_to_le32(msg->n);
+	for (i = 0; i < msg->n_ranges; i++)
+		lite_range_fill(range++, msg->m[i], 0);
+	memcpy(range, msg->op, msg->n * sizeof(msg->op[0]));
+	bytes = (u8 *)range + msg->n * sizeof(msg->op[0]);
+	for (i = 0; i < msg->n; i++) {
+		u32 length = le16_to_cpu(msg->op[i].length);
+
+		if (!msg->op[i].write)
+			continue;
+		memcpy(bytes, msg->data[i], length);
+		bytes += length;
+	}
+	return bytes - p->request;
+}
+
+/* The bytes of the reads to where they belong. */
+static void lite_pack_scatter(const struct lite_pack_msg *msg)
+{
+	const u8 *bytes = msg->reply + sizeof(struct lite_wire_pack_reply);
+	u32 i;
+
+	for (i = 0; i < msg->n; i++) {
+		u32 length = le16_to_cpu(msg->op[i].length);
+
+		if (msg->op[i].write)
+			continue;
+		memcpy(msg->data[i], bytes, length);
+		bytes += length;
+	}
+}
+
+/* The node has not done what was at @at. */
+static int lite_pack_refused(struct lite_pack *p, struct lite_pack_msg *msg,
+			     u32 at, bool unmapped)
+{
+	struct lite_mapping *m;
+
+	if (at >= msg->n)
+		return -EPROTO;
+	m = msg->m[msg->op[at].range];
+	WRITE_ONCE(m->pack_after, jiffies + LITE_PACK_PAUSE);
+	if (unmapped)
+		lite_pack_prepare(p, m);
+	return -EAGAIN;
+}
+
+static int lite_pack_take(struct lite_pack *p, struct lite_pack_msg *msg)
+{
+	const struct lite_wire_pack_reply *r = (void *)msg->reply;
+
+	if (r->error || r->status)
+		return lite_pack_refused(p, msg, le32_to_cpu(r->at),
+					 le32_to_cpu(r->status) ==
+						 LITE_WIRE_OP_UNMAPPED);
+	if (msg->call.reply_len != sizeof(*r) + msg->in)
+		return -EPROTO;
+	lite_pack_scatter(msg);
+	p->done += msg->n;
+	return 0;
+}
+
+/* Jiffies until nobody waits any more. */
+static unsigned long lite_pack_left(const struct lite_pack *p)
+{
+	return max_t(long, p->deadline - jiffies, 1);
+}
+
+/* Wait for the answer to a message, if it is under way. */
+static void lite_pack_finish(struct lite_pack *p, struct lite_pack_msg *msg)
+{
+	struct lite_call_desc *d = &msg->call;
+	int err;
+
+	if (!msg->sent)
+		return;
+	msg->sent = false;
+	d->timeout = lite_pack_left(p);
+	err = lite_kcall_end(p->conn, d);
+	if (!err)
+		err = lite_pack_take(p, msg);
+	/* Of other errors the handler tells, and then it has ended. */
+	if (d->sent && (err == -EHOSTDOWN || err == -ETIMEDOUT ||
+			err == -EPROTO)) {
+		lite_conn_kill(p->conn, err);
+		p->err = err == -EPROTO ? -EHOSTDOWN : err;
+	} else if (err && !p->err) {
+		p->err = -EAGAIN;
+	}
+}
+
+/* Send the message at hand, and be ready for the next. */
+static void lite_pack_send(struct lite_pack *p)
+{
+	struct lite_pack_msg *msg = p->at;
+	struct lite_pack_msg *other = &p->msg[msg == &p->msg[0]];
+	int err;
+
+	if (time_after_eq(jiffies, p->deadline)) {
+		p->err = -EAGAIN;
+		return;
+	}
+	msg->call = (struct lite_call_desc){
+		.call = LITE_CALL_OP_PACK,
+		.req = p->request,
+		.len = lite_pack_encode(p, msg),
+		.reply = msg->reply,
+		.reply_max = sizeof(msg->reply),
+		.timeout = lite_pack_left(p),
+		.slot_timeout = LITE_PACK_SLOT_TIME,
+		/* Who has one does not wait for another. */
+		.no_wait = other->sent,
+	};
+	err = lite_kcall_begin(p->conn, &msg->call);
+	if (err == -EAGAIN) {
+		lite_pack_finish(p, other);
+		if (p->err)
+			return;
+		msg->call.no_wait = false;
+		err = lite_kcall_begin(p->conn, &msg->call);
+	}
+	msg->sent = !err;
+	if (err && !p->err)
+		p->err = -EAGAIN;
+	lite_pack_finish(p, other);
+	lite_pack_clear(other);
+	p->at = other;
+}
+
+/* Its number in the message at hand, or that of the next one there. */
+static u32 lite_pack_range(const struct lite_pack_msg *msg,
+			   const struct lite_mapping *m)
+{
+	u32 i = msg->n_ranges;
+
+	/* Mostly it is the last one. */
+	while (i-- > 0) {
+		if (msg->m[i] == m)
+			return i;
+	}
+	return msg->n_ranges;
+}
+
+static bool lite_pack_fits(const struct lite_pack_msg *msg, u32 range,
+			   bool write, u32 length)
+{
+	u32 out = msg->out + sizeof(msg->op[0]) + (write ? length : 0);
+
+	if (range == msg->n_ranges)
+		out += sizeof(struct lite_wire_range);
+	return msg->n < LITE_PACK_OPS && range < LITE_PACK_RANGES &&
+	       out <= LITE_PACK_OUT_MAX &&
+	       msg->in + (write ? 0 : length) <= LITE_PACK_IN_MAX;
+}
+
+/**
+ * lite_pack_add - add an operation
+ * @p: begun
+ * @m: its LMR, entered by the caller, who stays there until lite_pack_end()
+ * @write: or read
+ * @offset: in the LMR; checked, as is the right
+ * @length: bytes, 1 to LITE_PACK_BYTES, all of them at the node
+ * @data: what is written, or room for what is read, until lite_pack_end()
+ *
+ * What does not fit any more is sent before.
+ *
+ * Context: may sleep, in calls of LITE_LANE_WORK.
+ * Return: false: it was not, and some have failed.
+ */
+bool lite_pack_add(struct lite_pack *p, struct lite_mapping *m, bool write,
+		   u64 offset, u32 length, void *data)
+{
+	u32 range = lite_pack_range(p->at, m);
+	struct lite_pack_msg *msg;
+
+	if (!lite_pack_fits(p->at, range, write, length)) {
+		lite_pack_send(p);
+		if (p->err)
+			return false;
+		range = 0;
+	}
+	msg = p->at;
+	if (range == msg->n_ranges) {
+		msg->m[msg->n_ranges++] = m;
+		msg->out += sizeof(struct lite_wire_range);
+	}
+	msg->op[msg->n] = (struct lite_wire_pack_op){
+		.offset = cpu_to_le64(offset),
+		.length = cpu_to_le16(length),
+		.range = range,
+		.write = write,
+	};
+	msg->data[msg->n++] = data;
+	msg->out += sizeof(msg->op[0]);
+	if (write)
+		msg->out += length;
+	else
+		msg->in += length;
+	return true;
+}
+
+/**
+ * lite_pack_end - send what has not been sent, and wait for all
+ * @p: begun
+ *
+ * Context: may sleep, in calls of LITE_LANE_WORK.
+ * Return: 0: all that were added are done. -EAGAIN: not in this way, or not all;
+ * nothing is under way. Other: not known, and one may be carried out yet: see
+ * lite_pack_settle(). The session is over then.
+ */
+int lite_pack_end(struct lite_pack *p)
+{
+	int i;
+
+	if (!p->err && p->at->n)
+		lite_pack_send(p);
+	for (i = 0; i < LITE_PACK_MSGS; i++)
+		lite_pack_finish(p, &p->msg[i]);
+	if (!p->err)
+		lite_stat_add(p->mem->stats, LITE_STAT_PACKED, p->done);
+	return p->err;
+}
+
+/* ---- afterwards ---------------------------------------------------------- */
+
+/**
+ * lite_pack_settle - wait until messages of ours are carried out no more
+ * @mem: node's
+ * @node: where; lite_pack_end() has failed, and the session with it is over
+ *
+ * Waits for a node that is suspect.
+ *
+ * Context: may sleep; killable; calls; entered nowhere.
+ * Return: 0, or a negative errno: that is not known.
+ */
+int lite_pack_settle(struct lite_memory *mem, u32 node)
+{
+	/* No LMR that it has had, so that nothing is mapped. */
+	const struct lite_wire_op op = {
+		.range = { .id = cpu_to_le64(1), .home = cpu_to_le32(node) },
+		.length = cpu_to_le64(1),
+	};
+	struct lite_call_desc d = {
+		.call = LITE_CALL_OP_PREPARE,
+		.req = &op,
+		.len = sizeof(op),
+		.timeout = LITE_PREPARE_TIMEOUT,
+		.killable = true,
+	};
+	int err = lite_cluster_call_patiently(mem->cl, node, &d);
+
+	/* Only who has waited gets to say that it is not there. */
+	if (err == -ENOENT || err == -ESTALE)
+		return 0;
+	err = lite_cluster_ready(mem->cl) ?: err;
+	return err == -EHOSTUNREACH ? -EHOSTDOWN : err;
+}

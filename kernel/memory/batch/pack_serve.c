@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Small reads and writes that came many in a message, at the node that holds the
+ * bytes.
+ *
+ * Normal operation: a peer has checked rights and bounds on its handles, and is
+ * entered. We enter our own mapping of the first LMR (peer_mapping.c), go through the
+ * operations in their order, and leave it when one is of another LMR. It is a few
+ * kilobytes at most, so nobody waits for us for long, and nothing here sleeps.
+ *
+ * Recovery: none. Whatever cannot be done is said, and the caller does all of
+ * them in another way. It is in mem->work as memory operations are, so that it has
+ * ended before something is done again (lite_memop_execs_conn_down(),
+ * lite_memop_execs_settle()).
+ */
+#include "memory/handle/ctx.h"
+#include "memory/memory.h"
+
+/**
+ * struct lite_unpack - a message that is being carried out
+ * @mem: node's
+ * @req: request, checked
+ * @m: the LMR we are in, or NULL
+ * @range: its number in the message
+ * @out: bytes of the next write
+ * @in: room for the next read
+ */
+struct lite_unpack {
+	struct lite_memory *mem;
+	const struct lite_wire_pack *req;
+	struct lite_mapping *m;
+	u32 range;
+	const u8 *out;
+	u8 *in;
+};
+
+static void lite_unpack_leave(struct lite_unpack *u)
+{
+	if (u->m)
+		lite_access_exit(u->m);
+	u->m = NULL;
+}
+
+static int lite_unpack_enter(struct lite_unpack *u,
+			     const struct lite_wire_pack_op *op)
+{
+	u64 offset = le64_to_cpu(op->offset), length = le16_to_cpu(op->length);
+	struct lite_mapping *m;
+
+	if (u->m && u->range == op->range)
+		return lite_bounds_check(offset, length, u->m->length);
+	lite_unpack_leave(u);
+	m = lite_peer_mapping_enter(u->mem, &lite_wire_pack_ranges(u->req)[op->range],
+			    offset, length);
+	if (IS_ERR(m))
+		return PTR_ERR(m);
+	u->m = m;
+	u->range = op->range;
+	return 0;
+}
+
+static int lite_unpack_copy(struct lite_unpack *u,
+			    const struct lite_wire_pack_op *op)
+{
+	u64 offset = le64_to_cpu(op->offset), left = le16_to_cpu(op->length);
+	const struct lite_extent *e = lite_extent_at(u->m, offset);
+	u64 at = offset - e->start;
+
+	if (!u->m->share[e->share].local || left > e->length - at)
+		return -EXDEV;
+	while (left) {
+		size_t n = left;
+		void *mem = lite_mapping_address(u->m, e, at, &n);
+
+		if (!mem)
+			return -EIO;
+		if (op->write) {
+			memcpy(mem, u->out, n);
+			u->out += n;
+		} else {
+			memcpy(u->in, mem, n);
+			u->in += n;
+		}
+		at += n;
+		left -= n;
+	}
+	return 0;
+}
+
+/* All of them, in their order; @at: which one could not be done. */
+static int lite_unpack(struct lite_unpack *u, u32 *at)
+{
+	u32 i, n = le32_to_cpu(u->req->n_ops);
+	int err = 0;
+
+	for (i = 0; i < n; i++) {
+		const struct lite_wire_pack_op *op =
+			&lite_wire_pack_ops(u->req)[i];
+
+		err = lite_unpack_enter(u, op) ?: lite_unpack_copy(u, op);
+		if (err)
+			break;
+	}
+	lite_unpack_leave(u);
+	*at = err ? i : 0;
+	return err;
+}
+
+static int lite_serve_pack(void *priv, struct lite_conn *conn, const void *req,
+			   u32 len, void *reply, u32 *reply_len)
+{
+	struct lite_memory *mem = priv;
+	struct lite_wire_pack_reply *out = reply;
+	struct lite_memop_exec r = { .mem = mem, .conn = conn, .brief = true };
+	struct lite_unpack u = {
+		.mem = mem,
+		.req = req,
+		.out = lite_wire_pack_bytes(req),
+		.in = (u8 *)(out + 1),
+	};
+	u32 at = 0;
+	int err;
+
+	err = lite_memop_exec_begin(&r);
+	if (!err)
+		err = lite_unpack(&u, &at);
+	lite_memop_exec_end(&r);
+	out->at = cpu_to_le32(at);
+	*reply_len = sizeof(*out);
+	if (!err)
+		*reply_len = u.in - (u8 *)reply;
+	else if (err == -ENOLINK)
+		out->status = cpu_to_le32(LITE_WIRE_OP_UNMAPPED);
+	else if (err == -EXDEV)
+		out->status = cpu_to_le32(LITE_WIRE_OP_ELSEWHERE);
+	else
+		out->error = cpu_to_le32(-err);
+	return 0;
+}
+
+/**
+ * lite_pack_handlers - serve messages of operations
+ * @mem: node's
+ */
+void lite_pack_handlers(struct lite_memory *mem)
+{
+	lite_kcall_handle(mem->cl->rpc, LITE_CALL_OP_PACK, lite_serve_pack, mem);
+}

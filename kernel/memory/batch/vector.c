@@ -1,0 +1,646 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Many operations in one call.
+ *
+ * Normal operation: easy operations go in waves, and all of a wave are in
+ * flight at the same time. Easy means: remote, small, within one extent of an
+ * LMR with an up-to-date handle and, for a write, present in the caller's
+ * memory. Each one enters its LMR, unless the one before it has, and shares
+ * bounce pages with the others. Each connection gets a chain of work requests
+ * (fabric/chain.c); many small operations to a software device go in messages
+ * instead (pack.c). When all have completed, all LMRs are left, and read data
+ * is copied to the caller.
+ *
+ * Other operations follow one by one, each as in a call of its own: they may
+ * wait for the renewal of a handle, for user space or for a bounce page. A
+ * fence is ordered after all operations before it in the array and before all
+ * behind it.
+ *
+ * A wave does not block REVOKE for long: from entering the first LMR to leaving
+ * the last it waits only for the device. It enters with lite_tryenter_range(),
+ * takes only few and free bounce pages, and copies with page faults off.
+ *
+ * Recovery: operations of a failed chain are repeated one by one, as reads and
+ * writes are idempotent; an atomic that may have been posted is not repeated.
+ * After a failure the call posts no more chains. If a failed message may still
+ * be carried out, that is waited for first.
+ */
+#include <linux/mm.h>
+
+#include "fabric/chain.h"
+#include "memory/handle/ctx.h"
+#include "memory/io/transfer.h"
+#include "vector.h"
+#include "wait.h"
+
+/* Bounce pages of a wave; all users share them. */
+#define LITE_WAVE_PAGES 8
+/* Chains of a wave. */
+#define LITE_WAVE_CHAINS 8
+
+/**
+ * struct lite_wave_op - an operation that is in flight
+ * @op: operation
+ * @m: its LMR, entered until the wave is done
+ * @entered: this operation entered @m; else one before it did
+ * @to: index of its chain
+ * @at: its position in the chain
+ * @data: in a bounce page
+ */
+struct lite_wave_op {
+	struct lite_op *op;
+	struct lite_mapping *m;
+	bool entered;
+	u16 to;
+	u16 at;
+	void *data;
+};
+
+/**
+ * struct lite_wave_chain - operations for one connection
+ * @conn: connection, held live
+ * @chain: the work requests
+ * @fetch: operations that return data
+ * @plain: all of it may go in messages
+ * @lost: whether it was carried out is not known and cannot be learned
+ * @owed: node that may still carry out a failed message, or 0
+ */
+struct lite_wave_chain {
+	struct lite_conn *conn;
+	struct lite_chain chain;
+	bool fetch;
+	bool plain;
+	bool lost;
+	u32 owed;
+};
+
+/**
+ * struct lite_vector - a vector call
+ * @ctx: context of the handles; caches this struct between calls
+ * @gate: for user memory
+ * @user: the operations' buffers are user memory
+ * @alone: post no more chains: one has failed
+ * @cancelled: run no more operations: one before a fence has failed
+ * @n: operations in the current wave
+ * @n_to: chains
+ * @n_pages: bounce pages
+ * @used: bytes of the last one
+ * @lh: handle by which the wave last entered an LMR
+ * @rights: LITE_RIGHT_* with which it did
+ * @m: that LMR; NULL: none yet
+ * @to: chains, by connection
+ * @page: bounce pages
+ * @wave: operations
+ * @link: their work requests
+ * @ops: for callers that have to copy their operations into the kernel
+ */
+struct lite_vector {
+	struct lite_ctx *ctx;
+	struct lite_gate *gate;
+	bool user;
+	bool alone;
+	bool cancelled;
+	u32 n;
+	u32 n_to;
+	u32 n_pages;
+	size_t used;
+	u64 lh;
+	u32 rights;
+	struct lite_mapping *m;
+	struct lite_wave_chain to[LITE_WAVE_CHAINS];
+	struct lite_bounce *page[LITE_WAVE_PAGES];
+	struct lite_wave_op wave[LITE_WAVE_OPS];
+	struct lite_link link[LITE_WAVE_OPS];
+	struct lite_op ops[LITE_WAVE_OPS];
+};
+
+/* Result of adding an operation to a wave. */
+enum lite_wave_no {
+	LITE_WAVE_ADDED,
+	LITE_WAVE_FULL, /* not added: try the next wave */
+	LITE_WAVE_ALONE, /* not added: do it alone */
+};
+
+/**
+ * lite_vector_get - begin a vector call
+ * @ctx: context of the handles
+ * @gate: for user memory, or NULL
+ * @user: the operations' buffers are user addresses
+ *
+ * Allocating (and, with some kernel configurations, zeroing) these pages can
+ * cost more than an operation, so the context caches them.
+ *
+ * Context: may sleep.
+ * Return: for lite_vector_put(), or NULL.
+ */
+struct lite_vector *lite_vector_get(struct lite_ctx *ctx,
+				    struct lite_gate *gate, bool user)
+{
+	struct lite_vector *v = xchg(&ctx->vector, NULL);
+
+	if (!v)
+		v = kvmalloc(sizeof(*v), GFP_KERNEL_ACCOUNT);
+	if (!v)
+		return NULL;
+	v->ctx = ctx;
+	v->gate = gate;
+	v->user = user;
+	v->alone = false;
+	v->cancelled = false;
+	return v;
+}
+
+/* End a vector call, with nothing in flight. May sleep. */
+void lite_vector_put(struct lite_vector *v)
+{
+	if (cmpxchg(&v->ctx->vector, NULL, v))
+		kvfree(v);
+}
+
+/* Room for LITE_WAVE_OPS operations of a call. */
+struct lite_op *lite_vector_ops(struct lite_vector *v)
+{
+	return v->ops;
+}
+
+static struct lite_buf lite_vector_buf(const struct lite_vector *v,
+				       const struct lite_op *op)
+{
+	struct lite_buf buf = { .gate = v->gate, .user = v->user };
+
+	if (v->user)
+		buf.u = op->buf;
+	else
+		buf.k = (void *)(uintptr_t)op->buf;
+	return buf;
+}
+
+static int lite_op_check(const struct lite_op *op)
+{
+	if (op->size != sizeof(*op))
+		return -EINVAL;
+	if (op->flags || op->priority || op->reserved0)
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+/* The right that an operation needs; 0: it cannot go in a wave. */
+static u32 lite_wave_right(const struct lite_vector *v,
+			   const struct lite_op *op)
+{
+	u32 right = lite_op_right(op->opcode);
+
+	if (right != LITE_RIGHT_ATOMIC)
+		return op->length <= LITE_BOUNCE_SIZE ? right : 0;
+	if (!v->ctx->mem->fab->atomics || op->length != sizeof(u64) ||
+	    op->offset % sizeof(u64))
+		return 0;
+	return right;
+}
+
+/* Make room for @n bytes at @v->used of the last page. */
+static bool lite_wave_room(struct lite_vector *v, size_t n)
+{
+	struct lite_bounce *page;
+
+	if (v->n_pages && n <= LITE_BOUNCE_SIZE - v->used)
+		return true;
+	if (v->n_pages == LITE_WAVE_PAGES)
+		return false;
+	page = lite_bounce_tryget(v->ctx->mem->fab);
+	if (!page)
+		return false;
+	v->page[v->n_pages++] = page;
+	v->used = 0;
+	return true;
+}
+
+/*
+ * Find or begin the chain to a share of an entered mapping. Returns its index
+ * or an errno; -ENOSPC: the wave has no chains left.
+ */
+static int lite_wave_to(struct lite_vector *v, struct lite_mapping *m,
+			u32 share, bool fetch)
+{
+	const struct lite_map_share *s = &m->share[share];
+	struct lite_wave_chain *to;
+	struct lite_conn *conn;
+	u32 i;
+
+	for (i = 0; i < v->n_to; i++) {
+		/* Session numbers are unique across peers. */
+		if (v->to[i].conn->session == s->session && !s->lost &&
+		    (v->to[i].fetch == fetch ||
+		     !v->ctx->mem->fab->quirks.fetch_apart))
+			return i;
+	}
+	if (i == LITE_WAVE_CHAINS)
+		return -ENOSPC;
+	conn = lite_access_conn(m, share);
+	if (IS_ERR(conn))
+		return PTR_ERR(conn);
+	to = &v->to[v->n_to++];
+	to->conn = conn;
+	to->fetch = fetch;
+	to->plain = true;
+	to->lost = false;
+	to->owed = 0;
+	lite_chain_init(&to->chain, lite_conn_qp(conn, fetch));
+	return i;
+}
+
+static void lite_wave_link(struct lite_vector *v, struct lite_wave_op *w,
+			   u64 dma, u64 raddr)
+{
+	struct lite_chain *chain = &v->to[w->to].chain;
+	struct lite_link *link = &v->link[v->n];
+	const struct lite_op *op = w->op;
+	enum ib_wr_opcode wr = lite_op_wr(op->opcode);
+
+	w->at = chain->n;
+	if (lite_op_is_transfer(op->opcode))
+		lite_chain_rdma(chain, link, wr, dma, op->length, raddr);
+	else
+		lite_chain_atomic(chain, link, wr, dma, raddr, op->operand,
+				  op->swap);
+}
+
+/*
+ * Add an operation to the wave. Its LMR has been entered, by it or before it,
+ * and there is room for its bytes.
+ */
+static enum lite_wave_no lite_wave_enter(struct lite_vector *v,
+					 struct lite_mapping *m,
+					 struct lite_op *op, bool entered)
+{
+	const struct lite_extent *e = lite_extent_at(m, op->offset);
+	struct lite_bounce *page = v->page[v->n_pages - 1];
+	struct lite_wave_op *w = &v->wave[v->n];
+	struct lite_buf buf = lite_vector_buf(v, op);
+	u64 in = op->offset - e->start;
+	int to;
+
+	if (m->share[e->share].local || op->length > e->length - in ||
+	    lite_mapping_is_careful(m))
+		return LITE_WAVE_ALONE;
+	to = lite_wave_to(v, m, e->share, op->opcode != LITE_OP_WRITE);
+	if (to < 0)
+		return to == -ENOSPC ? LITE_WAVE_FULL : LITE_WAVE_ALONE;
+	*w = (struct lite_wave_op){
+		.op = op,
+		.m = m,
+		.entered = entered,
+		.to = to,
+		.data = page->data + v->used,
+	};
+	if (op->opcode == LITE_OP_READ &&
+	    op->length > v->to[to].conn->read_trusted)
+		return LITE_WAVE_ALONE;
+	if (op->opcode == LITE_OP_WRITE &&
+	    lite_buf_copy_nofault(&buf, 0, w->data, op->length, true) !=
+		    op->length)
+		return LITE_WAVE_ALONE;
+	v->to[to].plain &= lite_pack_may(v->ctx->mem->fab, m, op->opcode,
+					 op->length);
+	lite_wave_link(v, w, page->dma + v->used, e->addr + in);
+	/* Atomics need 8-byte alignment. */
+	v->used += ALIGN(op->length, sizeof(u64));
+	v->n++;
+	return LITE_WAVE_ADDED;
+}
+
+/* Has the wave entered this LMR already, with this right? */
+static bool lite_wave_is_in(const struct lite_vector *v,
+			    const struct lite_access *a)
+{
+	return v->m && v->lh == a->lh && !(a->right & ~v->rights);
+}
+
+/* Note which LMR the wave has entered last, and with which rights. */
+static void lite_wave_stay(struct lite_vector *v, const struct lite_access *a,
+			   struct lite_mapping *m)
+{
+	v->rights = m == v->m && a->lh == v->lh ? v->rights | a->right :
+						  a->right;
+	v->lh = a->lh;
+	v->m = m;
+}
+
+static enum lite_wave_no lite_wave_add(struct lite_vector *v,
+				       struct lite_op *op)
+{
+	struct lite_access a = { .ctx = v->ctx, .lh = op->lh };
+	const struct lite_mapping *stale;
+	enum lite_wave_no no;
+	struct lite_mapping *m;
+
+	a.right = lite_wave_right(v, op);
+	if (!a.right || v->alone)
+		return LITE_WAVE_ALONE;
+	if (v->n == LITE_WAVE_OPS || !lite_wave_room(v, op->length))
+		return v->n ? LITE_WAVE_FULL : LITE_WAVE_ALONE;
+	if (lite_wave_is_in(v, &a)) {
+		if (lite_bounds_check(op->offset, op->length, v->m->length))
+			return LITE_WAVE_ALONE;
+		return lite_wave_enter(v, v->m, op, false);
+	}
+	m = lite_tryenter_range(&a, op->offset, op->length, &stale);
+	if (IS_ERR(m))
+		return LITE_WAVE_ALONE;
+	no = lite_wave_enter(v, m, op, true);
+	if (no == LITE_WAVE_ADDED)
+		lite_wave_stay(v, &a, m);
+	else
+		lite_access_exit(m);
+	return no;
+}
+
+static void lite_wave_sync(struct lite_vector *v, bool for_device)
+{
+	struct ib_device *dev = v->ctx->mem->fab->dev;
+	u32 i;
+
+	for (i = 0; i < v->n_pages; i++) {
+		if (for_device)
+			ib_dma_sync_single_for_device(dev, v->page[i]->dma,
+						      LITE_BOUNCE_SIZE,
+						      DMA_BIDIRECTIONAL);
+		else
+			ib_dma_sync_single_for_cpu(dev, v->page[i]->dma,
+						   LITE_BOUNCE_SIZE,
+						   DMA_BIDIRECTIONAL);
+	}
+}
+
+/*
+ * End an operation after its LMR has been left. Returns false if it has to be
+ * done alone.
+ */
+static bool lite_wave_end(struct lite_vector *v, struct lite_wave_op *w)
+{
+	struct lite_chain *chain = &v->to[w->to].chain;
+	struct lite_op *op = w->op;
+	struct lite_buf buf = lite_vector_buf(v, op);
+	int err = chain->io.status;
+
+	if (lite_op_is_transfer(op->opcode)) {
+		if (err && !v->to[w->to].lost)
+			return false;
+		if (!err && op->opcode == LITE_OP_READ &&
+		    lite_buf_copy_nofault(&buf, 0, w->data, op->length,
+					  false) != op->length)
+			return false;
+		op->result = err ? 0 : op->length;
+	} else {
+		if (err && w->at >= chain->posted)
+			return false;
+		op->result = 0;
+		if (!err)
+			memcpy(&op->result, w->data, sizeof(op->result));
+	}
+	op->error = err;
+	lite_op_count(v->ctx->mem, op->opcode, op->lh, op->offset, op->length,
+		      err);
+	return true;
+}
+
+/* End the operations of chains that have failed, or of those that have not. */
+static void lite_wave_end_all(struct lite_vector *v, struct lite_op *ops,
+			      bool failed, unsigned long *left)
+{
+	u32 i;
+
+	for (i = 0; i < v->n; i++) {
+		struct lite_wave_op *w = &v->wave[i];
+
+		if (!v->to[w->to].chain.io.status == failed)
+			continue;
+		if (!lite_wave_end(v, w))
+			__set_bit(w->op - ops, left);
+	}
+}
+
+/* ---- messages ------------------------------------------------------------ */
+
+static bool lite_wave_packs(const struct lite_wave_chain *to)
+{
+	return to->plain && to->chain.n >= LITE_PACK_MIN;
+}
+
+/* Send a chain in messages, or post it if that is not possible. */
+static void lite_wave_pack(struct lite_vector *v, u32 k,
+			   unsigned long deadline)
+{
+	struct lite_wave_chain *to = &v->to[k];
+	struct lite_memory *mem = v->ctx->mem;
+	struct lite_pack *p = lite_pack_get(mem);
+	int err;
+	u32 i;
+
+	if (!p) {
+		lite_chain_post(&to->chain);
+		return;
+	}
+	lite_pack_begin(p, mem, to->conn, deadline);
+	for (i = 0; i < v->n; i++) {
+		const struct lite_wave_op *w = &v->wave[i];
+
+		if (w->to == k &&
+		    !lite_pack_add(p, w->m, w->op->opcode == LITE_OP_WRITE,
+				   w->op->offset, w->op->length, w->data))
+			break;
+	}
+	err = lite_pack_end(p);
+	if (err == -EAGAIN) {
+		lite_chain_post(&to->chain);
+	} else if (err) {
+		v->alone = true;
+		to->chain.io.status = err;
+		to->owed = to->conn->from.node;
+	}
+	lite_pack_put(mem, p);
+}
+
+/* Wait until failed messages can no longer be carried out. */
+static void lite_wave_settle(struct lite_vector *v)
+{
+	u32 i;
+
+	for (i = 0; i < v->n_to; i++) {
+		struct lite_wave_chain *to = &v->to[i];
+		int err;
+
+		if (!to->owed)
+			continue;
+		err = lite_pack_settle(v->ctx->mem, to->owed);
+		if (!err)
+			continue;
+		to->lost = true;
+		to->chain.io.status = err;
+	}
+}
+
+/* Carry out a wave. Sets bits in @left for operations to be done alone. */
+static void lite_wave_submit(struct lite_vector *v, struct lite_op *ops,
+			 unsigned long *left)
+{
+	struct lite_memory *mem = v->ctx->mem;
+	unsigned long deadline;
+	u32 i;
+
+	lite_stat_add(mem->stats, LITE_STAT_OPS_INFLIGHT, v->n);
+	lite_wave_sync(v, true);
+	for (i = 0; i < v->n_to; i++) {
+		if (!lite_wave_packs(&v->to[i]))
+			lite_chain_post(&v->to[i].chain);
+	}
+	deadline = jiffies + lite_pack_time(mem->fab);
+	for (i = 0; i < v->n_to; i++) {
+		if (!lite_wave_packs(&v->to[i]))
+			continue;
+		/* A REVOKE must not wait for the time-outs of several nodes. */
+		if (v->alone)
+			lite_chain_post(&v->to[i].chain);
+		else
+			lite_wave_pack(v, i, deadline);
+	}
+	for (i = 0; i < v->n_to; i++)
+		v->alone |= lite_chain_wait(&v->to[i].chain) != 0;
+	lite_wave_sync(v, false);
+	for (i = 0; i < v->n; i++) {
+		struct lite_wave_op *w = &v->wave[i];
+		struct lite_chain *chain = &v->to[w->to].chain;
+
+		if (w->at < chain->posted)
+			lite_io_result(w->m, chain->io.status);
+	}
+	/* The operation that entered an LMR leaves it. */
+	for (i = 0; i < v->n; i++) {
+		if (v->wave[i].entered)
+			lite_access_exit(v->wave[i].m);
+	}
+	for (i = 0; i < v->n_to; i++)
+		lite_conn_put_live(v->to[i].conn);
+	lite_wave_end_all(v, ops, false, left);
+	for (i = 0; i < v->n_pages; i++) {
+		if (unlikely(v->alone))
+			lite_bounce_failed(mem->fab, v->page[i]);
+		lite_bounce_put(mem->fab, v->page[i]);
+	}
+	lite_wave_settle(v);
+	lite_wave_end_all(v, ops, true, left);
+	lite_stat_add(mem->stats, LITE_STAT_OPS_INFLIGHT, -(s64)v->n);
+}
+
+/* Run one wave, up to a fence. Returns the index of the next operation. */
+static u32 lite_wave(struct lite_vector *v, struct lite_op *ops, u32 from,
+		     u32 n, unsigned long *left)
+{
+	enum lite_wave_no no;
+	u32 i;
+
+	v->n = 0;
+	v->n_to = 0;
+	v->n_pages = 0;
+	v->m = NULL;
+	for (i = from; i < n; i++) {
+		int err = lite_op_check(&ops[i]);
+
+		if (err && ops[i].opcode == LITE_OP_FENCE)
+			break;
+		if (err) {
+			ops[i].error = err;
+			ops[i].result = 0;
+			continue;
+		}
+		no = lite_wave_add(v, &ops[i]);
+		if (no == LITE_WAVE_FULL)
+			break;
+		if (no != LITE_WAVE_ALONE)
+			continue;
+		if (ops[i].opcode == LITE_OP_FENCE)
+			break;
+		__set_bit(i, left);
+	}
+	lite_wave_submit(v, ops, left);
+	return i;
+}
+
+/* Why no more operations are to be started, or 0. */
+static int lite_vector_over(const struct lite_vector *v)
+{
+	if (v->gate && !v->gate->in)
+		return -ENODEV;
+	return lite_given_up() ? -EINTR : 0;
+}
+
+/* Run operations from @i on, up to a fence. Returns the index of that. */
+static u32 lite_vector_part(struct lite_vector *v, struct lite_op *ops, u32 i,
+			    u32 n, int *ret)
+{
+	DECLARE_BITMAP(left, LITE_WAVE_OPS);
+	int err = 0;
+
+	bitmap_zero(left, LITE_WAVE_OPS);
+	do {
+		i = lite_wave(v, ops, i, n, left);
+		cond_resched();
+		err = lite_vector_over(v);
+	} while (i < n && !err && ops[i].opcode != LITE_OP_FENCE);
+	n = i;
+	for_each_set_bit(i, left, n) {
+		struct lite_buf buf = lite_vector_buf(v, &ops[i]);
+
+		if (!err)
+			err = lite_vector_over(v);
+		ops[i].result = 0;
+		ops[i].error = err ?: lite_op_run(v->ctx, &ops[i], &buf);
+	}
+	*ret = err ?: lite_vector_over(v);
+	return n;
+}
+
+/* A fence; if something before it has failed, cancel the rest. */
+static void lite_vector_fence(struct lite_vector *v, struct lite_op *ops,
+			      u32 at, bool failed)
+{
+	struct lite_op *op = &ops[at];
+	int err = lite_op_check(op);
+
+	while (!failed && at--)
+		failed = ops[at].error;
+	if (!err)
+		err = failed ? -ECANCELED : lite_op_run(v->ctx, op, NULL);
+	op->result = 0;
+	op->error = err;
+	v->cancelled = err;
+}
+
+/**
+ * lite_vector_run - carry out operations, unordered except by fences
+ * @v: of the call
+ * @ops: operations; error and result of each are set
+ * @n: number of operations, at most LITE_WAVE_OPS
+ * @failed: an operation of the call before these has failed
+ *
+ * Context: may sleep; a fatal signal ends it after what is in flight.
+ * Return: 0; -EINTR, -ENODEV: also the error of operations that were not tried.
+ */
+int lite_vector_run(struct lite_vector *v, struct lite_op *ops, u32 n,
+		    bool failed)
+{
+	int err = 0;
+	u32 i = 0;
+
+	while (!v->cancelled && i < n && !err) {
+		if (ops[i].opcode == LITE_OP_FENCE)
+			lite_vector_fence(v, ops, i++, failed);
+		else
+			i = lite_vector_part(v, ops, i, n, &err);
+	}
+	for (; i < n; i++) {
+		ops[i].result = 0;
+		ops[i].error = err ?: -ECANCELED;
+	}
+	return err;
+}

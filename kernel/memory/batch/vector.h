@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Many operations in one call. vector.c */
+#ifndef _LITE_VECTOR_H
+#define _LITE_VECTOR_H
+
+#include "memory/memory.h"
+
+/* Operations of one vector that are in flight at a time. */
+#define LITE_WAVE_OPS LITE_SQ_DEPTH
+
+struct lite_vector;
+
+struct lite_vector *lite_vector_get(struct lite_ctx *ctx,
+				    struct lite_gate *gate, bool user);
+void lite_vector_put(struct lite_vector *v);
+struct lite_op *lite_vector_ops(struct lite_vector *v);
+int lite_vector_run(struct lite_vector *v, struct lite_op *ops, u32 n,
+		    bool failed);
+
+#endif /* _LITE_VECTOR_H */

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Cache of mappings by name and user, so that mapping a name again makes no
+ * call.
+ *
+ * A home recalls an LMR from all mappers before it takes a right away, renames
+ * it or frees it. So while a mapping is ACTIVE and its session with the home
+ * alive, what the home granted for a name and user is what it would grant now.
+ * Refusals are not cached: they may be out of date.
+ *
+ * An entry has a reference to its mapping, so the home counts this node as a
+ * mapper for a while (LITE_NAME_CACHE_TIME) after the last use.
+ */
+#include <linux/jhash.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+
+#include "memory/memory.h"
+#include "ctx.h"
+
+/* Entries that are unused for this long, at most twice that, are dropped. */
+#define LITE_NAME_CACHE_TIME HZ
+
+/**
+ * struct lite_cached_name - what a user was granted on a name
+ * @hash: by name
+ * @m: mapping, with a reference
+ * @user: with a reference
+ * @rights: LITE_RIGHT_* that were granted
+ * @used: jiffies of the last use
+ * @name: name
+ */
+struct lite_cached_name {
+	struct hlist_node hash;
+	struct lite_mapping *m;
+	struct lite_user *user;
+	u32 rights;
+	unsigned long used;
+	char name[LITE_NAME_SIZE];
+};
+
+static u32 lite_name_cache_key(const struct lite_name_cache *known,
+			  const char *name)
+{
+	return jhash(name, strlen(name), known->salt);
+}
+
+static struct lite_cached_name *lite_name_cache_lookup(struct lite_name_cache *known,
+					    u32 key, const char *name,
+					    const struct lite_user *user)
+{
+	struct lite_cached_name *k;
+
+	lockdep_assert_held(&known->lock);
+	hash_for_each_possible(known->names, k, hash, key) {
+		if (!strcmp(k->name, name) &&
+		    (k->user == user ||
+		     lite_cred_equal(&k->user->cred, &user->cred)))
+			return k;
+	}
+	return NULL;
+}
+
+/* Would the home still say so? If not, the entry is of no use any more. */
+static bool lite_name_cache_true(const struct lite_cached_name *k)
+{
+	return READ_ONCE(k->m->state) == LITE_MAPPING_ACTIVE &&
+	       lite_mapping_current(k->m);
+}
+
+/**
+ * lite_name_cache_find - look up a mapping that the home would grant
+ * @mem: node's
+ * @name: name
+ * @user: user that asks
+ * @rights: LITE_RIGHT_* wanted
+ *
+ * Context: any process.
+ * Return: the mapping with a reference for a handle, or NULL: ask the home.
+ */
+struct lite_mapping *lite_name_cache_find(struct lite_memory *mem, const char *name,
+				     const struct lite_user *user, u32 rights)
+{
+	struct lite_name_cache *known = &mem->known;
+	u32 key = lite_name_cache_key(known, name);
+	struct lite_mapping *m = NULL;
+	struct lite_cached_name *k;
+
+	spin_lock(&known->lock);
+	k = lite_name_cache_lookup(known, key, name, user);
+	if (k && !(rights & ~k->rights) && lite_name_cache_true(k)) {
+		k->used = jiffies;
+		m = k->m;
+		kref_get(&m->ref);
+	}
+	spin_unlock(&known->lock);
+	return m;
+}
+
+static void lite_name_cache_free(struct lite_cached_name *k)
+{
+	lite_mapping_put(k->m);
+	lite_user_put(k->user);
+	kfree(k);
+}
+
+/**
+ * lite_name_cache_add - remember that a user was granted a MAP by name
+ * @mem: node's
+ * @name: name, which the home confirmed
+ * @user: user that asked
+ * @rights: LITE_RIGHT_* granted
+ * @m: mapping; the caller has a reference
+ *
+ * Does nothing if there is no memory or the table is full.
+ *
+ * Context: may sleep; makes calls.
+ */
+void lite_name_cache_add(struct lite_memory *mem, const char *name,
+		    struct lite_user *user, u32 rights, struct lite_mapping *m)
+{
+	struct lite_name_cache *known = &mem->known;
+	u32 key = lite_name_cache_key(known, name);
+	struct lite_cached_name *k = kmalloc(sizeof(*k), GFP_KERNEL_ACCOUNT);
+	struct lite_cached_name *old;
+
+	if (!k)
+		return;
+	strscpy(k->name, name, sizeof(k->name));
+	kref_get(&m->ref);
+	k->m = m;
+	kref_get(&user->ref);
+	k->user = user;
+	k->rights = rights;
+	k->used = jiffies;
+
+	spin_lock(&known->lock);
+	old = lite_name_cache_lookup(known, key, name, user);
+	if (old) {
+		/* The same mapping: both grants hold. */
+		if (old->m == m)
+			k->rights |= old->rights;
+		hash_del(&old->hash);
+		known->n--;
+	}
+	if (known->n < LITE_NAME_CACHE_MAX) {
+		hash_add(known->names, &k->hash, key);
+		known->n++;
+		k = NULL;
+	}
+	spin_unlock(&known->lock);
+	queue_delayed_work(mem->wq, &known->work, LITE_NAME_CACHE_TIME);
+	if (old)
+		lite_name_cache_free(old);
+	if (k)
+		lite_name_cache_free(k);
+}
+
+/* Drop entries not used after @since, and stale ones; are any left? */
+static bool lite_name_cache_expire(struct lite_memory *mem, unsigned long since)
+{
+	struct lite_name_cache *known = &mem->known;
+	struct hlist_node *tmp;
+	struct lite_cached_name *k;
+	HLIST_HEAD(gone);
+	bool left;
+	int i;
+
+	spin_lock(&known->lock);
+	hash_for_each_safe(known->names, i, tmp, k, hash) {
+		if (time_after(k->used, since) && lite_name_cache_true(k))
+			continue;
+		hash_del(&k->hash);
+		known->n--;
+		hlist_add_head(&k->hash, &gone);
+	}
+	left = known->n;
+	spin_unlock(&known->lock);
+	hlist_for_each_entry_safe(k, tmp, &gone, hash) {
+		lite_name_cache_free(k);
+		cond_resched();
+	}
+	return left;
+}
+
+static void lite_name_cache_work(struct work_struct *work)
+{
+	struct lite_memory *mem = container_of(to_delayed_work(work),
+					       struct lite_memory, known.work);
+
+	if (lite_name_cache_expire(mem, jiffies - LITE_NAME_CACHE_TIME))
+		queue_delayed_work(mem->wq, &mem->known.work, LITE_NAME_CACHE_TIME);
+}
+
+/* Drop all entries but those added concurrently. May sleep; calls homes. */
+void lite_name_cache_forget(struct lite_memory *mem)
+{
+	lite_name_cache_expire(mem, jiffies);
+	cancel_delayed_work_sync(&mem->known.work);
+	lite_name_cache_expire(mem, jiffies);
+}
+
+void lite_name_cache_init(struct lite_memory *mem)
+{
+	spin_lock_init(&mem->known.lock);
+	hash_init(mem->known.names);
+	mem->known.salt = get_random_u32();
+	INIT_DELAYED_WORK(&mem->known.work, lite_name_cache_work);
+}

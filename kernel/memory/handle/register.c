@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * LITE_IOC_REGISTER: make an LMR of memory that a process has (pinned.c).
+ *
+ * The memory becomes the only part of an LMR at home here. The LMR is like any
+ * other (its pages are released only after all mappers have let go), but never
+ * resized or moved (resize.c, move.c), as that would give it other memory.
+ *
+ * It ends with the context that made it, named or not, so that a process leaves
+ * no locked memory behind. The context lists what it has registered; freeing
+ * the memory takes it off the list.
+ */
+#include <linux/slab.h>
+
+#include "memory/home/home.h"
+#include "memory/memory.h"
+#include "memory/store/pinned.h"
+#include "memory/store/store.h"
+#include "ctx.h"
+
+static int lite_register_check(const struct lite_register_params *p)
+{
+	if (!p->length || !PAGE_ALIGNED(p->length) || !PAGE_ALIGNED(p->addr) ||
+	    p->mode & ~LITE_MODE_MASK)
+		return -EINVAL;
+	return p->length > LITE_LMR_SIZE_MAX ? -EFBIG : 0;
+}
+
+static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx,
+					  const struct lite_cred *cred,
+					  const struct lite_register_params *p,
+					  struct lite_pinned *pin,
+					  unsigned long life)
+{
+	const struct lite_lmr_params params = {
+		.name = p->name,
+		.length = p->length,
+		.mode = p->mode,
+	};
+	struct lite_memory *mem = ctx->mem;
+	struct lite_wire_create *req;
+	struct lite_alloc *alloc, *taken;
+	struct lite_lmr *lmr;
+
+	alloc = lite_pinned_adopt(mem, pin, cred->uid);
+	if (IS_ERR(alloc))
+		return ERR_CAST(alloc);
+	lmr = ERR_PTR(-ENOMEM);
+	req = kmalloc(sizeof(*req), GFP_KERNEL);
+	if (req) {
+		lite_create_fill(req, alloc->home, cred, &params);
+		lmr = lite_home_adopt(mem, req, alloc, life);
+		kfree(req);
+	}
+	/* Unless that has already released the part. */
+	if (IS_ERR(lmr)) {
+		taken = lite_store_take(mem, alloc->id, alloc->home);
+		if (taken)
+			lite_store_free(mem, taken);
+	}
+	lite_store_free(mem, alloc);
+	return lmr;
+}
+
+/**
+ * lite_ctx_register - make an LMR of memory of the current process, and open it
+ * @ctx: context; the LMR is freed when it is shut
+ * @cred: its owner
+ * @p: what to register
+ * @gate: of the call
+ * @h: reserved handle to publish
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno, see LITE_IOC_REGISTER; then @h is still
+ * reserved.
+ */
+int lite_ctx_register(struct lite_ctx *ctx, const struct lite_cred *cred,
+		      const struct lite_register_params *p,
+		      struct lite_gate *gate, struct lite_handle *h)
+{
+	struct lite_memory *mem = ctx->mem;
+	struct lite_pinned *pin;
+	struct lite_mapping *m;
+	struct lite_user *user;
+	struct lite_lmr *lmr;
+	unsigned long life;
+	u32 rights;
+	int err;
+
+	err = lite_register_check(p) ?: lite_cluster_ready(mem->cl);
+	if (err)
+		return err;
+	lite_gate_leave(gate);
+	pin = lite_pinned_new(ctx, p->addr, p->length);
+	if (!lite_gate_enter(gate)) {
+		if (!IS_ERR(pin))
+			lite_pinned_release(pin);
+		return -ENODEV;
+	}
+	if (IS_ERR(pin))
+		return PTR_ERR(pin);
+	/* Pinning may have taken long. */
+	life = lite_cluster_life(mem->cl);
+	err = lite_cluster_ready(mem->cl);
+	if (err) {
+		lite_pinned_release(pin);
+		return err;
+	}
+	/* Before the LMR can be freed, which takes it off the list. */
+	spin_lock(&ctx->pinned_lock);
+	list_add(&pin->list, &ctx->pinned);
+	spin_unlock(&ctx->pinned_lock);
+	lmr = lite_register_lmr(ctx, cred, p, pin, life);
+	if (IS_ERR(lmr))
+		return PTR_ERR(lmr);
+	user = lite_user_get(ctx, cred);
+	m = user ? lite_map_id(mem, lite_cluster_id(mem->cl), lmr->id, NULL,
+			       cred, LITE_RIGHTS_ALL, &rights) :
+		   ERR_PTR(-ENOMEM);
+	err = PTR_ERR_OR_ZERO(m);
+	if (!err)
+		err = lite_handle_publish(ctx, h, user, m, rights);
+	else
+		lite_user_put(user);
+	if (err)
+		lite_home_free(lmr);
+	lite_lmr_put(lmr);
+	return err;
+}
+
+/*
+ * Free all that was registered through a context, with nothing more to come.
+ * May sleep; waits for all mappers.
+ */
+void lite_ctx_unregister(struct lite_ctx *ctx)
+{
+	struct lite_pinned *pin;
+	struct lite_lmr *lmr;
+	u64 id;
+
+	for (;;) {
+		spin_lock(&ctx->pinned_lock);
+		pin = list_first_entry_or_null(&ctx->pinned, struct lite_pinned,
+					       list);
+		if (pin) {
+			list_del_init(&pin->list);
+			id = pin->lmr;
+		}
+		spin_unlock(&ctx->pinned_lock);
+		if (!pin)
+			return;
+		lmr = lite_lmr_get(ctx->mem, id);
+		if (lmr) {
+			lite_home_free(lmr);
+			lite_lmr_put(lmr);
+		}
+	}
+}

@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Changing an LMR that is in use, at its home: owner, mode, grants and name.
+ * replace.c changes where its bytes are.
+ *
+ *   begin   one change at a time; none if the LMR is being freed
+ *   close   no MAP is granted, and every mapper has answered RECALL: no
+ *           operation is in flight, and each mapper maps anew before its next
+ *   ...     the change itself
+ *   end     open again; waiters in AWAIT go on
+ *
+ * All users wait between close and end. So nothing in between waits for user
+ * space, or for longer than the time-outs of calls and copies.
+ */
+#include <linux/slab.h>
+
+#include "core/name.h"
+#include "memory/memory.h"
+#include "home.h"
+#include "trace.h"
+
+/* Earlier changes should be over by then. */
+#define LITE_CHANGE_TIMEOUT (120 * HZ)
+/* A node that awaits the end of a change asks again after this time. */
+#define LITE_AWAIT_TIME (2 * HZ)
+
+/* Begin if no change is in progress. Return: false: wait. */
+static bool lite_change_try(struct lite_lmr *lmr, bool *begun)
+{
+	bool dying;
+
+	mutex_lock(&lmr->lock);
+	dying = lmr->dying;
+	*begun = !dying && !lmr->changing;
+	if (*begun)
+		lmr->changing = true;
+	mutex_unlock(&lmr->lock);
+	return dying || *begun;
+}
+
+/**
+ * lite_change_begin - begin a change of an LMR
+ * @lmr: caller has a reference
+ *
+ * Context: may sleep; killable.
+ * Return: 0, ended with lite_change_end(); -ENOENT: being freed; -ETIMEDOUT:
+ * other changes go on; -EINTR.
+ */
+int lite_change_begin(struct lite_lmr *lmr)
+{
+	long left = LITE_CHANGE_TIMEOUT;
+	bool begun;
+
+	while (!lite_change_try(lmr, &begun)) {
+		left = wait_event_killable_timeout(
+			lmr->changed,
+			!READ_ONCE(lmr->changing) || READ_ONCE(lmr->dying),
+			left);
+		if (left <= 0)
+			return left ? -EINTR : -ETIMEDOUT;
+	}
+	return begun ? 0 : -ENOENT;
+}
+
+/**
+ * lite_change_close - stop all use of an LMR
+ * @lmr: LMR, with a change begun
+ *
+ * Context: may sleep; makes leaf calls.
+ * Return: 0; or an errno of lite_mappers_recall(), and it is open again.
+ */
+int lite_change_close(struct lite_lmr *lmr)
+{
+	int err;
+
+	mutex_lock(&lmr->lock);
+	lmr->closed = true;
+	mutex_unlock(&lmr->lock);
+	err = lite_mappers_recall(lmr);
+	mutex_lock(&lmr->lock);
+	if (err)
+		lmr->closed = false;
+	else
+		lmr->generation++;
+	mutex_unlock(&lmr->lock);
+	if (err)
+		wake_up_all(&lmr->changed);
+	return err;
+}
+
+/* End a change, done or not: open the LMR again. May sleep. */
+void lite_change_end(struct lite_lmr *lmr)
+{
+	mutex_lock(&lmr->lock);
+	lmr->closed = false;
+	lmr->changing = false;
+	mutex_unlock(&lmr->lock);
+	wake_up_all(&lmr->changed);
+}
+
+/* Rights of the requesting user, limited to those of the handle. */
+static u32 lite_change_rights(struct lite_lmr *lmr, struct lite_conn *conn,
+			      const struct lite_wire_change *c)
+{
+	return lite_lmr_rights(lmr, conn, &c->cred) & le32_to_cpu(c->rights);
+}
+
+/**
+ * lite_change_lmr - look up an LMR for a master
+ * @mem: memory layer
+ * @conn: session with the requester; NULL: this node
+ * @c: head of the request
+ *
+ * Context: may sleep.
+ * Return: the LMR with a reference; ERR_PTR: -ENOENT; -EPERM: not a master.
+ */
+struct lite_lmr *lite_change_lmr(struct lite_memory *mem,
+				 struct lite_conn *conn,
+				 const struct lite_wire_change *c)
+{
+	struct lite_lmr *lmr = lite_lmr_get(mem, le64_to_cpu(c->id));
+	u32 rights;
+
+	if (!lmr)
+		return ERR_PTR(-ENOENT);
+	mutex_lock(&lmr->lock);
+	rights = lite_change_rights(lmr, conn, c);
+	mutex_unlock(&lmr->lock);
+	if (rights & LITE_RIGHT_MASTER)
+		return lmr;
+	lite_lmr_put(lmr);
+	return ERR_PTR(-EPERM);
+}
+
+/**
+ * lite_change_open - begin a change that a master requests
+ * @mem: memory layer
+ * @conn: session with the requester; NULL: this node
+ * @c: head of the request
+ *
+ * Rights are checked again after the wait for earlier changes.
+ *
+ * Context: may sleep; killable.
+ * Return: the LMR with a reference and a change begun; ERR_PTR: errnos of
+ * lite_change_lmr() and lite_change_begin().
+ */
+struct lite_lmr *lite_change_open(struct lite_memory *mem,
+				  struct lite_conn *conn,
+				  const struct lite_wire_change *c)
+{
+	struct lite_lmr *lmr = lite_change_lmr(mem, conn, c);
+	struct lite_lmr *still;
+	int err;
+
+	if (IS_ERR(lmr))
+		return lmr;
+	err = lite_change_begin(lmr);
+	if (!err) {
+		still = lite_change_lmr(mem, conn, c);
+		if (!IS_ERR(still)) {
+			lite_lmr_put(still);
+			return lmr;
+		}
+		lite_change_end(lmr);
+		err = PTR_ERR(still);
+	}
+	lite_lmr_put(lmr);
+	return ERR_PTR(err);
+}
+
+/* ---- grants and attributes ----------------------------------------------- */
+
+/* Set or, without rights, remove a grant. There is room. */
+static void lite_grant_set(struct lite_acl *acl, const struct lite_grant *g)
+{
+	u32 i = lite_grant_find(acl, g->uid, g->node);
+
+	if (g->rights) {
+		acl->grants[i] = *g;
+		acl->n_grants = max(acl->n_grants, i + 1);
+	} else if (i < acl->n_grants) {
+		acl->grants[i] = acl->grants[--acl->n_grants];
+	}
+}
+
+/* Check a grant, and make room. @takes: it takes rights away. */
+static int lite_grant_prepare(struct lite_lmr *lmr, struct lite_conn *conn,
+			      const struct lite_wire_change *c,
+			      const struct lite_grant *g, bool *takes)
+{
+	struct lite_acl *acl = &lmr->acl;
+	u32 old = 0;
+	u32 i;
+
+	lockdep_assert_held(&lmr->lock);
+	i = lite_grant_find(acl, g->uid, g->node);
+	if (i < acl->n_grants)
+		old = acl->grants[i].rights;
+	if (!lite_grant_allowed(lite_change_rights(lmr, conn, c), old,
+				g->rights))
+		return -EACCES;
+	*takes = old & ~g->rights;
+	if (!g->rights)
+		return 0;
+	if (i == LITE_GRANTS_MAX)
+		return -ENOSPC;
+	return i < acl->n_grants ? 0 : lite_lmr_grow_grants(lmr);
+}
+
+static int lite_serve_grant(void *priv, struct lite_conn *conn, const void *req,
+			    u32 len, void *reply, u32 *reply_len)
+{
+	const struct lite_wire_set_grant *s = req;
+	const struct lite_grant g = {
+		.uid = le32_to_cpu(s->grant.uid),
+		.node = le32_to_cpu(s->grant.node),
+		.rights = le32_to_cpu(s->grant.rights),
+	};
+	struct lite_lmr *lmr = lite_lmr_get(priv, le64_to_cpu(s->change.id));
+	bool takes = false;
+	int err;
+
+	if (!lmr)
+		return -ENOENT;
+	err = lite_change_begin(lmr);
+	if (err)
+		goto out;
+	mutex_lock(&lmr->lock);
+	err = lite_grant_prepare(lmr, conn, &s->change, &g, &takes);
+	mutex_unlock(&lmr->lock);
+	if (!err && takes)
+		err = lite_change_close(lmr);
+	if (!err) {
+		mutex_lock(&lmr->lock);
+		lite_grant_set(&lmr->acl, &g);
+		mutex_unlock(&lmr->lock);
+	}
+	lite_change_end(lmr);
+out:
+	lite_lmr_put(lmr);
+	return err;
+}
+
+static int lite_serve_grants(void *priv, struct lite_conn *conn,
+			     const void *req, u32 len, void *reply,
+			     u32 *reply_len)
+{
+	const struct lite_wire_id *i = req;
+	struct lite_wire_grants_reply *r = reply;
+	struct lite_lmr *lmr = lite_lmr_get(priv, le64_to_cpu(i->id));
+	u32 n;
+
+	if (!lmr)
+		return -ENOENT;
+	mutex_lock(&lmr->lock);
+	for (n = 0; n < lmr->acl.n_grants; n++) {
+		const struct lite_grant *g = &lmr->acl.grants[n];
+
+		r->grant[n].uid = cpu_to_le32(g->uid);
+		r->grant[n].node = cpu_to_le32(g->node);
+		r->grant[n].rights = cpu_to_le32(g->rights);
+	}
+	mutex_unlock(&lmr->lock);
+	lite_lmr_put(lmr);
+	r->count = cpu_to_le32(n);
+	*reply_len = struct_size(r, grant, n);
+	return 0;
+}
+
+/*
+ * As chown(2): root may do anything; other masters may set the gid to one of
+ * their groups.
+ */
+static int lite_setattr_allowed(struct lite_lmr *lmr, struct lite_conn *conn,
+				const struct lite_wire_setattr *s)
+{
+	struct lite_cred cred;
+	u32 uid = le32_to_cpu(s->uid);
+	u32 gid = le32_to_cpu(s->gid);
+
+	lite_wire_cred_get(&cred, &s->change.cred);
+	if (!cred.uid && !(conn && lmr->mem->root_squash))
+		return 0;
+	if (uid != LITE_KEEP && uid != lmr->acl.uid)
+		return -EPERM;
+	if (gid != LITE_KEEP && gid != lmr->acl.gid &&
+	    !lite_cred_in_group(&cred, gid))
+		return -EPERM;
+	return 0;
+}
+
+static int lite_serve_setattr(void *priv, struct lite_conn *conn,
+			      const void *req, u32 len, void *reply,
+			      u32 *reply_len)
+{
+	const struct lite_wire_setattr *s = req;
+	struct lite_lmr *lmr = lite_change_open(priv, conn, &s->change);
+	int err;
+
+	if (IS_ERR(lmr))
+		return PTR_ERR(lmr);
+	mutex_lock(&lmr->lock);
+	err = lite_setattr_allowed(lmr, conn, s);
+	mutex_unlock(&lmr->lock);
+	if (!err)
+		err = lite_change_close(lmr);
+	if (!err) {
+		mutex_lock(&lmr->lock);
+		if (le32_to_cpu(s->uid) != LITE_KEEP)
+			lmr->acl.uid = le32_to_cpu(s->uid);
+		if (le32_to_cpu(s->gid) != LITE_KEEP)
+			lmr->acl.gid = le32_to_cpu(s->gid);
+		if (le32_to_cpu(s->mode) != LITE_KEEP)
+			lmr->acl.mode = le32_to_cpu(s->mode);
+		mutex_unlock(&lmr->lock);
+	}
+	lite_change_end(lmr);
+	lite_lmr_put(lmr);
+	return err;
+}
+
+/* ---- renaming ------------------------------------------------------------ */
+
+/*
+ * Give the LMR the name @to that is reserved for it, a copy of its own, and
+ * drop the old one. Closed for that, as nodes cache the name of a mapping.
+ */
+static int lite_home_rename(struct lite_lmr *lmr, const char *to)
+{
+	struct lite_memory *mem = lmr->mem;
+	const char *from;
+	int err;
+
+	err = lite_change_close(lmr);
+	if (err) {
+		lite_name_drop(mem, to, lmr->id);
+		return err;
+	}
+	mutex_lock(&lmr->lock);
+	from = lmr->name;
+	lmr->name = to;
+	/* The rest makes calls, but concerns names only. */
+	lmr->closed = false;
+	mutex_unlock(&lmr->lock);
+	wake_up_all(&lmr->changed);
+	lite_name_confirm(mem, to, lmr->id);
+	if (from[0])
+		lite_name_drop(mem, from, lmr->id);
+	lite_lmr_name_free(lmr, from);
+	return 0;
+}
+
+static bool lite_rename_try(struct lite_lmr *lmr)
+{
+	bool begun;
+
+	mutex_lock(&lmr->lock);
+	begun = !lmr->renaming;
+	if (begun)
+		lmr->renaming = true;
+	mutex_unlock(&lmr->lock);
+	return begun;
+}
+
+static void lite_rename_end(struct lite_lmr *lmr)
+{
+	mutex_lock(&lmr->lock);
+	lmr->renaming = false;
+	mutex_unlock(&lmr->lock);
+	wake_up_all(&lmr->changed);
+}
+
+/*
+ * Reserve the name before the change begins: this may wait for long, for other
+ * claims of the name, and may fail.
+ */
+static int lite_rename_to(struct lite_lmr *lmr, struct lite_conn *conn,
+			  const struct lite_wire_rename *r)
+{
+	struct lite_memory *mem = lmr->mem;
+	struct lite_lmr *open;
+	const char *to;
+	bool same;
+	int err;
+
+	mutex_lock(&lmr->lock);
+	same = !strcmp(lmr->name, r->name);
+	mutex_unlock(&lmr->lock);
+	if (same)
+		return 0;
+	to = lite_lmr_name_new(lmr, r->name);
+	if (IS_ERR(to))
+		return PTR_ERR(to);
+	err = lite_name_reserve(mem, to, lmr->id, lmr->charged_to);
+	if (err)
+		goto err_name;
+	open = lite_change_open(mem, conn, &r->change);
+	if (IS_ERR(open)) {
+		lite_name_drop(mem, to, lmr->id);
+		err = PTR_ERR(open);
+		goto err_name;
+	}
+	err = lite_home_rename(open, to);
+	lite_change_end(open);
+	lite_lmr_put(open);
+	if (!err)
+		return 0;
+err_name:
+	lite_lmr_name_free(lmr, to);
+	return err;
+}
+
+static int lite_serve_rename(void *priv, struct lite_conn *conn,
+			     const void *req, u32 len, void *reply,
+			     u32 *reply_len)
+{
+	const struct lite_wire_rename *r = req;
+	struct lite_lmr *lmr = lite_change_lmr(priv, conn, &r->change);
+	long left = LITE_CHANGE_TIMEOUT;
+	int err;
+
+	if (IS_ERR(lmr))
+		return PTR_ERR(lmr);
+	/* One at a time: a reservation is identified by name and LMR only. */
+	while (left > 0 && !lite_rename_try(lmr))
+		left = wait_event_killable_timeout(
+			lmr->changed, !READ_ONCE(lmr->renaming), left);
+	if (left > 0) {
+		err = lite_rename_to(lmr, conn, r);
+		lite_rename_end(lmr);
+	} else {
+		err = left ? -EINTR : -ETIMEDOUT;
+	}
+	lite_lmr_put(lmr);
+	return err;
+}
+
+/* ---- waiting for the end of a change ------------------------------------- */
+
+static int lite_serve_await(void *priv, struct lite_conn *conn, const void *req,
+			    u32 len, void *reply, u32 *reply_len)
+{
+	const struct lite_wire_id *i = req;
+	struct lite_lmr *lmr = lite_lmr_get(priv, le64_to_cpu(i->id));
+
+	if (!lmr)
+		return -ENOENT;
+	wait_event_timeout(lmr->changed,
+			   !READ_ONCE(lmr->closed) || READ_ONCE(lmr->dying),
+			   LITE_AWAIT_TIME);
+	lite_lmr_put(lmr);
+	return 0;
+}
+
+void lite_change_handlers(struct lite_memory *mem)
+{
+	struct lite_kcalls *rpc = mem->cl->rpc;
+
+	lite_kcall_handle(rpc, LITE_CALL_LMR_GRANT, lite_serve_grant, mem);
+	lite_kcall_handle(rpc, LITE_CALL_LMR_GRANTS, lite_serve_grants, mem);
+	lite_kcall_handle(rpc, LITE_CALL_LMR_SETATTR, lite_serve_setattr, mem);
+	lite_kcall_handle(rpc, LITE_CALL_LMR_RENAME, lite_serve_rename, mem);
+	lite_kcall_handle(rpc, LITE_CALL_LMR_AWAIT, lite_serve_await, mem);
+}

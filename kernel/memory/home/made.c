@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Anonymous LMRs at other nodes, at the node that made them.
+ *
+ * Such an LMR lives until the maker closes its last handle on it, in whatever
+ * session. Sessions with the home come and go, each with a mapping of its own,
+ * and idle handles keep old ones. So all mappings of the maker's handles count
+ * as users of one struct lite_made. When the last one ends the home is told to
+ * free the LMR: in the UNMAP of that mapping or, if its session is over, in an
+ * empty UNMAP in the next session.
+ *
+ * A home with a new incarnation has no such LMR. When our own incarnation is
+ * over, homes free what we made (orphan.c).
+ */
+#include <linux/slab.h>
+
+#include "memory/memory.h"
+
+/**
+ * struct lite_made - an anonymous LMR that this node has made
+ * @list: in mem->made, once the home has to be told that it is unused
+ * @home: its home
+ * @incarnation: of @home
+ * @id: its id there
+ * @users: mappings; under map_lock
+ */
+struct lite_made {
+	struct list_head list;
+	u32 home;
+	u64 incarnation;
+	u64 id;
+	u32 users;
+};
+
+/*
+ * Record an anonymous LMR from the reply of its home. Return: for
+ * lite_made_attach() or kfree(); NULL: no memory.
+ */
+struct lite_made *lite_made_new(u32 home, const struct lite_wire_map_reply *r)
+{
+	struct lite_made *made = kzalloc(sizeof(*made), GFP_KERNEL_ACCOUNT);
+
+	if (!made)
+		return NULL;
+	made->home = home;
+	made->incarnation = le64_to_cpu(r->share[0].incarnation);
+	made->id = le64_to_cpu(r->id);
+	return made;
+}
+
+static void lite_made_use(struct lite_mapping *m, struct lite_made *made)
+{
+	lockdep_assert_held(&m->mem->map_lock);
+	if (!made || m->made)
+		return;
+	m->made = made;
+	made->users++;
+}
+
+/*
+ * Attach the mapping of the maker's first handle. @made is freed with its last
+ * mapping; NULL: not an anonymous LMR. Context: any process.
+ */
+void lite_made_attach(struct lite_mapping *m, struct lite_made *made)
+{
+	spin_lock(&m->mem->map_lock);
+	lite_made_use(m, made);
+	spin_unlock(&m->mem->map_lock);
+}
+
+/*
+ * A handle changes its mapping from @from to @m: @m is a user, too. The caller
+ * has a reference to @m. Context: any process.
+ */
+void lite_made_inherit(struct lite_mapping *m, const struct lite_mapping *from)
+{
+	spin_lock(&m->mem->map_lock);
+	lite_made_use(m, from->made);
+	spin_unlock(&m->mem->map_lock);
+}
+
+/*
+ * A mapping ends that no handle has; map_lock is held. Return: if it was the
+ * last one, the LMR, for lite_made_over(); else NULL.
+ */
+struct lite_made *lite_made_detach(struct lite_mapping *m)
+{
+	struct lite_made *made = m->made;
+
+	lockdep_assert_held(&m->mem->map_lock);
+	m->made = NULL;
+	return made && !--made->users ? made : NULL;
+}
+
+/*
+ * No handle on the LMR is left here: free @made. Unless it was @told, the home
+ * is told first, in the background. Context: any process.
+ */
+void lite_made_over(struct lite_memory *mem, struct lite_made *made, bool told)
+{
+	if (told) {
+		kfree(made);
+		return;
+	}
+	spin_lock(&mem->map_lock);
+	list_add_tail(&made->list, &mem->made);
+	spin_unlock(&mem->map_lock);
+	/* There may be a new session already. */
+	queue_work(mem->wq, &mem->made_work);
+}
+
+/* Return: true if the home knows, or does not have it any more. */
+static bool lite_made_tell(struct lite_memory *mem, const struct lite_made *made)
+{
+	struct lite_peer *peer = lite_peer_find(mem->cl, made->home);
+	struct lite_conn *conn;
+	bool over;
+
+	if (!peer)
+		return true;
+	conn = lite_peer_conn_get(peer);
+	over = READ_ONCE(peer->left) ||
+	       READ_ONCE(peer->incarnation) != made->incarnation;
+	lite_peer_put(peer);
+	if (!conn)
+		return over;
+	over = conn->from.incarnation != made->incarnation ||
+	       lite_mapping_give_back(mem, conn, made->id, 0, LITE_UNMAP_LAST);
+	lite_conn_put(conn);
+	return over;
+}
+
+/* Those that stay on the list are retried when members change. */
+void lite_made_work(struct work_struct *work)
+{
+	struct lite_memory *mem = container_of(work, struct lite_memory,
+					       made_work);
+	struct lite_made *made, *tmp;
+	LIST_HEAD(todo);
+
+	spin_lock(&mem->map_lock);
+	list_splice_init(&mem->made, &todo);
+	spin_unlock(&mem->map_lock);
+	list_for_each_entry_safe(made, tmp, &todo, list) {
+		if (lite_made_tell(mem, made)) {
+			list_del(&made->list);
+			kfree(made);
+		}
+		cond_resched();
+	}
+	spin_lock(&mem->map_lock);
+	list_splice(&todo, &mem->made);
+	spin_unlock(&mem->map_lock);
+}
+
+/*
+ * Forget all of them, as our incarnation is over. made_work is not running, and
+ * no session is left.
+ */
+void lite_made_drop(struct lite_memory *mem)
+{
+	struct lite_made *made, *tmp;
+	LIST_HEAD(todo);
+
+	spin_lock(&mem->map_lock);
+	list_splice_init(&mem->made, &todo);
+	spin_unlock(&mem->map_lock);
+	list_for_each_entry_safe(made, tmp, &todo, list)
+		kfree(made);
+}

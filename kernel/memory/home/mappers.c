@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The mappers of an LMR, at its home: counting, revoking, recalling them.
+ *
+ * Mappers are counted by session and MAP: if a node maps an LMR twice and its
+ * UNMAP of both overtakes a third MAP, it is still a mapper.
+ *
+ * REVOKE ends an LMR: a node that has answered is no longer a mapper. After
+ * RECALL it still is one, and gives its MAPs back when its handles are closed,
+ * but it must map anew before its next operation.
+ *
+ * A mapper that does not answer is fenced from this node, and stays in the
+ * list, lost, until the LMR's other stores have fenced it, too.
+ */
+#include <linux/slab.h>
+
+#include "memory/memory.h"
+#include "home.h"
+#include "trace.h"
+
+/*
+ * A mapper gets this long to answer, after the time in which its operations
+ * must end; then it is fenced. (A silent one loses its session earlier.)
+ */
+#define LITE_REVOKE_GRACE (5 * HZ)
+
+/* A REVOKE or RECALL in flight, one of many. */
+struct lite_revoke {
+	struct work_struct work;
+	struct lite_lmr *lmr;
+	u16 call;
+	u64 session;
+	struct lite_conn *conn;
+	int err;
+	int unfenced;
+};
+
+/* ---- counting ------------------------------------------------------------ */
+
+static struct lite_mapper *lite_mapper_find(struct lite_lmr *lmr, u64 session)
+{
+	struct lite_mapper *m;
+
+	lockdep_assert_held(&lmr->lock);
+	list_for_each_entry(m, &lmr->mappers, list) {
+		if (!m->lost && m->session == session)
+			return m;
+	}
+	return NULL;
+}
+
+/**
+ * lite_mapper_add - grant a MAP and count it
+ * @lmr: LMR
+ * @conn: session with the mapper; NULL: this node
+ * @map: the request
+ * @granted: set to the rights granted
+ *
+ * The LMR's state, name and rights are checked under the lock that enters the
+ * mapper, as a free or change in progress would not know of it.
+ *
+ * Context: may sleep.
+ * Return: 0; -ENOENT: dying, or renamed; -EBUSY: closed, retry after AWAIT;
+ * -EACCES; -ENOMEM.
+ */
+int lite_mapper_add(struct lite_lmr *lmr, struct lite_conn *conn,
+		    const struct lite_wire_map *map, u32 *granted)
+{
+	u32 wanted = le32_to_cpu(map->rights);
+	u64 session = conn ? conn->session : 0;
+	struct lite_mapper *m;
+	int err = 0;
+
+	mutex_lock(&lmr->lock);
+	*granted = lite_lmr_rights(lmr, conn, &map->cred);
+	if (lmr->dying)
+		err = -ENOENT;
+	else if (lmr->closed)
+		err = -EBUSY;
+	else if (map->name[0] && strcmp(map->name, lmr->name))
+		err = -ENOENT;
+	else if (wanted & ~*granted && !map->renew)
+		err = -EACCES;
+	if (err)
+		goto out;
+	*granted &= wanted;
+	m = lite_mapper_find(lmr, session);
+	if (!m) {
+		m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
+		if (!m) {
+			err = -ENOMEM;
+			goto out;
+		}
+		m->session = session;
+		m->node = conn ? conn->from.node :
+				 lite_cluster_id(lmr->mem->cl);
+		m->incarnation = conn ? conn->from.incarnation :
+					lmr->mem->fab->self.incarnation;
+		list_add(&m->list, &lmr->mappers);
+	}
+	m->count++;
+out:
+	mutex_unlock(&lmr->lock);
+	return err;
+}
+
+/* May this node (@conn; NULL: ours) be told where an LMR, locked, is? */
+bool lite_mapper_known(struct lite_lmr *lmr, struct lite_conn *conn)
+{
+	lockdep_assert_held(&lmr->lock);
+	return !lmr->dying && lite_mapper_find(lmr, conn ? conn->session : 0);
+}
+
+/*
+ * A mapper is gone, but may still reach other stores: it stays, lost, until
+ * these have fenced it. One entry per node is enough.
+ */
+static void lite_mapper_lose(struct lite_lmr *lmr, struct lite_mapper *m)
+{
+	struct lite_mapper *other;
+	bool keep = lmr->place->n_shares > 1;
+
+	lockdep_assert_held(&lmr->lock);
+	list_for_each_entry(other, &lmr->mappers, list) {
+		if (other != m && other->lost && other->node == m->node)
+			keep = false;
+	}
+	if (keep) {
+		m->lost = true;
+		m->session = 0;
+	} else {
+		list_del(&m->list);
+		kfree(m);
+	}
+}
+
+/**
+ * lite_home_unmap - a mapper gives back MAPs
+ * @lmr: LMR
+ * @session: of the mapper; 0: this node
+ * @count: number of MAPs
+ * @unclean: a failed operation may still be in flight to another store
+ *
+ * Context: may sleep.
+ * Return: true if it has none left.
+ */
+bool lite_home_unmap(struct lite_lmr *lmr, u64 session, u32 count, bool unclean)
+{
+	struct lite_mapper *m;
+	bool last = false;
+
+	mutex_lock(&lmr->lock);
+	m = lite_mapper_find(lmr, session);
+	if (m) {
+		m->count -= min(count, m->count);
+		m->unclean |= unclean;
+		last = !m->count;
+		if (last && m->unclean) {
+			lite_mapper_lose(lmr, m);
+		} else if (last) {
+			list_del(&m->list);
+			kfree(m);
+		}
+	}
+	mutex_unlock(&lmr->lock);
+	return last;
+}
+
+/**
+ * lite_home_session_gone - drop the mappings of a peer that is fenced from us
+ * @mem: memory layer
+ * @session: the one that ended
+ *
+ * Also frees an anonymous LMR that the peer made, but never learned of: it
+ * makes another one. If it did learn of it, the LMR stays: orphan.c.
+ *
+ * Context: may sleep.
+ */
+void lite_home_session_gone(struct lite_memory *mem, u64 session)
+{
+	struct lite_mapper *m;
+	struct lite_lmr *lmr;
+	unsigned long id;
+	bool orphan;
+
+	xa_for_each(&mem->lmrs, id, lmr) {
+		lmr = lite_lmr_get(mem, id);
+		if (!lmr)
+			continue;
+		mutex_lock(&lmr->lock);
+		m = lite_mapper_find(lmr, session);
+		if (m)
+			lite_mapper_lose(lmr, m);
+		orphan = !lmr->name[0] && !lmr->confirmed &&
+			 lmr->creator == session;
+		mutex_unlock(&lmr->lock);
+		if (orphan)
+			lite_home_reap(lmr);
+		lite_lmr_put(lmr);
+		cond_resched();
+	}
+}
+
+/**
+ * lite_mapper_recheck - check the session of a mapper that was just added
+ * @lmr: LMR
+ * @conn: session with the mapper; NULL: this node
+ *
+ * The end of the session may have been handled before the mapper was there.
+ *
+ * Context: may sleep.
+ * Return: 0; -EHOSTDOWN: not a mapper any more.
+ */
+int lite_mapper_recheck(struct lite_lmr *lmr, struct lite_conn *conn)
+{
+	if (!conn || !lite_conn_is_dead(conn))
+		return 0;
+	/* Dead is not fenced: the mapper may still reach the memory. */
+	lite_conn_fence(conn, -EHOSTDOWN);
+	lite_home_session_gone(lmr->mem, conn->session);
+	return -EHOSTDOWN;
+}
+
+/* ---- telling ------------------------------------------------------------- */
+
+static void lite_revoke_work(struct work_struct *work)
+{
+	struct lite_revoke *r = container_of(work, struct lite_revoke, work);
+	struct lite_wire_id req = { .id = cpu_to_le64(r->lmr->id) };
+	struct lite_call_desc d = {
+		.call = r->call,
+		.req = &req,
+		.len = sizeof(req),
+		.timeout = r->lmr->mem->fab->op_timeout + LITE_REVOKE_GRACE,
+	};
+	struct lite_memory *mem = r->lmr->mem;
+	unsigned long begun = jiffies;
+
+	lite_stat_inc(mem->stats, LITE_STAT_REVOKES);
+	/* This node needs no call, so that cannot fail. */
+	if (!r->session)
+		r->err = lite_mapping_revoke(
+			mem, lite_cluster_id(mem->cl), r->lmr->id,
+			r->call == LITE_CALL_LMR_REVOKE ?
+				LITE_MAPPING_REVOKED : LITE_MAPPING_RETIRED);
+	else if (r->conn)
+		r->err = lite_kcall(r->conn, &d);
+	else
+		r->err = -EHOSTDOWN;
+	/*
+	 * EUCLEAN: it has let go, but a failed operation may be in flight to
+	 * other stores. Any other error: no answer in time, so fence it, or
+	 * wait until its dying session is fenced.
+	 */
+	if (r->err && r->err != -EUCLEAN && r->conn) {
+		lite_conn_end(r->conn, LITE_END_REVOKE,
+			      jiffies_to_msecs(jiffies - begun), -ETIMEDOUT);
+		r->unfenced = lite_conn_fence(r->conn, -ETIMEDOUT);
+	}
+}
+
+/* The session of a mapper, even if it is dying and no longer its peer's. */
+static struct lite_conn *lite_session_find(struct lite_fabric *fab, u64 session)
+{
+	struct lite_conn *conn, *found = NULL;
+
+	spin_lock(&fab->conns_lock);
+	list_for_each_entry(conn, &fab->conns, list) {
+		if (conn->session == session &&
+		    kref_get_unless_zero(&conn->ref)) {
+			found = conn;
+			break;
+		}
+	}
+	spin_unlock(&fab->conns_lock);
+	return found;
+}
+
+/*
+ * Tell all mappers at once, and wait for all. None is added meanwhile; one that
+ * unmaps simply finds nothing to revoke.
+ */
+static struct lite_revoke *lite_mappers_tell(struct lite_lmr *lmr, u16 call,
+					     u32 *count)
+{
+	struct lite_memory *mem = lmr->mem;
+	struct lite_revoke *revoke;
+	struct lite_mapper *m;
+	u32 n = 0, i = 0;
+
+	mutex_lock(&lmr->lock);
+	list_for_each_entry(m, &lmr->mappers, list)
+		n += !m->lost;
+	revoke = n ? kvcalloc(n, sizeof(*revoke), GFP_KERNEL | __GFP_NOFAIL) :
+		     NULL;
+	list_for_each_entry(m, &lmr->mappers, list) {
+		struct lite_revoke *r;
+
+		if (m->lost)
+			continue;
+		/* Copied, as the mapper may unmap and be freed. */
+		r = &revoke[i++];
+		r->lmr = lmr;
+		r->call = call;
+		r->session = m->session;
+		if (m->session)
+			r->conn = lite_session_find(mem->fab, m->session);
+		INIT_WORK(&r->work, lite_revoke_work);
+	}
+	mutex_unlock(&lmr->lock);
+
+	for (i = 0; i < n; i++)
+		queue_work(mem->revoke_wq, &revoke[i].work);
+	for (i = 0; i < n; i++) {
+		flush_work(&revoke[i].work);
+		if (revoke[i].conn)
+			lite_conn_put(revoke[i].conn);
+	}
+	*count = n;
+	return revoke;
+}
+
+/**
+ * lite_mappers_revoke - end all use of an LMR
+ * @lmr: dying
+ *
+ * Leaves only lost mappers in its list: fenced from us, but maybe not from its
+ * other stores.
+ *
+ * Context: may sleep; makes leaf calls.
+ */
+void lite_mappers_revoke(struct lite_lmr *lmr)
+{
+	struct lite_mapper *m;
+	u32 n, i;
+	struct lite_revoke *revoke = lite_mappers_tell(
+		lmr, LITE_CALL_LMR_REVOKE, &n);
+
+	for (i = 0; i < n; i++) {
+		if (!revoke[i].err || revoke[i].err == -EUCLEAN)
+			lite_home_unmap(lmr, revoke[i].session, U32_MAX,
+					revoke[i].err);
+	}
+	kvfree(revoke);
+	/* The others did not answer. */
+	mutex_lock(&lmr->lock);
+	list_for_each_entry(m, &lmr->mappers, list)
+		m->lost = true;
+	mutex_unlock(&lmr->lock);
+}
+
+/*
+ * Fill @fence, of @max entries, with lost mappers: these may still reach other
+ * stores. With @unclean also with mappers that may have failed operations in
+ * flight, which need no session to end: one pass under the lock, as an unclean
+ * mapper may become a lost one. Return: their number, which may exceed @max.
+ */
+u32 lite_mappers_lost(struct lite_lmr *lmr, struct lite_wire_fence *fence,
+		      u32 max, bool unclean)
+{
+	struct lite_mapper *m;
+	u32 n = 0;
+
+	mutex_lock(&lmr->lock);
+	list_for_each_entry(m, &lmr->mappers, list) {
+		if (!m->lost && !(unclean && m->unclean))
+			continue;
+		if (n < max)
+			fence[n] = (struct lite_wire_fence){
+				.node = cpu_to_le32(m->node),
+				.incarnation = cpu_to_le64(
+					m->lost ? m->incarnation : 0),
+			};
+		n++;
+		if (!m->lost) {
+			m->unclean = false;
+			m->fencing = true;
+		}
+	}
+	mutex_unlock(&lmr->lock);
+	return n;
+}
+
+/* Have the other stores fence the nodes in @req. */
+static int lite_stores_fence(struct lite_lmr *lmr,
+			     struct lite_wire_mem_fence *req)
+{
+	struct lite_memory *mem = lmr->mem;
+	struct lite_call_desc d = {
+		.call = LITE_CALL_MEM_FENCE,
+		.req = req,
+		.len = struct_size(req, fence, le32_to_cpu(req->n_fences)),
+	};
+	const struct lite_place *place = lmr->place;
+	int err = 0;
+	u32 i;
+
+	for (i = 1; i < place->n_shares && !err; i++) {
+		d.life = place->share[i].incarnation;
+		err = lite_cluster_call_patiently(mem->cl, place->share[i].node,
+						  &d);
+		/* A new incarnation of the store has no such memory. */
+		if (err == -EHOSTUNREACH || err == -ESTALE)
+			err = 0;
+	}
+	return err;
+}
+
+/* Drop lost mappers, which all stores have fenced. */
+static void lite_mappers_forget(struct lite_lmr *lmr)
+{
+	struct lite_mapper *m, *tmp;
+
+	mutex_lock(&lmr->lock);
+	list_for_each_entry_safe(m, tmp, &lmr->mappers, list) {
+		if (!m->lost)
+			continue;
+		list_del(&m->list);
+		kfree(m);
+	}
+	mutex_unlock(&lmr->lock);
+}
+
+static void lite_mappers_fenced(struct lite_lmr *lmr, bool done)
+{
+	struct lite_mapper *m;
+
+	mutex_lock(&lmr->lock);
+	list_for_each_entry(m, &lmr->mappers, list) {
+		m->unclean |= m->fencing && !done;
+		m->fencing = false;
+	}
+	mutex_unlock(&lmr->lock);
+}
+
+/* Have the other stores fence mappers that are lost or unclean. */
+static int lite_recall_fence(struct lite_lmr *lmr)
+{
+	struct lite_wire_mem_fence *req;
+	u32 fences;
+	int err = 0;
+
+	req = kzalloc(LITE_PAYLOAD_MAX, GFP_KERNEL | __GFP_NOFAIL);
+	fences = lite_mappers_lost(lmr, req->fence, LITE_FENCES_MAX, true);
+	req->n_fences = cpu_to_le32(fences <= LITE_FENCES_MAX ? fences : 0);
+	req->fence_all = cpu_to_le32(fences > LITE_FENCES_MAX);
+	if (fences)
+		err = lite_stores_fence(lmr, req);
+	kfree(req);
+	lite_mappers_fenced(lmr, !err);
+	/*
+	 * Mappers lost since are dropped, too: each had answered, and a closed
+	 * LMR cannot be mapped.
+	 */
+	if (fences && !err)
+		lite_mappers_forget(lmr);
+	return err;
+}
+
+/**
+ * lite_mappers_recall - end all operations on an LMR until it is mapped anew
+ * @lmr: closed
+ *
+ * Context: may sleep; makes leaf calls.
+ * Return: 0: no operation is in flight; -EHOSTDOWN, -ETIMEDOUT and others:
+ * unknown, as a store cannot be asked; -EIO: a device, ours or a store's, could
+ * not be made to end one.
+ */
+int lite_mappers_recall(struct lite_lmr *lmr)
+{
+	struct lite_revoke *revoke;
+	struct lite_mapper *m;
+	int err = 0;
+	u32 n, i;
+
+	revoke = lite_mappers_tell(lmr, LITE_CALL_LMR_RECALL, &n);
+	mutex_lock(&lmr->lock);
+	for (i = 0; i < n; i++) {
+		err = revoke[i].unfenced ?: err;
+		m = lite_mapper_find(lmr, revoke[i].session);
+		if (!m || !revoke[i].err)
+			continue;
+		if (revoke[i].err == -EUCLEAN)
+			m->unclean = true;
+		else
+			lite_mapper_lose(lmr, m);
+	}
+	mutex_unlock(&lmr->lock);
+	kvfree(revoke);
+	if (!err && lmr->place->n_shares > 1)
+		err = lite_recall_fence(lmr);
+	return err;
+}

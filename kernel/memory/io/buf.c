@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The caller's memory: a user's, or a kernel client's. */
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+
+#include "memory/handle/ctx.h"
+#include "memory/memory.h"
+#include "compat.h"
+
+/* Up to this size, words are copied inline, without usercopy checks. */
+#define LITE_COPY_WORDS 256
+
+/*
+ * Copy a few words. On a fault, return false, and lite_buf_copy_nofault()
+ * copies again as far as possible.
+ */
+static bool lite_words_from_user(u64 *to, const u64 __user *from, size_t n)
+{
+	size_t i;
+
+	if (!user_access_begin(from, n))
+		return false;
+#pragma GCC unroll 8
+	for (i = 0; i < n / sizeof(u64); i++)
+		unsafe_get_user(to[i], &from[i], fault);
+	user_access_end();
+	return true;
+fault:
+	user_access_end();
+	return false;
+}
+
+static bool lite_words_to_user(u64 __user *to, const u64 *from, size_t n)
+{
+	size_t i;
+
+	if (!user_access_begin(to, n))
+		return false;
+#pragma GCC unroll 8
+	for (i = 0; i < n / sizeof(u64); i++)
+		unsafe_put_user(from[i], &to[i], fault);
+	user_access_end();
+	return true;
+fault:
+	user_access_end();
+	return false;
+}
+
+/**
+ * lite_buf_copy_nofault - copy between the caller's buffer and an LMR
+ * @buf: buffer
+ * @at: offset in it
+ * @mem: memory of an LMR, or a bounce page
+ * @n: bytes
+ * @write: to the LMR, else from it
+ *
+ * Context: any process; page faults are off: stops at an absent page.
+ * Return: bytes copied, from the start.
+ */
+size_t lite_buf_copy_nofault(const struct lite_buf *buf, u64 at, void *mem,
+			     size_t n, bool write)
+{
+	void __user *u = (void __user *)(buf->u + at);
+	size_t left;
+
+	if (!buf->user) {
+		if (write)
+			memcpy(mem, buf->k + at, n);
+		else
+			memcpy(buf->k + at, mem, n);
+		return n;
+	}
+	pagefault_disable();
+	if (n <= LITE_COPY_WORDS && !(n % sizeof(u64)) &&
+	    (write ? lite_words_from_user(mem, u, n) :
+		     lite_words_to_user(u, mem, n)))
+		left = 0;
+	else if (access_ok(u, n))
+		left = write ? __copy_from_user_inatomic(mem, u, n) :
+			       __copy_to_user_inatomic(u, mem, n);
+	else
+		left = n;
+	pagefault_enable();
+	return n - left;
+}
+
+/**
+ * lite_buf_fault_in - make a buffer's pages present
+ * @buf: buffer
+ * @at: offset in it
+ * @n: bytes, at least one
+ * @write: it will be read (for a write to an LMR), else written
+ *
+ * Context: may sleep and fault, with the gate left meanwhile.
+ * Return: 0 if at least the first byte is accessible; -EFAULT; -ENODEV: the
+ * node was stopped meanwhile.
+ */
+int lite_buf_fault_in(const struct lite_buf *buf, u64 at, size_t n, bool write)
+{
+	char __user *u = (char __user *)(buf->u + at);
+	size_t left;
+
+	if (!buf->user)
+		return 0;
+	lite_gate_leave(buf->gate);
+	left = write ? fault_in_readable(u, n) : fault_in_safe_writeable(u, n);
+	if (!lite_gate_enter(buf->gate))
+		return -ENODEV;
+	return left == n ? -EFAULT : 0;
+}
+
+/* Pin user pages, faulting them in. Returns their number or an errno. */
+static int lite_buf_pin_user(const struct lite_buf *buf, unsigned long addr,
+			     int want, bool write, struct page **pages)
+{
+	int have;
+
+	lite_gate_leave(buf->gate);
+	have = pin_user_pages_fast(addr, want, write ? 0 : FOLL_WRITE, pages);
+	if (!lite_gate_enter(buf->gate)) {
+		if (have > 0)
+			unpin_user_pages(pages, have);
+		return -ENODEV;
+	}
+	return have ?: -EFAULT;
+}
+
+/* Pin user pages that are present, without waiting for a lock. */
+static int lite_buf_pin_present(unsigned long addr, int want, bool write,
+				struct page **pages)
+{
+	int have;
+
+	if (!mmap_read_trylock(current->mm))
+		return -EAGAIN;
+	have = lite_pin_user_pages(addr, want,
+				   FOLL_NOFAULT | (write ? 0 : FOLL_WRITE),
+				   pages);
+	mmap_read_unlock(current->mm);
+	/* The caller retries where it may wait, and then gets any error. */
+	return have > 0 ? have : -EAGAIN;
+}
+
+/**
+ * lite_buf_pin - pin pages of a buffer
+ * @buf: buffer
+ * @at: offset in it
+ * @n: bytes
+ * @write: they will be read (for a write to an LMR), else written
+ * @wait: may fault, with the gate left meanwhile; else only present pages
+ * @pages: set
+ * @max: entries in @pages
+ * @skip: set to the offset in the first page
+ * @got: set to the bytes that are pinned: at least 1, maybe fewer than @n
+ *
+ * Context: may sleep with @wait, else does not block.
+ * Return: number of pages; -EFAULT and others; -EAGAIN: not without @wait;
+ * -ENODEV: the node was stopped meanwhile.
+ */
+int lite_buf_pin(const struct lite_buf *buf, u64 at, size_t n, bool write,
+		 bool wait, struct page **pages, int max, size_t *skip,
+		 size_t *got)
+{
+	unsigned long addr = buf->u + at;
+	int want, have, i;
+
+	*skip = offset_in_page(addr);
+	want = min_t(size_t, max, DIV_ROUND_UP(*skip + n, PAGE_SIZE));
+	if (buf->user) {
+		if (!access_ok((void __user *)addr, n))
+			return -EFAULT;
+		have = wait ? lite_buf_pin_user(buf, addr & PAGE_MASK, want,
+						write, pages) :
+			      lite_buf_pin_present(addr & PAGE_MASK, want,
+						   write, pages);
+		if (have < 0)
+			return have;
+	} else {
+		for (i = 0; i < want; i++) {
+			void *k = (void *)(addr & PAGE_MASK) + i * PAGE_SIZE;
+
+			/* Else vmalloc, or a module's own data. */
+			pages[i] = virt_addr_valid(k) ? virt_to_page(k) :
+							vmalloc_to_page(k);
+		}
+		have = want;
+	}
+	*got = min_t(size_t, n, have * PAGE_SIZE - *skip);
+	return have;
+}
+
+/* As unpin_user_pages_dirty_lock() does it, if the lock is free. */
+static bool lite_page_trydirty(struct page *page)
+{
+	struct folio *folio = page_folio(page);
+
+	if (folio_test_dirty(folio))
+		return true;
+	if (!folio_trylock(folio))
+		return false;
+	folio_mark_dirty(folio);
+	folio_unlock(folio);
+	return true;
+}
+
+/*
+ * Unpin pages without blocking. False: a page to be dirtied is locked, and none
+ * was unpinned.
+ */
+bool lite_buf_tryunpin(const struct lite_buf *buf, struct page **pages, int n,
+		       bool dirty)
+{
+	int i;
+
+	if (!buf->user)
+		return true;
+	for (i = 0; dirty && i < n; i++) {
+		if (!lite_page_trydirty(pages[i]))
+			return false;
+	}
+	unpin_user_pages(pages, n);
+	return true;
+}
+
+/* Unpin pages. If @dirty, may wait for user space that locks a page (FUSE). */
+void lite_buf_unpin(const struct lite_buf *buf, struct page **pages, int n,
+		    bool dirty)
+{
+	if (buf->user)
+		unpin_user_pages_dirty_lock(pages, n, dirty);
+}

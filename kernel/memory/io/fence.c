@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * LITE_OP_FENCE: make completed operations visible to the processors of the
+ * nodes that store the bytes. Documentation/ordering.rst says what is
+ * guaranteed without a fence.
+ *
+ * A store is flushed through the present session. The queue pairs of earlier
+ * sessions were destroyed there before this one was used, which ended all
+ * accesses on their behalf.
+ */
+#include "memory/handle/ctx.h"
+#include "memory/memory.h"
+#include "trace.h"
+#include "wait.h"
+
+/* Attempts per LMR, across sessions. */
+#define LITE_FENCE_TRIES 3
+
+static int lite_fence_conn(struct lite_conn *conn)
+{
+	int err = lite_conn_flush(conn);
+
+	lite_conn_put_live(conn);
+	return err;
+}
+
+/* Flush atomics that the device performed on memory of this node. */
+static int lite_fence_self(struct lite_memory *mem)
+{
+	struct lite_conn *conn = lite_cluster_self_conn_tryget(mem->cl);
+
+	return conn ? lite_fence_conn(conn) : 0;
+}
+
+static int lite_fence_share(struct lite_mapping *m, u32 share)
+{
+	struct lite_conn *conn;
+
+	if (!m->share[share].peer)
+		return lite_fence_self(m->mem);
+	conn = lite_access_conn(m, share);
+	return IS_ERR(conn) ? PTR_ERR(conn) : lite_fence_conn(conn);
+}
+
+static int lite_fence_lmr(const struct lite_access *a)
+{
+	struct lite_mapping *m = lite_access_enter(a);
+	int err = 0;
+	u32 i;
+
+	if (IS_ERR(m))
+		return PTR_ERR(m);
+	for (i = 0; i < m->n_shares && !err; i++)
+		err = lite_fence_share(m, i);
+	lite_access_exit(m);
+	/* @m is only compared. */
+	if (err == -EAGAIN)
+		err = lite_access_renew(a, m) ?: -EAGAIN;
+	return err;
+}
+
+static int lite_fence_handle(const struct lite_access *a)
+{
+	int tries = 0;
+	int err;
+
+	for (;;) {
+		err = lite_fence_lmr(a);
+		if ((err == -EHOSTDOWN || err == -ETIMEDOUT) &&
+		    ++tries < LITE_FENCE_TRIES)
+			err = lite_access_await(a) ?: -EAGAIN;
+		if (err != -EAGAIN)
+			return err;
+		if (lite_given_up())
+			return -EINTR;
+	}
+}
+
+/* Flush all nodes that are not down. */
+static int lite_fence_all(struct lite_memory *mem)
+{
+	int err = lite_cluster_ready(mem->cl);
+	u32 node = 0;
+
+	if (!err)
+		err = lite_fence_self(mem);
+	while (!err && (node = lite_cluster_next(mem->cl, node))) {
+		err = lite_cluster_flush(mem->cl, node);
+		if (!err && lite_given_up())
+			err = -EINTR;
+	}
+	return err;
+}
+
+/**
+ * lite_fence - wait until completed operations are visible to processors
+ * @ctx: context of the handle
+ * @lh: handle of an LMR: at all its nodes; 0: at all nodes that are not down
+ *
+ * Context: may sleep; killable.
+ * Return: 0; see lite_access_enter(); -EHOSTDOWN, -ETIMEDOUT.
+ */
+int lite_fence(struct lite_ctx *ctx, u64 lh)
+{
+	const struct lite_access a = { .ctx = ctx, .lh = lh };
+	int err;
+
+	/* Orders copies into memory of this node. */
+	smp_mb();
+	err = lh ? lite_fence_handle(&a) : lite_fence_all(ctx->mem);
+	trace_lite_op(LITE_OP_FENCE, lh, 0, 0, err);
+	return err;
+}

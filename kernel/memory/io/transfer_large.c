@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Large pieces of transfers: zero-copy from or to the caller's pages, which are
+ * pinned while in flight.
+ *
+ * A piece is cut into batches: while the device works on some, the next are
+ * pinned and posted. Each enters the LMR anew, so that a REVOKE waits for
+ * LITE_BATCHES batches at most.
+ *
+ * A REVOKE never waits for user space. While anything is in flight, only
+ * present pages are pinned, and only the device is waited for. Faulting pages
+ * in, and locking pages that were written, is put off until nothing is in
+ * flight, and done with the gate left. Once a buffer turns out to have absent
+ * pages, LITE_BATCHES batches at a time are pinned before any is posted.
+ *
+ * Batches end in the order of posting. After one has failed, later ones do not
+ * count: only leading bytes are reported as done.
+ *
+ * The device accesses the caller's memory only between posting and the end of
+ * lite_io_wait_long(), which cannot be interrupted.
+ */
+#include <linux/mm.h>
+#include <linux/scatterlist.h>
+#include <linux/slab.h>
+
+#include "memory/handle/ctx.h"
+#include "memory/memory.h"
+#include "transfer.h"
+#include "wait.h"
+
+/* Pages of a batch, and batches in flight: 1 MB in all. */
+#define LITE_BATCH_PAGES 64
+#define LITE_BATCH_BYTES (LITE_BATCH_PAGES * PAGE_SIZE)
+#define LITE_BATCHES 4
+
+/**
+ * struct lite_batch - bytes that are posted and waited for together
+ * @offset: in the LMR
+ * @n: bytes
+ * @n_pages: pinned; 0: the batch is free
+ * @skip: offset of the bytes in the first page
+ * @m: entered while in flight
+ * @conn: held live while in flight
+ * @qp: where it is posted
+ * @io: waits for it
+ * @err: of posting
+ * @sgt: describes @sg
+ * @pages: of the caller
+ * @sg: @pages, merged and mapped for the device while in flight
+ */
+struct lite_batch {
+	u64 offset;
+	size_t n;
+	int n_pages;
+	size_t skip;
+	struct lite_mapping *m;
+	struct lite_conn *conn;
+	struct lite_qp *qp;
+	struct lite_io io;
+	int err;
+	struct sg_table sgt;
+	struct page *pages[LITE_BATCH_PAGES];
+	struct scatterlist sg[LITE_BATCH_PAGES];
+};
+
+/**
+ * struct lite_large - a large piece
+ * @p: its transfer, advanced as batches end
+ * @dir: for the device
+ * @offset: in the LMR, of what is not pinned yet
+ * @at: in the buffer, of what is not pinned yet
+ * @left: bytes that are not pinned yet
+ * @max: batches that may be in flight
+ * @pinned: batches pinned so far
+ * @posted: batches posted so far
+ * @ended: batches ended so far
+ * @absent: the buffer has pages that were not present
+ * @locked: some pages could not be unpinned without blocking
+ * @halted: post no more batches
+ * @failed: a batch has ended with an error
+ * @err: why it went no further
+ * @stale: with -EAGAIN: what to pass to lite_access_renew(), or NULL
+ * @batch: ring; @pinned % @max is the next to pin
+ */
+struct lite_large {
+	struct lite_piece_io *p;
+	enum dma_data_direction dir;
+	u64 offset;
+	u64 at;
+	u64 left;
+	u32 max;
+	u32 pinned;
+	u32 posted;
+	u32 ended;
+	bool absent;
+	bool locked;
+	bool halted;
+	bool failed;
+	int err;
+	const struct lite_mapping *stale;
+	struct lite_batch batch[];
+};
+
+/* ---- posting ------------------------------------------------------------- */
+
+/* Position in the caller's pages, as mapped for the device. */
+struct lite_sg_cursor {
+	struct scatterlist *sg;
+	size_t in;
+};
+
+/* Fill SGEs for at most @n bytes. Returns the bytes. */
+static size_t lite_sges_fill(struct lite_sg_cursor *c, u32 lkey,
+			     struct ib_sge *sge, int max, int *n_sge, size_t n)
+{
+	size_t done = 0;
+
+	for (*n_sge = 0; *n_sge < max && done < n; ++*n_sge) {
+		size_t len = min_t(size_t, sg_dma_len(c->sg) - c->in, n - done);
+
+		sge[*n_sge].addr = sg_dma_address(c->sg) + c->in;
+		sge[*n_sge].length = len;
+		sge[*n_sge].lkey = lkey;
+		done += len;
+		c->in += len;
+		if (c->in == sg_dma_len(c->sg)) {
+			c->sg = sg_next(c->sg);
+			c->in = 0;
+		}
+	}
+	return done;
+}
+
+/* Post all of a batch. All its bytes are at the node of the connection. */
+static int lite_batch_rdma(struct lite_batch *b, bool write)
+{
+	struct lite_fabric *fab = b->m->mem->fab;
+	struct lite_sg_cursor cursor = { .sg = b->sgt.sgl };
+	const int max = write ? fab->max_sge : fab->max_sge_rd;
+	const struct lite_extent *e = lite_extent_at(b->m, b->offset);
+	bool confirm = !write && b->n > b->conn->read_trusted;
+	u64 in = b->offset - e->start;
+	struct ib_sge sge[LITE_SGE_MAX];
+	size_t n = b->n;
+	int err = 0;
+
+	while (n && !err) {
+		size_t wr = min3((u64)n, e->length - in,
+				 (u64)LITE_WR_BYTES_MAX);
+		int n_sge;
+
+		wr = lite_sges_fill(&cursor, fab->lkey, sge, max, &n_sge, wr);
+		err = lite_qp_rdma(b->qp, &b->io, write ? IB_WR_RDMA_WRITE :
+							  IB_WR_RDMA_READ,
+				   sge, n_sge, e->addr + in, 0);
+		n -= wr;
+		in += wr;
+		if (in == e->length) {
+			e++;
+			in = 0;
+		}
+	}
+	if (confirm && !err)
+		err = lite_qp_confirm(b->qp, &b->io);
+	return err;
+}
+
+/* Merge contiguous pages and map them for the device. */
+static int lite_batch_map(struct lite_batch *b, struct ib_device *dev,
+			  enum dma_data_direction dir)
+{
+	const unsigned int max = ib_dma_max_seg_size(dev);
+	size_t skip = b->skip, left = b->n;
+	struct scatterlist *sg = NULL;
+	unsigned int n_sg = 0;
+	int i;
+
+	sg_init_table(b->sg, b->n_pages);
+	for (i = 0; i < b->n_pages; i++) {
+		size_t len = min_t(size_t, PAGE_SIZE - skip, left);
+
+		if (sg && page_to_pfn(b->pages[i]) ==
+				  page_to_pfn(b->pages[i - 1]) + 1 &&
+		    sg->length + len <= max) {
+			sg->length += len;
+		} else {
+			sg = &b->sg[n_sg++];
+			sg_set_page(sg, b->pages[i], len, skip);
+		}
+		left -= len;
+		skip = 0;
+	}
+	sg_mark_end(sg);
+	b->sgt = (struct sg_table){
+		.sgl = b->sg,
+		.nents = n_sg,
+		.orig_nents = n_sg,
+	};
+	return ib_dma_map_sgtable_attrs(dev, &b->sgt, dir, 0);
+}
+
+/* Get the session of a batch, if all of it is still in one remote share. */
+static int lite_batch_connect(struct lite_large *l, struct lite_batch *b)
+{
+	u32 share = lite_extent_at(b->m, b->offset)->share;
+
+	if (b->m->share[share].local ||
+	    lite_share_run(b->m, b->offset, b->n) < b->n)
+		return -EAGAIN;
+	b->conn = lite_access_conn(b->m, share);
+	if (!IS_ERR(b->conn))
+		return 0;
+	if (b->conn == ERR_PTR(-EAGAIN))
+		l->stale = b->m;
+	return PTR_ERR(b->conn);
+}
+
+/*
+ * Enter the LMR and post a batch. Does not renew the handle: the renewal may
+ * wait for batches that are in flight.
+ */
+static int lite_batch_post(struct lite_large *l, struct lite_batch *b)
+{
+	struct lite_piece_io *p = l->p;
+	struct ib_device *dev = p->a->ctx->mem->fab->dev;
+	int err;
+
+	err = lite_batch_map(b, dev, l->dir);
+	if (err)
+		return err;
+	b->m = lite_tryenter_range(p->a, b->offset, b->n, &l->stale);
+	err = PTR_ERR_OR_ZERO(b->m);
+	if (err)
+		goto err_unmap;
+	err = lite_batch_connect(l, b);
+	if (err)
+		goto err_exit;
+	b->qp = lite_conn_qp(b->conn, !p->write);
+	lite_io_init(&b->io);
+	/* After an error, what was posted before it is in flight. */
+	b->err = lite_batch_rdma(b, p->write);
+	l->posted++;
+	return b->err;
+
+err_exit:
+	lite_access_exit(b->m);
+err_unmap:
+	ib_dma_unmap_sgtable_attrs(dev, &b->sgt, l->dir, 0);
+	return err;
+}
+
+static void lite_large_post(struct lite_large *l)
+{
+	int err = lite_batch_post(l, &l->batch[l->posted % l->max]);
+
+	if (!err)
+		return;
+	/* Precedes any failure to pin, which is of a later batch. */
+	l->err = err;
+	l->halted = true;
+}
+
+/* ---- pinning ------------------------------------------------------------- */
+
+/* Pin the next batch, unless it has to wait or there is none. */
+static bool lite_large_pin(struct lite_large *l)
+{
+	struct lite_batch *b = &l->batch[l->pinned % l->max];
+	bool idle = l->posted == l->ended;
+	struct lite_piece_io *p = l->p;
+	int n_pages;
+
+	if (l->err || l->locked || !l->left || l->pinned - l->ended == l->max)
+		return false;
+	if (l->absent && !idle)
+		return false;
+	if (l->pinned && lite_given_up())
+		return false;
+	n_pages = lite_buf_pin(p->buf, l->at,
+			       min_t(u64, l->left, LITE_BATCH_BYTES), p->write,
+			       idle, b->pages, LITE_BATCH_PAGES, &b->skip,
+			       &b->n);
+	if (n_pages == -EAGAIN) {
+		l->absent = true;
+		return false;
+	}
+	if (n_pages < 0) {
+		l->err = n_pages;
+		/* The node may have stopped: do not touch it. */
+		l->halted = n_pages == -ENODEV;
+		return false;
+	}
+	lite_stat_add(p->a->ctx->mem->stats, LITE_STAT_PINNED_PAGES, n_pages);
+	b->n_pages = n_pages;
+	b->offset = l->offset;
+	l->offset += b->n;
+	l->at += b->n;
+	l->left -= b->n;
+	l->pinned++;
+	return true;
+}
+
+static void lite_batch_free(struct lite_batch *b,
+			    struct lite_stats __percpu *stats)
+{
+	lite_stat_add(stats, LITE_STAT_PINNED_PAGES, -b->n_pages);
+	b->n_pages = 0;
+}
+
+/* The device may still access the pages: keep them pinned and mapped. */
+static void lite_batch_lose(struct lite_batch *b,
+			    struct lite_stats __percpu *stats)
+{
+	lite_stat_add(stats, LITE_STAT_QUARANTINED, b->n_pages);
+	lite_batch_free(b, stats);
+}
+
+/* Wait for the oldest batch in flight. */
+static void lite_large_end(struct lite_large *l)
+{
+	struct lite_batch *b = &l->batch[l->ended % l->max];
+	struct lite_piece_io *p = l->p;
+	struct lite_memory *mem = p->a->ctx->mem;
+	bool lost;
+	int err;
+
+	lite_io_wait_long(&b->io, b->qp);
+	l->ended++;
+	err = lite_io_result(b->m, b->err ?: b->io.status);
+	lost = err && READ_ONCE(b->conn->unfenced);
+	if (!lost)
+		ib_dma_unmap_sgtable_attrs(mem->fab->dev, &b->sgt, l->dir, 0);
+	lite_conn_put_live(b->conn);
+	lite_access_exit(b->m);
+	if (lost)
+		lite_batch_lose(b, mem->stats);
+	else if (lite_buf_tryunpin(p->buf, b->pages, b->n_pages, !p->write))
+		lite_batch_free(b, mem->stats);
+	else
+		l->locked = true;
+	if (l->failed)
+		return;
+	if (!err) {
+		lite_piece_advance(p, b->n);
+		return;
+	}
+	l->failed = true;
+	l->halted = true;
+	l->err = err;
+	p->large++;
+}
+
+/* With nothing in flight, unpin all that is still pinned. */
+static void lite_large_unpin(struct lite_large *l,
+			     struct lite_stats __percpu *stats)
+{
+	const struct lite_buf *buf = l->p->buf;
+	u32 i;
+
+	for (; l->pinned != l->posted; l->pinned--) {
+		struct lite_batch *b = &l->batch[(l->pinned - 1) % l->max];
+
+		lite_buf_unpin(buf, b->pages, b->n_pages, false);
+		lite_batch_free(b, stats);
+	}
+	if (!l->locked)
+		return;
+	lite_gate_leave(buf->gate);
+	for (i = 0; i < l->max; i++) {
+		struct lite_batch *b = &l->batch[i];
+
+		if (!b->n_pages)
+			continue;
+		lite_buf_unpin(buf, b->pages, b->n_pages, true);
+		lite_batch_free(b, stats);
+	}
+	if (!lite_gate_enter(buf->gate))
+		l->err = -ENODEV;
+}
+
+static void lite_large_run(struct lite_large *l)
+{
+	struct lite_stats __percpu *stats = l->p->a->ctx->mem->stats;
+
+	for (;;) {
+		while (lite_large_pin(l)) {
+			if (!l->absent)
+				lite_large_post(l);
+			cond_resched();
+		}
+		while (l->posted != l->pinned && !l->halted)
+			lite_large_post(l);
+		if (l->ended == l->posted)
+			break;
+		lite_large_end(l);
+	}
+	lite_large_unpin(l, stats);
+}
+
+/* Bytes from @offset on that are in one share, at most @max. LMR entered. */
+u64 lite_share_run(const struct lite_mapping *m, u64 offset, u64 max)
+{
+	u32 i = lite_extent_find(m->extents, m->n_extents, offset);
+	u32 share = m->extents[i].share;
+	u64 end;
+
+	do {
+		end = m->extents[i].start + m->extents[i].length;
+	} while (end - offset < max && ++i < m->n_extents &&
+		 m->extents[i].share == share);
+	return min(max, end - offset);
+}
+
+/**
+ * lite_piece_large - transfer a piece without copying
+ * @p: transfer, which advances; the LMR is not entered
+ * @run: bytes, all in one share of another node
+ *
+ * Context: may sleep and fault; a fatal signal ends it after what is in flight.
+ * Return: 0 or a negative errno; -EAGAIN: try again.
+ */
+int lite_piece_large(struct lite_piece_io *p, u64 run)
+{
+	u32 max = DIV_ROUND_UP(offset_in_page(p->buf->u + p->at) + run,
+			       LITE_BATCH_BYTES);
+	struct lite_large *l;
+	int err;
+	u32 i;
+
+	/* After a failure, one batch at a time. */
+	max = p->tries ? 1 : min_t(u32, max, LITE_BATCHES);
+	l = kvmalloc(struct_size(l, batch, max), GFP_KERNEL);
+	if (!l)
+		return -ENOMEM;
+	*l = (struct lite_large){
+		.p = p,
+		.dir = p->write ? DMA_TO_DEVICE : DMA_FROM_DEVICE,
+		.offset = p->offset,
+		.at = p->at,
+		.left = run,
+		.max = max,
+	};
+	for (i = 0; i < max; i++)
+		l->batch[i].n_pages = 0;
+	lite_large_run(l);
+	err = l->err;
+	if (err == -EAGAIN && l->stale)
+		err = lite_access_renew(p->a, l->stale) ?: -EAGAIN;
+	kvfree(l);
+	return err;
+}

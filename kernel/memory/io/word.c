@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Compare-and-swap on words of LMRs by the kernel itself. The layer above keeps
+ * locks in words, and has to release them even for processes that have lost the
+ * right, closed the handle or exited.
+ *
+ * It enters this node's mapping of the LMR. If there is none, it has the LMR
+ * mapped and kept for a while, as for memory operations (peer_mapping.c). REVOKE and
+ * RECALL wait for it as for any operation; it waits for a change of the LMR
+ * without having entered it.
+ */
+
+#include "memory/handle/ctx.h"
+#include "memory/memory.h"
+#include "wait.h"
+#include "word.h"
+
+/* Attempts that fail before anything is posted; a wait or call follows each. */
+#define LITE_WORD_TRIES 100
+
+/*
+ * Look up the word that a handle and an offset name. The handle's mapping may
+ * be unusable. 0 or -EBADF. Any context.
+ */
+int lite_word_of(struct lite_ctx *ctx, u64 lh, u64 offset,
+		 struct lite_word *word)
+{
+	const struct lite_mapping *m;
+	struct lite_handle *h;
+	int err = -EBADF;
+
+	rcu_read_lock();
+	h = lite_handle_find(ctx, lh);
+	if (h) {
+		/* Any mapping that the handle ever has is of this LMR. */
+		m = rcu_dereference(h->mapping);
+		*word = (struct lite_word){
+			.home = m->home,
+			.uid = h->user->cred.uid,
+			.incarnation = m->home_incarnation,
+			.id = m->id,
+			.offset = offset,
+		};
+		err = 0;
+	}
+	rcu_read_unlock();
+	return err;
+}
+
+/* Enter this node's mapping. -ENOLINK: the LMR has to be mapped. */
+static struct lite_mapping *lite_word_enter(struct lite_memory *mem,
+					    const struct lite_word *w)
+{
+	struct lite_mapping *m;
+	int err;
+
+	/* Mappings are freed a grace period after leaving the table. */
+	rcu_read_lock();
+	m = xa_load(&mem->mappings, lite_mapping_key(w->home, w->id));
+	if (m && !percpu_ref_tryget_live(&m->ops))
+		m = NULL;
+	rcu_read_unlock();
+	if (!m)
+		return ERR_PTR(-ENOLINK);
+	if (m->home != w->home || m->id != w->id)
+		err = -EINVAL;
+	else if (m->home_incarnation != w->incarnation)
+		err = -ESTALE;
+	else if (!lite_mapping_current(m))
+		err = -ENOLINK;
+	else
+		err = lite_atomic_check(w->offset, sizeof(u64), m->length);
+	if (!err)
+		return m;
+	lite_access_exit(m);
+	return ERR_PTR(err);
+}
+
+static int lite_word_prepare(struct lite_memory *mem, const struct lite_word *w)
+{
+	const struct lite_wire_range range = {
+		.id = cpu_to_le64(w->id),
+		.incarnation = cpu_to_le64(w->incarnation),
+		.home = cpu_to_le32(w->home),
+	};
+	int err = lite_peer_mapping_prepare(mem, &range);
+
+	if (err == -EBUSY)
+		err = lite_mapping_await(mem, w->home, w->id);
+	else if (err == -ENOENT)
+		err = lite_home_gone(mem, w->home, w->incarnation);
+	return err == -EHOSTUNREACH ? -EHOSTDOWN : err;
+}
+
+/*
+ * Post to an entered LMR. If it fails with @posted unset, lite_word_recover()
+ * takes the errno, and @suspect with its reference.
+ */
+static int lite_word_post(struct lite_mapping *m, struct lite_bounce *bounce,
+			  const struct lite_word *w, u64 expected, u64 desired,
+			  bool *posted, struct lite_peer **suspect)
+{
+	u32 share = lite_extent_at(m, w->offset)->share;
+	struct lite_peer *peer = m->share[share].peer;
+	struct lite_conn *conn;
+	int err;
+
+	conn = m->share[share].local ?
+		       lite_cluster_self_conn_tryget(m->mem->cl) ?:
+		       ERR_PTR(-EUNATCH) :
+		       lite_access_conn(m, share);
+	if (IS_ERR(conn)) {
+		err = PTR_ERR(conn);
+		/* There is a newer session: map again. */
+		if (err == -EAGAIN)
+			err = -ENOLINK;
+		if (err == -EHOSTDOWN && lite_peer_is_suspect(peer)) {
+			kref_get(&peer->ref);
+			*suspect = peer;
+		}
+		return err;
+	}
+	*posted = true;
+	err = lite_atomic_post(m, conn, bounce, LITE_OP_CMP_SWAP, w->offset,
+			       expected, desired);
+	lite_atomic_end(m->mem, conn, err);
+	return err;
+}
+
+static int lite_word_try(struct lite_memory *mem, const struct lite_word *w,
+			 u64 expected, u64 desired, u64 *old, bool *posted,
+			 struct lite_peer **suspect)
+{
+	struct lite_bounce *bounce = lite_bounce_get(mem->fab);
+	struct lite_mapping *m;
+	int err;
+
+	if (!bounce)
+		return -EINTR;
+	m = lite_word_enter(mem, w);
+	err = PTR_ERR_OR_ZERO(m);
+	if (!err) {
+		err = lite_word_post(m, bounce, w, expected, desired, posted,
+				     suspect);
+		lite_access_exit(m);
+	}
+	if (!err)
+		memcpy(old, bounce->data, sizeof(*old));
+	lite_bounce_put(mem->fab, bounce);
+	return err;
+}
+
+/* Remove what prevented posting. Returns 0: try again; or an errno. */
+static int lite_word_recover(struct lite_memory *mem, const struct lite_word *w,
+			     int err, struct lite_peer *suspect)
+{
+	struct lite_conn *self;
+
+	switch (err) {
+	case -ENOLINK:
+		return lite_word_prepare(mem, w);
+	case -EUNATCH:
+		self = lite_cluster_self_conn(mem->cl);
+		if (IS_ERR(self))
+			return PTR_ERR(self);
+		lite_conn_put_live(self);
+		return 0;
+	default:
+		break;
+	}
+	if (!suspect)
+		return err;
+	err = lite_peer_await(suspect);
+	lite_peer_put(suspect);
+	return err;
+}
+
+/**
+ * lite_word_cmp_swap - compare and swap a word of an LMR
+ * @mem: node's
+ * @word: the word
+ * @expected: value
+ * @desired: new value
+ * @old: set to the value before
+ * @posted: set to whether it may have been done, even if it failed
+ *
+ * Context: may sleep; killable; makes calls.
+ * Return: 0; -EIDRM, -ESTALE: the LMR is gone; -ERANGE: the word was cut off;
+ * -EHOSTDOWN, -ETIMEDOUT, -EIO, -ENOMEM, -EINTR and others.
+ */
+int lite_word_cmp_swap(struct lite_memory *mem, const struct lite_word *word,
+		       u64 expected, u64 desired, u64 *old, bool *posted)
+{
+	int tries = 0;
+	int err;
+
+	*posted = false;
+	if (!mem->fab->atomics)
+		return -EOPNOTSUPP;
+	err = lite_cluster_ready(mem->cl);
+	if (err)
+		return err;
+	for (;;) {
+		struct lite_peer *suspect = NULL;
+
+		err = lite_word_try(mem, word, expected, desired, old, posted,
+				    &suspect);
+		if (!err || *posted)
+			return err;
+		err = lite_word_recover(mem, word, err, suspect);
+		if (err)
+			return err;
+		/* A change may take long: end with a signal or the node. */
+		if (lite_given_up())
+			return -EINTR;
+		err = lite_cluster_ready(mem->cl);
+		if (err)
+			return err;
+		if (++tries == LITE_WORD_TRIES)
+			return -EHOSTDOWN;
+	}
+}

@@ -1,0 +1,546 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Making mappings.
+ *
+ * MAP (or CREATE) makes the home count this node as a mapper. Next the sessions
+ * with the stores are noted. Only then are the extents fetched, in the session
+ * of the MAP: their arrival confirms that the home still counts on this node to
+ * answer REVOKE (see memory.h).
+ *
+ * A REVOKE or RECALL that overtakes the reply to a MAP finds no mapping, but is
+ * counted (struct lite_revoked). If it was for the LMR that the reply names,
+ * the MAP is given back and started over.
+ */
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "memory/memory.h"
+#include "memory/store/store.h"
+#include "trace.h"
+
+/* Sessions in which one MAP is tried. */
+#define LITE_SESSION_TRIES 3
+/*
+ * How often in a row a MAP may be overtaken. Each try is a call; it is
+ * overtaken by a change of the LMR or, rarely, of another one with the same
+ * hash.
+ */
+#define LITE_MAP_TRIES 1000
+/* CREATE finds and zeroes memory, perhaps at many nodes. */
+#define LITE_CREATE_TIMEOUT (120 * HZ)
+#define LITE_UNDO_TIMEOUT (10 * HZ)
+
+/* Note the sessions with the stores, before the home confirms the mapping. */
+static int lite_mapping_shares(struct lite_mapping *m,
+			       const struct lite_wire_map_reply *r)
+{
+	struct lite_cluster *cl = m->mem->cl;
+	u32 i;
+
+	m->n_shares = le32_to_cpu(r->n_shares);
+	m->share = kcalloc(m->n_shares, sizeof(*m->share), GFP_KERNEL_ACCOUNT);
+	if (!m->share)
+		return -ENOMEM;
+	for (i = 0; i < m->n_shares; i++) {
+		struct lite_map_share *s = &m->share[i];
+		struct lite_conn *conn;
+
+		s->node = le32_to_cpu(r->share[i].node);
+		if (s->node == lite_cluster_id(cl)) {
+			/* Memory of an earlier incarnation is gone. */
+			s->local = le64_to_cpu(r->share[i].incarnation) ==
+				   cl->fab->self.incarnation;
+			s->lost = !s->local;
+			continue;
+		}
+		s->peer = lite_peer_find(cl, s->node);
+		if (!s->peer)
+			return -EHOSTUNREACH;
+		conn = lite_peer_conn_get(s->peer);
+		if (!conn)
+			continue;
+		/* A new incarnation does not have the memory any more. */
+		if (conn->from.incarnation ==
+		    le64_to_cpu(r->share[i].incarnation))
+			s->session = conn->session;
+		else
+			s->lost = true;
+		lite_conn_put(conn);
+	}
+	/* The home is reached in the session of the MAP. */
+	if (m->share[0].node != m->home)
+		return -EPROTO;
+	if (m->conn)
+		m->share[0].session = m->conn->session;
+	return 0;
+}
+
+static int lite_home_call(struct lite_memory *mem, struct lite_conn *conn,
+			  struct lite_call_desc *d)
+{
+	return conn ? lite_kcall(conn, d) :
+		      lite_kcall_local(mem->cl->rpc, d);
+}
+
+static int lite_mapping_extents(struct lite_mapping *m, u32 n_extents)
+{
+	struct lite_wire_extents req = { .id = cpu_to_le64(m->id) };
+	struct lite_wire_extents_reply *r;
+	struct lite_call_desc d = {
+		.call = LITE_CALL_LMR_EXTENTS,
+		.req = &req,
+		.len = sizeof(req),
+		.reply_max = LITE_PAYLOAD_MAX,
+		.killable = true,
+	};
+	u64 at = 0;
+	int err = 0;
+	u32 i, n;
+
+	m->extents = kvmalloc_array(n_extents, sizeof(*m->extents),
+				    GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	r = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
+	if (!m->extents || !r) {
+		kfree(r);
+		return -ENOMEM;
+	}
+	d.reply = r;
+	while (!err && m->n_extents < n_extents) {
+		req.first = cpu_to_le32(m->n_extents);
+		err = lite_home_call(m->mem, m->conn, &d);
+		if (err)
+			break;
+		n = le32_to_cpu(r->count);
+		if (n > n_extents - m->n_extents) {
+			err = -EPROTO;
+			break;
+		}
+		for (i = 0; i < n; i++) {
+			u64 ls = le64_to_cpu(r->extent[i].length_share);
+
+			m->extents[m->n_extents++] = (struct lite_extent){
+				.start = at,
+				.length = ls >> 8,
+				.addr = le64_to_cpu(r->extent[i].addr),
+				.share = ls & 0xff,
+			};
+			at += ls >> 8;
+		}
+	}
+	kfree(r);
+	return err ?: lite_extent_table_check(m->extents, m->n_extents,
+					      m->length, m->n_shares);
+}
+
+/*
+ * Look up the kernel addresses of local extents once: look-ups get slower the
+ * more LMRs there are. If the memory is freed meanwhile, the mapping is revoked
+ * before it enters the table. A home gains nothing by sending addresses of
+ * memory that is not its own: it could access it itself.
+ */
+static void lite_mapping_locate(struct lite_mapping *m)
+{
+	u32 i;
+
+	for (i = 0; i < m->n_extents; i++) {
+		const struct lite_extent *e = &m->extents[i];
+		size_t n = e->length;
+		void *addr;
+
+		cond_resched(); /* one per page, at worst */
+		if (!m->share[e->share].local)
+			continue;
+		if (!m->local)
+			m->local = kvcalloc(m->n_extents, sizeof(*m->local),
+					    GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+		/* Operations look up addresses that are not in the table. */
+		if (!m->local)
+			return;
+		addr = lite_store_address(m->mem, e->addr, &n);
+		if (n == e->length)
+			m->local[i] = addr;
+	}
+}
+
+/* Must @m be retired before the LMR can be mapped again? */
+static bool lite_mapping_blocks(const struct lite_mapping *m)
+{
+	return m->state != LITE_MAPPING_ACTIVE ||
+	       (m->conn && lite_conn_is_dead(m->conn));
+}
+
+/*
+ * Let an existing mapping take over the MAP, retiring it first if its session
+ * is dead. NULL: there is none.
+ */
+static struct lite_mapping *lite_mapping_known(struct lite_memory *mem,
+					       struct lite_conn *conn, u32 home,
+					       u64 id, u64 revoked)
+{
+	struct lite_mapping *m;
+
+	for (;;) {
+		spin_lock(&mem->map_lock);
+		if (lite_revoked_since(mem, home, id, revoked)) {
+			m = ERR_PTR(-EAGAIN);
+			break;
+		}
+		m = xa_load(&mem->mappings, lite_mapping_key(home, id));
+		if (!m)
+			break;
+		if (!lite_mapping_blocks(m)) {
+			if (m->conn != conn)
+				m = ERR_PTR(-EAGAIN); /* our session is over */
+			else if (kref_get_unless_zero(&m->ref))
+				m->grants++;
+			else
+				goto watch;
+			break;
+		}
+watch:
+		lite_mapping_end(m, LITE_MAPPING_RETIRED);
+		atomic_inc(&m->watchers);
+		spin_unlock(&mem->map_lock);
+		lite_mapping_watch(m);
+	}
+	spin_unlock(&mem->map_lock);
+	return m;
+}
+
+/* Publish a mapping. -EAGAIN: overtaken, or the LMR was mapped concurrently. */
+static int lite_mapping_enter_table(struct lite_mapping *m, u64 revoked)
+{
+	struct lite_memory *mem = m->mem;
+	unsigned long key = lite_mapping_key(m->home, m->id);
+	int err;
+
+	/* Allocate now, as that is not possible under the lock. */
+	err = xa_reserve(&mem->mappings, key, GFP_KERNEL);
+	if (err)
+		return err;
+	spin_lock(&mem->map_lock);
+	if (lite_revoked_since(mem, m->home, m->id, revoked) ||
+	    xa_load(&mem->mappings, key))
+		err = -EAGAIN;
+	else
+		err = xa_err(xa_store(&mem->mappings, key, m, GFP_NOWAIT));
+	spin_unlock(&mem->map_lock);
+	if (err)
+		xa_release(&mem->mappings, key);
+	return err;
+}
+
+/*
+ * Turn the reply to a MAP or (@created) CREATE into a mapping. On failure the
+ * MAP is given back, and an anonymous LMR just created is freed by that.
+ */
+static struct lite_mapping *lite_mapping_finish(
+	struct lite_memory *mem, struct lite_conn *conn, u32 home,
+	u64 revoked, const struct lite_wire_map_reply *r,
+	bool created)
+{
+	struct lite_made *made = NULL;
+	struct lite_mapping *m;
+	int err = 0;
+
+	/* An LMR at home here lives as long as its MAPs are counted. */
+	if (created && conn && r->anonymous) {
+		made = lite_made_new(home, r);
+		if (!made)
+			err = -ENOMEM;
+	}
+	m = err ? ERR_PTR(err) :
+		  lite_mapping_known(mem, conn, home, le64_to_cpu(r->id), revoked);
+	err = PTR_ERR_OR_ZERO(m);
+	if (m && !err) {
+		lite_made_attach(m, made);
+		return m;
+	}
+	if (!err) {
+		m = lite_mapping_new(mem, home, conn, r);
+		if (!m)
+			err = -ENOMEM;
+	}
+	if (err) {
+		kfree(made);
+		lite_mapping_give_back(mem, conn, le64_to_cpu(r->id), 1,
+				       created ? LITE_UNMAP_LAST : 0);
+		return ERR_PTR(err);
+	}
+	lite_made_attach(m, made);
+	err = lite_mapping_shares(m, r) ?:
+	      lite_mapping_extents(m, le32_to_cpu(r->n_extents));
+	if (!err) {
+		lite_mapping_locate(m);
+		err = lite_mapping_enter_table(m, revoked);
+	}
+	if (!err) {
+		trace_lite_map(home, m->id, m->length);
+		return m;
+	}
+	/* An inconsistent reply may be from before and after a change. */
+	spin_lock(&mem->map_lock);
+	if (lite_revoked_since(mem, home, m->id, revoked))
+		err = -EAGAIN;
+	spin_unlock(&mem->map_lock);
+	lite_mapping_put(m);
+	return ERR_PTR(err);
+}
+
+/*
+ * An LMR was created but not mapped, and the MAP has been given back. A named
+ * LMR survives that and has to be freed: its creator is told that there is
+ * none.
+ */
+static void lite_create_undo(struct lite_memory *mem, struct lite_conn *conn,
+			     u64 id, const struct lite_wire_cred *owner)
+{
+	struct lite_wire_change req = {
+		.id = cpu_to_le64(id),
+		.rights = cpu_to_le32(LITE_RIGHTS_ALL),
+		.cred = *owner,
+	};
+	struct lite_call_desc d = {
+		.call = LITE_CALL_LMR_FREE,
+		.req = &req,
+		.len = sizeof(req),
+		.timeout = LITE_UNDO_TIMEOUT,
+	};
+
+	lite_home_call(mem, conn, &d);
+}
+
+static void lite_map_late(void *ctx, struct lite_conn *conn, const void *reply)
+{
+	const struct lite_wire_map_reply *r = reply;
+
+	lite_mapping_give_back(ctx, conn, le64_to_cpu(r->id), 1, 0);
+}
+
+static void lite_create_late(void *ctx, struct lite_conn *conn,
+			     const void *reply)
+{
+	const struct lite_wire_map_reply *r = reply;
+
+	lite_mapping_give_back(ctx, conn, le64_to_cpu(r->id), 1,
+			       LITE_UNMAP_LAST);
+}
+
+static int lite_home_conn(struct lite_memory *mem, u32 home,
+			  struct lite_conn **conn)
+{
+	struct lite_peer *peer;
+	bool left;
+	int err;
+
+	*conn = NULL;
+	if (home == lite_cluster_id(mem->cl))
+		return 0;
+	peer = lite_peer_find(mem->cl, home);
+	if (!peer)
+		return -EHOSTUNREACH;
+	err = lite_peer_await(peer);
+	*conn = lite_peer_conn_get(peer);
+	left = READ_ONCE(peer->left);
+	lite_peer_put(peer);
+	if (*conn)
+		return 0;
+	if (err == -EINTR)
+		return err;
+	return left ? -EHOSTUNREACH : -EHOSTDOWN;
+}
+
+/*
+ * May a call be repeated after its session broke? The end of a session ends its
+ * MAPs, and frees anonymous LMRs that were created in it without this node
+ * learning of them. A named LMR may have been created, and stays.
+ */
+static bool lite_mapping_again(struct lite_memory *mem, u32 home,
+			       const struct lite_call_desc *d)
+{
+	const struct lite_wire_create *c = d->req;
+
+	if (d->call == LITE_CALL_LMR_CREATE && c->name[0] && d->sent)
+		return false;
+	return lite_cluster_is_live(mem->cl, home);
+}
+
+static struct lite_mapping *lite_mapping_ask(struct lite_memory *mem, u32 home,
+					     u16 call, const void *req, u32 len,
+					     u64 *id, u32 *granted)
+{
+	bool create = call == LITE_CALL_LMR_CREATE;
+	struct lite_wire_map_reply *r;
+	struct lite_call_desc d = {
+		.call = call,
+		.req = req,
+		.len = len,
+		.reply_max = sizeof(*r),
+		.timeout = create ? LITE_CREATE_TIMEOUT : 0,
+		.killable = true,
+		.late = create ? lite_create_late : lite_map_late,
+		.late_ctx = mem,
+	};
+	struct lite_mapping *m;
+	struct lite_conn *conn;
+	u64 revoked;
+	int tries = 0;
+	int err;
+
+	r = kmalloc(sizeof(*r), GFP_KERNEL);
+	if (!r)
+		return ERR_PTR(-ENOMEM);
+	d.reply = r;
+again:
+	err = lite_home_conn(mem, home, &conn);
+	if (err) {
+		kfree(r);
+		return ERR_PTR(err);
+	}
+	revoked = lite_revoked_count(mem);
+	err = lite_home_call(mem, conn, &d);
+	if (err == -EHOSTDOWN && conn && lite_conn_is_dead(conn) &&
+	    lite_mapping_again(mem, home, &d) &&
+	    ++tries < LITE_SESSION_TRIES) {
+		lite_conn_put(conn);
+		goto again;
+	}
+	if (err) {
+		m = ERR_PTR(lite_home_error(mem, home, err));
+	} else {
+		if (granted)
+			*granted = le32_to_cpu(r->rights);
+		if (id)
+			*id = le64_to_cpu(r->id);
+		m = lite_mapping_finish(mem, conn, home, revoked, r, create);
+		if (IS_ERR(m) && m != ERR_PTR(-EAGAIN) && create &&
+		    !r->anonymous)
+			lite_create_undo(
+				mem, conn, le64_to_cpu(r->id),
+				&((const struct lite_wire_create *)req)->cred);
+	}
+	if (conn)
+		lite_conn_put(conn);
+	kfree(r);
+	return m;
+}
+
+/**
+ * lite_mapping_await - wait until an LMR is not being changed
+ * @mem: node's
+ * @home: its home
+ * @id: its id there
+ *
+ * Context: may sleep; killable.
+ * Return: 0: ask for it again, also if the home could not be reached; -EINTR;
+ * -ENOTCONN, -ENODEV: this node is leaving or stopping.
+ */
+int lite_mapping_await(struct lite_memory *mem, u32 home, u64 id)
+{
+	struct lite_wire_id req = { .id = cpu_to_le64(id) };
+	struct lite_call_desc d = {
+		.call = LITE_CALL_LMR_AWAIT,
+		.req = &req,
+		.len = sizeof(req),
+		.killable = true,
+	};
+
+	/* If this node is the home, the call does not check for signals. */
+	if (lite_cluster_call(mem->cl, home, &d) == -EINTR ||
+	    fatal_signal_pending(current))
+		return -EINTR;
+	return lite_cluster_ready(mem->cl);
+}
+
+static struct lite_mapping *lite_mapping_map(struct lite_memory *mem, u32 home,
+					     const struct lite_wire_map *req,
+					     u32 *granted)
+{
+	struct lite_mapping *m;
+	int tries = 0;
+
+	do {
+		m = lite_mapping_ask(mem, home, LITE_CALL_LMR_MAP, req,
+				     sizeof(*req), NULL, granted);
+	} while (m == ERR_PTR(-EAGAIN) && ++tries < LITE_MAP_TRIES &&
+		 !fatal_signal_pending(current));
+	return m == ERR_PTR(-EAGAIN) ? ERR_PTR(-EBUSY) : m;
+}
+
+/**
+ * lite_mapping_by_id - map an LMR
+ * @mem: node's
+ * @home: its home
+ * @id: its id there
+ * @cred: user to map it for; NULL, with no @rights: this kernel
+ * @rights: LITE_RIGHT_* wanted
+ * @renew: grant those of @rights that the user still has, even if not all
+ * @granted: set to the rights granted; may be NULL
+ *
+ * Context: may sleep; killable.
+ * Return: a mapping with a reference for a handle, or ERR_PTR: -ENOENT,
+ * -EACCES, -EHOSTDOWN, -EHOSTUNREACH, -EBUSY: it is being changed; ask again
+ * after lite_mapping_await(); and others.
+ */
+struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home,
+					u64 id, const struct lite_cred *cred,
+					u32 rights, bool renew, u32 *granted)
+{
+	struct lite_wire_map req = {
+		.id = cpu_to_le64(id),
+		.rights = cpu_to_le32(rights),
+		.renew = cpu_to_le32(renew),
+	};
+
+	if (cred)
+		lite_wire_cred_put(&req.cred, cred);
+	return lite_mapping_map(mem, home, &req, granted);
+}
+
+/*
+ * lite_mapping_by_id(), if the LMR has this name when the home grants the MAP,
+ * else -ENOENT. Grants all @rights or none.
+ */
+struct lite_mapping *lite_mapping_by_name(struct lite_memory *mem, u32 home,
+					  u64 id, const char *name,
+					  const struct lite_cred *cred,
+					  u32 rights)
+{
+	struct lite_wire_map req = {
+		.id = cpu_to_le64(id),
+		.rights = cpu_to_le32(rights),
+	};
+
+	strscpy(req.name, name, sizeof(req.name));
+	lite_wire_cred_put(&req.cred, cred);
+	return lite_mapping_map(mem, home, &req, NULL);
+}
+
+/**
+ * lite_mapping_create - create an LMR and map it
+ * @mem: node's
+ * @home: node that becomes its home
+ * @req: what to create; its @map is set
+ * @id: set to its id, if it was created
+ * @granted: set to the rights granted to the creator
+ *
+ * Context: may sleep; killable.
+ * Return: see lite_mapping_by_id(), and any error of creating it; -EAGAIN: a
+ * named LMR was created, but changed before it could be mapped; map it by @id.
+ */
+struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
+					 struct lite_wire_create *req, u64 *id,
+					 u32 *granted)
+{
+	struct lite_mapping *m;
+	int tries = 0;
+
+	req->map = cpu_to_le32(1);
+	/* An anonymous LMR is gone then. The caller maps a named one. */
+	do {
+		m = lite_mapping_ask(mem, home, LITE_CALL_LMR_CREATE, req,
+				     sizeof(*req), id, granted);
+	} while (m == ERR_PTR(-EAGAIN) && !req->name[0] &&
+		 ++tries < LITE_MAP_TRIES);
+	return m;
+}

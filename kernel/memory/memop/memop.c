@@ -1,0 +1,578 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory operations, as the node of their caller sees them: set, copy, compare,
+ * checksum, and those atomics that a device cannot do.
+ *
+ * Normal operation: enter the LMRs by the caller's handles, which checks rights
+ * and bounds; see which node holds the bytes to begin with; call it, for as much
+ * as it holds in a row; leave; take what it says it has done, and go on with the
+ * rest. That node works through mappings of its own (memop_serve.c); when it has
+ * none, it says so, and we ask it to PREPARE.
+ *
+ * We stay entered while it works, so that a handle that loses its right, or its
+ * LMR, is in use by nobody when that is reported: the revocation waits for our
+ * call. That is why the work itself takes no calls and little time, and why
+ * PREPARE, which calls homes, is called outside.
+ *
+ * LMRs that are being changed: a change waits until we and the other node have
+ * left; so neither waits for a change while entered. The other node, when it
+ * finds its mapping recalled, stops, and says UNMAPPED; PREPARE, when the LMR is
+ * closed, says EBUSY; and we, entered nowhere, await the end of the change at the
+ * home of each of the two, and begin the piece anew: where its bytes are, how
+ * many, and by what right, is looked at again.
+ *
+ * A call that cannot be sent for a while, because others have all the slots, is
+ * given up, and we leave: nobody shall wait long for us to wait. Slots are given
+ * in turn, so that we come round. Once it is sent it has half the operation
+ * time-out; a signal does not end it, so that nothing is done for a process that
+ * is no more. When it is not answered, or the session breaks, the other node may
+ * still do one piece. Only its own mapping, which it gives up only when it has
+ * ended, protects memory then, and only until the next change: it does nothing
+ * in another generation than that in which we asked (lite_peer_mapping_enter()).
+ *
+ * Recovery: a session that breaks is waited for, and the piece done again, for
+ * to do it twice is to do it once; but for atomics, and for pieces that overlap
+ * themselves. That holds only when the first time is over before the second
+ * begins, and we go on after it: PREPARE waits for what is left of it, and until
+ * one has done so nothing else is asked (@unsettled).
+ */
+
+#include "core/memop_rules.h"
+#include "memory/handle/ctx.h"
+#include "memory/memory.h"
+#include "trace.h"
+#include "wait.h"
+
+/*
+ * As often a piece is tried, in one session after the other. There are several
+ * that can break: with the homes, with who works, and of that with who has the
+ * other bytes.
+ */
+#define LITE_MEMOP_CLIENT_TRIES 6
+/* After so many failures in small packets. */
+#define LITE_MEMOP_CLIENT_CAREFUL_AFTER 2
+/* For a slot of a call, while entered. */
+#define LITE_MEMOP_CLIENT_SLOT_TIME (HZ / 4)
+
+/**
+ * struct lite_memop_client - a memory operation of a caller here
+ * @mem: node's
+ * @range: first or only range: handle and right
+ * @from: second range, or @from.lh is 0
+ * @call: LITE_CALL_OP_*
+ * @offset: of the first range
+ * @from_offset: of the second
+ * @length: bytes
+ * @operand: of the operation
+ * @arg: of the operation
+ * @decided: the next two are
+ * @overlap: both ranges have bytes in common
+ * @backward: and have to be copied from the end
+ * @careful: use small packets
+ * @done: bytes done
+ * @value: what the last node said
+ * @different: the byte at @done differs
+ * @unsettled: @node may be doing yet what it was asked in a session that is over
+ * @tries: how often the piece at hand has failed
+ * @stuck: jiffies at which it is given up, when there is no progress and nothing
+ *	is changed
+ * @generation: of the LMRs when they were last entered
+ * @node: that has the bytes at hand
+ * @piece: of them, as many as asked for
+ * @op: what to do
+ */
+struct lite_memop_client {
+	struct lite_memory *mem;
+	struct lite_access range;
+	struct lite_access from;
+	u16 call;
+	u64 offset;
+	u64 from_offset;
+	u64 length;
+	u64 operand;
+	u32 arg;
+	bool decided;
+	bool overlap;
+	bool backward;
+	bool careful;
+	u64 done;
+	u64 value;
+	bool different;
+	bool unsettled;
+	int tries;
+	unsigned long stuck;
+	u64 generation[2];
+	u32 node;
+	u64 piece;
+	struct lite_wire_op op;
+};
+
+/* ---- entering ------------------------------------------------------------ */
+
+/*
+ * Enter both LMRs: the second without waiting, because renewing its handle
+ * could wait for the first.
+ */
+static int lite_memop_client_enter(struct lite_memop_client *job, struct lite_mapping **m,
+			  struct lite_mapping **from)
+{
+	const struct lite_mapping *stale;
+	int err;
+
+	for (;;) {
+		*from = NULL;
+		*m = lite_enter_range(&job->range, job->offset, job->length);
+		if (IS_ERR(*m))
+			return PTR_ERR(*m);
+		if (!job->from.lh)
+			return 0;
+		*from = lite_tryenter_range(&job->from, job->from_offset,
+					    job->length, &stale);
+		err = PTR_ERR_OR_ZERO(*from);
+		if (!err)
+			return 0;
+		lite_access_exit(*m);
+		if (err != -EAGAIN)
+			return err;
+		err = lite_access_renew(&job->from, stale);
+		if (err)
+			return err;
+	}
+}
+
+/* Has either been changed since it was entered last? Then there is no hurry. */
+static void lite_memop_client_note(struct lite_memop_client *job, const struct lite_mapping *m,
+			  const struct lite_mapping *from)
+{
+	u64 second = from ? from->generation : 0;
+
+	if (job->generation[0] == m->generation && job->generation[1] == second)
+		return;
+	job->generation[0] = m->generation;
+	job->generation[1] = second;
+	job->stuck = jiffies + job->mem->fab->op_timeout;
+}
+
+static void lite_memop_client_exit(struct lite_mapping *m, struct lite_mapping *from)
+{
+	if (from)
+		lite_access_exit(from);
+	lite_access_exit(m);
+}
+
+/* In which direction: once, so that what is done stays done. */
+static void lite_memop_client_decide(struct lite_memop_client *job, const struct lite_mapping *m,
+			    const struct lite_mapping *from)
+{
+	if (job->decided)
+		return;
+	job->decided = true;
+	if (job->call != LITE_CALL_OP_COPY || m->home != from->home ||
+	    m->id != from->id || m->home_incarnation != from->home_incarnation)
+		return;
+	job->overlap =
+		lite_copy_overlaps(job->offset, job->from_offset, job->length);
+	job->backward = lite_copy_is_backward(job->offset, job->from_offset,
+					      job->length);
+}
+
+/* What to ask next. Returns the share of @at that it is for. */
+static u32 lite_memop_client_next(struct lite_memop_client *job, const struct lite_mapping *at,
+			 const struct lite_mapping *m,
+			 const struct lite_mapping *from)
+{
+	u64 base = job->call == LITE_CALL_OP_COPY ? job->from_offset :
+						    job->offset;
+	u64 left = job->length - job->done;
+	struct lite_wire_op *op = &job->op;
+	u32 flags = 0;
+	u64 start;
+
+	if (job->backward) {
+		job->piece = lite_extent_run_back(at->extents, at->n_extents,
+						  base + left, left);
+		start = left - job->piece;
+		flags |= LITE_WIRE_OP_BACKWARD;
+	} else {
+		start = job->done;
+		job->piece = lite_extent_run(at->extents, at->n_extents,
+					     base + start, left);
+	}
+	if (job->careful)
+		flags |= LITE_WIRE_OP_CAREFUL;
+	memset(op, 0, sizeof(*op));
+	lite_range_fill(&op->range, m, job->offset + start);
+	if (from)
+		lite_range_fill(&op->from, from, job->from_offset + start);
+	op->length = cpu_to_le64(job->piece);
+	op->operand = cpu_to_le64(job->operand);
+	op->arg = cpu_to_le32(job->arg);
+	op->flags = cpu_to_le32(flags);
+	if (job->call == LITE_CALL_OP_SET)
+		op->operand = cpu_to_le64(
+			lite_pattern_rotate(job->operand, job->arg, start));
+	else if (job->call == LITE_CALL_OP_CHECKSUM)
+		op->operand = cpu_to_le64(job->value);
+	return lite_extent_at(at, base + start)->share;
+}
+
+/* ---- calling ------------------------------------------------------------- */
+
+/*
+ * Call who has the bytes. @sent: it may have done something; otherwise -EAGAIN:
+ * there was no slot.
+ */
+static int lite_memop_client_call(struct lite_memop_client *job, const struct lite_map_share *s,
+			 struct lite_wire_op_reply *reply, bool *sent)
+{
+	struct lite_call_desc d = {
+		.call = job->call,
+		.req = &job->op,
+		.len = sizeof(job->op),
+		.reply = reply,
+		.reply_max = sizeof(*reply),
+		.timeout = max(job->mem->fab->op_timeout / 2, 1UL),
+		.slot_timeout = LITE_MEMOP_CLIENT_SLOT_TIME,
+	};
+	struct lite_conn *conn;
+	int err;
+
+	*sent = false;
+	if (s->lost)
+		return -ESTALE;
+	if (s->local)
+		return lite_kcall_local(job->mem->cl->rpc, &d);
+	conn = lite_peer_conn_get(s->peer);
+	if (!conn)
+		return -EHOSTDOWN;
+	err = lite_kcall(conn, &d);
+	lite_conn_put(conn);
+	*sent = d.sent;
+	if (!d.sent && err == -ETIMEDOUT)
+		return -EAGAIN;
+	job->unsettled = d.sent && (err == -EHOSTDOWN || err == -ETIMEDOUT);
+	return err;
+}
+
+/*
+ * An LMR is being changed, and could not be mapped for that: wait until none is.
+ * That is no lack of progress.
+ */
+static int lite_memop_client_await_range(struct lite_memop_client *job,
+				const struct lite_wire_range *range)
+{
+	unsigned long begun = jiffies;
+	int err;
+
+	if (!range->id)
+		return 0;
+	err = lite_mapping_await(job->mem, le32_to_cpu(range->home),
+				 le64_to_cpu(range->id));
+	job->stuck += jiffies - begun;
+	return err;
+}
+
+static int lite_memop_client_prepare(struct lite_memop_client *job)
+{
+	struct lite_wire_op *op = &job->op;
+	struct lite_call_desc d = {
+		.call = LITE_CALL_OP_PREPARE,
+		.req = op,
+		.len = sizeof(*op),
+		.timeout = LITE_PREPARE_TIMEOUT,
+		.killable = true,
+	};
+	struct lite_memory *mem = job->mem;
+	int err;
+
+	if (job->call != LITE_CALL_OP_ATOMIC)
+		op->arg = 0;
+	op->flags = 0;
+	err = lite_cluster_call_patiently(mem->cl, job->node, &d);
+	/* It says so only after it has waited. */
+	if (!err || err == -EBUSY)
+		job->unsettled = false;
+	if (err == -EBUSY)
+		return lite_memop_client_await_range(job, &op->range) ?:
+			       lite_memop_client_await_range(job, &op->from);
+	if (err != -ENOENT)
+		return err == -EHOSTUNREACH ? -EHOSTDOWN : err;
+	err = lite_home_gone(mem, le32_to_cpu(op->range.home),
+			     le64_to_cpu(op->range.incarnation));
+	if (err == -EIDRM && op->from.id)
+		err = lite_home_gone(mem, le32_to_cpu(op->from.home),
+				     le64_to_cpu(op->from.incarnation));
+	return err;
+}
+
+/*
+ * A node of the LMRs is out of reach. When it is merely suspect, to wait for it
+ * is no try: several links may break, and come back one after the other. It may
+ * have come back in this moment, or be out of another's reach. 0: try again.
+ */
+static int lite_memop_client_await_nodes(struct lite_memop_client *job)
+{
+	int err = lite_access_await(&job->range);
+	int second = -EHOSTDOWN;
+
+	if (err != -EINTR && job->from.lh)
+		second = lite_access_await(&job->from);
+	if (err == -EINTR || second == -EINTR)
+		return -EINTR;
+	if (!err || !second)
+		return 0;
+	return ++job->tries < LITE_MEMOP_CLIENT_TRIES ? 0 : -EHOSTDOWN;
+}
+
+/* Have it prepared; whom that node cannot reach we may have to await. */
+static int lite_memop_client_prepare_try(struct lite_memop_client *job)
+{
+	int err = lite_memop_client_prepare(job);
+
+	return err == -EHOSTDOWN ? lite_memop_client_await_nodes(job) : err;
+}
+
+/* A session broke. 0: try again. */
+static int lite_memop_client_recover(struct lite_memop_client *job, int err)
+{
+	if (++job->tries >= LITE_MEMOP_CLIENT_TRIES)
+		return err;
+	job->careful |= job->tries >= LITE_MEMOP_CLIENT_CAREFUL_AFTER;
+	return lite_memop_client_prepare_try(job);
+}
+
+/* What the other node says it has done. */
+static int lite_memop_client_take(struct lite_memop_client *job,
+			 const struct lite_wire_op_reply *reply)
+{
+	u64 done = le64_to_cpu(reply->done);
+
+	if (done > job->piece)
+		return -EPROTO;
+	/* All is well, and it has done nothing? */
+	if (!done && !reply->error && !reply->status)
+		return -EPROTO;
+	job->done += done;
+	job->value = le64_to_cpu(reply->value);
+	if (job->call == LITE_CALL_OP_CHECKSUM && job->value > U32_MAX)
+		return -EPROTO;
+	if (done) {
+		job->tries = 0;
+		job->stuck = jiffies + job->mem->fab->op_timeout;
+	}
+	return lite_wire_error(le32_to_cpu(reply->error));
+}
+
+static int lite_memop_client_in_time(const struct lite_memop_client *job)
+{
+	return time_after(jiffies, job->stuck) ? -ETIMEDOUT : 0;
+}
+
+/* One piece; 0: look again whether all is done. */
+static int lite_memop_client_piece(struct lite_memop_client *job)
+{
+	struct lite_mapping *m, *from, *at;
+	struct lite_wire_op_reply reply = {};
+	const struct lite_map_share *s;
+	unsigned long begun = jiffies;
+	bool once, sent;
+	int err;
+
+	if (job->unsettled)
+		return lite_memop_client_recover(job, -EHOSTDOWN);
+	err = lite_memop_client_enter(job, &m, &from);
+	/* It may have had to wait for a change. */
+	job->stuck += jiffies - begun;
+	if (err == -EHOSTDOWN)
+		return lite_memop_client_await_nodes(job);
+	if (err)
+		return err;
+	lite_memop_client_note(job, m, from);
+	lite_memop_client_decide(job, m, from);
+	at = job->call == LITE_CALL_OP_COPY ? from : m;
+	s = &at->share[lite_memop_client_next(job, at, m, from)];
+	job->node = s->node;
+	err = lite_memop_client_call(job, s, &reply, &sent);
+	lite_memop_client_exit(m, from);
+
+	if (err == -EHOSTDOWN) {
+		once = job->call == LITE_CALL_OP_ATOMIC ||
+		       (job->overlap &&
+			lite_copy_overlaps(job->offset, job->from_offset,
+					   job->piece));
+		return sent && once ? err : lite_memop_client_recover(job, err);
+	}
+	if (err == -EAGAIN && !sent)
+		return lite_memop_client_in_time(job);
+	err = err ?: lite_memop_client_take(job, &reply);
+	if ((err == -EHOSTDOWN || err == -ETIMEDOUT) && reply.error &&
+	    job->call != LITE_CALL_OP_ATOMIC)
+		return lite_memop_client_recover(job, err);
+	if (err)
+		return err;
+	switch (le32_to_cpu(reply.status)) {
+	case LITE_WIRE_OP_DIFFERENT:
+		job->different = true;
+		return 0;
+	case LITE_WIRE_OP_UNMAPPED:
+		err = lite_memop_client_prepare_try(job);
+		break;
+	default:
+		break;
+	}
+	/* Mapped and retired, or told to ask elsewhere, for so long? */
+	if (!err && job->done < job->length)
+		err = lite_memop_client_in_time(job);
+	return err;
+}
+
+static int lite_memop_client_run(struct lite_memop_client *job)
+{
+	struct lite_cluster *cl = job->mem->cl;
+	int err = 0;
+
+	job->stuck = jiffies + job->mem->fab->op_timeout;
+	/* At least once: that is where everything is checked. */
+	do {
+		err = lite_memop_client_piece(job);
+		if (err || job->done == job->length || job->different)
+			break;
+		err = lite_given_up() ? -EINTR :
+						      lite_cluster_ready(cl);
+		cond_resched();
+	} while (!err);
+	/* It may be us who went. */
+	if (err == -EHOSTDOWN)
+		err = lite_cluster_ready(cl) ?: err;
+	return err;
+}
+
+/* ---- for callers --------------------------------------------------------- */
+
+/**
+ * lite_memop_atomic - swap, fetch-and, fetch-or
+ * @a: handle and right
+ * @opcode: which
+ * @offset: in the LMR, a multiple of 8
+ * @operand: of the operation
+ * @old: set to the value before
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_OP. After -EHOSTDOWN and -ETIMEDOUT
+ * it may or may not have been done.
+ */
+int lite_memop_atomic(const struct lite_access *a, enum lite_opcode opcode,
+		      u64 offset, u64 operand, u64 *old)
+{
+	struct lite_memop_client job = {
+		.mem = a->ctx->mem,
+		.range = *a,
+		.call = LITE_CALL_OP_ATOMIC,
+		.offset = offset,
+		.length = sizeof(u64),
+		.operand = operand,
+		.arg = opcode,
+	};
+	int err = lite_memop_client_run(&job);
+
+	if (!err)
+		*old = job.value;
+	return err;
+}
+
+static int lite_memop_client_init(struct lite_memop_client *job, enum lite_opcode opcode,
+			 u64 operand, u64 arg)
+{
+	int err = 0;
+
+	job->range.right = LITE_RIGHT_READ;
+	job->from.right = LITE_RIGHT_READ;
+	job->from.ctx = job->range.ctx;
+	switch (opcode) {
+	case LITE_OP_SET:
+		job->call = LITE_CALL_OP_SET;
+		job->range.right = LITE_RIGHT_WRITE;
+		job->operand = operand;
+		job->arg = arg;
+		err = lite_pattern_check(operand, arg);
+		break;
+	case LITE_OP_COPY:
+	case LITE_OP_COMPARE:
+		job->call = LITE_CALL_OP_COMPARE;
+		if (opcode == LITE_OP_COPY) {
+			job->call = LITE_CALL_OP_COPY;
+			job->range.right = LITE_RIGHT_WRITE;
+		}
+		job->from.lh = operand;
+		job->from_offset = arg;
+		if (!operand)
+			err = -EBADF;
+		break;
+	default:
+		job->call = LITE_CALL_OP_CHECKSUM;
+		job->value = operand;
+		if (arg)
+			err = -EOPNOTSUPP;
+		else if (operand > U32_MAX)
+			err = -EINVAL;
+		break;
+	}
+	return err;
+}
+
+/* Processors carry it out, which are to see what the caller has written. */
+static int lite_memop_client_fence(struct lite_memop_client *job)
+{
+	int err;
+
+	if (job->mem->fab->quirks.soft)
+		return 0;
+	err = lite_fence(job->range.ctx, job->range.lh);
+	if (!err && job->from.lh)
+		err = lite_fence(job->from.ctx, job->from.lh);
+	return err;
+}
+
+/**
+ * lite_memop - an operation on memory of LMRs, done where it is
+ * @ctx: whose handles
+ * @opcode: LITE_OP_SET, LITE_OP_COPY, LITE_OP_COMPARE, LITE_OP_CHECKSUM
+ * @lh: handle of the first range
+ * @offset: of the first range, bytes
+ * @length: bytes
+ * @operand: as in struct lite_op
+ * @arg: as @swap in struct lite_op
+ * @result: set as in struct lite_op, after failures too
+ *
+ * Context: may sleep; a fatal signal ends it after the piece in flight.
+ * Return: 0 or a negative errno as LITE_IOC_OP.
+ */
+int lite_memop(struct lite_ctx *ctx, enum lite_opcode opcode, u64 lh,
+	       u64 offset, u64 length, u64 operand, u64 arg, u64 *result)
+{
+	struct lite_stats __percpu *stats = ctx->mem->stats;
+	struct lite_memop_client job = {
+		.mem = ctx->mem,
+		.range = { .ctx = ctx, .lh = lh },
+		.offset = offset,
+		.length = length,
+	};
+	int err = lite_memop_client_init(&job, opcode, operand, arg);
+
+	*result = 0;
+	if (err)
+		return err;
+	lite_stat_inc(stats, LITE_STAT_OPS_INFLIGHT);
+	err = lite_memop_client_fence(&job) ?: lite_memop_client_run(&job);
+	lite_stat_dec(stats, LITE_STAT_OPS_INFLIGHT);
+	lite_stat_inc(stats, LITE_STAT_MEMOPS);
+	lite_stat_add(stats, LITE_STAT_MEMOP_BYTES, job.done);
+	if (err)
+		lite_stat_inc(stats, LITE_STAT_OP_ERRORS);
+	if (opcode == LITE_OP_CHECKSUM)
+		*result = err ? 0 : job.value;
+	else if (!err || !job.backward)
+		*result = job.done;
+	trace_lite_op(opcode, lh, offset, length, err);
+	return err;
+}

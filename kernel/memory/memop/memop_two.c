@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory operations on two ranges: copy and compare, a step of them.
+ *
+ * A COPY writes from the memory of the one LMR straight to that of the other
+ * node: no page is pinned, and the data crosses the network once. A COMPARE
+ * fetches what is not here.
+ */
+#include <linux/slab.h>
+
+#include "core/memop_rules.h"
+#include "memory/handle/ctx.h"
+#include "memory/memory.h"
+
+/* Bytes sent in one entry. */
+#define LITE_MEMOP_EXEC_SEND (256UL << 10)
+/* Bytes fetched for a comparison. */
+#define LITE_MEMOP_EXEC_FETCH (32UL << 10)
+
+/*
+ * Likewise of the end of a part: @n is what is contiguous before it. Pieces of
+ * memory are pages at least, so it does not take many steps.
+ */
+static void *lite_memop_cursor_tail(struct lite_memop_cursor *p, u64 *n)
+{
+	u64 size = *n;
+	void *mem;
+
+	for (;;) {
+		mem = lite_memop_cursor_address(p, &size);
+		if (!mem || size == *n)
+			return mem;
+		p->offset += size;
+		*n -= size;
+		size = *n;
+	}
+}
+
+/* A connection to a remote part, held live. */
+static struct lite_conn *lite_memop_cursor_conn(const struct lite_memop_cursor *p)
+{
+	struct lite_conn *conn = lite_access_conn(p->m, p->e->share);
+
+	/* A newer session: have it mapped anew. */
+	return conn == ERR_PTR(-EAGAIN) ? ERR_PTR(-ENOLINK) : conn;
+}
+
+/* ---- copy ---------------------------------------------------------------- */
+
+static ssize_t lite_copy_local(struct lite_memop_exec *r, struct lite_memop_cursor *to,
+			       struct lite_memop_cursor *from, u64 n)
+{
+	bool backward = lite_memop_exec_is_backward(r);
+	void *t, *f;
+
+	n = min_t(u64, n, LITE_MEMOP_EXEC_BYTES);
+	lite_memop_cursor_place(r, to, n);
+	lite_memop_cursor_place(r, from, n);
+	if (backward) {
+		u64 all = n;
+
+		f = lite_memop_cursor_tail(from, &n);
+		to->offset += all - n;
+		all = n;
+		t = f ? lite_memop_cursor_tail(to, &n) : NULL;
+		f = t ? f + (all - n) : NULL;
+	} else {
+		f = lite_memop_cursor_address(from, &n);
+		t = f ? lite_memop_cursor_address(to, &n) : NULL;
+	}
+	if (!t)
+		return -EIO;
+	memmove(t, f, n);
+	return n;
+}
+
+static ssize_t lite_copy_send(struct lite_memop_exec *r, struct lite_memop_cursor *to,
+			      struct lite_memop_cursor *from, u64 n)
+{
+	u64 packet = lite_memop_exec_packet(r, LITE_WR_BYTES_MAX);
+	struct ib_sge sge = { .lkey = r->mem->fab->lkey };
+	struct lite_conn *conn = lite_memop_cursor_conn(to);
+	struct lite_qp *qp;
+	struct lite_io io;
+	int err = 0;
+	u64 at;
+
+	if (IS_ERR(conn))
+		return PTR_ERR(conn);
+	n = min_t(u64, n, lite_memop_exec_packet(r, LITE_MEMOP_EXEC_SEND));
+	lite_memop_cursor_place(r, to, n);
+	lite_memop_cursor_place(r, from, n);
+	qp = lite_conn_qp(conn, false);
+	lite_io_init(&io);
+	for (at = 0; at < n && !err; at += sge.length) {
+		sge.addr = lite_memop_cursor_dma(from) + at;
+		sge.length = min(n - at, packet);
+		err = lite_qp_rdma(qp, &io, IB_WR_RDMA_WRITE, &sge, 1,
+				   lite_memop_cursor_dma(to) + at, 0);
+	}
+	/* What was posted before an error is in flight all the same. */
+	lite_io_wait(&io, qp);
+	lite_conn_put_live(conn);
+	return lite_io_result(to->m, err ?: io.status) ?: n;
+}
+
+/**
+ * lite_memop_exec_copy - a step of a COPY
+ * @r: operation
+ *
+ * Context: may sleep.
+ * Return: bytes; -ENOLINK: have it prepared; -EXDEV: the source is elsewhere; a
+ * negative errno.
+ */
+ssize_t lite_memop_exec_copy(struct lite_memop_exec *r)
+{
+	u64 n = LITE_MEMOP_EXEC_SEND;
+	struct lite_memop_cursor to, from;
+	ssize_t ret;
+
+	ret = lite_memop_cursor_enter(r, &from, &r->op->from, &n);
+	if (ret)
+		return ret;
+	ret = lite_memop_cursor_enter(r, &to, &r->op->range, &n);
+	if (ret)
+		goto out;
+	if (!lite_memop_cursor_is_local(&from))
+		ret = -EXDEV;
+	else if (lite_memop_cursor_is_local(&to))
+		ret = lite_copy_local(r, &to, &from, n);
+	else
+		ret = lite_copy_send(r, &to, &from, n);
+	lite_access_exit(to.m);
+out:
+	lite_access_exit(from.m);
+	return ret;
+}
+
+/* ---- compare ------------------------------------------------------------- */
+
+/* A page, or some, to fetch into: as much as is of use. */
+static int lite_memop_exec_page(struct lite_memop_exec *r)
+{
+	u64 size = min_t(u64, le64_to_cpu(r->op->length), LITE_MEMOP_EXEC_FETCH);
+	int err;
+
+	r->since = lite_dma_since(r->mem->fab);
+	r->order = get_order(size);
+	r->page = alloc_pages(GFP_KERNEL | __GFP_NOWARN | __GFP_NORETRY,
+			      r->order);
+	if (!r->page) {
+		r->order = 0;
+		r->page = alloc_page(GFP_KERNEL);
+	}
+	if (!r->page)
+		return -ENOMEM;
+	err = lite_dma_map_page(r->mem->fab, r->page, PAGE_SIZE << r->order,
+				&r->dma);
+	if (err) {
+		__free_pages(r->page, r->order);
+		r->page = NULL;
+	}
+	return err;
+}
+
+static ssize_t lite_compare_fetch(struct lite_memop_exec *r, struct lite_memop_cursor *p,
+				  u64 n)
+{
+	struct ib_sge sge = {
+		.addr = r->dma,
+		.lkey = r->mem->fab->lkey,
+	};
+	struct ib_device *dev = r->mem->fab->dev;
+	struct lite_conn *conn = lite_memop_cursor_conn(p);
+	struct lite_qp *qp;
+	struct lite_io io;
+	int err;
+
+	if (IS_ERR(conn))
+		return PTR_ERR(conn);
+	n = min_t(u64, n, lite_memop_exec_packet(r, PAGE_SIZE << r->order));
+	sge.length = n;
+	qp = lite_conn_qp(conn, true);
+	ib_dma_sync_single_for_device(dev, r->dma, n, DMA_BIDIRECTIONAL);
+	lite_io_init(&io);
+	err = lite_qp_rdma(qp, &io, IB_WR_RDMA_READ, &sge, 1, lite_memop_cursor_dma(p),
+			   0);
+	if (!err && n > conn->read_trusted)
+		err = lite_qp_confirm(qp, &io);
+	lite_io_wait(&io, qp);
+	ib_dma_sync_single_for_cpu(dev, r->dma, n, DMA_BIDIRECTIONAL);
+	lite_conn_put_live(conn);
+	return lite_io_result(p->m, err ?: io.status) ?: n;
+}
+
+static ssize_t lite_compare_parts(struct lite_memop_exec *r, struct lite_memop_cursor *a,
+				  struct lite_memop_cursor *b, u64 n)
+{
+	void *x, *y;
+	ssize_t ret;
+	size_t same;
+
+	if (!lite_memop_cursor_is_local(a))
+		return -EXDEV;
+	if (!lite_memop_cursor_is_local(b) && !r->page)
+		return -ENOBUFS;
+	x = lite_memop_cursor_address(a, &n);
+	if (!x)
+		return -EIO;
+	if (lite_memop_cursor_is_local(b)) {
+		y = lite_memop_cursor_address(b, &n);
+		if (!y)
+			return -EIO;
+	} else {
+		ret = lite_compare_fetch(r, b, n);
+		if (ret < 0)
+			return ret;
+		n = ret;
+		y = page_address(r->page);
+	}
+	same = lite_first_difference(x, y, n);
+	if (same < n)
+		r->status = LITE_WIRE_OP_DIFFERENT;
+	return same;
+}
+
+/**
+ * lite_memop_exec_compare - a step of a COMPARE
+ * @r: operation; its status is set when there is a difference
+ *
+ * Context: may sleep.
+ * Return: bytes that are equal; a negative errno as lite_memop_exec_copy().
+ */
+ssize_t lite_memop_exec_compare(struct lite_memop_exec *r)
+{
+	struct lite_memop_cursor a, b;
+	u64 n = LITE_MEMOP_EXEC_BYTES;
+	ssize_t ret;
+
+	ret = lite_memop_cursor_enter(r, &a, &r->op->range, &n);
+	if (ret)
+		return ret;
+	ret = lite_memop_cursor_enter(r, &b, &r->op->from, &n);
+	if (!ret) {
+		lite_memop_cursor_place(r, &a, n);
+		lite_memop_cursor_place(r, &b, n);
+		ret = lite_compare_parts(r, &a, &b, n);
+		lite_access_exit(b.m);
+	}
+	lite_access_exit(a.m);
+	/* Memory is not waited for inside. */
+	return ret == -ENOBUFS ? lite_memop_exec_page(r) : ret;
+}

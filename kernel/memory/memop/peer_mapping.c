@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Mappings for memory operations that peers ask for.
+ *
+ * Such an operation names LMRs by home and id. This node performs it as a
+ * mapper in its own right, so a REVOKE waits for it as for those of local
+ * users. A short list holds references to mappings for a while, for the next
+ * operation.
+ *
+ * Operations enter through mem->mappings, without that reference, so a mapping
+ * can be dropped from the list at any time. If there is none, the operation has
+ * the LMR mapped (lite_peer_mapping_prepare(), which makes calls) and tries again.
+ *
+ * An anonymous LMR ends with its mapping at its maker, so an existing mapping
+ * of one is not kept, and a new one only briefly.
+ */
+#include <linux/slab.h>
+
+#include "memory/handle/ctx.h"
+#include "memory/memory.h"
+
+#define LITE_PEER_MAPPING_MAX 64
+#define LITE_PEER_MAPPING_IDLE (5 * HZ)
+#define LITE_PEER_MAPPING_IDLE_ANONYMOUS HZ
+/* Interval of checks for idle mappings. */
+#define LITE_PEER_MAPPING_PERIOD HZ
+/* Mappings given back per hold of map_lock. */
+#define LITE_PEER_MAPPING_BATCH 16
+/* Sessions may change while an LMR is mapped. */
+#define LITE_PREPARE_TRIES 4
+
+static void lite_peer_mapping_unlist(struct lite_mapping *m)
+{
+	lockdep_assert_held(&m->mem->map_lock);
+	list_del(&m->lent_list);
+	m->lent = false;
+	m->mem->lent.n--;
+}
+
+static bool lite_peer_mapping_is_idle(const struct lite_mapping *m)
+{
+	unsigned long idle = m->anonymous ? LITE_PEER_MAPPING_IDLE_ANONYMOUS :
+					    LITE_PEER_MAPPING_IDLE;
+
+	return m->state != LITE_MAPPING_ACTIVE ||
+	       time_after(jiffies, READ_ONCE(m->lent_used) + idle);
+}
+
+/* Drop idle or dead mappings, or @all; returns true if there may be more. */
+static bool lite_peer_mapping_reap(struct lite_memory *mem, bool all)
+{
+	struct lite_mapping *m, *next, *out[LITE_PEER_MAPPING_BATCH];
+	u32 i, n = 0;
+
+	spin_lock(&mem->map_lock);
+	list_for_each_entry_safe(m, next, &mem->lent.mappings, lent_list) {
+		if (!all && !lite_peer_mapping_is_idle(m))
+			continue;
+		lite_peer_mapping_unlist(m);
+		out[n++] = m;
+		if (n == LITE_PEER_MAPPING_BATCH)
+			break;
+	}
+	spin_unlock(&mem->map_lock);
+	for (i = 0; i < n; i++)
+		lite_mapping_put(out[i]);
+	return n == LITE_PEER_MAPPING_BATCH;
+}
+
+static void lite_peer_mapping_work(struct work_struct *work)
+{
+	struct lite_memory *mem = container_of(to_delayed_work(work),
+					       struct lite_memory, lent.work);
+
+	while (lite_peer_mapping_reap(mem, false))
+		cond_resched();
+	spin_lock(&mem->map_lock);
+	if (mem->lent.n && !mem->lent.closed)
+		queue_delayed_work(mem->wq, &mem->lent.work, LITE_PEER_MAPPING_PERIOD);
+	spin_unlock(&mem->map_lock);
+}
+
+void lite_peer_mapping_init(struct lite_memory *mem)
+{
+	INIT_LIST_HEAD(&mem->lent.mappings);
+	INIT_DELAYED_WORK(&mem->lent.work, lite_peer_mapping_work);
+}
+
+/* A mapping on the list has left ACTIVE: have it dropped. */
+void lite_peer_mapping_kick(struct lite_mapping *m)
+{
+	struct lite_memory *mem = m->mem;
+
+	lockdep_assert_held(&mem->map_lock);
+	if (!mem->lent.closed)
+		mod_delayed_work(mem->wq, &mem->lent.work, 0);
+}
+
+/* Drop all kept mappings. May sleep; calls homes. */
+void lite_peer_mapping_drop(struct lite_memory *mem)
+{
+	while (lite_peer_mapping_reap(mem, true))
+		cond_resched();
+}
+
+/* Drop all kept mappings, and keep none from now on. May sleep; calls homes. */
+void lite_peer_mapping_close(struct lite_memory *mem)
+{
+	spin_lock(&mem->map_lock);
+	mem->lent.closed = true;
+	spin_unlock(&mem->map_lock);
+	cancel_delayed_work_sync(&mem->lent.work);
+	lite_peer_mapping_drop(mem);
+}
+
+/*
+ * Evict the first mapping that was not used since it got its place; others move
+ * to the tail, once each.
+ */
+static struct lite_mapping *lite_peer_mapping_oldest(struct lite_memory *mem)
+{
+	struct lite_mapping *m;
+	int i;
+
+	lockdep_assert_held(&mem->map_lock);
+	for (i = 0;; i++) {
+		m = list_first_entry(&mem->lent.mappings, struct lite_mapping,
+				     lent_list);
+		if (READ_ONCE(m->lent_used) == m->lent_listed ||
+		    i == LITE_PEER_MAPPING_MAX)
+			break;
+		m->lent_listed = READ_ONCE(m->lent_used);
+		list_move_tail(&m->lent_list, &mem->lent.mappings);
+	}
+	lite_peer_mapping_unlist(m);
+	return m;
+}
+
+/* Keep a mapping, or refresh it if it is kept; consumes the reference. */
+static void lite_peer_mapping_keep(struct lite_mapping *m)
+{
+	struct lite_memory *mem = m->mem;
+	struct lite_mapping *out = m;
+
+	spin_lock(&mem->map_lock);
+	WRITE_ONCE(m->lent_used, jiffies);
+	m->lent_listed = m->lent_used;
+	if (m->lent) {
+		list_move_tail(&m->lent_list, &mem->lent.mappings);
+	} else if (!mem->lent.closed && m->state == LITE_MAPPING_ACTIVE) {
+		out = NULL;
+		if (mem->lent.n == LITE_PEER_MAPPING_MAX)
+			out = lite_peer_mapping_oldest(mem);
+		list_add_tail(&m->lent_list, &mem->lent.mappings);
+		m->lent = true;
+		mem->lent.n++;
+		queue_delayed_work(mem->wq, &mem->lent.work, LITE_PEER_MAPPING_PERIOD);
+	}
+	spin_unlock(&mem->map_lock);
+	if (out)
+		lite_mapping_put(out);
+}
+
+static bool lite_peer_mapping_current(const struct lite_mapping *m)
+{
+	return !m->conn || !lite_conn_is_dead(m->conn);
+}
+
+/**
+ * lite_peer_mapping_enter - enter an LMR for an operation of a peer
+ * @mem: node's
+ * @range: names the LMR
+ * @offset: in the LMR, bytes
+ * @length: bytes
+ *
+ * Only in the generation in which the peer checked its right: a late request
+ * (its caller was killed, say) must not run after a change that took the right
+ * away. To be followed by lite_access_exit().
+ *
+ * Context: any.
+ * Return: the mapping, or ERR_PTR: -ENOLINK: call lite_peer_mapping_prepare() first;
+ * -ESTALE: the home has a new incarnation; -EINVAL, -ERANGE.
+ */
+struct lite_mapping *lite_peer_mapping_enter(struct lite_memory *mem,
+				     const struct lite_wire_range *range,
+				     u64 offset, u64 length)
+{
+	u32 home = le32_to_cpu(range->home);
+	u64 id = le64_to_cpu(range->id);
+	struct lite_mapping *m;
+	int err = 0;
+
+	/* Mappings are freed a grace period after leaving the table. */
+	rcu_read_lock();
+	m = xa_load(&mem->mappings, lite_mapping_key(home, id));
+	if (m && !percpu_ref_tryget_live(&m->ops))
+		m = NULL;
+	rcu_read_unlock();
+	if (!m)
+		return ERR_PTR(-ENOLINK);
+	if (m->home != home || m->id != id)
+		err = -EINVAL;
+	else if (m->home_incarnation != le64_to_cpu(range->incarnation))
+		err = -ESTALE;
+	else if (!lite_peer_mapping_current(m) ||
+		 m->generation != le64_to_cpu(range->generation))
+		err = -ENOLINK;
+	else
+		err = lite_bounds_check(offset, length, m->length);
+	if (err) {
+		lite_access_exit(m);
+		return ERR_PTR(err);
+	}
+	WRITE_ONCE(m->lent_used, jiffies);
+	return m;
+}
+
+/* An existing usable mapping, with a reference, or NULL. */
+static struct lite_mapping *lite_peer_mapping_find(struct lite_memory *mem, u32 home,
+					   u64 id)
+{
+	struct lite_mapping *m;
+
+	spin_lock(&mem->map_lock);
+	m = xa_load(&mem->mappings, lite_mapping_key(home, id));
+	if (m && (m->state != LITE_MAPPING_ACTIVE || !lite_peer_mapping_current(m) ||
+		  !kref_get_unless_zero(&m->ref)))
+		m = NULL;
+	spin_unlock(&mem->map_lock);
+	return m;
+}
+
+/* Wait for suspect nodes. Is the mapping in the sessions there are then? */
+static bool lite_peer_mapping_settled(struct lite_mapping *m)
+{
+	struct lite_conn *conn;
+	bool settled = true;
+	u32 i;
+
+	for (i = 0; i < m->n_shares; i++) {
+		struct lite_map_share *s = &m->share[i];
+
+		if (!s->peer || s->lost)
+			continue;
+		if (lite_peer_is_suspect(s->peer))
+			lite_peer_await(s->peer);
+		conn = lite_peer_conn_get(s->peer);
+		/* Mapping again does not help while it is out of reach. */
+		if (!conn)
+			continue;
+		settled &= conn->session == s->session;
+		lite_conn_put(conn);
+	}
+	return settled && lite_peer_mapping_current(m);
+}
+
+/**
+ * lite_peer_mapping_prepare - have an LMR mapped, in the present sessions
+ * @mem: node's
+ * @range: names the LMR
+ *
+ * Waits for suspect nodes of the LMR.
+ *
+ * Context: may sleep; killable; makes calls.
+ * Return: 0; -ENOENT: it was freed; -EBUSY: it is being changed, which this
+ * function does not wait for; -ESTALE: the home has a new incarnation;
+ * -EHOSTDOWN, -EHOSTUNREACH, -ENOMEM, -EINTR and others.
+ */
+int lite_peer_mapping_prepare(struct lite_memory *mem,
+		      const struct lite_wire_range *range)
+{
+	u32 home = le32_to_cpu(range->home);
+	u64 id = le64_to_cpu(range->id);
+	struct lite_mapping *m;
+	int tries = 0;
+	bool made;
+
+	while (++tries <= LITE_PREPARE_TRIES) {
+		m = lite_peer_mapping_find(mem, home, id);
+		made = !m;
+		if (made)
+			m = lite_mapping_by_id(mem, home, id, NULL, 0, false,
+					       NULL);
+		if (IS_ERR(m))
+			return PTR_ERR(m);
+		if (m->home_incarnation != le64_to_cpu(range->incarnation)) {
+			lite_mapping_put(m);
+			return -ESTALE;
+		}
+		if (lite_peer_mapping_settled(m)) {
+			if (made || !m->anonymous)
+				lite_peer_mapping_keep(m);
+			else
+				lite_mapping_put(m);
+			return 0;
+		}
+		if (fatal_signal_pending(current)) {
+			lite_mapping_put(m);
+			return -EINTR;
+		}
+		lite_mapping_retire(m);
+		lite_mapping_put(m);
+	}
+	return -EHOSTDOWN;
+}

@@ -1,0 +1,569 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Taking a name for an LMR, and giving it up. Homes have the truth about names:
+ * each knows those of its own LMRs (mem->local).
+ *
+ * Of several homes that claim a name exactly one gets it:
+ *
+ *   1. Raise a flag: enter the name in our own table, CLAIMING.
+ *   2. PROBE every other member that is not down. TAKEN: give up, -EEXIST.
+ *      BUSY, its flag is up too: the lower node id has precedence. The node
+ *      with precedence waits with its flag up; the other lowers its flag
+ *      (YIELDING), waits, and starts over.
+ *   3. Enter the name at the directory, which knows of homes that cannot see
+ *      each other but see the directory.
+ *   4. If members came or went meanwhile: again from 2, with the flag up.
+ *
+ * Then the name is reserved. lite_name_confirm() makes it TAKEN once its LMR
+ * can be found.
+ *
+ * Why never two: suppose two homes got the name. Each has seen the other's flag
+ * down after it raised its own for the last time. But the home that raised its
+ * flag last asked after that, when the other's flag was already up, or the name
+ * taken. This does not depend on which node either takes for the directory. It
+ * does depend on each asking the other: so a PROBE is answered only in a
+ * session that this node uses as well, and a node just heard of counts as
+ * suspect and is waited for (lite_cluster_await_session(), struct
+ * lite_peer.fresh).
+ *
+ * Why not none: a claim that waits with its flag up waits for higher ids only,
+ * so there is no cycle, and the highest waits for none. -EEXIST is returned
+ * only if the name is TAKEN: while it is reserved, its LMR may still fail, and
+ * then a waiting claim gets the name.
+ *
+ * A home that is down is not asked: its LMRs are out of reach, and their names
+ * are free. A home that dies with its flag up is soon down.
+ *
+ * Waiting: each change of an entry is an event (lite_names_event()). A node
+ * that was told BUSY learns of the next change by DROP or WAKE, or by a
+ * time-out if that is lost. Of several claims on one home for one name, one
+ * proceeds and the others wait for its outcome.
+ */
+#include <linux/slab.h>
+
+#include "core/name.h"
+#include "memory/memory.h"
+
+/* Limit for a whole claim, all waits included. */
+#define LITE_CLAIM_TIMEOUT (60 * HZ)
+/* Look again after this time without an event. */
+#define LITE_CLAIM_POLL HZ
+/* Attempts at a call that fails with -ENOMEM. */
+#define LITE_TELL_TRIES 3
+
+/**
+ * struct lite_name_claim - a claim in progress
+ * @mem: memory layer
+ * @name: name
+ * @id: the LMR, homed here
+ * @uid: its owner, charged for the entries
+ * @self: id of this node
+ * @deadline: jiffies
+ */
+struct lite_name_claim {
+	struct lite_memory *mem;
+	const char *name;
+	u64 id;
+	u32 uid;
+	u32 self;
+	unsigned long deadline;
+};
+
+/* ---- events -------------------------------------------------------------- */
+
+/* Wake waiters for a name, to look again. Context: any process. */
+void lite_names_event(struct lite_memory *mem)
+{
+	/* Full barrier: a waiter that sees the count sees the change. */
+	atomic_inc_return(&mem->local.events);
+	wake_up_all(&mem->local.wait);
+}
+
+static int lite_name_claim_wait(const struct lite_name_claim *c, int events)
+{
+	struct lite_names *local = &c->mem->local;
+	long left = c->deadline - jiffies;
+
+	if (left <= 0)
+		return -ETIMEDOUT;
+	if (wait_event_killable_timeout(local->wait,
+					atomic_read(&local->events) != events,
+					min_t(long, left, LITE_CLAIM_POLL)) < 0)
+		return -EINTR;
+	return lite_cluster_ready(c->mem->cl);
+}
+
+/* Tell all members: DROP, the name is free; WAKE, look again. */
+static void lite_name_tell(struct lite_memory *mem, u16 call, const char *name,
+			   u64 id)
+{
+	u32 self = lite_cluster_id(mem->cl);
+	u32 node = 0;
+
+	while ((node = lite_cluster_next(mem->cl, node))) {
+		int tries = 0;
+
+		if (call == LITE_CALL_NAME_WAKE && node == self)
+			continue;
+		while (lite_name_call(mem, node, call, name, id, NULL, 0) ==
+			       -ENOMEM &&
+		       ++tries < LITE_TELL_TRIES)
+			cond_resched();
+	}
+}
+
+/* ---- our own table ------------------------------------------------------- */
+
+static struct lite_name_entry *lite_name_claim_entry(const struct lite_name_claim *c)
+{
+	struct lite_name_entry *entry;
+
+	entry = lite_names_lookup_locked(&c->mem->local, c->name);
+	return entry && entry->id == c->id ? entry : NULL;
+}
+
+/* Raise our flag, once no other LMR of ours claims the name. */
+static int lite_name_claim_begin(const struct lite_name_claim *c)
+{
+	struct lite_names *local = &c->mem->local;
+	struct lite_name_entry *entry, *new;
+	int events, err;
+
+	new = lite_name_entry_new(local, c->name, c->self, c->id, c->uid);
+	if (IS_ERR(new))
+		return PTR_ERR(new);
+	new->state = LITE_NAME_CLAIMING;
+	do {
+		events = atomic_read(&local->events);
+		mutex_lock(&local->lock);
+		entry = lite_names_lookup_locked(local, c->name);
+		if (!entry)
+			err = lite_names_insert_locked(c->mem, local, new);
+		else if (entry->state == LITE_NAME_CONFIRMED)
+			err = -EEXIST;
+		else
+			err = -EINPROGRESS;
+		mutex_unlock(&local->lock);
+		if (!err)
+			return 0;
+	} while (err == -EINPROGRESS && !(err = lite_name_claim_wait(c, events)));
+	lite_name_entry_free(local, new);
+	return err;
+}
+
+/*
+ * Change the state of our entry and tell waiters. Return: false: the entry is
+ * gone, as the LMR was freed.
+ */
+static bool lite_name_claim_set(const struct lite_name_claim *c,
+			   enum lite_name_state state)
+{
+	struct lite_names *local = &c->mem->local;
+	struct lite_name_entry *entry;
+	bool awaited = false;
+
+	mutex_lock(&local->lock);
+	entry = lite_name_claim_entry(c);
+	if (entry) {
+		entry->state = state;
+		awaited = entry->awaited;
+		entry->awaited = false;
+	}
+	mutex_unlock(&local->lock);
+	lite_names_event(c->mem);
+	if (awaited)
+		lite_name_tell(c->mem, LITE_CALL_NAME_WAKE, c->name, c->id);
+	return entry;
+}
+
+/* ---- claiming ------------------------------------------------------------ */
+
+/* Ask a node for the name's state. -EHOSTDOWN, -EHOSTUNREACH: it is down. */
+static int lite_name_claim_probe(const struct lite_name_claim *c, u32 node, u32 *state)
+{
+	struct lite_wire_name_probe_reply reply;
+	int events, err;
+
+	for (;;) {
+		events = atomic_read(&c->mem->local.events);
+		err = lite_name_call(c->mem, node, LITE_CALL_NAME_PROBE,
+				     c->name, c->id, &reply, sizeof(reply));
+		if (!err)
+			*state = le32_to_cpu(reply.state);
+		if (err != -EHOSTDOWN ||
+		    !lite_cluster_is_live(c->mem->cl, node))
+			return err;
+		/* Not down, but the call's sessions broke: try again. */
+		err = lite_name_claim_wait(c, events);
+		if (err)
+			return err;
+	}
+}
+
+/* Wait until a node's flag is down. Return: 0; -EEXIST: it took the name. */
+static int lite_name_claim_settle(const struct lite_name_claim *c, u32 node)
+{
+	int events, err;
+	u32 state;
+
+	for (;;) {
+		events = atomic_read(&c->mem->local.events);
+		err = lite_name_claim_probe(c, node, &state);
+		if (err)
+			return err;
+		if (state != LITE_WIRE_NAME_BUSY)
+			return state == LITE_WIRE_NAME_TAKEN ? -EEXIST : 0;
+		err = lite_name_claim_wait(c, events);
+		if (err)
+			return err;
+	}
+}
+
+/* Return: 0: the node does not have the name; 1: it has precedence. */
+static int lite_name_claim_ask(const struct lite_name_claim *c, u32 node)
+{
+	u32 state;
+	int err;
+
+	if (node > c->self)
+		return lite_name_claim_settle(c, node);
+	err = lite_name_claim_probe(c, node, &state);
+	if (err)
+		return err;
+	switch (state) {
+	case LITE_WIRE_NAME_TAKEN:
+		return -EEXIST;
+	case LITE_WIRE_NAME_BUSY:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/* Ask all. Return: 0: none has the name; 1: @other has precedence. */
+static int lite_name_claim_ask_all(const struct lite_name_claim *c, u32 *other)
+{
+	struct lite_cluster *cl = c->mem->cl;
+	u32 node = 0;
+	int err;
+
+	while ((node = lite_cluster_next(cl, node))) {
+		if (node == c->self)
+			continue;
+		err = lite_name_claim_ask(c, node);
+		/* Down: its LMRs are out of reach. */
+		if (err && err != -EHOSTDOWN && err != -EHOSTUNREACH) {
+			*other = node;
+			return err;
+		}
+	}
+	return 0;
+}
+
+/* Record where the name is entered, so the publisher need not enter it. */
+static void lite_name_claim_entered(const struct lite_name_claim *c, u32 node,
+			       u64 session)
+{
+	struct lite_name_entry *entry;
+
+	mutex_lock(&c->mem->local.lock);
+	entry = lite_name_claim_entry(c);
+	if (entry) {
+		entry->published = node;
+		entry->session = session;
+	}
+	mutex_unlock(&c->mem->local.lock);
+}
+
+/*
+ * Enter the name at the directory. Another entry there may be stale: ask its
+ * home. Return: 0; 1: @other has precedence.
+ */
+static int lite_name_claim_enter(const struct lite_name_claim *c, u32 *other)
+{
+	struct lite_name_at was = {}, is;
+	struct lite_memory *mem = c->mem;
+	unsigned long patience = jiffies + 2 * mem->cl->dead;
+	u64 session;
+	int events;
+	u32 node;
+	int err;
+
+	for (;;) {
+		/* After leaving, this node would be its own directory. */
+		err = lite_cluster_ready(mem->cl);
+		if (err)
+			return err;
+		events = atomic_read(&mem->local.events);
+		node = lite_cluster_directory(
+			mem->cl, lite_name_hash(c->name, strlen(c->name)));
+		session = lite_directory_session(mem, node);
+		err = lite_directory_enter(mem, node, c->name, c->id, c->uid,
+					   &was, &is);
+		if (err == -EHOSTDOWN || err == -EHOSTUNREACH) {
+			/* Once that is noticed there is another directory. */
+			err = lite_name_claim_wait(c, events);
+			if (err)
+				return err;
+			continue;
+		}
+		if (err)
+			return err;
+		if (is.home == c->self && is.id == c->id) {
+			lite_name_claim_entered(c, node, session);
+			return 0;
+		}
+		/* Stale if it is ours: our flag is up. */
+		if (is.home != c->self) {
+			err = lite_name_claim_ask(c, is.home);
+			*other = is.home;
+			/*
+			 * Down or unknown here, but not for the directory: wait
+			 * a while for the two views to agree.
+			 */
+			if ((err == -EHOSTDOWN || err == -EHOSTUNREACH) &&
+			    time_before(jiffies, patience)) {
+				err = lite_name_claim_wait(c, events);
+				if (err)
+					return err;
+				continue;
+			}
+			if (err)
+				return err == -EHOSTUNREACH ? -EHOSTDOWN : err;
+		}
+		was = is;
+		if (time_after(jiffies, c->deadline))
+			return -ETIMEDOUT;
+	}
+}
+
+/* With our flag up. Return: 0: the name is reserved. */
+static int lite_name_claim_win(const struct lite_name_claim *c)
+{
+	struct lite_memory *mem = c->mem;
+	int changes, err;
+	u32 other = 0;
+
+	for (;;) {
+		changes = atomic_read_acquire(&mem->changes);
+		err = lite_name_claim_ask_all(c, &other);
+		if (!err)
+			err = lite_name_claim_enter(c, &other);
+		if (err < 0)
+			return err;
+		/* A member that came meanwhile may not have been asked. */
+		if (!err && changes == atomic_read_acquire(&mem->changes))
+			return 0;
+		if (err) {
+			lite_name_claim_set(c, LITE_NAME_YIELDING);
+			err = lite_name_claim_settle(c, other);
+			if (err && err != -EHOSTDOWN && err != -EHOSTUNREACH)
+				return err;
+			lite_name_claim_set(c, LITE_NAME_CLAIMING);
+		}
+		if (time_after(jiffies, c->deadline))
+			return -ETIMEDOUT;
+	}
+}
+
+/* Has our name been entered at a directory? */
+static bool lite_name_claim_is_known(const struct lite_name_claim *c)
+{
+	struct lite_name_entry *entry;
+	bool known;
+
+	mutex_lock(&c->mem->local.lock);
+	entry = lite_name_claim_entry(c);
+	known = entry && entry->published;
+	mutex_unlock(&c->mem->local.lock);
+	return known;
+}
+
+/* Remove our entry, after the publisher is done with it. */
+static bool lite_local_del(const struct lite_name_claim *c)
+{
+	struct lite_names *local = &c->mem->local;
+	struct lite_name_entry *entry;
+	bool awaited = false;
+
+	for (;;) {
+		mutex_lock(&local->lock);
+		entry = lite_name_claim_entry(c);
+		if (!entry || entry != local->publishing)
+			break;
+		mutex_unlock(&local->lock);
+		/* Or the publisher would enter a dropped name. */
+		wait_event(local->wait, READ_ONCE(local->publishing) != entry);
+	}
+	if (entry) {
+		awaited = entry->awaited;
+		lite_names_remove_locked(c->mem, local, entry);
+	}
+	mutex_unlock(&local->lock);
+	lite_names_event(c->mem);
+	return awaited;
+}
+
+/**
+ * lite_name_reserve - reserve a name for an LMR of ours that is being made
+ * @mem: memory layer
+ * @name: name
+ * @id: the LMR
+ * @uid: its owner, charged for the entries
+ *
+ * The name finds the LMR only after lite_name_confirm(), and is blocked for
+ * other LMRs until lite_name_drop(); the caller makes one of these calls.
+ *
+ * Context: may sleep; killable; makes leaf calls.
+ * Return: 0; -EEXIST: an LMR has the name; -EHOSTDOWN: a node that cannot be
+ * asked may have it; -ETIMEDOUT: a node did not answer, or another claim did
+ * not end; -EDQUOT, -ENOSPC, here or at the directory; -EINTR; -ENOTCONN,
+ * -ENODEV: the node is leaving or stopping; other negative errnos.
+ */
+int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id,
+		      u32 uid)
+{
+	const struct lite_name_claim c = {
+		.mem = mem,
+		.name = name,
+		.id = id,
+		.uid = uid,
+		.self = lite_cluster_id(mem->cl),
+		.deadline = jiffies + LITE_CLAIM_TIMEOUT,
+	};
+	int err = lite_name_claim_begin(&c);
+
+	if (err)
+		return err;
+	err = lite_name_claim_win(&c);
+	/* Leaving the cluster explains any other error. */
+	if (err && err != -EEXIST && err != -EINTR)
+		err = lite_cluster_ready(mem->cl) ?: err;
+	/* A call without a reply may have entered the name: DROP it. */
+	if (err && (err != -EEXIST || lite_name_claim_is_known(&c)))
+		lite_name_drop(mem, name, id);
+	else if (err && lite_local_del(&c))
+		lite_name_tell(mem, LITE_CALL_NAME_WAKE, name, id);
+	return err;
+}
+
+/*
+ * Make a reserved name find its LMR. May sleep; makes leaf calls.
+ */
+void lite_name_confirm(struct lite_memory *mem, const char *name, u64 id)
+{
+	const struct lite_name_claim c = {
+		.mem = mem,
+		.name = name,
+		.id = id,
+		.self = lite_cluster_id(mem->cl),
+	};
+
+	/* Gone if the LMR was freed meanwhile; then the name was dropped. */
+	if (!lite_name_claim_set(&c, LITE_NAME_CONFIRMED))
+		return;
+	/* The publisher skipped it while it was not confirmed. */
+	lite_names_publish(mem, name);
+}
+
+/*
+ * Give up a name that is reserved for, or belongs to, an LMR of ours. May
+ * sleep; makes leaf calls.
+ */
+void lite_name_drop(struct lite_memory *mem, const char *name, u64 id)
+{
+	const struct lite_name_claim c = { .mem = mem, .name = name, .id = id };
+
+	lite_local_del(&c);
+	/*
+	 * To all: a member may have been the directory before others joined,
+	 * and become it again. If DROP does not arrive the session is over, and
+	 * entries of old sessions answer no look-up.
+	 */
+	lite_name_tell(mem, LITE_CALL_NAME_DROP, name, id);
+}
+
+/* ---- for others ---------------------------------------------------------- */
+
+static int lite_serve_name_probe(void *priv, struct lite_conn *conn,
+				 const void *req, u32 len, void *reply,
+				 u32 *reply_len)
+{
+	struct lite_memory *mem = priv;
+	struct lite_name_entry *entry;
+	const struct lite_wire_name *n = req;
+	struct lite_wire_name_probe_reply *r = reply;
+	u32 state = LITE_WIRE_NAME_FREE;
+	int err;
+
+	if (!conn || le32_to_cpu(n->home) != conn->from.node)
+		return -EBADMSG;
+	/* A node that can ask us must be asked by our next claim. */
+	err = lite_cluster_await_session(mem->cl, conn);
+	if (err)
+		return err;
+	mutex_lock(&mem->local.lock);
+	entry = lite_names_lookup_locked(&mem->local, n->name);
+	if (entry && entry->state == LITE_NAME_CONFIRMED) {
+		state = LITE_WIRE_NAME_TAKEN;
+	} else if (entry && entry->state == LITE_NAME_CLAIMING) {
+		state = LITE_WIRE_NAME_BUSY;
+		entry->awaited = true;
+	}
+	mutex_unlock(&mem->local.lock);
+	r->state = cpu_to_le32(state);
+	*reply_len = sizeof(*r);
+	return 0;
+}
+
+static int lite_serve_name_wake(void *priv, struct lite_conn *conn,
+				const void *req, u32 len, void *reply,
+				u32 *reply_len)
+{
+	lite_names_event(priv);
+	return 0;
+}
+
+static int lite_serve_name_find(void *priv, struct lite_conn *conn,
+				const void *req, u32 len, void *reply,
+				u32 *reply_len)
+{
+	struct lite_memory *mem = priv;
+	const struct lite_wire_name *n = req;
+	struct lite_wire_name_reply *r = reply;
+	struct lite_name_at at;
+
+	if (!lite_local_find(mem, n->name, &at))
+		return -ENOENT;
+	r->home = cpu_to_le32(at.home);
+	r->id = cpu_to_le64(at.id);
+	*reply_len = sizeof(*r);
+	return 0;
+}
+
+/* Look up a confirmed name of an LMR homed here. May sleep. */
+bool lite_local_find(struct lite_memory *mem, const char *name,
+		     struct lite_name_at *at)
+{
+	struct lite_name_entry *entry;
+	bool found;
+
+	mutex_lock(&mem->local.lock);
+	entry = lite_names_lookup_locked(&mem->local, name);
+	found = entry && entry->state == LITE_NAME_CONFIRMED;
+	if (found) {
+		at->home = entry->home;
+		at->id = entry->id;
+	}
+	mutex_unlock(&mem->local.lock);
+	return found;
+}
+
+void lite_name_claim_handlers(struct lite_memory *mem)
+{
+	struct lite_kcalls *rpc = mem->cl->rpc;
+
+	lite_kcall_handle(rpc, LITE_CALL_NAME_PROBE, lite_serve_name_probe, mem);
+	lite_kcall_handle(rpc, LITE_CALL_NAME_WAKE, lite_serve_name_wake, mem);
+	lite_kcall_handle(rpc, LITE_CALL_NAME_FIND, lite_serve_name_find, mem);
+}

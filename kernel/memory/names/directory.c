@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Finding the LMR of a name. The directory of a name is the live node that
+ * rendezvous hashing assigns to it. It knows the name's home (mem->directory),
+ * which saves asking all homes; and it keeps two homes that cannot see each
+ * other, but both see it, from taking the same name (claim.c).
+ *
+ * The directory is soft state. When members come or go, homes enter their names
+ * at the new directories in the background (lite_names_publish_work()), and a
+ * look-up that misses meanwhile asks all homes. So a node takes no names with
+ * it but those of its own LMRs.
+ *
+ * A home enters its names again in each session with a directory, so an entry
+ * of an older session may have missed its DROP. It answers no look-up, and is
+ * removed once the home has entered all names (NAME_SYNC).
+ *
+ * An entry may be replaced if its home is down, or if the entering node has
+ * asked its home and found the entry untrue: ids are never reused, so it stays
+ * untrue.
+ */
+#include <linux/slab.h>
+
+#include "core/name.h"
+#include "memory/memory.h"
+
+/* Attempts at a directory that dies, or has stale entries. */
+#define LITE_DIRECTORY_TRIES 3
+
+/* ---- looking up ---------------------------------------------------------- */
+
+/* Ask the directory, or the next one if that dies meanwhile. */
+static int lite_directory_find(struct lite_memory *mem, const char *name,
+			       struct lite_name_at *at)
+{
+	u64 hash = lite_name_hash(name, strlen(name));
+	struct lite_wire_name_reply reply;
+	int tries = 0;
+	int err;
+
+	do {
+		err = lite_name_call(mem, lite_cluster_directory(mem->cl, hash),
+				     LITE_CALL_NAME_LOOKUP, name, 0, &reply,
+				     sizeof(reply));
+	} while ((err == -EHOSTDOWN || err == -EHOSTUNREACH) &&
+		 ++tries < LITE_DIRECTORY_TRIES);
+	if (!err) {
+		at->home = le32_to_cpu(reply.home);
+		at->id = le64_to_cpu(reply.id);
+	}
+	return err;
+}
+
+/* Ask all homes. */
+static int lite_homes_find(struct lite_memory *mem, const char *name,
+			   struct lite_name_at *at)
+{
+	struct lite_wire_name_reply reply;
+	int unknown = -ENOENT;
+	u32 node = 0;
+	int err;
+
+	while ((node = lite_cluster_next(mem->cl, node))) {
+		err = lite_name_call(mem, node, LITE_CALL_NAME_FIND, name, 0,
+				     &reply, sizeof(reply));
+		if (!err) {
+			at->home = node;
+			at->id = le64_to_cpu(reply.id);
+			return 0;
+		}
+		if (err == -EINTR)
+			return err;
+		/* LMRs of a home that is down are out of reach: not found. */
+		if (err != -ENOENT && err != -EHOSTDOWN && err != -EHOSTUNREACH)
+			unknown = err;
+	}
+	/* With no other member in reach, absence cannot be told. */
+	if (unknown == -ENOENT && lite_cluster_is_cut_off(mem->cl))
+		unknown = -EHOSTDOWN;
+	return unknown;
+}
+
+/**
+ * lite_name_lookup - find the LMR of a name
+ * @mem: memory layer
+ * @name: name
+ * @ask_all: skip the directory, ask all homes
+ * @home: set to its home
+ * @id: set to its id there
+ *
+ * Context: may sleep; killable; makes leaf calls.
+ * Return: 0; -ENOENT; -EHOSTDOWN: not here, and all other members are down;
+ * -EINTR; the error of a home that could not be asked.
+ */
+int lite_name_lookup(struct lite_memory *mem, const char *name, bool ask_all,
+		     u32 *home, u64 *id)
+{
+	struct lite_name_at at;
+	int err = -ENOENT;
+
+	if (!ask_all)
+		err = lite_directory_find(mem, name, &at);
+	if (err)
+		err = lite_homes_find(mem, name, &at);
+	if (err)
+		return err;
+	*home = at.home;
+	*id = at.id;
+	return 0;
+}
+
+/* ---- entering ------------------------------------------------------------ */
+
+/* Our current session with a node; 0: none, or it is this node. */
+u64 lite_directory_session(struct lite_memory *mem, u32 node)
+{
+	struct lite_peer *peer = lite_peer_find(mem->cl, node);
+	struct lite_conn *conn;
+	u64 session = 0;
+
+	if (!peer)
+		return 0;
+	conn = lite_peer_conn_get(peer);
+	if (conn) {
+		session = conn->session;
+		lite_conn_put(conn);
+	}
+	lite_peer_put(peer);
+	return session;
+}
+
+/**
+ * lite_directory_enter - enter a name of ours at a directory
+ * @mem: memory layer
+ * @node: the directory
+ * @name: name
+ * @id: id of the LMR, which is homed here
+ * @uid: its owner, charged for the entry
+ * @was: entry known to be stale, which may be replaced; home 0: none
+ * @is: set to the entry now there: ours, or that of another LMR
+ *
+ * Context: may sleep; makes a leaf call.
+ * Return: 0 or a negative errno.
+ */
+int lite_directory_enter(struct lite_memory *mem, u32 node, const char *name,
+			 u64 id, u32 uid, const struct lite_name_at *was,
+			 struct lite_name_at *is)
+{
+	struct lite_wire_name_enter req = {
+		.home = cpu_to_le32(lite_cluster_id(mem->cl)),
+		.id = cpu_to_le64(id),
+		.uid = cpu_to_le32(uid),
+		.was_home = cpu_to_le32(was->home),
+		.was_id = cpu_to_le64(was->id),
+	};
+	struct lite_wire_name_reply reply;
+	/* Not killable: an abandoned call might enter it after DROP. */
+	struct lite_call_desc d = {
+		.call = LITE_CALL_NAME_ENTER,
+		.req = &req,
+		.len = sizeof(req),
+		.reply = &reply,
+		.reply_max = sizeof(reply),
+	};
+	int err;
+
+	strscpy(req.name, name, sizeof(req.name));
+	err = lite_cluster_call(mem->cl, node, &d);
+	if (!err) {
+		is->home = le32_to_cpu(reply.home);
+		is->id = le64_to_cpu(reply.id);
+	}
+	return err;
+}
+
+/* ---- members come and go ------------------------------------------------- */
+
+/* Snapshot of an entry that is being published. */
+struct lite_publishing {
+	u32 node;
+	u64 session;
+	u64 id;
+	u32 uid;
+	char name[LITE_NAME_SIZE];
+};
+
+/* Does it have to be entered, and where? The answer is in @p. */
+static bool lite_publish_wanted(struct lite_memory *mem,
+				const struct lite_name_entry *entry,
+				struct lite_publishing *p)
+{
+	u64 hash = lite_name_hash(entry->name, strlen(entry->name));
+
+	if (entry->state != LITE_NAME_CONFIRMED)
+		return false;
+	p->node = lite_cluster_directory(mem->cl, hash);
+	p->session = lite_directory_session(mem, p->node);
+	return entry->published != p->node || entry->session != p->session;
+}
+
+/* The next entry that was not tried in this run, or NULL. */
+static struct lite_name_entry *lite_publish_try(struct lite_names *local,
+						u32 run)
+{
+	struct lite_name_entry *entry;
+
+	lockdep_assert_held(&local->lock);
+	entry = list_first_entry_or_null(&local->all, struct lite_name_entry,
+					 list);
+	/* Tried entries go to the tail; new ones come in at the head. */
+	if (!entry || entry->tried == run)
+		return NULL;
+	entry->tried = run;
+	list_move_tail(&entry->list, &local->all);
+	return entry;
+}
+
+/*
+ * Find the next entry to publish that was not tried in this run. It stays until
+ * lite_publish_end().
+ */
+static bool lite_publish_next(struct lite_memory *mem, u32 run,
+			      struct lite_publishing *p)
+{
+	struct lite_names *local = &mem->local;
+	struct lite_name_entry *entry;
+
+	mutex_lock(&local->lock);
+	while ((entry = lite_publish_try(local, run)) &&
+	       !lite_publish_wanted(mem, entry, p)) {
+		/* The list may be long: let creators have the lock. */
+		if (need_resched()) {
+			mutex_unlock(&local->lock);
+			cond_resched();
+			mutex_lock(&local->lock);
+		}
+	}
+	if (entry) {
+		p->id = entry->id;
+		p->uid = entry->uid;
+		strscpy(p->name, entry->name, sizeof(p->name));
+		WRITE_ONCE(local->publishing, entry);
+	}
+	mutex_unlock(&local->lock);
+	return entry;
+}
+
+static void lite_publish_end(struct lite_memory *mem, bool done,
+			     const struct lite_publishing *p)
+{
+	struct lite_names *local = &mem->local;
+
+	mutex_lock(&local->lock);
+	if (done) {
+		local->publishing->published = p->node;
+		local->publishing->session = p->session;
+	}
+	WRITE_ONCE(local->publishing, NULL);
+	mutex_unlock(&local->lock);
+	/* Wake lite_local_del(), which may wait for the entry. */
+	lite_names_event(mem);
+}
+
+/*
+ * Returns 0 also if another home has the name: both homes may have taken it
+ * while out of each other's sight. The first LMR entered is then found by name.
+ */
+static int lite_publish(struct lite_memory *mem,
+			const struct lite_publishing *p)
+{
+	struct lite_name_at was = {}, is;
+	struct lite_wire_name_probe_reply reply;
+	int tries = 0;
+	int err;
+
+	do {
+		err = lite_directory_enter(mem, p->node, p->name, p->id, p->uid,
+					   &was, &is);
+		if (err || (is.home == lite_cluster_id(mem->cl) &&
+			    is.id == p->id))
+			return err;
+		was = is;
+		/* A stale entry of ours: only this LMR has the name. */
+		if (is.home == lite_cluster_id(mem->cl))
+			continue;
+		err = lite_name_call(mem, is.home, LITE_CALL_NAME_PROBE,
+				     p->name, p->id, &reply, sizeof(reply));
+		if (err)
+			return err;
+		if (le32_to_cpu(reply.state) != LITE_WIRE_NAME_FREE)
+			return 0;
+	} while (++tries < LITE_DIRECTORY_TRIES);
+	return -EAGAIN;
+}
+
+/* Have all nodes drop what we entered in older sessions. */
+static void lite_names_sync(struct lite_memory *mem)
+{
+	struct lite_wire_name_sync req = {};
+	struct lite_call_desc d = {
+		.call = LITE_CALL_NAME_SYNC,
+		.req = &req,
+		.len = sizeof(req),
+	};
+	u32 node = 0;
+
+	while ((node = lite_cluster_next(mem->cl, node)))
+		if (node != lite_cluster_id(mem->cl))
+			lite_cluster_call(mem->cl, node, &d);
+}
+
+/* Enter our names at their present directories. */
+void lite_names_publish_work(struct work_struct *work)
+{
+	struct lite_memory *mem = container_of(work, struct lite_memory,
+					       publish_work);
+	int changes = atomic_read_acquire(&mem->changes);
+	u32 run = ++mem->local.runs;
+	struct lite_publishing p;
+	bool failed = false;
+	int err;
+
+	while (lite_publish_next(mem, run, &p)) {
+		err = lite_publish(mem, &p);
+		lite_publish_end(mem, !err, &p);
+		/* Without room the directory does not have the name. */
+		failed |= err && err != -EDQUOT && err != -ENOSPC;
+		cond_resched();
+	}
+	/* Only if all were entered: SYNC makes directories drop the rest. */
+	if (!failed && changes == atomic_read_acquire(&mem->changes))
+		lite_names_sync(mem);
+}
+
+/* Publish a confirmed name of ours if it is not where it belongs. */
+void lite_names_publish(struct lite_memory *mem, const char *name)
+{
+	struct lite_name_entry *entry;
+	struct lite_publishing p;
+	bool wanted;
+
+	mutex_lock(&mem->local.lock);
+	entry = lite_names_lookup_locked(&mem->local, name);
+	wanted = entry && lite_publish_wanted(mem, entry, &p);
+	mutex_unlock(&mem->local.lock);
+	if (wanted)
+		queue_work(mem->wq, &mem->publish_work);
+}
+
+/* ---- the directory ------------------------------------------------------- */
+
+/**
+ * lite_names_drop_home - remove the names of a home from the directory
+ * @mem: memory layer
+ * @home: its id
+ * @but_session: keep entries of this session and later ones; 0: remove all, the
+ *	home's incarnation is over
+ *
+ * Context: may sleep.
+ */
+void lite_names_drop_home(struct lite_memory *mem, u32 home, u64 but_session)
+{
+	struct lite_names *names = &mem->directory;
+	struct lite_name_entry *entry, *tmp;
+
+	mutex_lock(&names->lock);
+	list_for_each_entry_safe(entry, tmp, &names->all, list) {
+		if (entry->home == home &&
+		    (!but_session || entry->session < but_session))
+			lite_names_remove_locked(mem, names, entry);
+	}
+	mutex_unlock(&names->lock);
+}
+
+static int lite_serve_name_enter(void *priv, struct lite_conn *conn,
+				 const void *req, u32 len, void *reply,
+				 u32 *reply_len)
+{
+	struct lite_memory *mem = priv;
+	struct lite_names *names = &mem->directory;
+	const struct lite_wire_name_enter *e = req;
+	struct lite_wire_name_reply *r = reply;
+	u32 home = conn ? conn->from.node : lite_cluster_id(mem->cl);
+	u64 session = conn ? conn->session : 0;
+	struct lite_name_entry *entry, *new;
+	u64 id = le64_to_cpu(e->id);
+	int err;
+
+	if (!home || le32_to_cpu(e->home) != home)
+		return -EBADMSG;
+	/* An entry may be replaced unless its home is up here: wait. */
+	err = conn ? lite_cluster_await_session(mem->cl, conn) : 0;
+	if (err)
+		return err;
+	new = lite_name_entry_new(names, e->name, home, id,
+				  le32_to_cpu(e->uid));
+	mutex_lock(&names->lock);
+	entry = lite_names_lookup_locked(names, e->name);
+	if (entry && entry->home == home && entry->id == id) {
+		entry->session = max(session, entry->session);
+	} else if (IS_ERR(new)) {
+		err = PTR_ERR(new);
+	} else if (!entry) {
+		new->session = session;
+		err = lite_names_insert_locked(mem, names, new);
+		if (!err)
+			swap(entry, new);
+	} else if ((entry->home == le32_to_cpu(e->was_home) &&
+		    entry->id == le64_to_cpu(e->was_id)) ||
+		   !lite_cluster_is_live(mem->cl, entry->home)) {
+		entry->home = home;
+		entry->id = id;
+		entry->session = session;
+		/* Same size: freeing @new uncharges the old uid. */
+		swap(entry->uid, new->uid);
+	}
+	if (!err) {
+		r->home = cpu_to_le32(entry->home);
+		r->id = cpu_to_le64(entry->id);
+		*reply_len = sizeof(*r);
+	}
+	mutex_unlock(&names->lock);
+	if (!IS_ERR(new))
+		lite_name_entry_free(names, new);
+	return err;
+}
+
+static int lite_serve_name_drop(void *priv, struct lite_conn *conn,
+				const void *req, u32 len, void *reply,
+				u32 *reply_len)
+{
+	struct lite_memory *mem = priv;
+	const struct lite_wire_name *n = req;
+	u32 home = conn ? conn->from.node : lite_cluster_id(mem->cl);
+	struct lite_name_entry *entry;
+
+	if (le32_to_cpu(n->home) != home)
+		return -EBADMSG;
+	mutex_lock(&mem->directory.lock);
+	entry = lite_names_lookup_locked(&mem->directory, n->name);
+	if (entry && entry->home == home && entry->id == le64_to_cpu(n->id))
+		lite_names_remove_locked(mem, &mem->directory, entry);
+	mutex_unlock(&mem->directory.lock);
+	/* A claim on this node may wait for the name. */
+	lite_names_event(mem);
+	return 0;
+}
+
+static int lite_serve_name_sync(void *priv, struct lite_conn *conn,
+				const void *req, u32 len, void *reply,
+				u32 *reply_len)
+{
+	if (!conn)
+		return -EBADMSG;
+	lite_names_drop_home(priv, conn->from.node, conn->session);
+	return 0;
+}
+
+static int lite_serve_name_lookup(void *priv, struct lite_conn *conn,
+				  const void *req, u32 len, void *reply,
+				  u32 *reply_len)
+{
+	struct lite_memory *mem = priv;
+	const struct lite_wire_name *n = req;
+	struct lite_wire_name_reply *r = reply;
+	struct lite_name_entry *entry;
+	struct lite_name_at at = {};
+	u64 session = 0;
+
+	/* Local names are always right. */
+	if (!lite_local_find(mem, n->name, &at)) {
+		mutex_lock(&mem->directory.lock);
+		entry = lite_names_lookup_locked(&mem->directory, n->name);
+		if (entry) {
+			at.home = entry->home;
+			at.id = entry->id;
+			session = entry->session;
+		}
+		mutex_unlock(&mem->directory.lock);
+		/* Stale: its home may have dropped it since. */
+		if (!session || session != lite_directory_session(mem, at.home))
+			return -ENOENT;
+	}
+	r->home = cpu_to_le32(at.home);
+	r->id = cpu_to_le64(at.id);
+	*reply_len = sizeof(*r);
+	return 0;
+}
+
+void lite_directory_handlers(struct lite_memory *mem)
+{
+	struct lite_kcalls *rpc = mem->cl->rpc;
+
+	lite_kcall_handle(rpc, LITE_CALL_NAME_ENTER, lite_serve_name_enter, mem);
+	lite_kcall_handle(rpc, LITE_CALL_NAME_DROP, lite_serve_name_drop, mem);
+	lite_kcall_handle(rpc, LITE_CALL_NAME_SYNC, lite_serve_name_sync, mem);
+	lite_kcall_handle(rpc, LITE_CALL_NAME_LOOKUP, lite_serve_name_lookup, mem);
+}

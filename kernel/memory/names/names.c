@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tables of names. A node has two: names that its own LMRs have or are about to
+ * have (mem->local, see claim.c), and names that it is the directory for
+ * (mem->directory, see directory.c).
+ *
+ * A table owns its entries; they change only under its lock.
+ */
+#include <linux/jhash.h>
+#include <linux/rhashtable.h>
+#include <linux/slab.h>
+
+#include "core/name.h"
+#include "memory/memory.h"
+
+static u32 lite_name_key_hash(const void *name, u32 len, u32 seed)
+{
+	return jhash(name, strlen(name), seed);
+}
+
+static u32 lite_name_entry_hash(const void *entry, u32 len, u32 seed)
+{
+	const struct lite_name_entry *e = entry;
+
+	return jhash(e->name, strlen(e->name), seed);
+}
+
+static int lite_name_entry_cmp(struct rhashtable_compare_arg *arg,
+			       const void *entry)
+{
+	const struct lite_name_entry *e = entry;
+
+	return strcmp(arg->key, e->name);
+}
+
+static const struct rhashtable_params lite_names_params = {
+	.head_offset = offsetof(struct lite_name_entry, hash),
+	.hashfn = lite_name_key_hash,
+	.obj_hashfn = lite_name_entry_hash,
+	.obj_cmpfn = lite_name_entry_cmp,
+	.automatic_shrinking = true,
+};
+
+/* Initialise a table. May sleep. Return: 0 or -ENOMEM. */
+int lite_names_init(struct lite_names *names, struct lite_limit *limit)
+{
+	names->limit = limit;
+	mutex_init(&names->lock);
+	INIT_LIST_HEAD(&names->all);
+	init_waitqueue_head(&names->wait);
+	atomic_set(&names->events, 0);
+	names->publishing = NULL;
+	return rhashtable_init(&names->table, &lite_names_params);
+}
+
+/* Remove and free all entries. May sleep. */
+void lite_names_clear(struct lite_memory *mem, struct lite_names *names)
+{
+	struct lite_name_entry *entry, *tmp;
+
+	mutex_lock(&names->lock);
+	list_for_each_entry_safe(entry, tmp, &names->all, list)
+		lite_names_remove_locked(mem, names, entry);
+	mutex_unlock(&names->lock);
+}
+
+/* Undo lite_names_init(). The table must be empty. */
+void lite_names_exit(struct lite_names *names)
+{
+	WARN_ON_ONCE(!list_empty(&names->all));
+	rhashtable_destroy(&names->table);
+}
+
+/* The entry of a name, valid while the table is locked; or NULL. */
+struct lite_name_entry *lite_names_lookup_locked(struct lite_names *names,
+						 const char *name)
+{
+	lockdep_assert_held(&names->lock);
+	return rhashtable_lookup_fast(&names->table, name, lite_names_params);
+}
+
+/* Insert a new name. The table owns @new on success. Return: 0 or -ENOMEM. */
+int lite_names_insert_locked(struct lite_memory *mem, struct lite_names *names,
+			     struct lite_name_entry *new)
+{
+	lockdep_assert_held(&names->lock);
+	if (rhashtable_insert_fast(&names->table, &new->hash,
+				   lite_names_params))
+		return -ENOMEM;
+	list_add(&new->list, &names->all);
+	lite_stat_inc(mem->stats, LITE_STAT_NAMES);
+	return 0;
+}
+
+/* Remove an entry from its table, which is locked, and free it. */
+void lite_names_remove_locked(struct lite_memory *mem, struct lite_names *names,
+			      struct lite_name_entry *entry)
+{
+	lockdep_assert_held(&names->lock);
+	rhashtable_remove_fast(&names->table, &entry->hash, lite_names_params);
+	list_del(&entry->list);
+	lite_stat_dec(mem->stats, LITE_STAT_NAMES);
+	lite_name_entry_free(names, entry);
+}
+
+static size_t lite_name_entry_cost(const char *name)
+{
+	return kmalloc_size_roundup(sizeof(struct lite_name_entry) +
+				    strlen(name) + 1) +
+	       LITE_INDEX_COST;
+}
+
+/**
+ * lite_name_entry_new - allocate and charge an entry
+ * @names: table that it is for
+ * @name: name
+ * @home: of the LMR
+ * @id: of the LMR at its home
+ * @uid: user to charge
+ *
+ * Context: may sleep.
+ * Return: the entry, for lite_names_insert_locked() or lite_name_entry_free();
+ * ERR_PTR: -EDQUOT, -ENOSPC, -ENOMEM.
+ */
+struct lite_name_entry *lite_name_entry_new(struct lite_names *names,
+					    const char *name, u32 home, u64 id,
+					    u32 uid)
+{
+	size_t size = strlen(name) + 1;
+	struct lite_name_entry *entry;
+	int err;
+
+	err = lite_limit_take(names->limit, uid, lite_name_entry_cost(name));
+	if (err)
+		return ERR_PTR(err);
+	entry = kzalloc(struct_size(entry, name, size), GFP_KERNEL_ACCOUNT);
+	if (!entry) {
+		lite_limit_give(names->limit, uid, lite_name_entry_cost(name));
+		return ERR_PTR(-ENOMEM);
+	}
+	entry->home = home;
+	entry->id = id;
+	entry->uid = uid;
+	memcpy(entry->name, name, size);
+	return entry;
+}
+
+/* Uncharge and free an entry that is in no table; or NULL. */
+void lite_name_entry_free(struct lite_names *names,
+			  struct lite_name_entry *entry)
+{
+	if (!entry)
+		return;
+	lite_limit_give(names->limit, entry->uid,
+			lite_name_entry_cost(entry->name));
+	kfree(entry);
+}
+
+/**
+ * lite_name_call - send a call about a name to a node
+ * @mem: memory layer
+ * @node: its id; this node: the handler runs here and now
+ * @call: LITE_CALL_NAME_* with a struct lite_wire_name request
+ * @name: name
+ * @id: id of the LMR here that it is about, or 0
+ * @reply: buffer for the reply; NULL: none
+ * @reply_max: size of @reply
+ *
+ * Context: may sleep; killable if there is a @reply.
+ * Return: 0 or a negative errno of lite_cluster_call().
+ */
+int lite_name_call(struct lite_memory *mem, u32 node, u16 call,
+		   const char *name, u64 id, void *reply, u32 reply_max)
+{
+	struct lite_wire_name req = {
+		.home = cpu_to_le32(lite_cluster_id(mem->cl)),
+		.id = cpu_to_le64(id),
+	};
+	struct lite_call_desc d = {
+		.call = call,
+		.req = &req,
+		.len = sizeof(req),
+		.reply = reply,
+		.reply_max = reply_max,
+		/* A query has no effect, so it may be abandoned. */
+		.killable = reply,
+	};
+
+	strscpy(req.name, name, sizeof(req.name));
+	/* A suspect home still has its names: wait for it. */
+	if (call == LITE_CALL_NAME_FIND || call == LITE_CALL_NAME_PROBE)
+		return lite_cluster_call_patiently(mem->cl, node, &d);
+	return lite_cluster_call(mem->cl, node, &d);
+}

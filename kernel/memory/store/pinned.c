@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * LMRs made of a process's memory: the store's part. register.c makes the LMR.
+ *
+ * Pages are pinned long-term, as for a memory region of verbs, and accounted to
+ * the user in the same counter as io_uring's: a per-process account would be
+ * multiplied by fork(2).
+ *
+ * The interval tree of runs serves operations of this node, which have only the
+ * device address. A page may be registered many times, so runs may overlap. A
+ * run does not cross into another large folio: hardened usercopy rejects copies
+ * that do.
+ *
+ * File system pages are refused: unpinning dirty ones takes the page lock,
+ * which a file system in user space may hold for ever. So are driver mappings,
+ * LITE's own LMRs above all: a process may use them only as long as
+ * the driver allows, and must not pass them on for longer. Pages are checked
+ * while pinned, so the result stays valid.
+ */
+#include <linux/capability.h>
+#include <linux/interval_tree_generic.h>
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/user.h>
+#include <linux/slab.h>
+
+#include "memory/handle/ctx.h"
+#include "memory/memory.h"
+#include "pinned.h"
+#include "store.h"
+
+/* Longest run: the same 4 MB as the store's pieces. */
+#define LITE_MEMOP_EXEC_PAGES 1024U
+/* Metadata per run. */
+#define LITE_MEMOP_EXEC_COST \
+	(sizeof(struct lite_pinned_run) + sizeof(struct lite_extent))
+/* Pages pinned per call. */
+#define LITE_PIN_BATCH (PAGE_SIZE / sizeof(struct page *))
+
+static u64 lite_memop_exec_start(const struct lite_pinned_run *run)
+{
+	return run->start;
+}
+
+static u64 lite_memop_exec_last(const struct lite_pinned_run *run)
+{
+	return run->last;
+}
+
+INTERVAL_TREE_DEFINE(struct lite_pinned_run, rb, u64, subtree_last,
+		     lite_memop_exec_start, lite_memop_exec_last, static inline, lite_runs)
+
+/* As lite_store_own_address(), for registered memory. Context: any. */
+void *lite_pinned_address(struct lite_memory *mem, u64 dma, size_t *n)
+{
+	struct lite_pinned_run *run;
+	void *addr = NULL;
+
+	read_lock(&mem->runs_lock);
+	run = lite_runs_iter_first(&mem->runs, dma, dma);
+	if (run) {
+		addr = page_address(run->page) + (dma - run->start);
+		*n = min_t(u64, *n, run->last - dma + 1);
+	}
+	read_unlock(&mem->runs_lock);
+	return addr;
+}
+
+/* ---- pinning ------------------------------------------------------------- */
+
+static int lite_pinned_account(struct lite_pinned *pin)
+{
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	long locked = atomic_long_read(&pin->user->locked_vm);
+
+	if (capable(CAP_IPC_LOCK)) {
+		atomic_long_add(pin->n_pages, &pin->user->locked_vm);
+	} else {
+		do {
+			if (pin->n_pages > limit ||
+			    (unsigned long)locked > limit - pin->n_pages)
+				return -EDQUOT;
+		} while (!atomic_long_try_cmpxchg(&pin->user->locked_vm,
+						  &locked,
+						  locked + pin->n_pages));
+	}
+	atomic64_add(pin->n_pages, &pin->mm->pinned_vm);
+	return 0;
+}
+
+static void lite_pinned_unaccount(struct lite_pinned *pin)
+{
+	atomic_long_sub(pin->n_pages, &pin->user->locked_vm);
+	atomic64_sub(pin->n_pages, &pin->mm->pinned_vm);
+}
+
+/* Only anonymous, hugetlb and shmem memory may become an LMR. */
+static bool lite_pinned_allowed(struct page *page)
+{
+	struct folio *folio = page_folio(page);
+
+	if (folio_test_anon(folio) || PageHuge(page))
+		return true;
+	/*
+	 * shmem, memfd included, is swap-backed. Driver pages have no mapping,
+	 * nor have pages that were truncated just now.
+	 */
+	return READ_ONCE(folio->mapping) && folio_test_swapbacked(folio);
+}
+
+/* Make room for one more run: double the table. */
+static int lite_memop_execs_grow(struct lite_pinned *pin, u32 *room)
+{
+	u32 more = *room ? *room * 2 : 16;
+	struct lite_pinned_run *runs;
+
+	if (pin->n_runs < *room)
+		return 0;
+	runs = kvmalloc_array(more, sizeof(*runs),
+			      GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!runs)
+		return -ENOMEM;
+	if (pin->n_runs)
+		memcpy(runs, pin->runs, pin->n_runs * sizeof(*runs));
+	kvfree(pin->runs);
+	pin->runs = runs;
+	*room = more;
+	return 0;
+}
+
+static bool lite_memop_exec_continues(const struct lite_pinned *pin,
+			       const struct lite_pinned_run *run,
+			       struct page *page)
+{
+	struct page *last = run->page + run->n - 1;
+
+	if (page != last + 1 || page_to_pfn(page) != page_to_pfn(last) + 1 ||
+	    run->n == min_t(size_t, LITE_MEMOP_EXEC_PAGES,
+			    pin->ctx->mem->fab->map_max >> PAGE_SHIFT))
+		return false;
+	return page_folio(page) == page_folio(last) ||
+	       (!PageCompound(page) && !PageCompound(last));
+}
+
+/* Takes over a pinned page; on failure the caller keeps it. */
+static int lite_pinned_add(struct lite_pinned *pin, struct page *page, u32 *room)
+{
+	int err;
+
+	if (!lite_pinned_allowed(page))
+		return -EOPNOTSUPP;
+	if (pin->n_runs &&
+	    lite_memop_exec_continues(pin, &pin->runs[pin->n_runs - 1], page)) {
+		pin->runs[pin->n_runs - 1].n++;
+		return 0;
+	}
+	err = lite_memop_execs_grow(pin, room);
+	if (err)
+		return err;
+	pin->runs[pin->n_runs++] = (struct lite_pinned_run){
+		.page = page,
+		.n = 1,
+	};
+	return 0;
+}
+
+static int lite_pinned_batch(struct lite_pinned *pin, unsigned long addr,
+			     unsigned long want, struct page **pages,
+			     u32 *room)
+{
+	int n, i, err = 0;
+
+	n = pin_user_pages_fast(addr, min(want, LITE_PIN_BATCH),
+				FOLL_WRITE | FOLL_LONGTERM, pages);
+	if (n <= 0)
+		return n == -ERESTARTSYS ? -EINTR : n ?: -EFAULT;
+	for (i = 0; i < n && !err; i++)
+		err = lite_pinned_add(pin, pages[i], room);
+	if (!err)
+		return n;
+	i--;
+	unpin_user_pages(&pages[i], n - i);
+	return err;
+}
+
+static int lite_pinned_pin(struct lite_pinned *pin, unsigned long addr)
+{
+	unsigned long left = pin->n_pages;
+	struct page **pages;
+	u32 room = 0;
+	int ret = 0;
+
+	if (!access_ok((void __user *)addr, left << PAGE_SHIFT))
+		return -EFAULT;
+	pages = (struct page **)__get_free_page(GFP_KERNEL);
+	if (!pages)
+		return -ENOMEM;
+	while (left) {
+		if (fatal_signal_pending(current)) {
+			ret = -EINTR;
+			break;
+		}
+		ret = lite_pinned_batch(pin, addr, left, pages, &room);
+		if (ret < 0)
+			break;
+		left -= ret;
+		addr += (unsigned long)ret << PAGE_SHIFT;
+		cond_resched();
+	}
+	free_page((unsigned long)pages);
+	return min(ret, 0);
+}
+
+/*
+ * Unpin and unaccount memory that is not mapped for the device any more. May
+ * sleep.
+ */
+void lite_pinned_release(struct lite_pinned *pin)
+{
+	u32 i;
+
+	for (i = 0; i < pin->n_runs; i++) {
+		/* Any page may have been written, by peers too. */
+		unpin_user_page_range_dirty_lock(pin->runs[i].page,
+						 pin->runs[i].n, true);
+		cond_resched();
+	}
+	kvfree(pin->runs);
+	lite_pinned_unaccount(pin);
+	free_uid(pin->user);
+	mmdrop(pin->mm);
+	lite_ctx_put(pin->ctx);
+	kfree(pin);
+}
+
+/**
+ * lite_pinned_new - pin memory of the current process
+ * @ctx: registering context; @pin holds a reference
+ * @addr: page-aligned
+ * @length: bytes, whole pages
+ *
+ * May wait for user space (page faults), so call it outside the gate.
+ *
+ * Context: may sleep; killable.
+ * Return: the memory, for lite_pinned_adopt() or lite_pinned_release();
+ * ERR_PTR: -EDQUOT, -EFAULT, -EOPNOTSUPP, -ENOMEM, -EINTR.
+ */
+struct lite_pinned *lite_pinned_new(struct lite_ctx *ctx, unsigned long addr,
+				    u64 length)
+{
+	struct lite_pinned *pin = kzalloc(sizeof(*pin), GFP_KERNEL_ACCOUNT);
+	int err;
+
+	if (!pin)
+		return ERR_PTR(-ENOMEM);
+	INIT_LIST_HEAD(&pin->list);
+	pin->user = current_user();
+	pin->mm = current->mm;
+	pin->n_pages = length >> PAGE_SHIFT;
+	err = lite_pinned_account(pin);
+	if (err) {
+		kfree(pin);
+		return ERR_PTR(err);
+	}
+	get_uid(pin->user);
+	mmgrab(pin->mm);
+	kref_get(&ctx->ref);
+	pin->ctx = ctx;
+	err = lite_pinned_pin(pin, addr);
+	if (err) {
+		lite_pinned_release(pin);
+		return ERR_PTR(err);
+	}
+	return pin;
+}
+
+/* ---- in the store -------------------------------------------------------- */
+
+/**
+ * lite_pinned_free - unmap registered memory and unpin it
+ * @mem: memory layer
+ * @pin: consumed; no node can reach it as an LMR
+ * @since: lite_dma_since() before it was mapped
+ *
+ * Quarantined pages stay pinned and accounted.
+ *
+ * Context: may sleep.
+ */
+void lite_pinned_free(struct lite_memory *mem, struct lite_pinned *pin,
+		      u32 since)
+{
+	u32 n_pages = pin->n_pages;
+	u32 i;
+
+	spin_lock(&pin->ctx->pinned_lock);
+	list_del_init(&pin->list);
+	spin_unlock(&pin->ctx->pinned_lock);
+	for (i = 0; i < pin->n_mapped; i++) {
+		struct lite_pinned_run *run = &pin->runs[i];
+
+		write_lock(&mem->runs_lock);
+		lite_runs_remove(run, &mem->runs);
+		write_unlock(&mem->runs_lock);
+		if (!lite_dma_unmap_page(mem->fab, run->start,
+					 (size_t)run->n << PAGE_SHIFT, since)) {
+			pin->n_pages -= run->n;
+			run->n = 0;
+		}
+		cond_resched();
+	}
+	lite_stat_add(mem->stats, LITE_STAT_PINNED_PAGES, -(s64)n_pages);
+	lite_pinned_release(pin);
+}
+
+static int lite_pinned_map(struct lite_memory *mem, struct lite_pinned *pin)
+{
+	int err;
+
+	while (pin->n_mapped < pin->n_runs) {
+		struct lite_pinned_run *run = &pin->runs[pin->n_mapped];
+		size_t size = (size_t)run->n << PAGE_SHIFT;
+
+		err = lite_dma_map_page(mem->fab, run->page, size, &run->start);
+		if (err)
+			return err;
+		run->last = run->start + size - 1;
+		write_lock(&mem->runs_lock);
+		lite_runs_insert(run, &mem->runs);
+		write_unlock(&mem->runs_lock);
+		pin->n_mapped++;
+		cond_resched();
+	}
+	return 0;
+}
+
+static int lite_pinned_extents(struct lite_alloc *alloc,
+			       const struct lite_pinned *pin)
+{
+	u32 i;
+
+	alloc->extents = kvmalloc_array(pin->n_runs, sizeof(*alloc->extents),
+					GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!alloc->extents)
+		return -ENOMEM;
+	for (i = 0; i < pin->n_runs; i++)
+		lite_extent_append(alloc->extents, &alloc->n_extents,
+				   pin->runs[i].start,
+				   (u64)pin->runs[i].n << PAGE_SHIFT, 0);
+	return 0;
+}
+
+/**
+ * lite_pinned_adopt - make pinned memory an allocation of the store
+ * @mem: memory layer
+ * @pin: from lite_pinned_new(); consumed, also on failure
+ * @uid: owner of the LMR, charged for metadata
+ *
+ * Context: may sleep.
+ * Return: the memory, in the table, with a reference for lite_store_free();
+ * ERR_PTR: -ENOSPC, -EDQUOT, -ENOMEM.
+ */
+struct lite_alloc *lite_pinned_adopt(struct lite_memory *mem,
+				     struct lite_pinned *pin, u32 uid)
+{
+	struct lite_alloc *alloc;
+	int err;
+
+	lite_stat_add(mem->stats, LITE_STAT_PINNED_PAGES, pin->n_pages);
+	alloc = lite_store_new(mem, lite_cluster_id(mem->cl),
+			       mem->fab->self.incarnation,
+			       (u64)pin->n_pages << PAGE_SHIFT, 0, uid);
+	if (IS_ERR(alloc)) {
+		lite_pinned_free(mem, pin, 0);
+		return alloc;
+	}
+	alloc->pinned = pin;
+	alloc->since = lite_dma_since(mem->fab);
+	err = lite_store_charge(alloc, pin->n_runs, LITE_MEMOP_EXEC_COST) ?:
+	      lite_pinned_map(mem, pin) ?: lite_pinned_extents(alloc, pin) ?:
+	      lite_store_enter(mem, alloc);
+	if (err) {
+		lite_store_free(mem, alloc);
+		return ERR_PTR(err);
+	}
+	return alloc;
+}

@@ -1,0 +1,642 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memory for LMRs: physically contiguous pieces, as large as the page allocator
+ * provides, zeroed and mapped for the device.
+ *
+ * Pages are charged (limit.c) before allocation and uncharged after they are
+ * freed. That happens when the home asks for it, which it does once every
+ * mapper has let go or is fenced; when the home's incarnation is over; or when
+ * the home never learned of the memory (lite_store_session_gone()).
+ *
+ * A piece that a process maps is split into pages with a reference count each,
+ * and freed page by page: one that is still in a page table or pinned is reused
+ * only after its last reference is gone, and its neighbours are free at once.
+ * Otherwise one pinned page could keep 4 MB that no limit counts.
+ */
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "memory/memory.h"
+#include "pinned.h"
+#include "store.h"
+
+/* 4 MB: within the limit of the page allocator on all supported kernels. */
+#define LITE_PIECE_ORDER 10
+/* Entries looked at per hold of the table's lock. */
+#define LITE_STORE_LOOK 64
+/* Initial size of the table of pieces. */
+#define LITE_PIECES_FIRST 64
+/* Metadata of a piece: table entries, and its entry in @by_dma. */
+#define LITE_PIECE_COST \
+	(sizeof(struct lite_piece) + sizeof(struct lite_extent) + \
+	 LITE_INDEX_COST)
+
+/* Make room for one more piece: double the table. */
+static int lite_pieces_grow(struct lite_alloc *alloc, u32 *room)
+{
+	u32 more = *room ? *room * 2 :
+			   min_t(u64, alloc->bytes >> PAGE_SHIFT,
+				 LITE_PIECES_FIRST);
+	struct lite_piece *pieces;
+
+	if (alloc->n_pieces < *room)
+		return 0;
+	pieces = kvmalloc_array(more, sizeof(*pieces),
+				GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!pieces)
+		return -ENOMEM;
+	if (alloc->n_pieces)
+		memcpy(pieces, alloc->pieces,
+		       alloc->n_pieces * sizeof(*pieces));
+	kvfree(alloc->pieces);
+	alloc->pieces = pieces;
+	*room = more;
+	return 0;
+}
+
+static void lite_piece_free(const struct lite_piece *p)
+{
+	unsigned long i;
+
+	if (!page_private(p->page)) {
+		__free_pages(p->page, p->order);
+		return;
+	}
+	/* Split by lite_store_page(): pages still pinned stay in use. */
+	set_page_private(p->page, 0);
+	for (i = 0; i < 1UL << p->order; i++)
+		__free_page(p->page + i);
+}
+
+static int lite_piece_map(struct lite_memory *mem, struct lite_piece *p)
+{
+	size_t size = PAGE_SIZE << p->order;
+	int err;
+
+	err = lite_dma_map_page(mem->fab, p->page, size, &p->dma);
+	if (err)
+		return err;
+	/*
+	 * For local operations, which look up the kernel's address by the
+	 * device's. On failure the address was never published, so no failed
+	 * fence concerns it.
+	 */
+	err = mtree_store_range(&mem->by_dma, p->dma, p->dma + size - 1,
+				page_address(p->page), GFP_KERNEL_ACCOUNT);
+	if (err)
+		lite_dma_unmap_page(mem->fab, p->dma, size,
+				    lite_dma_since(mem->fab));
+	return err;
+}
+
+static int lite_pieces_alloc(struct lite_memory *mem, struct lite_alloc *alloc)
+{
+	/*
+	 * Zeroed: never leak old contents. Fail rather than wake the OOM
+	 * killer.
+	 */
+	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN |
+			  __GFP_RETRY_MAYFAIL;
+	u64 left = alloc->bytes >> PAGE_SHIFT;
+	u32 order = min_t(u32, LITE_PIECE_ORDER,
+			  ilog2(mem->fab->map_max >> PAGE_SHIFT));
+	struct lite_piece piece;
+	u32 room = 0;
+	int err;
+
+	while (left) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		err = lite_pieces_grow(alloc, &room);
+		if (err)
+			return err;
+		while (left < 1ULL << order)
+			order--;
+		/* Large pieces only where easily had. */
+		piece.page = alloc_pages(order ? (gfp & ~__GFP_RETRY_MAYFAIL) |
+							 __GFP_NORETRY : gfp,
+					 order);
+		if (!piece.page) {
+			if (!order--)
+				return -ENOMEM;
+			continue;
+		}
+		piece.order = order;
+		set_page_private(piece.page, 0);
+		err = lite_piece_map(mem, &piece);
+		if (err) {
+			lite_piece_free(&piece);
+			/* Smaller pieces may still find room in the IOMMU. */
+			if (!order--)
+				return err;
+			continue;
+		}
+		alloc->pieces[alloc->n_pieces++] = piece;
+		left -= 1ULL << order;
+		cond_resched();
+	}
+	return 0;
+}
+
+/*
+ * Charge the metadata, @cost bytes each, of all @n pieces but the first. May
+ * sleep. Return: 0; -ENOSPC, -EDQUOT, -ENOMEM.
+ */
+int lite_store_charge(struct lite_alloc *alloc, u32 n, size_t cost)
+{
+	u64 bytes = (u64)(n - 1) * cost;
+	int err;
+
+	if (!bytes)
+		return 0;
+	err = lite_limit_take(&alloc->mem->limit, alloc->uid, bytes);
+	if (!err)
+		alloc->charged += bytes;
+	return err;
+}
+
+static int lite_pieces_merge(struct lite_alloc *alloc)
+{
+	u32 i;
+
+	alloc->extents = kvmalloc_array(alloc->n_pieces,
+					sizeof(*alloc->extents),
+					GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!alloc->extents)
+		return -ENOMEM;
+	for (i = 0; i < alloc->n_pieces; i++)
+		lite_extent_append(alloc->extents, &alloc->n_extents,
+				   alloc->pieces[i].dma,
+				   PAGE_SIZE << alloc->pieces[i].order, 0);
+	return 0;
+}
+
+static void lite_store_release(struct kref *ref)
+{
+	struct lite_alloc *alloc = container_of(ref, struct lite_alloc, ref);
+	struct lite_memory *mem = alloc->mem;
+	u64 lost = 0;
+	u32 i;
+
+	for (i = 0; i < alloc->n_pieces; i++) {
+		struct lite_piece *p = &alloc->pieces[i];
+		size_t size = PAGE_SIZE << p->order;
+
+		mtree_erase(&mem->by_dma, p->dma);
+		if (lite_dma_unmap_page(mem->fab, p->dma, size, alloc->since))
+			lite_piece_free(p);
+		else
+			lost += size;
+		cond_resched();
+	}
+	if (alloc->pinned)
+		lite_pinned_free(mem, alloc->pinned, alloc->since);
+	else
+		lite_stat_add(mem->stats, LITE_STAT_LMR_BYTES,
+			      -(s64)alloc->bytes);
+	lite_stat_dec(mem->stats, LITE_STAT_ALLOCS);
+	kvfree(alloc->pieces);
+	kvfree(alloc->extents);
+	lite_limit_give(&mem->limit, alloc->uid, alloc->charged);
+	lite_limit_lose(&mem->limit, lost);
+	kfree(alloc);
+}
+
+/**
+ * lite_store_free - drop a reference
+ * @mem: memory layer
+ * @alloc: caller's reference
+ *
+ * The last put unmaps and frees the pages; by then no node can reach them. A
+ * copy in flight may hold a reference a little longer.
+ *
+ * Context: may sleep.
+ */
+void lite_store_free(struct lite_memory *mem, struct lite_alloc *alloc)
+{
+	kref_put(&alloc->ref, lite_store_release);
+}
+
+/* Memory of @home, with a reference for lite_store_free(); or NULL. */
+struct lite_alloc *lite_store_get(struct lite_memory *mem, u64 id, u32 home)
+{
+	struct lite_alloc *alloc;
+
+	xa_lock(&mem->allocs);
+	alloc = xa_load(&mem->allocs, id);
+	if (alloc && alloc->home == home)
+		kref_get(&alloc->ref);
+	else
+		alloc = NULL;
+	xa_unlock(&mem->allocs);
+	return alloc;
+}
+
+/*
+ * Enter complete memory into the table, which takes a reference of its own. May
+ * sleep. Return: 0 or -ENOMEM.
+ */
+int lite_store_enter(struct lite_memory *mem, struct lite_alloc *alloc)
+{
+	int err;
+
+	kref_get(&alloc->ref);
+	err = xa_err(xa_store(&mem->allocs, alloc->id, alloc,
+			      GFP_KERNEL_ACCOUNT));
+	if (err)
+		kref_put(&alloc->ref, lite_store_release);
+	return err;
+}
+
+/**
+ * lite_store_new - allocate and charge the object, without memory
+ * @mem: memory layer
+ * @home: home of the LMR
+ * @home_incarnation: its incarnation
+ * @bytes: whole pages
+ * @charged: bytes to charge for pages: @bytes or 0
+ * @uid: user to charge
+ *
+ * Context: may sleep.
+ * Return: the object, charged also for its metadata and that of one piece, for
+ * lite_store_enter() or lite_store_free(); ERR_PTR: -ENOSPC, -EDQUOT, -ENOMEM.
+ */
+struct lite_alloc *lite_store_new(struct lite_memory *mem, u32 home,
+				  u64 home_incarnation, u64 bytes, u64 charged,
+				  u32 uid)
+{
+	struct lite_alloc *alloc;
+	int err;
+
+	charged += sizeof(*alloc) + LITE_INDEX_COST + LITE_PIECE_COST;
+	err = lite_limit_take(&mem->limit, uid, charged);
+	if (err)
+		return ERR_PTR(err);
+	alloc = kzalloc(sizeof(*alloc), GFP_KERNEL_ACCOUNT);
+	if (!alloc) {
+		lite_limit_give(&mem->limit, uid, charged);
+		return ERR_PTR(-ENOMEM);
+	}
+	kref_init(&alloc->ref);
+	alloc->mem = mem;
+	alloc->id = atomic64_inc_return(&mem->ids);
+	alloc->home = home;
+	alloc->home_incarnation = home_incarnation;
+	alloc->uid = uid;
+	alloc->bytes = bytes;
+	alloc->charged = charged;
+	lite_stat_inc(mem->stats, LITE_STAT_ALLOCS);
+	return alloc;
+}
+
+/**
+ * lite_store_alloc - allocate memory for a part of an LMR
+ * @mem: memory layer
+ * @home: home of the LMR
+ * @home_incarnation: its incarnation
+ * @session: session of the request; 0: this node is the home
+ * @length: bytes, not 0
+ * @uid: user to charge
+ *
+ * Context: may sleep; killable.
+ * Return: the memory, in the table, with a reference for lite_store_free(), as
+ * the table's may go at any time; ERR_PTR: -ENOSPC, -EDQUOT, -ENOMEM, -EINTR.
+ */
+struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home,
+				    u64 home_incarnation, u64 session,
+				    u64 length, u32 uid)
+{
+	u64 bytes = round_up(length, PAGE_SIZE);
+	struct lite_alloc *alloc;
+	int err = 0;
+
+	alloc = lite_store_new(mem, home, home_incarnation, bytes, bytes, uid);
+	if (IS_ERR(alloc))
+		return alloc;
+	alloc->session = session;
+	alloc->since = lite_dma_since(mem->fab);
+	lite_stat_add(mem->stats, LITE_STAT_LMR_BYTES, bytes);
+	/* Refuse early what would only push other users out of memory. */
+	if (bytes >> PAGE_SHIFT > si_mem_available())
+		err = -ENOMEM;
+	if (!err)
+		err = lite_pieces_alloc(mem, alloc) ?:
+		      lite_store_charge(alloc, alloc->n_pieces,
+					LITE_PIECE_COST) ?:
+		      lite_pieces_merge(alloc) ?:
+		      lite_store_enter(mem, alloc);
+	if (err) {
+		lite_store_free(mem, alloc);
+		return ERR_PTR(err);
+	}
+	return alloc;
+}
+
+/**
+ * lite_store_page - a page of the store's own memory, for a page table
+ * @mem: memory layer
+ * @dma: its device address
+ * @n: bytes wanted; reduced to what is contiguous
+ *
+ * A page in a page table can be pinned, so it needs its own reference count:
+ * the first call splits the piece. Most pieces are never split.
+ *
+ * Context: any process; the caller keeps the memory from being freed.
+ * Return: the page; NULL: not the store's own memory, or not a whole page.
+ */
+struct page *lite_store_page(struct lite_memory *mem, u64 dma, size_t *n)
+{
+	MA_STATE(mas, &mem->by_dma, dma, dma);
+	struct page *page;
+	void *base;
+
+	rcu_read_lock();
+	base = mas_walk(&mas);
+	rcu_read_unlock();
+	if (!base || !PAGE_ALIGNED(dma - mas.index))
+		return NULL;
+	*n = min_t(u64, *n, mas.last - dma + 1);
+	if (*n < PAGE_SIZE)
+		return NULL;
+	page = virt_to_page(base);
+	spin_lock(&mem->split_lock);
+	if (!page_private(page)) {
+		split_page(page, get_order(mas.last - mas.index + 1));
+		set_page_private(page, 1);
+	}
+	spin_unlock(&mem->split_lock);
+	return page + ((dma - mas.index) >> PAGE_SHIFT);
+}
+
+/**
+ * lite_store_own_address - kernel address of the store's own memory
+ * @mem: memory layer
+ * @dma: device address
+ * @n: bytes wanted; reduced to what is contiguous
+ *
+ * Context: any; the caller keeps the memory from being freed.
+ * Return: the address; NULL: not the store's own memory.
+ */
+void *lite_store_own_address(struct lite_memory *mem, u64 dma, size_t *n)
+{
+	MA_STATE(mas, &mem->by_dma, dma, dma);
+	void *base;
+
+	rcu_read_lock();
+	base = mas_walk(&mas);
+	rcu_read_unlock();
+	if (!base)
+		return NULL;
+	*n = min_t(u64, *n, mas.last - dma + 1);
+	return base + (dma - mas.index);
+}
+
+/* As lite_store_own_address(), for registered memory too. */
+void *lite_store_address(struct lite_memory *mem, u64 dma, size_t *n)
+{
+	return lite_store_own_address(mem, dma, n) ?:
+	       lite_pinned_address(mem, dma, n);
+}
+
+/*
+ * Take memory of @home out of the table, with the table's reference; or NULL.
+ */
+struct lite_alloc *lite_store_take(struct lite_memory *mem, u64 id, u32 home)
+{
+	struct lite_alloc *alloc;
+
+	xa_lock(&mem->allocs);
+	alloc = xa_load(&mem->allocs, id);
+	if (alloc && alloc->home == home)
+		__xa_erase(&mem->allocs, id);
+	else
+		alloc = NULL;
+	xa_unlock(&mem->allocs);
+	return alloc;
+}
+
+/*
+ * Take the next entry, from @id on, of an incarnation of a home, or unconfirmed
+ * and of @session. Handlers that enter one then check that its session is
+ * alive.
+ */
+static struct lite_alloc *lite_store_take_next(struct lite_memory *mem,
+					       unsigned long *id, u32 home,
+					       u64 incarnation, u64 session)
+{
+	struct lite_alloc *alloc;
+	u32 looked;
+	bool found;
+
+	do {
+		found = false;
+		looked = 0;
+		xa_lock(&mem->allocs);
+		xa_for_each_start(&mem->allocs, *id, alloc, *id) {
+			found = session ? alloc->session == session &&
+						  !alloc->confirmed :
+					  alloc->home == home &&
+						  alloc->home_incarnation ==
+							  incarnation;
+			if (found)
+				__xa_erase(&mem->allocs, *id);
+			if (found || ++looked == LITE_STORE_LOOK)
+				break;
+		}
+		xa_unlock(&mem->allocs);
+		cond_resched();
+	} while (!found && alloc);
+	return alloc;
+}
+
+/**
+ * lite_store_lost - an incarnation of a home is over: free its memory
+ * @mem: memory layer
+ * @home: node id
+ * @incarnation: the one that is over
+ *
+ * Mappers of its LMRs may not have noticed yet, and are unknown to a store. So
+ * all peers are fenced; sessions come back at once. This node may be a mapper,
+ * too: its mappings from @home are retired.
+ *
+ * Context: may sleep.
+ */
+void lite_store_lost(struct lite_memory *mem, u32 home, u64 incarnation)
+{
+	struct lite_alloc *alloc;
+	bool fenced = false;
+	unsigned long id = 0;
+
+	while ((alloc = lite_store_take_next(mem, &id, home, incarnation, 0))) {
+		if (!fenced) {
+			lite_cluster_fence_all(mem->cl, NULL);
+			lite_mapping_retire_home(mem, home);
+		}
+		fenced = true;
+		lite_store_free(mem, alloc);
+	}
+}
+
+/*
+ * Free what a home may never have learned of. It tells mappers where memory is
+ * only after reading all of its extents. May sleep.
+ */
+void lite_store_session_gone(struct lite_memory *mem, u64 session)
+{
+	struct lite_alloc *alloc;
+	unsigned long id = 0;
+
+	while ((alloc = lite_store_take_next(mem, &id, 0, 0, session)))
+		lite_store_free(mem, alloc);
+}
+
+/* Free all remaining memory. No peer may be connected. */
+void lite_store_exit(struct lite_memory *mem)
+{
+	struct lite_alloc *alloc;
+	unsigned long id;
+
+	xa_for_each(&mem->allocs, id, alloc) {
+		/* Freed by the thread that takes it out of the table. */
+		alloc = xa_erase(&mem->allocs, id);
+		if (alloc)
+			lite_store_free(mem, alloc);
+	}
+}
+
+/* ---- for other homes ----------------------------------------------------- */
+
+static int lite_serve_mem_alloc(void *priv, struct lite_conn *conn,
+				const void *req, u32 len, void *reply,
+				u32 *reply_len)
+{
+	struct lite_memory *mem = priv;
+	const struct lite_wire_mem_alloc *a = req;
+	struct lite_wire_mem_alloc_reply *r = reply;
+	struct lite_alloc *alloc;
+
+	if (!conn)
+		return -EBADMSG;
+	alloc = lite_store_alloc(mem, conn->from.node, conn->from.incarnation,
+				 conn->session, le64_to_cpu(a->length),
+				 le32_to_cpu(a->uid));
+	if (IS_ERR(alloc))
+		return PTR_ERR(alloc);
+	r->id = cpu_to_le64(alloc->id);
+	r->n_extents = cpu_to_le32(alloc->n_extents);
+	*reply_len = sizeof(*r);
+	lite_store_free(mem, alloc);
+	/* The session may have ended before the memory was in the table. */
+	if (lite_conn_is_dead(conn))
+		lite_store_session_gone(mem, conn->session);
+	return 0;
+}
+
+static int lite_serve_mem_extents(void *priv, struct lite_conn *conn,
+				  const void *req, u32 len, void *reply,
+				  u32 *reply_len)
+{
+	struct lite_memory *mem = priv;
+	const struct lite_wire_extents *e = req;
+	struct lite_wire_extents_reply *r = reply;
+	u32 first = le32_to_cpu(e->first);
+	struct lite_alloc *alloc;
+	int err = -ENOENT;
+	u32 n, count;
+
+	if (!conn)
+		return -EBADMSG;
+	/* The lock, as lite_store_lost() may free it meanwhile. */
+	xa_lock(&mem->allocs);
+	alloc = xa_load(&mem->allocs, le64_to_cpu(e->id));
+	if (alloc && alloc->home == conn->from.node &&
+	    first < alloc->n_extents) {
+		count = min_t(u32, alloc->n_extents - first,
+			      LITE_EXTENTS_PER_REPLY);
+		for (n = 0; n < count; n++) {
+			struct lite_extent *x = &alloc->extents[first + n];
+
+			r->extent[n].addr = cpu_to_le64(x->addr);
+			r->extent[n].length_share =
+				lite_wire_length_share(x->length, 0);
+		}
+		if (first + n == alloc->n_extents)
+			alloc->confirmed = true;
+		r->count = cpu_to_le32(n);
+		*reply_len = struct_size(r, extent, n);
+		err = 0;
+	}
+	xa_unlock(&mem->allocs);
+	return err;
+}
+
+/* Fence nodes from our memory. Return: 0 or -EIO. */
+static int lite_store_fence(struct lite_memory *mem, struct lite_conn *home,
+			    const struct lite_wire_fence *fence, u32 n,
+			    bool all)
+{
+	int err = 0;
+	u32 i;
+
+	/*
+	 * Spare the session of this request, or the home would not get the
+	 * reply. An operation that failed has ended its own session.
+	 */
+	for (i = 0; i < n; i++)
+		err = lite_cluster_fence(mem->cl, le32_to_cpu(fence[i].node),
+					 home) ?: err;
+	if (all)
+		err = lite_cluster_fence_all(mem->cl, home);
+	/* This node may be a mapper that the home has lost. */
+	if (all || n)
+		lite_mapping_retire_home(mem, home->from.node);
+	return err;
+}
+
+static int lite_serve_mem_free(void *priv, struct lite_conn *conn,
+			       const void *req, u32 len, void *reply,
+			       u32 *reply_len)
+{
+	struct lite_memory *mem = priv;
+	const struct lite_wire_mem_free *f = req;
+	struct lite_alloc *alloc;
+
+	if (!conn)
+		return -EBADMSG;
+	/*
+	 * NULL: a repeated request. Fence all the same: the home sends no
+	 * fences with what it frees next, and the first request's handler may
+	 * still be fencing.
+	 */
+	alloc = lite_store_take(mem, le64_to_cpu(f->id), conn->from.node);
+	/* If a fence fails, lite_dma_unmap_page() quarantines the pages. */
+	lite_store_fence(mem, conn, f->fence, le32_to_cpu(f->n_fences),
+			 f->fence_all);
+	if (alloc)
+		lite_store_free(mem, alloc);
+	return 0;
+}
+
+static int lite_serve_mem_fence(void *priv, struct lite_conn *conn,
+				const void *req, u32 len, void *reply,
+				u32 *reply_len)
+{
+	const struct lite_wire_mem_fence *f = req;
+
+	if (!conn)
+		return -EBADMSG;
+	/* The home goes on using the memory, so it gets the result. */
+	return lite_store_fence(priv, conn, f->fence,
+				le32_to_cpu(f->n_fences), f->fence_all);
+}
+
+void lite_store_handlers(struct lite_memory *mem)
+{
+	struct lite_kcalls *rpc = mem->cl->rpc;
+
+	lite_kcall_handle(rpc, LITE_CALL_MEM_ALLOC, lite_serve_mem_alloc, mem);
+	lite_kcall_handle(rpc, LITE_CALL_MEM_EXTENTS, lite_serve_mem_extents, mem);
+	lite_kcall_handle(rpc, LITE_CALL_MEM_FREE, lite_serve_mem_free, mem);
+	lite_kcall_handle(rpc, LITE_CALL_MEM_FENCE, lite_serve_mem_fence, mem);
+}

@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Taking locks, and init and exit of this part of a node.
+ *
+ * Normal operation: the device swaps FREE for the claim's own value, using the
+ * caller's handle. If the lock is taken, wait (lock_wait.c).
+ *
+ * Recovery: a swap of unknown outcome is repeated in the next session; the word
+ * then shows whether it was done. Without a next session the claim is left to
+ * the background (lite_hold_leave()). A home that finds it in the word sends a
+ * PROBE.
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "memory/handle/ctx.h"
+#include "memory/io/word.h"
+#include "lock.h"
+#include "trace.h"
+#include "wait.h"
+
+/* Attempts per swap, across sessions. */
+#define LITE_LOCK_TRIES 6
+/* Other values found in the word before the home is asked. */
+#define LITE_LOCK_SWAPS 8
+/* Claims notified of a change per hold of locks->lock. */
+#define LITE_KICK_BATCH 32
+
+/* ---- holds --------------------------------------------------------------- */
+
+struct lite_hold_key {
+	const struct lite_word *word;
+	u64 owner;
+};
+
+static int lite_hold_cmp(const void *key, const struct rb_node *node)
+{
+	const struct lite_hold *h = rb_entry(node, struct lite_hold, node);
+	const struct lite_hold_key *k = key;
+
+	return lite_order(k->owner, h->owner) ?:
+	       lite_order(k->word->offset, h->word.offset) ?:
+	       lite_order(k->word->id, h->word.id) ?:
+	       lite_order(k->word->home, h->word.home) ?:
+	       lite_order(k->word->incarnation, h->word.incarnation);
+}
+
+static bool lite_hold_less(struct rb_node *a, const struct rb_node *b)
+{
+	const struct lite_hold *h = rb_entry(a, struct lite_hold, node);
+	const struct lite_hold_key key = { .word = &h->word, .owner = h->owner };
+
+	return lite_hold_cmp(&key, b) < 0;
+}
+
+/* Enter a claim in a tree, by word and owner. */
+void lite_hold_add(struct rb_root *tree, struct lite_hold *h)
+{
+	lockdep_assert_held(&h->locks->lock);
+	rb_add(&h->node, tree, lite_hold_less);
+}
+
+/* Find an owner's claim on a word in a tree; locks->lock is held. */
+struct lite_hold *lite_hold_in(const struct rb_root *tree,
+			       const struct lite_word *word, u64 owner)
+{
+	const struct lite_hold_key key = { .word = word, .owner = owner };
+
+	return rb_entry_safe(rb_find(&key, tree, lite_hold_cmp),
+			     struct lite_hold, node);
+}
+
+/* Find the lock on @word that @owner of @ctx has, or NULL. */
+struct lite_hold *lite_hold_find_locked(struct lite_locks *locks,
+					const struct lite_ctx *ctx,
+					const struct lite_word *word, u64 owner)
+{
+	lockdep_assert_held(&locks->lock);
+	return lite_hold_in(&ctx->locks, word, owner);
+}
+
+/*
+ * Make a claim, TAKING. Context: may sleep.
+ *
+ * Return: the claim, or ERR_PTR: -EDQUOT: its user has its share of the pool;
+ * -ENOMEM.
+ */
+struct lite_hold *lite_hold_new(struct lite_locks *locks,
+				const struct lite_lock_args *args,
+				const struct lite_word *word)
+{
+	struct lite_pool *pool = &lite_lock_pools(locks)[LITE_POOL_LOCKS];
+	struct lite_hold *h;
+	int err;
+
+	err = lite_lock_pool_take(pool, word->uid);
+	if (err)
+		return ERR_PTR(err);
+	h = kzalloc(sizeof(*h), GFP_KERNEL_ACCOUNT);
+	if (!h)
+		goto err_give;
+	h->locks = locks;
+	h->owner = args->owner;
+	h->word = *word;
+	h->n = args->n;
+	h->shared = args->shared;
+	h->state = LITE_HOLD_TAKING;
+	h->incarnation = locks->mem->fab->self.incarnation;
+	INIT_LIST_HEAD(&h->list);
+	init_waitqueue_head(&h->wait);
+	INIT_DELAYED_WORK(&h->work, lite_hold_left_work);
+	/* Cyclic: a late message may still name a recently used ticket. */
+	err = xa_alloc_cyclic(&locks->tickets, &h->ticket, h,
+			      XA_LIMIT(1, LITE_TICKET_MAX), &locks->next_ticket,
+			      GFP_KERNEL_ACCOUNT);
+	if (err < 0)
+		goto err_free;
+	h->value = lite_lockword_held(lite_cluster_id(locks->cl), h->incarnation,
+				      h->ticket);
+	lite_stat_inc(locks->stats, LITE_STAT_LOCKS);
+	return h;
+
+err_free:
+	kfree(h);
+err_give:
+	lite_pool_give(pool, word->uid, 1);
+	return ERR_PTR(-ENOMEM);
+}
+
+/* Free a claim, which is in no list. Context: process. */
+void lite_hold_free(struct lite_hold *h)
+{
+	struct lite_locks *locks = h->locks;
+
+	/* A handler that has found it by its ticket holds the lock. */
+	spin_lock(&locks->lock);
+	xa_erase(&locks->tickets, h->ticket);
+	spin_unlock(&locks->lock);
+	lite_stat_dec(locks->stats, LITE_STAT_LOCKS);
+	lite_pool_give(&lite_lock_pools(locks)[LITE_POOL_LOCKS], h->word.uid,
+		       1);
+	kfree(h);
+}
+
+/* Make a lock that was taken visible to UNLOCK. Context: process. */
+void lite_hold_publish(struct lite_hold *h, struct lite_ctx *ctx)
+{
+	struct lite_locks *locks = h->locks;
+
+	spin_lock(&locks->lock);
+	h->ctx = ctx;
+	h->state = LITE_HOLD_HELD;
+	lite_hold_add(&ctx->locks, h);
+	list_add(&h->list, &locks->held);
+	ctx->n_locks++;
+	spin_unlock(&locks->lock);
+}
+
+/* ---- taking -------------------------------------------------------------- */
+
+static struct lite_access lite_lock_access(const struct lite_lock_args *args)
+{
+	return (struct lite_access){
+		.ctx = args->ctx,
+		.lh = args->lh,
+		.right = LITE_RIGHT_ATOMIC | LITE_RIGHT_WRITE,
+	};
+}
+
+/*
+ * Check that the handle may use the word. Context: may sleep; killable.
+ *
+ * Return: 0; as lite_access_enter(); -EINVAL, -ERANGE, -EOPNOTSUPP.
+ */
+int lite_lock_check(const struct lite_lock_args *args)
+{
+	const struct lite_access a = lite_lock_access(args);
+	int err;
+
+	do {
+		err = lite_atomic_may(&a, args->offset, sizeof(u64));
+		if (err == -EHOSTDOWN)
+			err = lite_access_await(&a) ?: -EAGAIN;
+	} while (err == -EAGAIN);
+	if (!err && !args->ctx->mem->fab->atomics)
+		err = -EOPNOTSUPP;
+	return err;
+}
+
+/* What to do about a value found in the word; 0: swap it for ours. */
+static int lite_lock_judge(struct lite_hold *h,
+			   const struct lite_lock_args *args, u64 word)
+{
+	switch (lite_lock_step(word)) {
+	case LITE_LOCK_SWAP:
+		return 0;
+	case LITE_LOCK_ASK:
+		/*
+		 * Asking makes the home take the word over: not for a mere try,
+		 * unless the holder may be dead.
+		 */
+		if (args->try && lite_lockword_kind(word) == LITE_LOCKWORD_HELD &&
+		    lite_lock_holder(h->locks, word))
+			return -EBUSY;
+		return -EINPROGRESS;
+	case LITE_LOCK_UNLOCKABLE:
+		return -ENOTRECOVERABLE;
+	default:
+		return -EINVAL;
+	}
+}
+
+/*
+ * Try to take the lock without the home. Whatever is returned, h->swapped says
+ * whether our value may be in the word.
+ *
+ * Return: 0; -EINPROGRESS: ask the home; other errnos.
+ */
+static int lite_lock_swap(struct lite_hold *h,
+			  const struct lite_lock_args *args)
+{
+	const struct lite_access a = lite_lock_access(args);
+	u64 old, expected = 0;
+	bool posted;
+	int tries = 0;
+	int swaps = 0;
+	int err;
+
+	for (;;) {
+		h->was_died = expected != 0;
+		err = lite_atomic_known(&a, LITE_OP_CMP_SWAP, args->offset,
+					sizeof(u64), expected, h->value, &old,
+					&posted);
+		if (err) {
+			h->swapped |= posted;
+			if (err != -EHOSTDOWN || ++tries == LITE_LOCK_TRIES ||
+			    lite_access_await(&a))
+				return err;
+			continue;
+		}
+		if (old == expected || old == h->value) {
+			h->swapped = true;
+			h->died = h->was_died;
+			return 0;
+		}
+		/* Only the home replaces our value, and only by MANAGED. */
+		if (lite_lockword_kind(old) != LITE_LOCKWORD_MANAGED)
+			h->swapped = false;
+		h->seen = old;
+		err = lite_lock_judge(h, args, old);
+		if (err)
+			return err;
+		if (lite_given_up())
+			return -EINTR;
+		/* The word keeps changing: let the home queue us. */
+		if (++swaps == LITE_LOCK_SWAPS)
+			return -EINPROGRESS;
+		expected = old;
+	}
+}
+
+/*
+ * End a claim that did not become a usable lock. Takes over @h, which is in no
+ * list. Context: process.
+ */
+void lite_lock_give_up(struct lite_hold *h)
+{
+	if (!h->swapped && !h->asked && !h->managed)
+		lite_hold_free(h);
+	else
+		lite_hold_leave(h, h->died || (h->swapped && h->was_died) ?
+					   LITE_LOCK_DEAD : LITE_LOCK_UNUSED);
+}
+
+/**
+ * lite_lock_take - take a lock
+ * @locks: the node's
+ * @args: the request
+ *
+ * Context: may sleep; killable.
+ * Return: 0; -EOWNERDEAD: the caller has it, and a previous owner died;
+ * otherwise as LITE_IOC_LOCK.
+ */
+int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
+{
+	struct lite_word word;
+	struct lite_hold *h;
+	bool again, full;
+	int err;
+
+	err = lite_word_of(args->ctx, args->lh, args->offset, &word) ?:
+	      lite_cluster_ready(locks->cl);
+	if (err)
+		return err;
+	spin_lock(&locks->lock);
+	again = lite_hold_find_locked(locks, args->ctx, &word, args->owner);
+	full = args->ctx->n_locks >= LITE_LOCKS_MAX;
+	spin_unlock(&locks->lock);
+	if (again)
+		return args->try ? -EBUSY : -EDEADLK;
+	if (full)
+		return -EMFILE;
+	h = lite_hold_new(locks, args, &word);
+	if (IS_ERR(h))
+		return PTR_ERR(h);
+	/* The word has room for one holder: only the home can share it. */
+	err = args->shared ? lite_lock_check(args) ?: -EINPROGRESS :
+			     lite_lock_swap(h, args);
+	if (err == -EINPROGRESS) {
+		err = lite_lock_wait(h, args);
+		/* The handle may have lost its rights while we waited. */
+		if (!err)
+			err = lite_lock_check(args);
+		/* The lock is ours even if the handle cannot be checked. */
+		if (err == -EHOSTDOWN && h->managed)
+			err = 0;
+	}
+	/*
+	 * A dying caller never learns of the lock: end the claim as unused, so
+	 * that the next owner is not told of a death.
+	 */
+	if (!err && lite_given_up())
+		err = -EINTR;
+	if (!err && h->died)
+		err = -EOWNERDEAD;
+	/* It may be this node that has left or stops. */
+	if (err == -EHOSTDOWN)
+		err = lite_cluster_ready(locks->cl) ?: err;
+	trace_lite_lock(LITE_TRACE_LOCK_TAKE, word.id, word.offset,
+			lite_cluster_id(locks->cl), h->ticket, err);
+	if (err && err != -EOWNERDEAD) {
+		lite_lock_give_up(h);
+		return err;
+	}
+	lite_stat_inc(locks->stats, LITE_STAT_LOCKS_TAKEN);
+	lite_hold_publish(h, args->ctx);
+	return err;
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+/* Limit the claims of local processes, and those kept as a home. */
+static void lite_lock_pools_init(struct lite_locks *locks)
+{
+	struct lite_pool *pools = lite_lock_pools(locks);
+	u64 limit = min_t(u64, LITE_LOCK_CLAIMS_MAX,
+			  ((u64)totalram_pages() << PAGE_SHIFT) /
+				  LITE_LOCK_CLAIMS_PART / LITE_LOCK_CLAIM_BYTES);
+
+	lite_pool_init(&pools[LITE_POOL_LOCKS], limit, limit / 8, 0);
+	lite_pool_init(&pools[LITE_POOL_LOCK_CLAIMS], limit, limit / 8, 0);
+}
+
+/* Initialize the zeroed @locks. Context: may sleep. Return: 0 or -ENOMEM. */
+int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem,
+		    struct lite_kcalls *rpc, struct lite_stats __percpu *stats)
+{
+	locks->mem = mem;
+	locks->cl = mem->cl;
+	locks->stats = stats;
+	spin_lock_init(&locks->lock);
+	xa_init_flags(&locks->tickets, XA_FLAGS_ALLOC1);
+	INIT_LIST_HEAD(&locks->held);
+	INIT_LIST_HEAD(&locks->waiting);
+	INIT_LIST_HEAD(&locks->left);
+	locks->left_barriers = RB_ROOT;
+	init_waitqueue_head(&locks->left_wait);
+	lite_lock_home_init(locks);
+	lite_lock_pools_init(locks);
+	locks->wq = alloc_workqueue("lite-locks", WQ_UNBOUND, 0);
+	if (!locks->wq)
+		return -ENOMEM;
+	locks->tell_wq = alloc_workqueue("lite-grants", WQ_UNBOUND, 0);
+	if (!locks->tell_wq) {
+		destroy_workqueue(locks->wq);
+		return -ENOMEM;
+	}
+	lite_lock_take_handlers(locks, rpc);
+	lite_lock_home_handlers(locks, rpc);
+	return 0;
+}
+
+/*
+ * Notify the claims in @list that have not seen @change. The list is in order
+ * of notification; new claims enter at its end.
+ */
+static void lite_holds_kick(struct lite_locks *locks, struct list_head *list,
+			    int change)
+{
+	struct lite_hold *h;
+	u32 n;
+
+	do {
+		n = 0;
+		spin_lock(&locks->lock);
+		while (n < LITE_KICK_BATCH && !list_empty(list)) {
+			h = list_first_entry(list, struct lite_hold, list);
+			if (h->kicked - change >= 0)
+				break;
+			h->kicked = change;
+			list_move_tail(&h->list, list);
+			if (list == &locks->left)
+				mod_delayed_work(locks->wq, &h->work, 0);
+			else
+				wake_up(&h->wait);
+			n++;
+		}
+		spin_unlock(&locks->lock);
+		cond_resched();
+	} while (n == LITE_KICK_BATCH);
+}
+
+/*
+ * A member or a session has come or gone. Context: may sleep; claims are looked
+ * at in the background.
+ */
+void lite_locks_changed(struct lite_locks *locks)
+{
+	/* Before waking the waiters: they compare it. */
+	int change = atomic_inc_return(&locks->changes);
+
+	lite_holds_kick(locks, &locks->waiting, change);
+	lite_holds_kick(locks, &locks->left, change);
+	spin_lock(&locks->lock);
+	if (!locks->closing)
+		queue_work(locks->tell_wq, &locks->sweep);
+	spin_unlock(&locks->lock);
+	wake_up_all(&locks->left_wait);
+}
+
+/*
+ * Forget all locks: no calls are under way, and all sessions have ended.
+ * Context: may sleep.
+ */
+void lite_locks_shut(struct lite_locks *locks)
+{
+	spin_lock(&locks->lock);
+	locks->closing = true;
+	spin_unlock(&locks->lock);
+	lite_holds_kick(locks, &locks->left,
+			atomic_inc_return(&locks->changes));
+	lite_lock_home_shut(locks);
+	/* LEFT claims end now, released or not. */
+	flush_workqueue(locks->wq);
+	/* A sweep may still be queued, with nothing left to sweep. */
+	flush_workqueue(locks->tell_wq);
+	lite_locks_drop_held(locks);
+}
+
+/*
+ * Undo lite_locks_init() after lite_locks_shut(), when no handler is running.
+ * Context: may sleep.
+ */
+void lite_locks_exit(struct lite_locks *locks)
+{
+	/* Their items queue items on each other, but none are left. */
+	destroy_workqueue(locks->wq);
+	destroy_workqueue(locks->tell_wq);
+	xa_destroy(&locks->tickets);
+}

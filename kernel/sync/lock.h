@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Locks in words of LMRs. The word is in core/lockword.h, the protocol in
+ * Documentation/locks.rst.
+ *
+ * Two roles, both of which a node may play at the same time:
+ *
+ *   taker    has a process that wants a lock (struct lite_hold). It takes a
+ *            free lock, and releases one without waiters, by one compare-and-
+ *            swap; otherwise it asks the home. lock.c, lock_wait.c,
+ *            lock_release.c
+ *   home     of the LMR. When a claim has to wait, the home makes the word
+ *            MANAGED, keeps owners and a queue (struct lite_lock), and grants
+ *            the lock in the order of requests. lock_home.c, lock_settle.c,
+ *            lock_serve.c
+ *
+ * A barrier is a lock without an owner until the expected number of claims is
+ * queued; then all of them are granted. barrier.c
+ *
+ * Calls: WAIT (taker to home: queue me) and RELEASE (end my claim) are answered
+ * at once. GRANT (home to taker: you have the lock, or an error) is answered
+ * with whether the taker still wants it, PROBE (home to the node named in a
+ * word) with whether it has it. All may be repeated and may arrive late: each
+ * names a ticket, which stands for one claim in one life of a node. No handler
+ * waits for another call.
+ *
+ * Why no claim waits forever: a claim ends by RELEASE, by a refused GRANT, or
+ * with the life of its node or the LMR. A waiting taker asks again in each new
+ * session with the home. While claims wait, PROBE finds a holder in the word,
+ * or an owner, that is none, whatever was written to the word.
+ *
+ * Why no two claims own a lock: while the word is MANAGED only the home
+ * decides. It swaps it for FREE, DIED or ENDED only when there is neither owner
+ * nor queue, which it checks under @home_lock before the swap. A swap of
+ * unknown outcome is repeated, or seen to be done, in a later session. By then
+ * the first one is over: the responder ends a session before it starts the
+ * next.
+ *
+ * Locking: @home_lock, then lite_lmr.lock. @lock is innermost. Neither is held
+ * during a call or a memory operation.
+ */
+#ifndef _LITE_LOCK_H
+#define _LITE_LOCK_H
+
+#include <linux/rbtree.h>
+
+#include "core/lockword.h"
+#include "memory/handle/ctx.h"
+#include "memory/io/word.h"
+#include "memory/memory.h"
+#include "pool.h"
+
+/**
+ * struct lite_locks - the locks of a node
+ * @mem: the node's
+ * @cl: the node's
+ * @stats: the node's
+ * @wq: work on words, and RELEASEs of LEFT claims: items may wait long, only
+ *	shutdown waits for them
+ * @tell_wq: GRANTs and the sweep; must not queue behind items of @wq
+ * @changes: number of changes of members and sessions; waiters compare it
+ * @closing: accept nothing new
+ * @lock: protects the next six members, and the fields of holds
+ * @tickets: struct lite_hold by ticket
+ * @next_ticket: where to look for a free ticket
+ * @held: HELD claims; each context also has a tree of its own
+ * @waiting: WAITING claims
+ * @left: LEFT claims
+ * @left_barriers: arrivals at barriers in @left, by word
+ * @left_wait: woken when a LEFT claim is over, or members have changed
+ * @home_lock: protects the rest, and what it contains
+ * @home: struct lite_lock by LMR and offset
+ * @objects: number of struct lite_lock, removed ones included; atomic
+ * @sweep: ends the claims of dead nodes
+ */
+struct lite_locks {
+	struct lite_memory *mem;
+	struct lite_cluster *cl;
+	struct lite_stats __percpu *stats;
+	struct workqueue_struct *wq;
+	struct workqueue_struct *tell_wq;
+	atomic_t changes;
+	bool closing;
+	spinlock_t lock;
+	struct xarray tickets;
+	u32 next_ticket;
+	struct list_head held;
+	struct list_head waiting;
+	struct list_head left;
+	struct rb_root left_barriers;
+	wait_queue_head_t left_wait;
+	struct mutex home_lock;
+	struct rb_root home;
+	atomic_t objects;
+	struct work_struct sweep;
+};
+
+/**
+ * struct lite_lock_args - a lock request
+ * @ctx: context; together with @owner it identifies the holder
+ * @lh: handle
+ * @offset: in the LMR
+ * @owner: any number; tells the holders of one context apart
+ * @n: participants of a barrier; 0: a lock
+ * @shared: allow other shared holders
+ * @try: do not wait
+ * @timeout: jiffies to wait, MAX_JIFFY_OFFSET at most
+ */
+struct lite_lock_args {
+	struct lite_ctx *ctx;
+	u64 lh;
+	u64 offset;
+	u64 owner;
+	u32 n;
+	bool shared;
+	bool try;
+	unsigned long timeout;
+};
+
+/* lock.c */
+int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem,
+		    struct lite_kcalls *rpc, struct lite_stats __percpu *stats);
+void lite_locks_changed(struct lite_locks *locks);
+void lite_locks_shut(struct lite_locks *locks);
+void lite_locks_exit(struct lite_locks *locks);
+int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args);
+int lite_barrier_wait(struct lite_locks *locks,
+		      const struct lite_lock_args *args);
+
+/* lock_release.c */
+int lite_lock_release(struct lite_locks *locks, struct lite_ctx *ctx, u64 lh,
+		      u64 offset, u64 owner);
+int lite_lock_consistent(struct lite_locks *locks, struct lite_ctx *ctx, u64 lh,
+			 u64 offset, u64 owner);
+void lite_locks_ctx_gone(struct lite_locks *locks, struct lite_ctx *ctx);
+
+/* lock_home.c */
+void lite_locks_lmr_cut(struct lite_locks *locks, u64 id, u64 length);
+
+/* Size of each pool of a node: this many claims, at most 1/PART of memory. */
+#define LITE_LOCK_CLAIMS_MAX 262144U
+#define LITE_LOCK_CLAIMS_PART 16
+#define LITE_LOCK_CLAIM_BYTES 512
+
+/* The node's pools; ours are LITE_POOL_LOCKS and LITE_POOL_LOCK_CLAIMS. */
+static inline struct lite_pool *lite_lock_pools(struct lite_locks *locks)
+{
+	return locks->mem->fab->pools;
+}
+
+/* Take one more. Return: 0, -EDQUOT or -ENOMEM. */
+static inline int lite_lock_pool_take(struct lite_pool *pool, u32 uid)
+{
+	int err = lite_pool_take(pool, uid, 1);
+
+	/* The caller need not know that other users have the rest. */
+	return err == -ENOSPC ? -EDQUOT : err;
+}
+
+/* Compare one number of a multi-part tree key. */
+static inline int lite_order(u64 a, u64 b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/* ---- the taker's side, between its files --------------------------------- */
+
+enum lite_hold_state {
+	LITE_HOLD_TAKING,  /* its value may be in the word */
+	LITE_HOLD_WAITING, /* the home may grant it */
+	LITE_HOLD_HELD,    /* has the lock */
+	LITE_HOLD_ENDING,  /* a caller is releasing it */
+	LITE_HOLD_LEFT,    /* no caller waits: released in the background */
+};
+
+/**
+ * struct lite_hold - a local process's claim on a lock
+ * @locks: the node's
+ * @ctx: the holder's context; NULL: LEFT
+ * @owner: number of the holder in @ctx
+ * @word: the lock
+ * @incarnation: of this node
+ * @ticket: number of the claim in that life
+ * @value: value of the word if the lock is taken without the home
+ * @seen: other value last seen in the word
+ * @state: under locks->lock, as are the next two
+ * @died: a previous holder died, and the lock was not made consistent since
+ * @verdict: of the home
+ * @n: participants of the barrier it arrives at; 0: a claim on a lock
+ * @arriving: an ARRIVE is being repeated in another session; under locks->lock
+ * @shared: with other holders
+ * @managed: the home has granted it; under locks->lock
+ * @swapped: @value may be in the word
+ * @was_died: the swap replaced DIED
+ * @asked: the home may know of it
+ * @entered: an arrival that the home has confirmed
+ * @end: LEFT: how it ends
+ * @node: HELD: in ctx->locks; LEFT arrival: in locks->left_barriers
+ * @list: in locks->held, locks->waiting or locks->left
+ * @kicked: locks->changes when it was last notified, or entered the list
+ * @wait: woken by a verdict, or when members have changed
+ * @work: LEFT: releases it
+ */
+struct lite_hold {
+	struct lite_locks *locks;
+	struct lite_ctx *ctx;
+	u64 owner;
+	struct lite_word word;
+	u64 incarnation;
+	u32 ticket;
+	u64 value;
+	u64 seen;
+	enum lite_hold_state state;
+	bool died;
+	int verdict;
+	u32 n;
+	bool arriving;
+	bool shared;
+	bool managed;
+	bool swapped;
+	bool was_died;
+	bool asked;
+	bool entered;
+	enum lite_lock_end end;
+	struct rb_node node;
+	struct list_head list;
+	int kicked;
+	wait_queue_head_t wait;
+	struct delayed_work work;
+};
+
+/* No verdict yet. */
+#define LITE_LOCK_PENDING 1
+
+struct lite_hold *lite_hold_new(struct lite_locks *locks,
+				const struct lite_lock_args *args,
+				const struct lite_word *word);
+void lite_hold_add(struct rb_root *tree, struct lite_hold *h);
+struct lite_hold *lite_hold_in(const struct rb_root *tree,
+			       const struct lite_word *word, u64 owner);
+int lite_lock_check(const struct lite_lock_args *args);
+void lite_lock_give_up(struct lite_hold *h);
+int lite_hold_tell(struct lite_hold *h, enum lite_lock_end end, bool *again);
+int lite_lock_wait(struct lite_hold *h, const struct lite_lock_args *args);
+void lite_lock_take_handlers(struct lite_locks *locks, struct lite_kcalls *rpc);
+void lite_hold_publish(struct lite_hold *h, struct lite_ctx *ctx);
+struct lite_hold *lite_hold_find_locked(struct lite_locks *locks,
+					const struct lite_ctx *ctx,
+					const struct lite_word *word,
+					u64 owner);
+void lite_hold_free(struct lite_hold *h);
+void lite_hold_leave(struct lite_hold *h, enum lite_lock_end end);
+void lite_hold_left_work(struct work_struct *work);
+void lite_locks_drop_held(struct lite_locks *locks);
+void lite_lock_fill(struct lite_wire_lock *w, const struct lite_hold *h,
+		    u32 arg);
+
+/* ---- the home's side, between its files ---------------------------------- */
+
+/**
+ * struct lite_lock - a lock with waiters, or a barrier, at its home
+ * @locks: the node's
+ * @ref: held by the tree, by claims, and by @work while it is queued
+ * @node: in locks->home
+ * @word: where it is
+ * @n: participants of a barrier; those that have arrived are in @queue, those
+ *	of a complete round in @owners until they have been told. 0: a lock
+ * @managed: the word is MANAGED: @owners and @queue decide
+ * @settling: a swap for MANAGED is under way
+ * @died: the next owner gets EOWNERDEAD
+ * @ended: the lock is unrecoverable
+ * @removed: no longer in locks->home
+ * @back: a swap for FREE, DIED or ENDED has an unknown outcome
+ * @seen: probable value of the word, tried first
+ * @maybe: value that a swap of unknown outcome may have replaced with MANAGED
+ * @owners: claims that own it: one, or several shared ones
+ * @queue: claims that wait, in order of arrival
+ * @n_queued: length of @queue
+ * @tries: claims in @queue that do not want to wait
+ * @claims: owners and queue, by name
+ * @early: claims released before it was known what was in the word, by name;
+ *	their @status is how they ended
+ * @work: does operations on the word, and PROBEs
+ */
+struct lite_lock {
+	struct lite_locks *locks;
+	struct kref ref;
+	struct rb_node node;
+	struct lite_word word;
+	u32 n;
+	bool managed;
+	bool settling;
+	bool died;
+	bool ended;
+	bool removed;
+	bool back;
+	u64 seen;
+	u64 maybe;
+	struct list_head owners;
+	struct list_head queue;
+	u32 n_queued;
+	struct list_head tries;
+	struct rb_root claims;
+	struct rb_root early;
+	struct delayed_work work;
+};
+
+enum lite_lock_claim_state {
+	LITE_CLAIM_QUEUED,
+	LITE_CLAIM_OWNER,
+	LITE_CLAIM_OVER,
+};
+
+/**
+ * struct lite_lock_claim - a claim on a lock, at the lock's home
+ * @lock: the lock
+ * @ref: held by the tree it is in, and by @work while it is queued
+ * @name: in lock->claims or lock->early
+ * @list: in lock->owners or lock->queue; empty when OVER
+ * @tried: in lock->tries while it is QUEUED
+ * @node: of the taker
+ * @incarnation: of that node
+ * @ticket: number of the claim there
+ * @counted: charged to @uid in the pool of claims
+ * @uid: of the taker
+ * @state: enum lite_lock_claim_state
+ * @shared: with other owners
+ * @try: does not wait
+ * @probe: it was found in the word, and has to be confirmed
+ * @found: it was in the word when that became MANAGED
+ * @swept: its node counted as dead, so it is not told anything any more
+ * @status: what it is told
+ * @work: tells it
+ */
+struct lite_lock_claim {
+	struct lite_lock *lock;
+	struct kref ref;
+	struct rb_node name;
+	struct list_head list;
+	struct list_head tried;
+	u32 node;
+	u64 incarnation;
+	u32 ticket;
+	bool counted;
+	u32 uid;
+	enum lite_lock_claim_state state;
+	bool shared;
+	bool try;
+	bool probe;
+	bool found;
+	bool swept;
+	int status;
+	struct delayed_work work;
+};
+
+/* lock_home.c */
+void lite_lock_home_init(struct lite_locks *locks);
+void lite_lock_home_shut(struct lite_locks *locks);
+void lite_lock_put(struct lite_lock *l);
+struct lite_lock *lite_lock_find(struct lite_locks *locks, u64 id, u64 offset,
+				 bool barrier);
+struct lite_lock *lite_lock_make(struct lite_locks *locks, u64 id, u64 offset,
+				 u32 n, gfp_t gfp);
+void lite_lock_claim_own(struct lite_lock *l, u32 node, u64 incarnation, u32 ticket);
+void lite_lock_claim_end(struct lite_lock_claim *c, enum lite_lock_end end);
+void lite_lock_go_on(struct lite_lock *l);
+void lite_lock_refuse(struct lite_lock *l, int err);
+void lite_lock_remove(struct lite_lock *l);
+void lite_lock_queue_work(struct lite_lock *l, unsigned long delay);
+
+/* lock_claim.c */
+struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l, u32 node,
+				  u64 incarnation, u32 ticket, gfp_t gfp);
+struct lite_lock_claim *lite_lock_claim_admit(struct lite_lock *l, u32 node,
+				    const struct lite_wire_lock *w, gfp_t gfp);
+struct lite_lock_claim *lite_lock_claim_find(const struct lite_lock *l, u32 node,
+				   u64 incarnation, u32 ticket);
+void lite_lock_claim_put(struct lite_lock_claim *c);
+void lite_lock_claim_queue(struct lite_lock_claim *c);
+void lite_lock_claim_have(struct lite_lock_claim *c);
+void lite_lock_claim_out(struct lite_lock_claim *c);
+int lite_lock_keep_early(struct lite_lock *l, u32 node,
+			 const struct lite_wire_lock *w);
+bool lite_lock_was_early(struct lite_lock *l, u64 word);
+void lite_lock_early_done(struct lite_lock *l);
+void lite_lock_claim_trace(const struct lite_lock_claim *c, int what, int status);
+void lite_lock_claim_tell(struct lite_lock_claim *c, int status);
+
+/* lock_serve.c */
+void lite_lock_home_handlers(struct lite_locks *locks, struct lite_kcalls *rpc);
+
+/* lock_settle.c */
+void lite_lock_work(struct work_struct *work);
+bool lite_life_has_ended(struct lite_locks *locks, u32 node, u64 incarnation);
+u64 lite_lock_holder(struct lite_locks *locks, u64 word);
+
+#endif /* _LITE_LOCK_H */

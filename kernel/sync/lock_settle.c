@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The home's operations on the word of a lock.
+ *
+ * Normal operation: when a claim waits, swap whatever is in the word for
+ * MANAGED; the old value names the holder. PROBE its node for confirmation: the
+ * process may have ended without knowing the outcome of its swap. While claims
+ * wait, owners are probed from time to time: a program that writes to the word
+ * can make a holder release it unknown to the home. When there is neither owner
+ * nor queue, swap MANAGED for FREE.
+ *
+ * Recovery: a swap of unknown outcome is repeated until the outcome is known
+ * (@maybe, @back). The waiters get the error at once.
+ *
+ * What cannot run concurrently: two of these for one lock, as each lock has one
+ * work item.
+ */
+#include <linux/slab.h>
+
+#include "memory/io/word.h"
+#include "lock.h"
+#include "trace.h"
+
+#define LITE_SETTLE_PERIOD HZ
+/* Other values found in the word before the worker yields. */
+#define LITE_SETTLE_SWAPS 16
+
+/*
+ * Has a life of a node ended, or does it count as ended? A node that is down
+ * loses its locks, even if it returns in the same life. Context: any.
+ */
+bool lite_life_has_ended(struct lite_locks *locks, u32 node, u64 incarnation)
+{
+	struct lite_peer *peer;
+	bool ended;
+
+	if (node == lite_cluster_id(locks->cl))
+		return incarnation != locks->mem->fab->self.incarnation;
+	peer = lite_peer_find(locks->cl, node);
+	if (!peer)
+		return true;
+	ended = READ_ONCE(peer->incarnation) != incarnation ||
+		!lite_cluster_is_live(locks->cl, node);
+	lite_peer_put(peer);
+	return ended;
+}
+
+/*
+ * The incarnation of the holder in a HELD word; 0: that life is over. Context:
+ * any.
+ */
+u64 lite_lock_holder(struct lite_locks *locks, u64 word)
+{
+	u32 node = lite_lockword_node(word);
+	struct lite_peer *peer;
+	u64 incarnation;
+
+	if (node == lite_cluster_id(locks->cl)) {
+		incarnation = locks->mem->fab->self.incarnation;
+	} else {
+		peer = lite_peer_find(locks->cl, node);
+		if (!peer)
+			return 0;
+		incarnation = READ_ONCE(peer->incarnation);
+		lite_peer_put(peer);
+	}
+	if (!lite_lockword_is_of(word, incarnation) ||
+	    lite_life_has_ended(locks, node, incarnation))
+		return 0;
+	return incarnation;
+}
+
+/* Drops home_lock meanwhile. */
+static int lite_lock_word_swap(struct lite_lock *l, u64 expected, u64 desired,
+			       u64 *old, bool *posted)
+{
+	struct lite_locks *locks = l->locks;
+	int err;
+
+	mutex_unlock(&locks->home_lock);
+	err = lite_word_cmp_swap(locks->mem, &l->word, expected, desired, old,
+				 posted);
+	mutex_lock(&locks->home_lock);
+	/* A node that leaves frees the LMRs at home there. */
+	if (err == -ENOTCONN || err == -ENODEV)
+		err = -EIDRM;
+	return err;
+}
+
+static bool lite_lock_err_passes(int err)
+{
+	switch (err) {
+	case -EIDRM:
+	case -ESTALE:
+	case -ERANGE:
+	case -EINVAL:
+	case -EOPNOTSUPP:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/* The word could not be taken over: all waiters get the error. */
+static void lite_lock_settle_failed(struct lite_lock *l, int err)
+{
+	lite_lock_refuse(l, err);
+	if (lite_lock_err_passes(err) && (l->maybe || l->back))
+		lite_lock_queue_work(l, LITE_SETTLE_PERIOD);
+	else
+		lite_lock_remove(l);
+}
+
+/* The word is MANAGED now. @was: its value before. */
+static void lite_lock_settled(struct lite_lock *l, u64 was)
+{
+	u64 incarnation;
+
+	l->maybe = 0;
+	l->back = false;
+	l->managed = true;
+	switch (lite_lockword_kind(was)) {
+	case LITE_LOCKWORD_DIED:
+		l->died = true;
+		break;
+	case LITE_LOCKWORD_HELD:
+		if (lite_lock_was_early(l, was))
+			break;
+		incarnation = lite_lock_holder(l->locks, was);
+		if (incarnation)
+			lite_lock_claim_own(l, lite_lockword_node(was), incarnation,
+				       lite_lockword_ticket(was));
+		else
+			l->died = true;
+		break;
+	default:
+		break;
+	}
+	lite_lock_early_done(l);
+	lite_lock_go_on(l);
+}
+
+/* What to swap for MANAGED first; 0 is FREE. @seen only saves a swap. */
+static u64 lite_lock_guess(const struct lite_lock *l)
+{
+	switch (lite_lockword_kind(l->seen)) {
+	case LITE_LOCKWORD_HELD:
+	case LITE_LOCKWORD_DIED:
+		return l->seen;
+	default:
+		return 0;
+	}
+}
+
+static void lite_lock_settle(struct lite_lock *l)
+{
+	u64 managed = lite_lockword(LITE_LOCKWORD_MANAGED);
+	u64 guess = l->maybe ?: lite_lock_guess(l);
+	int swaps = 0;
+	bool posted;
+	u64 old;
+	int err;
+
+	for (;;) {
+		/* The holder may see MANAGED, and RELEASE, before us. */
+		l->settling = true;
+		err = lite_lock_word_swap(l, guess, managed, &old, &posted);
+		l->settling = false;
+		if (l->removed)
+			return;
+		if (err) {
+			/* If not posted, an earlier @maybe stands. */
+			if (posted && guess)
+				l->maybe = guess;
+			lite_lock_settle_failed(l, err);
+			return;
+		}
+		if (old != managed && l->back) {
+			/* The word was handed back, and carried that news. */
+			l->back = false;
+			l->died = false;
+			l->ended = false;
+		}
+		if (old == guess || old == managed) {
+			lite_lock_settled(l, old == guess ? old : l->maybe);
+			return;
+		}
+		/* Not @maybe, so that swap was not done. */
+		l->maybe = 0;
+		switch (lite_lock_step(old)) {
+		case LITE_LOCK_UNLOCKABLE:
+			lite_lock_refuse(l, -ENOTRECOVERABLE);
+			break;
+		case LITE_LOCK_NONE:
+			lite_lock_refuse(l, -EINVAL);
+			break;
+		default:
+			break;
+		}
+		if (list_empty(&l->queue)) {
+			lite_lock_remove(l);
+			return;
+		}
+		if (++swaps == LITE_SETTLE_SWAPS) {
+			/* The word keeps changing: retry later. */
+			l->seen = old;
+			lite_lock_queue_work(l, 1);
+			return;
+		}
+		guess = old;
+	}
+}
+
+/* Neither owner nor queue: give the word back. */
+static void lite_lock_hand_back(struct lite_lock *l)
+{
+	enum lite_lock_end end = l->ended ? LITE_LOCK_BROKEN :
+				 l->died ? LITE_LOCK_DEAD : LITE_LOCK_CLEAN;
+	bool posted;
+	u64 old;
+	int err;
+
+	/* Before the swap: a claim that comes meanwhile is settled after it. */
+	l->managed = false;
+	err = lite_lock_word_swap(l, lite_lockword(LITE_LOCKWORD_MANAGED),
+				  lite_lock_after(end), &old, &posted);
+	if (l->removed)
+		return;
+	if (err) {
+		l->back = true;
+		lite_lock_settle_failed(l, err);
+		return;
+	}
+	/* The word carries the news now. */
+	l->back = false;
+	l->died = false;
+	l->ended = false;
+	if (list_empty(&l->queue))
+		lite_lock_remove(l);
+	else
+		lite_lock_queue_work(l, 0);
+}
+
+/* ---- probing owners ------------------------------------------------------ */
+
+static int lite_lock_claim_ask(struct lite_lock_claim *c, u32 *state)
+{
+	struct lite_wire_lock_probe_reply reply = {};
+	struct lite_wire_lock req = {
+		.id = cpu_to_le64(c->lock->word.id),
+		.offset = cpu_to_le64(c->lock->word.offset),
+		.incarnation = cpu_to_le64(c->incarnation),
+		.ticket = cpu_to_le32(c->ticket),
+	};
+	struct lite_call_desc d = {
+		.call = LITE_CALL_LOCK_PROBE,
+		.req = &req,
+		.len = sizeof(req),
+		.reply = &reply,
+		.reply_max = sizeof(reply),
+	};
+	/* Does not wait for a suspect node: it is probed again later. */
+	int err = lite_cluster_call(c->lock->locks->cl, c->node, &d);
+
+	*state = le32_to_cpu(reply.state);
+	return err;
+}
+
+static enum lite_lock_end lite_probed_end(u32 state)
+{
+	switch (state) {
+	case LITE_WIRE_LOCK_DEAD:
+		return LITE_LOCK_DEAD;
+	case LITE_WIRE_LOCK_BROKEN:
+		return LITE_LOCK_BROKEN;
+	default:
+		return LITE_LOCK_UNUSED;
+	}
+}
+
+static void lite_lock_probe(struct lite_lock *l)
+{
+	struct lite_locks *locks = l->locks;
+	struct lite_lock_claim *c = list_first_entry_or_null(
+		&l->owners, struct lite_lock_claim, list);
+	u32 state;
+	int err;
+
+	/* Found in the word, or others have waited for some time. */
+	if (!c || (!c->probe && list_empty(&l->queue)))
+		return;
+	kref_get(&c->ref);
+	mutex_unlock(&locks->home_lock);
+	err = lite_lock_claim_ask(c, &state);
+	mutex_lock(&locks->home_lock);
+	/* Disregard the answer: the node's next life may have given it. */
+	if (lite_life_has_ended(locks, c->node, c->incarnation)) {
+		c->swept = true;
+		err = 0;
+		state = LITE_WIRE_LOCK_DEAD;
+	}
+	/* The claim may have ended meanwhile. */
+	if (c->state != LITE_CLAIM_OWNER || l->removed)
+		goto out;
+	if (err) {
+		lite_lock_queue_work(l, LITE_SETTLE_PERIOD);
+		goto out;
+	}
+	c->probe = false;
+	/* If the lock is shared, the next probe asks another owner. */
+	list_move_tail(&c->list, &l->owners);
+	if (state != LITE_WIRE_LOCK_HELD)
+		lite_lock_claim_end(c, lite_probed_end(state));
+	lite_lock_go_on(l);
+out:
+	lite_lock_claim_put(c);
+}
+
+void lite_lock_work(struct work_struct *work)
+{
+	struct lite_lock *l = container_of(to_delayed_work(work),
+					   struct lite_lock, work);
+	struct lite_locks *locks = l->locks;
+
+	mutex_lock(&locks->home_lock);
+	if (l->removed)
+		goto out;
+	if (!l->managed && list_empty(&l->queue) && l->back)
+		lite_lock_hand_back(l);
+	else if (!l->managed && (!list_empty(&l->queue) || l->maybe))
+		lite_lock_settle(l);
+	else if (!l->managed)
+		lite_lock_remove(l);
+	else if (list_empty(&l->owners) && list_empty(&l->queue))
+		lite_lock_hand_back(l);
+	else
+		lite_lock_probe(l);
+out:
+	mutex_unlock(&locks->home_lock);
+	lite_lock_put(l);
+}

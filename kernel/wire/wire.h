@@ -1,0 +1,659 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What nodes say to each other. All of it is little-endian, begins with magic
+ * and version, has no implicit padding, and is checked by the functions below
+ * before anything else looks at it. Documentation/wire-protocol.rst tells the
+ * story; this file is the reference.
+ *
+ * Two carriers: RDMA CM private data while connecting (HELLO, CHALLENGE,
+ * CONNECT, ACCEPT, REFUSE), then messages in call slots, written by RDMA
+ * write-with-immediate (struct lite_wire_msg and the payload of its call).
+ */
+#ifndef _LITE_CORE_WIRE_H
+#define _LITE_CORE_WIRE_H
+
+#include "core/types.h"
+#include "lane.h"
+#include "core/rights.h"
+#include "wire_sync.h"
+
+#define LITE_WIRE_MAGIC 0x4554494cU /* "LITE" */
+#define LITE_WIRE_VERSION 9
+
+#define LITE_NONCE_SIZE 16
+#define LITE_MAC_SIZE 32
+#define LITE_PROOF_SIZE 16
+
+#define LITE_QPS_MAX 4
+
+/* ---- connecting ---------------------------------------------------------- */
+
+enum lite_cm_kind {
+	LITE_CM_HELLO = 1,     /* request: who I am, here is my nonce */
+	LITE_CM_CHALLENGE = 2, /* reject: my nonce, my proof */
+	LITE_CM_CONNECT = 3,   /* request: my proof */
+	LITE_CM_ACCEPT = 4,    /* reply: key and slots */
+	LITE_CM_REFUSE = 5,    /* reject: why not */
+};
+
+struct lite_cm_hdr {
+	__le32 magic;
+	__u8 version;
+	__u8 kind;
+	__u8 nqps;     /* queue pairs that the sender wants, 1..LITE_QPS_MAX */
+	__u8 reserved;
+} __packed;
+
+/* Who speaks: id 0 is a guest, who may only ask to join. */
+struct lite_cm_ident {
+	__le16 node;
+	__le16 port;
+	__le64 incarnation;
+} __packed;
+
+struct lite_cm_hello {
+	struct lite_cm_hdr hdr;
+	struct lite_cm_ident from;
+	__u8 nonce[LITE_NONCE_SIZE];
+} __packed;
+
+struct lite_cm_challenge {
+	struct lite_cm_hdr hdr;
+	__u8 nonce[LITE_NONCE_SIZE];
+	__u8 mac[LITE_MAC_SIZE];
+} __packed;
+
+struct lite_cm_connect {
+	struct lite_cm_hdr hdr;
+	struct lite_cm_ident from;
+	__u8 nonce[LITE_NONCE_SIZE]; /* that of the hello */
+	__u8 proof[LITE_PROOF_SIZE];
+} __packed;
+
+struct lite_cm_accept {
+	struct lite_cm_hdr hdr;
+	struct lite_cm_ident from;
+	__le32 rkey;
+	__le64 requests;             /* address of LITE_SLOT_COUNT slots */
+	__le64 replies;              /* likewise, for replies to the sender */
+	__u8 mac[LITE_MAC_SIZE];
+} __packed;
+
+struct lite_cm_refuse {
+	struct lite_cm_hdr hdr;
+	__le32 error;                /* errno, positive */
+} __packed;
+
+/* RDMA CM leaves 56 bytes of a request and 148 of a reject to us. */
+static_assert(sizeof(struct lite_cm_hello) == 36, "hello");
+static_assert(sizeof(struct lite_cm_challenge) == 56, "challenge");
+static_assert(sizeof(struct lite_cm_connect) == 52, "connect");
+static_assert(sizeof(struct lite_cm_accept) == 72, "accept");
+static_assert(sizeof(struct lite_cm_refuse) == 12, "refuse");
+
+/**
+ * lite_cm_check - is this private data what it says it is?
+ * @data: private data as it came; RDMA CM pads it with zeroes
+ * @len: bytes
+ * @kind: set to its kind
+ *
+ * Return: 0; -EPROTO; -EPROTONOSUPPORT for another protocol version.
+ */
+int lite_cm_check(const void *data, size_t len, enum lite_cm_kind *kind);
+
+/* ---- messages ------------------------------------------------------------ */
+
+enum lite_call {
+	LITE_CALL_PING = 1,
+	LITE_CALL_ATTACH = 2,
+	LITE_CALL_JOIN = 3,
+	LITE_CALL_MEMBERS = 4,
+	LITE_CALL_LEAVE = 5,
+	LITE_CALL_NAME_DROP = 17,
+	LITE_CALL_NAME_LOOKUP = 18, /* asks the directory */
+	LITE_CALL_NAME_FIND = 19,   /* asks a home */
+	LITE_CALL_NAME_SYNC = 20,   /* a home has entered all that it has */
+	LITE_CALL_NAME_PROBE = 21,  /* asks a home, with our flag up */
+	LITE_CALL_NAME_WAKE = 22,   /* what was BUSY has changed */
+	LITE_CALL_NAME_ENTER = 23,  /* tells the directory */
+	LITE_CALL_LMR_CREATE = 32,
+	LITE_CALL_LMR_MAP = 33,
+	LITE_CALL_LMR_EXTENTS = 34,
+	LITE_CALL_LMR_UNMAP = 35,
+	LITE_CALL_LMR_FREE = 36,
+	LITE_CALL_LMR_REVOKE = 37,
+	LITE_CALL_LMR_STAT = 38,
+	LITE_CALL_LMR_LIST = 39,
+	LITE_CALL_LMR_GRANT = 40,
+	LITE_CALL_LMR_GRANTS = 41,
+	LITE_CALL_LMR_SETATTR = 42,
+	LITE_CALL_LMR_RENAME = 43,
+	LITE_CALL_LMR_RESIZE = 44,
+	LITE_CALL_LMR_MOVE = 45,
+	LITE_CALL_LMR_RECALL = 46,  /* to a mapper: map anew */
+	LITE_CALL_LMR_AWAIT = 47,   /* until it is not being changed */
+	LITE_CALL_MEM_ALLOC = 48,
+	LITE_CALL_MEM_EXTENTS = 49,
+	LITE_CALL_MEM_FREE = 50,
+	LITE_CALL_MEM_COPY = 51,    /* to other memory of the same home */
+	LITE_CALL_MEM_FENCE = 52,
+	LITE_CALL_MEM_SESSION = 53, /* which a copy is to be made in */
+	LITE_CALL_OP_SET = 64,
+	LITE_CALL_OP_COPY = 65,
+	LITE_CALL_OP_COMPARE = 66,
+	LITE_CALL_OP_CHECKSUM = 67,
+	LITE_CALL_OP_ATOMIC = 68,
+	LITE_CALL_OP_PREPARE = 69, /* map what the others are to work on */
+	LITE_CALL_OP_PACK = 70,    /* many small reads and writes: wire_pack.h */
+	LITE_CALL_RPC_BIND = 72,   /* make a ring for a function */
+	LITE_CALL_RPC_UNBIND = 73,
+	LITE_CALL_RPC_CANCEL = 74, /* nobody waits for these any more */
+	LITE_CALL_RPC_FIND = 75,   /* what is that function? */
+	LITE_CALL_RPC_GONE = 76,   /* to a client: nobody serves it any more */
+	LITE_CALL_LOCK_WAIT = 80,    /* to the home: I want it */
+	LITE_CALL_LOCK_GRANT = 81,   /* from the home: you have it; or an error */
+	LITE_CALL_LOCK_RELEASE = 82, /* to the home: I do not want it any more */
+	LITE_CALL_LOCK_PROBE = 83,   /* from the home: do you have it? */
+	LITE_CALL_BARRIER_ARRIVE = 84, /* to the home: I have come */
+};
+
+/**
+ * lite_call_lane - which slots a call may use
+ * @call: enum lite_call
+ */
+enum lite_lane lite_call_lane(u16 call);
+
+/* Who may make a call: a node that only wants to join (id 0), a member. */
+#define LITE_BY_GUEST 1U
+#define LITE_BY_MEMBER 2U
+
+/**
+ * lite_call_by - who may make a call
+ * @call: enum lite_call
+ *
+ * Return: LITE_BY_* bits.
+ */
+u32 lite_call_by(u16 call);
+
+/* Heads every message; a reply repeats @call and @seq of its request. */
+struct lite_wire_msg {
+	__le32 magic;
+	__u8 version;
+	__u8 reserved0;
+	__le16 call;
+	__le32 length;   /* of the payload, bytes */
+	__le32 error;    /* reply: errno, positive, 0 for success */
+	__le64 seq;
+	__le64 reserved;
+} __packed;
+
+/* Of a call, and of its reply. */
+static inline u32 lite_call_payload_max(u16 call)
+{
+	return lite_lane_payload_max(lite_call_lane(call));
+}
+
+struct lite_wire_addr {
+	__u8 ip[16];     /* IPv6, or IPv4 mapped into it */
+	__le16 port;
+	__le16 reserved;
+} __packed;
+
+struct lite_wire_qp {
+	__le32 qpn;
+	__le32 psn;
+} __packed;
+
+/* What a connecting node tells of itself; answered in kind. */
+struct lite_wire_attach {
+	struct lite_wire_addr addr;
+	__le32 rkey;
+	__le64 requests;
+	__le64 replies;
+	__le16 node;
+	__u8 nqps;       /* queue pairs after this one that follow */
+	__u8 reserved;
+	__le64 incarnation;
+	struct lite_wire_qp qp[LITE_QPS_MAX];
+} __packed;
+
+struct lite_wire_ping {
+	__le64 members;  /* digest of the member list */
+} __packed;
+
+struct lite_wire_join {
+	struct lite_wire_addr addr;
+	__le16 node;     /* id wanted, 0: any */
+	__le16 reserved;
+	__le64 incarnation;
+} __packed;
+
+struct lite_wire_join_reply {
+	struct lite_wire_addr redirect; /* port 0: you are in */
+	__le16 node;                    /* id given */
+	__le16 reserved;
+	__le64 incarnation;             /* to be that, or it looks like the past */
+} __packed;
+
+enum lite_member_flags {
+	LITE_MEMBER_LEFT = 1 << 0,
+	LITE_MEMBER_DOWN = 1 << 1,
+};
+
+struct lite_wire_member {
+	struct lite_wire_addr addr;
+	__le16 node;
+	__le16 flags;    /* enum lite_member_flags */
+	__le64 incarnation;
+} __packed;
+
+struct lite_wire_members {
+	__le32 after;    /* request: ids above this */
+} __packed;
+
+struct lite_wire_members_reply {
+	__le32 count;
+	__le32 more;     /* 1: ask again after the last id */
+	struct lite_wire_member member[];
+} __packed;
+
+#define LITE_MEMBERS_PER_REPLY                                                 \
+	((LITE_PAYLOAD_MAX - sizeof(struct lite_wire_members_reply)) /         \
+	 sizeof(struct lite_wire_member))
+
+struct lite_wire_name_sync {
+	__le64 reserved;
+} __packed;
+
+struct lite_wire_leave {
+	__le16 node;
+	__le16 reserved;
+	__le64 incarnation;
+} __packed;
+
+struct lite_wire_cred {
+	__le32 uid;
+	__le32 gid;
+	__le32 n_groups;
+	__le32 groups[LITE_CRED_GROUPS];
+} __packed;
+
+struct lite_wire_name {
+	__le32 home;     /* DROP, PROBE: must be the caller */
+	__le64 id;
+	char name[LITE_NAME_SIZE];
+} __packed;
+
+struct lite_wire_name_reply {
+	__le32 home;
+	__le64 id;
+} __packed;
+
+/* Enter a name; what stands there is replaced if it is @was, or out of reach. */
+struct lite_wire_name_enter {
+	__le32 home;     /* must be the caller */
+	__le64 id;
+	char name[LITE_NAME_SIZE];
+	__le32 was_home; /* 0: nothing */
+	__le64 was_id;
+	__le32 uid;      /* the LMR's owner, whom to charge for the entry */
+} __packed;
+
+enum lite_wire_name_state {
+	LITE_WIRE_NAME_FREE = 0,
+	LITE_WIRE_NAME_BUSY = 1,  /* it wants it, or is making an LMR of it */
+	LITE_WIRE_NAME_TAKEN = 2,
+};
+
+struct lite_wire_name_probe_reply {
+	__le32 state;    /* enum lite_wire_name_state */
+} __packed;
+
+struct lite_wire_create {
+	__le64 length;
+	__le32 mode;
+	__le32 map;      /* 1: map it for the caller as well */
+	struct lite_wire_cred cred;
+	__le32 n_nodes;
+	__le32 nodes[LITE_SPREAD_MAX];
+	char name[LITE_NAME_SIZE]; /* empty: anonymous */
+} __packed;
+
+struct lite_wire_map {
+	__le64 id;
+	__le32 rights;
+	__le32 renew;    /* 1: grant as many of @rights as there still are */
+	struct lite_wire_cred cred;
+	char name[LITE_NAME_SIZE]; /* that it must have; empty: any */
+} __packed;
+
+/* One node of an LMR. */
+struct lite_wire_share {
+	__le32 node;
+	__le32 reserved;
+	__le64 incarnation;
+} __packed;
+
+struct lite_wire_map_reply {
+	__le64 id;
+	__le64 length;
+	__le32 n_extents;
+	__le32 n_shares;
+	__le32 rights;   /* granted */
+	__le32 anonymous;
+	__le64 generation; /* another one after each change that needs RECALL */
+	struct lite_wire_share share[LITE_SPREAD_MAX];
+} __packed;
+
+struct lite_wire_extents {
+	__le64 id;
+	__le32 first;
+	__le32 reserved;
+} __packed;
+
+struct lite_wire_extent {
+	__le64 addr;
+	__le64 length_share; /* length << 8 | share */
+} __packed;
+
+struct lite_wire_extents_reply {
+	__le32 count;
+	__le32 reserved;
+	struct lite_wire_extent extent[];
+} __packed;
+
+#define LITE_EXTENTS_PER_REPLY                                                 \
+	((LITE_PAYLOAD_MAX - sizeof(struct lite_wire_extents_reply)) /         \
+	 sizeof(struct lite_wire_extent))
+
+enum lite_wire_unmap_flags {
+	LITE_UNMAP_UNCLEAN = 1 << 0, /* an operation failed, may be under way */
+	LITE_UNMAP_LAST = 1 << 1,    /* from its maker: free it if anonymous */
+};
+
+struct lite_wire_unmap {
+	__le64 id;
+	__le32 count;    /* how many successful MAPs this gives back */
+	__le32 flags;    /* enum lite_wire_unmap_flags */
+} __packed;
+
+/* Heads every request to change an LMR, and is that to free it. */
+struct lite_wire_change {
+	__le64 id;
+	__le32 rights;   /* of the handle it is asked through; all: by name */
+	__le32 reserved;
+	struct lite_wire_cred cred;
+} __packed;
+
+struct lite_wire_grant {
+	__le32 uid;
+	__le32 node;
+	__le32 rights;
+	__le32 reserved;
+} __packed;
+
+struct lite_wire_set_grant {
+	struct lite_wire_change change;
+	struct lite_wire_grant grant;
+} __packed;
+
+struct lite_wire_grants_reply {
+	__le32 count;
+	__le32 reserved;
+	struct lite_wire_grant grant[];
+} __packed;
+
+struct lite_wire_setattr {
+	struct lite_wire_change change;
+	__le32 uid;      /* LITE_KEEP: as it is */
+	__le32 gid;
+	__le32 mode;
+	__le32 reserved;
+} __packed;
+
+struct lite_wire_rename {
+	struct lite_wire_change change;
+	char name[LITE_NAME_SIZE];
+} __packed;
+
+struct lite_wire_resize {
+	struct lite_wire_change change;
+	__le64 length;
+} __packed;
+
+struct lite_wire_move {
+	struct lite_wire_change change;
+	__le64 offset;   /* bytes */
+	__le64 length;   /* 0: up to the end */
+	__le32 node;
+	__le32 later;    /* 1: a further step: what was cut off since is not missed */
+} __packed;
+
+/* One step of it has been done. */
+struct lite_wire_move_reply {
+	__le64 next;     /* all that was asked for before this offset is there */
+	__le64 length;   /* of the LMR */
+} __packed;
+
+struct lite_wire_id {
+	__le64 id;
+} __packed;
+
+struct lite_wire_lmr {
+	__le64 id;
+	__le64 length;
+	__le32 uid;
+	__le32 gid;
+	__le32 mode;
+	__le32 n_extents;
+	__le32 n_shares;
+	__le32 n_mappers;
+	char name[LITE_NAME_SIZE];
+} __packed;
+
+struct lite_wire_stat_reply {
+	struct lite_wire_lmr lmr;
+	__le32 nodes[LITE_SPREAD_MAX];
+} __packed;
+
+struct lite_wire_list {
+	__le64 after;    /* ids above this */
+	__le32 max;      /* at most so many, not 0 */
+	__le32 reserved;
+} __packed;
+
+struct lite_wire_list_reply {
+	__le32 count;
+	__le32 more;
+	struct lite_wire_lmr lmr[];
+} __packed;
+
+#define LITE_LMRS_PER_REPLY                                                    \
+	((LITE_PAYLOAD_MAX - sizeof(struct lite_wire_list_reply)) /            \
+	 sizeof(struct lite_wire_lmr))
+
+struct lite_wire_mem_alloc {
+	__le64 lmr;      /* id at the home, which is the caller */
+	__le64 length;
+	__le32 uid;      /* whom to charge */
+	__le32 reserved;
+} __packed;
+
+struct lite_wire_mem_alloc_reply {
+	__le64 id;
+	__le32 n_extents;
+	__le32 reserved;
+} __packed;
+
+struct lite_wire_fence {
+	__le32 node;
+	__le32 reserved;
+	__le64 incarnation;
+} __packed;
+
+/* Free memory, after making sure that these nodes can no longer reach it. */
+struct lite_wire_mem_free {
+	__le64 id;
+	__le32 n_fences;
+	__le32 fence_all;
+	struct lite_wire_fence fence[];
+} __packed;
+
+/* Copy a part of one's memory to other memory of the same home. */
+struct lite_wire_mem_copy {
+	__le64 id;       /* of the source */
+	__le64 offset;   /* in it, bytes */
+	__le32 node;     /* of the destination */
+	__le32 count;
+	__le64 session;  /* with that node, the one to use; 0: it is the same */
+	__le64 to;       /* id of the destination there */
+	struct lite_wire_extent extent[];
+} __packed;
+
+/* Which session has the source of copies with their destination? */
+struct lite_wire_mem_session {
+	__le32 node;
+	__le32 reserved;
+	__le64 incarnation;
+} __packed;
+
+struct lite_wire_mem_session_reply {
+	__le64 session;
+} __packed;
+
+#define LITE_COPY_EXTENTS_MAX                                                  \
+	((LITE_PAYLOAD_MAX - sizeof(struct lite_wire_mem_copy)) /              \
+	 sizeof(struct lite_wire_extent))
+
+/* Make sure that these nodes have nothing under way to our memory. */
+struct lite_wire_mem_fence {
+	__le32 n_fences;
+	__le32 fence_all;
+	struct lite_wire_fence fence[];
+} __packed;
+
+#define LITE_FENCES_MAX                                                        \
+	((LITE_PAYLOAD_MAX - sizeof(struct lite_wire_mem_free)) /              \
+	 sizeof(struct lite_wire_fence))
+
+/* A part of an LMR, as memory operations name it. */
+struct lite_wire_range {
+	__le64 id;          /* of the LMR at its home; 0: there is no range */
+	__le64 incarnation; /* of the home, in which it has that id */
+	__le64 generation;  /* in which it was when it was looked at */
+	__le64 offset;
+	__le32 home;
+	__le32 reserved;
+} __packed;
+
+enum lite_wire_op_flags {
+	LITE_WIRE_OP_BACKWARD = 1 << 0, /* COPY: the last bytes first */
+	LITE_WIRE_OP_CAREFUL = 1 << 1,  /* larger packets got lost */
+};
+
+/*
+ * To the node that holds the bytes: of @from for COPY, else of @range. It need
+ * not do all of @length in one go.
+ */
+struct lite_wire_op {
+	struct lite_wire_range range;
+	struct lite_wire_range from; /* COPY, COMPARE; PREPARE: maybe */
+	__le64 length;
+	__le64 operand; /* SET: pattern; CHECKSUM: seed; ATOMIC: operand */
+	__le32 arg;     /* SET: length of the pattern; ATOMIC: opcode; PREPARE */
+	__le32 flags;   /* enum lite_wire_op_flags */
+} __packed;
+
+enum lite_wire_op_status {
+	LITE_WIRE_OP_OK,        /* or @error */
+	LITE_WIRE_OP_DIFFERENT, /* COMPARE: so are the bytes at @done */
+	LITE_WIRE_OP_UNMAPPED,  /* ask me to PREPARE first */
+	LITE_WIRE_OP_ELSEWHERE, /* I do not hold these bytes (any more) */
+	LITE_WIRE_OP_BUSY,      /* ATOMIC: others were always faster */
+};
+
+struct lite_wire_op_reply {
+	__le64 done;    /* bytes, from the end if BACKWARD */
+	__le64 value;   /* CHECKSUM: so far; ATOMIC: before */
+	__le32 error;   /* after @done bytes: errno, positive */
+	__le32 status;  /* enum lite_wire_op_status, at @done */
+} __packed;
+
+static_assert(sizeof(struct lite_wire_msg) == 32, "msg");
+static_assert(sizeof(struct lite_wire_attach) == 84, "attach");
+static_assert(sizeof(struct lite_wire_create) <= LITE_PAYLOAD_MAX, "create");
+static_assert(sizeof(struct lite_wire_map_reply) <= LITE_PAYLOAD_MAX, "map");
+static_assert(sizeof(struct lite_wire_lmr) == 296, "lmr");
+static_assert(sizeof(struct lite_wire_rename) <= LITE_PAYLOAD_MAX, "rename");
+static_assert(sizeof(struct lite_wire_grants_reply) +
+	      LITE_GRANTS_MAX * sizeof(struct lite_wire_grant) <=
+	      LITE_PAYLOAD_MAX, "grants");
+static_assert(sizeof(struct lite_wire_mem_fence) <=
+	      sizeof(struct lite_wire_mem_free), "fence");
+
+/* A payload, as those see it who check it for the functions below. */
+struct lite_payload {
+	u16 call;
+	const void *data;
+	size_t len;
+};
+
+/**
+ * lite_wire_msg_check - does a slot hold a message?
+ * @msg: a copy of its header, which the peer cannot change any more
+ *
+ * Return: 0 or -EPROTO.
+ */
+int lite_wire_msg_check(const struct lite_wire_msg *msg);
+
+/**
+ * lite_wire_request_check - is the payload of a request well formed?
+ * @call: enum lite_call
+ * @payload: a copy that the peer cannot change any more
+ * @len: bytes
+ *
+ * Checks sizes, counts against sizes, NUL of names, bits that must be zero.
+ * Meaning (does the LMR exist?) is for the handler.
+ *
+ * Return: 0; -EPROTO; -EOPNOTSUPP for a call unknown here.
+ */
+int lite_wire_request_check(u16 call, const void *payload, size_t len);
+
+/**
+ * lite_wire_reply_check - is the payload of a successful reply well formed?
+ * @call: enum lite_call
+ * @payload: a copy that the peer cannot change any more
+ * @len: bytes
+ *
+ * Return: 0 or -EPROTO.
+ */
+int lite_wire_reply_check(u16 call, const void *payload, size_t len);
+
+/*
+ * An errno off the wire. Those that mean something between this kernel and its
+ * user, or within it, are not a peer's to say.
+ */
+static inline int lite_wire_error(u32 error)
+{
+	if (error > EHWPOISON || error == EAGAIN || error == EBADMSG)
+		return -EIO;
+	return -(int)error;
+}
+
+/*
+ * Likewise, why a peer did not want our connection. Nor is it to say what only
+ * we can know: that it did not answer, or that nobody waits any more.
+ */
+int lite_wire_refusal(u32 error);
+
+/* Take credentials off the wire; lite_wire_request_check() has seen them. */
+void lite_wire_cred_get(struct lite_cred *cred, const struct lite_wire_cred *w);
+void lite_wire_cred_put(struct lite_wire_cred *w, const struct lite_cred *cred);
+
+/* An extent's length and share in one word: shares are fewer than 256. */
+static inline __le64 lite_wire_length_share(u64 length, u32 share)
+{
+	return cpu_to_le64(length << 8 | share);
+}
+
+#endif /* _LITE_CORE_WIRE_H */

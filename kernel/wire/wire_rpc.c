@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "core/name.h"
+#include "core/ring.h"
+#include "wire_rpc.h"
+
+int lite_function_name_check(const char *name)
+{
+	return lite_name_check(name, LITE_FUNCTION_NAME_SIZE);
+}
+
+static bool lite_function_ok(u32 function)
+{
+	return function && function <= LITE_FUNCTION_MAX;
+}
+
+bool lite_rpc_find_ok(const struct lite_payload *p)
+{
+	const struct lite_wire_rpc_find *f = p->data;
+
+	/* One or the other. */
+	if (!f->name[0])
+		return lite_function_ok(le32_to_cpu(f->function));
+	return !f->function && lite_function_name_check(f->name) >= 0;
+}
+
+bool lite_rpc_bind_ok(const struct lite_payload *p)
+{
+	const struct lite_wire_rpc_bind *b = p->data;
+
+	return lite_function_ok(le32_to_cpu(b->function));
+}
+
+/* Of FIND; BIND's reply begins with it. */
+bool lite_rpc_func_ok(const struct lite_payload *p)
+{
+	const struct lite_wire_rpc_func *f = p->data;
+
+	return f->cookie && !f->reserved && le32_to_cpu(f->squash) <= 1 &&
+	       lite_function_ok(le32_to_cpu(f->function)) &&
+	       !(le32_to_cpu(f->mode) & ~LITE_MODE_MASK) &&
+	       le32_to_cpu(f->max_request) <= LITE_RPC_BULK_MAX &&
+	       le32_to_cpu(f->max_reply) <= LITE_RPC_BULK_MAX;
+}
+
+bool lite_rpc_bind_reply_ok(const struct lite_payload *p)
+{
+	const struct lite_wire_rpc_bind_reply *r = p->data;
+	u32 n = le32_to_cpu(r->n_chunks);
+	u32 bytes = le32_to_cpu(r->chunk_bytes);
+	u32 most, i;
+
+	if (!lite_rpc_func_ok(p))
+		return false;
+	/* Whole pages; the longest record fits; all units have a number. */
+	most = lite_rpc_body_max(le32_to_cpu(r->func.max_request),
+				 le32_to_cpu(r->func.max_reply));
+	if (!bytes || bytes % LITE_PAGE_SIZE ||
+	    bytes < LITE_RPC_HEADER + most ||
+	    bytes > LITE_RING_UNITS_MAX * LITE_RING_UNIT / n)
+		return false;
+	if (le32_to_cpu(r->ring) > 0xfff || !r->depth ||
+	    le32_to_cpu(r->depth) > LITE_RPC_DEPTH)
+		return false;
+	for (i = 0; i < n; i++) {
+		if (!r->chunk[i])
+			return false;
+	}
+	return true;
+}
+
+bool lite_rpc_cancel_reply_ok(const struct lite_payload *p)
+{
+	const struct lite_wire_rpc_cancel_reply *r = p->data;
+	u32 i;
+
+	for (i = 0; i < le32_to_cpu(r->count); i++) {
+		if (le32_to_cpu(r->cancelled[i]) > LITE_RPC_CANCELLED)
+			return false;
+	}
+	return true;
+}
+
+/* Chunks that hold @bytes together, of which there may be none. */
+static bool lite_rpc_chunks_ok(const struct lite_wire_rpc_chunk *chunk, u32 n,
+			       u32 bytes)
+{
+	u64 sum = 0;
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		if (!chunk[i].addr || !chunk[i].bytes || chunk[i].reserved)
+			return false;
+		sum += le32_to_cpu(chunk[i].bytes);
+	}
+	return sum >= bytes;
+}
+
+int lite_wire_rpc_bulk_check(const struct lite_wire_rpc_chunk *chunk,
+			     u32 n_request, u32 n_reply, u32 length, u32 room)
+{
+	if (!n_request && (!n_reply || length > LITE_RPC_BYTES_MAX))
+		return -EPROTO;
+	if (!n_reply && room > LITE_RPC_BYTES_MAX)
+		return -EPROTO;
+	if (n_request && !lite_rpc_chunks_ok(chunk, n_request, length))
+		return -EPROTO;
+	if (n_reply && !lite_rpc_chunks_ok(chunk + n_request, n_reply, room))
+		return -EPROTO;
+	return 0;
+}
+
+static bool lite_rpc_request_ok(const struct lite_wire_rpc *h)
+{
+	u32 flags = le32_to_cpu(h->flags);
+	u32 most = flags & LITE_RPC_F_BULK ? LITE_RPC_BULK_MAX :
+					     LITE_RPC_BYTES_MAX;
+
+	return !h->status && !h->user && h->reply &&
+	       !(flags & ~(LITE_RPC_F_ONEWAY | LITE_RPC_F_BULK)) &&
+	       le32_to_cpu(h->length) <= most && le32_to_cpu(h->room) <= most;
+}
+
+/* Only what there is can be in chunks. */
+static bool lite_rpc_reply_ok(const struct lite_wire_rpc *h)
+{
+	u32 flags = le32_to_cpu(h->flags);
+
+	if (flags && (flags != LITE_RPC_F_BULK || h->status != LITE_RPC_OK ||
+		      !h->length))
+		return false;
+	return !h->room && !h->reply && !h->uid && !h->gid &&
+	       h->status < LITE_RPC_STATUSES;
+}
+
+int lite_wire_rpc_check(const struct lite_wire_rpc *h, bool request)
+{
+	if (le32_to_cpu(h->magic) != LITE_WIRE_MAGIC ||
+	    h->version != LITE_WIRE_VERSION || h->reserved[0] || h->reserved[1])
+		return -EPROTO;
+	if (le16_to_cpu(h->slot) >= LITE_RPC_DEPTH)
+		return -EPROTO;
+	return (request ? lite_rpc_request_ok(h) : lite_rpc_reply_ok(h)) ?
+		       0 : -EPROTO;
+}
