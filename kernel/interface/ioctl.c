@@ -427,6 +427,35 @@ static int lite_ioc_move(struct lite_file *lf, void *arg,
 }
 
 /* The user could not be told of what was made: unmake it. */
+/* How far it got counts, whether it succeeded or not. */
+static int lite_ioc_give_moved(const void *arg, void __user *user, u32 size,
+			       int err)
+{
+	const struct lite_ioc_move *m = arg;
+	struct lite_ioc_move __user *to = user;
+
+	return put_user(m->moved, &to->moved) ? err ?: -EFAULT : err;
+}
+
+/* Without a handle there is nothing to give, so nothing can fail. */
+static int lite_ioc_give_alloc(const void *arg, void __user *user, u32 size,
+			       int err)
+{
+	const struct lite_ioc_alloc *a = arg;
+
+	if (err || a->flags & LITE_ALLOC_NO_HANDLE)
+		return err;
+	return copy_to_user(user, a, min_t(size_t, size, sizeof(*a))) ?
+		       -EFAULT : 0;
+}
+
+static void lite_ioc_unwind_mmap(void *arg)
+{
+	struct lite_ioc_mmap *m = arg;
+
+	vm_munmap(m->addr, m->length);
+}
+
 static void lite_ioc_undo_alloc(struct lite_file *lf, void *arg)
 {
 	struct lite_ioc_alloc *a = arg;
@@ -461,7 +490,12 @@ static const struct lite_ioc {
 	bool always;  /* and when it has failed */
 	bool looks;   /* changes nothing: also in a file opened for reading only */
 	int (*fn)(struct lite_file *lf, void *arg, struct lite_gate *gate);
+	/* Instead of @out and @always: what to write back. */
+	int (*give)(const void *arg, void __user *user, u32 size, int err);
+	/* When it succeeded and could not be given back; the node is active. */
 	void (*undo)(struct lite_file *lf, void *arg);
+	/* As @undo, but needs no node: it may wait for user space. */
+	void (*unwind)(void *arg);
 } lite_iocs[] = {
 #define LITE_IOC_ENTRY(cmd, type, last, ...)                                   \
 	[_IOC_NR(cmd)] = { .size = sizeof(struct type),                        \
@@ -470,7 +504,7 @@ static const struct lite_ioc {
 	LITE_IOC_ENTRY(LITE_IOC_QUERY, lite_ioc_query, reserved,
 		       .fn = lite_ioc_query, .out = true, .looks = true),
 	LITE_IOC_ENTRY(LITE_IOC_ALLOC, lite_ioc_alloc, name,
-		       .fn = lite_ioc_alloc, .out = true,
+		       .fn = lite_ioc_alloc, .give = lite_ioc_give_alloc,
 		       .undo = lite_ioc_undo_alloc),
 	LITE_IOC_ENTRY(LITE_IOC_MAP, lite_ioc_map, name,
 		       .fn = lite_ioc_map, .out = true, .looks = true,
@@ -494,9 +528,10 @@ static const struct lite_ioc {
 	LITE_IOC_ENTRY(LITE_IOC_RESIZE, lite_ioc_resize, name,
 		       .fn = lite_ioc_resize),
 	LITE_IOC_ENTRY(LITE_IOC_MOVE, lite_ioc_move, name,
-		       .fn = lite_ioc_move),
+		       .fn = lite_ioc_move, .give = lite_ioc_give_moved),
 	LITE_IOC_ENTRY(LITE_IOC_MMAP, lite_ioc_mmap, addr,
-		       .fn = lite_ioc_mmap, .out = true, .looks = true),
+		       .fn = lite_ioc_mmap, .out = true, .looks = true,
+		       .unwind = lite_ioc_unwind_mmap),
 	LITE_IOC_ENTRY(LITE_IOC_REGISTER, lite_ioc_register, name,
 		       .fn = lite_ioc_register, .out = true,
 		       .undo = lite_ioc_undo_register),
@@ -527,34 +562,35 @@ static const struct lite_ioc {
 		       .looks = true),
 };
 
+static int lite_ioc_give_back(const struct lite_ioc *ioc,
+			      const union lite_ioc_any *any, void __user *user,
+			      int err)
+{
+	u32 size = any->query.size;
+
+	if (ioc->give)
+		return ioc->give(any, user, size, err);
+	if (!(err ? ioc->always : ioc->out))
+		return err;
+	return copy_to_user(user, any, min_t(size_t, size, ioc->size)) ?
+		       -EFAULT : err;
+}
+
 static int lite_ioc_give(struct lite_file *lf, const struct lite_ioc *ioc,
 			 union lite_ioc_any *any, void __user *user, int err)
 {
-	struct lite_ioc_move __user *move = user;
-	u32 size = any->query.size;
+	int ret = lite_ioc_give_back(ioc, any, user, err);
 
-	if (ioc->fn == lite_ioc_move)
-		return put_user(any->move.moved, &move->moved) ?
-			       err ?: -EFAULT : err;
-	if (ioc->always && err)
-		return copy_to_user(user, any, min_t(size_t, size, ioc->size)) ?
-			       -EFAULT : err;
-	if (err || !ioc->out)
-		return err;
-	/* Without a handle there is nothing to tell, so nothing can fail. */
-	if (ioc->fn == lite_ioc_alloc &&
-	    (any->alloc.flags & LITE_ALLOC_NO_HANDLE))
-		return 0;
-	if (!copy_to_user(user, any, min_t(size_t, size, ioc->size)))
-		return 0;
-	/* This waits for user space, maybe, and needs no node. */
-	if (ioc->fn == lite_ioc_mmap)
-		vm_munmap(any->mmap.addr, any->mmap.length);
+	if (!ret || err)
+		return ret;
+	/* It was done, and the caller does not learn of it. */
+	if (ioc->unwind)
+		ioc->unwind(any);
 	if (ioc->undo && lite_node_enter(lf->node)) {
 		ioc->undo(lf, any);
 		lite_node_exit(lf->node);
 	}
-	return -EFAULT;
+	return ret;
 }
 
 /*
