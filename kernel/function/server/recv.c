@@ -551,5 +551,7 @@ int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
 	r->token = 0;
 	if (r->flags & LITE_RPC_REPLY_ONLY)
 		return 0;
-	return lite_recv(file, r, gate);
+	err = lite_recv(file, r, gate);
+	/* The reply must not be posted again. LITE_RPC_NOWAIT is set. */
+	return err == -LITE_EPUTOFF && r->answered ? -EAGAIN : err;
 }
