@@ -4,15 +4,15 @@
 #include "node.h"
 
 /**
- * lite_file_rpc - what an open file has of calls
+ * lite_file_rpc - get or create the RPC state of an open file
  * @lf: open file; the caller is active on its node
  *
  * Context: may sleep.
- * Return: it, for as long as the file is open, or NULL.
+ * Return: the state, valid while the file is open; or NULL.
  */
 struct lite_rpc_file *lite_file_rpc(struct lite_file *lf)
 {
-	/* With the cmpxchg() below. */
+	/* Pairs with the cmpxchg() below. */
 	struct lite_rpc_file *rpc = smp_load_acquire(&lf->rpc);
 	struct lite_rpc_file *old;
 

@@ -168,7 +168,7 @@ static bool lite_peer_mapping_current(const struct lite_mapping *m)
 
 /**
  * lite_peer_mapping_enter - enter an LMR for an operation of a peer
- * @mem: node's
+ * @mem: the node's memory
  * @range: names the LMR
  * @offset: in the LMR, bytes
  * @length: bytes
@@ -256,7 +256,7 @@ static bool lite_peer_mapping_settled(struct lite_mapping *m)
 
 /**
  * lite_peer_mapping_prepare - have an LMR mapped, in the present sessions
- * @mem: node's
+ * @mem: the node's memory
  * @range: names the LMR
  *
  * Waits for suspect nodes of the LMR.
