@@ -144,7 +144,7 @@ enum lite_call {
 	LITE_CALL_OP_CHECKSUM = 67,
 	LITE_CALL_OP_ATOMIC = 68,
 	LITE_CALL_OP_PREPARE = 69, /* map the ranges of a later OP_* */
-	LITE_CALL_OP_PACK = 70,    /* many small reads and writes: wire_pack.h */
+	LITE_CALL_OP_PACK = 70,    /* many reads and writes: wire_pack.h */
 	LITE_CALL_RPC_BIND = 72,   /* make a ring for a function */
 	LITE_CALL_RPC_UNBIND = 73,
 	LITE_CALL_RPC_CANCEL = 74, /* these calls were abandoned */
@@ -560,7 +560,7 @@ struct lite_wire_op {
 	struct lite_wire_range from; /* COPY, COMPARE; optional in PREPARE */
 	__le64 length;
 	__le64 operand; /* SET: pattern; CHECKSUM: seed; ATOMIC: operand */
-	__le32 arg;     /* SET: length of the pattern; ATOMIC, PREPARE: opcode */
+	__le32 arg;     /* SET: pattern length; ATOMIC, PREPARE: opcode */
 	__le32 flags;   /* enum lite_wire_op_flags */
 } __packed;
 

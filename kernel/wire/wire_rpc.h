@@ -105,7 +105,7 @@ struct lite_wire_rpc_chunk {
 struct lite_wire_rpc_bulk {
 	__le32 n_request;   /* chunks of the request; 0: it is in the record */
 	__le32 n_reply;     /* chunks for the reply; 0: it fits in the record */
-	struct lite_wire_rpc_chunk chunk[]; /* of the request, then of the reply */
+	struct lite_wire_rpc_chunk chunk[]; /* request's, then reply's */
 } __packed;
 
 /* Maximum number of chunks of a request, and of a reply. */

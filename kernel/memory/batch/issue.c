@@ -400,7 +400,8 @@ bool lite_issue_may(const struct lite_op *op)
  *
  * Context: process; does not sleep.
  * Return: LITE_ISSUED: begun; @i may have ended, and be freed, already;
- * LITE_ISSUED_DONE: done, with success; LITE_ISSUED_NOT: nothing was done.
+ * LITE_ISSUED_DONE: done, with success; LITE_ISSUED_NOT: do all of it in the
+ * way that waits; parts of a local transfer may have been copied.
  */
 enum lite_issued lite_issue(struct lite_issue *i, struct lite_ctx *ctx,
 			    const struct lite_op *op)

@@ -9,7 +9,7 @@
 #define LITE_ISSUE_BYTES LITE_BOUNCE_SIZE
 
 /**
- * struct lite_issues - those of a node that are in flight
+ * struct lite_issues - the small operations of a node in flight
  * @lock: protects the other fields
  * @flight: struct lite_issue, oldest first
  * @pages: free pages, mapped for DMA
@@ -30,7 +30,7 @@ struct lite_issues {
 };
 
 /**
- * struct lite_issue - a small operation that nobody waits for
+ * struct lite_issue - a small operation that completes without a waiter
  * @end: called at the end with 0 or an errno as of LITE_IOC_OP; must not
  * 	sleep, and may free @i. Nothing of the node is held for it any more.
  * @data: the caller's, until then: room for bytes read, or for the 8 bytes
@@ -67,7 +67,7 @@ struct lite_issue {
 enum lite_issued {
 	LITE_ISSUED, /* @end will be called, or has been */
 	LITE_ISSUED_DONE, /* done; @end will not be called */
-	LITE_ISSUED_NOT, /* not begun: do it and wait */
+	LITE_ISSUED_NOT, /* not done: do all of it and wait */
 };
 
 void lite_issues_init(struct lite_memory *mem);

@@ -53,7 +53,7 @@ static inline void lite_range_fill(struct lite_wire_range *w,
 	w->reserved = 0;
 }
 
-/* ---- mappings for others: peer_mapping.c ----------------------------------------- */
+/* ---- mappings for others: peer_mapping.c --------------------------------- */
 
 /**
  * struct lite_peer_mapping - mappings kept for memory operations of peers
