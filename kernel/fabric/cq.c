@@ -388,7 +388,7 @@ static void lite_cq_nothing(struct ib_cq *ib, void *context)
 /**
  * lite_cq_abandon - give up a completion queue that cannot be destroyed
  * @cq: still used by a QP that the device has kept; it leaks, and pins the
- * 	module
+ *	module
  *
  * Context: may sleep.
  */

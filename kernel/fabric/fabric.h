@@ -85,7 +85,7 @@ struct lite_io;
  * @asleep: threads in lite_poller_await() that serve it when they are woken
  * @guard: wakes @task if such a thread is late
  * @spin_ns: how long a CQ that ran empty is watched before it is armed; adapts
- * 	to whether watching pays, 0 on a single CPU
+ *	to whether watching pays, 0 on a single CPU
  */
 struct lite_poller {
 	struct task_struct *task;
@@ -104,11 +104,11 @@ struct lite_poller {
  * @lock: serialises polling against closing
  * @closed: no more polling
  * @sleepers: waiters that sleep until another thread takes their completions;
- * 	while there are any, the queue is armed, or a thread is about to arm it
+ *	while there are any, the queue is armed, or a thread is about to arm it
  * @wait: those of them that take completions themselves when woken
  * @handed: one of these has been woken to do so
  * @always: receive CQ: keep it armed even without sleepers, and have one
- * 	thread at a time run its handlers, in order
+ *	thread at a time run its handlers, in order
  * @busy: bit 0: a thread runs the handlers
  * @queued: bit 0: on the poller's ready list
  * @ready: link there
@@ -159,7 +159,7 @@ void lite_cq_disarm_sleeper(struct lite_cq *cq);
  * @status: first error; 0: none so far
  * @waiter: task to wake when only its own share is pending; or NULL
  * @end: without @waiter, if not NULL: called by the thread that handles the
- * 	last completion; must not sleep; owns the io from then on
+ *	last completion; must not sleep; owns the io from then on
  *
  * If it is waited for it lives on the waiter's stack, and is not touched after
  * the last of its work requests has been taken off @pending.
@@ -177,9 +177,9 @@ struct lite_io {
  * @qp: queue pair of the slot
  * @bit: its bit in lite_qp.busy; 0 for a message
  * @io: io to notify; NULL while free. The thread that swaps it for NULL
- * 	completes it.
+ *	completes it.
  * @before: bitmap of slots of unsignalled work requests posted with it, before
- * 	it; they complete with it; 0 while it is free
+ *	it; they complete with it; 0 while it is free
  */
 struct lite_wr {
 	struct ib_cqe cqe;
@@ -314,7 +314,7 @@ void lite_bounce_failed(struct lite_fabric *fab, struct lite_bounce *bounce);
  * struct lite_auth - the cluster secret and what was done with it
  * @secret_tfm: HMAC-SHA-256 keyed with the cluster secret
  * @cookie_tfm: HMAC-SHA-256 with a random key of this node, from which the
- * 	nonces of challenges are derived, so that a challenge costs no memory
+ *	nonces of challenges are derived, so that a challenge costs no memory
  * @lock: protects @seen
  * @seen: nonces that have been used to connect, until their challenge expires
  * @insecure: there is no secret: the key of @secret_tfm is public
@@ -398,17 +398,17 @@ struct lite_qp_range {
  * @state: enum lite_conn_state; changes by cmpxchg
  * @reason: errno that killed it
  * @cause: why it ended, if it was UP: enum lite_end_cause; final when @state is
- * 	DEAD and its work item runs
+ *	DEAD and its work item runs
  * @figure: number that goes with @cause; see enum lite_end_cause
  * @passive: the peer connected to us
  * @self: the peer is this node, as proven by the nonce
  * @session: number of this connection, never reused on this node
  * @up_before: connections with a higher number were begun when it was UP
  * @other_end: of a connection to ourselves that we have made: its other end is
- * 	a session up to this number; else 0
+ *	a session up to this number; else 0
  * @id: CM identifier of the first QP
  * @cm_done: completed by the next event of the CM, and when the connection
- * 	dies
+ *	dies
  * @cm_status: result of that event
  * @cm_reply: private data that came with it
  * @from: the peer's identity
@@ -431,10 +431,10 @@ struct lite_qp_range {
  * @peer: the cluster layer's, under its rules
  * @heard: jiffies at which the peer's last message came
  * @asked: jiffies at which the peer had got the first request since @heard; if
- * 	not after @heard, it owes us no reply
+ *	not after @heard, it owes us no reply
  * @drained: completed when @live has dropped to zero
  * @fenced: completed when the peer can no longer touch our memory, or
- * 	@unfenced is set
+ *	@unfenced is set
  * @unfenced: the device has failed to fence the peer
  * @stuck: the device has kept a queue pair
  * @gone: completed when the device has nothing of it any more
@@ -500,14 +500,14 @@ struct lite_conn {
 /**
  * struct lite_fabric_ops - callbacks to the layers above
  * @stays: is a device that was found not about to be removed, and will its
- * 	removal wait for the caller?
+ *	removal wait for the caller?
  * @conn_init: allocate message slots; may sleep
  * @conn_release: free them; the device cannot reach them any more
  * @recv: a message was announced; called by the poller, must not sleep
  * @admit: a peer that knows the secret wants to connect: 0 or -errno; may
- * 	sleep
+ *	sleep
  * @conn_down: the connection is dying; may sleep, but must not wait for
- * 	operations that do
+ *	operations that do
  * @conn_gone: the peer is fenced; may sleep
  */
 struct lite_fabric_ops {

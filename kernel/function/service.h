@@ -43,10 +43,12 @@
 #include "function/client/call.h"
 #include "function/server/serve.h"
 
-/* Total memory of the rings that a node serves: this fraction of its memory. */
+/* Memory for the rings that a node serves: its total memory divided by this. */
 #define LITE_RINGS_SHARE 16
 #define LITE_RINGS_BYTES_MAX (64UL << 20)
-/* Fraction of that, and of the other pools, reserved for root. */
+/*
+ * Reserve for root of that, and of the other pools: the limit divided by this.
+ */
 #define LITE_SERVICE_RESERVE 8
 /* Maximum number of functions on a node. */
 #define LITE_FUNCTIONS_MAX 4096
@@ -99,7 +101,7 @@ static inline unsigned long lite_jiffies_left(unsigned long deadline)
  * @svc: the node's services
  * @ref: held by the file and by its asynchronous calls
  * @list: in svc->files
- * @shut: takes no more requests; under svc->lock, as the fields up to @wait
+ * @shut: takes no more requests; under svc->lock, as the fields up to @waiters
  * @servers: struct lite_server
  * @n_servers: entries of @servers
  * @n_long: servers with requests or replies too long for a ring
@@ -183,7 +185,7 @@ u64 lite_file_found(struct lite_rpc_file *file, u32 node, u32 function);
  * @rings: the server's side, by index; changed under svc->lock
  * @down: no new rings; under svc->lock
  * @late: requests, BUSY, with answers that found the send queue full; under
- * 	svc->lock
+ *	svc->lock
  * @late_work: posts the answers of @late
  * @lock: protects the client's side: the fields below
  * @dead: no new calls
@@ -232,9 +234,9 @@ struct lite_rpc_peer {
  * @files: struct lite_rpc_file
  * @answers: requests to be answered by @answer_work
  * @wq: cancels, answers, and whatever else callers and servers wait for; of
- * 	work that waits for a peer there is at most one item per peer
+ *	work that waits for a peer there is at most one item per peer
  * @ring_wq: unbinds rings: a peer may delay an item for each of its rings, and
- * 	neither callers nor servers wait for these
+ *	neither callers nor servers wait for these
  * @begin_wq: begins queued calls, which may have to bind rings
  * @kwq: runs handlers of kernel clients
  * @idle_work: unbinds unused rings

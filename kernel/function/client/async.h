@@ -21,9 +21,9 @@ enum lite_async_state {
  * @call: the call
  * @file: file to collect it from, with a reference
  * @ref: held by the list it is on, by the threads that begin or end it, and by
- * 	queued work
+ *	queued work
  * @list: in file->ended if ENDED, else in file->calls; under file->lock, as
- * 	the fields up to @stop
+ *	the fields up to @stop
  * @state: says which thread owns it
  * @dropped: it will not be collected
  * @stop: QUEUED: error to end it with instead of beginning it; or 0

@@ -35,13 +35,13 @@ enum lite_client_ring_slot_state {
  * @room: maximum bytes of a reply
  * @seq: sequence number of the call
  * @part: its user's part of the window, held while the call is in flight;
- * 	NULL: root
+ *	NULL: root
  * @call: FILLING, WAITING, ENDED: the waiting call
  * @request: memory that the peer reads if the request is not in the record;
- * 	with a reference until the reply has come or, if the connection dies,
- * 	until the mirror is freed
+ *	with a reference until the reply has come or, if the connection dies,
+ *	until the mirror is freed
  * @reply: memory that the peer writes if the reply is not in the record; with
- * 	a reference as @request
+ *	a reference as @request
  */
 struct lite_client_ring_slot {
 	enum lite_client_ring_slot_state state;
@@ -74,7 +74,7 @@ enum lite_client_ring_state {
  * @list: in rp->client_rings
  * @line_list: in rp->lines while @line has entries
  * @line: struct lite_ring_waiter, calls waiting for room or, while it is NEW,
- * 	for it to be bound
+ *	for it to be bound
  * @index: number of the ring at the server
  * @cookie: of the function
  * @depth: slots
@@ -162,9 +162,9 @@ struct lite_ring_waiter {
  * @err: reason if there is no reply
  * @done: completed when it has ended, and when it has left the line
  * @ended: called instead of completing @done when the call ends, with rp->lock
- * 	held; see async.c
+ *	held; see async.c
  * @in_turn: called instead of completing @done when it leaves the line, with
- * 	rp->lock held
+ *	rp->lock held
  */
 struct lite_rcall {
 	struct lite_service *svc;

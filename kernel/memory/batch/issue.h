@@ -15,7 +15,7 @@
  * @pages: free pages, mapped for DMA
  * @n_pages: number of pages, free or not
  * @watch: ends the connection of an operation that takes too long; frees
- * 	@pages if nothing is in flight
+ *	@pages if nothing is in flight
  * @due: jiffies at which @watch is to run, if queued
  * @excused: @watch was late, and ended nothing, this one time
  */
@@ -32,9 +32,9 @@ struct lite_issues {
 /**
  * struct lite_issue - a small operation that completes without a waiter
  * @end: called at the end with 0 or an errno as of LITE_IOC_OP; must not
- * 	sleep, and may free @i. Nothing of the node is held for it any more.
+ *	sleep, and may free @i. Nothing of the node is held for it any more.
  * @data: the caller's, until then: room for bytes read, or for the 8 bytes
- * 	before an atomic operation
+ *	before an atomic operation
  * @mem: the node's memory
  * @m: mapping, entered
  * @page: bounce page

@@ -75,7 +75,7 @@
  * @unsettled: a request in an earlier session may still be running at @node
  * @tries: failed attempts of the current piece
  * @stuck: jiffies at which to give up; moved on progress, and when an LMR
- * 	changes
+ *	changes
  * @generation: of the LMRs when they were last entered
  * @node: node that has the current bytes
  * @piece: bytes asked for
