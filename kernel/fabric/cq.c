@@ -40,22 +40,14 @@ static void lite_cq_release(struct kref *ref)
 	kfree(container_of(ref, struct lite_cq, ref));
 }
 
-/**
- * lite_cq_put - drop a reference to a CQ's memory
- * @cq: queue
- *
- * Context: any.
- */
+/* Drop a reference to a CQ's memory. Any context. */
 void lite_cq_put(struct lite_cq *cq)
 {
 	kref_put(&cq->ref, lite_cq_release);
 }
 
-/**
- * lite_cq_wake - have the poller, or a waiter that does its work, poll a queue
- * @cq: queue
- *
- * Context: any, interrupts included.
+/*
+ * Have the poller, or a waiter that does its work, poll a queue. Any context.
  */
 void lite_cq_wake(struct lite_cq *cq)
 {
@@ -163,12 +155,7 @@ bool lite_cq_notify(struct lite_cq *cq)
 	return missed;
 }
 
-/**
- * lite_cq_arm - arm a queue before sleeping
- * @cq: queue; the caller has counted itself in @sleepers
- *
- * Context: process.
- */
+/* Arm a queue before sleeping, counted in @sleepers. Process context. */
 void lite_cq_arm(struct lite_cq *cq)
 {
 	/* A completion that came before arming would raise no event. */
@@ -191,12 +178,7 @@ void lite_cq_arm_sleeper(struct lite_cq *cq)
 		lite_cq_arm(cq);
 }
 
-/**
- * lite_cq_disarm_sleeper - the counterpart of lite_cq_arm_sleeper()
- * @cq: queue
- *
- * Context: any.
- */
+/* The counterpart of lite_cq_arm_sleeper(). Any context. */
 void lite_cq_disarm_sleeper(struct lite_cq *cq)
 {
 	atomic_dec(&cq->sleepers);
@@ -354,13 +336,9 @@ void lite_cq_barrier(void)
 	cpus_read_unlock();
 }
 
-/**
- * lite_cq_close - let no more completions be taken
- * @cq: queue
- *
- * Handlers may be running until lite_cq_quiesce() has returned.
- *
- * Context: process.
+/*
+ * Let no more completions be taken. Handlers may be running until
+ * lite_cq_quiesce() has returned. Process context.
  */
 void lite_cq_close(struct lite_cq *cq)
 {
@@ -369,12 +347,9 @@ void lite_cq_close(struct lite_cq *cq)
 	spin_unlock(&cq->lock);
 }
 
-/**
- * lite_cq_quiesce - wait for the handlers of closed completion queues
- *
- * They run with preemption off, which a grace period waits for.
- *
- * Context: may sleep.
+/*
+ * Wait for the handlers of closed CQs: they run with preemption off, so a
+ * grace period waits for them. May sleep.
  */
 void lite_cq_quiesce(void)
 {
@@ -385,12 +360,9 @@ static void lite_cq_nothing(struct ib_cq *ib, void *context)
 {
 }
 
-/**
- * lite_cq_abandon - give up a completion queue that cannot be destroyed
- * @cq: still used by a QP that the device has kept; it leaks, and pins the
- *	module
- *
- * Context: may sleep.
+/*
+ * Give up a CQ that cannot be destroyed, as a QP that the device has kept
+ * still uses it. It leaks, and pins the module. May sleep.
  */
 void lite_cq_abandon(struct lite_cq *cq)
 {
@@ -400,12 +372,7 @@ void lite_cq_abandon(struct lite_cq *cq)
 	synchronize_rcu();
 }
 
-/**
- * lite_cq_destroy - destroy a completion queue
- * @cq: not used by any QP; closed here if it was not
- *
- * Context: may sleep.
- */
+/* Destroy a CQ that no QP uses; closes it first if needed. May sleep. */
 void lite_cq_destroy(struct lite_cq *cq)
 {
 	if (!cq->closed) {

@@ -23,10 +23,7 @@
 /* Maximum number of work requests of a small operation. */
 #define LITE_SMALL_WRS 4
 
-/**
- * lite_io_init - prepare to post, and to wait
- * @io: on the stack of the caller, which must call lite_io_wait()
- */
+/* Prepare to post and to call lite_io_wait(); @io is on the caller's stack. */
 void lite_io_init(struct lite_io *io)
 {
 	atomic_set(&io->pending, 1);
@@ -87,11 +84,9 @@ void lite_io_end(struct lite_io *io, int status, int n)
 	}
 }
 
-/**
- * lite_io_leave - everything has been posted, without a waiter
- * @io: its @end may be called from here, and may free it
- *
- * Context: process.
+/*
+ * Everything has been posted, without a waiter. @end may be called from here,
+ * and may free @io. Process context.
  */
 void lite_io_leave(struct lite_io *io)
 {
@@ -191,14 +186,9 @@ void lite_io_wait(struct lite_io *io, struct lite_qp *qp)
 		lite_io_await(io, qp);
 }
 
-/**
- * lite_io_wait_long - wait for a long operation, see lite_io_wait()
- * @io: its status is final afterwards
- * @qp: queue pair that all of it was posted to
- *
- * Does not update the pace of small operations.
- *
- * Context: may sleep.
+/*
+ * Like lite_io_wait(), for a long operation: does not update the pace of small
+ * ones.
  */
 void lite_io_wait_long(struct lite_io *io, struct lite_qp *qp)
 {

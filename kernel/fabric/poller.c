@@ -327,14 +327,7 @@ static int lite_poller_thread(void *arg)
 	return 0;
 }
 
-/**
- * lite_poller_start - start the thread that serves CQs
- * @poller: to start
- * @name: for ps(1)
- *
- * Context: may sleep.
- * Return: 0 or a negative errno.
- */
+/* Start the thread; @name is for ps(1). May sleep. Returns 0 or -errno. */
 int lite_poller_start(struct lite_poller *poller, const char *name)
 {
 	struct task_struct *task;
@@ -353,12 +346,7 @@ int lite_poller_start(struct lite_poller *poller, const char *name)
 	return 0;
 }
 
-/**
- * lite_poller_stop - stop the thread
- * @poller: all its CQs have been destroyed
- *
- * Context: may sleep.
- */
+/* Stop the thread; all its CQs have been destroyed. May sleep. */
 void lite_poller_stop(struct lite_poller *poller)
 {
 	del_timer_sync(&poller->guard);

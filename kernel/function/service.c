@@ -93,13 +93,9 @@ static void lite_rings_gone(struct lite_rpc_peer *rp)
 
 /* ---- connections --------------------------------------------------------- */
 
-/**
- * lite_service_conn_init - be ready for calls on a connection
- * @svc: the node's services
- * @conn: not connected yet
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM; call lite_service_conn_release() in either case.
+/*
+ * Be ready for calls on a connection that is not connected yet. May sleep.
+ * Returns 0 or -ENOMEM; call lite_service_conn_release() in either case.
  */
 int lite_service_conn_init(struct lite_service *svc, struct lite_conn *conn)
 {
@@ -112,11 +108,8 @@ int lite_service_conn_init(struct lite_service *svc, struct lite_conn *conn)
 	return 0;
 }
 
-/**
- * lite_service_conn_release - the counterpart of lite_service_conn_init()
- * @conn: has no other references
- *
- * Context: process.
+/*
+ * The counterpart of lite_service_conn_init(): there are no other references.
  */
 void lite_service_conn_release(struct lite_conn *conn)
 {
@@ -129,12 +122,7 @@ void lite_service_conn_release(struct lite_conn *conn)
 	kfree(rp);
 }
 
-/**
- * lite_service_conn_down - a connection is dying
- * @conn: connection
- *
- * Context: may sleep; does not wait for operations.
- */
+/* A connection is dying. May sleep; does not wait for operations. */
 void lite_service_conn_down(struct lite_conn *conn)
 {
 	struct lite_rpc_peer *rp = conn->service;
@@ -145,12 +133,7 @@ void lite_service_conn_down(struct lite_conn *conn)
 	lite_rings_down(rp);
 }
 
-/**
- * lite_service_conn_gone - the peer is fenced
- * @conn: down
- *
- * Context: may sleep.
- */
+/* The peer of a connection that is down has been fenced. May sleep. */
 void lite_service_conn_gone(struct lite_conn *conn)
 {
 	struct lite_rpc_peer *rp = conn->service;
@@ -291,15 +274,7 @@ static void lite_service_pools(struct lite_service *svc)
 			       limit[i] / LITE_SERVICE_RESERVE, 0);
 }
 
-/**
- * lite_service_init - be ready for functions and calls
- * @svc: to fill in; zeroed
- * @mem: the node's memory
- * @rpc: the node's kernel calls
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM.
- */
+/* Fill in a zeroed @svc. May sleep. Returns 0 or -ENOMEM. */
 int lite_service_init(struct lite_service *svc, struct lite_memory *mem,
 		      struct lite_kcalls *rpc)
 {
@@ -346,11 +321,9 @@ err_wq:
 	return -ENOMEM;
 }
 
-/**
- * lite_service_stop - wake all threads that wait for a call or a request
- * @svc: the node's services; no thread enters them any more
- *
- * Context: may sleep.
+/*
+ * Wake all threads that wait for a call or a request; no thread enters the
+ * services any more. May sleep.
  */
 void lite_service_stop(struct lite_service *svc)
 {
@@ -372,12 +345,7 @@ void lite_service_stop(struct lite_service *svc)
 	lite_client_rings_down(&svc->local);
 }
 
-/**
- * lite_service_shut - shut all files
- * @svc: the node's services; no thread is active in them
- *
- * Context: may sleep.
- */
+/* Shut all files; no thread is active in the services. May sleep. */
 void lite_service_shut(struct lite_service *svc)
 {
 	struct lite_rpc_file *file;
@@ -396,11 +364,9 @@ void lite_service_shut(struct lite_service *svc)
 	}
 }
 
-/**
- * lite_service_exit - the counterpart of lite_service_init()
- * @svc: shut; there is no connection, and no handler is running
- *
- * Context: may sleep.
+/*
+ * The counterpart of lite_service_init(): files are shut, there is no
+ * connection, and no handler is running. May sleep.
  */
 void lite_service_exit(struct lite_service *svc)
 {

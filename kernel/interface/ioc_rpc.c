@@ -3,12 +3,9 @@
 #include "memory/handle/ctx.h"
 #include "node.h"
 
-/**
- * lite_file_rpc - get or create the RPC state of an open file
- * @lf: open file; the caller is active on its node
- *
- * Context: may sleep.
- * Return: the state, valid while the file is open; or NULL.
+/*
+ * The RPC state of an open file, created if needed; NULL: no memory. Valid
+ * while the file is open. The caller is active on its node. May sleep.
  */
 struct lite_rpc_file *lite_file_rpc(struct lite_file *lf)
 {

@@ -47,12 +47,7 @@ union lite_ioc_any {
 	struct lite_ioc_vector vector;
 };
 
-/**
- * lite_cred_current - get the credentials of the current process
- * @to: set
- *
- * Context: process.
- */
+/* Get the credentials of the current process. */
 void lite_cred_current(struct lite_cred *to)
 {
 	const struct cred *cred = current_cred();
@@ -569,13 +564,9 @@ static int lite_ioc_writeable(void __user *user, u32 size)
 	return fault_in_safe_writeable(user, size) ? -EFAULT : 0;
 }
 
-/**
- * lite_ioc_waits_not - does a command return without waiting?
- * @cmd: LITE_IOC_*
- * @flags: the second member of its structure
- *
- * Context: any.
- * Return: true if it does.
+/*
+ * Does a command return without waiting? @flags is the second member of its
+ * structure.
  */
 bool lite_ioc_waits_not(unsigned int cmd, u32 flags)
 {

@@ -157,22 +157,14 @@ enum lite_call {
 	LITE_CALL_BARRIER_ARRIVE = 84, /* to the home: arrived */
 };
 
-/**
- * lite_call_lane - which slots a call may use
- * @call: enum lite_call
- */
+/* Which slots may a call use? */
 enum lite_lane lite_call_lane(u16 call);
 
 /* Callers of a call: a node that only wants to join (id 0), a member. */
 #define LITE_BY_GUEST 1U
 #define LITE_BY_MEMBER 2U
 
-/**
- * lite_call_by - which nodes may make a call
- * @call: enum lite_call
- *
- * Return: LITE_BY_* bits.
- */
+/* Which nodes may make a call: LITE_BY_* bits. */
 u32 lite_call_by(u16 call);
 
 /* Heads every message; a reply repeats @call and @seq of its request. */
@@ -232,7 +224,7 @@ struct lite_wire_join_reply {
 	struct lite_wire_addr redirect; /* port 0: accepted */
 	__le16 node;                    /* id given */
 	__le16 reserved;
-	__le64 incarnation;             /* at least that, or it looks stale */
+	__le64 incarnation;             /* to use; older ones look stale */
 } __packed;
 
 enum lite_member_flags {
@@ -650,7 +642,7 @@ int lite_wire_refusal(u32 error);
 void lite_wire_cred_get(struct lite_cred *cred, const struct lite_wire_cred *w);
 void lite_wire_cred_put(struct lite_wire_cred *w, const struct lite_cred *cred);
 
-/* An extent's length and share in one word: there are less than 256 shares. */
+/* An extent's length and share in one word: there are fewer than 256 shares. */
 static inline __le64 lite_wire_length_share(u64 length, u32 share)
 {
 	return cpu_to_le64(length << 8 | share);

@@ -46,22 +46,13 @@ static void lite_async_release(struct kref *ref)
 	kfree(a);
 }
 
-/**
- * lite_async_put - drop a reference
- * @a: call
- *
- * Context: process; no lock is held, as this may drop a ring's last reference.
- */
+/* Drop a reference. Process context, no lock held: it may be a ring's last. */
 void lite_async_put(struct lite_async *a)
 {
 	kref_put(&a->ref, lite_async_release);
 }
 
-/**
- * lite_collectors_wake - wake the threads that collect a group
- * @file: the open file; its lock is held
- * @group: of calls
- */
+/* Wake the threads that collect a group. The file's lock is held. */
 void lite_collectors_wake(struct lite_rpc_file *file, u32 group)
 {
 	struct lite_collector *c;
@@ -93,9 +84,9 @@ static void lite_async_to_ended(struct lite_async *a)
 	spin_unlock(&file->lock);
 }
 
-/**
- * lite_async_unlist - take a call off its file
- * @a: its file's lock is held; the list's reference passes to the caller
+/*
+ * Take a call off its file, with the file's lock held. The list's reference
+ * passes to the caller.
  */
 void lite_async_unlist(struct lite_async *a)
 {
@@ -108,11 +99,10 @@ void lite_async_unlist(struct lite_async *a)
 	lite_collectors_wake(file, a->group);
 }
 
-/**
- * lite_async_reap - put a call that has ended and will not be collected
- * @a: the caller has a reference, and may have ended it
- *
- * Context: process; no lock is held.
+/*
+ * Put a call that has ended and will not be collected. Called, with a
+ * reference and no lock held, by all that may have ended a call or found it
+ * ended.
  */
 void lite_async_reap(struct lite_async *a)
 {

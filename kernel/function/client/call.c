@@ -223,11 +223,9 @@ static int lite_rcall_try(struct lite_rcall *call)
 	return err;
 }
 
-/**
- * lite_rcall_unqueue - give up beginning a call
- * @call: lite_rcall_begin() has returned -EINPROGRESS, or has not been called
- *
- * Context: process; no lock is held.
+/*
+ * Give up beginning a call: lite_rcall_begin() has returned -EINPROGRESS, or
+ * has not been called. Process context, no lock held.
  */
 void lite_rcall_unqueue(struct lite_rcall *call)
 {

@@ -69,7 +69,7 @@ enum lite_client_ring_state {
  * @ref: held by rp's tables, callers and work items
  * @function: its number
  * @state: under rp->lock, as the fields below
- * @err: DEAD: why it could not be bound, or ended
+ * @err: NEW to DEAD: why it could not be bound
  * @ready: completed when it is no longer NEW
  * @list: in rp->client_rings
  * @line_list: in rp->lines while @line has entries

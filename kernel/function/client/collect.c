@@ -31,12 +31,7 @@ static struct lite_async *lite_async_first(struct lite_rpc_file *file,
 	return ERR_PTR(-ENOENT);
 }
 
-/**
- * lite_async_ready - does poll(2) have a call to report?
- * @file: the open file
- *
- * Context: process.
- */
+/* Does poll(2) have a call to report? Process context. */
 bool lite_async_ready(struct lite_rpc_file *file)
 {
 	bool ready;
@@ -318,10 +313,7 @@ static struct lite_async *lite_async_late(struct lite_rpc_file *file)
 	return found;
 }
 
-/**
- * lite_async_expire_work - end calls that are past their deadline
- * @work: of a file
- */
+/* End a file's calls that are past their deadline. */
 void lite_async_expire_work(struct work_struct *work)
 {
 	struct lite_rpc_file *file = container_of(to_delayed_work(work),
@@ -332,24 +324,16 @@ void lite_async_expire_work(struct work_struct *work)
 		lite_async_end(a, -ETIMEDOUT);
 }
 
-/**
- * lite_async_flush - cancel the calls in groups of a process that has gone
- * @file: the open file
- * @owner: the process's files_struct
- *
- * Context: may sleep.
+/*
+ * Cancel the calls in groups of a process, by its files_struct, when it has
+ * gone. May sleep.
  */
 void lite_async_flush(struct lite_rpc_file *file, const void *owner)
 {
 	lite_async_cancel(file, NULL, owner);
 }
 
-/**
- * lite_async_stop - wake all threads in COLLECT
- * @file: of a node that is @stopping
- *
- * Context: process.
- */
+/* Wake all threads in COLLECT; the node is @stopping already. */
 void lite_async_stop(struct lite_rpc_file *file)
 {
 	struct lite_collector *c;
@@ -360,13 +344,9 @@ void lite_async_stop(struct lite_rpc_file *file)
 	spin_unlock(&file->lock);
 }
 
-/**
- * lite_async_shut - cancel all calls of a file
- * @file: shut
- *
- * A call that is just ending may remain; it has a reference to the file.
- *
- * Context: may sleep.
+/*
+ * Cancel all calls of a file that is shut. May sleep. A call that is just
+ * ending may remain; it has a reference to the file.
  */
 void lite_async_shut(struct lite_rpc_file *file)
 {

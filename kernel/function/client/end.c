@@ -17,11 +17,9 @@
 
 #include "function/service.h"
 
-/**
- * lite_slot_end - a call has its reply, or will have none
- * @ring: of the slot; its connection's lock is held
- * @slot: in any state
- * @err: 0, or the error for the caller
+/*
+ * End a call that waits for its reply, with 0 or the error for its caller. The
+ * connection's lock is held; the slot may be in any state.
  */
 void lite_slot_end(struct lite_client_ring *ring, u32 slot, int err)
 {
@@ -68,12 +66,7 @@ bool lite_rcall_abandon(struct lite_rcall *call, int err)
 	return left;
 }
 
-/**
- * lite_rcall_result - how a call has ended
- * @call: ended
- *
- * Return: 0 or a negative errno as LITE_IOC_RPC_CALL.
- */
+/* How a call ended: 0 or a negative errno as LITE_IOC_RPC_CALL. */
 int lite_rcall_result(const struct lite_rcall *call)
 {
 	if (call->err)
@@ -90,9 +83,9 @@ int lite_rcall_result(const struct lite_rcall *call)
 	}
 }
 
-/**
- * lite_rcall_reply - the reply of a call, @call->reply_len bytes
- * @call: ended well, not @by_reference, and still has its slot
+/*
+ * The reply, @call->reply_len bytes, of a call that ended well, is not
+ * @by_reference, and still has its slot.
  */
 const void *lite_rcall_reply(const struct lite_rcall *call)
 {
@@ -102,12 +95,7 @@ const void *lite_rcall_reply(const struct lite_rcall *call)
 	       LITE_RPC_HEADER;
 }
 
-/**
- * lite_rcall_free_slot - free a call's slot and record
- * @call: ended; has a slot, unless it was abandoned
- *
- * Context: process; no lock is held.
- */
+/* Free the slot of an ended call, unless it was abandoned. No lock is held. */
 void lite_rcall_free_slot(struct lite_rcall *call)
 {
 	if (call->slot == LITE_NO_SLOT)
@@ -118,12 +106,7 @@ void lite_rcall_free_slot(struct lite_rcall *call)
 	call->slot = LITE_NO_SLOT;
 }
 
-/**
- * lite_rcall_unbind - drop a call's reference to its ring
- * @call: has no slot
- *
- * Context: process; no lock is held.
- */
+/* Drop a call's reference to its ring. It has no slot; no lock is held. */
 void lite_rcall_unbind(struct lite_rcall *call)
 {
 	if (call->ring)
@@ -131,12 +114,7 @@ void lite_rcall_unbind(struct lite_rcall *call)
 	call->ring = NULL;
 }
 
-/**
- * lite_rcall_finish - drop the slot and the ring of an ended call
- * @call: ended; may have neither
- *
- * Context: process; no lock is held.
- */
+/* Drop what an ended call still has: slot and ring. No lock is held. */
 void lite_rcall_finish(struct lite_rcall *call)
 {
 	if (!call->ring)
@@ -363,10 +341,7 @@ static int lite_cancel_some(struct lite_rpc_peer *rp,
 	return n;
 }
 
-/**
- * lite_cancel_work - tell a peer which calls have been abandoned
- * @work: of a struct lite_rpc_peer
- */
+/* Tell a peer which calls have been abandoned. */
 void lite_cancel_work(struct work_struct *work)
 {
 	struct lite_rpc_peer *rp = container_of(work, struct lite_rpc_peer,

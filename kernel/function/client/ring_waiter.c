@@ -206,9 +206,9 @@ static int lite_ring_wait_wait(struct lite_rcall *call)
 	return lite_ring_wait_look(call, ret < 0 ? -EINTR : -ETIMEDOUT);
 }
 
-/**
- * lite_ring_wait_enter_new - wait for a ring to be bound
- * @call: has @in_turn; its @ring is NEW, and its connection's lock is held
+/*
+ * Queue a call, which has @in_turn, for its NEW ring to be bound. The lock of
+ * the connection is held.
  */
 void lite_ring_wait_enter_new(struct lite_rcall *call)
 {

@@ -209,10 +209,6 @@ unlock:
 	lite_issue_pages_free(mem, &idle);
 }
 
-/**
- * lite_issues_init - be ready for operations
- * @mem: the node's memory
- */
 void lite_issues_init(struct lite_memory *mem)
 {
 	struct lite_issues *is = &mem->issues;
@@ -223,12 +219,7 @@ void lite_issues_init(struct lite_memory *mem)
 	INIT_DELAYED_WORK(&is->watch, lite_issues_watch);
 }
 
-/**
- * lite_issues_exit - the counterpart of lite_issues_init()
- * @mem: the node's memory; nothing is in flight
- *
- * Context: may sleep.
- */
+/* Nothing is in flight. May sleep. */
 void lite_issues_exit(struct lite_memory *mem)
 {
 	cancel_delayed_work_sync(&mem->issues.watch);
@@ -372,11 +363,9 @@ static enum lite_issued lite_issue_submit(struct lite_issue *i,
 	return LITE_ISSUED_NOT;
 }
 
-/**
- * lite_issue_may - may lite_issue() begin this operation?
- * @op: as it came from the user
- *
- * Return: false: not suitable or invalid; the way that waits reports errors.
+/*
+ * May lite_issue() begin this operation, as it came from the user? False also
+ * if it is invalid: the way that waits reports the error.
  */
 bool lite_issue_may(const struct lite_op *op)
 {

@@ -88,33 +88,20 @@ static void lite_pack_prepare(struct lite_pack *p, struct lite_mapping *m)
 	queue_work(p->mem->wq, &packs->prepare);
 }
 
-/**
- * lite_packs_init - be ready for messages
- * @mem: the node's memory
- */
 void lite_packs_init(struct lite_memory *mem)
 {
 	INIT_WORK(&mem->packs.prepare, lite_pack_prepare_work);
 }
 
-/**
- * lite_packs_exit - the counterpart of lite_packs_init()
- * @mem: the node's memory; no operation is in flight
- *
- * Context: may sleep.
- */
+/* No operation is in flight. May sleep. */
 void lite_packs_exit(struct lite_memory *mem)
 {
 	cancel_work_sync(&mem->packs.prepare);
 	kfree(mem->packs.spare);
 }
 
-/**
- * lite_pack_get - allocate room for messages
- * @mem: the node's memory
- *
- * Context: any process; does not sleep, as the caller is entered.
- * Return: to be freed by lite_pack_put(); or NULL.
+/*
+ * Allocate room for messages, or NULL. Does not sleep: the caller is entered.
  */
 struct lite_pack *lite_pack_get(struct lite_memory *mem)
 {
@@ -123,13 +110,7 @@ struct lite_pack *lite_pack_get(struct lite_memory *mem)
 			       GFP_NOWAIT | __GFP_NOWARN);
 }
 
-/**
- * lite_pack_put - free room for messages
- * @mem: the node's memory
- * @p: of lite_pack_get(); may be NULL
- *
- * Context: any process.
- */
+/* Free what lite_pack_get() returned; may be NULL. */
 void lite_pack_put(struct lite_memory *mem, struct lite_pack *p)
 {
 	if (p && cmpxchg(&mem->packs.spare, NULL, p))

@@ -138,10 +138,6 @@ static int lite_serve_pack(void *priv, struct lite_conn *conn, const void *req,
 	return 0;
 }
 
-/**
- * lite_pack_handlers - serve messages of operations
- * @mem: the node's memory
- */
 void lite_pack_handlers(struct lite_memory *mem)
 {
 	lite_kcall_handle(mem->cl->rpc, LITE_CALL_OP_PACK, lite_serve_pack, mem);

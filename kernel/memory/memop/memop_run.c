@@ -32,12 +32,7 @@ int lite_memop_exec_begin(struct lite_memop_exec *r)
 	return r->conn ? lite_cluster_await_session(r->mem->cl, r->conn) : 0;
 }
 
-/**
- * lite_memop_exec_end - end an operation
- * @r: begun
- *
- * Context: process.
- */
+/* End an operation that lite_memop_exec_begin() was called for. */
 void lite_memop_exec_end(struct lite_memop_exec *r)
 {
 	spin_lock(&r->mem->work_lock);
@@ -200,12 +195,7 @@ int lite_memop_cursor_enter(struct lite_memop_exec *r, struct lite_memop_cursor 
 	return 0;
 }
 
-/**
- * lite_memop_cursor_place - set the offset, once the length is known
- * @r: operation
- * @p: entered
- * @n: bytes
- */
+/* Set the offset of an entered part, once its length is known. */
 void lite_memop_cursor_place(struct lite_memop_exec *r, struct lite_memop_cursor *p, u64 n)
 {
 	if (lite_memop_exec_is_backward(r))
