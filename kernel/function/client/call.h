@@ -27,7 +27,7 @@ enum lite_client_ring_slot_state {
 };
 
 /**
- * struct lite_client_ring_slot - a call under way
+ * struct lite_client_ring_slot - a call in flight
  * @state: under rp->lock
  * @oneway: a message: it has no reply
  * @unit: first unit of its record
@@ -152,7 +152,6 @@ struct lite_ring_waiter {
  * @flags: LITE_RPC_NOWAIT, LITE_RPC_ONEWAY, LITE_RCALL_TRY
  * @liner: its place in line while it waits for a slot
  * @deadline: jiffies
- * @gate: the node, which is let go while user memory is waited for; or NULL
  * @ring: its ring, with a reference
  * @slot: its slot; LITE_NO_SLOT: none any more
  * @missing: it was not begun, as part of the request is not in memory
