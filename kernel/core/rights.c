@@ -50,7 +50,7 @@ static u32 lite_rights_by_mode(const struct lite_cred *cred, u32 uid,
 u32 lite_rights_of(const struct lite_cred *cred, u32 node,
 		   const struct lite_acl *acl, bool squash)
 {
-	const struct lite_cred nobody = {
+	const struct lite_cred none = {
 		.uid = LITE_UID_NOBODY,
 		.gid = LITE_UID_NOBODY,
 	};
@@ -60,7 +60,7 @@ u32 lite_rights_of(const struct lite_cred *cred, u32 node,
 	if (cred->uid)
 		rights = lite_rights_by_mode(cred, cred->uid, acl);
 	else if (squash)
-		rights = lite_rights_by_mode(&nobody, nobody.uid, acl);
+		rights = lite_rights_by_mode(&none, none.uid, acl);
 	else
 		return LITE_RIGHTS_ALL;
 	for (i = 0; i < acl->n_grants; i++) {

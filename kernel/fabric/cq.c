@@ -2,24 +2,26 @@
 /*
  * Completion queues.
  *
- * Normal operation: whoever waits for an operation of its own polls the send
+ * Normal operation: a thread that waits for its own operation polls the send
  * CQ of the QP it posted on (lite_io_wait()). When that takes long it arms the
- * CQ and sleeps (lite_cq_sleep()); the completion interrupt wakes it, and it polls
- * again. Of a send CQ that is armed but has nobody who sleeps like that, and of
- * receive CQs, the interrupt puts the CQ on the poller's list, and the poller
- * runs the handlers. Receive CQs are always armed, and one thread at a time
- * handles what is in one, so messages are handled in order.
+ * CQ and sleeps (lite_cq_sleep()); the completion interrupt wakes it, and it
+ * polls again. If a send CQ is armed but has no single sleeper of that kind,
+ * and for receive CQs, the interrupt puts the CQ on the poller's list, and the
+ * poller runs the handlers. Receive CQs are always armed, and one thread at a
+ * time handles what is in one, so messages are handled in order.
  *
- * We use plain CQs with our own arming, not those of ib_alloc_cq(): they serve
- * only one of the two ways.
+ * We use plain CQs with our own arming, as those of ib_alloc_cq() support only
+ * one of the two ways.
  *
- * What runs at the same time: any number of waiters and the poller may poll
- * one CQ. cq->lock makes polling exclusive, the handlers run outside of it, so
- * handlers of one send CQ may run side by side and out of order. They only
- * touch their own work request. Of a receive CQ, cq->busy is held while handlers
- * run. Preemption is off from taking completions until their handlers have run:
- * a thread without a processor never has the completions of others, nor cq->busy.
- * And so an RCU grace period waits for those who polled before a CQ was closed.
+ * What runs concurrently: any number of waiters and the poller may poll one
+ * CQ. cq->lock makes polling exclusive; the handlers run outside of it, so
+ * handlers of one send CQ may run concurrently and out of order. They only
+ * touch their own work request. For a receive CQ, cq->busy is held while
+ * handlers run.
+ *
+ * Preemption is off from taking completions until their handlers have run, so
+ * a preempted thread never holds the completions of others, nor cq->busy, and
+ * an RCU grace period waits for all that polled before a CQ was closed.
  */
 #include <linux/cpu.h>
 #include <linux/interrupt.h>
@@ -30,7 +32,7 @@
 
 /* Completions taken at a time; struct ib_wc is 64 bytes and on the stack. */
 #define LITE_CQ_BATCH 8
-/* Batches before others get a turn. */
+/* Batches before the poller takes over. */
 #define LITE_CQ_TURN 16
 
 static void lite_cq_release(struct kref *ref)
@@ -38,22 +40,14 @@ static void lite_cq_release(struct kref *ref)
 	kfree(container_of(ref, struct lite_cq, ref));
 }
 
-/**
- * lite_cq_put - give a reference to the memory back
- * @cq: queue
- *
- * Context: any.
- */
+/* Drop a reference to a CQ's memory. Any context. */
 void lite_cq_put(struct lite_cq *cq)
 {
 	kref_put(&cq->ref, lite_cq_release);
 }
 
-/**
- * lite_cq_wake - have the poller, or who does its work, look at a queue
- * @cq: queue
- *
- * Context: any, interrupts included.
+/*
+ * Have the poller, or a waiter that does its work, poll a queue. Any context.
  */
 void lite_cq_wake(struct lite_cq *cq)
 {
@@ -64,9 +58,9 @@ void lite_cq_wake(struct lite_cq *cq)
 }
 
 /*
- * Have the one who waits for completions take them itself: nobody else has to be
- * woken. Not one of several, for it may be long before it gets a processor, and
- * the others' are not to depend on that.
+ * Let the sleeper take its completions itself, so that no other thread has to
+ * be woken. Only if it is the only one: it may be long before it gets a
+ * processor, and the completions of others must not depend on that.
  */
 static bool lite_cq_hand(struct lite_cq *cq)
 {
@@ -74,11 +68,11 @@ static bool lite_cq_hand(struct lite_cq *cq)
 	bool handed;
 
 	spin_lock_irqsave(&cq->wait.lock, flags);
-	/* Under the lock under which they come and go. */
+	/* Sleepers come and go under this lock. */
 	handed = waitqueue_active(&cq->wait) && atomic_read(&cq->sleepers) == 1;
 	if (handed) {
 		WRITE_ONCE(cq->handed, 1);
-		smp_mb(); /* with those who come: they see it, or we see them */
+		smp_mb(); /* pairs with the sleepers' increments */
 		if (atomic_read(&cq->sleepers) != 1 && xchg(&cq->handed, 0))
 			handed = false;
 	}
@@ -101,7 +95,7 @@ static void lite_cq_error(struct ib_event *event, void *context)
 	pr_warn_ratelimited("lite: CQ error %s\n", ib_event_msg(event->event));
 }
 
-/* Take completions, unless somebody else is just doing that. */
+/* Take completions, unless another thread is doing that. */
 static int lite_cq_take(struct lite_cq *cq, struct ib_wc *wc)
 {
 	int n = 0;
@@ -119,8 +113,8 @@ static int lite_cq_take(struct lite_cq *cq, struct ib_wc *wc)
  * @cq: queue
  *
  * Context: process, preemptible or not; the handlers do not sleep.
- * Return: completions handled, LITE_CQ_BATCH at most; 0 also when another thread
- * is polling.
+ * Return: number of completions handled, at most LITE_CQ_BATCH; also 0 if
+ * another thread is polling.
  */
 int lite_cq_poll(struct lite_cq *cq)
 {
@@ -142,17 +136,17 @@ int lite_cq_poll(struct lite_cq *cq)
 }
 
 /**
- * lite_cq_notify - ask for an event with the next completion
+ * lite_cq_notify - request an event for the next completion
  * @cq: queue
  *
  * Context: process.
- * Return: true when there may be some already, for which none may come.
+ * Return: true if completions may have come before, which raise no event.
  */
 bool lite_cq_notify(struct lite_cq *cq)
 {
 	bool missed = false;
 
-	/* The device's queue goes away in close. */
+	/* Closing comes before the device's queue is destroyed. */
 	spin_lock(&cq->lock);
 	if (!cq->closed)
 		missed = ib_req_notify_cq(cq->ib, IB_CQ_NEXT_COMP |
@@ -161,12 +155,7 @@ bool lite_cq_notify(struct lite_cq *cq)
 	return missed;
 }
 
-/**
- * lite_cq_arm - before going to sleep: have the poller look at the next event
- * @cq: queue; the caller has counted itself in @sleepers
- *
- * Context: process.
- */
+/* Arm a queue before sleeping, counted in @sleepers. Process context. */
 void lite_cq_arm(struct lite_cq *cq)
 {
 	/* A completion that came before arming would raise no event. */
@@ -175,11 +164,11 @@ void lite_cq_arm(struct lite_cq *cq)
 }
 
 /**
- * lite_cq_arm_sleeper - have the poller bring completions that nobody waits for
- * @cq: queue; lite_cq_disarm_sleeper() is to follow
+ * lite_cq_arm_sleeper - have the poller handle completions without a waiter
+ * @cq: queue; call lite_cq_disarm_sleeper() when they have come
  *
- * Before posting. As long as there is a sleeper, the queue is armed, or is about
- * to be, or the poller has it: so only the first one has to.
+ * Call before posting. While there is a sleeper the queue is armed, or is
+ * about to be, or the poller has it; so only the first one has to arm it.
  *
  * Context: process.
  */
@@ -189,18 +178,13 @@ void lite_cq_arm_sleeper(struct lite_cq *cq)
 		lite_cq_arm(cq);
 }
 
-/**
- * lite_cq_disarm_sleeper - the counterpart of lite_cq_arm_sleeper()
- * @cq: queue
- *
- * Context: any.
- */
+/* The counterpart of lite_cq_arm_sleeper(). Any context. */
 void lite_cq_disarm_sleeper(struct lite_cq *cq)
 {
 	atomic_dec(&cq->sleepers);
 }
 
-/* Take all there is; false: there was no end of it, and the poller goes on. */
+/* Empty the queue; false: it did not run empty, so the poller goes on. */
 static bool lite_cq_empty(struct lite_cq *cq)
 {
 	int turns;
@@ -215,21 +199,24 @@ static bool lite_cq_empty(struct lite_cq *cq)
 
 /**
  * lite_cq_sleep - sleep until work requests have completed
- * @cq: queue of sends
+ * @cq: send queue
  * @io: the caller's, posted to queue pairs that complete here
  * @timeout: jiffies
  *
- * The next event wakes the only one who sleeps, if it sleeps here, else the
- * poller. Whoever it wakes takes the completions; should others have come to
- * sleep meanwhile, the first of them does, or has the queue armed again for them.
+ * The next event wakes the only sleeper, if it sleeps here, else the poller.
+ * The thread that is woken takes the completions. If others have gone to sleep
+ * meanwhile, it arms the queue again for them.
  *
- * Context: may sleep; uninterruptibly.
- * Return: whether they have.
+ * Context: may sleep; uninterruptible.
+ * Return: true if they have completed.
  */
 bool lite_cq_sleep(struct lite_cq *cq, const struct lite_io *io,
 		   unsigned long timeout)
 {
-	/* The first one has to arm it, the others not to rely on its being quick. */
+	/*
+	 * The first sleeper arms it itself. Later ones cannot rely on its
+	 * being quick, and have the poller do it.
+	 */
 	bool ours = atomic_inc_return(&cq->sleepers) == 1;
 	DEFINE_WAIT(wait);
 
@@ -254,10 +241,10 @@ bool lite_cq_sleep(struct lite_cq *cq, const struct lite_io *io,
 		if (lite_io_ended(io) || !timeout)
 			break;
 	}
-	/* What we were woken to do, others may need to be done. */
+	/* A sleeper that leaves passes on what it was woken to do. */
 	if (READ_ONCE(cq->handed) && xchg(&cq->handed, 0))
 		ours = true;
-	/* That may be long ago, and then nobody else has looked since. */
+	/* It may be long since this thread or another one has polled. */
 	if (!lite_io_ended(io))
 		lite_cq_empty(cq);
 	if (atomic_dec_return(&cq->sleepers) && ours && lite_cq_notify(cq))
@@ -266,14 +253,14 @@ bool lite_cq_sleep(struct lite_cq *cq, const struct lite_io *io,
 }
 
 /**
- * lite_cq_create - make a completion queue
- * @poller: serves it
+ * lite_cq_create - create a completion queue
+ * @poller: the poller to serve it
  * @dev: RDMA device
- * @depth: completions it has to hold
+ * @depth: number of completions it must hold
  * @always: keep it armed
  *
  * Context: may sleep.
- * Return: the CQ, to be given back by lite_cq_destroy(), or ERR_PTR.
+ * Return: the CQ, to be destroyed by lite_cq_destroy(), or ERR_PTR.
  */
 struct lite_cq *lite_cq_create(struct lite_poller *poller,
 			       struct ib_device *dev, int depth, bool always)
@@ -309,25 +296,25 @@ static void lite_cq_barrier_tasklet(struct tasklet_struct *t)
 {
 }
 
-/* From an interrupt, at the end of which tasklets run. */
+/* Runs in an interrupt, at the end of which tasklets run. */
 static void lite_cq_barrier_ipi(void *tasklet)
 {
 	tasklet_schedule(tasklet);
 }
 
 /**
- * lite_cq_barrier - wait until completion events under way have been delivered
+ * lite_cq_barrier - wait until pending completion events have been delivered
  *
- * For devices with the quirk tasklets. Tasklets of a CPU run in order: one of
- * ours, scheduled behind a CQ's, waits for it. But one that is found running at
- * another CPU is put behind ours, to run later. In the second round it is not
- * running any more, for the first has waited at that CPU, too, and it runs before
- * ours.
+ * For devices with the quirk tasklets. The tasklets of a CPU run in order, so
+ * one of ours, scheduled behind a CQ's, waits for it. But a tasklet that is
+ * found running on another CPU is requeued behind ours, and runs later. In the
+ * second round it runs before ours: it cannot be running elsewhere any more,
+ * as the first round has waited for that CPU, too.
  *
- * Ours is scheduled by an interrupt, and runs at its end: that needs no thread of
- * the other CPU, which may be occupied for good by one of a real-time policy.
+ * An interrupt schedules our tasklet, which runs at its end. That needs no
+ * thread on the other CPU, which a real-time thread may occupy for good.
  *
- * Context: may sleep; nothing completes on the CQs in question any more.
+ * Context: may sleep; no more completions come on the CQs in question.
  */
 void lite_cq_barrier(void)
 {
@@ -338,7 +325,7 @@ void lite_cq_barrier(void)
 	cpus_read_lock();
 	for (round = 0; round < 2; round++) {
 		for_each_online_cpu(cpu) {
-			/* If it is this one: enabling runs it. */
+			/* On this CPU local_bh_enable() runs it. */
 			local_bh_disable();
 			smp_call_function_single(cpu, lite_cq_barrier_ipi, &t,
 						 true);
@@ -349,13 +336,9 @@ void lite_cq_barrier(void)
 	cpus_read_unlock();
 }
 
-/**
- * lite_cq_close - let no completion be taken from now on
- * @cq: queue
- *
- * Handlers may be running until lite_cq_quiesce() has returned.
- *
- * Context: process.
+/*
+ * Let no more completions be taken. Handlers may be running until
+ * lite_cq_quiesce() has returned. Process context.
  */
 void lite_cq_close(struct lite_cq *cq)
 {
@@ -364,12 +347,9 @@ void lite_cq_close(struct lite_cq *cq)
 	spin_unlock(&cq->lock);
 }
 
-/**
- * lite_cq_quiesce - wait for the handlers of completion queues that were closed
- *
- * They run with preemption off, which a grace period waits for.
- *
- * Context: may sleep.
+/*
+ * Wait for the handlers of closed CQs: they run with preemption off, so a
+ * grace period waits for them. May sleep.
  */
 void lite_cq_quiesce(void)
 {
@@ -380,26 +360,19 @@ static void lite_cq_nothing(struct ib_cq *ib, void *context)
 {
 }
 
-/**
- * lite_cq_abandon - let go of a completion queue that cannot be destroyed
- * @cq: a QP uses it that the device has kept; it stays, and the module, too
- *
- * Context: may sleep.
+/*
+ * Give up a CQ that cannot be destroyed, as a QP that the device has kept
+ * still uses it. It leaks, and pins the module. May sleep.
  */
 void lite_cq_abandon(struct lite_cq *cq)
 {
 	lite_cq_close(cq);
 	WRITE_ONCE(cq->ib->comp_handler, lite_cq_nothing);
-	/* Who saw the other has called it by then. */
+	/* Wait for calls of the old handler. */
 	synchronize_rcu();
 }
 
-/**
- * lite_cq_destroy - give back a completion queue
- * @cq: no QP uses it any more; closed here if it was not
- *
- * Context: may sleep.
- */
+/* Destroy a CQ that no QP uses; closes it first if needed. May sleep. */
 void lite_cq_destroy(struct lite_cq *cq)
 {
 	if (!cq->closed) {

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The RDMA device as the layers above see it: a protection domain with one key
- * over all memory, connections of K queue pairs to other nodes, one-sided
+ * for all memory, connections of K queue pairs to other nodes, one-sided
  * operations on them, small messages announced by immediate data, and a fence.
  *
  * Lifetime of a connection (struct lite_conn)
  *
- *   lite_conn_connect(), or a request accepted by the listener, makes one.
- *   Everybody who posts on it holds @live (a percpu_ref), got by
- *   lite_conn_tryget() and given back when the operation has completed. Whoever
- *   only wants the memory to stay holds @ref.
+ *   lite_conn_connect(), or a request accepted by the listener, creates it.
+ * Posters hold @live (a percpu_ref), from lite_conn_tryget() until the
+ * operation has completed. Users that only need the memory hold @ref.
  *
  *   lite_conn_kill() ends it, from any context, once. A work item then marks
- *   it dead for new posters, moves the QPs to the error state, lets what is in
- *   flight be flushed, destroys the QPs - that is the fence: from then on the
- *   peer cannot touch our memory through this connection, or, if the device has
- *   failed to, only what is in quarantine (dma.c) -, completes @fenced, waits for
- *   the last poster and gives everything back.
+ * it dead for new posters, moves the QPs to the error state so that what is in
+ * flight is flushed, and destroys the QPs. That is the fence: from then on the
+ * peer cannot touch our memory through this connection or, if the device has
+ * failed to destroy them, only memory in quarantine (dma.c). Then it completes
+ * @fenced, waits for the last poster and frees everything.
  *
- * Locking, outermost first: lite_conn.lock, conns_lock, lite_cq.lock, lite_cq.wait,
- * lite_poller.lock, lite_poller.asleep; lite_qp.lock, lite_fabric.bounce_lock. No
- * spinlock is held while completion handlers run.
+ * Locking, outermost first: lite_conn.lock, conns_lock, lite_cq.lock,
+ * lite_cq.wait, lite_poller.lock, lite_poller.asleep; lite_qp.lock,
+ * lite_fabric.bounce_lock. No spinlock is held while completion handlers run.
  */
 #ifndef _LITE_FABRIC_H
 #define _LITE_FABRIC_H
@@ -49,8 +48,8 @@ struct lite_fabric;
 struct lite_io;
 
 /*
- * Work requests that one QP can have in flight, besides messages of calls: of up to
- * LITE_BULK_BYTES, and longer ones. And bytes of all of them.
+ * Work requests that one QP can have in flight, besides messages of calls: of
+ * up to LITE_BULK_BYTES, and longer ones; and the bytes of all of them.
  */
 #define LITE_SQ_DEPTH 64
 #define LITE_SQ_SMALL 56
@@ -58,18 +57,21 @@ struct lite_io;
 #define LITE_BULK_BYTES SZ_16K
 #define LITE_SQ_BYTES_MAX                                                      \
 	(LITE_SQ_SMALL * LITE_BULK_BYTES + LITE_SQ_BULK * LITE_WR_BYTES_MAX)
-/* Messages of calls between kernels: a request and a reply of each slot. */
+/* Messages of calls between kernels: a request and a reply per slot. */
 #define LITE_MESSAGES (2 * LITE_SLOT_COUNT)
-/* Calls of functions that one side may have under way: see kernel/service. */
+/* Calls of functions that one side may have in flight: see kernel/function. */
 #define LITE_RPC_WINDOW 256
 /*
- * Receives: every request and every reply that the slots and the windows of
- * both sides allow, and a few.
+ * Receives: one for every request and reply that the slots and windows of both
+ * sides allow, and a few spare ones.
  */
 #define LITE_RQ_DEPTH (2 * LITE_SLOT_COUNT + 2 * LITE_RPC_WINDOW + 8)
-/* Most SGEs in a work request, if the device can. */
+/* Maximum SGEs of a work request, if the device supports as many. */
 #define LITE_SGE_MAX 30
-/* Most bytes in a work request: each has the operation time-out to complete. */
+/*
+ * Maximum bytes of a work request: each has to complete within the operation
+ * time-out.
+ */
 #define LITE_WR_BYTES_MAX SZ_128K
 
 /* ---- completion queues and the poller ------------------------------------ */
@@ -78,12 +80,12 @@ struct lite_io;
  * struct lite_poller - the thread that serves the CQs of a node
  * @task: the thread
  * @lock: protects @ready; taken in completion interrupts
- * @ready: CQs with something to look at, each holding a reference
- * @watchers: threads that are awake and look after @ready meanwhile
- * @asleep: threads that do when they are woken: lite_poller_await()
- * @guard: makes up for those that are late
- * @spin_ns: how long a CQ that ran empty is watched before it is armed;
- *	adapts to whether watching pays, 0 on a single CPU
+ * @ready: CQs that may have completions, each with a reference
+ * @watchers: threads that are awake and serve @ready meanwhile
+ * @asleep: threads in lite_poller_await() that serve it when they are woken
+ * @guard: wakes @task if such a thread is late
+ * @spin_ns: how long a CQ that ran empty is watched before it is armed; adapts
+ *	to whether watching pays, 0 on a single CPU
  */
 struct lite_poller {
 	struct task_struct *task;
@@ -97,20 +99,20 @@ struct lite_poller {
 
 /**
  * struct lite_cq - a completion queue
- * @ib: of the device
- * @poller: serves it
+ * @ib: the device's CQ
+ * @poller: the poller that serves it
  * @lock: serialises polling against closing
- * @closed: no polling any more
- * @sleepers: waiters that sleep until somebody else takes completions; as long
- *	as there are any, the queue is armed, or somebody is about to arm it
- * @wait: those of them who take them themselves when there are some
- * @handed: one of these was woken to do so
- * @always: receives: arm it even when nobody sleeps, and have one thread at a
- *	time run its handlers, in order
- * @busy: bit 0: a thread does
- * @queued: on the poller's ready list
+ * @closed: no more polling
+ * @sleepers: waiters that sleep until another thread takes their completions;
+ *	while there are any, the queue is armed, or a thread is about to arm it
+ * @wait: those of them that take completions themselves when woken
+ * @handed: one of these has been woken to do so
+ * @always: receive CQ: keep it armed even without sleepers, and have one
+ *	thread at a time run its handlers, in order
+ * @busy: bit 0: a thread runs the handlers
+ * @queued: bit 0: on the poller's ready list
  * @ready: link there
- * @ref: the owner's and the ready list's
+ * @ref: held by the owner and by the ready list
  */
 struct lite_cq {
 	struct ib_cq *ib;
@@ -153,13 +155,13 @@ void lite_cq_disarm_sleeper(struct lite_cq *cq);
 
 /**
  * struct lite_io - one or more work requests that are waited for together
- * @pending: work requests in flight, and one for the poster
- * @status: first error, 0 as long as there is none
- * @waiter: who waits, until only its own share is pending; or NULL
- * @end: then, if not NULL: called with the last one, by whoever handles its
- *	completion; must not sleep; the io is its own from then on
+ * @pending: work requests in flight, plus one for the poster
+ * @status: first error; 0: none so far
+ * @waiter: task to wake when only its own share is pending; or NULL
+ * @end: without @waiter, if not NULL: called by the thread that handles the
+ *	last completion; must not sleep; owns the io from then on
  *
- * One that is waited for lives on its waiter's stack, and is not touched after
+ * If it is waited for it lives on the waiter's stack, and is not touched after
  * the last of its work requests has been taken off @pending.
  */
 struct lite_io {
@@ -171,12 +173,13 @@ struct lite_io {
 
 /**
  * struct lite_wr - a slot of a QP's send queue
- * @cqe: finds us again from the completion
- * @qp: whose it is
- * @bit: its bit in lite_qp.busy; of a message: 0
- * @io: whom to tell; NULL while free. Whoever swaps it for NULL completes it.
- * @before: slots, a bit each, of the unsignalled work requests posted with it,
- *	before it; completed with it, and 0 while it is free
+ * @cqe: leads from the completion to this slot
+ * @qp: queue pair of the slot
+ * @bit: its bit in lite_qp.busy; 0 for a message
+ * @io: io to notify; NULL while free. The thread that swaps it for NULL
+ *	completes it.
+ * @before: bitmap of slots of unsignalled work requests posted with it, before
+ *	it; they complete with it; 0 while it is free
  */
 struct lite_wr {
 	struct ib_cqe cqe;
@@ -195,17 +198,17 @@ enum lite_slot_class {
 
 /**
  * struct lite_qp - a reliable connected queue pair and its send slots
- * @ib: of the device, NULL before and after
- * @conn: whose it is
- * @scq: completions of its sends
- * @busy: slots of @wr in use, a bit each
+ * @ib: the device's QP; NULL if it does not exist
+ * @conn: its connection
+ * @scq: CQ of its sends
+ * @busy: bitmap of slots of @wr in use
  * @stuck: the device has refused to destroy it
  * @lock: protects @line and @waiting
- * @line: of each class, who waits for a slot (struct lite_turn)
- * @waiting: how many, of each
+ * @line: per class, threads waiting for a slot (struct lite_turn)
+ * @waiting: per class, number of entries of @line
  * @acked: jiffies at which the peer's device last acknowledged something
- * @qpn: its number
- * @psn: first packet sequence number we send with (random)
+ * @qpn: QP number
+ * @psn: first packet sequence number to send with (random)
  * @pace: how long to wait awake
  * @wr: the slots
  */
@@ -232,13 +235,13 @@ void lite_io_wait(struct lite_io *io, struct lite_qp *qp);
 void lite_io_wait_long(struct lite_io *io, struct lite_qp *qp);
 void lite_io_leave(struct lite_io *io);
 
-/* Has all that was posted completed? Then its status is final. */
+/* Has everything posted completed? Then its status is final. */
 static inline bool lite_io_ended(const struct lite_io *io)
 {
 	return atomic_read_acquire(&io->pending) == 1;
 }
 
-/* Work requests that are about to be posted, or the same less if they are not. */
+/* Count work requests about to be posted; negative if they were not. */
 static inline void lite_io_expect(struct lite_io *io, int n)
 {
 	atomic_add(n, &io->pending);
@@ -279,12 +282,12 @@ int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr, struct lite_io *io,
 struct lite_bounce_pool;
 
 /**
- * struct lite_bounce - a page mapped for DMA once and for all
- * @list: for whoever has taken it
- * @pool: where it belongs
+ * struct lite_bounce - a page that stays mapped for DMA
+ * @list: for the current owner
+ * @pool: its pool
  * @bit: its bit there
  * @data: LITE_BOUNCE_SIZE bytes
- * @dma: what the device calls them
+ * @dma: DMA address
  * @since: for lite_dma_unmap_page()
  */
 struct lite_bounce {
@@ -310,11 +313,11 @@ void lite_bounce_failed(struct lite_fabric *fab, struct lite_bounce *bounce);
 /**
  * struct lite_auth - the cluster secret and what was done with it
  * @secret_tfm: HMAC-SHA-256 keyed with the cluster secret
- * @cookie_tfm: likewise with a random key of this node's own, from which the
+ * @cookie_tfm: HMAC-SHA-256 with a random key of this node, from which the
  *	nonces of challenges are derived, so that a challenge costs no memory
  * @lock: protects @seen
  * @seen: nonces that have been used to connect, until their challenge expires
- * @insecure: there is no secret: the key of @secret_tfm is known to all
+ * @insecure: there is no secret: the key of @secret_tfm is public
  */
 struct lite_auth {
 	struct crypto_shash *secret_tfm;
@@ -363,7 +366,7 @@ bool lite_addr_equal(const struct sockaddr_storage *a,
 
 /* ---- connections --------------------------------------------------------- */
 
-/* Who somebody says it is, and has proven to be able to say. */
+/* Identity of a node, as claimed by a peer that knows the cluster secret. */
 struct lite_ident {
 	u32 node;
 	u64 incarnation;
@@ -376,7 +379,10 @@ enum lite_conn_state {
 	LITE_CONN_DEAD,
 };
 
-/* Of a connection's queue pairs. Both change on the way up, and are right mixed. */
+/*
+ * A range of a connection's queue pairs. The fields change while it comes up;
+ * any mix of old and new values is valid.
+ */
 struct lite_qp_range {
 	u8 first;
 	u8 n;
@@ -384,52 +390,54 @@ struct lite_qp_range {
 
 /**
  * struct lite_conn - one session with one peer
- * @fab: device side
- * @ref: memory
- * @live: posters; killed with the connection
+ * @fab: the fabric
+ * @ref: keeps the memory
+ * @live: held by posters; killed with the connection
  * @list: in fab->conns
- * @lock: held while the device's objects are made, and while they are unmade
+ * @lock: held while the device's objects are created or destroyed
  * @state: enum lite_conn_state; changes by cmpxchg
  * @reason: errno that killed it
  * @cause: why it ended, if it was UP: enum lite_end_cause; final when @state is
  *	DEAD and its work item runs
- * @figure: what decided; see there
+ * @figure: number that goes with @cause; see enum lite_end_cause
  * @passive: the peer connected to us
- * @self: the peer is this node: proven by the nonce, not only said
- * @session: number of this connection, never used twice on this node
+ * @self: the peer is this node, as proven by the nonce
+ * @session: number of this connection, never reused on this node
  * @up_before: connections with a higher number were begun when it was UP
- * @other_end: of one to ourselves that we have made: its other end is a session
- *	up to that; else 0
+ * @other_end: of a connection to ourselves that we have made: its other end is
+ *	a session up to this number; else 0
  * @id: CM identifier of the first QP
- * @cm_done: completed by the CM's next event, and when the connection dies
- * @cm_status: how that event went
+ * @cm_done: completed by the next event of the CM, and when the connection
+ *	dies
+ * @cm_status: result of that event
  * @cm_reply: private data that came with it
- * @from: who the peer is
- * @nonce: of the handshake
- * @nqps: queue pairs made
- * @n_connected: of them, those that are connected
- * @n_up: of them, those that the peer has connected, too
- * @use: for operations that bring bytes back [1], and others [0]
- * @rd_atom: reads and atomics outstanding per QP, agreed upon
+ * @from: the peer's identity
+ * @nonce: nonce of the handshake
+ * @nqps: number of queue pairs made
+ * @n_connected: number of queue pairs connected
+ * @n_up: number of queue pairs that the peer has connected, too
+ * @use: queue pairs for operations that fetch bytes [1] and for others [0]
+ * @rd_atom: negotiated number of outstanding reads and atomics per QP
  * @read_trusted: longer RDMA reads have to be confirmed: lite_qp_confirm()
- * @qp: they
- * @message: work requests of messages, on the first of them
- * @rcq: receives of the first QP
- * @rkey: of the peer
+ * @qp: the queue pairs
+ * @message: work requests of messages, on the first queue pair
+ * @rcq: CQ of the first QP's receives
+ * @rkey: the peer's
  * @requests: address of the peer's slots for our requests
  * @replies: address of the peer's slots for our replies
- * @slots_in: addresses of our slots, made by the layer above
+ * @slots_in: addresses of our slots, set by the layer above
  * @rpc: state of the layer above
- * @service: state of the layer of services
- * @peer: of the cluster layer, under its rules
- * @heard: jiffies at which the last message of the peer came
- * @asked: jiffies at which it had got the first request since @heard; not after
- *	that: it owes us nothing
- * @drained: completed when @live is gone
+ * @service: state of the services layer
+ * @peer: the cluster layer's, under its rules
+ * @heard: jiffies at which the peer's last message came
+ * @asked: jiffies at which the peer had got the first request since @heard; if
+ *	not after @heard, it owes us no reply
+ * @drained: completed when @live has dropped to zero
  * @fenced: completed when the peer can no longer touch our memory, or
- * @unfenced: is true: the device has failed to see to that
- * @stuck: because it has kept a queue pair
- * @gone: completed when nothing of it remains at the device
+ *	@unfenced is set
+ * @unfenced: the device has failed to fence the peer
+ * @stuck: the device has kept a queue pair
+ * @gone: completed when the device has nothing of it any more
  */
 struct lite_conn {
 	struct lite_fabric *fab;
@@ -490,16 +498,16 @@ struct lite_conn {
 };
 
 /**
- * struct lite_fabric_ops - news for the layers above
+ * struct lite_fabric_ops - callbacks to the layers above
  * @stays: is a device that was found not about to be removed, and will its
- *	removal wait for who is asking?
- * @conn_init: make room for messages; may sleep
- * @conn_release: give it back; the device can reach it no more
- * @recv: a message was announced; in the poller, must not sleep
+ *	removal wait for the caller?
+ * @conn_init: allocate message slots; may sleep
+ * @conn_release: free them; the device cannot reach them any more
+ * @recv: a message was announced; called by the poller, must not sleep
  * @admit: a peer that knows the secret wants to connect: 0 or -errno; may
  *	sleep
- * @conn_down: the connection is dying; may sleep, but not wait for operations
- *	that do
+ * @conn_down: the connection is dying; may sleep, but must not wait for
+ *	operations that do
  * @conn_gone: the peer is fenced; may sleep
  */
 struct lite_fabric_ops {
@@ -514,10 +522,10 @@ struct lite_fabric_ops {
 
 /**
  * struct lite_fabric_params - what a node wants of its device
- * @dev: name of the RDMA device, or empty: the one that has @addr
+ * @dev: name of the RDMA device; empty: the one that has @addr
  * @addr: address and port to listen on
  * @nqps: queue pairs per peer, 1..LITE_QPS_MAX
- * @op_timeout: jiffies in which a work request has to complete
+ * @op_timeout: jiffies within which a work request has to complete
  * @secret: cluster secret
  * @secret_len: bytes, may be 0
  */
@@ -539,22 +547,22 @@ struct lite_fabric {
 	u8 rd_atom;
 	bool atomics;
 	struct lite_quirks quirks;
-	size_t map_max;             /* bytes that are mapped at a time */
+	size_t map_max;             /* bytes mapped at a time */
 	unsigned long op_timeout;
 	struct ib_pd *pd;
 	struct ib_mr *mr;
-	struct ib_cq *number_cq;    /* of queue pairs that are numbers: cm.c */
+	struct ib_cq *number_cq;    /* of QPs that only reserve numbers: cm.c */
 	u32 lkey;
 	u32 rkey;
 	struct sockaddr_storage addr;
-	struct lite_ident self;     /* changes only while alone */
+	struct lite_ident self;     /* changes only without concurrency */
 	struct rdma_cm_id *listener;
 	struct lite_auth auth;
 	struct lite_poller poller;
 	struct lite_bounce_pool __percpu *bounce;
-	spinlock_t bounce_lock;     /* protects these two */
-	struct list_head bounce_line; /* of those who wait for a page */
-	int bounce_waiting;         /* how many */
+	spinlock_t bounce_lock;     /* protects the next two */
+	struct list_head bounce_line; /* threads waiting for a page */
+	int bounce_waiting;         /* entries of bounce_line */
 	struct lite_stats __percpu *stats;
 	struct lite_pool *pools; /* of the node: enum lite_pool_number */
 	struct workqueue_struct *wq;        /* ends connections */
@@ -586,7 +594,7 @@ bool lite_dma_unmap_page(struct lite_fabric *fab, u64 dma, size_t size,
 			 u32 since);
 void lite_dma_unfenced(struct lite_fabric *fab);
 
-/* For lite_dma_unmap_page(): how many fences have failed so far. */
+/* Number of fences that have failed so far, for lite_dma_unmap_page(). */
 static inline u32 lite_dma_since(const struct lite_fabric *fab)
 {
 	return atomic_read(&fab->unfenced);
@@ -626,7 +634,7 @@ static inline void lite_conn_get(struct lite_conn *conn)
 	kref_get(&conn->ref);
 }
 
-/* Take part as a poster: true unless the connection is dying. */
+/* Become a poster; false: the connection is dying. */
 static inline bool lite_conn_tryget(struct lite_conn *conn)
 {
 	return percpu_ref_tryget_live(&conn->live);
@@ -646,13 +654,13 @@ static inline bool lite_conn_is_dead(struct lite_conn *conn)
  * lite_conn_qps - the queue pairs for a kind of operations
  * @conn: connection that the caller holds live
  * @fetch: operations that bring bytes back: reads and atomics
- * @first: set to the first
+ * @first: set to the first queue pair
  *
- * With the quirk fetch_apart the last queue pair is for operations that bring bytes
- * back, and the others for all else.
+ * With the quirk fetch_apart the last queue pair is for operations that bring
+ * bytes back, and the others for all else.
  *
  * Context: any.
- * Return: how many.
+ * Return: number of queue pairs.
  */
 static inline u8 lite_conn_qps(struct lite_conn *conn, bool fetch,
 			       struct lite_qp **first)
@@ -663,7 +671,7 @@ static inline u8 lite_conn_qps(struct lite_conn *conn, bool fetch,
 	return READ_ONCE(r->n);
 }
 
-/* Spread the processors over them. */
+/* Choose a queue pair by processor. */
 static inline struct lite_qp *lite_conn_qp(struct lite_conn *conn, bool fetch)
 {
 	struct lite_qp *first;

@@ -2,14 +2,15 @@
 /*
  * Waiting for work requests.
  *
- * Normal operation: each work request in flight has a share of lite_io.pending,
- * and so has the waiter, which is done when only its own is left. It polls the
- * CQ itself, awake, as long as that is worth it, and then sleeps
- * (lite_cq_sleep()). Who completes the last one wakes it, unless it is the
- * waiter itself.
+ * Normal operation: each work request in flight has a share of
+ * lite_io.pending, and so has the waiter, which is done when only its own is
+ * left. It polls the CQ itself, awake, as long as that is worth it, and then
+ * sleeps (lite_cq_sleep()). The thread that handles the last completion wakes
+ * it.
  *
- * Recovery: what does not complete in time is completed with an error by the
- * end of its connection, which the waiter brings about. It never leaves before.
+ * Recovery: if a work request does not complete in time the waiter ends the
+ * connection, which completes it with an error. The waiter never leaves
+ * earlier.
  */
 #include <linux/sched/clock.h>
 #include <linux/sched/stat.h>
@@ -19,13 +20,10 @@
 
 /* Polls before the first look at the clock. */
 #define LITE_SPIN_BLIND 4
-/* So many work requests are a small operation. */
+/* Maximum number of work requests of a small operation. */
 #define LITE_SMALL_WRS 4
 
-/**
- * lite_io_init - prepare to post, and to wait
- * @io: on the stack of the caller, who calls lite_io_wait()
- */
+/* Prepare to post and to call lite_io_wait(); @io is on the caller's stack. */
 void lite_io_init(struct lite_io *io)
 {
 	atomic_set(&io->pending, 1);
@@ -35,8 +33,8 @@ void lite_io_init(struct lite_io *io)
 }
 
 /**
- * lite_io_init_unwaited - prepare to post what nobody waits for
- * @io: stays until all has completed
+ * lite_io_init_unwaited - prepare to post without waiting
+ * @io: stays until everything posted has completed
  * @end: called when all has completed, after lite_io_leave(); may be NULL
  */
 void lite_io_init_unwaited(struct lite_io *io, void (*end)(struct lite_io *io))
@@ -48,8 +46,8 @@ void lite_io_init_unwaited(struct lite_io *io, void (*end)(struct lite_io *io))
 }
 
 /*
- * The waiter may leave as soon as we have taken them off. It may even exit: the
- * task is freed after a grace period.
+ * The waiter may leave as soon as our shares are subtracted. It may even exit:
+ * RCU keeps the task until we have woken it.
  */
 static void lite_io_end_for(struct lite_io *io, struct task_struct *waiter,
 			    int n)
@@ -62,9 +60,9 @@ static void lite_io_end_for(struct lite_io *io, struct task_struct *waiter,
 
 /**
  * lite_io_end - work requests have completed
- * @io: told; not to be touched any more
+ * @io: notified; the caller must not touch it any more
  * @status: 0 or a negative errno
- * @n: how many
+ * @n: number of work requests
  *
  * Context: any.
  */
@@ -86,11 +84,9 @@ void lite_io_end(struct lite_io *io, int status, int n)
 	}
 }
 
-/**
- * lite_io_leave - all has been posted, and nobody waits
- * @io: its end may be called from here, and may free it
- *
- * Context: process.
+/*
+ * Everything has been posted, without a waiter. @end may be called from here,
+ * and may free @io. Process context.
  */
 void lite_io_leave(struct lite_io *io)
 {
@@ -98,12 +94,13 @@ void lite_io_leave(struct lite_io *io)
 }
 
 /*
- * Poll for the completion for a time. cond_resched() on the way: on a single CPU
+ * Poll for the completion for a while. cond_resched() because on a single CPU
  * the thread that brings the completion may need this one. No cpu_relax():
  * polling takes its time, and PAUSE can cost a virtual CPU an exit.
  *
- * Not while others want this processor: they may be about to post, or be who does
- * the device's work. KVM decides likewise before it lets a virtual CPU halt.
+ * Stop when other tasks want this processor: they may be about to post, or do
+ * the device's work. KVM stops polling for the same reason before it halts a
+ * virtual CPU.
  */
 static bool lite_io_spin(struct lite_io *io, struct lite_qp *qp,
 			 struct lite_pace_wait *wait)
@@ -141,7 +138,7 @@ static void lite_io_sleep(struct lite_io *io, struct lite_qp *qp)
 	struct lite_qp_watch watch;
 
 	/*
-	 * As long as something completes, whosever it is, the queue pair is slow,
+	 * While anything completes, also of others, the queue pair is slow,
 	 * not stuck: it works in order.
 	 */
 	lite_qp_watch(qp, &watch);
@@ -173,7 +170,7 @@ static noinline void lite_io_await(struct lite_io *io, struct lite_qp *qp)
 /**
  * lite_io_wait - wait until everything posted with an io has completed
  * @io: its status is final afterwards
- * @qp: where it was posted, all of it
+ * @qp: queue pair that all of it was posted to
  *
  * Not even a fatal signal ends the wait, because the device may still write
  * the caller's memory; the time-out of the transport, or else the operation
@@ -183,20 +180,15 @@ static noinline void lite_io_await(struct lite_io *io, struct lite_qp *qp)
  */
 void lite_io_wait(struct lite_io *io, struct lite_qp *qp)
 {
-	/* A device that is emulated may be done already. */
+	/* An emulated device may be done already. */
 	lite_cq_poll(qp->scq);
 	if (!lite_io_ended(io))
 		lite_io_await(io, qp);
 }
 
-/**
- * lite_io_wait_long - likewise, for what takes long
- * @io: its status is final afterwards
- * @qp: where it was posted, all of it
- *
- * What is typical of small operations is not learnt from it.
- *
- * Context: may sleep.
+/*
+ * Like lite_io_wait(), for a long operation: does not update the pace of small
+ * ones.
  */
 void lite_io_wait_long(struct lite_io *io, struct lite_qp *qp)
 {

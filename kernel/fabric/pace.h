@@ -2,15 +2,15 @@
 /*
  * How long to wait awake before going to sleep.
  *
- * To sleep and be woken costs a few microseconds: what takes about as long is
- * waited for awake. For what takes longer either way may be quicker: a waiter that
- * is awake is there at once, but may keep the processor from who brings the
- * completion. So one wait in sixteen is timed, one in 128 is done the other way,
- * and waiters sleep if that has been clearly quicker lately. Medians, because a few
- * waits take very long either way. What takes longer than is worth a processor is
- * slept for.
+ * Sleeping and being woken costs a few microseconds, so short waits are done
+ * awake. For longer ones either may be quicker: a waiter that is awake reacts
+ * at once, but may keep the processor from the thread that brings the
+ * completion. So one wait in 16 is timed, one in 128 is done the other way,
+ * and waiters sleep if that has been clearly quicker lately. Medians are used
+ * because a few waits take very long either way. Waits longer than is worth a
+ * processor are done asleep.
  *
- * What several threads write at the same time may be lost.
+ * Updates are not locked; some may be lost.
  */
 #ifndef _LITE_FABRIC_PACE_H
 #define _LITE_FABRIC_PACE_H
@@ -19,29 +19,29 @@
 
 #include "core/median.h"
 
-/* What is quicker is always waited for awake. */
+/* Shorter waits are always awake. */
 #define LITE_PACE_QUICK_NS (30 * NSEC_PER_USEC)
 /*
- * What is worth a processor: of what a device does, and of what programs do,
- * which may be work that takes its time.
+ * Longest wait worth a processor, for a device and for a program, which may be
+ * doing lengthy work.
  */
 #define LITE_PACE_WORTH_DEVICE_NS (2 * NSEC_PER_MSEC)
 #define LITE_PACE_WORTH_PROGRAM_NS (700 * NSEC_PER_USEC)
-/* The least that is waited awake for what is quick. */
+/* Minimum time to wait awake, if at all. */
 #define LITE_PACE_MIN_NS (10 * NSEC_PER_USEC)
-/* And the most for anything. */
+/* Maximum time to wait awake. */
 #define LITE_PACE_MAX_NS (2 * NSEC_PER_MSEC)
-/* One wait in so many is timed, */
+/* One wait in this many is timed, */
 #define LITE_PACE_SAMPLE 16
-/* and one in so many is done the other way, a multiple of them. */
+/* and one in this many is done the other way; a multiple of the former. */
 #define LITE_PACE_TRY (8 * LITE_PACE_SAMPLE)
 
 /**
  * struct lite_pace - how long waits of a kind take
- * @worth_ns: what typically takes longer is not worth a processor
- * @awake_ns: the median, awake
- * @asleep_ns: the median, asleep
- * @count: of waits
+ * @worth_ns: typical wait above which to sleep at once
+ * @awake_ns: median of waits awake
+ * @asleep_ns: median of waits asleep
+ * @count: number of waits
  */
 struct lite_pace {
 	u64 worth_ns;
@@ -52,15 +52,15 @@ struct lite_pace {
 
 /**
  * struct lite_pace_wait - a wait
- * @awake_ns: for so long awake; 0: asleep from the beginning
- * @begun: local_clock(), of those that are timed; else 0
+ * @awake_ns: time to wait awake; 0: sleep at once
+ * @begun: local_clock() if it is timed; else 0
  */
 struct lite_pace_wait {
 	u64 awake_ns;
 	u64 begun;
 };
 
-/* At first it is taken for quick. */
+/* Waits are assumed to be quick at first. */
 static inline void lite_pace_init(struct lite_pace *pace, u64 worth_ns)
 {
 	pace->worth_ns = worth_ns;
@@ -70,9 +70,9 @@ static inline void lite_pace_init(struct lite_pace *pace, u64 worth_ns)
 }
 
 /*
- * @crowded: others sleep until the same is done. To be awake among them is quick
- * for oneself, and keeps from them the processor that they would post the next
- * with: what is not quick anyway is slept for, then, and tells nothing.
+ * @crowded: others sleep until the same is done. A waiter that stays awake
+ * then keeps the processor from them, which they need to post their next
+ * operations: unless waits are quick anyway, sleep, and do not time it.
  */
 static inline void lite_pace_begin(struct lite_pace *pace,
 				   struct lite_pace_wait *wait, bool crowded)
@@ -102,7 +102,7 @@ static inline void lite_pace_begin(struct lite_pace *pace,
 	}
 }
 
-/* It has not been as it was begun, so it tells nothing. */
+/* The wait was not done as planned: do not time it. */
 static inline void lite_pace_disturb(struct lite_pace_wait *wait)
 {
 	wait->begun = 0;
@@ -118,7 +118,10 @@ static inline void lite_pace_end(struct lite_pace *pace,
 		return;
 	/* Clocks of CPUs may differ. */
 	took = min_t(u64, local_clock() - wait->begun, 2 * LITE_PACE_MAX_NS);
-	/* The first one may be out of the ordinary, which is hard to get over. */
+	/*
+	 * Limit the first sample: an outlier would distort the median for
+	 * long.
+	 */
 	if (!READ_ONCE(*median))
 		took = min_t(u64, took, 2 * LITE_PACE_QUICK_NS);
 	WRITE_ONCE(*median, lite_median_next(READ_ONCE(*median), took));

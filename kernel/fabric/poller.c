@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The thread that serves completion queues, and those who do its work.
+ * The thread that serves completion queues, and the waiters that do its work.
  *
- * Normal operation: an event puts its CQ on the list of ready ones (cq.c). Who
- * waits for a message of a peer takes it from there and runs the handlers itself,
- * one of which ends the wait (lite_poller_await()): awake, when that is worth it,
- * or woken by the event. Nobody else has to be woken then. When nobody waits, the
- * event wakes the poller's thread.
+ * Normal operation: an event puts its CQ on the ready list (cq.c). A thread
+ * that waits for a peer's message takes the CQ from there and runs the
+ * handlers itself, one of which ends its wait (lite_poller_await()). It polls
+ * the list awake, when that is worth it, or is woken by the event; then no
+ * other thread has to be woken. Without waiters the event wakes the poller's
+ * thread.
  *
- * Recovery: somebody who was woken, or is awake, may yet be long without a
- * processor. A timer that is set when such a one was relied upon has the thread
- * look at what has not been taken a moment later.
+ * Recovery: a waiter may not get a processor soon, though woken or awake.
+ * Whenever an event relies on one it also sets a timer, which wakes the
+ * poller's thread if the ready list is not empty a moment later.
  *
- * Who leaves while there is something on the list sees to it that another one, or
- * the thread, takes it.
+ * A waiter that leaves while the list is not empty wakes another waiter or the
+ * poller's thread.
  */
 #include <linux/kthread.h>
 #include <linux/sched/clock.h>
@@ -21,14 +22,14 @@
 
 #include "fabric.h"
 
-/* Batches before another CQ gets its turn: in the thread, and of others. */
+/* Batches before another CQ gets its turn: by the thread, by a waiter. */
 #define LITE_POLLER_TURN 16
 #define LITE_POLLER_STEP 4
 
 #define LITE_SPIN_MAX_NS (50 * NSEC_PER_USEC)
 #define LITE_SPIN_MIN_NS (2 * NSEC_PER_USEC)
 
-/* For so long others are relied upon: one jiffy, and the rest of this one. */
+/* Delay until the thread takes over: one jiffy, and the rest of this one. */
 #define LITE_GUARD_DELAY 2
 
 static bool lite_poller_empty(struct lite_poller *poller)
@@ -36,14 +37,14 @@ static bool lite_poller_empty(struct lite_poller *poller)
 	return list_empty_careful(&poller->ready);
 }
 
-/* Wake one of those who wait for messages asleep. */
+/* Wake one sleeping waiter; false: there is none. */
 static bool lite_poller_hand(struct lite_poller *poller)
 {
 	unsigned long flags;
 	bool handed;
 
 	spin_lock_irqsave(&poller->asleep.lock, flags);
-	/* Under the lock under which they come and go. */
+	/* Waiters come and go under this lock. */
 	handed = waitqueue_active(&poller->asleep);
 	if (handed)
 		wake_up_locked(&poller->asleep);
@@ -51,7 +52,7 @@ static bool lite_poller_hand(struct lite_poller *poller)
 	return handed;
 }
 
-/* See to it that somebody looks at what is ready. */
+/* Make sure that a thread looks at the ready list. */
 static void lite_poller_rouse(struct lite_poller *poller)
 {
 	if (!atomic_read(&poller->watchers) && !lite_poller_hand(poller)) {
@@ -66,7 +67,10 @@ static void lite_poller_guard(struct timer_list *timer)
 {
 	struct lite_poller *poller = from_timer(poller, timer, guard);
 
-	/* With lite_poller_rouse(): it sets the timer anew, or we see it all. */
+	/*
+	 * Pairs with lite_poller_rouse(): it sets the timer anew, or we see
+	 * the CQ.
+	 */
 	smp_mb();
 	if (!lite_poller_empty(poller))
 		wake_up_process(poller->task);
@@ -74,8 +78,8 @@ static void lite_poller_guard(struct timer_list *timer)
 
 /**
  * lite_poller_queue - have a CQ served
- * @poller: serves it
- * @cq: queue, with a reference that is taken over; not on the list
+ * @poller: poller of the CQ
+ * @cq: not on the list; takes over the caller's reference
  *
  * Context: any, interrupts included.
  */
@@ -86,11 +90,14 @@ void lite_poller_queue(struct lite_poller *poller, struct lite_cq *cq)
 	spin_lock_irqsave(&poller->lock, flags);
 	list_add_tail(&cq->ready, &poller->ready);
 	spin_unlock_irqrestore(&poller->lock, flags);
-	smp_mb(); /* with those who leave: it is there, or they are */
+	smp_mb(); /* pairs with lite_poller_unwatch() and lite_poller_await() */
 	lite_poller_rouse(poller);
 }
 
-/* Serve one CQ until it is empty, or has had its turn: then true. */
+/*
+ * Serve one CQ until it is empty. True: it has used up its turn, or may have
+ * new completions.
+ */
 static bool lite_poller_serve(struct lite_poller *poller, struct lite_cq *cq)
 {
 	u64 deadline = 0;
@@ -115,7 +122,7 @@ static bool lite_poller_serve(struct lite_poller *poller, struct lite_cq *cq)
 			break;
 		cpu_relax();
 	}
-	/* Watching longer pays if it found something this time. */
+	/* Watch longer next time if this time found something. */
 	if (poller->spin_ns) {
 		if (found)
 			poller->spin_ns = min_t(u64, poller->spin_ns * 2,
@@ -145,10 +152,10 @@ static struct lite_cq *lite_poller_pop(struct lite_poller *poller)
 }
 
 /*
- * Serve one CQ, if one is ready. False: there was nothing to do, or to be had.
+ * Serve one CQ, if one is ready. False: no completions were handled.
  *
- * With preemption off: as long as a CQ is neither on the list nor armed, its
- * messages depend on this thread, which may be one that seldom gets a processor.
+ * Runs with preemption off: while a CQ is neither listed nor armed its
+ * messages depend on this thread, which may rarely get a processor.
  */
 static bool lite_poller_step(struct lite_poller *poller)
 {
@@ -172,22 +179,22 @@ static bool lite_poller_step(struct lite_poller *poller)
 	return turns > 0;
 }
 
-/* From here on events wake nobody: the caller looks at the list all the time. */
+/* From here on events wake no thread: the caller keeps looking at the list. */
 static void lite_poller_watch(struct lite_poller *poller)
 {
 	atomic_inc(&poller->watchers);
 	smp_mb__after_atomic(); /* with lite_poller_rouse() */
 }
 
-/* Before the caller gives the processor away. */
+/* Must be called before the caller gives up the processor. */
 static void lite_poller_unwatch(struct lite_poller *poller)
 {
-	/* A full barrier: with lite_poller_queue(). */
+	/* A full barrier; pairs with lite_poller_queue(). */
 	if (atomic_dec_and_test(&poller->watchers) && !lite_poller_empty(poller))
 		lite_poller_rouse(poller);
 }
 
-/* While we are away, others have to do it. */
+/* While we are scheduled out others have to serve the list. */
 static void lite_poller_resched(struct lite_poller *poller)
 {
 	if (likely(!need_resched()))
@@ -197,7 +204,7 @@ static void lite_poller_resched(struct lite_poller *poller)
 	lite_poller_watch(poller);
 }
 
-/* Do the poller's work until it is done, or time is up: awake. */
+/* Do the poller's work, awake, until @done or the end of the time. */
 static bool lite_poller_spin(struct lite_poller *poller,
 			     struct completion *done, unsigned int state,
 			     u64 awake_ns)
@@ -216,8 +223,8 @@ static bool lite_poller_spin(struct lite_poller *poller,
 }
 
 /*
- * Do what there is to do, until the wait is over. False: what is ready is in the
- * hands of somebody else.
+ * Do the poller's work until @done or the list is empty. False: another thread
+ * has what was ready.
  */
 static bool lite_poller_help(struct lite_poller *poller,
 			     struct completion *done, unsigned int state,
@@ -238,15 +245,15 @@ static bool lite_poller_help(struct lite_poller *poller,
 }
 
 /**
- * lite_poller_await - wait for what a message brings, and do the poller's work
- * @poller: node's
- * @done: the end of the wait; it is not used up
- * @awake_ns: so long awake
+ * lite_poller_await - wait for a completion and do the poller's work meanwhile
+ * @poller: the node's poller
+ * @done: completion to wait for; it is not consumed
+ * @awake_ns: time to wait awake before sleeping
  * @state: TASK_UNINTERRUPTIBLE, TASK_KILLABLE or TASK_INTERRUPTIBLE
  * @timeout: jiffies
  *
- * Context: may sleep, and handlers run: nothing is locked.
- * Return: jiffies that are left, at least 1, when it is done; 0: time is up;
+ * Context: may sleep, and runs handlers: no lock may be held.
+ * Return: jiffies left, at least 1, if @done was completed; 0: timed out;
  * -ERESTARTSYS: a signal.
  */
 long lite_poller_await(struct lite_poller *poller, struct completion *done,
@@ -261,7 +268,7 @@ long lite_poller_await(struct lite_poller *poller, struct completion *done,
 	if (awake_ns && lite_poller_spin(poller, done, state, awake_ns))
 		return max(timeout, 1L);
 	for (;;) {
-		/* Woken by who ends the wait, or by an event. */
+		/* Woken by complete(@done) or by an event. */
 		ret = prepare_to_swait_event(&done->wait, &ended, state);
 		prepare_to_wait_exclusive(&poller->asleep, &wait, state);
 		now = jiffies;
@@ -271,7 +278,10 @@ long lite_poller_await(struct lite_poller *poller, struct completion *done,
 		if (ret || !timeout)
 			break;
 		if (!got) {
-			/* Others are at it, or have been kept from it. */
+			/*
+			 * Others are serving the list, or do not get a
+			 * processor.
+			 */
 			wake_up_process(poller->task);
 			schedule_timeout(1);
 		} else if (lite_poller_empty(poller)) {
@@ -283,7 +293,7 @@ long lite_poller_await(struct lite_poller *poller, struct completion *done,
 	}
 	finish_wait(&poller->asleep, &wait);
 	finish_swait(&done->wait, &ended);
-	/* It may be us who was woken for it. */
+	/* We may be the one that was woken to serve it. */
 	if (!lite_poller_empty(poller))
 		lite_poller_rouse(poller);
 	return ret;
@@ -309,20 +319,15 @@ static int lite_poller_thread(void *arg)
 			schedule();
 		__set_current_state(TASK_RUNNING);
 	}
-	/* CQs are destroyed before the poller stops; drop what they left. */
+	/*
+	 * CQs are destroyed before the poller stops; drop leftover references.
+	 */
 	while ((cq = lite_poller_pop(poller)))
 		lite_cq_put(cq);
 	return 0;
 }
 
-/**
- * lite_poller_start - start the thread that serves CQs
- * @poller: to start
- * @name: for ps(1)
- *
- * Context: may sleep.
- * Return: 0 or a negative errno.
- */
+/* Start the thread; @name is for ps(1). May sleep. Returns 0 or -errno. */
 int lite_poller_start(struct lite_poller *poller, const char *name)
 {
 	struct task_struct *task;
@@ -341,12 +346,7 @@ int lite_poller_start(struct lite_poller *poller, const char *name)
 	return 0;
 }
 
-/**
- * lite_poller_stop - stop the thread
- * @poller: all its CQs have been destroyed
- *
- * Context: may sleep.
- */
+/* Stop the thread; all its CQs have been destroyed. May sleep. */
 void lite_poller_stop(struct lite_poller *poller)
 {
 	del_timer_sync(&poller->guard);

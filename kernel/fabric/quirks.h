@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What distinguishes a device from what LITE expects of one. All off: hardware.
- * This is the only place that asks which driver a device has.
+ * How devices differ from what LITE expects. All off: hardware. This is the
+ * only place that asks which driver a device has.
  */
 #ifndef _LITE_FABRIC_QUIRKS_H
 #define _LITE_FABRIC_QUIRKS_H
@@ -11,26 +11,27 @@
 #include "compat.h"
 
 /**
- * struct lite_quirks - of a device
- * @soft: it is software: what it does costs processors of both nodes. Many small
+ * struct lite_quirks - deviations of a device
+ * @soft: it is software, and uses processors of both nodes. Many small
  *	operations go in messages (memory/batch/pack.c).
- * @early_reads: a read of several packets may complete with success before its data
- *	is there, when a NAK arrives in its middle because the responder could not
- *	send; the QP ends then. See lite_qp_confirm().
- * @fetch_apart: a responder that is sent a write again acknowledges the newest request
- *	that it has carried out; when that is a read or an atomic whose answer was
- *	lost, the device takes the acknowledgement for the answer, and reports
- *	success without the bytes (check_ack() of rxe). So reads and atomics have a
- *	queue pair of their own: no such acknowledgement comes there. See
- *	lite_conn_qps().
- * @repeats: the peer may receive a write with immediate twice in a row, the second
- *	time without its bytes: req_retry() of rxe reads the oldest request and its
- *	PSN while the completer advances both, and sends a completed request again
- *	under the next PSN. So a message whose number is the last one's is ignored.
- * @tasklets: it does the work of a post in a tasklet: raised with softirqs off, that
- *	runs as soon as they come on again, and not some time later in ksoftirqd
- *	(lite_qp_submit()). And destroying a CQ does not wait for events of it that
- *	are under way in one (lite_cq_barrier()).
+ * @early_reads: a read of several packets may complete with success before its
+ *	data is there, if a NAK arrives in its middle because the responder
+ *	could not send; the QP ends then. See lite_qp_confirm().
+ * @fetch_apart: a responder that gets a write again acknowledges the newest
+ *	request that it has carried out. If that is a read or an atomic with a
+ *	lost response, the device takes the acknowledgement for the response,
+ *	and reports success without the bytes (check_ack() of rxe). So reads
+ *	and atomics have a queue pair of their own, where no such
+ *	acknowledgement comes. See lite_conn_qps().
+ * @repeats: the peer may receive a write with immediate twice in a row, the
+ *	second time without its bytes: req_retry() of rxe reads the oldest
+ *	request and its PSN while the completer advances both, and sends a
+ *	completed request again under the next PSN. So a message with the
+ *	number of the previous one is ignored.
+ * @tasklets: it does the work of a post in a tasklet: raised with softirqs
+ *	off, that runs as soon as they are enabled, not some time later in
+ *	ksoftirqd (lite_qp_submit()). And destroying a CQ does not wait for
+ *	pending events of it in a tasklet (lite_cq_barrier()).
  */
 struct lite_quirks {
 	bool soft;

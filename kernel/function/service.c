@@ -3,10 +3,10 @@
  * The services of a node: their life, and their part of the life of a
  * connection.
  *
- * A connection comes and goes in these steps: conn_init, before the peer can know
- * it; conn_down, when it is dying: nobody gets in any more, who waits comes out;
- * conn_gone, after the fence: memory that the peer wrote is given back;
- * conn_release, when nobody refers to it.
+ * A connection comes and goes in these steps: conn_init, before the peer can
+ * know it; conn_down, when it is dying: no new calls or rings, waiters are
+ * woken; conn_gone, after the fence: memory that the peer wrote is freed;
+ * conn_release, with the last reference.
  */
 #include <linux/mm.h>
 #include <linux/random.h>
@@ -57,7 +57,9 @@ static void lite_rings_down(struct lite_rpc_peer *rp)
 	spin_lock(&svc->lock);
 	rp->down = true;
 	spin_unlock(&svc->lock);
-	/* None is entered any more; they go by UNBIND, or below. */
+	/*
+	 * No ring is added any more; UNBIND or lite_rings_gone() removes them.
+	 */
 	for (i = 0;; i++) {
 		spin_lock(&svc->lock);
 		ring = xa_find(&rp->rings, &i, LITE_IMM_RING_MAX, XA_PRESENT);
@@ -91,13 +93,9 @@ static void lite_rings_gone(struct lite_rpc_peer *rp)
 
 /* ---- connections --------------------------------------------------------- */
 
-/**
- * lite_service_conn_init - be ready for calls on a connection
- * @svc: node's
- * @conn: not connected yet
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM; lite_service_conn_release() is still to come.
+/*
+ * Be ready for calls on a connection that is not connected yet. May sleep.
+ * Returns 0 or -ENOMEM; call lite_service_conn_release() in either case.
  */
 int lite_service_conn_init(struct lite_service *svc, struct lite_conn *conn)
 {
@@ -110,11 +108,8 @@ int lite_service_conn_init(struct lite_service *svc, struct lite_conn *conn)
 	return 0;
 }
 
-/**
- * lite_service_conn_release - the counterpart of lite_service_conn_init()
- * @conn: nobody refers to it
- *
- * Context: process.
+/*
+ * The counterpart of lite_service_conn_init(): there are no other references.
  */
 void lite_service_conn_release(struct lite_conn *conn)
 {
@@ -127,12 +122,7 @@ void lite_service_conn_release(struct lite_conn *conn)
 	kfree(rp);
 }
 
-/**
- * lite_service_conn_down - a connection is dying
- * @conn: which
- *
- * Context: may sleep; does not wait for operations.
- */
+/* A connection is dying. May sleep; does not wait for operations. */
 void lite_service_conn_down(struct lite_conn *conn)
 {
 	struct lite_rpc_peer *rp = conn->service;
@@ -143,19 +133,14 @@ void lite_service_conn_down(struct lite_conn *conn)
 	lite_rings_down(rp);
 }
 
-/**
- * lite_service_conn_gone - the peer is fenced
- * @conn: which; down
- *
- * Context: may sleep.
- */
+/* The peer of a connection that is down has been fenced. May sleep. */
 void lite_service_conn_gone(struct lite_conn *conn)
 {
 	struct lite_rpc_peer *rp = conn->service;
 
 	if (!rp)
 		return;
-	/* What it calls fails at once. */
+	/* Its calls fail at once. */
 	cancel_work_sync(&rp->cancel_work);
 	lite_client_rings_gone(rp);
 	lite_rings_gone(rp);
@@ -178,8 +163,8 @@ static int lite_rpc_peer_deliver(struct lite_rpc_peer *rp, u32 imm)
 }
 
 /**
- * lite_service_recv - something was written into a ring, or a mirror
- * @conn: by its peer
+ * lite_service_recv - the peer has written into a ring or a mirror
+ * @conn: connection
  * @imm: says what and where; lite_imm_is_ring()
  *
  * Context: receive handler; does not sleep.
@@ -194,24 +179,26 @@ void lite_service_recv(struct lite_conn *conn, u32 imm)
 		lite_conn_kill(conn, -EPROTO);
 		return;
 	}
-	/* It calls when it has all its queue pairs, and only after ATTACH. */
+	/*
+	 * A peer calls only after ATTACH, with all its queue pairs connected.
+	 */
 	if (READ_ONCE(conn->state) == LITE_CONN_UP)
 		lite_conn_ready(conn);
 }
 
 /**
  * lite_rpc_peer_post - write a record, or nothing, and announce it
- * @rp: to whom
- * @area: where it is, and stays until the peer answers or is fenced
- * @unit: where there
- * @bytes: of it; 0: none
+ * @rp: the peer to write to
+ * @area: has the record; stays until the peer answers or is fenced
+ * @unit: first unit of the record
+ * @bytes: length of the record; 0: none
  * @raddr: address at the peer
  * @imm: announcement
  * @nowait: do not wait for room in the send queue
  *
  * Context: may sleep, unless @nowait.
- * Return: 0: posted, and what becomes of it is not told; -EHOSTDOWN, -EIO: it was
- * not; -EAGAIN: there is no room.
+ * Return: 0: posted, with no further report; -EHOSTDOWN, -EIO: not posted;
+ * -EAGAIN: the send queue is full.
  */
 int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area,
 		       u32 unit, u32 bytes, u64 raddr, u32 imm, bool nowait)
@@ -222,7 +209,7 @@ int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area,
 	int err;
 
 	if (!conn) {
-		/* Ring and mirror are one: it is there already. */
+		/* Ring and mirror are the same memory: nothing to write. */
 		WARN_ON_ONCE(lite_rpc_peer_deliver(rp, imm));
 		return 0;
 	}
@@ -239,7 +226,7 @@ int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area,
 	} else {
 		raddr = lite_conn_scratch(conn, &sge);
 	}
-	/* The first QP: it is the one with receives, and in order. */
+	/* The first QP has the receives, and keeps the order. */
 	qp = &conn->qp[0];
 	if (nowait)
 		err = lite_qp_rdma_nowait(qp, &rp->io,
@@ -270,7 +257,7 @@ static void lite_idle_work(struct work_struct *work)
 				   LITE_CLIENT_RING_IDLE / 2);
 }
 
-/* What there is for functions and calls, and for whom: limits.rst. */
+/* Limits of functions and calls, see limits.rst. */
 static void lite_service_pools(struct lite_service *svc)
 {
 	u64 ram = (u64)totalram_pages() * PAGE_SIZE;
@@ -287,15 +274,7 @@ static void lite_service_pools(struct lite_service *svc)
 			       limit[i] / LITE_SERVICE_RESERVE, 0);
 }
 
-/**
- * lite_service_init - be ready for functions and calls
- * @svc: to fill; zeroed
- * @mem: node's
- * @rpc: node's
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM.
- */
+/* Fill in a zeroed @svc. May sleep. Returns 0 or -ENOMEM. */
 int lite_service_init(struct lite_service *svc, struct lite_memory *mem,
 		      struct lite_kcalls *rpc)
 {
@@ -304,7 +283,7 @@ int lite_service_init(struct lite_service *svc, struct lite_memory *mem,
 	svc->fab = mem->fab;
 	svc->stats = mem->stats;
 	svc->pools = mem->fab->pools;
-	/* As ids of LMRs: not those of an earlier life. */
+	/* As LMR ids, not those of an earlier life of the node. */
 	atomic64_set(&svc->cookies, ktime_get_real_ns() >> 14);
 	atomic64_set(&svc->seqs, get_random_u32());
 	spin_lock_init(&svc->lock);
@@ -342,11 +321,9 @@ err_wq:
 	return -ENOMEM;
 }
 
-/**
- * lite_service_stop - whoever waits for a call or a request comes out
- * @svc: node's; nobody new comes to it
- *
- * Context: may sleep.
+/*
+ * Wake all threads that wait for a call or a request; no thread enters the
+ * services any more. May sleep.
  */
 void lite_service_stop(struct lite_service *svc)
 {
@@ -368,12 +345,7 @@ void lite_service_stop(struct lite_service *svc)
 	lite_client_rings_down(&svc->local);
 }
 
-/**
- * lite_service_shut - shut all files
- * @svc: node's; nobody is active any more
- *
- * Context: may sleep.
- */
+/* Shut all files; no thread is active in the services. May sleep. */
 void lite_service_shut(struct lite_service *svc)
 {
 	struct lite_rpc_file *file;
@@ -392,11 +364,9 @@ void lite_service_shut(struct lite_service *svc)
 	}
 }
 
-/**
- * lite_service_exit - the counterpart of lite_service_init()
- * @svc: node's; shut, nobody is connected, no handler is running
- *
- * Context: may sleep.
+/*
+ * The counterpart of lite_service_init(): files are shut, there is no
+ * connection, and no handler is running. May sleep.
  */
 void lite_service_exit(struct lite_service *svc)
 {
@@ -404,14 +374,14 @@ void lite_service_exit(struct lite_service *svc)
 	lite_client_rings_down(&svc->local);
 	lite_rings_down(&svc->local);
 	cancel_delayed_work_sync(&svc->idle_work);
-	/* What ends calls closes rings, the last call of each. */
+	/* Ending the last call of a ring closes it: flush ring_wq last. */
 	flush_workqueue(svc->begin_wq);
 	flush_workqueue(svc->kwq);
 	flush_workqueue(svc->wq);
 	flush_workqueue(svc->ring_wq);
 	lite_client_rings_gone(&svc->local);
 	lite_rings_gone(&svc->local);
-	/* Those that were being closed; none is closed any more. */
+	/* Waits for rings being unbound; no more are closed. */
 	destroy_workqueue(svc->ring_wq);
 	destroy_workqueue(svc->begin_wq);
 	destroy_workqueue(svc->kwq);

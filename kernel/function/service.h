@@ -1,36 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Calls of functions between processes (and kernel clients) of all nodes.
- * Documentation/rpc.rst tells the story: functions, rings, records, slots.
+ * Documentation/rpc.rst describes functions, rings, records and slots.
  *
- *   func.c     functions: who serves them, who waits for requests
- *   kfunc.c    those that kernel clients serve
+ *   func.c     functions: their servers, and requests waiting for a server
+ *   kfunc.c    functions that kernel clients serve
  *   area.c     the memory of rings and mirrors
- *   ring.c     the server's side of a ring: requests come in, answers go out
+ *   ring.c     server's side of a ring: requests come in, answers go out
  *   ring_call.c BIND, UNBIND, CANCEL, FIND, served
- *   client_ring.c     the client's side: from BIND to UNBIND
- *   ring_waiter.c     slots and records, and who waits for them
+ *   client_ring.c     client's side of a ring, from BIND to UNBIND
+ *   ring_waiter.c     slots and records, and the calls that queue for them
  *   call.c     calls
- *   end.c      how they end
+ *   end.c      how calls end
  *   async.c    calls that are collected later, by collect.c
- *   bulk.c     memory for what is too long for a ring
- *   refer.c    the client's side of that; serve_bulk.c the server's
- *   file.c     what an open file has of all this
+ *   bulk.c     memory for requests and replies too long for a ring
+ *   refer.c    client's side of bulks; serve_bulk.c the server's
+ *   file.c     what an open file serves, has taken, and has called
  *   recv.c     taking requests and answering them
  *   service.c  life of the layer, and of its part of a connection
  *
- * What the server's side is made of is in serve.h, the client's in call.h.
+ * serve.h has the structures of the server's side, call.h those of the
+ * client's.
  *
- * A node's calls to itself take the same ways: its "connection" is a struct
- * lite_rpc_peer without one, ring and mirror are the same memory, and an immediate
- * is a function call.
+ * A node's calls to itself take the same path: the struct lite_rpc_peer has no
+ * connection, ring and mirror are the same memory, and an immediate is a
+ * function call.
  *
- * Locking: svc->lock protects all of the server's side: functions, queues, who
- * waits, states of requests. rp->lock protects the client's side of a connection:
- * its binds, slots, records, lines. They are spinlocks of process context, held
- * for moments, and not nested in each other. Receive handlers take both, one
- * after the other; so nothing is posted, and nobody's memory is copied, with one
- * held. Pools' locks are inside of both.
+ * Locking: svc->lock protects the server's side: functions, queues, waiters,
+ * states of requests. rp->lock protects the client's side of a connection: its
+ * rings, slots, records, lines. Both are spinlocks of process context, held
+ * briefly, and never nested in each other. Receive handlers take both, one
+ * after the other; so nothing is posted, and no user memory is copied, with
+ * one held. The pools' locks nest inside both.
  */
 #ifndef _LITE_SERVICE_H
 #define _LITE_SERVICE_H
@@ -42,19 +43,21 @@
 #include "function/client/call.h"
 #include "function/server/serve.h"
 
-/* Memory for rings that a node gives, of all it has: one part in so many. */
+/* Memory for the rings that a node serves: its total memory divided by this. */
 #define LITE_RINGS_SHARE 16
 #define LITE_RINGS_BYTES_MAX (64UL << 20)
-/* What only root gets of that, and of the other pools: one part in so many. */
+/*
+ * Reserve for root of that, and of the other pools: the limit divided by this.
+ */
 #define LITE_SERVICE_RESERVE 8
-/* Functions of a node. */
+/* Maximum number of functions on a node. */
 #define LITE_FUNCTIONS_MAX 4096
-/* Functions that an open file has found by name. */
+/* Maximum number of functions that an open file has found by name. */
 #define LITE_FOUND_MAX 262144U
-/* A ring that nobody uses for that long is given back. */
+/* A ring that is unused for this long is unbound. */
 #define LITE_CLIENT_RING_IDLE (10 * HZ)
 
-/* When the time-out of a caller that serves or collects is over, in jiffies. */
+/* Deadline, in jiffies, of a caller that serves or collects. */
 static inline unsigned long lite_serve_deadline(s32 ms)
 {
 	unsigned long wait = lite_timeout_jiffies(ms, LITE_FOREVER);
@@ -63,8 +66,8 @@ static inline unsigned long lite_serve_deadline(s32 ms)
 }
 
 /*
- * When the time-out of a call is over, in jiffies. LITE_NOWAIT is about room in the
- * ring, and sets that flag in @flags.
+ * Deadline of a call, in jiffies. LITE_NOWAIT only concerns room in the ring:
+ * it sets that flag in @flags, and the call itself has the default time-out.
  */
 static inline unsigned long lite_call_deadline(s32 ms, u32 *flags)
 {
@@ -78,7 +81,7 @@ static inline unsigned long lite_call_deadline(s32 ms, u32 *flags)
 	return jiffies + wait;
 }
 
-/* Does the caller that serves or collects not wait? */
+/* True if a caller that serves or collects does not want to wait. */
 static inline bool lite_serve_nowait(u32 flags, s32 ms)
 {
 	return flags & LITE_RPC_NOWAIT || ms == LITE_NOWAIT;
@@ -95,28 +98,28 @@ static inline unsigned long lite_jiffies_left(unsigned long deadline)
 
 /**
  * struct lite_rpc_file - what an open file serves, has taken, and has called
- * @svc: node's
- * @ref: the file's, and those of its asynchronous calls
+ * @svc: the node's services
+ * @ref: held by the file and by its asynchronous calls
  * @list: in svc->files
- * @shut: takes nothing any more; under svc->lock, as the next ones
+ * @shut: takes no more requests; under svc->lock, as the fields up to @waiters
  * @servers: struct lite_server
- * @n_servers: how many
- * @n_long: of them, take or give more than goes through a ring
+ * @n_servers: entries of @servers
+ * @n_long: servers with requests or replies too long for a ring
  * @taken: requests
  * @waiters: struct lite_recv_waiter
- * @pace: how long RECV waits; of who is @watching
+ * @pace: how long RECV waits; used by the waiter that is @watching
  * @watching: bit 0: one of @waiters is awake
  * @wait: for poll(2)
- * @lock: protects the next ones; inside of svc->lock and rp->lock
- * @calls: struct lite_async, under way
- * @ended: those that have ended
- * @n_calls: in both
- * @collectors: struct lite_collector, those who wait in COLLECT
- * @collect_pace: how long they wait
- * @found: functions that were found by name, by node and number: whose cookies
- * @n_found: in it
- * @expire: ends those that take too long
- * @expiring: it is to run, at
+ * @lock: protects the fields below; nests inside svc->lock and rp->lock
+ * @calls: struct lite_async, in flight
+ * @ended: struct lite_async that have ended
+ * @n_calls: calls on both lists
+ * @collectors: struct lite_collector, threads that wait in COLLECT
+ * @collect_pace: how long COLLECT waits
+ * @found: cookies of functions found by name, by node and number
+ * @n_found: entries of @found
+ * @expire: ends calls that are past their deadline
+ * @expiring: @expire is scheduled to run at @expire_at
  * @expire_at: jiffies
  */
 struct lite_rpc_file {
@@ -175,22 +178,23 @@ u64 lite_file_found(struct lite_rpc_file *file, u32 node, u32 function);
 
 /**
  * struct lite_rpc_peer - both sides of a connection, or of this node to itself
- * @svc: node's
- * @conn: NULL: this node
+ * @svc: the node's services
+ * @conn: the connection; NULL: this node
  * @list: in svc->peers
- * @io: of what is posted and not waited for
+ * @io: for posts that are not waited for
  * @rings: the server's side, by index; changed under svc->lock
  * @down: no new rings; under svc->lock
- * @late: requests, BUSY, whose answers found no room in the send queue; likewise
- * @late_work: posts these
- * @lock: protects the client's side, the next ones
+ * @late: requests, BUSY, with answers that found the send queue full; under
+ *	svc->lock
+ * @late_work: posts the answers of @late
+ * @lock: protects the client's side: the fields below
  * @dead: no new calls
- * @window: calls that may yet be under way
- * @users: the part of these that users may have who are not root
+ * @window: calls that may still be started
+ * @users: the part of @window that non-root users may have
  * @client_rings: struct lite_client_ring, those that are not DEAD
  * @by_index: LIVE and CLOSING ones
- * @lines: struct lite_client_ring, those with somebody in line; in turns
- * @cancel_work: tells the peer of ABANDONED calls
+ * @lines: struct lite_client_ring with calls in line; served in turn
+ * @cancel_work: cancels ABANDONED calls at the peer
  */
 struct lite_rpc_peer {
 	struct lite_service *svc;
@@ -213,30 +217,30 @@ struct lite_rpc_peer {
 
 /**
  * struct lite_service - the services of a node
- * @cl: node's
- * @mem: node's
- * @fab: node's
- * @stats: node's
- * @pools: node's
+ * @cl: the node's cluster
+ * @mem: the node's memory
+ * @fab: the node's fabric
+ * @stats: the node's
+ * @pools: the node's
  * @local: calls of this node to itself
- * @cookies: of functions; differ from life to life
- * @seqs: of calls
+ * @cookies: next cookie of a function; not reused after a restart of the node
+ * @seqs: last sequence number of a call
  * @lock: protects the server's side
- * @stopping: nobody waits any more
+ * @stopping: the node stops: no more waiting
  * @functions: by number
- * @next_function: where to look for a number that is free
+ * @next_function: where to start looking for a free number
  * @rings: by id
- * @taken: requests, so far
+ * @taken: number of requests taken so far
  * @files: struct lite_rpc_file
  * @answers: requests to be answered by @answer_work
- * @wq: workqueue: cancels, answers, all that is done for callers and servers; of
- *	what waits for a peer there is one item for each, at most
- * @ring_wq: giving back rings: as many items as a peer has rings may wait for it,
- *	and callers and servers for none
- * @begin_wq: beginning calls whose callers do not wait for that: binds rings
- * @kwq: handlers of kernel clients
- * @idle_work: gives back what nobody uses
- * @peers_lock: protects the next one
+ * @wq: cancels, answers, and whatever else callers and servers wait for; of
+ *	work that waits for a peer there is at most one item per peer
+ * @ring_wq: unbinds rings: a peer may delay an item for each of its rings, and
+ *	neither callers nor servers wait for these
+ * @begin_wq: begins queued calls, which may have to bind rings
+ * @kwq: runs handlers of kernel clients
+ * @idle_work: unbinds unused rings
+ * @peers_lock: protects @peers
  * @peers: struct lite_rpc_peer
  */
 struct lite_service {

@@ -3,16 +3,13 @@
 #include "memory/handle/ctx.h"
 #include "node.h"
 
-/**
- * lite_file_rpc - what an open file has of calls
- * @lf: open file; the caller is active on its node
- *
- * Context: may sleep.
- * Return: it, for as long as the file is open, or NULL.
+/*
+ * The RPC state of an open file, created if needed; NULL: no memory. Valid
+ * while the file is open. The caller is active on its node. May sleep.
  */
 struct lite_rpc_file *lite_file_rpc(struct lite_file *lf)
 {
-	/* With the cmpxchg() below. */
+	/* Pairs with the cmpxchg() below. */
 	struct lite_rpc_file *rpc = smp_load_acquire(&lf->rpc);
 	struct lite_rpc_file *old;
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ioctls of /dev/liteN (include/uapi/lite.h). (op.c has LITE_IOC_OP.)
+ * The ioctls of /dev/liteN (include/uapi/lite.h). op.c has LITE_IOC_OP.
  *
  * One table: a minimum size and a handler per command. The structure is copied
- * in once, worked on, and copied out as a whole; so the node is not held while
- * user memory is waited for, but in few places that let go of it (struct
- * lite_gate). Before something is made, called or collected, the structure is
- * made writable, and should it not be when it counts, what was made is undone.
+ * in once, worked on, and copied out as a whole, so the node is not held while
+ * waiting for user memory; the few handlers that access it let go of the node
+ * (struct lite_gate). Before something is made, called or collected, the
+ * structure is made writable. If copying it out fails all the same, what was
+ * made is undone.
  */
 #include <linux/cred.h>
 #include <linux/mm.h>
@@ -46,12 +47,7 @@ union lite_ioc_any {
 	struct lite_ioc_vector vector;
 };
 
-/**
- * lite_cred_current - who the current process acts as
- * @to: set
- *
- * Context: process.
- */
+/* Get the credentials of the current process. */
 void lite_cred_current(struct lite_cred *to)
 {
 	const struct cred *cred = current_cred();
@@ -92,8 +88,8 @@ static int lite_gate_copy_in(struct lite_gate *gate, void *to,
 }
 
 /*
- * Elements of arrays may grow, as structures of ioctls do: a program says how large
- * its own are. In their first published version they were so large:
+ * Elements of arrays may grow, as structures of ioctls do: a program passes
+ * the size of its own. These are the sizes in the first published version.
  */
 #define LITE_LMR_INFO_FIRST sizeof(struct lite_lmr_info)
 #define LITE_GRANT_FIRST sizeof(struct lite_grant)
@@ -103,7 +99,7 @@ static bool lite_ioc_element(u32 size, u32 first)
 	return size >= first && size <= PAGE_SIZE;
 }
 
-/* What it does not know it need not get; what we do not know is 0. */
+/* Copy out what the program knows of an element; what we do not know is 0. */
 static int lite_gate_copy_element(struct lite_gate *gate, void __user *array,
 				  u32 i, u32 size, const void *from, u32 known)
 {
@@ -121,7 +117,7 @@ static int lite_gate_copy_element(struct lite_gate *gate, void __user *array,
 	return left ? -EFAULT : 0;
 }
 
-/* A name that has to be there. */
+/* Check a name, which must not be empty. */
 static int lite_ioc_name(const char *name)
 {
 	int len = lite_name_check(name, LITE_NAME_SIZE);
@@ -129,7 +125,7 @@ static int lite_ioc_name(const char *name)
 	return len < 0 ? len : 0;
 }
 
-/* Which LMR: by handle, or else by name, and then as the user who asks. */
+/* Name an LMR by handle or, with the caller's credentials, by name. */
 static int lite_ioc_target(struct lite_target *target, struct lite_cred *cred,
 			   u64 lh, const char *name)
 {
@@ -278,7 +274,7 @@ static int lite_ioc_stat(struct lite_file *lf, void *arg,
 				  n * sizeof(nodes[0]));
 }
 
-/* Copy out what a home has told of; returns 0 or a negative errno. */
+/* Copy out a home's list; returns 0 or a negative errno. */
 static int lite_ioc_list_put(struct lite_gate *gate, const struct lite_ioc_list *l,
 			     u32 n, const struct lite_lmr_info *info, u32 count)
 {
@@ -318,7 +314,7 @@ static int lite_ioc_list(struct lite_file *lf, void *arg,
 		if (ret)
 			goto out;
 	}
-	/* What has been listed has been listed. */
+	/* A partial list is a success. */
 	if (n)
 		ret = 0;
 	if (!ret)
@@ -426,7 +422,6 @@ static int lite_ioc_move(struct lite_file *lf, void *arg,
 			     &m->moved);
 }
 
-/* The user could not be told of what was made: unmake it. */
 /* How far it got counts, whether it succeeded or not. */
 static int lite_ioc_give_moved(const void *arg, void __user *user, u32 size,
 			       int err)
@@ -456,6 +451,7 @@ static void lite_ioc_unwind_mmap(void *arg)
 	vm_munmap(m->addr, m->length);
 }
 
+/* Undo functions, for results that could not be copied out. */
 static void lite_ioc_undo_alloc(struct lite_file *lf, void *arg)
 {
 	struct lite_ioc_alloc *a = arg;
@@ -486,9 +482,9 @@ static void lite_ioc_undo_register(struct lite_file *lf, void *arg)
 static const struct lite_ioc {
 	u16 size;     /* of the whole structure */
 	u16 min_size; /* of its first published version */
-	bool out;     /* given back, when the handler has succeeded */
-	bool always;  /* and when it has failed */
-	bool looks;   /* changes nothing: also in a file opened for reading only */
+	bool out;     /* copied out, if the handler succeeds */
+	bool always;  /* and if it fails */
+	bool looks;   /* allowed in a file opened read-only */
 	int (*fn)(struct lite_file *lf, void *arg, struct lite_gate *gate);
 	/* Instead of @out and @always: what to write back. */
 	int (*give)(const void *arg, void __user *user, u32 size, int err);
@@ -594,8 +590,8 @@ static int lite_ioc_give(struct lite_file *lf, const struct lite_ioc *ioc,
 }
 
 /*
- * Make a structure writable that will be written to. In one page, as most are,
- * that is seen by writing what was read.
+ * Make a structure writable before it is written to. If it is in one page, as
+ * most are, writing back its size shows that.
  */
 static int lite_ioc_writeable(void __user *user, u32 size)
 {
@@ -604,13 +600,9 @@ static int lite_ioc_writeable(void __user *user, u32 size)
 	return fault_in_safe_writeable(user, size) ? -EFAULT : 0;
 }
 
-/**
- * lite_ioc_waits_not - is a command one that waits for nobody?
- * @cmd: LITE_IOC_*
- * @flags: the second member of its structure
- *
- * Context: any.
- * Return: whether it is.
+/*
+ * Does a command return without waiting? @flags is the second member of its
+ * structure.
  */
 bool lite_ioc_waits_not(unsigned int cmd, u32 flags)
 {
@@ -624,11 +616,11 @@ bool lite_ioc_waits_not(unsigned int cmd, u32 flags)
 	}
 }
 
-/* What has flags that say so has them in the same place. */
+/* The structures with flags that decide this have them in the same place. */
 static_assert(offsetof(struct lite_ioc_rpc_recv, flags) == sizeof(u32));
 static_assert(offsetof(struct lite_ioc_rpc_collect, flags) == sizeof(u32));
 
-/* All but LITE_IOC_OP: its frame is large, and all of it is made 0. */
+/* All but LITE_IOC_OP: it has a large frame, which is zeroed. */
 static noinline long lite_ioctl_any(struct lite_file *lf, unsigned int cmd,
 				    void __user *user, bool nowait)
 {
@@ -659,9 +651,9 @@ static noinline long lite_ioctl_any(struct lite_file *lf, unsigned int cmd,
 	err = copy_struct_from_user(&any, ioc->size, user, size);
 	if (err)
 		return err;
-	/* The field was fetched twice: what counts is what was checked. */
+	/* The field was fetched twice: use the value that was checked. */
 	any.query.size = size;
-	/* So were these, by who knows that it must not wait. */
+	/* The flags were, too: do not wait if they have changed. */
 	if (nowait && !lite_ioc_waits_not(cmd, any.rpc_recv.flags))
 		return -LITE_EPUTOFF;
 	if ((ioc->undo || ioc->always) && lite_ioc_writeable(user, size))
@@ -671,7 +663,7 @@ static noinline long lite_ioctl_any(struct lite_file *lf, unsigned int cmd,
 	err = ioc->fn(lf, &any, &gate);
 	if (gate.in)
 		lite_node_exit(lf->node);
-	/* Nothing has been done: what the user has said stays as it is. */
+	/* Nothing has been done: leave the user's structure alone. */
 	if (err == -LITE_EPUTOFF)
 		return err;
 	return lite_ioc_give(lf, ioc, &any, user, err);
@@ -697,13 +689,13 @@ long lite_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 }
 
 /**
- * lite_ioctl_nowait - one that waits for nobody
+ * lite_ioctl_nowait - an ioctl that must not wait
  * @file: open file
- * @cmd: of those with lite_ioc_waits_not()
+ * @cmd: a command for which lite_ioc_waits_not() returned true
  * @arg: user pointer to its structure
  *
- * Context: may sleep for memory, and for pages of the user's that are missing; waits
- * for no peer.
+ * Context: may sleep for memory, and for missing user pages; waits for no
+ * peer.
  * Return: as lite_ioctl(); -LITE_EPUTOFF: it would have to wait, and has done
  * nothing.
  */

@@ -28,7 +28,7 @@ EXPORT_SYMBOL_GPL(lite_kfunc_number);
 
 void lite_kfunc_unregister(struct lite_kfunc *kf)
 {
-	/* Also of a node that was stopped: its context keeps the object. */
+	/* The node may have been stopped: its context keeps the object. */
 	lite_kfunc_end(kf);
 }
 EXPORT_SYMBOL_GPL(lite_kfunc_unregister);

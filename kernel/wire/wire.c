@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What each call looks like: one row of a table, which all functions look up.
- * Checks see a payload of the right size, with the right number of entries, and
- * zero where it is reserved.
+ * The format of each call: one row of a table, which all functions look up.
+ * The checks see a payload of the right size, with a valid number of entries,
+ * and with its reserved bytes zero.
  */
 #include "core/lockword.h"
 #include "core/memop_rules.h"
@@ -16,14 +16,14 @@
 /**
  * struct lite_form - what a payload looks like
  * @size: bytes, without entries
- * @open: more may follow, of which @ok knows
- * @zero: offset of what is reserved: or it could never be given a meaning
- * @n_zero: its bytes
+ * @open: entries follow that only @ok can check
+ * @zero: offset of the reserved bytes, which must be 0
+ * @n_zero: number of reserved bytes
  * @count: offset of the number of entries
- * @each: bytes of one; 0: there are none
- * @min: how many at least
- * @max: and at most
- * @ok: is the rest well formed? NULL: it is
+ * @each: bytes per entry; 0: there are none
+ * @min: minimum number of entries
+ * @max: maximum number of entries
+ * @ok: checks the rest; NULL: nothing to check
  */
 struct lite_form {
 	u16 size;
@@ -40,9 +40,9 @@ struct lite_form {
 /**
  * struct lite_call_row - a call
  * @lane: enum lite_lane
- * @by: who may make it, LITE_BY_*; 0: members
- * @request: payload of the request
- * @reply: of a successful reply
+ * @by: nodes that may make it, LITE_BY_*; 0: members
+ * @request: payload of a request
+ * @reply: payload of a successful reply
  */
 struct lite_call_row {
 	u8 lane;
@@ -95,7 +95,7 @@ static bool lite_wire_cred_ok(const struct lite_wire_cred *cred)
 	return le32_to_cpu(cred->n_groups) <= LITE_CRED_GROUPS;
 }
 
-/* Those that begin with an address. */
+/* For payloads that begin with an address. */
 static bool lite_addr_ok(const struct lite_payload *p)
 {
 	const struct lite_wire_addr *addr = p->data;
@@ -117,7 +117,7 @@ static bool lite_members_reply_ok(const struct lite_payload *p)
 	return le32_to_cpu(r->more) <= 1;
 }
 
-/* ENTER, too, which begins like the others. */
+/* ENTER begins like the others. */
 static bool lite_name_ok(const struct lite_payload *p)
 {
 	const struct lite_wire_name *n = p->data;
@@ -181,7 +181,7 @@ static bool lite_unmap_ok(const struct lite_payload *p)
 	return le32_to_cpu(u->flags) < 4;
 }
 
-/* All that ask for a change begin with it. */
+/* Requests for changes begin with it. */
 static bool lite_change_ok(const struct lite_payload *p)
 {
 	const struct lite_wire_change *c = p->data;
@@ -325,7 +325,7 @@ static bool lite_op_ok(const struct lite_payload *p)
 {
 	const struct lite_wire_op *op = p->data;
 	bool prepare = p->call == LITE_CALL_OP_PREPARE;
-	/* To be mapped there may be two, or one. */
+	/* PREPARE has one or two ranges. */
 	bool two = p->call == LITE_CALL_OP_COPY ||
 		   p->call == LITE_CALL_OP_COMPARE || (prepare && op->from.id);
 	u32 flags = prepare ? 0 : LITE_WIRE_OP_CAREFUL;
@@ -413,7 +413,7 @@ static bool lite_lock_probe_reply_ok(const struct lite_payload *p)
 	.count = offsetof(struct lite_wire_##type, n),                         \
 	.each = sizeof_field(struct lite_wire_##type, entry[0])
 
-/* Payloads: nothing; of one size; with something reserved; with entries; both. */
+/* Payloads: empty; fixed; with reserved bytes; with entries; with both. */
 #define NONE { .size = 0 }
 #define FORM(type, check) { SIZE(type), .ok = check }
 #define FORM0(type, check) { SIZE(type), ZERO(type), .ok = check }
@@ -540,7 +540,7 @@ static const struct lite_call_row lite_calls[] = {
 
 /* clang-format on */
 
-/* Of a call that is not known, the request has no size. */
+/* The row of an unknown call has no request size. */
 static const struct lite_call_row *lite_call_row(u16 call)
 {
 	static const struct lite_call_row unknown = {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What nodes say to each other. All of it is little-endian, begins with magic
- * and version, has no implicit padding, and is checked by the functions below
- * before anything else looks at it. Documentation/wire-protocol.rst tells the
- * story; this file is the reference.
+ * The wire protocol. All of it is little-endian, begins with magic and
+ * version, has no implicit padding, and is checked by the functions below
+ * before any other code looks at it. Documentation/wire-protocol.rst gives an
+ * overview; this file is the reference.
  *
  * Two carriers: RDMA CM private data while connecting (HELLO, CHALLENGE,
  * CONNECT, ACCEPT, REFUSE), then messages in call slots, written by RDMA
@@ -29,11 +29,11 @@
 /* ---- connecting ---------------------------------------------------------- */
 
 enum lite_cm_kind {
-	LITE_CM_HELLO = 1,     /* request: who I am, here is my nonce */
-	LITE_CM_CHALLENGE = 2, /* reject: my nonce, my proof */
-	LITE_CM_CONNECT = 3,   /* request: my proof */
+	LITE_CM_HELLO = 1,     /* request: sender's identity and nonce */
+	LITE_CM_CHALLENGE = 2, /* reject: responder's nonce and proof */
+	LITE_CM_CONNECT = 3,   /* request: sender's proof */
 	LITE_CM_ACCEPT = 4,    /* reply: key and slots */
-	LITE_CM_REFUSE = 5,    /* reject: why not */
+	LITE_CM_REFUSE = 5,    /* reject: the reason */
 };
 
 struct lite_cm_hdr {
@@ -44,7 +44,7 @@ struct lite_cm_hdr {
 	__u8 reserved;
 } __packed;
 
-/* Who speaks: id 0 is a guest, who may only ask to join. */
+/* The sender. Id 0 is a guest, which may only ask to join. */
 struct lite_cm_ident {
 	__le16 node;
 	__le16 port;
@@ -75,7 +75,7 @@ struct lite_cm_accept {
 	struct lite_cm_ident from;
 	__le32 rkey;
 	__le64 requests;             /* address of LITE_SLOT_COUNT slots */
-	__le64 replies;              /* likewise, for replies to the sender */
+	__le64 replies;              /* the same, for replies to the sender */
 	__u8 mac[LITE_MAC_SIZE];
 } __packed;
 
@@ -92,8 +92,8 @@ static_assert(sizeof(struct lite_cm_accept) == 72, "accept");
 static_assert(sizeof(struct lite_cm_refuse) == 12, "refuse");
 
 /**
- * lite_cm_check - is this private data what it says it is?
- * @data: private data as it came; RDMA CM pads it with zeroes
+ * lite_cm_check - is this private data well formed?
+ * @data: private data as received; RDMA CM pads it with zeroes
  * @len: bytes
  * @kind: set to its kind
  *
@@ -112,9 +112,9 @@ enum lite_call {
 	LITE_CALL_NAME_DROP = 17,
 	LITE_CALL_NAME_LOOKUP = 18, /* asks the directory */
 	LITE_CALL_NAME_FIND = 19,   /* asks a home */
-	LITE_CALL_NAME_SYNC = 20,   /* a home has entered all that it has */
-	LITE_CALL_NAME_PROBE = 21,  /* asks a home, with our flag up */
-	LITE_CALL_NAME_WAKE = 22,   /* what was BUSY has changed */
+	LITE_CALL_NAME_SYNC = 20,   /* a home has entered all its names */
+	LITE_CALL_NAME_PROBE = 21,  /* asks a home, with our claim visible */
+	LITE_CALL_NAME_WAKE = 22,   /* a name that was BUSY has changed */
 	LITE_CALL_NAME_ENTER = 23,  /* tells the directory */
 	LITE_CALL_LMR_CREATE = 32,
 	LITE_CALL_LMR_MAP = 33,
@@ -131,48 +131,40 @@ enum lite_call {
 	LITE_CALL_LMR_RESIZE = 44,
 	LITE_CALL_LMR_MOVE = 45,
 	LITE_CALL_LMR_RECALL = 46,  /* to a mapper: map anew */
-	LITE_CALL_LMR_AWAIT = 47,   /* until it is not being changed */
+	LITE_CALL_LMR_AWAIT = 47,   /* wait until it is not being changed */
 	LITE_CALL_MEM_ALLOC = 48,
 	LITE_CALL_MEM_EXTENTS = 49,
 	LITE_CALL_MEM_FREE = 50,
 	LITE_CALL_MEM_COPY = 51,    /* to other memory of the same home */
 	LITE_CALL_MEM_FENCE = 52,
-	LITE_CALL_MEM_SESSION = 53, /* which a copy is to be made in */
+	LITE_CALL_MEM_SESSION = 53, /* which session will a copy use? */
 	LITE_CALL_OP_SET = 64,
 	LITE_CALL_OP_COPY = 65,
 	LITE_CALL_OP_COMPARE = 66,
 	LITE_CALL_OP_CHECKSUM = 67,
 	LITE_CALL_OP_ATOMIC = 68,
-	LITE_CALL_OP_PREPARE = 69, /* map what the others are to work on */
-	LITE_CALL_OP_PACK = 70,    /* many small reads and writes: wire_pack.h */
+	LITE_CALL_OP_PREPARE = 69, /* map the ranges of a later OP_* */
+	LITE_CALL_OP_PACK = 70,    /* many reads and writes: wire_pack.h */
 	LITE_CALL_RPC_BIND = 72,   /* make a ring for a function */
 	LITE_CALL_RPC_UNBIND = 73,
-	LITE_CALL_RPC_CANCEL = 74, /* nobody waits for these any more */
+	LITE_CALL_RPC_CANCEL = 74, /* these calls were abandoned */
 	LITE_CALL_RPC_FIND = 75,   /* what is that function? */
-	LITE_CALL_RPC_GONE = 76,   /* to a client: nobody serves it any more */
-	LITE_CALL_LOCK_WAIT = 80,    /* to the home: I want it */
-	LITE_CALL_LOCK_GRANT = 81,   /* from the home: you have it; or an error */
-	LITE_CALL_LOCK_RELEASE = 82, /* to the home: I do not want it any more */
-	LITE_CALL_LOCK_PROBE = 83,   /* from the home: do you have it? */
-	LITE_CALL_BARRIER_ARRIVE = 84, /* to the home: I have come */
+	LITE_CALL_RPC_GONE = 76,   /* to a client: it has no server now */
+	LITE_CALL_LOCK_WAIT = 80,    /* to the home: request */
+	LITE_CALL_LOCK_GRANT = 81,   /* from the home: granted, or an error */
+	LITE_CALL_LOCK_RELEASE = 82, /* to the home: release, or give up */
+	LITE_CALL_LOCK_PROBE = 83,   /* from the home: is it still held? */
+	LITE_CALL_BARRIER_ARRIVE = 84, /* to the home: arrived */
 };
 
-/**
- * lite_call_lane - which slots a call may use
- * @call: enum lite_call
- */
+/* Which slots may a call use? */
 enum lite_lane lite_call_lane(u16 call);
 
-/* Who may make a call: a node that only wants to join (id 0), a member. */
+/* Callers of a call: a node that only wants to join (id 0), a member. */
 #define LITE_BY_GUEST 1U
 #define LITE_BY_MEMBER 2U
 
-/**
- * lite_call_by - who may make a call
- * @call: enum lite_call
- *
- * Return: LITE_BY_* bits.
- */
+/* Which nodes may make a call: LITE_BY_* bits. */
 u32 lite_call_by(u16 call);
 
 /* Heads every message; a reply repeats @call and @seq of its request. */
@@ -187,7 +179,7 @@ struct lite_wire_msg {
 	__le64 reserved;
 } __packed;
 
-/* Of a call, and of its reply. */
+/* Maximum payload of a call, and of its reply. */
 static inline u32 lite_call_payload_max(u16 call)
 {
 	return lite_lane_payload_max(lite_call_lane(call));
@@ -204,14 +196,14 @@ struct lite_wire_qp {
 	__le32 psn;
 } __packed;
 
-/* What a connecting node tells of itself; answered in kind. */
+/* A connecting node's data; the reply has the same of the other node. */
 struct lite_wire_attach {
 	struct lite_wire_addr addr;
 	__le32 rkey;
 	__le64 requests;
 	__le64 replies;
 	__le16 node;
-	__u8 nqps;       /* queue pairs after this one that follow */
+	__u8 nqps;       /* further queue pairs, in @qp */
 	__u8 reserved;
 	__le64 incarnation;
 	struct lite_wire_qp qp[LITE_QPS_MAX];
@@ -229,10 +221,10 @@ struct lite_wire_join {
 } __packed;
 
 struct lite_wire_join_reply {
-	struct lite_wire_addr redirect; /* port 0: you are in */
+	struct lite_wire_addr redirect; /* port 0: accepted */
 	__le16 node;                    /* id given */
 	__le16 reserved;
-	__le64 incarnation;             /* to be that, or it looks like the past */
+	__le64 incarnation;             /* to use; older ones look stale */
 } __packed;
 
 enum lite_member_flags {
@@ -289,19 +281,19 @@ struct lite_wire_name_reply {
 	__le64 id;
 } __packed;
 
-/* Enter a name; what stands there is replaced if it is @was, or out of reach. */
+/* Enter a name. Replaces an entry that is @was, or that is out of reach. */
 struct lite_wire_name_enter {
 	__le32 home;     /* must be the caller */
 	__le64 id;
 	char name[LITE_NAME_SIZE];
 	__le32 was_home; /* 0: nothing */
 	__le64 was_id;
-	__le32 uid;      /* the LMR's owner, whom to charge for the entry */
+	__le32 uid;      /* the LMR's owner; charged for the entry */
 } __packed;
 
 enum lite_wire_name_state {
 	LITE_WIRE_NAME_FREE = 0,
-	LITE_WIRE_NAME_BUSY = 1,  /* it wants it, or is making an LMR of it */
+	LITE_WIRE_NAME_BUSY = 1,  /* claimed, or an LMR is being created */
 	LITE_WIRE_NAME_TAKEN = 2,
 };
 
@@ -322,9 +314,9 @@ struct lite_wire_create {
 struct lite_wire_map {
 	__le64 id;
 	__le32 rights;
-	__le32 renew;    /* 1: grant as many of @rights as there still are */
+	__le32 renew;    /* 1: grant those of @rights that are still allowed */
 	struct lite_wire_cred cred;
-	char name[LITE_NAME_SIZE]; /* that it must have; empty: any */
+	char name[LITE_NAME_SIZE]; /* name it must have; empty: any */
 } __packed;
 
 /* One node of an LMR. */
@@ -341,7 +333,7 @@ struct lite_wire_map_reply {
 	__le32 n_shares;
 	__le32 rights;   /* granted */
 	__le32 anonymous;
-	__le64 generation; /* another one after each change that needs RECALL */
+	__le64 generation; /* changes whenever a RECALL is needed */
 	struct lite_wire_share share[LITE_SPREAD_MAX];
 } __packed;
 
@@ -367,20 +359,20 @@ struct lite_wire_extents_reply {
 	 sizeof(struct lite_wire_extent))
 
 enum lite_wire_unmap_flags {
-	LITE_UNMAP_UNCLEAN = 1 << 0, /* an operation failed, may be under way */
-	LITE_UNMAP_LAST = 1 << 1,    /* from its maker: free it if anonymous */
+	LITE_UNMAP_UNCLEAN = 1 << 0, /* a failed operation may be in flight */
+	LITE_UNMAP_LAST = 1 << 1,    /* from its creator: free if anonymous */
 };
 
 struct lite_wire_unmap {
 	__le64 id;
-	__le32 count;    /* how many successful MAPs this gives back */
+	__le32 count;    /* number of successful MAPs that it ends */
 	__le32 flags;    /* enum lite_wire_unmap_flags */
 } __packed;
 
-/* Heads every request to change an LMR, and is that to free it. */
+/* Heads every request to change an LMR; alone, it is a request to free one. */
 struct lite_wire_change {
 	__le64 id;
-	__le32 rights;   /* of the handle it is asked through; all: by name */
+	__le32 rights;   /* of the handle used; all: by name */
 	__le32 reserved;
 	struct lite_wire_cred cred;
 } __packed;
@@ -405,7 +397,7 @@ struct lite_wire_grants_reply {
 
 struct lite_wire_setattr {
 	struct lite_wire_change change;
-	__le32 uid;      /* LITE_KEEP: as it is */
+	__le32 uid;      /* LITE_KEEP: do not change */
 	__le32 gid;
 	__le32 mode;
 	__le32 reserved;
@@ -426,12 +418,12 @@ struct lite_wire_move {
 	__le64 offset;   /* bytes */
 	__le64 length;   /* 0: up to the end */
 	__le32 node;
-	__le32 later;    /* 1: a further step: what was cut off since is not missed */
+	__le32 later;    /* 1: a further step; missing bytes are fine */
 } __packed;
 
-/* One step of it has been done. */
+/* One step of a MOVE has been done. */
 struct lite_wire_move_reply {
-	__le64 next;     /* all that was asked for before this offset is there */
+	__le64 next;     /* all requested bytes before this offset are moved */
 	__le64 length;   /* of the LMR */
 } __packed;
 
@@ -458,7 +450,7 @@ struct lite_wire_stat_reply {
 
 struct lite_wire_list {
 	__le64 after;    /* ids above this */
-	__le32 max;      /* at most so many, not 0 */
+	__le32 max;      /* maximum number of entries, not 0 */
 	__le32 reserved;
 } __packed;
 
@@ -475,7 +467,7 @@ struct lite_wire_list_reply {
 struct lite_wire_mem_alloc {
 	__le64 lmr;      /* id at the home, which is the caller */
 	__le64 length;
-	__le32 uid;      /* whom to charge */
+	__le32 uid;      /* user to charge */
 	__le32 reserved;
 } __packed;
 
@@ -491,7 +483,7 @@ struct lite_wire_fence {
 	__le64 incarnation;
 } __packed;
 
-/* Free memory, after making sure that these nodes can no longer reach it. */
+/* Free memory once these nodes can no longer reach it. */
 struct lite_wire_mem_free {
 	__le64 id;
 	__le32 n_fences;
@@ -499,18 +491,18 @@ struct lite_wire_mem_free {
 	struct lite_wire_fence fence[];
 } __packed;
 
-/* Copy a part of one's memory to other memory of the same home. */
+/* Copy part of an allocation to other memory of the same home. */
 struct lite_wire_mem_copy {
 	__le64 id;       /* of the source */
 	__le64 offset;   /* in it, bytes */
 	__le32 node;     /* of the destination */
 	__le32 count;
-	__le64 session;  /* with that node, the one to use; 0: it is the same */
+	__le64 session;  /* session to use with it; 0: same node */
 	__le64 to;       /* id of the destination there */
 	struct lite_wire_extent extent[];
 } __packed;
 
-/* Which session has the source of copies with their destination? */
+/* Which session does the source of copies have with their destination? */
 struct lite_wire_mem_session {
 	__le32 node;
 	__le32 reserved;
@@ -525,7 +517,7 @@ struct lite_wire_mem_session_reply {
 	((LITE_PAYLOAD_MAX - sizeof(struct lite_wire_mem_copy)) /              \
 	 sizeof(struct lite_wire_extent))
 
-/* Make sure that these nodes have nothing under way to our memory. */
+/* Make sure that these nodes have no operations on our memory in flight. */
 struct lite_wire_mem_fence {
 	__le32 n_fences;
 	__le32 fence_all;
@@ -539,8 +531,8 @@ struct lite_wire_mem_fence {
 /* A part of an LMR, as memory operations name it. */
 struct lite_wire_range {
 	__le64 id;          /* of the LMR at its home; 0: there is no range */
-	__le64 incarnation; /* of the home, in which it has that id */
-	__le64 generation;  /* in which it was when it was looked at */
+	__le64 incarnation; /* incarnation of the home that gave the id */
+	__le64 generation;  /* generation when it was checked */
 	__le64 offset;
 	__le32 home;
 	__le32 reserved;
@@ -548,33 +540,33 @@ struct lite_wire_range {
 
 enum lite_wire_op_flags {
 	LITE_WIRE_OP_BACKWARD = 1 << 0, /* COPY: the last bytes first */
-	LITE_WIRE_OP_CAREFUL = 1 << 1,  /* larger packets got lost */
+	LITE_WIRE_OP_CAREFUL = 1 << 1,  /* use small packets */
 };
 
 /*
- * To the node that holds the bytes: of @from for COPY, else of @range. It need
- * not do all of @length in one go.
+ * Sent to the node that holds the bytes: of @from for COPY, else of @range. It
+ * may do only part of @length at a time.
  */
 struct lite_wire_op {
 	struct lite_wire_range range;
-	struct lite_wire_range from; /* COPY, COMPARE; PREPARE: maybe */
+	struct lite_wire_range from; /* COPY, COMPARE; optional in PREPARE */
 	__le64 length;
 	__le64 operand; /* SET: pattern; CHECKSUM: seed; ATOMIC: operand */
-	__le32 arg;     /* SET: length of the pattern; ATOMIC: opcode; PREPARE */
+	__le32 arg;     /* SET: pattern length; ATOMIC, PREPARE: opcode */
 	__le32 flags;   /* enum lite_wire_op_flags */
 } __packed;
 
 enum lite_wire_op_status {
-	LITE_WIRE_OP_OK,        /* or @error */
-	LITE_WIRE_OP_DIFFERENT, /* COMPARE: so are the bytes at @done */
-	LITE_WIRE_OP_UNMAPPED,  /* ask me to PREPARE first */
-	LITE_WIRE_OP_ELSEWHERE, /* I do not hold these bytes (any more) */
-	LITE_WIRE_OP_BUSY,      /* ATOMIC: others were always faster */
+	LITE_WIRE_OP_OK,        /* success, or @error */
+	LITE_WIRE_OP_DIFFERENT, /* COMPARE: the bytes at @done differ */
+	LITE_WIRE_OP_UNMAPPED,  /* the caller has to PREPARE first */
+	LITE_WIRE_OP_ELSEWHERE, /* this node does not hold these bytes */
+	LITE_WIRE_OP_BUSY,      /* ATOMIC: lost all races */
 };
 
 struct lite_wire_op_reply {
 	__le64 done;    /* bytes, from the end if BACKWARD */
-	__le64 value;   /* CHECKSUM: so far; ATOMIC: before */
+	__le64 value;   /* CHECKSUM: so far; ATOMIC: old value */
 	__le32 error;   /* after @done bytes: errno, positive */
 	__le32 status;  /* enum lite_wire_op_status, at @done */
 } __packed;
@@ -591,7 +583,7 @@ static_assert(sizeof(struct lite_wire_grants_reply) +
 static_assert(sizeof(struct lite_wire_mem_fence) <=
 	      sizeof(struct lite_wire_mem_free), "fence");
 
-/* A payload, as those see it who check it for the functions below. */
+/* A payload, for the checks of the table in wire.c. */
 struct lite_payload {
 	u16 call;
 	const void *data;
@@ -599,8 +591,8 @@ struct lite_payload {
 };
 
 /**
- * lite_wire_msg_check - does a slot hold a message?
- * @msg: a copy of its header, which the peer cannot change any more
+ * lite_wire_msg_check - is this the header of a message?
+ * @msg: a copy that the peer cannot change any more
  *
  * Return: 0 or -EPROTO.
  */
@@ -613,9 +605,9 @@ int lite_wire_msg_check(const struct lite_wire_msg *msg);
  * @len: bytes
  *
  * Checks sizes, counts against sizes, NUL of names, bits that must be zero.
- * Meaning (does the LMR exist?) is for the handler.
+ * The handler checks meaning (does the LMR exist?).
  *
- * Return: 0; -EPROTO; -EOPNOTSUPP for a call unknown here.
+ * Return: 0; -EPROTO; -EOPNOTSUPP for an unknown call.
  */
 int lite_wire_request_check(u16 call, const void *payload, size_t len);
 
@@ -630,8 +622,8 @@ int lite_wire_request_check(u16 call, const void *payload, size_t len);
 int lite_wire_reply_check(u16 call, const void *payload, size_t len);
 
 /*
- * An errno off the wire. Those that mean something between this kernel and its
- * user, or within it, are not a peer's to say.
+ * Convert an errno off the wire. A peer may not send those that have a meaning
+ * within this kernel or between it and its users.
  */
 static inline int lite_wire_error(u32 error)
 {
@@ -641,8 +633,8 @@ static inline int lite_wire_error(u32 error)
 }
 
 /*
- * Likewise, why a peer did not want our connection. Nor is it to say what only
- * we can know: that it did not answer, or that nobody waits any more.
+ * Convert a peer's reason to refuse a connection. Also excludes those that
+ * only this node can know: the peer did not answer, the wait was interrupted.
  */
 int lite_wire_refusal(u32 error);
 
@@ -650,7 +642,7 @@ int lite_wire_refusal(u32 error);
 void lite_wire_cred_get(struct lite_cred *cred, const struct lite_wire_cred *w);
 void lite_wire_cred_put(struct lite_wire_cred *w, const struct lite_cred *cred);
 
-/* An extent's length and share in one word: shares are fewer than 256. */
+/* An extent's length and share in one word: there are fewer than 256 shares. */
 static inline __le64 lite_wire_length_share(u64 length, u32 share)
 {
 	return cpu_to_le64(length << 8 | share);

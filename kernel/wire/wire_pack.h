@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * OP_PACK: many small reads and writes in one call, to the node that holds the
- * bytes. What it consists of; part of wire.h, which see.
+ * bytes. An extension of wire.h.
  */
 #ifndef _LITE_CORE_WIRE_PACK_H
 #define _LITE_CORE_WIRE_PACK_H
 
 #include "wire.h"
 
-/* Of one operation. */
+/* Maximum bytes of one operation. */
 #define LITE_PACK_BYTES 256U
-/* Of one call. */
+/* Maximum operations, and LMRs, of one call. */
 #define LITE_PACK_OPS 64U
 #define LITE_PACK_RANGES 8U
 
 /*
- * There follow struct lite_wire_range, which name LMRs and have no offset; struct
- * lite_wire_pack_op; and the bytes of the writes, in their order.
+ * Followed by struct lite_wire_range, which name LMRs and have no offset;
+ * struct lite_wire_pack_op; and the bytes of the writes, in order.
  */
 struct lite_wire_pack {
 	__le32 n_ranges;
@@ -26,18 +26,18 @@ struct lite_wire_pack {
 struct lite_wire_pack_op {
 	__le64 offset;   /* in the LMR */
 	__le16 length;
-	__u8 range;      /* which */
+	__u8 range;      /* index of its range */
 	__u8 write;      /* 1, or 0: read */
 } __packed;
 
 /*
- * Well done: the bytes of the reads, in their order. Else nothing follows, and
- * any of the writes may have been done.
+ * On success, followed by the bytes of the reads, in order. Else nothing
+ * follows, and any of the writes may have been done.
  */
 struct lite_wire_pack_reply {
 	__le32 error;    /* errno, positive */
 	__le32 status;   /* LITE_WIRE_OP_OK, _UNMAPPED, _ELSEWHERE */
-	__le32 at;       /* which operation could not be done; 0: all are */
+	__le32 at;       /* index of the operation that failed; 0 on success */
 	__le32 reserved;
 } __packed;
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What nodes say to each other about calls of functions: BIND, UNBIND, CANCEL
- * and FIND in call slots, as all calls between kernels (wire.h), and the records
- * in rings.
+ * The wire protocol of calls of functions: BIND, UNBIND, CANCEL and FIND in
+ * call slots, as all calls between kernels (wire.h), and the records in rings.
  */
 #ifndef _LITE_CORE_WIRE_RPC_H
 #define _LITE_CORE_WIRE_RPC_H
@@ -15,7 +14,7 @@
 #endif
 
 #define LITE_RPC_HEADER 64U
-/* Chunks of a ring at most */
+/* Maximum number of chunks of a ring. */
 #define LITE_RPC_CHUNKS_MAX 64U
 
 struct lite_wire_rpc_bind {
@@ -23,26 +22,26 @@ struct lite_wire_rpc_bind {
 	__le32 reserved;
 } __packed;
 
-/* What a function is. */
+/* Properties of a function. */
 struct lite_wire_rpc_func {
-	__le64 cookie;      /* of this registration and no other */
+	__le64 cookie;      /* unique to this registration */
 	__le32 function;
 	__le32 uid;
 	__le32 gid;
 	__le32 mode;
 	__le32 max_request;
 	__le32 max_reply;
-	__le32 squash;      /* 1: root of other nodes is nobody */
+	__le32 squash;      /* 1: root of other nodes is unprivileged */
 	__le32 reserved;
 } __packed;
 
 struct lite_wire_rpc_bind_reply {
 	struct lite_wire_rpc_func func;
-	__le32 ring;        /* its number: in immediates */
+	__le32 ring;        /* its number, used in immediates */
 	__le32 depth;       /* slots */
 	__le32 chunk_bytes;
 	__le32 n_chunks;
-	__le64 chunk[];     /* addresses */
+	__le64 chunk[];     /* their addresses */
 } __packed;
 
 /* UNBIND, and GONE */
@@ -73,10 +72,10 @@ struct lite_wire_rpc_cancel {
 	((LITE_PAYLOAD_MAX - sizeof(struct lite_wire_rpc_cancel)) /            \
 	 sizeof(struct lite_wire_rpc_which))
 
-/* What CANCEL says of each. */
+/* Outcome of CANCEL, per call. */
 enum lite_rpc_cancelled {
-	LITE_RPC_REPLIED,   /* there was a reply, or will be one */
-	LITE_RPC_CANCELLED, /* there will be none */
+	LITE_RPC_REPLIED,   /* there was or will be a reply */
+	LITE_RPC_CANCELLED, /* there will be no reply */
 };
 
 struct lite_wire_rpc_cancel_reply {
@@ -86,32 +85,32 @@ struct lite_wire_rpc_cancel_reply {
 } __packed;
 
 enum lite_rpc_flags {
-	LITE_RPC_F_ONEWAY = 1 << 0, /* request: is answered by DONE */
+	LITE_RPC_F_ONEWAY = 1 << 0, /* request: a message, answered by DONE */
 	/*
-	 * Request: behind the header there is a struct lite_wire_rpc_bulk, and
-	 * only then the request, if it is no more than that. Reply: it is in
-	 * the chunks that the request named.
+	 * Request: a struct lite_wire_rpc_bulk follows the header, then the
+	 * request, unless that is in chunks. Reply: it is in the chunks that
+	 * the request named.
 	 */
 	LITE_RPC_F_BULK = 1 << 1,
 };
 
-/* A piece of the client's memory, all of which is at the device's addresses. */
+/* A piece of the client's memory, by DMA address. */
 struct lite_wire_rpc_chunk {
 	__le64 addr;
 	__le32 bytes;
 	__le32 reserved;
 } __packed;
 
-/* What does not go through the ring: where it is, or shall go to. */
+/* Where data that does not go through the ring is, or goes to. */
 struct lite_wire_rpc_bulk {
 	__le32 n_request;   /* chunks of the request; 0: it is in the record */
-	__le32 n_reply;     /* chunks for the reply; 0: it fits into the record */
-	struct lite_wire_rpc_chunk chunk[]; /* of the request, then of the reply */
+	__le32 n_reply;     /* chunks for the reply; 0: it fits in the record */
+	struct lite_wire_rpc_chunk chunk[]; /* request's, then reply's */
 } __packed;
 
-/* Chunks of a request, and of a reply, at most. */
+/* Maximum number of chunks of a request, and of a reply. */
 #define LITE_RPC_BULK_CHUNKS_MAX 1023U
-/* Of a reply for which there are chunks, this much goes through the ring. */
+/* Replies up to this length go through the ring even if there are chunks. */
 #define LITE_RPC_BULK_INLINE 4096U
 
 static inline u32 lite_rpc_list_bytes(u32 chunks)
@@ -136,7 +135,10 @@ static inline u32 lite_rpc_body_max(u32 max_request, u32 max_reply)
 	return max_request > max_reply ? max_request : max_reply;
 }
 
-/* Of a call, @list bytes of which are a list, with @n_request and @n_reply chunks. */
+/*
+ * Bytes behind the header of a call's record. @list: bytes of its chunk list,
+ * with @n_request and @n_reply chunks.
+ */
 static inline u32 lite_rpc_body_bytes(u32 length, u32 room, u32 list,
 				      u32 n_request, u32 n_reply)
 {
@@ -149,13 +151,13 @@ static inline u32 lite_rpc_body_bytes(u32 length, u32 room, u32 list,
 
 enum lite_rpc_status {
 	LITE_RPC_OK,
-	LITE_RPC_REFUSED,  /* nobody serves it (any more); seen by nobody */
-	LITE_RPC_RESET,    /* who had taken it let go of it */
-	LITE_RPC_TOO_LONG, /* the reply, for the caller: @length */
+	LITE_RPC_REFUSED,  /* not served (any more); no server has seen it */
+	LITE_RPC_RESET,    /* the server that took it dropped it */
+	LITE_RPC_TOO_LONG, /* longer (@length) than the caller's room */
 	LITE_RPC_STATUSES,
 };
 
-/* Heads a record, be it a request or, later, the reply to that. */
+/* Heads a record: a request or, later, the reply to it. */
 struct lite_wire_rpc {
 	__le32 magic;
 	__u8 version;
@@ -163,12 +165,12 @@ struct lite_wire_rpc {
 	__le16 slot;
 	__le64 seq;         /* of the call; the reply repeats it */
 	__le32 length;      /* bytes that follow */
-	__le32 room;        /* request: for the reply, behind the header */
-	__le64 reply;       /* request: address that the reply's header goes to */
-	__le32 uid;         /* request: of the caller */
+	__le32 room;        /* request: maximum length of the reply */
+	__le64 reply;       /* request: DMA address for the reply's header */
+	__le32 uid;         /* request: the caller's */
 	__le32 gid;
 	__le32 flags;       /* enum lite_rpc_flags */
-	__le32 user;        /* reply: what the server says of it */
+	__le32 user;        /* reply: status from the server */
 	__le64 reserved[2];
 } __packed;
 
@@ -181,7 +183,7 @@ static_assert(sizeof(struct lite_wire_rpc_bind_reply) +
  * @h: a copy that the peer cannot change any more
  * @request: of a request, else of a reply
  *
- * Lengths are checked against what there is room for by who knows that.
+ * The caller has to check lengths against the room there is.
  *
  * Return: 0 or -EPROTO.
  */
@@ -189,14 +191,14 @@ int lite_wire_rpc_check(const struct lite_wire_rpc *h, bool request);
 
 /**
  * lite_wire_rpc_bulk_check - is this a list of chunks?
- * @chunk: as many as are said to be there
- * @n_request: of the request
- * @n_reply: for the reply
+ * @chunk: @n_request + @n_reply chunks
+ * @n_request: chunks of the request
+ * @n_reply: chunks for the reply
  * @length: bytes of the request
- * @room: bytes of a reply that fit
+ * @room: maximum bytes of the reply
  *
- * That there are not too many, and that they are in the record, is checked by
- * who knows that.
+ * The caller has to check that the number of chunks is allowed, and that they
+ * are within the record.
  *
  * Return: 0 or -EPROTO.
  */
@@ -211,12 +213,12 @@ bool lite_rpc_find_ok(const struct lite_payload *p);
 bool lite_rpc_func_ok(const struct lite_payload *p);
 
 /**
- * lite_function_name_check - is this a name of a function?
+ * lite_function_name_check - is this the name of a function?
  * @name: LITE_FUNCTION_NAME_SIZE bytes
  *
- * As names of LMRs: no control characters, and not empty.
+ * As for names of LMRs: no control characters, and not empty.
  *
- * Return: its length, or -EINVAL; -ENAMETOOLONG: there is no NUL.
+ * Return: its length; -EINVAL; -ENAMETOOLONG: there is no NUL.
  */
 int lite_function_name_check(const char *name);
 

@@ -2,20 +2,23 @@
 /*
  * Calls that are collected later.
  *
- * Normal operation: the caller's thread sends the request. The reply is copied
- * out of the mirror when it comes, so that its place is free for others, and
- * waits to be collected: longer ones are copied by a work item, not by the receive
- * handler. What did not go through the ring stays where it is.
+ * Normal operation: the caller's thread sends the request. When the reply
+ * comes it is copied out of the mirror, so that its slot is free for others,
+ * and is kept until it is collected. The receive handler copies short replies;
+ * a work item copies longer ones. A reply that did not go through the ring
+ * stays in its bulk.
  *
- * QUEUE: what cannot be sent at once is begun by a work item, with a copy of its
- * request. In line for room a call takes no thread: who gives it its place queues
- * the work again. The first one binds the ring; others wait in the line of that
- * ring. While a node is suspect the work looks again and again.
+ * QUEUE: a call that cannot be sent at once is begun by a work item, from a
+ * copy of its request. A call that is in line for room occupies no thread:
+ * when it gets its slot, in_turn() queues the work again. The first such call
+ * binds the ring; others wait in that ring's line. While a node is suspect the
+ * work retries periodically.
  *
- * What runs concurrently: the end of the call (rp->lock), its time-out, those who
- * collect and cancel, begin_work, the shutting of the file. @state, under
- * file->lock, says who has a call. All but the end run in process context, and
- * who finds a call that has ended and is @dropped puts it.
+ * What runs concurrently: the end of the call (rp->lock), its time-out,
+ * threads that collect or cancel it, begin_work, and the shutting of the file.
+ * @state, under file->lock, says which of them owns the call. All but the end
+ * run in process context, and any that finds a call ENDED and @dropped puts
+ * it.
  */
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
@@ -25,9 +28,9 @@
 #include "memory/handle/ctx.h"
 #include "async.h"
 
-/* As much is copied where the reply comes in. */
+/* Longest reply that the receive handler copies, in bytes. */
 #define LITE_ASYNC_COPY PAGE_SIZE
-/* When to look again whether a node is suspect. */
+/* Delay until a call to a suspect node is retried. */
 #define LITE_ASYNC_AGAIN (HZ / 50)
 
 static void lite_async_release(struct kref *ref)
@@ -43,22 +46,13 @@ static void lite_async_release(struct kref *ref)
 	kfree(a);
 }
 
-/**
- * lite_async_put - give a reference back
- * @a: call
- *
- * Context: process; nothing is locked: it may be the last of a ring.
- */
+/* Drop a reference. Process context, no lock held: it may be a ring's last. */
 void lite_async_put(struct lite_async *a)
 {
 	kref_put(&a->ref, lite_async_release);
 }
 
-/**
- * lite_collectors_wake - there is news for those who wait in COLLECT
- * @file: open file's; its lock is held
- * @group: of calls
- */
+/* Wake the threads that collect a group. The file's lock is held. */
 void lite_collectors_wake(struct lite_rpc_file *file, u32 group)
 {
 	struct lite_collector *c;
@@ -73,8 +67,8 @@ void lite_collectors_wake(struct lite_rpc_file *file, u32 group)
 /* ---- ending -------------------------------------------------------------- */
 
 /*
- * From the list of calls to that of those that have ended. It may be collected,
- * and be what kept the file, as soon as the lock is free.
+ * Move a call to the list of ended ones. Once the lock is free it may be
+ * collected, and with it the file's last reference may go.
  */
 static void lite_async_to_ended(struct lite_async *a)
 {
@@ -90,9 +84,9 @@ static void lite_async_to_ended(struct lite_async *a)
 	spin_unlock(&file->lock);
 }
 
-/**
- * lite_async_unlist - a call is over
- * @a: its file's lock is held; the list's reference is the caller's then
+/*
+ * Take a call off its file, with the file's lock held. The list's reference
+ * passes to the caller.
  */
 void lite_async_unlist(struct lite_async *a)
 {
@@ -101,15 +95,14 @@ void lite_async_unlist(struct lite_async *a)
 	lockdep_assert_held(&file->lock);
 	list_del_init(&a->list);
 	file->n_calls--;
-	/* Others may wait for what does not come any more. */
+	/* Collectors may be waiting for this call in vain. */
 	lite_collectors_wake(file, a->group);
 }
 
-/**
- * lite_async_reap - to be called by all who may have ended a call, or found it ended
- * @a: the caller has a reference
- *
- * Context: process; nothing is locked.
+/*
+ * Put a call that has ended and will not be collected. Called, with a
+ * reference and no lock held, by all that may have ended a call or found it
+ * ended.
  */
 void lite_async_reap(struct lite_async *a)
 {
@@ -161,21 +154,22 @@ static void lite_async_ended(struct lite_rcall *call)
 	lite_async_to_ended(a);
 }
 
-/* Run begin_work, with a reference. */
+/* Run begin_work now, with a reference. */
 static void lite_async_kick(struct lite_async *a)
 {
 	kref_get(&a->ref);
-	/* If it was to run anyway, that has one. */
+	/* It was pending already, and has a reference. */
 	if (mod_delayed_work(a->file->svc->begin_wq, &a->begin_work, 0))
 		kref_put(&a->ref, lite_async_release);
 }
 
 /**
- * lite_async_may_end - is it the caller's to end a call?
+ * lite_async_may_end - try to become the one to end a call
  * @a: its file's lock is held
- * @err: why
+ * @err: error to end it with
  *
- * Return: true: lite_async_end() is to follow, with a reference that this has taken.
+ * Return: true: the caller must call lite_async_end(), which drops the
+ * reference that this has taken; false: the call is ending or has ended.
  */
 bool lite_async_may_end(struct lite_async *a, int err)
 {
@@ -192,10 +186,10 @@ bool lite_async_may_end(struct lite_async *a, int err)
 
 /**
  * lite_async_end - end a call
- * @a: lite_async_may_end(); the reference is put
+ * @a: lite_async_may_end() returned true; its reference is dropped
  * @err: as there
  *
- * Context: process; nothing is locked.
+ * Context: process; no lock is held.
  */
 void lite_async_end(struct lite_async *a, int err)
 {
@@ -231,10 +225,10 @@ static void lite_async_begin_work(struct work_struct *work)
 		err = lite_rcall_begin(&a->call);
 		set_active_memcg(memcg);
 	}
-	/* In line: lite_async_in_turn() comes, or has come. */
+	/* In line: lite_async_in_turn() will be called, or has been. */
 	if (err == -EINPROGRESS)
 		goto put;
-	/* The reference goes with it, unless it is to run sooner. */
+	/* The reference passes to the work, unless it is pending already. */
 	if (err == -ESTALE &&
 	    queue_delayed_work(file->svc->begin_wq, &a->begin_work,
 			       LITE_ASYNC_AGAIN))
@@ -248,7 +242,7 @@ static void lite_async_begin_work(struct work_struct *work)
 	}
 	spin_lock(&file->lock);
 	stop = a->stop;
-	/* Else it has ended. */
+	/* Otherwise the call has ended. */
 	mine = a->state == LITE_ASYNC_QUEUED;
 	if (mine)
 		a->state = err || stop ? LITE_ASYNC_ENDING : LITE_ASYNC_BEGUN;
@@ -325,7 +319,7 @@ static int lite_async_enter(struct lite_async *a, enum lite_async_state state)
 	return err;
 }
 
-/* Its time-out counts from now on. */
+/* Start the call's time-out. */
 static void lite_async_expect(struct lite_async *a)
 {
 	struct lite_rpc_file *file = a->file;
@@ -356,7 +350,7 @@ static int lite_async_try(struct lite_rpc_file *file, struct lite_rcall *call,
 		goto put;
 	err = lite_rcall_begin(&a->call);
 	call->missing = err && a->call.missing;
-	/* That is not the reader's: the caller's stack. */
+	/* It points to the caller's stack. */
 	a->call.cred = NULL;
 	if (!err) {
 		/* It is not sent again. */
@@ -374,7 +368,7 @@ put:
 	return err;
 }
 
-/* A copy of a request; NULL: there is nothing to copy. */
+/* Copy a request; NULL: there is nothing to copy. */
 static void *lite_async_copy(const struct lite_rcall *call)
 {
 	size_t done = 0, n = call->bulk ? 0 : call->length;
@@ -398,7 +392,7 @@ static void *lite_async_copy(const struct lite_rcall *call)
 	return ERR_PTR(err);
 }
 
-/* What begins it has nothing of the caller's. */
+/* Queue a call for begin_work, which can use nothing of the caller's. */
 static int lite_async_queue(struct lite_rpc_file *file,
 			    const struct lite_rcall *call,
 			    const struct lite_ioc_rpc_call *c)
@@ -430,8 +424,8 @@ static int lite_async_queue(struct lite_rpc_file *file,
 }
 
 /*
- * While user memory is waited for, there is no call: the node can be stopped, and
- * shutting its files waits for calls.
+ * No call is listed while user memory is waited for: the node may be stopped
+ * meanwhile, and shutting its files waits for calls.
  */
 static int lite_async_begin(struct lite_rpc_file *file, struct lite_rcall *call,
 			    const struct lite_ioc_rpc_call *c)
@@ -473,11 +467,12 @@ static int lite_file_call_check(const struct lite_ioc_rpc_call *c)
 }
 
 /**
- * lite_file_call - make a call: at once, a message, or to be collected
- * @file: open file's
- * @c: what to call; results are set
- * @cred: who calls
- * @gate: the node
+ * lite_file_call - make a call or send a message, or begin a call to be
+ * collected
+ * @file: the open file
+ * @c: what to call; the results are set
+ * @cred: the caller's credentials
+ * @gate: the node's gate
  *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno as LITE_IOC_RPC_CALL.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Calls that are collected later: async.c begins and ends them, collect.c collects. */
+/* Calls that are collected later: see async.c and collect.c. */
 #ifndef _LITE_SERVICE_ASYNC_H
 #define _LITE_SERVICE_ASYNC_H
 
@@ -8,34 +8,35 @@
 struct mem_cgroup;
 
 enum lite_async_state {
-	LITE_ASYNC_NEW,    /* its caller begins it */
-	LITE_ASYNC_QUEUED, /* begin_work does */
-	LITE_ASYNC_BEGUN,  /* it can be abandoned */
-	LITE_ASYNC_ENDING, /* who ends it has it, or copy_work */
+	LITE_ASYNC_NEW,    /* begun by the caller's thread */
+	LITE_ASYNC_QUEUED, /* begun by begin_work */
+	LITE_ASYNC_BEGUN,  /* in flight; can be abandoned */
+	LITE_ASYNC_ENDING, /* owned by the thread ending it, or by copy_work */
 	LITE_ASYNC_ENDED,  /* to be collected */
-	LITE_ASYNC_GIVEN,  /* who collects it has it */
+	LITE_ASYNC_GIVEN,  /* owned by the thread collecting it */
 };
 
 /**
  * struct lite_async - a call to be collected
- * @call: it
- * @file: who collects it, with a reference
- * @ref: that of the list it is on; who begins it; who ends it; queued begin_work
- * @list: in file->ended if it is ENDED, else in file->calls; under file->lock, as
- *	the next ones
- * @state: who has it
- * @dropped: nobody collects it
- * @stop: QUEUED: begin it no more, but end it: why
- * @group: which calls it is collected with
- * @owner: files_struct of who began it
- * @cookie: the user's
+ * @call: the call
+ * @file: file to collect it from, with a reference
+ * @ref: held by the list it is on, by the threads that begin or end it, and by
+ *	queued work
+ * @list: in file->ended if ENDED, else in file->calls; under file->lock, as
+ *	the fields up to @stop
+ * @state: says which thread owns it
+ * @dropped: it will not be collected
+ * @stop: QUEUED: error to end it with instead of beginning it; or 0
+ * @group: group to collect it with
+ * @owner: files_struct of the process that began it
+ * @cookie: the user's cookie
  * @to: the user's address for the reply
- * @reply: room for the reply
- * @copy_work: copies a long reply
- * @begin_work: begins it
- * @cred: QUEUE: who calls
- * @request: likewise: a copy
- * @memcg: likewise: of the caller, for memory for its reply
+ * @reply: buffer for the reply
+ * @copy_work: copies a long reply out of the mirror
+ * @begin_work: begins it if it is QUEUED
+ * @cred: QUEUED: the caller
+ * @request: QUEUED: copy of the request
+ * @memcg: QUEUED: the caller's memcg, charged for reply memory
  */
 struct lite_async {
 	struct lite_rcall call;
@@ -60,8 +61,8 @@ struct lite_async {
 /**
  * struct lite_collector - a thread in COLLECT
  * @list: in file->collectors
- * @group: what it waits for
- * @news: a call of it has ended, or another one has collected it
+ * @group: the group it waits for
+ * @news: a call of @group has ended, or has been collected by another thread
  */
 struct lite_collector {
 	struct list_head list;

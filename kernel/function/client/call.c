@@ -2,16 +2,18 @@
 /*
  * Calls.
  *
- * Normal operation: find the ring, check, take slot and record, write header and
- * request into the mirror, post that, and wait until the reply is in the mirror,
- * doing the poller's work. What was posted is not waited for: a reply says more.
+ * Normal operation: find the ring, check, take a slot and a record, write
+ * header and request into the mirror, post that, and wait until the reply is
+ * in the mirror, doing the poller's work meanwhile. The send completion is not
+ * waited for: the reply says more.
  *
- * Recovery: nothing that was posted is ever posted again. What was not, because
- * the session had ended, or what came to a server's kernel that says nobody has
- * seen it, is tried again in the next session, or ring. How calls end: end.c.
+ * Recovery: what was posted is never posted again. A call that was not posted,
+ * because the session had ended, or that the server's kernel refused because
+ * no server has seen it, is tried again in the next session or ring. end.c
+ * describes how calls end.
  *
- * While user memory is waited for, nothing is kept, neither record nor ring, and
- * the node is let go: it may be stopped meanwhile.
+ * While the caller waits for user memory it holds neither a record nor a ring,
+ * and has left the node, which may be stopped meanwhile.
  */
 #include <linux/slab.h>
 
@@ -22,7 +24,7 @@
 
 /* ---- sending ------------------------------------------------------------- */
 
-/* What goes behind the header. */
+/* Write the chunk list or the request behind the header. */
 static int lite_rcall_copy(struct lite_rcall *call, void *to)
 {
 	size_t n;
@@ -36,12 +38,12 @@ static int lite_rcall_copy(struct lite_rcall *call, void *to)
 }
 
 /**
- * lite_rcall_fault_in - wait for what is missing of a request
- * @call: could not be begun, and is @missing some
+ * lite_rcall_fault_in - wait for the part of a request that is not in memory
+ * @call: could not be begun; its @missing is set
  *
- * Context: may sleep, and fault; killable.
- * Return: 0: begin anew; -EFAULT; -EINTR; -ENODEV: the node has been stopped
- * meanwhile, and nothing of it is to be touched any more.
+ * Context: may sleep and fault; killable.
+ * Return: 0: begin the call again; -EFAULT; -EINTR; -ENODEV: the node has been
+ * stopped meanwhile, and must not be touched any more.
  */
 int lite_rcall_fault_in(const struct lite_rcall *call)
 {
@@ -49,13 +51,13 @@ int lite_rcall_fault_in(const struct lite_rcall *call)
 	char byte;
 	int err;
 
-	/* All of it: what can be touched at its beginning may end soon. */
+	/* Touch all of it: a mapping can end before the request does. */
 	while (done < call->length) {
 		err = lite_buf_fault_in(&call->request, done,
 					call->length - done, true);
 		if (err)
 			return err;
-		/* Page by page, up to what is missing. */
+		/* Skip the pages that are present. */
 		while (done < call->length &&
 		       lite_buf_copy_nofault(&call->request, done, &byte, 1,
 					     true))
@@ -85,7 +87,7 @@ static void lite_rcall_header(struct lite_rcall *call, u32 list,
 		.seq = cpu_to_le64(s->seq),
 		.length = cpu_to_le32(call->length),
 		.room = cpu_to_le32(s->room),
-		/* Not 0 within a node, where nobody looks at it. */
+		/* Unused within a node, but must not be 0. */
 		.reply = cpu_to_le64(ring->rp->conn ?
 					     lite_area_dma(ring->area, s->unit) :
 					     1),
@@ -96,8 +98,8 @@ static void lite_rcall_header(struct lite_rcall *call, u32 list,
 }
 
 /*
- * From here on it can end. A message belongs to nobody from before it is
- * posted. -ESTALE: the connection is dying; the slot is free again.
+ * From here on the call can end. A message is detached from its caller before
+ * it is posted. -ESTALE: the connection is dying; the slot is free again.
  */
 static int lite_rcall_arm(struct lite_rcall *call)
 {
@@ -120,11 +122,11 @@ static int lite_rcall_arm(struct lite_rcall *call)
 }
 
 /*
- * It could not be posted. -ESTALE: the slot is free again; 0: it has ended as
- * one that was posted would have, and who waits for it has been told.
+ * The post failed. Return -ESTALE: the slot is free again; 0: the call has
+ * ended as one that was posted would have, and @ended has been called.
  *
- * A peer that lies may have answered what it never got. Then the slot may be
- * another call's by now: @seq says whether it is still ours.
+ * A faulty peer may have answered a request that it never got. The slot may
+ * then be another call's by now: @seq says whether it is still ours.
  */
 static int lite_rcall_disarm(struct lite_rcall *call, u32 slot, u64 seq)
 {
@@ -166,11 +168,11 @@ static int lite_rcall_post(struct lite_rcall *call)
 				 lite_imm_ring_encode(LITE_IMM_RPC_REQUEST,
 						      ring->index, unit),
 				 false);
-	/* The session is over: what is not sent may be in the next one. */
+	/* The session is over; an unsent call may be sent in the next one. */
 	return err ? lite_rcall_disarm(call, slot, seq) : 0;
 }
 
-/* A ring, and a place there. */
+/* Get a ring, and a slot and a record in it. */
 static int lite_rcall_place(struct lite_rcall *call)
 {
 	int err = lite_client_ring_get(call);
@@ -179,7 +181,9 @@ static int lite_rcall_place(struct lite_rcall *call)
 		return err;
 	err = lite_client_ring_may_call(call->ring, call);
 	if (err && call->flags & LITE_RCALL_TRY) {
-		/* Whether that is still so has to be asked. */
+		/*
+		 * Whether that still holds has to be asked, which would wait.
+		 */
 		err = -EAGAIN;
 	} else if (err && lite_client_ring_is_stale(call)) {
 		lite_client_ring_close(call->ring);
@@ -190,13 +194,13 @@ static int lite_rcall_place(struct lite_rcall *call)
 	return err ?: lite_ring_wait_take(call);
 }
 
-/* One try in one ring. -ESTALE: another one, nothing has been sent. */
+/* One attempt in one ring. -ESTALE: nothing was sent, try another ring. */
 static int lite_rcall_try(struct lite_rcall *call)
 {
 	struct lite_client_ring_slot *s;
 	int err;
 
-	/* Maybe it has one, and is, or was, in its line. */
+	/* With a ring, the call is or was in its line. */
 	err = call->ring ? lite_ring_wait_look(call, 0) : lite_rcall_place(call);
 	if (err == -EINPROGRESS)
 		return err;
@@ -213,17 +217,15 @@ static int lite_rcall_try(struct lite_rcall *call)
 	if (!err)
 		return 0;
 	lite_rcall_unbind(call);
-	/* Nor that while user memory is waited for. */
+	/* The bulks are not kept either while user memory is waited for. */
 	if (call->missing)
 		lite_rcall_drop(call);
 	return err;
 }
 
-/**
- * lite_rcall_unqueue - begin a call no more that is, or was, in line
- * @call: lite_rcall_begin() has said -EINPROGRESS, or has not been called yet
- *
- * Context: process; nothing is locked.
+/*
+ * Give up beginning a call: lite_rcall_begin() has returned -EINPROGRESS, or
+ * has not been called. Process context, no lock held.
  */
 void lite_rcall_unqueue(struct lite_rcall *call)
 {
@@ -236,15 +238,15 @@ void lite_rcall_unqueue(struct lite_rcall *call)
 
 /**
  * lite_rcall_begin - send a request
- * @call: filled in, but for what is set
+ * @call: filled in, except for the results
  *
  * Context: may sleep; killable.
- * Return: 0: it is under way, and @call->ring and @call->slot are set; else a
- * negative errno as LITE_IOC_RPC_CALL: it was not sent, and nothing is held; if
- * it is @missing some of the request, see lite_rcall_fault_in(). With
- * LITE_RCALL_TRY, -EAGAIN: who may wait has to try. With @in_turn, -EINPROGRESS: it
- * is in line, and is to be begun again when that is called; -ESTALE: the node is
- * suspect: again later.
+ * Return: 0: the call is in flight, and @call->ring and @call->slot are set;
+ * else a negative errno as LITE_IOC_RPC_CALL: it was not sent, and holds
+ * neither a ring nor a slot. If its @missing is set, see
+ * lite_rcall_fault_in(). -EAGAIN with LITE_RCALL_TRY: begin it where waiting
+ * is allowed. With @in_turn, -EINPROGRESS: it is in line; begin it again when
+ * @in_turn is called; -ESTALE: the node is suspect, begin it again later.
  */
 int lite_rcall_begin(struct lite_rcall *call)
 {
@@ -303,8 +305,8 @@ static int lite_rcall_await(struct lite_rcall *call, u64 awake_ns,
 }
 
 /*
- * Look whether what was posted fails, too, as nobody else does. That keeps the
- * connection from going; one that is dying ends the call.
+ * Watch the send queue for failed posts, as no other thread does. This holds
+ * the connection live; one that is dying ends the call.
  */
 static int lite_rcall_await_long(struct lite_rcall *call)
 {
@@ -324,7 +326,7 @@ static int lite_rcall_await_long(struct lite_rcall *call)
 	return err;
 }
 
-/* For the end of a call: how it has ended. */
+/* Wait until a call ends; return its result. */
 static int lite_rcall_wait(struct lite_rcall *call)
 {
 	unsigned long left = lite_jiffies_left(call->deadline);
@@ -345,8 +347,8 @@ static int lite_rcall_wait(struct lite_rcall *call)
 /* ---- calls from beginning to end ----------------------------------------- */
 
 /*
- * The reply for the user. Nothing of the node is held while user memory is waited
- * for: the call is finished, and what is missing comes from a copy.
+ * Copy the reply to the user. While user memory is waited for, nothing of the
+ * node is held: the call is finished, and the rest comes from a copy.
  */
 static int lite_rcall_deliver(struct lite_rcall *call,
 			      const struct lite_buf *to)
@@ -357,7 +359,7 @@ static int lite_rcall_deliver(struct lite_rcall *call,
 
 	if (unlikely(call->by_reference)) {
 		lite_rcall_finish(call);
-		/* Ours alone, since the answer came. */
+		/* Only the call uses it since the answer came. */
 		lite_bulk_unmap(call->reply_bulk);
 		lite_bulk_put(call->bulk);
 		call->bulk = NULL;
@@ -411,17 +413,17 @@ static int lite_service_call_on(struct lite_service *svc,
 		if (!err)
 			return lite_rcall_deliver(call, reply);
 		lite_rcall_finish(call);
-		/* Seen by nobody: maybe somebody else serves it now. */
+		/* No server has seen it; another one may serve it now. */
 		if (err != -ECONNREFUSED || ++tries >= LITE_RCALL_TRIES)
 			return err;
 	}
 }
 
 /**
- * lite_service_call - make a call, and wait for the reply; or send a message
- * @svc: node's
- * @call: filled in; told of the reply
- * @reply: where it goes
+ * lite_service_call - make a call and wait for the reply, or send a message
+ * @svc: the node's services
+ * @call: filled in; the results are set
+ * @reply: where the reply goes
  *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno as LITE_IOC_RPC_CALL.

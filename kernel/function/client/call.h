@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The client's side of calls: client_ring.c, ring_waiter.c, call.c, end.c. The story, and the
- * locking, is in service.h.
+ * The client's side of calls: client_ring.c, ring_waiter.c, call.c, end.c. See
+ * service.h for the overview and the locking.
  */
 #ifndef _LITE_SERVICE_CALL_H
 #define _LITE_SERVICE_CALL_H
@@ -19,26 +19,29 @@ struct lite_service;
 
 enum lite_client_ring_slot_state {
 	LITE_CLIENT_RING_FREE,
-	LITE_CLIENT_RING_FILLING,    /* of who is about to post it, and nobody else */
+	LITE_CLIENT_RING_FILLING,    /* reserved by the caller that posts it */
 	LITE_CLIENT_RING_WAITING,
 	LITE_CLIENT_RING_ENDED,
-	LITE_CLIENT_RING_ABANDONED,  /* to be cancelled; a message: it is not */
+	LITE_CLIENT_RING_ABANDONED,  /* to be cancelled; or a message */
 	LITE_CLIENT_RING_CANCELLING,
 };
 
 /**
- * struct lite_client_ring_slot - a call under way
+ * struct lite_client_ring_slot - a call in flight
  * @state: under rp->lock
- * @oneway: a message
- * @unit: its record
- * @units: of it
- * @room: bytes of a reply that fit
- * @seq: of the call
- * @part: what its user has of the window, held while this is under way; NULL: root
- * @call: who waits: FILLING, WAITING, ENDED
- * @request: memory that the peer reads, if it is not in the record; with a
- *	reference until the reply has come, or as long as the mirror
- * @reply: memory that the peer writes, likewise
+ * @oneway: a message: it has no reply
+ * @unit: first unit of its record
+ * @units: length of its record
+ * @room: maximum bytes of a reply
+ * @seq: sequence number of the call
+ * @part: its user's part of the window, held while the call is in flight;
+ *	NULL: root
+ * @call: FILLING, WAITING, ENDED: the waiting call
+ * @request: memory that the peer reads if the request is not in the record;
+ *	with a reference until the reply has come or, if the connection dies,
+ *	until the mirror is freed
+ * @reply: memory that the peer writes if the reply is not in the record; with
+ *	a reference as @request
  */
 struct lite_client_ring_slot {
 	enum lite_client_ring_slot_state state;
@@ -56,38 +59,39 @@ struct lite_client_ring_slot {
 enum lite_client_ring_state {
 	LITE_CLIENT_RING_NEW,     /* being bound */
 	LITE_CLIENT_RING_LIVE,
-	LITE_CLIENT_RING_CLOSING, /* no new calls; unbound when none is under way */
+	LITE_CLIENT_RING_CLOSING, /* no new calls; unbound when empty */
 	LITE_CLIENT_RING_DEAD,
 };
 
 /**
  * struct lite_client_ring - a ring, at the client
  * @rp: of the server's connection
- * @ref: rp's tables, callers, work
- * @function: which
- * @state: under rp->lock, as the rest
- * @err: NEW to DEAD: why
- * @ready: completed when it is NEW no more
+ * @ref: held by rp's tables, callers and work items
+ * @function: its number
+ * @state: under rp->lock, as the fields below
+ * @err: NEW to DEAD: why it could not be bound
+ * @ready: completed when it is no longer NEW
  * @list: in rp->client_rings
- * @line_list: in rp->lines, while there is somebody in @line
- * @line: struct lite_ring_waiter: who waits for room; or, NEW, for it to be bound
- * @index: number of the ring
+ * @line_list: in rp->lines while @line has entries
+ * @line: struct lite_ring_waiter, calls waiting for room or, while it is NEW,
+ *	for it to be bound
+ * @index: number of the ring at the server
  * @cookie: of the function
  * @depth: slots
  * @max_request: bytes
  * @max_reply: bytes
  * @uid: owner of the function
- * @gid: likewise
- * @mode: likewise
- * @squash: root of this node is nobody there
- * @area: mirror
+ * @gid: group of the function
+ * @mode: access mode of the function
+ * @squash: the server treats root of this node as an unprivileged user
+ * @area: the mirror
  * @remote: addresses of the ring's chunks
- * @map: what of it is taken
- * @slots_used: bits
- * @used: jiffies, when it was last used
+ * @map: which units of it are taken
+ * @slots_used: bitmap
+ * @used: time of last use, in jiffies
  * @pace: how long calls take
- * @unbind_work: when CLOSING and empty
- * @slot: they
+ * @unbind_work: unbinds it when it is CLOSING and empty
+ * @slot: the slots
  */
 struct lite_client_ring {
 	struct lite_rpc_peer *rp;
@@ -121,9 +125,9 @@ struct lite_client_ring {
 /**
  * struct lite_ring_waiter - a call in the line of its ring
  * @list: in ring->line, while @err is -EINPROGRESS
- * @part: as of struct lite_client_ring_slot, until the slot has it
- * @units: of the record that it needs
- * @err: what has become of it; under rp->lock
+ * @part: its user's part of the window, until it passes to the slot
+ * @units: length of the record that it needs
+ * @err: its outcome; under rp->lock
  */
 struct lite_ring_waiter {
 	struct list_head list;
@@ -134,31 +138,32 @@ struct lite_ring_waiter {
 
 /**
  * struct lite_rcall - a call
- * @svc: node's
+ * @svc: the node's services
  * @node: of the server
- * @function: of it
- * @registration: of it, by cookie; or LITE_ANY_REGISTRATION
+ * @function: its number
+ * @registration: cookie of the function, or LITE_ANY_REGISTRATION
  * @cred: the caller; NULL: the kernel
  * @request: bytes to send
- * @length: of them
- * @bulk: they, if they are too many for a ring; or NULL
- * @room: for the reply
- * @reply_bulk: it, likewise
- * @by_reference: the reply is there
+ * @length: bytes of the request
+ * @bulk: copy of a request that is too long for a ring; or NULL
+ * @room: maximum bytes of the reply
+ * @reply_bulk: memory for a reply that may be too long for a ring; or NULL
+ * @by_reference: the reply is in @reply_bulk
  * @flags: LITE_RPC_NOWAIT, LITE_RPC_ONEWAY, LITE_RCALL_TRY
- * @liner: while it waits for a slot
+ * @liner: its place in line while it waits for a slot
  * @deadline: jiffies
- * @gate: the node, which is let go while user memory is waited for; or NULL
- * @ring: where it is, with a reference
- * @slot: its slot; LITE_NO_SLOT: no more
- * @missing: it was not begun, for its request is not all in memory
+ * @ring: its ring, with a reference
+ * @slot: its slot; LITE_NO_SLOT: none any more
+ * @missing: it was not begun, as part of the request is not in memory
  * @status: of the reply: enum lite_rpc_status
- * @user: what the server said
+ * @user: status that the server returned
  * @reply_len: bytes of the reply
- * @err: or why there is none
- * @done: completed when it has ended; and when it is in line no more
- * @ended: called instead of the first, with rp->lock held; see async.c
- * @in_turn: called instead of the second, likewise
+ * @err: reason if there is no reply
+ * @done: completed when it has ended, and when it has left the line
+ * @ended: called instead of completing @done when the call ends, with rp->lock
+ *	held; see async.c
+ * @in_turn: called instead of completing @done when it leaves the line, with
+ *	rp->lock held
  */
 struct lite_rcall {
 	struct lite_service *svc;
@@ -189,19 +194,24 @@ struct lite_rcall {
 
 #define LITE_NO_SLOT U32_MAX
 
-/* Of a caller that knows nothing but the number. */
+/* Registration of a call that knows only the function's number. */
 #define LITE_ANY_REGISTRATION U64_MAX
-/* Else the bits of a cookie, which is a peer's to choose, that a table can have. */
+/*
+ * Otherwise the cookie, cut to what an xarray can store: the peer chooses it.
+ */
 #define LITE_FOUND_COOKIE LONG_MAX
 
 /*
- * So long replies are waited for before it is looked whether what was posted
- * fails: jiffies. Most of the time that would only cost the caller a wake-up.
+ * Jiffies to wait for a reply before watching for failed posts. Watching
+ * earlier would mostly cost the caller an extra wake-up.
  */
 #define LITE_HEED_AFTER (HZ / 50)
-/* Rings that may turn out to be of no use, for one call. */
+/* Attempts per call to find a usable ring. */
 #define LITE_RCALL_TRIES 4
-/* With NOWAIT: not even for a ring to be bound, or a node to come back. */
+/*
+ * Used with NOWAIT: do not wait for a ring to be bound or a node to return
+ * either.
+ */
 #define LITE_RCALL_TRY BIT(31)
 
 int lite_client_ring_get(struct lite_rcall *call);

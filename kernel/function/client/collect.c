@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Collecting calls, and ending those that nobody collects any more.
+ * Collecting calls, and ending those that will not be collected.
  *
- * While user memory is waited for, a call belongs to nobody: others may collect it,
- * and the node may be stopped.
+ * While a collector waits for user memory the call is back on the list:
+ * another thread may collect it, and the node may be stopped.
  */
 #include <linux/slab.h>
 
@@ -13,7 +13,7 @@
 
 /* ---- collecting ---------------------------------------------------------- */
 
-/* ERR_PTR: -EAGAIN: none has ended; -ENOENT: none is under way. */
+/* ERR_PTR: -EAGAIN: none has ended; -ENOENT: none is in flight. */
 static struct lite_async *lite_async_first(struct lite_rpc_file *file,
 					   u32 group)
 {
@@ -31,12 +31,7 @@ static struct lite_async *lite_async_first(struct lite_rpc_file *file,
 	return ERR_PTR(-ENOENT);
 }
 
-/**
- * lite_async_ready - is there a call that poll(2) tells of?
- * @file: open file's
- *
- * Context: process.
- */
+/* Does poll(2) have a call to report? Process context. */
 bool lite_async_ready(struct lite_rpc_file *file)
 {
 	bool ready;
@@ -49,7 +44,7 @@ bool lite_async_ready(struct lite_rpc_file *file)
 	return ready;
 }
 
-/* For news of a group, with the lock held; let go of meanwhile. */
+/* Wait for news of a group. Drops file->lock while it sleeps. */
 static int lite_async_await(struct lite_rpc_file *file, u32 group,
 			    unsigned long deadline)
 	__must_hold(&file->lock)
@@ -75,7 +70,7 @@ static int lite_async_await(struct lite_rpc_file *file, u32 group,
 	return ret ? -EINTR : -ETIMEDOUT;
 }
 
-/* One that has ended, and is the caller's now. */
+/* Take a call that has ended; the caller owns it then. */
 static struct lite_async *lite_async_take(struct lite_rpc_file *file,
 					  const struct lite_ioc_rpc_collect *c,
 					  unsigned long deadline)
@@ -89,7 +84,7 @@ static struct lite_async *lite_async_take(struct lite_rpc_file *file,
 		a = lite_async_first(file, c->group);
 		if (a != ERR_PTR(-EAGAIN) || nowait || err)
 			break;
-		/* Who stops the node says so before it wakes us. */
+		/* @stopping is set before collectors are woken. */
 		err = READ_ONCE(file->svc->stopping) ?
 			      -ENODEV :
 			      lite_async_await(file, c->group, deadline);
@@ -104,7 +99,7 @@ static struct lite_async *lite_async_take(struct lite_rpc_file *file,
 	return a;
 }
 
-/* It is over, or, if not @done, for others to collect. */
+/* Finish a taken call or, if not @done, return it to be collected again. */
 static void lite_async_untake(struct lite_async *a, bool done)
 {
 	struct lite_rpc_file *file = a->file;
@@ -125,7 +120,7 @@ static void lite_async_untake(struct lite_async *a, bool done)
 	lite_async_put(a);
 }
 
-/* Its reply, as far as the user's memory is there: bytes. */
+/* Copy as much of the reply as the user memory present takes; return bytes. */
 static size_t lite_async_give(struct lite_async *a, const struct lite_buf *to,
 			      size_t n)
 {
@@ -133,7 +128,7 @@ static size_t lite_async_give(struct lite_async *a, const struct lite_buf *to,
 		return 0;
 	if (!a->call.by_reference)
 		return lite_buf_copy_nofault(to, 0, a->reply, n, false);
-	/* Ours alone, since the answer came. */
+	/* Only the call uses it since the answer came. */
 	lite_bulk_unmap(a->call.reply_bulk);
 	return lite_bulk_copy_nofault(a->call.reply_bulk, to, 0, n, false);
 }
@@ -182,11 +177,11 @@ static int lite_async_collect(struct lite_rpc_file *file,
 		}
 		if (done == n)
 			break;
-		/* It is not ours while user memory is waited for. */
+		/* Do not own it while user memory is waited for. */
 		lite_async_untake(a, false);
 		err = lite_user_fault_in(&to, done, n, false);
 		if (err == -EFAULT && into) {
-			/* That is its end, if it is still there. */
+			/* Ends with -EFAULT if we take this call again. */
 			lost = a;
 			err = 0;
 		}
@@ -199,9 +194,9 @@ static int lite_async_collect(struct lite_rpc_file *file,
 	return 0;
 }
 
-/* ---- nobody collects them ------------------------------------------------ */
+/* ---- dropping ------------------------------------------------------------ */
 
-/* Of a group, or of a process; NULL and NULL: all. */
+/* Is it of a group, or of a process? NULL and NULL: any call. */
 static bool lite_async_is_of(const struct lite_async *a, const u32 *group,
 			     const void *owner)
 {
@@ -210,7 +205,10 @@ static bool lite_async_is_of(const struct lite_async *a, const u32 *group,
 	return !owner || (a->group && a->owner == owner);
 }
 
-/* One to be ended, see lite_async_may_end(), or that has ended, off the list. */
+/*
+ * Drop one call: either to be ended, see lite_async_may_end(), or already
+ * ended and off the list.
+ */
 static struct lite_async *lite_async_drop(struct lite_rpc_file *file,
 					  const u32 *group, const void *owner,
 					  bool *ended)
@@ -220,7 +218,7 @@ static struct lite_async *lite_async_drop(struct lite_rpc_file *file,
 	spin_lock(&file->lock);
 	*ended = false;
 	list_for_each_entry(a, &file->calls, list) {
-		/* One that is NEW has not been begun before this. */
+		/* A NEW call was begun concurrently with this. */
 		if (!lite_async_is_of(a, group, owner) ||
 		    a->state == LITE_ASYNC_NEW)
 			continue;
@@ -244,7 +242,7 @@ unlock:
 	return found;
 }
 
-/* Does not wait for those that are being begun, or copied. */
+/* Does not wait for calls that are being begun or copied. */
 static void lite_async_cancel(struct lite_rpc_file *file, const u32 *group,
 			      const void *owner)
 {
@@ -260,12 +258,12 @@ static void lite_async_cancel(struct lite_rpc_file *file, const u32 *group,
 }
 
 /**
- * lite_file_collect - a call that has ended; or end all of a group
- * @file: open file's
- * @c: where the reply goes; results are set
- * @gate: the node
+ * lite_file_collect - collect a call that has ended, or cancel a group
+ * @file: the open file
+ * @c: where the reply goes; the results are set
+ * @gate: the node's gate
  *
- * Context: may sleep; a signal ends waiting.
+ * Context: may sleep; interruptible.
  * Return: 0 or a negative errno as LITE_IOC_RPC_COLLECT.
  */
 int lite_file_collect(struct lite_rpc_file *file,
@@ -283,7 +281,7 @@ int lite_file_collect(struct lite_rpc_file *file,
 	return 0;
 }
 
-/* One that takes too long, see lite_async_may_end(); NULL: none. */
+/* Find a call past its deadline, see lite_async_may_end(); NULL: none. */
 static struct lite_async *lite_async_late(struct lite_rpc_file *file)
 {
 	struct lite_async *a, *found = NULL;
@@ -315,10 +313,7 @@ static struct lite_async *lite_async_late(struct lite_rpc_file *file)
 	return found;
 }
 
-/**
- * lite_async_expire_work - end calls that take too long
- * @work: of a file
- */
+/* End a file's calls that are past their deadline. */
 void lite_async_expire_work(struct work_struct *work)
 {
 	struct lite_rpc_file *file = container_of(to_delayed_work(work),
@@ -329,24 +324,16 @@ void lite_async_expire_work(struct work_struct *work)
 		lite_async_end(a, -ETIMEDOUT);
 }
 
-/**
- * lite_async_flush - a process is gone: so are its calls in groups
- * @file: open file's
- * @owner: the process's files_struct
- *
- * Context: may sleep.
+/*
+ * Cancel the calls in groups of a process, by its files_struct, when it has
+ * gone. May sleep.
  */
 void lite_async_flush(struct lite_rpc_file *file, const void *owner)
 {
 	lite_async_cancel(file, NULL, owner);
 }
 
-/**
- * lite_async_stop - who waits in COLLECT comes out
- * @file: of a node that is @stopping
- *
- * Context: process.
- */
+/* Wake all threads in COLLECT; the node is @stopping already. */
 void lite_async_stop(struct lite_rpc_file *file)
 {
 	struct lite_collector *c;
@@ -357,17 +344,13 @@ void lite_async_stop(struct lite_rpc_file *file)
 	spin_unlock(&file->lock);
 }
 
-/**
- * lite_async_shut - nobody collects anything any more
- * @file: shut
- *
- * Of calls that are ended just now some is left, which has a reference to the file.
- *
- * Context: may sleep.
+/*
+ * Cancel all calls of a file that is shut. May sleep. A call that is just
+ * ending may remain; it has a reference to the file.
  */
 void lite_async_shut(struct lite_rpc_file *file)
 {
 	lite_async_cancel(file, NULL, NULL);
-	/* Nothing is begun any more that would have it run again. */
+	/* No call is begun any more that would queue it again. */
 	cancel_delayed_work_sync(&file->expire);
 }

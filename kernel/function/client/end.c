@@ -2,24 +2,24 @@
 /*
  * How calls end.
  *
- * Normal operation: the reply is written into the mirror, and its header says of
- * which call it is and how that has ended (lite_client_ring_on_reply()). Or the connection
- * dies (lite_slot_end()). Or nobody waits any more, because of a time-out or a
- * signal (lite_rcall_abandon()): then the record is the peer's until CANCEL is
- * answered, which says whether a reply comes all the same.
+ * Normal operation: the peer writes the reply into the mirror; its header
+ * names the call and says how it ended (lite_client_ring_on_reply()). Or the
+ * connection dies (lite_slot_end()). Or the caller gives up because of a
+ * time-out or a signal (lite_rcall_abandon()): then the record stays the
+ * peer's until it has answered CANCEL, which says whether a reply comes all
+ * the same.
  *
- * The slot's state, under rp->lock, decides which of them it is: all begin with
- * WAITING. Whoever the call is for finishes it (lite_rcall_finish()).
+ * These run concurrently. All start from the slot state WAITING, under
+ * rp->lock, so exactly one of them ends a call. The owner of the call then
+ * finishes it (lite_rcall_finish()).
  */
 #include <linux/slab.h>
 
 #include "function/service.h"
 
-/**
- * lite_slot_end - a call has its reply, or will have none
- * @ring: of the slot; its connection's lock is held
- * @slot: in whatever state
- * @err: 0, or what to tell the caller
+/*
+ * End a call that waits for its reply, with 0 or the error for its caller. The
+ * connection's lock is held; the slot may be in any state.
  */
 void lite_slot_end(struct lite_client_ring *ring, u32 slot, int err)
 {
@@ -38,12 +38,12 @@ void lite_slot_end(struct lite_client_ring *ring, u32 slot, int err)
 }
 
 /**
- * lite_rcall_abandon - wait no more
- * @call: under way
- * @err: why
+ * lite_rcall_abandon - stop waiting for a reply
+ * @call: in flight
+ * @err: error to end it with
  *
  * Context: process.
- * Return: true: that is its end; false: it has ended otherwise.
+ * Return: true if this has ended the call, false if it had ended otherwise.
  */
 bool lite_rcall_abandon(struct lite_rcall *call, int err)
 {
@@ -66,12 +66,7 @@ bool lite_rcall_abandon(struct lite_rcall *call, int err)
 	return left;
 }
 
-/**
- * lite_rcall_result - how a call has ended
- * @call: ended
- *
- * Return: 0 or a negative errno as LITE_IOC_RPC_CALL.
- */
+/* How a call ended: 0 or a negative errno as LITE_IOC_RPC_CALL. */
 int lite_rcall_result(const struct lite_rcall *call)
 {
 	if (call->err)
@@ -88,9 +83,9 @@ int lite_rcall_result(const struct lite_rcall *call)
 	}
 }
 
-/**
- * lite_rcall_reply - the reply of a call
- * @call: ended well, and not @by_reference; @call->reply_len bytes
+/*
+ * The reply, @call->reply_len bytes, of a call that ended well, is not
+ * @by_reference, and still has its slot.
  */
 const void *lite_rcall_reply(const struct lite_rcall *call)
 {
@@ -100,12 +95,7 @@ const void *lite_rcall_reply(const struct lite_rcall *call)
 	       LITE_RPC_HEADER;
 }
 
-/**
- * lite_rcall_free_slot - the reply has been read, or there is none
- * @call: has a slot, unless it was abandoned
- *
- * Context: process; nothing is locked.
- */
+/* Free the slot of an ended call, unless it was abandoned. No lock is held. */
 void lite_rcall_free_slot(struct lite_rcall *call)
 {
 	if (call->slot == LITE_NO_SLOT)
@@ -116,12 +106,7 @@ void lite_rcall_free_slot(struct lite_rcall *call)
 	call->slot = LITE_NO_SLOT;
 }
 
-/**
- * lite_rcall_unbind - let go of a call's ring
- * @call: has no slot
- *
- * Context: process; nothing is locked.
- */
+/* Drop a call's reference to its ring. It has no slot; no lock is held. */
 void lite_rcall_unbind(struct lite_rcall *call)
 {
 	if (call->ring)
@@ -129,12 +114,7 @@ void lite_rcall_unbind(struct lite_rcall *call)
 	call->ring = NULL;
 }
 
-/**
- * lite_rcall_finish - give back what an ended call still has
- * @call: ended: its slot and its ring, if it has them
- *
- * Context: process; nothing is locked.
- */
+/* Drop what an ended call still has: slot and ring. No lock is held. */
 void lite_rcall_finish(struct lite_rcall *call)
 {
 	if (!call->ring)
@@ -147,14 +127,14 @@ void lite_rcall_finish(struct lite_rcall *call)
 
 /* ---- replies come in ----------------------------------------------------- */
 
-/* A reply that no call waits for. 1: a device that repeats messages may do that. */
+/* A reply that no call expects. 1: harmless, the device may repeat messages. */
 static int lite_reply_stray(const struct lite_client_ring *ring)
 {
 	return ring->rp->conn && ring->rp->svc->fab->quirks.repeats ? 1 :
 								      -EPROTO;
 }
 
-/* Copy the header and check it. 1: of an earlier call; ignore it. */
+/* Copy the header and check it. 1: it is of an earlier call; ignore it. */
 static int lite_reply_check(struct lite_client_ring *ring, u32 slot,
 			    struct lite_wire_rpc *h)
 {
@@ -178,7 +158,7 @@ static int lite_reply_check(struct lite_client_ring *ring, u32 slot,
 	if (s->oneway)
 		return -EPROTO;
 	if (le32_to_cpu(h->flags) & LITE_RPC_F_BULK)
-		/* It has been written before this was. */
+		/* The bulk was written before this header. */
 		return s->reply && le32_to_cpu(h->length) <= s->room ? 0 :
 								       -EPROTO;
 	if (le32_to_cpu(h->length) > room)
@@ -203,7 +183,7 @@ static int lite_reply_accept(struct lite_client_ring *ring, u32 slot, bool done)
 	err = done ? 0 : lite_reply_check(ring, slot, &h);
 	if (err)
 		return min(err, 0);
-	/* A server that has answered does not touch it any more. */
+	/* A server does not touch the bulks after it has answered. */
 	lite_slot_drop(s);
 	if (s->state == LITE_CLIENT_RING_WAITING) {
 		s->call->by_reference = le32_to_cpu(h.flags) & LITE_RPC_F_BULK;
@@ -213,7 +193,7 @@ static int lite_reply_accept(struct lite_client_ring *ring, u32 slot, bool done)
 		lite_slot_end(ring, slot, 0);
 	} else {
 		lite_slot_free(ring, slot);
-		/* A message found nobody: the next one shall ask first. */
+		/* A message found no server: have the next one bind again. */
 		if (h.status == LITE_RPC_REFUSED)
 			return 1;
 	}
@@ -221,11 +201,11 @@ static int lite_reply_accept(struct lite_client_ring *ring, u32 slot, bool done)
 }
 
 /**
- * lite_client_ring_on_reply - the answer to a call has been written into its mirror
- * @rp: by whom
+ * lite_client_ring_on_reply - an answer has been written into a mirror
+ * @rp: the peer that wrote it
  * @index: of the ring
  * @slot: of the call
- * @done: there is none, and none was wanted: a message has been taken
+ * @done: a message has been taken; nothing was written
  *
  * Context: receive handler, or the server, if that is this node.
  * Return: 0 or -EPROTO.
@@ -239,7 +219,7 @@ int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 slot, boo
 	spin_lock(&rp->lock);
 	ring = xa_load(&rp->by_index, index);
 	if (rp->dead) {
-		/* Who waited has been told otherwise. */
+		/* The callers have been told that the connection died. */
 		err = 0;
 	} else if (ring && slot < LITE_RPC_DEPTH) {
 		err = lite_reply_accept(ring, slot, done);
@@ -256,7 +236,7 @@ int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 slot, boo
 	return err;
 }
 
-/* ---- a server is told of calls that nobody waits for ---------------------- */
+/* ---- cancelling abandoned calls at the server ---------------------------- */
 
 static u32 lite_cancels_gather(struct lite_rpc_peer *rp,
 			       struct lite_wire_rpc_cancel *c)
@@ -288,7 +268,7 @@ static u32 lite_cancels_gather(struct lite_rpc_peer *rp,
 	return n;
 }
 
-/* Cancelled calls are free; of the others the reply comes, or is here. */
+/* Free the cancelled calls. The replies of the others come, or have come. */
 static void lite_cancels_done(struct lite_rpc_peer *rp,
 			      const struct lite_wire_rpc_cancel *c,
 			      const struct lite_wire_rpc_cancel_reply *r)
@@ -311,7 +291,7 @@ static void lite_cancels_done(struct lite_rpc_peer *rp,
 	spin_unlock(&rp->lock);
 }
 
-/* Within a node: nothing that could fail, for nothing else would free them. */
+/* Within a node this must not fail: nothing else would free the slots. */
 static void lite_cancels_local(struct lite_rpc_peer *rp,
 			       const struct lite_wire_rpc_cancel *c,
 			       struct lite_wire_rpc_cancel_reply *r)
@@ -361,10 +341,7 @@ static int lite_cancel_some(struct lite_rpc_peer *rp,
 	return n;
 }
 
-/**
- * lite_cancel_work - tell a peer of those who do not wait any more
- * @work: of a struct lite_rpc_peer
- */
+/* Tell a peer which calls have been abandoned. */
 void lite_cancel_work(struct work_struct *work)
 {
 	struct lite_rpc_peer *rp = container_of(work, struct lite_rpc_peer,
@@ -378,7 +355,7 @@ void lite_cancel_work(struct work_struct *work)
 	do {
 		ret = lite_cancel_some(rp, c, r);
 	} while (ret > 0);
-	/* Then the end of the connection gets the records back. */
+	/* The end of the connection frees the slots instead. */
 	if (ret && rp->conn)
 		lite_conn_kill(rp->conn, ret);
 	kfree(c);

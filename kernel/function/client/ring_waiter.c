@@ -2,13 +2,15 @@
 /*
  * Slots and records of rings, and the calls that queue for them.
  *
- * A call needs a slot of the ring, a record in it, and a place in the window of
- * the connection; it gets all of them or none. A call that gets none queues in
- * the ring's line. The first in line goes before any later call, so that short
+ * A call needs a slot of the ring, a record in it, and a place in the
+ * connection's window; it gets all of them or none, and then queues in the
+ * ring's line. The first in line goes before any later call, so that short
  * requests cannot starve a long one. The lines of a connection take turns: a
- * free place in the window goes to the next ring with room. No ring and no user
- * (../core/pool.h) gets so much of the window that nothing is left for others:
- * calls of other users pass those of a user at its limit, in its line, too.
+ * free place in the window goes to the next ring with room.
+ *
+ * No ring and no user (../core/pool.h) gets all of the window, so other users
+ * can always call. For the same reason their calls pass those of a user at its
+ * limit.
  */
 #include "function/service.h"
 #include "wait.h"
@@ -19,7 +21,7 @@ static struct lite_rcall *lite_liner_call(struct lite_ring_waiter *l)
 }
 
 /*
- * Give a call its place. -EAGAIN: there is none; -EDQUOT: its user is at the
+ * Give a call its slot. -EAGAIN: there is no room; -EDQUOT: its user is at the
  * limit.
  */
 static int lite_ring_wait_grant(struct lite_client_ring *ring, struct lite_ring_waiter *l)
@@ -68,7 +70,7 @@ static int lite_ring_wait_grant(struct lite_client_ring *ring, struct lite_ring_
 	return 0;
 }
 
-/* It is in line no more. */
+/* Remove a call from the line and tell it. */
 static void lite_liner_end(struct lite_ring_waiter *l, int err)
 {
 	struct lite_rcall *call = lite_liner_call(l);
@@ -81,7 +83,7 @@ static void lite_liner_end(struct lite_ring_waiter *l, int err)
 		complete(&call->done);
 }
 
-/* Serve the first call in a ring's line of a user below its limit. */
+/* Serve the first call in line that is not of a user at its limit. */
 static bool lite_ring_wait_serve(struct lite_client_ring *ring)
 {
 	struct lite_pool_part *full = NULL;
@@ -108,8 +110,8 @@ static bool lite_ring_wait_serve(struct lite_client_ring *ring)
 }
 
 /*
- * Serve the lines after something has become free. Context: process, receive
- * handlers; rp->lock is held.
+ * Serve the lines after something has become free. Context: process or receive
+ * handler; rp->lock is held.
  */
 void lite_ring_wait_move(struct lite_rpc_peer *rp)
 {
@@ -166,11 +168,11 @@ static void lite_ring_wait_leave(struct lite_client_ring *ring, struct lite_ring
 
 /**
  * lite_ring_wait_look - what has become of a call in line
- * @call: lite_ring_wait_take(), or lite_client_ring_get(), has said -EINPROGRESS
- * @leave: 0, or why it is to be in line no more
+ * @call: lite_ring_wait_take() or lite_client_ring_get() returned -EINPROGRESS
+ * @leave: 0, or the error with which to leave the line
  *
  * Context: process.
- * Return: as lite_ring_wait_take(); @leave, if it was still in line.
+ * Return: as lite_ring_wait_take(); @leave if it was still in line.
  */
 int lite_ring_wait_look(struct lite_rcall *call, int leave)
 {
@@ -187,7 +189,7 @@ int lite_ring_wait_look(struct lite_rcall *call, int leave)
 	}
 	err = l->err;
 	spin_unlock(&rp->lock);
-	/* Else it is the slot's, or to be. */
+	/* Otherwise the slot has it, or will have it. */
 	if (err != -EINPROGRESS && l->part) {
 		lite_pool_drop(&rp->users, l->part);
 		l->part = NULL;
@@ -195,7 +197,7 @@ int lite_ring_wait_look(struct lite_rcall *call, int leave)
 	return err;
 }
 
-/* Also what came in the last moment counts. */
+/* A slot that came at the last moment is still taken. */
 static int lite_ring_wait_wait(struct lite_rcall *call)
 {
 	unsigned long left = lite_jiffies_left(call->deadline);
@@ -204,9 +206,9 @@ static int lite_ring_wait_wait(struct lite_rcall *call)
 	return lite_ring_wait_look(call, ret < 0 ? -EINTR : -ETIMEDOUT);
 }
 
-/**
- * lite_ring_wait_enter_new - be told when a ring has been bound, or not
- * @call: its @ring is set, NEW, and its connection's lock is held; has @in_turn
+/*
+ * Queue a call, which has @in_turn, for its NEW ring to be bound. The lock of
+ * the connection is held.
  */
 void lite_ring_wait_enter_new(struct lite_rcall *call)
 {
@@ -218,12 +220,12 @@ void lite_ring_wait_enter_new(struct lite_rcall *call)
 
 /**
  * lite_ring_wait_take - get a slot and a record for a call
- * @call: its @ring is set; on success its @slot is, which is FILLING
+ * @call: its @ring is set; on success its @slot is set, and FILLING
  *
  * Context: may sleep; killable.
- * Return: 0; -ESTALE: the ring is closed, bind again; -EAGAIN: the call does
- * not want to wait; -ENOMEM, -ETIMEDOUT, -EINTR; -EINPROGRESS: it is in line, and
- * @in_turn will be called, unless it has been.
+ * Return: 0; -ESTALE: the ring is closed, bind again; -EAGAIN: there is no
+ * room, and NOWAIT is set; -ENOMEM, -ETIMEDOUT, -EINTR; -EINPROGRESS: it is in
+ * line, and @in_turn will be called, or has been.
  */
 int lite_ring_wait_take(struct lite_rcall *call)
 {
@@ -258,7 +260,7 @@ int lite_ring_wait_take(struct lite_rcall *call)
 			err = lite_ring_wait_look(call, 0);
 		else
 			err = lite_ring_wait_wait(call);
-		/* It may be done by now, with this. */
+		/* Leaving the line may have completed it. */
 		reinit_completion(&call->done);
 		return err;
 	}

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Small operations that nobody waits for.
+ * Small operations that complete without a waiter.
  *
- * Normal operation: what is easy - a page at most, in one other node's memory,
- * the caller's buffer present, the handle good, room in a send queue - is posted,
- * and that is all the caller does. The thread that handles the completion, mostly
- * the poller, takes what was read out of the page that the device wrote, leaves
- * the LMR, and tells the caller. So for an operation that is over nothing is held,
- * though its owner may take as long as it likes to hear of it. Everything else the
- * caller has to do in the other way, and wait (transfer.c, atomic.c). Who wants many
- * posted together has vectors (vector.c).
+ * Normal operation: easy operations - a page at most, in one other node's
+ * memory, the caller's buffer present, the handle valid, room in a send queue
+ * - are posted, and the caller returns. The thread that handles the
+ * completion, mostly the poller, copies what was read out of the bounce page,
+ * leaves the LMR, and notifies the caller. So a completed operation holds
+ * nothing, however late its owner looks at it. The caller does all other
+ * operations in the way that waits (transfer.c, atomic.c). To post many
+ * together there are vectors (vector.c).
  *
- * Recovery: an operation that was posted and fails is not tried again here.
- * Nobody polls the queue, so the poller is told to (lite_cq_arm_sleeper()); nobody
- * times it out, so a work item looks whether the longest in flight has taken too
- * long, and then ends its connection, which ends it.
+ * Recovery: a posted operation that fails is not retried here. No waiter polls
+ * the send queue, so the poller is told to (lite_cq_arm_sleeper()). No waiter
+ * times an operation out, so a work item checks whether the oldest in flight
+ * has taken too long, and then ends its connection, which ends it.
  *
- * The pages are not those of the bounce pools, for which others wait: there are
- * as many as have been in flight, up to a limit. The work item gives them back.
+ * The pages are not from the bounce pools, which others wait for: there are as
+ * many as have been in flight at a time, up to a limit. The work item frees
+ * them.
  *
  * The caller keeps the node active until the end; the LMR and the connection
  * are held from here. So stopping the node, a REVOKE and the end of the
- * connection wait for all in flight, and that is bounded by the time-outs.
+ * connection wait for all in flight, which the time-outs bound.
  */
 #include <linux/slab.h>
 
@@ -34,7 +35,7 @@
 
 /* ---- pages --------------------------------------------------------------- */
 
-/* Not to be waited for: a REVOKE may wait for the caller. */
+/* Must not sleep: a REVOKE may wait for the caller. */
 static struct lite_bounce *lite_issue_page_new(struct lite_fabric *fab)
 {
 	struct lite_bounce *b = kmalloc(sizeof(*b), GFP_NOWAIT | __GFP_NOWARN);
@@ -93,7 +94,7 @@ static void lite_issue_page_put(struct lite_memory *mem, struct lite_bounce *b)
 	spin_unlock(&mem->issues.lock);
 }
 
-/* The device may be at it yet, if it could not be fenced. */
+/* The device may still access it, if it could not be fenced. */
 static void lite_issue_page_failed(struct lite_memory *mem,
 				   struct lite_bounce *b)
 {
@@ -127,7 +128,7 @@ static void lite_issues_watch_in(struct lite_memory *mem, unsigned long delay)
 		is->due = jiffies + delay;
 }
 
-/* Before it is posted. */
+/* Call before posting. */
 static void lite_issue_list(struct lite_issue *i)
 {
 	struct lite_memory *mem = i->mem;
@@ -139,7 +140,7 @@ static void lite_issue_list(struct lite_issue *i)
 	spin_lock(&is->lock);
 	was_empty = list_empty(&is->flight);
 	list_add_tail(&i->list, &is->flight);
-	/* Unless it is waiting already: then it will look at this one, too. */
+	/* If @watch is queued already, it will look at this one, too. */
 	if (was_empty)
 		lite_issues_watch_in(mem, mem->fab->op_timeout);
 	spin_unlock(&is->lock);
@@ -157,7 +158,7 @@ static void lite_issue_unlist(struct lite_issue *i)
 	lite_stat_dec(mem->stats, LITE_STAT_OPS_INFLIGHT);
 }
 
-/* End what takes too long; give back the pages that nobody needs. */
+/* End operations that take too long; free the pages when none is in flight. */
 static void lite_issues_watch(struct work_struct *work)
 {
 	struct lite_issues *is = container_of(to_delayed_work(work),
@@ -171,14 +172,19 @@ static void lite_issues_watch(struct work_struct *work)
 	LIST_HEAD(idle);
 
 	spin_lock(&is->lock);
-	/* If we are late, all else may be: this machine was away. Soon, then. */
+	/*
+	 * If we are late, the machine was stalled, and so may operations be:
+	 * check again soon.
+	 */
 	is->excused = !is->excused && time_after(now, is->due + part);
 	if (is->excused) {
 		lite_issues_watch_in(mem, part);
 		goto unlock;
 	}
 	list_for_each_entry(i, &is->flight, list) {
-		/* As long as its queue pair gets on, it is slow, not stuck. */
+		/*
+		 * While its queue pair makes progress, it is slow, not stuck.
+		 */
 		since = READ_ONCE(i->qp->acked);
 		if (time_before(since, i->since))
 			since = i->since;
@@ -186,7 +192,7 @@ static void lite_issues_watch(struct work_struct *work)
 			next = min(next, since + timeout - now);
 			continue;
 		}
-		/* It is held live as long as it is on the list. */
+		/* The connection is held live while @i is on the list. */
 		cmpxchg(&i->io.status, 0, -ETIMEDOUT);
 		lite_conn_end(i->qp->conn, LITE_END_OP_TIMEOUT,
 			      jiffies_to_msecs(now - i->since), -ETIMEDOUT);
@@ -203,10 +209,6 @@ unlock:
 	lite_issue_pages_free(mem, &idle);
 }
 
-/**
- * lite_issues_init - be ready for operations
- * @mem: node's
- */
 void lite_issues_init(struct lite_memory *mem)
 {
 	struct lite_issues *is = &mem->issues;
@@ -217,12 +219,7 @@ void lite_issues_init(struct lite_memory *mem)
 	INIT_DELAYED_WORK(&is->watch, lite_issues_watch);
 }
 
-/**
- * lite_issues_exit - the counterpart of lite_issues_init()
- * @mem: node's; nothing is in flight
- *
- * Context: may sleep.
- */
+/* Nothing is in flight. May sleep. */
 void lite_issues_exit(struct lite_memory *mem)
 {
 	cancel_delayed_work_sync(&mem->issues.watch);
@@ -236,7 +233,7 @@ static void lite_issue_count(const struct lite_issue *i, int err)
 	lite_op_count(i->mem, i->opcode, i->lh, i->offset, i->length, err);
 }
 
-/* The device is done with it. It is gone afterwards, and maybe the node with it. */
+/* The device is done with it. Afterwards @i, and maybe the node, is gone. */
 static void lite_issue_end(struct lite_io *io)
 {
 	struct lite_issue *i = container_of(io, struct lite_issue, io);
@@ -284,8 +281,8 @@ static int lite_issue_post_to(struct lite_issue *i, struct lite_qp *qp,
 }
 
 /*
- * Post it on a queue pair that has room. True: lite_issue_end() is called when it
- * is over, or has been.
+ * Post it on a queue pair that has room. True: lite_issue_end() will be
+ * called, or has been.
  */
 static bool lite_issue_post(struct lite_issue *i, const struct lite_op *op,
 			    const struct lite_extent *e)
@@ -298,7 +295,7 @@ static bool lite_issue_post(struct lite_issue *i, const struct lite_op *op,
 	if (IS_ERR(conn))
 		return false;
 	n = lite_conn_qps(conn, i->opcode != LITE_OP_WRITE, &qp);
-	/* It would have to be confirmed, by an operation behind it. */
+	/* It would have to be confirmed by a further operation. */
 	if (i->opcode == LITE_OP_READ && i->length > conn->read_trusted)
 		n = 0;
 	lite_io_init_unwaited(&i->io, lite_issue_end);
@@ -311,14 +308,14 @@ static bool lite_issue_post(struct lite_issue *i, const struct lite_op *op,
 		lite_conn_put_live(conn);
 		return false;
 	}
-	/* If the device has refused it, @io has the error. */
+	/* If the device refused it, @io has the error. */
 	lite_io_leave(&i->io);
 	return true;
 }
 
 /* ---- the beginning ------------------------------------------------------- */
 
-/* Memory of this node. Atomic operations on it go through the device, too. */
+/* Memory of this node. Atomics on it go through the device as well. */
 static enum lite_issued lite_issue_local(struct lite_issue *i,
 					 const struct lite_extent *e,
 					 const struct lite_buf *buf)
@@ -366,11 +363,9 @@ static enum lite_issued lite_issue_submit(struct lite_issue *i,
 	return LITE_ISSUED_NOT;
 }
 
-/**
- * lite_issue_may - is an operation one that lite_issue() may begin?
- * @op: as it came from the user
- *
- * Return: false: whatever is wrong with it, or in the way, let others find out.
+/*
+ * May lite_issue() begin this operation, as it came from the user? False also
+ * if it is invalid: the way that waits reports the error.
  */
 bool lite_issue_may(const struct lite_op *op)
 {
@@ -387,14 +382,15 @@ bool lite_issue_may(const struct lite_op *op)
 /**
  * lite_issue - begin a small operation
  * @i: its @end and @data are set
- * @ctx: whose handle; stays until the end
- * @op: lite_issue_may() it
+ * @ctx: context of the handle; stays until the end
+ * @op: lite_issue_may() returned true for it
  *
  * The caller is active on the node, and stays so until the end.
  *
  * Context: process; does not sleep.
- * Return: LITE_ISSUED: @i may be over, and gone, already; LITE_ISSUED_DONE: well;
- * LITE_ISSUED_NOT: nothing was done that counts.
+ * Return: LITE_ISSUED: begun; @i may have ended, and be freed, already;
+ * LITE_ISSUED_DONE: done, with success; LITE_ISSUED_NOT: do all of it in the
+ * way that waits; parts of a local transfer may have been copied.
  */
 enum lite_issued lite_issue(struct lite_issue *i, struct lite_ctx *ctx,
 			    const struct lite_op *op)
@@ -420,7 +416,7 @@ enum lite_issued lite_issue(struct lite_issue *i, struct lite_ctx *ctx,
 		return LITE_ISSUED_NOT;
 	i->m = m;
 	ret = lite_issue_submit(i, op);
-	/* Else the end leaves, or has left. */
+	/* Otherwise lite_issue_end() leaves, or has left. */
 	if (ret != LITE_ISSUED)
 		lite_access_exit(m);
 	return ret;

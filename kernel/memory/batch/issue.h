@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Small operations that nobody waits for. issue.c */
+/* Small operations that complete without a waiter. issue.c */
 #ifndef _LITE_ISSUE_H
 #define _LITE_ISSUE_H
 
 #include "memory/handle/ctx.h"
 
-/* More is not small. */
+/* Maximum bytes of a small operation. */
 #define LITE_ISSUE_BYTES LITE_BOUNCE_SIZE
 
 /**
- * struct lite_issues - those of a node that are in flight
- * @lock: protects the others
- * @flight: they, the longest first
- * @pages: mapped for DMA, and free
- * @n_pages: how many there are, free or not
- * @watch: ends the connection of one that takes too long; gives back @pages when
- *	nothing has been in flight for a while
- * @due: jiffies at which @watch is to run, while it is queued
- * @excused: it was late, and has left it at that, once
+ * struct lite_issues - the small operations of a node in flight
+ * @lock: protects the other fields
+ * @flight: struct lite_issue, oldest first
+ * @pages: free pages, mapped for DMA
+ * @n_pages: number of pages, free or not
+ * @watch: ends the connection of an operation that takes too long; frees
+ *	@pages if nothing is in flight
+ * @due: jiffies at which @watch is to run, if queued
+ * @excused: @watch was late, and ended nothing, this one time
  */
 struct lite_issues {
 	spinlock_t lock;
@@ -30,22 +30,22 @@ struct lite_issues {
 };
 
 /**
- * struct lite_issue - a small operation that nobody waits for
- * @end: called when it is over, with an errno as of LITE_IOC_OP, or 0; must not
- *	sleep, and may free it. Nothing of the node is held for it any more.
- * @data: of the caller, until then: room for what is read, or for the 8 bytes
- *	that were there before an atomic operation
- * @mem: node's
+ * struct lite_issue - a small operation that completes without a waiter
+ * @end: called at the end with 0 or an errno as of LITE_IOC_OP; must not
+ *	sleep, and may free @i. Nothing of the node is held for it any more.
+ * @data: the caller's, until then: room for bytes read, or for the 8 bytes
+ *	before an atomic operation
+ * @mem: the node's memory
  * @m: mapping, entered
- * @page: what the device reads or writes
+ * @page: bounce page
  * @opcode: LITE_OP_READ, _WRITE, _FETCH_ADD or _CMP_SWAP
  * @length: bytes
  * @lh: handle
  * @offset: in the LMR
- * @io: its end
- * @qp: where it was posted, of a connection that is held live
+ * @io: calls lite_issue_end()
+ * @qp: queue pair that it was posted to; its connection is held live
  * @list: in lite_issues.flight
- * @since: jiffies, of when it was posted
+ * @since: jiffies at which it was posted
  */
 struct lite_issue {
 	void (*end)(struct lite_issue *i, int err);
@@ -66,8 +66,8 @@ struct lite_issue {
 
 enum lite_issued {
 	LITE_ISSUED, /* @end will be called, or has been */
-	LITE_ISSUED_DONE, /* it was quick: @end will not be called */
-	LITE_ISSUED_NOT, /* not in this way: do it and wait */
+	LITE_ISSUED_DONE, /* done; @end will not be called */
+	LITE_ISSUED_NOT, /* not done: do all of it and wait */
 };
 
 void lite_issues_init(struct lite_memory *mem);

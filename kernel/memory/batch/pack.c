@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Small reads and writes, many in a message, as their caller's node sees them.
+ * Small reads and writes, many in a message, at their caller's node.
  *
- * Normal operation: a work request costs Soft-RoCE thousands of instructions at
- * either end, whatever it moves; a message is two of them. So where reads and
- * writes of few bytes go to one node together, they go in calls of its kernel
- * (OP_PACK), as memory operations do (memop.c): it works through mappings of its
- * own (pack_serve.c), and those who are entered here stay so until it has
- * answered. They are not done in order, nor are they when they are posted.
+ * Normal operation: a work request costs Soft-RoCE thousands of instructions
+ * at either end, whatever its size; a message is two of them. So many small
+ * reads and writes to one node go together, in calls of its kernel (OP_PACK),
+ * as memory operations do (memop.c): it works through mappings of its own
+ * (pack_serve.c), and we stay entered until it has answered. They are not
+ * ordered, as they are not when posted.
  *
- * When the node has not mapped an LMR, it is asked to, in the background, and
- * the operations are posted as others are; so they are when no call can be sent
- * soon, and whenever else a message has been refused. For that all of them may
- * be done again, for to do a read or a write twice is to do it once.
+ * If the node has not mapped an LMR, it is asked to, in the background, and
+ * the operations are posted as others are. So they are if no call can be sent
+ * soon, or a message is refused for any other reason. For that all of them may
+ * be repeated, as reads and writes are idempotent.
  *
- * Recovery: that holds only when the first time is over before the second
- * begins. A message that was not answered in time ends the session, as an operation
- * does. What the node has not begun by then it does not begin any more; what it has
- * is over before the next session begins there (lite_memop_execs_conn_down()). But we may
- * use that a little earlier; so the node is asked to PREPARE, which waits for that
- * (lite_pack_settle()), by those who do all of them again, and otherwise they say that
- * it is not known.
+ * Recovery: that holds only if the first attempt is over before the second
+ * begins. If a message is not answered in time, it ends the session, as an
+ * operation does. What the peer has not begun by then it does not begin any
+ * more; what it has begun is over before it takes up the next session
+ * (lite_memop_execs_conn_down()). We may use the next session before the peer
+ * does, so a caller that repeats them asks it to PREPARE first, which waits
+ * for that (lite_pack_settle()); otherwise the outcome is reported unknown.
  */
 #include <linux/slab.h>
 
 #include "memory/memory.h"
 
-/* For a slot of a call; by then they might have been posted. */
+/* Time to wait for a slot of a call; later, posting is quicker. */
 #define LITE_PACK_SLOT_TIME max(HZ / 50, 1)
-/* An LMR that a node could not work on is left alone for so long. */
+/* Time in which an LMR that a node could not work on is not packed. */
 #define LITE_PACK_PAUSE max(HZ / 4, 1)
 
-/* What is said to PREPARE an LMR. */
+/* Fill in a request to PREPARE an LMR. */
 static void lite_prepare_fill(struct lite_wire_op *op,
 			      const struct lite_mapping *m)
 {
@@ -42,7 +42,7 @@ static void lite_prepare_fill(struct lite_wire_op *op,
 
 /* ---- having it mapped ---------------------------------------------------- */
 
-/* The node can work on an LMR now. */
+/* The node can work on an LMR now: pack it again. */
 static void lite_pack_resume(struct lite_memory *mem,
 			     const struct lite_wire_range *range)
 {
@@ -76,7 +76,7 @@ static void lite_pack_prepare_work(struct work_struct *work)
 	clear_bit_unlock(0, &packs->busy);
 }
 
-/* One at a time: who comes too late will come again. */
+/* One at a time: a later message asks again if it is refused. */
 static void lite_pack_prepare(struct lite_pack *p, struct lite_mapping *m)
 {
 	struct lite_packs *packs = &p->mem->packs;
@@ -88,33 +88,20 @@ static void lite_pack_prepare(struct lite_pack *p, struct lite_mapping *m)
 	queue_work(p->mem->wq, &packs->prepare);
 }
 
-/**
- * lite_packs_init - be ready for messages
- * @mem: node's
- */
 void lite_packs_init(struct lite_memory *mem)
 {
 	INIT_WORK(&mem->packs.prepare, lite_pack_prepare_work);
 }
 
-/**
- * lite_packs_exit - the counterpart of lite_packs_init()
- * @mem: node's; no operation is under way
- *
- * Context: may sleep.
- */
+/* No operation is in flight. May sleep. */
 void lite_packs_exit(struct lite_memory *mem)
 {
 	cancel_work_sync(&mem->packs.prepare);
 	kfree(mem->packs.spare);
 }
 
-/**
- * lite_pack_get - room for messages
- * @mem: node's
- *
- * Context: any process; does not sleep, as the caller is entered.
- * Return: for lite_pack_put(), or NULL.
+/*
+ * Allocate room for messages, or NULL. Does not sleep: the caller is entered.
  */
 struct lite_pack *lite_pack_get(struct lite_memory *mem)
 {
@@ -123,13 +110,7 @@ struct lite_pack *lite_pack_get(struct lite_memory *mem)
 			       GFP_NOWAIT | __GFP_NOWARN);
 }
 
-/**
- * lite_pack_put - give it back
- * @mem: node's
- * @p: of lite_pack_get(); may be NULL
- *
- * Context: any process.
- */
+/* Free what lite_pack_get() returned; may be NULL. */
 void lite_pack_put(struct lite_memory *mem, struct lite_pack *p)
 {
 	if (p && cmpxchg(&mem->packs.spare, NULL, p))
@@ -149,9 +130,9 @@ static void lite_pack_clear(struct lite_pack_msg *msg)
 /**
  * lite_pack_begin - begin to send operations to a node
  * @p: room
- * @mem: node's
- * @conn: session with the other, which the caller holds
- * @deadline: jiffies, of all of them together: the caller is entered
+ * @mem: the node's memory
+ * @conn: session with the other node, which the caller holds
+ * @deadline: jiffies, for all of them together: the caller is entered
  */
 void lite_pack_begin(struct lite_pack *p, struct lite_memory *mem,
 		     struct lite_conn *conn, unsigned long deadline)
@@ -193,7 +174,7 @@ static u32 lite_pack_encode(struct lite_pack *p, const struct lite_pack_msg *msg
 	return bytes - p->request;
 }
 
-/* The bytes of the reads to where they belong. */
+/* Copy the bytes of the reads to their destinations. */
 static void lite_pack_scatter(const struct lite_pack_msg *msg)
 {
 	const u8 *bytes = msg->reply + sizeof(struct lite_wire_pack_reply);
@@ -209,7 +190,7 @@ static void lite_pack_scatter(const struct lite_pack_msg *msg)
 	}
 }
 
-/* The node has not done what was at @at. */
+/* The node has refused the operation at @at. */
 static int lite_pack_refused(struct lite_pack *p, struct lite_pack_msg *msg,
 			     u32 at, bool unmapped)
 {
@@ -239,13 +220,13 @@ static int lite_pack_take(struct lite_pack *p, struct lite_pack_msg *msg)
 	return 0;
 }
 
-/* Jiffies until nobody waits any more. */
+/* Jiffies until the deadline, at least 1. */
 static unsigned long lite_pack_left(const struct lite_pack *p)
 {
 	return max_t(long, p->deadline - jiffies, 1);
 }
 
-/* Wait for the answer to a message, if it is under way. */
+/* Wait for the answer to a message, if it is in flight. */
 static void lite_pack_finish(struct lite_pack *p, struct lite_pack_msg *msg)
 {
 	struct lite_call_desc *d = &msg->call;
@@ -258,7 +239,7 @@ static void lite_pack_finish(struct lite_pack *p, struct lite_pack_msg *msg)
 	err = lite_kcall_end(p->conn, d);
 	if (!err)
 		err = lite_pack_take(p, msg);
-	/* Of other errors the handler tells, and then it has ended. */
+	/* Other errors come from the handler, which has ended then. */
 	if (d->sent && (err == -EHOSTDOWN || err == -ETIMEDOUT ||
 			err == -EPROTO)) {
 		lite_conn_kill(p->conn, err);
@@ -268,7 +249,7 @@ static void lite_pack_finish(struct lite_pack *p, struct lite_pack_msg *msg)
 	}
 }
 
-/* Send the message at hand, and be ready for the next. */
+/* Send the current message, and be ready for the next. */
 static void lite_pack_send(struct lite_pack *p)
 {
 	struct lite_pack_msg *msg = p->at;
@@ -287,7 +268,7 @@ static void lite_pack_send(struct lite_pack *p)
 		.reply_max = sizeof(msg->reply),
 		.timeout = lite_pack_left(p),
 		.slot_timeout = LITE_PACK_SLOT_TIME,
-		/* Who has one does not wait for another. */
+		/* Do not wait for a slot while holding one. */
 		.no_wait = other->sent,
 	};
 	err = lite_kcall_begin(p->conn, &msg->call);
@@ -306,13 +287,13 @@ static void lite_pack_send(struct lite_pack *p)
 	p->at = other;
 }
 
-/* Its number in the message at hand, or that of the next one there. */
+/* Index of an LMR in the current message, or the next free one. */
 static u32 lite_pack_range(const struct lite_pack_msg *msg,
 			   const struct lite_mapping *m)
 {
 	u32 i = msg->n_ranges;
 
-	/* Mostly it is the last one. */
+	/* It is mostly the last one. */
 	while (i-- > 0) {
 		if (msg->m[i] == m)
 			return i;
@@ -335,16 +316,16 @@ static bool lite_pack_fits(const struct lite_pack_msg *msg, u32 range,
 /**
  * lite_pack_add - add an operation
  * @p: begun
- * @m: its LMR, entered by the caller, who stays there until lite_pack_end()
- * @write: or read
+ * @m: its LMR, which the caller stays entered in until lite_pack_end()
+ * @write: a write, else a read
  * @offset: in the LMR; checked, as is the right
  * @length: bytes, 1 to LITE_PACK_BYTES, all of them at the node
- * @data: what is written, or room for what is read, until lite_pack_end()
+ * @data: bytes to write or room for bytes read, until lite_pack_end()
  *
- * What does not fit any more is sent before.
+ * Sends the current message first if the operation does not fit.
  *
  * Context: may sleep, in calls of LITE_LANE_WORK.
- * Return: false: it was not, and some have failed.
+ * Return: false: not added, as some have failed.
  */
 bool lite_pack_add(struct lite_pack *p, struct lite_mapping *m, bool write,
 		   u64 offset, u32 length, void *data)
@@ -379,13 +360,14 @@ bool lite_pack_add(struct lite_pack *p, struct lite_mapping *m, bool write,
 }
 
 /**
- * lite_pack_end - send what has not been sent, and wait for all
+ * lite_pack_end - send the rest, and wait for all
  * @p: begun
  *
  * Context: may sleep, in calls of LITE_LANE_WORK.
- * Return: 0: all that were added are done. -EAGAIN: not in this way, or not all;
- * nothing is under way. Other: not known, and one may be carried out yet: see
- * lite_pack_settle(). The session is over then.
+ * Return: 0: all that were added are done. -EAGAIN: post them all instead;
+ * some may have been done, and none is in flight. Other: the outcome is
+ * unknown, and one message may still be carried out: see lite_pack_settle().
+ * The session is over then.
  */
 int lite_pack_end(struct lite_pack *p)
 {
@@ -403,18 +385,18 @@ int lite_pack_end(struct lite_pack *p)
 /* ---- afterwards ---------------------------------------------------------- */
 
 /**
- * lite_pack_settle - wait until messages of ours are carried out no more
- * @mem: node's
- * @node: where; lite_pack_end() has failed, and the session with it is over
+ * lite_pack_settle - wait until no message of ours is being carried out
+ * @mem: the node's memory
+ * @node: the peer; lite_pack_end() has failed, and the session with it is over
  *
  * Waits for a node that is suspect.
  *
- * Context: may sleep; killable; calls; entered nowhere.
- * Return: 0, or a negative errno: that is not known.
+ * Context: may sleep; killable; makes calls; entered nowhere.
+ * Return: 0, or a negative errno: the outcome is unknown.
  */
 int lite_pack_settle(struct lite_memory *mem, u32 node)
 {
-	/* No LMR that it has had, so that nothing is mapped. */
+	/* Names no LMR that it ever had, so that nothing is mapped. */
 	const struct lite_wire_op op = {
 		.range = { .id = cpu_to_le64(1), .home = cpu_to_le32(node) },
 		.length = cpu_to_le64(1),
@@ -428,7 +410,7 @@ int lite_pack_settle(struct lite_memory *mem, u32 node)
 	};
 	int err = lite_cluster_call_patiently(mem->cl, node, &d);
 
-	/* Only who has waited gets to say that it is not there. */
+	/* It looks for the LMR only after it has waited. */
 	if (err == -ENOENT || err == -ESTALE)
 		return 0;
 	err = lite_cluster_ready(mem->cl) ?: err;

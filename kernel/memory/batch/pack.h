@@ -11,18 +11,19 @@ struct lite_memory;
 struct lite_pack;
 
 /*
- * Fewer are posted: a call, and the threads that make and serve it, costs as much
- * as five operations of 64 bytes, and as six to seven of LITE_PACK_BYTES.
+ * Fewer operations are posted: a call, with the threads that make and serve
+ * it, costs as much as five operations of 64 bytes, or six to seven of
+ * LITE_PACK_BYTES.
  */
 #define LITE_PACK_MIN 8
 
 /**
  * struct lite_packs - messages of a node
  * @prepare: has a node map an LMR that it could not work on
- * @spare: room for messages, while nobody has it
- * @busy: bit 0: @prepare is queued, and the next two are its
- * @node: which node
- * @op: which LMR
+ * @spare: cached room for messages, or NULL
+ * @busy: bit 0: @prepare is queued, and owns the next two
+ * @node: node to ask
+ * @op: request, which names the LMR
  */
 struct lite_packs {
 	struct lite_pack *spare;
@@ -32,27 +33,27 @@ struct lite_packs {
 	struct lite_wire_op op;
 };
 
-/* Jiffies, for all messages that a caller has to wait for together. */
+/* Jiffies that a caller may wait for its messages, in total. */
 static inline unsigned long lite_pack_time(const struct lite_fabric *fab)
 {
 	return max(fab->op_timeout / 2, 1UL);
 }
 
-/* Messages under way at a time: as many as there are slots for such calls. */
+/* Messages in flight at a time: as many as there are slots for such calls. */
 #define LITE_PACK_MSGS 2
 
 /**
  * struct lite_pack_msg - a message
- * @sent: and not answered yet
- * @n: operations in it
- * @n_ranges: LMRs
- * @out: bytes that they are on the wire
- * @in: bytes of reads
+ * @sent: in flight
+ * @n: number of operations
+ * @n_ranges: number of LMRs
+ * @out: bytes of the request on the wire
+ * @in: bytes to be read
  * @m: the LMRs, entered
  * @op: operations
- * @data: of each: where its bytes are, or go to
- * @call: that sends it
- * @reply: on the wire
+ * @data: per operation: its bytes, or room for them
+ * @call: the call that sends it
+ * @reply: the reply on the wire
  */
 struct lite_pack_msg {
 	bool sent;
@@ -69,14 +70,14 @@ struct lite_pack_msg {
 
 /**
  * struct lite_pack - operations on their way to a node
- * @mem: ours
+ * @mem: our node's memory
  * @conn: session with the node
  * @deadline: jiffies
- * @err: of those that have failed
- * @done: operations
- * @at: the message at hand
+ * @err: first error, or one that has ended the session
+ * @done: number of operations done
+ * @at: the current message
  * @msg: messages
- * @request: room for one on its way into a slot
+ * @request: buffer for encoding a request
  */
 struct lite_pack {
 	struct lite_memory *mem;
@@ -91,14 +92,14 @@ struct lite_pack {
 
 /**
  * lite_pack_may - may an operation go in a message?
- * @fab: node's
+ * @fab: the node's fabric
  * @m: its LMR, entered
  * @opcode: enum lite_opcode
  * @length: bytes
  *
- * Only where there is no device that does such things by itself: the other
- * node's processor does them either way, and what Soft-RoCE costs it for each
- * is more than all else.
+ * Only on software devices: there the other node's processor carries it out
+ * either way, and a work request of Soft-RoCE costs more than the rest of the
+ * operation.
  */
 static inline bool lite_pack_may(const struct lite_fabric *fab,
 				 const struct lite_mapping *m, u32 opcode,

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Small reads and writes that came many in a message, at the node that holds the
- * bytes.
+ * Small reads and writes, many in a message, at the node that holds the bytes.
  *
- * Normal operation: a peer has checked rights and bounds on its handles, and is
- * entered. We enter our own mapping of the first LMR (peer_mapping.c), go through the
- * operations in their order, and leave it when one is of another LMR. It is a few
- * kilobytes at most, so nobody waits for us for long, and nothing here sleeps.
+ * Normal operation: a peer has checked rights and bounds on its handles, and
+ * is entered. We enter our own mapping of the first LMR (peer_mapping.c), go
+ * through the operations in order, and leave it when one names another LMR. A
+ * message is a few kilobytes at most, so a REVOKE does not wait long, and
+ * nothing here sleeps.
  *
- * Recovery: none. Whatever cannot be done is said, and the caller does all of
- * them in another way. It is in mem->work as memory operations are, so that it has
- * ended before something is done again (lite_memop_execs_conn_down(),
- * lite_memop_execs_settle()).
+ * Recovery: none. If an operation fails the reply says so, and the caller does
+ * all of them in another way. The message is in mem->work as memory operations
+ * are, so that it has ended before any of its operations is repeated
+ * (lite_memop_execs_conn_down(), lite_memop_execs_settle()).
  */
 #include "memory/handle/ctx.h"
 #include "memory/memory.h"
 
 /**
  * struct lite_unpack - a message that is being carried out
- * @mem: node's
+ * @mem: the node's memory
  * @req: request, checked
- * @m: the LMR we are in, or NULL
+ * @m: the entered LMR, or NULL
  * @range: its number in the message
  * @out: bytes of the next write
  * @in: room for the next read
@@ -87,7 +87,7 @@ static int lite_unpack_copy(struct lite_unpack *u,
 	return 0;
 }
 
-/* All of them, in their order; @at: which one could not be done. */
+/* Carry out all, in order; @at: index of the one that failed. */
 static int lite_unpack(struct lite_unpack *u, u32 *at)
 {
 	u32 i, n = le32_to_cpu(u->req->n_ops);
@@ -138,10 +138,6 @@ static int lite_serve_pack(void *priv, struct lite_conn *conn, const void *req,
 	return 0;
 }
 
-/**
- * lite_pack_handlers - serve messages of operations
- * @mem: node's
- */
 void lite_pack_handlers(struct lite_memory *mem)
 {
 	lite_kcall_handle(mem->cl->rpc, LITE_CALL_OP_PACK, lite_serve_pack, mem);

@@ -27,13 +27,13 @@
 #define LITE_ZOMBIE_PAUSE (5 * HZ)
 
 /**
- * struct lite_whom - nodes that a store has to fence before it frees
+ * struct lite_fence_list - nodes that a store has to fence before it frees
  * @ref: of the zombies that wait for it, and of the code that makes them
  * @all: fence all nodes, as there are too many
  * @n: entries in @fence
  * @fence: the nodes
  */
-struct lite_whom {
+struct lite_fence_list {
 	refcount_t ref;
 	bool all;
 	u32 n;
@@ -46,43 +46,44 @@ struct lite_whom {
  * @node: the store
  * @incarnation: of @node
  * @alloc: id there
- * @whom: nodes to fence first, with a reference; NULL: none, or done
+ * @fence_list: nodes to fence first, with a reference; NULL: none, or done
  */
 struct lite_zombie {
 	struct list_head list;
 	u32 node;
 	u64 incarnation;
 	u64 alloc;
-	struct lite_whom *whom;
+	struct lite_fence_list *fence_list;
 };
 
 /* ---- nodes to fence ------------------------------------------------------ */
 
-static void lite_whom_put(struct lite_whom *whom)
+static void lite_fence_list_put(struct lite_fence_list *list)
 {
-	if (whom && refcount_dec_and_test(&whom->ref))
-		kfree(whom);
+	if (list && refcount_dec_and_test(&list->ref))
+		kfree(list);
 }
 
 /* Lost mappers of an LMR, and node @fence; NULL: none. */
-static struct lite_whom *lite_whom_get(struct lite_lmr *lmr, u32 fence)
+static struct lite_fence_list *lite_fence_list_get(struct lite_lmr *lmr,
+						   u32 fence)
 {
-	struct lite_whom *whom;
+	struct lite_fence_list *list;
 
-	whom = kzalloc(struct_size(whom, fence, LITE_FENCES_MAX),
+	list = kzalloc(struct_size(list, fence, LITE_FENCES_MAX),
 		       GFP_KERNEL | __GFP_NOFAIL);
-	refcount_set(&whom->ref, 1);
-	whom->n = lite_mappers_lost(lmr, whom->fence, LITE_FENCES_MAX - 1,
+	refcount_set(&list->ref, 1);
+	list->n = lite_mappers_lost(lmr, list->fence, LITE_FENCES_MAX - 1,
 				    false);
-	if (whom->n >= LITE_FENCES_MAX) {
-		whom->all = true;
-		whom->n = 0;
+	if (list->n >= LITE_FENCES_MAX) {
+		list->all = true;
+		list->n = 0;
 	} else if (fence) {
-		whom->fence[whom->n++].node = cpu_to_le32(fence);
+		list->fence[list->n++].node = cpu_to_le32(fence);
 	}
-	if (whom->n || whom->all)
-		return whom;
-	lite_whom_put(whom);
+	if (list->n || list->all)
+		return list;
+	lite_fence_list_put(list);
 	return NULL;
 }
 
@@ -109,14 +110,14 @@ static void lite_whom_add(struct lite_wire_mem_free *req,
 static bool lite_whom_collect(struct lite_wire_mem_free *req,
 			      const struct list_head *run)
 {
-	const struct lite_whom *last = NULL;
+	const struct lite_fence_list *last = NULL;
 	const struct lite_zombie *z;
 	u32 i;
 
 	list_for_each_entry(z, run, list) {
-		if (!z->whom || z->whom == last)
+		if (!z->fence_list || z->fence_list == last)
 			continue;
-		last = z->whom;
+		last = z->fence_list;
 		if (last->all)
 			req->fence_all = cpu_to_le32(1);
 		for (i = 0; i < last->n; i++)
@@ -136,8 +137,8 @@ static void lite_whom_done(struct lite_wire_mem_free *req,
 	req->fence_all = 0;
 	req->n_fences = 0;
 	list_for_each_entry(z, run, list) {
-		lite_whom_put(z->whom);
-		z->whom = NULL;
+		lite_fence_list_put(z->fence_list);
+		z->fence_list = NULL;
 	}
 }
 
@@ -145,23 +146,23 @@ static void lite_whom_done(struct lite_wire_mem_free *req,
 
 static void lite_zombie_new(struct list_head *list,
 			    const struct lite_part *part,
-			    struct lite_whom *whom)
+			    struct lite_fence_list *fence_list)
 {
 	struct lite_zombie *z = kzalloc(sizeof(*z), GFP_KERNEL | __GFP_NOFAIL);
 
 	z->node = part->node;
 	z->incarnation = part->incarnation;
 	z->alloc = part->alloc;
-	if (whom)
-		refcount_inc(&whom->ref);
-	z->whom = whom;
+	if (fence_list)
+		refcount_inc(&fence_list->ref);
+	z->fence_list = fence_list;
 	list_add_tail(&z->list, list);
 }
 
 static void lite_zombie_drop(struct lite_zombie *z)
 {
 	list_del(&z->list);
-	lite_whom_put(z->whom);
+	lite_fence_list_put(z->fence_list);
 	kfree(z);
 }
 
@@ -313,7 +314,7 @@ static void lite_part_release_local(struct lite_memory *mem,
 void lite_parts_release(struct lite_lmr *lmr, struct lite_part *parts, u32 n,
 			u32 fence)
 {
-	struct lite_whom *whom = lite_whom_get(lmr, fence);
+	struct lite_fence_list *fence_list = lite_fence_list_get(lmr, fence);
 	struct lite_memory *mem = lmr->mem;
 	LIST_HEAD(list);
 	u32 i;
@@ -330,11 +331,11 @@ void lite_parts_release(struct lite_lmr *lmr, struct lite_part *parts, u32 n,
 		if (part->alloc && part->local)
 			lite_part_release_local(mem, part);
 		else if (part->alloc)
-			lite_zombie_new(&list, part, whom);
+			lite_zombie_new(&list, part, fence_list);
 		part->alloc = 0;
 		cond_resched();
 	}
-	lite_whom_put(whom);
+	lite_fence_list_put(fence_list);
 	lite_zombies_release(mem, &list, true);
 	if (list_empty(&list))
 		return;

@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory operations, as the node of their caller sees them: set, copy, compare,
- * checksum, and those atomics that a device cannot do.
+ * Memory operations at their caller's node: set, copy, compare, checksum, and
+ * those atomics that a device cannot do.
  *
- * Normal operation: enter the LMRs by the caller's handles, which checks rights
- * and bounds; see which node holds the bytes to begin with; call it, for as much
- * as it holds in a row; leave; take what it says it has done, and go on with the
- * rest. That node works through mappings of its own (memop_serve.c); when it has
+ * Normal operation: enter the LMRs by the caller's handles, which checks
+ * rights and bounds; find the node that holds the next bytes; call it, for as
+ * much as it holds in a row; leave; note what it has done, and go on with the
+ * rest. That node works through mappings of its own (memop_serve.c); if it has
  * none, it says so, and we ask it to PREPARE.
  *
- * We stay entered while it works, so that a handle that loses its right, or its
- * LMR, is in use by nobody when that is reported: the revocation waits for our
- * call. That is why the work itself takes no calls and little time, and why
- * PREPARE, which calls homes, is called outside.
+ * We stay entered while it works: when a handle loses its right or its LMR,
+ * the revocation waits for our call, so nothing uses the handle any more once
+ * that is reported. Therefore the work itself makes no calls and takes little
+ * time, and PREPARE, which calls homes, is called outside.
  *
  * LMRs that are being changed: a change waits until we and the other node have
- * left; so neither waits for a change while entered. The other node, when it
- * finds its mapping recalled, stops, and says UNMAPPED; PREPARE, when the LMR is
- * closed, says EBUSY; and we, entered nowhere, await the end of the change at the
- * home of each of the two, and begin the piece anew: where its bytes are, how
- * many, and by what right, is looked at again.
+ * left, so neither may wait for a change while entered. If the other node
+ * finds its mapping recalled, it stops, and returns UNMAPPED; PREPARE on a
+ * closed LMR returns EBUSY. Then we, entered nowhere, await the end of the
+ * change at the home of each LMR, and begin the piece anew: location, length
+ * and right are checked again.
  *
- * A call that cannot be sent for a while, because others have all the slots, is
- * given up, and we leave: nobody shall wait long for us to wait. Slots are given
- * in turn, so that we come round. Once it is sent it has half the operation
- * time-out; a signal does not end it, so that nothing is done for a process that
- * is no more. When it is not answered, or the session breaks, the other node may
- * still do one piece. Only its own mapping, which it gives up only when it has
- * ended, protects memory then, and only until the next change: it does nothing
- * in another generation than that in which we asked (lite_peer_mapping_enter()).
+ * If a call gets no slot for a while, it is given up, and we leave: our
+ * queueing must not block others. Slots are granted in turn, so we get one
+ * eventually. A call that was sent has half the operation time-out; a signal
+ * does not end it, so that nothing is done for a process that has exited. If
+ * it is not answered, or the session breaks, the other node may still do one
+ * piece. Then only its own mapping protects memory, which it keeps until that
+ * piece has ended, and only until the next change: it does nothing in a
+ * generation other than the one in which we asked (lite_peer_mapping_enter()).
  *
- * Recovery: a session that breaks is waited for, and the piece done again, for
- * to do it twice is to do it once; but for atomics, and for pieces that overlap
- * themselves. That holds only when the first time is over before the second
- * begins, and we go on after it: PREPARE waits for what is left of it, and until
- * one has done so nothing else is asked (@unsettled).
+ * Recovery: after a session broke, wait for the next one and repeat the piece,
+ * which is idempotent, except for atomics and for pieces that overlap
+ * themselves. The first attempt must be over before the second begins and
+ * before we go on: PREPARE waits for that, and until one has done so nothing
+ * else is asked (@unsettled).
  */
 
 #include "core/memop_rules.h"
@@ -44,42 +44,42 @@
 #include "wait.h"
 
 /*
- * As often a piece is tried, in one session after the other. There are several
- * that can break: with the homes, with who works, and of that with who has the
- * other bytes.
+ * Attempts per piece, across sessions. Several may break: those with the
+ * homes, that with the working node, and that between it and the node that has
+ * the other bytes.
  */
 #define LITE_MEMOP_CLIENT_TRIES 6
-/* After so many failures in small packets. */
+/* Failed attempts after which to use small packets. */
 #define LITE_MEMOP_CLIENT_CAREFUL_AFTER 2
-/* For a slot of a call, while entered. */
+/* Time to wait for a slot of a call, while entered. */
 #define LITE_MEMOP_CLIENT_SLOT_TIME (HZ / 4)
 
 /**
  * struct lite_memop_client - a memory operation of a caller here
- * @mem: node's
+ * @mem: the node's memory
  * @range: first or only range: handle and right
- * @from: second range, or @from.lh is 0
+ * @from: second range; @from.lh is 0 if there is none
  * @call: LITE_CALL_OP_*
- * @offset: of the first range
- * @from_offset: of the second
+ * @offset: offset of the first range
+ * @from_offset: offset of the second range
  * @length: bytes
- * @operand: of the operation
- * @arg: of the operation
- * @decided: the next two are
+ * @operand: operand of the operation
+ * @arg: argument of the operation
+ * @decided: the next two are valid
  * @overlap: both ranges have bytes in common
- * @backward: and have to be copied from the end
+ * @backward: they have to be copied from the end
  * @careful: use small packets
  * @done: bytes done
- * @value: what the last node said
+ * @value: value of the last reply
  * @different: the byte at @done differs
- * @unsettled: @node may be doing yet what it was asked in a session that is over
- * @tries: how often the piece at hand has failed
- * @stuck: jiffies at which it is given up, when there is no progress and nothing
- *	is changed
+ * @unsettled: a request in an earlier session may still be running at @node
+ * @tries: failed attempts of the current piece
+ * @stuck: jiffies at which to give up; moved on progress, and when an LMR
+ *	changes
  * @generation: of the LMRs when they were last entered
- * @node: that has the bytes at hand
- * @piece: of them, as many as asked for
- * @op: what to do
+ * @node: node that has the current bytes
+ * @piece: bytes asked for
+ * @op: the request
  */
 struct lite_memop_client {
 	struct lite_memory *mem;
@@ -140,7 +140,7 @@ static int lite_memop_client_enter(struct lite_memop_client *job, struct lite_ma
 	}
 }
 
-/* Has either been changed since it was entered last? Then there is no hurry. */
+/* If either LMR has been changed since it was entered last, allow more time. */
 static void lite_memop_client_note(struct lite_memop_client *job, const struct lite_mapping *m,
 			  const struct lite_mapping *from)
 {
@@ -160,7 +160,7 @@ static void lite_memop_client_exit(struct lite_mapping *m, struct lite_mapping *
 	lite_access_exit(m);
 }
 
-/* In which direction: once, so that what is done stays done. */
+/* Decide the direction, once, as it must not change after the first piece. */
 static void lite_memop_client_decide(struct lite_memop_client *job, const struct lite_mapping *m,
 			    const struct lite_mapping *from)
 {
@@ -176,7 +176,7 @@ static void lite_memop_client_decide(struct lite_memop_client *job, const struct
 					      job->length);
 }
 
-/* What to ask next. Returns the share of @at that it is for. */
+/* Fill in the next request. Returns the share of @at that has the bytes. */
 static u32 lite_memop_client_next(struct lite_memop_client *job, const struct lite_mapping *at,
 			 const struct lite_mapping *m,
 			 const struct lite_mapping *from)
@@ -219,8 +219,8 @@ static u32 lite_memop_client_next(struct lite_memop_client *job, const struct li
 /* ---- calling ------------------------------------------------------------- */
 
 /*
- * Call who has the bytes. @sent: it may have done something; otherwise -EAGAIN:
- * there was no slot.
+ * Call the node that has the bytes. @sent: it may have done something; if
+ * false, -EAGAIN: there was no slot.
  */
 static int lite_memop_client_call(struct lite_memop_client *job, const struct lite_map_share *s,
 			 struct lite_wire_op_reply *reply, bool *sent)
@@ -255,8 +255,8 @@ static int lite_memop_client_call(struct lite_memop_client *job, const struct li
 }
 
 /*
- * An LMR is being changed, and could not be mapped for that: wait until none is.
- * That is no lack of progress.
+ * An LMR could not be mapped as it is being changed: wait for the end of the
+ * change. The time does not count as lack of progress.
  */
 static int lite_memop_client_await_range(struct lite_memop_client *job,
 				const struct lite_wire_range *range)
@@ -289,7 +289,7 @@ static int lite_memop_client_prepare(struct lite_memop_client *job)
 		op->arg = 0;
 	op->flags = 0;
 	err = lite_cluster_call_patiently(mem->cl, job->node, &d);
-	/* It says so only after it has waited. */
+	/* It has waited for earlier requests before it returned these. */
 	if (!err || err == -EBUSY)
 		job->unsettled = false;
 	if (err == -EBUSY)
@@ -306,9 +306,10 @@ static int lite_memop_client_prepare(struct lite_memop_client *job)
 }
 
 /*
- * A node of the LMRs is out of reach. When it is merely suspect, to wait for it
- * is no try: several links may break, and come back one after the other. It may
- * have come back in this moment, or be out of another's reach. 0: try again.
+ * A node of the LMRs is out of reach. Waiting for one that is merely suspect
+ * is no attempt: several links may break, and recover one after the other. It
+ * may also have come back just now, or be out of another node's reach. 0: try
+ * again.
  */
 static int lite_memop_client_await_nodes(struct lite_memop_client *job)
 {
@@ -324,7 +325,7 @@ static int lite_memop_client_await_nodes(struct lite_memop_client *job)
 	return ++job->tries < LITE_MEMOP_CLIENT_TRIES ? 0 : -EHOSTDOWN;
 }
 
-/* Have it prepared; whom that node cannot reach we may have to await. */
+/* Have the node prepare; wait for nodes that it cannot reach. */
 static int lite_memop_client_prepare_try(struct lite_memop_client *job)
 {
 	int err = lite_memop_client_prepare(job);
@@ -341,7 +342,7 @@ static int lite_memop_client_recover(struct lite_memop_client *job, int err)
 	return lite_memop_client_prepare_try(job);
 }
 
-/* What the other node says it has done. */
+/* Account for what the other node has done. */
 static int lite_memop_client_take(struct lite_memop_client *job,
 			 const struct lite_wire_op_reply *reply)
 {
@@ -349,7 +350,7 @@ static int lite_memop_client_take(struct lite_memop_client *job,
 
 	if (done > job->piece)
 		return -EPROTO;
-	/* All is well, and it has done nothing? */
+	/* Success without progress? */
 	if (!done && !reply->error && !reply->status)
 		return -EPROTO;
 	job->done += done;
@@ -368,7 +369,7 @@ static int lite_memop_client_in_time(const struct lite_memop_client *job)
 	return time_after(jiffies, job->stuck) ? -ETIMEDOUT : 0;
 }
 
-/* One piece; 0: look again whether all is done. */
+/* Do one piece; 0: check whether all is done. */
 static int lite_memop_client_piece(struct lite_memop_client *job)
 {
 	struct lite_mapping *m, *from, *at;
@@ -381,7 +382,7 @@ static int lite_memop_client_piece(struct lite_memop_client *job)
 	if (job->unsettled)
 		return lite_memop_client_recover(job, -EHOSTDOWN);
 	err = lite_memop_client_enter(job, &m, &from);
-	/* It may have had to wait for a change. */
+	/* Time spent waiting for a change does not count. */
 	job->stuck += jiffies - begun;
 	if (err == -EHOSTDOWN)
 		return lite_memop_client_await_nodes(job);
@@ -420,7 +421,7 @@ static int lite_memop_client_piece(struct lite_memop_client *job)
 	default:
 		break;
 	}
-	/* Mapped and retired, or told to ask elsewhere, for so long? */
+	/* Mapped and retired, or redirected, for too long? */
 	if (!err && job->done < job->length)
 		err = lite_memop_client_in_time(job);
 	return err;
@@ -432,7 +433,7 @@ static int lite_memop_client_run(struct lite_memop_client *job)
 	int err = 0;
 
 	job->stuck = jiffies + job->mem->fab->op_timeout;
-	/* At least once: that is where everything is checked. */
+	/* At least once: this is where everything is checked. */
 	do {
 		err = lite_memop_client_piece(job);
 		if (err || job->done == job->length || job->different)
@@ -441,7 +442,7 @@ static int lite_memop_client_run(struct lite_memop_client *job)
 						      lite_cluster_ready(cl);
 		cond_resched();
 	} while (!err);
-	/* It may be us who went. */
+	/* This node itself may be down. */
 	if (err == -EHOSTDOWN)
 		err = lite_cluster_ready(cl) ?: err;
 	return err;
@@ -452,14 +453,14 @@ static int lite_memop_client_run(struct lite_memop_client *job)
 /**
  * lite_memop_atomic - swap, fetch-and, fetch-or
  * @a: handle and right
- * @opcode: which
+ * @opcode: operation
  * @offset: in the LMR, a multiple of 8
- * @operand: of the operation
+ * @operand: operand
  * @old: set to the value before
  *
  * Context: may sleep; killable.
- * Return: 0 or a negative errno as LITE_IOC_OP. After -EHOSTDOWN and -ETIMEDOUT
- * it may or may not have been done.
+ * Return: 0 or a negative errno as LITE_IOC_OP. After -EHOSTDOWN and
+ * -ETIMEDOUT it may or may not have been done.
  */
 int lite_memop_atomic(const struct lite_access *a, enum lite_opcode opcode,
 		      u64 offset, u64 operand, u64 *old)
@@ -520,7 +521,7 @@ static int lite_memop_client_init(struct lite_memop_client *job, enum lite_opcod
 	return err;
 }
 
-/* Processors carry it out, which are to see what the caller has written. */
+/* A processor carries it out, and must see what the caller has written. */
 static int lite_memop_client_fence(struct lite_memop_client *job)
 {
 	int err;
@@ -534,8 +535,8 @@ static int lite_memop_client_fence(struct lite_memop_client *job)
 }
 
 /**
- * lite_memop - an operation on memory of LMRs, done where it is
- * @ctx: whose handles
+ * lite_memop - an operation on memory of LMRs, carried out where it is
+ * @ctx: context of the handles
  * @opcode: LITE_OP_SET, LITE_OP_COPY, LITE_OP_COMPARE, LITE_OP_CHECKSUM
  * @lh: handle of the first range
  * @offset: of the first range, bytes

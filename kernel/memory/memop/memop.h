@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The part of a mapper that holds bytes: it does memory operations on them for
- * other mappers, and for itself. memop_serve.c, memop_run.c, memop_two.c,
- * peer_mapping.c; they are asked for in memop.c.
+ * Memory operations that a mapper carries out on bytes it holds, for other
+ * mappers and for itself: memop_serve.c, memop_run.c, memop_two.c,
+ * peer_mapping.c. memop.c requests them.
  */
 #ifndef _LITE_MEMOP_H
 #define _LITE_MEMOP_H
@@ -20,17 +20,17 @@ int lite_atomic_post(struct lite_mapping *m, struct lite_conn *conn,
 void lite_atomic_failed(struct lite_memory *mem, struct lite_conn *conn);
 
 /**
- * lite_atomic_end - atomics have been done, or have failed
- * @mem: node's
- * @conn: that they were posted in, held live; given back
+ * lite_atomic_end - atomics have completed or failed
+ * @mem: the node's memory
+ * @conn: held live, for the session they were posted in; put here
  * @err: of the last lite_atomic_post()
  *
- * One that has failed may be under way yet. Whoever frees the memory has its
- * store fence us from it, but no store fences itself; so what we have done to
- * ourselves is over before the mapping is left.
+ * A failed one may still be in flight. Before memory is freed, its store
+ * fences us from it; but a store does not fence itself, so what we have posted
+ * to ourselves must end before the mapping is left.
  *
- * Context: may sleep; called before lite_access_exit(), and without another
- * connection held live.
+ * Context: may sleep; call before lite_access_exit(), and without holding
+ * another connection live.
  */
 static inline void lite_atomic_end(struct lite_memory *mem,
 				   struct lite_conn *conn, int err)
@@ -53,14 +53,14 @@ static inline void lite_range_fill(struct lite_wire_range *w,
 	w->reserved = 0;
 }
 
-/* ---- mappings for others: peer_mapping.c ----------------------------------------- */
+/* ---- mappings for others: peer_mapping.c --------------------------------- */
 
 /**
  * struct lite_peer_mapping - mappings kept for memory operations of peers
- * @mappings: list of them, under map_lock
- * @n: how many
- * @closed: it takes no more, under map_lock
- * @work: gives back those that are of no use any more
+ * @mappings: struct lite_mapping, under map_lock
+ * @n: number of entries
+ * @closed: keeps no more mappings; under map_lock
+ * @work: drops idle mappings
  */
 struct lite_peer_mapping {
 	struct list_head mappings;
@@ -81,28 +81,28 @@ void lite_peer_mapping_close(struct lite_memory *mem);
 
 /* ---- operations for others: memop_run.c ---------------------------------- */
 
-/* For one call: then the caller leaves its LMRs, and comes back. */
+/* Time per call: then the caller leaves its LMRs, and calls again. */
 #define LITE_MEMOP_EXEC_TIME max(HZ / 100, 1)
-/* Bytes of local memory in one entry. */
+/* Bytes of local memory per entry. */
 #define LITE_MEMOP_EXEC_BYTES (64UL << 10)
-/* To PREPARE waits for nodes that are suspect. */
+/* PREPARE waits for suspect nodes. */
 #define LITE_PREPARE_TIMEOUT (30 * HZ)
-/* As much at a time gets through where large packets overtake each other. */
+/* Bytes at a time where large packets overtake each other, and get lost. */
 #define LITE_MEMOP_EXEC_CAREFUL 1024UL
 
 /**
  * struct lite_memop_exec - an operation that is being carried out
  * @list: in mem->work, from before @conn is looked at until it has ended
- * @mem: node's
- * @conn: of the caller; NULL: this node
- * @brief: once begun it neither sleeps nor waits
- * @op: what to do
- * @done: bytes of it that are done
- * @value: of the reply
- * @status: of the reply
- * @page: for what is fetched, made when first needed
- * @order: its
- * @dma: its
+ * @mem: the node's memory
+ * @conn: session of the caller; NULL: this node
+ * @brief: once begun it does not sleep
+ * @op: the request
+ * @done: bytes done
+ * @value: value of the reply
+ * @status: status of the reply
+ * @page: buffer for fetched bytes, allocated when first needed
+ * @order: order of @page
+ * @dma: DMA address of @page
  * @since: for lite_dma_unmap_page()
  */
 struct lite_memop_exec {
@@ -120,15 +120,15 @@ struct lite_memop_exec {
 	u32 since;
 };
 
-/* A step of it: bytes done, maybe 0, or a negative errno. */
+/* A step of it. Returns bytes done, maybe 0, or a negative errno. */
 typedef ssize_t (*lite_memop_exec_step)(struct lite_memop_exec *r);
 
 #define LITE_MEMOPS 5
 
 /**
  * struct lite_memop_served - a call for memory operations
- * @mem: node's
- * @step: what it does
+ * @mem: the node's memory
+ * @step: step function of the call
  */
 struct lite_memop_served {
 	struct lite_memory *mem;
@@ -138,7 +138,7 @@ struct lite_memop_served {
 /**
  * struct lite_memop_cursor - an entered part of an LMR
  * @m: mapping
- * @e: extent that all of it is in
+ * @e: extent that contains all of it
  * @offset: in the LMR
  */
 struct lite_memop_cursor {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory operations that are carried out here: how one goes on, and how it gets
- * at memory.
+ * Carrying out memory operations: their progress, and their access to memory.
  *
- * An operation goes step by step. Each step enters our own mappings (peer_mapping.c),
- * does a little, and leaves; between steps it looks whether it should go on. So
- * a REVOKE or RECALL here waits for a step at most; one at the caller for
- * LITE_MEMOP_EXEC_TIME and a step.
+ * An operation goes step by step. Each step enters our own mappings
+ * (peer_mapping.c), does a little, and leaves; between steps it checks whether
+ * to go on. So a REVOKE or RECALL here waits for one step at most; one at the
+ * caller for LITE_MEMOP_EXEC_TIME and a step.
  */
 #include <linux/sched/signal.h>
 
@@ -14,28 +13,26 @@
 #include "memory/memory.h"
 
 /**
- * lite_memop_exec_begin - begin to carry something out
+ * lite_memop_exec_begin - begin to carry out an operation
  * @r: @mem, @conn and @brief are set
  *
- * Context: may sleep, for a moment.
- * Return: 0 or -EHOSTDOWN: the caller's session is over; lite_memop_exec_end() is to
- * follow in any case.
+ * Context: may sleep briefly.
+ * Return: 0 or -EHOSTDOWN: the caller's session is over; call
+ * lite_memop_exec_end() in either case.
  */
 int lite_memop_exec_begin(struct lite_memop_exec *r)
 {
 	spin_lock(&r->mem->work_lock);
 	list_add(&r->list, &r->mem->work);
 	spin_unlock(&r->mem->work_lock);
-	/* Who is not seen by those who wait for it sees that the session is over. */
+	/*
+	 * If a waiter for earlier sessions did not see us on the list, we see
+	 * here that our session is over.
+	 */
 	return r->conn ? lite_cluster_await_session(r->mem->cl, r->conn) : 0;
 }
 
-/**
- * lite_memop_exec_end - it has ended
- * @r: begun
- *
- * Context: process.
- */
+/* End an operation that lite_memop_exec_begin() was called for. */
 void lite_memop_exec_end(struct lite_memop_exec *r)
 {
 	spin_lock(&r->mem->work_lock);
@@ -65,14 +62,14 @@ static bool lite_memop_execs_brief_ended(struct lite_memory *mem,
 }
 
 /**
- * lite_memop_execs_conn_down - a session is over: wait for what is done at once in it
- * @mem: node's
- * @conn: nobody's session any more
+ * lite_memop_execs_conn_down - wait for the brief operations of a dead session
+ * @mem: the node's memory
+ * @conn: not the peer's session any more
  *
- * So what its peer does in the next session comes after that, as it comes after
- * what devices did in this one: both are over before the next one begins here.
+ * Orders the next session of the peer behind them, as it is behind what
+ * devices did in this one: both end before the next session begins here.
  *
- * Context: may sleep, for a moment.
+ * Context: may sleep briefly.
  */
 void lite_memop_execs_conn_down(struct lite_memory *mem, struct lite_conn *conn)
 {
@@ -95,15 +92,15 @@ static bool lite_memop_execs_settled(struct lite_memory *mem, struct lite_conn *
 }
 
 /**
- * lite_memop_execs_settle - wait for what is done in earlier sessions of a peer
- * @mem: node's
- * @conn: in which it asks
+ * lite_memop_execs_settle - wait for operations of a peer's earlier sessions
+ * @mem: the node's memory
+ * @conn: session in which the peer asks
  *
- * When that is its session, what has not begun in others will not begin any
- * more. What has begun ends after a step, or with its time.
+ * If that is the current session, operations of earlier ones cannot begin any
+ * more. Those that have begun end after a step, or when their time is up.
  *
  * Context: may sleep.
- * Return: 0; -EHOSTDOWN: it is not, and nothing was waited for.
+ * Return: 0; -EHOSTDOWN: it is not the current session; has not waited.
  */
 int lite_memop_execs_settle(struct lite_memory *mem, struct lite_conn *conn)
 {
@@ -122,14 +119,14 @@ static int lite_memop_exec_wanted(const struct lite_memop_exec *r)
 }
 
 /**
- * lite_memop_exec - carry an operation out, for a while
- * @r: all set but what it keeps itself
- * @step: does some of it
+ * lite_memop_exec - carry out an operation for a while
+ * @r: all set but its private fields
+ * @step: does part of it
  *
  * Context: may sleep; entered nowhere.
  * Return: 0 or a negative errno of the step at @r->done; -EHOSTDOWN: the
- * caller's session is over; -EINTR: so is the caller, who is here. After 0
- * without a status something is done.
+ * caller's session is over; -EINTR: the local caller is being killed. After 0
+ * without a status there is progress.
  */
 int lite_memop_exec(struct lite_memop_exec *r, lite_memop_exec_step step)
 {
@@ -143,10 +140,10 @@ int lite_memop_exec(struct lite_memop_exec *r, lite_memop_exec_step step)
 			break;
 		r->done += ret;
 		ret = 0;
-		/* The rest is for another call. */
+		/* The caller calls again for the rest. */
 		if (r->done && time_after(jiffies, end))
 			break;
-		/* Nobody may be waiting for it any more. */
+		/* The caller may have gone. */
 		if (r->done < length && !r->status)
 			ret = lite_memop_exec_wanted(r);
 		cond_resched();
@@ -161,13 +158,15 @@ int lite_memop_exec(struct lite_memop_exec *r, lite_memop_exec_step step)
  * lite_memop_cursor_enter - enter for the next bytes of a range
  * @r: operation
  * @p: set
- * @range: of it
- * @n: bytes, shortened to what is in one extent
+ * @range: one of its ranges
+ * @n: bytes, reduced to what is in one extent
  *
- * They are the first of what is left or, of what is done backward, the last.
+ * These are the first of the remaining bytes or, if it goes backward, the
+ * last.
  *
  * Context: any process.
- * Return: 0, then lite_access_exit(p->m) is to follow; as lite_peer_mapping_enter().
+ * Return: 0, then call lite_access_exit(p->m); -ERANGE; or as
+ * lite_peer_mapping_enter().
  */
 int lite_memop_cursor_enter(struct lite_memop_exec *r, struct lite_memop_cursor *p,
 		    const struct lite_wire_range *range, u64 *n)
@@ -196,12 +195,7 @@ int lite_memop_cursor_enter(struct lite_memop_exec *r, struct lite_memop_cursor 
 	return 0;
 }
 
-/**
- * lite_memop_cursor_place - say where it begins, now that its length is known
- * @r: operation
- * @p: entered
- * @n: bytes
- */
+/* Set the offset of an entered part, once its length is known. */
 void lite_memop_cursor_place(struct lite_memop_exec *r, struct lite_memop_cursor *p, u64 n)
 {
 	if (lite_memop_exec_is_backward(r))
@@ -209,11 +203,11 @@ void lite_memop_cursor_place(struct lite_memop_exec *r, struct lite_memop_cursor
 }
 
 /**
- * lite_memop_cursor_address - the kernel's address of local memory
+ * lite_memop_cursor_address - the kernel address of local memory
  * @p: placed
- * @n: bytes, shortened to what is contiguous there
+ * @n: bytes, reduced to what is contiguous there
  *
- * Return: address; NULL: the LMR's home has told what is not so.
+ * Return: address; NULL: the LMR's home has sent wrong extents.
  */
 void *lite_memop_cursor_address(const struct lite_memop_cursor *p, u64 *n)
 {
@@ -226,14 +220,15 @@ void *lite_memop_cursor_address(const struct lite_memop_cursor *p, u64 *n)
 }
 
 /**
- * lite_memop_cursor_local - enter for the next bytes of the first range, in local memory
+ * lite_memop_cursor_local - enter for the next bytes of the first range, if
+ * local
  * @r: operation
  * @p: set
- * @n: set to bytes
+ * @n: set to the number of bytes
  *
  * Context: any process.
- * Return: address, then lite_access_exit(p->m) is to follow; ERR_PTR: -EXDEV:
- * they are elsewhere; as lite_peer_mapping_enter().
+ * Return: address, then call lite_access_exit(p->m); ERR_PTR: -EXDEV: they are
+ * at another node; -EIO; or as lite_memop_cursor_enter().
  */
 void *lite_memop_cursor_local(struct lite_memop_exec *r, struct lite_memop_cursor *p, u64 *n)
 {

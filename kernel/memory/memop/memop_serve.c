@@ -3,15 +3,16 @@
  * Memory operations, carried out at the node that holds the bytes.
  *
  * Normal operation: a peer, or this node itself, has checked rights and bounds
- * on its handles, and tells which ranges of which LMRs, the first of them (for
- * COPY the source) held here. We enter our own mappings of them (peer_mapping.c), do a
- * little, leave, and so on, until all is done or LITE_MEMOP_EXEC_TIME is over; the
- * caller comes back for the rest. So neither a REVOKE, here or at the caller,
- * nor a caller that wants to die, ever waits for long.
+ * on its handles, and names ranges of LMRs, the first of which (the source for
+ * COPY) is held here. We enter our own mappings of them (peer_mapping.c), do a
+ * little, leave, and so on, until all is done or LITE_MEMOP_EXEC_TIME is over;
+ * the caller comes back for the rest. So neither a REVOKE, here or at the
+ * caller, nor a caller that is being killed waits long.
  *
- * Recovery: none here. A caller whose session broke asks to PREPARE before it
- * tries again; that waits until what we do in sessions of its that are over has
- * ended, so that nothing is done behind its back afterwards (lite_memop_execs_settle()).
+ * Recovery: none here. After its session broke a caller asks to PREPARE before
+ * it tries again. PREPARE waits until our operations in its earlier sessions
+ * have ended, so that none of them runs afterwards
+ * (lite_memop_execs_settle()).
  */
 #include <linux/sched/signal.h>
 
@@ -20,7 +21,7 @@
 #include "memory/memory.h"
 #include "compat.h"
 
-/* Compare-and-swaps in one entry, and by how many one may lose. */
+/* Compare-and-swaps per entry. */
 #define LITE_MEMOP_EXEC_SWAPS 16
 
 /* ---- set, checksum ------------------------------------------------------- */
@@ -52,7 +53,7 @@ static ssize_t lite_memop_exec_checksum(struct lite_memop_exec *r)
 	mem = lite_memop_cursor_local(r, &p, &n);
 	if (IS_ERR(mem))
 		return PTR_ERR(mem);
-	/* As usual: inverted before and after. */
+	/* CRC32C is inverted before and after. */
 	r->value = (u32)~lite_crc32c(~(u32)r->value, mem, n);
 	lite_access_exit(p.m);
 	return n;
@@ -60,7 +61,7 @@ static ssize_t lite_memop_exec_checksum(struct lite_memop_exec *r)
 
 /* ---- atomics ------------------------------------------------------------- */
 
-/* Some tries; 0: lost them all. */
+/* Some attempts; 0: lost them all. */
 static ssize_t lite_word_swap(struct lite_memop_exec *r, struct lite_bounce *bounce)
 {
 	u32 opcode = le32_to_cpu(r->op->arg);
@@ -79,7 +80,7 @@ static ssize_t lite_word_swap(struct lite_memop_exec *r, struct lite_bounce *bou
 		lite_access_exit(p.m);
 		return -ENOLINK;
 	}
-	/* A guess, which the device confirms. */
+	/* A guess, which the device's compare confirms. */
 	expected = READ_ONCE(*word);
 	for (i = 0; i < LITE_MEMOP_EXEC_SWAPS && !ret; i++) {
 		ret = lite_atomic_post(
@@ -122,8 +123,8 @@ static ssize_t lite_memop_exec_atomic(struct lite_memop_exec *r)
 	if (!fab->atomics)
 		return -EOPNOTSUPP;
 	/*
-	 * One at a time, so that they need not race each other; and only the
-	 * one has a bounce page.
+	 * One at a time, so that they do not race each other, and only the
+	 * holder of the mutex uses a bounce page.
 	 */
 	if (mutex_lock_killable(&r->mem->word_lock))
 		return -EINTR;
@@ -175,7 +176,7 @@ static int lite_serve_prepare(void *priv, struct lite_conn *conn,
 	int err;
 
 	err = lite_cluster_ready(mem->cl);
-	/* To its caller this node is as good as down. */
+	/* To the peer this node is as good as down. */
 	if (err)
 		return conn ? -EHOSTDOWN : err;
 	err = conn ? lite_memop_execs_settle(mem, conn) : 0;

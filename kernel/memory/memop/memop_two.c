@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory operations on two ranges: copy and compare, a step of them.
+ * Steps of memory operations on two ranges: copy and compare.
  *
- * A COPY writes from the memory of the one LMR straight to that of the other
- * node: no page is pinned, and the data crosses the network once. A COMPARE
- * fetches what is not here.
+ * A COPY writes from the memory of one LMR straight to that of the other node:
+ * no page is pinned, and the data crosses the network once. A COMPARE fetches
+ * remote bytes.
  */
 #include <linux/slab.h>
 
@@ -18,8 +18,9 @@
 #define LITE_MEMOP_EXEC_FETCH (32UL << 10)
 
 /*
- * Likewise of the end of a part: @n is what is contiguous before it. Pieces of
- * memory are pages at least, so it does not take many steps.
+ * The kernel address of the end of a part: @n is reduced to the contiguous
+ * bytes before its end. Contiguous pieces are at least a page, so this takes
+ * few steps.
  */
 static void *lite_memop_cursor_tail(struct lite_memop_cursor *p, u64 *n)
 {
@@ -41,7 +42,7 @@ static struct lite_conn *lite_memop_cursor_conn(const struct lite_memop_cursor *
 {
 	struct lite_conn *conn = lite_access_conn(p->m, p->e->share);
 
-	/* A newer session: have it mapped anew. */
+	/* There is a newer session: map again. */
 	return conn == ERR_PTR(-EAGAIN) ? ERR_PTR(-ENOLINK) : conn;
 }
 
@@ -98,7 +99,7 @@ static ssize_t lite_copy_send(struct lite_memop_exec *r, struct lite_memop_curso
 		err = lite_qp_rdma(qp, &io, IB_WR_RDMA_WRITE, &sge, 1,
 				   lite_memop_cursor_dma(to) + at, 0);
 	}
-	/* What was posted before an error is in flight all the same. */
+	/* What was posted before the error is in flight. */
 	lite_io_wait(&io, qp);
 	lite_conn_put_live(conn);
 	return lite_io_result(to->m, err ?: io.status) ?: n;
@@ -109,8 +110,8 @@ static ssize_t lite_copy_send(struct lite_memop_exec *r, struct lite_memop_curso
  * @r: operation
  *
  * Context: may sleep.
- * Return: bytes; -ENOLINK: have it prepared; -EXDEV: the source is elsewhere; a
- * negative errno.
+ * Return: bytes, or a negative errno: -ENOLINK: the caller has to PREPARE;
+ * -EXDEV: the source is at another node.
  */
 ssize_t lite_memop_exec_copy(struct lite_memop_exec *r)
 {
@@ -138,7 +139,7 @@ out:
 
 /* ---- compare ------------------------------------------------------------- */
 
-/* A page, or some, to fetch into: as much as is of use. */
+/* Allocate a buffer to fetch into, as large as useful. */
 static int lite_memop_exec_page(struct lite_memop_exec *r)
 {
 	u64 size = min_t(u64, le64_to_cpu(r->op->length), LITE_MEMOP_EXEC_FETCH);
@@ -226,10 +227,10 @@ static ssize_t lite_compare_parts(struct lite_memop_exec *r, struct lite_memop_c
 
 /**
  * lite_memop_exec_compare - a step of a COMPARE
- * @r: operation; its status is set when there is a difference
+ * @r: operation; its status is set if there is a difference
  *
  * Context: may sleep.
- * Return: bytes that are equal; a negative errno as lite_memop_exec_copy().
+ * Return: equal bytes; or a negative errno as lite_memop_exec_copy().
  */
 ssize_t lite_memop_exec_compare(struct lite_memop_exec *r)
 {
@@ -248,6 +249,6 @@ ssize_t lite_memop_exec_compare(struct lite_memop_exec *r)
 		lite_access_exit(b.m);
 	}
 	lite_access_exit(a.m);
-	/* Memory is not waited for inside. */
+	/* Memory is not allocated while entered. */
 	return ret == -ENOBUFS ? lite_memop_exec_page(r) : ret;
 }

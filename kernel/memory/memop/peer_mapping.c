@@ -8,8 +8,9 @@
  * operation.
  *
  * Operations enter through mem->mappings, without that reference, so a mapping
- * can be dropped from the list at any time. If there is none, the operation has
- * the LMR mapped (lite_peer_mapping_prepare(), which makes calls) and tries again.
+ * can be dropped from the list at any time. If there is none, the operation
+ * has the LMR mapped (lite_peer_mapping_prepare(), which makes calls) and
+ * tries again.
  *
  * An anonymous LMR ends with its mapping at its maker, so an existing mapping
  * of one is not kept, and a new one only briefly.
@@ -168,7 +169,7 @@ static bool lite_peer_mapping_current(const struct lite_mapping *m)
 
 /**
  * lite_peer_mapping_enter - enter an LMR for an operation of a peer
- * @mem: node's
+ * @mem: the node's memory
  * @range: names the LMR
  * @offset: in the LMR, bytes
  * @length: bytes
@@ -178,8 +179,8 @@ static bool lite_peer_mapping_current(const struct lite_mapping *m)
  * away. To be followed by lite_access_exit().
  *
  * Context: any.
- * Return: the mapping, or ERR_PTR: -ENOLINK: call lite_peer_mapping_prepare() first;
- * -ESTALE: the home has a new incarnation; -EINVAL, -ERANGE.
+ * Return: the mapping, or ERR_PTR: -ENOLINK: call lite_peer_mapping_prepare()
+ * first; -ESTALE: the home has a new incarnation; -EINVAL, -ERANGE.
  */
 struct lite_mapping *lite_peer_mapping_enter(struct lite_memory *mem,
 				     const struct lite_wire_range *range,
@@ -256,7 +257,7 @@ static bool lite_peer_mapping_settled(struct lite_mapping *m)
 
 /**
  * lite_peer_mapping_prepare - have an LMR mapped, in the present sessions
- * @mem: node's
+ * @mem: the node's memory
  * @range: names the LMR
  *
  * Waits for suspect nodes of the LMR.
