@@ -134,6 +134,25 @@ int lite_ioc_unlock(struct lite_file *lf, void *arg, struct lite_gate *gate);
 int lite_ioc_barrier(struct lite_file *lf, void *arg, struct lite_gate *gate);
 int lite_ioc_consistent(struct lite_file *lf, void *arg,
 			struct lite_gate *gate);
+int lite_ioc_query(struct lite_file *lf, void *arg, struct lite_gate *gate);
+int lite_ioc_alloc(struct lite_file *lf, void *arg, struct lite_gate *gate);
+int lite_ioc_map(struct lite_file *lf, void *arg, struct lite_gate *gate);
+int lite_ioc_unmap(struct lite_file *lf, void *arg, struct lite_gate *gate);
+int lite_ioc_free(struct lite_file *lf, void *arg, struct lite_gate *gate);
+int lite_ioc_stat(struct lite_file *lf, void *arg, struct lite_gate *gate);
+int lite_ioc_list(struct lite_file *lf, void *arg, struct lite_gate *gate);
+int lite_ioc_grant(struct lite_file *lf, void *arg, struct lite_gate *gate);
+int lite_ioc_grants(struct lite_file *lf, void *arg, struct lite_gate *gate);
+int lite_ioc_setattr(struct lite_file *lf, void *arg, struct lite_gate *gate);
+int lite_ioc_rename(struct lite_file *lf, void *arg, struct lite_gate *gate);
+int lite_ioc_resize(struct lite_file *lf, void *arg, struct lite_gate *gate);
+int lite_ioc_move(struct lite_file *lf, void *arg, struct lite_gate *gate);
+int lite_ioc_give_moved(const void *arg, void __user *user, u32 size, int err);
+int lite_ioc_give_alloc(const void *arg, void __user *user, u32 size, int err);
+void lite_ioc_unwind_mmap(void *arg);
+void lite_ioc_undo_alloc(struct lite_file *lf, void *arg);
+void lite_ioc_undo_map(struct lite_file *lf, void *arg);
+void lite_ioc_undo_register(struct lite_file *lf, void *arg);
 int lite_ioc_register(struct lite_file *lf, void *arg, struct lite_gate *gate);
 int lite_ioc_rpc_register(struct lite_file *lf, void *arg,
 			  struct lite_gate *gate);
