@@ -573,6 +573,9 @@ int lite_conn_add_qps(struct lite_conn *conn, const struct lite_wire_qp *remote,
 		err = -ECONNABORTED;
 	else
 		err = lite_conn_trust_reads(conn);
+	if (!err)
+		WRITE_ONCE(conn->fab->poller.napi,
+			   conn->fab->quirks.soft ? lite_napi_of(conn->id) : 0);
 	for (i = 0; !err && i < n && i + 1 < conn->nqps; i++) {
 		err = lite_qp_connect(conn, &conn->qp[i + 1],
 				      le32_to_cpu(remote[i].qpn) & 0xffffff,

@@ -86,6 +86,8 @@ struct lite_io;
  * @guard: wakes @task if such a thread is late
  * @spin_ns: how long a CQ that ran empty is watched before it is armed; adapts
  *	to whether watching pays, 0 on a single CPU
+ * @napi: queue of the network device whose packets an awake waiter receives, as
+ *	of the last connection; 0: the device does it all
  */
 struct lite_poller {
 	struct task_struct *task;
@@ -95,6 +97,7 @@ struct lite_poller {
 	wait_queue_head_t asleep;
 	struct timer_list guard;
 	u64 spin_ns;
+	u32 napi;
 };
 
 /**
@@ -128,6 +131,25 @@ struct lite_cq {
 	struct list_head ready;
 	struct kref ref;
 };
+
+u32 lite_napi_of(const struct rdma_cm_id *id);
+void lite_napi_poll(u32 napi);
+
+/* One jiffy in so many, packets are left to the interrupt. */
+#define LITE_NAPI_JIFFIES 16
+
+/*
+ * For a software device: once in each round of an awake wait. But not always:
+ * Linux takes an interrupt that almost never finds work for a spurious one, and
+ * switches it off (note_interrupt()).
+ */
+static inline void lite_poller_receive(const struct lite_poller *poller)
+{
+	u32 napi = READ_ONCE(poller->napi);
+
+	if (napi && jiffies % LITE_NAPI_JIFFIES)
+		lite_napi_poll(napi);
+}
 
 int lite_poller_start(struct lite_poller *poller, const char *name);
 void lite_poller_stop(struct lite_poller *poller);

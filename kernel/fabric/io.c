@@ -116,6 +116,7 @@ static bool lite_io_spin(struct lite_io *io, struct lite_qp *qp,
 		cond_resched();
 	}
 	do {
+		lite_poller_receive(cq->poller);
 		lite_cq_poll(cq);
 		if (lite_io_ended(io))
 			return true;

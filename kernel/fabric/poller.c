@@ -213,6 +213,7 @@ static bool lite_poller_spin(struct lite_poller *poller,
 
 	lite_poller_watch(poller);
 	while (!completion_done(done)) {
+		lite_poller_receive(poller);
 		lite_poller_step(poller);
 		if (local_clock() >= end || signal_pending_state(state, current))
 			break;

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Receiving for a device that is software.
+ *
+ * Soft-RoCE and siw get their packets from the network stack, which gets them
+ * from the network device's interrupt and its softirq. An awake waiter takes the
+ * packets from that device's queue itself, as sockets with SO_BUSY_POLL do
+ * (Documentation/networking/napi.rst of the kernel), instead of waiting for them.
+ * Documentation/decisions.rst has the figures.
+ *
+ * Only of a device with one queue is it known where packets arrive. Others,
+ * those that are stacked on others (bonds, VLANs) and those without NAPI are left
+ * to the interrupt; so is everything in kernels without busy polling.
+ */
+#include <linux/netdevice.h>
+#include <net/busy_poll.h>
+
+#include "fabric.h"
+
+#ifdef CONFIG_NET_RX_BUSY_POLL
+
+/* The only queue of a network device; 0: it has none, or several. */
+static u32 lite_napi_only(struct net_device *dev)
+{
+	struct napi_struct *napi;
+	u32 only = 0;
+
+	list_for_each_entry_rcu(napi, &dev->napi_list, dev_list) {
+		/* Queues for sending have no id. */
+		if (napi->napi_id < MIN_NAPI_ID)
+			continue;
+		if (only)
+			return 0;
+		only = napi->napi_id;
+	}
+	return only;
+}
+
+/**
+ * lite_napi_of - the queue that a connection's packets arrive in
+ * @id: bound to a device that is software
+ *
+ * Context: process.
+ * Return: its NAPI id; 0: it is not known.
+ */
+u32 lite_napi_of(const struct rdma_cm_id *id)
+{
+	const struct rdma_dev_addr *addr = &id->route.addr.dev_addr;
+	struct net_device *dev;
+	u32 napi = 0;
+
+	rcu_read_lock();
+	dev = dev_get_by_index_rcu(addr->net, addr->bound_dev_if);
+	if (dev)
+		napi = lite_napi_only(dev);
+	rcu_read_unlock();
+	return napi;
+}
+
+/**
+ * lite_napi_poll - have packets received that have arrived, if any
+ * @napi: from lite_napi_of(), not 0; the device may be gone
+ *
+ * A few packets at most, of any socket or device.
+ *
+ * Context: process, no locks held; does not sleep.
+ */
+void lite_napi_poll(u32 napi)
+{
+	napi_busy_loop(napi, NULL, NULL, false, BUSY_POLL_BUDGET);
+}
+
+#else
+
+u32 lite_napi_of(const struct rdma_cm_id *id)
+{
+	return 0;
+}
+
+void lite_napi_poll(u32 napi)
+{
+}
+
+#endif /* CONFIG_NET_RX_BUSY_POLL */
