@@ -108,7 +108,8 @@ int lite_serve_attach(void *priv, struct lite_conn *conn, const void *req,
 	struct sockaddr_storage addr;
 	int err;
 
-	if (!conn || !conn->passive || le16_to_cpu(a->node) != conn->from.node ||
+	if (!conn || !conn->passive ||
+	    le16_to_cpu(a->node) != conn->from.node ||
 	    le64_to_cpu(a->incarnation) != conn->from.incarnation ||
 	    READ_ONCE(conn->state) != LITE_CONN_NEW)
 		return -EBADMSG;

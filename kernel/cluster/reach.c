@@ -145,7 +145,8 @@ static bool lite_conn_is_end(const struct lite_conn *conn, u32 node,
  * reconnect as fast as it is fenced.
  */
 static int lite_conns_fence(struct lite_cluster *cl,
-			    bool (*match)(const struct lite_conn *conn, u32 node,
+			    bool (*match)(const struct lite_conn *conn,
+					  u32 node,
 					  const struct lite_conn *other),
 			    u32 node, const struct lite_conn *other)
 {

@@ -146,7 +146,8 @@ static int lite_auth_challenge_mac(struct lite_auth *auth,
 				   u8 mac[LITE_MAC_SIZE])
 {
 	return lite_hmac(auth->secret_tfm, "challenge", responder, hello,
-			 sizeof(*hello), ch, offsetof(struct lite_cm_challenge, mac), mac);
+			 sizeof(*hello), ch,
+			 offsetof(struct lite_cm_challenge, mac), mac);
 }
 
 /**
@@ -285,7 +286,8 @@ static int lite_auth_accept_mac(struct lite_auth *auth,
 				u8 mac[LITE_MAC_SIZE])
 {
 	return lite_hmac(auth->secret_tfm, "accept", responder, nonce,
-			 LITE_NONCE_SIZE, accept, offsetof(struct lite_cm_accept, mac), mac);
+			 LITE_NONCE_SIZE, accept,
+			 offsetof(struct lite_cm_accept, mac), mac);
 }
 
 /*
@@ -297,7 +299,8 @@ int lite_auth_sign_accept(struct lite_auth *auth,
 			  const u8 *nonce,
 			  struct lite_cm_accept *accept)
 {
-	return lite_auth_accept_mac(auth, responder, nonce, accept, accept->mac);
+	return lite_auth_accept_mac(auth, responder, nonce, accept,
+				    accept->mac);
 }
 
 /*

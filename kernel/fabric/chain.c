@@ -132,8 +132,8 @@ static struct ib_send_wr *lite_chain_submit(struct lite_chain *chain,
 
 /* With a slot, post as many as there are slots for; returns the rest. */
 static struct ib_send_wr *lite_chain_flush(struct lite_chain *chain,
-					struct ib_send_wr *first, int slot,
-					int *err)
+					   struct ib_send_wr *first, int slot,
+					   int *err)
 {
 	chain->qp->wr[slot].before =
 		lite_slots_take(chain->qp,

@@ -266,10 +266,11 @@ static int lite_cm_conn_event(struct rdma_cm_id *id,
 			break;
 		lite_cm_take_reply(conn, event->param.conn.private_data,
 				   event->param.conn.private_data_len);
-		conn->rd_atom = clamp_t(u8,
-					min(event->param.conn.initiator_depth,
-					    event->param.conn.responder_resources),
-					1, conn->fab->rd_atom);
+		conn->rd_atom =
+			clamp_t(u8,
+				min(event->param.conn.initiator_depth,
+				    event->param.conn.responder_resources),
+				1, conn->fab->rd_atom);
 		lite_cm_step(conn, 0);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
@@ -481,7 +482,8 @@ static int lite_cm_rejection(struct lite_conn *conn)
 	if (err)
 		return -ECONNREFUSED; /* rejected by the CM: no listener */
 	if (kind == LITE_CM_REFUSE)
-		return lite_wire_refusal(le32_to_cpu(conn->cm_reply.refuse.error));
+		return lite_wire_refusal(
+			le32_to_cpu(conn->cm_reply.refuse.error));
 	return kind == LITE_CM_CHALLENGE ? 0 : -EPROTO;
 }
 

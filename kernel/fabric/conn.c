@@ -119,7 +119,8 @@ static void lite_conn_destroy(struct lite_conn *conn)
 
 static void lite_conn_kill_work(struct work_struct *work)
 {
-	struct lite_conn *conn = container_of(work, struct lite_conn, kill_work);
+	struct lite_conn *conn =
+		container_of(work, struct lite_conn, kill_work);
 	struct lite_fabric *fab = conn->fab;
 
 	cancel_delayed_work_sync(&conn->deadline);
@@ -149,8 +150,8 @@ static void lite_conn_kill_work(struct work_struct *work)
  *
  * Context: any.
  */
-void lite_conn_end(struct lite_conn *conn, enum lite_end_cause cause, u64 figure,
-		   int reason)
+void lite_conn_end(struct lite_conn *conn, enum lite_end_cause cause,
+		   u64 figure, int reason)
 {
 	int old = xchg(&conn->state, LITE_CONN_DEAD);
 

@@ -149,8 +149,10 @@ bool lite_cq_notify(struct lite_cq *cq)
 	/* Closing comes before the device's queue is destroyed. */
 	spin_lock(&cq->lock);
 	if (!cq->closed)
-		missed = ib_req_notify_cq(cq->ib, IB_CQ_NEXT_COMP |
-						  IB_CQ_REPORT_MISSED_EVENTS) > 0;
+		missed = ib_req_notify_cq(cq->ib,
+					  IB_CQ_NEXT_COMP |
+						  IB_CQ_REPORT_MISSED_EVENTS) >
+			 0;
 	spin_unlock(&cq->lock);
 	return missed;
 }

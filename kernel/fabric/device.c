@@ -29,7 +29,8 @@ static int lite_device_check(struct lite_fabric *fab, const char **why)
 		*why = "the device has no memory region over all memory";
 		return -EOPNOTSUPP;
 	}
-	if (attr->max_qp_wr < LITE_RQ_DEPTH || attr->max_qp_wr < LITE_SQ_DEPTH ||
+	if (attr->max_qp_wr < LITE_RQ_DEPTH ||
+	    attr->max_qp_wr < LITE_SQ_DEPTH ||
 	    attr->max_cqe < LITE_RQ_DEPTH + LITE_QPS_MAX) {
 		*why = "the device's queues are too short";
 		return -EOPNOTSUPP;

@@ -86,8 +86,8 @@ struct lite_io;
  * @guard: wakes @task if such a thread is late
  * @spin_ns: how long a CQ that ran empty is watched before it is armed; adapts
  *	to whether watching pays, 0 on a single CPU
- * @napi: queue of the network device whose packets an awake waiter receives, as
- *	of the last connection; 0: the device does it all
+ * @napi: network queue that awake waiters take packets from, as of the last
+ *	connection; 0: none
  */
 struct lite_poller {
 	struct task_struct *task;
@@ -135,19 +135,12 @@ struct lite_cq {
 u32 lite_napi_of(const struct rdma_cm_id *id);
 void lite_napi_poll(u32 napi);
 
-/* One jiffy in so many, packets are left to the interrupt. */
-#define LITE_NAPI_JIFFIES 16
-
-/*
- * For a software device: once in each round of an awake wait. But not always:
- * Linux takes an interrupt that almost never finds work for a spurious one, and
- * switches it off (note_interrupt()).
- */
+/* For a software device: once in each round of an awake wait. */
 static inline void lite_poller_receive(const struct lite_poller *poller)
 {
 	u32 napi = READ_ONCE(poller->napi);
 
-	if (napi && jiffies % LITE_NAPI_JIFFIES)
+	if (napi)
 		lite_napi_poll(napi);
 }
 
@@ -632,8 +625,8 @@ void lite_conn_ready(struct lite_conn *conn);
 bool lite_conn_set_up(struct lite_conn *conn);
 void lite_conn_arm_deadline(struct lite_conn *conn);
 void lite_conn_kill(struct lite_conn *conn, int reason);
-void lite_conn_end(struct lite_conn *conn, enum lite_end_cause cause, u64 figure,
-		   int reason);
+void lite_conn_end(struct lite_conn *conn, enum lite_end_cause cause,
+		   u64 figure, int reason);
 int lite_conn_fence(struct lite_conn *conn, int reason);
 void lite_conn_put(struct lite_conn *conn);
 void lite_conn_asked(struct lite_conn *conn, unsigned long begun);

@@ -190,7 +190,8 @@ static void lite_poller_watch(struct lite_poller *poller)
 static void lite_poller_unwatch(struct lite_poller *poller)
 {
 	/* A full barrier; pairs with lite_poller_queue(). */
-	if (atomic_dec_and_test(&poller->watchers) && !lite_poller_empty(poller))
+	if (atomic_dec_and_test(&poller->watchers) &&
+	    !lite_poller_empty(poller))
 		lite_poller_rouse(poller);
 }
 
@@ -215,7 +216,8 @@ static bool lite_poller_spin(struct lite_poller *poller,
 	while (!completion_done(done)) {
 		lite_poller_receive(poller);
 		lite_poller_step(poller);
-		if (local_clock() >= end || signal_pending_state(state, current))
+		if (local_clock() >= end ||
+		    signal_pending_state(state, current))
 			break;
 		lite_poller_resched(poller);
 	}

@@ -292,8 +292,8 @@ int lite_conn_send(struct lite_conn *conn, u32 n, struct lite_io *io,
 	 * Always the first: it has the receives, and keeps messages in order.
 	 */
 	struct lite_qp *qp = &conn->qp[0];
-	struct ib_rdma_wr rdma = lite_rdma_wr(qp, IB_WR_RDMA_WRITE_WITH_IMM, sge,
-					      1, raddr, imm);
+	struct ib_rdma_wr rdma =
+		lite_rdma_wr(qp, IB_WR_RDMA_WRITE_WITH_IMM, sge, 1, raddr, imm);
 
 	return lite_qp_post_to(qp, &conn->message[n], io, &rdma.wr);
 }

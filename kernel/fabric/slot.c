@@ -223,9 +223,10 @@ int lite_slot_wait(struct lite_qp *qp, enum lite_slot_class kind,
 		if (lite_turn_is_over(turn))
 			break;
 		if (lite_qp_is_stuck(qp, &watch))
-			lite_conn_end(qp->conn, LITE_END_OP_TIMEOUT,
-				      jiffies_to_msecs(qp->conn->fab->op_timeout),
-				      -ETIMEDOUT);
+			lite_conn_end(
+				qp->conn, LITE_END_OP_TIMEOUT,
+				jiffies_to_msecs(qp->conn->fab->op_timeout),
+				-ETIMEDOUT);
 		if (lite_conn_is_dead(qp->conn) && lite_turn_leave(qp, turn))
 			return -EHOSTDOWN;
 	}

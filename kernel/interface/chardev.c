@@ -106,7 +106,8 @@ void lite_file_close(struct lite_file *lf)
 {
 	lite_urings_free(&lf->urings);
 	queue_work(lite_close_wq, &lf->close_work);
-	if (time_after(jiffies, READ_ONCE(lite_close_slow) + 5 * LITE_CLOSE_WAIT) &&
+	if (time_after(jiffies,
+		       READ_ONCE(lite_close_slow) + 5 * LITE_CLOSE_WAIT) &&
 	    !wait_for_completion_timeout(&lf->closed, LITE_CLOSE_WAIT))
 		WRITE_ONCE(lite_close_slow, jiffies);
 	lite_file_put(lf);

@@ -82,8 +82,7 @@ static int lite_ioc_target(struct lite_target *target, struct lite_cred *cred,
 	return lh ? 0 : lite_ioc_name(name);
 }
 
-int lite_ioc_query(struct lite_file *lf, void *arg,
-			  struct lite_gate *gate)
+int lite_ioc_query(struct lite_file *lf, void *arg, struct lite_gate *gate)
 {
 	struct lite_node *node = lf->node;
 	struct lite_cluster *cl = &node->cluster;
@@ -109,8 +108,7 @@ int lite_ioc_query(struct lite_file *lf, void *arg,
 	return 0;
 }
 
-int lite_ioc_alloc(struct lite_file *lf, void *arg,
-			  struct lite_gate *gate)
+int lite_ioc_alloc(struct lite_file *lf, void *arg, struct lite_gate *gate)
 {
 	struct lite_ioc_alloc *a = arg;
 	u32 nodes[LITE_SPREAD_MAX];
@@ -149,8 +147,7 @@ int lite_ioc_alloc(struct lite_file *lf, void *arg,
 	return err;
 }
 
-int lite_ioc_map(struct lite_file *lf, void *arg,
-			struct lite_gate *gate)
+int lite_ioc_map(struct lite_file *lf, void *arg, struct lite_gate *gate)
 {
 	struct lite_ioc_map *m = arg;
 	struct lite_handle *h;
@@ -175,8 +172,7 @@ int lite_ioc_map(struct lite_file *lf, void *arg,
 	return err;
 }
 
-int lite_ioc_unmap(struct lite_file *lf, void *arg,
-			  struct lite_gate *gate)
+int lite_ioc_unmap(struct lite_file *lf, void *arg, struct lite_gate *gate)
 {
 	struct lite_ioc_unmap *m = arg;
 
@@ -185,8 +181,7 @@ int lite_ioc_unmap(struct lite_file *lf, void *arg,
 	return lite_ctx_unmap(lf->ctx, m->lh);
 }
 
-int lite_ioc_free(struct lite_file *lf, void *arg,
-			 struct lite_gate *gate)
+int lite_ioc_free(struct lite_file *lf, void *arg, struct lite_gate *gate)
 {
 	struct lite_ioc_free *f = arg;
 	struct lite_target target;
@@ -198,8 +193,7 @@ int lite_ioc_free(struct lite_file *lf, void *arg,
 	       lite_ctx_free(lf->ctx, &target);
 }
 
-int lite_ioc_stat(struct lite_file *lf, void *arg,
-			 struct lite_gate *gate)
+int lite_ioc_stat(struct lite_file *lf, void *arg, struct lite_gate *gate)
 {
 	struct lite_ioc_stat *s = arg;
 	u32 nodes[LITE_SPREAD_MAX];
@@ -223,8 +217,9 @@ int lite_ioc_stat(struct lite_file *lf, void *arg,
 }
 
 /* Copy out a home's list; returns 0 or a negative errno. */
-static int lite_ioc_list_put(struct lite_gate *gate, const struct lite_ioc_list *l,
-			     u32 n, const struct lite_lmr_info *info, u32 count)
+static int lite_ioc_list_put(struct lite_gate *gate,
+			     const struct lite_ioc_list *l, u32 n,
+			     const struct lite_lmr_info *info, u32 count)
 {
 	void __user *to = u64_to_user_ptr(l->infos);
 	int err = 0;
@@ -236,8 +231,7 @@ static int lite_ioc_list_put(struct lite_gate *gate, const struct lite_ioc_list 
 	return err;
 }
 
-int lite_ioc_list(struct lite_file *lf, void *arg,
-			 struct lite_gate *gate)
+int lite_ioc_list(struct lite_file *lf, void *arg, struct lite_gate *gate)
 {
 	struct lite_ioc_list *l = arg;
 	const u32 max = min_t(u32, l->n_infos, LITE_LMRS_PER_REPLY);
@@ -274,8 +268,7 @@ out:
 
 /* ---- changing it --------------------------------------------------------- */
 
-int lite_ioc_grant(struct lite_file *lf, void *arg,
-			  struct lite_gate *gate)
+int lite_ioc_grant(struct lite_file *lf, void *arg, struct lite_gate *gate)
 {
 	struct lite_ioc_grant *g = arg;
 	struct lite_target target;
@@ -287,8 +280,7 @@ int lite_ioc_grant(struct lite_file *lf, void *arg,
 	       lite_ctx_grant(lf->ctx, &target, &g->grant);
 }
 
-int lite_ioc_grants(struct lite_file *lf, void *arg,
-			   struct lite_gate *gate)
+int lite_ioc_grants(struct lite_file *lf, void *arg, struct lite_gate *gate)
 {
 	struct lite_ioc_grants *g = arg;
 	struct lite_grant *grants;
@@ -315,8 +307,7 @@ int lite_ioc_grants(struct lite_file *lf, void *arg,
 	return err;
 }
 
-int lite_ioc_setattr(struct lite_file *lf, void *arg,
-			    struct lite_gate *gate)
+int lite_ioc_setattr(struct lite_file *lf, void *arg, struct lite_gate *gate)
 {
 	struct lite_ioc_setattr *s = arg;
 	struct lite_target target;
@@ -328,8 +319,7 @@ int lite_ioc_setattr(struct lite_file *lf, void *arg,
 	       lite_ctx_setattr(lf->ctx, &target, s->uid, s->gid, s->mode);
 }
 
-int lite_ioc_rename(struct lite_file *lf, void *arg,
-			   struct lite_gate *gate)
+int lite_ioc_rename(struct lite_file *lf, void *arg, struct lite_gate *gate)
 {
 	struct lite_ioc_rename *r = arg;
 	struct lite_target target;
@@ -342,8 +332,7 @@ int lite_ioc_rename(struct lite_file *lf, void *arg,
 	       lite_ctx_rename(lf->ctx, &target, r->to);
 }
 
-int lite_ioc_resize(struct lite_file *lf, void *arg,
-			   struct lite_gate *gate)
+int lite_ioc_resize(struct lite_file *lf, void *arg, struct lite_gate *gate)
 {
 	struct lite_ioc_resize *r = arg;
 	struct lite_target target;
@@ -355,8 +344,7 @@ int lite_ioc_resize(struct lite_file *lf, void *arg,
 	       lite_ctx_resize(lf->ctx, &target, r->length);
 }
 
-int lite_ioc_move(struct lite_file *lf, void *arg,
-			 struct lite_gate *gate)
+int lite_ioc_move(struct lite_file *lf, void *arg, struct lite_gate *gate)
 {
 	struct lite_ioc_move *m = arg;
 	struct lite_target target;
@@ -371,8 +359,7 @@ int lite_ioc_move(struct lite_file *lf, void *arg,
 }
 
 /* How far it got counts, whether it succeeded or not. */
-int lite_ioc_give_moved(const void *arg, void __user *user, u32 size,
-			       int err)
+int lite_ioc_give_moved(const void *arg, void __user *user, u32 size, int err)
 {
 	const struct lite_ioc_move *m = arg;
 	struct lite_ioc_move __user *to = user;
@@ -381,8 +368,7 @@ int lite_ioc_give_moved(const void *arg, void __user *user, u32 size,
 }
 
 /* Without a handle there is nothing to give, so nothing can fail. */
-int lite_ioc_give_alloc(const void *arg, void __user *user, u32 size,
-			       int err)
+int lite_ioc_give_alloc(const void *arg, void __user *user, u32 size, int err)
 {
 	const struct lite_ioc_alloc *a = arg;
 

@@ -37,7 +37,8 @@ fault:
 	return false;
 }
 
-static int lite_op_get_any(struct lite_op *op, const struct lite_op __user *from)
+static int lite_op_get_any(struct lite_op *op,
+			   const struct lite_op __user *from)
 {
 	u32 size;
 	int err;

@@ -264,7 +264,8 @@ static int lite_kapi_atomic(struct lite_ctx *ctx, u64 lh,
 int lite_lmr_fetch_add(struct lite_ctx *ctx, u64 lh, u64 offset, u64 add,
 		       u64 *old)
 {
-	return lite_kapi_atomic(ctx, lh, LITE_OP_FETCH_ADD, offset, add, 0, old);
+	return lite_kapi_atomic(ctx, lh, LITE_OP_FETCH_ADD, offset, add, 0,
+				old);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_fetch_add);
 

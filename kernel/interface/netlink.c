@@ -168,8 +168,8 @@ static int lite_get_params(struct genl_info *info, struct lite_node_params *p)
 	p->fabric.nqps = a[LITE_A_NUM_QPS] ? nla_get_u8(a[LITE_A_NUM_QPS]) : 2;
 	if (a[LITE_A_NODE_ID])
 		p->cluster.node = nla_get_u16(a[LITE_A_NODE_ID]);
-	p->memory.mem_limit = lite_get_u64(info, LITE_A_MEM_LIMIT,
-					   (u64)totalram_pages() * PAGE_SIZE / 2);
+	p->memory.mem_limit = lite_get_u64(
+		info, LITE_A_MEM_LIMIT, (u64)totalram_pages() * PAGE_SIZE / 2);
 	p->memory.uid_limit = lite_get_u64(info, LITE_A_UID_LIMIT,
 					   p->memory.mem_limit / 4);
 	p->memory.handle_limit = a[LITE_A_HANDLE_LIMIT] ?
@@ -511,8 +511,9 @@ static bool lite_dump_peer(struct sk_buff *skb, struct netlink_callback *cb,
 	else if (peer->tentative)
 		state = LITE_NODE_JOINING;
 	if (hdr)
-		err = peer ? lite_put_peer(skb, cl->fab, peer->id, peer->incarnation,
-					   &peer->addr, state, false) :
+		err = peer ? lite_put_peer(skb, cl->fab, peer->id,
+					   peer->incarnation, &peer->addr,
+					   state, false) :
 			     lite_put_peer(skb, cl->fab, lite_cluster_id(cl),
 					   cl->fab->self.incarnation,
 					   &cl->fab->addr, state, true);

@@ -413,8 +413,9 @@ int lite_node_start(const struct lite_node_params *params,
 	if (!node)
 		return -ENOMEM;
 	mutex_lock(&lite_registry.lock);
-	err = lite_registry.closing ? -ENODEV :
-				      lite_registry_add(node, params->index, why);
+	err = lite_registry.closing ?
+		      -ENODEV :
+		      lite_registry_add(node, params->index, why);
 	if (!err) {
 		err = lite_node_build(node, params, why);
 		if (err)

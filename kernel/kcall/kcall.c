@@ -175,6 +175,7 @@ void lite_kcall_on_reply(struct lite_kcall_conn *rc, u32 slot)
 /* Fail all calls: the connection is dying. Process context. */
 void lite_kcall_conn_down(struct lite_conn *conn)
 {
+	/* Pairs with lite_kcall_conn_init(). */
 	struct lite_kcall_conn *rc = smp_load_acquire(&conn->rpc);
 	struct lite_slot_waiter *w, *next;
 	int i;
@@ -427,7 +428,8 @@ int lite_kcall_local(struct lite_kcalls *rpc, struct lite_call_desc *d)
 	reply = kzalloc(lite_call_payload_max(d->call), GFP_KERNEL);
 	if (!reply)
 		return -ENOMEM;
-	err = lite_kcall_dispatch(rpc, NULL, d->call, d->req, d->len, reply, &len);
+	err = lite_kcall_dispatch(rpc, NULL, d->call, d->req, d->len, reply,
+				  &len);
 	if (!err && len > d->reply_max)
 		err = -EPROTO;
 	if (!err) {

@@ -97,11 +97,11 @@ struct lite_call_desc {
 };
 
 int lite_kcall_init(struct lite_kcalls *rpc, struct lite_stats __percpu *stats,
-		  unsigned long timeout);
+		    unsigned long timeout);
 void lite_kcall_exit(struct lite_kcalls *rpc);
 void lite_kcall_flush(struct lite_kcalls *rpc);
-void lite_kcall_handle(struct lite_kcalls *rpc, enum lite_call call, lite_handler fn,
-		     void *priv);
+void lite_kcall_handle(struct lite_kcalls *rpc, enum lite_call call,
+		       lite_handler fn, void *priv);
 
 int lite_kcall_conn_init(struct lite_kcalls *rpc, struct lite_conn *conn);
 void lite_kcall_conn_release(struct lite_conn *conn);
@@ -228,8 +228,8 @@ static inline void *lite_slot_data(struct lite_slots *slots, u32 slot)
 	return page_address(slots->page) + lite_slot_offset(slot);
 }
 
-int lite_kcall_send(struct lite_kcall_conn *rc, struct lite_slots *from, u32 slot,
-		  u64 raddr, enum lite_imm_kind kind, bool *sent);
+int lite_kcall_send(struct lite_kcall_conn *rc, struct lite_slots *from,
+		    u32 slot, u64 raddr, enum lite_imm_kind kind, bool *sent);
 void lite_kcall_on_request(struct lite_kcall_conn *rc, u32 slot);
 void lite_kcall_serve_init(struct lite_kcall_conn *rc);
 void lite_kcall_on_reply(struct lite_kcall_conn *rc, u32 slot);
@@ -237,7 +237,8 @@ void lite_kcall_slots_init(struct lite_kcall_conn *rc);
 void lite_beat_init(struct lite_kcall_conn *rc);
 void lite_beat_start(struct lite_kcall_conn *rc);
 void lite_beat_stop(struct lite_kcall_conn *rc);
-int lite_kcall_dispatch(struct lite_kcalls *rpc, struct lite_conn *conn, u16 call,
-		      const void *req, u32 len, void *reply, u32 *reply_len);
+int lite_kcall_dispatch(struct lite_kcalls *rpc, struct lite_conn *conn,
+			u16 call, const void *req, u32 len, void *reply,
+			u32 *reply_len);
 
 #endif /* _LITE_KCALL_H */

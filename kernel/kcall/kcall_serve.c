@@ -40,8 +40,9 @@ static bool lite_kcall_allowed(const struct lite_conn *conn, u16 call)
  * Context: may sleep.
  * Return: 0 or a negative errno; -EBADMSG: the caller violates the protocol.
  */
-int lite_kcall_dispatch(struct lite_kcalls *rpc, struct lite_conn *conn, u16 call,
-		      const void *req, u32 len, void *reply, u32 *reply_len)
+int lite_kcall_dispatch(struct lite_kcalls *rpc, struct lite_conn *conn,
+			u16 call, const void *req, u32 len, void *reply,
+			u32 *reply_len)
 {
 	int err = lite_wire_request_check(call, req, len);
 
@@ -103,7 +104,7 @@ static void lite_serve(struct lite_serve_slot *s, void *req)
 
 	memset(out, 0, lite_slot_bytes(slot));
 	err = lite_kcall_dispatch(rc->rpc, conn, call, req, len, out + 1,
-				&reply_len);
+				  &reply_len);
 	trace_lite_serve(conn->session, conn->from.node, call, err);
 	if (err == -EBADMSG) {
 		lite_serve_protocol_error(conn, call);
@@ -118,7 +119,7 @@ static void lite_serve(struct lite_serve_slot *s, void *req)
 
 	/* Fails only if the connection dies. */
 	lite_kcall_send(rc, &rc->rep_out, slot, conn->replies, LITE_IMM_REPLY,
-		      &sent);
+			&sent);
 }
 
 static void lite_serve_work(struct work_struct *work)

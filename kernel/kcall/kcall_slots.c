@@ -19,7 +19,7 @@
  * Return: 0 or -ENOMEM.
  */
 int lite_kcall_init(struct lite_kcalls *rpc, struct lite_stats __percpu *stats,
-		  unsigned long timeout)
+		    unsigned long timeout)
 {
 	/*
 	 * One for each lane: handlers may wait for those of later lanes, here or on
@@ -80,8 +80,8 @@ void lite_kcall_exit(struct lite_kcalls *rpc)
 }
 
 /* Set the handler of a call; @rpc is not serving yet. */
-void lite_kcall_handle(struct lite_kcalls *rpc, enum lite_call call, lite_handler fn,
-		     void *priv)
+void lite_kcall_handle(struct lite_kcalls *rpc, enum lite_call call,
+		       lite_handler fn, void *priv)
 {
 	rpc->handler[call].fn = fn;
 	rpc->handler[call].priv = priv;
@@ -192,8 +192,8 @@ void lite_kcall_recv(struct lite_conn *conn, u32 imm)
  * Context: may sleep.
  * Return: 0 when it is in the peer's memory, or a negative errno.
  */
-int lite_kcall_send(struct lite_kcall_conn *rc, struct lite_slots *from, u32 slot,
-		  u64 raddr, enum lite_imm_kind kind, bool *sent)
+int lite_kcall_send(struct lite_kcall_conn *rc, struct lite_slots *from,
+		    u32 slot, u64 raddr, enum lite_imm_kind kind, bool *sent)
 {
 	struct lite_conn *conn = rc->conn;
 	struct lite_wire_msg *msg = lite_slot_data(from, slot);

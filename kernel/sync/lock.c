@@ -48,7 +48,8 @@ static int lite_hold_cmp(const void *key, const struct rb_node *node)
 static bool lite_hold_less(struct rb_node *a, const struct rb_node *b)
 {
 	const struct lite_hold *h = rb_entry(a, struct lite_hold, node);
-	const struct lite_hold_key key = { .word = &h->word, .owner = h->owner };
+	const struct lite_hold_key key = { .word = &h->word,
+					   .owner = h->owner };
 
 	return lite_hold_cmp(&key, b) < 0;
 }
@@ -115,8 +116,8 @@ struct lite_hold *lite_hold_new(struct lite_locks *locks,
 			      GFP_KERNEL_ACCOUNT);
 	if (err < 0)
 		goto err_free;
-	h->value = lite_lockword_held(lite_cluster_id(locks->cl), h->incarnation,
-				      h->ticket);
+	h->value = lite_lockword_held(lite_cluster_id(locks->cl),
+				      h->incarnation, h->ticket);
 	lite_stat_inc(locks->stats, LITE_STAT_LOCKS);
 	return h;
 
@@ -199,7 +200,8 @@ static int lite_lock_judge(struct lite_hold *h,
 		 * Asking makes the home take the word over: not for a mere try,
 		 * unless the holder may be dead.
 		 */
-		if (args->try && lite_lockword_kind(word) == LITE_LOCKWORD_HELD &&
+		if (args->try &&
+		    lite_lockword_kind(word) == LITE_LOCKWORD_HELD &&
 		    lite_lock_holder(h->locks, word))
 			return -EBUSY;
 		return -EINPROGRESS;
@@ -343,9 +345,10 @@ int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 static void lite_lock_pools_init(struct lite_locks *locks)
 {
 	struct lite_pool *pools = lite_lock_pools(locks);
-	u64 limit = min_t(u64, LITE_LOCK_CLAIMS_MAX,
-			  ((u64)totalram_pages() << PAGE_SHIFT) /
-				  LITE_LOCK_CLAIMS_PART / LITE_LOCK_CLAIM_BYTES);
+	u64 limit =
+		min_t(u64, LITE_LOCK_CLAIMS_MAX,
+		      ((u64)totalram_pages() << PAGE_SHIFT) /
+			      LITE_LOCK_CLAIMS_PART / LITE_LOCK_CLAIM_BYTES);
 
 	lite_pool_init(&pools[LITE_POOL_LOCKS], limit, limit / 8, 0);
 	lite_pool_init(&pools[LITE_POOL_LOCK_CLAIMS], limit, limit / 8, 0);

@@ -361,7 +361,8 @@ struct lite_lock *lite_lock_find(struct lite_locks *locks, u64 id, u64 offset,
 				 bool barrier);
 struct lite_lock *lite_lock_make(struct lite_locks *locks, u64 id, u64 offset,
 				 u32 n, gfp_t gfp);
-void lite_lock_claim_own(struct lite_lock *l, u32 node, u64 incarnation, u32 ticket);
+void lite_lock_claim_own(struct lite_lock *l, u32 node, u64 incarnation,
+			 u32 ticket);
 void lite_lock_claim_end(struct lite_lock_claim *c, enum lite_lock_end end);
 void lite_lock_go_on(struct lite_lock *l);
 void lite_lock_refuse(struct lite_lock *l, int err);
@@ -370,11 +371,14 @@ void lite_lock_queue_work(struct lite_lock *l, unsigned long delay);
 
 /* lock_claim.c */
 struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l, u32 node,
-				  u64 incarnation, u32 ticket, gfp_t gfp);
+					    u64 incarnation, u32 ticket,
+					    gfp_t gfp);
 struct lite_lock_claim *lite_lock_claim_admit(struct lite_lock *l, u32 node,
-				    const struct lite_wire_lock *w, gfp_t gfp);
-struct lite_lock_claim *lite_lock_claim_find(const struct lite_lock *l, u32 node,
-				   u64 incarnation, u32 ticket);
+					      const struct lite_wire_lock *w,
+					      gfp_t gfp);
+struct lite_lock_claim *lite_lock_claim_find(const struct lite_lock *l,
+					     u32 node, u64 incarnation,
+					     u32 ticket);
 void lite_lock_claim_put(struct lite_lock_claim *c);
 void lite_lock_claim_queue(struct lite_lock_claim *c);
 void lite_lock_claim_have(struct lite_lock_claim *c);
@@ -383,7 +387,8 @@ int lite_lock_keep_early(struct lite_lock *l, u32 node,
 			 const struct lite_wire_lock *w);
 bool lite_lock_was_early(struct lite_lock *l, u64 word);
 void lite_lock_early_done(struct lite_lock *l);
-void lite_lock_claim_trace(const struct lite_lock_claim *c, int what, int status);
+void lite_lock_claim_trace(const struct lite_lock_claim *c, int what,
+			   int status);
 void lite_lock_claim_tell(struct lite_lock_claim *c, int status);
 
 /* lock_serve.c */

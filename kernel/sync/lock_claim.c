@@ -26,7 +26,8 @@ static void lite_lock_claim_work(struct work_struct *work);
 
 static void lite_lock_claim_release(struct kref *ref)
 {
-	struct lite_lock_claim *c = container_of(ref, struct lite_lock_claim, ref);
+	struct lite_lock_claim *c =
+		container_of(ref, struct lite_lock_claim, ref);
 
 	struct lite_locks *locks = c->lock->locks;
 
@@ -49,7 +50,8 @@ void lite_lock_claim_put(struct lite_lock_claim *c)
  * may sleep. Return: the claim, or NULL.
  */
 struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l, u32 node,
-				  u64 incarnation, u32 ticket, gfp_t gfp)
+					    u64 incarnation, u32 ticket,
+					    gfp_t gfp)
 {
 	struct lite_lock_claim *c = kzalloc(sizeof(*c), gfp);
 
@@ -76,7 +78,8 @@ struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l, u32 node,
  * user has its share of the pool; -ENOMEM.
  */
 struct lite_lock_claim *lite_lock_claim_admit(struct lite_lock *l, u32 node,
-				    const struct lite_wire_lock *w, gfp_t gfp)
+					      const struct lite_wire_lock *w,
+					      gfp_t gfp)
 {
 	struct lite_pool *pool =
 		&lite_lock_pools(l->locks)[LITE_POOL_LOCK_CLAIMS];
@@ -89,7 +92,7 @@ struct lite_lock_claim *lite_lock_claim_admit(struct lite_lock *l, u32 node,
 	if (err)
 		return ERR_PTR(err);
 	c = lite_lock_claim_new(l, node, le64_to_cpu(w->incarnation),
-			   le32_to_cpu(w->ticket), gfp);
+				le32_to_cpu(w->ticket), gfp);
 	if (!c) {
 		lite_pool_give(pool, uid, 1);
 		return ERR_PTR(-ENOMEM);
@@ -110,7 +113,8 @@ struct lite_lock_claim_name {
 /* Also compares with a word, which has only a hash of the incarnation. */
 static int lite_lock_claim_cmp_word(const void *key, const struct rb_node *node)
 {
-	const struct lite_lock_claim *c = rb_entry(node, struct lite_lock_claim, name);
+	const struct lite_lock_claim *c =
+		rb_entry(node, struct lite_lock_claim, name);
 	const struct lite_lock_claim_name *name = key;
 
 	return lite_order(name->node, c->node) ?:
@@ -119,7 +123,8 @@ static int lite_lock_claim_cmp_word(const void *key, const struct rb_node *node)
 
 static int lite_lock_claim_cmp(const void *key, const struct rb_node *node)
 {
-	const struct lite_lock_claim *c = rb_entry(node, struct lite_lock_claim, name);
+	const struct lite_lock_claim *c =
+		rb_entry(node, struct lite_lock_claim, name);
 	const struct lite_lock_claim_name *name = key;
 
 	return lite_lock_claim_cmp_word(key, node) ?:
@@ -128,7 +133,8 @@ static int lite_lock_claim_cmp(const void *key, const struct rb_node *node)
 
 static bool lite_lock_claim_less(struct rb_node *a, const struct rb_node *b)
 {
-	const struct lite_lock_claim *c = rb_entry(a, struct lite_lock_claim, name);
+	const struct lite_lock_claim *c =
+		rb_entry(a, struct lite_lock_claim, name);
 	const struct lite_lock_claim_name name = {
 		.node = c->node,
 		.ticket = c->ticket,
@@ -138,8 +144,9 @@ static bool lite_lock_claim_less(struct rb_node *a, const struct rb_node *b)
 	return lite_lock_claim_cmp(&name, b) < 0;
 }
 
-static struct lite_lock_claim *lite_lock_claim_in(const struct rb_root *tree, u32 node,
-					u64 incarnation, u32 ticket)
+static struct lite_lock_claim *lite_lock_claim_in(const struct rb_root *tree,
+						  u32 node, u64 incarnation,
+						  u32 ticket)
 {
 	const struct lite_lock_claim_name name = {
 		.node = node,
@@ -152,8 +159,9 @@ static struct lite_lock_claim *lite_lock_claim_in(const struct rb_root *tree, u3
 }
 
 /* Find a claim, an owner's or a queued one, by name, or NULL. */
-struct lite_lock_claim *lite_lock_claim_find(const struct lite_lock *l, u32 node,
-				   u64 incarnation, u32 ticket)
+struct lite_lock_claim *lite_lock_claim_find(const struct lite_lock *l,
+					     u32 node, u64 incarnation,
+					     u32 ticket)
 {
 	lockdep_assert_held(&l->locks->home_lock);
 	return lite_lock_claim_in(&l->claims, node, incarnation, ticket);
@@ -223,7 +231,8 @@ int lite_lock_keep_early(struct lite_lock *l, u32 node,
 	c = lite_lock_claim_find(l, node, incarnation, ticket);
 	early = lite_lock_claim_in(&l->early, node, incarnation, ticket);
 	if (c) {
-		lite_lock_claim_trace(c, LITE_TRACE_LOCK_END, le32_to_cpu(w->arg));
+		lite_lock_claim_trace(c, LITE_TRACE_LOCK_END,
+				      le32_to_cpu(w->arg));
 		lite_lock_claim_out(c);
 	}
 	if (c && early) {
@@ -247,7 +256,8 @@ void lite_lock_early_done(struct lite_lock *l)
 	lockdep_assert_held(&l->locks->home_lock);
 	while ((node = rb_first(&l->early))) {
 		rb_erase(node, &l->early);
-		lite_lock_claim_put(rb_entry(node, struct lite_lock_claim, name));
+		lite_lock_claim_put(
+			rb_entry(node, struct lite_lock_claim, name));
 	}
 }
 
@@ -276,7 +286,8 @@ bool lite_lock_was_early(struct lite_lock *l, u64 word)
 	return false;
 }
 
-void lite_lock_claim_trace(const struct lite_lock_claim *c, int what, int status)
+void lite_lock_claim_trace(const struct lite_lock_claim *c, int what,
+			   int status)
 {
 	trace_lite_lock(what, c->lock->word.id, c->lock->word.offset, c->node,
 			c->ticket, status);
@@ -313,8 +324,8 @@ static struct lite_conn *lite_lock_claim_conn(const struct lite_lock_claim *c)
 	return conn;
 }
 
-static int lite_lock_claim_call(struct lite_lock_claim *c, struct lite_conn *conn,
-			   int status)
+static int lite_lock_claim_call(struct lite_lock_claim *c,
+				struct lite_conn *conn, int status)
 {
 	struct lite_lock *l = c->lock;
 	struct lite_cluster *cl = l->locks->cl;
@@ -392,7 +403,8 @@ static void lite_lock_claim_work(struct work_struct *work)
 		/* The taker does not want it, or is dead: go on to the next. */
 		lite_lock_claim_trace(c, LITE_TRACE_LOCK_REFUSED, err);
 		c->swept = dead;
-		lite_lock_claim_end(c, dead ? LITE_LOCK_DEAD : LITE_LOCK_UNUSED);
+		lite_lock_claim_end(c,
+				    dead ? LITE_LOCK_DEAD : LITE_LOCK_UNUSED);
 		lite_lock_go_on(c->lock);
 	}
 	mutex_unlock(&locks->home_lock);

@@ -200,7 +200,8 @@ static void lite_lock_claim_grant(struct lite_lock_claim *c)
 
 	lite_lock_claim_have(c);
 	lite_stat_inc(l->locks->stats, LITE_STAT_LOCK_GRANTS);
-	lite_lock_claim_trace(c, LITE_TRACE_LOCK_GRANT, l->died ? -EOWNERDEAD : 0);
+	lite_lock_claim_trace(c, LITE_TRACE_LOCK_GRANT,
+			      l->died ? -EOWNERDEAD : 0);
 	lite_lock_claim_tell(c, l->died ? -EOWNERDEAD : 0);
 	/*
 	 * A shared owner cannot make the lock consistent: keep telling until
@@ -256,8 +257,8 @@ void lite_lock_go_on(struct lite_lock *l)
 		lite_lock_refuse(l, -ENOTRECOVERABLE);
 	while (l->managed && !list_empty(&l->queue)) {
 		c = list_first_entry(&l->queue, struct lite_lock_claim, list);
-		owner = list_first_entry_or_null(&l->owners, struct lite_lock_claim,
-						 list);
+		owner = list_first_entry_or_null(&l->owners,
+						 struct lite_lock_claim, list);
 		if (!lite_lock_fits(owner, owner && owner->shared, c->shared))
 			break;
 		lite_lock_claim_grant(c);
@@ -277,9 +278,11 @@ void lite_lock_go_on(struct lite_lock *l)
 }
 
 /* Enter the holder that was found in the word as owner. Context: may sleep. */
-void lite_lock_claim_own(struct lite_lock *l, u32 node, u64 incarnation, u32 ticket)
+void lite_lock_claim_own(struct lite_lock *l, u32 node, u64 incarnation,
+			 u32 ticket)
 {
-	struct lite_lock_claim *c = lite_lock_claim_find(l, node, incarnation, ticket);
+	struct lite_lock_claim *c =
+		lite_lock_claim_find(l, node, incarnation, ticket);
 
 	lockdep_assert_held(&l->locks->home_lock);
 	if (c) {
@@ -291,7 +294,7 @@ void lite_lock_claim_own(struct lite_lock *l, u32 node, u64 incarnation, u32 tic
 		return;
 	}
 	c = lite_lock_claim_new(l, node, incarnation, ticket,
-			   GFP_KERNEL | __GFP_NOFAIL);
+				GFP_KERNEL | __GFP_NOFAIL);
 	lite_lock_claim_have(c);
 	c->probe = true;
 	/* A WAIT that it sent before may still arrive, and be granted. */

@@ -64,8 +64,9 @@ static struct lite_lock *lite_lock_meant(struct lite_locks *locks, u64 id,
 	return l;
 }
 
-static struct lite_lock_claim *lite_lock_claim_named(struct lite_lock *l, u32 node,
-					   const struct lite_wire_lock *w)
+static struct lite_lock_claim *
+lite_lock_claim_named(struct lite_lock *l, u32 node,
+		      const struct lite_wire_lock *w)
 {
 	return l ? lite_lock_claim_find(l, node, le64_to_cpu(w->incarnation),
 				   le32_to_cpu(w->ticket)) : NULL;
@@ -88,8 +89,8 @@ static int lite_lock_enter(struct lite_locks *locks, u32 node,
 	err = lite_lock_exists(locks, id, offset);
 	if (err)
 		return err;
-	c = lite_lock_claim_named(lite_lock_find(locks, id, offset, barrier), node,
-			     w);
+	c = lite_lock_claim_named(lite_lock_find(locks, id, offset, barrier),
+				  node, w);
 	if (c && c->state == LITE_CLAIM_OWNER) {
 		/*
 		 * The taker may not have got the GRANT. The queue of a barrier
@@ -200,7 +201,8 @@ static int lite_serve_lock_release(void *priv, struct lite_conn *conn,
 	mutex_lock(&locks->home_lock);
 	l = lite_lock_find(locks, id, offset, false);
 	b = lite_lock_find(locks, id, offset, true);
-	c = lite_lock_claim_named(l, node, w) ?: lite_lock_claim_named(b, node, w);
+	c = lite_lock_claim_named(l, node, w) ?:
+						lite_lock_claim_named(b, node, w);
 	if (c && c->lock == b && c->state == LITE_CLAIM_OWNER)
 		err = -EALREADY;
 	else if (c)
@@ -216,9 +218,10 @@ static int lite_serve_lock_release(void *priv, struct lite_conn *conn,
 
 void lite_lock_home_handlers(struct lite_locks *locks, struct lite_kcalls *rpc)
 {
-	lite_kcall_handle(rpc, LITE_CALL_LOCK_WAIT, lite_serve_lock_wait, locks);
+	lite_kcall_handle(rpc, LITE_CALL_LOCK_WAIT, lite_serve_lock_wait,
+			  locks);
 	lite_kcall_handle(rpc, LITE_CALL_LOCK_RELEASE, lite_serve_lock_release,
-			locks);
+			  locks);
 	lite_kcall_handle(rpc, LITE_CALL_BARRIER_ARRIVE,
-			lite_serve_barrier_arrive, locks);
+			  lite_serve_barrier_arrive, locks);
 }

@@ -128,8 +128,9 @@ static void lite_lock_settled(struct lite_lock *l, u64 was)
 			break;
 		incarnation = lite_lock_holder(l->locks, was);
 		if (incarnation)
-			lite_lock_claim_own(l, lite_lockword_node(was), incarnation,
-				       lite_lockword_ticket(was));
+			lite_lock_claim_own(l, lite_lockword_node(was),
+					    incarnation,
+					    lite_lockword_ticket(was));
 		else
 			l->died = true;
 		break;

@@ -576,7 +576,8 @@ int lite_wire_msg_check(const struct lite_wire_msg *msg)
 	return 0;
 }
 
-static bool lite_form_ok(const struct lite_form *f, const struct lite_payload *p)
+static bool lite_form_ok(const struct lite_form *f,
+			 const struct lite_payload *p)
 {
 	const u8 *bytes = p->data;
 	size_t size = f->size;
@@ -603,7 +604,9 @@ static bool lite_form_ok(const struct lite_form *f, const struct lite_payload *p
 
 int lite_wire_request_check(u16 call, const void *payload, size_t len)
 {
-	const struct lite_payload p = { .call = call, .data = payload, .len = len };
+	const struct lite_payload p = { .call = call,
+					.data = payload,
+					.len = len };
 	const struct lite_form *f = &lite_call_row(call)->request;
 
 	if (!f->size)
@@ -613,7 +616,9 @@ int lite_wire_request_check(u16 call, const void *payload, size_t len)
 
 int lite_wire_reply_check(u16 call, const void *payload, size_t len)
 {
-	const struct lite_payload p = { .call = call, .data = payload, .len = len };
+	const struct lite_payload p = { .call = call,
+					.data = payload,
+					.len = len };
 
 	return lite_form_ok(&lite_call_row(call)->reply, &p) ? 0 : -EPROTO;
 }

@@ -143,8 +143,9 @@ static inline u32 lite_rpc_body_bytes(u32 length, u32 room, u32 list,
 				      u32 n_request, u32 n_reply)
 {
 	u32 in = list + (n_request ? 0 : length);
-	u32 out = n_reply && room > LITE_RPC_BULK_INLINE ? LITE_RPC_BULK_INLINE :
-							    room;
+	u32 out = n_reply && room > LITE_RPC_BULK_INLINE ?
+			  LITE_RPC_BULK_INLINE :
+			  room;
 
 	return in > out ? in : out;
 }

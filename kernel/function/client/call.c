@@ -88,9 +88,9 @@ static void lite_rcall_header(struct lite_rcall *call, u32 list,
 		.length = cpu_to_le32(call->length),
 		.room = cpu_to_le32(s->room),
 		/* Unused within a node, but must not be 0. */
-		.reply = cpu_to_le64(ring->rp->conn ?
-					     lite_area_dma(ring->area, s->unit) :
-					     1),
+		.reply = cpu_to_le64(
+			ring->rp->conn ? lite_area_dma(ring->area, s->unit) :
+					 1),
 		.uid = cpu_to_le32(call->cred->uid),
 		.gid = cpu_to_le32(call->cred->gid),
 		.flags = cpu_to_le32(flags),
@@ -201,7 +201,8 @@ static int lite_rcall_try(struct lite_rcall *call)
 	int err;
 
 	/* With a ring, the call is or was in its line. */
-	err = call->ring ? lite_ring_wait_look(call, 0) : lite_rcall_place(call);
+	err = call->ring ? lite_ring_wait_look(call, 0) :
+			   lite_rcall_place(call);
 	if (err == -EINPROGRESS)
 		return err;
 	if (!err) {

@@ -219,7 +219,8 @@ void lite_client_ring_put(struct lite_client_ring *ring);
 void lite_client_ring_close(struct lite_client_ring *ring);
 void lite_client_ring_close_index(struct lite_rpc_peer *rp, u32 index);
 void lite_client_ring_check_empty(struct lite_client_ring *ring);
-int lite_client_ring_may_call(const struct lite_client_ring *ring, struct lite_rcall *call);
+int lite_client_ring_may_call(const struct lite_client_ring *ring,
+			      struct lite_rcall *call);
 bool lite_client_ring_is_stale(struct lite_rcall *call);
 void lite_client_rings_idle(struct lite_rpc_peer *rp, bool all);
 void lite_client_rings_down(struct lite_rpc_peer *rp);
@@ -244,7 +245,7 @@ void lite_rcall_unbind(struct lite_rcall *call);
 void lite_rcall_finish(struct lite_rcall *call);
 const void *lite_rcall_reply(const struct lite_rcall *call);
 int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 slot,
-		       bool done);
+			      bool done);
 void lite_cancel_work(struct work_struct *work);
 
 int lite_service_call(struct lite_service *svc, struct lite_rcall *call,

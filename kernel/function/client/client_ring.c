@@ -20,7 +20,8 @@
 
 static void lite_client_ring_release(struct kref *ref)
 {
-	struct lite_client_ring *ring = container_of(ref, struct lite_client_ring, ref);
+	struct lite_client_ring *ring =
+		container_of(ref, struct lite_client_ring, ref);
 	struct lite_conn *conn = ring->rp->conn;
 	u32 i;
 
@@ -82,8 +83,8 @@ static int lite_client_ring_tell_unbind(struct lite_rpc_peer *rp, u32 index)
 
 static void lite_unbind_work(struct work_struct *work)
 {
-	struct lite_client_ring *ring = container_of(work, struct lite_client_ring,
-					      unbind_work);
+	struct lite_client_ring *ring =
+		container_of(work, struct lite_client_ring, unbind_work);
 	struct lite_rpc_peer *rp = ring->rp;
 	bool mine = false;
 
@@ -160,8 +161,9 @@ void lite_client_rings_idle(struct lite_rpc_peer *rp, bool all)
 
 	spin_lock(&rp->lock);
 	list_for_each_entry(ring, &rp->client_rings, list) {
-		if (all || (!ring->slots_used && list_empty(&ring->line) &&
-			    time_after(jiffies, ring->used + LITE_CLIENT_RING_IDLE)))
+		if (all ||
+		    (!ring->slots_used && list_empty(&ring->line) &&
+		     time_after(jiffies, ring->used + LITE_CLIENT_RING_IDLE)))
 			__lite_bind_close(ring);
 	}
 	spin_unlock(&rp->lock);
@@ -194,8 +196,8 @@ void lite_client_rings_gone(struct lite_rpc_peer *rp)
 
 	for (;;) {
 		spin_lock(&rp->lock);
-		ring = list_first_entry_or_null(&rp->client_rings, struct lite_client_ring,
-						list);
+		ring = list_first_entry_or_null(&rp->client_rings,
+						struct lite_client_ring, list);
 		if (ring) {
 			/* If it is NEW, its maker checks the state. */
 			ring->state = LITE_CLIENT_RING_DEAD;
@@ -204,7 +206,8 @@ void lite_client_rings_gone(struct lite_rpc_peer *rp)
 				xa_erase(&rp->by_index, ring->index);
 			/* Slots that only the peer still held. */
 			for (i = 0; i < LITE_RPC_DEPTH; i++) {
-				if (ring->slot[i].state > LITE_CLIENT_RING_ENDED)
+				if (ring->slot[i].state >
+				    LITE_CLIENT_RING_ENDED)
 					lite_slot_free(ring, i);
 			}
 		}
@@ -219,7 +222,7 @@ void lite_client_rings_gone(struct lite_rpc_peer *rp)
 
 /* The caller has given up waiting for BIND: give the ring back. */
 static void lite_client_ring_late(void *ctx, struct lite_conn *conn,
-			   const void *reply)
+				  const void *reply)
 {
 	const struct lite_wire_rpc_bind_reply *r = reply;
 
@@ -240,7 +243,7 @@ static int lite_client_ring_map(struct lite_client_ring *ring)
 }
 
 static void lite_client_ring_learn(struct lite_client_ring *ring,
-			    const struct lite_wire_rpc_func *f)
+				   const struct lite_wire_rpc_func *f)
 {
 	ring->cookie = le64_to_cpu(f->cookie);
 	ring->max_request = le32_to_cpu(f->max_request);
@@ -252,7 +255,7 @@ static void lite_client_ring_learn(struct lite_client_ring *ring,
 }
 
 static int lite_client_ring_fill(struct lite_client_ring *ring,
-			  const struct lite_wire_rpc_bind_reply *r)
+				 const struct lite_wire_rpc_bind_reply *r)
 {
 	u32 n = le32_to_cpu(r->n_chunks);
 	u32 i;
@@ -276,7 +279,8 @@ static int lite_client_ring_fill(struct lite_client_ring *ring,
 	return lite_client_ring_map(ring);
 }
 
-static int lite_client_ring_remote(struct lite_client_ring *ring, struct lite_rcall *call)
+static int lite_client_ring_remote(struct lite_client_ring *ring,
+				   struct lite_rcall *call)
 {
 	struct lite_wire_rpc_bind req = {
 		.function = cpu_to_le32(ring->function),
@@ -303,7 +307,8 @@ static int lite_client_ring_remote(struct lite_client_ring *ring, struct lite_rc
 		r = d.reply;
 		err = lite_client_ring_fill(ring, r);
 		if (err)
-			lite_client_ring_tell_unbind(ring->rp, le32_to_cpu(r->ring));
+			lite_client_ring_tell_unbind(ring->rp,
+						     le32_to_cpu(r->ring));
 	}
 	kfree(d.reply);
 	return err;
@@ -343,13 +348,15 @@ static int lite_client_ring_befell(int err)
 /*
  * Bind a NEW entry. On failure the tables' reference is the caller's.
  */
-static int lite_client_ring_make(struct lite_client_ring *ring, struct lite_rcall *call)
+static int lite_client_ring_make(struct lite_client_ring *ring,
+				 struct lite_rcall *call)
 {
 	struct lite_rpc_peer *rp = ring->rp;
 	bool bound, dead = false;
 	int err;
 
-	err = rp->conn ? lite_client_ring_remote(ring, call) : lite_client_ring_local(ring);
+	err = rp->conn ? lite_client_ring_remote(ring, call) :
+			 lite_client_ring_local(ring);
 	bound = !err;
 	if (bound)
 		err = xa_reserve(&rp->by_index, ring->index, GFP_KERNEL);
@@ -390,7 +397,8 @@ static int lite_client_ring_make(struct lite_client_ring *ring, struct lite_rcal
 	return ring->err;
 }
 
-static struct lite_client_ring *lite_client_ring_find(struct lite_rpc_peer *rp, u32 function)
+static struct lite_client_ring *lite_client_ring_find(struct lite_rpc_peer *rp,
+						      u32 function)
 {
 	struct lite_client_ring *ring;
 
@@ -404,7 +412,8 @@ static struct lite_client_ring *lite_client_ring_find(struct lite_rpc_peer *rp, 
 	return NULL;
 }
 
-static struct lite_client_ring *lite_client_ring_alloc(struct lite_rpc_peer *rp, u32 function)
+static struct lite_client_ring *lite_client_ring_alloc(struct lite_rpc_peer *rp,
+						       u32 function)
 {
 	struct lite_client_ring *ring = kvzalloc(sizeof(*ring), GFP_KERNEL);
 
@@ -425,7 +434,8 @@ static struct lite_client_ring *lite_client_ring_alloc(struct lite_rpc_peer *rp,
 	return ring;
 }
 
-static int lite_client_ring_await(struct lite_client_ring *ring, struct lite_rcall *call)
+static int lite_client_ring_await(struct lite_client_ring *ring,
+				  struct lite_rcall *call)
 {
 	unsigned long now = jiffies;
 	long ret;
@@ -438,7 +448,8 @@ static int lite_client_ring_await(struct lite_client_ring *ring, struct lite_rca
 	return lite_client_ring_befell(ring->err);
 }
 
-static int lite_client_ring_in(struct lite_rpc_peer *rp, struct lite_rcall *call)
+static int lite_client_ring_in(struct lite_rpc_peer *rp,
+			       struct lite_rcall *call)
 {
 	struct lite_client_ring *ring, *new = NULL;
 	bool ready = false;
@@ -533,7 +544,8 @@ int lite_client_ring_get(struct lite_rcall *call)
  * Return: 0, -EACCES, -E2BIG; -ECONNREFUSED: the function is not the
  * registration that the caller has found.
  */
-int lite_client_ring_may_call(const struct lite_client_ring *ring, struct lite_rcall *call)
+int lite_client_ring_may_call(const struct lite_client_ring *ring,
+			      struct lite_rcall *call)
 {
 	struct lite_acl acl = {
 		.uid = ring->uid,

@@ -61,7 +61,8 @@ static int lite_async_await(struct lite_rpc_file *file, u32 group,
 	list_add(&c.list, &file->collectors);
 	spin_unlock(&file->lock);
 	ret = lite_poller_await(&file->svc->fab->poller, &c.news, wait.awake_ns,
-				TASK_INTERRUPTIBLE, lite_jiffies_left(deadline));
+				TASK_INTERRUPTIBLE,
+				lite_jiffies_left(deadline));
 	lite_pace_end(&file->collect_pace, &wait);
 	spin_lock(&file->lock);
 	list_del(&c.list);

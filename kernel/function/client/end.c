@@ -177,7 +177,8 @@ static int lite_reply_accept(struct lite_client_ring *ring, u32 slot, bool done)
 	struct lite_wire_rpc h = {};
 	int err;
 
-	if (s->state == LITE_CLIENT_RING_FREE || s->state == LITE_CLIENT_RING_FILLING ||
+	if (s->state == LITE_CLIENT_RING_FREE ||
+	    s->state == LITE_CLIENT_RING_FILLING ||
 	    s->state == LITE_CLIENT_RING_ENDED || (done && !s->oneway))
 		return min(lite_reply_stray(ring), 0);
 	err = done ? 0 : lite_reply_check(ring, slot, &h);
@@ -210,7 +211,8 @@ static int lite_reply_accept(struct lite_client_ring *ring, u32 slot, bool done)
  * Context: receive handler, or the server, if that is this node.
  * Return: 0 or -EPROTO.
  */
-int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 slot, bool done)
+int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 slot,
+			      bool done)
 {
 	struct lite_client_ring *ring;
 	bool close = false;

@@ -24,7 +24,8 @@ static struct lite_rcall *lite_liner_call(struct lite_ring_waiter *l)
  * Give a call its slot. -EAGAIN: there is no room; -EDQUOT: its user is at the
  * limit.
  */
-static int lite_ring_wait_grant(struct lite_client_ring *ring, struct lite_ring_waiter *l)
+static int lite_ring_wait_grant(struct lite_client_ring *ring,
+				struct lite_ring_waiter *l)
 {
 	struct lite_rpc_peer *rp = ring->rp;
 	struct lite_rcall *call = lite_liner_call(l);
@@ -146,7 +147,8 @@ void lite_ring_wait_end(struct lite_client_ring *ring, int err)
  * Queue a call. If the calls before it are of users at their limit, it may be
  * served at once.
  */
-static void lite_ring_wait_enter(struct lite_client_ring *ring, struct lite_ring_waiter *l)
+static void lite_ring_wait_enter(struct lite_client_ring *ring,
+				 struct lite_ring_waiter *l)
 {
 	bool first = list_empty(&ring->line);
 
@@ -158,7 +160,8 @@ static void lite_ring_wait_enter(struct lite_client_ring *ring, struct lite_ring
 		lite_ring_wait_serve(ring);
 }
 
-static void lite_ring_wait_leave(struct lite_client_ring *ring, struct lite_ring_waiter *l)
+static void lite_ring_wait_leave(struct lite_client_ring *ring,
+				 struct lite_ring_waiter *l)
 {
 	lockdep_assert_held(&ring->rp->lock);
 	list_del(&l->list);

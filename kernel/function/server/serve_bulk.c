@@ -153,7 +153,7 @@ static int lite_bulk_batch(struct lite_bulk_io *b, struct lite_qp *qp,
 }
 
 static int lite_bulk_submit(struct lite_bulk_io *b, struct lite_request *req,
-			enum ib_wr_opcode op, bool killable)
+			    enum ib_wr_opcode op, bool killable)
 {
 	struct lite_conn *conn = req->ring->rp->conn;
 	struct lite_qp *qp;

@@ -525,8 +525,8 @@ static int lite_request_fill(struct lite_request *req, u32 unit,
 	if (req->state != LITE_REQ_FREE || length > ring->func->max_request ||
 	    lite_request_list(req, unit, h))
 		return -EPROTO;
-	body = lite_rpc_body_bytes(length, room, req->list_bytes, req->n_request,
-				   req->n_reply);
+	body = lite_rpc_body_bytes(length, room, req->list_bytes,
+				   req->n_request, req->n_reply);
 	if (lite_ring_record_check(lite_area_units(ring->area),
 				   ring->area->chunk_bytes / LITE_RING_UNIT,
 				   unit, sizeof(*h) + body))

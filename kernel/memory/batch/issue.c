@@ -337,7 +337,7 @@ static enum lite_issued lite_issue_local(struct lite_issue *i,
 }
 
 static enum lite_issued lite_issue_submit(struct lite_issue *i,
-				      const struct lite_op *op)
+					  const struct lite_op *op)
 {
 	const struct lite_extent *e = lite_extent_at(i->m, i->offset);
 	struct lite_buf buf = { .user = true, .u = op->buf };

@@ -150,7 +150,8 @@ void lite_pack_begin(struct lite_pack *p, struct lite_memory *mem,
 	lite_pack_clear(p->at);
 }
 
-static u32 lite_pack_encode(struct lite_pack *p, const struct lite_pack_msg *msg)
+static u32 lite_pack_encode(struct lite_pack *p,
+			    const struct lite_pack_msg *msg)
 {
 	struct lite_wire_pack *w = (void *)p->request;
 	struct lite_wire_range *range = (void *)(w + 1);

@@ -50,8 +50,9 @@ static int lite_unpack_enter(struct lite_unpack *u,
 	if (u->m && u->range == op->range)
 		return lite_bounds_check(offset, length, u->m->length);
 	lite_unpack_leave(u);
-	m = lite_peer_mapping_enter(u->mem, &lite_wire_pack_ranges(u->req)[op->range],
-			    offset, length);
+	m = lite_peer_mapping_enter(u->mem,
+				    &lite_wire_pack_ranges(u->req)[op->range],
+				    offset, length);
 	if (IS_ERR(m))
 		return PTR_ERR(m);
 	u->m = m;
@@ -140,5 +141,6 @@ static int lite_serve_pack(void *priv, struct lite_conn *conn, const void *req,
 
 void lite_pack_handlers(struct lite_memory *mem)
 {
-	lite_kcall_handle(mem->cl->rpc, LITE_CALL_OP_PACK, lite_serve_pack, mem);
+	lite_kcall_handle(mem->cl->rpc, LITE_CALL_OP_PACK, lite_serve_pack,
+			  mem);
 }

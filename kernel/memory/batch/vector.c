@@ -482,7 +482,7 @@ static void lite_wave_settle(struct lite_vector *v)
 
 /* Carry out a wave. Sets bits in @left for operations to be done alone. */
 static void lite_wave_submit(struct lite_vector *v, struct lite_op *ops,
-			 unsigned long *left)
+			     unsigned long *left)
 {
 	struct lite_memory *mem = v->ctx->mem;
 	unsigned long deadline;

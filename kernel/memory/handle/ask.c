@@ -136,7 +136,8 @@ static int lite_ask(struct lite_ask *q)
 	}
 	/* The directory may be stale: then ask all homes. */
 	do {
-		err = lite_name_lookup(mem, q->target->name, ask_all, &home, &id);
+		err = lite_name_lookup(mem, q->target->name, ask_all, &home,
+				       &id);
 		if (err)
 			return err;
 		lite_ask_as(q, id, LITE_RIGHTS_ALL, q->target->cred);

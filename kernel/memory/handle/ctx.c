@@ -261,7 +261,8 @@ int lite_ctx_unmap(struct lite_ctx *ctx, u64 lh)
  * Context: may sleep; killable.
  * Return: 0, -EBADF, -EACCES, -EMFILE, -ENOMEM, -ENODEV, -EINTR.
  */
-int lite_ctx_share(struct lite_ctx *ctx, const struct lite_access *from, u64 *lh)
+int lite_ctx_share(struct lite_ctx *ctx, const struct lite_access *from,
+		   u64 *lh)
 {
 	struct lite_handle *h = lite_handle_reserve(ctx), *old;
 	struct lite_mapping *m = NULL;

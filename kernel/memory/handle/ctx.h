@@ -91,8 +91,8 @@ struct lite_ctx {
 static inline struct lite_handle *lite_handle_find(const struct lite_ctx *ctx,
 						   u64 lh)
 {
-	const struct lite_handle_table *t =
-		rcu_dereference_check(ctx->handles, lockdep_is_held(&ctx->lock));
+	const struct lite_handle_table *t = rcu_dereference_check(
+		ctx->handles, lockdep_is_held(&ctx->lock));
 	u32 index = lite_handle_index(lh);
 	struct lite_handle *h;
 

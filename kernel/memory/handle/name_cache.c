@@ -40,14 +40,14 @@ struct lite_cached_name {
 };
 
 static u32 lite_name_cache_key(const struct lite_name_cache *known,
-			  const char *name)
+			       const char *name)
 {
 	return jhash(name, strlen(name), known->salt);
 }
 
-static struct lite_cached_name *lite_name_cache_lookup(struct lite_name_cache *known,
-					    u32 key, const char *name,
-					    const struct lite_user *user)
+static struct lite_cached_name *
+lite_name_cache_lookup(struct lite_name_cache *known, u32 key, const char *name,
+		       const struct lite_user *user)
 {
 	struct lite_cached_name *k;
 
@@ -78,8 +78,10 @@ static bool lite_name_cache_true(const struct lite_cached_name *k)
  * Context: any process.
  * Return: the mapping with a reference for a handle, or NULL: ask the home.
  */
-struct lite_mapping *lite_name_cache_find(struct lite_memory *mem, const char *name,
-				     const struct lite_user *user, u32 rights)
+struct lite_mapping *lite_name_cache_find(struct lite_memory *mem,
+					  const char *name,
+					  const struct lite_user *user,
+					  u32 rights)
 {
 	struct lite_name_cache *known = &mem->known;
 	u32 key = lite_name_cache_key(known, name);
@@ -117,7 +119,8 @@ static void lite_name_cache_free(struct lite_cached_name *k)
  * Context: may sleep; makes calls.
  */
 void lite_name_cache_add(struct lite_memory *mem, const char *name,
-		    struct lite_user *user, u32 rights, struct lite_mapping *m)
+			 struct lite_user *user, u32 rights,
+			 struct lite_mapping *m)
 {
 	struct lite_name_cache *known = &mem->known;
 	u32 key = lite_name_cache_key(known, name);
@@ -189,7 +192,8 @@ static void lite_name_cache_work(struct work_struct *work)
 					       struct lite_memory, known.work);
 
 	if (lite_name_cache_expire(mem, jiffies - LITE_NAME_CACHE_TIME))
-		queue_delayed_work(mem->wq, &mem->known.work, LITE_NAME_CACHE_TIME);
+		queue_delayed_work(mem->wq, &mem->known.work,
+				   LITE_NAME_CACHE_TIME);
 }
 
 /* Drop all entries but those added concurrently. May sleep; calls homes. */

@@ -31,10 +31,13 @@ struct lite_name_cache {
 };
 
 void lite_name_cache_init(struct lite_memory *mem);
-struct lite_mapping *lite_name_cache_find(struct lite_memory *mem, const char *name,
-				     const struct lite_user *user, u32 rights);
+struct lite_mapping *lite_name_cache_find(struct lite_memory *mem,
+					  const char *name,
+					  const struct lite_user *user,
+					  u32 rights);
 void lite_name_cache_add(struct lite_memory *mem, const char *name,
-		    struct lite_user *user, u32 rights, struct lite_mapping *m);
+			 struct lite_user *user, u32 rights,
+			 struct lite_mapping *m);
 void lite_name_cache_forget(struct lite_memory *mem);
 
 #endif /* _LITE_NAME_CACHE_H */

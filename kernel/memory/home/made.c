@@ -110,7 +110,8 @@ void lite_made_over(struct lite_memory *mem, struct lite_made *made, bool told)
 }
 
 /* Return: true if the home knows, or does not have it any more. */
-static bool lite_made_tell(struct lite_memory *mem, const struct lite_made *made)
+static bool lite_made_tell(struct lite_memory *mem,
+			   const struct lite_made *made)
 {
 	struct lite_peer *peer = lite_peer_find(mem->cl, made->home);
 	struct lite_conn *conn;

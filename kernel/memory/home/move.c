@@ -65,7 +65,8 @@ static int lite_move_step(struct lite_replace *r, const struct lite_move *m,
  * Find the first part of the range that is not at the destination, and move it.
  * @next: end of what has been moved. Return: 1: moved a part; 0: all there.
  */
-static int lite_home_move(struct lite_replace *r, struct lite_move *m, u64 *next)
+static int lite_home_move(struct lite_replace *r, struct lite_move *m,
+			  u64 *next)
 {
 	const struct lite_place *place = r->lmr->place;
 	u64 start = 0;
@@ -147,5 +148,6 @@ static int lite_serve_move(void *priv, struct lite_conn *conn, const void *req,
 
 void lite_move_handlers(struct lite_memory *mem)
 {
-	lite_kcall_handle(mem->cl->rpc, LITE_CALL_LMR_MOVE, lite_serve_move, mem);
+	lite_kcall_handle(mem->cl->rpc, LITE_CALL_LMR_MOVE, lite_serve_move,
+			  mem);
 }

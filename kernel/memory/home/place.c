@@ -23,9 +23,8 @@
 /* Largest part of a share of @length bytes, which is not 0; whole pages. */
 u64 lite_part_max(u64 length)
 {
-	return max(LITE_PART_MIN,
-		   roundup_pow_of_two(DIV64_U64_ROUND_UP(length,
-							 LITE_PARTS_PER_SHARE)));
+	return max(LITE_PART_MIN, roundup_pow_of_two(DIV64_U64_ROUND_UP(
+					  length, LITE_PARTS_PER_SHARE)));
 }
 
 /*

@@ -94,5 +94,6 @@ out:
 
 void lite_resize_handlers(struct lite_memory *mem)
 {
-	lite_kcall_handle(mem->cl->rpc, LITE_CALL_LMR_RESIZE, lite_serve_resize, mem);
+	lite_kcall_handle(mem->cl->rpc, LITE_CALL_LMR_RESIZE, lite_serve_resize,
+			  mem);
 }

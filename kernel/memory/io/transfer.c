@@ -98,9 +98,10 @@ static int lite_small_post(struct lite_piece_io *p, struct lite_mapping *m,
  * While the LMR is entered, only the device is waited for. Absent pages of the
  * caller's buffer are faulted in at the end, and the piece is tried again.
  */
-static ssize_t lite_small_submit(struct lite_piece_io *p, struct lite_mapping *m,
-			     const struct lite_extent *e,
-			     struct lite_bounce *bounce, size_t n)
+static ssize_t lite_small_submit(struct lite_piece_io *p,
+				 struct lite_mapping *m,
+				 const struct lite_extent *e,
+				 struct lite_bounce *bounce, size_t n)
 {
 	struct lite_memory *mem = m->mem;
 	size_t done = n;
@@ -143,8 +144,8 @@ static ssize_t lite_piece_small(struct lite_piece_io *p, size_t n)
 		return -EINTR;
 	m = lite_tryenter_range(p->a, p->offset, n, &stale);
 	if (!IS_ERR(m))
-		return lite_small_submit(p, m, lite_extent_at(m, p->offset), bounce,
-				     n);
+		return lite_small_submit(p, m, lite_extent_at(m, p->offset),
+					 bounce, n);
 	lite_bounce_put(mem->fab, bounce);
 	if (m == ERR_PTR(-EAGAIN))
 		return lite_access_renew(p->a, stale) ?: -EAGAIN;

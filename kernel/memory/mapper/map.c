@@ -250,7 +250,8 @@ static struct lite_mapping *lite_mapping_finish(
 			err = -ENOMEM;
 	}
 	m = err ? ERR_PTR(err) :
-		  lite_mapping_known(mem, conn, home, le64_to_cpu(r->id), revoked);
+		  lite_mapping_known(mem, conn, home, le64_to_cpu(r->id),
+				     revoked);
 	err = PTR_ERR_OR_ZERO(m);
 	if (m && !err) {
 		lite_made_attach(m, made);

@@ -61,7 +61,8 @@ bool lite_mapping_end(struct lite_mapping *m, enum lite_mapping_state state)
 
 static unsigned long lite_mapping_left_key(const struct rb_node *node)
 {
-	const struct lite_mapping *m = rb_entry(node, struct lite_mapping, left);
+	const struct lite_mapping *m =
+		rb_entry(node, struct lite_mapping, left);
 
 	return lite_mapping_key(m->home, m->id);
 }

@@ -106,7 +106,7 @@ static int lite_serve_recall(void *priv, struct lite_conn *conn,
 void lite_mapping_handlers(struct lite_memory *mem)
 {
 	lite_kcall_handle(mem->cl->rpc, LITE_CALL_LMR_REVOKE, lite_serve_revoke,
-			mem);
+			  mem);
 	lite_kcall_handle(mem->cl->rpc, LITE_CALL_LMR_RECALL, lite_serve_recall,
-			mem);
+			  mem);
 }

@@ -113,8 +113,9 @@ struct lite_memop_client {
  * Enter both LMRs: the second without waiting, because renewing its handle
  * could wait for the first.
  */
-static int lite_memop_client_enter(struct lite_memop_client *job, struct lite_mapping **m,
-			  struct lite_mapping **from)
+static int lite_memop_client_enter(struct lite_memop_client *job,
+				   struct lite_mapping **m,
+				   struct lite_mapping **from)
 {
 	const struct lite_mapping *stale;
 	int err;
@@ -141,8 +142,9 @@ static int lite_memop_client_enter(struct lite_memop_client *job, struct lite_ma
 }
 
 /* If either LMR has been changed since it was entered last, allow more time. */
-static void lite_memop_client_note(struct lite_memop_client *job, const struct lite_mapping *m,
-			  const struct lite_mapping *from)
+static void lite_memop_client_note(struct lite_memop_client *job,
+				   const struct lite_mapping *m,
+				   const struct lite_mapping *from)
 {
 	u64 second = from ? from->generation : 0;
 
@@ -153,7 +155,8 @@ static void lite_memop_client_note(struct lite_memop_client *job, const struct l
 	job->stuck = jiffies + job->mem->fab->op_timeout;
 }
 
-static void lite_memop_client_exit(struct lite_mapping *m, struct lite_mapping *from)
+static void lite_memop_client_exit(struct lite_mapping *m,
+				   struct lite_mapping *from)
 {
 	if (from)
 		lite_access_exit(from);
@@ -161,8 +164,9 @@ static void lite_memop_client_exit(struct lite_mapping *m, struct lite_mapping *
 }
 
 /* Decide the direction, once, as it must not change after the first piece. */
-static void lite_memop_client_decide(struct lite_memop_client *job, const struct lite_mapping *m,
-			    const struct lite_mapping *from)
+static void lite_memop_client_decide(struct lite_memop_client *job,
+				     const struct lite_mapping *m,
+				     const struct lite_mapping *from)
 {
 	if (job->decided)
 		return;
@@ -177,9 +181,10 @@ static void lite_memop_client_decide(struct lite_memop_client *job, const struct
 }
 
 /* Fill in the next request. Returns the share of @at that has the bytes. */
-static u32 lite_memop_client_next(struct lite_memop_client *job, const struct lite_mapping *at,
-			 const struct lite_mapping *m,
-			 const struct lite_mapping *from)
+static u32 lite_memop_client_next(struct lite_memop_client *job,
+				  const struct lite_mapping *at,
+				  const struct lite_mapping *m,
+				  const struct lite_mapping *from)
 {
 	u64 base = job->call == LITE_CALL_OP_COPY ? job->from_offset :
 						    job->offset;
@@ -222,8 +227,9 @@ static u32 lite_memop_client_next(struct lite_memop_client *job, const struct li
  * Call the node that has the bytes. @sent: it may have done something; if
  * false, -EAGAIN: there was no slot.
  */
-static int lite_memop_client_call(struct lite_memop_client *job, const struct lite_map_share *s,
-			 struct lite_wire_op_reply *reply, bool *sent)
+static int lite_memop_client_call(struct lite_memop_client *job,
+				  const struct lite_map_share *s,
+				  struct lite_wire_op_reply *reply, bool *sent)
 {
 	struct lite_call_desc d = {
 		.call = job->call,
@@ -259,7 +265,7 @@ static int lite_memop_client_call(struct lite_memop_client *job, const struct li
  * change. The time does not count as lack of progress.
  */
 static int lite_memop_client_await_range(struct lite_memop_client *job,
-				const struct lite_wire_range *range)
+					 const struct lite_wire_range *range)
 {
 	unsigned long begun = jiffies;
 	int err;
@@ -344,7 +350,7 @@ static int lite_memop_client_recover(struct lite_memop_client *job, int err)
 
 /* Account for what the other node has done. */
 static int lite_memop_client_take(struct lite_memop_client *job,
-			 const struct lite_wire_op_reply *reply)
+				  const struct lite_wire_op_reply *reply)
 {
 	u64 done = le64_to_cpu(reply->done);
 
@@ -481,8 +487,8 @@ int lite_memop_atomic(const struct lite_access *a, enum lite_opcode opcode,
 	return err;
 }
 
-static int lite_memop_client_init(struct lite_memop_client *job, enum lite_opcode opcode,
-			 u64 operand, u64 arg)
+static int lite_memop_client_init(struct lite_memop_client *job,
+				  enum lite_opcode opcode, u64 operand, u64 arg)
 {
 	int err = 0;
 

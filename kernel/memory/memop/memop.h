@@ -70,11 +70,12 @@ struct lite_peer_mapping {
 };
 
 void lite_peer_mapping_init(struct lite_memory *mem);
-struct lite_mapping *lite_peer_mapping_enter(struct lite_memory *mem,
-				     const struct lite_wire_range *range,
-				     u64 offset, u64 length);
+struct lite_mapping *
+lite_peer_mapping_enter(struct lite_memory *mem,
+			const struct lite_wire_range *range, u64 offset,
+			u64 length);
 int lite_peer_mapping_prepare(struct lite_memory *mem,
-		      const struct lite_wire_range *range);
+			      const struct lite_wire_range *range);
 void lite_peer_mapping_kick(struct lite_mapping *m);
 void lite_peer_mapping_drop(struct lite_memory *mem);
 void lite_peer_mapping_close(struct lite_memory *mem);
@@ -152,7 +153,8 @@ static inline bool lite_memop_exec_is_backward(const struct lite_memop_exec *r)
 	return le32_to_cpu(r->op->flags) & LITE_WIRE_OP_BACKWARD;
 }
 
-static inline u64 lite_memop_exec_packet(const struct lite_memop_exec *r, u64 max)
+static inline u64 lite_memop_exec_packet(const struct lite_memop_exec *r,
+					 u64 max)
 {
 	if (le32_to_cpu(r->op->flags) & LITE_WIRE_OP_CAREFUL)
 		return LITE_MEMOP_EXEC_CAREFUL;
@@ -172,13 +174,17 @@ static inline u64 lite_memop_cursor_dma(const struct lite_memop_cursor *p)
 int lite_memop_exec_begin(struct lite_memop_exec *r);
 void lite_memop_exec_end(struct lite_memop_exec *r);
 int lite_memop_exec(struct lite_memop_exec *r, lite_memop_exec_step step);
-void lite_memop_execs_conn_down(struct lite_memory *mem, struct lite_conn *conn);
+void lite_memop_execs_conn_down(struct lite_memory *mem,
+				struct lite_conn *conn);
 int lite_memop_execs_settle(struct lite_memory *mem, struct lite_conn *conn);
-int lite_memop_cursor_enter(struct lite_memop_exec *r, struct lite_memop_cursor *p,
-		    const struct lite_wire_range *range, u64 *n);
-void lite_memop_cursor_place(struct lite_memop_exec *r, struct lite_memop_cursor *p, u64 n);
+int lite_memop_cursor_enter(struct lite_memop_exec *r,
+			    struct lite_memop_cursor *p,
+			    const struct lite_wire_range *range, u64 *n);
+void lite_memop_cursor_place(struct lite_memop_exec *r,
+			     struct lite_memop_cursor *p, u64 n);
 void *lite_memop_cursor_address(const struct lite_memop_cursor *p, u64 *n);
-void *lite_memop_cursor_local(struct lite_memop_exec *r, struct lite_memop_cursor *p, u64 *n);
+void *lite_memop_cursor_local(struct lite_memop_exec *r,
+			      struct lite_memop_cursor *p, u64 *n);
 
 /* memop_two.c */
 ssize_t lite_memop_exec_copy(struct lite_memop_exec *r);

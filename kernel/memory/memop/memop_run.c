@@ -47,7 +47,7 @@ void lite_memop_exec_end(struct lite_memop_exec *r)
 }
 
 static bool lite_memop_execs_brief_ended(struct lite_memory *mem,
-				  struct lite_conn *conn)
+					 struct lite_conn *conn)
 {
 	struct lite_memop_exec *r;
 	bool ended = true;
@@ -76,7 +76,8 @@ void lite_memop_execs_conn_down(struct lite_memory *mem, struct lite_conn *conn)
 	wait_event(mem->work_wait, lite_memop_execs_brief_ended(mem, conn));
 }
 
-static bool lite_memop_execs_settled(struct lite_memory *mem, struct lite_conn *conn)
+static bool lite_memop_execs_settled(struct lite_memory *mem,
+				     struct lite_conn *conn)
 {
 	struct lite_memop_exec *r;
 	bool settled = true;
@@ -168,8 +169,9 @@ int lite_memop_exec(struct lite_memop_exec *r, lite_memop_exec_step step)
  * Return: 0, then call lite_access_exit(p->m); -ERANGE; or as
  * lite_peer_mapping_enter().
  */
-int lite_memop_cursor_enter(struct lite_memop_exec *r, struct lite_memop_cursor *p,
-		    const struct lite_wire_range *range, u64 *n)
+int lite_memop_cursor_enter(struct lite_memop_exec *r,
+			    struct lite_memop_cursor *p,
+			    const struct lite_wire_range *range, u64 *n)
 {
 	u64 left = le64_to_cpu(r->op->length) - r->done;
 	bool backward = lite_memop_exec_is_backward(r);
@@ -196,7 +198,8 @@ int lite_memop_cursor_enter(struct lite_memop_exec *r, struct lite_memop_cursor 
 }
 
 /* Set the offset of an entered part, once its length is known. */
-void lite_memop_cursor_place(struct lite_memop_exec *r, struct lite_memop_cursor *p, u64 n)
+void lite_memop_cursor_place(struct lite_memop_exec *r,
+			     struct lite_memop_cursor *p, u64 n)
 {
 	if (lite_memop_exec_is_backward(r))
 		p->offset += le64_to_cpu(r->op->length) - r->done - n;
@@ -230,7 +233,8 @@ void *lite_memop_cursor_address(const struct lite_memop_cursor *p, u64 *n)
  * Return: address, then call lite_access_exit(p->m); ERR_PTR: -EXDEV: they are
  * at another node; -EIO; or as lite_memop_cursor_enter().
  */
-void *lite_memop_cursor_local(struct lite_memop_exec *r, struct lite_memop_cursor *p, u64 *n)
+void *lite_memop_cursor_local(struct lite_memop_exec *r,
+			      struct lite_memop_cursor *p, u64 *n)
 {
 	void *mem;
 	int err;

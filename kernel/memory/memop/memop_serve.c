@@ -62,7 +62,8 @@ static ssize_t lite_memop_exec_checksum(struct lite_memop_exec *r)
 /* ---- atomics ------------------------------------------------------------- */
 
 /* Some attempts; 0: lost them all. */
-static ssize_t lite_word_swap(struct lite_memop_exec *r, struct lite_bounce *bounce)
+static ssize_t lite_word_swap(struct lite_memop_exec *r,
+			      struct lite_bounce *bounce)
 {
 	u32 opcode = le32_to_cpu(r->op->arg);
 	u64 operand = le64_to_cpu(r->op->operand);
@@ -98,7 +99,8 @@ static ssize_t lite_word_swap(struct lite_memop_exec *r, struct lite_bounce *bou
 	return ret;
 }
 
-static ssize_t lite_word_try(struct lite_memop_exec *r, struct lite_bounce *bounce)
+static ssize_t lite_word_try(struct lite_memop_exec *r,
+			     struct lite_bounce *bounce)
 {
 	unsigned long end = jiffies + LITE_MEMOP_EXEC_TIME;
 	ssize_t ret;
@@ -214,7 +216,7 @@ void lite_memop_handlers(struct lite_memory *mem)
 		mem->memops[i].mem = mem;
 		mem->memops[i].step = memops[i].step;
 		lite_kcall_handle(rpc, memops[i].call, lite_serve_memop,
-				&mem->memops[i]);
+				  &mem->memops[i]);
 	}
 	lite_kcall_handle(rpc, LITE_CALL_OP_PREPARE, lite_serve_prepare, mem);
 }

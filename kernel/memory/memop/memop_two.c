@@ -38,7 +38,8 @@ static void *lite_memop_cursor_tail(struct lite_memop_cursor *p, u64 *n)
 }
 
 /* A connection to a remote part, held live. */
-static struct lite_conn *lite_memop_cursor_conn(const struct lite_memop_cursor *p)
+static struct lite_conn *
+lite_memop_cursor_conn(const struct lite_memop_cursor *p)
 {
 	struct lite_conn *conn = lite_access_conn(p->m, p->e->share);
 
@@ -48,7 +49,8 @@ static struct lite_conn *lite_memop_cursor_conn(const struct lite_memop_cursor *
 
 /* ---- copy ---------------------------------------------------------------- */
 
-static ssize_t lite_copy_local(struct lite_memop_exec *r, struct lite_memop_cursor *to,
+static ssize_t lite_copy_local(struct lite_memop_exec *r,
+			       struct lite_memop_cursor *to,
 			       struct lite_memop_cursor *from, u64 n)
 {
 	bool backward = lite_memop_exec_is_backward(r);
@@ -75,7 +77,8 @@ static ssize_t lite_copy_local(struct lite_memop_exec *r, struct lite_memop_curs
 	return n;
 }
 
-static ssize_t lite_copy_send(struct lite_memop_exec *r, struct lite_memop_cursor *to,
+static ssize_t lite_copy_send(struct lite_memop_exec *r,
+			      struct lite_memop_cursor *to,
 			      struct lite_memop_cursor *from, u64 n)
 {
 	u64 packet = lite_memop_exec_packet(r, LITE_WR_BYTES_MAX);
@@ -142,7 +145,8 @@ out:
 /* Allocate a buffer to fetch into, as large as useful. */
 static int lite_memop_exec_page(struct lite_memop_exec *r)
 {
-	u64 size = min_t(u64, le64_to_cpu(r->op->length), LITE_MEMOP_EXEC_FETCH);
+	u64 size =
+		min_t(u64, le64_to_cpu(r->op->length), LITE_MEMOP_EXEC_FETCH);
 	int err;
 
 	r->since = lite_dma_since(r->mem->fab);
@@ -164,8 +168,8 @@ static int lite_memop_exec_page(struct lite_memop_exec *r)
 	return err;
 }
 
-static ssize_t lite_compare_fetch(struct lite_memop_exec *r, struct lite_memop_cursor *p,
-				  u64 n)
+static ssize_t lite_compare_fetch(struct lite_memop_exec *r,
+				  struct lite_memop_cursor *p, u64 n)
 {
 	struct ib_sge sge = {
 		.addr = r->dma,
@@ -184,8 +188,8 @@ static ssize_t lite_compare_fetch(struct lite_memop_exec *r, struct lite_memop_c
 	qp = lite_conn_qp(conn, true);
 	ib_dma_sync_single_for_device(dev, r->dma, n, DMA_BIDIRECTIONAL);
 	lite_io_init(&io);
-	err = lite_qp_rdma(qp, &io, IB_WR_RDMA_READ, &sge, 1, lite_memop_cursor_dma(p),
-			   0);
+	err = lite_qp_rdma(qp, &io, IB_WR_RDMA_READ, &sge, 1,
+			   lite_memop_cursor_dma(p), 0);
 	if (!err && n > conn->read_trusted)
 		err = lite_qp_confirm(qp, &io);
 	lite_io_wait(&io, qp);
@@ -194,7 +198,8 @@ static ssize_t lite_compare_fetch(struct lite_memop_exec *r, struct lite_memop_c
 	return lite_io_result(p->m, err ?: io.status) ?: n;
 }
 
-static ssize_t lite_compare_parts(struct lite_memop_exec *r, struct lite_memop_cursor *a,
+static ssize_t lite_compare_parts(struct lite_memop_exec *r,
+				  struct lite_memop_cursor *a,
 				  struct lite_memop_cursor *b, u64 n)
 {
 	void *x, *y;

@@ -77,7 +77,8 @@ static void lite_peer_mapping_work(struct work_struct *work)
 		cond_resched();
 	spin_lock(&mem->map_lock);
 	if (mem->lent.n && !mem->lent.closed)
-		queue_delayed_work(mem->wq, &mem->lent.work, LITE_PEER_MAPPING_PERIOD);
+		queue_delayed_work(mem->wq, &mem->lent.work,
+				   LITE_PEER_MAPPING_PERIOD);
 	spin_unlock(&mem->map_lock);
 }
 
@@ -155,7 +156,8 @@ static void lite_peer_mapping_keep(struct lite_mapping *m)
 		list_add_tail(&m->lent_list, &mem->lent.mappings);
 		m->lent = true;
 		mem->lent.n++;
-		queue_delayed_work(mem->wq, &mem->lent.work, LITE_PEER_MAPPING_PERIOD);
+		queue_delayed_work(mem->wq, &mem->lent.work,
+				   LITE_PEER_MAPPING_PERIOD);
 	}
 	spin_unlock(&mem->map_lock);
 	if (out)
@@ -182,9 +184,10 @@ static bool lite_peer_mapping_current(const struct lite_mapping *m)
  * Return: the mapping, or ERR_PTR: -ENOLINK: call lite_peer_mapping_prepare()
  * first; -ESTALE: the home has a new incarnation; -EINVAL, -ERANGE.
  */
-struct lite_mapping *lite_peer_mapping_enter(struct lite_memory *mem,
-				     const struct lite_wire_range *range,
-				     u64 offset, u64 length)
+struct lite_mapping *
+lite_peer_mapping_enter(struct lite_memory *mem,
+			const struct lite_wire_range *range, u64 offset,
+			u64 length)
 {
 	u32 home = le32_to_cpu(range->home);
 	u64 id = le64_to_cpu(range->id);
@@ -217,15 +220,16 @@ struct lite_mapping *lite_peer_mapping_enter(struct lite_memory *mem,
 }
 
 /* An existing usable mapping, with a reference, or NULL. */
-static struct lite_mapping *lite_peer_mapping_find(struct lite_memory *mem, u32 home,
-					   u64 id)
+static struct lite_mapping *lite_peer_mapping_find(struct lite_memory *mem,
+						   u32 home, u64 id)
 {
 	struct lite_mapping *m;
 
 	spin_lock(&mem->map_lock);
 	m = xa_load(&mem->mappings, lite_mapping_key(home, id));
-	if (m && (m->state != LITE_MAPPING_ACTIVE || !lite_peer_mapping_current(m) ||
-		  !kref_get_unless_zero(&m->ref)))
+	if (m &&
+	    (m->state != LITE_MAPPING_ACTIVE || !lite_peer_mapping_current(m) ||
+	     !kref_get_unless_zero(&m->ref)))
 		m = NULL;
 	spin_unlock(&mem->map_lock);
 	return m;
@@ -268,7 +272,7 @@ static bool lite_peer_mapping_settled(struct lite_mapping *m)
  * -EHOSTDOWN, -EHOSTUNREACH, -ENOMEM, -EINTR and others.
  */
 int lite_peer_mapping_prepare(struct lite_memory *mem,
-		      const struct lite_wire_range *range)
+			      const struct lite_wire_range *range)
 {
 	u32 home = le32_to_cpu(range->home);
 	u64 id = le64_to_cpu(range->id);

@@ -114,7 +114,8 @@ static void lite_name_tell(struct lite_memory *mem, u16 call, const char *name,
 
 /* ---- our own table ------------------------------------------------------- */
 
-static struct lite_name_entry *lite_name_claim_entry(const struct lite_name_claim *c)
+static struct lite_name_entry *
+lite_name_claim_entry(const struct lite_name_claim *c)
 {
 	struct lite_name_entry *entry;
 
@@ -146,7 +147,8 @@ static int lite_name_claim_begin(const struct lite_name_claim *c)
 		mutex_unlock(&local->lock);
 		if (!err)
 			return 0;
-	} while (err == -EINPROGRESS && !(err = lite_name_claim_wait(c, events)));
+	} while (err == -EINPROGRESS &&
+		 !(err = lite_name_claim_wait(c, events)));
 	lite_name_entry_free(local, new);
 	return err;
 }
@@ -156,7 +158,7 @@ static int lite_name_claim_begin(const struct lite_name_claim *c)
  * gone, as the LMR was freed.
  */
 static bool lite_name_claim_set(const struct lite_name_claim *c,
-			   enum lite_name_state state)
+				enum lite_name_state state)
 {
 	struct lite_names *local = &c->mem->local;
 	struct lite_name_entry *entry;
@@ -179,7 +181,8 @@ static bool lite_name_claim_set(const struct lite_name_claim *c,
 /* ---- claiming ------------------------------------------------------------ */
 
 /* Ask a node for the name's state. -EHOSTDOWN, -EHOSTUNREACH: it is down. */
-static int lite_name_claim_probe(const struct lite_name_claim *c, u32 node, u32 *state)
+static int lite_name_claim_probe(const struct lite_name_claim *c, u32 node,
+				 u32 *state)
 {
 	struct lite_wire_name_probe_reply reply;
 	int events, err;
@@ -262,7 +265,7 @@ static int lite_name_claim_ask_all(const struct lite_name_claim *c, u32 *other)
 
 /* Record where the name is entered, so the publisher need not enter it. */
 static void lite_name_claim_entered(const struct lite_name_claim *c, u32 node,
-			       u64 session)
+				    u64 session)
 {
 	struct lite_name_entry *entry;
 
@@ -563,7 +566,8 @@ void lite_name_claim_handlers(struct lite_memory *mem)
 {
 	struct lite_kcalls *rpc = mem->cl->rpc;
 
-	lite_kcall_handle(rpc, LITE_CALL_NAME_PROBE, lite_serve_name_probe, mem);
+	lite_kcall_handle(rpc, LITE_CALL_NAME_PROBE, lite_serve_name_probe,
+			  mem);
 	lite_kcall_handle(rpc, LITE_CALL_NAME_WAKE, lite_serve_name_wake, mem);
 	lite_kcall_handle(rpc, LITE_CALL_NAME_FIND, lite_serve_name_find, mem);
 }

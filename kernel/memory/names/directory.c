@@ -490,8 +490,10 @@ void lite_directory_handlers(struct lite_memory *mem)
 {
 	struct lite_kcalls *rpc = mem->cl->rpc;
 
-	lite_kcall_handle(rpc, LITE_CALL_NAME_ENTER, lite_serve_name_enter, mem);
+	lite_kcall_handle(rpc, LITE_CALL_NAME_ENTER, lite_serve_name_enter,
+			  mem);
 	lite_kcall_handle(rpc, LITE_CALL_NAME_DROP, lite_serve_name_drop, mem);
 	lite_kcall_handle(rpc, LITE_CALL_NAME_SYNC, lite_serve_name_sync, mem);
-	lite_kcall_handle(rpc, LITE_CALL_NAME_LOOKUP, lite_serve_name_lookup, mem);
+	lite_kcall_handle(rpc, LITE_CALL_NAME_LOOKUP, lite_serve_name_lookup,
+			  mem);
 }

@@ -171,7 +171,8 @@ static int lite_copy_within(struct lite_memory *mem, u32 home,
 		return -ENOENT;
 	for (i = 0; i < le32_to_cpu(c->count); i++) {
 		if (!lite_alloc_has(to, le64_to_cpu(c->extent[i].addr),
-				    le64_to_cpu(c->extent[i].length_share) >> 8))
+				    le64_to_cpu(c->extent[i].length_share) >>
+					    8))
 			err = -EPROTO;
 	}
 	if (!err)
@@ -195,7 +196,8 @@ static int lite_copy_within(struct lite_memory *mem, u32 home,
 int lite_store_copy(struct lite_memory *mem, u32 home,
 		    const struct lite_wire_mem_copy *c)
 {
-	struct lite_alloc *alloc = lite_store_get(mem, le64_to_cpu(c->id), home);
+	struct lite_alloc *alloc =
+		lite_store_get(mem, le64_to_cpu(c->id), home);
 	int err;
 
 	if (!alloc)
@@ -238,7 +240,7 @@ static int lite_serve_mem_session(void *priv, struct lite_conn *conn,
 void lite_copy_handlers(struct lite_memory *mem)
 {
 	lite_kcall_handle(mem->cl->rpc, LITE_CALL_MEM_COPY, lite_serve_mem_copy,
-			mem);
+			  mem);
 	lite_kcall_handle(mem->cl->rpc, LITE_CALL_MEM_SESSION,
-			lite_serve_mem_session, mem);
+			  lite_serve_mem_session, mem);
 }

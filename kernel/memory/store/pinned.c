@@ -50,7 +50,8 @@ static u64 lite_memop_exec_last(const struct lite_pinned_run *run)
 }
 
 INTERVAL_TREE_DEFINE(struct lite_pinned_run, rb, u64, subtree_last,
-		     lite_memop_exec_start, lite_memop_exec_last, static inline, lite_runs)
+		     lite_memop_exec_start, lite_memop_exec_last, static inline,
+		     lite_runs)
 
 /* As lite_store_own_address(), for registered memory. Context: any. */
 void *lite_pinned_address(struct lite_memory *mem, u64 dma, size_t *n)
@@ -131,8 +132,8 @@ static int lite_memop_execs_grow(struct lite_pinned *pin, u32 *room)
 }
 
 static bool lite_memop_exec_continues(const struct lite_pinned *pin,
-			       const struct lite_pinned_run *run,
-			       struct page *page)
+				      const struct lite_pinned_run *run,
+				      struct page *page)
 {
 	struct page *last = run->page + run->n - 1;
 
@@ -145,7 +146,8 @@ static bool lite_memop_exec_continues(const struct lite_pinned *pin,
 }
 
 /* Takes over a pinned page; on failure the caller keeps it. */
-static int lite_pinned_add(struct lite_pinned *pin, struct page *page, u32 *room)
+static int lite_pinned_add(struct lite_pinned *pin, struct page *page,
+			   u32 *room)
 {
 	int err;
 

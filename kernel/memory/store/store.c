@@ -636,7 +636,8 @@ void lite_store_handlers(struct lite_memory *mem)
 	struct lite_kcalls *rpc = mem->cl->rpc;
 
 	lite_kcall_handle(rpc, LITE_CALL_MEM_ALLOC, lite_serve_mem_alloc, mem);
-	lite_kcall_handle(rpc, LITE_CALL_MEM_EXTENTS, lite_serve_mem_extents, mem);
+	lite_kcall_handle(rpc, LITE_CALL_MEM_EXTENTS, lite_serve_mem_extents,
+			  mem);
 	lite_kcall_handle(rpc, LITE_CALL_MEM_FREE, lite_serve_mem_free, mem);
 	lite_kcall_handle(rpc, LITE_CALL_MEM_FENCE, lite_serve_mem_fence, mem);
 }
