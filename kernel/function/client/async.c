@@ -286,6 +286,7 @@ static struct lite_async *lite_async_alloc(struct lite_rpc_file *file,
 	init_completion(&a->call.done);
 	a->group = c->group;
 	a->owner = current->files;
+	a->number = atomic64_inc_return(&file->svc->seqs);
 	a->cookie = c->cookie;
 	a->to = c->reply;
 	kref_init(&a->ref);

@@ -29,6 +29,7 @@ enum lite_async_state {
  * @stop: QUEUED: error to end it with instead of beginning it; or 0
  * @group: group to collect it with
  * @owner: files_struct of the process that began it
+ * @number: of no other call of this node; not 0
  * @cookie: the user's cookie
  * @to: the user's address for the reply
  * @reply: buffer for the reply
@@ -48,6 +49,7 @@ struct lite_async {
 	int stop;
 	u32 group;
 	const void *owner;
+	u64 number;
 	u64 cookie;
 	u64 to;
 	void *reply;

@@ -153,7 +153,7 @@ static int lite_async_collect(struct lite_rpc_file *file,
 {
 	struct lite_buf to = { .gate = gate, .user = true, .u = c->reply };
 	bool into = c->flags & LITE_RPC_INTO;
-	const void *lost = NULL;
+	u64 lost = 0, number;
 	struct lite_async *a;
 	size_t n, done;
 	int err;
@@ -171,7 +171,7 @@ static int lite_async_collect(struct lite_rpc_file *file,
 			return -EMSGSIZE;
 		}
 		done = lite_async_give(a, &to, n);
-		if (done < n && a == lost) {
+		if (done < n && a->number == lost) {
 			c->error = -EFAULT;
 			c->reply_len = 0;
 			n = done;
@@ -179,11 +179,12 @@ static int lite_async_collect(struct lite_rpc_file *file,
 		if (done == n)
 			break;
 		/* Do not own it while user memory is waited for. */
+		number = a->number;
 		lite_async_untake(a, false);
 		err = lite_user_fault_in(&to, done, n, false);
 		if (err == -EFAULT && into) {
 			/* Ends with -EFAULT if we take this call again. */
-			lost = a;
+			lost = number;
 			err = 0;
 		}
 	} while (!err);
