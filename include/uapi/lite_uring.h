@@ -10,7 +10,7 @@
  *
  * READ and WRITE of up to a page, FETCH_ADD and CMP_SWAP need no thread if
  * their bytes are all in the memory of one other node. The submitting thread
- * executes RECV, COLLECT and NEXT with LITE_RPC_NOWAIT, and RECV with
+ * executes RECV and COLLECT with LITE_RPC_NOWAIT, and RECV with
  * LITE_RPC_REPLY_ONLY. Everything else runs in an io_uring worker. Their number
  * per process is limited (io_uring_register_iowq_max_workers(3), the bounded
  * ones): commands that fill all workers while they wait for commands queued

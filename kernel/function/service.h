@@ -3,21 +3,23 @@
  * Calls of functions between processes (and kernel clients) of all nodes.
  * Documentation/rpc.rst describes functions, rings, records and slots.
  *
- *   func.c     functions: their servers, and requests waiting for a server
- *   kfunc.c    functions that kernel clients serve
- *   area.c     the memory of rings and mirrors
- *   ring.c     server's side of a ring: requests come in, answers go out
- *   ring_call.c BIND, UNBIND, CANCEL, FIND, served
- *   client_ring.c     client's side of a ring, from BIND to UNBIND
- *   ring_waiter.c     slots and records, and the calls that queue for them
- *   call.c     calls
- *   end.c      how calls end
- *   async.c    calls that are collected later, by collect.c
- *   bulk.c     memory for requests and replies too long for a ring
- *   refer.c    client's side of bulks; serve_bulk.c the server's
- *   file.c     what an open file serves, has taken, and has called
- *   recv.c     taking requests and answering them
- *   service.c  life of the layer, and of its part of a connection
+ * server/
+ *   func.c         functions: their servers, and requests waiting for a server
+ *   kfunc.c        functions that kernel clients serve
+ *   server_ring.c  server's side of a ring: requests come in, answers go out
+ *   ring_call.c    BIND, UNBIND, CANCEL, FIND, served
+ *   recv.c         taking requests and answering them
+ *   serve_bulk.c   server's side of bulks
+ * client/
+ *   client_ring.c  client's side of a ring, from BIND to UNBIND
+ *   ring_waiter.c  slots and records, and the calls that queue for them
+ *   call.c         calls; end.c how they end
+ *   async.c        calls that are collected later, by collect.c
+ *   refer.c        client's side of bulks
+ * area.c           the memory of rings and mirrors
+ * bulk.c           memory for requests and replies too long for a ring
+ * function_file.c  what an open file serves, has taken, and has called
+ * service.c        life of the layer, and of its part of a connection
  *
  * serve.h has the structures of the server's side, call.h those of the
  * client's.
@@ -94,7 +96,7 @@ static inline unsigned long lite_jiffies_left(unsigned long deadline)
 	return time_before(now, deadline) ? deadline - now : 0;
 }
 
-/* ---- open files: file.c, recv.c, async.c --------------------------------- */
+/* ---- open files: function_file.c, recv.c, async.c ------------------------- */
 
 /**
  * struct lite_rpc_file - what an open file serves, has taken, and has called

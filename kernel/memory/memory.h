@@ -112,7 +112,7 @@ struct lite_memory {
 	struct xarray mappings;    /* by home and id; until drained */
 	struct rb_root unclean;    /* drained mappings left unclean, same key */
 	struct lite_revoked revoked;
-	struct lite_name_cache known;
+	struct lite_name_cache name_cache;
 	struct work_struct retire_work; /* retires mappings of dead sessions */
 	spinlock_t views_lock;     /* protects the lists of views */
 	struct lite_peer_mapping lent;

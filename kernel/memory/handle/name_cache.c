@@ -39,20 +39,20 @@ struct lite_cached_name {
 	char name[LITE_NAME_SIZE];
 };
 
-static u32 lite_name_cache_key(const struct lite_name_cache *known,
+static u32 lite_name_cache_key(const struct lite_name_cache *cache,
 			       const char *name)
 {
-	return jhash(name, strlen(name), known->salt);
+	return jhash(name, strlen(name), cache->salt);
 }
 
 static struct lite_cached_name *
-lite_name_cache_lookup(struct lite_name_cache *known, u32 key, const char *name,
+lite_name_cache_lookup(struct lite_name_cache *cache, u32 key, const char *name,
 		       const struct lite_user *user)
 {
 	struct lite_cached_name *k;
 
-	lockdep_assert_held(&known->lock);
-	hash_for_each_possible(known->names, k, hash, key) {
+	lockdep_assert_held(&cache->lock);
+	hash_for_each_possible(cache->names, k, hash, key) {
 		if (!strcmp(k->name, name) &&
 		    (k->user == user ||
 		     lite_cred_equal(&k->user->cred, &user->cred)))
@@ -83,19 +83,19 @@ struct lite_mapping *lite_name_cache_find(struct lite_memory *mem,
 					  const struct lite_user *user,
 					  u32 rights)
 {
-	struct lite_name_cache *known = &mem->known;
-	u32 key = lite_name_cache_key(known, name);
+	struct lite_name_cache *cache = &mem->name_cache;
+	u32 key = lite_name_cache_key(cache, name);
 	struct lite_mapping *m = NULL;
 	struct lite_cached_name *k;
 
-	spin_lock(&known->lock);
-	k = lite_name_cache_lookup(known, key, name, user);
+	spin_lock(&cache->lock);
+	k = lite_name_cache_lookup(cache, key, name, user);
 	if (k && !(rights & ~k->rights) && lite_name_cache_true(k)) {
 		k->used = jiffies;
 		m = k->m;
 		kref_get(&m->ref);
 	}
-	spin_unlock(&known->lock);
+	spin_unlock(&cache->lock);
 	return m;
 }
 
@@ -122,8 +122,8 @@ void lite_name_cache_add(struct lite_memory *mem, const char *name,
 			 struct lite_user *user, u32 rights,
 			 struct lite_mapping *m)
 {
-	struct lite_name_cache *known = &mem->known;
-	u32 key = lite_name_cache_key(known, name);
+	struct lite_name_cache *cache = &mem->name_cache;
+	u32 key = lite_name_cache_key(cache, name);
 	struct lite_cached_name *k = kmalloc(sizeof(*k), GFP_KERNEL_ACCOUNT);
 	struct lite_cached_name *old;
 
@@ -137,22 +137,22 @@ void lite_name_cache_add(struct lite_memory *mem, const char *name,
 	k->rights = rights;
 	k->used = jiffies;
 
-	spin_lock(&known->lock);
-	old = lite_name_cache_lookup(known, key, name, user);
+	spin_lock(&cache->lock);
+	old = lite_name_cache_lookup(cache, key, name, user);
 	if (old) {
 		/* The same mapping: both grants hold. */
 		if (old->m == m)
 			k->rights |= old->rights;
 		hash_del(&old->hash);
-		known->n--;
+		cache->n--;
 	}
-	if (known->n < LITE_NAME_CACHE_MAX) {
-		hash_add(known->names, &k->hash, key);
-		known->n++;
+	if (cache->n < LITE_NAME_CACHE_MAX) {
+		hash_add(cache->names, &k->hash, key);
+		cache->n++;
 		k = NULL;
 	}
-	spin_unlock(&known->lock);
-	queue_delayed_work(mem->wq, &known->work, LITE_NAME_CACHE_TIME);
+	spin_unlock(&cache->lock);
+	queue_delayed_work(mem->wq, &cache->work, LITE_NAME_CACHE_TIME);
 	if (old)
 		lite_name_cache_free(old);
 	if (k)
@@ -162,23 +162,23 @@ void lite_name_cache_add(struct lite_memory *mem, const char *name,
 /* Drop entries not used after @since, and stale ones; are any left? */
 static bool lite_name_cache_expire(struct lite_memory *mem, unsigned long since)
 {
-	struct lite_name_cache *known = &mem->known;
+	struct lite_name_cache *cache = &mem->name_cache;
 	struct hlist_node *tmp;
 	struct lite_cached_name *k;
 	HLIST_HEAD(gone);
 	bool left;
 	int i;
 
-	spin_lock(&known->lock);
-	hash_for_each_safe(known->names, i, tmp, k, hash) {
+	spin_lock(&cache->lock);
+	hash_for_each_safe(cache->names, i, tmp, k, hash) {
 		if (time_after(k->used, since) && lite_name_cache_true(k))
 			continue;
 		hash_del(&k->hash);
-		known->n--;
+		cache->n--;
 		hlist_add_head(&k->hash, &gone);
 	}
-	left = known->n;
-	spin_unlock(&known->lock);
+	left = cache->n;
+	spin_unlock(&cache->lock);
 	hlist_for_each_entry_safe(k, tmp, &gone, hash) {
 		lite_name_cache_free(k);
 		cond_resched();
@@ -189,10 +189,10 @@ static bool lite_name_cache_expire(struct lite_memory *mem, unsigned long since)
 static void lite_name_cache_work(struct work_struct *work)
 {
 	struct lite_memory *mem = container_of(to_delayed_work(work),
-					       struct lite_memory, known.work);
+					       struct lite_memory, name_cache.work);
 
 	if (lite_name_cache_expire(mem, jiffies - LITE_NAME_CACHE_TIME))
-		queue_delayed_work(mem->wq, &mem->known.work,
+		queue_delayed_work(mem->wq, &mem->name_cache.work,
 				   LITE_NAME_CACHE_TIME);
 }
 
@@ -200,14 +200,14 @@ static void lite_name_cache_work(struct work_struct *work)
 void lite_name_cache_forget(struct lite_memory *mem)
 {
 	lite_name_cache_expire(mem, jiffies);
-	cancel_delayed_work_sync(&mem->known.work);
+	cancel_delayed_work_sync(&mem->name_cache.work);
 	lite_name_cache_expire(mem, jiffies);
 }
 
 void lite_name_cache_init(struct lite_memory *mem)
 {
-	spin_lock_init(&mem->known.lock);
-	hash_init(mem->known.names);
-	mem->known.salt = get_random_u32();
-	INIT_DELAYED_WORK(&mem->known.work, lite_name_cache_work);
+	spin_lock_init(&mem->name_cache.lock);
+	hash_init(mem->name_cache.names);
+	mem->name_cache.salt = get_random_u32();
+	INIT_DELAYED_WORK(&mem->name_cache.work, lite_name_cache_work);
 }
