@@ -328,11 +328,19 @@ def _run_in_child(index):
 def _run_groups(options, cases):
     """Runs all, and yields what is counted of each group."""
     beside, alone = _plan(cases)
-    if options.jobs > 1:
+    jobs = min(options.jobs, len(beside))
+    if jobs > 1:
         # What a module is cannot be sent to another process, but is known to those that are forked from this one.
         _run_in_child.options, _run_in_child.groups = options, beside
-        with multiprocessing.get_context("fork").Pool(options.jobs, maxtasksperchild=1) as pool:
+        pool = multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=1)
+        try:
             yield from pool.imap_unordered(_run_in_child, range(len(beside)))
+            pool.close()
+        except BaseException:
+            pool.terminate()
+            raise
+        finally:
+            pool.join()
     else:
         alone = beside + alone
     for group in alone:
