@@ -5,11 +5,11 @@
 extern "C" {
 #include "core/bounds.h"
 #include "core/extent.h"
-#include "wire/imm.h"
 #include "core/name.h"
 #include "core/rights.h"
 #include "core/ring.h"
 #include "core/spread.h"
+#include "wire/imm.h"
 #include "wire/wire.h"
 #include "wire/wire_pack.h"
 #include "wire/wire_rpc.h"
