@@ -158,6 +158,7 @@ bool lite_cluster_is_live(struct lite_cluster *cl, u32 node);
 bool lite_cluster_is_cut_off(struct lite_cluster *cl);
 unsigned long lite_cluster_life_left(struct lite_cluster *cl, u32 node,
 				     u64 incarnation, unsigned long patience);
+u64 lite_cluster_session(struct lite_cluster *cl, u32 node, u64 *incarnation);
 int lite_cluster_await_session(struct lite_cluster *cl, struct lite_conn *conn);
 int lite_cluster_flush(struct lite_cluster *cl, u32 node);
 int lite_cluster_call(struct lite_cluster *cl, u32 node,

@@ -79,6 +79,31 @@ unsigned long lite_cluster_life_left(struct lite_cluster *cl, u32 node,
 	return left;
 }
 
+/**
+ * lite_cluster_session - the present session with another node
+ * @cl: cluster
+ * @node: its id
+ * @incarnation: set to that of the node, if there is a session
+ *
+ * Context: any process.
+ * Return: its number; 0: none, or @node is this node.
+ */
+u64 lite_cluster_session(struct lite_cluster *cl, u32 node, u64 *incarnation)
+{
+	struct lite_peer *peer = lite_peer_find(cl, node);
+	struct lite_conn *conn = peer ? lite_peer_conn_get(peer) : NULL;
+	u64 session = 0;
+
+	if (conn) {
+		session = conn->session;
+		*incarnation = conn->from.incarnation;
+		lite_conn_put(conn);
+	}
+	if (peer)
+		lite_peer_put(peer);
+	return session;
+}
+
 static bool lite_conn_is_session(struct lite_cluster *cl,
 				 struct lite_conn *conn)
 {

@@ -45,7 +45,7 @@
  * lite_ctx.lock, lite_lmr.lock, map_lock, names locks, lite_limit.lock. Calls
  * are made with none of them held except lite_ctx.lock and, rarely, mmap_lock.
  * lite_mapping.zap nests inside lite_ctx.lock, and i_mmap_rwsem inside that.
- * views_lock, pinned_lock, runs_lock and work_lock are innermost.
+ * views_lock, runs_lock and work_lock are innermost.
  */
 #ifndef _LITE_MEMORY_H
 #define _LITE_MEMORY_H
@@ -100,7 +100,7 @@ struct lite_memory {
 	struct xarray allocs;
 	struct maple_tree by_dma;  /* kernel addresses of pieces */
 	spinlock_t split_lock;     /* serialises splitting of pieces */
-	rwlock_t runs_lock;        /* protects @runs */
+	rwlock_t runs_lock;        /* protects @runs and their lists */
 	struct rb_root_cached runs; /* of process memory; may overlap */
 	struct xarray lmrs;
 	struct lite_names local;   /* names of LMRs homed here */

@@ -30,7 +30,6 @@ struct lite_ctx *lite_ctx_new(struct lite_memory *mem, void *owner)
 	kref_get(&ctx->ref); /* for the list */
 	mutex_init(&ctx->lock);
 	ida_init(&ctx->numbers);
-	spin_lock_init(&ctx->pinned_lock);
 	INIT_LIST_HEAD(&ctx->pinned);
 	ctx->locks = RB_ROOT;
 	spin_lock(&mem->ctxs_lock);

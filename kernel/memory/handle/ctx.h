@@ -62,8 +62,8 @@ struct lite_handle_table {
  * @numbers: indices of handles, reserved ones included
  * @handles: under RCU; replaced and changed under @lock
  * @tags: for the numbers of handles
- * @pinned_lock: protects @pinned
- * @pinned: process memory that was registered through it
+ * @pinned: process memory that was registered through it; under
+ *	mem->runs_lock
  * @vector: cached memory for a vector call, while no call uses it; vector.c
  * @owner: of the layer above
  * @locks: held through it, by word and owner; of the service layer
@@ -79,7 +79,6 @@ struct lite_ctx {
 	struct ida numbers;
 	struct lite_handle_table __rcu *handles;
 	atomic_t tags;
-	spinlock_t pinned_lock;
 	struct list_head pinned;
 	struct lite_vector *vector;
 	void *owner;

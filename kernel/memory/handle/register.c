@@ -91,7 +91,7 @@ int lite_ctx_register(struct lite_ctx *ctx, const struct lite_cred *cred,
 	if (err)
 		return err;
 	lite_gate_leave(gate);
-	pin = lite_pinned_new(ctx, p->addr, p->length);
+	pin = lite_pinned_new(mem, p->addr, p->length);
 	if (!lite_gate_enter(gate)) {
 		if (!IS_ERR(pin))
 			lite_pinned_release(pin);
@@ -107,9 +107,9 @@ int lite_ctx_register(struct lite_ctx *ctx, const struct lite_cred *cred,
 		return err;
 	}
 	/* Before the LMR can be freed, which takes it off the list. */
-	spin_lock(&ctx->pinned_lock);
+	write_lock(&mem->runs_lock);
 	list_add(&pin->list, &ctx->pinned);
-	spin_unlock(&ctx->pinned_lock);
+	write_unlock(&mem->runs_lock);
 	lmr = lite_register_lmr(ctx, cred, p, pin, life);
 	if (IS_ERR(lmr))
 		return PTR_ERR(lmr);
@@ -139,14 +139,14 @@ void lite_ctx_unregister(struct lite_ctx *ctx)
 	u64 id;
 
 	for (;;) {
-		spin_lock(&ctx->pinned_lock);
+		write_lock(&ctx->mem->runs_lock);
 		pin = list_first_entry_or_null(&ctx->pinned, struct lite_pinned,
 					       list);
 		if (pin) {
 			list_del_init(&pin->list);
 			id = pin->lmr;
 		}
-		spin_unlock(&ctx->pinned_lock);
+		write_unlock(&ctx->mem->runs_lock);
 		if (!pin)
 			return;
 		lmr = lite_lmr_get(ctx->mem, id);

@@ -443,11 +443,9 @@ static int lite_serve_extents(void *priv, struct lite_conn *conn,
 {
 	struct lite_memory *mem = priv;
 	const struct lite_wire_extents *e = req;
-	struct lite_wire_extents_reply *r = reply;
 	u32 first = le32_to_cpu(e->first);
 	const struct lite_place *place;
 	struct lite_lmr *lmr;
-	u32 n, count = 0;
 	int err = 0;
 
 	lmr = lite_lmr_get(mem, le64_to_cpu(e->id));
@@ -459,20 +457,11 @@ static int lite_serve_extents(void *priv, struct lite_conn *conn,
 	if (first >= place->n_extents || !lite_mapper_known(lmr, conn))
 		err = -ENOENT;
 	else
-		count = min_t(u32, place->n_extents - first,
-			      LITE_EXTENTS_PER_REPLY);
-	for (n = 0; n < count; n++) {
-		const struct lite_extent *x = &place->extents[first + n];
-
-		r->extent[n].addr = cpu_to_le64(x->addr);
-		r->extent[n].length_share =
-			lite_wire_length_share(x->length, x->share);
-	}
+		*reply_len = lite_extents_put(reply, place->extents,
+					      place->n_extents, first);
 	if (!err && conn && conn->session == lmr->creator)
 		lmr->confirmed = true;
 	mutex_unlock(&lmr->lock);
-	r->count = cpu_to_le32(n);
-	*reply_len = struct_size(r, extent, n);
 	lite_lmr_put(lmr);
 	return err;
 }

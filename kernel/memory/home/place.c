@@ -239,8 +239,6 @@ int lite_parts_make(struct lite_lmr *lmr, struct lite_part **parts, u32 *n,
  */
 int lite_node_incarnation(struct lite_memory *mem, u32 node, u64 *incarnation)
 {
-	struct lite_conn *conn;
-	struct lite_peer *peer;
 	int err;
 
 	if (node == lite_cluster_id(mem->cl)) {
@@ -250,16 +248,9 @@ int lite_node_incarnation(struct lite_memory *mem, u32 node, u64 *incarnation)
 	err = lite_cluster_await(mem->cl, node);
 	if (err && err != -EHOSTDOWN)
 		return err;
-	peer = lite_peer_find(mem->cl, node);
-	if (!peer)
-		return -EHOSTUNREACH;
-	conn = lite_peer_conn_get(peer);
-	lite_peer_put(peer);
-	if (!conn)
-		return -EHOSTDOWN;
-	*incarnation = conn->from.incarnation;
-	lite_conn_put(conn);
-	return 0;
+	/* It may be up again. */
+	return lite_cluster_session(mem->cl, node, incarnation) ? 0 :
+								  -EHOSTDOWN;
 }
 
 /* ---- tables -------------------------------------------------------------- */

@@ -10,7 +10,6 @@
  */
 #include <linux/slab.h>
 
-#include "memory/store/store.h"
 #include "home.h"
 #include "replace.h"
 
@@ -39,7 +38,6 @@ int lite_part_check(struct lite_lmr *lmr, const struct lite_part *part)
 static int lite_part_session(struct lite_lmr *lmr, const struct lite_part *from,
 			     const struct lite_part *to, u64 *session)
 {
-	struct lite_memory *mem = lmr->mem;
 	struct lite_wire_mem_session req = {
 		.node = cpu_to_le32(to->node),
 		.incarnation = cpu_to_le64(to->incarnation),
@@ -58,11 +56,7 @@ static int lite_part_session(struct lite_lmr *lmr, const struct lite_part *from,
 	*session = 0;
 	if (from->node == to->node)
 		return 0;
-	if (from->local) {
-		*session = lite_copy_session(mem, to->node, to->incarnation);
-		return *session ? 0 : -EHOSTDOWN;
-	}
-	err = lite_cluster_call_patiently(mem->cl, from->node, &d);
+	err = lite_cluster_call_patiently(lmr->mem->cl, from->node, &d);
 	if (!err)
 		*session = le64_to_cpu(reply.session);
 	return err;
@@ -73,7 +67,6 @@ static int lite_part_copy_call(struct lite_lmr *lmr,
 			       const struct lite_part *from,
 			       struct lite_wire_mem_copy *req, u64 offset)
 {
-	struct lite_memory *mem = lmr->mem;
 	struct lite_call_desc d = {
 		.call = LITE_CALL_MEM_COPY,
 		.req = req,
@@ -83,9 +76,7 @@ static int lite_part_copy_call(struct lite_lmr *lmr,
 	};
 
 	req->offset = cpu_to_le64(offset);
-	if (from->local)
-		return lite_store_copy(mem, from->node, req);
-	return lite_cluster_call(mem->cl, from->node, &d);
+	return lite_cluster_call(lmr->mem->cl, from->node, &d);
 }
 
 /* Fill @to from @from, beginning at @offset in @from. */

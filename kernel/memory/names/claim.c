@@ -287,7 +287,7 @@ static int lite_name_claim_enter(const struct lite_name_claim *c, u32 *other)
 	struct lite_name_at was = {}, is;
 	struct lite_memory *mem = c->mem;
 	unsigned long patience = jiffies + 2 * mem->cl->dead;
-	u64 session;
+	u64 incarnation, session;
 	int events;
 	u32 node;
 	int err;
@@ -300,7 +300,7 @@ static int lite_name_claim_enter(const struct lite_name_claim *c, u32 *other)
 		events = atomic_read(&mem->local.events);
 		node = lite_cluster_directory(
 			mem->cl, lite_name_hash(c->name, strlen(c->name)));
-		session = lite_directory_session(mem, node);
+		session = lite_cluster_session(mem->cl, node, &incarnation);
 		err = lite_directory_enter(mem, node, c->name, c->id, c->uid,
 					   &was, &is);
 		if (err == -EHOSTDOWN || err == -EHOSTUNREACH) {

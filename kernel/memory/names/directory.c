@@ -110,24 +110,6 @@ int lite_name_lookup(struct lite_memory *mem, const char *name, bool ask_all,
 
 /* ---- entering ------------------------------------------------------------ */
 
-/* Our current session with a node; 0: none, or it is this node. */
-u64 lite_directory_session(struct lite_memory *mem, u32 node)
-{
-	struct lite_peer *peer = lite_peer_find(mem->cl, node);
-	struct lite_conn *conn;
-	u64 session = 0;
-
-	if (!peer)
-		return 0;
-	conn = lite_peer_conn_get(peer);
-	if (conn) {
-		session = conn->session;
-		lite_conn_put(conn);
-	}
-	lite_peer_put(peer);
-	return session;
-}
-
 /**
  * lite_directory_enter - enter a name of ours at a directory
  * @mem: memory layer
@@ -189,11 +171,12 @@ static bool lite_publish_wanted(struct lite_memory *mem,
 				struct lite_publishing *p)
 {
 	u64 hash = lite_name_hash(entry->name, strlen(entry->name));
+	u64 incarnation;
 
 	if (entry->state != LITE_NAME_CONFIRMED)
 		return false;
 	p->node = lite_cluster_directory(mem->cl, hash);
-	p->session = lite_directory_session(mem, p->node);
+	p->session = lite_cluster_session(mem->cl, p->node, &incarnation);
 	return entry->published != p->node || entry->session != p->session;
 }
 
@@ -464,7 +447,7 @@ static int lite_serve_name_lookup(void *priv, struct lite_conn *conn,
 	struct lite_wire_name_reply *r = reply;
 	struct lite_name_entry *entry;
 	struct lite_name_at at = {};
-	u64 session = 0;
+	u64 incarnation, session = 0;
 
 	/* Local names are always right. */
 	if (!lite_local_find(mem, n->name, &at)) {
@@ -477,7 +460,8 @@ static int lite_serve_name_lookup(void *priv, struct lite_conn *conn,
 		}
 		mutex_unlock(&mem->directory.lock);
 		/* Stale: its home may have dropped it since. */
-		if (!session || session != lite_directory_session(mem, at.home))
+		if (!session || session != lite_cluster_session(mem->cl, at.home,
+								&incarnation))
 			return -ENOENT;
 	}
 	r->home = cpu_to_le32(at.home);

@@ -128,16 +128,12 @@ struct lite_name_entry *lite_name_entry_new(struct lite_names *names,
 {
 	size_t size = strlen(name) + 1;
 	struct lite_name_entry *entry;
-	int err;
 
-	err = lite_limit_take(names->limit, uid, lite_name_entry_cost(name));
-	if (err)
-		return ERR_PTR(err);
-	entry = kzalloc(struct_size(entry, name, size), GFP_KERNEL_ACCOUNT);
-	if (!entry) {
-		lite_limit_give(names->limit, uid, lite_name_entry_cost(name));
-		return ERR_PTR(-ENOMEM);
-	}
+	entry = lite_limit_alloc(names->limit, uid,
+				 struct_size(entry, name, size),
+				 lite_name_entry_cost(name));
+	if (IS_ERR(entry))
+		return entry;
 	entry->home = home;
 	entry->id = id;
 	entry->uid = uid;
@@ -151,9 +147,8 @@ void lite_name_entry_free(struct lite_names *names,
 {
 	if (!entry)
 		return;
-	lite_limit_give(names->limit, entry->uid,
+	lite_limit_free(names->limit, entry->uid, entry,
 			lite_name_entry_cost(entry->name));
-	kfree(entry);
 }
 
 /**

@@ -107,7 +107,6 @@ void lite_name_claim_handlers(struct lite_memory *mem);
 
 int lite_name_lookup(struct lite_memory *mem, const char *name, bool ask_all,
 		     u32 *home, u64 *id);
-u64 lite_directory_session(struct lite_memory *mem, u32 node);
 int lite_directory_enter(struct lite_memory *mem, u32 node, const char *name,
 			 u64 id, u32 uid, const struct lite_name_at *was,
 			 struct lite_name_at *is);

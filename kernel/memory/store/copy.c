@@ -101,24 +101,6 @@ static int lite_copy_extents(struct lite_memory *mem, struct lite_copy_io *c,
 	return err;
 }
 
-/* Session with this incarnation of another node, for copies; 0: none. */
-u64 lite_copy_session(struct lite_memory *mem, u32 node, u64 incarnation)
-{
-	struct lite_peer *peer = lite_peer_find(mem->cl, node);
-	struct lite_conn *conn;
-	u64 session = 0;
-
-	if (!peer)
-		return 0;
-	conn = lite_peer_conn_get(peer);
-	if (conn && conn->from.incarnation == incarnation)
-		session = conn->session;
-	if (conn)
-		lite_conn_put(conn);
-	lite_peer_put(peer);
-	return session;
-}
-
 static int lite_copy_away(struct lite_memory *mem,
 			  const struct lite_alloc *alloc,
 			  const struct lite_wire_mem_copy *c)
@@ -182,20 +164,17 @@ static int lite_copy_within(struct lite_memory *mem, u32 home,
 	return err;
 }
 
-/**
- * lite_store_copy - copy memory of this node to other memory of the same home
- * @mem: memory layer
- * @home: home of both
- * @c: source and destination
- *
- * Context: may sleep.
- * Return: 0: all copied. Otherwise some of it may have been copied, and writes
- * may still be in flight: -ENOENT: no such memory; -EHOSTDOWN: the session is
- * over; -ETIMEDOUT; -EPROTO: outside the memory; -EIO.
+/*
+ * Copy memory of this node to other memory of the same home. If that fails,
+ * some may have been copied, and writes may still be in flight.
  */
-int lite_store_copy(struct lite_memory *mem, u32 home,
-		    const struct lite_wire_mem_copy *c)
+static int lite_serve_mem_copy(void *priv, struct lite_conn *conn,
+			       const void *req, u32 len, void *reply,
+			       u32 *reply_len)
 {
+	struct lite_memory *mem = priv;
+	const struct lite_wire_mem_copy *c = req;
+	u32 home = conn ? conn->from.node : lite_cluster_id(mem->cl);
 	struct lite_alloc *alloc =
 		lite_store_get(mem, le64_to_cpu(c->id), home);
 	int err;
@@ -212,25 +191,18 @@ int lite_store_copy(struct lite_memory *mem, u32 home,
 	return err;
 }
 
-static int lite_serve_mem_copy(void *priv, struct lite_conn *conn,
-			       const void *req, u32 len, void *reply,
-			       u32 *reply_len)
-{
-	if (!conn)
-		return -EBADMSG;
-	return lite_store_copy(priv, conn->from.node, req);
-}
-
 static int lite_serve_mem_session(void *priv, struct lite_conn *conn,
 				  const void *req, u32 len, void *reply,
 				  u32 *reply_len)
 {
+	struct lite_memory *mem = priv;
 	const struct lite_wire_mem_session *s = req;
 	struct lite_wire_mem_session_reply *r = reply;
-	u64 session = lite_copy_session(priv, le32_to_cpu(s->node),
-					le64_to_cpu(s->incarnation));
+	u64 incarnation;
+	u64 session = lite_cluster_session(mem->cl, le32_to_cpu(s->node),
+					   &incarnation);
 
-	if (!session)
+	if (!session || incarnation != le64_to_cpu(s->incarnation))
 		return -EHOSTDOWN;
 	r->session = cpu_to_le64(session);
 	*reply_len = sizeof(*r);

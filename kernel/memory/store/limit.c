@@ -13,10 +13,6 @@
 #include "limit.h"
 #include "stats.h"
 
-struct lite_uid_use {
-	u64 bytes;
-};
-
 /* Initialise limits; see struct lite_limit. */
 void lite_limit_init(struct lite_limit *limit, u64 all, u64 each,
 		     struct lite_stats __percpu *stats)
@@ -40,10 +36,17 @@ void lite_limit_exit(struct lite_limit *limit)
 /* Share of @all reserved for root and kernel clients: 1/16. */
 #define LITE_LIMIT_RESERVE_SHIFT 4
 
-/* Root has no limit of its own, as with disk quotas. */
-static int lite_limit_check(const struct lite_limit *limit, u32 uid, u64 used,
-			    u64 bytes)
+static u64 lite_limit_used(struct lite_limit *limit, u32 uid)
 {
+	void *used = xa_load(&limit->uids, uid);
+
+	return used ? xa_to_value(used) : 0;
+}
+
+/* Root has no limit of its own, as with disk quotas. */
+static int lite_limit_check(struct lite_limit *limit, u32 uid, u64 bytes)
+{
+	u64 used = lite_limit_used(limit, uid);
 	u64 taken = limit->used + limit->lost;
 	u64 all = limit->all;
 
@@ -70,29 +73,25 @@ static int lite_limit_check(const struct lite_limit *limit, u32 uid, u64 used,
  */
 int lite_limit_room(struct lite_limit *limit, u32 uid, u64 bytes)
 {
-	const struct lite_uid_use *use;
 	int err;
 
 	mutex_lock(&limit->lock);
-	use = xa_load(&limit->uids, uid);
-	err = lite_limit_check(limit, uid, use ? use->bytes : 0, bytes);
+	err = lite_limit_check(limit, uid, bytes);
 	mutex_unlock(&limit->lock);
 	return err;
 }
 
-/* The entry of a uid, allocated if new; NULL: no memory. */
-static struct lite_uid_use *lite_uid_use_get(struct lite_limit *limit, u32 uid)
+/*
+ * Set what a uid uses. Fails only for a uid without an entry: replacing one
+ * allocates nothing.
+ */
+static int lite_limit_set(struct lite_limit *limit, u32 uid, u64 used)
 {
-	struct lite_uid_use *use = xa_load(&limit->uids, uid);
-
-	if (use)
-		return use;
-	use = kzalloc(sizeof(*use), GFP_KERNEL);
-	if (use && xa_is_err(xa_store(&limit->uids, uid, use, GFP_KERNEL))) {
-		kfree(use);
-		use = NULL;
-	}
-	return use;
+	if (used)
+		return xa_err(xa_store(&limit->uids, uid, xa_mk_value(used),
+				       GFP_KERNEL));
+	xa_erase(&limit->uids, uid);
+	return 0;
 }
 
 /**
@@ -106,19 +105,12 @@ static struct lite_uid_use *lite_uid_use_get(struct lite_limit *limit, u32 uid)
  */
 int lite_limit_take(struct lite_limit *limit, u32 uid, u64 bytes)
 {
-	struct lite_uid_use *use;
 	int err;
 
 	mutex_lock(&limit->lock);
-	use = xa_load(&limit->uids, uid);
-	err = lite_limit_check(limit, uid, use ? use->bytes : 0, bytes);
+	err = lite_limit_check(limit, uid, bytes) ?:
+	      lite_limit_set(limit, uid, lite_limit_used(limit, uid) + bytes);
 	if (!err) {
-		use = lite_uid_use_get(limit, uid);
-		if (!use)
-			err = -ENOMEM;
-	}
-	if (!err) {
-		use->bytes += bytes;
 		limit->used += bytes;
 		lite_stat_add(limit->stats, LITE_STAT_COUNTED_BYTES, bytes);
 	}
@@ -144,18 +136,44 @@ void lite_limit_lose(struct lite_limit *limit, u64 bytes)
  */
 void lite_limit_give(struct lite_limit *limit, u32 uid, u64 bytes)
 {
-	struct lite_uid_use *use;
-
 	if (!bytes)
 		return;
 	mutex_lock(&limit->lock);
 	limit->used -= bytes;
 	lite_stat_add(limit->stats, LITE_STAT_COUNTED_BYTES, -(s64)bytes);
-	use = xa_load(&limit->uids, uid);
-	use->bytes -= bytes;
-	if (!use->bytes) {
-		xa_erase(&limit->uids, uid);
-		kfree(use);
-	}
+	lite_limit_set(limit, uid, lite_limit_used(limit, uid) - bytes);
 	mutex_unlock(&limit->lock);
+}
+
+/**
+ * lite_limit_alloc - allocate metadata, and charge it
+ * @limit: of the node
+ * @uid: user to charge
+ * @size: bytes to allocate
+ * @bytes: to charge
+ *
+ * Context: may sleep.
+ * Return: zeroed memory, for lite_limit_free(); ERR_PTR: -ENOSPC, -EDQUOT,
+ * -ENOMEM.
+ */
+void *lite_limit_alloc(struct lite_limit *limit, u32 uid, size_t size,
+		       u64 bytes)
+{
+	int err = lite_limit_take(limit, uid, bytes);
+	void *p;
+
+	if (err)
+		return ERR_PTR(err);
+	p = kvzalloc(size, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (p)
+		return p;
+	lite_limit_give(limit, uid, bytes);
+	return ERR_PTR(-ENOMEM);
+}
+
+/* Undo lite_limit_alloc(). May sleep. */
+void lite_limit_free(struct lite_limit *limit, u32 uid, void *p, u64 bytes)
+{
+	lite_limit_give(limit, uid, bytes);
+	kvfree(p);
 }

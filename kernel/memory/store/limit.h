@@ -19,7 +19,7 @@ struct lite_stats;
  * @each: limit for each uid but root, bytes
  * @used: charged bytes
  * @lost: quarantined bytes, which count against @all for good
- * @uids: struct lite_uid_use of each uid that has bytes charged
+ * @uids: charged bytes of each uid that has any, as values
  * @stats: of the node
  */
 struct lite_limit {
@@ -39,5 +39,8 @@ int lite_limit_room(struct lite_limit *limit, u32 uid, u64 bytes);
 int lite_limit_take(struct lite_limit *limit, u32 uid, u64 bytes);
 void lite_limit_lose(struct lite_limit *limit, u64 bytes);
 void lite_limit_give(struct lite_limit *limit, u32 uid, u64 bytes);
+void *lite_limit_alloc(struct lite_limit *limit, u32 uid, size_t size,
+		       u64 bytes);
+void lite_limit_free(struct lite_limit *limit, u32 uid, void *p, u64 bytes);
 
 #endif /* _LITE_LIMIT_H */

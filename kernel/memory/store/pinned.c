@@ -26,32 +26,32 @@
 #include <linux/sched/user.h>
 #include <linux/slab.h>
 
-#include "memory/handle/ctx.h"
 #include "memory/memory.h"
 #include "pinned.h"
 #include "store.h"
 
 /* Longest run: the same 4 MB as the store's pieces. */
-#define LITE_MEMOP_EXEC_PAGES 1024U
+#define LITE_RUN_PAGES 1024U
+/* Initial size of the table of runs. */
+#define LITE_RUNS_FIRST 16
 /* Metadata per run. */
-#define LITE_MEMOP_EXEC_COST \
+#define LITE_RUN_COST \
 	(sizeof(struct lite_pinned_run) + sizeof(struct lite_extent))
 /* Pages pinned per call. */
 #define LITE_PIN_BATCH (PAGE_SIZE / sizeof(struct page *))
 
-static u64 lite_memop_exec_start(const struct lite_pinned_run *run)
+static u64 lite_run_start(const struct lite_pinned_run *run)
 {
 	return run->start;
 }
 
-static u64 lite_memop_exec_last(const struct lite_pinned_run *run)
+static u64 lite_run_last(const struct lite_pinned_run *run)
 {
 	return run->last;
 }
 
 INTERVAL_TREE_DEFINE(struct lite_pinned_run, rb, u64, subtree_last,
-		     lite_memop_exec_start, lite_memop_exec_last, static inline,
-		     lite_runs)
+		     lite_run_start, lite_run_last, static inline, lite_runs)
 
 /* As lite_store_own_address(), for registered memory. Context: any. */
 void *lite_pinned_address(struct lite_memory *mem, u64 dma, size_t *n)
@@ -111,35 +111,15 @@ static bool lite_pinned_allowed(struct page *page)
 	return READ_ONCE(folio->mapping) && folio_test_swapbacked(folio);
 }
 
-/* Make room for one more run: double the table. */
-static int lite_memop_execs_grow(struct lite_pinned *pin, u32 *room)
-{
-	u32 more = *room ? *room * 2 : 16;
-	struct lite_pinned_run *runs;
-
-	if (pin->n_runs < *room)
-		return 0;
-	runs = kvmalloc_array(more, sizeof(*runs),
-			      GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	if (!runs)
-		return -ENOMEM;
-	if (pin->n_runs)
-		memcpy(runs, pin->runs, pin->n_runs * sizeof(*runs));
-	kvfree(pin->runs);
-	pin->runs = runs;
-	*room = more;
-	return 0;
-}
-
-static bool lite_memop_exec_continues(const struct lite_pinned *pin,
-				      const struct lite_pinned_run *run,
-				      struct page *page)
+static bool lite_run_continues(const struct lite_pinned *pin,
+			       const struct lite_pinned_run *run,
+			       struct page *page)
 {
 	struct page *last = run->page + run->n - 1;
 
 	if (page != last + 1 || page_to_pfn(page) != page_to_pfn(last) + 1 ||
-	    run->n == min_t(size_t, LITE_MEMOP_EXEC_PAGES,
-			    pin->ctx->mem->fab->map_max >> PAGE_SHIFT))
+	    run->n == min_t(size_t, LITE_RUN_PAGES,
+			    pin->mem->fab->map_max >> PAGE_SHIFT))
 		return false;
 	return page_folio(page) == page_folio(last) ||
 	       (!PageCompound(page) && !PageCompound(last));
@@ -149,18 +129,20 @@ static bool lite_memop_exec_continues(const struct lite_pinned *pin,
 static int lite_pinned_add(struct lite_pinned *pin, struct page *page,
 			   u32 *room)
 {
-	int err;
+	struct lite_pinned_run *runs;
 
 	if (!lite_pinned_allowed(page))
 		return -EOPNOTSUPP;
 	if (pin->n_runs &&
-	    lite_memop_exec_continues(pin, &pin->runs[pin->n_runs - 1], page)) {
+	    lite_run_continues(pin, &pin->runs[pin->n_runs - 1], page)) {
 		pin->runs[pin->n_runs - 1].n++;
 		return 0;
 	}
-	err = lite_memop_execs_grow(pin, room);
-	if (err)
-		return err;
+	runs = lite_table_grow(pin->runs, sizeof(*runs), pin->n_runs, room,
+			       LITE_RUNS_FIRST);
+	if (!runs)
+		return -ENOMEM;
+	pin->runs = runs;
 	pin->runs[pin->n_runs++] = (struct lite_pinned_run){
 		.page = page,
 		.n = 1,
@@ -233,13 +215,12 @@ void lite_pinned_release(struct lite_pinned *pin)
 	lite_pinned_unaccount(pin);
 	free_uid(pin->user);
 	mmdrop(pin->mm);
-	lite_ctx_put(pin->ctx);
 	kfree(pin);
 }
 
 /**
  * lite_pinned_new - pin memory of the current process
- * @ctx: registering context; @pin holds a reference
+ * @mem: memory layer
  * @addr: page-aligned
  * @length: bytes, whole pages
  *
@@ -249,7 +230,7 @@ void lite_pinned_release(struct lite_pinned *pin)
  * Return: the memory, for lite_pinned_adopt() or lite_pinned_release();
  * ERR_PTR: -EDQUOT, -EFAULT, -EOPNOTSUPP, -ENOMEM, -EINTR.
  */
-struct lite_pinned *lite_pinned_new(struct lite_ctx *ctx, unsigned long addr,
+struct lite_pinned *lite_pinned_new(struct lite_memory *mem, unsigned long addr,
 				    u64 length)
 {
 	struct lite_pinned *pin = kzalloc(sizeof(*pin), GFP_KERNEL_ACCOUNT);
@@ -258,6 +239,7 @@ struct lite_pinned *lite_pinned_new(struct lite_ctx *ctx, unsigned long addr,
 	if (!pin)
 		return ERR_PTR(-ENOMEM);
 	INIT_LIST_HEAD(&pin->list);
+	pin->mem = mem;
 	pin->user = current_user();
 	pin->mm = current->mm;
 	pin->n_pages = length >> PAGE_SHIFT;
@@ -268,8 +250,6 @@ struct lite_pinned *lite_pinned_new(struct lite_ctx *ctx, unsigned long addr,
 	}
 	get_uid(pin->user);
 	mmgrab(pin->mm);
-	kref_get(&ctx->ref);
-	pin->ctx = ctx;
 	err = lite_pinned_pin(pin, addr);
 	if (err) {
 		lite_pinned_release(pin);
@@ -296,9 +276,9 @@ void lite_pinned_free(struct lite_memory *mem, struct lite_pinned *pin,
 	u32 n_pages = pin->n_pages;
 	u32 i;
 
-	spin_lock(&pin->ctx->pinned_lock);
+	write_lock(&mem->runs_lock);
 	list_del_init(&pin->list);
-	spin_unlock(&pin->ctx->pinned_lock);
+	write_unlock(&mem->runs_lock);
 	for (i = 0; i < pin->n_mapped; i++) {
 		struct lite_pinned_run *run = &pin->runs[i];
 
@@ -337,22 +317,6 @@ static int lite_pinned_map(struct lite_memory *mem, struct lite_pinned *pin)
 	return 0;
 }
 
-static int lite_pinned_extents(struct lite_alloc *alloc,
-			       const struct lite_pinned *pin)
-{
-	u32 i;
-
-	alloc->extents = kvmalloc_array(pin->n_runs, sizeof(*alloc->extents),
-					GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	if (!alloc->extents)
-		return -ENOMEM;
-	for (i = 0; i < pin->n_runs; i++)
-		lite_extent_append(alloc->extents, &alloc->n_extents,
-				   pin->runs[i].start,
-				   (u64)pin->runs[i].n << PAGE_SHIFT, 0);
-	return 0;
-}
-
 /**
  * lite_pinned_adopt - make pinned memory an allocation of the store
  * @mem: memory layer
@@ -368,6 +332,7 @@ struct lite_alloc *lite_pinned_adopt(struct lite_memory *mem,
 {
 	struct lite_alloc *alloc;
 	int err;
+	u32 i;
 
 	lite_stat_add(mem->stats, LITE_STAT_PINNED_PAGES, pin->n_pages);
 	alloc = lite_store_new(mem, lite_cluster_id(mem->cl),
@@ -379,9 +344,13 @@ struct lite_alloc *lite_pinned_adopt(struct lite_memory *mem,
 	}
 	alloc->pinned = pin;
 	alloc->since = lite_dma_since(mem->fab);
-	err = lite_store_charge(alloc, pin->n_runs, LITE_MEMOP_EXEC_COST) ?:
-	      lite_pinned_map(mem, pin) ?: lite_pinned_extents(alloc, pin) ?:
-	      lite_store_enter(mem, alloc);
+	err = lite_store_extents(alloc, pin->n_runs, LITE_RUN_COST) ?:
+	      lite_pinned_map(mem, pin);
+	for (i = 0; i < pin->n_runs && !err; i++)
+		lite_extent_append(alloc->extents, &alloc->n_extents,
+				   pin->runs[i].start,
+				   (u64)pin->runs[i].n << PAGE_SHIFT, 0);
+	err = err ?: lite_store_enter(mem, alloc);
 	if (err) {
 		lite_store_free(mem, alloc);
 		return ERR_PTR(err);

@@ -36,8 +36,9 @@ struct lite_pinned_run {
 
 /**
  * struct lite_pinned - memory of a process that is an LMR
- * @list: in @ctx
- * @ctx: context that registered it, with a reference; the LMR ends with it
+ * @mem: memory layer
+ * @list: in the context that registered it, until that is shut; the LMR ends
+ *	with it. Under mem->runs_lock
  * @lmr: id of the LMR
  * @user: charged for RLIMIT_MEMLOCK
  * @mm: its VmPin counts the pages
@@ -47,8 +48,8 @@ struct lite_pinned_run {
  * @runs: the pages, in order
  */
 struct lite_pinned {
+	struct lite_memory *mem;
 	struct list_head list;
-	struct lite_ctx *ctx;
 	u64 lmr;
 	struct user_struct *user;
 	struct mm_struct *mm;
@@ -72,7 +73,7 @@ struct lite_register_params {
 	u32 mode;
 };
 
-struct lite_pinned *lite_pinned_new(struct lite_ctx *ctx, unsigned long addr,
+struct lite_pinned *lite_pinned_new(struct lite_memory *mem, unsigned long addr,
 				    u64 length);
 void lite_pinned_release(struct lite_pinned *pin);
 struct lite_alloc *lite_pinned_adopt(struct lite_memory *mem,

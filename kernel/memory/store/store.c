@@ -32,27 +32,32 @@
 	(sizeof(struct lite_piece) + sizeof(struct lite_extent) + \
 	 LITE_INDEX_COST)
 
-/* Make room for one more piece: double the table. */
-static int lite_pieces_grow(struct lite_alloc *alloc, u32 *room)
+/**
+ * lite_table_grow - make room for one more entry in a table
+ * @table: table, or NULL; freed if it is replaced
+ * @size: of an entry
+ * @n: entries so far
+ * @room: for how many entries it has room, updated
+ * @first: for how many the first table has room
+ *
+ * Context: may sleep.
+ * Return: the table, maybe another one; NULL: no memory, and @table stays.
+ */
+void *lite_table_grow(void *table, size_t size, u32 n, u32 *room, u32 first)
 {
-	u32 more = *room ? *room * 2 :
-			   min_t(u64, alloc->bytes >> PAGE_SHIFT,
-				 LITE_PIECES_FIRST);
-	struct lite_piece *pieces;
+	u32 more = *room ? *room * 2 : first;
+	void *larger;
 
-	if (alloc->n_pieces < *room)
-		return 0;
-	pieces = kvmalloc_array(more, sizeof(*pieces),
-				GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	if (!pieces)
-		return -ENOMEM;
-	if (alloc->n_pieces)
-		memcpy(pieces, alloc->pieces,
-		       alloc->n_pieces * sizeof(*pieces));
-	kvfree(alloc->pieces);
-	alloc->pieces = pieces;
+	if (n < *room)
+		return table;
+	larger = kvmalloc_array(more, size, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!larger)
+		return NULL;
+	if (n)
+		memcpy(larger, table, n * size);
+	kvfree(table);
 	*room = more;
-	return 0;
+	return larger;
 }
 
 static void lite_piece_free(const struct lite_piece *p)
@@ -101,16 +106,19 @@ static int lite_pieces_alloc(struct lite_memory *mem, struct lite_alloc *alloc)
 	u64 left = alloc->bytes >> PAGE_SHIFT;
 	u32 order = min_t(u32, LITE_PIECE_ORDER,
 			  ilog2(mem->fab->map_max >> PAGE_SHIFT));
-	struct lite_piece piece;
+	u32 first = min_t(u64, left, LITE_PIECES_FIRST);
+	struct lite_piece piece, *pieces;
 	u32 room = 0;
 	int err;
 
 	while (left) {
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		err = lite_pieces_grow(alloc, &room);
-		if (err)
-			return err;
+		pieces = lite_table_grow(alloc->pieces, sizeof(*pieces),
+					 alloc->n_pieces, &room, first);
+		if (!pieces)
+			return -ENOMEM;
+		alloc->pieces = pieces;
 		while (left < 1ULL << order)
 			order--;
 		/* Large pieces only where easily had. */
@@ -140,36 +148,22 @@ static int lite_pieces_alloc(struct lite_memory *mem, struct lite_alloc *alloc)
 }
 
 /*
- * Charge the metadata, @cost bytes each, of all @n pieces but the first. May
- * sleep. Return: 0; -ENOSPC, -EDQUOT, -ENOMEM.
+ * Make room for @n extents, and charge the metadata, @cost bytes each, of all
+ * @n pieces but the first. May sleep. Return: 0; -ENOSPC, -EDQUOT, -ENOMEM.
  */
-int lite_store_charge(struct lite_alloc *alloc, u32 n, size_t cost)
+int lite_store_extents(struct lite_alloc *alloc, u32 n, size_t cost)
 {
 	u64 bytes = (u64)(n - 1) * cost;
-	int err;
+	int err = 0;
 
-	if (!bytes)
-		return 0;
-	err = lite_limit_take(&alloc->mem->limit, alloc->uid, bytes);
-	if (!err)
-		alloc->charged += bytes;
-	return err;
-}
-
-static int lite_pieces_merge(struct lite_alloc *alloc)
-{
-	u32 i;
-
-	alloc->extents = kvmalloc_array(alloc->n_pieces,
-					sizeof(*alloc->extents),
+	if (bytes)
+		err = lite_limit_take(&alloc->mem->limit, alloc->uid, bytes);
+	if (err)
+		return err;
+	alloc->charged += bytes;
+	alloc->extents = kvmalloc_array(n, sizeof(*alloc->extents),
 					GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	if (!alloc->extents)
-		return -ENOMEM;
-	for (i = 0; i < alloc->n_pieces; i++)
-		lite_extent_append(alloc->extents, &alloc->n_extents,
-				   alloc->pieces[i].dma,
-				   PAGE_SIZE << alloc->pieces[i].order, 0);
-	return 0;
+	return alloc->extents ? 0 : -ENOMEM;
 }
 
 static void lite_store_release(struct kref *ref)
@@ -198,9 +192,8 @@ static void lite_store_release(struct kref *ref)
 	lite_stat_dec(mem->stats, LITE_STAT_ALLOCS);
 	kvfree(alloc->pieces);
 	kvfree(alloc->extents);
-	lite_limit_give(&mem->limit, alloc->uid, alloc->charged);
 	lite_limit_lose(&mem->limit, lost);
-	kfree(alloc);
+	lite_limit_free(&mem->limit, alloc->uid, alloc, alloc->charged);
 }
 
 /**
@@ -218,17 +211,40 @@ void lite_store_free(struct lite_memory *mem, struct lite_alloc *alloc)
 	kref_put(&alloc->ref, lite_store_release);
 }
 
+/* Memory of @home, while the table is locked; or NULL. */
+static struct lite_alloc *lite_store_find(struct lite_memory *mem, u64 id,
+					  u32 home)
+{
+	struct lite_alloc *alloc = xa_load(&mem->allocs, id);
+
+	lockdep_assert_held(&mem->allocs.xa_lock);
+	return alloc && alloc->home == home ? alloc : NULL;
+}
+
 /* Memory of @home, with a reference for lite_store_free(); or NULL. */
 struct lite_alloc *lite_store_get(struct lite_memory *mem, u64 id, u32 home)
 {
 	struct lite_alloc *alloc;
 
 	xa_lock(&mem->allocs);
-	alloc = xa_load(&mem->allocs, id);
-	if (alloc && alloc->home == home)
+	alloc = lite_store_find(mem, id, home);
+	if (alloc)
 		kref_get(&alloc->ref);
-	else
-		alloc = NULL;
+	xa_unlock(&mem->allocs);
+	return alloc;
+}
+
+/*
+ * Take memory of @home out of the table, with the table's reference; or NULL.
+ */
+struct lite_alloc *lite_store_take(struct lite_memory *mem, u64 id, u32 home)
+{
+	struct lite_alloc *alloc;
+
+	xa_lock(&mem->allocs);
+	alloc = lite_store_find(mem, id, home);
+	if (alloc)
+		__xa_erase(&mem->allocs, id);
 	xa_unlock(&mem->allocs);
 	return alloc;
 }
@@ -267,17 +283,11 @@ struct lite_alloc *lite_store_new(struct lite_memory *mem, u32 home,
 				  u32 uid)
 {
 	struct lite_alloc *alloc;
-	int err;
 
 	charged += sizeof(*alloc) + LITE_INDEX_COST + LITE_PIECE_COST;
-	err = lite_limit_take(&mem->limit, uid, charged);
-	if (err)
-		return ERR_PTR(err);
-	alloc = kzalloc(sizeof(*alloc), GFP_KERNEL_ACCOUNT);
-	if (!alloc) {
-		lite_limit_give(&mem->limit, uid, charged);
-		return ERR_PTR(-ENOMEM);
-	}
+	alloc = lite_limit_alloc(&mem->limit, uid, sizeof(*alloc), charged);
+	if (IS_ERR(alloc))
+		return alloc;
 	kref_init(&alloc->ref);
 	alloc->mem = mem;
 	alloc->id = atomic64_inc_return(&mem->ids);
@@ -310,6 +320,7 @@ struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home,
 	u64 bytes = round_up(length, PAGE_SIZE);
 	struct lite_alloc *alloc;
 	int err = 0;
+	u32 i;
 
 	alloc = lite_store_new(mem, home, home_incarnation, bytes, bytes, uid);
 	if (IS_ERR(alloc))
@@ -322,15 +333,35 @@ struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home,
 		err = -ENOMEM;
 	if (!err)
 		err = lite_pieces_alloc(mem, alloc) ?:
-		      lite_store_charge(alloc, alloc->n_pieces,
-					LITE_PIECE_COST) ?:
-		      lite_pieces_merge(alloc) ?:
-		      lite_store_enter(mem, alloc);
+		      lite_store_extents(alloc, alloc->n_pieces,
+					 LITE_PIECE_COST);
+	for (i = 0; i < alloc->n_pieces && !err; i++)
+		lite_extent_append(alloc->extents, &alloc->n_extents,
+				   alloc->pieces[i].dma,
+				   PAGE_SIZE << alloc->pieces[i].order, 0);
+	err = err ?: lite_store_enter(mem, alloc);
 	if (err) {
 		lite_store_free(mem, alloc);
 		return ERR_PTR(err);
 	}
 	return alloc;
+}
+
+/*
+ * The piece that holds a device address, which @mas is at afterwards. @n is
+ * reduced to what it has from there. Return: its address; NULL: not ours.
+ */
+static void *lite_piece_find(struct ma_state *mas, size_t *n)
+{
+	u64 dma = mas->index;
+	void *base;
+
+	rcu_read_lock();
+	base = mas_walk(mas);
+	rcu_read_unlock();
+	if (base)
+		*n = min_t(u64, *n, mas->last - dma + 1);
+	return base;
 }
 
 /**
@@ -348,16 +379,10 @@ struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home,
 struct page *lite_store_page(struct lite_memory *mem, u64 dma, size_t *n)
 {
 	MA_STATE(mas, &mem->by_dma, dma, dma);
+	void *base = lite_piece_find(&mas, n);
 	struct page *page;
-	void *base;
 
-	rcu_read_lock();
-	base = mas_walk(&mas);
-	rcu_read_unlock();
-	if (!base || !PAGE_ALIGNED(dma - mas.index))
-		return NULL;
-	*n = min_t(u64, *n, mas.last - dma + 1);
-	if (*n < PAGE_SIZE)
+	if (!base || !PAGE_ALIGNED(dma - mas.index) || *n < PAGE_SIZE)
 		return NULL;
 	page = virt_to_page(base);
 	spin_lock(&mem->split_lock);
@@ -381,15 +406,9 @@ struct page *lite_store_page(struct lite_memory *mem, u64 dma, size_t *n)
 void *lite_store_own_address(struct lite_memory *mem, u64 dma, size_t *n)
 {
 	MA_STATE(mas, &mem->by_dma, dma, dma);
-	void *base;
+	void *base = lite_piece_find(&mas, n);
 
-	rcu_read_lock();
-	base = mas_walk(&mas);
-	rcu_read_unlock();
-	if (!base)
-		return NULL;
-	*n = min_t(u64, *n, mas.last - dma + 1);
-	return base + (dma - mas.index);
+	return base ? base + (dma - mas.index) : NULL;
 }
 
 /* As lite_store_own_address(), for registered memory too. */
@@ -397,23 +416,6 @@ void *lite_store_address(struct lite_memory *mem, u64 dma, size_t *n)
 {
 	return lite_store_own_address(mem, dma, n) ?:
 	       lite_pinned_address(mem, dma, n);
-}
-
-/*
- * Take memory of @home out of the table, with the table's reference; or NULL.
- */
-struct lite_alloc *lite_store_take(struct lite_memory *mem, u64 id, u32 home)
-{
-	struct lite_alloc *alloc;
-
-	xa_lock(&mem->allocs);
-	alloc = xa_load(&mem->allocs, id);
-	if (alloc && alloc->home == home)
-		__xa_erase(&mem->allocs, id);
-	else
-		alloc = NULL;
-	xa_unlock(&mem->allocs);
-	return alloc;
 }
 
 /*
@@ -507,6 +509,25 @@ void lite_store_exit(struct lite_memory *mem)
 
 /* ---- for other homes ----------------------------------------------------- */
 
+/*
+ * Fill a reply with the extents of a table from @first on, less than @n, as far
+ * as they fit. Return: its length.
+ */
+u32 lite_extents_put(struct lite_wire_extents_reply *r,
+		     const struct lite_extent *table, u32 n, u32 first)
+{
+	u32 count = min_t(u32, n - first, LITE_EXTENTS_PER_REPLY);
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		r->extent[i].addr = cpu_to_le64(table[first + i].addr);
+		r->extent[i].length_share = lite_wire_length_share(
+			table[first + i].length, table[first + i].share);
+	}
+	r->count = cpu_to_le32(count);
+	return struct_size(r, extent, count);
+}
+
 static int lite_serve_mem_alloc(void *priv, struct lite_conn *conn,
 				const void *req, u32 len, void *reply,
 				u32 *reply_len)
@@ -539,32 +560,20 @@ static int lite_serve_mem_extents(void *priv, struct lite_conn *conn,
 {
 	struct lite_memory *mem = priv;
 	const struct lite_wire_extents *e = req;
-	struct lite_wire_extents_reply *r = reply;
 	u32 first = le32_to_cpu(e->first);
 	struct lite_alloc *alloc;
 	int err = -ENOENT;
-	u32 n, count;
 
 	if (!conn)
 		return -EBADMSG;
 	/* The lock, as lite_store_lost() may free it meanwhile. */
 	xa_lock(&mem->allocs);
-	alloc = xa_load(&mem->allocs, le64_to_cpu(e->id));
-	if (alloc && alloc->home == conn->from.node &&
-	    first < alloc->n_extents) {
-		count = min_t(u32, alloc->n_extents - first,
-			      LITE_EXTENTS_PER_REPLY);
-		for (n = 0; n < count; n++) {
-			struct lite_extent *x = &alloc->extents[first + n];
-
-			r->extent[n].addr = cpu_to_le64(x->addr);
-			r->extent[n].length_share =
-				lite_wire_length_share(x->length, 0);
-		}
-		if (first + n == alloc->n_extents)
+	alloc = lite_store_find(mem, le64_to_cpu(e->id), conn->from.node);
+	if (alloc && first < alloc->n_extents) {
+		*reply_len = lite_extents_put(reply, alloc->extents,
+					      alloc->n_extents, first);
+		if (first + LITE_EXTENTS_PER_REPLY >= alloc->n_extents)
 			alloc->confirmed = true;
-		r->count = cpu_to_le32(n);
-		*reply_len = struct_size(r, extent, n);
 		err = 0;
 	}
 	xa_unlock(&mem->allocs);

@@ -57,7 +57,8 @@ struct lite_alloc {
 struct lite_alloc *lite_store_new(struct lite_memory *mem, u32 home,
 				  u64 home_incarnation, u64 bytes, u64 charged,
 				  u32 uid);
-int lite_store_charge(struct lite_alloc *alloc, u32 n, size_t cost);
+void *lite_table_grow(void *table, size_t size, u32 n, u32 *room, u32 first);
+int lite_store_extents(struct lite_alloc *alloc, u32 n, size_t cost);
 struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home,
 				    u64 home_incarnation, u64 session,
 				    u64 length, u32 uid);
@@ -70,11 +71,10 @@ void *lite_store_address(struct lite_memory *mem, u64 dma, size_t *n);
 struct page *lite_store_page(struct lite_memory *mem, u64 dma, size_t *n);
 void *lite_store_own_address(struct lite_memory *mem, u64 dma, size_t *n);
 void lite_store_exit(struct lite_memory *mem);
+u32 lite_extents_put(struct lite_wire_extents_reply *r,
+		     const struct lite_extent *table, u32 n, u32 first);
 void lite_store_handlers(struct lite_memory *mem);
 struct lite_alloc *lite_store_get(struct lite_memory *mem, u64 id, u32 home);
-int lite_store_copy(struct lite_memory *mem, u32 home,
-		    const struct lite_wire_mem_copy *c);
-u64 lite_copy_session(struct lite_memory *mem, u32 node, u64 incarnation);
 void lite_copy_handlers(struct lite_memory *mem);
 
 #endif /* _LITE_STORE_H */
