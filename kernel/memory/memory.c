@@ -166,7 +166,7 @@ void lite_memory_forget(struct lite_memory *mem)
 	lite_mapping_retire_home(mem, 0);
 	lite_name_cache_forget(mem);
 	lite_store_exit(mem);
-	lite_zombies_lost(mem, 0, 0);
+	lite_zombies_lost(mem, NULL);
 	lite_names_clear(mem, &mem->directory);
 }
 
@@ -247,8 +247,10 @@ void lite_memory_peer_gone(struct lite_memory *mem, u64 session)
 /* An incarnation of a node is over for good. May sleep; makes no calls. */
 void lite_memory_peer_lost(struct lite_memory *mem, u32 id, u64 incarnation)
 {
+	const struct lite_share at = { .node = id, .incarnation = incarnation };
+
 	lite_store_lost(mem, id, incarnation);
-	lite_zombies_lost(mem, id, incarnation);
+	lite_zombies_lost(mem, &at);
 	lite_names_drop_home(mem, id, 0);
 	lite_orphans_look(mem);
 }

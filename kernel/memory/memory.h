@@ -85,6 +85,15 @@ struct lite_memory_params {
 	unsigned long orphan;
 };
 
+struct lite_lmr;
+
+/* A call about an LMR, for lite_kcall_handle(): home.h */
+struct lite_lmr_served {
+	struct lite_memory *mem;
+	int (*fn)(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
+		  void *reply, u32 *reply_len);
+};
+
 struct lite_memory {
 	struct lite_cluster *cl;
 	struct lite_fabric *fab;
@@ -103,6 +112,8 @@ struct lite_memory {
 	rwlock_t runs_lock;        /* protects @runs and their lists */
 	struct rb_root_cached runs; /* of process memory; may overlap */
 	struct xarray lmrs;
+	struct lite_lmr_served lmr_calls[LITE_CALL_LMR_AWAIT -
+					 LITE_CALL_LMR_CREATE + 1];
 	struct lite_names local;   /* names of LMRs homed here */
 	struct lite_names directory;
 	struct work_struct publish_work;
@@ -126,7 +137,7 @@ struct lite_memory {
 	struct lite_memop_served memops[LITE_MEMOPS];
 
 	spinlock_t zombies_lock;
-	struct list_head zombies;  /* frees that a node did not answer */
+	struct list_head zombies;  /* frees that a store did not answer */
 	struct delayed_work zombie_work;
 	/* Anonymous LMRs to release at their homes; under map_lock. */
 	struct list_head made;

@@ -270,7 +270,7 @@ int lite_ctx_move(struct lite_ctx *ctx, const struct lite_target *target,
 	struct lite_wire_move_reply reply;
 	struct lite_wire_move req = {};
 	struct lite_ask q;
-	u64 incarnation;
+	struct lite_share to;
 	u64 size;
 	ktime_t begun;
 	int tries = 0;
@@ -287,7 +287,7 @@ int lite_ctx_move(struct lite_ctx *ctx, const struct lite_target *target,
 		return err;
 	/* The home's -EHOSTUNREACH for it would read as the home's absence. */
 	node = node ?: lite_cluster_id(mem->cl);
-	err = lite_node_incarnation(mem, node, &incarnation);
+	err = lite_share_find(mem, node, &to);
 	if (err == -EHOSTUNREACH)
 		return err;
 	lite_ask_init(&q, ctx, target, LITE_CALL_LMR_MOVE, &req, sizeof(req));

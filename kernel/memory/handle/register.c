@@ -49,7 +49,7 @@ static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx,
 	req = kmalloc(sizeof(*req), GFP_KERNEL);
 	if (req) {
 		lite_create_fill(req, alloc->home, cred, &params);
-		lmr = lite_home_adopt(mem, req, alloc, life);
+		lmr = lite_home_create(mem, NULL, req, alloc, life, NULL);
 		kfree(req);
 	}
 	/* Unless that has already released the part. */

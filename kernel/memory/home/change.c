@@ -24,42 +24,29 @@
 /* A node that awaits the end of a change asks again after this time. */
 #define LITE_AWAIT_TIME (2 * HZ)
 
-/* Begin if no change is in progress. Return: false: wait. */
-static bool lite_change_try(struct lite_lmr *lmr, bool *begun)
-{
-	bool dying;
-
-	mutex_lock(&lmr->lock);
-	dying = lmr->dying;
-	*begun = !dying && !lmr->changing;
-	if (*begun)
-		lmr->changing = true;
-	mutex_unlock(&lmr->lock);
-	return dying || *begun;
-}
-
-/**
- * lite_change_begin - begin a change of an LMR
- * @lmr: caller has a reference
- *
- * Context: may sleep; killable.
- * Return: 0, ended with lite_change_end(); -ENOENT: being freed; -ETIMEDOUT:
- * other changes go on; -EINTR.
+/*
+ * Set @changing or @renaming of an LMR, once no other thread has. The caller
+ * clears it, and wakes waiters.
  */
-int lite_change_begin(struct lite_lmr *lmr)
+static int lite_lmr_claim(struct lite_lmr *lmr, bool *flag)
 {
 	long left = LITE_CHANGE_TIMEOUT;
-	bool begun;
+	int err;
 
-	while (!lite_change_try(lmr, &begun)) {
+	for (;;) {
+		mutex_lock(&lmr->lock);
+		err = lmr->dying ? -ENOENT : *flag ? -EBUSY : 0;
+		if (!err)
+			*flag = true;
+		mutex_unlock(&lmr->lock);
+		if (err != -EBUSY)
+			return err;
 		left = wait_event_killable_timeout(
 			lmr->changed,
-			!READ_ONCE(lmr->changing) || READ_ONCE(lmr->dying),
-			left);
+			!READ_ONCE(*flag) || READ_ONCE(lmr->dying), left);
 		if (left <= 0)
 			return left ? -EINTR : -ETIMEDOUT;
 	}
-	return begun ? 0 : -ENOENT;
 }
 
 /**
@@ -106,66 +93,49 @@ static u32 lite_change_rights(struct lite_lmr *lmr, struct lite_conn *conn,
 }
 
 /**
- * lite_change_lmr - look up an LMR for a master
- * @mem: memory layer
+ * lite_change_check - may this requester change an LMR?
+ * @lmr: LMR
  * @conn: session with the requester; NULL: this node
  * @c: head of the request
  *
  * Context: may sleep.
- * Return: the LMR with a reference; ERR_PTR: -ENOENT; -EPERM: not a master.
+ * Return: 0; -EPERM: not a master.
  */
-struct lite_lmr *lite_change_lmr(struct lite_memory *mem,
-				 struct lite_conn *conn,
-				 const struct lite_wire_change *c)
+int lite_change_check(struct lite_lmr *lmr, struct lite_conn *conn,
+		      const struct lite_wire_change *c)
 {
-	struct lite_lmr *lmr = lite_lmr_get(mem, le64_to_cpu(c->id));
 	u32 rights;
 
-	if (!lmr)
-		return ERR_PTR(-ENOENT);
 	mutex_lock(&lmr->lock);
 	rights = lite_change_rights(lmr, conn, c);
 	mutex_unlock(&lmr->lock);
-	if (rights & LITE_RIGHT_MASTER)
-		return lmr;
-	lite_lmr_put(lmr);
-	return ERR_PTR(-EPERM);
+	return rights & LITE_RIGHT_MASTER ? 0 : -EPERM;
 }
 
 /**
  * lite_change_open - begin a change that a master requests
- * @mem: memory layer
+ * @lmr: LMR
  * @conn: session with the requester; NULL: this node
  * @c: head of the request
  *
  * Rights are checked again after the wait for earlier changes.
  *
  * Context: may sleep; killable.
- * Return: the LMR with a reference and a change begun; ERR_PTR: errnos of
- * lite_change_lmr() and lite_change_begin().
+ * Return: 0, ended with lite_change_end(); -EPERM; -ENOENT: being freed;
+ * -ETIMEDOUT: other changes go on; -EINTR.
  */
-struct lite_lmr *lite_change_open(struct lite_memory *mem,
-				  struct lite_conn *conn,
-				  const struct lite_wire_change *c)
+int lite_change_open(struct lite_lmr *lmr, struct lite_conn *conn,
+		     const struct lite_wire_change *c)
 {
-	struct lite_lmr *lmr = lite_change_lmr(mem, conn, c);
-	struct lite_lmr *still;
-	int err;
+	int err = lite_change_check(lmr, conn, c) ?:
+		  lite_lmr_claim(lmr, &lmr->changing);
 
-	if (IS_ERR(lmr))
-		return lmr;
-	err = lite_change_begin(lmr);
-	if (!err) {
-		still = lite_change_lmr(mem, conn, c);
-		if (!IS_ERR(still)) {
-			lite_lmr_put(still);
-			return lmr;
-		}
+	if (err)
+		return err;
+	err = lite_change_check(lmr, conn, c);
+	if (err)
 		lite_change_end(lmr);
-		err = PTR_ERR(still);
-	}
-	lite_lmr_put(lmr);
-	return ERR_PTR(err);
+	return err;
 }
 
 /* ---- grants and attributes ----------------------------------------------- */
@@ -207,8 +177,8 @@ static int lite_grant_prepare(struct lite_lmr *lmr, struct lite_conn *conn,
 	return i < acl->n_grants ? 0 : lite_lmr_grow_grants(lmr);
 }
 
-static int lite_serve_grant(void *priv, struct lite_conn *conn, const void *req,
-			    u32 len, void *reply, u32 *reply_len)
+static int lite_serve_grant(struct lite_lmr *lmr, struct lite_conn *conn,
+			    const void *req, void *reply, u32 *reply_len)
 {
 	const struct lite_wire_set_grant *s = req;
 	const struct lite_grant g = {
@@ -216,42 +186,31 @@ static int lite_serve_grant(void *priv, struct lite_conn *conn, const void *req,
 		.node = le32_to_cpu(s->grant.node),
 		.rights = le32_to_cpu(s->grant.rights),
 	};
-	struct lite_lmr *lmr = lite_lmr_get(priv, le64_to_cpu(s->change.id));
 	bool takes = false;
 	int err;
 
-	if (!lmr)
-		return -ENOENT;
-	err = lite_change_begin(lmr);
+	err = lite_lmr_claim(lmr, &lmr->changing);
 	if (err)
-		goto out;
+		return err;
 	mutex_lock(&lmr->lock);
 	err = lite_grant_prepare(lmr, conn, &s->change, &g, &takes);
 	mutex_unlock(&lmr->lock);
 	if (!err && takes)
 		err = lite_change_close(lmr);
-	if (!err) {
-		mutex_lock(&lmr->lock);
+	mutex_lock(&lmr->lock);
+	if (!err)
 		lite_grant_set(&lmr->acl, &g);
-		mutex_unlock(&lmr->lock);
-	}
+	mutex_unlock(&lmr->lock);
 	lite_change_end(lmr);
-out:
-	lite_lmr_put(lmr);
 	return err;
 }
 
-static int lite_serve_grants(void *priv, struct lite_conn *conn,
-			     const void *req, u32 len, void *reply,
-			     u32 *reply_len)
+static int lite_serve_grants(struct lite_lmr *lmr, struct lite_conn *conn,
+			     const void *req, void *reply, u32 *reply_len)
 {
-	const struct lite_wire_id *i = req;
 	struct lite_wire_grants_reply *r = reply;
-	struct lite_lmr *lmr = lite_lmr_get(priv, le64_to_cpu(i->id));
 	u32 n;
 
-	if (!lmr)
-		return -ENOENT;
 	mutex_lock(&lmr->lock);
 	for (n = 0; n < lmr->acl.n_grants; n++) {
 		const struct lite_grant *g = &lmr->acl.grants[n];
@@ -261,7 +220,6 @@ static int lite_serve_grants(void *priv, struct lite_conn *conn,
 		r->grant[n].rights = cpu_to_le32(g->rights);
 	}
 	mutex_unlock(&lmr->lock);
-	lite_lmr_put(lmr);
 	r->count = cpu_to_le32(n);
 	*reply_len = struct_size(r, grant, n);
 	return 0;
@@ -289,97 +247,45 @@ static int lite_setattr_allowed(struct lite_lmr *lmr, struct lite_conn *conn,
 	return 0;
 }
 
-static int lite_serve_setattr(void *priv, struct lite_conn *conn,
-			      const void *req, u32 len, void *reply,
-			      u32 *reply_len)
+static int lite_serve_setattr(struct lite_lmr *lmr, struct lite_conn *conn,
+			      const void *req, void *reply, u32 *reply_len)
 {
 	const struct lite_wire_setattr *s = req;
-	struct lite_lmr *lmr = lite_change_open(priv, conn, &s->change);
+	struct lite_acl *acl = &lmr->acl;
 	int err;
 
-	if (IS_ERR(lmr))
-		return PTR_ERR(lmr);
+	err = lite_change_open(lmr, conn, &s->change);
+	if (err)
+		return err;
 	mutex_lock(&lmr->lock);
 	err = lite_setattr_allowed(lmr, conn, s);
 	mutex_unlock(&lmr->lock);
-	if (!err)
-		err = lite_change_close(lmr);
+	err = err ?: lite_change_close(lmr);
 	if (!err) {
 		mutex_lock(&lmr->lock);
 		if (le32_to_cpu(s->uid) != LITE_KEEP)
-			lmr->acl.uid = le32_to_cpu(s->uid);
+			acl->uid = le32_to_cpu(s->uid);
 		if (le32_to_cpu(s->gid) != LITE_KEEP)
-			lmr->acl.gid = le32_to_cpu(s->gid);
+			acl->gid = le32_to_cpu(s->gid);
 		if (le32_to_cpu(s->mode) != LITE_KEEP)
-			lmr->acl.mode = le32_to_cpu(s->mode);
+			acl->mode = le32_to_cpu(s->mode);
 		mutex_unlock(&lmr->lock);
 	}
 	lite_change_end(lmr);
-	lite_lmr_put(lmr);
 	return err;
 }
 
 /* ---- renaming ------------------------------------------------------------ */
 
 /*
- * Give the LMR the name @to that is reserved for it, a copy of its own, and
- * drop the old one. Closed for that, as nodes cache the name of a mapping.
- */
-static int lite_home_rename(struct lite_lmr *lmr, const char *to)
-{
-	struct lite_memory *mem = lmr->mem;
-	const char *from;
-	int err;
-
-	err = lite_change_close(lmr);
-	if (err) {
-		lite_name_drop(mem, to, lmr->id);
-		return err;
-	}
-	mutex_lock(&lmr->lock);
-	from = lmr->name;
-	lmr->name = to;
-	/* The rest makes calls, but concerns names only. */
-	lmr->closed = false;
-	mutex_unlock(&lmr->lock);
-	wake_up_all(&lmr->changed);
-	lite_name_confirm(mem, to, lmr->id);
-	if (from[0])
-		lite_name_drop(mem, from, lmr->id);
-	lite_lmr_name_free(lmr, from);
-	return 0;
-}
-
-static bool lite_rename_try(struct lite_lmr *lmr)
-{
-	bool begun;
-
-	mutex_lock(&lmr->lock);
-	begun = !lmr->renaming;
-	if (begun)
-		lmr->renaming = true;
-	mutex_unlock(&lmr->lock);
-	return begun;
-}
-
-static void lite_rename_end(struct lite_lmr *lmr)
-{
-	mutex_lock(&lmr->lock);
-	lmr->renaming = false;
-	mutex_unlock(&lmr->lock);
-	wake_up_all(&lmr->changed);
-}
-
-/*
  * Reserve the name before the change begins: this may wait for long, for other
  * claims of the name, and may fail.
  */
-static int lite_rename_to(struct lite_lmr *lmr, struct lite_conn *conn,
-			  const struct lite_wire_rename *r)
+static int lite_home_rename(struct lite_lmr *lmr, struct lite_conn *conn,
+			    const struct lite_wire_rename *r)
 {
 	struct lite_memory *mem = lmr->mem;
-	struct lite_lmr *open;
-	const char *to;
+	const char *from, *to;
 	bool same;
 	int err;
 
@@ -394,71 +300,69 @@ static int lite_rename_to(struct lite_lmr *lmr, struct lite_conn *conn,
 	err = lite_name_reserve(mem, to, lmr->id, lmr->charged_to);
 	if (err)
 		goto err_name;
-	open = lite_change_open(mem, conn, &r->change);
-	if (IS_ERR(open)) {
-		lite_name_drop(mem, to, lmr->id);
-		err = PTR_ERR(open);
-		goto err_name;
-	}
-	err = lite_home_rename(open, to);
-	lite_change_end(open);
-	lite_lmr_put(open);
-	if (!err)
-		return 0;
+	err = lite_change_open(lmr, conn, &r->change);
+	if (err)
+		goto err_reserved;
+	/* As nodes cache the name of a mapping. */
+	err = lite_change_close(lmr);
+	if (err)
+		goto err_change;
+	mutex_lock(&lmr->lock);
+	from = lmr->name;
+	lmr->name = to;
+	/* The rest makes calls, but concerns names only. */
+	lmr->closed = false;
+	mutex_unlock(&lmr->lock);
+	wake_up_all(&lmr->changed);
+	lite_name_confirm(mem, to, lmr->id);
+	if (from[0])
+		lite_name_drop(mem, from, lmr->id);
+	lite_change_end(lmr);
+	lite_lmr_name_free(lmr, from);
+	return 0;
+
+err_change:
+	lite_change_end(lmr);
+err_reserved:
+	lite_name_drop(mem, to, lmr->id);
 err_name:
 	lite_lmr_name_free(lmr, to);
 	return err;
 }
 
-static int lite_serve_rename(void *priv, struct lite_conn *conn,
-			     const void *req, u32 len, void *reply,
-			     u32 *reply_len)
+static int lite_serve_rename(struct lite_lmr *lmr, struct lite_conn *conn,
+			     const void *req, void *reply, u32 *reply_len)
 {
-	const struct lite_wire_rename *r = req;
-	struct lite_lmr *lmr = lite_change_lmr(priv, conn, &r->change);
-	long left = LITE_CHANGE_TIMEOUT;
-	int err;
+	int err = lite_change_check(lmr, conn, req);
 
-	if (IS_ERR(lmr))
-		return PTR_ERR(lmr);
 	/* One at a time: a reservation is identified by name and LMR only. */
-	while (left > 0 && !lite_rename_try(lmr))
-		left = wait_event_killable_timeout(
-			lmr->changed, !READ_ONCE(lmr->renaming), left);
-	if (left > 0) {
-		err = lite_rename_to(lmr, conn, r);
-		lite_rename_end(lmr);
-	} else {
-		err = left ? -EINTR : -ETIMEDOUT;
-	}
-	lite_lmr_put(lmr);
+	err = err ?: lite_lmr_claim(lmr, &lmr->renaming);
+	if (err)
+		return err;
+	err = lite_home_rename(lmr, conn, req);
+	mutex_lock(&lmr->lock);
+	lmr->renaming = false;
+	mutex_unlock(&lmr->lock);
+	wake_up_all(&lmr->changed);
 	return err;
 }
 
 /* ---- waiting for the end of a change ------------------------------------- */
 
-static int lite_serve_await(void *priv, struct lite_conn *conn, const void *req,
-			    u32 len, void *reply, u32 *reply_len)
+static int lite_serve_await(struct lite_lmr *lmr, struct lite_conn *conn,
+			    const void *req, void *reply, u32 *reply_len)
 {
-	const struct lite_wire_id *i = req;
-	struct lite_lmr *lmr = lite_lmr_get(priv, le64_to_cpu(i->id));
-
-	if (!lmr)
-		return -ENOENT;
 	wait_event_timeout(lmr->changed,
 			   !READ_ONCE(lmr->closed) || READ_ONCE(lmr->dying),
 			   LITE_AWAIT_TIME);
-	lite_lmr_put(lmr);
 	return 0;
 }
 
 void lite_change_handlers(struct lite_memory *mem)
 {
-	struct lite_kcalls *rpc = mem->cl->rpc;
-
-	lite_kcall_handle(rpc, LITE_CALL_LMR_GRANT, lite_serve_grant, mem);
-	lite_kcall_handle(rpc, LITE_CALL_LMR_GRANTS, lite_serve_grants, mem);
-	lite_kcall_handle(rpc, LITE_CALL_LMR_SETATTR, lite_serve_setattr, mem);
-	lite_kcall_handle(rpc, LITE_CALL_LMR_RENAME, lite_serve_rename, mem);
-	lite_kcall_handle(rpc, LITE_CALL_LMR_AWAIT, lite_serve_await, mem);
+	lite_lmr_handle(mem, LITE_CALL_LMR_GRANT, lite_serve_grant);
+	lite_lmr_handle(mem, LITE_CALL_LMR_GRANTS, lite_serve_grants);
+	lite_lmr_handle(mem, LITE_CALL_LMR_SETATTR, lite_serve_setattr);
+	lite_lmr_handle(mem, LITE_CALL_LMR_RENAME, lite_serve_rename);
+	lite_lmr_handle(mem, LITE_CALL_LMR_AWAIT, lite_serve_await);
 }

@@ -44,7 +44,6 @@ static bool lite_home_doom(struct lite_lmr *lmr)
 static void lite_home_end(struct lite_lmr *lmr)
 {
 	struct lite_memory *mem = lmr->mem;
-	struct lite_mapper *m, *tmp;
 	bool first;
 
 	mutex_lock(&lmr->lock);
@@ -63,13 +62,8 @@ static void lite_home_end(struct lite_lmr *lmr)
 	if (lmr->name[0])
 		lite_name_drop(mem, lmr->name, lmr->id);
 	lite_mappers_revoke(lmr);
-	lite_parts_release(lmr, lmr->place->part, lmr->place->n_parts, 0);
-	mutex_lock(&lmr->lock);
-	list_for_each_entry_safe(m, tmp, &lmr->mappers, list) {
-		list_del(&m->list);
-		kfree(m);
-	}
-	mutex_unlock(&lmr->lock);
+	lite_place_release(lmr, lmr->place, 0, lmr->place->n_parts);
+	lite_mappers_drop(lmr, false);
 	xa_erase(&mem->lmrs, lmr->id);
 	mem->ops->lmr_cut(mem->priv, lmr->id, 0);
 	lite_stat_dec(mem->stats, LITE_STAT_LMRS);
@@ -146,18 +140,10 @@ void lite_home_free_all(struct lite_memory *mem)
 
 /* ---- for others ---------------------------------------------------------- */
 
-static int lite_serve_free(void *priv, struct lite_conn *conn, const void *req,
-			   u32 len, void *reply, u32 *reply_len)
+static int lite_serve_free(struct lite_lmr *lmr, struct lite_conn *conn,
+			   const void *req, void *reply, u32 *reply_len)
 {
-	struct lite_memory *mem = priv;
-	struct lite_lmr *lmr = lite_change_lmr(mem, conn, req);
-	int err;
-
-	if (IS_ERR(lmr))
-		return PTR_ERR(lmr);
-	err = lite_home_free(lmr);
-	lite_lmr_put(lmr);
-	return err;
+	return lite_change_check(lmr, conn, req) ?: lite_home_free(lmr);
 }
 
 /* Give back MAPs. Return: the LMR with a reference if it must be freed. */
@@ -223,8 +209,7 @@ static int lite_serve_unmap(void *priv, struct lite_conn *conn, const void *req,
 
 void lite_free_handlers(struct lite_memory *mem)
 {
-	struct lite_kcalls *rpc = mem->cl->rpc;
-
-	lite_kcall_handle(rpc, LITE_CALL_LMR_FREE, lite_serve_free, mem);
-	lite_kcall_handle(rpc, LITE_CALL_LMR_UNMAP, lite_serve_unmap, mem);
+	lite_lmr_handle(mem, LITE_CALL_LMR_FREE, lite_serve_free);
+	lite_kcall_handle(mem->cl->rpc, LITE_CALL_LMR_UNMAP, lite_serve_unmap,
+			  mem);
 }

@@ -24,12 +24,11 @@ static void lite_lmr_release(struct kref *ref)
 {
 	struct lite_lmr *lmr = container_of(ref, struct lite_lmr, ref);
 
-	lite_limit_give(&lmr->mem->limit, lmr->charged_to,
+	lite_limit_free(&lmr->mem->limit, lmr->charged_to, lmr->acl.grants,
 			LITE_LMR_COST +
 				lmr->grants_room * sizeof(*lmr->acl.grants));
 	lite_lmr_name_free(lmr, lmr->name);
-	lite_place_free(lmr->place);
-	kfree(lmr->acl.grants);
+	lite_place_free(lmr, lmr->place);
 	kfree_rcu(lmr, rcu);
 }
 
@@ -81,28 +80,19 @@ const char *lite_lmr_name_new(struct lite_lmr *lmr, const char *name)
 {
 	size_t size = strlen(name) + 1;
 	char *copy;
-	int err;
 
 	if (!name[0])
 		return "";
-	err = lite_limit_take(&lmr->mem->limit, lmr->charged_to, size);
-	if (err)
-		return ERR_PTR(err);
-	copy = kmemdup(name, size, GFP_KERNEL_ACCOUNT);
-	if (!copy) {
-		lite_limit_give(&lmr->mem->limit, lmr->charged_to, size);
-		return ERR_PTR(-ENOMEM);
-	}
-	return copy;
+	copy = lite_limit_alloc(&lmr->mem->limit, lmr->charged_to, size, size);
+	return IS_ERR(copy) ? copy : memcpy(copy, name, size);
 }
 
 /* Undo lite_lmr_name_new(). */
 void lite_lmr_name_free(struct lite_lmr *lmr, const char *name)
 {
-	if (!name[0])
-		return;
-	lite_limit_give(&lmr->mem->limit, lmr->charged_to, strlen(name) + 1);
-	kfree(name);
+	if (name[0])
+		lite_limit_free(&lmr->mem->limit, lmr->charged_to, name,
+				strlen(name) + 1);
 }
 
 /*
@@ -113,22 +103,20 @@ int lite_lmr_grow_grants(struct lite_lmr *lmr)
 {
 	struct lite_acl *acl = &lmr->acl;
 	u32 room = clamp(lmr->grants_room * 2, 4U, (u32)LITE_GRANTS_MAX);
-	size_t more = (room - lmr->grants_room) * sizeof(*acl->grants);
+	struct lite_limit *limit = &lmr->mem->limit;
+	size_t old = acl->n_grants * sizeof(*acl->grants);
 	struct lite_grant *grants;
-	int err;
 
 	lockdep_assert_held(&lmr->lock);
 	if (acl->n_grants < lmr->grants_room)
 		return 0;
-	err = lite_limit_take(&lmr->mem->limit, lmr->charged_to, more);
-	if (err)
-		return err;
-	grants = krealloc_array(acl->grants, room, sizeof(*grants),
-				GFP_KERNEL_ACCOUNT);
-	if (!grants) {
-		lite_limit_give(&lmr->mem->limit, lmr->charged_to, more);
-		return -ENOMEM;
-	}
+	grants = lite_limit_alloc(limit, lmr->charged_to,
+				  room * sizeof(*grants),
+				  room * sizeof(*grants) - old);
+	if (IS_ERR(grants))
+		return PTR_ERR(grants);
+	memcpy(grants, acl->grants, old);
+	kvfree(acl->grants);
 	acl->grants = grants;
 	lmr->grants_room = room;
 	return 0;
@@ -137,14 +125,13 @@ int lite_lmr_grow_grants(struct lite_lmr *lmr)
 /* ---- making -------------------------------------------------------------- */
 
 /* Take memory for all of it, on the nodes that the caller named. */
-static int lite_lmr_parts(struct lite_lmr *lmr,
-			  const struct lite_wire_create *c,
-			  struct lite_part **parts, u32 *n_parts)
+static int lite_lmr_parts(struct lite_replace *r,
+			  const struct lite_wire_create *c)
 {
-	struct lite_memory *mem = lmr->mem;
+	struct lite_memory *mem = r->lmr->mem;
 	u64 length = le64_to_cpu(c->length);
 	u32 n = le32_to_cpu(c->n_nodes);
-	u64 incarnation[LITE_SPREAD_MAX];
+	struct lite_share at[LITE_SPREAD_MAX];
 	int err = 0;
 	u32 i, j;
 
@@ -152,13 +139,11 @@ static int lite_lmr_parts(struct lite_lmr *lmr,
 		return -EINVAL;
 	/* All must be members, even if a small LMR gives them no share. */
 	for (i = 0; i < n; i++) {
-		u32 node = le32_to_cpu(c->nodes[i]);
-
 		for (j = 0; j < i; j++) {
 			if (c->nodes[j] == c->nodes[i])
 				return -EINVAL;
 		}
-		err = lite_node_incarnation(mem, node, &incarnation[i]);
+		err = lite_share_find(mem, le32_to_cpu(c->nodes[i]), &at[i]);
 		if (err == -EHOSTDOWN && !lite_spread_share(length, n, i))
 			err = 0;
 		if (err)
@@ -168,11 +153,22 @@ static int lite_lmr_parts(struct lite_lmr *lmr,
 		u64 share = lite_spread_share(length, n, i);
 
 		if (share)
-			err = lite_parts_make(lmr, parts, n_parts,
-					      le32_to_cpu(c->nodes[i]),
-					      incarnation[i], share);
+			err = lite_parts_make(r, &at[i], share,
+					      lite_part_max(share));
 	}
 	return err;
+}
+
+/* Make one part of memory that exists already. */
+static int lite_lmr_part(struct lite_replace *r, const struct lite_alloc *alloc)
+{
+	const struct lite_share at = {
+		.node = alloc->home,
+		.incarnation = alloc->home_incarnation,
+	};
+	struct lite_part *part = lite_part_add(r, &at, alloc->bytes);
+
+	return part ? lite_part_fill(part, alloc) : -ENOMEM;
 }
 
 static struct lite_lmr *lite_lmr_new(struct lite_memory *mem,
@@ -182,21 +178,16 @@ static struct lite_lmr *lite_lmr_new(struct lite_memory *mem,
 	u32 uid = le32_to_cpu(c->cred.uid);
 	u32 gid = le32_to_cpu(c->cred.gid);
 	struct lite_lmr *lmr;
-	int err;
+	const char *name;
 
 	/* Remote root must not own what local root owns. */
 	if (conn && mem->root_squash && !uid) {
 		uid = LITE_UID_NOBODY;
 		gid = LITE_UID_NOBODY;
 	}
-	err = lite_limit_take(&mem->limit, uid, LITE_LMR_COST);
-	if (err)
-		return ERR_PTR(err);
-	lmr = kzalloc(sizeof(*lmr), GFP_KERNEL_ACCOUNT);
-	if (!lmr) {
-		lite_limit_give(&mem->limit, uid, LITE_LMR_COST);
-		return ERR_PTR(-ENOMEM);
-	}
+	lmr = lite_limit_alloc(&mem->limit, uid, sizeof(*lmr), LITE_LMR_COST);
+	if (IS_ERR(lmr))
+		return lmr;
 	lmr->mem = mem;
 	kref_init(&lmr->ref);
 	mutex_init(&lmr->lock);
@@ -214,36 +205,20 @@ static struct lite_lmr *lite_lmr_new(struct lite_memory *mem,
 		lmr->maker_incarnation = conn->from.incarnation;
 		lmr->creator = conn->session;
 	}
-	lmr->name = lite_lmr_name_new(lmr, c->name);
-	if (IS_ERR(lmr->name)) {
-		err = PTR_ERR(lmr->name);
-		kfree(lmr);
-		lite_limit_give(&mem->limit, uid, LITE_LMR_COST);
-		return ERR_PTR(err);
+	lmr->name = "";
+	name = lite_lmr_name_new(lmr, c->name);
+	if (IS_ERR(name)) {
+		lite_lmr_put(lmr);
+		return ERR_CAST(name);
 	}
+	lmr->name = name;
 	return lmr;
 }
 
-/* Make one part of memory that exists already. */
-static int lite_lmr_part(struct lite_lmr *lmr, const struct lite_alloc *alloc,
-			 struct lite_part **parts, u32 *n_parts)
-{
-	struct lite_part *part = kvcalloc(1, sizeof(*part), GFP_KERNEL_ACCOUNT);
-
-	if (!part)
-		return -ENOMEM;
-	*part = (struct lite_part){
-		.node = alloc->home,
-		.incarnation = alloc->home_incarnation,
-		.local = true,
-		.length = alloc->bytes,
-	};
-	*parts = part;
-	*n_parts = 1;
-	return lite_part_fill(part, alloc);
-}
-
-/* The creator's mapping is entered before the LMR can be found. */
+/*
+ * The creator's mapping is entered before the LMR can be found. The table has a
+ * reference.
+ */
 static int lite_lmr_publish(struct lite_lmr *lmr, struct lite_conn *conn,
 			    const struct lite_wire_create *c, u32 *rights)
 {
@@ -252,19 +227,18 @@ static int lite_lmr_publish(struct lite_lmr *lmr, struct lite_conn *conn,
 		.renew = cpu_to_le32(1),
 		.cred = c->cred,
 	};
-	struct lite_mapper *m, *tmp;
 	int err = 0;
 
 	if (c->map)
 		err = lite_mapper_add(lmr, conn, &map, rights);
-	if (!err)
-		err = xa_err(xa_store(&lmr->mem->lmrs, lmr->id, lmr,
-				      GFP_KERNEL_ACCOUNT));
-	if (!err)
-		return 0;
-	list_for_each_entry_safe(m, tmp, &lmr->mappers, list) {
-		list_del(&m->list);
-		kfree(m);
+	if (err)
+		return err;
+	kref_get(&lmr->ref);
+	err = xa_err(xa_store(&lmr->mem->lmrs, lmr->id, lmr,
+			      GFP_KERNEL_ACCOUNT));
+	if (err) {
+		lite_mappers_drop(lmr, false);
+		lite_lmr_put(lmr);
 	}
 	return err;
 }
@@ -275,46 +249,90 @@ static int lite_lmr_make(struct lite_lmr *lmr, struct lite_conn *conn,
 			 const struct lite_alloc *alloc, u32 *rights)
 {
 	struct lite_memory *mem = lmr->mem;
-	struct lite_part *parts = NULL;
-	u32 n_parts = 0;
-	int err;
+	struct lite_replace r = { .lmr = lmr };
+	struct lite_place *place;
+	int err = 0;
 
-	if (c->name[0]) {
+	if (c->name[0])
 		err = lite_name_reserve(mem, c->name, lmr->id,
 					lmr->charged_to);
-		if (err)
-			return err;
-	}
-	err = alloc ? lite_lmr_part(lmr, alloc, &parts, &n_parts) :
-		      lite_lmr_parts(lmr, c, &parts, &n_parts);
-	if (!err) {
-		lmr->place = lite_place_new(lmr, parts, n_parts);
-		if (IS_ERR(lmr->place)) {
-			err = PTR_ERR(lmr->place);
-			lmr->place = NULL;
-		}
-	}
-	if (!err)
-		err = lite_lmr_publish(lmr, conn, c, rights);
-	if (err) {
-		if (c->name[0])
-			lite_name_drop(mem, c->name, lmr->id);
-		lite_parts_release(lmr, parts, n_parts, 0);
-	}
-	kvfree(parts);
 	if (err)
 		return err;
+	INIT_LIST_HEAD(&r.parts);
+	err = alloc ? lite_lmr_part(&r, alloc) : lite_lmr_parts(&r, c);
+	if (err)
+		goto err_parts;
+	place = lite_place_new(&r, le64_to_cpu(c->length));
+	err = PTR_ERR_OR_ZERO(place);
+	if (err)
+		goto err_parts;
+	lmr->place = place;
+	err = lite_lmr_publish(lmr, conn, c, rights);
+	if (err)
+		goto err_parts;
 	lite_stat_inc(mem->stats, LITE_STAT_LMRS);
 	trace_lite_lmr_create(lite_cluster_id(mem->cl), lmr->id,
 			      lmr->place->length);
 	if (c->name[0])
 		lite_name_confirm(mem, c->name, lmr->id);
 	return 0;
+
+err_parts:
+	if (c->name[0])
+		lite_name_drop(mem, c->name, lmr->id);
+	lite_parts_release(lmr, &r.parts, 0);
+	return err;
 }
 
+/**
+ * lite_home_create - make an LMR
+ * @mem: memory layer
+ * @conn: session with its maker; NULL: this node
+ * @c: what to make
+ * @alloc: registered memory to make it of, in the table. The caller has a
+ *	reference; on failure it also takes @alloc out of the table, if it is
+ *	still there. NULL: allocate as @c says
+ * @life: lite_cluster_life() before anything was made
+ * @rights: set to those granted if @c says that its maker maps it
+ *
+ * Context: may sleep; makes calls.
+ * Return: the LMR with a reference; ERR_PTR as for LITE_IOC_ALLOC or
+ * LITE_IOC_REGISTER.
+ */
+struct lite_lmr *lite_home_create(struct lite_memory *mem,
+				  struct lite_conn *conn,
+				  const struct lite_wire_create *c,
+				  const struct lite_alloc *alloc,
+				  unsigned long life, u32 *rights)
+{
+	struct lite_lmr *lmr = lite_lmr_new(mem, c, conn);
+	int err;
+
+	if (IS_ERR(lmr))
+		return lmr;
+	if (alloc) {
+		alloc->pinned->lmr = lmr->id;
+		lmr->registered = true;
+	}
+	err = lite_lmr_make(lmr, conn, c, alloc, rights);
+	if (!err) {
+		/* A leave or join that began meanwhile may have missed it. */
+		err = lite_cluster_recheck(mem->cl, life);
+		if (err)
+			lite_home_free(lmr);
+	}
+	if (!err)
+		return lmr;
+	lite_lmr_put(lmr);
+	return ERR_PTR(err);
+}
+
+/* ---- mapping and looking ------------------------------------------------- */
+
 /* A snapshot: a later change RECALLs the mapper. */
-static void lite_map_reply_fill(struct lite_lmr *lmr, u32 rights,
-				struct lite_wire_map_reply *r)
+static int lite_map_answer(struct lite_lmr *lmr, struct lite_conn *conn,
+			   u32 rights, struct lite_wire_map_reply *r,
+			   u32 *reply_len)
 {
 	const struct lite_place *place;
 	u32 i;
@@ -334,6 +352,8 @@ static void lite_map_reply_fill(struct lite_lmr *lmr, u32 rights,
 			cpu_to_le64(place->share[i].incarnation);
 	}
 	mutex_unlock(&lmr->lock);
+	*reply_len = sizeof(*r);
+	return lite_mapper_recheck(lmr, conn);
 }
 
 static int lite_serve_create(void *priv, struct lite_conn *conn,
@@ -341,7 +361,6 @@ static int lite_serve_create(void *priv, struct lite_conn *conn,
 			     u32 *reply_len)
 {
 	struct lite_memory *mem = priv;
-	const struct lite_wire_create *c = req;
 	unsigned long life = lite_cluster_life(mem->cl);
 	struct lite_lmr *lmr;
 	u32 rights = 0;
@@ -351,171 +370,77 @@ static int lite_serve_create(void *priv, struct lite_conn *conn,
 		     lite_cluster_ready(mem->cl);
 	if (err)
 		return err;
-	lmr = lite_lmr_new(mem, c, conn);
+	lmr = lite_home_create(mem, conn, req, NULL, life, &rights);
 	if (IS_ERR(lmr))
 		return PTR_ERR(lmr);
-	kref_get(&lmr->ref); /* for us; the table has the other one */
-	err = lite_lmr_make(lmr, conn, c, NULL, &rights);
-	if (err) {
-		lite_lmr_put(lmr);
-		lite_lmr_put(lmr);
-		return err;
-	}
-	/* A leave or join that began meanwhile may have missed the LMR. */
-	err = lite_cluster_recheck(mem->cl, life);
-	if (err) {
-		lite_home_free(lmr);
-	} else {
-		lite_map_reply_fill(lmr, rights, reply);
-		*reply_len = sizeof(struct lite_wire_map_reply);
-		err = lite_mapper_recheck(lmr, conn);
-	}
+	err = lite_map_answer(lmr, conn, rights, reply, reply_len);
 	lite_lmr_put(lmr);
 	return err;
 }
 
-/**
- * lite_home_adopt - make an LMR of memory that exists already
- * @mem: memory layer
- * @c: what to make
- * @alloc: registered memory, in the table. The caller has a reference; on
- *	failure it also takes @alloc out of the table, if it is still there
- * @life: lite_cluster_life() before @alloc was made
- *
- * Context: may sleep; makes calls.
- * Return: the LMR with a reference, not mapped by any node; ERR_PTR as for
- * LITE_IOC_REGISTER.
- */
-struct lite_lmr *lite_home_adopt(struct lite_memory *mem,
-				 const struct lite_wire_create *c,
-				 struct lite_alloc *alloc, unsigned long life)
+static int lite_serve_map(struct lite_lmr *lmr, struct lite_conn *conn,
+			  const void *req, void *reply, u32 *reply_len)
 {
-	struct lite_lmr *lmr = lite_lmr_new(mem, c, NULL);
-	int err;
-
-	if (IS_ERR(lmr))
-		return lmr;
-	alloc->pinned->lmr = lmr->id;
-	lmr->registered = true;
-	kref_get(&lmr->ref); /* for the caller; the table has the other one */
-	err = lite_lmr_make(lmr, NULL, c, alloc, NULL);
-	if (err) {
-		lite_lmr_put(lmr);
-		lite_lmr_put(lmr);
-		return ERR_PTR(err);
-	}
-	/* A leave or join that began meanwhile may have missed the LMR. */
-	err = lite_cluster_recheck(mem->cl, life);
-	if (!err)
-		return lmr;
-	lite_home_free(lmr);
-	lite_lmr_put(lmr);
-	return ERR_PTR(err);
-}
-
-/* ---- mapping and looking ------------------------------------------------- */
-
-static int lite_serve_map(void *priv, struct lite_conn *conn, const void *req,
-			  u32 len, void *reply, u32 *reply_len)
-{
-	struct lite_memory *mem = priv;
-	const struct lite_wire_map *map = req;
-	struct lite_lmr *lmr;
 	u32 rights;
-	int err;
 
-	lmr = lite_lmr_get(mem, le64_to_cpu(map->id));
-	if (!lmr)
-		return -ENOENT;
-	err = lite_mapper_add(lmr, conn, map, &rights);
-	if (!err) {
-		lite_map_reply_fill(lmr, rights, reply);
-		*reply_len = sizeof(struct lite_wire_map_reply);
-		err = lite_mapper_recheck(lmr, conn);
-	}
-	lite_lmr_put(lmr);
-	return err;
+	return lite_mapper_add(lmr, conn, req, &rights) ?:
+	       lite_map_answer(lmr, conn, rights, reply, reply_len);
 }
 
-static int lite_serve_extents(void *priv, struct lite_conn *conn,
-			      const void *req, u32 len, void *reply,
-			      u32 *reply_len)
+static int lite_serve_extents(struct lite_lmr *lmr, struct lite_conn *conn,
+			      const void *req, void *reply, u32 *reply_len)
 {
-	struct lite_memory *mem = priv;
 	const struct lite_wire_extents *e = req;
 	u32 first = le32_to_cpu(e->first);
 	const struct lite_place *place;
-	struct lite_lmr *lmr;
-	int err = 0;
+	int err = -ENOENT;
 
-	lmr = lite_lmr_get(mem, le64_to_cpu(e->id));
-	if (!lmr)
-		return -ENOENT;
 	mutex_lock(&lmr->lock);
 	place = lmr->place;
 	/* Also tells the mapper that the home still counts it as one. */
-	if (first >= place->n_extents || !lite_mapper_known(lmr, conn))
-		err = -ENOENT;
-	else
+	if (first < place->n_extents && lite_mapper_known(lmr, conn)) {
 		*reply_len = lite_extents_put(reply, place->extents,
 					      place->n_extents, first);
-	if (!err && conn && conn->session == lmr->creator)
-		lmr->confirmed = true;
+		lmr->confirmed |= conn && conn->session == lmr->creator;
+		err = 0;
+	}
 	mutex_unlock(&lmr->lock);
-	lite_lmr_put(lmr);
 	return err;
 }
 
-/* Nodes that hold memory of it. The home is one only if it has a part. */
-static u32 lite_place_nodes(const struct lite_place *place, __le32 *nodes)
-{
-	bool home = false;
-	u32 n = 0;
-	u32 i;
-
-	for (i = 0; i < place->n_parts && !home; i++)
-		home = place->part[i].local;
-	for (i = !home; i < place->n_shares; i++) {
-		if (nodes)
-			nodes[n] = cpu_to_le32(place->share[i].node);
-		n++;
-	}
-	return n;
-}
-
+/* @nodes: filled with those that hold memory of it, unless NULL. */
 static void lite_lmr_fill(struct lite_lmr *lmr, struct lite_wire_lmr *l,
 			  __le32 *nodes)
 {
+	const struct lite_place *place;
 	struct lite_mapper *m;
 	u32 n = 0;
+	u32 i;
 
 	mutex_lock(&lmr->lock);
+	place = lmr->place;
 	list_for_each_entry(m, &lmr->mappers, list)
 		n += !m->lost;
 	l->id = cpu_to_le64(lmr->id);
-	l->length = cpu_to_le64(lmr->place->length);
+	l->length = cpu_to_le64(place->length);
 	l->uid = cpu_to_le32(lmr->acl.uid);
 	l->gid = cpu_to_le32(lmr->acl.gid);
 	l->mode = cpu_to_le32(lmr->acl.mode);
-	l->n_extents = cpu_to_le32(lmr->place->n_extents);
-	l->n_shares = cpu_to_le32(lite_place_nodes(lmr->place, nodes));
+	l->n_extents = cpu_to_le32(place->n_extents);
+	l->n_shares = cpu_to_le32(place->n_shares - !place->home_stores);
 	l->n_mappers = cpu_to_le32(n);
 	strscpy_pad(l->name, lmr->name, sizeof(l->name));
+	for (i = !place->home_stores; nodes && i < place->n_shares; i++)
+		*nodes++ = cpu_to_le32(place->share[i].node);
 	mutex_unlock(&lmr->lock);
 }
 
-static int lite_serve_stat(void *priv, struct lite_conn *conn, const void *req,
-			   u32 len, void *reply, u32 *reply_len)
+static int lite_serve_stat(struct lite_lmr *lmr, struct lite_conn *conn,
+			   const void *req, void *reply, u32 *reply_len)
 {
-	struct lite_memory *mem = priv;
-	const struct lite_wire_id *i = req;
 	struct lite_wire_stat_reply *r = reply;
-	struct lite_lmr *lmr = lite_lmr_get(mem, le64_to_cpu(i->id));
 
-	if (!lmr)
-		return -ENOENT;
 	lite_lmr_fill(lmr, &r->lmr, r->nodes);
-	lite_lmr_put(lmr);
 	*reply_len = sizeof(*r);
 	return 0;
 }
@@ -547,13 +472,41 @@ static int lite_serve_list(void *priv, struct lite_conn *conn, const void *req,
 	return 0;
 }
 
+/* All these requests begin with the id of the LMR. */
+static int lite_serve_lmr(void *priv, struct lite_conn *conn, const void *req,
+			  u32 len, void *reply, u32 *reply_len)
+{
+	const struct lite_lmr_served *s = priv;
+	const struct lite_wire_id *i = req;
+	struct lite_lmr *lmr = lite_lmr_get(s->mem, le64_to_cpu(i->id));
+	int err;
+
+	if (!lmr)
+		return -ENOENT;
+	err = s->fn(lmr, conn, req, reply, reply_len);
+	lite_lmr_put(lmr);
+	return err;
+}
+
+/* Register a handler for a call about an LMR, LITE_CALL_LMR_*. */
+void lite_lmr_handle(struct lite_memory *mem, enum lite_call call,
+		     lite_lmr_handler fn)
+{
+	struct lite_lmr_served *s =
+		&mem->lmr_calls[call - LITE_CALL_LMR_CREATE];
+
+	s->mem = mem;
+	s->fn = fn;
+	lite_kcall_handle(mem->cl->rpc, call, lite_serve_lmr, s);
+}
+
 void lite_home_handlers(struct lite_memory *mem)
 {
 	struct lite_kcalls *rpc = mem->cl->rpc;
 
 	lite_kcall_handle(rpc, LITE_CALL_LMR_CREATE, lite_serve_create, mem);
-	lite_kcall_handle(rpc, LITE_CALL_LMR_MAP, lite_serve_map, mem);
-	lite_kcall_handle(rpc, LITE_CALL_LMR_EXTENTS, lite_serve_extents, mem);
-	lite_kcall_handle(rpc, LITE_CALL_LMR_STAT, lite_serve_stat, mem);
 	lite_kcall_handle(rpc, LITE_CALL_LMR_LIST, lite_serve_list, mem);
+	lite_lmr_handle(mem, LITE_CALL_LMR_MAP, lite_serve_map);
+	lite_lmr_handle(mem, LITE_CALL_LMR_EXTENTS, lite_serve_extents);
+	lite_lmr_handle(mem, LITE_CALL_LMR_STAT, lite_serve_stat);
 }

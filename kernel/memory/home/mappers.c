@@ -111,6 +111,25 @@ bool lite_mapper_known(struct lite_lmr *lmr, struct lite_conn *conn)
 	return !lmr->dying && lite_mapper_find(lmr, conn ? conn->session : 0);
 }
 
+static void lite_mapper_drop(struct lite_mapper *m)
+{
+	list_del(&m->list);
+	kfree(m);
+}
+
+/* Drop all mappers, or those that are lost. May sleep. */
+void lite_mappers_drop(struct lite_lmr *lmr, bool lost)
+{
+	struct lite_mapper *m, *tmp;
+
+	mutex_lock(&lmr->lock);
+	list_for_each_entry_safe(m, tmp, &lmr->mappers, list) {
+		if (m->lost || !lost)
+			lite_mapper_drop(m);
+	}
+	mutex_unlock(&lmr->lock);
+}
+
 /*
  * A mapper is gone, but may still reach other stores: it stays, lost, until
  * these have fenced it. One entry per node is enough.
@@ -125,13 +144,12 @@ static void lite_mapper_lose(struct lite_lmr *lmr, struct lite_mapper *m)
 		if (other != m && other->lost && other->node == m->node)
 			keep = false;
 	}
-	if (keep) {
-		m->lost = true;
-		m->session = 0;
-	} else {
-		list_del(&m->list);
-		kfree(m);
+	if (!keep) {
+		lite_mapper_drop(m);
+		return;
 	}
+	m->lost = true;
+	m->session = 0;
 }
 
 /**
@@ -155,12 +173,10 @@ bool lite_home_unmap(struct lite_lmr *lmr, u64 session, u32 count, bool unclean)
 		m->count -= min(count, m->count);
 		m->unclean |= unclean;
 		last = !m->count;
-		if (last && m->unclean) {
+		if (last && m->unclean)
 			lite_mapper_lose(lmr, m);
-		} else if (last) {
-			list_del(&m->list);
-			kfree(m);
-		}
+		else if (last)
+			lite_mapper_drop(m);
 	}
 	mutex_unlock(&lmr->lock);
 	return last;
@@ -276,17 +292,35 @@ static struct lite_conn *lite_session_find(struct lite_fabric *fab, u64 session)
 	return found;
 }
 
+/* Note what a mapper has answered to REVOKE or RECALL. */
+static void lite_mapper_answered(struct lite_lmr *lmr,
+				 const struct lite_revoke *r)
+{
+	struct lite_mapper *m = lite_mapper_find(lmr, r->session);
+
+	if (!m)
+		return;
+	m->unclean |= r->err == -EUCLEAN;
+	if (r->err && r->err != -EUCLEAN)
+		lite_mapper_lose(lmr, m);
+	else if (r->call == LITE_CALL_LMR_REVOKE && m->unclean)
+		lite_mapper_lose(lmr, m);
+	else if (r->call == LITE_CALL_LMR_REVOKE)
+		lite_mapper_drop(m);
+}
+
 /*
  * Tell all mappers at once, and wait for all. None is added meanwhile; one that
- * unmaps simply finds nothing to revoke.
+ * unmaps simply finds nothing to revoke. Return: 0 or -EIO: a device could not
+ * be made to end an operation.
  */
-static struct lite_revoke *lite_mappers_tell(struct lite_lmr *lmr, u16 call,
-					     u32 *count)
+static int lite_mappers_tell(struct lite_lmr *lmr, u16 call)
 {
 	struct lite_memory *mem = lmr->mem;
 	struct lite_revoke *revoke;
 	struct lite_mapper *m;
 	u32 n = 0, i = 0;
+	int err = 0;
 
 	mutex_lock(&lmr->lock);
 	list_for_each_entry(m, &lmr->mappers, list)
@@ -315,9 +349,14 @@ static struct lite_revoke *lite_mappers_tell(struct lite_lmr *lmr, u16 call,
 		flush_work(&revoke[i].work);
 		if (revoke[i].conn)
 			lite_conn_put(revoke[i].conn);
+		err = revoke[i].unfenced ?: err;
 	}
-	*count = n;
-	return revoke;
+	mutex_lock(&lmr->lock);
+	for (i = 0; i < n; i++)
+		lite_mapper_answered(lmr, &revoke[i]);
+	mutex_unlock(&lmr->lock);
+	kvfree(revoke);
+	return err;
 }
 
 /**
@@ -331,22 +370,7 @@ static struct lite_revoke *lite_mappers_tell(struct lite_lmr *lmr, u16 call,
  */
 void lite_mappers_revoke(struct lite_lmr *lmr)
 {
-	struct lite_mapper *m;
-	u32 n, i;
-	struct lite_revoke *revoke = lite_mappers_tell(
-		lmr, LITE_CALL_LMR_REVOKE, &n);
-
-	for (i = 0; i < n; i++) {
-		if (!revoke[i].err || revoke[i].err == -EUCLEAN)
-			lite_home_unmap(lmr, revoke[i].session, U32_MAX,
-					revoke[i].err);
-	}
-	kvfree(revoke);
-	/* The others did not answer. */
-	mutex_lock(&lmr->lock);
-	list_for_each_entry(m, &lmr->mappers, list)
-		m->lost = true;
-	mutex_unlock(&lmr->lock);
+	lite_mappers_tell(lmr, LITE_CALL_LMR_REVOKE);
 }
 
 /*
@@ -372,10 +396,6 @@ u32 lite_mappers_lost(struct lite_lmr *lmr, struct lite_wire_fence *fence,
 					m->lost ? m->incarnation : 0),
 			};
 		n++;
-		if (!m->lost) {
-			m->unclean = false;
-			m->fencing = true;
-		}
 	}
 	mutex_unlock(&lmr->lock);
 	return n;
@@ -406,37 +426,11 @@ static int lite_stores_fence(struct lite_lmr *lmr,
 	return err;
 }
 
-/* Drop lost mappers, which all stores have fenced. */
-static void lite_mappers_forget(struct lite_lmr *lmr)
-{
-	struct lite_mapper *m, *tmp;
-
-	mutex_lock(&lmr->lock);
-	list_for_each_entry_safe(m, tmp, &lmr->mappers, list) {
-		if (!m->lost)
-			continue;
-		list_del(&m->list);
-		kfree(m);
-	}
-	mutex_unlock(&lmr->lock);
-}
-
-static void lite_mappers_fenced(struct lite_lmr *lmr, bool done)
-{
-	struct lite_mapper *m;
-
-	mutex_lock(&lmr->lock);
-	list_for_each_entry(m, &lmr->mappers, list) {
-		m->unclean |= m->fencing && !done;
-		m->fencing = false;
-	}
-	mutex_unlock(&lmr->lock);
-}
-
 /* Have the other stores fence mappers that are lost or unclean. */
 static int lite_recall_fence(struct lite_lmr *lmr)
 {
 	struct lite_wire_mem_fence *req;
+	struct lite_mapper *m;
 	u32 fences;
 	int err = 0;
 
@@ -447,14 +441,19 @@ static int lite_recall_fence(struct lite_lmr *lmr)
 	if (fences)
 		err = lite_stores_fence(lmr, req);
 	kfree(req);
-	lite_mappers_fenced(lmr, !err);
+	if (!fences || err)
+		return err;
 	/*
-	 * Mappers lost since are dropped, too: each had answered, and a closed
-	 * LMR cannot be mapped.
+	 * What was reported since concerns operations that these fences have
+	 * ended, too: all mappers had answered, and so had reported theirs, and
+	 * a closed LMR cannot be mapped.
 	 */
-	if (fences && !err)
-		lite_mappers_forget(lmr);
-	return err;
+	mutex_lock(&lmr->lock);
+	list_for_each_entry(m, &lmr->mappers, list)
+		m->unclean = false;
+	mutex_unlock(&lmr->lock);
+	lite_mappers_drop(lmr, true);
+	return 0;
 }
 
 /**
@@ -468,25 +467,8 @@ static int lite_recall_fence(struct lite_lmr *lmr)
  */
 int lite_mappers_recall(struct lite_lmr *lmr)
 {
-	struct lite_revoke *revoke;
-	struct lite_mapper *m;
-	int err = 0;
-	u32 n, i;
+	int err = lite_mappers_tell(lmr, LITE_CALL_LMR_RECALL);
 
-	revoke = lite_mappers_tell(lmr, LITE_CALL_LMR_RECALL, &n);
-	mutex_lock(&lmr->lock);
-	for (i = 0; i < n; i++) {
-		err = revoke[i].unfenced ?: err;
-		m = lite_mapper_find(lmr, revoke[i].session);
-		if (!m || !revoke[i].err)
-			continue;
-		if (revoke[i].err == -EUCLEAN)
-			m->unclean = true;
-		else
-			lite_mapper_lose(lmr, m);
-	}
-	mutex_unlock(&lmr->lock);
-	kvfree(revoke);
 	if (!err && lmr->place->n_shares > 1)
 		err = lite_recall_fence(lmr);
 	return err;

@@ -5,89 +5,71 @@
  * Each MOVE message is one step, which moves the part that comes first of those
  * that are elsewhere, or what the range has of it; the caller repeats it until
  * all is there (lite_ctx_move()). Between steps the LMR is open and in use.
- * replace.c copies the bytes and says why nothing changes them meanwhile. An LMR
- * of a process's memory is refused.
+ * replace.c copies the bytes and says why nothing changes them meanwhile.
  */
-#include <linux/slab.h>
-
+#include "memory/memory.h"
 #include "home.h"
-#include "replace.h"
 
 /**
  * struct lite_move - one step of a move
- * @node: destination
- * @incarnation: of @node
+ * @to: destination
  * @begin: offset in the LMR, page-aligned
- * @end: offset; page-aligned, or the end of the LMR
+ * @end: offset, page-aligned
  */
 struct lite_move {
-	u32 node;
-	u64 incarnation;
+	struct lite_share to;
 	u64 begin;
 	u64 end;
 };
 
-/* One of up to three parts that a part is replaced by. */
-static int lite_move_part(struct lite_replace *r, u32 node, u64 incarnation,
+/* Make one of up to three parts that a part is replaced by. */
+static int lite_move_part(struct lite_replace *r, const struct lite_share *at,
 			  u64 length)
 {
-	if (!length)
-		return 0;
-	return lite_part_make(r->lmr, &r->parts[r->n++], node, incarnation,
-			      length);
+	return length ? lite_parts_make(r, at, length, length) : 0;
 }
 
 /* Move what the range has of the part that begins at @start. */
 static int lite_move_step(struct lite_replace *r, const struct lite_move *m,
 			  u64 start)
 {
-	const struct lite_part *from = &r->lmr->place->part[r->first];
+	const struct lite_place *place = r->lmr->place;
+	const struct lite_part *from = place->part[r->first];
+	u64 end = start + from->bytes;
 	u64 head = m->begin > start ? m->begin - start : 0;
-	u64 tail = start + from->length > m->end ?
-			   start + from->length - m->end : 0;
+	u64 tail = end > m->end ? end - m->end : 0;
 	int err;
 
-	err = lite_part_check(r->lmr, from);
-	if (err)
-		return err;
 	r->gone = 1;
-	r->parts = kvcalloc(3, sizeof(*r->parts), GFP_KERNEL);
-	if (!r->parts)
-		return -ENOMEM;
-	err = lite_move_part(r, from->node, from->incarnation, head) ?:
-	      lite_move_part(r, m->node, m->incarnation,
-			     from->length - head - tail) ?:
-	      lite_move_part(r, from->node, from->incarnation, tail);
-	return err ?: lite_replace_apply(r, from->length);
+	err = lite_part_check(r->lmr, from) ?:
+	      lite_move_part(r, &from->at, head) ?:
+	      lite_move_part(r, &m->to, from->bytes - head - tail) ?:
+	      lite_move_part(r, &from->at, tail);
+	return err ?: lite_replace_apply(r, min(end, place->length) - start,
+					 place->length);
 }
 
 /*
  * Find the first part of the range that is not at the destination, and move it.
- * @next: end of what has been moved. Return: 1: moved a part; 0: all there.
+ * @next: end of what has been moved.
  */
-static int lite_home_move(struct lite_replace *r, struct lite_move *m,
+static int lite_home_move(struct lite_replace *r, const struct lite_move *m,
 			  u64 *next)
 {
 	const struct lite_place *place = r->lmr->place;
 	u64 start = 0;
-	int err;
 
-	for (; r->first < place->n_parts; r->first++) {
-		const struct lite_part *part = &place->part[r->first];
-		u64 end = start + part->length;
+	*next = m->end;
+	for (; r->first < place->n_parts && start < m->end; r->first++) {
+		const struct lite_part *part = place->part[r->first];
+		u64 end = start + part->bytes;
 
-		if (start >= m->end)
-			break;
-		if (end > m->begin &&
-		    (part->node != m->node ||
-		     part->incarnation != m->incarnation)) {
+		if (end > m->begin && !lite_share_is(&part->at, &m->to)) {
 			*next = min(end, m->end);
-			err = lite_move_step(r, m, start);
-			return err ?: 1;
+			return lite_move_step(r, m, start);
 		}
 		start = end;
 	}
-	*next = m->end;
 	return 0;
 }
 
@@ -104,50 +86,39 @@ static int lite_move_range(const struct lite_wire_move *w, u64 size,
 	if (!w->later && (offset >= size || length > size - offset))
 		return -ERANGE;
 	m->begin = round_down(offset, PAGE_SIZE);
-	m->end = length ? min(round_up(offset + length, PAGE_SIZE), size) :
-			  size;
+	m->end = round_up(length ? min(offset + length, size) : size,
+			  PAGE_SIZE);
 	return 0;
 }
 
-static int lite_serve_move(void *priv, struct lite_conn *conn, const void *req,
-			   u32 len, void *reply, u32 *reply_len)
+static int lite_serve_move(struct lite_lmr *lmr, struct lite_conn *conn,
+			   const void *req, void *reply, u32 *reply_len)
 {
-	struct lite_memory *mem = priv;
 	const struct lite_wire_move *w = req;
 	struct lite_wire_move_reply *answer = reply;
-	struct lite_move m = { .node = le32_to_cpu(w->node) };
-	struct lite_replace r = {};
-	u64 length, next = 0;
-	int ret;
+	struct lite_replace r;
+	struct lite_move m;
+	u64 length, next;
+	int err;
 
-	ret = lite_node_incarnation(mem, m.node, &m.incarnation);
-	if (ret)
-		return ret == -EHOSTUNREACH ? -EHOSTDOWN : ret;
-	r.lmr = lite_change_open(mem, conn, &w->change);
-	if (IS_ERR(r.lmr))
-		return PTR_ERR(r.lmr);
-	length = r.lmr->place->length;
-	ret = r.lmr->registered ? -EOPNOTSUPP : lite_move_range(w, length, &m);
-	if (!ret)
-		ret = lite_home_move(&r, &m, &next);
-	if (ret < 0)
-		lite_replace_fail(&r);
-	else if (!ret)
-		lite_change_end(r.lmr);
-	kvfree(r.parts);
-	if (ret >= 0) {
-		answer->next = cpu_to_le64(next);
-		answer->length = cpu_to_le64(length);
-		*reply_len = sizeof(*answer);
-		ret = 0;
-	}
-	ret = lite_change_error(r.lmr, ret);
-	lite_lmr_put(r.lmr);
-	return ret;
+	err = lite_share_find(lmr->mem, le32_to_cpu(w->node), &m.to);
+	if (err)
+		return err == -EHOSTUNREACH ? -EHOSTDOWN : err;
+	err = lite_replace_begin(&r, lmr, conn, &w->change);
+	if (err)
+		return err;
+	length = lmr->place->length;
+	err = lite_move_range(w, length, &m) ?: lite_home_move(&r, &m, &next);
+	err = lite_replace_end(&r, err);
+	if (err)
+		return err;
+	answer->next = cpu_to_le64(min(next, length));
+	answer->length = cpu_to_le64(length);
+	*reply_len = sizeof(*answer);
+	return 0;
 }
 
 void lite_move_handlers(struct lite_memory *mem)
 {
-	lite_kcall_handle(mem->cl->rpc, LITE_CALL_LMR_MOVE, lite_serve_move,
-			  mem);
+	lite_lmr_handle(mem, LITE_CALL_LMR_MOVE, lite_serve_move);
 }

@@ -49,8 +49,8 @@ static int lite_part_alloc_local(struct lite_lmr *lmr, struct lite_part *part)
 	struct lite_alloc *a;
 	int err;
 
-	a = lite_store_alloc(lmr->mem, part->node, part->incarnation, 0,
-			     part->length, lmr->acl.uid);
+	a = lite_store_alloc(lmr->mem, part->at.node, part->at.incarnation, 0,
+			     part->bytes, lmr->acl.uid);
 	if (IS_ERR(a))
 		return PTR_ERR(a);
 	err = lite_part_fill(part, a);
@@ -62,13 +62,13 @@ static void lite_part_alloc_late(void *ctx, struct lite_conn *conn,
 				 const void *reply)
 {
 	const struct lite_wire_mem_alloc_reply *r = reply;
-	const struct lite_part part = {
-		.node = conn->from.node,
-		.incarnation = conn->from.incarnation,
-		.alloc = le64_to_cpu(r->id),
-	};
+	struct lite_part *part = kzalloc(sizeof(*part),
+					 GFP_KERNEL | __GFP_NOFAIL);
 
-	lite_part_release(ctx, &part);
+	part->at.node = conn->from.node;
+	part->at.incarnation = conn->from.incarnation;
+	part->alloc = le64_to_cpu(r->id);
+	lite_part_release(ctx, part);
 }
 
 static int lite_part_alloc_remote(struct lite_lmr *lmr, struct lite_part *part,
@@ -76,7 +76,7 @@ static int lite_part_alloc_remote(struct lite_lmr *lmr, struct lite_part *part,
 {
 	struct lite_wire_mem_alloc req = {
 		.lmr = cpu_to_le64(lmr->id),
-		.length = cpu_to_le64(part->length),
+		.length = cpu_to_le64(part->bytes),
 		.uid = cpu_to_le32(lmr->acl.uid),
 	};
 	struct lite_wire_mem_alloc_reply reply;
@@ -86,21 +86,19 @@ static int lite_part_alloc_remote(struct lite_lmr *lmr, struct lite_part *part,
 		.len = sizeof(req),
 		.reply = &reply,
 		.reply_max = sizeof(reply),
-		.life = part->incarnation,
+		.life = part->at.incarnation,
 		.timeout = 60 * HZ, /* it may have to zero a lot of memory */
 		.killable = true,
 		.late = lite_part_alloc_late,
 		.late_ctx = lmr->mem,
 	};
-	int err = lite_cluster_call_once(lmr->mem->cl, part->node, &d);
+	int err = lite_cluster_call_once(lmr->mem->cl, part->at.node, &d);
 
 	if (err)
 		return err;
 	part->alloc = le64_to_cpu(reply.id);
 	*n_extents = le32_to_cpu(reply.n_extents);
-	if (*n_extents > DIV_ROUND_UP_ULL(part->length, PAGE_SIZE))
-		return -EPROTO;
-	return 0;
+	return *n_extents > part->bytes >> PAGE_SHIFT ? -EPROTO : 0;
 }
 
 static int lite_part_extents_remote(struct lite_lmr *lmr,
@@ -113,7 +111,7 @@ static int lite_part_extents_remote(struct lite_lmr *lmr,
 		.req = &req,
 		.len = sizeof(req),
 		.reply_max = LITE_PAYLOAD_MAX,
-		.life = part->incarnation,
+		.life = part->at.incarnation,
 		.killable = true,
 	};
 	u64 length = 0;
@@ -128,7 +126,7 @@ static int lite_part_extents_remote(struct lite_lmr *lmr,
 	d.reply = r;
 	while (!err && part->n_extents < n_extents) {
 		req.first = cpu_to_le32(part->n_extents);
-		err = lite_cluster_call(lmr->mem->cl, part->node, &d);
+		err = lite_cluster_call(lmr->mem->cl, part->at.node, &d);
 		if (!err && le32_to_cpu(r->count) > n_extents - part->n_extents)
 			err = -EPROTO;
 		for (i = 0; !err && i < le32_to_cpu(r->count); i++) {
@@ -147,229 +145,185 @@ static int lite_part_extents_remote(struct lite_lmr *lmr,
 		}
 	}
 	kfree(r);
-	if (!err && length != round_up(part->length, PAGE_SIZE))
+	if (!err && length != part->bytes)
 		err = -EPROTO;
 	/* Unknown: taken back when the session of the request ended. */
 	return err == -ENOENT ? -EHOSTDOWN : err;
 }
 
-/**
- * lite_part_make - take memory for a part of an LMR
- * @lmr: LMR
- * @part: to fill
- * @node: where
- * @incarnation: expected incarnation of @node
- * @length: bytes, not 0
- *
- * Context: may sleep; makes leaf calls.
- * Return: 0 or a negative errno, -ESTALE if the incarnation is over. In any
- * case lite_parts_release() gives back what @part has.
- */
-int lite_part_make(struct lite_lmr *lmr, struct lite_part *part, u32 node,
-		   u64 incarnation, u64 length)
+/* Add a new part, without memory yet. Return: NULL: no memory. */
+struct lite_part *lite_part_add(struct lite_replace *r,
+				const struct lite_share *at, u64 length)
 {
-	u32 n;
+	struct lite_part *part = kzalloc(sizeof(*part), GFP_KERNEL_ACCOUNT);
 
-	*part = (struct lite_part){
-		.node = node,
-		.incarnation = incarnation,
-		.local = node == lite_cluster_id(lmr->mem->cl),
-		.length = length,
-	};
-	if (part->local)
-		return lite_part_alloc_local(lmr, part);
-	return lite_part_alloc_remote(lmr, part, &n) ?:
-	       lite_part_extents_remote(lmr, part, n);
+	if (!part)
+		return NULL;
+	part->at = *at;
+	part->local = at->node == lite_cluster_id(r->lmr->mem->cl);
+	part->bytes = round_up(length, PAGE_SIZE);
+	list_add_tail(&part->list, &r->parts);
+	r->n++;
+	return part;
 }
 
 /**
  * lite_parts_make - take memory for a range of an LMR at one node
- * @lmr: LMR
- * @parts: array that parts are added to; reallocated
- * @n: its length, updated
- * @node: where
- * @incarnation: expected incarnation of @node
+ * @r: new parts are added here
+ * @at: where
  * @length: bytes, not 0
+ * @max: most bytes of a part, whole pages
  *
  * Context: may sleep; makes leaf calls.
- * Return: 0 or a negative errno, -ENOENT if @lmr is being freed meanwhile. In
- * any case the caller releases what @parts has.
+ * Return: 0 or a negative errno, -ESTALE if the incarnation is over, -ENOENT if
+ * the LMR is being freed meanwhile. In any case the caller releases @r->parts.
  */
-int lite_parts_make(struct lite_lmr *lmr, struct lite_part **parts, u32 *n,
-		    u32 node, u64 incarnation, u64 length)
+int lite_parts_make(struct lite_replace *r, const struct lite_share *at,
+		    u64 length, u64 max)
 {
-	const u64 max = lite_part_max(length);
-	u32 more = DIV64_U64_ROUND_UP(length, max);
-	struct lite_part *all;
+	struct lite_lmr *lmr = r->lmr;
+	struct lite_part *part;
 	int err = 0;
+	u32 n;
 
-	if (node == lite_cluster_id(lmr->mem->cl))
+	if (at->node == lite_cluster_id(lmr->mem->cl))
 		err = lite_limit_room(&lmr->mem->limit, lmr->acl.uid,
 				      round_up(length, PAGE_SIZE));
-	if (err)
-		return err;
-	all = kvcalloc((size_t)*n + more, sizeof(*all), GFP_KERNEL_ACCOUNT);
-	if (!all)
-		return -ENOMEM;
-	if (*n)
-		memcpy(all, *parts, *n * sizeof(*all));
-	kvfree(*parts);
-	*parts = all;
 	while (length && !err) {
-		u64 bytes = min(length, max);
-
 		/* Freeing must not wait for hundreds of gigabytes. */
 		if (READ_ONCE(lmr->dying))
 			return -ENOENT;
-		err = lite_part_make(lmr, &all[(*n)++], node, incarnation,
-				     bytes);
-		length -= bytes;
+		part = lite_part_add(r, at, min(length, max));
+		if (!part)
+			return -ENOMEM;
+		length -= min(length, max);
+		err = part->local ? lite_part_alloc_local(lmr, part) :
+		      lite_part_alloc_remote(lmr, part, &n) ?:
+		      lite_part_extents_remote(lmr, part, n);
 	}
 	return err;
 }
 
 /**
- * lite_node_incarnation - incarnation of a node that is to hold memory
+ * lite_share_find - find the incarnation of a node that is to hold memory
  * @mem: memory layer
  * @node: its id
- * @incarnation: set
+ * @at: set
  *
  * Context: may sleep while the node is suspect; killable.
  * Return: 0; -EHOSTUNREACH: not a member; -EHOSTDOWN; -EINTR.
  */
-int lite_node_incarnation(struct lite_memory *mem, u32 node, u64 *incarnation)
+int lite_share_find(struct lite_memory *mem, u32 node, struct lite_share *at)
 {
 	int err;
 
-	if (node == lite_cluster_id(mem->cl)) {
-		*incarnation = mem->fab->self.incarnation;
+	at->node = node;
+	at->incarnation = mem->fab->self.incarnation;
+	if (node == lite_cluster_id(mem->cl))
 		return 0;
-	}
 	err = lite_cluster_await(mem->cl, node);
 	if (err && err != -EHOSTDOWN)
 		return err;
 	/* It may be up again. */
-	return lite_cluster_session(mem->cl, node, incarnation) ? 0 :
-								  -EHOSTDOWN;
+	return lite_cluster_session(mem->cl, node, &at->incarnation) ?
+		       0 : -EHOSTDOWN;
 }
 
 /* ---- tables -------------------------------------------------------------- */
 
-/* Most shares that so many parts can have, and the home's. */
-static u32 lite_place_shares(u32 n_parts)
+/* The extents are whole pages, and may end after the LMR. */
+static int lite_place_append(struct lite_place *place,
+			     const struct lite_part *part, u64 length)
 {
-	return min(n_parts + 1, (u32)LITE_SPREAD_MAX);
-}
+	u64 left = min(part->bytes, length - place->length);
+	u32 share, i;
 
-/* Index of the share that a part belongs to, added if new; or -ENOSPC. */
-static int lite_place_share(struct lite_place *place,
-			    const struct lite_part *part)
-{
-	u32 i;
-
-	for (i = 0; i < place->n_shares; i++) {
-		if (place->share[i].node == part->node &&
-		    place->share[i].incarnation == part->incarnation)
-			return i;
+	for (share = 0; share < place->n_shares; share++) {
+		if (lite_share_is(&place->share[share], &part->at))
+			break;
 	}
-	if (i == LITE_SPREAD_MAX)
+	if (share == LITE_SPREAD_MAX)
 		return -ENOSPC;
-	place->share[i] = (struct lite_share){
-		.node = part->node,
-		.incarnation = part->incarnation,
-	};
-	place->n_shares++;
-	return i;
-}
-
-/* The extents are whole pages, and may end after the part. */
-static void lite_place_append(struct lite_place *place,
-			      const struct lite_part *part, u32 share)
-{
-	u64 left = part->length;
-	u32 i;
-
+	if (share == place->n_shares)
+		place->share[place->n_shares++] = part->at;
+	place->home_stores |= part->local;
+	place->length += left;
 	for (i = 0; i < part->n_extents && left; i++) {
-		u64 length = min(part->extents[i].length, left);
+		u64 bytes = min(part->extents[i].length, left);
 
 		lite_extent_append(place->extents, &place->n_extents,
-				   part->extents[i].addr, length, share);
-		left -= length;
+				   part->extents[i].addr, bytes, share);
+		left -= bytes;
 	}
-	place->length += part->length;
+	return 0;
 }
 
 /**
- * lite_place_new - make the tables for a list of parts
- * @lmr: LMR homed here
- * @parts: in order; copied, but their extents are shared
- * @n: number of parts, not 0
+ * lite_place_new - make the place that an LMR would have
+ * @r: what to change in the one that it has, if any
+ * @length: of the LMR, bytes
  *
- * Charges the LMR's owner for the tables and for the extents of @parts.
+ * Charges the LMR's owner for the tables and the parts.
  *
  * Context: may sleep.
  * Return: the place, for lite_place_free(); ERR_PTR: -ENOMEM; -ENOSPC: too many
  * nodes, or a limit; -EDQUOT.
  */
-struct lite_place *lite_place_new(struct lite_lmr *lmr,
-				  const struct lite_part *parts, u32 n)
+struct lite_place *lite_place_new(const struct lite_replace *r, u64 length)
 {
-	const size_t size = struct_size((struct lite_place *)NULL, share,
-					lite_place_shares(n));
+	const struct lite_place *old = r->lmr->place;
+	u32 max = (old ? old->n_parts - r->gone : 0) + r->n;
+	u32 shares = min(max + 1, (u32)LITE_SPREAD_MAX);
+	struct lite_memory *mem = r->lmr->mem;
+	struct lite_part **part, *new;
 	struct lite_place *place;
-	size_t extents = 0;
+	size_t size, extents = 0;
 	u64 charged;
-	int share;
+	int err = 0;
+	u32 n = 0;
 	u32 i;
 
+	part = kvmalloc_array(max, sizeof(*part),
+			      GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!part)
+		return ERR_PTR(-ENOMEM);
+	for (i = 0; i < r->first; i++)
+		part[n++] = old->part[i];
+	list_for_each_entry(new, &r->parts, list)
+		part[n++] = new;
+	for (i = r->first + r->gone; n < max; i++)
+		part[n++] = old->part[i];
 	for (i = 0; i < n; i++)
-		extents += parts[i].n_extents;
-	charged = size + n * sizeof(*parts) +
-		  2 * extents * sizeof(*place->extents);
-	share = lite_limit_take(&lmr->mem->limit, lmr->acl.uid, charged);
-	if (share)
-		return ERR_PTR(share);
-	place = kzalloc(size, GFP_KERNEL_ACCOUNT);
-	if (!place) {
-		lite_limit_give(&lmr->mem->limit, lmr->acl.uid, charged);
-		return ERR_PTR(-ENOMEM);
+		extents += part[i]->n_extents;
+	extents *= sizeof(*place->extents);
+	size = struct_size(place, share, shares) + extents;
+	charged = size + extents + n * (sizeof(*part) + sizeof(**part));
+	place = lite_limit_alloc(&mem->limit, r->lmr->acl.uid, size, charged);
+	if (IS_ERR(place)) {
+		kvfree(part);
+		return place;
 	}
-	place->limit = &lmr->mem->limit;
-	place->uid = lmr->acl.uid;
+	place->uid = r->lmr->acl.uid;
 	place->charged = charged;
-	place->part = kvmalloc_array(n, sizeof(*parts),
-				     GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	place->extents = kvmalloc_array(extents, sizeof(*place->extents),
-					GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	if (!place->part || !place->extents) {
-		lite_place_free(place);
-		return ERR_PTR(-ENOMEM);
-	}
-	memcpy(place->part, parts, n * sizeof(*parts));
 	place->n_parts = n;
-	place->share[0] = (struct lite_share){
-		.node = lite_cluster_id(lmr->mem->cl),
-		.incarnation = lmr->mem->fab->self.incarnation,
-	};
+	place->part = part;
+	place->extents = (void *)&place->share[shares];
+	place->share[0].node = lite_cluster_id(mem->cl);
+	place->share[0].incarnation = mem->fab->self.incarnation;
 	place->n_shares = 1;
-	for (i = 0; i < n; i++) {
-		share = lite_place_share(place, &parts[i]);
-		if (share < 0) {
-			lite_place_free(place);
-			return ERR_PTR(share);
-		}
-		lite_place_append(place, &parts[i], share);
-	}
-	return place;
+	for (i = 0; i < n && !err; i++)
+		err = lite_place_append(place, part[i], length);
+	if (!err)
+		return place;
+	lite_place_free(r->lmr, place);
+	return ERR_PTR(err);
 }
 
 /* Free tables that no LMR uses, or NULL. Leaves the parts alone. */
-void lite_place_free(struct lite_place *place)
+void lite_place_free(struct lite_lmr *lmr, struct lite_place *place)
 {
 	if (!place)
 		return;
-	lite_limit_give(place->limit, place->uid, place->charged);
 	kvfree(place->part);
-	kvfree(place->extents);
-	kfree(place);
+	lite_limit_free(&lmr->mem->limit, place->uid, place, place->charged);
 }

@@ -10,8 +10,8 @@
  */
 #include <linux/slab.h>
 
+#include "memory/memory.h"
 #include "home.h"
-#include "replace.h"
 
 /* Limit for one call to copy. */
 #define LITE_COPY_TIMEOUT (60 * HZ)
@@ -26,12 +26,12 @@
  */
 int lite_part_check(struct lite_lmr *lmr, const struct lite_part *part)
 {
-	u64 incarnation;
-	int err = lite_node_incarnation(lmr->mem, part->node, &incarnation);
+	struct lite_share now;
+	int err = lite_share_find(lmr->mem, part->at.node, &now);
 
 	if (err)
 		return err;
-	return incarnation == part->incarnation ? 0 : -ESTALE;
+	return lite_share_is(&now, &part->at) ? 0 : -ESTALE;
 }
 
 /* Session to copy @from to @to in; 0: both are on one node. */
@@ -39,8 +39,8 @@ static int lite_part_session(struct lite_lmr *lmr, const struct lite_part *from,
 			     const struct lite_part *to, u64 *session)
 {
 	struct lite_wire_mem_session req = {
-		.node = cpu_to_le32(to->node),
-		.incarnation = cpu_to_le64(to->incarnation),
+		.node = cpu_to_le32(to->at.node),
+		.incarnation = cpu_to_le64(to->at.incarnation),
 	};
 	struct lite_wire_mem_session_reply reply;
 	struct lite_call_desc d = {
@@ -49,14 +49,14 @@ static int lite_part_session(struct lite_lmr *lmr, const struct lite_part *from,
 		.len = sizeof(req),
 		.reply = &reply,
 		.reply_max = sizeof(reply),
-		.life = from->incarnation,
+		.life = from->at.incarnation,
 	};
 	int err;
 
 	*session = 0;
-	if (from->node == to->node)
+	if (from->at.node == to->at.node)
 		return 0;
-	err = lite_cluster_call_patiently(lmr->mem->cl, from->node, &d);
+	err = lite_cluster_call_patiently(lmr->mem->cl, from->at.node, &d);
 	if (!err)
 		*session = le64_to_cpu(reply.session);
 	return err;
@@ -71,20 +71,20 @@ static int lite_part_copy_call(struct lite_lmr *lmr,
 		.call = LITE_CALL_MEM_COPY,
 		.req = req,
 		.len = struct_size(req, extent, le32_to_cpu(req->count)),
-		.life = from->incarnation,
+		.life = from->at.incarnation,
 		.timeout = LITE_COPY_TIMEOUT,
 	};
 
 	req->offset = cpu_to_le64(offset);
-	return lite_cluster_call(lmr->mem->cl, from->node, &d);
+	return lite_cluster_call(lmr->mem->cl, from->at.node, &d);
 }
 
-/* Fill @to from @from, beginning at @offset in @from. */
+/* Copy @left bytes of @from, beginning at @offset, to the beginning of @to. */
 static int lite_part_copy(struct lite_lmr *lmr, const struct lite_part *from,
-			  u64 offset, const struct lite_part *to)
+			  u64 offset, const struct lite_part *to, u64 left)
 {
 	struct lite_wire_mem_copy *req;
-	u64 left = to->length, in = 0;
+	u64 in = 0;
 	u64 session;
 	u32 x = 0;
 	int err;
@@ -96,7 +96,7 @@ static int lite_part_copy(struct lite_lmr *lmr, const struct lite_part *from,
 	if (!req)
 		return -ENOMEM;
 	req->id = cpu_to_le64(from->alloc);
-	req->node = cpu_to_le32(to->node);
+	req->node = cpu_to_le32(to->at.node);
 	req->session = cpu_to_le64(session);
 	req->to = cpu_to_le64(to->alloc);
 	while (left && !err) {
@@ -130,33 +130,33 @@ static int lite_part_copy(struct lite_lmr *lmr, const struct lite_part *from,
 
 /* ---- replacing ----------------------------------------------------------- */
 
-/* The place that the LMR would have. */
-static struct lite_place *lite_replace_place(const struct lite_replace *r)
+/**
+ * lite_replace_begin - begin to replace parts, as a master requests
+ * @r: to fill
+ * @lmr: LMR
+ * @conn: session with the requester; NULL: this node
+ * @c: head of the request
+ *
+ * Context: may sleep; killable.
+ * Return: 0, for lite_replace_end(); -EOPNOTSUPP: an LMR of a process's memory,
+ * which it keeps; errnos of lite_change_open().
+ */
+int lite_replace_begin(struct lite_replace *r, struct lite_lmr *lmr,
+		       struct lite_conn *conn, const struct lite_wire_change *c)
 {
-	const struct lite_place *old = r->lmr->place;
-	u32 after = old->n_parts - r->first - r->gone;
-	u32 n = r->first + r->n + after;
-	struct lite_place *place;
-	struct lite_part *all;
+	int err = lite_change_open(lmr, conn, c);
 
-	all = kvcalloc(n, sizeof(*all), GFP_KERNEL);
-	if (!all)
-		return ERR_PTR(-ENOMEM);
-	memcpy(all, old->part, r->first * sizeof(*all));
-	if (r->widen)
-		all[r->first - 1].length += r->widen;
-	if (r->n)
-		memcpy(all + r->first, r->parts, r->n * sizeof(*all));
-	memcpy(all + r->first + r->n, old->part + r->first + r->gone,
-	       after * sizeof(*all));
-	place = lite_place_new(r->lmr, all, n);
-	kvfree(all);
-	return place;
+	*r = (struct lite_replace){ .lmr = lmr };
+	INIT_LIST_HEAD(&r->parts);
+	if (err || !lmr->registered)
+		return err;
+	lite_change_end(lmr);
+	return -EOPNOTSUPP;
 }
 
 /* Switch to the new place, open the LMR, free the old parts. */
-static void lite_replace_done(const struct lite_replace *r,
-			      struct lite_place *place)
+static void lite_replace_switch(struct lite_replace *r,
+				struct lite_place *place)
 {
 	struct lite_lmr *lmr = r->lmr;
 	struct lite_place *old = lmr->place;
@@ -167,58 +167,65 @@ static void lite_replace_done(const struct lite_replace *r,
 	/* Before a grow can bring these bytes back, zeroed. */
 	if (place->length < old->length)
 		lmr->mem->ops->lmr_cut(lmr->mem->priv, lmr->id, place->length);
+	r->done = true;
 	lite_change_end(lmr);
-	lite_parts_release(lmr, old->part + r->first, r->gone, 0);
-	lite_place_free(old);
+	lite_place_release(lmr, old, r->first, r->gone);
+	lite_place_free(lmr, old);
 }
 
 /*
  * Close the LMR, copy the first @keep bytes of the part at @first into the new
- * parts, and switch.
+ * parts, and switch to a place of @length bytes.
  */
-int lite_replace_apply(struct lite_replace *r, u64 keep)
+int lite_replace_apply(struct lite_replace *r, u64 keep, u64 length)
 {
 	struct lite_lmr *lmr = r->lmr;
-	const struct lite_part *from = &lmr->place->part[r->first];
+	const struct lite_part *from, *to;
 	struct lite_place *place;
-	u64 offset = 0; /* in @from, which may not exist if @keep is 0 */
-	u32 i;
+	u64 offset = 0;
 	int err;
 
-	place = lite_replace_place(r);
+	place = lite_place_new(r, length);
 	if (IS_ERR(place))
 		return PTR_ERR(place);
 	err = lite_change_close(lmr);
-	for (i = 0; i < r->n && offset < keep && !err; i++) {
+	list_for_each_entry(to, &r->parts, list) {
+		if (err || offset >= keep)
+			break;
 		r->copying = true;
-		err = lite_part_copy(lmr, from, offset, &r->parts[i]);
-		offset += r->parts[i].length;
+		from = lmr->place->part[r->first];
+		err = lite_part_copy(lmr, from, offset, to,
+				     min(to->bytes, keep - offset));
+		offset += to->bytes;
 	}
-	if (!err) {
-		lite_replace_done(r, place);
-		return 0;
-	}
-	lite_place_free(place);
+	if (err)
+		lite_place_free(lmr, place);
+	else
+		lite_replace_switch(r, place);
 	return err;
 }
 
-/* Give up: release the new parts. */
-void lite_replace_fail(struct lite_replace *r)
-{
-	const struct lite_place *old = r->lmr->place;
-	/* The source may not have heard that the copy was given up. */
-	u32 source = r->copying ? old->part[r->first].node : 0;
-
-	lite_change_end(r->lmr);
-	lite_parts_release(r->lmr, r->parts, r->n, source);
-}
-
-/*
- * The caller would take a store's error for one of the home or the LMR. -ENOENT
- * remains for an LMR that is being freed.
+/**
+ * lite_replace_end - end what lite_replace_begin() began
+ * @r: if it is not done, its new parts are released
+ * @err: result so far
+ *
+ * Context: may sleep; makes leaf calls.
+ * Return: @err for the caller, which would take a store's error for one of the
+ * home or the LMR. -ENOENT remains for an LMR that is being freed.
  */
-int lite_change_error(const struct lite_lmr *lmr, int err)
+int lite_replace_end(struct lite_replace *r, int err)
 {
+	struct lite_lmr *lmr = r->lmr;
+	u32 source = 0;
+
+	if (!r->done) {
+		/* It may not have heard that the copy was given up. */
+		if (r->copying)
+			source = lmr->place->part[r->first]->at.node;
+		lite_change_end(lmr);
+		lite_parts_release(lmr, &r->parts, source);
+	}
 	if (err && READ_ONCE(lmr->dying))
 		return -ENOENT;
 	return err == -EHOSTUNREACH || err == -ENOENT ? -EHOSTDOWN : err;

@@ -172,7 +172,8 @@ void *lite_limit_alloc(struct lite_limit *limit, u32 uid, size_t size,
 }
 
 /* Undo lite_limit_alloc(). May sleep. */
-void lite_limit_free(struct lite_limit *limit, u32 uid, void *p, u64 bytes)
+void lite_limit_free(struct lite_limit *limit, u32 uid, const void *p,
+		     u64 bytes)
 {
 	lite_limit_give(limit, uid, bytes);
 	kvfree(p);

@@ -41,6 +41,7 @@ void lite_limit_lose(struct lite_limit *limit, u64 bytes);
 void lite_limit_give(struct lite_limit *limit, u32 uid, u64 bytes);
 void *lite_limit_alloc(struct lite_limit *limit, u32 uid, size_t size,
 		       u64 bytes);
-void lite_limit_free(struct lite_limit *limit, u32 uid, void *p, u64 bytes);
+void lite_limit_free(struct lite_limit *limit, u32 uid, const void *p,
+		     u64 bytes);
 
 #endif /* _LITE_LIMIT_H */
