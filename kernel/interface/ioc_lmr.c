@@ -1,36 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The ioctls about LMRs: the handlers, and how their results are written back or
- * undone, for the table in ioctl.c.
- */
+/* Commands about LMRs (include/uapi/lite.h), but for operations on them. */
 #include <linux/mm.h>
+#include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "core/name.h"
-#include "memory/handle/ctx.h"
-#include "node.h"
+#include "command.h"
 
-/* Copy to or from user memory without holding the node. */
-static int lite_gate_copy_out(struct lite_gate *gate, void __user *to,
-			      const void *from, size_t n)
+/* Copy to memory of the caller. That of a process may keep it waiting. */
+static int lite_cmd_copy_out(struct lite_command *cmd, u64 to, const void *from,
+			     size_t n)
 {
 	unsigned long left;
 
-	lite_gate_leave(gate);
-	left = copy_to_user(to, from, n);
-	if (!lite_gate_enter(gate))
+	if (!cmd->lf) {
+		memcpy((void *)(uintptr_t)to, from, n);
+		return 0;
+	}
+	lite_gate_leave(&cmd->gate);
+	left = copy_to_user(u64_to_user_ptr(to), from, n);
+	if (!lite_gate_enter(&cmd->gate))
 		return -ENODEV;
 	return left ? -EFAULT : 0;
 }
 
-static int lite_gate_copy_in(struct lite_gate *gate, void *to,
-			     const void __user *from, size_t n)
+/* As lite_cmd_copy_out(), the other way. */
+static int lite_cmd_copy_in(struct lite_command *cmd, void *to, u64 from,
+			    size_t n)
 {
 	unsigned long left;
 
-	lite_gate_leave(gate);
-	left = copy_from_user(to, from, n);
-	if (!lite_gate_enter(gate))
+	if (!cmd->lf) {
+		memcpy(to, (const void *)(uintptr_t)from, n);
+		return 0;
+	}
+	lite_gate_leave(&cmd->gate);
+	left = copy_from_user(to, u64_to_user_ptr(from), n);
+	if (!lite_gate_enter(&cmd->gate))
 		return -ENODEV;
 	return left ? -EFAULT : 0;
 }
@@ -48,51 +54,26 @@ static bool lite_ioc_element(u32 size, u32 first)
 }
 
 /* Copy out what the program knows of an element; what we do not know is 0. */
-static int lite_gate_copy_element(struct lite_gate *gate, void __user *array,
-				  u32 i, u32 size, const void *from, u32 known)
+static int lite_cmd_copy_element(struct lite_command *cmd, u64 array, u32 i,
+				 u32 size, const void *from, u32 known)
 {
-	void __user *to = array + (size_t)i * size;
-	unsigned long left;
-	int err;
+	u64 to = array + (u64)i * size;
+	int err = lite_cmd_copy_out(cmd, to, from, min(size, known));
 
-	err = lite_gate_copy_out(gate, to, from, min(size, known));
 	if (err || size <= known)
 		return err;
-	lite_gate_leave(gate);
-	left = clear_user(to + known, size - known);
-	if (!lite_gate_enter(gate))
-		return -ENODEV;
-	return left ? -EFAULT : 0;
+	return lite_cmd_copy_out(cmd, to + known, page_address(ZERO_PAGE(0)),
+				 size - known);
 }
 
-/* Check a name, which must not be empty. */
-static int lite_ioc_name(const char *name)
+static int lite_ioc_query(struct lite_command *cmd, void *arg)
 {
-	int len = lite_name_check(name, LITE_NAME_SIZE);
-
-	return len < 0 ? len : 0;
-}
-
-/* Name an LMR by handle or, with the caller's credentials, by name. */
-static int lite_ioc_target(struct lite_target *target, struct lite_cred *cred,
-			   u64 lh, const char *name)
-{
-	*target = (struct lite_target){ .cred = cred, .lh = lh, .name = name };
-	lite_cred_current(cred);
-	return lh ? 0 : lite_ioc_name(name);
-}
-
-int lite_ioc_query(struct lite_file *lf, void *arg, struct lite_gate *gate)
-{
-	struct lite_node *node = lf->node;
+	struct lite_node *node = cmd->node;
 	struct lite_cluster *cl = &node->cluster;
 	struct lite_ioc_query *q = arg;
-	u32 size = q->size;
 
-	if (q->flags || q->reserved)
-		return -EOPNOTSUPP;
 	*q = (struct lite_ioc_query){
-		.size = size,
+		.size = q->size,
 		.uapi_version = LITE_UAPI_VERSION,
 		.features = node->fabric.atomics ? LITE_FEATURE_ATOMICS : 0,
 		.index = node->index,
@@ -108,179 +89,128 @@ int lite_ioc_query(struct lite_file *lf, void *arg, struct lite_gate *gate)
 	return 0;
 }
 
-int lite_ioc_alloc(struct lite_file *lf, void *arg, struct lite_gate *gate)
+/* ---- making and opening -------------------------------------------------- */
+
+static int lite_ioc_alloc(struct lite_command *cmd, void *arg)
 {
 	struct lite_ioc_alloc *a = arg;
 	u32 nodes[LITE_SPREAD_MAX];
-	struct lite_lmr_params p = {
+	const struct lite_lmr_params p = {
+		.name = a->name[0] ? a->name : NULL,
 		.length = a->length,
 		.nodes = nodes,
 		.n_nodes = a->n_nodes,
 		.mode = a->mode,
 		.flags = a->flags,
 	};
-	struct lite_handle *h = NULL;
-	struct lite_cred cred;
-	int err;
 
-	if (a->flags & ~LITE_ALLOC_NO_HANDLE)
-		return -EOPNOTSUPP;
 	if (a->n_nodes > LITE_SPREAD_MAX)
 		return -EINVAL;
-	err = lite_gate_copy_in(gate, nodes, u64_to_user_ptr(a->nodes),
-				a->n_nodes * sizeof(nodes[0]));
-	if (err)
-		return err;
-	if (a->name[0])
-		p.name = a->name;
-	lite_cred_current(&cred);
-	if (a->flags & LITE_ALLOC_NO_HANDLE)
-		return lite_ctx_create(lf->ctx, &cred, &p, NULL);
-
-	h = lite_handle_reserve(lf->ctx);
-	if (IS_ERR(h))
-		return PTR_ERR(h);
-	a->lh = h->lh;
-	err = lite_ctx_create(lf->ctx, &cred, &p, h);
-	if (err)
-		lite_handle_cancel(lf->ctx, h);
-	return err;
+	return lite_cmd_copy_in(cmd, nodes, a->nodes,
+				a->n_nodes * sizeof(nodes[0])) ?:
+	       lite_ctx_create(cmd->ctx, lite_cmd_user(cmd), &p, &a->lh);
 }
 
-int lite_ioc_map(struct lite_file *lf, void *arg, struct lite_gate *gate)
+static void lite_ioc_undo_alloc(struct lite_command *cmd, void *arg)
+{
+	struct lite_ioc_alloc *a = arg;
+	const struct lite_target target = {
+		.cred = lite_cmd_user(cmd),
+		.lh = a->flags & LITE_ALLOC_NO_HANDLE ? 0 : a->lh,
+		.name = a->name,
+	};
+
+	lite_ctx_free(cmd->ctx, &target, NULL);
+}
+
+static int lite_ioc_register(struct lite_command *cmd, void *arg)
+{
+	return lite_ctx_register(cmd->ctx, lite_cmd_user(cmd), arg, &cmd->gate);
+}
+
+static void lite_ioc_undo_register(struct lite_command *cmd, void *arg)
+{
+	const struct lite_target target = {
+		.lh = ((struct lite_ioc_register *)arg)->lh,
+	};
+
+	lite_ctx_free(cmd->ctx, &target, NULL);
+}
+
+static int lite_ioc_map(struct lite_command *cmd, void *arg)
 {
 	struct lite_ioc_map *m = arg;
-	struct lite_handle *h;
-	struct lite_cred cred;
-	int err;
+	int len = lite_name_check(m->name, LITE_NAME_SIZE);
 
-	if (m->flags || m->reserved)
-		return -EOPNOTSUPP;
-	err = lite_ioc_name(m->name);
-	if (err)
-		return err;
-	if (lf->read_only && m->rights & ~LITE_RIGHT_READ)
+	if (len < 0)
+		return len;
+	if (cmd->lf && cmd->lf->read_only && m->rights & ~LITE_RIGHT_READ)
 		return -EACCES;
-	lite_cred_current(&cred);
-	h = lite_handle_reserve(lf->ctx);
-	if (IS_ERR(h))
-		return PTR_ERR(h);
-	m->lh = h->lh;
-	err = lite_ctx_map(lf->ctx, &cred, m->name, m->rights, h, &m->length);
-	if (err)
-		lite_handle_cancel(lf->ctx, h);
-	return err;
+	return lite_ctx_map(cmd->ctx, lite_cmd_user(cmd), m->name, m->rights,
+			    &m->lh, &m->length);
 }
 
-int lite_ioc_unmap(struct lite_file *lf, void *arg, struct lite_gate *gate)
+static void lite_ioc_undo_map(struct lite_command *cmd, void *arg)
 {
-	struct lite_ioc_unmap *m = arg;
-
-	if (m->flags)
-		return -EOPNOTSUPP;
-	return lite_ctx_unmap(lf->ctx, m->lh);
+	lite_ctx_unmap(cmd->ctx, ((struct lite_ioc_map *)arg)->lh);
 }
 
-int lite_ioc_free(struct lite_file *lf, void *arg, struct lite_gate *gate)
+static int lite_ioc_unmap(struct lite_command *cmd, void *arg)
 {
-	struct lite_ioc_free *f = arg;
-	struct lite_target target;
-	struct lite_cred cred;
-
-	if (f->flags)
-		return -EOPNOTSUPP;
-	return lite_ioc_target(&target, &cred, f->lh, f->name) ?:
-	       lite_ctx_free(lf->ctx, &target);
+	return lite_ctx_unmap(cmd->ctx, ((struct lite_ioc_unmap *)arg)->lh);
 }
 
-int lite_ioc_stat(struct lite_file *lf, void *arg, struct lite_gate *gate)
+/* ---- describing ---------------------------------------------------------- */
+
+static int lite_ioc_stat(struct lite_command *cmd, void *arg)
 {
 	struct lite_ioc_stat *s = arg;
 	u32 nodes[LITE_SPREAD_MAX];
 	u32 n;
 	int err;
 
-	if (s->flags || s->reserved)
-		return -EOPNOTSUPP;
-	if (!s->lh) {
-		err = lite_ioc_name(s->info.name);
-		if (err)
-			return err;
-	}
-	err = lite_ctx_stat(lf->ctx, s->lh, s->info.name, &s->info, nodes);
+	err = lite_ctx_stat(cmd->ctx, &cmd->target, &s->info, nodes);
 	if (err)
 		return err;
 	n = min(s->n_nodes, s->info.n_nodes);
 	s->n_nodes = s->info.n_nodes;
-	return lite_gate_copy_out(gate, u64_to_user_ptr(s->nodes), nodes,
-				  n * sizeof(nodes[0]));
+	return lite_cmd_copy_out(cmd, s->nodes, nodes, n * sizeof(nodes[0]));
 }
 
-/* Copy out a home's list; returns 0 or a negative errno. */
-static int lite_ioc_list_put(struct lite_gate *gate,
-			     const struct lite_ioc_list *l, u32 n,
-			     const struct lite_lmr_info *info, u32 count)
-{
-	void __user *to = u64_to_user_ptr(l->infos);
-	int err = 0;
-	u32 i;
-
-	for (i = 0; i < count && !err; i++)
-		err = lite_gate_copy_element(gate, to, n + i, l->info_size,
-					     &info[i], sizeof(*info));
-	return err;
-}
-
-int lite_ioc_list(struct lite_file *lf, void *arg, struct lite_gate *gate)
+static int lite_ioc_list(struct lite_command *cmd, void *arg)
 {
 	struct lite_ioc_list *l = arg;
 	const u32 max = min_t(u32, l->n_infos, LITE_LMRS_PER_REPLY);
 	struct lite_lmr_info *info;
-	int ret = 0;
+	int ret = 0, err = 0;
 	u32 n = 0;
+	int i;
 
-	if (l->flags)
-		return -EOPNOTSUPP;
 	if (!l->n_infos || !lite_ioc_element(l->info_size, LITE_LMR_INFO_FIRST))
 		return -EINVAL;
 	info = kcalloc(max, sizeof(*info), GFP_KERNEL);
 	if (!info)
 		return -ENOMEM;
-	while (n < l->n_infos) {
-		ret = lite_memory_list(&lf->node->memory, &l->cursor, info,
+	while (n < l->n_infos && !err) {
+		ret = lite_memory_list(&cmd->node->memory, &l->cursor, info,
 				       min(max, l->n_infos - n));
 		if (ret <= 0)
 			break;
-		n += ret;
-		ret = lite_ioc_list_put(gate, l, n - ret, info, ret);
-		if (ret)
-			goto out;
+		for (i = 0; i < ret && !err; i++)
+			err = lite_cmd_copy_element(cmd, l->infos, n++,
+						    l->info_size, &info[i],
+						    sizeof(*info));
 	}
-	/* A partial list is a success. */
-	if (n)
-		ret = 0;
-	if (!ret)
-		l->n_infos = n;
-out:
 	kfree(info);
-	return ret;
+	/* A partial list is a success. */
+	if (!err && !n)
+		err = ret;
+	if (!err)
+		l->n_infos = n;
+	return err;
 }
 
-/* ---- changing it --------------------------------------------------------- */
-
-int lite_ioc_grant(struct lite_file *lf, void *arg, struct lite_gate *gate)
-{
-	struct lite_ioc_grant *g = arg;
-	struct lite_target target;
-	struct lite_cred cred;
-
-	if (g->flags)
-		return -EOPNOTSUPP;
-	return lite_ioc_target(&target, &cred, g->lh, g->name) ?:
-	       lite_ctx_grant(lf->ctx, &target, &g->grant);
-}
-
-int lite_ioc_grants(struct lite_file *lf, void *arg, struct lite_gate *gate)
+static int lite_ioc_grants(struct lite_command *cmd, void *arg)
 {
 	struct lite_ioc_grants *g = arg;
 	struct lite_grant *grants;
@@ -288,127 +218,81 @@ int lite_ioc_grants(struct lite_file *lf, void *arg, struct lite_gate *gate)
 	int err;
 	u32 i;
 
-	if (g->flags)
-		return -EOPNOTSUPP;
 	if (!lite_ioc_element(g->grant_size, LITE_GRANT_FIRST))
 		return -EINVAL;
-	err = g->lh ? 0 : lite_ioc_name(g->name);
-	if (err)
-		return err;
 	grants = kcalloc(LITE_GRANTS_MAX, sizeof(*grants), GFP_KERNEL);
 	if (!grants)
 		return -ENOMEM;
-	err = lite_ctx_grants(lf->ctx, g->lh, g->name, grants, &g->n_grants);
+	err = lite_ctx_grants(cmd->ctx, &cmd->target, grants, &g->n_grants);
 	for (i = 0; !err && i < min(room, g->n_grants); i++)
-		err = lite_gate_copy_element(gate, u64_to_user_ptr(g->grants),
-					     i, g->grant_size, &grants[i],
-					     sizeof(*grants));
+		err = lite_cmd_copy_element(cmd, g->grants, i, g->grant_size,
+					    &grants[i], sizeof(*grants));
 	kfree(grants);
 	return err;
 }
 
-int lite_ioc_setattr(struct lite_file *lf, void *arg, struct lite_gate *gate)
-{
-	struct lite_ioc_setattr *s = arg;
-	struct lite_target target;
-	struct lite_cred cred;
-
-	if (s->flags || s->reserved)
-		return -EOPNOTSUPP;
-	return lite_ioc_target(&target, &cred, s->lh, s->name) ?:
-	       lite_ctx_setattr(lf->ctx, &target, s->uid, s->gid, s->mode);
-}
-
-int lite_ioc_rename(struct lite_file *lf, void *arg, struct lite_gate *gate)
-{
-	struct lite_ioc_rename *r = arg;
-	struct lite_target target;
-	struct lite_cred cred;
-
-	if (r->flags)
-		return -EOPNOTSUPP;
-	return lite_ioc_target(&target, &cred, r->lh, r->name) ?:
-	       lite_ioc_name(r->to) ?:
-	       lite_ctx_rename(lf->ctx, &target, r->to);
-}
-
-int lite_ioc_resize(struct lite_file *lf, void *arg, struct lite_gate *gate)
-{
-	struct lite_ioc_resize *r = arg;
-	struct lite_target target;
-	struct lite_cred cred;
-
-	if (r->flags)
-		return -EOPNOTSUPP;
-	return lite_ioc_target(&target, &cred, r->lh, r->name) ?:
-	       lite_ctx_resize(lf->ctx, &target, r->length);
-}
-
-int lite_ioc_move(struct lite_file *lf, void *arg, struct lite_gate *gate)
+/* How far it got counts, whether it succeeded or not. */
+static int lite_ioc_move(struct lite_command *cmd, void *arg)
 {
 	struct lite_ioc_move *m = arg;
-	struct lite_target target;
-	struct lite_cred cred;
 
-	if (m->flags || m->reserved)
-		return -EOPNOTSUPP;
 	m->moved = 0;
-	return lite_ioc_target(&target, &cred, m->lh, m->name) ?:
-	       lite_ctx_move(lf->ctx, &target, m->node, m->offset, m->length,
-			     &m->moved);
+	return lite_cmd_target(cmd, m->lh, m->name) ?:
+	       lite_ctx_move(cmd->ctx, &cmd->target, m);
 }
 
-/* How far it got counts, whether it succeeded or not. */
-int lite_ioc_give_moved(const void *arg, void __user *user, u32 size, int err)
-{
-	const struct lite_ioc_move *m = arg;
-	struct lite_ioc_move __user *to = user;
+#define LITE_IOC_NAME(type, member) .name = offsetof(struct type, member)
+#define LITE_IOC_ZERO(type) .zero = offsetof(struct type, reserved)
 
-	return put_user(m->moved, &to->moved) ? err ?: -EFAULT : err;
-}
-
-/* Without a handle there is nothing to give, so nothing can fail. */
-int lite_ioc_give_alloc(const void *arg, void __user *user, u32 size, int err)
-{
-	const struct lite_ioc_alloc *a = arg;
-
-	if (err || a->flags & LITE_ALLOC_NO_HANDLE)
-		return err;
-	return copy_to_user(user, a, min_t(size_t, size, sizeof(*a))) ?
-		       -EFAULT : 0;
-}
-
-void lite_ioc_unwind_mmap(void *arg)
-{
-	struct lite_ioc_mmap *m = arg;
-
-	vm_munmap(m->addr, m->length);
-}
-
-/* Undo functions, for results that could not be copied out. */
-void lite_ioc_undo_alloc(struct lite_file *lf, void *arg)
-{
-	struct lite_ioc_alloc *a = arg;
-	struct lite_target target;
-	struct lite_cred cred;
-
-	lite_ioc_target(&target, &cred, a->lh, a->name);
-	lite_ctx_free(lf->ctx, &target);
-}
-
-void lite_ioc_undo_map(struct lite_file *lf, void *arg)
-{
-	struct lite_ioc_map *m = arg;
-
-	lite_ctx_unmap(lf->ctx, m->lh);
-}
-
-void lite_ioc_undo_register(struct lite_file *lf, void *arg)
-{
-	struct lite_ioc_register *r = arg;
-	struct lite_target target;
-	struct lite_cred cred;
-
-	lite_ioc_target(&target, &cred, r->lh, r->name);
-	lite_ctx_free(lf->ctx, &target);
-}
+const struct lite_ioc lite_iocs_lmr[LITE_IOC_GROUP] = {
+	LITE_IOC_ENTRY(LITE_IOC_QUERY, lite_ioc_query, reserved,
+		       LITE_IOC_ZERO(lite_ioc_query),
+		       .fn = lite_ioc_query, .out = true, .looks = true),
+	LITE_IOC_ENTRY(LITE_IOC_ALLOC, lite_ioc_alloc, name,
+		       .flags = LITE_ALLOC_NO_HANDLE,
+		       .fn = lite_ioc_alloc, .out = true,
+		       .undo = lite_ioc_undo_alloc),
+	LITE_IOC_ENTRY(LITE_IOC_MAP, lite_ioc_map, name,
+		       LITE_IOC_ZERO(lite_ioc_map),
+		       .fn = lite_ioc_map, .out = true, .looks = true,
+		       .undo = lite_ioc_undo_map),
+	LITE_IOC_ENTRY(LITE_IOC_UNMAP, lite_ioc_unmap, lh,
+		       .fn = lite_ioc_unmap, .looks = true),
+	LITE_IOC_ENTRY(LITE_IOC_FREE, lite_ioc_free, name,
+		       LITE_IOC_NAME(lite_ioc_free, name),
+		       .change = lite_ctx_free),
+	LITE_IOC_ENTRY(LITE_IOC_STAT, lite_ioc_stat, info,
+		       LITE_IOC_ZERO(lite_ioc_stat),
+		       LITE_IOC_NAME(lite_ioc_stat, info.name),
+		       .fn = lite_ioc_stat, .out = true, .looks = true),
+	LITE_IOC_ENTRY(LITE_IOC_LIST, lite_ioc_list, info_size,
+		       .fn = lite_ioc_list, .out = true, .looks = true),
+	LITE_IOC_ENTRY(LITE_IOC_GRANT, lite_ioc_grant, name,
+		       LITE_IOC_NAME(lite_ioc_grant, name),
+		       .change = lite_ctx_grant),
+	LITE_IOC_ENTRY(LITE_IOC_GRANTS, lite_ioc_grants, name,
+		       LITE_IOC_NAME(lite_ioc_grants, name),
+		       .fn = lite_ioc_grants, .out = true, .looks = true),
+	LITE_IOC_ENTRY(LITE_IOC_SETATTR, lite_ioc_setattr, name,
+		       LITE_IOC_ZERO(lite_ioc_setattr),
+		       LITE_IOC_NAME(lite_ioc_setattr, name),
+		       .change = lite_ctx_setattr),
+	LITE_IOC_ENTRY(LITE_IOC_RENAME, lite_ioc_rename, to,
+		       LITE_IOC_NAME(lite_ioc_rename, name),
+		       .change = lite_ctx_rename),
+	LITE_IOC_ENTRY(LITE_IOC_RESIZE, lite_ioc_resize, name,
+		       LITE_IOC_NAME(lite_ioc_resize, name),
+		       .change = lite_ctx_resize),
+	LITE_IOC_ENTRY(LITE_IOC_MOVE, lite_ioc_move, name,
+		       LITE_IOC_ZERO(lite_ioc_move),
+		       .fn = lite_ioc_move, .out = true, .always = true),
+	LITE_IOC_ENTRY(LITE_IOC_MMAP, lite_ioc_mmap, addr,
+		       LITE_IOC_ZERO(lite_ioc_mmap),
+		       .flags = LITE_MMAP_POPULATE,
+		       .fn = lite_ioc_mmap, .out = true, .looks = true,
+		       .unwind = lite_ioc_unwind_mmap),
+	LITE_IOC_ENTRY(LITE_IOC_REGISTER, lite_ioc_register, name,
+		       LITE_IOC_ZERO(lite_ioc_register),
+		       .fn = lite_ioc_register, .out = true,
+		       .undo = lite_ioc_undo_register),
+};

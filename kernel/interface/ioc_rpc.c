@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The ioctls of functions and calls (include/uapi/lite_rpc.h). */
-#include "memory/handle/ctx.h"
-#include "node.h"
+/* Commands of functions and calls (include/uapi/lite_rpc.h). */
+#include "command.h"
 
 /*
  * The RPC state of an open file, created if needed; NULL: no memory. Valid
@@ -26,75 +25,91 @@ struct lite_rpc_file *lite_file_rpc(struct lite_file *lf)
 	return old;
 }
 
-int lite_ioc_rpc_register(struct lite_file *lf, void *arg,
-			  struct lite_gate *gate)
+static int lite_ioc_rpc_register(struct lite_command *cmd, void *arg)
 {
-	struct lite_rpc_file *rpc = lite_file_rpc(lf);
-	struct lite_cred cred;
+	struct lite_rpc_file *rpc = lite_file_rpc(cmd->lf);
 
-	if (!rpc)
-		return -ENOMEM;
-	lite_cred_current(&cred);
-	return lite_func_register(rpc, &cred, arg);
+	return rpc ? lite_func_register(rpc, lite_cmd_user(cmd), arg) : -ENOMEM;
 }
 
-void lite_ioc_undo_rpc_register(struct lite_file *lf, void *arg)
+static void lite_ioc_undo_rpc_register(struct lite_command *cmd, void *arg)
 {
 	struct lite_ioc_rpc_register *r = arg;
 
-	lite_func_unregister(lf->rpc, r->function);
+	lite_func_unregister(cmd->lf->rpc, r->function);
 }
 
-int lite_ioc_rpc_unregister(struct lite_file *lf, void *arg,
-			    struct lite_gate *gate)
+static int lite_ioc_rpc_unregister(struct lite_command *cmd, void *arg)
 {
 	struct lite_ioc_rpc_unregister *u = arg;
-	struct lite_rpc_file *rpc = lite_file_rpc(lf);
+	struct lite_rpc_file *rpc = lite_file_rpc(cmd->lf);
 
-	if (u->flags || u->reserved)
-		return -EOPNOTSUPP;
-	if (!rpc)
-		return -ENOMEM;
-	return lite_func_unregister(rpc, u->function);
+	return rpc ? lite_func_unregister(rpc, u->function) : -ENOMEM;
 }
 
-int lite_ioc_rpc_find(struct lite_file *lf, void *arg, struct lite_gate *gate)
+static int lite_ioc_rpc_find(struct lite_command *cmd, void *arg)
 {
-	struct lite_rpc_file *rpc = lite_file_rpc(lf);
+	struct lite_rpc_file *rpc = lite_file_rpc(cmd->lf);
 
 	return rpc ? lite_file_find(rpc, arg) : -ENOMEM;
 }
 
-int lite_ioc_rpc_call(struct lite_file *lf, void *arg, struct lite_gate *gate)
+static int lite_ioc_rpc_call(struct lite_command *cmd, void *arg)
 {
-	struct lite_rpc_file *rpc = lite_file_rpc(lf);
-	struct lite_cred cred;
+	struct lite_rpc_file *rpc = lite_file_rpc(cmd->lf);
 
-	if (!rpc)
-		return -ENOMEM;
-	lite_cred_current(&cred);
-	return lite_file_call(rpc, arg, &cred, gate);
+	return rpc ? lite_file_call(rpc, arg, lite_cmd_user(cmd), &cmd->gate) :
+		     -ENOMEM;
 }
 
-int lite_ioc_rpc_collect(struct lite_file *lf, void *arg,
-			 struct lite_gate *gate)
+static int lite_ioc_rpc_collect(struct lite_command *cmd, void *arg)
 {
-	struct lite_rpc_file *rpc = lite_file_rpc(lf);
+	struct lite_rpc_file *rpc = lite_file_rpc(cmd->lf);
 
-	return rpc ? lite_file_collect(rpc, arg, gate) : -ENOMEM;
+	return rpc ? lite_file_collect(rpc, arg, &cmd->gate) : -ENOMEM;
 }
 
-int lite_ioc_rpc_recv(struct lite_file *lf, void *arg, struct lite_gate *gate)
+static int lite_ioc_rpc_recv(struct lite_command *cmd, void *arg)
 {
-	struct lite_rpc_file *rpc = lite_file_rpc(lf);
+	struct lite_rpc_file *rpc = lite_file_rpc(cmd->lf);
 
-	return rpc ? lite_file_recv(rpc, arg, gate) : -ENOMEM;
+	return rpc ? lite_file_recv(rpc, arg, &cmd->gate) : -ENOMEM;
 }
 
-void lite_ioc_undo_rpc_recv(struct lite_file *lf, void *arg)
+static void lite_ioc_undo_rpc_recv(struct lite_command *cmd, void *arg)
 {
 	struct lite_ioc_rpc_recv *r = arg;
 
 	if (r->token)
-		lite_file_untake(lf->rpc, r->token);
+		lite_file_untake(cmd->lf->rpc, r->token);
 }
+
+/* Vectors (ioc_vector.c) have a number among those of calls. */
+const struct lite_ioc lite_iocs_rpc[LITE_IOC_GROUP] = {
+	LITE_IOC_ENTRY(LITE_IOC_RPC_REGISTER, lite_ioc_rpc_register, name,
+		       .flags = LITE_IOC_FLAGS,
+		       .fn = lite_ioc_rpc_register, .out = true,
+		       .undo = lite_ioc_undo_rpc_register),
+	LITE_IOC_ENTRY(LITE_IOC_RPC_UNREGISTER, lite_ioc_rpc_unregister,
+		       reserved,
+		       .zero = offsetof(struct lite_ioc_rpc_unregister,
+					reserved),
+		       .fn = lite_ioc_rpc_unregister),
+	LITE_IOC_ENTRY(LITE_IOC_RPC_FIND, lite_ioc_rpc_find, name,
+		       .flags = LITE_IOC_FLAGS,
+		       .fn = lite_ioc_rpc_find, .out = true, .looks = true),
+	LITE_IOC_ENTRY(LITE_IOC_RPC_CALL, lite_ioc_rpc_call, cookie,
+		       .flags = LITE_IOC_FLAGS,
+		       .fn = lite_ioc_rpc_call, .out = true, .always = true),
+	LITE_IOC_ENTRY(LITE_IOC_RPC_COLLECT, lite_ioc_rpc_collect, cookie,
+		       .flags = LITE_IOC_FLAGS,
+		       .fn = lite_ioc_rpc_collect, .out = true, .always = true),
+	LITE_IOC_ENTRY(LITE_IOC_RPC_RECV, lite_ioc_rpc_recv, answered,
+		       .flags = LITE_IOC_FLAGS,
+		       .fn = lite_ioc_rpc_recv, .out = true, .always = true,
+		       .undo = lite_ioc_undo_rpc_recv),
+	LITE_IOC_ENTRY(LITE_IOC_VECTOR, lite_ioc_vector, n_failed,
+		       .flags = LITE_IOC_FLAGS,
+		       .fn = lite_ioc_vector, .out = true, .always = true,
+		       .looks = true),
+};

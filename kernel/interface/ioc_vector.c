@@ -10,8 +10,7 @@
 #include <linux/uaccess.h>
 
 #include "memory/batch/vector.h"
-#include "memory/handle/ctx.h"
-#include "node.h"
+#include "command.h"
 
 static void __user *lite_op_user(const struct lite_ioc_vector *c, u32 i)
 {
@@ -94,7 +93,7 @@ static int lite_vector_step(struct lite_ioc_vector *c, struct lite_vector *v,
 	return err;
 }
 
-int lite_ioc_vector(struct lite_file *lf, void *arg, struct lite_gate *gate)
+int lite_ioc_vector(struct lite_command *cmd, void *arg)
 {
 	struct lite_ioc_vector *c = arg;
 	struct lite_vector *v;
@@ -109,11 +108,11 @@ int lite_ioc_vector(struct lite_file *lf, void *arg, struct lite_gate *gate)
 		return -EINVAL;
 	if (c->op_size > PAGE_SIZE)
 		return -E2BIG;
-	v = lite_vector_get(lf->ctx, gate, true);
+	v = lite_vector_get(cmd->ctx, &cmd->gate, true);
 	if (!v)
 		return -ENOMEM;
 	while (!err && c->n_done < c->n_ops)
-		err = lite_vector_step(c, v, gate);
+		err = lite_vector_step(c, v, &cmd->gate);
 	lite_vector_put(v);
 	return err;
 }

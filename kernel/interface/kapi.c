@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Symbols for kernel modules; documented in include/lite/kapi.h. */
+/*
+ * Symbols for kernel modules; documented in include/lite/kapi.h. All but
+ * operations are the commands that processes have, carried out as root.
+ */
 #include <linux/export.h>
 #include <linux/slab.h>
 
-#include "core/name.h"
-#include "memory/handle/ctx.h"
-#include "node.h"
+#include "command.h"
 
 const struct lite_cred lite_root = {};
 
@@ -16,26 +17,28 @@ struct lite_node *lite_kapi_enter(struct lite_ctx *ctx)
 	return lite_node_enter(node) ? node : NULL;
 }
 
-/* Copy a name, checked, to a buffer of LITE_NAME_SIZE bytes. */
-char *lite_kapi_name(const char *name)
+/* Carry out a command. Return: as its ioctl. */
+static int lite_kapi(struct lite_ctx *ctx, unsigned int nr, void *arg)
 {
-	char *copy;
+	struct lite_command cmd = {
+		.node = lite_kapi_enter(ctx),
+		.ctx = ctx,
+	};
 	int err;
 
-	if (!name)
-		return ERR_PTR(-EINVAL);
-	if (strnlen(name, LITE_NAME_SIZE) == LITE_NAME_SIZE)
-		return ERR_PTR(-ENAMETOOLONG);
-	copy = kzalloc(LITE_NAME_SIZE, GFP_KERNEL);
-	if (!copy)
-		return ERR_PTR(-ENOMEM);
-	strscpy(copy, name, LITE_NAME_SIZE);
-	err = lite_name_check(copy, LITE_NAME_SIZE);
-	if (err < 0) {
-		kfree(copy);
-		return ERR_PTR(err);
-	}
-	return copy;
+	if (!cmd.node)
+		return -ENODEV;
+	err = lite_cmd_run(&cmd, lite_ioc_find(nr), arg);
+	lite_node_exit(cmd.node);
+	return err;
+}
+
+/* Copy a name to a structure; what it contains is checked there. */
+static int lite_kapi_name(char *to, const char *name)
+{
+	if (!name || !*name)
+		return -EINVAL;
+	return strscpy(to, name, LITE_NAME_SIZE) < 0 ? -ENAMETOOLONG : 0;
 }
 
 struct lite_ctx *lite_ctx_open(unsigned int index)
@@ -82,42 +85,24 @@ u32 lite_ctx_node_id(struct lite_ctx *ctx)
 }
 EXPORT_SYMBOL_GPL(lite_ctx_node_id);
 
+/* ---- LMRs ---------------------------------------------------------------- */
+
 int lite_lmr_alloc(struct lite_ctx *ctx, const struct lite_lmr_params *p,
 		   u64 *lh)
 {
-	struct lite_lmr_params params = *p;
-	struct lite_handle *h = NULL;
-	struct lite_node *node;
-	char *name = NULL;
-	u64 number = 0;
-	int err = 0;
+	struct lite_ioc_alloc a = {
+		.flags = p->flags,
+		.length = p->length,
+		.nodes = (uintptr_t)p->nodes,
+		.n_nodes = p->n_nodes,
+		.mode = p->mode,
+	};
+	int err = p->name ? lite_kapi_name(a.name, p->name) : 0;
 
-	if (p->name) {
-		name = lite_kapi_name(p->name);
-		if (IS_ERR(name))
-			return PTR_ERR(name);
-		params.name = name;
-	}
-	node = lite_kapi_enter(ctx);
-	if (!node) {
-		err = -ENODEV;
-		goto out;
-	}
-	if (!(p->flags & LITE_ALLOC_NO_HANDLE)) {
-		h = lite_handle_reserve(ctx);
-		err = PTR_ERR_OR_ZERO(h);
-	}
-	if (!err) {
-		number = h ? h->lh : 0;
-		err = lite_ctx_create(ctx, &lite_root, &params, h);
-		if (err && h)
-			lite_handle_cancel(ctx, h);
-		else if (!err && h)
-			*lh = number;
-	}
-	lite_node_exit(node);
-out:
-	kfree(name);
+	if (!err)
+		err = lite_kapi(ctx, LITE_IOC_ALLOC, &a);
+	if (!err && !(p->flags & LITE_ALLOC_NO_HANDLE))
+		*lh = a.lh;
 	return err;
 }
 EXPORT_SYMBOL_GPL(lite_lmr_alloc);
@@ -125,84 +110,117 @@ EXPORT_SYMBOL_GPL(lite_lmr_alloc);
 int lite_lmr_map(struct lite_ctx *ctx, const char *name, u32 rights, u64 *lh,
 		 u64 *length)
 {
-	char *copy = lite_kapi_name(name);
-	struct lite_handle *h;
-	struct lite_node *node;
-	u64 number, bytes;
-	int err;
+	struct lite_ioc_map m = { .rights = rights };
+	int err = lite_kapi_name(m.name, name) ?:
+		  lite_kapi(ctx, LITE_IOC_MAP, &m);
 
-	if (IS_ERR(copy))
-		return PTR_ERR(copy);
-	node = lite_kapi_enter(ctx);
-	if (!node) {
-		kfree(copy);
-		return -ENODEV;
-	}
-	h = lite_handle_reserve(ctx);
-	err = PTR_ERR_OR_ZERO(h);
-	if (!err) {
-		number = h->lh;
-		err = lite_ctx_map(ctx, &lite_root, copy, rights, h, &bytes);
-		if (err) {
-			lite_handle_cancel(ctx, h);
-		} else {
-			*lh = number;
-			if (length)
-				*length = bytes;
-		}
-	}
-	lite_node_exit(node);
-	kfree(copy);
-	return err;
+	if (err)
+		return err;
+	*lh = m.lh;
+	if (length)
+		*length = m.length;
+	return 0;
 }
 EXPORT_SYMBOL_GPL(lite_lmr_map);
 
 int lite_lmr_unmap(struct lite_ctx *ctx, u64 lh)
 {
-	struct lite_node *node = lite_kapi_enter(ctx);
-	int err;
+	struct lite_ioc_unmap m = { .lh = lh };
 
-	if (!node)
-		return -ENODEV;
-	err = lite_ctx_unmap(ctx, lh);
-	lite_node_exit(node);
-	return err;
+	return lite_kapi(ctx, LITE_IOC_UNMAP, &m);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_unmap);
 
 int lite_lmr_free(struct lite_ctx *ctx, u64 lh)
 {
-	const struct lite_target target = { .cred = &lite_root, .lh = lh };
-	struct lite_node *node = lite_kapi_enter(ctx);
-	int err;
+	struct lite_ioc_free f = { .lh = lh };
 
-	if (!node)
-		return -ENODEV;
-	err = lh ? lite_ctx_free(ctx, &target) : -EBADF;
-	lite_node_exit(node);
-	return err;
+	return lite_kapi(ctx, LITE_IOC_FREE, &f);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_free);
 
 int lite_lmr_free_name(struct lite_ctx *ctx, const char *name)
 {
-	struct lite_target target = { .cred = &lite_root };
-	char *copy = lite_kapi_name(name);
-	struct lite_node *node;
-	int err = -ENODEV;
+	struct lite_ioc_free f = {};
 
-	if (IS_ERR(copy))
-		return PTR_ERR(copy);
-	node = lite_kapi_enter(ctx);
-	if (node) {
-		target.name = copy;
-		err = lite_ctx_free(ctx, &target);
-		lite_node_exit(node);
-	}
-	kfree(copy);
-	return err;
+	return lite_kapi_name(f.name, name) ?:
+	       lite_kapi(ctx, LITE_IOC_FREE, &f);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_free_name);
+
+int lite_lmr_grant(struct lite_ctx *ctx, u64 lh, const struct lite_grant *grant)
+{
+	struct lite_ioc_grant g = { .lh = lh, .grant = *grant };
+
+	return lite_kapi(ctx, LITE_IOC_GRANT, &g);
+}
+EXPORT_SYMBOL_GPL(lite_lmr_grant);
+
+int lite_lmr_grants(struct lite_ctx *ctx, u64 lh, struct lite_grant *grants,
+		    u32 *n)
+{
+	struct lite_ioc_grants g = {
+		.lh = lh,
+		.grants = (uintptr_t)grants,
+		.n_grants = LITE_GRANTS_MAX,
+		.grant_size = sizeof(*grants),
+	};
+	int err = lite_kapi(ctx, LITE_IOC_GRANTS, &g);
+
+	if (!err)
+		*n = g.n_grants;
+	return err;
+}
+EXPORT_SYMBOL_GPL(lite_lmr_grants);
+
+int lite_lmr_setattr(struct lite_ctx *ctx, u64 lh, u32 uid, u32 gid, u32 mode)
+{
+	struct lite_ioc_setattr s = {
+		.lh = lh,
+		.uid = uid,
+		.gid = gid,
+		.mode = mode,
+	};
+
+	return lite_kapi(ctx, LITE_IOC_SETATTR, &s);
+}
+EXPORT_SYMBOL_GPL(lite_lmr_setattr);
+
+int lite_lmr_rename(struct lite_ctx *ctx, u64 lh, const char *to)
+{
+	struct lite_ioc_rename r = { .lh = lh };
+
+	return lite_kapi_name(r.to, to) ?:
+	       lite_kapi(ctx, LITE_IOC_RENAME, &r);
+}
+EXPORT_SYMBOL_GPL(lite_lmr_rename);
+
+int lite_lmr_resize(struct lite_ctx *ctx, u64 lh, u64 length)
+{
+	struct lite_ioc_resize r = { .lh = lh, .length = length };
+
+	return lite_kapi(ctx, LITE_IOC_RESIZE, &r);
+}
+EXPORT_SYMBOL_GPL(lite_lmr_resize);
+
+int lite_lmr_move(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length,
+		  u32 node_id, u64 *moved)
+{
+	struct lite_ioc_move m = {
+		.lh = lh,
+		.offset = offset,
+		.length = length,
+		.node = node_id,
+	};
+	int err = lite_kapi(ctx, LITE_IOC_MOVE, &m);
+
+	if (moved)
+		*moved = m.moved;
+	return err;
+}
+EXPORT_SYMBOL_GPL(lite_lmr_move);
+
+/* ---- operations ---------------------------------------------------------- */
 
 static int lite_kapi_transfer(struct lite_ctx *ctx, u64 lh, bool write,
 			      u64 offset, void *k, size_t length)
@@ -238,26 +256,34 @@ int lite_lmr_write(struct lite_ctx *ctx, u64 lh, u64 offset, const void *buf,
 }
 EXPORT_SYMBOL_GPL(lite_lmr_write);
 
-static int lite_kapi_atomic(struct lite_ctx *ctx, u64 lh,
-			    enum lite_opcode opcode, u64 offset, u64 operand,
-			    u64 swap, u64 *old)
+static int lite_kapi_op(struct lite_ctx *ctx, struct lite_op *op)
 {
-	const struct lite_access a = {
-		.ctx = ctx,
-		.lh = lh,
-		.right = LITE_RIGHT_ATOMIC,
-	};
 	struct lite_node *node = lite_kapi_enter(ctx);
-	u64 value;
 	int err;
 
 	if (!node)
 		return -ENODEV;
-	err = lite_atomic(&a, opcode, offset, sizeof(u64), operand, swap,
-			  &value);
+	err = lite_op_run(ctx, op, NULL);
 	lite_node_exit(node);
+	return err;
+}
+
+static int lite_kapi_atomic(struct lite_ctx *ctx, u64 lh,
+			    enum lite_opcode opcode, u64 offset, u64 operand,
+			    u64 swap, u64 *old)
+{
+	struct lite_op op = {
+		.opcode = opcode,
+		.lh = lh,
+		.offset = offset,
+		.length = sizeof(u64),
+		.operand = operand,
+		.swap = swap,
+	};
+	int err = lite_kapi_op(ctx, &op);
+
 	if (!err && old)
-		*old = value;
+		*old = op.result;
 	return err;
 }
 
@@ -302,65 +328,63 @@ EXPORT_SYMBOL_GPL(lite_lmr_fetch_or);
 
 int lite_lmr_fence(struct lite_ctx *ctx, u64 lh)
 {
-	struct lite_node *node = lite_kapi_enter(ctx);
-	int err;
+	struct lite_op op = { .opcode = LITE_OP_FENCE, .lh = lh };
 
-	if (!node)
-		return -ENODEV;
-	err = lite_fence(ctx, lh);
-	lite_node_exit(node);
-	return err;
+	return lite_kapi_op(ctx, &op);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_fence);
-
-static int lite_kapi_memop(struct lite_ctx *ctx, enum lite_opcode opcode,
-			   u64 lh, u64 offset, u64 length, u64 operand, u64 arg,
-			   u64 *result)
-{
-	struct lite_node *node = lite_kapi_enter(ctx);
-	int err;
-
-	if (!node)
-		return -ENODEV;
-	err = lite_memop(ctx, opcode, lh, offset, length, operand, arg, result);
-	lite_node_exit(node);
-	return err;
-}
 
 int lite_lmr_set(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length,
 		 const void *pattern, size_t pattern_length)
 {
+	struct lite_op op = {
+		.opcode = LITE_OP_SET,
+		.lh = lh,
+		.offset = offset,
+		.length = length,
+		.swap = pattern_length,
+	};
 	__le64 bytes = 0;
-	u64 done;
 
 	if (!pattern_length || pattern_length > sizeof(bytes))
 		return -EINVAL;
 	memcpy(&bytes, pattern, pattern_length);
-	return lite_kapi_memop(ctx, LITE_OP_SET, lh, offset, length,
-			       le64_to_cpu(bytes), pattern_length, &done);
+	op.operand = le64_to_cpu(bytes);
+	return lite_kapi_op(ctx, &op);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_set);
 
 int lite_lmr_copy(struct lite_ctx *ctx, u64 to, u64 to_offset, u64 from,
 		  u64 from_offset, u64 length)
 {
-	u64 done;
+	struct lite_op op = {
+		.opcode = LITE_OP_COPY,
+		.lh = to,
+		.offset = to_offset,
+		.length = length,
+		.operand = from,
+		.swap = from_offset,
+	};
 
-	return lite_kapi_memop(ctx, LITE_OP_COPY, to, to_offset, length, from,
-			       from_offset, &done);
+	return lite_kapi_op(ctx, &op);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_copy);
 
 int lite_lmr_compare(struct lite_ctx *ctx, u64 lh, u64 offset, u64 other,
 		     u64 other_offset, u64 length, u64 *equal)
 {
-	u64 same;
-	int err;
+	struct lite_op op = {
+		.opcode = LITE_OP_COMPARE,
+		.lh = lh,
+		.offset = offset,
+		.length = length,
+		.operand = other,
+		.swap = other_offset,
+	};
+	int err = lite_kapi_op(ctx, &op);
 
-	err = lite_kapi_memop(ctx, LITE_OP_COMPARE, lh, offset, length, other,
-			      other_offset, &same);
 	if (!err)
-		*equal = same;
+		*equal = op.result;
 	return err;
 }
 EXPORT_SYMBOL_GPL(lite_lmr_compare);
@@ -368,13 +392,73 @@ EXPORT_SYMBOL_GPL(lite_lmr_compare);
 int lite_lmr_checksum(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length,
 		      u32 seed, u32 *crc)
 {
-	u64 value;
-	int err;
+	struct lite_op op = {
+		.opcode = LITE_OP_CHECKSUM,
+		.lh = lh,
+		.offset = offset,
+		.length = length,
+		.operand = seed,
+	};
+	int err = lite_kapi_op(ctx, &op);
 
-	err = lite_kapi_memop(ctx, LITE_OP_CHECKSUM, lh, offset, length, seed,
-			      0, &value);
 	if (!err)
-		*crc = value;
+		*crc = op.result;
 	return err;
 }
 EXPORT_SYMBOL_GPL(lite_lmr_checksum);
+
+/* ---- locks and barriers -------------------------------------------------- */
+
+int lite_lmr_lock(struct lite_ctx *ctx, u64 lh, u64 offset, u64 owner,
+		  u32 flags, s32 timeout_ms)
+{
+	struct lite_ioc_lock l = {
+		.flags = flags,
+		.lh = lh,
+		.offset = offset,
+		.owner = owner,
+		.timeout_ms = timeout_ms,
+	};
+
+	return lite_kapi(ctx, LITE_IOC_LOCK, &l);
+}
+EXPORT_SYMBOL_GPL(lite_lmr_lock);
+
+int lite_lmr_unlock(struct lite_ctx *ctx, u64 lh, u64 offset, u64 owner)
+{
+	struct lite_ioc_unlock u = {
+		.lh = lh,
+		.offset = offset,
+		.owner = owner,
+	};
+
+	return lite_kapi(ctx, LITE_IOC_UNLOCK, &u);
+}
+EXPORT_SYMBOL_GPL(lite_lmr_unlock);
+
+int lite_lmr_lock_consistent(struct lite_ctx *ctx, u64 lh, u64 offset,
+			     u64 owner)
+{
+	struct lite_ioc_unlock u = {
+		.lh = lh,
+		.offset = offset,
+		.owner = owner,
+	};
+
+	return lite_kapi(ctx, LITE_IOC_CONSISTENT, &u);
+}
+EXPORT_SYMBOL_GPL(lite_lmr_lock_consistent);
+
+int lite_lmr_barrier(struct lite_ctx *ctx, u64 lh, u64 offset, u32 n,
+		     s32 timeout_ms)
+{
+	struct lite_ioc_barrier b = {
+		.lh = lh,
+		.offset = offset,
+		.n = n,
+		.timeout_ms = timeout_ms,
+	};
+
+	return lite_kapi(ctx, LITE_IOC_BARRIER, &b);
+}
+EXPORT_SYMBOL_GPL(lite_lmr_barrier);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * LITE_IOC_MMAP: LMRs in the address space of processes; and LITE_IOC_REGISTER.
+ * LITE_IOC_MMAP: LMRs in the address space of processes.
  *
  * A user mapping ("region") is an open file without a descriptor: the ioctl
  * makes it, maps it and drops it. The VMAs hold it, so splitting, copying or
@@ -27,12 +27,10 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "core/name.h"
-#include "memory/handle/ctx.h"
 #include "memory/mapper/view.h"
 #include "memory/store/pinned.h"
+#include "command.h"
 #include "compat.h"
-#include "node.h"
 
 #define LITE_FS_MAGIC 0x6c697465 /* "lite" */
 
@@ -261,15 +259,13 @@ err_region:
 }
 
 /* LITE_IOC_MMAP. Context: may sleep; killable. Return: as documented for it. */
-int lite_ioc_mmap(struct lite_file *lf, void *arg, struct lite_gate *gate)
+int lite_ioc_mmap(struct lite_command *cmd, void *arg)
 {
 	struct lite_ioc_mmap *m = arg;
 	unsigned long prot = PROT_READ, flags = MAP_SHARED;
 	unsigned long addr;
 	struct file *file;
 
-	if (m->flags & ~LITE_MMAP_POPULATE || m->reserved)
-		return -EOPNOTSUPP;
 	if (m->prot != LITE_PROT_READ &&
 	    m->prot != (LITE_PROT_READ | LITE_PROT_WRITE))
 		return -EINVAL;
@@ -277,7 +273,7 @@ int lite_ioc_mmap(struct lite_file *lf, void *arg, struct lite_gate *gate)
 		return -EINVAL;
 	if (m->length > LITE_LMR_SIZE_MAX)
 		return -ERANGE;
-	file = lite_region_open(lf, m);
+	file = lite_region_open(cmd->lf, m);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	if (m->prot & LITE_PROT_WRITE)
@@ -285,7 +281,7 @@ int lite_ioc_mmap(struct lite_file *lf, void *arg, struct lite_gate *gate)
 	if (m->flags & LITE_MMAP_POPULATE)
 		flags |= MAP_POPULATE;
 	/* A thread may hold mmap_lock while it waits for user space. */
-	lite_gate_leave(gate);
+	lite_gate_leave(&cmd->gate);
 	addr = vm_mmap(file, 0, PAGE_ALIGN(m->length), prot, flags, 0);
 	fput(file);
 	m->addr = addr;
@@ -295,37 +291,9 @@ int lite_ioc_mmap(struct lite_file *lf, void *arg, struct lite_gate *gate)
 	return (long)addr == -EAGAIN ? -ENOMEM : (long)addr;
 }
 
-/*
- * LITE_IOC_REGISTER. Context: may sleep; killable. Return: as documented for
- * it.
- */
-int lite_ioc_register(struct lite_file *lf, void *arg, struct lite_gate *gate)
+void lite_ioc_unwind_mmap(void *arg)
 {
-	struct lite_ioc_register *r = arg;
-	struct lite_register_params p = {
-		.addr = r->addr,
-		.length = r->length,
-		.mode = r->mode,
-	};
-	struct lite_handle *h;
-	struct lite_cred cred;
-	int err;
+	struct lite_ioc_mmap *m = arg;
 
-	if (r->flags || r->reserved)
-		return -EOPNOTSUPP;
-	if (r->name[0]) {
-		err = lite_name_check(r->name, LITE_NAME_SIZE);
-		if (err < 0)
-			return err;
-		p.name = r->name;
-	}
-	lite_cred_current(&cred);
-	h = lite_handle_reserve(lf->ctx);
-	if (IS_ERR(h))
-		return PTR_ERR(h);
-	r->lh = h->lh;
-	err = lite_ctx_register(lf->ctx, &cred, &p, gate, h);
-	if (err)
-		lite_handle_cancel(lf->ctx, h);
-	return err;
+	vm_munmap(m->addr, m->length);
 }

@@ -123,51 +123,6 @@ long lite_ioctl_op(struct lite_file *lf, struct lite_op __user *user);
 struct lite_file *lite_file_new(struct lite_node *node);
 void lite_file_close(struct lite_file *lf);
 struct lite_rpc_file *lite_file_rpc(struct lite_file *lf);
-int lite_ioc_mmap(struct lite_file *lf, void *arg, struct lite_gate *gate);
-
-int lite_sync_lock(struct lite_node *node, struct lite_lock_args *args,
-		   u32 flags, s32 timeout_ms);
-int lite_sync_barrier(struct lite_node *node, struct lite_lock_args *args,
-		      s32 timeout_ms);
-int lite_ioc_lock(struct lite_file *lf, void *arg, struct lite_gate *gate);
-int lite_ioc_unlock(struct lite_file *lf, void *arg, struct lite_gate *gate);
-int lite_ioc_barrier(struct lite_file *lf, void *arg, struct lite_gate *gate);
-int lite_ioc_consistent(struct lite_file *lf, void *arg,
-			struct lite_gate *gate);
-int lite_ioc_query(struct lite_file *lf, void *arg, struct lite_gate *gate);
-int lite_ioc_alloc(struct lite_file *lf, void *arg, struct lite_gate *gate);
-int lite_ioc_map(struct lite_file *lf, void *arg, struct lite_gate *gate);
-int lite_ioc_unmap(struct lite_file *lf, void *arg, struct lite_gate *gate);
-int lite_ioc_free(struct lite_file *lf, void *arg, struct lite_gate *gate);
-int lite_ioc_stat(struct lite_file *lf, void *arg, struct lite_gate *gate);
-int lite_ioc_list(struct lite_file *lf, void *arg, struct lite_gate *gate);
-int lite_ioc_grant(struct lite_file *lf, void *arg, struct lite_gate *gate);
-int lite_ioc_grants(struct lite_file *lf, void *arg, struct lite_gate *gate);
-int lite_ioc_setattr(struct lite_file *lf, void *arg, struct lite_gate *gate);
-int lite_ioc_rename(struct lite_file *lf, void *arg, struct lite_gate *gate);
-int lite_ioc_resize(struct lite_file *lf, void *arg, struct lite_gate *gate);
-int lite_ioc_move(struct lite_file *lf, void *arg, struct lite_gate *gate);
-int lite_ioc_give_moved(const void *arg, void __user *user, u32 size, int err);
-int lite_ioc_give_alloc(const void *arg, void __user *user, u32 size, int err);
-void lite_ioc_unwind_mmap(void *arg);
-void lite_ioc_undo_alloc(struct lite_file *lf, void *arg);
-void lite_ioc_undo_map(struct lite_file *lf, void *arg);
-void lite_ioc_undo_register(struct lite_file *lf, void *arg);
-int lite_ioc_register(struct lite_file *lf, void *arg, struct lite_gate *gate);
-int lite_ioc_rpc_register(struct lite_file *lf, void *arg,
-			  struct lite_gate *gate);
-int lite_ioc_rpc_unregister(struct lite_file *lf, void *arg,
-			    struct lite_gate *gate);
-int lite_ioc_rpc_find(struct lite_file *lf, void *arg, struct lite_gate *gate);
-int lite_ioc_rpc_call(struct lite_file *lf, void *arg, struct lite_gate *gate);
-int lite_ioc_rpc_collect(struct lite_file *lf, void *arg,
-			 struct lite_gate *gate);
-int lite_ioc_rpc_recv(struct lite_file *lf, void *arg, struct lite_gate *gate);
-int lite_ioc_vector(struct lite_file *lf, void *arg, struct lite_gate *gate);
-void lite_ioc_undo_rpc_register(struct lite_file *lf, void *arg);
-void lite_ioc_undo_rpc_recv(struct lite_file *lf, void *arg);
-void lite_cred_current(struct lite_cred *to);
-
 struct lite_uring;
 
 /**
@@ -206,6 +161,5 @@ struct lite_file {
 /* Between the files for kernel modules; kernel clients are root. */
 extern const struct lite_cred lite_root;
 struct lite_node *lite_kapi_enter(struct lite_ctx *ctx);
-char *lite_kapi_name(const char *name);
 
 #endif /* _LITE_NODE_H */

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Asking an LMR's home to change or free it.
+ * Asking homes to describe, change or free LMRs.
  *
  * A request by handle names the handle's user and rights, and the home permits
  * what both allow. A request by name is permitted by the user's rights alone.
  *
- * Every lite_ctx_*() here may sleep, is killable and, but for lite_ctx_move(),
- * returns what its ioctl does (LITE_IOC_FREE, ...). A handle needs
- * LITE_RIGHT_MASTER, unless stated otherwise.
+ * Every lite_ctx_*() here may sleep, is killable and returns what its ioctl
+ * does (LITE_IOC_FREE, ...). @arg is the structure of that ioctl; its flags,
+ * reserved members, handle and name are checked and in @target. A change needs
+ * a handle with LITE_RIGHT_MASTER, unless stated otherwise.
  */
 #include <linux/ktime.h>
 #include <linux/sched/signal.h>
@@ -25,22 +26,32 @@
 #define LITE_MOVE_PAUSE_NS (1 * (s64)NSEC_PER_SEC)
 /* Attempts at a step of a move; a broken session makes it start over. */
 #define LITE_MOVE_TRIES 3
+/* A list is ordered by home and id; the cursor holds both. */
+#define LITE_CURSOR_SHIFT 48
 
 /**
  * struct lite_ask - a request to a home
  * @ctx: of the caller
  * @target: the LMR, and the user that asks
  * @right: LITE_RIGHT_* that the handle needs
- * @d: the call; its request begins with struct lite_wire_change
+ * @home: the home that has answered
+ * @d: the call; its request begins with struct lite_wire_change, or, if it
+ *	changes nothing and may be repeated, is struct lite_wire_id
  */
 struct lite_ask {
 	struct lite_ctx *ctx;
 	const struct lite_target *target;
 	u32 right;
+	u32 home;
 	struct lite_call_desc d;
 };
 
-/* Set up a request that needs LITE_RIGHT_MASTER. */
+/* Does a request change nothing, and need no right? */
+static bool lite_ask_looks(const struct lite_ask *q)
+{
+	return q->d.len == sizeof(struct lite_wire_id);
+}
+
 static void lite_ask_init(struct lite_ask *q, struct lite_ctx *ctx,
 			  const struct lite_target *target, u16 call, void *req,
 			  u32 len)
@@ -48,15 +59,20 @@ static void lite_ask_init(struct lite_ask *q, struct lite_ctx *ctx,
 	*q = (struct lite_ask){
 		.ctx = ctx,
 		.target = target,
-		.right = LITE_RIGHT_MASTER,
 		.d = {
 			.call = call,
 			.req = req,
 			.len = len,
-			.timeout = LITE_CHANGE_TIMEOUT,
 			.killable = true,
 		},
 	};
+	if (lite_ask_looks(q))
+		return;
+	q->d.timeout = call == LITE_CALL_LMR_FREE ? LITE_FREE_TIMEOUT :
+						    LITE_CHANGE_TIMEOUT;
+	/* The home decides what a grant needs. */
+	if (call != LITE_CALL_LMR_GRANT)
+		q->right = LITE_RIGHT_MASTER;
 }
 
 static void lite_ask_as(struct lite_ask *q, u64 id, u32 rights,
@@ -65,12 +81,14 @@ static void lite_ask_as(struct lite_ask *q, u64 id, u32 rights,
 	struct lite_wire_change *c = (void *)q->d.req;
 
 	c->id = cpu_to_le64(id);
+	if (lite_ask_looks(q))
+		return;
 	c->rights = cpu_to_le32(rights);
 	lite_wire_cred_put(&c->cred, cred);
 }
 
 /* Fill in a request by handle. */
-static int lite_ask_handle(struct lite_ask *q, u32 *home, u64 *id)
+static int lite_ask_handle(struct lite_ask *q)
 {
 	const struct lite_access a = {
 		.ctx = q->ctx,
@@ -80,158 +98,312 @@ static int lite_ask_handle(struct lite_ask *q, u32 *home, u64 *id)
 	struct lite_mapping *m;
 	struct lite_handle *h;
 	int err = -EBADF;
+	u64 id;
 
 	/* Ids are never reused, so home and id stay valid after leaving. */
 	m = lite_access_enter(&a);
 	if (IS_ERR(m))
 		return PTR_ERR(m);
-	*home = m->home;
-	*id = m->id;
+	q->home = m->home;
+	id = m->id;
 	lite_access_exit(m);
 	rcu_read_lock();
 	h = lite_handle_find(q->ctx, q->target->lh);
 	if (h) {
-		lite_ask_as(q, *id, READ_ONCE(h->rights), &h->user->cred);
+		lite_ask_as(q, id, READ_ONCE(h->rights), &h->user->cred);
 		err = 0;
 	}
 	rcu_read_unlock();
 	return err;
 }
 
-/*
- * The errno to return for a home's answer: one that is leaving or stopping says
- * so of itself, not of this node. Any context.
- */
-int lite_home_error(struct lite_memory *mem, u32 home, int err)
+static int lite_ask_call(struct lite_ask *q)
 {
-	if ((err == -ENOTCONN || err == -ENODEV) &&
-	    home != lite_cluster_id(mem->cl))
-		return -EHOSTDOWN;
-	return err;
+	struct lite_cluster *cl = q->ctx->mem->cl;
+	int err;
+
+	err = lite_ask_looks(q) ?
+		      lite_cluster_call_patiently(cl, q->home, &q->d) :
+		      lite_cluster_call_once(cl, q->home, &q->d);
+	return lite_home_error(q->ctx->mem, q->home, err);
 }
 
-static int lite_ask_call(struct lite_ask *q, u32 home)
+/**
+ * lite_name_search - find the next home that may have a name
+ * @mem: node's
+ * @at: the search; zeroed at first but for @name
+ *
+ * The directory may be stale: if the home that it names does not have the LMR,
+ * all homes are asked. To be called until it returns false.
+ *
+ * Context: may sleep; killable; makes leaf calls.
+ * Return: true: ask @at->home, and set @at->err; false: @at->err is the result.
+ */
+bool lite_name_search(struct lite_memory *mem, struct lite_name_search *at)
 {
-	struct lite_memory *mem = q->ctx->mem;
-
-	return lite_home_error(mem, home,
-			       lite_cluster_call_once(mem->cl, home, &q->d));
+	if (at->tries && (at->tries == 2 || (at->err != -ENOENT &&
+					     at->err != -EHOSTUNREACH))) {
+		if (at->err == -EHOSTUNREACH)
+			at->err = -ENOENT;
+		return false;
+	}
+	at->err = lite_name_lookup(mem, at->name, at->tries++, &at->home,
+				   &at->id);
+	return !at->err;
 }
 
 static int lite_ask(struct lite_ask *q)
 {
+	struct lite_name_search at = { .name = q->target->name };
 	struct lite_memory *mem = q->ctx->mem;
-	bool ask_all = false;
-	u32 home;
-	u64 id;
 	int err;
 
 	err = lite_cluster_ready(mem->cl);
 	if (err)
 		return err;
 	if (q->target->lh) {
-		err = lite_ask_handle(q, &home, &id) ?:
-		      lite_ask_call(q, home);
+		err = lite_ask_handle(q) ?: lite_ask_call(q);
 		return err == -ENOENT ? -EIDRM : err;
 	}
-	/* The directory may be stale: then ask all homes. */
-	do {
-		err = lite_name_lookup(mem, q->target->name, ask_all, &home,
-				       &id);
-		if (err)
-			return err;
-		lite_ask_as(q, id, LITE_RIGHTS_ALL, q->target->cred);
-		err = lite_ask_call(q, home);
-		ask_all = !ask_all;
-	} while (ask_all && (err == -ENOENT || err == -EHOSTUNREACH));
-	return err == -EHOSTUNREACH ? -ENOENT : err;
+	while (lite_name_search(mem, &at)) {
+		lite_ask_as(q, at.id, LITE_RIGHTS_ALL, q->target->cred);
+		q->home = at.home;
+		at.err = lite_ask_call(q);
+	}
+	return at.err;
 }
 
-/* Free an LMR; also closes the handle. */
-int lite_ctx_free(struct lite_ctx *ctx, const struct lite_target *target)
+/* ---- describing ---------------------------------------------------------- */
+
+/*
+ * Ask the home of an LMR for a description. @reply: set; has room for
+ * LITE_PAYLOAD_MAX bytes. Needs no right.
+ */
+static int lite_ask_about(struct lite_ctx *ctx,
+			  const struct lite_target *target, u16 call,
+			  void *reply, u32 *home)
 {
-	struct lite_wire_change req = {};
+	struct lite_wire_id req;
 	struct lite_ask q;
 	int err;
 
-	lite_ask_init(&q, ctx, target, LITE_CALL_LMR_FREE, &req, sizeof(req));
-	q.d.timeout = LITE_FREE_TIMEOUT;
+	lite_ask_init(&q, ctx, target, call, &req, sizeof(req));
+	q.d.reply = reply;
+	q.d.reply_max = LITE_PAYLOAD_MAX;
 	err = lite_ask(&q);
+	*home = q.home;
+	return err;
+}
+
+static void lite_info_fill(struct lite_lmr_info *info, u32 home,
+			   const struct lite_wire_lmr *l)
+{
+	memset(info, 0, sizeof(*info));
+	info->id = le64_to_cpu(l->id);
+	info->length = le64_to_cpu(l->length);
+	info->home = home;
+	info->uid = le32_to_cpu(l->uid);
+	info->gid = le32_to_cpu(l->gid);
+	info->mode = le32_to_cpu(l->mode);
+	info->n_extents = le32_to_cpu(l->n_extents);
+	info->n_nodes = le32_to_cpu(l->n_shares);
+	info->n_mappers = le32_to_cpu(l->n_mappers);
+	strscpy(info->name, l->name, sizeof(info->name));
+}
+
+/* Describe an LMR. @nodes: set; LITE_SPREAD_MAX entries. */
+int lite_ctx_stat(struct lite_ctx *ctx, const struct lite_target *target,
+		  struct lite_lmr_info *info, u32 *nodes)
+{
+	struct lite_wire_stat_reply *r = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
+	u32 home;
+	int err;
+	u32 i;
+
+	if (!r)
+		return -ENOMEM;
+	err = lite_ask_about(ctx, target, LITE_CALL_LMR_STAT, r, &home);
+	if (!err) {
+		lite_info_fill(info, home, &r->lmr);
+		for (i = 0; i < LITE_SPREAD_MAX; i++)
+			nodes[i] = le32_to_cpu(r->nodes[i]);
+	}
+	kfree(r);
+	return err;
+}
+
+/* List the grants of an LMR. @grants: set; LITE_GRANTS_MAX entries. */
+int lite_ctx_grants(struct lite_ctx *ctx, const struct lite_target *target,
+		    struct lite_grant *grants, u32 *n)
+{
+	struct lite_wire_grants_reply *r = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
+	u32 home;
+	int err;
+	u32 i;
+
+	if (!r)
+		return -ENOMEM;
+	err = lite_ask_about(ctx, target, LITE_CALL_LMR_GRANTS, r, &home);
+	if (!err) {
+		*n = le32_to_cpu(r->count);
+		for (i = 0; i < *n; i++)
+			grants[i] = (struct lite_grant){
+				.uid = le32_to_cpu(r->grant[i].uid),
+				.node = le32_to_cpu(r->grant[i].node),
+				.rights = le32_to_cpu(r->grant[i].rights),
+			};
+	}
+	kfree(r);
+	return err;
+}
+
+/**
+ * lite_memory_list - list the next LMRs of the cluster
+ * @mem: node's
+ * @cursor: position, 0 at first; updated; 0 at the end
+ * @info: set
+ * @max: entries in @info; the home returns no more than a message holds
+ *
+ * Homes that cannot be reached are skipped.
+ *
+ * Context: may sleep; killable.
+ * Return: how many were set, all of one home; 0: the end; a negative errno.
+ */
+int lite_memory_list(struct lite_memory *mem, u64 *cursor,
+		     struct lite_lmr_info *info, u32 max)
+{
+	u32 home = *cursor >> LITE_CURSOR_SHIFT;
+	u64 after = *cursor & GENMASK_ULL(LITE_CURSOR_SHIFT - 1, 0);
+	struct lite_wire_list_reply *r;
+	struct lite_wire_list req = { .max = cpu_to_le32(max) };
+	struct lite_call_desc d = {
+		.call = LITE_CALL_LMR_LIST,
+		.req = &req,
+		.len = sizeof(req),
+		.reply_max = LITE_PAYLOAD_MAX,
+		.killable = true,
+	};
+	u32 i, n = 0;
+	int err = lite_cluster_ready(mem->cl);
+
+	if (err)
+		return err;
+	r = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
+	if (!r)
+		return -ENOMEM;
+	d.reply = r;
+	if (!home)
+		home = lite_cluster_next(mem->cl, 0);
+	while (home && !n) {
+		req.after = cpu_to_le64(after);
+		err = lite_cluster_call_patiently(mem->cl, home, &d);
+		if (err == -EINTR || err == -ENOMEM)
+			goto out;
+		n = err ? 0 : min(le32_to_cpu(r->count), max);
+		for (i = 0; i < n; i++)
+			lite_info_fill(&info[i], home, &r->lmr[i]);
+		if (n)
+			break;
+		/* The end of this home's list, or it cannot be asked. */
+		home = lite_cluster_next(mem->cl, home);
+		after = 0;
+	}
+	*cursor = n ? (u64)home << LITE_CURSOR_SHIFT | info[n - 1].id : 0;
+	err = n;
+out:
+	kfree(r);
+	return err;
+}
+
+/* ---- changing ------------------------------------------------------------ */
+
+static int lite_ask_change(struct lite_ctx *ctx,
+			   const struct lite_target *target, u16 call,
+			   void *req, u32 len)
+{
+	struct lite_ask q;
+
+	lite_ask_init(&q, ctx, target, call, req, len);
+	return lite_ask(&q);
+}
+
+/* Free an LMR; also closes the handle. */
+int lite_ctx_free(struct lite_ctx *ctx, const struct lite_target *target,
+		  void *arg)
+{
+	struct lite_wire_change req = {};
+	int err = lite_ask_change(ctx, target, LITE_CALL_LMR_FREE, &req,
+				  sizeof(req));
+
 	if (!err && target->lh)
 		lite_ctx_unmap(ctx, target->lh);
 	return err;
 }
 
-/* Set the rights of a user; 0 ends the grant. The home checks what it takes. */
+/* Set the rights of a user; 0 ends the grant. A handle needs no right. */
 int lite_ctx_grant(struct lite_ctx *ctx, const struct lite_target *target,
-		   const struct lite_grant *grant)
+		   void *arg)
 {
+	const struct lite_ioc_grant *g = arg;
 	struct lite_wire_set_grant req = {
 		.grant = {
-			.uid = cpu_to_le32(grant->uid),
-			.node = cpu_to_le32(grant->node),
-			.rights = cpu_to_le32(grant->rights),
+			.uid = cpu_to_le32(g->grant.uid),
+			.node = cpu_to_le32(g->grant.node),
+			.rights = cpu_to_le32(g->grant.rights),
 		},
 	};
-	struct lite_ask q;
 
-	if (grant->reserved || grant->rights & ~LITE_RIGHTS_ALL)
+	if (g->grant.reserved || g->grant.rights & ~LITE_RIGHTS_ALL)
 		return -EOPNOTSUPP;
-	if (grant->node > LITE_NODE_ID_MAX || grant->uid == LITE_KEEP)
+	if (g->grant.node > LITE_NODE_ID_MAX || g->grant.uid == LITE_KEEP)
 		return -EINVAL;
-	lite_ask_init(&q, ctx, target, LITE_CALL_LMR_GRANT, &req, sizeof(req));
-	q.right = 0; /* the home decides what is needed */
-	return lite_ask(&q);
+	return lite_ask_change(ctx, target, LITE_CALL_LMR_GRANT, &req,
+			       sizeof(req));
 }
 
 /* Change owner, group and mode; LITE_KEEP leaves one as it is. */
 int lite_ctx_setattr(struct lite_ctx *ctx, const struct lite_target *target,
-		     u32 uid, u32 gid, u32 mode)
+		     void *arg)
 {
+	const struct lite_ioc_setattr *s = arg;
 	struct lite_wire_setattr req = {
-		.uid = cpu_to_le32(uid),
-		.gid = cpu_to_le32(gid),
-		.mode = cpu_to_le32(mode),
+		.uid = cpu_to_le32(s->uid),
+		.gid = cpu_to_le32(s->gid),
+		.mode = cpu_to_le32(s->mode),
 	};
-	struct lite_ask q;
 
-	if (mode != LITE_KEEP && mode & ~LITE_MODE_MASK)
+	if (s->mode != LITE_KEEP && s->mode & ~LITE_MODE_MASK)
 		return -EINVAL;
-	lite_ask_init(&q, ctx, target, LITE_CALL_LMR_SETATTR, &req,
-		      sizeof(req));
-	return lite_ask(&q);
+	return lite_ask_change(ctx, target, LITE_CALL_LMR_SETATTR, &req,
+			       sizeof(req));
 }
 
-/* Rename an LMR; @to is checked. */
 int lite_ctx_rename(struct lite_ctx *ctx, const struct lite_target *target,
-		    const char *to)
+		    void *arg)
 {
-	struct lite_wire_rename *req = kzalloc(sizeof(*req), GFP_KERNEL);
-	struct lite_ask q;
-	int err;
+	const struct lite_ioc_rename *r = arg;
+	struct lite_wire_rename req = {};
+	int len = lite_name_check(r->to, sizeof(r->to));
 
-	if (!req)
-		return -ENOMEM;
-	strscpy(req->name, to, sizeof(req->name));
-	lite_ask_init(&q, ctx, target, LITE_CALL_LMR_RENAME, req, sizeof(*req));
-	err = lite_ask(&q);
-	kfree(req);
-	return err;
+	if (len < 0)
+		return len;
+	strscpy(req.name, r->to, sizeof(req.name));
+	return lite_ask_change(ctx, target, LITE_CALL_LMR_RENAME, &req,
+			       sizeof(req));
 }
 
-/* Change the length of an LMR, in bytes. */
 int lite_ctx_resize(struct lite_ctx *ctx, const struct lite_target *target,
-		    u64 length)
+		    void *arg)
 {
-	struct lite_wire_resize req = { .length = cpu_to_le64(length) };
-	struct lite_ask q;
+	const struct lite_ioc_resize *r = arg;
+	struct lite_wire_resize req = { .length = cpu_to_le64(r->length) };
 
-	if (!length)
+	if (!r->length)
 		return -EINVAL;
-	if (length > LITE_LMR_SIZE_MAX)
+	if (r->length > LITE_LMR_SIZE_MAX)
 		return -EFBIG;
-	lite_ask_init(&q, ctx, target, LITE_CALL_LMR_RESIZE, &req, sizeof(req));
-	return lite_ask(&q);
+	return lite_ask_change(ctx, target, LITE_CALL_LMR_RESIZE, &req,
+			       sizeof(req));
 }
 
 /*
@@ -248,27 +420,18 @@ static int lite_move_pause(ktime_t begun)
 	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 
-/**
- * lite_ctx_move - move a range of an LMR to another node
- * @ctx: context
- * @target: LMR
- * @node: id of the destination; 0: this node
- * @offset: bytes; rounded down to a page
- * @length: bytes, the end is rounded up to a page; 0: all from @offset on
- * @moved: set to the bytes from @offset on that have been moved, also on
- *	failure
- *
- * Context: may sleep; killable between its steps.
- * Return: 0 or a negative errno, see LITE_IOC_MOVE.
- */
+/* Move a range of an LMR to another node; killable between its steps. */
 int lite_ctx_move(struct lite_ctx *ctx, const struct lite_target *target,
-		  u32 node, u64 offset, u64 length, u64 *moved)
+		  void *arg)
 {
+	struct lite_ioc_move *move = arg;
+	u64 offset = move->offset, length = move->length;
 	struct lite_memory *mem = ctx->mem;
 	u64 end = length ? offset + length : LITE_LMR_SIZE_MAX;
 	u64 at = offset;
 	struct lite_wire_move_reply reply;
 	struct lite_wire_move req = {};
+	u32 node = move->node;
 	struct lite_ask q;
 	struct lite_share to;
 	u64 size;
@@ -276,7 +439,7 @@ int lite_ctx_move(struct lite_ctx *ctx, const struct lite_target *target,
 	int tries = 0;
 	int err;
 
-	*moved = 0;
+	move->moved = 0;
 	if (node > LITE_NODE_ID_MAX)
 		return -EINVAL;
 	if (offset >= LITE_LMR_SIZE_MAX || end < offset ||
@@ -317,51 +480,9 @@ int lite_ctx_move(struct lite_ctx *ctx, const struct lite_target *target,
 		if (at < end && le64_to_cpu(reply.next) <= at)
 			return -EPROTO;
 		at = max(at, le64_to_cpu(reply.next));
-		*moved = min(at, end) - offset;
+		move->moved = min(at, end) - offset;
 		if (at < end)
 			err = lite_move_pause(begun);
 	} while (at < end && !err);
-	return err;
-}
-
-/* List the grants (up to LITE_GRANTS_MAX). A handle needs no right. */
-int lite_ctx_grants(struct lite_ctx *ctx, u64 lh, const char *name,
-		    struct lite_grant *grants, u32 *n)
-{
-	struct lite_lmr_info *info;
-	struct lite_wire_grants_reply *r;
-	struct lite_wire_id req;
-	struct lite_call_desc d = {
-		.call = LITE_CALL_LMR_GRANTS,
-		.req = &req,
-		.len = sizeof(req),
-		.reply_max = LITE_PAYLOAD_MAX,
-		.killable = true,
-	};
-	u32 nodes[LITE_SPREAD_MAX];
-	int err;
-	u32 i;
-
-	r = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
-	info = kmalloc(sizeof(*info), GFP_KERNEL);
-	err = r && info ? lite_ctx_stat(ctx, lh, name, info, nodes) : -ENOMEM;
-	if (!err) {
-		req.id = cpu_to_le64(info->id);
-		d.reply = r;
-		err = lite_cluster_call_patiently(ctx->mem->cl, info->home, &d);
-		if (err == -ENOENT && lh)
-			err = -EIDRM;
-	}
-	if (!err) {
-		*n = le32_to_cpu(r->count);
-		for (i = 0; i < *n; i++)
-			grants[i] = (struct lite_grant){
-				.uid = le32_to_cpu(r->grant[i].uid),
-				.node = le32_to_cpu(r->grant[i].node),
-				.rights = le32_to_cpu(r->grant[i].rights),
-			};
-	}
-	kfree(info);
-	kfree(r);
 	return err;
 }

@@ -79,26 +79,41 @@ static int lite_create_only(struct lite_memory *mem, u32 home,
 	return lite_home_error(mem, home, err);
 }
 
+static int lite_create_open(struct lite_ctx *ctx, u32 home,
+			    struct lite_wire_create *req,
+			    const struct lite_cred *cred, u64 *lh)
+{
+	struct lite_handle *h = lite_handle_reserve(ctx, cred);
+	struct lite_mapping *m;
+	u32 rights = 0;
+	u64 id;
+
+	if (IS_ERR(h))
+		return PTR_ERR(h);
+	m = lite_mapping_create(ctx->mem, home, req, &id, &rights);
+	/* A named LMR was created, and changed before it was mapped. */
+	if (m == ERR_PTR(-EAGAIN))
+		m = lite_map_id(ctx->mem, home, id, NULL, cred,
+				LITE_RIGHTS_ALL, &rights);
+	return lite_handle_publish(ctx, h, m, rights, lh);
+}
+
 /**
  * lite_ctx_create - create an LMR and open it
  * @ctx: context
  * @cred: its owner
  * @p: what to create
- * @h: reserved handle to publish; NULL with LITE_ALLOC_NO_HANDLE
+ * @lh: set to the handle, unless LITE_ALLOC_NO_HANDLE is set
  *
  * Context: may sleep; killable.
- * Return: 0 or a negative errno, see LITE_IOC_ALLOC; then @h is still reserved.
+ * Return: 0 or a negative errno, see LITE_IOC_ALLOC.
  */
 int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred,
-		    const struct lite_lmr_params *p, struct lite_handle *h)
+		    const struct lite_lmr_params *p, u64 *lh)
 {
 	struct lite_memory *mem = ctx->mem;
 	struct lite_wire_create *req;
-	struct lite_user *user;
-	struct lite_mapping *m;
-	u32 rights;
 	u32 home;
-	u64 id;
 	int err;
 
 	err = lite_alloc_check(p) ?: lite_cluster_ready(mem->cl);
@@ -109,26 +124,10 @@ int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred,
 		return -ENOMEM;
 	lite_create_fill(req, lite_cluster_id(mem->cl), cred, p);
 	home = le32_to_cpu(req->nodes[0]);
-	if (p->flags & LITE_ALLOC_NO_HANDLE) {
+	if (p->flags & LITE_ALLOC_NO_HANDLE)
 		err = lite_create_only(mem, home, req);
-		goto out;
-	}
-	user = lite_user_get(ctx, cred);
-	if (!user) {
-		err = -ENOMEM;
-		goto out;
-	}
-	m = lite_mapping_create(mem, home, req, &id, &rights);
-	/* A named LMR was created, and changed before it was mapped. */
-	if (m == ERR_PTR(-EAGAIN))
-		m = lite_map_id(mem, home, id, NULL, cred, LITE_RIGHTS_ALL,
-				&rights);
-	err = PTR_ERR_OR_ZERO(m);
-	if (err)
-		lite_user_put(user);
 	else
-		err = lite_handle_publish(ctx, h, user, m, rights);
-out:
+		err = lite_create_open(ctx, home, req, cred, lh);
 	kfree(req);
 	return err;
 }

@@ -158,37 +158,36 @@ struct lite_buf {
 struct lite_ctx *lite_ctx_new(struct lite_memory *mem, void *owner);
 void lite_ctx_put(struct lite_ctx *ctx);
 void lite_ctx_shut(struct lite_ctx *ctx);
-struct lite_handle *lite_handle_reserve(struct lite_ctx *ctx);
-void lite_handle_remove(struct lite_ctx *ctx, const struct lite_handle *h);
-struct lite_handle *lite_handle_next(struct lite_ctx *ctx, u32 *index);
-void lite_handle_cancel(struct lite_ctx *ctx, struct lite_handle *h);
-struct lite_user *lite_user_get(struct lite_ctx *ctx,
-				const struct lite_cred *cred);
-void lite_user_put(struct lite_user *user);
-int lite_handle_publish(struct lite_ctx *ctx, struct lite_handle *h,
-			struct lite_user *user, struct lite_mapping *m,
-			u32 rights);
 struct lite_mapping *lite_map_id(struct lite_memory *mem, u32 home, u64 id,
 				 const char *name, const struct lite_cred *cred,
 				 u32 rights, u32 *granted);
 int lite_ctx_map(struct lite_ctx *ctx, const struct lite_cred *cred,
-		 const char *name, u32 rights, struct lite_handle *h,
-		 u64 *length);
-int lite_home_gone(struct lite_memory *mem, u32 home, u64 incarnation);
+		 const char *name, u32 rights, u64 *lh, u64 *length);
 int lite_ctx_share(struct lite_ctx *ctx, const struct lite_access *from,
 		   u64 *lh);
-int lite_access_ask(const struct lite_access *a,
-		    const struct lite_mapping *stale, u32 *home, u64 *id);
-int lite_access_renew(const struct lite_access *a,
-		      const struct lite_mapping *stale);
 int lite_ctx_unmap(struct lite_ctx *ctx, u64 lh);
+
+/* handles.c */
+struct lite_handle *lite_handle_reserve(struct lite_ctx *ctx,
+					const struct lite_cred *cred);
+void lite_handle_cancel(struct lite_ctx *ctx, struct lite_handle *h);
+int lite_handle_publish(struct lite_ctx *ctx, struct lite_handle *h,
+			struct lite_mapping *m, u32 rights, u64 *lh);
+void lite_handle_remove(struct lite_ctx *ctx, const struct lite_handle *h);
+struct lite_handle *lite_handle_next(struct lite_ctx *ctx, u32 *index);
+void lite_user_put(struct lite_user *user);
 
 /* create.c */
 void lite_create_fill(struct lite_wire_create *req, u32 self,
 		      const struct lite_cred *cred,
 		      const struct lite_lmr_params *p);
 int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred,
-		    const struct lite_lmr_params *p, struct lite_handle *h);
+		    const struct lite_lmr_params *p, u64 *lh);
+
+/* register.c */
+int lite_ctx_register(struct lite_ctx *ctx, const struct lite_cred *cred,
+		      struct lite_ioc_register *r, struct lite_gate *gate);
+void lite_ctx_unregister(struct lite_ctx *ctx);
 
 /**
  * struct lite_target - the LMR that a request is about
@@ -202,21 +201,39 @@ struct lite_target {
 	const char *name;
 };
 
+/**
+ * struct lite_name_search - a search for the home of a name
+ * @name: name
+ * @home: where to ask
+ * @id: of the LMR there
+ * @err: result of asking there; after the search, its result
+ * @tries: how many homes were named
+ */
+struct lite_name_search {
+	const char *name;
+	u32 home;
+	u64 id;
+	int err;
+	int tries;
+};
+
 /* ask.c */
-int lite_ctx_free(struct lite_ctx *ctx, const struct lite_target *target);
+bool lite_name_search(struct lite_memory *mem, struct lite_name_search *at);
+int lite_ctx_free(struct lite_ctx *ctx, const struct lite_target *target,
+		  void *arg);
 int lite_ctx_grant(struct lite_ctx *ctx, const struct lite_target *target,
-		   const struct lite_grant *grant);
-int lite_ctx_grants(struct lite_ctx *ctx, u64 lh, const char *name,
-		    struct lite_grant *grants, u32 *n);
+		   void *arg);
 int lite_ctx_setattr(struct lite_ctx *ctx, const struct lite_target *target,
-		     u32 uid, u32 gid, u32 mode);
+		     void *arg);
 int lite_ctx_rename(struct lite_ctx *ctx, const struct lite_target *target,
-		    const char *to);
+		    void *arg);
 int lite_ctx_resize(struct lite_ctx *ctx, const struct lite_target *target,
-		    u64 length);
+		    void *arg);
 int lite_ctx_move(struct lite_ctx *ctx, const struct lite_target *target,
-		  u32 node, u64 offset, u64 length, u64 *moved);
-int lite_ctx_stat(struct lite_ctx *ctx, u64 lh, const char *name,
+		  void *arg);
+int lite_ctx_grants(struct lite_ctx *ctx, const struct lite_target *target,
+		    struct lite_grant *grants, u32 *n);
+int lite_ctx_stat(struct lite_ctx *ctx, const struct lite_target *target,
 		  struct lite_lmr_info *info, u32 *nodes);
 int lite_memory_list(struct lite_memory *mem, u64 *cursor,
 		     struct lite_lmr_info *info, u32 max);
@@ -233,6 +250,12 @@ struct lite_access {
 	u32 right;
 };
 
+/* access.c */
+int lite_home_gone(struct lite_memory *mem, u32 home, u64 incarnation);
+int lite_access_ask(const struct lite_access *a,
+		    const struct lite_mapping *stale, u32 *home, u64 *id);
+int lite_access_renew(const struct lite_access *a,
+		      const struct lite_mapping *stale);
 struct lite_mapping *lite_access_enter(const struct lite_access *a);
 struct lite_mapping *lite_access_tryenter(const struct lite_access *a,
 					  const struct lite_mapping **stale);

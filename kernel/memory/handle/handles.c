@@ -2,9 +2,9 @@
 /*
  * The handles of a context.
  *
- * A handle is made in two steps, so that its number can be copied to the user
- * before it works: reserve (not in the table), then publish or cancel. It is
- * looked up under RCU and freed after a grace period.
+ * A handle is made in two steps, so that nothing is made that no handle can be
+ * had for: reserve (not in the table), then publish or cancel. It is looked up
+ * under RCU and freed after a grace period.
  *
  * The table is a flat array, for constant-time look-ups. It grows, replaced
  * under RCU, and does not shrink.
@@ -82,15 +82,64 @@ struct lite_handle *lite_handle_next(struct lite_ctx *ctx, u32 *index)
 	return NULL;
 }
 
+static void lite_user_release(struct kref *ref)
+{
+	/* Requests are filled in from it under RCU. */
+	kfree_rcu(container_of(ref, struct lite_user, ref), rcu);
+}
+
+/* Drop a reference. Any context. */
+void lite_user_put(struct lite_user *user)
+{
+	if (user)
+		kref_put(&user->ref, lite_user_release);
+}
+
+/*
+ * The user to open a handle as, with a reference, or NULL. It is the last
+ * handle's if the credentials are equal. May sleep.
+ */
+static struct lite_user *lite_user_get(struct lite_ctx *ctx,
+				       const struct lite_cred *cred)
+{
+	struct lite_user *user;
+
+	mutex_lock(&ctx->lock);
+	user = ctx->user;
+	if (!user || !lite_cred_equal(&user->cred, cred)) {
+		user = kmalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
+		if (user) {
+			kref_init(&user->ref);
+			user->cred = *cred;
+			lite_user_put(ctx->user);
+			ctx->user = user;
+		}
+	}
+	if (user)
+		kref_get(&user->ref);
+	mutex_unlock(&ctx->lock);
+	return user;
+}
+
+/* Free a handle that was reserved but not published. Any process. */
+void lite_handle_cancel(struct lite_ctx *ctx, struct lite_handle *h)
+{
+	ida_free(&ctx->numbers, lite_handle_index(h->lh));
+	lite_user_put(h->user);
+	kfree(h);
+}
+
 /**
  * lite_handle_reserve - reserve a number for a handle
  * @ctx: context
+ * @cred: user that opens it
  *
  * Context: may sleep.
  * Return: the handle, for lite_handle_publish() or lite_handle_cancel();
  * ERR_PTR: -EMFILE: there are too many; -ENOMEM.
  */
-struct lite_handle *lite_handle_reserve(struct lite_ctx *ctx)
+struct lite_handle *lite_handle_reserve(struct lite_ctx *ctx,
+					const struct lite_cred *cred)
 {
 	struct lite_handle *h = kzalloc(sizeof(*h), GFP_KERNEL_ACCOUNT);
 	int index, err;
@@ -103,49 +152,48 @@ struct lite_handle *lite_handle_reserve(struct lite_ctx *ctx)
 		kfree(h);
 		return ERR_PTR(index == -ENOSPC ? -EMFILE : index);
 	}
-	err = lite_handles_grow(ctx, index);
-	if (err) {
-		ida_free(&ctx->numbers, index);
-		kfree(h);
-		return ERR_PTR(err);
-	}
 	/* The tag tells it from earlier handles with this index. */
 	h->lh = lite_handle_make(index, atomic_inc_return(&ctx->tags));
-	return h;
-}
-
-/* Free a handle that was reserved but not published. Any process. */
-void lite_handle_cancel(struct lite_ctx *ctx, struct lite_handle *h)
-{
-	ida_free(&ctx->numbers, lite_handle_index(h->lh));
-	kfree(h);
+	err = lite_handles_grow(ctx, index);
+	if (!err) {
+		h->user = lite_user_get(ctx, cred);
+		if (h->user)
+			return h;
+		err = -ENOMEM;
+	}
+	lite_handle_cancel(ctx, h);
+	return ERR_PTR(err);
 }
 
 /**
  * lite_handle_publish - make a reserved handle work
  * @ctx: context
- * @h: reserved
- * @user: user that opened it; the reference is consumed, also on failure
- * @m: mapping of its LMR; the reference is consumed, also on failure
+ * @h: reserved; cancelled on failure
+ * @m: mapping of its LMR; the reference is consumed, also on failure. ERR_PTR:
+ *	there is none, and this is why
  * @rights: LITE_RIGHT_*
+ * @lh: set to its number
  *
  * Context: may sleep.
- * Return: 0, or -ENODEV: the context was shut; then @h is still reserved.
+ * Return: 0; the error in @m; -ENODEV: the context was shut.
  */
 int lite_handle_publish(struct lite_ctx *ctx, struct lite_handle *h,
-			struct lite_user *user, struct lite_mapping *m,
-			u32 rights)
+			struct lite_mapping *m, u32 rights, u64 *lh)
 {
 	struct lite_handle_table *t;
 	int err = 0;
 
+	if (IS_ERR(m)) {
+		lite_handle_cancel(ctx, h);
+		return PTR_ERR(m);
+	}
 	h->rights = rights;
-	h->user = user;
 	RCU_INIT_POINTER(h->mapping, m);
 	mutex_lock(&ctx->lock);
-	if (ctx->closed)
+	if (ctx->closed) {
 		err = -ENODEV;
-	if (!err) {
+	} else {
+		*lh = h->lh;
 		/* lite_handle_reserve() has made room. */
 		t = lite_handles_locked(ctx);
 		rcu_assign_pointer(t->slot[lite_handle_index(h->lh)], h);
@@ -154,7 +202,7 @@ int lite_handle_publish(struct lite_ctx *ctx, struct lite_handle *h,
 	mutex_unlock(&ctx->lock);
 	if (err) {
 		lite_mapping_put(m);
-		lite_user_put(user);
+		lite_handle_cancel(ctx, h);
 	}
 	return err;
 }

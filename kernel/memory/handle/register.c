@@ -12,30 +12,35 @@
  */
 #include <linux/slab.h>
 
+#include "core/name.h"
 #include "memory/home/home.h"
 #include "memory/memory.h"
 #include "memory/store/pinned.h"
 #include "memory/store/store.h"
 #include "ctx.h"
 
-static int lite_register_check(const struct lite_register_params *p)
+static int lite_register_check(const struct lite_ioc_register *r)
 {
-	if (!p->length || !PAGE_ALIGNED(p->length) || !PAGE_ALIGNED(p->addr) ||
-	    p->mode & ~LITE_MODE_MASK)
+	int len = r->name[0] ? lite_name_check(r->name, sizeof(r->name)) : 0;
+
+	if (len < 0)
+		return len;
+	if (!r->length || !PAGE_ALIGNED(r->length) || !PAGE_ALIGNED(r->addr) ||
+	    r->mode & ~LITE_MODE_MASK)
 		return -EINVAL;
-	return p->length > LITE_LMR_SIZE_MAX ? -EFBIG : 0;
+	return r->length > LITE_LMR_SIZE_MAX ? -EFBIG : 0;
 }
 
 static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx,
 					  const struct lite_cred *cred,
-					  const struct lite_register_params *p,
+					  const struct lite_ioc_register *r,
 					  struct lite_pinned *pin,
 					  unsigned long life)
 {
 	const struct lite_lmr_params params = {
-		.name = p->name,
-		.length = p->length,
-		.mode = p->mode,
+		.name = r->name[0] ? r->name : NULL,
+		.length = r->length,
+		.mode = r->mode,
 	};
 	struct lite_memory *mem = ctx->mem;
 	struct lite_wire_create *req;
@@ -62,69 +67,81 @@ static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx,
 	return lmr;
 }
 
+/* Pin the memory; -ENODEV: the node stopped meanwhile. */
+static struct lite_pinned *lite_register_pin(struct lite_memory *mem,
+					     const struct lite_ioc_register *r,
+					     struct lite_gate *gate)
+{
+	struct lite_pinned *pin;
+
+	lite_gate_leave(gate);
+	pin = lite_pinned_new(mem, r->addr, r->length);
+	if (lite_gate_enter(gate))
+		return pin;
+	if (!IS_ERR(pin))
+		lite_pinned_release(pin);
+	return ERR_PTR(-ENODEV);
+}
+
 /**
  * lite_ctx_register - make an LMR of memory of the current process, and open it
  * @ctx: context; the LMR is freed when it is shut
  * @cred: its owner
- * @p: what to register
+ * @r: what to register; its @lh is set
  * @gate: of the call
- * @h: reserved handle to publish
  *
  * Context: may sleep; killable.
- * Return: 0 or a negative errno, see LITE_IOC_REGISTER; then @h is still
- * reserved.
+ * Return: 0 or a negative errno, see LITE_IOC_REGISTER.
  */
 int lite_ctx_register(struct lite_ctx *ctx, const struct lite_cred *cred,
-		      const struct lite_register_params *p,
-		      struct lite_gate *gate, struct lite_handle *h)
+		      struct lite_ioc_register *r, struct lite_gate *gate)
 {
 	struct lite_memory *mem = ctx->mem;
 	struct lite_pinned *pin;
 	struct lite_mapping *m;
-	struct lite_user *user;
+	struct lite_handle *h;
 	struct lite_lmr *lmr;
 	unsigned long life;
-	u32 rights;
+	u32 rights = 0;
 	int err;
 
-	err = lite_register_check(p) ?: lite_cluster_ready(mem->cl);
+	err = lite_register_check(r) ?: lite_cluster_ready(mem->cl);
 	if (err)
 		return err;
-	lite_gate_leave(gate);
-	pin = lite_pinned_new(mem, p->addr, p->length);
-	if (!lite_gate_enter(gate)) {
-		if (!IS_ERR(pin))
-			lite_pinned_release(pin);
-		return -ENODEV;
+	h = lite_handle_reserve(ctx, cred);
+	if (IS_ERR(h))
+		return PTR_ERR(h);
+	pin = lite_register_pin(mem, r, gate);
+	if (IS_ERR(pin)) {
+		err = PTR_ERR(pin);
+		goto err_cancel;
 	}
-	if (IS_ERR(pin))
-		return PTR_ERR(pin);
 	/* Pinning may have taken long. */
 	life = lite_cluster_life(mem->cl);
 	err = lite_cluster_ready(mem->cl);
 	if (err) {
 		lite_pinned_release(pin);
-		return err;
+		goto err_cancel;
 	}
 	/* Before the LMR can be freed, which takes it off the list. */
 	write_lock(&mem->runs_lock);
 	list_add(&pin->list, &ctx->pinned);
 	write_unlock(&mem->runs_lock);
-	lmr = lite_register_lmr(ctx, cred, p, pin, life);
-	if (IS_ERR(lmr))
-		return PTR_ERR(lmr);
-	user = lite_user_get(ctx, cred);
-	m = user ? lite_map_id(mem, lite_cluster_id(mem->cl), lmr->id, NULL,
-			       cred, LITE_RIGHTS_ALL, &rights) :
-		   ERR_PTR(-ENOMEM);
-	err = PTR_ERR_OR_ZERO(m);
-	if (!err)
-		err = lite_handle_publish(ctx, h, user, m, rights);
-	else
-		lite_user_put(user);
+	lmr = lite_register_lmr(ctx, cred, r, pin, life);
+	if (IS_ERR(lmr)) {
+		err = PTR_ERR(lmr);
+		goto err_cancel;
+	}
+	m = lite_map_id(mem, lite_cluster_id(mem->cl), lmr->id, NULL, cred,
+			LITE_RIGHTS_ALL, &rights);
+	err = lite_handle_publish(ctx, h, m, rights, &r->lh);
 	if (err)
 		lite_home_free(lmr);
 	lite_lmr_put(lmr);
+	return err;
+
+err_cancel:
+	lite_handle_cancel(ctx, h);
 	return err;
 }
 

@@ -30,6 +30,18 @@
 #define LITE_CREATE_TIMEOUT (120 * HZ)
 #define LITE_UNDO_TIMEOUT (10 * HZ)
 
+/*
+ * The errno to return for a home's answer: one that is leaving or stopping says
+ * so of itself, not of this node. Any context.
+ */
+int lite_home_error(struct lite_memory *mem, u32 home, int err)
+{
+	if ((err == -ENOTCONN || err == -ENODEV) &&
+	    home != lite_cluster_id(mem->cl))
+		return -EHOSTDOWN;
+	return err;
+}
+
 /* Note the sessions with the stores, before the home confirms the mapping. */
 static int lite_mapping_shares(struct lite_mapping *m,
 			       const struct lite_wire_map_reply *r)

@@ -59,20 +59,6 @@ struct lite_pinned {
 	struct lite_pinned_run *runs;
 };
 
-/**
- * struct lite_register_params - parameters of lite_ctx_register()
- * @name: checked; NULL: anonymous
- * @addr: of the current process
- * @length: bytes
- * @mode: permission bits
- */
-struct lite_register_params {
-	const char *name;
-	unsigned long addr;
-	u64 length;
-	u32 mode;
-};
-
 struct lite_pinned *lite_pinned_new(struct lite_memory *mem, unsigned long addr,
 				    u64 length);
 void lite_pinned_release(struct lite_pinned *pin);
@@ -81,11 +67,5 @@ struct lite_alloc *lite_pinned_adopt(struct lite_memory *mem,
 void lite_pinned_free(struct lite_memory *mem, struct lite_pinned *pin,
 		      u32 since);
 void *lite_pinned_address(struct lite_memory *mem, u64 dma, size_t *n);
-
-/* register.c */
-int lite_ctx_register(struct lite_ctx *ctx, const struct lite_cred *cred,
-		      const struct lite_register_params *p,
-		      struct lite_gate *gate, struct lite_handle *h);
-void lite_ctx_unregister(struct lite_ctx *ctx);
 
 #endif /* _LITE_PINNED_H */

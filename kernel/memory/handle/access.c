@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Entering LMRs by handle, and renewing handles. */
+#include "memory/memory.h"
+#include "ctx.h"
+
+/*
+ * Why a home does not know an LMR of its @incarnation: -EIDRM: it was freed;
+ * -ESTALE: the home has a new incarnation. Any context.
+ */
+int lite_home_gone(struct lite_memory *mem, u32 home, u64 incarnation)
+{
+	struct lite_peer *peer = lite_peer_find(mem->cl, home);
+	int err = -EIDRM;
+
+	if (peer && peer->incarnation != incarnation)
+		err = -ESTALE;
+	if (peer)
+		lite_peer_put(peer);
+	return err;
+}
+
+/* The handle's mapping is unusable: retire it and map the LMR again. */
+static int lite_handle_renew(struct lite_ctx *ctx, struct lite_handle *h,
+			     struct lite_mapping *old)
+{
+	struct lite_memory *mem = ctx->mem;
+	struct lite_mapping *new;
+	u32 rights;
+	int err;
+
+	lite_mapping_retire(old);
+	if (READ_ONCE(old->state) == LITE_MAPPING_REVOKED)
+		return -EIDRM;
+	new = lite_mapping_by_id(mem, old->home, old->id, &h->user->cred,
+				 h->rights, true, &rights);
+	err = PTR_ERR_OR_ZERO(new);
+	if (!err && new->home_incarnation != old->home_incarnation) {
+		lite_mapping_put(new);
+		err = -ESTALE;
+	}
+	if (err == -ENOENT)
+		err = lite_home_gone(mem, old->home, old->home_incarnation);
+	if (err)
+		return err;
+	lite_made_inherit(new, old);
+	/* Before @new can be used. Rights that are lost once stay lost. */
+	WRITE_ONCE(h->rights, h->rights & rights);
+	rcu_assign_pointer(h->mapping, new);
+	lite_mapping_put(old);
+	return 0;
+}
+
+/**
+ * lite_access_ask - renew a handle, without waiting for a change to end
+ * @a: the handle
+ * @stale: its mapping that was found to be unusable; only compared
+ * @home: set, with -EBUSY, to what to pass to lite_mapping_await()
+ * @id: see @home
+ *
+ * Context: may sleep; killable.
+ * Return: see lite_access_renew(); -EBUSY: the LMR is being changed.
+ */
+int lite_access_ask(const struct lite_access *a,
+		    const struct lite_mapping *stale, u32 *home, u64 *id)
+{
+	struct lite_ctx *ctx = a->ctx;
+	struct lite_mapping *m;
+	struct lite_handle *h;
+	int err = 0;
+
+	if (mutex_lock_killable(&ctx->lock))
+		return -EINTR;
+	h = lite_handle_find(ctx, a->lh);
+	if (!h) {
+		err = -EBADF;
+	} else {
+		m = rcu_dereference_protected(h->mapping,
+					      lockdep_is_held(&ctx->lock));
+		*home = m->home;
+		*id = m->id;
+		/* Otherwise another thread has renewed it. */
+		if (m == stale)
+			err = lite_cluster_ready(ctx->mem->cl) ?:
+			      lite_handle_renew(ctx, h, m);
+	}
+	mutex_unlock(&ctx->lock);
+	return err;
+}
+
+/**
+ * lite_access_renew - make a handle usable again
+ * @a: the handle
+ * @stale: its mapping that was found to be unusable; only compared
+ *
+ * Context: may sleep; killable.
+ * Return: 0: try again; -EBADF, -EIDRM, -ESTALE, -EHOSTDOWN, -EINTR and others.
+ */
+int lite_access_renew(const struct lite_access *a,
+		      const struct lite_mapping *stale)
+{
+	u32 home;
+	u64 id;
+	int err;
+
+	err = lite_access_ask(a, stale, &home, &id);
+	/* Without ctx->lock, which all other handles need. */
+	if (err == -EBUSY)
+		err = lite_mapping_await(a->ctx->mem, home, id);
+	return err;
+}
+
+/* Try to enter, under RCU. -EAGAIN: @stale is set and has to be renewed. */
+static inline struct lite_mapping *
+lite_access_try(const struct lite_access *a, const struct lite_mapping **stale)
+{
+	struct lite_handle *h = lite_handle_find(a->ctx, a->lh);
+	struct lite_mapping *m;
+
+	if (unlikely(!h))
+		return ERR_PTR(-EBADF);
+	/* Rights are set before the mapping they belong to. */
+	m = rcu_dereference(h->mapping);
+	smp_rmb(); /* with lite_handle_renew() */
+	if (unlikely(a->right & ~READ_ONCE(h->rights)))
+		return ERR_PTR(-EACCES);
+	if (likely(percpu_ref_tryget_live_rcu(&m->ops))) {
+		if (likely(lite_mapping_current(m)))
+			return m;
+		percpu_ref_put(&m->ops);
+	}
+	*stale = m;
+	return ERR_PTR(-EAGAIN);
+}
+
+/*
+ * lite_access_enter() without blocking, for callers that hold what others wait
+ * for. ERR_PTR: -EBADF, -EACCES; -EAGAIN: pass @stale to lite_access_renew(),
+ * and try again. Any process.
+ */
+struct lite_mapping *lite_access_tryenter(const struct lite_access *a,
+					  const struct lite_mapping **stale)
+{
+	struct lite_mapping *m;
+
+	rcu_read_lock();
+	m = lite_access_try(a, stale);
+	rcu_read_unlock();
+	return m;
+}
+
+/**
+ * lite_access_enter - begin to operate on an LMR
+ * @a: handle and right
+ *
+ * The LMR's memory stays until lite_access_exit(). REVOKE waits for that, so
+ * the caller must not wait for user space (a page fault, say) in between.
+ *
+ * Context: may sleep; killable.
+ * Return: the mapping, or ERR_PTR: -EBADF, -EACCES, -EIDRM, -ESTALE,
+ * -EHOSTDOWN, -EINTR and others.
+ */
+struct lite_mapping *lite_access_enter(const struct lite_access *a)
+{
+	const struct lite_mapping *stale;
+	struct lite_mapping *m;
+	int err;
+
+	for (;;) {
+		m = lite_access_tryenter(a, &stale);
+		if (m != ERR_PTR(-EAGAIN))
+			return m;
+		err = lite_access_renew(a, stale);
+		if (err)
+			return ERR_PTR(err);
+	}
+}
+
+/* Check the bounds of a range; on failure, leave the LMR. */
+static inline struct lite_mapping *lite_entered(struct lite_mapping *m,
+						u64 offset, u64 length)
+{
+	int err;
+
+	if (IS_ERR(m))
+		return m;
+	err = lite_bounds_check(offset, length, m->length);
+	if (!err)
+		return m;
+	lite_access_exit(m);
+	return ERR_PTR(err);
+}
+
+/**
+ * lite_enter_range - begin to operate on a range of an LMR
+ * @a: handle and right
+ * @offset: in the LMR, bytes
+ * @length: bytes
+ *
+ * Bounds are checked at each entry: handle and LMR may have changed in between.
+ *
+ * Context: may sleep; killable.
+ * Return: see lite_access_enter(); -EINVAL, -ERANGE.
+ */
+struct lite_mapping *lite_enter_range(const struct lite_access *a, u64 offset,
+				      u64 length)
+{
+	const struct lite_mapping *stale;
+	struct lite_mapping *m;
+
+	rcu_read_lock();
+	m = lite_access_try(a, &stale);
+	rcu_read_unlock();
+	if (unlikely(m == ERR_PTR(-EAGAIN)))
+		m = lite_access_enter(a);
+	return lite_entered(m, offset, length);
+}
+
+/*
+ * lite_enter_range() without blocking: -EAGAIN sets @stale. For callers that
+ * hold a bounce page or have entered another LMR; they release that, and then
+ * renew.
+ */
+struct lite_mapping *lite_tryenter_range(const struct lite_access *a,
+					 u64 offset, u64 length,
+					 const struct lite_mapping **stale)
+{
+	return lite_entered(lite_access_tryenter(a, stale), offset, length);
+}
+
+/**
+ * lite_access_conn - the session in which to operate on a share
+ * @m: mapping, entered
+ * @share: of another node
+ *
+ * Context: any.
+ * Return: its connection, held live; ERR_PTR: -EHOSTDOWN; -ESTALE: the node has
+ * lost the memory; -EAGAIN: renew the handle, there is a newer session.
+ */
+struct lite_conn *lite_access_conn(struct lite_mapping *m, u32 share)
+{
+	struct lite_map_share *s = &m->share[share];
+	struct lite_conn *conn = NULL;
+
+	if (s->lost)
+		return ERR_PTR(-ESTALE);
+	if (s->session)
+		conn = lite_peer_conn_tryget(s->peer, s->session);
+	if (conn)
+		return conn;
+	return ERR_PTR(rcu_access_pointer(s->peer->conn) ? -EAGAIN :
+							   -EHOSTDOWN);
+}
+
+/* The first suspect node of a handle's LMR, with a reference, or NULL. */
+static struct lite_peer *lite_access_suspect(const struct lite_access *a)
+{
+	struct lite_peer *peer = NULL;
+	struct lite_mapping *m;
+	struct lite_handle *h;
+	u32 i;
+
+	rcu_read_lock();
+	h = lite_handle_find(a->ctx, a->lh);
+	m = h ? rcu_dereference(h->mapping) : NULL;
+	for (i = 0; m && i < m->n_shares && !peer; i++) {
+		/* Lost memory does not come back with its node. */
+		if (m->share[i].lost)
+			continue;
+		peer = m->share[i].peer;
+		if (peer && !lite_peer_is_suspect(peer))
+			peer = NULL;
+	}
+	/* Safe: @m holds a reference, and is freed after a grace period. */
+	if (peer)
+		kref_get(&peer->ref);
+	rcu_read_unlock();
+	return peer;
+}
+
+/*
+ * Wait for a suspect node of an LMR. 0: try again; -EHOSTDOWN: it is down, or
+ * there is none; -EINTR. May sleep; killable.
+ */
+int lite_access_await(const struct lite_access *a)
+{
+	struct lite_peer *peer = lite_access_suspect(a);
+	int err;
+
+	if (!peer)
+		return -EHOSTDOWN;
+	err = lite_peer_await(peer);
+	lite_peer_put(peer);
+	return err;
+}
