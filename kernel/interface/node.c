@@ -92,6 +92,7 @@ static void lite_node_conn_gone(void *priv, struct lite_conn *conn)
 {
 	struct lite_node *node = priv;
 
+	lite_kcall_conn_gone(conn);
 	lite_service_conn_gone(conn);
 	lite_cluster_conn_gone(&node->cluster, conn);
 }

@@ -50,7 +50,7 @@ void lite_beat_start(struct lite_kcall_conn *rc)
 			   LITE_BEAT_PERIOD);
 }
 
-/* Before the slots are freed. Also if the beat was never started. */
+/* The connection is gone. Also if the beat was never started. May sleep. */
 void lite_beat_stop(struct lite_kcall_conn *rc)
 {
 	cancel_delayed_work_sync(&rc->beat.work);

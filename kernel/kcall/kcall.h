@@ -106,6 +106,7 @@ void lite_kcall_handle(struct lite_kcalls *rpc, enum lite_call call,
 int lite_kcall_conn_init(struct lite_kcalls *rpc, struct lite_conn *conn);
 void lite_kcall_conn_release(struct lite_conn *conn);
 void lite_kcall_conn_down(struct lite_conn *conn);
+void lite_kcall_conn_gone(struct lite_conn *conn);
 void lite_kcall_recv(struct lite_conn *conn, u32 imm);
 
 int lite_kcall(struct lite_conn *conn, struct lite_call_desc *desc);

@@ -144,12 +144,21 @@ int lite_kcall_conn_init(struct lite_kcalls *rpc, struct lite_conn *conn)
 	return 0;
 }
 
+/*
+ * A connection is gone. Its references may go later than the workqueues of this
+ * layer, so no work may be left then. May sleep.
+ */
+void lite_kcall_conn_gone(struct lite_conn *conn)
+{
+	if (conn->rpc)
+		lite_beat_stop(conn->rpc);
+}
+
 /* Free the slots of a connection: fenced, without references. */
 void lite_kcall_conn_release(struct lite_conn *conn)
 {
 	struct lite_kcall_conn *rc = conn->rpc;
 
-	lite_beat_stop(rc);
 	lite_slots_exit(conn, &rc->req_in);
 	lite_slots_exit(conn, &rc->rep_in);
 	lite_slots_exit(conn, &rc->req_out);
