@@ -104,7 +104,8 @@ int lite_service_conn_init(struct lite_service *svc, struct lite_conn *conn)
 	if (!rp)
 		return -ENOMEM;
 	lite_rpc_peer_init(rp, svc, conn);
-	conn->service = rp;
+	/* conn_down may come meanwhile. */
+	smp_store_release(&conn->service, rp);
 	return 0;
 }
 
@@ -125,7 +126,8 @@ void lite_service_conn_release(struct lite_conn *conn)
 /* A connection is dying. May sleep; does not wait for operations. */
 void lite_service_conn_down(struct lite_conn *conn)
 {
-	struct lite_rpc_peer *rp = conn->service;
+	/* Pairs with lite_service_conn_init(). */
+	struct lite_rpc_peer *rp = smp_load_acquire(&conn->service);
 
 	if (!rp)
 		return;
@@ -373,9 +375,10 @@ void lite_service_exit(struct lite_service *svc)
 	WRITE_ONCE(svc->stopping, true);
 	lite_client_rings_down(&svc->local);
 	lite_rings_down(&svc->local);
+	/* Calls that are being begun may queue @idle_work. */
+	flush_workqueue(svc->begin_wq);
 	cancel_delayed_work_sync(&svc->idle_work);
 	/* Ending the last call of a ring closes it: flush ring_wq last. */
-	flush_workqueue(svc->begin_wq);
 	flush_workqueue(svc->kwq);
 	flush_workqueue(svc->wq);
 	flush_workqueue(svc->ring_wq);
