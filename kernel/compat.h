@@ -69,9 +69,6 @@ static inline long lite_pin_user_pages(unsigned long addr, unsigned long n,
 /* Before 6.4 Soft-RoCE worked, and raised completion events, in tasklets. */
 #define LITE_RXE_TASKLETS (LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0))
 
-/* Before 6.10 its requester and completer were concurrent tasks. */
-#define LITE_RXE_TWO_TASKS (LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0))
-
 /* An io_uring command refers to its whole SQE since 6.5. */
 static inline const void *lite_uring_payload(const struct io_uring_cmd *cmd)
 {
