@@ -17,6 +17,11 @@
 #include <linux/io_uring.h>
 #endif
 
+/* Spinlocks are taken with preemption off: fabric/cq.c. */
+#ifdef CONFIG_PREEMPT_RT
+#error "LITE does not work with PREEMPT_RT"
+#endif
+
 /* Attributes of a dump request: in struct genl_info since 6.6. */
 static inline struct nlattr **lite_dump_attrs(struct netlink_callback *cb)
 {
