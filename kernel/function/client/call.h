@@ -244,7 +244,7 @@ void lite_rcall_free_slot(struct lite_rcall *call);
 void lite_rcall_unbind(struct lite_rcall *call);
 void lite_rcall_finish(struct lite_rcall *call);
 const void *lite_rcall_reply(const struct lite_rcall *call);
-int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 slot,
+int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 at,
 			      bool done);
 void lite_cancel_work(struct work_struct *work);
 

@@ -171,7 +171,9 @@ static int lite_reply_check(struct lite_client_ring *ring, u32 slot,
 	return 0;
 }
 
-static int lite_reply_accept(struct lite_client_ring *ring, u32 slot, bool done)
+/* @at: of the immediate, from which @slot is. */
+static int lite_reply_accept(struct lite_client_ring *ring, u32 slot, u16 at,
+			     bool done)
 {
 	struct lite_client_ring_slot *s = &ring->slot[slot];
 	struct lite_wire_rpc h = {};
@@ -179,7 +181,8 @@ static int lite_reply_accept(struct lite_client_ring *ring, u32 slot, bool done)
 
 	if (s->state == LITE_CLIENT_RING_FREE ||
 	    s->state == LITE_CLIENT_RING_FILLING ||
-	    s->state == LITE_CLIENT_RING_ENDED || (done && !s->oneway))
+	    s->state == LITE_CLIENT_RING_ENDED ||
+	    (done && (!s->oneway || at != lite_imm_done(slot, s->seq))))
 		return min(lite_reply_stray(ring), 0);
 	err = done ? 0 : lite_reply_check(ring, slot, &h);
 	if (err)
@@ -205,15 +208,16 @@ static int lite_reply_accept(struct lite_client_ring *ring, u32 slot, bool done)
  * lite_client_ring_on_reply - an answer has been written into a mirror
  * @rp: the peer that wrote it
  * @index: of the ring
- * @slot: of the call
+ * @at: slot of the call; if @done, lite_imm_done()
  * @done: a message has been taken; nothing was written
  *
  * Context: receive handler, or the server, if that is this node.
  * Return: 0 or -EPROTO.
  */
-int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 slot,
+int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 at,
 			      bool done)
 {
+	u16 slot = done ? lite_imm_done_slot(at) : at;
 	struct lite_client_ring *ring;
 	bool close = false;
 	int err = -EPROTO;
@@ -224,7 +228,7 @@ int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 slot,
 		/* The callers have been told that the connection died. */
 		err = 0;
 	} else if (ring && slot < LITE_RPC_DEPTH) {
-		err = lite_reply_accept(ring, slot, done);
+		err = lite_reply_accept(ring, slot, at, done);
 		close = err > 0;
 		if (close)
 			kref_get(&ring->ref);

@@ -241,11 +241,13 @@ static int __lite_request_post(struct lite_request *req, u8 status, u32 length,
 	bool oneway = req->flags & LITE_RPC_F_ONEWAY && status == LITE_RPC_OK;
 	enum lite_imm_kind kind = oneway ? LITE_IMM_RPC_DONE :
 					   LITE_IMM_RPC_REPLY;
+	u16 at = oneway ? lite_imm_done(slot, req->seq) : slot;
 	u64 raddr = req->reply;
 	u32 bytes = 0;
 	int err = 0;
 	bool refers = req->by_reference && status == LITE_RPC_OK;
 
+	BUILD_BUG_ON(LITE_RPC_DEPTH > 1 << LITE_IMM_DONE_SLOT_BITS);
 	if (!oneway) {
 		bytes = sizeof(*h);
 		if (status == LITE_RPC_OK && !refers)
@@ -270,7 +272,7 @@ static int __lite_request_post(struct lite_request *req, u8 status, u32 length,
 	if (!err)
 		err = lite_rpc_peer_post(rp, ring->area, unit, bytes, raddr,
 					 lite_imm_ring_encode(kind, ring->index,
-							      slot),
+							      at),
 					 nowait);
 	if (err == -EAGAIN) {
 		/* Not posted, so an honest peer cannot have reused the slot. */
