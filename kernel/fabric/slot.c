@@ -173,8 +173,11 @@ static void lite_turn_spin(struct lite_qp *qp, const struct lite_turn *turn)
 	} while (local_clock() < end);
 }
 
-static void lite_turn_sleep(struct lite_qp *qp, const struct lite_turn *turn)
+/* True if it has slept for a part of the operation time-out. */
+static bool lite_turn_sleep(struct lite_qp *qp, const struct lite_turn *turn)
 {
+	long left = 1;
+
 	/*
 	 * The poller takes completions. Arm even if another sleeper has done
 	 * so: do not depend on it.
@@ -183,10 +186,11 @@ static void lite_turn_sleep(struct lite_qp *qp, const struct lite_turn *turn)
 	lite_cq_arm(qp->scq);
 	set_current_state(TASK_IDLE);
 	if (!lite_turn_is_over(turn) && !lite_conn_is_dead(qp->conn))
-		schedule_timeout(
+		left = schedule_timeout(
 			qp->conn->fab->op_timeout / LITE_TIMEOUT_PARTS + 1);
 	__set_current_state(TASK_RUNNING);
 	atomic_dec(&qp->scq->sleepers);
+	return !left;
 }
 
 /**
@@ -206,6 +210,7 @@ int lite_slot_wait(struct lite_qp *qp, enum lite_slot_class kind,
 		   struct lite_turn *turn)
 {
 	struct lite_qp_watch watch;
+	bool late;
 
 	turn->task = current;
 	turn->over = false;
@@ -217,12 +222,13 @@ int lite_slot_wait(struct lite_qp *qp, enum lite_slot_class kind,
 	lite_turn_spin(qp, turn);
 	lite_qp_watch(qp, &watch);
 	while (!lite_turn_is_over(turn)) {
-		lite_turn_sleep(qp, turn);
+		/* Completions of other queue pairs may wake it earlier. */
+		late = lite_turn_sleep(qp, turn);
 		/* The poller may not have been scheduled. */
 		lite_cq_poll(qp->scq);
 		if (lite_turn_is_over(turn))
 			break;
-		if (lite_qp_is_stuck(qp, &watch))
+		if (late && lite_qp_is_stuck(qp, &watch))
 			lite_conn_end(
 				qp->conn, LITE_END_OP_TIMEOUT,
 				jiffies_to_msecs(qp->conn->fab->op_timeout),
