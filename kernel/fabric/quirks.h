@@ -14,7 +14,7 @@
  * struct lite_quirks - deviations of a device
  * @soft: it is software, and uses processors of both nodes. Many small
  *	operations go in messages (memory/batch/pack.c), and awake waiters receive
- *	packets (napi.c).
+ *	packets (soft.c).
  * @early_reads: a read of several packets may complete with success before its
  *	data is there, if a NAK arrives in its middle because the responder
  *	could not send; the QP ends then. See lite_qp_confirm().

@@ -204,6 +204,7 @@ int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area,
 		       u32 unit, u32 bytes, u64 raddr, u32 imm, bool nowait)
 {
 	struct lite_conn *conn = rp->conn;
+	struct ib_rdma_wr wr;
 	struct ib_sge sge;
 	struct lite_qp *qp;
 	int err;
@@ -228,13 +229,8 @@ int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area,
 	}
 	/* The first QP has the receives, and keeps the order. */
 	qp = &conn->qp[0];
-	if (nowait)
-		err = lite_qp_rdma_nowait(qp, &rp->io,
-					  IB_WR_RDMA_WRITE_WITH_IMM, &sge, 1,
-					  raddr, imm);
-	else
-		err = lite_qp_rdma(qp, &rp->io, IB_WR_RDMA_WRITE_WITH_IMM, &sge,
-				   1, raddr, imm);
+	wr = lite_rdma_wr(qp, IB_WR_RDMA_WRITE_WITH_IMM, &sge, 1, raddr, imm);
+	err = lite_qp_post(qp, &rp->io, &wr.wr, nowait);
 	lite_conn_put_live(conn);
 	return err;
 }

@@ -87,6 +87,7 @@ void lite_beat_ask(struct lite_conn *conn)
 {
 	struct lite_kcall_conn *rc = conn->rpc;
 	struct lite_beat *b = &rc->beat;
+	struct ib_rdma_wr wr;
 	struct ib_sge sge = {
 		.addr = rc->req_out.dma + LITE_SLOTS_BEAT,
 		.length = sizeof(u64),
@@ -102,8 +103,9 @@ void lite_beat_ask(struct lite_conn *conn)
 	WRITE_ONCE(b->asking, true);
 	lite_io_init_unwaited(&b->io, lite_beat_end);
 	lite_cq_arm_sleeper(b->qp->scq);
-	err = lite_qp_rdma_nowait(b->qp, &b->io, IB_WR_RDMA_READ, &sge, 1,
-				  conn->requests + LITE_SLOTS_BEAT, 0);
+	wr = lite_rdma_wr(b->qp, IB_WR_RDMA_READ, &sge, 1,
+			  conn->requests + LITE_SLOTS_BEAT, 0);
+	err = lite_qp_post(b->qp, &b->io, &wr.wr, true);
 	WRITE_ONCE(b->full, err == -EAGAIN);
 	if (err)
 		cmpxchg(&b->io.status, 0, err);
