@@ -557,6 +557,12 @@ static int lite_nl_peers_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	return skb->len;
 }
 
+static const char *const lite_stat_names[] = {
+#define STAT(id, name) name,
+#include "stats_list.h"
+#undef STAT
+};
+
 /* cb->args[0]: the next counter. */
 static int lite_nl_stats_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
