@@ -17,28 +17,6 @@
 
 #include "fabric.h"
 
-static void lite_cq_release(struct kref *ref)
-{
-	kfree(container_of(ref, struct lite_cq, ref));
-}
-
-/* Drop a reference to a CQ's memory. Any context. */
-void lite_cq_put(struct lite_cq *cq)
-{
-	kref_put(&cq->ref, lite_cq_release);
-}
-
-/*
- * Have the poller, or a waiter that does its work, poll a queue. Any context.
- */
-void lite_cq_wake(struct lite_cq *cq)
-{
-	if (test_and_set_bit(0, &cq->queued))
-		return;
-	kref_get(&cq->ref);
-	lite_poller_queue(cq->poller, cq);
-}
-
 /*
  * Let the sleeper take its completions itself, so that no other thread has to
  * be woken. Only if it is the only one: it may be long before it gets a
@@ -146,7 +124,7 @@ struct lite_cq *lite_cq_create(struct lite_fabric *fab, int depth, bool always)
 	cq->always = always;
 	spin_lock_init(&cq->lock);
 	init_waitqueue_head(&cq->wait);
-	kref_init(&cq->ref);
+	INIT_LIST_HEAD(&cq->ready);
 	/* Spread interrupts over the device's vectors. */
 	if (dev->num_comp_vectors > 1)
 		attr.comp_vector = raw_smp_processor_id() %
@@ -171,11 +149,16 @@ void lite_cq_close(struct lite_cq *cq)
 	spin_lock(&cq->lock);
 	WRITE_ONCE(cq->closed, true);
 	spin_unlock(&cq->lock);
+	/* From here on events do not list it. */
+	spin_lock_irq(&cq->poller->lock);
+	list_del_init(&cq->ready);
+	spin_unlock_irq(&cq->poller->lock);
 }
 
 /*
- * Wait for the handlers of closed CQs: they run with preemption off, so a
- * grace period waits for them. May sleep.
+ * Wait for the handlers of closed CQs, and for those who have taken such a CQ
+ * from the ready list: they run with preemption off, so a grace period waits for
+ * them. May sleep.
  */
 void lite_cq_quiesce(void)
 {
@@ -203,5 +186,5 @@ void lite_cq_destroy(struct lite_cq *cq, bool stuck)
 		return;
 	}
 	ib_destroy_cq(cq->ib);
-	lite_cq_put(cq);
+	kfree(cq);
 }

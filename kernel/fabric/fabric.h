@@ -80,7 +80,7 @@ struct lite_io;
  * struct lite_poller - the thread that serves the CQs of a node
  * @task: the thread
  * @lock: protects @ready; taken in completion interrupts
- * @ready: CQs that may have completions, each with a reference
+ * @ready: CQs that may have completions
  * @watchers: threads that are awake and serve @ready meanwhile
  * @asleep: threads in lite_poller_await() that serve it when they are woken
  * @guard: wakes @task if such a thread is late
@@ -102,16 +102,14 @@ struct lite_poller {
  * @ib: the device's CQ
  * @poller: the poller that serves it
  * @lock: serialises polling against closing
- * @closed: no more polling
+ * @closed: no more polling, not listed any more
  * @sleepers: waiters that sleep until another thread takes their completions;
  *	while there are any, the queue is armed, or a thread is about to arm it
  * @wait: those of them that take completions themselves when woken
  * @always: receive CQ: keep it armed even without sleepers, and have one
  *	thread at a time run its handlers, in order
  * @busy: bit 0: a thread runs the handlers
- * @queued: bit 0: on the poller's ready list
- * @ready: link there
- * @ref: held by the owner and by the ready list
+ * @ready: link in the poller's ready list
  */
 struct lite_cq {
 	struct ib_cq *ib;
@@ -122,9 +120,7 @@ struct lite_cq {
 	unsigned long busy;
 	atomic_t sleepers;
 	wait_queue_head_t wait;
-	unsigned long queued;
 	struct list_head ready;
-	struct kref ref;
 };
 
 u32 lite_napi_of(const struct rdma_cm_id *id);
@@ -141,7 +137,6 @@ static inline void lite_poller_receive(const struct lite_poller *poller)
 
 int lite_poller_start(struct lite_poller *poller, const char *name);
 void lite_poller_stop(struct lite_poller *poller);
-void lite_poller_queue(struct lite_poller *poller, struct lite_cq *cq);
 long lite_poller_await(struct lite_poller *poller, struct completion *done,
 		       u64 awake_ns, unsigned int state, long timeout);
 struct lite_cq *lite_cq_create(struct lite_fabric *fab, int depth, bool always);
@@ -150,7 +145,6 @@ void lite_cq_destroy(struct lite_cq *cq, bool stuck);
 void lite_cq_barrier(void);
 void lite_cq_quiesce(void);
 int lite_cq_poll(struct lite_cq *cq);
-void lite_cq_put(struct lite_cq *cq);
 void lite_cq_wake(struct lite_cq *cq);
 bool lite_cq_notify(struct lite_cq *cq);
 void lite_cq_arm(struct lite_cq *cq);

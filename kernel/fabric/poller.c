@@ -72,20 +72,23 @@ static void lite_poller_guard(struct timer_list *timer)
 		wake_up_process(poller->task);
 }
 
-/**
- * lite_poller_queue - have a CQ served
- * @poller: poller of the CQ
- * @cq: not on the list; takes over the caller's reference
- *
- * Context: any, interrupts included.
+/*
+ * Have the poller, or a waiter that does its work, poll a queue. Any context,
+ * interrupts included.
  */
-void lite_poller_queue(struct lite_poller *poller, struct lite_cq *cq)
+void lite_cq_wake(struct lite_cq *cq)
 {
+	struct lite_poller *poller = cq->poller;
 	unsigned long flags;
+	bool added;
 
 	spin_lock_irqsave(&poller->lock, flags);
-	list_add_tail(&cq->ready, &poller->ready);
+	added = !READ_ONCE(cq->closed) && list_empty(&cq->ready);
+	if (added)
+		list_add_tail(&cq->ready, &poller->ready);
 	spin_unlock_irqrestore(&poller->lock, flags);
+	if (!added)
+		return;
 	smp_mb(); /* pairs with lite_poller_unwatch() and lite_poller_await() */
 	lite_poller_rouse(poller);
 }
@@ -96,11 +99,9 @@ static struct lite_cq *lite_poller_pop(struct lite_poller *poller)
 
 	spin_lock_irq(&poller->lock);
 	cq = list_first_entry_or_null(&poller->ready, struct lite_cq, ready);
-	if (cq) {
-		list_del(&cq->ready);
-		/* Events from here on queue it again. */
-		clear_bit(0, &cq->queued);
-	}
+	/* Events from here on list it again. */
+	if (cq)
+		list_del_init(&cq->ready);
 	spin_unlock_irq(&poller->lock);
 	return cq;
 }
@@ -109,7 +110,8 @@ static struct lite_cq *lite_poller_pop(struct lite_poller *poller)
  * Serve one CQ, if one is ready. False: no completions were handled.
  *
  * Runs with preemption off: while a CQ is neither listed nor armed its
- * messages depend on this thread, which may rarely get a processor.
+ * messages depend on this thread, which may rarely get a processor. And
+ * lite_cq_quiesce() waits for it before the CQ is freed.
  */
 static bool lite_poller_step(struct lite_poller *poller)
 {
@@ -127,7 +129,6 @@ static bool lite_poller_step(struct lite_poller *poller)
 		    ((cq->always || atomic_read(&cq->sleepers)) &&
 		     lite_cq_notify(cq)))
 			lite_cq_wake(cq);
-		lite_cq_put(cq);
 	}
 	preempt_enable();
 	return turns > 0;
@@ -143,7 +144,7 @@ static void lite_poller_watch(struct lite_poller *poller)
 /* Must be called before the caller gives up the processor. */
 static void lite_poller_unwatch(struct lite_poller *poller)
 {
-	/* A full barrier; pairs with lite_poller_queue(). */
+	/* A full barrier; pairs with lite_cq_wake(). */
 	if (atomic_dec_and_test(&poller->watchers) &&
 	    !lite_poller_empty(poller))
 		lite_poller_rouse(poller);
@@ -249,7 +250,6 @@ long lite_poller_await(struct lite_poller *poller, struct completion *done,
 static int lite_poller_thread(void *arg)
 {
 	struct lite_poller *poller = arg;
-	struct lite_cq *cq;
 
 	while (!kthread_should_stop()) {
 		while (lite_poller_step(poller))
@@ -261,11 +261,6 @@ static int lite_poller_thread(void *arg)
 		/* The list may hold what another thread is polling. */
 		cond_resched();
 	}
-	/*
-	 * CQs are destroyed before the poller stops; drop leftover references.
-	 */
-	while ((cq = lite_poller_pop(poller)))
-		lite_cq_put(cq);
 	return 0;
 }
 
