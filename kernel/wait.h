@@ -29,6 +29,14 @@ static inline unsigned long lite_ms_to_jiffies(u32 ms)
 	       msecs_to_jiffies(ms) + 1;
 }
 
+/* A stamp in jiffies, shifted, but not into the future. */
+static inline unsigned long lite_later(unsigned long then, unsigned long by)
+{
+	unsigned long now = jiffies;
+
+	return time_after(then + by, now) ? now : then + by;
+}
+
 static inline bool lite_timeout_ok(s32 ms)
 {
 	return ms >= LITE_TIMEOUT_DEFAULT && ms <= LITE_TIMEOUT_MAX;

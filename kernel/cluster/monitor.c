@@ -21,6 +21,7 @@
  * disconnect us.
  */
 #include "cluster.h"
+#include "wait.h"
 
 /*
  * A device that has not acknowledged anything for this long has lost our queue
@@ -46,13 +47,6 @@ static unsigned long lite_cluster_away(const struct lite_cluster *cl)
 bool lite_cluster_silent(const struct lite_cluster *cl, unsigned long heard)
 {
 	return time_after(jiffies, heard + cl->dead + lite_cluster_away(cl));
-}
-
-static unsigned long lite_later(unsigned long heard, unsigned long by)
-{
-	unsigned long now = jiffies;
-
-	return time_after(heard + by, now) ? now : heard + by;
 }
 
 static void lite_monitor_excuse(struct lite_cluster *cl, struct lite_peer *peer,

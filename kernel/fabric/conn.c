@@ -19,6 +19,7 @@
 
 #include "slot.h"
 #include "trace.h"
+#include "wait.h"
 
 /* Time for the flush and for posters to leave, before the QPs are destroyed. */
 #define LITE_DRAIN_TIMEOUT (2 * HZ)
@@ -386,16 +387,10 @@ unsigned long lite_conn_heard(const struct lite_conn *conn)
 	return time_after(acked, heard) ? acked : heard;
 }
 
-/*
- * Shift a stamp, but not into the future. A concurrent update may be lost; the
- * next one corrects that.
- */
+/* A concurrent update may be lost; the next one corrects that. */
 static void lite_stamp_shift(unsigned long *stamp, unsigned long by)
 {
-	unsigned long now = jiffies;
-	unsigned long then = READ_ONCE(*stamp) + by;
-
-	WRITE_ONCE(*stamp, time_after(then, now) ? now : then);
+	WRITE_ONCE(*stamp, lite_later(READ_ONCE(*stamp), by));
 }
 
 /*

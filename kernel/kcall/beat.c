@@ -14,6 +14,7 @@
  * access.
  */
 #include "kcall.h"
+#include "wait.h"
 
 /* More often than peers are called dead by default. */
 #define LITE_BEAT_PERIOD (HZ / 2)
@@ -31,9 +32,6 @@ static void lite_beat_work(struct work_struct *work)
 	u64 *word = lite_beat_word(&rc->req_in);
 
 	WRITE_ONCE(*word, *word + 1);
-	ib_dma_sync_single_for_device(rc->conn->fab->dev,
-				      rc->req_in.dma + LITE_SLOTS_BEAT,
-				      sizeof(*word), DMA_BIDIRECTIONAL);
 	queue_delayed_work(rc->rpc->wq[LITE_LANE_SHORT], &rc->beat.work,
 			   LITE_BEAT_PERIOD);
 }
@@ -65,9 +63,6 @@ static void lite_beat_end(struct lite_io *io)
 	u64 count;
 
 	if (!io->status) {
-		ib_dma_sync_single_for_cpu(conn->fab->dev,
-					   rc->req_out.dma + LITE_SLOTS_BEAT,
-					   sizeof(count), DMA_BIDIRECTIONAL);
 		count = READ_ONCE(*lite_beat_word(&rc->req_out));
 		if (count != b->count) {
 			b->count = count;
@@ -146,11 +141,7 @@ bool lite_beat_unanswered(const struct lite_conn *conn, unsigned long *since)
 void lite_beat_excuse(struct lite_conn *conn, unsigned long by)
 {
 	struct lite_kcall_conn *rc = conn->rpc;
-	unsigned long now = jiffies;
 
-	rc->beat.asked = time_after(rc->beat.asked + by, now) ?
-				 now : rc->beat.asked + by;
-	WRITE_ONCE(rc->beat.changed,
-		   time_after(rc->beat.changed + by, now) ?
-			   now : rc->beat.changed + by);
+	rc->beat.asked = lite_later(rc->beat.asked, by);
+	WRITE_ONCE(rc->beat.changed, lite_later(rc->beat.changed, by));
 }

@@ -73,9 +73,6 @@ static int lite_call_take_reply(struct lite_call_slot *s, void *reply, u32 max,
 	struct lite_wire_msg msg;
 	u32 len;
 
-	ib_dma_sync_single_for_cpu(rc->conn->fab->dev,
-				   rc->rep_in.dma + lite_slot_offset(n),
-				   lite_slot_bytes(n), DMA_BIDIRECTIONAL);
 	memcpy(&msg, slot, sizeof(msg));
 	if (lite_wire_msg_check(&msg) || le16_to_cpu(msg.call) != s->call ||
 	    le64_to_cpu(msg.seq) != s->seq)
@@ -156,9 +153,6 @@ static bool lite_call_answered(struct lite_call_slot *s)
 
 	if (!rc->conn->fab->quirks.repeats)
 		return true;
-	ib_dma_sync_single_for_cpu(rc->conn->fab->dev,
-				   rc->rep_in.dma + lite_slot_offset(n),
-				   sizeof(*msg), DMA_BIDIRECTIONAL);
 	return le64_to_cpu(msg->seq) == s->seq;
 }
 
@@ -312,8 +306,7 @@ static int lite_call_send(struct lite_call_slot *s,
 	msg->length = cpu_to_le32(d->len);
 	msg->seq = cpu_to_le64(s->seq);
 	memcpy(msg + 1, d->req, d->len);
-	return lite_kcall_send(rc, &rc->req_out, slot, rc->conn->requests,
-			     LITE_IMM_REQUEST, &d->sent);
+	return lite_kcall_send(rc, LITE_IMM_REQUEST, slot, &d->sent);
 }
 
 static unsigned long lite_call_timeout(const struct lite_kcall_conn *rc,
@@ -358,7 +351,8 @@ int lite_kcall_begin(struct lite_conn *conn, struct lite_call_desc *d)
 	return 0;
 }
 
-static int lite_call_await(struct lite_conn *conn, struct lite_call_desc *d)
+/* Wait for the reply of lite_kcall_begin(). Returns as lite_kcall(). */
+int lite_kcall_end(struct lite_conn *conn, struct lite_call_desc *d)
 {
 	unsigned long timeout = lite_call_timeout(conn->rpc, d);
 	struct lite_call_slot *s = d->slot;
@@ -369,9 +363,10 @@ static int lite_call_await(struct lite_conn *conn, struct lite_call_desc *d)
 		ret = wait_for_completion_killable_timeout(&s->done, timeout);
 	else
 		ret = wait_for_completion_timeout(&s->done, timeout);
-	if (ret <= 0 && lite_call_abandon(s))
-		return ret < 0 ? -EINTR : -ETIMEDOUT;
-
+	if (ret <= 0 && lite_call_abandon(s)) {
+		err = ret < 0 ? -EINTR : -ETIMEDOUT;
+		goto out;
+	}
 	err = s->error ?: lite_call_take_reply(s, d->reply, d->reply_max,
 					       &d->reply_len);
 	if (err == -EBADMSG) {
@@ -381,14 +376,7 @@ static int lite_call_await(struct lite_conn *conn, struct lite_call_desc *d)
 		lite_conn_kill(conn, -EPROTO);
 	}
 	lite_call_slot_free(s);
-	return err;
-}
-
-/* Wait for the reply of lite_kcall_begin(). Returns as lite_kcall(). */
-int lite_kcall_end(struct lite_conn *conn, struct lite_call_desc *d)
-{
-	int err = lite_call_await(conn, d);
-
+out:
 	trace_lite_call(conn->session, conn->from.node, d->call, err);
 	return err;
 }

@@ -228,8 +228,8 @@ static inline void *lite_slot_data(struct lite_slots *slots, u32 slot)
 	return page_address(slots->page) + lite_slot_offset(slot);
 }
 
-int lite_kcall_send(struct lite_kcall_conn *rc, struct lite_slots *from,
-		    u32 slot, u64 raddr, enum lite_imm_kind kind, bool *sent);
+int lite_kcall_send(struct lite_kcall_conn *rc, enum lite_imm_kind kind,
+		    u32 slot, bool *sent);
 void lite_kcall_on_request(struct lite_kcall_conn *rc, u32 slot);
 void lite_kcall_serve_init(struct lite_kcall_conn *rc);
 void lite_kcall_on_reply(struct lite_kcall_conn *rc, u32 slot);

@@ -183,18 +183,18 @@ void lite_kcall_recv(struct lite_conn *conn, u32 imm)
 /**
  * lite_kcall_send - write the message in a slot to the peer, and announce it
  * @rc: of the connection
- * @from: req_out or rep_out
- * @slot: number
- * @raddr: address of the peer's slots of that kind
  * @kind: request or reply
- * @sent: set to whether the peer may have got it, also on failure
+ * @slot: number
+ * @sent: if not NULL, set to whether the peer may have got it, also on failure
  *
  * Context: may sleep.
  * Return: 0 when it is in the peer's memory, or a negative errno.
  */
-int lite_kcall_send(struct lite_kcall_conn *rc, struct lite_slots *from,
-		    u32 slot, u64 raddr, enum lite_imm_kind kind, bool *sent)
+int lite_kcall_send(struct lite_kcall_conn *rc, enum lite_imm_kind kind,
+		    u32 slot, bool *sent)
 {
+	const bool request = kind == LITE_IMM_REQUEST;
+	struct lite_slots *from = request ? &rc->req_out : &rc->rep_out;
 	struct lite_conn *conn = rc->conn;
 	struct lite_wire_msg *msg = lite_slot_data(from, slot);
 	struct ib_sge sge = {
@@ -206,21 +206,20 @@ int lite_kcall_send(struct lite_kcall_conn *rc, struct lite_slots *from,
 	struct lite_io io;
 	int err;
 
-	*sent = false;
+	if (sent)
+		*sent = false;
 	if (!lite_conn_tryget(conn))
 		return -EHOSTDOWN;
-	ib_dma_sync_single_for_device(conn->fab->dev, sge.addr, sge.length,
-				      DMA_BIDIRECTIONAL);
 	lite_io_init(&io);
-	err = lite_conn_send(conn,
-			     kind == LITE_IMM_REQUEST ? slot :
-							LITE_SLOT_COUNT + slot,
-			     &io, &sge, raddr + lite_slot_offset(slot),
+	err = lite_conn_send(conn, request ? slot : LITE_SLOT_COUNT + slot, &io,
+			     &sge, (request ? conn->requests : conn->replies) +
+					   lite_slot_offset(slot),
 			     lite_imm_encode(kind, slot));
-	*sent = !err;
+	if (sent)
+		*sent = !err;
 	lite_io_wait(&io, &conn->qp[0]);
 	err = err ?: io.status;
-	if (!err && kind == LITE_IMM_REQUEST)
+	if (!err && request)
 		lite_conn_asked(conn, begun);
 	lite_conn_put_live(conn);
 	return err;
