@@ -82,7 +82,7 @@ static void lite_send_done(struct ib_cq *cq, struct ib_wc *wc)
  * With preemption off, one way or the other. The state is set to DEAD, and a grace
  * period passes, before the QP is destroyed: until lite_qp_submit_end() it exists.
  * And no thread is kept from the processor with a slot that is the io's, but not
- * the device's: lite_qp_is_stuck().
+ * the device's: lite_io_sleep().
  */
 static __always_inline void lite_qp_submit_begin(const struct lite_qp *qp)
 {
