@@ -506,9 +506,10 @@ static bool lite_dump_peer(struct sk_buff *skb, struct netlink_callback *cb,
 
 	if (!peer)
 		state = READ_ONCE(cl->state);
-	else if (rcu_access_pointer(peer->conn) || peer->suspect)
+	else if (rcu_access_pointer(peer->conn) ||
+		 peer->wait == LITE_PEER_SUSPECT)
 		state = LITE_NODE_UP;
-	else if (peer->tentative)
+	else if (peer->life != LITE_PEER_MEMBER)
 		state = LITE_NODE_JOINING;
 	if (hdr)
 		err = peer ? lite_put_peer(skb, cl->fab, peer->id,
@@ -542,7 +543,7 @@ static int lite_nl_peers_dump(struct sk_buff *skb, struct netlink_callback *cb)
 				break;
 			cb->args[0] = self + 1;
 		}
-		if (peer->left)
+		if (peer->life == LITE_PEER_LEFT)
 			continue;
 		room = lite_dump_peer(skb, cb, cl, peer);
 		if (!room)

@@ -73,6 +73,8 @@ struct lite_kcalls {
  * @no_wait: do not wait for a slot
  * @killable: a fatal signal ends the wait
  * @sent: set to whether the peer may have got the request
+ * @repeated: set by lite_cluster_call_patiently() to whether it may have got an
+ *	earlier one, too
  * @late: called with a successful reply that came after the caller had gone; in
  *	a work item, may sleep and make calls; the connection may be dead
  * @late_ctx: for @late
@@ -91,6 +93,7 @@ struct lite_call_desc {
 	bool no_wait;
 	bool killable;
 	bool sent;
+	bool repeated;
 	void (*late)(void *ctx, struct lite_conn *conn, const void *reply);
 	void *late_ctx;
 	struct lite_call_slot *slot;

@@ -104,7 +104,7 @@ static bool lite_hold_is_lost(struct lite_hold *h)
 	peer = lite_peer_find(locks->cl, h->word.home);
 	if (!peer)
 		return true;
-	lost = READ_ONCE(peer->left) ||
+	lost = lite_peer_has_left(peer) ||
 	       READ_ONCE(peer->incarnation) != h->word.incarnation;
 	lite_peer_put(peer);
 	return lost;

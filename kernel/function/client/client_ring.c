@@ -516,22 +516,16 @@ int lite_client_ring_get(struct lite_rcall *call)
 {
 	struct lite_service *svc = call->svc;
 	struct lite_conn *conn;
-	struct lite_peer *peer;
 	int err;
 
 	if (call->node == lite_cluster_id(svc->cl))
 		return lite_client_ring_in(&svc->local, call);
-	peer = lite_peer_find(svc->cl, call->node);
-	if (!peer)
-		return -EHOSTUNREACH;
-	conn = lite_peer_conn_get(peer);
-	if (conn) {
-		err = lite_client_ring_in(conn->service, call);
-		lite_conn_put(conn);
-	} else {
-		err = READ_ONCE(peer->left) ? -EHOSTUNREACH : -EHOSTDOWN;
-	}
-	lite_peer_put(peer);
+	conn = lite_cluster_conn_get(svc->cl, call->node);
+	if (!conn)
+		return lite_cluster_incarnation(svc->cl, call->node) ?
+			       -EHOSTDOWN : -EHOSTUNREACH;
+	err = lite_client_ring_in(conn->service, call);
+	lite_conn_put(conn);
 	return err;
 }
 

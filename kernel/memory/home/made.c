@@ -113,18 +113,13 @@ void lite_made_over(struct lite_memory *mem, struct lite_made *made, bool told)
 static bool lite_made_tell(struct lite_memory *mem,
 			   const struct lite_made *made)
 {
-	struct lite_peer *peer = lite_peer_find(mem->cl, made->home);
-	struct lite_conn *conn;
+	struct lite_conn *conn = lite_cluster_conn_get(mem->cl, made->home);
 	bool over;
 
-	if (!peer)
-		return true;
-	conn = lite_peer_conn_get(peer);
-	over = READ_ONCE(peer->left) ||
-	       READ_ONCE(peer->incarnation) != made->incarnation;
-	lite_peer_put(peer);
 	if (!conn)
-		return over;
+		return made->home == lite_cluster_id(mem->cl) ||
+		       lite_cluster_incarnation(mem->cl, made->home) !=
+			       made->incarnation;
 	over = conn->from.incarnation != made->incarnation ||
 	       lite_mapping_give_back(mem, conn, made->id, 0, LITE_UNMAP_LAST);
 	lite_conn_put(conn);

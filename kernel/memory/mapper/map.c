@@ -354,7 +354,7 @@ static int lite_home_conn(struct lite_memory *mem, u32 home,
 		return -EHOSTUNREACH;
 	err = lite_peer_await(peer);
 	*conn = lite_peer_conn_get(peer);
-	left = READ_ONCE(peer->left);
+	left = lite_peer_has_left(peer);
 	lite_peer_put(peer);
 	if (*conn)
 		return 0;

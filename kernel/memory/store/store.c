@@ -472,7 +472,7 @@ void lite_store_lost(struct lite_memory *mem, u32 home, u64 incarnation)
 
 	while ((alloc = lite_store_take_next(mem, &id, home, incarnation, 0))) {
 		if (!fenced) {
-			lite_cluster_fence_all(mem->cl, NULL);
+			lite_cluster_fence(mem->cl, LITE_ALL_NODES, NULL);
 			lite_mapping_retire_home(mem, home);
 		}
 		fenced = true;
@@ -596,7 +596,7 @@ static int lite_store_fence(struct lite_memory *mem, struct lite_conn *home,
 		err = lite_cluster_fence(mem->cl, le32_to_cpu(fence[i].node),
 					 home) ?: err;
 	if (all)
-		err = lite_cluster_fence_all(mem->cl, home);
+		err = lite_cluster_fence(mem->cl, LITE_ALL_NODES, home);
 	/* This node may be a mapper that the home has lost. */
 	if (all || n)
 		lite_mapping_retire_home(mem, home->from.node);
