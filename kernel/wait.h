@@ -14,6 +14,7 @@
 #include <linux/jiffies.h>
 #include <linux/sched/signal.h>
 #include <linux/timekeeping.h>
+#include <linux/wait.h>
 #include <uapi/lite.h>
 
 /*
@@ -69,6 +70,12 @@ static inline unsigned int lite_wait_state(void)
 {
 	return lite_wait_is_command() ? TASK_INTERRUPTIBLE : TASK_KILLABLE;
 }
+
+/* As wait_event_killable_timeout(), or the interruptible one. */
+#define lite_wait_event_timeout(wq, condition, timeout)			\
+	___wait_event(wq, ___wait_cond_timeout(condition),		\
+		      lite_wait_state(), 0, timeout,			\
+		      __ret = schedule_timeout(__ret))
 
 /* As wait_for_completion_killable_timeout(), or the interruptible one. */
 static inline long lite_wait_done_timeout(struct completion *done,
