@@ -143,7 +143,7 @@ static void lite_rpc_file_reset(struct lite_rpc_file *file, const void *owner)
 			continue;
 		list_del(&req->list);
 		req->file = NULL;
-		lite_request_answer(req, LITE_RPC_RESET);
+		lite_request_answer(req, LITE_RPC_RESET, 0, 0);
 	}
 }
 

@@ -22,8 +22,8 @@ static void lite_rpc_peer_init(struct lite_rpc_peer *rp,
 	rp->conn = conn;
 	lite_io_init_unwaited(&rp->io, NULL);
 	xa_init_flags(&rp->rings, XA_FLAGS_ALLOC);
-	INIT_LIST_HEAD(&rp->late);
-	INIT_WORK(&rp->late_work, lite_late_work);
+	INIT_LIST_HEAD(&rp->answers);
+	INIT_WORK(&rp->answer_work, lite_answer_work);
 	spin_lock_init(&rp->lock);
 	rp->window = LITE_RPC_WINDOW;
 	lite_pool_init(&rp->users,
@@ -290,8 +290,6 @@ int lite_service_init(struct lite_service *svc, struct lite_memory *mem,
 	xa_init_flags(&svc->functions, XA_FLAGS_ALLOC1);
 	xa_init_flags(&svc->rings, XA_FLAGS_ALLOC1);
 	INIT_LIST_HEAD(&svc->files);
-	INIT_LIST_HEAD(&svc->answers);
-	INIT_WORK(&svc->answer_work, lite_answer_work);
 	lite_service_pools(svc);
 	INIT_DELAYED_WORK(&svc->idle_work, lite_idle_work);
 	spin_lock_init(&svc->peers_lock);

@@ -186,9 +186,8 @@ u64 lite_file_found(struct lite_rpc_file *file, u32 node, u32 function);
  * @io: for posts that are not waited for
  * @rings: the server's side, by index; changed under svc->lock
  * @down: no new rings; under svc->lock
- * @late: requests, BUSY, with answers that found the send queue full; under
- *	svc->lock
- * @late_work: posts the answers of @late
+ * @answers: requests, BUSY, to be answered by @answer_work; under svc->lock
+ * @answer_work: answers them, waiting for room in the send queue
  * @lock: protects the client's side: the fields below
  * @dead: no new calls
  * @window: calls that may still be started
@@ -205,8 +204,8 @@ struct lite_rpc_peer {
 	struct lite_io io;
 	struct xarray rings;
 	bool down;
-	struct list_head late;
-	struct work_struct late_work;
+	struct list_head answers;
+	struct work_struct answer_work;
 	spinlock_t lock;
 	bool dead;
 	u32 window;
@@ -232,9 +231,8 @@ struct lite_rpc_peer {
  * @functions: by number
  * @next_function: where to start looking for a free number
  * @rings: by id
- * @taken: number of requests taken so far
+ * @requests: number of requests so far
  * @files: struct lite_rpc_file
- * @answers: requests to be answered by @answer_work
  * @wq: cancels, answers, and whatever else callers and servers wait for; of
  *	work that waits for a peer there is at most one item per peer
  * @ring_wq: unbinds rings: a peer may delay an item for each of its rings, and
@@ -259,10 +257,8 @@ struct lite_service {
 	struct xarray functions;
 	u32 next_function;
 	struct xarray rings;
-	u32 taken;
+	u32 requests;
 	struct list_head files;
-	struct list_head answers;
-	struct work_struct answer_work;
 	struct workqueue_struct *wq;
 	struct workqueue_struct *ring_wq;
 	struct workqueue_struct *begin_wq;

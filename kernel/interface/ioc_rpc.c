@@ -29,7 +29,9 @@ static int lite_ioc_rpc_register(struct lite_command *cmd, void *arg)
 {
 	struct lite_rpc_file *rpc = lite_file_rpc(cmd->lf);
 
-	return rpc ? lite_func_register(rpc, lite_cmd_user(cmd), arg) : -ENOMEM;
+	return rpc ? lite_func_register(rpc->svc, rpc, NULL, lite_cmd_user(cmd),
+					arg) :
+		     -ENOMEM;
 }
 
 static void lite_ioc_undo_rpc_register(struct lite_command *cmd, void *arg)

@@ -55,29 +55,16 @@ static int lite_client_ring_tell_unbind(struct lite_rpc_peer *rp, u32 index)
 		.len = sizeof(req),
 		.slot_timeout = LITE_SLOT_SURELY,
 	};
-	struct lite_ring *served;
-	int err;
+	int err = lite_rpc_peer_call(rp, &d);
 
-	if (rp->conn) {
-		err = lite_kcall(rp->conn, &d);
-		/* The server may still use the memory. */
-		if (err)
-			lite_conn_kill(rp->conn, -EPROTO);
-		return err;
-	}
-	spin_lock(&rp->svc->lock);
-	served = xa_load(&rp->rings, index);
-	if (served)
-		kref_get(&served->ref);
-	spin_unlock(&rp->svc->lock);
-	/* On success the table's reference is ours to drop. */
-	err = served ? lite_ring_end(served, false) : -EHOSTDOWN;
 	if (!err)
-		lite_ring_put(served);
-	if (served)
-		lite_ring_put(served);
-	/* A node that stops ends its rings itself, maybe just now. */
-	WARN_ON_ONCE(err && !READ_ONCE(rp->svc->stopping));
+		return 0;
+	if (rp->conn)
+		/* The server may still use the memory. */
+		lite_conn_kill(rp->conn, -EPROTO);
+	else
+		/* A node that stops ends its rings itself, maybe just now. */
+		WARN_ON_ONCE(!READ_ONCE(rp->svc->stopping));
 	return err;
 }
 
@@ -242,9 +229,37 @@ static int lite_client_ring_map(struct lite_client_ring *ring)
 	return 0;
 }
 
-static void lite_client_ring_learn(struct lite_client_ring *ring,
-				   const struct lite_wire_rpc_func *f)
+/* Within a node ring and mirror are the same memory. */
+static struct lite_area *
+lite_client_ring_area(struct lite_client_ring *ring,
+		      const struct lite_wire_rpc_bind_reply *r)
 {
+	struct lite_service *svc = ring->rp->svc;
+	struct lite_area *area = ERR_PTR(-EHOSTDOWN);
+	struct lite_ring *served;
+
+	if (ring->rp->conn)
+		return lite_area_make(svc, svc->fab, ring->uid,
+				      le32_to_cpu(r->chunk_bytes),
+				      le32_to_cpu(r->n_chunks));
+	spin_lock(&svc->lock);
+	served = xa_load(&ring->rp->rings, ring->index);
+	if (served) {
+		area = served->area;
+		kref_get(&area->ref);
+	}
+	spin_unlock(&svc->lock);
+	return area;
+}
+
+static int lite_client_ring_fill(struct lite_client_ring *ring,
+				 const struct lite_wire_rpc_bind_reply *r)
+{
+	const struct lite_wire_rpc_func *f = &r->func;
+	u32 n = le32_to_cpu(r->n_chunks);
+	struct lite_area *area;
+	u32 i;
+
 	ring->cookie = le64_to_cpu(f->cookie);
 	ring->max_request = le32_to_cpu(f->max_request);
 	ring->max_reply = le32_to_cpu(f->max_reply);
@@ -252,15 +267,6 @@ static void lite_client_ring_learn(struct lite_client_ring *ring,
 	ring->gid = le32_to_cpu(f->gid);
 	ring->mode = le32_to_cpu(f->mode);
 	ring->squash = le32_to_cpu(f->squash);
-}
-
-static int lite_client_ring_fill(struct lite_client_ring *ring,
-				 const struct lite_wire_rpc_bind_reply *r)
-{
-	u32 n = le32_to_cpu(r->n_chunks);
-	u32 i;
-
-	lite_client_ring_learn(ring, &r->func);
 	ring->index = le32_to_cpu(r->ring);
 	ring->depth = le32_to_cpu(r->depth);
 	ring->remote = kcalloc(n, sizeof(*ring->remote), GFP_KERNEL);
@@ -268,41 +274,35 @@ static int lite_client_ring_fill(struct lite_client_ring *ring,
 		return -ENOMEM;
 	for (i = 0; i < n; i++)
 		ring->remote[i] = le64_to_cpu(r->chunk[i]);
-	ring->area = lite_area_make(ring->rp->svc, ring->rp->svc->fab,
-				    ring->uid, le32_to_cpu(r->chunk_bytes), n);
-	if (IS_ERR(ring->area)) {
-		int err = PTR_ERR(ring->area);
-
-		ring->area = NULL;
-		return err;
-	}
+	area = lite_client_ring_area(ring, r);
+	if (IS_ERR(area))
+		return PTR_ERR(area);
+	ring->area = area;
 	return lite_client_ring_map(ring);
 }
 
-static int lite_client_ring_remote(struct lite_client_ring *ring,
-				   struct lite_rcall *call)
+static int lite_client_ring_bind(struct lite_client_ring *ring,
+				 struct lite_rcall *call)
 {
 	struct lite_wire_rpc_bind req = {
 		.function = cpu_to_le32(ring->function),
 	};
-	unsigned long now = jiffies;
 	struct lite_call_desc d = {
 		.call = LITE_CALL_RPC_BIND,
 		.req = &req,
 		.len = sizeof(req),
 		.reply_max = LITE_PAYLOAD_MAX,
-		.timeout = time_before(now, call->deadline) ?
-				   call->deadline - now : 1,
+		.timeout = lite_jiffies_left(call->deadline) ?: 1,
 		.killable = true,
 		.late = lite_client_ring_late,
 	};
 	const struct lite_wire_rpc_bind_reply *r;
 	int err;
 
-	d.reply = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
+	d.reply = kzalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
 	if (!d.reply)
 		return -ENOMEM;
-	err = lite_kcall(ring->rp->conn, &d);
+	err = lite_rpc_peer_call(ring->rp, &d);
 	if (!err) {
 		r = d.reply;
 		err = lite_client_ring_fill(ring, r);
@@ -311,31 +311,6 @@ static int lite_client_ring_remote(struct lite_client_ring *ring,
 						     le32_to_cpu(r->ring));
 	}
 	kfree(d.reply);
-	return err;
-}
-
-/* Bind a function of this node: ring and mirror are the same memory. */
-static int lite_client_ring_local(struct lite_client_ring *ring)
-{
-	struct lite_rpc_peer *rp = ring->rp;
-	struct lite_ring *served = lite_ring_make(rp, ring->function);
-	struct lite_wire_rpc_func f;
-	int err;
-
-	if (IS_ERR(served))
-		return PTR_ERR(served);
-	spin_lock(&rp->svc->lock);
-	lite_func_describe(served->func, &f);
-	spin_unlock(&rp->svc->lock);
-	lite_client_ring_learn(ring, &f);
-	ring->index = served->index;
-	ring->depth = LITE_RPC_DEPTH;
-	ring->area = served->area;
-	kref_get(&served->area->ref);
-	lite_ring_put(served);
-	err = lite_client_ring_map(ring);
-	if (err)
-		lite_client_ring_tell_unbind(rp, ring->index);
 	return err;
 }
 
@@ -355,8 +330,7 @@ static int lite_client_ring_make(struct lite_client_ring *ring,
 	bool bound, dead = false;
 	int err;
 
-	err = rp->conn ? lite_client_ring_remote(ring, call) :
-			 lite_client_ring_local(ring);
+	err = lite_client_ring_bind(ring, call);
 	bound = !err;
 	if (bound)
 		err = xa_reserve(&rp->by_index, ring->index, GFP_KERNEL);

@@ -293,26 +293,6 @@ static void lite_cancels_done(struct lite_rpc_peer *rp,
 	spin_unlock(&rp->lock);
 }
 
-/* Within a node this must not fail: nothing else would free the slots. */
-static void lite_cancels_local(struct lite_rpc_peer *rp,
-			       const struct lite_wire_rpc_cancel *c,
-			       struct lite_wire_rpc_cancel_reply *r)
-{
-	u32 n = le32_to_cpu(c->count);
-	u32 i;
-	int ret;
-
-	for (i = 0; i < n; i++) {
-		const struct lite_wire_rpc_which *w = &c->which[i];
-
-		ret = lite_ring_cancel(rp, le32_to_cpu(w->ring),
-				       le32_to_cpu(w->slot),
-				       le64_to_cpu(w->seq));
-		r->cancelled[i] = cpu_to_le32(max(ret, LITE_RPC_REPLIED));
-	}
-	r->count = c->count;
-}
-
 static int lite_cancel_some(struct lite_rpc_peer *rp,
 			    struct lite_wire_rpc_cancel *c,
 			    struct lite_wire_rpc_cancel_reply *r)
@@ -326,15 +306,12 @@ static int lite_cancel_some(struct lite_rpc_peer *rp,
 		.reply_max = LITE_PAYLOAD_MAX,
 		.slot_timeout = LITE_SLOT_SURELY,
 	};
-	int err = 0;
+	int err;
 
 	if (!n)
 		return 0;
 	lite_stat_add(rp->svc->stats, LITE_STAT_RPC_CANCELS, n);
-	if (rp->conn)
-		err = lite_kcall(rp->conn, &d);
-	else
-		lite_cancels_local(rp, c, r);
+	err = lite_rpc_peer_call(rp, &d);
 	if (!err && le32_to_cpu(r->count) != n)
 		err = -EPROTO;
 	if (err)
@@ -353,7 +330,7 @@ void lite_cancel_work(struct work_struct *work)
 	int ret;
 
 	c = kzalloc(LITE_PAYLOAD_MAX, GFP_KERNEL | __GFP_NOFAIL);
-	r = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL | __GFP_NOFAIL);
+	r = kzalloc(LITE_PAYLOAD_MAX, GFP_KERNEL | __GFP_NOFAIL);
 	do {
 		ret = lite_cancel_some(rp, c, r);
 	} while (ret > 0);

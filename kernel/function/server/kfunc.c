@@ -212,6 +212,7 @@ void lite_kfunc_now(struct lite_request *req)
 struct lite_kfunc *lite_kfunc_new(struct lite_service *svc,
 				  const struct lite_kfunc_params *p)
 {
+	const struct lite_cred root = {};
 	struct lite_ioc_rpc_register r = {
 		.function = p->function,
 		.mode = p->mode,
@@ -234,7 +235,7 @@ struct lite_kfunc *lite_kfunc_new(struct lite_service *svc,
 	kf->is_short = p->is_short;
 	kf->max_reply = p->max_reply;
 	atomic_set(&kf->running, 1);
-	err = lite_func_register_kernel(svc, kf, &r);
+	err = lite_func_register(svc, NULL, kf, &root, &r);
 	if (err) {
 		kfree(kf);
 		return ERR_PTR(err);

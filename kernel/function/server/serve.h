@@ -136,27 +136,25 @@ struct lite_server {
  * enum lite_request_state - what owns a request
  * @LITE_REQ_FREE: the client; the slot is unused
  * @LITE_REQ_QUEUED: its function's queue
- * @LITE_REQ_BUSY: a thread that copies or posts
+ * @LITE_REQ_BUSY: a thread that copies or posts, or rp->answers
  * @LITE_REQ_TAKEN: an open file
- * @LITE_REQ_ANSWER: svc->answers
  */
 enum lite_request_state {
 	LITE_REQ_FREE,
 	LITE_REQ_QUEUED,
 	LITE_REQ_BUSY,
 	LITE_REQ_TAKEN,
-	LITE_REQ_ANSWER,
 };
 
 /**
  * struct lite_request - a request, in its slot of a ring
  * @ring: contains it
- * @list: in func->queue, file->taken, svc->answers or rp->late
+ * @list: in func->queue, file->taken or rp->answers
  * @state: under svc->lock
  * @cancelled: while BUSY: CANCEL has told the caller to expect an answer
- * @status: ANSWER, or in rp->late: the status to answer
+ * @status: in rp->answers: the status to answer
  * @unit: its record
- * @gen: TAKEN: serial number in this node; makes tokens unique
+ * @gen: serial number in this node; makes tokens unique
  * @seq: of the call
  * @length: bytes
  * @room: bytes that the caller takes as a reply
@@ -173,7 +171,7 @@ enum lite_request_state {
  * @file: TAKEN: the open file's
  * @owner: TAKEN: the process, as files_struct
  * @kfunc: BUSY: the kernel client's function that handles it
- * @user: in rp->late: the server's status for the caller
+ * @user: in rp->answers: the server's status for the caller
  * @work: runs @kfunc
  */
 struct lite_request {
@@ -219,10 +217,9 @@ struct lite_recv_waiter {
 	struct completion done;
 };
 
-int lite_func_register(struct lite_rpc_file *file, const struct lite_cred *cred,
+int lite_func_register(struct lite_service *svc, struct lite_rpc_file *file,
+		       struct lite_kfunc *kf, const struct lite_cred *cred,
 		       struct lite_ioc_rpc_register *r);
-int lite_func_register_kernel(struct lite_service *svc, struct lite_kfunc *kf,
-			      const struct lite_ioc_rpc_register *r);
 void lite_func_unregister_kernel(struct lite_func *func);
 int lite_func_unregister(struct lite_rpc_file *file, u32 number);
 void lite_func_leave_all(struct lite_rpc_file *file);
@@ -231,8 +228,6 @@ struct lite_func *lite_func_find(struct lite_service *svc, u32 number,
 void lite_func_put(struct lite_func *func);
 void lite_func_queue(struct lite_func *func, struct lite_request *req,
 		     bool first);
-void lite_func_describe(const struct lite_func *func,
-			struct lite_wire_rpc_func *out);
 
 /**
  * struct lite_kfunc - a function that a kernel client serves: kfunc.c
@@ -259,7 +254,10 @@ struct lite_kfunc *lite_kfunc_new(struct lite_service *svc,
 				  const struct lite_kfunc_params *p);
 void lite_kfunc_end(struct lite_kfunc *kf);
 
-/* ---- the server's side: ring.c, ring_call.c ------------------------------ */
+/* ---- rings: server_ring.c, ring_call.c ------------------------------------ */
+
+/* Tokens: gen (32 bits) | ring id (24) | slot (8) */
+#define LITE_RING_ID_MAX 0xffffffU
 
 /**
  * struct lite_ring - a ring, at the server
@@ -296,9 +294,9 @@ int lite_ring_end(struct lite_ring *ring, bool down);
 int lite_ring_cancel(struct lite_rpc_peer *rp, u32 index, u32 slot, u64 seq);
 int lite_ring_on_request(struct lite_rpc_peer *rp, u16 index, u16 unit);
 void lite_request_free(struct lite_request *req);
-void lite_request_answer(struct lite_request *req, u8 status);
+void lite_request_answer(struct lite_request *req, u8 status, u32 length,
+			 u32 user);
 void lite_answer_work(struct work_struct *work);
-void lite_late_work(struct work_struct *work);
 int lite_request_post(struct lite_request *req, u8 status, u32 length,
 		      u32 user);
 void lite_request_post_soon(struct lite_request *req, u8 status, u32 length,
@@ -309,10 +307,13 @@ static inline u32 lite_request_inline(const struct lite_request *req)
 	return req->n_reply ? min(req->room, LITE_RPC_BULK_INLINE) : req->room;
 }
 
-u64 lite_request_token(const struct lite_request *req);
-struct lite_request *lite_request_by_token(struct lite_rpc_file *file,
-					   u64 token);
+static inline u32 lite_request_slot(const struct lite_request *req)
+{
+	return req - req->ring->req;
+}
+
 void lite_ring_handlers(struct lite_service *svc);
+int lite_rpc_peer_call(struct lite_rpc_peer *rp, struct lite_call_desc *d);
 void lite_ring_gone_work(struct work_struct *work);
 
 #endif /* _LITE_SERVICE_SERVE_H */

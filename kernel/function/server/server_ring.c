@@ -20,9 +20,6 @@
 
 #include "function/service.h"
 
-/* Tokens: gen (32 bits) | ring id (24) | slot (8) */
-#define LITE_RING_ID_MAX 0xffffffU
-
 static void lite_ring_release(struct kref *ref)
 {
 	struct lite_ring *ring = container_of(ref, struct lite_ring, ref);
@@ -158,11 +155,6 @@ struct lite_ring *lite_ring_make(struct lite_rpc_peer *rp, u32 function)
 
 /* ---- states of requests -------------------------------------------------- */
 
-static u32 lite_request_slot(const struct lite_request *req)
-{
-	return req - req->ring->req;
-}
-
 /* Free the slot. The caller drops the request's reference to the ring. */
 static void __lite_request_free(struct lite_request *req)
 {
@@ -191,44 +183,30 @@ void lite_request_free(struct lite_request *req)
 }
 
 /**
- * lite_request_answer - have a work item answer a request, without data
+ * lite_request_answer - have a work item answer a request
  * @req: in no list; no other thread has it
  * @status: enum lite_rpc_status
+ * @length: bytes of the reply
+ * @user: the server's status for the caller
  *
  * Context: process; receive handlers. svc->lock is held.
  */
-void lite_request_answer(struct lite_request *req, u8 status)
+void lite_request_answer(struct lite_request *req, u8 status, u32 length,
+			 u32 user)
 {
-	struct lite_service *svc = req->ring->rp->svc;
+	struct lite_rpc_peer *rp = req->ring->rp;
 
-	lockdep_assert_held(&svc->lock);
-	req->state = LITE_REQ_ANSWER;
+	lockdep_assert_held(&rp->svc->lock);
+	req->state = LITE_REQ_BUSY;
 	req->status = status;
-	list_add_tail(&req->list, &svc->answers);
-	queue_work(svc->wq, &svc->answer_work);
-}
-
-/* Post the answers of lite_request_answer(). */
-void lite_answer_work(struct work_struct *work)
-{
-	struct lite_service *svc = container_of(work, struct lite_service,
-						answer_work);
-	struct lite_request *req;
-
-	for (;;) {
-		spin_lock(&svc->lock);
-		req = list_first_entry_or_null(&svc->answers,
-					       struct lite_request, list);
-		if (req) {
-			list_del(&req->list);
-			req->state = LITE_REQ_BUSY;
-		}
-		spin_unlock(&svc->lock);
-		if (!req)
-			return;
-		/* Does not wait: a stuck client must not delay the others. */
-		lite_request_post_soon(req, req->status, 0, 0);
-	}
+	req->length = length;
+	req->user = user;
+	list_add_tail(&req->list, &rp->answers);
+	if (rp->conn)
+		lite_conn_get(rp->conn);
+	/* Not the last: the request keeps its ring, which has one. */
+	if (!queue_work(rp->svc->wq, &rp->answer_work) && rp->conn)
+		lite_conn_put(rp->conn);
 }
 
 static int __lite_request_post(struct lite_request *req, u8 status, u32 length,
@@ -307,24 +285,24 @@ int lite_request_post(struct lite_request *req, u8 status, u32 length, u32 user)
 }
 
 /**
- * lite_late_work - post answers that found the send queue full
+ * lite_answer_work - post the answers of lite_request_answer()
  * @work: of a struct lite_rpc_peer, with a reference to its connection
  *
  * Posts one after the other: a stuck peer occupies one worker, not one per
  * answer.
  */
-void lite_late_work(struct work_struct *work)
+void lite_answer_work(struct work_struct *work)
 {
 	struct lite_rpc_peer *rp = container_of(work, struct lite_rpc_peer,
-						late_work);
+						answer_work);
 	struct lite_service *svc = rp->svc;
 	struct lite_conn *conn = rp->conn;
 	struct lite_request *req;
 
 	for (;;) {
 		spin_lock(&svc->lock);
-		req = list_first_entry_or_null(&rp->late, struct lite_request,
-					       list);
+		req = list_first_entry_or_null(&rp->answers,
+					       struct lite_request, list);
 		if (req)
 			list_del(&req->list);
 		spin_unlock(&svc->lock);
@@ -332,7 +310,8 @@ void lite_late_work(struct work_struct *work)
 			break;
 		lite_request_post(req, req->status, req->length, req->user);
 	}
-	lite_conn_put(conn);
+	if (conn)
+		lite_conn_put(conn);
 }
 
 /**
@@ -342,63 +321,21 @@ void lite_late_work(struct work_struct *work)
  * @length: bytes of the reply
  * @user: the server's status for the caller
  *
- * If the send queue is full, lite_late_work() posts the answer.
+ * If the send queue is full, lite_answer_work() posts the answer.
  *
  * Context: process; does not sleep. Receive handlers.
  */
 void lite_request_post_soon(struct lite_request *req, u8 status, u32 length,
 			    u32 user)
 {
-	struct lite_rpc_peer *rp = req->ring->rp;
+	struct lite_service *svc = req->ring->rp->svc;
 
 	/* Once posted, neither the request nor its ring is ours. */
 	if (__lite_request_post(req, status, length, user, true) != -EAGAIN)
 		return;
-	/* Only a connection has a send queue that can be full. */
-	req->status = status;
-	req->length = length;
-	req->user = user;
-	spin_lock(&rp->svc->lock);
-	list_add_tail(&req->list, &rp->late);
-	lite_conn_get(rp->conn);
-	/* Not the last: the request keeps its ring, which has one. */
-	if (!queue_work(rp->svc->wq, &rp->late_work))
-		lite_conn_put(rp->conn);
-	spin_unlock(&rp->svc->lock);
-}
-
-/* The token that names a TAKEN request. svc->lock is held. */
-u64 lite_request_token(const struct lite_request *req)
-{
-	return (u64)req->gen << 32 | req->ring->id << 8 |
-	       lite_request_slot(req);
-}
-
-/**
- * lite_request_by_token - find a request that an open file has taken
- * @file: the open file's
- * @token: from the user
- *
- * Context: svc->lock is held.
- * Return: the request, TAKEN, or NULL.
- */
-struct lite_request *lite_request_by_token(struct lite_rpc_file *file,
-					   u64 token)
-{
-	struct lite_service *svc = file->svc;
-	struct lite_request *req;
-	struct lite_ring *ring;
-	u32 slot = token & 0xff;
-
-	lockdep_assert_held(&svc->lock);
-	ring = xa_load(&svc->rings, (u32)token >> 8);
-	if (!ring || slot >= LITE_RPC_DEPTH)
-		return NULL;
-	req = &ring->req[array_index_nospec(slot, LITE_RPC_DEPTH)];
-	if (req->state != LITE_REQ_TAKEN || req->file != file ||
-	    req->gen != token >> 32)
-		return NULL;
-	return req;
+	spin_lock(&svc->lock);
+	lite_request_answer(req, status, length, user);
+	spin_unlock(&svc->lock);
 }
 
 /**
@@ -534,6 +471,8 @@ static int lite_request_fill(struct lite_request *req, u32 unit,
 	req->cancelled = false;
 	req->by_reference = false;
 	req->unit = unit;
+	/* Not per slot: ring numbers are reused. */
+	req->gen = ++rp->svc->requests;
 	req->seq = le64_to_cpu(h->seq);
 	req->length = length;
 	req->room = room;
@@ -573,7 +512,7 @@ static int lite_ring_accept(struct lite_ring *ring, u32 unit,
 	else if (func)
 		lite_func_queue(func, req, false);
 	else
-		lite_request_answer(req, LITE_RPC_REFUSED);
+		lite_request_answer(req, LITE_RPC_REFUSED, 0, 0);
 	return 0;
 }
 
