@@ -16,7 +16,7 @@
 
 #include "fabric.h"
 
-/* Largest mapping that cannot be split: bulk.c, rpc.c. */
+/* Largest mapping that cannot be split: function/area.c, kcall.c. */
 #define LITE_DMA_LEAST SZ_1M
 
 /*

@@ -26,8 +26,8 @@ static void lite_client_ring_release(struct kref *ref)
 	u32 i;
 
 	for (i = 0; i < LITE_RPC_DEPTH; i++) {
-		lite_bulk_put(ring->slot[i].request);
-		lite_bulk_put(ring->slot[i].reply);
+		lite_area_put(ring->slot[i].request);
+		lite_area_put(ring->slot[i].reply);
 	}
 	if (ring->area)
 		lite_area_put(ring->area);
@@ -100,7 +100,7 @@ void lite_client_ring_check_empty(struct lite_client_ring *ring)
 	if (ring->state != LITE_CLIENT_RING_CLOSING || ring->slots_used)
 		return;
 	kref_get(&ring->ref);
-	if (!queue_work(ring->rp->svc->ring_wq, &ring->unbind_work))
+	if (!queue_work(ring->rp->svc->wq[LITE_WQ_RINGS], &ring->unbind_work))
 		kref_put(&ring->ref, lite_client_ring_release);
 }
 
@@ -141,16 +141,15 @@ void lite_client_ring_close_index(struct lite_rpc_peer *rp, u32 index)
 	spin_unlock(&rp->lock);
 }
 
-/* Close idle rings; with @all, all rings. Context: process. */
-void lite_client_rings_idle(struct lite_rpc_peer *rp, bool all)
+/* Close idle rings. Context: process. */
+void lite_client_rings_idle(struct lite_rpc_peer *rp)
 {
 	struct lite_client_ring *ring;
 
 	spin_lock(&rp->lock);
 	list_for_each_entry(ring, &rp->client_rings, list) {
-		if (all ||
-		    (!ring->slots_used && list_empty(&ring->line) &&
-		     time_after(jiffies, ring->used + LITE_CLIENT_RING_IDLE)))
+		if (!ring->slots_used && list_empty(&ring->line) &&
+		    time_after(jiffies, ring->used + LITE_CLIENT_RING_IDLE))
 			__lite_bind_close(ring);
 	}
 	spin_unlock(&rp->lock);
@@ -239,9 +238,9 @@ lite_client_ring_area(struct lite_client_ring *ring,
 	struct lite_ring *served;
 
 	if (ring->rp->conn)
-		return lite_area_make(svc, svc->fab, ring->uid,
-				      le32_to_cpu(r->chunk_bytes),
-				      le32_to_cpu(r->n_chunks));
+		return lite_ring_area_make(svc, true, ring->uid,
+					   le32_to_cpu(r->chunk_bytes),
+					   le32_to_cpu(r->n_chunks));
 	spin_lock(&svc->lock);
 	served = xa_load(&ring->rp->rings, ring->index);
 	if (served) {
@@ -314,12 +313,6 @@ static int lite_client_ring_bind(struct lite_client_ring *ring,
 	return err;
 }
 
-/* The maker's signal or time-out is not that of other callers: they retry. */
-static int lite_client_ring_befell(int err)
-{
-	return err == -EINTR || err == -ETIMEDOUT ? -ESTALE : err;
-}
-
 /*
  * Bind a NEW entry. On failure the tables' reference is the caller's.
  */
@@ -327,38 +320,38 @@ static int lite_client_ring_make(struct lite_client_ring *ring,
 				 struct lite_rcall *call)
 {
 	struct lite_rpc_peer *rp = ring->rp;
-	bool bound, dead = false;
-	int err;
+	int err = lite_client_ring_bind(ring, call);
+	bool bound = !err, dead;
 
-	err = lite_client_ring_bind(ring, call);
-	bound = !err;
 	if (bound)
 		err = xa_reserve(&rp->by_index, ring->index, GFP_KERNEL);
 	spin_lock(&rp->lock);
-	if (rp->dead && !err)
+	dead = ring->state == LITE_CLIENT_RING_DEAD;
+	if (!err && (rp->dead || dead))
 		err = -EHOSTDOWN;
 	if (!err && xa_load(&rp->by_index, ring->index)) {
 		/* The peer gave one number to two rings. */
 		lite_conn_kill(rp->conn, -EPROTO);
 		err = -EPROTO;
 	}
-	dead = ring->state == LITE_CLIENT_RING_DEAD;
-	if (!err && !dead) {
+	if (!err) {
 		/* The entry is reserved: this needs no memory. */
 		xa_store(&rp->by_index, ring->index, ring, GFP_ATOMIC);
 		ring->used = jiffies;
 		ring->state = LITE_CLIENT_RING_LIVE;
 	} else {
-		ring->err = err ?: -EHOSTDOWN;
 		ring->state = LITE_CLIENT_RING_DEAD;
 		list_del_init(&ring->list);
 	}
-	/* They look again. */
-	lite_ring_wait_end(ring, lite_client_ring_befell(ring->err) ?: -ESTALE);
+	/*
+	 * They look again; the maker's signal or time-out is not that of other
+	 * callers.
+	 */
+	lite_ring_wait_end(ring, !err || err == -EINTR || err == -ETIMEDOUT ?
+					 -ESTALE : err);
 	spin_unlock(&rp->lock);
-	complete_all(&ring->ready);
-	if (!err && !dead) {
-		queue_delayed_work(rp->svc->wq, &rp->svc->idle_work,
+	if (!err) {
+		queue_delayed_work(rp->svc->wq[LITE_WQ_CALLS], &rp->svc->idle_work,
 				   LITE_CLIENT_RING_IDLE);
 		return 0;
 	}
@@ -368,7 +361,7 @@ static int lite_client_ring_make(struct lite_client_ring *ring,
 	}
 	if (!dead)
 		lite_client_ring_put(ring); /* the tables' */
-	return ring->err;
+	return err;
 }
 
 static struct lite_client_ring *lite_client_ring_find(struct lite_rpc_peer *rp,
@@ -398,7 +391,6 @@ static struct lite_client_ring *lite_client_ring_alloc(struct lite_rpc_peer *rp,
 	ring->function = function;
 	ring->state = LITE_CLIENT_RING_NEW;
 	lite_pace_init(&ring->pace, LITE_PACE_WORTH_PROGRAM_NS);
-	init_completion(&ring->ready);
 	INIT_LIST_HEAD(&ring->list);
 	INIT_LIST_HEAD(&ring->line);
 	INIT_LIST_HEAD(&ring->line_list);
@@ -408,25 +400,10 @@ static struct lite_client_ring *lite_client_ring_alloc(struct lite_rpc_peer *rp,
 	return ring;
 }
 
-static int lite_client_ring_await(struct lite_client_ring *ring,
-				  struct lite_rcall *call)
-{
-	unsigned long now = jiffies;
-	long ret;
-
-	if (time_after_eq(now, call->deadline))
-		return -ETIMEDOUT;
-	ret = lite_wait_done_timeout(&ring->ready, call->deadline - now);
-	if (ret <= 0)
-		return ret ? -EINTR : -ETIMEDOUT;
-	return lite_client_ring_befell(ring->err);
-}
-
 static int lite_client_ring_in(struct lite_rpc_peer *rp,
 			       struct lite_rcall *call)
 {
 	struct lite_client_ring *ring, *new = NULL;
-	bool ready = false;
 	int err = 0;
 
 	spin_lock(&rp->lock);
@@ -446,10 +423,8 @@ static int lite_client_ring_in(struct lite_rpc_peer *rp,
 	}
 	if (ring) {
 		kref_get(&ring->ref);
-		/* If not LIVE, the maker's fields are not visible yet. */
-		ready = ring->state == LITE_CLIENT_RING_LIVE;
-		if (!ready && call->in_turn) {
-			call->ring = ring;
+		call->ring = ring;
+		if (ring->state == LITE_CLIENT_RING_NEW) {
 			lite_ring_wait_enter_new(call);
 			err = -EINPROGRESS;
 		}
@@ -458,28 +433,22 @@ static int lite_client_ring_in(struct lite_rpc_peer *rp,
 	} else {
 		ring = new;
 		kref_get(&ring->ref); /* the first one is the tables' */
+		call->ring = ring;
 		list_add(&ring->list, &rp->client_rings);
 	}
 	spin_unlock(&rp->lock);
 	if (new && ring != new)
 		lite_client_ring_put(new);
-	if (err)
-		return err;
-	if (ring == new)
-		err = lite_client_ring_make(ring, call);
-	else if (!ready)
-		err = lite_client_ring_await(ring, call);
-	if (err) {
-		lite_client_ring_put(ring);
-		return err;
-	}
-	call->ring = ring;
-	return 0;
+	if (!err && ring == new)
+		return lite_client_ring_make(ring, call);
+	if (err == -EINPROGRESS && !call->in_turn)
+		return lite_ring_wait_wait(call);
+	return err;
 }
 
 /**
  * lite_client_ring_get - get a ring for a call, binding the function if need be
- * @call: its @ring is set, with a reference
+ * @call: its @ring is set, with a reference, also on some failures
  *
  * Context: may sleep; killable.
  * Return: 0; -ESTALE: try again; -EHOSTDOWN, -EHOSTUNREACH, -ECONNREFUSED,

@@ -60,7 +60,7 @@ bool lite_rcall_abandon(struct lite_rcall *call, int err)
 		call->err = err;
 		left = true;
 		if (!rp->dead)
-			queue_work(rp->svc->wq, &rp->cancel_work);
+			queue_work(rp->svc->wq[LITE_WQ_CALLS], &rp->cancel_work);
 	}
 	spin_unlock(&rp->lock);
 	return left;
@@ -91,8 +91,7 @@ const void *lite_rcall_reply(const struct lite_rcall *call)
 {
 	const struct lite_client_ring *ring = call->ring;
 
-	return lite_area_at(ring->area, ring->slot[call->slot].unit) +
-	       LITE_RPC_HEADER;
+	return lite_area_body(ring->area, ring->slot[call->slot].unit);
 }
 
 /* Free the slot of an ended call, unless it was abandoned. No lock is held. */
@@ -139,16 +138,9 @@ static int lite_reply_check(struct lite_client_ring *ring, u32 slot,
 			    struct lite_wire_rpc *h)
 {
 	struct lite_client_ring_slot *s = &ring->slot[slot];
-	struct lite_service *svc = ring->rp->svc;
-	u32 data = s->unit + sizeof(*h) / LITE_RING_UNIT;
-	bool conn = ring->rp->conn;
 	u32 room = s->reply ? min(s->room, LITE_RPC_BULK_INLINE) : s->room;
 
-	if (conn)
-		ib_dma_sync_single_for_cpu(svc->fab->dev,
-					   lite_area_dma(ring->area, s->unit),
-					   sizeof(*h), DMA_BIDIRECTIONAL);
-	memcpy(h, lite_area_at(ring->area, s->unit), sizeof(*h));
+	lite_area_header(ring->area, s->unit, h);
 	if (le64_to_cpu(h->seq) != s->seq)
 		return lite_reply_stray(ring);
 	if (lite_wire_rpc_check(h, false) || le16_to_cpu(h->slot) != slot)
@@ -163,11 +155,8 @@ static int lite_reply_check(struct lite_client_ring *ring, u32 slot,
 								       -EPROTO;
 	if (le32_to_cpu(h->length) > room)
 		return -EPROTO;
-	if (conn && h->length)
-		ib_dma_sync_single_for_cpu(svc->fab->dev,
-					   lite_area_dma(ring->area, data),
-					   le32_to_cpu(h->length),
-					   DMA_BIDIRECTIONAL);
+	lite_area_sync(ring->area, s->unit, sizeof(*h),
+		       le32_to_cpu(h->length));
 	return 0;
 }
 

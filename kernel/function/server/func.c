@@ -176,15 +176,18 @@ static void lite_func_end(struct lite_func *func)
 	}
 }
 
-/* End waits of threads for functions that the file no longer serves. */
-static void lite_file_end_waiters(struct lite_rpc_file *file, u32 number)
+/*
+ * End waits of a file's threads, for requests of function @number or, if it is
+ * 0, for any. Context: process; svc->lock is held.
+ */
+void lite_file_end_waiters(struct lite_rpc_file *file, u32 number, int err)
 {
 	struct lite_recv_waiter *w, *tmp;
 
 	list_for_each_entry_safe(w, tmp, &file->waiters, list) {
-		if (w->function == number || !file->n_servers) {
+		if (!number || w->function == number) {
 			list_del(&w->list);
-			w->err = -ENOENT;
+			w->err = err;
 			complete(&w->done);
 		}
 	}
@@ -200,7 +203,8 @@ static struct lite_func *lite_server_end(struct lite_server *s)
 	list_del(&s->of_file);
 	s->file->n_servers--;
 	WRITE_ONCE(s->file->n_long, s->file->n_long - lite_func_is_long(func));
-	lite_file_end_waiters(s->file, func->number);
+	lite_file_end_waiters(s->file, s->file->n_servers ? func->number : 0,
+			      -ENOENT);
 	if (!list_empty(&func->servers))
 		return NULL;
 	lite_func_end(func);

@@ -22,13 +22,13 @@
  */
 struct lite_kreply {
 	void *mem;
-	struct lite_bulk *bulk;
+	struct lite_area *bulk;
 };
 
 static int lite_kreply_make(struct lite_kreply *r, struct lite_service *svc,
 			    u32 most)
 {
-	struct lite_bulk *bulk;
+	struct lite_area *bulk;
 
 	*r = (struct lite_kreply){};
 	if (most <= LITE_RPC_BYTES_MAX) {
@@ -40,7 +40,7 @@ static int lite_kreply_make(struct lite_kreply *r, struct lite_service *svc,
 		return PTR_ERR(bulk);
 	r->mem = lite_bulk_view(bulk);
 	if (!r->mem) {
-		lite_bulk_put(bulk);
+		lite_area_put(bulk);
 		return -ENOMEM;
 	}
 	r->bulk = bulk;
@@ -51,10 +51,10 @@ static int lite_kreply_make(struct lite_kreply *r, struct lite_service *svc,
 static void lite_kreply_free(struct lite_kreply *r)
 {
 	if (r->bulk)
-		lite_bulk_unview(r->mem);
+		vunmap(r->mem);
 	else
 		kvfree(r->mem);
-	lite_bulk_put(r->bulk);
+	lite_area_put(r->bulk);
 }
 
 /* Run the handler on @data. Bytes in @reply, or a negative errno. */
@@ -84,8 +84,7 @@ static int lite_kfunc_run(struct lite_kfunc *kf, struct lite_request *req,
 
 static void *lite_kfunc_data(const struct lite_request *req)
 {
-	return lite_area_at(req->ring->area, req->unit) + LITE_RPC_HEADER +
-	       req->list_bytes;
+	return lite_area_body(req->ring->area, req->unit) + req->list_bytes;
 }
 
 /* Fetch a request that is not in the ring, and run the handler on it. */
@@ -101,8 +100,8 @@ static int lite_kfunc_run_long(struct lite_kfunc *kf, struct lite_request *req,
 	if (!view)
 		return -ENOMEM;
 	n = lite_kfunc_run(kf, req, view, reply, status);
-	lite_bulk_unview(view);
-	lite_bulk_put(req->data);
+	vunmap(view);
+	lite_area_put(req->data);
 	req->data = NULL;
 	return n;
 }
@@ -123,8 +122,7 @@ static u8 lite_kfunc_reply(struct lite_request *req,
 							 false) ?
 			       LITE_RPC_OK : LITE_RPC_RESET;
 	/* Overwrites the chunk list, if any, which is not needed any more. */
-	memcpy(lite_area_at(req->ring->area, req->unit) + LITE_RPC_HEADER,
-	       reply->mem, n);
+	memcpy(lite_area_body(req->ring->area, req->unit), reply->mem, n);
 	return LITE_RPC_OK;
 }
 
@@ -177,7 +175,7 @@ bool lite_kfunc_queue(struct lite_func *func, struct lite_request *req,
 	if (kf->is_short && now && !req->n_request)
 		return true;
 	INIT_WORK(&req->work, lite_kfunc_work);
-	queue_work(func->svc->kwq, &req->work);
+	queue_work(func->svc->wq[LITE_WQ_HANDLERS], &req->work);
 	return false;
 }
 
@@ -196,7 +194,7 @@ void lite_kfunc_now(struct lite_request *req)
 	int n;
 
 	n = lite_kfunc_run(kf, req, lite_kfunc_data(req), room, &status);
-	lite_request_post_soon(req, lite_kfunc_reply(req, &reply, n), max(n, 0),
+	lite_request_post(req, lite_kfunc_reply(req, &reply, n), max(n, 0),
 			       status);
 	lite_kfunc_leave(kf);
 }

@@ -4,7 +4,7 @@
  *
  * Normal operation: a server answers one request and waits for the next in one
  * call. If the send queue is full, a work item posts the answer
- * (lite_request_post_soon()). A waiting server does the poller's work, and is
+ * (lite_request_post()). A waiting server does the poller's work, and is
  * woken by the event of a request when it sleeps.
  *
  * A thread that copies a request or a reply has it BUSY. Before the thread
@@ -148,27 +148,6 @@ static struct lite_request *lite_recv_get(struct lite_rpc_file *file,
 
 /* ---- receiving ----------------------------------------------------------- */
 
-/**
- * lite_user_fault_in - make the missing part of a buffer present
- * @buf: buffer
- * @from: offset of the first missing byte
- * @n: size of the buffer, more than @from
- * @write: it will be read, else written
- *
- * The pages may be reclaimed before the caller copies; it has to try again
- * then.
- *
- * Context: may sleep and fault, with the gate left meanwhile; killable.
- * Return: see lite_buf_fault_in(); -EINTR.
- */
-int lite_user_fault_in(const struct lite_buf *buf, size_t from, size_t n,
-		       bool write)
-{
-	if (lite_given_up())
-		return -EINTR;
-	return lite_buf_fault_in(buf, from, n - from, write);
-}
-
 static void lite_recv_tell(struct lite_ioc_rpc_recv *r,
 			   const struct lite_request *req)
 {
@@ -192,8 +171,7 @@ static size_t lite_recv_copy(const struct lite_request *req,
 					      false);
 	return lite_buf_copy_nofault(
 		buf, 0,
-		lite_area_at(req->ring->area, req->unit) + LITE_RPC_HEADER +
-			req->list_bytes,
+		lite_area_body(req->ring->area, req->unit) + req->list_bytes,
 		req->length, false);
 }
 
@@ -237,10 +215,10 @@ static int lite_recv_one(struct lite_rpc_file *file,
 		lite_request_return(req, NULL);
 		return lite_user_fault_in(&buf, done, length, false) ?: 1;
 	}
-	lite_bulk_put(req->data);
+	lite_area_put(req->data);
 	req->data = NULL;
 	if (req->flags & LITE_RPC_F_ONEWAY) {
-		lite_request_post_soon(req, LITE_RPC_OK, 0, 0);
+		lite_request_post(req, LITE_RPC_OK, 0, 0);
 		return 0;
 	}
 	req->file = file;
@@ -330,13 +308,13 @@ static int lite_reply_long(struct lite_rpc_file *file,
 			   const struct lite_ioc_rpc_recv *r,
 			   const struct lite_buf *buf, u32 uid)
 {
-	struct lite_bulk *bulk = lite_bulk_make(file->svc, uid, r->reply_len);
+	struct lite_area *bulk = lite_bulk_make(file->svc, uid, r->reply_len);
 	struct lite_request *req;
 	int err;
 
 	if (IS_ERR(bulk))
 		return PTR_ERR(bulk);
-	err = lite_bulk_copy(bulk, buf, 0, r->reply_len, true);
+	err = lite_bulk_copy(bulk, buf, r->reply_len, true);
 	if (err)
 		goto out;
 	req = lite_reply_take(file, r->token, r->reply_len);
@@ -354,7 +332,7 @@ static int lite_reply_long(struct lite_rpc_file *file,
 		err = 0;
 	}
 out:
-	lite_bulk_put(bulk);
+	lite_area_put(bulk);
 	return err;
 }
 
@@ -367,7 +345,7 @@ out:
 static int lite_reply_copy(struct lite_request *req, const struct lite_buf *buf,
 			   u32 n, size_t *done)
 {
-	void *to = lite_area_at(req->ring->area, req->unit) + LITE_RPC_HEADER;
+	void *to = lite_area_body(req->ring->area, req->unit);
 	void *copy;
 
 	if (likely(!req->list_bytes || !n)) {
@@ -397,7 +375,7 @@ static int lite_reply(struct lite_rpc_file *file,
 		req = lite_reply_take(file, r->token, 0);
 		if (IS_ERR(req))
 			return PTR_ERR(req);
-		lite_request_post_soon(req, LITE_RPC_RESET, 0, 0);
+		lite_request_post(req, LITE_RPC_RESET, 0, 0);
 		return 0;
 	}
 	err = lite_reply_is_long(file, r->token, r->reply_len, &uid);
@@ -411,7 +389,7 @@ static int lite_reply(struct lite_rpc_file *file,
 		if (IS_ERR(req))
 			return PTR_ERR(req);
 		if (r->reply_len > req->room) {
-			lite_request_post_soon(req, LITE_RPC_TOO_LONG,
+			lite_request_post(req, LITE_RPC_TOO_LONG,
 					       r->reply_len, r->status);
 			return 0;
 		}
@@ -425,7 +403,7 @@ static int lite_reply(struct lite_rpc_file *file,
 			return err;
 	}
 	/* A vanished caller is not the server's error. */
-	lite_request_post_soon(req, LITE_RPC_OK, r->reply_len, r->status);
+	lite_request_post(req, LITE_RPC_OK, r->reply_len, r->status);
 	return 0;
 }
 

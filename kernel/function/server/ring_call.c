@@ -203,18 +203,23 @@ int lite_rpc_peer_call(struct lite_rpc_peer *rp, struct lite_call_desc *d)
 				   d->len, d->reply, &d->reply_len);
 }
 
-static void lite_find_fill(struct lite_call_desc *d,
-			   const struct lite_wire_rpc_find *req,
-			   struct lite_wire_rpc_func *out)
+/* Ask a node for a function; without @timeout wait for a suspect node, too. */
+static int lite_find(struct lite_cluster *cl, u32 node,
+		     const struct lite_wire_rpc_find *req,
+		     struct lite_wire_rpc_func *out, unsigned long timeout)
 {
-	*d = (struct lite_call_desc){
+	struct lite_call_desc d = {
 		.call = LITE_CALL_RPC_FIND,
 		.req = req,
 		.len = sizeof(*req),
 		.reply = out,
 		.reply_max = sizeof(*out),
+		.timeout = timeout,
 		.killable = true,
 	};
+
+	return timeout ? lite_cluster_call(cl, node, &d) :
+			 lite_cluster_call_patiently(cl, node, &d);
 }
 
 /**
@@ -233,15 +238,12 @@ bool lite_client_ring_is_stale(struct lite_rcall *call)
 		.function = cpu_to_le32(call->function),
 	};
 	struct lite_cluster *cl = call->svc->cl;
+	unsigned long left = lite_jiffies_left(call->deadline) ?: 1;
 	struct lite_wire_rpc_func out;
-	unsigned long now = jiffies;
-	struct lite_call_desc d;
 
-	lite_find_fill(&d, &req, &out);
-	d.timeout = time_before(now, call->deadline) ?
-			    min(call->deadline - now, cl->rpc->timeout) : 1;
 	/* Does not wait for a suspect node; the caller's retry does. */
-	return lite_cluster_call(cl, call->node, &d) ||
+	return lite_find(cl, call->node, &req, &out,
+			 min(left, cl->rpc->timeout)) ||
 	       le64_to_cpu(out.cookie) != call->ring->cookie;
 }
 
@@ -261,7 +263,6 @@ int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f,
 	struct lite_wire_rpc_func out;
 	u32 node = f->node ?: lite_cluster_id(svc->cl);
 	int err = lite_cluster_ready(svc->cl);
-	struct lite_call_desc d;
 
 	if (err)
 		return err;
@@ -277,8 +278,7 @@ int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f,
 			return -EINVAL;
 		req.function = cpu_to_le32(f->function);
 	}
-	lite_find_fill(&d, &req, &out);
-	err = lite_cluster_call_patiently(svc->cl, node, &d);
+	err = lite_find(svc->cl, node, &req, &out, 0);
 	if (err)
 		return err;
 	f->function = le32_to_cpu(out.function);

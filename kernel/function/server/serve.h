@@ -9,72 +9,12 @@
 #include "core/ring.h"
 #include "wire/wire_rpc.h"
 #include "memory/memory.h"
-#include "function/bulk.h"
+#include "function/area.h"
 
 struct lite_ring;
 struct lite_rpc_file;
 struct lite_rpc_peer;
 struct lite_service;
-
-/* ---- memory: area.c ------------------------------------------------------ */
-
-/**
- * struct lite_area - the memory of a ring or a mirror
- * @ref: within a node, ring and mirror share one area
- * @uid: user it counts for: the owner of the function
- * @fab: fabric for which it is mapped; NULL: not mapped, within a node
- * @since: for lite_dma_unmap_page()
- * @chunk_bytes: multiple of the page size
- * @n: chunks
- * @chunk: kernel address and DMA address of each
- */
-struct lite_area {
-	struct kref ref;
-	struct lite_service *svc;
-	struct lite_fabric *fab;
-	u32 uid;
-	u32 since;
-	u32 chunk_bytes;
-	u32 n;
-	struct {
-		void *mem;
-		u64 dma;
-	} chunk[];
-};
-
-struct lite_area *lite_area_make(struct lite_service *svc,
-				 struct lite_fabric *fab, u32 uid,
-				 u32 chunk_bytes, u32 n);
-void lite_area_put(struct lite_area *area);
-
-static inline u32 lite_area_units(const struct lite_area *area)
-{
-	return area->chunk_bytes / LITE_RING_UNIT * area->n;
-}
-
-/* The chunk that contains a unit; @offset is set to its offset there. */
-static inline u32 lite_area_chunk(const struct lite_area *area, u32 unit,
-				  u32 *offset)
-{
-	u32 per = area->chunk_bytes / LITE_RING_UNIT;
-
-	*offset = unit % per * LITE_RING_UNIT;
-	return unit / per;
-}
-
-static inline void *lite_area_at(const struct lite_area *area, u32 unit)
-{
-	u32 offset, chunk = lite_area_chunk(area, unit, &offset);
-
-	return area->chunk[chunk].mem + offset;
-}
-
-static inline u64 lite_area_dma(const struct lite_area *area, u32 unit)
-{
-	u32 offset, chunk = lite_area_chunk(area, unit, &offset);
-
-	return area->chunk[chunk].dma + offset;
-}
 
 /* ---- functions: func.c --------------------------------------------------- */
 
@@ -188,7 +128,7 @@ struct lite_request {
 	u32 list_bytes;
 	u32 n_request;
 	u32 n_reply;
-	struct lite_bulk *data;
+	struct lite_area *data;
 	bool by_reference;
 	u64 reply;
 	u32 uid;
@@ -223,6 +163,7 @@ int lite_func_register(struct lite_service *svc, struct lite_rpc_file *file,
 void lite_func_unregister_kernel(struct lite_func *func);
 int lite_func_unregister(struct lite_rpc_file *file, u32 number);
 void lite_func_leave_all(struct lite_rpc_file *file);
+void lite_file_end_waiters(struct lite_rpc_file *file, u32 number, int err);
 struct lite_func *lite_func_find(struct lite_service *svc, u32 number,
 				 const char *name);
 void lite_func_put(struct lite_func *func);
@@ -297,15 +238,21 @@ void lite_request_free(struct lite_request *req);
 void lite_request_answer(struct lite_request *req, u8 status, u32 length,
 			 u32 user);
 void lite_answer_work(struct work_struct *work);
-int lite_request_post(struct lite_request *req, u8 status, u32 length,
-		      u32 user);
-void lite_request_post_soon(struct lite_request *req, u8 status, u32 length,
-			    u32 user);
+void lite_request_post(struct lite_request *req, u8 status, u32 length,
+		       u32 user);
+
 /* Bytes of a reply that fit into the record. */
 static inline u32 lite_request_inline(const struct lite_request *req)
 {
 	return req->n_reply ? min(req->room, LITE_RPC_BULK_INLINE) : req->room;
 }
+
+/* Long requests and replies: serve_bulk.c */
+int lite_request_list(struct lite_request *req, u32 unit,
+		      const struct lite_wire_rpc *h);
+int lite_request_fetch(struct lite_request *req, bool killable);
+int lite_request_give(struct lite_request *req, struct lite_area *bulk,
+		      u32 length, bool killable);
 
 static inline u32 lite_request_slot(const struct lite_request *req)
 {

@@ -59,7 +59,7 @@ void lite_ring_tell_gone(struct lite_ring *ring)
 	if (ring->gone || !kref_get_unless_zero(&ring->ref))
 		return;
 	/* Already queued, with a reference of its own. */
-	if (!queue_work(ring->rp->svc->ring_wq, &ring->gone_work))
+	if (!queue_work(ring->rp->svc->wq[LITE_WQ_RINGS], &ring->gone_work))
 		kref_put(&ring->ref, lite_ring_release);
 }
 
@@ -72,9 +72,8 @@ static struct lite_area *lite_ring_area(struct lite_ring *ring)
 	/* A record must not cross a chunk; chunks below 32 KB do not pay. */
 	u32 chunk = PAGE_ALIGN(max(most, min_t(u32, SZ_32K, func->ring_size)));
 
-	return lite_area_make(rp->svc, rp->conn ? rp->svc->fab : NULL,
-			      func->uid, chunk,
-			      DIV_ROUND_UP(func->ring_size, chunk));
+	return lite_ring_area_make(rp->svc, rp->conn, func->uid, chunk,
+				   DIV_ROUND_UP(func->ring_size, chunk));
 }
 
 static int lite_ring_enter(struct lite_ring *ring)
@@ -161,7 +160,7 @@ static void __lite_request_free(struct lite_request *req)
 	lockdep_assert_held(&req->ring->rp->svc->lock);
 	req->state = LITE_REQ_FREE;
 	req->file = NULL;
-	lite_bulk_put_later(req->data);
+	lite_area_put_later(req->data);
 	req->data = NULL;
 	lite_stat_dec(req->ring->rp->svc->stats, LITE_STAT_REQUESTS);
 }
@@ -205,24 +204,25 @@ void lite_request_answer(struct lite_request *req, u8 status, u32 length,
 	if (rp->conn)
 		lite_conn_get(rp->conn);
 	/* Not the last: the request keeps its ring, which has one. */
-	if (!queue_work(rp->svc->wq, &rp->answer_work) && rp->conn)
+	if (!queue_work(rp->svc->wq[LITE_WQ_CALLS], &rp->answer_work) && rp->conn)
 		lite_conn_put(rp->conn);
 }
 
-static int __lite_request_post(struct lite_request *req, u8 status, u32 length,
-			       u32 user, bool nowait)
+/* Post the answer to a BUSY request; with @nowait only if there is room. */
+static void __lite_request_post(struct lite_request *req, u8 status, u32 length,
+				u32 user, bool nowait)
 {
 	struct lite_ring *ring = req->ring;
 	struct lite_rpc_peer *rp = ring->rp;
 	u32 unit = req->unit, slot = lite_request_slot(req);
 	struct lite_wire_rpc *h = lite_area_at(ring->area, unit);
 	bool oneway = req->flags & LITE_RPC_F_ONEWAY && status == LITE_RPC_OK;
+	bool refers = req->by_reference && status == LITE_RPC_OK;
 	enum lite_imm_kind kind = oneway ? LITE_IMM_RPC_DONE :
 					   LITE_IMM_RPC_REPLY;
 	u64 raddr = req->reply;
 	u32 bytes = 0;
 	int err = 0;
-	bool refers = req->by_reference && status == LITE_RPC_OK;
 
 	if (!oneway) {
 		bytes = sizeof(*h);
@@ -251,37 +251,19 @@ static int __lite_request_post(struct lite_request *req, u8 status, u32 length,
 							      slot),
 					 nowait);
 	if (err == -EAGAIN) {
-		/* Not posted, so an honest peer cannot have reused the slot. */
 		spin_lock(&rp->svc->lock);
+		/* Not posted, so an honest peer cannot have reused the slot. */
 		if (req->state == LITE_REQ_FREE) {
-			req->state = LITE_REQ_BUSY;
+			lite_request_answer(req, status, length, user);
 			lite_stat_inc(rp->svc->stats, LITE_STAT_REQUESTS);
-		} else {
-			err = -EPROTO;
+			ring = NULL;
 		}
 		spin_unlock(&rp->svc->lock);
-		if (err == -EAGAIN)
-			return err;
-		lite_conn_kill(rp->conn, err);
+		if (ring)
+			lite_conn_kill(rp->conn, -EPROTO);
 	}
-	lite_ring_put(ring);
-	return err;
-}
-
-/**
- * lite_request_post - answer a request
- * @req: BUSY with the caller, which must not use it afterwards
- * @status: enum lite_rpc_status
- * @length: bytes of the reply; with LITE_RPC_OK they are in the record, or
- *	written by lite_request_give()
- * @user: the server's status for the caller
- *
- * Context: may sleep.
- * Return: 0 or a negative errno: the connection to the client is dead.
- */
-int lite_request_post(struct lite_request *req, u8 status, u32 length, u32 user)
-{
-	return __lite_request_post(req, status, length, user, false);
+	if (ring)
+		lite_ring_put(ring);
 }
 
 /**
@@ -308,34 +290,29 @@ void lite_answer_work(struct work_struct *work)
 		spin_unlock(&svc->lock);
 		if (!req)
 			break;
-		lite_request_post(req, req->status, req->length, req->user);
+		__lite_request_post(req, req->status, req->length, req->user,
+				    false);
 	}
 	if (conn)
 		lite_conn_put(conn);
 }
 
 /**
- * lite_request_post_soon - answer a request without waiting
+ * lite_request_post - answer a request
  * @req: BUSY with the caller, which must not use it afterwards
  * @status: enum lite_rpc_status
- * @length: bytes of the reply
+ * @length: bytes of the reply; with LITE_RPC_OK they are in the record, or
+ *	written by lite_request_give()
  * @user: the server's status for the caller
  *
  * If the send queue is full, lite_answer_work() posts the answer.
  *
  * Context: process; does not sleep. Receive handlers.
  */
-void lite_request_post_soon(struct lite_request *req, u8 status, u32 length,
-			    u32 user)
+void lite_request_post(struct lite_request *req, u8 status, u32 length,
+		       u32 user)
 {
-	struct lite_service *svc = req->ring->rp->svc;
-
-	/* Once posted, neither the request nor its ring is ours. */
-	if (__lite_request_post(req, status, length, user, true) != -EAGAIN)
-		return;
-	spin_lock(&svc->lock);
-	lite_request_answer(req, status, length, user);
-	spin_unlock(&svc->lock);
+	__lite_request_post(req, status, length, user, true);
 }
 
 /**
@@ -498,11 +475,9 @@ static int lite_ring_accept(struct lite_ring *ring, u32 unit,
 	err = lite_request_fill(req, unit, h);
 	if (err)
 		return err;
-	if (ring->rp->conn && req->length && !req->n_request)
-		ib_dma_sync_single_for_cpu(ring->rp->svc->fab->dev,
-					   lite_area_dma(ring->area, unit) +
-						   sizeof(*h) + req->list_bytes,
-					   req->length, DMA_BIDIRECTIONAL);
+	if (!req->n_request)
+		lite_area_sync(ring->area, unit, sizeof(*h) + req->list_bytes,
+			       req->length);
 	kref_get(&ring->ref);
 	lite_stat_inc(ring->rp->svc->stats, LITE_STAT_REQUESTS);
 	lite_stat_inc(ring->rp->svc->stats, LITE_STAT_RPCS_SERVED);
@@ -556,11 +531,7 @@ int lite_ring_on_request(struct lite_rpc_peer *rp, u16 index, u16 unit)
 		err = -EPROTO;
 		goto out;
 	}
-	if (rp->conn)
-		ib_dma_sync_single_for_cpu(svc->fab->dev,
-					   lite_area_dma(ring->area, unit),
-					   sizeof(h), DMA_BIDIRECTIONAL);
-	memcpy(&h, lite_area_at(ring->area, unit), sizeof(h));
+	lite_area_header(ring->area, unit, &h);
 	if (lite_ring_repeated(ring, &h))
 		goto out;
 	err = lite_wire_rpc_check(&h, true);
