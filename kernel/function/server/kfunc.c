@@ -195,7 +195,7 @@ void lite_kfunc_now(struct lite_request *req)
 
 	n = lite_kfunc_run(kf, req, lite_kfunc_data(req), room, &status);
 	lite_request_post(req, lite_kfunc_reply(req, &reply, n), max(n, 0),
-			       status);
+			  status);
 	lite_kfunc_leave(kf);
 }
 

@@ -390,7 +390,7 @@ static int lite_reply(struct lite_rpc_file *file,
 			return PTR_ERR(req);
 		if (r->reply_len > req->room) {
 			lite_request_post(req, LITE_RPC_TOO_LONG,
-					       r->reply_len, r->status);
+					  r->reply_len, r->status);
 			return 0;
 		}
 		err = lite_reply_copy(req, &buf, r->reply_len, &done);
