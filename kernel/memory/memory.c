@@ -234,7 +234,7 @@ void lite_memory_members_changed(struct lite_memory *mem)
 	/* Run now even if it is scheduled for later. */
 	mod_delayed_work(mem->wq, &mem->zombie_work, 0);
 	queue_work(mem->wq, &mem->made_work);
-	lite_orphans_look(mem);
+	mod_delayed_work(mem->wq, &mem->orphans, 0);
 }
 
 /* A session has ended, and its peer is fenced from us. May sleep. */
@@ -252,5 +252,5 @@ void lite_memory_peer_lost(struct lite_memory *mem, u32 id, u64 incarnation)
 	lite_store_lost(mem, id, incarnation);
 	lite_zombies_lost(mem, &at);
 	lite_names_drop_home(mem, id, 0);
-	lite_orphans_look(mem);
+	mod_delayed_work(mem->wq, &mem->orphans, 0);
 }

@@ -42,7 +42,7 @@ static int lite_handle_renew(struct lite_ctx *ctx, struct lite_handle *h,
 		err = lite_home_gone(mem, old->home, old->home_incarnation);
 	if (err)
 		return err;
-	lite_made_inherit(new, old);
+	lite_made_use(new, &old->made);
 	/* Before @new can be used. Rights that are lost once stay lost. */
 	WRITE_ONCE(h->rights, h->rights & rights);
 	rcu_assign_pointer(h->mapping, new);

@@ -253,7 +253,6 @@ void lite_home_session_gone(struct lite_memory *mem, u64 session);
 
 /* orphan.c */
 void lite_orphans_work(struct work_struct *work);
-void lite_orphans_look(struct lite_memory *mem);
 
 /* free.c */
 int lite_home_free(struct lite_lmr *lmr);

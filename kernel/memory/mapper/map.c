@@ -266,7 +266,7 @@ static struct lite_mapping *lite_mapping_finish(
 				     revoked);
 	err = PTR_ERR_OR_ZERO(m);
 	if (m && !err) {
-		lite_made_attach(m, made);
+		lite_made_use(m, &made);
 		return m;
 	}
 	if (!err) {
@@ -280,7 +280,7 @@ static struct lite_mapping *lite_mapping_finish(
 				       created ? LITE_UNMAP_LAST : 0);
 		return ERR_PTR(err);
 	}
-	lite_made_attach(m, made);
+	lite_made_use(m, &made);
 	err = lite_mapping_shares(m, r) ?:
 	      lite_mapping_extents(m, le32_to_cpu(r->n_extents));
 	if (!err) {

@@ -205,8 +205,7 @@ void lite_mapping_handlers(struct lite_memory *mem);
 
 /* made.c */
 struct lite_made *lite_made_new(u32 home, const struct lite_wire_map_reply *r);
-void lite_made_attach(struct lite_mapping *m, struct lite_made *made);
-void lite_made_inherit(struct lite_mapping *m, const struct lite_mapping *from);
+void lite_made_use(struct lite_mapping *m, struct lite_made **made);
 struct lite_made *lite_made_detach(struct lite_mapping *m);
 void lite_made_over(struct lite_memory *mem, struct lite_made *made, bool told);
 void lite_made_work(struct work_struct *work);

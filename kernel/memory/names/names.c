@@ -134,8 +134,8 @@ struct lite_name_entry *lite_name_entry_new(struct lite_names *names,
 				 lite_name_entry_cost(name));
 	if (IS_ERR(entry))
 		return entry;
-	entry->home = home;
-	entry->id = id;
+	entry->at.home = home;
+	entry->at.id = id;
 	entry->uid = uid;
 	memcpy(entry->name, name, size);
 	return entry;
