@@ -59,7 +59,7 @@ static void lite_home_end(struct lite_lmr *lmr)
 			     lmr->place->length);
 	if (lmr->name[0])
 		lite_name_drop(mem, lmr->name, lmr->id);
-	lite_mappers_revoke(lmr);
+	lite_mappers_tell(lmr, LITE_CALL_LMR_REVOKE);
 	lite_place_release(lmr, lmr->place, 0, lmr->place->n_parts);
 	lite_mappers_drop(lmr, false);
 	xa_erase(&mem->lmrs, lmr->id);

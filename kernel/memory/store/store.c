@@ -192,8 +192,8 @@ static void lite_store_release(struct kref *ref)
 	lite_stat_dec(mem->stats, LITE_STAT_ALLOCS);
 	kvfree(alloc->pieces);
 	kvfree(alloc->extents);
-	lite_limit_lose(&mem->limit, lost);
 	lite_limit_free(&mem->limit, alloc->uid, alloc, alloc->charged);
+	lite_limit_lose(&mem->limit, lost);
 }
 
 /**
