@@ -112,8 +112,8 @@ bool lite_mapping_was_unclean(const struct lite_memory *mem, u32 home, u64 id)
 }
 
 /*
- * Drain a mapping after lite_mapping_end(), whose count of @watchers keeps it
- * in place of a reference. Returns true if it is unclean. May sleep.
+ * Drain a mapping after lite_mapping_end(), which has raised @watchers: that
+ * keeps it in place of a reference. Returns true if it is unclean. May sleep.
  */
 bool lite_mapping_watch(struct lite_mapping *m)
 {
