@@ -226,33 +226,29 @@ static struct file *lite_region_file(struct lite_region *r, bool write)
 static struct file *lite_region_open(struct lite_file *lf,
 				     const struct lite_ioc_mmap *m)
 {
-	struct lite_access from = {
+	struct lite_access a = {
 		.ctx = lf->ctx,
 		.lh = m->lh,
 		.right = LITE_RIGHT_READ,
 	};
-	struct lite_access a;
 	struct lite_region *r;
 	struct file *file;
 	int err;
 
 	if (m->prot & LITE_PROT_WRITE)
-		from.right |= LITE_RIGHT_WRITE;
+		a.right |= LITE_RIGHT_WRITE;
 	r = lite_region_new(lf, m->offset, m->length);
 	if (IS_ERR(r))
 		return ERR_CAST(r);
-	err = lite_ctx_share(r->lf->ctx, &from, &r->lh);
+	err = lite_ctx_share(r->lf->ctx, &a, &r->lh);
 	if (err)
 		goto err_region;
-	a = (struct lite_access){
-		.ctx = r->lf->ctx,
-		.lh = r->lh,
-		.right = from.right,
-	};
+	a.ctx = r->lf->ctx;
+	a.lh = r->lh;
 	err = lite_view_check(&r->view, &a);
 	if (err)
 		goto err_region;
-	file = lite_region_file(r, from.right & LITE_RIGHT_WRITE);
+	file = lite_region_file(r, a.right & LITE_RIGHT_WRITE);
 	err = PTR_ERR_OR_ZERO(file);
 	if (!err)
 		return file;

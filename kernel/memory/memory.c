@@ -18,12 +18,6 @@ static void lite_zombie_work(struct work_struct *work)
 					struct lite_memory, zombie_work));
 }
 
-static void lite_retire_work(struct work_struct *work)
-{
-	lite_mappings_retire_dead(container_of(work, struct lite_memory,
-					       retire_work));
-}
-
 /**
  * lite_memory_init - set up the memory layer
  * @mem: to fill; zeroed
@@ -79,7 +73,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	mem->unclean = RB_ROOT;
 	mem->revoked.salt = get_random_u64();
 	lite_name_cache_init(mem);
-	INIT_WORK(&mem->retire_work, lite_retire_work);
+	INIT_WORK(&mem->retire_work, lite_mappings_retire_work);
 	spin_lock_init(&mem->views_lock);
 	lite_peer_mapping_init(mem);
 	lite_issues_init(mem);

@@ -167,8 +167,10 @@ void lite_mapping_retire_home(struct lite_memory *mem, u32 home)
  * notice it themselves; accesses through page tables do not, and the home may
  * free the LMR without asking this node. May sleep.
  */
-void lite_mappings_retire_dead(struct lite_memory *mem)
+void lite_mappings_retire_work(struct work_struct *work)
 {
+	struct lite_memory *mem = container_of(work, struct lite_memory,
+					       retire_work);
 	struct lite_mapping *m;
 	unsigned long key = 0;
 	bool dead;

@@ -180,7 +180,7 @@ struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 					 u32 *granted);
 void lite_mapping_retire(struct lite_mapping *m);
 void lite_mapping_retire_home(struct lite_memory *mem, u32 home);
-void lite_mappings_retire_dead(struct lite_memory *mem);
+void lite_mappings_retire_work(struct work_struct *work);
 void lite_mapping_end(struct lite_mapping *m, enum lite_mapping_state state);
 bool lite_mapping_watch(struct lite_mapping *m);
 int lite_home_error(struct lite_memory *mem, u32 home, int err);
