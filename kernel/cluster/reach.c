@@ -6,12 +6,16 @@
  * Sessions come and go meanwhile: a node's state is as of a moment ago. A call
  * belongs to the session that it was made in and ends with it.
  */
+#include <linux/slab.h>
+
 #include "cluster.h"
 
 /* Sessions in which a call or flush is tried. */
 #define LITE_PATIENT_TRIES 3
 /* Handlers wait for suspects, too, while their callers wait for them. */
 #define LITE_PATIENCE (10UL * HZ)
+/* Nodes that lite_cluster_call_all() calls at the same time. */
+#define LITE_CALLED_AT_ONCE 16
 
 /* Is a node up, suspect, or this one? Any context. */
 bool lite_cluster_is_live(struct lite_cluster *cl, u32 node)
@@ -424,5 +428,86 @@ int lite_cluster_call_once(struct lite_cluster *cl, u32 node,
 	} while (err == -EHOSTDOWN && !d->sent &&
 		 lite_cluster_is_live(cl, node) &&
 		 ++tries < LITE_PATIENT_TRIES);
+	return err;
+}
+
+/* One of the calls that lite_cluster_call_all() has in flight. */
+struct lite_call_one {
+	u32 node;
+	int err;
+	struct lite_conn *conn;
+	struct lite_call_desc d;
+	u8 reply[LITE_CALL_ALL_REPLY_MAX];
+};
+
+static void lite_call_one_begin(struct lite_cluster *cl,
+				struct lite_call_one *one)
+{
+	struct lite_peer *peer = lite_peer_find(cl, one->node);
+
+	one->conn = peer ? lite_peer_conn_get(peer) : NULL;
+	one->err = one->conn ? lite_kcall_begin(one->conn, &one->d) :
+			       -EHOSTDOWN;
+	if (peer)
+		lite_peer_put(peer);
+}
+
+static void lite_call_one_end(struct lite_call_one *one)
+{
+	if (!one->err)
+		one->err = lite_kcall_end(one->conn, &one->d);
+	if (one->conn)
+		lite_conn_put(one->conn);
+}
+
+/**
+ * lite_cluster_call_all - call all other live members, many at a time
+ * @cl: cluster
+ * @d: what to call; its reply has at most LITE_CALL_ALL_REPLY_MAX bytes
+ * @done: told the result of each call, in order of ids, while none is in
+ *	flight, so it may make calls; anything but 0 ends it all. NULL: nothing
+ * @ctx: for @done
+ *
+ * Context: may sleep.
+ * Return: 0, or what @done returned.
+ */
+int lite_cluster_call_all(struct lite_cluster *cl,
+			  const struct lite_call_desc *d, lite_call_done done,
+			  void *ctx)
+{
+	struct lite_call_one *all, *one;
+	u32 node = 0;
+	int err = 0;
+	u32 i, n;
+
+	all = kmalloc_array(LITE_CALLED_AT_ONCE, sizeof(*all),
+			    GFP_KERNEL | __GFP_NOFAIL);
+	do {
+		n = 0;
+		while (n < LITE_CALLED_AT_ONCE &&
+		       (node = lite_cluster_next(cl, node))) {
+			if (node == lite_cluster_id(cl))
+				continue;
+			one = &all[n++];
+			*one = (struct lite_call_one){ .node = node, .d = *d };
+			one->d.reply = one->reply;
+			/* Waiting with other slots held could deadlock. */
+			one->d.no_wait = true;
+			lite_call_one_begin(cl, one);
+		}
+		for (i = 0; i < n; i++)
+			lite_call_one_end(&all[i]);
+		for (i = 0; i < n && !err; i++) {
+			one = &all[i];
+			one->d.no_wait = false;
+			if (one->err == -EAGAIN)
+				one->err = lite_cluster_call(cl, one->node,
+							     &one->d);
+			if (done)
+				err = done(ctx, one->node, one->err,
+					   one->reply);
+		}
+	} while (node && !err);
+	kfree(all);
 	return err;
 }

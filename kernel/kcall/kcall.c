@@ -312,8 +312,19 @@ static int lite_call_send(struct lite_call_slot *s,
 	msg->length = cpu_to_le32(d->len);
 	msg->seq = cpu_to_le64(s->seq);
 	memcpy(msg + 1, d->req, d->len);
-	return lite_kcall_send(rc, &rc->req_out, slot, rc->conn->requests,
-			     LITE_IMM_REQUEST, &d->sent);
+	s->begun = jiffies;
+	return lite_kcall_post(rc, &rc->req_out, slot, rc->conn->requests,
+			       LITE_IMM_REQUEST, &s->io);
+}
+
+/* A request could not be sent: the connection is dying. */
+static void lite_call_fail(struct lite_call_slot *s, int err)
+{
+	lite_conn_kill(s->rc->conn, err);
+	/* conn_down may have run before. */
+	spin_lock(&s->rc->lock);
+	lite_call_finish(s, -EHOSTDOWN);
+	spin_unlock(&s->rc->lock);
 }
 
 static unsigned long lite_call_timeout(const struct lite_kcall_conn *rc,
@@ -323,12 +334,13 @@ static unsigned long lite_call_timeout(const struct lite_kcall_conn *rc,
 }
 
 /**
- * lite_kcall_begin - send a request, without waiting for the reply
+ * lite_kcall_begin - post a request
  * @conn: caller holds a reference, until lite_kcall_end()
  * @d: what to call; @d->req may go afterwards
  *
  * Context: may sleep; not in the poller.
- * Return: 0: lite_kcall_end() must follow. Otherwise nothing was sent: as
+ * Return: 0: lite_kcall_end() must follow, in the same thread. It must not wait
+ * long, as it keeps the connection live. Otherwise nothing was sent: as
  * lite_kcall(); -EAGAIN: @d->no_wait, and there is no slot.
  */
 int lite_kcall_begin(struct lite_conn *conn, struct lite_call_desc *d)
@@ -348,13 +360,9 @@ int lite_kcall_begin(struct lite_conn *conn, struct lite_call_desc *d)
 	d->slot = s;
 	lite_stat_inc(rc->rpc->stats, LITE_STAT_CALLS);
 	err = lite_call_send(s, d);
-	if (err) {
-		/* The connection is dying; conn_down may have run before. */
-		lite_conn_kill(conn, err);
-		spin_lock(&rc->lock);
-		lite_call_finish(s, -EHOSTDOWN);
-		spin_unlock(&rc->lock);
-	}
+	d->sent = !err;
+	if (err)
+		lite_call_fail(s, err);
 	return 0;
 }
 
@@ -365,6 +373,14 @@ static int lite_call_await(struct lite_conn *conn, struct lite_call_desc *d)
 	long ret;
 	int err;
 
+	/* The slot is not free before the device is done with the request. */
+	if (d->sent) {
+		err = lite_kcall_posted(s->rc, &s->io);
+		if (err)
+			lite_call_fail(s, err);
+		else
+			lite_conn_asked(conn, s->begun);
+	}
 	if (d->killable)
 		ret = wait_for_completion_killable_timeout(&s->done, timeout);
 	else

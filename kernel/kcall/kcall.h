@@ -142,6 +142,8 @@ enum lite_slot_state {
  * @error: set if no reply will come
  * @call: enum lite_call
  * @seq: number of this call; its reply has the same
+ * @io: of the request
+ * @begun: jiffies before it was posted
  * @done: completed by the reply or the end of the connection
  * @late: see struct lite_call_desc
  * @late_ctx: for @late
@@ -153,6 +155,8 @@ struct lite_call_slot {
 	int error;
 	u16 call;
 	u64 seq;
+	struct lite_io io;
+	unsigned long begun;
 	struct completion done;
 	void (*late)(void *ctx, struct lite_conn *conn, const void *reply);
 	void *late_ctx;
@@ -228,8 +232,10 @@ static inline void *lite_slot_data(struct lite_slots *slots, u32 slot)
 	return page_address(slots->page) + lite_slot_offset(slot);
 }
 
-int lite_kcall_send(struct lite_kcall_conn *rc, struct lite_slots *from,
-		    u32 slot, u64 raddr, enum lite_imm_kind kind, bool *sent);
+int lite_kcall_post(struct lite_kcall_conn *rc, struct lite_slots *from,
+		    u32 slot, u64 raddr, enum lite_imm_kind kind,
+		    struct lite_io *io);
+int lite_kcall_posted(struct lite_kcall_conn *rc, struct lite_io *io);
 void lite_kcall_on_request(struct lite_kcall_conn *rc, u32 slot);
 void lite_kcall_serve_init(struct lite_kcall_conn *rc);
 void lite_kcall_on_reply(struct lite_kcall_conn *rc, u32 slot);

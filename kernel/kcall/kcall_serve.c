@@ -77,7 +77,7 @@ static void lite_serve(struct lite_serve_slot *s, void *req)
 	struct lite_wire_msg *out = lite_slot_data(&rc->rep_out, slot);
 	struct lite_wire_msg msg;
 	u32 reply_len = 0;
-	bool sent;
+	struct lite_io io;
 	u16 call;
 	u32 len;
 	int err;
@@ -118,8 +118,9 @@ static void lite_serve(struct lite_serve_slot *s, void *req)
 	out->length = cpu_to_le32(err ? 0 : reply_len);
 
 	/* Fails only if the connection dies. */
-	lite_kcall_send(rc, &rc->rep_out, slot, conn->replies, LITE_IMM_REPLY,
-			&sent);
+	if (!lite_kcall_post(rc, &rc->rep_out, slot, conn->replies,
+			     LITE_IMM_REPLY, &io))
+		lite_kcall_posted(rc, &io);
 }
 
 static void lite_serve_work(struct work_struct *work)

@@ -181,19 +181,20 @@ void lite_kcall_recv(struct lite_conn *conn, u32 imm)
 }
 
 /**
- * lite_kcall_send - write the message in a slot to the peer, and announce it
+ * lite_kcall_post - write the message in a slot to the peer, and announce it
  * @rc: of the connection
  * @from: req_out or rep_out
  * @slot: number
  * @raddr: address of the peer's slots of that kind
  * @kind: request or reply
- * @sent: set to whether the peer may have got it, also on failure
+ * @io: told of the completion
  *
- * Context: may sleep.
- * Return: 0 when it is in the peer's memory, or a negative errno.
+ * Context: process.
+ * Return: 0: lite_kcall_posted() must follow. A negative errno: nothing is sent.
  */
-int lite_kcall_send(struct lite_kcall_conn *rc, struct lite_slots *from,
-		    u32 slot, u64 raddr, enum lite_imm_kind kind, bool *sent)
+int lite_kcall_post(struct lite_kcall_conn *rc, struct lite_slots *from,
+		    u32 slot, u64 raddr, enum lite_imm_kind kind,
+		    struct lite_io *io)
 {
 	struct lite_conn *conn = rc->conn;
 	struct lite_wire_msg *msg = lite_slot_data(from, slot);
@@ -202,26 +203,30 @@ int lite_kcall_send(struct lite_kcall_conn *rc, struct lite_slots *from,
 		.length = sizeof(*msg) + le32_to_cpu(msg->length),
 		.lkey = conn->fab->lkey,
 	};
-	unsigned long begun = jiffies;
-	struct lite_io io;
 	int err;
 
-	*sent = false;
 	if (!lite_conn_tryget(conn))
 		return -EHOSTDOWN;
 	ib_dma_sync_single_for_device(conn->fab->dev, sge.addr, sge.length,
 				      DMA_BIDIRECTIONAL);
-	lite_io_init(&io);
+	lite_io_init(io);
 	err = lite_conn_send(conn,
 			     kind == LITE_IMM_REQUEST ? slot :
 							LITE_SLOT_COUNT + slot,
-			     &io, &sge, raddr + lite_slot_offset(slot),
+			     io, &sge, raddr + lite_slot_offset(slot),
 			     lite_imm_encode(kind, slot));
-	*sent = !err;
-	lite_io_wait(&io, &conn->qp[0]);
-	err = err ?: io.status;
-	if (!err && kind == LITE_IMM_REQUEST)
-		lite_conn_asked(conn, begun);
-	lite_conn_put_live(conn);
+	if (err)
+		lite_conn_put_live(conn);
 	return err;
+}
+
+/*
+ * Wait until what the same thread has posted is in the peer's memory. May
+ * sleep. Return: 0 or a negative errno.
+ */
+int lite_kcall_posted(struct lite_kcall_conn *rc, struct lite_io *io)
+{
+	lite_io_wait(io, &rc->conn->qp[0]);
+	lite_conn_put_live(rc->conn);
+	return io->status;
 }

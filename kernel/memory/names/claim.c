@@ -97,19 +97,14 @@ static int lite_name_claim_wait(const struct lite_name_claim *c, int events)
 static void lite_name_tell(struct lite_memory *mem, u16 call, const char *name,
 			   u64 id)
 {
-	u32 self = lite_cluster_id(mem->cl);
-	u32 node = 0;
+	int tries = 0;
 
-	while ((node = lite_cluster_next(mem->cl, node))) {
-		int tries = 0;
-
-		if (call == LITE_CALL_NAME_WAKE && node == self)
-			continue;
-		while (lite_name_call(mem, node, call, name, id, NULL, 0) ==
-			       -ENOMEM &&
-		       ++tries < LITE_TELL_TRIES)
-			cond_resched();
-	}
+	while (call == LITE_CALL_NAME_DROP &&
+	       lite_name_call(mem, lite_cluster_id(mem->cl), call, name, id,
+			      NULL, 0) == -ENOMEM &&
+	       ++tries < LITE_TELL_TRIES)
+		cond_resched();
+	lite_name_call_all(mem, call, name, id, 0, NULL, NULL);
 }
 
 /* ---- our own table ------------------------------------------------------- */
@@ -243,24 +238,36 @@ static int lite_name_claim_ask(const struct lite_name_claim *c, u32 node)
 	}
 }
 
+struct lite_name_ask {
+	const struct lite_name_claim *c;
+	u32 *other;
+};
+
+static int lite_name_claim_answer(void *ctx, u32 node, int err,
+				  const void *reply)
+{
+	const struct lite_wire_name_probe_reply *r = reply;
+	struct lite_name_ask *ask = ctx;
+
+	if (!err && le32_to_cpu(r->state) == LITE_WIRE_NAME_FREE)
+		return 0;
+	/* It has to be waited for, or asked again. */
+	err = lite_name_claim_ask(ask->c, node);
+	/* Down: its LMRs are out of reach. */
+	if (err == -EHOSTDOWN || err == -EHOSTUNREACH)
+		return 0;
+	*ask->other = node;
+	return err;
+}
+
 /* Ask all. Return: 0: none has the name; 1: @other has precedence. */
 static int lite_name_claim_ask_all(const struct lite_name_claim *c, u32 *other)
 {
-	struct lite_cluster *cl = c->mem->cl;
-	u32 node = 0;
-	int err;
+	struct lite_name_ask ask = { .c = c, .other = other };
 
-	while ((node = lite_cluster_next(cl, node))) {
-		if (node == c->self)
-			continue;
-		err = lite_name_claim_ask(c, node);
-		/* Down: its LMRs are out of reach. */
-		if (err && err != -EHOSTDOWN && err != -EHOSTUNREACH) {
-			*other = node;
-			return err;
-		}
-	}
-	return 0;
+	return lite_name_call_all(c->mem, LITE_CALL_NAME_PROBE, c->name, c->id,
+				  sizeof(struct lite_wire_name_probe_reply),
+				  lite_name_claim_answer, &ask);
 }
 
 /* Record where the name is entered, so the publisher need not enter it. */

@@ -50,33 +50,59 @@ static int lite_directory_find(struct lite_memory *mem, const char *name,
 	return err;
 }
 
+struct lite_homes_find {
+	struct lite_memory *mem;
+	const char *name;
+	struct lite_name_at *at;
+	int unknown;
+};
+
+/* Return: 0: ask on; 1: found; -EINTR. */
+static int lite_homes_answer(void *ctx, u32 node, int err, const void *reply)
+{
+	const struct lite_wire_name_reply *r = reply;
+	struct lite_wire_name_reply again;
+	struct lite_homes_find *f = ctx;
+
+	if (err == -EHOSTDOWN) {
+		r = &again;
+		err = lite_name_call(f->mem, node, LITE_CALL_NAME_FIND, f->name,
+				     0, &again, sizeof(again));
+	}
+	if (!err) {
+		f->at->home = node;
+		f->at->id = le64_to_cpu(r->id);
+		return 1;
+	}
+	/* LMRs of a home that is down are out of reach: not found. */
+	if (err != -ENOENT && err != -EHOSTDOWN && err != -EHOSTUNREACH)
+		f->unknown = err;
+	return err == -EINTR ? err : 0;
+}
+
 /* Ask all homes. */
 static int lite_homes_find(struct lite_memory *mem, const char *name,
 			   struct lite_name_at *at)
 {
-	struct lite_wire_name_reply reply;
-	int unknown = -ENOENT;
-	u32 node = 0;
+	struct lite_homes_find f = {
+		.mem = mem,
+		.name = name,
+		.at = at,
+		.unknown = -ENOENT,
+	};
 	int err;
 
-	while ((node = lite_cluster_next(mem->cl, node))) {
-		err = lite_name_call(mem, node, LITE_CALL_NAME_FIND, name, 0,
-				     &reply, sizeof(reply));
-		if (!err) {
-			at->home = node;
-			at->id = le64_to_cpu(reply.id);
-			return 0;
-		}
-		if (err == -EINTR)
-			return err;
-		/* LMRs of a home that is down are out of reach: not found. */
-		if (err != -ENOENT && err != -EHOSTDOWN && err != -EHOSTUNREACH)
-			unknown = err;
-	}
+	if (lite_local_find(mem, name, at))
+		return 0;
+	err = lite_name_call_all(mem, LITE_CALL_NAME_FIND, name, 0,
+				 sizeof(struct lite_wire_name_reply),
+				 lite_homes_answer, &f);
+	if (err)
+		return err < 0 ? err : 0;
 	/* With no other member in reach, absence cannot be told. */
-	if (unknown == -ENOENT && lite_cluster_is_cut_off(mem->cl))
-		unknown = -EHOSTDOWN;
-	return unknown;
+	if (f.unknown == -ENOENT && lite_cluster_is_cut_off(mem->cl))
+		return -EHOSTDOWN;
+	return f.unknown;
 }
 
 /**
@@ -284,11 +310,8 @@ static void lite_names_sync(struct lite_memory *mem)
 		.req = &req,
 		.len = sizeof(req),
 	};
-	u32 node = 0;
 
-	while ((node = lite_cluster_next(mem->cl, node)))
-		if (node != lite_cluster_id(mem->cl))
-			lite_cluster_call(mem->cl, node, &d);
+	lite_cluster_call_all(mem->cl, &d, NULL, NULL);
 }
 
 /* Enter our names at their present directories. */

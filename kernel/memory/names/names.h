@@ -95,6 +95,8 @@ void lite_name_entry_free(struct lite_names *names,
 			  struct lite_name_entry *entry);
 int lite_name_call(struct lite_memory *mem, u32 node, u16 call,
 		   const char *name, u64 id, void *reply, u32 reply_max);
+int lite_name_call_all(struct lite_memory *mem, u16 call, const char *name,
+		       u64 id, u32 reply_max, lite_call_done done, void *ctx);
 
 void lite_names_event(struct lite_memory *mem);
 int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id,
