@@ -7,6 +7,7 @@
 #define _LITE_COMPAT_H
 
 #include <linux/crc32.h>
+#include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/version.h>
 #include <net/genetlink.h>
@@ -37,6 +38,18 @@ static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
 static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
 {
 	vma->vm_flags &= ~flags;
+}
+#endif
+
+/* Since 6.3. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+static inline bool mem_cgroup_tryget(struct mem_cgroup *memcg)
+{
+#ifdef CONFIG_MEMCG
+	return !memcg || css_tryget(&memcg->css);
+#else
+	return true;
+#endif
 }
 #endif
 

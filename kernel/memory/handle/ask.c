@@ -16,6 +16,7 @@
 #include "core/name.h"
 #include "memory/home/home.h"
 #include "memory/memory.h"
+#include "memory/store/payer.h"
 #include "ctx.h"
 
 /* Covers waiting for all mappers, and zeroing or copying memory. */
@@ -112,10 +113,15 @@ int lite_home_error(struct lite_memory *mem, u32 home, int err)
 
 static int lite_ask_call(struct lite_ask *q, u32 home)
 {
+	const struct lite_wire_change *c = q->d.req;
 	struct lite_memory *mem = q->ctx->mem;
+	struct lite_payer payer;
+	int err;
 
-	return lite_home_error(mem, home,
-			       lite_cluster_call_once(mem->cl, home, &q->d));
+	lite_payer_begin(mem, &payer, home, le64_to_cpu(c->id), 0);
+	err = lite_cluster_call_once(mem->cl, home, &q->d);
+	lite_payer_end(mem, &payer);
+	return lite_home_error(mem, home, err);
 }
 
 static int lite_ask(struct lite_ask *q)

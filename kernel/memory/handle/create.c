@@ -4,6 +4,7 @@
 
 #include "core/name.h"
 #include "memory/memory.h"
+#include "memory/store/payer.h"
 #include "ctx.h"
 
 /* Fill a request to create @p, owned by @cred, from node @self. Any context. */
@@ -94,6 +95,7 @@ int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred,
 {
 	struct lite_memory *mem = ctx->mem;
 	struct lite_wire_create *req;
+	struct lite_payer payer;
 	struct lite_user *user;
 	struct lite_mapping *m;
 	u32 rights;
@@ -109,6 +111,7 @@ int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred,
 		return -ENOMEM;
 	lite_create_fill(req, lite_cluster_id(mem->cl), cred, p);
 	home = le32_to_cpu(req->nodes[0]);
+	lite_payer_begin(mem, &payer, home, 0, cred->uid);
 	if (p->flags & LITE_ALLOC_NO_HANDLE) {
 		err = lite_create_only(mem, home, req);
 		goto out;
@@ -129,6 +132,7 @@ int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred,
 	else
 		err = lite_handle_publish(ctx, h, user, m, rights);
 out:
+	lite_payer_end(mem, &payer);
 	kfree(req);
 	return err;
 }

@@ -13,11 +13,14 @@
  * only after its last reference is gone, and its neighbours are free at once.
  * Otherwise one pinned page could keep 4 MB that no limit counts.
  */
+#include <linux/memcontrol.h>
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "memory/memory.h"
+#include "payer.h"
 #include "pinned.h"
 #include "store.h"
 
@@ -535,13 +538,19 @@ static int lite_serve_mem_alloc(void *priv, struct lite_conn *conn,
 	struct lite_memory *mem = priv;
 	const struct lite_wire_mem_alloc *a = req;
 	struct lite_wire_mem_alloc_reply *r = reply;
+	struct mem_cgroup *payer, *own;
 	struct lite_alloc *alloc;
 
 	if (!conn)
 		return -EBADMSG;
+	payer = lite_payer_find(mem, conn->from.node, le64_to_cpu(a->lmr),
+				le32_to_cpu(a->uid));
+	own = set_active_memcg(payer);
 	alloc = lite_store_alloc(mem, conn->from.node, conn->from.incarnation,
 				 conn->session, le64_to_cpu(a->length),
 				 le32_to_cpu(a->uid));
+	set_active_memcg(own);
+	mem_cgroup_put(payer);
 	if (IS_ERR(alloc))
 		return PTR_ERR(alloc);
 	r->id = cpu_to_le64(alloc->id);
