@@ -65,7 +65,8 @@ def test_a_small_machine_is_filled(lab):
     filling.wait_output("filled", timeout=600)
     taken = (before - memory_kb(lab.n1)[0]) * 1024
     counted = alone.stats()["counted_bytes"]
-    print(f"{filling.out.split()[0]} LMRs: {counted} bytes are counted, {taken} taken")
+    made = int(filling.out.split()[0])
+    print(f"{made} LMRs: {counted / made:.0f} bytes are counted for each, {taken / made:.0f} taken")
     # What is taken and not counted are nodes of trees and tables that many share.
     assert taken < 1.25 * counted, f"{taken} bytes are taken, {counted} are counted"
     alone.lite("alloc", "another", "1M")

@@ -224,6 +224,36 @@ def test_an_lmr_is_freed_while_it_grows(lab):
         lite.check_idle()
 
 
+@vmtest(timeout=300)
+def test_who_waits_to_free_can_be_killed(lab):
+    """A change waits for a mapper that does not answer, and free for the change. Killed, it ends at once; the LMR is freed
+    all the same."""
+    stop_all([Lite(vm) for vm in lab.nodes])
+    scale = lab.n1.time_scale
+    home, mapper = lites = on_machines(lab, **{**times(lab.n1), "op_timeout": 15000 * scale, "dead": 60000 * scale})
+    home.lite("alloc", "kept", "64K")
+    holder = mapper.spawn("hold", "kept")
+    holder.wait_output("running")
+    mapper.vm.pause()
+    try:
+        grower = home.vm.spawn(["lite", "resize", "kept", "128K"])
+        waits_in = "grep -lsE {} /proc/[0-9]*/stack | wc -l"
+        wait_until("it is being changed", lambda: int(home.vm.run(waits_in.format("lite_mappers_")).out) > 0, 10, scale)
+        freer = home.vm.spawn(["lite", "free", "kept"])
+        wait_until("free waits", lambda: int(home.vm.run(waits_in.format("lite_home_free")).out) > 0, 10, scale)
+        freer.kill(9)
+        freer.wait(60)
+        assert grower.running, "the change ended before who waited for it could"
+    finally:
+        mapper.vm.resume()
+    grower.wait(60)
+    wait_until("it is freed", lambda: not home.stats()["lmrs"], 60, scale)
+    holder.kill()
+    for lite in lites:
+        lite.check_idle()
+    stop_all(lites)
+
+
 @vmtest(nodes=3, timeout=300)
 def test_move_in_use_by_three_machines(lab):
     lites = on_machines(lab)
