@@ -19,7 +19,7 @@ lite::region open_counter(lite::context& context, std::uint32_t node) {
         if (error.code() != std::errc::file_exists)
             throw;
     }
-    // Somebody was here before.
+    // An earlier run has made it.
     return context.map(name, lite::rights::read | lite::rights::atomic);
 }
 

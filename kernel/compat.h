@@ -7,6 +7,7 @@
 #define _LITE_COMPAT_H
 
 #include <linux/crc32.h>
+#include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/version.h>
 #include <net/genetlink.h>
@@ -15,6 +16,11 @@
 #include <linux/io_uring/cmd.h>
 #else
 #include <linux/io_uring.h>
+#endif
+
+/* Spinlocks are taken with preemption off: fabric/cq.c. */
+#ifdef CONFIG_PREEMPT_RT
+#error "LITE does not work with PREEMPT_RT"
 #endif
 
 /* Attributes of a dump request: in struct genl_info since 6.6. */
@@ -37,6 +43,18 @@ static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
 static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
 {
 	vma->vm_flags &= ~flags;
+}
+#endif
+
+/* Since 6.3. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+static inline bool mem_cgroup_tryget(struct mem_cgroup *memcg)
+{
+#ifdef CONFIG_MEMCG
+	return !memcg || css_tryget(&memcg->css);
+#else
+	return true;
+#endif
 }
 #endif
 
@@ -68,9 +86,6 @@ static inline long lite_pin_user_pages(unsigned long addr, unsigned long n,
 
 /* Before 6.4 Soft-RoCE worked, and raised completion events, in tasklets. */
 #define LITE_RXE_TASKLETS (LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0))
-
-/* Before 6.10 its requester and completer were concurrent tasks. */
-#define LITE_RXE_TWO_TASKS (LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0))
 
 /* An io_uring command refers to its whole SQE since 6.5. */
 static inline const void *lite_uring_payload(const struct io_uring_cmd *cmd)

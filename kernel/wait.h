@@ -14,6 +14,7 @@
 #include <linux/jiffies.h>
 #include <linux/sched/signal.h>
 #include <linux/timekeeping.h>
+#include <linux/wait.h>
 #include <uapi/lite.h>
 
 /*
@@ -27,6 +28,14 @@ static inline unsigned long lite_ms_to_jiffies(u32 ms)
 
 	return nsecs_to_jiffies(ktime_get_ns() - counted) +
 	       msecs_to_jiffies(ms) + 1;
+}
+
+/* A stamp in jiffies, shifted, but not into the future. */
+static inline unsigned long lite_later(unsigned long then, unsigned long by)
+{
+	unsigned long now = jiffies;
+
+	return time_after(then + by, now) ? now : then + by;
 }
 
 static inline bool lite_timeout_ok(s32 ms)
@@ -69,6 +78,12 @@ static inline unsigned int lite_wait_state(void)
 {
 	return lite_wait_is_command() ? TASK_INTERRUPTIBLE : TASK_KILLABLE;
 }
+
+/* As wait_event_killable_timeout(), or the interruptible one. */
+#define lite_wait_event_timeout(wq, condition, timeout)			\
+	___wait_event(wq, ___wait_cond_timeout(condition),		\
+		      lite_wait_state(), 0, timeout,			\
+		      __ret = schedule_timeout(__ret))
 
 /* As wait_for_completion_killable_timeout(), or the interruptible one. */
 static inline long lite_wait_done_timeout(struct completion *done,

@@ -16,7 +16,7 @@ using lite::internal::control;
 
 namespace {
 
-// How often a leg is begun whose request was seen by nobody.
+// Attempts per leg, while no process has seen its request.
 constexpr unsigned tries_max = 4;
 
 // Lengths cross the ABI as 32 bits; what does not fit is too long anyway.
@@ -75,7 +75,7 @@ class multicall {
         m_tries[i]++;
         leg.length = 0;
         leg.status = 0;
-        // Unless it is collected, it has been cancelled.
+        // Stays like this if the call is cancelled instead of collected.
         leg.error = -ECANCELED;
         const int err = control(m_ctx, LITE_IOC_RPC_CALL, arg);
         if (err && is_general(err))
@@ -87,7 +87,7 @@ class multicall {
         return 0;
     }
 
-    // What is left of the time, for another try; 0: nothing.
+    // Time left for another try; 0: none.
     int left() const noexcept {
         using std::chrono::milliseconds;
         if (m_timeout == LITE_FOREVER)
@@ -111,7 +111,7 @@ class multicall {
             return 0;
         m_under_way--;
         lite_rpc_leg& leg = m_legs[arg.cookie];
-        // Seen by nobody: maybe somebody else serves it now.
+        // No process has seen the request; another one may serve the function now.
         if (arg.error == -ECONNREFUSED && m_tries[arg.cookie] < tries_max) {
             const int limit = left();
             if (limit)

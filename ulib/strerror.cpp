@@ -32,8 +32,9 @@ const char* lite_strerror(int err) noexcept {
         case EACCES:
             return "permission denied by the LMR's mode or the handle's rights";
         case EPERM:
-            return "only a master of the LMR may do that: its owner, root, or whom they made one; "
-                   "with a lock, only its holder";
+            return "only a master of the LMR may do that: its owner, root, or a user made master "
+                   "by "
+                   "them; with a lock, only its holder";
         case ERANGE:
             return "beyond the end of the LMR";
         case EINVAL:
@@ -79,7 +80,7 @@ const char* lite_strerror(int err) noexcept {
         case EAGAIN:
             return "it would have had to wait";
         case ECONNREFUSED:
-            return "nobody serves that function there";
+            return "no process serves that function there";
         case ECONNRESET:
             return "the server ended without an answer";
         case EMSGSIZE:
@@ -93,11 +94,11 @@ const char* lite_strerror(int err) noexcept {
         case EIO:
             return "the RDMA device failed the operation";
         case EOWNERDEAD:
-            return "locked, but who had the lock before died";
+            return "locked, but its previous holder died";
         case ENOTRECOVERABLE:
-            return "the lock was given back broken by somebody whom a dead holder had left it to";
+            return "the lock is broken: it was given up after a holder had died";
         case EBUSY:
-            return "somebody else has the lock";
+            return "another holder has the lock";
         case EDEADLK:
             return "the caller has the lock already";
         case ENOLCK:

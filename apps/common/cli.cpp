@@ -3,7 +3,6 @@
 #include "cli.hpp"
 
 #include "format.hpp"
-#include "signals.hpp"
 
 #include <fmt/format.h>
 
@@ -69,10 +68,6 @@ int explain(const CLI::App& app, const CLI::ParseError& e, const streams& io) {
 
 }  // namespace
 
-arguments arguments_of(int argc, char** argv) {
-    return argc > 0 ? arguments(argv + 1, argv + argc) : arguments();
-}
-
 int run(CLI::App& app, const arguments& words, const streams& io,
         const std::function<int()>& command) {
     const auto fail = [&](std::string_view text) {
@@ -98,15 +93,6 @@ int run(CLI::App& app, const arguments& words, const streams& io,
         return fail("out of memory");
     } catch (const std::system_error& e) {
         return fail(e.what());
-    }
-}
-
-int run_main(const std::function<int()>& body) noexcept {
-    reserve_standard_streams();
-    try {
-        return body();
-    } catch (const interrupted& e) {
-        die_of(e.signal);
     }
 }
 

@@ -5,6 +5,7 @@
 
 #include "error.hpp"
 #include "io.hpp"
+#include "program.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -12,7 +13,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace tools {
 
@@ -37,18 +37,10 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& name, Parser parser, T
     return option->type_name("");
 }
 
-// The words of a command line in order, without the program's name.
-using arguments = std::vector<std::string>;
-
-arguments arguments_of(int argc, char** argv);
-
 // Parses, calls @command unless the command line is wrong or asks for help or the version, and
 // turns every outcome into an exit status and at most one line on standard error. @command returns
 // the status. Only interrupted and logic errors are thrown.
 int run(CLI::App& app, const arguments& words, const streams& io,
         const std::function<int()>& command);
-
-// main(): reserves the standard streams, and lets a signal that was caught end the process.
-int run_main(const std::function<int()>& body) noexcept;
 
 }  // namespace tools

@@ -140,13 +140,13 @@ class Processes final : public Crowd {
                     continue;
                 Crew& crew = field.crew(arm);
                 crew.hire(count);
-                Contestant who{
+                Contestant contestant{
                     arm, label_of(arm, count), count,
                     [=, &crew, this](const Slice& s) -> std::vector<double> {
                         return {crew.rate(count, op(), static_cast<std::uint32_t>(size), s)};
                     }};
-                who.facts["queue_pairs_made"] = static_cast<double>(crew.queue_pairs_made());
-                result.push_back(std::move(who));
+                contestant.facts["queue_pairs_made"] = static_cast<double>(crew.queue_pairs_made());
+                result.push_back(std::move(contestant));
             }
         }
         return result;

@@ -119,18 +119,19 @@ class Places : public Workload {
         target.window = 1;
         std::shared_ptr<Transport> transport = make_transport(arm, target);
         auto random = std::make_shared<std::mt19937_64>(regions);
-        Contestant who{arm, label, 1, [=](const Slice& slice) {
-                           return time_calls(slice, [&] {
-                               Request request{Op::read, probe_bytes};
-                               request.offset = (*random)() % (bytes / probe_bytes) * probe_bytes;
-                               request.region = static_cast<std::uint32_t>((*random)() % regions);
-                               transport->call(request);
-                           });
-                       }};
+        Contestant contestant{
+            arm, label, 1, [=](const Slice& slice) {
+                return time_calls(slice, [&] {
+                    Request request{Op::read, probe_bytes};
+                    request.offset = (*random)() % (bytes / probe_bytes) * probe_bytes;
+                    request.region = static_cast<std::uint32_t>((*random)() % regions);
+                    transport->call(request);
+                });
+            }};
         const auto first = std::ranges::find(to, arm, &Contestant::arm);
         if (first != to.end())
-            who.against = first->label;
-        to.push_back(std::move(who));
+            contestant.against = first->label;
+        to.push_back(std::move(contestant));
     }
 };
 

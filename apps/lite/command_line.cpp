@@ -4,6 +4,7 @@
 
 #include "commands.hpp"
 
+#include "common/cli.hpp"
 #include "common/format.hpp"
 #include "common/parse.hpp"
 

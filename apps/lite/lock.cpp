@@ -163,7 +163,7 @@ int lock_command(session& session, const lock_arguments& args) {
     const bool owner_died = take(session, args, region, owner);
     if (owner_died) {
         complain(session.io().err, "lite",
-                 fmt::format("lock {}: who had the lock before died", printable(args.name)));
+                 fmt::format("lock {}: its previous holder died", printable(args.name)));
         if (!args.shared)
             lite_lock_consistent(node, region.handle(), args.offset, owner);
     }

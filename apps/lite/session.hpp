@@ -3,8 +3,9 @@
 // The environment of the commands of "lite".
 #pragma once
 
-#include "common/cli.hpp"
+#include "common/error.hpp"
 #include "common/io.hpp"
+#include "common/program.hpp"
 
 #include <lite/lite.hpp>
 

@@ -8,8 +8,9 @@
 #include "module.hpp"
 #include "rdma.hpp"
 
-#include "common/cli.hpp"
+#include "common/error.hpp"
 #include "common/io.hpp"
+#include "common/program.hpp"
 
 #include <cstdint>
 #include <filesystem>

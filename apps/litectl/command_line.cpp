@@ -4,6 +4,7 @@
 
 #include "administration.hpp"
 
+#include "common/cli.hpp"
 #include "common/parse.hpp"
 
 #include "version.h"
@@ -95,7 +96,7 @@ class command_line {
         add_value(sub, "--handle-limit", in_range<std::uint32_t>(1), args.handle_limit, "N",
                   "handles per open file (default: 1048576)");
         sub->add_flag("--root-squash", args.root_squash,
-                      "root of other nodes is nobody here, but for what it was granted");
+                      "root of other nodes is uid 65534 here, with what that was granted");
         add_value(sub, "--mode", parse_mode, args.mode, "MODE",
                   "permissions of /dev/liteN, octal (default: 0660)");
         add_value(sub, "--heartbeat", parse_ms, args.heartbeat_ms, "TIME",

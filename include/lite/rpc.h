@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * liblite: calls of functions on other nodes, and messages. Included by lite.h,
- * whose conventions hold; errno values are those of <uapi/lite_rpc.h>, which
- * lite_rpc_strerror() says in words.
+ * liblite: calls of functions on other nodes, and messages. Included by lite.h, with
+ * the same conventions. <uapi/lite_rpc.h> describes the errno values, and
+ * lite_rpc_strerror() returns a text for each.
  *
  *    server:                                 client:
  *      lite_rpc_register(ctx, &params, &fn);   lite_rpc_call(ctx, node, fn, "hi", 2,
@@ -12,15 +12,14 @@
  *          lite_rpc_reply_recv(ctx, &req, 0, buf, req.length, 0, buf, n,
  *                              LITE_FOREVER);
  *
- * Time-outs are those of <lite/lite.h>. A call or message with LITE_NOWAIT does not
- * wait for room in the ring (-EAGAIN), but for its reply as long as by default.
+ * Time-outs are those of <lite/lite.h>. With LITE_NOWAIT a call or message does not
+ * wait for room in the ring (-EAGAIN), but waits for its reply for the default time.
  *
- * Who serves or collects is interrupted by any signal that has a handler, or that
- * stops the process for a while (-EINTR), so that a server can end in order.
+ * Any signal that has a handler or stops the process interrupts lite_rpc_recv() and
+ * lite_rpc_collect() (-EINTR), so that a server can end in order.
  *
- * -ENOMEM of those who serve passes: what other programs have under way counts,
- * too, for what a node gives to long requests and replies. A server tries again
- * after a while, with the same request and reply, rather than end.
+ * A server that gets -ENOMEM should try again after a while, with the same request and
+ * reply: the limit for long requests and replies is shared with other programs.
  */
 #ifndef LITE_RPC_H
 #define LITE_RPC_H
@@ -51,18 +50,16 @@ struct lite_ctx;
 /*
  * struct lite_rpc_params - a function to serve
  * @size: sizeof(struct lite_rpc_params), so that it can grow
- * @flags: LITE_RPC_SHARED: also if the same user serves it already, with the same
- *    values: then this context takes a part of its requests
+ * @flags: LITE_RPC_SHARED: serve it together with other contexts of the same user, all
+ *    with the same values
  * @name: 1..LITE_FUNCTION_NAME_MAX bytes, or NULL or "": none
- * @function: its number; 0: any that is free, from 32768 on, or, shared, that which
- *    has the name already. Up to
- *    LITE_FUNCTION_ROOT_MAX they are root's
- * @mode: who may call: the w bits, as of a Unix socket
- * @max_request: most bytes of a request, at most LITE_RPC_BULK_MAX
- * @max_reply: most bytes of a reply, likewise. What is longer than
- *    LITE_RPC_BYTES_MAX takes memory of both nodes while it is under way
- * @ring_size: bytes for requests and replies under way, per client node; 0: the
- *    default
+ * @function: its number; 0: any free one from 32768 on or, with LITE_RPC_SHARED, the
+ *    one that has the name. Only root may use numbers up to LITE_FUNCTION_ROOT_MAX
+ * @mode: permission to call: the w bits, as of a Unix socket
+ * @max_request: longest request in bytes, up to LITE_RPC_BULK_MAX
+ * @max_reply: longest reply in bytes, up to LITE_RPC_BULK_MAX. Requests and replies of
+ *    more than LITE_RPC_BYTES_MAX take memory of both nodes during the call
+ * @ring_size: bytes for requests and replies in flight, per client node; 0: the default
  */
 struct lite_rpc_params {
     uint32_t size;
@@ -81,7 +78,7 @@ struct lite_rpc_request {
     uint64_t token; /* 0: there is nothing to answer */
     uint32_t function;
     uint32_t length; /* bytes of it that are in the buffer */
-    uint32_t node;   /* who calls */
+    uint32_t node;   /* the caller's */
     uint32_t uid;
     uint32_t gid;
     uint32_t flags;      /* LITE_RPC_REQ_* */
@@ -93,7 +90,7 @@ struct lite_rpc_request {
 struct lite_rpc_result {
     uint64_t cookie; /* of lite_rpc_start() */
     int32_t error;   /* 0 or a negative errno, as of lite_rpc_call() */
-    uint32_t status; /* what the server said */
+    uint32_t status; /* the server's number */
     uint32_t length; /* of the reply */
     uint32_t node;
     uint32_t function;
@@ -103,11 +100,11 @@ struct lite_rpc_result {
 /* One of the calls of lite_rpc_multicall(). */
 struct lite_rpc_leg {
     uint32_t node;     /* 0: this one */
-    uint32_t function; /* 0: that of the whole */
+    uint32_t function; /* 0: the one given to lite_rpc_multicall() */
     void* reply;       /* the reply goes there */
     size_t room;       /* bytes there */
-    size_t length;     /* set to those of the reply, with -EMSGSIZE, too */
-    uint32_t status;   /* set to what the server said */
+    size_t length;     /* set to the length of the reply, also with -EMSGSIZE */
+    uint32_t status;   /* set to the server's number */
     int32_t error;     /* set to 0 or a negative errno */
 };
 
@@ -125,7 +122,7 @@ int lite_rpc_register(struct lite_ctx* ctx, const struct lite_rpc_params* params
                       uint32_t* function) LITE_NOEXCEPT;
 
 /*
- * lite_rpc_unregister - serve a function no more
+ * lite_rpc_unregister - stop serving a function
  * @ctx: context
  * @function: registered by it
  *
@@ -142,9 +139,9 @@ int lite_rpc_unregister(struct lite_ctx* ctx, uint32_t function) LITE_NOEXCEPT;
  * @timeout_ms: LITE_FOREVER by default
  * @request: set
  *
- * Return: 0, -EAGAIN, -ETIMEDOUT, -EMSGSIZE (@size is too small: the request
- * stays, and @request->length is its length), -ENOMEM (it stays, too), -ENOENT
- * (@ctx has not registered it, or does not serve it any more), -EFAULT, -EINVAL.
+ * Return: 0, -EAGAIN, -ETIMEDOUT, -EMSGSIZE (@size is too small: the request can
+ * still be taken, and @request->length is its length), -ENOMEM (it can still be taken),
+ * -ENOENT (@ctx does not serve the function), -EFAULT, -EINTR, -EINVAL.
  */
 int lite_rpc_recv(struct lite_ctx* ctx, uint32_t function, void* buf, size_t size, int timeout_ms,
                   struct lite_rpc_request* request) LITE_NOEXCEPT;
@@ -157,20 +154,20 @@ int lite_rpc_recv(struct lite_ctx* ctx, uint32_t function, void* buf, size_t siz
  * @reply: may be NULL if @length is 0
  * @length: bytes of it
  *
- * Return: 0, -ENOENT (no such request: it was answered, or its caller has given
- * up), -E2BIG (more than the function's max_reply), -EFAULT, -ENOMEM. But for
- * -ENOENT it may be answered again; if it is not, see lite_rpc_done().
+ * Return: 0, -ENOENT (no such request: it was answered, or its caller has given up),
+ * -E2BIG (more than the function's max_reply), -EFAULT, -ENOMEM. After errors other
+ * than -ENOENT, answer again or call lite_rpc_done().
  */
 int lite_rpc_reply(struct lite_ctx* ctx, uint64_t token, uint32_t status, const void* reply,
                    size_t length) LITE_NOEXCEPT;
 
 /*
- * lite_rpc_done - give a request back that is not to be answered
+ * lite_rpc_done - give a request back unanswered
  * @ctx: context that has taken it
- * @token: of the request, whose caller gets -ECONNRESET at once
+ * @token: of the request
  *
- * For a server that cannot answer: a request that it only forgets keeps its caller
- * until the time-out.
+ * For a server that cannot answer. The caller gets -ECONNRESET at once; otherwise it
+ * would wait until its time-out.
  *
  * Return: 0, -ENOENT (no such request: it was answered, or its caller has given
  * up).
@@ -178,20 +175,20 @@ int lite_rpc_reply(struct lite_ctx* ctx, uint64_t token, uint32_t status, const 
 int lite_rpc_done(struct lite_ctx* ctx, uint64_t token) LITE_NOEXCEPT;
 
 /*
- * lite_rpc_reply_recv - answer a request and take the next one, in one go
+ * lite_rpc_reply_recv - answer a request and take the next one, in one system call
  * @ctx: context
- * @request: in: what to answer (token 0: nothing; that its caller has given up is
- *    no error); out: what was taken. Its token is 0 when the answer was given but
- *    nothing was taken
+ * @request: in: the request to answer (token 0: none; it is no error if its caller has
+ *    given up); out: the request that was taken. Its token is 0 if the answer was given
+ *    but nothing was taken
  * @status: a number for the caller
  * @reply: see lite_rpc_reply()
- * @length: likewise
+ * @length: bytes of it
  * @function: see lite_rpc_recv()
  * @buf: may be @reply
  * @size: bytes there
  * @timeout_ms: LITE_FOREVER by default
  *
- * Return: as the two.
+ * Return: as lite_rpc_reply() and lite_rpc_recv().
  */
 int lite_rpc_reply_recv(struct lite_ctx* ctx, struct lite_rpc_request* request, uint32_t status,
                         const void* reply, size_t length, uint32_t function, void* buf, size_t size,
@@ -204,12 +201,12 @@ int lite_rpc_reply_recv(struct lite_ctx* ctx, struct lite_rpc_request* request, 
  * @name: its name
  * @out: filled completely
  *
- * Calls and messages of @ctx to that number are for that registration of it then:
- * -ECONNREFUSED, until it is found anew, if the function has ended and another has
- * its number.
+ * Afterwards calls and messages of @ctx to that number are for this registration only:
+ * if the function has ended and another one has its number, they fail with
+ * -ECONNREFUSED until the name is found again.
  *
- * Return: 0, -ECONNREFUSED (there is none of that name), -EHOSTDOWN,
- * -EHOSTUNREACH, -ETIMEDOUT, -EMFILE (262144 were found), -EINVAL, -ENAMETOOLONG.
+ * Return: 0, -ECONNREFUSED (no function has that name), -EHOSTDOWN, -EHOSTUNREACH,
+ * -ETIMEDOUT, -EMFILE (@ctx has found 262144 already), -EINVAL, -ENAMETOOLONG.
  */
 int lite_rpc_find(struct lite_ctx* ctx, uint32_t node, const char* name,
                   struct lite_ioc_rpc_find* out) LITE_NOEXCEPT;
@@ -222,11 +219,11 @@ int lite_rpc_find(struct lite_ctx* ctx, uint32_t node, const char* name,
  * @request: may be NULL if @length is 0
  * @length: bytes of it
  * @reply: the reply goes there
- * @room: bytes there; if it is more than LITE_RPC_BYTES_MAX, and so is the most
- *    that the function may reply with, memory for them is taken meanwhile
- * @reply_length: set to those of the reply, with -EMSGSIZE, too; may be NULL
- * @timeout_ms: for all of it
- * @status: set to what the server said; may be NULL
+ * @room: bytes there; if both it and the function's max_reply are more than
+ *    LITE_RPC_BYTES_MAX, the call takes memory for the smaller of the two
+ * @reply_length: set to the length of the reply, also with -EMSGSIZE; may be NULL
+ * @timeout_ms: for the whole call
+ * @status: set to the server's number; may be NULL
  *
  * Return: 0, -ECONNREFUSED, -EACCES, -E2BIG, -EMSGSIZE, -ECONNRESET, -EHOSTDOWN,
  * -EHOSTUNREACH, -ETIMEDOUT, -EAGAIN, -ENOBUFS, -ENOMEM, -EFAULT, -EINVAL.
@@ -237,30 +234,30 @@ int lite_rpc_call(struct lite_ctx* ctx, uint32_t node, uint32_t function, const 
 
 /*
  * lite_rpc_multicall - call functions of several nodes with one request
- * @ctx: context, of which it may have LITE_RPC_ASYNC_MAX calls under way, see
- *    lite_rpc_start(); -EMFILE else
- * @function: its number, for legs that have none
+ * @ctx: context; its calls in flight are limited, see lite_rpc_start()
+ * @function: its number, for legs without one
  * @request: may be NULL if @length is 0
  * @length: bytes of it
- * @legs: what to call; no two may have the same bytes for their replies
+ * @legs: the calls; their replies must not overlap
  * @n_legs: 1..LITE_RPC_LEGS_MAX
- * @quorum: how many to wait for: it returns when that many have succeeded, or
- *    can not; 0: when all have ended, well or not
+ * @quorum: return as soon as this many legs have succeeded, or no longer can; 0: when
+ *    all have ended
  * @timeout_ms: for all together, as of lite_rpc_call()
  *
- * Those that are not waited for are cancelled; nothing is written to any reply after
- * the return. @error of each leg is as of lite_rpc_call(), or -ECANCELED: others
- * were enough, or have failed. It may have been served, as with -ETIMEDOUT.
+ * The other legs are cancelled. Nothing is written to any reply after the return. @error
+ * of each leg is as of lite_rpc_call(); or -EMFILE (no more calls may be in flight); or
+ * -ECANCELED (the quorum was reached, or missed, without this leg: like a call that timed
+ * out, it may have been served).
  *
- * Return: how many have succeeded, be they as many as were wanted or not; else
- * nothing is known of the legs: -EINVAL, -E2BIG, -EFAULT, -ENOMEM, -ENODEV.
+ * Return: the number of legs that have succeeded. Or a negative errno, and nothing is
+ * known of the legs: -EINVAL, -E2BIG, -EFAULT, -ENOMEM, -ENODEV.
  */
 int lite_rpc_multicall(struct lite_ctx* ctx, uint32_t function, const void* request, size_t length,
                        struct lite_rpc_leg* legs, size_t n_legs, size_t quorum,
                        int timeout_ms) LITE_NOEXCEPT;
 
 /*
- * lite_rpc_send - send a function a message, to which there is no reply
+ * lite_rpc_send - send a message to a function; there is no reply
  * @ctx: context
  * @node: node id, 0: this one
  * @function: its number
@@ -268,7 +265,7 @@ int lite_rpc_multicall(struct lite_ctx* ctx, uint32_t function, const void* requ
  * @length: bytes of it
  * @timeout_ms: to wait for room in the ring
  *
- * Returns when it is on its way; messages of one thread are taken in their order.
+ * Returns when the message is sent. Messages of one thread arrive in order.
  *
  * Return: 0, or as lite_rpc_call().
  */
@@ -276,7 +273,7 @@ int lite_rpc_send(struct lite_ctx* ctx, uint32_t node, uint32_t function, const 
                   size_t length, int timeout_ms) LITE_NOEXCEPT;
 
 /*
- * lite_rpc_start - begin a call whose result lite_rpc_collect() fetches
+ * lite_rpc_start - begin a call; lite_rpc_collect() returns its result
  * @ctx: context
  * @node: node id, 0: this one
  * @function: its number
@@ -284,10 +281,11 @@ int lite_rpc_send(struct lite_ctx* ctx, uint32_t node, uint32_t function, const 
  * @length: bytes of it
  * @room: most bytes of the reply
  * @timeout_ms: as lite_rpc_call()
- * @cookie: given back with the result
+ * @cookie: returned with the result
  *
- * Return: 0: there will be a result; else as lite_rpc_call(), and there is none;
- * -EMFILE (LITE_RPC_ASYNC_MAX).
+ * Return: 0: there will be a result. Otherwise there will be none: -EMFILE
+ * (LITE_RPC_ASYNC_MAX calls of @ctx are in flight or not collected), or as
+ * lite_rpc_call().
  */
 int lite_rpc_start(struct lite_ctx* ctx, uint32_t node, uint32_t function, const void* request,
                    size_t length, size_t room, int timeout_ms, uint64_t cookie) LITE_NOEXCEPT;
@@ -300,12 +298,12 @@ int lite_rpc_start(struct lite_ctx* ctx, uint32_t node, uint32_t function, const
  * @timeout_ms: LITE_FOREVER by default
  * @result: set
  *
- * poll(2) says that lite_fd() is readable when there is one, or a request to
- * be taken.
+ * lite_fd() is readable (poll(2)) while there is a result to collect or a request to
+ * take.
  *
- * Return: 0: one has ended, and how is in @result; -ENOENT: none is under way;
- * -EAGAIN, -ETIMEDOUT, -EMSGSIZE (@room is too small; it stays), -EFAULT (it
- * stays), -EINVAL.
+ * Return: 0: @result tells how the call ended; -ENOENT: no call is in flight; -EAGAIN,
+ * -ETIMEDOUT, -EINTR, -EINVAL; -EMSGSIZE (@room is too small), -EFAULT: the call can
+ * still be collected.
  */
 int lite_rpc_collect(struct lite_ctx* ctx, void* reply, size_t room, int timeout_ms,
                      struct lite_rpc_result* result) LITE_NOEXCEPT;
@@ -314,10 +312,10 @@ int lite_rpc_collect(struct lite_ctx* ctx, void* reply, size_t room, int timeout
  * lite_rpc_strerror - what an errno of the functions here means
  * @err: errno, positive or negative
  *
- * Some have another meaning than lite_strerror() says: E2BIG is a request or a
- * reply that is too long, ENOENT no LMR. As for the rest, like lite_strerror().
+ * Some errno values mean something else than for lite_strerror(): E2BIG is about the
+ * length of a request or reply, ENOENT not about an LMR.
  *
- * Return: likewise.
+ * Return: as lite_strerror().
  */
 const char* lite_rpc_strerror(int err) LITE_NOEXCEPT;
 

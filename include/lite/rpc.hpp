@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// liblite for C++20: functions, calls and messages. What they mean is in
-// <lite/rpc.h>; everything throws lite::error as the function of C says, with
-// codes of rpc_category().
+// liblite for C++20: functions, calls and messages, as <lite/rpc.h> describes them.
+// Errors of the C functions are thrown as lite::error with a code of rpc_category().
 //
 //    lite::context ctx;
 //    lite::function echo(ctx, {.name = "echo", .mode = 0666});
@@ -32,7 +31,7 @@
 
 namespace lite {
 
-// How long to wait, as <lite/lite.h> has it; a day at most.
+// How long to wait, as in <lite/lite.h>; at most a day.
 using timeout = std::chrono::milliseconds;
 inline constexpr timeout no_wait{LITE_NOWAIT};
 inline constexpr timeout forever{LITE_FOREVER};
@@ -40,7 +39,7 @@ inline constexpr timeout default_timeout{LITE_TIMEOUT_DEFAULT};
 
 struct function_options {
     std::string_view name = {};
-    std::uint32_t number = 0;  // 0: any that is free
+    std::uint32_t number = 0;  // 0: any free one
     std::uint32_t mode = 0600;
     std::uint32_t max_request = 4096;
     std::uint32_t max_reply = 4096;
@@ -48,10 +47,10 @@ struct function_options {
     bool shared = false;
 };
 
-// Who calls, and how much of a reply is of use.
+// The caller, and its room for a reply.
 using call_info = lite_rpc_request;
 
-// What a function has said.
+// The reply of a function.
 struct call_reply {
     std::vector<std::byte> bytes;
     std::uint32_t status = 0;
@@ -73,20 +72,20 @@ inline int milliseconds(timeout t) {
         std::clamp<std::int64_t>(t.count(), LITE_TIMEOUT_DEFAULT, LITE_TIMEOUT_MAX));
 }
 
-// How long to wait for memory before it is asked for again: no time for a caller,
-// and no work for the processor. And how often for the last answer of a server.
+// Pause before memory is asked for again: short for a caller, and little work for the
+// processor. And the tries for the last answer of a server.
 inline constexpr std::chrono::milliseconds memory_pause{10};
 inline constexpr int memory_tries = 100;
 
-// Does a server go on that has got this instead of a request? Memory may be short
-// because of others, who give it back: then after a pause.
+// Whether a server continues after this error. Other programs may have the memory for
+// a while: ENOMEM is followed by a pause.
 inline bool passes(int err) {
     if (err == -ENOMEM)
         std::this_thread::sleep_for(memory_pause);
     return err == -ENOMEM || err == -ETIMEDOUT || err == -EINTR;
 }
 
-// Answers by @answer() before a server ends, whom nobody waits for very long.
+// Gives the last answer of a server with @answer(). Bounded, as the server is ending.
 template <typename Answer>
 int answer_last(Answer answer) {
     int err = answer();
@@ -99,9 +98,9 @@ int answer_last(Answer answer) {
 
 }  // namespace detail
 
-// A function that this process serves, until the object is destroyed; not by a
-// copy in a child of fork(2), which may serve() it as a thread could. Not
-// thread-safe itself; any number of threads may serve() it.
+// A function that this process serves until the object is destroyed. (A copy in a child
+// of fork(2) does not end it. The child may serve() it, like another thread.) Not
+// thread-safe, but any number of threads may serve() it.
 class function {
   public:
     function(context& ctx, const function_options& options)
@@ -134,16 +133,15 @@ class function {
 
     std::uint32_t number() const noexcept { return m_number; }
 
-    // Serves requests by @handler(const call_info&, std::span<const std::byte>
-    // request, std::vector<std::byte>& reply), which returns the status for the
-    // caller, until @more() is false, asked after every request and every 100 ms.
+    // Serves requests until @more() is false; it is asked after every request and every
+    // 100 ms. @handler(const call_info&, std::span<const std::byte> request,
+    // std::vector<std::byte>& reply) returns the status for the caller.
     //
-    // What the handler throws gets out of here; so does error E2BIG if its reply is
-    // longer than max_reply. The caller is told that there is no answer
-    // (ECONNRESET), no other request is lost, and serve() may be called again.
-    // While the node has no memory for a long request or reply (ENOMEM) it is tried
-    // again every 10 ms; when @more() is false already, for a second, and then the
-    // request is given back and the error thrown.
+    // Passes on what the handler throws, and throws error E2BIG if its reply is longer
+    // than max_reply. The caller then gets ECONNRESET, no other request is lost, and
+    // serve() may be called again. While the node has no memory for a long request or
+    // reply (ENOMEM), it tries again every 10 ms. Once @more() is false, it does so for
+    // a second, then gives the request back and throws the error.
     template <typename Handler, typename More>
     void serve(Handler handler, More more) {
         std::vector<std::byte> in(m_room);
@@ -163,7 +161,7 @@ class function {
             try {
                 status = handler(std::as_const(request),
                                  std::span<const std::byte>(in.data(), request.length), out);
-                // Of a message nobody wants to know what is in there.
+                // The reply to a message is ignored.
                 if (request.token && out.size() > m_reply)
                     detail::fail_rpc(E2BIG, "answer a request");
             } catch (...) {
@@ -181,14 +179,14 @@ class function {
         detail::fail_rpc(err, "answer a request");
     }
 
-    // For ever, or until something is thrown.
+    // Serves requests until something is thrown.
     template <typename Handler>
     void serve(Handler handler) {
         serve(std::move(handler), [] { return true; });
     }
 
   private:
-    // That there is none any more is not ours to mind.
+    // No error if the caller has given up meanwhile.
     void give_back(const lite_rpc_request& request) noexcept {
         if (request.token)
             lite_rpc_done(m_ctx, request.token);
@@ -223,7 +221,7 @@ inline call_reply call(context& ctx, std::uint32_t node, std::uint32_t function,
     return reply;
 }
 
-// How one of several calls has ended.
+// Outcome of one of several calls.
 struct leg_reply {
     std::uint32_t node = 0;
     int error = 0;  // 0 or a negative errno
@@ -231,9 +229,9 @@ struct leg_reply {
     std::vector<std::byte> bytes;
 };
 
-// Calls a function of several nodes, at most LITE_RPC_LEGS_MAX, with one request.
-// Returns when @quorum of them have answered, or cannot; 0: when all have ended.
-// In the order of @nodes; those that were not waited for have error -ECANCELED.
+// Calls a function of up to LITE_RPC_LEGS_MAX nodes with one request. Returns as soon as
+// @quorum of them have answered, or no longer can; 0: when all have ended. The result is
+// in the order of @nodes; calls that were not waited for have error -ECANCELED.
 inline std::vector<leg_reply> multicall(context& ctx, std::span<const std::uint32_t> nodes,
                                         std::uint32_t function, std::span<const std::byte> request,
                                         std::size_t quorum = 0, std::size_t room = 4096,
@@ -257,7 +255,7 @@ inline std::vector<leg_reply> multicall(context& ctx, std::span<const std::uint3
     return replies;
 }
 
-// Sends a function a message.
+// Sends a message to a function.
 inline void send(context& ctx, std::uint32_t node, std::uint32_t function,
                  std::span<const std::byte> message, timeout limit = default_timeout) {
     detail::check_rpc(lite_rpc_send(ctx.get(), node, function, message.data(), message.size(),

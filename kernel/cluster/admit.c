@@ -3,7 +3,7 @@
  * Giving out node ids: the member's side of joining (join.c).
  *
  * The coordinator, the lowest id that is not down, gives a joiner an id and
- * reserves it (a tentative peer) until the joiner connects or the reservation
+ * reserves it (LITE_PEER_RESERVED) until the joiner connects or the reservation
  * expires. Other members redirect the joiner to it. A suspect stays
  * coordinator: it may be giving out ids, and another node could give out the
  * same ones.
@@ -27,7 +27,7 @@ static struct lite_peer *lite_coordinator(struct lite_cluster *cl,
 	xa_for_each(&cl->peers, id, peer) {
 		if (id > lite_cluster_id(cl))
 			break;
-		if (!peer->left && lite_peer_is_live(peer) &&
+		if (peer->life != LITE_PEER_LEFT && lite_peer_is_live(peer) &&
 		    !lite_addr_equal(&peer->addr, joiner))
 			return peer;
 	}
@@ -42,23 +42,33 @@ static struct lite_peer *lite_peer_at(struct lite_cluster *cl,
 	unsigned long id;
 
 	xa_for_each(&cl->peers, id, peer) {
-		if (!peer->left && lite_addr_equal(&peer->addr, addr))
+		if (peer->life != LITE_PEER_LEFT &&
+		    lite_addr_equal(&peer->addr, addr))
 			return peer;
 	}
 	return NULL;
 }
 
-static u32 lite_lowest_free_id(struct lite_cluster *cl)
+static bool lite_id_is_free(struct lite_cluster *cl, u32 id)
+{
+	struct lite_peer *peer = xa_load(&cl->peers, id);
+
+	return id != lite_cluster_id(cl) &&
+	       (!peer || peer->life == LITE_PEER_LEFT);
+}
+
+/* The id that is wanted, else the lowest free one; or a negative errno. */
+static int lite_free_id(struct lite_cluster *cl, u32 wanted)
 {
 	u32 id;
 
+	if (wanted)
+		return lite_id_is_free(cl, wanted) ? wanted : -EEXIST;
 	for (id = 1; id <= LITE_NODE_ID_MAX; id++) {
-		struct lite_peer *peer = xa_load(&cl->peers, id);
-
-		if (id != lite_cluster_id(cl) && (!peer || peer->left))
+		if (lite_id_is_free(cl, id))
 			return id;
 	}
-	return 0;
+	return -ENOSPC;
 }
 
 /* Find an id for a joiner and reserve it. Cluster locked. */
@@ -68,46 +78,36 @@ static int lite_place_keep(struct lite_cluster *cl, u32 wanted,
 			   struct lite_conn **old)
 {
 	struct lite_peer *peer = lite_peer_at(cl, addr);
-	u32 id;
+	int id;
 
 	/* A node that crashed and comes back gets its old id. */
 	if (peer && wanted && wanted != peer->id)
 		peer = NULL;
-	id = peer ? peer->id : wanted ?: lite_lowest_free_id(cl);
-	if (!id)
-		return -ENOSPC;
-	if (id == lite_cluster_id(cl))
-		return -EEXIST;
-	if (!peer) {
-		peer = xa_load(&cl->peers, id);
-		if (peer && !peer->left)
-			return -EEXIST;
-	}
-	/*
-	 * Clocks differ: exceed the id's last life, or what was given out for
-	 * an id without one.
-	 */
-	if (peer)
-		*incarnation = max(*incarnation,
-				   max(peer->incarnation, peer->promised) + 1);
+	id = peer ? peer->id : lite_free_id(cl, wanted);
+	if (id < 0)
+		return id;
+	peer = xa_load(&cl->peers, id);
 	if (!peer) {
 		peer = lite_peer_make(cl, id, *incarnation, addr);
 		if (IS_ERR(peer))
 			return PTR_ERR(peer);
-		peer->tentative = true;
+		peer->life = LITE_PEER_RESERVED;
 	} else {
+		/*
+		 * Clocks differ: exceed the id's last life, or what was given
+		 * out for an id without one.
+		 */
+		*incarnation = max(*incarnation,
+				   max(peer->incarnation, peer->promised) + 1);
 		/*
 		 * The incarnation changes when the joiner attaches. Until then
 		 * the old life merely loses its session.
 		 */
 		*old = lite_peer_conn_get(peer);
-		if (peer->left) {
-			peer->left = false;
-			peer->tentative = true;
-			peer->reused = true;
-		}
+		if (peer->life == LITE_PEER_LEFT)
+			WRITE_ONCE(peer->life, LITE_PEER_REUSED);
 		/* A returning previous owner gets another id. */
-		if (peer->tentative)
+		if (peer->life != LITE_PEER_MEMBER)
 			peer->addr = *addr;
 	}
 	peer->promised = *incarnation;
@@ -149,10 +149,7 @@ int lite_serve_join(void *priv, struct lite_conn *conn, const void *req,
 		}
 	}
 	mutex_unlock(&cl->lock);
-	if (old) {
-		lite_conn_end(old, LITE_END_REPLACED, 0, -EHOSTDOWN);
-		lite_conn_put(old);
-	}
+	lite_conn_replace(old, false);
 	if (ret < 0)
 		return ret;
 	*reply_len = sizeof(*r);

@@ -31,6 +31,24 @@
 
 struct lite_cluster;
 
+/* For lite_cluster_fence(): all other nodes. */
+#define LITE_ALL_NODES U32_MAX
+
+/* Do callers wait for a peer without a session? */
+enum lite_peer_wait {
+	LITE_PEER_DOWN,    /* no */
+	LITE_PEER_SUSPECT, /* its session broke, but it is not DOWN yet */
+	LITE_PEER_FRESH,   /* a member has listed it; not connected yet */
+};
+
+/* What an id stands for. */
+enum lite_peer_life {
+	LITE_PEER_MEMBER,
+	LITE_PEER_LEFT,     /* has announced that it leaves, for good */
+	LITE_PEER_RESERVED, /* for a joiner, until lite_peer.expires */
+	LITE_PEER_REUSED,   /* the same, but @incarnation has left */
+};
+
 /**
  * struct lite_peer - another node, as seen from here
  * @cl: cluster
@@ -41,13 +59,10 @@ struct lite_cluster;
  * @addr: address it listens on; under cl->lock
  * @conn: its session, or NULL
  * @heard: jiffies of the last sign of life in its last session
- * @suspect: the session broke, but it is not DOWN yet: callers wait
- * @fresh: listed by a member, but not connected yet: treated as a suspect;
- *	@heard is when it was first listed
+ * @wait: enum lite_peer_wait, of no meaning while there is a session. If
+ *	FRESH, @heard is when it was first listed
  * @attaching: we have sent ATTACH in a connection that we made to it
- * @left: it has announced that it leaves: this incarnation never comes back
- * @tentative: its id is reserved for a joiner, until @expires
- * @reused: a tentative id; its last life, in @incarnation, has left
+ * @life: enum lite_peer_life
  * @promised: the incarnation given out with a reserved id
  * @expires: jiffies
  * @next_try: jiffies, when to connect again
@@ -64,12 +79,9 @@ struct lite_peer {
 	struct sockaddr_storage addr;
 	struct lite_conn __rcu *conn;
 	unsigned long heard;
-	bool suspect;
-	bool fresh;
+	enum lite_peer_wait wait;
 	bool attaching;
-	bool left;
-	bool tentative;
-	bool reused;
+	enum lite_peer_life life;
 	u64 promised;
 	unsigned long expires;
 	unsigned long next_try;
@@ -81,7 +93,9 @@ struct lite_peer {
 /* Has the life in @incarnation left, even if its id is reserved for the next? */
 static inline bool lite_peer_has_left(const struct lite_peer *peer)
 {
-	return peer->left || peer->reused;
+	enum lite_peer_life life = READ_ONCE(peer->life);
+
+	return life == LITE_PEER_LEFT || life == LITE_PEER_REUSED;
 }
 
 /**
@@ -127,7 +141,6 @@ struct lite_cluster {
 	struct workqueue_struct *wq;
 	struct delayed_work monitor;
 	unsigned long due; /* jiffies: @monitor runs by then; under @lock */
-	bool stopping;
 };
 
 int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab,
@@ -155,6 +168,7 @@ u32 lite_cluster_directory(struct lite_cluster *cl, u64 hash);
 u32 lite_cluster_up(struct lite_cluster *cl);
 u32 lite_cluster_next(struct lite_cluster *cl, u32 after);
 bool lite_cluster_is_live(struct lite_cluster *cl, u32 node);
+u64 lite_cluster_incarnation(struct lite_cluster *cl, u32 node);
 bool lite_cluster_is_cut_off(struct lite_cluster *cl);
 unsigned long lite_cluster_life_left(struct lite_cluster *cl, u32 node,
 				     u64 incarnation, unsigned long patience);
@@ -167,12 +181,19 @@ int lite_cluster_call_patiently(struct lite_cluster *cl, u32 node,
 				struct lite_call_desc *d);
 int lite_cluster_call_once(struct lite_cluster *cl, u32 node,
 			   struct lite_call_desc *d);
+/* @err: of the call to @node; 0: @reply is its reply. */
+typedef int (*lite_call_done)(void *ctx, u32 node, int err, const void *reply);
+#define LITE_CALL_ALL_REPLY_MAX 16
+int lite_cluster_call_all(struct lite_cluster *cl,
+			  const struct lite_call_desc *d, lite_call_done done,
+			  void *ctx);
 int lite_cluster_await(struct lite_cluster *cl, u32 node);
 bool lite_cluster_is_suspect(struct lite_cluster *cl, u32 node);
 int lite_cluster_await_for(struct lite_cluster *cl, u32 node,
 			   unsigned long timeout);
 int lite_cluster_await_ready(struct lite_cluster *cl);
 struct lite_peer *lite_peer_find(struct lite_cluster *cl, u32 id);
+struct lite_conn *lite_cluster_conn_get(struct lite_cluster *cl, u32 node);
 struct lite_conn *lite_peer_conn_get(struct lite_peer *peer);
 struct lite_conn *lite_peer_conn_tryget(struct lite_peer *peer, u64 session);
 struct lite_conn *lite_cluster_self_conn(struct lite_cluster *cl);
@@ -182,8 +203,6 @@ bool lite_peer_is_suspect(struct lite_peer *peer);
 int lite_peer_await(struct lite_peer *peer);
 int lite_cluster_fence(struct lite_cluster *cl, u32 node,
 		       const struct lite_conn *but);
-int lite_cluster_fence_all(struct lite_cluster *cl,
-			   const struct lite_conn *but);
 void lite_cluster_fence_self(struct lite_cluster *cl,
 			     const struct lite_conn *self);
 
@@ -197,9 +216,10 @@ void lite_cluster_conn_gone(struct lite_cluster *cl, struct lite_conn *conn);
 struct lite_peer *lite_peer_make(struct lite_cluster *cl, u32 id,
 				 u64 incarnation,
 				 const struct sockaddr_storage *addr);
-void lite_peer_renew(struct lite_peer *peer, u64 incarnation,
-		     const struct sockaddr_storage *addr, bool *lost,
-		     u64 *old);
+bool lite_peer_renew(struct lite_peer *peer, u64 incarnation,
+		     const struct sockaddr_storage *addr, u64 *old);
+bool lite_peer_leave(struct lite_peer *peer, u64 incarnation);
+void lite_conn_replace(struct lite_conn *conn, bool wait);
 bool lite_peer_publish(struct lite_cluster *cl, struct lite_conn *conn,
 		       const struct sockaddr_storage *addr);
 void lite_peer_retry(struct lite_peer *peer, unsigned long delay);
@@ -207,7 +227,6 @@ void lite_peer_drop(struct lite_peer *peer);
 bool lite_peer_is_up(struct lite_peer *peer);
 bool lite_peer_is_live(struct lite_peer *peer);
 int lite_peer_await_for(struct lite_peer *peer, unsigned long timeout);
-void lite_peer_expect(struct lite_peer *peer);
 
 void lite_peer_connect_work(struct work_struct *work);
 int lite_cluster_attach(struct lite_cluster *cl, struct lite_conn *conn);
@@ -229,6 +248,12 @@ int lite_serve_join(void *priv, struct lite_conn *conn, const void *req,
 		    u32 len, void *reply, u32 *reply_len);
 int lite_serve_leave(void *priv, struct lite_conn *conn, const void *req,
 		     u32 len, void *reply, u32 *reply_len);
+
+/* May this node have sessions? */
+static inline bool lite_cluster_connects(const struct lite_cluster *cl)
+{
+	return cl->state == LITE_NODE_UP || cl->state == LITE_NODE_JOINING;
+}
 
 static inline u32 lite_cluster_id(struct lite_cluster *cl)
 {

@@ -30,12 +30,9 @@
 #define LITE_CONNECT_TRIES 6
 #define LITE_BACKOFF_MAX (8 * HZ)
 
-/**
- * lite_cluster_admit - may a peer that knows the secret connect?
- * @cl: cluster
- * @conn: a request, its sender in conn->from
- *
- * Context: may sleep: ends the session of an earlier life of the sender.
+/*
+ * May a peer that knows the secret connect? Its request is @conn, the sender in
+ * conn->from. May sleep: ends the session of an earlier life of the sender.
  * Return: 0; -ENOTCONN: this node is in no cluster; -EEXIST: the sender claims
  * our id; -ESTALE: that life is over.
  */
@@ -47,8 +44,7 @@ int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn)
 	int err = 0;
 
 	mutex_lock(&cl->lock);
-	if (cl->stopping || !lite_cluster_id(cl) ||
-	    (cl->state != LITE_NODE_UP && cl->state != LITE_NODE_JOINING)) {
+	if (!lite_cluster_id(cl) || !lite_cluster_connects(cl)) {
 		err = -ENOTCONN;
 	} else if (!from->node) {
 		/* A guest: it will ask to join. */
@@ -72,11 +68,7 @@ int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn)
 	mutex_unlock(&cl->lock);
 
 	/* The peer has begun a new life. */
-	if (old) {
-		lite_conn_end(old, LITE_END_REPLACED, 0, -EHOSTDOWN);
-		wait_for_completion(&old->gone);
-		lite_conn_put(old);
-	}
+	lite_conn_replace(old, true);
 	return err;
 }
 
@@ -147,7 +139,6 @@ int lite_cluster_attach(struct lite_cluster *cl, struct lite_conn *conn)
 		.timeout = LITE_CONNECT_TIMEOUT,
 		.killable = true,
 	};
-
 	int err;
 
 	lite_attach_fill(cl, conn, &mine);
@@ -158,24 +149,19 @@ int lite_cluster_attach(struct lite_cluster *cl, struct lite_conn *conn)
 	return err;
 }
 
-/* Choose our connection, unless the peer has a session. */
-static bool lite_attach_begin(struct lite_peer *peer)
+/*
+ * Choose our connection, unless the peer has a session; or choose none. Returns
+ * whether it is chosen.
+ */
+static bool lite_peer_set_attaching(struct lite_peer *peer, bool attaching)
 {
 	struct lite_cluster *cl = peer->cl;
-	bool ok;
 
 	mutex_lock(&cl->lock);
-	ok = !lite_peer_is_up(peer);
-	peer->attaching = ok;
+	attaching = attaching && !lite_peer_is_up(peer);
+	peer->attaching = attaching;
 	mutex_unlock(&cl->lock);
-	return ok;
-}
-
-static void lite_attach_end(struct lite_peer *peer)
-{
-	mutex_lock(&peer->cl->lock);
-	peer->attaching = false;
-	mutex_unlock(&peer->cl->lock);
+	return attaching;
 }
 
 static int lite_peer_connect(struct lite_peer *peer,
@@ -196,13 +182,13 @@ static int lite_peer_connect(struct lite_peer *peer,
 	if (conn->from.node != peer->id ||
 	    conn->from.incarnation != READ_ONCE(peer->incarnation))
 		err = -ENXIO;
-	if (!err && !lite_attach_begin(peer))
+	if (!err && !lite_peer_set_attaching(peer, true))
 		err = -EALREADY;
 	if (!err) {
 		err = lite_cluster_attach(cl, conn);
 		if (!err && !lite_peer_publish(cl, conn, addr))
 			err = -EALREADY;
-		lite_attach_end(peer);
+		lite_peer_set_attaching(peer, false);
 	}
 	if (err)
 		lite_conn_kill(conn, err);
@@ -221,8 +207,8 @@ void lite_peer_connect_work(struct work_struct *work)
 	int err;
 
 	mutex_lock(&cl->lock);
-	if (cl->stopping || lite_peer_is_up(peer) || peer->left ||
-	    (cl->state != LITE_NODE_UP && cl->state != LITE_NODE_JOINING)) {
+	if (!lite_cluster_connects(cl) || lite_peer_is_up(peer) ||
+	    peer->life == LITE_PEER_LEFT) {
 		mutex_unlock(&cl->lock);
 		return;
 	}
@@ -232,21 +218,21 @@ void lite_peer_connect_work(struct work_struct *work)
 			  LITE_CONNECT_TIMEOUT_MIN, LITE_CONNECT_TIMEOUT_FIRST);
 	timeout = clamp_t(unsigned long, peer->backoff, timeout,
 			  LITE_CONNECT_TIMEOUT);
-	if (!peer->suspect && !peer->fresh)
+	if (peer->wait == LITE_PEER_DOWN)
 		timeout = LITE_CONNECT_TIMEOUT;
 	mutex_unlock(&cl->lock);
 
 	err = lite_peer_connect(peer, &addr, timeout);
 
 	mutex_lock(&cl->lock);
-	if (!lite_peer_is_up(peer) && !peer->left) {
-		backoff = max_t(unsigned long, peer->backoff, HZ / 4);
-		backoff = min_t(unsigned long, backoff * 2, LITE_BACKOFF_MAX);
+	if (!lite_peer_is_up(peer) && peer->life != LITE_PEER_LEFT) {
+		backoff = clamp_t(unsigned long, peer->backoff * 2, HZ / 2,
+				  LITE_BACKOFF_MAX);
 		/*
 		 * A try that timed out has waited long enough; one that was
 		 * refused backs off.
 		 */
-		if (err == -ETIMEDOUT && (peer->suspect || peer->fresh))
+		if (err == -ETIMEDOUT && peer->wait != LITE_PEER_DOWN)
 			lite_peer_retry(peer, 1);
 		else
 			lite_peer_retry(peer, backoff);
@@ -289,15 +275,13 @@ static struct lite_conn *lite_self_connect(struct lite_cluster *cl)
 	if (!err) {
 		mutex_lock(&cl->lock);
 		/* The previous connection may still be dying. */
-		if (lite_peer_is_up(self) || cl->stopping) {
+		if (lite_peer_is_up(self) || cl->state == LITE_NODE_STOPPED ||
+		    !lite_conn_set_up(conn)) {
 			err = -EHOSTDOWN;
 		} else {
-			err = lite_conn_set_up(conn) ? 0 : -EHOSTDOWN;
-			if (!err) {
-				kref_get(&self->ref);
-				conn->peer = self;
-				rcu_assign_pointer(self->conn, conn);
-			}
+			kref_get(&self->ref);
+			conn->peer = self;
+			rcu_assign_pointer(self->conn, conn);
 		}
 		mutex_unlock(&cl->lock);
 	}
@@ -309,17 +293,11 @@ static struct lite_conn *lite_self_connect(struct lite_cluster *cl)
 	return err ? ERR_PTR(err) : conn;
 }
 
-/**
- * lite_cluster_self_conn - the node's connection to itself
- * @cl: cluster
- *
- * Remote atomics are atomic towards each other only if the device executes all
- * of them, including those on local memory. The connection is made on first
- * use.
- *
- * Context: may sleep; killable.
- * Return: the connection, held live, or ERR_PTR: -ENOMEM, -EINTR, -EHOSTDOWN,
- * -EIO.
+/*
+ * The node's connection to itself, made on first use: remote atomics are atomic
+ * towards each other only if the device executes all of them, including those on
+ * local memory. May sleep; killable. Return: the connection, held live, or
+ * ERR_PTR: -ENOMEM, -EINTR, -EHOSTDOWN, -EIO.
  */
 struct lite_conn *lite_cluster_self_conn(struct lite_cluster *cl)
 {

@@ -26,12 +26,12 @@
 /* ---- joiner -------------------------------------------------------------- */
 
 /*
- * Ask one member as a guest. 1: redirected to @addr; 0: admitted, with @id.
+ * Ask one member as a guest. 1: redirected to @addr; 0: admitted, @as a member.
  * Connecting may take up to @max jiffies.
  */
 static int lite_join_ask(struct lite_cluster *cl, struct sockaddr_storage *addr,
-			 unsigned long deadline, unsigned long max, u32 *id,
-			 u64 *incarnation)
+			 unsigned long deadline, unsigned long max,
+			 struct lite_ident *as)
 {
 	struct lite_wire_join req = {};
 	struct lite_wire_join_reply reply;
@@ -65,9 +65,9 @@ static int lite_join_ask(struct lite_cluster *cl, struct sockaddr_storage *addr,
 	if (!err && reply.redirect.port) {
 		err = lite_addr_from_wire(addr, &reply.redirect) ?: 1;
 	} else if (!err) {
-		*id = le16_to_cpu(reply.node);
-		*incarnation = le64_to_cpu(reply.incarnation);
-		err = *id ? lite_members_pull(cl, conn) : -EPROTO;
+		as->node = le16_to_cpu(reply.node);
+		as->incarnation = le64_to_cpu(reply.incarnation);
+		err = as->node ? lite_members_pull(cl, conn) : -EPROTO;
 	}
 	lite_conn_kill(conn, -ENOTCONN);
 	lite_conn_put(conn);
@@ -93,7 +93,7 @@ static bool lite_join_again(int err)
 /* Find the coordinator, starting at the member at @addr, and get an id. */
 static int lite_join_get_in(struct lite_cluster *cl,
 			    const struct sockaddr_storage *addr,
-			    unsigned long deadline, u32 *id, u64 *incarnation,
+			    unsigned long deadline, struct lite_ident *as,
 			    const char **why)
 {
 	struct sockaddr_storage to = *addr;
@@ -104,8 +104,7 @@ static int lite_join_get_in(struct lite_cluster *cl,
 
 	for (;;) {
 		err = lite_join_ask(cl, &to, deadline,
-				    redirects ? max : MAX_JIFFY_OFFSET, id,
-				    incarnation);
+				    redirects ? max : MAX_JIFFY_OFFSET, as);
 		if (err > 0) {
 			if (++redirects == LITE_REDIRECTS_MAX)
 				return -ELOOP;
@@ -132,10 +131,8 @@ static void lite_join_connect_all(struct lite_cluster *cl)
 	unsigned long id;
 
 	/* No peer is dropped while we join. */
-	xa_for_each(&cl->peers, id, peer) {
-		if (!peer->left)
-			queue_work(cl->wq, &peer->connect_work);
-	}
+	xa_for_each(&cl->peers, id, peer)
+		queue_work(cl->wq, &peer->connect_work);
 	xa_for_each(&cl->peers, id, peer)
 		flush_work(&peer->connect_work);
 }
@@ -148,14 +145,11 @@ static void lite_join_pull_all(struct lite_cluster *cl)
 	unsigned long id;
 
 	xa_for_each(&cl->peers, id, peer) {
-		peer = lite_peer_find(cl, id);
-		conn = peer ? lite_peer_conn_get(peer) : NULL;
-		if (conn) {
-			lite_members_pull(cl, conn);
-			lite_conn_put(conn);
-		}
-		if (peer)
-			lite_peer_put(peer);
+		conn = lite_cluster_conn_get(cl, id);
+		if (!conn)
+			continue;
+		lite_members_pull(cl, conn);
+		lite_conn_put(conn);
 	}
 }
 
@@ -191,7 +185,7 @@ static int lite_join_check_alone(struct lite_cluster *cl, const char **why)
 
 	lockdep_assert_held(&cl->lock);
 	xa_for_each(&cl->peers, id, peer) {
-		if (!peer->left) {
+		if (peer->life != LITE_PEER_LEFT) {
 			*why = "the node is in a cluster already: leave that first";
 			return -EBUSY;
 		}
@@ -199,22 +193,18 @@ static int lite_join_check_alone(struct lite_cluster *cl, const char **why)
 	return 0;
 }
 
-/**
- * lite_cluster_begin_join - stop making new objects that belong to this life
- * @cl: cluster
- * @why: set to a text where an errno says too little
- *
- * This life goes on until lite_cluster_join(), as there may be objects already.
- *
- * Context: may sleep.
- * Return: 0; -EBUSY: joining or leaving, or not alone; -ENODEV.
+/*
+ * Stop making new objects that belong to this life. It goes on until
+ * lite_cluster_join(), as there may be objects already. May sleep. Return: 0;
+ * -EBUSY: joining or leaving, or not alone; -ENODEV. Where that says too little,
+ * @why is set to a text.
  */
 int lite_cluster_begin_join(struct lite_cluster *cl, const char **why)
 {
 	int err;
 
 	mutex_lock(&cl->lock);
-	if (cl->stopping) {
+	if (cl->state == LITE_NODE_STOPPED) {
 		err = -ENODEV;
 	} else if (cl->state != LITE_NODE_UP && cl->state != LITE_NODE_IDLE) {
 		*why = "the node is joining or leaving";
@@ -229,15 +219,24 @@ int lite_cluster_begin_join(struct lite_cluster *cl, const char **why)
 	return err;
 }
 
+/* The end of joining and leaving; nothing ends LITE_NODE_STOPPED. */
+static void lite_cluster_become(struct lite_cluster *cl,
+				enum lite_node_state state)
+{
+	mutex_lock(&cl->lock);
+	if (cl->state != LITE_NODE_STOPPED) {
+		WRITE_ONCE(cl->state, state);
+		mod_delayed_work(cl->wq, &cl->monitor, 1);
+	}
+	mutex_unlock(&cl->lock);
+	wake_up_all(&cl->suspects);
+}
+
 /* Undo lite_cluster_begin_join(). May sleep. */
 void lite_cluster_cancel_join(struct lite_cluster *cl)
 {
-	mutex_lock(&cl->lock);
-	if (!cl->stopping)
-		WRITE_ONCE(cl->state, lite_cluster_id(cl) ? LITE_NODE_UP :
-							    LITE_NODE_IDLE);
-	mutex_unlock(&cl->lock);
-	wake_up_all(&cl->suspects);
+	lite_cluster_become(cl, lite_cluster_id(cl) ? LITE_NODE_UP :
+						      LITE_NODE_IDLE);
 }
 
 /* Begin a new life, as a guest without an id. */
@@ -248,7 +247,8 @@ static int lite_join_begin(struct lite_cluster *cl, struct lite_ident *was,
 
 	mutex_lock(&cl->lock);
 	/* Other nodes could connect until now. */
-	err = cl->stopping ? -ENODEV : lite_join_check_alone(cl, why);
+	err = cl->state == LITE_NODE_STOPPED ? -ENODEV :
+					       lite_join_check_alone(cl, why);
 	if (!err) {
 		*was = cl->fab->self;
 		WRITE_ONCE(cl->life, cl->life + 1);
@@ -259,35 +259,26 @@ static int lite_join_begin(struct lite_cluster *cl, struct lite_ident *was,
 	return err;
 }
 
-/**
- * lite_cluster_join - join another node's cluster
- * @cl: JOINING since lite_cluster_begin_join(); has no objects of this life
- * @addr: of a member
- * @timeout: jiffies, to be admitted
- * @why: set to a constant text where an errno says too little
- *
- * The caller reports the result to the administrator.
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno, as documented for LITE_CMD_NODE_JOIN.
+/*
+ * Join the cluster of the member at @addr, to be admitted within @timeout
+ * jiffies. JOINING since lite_cluster_begin_join(); has no objects of this life.
+ * The caller reports the result to the administrator. May sleep; killable.
+ * Return: 0 or a negative errno, as documented for LITE_CMD_NODE_JOIN. Where
+ * that says too little, @why is set to a constant text.
  */
 int lite_cluster_join(struct lite_cluster *cl,
 		      const struct sockaddr_storage *addr,
 		      unsigned long timeout, const char **why)
 {
 	unsigned long deadline = jiffies + timeout;
-	struct lite_ident was;
+	struct lite_ident was, as;
 	struct lite_conn *self;
 	struct lite_peer *peer;
-	u64 incarnation = 0;
-	u32 id = 0;
 	int err;
 
 	err = lite_join_begin(cl, &was, why);
-	if (err) {
-		lite_cluster_cancel_join(cl);
-		return err;
-	}
+	if (err)
+		goto err_cancel;
 	/* Nodes that left the last cluster may be members of the next. */
 	lite_peers_clear(cl);
 	/* The connection to ourselves belongs to the old life. */
@@ -297,30 +288,28 @@ int lite_cluster_join(struct lite_cluster *cl,
 		wait_for_completion(&self->gone);
 		lite_conn_put(self);
 	}
-	err = lite_join_get_in(cl, addr, deadline, &id, &incarnation, why);
+	as = cl->fab->self;
+	err = lite_join_get_in(cl, addr, deadline, &as, why);
 
 	/* While the state is JOINING, so that no new peers are made. */
 	if (err)
 		lite_peers_clear(cl);
 	mutex_lock(&cl->lock);
-	if (!err && cl->stopping)
+	if (!err && cl->state == LITE_NODE_STOPPED)
 		err = -ENODEV;
 	if (err) {
 		cl->fab->self = was;
 	} else {
-		cl->fab->self.node = id;
-		cl->fab->self.incarnation = incarnation;
-		cl->self->id = id;
+		cl->fab->self = as;
+		cl->self->id = as.node;
 		/* The list may contain our new id, as an earlier life. */
-		peer = xa_load(&cl->peers, id);
+		peer = xa_load(&cl->peers, as.node);
 		if (peer)
 			lite_peer_drop(peer);
 	}
 	mutex_unlock(&cl->lock);
-	if (err) {
-		lite_cluster_cancel_join(cl);
-		return err;
-	}
+	if (err)
+		goto err_cancel;
 
 	lite_join_connect_all(cl);
 	/*
@@ -330,15 +319,13 @@ int lite_cluster_join(struct lite_cluster *cl,
 	 */
 	lite_join_pull_all(cl);
 	lite_join_connect_all(cl);
-	mutex_lock(&cl->lock);
-	if (!cl->stopping) {
-		cl->state = LITE_NODE_UP;
-		mod_delayed_work(cl->wq, &cl->monitor, 1);
-	}
-	mutex_unlock(&cl->lock);
-	wake_up_all(&cl->suspects);
+	lite_cluster_become(cl, LITE_NODE_UP);
 	cl->ops->members_changed(cl->priv);
 	return 0;
+
+err_cancel:
+	lite_cluster_cancel_join(cl);
+	return err;
 }
 
 /* ---- leaving ------------------------------------------------------------- */
@@ -349,7 +336,7 @@ int lite_serve_leave(void *priv, struct lite_conn *conn, const void *req,
 	struct lite_cluster *cl = priv;
 	const struct lite_wire_leave *l = req;
 	struct lite_peer *peer;
-	bool lost = false;
+	bool lost;
 	u32 id;
 
 	if (!conn || le16_to_cpu(l->node) != conn->from.node ||
@@ -358,11 +345,7 @@ int lite_serve_leave(void *priv, struct lite_conn *conn, const void *req,
 	id = conn->from.node;
 	mutex_lock(&cl->lock);
 	peer = xa_load(&cl->peers, id);
-	if (peer && peer->incarnation == conn->from.incarnation &&
-	    !lite_peer_has_left(peer)) {
-		peer->left = true;
-		lost = true;
-	}
+	lost = peer && lite_peer_leave(peer, conn->from.incarnation);
 	mutex_unlock(&cl->lock);
 	if (lost)
 		cl->ops->peer_lost(cl->priv, id, conn->from.incarnation);
@@ -386,13 +369,8 @@ static void lite_leave_tell(struct lite_cluster *cl)
 			.len = sizeof(req),
 			.timeout = HZ,
 		};
-		struct lite_conn *conn;
+		struct lite_conn *conn = lite_cluster_conn_get(cl, id);
 
-		peer = lite_peer_find(cl, id);
-		if (!peer)
-			continue;
-		conn = lite_peer_conn_get(peer);
-		lite_peer_put(peer);
 		if (!conn)
 			continue;
 		lite_kcall(conn, &d);
@@ -409,10 +387,8 @@ static void lite_suspects_clear(struct lite_cluster *cl)
 	struct lite_peer *peer;
 	unsigned long id;
 
-	xa_for_each(&cl->peers, id, peer) {
-		WRITE_ONCE(peer->suspect, false);
-		WRITE_ONCE(peer->fresh, false);
-	}
+	xa_for_each(&cl->peers, id, peer)
+		WRITE_ONCE(peer->wait, LITE_PEER_DOWN);
 	wake_up_all(&cl->suspects);
 }
 
@@ -464,10 +440,7 @@ u32 lite_cluster_leave(struct lite_cluster *cl)
  */
 void lite_cluster_end_leave(struct lite_cluster *cl, u32 id)
 {
-	mutex_lock(&cl->lock);
-	if (!cl->stopping)
-		cl->state = LITE_NODE_IDLE;
-	mutex_unlock(&cl->lock);
+	lite_cluster_become(cl, LITE_NODE_IDLE);
 	cl->ops->event(cl->priv, id, LITE_NODE_IDLE);
 }
 
@@ -482,17 +455,9 @@ static void lite_cluster_handlers(struct lite_cluster *cl)
 	lite_kcall_handle(cl->rpc, LITE_CALL_LEAVE, lite_serve_leave, cl);
 }
 
-/**
- * lite_cluster_init - be a cluster of one
- * @cl: to fill; zeroed
- * @fab: of the node
- * @rpc: of the node
- * @params: settings
- * @ops: events for the layer above
- * @priv: for @ops
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM.
+/*
+ * Be a cluster of one; @cl is zeroed, @ops and @priv are of the layer above. May
+ * sleep. Return: 0 or -ENOMEM.
  */
 int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab,
 		      struct lite_kcalls *rpc,
@@ -543,7 +508,6 @@ int lite_cluster_start(struct lite_cluster *cl)
 void lite_cluster_stop(struct lite_cluster *cl)
 {
 	mutex_lock(&cl->lock);
-	cl->stopping = true;
 	cl->state = LITE_NODE_STOPPED;
 	lite_suspects_clear(cl);
 	mutex_unlock(&cl->lock);
@@ -572,17 +536,12 @@ int lite_cluster_ready(struct lite_cluster *cl)
 	}
 }
 
-/**
- * lite_cluster_recheck - lite_cluster_ready(), after publishing an object
- * @cl: cluster
- * @life: lite_cluster_life(), from before lite_cluster_ready()
- *
- * Joining and leaving change the state first and then look for objects. So the
- * object has been seen, or this fails and the caller takes it back; also if the
- * join or leave is over already.
- *
- * Context: any.
- * Return: 0, -ENOTCONN or -ENODEV.
+/*
+ * lite_cluster_ready(), after publishing an object. @life is what
+ * lite_cluster_life() returned before lite_cluster_ready(). Joining and leaving
+ * change the state first and then look for objects. So the object has been seen,
+ * or this fails and the caller takes it back; also if the join or leave is over
+ * already. Any context. Return: 0, -ENOTCONN or -ENODEV.
  */
 int lite_cluster_recheck(struct lite_cluster *cl, unsigned long life)
 {

@@ -30,7 +30,7 @@ u64 lite_members_digest(struct lite_cluster *cl)
 	digest = lite_member_hash(cl->fab->self.node,
 				  cl->fab->self.incarnation);
 	xa_for_each(&cl->peers, id, peer) {
-		if (!peer->left && !peer->tentative)
+		if (peer->life == LITE_PEER_MEMBER)
 			digest += lite_member_hash(id, peer->incarnation);
 	}
 	mutex_unlock(&cl->lock);
@@ -68,13 +68,13 @@ int lite_serve_members(void *priv, struct lite_conn *conn, const void *req,
 	xa_for_each_start(&cl->peers, id, peer, after + 1) {
 		u16 flags = 0;
 
-		if (peer->tentative)
+		if (peer->life > LITE_PEER_LEFT)
 			continue;
 		if (n == LITE_MEMBERS_PER_REPLY) {
 			r->more = cpu_to_le32(1);
 			break;
 		}
-		if (peer->left)
+		if (peer->life == LITE_PEER_LEFT)
 			flags |= LITE_MEMBER_LEFT;
 		/* Others wait for a suspect, too: it is not DOWN. */
 		if (!lite_peer_is_live(peer))
@@ -88,6 +88,20 @@ int lite_serve_members(void *priv, struct lite_conn *conn, const void *req,
 	return 0;
 }
 
+/* A member that is not up has been heard of in a new life. */
+static void lite_member_expect(struct lite_peer *peer, u16 flags)
+{
+	lockdep_assert_held(&peer->cl->lock);
+	if (flags & LITE_MEMBER_LEFT)
+		return;
+	if (!(flags & LITE_MEMBER_DOWN)) {
+		peer->heard = jiffies;
+		if (peer->wait == LITE_PEER_DOWN)
+			WRITE_ONCE(peer->wait, LITE_PEER_FRESH);
+	}
+	lite_peer_retry(peer, 0);
+}
+
 /* Merge one entry of another node's list. */
 static int lite_member_merge(struct lite_cluster *cl,
 			     const struct lite_wire_member *m)
@@ -98,50 +112,36 @@ static int lite_member_merge(struct lite_cluster *cl,
 	struct lite_conn *kill = NULL;
 	struct sockaddr_storage addr;
 	struct lite_peer *peer;
+	u64 old = incarnation;
 	bool lost = false;
-	u64 old = 0;
 	int err = 0;
 
 	if (!id || lite_addr_from_wire(&addr, &m->addr))
 		return -EPROTO;
 
 	mutex_lock(&cl->lock);
+	peer = xa_load(&cl->peers, id);
 	if (id == lite_cluster_id(cl)) {
 		/* Other nodes' view of this node does not change it. */
-		goto out;
-	}
-	peer = xa_load(&cl->peers, id);
-	if (!peer) {
-		if (flags & LITE_MEMBER_LEFT)
-			goto out;
+	} else if (!peer && !(flags & LITE_MEMBER_LEFT)) {
 		peer = lite_peer_make(cl, id, incarnation, &addr);
 		if (IS_ERR(peer))
 			err = PTR_ERR(peer);
-		else if (flags & LITE_MEMBER_DOWN)
-			lite_peer_retry(peer, 0);
 		else
-			lite_peer_expect(peer);
-	} else if (incarnation > peer->incarnation) {
+			lite_member_expect(peer, flags);
+	} else if (peer && incarnation > peer->incarnation) {
 		kill = lite_peer_conn_get(peer);
-		lite_peer_renew(peer, incarnation, &addr, &lost, &old);
-		peer->left = flags & LITE_MEMBER_LEFT;
-		if (!peer->left && (flags & LITE_MEMBER_DOWN))
-			lite_peer_retry(peer, 0);
-		else if (!peer->left)
-			lite_peer_expect(peer);
-	} else if (incarnation == peer->incarnation &&
-		   !lite_peer_has_left(peer) && (flags & LITE_MEMBER_LEFT)) {
-		kill = lite_peer_conn_get(peer);
-		peer->left = true;
-		lost = true;
-		old = incarnation;
+		lost = lite_peer_renew(peer, incarnation, &addr, &old);
+		if (flags & LITE_MEMBER_LEFT)
+			WRITE_ONCE(peer->life, LITE_PEER_LEFT);
+		lite_member_expect(peer, flags);
+	} else if (peer && (flags & LITE_MEMBER_LEFT)) {
+		lost = lite_peer_leave(peer, incarnation);
+		if (lost)
+			kill = lite_peer_conn_get(peer);
 	}
-out:
 	mutex_unlock(&cl->lock);
-	if (kill) {
-		lite_conn_end(kill, LITE_END_REPLACED, 0, -EHOSTDOWN);
-		lite_conn_put(kill);
-	}
+	lite_conn_replace(kill, false);
 	if (lost)
 		cl->ops->peer_lost(cl->priv, id, old);
 	return err;

@@ -21,6 +21,7 @@
  * disconnect us.
  */
 #include "cluster.h"
+#include "wait.h"
 
 /*
  * A device that has not acknowledged anything for this long has lost our queue
@@ -48,20 +49,13 @@ bool lite_cluster_silent(const struct lite_cluster *cl, unsigned long heard)
 	return time_after(jiffies, heard + cl->dead + lite_cluster_away(cl));
 }
 
-static unsigned long lite_later(unsigned long heard, unsigned long by)
-{
-	unsigned long now = jiffies;
-
-	return time_after(heard + by, now) ? now : heard + by;
-}
-
 static void lite_monitor_excuse(struct lite_cluster *cl, struct lite_peer *peer,
 				unsigned long away)
 {
 	struct lite_conn *conn;
 
 	lockdep_assert_held(&cl->lock);
-	peer->heard = lite_later(peer->heard, away);
+	peer->heard += min(away, jiffies - peer->heard);
 	conn = lite_peer_conn_get(peer);
 	if (!conn)
 		return;
@@ -158,30 +152,28 @@ static void lite_monitor_peer(struct lite_cluster *cl, struct lite_peer *peer)
 		lite_conn_put(conn);
 		return;
 	}
-	if (peer->suspect && (peer->left || cl->state != LITE_NODE_UP ||
-			      lite_cluster_silent(cl, peer->heard))) {
-		WRITE_ONCE(peer->suspect, false);
+	if (peer->wait != LITE_PEER_DOWN &&
+	    (peer->life == LITE_PEER_LEFT || cl->state != LITE_NODE_UP ||
+	     lite_cluster_silent(cl, peer->heard))) {
+		bool was_up = peer->wait == LITE_PEER_SUSPECT;
+
+		WRITE_ONCE(peer->wait, LITE_PEER_DOWN);
 		wake_up_all(&cl->suspects);
-		cl->ops->event(cl->priv, peer->id, LITE_NODE_DOWN);
-	}
-	if (peer->fresh && (peer->left ||
-			    lite_cluster_silent(cl, peer->heard))) {
-		WRITE_ONCE(peer->fresh, false);
-		wake_up_all(&cl->suspects);
+		if (was_up)
+			cl->ops->event(cl->priv, peer->id, LITE_NODE_DOWN);
 	}
 	if (cl->state != LITE_NODE_UP)
 		return;
-	if (peer->tentative && time_after(jiffies, peer->expires)) {
+	if (peer->life == LITE_PEER_MEMBER) {
+		if (time_after_eq(jiffies, peer->next_try))
+			queue_work(cl->wq, &peer->connect_work);
+	} else if (time_after(jiffies, peer->expires)) {
 		/* Keep it: the id's next life must be later than the last. */
-		peer->left = peer->reused;
-		peer->tentative = false;
-		if (!peer->left)
+		if (peer->life == LITE_PEER_REUSED)
+			WRITE_ONCE(peer->life, LITE_PEER_LEFT);
+		else if (peer->life == LITE_PEER_RESERVED)
 			lite_peer_drop(peer);
-		return;
 	}
-	if (!peer->left && !peer->tentative &&
-	    time_after_eq(jiffies, peer->next_try))
-		queue_work(cl->wq, &peer->connect_work);
 }
 
 void lite_monitor_work(struct work_struct *work)
@@ -203,16 +195,16 @@ void lite_monitor_work(struct work_struct *work)
 	xa_for_each(&cl->peers, id, peer) {
 		if (cl->state != LITE_NODE_UP && cl->state != LITE_NODE_LEAVING)
 			break;
-		if (!lite_peer_is_up(peer) && !peer->left && !peer->tentative &&
+		if (!lite_peer_is_up(peer) && peer->life == LITE_PEER_MEMBER &&
 		    time_before(jiffies, peer->next_try))
 			next = min(next, peer->next_try - jiffies);
 		/* Waiters must learn at once that it is down. */
-		if ((peer->suspect || peer->fresh) && !lite_peer_is_up(peer) &&
+		if (peer->wait != LITE_PEER_DOWN && !lite_peer_is_up(peer) &&
 		    time_before(jiffies, peer->heard + cl->dead))
 			next = min(next, peer->heard + cl->dead + 1 - jiffies);
 		lite_monitor_peer(cl, peer);
 	}
-	if (!cl->stopping)
+	if (cl->state != LITE_NODE_STOPPED)
 		mod_delayed_work(cl->wq, &cl->monitor, max(next, 1UL));
 	mutex_unlock(&cl->lock);
 }

@@ -36,15 +36,10 @@ struct lite_peer *lite_peer_find(struct lite_cluster *cl, u32 id)
 	return peer;
 }
 
-/**
- * lite_peer_make - make a peer and enter it into the table
- * @cl: cluster, locked
- * @id: not in the table; this node's own id makes a peer outside of the table
- * @incarnation: of its life
- * @addr: address it listens on
- *
- * Context: may sleep.
- * Return: the peer, which the table holds, or ERR_PTR(-ENOMEM).
+/*
+ * Make a peer and enter it into the table, which does not have @id. The node's
+ * own id makes a peer outside of the table. Cluster locked; may sleep. Return:
+ * the peer, which the table holds, or ERR_PTR(-ENOMEM).
  */
 struct lite_peer *lite_peer_make(struct lite_cluster *cl, u32 id,
 				 u64 incarnation,
@@ -93,10 +88,9 @@ bool lite_peer_is_up(struct lite_peer *peer)
 	return rcu_access_pointer(peer->conn);
 }
 
-/**
- * lite_peer_retry - schedule the next try to connect to a peer
- * @peer: not up; cluster locked
- * @delay: jiffies; 0: start over with short delays
+/*
+ * Connect to a peer that is not up after @delay jiffies; 0: start over with
+ * short delays. Cluster locked.
  */
 void lite_peer_retry(struct lite_peer *peer, unsigned long delay)
 {
@@ -111,41 +105,52 @@ void lite_peer_retry(struct lite_peer *peer, unsigned long delay)
 		delay = lite_cluster_id(cl) < peer->id ? 1 : HZ / 4;
 	peer->backoff = delay;
 	peer->next_try = jiffies + delay;
-	if (!cl->stopping)
+	if (cl->state != LITE_NODE_STOPPED)
 		mod_delayed_work(cl->wq, &cl->monitor,
 				 min(delay, cl->heartbeat));
 }
 
-/* A member has been heard of in a new life. Not up; cluster locked. */
-void lite_peer_expect(struct lite_peer *peer)
-{
-	lockdep_assert_held(&peer->cl->lock);
-	peer->heard = jiffies;
-	WRITE_ONCE(peer->fresh, true);
-	lite_peer_retry(peer, 0);
-}
-
-/**
- * lite_peer_renew - record a peer's present incarnation and address
- * @peer: cluster locked
- * @incarnation: not older than the known one
- * @addr: address it listens on now
- * @lost: set to whether that replaces another incarnation
- * @old: set to the incarnation before
- *
- * The caller reports the old incarnation as lost, after unlocking the cluster.
+/*
+ * Record a peer's present incarnation, which is not older than the known one,
+ * and its address. Cluster locked. Return: whether it replaces another one, @old,
+ * which the caller reports as lost after unlocking the cluster.
  */
-void lite_peer_renew(struct lite_peer *peer, u64 incarnation,
-		     const struct sockaddr_storage *addr, bool *lost, u64 *old)
+bool lite_peer_renew(struct lite_peer *peer, u64 incarnation,
+		     const struct sockaddr_storage *addr, u64 *old)
 {
 	lockdep_assert_held(&peer->cl->lock);
-	*lost = peer->incarnation != incarnation;
 	*old = peer->incarnation;
 	peer->incarnation = incarnation;
 	peer->addr = *addr;
-	peer->left = false;
-	peer->tentative = false;
-	peer->reused = false;
+	WRITE_ONCE(peer->life, LITE_PEER_MEMBER);
+	return *old != incarnation;
+}
+
+/*
+ * A life of a peer has said that it leaves. Cluster locked. Return: whether
+ * that is news; the caller reports it as lost, after unlocking the cluster.
+ */
+bool lite_peer_leave(struct lite_peer *peer, u64 incarnation)
+{
+	lockdep_assert_held(&peer->cl->lock);
+	if (peer->incarnation != incarnation || lite_peer_has_left(peer))
+		return false;
+	WRITE_ONCE(peer->life, LITE_PEER_LEFT);
+	return true;
+}
+
+/*
+ * End a session, if there is one, that is not to be used any more, and drop the
+ * caller's reference. @wait: until the peer is fenced. May sleep.
+ */
+void lite_conn_replace(struct lite_conn *conn, bool wait)
+{
+	if (!conn)
+		return;
+	lite_conn_end(conn, LITE_END_REPLACED, 0, -EHOSTDOWN);
+	if (wait)
+		wait_for_completion(&conn->gone);
+	lite_conn_put(conn);
 }
 
 /*
@@ -208,29 +213,23 @@ static struct lite_conn *lite_peer_unfenced(struct lite_peer *peer,
 	return found;
 }
 
-/**
- * lite_peer_publish - make a connection the session of its peer
- * @cl: cluster
- * @conn: attached; its peer is in conn->from
- * @addr: address the peer listens on
- *
- * Context: may sleep; waits for the end of earlier sessions of the peer.
- * Return: false if the connection is of no use: dead, of a life that is over,
- * or another one is preferred.
+/*
+ * Make an attached connection the session of its peer, conn->from, which listens
+ * on @addr. May sleep: waits for the end of earlier sessions of the peer. Return:
+ * false if the connection is of no use: dead, of a life that is over, or another
+ * one is preferred.
  */
 bool lite_peer_publish(struct lite_cluster *cl, struct lite_conn *conn,
 		       const struct sockaddr_storage *addr)
 {
 	struct lite_conn *old_conn;
 	struct lite_peer *peer;
-	bool lost = false;
 	bool ok = false;
-	u64 old = 0;
+	u64 old;
 
 again:
 	mutex_lock(&cl->lock);
-	if (cl->stopping || !lite_cluster_id(cl) ||
-	    cl->state == LITE_NODE_LEAVING)
+	if (!lite_cluster_connects(cl) || !lite_cluster_id(cl))
 		goto out;
 	peer = xa_load(&cl->peers, conn->from.node);
 	if (!peer) {
@@ -250,9 +249,7 @@ again:
 	if (old_conn) {
 		lite_conn_get(old_conn);
 		mutex_unlock(&cl->lock);
-		lite_conn_end(old_conn, LITE_END_REPLACED, 0, -EHOSTDOWN);
-		wait_for_completion(&old_conn->gone);
-		lite_conn_put(old_conn);
+		lite_conn_replace(old_conn, true);
 		goto again;
 	}
 	old_conn = lite_peer_unfenced(peer, conn);
@@ -263,8 +260,7 @@ again:
 		lite_conn_put(old_conn);
 		goto again;
 	}
-	lite_peer_renew(peer, conn->from.incarnation, addr, &lost, &old);
-	if (lost) {
+	if (lite_peer_renew(peer, conn->from.incarnation, addr, &old)) {
 		/* Clean up after the old life before the new one begins. */
 		mutex_unlock(&cl->lock);
 		cl->ops->peer_lost(cl->priv, conn->from.node, old);
@@ -280,8 +276,7 @@ again:
 		conn->peer = peer;
 		rcu_assign_pointer(peer->conn, conn);
 		smp_wmb(); /* never neither up nor suspect */
-		WRITE_ONCE(peer->suspect, false);
-		WRITE_ONCE(peer->fresh, false);
+		WRITE_ONCE(peer->wait, LITE_PEER_DOWN);
 	}
 out:
 	mutex_unlock(&cl->lock);
@@ -308,14 +303,15 @@ void lite_cluster_conn_down(struct lite_cluster *cl, struct lite_conn *conn)
 	if (peer && rcu_access_pointer(peer->conn) == conn) {
 		was_up = true;
 		peer->heard = lite_session_heard(conn);
-		if (!peer->left && peer != cl->self) {
-			WRITE_ONCE(peer->suspect, cl->state == LITE_NODE_UP &&
-				   !lite_cluster_silent(cl, peer->heard));
+		if (peer->life != LITE_PEER_LEFT && peer != cl->self) {
+			if (cl->state == LITE_NODE_UP &&
+			    !lite_cluster_silent(cl, peer->heard))
+				WRITE_ONCE(peer->wait, LITE_PEER_SUSPECT);
 			lite_peer_retry(peer, 0);
 		}
 		smp_wmb(); /* never neither up nor suspect */
 		RCU_INIT_POINTER(peer->conn, NULL);
-		down = !peer->suspect;
+		down = peer->wait != LITE_PEER_SUSPECT;
 	}
 	mutex_unlock(&cl->lock);
 	wake_up_all(&cl->suspects);
@@ -356,7 +352,7 @@ bool lite_peer_is_suspect(struct lite_peer *peer)
 	rcu_read_lock();
 	conn = rcu_dereference(peer->conn);
 	suspect = conn ? lite_conn_is_dead(conn) :
-			 READ_ONCE(peer->suspect) || READ_ONCE(peer->fresh);
+			 READ_ONCE(peer->wait) != LITE_PEER_DOWN;
 	rcu_read_unlock();
 	return suspect;
 }
@@ -367,7 +363,7 @@ bool lite_peer_is_live(struct lite_peer *peer)
 	if (lite_peer_is_up(peer))
 		return true;
 	smp_rmb(); /* with conn_down: suspect before it ceases to be up */
-	if (READ_ONCE(peer->suspect) || READ_ONCE(peer->fresh))
+	if (READ_ONCE(peer->wait) != LITE_PEER_DOWN)
 		return true;
 	smp_rmb(); /* with publish: up before it ceases to be suspect */
 	return lite_peer_is_up(peer);
@@ -414,6 +410,20 @@ struct lite_conn *lite_peer_conn_get(struct lite_peer *peer)
 	conn = rcu_dereference(peer->conn);
 	if (conn && !kref_get_unless_zero(&conn->ref))
 		conn = NULL;
+	rcu_read_unlock();
+	return conn;
+}
+
+/* The session of a node, as lite_peer_conn_get(). NULL for this node. */
+struct lite_conn *lite_cluster_conn_get(struct lite_cluster *cl, u32 node)
+{
+	struct lite_conn *conn = NULL;
+	struct lite_peer *peer;
+
+	rcu_read_lock();
+	peer = xa_load(&cl->peers, node);
+	if (peer)
+		conn = lite_peer_conn_get(peer);
 	rcu_read_unlock();
 	return conn;
 }

@@ -6,12 +6,16 @@
  * Sessions come and go meanwhile: a node's state is as of a moment ago. A call
  * belongs to the session that it was made in and ends with it.
  */
+#include <linux/slab.h>
+
 #include "cluster.h"
 
 /* Sessions in which a call or flush is tried. */
 #define LITE_PATIENT_TRIES 3
 /* Handlers wait for suspects, too, while their callers wait for them. */
 #define LITE_PATIENCE (10UL * HZ)
+/* Nodes that lite_cluster_call_all() calls at the same time. */
+#define LITE_CALLED_AT_ONCE 16
 
 /* Is a node up, suspect, or this one? Any context. */
 bool lite_cluster_is_live(struct lite_cluster *cl, u32 node)
@@ -28,6 +32,25 @@ bool lite_cluster_is_live(struct lite_cluster *cl, u32 node)
 	return live;
 }
 
+/*
+ * The life of a member that is known here; 0: not a member, or it has left. Any
+ * context.
+ */
+u64 lite_cluster_incarnation(struct lite_cluster *cl, u32 node)
+{
+	struct lite_peer *peer;
+	u64 incarnation = 0;
+
+	if (node == lite_cluster_id(cl))
+		return cl->fab->self.incarnation;
+	rcu_read_lock();
+	peer = xa_load(&cl->peers, node);
+	if (peer && READ_ONCE(peer->life) == LITE_PEER_MEMBER)
+		incarnation = READ_ONCE(peer->incarnation);
+	rcu_read_unlock();
+	return incarnation;
+}
+
 /* Are there other members, all down? Then this node may be the isolated one. */
 bool lite_cluster_is_cut_off(struct lite_cluster *cl)
 {
@@ -38,7 +61,7 @@ bool lite_cluster_is_cut_off(struct lite_cluster *cl)
 
 	rcu_read_lock();
 	xa_for_each(&cl->peers, id, peer) {
-		if (READ_ONCE(peer->left) || READ_ONCE(peer->tentative))
+		if (READ_ONCE(peer->life) != LITE_PEER_MEMBER)
 			continue;
 		down = true;
 		live = lite_peer_is_live(peer);
@@ -49,49 +72,39 @@ bool lite_cluster_is_cut_off(struct lite_cluster *cl)
 	return down && !live;
 }
 
-/**
- * lite_cluster_life_left - how long to wait for one life of a node
- * @cl: cluster
- * @node: its id
- * @incarnation: that life
- * @patience: jiffies since its last sign of life, after which it is given up
- *
- * Context: may sleep.
- * Return: jiffies; 0: that life is over, or given up; MAX_JIFFY_OFFSET: it is
- * not down.
+/*
+ * How long to wait for one life of a node, which is given up @patience jiffies
+ * after its last sign of life. May sleep. Return: jiffies; 0: that life is over,
+ * or given up; MAX_JIFFY_OFFSET: it is not down.
  */
 unsigned long lite_cluster_life_left(struct lite_cluster *cl, u32 node,
 				     u64 incarnation, unsigned long patience)
 {
-	unsigned long left = MAX_JIFFY_OFFSET;
+	unsigned long left = MAX_JIFFY_OFFSET, now;
 	struct lite_peer *peer;
 
 	mutex_lock(&cl->lock);
+	now = jiffies;
 	peer = xa_load(&cl->peers, node);
 	/* A life newer than the one we know is about to be published. */
 	if (!peer || peer->incarnation > incarnation ||
-	    (peer->left && peer->incarnation == incarnation))
+	    (peer->life == LITE_PEER_LEFT && peer->incarnation == incarnation))
 		left = 0;
 	else if (peer->incarnation == incarnation && !lite_peer_is_live(peer))
-		left = time_before(jiffies, peer->heard + patience) ?
-			       peer->heard + patience - jiffies : 0;
+		left = time_before(now, peer->heard + patience) ?
+			       peer->heard + patience - now : 0;
 	mutex_unlock(&cl->lock);
 	return left;
 }
 
-/**
- * lite_cluster_session - the present session with another node
- * @cl: cluster
- * @node: its id
- * @incarnation: set to that of the node, if there is a session
- *
- * Context: any process.
- * Return: its number; 0: none, or @node is this node.
+/*
+ * The number of the present session with another node; 0: none, or it is this
+ * node. @incarnation is set to that of the node, if there is a session. Context:
+ * process.
  */
 u64 lite_cluster_session(struct lite_cluster *cl, u32 node, u64 *incarnation)
 {
-	struct lite_peer *peer = lite_peer_find(cl, node);
-	struct lite_conn *conn = peer ? lite_peer_conn_get(peer) : NULL;
+	struct lite_conn *conn = lite_cluster_conn_get(cl, node);
 	u64 session = 0;
 
 	if (conn) {
@@ -99,8 +112,6 @@ u64 lite_cluster_session(struct lite_cluster *cl, u32 node, u64 *incarnation)
 		*incarnation = conn->from.incarnation;
 		lite_conn_put(conn);
 	}
-	if (peer)
-		lite_peer_put(peer);
 	return session;
 }
 
@@ -117,14 +128,11 @@ static bool lite_conn_is_session(struct lite_cluster *cl,
 	return is;
 }
 
-/**
- * lite_cluster_await_session - wait until a caller's connection is its session
- * @cl: cluster
- * @conn: the caller's. The responder uses a session before the initiator does,
- *	so its node may not be up here yet
- *
- * Context: may sleep, for a moment.
- * Return: 0; -EHOSTDOWN: the connection is dying, or does not become a session.
+/*
+ * Wait until a caller's connection is its session: the responder uses a session
+ * before the initiator does, so its node may not be up here yet. May sleep, for
+ * a moment. Return: 0; -EHOSTDOWN: the connection is dying, or does not become a
+ * session.
  */
 int lite_cluster_await_session(struct lite_cluster *cl, struct lite_conn *conn)
 {
@@ -149,31 +157,28 @@ int lite_cluster_await_ready(struct lite_cluster *cl)
 	return lite_cluster_ready(cl);
 }
 
-/* Is this a connection of @node (0: of any other node), and not @but? */
+/*
+ * Is this an end of the connection to ourselves that @self is an end of? If that
+ * is NULL: a connection of @node, which may be LITE_ALL_NODES, and not @but?
+ */
 static bool lite_conn_is_of(const struct lite_conn *conn, u32 node,
-			    const struct lite_conn *but)
+			    const struct lite_conn *but,
+			    const struct lite_conn *self)
 {
-	return conn->from.node && (!node || conn->from.node == node) &&
-	       conn != but && !conn->self;
-}
-
-/* Is this one end of the connection to ourselves that @self is an end of? */
-static bool lite_conn_is_end(const struct lite_conn *conn, u32 node,
-			     const struct lite_conn *self)
-{
-	return conn->self && conn->session >= self->session &&
-	       conn->session <= self->other_end;
+	if (self)
+		return conn->self && conn->session >= self->session &&
+		       conn->session <= self->other_end;
+	return conn->from.node && !conn->self && conn != but &&
+	       (node == LITE_ALL_NODES || conn->from.node == node);
 }
 
 /*
  * Fence the matching connections begun by now, not later ones: a peer could
  * reconnect as fast as it is fenced.
  */
-static int lite_conns_fence(struct lite_cluster *cl,
-			    bool (*match)(const struct lite_conn *conn,
-					  u32 node,
-					  const struct lite_conn *other),
-			    u32 node, const struct lite_conn *other)
+static int lite_conns_fence(struct lite_cluster *cl, u32 node,
+			    const struct lite_conn *but,
+			    const struct lite_conn *self)
 {
 	struct lite_fabric *fab = cl->fab;
 	u64 last = atomic64_read(&fab->sessions);
@@ -183,7 +188,8 @@ static int lite_conns_fence(struct lite_cluster *cl,
 	/* Kill all first, to end them in parallel. */
 	spin_lock(&fab->conns_lock);
 	list_for_each_entry(conn, &fab->conns, list) {
-		if (conn->session <= last && match(conn, node, other))
+		if (conn->session <= last &&
+		    lite_conn_is_of(conn, node, but, self))
 			lite_conn_end(conn, LITE_END_FENCE, 0, -EHOSTDOWN);
 	}
 	spin_unlock(&fab->conns_lock);
@@ -191,7 +197,8 @@ static int lite_conns_fence(struct lite_cluster *cl,
 		found = NULL;
 		spin_lock(&fab->conns_lock);
 		list_for_each_entry(conn, &fab->conns, list) {
-			if (conn->session > last || !match(conn, node, other))
+			if (conn->session > last ||
+			    !lite_conn_is_of(conn, node, but, self))
 				continue;
 			if (completion_done(&conn->fenced)) {
 				if (READ_ONCE(conn->unfenced))
@@ -213,11 +220,13 @@ static int lite_conns_fence(struct lite_cluster *cl,
 /**
  * lite_cluster_fence - make sure that a node cannot reach our memory
  * @cl: cluster
- * @node: its id. 0 (guests) and this node are not fenced; for the latter see
- *	lite_cluster_fence_self()
+ * @node: its id, or LITE_ALL_NODES: all others. Guests (0) and this node are
+ *	not fenced; for the latter see lite_cluster_fence_self()
  * @but: spare this connection of it, in which nothing is in flight; or NULL
  *
- * The node may connect again, with another session.
+ * Ends all connections, not just the session: an old one may be dying and not
+ * fenced yet, and the responder uses a new one before the initiator does. The
+ * node may connect again, with another session.
  *
  * Context: may sleep; not by a poster.
  * Return: as lite_conn_fence().
@@ -225,86 +234,63 @@ static int lite_conns_fence(struct lite_cluster *cl,
 int lite_cluster_fence(struct lite_cluster *cl, u32 node,
 		       const struct lite_conn *but)
 {
-	/*
-	 * All connections, not just the session: an old one may be dying and
-	 * not fenced yet, and the responder uses a new one before the initiator
-	 * does.
-	 */
-	return node ? lite_conns_fence(cl, lite_conn_is_of, node, but) : 0;
+	return lite_conns_fence(cl, node, but, NULL);
 }
 
-/* lite_cluster_fence() for all other nodes; @but is spared, or NULL. */
-int lite_cluster_fence_all(struct lite_cluster *cl,
-			   const struct lite_conn *but)
-{
-	return lite_conns_fence(cl, lite_conn_is_of, 0, but);
-}
-
-/**
- * lite_cluster_fence_self - end all operations in flight to ourselves
- * @cl: cluster
- * @self: connection to ourselves in which an operation has failed; the caller
- *	has a reference, but does not hold it live
- *
- * Fences both ends: the other one may still process what was sent. Connections
- * made since are not affected.
- *
- * Context: may sleep; not by a poster.
+/*
+ * End all operations in flight in @self, a connection to ourselves in which one
+ * has failed: both ends are fenced, as the other one may still process what was
+ * sent. The caller has a reference, but does not hold it live. May sleep; not by
+ * a poster.
  */
 void lite_cluster_fence_self(struct lite_cluster *cl,
 			     const struct lite_conn *self)
 {
-	lite_conns_fence(cl, lite_conn_is_end, self->from.node, self);
+	lite_conns_fence(cl, 0, NULL, self);
 }
 
-/**
- * lite_cluster_flush - wait until completed operations are in a node's memory
- * @cl: cluster
- * @node: its id; nothing to do for this node
- *
- * Context: may sleep; waiting for a suspect is killable.
- * Return: 0, also if the node is down or not a member; -EHOSTDOWN, -ETIMEDOUT:
- * its sessions keep breaking; -EINTR.
+/*
+ * Wait until completed operations are in a node's memory. May sleep; waiting for
+ * a suspect is killable. Return: 0, also if the node is this one, down or not a
+ * member; -EHOSTDOWN, -ETIMEDOUT: its sessions keep breaking; -EINTR.
  */
 int lite_cluster_flush(struct lite_cluster *cl, u32 node)
 {
-	struct lite_peer *peer = lite_peer_find(cl, node);
+	struct lite_conn *conn;
 	int tries = 0;
-	int err = 0;
+	int err;
 
-	if (!peer)
+	if (node == lite_cluster_id(cl))
 		return 0;
-	do {
-		struct lite_conn *conn = lite_peer_conn_get(peer);
-
+	for (;;) {
+		conn = lite_cluster_conn_get(cl, node);
+		err = -EHOSTDOWN;
 		if (conn && lite_conn_tryget(conn)) {
 			err = lite_conn_flush(conn);
 			lite_conn_put_live(conn);
-		} else {
-			err = -EHOSTDOWN;
 		}
 		if (conn)
 			lite_conn_put(conn);
-		if (!err)
-			break;
-		if (!lite_peer_is_live(peer))
-			err = 0;
-		else if (lite_cluster_await(cl, node) == -EINTR)
-			err = -EINTR;
-	} while ((err == -EHOSTDOWN || err == -ETIMEDOUT) &&
-		 ++tries < LITE_PATIENT_TRIES);
-	lite_peer_put(peer);
-	return err;
+		if (!err || !lite_cluster_is_live(cl, node))
+			return 0;
+		if ((err != -EHOSTDOWN && err != -ETIMEDOUT) ||
+		    ++tries == LITE_PATIENT_TRIES)
+			return err;
+		if (lite_cluster_await(cl, node) == -EINTR)
+			return -EINTR;
+	}
 }
 
 /* Is a node suspect, so that waiting for it may help? Context: any. */
 bool lite_cluster_is_suspect(struct lite_cluster *cl, u32 node)
 {
-	struct lite_peer *peer = lite_peer_find(cl, node);
-	bool suspect = peer && lite_peer_is_suspect(peer);
+	struct lite_peer *peer;
+	bool suspect;
 
-	if (peer)
-		lite_peer_put(peer);
+	rcu_read_lock();
+	peer = xa_load(&cl->peers, node);
+	suspect = peer && lite_peer_is_suspect(peer);
+	rcu_read_unlock();
 	return suspect;
 }
 
@@ -314,15 +300,10 @@ int lite_cluster_await(struct lite_cluster *cl, u32 node)
 	return lite_cluster_await_for(cl, node, LITE_PATIENCE);
 }
 
-/**
- * lite_cluster_await_for - wait while a node is suspect
- * @cl: cluster
- * @node: its id
- * @timeout: jiffies; cl->dead at most
- *
- * Context: may sleep; killable.
- * Return: 0: it is up, or this node; -EHOSTUNREACH: no such member; -EHOSTDOWN;
- * -EINTR.
+/*
+ * Wait while a node is suspect, for @timeout jiffies, cl->dead at most. May
+ * sleep; killable. Return: 0: it is up, or this node; -EHOSTUNREACH: no such
+ * member; -EHOSTDOWN; -EINTR.
  */
 int lite_cluster_await_for(struct lite_cluster *cl, u32 node,
 			   unsigned long timeout)
@@ -340,89 +321,151 @@ int lite_cluster_await_for(struct lite_cluster *cl, u32 node,
 	return err;
 }
 
-/**
- * lite_cluster_call - call the kernel of a node
- * @cl: cluster
- * @node: its id; for our own the handler runs in this thread
- * @d: what to call
- *
- * Context: may sleep.
- * Return: as lite_kcall(); -EHOSTUNREACH: no such member, or it has left;
+/*
+ * Call the kernel of a node; for this one the handler runs in this thread. May
+ * sleep. Return: as lite_kcall(); -EHOSTUNREACH: no such member, or it has left;
  * -EHOSTDOWN: not up.
  */
 int lite_cluster_call(struct lite_cluster *cl, u32 node,
 		      struct lite_call_desc *d)
 {
 	struct lite_conn *conn;
-	struct lite_peer *peer;
 	int err;
 
 	if (node == lite_cluster_id(cl))
 		return lite_kcall_local(cl->rpc, d);
-	peer = lite_peer_find(cl, node);
-	if (!peer)
-		return -EHOSTUNREACH;
-	conn = lite_peer_conn_get(peer);
-	if (conn) {
-		err = lite_kcall(conn, d);
-		lite_conn_put(conn);
-	} else {
-		err = READ_ONCE(peer->left) ? -EHOSTUNREACH : -EHOSTDOWN;
-	}
-	lite_peer_put(peer);
+	conn = lite_cluster_conn_get(cl, node);
+	if (!conn)
+		return lite_cluster_incarnation(cl, node) ? -EHOSTDOWN :
+							    -EHOSTUNREACH;
+	err = lite_kcall(conn, d);
+	lite_conn_put(conn);
 	return err;
 }
 
-/**
- * lite_cluster_call_patiently - call a node's kernel, waiting for a suspect
- * @cl: cluster
- * @node: its id
- * @d: what to call; may be served more than once
- *
- * Context: may sleep; waiting for a suspect is killable.
- * Return: as lite_cluster_call(); -EINTR.
- */
-int lite_cluster_call_patiently(struct lite_cluster *cl, u32 node,
-				struct lite_call_desc *d)
+static int lite_cluster_call_again(struct lite_cluster *cl, u32 node,
+				   struct lite_call_desc *d, bool once)
 {
 	int tries = 0;
 	int err, up;
 
+	d->repeated = false;
 	for (;;) {
+		d->sent = false;
 		err = lite_cluster_call(cl, node, d);
-		if (err != -EHOSTDOWN || ++tries == LITE_PATIENT_TRIES)
+		if (err != -EHOSTDOWN || (once && d->sent) ||
+		    ++tries == LITE_PATIENT_TRIES)
 			return err;
+		d->repeated |= d->sent;
 		up = lite_cluster_await(cl, node);
 		if (up)
 			return up;
 	}
 }
 
-/**
- * lite_cluster_call_once - call a node's kernel, waiting for a suspect, once
- * @cl: cluster
- * @node: its id
- * @d: what to call; served at most once
- *
- * Waits for the session of a suspect, but does not retry if the session breaks
- * after the node may have got the call.
- *
- * Context: may sleep; waiting for a suspect is killable.
+/*
+ * Call a node's kernel, waiting for a suspect. The call may be served more than
+ * once: then d->repeated is set. May sleep; waiting for a suspect is killable.
  * Return: as lite_cluster_call(); -EINTR.
+ */
+int lite_cluster_call_patiently(struct lite_cluster *cl, u32 node,
+				struct lite_call_desc *d)
+{
+	return lite_cluster_call_again(cl, node, d, false);
+}
+
+/*
+ * The same, but the call is served at most once: it is not repeated if the
+ * session breaks after the node may have got it.
  */
 int lite_cluster_call_once(struct lite_cluster *cl, u32 node,
 			   struct lite_call_desc *d)
 {
-	int tries = 0;
-	int err;
+	return lite_cluster_call_again(cl, node, d, true);
+}
 
+/* One of the calls that lite_cluster_call_all() has in flight. */
+struct lite_call_one {
+	u32 node;
+	int err;
+	struct lite_conn *conn;
+	struct lite_call_desc d;
+	u8 reply[LITE_CALL_ALL_REPLY_MAX];
+};
+
+static void lite_call_one_begin(struct lite_cluster *cl,
+				struct lite_call_one *one)
+{
+	struct lite_peer *peer = lite_peer_find(cl, one->node);
+
+	one->conn = peer ? lite_peer_conn_get(peer) : NULL;
+	one->err = one->conn ? lite_kcall_begin(one->conn, &one->d) :
+			       -EHOSTDOWN;
+	if (peer)
+		lite_peer_put(peer);
+}
+
+static void lite_call_one_end(struct lite_call_one *one)
+{
+	if (!one->err)
+		one->err = lite_kcall_end(one->conn, &one->d);
+	if (one->conn)
+		lite_conn_put(one->conn);
+}
+
+/**
+ * lite_cluster_call_all - call all other live members, many at a time
+ * @cl: cluster
+ * @d: what to call; its reply has at most LITE_CALL_ALL_REPLY_MAX bytes
+ * @done: told the result of each call, in order of ids, while none is in
+ *	flight, so it may make calls; anything but 0 ends it all. NULL: nothing
+ * @ctx: for @done
+ *
+ * Context: may sleep.
+ * Return: 0, or what @done returned.
+ */
+int lite_cluster_call_all(struct lite_cluster *cl,
+			  const struct lite_call_desc *d, lite_call_done done,
+			  void *ctx)
+{
+	struct lite_call_one *all, *one;
+	u32 node = 0;
+	int err = 0;
+	u32 i, n;
+
+	all = kmalloc_array(LITE_CALLED_AT_ONCE, sizeof(*all),
+			    GFP_KERNEL | __GFP_NOFAIL);
 	do {
-		d->sent = false;
-		err = lite_cluster_await(cl, node);
-		if (!err || err == -EHOSTDOWN)
-			err = lite_cluster_call(cl, node, d);
-	} while (err == -EHOSTDOWN && !d->sent &&
-		 lite_cluster_is_live(cl, node) &&
-		 ++tries < LITE_PATIENT_TRIES);
+		n = 0;
+		while (n < LITE_CALLED_AT_ONCE &&
+		       (node = lite_cluster_next(cl, node))) {
+			if (node == lite_cluster_id(cl))
+				continue;
+			one = &all[n++];
+			*one = (struct lite_call_one){ .node = node, .d = *d };
+			one->d.reply = one->reply;
+			/* Waiting with other slots held could deadlock. */
+			one->d.no_wait = true;
+			lite_call_one_begin(cl, one);
+		}
+		/* A slow member must not delay the fences of others. */
+		for (i = 0; i < n; i++) {
+			if (!all[i].err)
+				lite_kcall_settle(&all[i].d);
+		}
+		for (i = 0; i < n; i++)
+			lite_call_one_end(&all[i]);
+		for (i = 0; i < n && !err; i++) {
+			one = &all[i];
+			one->d.no_wait = false;
+			if (one->err == -EAGAIN)
+				one->err = lite_cluster_call(cl, one->node,
+							     &one->d);
+			if (done)
+				err = done(ctx, one->node, one->err,
+					   one->reply);
+		}
+	} while (node && !err);
+	kfree(all);
 	return err;
 }

@@ -44,6 +44,7 @@ typedef int32_t s32;
 #if !defined(__cplusplus) && !defined(static_assert)
 #define static_assert _Static_assert
 #endif
+#define U64_MAX UINT64_MAX
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define sizeof_field(type, member) sizeof(((type *)0)->member)
 #define check_add_overflow(a, b, d) __builtin_add_overflow(a, b, d)

@@ -139,15 +139,48 @@ static int lite_auth_cookie(struct lite_auth *auth,
 	return err;
 }
 
-static int lite_auth_challenge_mac(struct lite_auth *auth,
-				   const struct sockaddr_storage *responder,
-				   const struct lite_cm_hello *hello,
-				   const struct lite_cm_challenge *ch,
-				   u8 mac[LITE_MAC_SIZE])
+/* The MAC of a challenge. Process context. Returns 0 or a negative errno. */
+int lite_auth_challenge_mac(struct lite_auth *auth,
+			    const struct sockaddr_storage *responder,
+			    const struct lite_cm_hello *hello,
+			    const struct lite_cm_challenge *ch, u8 *mac)
 {
 	return lite_hmac(auth->secret_tfm, "challenge", responder, hello,
 			 sizeof(*hello), ch,
 			 offsetof(struct lite_cm_challenge, mac), mac);
+}
+
+/*
+ * The initiator's answer to nonce b of a challenge: the proof is the first
+ * LITE_PROOF_SIZE bytes. Process context. Returns 0 or a negative errno.
+ */
+int lite_auth_proof(struct lite_auth *auth,
+		    const struct sockaddr_storage *responder, const u8 *nonce,
+		    const struct lite_cm_connect *connect, u8 *mac)
+{
+	return lite_hmac(auth->secret_tfm, "connect", responder, connect,
+			 offsetof(struct lite_cm_connect, proof), nonce,
+			 LITE_NONCE_SIZE, mac);
+}
+
+/*
+ * The MAC of an accept; @nonce is the initiator's. Process context. Returns 0 or
+ * a negative errno.
+ */
+int lite_auth_accept_mac(struct lite_auth *auth,
+			 const struct sockaddr_storage *responder,
+			 const u8 *nonce, const struct lite_cm_accept *accept,
+			 u8 *mac)
+{
+	return lite_hmac(auth->secret_tfm, "accept", responder, nonce,
+			 LITE_NONCE_SIZE, accept,
+			 offsetof(struct lite_cm_accept, mac), mac);
+}
+
+/* Is a MAC as it should be? 0, or -EKEYREJECTED. */
+int lite_auth_compare(const u8 *mac, const u8 *got, size_t size)
+{
+	return crypto_memneq(mac, got, size) ? -EKEYREJECTED : 0;
 }
 
 /**
@@ -168,52 +201,6 @@ int lite_auth_challenge(struct lite_auth *auth,
 	return lite_auth_cookie(auth, responder, hello, lite_epoch(),
 				out->nonce) ?:
 	       lite_auth_challenge_mac(auth, responder, hello, out, out->mac);
-}
-
-/*
- * Does the responder know the secret? @hello is as sent, @ch as received.
- * Process context. Returns 0, -EKEYREJECTED, or another negative errno.
- */
-int lite_auth_check_challenge(struct lite_auth *auth,
-			      const struct sockaddr_storage *responder,
-			      const struct lite_cm_hello *hello,
-			      const struct lite_cm_challenge *ch)
-{
-	u8 mac[LITE_MAC_SIZE];
-	int err;
-
-	err = lite_auth_challenge_mac(auth, responder, hello, ch, mac);
-	if (!err && crypto_memneq(mac, ch->mac, LITE_MAC_SIZE))
-		err = -EKEYREJECTED;
-	return err;
-}
-
-static int lite_auth_proof(struct lite_auth *auth,
-			   const struct sockaddr_storage *responder,
-			   const u8 *nonce,
-			   const struct lite_cm_connect *connect,
-			   u8 mac[LITE_MAC_SIZE])
-{
-	return lite_hmac(auth->secret_tfm, "connect", responder, connect,
-			 offsetof(struct lite_cm_connect, proof), nonce,
-			 LITE_NONCE_SIZE, mac);
-}
-
-/*
- * Answer a challenge that was checked: set the proof in @connect, which is
- * filled in otherwise. Process context. Returns 0 or a negative errno.
- */
-int lite_auth_prove(struct lite_auth *auth,
-		    const struct sockaddr_storage *responder,
-		    const struct lite_cm_challenge *ch,
-		    struct lite_cm_connect *connect)
-{
-	u8 mac[LITE_MAC_SIZE];
-	int err;
-
-	err = lite_auth_proof(auth, responder, ch->nonce, connect, mac);
-	memcpy(connect->proof, mac, LITE_PROOF_SIZE);
-	return err;
 }
 
 /* One connection per nonce: a recorded CONNECT cannot be replayed. */
@@ -273,50 +260,8 @@ int lite_auth_check_connect(struct lite_auth *auth,
 		      lite_auth_proof(auth, responder, nonce, connect, mac);
 		if (err)
 			return err;
-		if (!crypto_memneq(mac, connect->proof, LITE_PROOF_SIZE))
+		if (!lite_auth_compare(mac, connect->proof, LITE_PROOF_SIZE))
 			return lite_auth_use_nonce(auth, connect->nonce);
 	}
 	return -EKEYREJECTED;
-}
-
-static int lite_auth_accept_mac(struct lite_auth *auth,
-				const struct sockaddr_storage *responder,
-				const u8 *nonce,
-				const struct lite_cm_accept *accept,
-				u8 mac[LITE_MAC_SIZE])
-{
-	return lite_hmac(auth->secret_tfm, "accept", responder, nonce,
-			 LITE_NONCE_SIZE, accept,
-			 offsetof(struct lite_cm_accept, mac), mac);
-}
-
-/*
- * Set the mac of @accept, which is filled in otherwise. @nonce is the
- * initiator's. Process context. Returns 0 or a negative errno.
- */
-int lite_auth_sign_accept(struct lite_auth *auth,
-			  const struct sockaddr_storage *responder,
-			  const u8 *nonce,
-			  struct lite_cm_accept *accept)
-{
-	return lite_auth_accept_mac(auth, responder, nonce, accept,
-				    accept->mac);
-}
-
-/*
- * Are key and addresses the responder's? @nonce is ours. Process context.
- * Returns 0, -EKEYREJECTED, or another negative errno.
- */
-int lite_auth_check_accept(struct lite_auth *auth,
-			   const struct sockaddr_storage *responder,
-			   const u8 *nonce,
-			   const struct lite_cm_accept *accept)
-{
-	u8 mac[LITE_MAC_SIZE];
-	int err;
-
-	err = lite_auth_accept_mac(auth, responder, nonce, accept, mac);
-	if (!err && crypto_memneq(mac, accept->mac, LITE_MAC_SIZE))
-		err = -EKEYREJECTED;
-	return err;
 }

@@ -7,7 +7,6 @@
  * the caller takes a page from another pool, and queues if all are empty. While
  * there are waiters, pages are granted to waiters only, FIFO.
  */
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "fabric.h"
@@ -23,7 +22,7 @@ struct lite_bounce_pool {
 /* A waiter: queued until @page is set. */
 struct lite_bounce_turn {
 	struct list_head list;
-	struct task_struct *task;
+	struct completion done;
 	struct lite_bounce *page;
 };
 
@@ -166,16 +165,18 @@ static void lite_bounce_grant(struct lite_fabric *fab)
 		if (!b)
 			break;
 		lite_bounce_leave(fab, turn);
-		WRITE_ONCE(turn->page, b);
+		turn->page = b;
 		/* The waiter takes the lock before it returns. */
-		wake_up_process(turn->task);
+		complete(&turn->done);
 	}
 	spin_unlock(&fab->bounce_lock);
 }
 
 static struct lite_bounce *lite_bounce_wait(struct lite_fabric *fab)
 {
-	struct lite_bounce_turn turn = { .task = current };
+	struct lite_bounce_turn turn = {
+		.done = COMPLETION_INITIALIZER_ONSTACK(turn.done),
+	};
 
 	spin_lock(&fab->bounce_lock);
 	list_add_tail(&turn.list, &fab->bounce_line);
@@ -183,13 +184,7 @@ static struct lite_bounce *lite_bounce_wait(struct lite_fabric *fab)
 	spin_unlock(&fab->bounce_lock);
 	smp_mb(); /* with lite_bounce_put() */
 	lite_bounce_grant(fab);
-	for (;;) {
-		set_current_state(TASK_KILLABLE);
-		if (READ_ONCE(turn.page) || fatal_signal_pending(current))
-			break;
-		schedule();
-	}
-	__set_current_state(TASK_RUNNING);
+	wait_for_completion_killable(&turn.done);
 	spin_lock(&fab->bounce_lock);
 	if (!turn.page)
 		lite_bounce_leave(fab, &turn);

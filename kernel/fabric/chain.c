@@ -2,7 +2,7 @@
 /*
  * Chains: many one-sided operations on one queue pair, posted together.
  *
- * Normal operation: the poster takes up to LITE_CHAIN_STEP free send slots at
+ * Normal operation: the poster takes up to LITE_POST_STEP free send slots at
  * once and posts as many work requests with one call. Only the last is
  * signalled: a queue pair completes in order. Its slot records the slots before
  * it (lite_wr.before) and frees them with its own. The rest is posted in the
@@ -25,11 +25,6 @@
 #include "chain.h"
 #include "slot.h"
 
-/* Links posted at a time: few completions, but slots come free soon enough. */
-#define LITE_CHAIN_STEP (LITE_SQ_DEPTH / 2)
-/* Slots spared for single posts, such as messages of functions. */
-#define LITE_CHAIN_SPARE (LITE_SQ_SMALL / 8)
-
 /*
  * Begin a chain. The caller holds the connection live until lite_chain_wait().
  */
@@ -43,24 +38,23 @@ void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp)
 	chain->posted = 0;
 }
 
-static void lite_chain_add(struct lite_chain *chain, struct lite_link *link,
-			   enum ib_wr_opcode op, u64 dma, u32 length)
+static void lite_chain_add(struct lite_chain *chain, struct ib_send_wr *wr)
 {
-	struct ib_send_wr *wr = &link->rdma.wr;
+	wr->next = NULL;
+	*chain->last = wr;
+	chain->last = &wr->next;
+	chain->n++;
+}
 
+static struct ib_sge *lite_link_sge(const struct lite_chain *chain,
+				    struct lite_link *link, u64 dma, u32 length)
+{
 	link->sge = (struct ib_sge){
 		.addr = dma,
 		.length = length,
 		.lkey = chain->qp->conn->fab->lkey,
 	};
-	wr->next = NULL;
-	wr->sg_list = &link->sge;
-	wr->num_sge = 1;
-	wr->opcode = op;
-	wr->ex.imm_data = 0;
-	*chain->last = wr;
-	chain->last = &wr->next;
-	chain->n++;
+	return &link->sge;
 }
 
 /**
@@ -75,9 +69,10 @@ static void lite_chain_add(struct lite_chain *chain, struct lite_link *link,
 void lite_chain_rdma(struct lite_chain *chain, struct lite_link *link,
 		     enum ib_wr_opcode op, u64 dma, u32 length, u64 raddr)
 {
-	lite_chain_add(chain, link, op, dma, length);
-	link->rdma.remote_addr = raddr;
-	link->rdma.rkey = chain->qp->conn->rkey;
+	struct ib_sge *sge = lite_link_sge(chain, link, dma, length);
+
+	link->rdma = lite_rdma_wr(chain->qp, op, sge, 1, raddr, 0);
+	lite_chain_add(chain, &link->rdma.wr);
 }
 
 /**
@@ -94,86 +89,10 @@ void lite_chain_atomic(struct lite_chain *chain, struct lite_link *link,
 		       enum ib_wr_opcode op, u64 dma, u64 raddr, u64 operand,
 		       u64 swap)
 {
-	lite_chain_add(chain, link, op, dma, sizeof(u64));
-	link->atomic.remote_addr = raddr;
-	link->atomic.compare_add = operand;
-	link->atomic.swap = swap;
-	link->atomic.compare_add_mask = 0;
-	link->atomic.swap_mask = 0;
-	link->atomic.rkey = chain->qp->conn->rkey;
-}
+	struct ib_sge *sge = lite_link_sge(chain, link, dma, sizeof(u64));
 
-/* Post a link for @slot and for each slot in its @before; returns the rest. */
-static struct ib_send_wr *lite_chain_submit(struct lite_chain *chain,
-					    struct ib_send_wr *first, int slot,
-					    int *err)
-{
-	struct lite_qp *qp = chain->qp;
-	u64 before = qp->wr[slot].before;
-	struct ib_send_wr *send = first, *rest;
-	u32 n = 1;
-
-	for (; before; before &= before - 1) {
-		send->wr_cqe = &qp->wr[__ffs64(before)].cqe;
-		send->send_flags = 0;
-		send = send->next;
-		n++;
-	}
-	send->wr_cqe = &qp->wr[slot].cqe;
-	send->send_flags = IB_SEND_SIGNALED;
-	rest = send->next;
-	send->next = NULL;
-	*err = lite_qp_submit(qp, &qp->wr[slot], &chain->io, first, n);
-	/* On other errors the device may have taken some of them. */
-	if (*err != -EHOSTDOWN)
-		chain->posted += n;
-	return rest;
-}
-
-/* With a slot, post as many as there are slots for; returns the rest. */
-static struct ib_send_wr *lite_chain_flush(struct lite_chain *chain,
-					   struct ib_send_wr *first, int slot,
-					   int *err)
-{
-	chain->qp->wr[slot].before =
-		lite_slots_take(chain->qp,
-				min_t(u32, chain->n - chain->posted,
-				      LITE_CHAIN_STEP) - 1,
-				LITE_CHAIN_SPARE);
-	return lite_chain_submit(chain, first, slot, err);
-}
-
-/* The rest of a chain, waiting for a slot. */
-struct lite_chain_turn {
-	struct lite_turn turn;
-	struct lite_chain *chain;
-	struct ib_send_wr *rest;
-	int err;
-};
-
-static void lite_chain_turn_post(struct lite_turn *turn, int slot)
-{
-	struct lite_chain_turn *t = container_of(turn, struct lite_chain_turn,
-						 turn);
-
-	t->rest = lite_chain_flush(t->chain, t->rest, slot, &t->err);
-}
-
-/* Post at least one, and as many as there are slots for; returns the rest. */
-static struct ib_send_wr *lite_chain_step(struct lite_chain *chain,
-					  struct ib_send_wr *first, int *err)
-{
-	struct lite_chain_turn t = {
-		.turn.post = lite_chain_turn_post,
-		.chain = chain,
-		.rest = first,
-	};
-	int slot = lite_slot_take(chain->qp, LITE_SLOT_SMALL);
-
-	if (slot >= 0)
-		return lite_chain_flush(chain, first, slot, err);
-	*err = lite_slot_wait(chain->qp, LITE_SLOT_SMALL, &t.turn) ?: t.err;
-	return t.rest;
+	link->atomic = lite_atomic_wr(chain->qp, op, sge, raddr, operand, swap);
+	lite_chain_add(chain, &link->atomic.wr);
 }
 
 /*
@@ -182,11 +101,16 @@ static struct ib_send_wr *lite_chain_step(struct lite_chain *chain,
  */
 void lite_chain_post(struct lite_chain *chain)
 {
-	struct ib_send_wr *rest = chain->first;
-	int err = 0;
+	struct lite_post post = {
+		.qp = chain->qp,
+		.io = &chain->io,
+		.send = chain->first,
+		.n = chain->n,
+		.kind = LITE_SLOT_SMALL,
+	};
+	int err = lite_qp_post_list(&post);
 
-	while (rest && !err)
-		rest = lite_chain_step(chain, rest, &err);
+	chain->posted = post.posted;
 	if (err)
 		cmpxchg(&chain->io.status, 0, err);
 }

@@ -140,8 +140,8 @@ static int lite_conn_accept(struct lite_conn *conn)
 	lite_cm_ident_fill(fab, &accept.from);
 	accept.requests = cpu_to_le64(conn->slots_in.requests);
 	accept.replies = cpu_to_le64(conn->slots_in.replies);
-	err = lite_auth_sign_accept(&fab->auth, &fab->addr, conn->nonce,
-				    &accept);
+	err = lite_auth_accept_mac(&fab->auth, &fab->addr, conn->nonce, &accept,
+				   accept.mac);
 	if (err)
 		return err;
 	lite_cm_param_fill(fab, &param, &accept, sizeof(accept));
@@ -347,8 +347,11 @@ int lite_cm_bind(struct lite_fabric *fab)
 	return 0;
 }
 
-/* Accept connection requests. May sleep. */
-int lite_cm_listen(struct lite_fabric *fab)
+/*
+ * Let others connect; @fab->self is set. May sleep. Returns 0 or a negative
+ * errno.
+ */
+int lite_fabric_listen(struct lite_fabric *fab)
 {
 	return rdma_listen(fab->listener, 64);
 }
@@ -362,53 +365,6 @@ void lite_cm_unlisten(struct lite_fabric *fab)
 }
 
 /* ---- initiator ----------------------------------------------------------- */
-
-/*
- * Prepare to connect, with the protection domain. May sleep. Returns 0 or a
- * negative errno.
- */
-int lite_cm_init(struct lite_fabric *fab)
-{
-	const struct ib_cq_init_attr attr = { .cqe = 1 };
-	struct ib_cq *cq;
-
-	/*
-	 * Nothing completes on it, so it is never armed and needs no handlers.
-	 */
-	cq = ib_create_cq(fab->dev, NULL, NULL, NULL, &attr);
-	if (IS_ERR(cq))
-		return PTR_ERR(cq);
-	fab->number_cq = cq;
-	return 0;
-}
-
-/* Undo lite_cm_init(), when no connection is being made. May sleep. */
-void lite_cm_exit(struct lite_fabric *fab)
-{
-	ib_destroy_cq(fab->number_cq);
-}
-
-/*
- * Make a queue pair that is never connected, for its number: a HELLO needs one.
- * If the peer's CM knows the number already, it takes that connection for stale
- * and ends it. So the number must be unique on this device.
- */
-static struct ib_qp *lite_cm_number(struct lite_fabric *fab)
-{
-	struct ib_qp_init_attr attr = {
-		.send_cq = fab->number_cq,
-		.recv_cq = fab->number_cq,
-		.cap.max_send_wr = 1,
-		.cap.max_recv_wr = 1,
-		.cap.max_send_sge = 1,
-		.cap.max_recv_sge = 1,
-		.sq_sig_type = IB_SIGNAL_REQ_WR,
-		.qp_type = IB_QPT_RC,
-		.port_num = fab->port_num,
-	};
-
-	return ib_create_qp(fab->pd, &attr);
-}
 
 /* 0, LITE_CM_STALE, or a negative errno. */
 static int lite_cm_wait(struct lite_conn *conn, unsigned long deadline)
@@ -494,6 +450,7 @@ static int lite_cm_hello(struct lite_conn *conn,
 			 unsigned long deadline)
 {
 	struct rdma_conn_param param;
+	u8 mac[LITE_MAC_SIZE];
 	int err;
 
 	err = lite_cm_resolve(conn, dst, deadline);
@@ -511,8 +468,9 @@ static int lite_cm_hello(struct lite_conn *conn,
 		err = -EPROTO; /* must not accept a hello */
 	if (!err) {
 		*challenge = conn->cm_reply.challenge;
-		err = lite_auth_check_challenge(&conn->fab->auth, dst, hello,
-						challenge);
+		err = lite_auth_challenge_mac(&conn->fab->auth, dst, hello,
+					      challenge, mac) ?:
+		      lite_auth_compare(mac, challenge->mac, sizeof(mac));
 	}
 out:
 	if (conn->id)
@@ -526,14 +484,16 @@ static int lite_cm_take_accept(struct lite_conn *conn,
 {
 	const struct lite_cm_accept *accept = &conn->cm_reply.accept;
 	enum lite_cm_kind kind;
+	u8 mac[LITE_MAC_SIZE];
 	int err;
 
 	err = lite_cm_check(accept, sizeof(*accept), &kind);
 	if (!err && kind != LITE_CM_ACCEPT)
 		err = -EPROTO;
 	if (!err)
-		err = lite_auth_check_accept(&conn->fab->auth, dst,
-					     conn->nonce, accept);
+		err = lite_auth_accept_mac(&conn->fab->auth, dst, conn->nonce,
+					   accept, mac) ?:
+		      lite_auth_compare(mac, accept->mac, sizeof(mac));
 	if (err)
 		return err;
 	lite_cm_ident_get(&conn->from, &accept->from);
@@ -552,6 +512,7 @@ static int lite_cm_handshake(struct lite_conn *conn,
 	struct lite_cm_connect connect;
 	struct rdma_conn_param param;
 	struct lite_cm_hello hello;
+	u8 mac[LITE_MAC_SIZE];
 	int err;
 
 	get_random_bytes(conn->nonce, LITE_NONCE_SIZE);
@@ -566,8 +527,9 @@ static int lite_cm_handshake(struct lite_conn *conn,
 	connect.hdr.kind = LITE_CM_CONNECT;
 	connect.from = hello.from;
 	memcpy(connect.nonce, conn->nonce, LITE_NONCE_SIZE);
-	err = lite_auth_prove(&fab->auth, dst, &challenge, &connect) ?:
-	      lite_cm_resolve(conn, dst, deadline) ?:
+	err = lite_auth_proof(&fab->auth, dst, challenge.nonce, &connect, mac);
+	memcpy(connect.proof, mac, LITE_PROOF_SIZE);
+	err = err ?: lite_cm_resolve(conn, dst, deadline) ?:
 	      lite_conn_setup(conn);
 	if (err)
 		return err;
@@ -580,18 +542,45 @@ static int lite_cm_handshake(struct lite_conn *conn,
 	return lite_cm_take_accept(conn, dst);
 }
 
+/*
+ * A HELLO needs the number of a queue pair. If the peer's CM knows the number
+ * already, it takes that connection for stale and ends it, so the number must be
+ * unique on this device: we make a queue pair that is never connected. Nothing
+ * completes on its CQ, which needs no handlers.
+ */
 static int lite_cm_connect(struct lite_conn *conn,
 			   const struct sockaddr_storage *dst,
 			   unsigned long deadline)
 {
-	struct ib_qp *number = lite_cm_number(conn->fab);
+	const struct ib_cq_init_attr cq_attr = { .cqe = 1 };
+	struct ib_cq *cq = ib_create_cq(conn->fab->dev, NULL, NULL, NULL,
+					&cq_attr);
+	struct ib_qp_init_attr attr = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.cap.max_send_wr = 1,
+		.cap.max_recv_wr = 1,
+		.cap.max_send_sge = 1,
+		.cap.max_recv_sge = 1,
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = IB_QPT_RC,
+		.port_num = conn->fab->port_num,
+	};
+	struct ib_qp *number;
 	int err;
 
-	if (IS_ERR(number))
-		return PTR_ERR(number);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	number = ib_create_qp(conn->fab->pd, &attr);
+	if (IS_ERR(number)) {
+		err = PTR_ERR(number);
+		goto out;
+	}
 	err = lite_cm_handshake(conn, dst, number->qp_num, deadline);
 	/* Not earlier: the second request must not reuse this number. */
 	ib_destroy_qp(number);
+out:
+	ib_destroy_cq(cq);
 	return err;
 }
 

@@ -19,6 +19,7 @@
 
 #include "slot.h"
 #include "trace.h"
+#include "wait.h"
 
 /* Time for the flush and for posters to leave, before the QPs are destroyed. */
 #define LITE_DRAIN_TIMEOUT (2 * HZ)
@@ -97,8 +98,6 @@ static void lite_conn_destroy(struct lite_conn *conn)
 	complete_all(&conn->fenced);
 	trace_lite_conn(conn->session, conn->from.node, 3, conn->reason);
 	lite_stat_inc(conn->fab->stats, LITE_STAT_FENCES);
-	for (i = 0; i < conn->nqps; i++)
-		lite_qp_close(&conn->qp[i]);
 	lite_cq_quiesce();
 	for (i = 0; i < conn->nqps; i++)
 		lite_qp_abort(&conn->qp[i]);
@@ -110,10 +109,8 @@ static void lite_conn_destroy(struct lite_conn *conn)
 		lite_cq_barrier();
 	for (i = 0; i < conn->nqps; i++)
 		lite_qp_free(&conn->qp[i]);
-	if (conn->rcq && conn->stuck)
-		lite_cq_abandon(conn->rcq);
-	else if (conn->rcq)
-		lite_cq_destroy(conn->rcq);
+	if (conn->rcq)
+		lite_cq_destroy(conn->rcq, conn->stuck);
 	conn->rcq = NULL;
 }
 
@@ -390,16 +387,10 @@ unsigned long lite_conn_heard(const struct lite_conn *conn)
 	return time_after(acked, heard) ? acked : heard;
 }
 
-/*
- * Shift a stamp, but not into the future. A concurrent update may be lost; the
- * next one corrects that.
- */
+/* A concurrent update may be lost; the next one corrects that. */
 static void lite_stamp_shift(unsigned long *stamp, unsigned long by)
 {
-	unsigned long now = jiffies;
-	unsigned long then = READ_ONCE(*stamp) + by;
-
-	WRITE_ONCE(*stamp, time_after(then, now) ? now : then);
+	WRITE_ONCE(*stamp, lite_later(READ_ONCE(*stamp), by));
 }
 
 /*
@@ -483,8 +474,7 @@ int lite_conn_setup(struct lite_conn *conn)
 	if (READ_ONCE(conn->state) == LITE_CONN_DEAD)
 		return -ECONNABORTED;
 	conn->recv_cqe.done = lite_recv_done;
-	rcq = lite_cq_create(&fab->poller, fab->dev,
-			     LITE_RQ_DEPTH + LITE_QPS_MAX, true);
+	rcq = lite_cq_create(fab, LITE_RQ_DEPTH + LITE_QPS_MAX, true);
 	if (IS_ERR(rcq))
 		return PTR_ERR(rcq);
 	conn->rcq = rcq;

@@ -157,9 +157,6 @@ int lite_fabric_init(struct lite_fabric *fab,
 	err = lite_device_get_mr(fab);
 	if (err)
 		goto err_pd;
-	err = lite_cm_init(fab);
-	if (err)
-		goto err_mr;
 	err = lite_bounce_init(fab);
 	if (err)
 		goto err_bounce;
@@ -170,8 +167,6 @@ int lite_fabric_init(struct lite_fabric *fab,
 
 err_bounce:
 	lite_bounce_exit(fab);
-	lite_cm_exit(fab);
-err_mr:
 	lite_device_put_mr(fab);
 err_pd:
 	ib_dealloc_pd(fab->pd);
@@ -184,14 +179,6 @@ err_accept_wq:
 err_wq:
 	destroy_workqueue(fab->wq);
 	return err;
-}
-
-/*
- * Let others connect; @self is set. May sleep. Returns 0 or a negative errno.
- */
-int lite_fabric_listen(struct lite_fabric *fab)
-{
-	return lite_cm_listen(fab);
 }
 
 /*
@@ -246,7 +233,6 @@ void lite_fabric_exit(struct lite_fabric *fab)
 	spin_unlock(&fab->conns_lock);
 	lite_poller_stop(&fab->poller);
 	lite_bounce_exit(fab);
-	lite_cm_exit(fab);
 	/* Queue pairs that the device has kept use these. */
 	if (!READ_ONCE(fab->stuck)) {
 		lite_device_put_mr(fab);

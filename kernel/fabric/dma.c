@@ -16,7 +16,7 @@
 
 #include "fabric.h"
 
-/* Largest mapping that cannot be split: bulk.c, rpc.c. */
+/* Largest mapping that cannot be split: function/area.c, kcall.c. */
 #define LITE_DMA_LEAST SZ_1M
 
 /*
@@ -50,7 +50,8 @@ static int lite_dma_copies(struct ib_device *dev, bool *copies)
  * @why: set to a text for the administrator
  *
  * Processors and the device use LMRs at the same time: that rules out swiotlb,
- * and caches that are not coherent with the device.
+ * and caches that are not coherent with the device. So nothing that is mapped
+ * needs ib_dma_sync_single_*().
  *
  * Context: may sleep.
  * Return: 0; -EOPNOTSUPP; -ENOMEM.

@@ -80,12 +80,10 @@ struct lite_io;
  * struct lite_poller - the thread that serves the CQs of a node
  * @task: the thread
  * @lock: protects @ready; taken in completion interrupts
- * @ready: CQs that may have completions, each with a reference
+ * @ready: CQs that may have completions
  * @watchers: threads that are awake and serve @ready meanwhile
  * @asleep: threads in lite_poller_await() that serve it when they are woken
  * @guard: wakes @task if such a thread is late
- * @spin_ns: how long a CQ that ran empty is watched before it is armed; adapts
- *	to whether watching pays, 0 on a single CPU
  * @napi: network queue that awake waiters take packets from, as of the last
  *	connection; 0: none
  */
@@ -96,7 +94,6 @@ struct lite_poller {
 	atomic_t watchers;
 	wait_queue_head_t asleep;
 	struct timer_list guard;
-	u64 spin_ns;
 	u32 napi;
 };
 
@@ -105,17 +102,14 @@ struct lite_poller {
  * @ib: the device's CQ
  * @poller: the poller that serves it
  * @lock: serialises polling against closing
- * @closed: no more polling
+ * @closed: no more polling, not listed any more
  * @sleepers: waiters that sleep until another thread takes their completions;
  *	while there are any, the queue is armed, or a thread is about to arm it
  * @wait: those of them that take completions themselves when woken
- * @handed: one of these has been woken to do so
  * @always: receive CQ: keep it armed even without sleepers, and have one
  *	thread at a time run its handlers, in order
  * @busy: bit 0: a thread runs the handlers
- * @queued: bit 0: on the poller's ready list
- * @ready: link there
- * @ref: held by the owner and by the ready list
+ * @ready: link in the poller's ready list
  */
 struct lite_cq {
 	struct ib_cq *ib;
@@ -126,10 +120,7 @@ struct lite_cq {
 	unsigned long busy;
 	atomic_t sleepers;
 	wait_queue_head_t wait;
-	int handed;
-	unsigned long queued;
 	struct list_head ready;
-	struct kref ref;
 };
 
 u32 lite_napi_of(const struct rdma_cm_id *id);
@@ -146,23 +137,17 @@ static inline void lite_poller_receive(const struct lite_poller *poller)
 
 int lite_poller_start(struct lite_poller *poller, const char *name);
 void lite_poller_stop(struct lite_poller *poller);
-void lite_poller_queue(struct lite_poller *poller, struct lite_cq *cq);
 long lite_poller_await(struct lite_poller *poller, struct completion *done,
 		       u64 awake_ns, unsigned int state, long timeout);
-struct lite_cq *lite_cq_create(struct lite_poller *poller,
-			       struct ib_device *dev, int depth, bool always);
+struct lite_cq *lite_cq_create(struct lite_fabric *fab, int depth, bool always);
 void lite_cq_close(struct lite_cq *cq);
-void lite_cq_destroy(struct lite_cq *cq);
-void lite_cq_abandon(struct lite_cq *cq);
+void lite_cq_destroy(struct lite_cq *cq, bool stuck);
 void lite_cq_barrier(void);
 void lite_cq_quiesce(void);
 int lite_cq_poll(struct lite_cq *cq);
-void lite_cq_put(struct lite_cq *cq);
 void lite_cq_wake(struct lite_cq *cq);
 bool lite_cq_notify(struct lite_cq *cq);
 void lite_cq_arm(struct lite_cq *cq);
-bool lite_cq_sleep(struct lite_cq *cq, const struct lite_io *io,
-		   unsigned long timeout);
 void lite_cq_arm_sleeper(struct lite_cq *cq);
 void lite_cq_disarm_sleeper(struct lite_cq *cq);
 
@@ -219,7 +204,7 @@ enum lite_slot_class {
  * @busy: bitmap of slots of @wr in use
  * @stuck: the device has refused to destroy it
  * @lock: protects @line and @waiting
- * @line: per class, threads waiting for a slot (struct lite_turn)
+ * @line: per class, posters waiting for a slot (struct lite_post)
  * @waiting: per class, number of entries of @line
  * @acked: jiffies at which the peer's device last acknowledged something
  * @qpn: QP number
@@ -247,7 +232,7 @@ void lite_io_init(struct lite_io *io);
 void lite_io_init_unwaited(struct lite_io *io, void (*end)(struct lite_io *io));
 void lite_io_end(struct lite_io *io, int status, int n);
 void lite_io_wait(struct lite_io *io, struct lite_qp *qp);
-void lite_io_wait_long(struct lite_io *io, struct lite_qp *qp);
+void lite_io_wait_long(struct lite_io *io, struct lite_qp *qp, u64 awake_ns);
 void lite_io_leave(struct lite_io *io);
 
 /* Has everything posted completed? Then its status is final. */
@@ -262,33 +247,19 @@ static inline void lite_io_expect(struct lite_io *io, int n)
 	atomic_add(n, &io->pending);
 }
 
+int lite_qp_post(struct lite_qp *qp, struct lite_io *io,
+		 struct ib_send_wr *send, bool nowait);
 int lite_qp_rdma(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
 		 struct ib_sge *sge, int n_sge, u64 raddr, u32 imm);
-int lite_qp_rdma_nowait(struct lite_qp *qp, struct lite_io *io,
-			enum ib_wr_opcode op, struct ib_sge *sge, int n_sge,
-			u64 raddr, u32 imm);
 int lite_conn_send(struct lite_conn *conn, u32 n, struct lite_io *io,
 		   struct ib_sge *sge, u64 raddr, u32 imm);
 u64 lite_conn_scratch(const struct lite_conn *conn, struct ib_sge *sge);
 int lite_qp_confirm(struct lite_qp *qp, struct lite_io *io);
-int lite_qp_atomic(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
-		   struct ib_sge *sge, u64 raddr, u64 operand, u64 swap);
-int lite_qp_atomic_nowait(struct lite_qp *qp, struct lite_io *io,
-			  enum ib_wr_opcode op, struct ib_sge *sge, u64 raddr,
-			  u64 operand, u64 swap);
 int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first);
 void lite_qp_flush(struct lite_qp *qp);
 bool lite_qp_destroy(struct lite_qp *qp);
-void lite_qp_close(struct lite_qp *qp);
 void lite_qp_abort(struct lite_qp *qp);
 void lite_qp_free(struct lite_qp *qp);
-
-/* flush.c */
-int lite_conn_flush(struct lite_conn *conn);
-
-/* For chain.c. */
-int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr, struct lite_io *io,
-		   const struct ib_send_wr *send, int n);
 
 /* ---- bounce slots -------------------------------------------------------- */
 
@@ -351,24 +322,21 @@ int lite_auth_challenge(struct lite_auth *auth,
 			const struct sockaddr_storage *responder,
 			const struct lite_cm_hello *hello,
 			struct lite_cm_challenge *out);
-int lite_auth_check_challenge(struct lite_auth *auth,
-			      const struct sockaddr_storage *responder,
-			      const struct lite_cm_hello *hello,
-			      const struct lite_cm_challenge *ch);
-int lite_auth_prove(struct lite_auth *auth,
-		    const struct sockaddr_storage *responder,
-		    const struct lite_cm_challenge *ch,
-		    struct lite_cm_connect *connect);
 int lite_auth_check_connect(struct lite_auth *auth,
 			    const struct sockaddr_storage *responder,
 			    const struct lite_cm_connect *connect);
-int lite_auth_sign_accept(struct lite_auth *auth,
-			  const struct sockaddr_storage *responder,
-			  const u8 *nonce, struct lite_cm_accept *accept);
-int lite_auth_check_accept(struct lite_auth *auth,
-			   const struct sockaddr_storage *responder,
-			   const u8 *nonce,
-			   const struct lite_cm_accept *accept);
+int lite_auth_challenge_mac(struct lite_auth *auth,
+			    const struct sockaddr_storage *responder,
+			    const struct lite_cm_hello *hello,
+			    const struct lite_cm_challenge *ch, u8 *mac);
+int lite_auth_proof(struct lite_auth *auth,
+		    const struct sockaddr_storage *responder, const u8 *nonce,
+		    const struct lite_cm_connect *connect, u8 *mac);
+int lite_auth_accept_mac(struct lite_auth *auth,
+			 const struct sockaddr_storage *responder,
+			 const u8 *nonce, const struct lite_cm_accept *accept,
+			 u8 *mac);
+int lite_auth_compare(const u8 *mac, const u8 *got, size_t size);
 
 /* ---- addresses ----------------------------------------------------------- */
 
@@ -566,7 +534,6 @@ struct lite_fabric {
 	unsigned long op_timeout;
 	struct ib_pd *pd;
 	struct ib_mr *mr;
-	struct ib_cq *number_cq;    /* of QPs that only reserve numbers: cm.c */
 	u32 lkey;
 	u32 rkey;
 	struct sockaddr_storage addr;
@@ -634,11 +601,9 @@ unsigned long lite_conn_acked(const struct lite_conn *conn);
 unsigned long lite_conn_heard(const struct lite_conn *conn);
 void lite_conn_excuse(struct lite_conn *conn, unsigned long by);
 void lite_conn_listen(struct lite_conn *conn);
+int lite_conn_flush(struct lite_conn *conn);
 
 int lite_cm_bind(struct lite_fabric *fab);
-int lite_cm_init(struct lite_fabric *fab);
-void lite_cm_exit(struct lite_fabric *fab);
-int lite_cm_listen(struct lite_fabric *fab);
 void lite_cm_unlisten(struct lite_fabric *fab);
 int lite_conn_connect(struct lite_fabric *fab,
 		      const struct sockaddr_storage *dst, unsigned long timeout,
@@ -665,17 +630,45 @@ static inline bool lite_conn_is_dead(struct lite_conn *conn)
 	return READ_ONCE(conn->state) == LITE_CONN_DEAD;
 }
 
-/**
- * lite_conn_qps - the queue pairs for a kind of operations
- * @conn: connection that the caller holds live
- * @fetch: operations that bring bytes back: reads and atomics
- * @first: set to the first queue pair
- *
- * With the quirk fetch_apart the last queue pair is for operations that bring
- * bytes back, and the others for all else.
- *
- * Context: any.
- * Return: number of queue pairs.
+/* A work request for lite_qp_post(): an RDMA read or write. */
+static __always_inline struct ib_rdma_wr
+lite_rdma_wr(const struct lite_qp *qp, enum ib_wr_opcode op, struct ib_sge *sge,
+	     int n_sge, u64 raddr, u32 imm)
+{
+	return (struct ib_rdma_wr){
+		.wr.opcode = op,
+		.wr.sg_list = sge,
+		.wr.num_sge = n_sge,
+		.wr.ex.imm_data = cpu_to_be32(imm),
+		.remote_addr = raddr,
+		.rkey = qp->conn->rkey,
+	};
+}
+
+/*
+ * Or an atomic operation on 8 bytes. @sge is for the old value, @raddr is a
+ * multiple of 8, @operand is the addend, or the value expected.
+ */
+static __always_inline struct ib_atomic_wr
+lite_atomic_wr(const struct lite_qp *qp, enum ib_wr_opcode op,
+	       struct ib_sge *sge, u64 raddr, u64 operand, u64 swap)
+{
+	return (struct ib_atomic_wr){
+		.wr.opcode = op,
+		.wr.sg_list = sge,
+		.wr.num_sge = 1,
+		.remote_addr = raddr,
+		.compare_add = operand,
+		.swap = swap,
+		.rkey = qp->conn->rkey,
+	};
+}
+
+/*
+ * The queue pairs of a live connection for a kind of operations: @fetch, those
+ * that bring bytes back (reads and atomics), or others. With the quirk
+ * fetch_apart the former have the last queue pair, and the others the rest. Sets
+ * @first; returns how many there are. Any context.
  */
 static inline u8 lite_conn_qps(struct lite_conn *conn, bool fetch,
 			       struct lite_qp **first)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Waiting for work requests.
+ * Taking completions, and waiting for work requests.
  *
  * Normal operation: each work request in flight has a share of
  * lite_io.pending, and so has the waiter, which is done when only its own is
@@ -11,13 +11,28 @@
  * Recovery: if a work request does not complete in time the waiter ends the
  * connection, which completes it with an error. The waiter never leaves
  * earlier.
+ *
+ * What runs concurrently: any number of waiters and the poller may poll one
+ * CQ. cq->lock makes polling exclusive; the handlers run outside of it, so
+ * handlers of one send CQ may run concurrently and out of order. They only
+ * touch their own work request. For a receive CQ, cq->busy is held while
+ * handlers run.
+ *
+ * Preemption is off from taking completions until their handlers have run, so
+ * a preempted thread never holds the completions of others, nor cq->busy, and
+ * an RCU grace period waits for all that polled before a CQ was closed.
  */
 #include <linux/sched/clock.h>
 #include <linux/sched/stat.h>
 
-#include "slot.h"
+#include "compat.h"
+#include "fabric.h"
 #include "wait.h"
 
+/* Completions taken at a time; struct ib_wc is 64 bytes and on the stack. */
+#define LITE_CQ_BATCH 8
+/* Batches before the poller takes over. */
+#define LITE_CQ_TURN 16
 /* Polls before the first look at the clock. */
 #define LITE_SPIN_BLIND 4
 /* Maximum number of work requests of a small operation. */
@@ -93,6 +108,90 @@ void lite_io_leave(struct lite_io *io)
 	lite_io_end(io, 0, 1);
 }
 
+/* Take completions, unless another thread is doing that. */
+static int lite_cq_take(struct lite_cq *cq, struct ib_wc *wc)
+{
+	int n = 0;
+
+	if (!spin_trylock(&cq->lock))
+		return 0;
+	if (!cq->closed)
+		n = ib_poll_cq(cq->ib, LITE_CQ_BATCH, wc);
+	spin_unlock(&cq->lock);
+	return n;
+}
+
+/**
+ * lite_cq_poll - take completions and run their handlers
+ * @cq: queue
+ *
+ * Context: process, preemptible or not; the handlers do not sleep.
+ * Return: number of completions handled, at most LITE_CQ_BATCH; also 0 if
+ * another thread is polling.
+ */
+int lite_cq_poll(struct lite_cq *cq)
+{
+	struct ib_wc wc[LITE_CQ_BATCH] LITE_UNINIT;
+	int i, n;
+
+	preempt_disable();
+	if (cq->always && test_and_set_bit_lock(0, &cq->busy)) {
+		preempt_enable();
+		return 0;
+	}
+	n = lite_cq_take(cq, wc);
+	for (i = 0; i < n; i++)
+		wc[i].wr_cqe->done(cq->ib, &wc[i]);
+	if (cq->always)
+		clear_bit_unlock(0, &cq->busy);
+	preempt_enable();
+	return max(n, 0);
+}
+
+/* Empty the queue; false: it did not run empty, so the poller goes on. */
+static bool lite_cq_empty(struct lite_cq *cq)
+{
+	int turns;
+
+	for (turns = 0; turns < LITE_CQ_TURN; turns++) {
+		if (lite_cq_poll(cq) < LITE_CQ_BATCH)
+			return true;
+	}
+	lite_cq_wake(cq);
+	return false;
+}
+
+/*
+ * Sleep until work requests have completed, at most for @timeout jiffies. The
+ * next event wakes the only sleeper, if it sleeps here, else the poller; the
+ * thread that is woken takes the completions. Each sleeper arms the queue
+ * itself: it cannot rely on others' being quick. Uninterruptible. Returns true
+ * if they have completed.
+ */
+static bool lite_cq_sleep(struct lite_cq *cq, const struct lite_io *io,
+			  unsigned long timeout)
+{
+	DEFINE_WAIT(wait);
+
+	atomic_inc(&cq->sleepers);
+	for (;;) {
+		bool empty = lite_cq_empty(cq);
+
+		if (lite_io_ended(io) || !timeout)
+			break;
+		prepare_to_wait_exclusive(&cq->wait, &wait,
+					  TASK_UNINTERRUPTIBLE);
+		/* Completions that came before raise no event. */
+		if (!(empty && lite_cq_notify(cq)) && !lite_io_ended(io))
+			timeout = schedule_timeout(timeout);
+		finish_wait(&cq->wait, &wait);
+		if (lite_io_ended(io))
+			break;
+	}
+	atomic_dec(&cq->sleepers);
+	return lite_io_ended(io);
+}
+
 /*
  * Poll for the completion for a while. cond_resched() because on a single CPU
  * the thread that brings the completion may need this one. No cpu_relax():
@@ -131,27 +230,45 @@ static bool lite_io_spin(struct lite_io *io, struct lite_qp *qp,
 	return false;
 }
 
+static bool lite_qp_in_flight(const struct lite_qp *qp)
+{
+	int i;
+
+	for (i = 0; i < LITE_SQ_DEPTH; i++)
+		if (READ_ONCE(qp->wr[i].io))
+			return true;
+	for (i = 0; qp == qp->conn->qp && i < LITE_MESSAGES; i++)
+		if (READ_ONCE(qp->conn->message[i].io))
+			return true;
+	return false;
+}
+
+/*
+ * The device is stuck if it completes nothing on the queue pair for the
+ * operation time-out, with something in flight: while anything completes, also
+ * of others, it is slow, as it works in order. What is in flight at two checks
+ * without a completion in between is with the device: a slot has an io only
+ * while its work request is with the device.
+ */
 static void lite_io_sleep(struct lite_io *io, struct lite_qp *qp)
 {
-	struct lite_cq *cq = qp->scq;
 	unsigned long timeout = qp->conn->fab->op_timeout;
 	unsigned long part = timeout / LITE_TIMEOUT_PARTS + 1;
-	struct lite_qp_watch watch;
+	unsigned long acked = READ_ONCE(qp->acked);
+	int parts = 0;
 
-	/*
-	 * While anything completes, also of others, the queue pair is slow,
-	 * not stuck: it works in order.
-	 */
-	lite_qp_watch(qp, &watch);
-	do {
-		if (lite_cq_sleep(cq, io, part))
-			return;
-	} while (!lite_qp_is_stuck(qp, &watch));
-	cmpxchg(&io->status, 0, -ETIMEDOUT);
-	lite_conn_end(qp->conn, LITE_END_OP_TIMEOUT, jiffies_to_msecs(timeout),
-		      -ETIMEDOUT);
-	while (!lite_cq_sleep(cq, io, timeout))
-		;
+	while (!lite_cq_sleep(qp->scq, io, part)) {
+		unsigned long last = acked;
+
+		acked = READ_ONCE(qp->acked);
+		if (acked != last || !lite_qp_in_flight(qp)) {
+			parts = 0;
+		} else if (++parts == LITE_TIMEOUT_PARTS) {
+			cmpxchg(&io->status, 0, -ETIMEDOUT);
+			lite_conn_end(qp->conn, LITE_END_OP_TIMEOUT,
+				      jiffies_to_msecs(timeout), -ETIMEDOUT);
+		}
+	}
 }
 
 static noinline void lite_io_await(struct lite_io *io, struct lite_qp *qp)
@@ -159,7 +276,7 @@ static noinline void lite_io_await(struct lite_io *io, struct lite_qp *qp)
 	struct lite_pace_wait wait;
 
 	if (atomic_read(&io->pending) > 1 + LITE_SMALL_WRS) {
-		lite_io_wait_long(io, qp);
+		lite_io_wait_long(io, qp, LITE_PACE_MIN_NS);
 		return;
 	}
 	lite_pace_begin(&qp->pace, &wait, atomic_read(&qp->scq->sleepers));
@@ -188,12 +305,12 @@ void lite_io_wait(struct lite_io *io, struct lite_qp *qp)
 }
 
 /*
- * Like lite_io_wait(), for a long operation: does not update the pace of small
- * ones.
+ * Like lite_io_wait(), for a long operation, awake for up to @awake_ns: does not
+ * update the pace of small ones.
  */
-void lite_io_wait_long(struct lite_io *io, struct lite_qp *qp)
+void lite_io_wait_long(struct lite_io *io, struct lite_qp *qp, u64 awake_ns)
 {
-	struct lite_pace_wait wait = { .awake_ns = LITE_PACE_MIN_NS };
+	struct lite_pace_wait wait = { .awake_ns = awake_ns };
 
 	if (!lite_io_ended(io) && !lite_io_spin(io, qp, &wait))
 		lite_io_sleep(io, qp);

@@ -22,12 +22,8 @@
 
 #include "fabric.h"
 
-/* Batches before another CQ gets its turn: by the thread, by a waiter. */
-#define LITE_POLLER_TURN 16
+/* Batches before another CQ gets its turn. */
 #define LITE_POLLER_STEP 4
-
-#define LITE_SPIN_MAX_NS (50 * NSEC_PER_USEC)
-#define LITE_SPIN_MIN_NS (2 * NSEC_PER_USEC)
 
 /* Delay until the thread takes over: one jiffy, and the rest of this one. */
 #define LITE_GUARD_DELAY 2
@@ -76,64 +72,25 @@ static void lite_poller_guard(struct timer_list *timer)
 		wake_up_process(poller->task);
 }
 
-/**
- * lite_poller_queue - have a CQ served
- * @poller: poller of the CQ
- * @cq: not on the list; takes over the caller's reference
- *
- * Context: any, interrupts included.
+/*
+ * Have the poller, or a waiter that does its work, poll a queue. Any context,
+ * interrupts included.
  */
-void lite_poller_queue(struct lite_poller *poller, struct lite_cq *cq)
+void lite_cq_wake(struct lite_cq *cq)
 {
+	struct lite_poller *poller = cq->poller;
 	unsigned long flags;
+	bool added;
 
 	spin_lock_irqsave(&poller->lock, flags);
-	list_add_tail(&cq->ready, &poller->ready);
+	added = !READ_ONCE(cq->closed) && list_empty(&cq->ready);
+	if (added)
+		list_add_tail(&cq->ready, &poller->ready);
 	spin_unlock_irqrestore(&poller->lock, flags);
+	if (!added)
+		return;
 	smp_mb(); /* pairs with lite_poller_unwatch() and lite_poller_await() */
 	lite_poller_rouse(poller);
-}
-
-/*
- * Serve one CQ until it is empty. True: it has used up its turn, or may have
- * new completions.
- */
-static bool lite_poller_serve(struct lite_poller *poller, struct lite_cq *cq)
-{
-	u64 deadline = 0;
-	int turns = 0;
-	bool found = false;
-
-	for (;;) {
-		if (lite_cq_poll(cq)) {
-			found = deadline != 0;
-			deadline = 0;
-			if (++turns >= LITE_POLLER_TURN)
-				return true;
-			continue;
-		}
-		if (!cq->always)
-			break;
-		if (!deadline)
-			deadline = local_clock() + poller->spin_ns;
-		if (local_clock() >= deadline || need_resched() ||
-		    atomic_read(&poller->watchers) ||
-		    !lite_poller_empty(poller))
-			break;
-		cpu_relax();
-	}
-	/* Watch longer next time if this time found something. */
-	if (poller->spin_ns) {
-		if (found)
-			poller->spin_ns = min_t(u64, poller->spin_ns * 2,
-						LITE_SPIN_MAX_NS);
-		else
-			poller->spin_ns = max_t(u64, poller->spin_ns / 2,
-						LITE_SPIN_MIN_NS);
-	}
-	if (!cq->always && !atomic_read(&cq->sleepers))
-		return false;
-	return lite_cq_notify(cq);
 }
 
 static struct lite_cq *lite_poller_pop(struct lite_poller *poller)
@@ -142,11 +99,9 @@ static struct lite_cq *lite_poller_pop(struct lite_poller *poller)
 
 	spin_lock_irq(&poller->lock);
 	cq = list_first_entry_or_null(&poller->ready, struct lite_cq, ready);
-	if (cq) {
-		list_del(&cq->ready);
-		/* Events from here on queue it again. */
-		clear_bit(0, &cq->queued);
-	}
+	/* Events from here on list it again. */
+	if (cq)
+		list_del_init(&cq->ready);
 	spin_unlock_irq(&poller->lock);
 	return cq;
 }
@@ -155,7 +110,8 @@ static struct lite_cq *lite_poller_pop(struct lite_poller *poller)
  * Serve one CQ, if one is ready. False: no completions were handled.
  *
  * Runs with preemption off: while a CQ is neither listed nor armed its
- * messages depend on this thread, which may rarely get a processor.
+ * messages depend on this thread, which may rarely get a processor. And
+ * lite_cq_quiesce() waits for it before the CQ is freed.
  */
 static bool lite_poller_step(struct lite_poller *poller)
 {
@@ -173,7 +129,6 @@ static bool lite_poller_step(struct lite_poller *poller)
 		    ((cq->always || atomic_read(&cq->sleepers)) &&
 		     lite_cq_notify(cq)))
 			lite_cq_wake(cq);
-		lite_cq_put(cq);
 	}
 	preempt_enable();
 	return turns > 0;
@@ -189,7 +144,7 @@ static void lite_poller_watch(struct lite_poller *poller)
 /* Must be called before the caller gives up the processor. */
 static void lite_poller_unwatch(struct lite_poller *poller)
 {
-	/* A full barrier; pairs with lite_poller_queue(). */
+	/* A full barrier; pairs with lite_cq_wake(). */
 	if (atomic_dec_and_test(&poller->watchers) &&
 	    !lite_poller_empty(poller))
 		lite_poller_rouse(poller);
@@ -205,41 +160,28 @@ static void lite_poller_resched(struct lite_poller *poller)
 	lite_poller_watch(poller);
 }
 
-/* Do the poller's work, awake, until @done or the end of the time. */
-static bool lite_poller_spin(struct lite_poller *poller,
-			     struct completion *done, unsigned int state,
-			     u64 awake_ns)
-{
-	u64 end = local_clock() + awake_ns;
-
-	lite_poller_watch(poller);
-	while (!completion_done(done)) {
-		lite_poller_receive(poller);
-		lite_poller_step(poller);
-		if (local_clock() >= end ||
-		    signal_pending_state(state, current))
-			break;
-		lite_poller_resched(poller);
-	}
-	lite_poller_unwatch(poller);
-	return completion_done(done);
-}
-
 /*
- * Do the poller's work until @done or the list is empty. False: another thread
- * has what was ready.
+ * Do the poller's work until @done: awake until local_clock() is @awake_end or,
+ * if that is 0, until the list is empty or jiffies is @end. False: another
+ * thread has what was ready.
  */
-static bool lite_poller_help(struct lite_poller *poller,
+static bool lite_poller_work(struct lite_poller *poller,
 			     struct completion *done, unsigned int state,
-			     unsigned long end)
+			     u64 awake_end, unsigned long end)
 {
 	bool got = true;
 
 	lite_poller_watch(poller);
-	while (got && !completion_done(done) && !lite_poller_empty(poller)) {
+	while (!completion_done(done)) {
+		if (awake_end)
+			lite_poller_receive(poller);
+		else if (!got || lite_poller_empty(poller))
+			break;
 		got = lite_poller_step(poller);
-		if (signal_pending_state(state, current) ||
-		    time_after_eq(jiffies, end))
+		if (awake_end ? local_clock() >= awake_end :
+				time_after_eq(jiffies, end))
+			break;
+		if (signal_pending_state(state, current))
 			break;
 		lite_poller_resched(poller);
 	}
@@ -268,7 +210,10 @@ long lite_poller_await(struct lite_poller *poller, struct completion *done,
 	bool got = true;
 	long ret;
 
-	if (awake_ns && lite_poller_spin(poller, done, state, awake_ns))
+	if (awake_ns)
+		lite_poller_work(poller, done, state, local_clock() + awake_ns,
+				 0);
+	if (completion_done(done))
 		return max(timeout, 1L);
 	for (;;) {
 		/* Woken by complete(@done) or by an event. */
@@ -292,7 +237,7 @@ long lite_poller_await(struct lite_poller *poller, struct completion *done,
 		}
 		finish_wait(&poller->asleep, &wait);
 		finish_swait(&done->wait, &ended);
-		got = lite_poller_help(poller, done, state, end);
+		got = lite_poller_work(poller, done, state, 0, end);
 	}
 	finish_wait(&poller->asleep, &wait);
 	finish_swait(&done->wait, &ended);
@@ -305,28 +250,17 @@ long lite_poller_await(struct lite_poller *poller, struct completion *done,
 static int lite_poller_thread(void *arg)
 {
 	struct lite_poller *poller = arg;
-	struct lite_cq *cq;
 
 	while (!kthread_should_stop()) {
-		cq = lite_poller_pop(poller);
-		if (cq) {
-			if (lite_poller_serve(poller, cq))
-				lite_cq_wake(cq);
-			lite_cq_put(cq);
+		while (lite_poller_step(poller))
 			cond_resched();
-			continue;
-		}
 		set_current_state(TASK_IDLE);
-		if (lite_poller_empty(poller) &&
-		    !kthread_should_stop())
+		if (lite_poller_empty(poller) && !kthread_should_stop())
 			schedule();
 		__set_current_state(TASK_RUNNING);
+		/* The list may hold what another thread is polling. */
+		cond_resched();
 	}
-	/*
-	 * CQs are destroyed before the poller stops; drop leftover references.
-	 */
-	while ((cq = lite_poller_pop(poller)))
-		lite_cq_put(cq);
 	return 0;
 }
 
@@ -340,7 +274,6 @@ int lite_poller_start(struct lite_poller *poller, const char *name)
 	atomic_set(&poller->watchers, 0);
 	init_waitqueue_head(&poller->asleep);
 	timer_setup(&poller->guard, lite_poller_guard, 0);
-	poller->spin_ns = num_online_cpus() > 1 ? LITE_SPIN_MIN_NS : 0;
 	task = kthread_create(lite_poller_thread, poller, "lite-poll/%s", name);
 	if (IS_ERR(task))
 		return PTR_ERR(task);

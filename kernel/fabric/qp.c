@@ -24,6 +24,11 @@
  */
 #define LITE_DESTROY_TIMEOUT (40 * HZ)
 
+/* Posted at a time: few completions, but slots come free soon enough. */
+#define LITE_POST_STEP (LITE_SQ_DEPTH / 2)
+/* Slots spared for single posts, such as messages of functions. */
+#define LITE_SLOTS_SPARE (LITE_SQ_SMALL / 8)
+
 static void lite_wr_complete(struct lite_wr *wr, int status)
 {
 	struct lite_io *io = xchg(&wr->io, NULL);
@@ -77,7 +82,7 @@ static void lite_send_done(struct ib_cq *cq, struct ib_wc *wc)
  * With preemption off, one way or the other. The state is set to DEAD, and a grace
  * period passes, before the QP is destroyed: until lite_qp_submit_end() it exists.
  * And no thread is kept from the processor with a slot that is the io's, but not
- * the device's: lite_qp_is_stuck().
+ * the device's: lite_io_sleep().
  */
 static __always_inline void lite_qp_submit_begin(const struct lite_qp *qp)
 {
@@ -95,21 +100,15 @@ static __always_inline void lite_qp_submit_end(const struct lite_qp *qp)
 		preempt_enable();
 }
 
-/**
- * lite_qp_submit - give work requests to the device
- * @qp: of a live connection
- * @wr: slot of the last one, which alone is signalled; it, and the slots in its
- *	@before, have been taken
- * @io: of all of them
- * @send: the first of them
- * @n: work requests: one for each slot in @before, and one
- *
- * Context: any process, preemptible or not.
- * Return: 0, or a negative errno. If @n > 1, some may be in flight even then,
- * until the slot is completed.
+/*
+ * Give @n work requests to the device: one for each slot in @before of @wr, and
+ * one for @wr, which alone is signalled. These slots have been taken. Process
+ * context, preemptible or not. Returns 0 or a negative errno; if @n > 1, some
+ * may be in flight even then, until the slot is completed.
  */
-int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr, struct lite_io *io,
-		   const struct ib_send_wr *send, int n)
+static int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr,
+			  struct lite_io *io, const struct ib_send_wr *send,
+			  int n)
 {
 	const struct ib_send_wr *bad = send;
 	int err = -EHOSTDOWN;
@@ -141,35 +140,84 @@ static inline int lite_qp_post_to(struct lite_qp *qp, struct lite_wr *wr,
 	return lite_qp_submit(qp, wr, io, send, 1);
 }
 
-/* A work request that waits for a slot. */
-struct lite_qp_turn {
-	struct lite_turn turn;
-	struct lite_qp *qp;
-	struct lite_io *io;
-	struct ib_send_wr *send;
-	int err;
-};
-
-static void lite_qp_turn_post(struct lite_turn *turn, int slot)
+/* Take up to @max small slots more, but leave LITE_SLOTS_SPARE free. */
+static u64 lite_slots_take(struct lite_qp *qp, u32 max)
 {
-	struct lite_qp_turn *t = container_of(turn, struct lite_qp_turn, turn);
+	s64 busy = atomic64_read(&qp->busy);
+	u64 taken, free;
+	int n;
 
-	t->err = lite_qp_post_to(t->qp, &t->qp->wr[slot], t->io, t->send);
+	if (unlikely(READ_ONCE(qp->waiting[LITE_SLOT_SMALL])))
+		return 0;
+	do {
+		free = ~(u64)busy & lite_slots_of(LITE_SLOT_SMALL);
+		n = min((int)max, (int)hweight64(free) - LITE_SLOTS_SPARE);
+		for (taken = 0; n > 0; n--) {
+			taken |= free & -free;
+			free &= free - 1;
+		}
+	} while (taken &&
+		 !atomic64_try_cmpxchg_acquire(&qp->busy, &busy, busy | taken));
+	return taken;
 }
 
-static noinline int lite_qp_post_in_turn(struct lite_qp *qp,
-					 enum lite_slot_class kind,
-					 struct lite_io *io,
-					 struct ib_send_wr *send)
+/**
+ * lite_post_with - post as many work requests as there are slots for
+ * @post: its @send, @n, @posted and @err are updated
+ * @slot: a slot that has been taken for the first
+ *
+ * Context: any process, preemptible or not.
+ */
+void lite_post_with(struct lite_post *post, int slot)
 {
-	struct lite_qp_turn t = {
-		.turn.post = lite_qp_turn_post,
-		.qp = qp,
-		.io = io,
-		.send = send,
-	};
+	struct ib_send_wr *first = post->send, *send = first;
+	struct lite_qp *qp = post->qp;
+	struct lite_wr *wr = &qp->wr[slot];
+	u64 before = 0;
+	u32 n = 1;
 
-	return lite_slot_wait(qp, kind, &t.turn) ?: t.err;
+	if (post->n > 1)
+		before = lite_slots_take(qp, min_t(u32, post->n,
+						   LITE_POST_STEP) - 1);
+	wr->before = before;
+	for (; before; before &= before - 1) {
+		send->wr_cqe = &qp->wr[__ffs64(before)].cqe;
+		send->send_flags = 0;
+		send = send->next;
+		n++;
+	}
+	send->wr_cqe = &wr->cqe;
+	send->send_flags = IB_SEND_SIGNALED;
+	post->send = send->next;
+	post->n -= n;
+	send->next = NULL;
+	post->err = lite_qp_submit(qp, wr, post->io, first, n);
+	/* On other errors the device may have taken some of them. */
+	if (post->err != -EHOSTDOWN)
+		post->posted += n;
+}
+
+/**
+ * lite_qp_post_list - post work requests, waiting for slots
+ * @post: what to post; @posted of them may be in flight afterwards
+ *
+ * Only the last of those that are posted together is signalled.
+ *
+ * Context: may sleep when the send queue is full.
+ * Return: 0 when all are posted, or a negative errno.
+ */
+int lite_qp_post_list(struct lite_post *post)
+{
+	int slot;
+
+	while (post->n && !post->err) {
+		slot = lite_slot_take(post->qp, post->kind);
+		if (slot >= 0)
+			lite_post_with(post, slot);
+		else
+			lite_slot_wait(post);
+	}
+	return post->err;
 }
 
 static noinline int lite_qp_post_later(struct lite_qp *qp,
@@ -177,10 +225,17 @@ static noinline int lite_qp_post_later(struct lite_qp *qp,
 				       struct lite_io *io,
 				       struct ib_send_wr *send, bool nowait)
 {
+	struct lite_post post = {
+		.qp = qp,
+		.io = io,
+		.send = send,
+		.n = 1,
+		.kind = kind,
+	};
 	int slot;
 
 	if (!nowait)
-		return lite_qp_post_in_turn(qp, kind, io, send);
+		return lite_qp_post_list(&post);
 	lite_cq_poll(qp->scq);
 	slot = lite_slot_take(qp, kind);
 	if (slot < 0)
@@ -188,57 +243,49 @@ static noinline int lite_qp_post_later(struct lite_qp *qp,
 	return lite_qp_post_to(qp, &qp->wr[slot], io, send);
 }
 
-static __always_inline int lite_qp_post(struct lite_qp *qp,
-					enum lite_slot_class kind,
-					struct lite_io *io,
-					struct ib_send_wr *send, bool nowait)
-{
-	int slot = lite_slot_take(qp, kind);
-
-	if (likely(slot >= 0))
-		return lite_qp_post_to(qp, &qp->wr[slot], io, send);
-	return lite_qp_post_later(qp, kind, io, send, nowait);
-}
-
-/* Post a work request that may be long. */
-static noinline int lite_qp_post_sges(struct lite_qp *qp, struct lite_io *io,
-				      struct ib_send_wr *send, bool nowait)
+static bool lite_wr_is_long(const struct ib_send_wr *send)
 {
 	u32 bytes = 0;
 	int i;
 
 	for (i = 0; i < send->num_sge; i++)
 		bytes += send->sg_list[i].length;
-	if (bytes > LITE_BULK_BYTES)
-		return lite_qp_post(qp, LITE_SLOT_BULK, io, send, nowait);
-	return lite_qp_post(qp, LITE_SLOT_SMALL, io, send, nowait);
+	return bytes > LITE_BULK_BYTES;
 }
 
-static __always_inline struct ib_rdma_wr
-lite_rdma_wr(const struct lite_qp *qp, enum ib_wr_opcode op, struct ib_sge *sge,
-	     int n_sge, u64 raddr, u32 imm)
+static __always_inline int lite_qp_post_one(struct lite_qp *qp,
+					    struct lite_io *io,
+					    struct ib_send_wr *send,
+					    bool nowait)
 {
-	return (struct ib_rdma_wr){
-		.wr.opcode = op,
-		.wr.sg_list = sge,
-		.wr.num_sge = n_sge,
-		.wr.ex.imm_data = cpu_to_be32(imm),
-		.remote_addr = raddr,
-		.rkey = qp->conn->rkey,
-	};
+	enum lite_slot_class kind = LITE_SLOT_SMALL;
+	int slot;
+
+	if (unlikely((send->num_sge != 1 ||
+		      send->sg_list->length > LITE_BULK_BYTES) &&
+		     lite_wr_is_long(send)))
+		kind = LITE_SLOT_BULK;
+	slot = lite_slot_take(qp, kind);
+	if (likely(slot >= 0))
+		return lite_qp_post_to(qp, &qp->wr[slot], io, send);
+	return lite_qp_post_later(qp, kind, io, send, nowait);
 }
 
-static __always_inline int lite_qp_post_rdma(struct lite_qp *qp,
-					     struct lite_io *io,
-					     enum ib_wr_opcode op,
-					     struct ib_sge *sge, int n_sge,
-					     u64 raddr, u32 imm, bool nowait)
+/**
+ * lite_qp_post - post a work request
+ * @qp: of a connection that the caller holds live
+ * @io: told of the completion
+ * @send: of lite_rdma_wr() or lite_atomic_wr()
+ * @nowait: do not wait for a slot
+ *
+ * Context: process; may sleep when the send queue is full, unless @nowait.
+ * Return: 0 when posted; else a negative errno and nothing is in flight.
+ * -EAGAIN: @nowait, and the send queue is full or there are waiters.
+ */
+int lite_qp_post(struct lite_qp *qp, struct lite_io *io,
+		 struct ib_send_wr *send, bool nowait)
 {
-	struct ib_rdma_wr rdma = lite_rdma_wr(qp, op, sge, n_sge, raddr, imm);
-
-	if (likely(n_sge == 1 && sge->length <= LITE_BULK_BYTES))
-		return lite_qp_post(qp, LITE_SLOT_SMALL, io, &rdma.wr, nowait);
-	return lite_qp_post_sges(qp, io, &rdma.wr, nowait);
+	return lite_qp_post_one(qp, io, send, nowait);
 }
 
 /**
@@ -257,19 +304,9 @@ static __always_inline int lite_qp_post_rdma(struct lite_qp *qp,
 int lite_qp_rdma(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
 		 struct ib_sge *sge, int n_sge, u64 raddr, u32 imm)
 {
-	return lite_qp_post_rdma(qp, io, op, sge, n_sge, raddr, imm, false);
-}
+	struct ib_rdma_wr rdma = lite_rdma_wr(qp, op, sge, n_sge, raddr, imm);
 
-/*
- * lite_qp_rdma() for callers that must not wait, receive handlers included:
- * -EAGAIN if the send queue is full, or there are waiters. Process context;
- * does not sleep.
- */
-int lite_qp_rdma_nowait(struct lite_qp *qp, struct lite_io *io,
-			enum ib_wr_opcode op, struct ib_sge *sge, int n_sge,
-			u64 raddr, u32 imm)
-{
-	return lite_qp_post_rdma(qp, io, op, sge, n_sge, raddr, imm, true);
+	return lite_qp_post_one(qp, io, &rdma.wr, false);
 }
 
 /**
@@ -339,55 +376,6 @@ int lite_qp_confirm(struct lite_qp *qp, struct lite_io *io)
 	return lite_qp_rdma(qp, io, IB_WR_RDMA_READ, &sge, 1, raddr, 0);
 }
 
-static inline struct ib_atomic_wr lite_atomic_wr(const struct lite_qp *qp,
-						 enum ib_wr_opcode op,
-						 struct ib_sge *sge, u64 raddr,
-						 u64 operand, u64 swap)
-{
-	return (struct ib_atomic_wr){
-		.wr.opcode = op,
-		.wr.sg_list = sge,
-		.wr.num_sge = 1,
-		.remote_addr = raddr,
-		.compare_add = operand,
-		.swap = swap,
-		.rkey = qp->conn->rkey,
-	};
-}
-
-/**
- * lite_qp_atomic - post a remote atomic operation on 8 bytes
- * @qp: of a connection that the caller holds live
- * @io: told of the completion
- * @op: IB_WR_ATOMIC_FETCH_AND_ADD or IB_WR_ATOMIC_CMP_AND_SWP
- * @sge: local memory for the old value, 8 bytes
- * @raddr: remote address, a multiple of 8, checked by the caller
- * @operand: addend, or the value expected
- * @swap: the new value
- *
- * Context: may sleep when the send queue is full.
- * Return: 0 when posted; else a negative errno and nothing is in flight.
- */
-int lite_qp_atomic(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
-		   struct ib_sge *sge, u64 raddr, u64 operand, u64 swap)
-{
-	struct ib_atomic_wr atomic = lite_atomic_wr(qp, op, sge, raddr, operand,
-						    swap);
-
-	return lite_qp_post(qp, LITE_SLOT_SMALL, io, &atomic.wr, false);
-}
-
-/* lite_qp_atomic() for callers that must not wait, as lite_qp_rdma_nowait(). */
-int lite_qp_atomic_nowait(struct lite_qp *qp, struct lite_io *io,
-			  enum ib_wr_opcode op, struct ib_sge *sge, u64 raddr,
-			  u64 operand, u64 swap)
-{
-	struct ib_atomic_wr atomic = lite_atomic_wr(qp, op, sge, raddr, operand,
-						    swap);
-
-	return lite_qp_post(qp, LITE_SLOT_SMALL, io, &atomic.wr, true);
-}
-
 /**
  * lite_qp_init - make a queue pair
  * @qp: to fill; the connection's CM identifier is bound to the device
@@ -423,7 +411,7 @@ int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first)
 		conn->message[i].qp = qp;
 		conn->message[i].cqe.done = lite_send_done;
 	}
-	qp->scq = lite_cq_create(&fab->poller, fab->dev, depth, false);
+	qp->scq = lite_cq_create(fab, depth, false);
 	if (IS_ERR(qp->scq)) {
 		err = PTR_ERR(qp->scq);
 		qp->scq = NULL;
@@ -459,7 +447,8 @@ void lite_qp_flush(struct lite_qp *qp)
 	if (!qp->ib)
 		return;
 	ib_modify_qp(qp->ib, &attr, IB_QP_STATE);
-	lite_slots_wake(qp);
+	/* Waiters for slots leave. */
+	lite_slots_grant(qp);
 	/*
 	 * There may be no waiter left to poll: the poller takes the
 	 * completions.
@@ -469,8 +458,9 @@ void lite_qp_flush(struct lite_qp *qp)
 }
 
 /*
- * Destroy the device's queue pair, after the flush: the fence. May sleep.
- * Returns true if the device does not access memory on its behalf any more;
+ * Destroy the device's queue pair, after the flush: the fence. Completions are
+ * not taken from now on: lite_cq_quiesce() and lite_qp_abort() must follow. May
+ * sleep. Returns true if the device does not access memory on its behalf any more;
  * false: it may.
  */
 bool lite_qp_destroy(struct lite_qp *qp)
@@ -489,17 +479,8 @@ bool lite_qp_destroy(struct lite_qp *qp)
 	 * its CQ.
 	 */
 	qp->stuck = atomic_read(&qp->scq->ib->usecnt);
+	lite_cq_close(qp->scq);
 	return !qp->stuck && time_before(jiffies, begun + LITE_DESTROY_TIMEOUT);
-}
-
-/*
- * Take no completions from now on. lite_cq_quiesce() and lite_qp_abort() must
- * follow.
- */
-void lite_qp_close(struct lite_qp *qp)
-{
-	if (qp->scq)
-		lite_cq_close(qp->scq);
 }
 
 /* Complete the operations that the device has not. No handler runs any more. */
@@ -513,15 +494,12 @@ void lite_qp_abort(struct lite_qp *qp)
 		lite_wr_complete(&qp->wr[i], -EHOSTDOWN);
 	for (i = 0; qp == qp->conn->qp && i < LITE_MESSAGES; i++)
 		lite_wr_complete(&qp->conn->message[i], -EHOSTDOWN);
-	lite_slots_wake(qp);
 }
 
 /* Free the completion queue; @qp has no posters and waiters. May sleep. */
 void lite_qp_free(struct lite_qp *qp)
 {
-	if (qp->scq && qp->stuck)
-		lite_cq_abandon(qp->scq);
-	else if (qp->scq)
-		lite_cq_destroy(qp->scq);
+	if (qp->scq)
+		lite_cq_destroy(qp->scq, qp->stuck);
 	qp->scq = NULL;
 }

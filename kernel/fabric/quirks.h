@@ -14,7 +14,7 @@
  * struct lite_quirks - deviations of a device
  * @soft: it is software, and uses processors of both nodes. Many small
  *	operations go in messages (memory/batch/pack.c), and awake waiters receive
- *	packets (napi.c).
+ *	packets (soft.c).
  * @early_reads: a read of several packets may complete with success before its
  *	data is there, if a NAK arrives in its middle because the responder
  *	could not send; the QP ends then. See lite_qp_confirm().
@@ -24,11 +24,11 @@
  *	and reports success without the bytes (check_ack() of rxe). So reads
  *	and atomics have a queue pair of their own, where no such
  *	acknowledgement comes. See lite_conn_qps().
- * @repeats: the peer may receive a write with immediate twice in a row, the
- *	second time without its bytes: req_retry() of rxe reads the oldest
+ * @repeats: peers may send a write with immediate twice in a row, the second
+ *	time without its bytes: before 6.10, req_retry() of rxe reads the oldest
  *	request and its PSN while the completer advances both, and sends a
  *	completed request again under the next PSN. So a message with the
- *	number of the previous one is ignored.
+ *	number of the previous one is ignored, whatever kernel we run.
  * @tasklets: it does the work of a post in a tasklet: raised with softirqs
  *	off, that runs as soon as they are enabled, not some time later in
  *	ksoftirqd (lite_qp_submit()). And destroying a CQ does not wait for
@@ -50,7 +50,7 @@ static inline struct lite_quirks lite_quirks_of(const struct ib_device *dev)
 			.soft = true,
 			.early_reads = true, /* 6.1 to 6.12 at least */
 			.fetch_apart = true, /* 6.1 to 6.12 at least */
-			.repeats = LITE_RXE_TWO_TASKS,
+			.repeats = true, /* of peers before 6.10 */
 			.tasklets = LITE_RXE_TASKLETS,
 		};
 	default:

@@ -6,29 +6,27 @@
 #include "fabric.h"
 
 /**
- * struct lite_turn - a poster that waits for a slot
+ * struct lite_post - work requests to be posted on one queue pair
+ * @qp: of a connection that the poster holds live
+ * @io: of all of them
+ * @send: first of those that have not been tried yet
+ * @n: number of these
+ * @posted: number of those that the device may execute
+ * @kind: class of their slots; if there are several, LITE_SLOT_SMALL
+ * @err: ends posting
  * @list: in lite_qp.line until a slot is granted
- * @kind: class of the slot
- * @task: the waiting thread
- * @post: called with the slot, with preemption off
- * @over: @post has returned
+ * @turn: ends when one has been posted, or @err is set, by another thread
  */
-struct lite_turn {
-	struct list_head list;
+struct lite_post {
+	struct lite_qp *qp;
+	struct lite_io *io;
+	struct ib_send_wr *send;
+	u32 n;
+	u32 posted;
 	enum lite_slot_class kind;
-	struct task_struct *task;
-	void (*post)(struct lite_turn *turn, int slot);
-	bool over;
-};
-
-/**
- * struct lite_qp_watch - does the device make progress with a queue pair?
- * @acked: lite_qp.acked when progress was last seen
- * @parts: checks since then
- */
-struct lite_qp_watch {
-	unsigned long acked;
-	int parts;
+	int err;
+	struct list_head list;
+	struct lite_io turn;
 };
 
 /* Slots of a class, a bit each. */
@@ -68,13 +66,26 @@ static __always_inline int lite_slot_take(struct lite_qp *qp,
 	return lite_slot_get(qp, kind);
 }
 
-u64 lite_slots_take(struct lite_qp *qp, int max, int spare);
-void lite_slots_give(struct lite_qp *qp, u64 slots);
-int lite_slot_wait(struct lite_qp *qp, enum lite_slot_class kind,
-		   struct lite_turn *turn);
-void lite_slots_wake(struct lite_qp *qp);
+void lite_slots_grant(struct lite_qp *qp);
+void lite_slot_wait(struct lite_post *post);
 void lite_slots_init(struct lite_qp *qp);
-void lite_qp_watch(const struct lite_qp *qp, struct lite_qp_watch *watch);
-bool lite_qp_is_stuck(const struct lite_qp *qp, struct lite_qp_watch *watch);
+
+/*
+ * Give slots back, a bit each, and grant them to waiters. Nothing is in flight
+ * on the slots. Process context, preemptible or not.
+ */
+static inline void lite_slots_give(struct lite_qp *qp, u64 slots)
+{
+	smp_mb__before_atomic(); /* Our accesses to the slots come first. */
+	atomic64_andnot(slots, &qp->busy);
+	smp_mb__after_atomic(); /* with lite_slot_wait() */
+	if (unlikely(READ_ONCE(qp->waiting[LITE_SLOT_SMALL]) ||
+		     READ_ONCE(qp->waiting[LITE_SLOT_BULK])))
+		lite_slots_grant(qp);
+}
+
+/* qp.c */
+void lite_post_with(struct lite_post *post, int slot);
+int lite_qp_post_list(struct lite_post *post);
 
 #endif /* _LITE_FABRIC_SLOT_H */

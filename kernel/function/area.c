@@ -1,39 +1,82 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The memory of rings and mirrors: chunks of contiguous pages, which a peer's
- * device writes. The last reference frees it. It is dropped only after the peer
- * has promised not to write any more, or is fenced.
+ * Kernel memory that peers read and write: chunks of contiguous pages.
+ *
+ * Rings and mirrors have chunks of one size, and are mapped for the device as
+ * long as they exist. The last reference is dropped only after the peer has
+ * promised not to write any more, or is fenced.
+ *
+ * Bulks are for requests and replies that are too long for a ring. They have as
+ * few chunks as possible. A bulk is mapped only while RDMA needs it, and only
+ * its last user unmaps it. It is not mapped while its user waits for user
+ * memory, and can then be freed whatever has become of the node. It is not
+ * zeroed: readers see only the bytes that a user or a peer's kernel has written.
  */
+#include <linux/mm.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 
+#include "memory/handle/ctx.h"
 #include "service.h"
+#include "wait.h"
 
-/*
- * Counts the slots, too: they can be larger than a small ring, and rings can be
- * many.
- */
-static u64 lite_area_cost(const struct lite_area *area)
+/* Largest chunk of a bulk to try: 1 MB with 4 KB pages. */
+#define LITE_BULK_ORDER 8
+/* Bytes copied between two cond_resched(). */
+#define LITE_BULK_COPY (64UL << 10)
+
+static void lite_area_count(const struct lite_area *area, int sign)
 {
-	return (u64)area->n * area->chunk_bytes + sizeof(struct lite_ring);
+	struct lite_stats __percpu *stats = area->svc->stats;
+	bool ring = area->pool == LITE_POOL_RINGS;
+
+	lite_stat_add(stats, ring ? LITE_STAT_RING_BYTES : LITE_STAT_BULK_BYTES,
+		      sign * (s64)PAGE_ALIGN(area->bytes));
+	if (ring)
+		lite_stat_add(stats, LITE_STAT_RINGS, sign);
+}
+
+/* An area without chunks, with room for @max of them. */
+static struct lite_area *lite_area_new(struct lite_service *svc,
+				       enum lite_pool_number pool, u32 uid,
+				       u32 bytes, u64 cost, u32 max, gfp_t gfp)
+{
+	struct lite_area *area = kvzalloc(struct_size(area, chunk, max), gfp);
+	int err;
+
+	if (!area)
+		return ERR_PTR(-ENOMEM);
+	err = lite_pool_take(&svc->pools[pool], uid, cost);
+	if (err) {
+		kvfree(area);
+		return ERR_PTR(err);
+	}
+	kref_init(&area->ref);
+	area->svc = svc;
+	area->pool = pool;
+	area->uid = uid;
+	area->cost = cost;
+	area->bytes = bytes;
+	lite_area_count(area, 1);
+	return area;
 }
 
 static void lite_area_free(struct lite_area *area)
 {
 	u32 i;
 
-	for (i = 0; i < area->n && area->chunk[i].mem; i++) {
-		if (area->fab &&
-		    !lite_dma_unmap_page(area->fab, area->chunk[i].dma,
-					 area->chunk_bytes, area->since))
-			continue;
-		free_pages_exact(area->chunk[i].mem, area->chunk_bytes);
+	lite_bulk_unmap(area);
+	for (i = 0; i < area->n && !area->lost; i++) {
+		if (area->pool == LITE_POOL_RINGS)
+			free_pages_exact(area->chunk[i].mem,
+					 area->chunk[i].bytes);
+		else
+			free_pages((unsigned long)area->chunk[i].mem,
+				   get_order(area->chunk[i].bytes));
 	}
-	lite_pool_give(&area->svc->pools[LITE_POOL_RINGS], area->uid,
-		       lite_area_cost(area));
-	lite_stat_add(area->svc->stats, LITE_STAT_RING_BYTES,
-		      -(s64)area->n * area->chunk_bytes);
-	lite_stat_dec(area->svc->stats, LITE_STAT_RINGS);
-	kfree(area);
+	lite_pool_give(&area->svc->pools[area->pool], area->uid, area->cost);
+	lite_area_count(area, -1);
+	kvfree(area);
 }
 
 static void lite_area_release(struct kref *ref)
@@ -41,33 +84,47 @@ static void lite_area_release(struct kref *ref)
 	lite_area_free(container_of(ref, struct lite_area, ref));
 }
 
-/* Drop a reference. Context: process. */
-void lite_area_put(struct lite_area *area)
+static void lite_area_put_work(struct work_struct *work)
 {
-	kref_put(&area->ref, lite_area_release);
+	lite_area_free(container_of(work, struct lite_area, put_work));
 }
 
-static int lite_area_fill(struct lite_area *area, u32 i)
+static void lite_area_release_later(struct kref *ref)
 {
-	void *mem = alloc_pages_exact(area->chunk_bytes,
-				      GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN);
+	struct lite_area *area = container_of(ref, struct lite_area, ref);
 
-	if (!mem)
-		return -ENOMEM;
-	if (area->fab &&
-	    lite_dma_map_page(area->fab, virt_to_page(mem), area->chunk_bytes,
-			      &area->chunk[i].dma)) {
-		free_pages_exact(mem, area->chunk_bytes);
-		return -ENOMEM;
-	}
-	area->chunk[i].mem = mem;
-	return 0;
+	INIT_WORK(&area->put_work, lite_area_put_work);
+	queue_work(area->svc->wq[LITE_WQ_CALLS], &area->put_work);
 }
 
 /**
- * lite_area_make - zeroed memory for a ring or a mirror
+ * lite_area_put - drop a reference
+ * @area: or NULL; if it is mapped, the caller is active on the node
+ *
+ * Context: process, no lock held.
+ */
+void lite_area_put(struct lite_area *area)
+{
+	if (area)
+		kref_put(&area->ref, lite_area_release);
+}
+
+/**
+ * lite_area_put_later - drop a reference, have a work item free the area
+ * @area: or NULL; the node's service layer is alive
+ *
+ * Context: process; receive handlers; locks may be held.
+ */
+void lite_area_put_later(struct lite_area *area)
+{
+	if (area)
+		kref_put(&area->ref, lite_area_release_later);
+}
+
+/**
+ * lite_ring_area_make - zeroed memory for a ring or a mirror
  * @svc: node's
- * @fab: map it for this fabric's device; NULL: not mapped
+ * @mapped: map it for the device; else it is used within the node
  * @uid: user it counts for: the owner of the function
  * @chunk_bytes: multiple of the page size
  * @n: chunks
@@ -76,37 +133,309 @@ static int lite_area_fill(struct lite_area *area, u32 i)
  * Return: the area, with a reference, or ERR_PTR: -ENOBUFS: the limit of the
  * node or of the user is reached; -ENOMEM.
  */
-struct lite_area *lite_area_make(struct lite_service *svc,
-				 struct lite_fabric *fab, u32 uid,
-				 u32 chunk_bytes, u32 n)
+struct lite_area *lite_ring_area_make(struct lite_service *svc, bool mapped,
+				      u32 uid, u32 chunk_bytes, u32 n)
 {
 	struct lite_area *area;
-	int err;
-	u32 i;
+	int err = 0;
 
-	area = kzalloc(struct_size(area, chunk, n), GFP_KERNEL);
-	if (!area)
-		return ERR_PTR(-ENOMEM);
-	kref_init(&area->ref);
-	area->svc = svc;
-	area->fab = fab;
-	area->uid = uid;
-	area->since = fab ? lite_dma_since(fab) : 0;
+	/*
+	 * Counts the slots, too: they can be larger than a small ring, and
+	 * rings can be many.
+	 */
+	area = lite_area_new(svc, LITE_POOL_RINGS, uid, n * chunk_bytes,
+			     (u64)n * chunk_bytes + sizeof(struct lite_ring),
+			     n, GFP_KERNEL);
+	if (IS_ERR(area))
+		return area == ERR_PTR(-ENOMEM) ? area : ERR_PTR(-ENOBUFS);
 	area->chunk_bytes = chunk_bytes;
-	area->n = n;
-	err = lite_pool_take(&svc->pools[LITE_POOL_RINGS], uid,
-			     lite_area_cost(area));
-	if (err) {
-		kfree(area);
-		return ERR_PTR(err == -ENOMEM ? err : -ENOBUFS);
-	}
-	lite_stat_inc(svc->stats, LITE_STAT_RINGS);
-	lite_stat_add(svc->stats, LITE_STAT_RING_BYTES, (s64)n * chunk_bytes);
-	for (i = 0; i < n; i++) {
-		if (lite_area_fill(area, i)) {
-			lite_area_free(area);
-			return ERR_PTR(-ENOMEM);
+	while (!err && area->n < n) {
+		void *mem = alloc_pages_exact(chunk_bytes, GFP_KERNEL |
+					      __GFP_ZERO | __GFP_NOWARN);
+
+		if (mem) {
+			area->chunk[area->n].mem = mem;
+			area->chunk[area->n++].bytes = chunk_bytes;
+		} else {
+			err = -ENOMEM;
 		}
 	}
-	return area;
+	if (!err && mapped)
+		err = lite_bulk_map(area);
+	if (!err)
+		return area;
+	lite_area_free(area);
+	return ERR_PTR(err);
+}
+
+/* Allocate chunks for all of a bulk, each as large as possible. */
+static int lite_bulk_fill(struct lite_area *bulk, u32 max)
+{
+	unsigned int order = LITE_BULK_ORDER;
+	size_t left = PAGE_ALIGN(bulk->bytes);
+
+	while (left) {
+		gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NOWARN;
+		void *mem;
+
+		if (lite_given_up())
+			return -EINTR;
+		if (bulk->n == max)
+			return -ENOMEM;
+		while ((PAGE_SIZE << order) > left)
+			order--;
+		if (order)
+			gfp |= __GFP_NORETRY;
+		mem = (void *)__get_free_pages(gfp, order);
+		if (!mem && !order)
+			return -ENOMEM;
+		if (!mem) {
+			order--;
+			continue;
+		}
+		bulk->chunk[bulk->n].mem = mem;
+		bulk->chunk[bulk->n++].bytes = PAGE_SIZE << order;
+		left -= PAGE_SIZE << order;
+		cond_resched();
+	}
+	return 0;
+}
+
+/**
+ * lite_bulk_make - allocate memory for a long request or reply
+ * @svc: node's
+ * @uid: user it counts for
+ * @bytes: 1 to LITE_RPC_BULK_MAX
+ *
+ * Context: may sleep; killable. Charged to the caller's memory cgroup.
+ * Return: the bulk, with a reference, or ERR_PTR: -ENOMEM: no memory, or the
+ * limit of the node or of the user is reached; -EINTR.
+ */
+struct lite_area *lite_bulk_make(struct lite_service *svc, u32 uid, u32 bytes)
+{
+	u32 max = min_t(u32, DIV_ROUND_UP(bytes, PAGE_SIZE),
+			LITE_RPC_BULK_CHUNKS_MAX);
+	struct lite_area *bulk;
+	int err;
+
+	bulk = lite_area_new(svc, LITE_POOL_BULK, uid, bytes, PAGE_ALIGN(bytes),
+			     max, GFP_KERNEL_ACCOUNT);
+	if (IS_ERR(bulk))
+		return ERR_PTR(-ENOMEM);
+	err = lite_bulk_fill(bulk, max);
+	if (!err)
+		return bulk;
+	lite_area_free(bulk);
+	return ERR_PTR(err);
+}
+
+/* ---- mapping ------------------------------------------------------------- */
+
+static void lite_bulk_unmap_first(struct lite_area *bulk,
+				  struct lite_fabric *fab, u32 n)
+{
+	while (n--)
+		bulk->lost |= !lite_dma_unmap_page(fab, bulk->chunk[n].dma,
+						   bulk->chunk[n].bytes,
+						   bulk->since);
+}
+
+/**
+ * lite_bulk_map - map a bulk for the device
+ * @bulk: may be mapped already; holds what is to be sent
+ *
+ * Context: may sleep; the caller is active on the node. No other thread maps
+ * it.
+ * Return: 0 or -ENOMEM.
+ */
+int lite_bulk_map(struct lite_area *bulk)
+{
+	struct lite_fabric *fab = bulk->svc->fab;
+	u32 i;
+
+	if (bulk->fab)
+		return 0;
+	bulk->since = lite_dma_since(fab);
+	for (i = 0; i < bulk->n; i++) {
+		if (lite_dma_map_page(fab, virt_to_page(bulk->chunk[i].mem),
+				      bulk->chunk[i].bytes,
+				      &bulk->chunk[i].dma)) {
+			lite_bulk_unmap_first(bulk, fab, i);
+			return -ENOMEM;
+		}
+	}
+	bulk->fab = fab;
+	return 0;
+}
+
+/**
+ * lite_bulk_unmap - unmap a bulk
+ * @bulk: has no other user, and no peer has its addresses; may be unmapped
+ *
+ * Context: process; the caller is active on the node.
+ */
+void lite_bulk_unmap(struct lite_area *bulk)
+{
+	if (bulk->fab)
+		lite_bulk_unmap_first(bulk, bulk->fab, bulk->n);
+	bulk->fab = NULL;
+}
+
+/* ---- copying ------------------------------------------------------------- */
+
+/**
+ * lite_user_fault_in - make the missing part of a buffer present
+ * @buf: buffer
+ * @from: offset of the first missing byte
+ * @n: size of the buffer, more than @from
+ * @write: it will be read, else written
+ *
+ * The pages may be reclaimed before the caller copies; it has to try again
+ * then.
+ *
+ * Context: may sleep and fault, with the gate left meanwhile; killable.
+ * Return: see lite_buf_fault_in(); -EINTR.
+ */
+int lite_user_fault_in(const struct lite_buf *buf, size_t from, size_t n,
+		       bool write)
+{
+	if (lite_given_up())
+		return -EINTR;
+	return lite_buf_fault_in(buf, from, n - from, write);
+}
+
+/**
+ * lite_user_copy - copy between a buffer and kernel memory, faulting pages in
+ * @buf: the buffer
+ * @mem: the memory
+ * @done: offset in both at which to begin
+ * @n: offset at which to end
+ * @in: into @mem, else out of it
+ *
+ * Context: may sleep, and wait for user space; killable. See lite_bulk_copy().
+ * Return: see lite_user_fault_in().
+ */
+int lite_user_copy(const struct lite_buf *buf, void *mem, size_t done, size_t n,
+		   bool in)
+{
+	int err = 0;
+
+	while (!err) {
+		done += lite_buf_copy_nofault(buf, done, mem + done, n - done,
+					      in);
+		if (done == n)
+			break;
+		err = lite_user_fault_in(buf, done, n, in);
+	}
+	return err;
+}
+
+/* Address of byte @at; @n is set to the contiguous bytes from there. */
+static void *lite_bulk_at(const struct lite_area *bulk, size_t at, size_t *n)
+{
+	u32 i = 0;
+
+	while (at >= bulk->chunk[i].bytes)
+		at -= bulk->chunk[i++].bytes;
+	*n = bulk->chunk[i].bytes - at;
+	return bulk->chunk[i].mem + at;
+}
+
+/**
+ * lite_bulk_copy_nofault - copy between a bulk and a caller's buffer
+ * @bulk: not mapped
+ * @buf: the buffer
+ * @done: offset in both at which to begin
+ * @n: offset at which to end
+ * @in: into the bulk, else out of it
+ *
+ * Context: may sleep, but does not fault: stops at an absent page.
+ * Return: the offset at which it stopped.
+ */
+size_t lite_bulk_copy_nofault(const struct lite_area *bulk,
+			      const struct lite_buf *buf, size_t done, size_t n,
+			      bool in)
+{
+	size_t piece, did;
+	void *mem;
+
+	while (done < n) {
+		mem = lite_bulk_at(bulk, done, &piece);
+		piece = min3(piece, n - done, LITE_BULK_COPY);
+		did = lite_buf_copy_nofault(buf, done, mem, piece, in);
+		done += did;
+		if (did < piece)
+			break;
+		cond_resched();
+	}
+	return done;
+}
+
+/**
+ * lite_bulk_copy - copy between a bulk and a caller's buffer, faulting pages in
+ * @bulk: not mapped
+ * @buf: the buffer
+ * @n: bytes
+ * @in: into the bulk, else out of it
+ *
+ * Context: may sleep, and wait for user space; killable. The caller holds
+ * nothing of the node but the gate, which is left meanwhile.
+ * Return: 0, -EFAULT, -EINTR; -ENODEV: the node was stopped meanwhile.
+ */
+int lite_bulk_copy(const struct lite_area *bulk, const struct lite_buf *buf,
+		   size_t n, bool in)
+{
+	size_t done = 0;
+	int err = 0;
+
+	while (!err) {
+		done = lite_bulk_copy_nofault(bulk, buf, done, n, in);
+		if (done == n)
+			break;
+		/* On success at least the first byte is accessible. */
+		err = lite_user_fault_in(buf, done,
+					 min(n, done + LITE_BULK_COPY), in);
+	}
+	return err;
+}
+
+/* Copy the first @n bytes between bulks, both not mapped. May sleep. */
+void lite_bulk_move(struct lite_area *to, const struct lite_area *from,
+		    size_t n)
+{
+	size_t done, here, there;
+
+	for (done = 0; done < n; done += here) {
+		void *a = lite_bulk_at(to, done, &here);
+		void *b = lite_bulk_at(from, done, &there);
+
+		here = min3(here, there, n - done);
+		memcpy(a, b, here);
+		cond_resched();
+	}
+}
+
+/**
+ * lite_bulk_view - map a bulk contiguously in kernel address space
+ * @bulk: not mapped for the device; must outlive the view
+ *
+ * Context: may sleep.
+ * Return: the address, for vunmap(), or NULL: no memory.
+ */
+void *lite_bulk_view(const struct lite_area *bulk)
+{
+	u32 n = DIV_ROUND_UP(bulk->bytes, PAGE_SIZE), k = 0, i, j;
+	struct page **pages;
+	void *view;
+
+	pages = kvmalloc_array(n, sizeof(*pages), GFP_KERNEL);
+	if (!pages)
+		return NULL;
+	for (i = 0; i < bulk->n; i++) {
+		for (j = 0; j < bulk->chunk[i].bytes >> PAGE_SHIFT; j++)
+			pages[k++] = virt_to_page(bulk->chunk[i].mem) + j;
+	}
+	view = vmap(pages, n, VM_MAP, PAGE_KERNEL);
+	kvfree(pages);
+	return view;
 }

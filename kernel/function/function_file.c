@@ -37,7 +37,6 @@ struct lite_rpc_file *lite_rpc_file_new(struct lite_service *svc)
 	INIT_LIST_HEAD(&file->collectors);
 	lite_pace_init(&file->collect_pace, LITE_PACE_WORTH_PROGRAM_NS);
 	xa_init_flags(&file->found, XA_FLAGS_ACCOUNT);
-	INIT_DELAYED_WORK(&file->expire, lite_async_expire_work);
 	spin_lock(&svc->lock);
 	list_add(&file->list, &svc->files);
 	spin_unlock(&svc->lock);
@@ -130,6 +129,69 @@ u64 lite_file_found(struct lite_rpc_file *file, u32 node, u32 function)
 	return entry ? xa_to_value(entry) : LITE_ANY_REGISTRATION;
 }
 
+/* ---- calls --------------------------------------------------------------- */
+
+static int lite_file_call_check(const struct lite_ioc_rpc_call *c)
+{
+	u32 how = c->flags & (LITE_RPC_ONEWAY | LITE_RPC_ASYNC);
+
+	if (c->flags & ~(LITE_RPC_NOWAIT | LITE_RPC_ONEWAY | LITE_RPC_ASYNC |
+			 LITE_RPC_QUEUE))
+		return -EOPNOTSUPP;
+	if (!c->function || c->function > LITE_FUNCTION_MAX ||
+	    c->node > LITE_NODE_ID_MAX || !lite_timeout_ok(c->timeout_ms) ||
+	    how == (LITE_RPC_ONEWAY | LITE_RPC_ASYNC))
+		return -EINVAL;
+	if (!(how & LITE_RPC_ASYNC) &&
+	    (c->group || c->flags & LITE_RPC_QUEUE))
+		return -EINVAL;
+	return c->request_len > LITE_RPC_BULK_MAX ? -E2BIG : 0;
+}
+
+/**
+ * lite_file_call - make a call or send a message, or begin a call to be
+ * collected
+ * @file: the open file
+ * @c: what to call; the results are set
+ * @cred: the caller's credentials
+ * @gate: the node's gate
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno as LITE_IOC_RPC_CALL.
+ */
+int lite_file_call(struct lite_rpc_file *file, struct lite_ioc_rpc_call *c,
+		   const struct lite_cred *cred, struct lite_gate *gate)
+{
+	struct lite_buf reply = { .gate = gate, .user = true, .u = c->reply };
+	struct lite_rcall call = {
+		.node = c->node,
+		.function = c->function,
+		.registration = LITE_ANY_REGISTRATION,
+		.cred = cred,
+		.request = { .gate = gate, .user = true, .u = c->request },
+		.length = c->request_len,
+		.room = min_t(u32, c->reply_room, LITE_RPC_BULK_MAX),
+		.flags = c->flags,
+		.svc = file->svc,
+	};
+	int err = lite_file_call_check(c);
+
+	c->reply_len = 0;
+	c->status = 0;
+	if (err)
+		return err;
+	if (c->flags & LITE_RPC_ONEWAY)
+		call.room = 0;
+	call.deadline = lite_call_deadline(c->timeout_ms, &call.flags);
+	call.registration = lite_file_found(file, c->node, c->function);
+	if (c->flags & LITE_RPC_ASYNC)
+		return lite_async_begin(file, &call, c);
+	err = lite_service_call(file->svc, &call, &reply);
+	c->reply_len = call.reply_len;
+	c->status = call.user;
+	return err;
+}
+
 /* ---- the end ------------------------------------------------------------- */
 
 /* Reset the taken requests of a process, or all of them if @owner is NULL. */
@@ -143,7 +205,7 @@ static void lite_rpc_file_reset(struct lite_rpc_file *file, const void *owner)
 			continue;
 		list_del(&req->list);
 		req->file = NULL;
-		lite_request_answer(req, LITE_RPC_RESET);
+		lite_request_answer(req, LITE_RPC_RESET, 0, 0);
 	}
 }
 
@@ -159,7 +221,7 @@ void lite_rpc_file_flush(struct lite_rpc_file *file, const void *owner)
 	spin_lock(&file->svc->lock);
 	lite_rpc_file_reset(file, owner);
 	spin_unlock(&file->svc->lock);
-	lite_async_flush(file, owner);
+	lite_async_cancel(file, NULL, owner);
 }
 
 /**
@@ -184,7 +246,7 @@ void lite_rpc_file_shut(struct lite_rpc_file *file)
 	if (!first)
 		return;
 	lite_func_leave_all(file);
-	lite_async_shut(file);
+	lite_async_cancel(file, NULL, NULL);
 	lite_rpc_file_put(file); /* the list's */
 }
 

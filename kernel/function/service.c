@@ -22,8 +22,8 @@ static void lite_rpc_peer_init(struct lite_rpc_peer *rp,
 	rp->conn = conn;
 	lite_io_init_unwaited(&rp->io, NULL);
 	xa_init_flags(&rp->rings, XA_FLAGS_ALLOC);
-	INIT_LIST_HEAD(&rp->late);
-	INIT_WORK(&rp->late_work, lite_late_work);
+	INIT_LIST_HEAD(&rp->answers);
+	INIT_WORK(&rp->answer_work, lite_answer_work);
 	spin_lock_init(&rp->lock);
 	rp->window = LITE_RPC_WINDOW;
 	lite_pool_init(&rp->users,
@@ -48,45 +48,29 @@ static void lite_rpc_peer_exit(struct lite_rpc_peer *rp)
 	xa_destroy(&rp->by_index);
 }
 
-static void lite_rings_down(struct lite_rpc_peer *rp)
+/*
+ * End the rings of a peer that is @down; else, after that and the fence, drop
+ * them. UNBIND may still remove some until then.
+ */
+static void lite_rings_end(struct lite_rpc_peer *rp, bool down)
 {
 	struct lite_service *svc = rp->svc;
 	struct lite_ring *ring;
 	unsigned long i;
 
-	spin_lock(&svc->lock);
-	rp->down = true;
-	spin_unlock(&svc->lock);
-	/*
-	 * No ring is added any more; UNBIND or lite_rings_gone() removes them.
-	 */
 	for (i = 0;; i++) {
 		spin_lock(&svc->lock);
+		rp->down = true; /* No ring is added any more. */
 		ring = xa_find(&rp->rings, &i, LITE_IMM_RING_MAX, XA_PRESENT);
-		if (ring)
+		if (ring && down)
 			kref_get(&ring->ref);
-		spin_unlock(&svc->lock);
-		if (!ring)
-			return;
-		lite_ring_end(ring, true);
-		lite_ring_put(ring);
-	}
-}
-
-static void lite_rings_gone(struct lite_rpc_peer *rp)
-{
-	struct lite_service *svc = rp->svc;
-	struct lite_ring *ring;
-	unsigned long i = 0;
-
-	for (;;) {
-		spin_lock(&svc->lock);
-		ring = xa_find(&rp->rings, &i, LITE_IMM_RING_MAX, XA_PRESENT);
-		if (ring)
+		else if (ring)
 			xa_erase(&rp->rings, i);
 		spin_unlock(&svc->lock);
 		if (!ring)
 			return;
+		if (down)
+			lite_ring_end(ring, true);
 		lite_ring_put(ring);
 	}
 }
@@ -104,7 +88,8 @@ int lite_service_conn_init(struct lite_service *svc, struct lite_conn *conn)
 	if (!rp)
 		return -ENOMEM;
 	lite_rpc_peer_init(rp, svc, conn);
-	conn->service = rp;
+	/* conn_down may come meanwhile. */
+	smp_store_release(&conn->service, rp);
 	return 0;
 }
 
@@ -125,12 +110,13 @@ void lite_service_conn_release(struct lite_conn *conn)
 /* A connection is dying. May sleep; does not wait for operations. */
 void lite_service_conn_down(struct lite_conn *conn)
 {
-	struct lite_rpc_peer *rp = conn->service;
+	/* Pairs with lite_service_conn_init(). */
+	struct lite_rpc_peer *rp = smp_load_acquire(&conn->service);
 
 	if (!rp)
 		return;
 	lite_client_rings_down(rp);
-	lite_rings_down(rp);
+	lite_rings_end(rp, true);
 }
 
 /* The peer of a connection that is down has been fenced. May sleep. */
@@ -143,7 +129,7 @@ void lite_service_conn_gone(struct lite_conn *conn)
 	/* Its calls fail at once. */
 	cancel_work_sync(&rp->cancel_work);
 	lite_client_rings_gone(rp);
-	lite_rings_gone(rp);
+	lite_rings_end(rp, false);
 }
 
 static int lite_rpc_peer_deliver(struct lite_rpc_peer *rp, u32 imm)
@@ -204,6 +190,7 @@ int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area,
 		       u32 unit, u32 bytes, u64 raddr, u32 imm, bool nowait)
 {
 	struct lite_conn *conn = rp->conn;
+	struct ib_rdma_wr wr;
 	struct ib_sge sge;
 	struct lite_qp *qp;
 	int err;
@@ -228,13 +215,8 @@ int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area,
 	}
 	/* The first QP has the receives, and keeps the order. */
 	qp = &conn->qp[0];
-	if (nowait)
-		err = lite_qp_rdma_nowait(qp, &rp->io,
-					  IB_WR_RDMA_WRITE_WITH_IMM, &sge, 1,
-					  raddr, imm);
-	else
-		err = lite_qp_rdma(qp, &rp->io, IB_WR_RDMA_WRITE_WITH_IMM, &sge,
-				   1, raddr, imm);
+	wr = lite_rdma_wr(qp, IB_WR_RDMA_WRITE_WITH_IMM, &sge, 1, raddr, imm);
+	err = lite_qp_post(qp, &rp->io, &wr.wr, nowait);
 	lite_conn_put_live(conn);
 	return err;
 }
@@ -249,11 +231,11 @@ static void lite_idle_work(struct work_struct *work)
 
 	spin_lock(&svc->peers_lock);
 	list_for_each_entry(rp, &svc->peers, list)
-		lite_client_rings_idle(rp, false);
+		lite_client_rings_idle(rp);
 	spin_unlock(&svc->peers_lock);
 	if (lite_pool_used(&svc->pools[LITE_POOL_RINGS]) &&
 	    !READ_ONCE(svc->stopping))
-		queue_delayed_work(svc->wq, &svc->idle_work,
+		queue_delayed_work(svc->wq[LITE_WQ_CALLS], &svc->idle_work,
 				   LITE_CLIENT_RING_IDLE / 2);
 }
 
@@ -278,6 +260,14 @@ static void lite_service_pools(struct lite_service *svc)
 int lite_service_init(struct lite_service *svc, struct lite_memory *mem,
 		      struct lite_kcalls *rpc)
 {
+	static const char *const wq_name[LITE_SERVICE_WQS] = {
+		[LITE_WQ_BEGIN] = "lite-begin",
+		[LITE_WQ_HANDLERS] = "lite-handlers",
+		[LITE_WQ_CALLS] = "lite-service",
+		[LITE_WQ_RINGS] = "lite-rings",
+	};
+	int i;
+
 	svc->cl = mem->cl;
 	svc->mem = mem;
 	svc->fab = mem->fab;
@@ -290,34 +280,22 @@ int lite_service_init(struct lite_service *svc, struct lite_memory *mem,
 	xa_init_flags(&svc->functions, XA_FLAGS_ALLOC1);
 	xa_init_flags(&svc->rings, XA_FLAGS_ALLOC1);
 	INIT_LIST_HEAD(&svc->files);
-	INIT_LIST_HEAD(&svc->answers);
-	INIT_WORK(&svc->answer_work, lite_answer_work);
 	lite_service_pools(svc);
 	INIT_DELAYED_WORK(&svc->idle_work, lite_idle_work);
 	spin_lock_init(&svc->peers_lock);
 	INIT_LIST_HEAD(&svc->peers);
-	svc->wq = alloc_workqueue("lite-service", WQ_UNBOUND, 0);
-	if (!svc->wq)
-		return -ENOMEM;
-	svc->ring_wq = alloc_workqueue("lite-rings", WQ_UNBOUND, 0);
-	if (!svc->ring_wq)
-		goto err_wq;
-	svc->kwq = alloc_workqueue("lite-handlers", WQ_UNBOUND, 0);
-	if (!svc->kwq)
-		goto err_ring_wq;
-	svc->begin_wq = alloc_workqueue("lite-begin", WQ_UNBOUND, 0);
-	if (!svc->begin_wq)
-		goto err_kwq;
+	for (i = 0; i < LITE_SERVICE_WQS; i++) {
+		svc->wq[i] = alloc_workqueue(wq_name[i], WQ_UNBOUND, 0);
+		if (!svc->wq[i])
+			goto err;
+	}
 	lite_rpc_peer_init(&svc->local, svc, NULL);
 	lite_ring_handlers(svc);
 	return 0;
 
-err_kwq:
-	destroy_workqueue(svc->kwq);
-err_ring_wq:
-	destroy_workqueue(svc->ring_wq);
-err_wq:
-	destroy_workqueue(svc->wq);
+err:
+	while (i--)
+		destroy_workqueue(svc->wq[i]);
 	return -ENOMEM;
 }
 
@@ -327,17 +305,12 @@ err_wq:
  */
 void lite_service_stop(struct lite_service *svc)
 {
-	struct lite_recv_waiter *w, *tmp;
 	struct lite_rpc_file *file;
 
 	spin_lock(&svc->lock);
 	WRITE_ONCE(svc->stopping, true);
 	list_for_each_entry(file, &svc->files, list) {
-		list_for_each_entry_safe(w, tmp, &file->waiters, list) {
-			list_del(&w->list);
-			w->err = -ENODEV;
-			complete(&w->done);
-		}
+		lite_file_end_waiters(file, 0, -ENODEV);
 		lite_async_stop(file);
 		wake_up_all(&file->wait);
 	}
@@ -370,22 +343,21 @@ void lite_service_shut(struct lite_service *svc)
  */
 void lite_service_exit(struct lite_service *svc)
 {
+	int i;
+
 	WRITE_ONCE(svc->stopping, true);
 	lite_client_rings_down(&svc->local);
-	lite_rings_down(&svc->local);
+	lite_rings_end(&svc->local, true);
+	/* Calls that are being begun may queue @idle_work. */
+	flush_workqueue(svc->wq[LITE_WQ_BEGIN]);
 	cancel_delayed_work_sync(&svc->idle_work);
-	/* Ending the last call of a ring closes it: flush ring_wq last. */
-	flush_workqueue(svc->begin_wq);
-	flush_workqueue(svc->kwq);
-	flush_workqueue(svc->wq);
-	flush_workqueue(svc->ring_wq);
+	for (i = 0; i < LITE_SERVICE_WQS; i++)
+		flush_workqueue(svc->wq[i]);
 	lite_client_rings_gone(&svc->local);
-	lite_rings_gone(&svc->local);
+	lite_rings_end(&svc->local, false);
 	/* Waits for rings being unbound; no more are closed. */
-	destroy_workqueue(svc->ring_wq);
-	destroy_workqueue(svc->begin_wq);
-	destroy_workqueue(svc->kwq);
-	destroy_workqueue(svc->wq);
+	for (i = LITE_SERVICE_WQS; i--;)
+		destroy_workqueue(svc->wq[i]);
 	lite_rpc_peer_exit(&svc->local);
 	xa_destroy(&svc->functions);
 	xa_destroy(&svc->rings);

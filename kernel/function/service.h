@@ -14,10 +14,9 @@
  *   client_ring.c  client's side of a ring, from BIND to UNBIND
  *   ring_waiter.c  slots and records, and the calls that queue for them
  *   call.c         calls; end.c how they end
- *   async.c        calls that are collected later, by collect.c
- *   refer.c        client's side of bulks
- * area.c           the memory of rings and mirrors
- * bulk.c           memory for requests and replies too long for a ring
+ *   async.c        calls that are collected later
+ * area.c           memory of rings and mirrors, and of bulks: requests and
+ *                  replies too long for a ring
  * function_file.c  what an open file serves, has taken, and has called
  * service.c        life of the layer, and of its part of a connection
  *
@@ -120,9 +119,6 @@ static inline unsigned long lite_jiffies_left(unsigned long deadline)
  * @collect_pace: how long COLLECT waits
  * @found: cookies of functions found by name, by node and number
  * @n_found: entries of @found
- * @expire: ends calls that are past their deadline
- * @expiring: @expire is scheduled to run at @expire_at
- * @expire_at: jiffies
  */
 struct lite_rpc_file {
 	struct lite_service *svc;
@@ -145,9 +141,6 @@ struct lite_rpc_file {
 	struct lite_pace collect_pace;
 	struct xarray found;
 	u32 n_found;
-	struct delayed_work expire;
-	bool expiring;
-	unsigned long expire_at;
 };
 
 struct lite_rpc_file *lite_rpc_file_new(struct lite_service *svc);
@@ -159,6 +152,8 @@ __poll_t lite_rpc_file_poll(struct lite_rpc_file *file, struct file *filp,
 
 int lite_user_fault_in(const struct lite_buf *buf, size_t from, size_t n,
 		       bool write);
+int lite_user_copy(const struct lite_buf *buf, void *mem, size_t done, size_t n,
+		   bool in);
 void lite_file_untake(struct lite_rpc_file *file, u64 token);
 int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
 		   struct lite_gate *gate);
@@ -167,10 +162,11 @@ int lite_file_call(struct lite_rpc_file *file, struct lite_ioc_rpc_call *c,
 int lite_file_collect(struct lite_rpc_file *file,
 		      struct lite_ioc_rpc_collect *c, struct lite_gate *gate);
 bool lite_async_ready(struct lite_rpc_file *file);
-void lite_async_expire_work(struct work_struct *work);
-void lite_async_flush(struct lite_rpc_file *file, const void *owner);
+int lite_async_begin(struct lite_rpc_file *file, struct lite_rcall *call,
+		     const struct lite_ioc_rpc_call *c);
+void lite_async_cancel(struct lite_rpc_file *file, const u32 *group,
+		       const void *owner);
 void lite_async_stop(struct lite_rpc_file *file);
-void lite_async_shut(struct lite_rpc_file *file);
 int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f,
 		      u64 *cookie);
 int lite_file_find(struct lite_rpc_file *file, struct lite_ioc_rpc_find *f);
@@ -186,9 +182,8 @@ u64 lite_file_found(struct lite_rpc_file *file, u32 node, u32 function);
  * @io: for posts that are not waited for
  * @rings: the server's side, by index; changed under svc->lock
  * @down: no new rings; under svc->lock
- * @late: requests, BUSY, with answers that found the send queue full; under
- *	svc->lock
- * @late_work: posts the answers of @late
+ * @answers: requests, BUSY, to be answered by @answer_work; under svc->lock
+ * @answer_work: answers them, waiting for room in the send queue
  * @lock: protects the client's side: the fields below
  * @dead: no new calls
  * @window: calls that may still be started
@@ -205,8 +200,8 @@ struct lite_rpc_peer {
 	struct lite_io io;
 	struct xarray rings;
 	bool down;
-	struct list_head late;
-	struct work_struct late_work;
+	struct list_head answers;
+	struct work_struct answer_work;
 	spinlock_t lock;
 	bool dead;
 	u32 window;
@@ -215,6 +210,24 @@ struct lite_rpc_peer {
 	struct xarray by_index;
 	struct list_head lines;
 	struct work_struct cancel_work;
+};
+
+/**
+ * enum lite_service_wq - workqueues, in the order in which they are flushed
+ * @LITE_WQ_BEGIN: begins queued calls, which may have to bind rings
+ * @LITE_WQ_HANDLERS: runs handlers of kernel clients
+ * @LITE_WQ_CALLS: cancels, answers, and whatever else callers and servers wait
+ *	for; of work that waits for a peer there is at most one item per peer
+ * @LITE_WQ_RINGS: unbinds rings: a peer may delay an item for each of its
+ *	rings, and neither callers nor servers wait for these. Last, as ending
+ *	the last call of a ring closes it.
+ */
+enum lite_service_wq {
+	LITE_WQ_BEGIN,
+	LITE_WQ_HANDLERS,
+	LITE_WQ_CALLS,
+	LITE_WQ_RINGS,
+	LITE_SERVICE_WQS,
 };
 
 /**
@@ -232,15 +245,9 @@ struct lite_rpc_peer {
  * @functions: by number
  * @next_function: where to start looking for a free number
  * @rings: by id
- * @taken: number of requests taken so far
+ * @requests: number of requests so far
  * @files: struct lite_rpc_file
- * @answers: requests to be answered by @answer_work
- * @wq: cancels, answers, and whatever else callers and servers wait for; of
- *	work that waits for a peer there is at most one item per peer
- * @ring_wq: unbinds rings: a peer may delay an item for each of its rings, and
- *	neither callers nor servers wait for these
- * @begin_wq: begins queued calls, which may have to bind rings
- * @kwq: runs handlers of kernel clients
+ * @wq: enum lite_service_wq
  * @idle_work: unbinds unused rings
  * @peers_lock: protects @peers
  * @peers: struct lite_rpc_peer
@@ -259,14 +266,9 @@ struct lite_service {
 	struct xarray functions;
 	u32 next_function;
 	struct xarray rings;
-	u32 taken;
+	u32 requests;
 	struct list_head files;
-	struct list_head answers;
-	struct work_struct answer_work;
-	struct workqueue_struct *wq;
-	struct workqueue_struct *ring_wq;
-	struct workqueue_struct *begin_wq;
-	struct workqueue_struct *kwq;
+	struct workqueue_struct *wq[LITE_SERVICE_WQS];
 	struct delayed_work idle_work;
 	spinlock_t peers_lock;
 	struct list_head peers;

@@ -40,6 +40,7 @@ struct lite_ioc_head {
  * @size: of its whole structure
  * @min_size: of its first published version
  * @flags: that it may have; LITE_IOC_FLAGS: the handler checks them
+ * @quick: flags with any of which it returns without waiting
  * @zero: where a u32 must be 0; 0: there is none
  * @name: where the name of its LMR is, if the handle is 0; 0: it has no target
  * @out: copied out, if the handler succeeds
@@ -54,6 +55,7 @@ struct lite_ioc {
 	u16 size;
 	u16 min_size;
 	u32 flags;
+	u32 quick;
 	u16 zero;
 	u16 name;
 	bool out;

@@ -95,20 +95,12 @@ static int lite_ioc_alloc(struct lite_command *cmd, void *arg)
 {
 	struct lite_ioc_alloc *a = arg;
 	u32 nodes[LITE_SPREAD_MAX];
-	const struct lite_lmr_params p = {
-		.name = a->name[0] ? a->name : NULL,
-		.length = a->length,
-		.nodes = nodes,
-		.n_nodes = a->n_nodes,
-		.mode = a->mode,
-		.flags = a->flags,
-	};
 
 	if (a->n_nodes > LITE_SPREAD_MAX)
 		return -EINVAL;
 	return lite_cmd_copy_in(cmd, nodes, a->nodes,
 				a->n_nodes * sizeof(nodes[0])) ?:
-	       lite_ctx_create(cmd->ctx, lite_cmd_user(cmd), &p, &a->lh);
+	       lite_ctx_create(cmd->ctx, lite_cmd_user(cmd), a, nodes);
 }
 
 static void lite_ioc_undo_alloc(struct lite_command *cmd, void *arg)

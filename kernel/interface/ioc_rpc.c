@@ -29,7 +29,9 @@ static int lite_ioc_rpc_register(struct lite_command *cmd, void *arg)
 {
 	struct lite_rpc_file *rpc = lite_file_rpc(cmd->lf);
 
-	return rpc ? lite_func_register(rpc, lite_cmd_user(cmd), arg) : -ENOMEM;
+	return rpc ? lite_func_register(rpc->svc, rpc, NULL, lite_cmd_user(cmd),
+					arg) :
+		     -ENOMEM;
 }
 
 static void lite_ioc_undo_rpc_register(struct lite_command *cmd, void *arg)
@@ -103,9 +105,11 @@ const struct lite_ioc lite_iocs_rpc[LITE_IOC_GROUP] = {
 		       .fn = lite_ioc_rpc_call, .out = true, .always = true),
 	LITE_IOC_ENTRY(LITE_IOC_RPC_COLLECT, lite_ioc_rpc_collect, cookie,
 		       .flags = LITE_IOC_FLAGS,
+		       .quick = LITE_RPC_NOWAIT,
 		       .fn = lite_ioc_rpc_collect, .out = true, .always = true),
 	LITE_IOC_ENTRY(LITE_IOC_RPC_RECV, lite_ioc_rpc_recv, answered,
 		       .flags = LITE_IOC_FLAGS,
+		       .quick = LITE_RPC_NOWAIT | LITE_RPC_REPLY_ONLY,
 		       .fn = lite_ioc_rpc_recv, .out = true, .always = true,
 		       .undo = lite_ioc_undo_rpc_recv),
 	LITE_IOC_ENTRY(LITE_IOC_VECTOR, lite_ioc_vector, n_failed,

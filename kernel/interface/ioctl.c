@@ -138,25 +138,20 @@ static int lite_ioc_writeable(void __user *user, u32 size)
 	return fault_in_safe_writeable(user, size) ? -EFAULT : 0;
 }
 
-/*
- * Does a command return without waiting? @flags is the second member of its
- * structure.
+/**
+ * lite_ioctl_any - an ioctl, but not LITE_IOC_OP: it has a large frame
+ * @lf: open file
+ * @nr: LITE_IOC_*
+ * @user: its structure
+ * @nowait: it must not wait for a peer; its flags make it quick (struct
+ *	lite_ioc)
+ *
+ * Context: may sleep; killable.
+ * Return: as lite_ioctl(); with @nowait -LITE_EPUTOFF: it would have to wait,
+ * and has done nothing.
  */
-bool lite_ioc_waits_not(unsigned int cmd, u32 flags)
-{
-	switch (cmd) {
-	case LITE_IOC_RPC_RECV:
-		return flags & (LITE_RPC_NOWAIT | LITE_RPC_REPLY_ONLY);
-	case LITE_IOC_RPC_COLLECT:
-		return flags & LITE_RPC_NOWAIT;
-	default:
-		return false;
-	}
-}
-
-/* All but LITE_IOC_OP: it has a large frame. */
-static noinline long lite_ioctl_any(struct lite_file *lf, unsigned int nr,
-				    void __user *user, bool nowait)
+noinline long lite_ioctl_any(struct lite_file *lf, unsigned int nr,
+			     void __user *user, bool nowait)
 {
 	const struct lite_ioc *ioc = lite_ioc_find(nr);
 	u64 arg[LITE_IOC_BYTES / sizeof(u64)] LITE_UNINIT;
@@ -181,7 +176,7 @@ static noinline long lite_ioctl_any(struct lite_file *lf, unsigned int nr,
 	/* The field was fetched twice: use the value that was checked. */
 	head->size = size;
 	/* The flags were, too: do not wait if they have changed. */
-	if (nowait && !lite_ioc_waits_not(nr, head->flags))
+	if (nowait && !(head->flags & ioc->quick))
 		return -LITE_EPUTOFF;
 	if ((ioc->undo || ioc->always) && lite_ioc_writeable(user, size))
 		return -EFAULT;
@@ -221,21 +216,4 @@ long lite_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	if (likely(cmd == LITE_IOC_OP))
 		return lite_ioctl_op(lf, user);
 	return lite_ioctl_any(lf, cmd, user, false);
-}
-
-/**
- * lite_ioctl_nowait - an ioctl that must not wait
- * @file: open file
- * @cmd: a command for which lite_ioc_waits_not() returned true
- * @arg: user pointer to its structure
- *
- * Context: may sleep for memory, and for missing user pages; waits for no
- * peer.
- * Return: as lite_ioctl(); -LITE_EPUTOFF: it would have to wait, and has done
- * nothing.
- */
-long lite_ioctl_nowait(struct file *file, unsigned int cmd, unsigned long arg)
-{
-	return lite_ioctl_any(file->private_data, cmd, (void __user *)arg,
-			      true);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Symbols for kernel modules; documented in include/lite/kapi.h. All but
- * operations are the commands that processes have, carried out as root.
+ * Symbols for kernel modules; documented in include/lite/kapi.h and kapi_rpc.h.
+ * What is about LMRs and locks, but for operations, are the commands that
+ * processes have, carried out as root.
  */
 #include <linux/export.h>
 #include <linux/slab.h>
@@ -256,49 +257,65 @@ int lite_lmr_write(struct lite_ctx *ctx, u64 lh, u64 offset, const void *buf,
 }
 EXPORT_SYMBOL_GPL(lite_lmr_write);
 
-static int lite_kapi_op(struct lite_ctx *ctx, struct lite_op *op)
-{
-	struct lite_node *node = lite_kapi_enter(ctx);
-	int err;
-
-	if (!node)
-		return -ENODEV;
-	err = lite_op_run(ctx, op, NULL);
-	lite_node_exit(node);
-	return err;
-}
-
-static int lite_kapi_atomic(struct lite_ctx *ctx, u64 lh,
-			    enum lite_opcode opcode, u64 offset, u64 operand,
-			    u64 swap, u64 *old)
+/* @result: set on success; may be NULL */
+static int lite_kapi_op(struct lite_ctx *ctx, enum lite_opcode opcode, u64 lh,
+			u64 offset, u64 length, u64 operand, u64 swap,
+			u64 *result)
 {
 	struct lite_op op = {
 		.opcode = opcode,
 		.lh = lh,
 		.offset = offset,
-		.length = sizeof(u64),
+		.length = length,
 		.operand = operand,
 		.swap = swap,
 	};
-	int err = lite_kapi_op(ctx, &op);
+	struct lite_node *node = lite_kapi_enter(ctx);
+	int err;
 
+	if (!node)
+		return -ENODEV;
+	err = lite_op_run(ctx, &op, NULL);
+	lite_node_exit(node);
+	if (!err && result)
+		*result = op.result;
+	return err;
+}
+
+/* As short as reads and writes: not through lite_op_run(). */
+static int lite_kapi_atomic(struct lite_ctx *ctx, enum lite_opcode opcode,
+			    u64 lh, u64 offset, u64 operand, u64 swap, u64 *old)
+{
+	const struct lite_access a = {
+		.ctx = ctx,
+		.lh = lh,
+		.right = LITE_RIGHT_ATOMIC,
+	};
+	struct lite_node *node = lite_kapi_enter(ctx);
+	u64 value;
+	int err;
+
+	if (!node)
+		return -ENODEV;
+	err = lite_atomic(&a, opcode, offset, sizeof(u64), operand, swap,
+			  &value);
+	lite_node_exit(node);
 	if (!err && old)
-		*old = op.result;
+		*old = value;
 	return err;
 }
 
 int lite_lmr_fetch_add(struct lite_ctx *ctx, u64 lh, u64 offset, u64 add,
 		       u64 *old)
 {
-	return lite_kapi_atomic(ctx, lh, LITE_OP_FETCH_ADD, offset, add, 0,
-				old);
+	return lite_kapi_atomic(ctx, LITE_OP_FETCH_ADD, lh, offset, add, 0, old);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_fetch_add);
 
 int lite_lmr_cmp_swap(struct lite_ctx *ctx, u64 lh, u64 offset, u64 expected,
 		      u64 desired, u64 *old)
 {
-	return lite_kapi_atomic(ctx, lh, LITE_OP_CMP_SWAP, offset, expected,
+	return lite_kapi_atomic(ctx, LITE_OP_CMP_SWAP, lh, offset, expected,
 				desired, old);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_cmp_swap);
@@ -306,103 +323,68 @@ EXPORT_SYMBOL_GPL(lite_lmr_cmp_swap);
 int lite_lmr_swap(struct lite_ctx *ctx, u64 lh, u64 offset, u64 desired,
 		  u64 *old)
 {
-	return lite_kapi_atomic(ctx, lh, LITE_OP_SWAP, offset, desired, 0, old);
+	return lite_kapi_atomic(ctx, LITE_OP_SWAP, lh, offset, desired, 0, old);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_swap);
 
 int lite_lmr_fetch_and(struct lite_ctx *ctx, u64 lh, u64 offset, u64 mask,
 		       u64 *old)
 {
-	return lite_kapi_atomic(ctx, lh, LITE_OP_FETCH_AND, offset, mask, 0,
-				old);
+	return lite_kapi_atomic(ctx, LITE_OP_FETCH_AND, lh, offset, mask, 0, old);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_fetch_and);
 
 int lite_lmr_fetch_or(struct lite_ctx *ctx, u64 lh, u64 offset, u64 bits,
 		      u64 *old)
 {
-	return lite_kapi_atomic(ctx, lh, LITE_OP_FETCH_OR, offset, bits, 0,
-				old);
+	return lite_kapi_atomic(ctx, LITE_OP_FETCH_OR, lh, offset, bits, 0, old);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_fetch_or);
 
 int lite_lmr_fence(struct lite_ctx *ctx, u64 lh)
 {
-	struct lite_op op = { .opcode = LITE_OP_FENCE, .lh = lh };
-
-	return lite_kapi_op(ctx, &op);
+	return lite_kapi_op(ctx, LITE_OP_FENCE, lh, 0, 0, 0, 0, NULL);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_fence);
 
 int lite_lmr_set(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length,
 		 const void *pattern, size_t pattern_length)
 {
-	struct lite_op op = {
-		.opcode = LITE_OP_SET,
-		.lh = lh,
-		.offset = offset,
-		.length = length,
-		.swap = pattern_length,
-	};
 	__le64 bytes = 0;
 
 	if (!pattern_length || pattern_length > sizeof(bytes))
 		return -EINVAL;
 	memcpy(&bytes, pattern, pattern_length);
-	op.operand = le64_to_cpu(bytes);
-	return lite_kapi_op(ctx, &op);
+	return lite_kapi_op(ctx, LITE_OP_SET, lh, offset, length,
+			    le64_to_cpu(bytes), pattern_length, NULL);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_set);
 
 int lite_lmr_copy(struct lite_ctx *ctx, u64 to, u64 to_offset, u64 from,
 		  u64 from_offset, u64 length)
 {
-	struct lite_op op = {
-		.opcode = LITE_OP_COPY,
-		.lh = to,
-		.offset = to_offset,
-		.length = length,
-		.operand = from,
-		.swap = from_offset,
-	};
-
-	return lite_kapi_op(ctx, &op);
+	return lite_kapi_op(ctx, LITE_OP_COPY, to, to_offset, length, from,
+			    from_offset, NULL);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_copy);
 
 int lite_lmr_compare(struct lite_ctx *ctx, u64 lh, u64 offset, u64 other,
 		     u64 other_offset, u64 length, u64 *equal)
 {
-	struct lite_op op = {
-		.opcode = LITE_OP_COMPARE,
-		.lh = lh,
-		.offset = offset,
-		.length = length,
-		.operand = other,
-		.swap = other_offset,
-	};
-	int err = lite_kapi_op(ctx, &op);
-
-	if (!err)
-		*equal = op.result;
-	return err;
+	return lite_kapi_op(ctx, LITE_OP_COMPARE, lh, offset, length, other,
+			    other_offset, equal);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_compare);
 
 int lite_lmr_checksum(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length,
 		      u32 seed, u32 *crc)
 {
-	struct lite_op op = {
-		.opcode = LITE_OP_CHECKSUM,
-		.lh = lh,
-		.offset = offset,
-		.length = length,
-		.operand = seed,
-	};
-	int err = lite_kapi_op(ctx, &op);
+	u64 value;
+	int err = lite_kapi_op(ctx, LITE_OP_CHECKSUM, lh, offset, length, seed,
+			       0, &value);
 
 	if (!err)
-		*crc = op.result;
+		*crc = value;
 	return err;
 }
 EXPORT_SYMBOL_GPL(lite_lmr_checksum);
@@ -462,3 +444,114 @@ int lite_lmr_barrier(struct lite_ctx *ctx, u64 lh, u64 offset, u32 n,
 	return lite_kapi(ctx, LITE_IOC_BARRIER, &b);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_barrier);
+
+/* ---- functions and calls -------------------------------------------------- */
+
+struct lite_kfunc *lite_kfunc_register(struct lite_ctx *ctx,
+				       const struct lite_kfunc_params *p)
+{
+	struct lite_node *node = lite_kapi_enter(ctx);
+	struct lite_kfunc *kf;
+
+	if (!node)
+		return ERR_PTR(-ENODEV);
+	kf = lite_kfunc_new(&node->service, p);
+	lite_node_exit(node);
+	return kf;
+}
+EXPORT_SYMBOL_GPL(lite_kfunc_register);
+
+u32 lite_kfunc_number(const struct lite_kfunc *kf)
+{
+	return kf->func->number;
+}
+EXPORT_SYMBOL_GPL(lite_kfunc_number);
+
+void lite_kfunc_unregister(struct lite_kfunc *kf)
+{
+	/* The node may have been stopped: its context keeps the object. */
+	lite_kfunc_end(kf);
+}
+EXPORT_SYMBOL_GPL(lite_kfunc_unregister);
+
+int lite_function_find(struct lite_ctx *ctx, u32 node_id, const char *name,
+		       u32 *function)
+{
+	struct lite_ioc_rpc_find f = { .node = node_id };
+	struct lite_node *node;
+	u64 cookie;
+	int err;
+
+	if (!name || !*name)
+		return -EINVAL;
+	if (strscpy(f.name, name, sizeof(f.name)) < 0)
+		return -ENAMETOOLONG;
+	node = lite_kapi_enter(ctx);
+	if (!node)
+		return -ENODEV;
+	err = lite_service_find(&node->service, &f, &cookie);
+	lite_node_exit(node);
+	if (!err)
+		*function = f.function;
+	return err;
+}
+EXPORT_SYMBOL_GPL(lite_function_find);
+
+static int lite_kapi_call(struct lite_ctx *ctx, struct lite_rcall *call,
+			  const void *request, const struct lite_buf *reply,
+			  s32 timeout_ms)
+{
+	struct lite_node *node;
+	int err;
+
+	if (!call->function || call->function > LITE_FUNCTION_MAX ||
+	    call->node > LITE_NODE_ID_MAX || !lite_timeout_ok(timeout_ms))
+		return -EINVAL;
+	if (call->length > LITE_RPC_BULK_MAX)
+		return -E2BIG;
+	node = lite_kapi_enter(ctx);
+	if (!node)
+		return -ENODEV;
+	call->cred = &lite_root;
+	call->registration = LITE_ANY_REGISTRATION;
+	call->request.k = (void *)request;
+	call->deadline = lite_call_deadline(timeout_ms, &call->flags);
+	err = lite_service_call(&node->service, call, reply);
+	lite_node_exit(node);
+	return err;
+}
+
+int lite_function_call(struct lite_ctx *ctx, u32 node, u32 function,
+		       const void *request, u32 length, void *reply, u32 room,
+		       u32 *reply_length, s32 timeout_ms, u32 *status)
+{
+	struct lite_buf to = { .k = reply };
+	struct lite_rcall call = {
+		.node = node,
+		.function = function,
+		.length = length,
+		.room = min_t(u32, room, LITE_RPC_BULK_MAX),
+	};
+	int err = lite_kapi_call(ctx, &call, request, &to, timeout_ms);
+
+	if (reply_length && (!err || err == -EMSGSIZE))
+		*reply_length = call.reply_len;
+	if (status && !err)
+		*status = call.user;
+	return err;
+}
+EXPORT_SYMBOL_GPL(lite_function_call);
+
+int lite_function_send(struct lite_ctx *ctx, u32 node, u32 function,
+		       const void *message, u32 length, s32 timeout_ms)
+{
+	struct lite_rcall call = {
+		.node = node,
+		.function = function,
+		.length = length,
+		.flags = LITE_RPC_ONEWAY,
+	};
+
+	return lite_kapi_call(ctx, &call, message, NULL, timeout_ms);
+}
+EXPORT_SYMBOL_GPL(lite_function_send);

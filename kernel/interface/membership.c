@@ -8,8 +8,9 @@
  * possible, and a work item does it.
  *
  * What cannot run concurrently: two attempts. The next one can begin when the
- * end of the last one is recorded. Stopping the node ends the attempt's
- * connections, and waits for the work item.
+ * last one is no longer JOINING (lite_cluster_begin_join()) and its end is
+ * recorded. Stopping the node ends the attempt's connections, and waits for the
+ * work item.
  */
 #include "node.h"
 
@@ -27,40 +28,13 @@ void lite_node_join_work(struct work_struct *work)
 	spin_lock(&join->lock);
 	join->err = err;
 	join->why = why;
-	join->running = false;
+	WRITE_ONCE(join->running, false);
 	spin_unlock(&join->lock);
 	/* On this event a waiter asks for the result, which is set. */
 	state = READ_ONCE(cl->state);
 	if (state != LITE_NODE_STOPPED)
 		lite_node_event(node, lite_cluster_id(cl), state);
 	lite_node_exit(node);
-}
-
-/* Reserve the number of the next attempt. It is published when that runs. */
-static int lite_join_take(struct lite_node_join *join, u32 *number,
-			  const char **why)
-{
-	int err = 0;
-
-	spin_lock(&join->lock);
-	if (join->running) {
-		*why = "the node is joining or leaving";
-		err = -EBUSY;
-	} else {
-		join->running = true;
-		*number = ++join->number;
-	}
-	spin_unlock(&join->lock);
-	return err;
-}
-
-/* The attempt was not begun: give its number back. */
-static void lite_join_give_back(struct lite_node_join *join)
-{
-	spin_lock(&join->lock);
-	join->number--;
-	join->running = false;
-	spin_unlock(&join->lock);
 }
 
 static int lite_join_begin(struct lite_node *node, const char **why)
@@ -112,19 +86,24 @@ int lite_node_join(struct lite_node *node, const struct sockaddr_storage *addr,
 		*why = "that is the address of this node itself";
 		return -EINVAL;
 	}
-	err = lite_join_take(join, number, why);
+	if (READ_ONCE(join->running)) {
+		*why = "the node is joining or leaving";
+		return -EBUSY;
+	}
+	err = lite_join_begin(node, why);
 	if (err)
 		return err;
-	err = lite_join_begin(node, why);
-	/* The work item drops it. */
-	if (!err && !lite_node_enter(node)) {
+	/* The work item exits the node. */
+	if (!lite_node_enter(node)) {
 		lite_cluster_cancel_join(&node->cluster);
-		err = -ENODEV;
+		return -ENODEV;
 	}
-	if (err) {
-		lite_join_give_back(join);
-		return err;
-	}
+	/* An attempt that ended just now may not be recorded yet. */
+	flush_work(&join->work);
+	spin_lock(&join->lock);
+	WRITE_ONCE(join->running, true);
+	*number = ++join->number;
+	spin_unlock(&join->lock);
 	join->addr = *addr;
 	join->timeout = timeout;
 	queue_work(system_unbound_wq, &join->work);

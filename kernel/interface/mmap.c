@@ -6,8 +6,9 @@
  * makes it, maps it and drops it. The VMAs hold it, so splitting, copying or
  * moving them needs no code here. It has a context with one handle, a copy of
  * the one given, which lives, renews itself and dies like any other. Through
- * its inode its pages are removed from page tables (memory/mapper/view.c); the inode is
- * of a file system of our own, mounted as long as there are such files.
+ * its inode its pages are removed from page tables (memory/mapper/view.c); the
+ * inode is of a file system of our own, mounted as long as there are such
+ * files.
  *
  * The file is open for writing if writing was asked for. Otherwise the kernel
  * itself refuses PROT_WRITE to mmap and mprotect(2).
@@ -28,7 +29,6 @@
 #include <linux/slab.h>
 
 #include "memory/mapper/view.h"
-#include "memory/store/pinned.h"
 #include "command.h"
 #include "compat.h"
 
@@ -187,7 +187,10 @@ static struct lite_region *lite_region_new(struct lite_file *lf, u64 offset,
 	err = simple_pin_fs(&lite_fs, &lite_fs_mount, &lite_fs_count);
 	if (err)
 		goto err_file;
-	lite_view_init(&r->view, &lf->node->memory, offset, length);
+	r->view.mem = &lf->node->memory;
+	r->view.offset = offset;
+	r->view.length = length;
+	INIT_LIST_HEAD(&r->view.list);
 	lite_stat_inc(lf->node->stats, LITE_STAT_MMAPS);
 	return r;
 
@@ -198,7 +201,7 @@ err_free:
 	return ERR_PTR(err);
 }
 
-/* Make the file of a region, with an inode of its own, and give it the region. */
+/* Make the file of a region, with its own inode, and give it the region. */
 static struct file *lite_region_file(struct lite_region *r, bool write)
 {
 	struct inode *inode = alloc_anon_inode(lite_fs_mount->mnt_sb);
@@ -223,33 +226,29 @@ static struct file *lite_region_file(struct lite_region *r, bool write)
 static struct file *lite_region_open(struct lite_file *lf,
 				     const struct lite_ioc_mmap *m)
 {
-	struct lite_access from = {
+	struct lite_access a = {
 		.ctx = lf->ctx,
 		.lh = m->lh,
 		.right = LITE_RIGHT_READ,
 	};
-	struct lite_access a;
 	struct lite_region *r;
 	struct file *file;
 	int err;
 
 	if (m->prot & LITE_PROT_WRITE)
-		from.right |= LITE_RIGHT_WRITE;
+		a.right |= LITE_RIGHT_WRITE;
 	r = lite_region_new(lf, m->offset, m->length);
 	if (IS_ERR(r))
 		return ERR_CAST(r);
-	err = lite_ctx_share(r->lf->ctx, &from, &r->lh);
+	err = lite_ctx_share(r->lf->ctx, &a, &r->lh);
 	if (err)
 		goto err_region;
-	a = (struct lite_access){
-		.ctx = r->lf->ctx,
-		.lh = r->lh,
-		.right = from.right,
-	};
+	a.ctx = r->lf->ctx;
+	a.lh = r->lh;
 	err = lite_view_check(&r->view, &a);
 	if (err)
 		goto err_region;
-	file = lite_region_file(r, from.right & LITE_RIGHT_WRITE);
+	file = lite_region_file(r, a.right & LITE_RIGHT_WRITE);
 	err = PTR_ERR_OR_ZERO(file);
 	if (!err)
 		return file;

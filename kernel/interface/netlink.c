@@ -44,68 +44,73 @@ static const struct nla_policy lite_policy[LITE_A_MAX + 1] = {
 	[LITE_A_MODE] = NLA_POLICY_MASK(NLA_U32, 0666),
 };
 
+#define LITE_NO_NODE "there is no such node on this machine"
+
 /* ---- requests ------------------------------------------------------------ */
+
+/* Tell the caller why; @why may be NULL. Returns @err. */
+static int lite_nl_say(struct netlink_ext_ack *extack, int err, const char *why)
+{
+	/* The ack keeps the pointer: constant texts only. */
+	if (err && why && extack)
+		extack->_msg = why;
+	return err;
+}
+
+static u32 lite_get_u32(struct nlattr **attrs, int attr, u32 standard)
+{
+	return attrs[attr] ? nla_get_u32(attrs[attr]) : standard;
+}
+
+static u64 lite_get_u64(struct nlattr **attrs, int attr, u64 standard)
+{
+	return attrs[attr] ? nla_get_u64(attrs[attr]) : standard;
+}
 
 static int lite_get_addr(struct genl_info *info, struct sockaddr_storage *addr)
 {
+	struct sockaddr_in6 *sin6 = (void *)addr;
+	struct sockaddr_in *sin = (void *)addr;
 	struct nlattr *a = info->attrs[LITE_A_ADDR];
 	u16 port = LITE_DEFAULT_PORT;
+	bool bad;
 
-	if (!a || (nla_len(a) != 4 && nla_len(a) != 16)) {
-		GENL_SET_ERR_MSG(info, "an address of 4 or 16 bytes is needed");
-		return -EINVAL;
-	}
+	if (!a || (nla_len(a) != 4 && nla_len(a) != 16))
+		return lite_nl_say(info->extack, -EINVAL,
+				   "an address of 4 or 16 bytes is needed");
 	if (info->attrs[LITE_A_PORT])
 		port = nla_get_u16(info->attrs[LITE_A_PORT]);
-	if (!port) {
-		GENL_SET_ERR_MSG(info, "port 0 is no port");
-		return -EINVAL;
-	}
+	if (!port)
+		return lite_nl_say(info->extack, -EINVAL, "port 0 is no port");
 	memset(addr, 0, sizeof(*addr));
 	if (nla_len(a) == 4) {
-		struct sockaddr_in *sin = (void *)addr;
-
 		sin->sin_family = AF_INET;
 		sin->sin_port = htons(port);
-		memcpy(&sin->sin_addr, nla_data(a), 4);
-		if (ipv4_is_zeronet(sin->sin_addr.s_addr) ||
-		    ipv4_is_multicast(sin->sin_addr.s_addr) ||
-		    ipv4_is_lbcast(sin->sin_addr.s_addr))
-			goto bad;
+		sin->sin_addr.s_addr = nla_get_in_addr(a);
+		bad = ipv4_is_zeronet(sin->sin_addr.s_addr) ||
+		      ipv4_is_multicast(sin->sin_addr.s_addr) ||
+		      ipv4_is_lbcast(sin->sin_addr.s_addr);
 	} else {
-		struct sockaddr_in6 *sin6 = (void *)addr;
-
 		sin6->sin6_family = AF_INET6;
 		sin6->sin6_port = htons(port);
-		memcpy(&sin6->sin6_addr, nla_data(a), 16);
-		if (ipv6_addr_any(&sin6->sin6_addr) ||
-		    ipv6_addr_is_multicast(&sin6->sin6_addr))
-			goto bad;
+		sin6->sin6_addr = nla_get_in6_addr(a);
+		bad = ipv6_addr_any(&sin6->sin6_addr) ||
+		      ipv6_addr_is_multicast(&sin6->sin6_addr);
 	}
-	return 0;
-bad:
-	GENL_SET_ERR_MSG(info, "not the address of one node");
-	return -EADDRNOTAVAIL;
+	return lite_nl_say(info->extack, bad ? -EADDRNOTAVAIL : 0,
+			   "not the address of one node");
 }
 
 static int lite_get_ms(struct genl_info *info, int attr, u32 standard,
 		       unsigned long *jiffies_out)
 {
-	u32 ms = standard;
+	u32 ms = lite_get_u32(info->attrs, attr, standard);
 
-	if (info->attrs[attr])
-		ms = nla_get_u32(info->attrs[attr]);
-	if (ms < LITE_MS_MIN || ms > LITE_MS_MAX) {
-		GENL_SET_ERR_MSG(info, "a time is out of range (10 ms to 1 h)");
-		return -ERANGE;
-	}
+	if (ms < LITE_MS_MIN || ms > LITE_MS_MAX)
+		return lite_nl_say(info->extack, -ERANGE,
+				   "a time is out of range (10 ms to 1 h)");
 	*jiffies_out = msecs_to_jiffies(ms);
 	return 0;
-}
-
-static u64 lite_get_u64(struct genl_info *info, int attr, u64 standard)
-{
-	return info->attrs[attr] ? nla_get_u64(info->attrs[attr]) : standard;
 }
 
 static int lite_get_secret(struct genl_info *info,
@@ -114,23 +119,16 @@ static int lite_get_secret(struct genl_info *info,
 	struct nlattr *secret = info->attrs[LITE_A_SECRET];
 	struct nlattr *insecure = info->attrs[LITE_A_INSECURE];
 
-	if (!secret) {
-		if (insecure)
-			return 0;
-		GENL_SET_ERR_MSG(info, "a cluster secret is missing");
-		return -ENOKEY;
-	}
+	if (!secret)
+		return lite_nl_say(info->extack, insecure ? 0 : -ENOKEY,
+				   "a cluster secret is missing");
 	p->secret = nla_data(secret);
 	p->secret_len = nla_len(secret);
-	if (!p->secret_len) {
-		GENL_SET_ERR_MSG(info, "an empty secret is none");
-		return -EINVAL;
-	}
-	if (insecure) {
-		GENL_SET_ERR_MSG(info, "a node with a secret is not insecure");
-		return -EINVAL;
-	}
-	return 0;
+	if (!p->secret_len)
+		return lite_nl_say(info->extack, -EINVAL,
+				   "an empty secret is none");
+	return lite_nl_say(info->extack, insecure ? -EINVAL : 0,
+			   "a node with a secret is not insecure");
 }
 
 static int lite_get_params(struct genl_info *info, struct lite_node_params *p)
@@ -143,12 +141,9 @@ static int lite_get_params(struct genl_info *info, struct lite_node_params *p)
 	err = lite_get_secret(info, &p->fabric);
 	if (err)
 		return err;
-	p->index = -1;
-	if (a[LITE_A_INDEX]) {
-		p->index = nla_get_u32(a[LITE_A_INDEX]);
-		if (p->index < 0)
-			return -EINVAL;
-	}
+	p->index = lite_get_u32(a, LITE_A_INDEX, -1);
+	if (a[LITE_A_INDEX] && p->index < 0)
+		return -EINVAL;
 	if (a[LITE_A_DEV])
 		nla_strscpy(p->fabric.dev, a[LITE_A_DEV],
 			    sizeof(p->fabric.dev));
@@ -161,40 +156,47 @@ static int lite_get_params(struct genl_info *info, struct lite_node_params *p)
 	      lite_get_ms(info, LITE_A_ORPHAN_MS, 600000, &p->memory.orphan);
 	if (err)
 		return err;
-	if (p->cluster.dead <= p->cluster.heartbeat) {
-		GENL_SET_ERR_MSG(info, "a peer would be dead before its heart beats");
-		return -EINVAL;
-	}
+	if (p->cluster.dead <= p->cluster.heartbeat)
+		return lite_nl_say(info->extack, -EINVAL,
+				   "a peer would be dead before its heart beats");
 	p->fabric.nqps = a[LITE_A_NUM_QPS] ? nla_get_u8(a[LITE_A_NUM_QPS]) : 2;
 	if (a[LITE_A_NODE_ID])
 		p->cluster.node = nla_get_u16(a[LITE_A_NODE_ID]);
-	p->memory.mem_limit = lite_get_u64(
-		info, LITE_A_MEM_LIMIT, (u64)totalram_pages() * PAGE_SIZE / 2);
-	p->memory.uid_limit = lite_get_u64(info, LITE_A_UID_LIMIT,
+	p->memory.mem_limit = lite_get_u64(a, LITE_A_MEM_LIMIT,
+					   (u64)totalram_pages() * PAGE_SIZE /
+						   2);
+	p->memory.uid_limit = lite_get_u64(a, LITE_A_UID_LIMIT,
 					   p->memory.mem_limit / 4);
-	p->memory.handle_limit = a[LITE_A_HANDLE_LIMIT] ?
-		nla_get_u32(a[LITE_A_HANDLE_LIMIT]) : 1048576;
+	p->memory.handle_limit = lite_get_u32(a, LITE_A_HANDLE_LIMIT, 1048576);
 	p->memory.root_squash = a[LITE_A_ROOT_SQUASH];
-	p->mode = a[LITE_A_MODE] ? nla_get_u32(a[LITE_A_MODE]) : 0660;
+	p->mode = lite_get_u32(a, LITE_A_MODE, 0660);
 	return 0;
 }
 
 /* ---- replies ------------------------------------------------------------- */
 
+static int lite_put_u64(struct sk_buff *skb, int attr, u64 value)
+{
+	return nla_put_u64_64bit(skb, attr, value, LITE_A_PAD);
+}
+
+static int lite_put_ms(struct sk_buff *skb, int attr, unsigned long time)
+{
+	return nla_put_u32(skb, attr, jiffies_to_msecs(time));
+}
+
 static int lite_put_addr(struct sk_buff *skb,
 			 const struct sockaddr_storage *addr)
 {
-	if (addr->ss_family == AF_INET) {
-		const struct sockaddr_in *sin = (const void *)addr;
+	const struct sockaddr_in6 *sin6 = (const void *)addr;
+	const struct sockaddr_in *sin = (const void *)addr;
 
-		return nla_put(skb, LITE_A_ADDR, 4, &sin->sin_addr) ?:
-		       nla_put_u16(skb, LITE_A_PORT, ntohs(sin->sin_port));
-	} else {
-		const struct sockaddr_in6 *sin6 = (const void *)addr;
-
-		return nla_put(skb, LITE_A_ADDR, 16, &sin6->sin6_addr) ?:
-		       nla_put_u16(skb, LITE_A_PORT, ntohs(sin6->sin6_port));
-	}
+	/* Both have the port in the same place. */
+	return nla_put_u16(skb, LITE_A_PORT, ntohs(sin->sin_port)) ?:
+	       (addr->ss_family == AF_INET ?
+			nla_put_in_addr(skb, LITE_A_ADDR,
+					sin->sin_addr.s_addr) :
+			nla_put_in6_addr(skb, LITE_A_ADDR, &sin6->sin6_addr));
 }
 
 static int lite_put_insecure(struct sk_buff *skb, const struct lite_fabric *fab)
@@ -229,37 +231,39 @@ static u32 lite_count_entries(struct xarray *xa)
 	return n;
 }
 
-static int lite_put_node(struct sk_buff *skb, struct lite_node *node)
+static int lite_put_id(struct sk_buff *skb, struct lite_node *node, void *item)
+{
+	return nla_put_u32(skb, LITE_A_INDEX, node->index) ?:
+	       nla_put_u16(skb, LITE_A_NODE_ID,
+			   lite_cluster_id(&node->cluster));
+}
+
+static int lite_put_node(struct sk_buff *skb, struct lite_node *node,
+			 void *item)
 {
 	struct lite_cluster *cl = &node->cluster;
 	struct lite_memory *mem = &node->memory;
 
-	return nla_put_u32(skb, LITE_A_INDEX, node->index) ?:
+	return lite_put_id(skb, node, NULL) ?:
 	       nla_put_string(skb, LITE_A_DEV,
 			      dev_name(&node->fabric.dev->dev)) ?:
-	       nla_put_u16(skb, LITE_A_NODE_ID, lite_cluster_id(cl)) ?:
 	       nla_put_u8(skb, LITE_A_STATE, READ_ONCE(cl->state)) ?:
-	       nla_put_u64_64bit(skb, LITE_A_INCARNATION,
-				 node->fabric.self.incarnation, LITE_A_PAD) ?:
+	       lite_put_u64(skb, LITE_A_INCARNATION,
+			    node->fabric.self.incarnation) ?:
 	       lite_put_addr(skb, &node->fabric.addr) ?:
 	       nla_put_u8(skb, LITE_A_NUM_QPS, node->fabric.nqps) ?:
-	       nla_put_u64_64bit(skb, LITE_A_MEM_LIMIT, mem->limit.all,
-				 LITE_A_PAD) ?:
-	       nla_put_u64_64bit(skb, LITE_A_MEM_USED, lite_memory_used(mem),
-				 LITE_A_PAD) ?:
-	       nla_put_u64_64bit(skb, LITE_A_UID_LIMIT, mem->limit.each,
-				 LITE_A_PAD) ?:
+	       lite_put_u64(skb, LITE_A_MEM_LIMIT, mem->limit.all) ?:
+	       lite_put_u64(skb, LITE_A_MEM_USED, lite_memory_used(mem)) ?:
+	       lite_put_u64(skb, LITE_A_UID_LIMIT, mem->limit.each) ?:
 	       nla_put_u32(skb, LITE_A_HANDLE_LIMIT, mem->handle_limit) ?:
 	       (mem->root_squash ? nla_put_flag(skb, LITE_A_ROOT_SQUASH) : 0) ?:
 	       lite_put_insecure(skb, &node->fabric) ?:
 	       lite_put_join(skb, node) ?:
-	       nla_put_u32(skb, LITE_A_HEARTBEAT_MS,
-			   jiffies_to_msecs(cl->heartbeat)) ?:
-	       nla_put_u32(skb, LITE_A_DEAD_MS, jiffies_to_msecs(cl->dead)) ?:
-	       nla_put_u32(skb, LITE_A_OP_TIMEOUT_MS,
-			   jiffies_to_msecs(node->fabric.op_timeout)) ?:
-	       nla_put_u32(skb, LITE_A_ORPHAN_MS,
-			   jiffies_to_msecs(mem->orphan)) ?:
+	       lite_put_ms(skb, LITE_A_HEARTBEAT_MS, cl->heartbeat) ?:
+	       lite_put_ms(skb, LITE_A_DEAD_MS, cl->dead) ?:
+	       lite_put_ms(skb, LITE_A_OP_TIMEOUT_MS,
+			   node->fabric.op_timeout) ?:
+	       lite_put_ms(skb, LITE_A_ORPHAN_MS, mem->orphan) ?:
 	       nla_put_u32(skb, LITE_A_LMRS,
 			   lite_stat_sum(node->stats, LITE_STAT_LMRS)) ?:
 	       nla_put_u32(skb, LITE_A_PEERS, lite_count_entries(&cl->peers));
@@ -270,7 +274,8 @@ static int lite_put_node(struct sk_buff *skb, struct lite_node *node)
  * that has begun, or 0.
  */
 static int lite_answer(struct genl_info *info, struct lite_node *node,
-		       int (*fill)(struct sk_buff *, struct lite_node *),
+		       int (*fill)(struct sk_buff *, struct lite_node *,
+				   void *),
 		       u32 join)
 {
 	struct sk_buff *skb = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL);
@@ -280,7 +285,7 @@ static int lite_answer(struct genl_info *info, struct lite_node *node,
 		return -ENOMEM;
 	hdr = genlmsg_put_reply(skb, info, &lite_family, 0,
 				info->genlhdr->cmd);
-	if (!hdr || fill(skb, node) ||
+	if (!hdr || fill(skb, node, NULL) ||
 	    (join && nla_put_u32(skb, LITE_A_JOIN, join))) {
 		nlmsg_free(skb);
 		return -EMSGSIZE;
@@ -289,31 +294,21 @@ static int lite_answer(struct genl_info *info, struct lite_node *node,
 	return genlmsg_reply(skb, info);
 }
 
-static int lite_put_id(struct sk_buff *skb, struct lite_node *node)
-{
-	return nla_put_u32(skb, LITE_A_INDEX, node->index) ?:
-	       nla_put_u16(skb, LITE_A_NODE_ID,
-			   lite_cluster_id(&node->cluster));
-}
-
 /* ---- commands ------------------------------------------------------------ */
 
-static u32 lite_get_index(struct nlattr **attrs)
-{
-	return attrs[LITE_A_INDEX] ? nla_get_u32(attrs[LITE_A_INDEX]) : 0;
-}
-
 /* Get the node that a command names, and enter it. */
-static struct lite_node *lite_get_node(struct genl_info *info)
+static struct lite_node *lite_get_node(struct nlattr **attrs,
+				       struct netlink_ext_ack *extack)
 {
-	struct lite_node *node = lite_node_find(lite_get_index(info->attrs));
+	struct lite_node *node;
 
+	node = lite_node_find(lite_get_u32(attrs, LITE_A_INDEX, 0));
 	if (node && lite_node_enter(node))
 		return node;
 	if (node)
 		lite_node_put(node);
-	GENL_SET_ERR_MSG(info, "there is no such node on this machine");
-	return ERR_PTR(-ENODEV);
+	lite_nl_say(extack, -ENODEV, LITE_NO_NODE);
+	return NULL;
 }
 
 static void lite_put_node_ref(struct lite_node *node)
@@ -322,30 +317,17 @@ static void lite_put_node_ref(struct lite_node *node)
 	lite_node_put(node);
 }
 
-static int lite_nl_say(struct genl_info *info, int err, const char *why)
-{
-	/* The ack keeps the pointer: constant texts only. */
-	if (err && why && info->extack)
-		info->extack->_msg = why;
-	return err;
-}
-
 /*
  * A node's key gives access to all memory (fabric/device.c) to each member, and
  * to all others that have the secret: require what /dev/mem requires.
  */
 static int lite_may_start(struct sk_buff *skb, struct genl_info *info)
 {
-	int err;
-
-	if (!netlink_capable(skb, CAP_SYS_RAWIO)) {
-		GENL_SET_ERR_MSG(info, "peers reach all memory: needs CAP_SYS_RAWIO");
-		return -EPERM;
-	}
-	err = security_locked_down(LOCKDOWN_DEV_MEM);
-	if (err)
-		GENL_SET_ERR_MSG(info, "peers reach all memory: the kernel is locked down");
-	return err;
+	if (!netlink_capable(skb, CAP_SYS_RAWIO))
+		return lite_nl_say(info->extack, -EPERM,
+				   "peers reach all memory: needs CAP_SYS_RAWIO");
+	return lite_nl_say(info->extack, security_locked_down(LOCKDOWN_DEV_MEM),
+			   "peers reach all memory: the kernel is locked down");
 }
 
 static int lite_nl_start(struct sk_buff *skb, struct genl_info *info)
@@ -364,7 +346,7 @@ static int lite_nl_start(struct sk_buff *skb, struct genl_info *info)
 		memzero_explicit((u8 *)params.fabric.secret,
 				 params.fabric.secret_len);
 	if (err)
-		return lite_nl_say(info, err, why);
+		return lite_nl_say(info->extack, err, why);
 	err = lite_answer(info, node, lite_put_id, 0);
 	lite_node_put(node);
 	return err;
@@ -372,8 +354,9 @@ static int lite_nl_start(struct sk_buff *skb, struct genl_info *info)
 
 static int lite_nl_stop(struct sk_buff *skb, struct genl_info *info)
 {
-	return lite_nl_say(info, lite_node_stop(lite_get_index(info->attrs)),
-			   "there is no such node on this machine");
+	return lite_nl_say(info->extack,
+			   lite_node_stop(lite_get_u32(info->attrs, LITE_A_INDEX, 0)),
+			   LITE_NO_NODE);
 }
 
 static int lite_nl_join(struct sk_buff *skb, struct genl_info *info)
@@ -389,37 +372,37 @@ static int lite_nl_join(struct sk_buff *skb, struct genl_info *info)
 	      lite_get_ms(info, LITE_A_TIMEOUT_MS, 15000, &timeout);
 	if (err)
 		return err;
-	node = lite_get_node(info);
-	if (IS_ERR(node))
-		return PTR_ERR(node);
+	node = lite_get_node(info->attrs, info->extack);
+	if (!node)
+		return -ENODEV;
 	err = lite_node_join(node, &addr, timeout, &number, &why);
 	if (!err)
 		err = lite_answer(info, node, lite_put_id, number);
 	lite_put_node_ref(node);
-	return lite_nl_say(info, err, why);
+	return lite_nl_say(info->extack, err, why);
 }
 
 static int lite_nl_leave(struct sk_buff *skb, struct genl_info *info)
 {
-	struct lite_node *node = lite_get_node(info);
+	struct lite_node *node = lite_get_node(info->attrs, info->extack);
 	int err;
 
-	if (IS_ERR(node))
-		return PTR_ERR(node);
+	if (!node)
+		return -ENODEV;
 	err = lite_node_leave(node);
 	lite_put_node_ref(node);
-	return lite_nl_say(info, err, err == -ENOTCONN ?
+	return lite_nl_say(info->extack, err, err == -ENOTCONN ?
 			   "the node is in no cluster" :
 			   "the node is joining or leaving");
 }
 
 static int lite_nl_get(struct sk_buff *skb, struct genl_info *info)
 {
-	struct lite_node *node = lite_get_node(info);
+	struct lite_node *node = lite_get_node(info->attrs, info->extack);
 	int err;
 
-	if (IS_ERR(node))
-		return PTR_ERR(node);
+	if (!node)
+		return -ENODEV;
 	err = lite_answer(info, node, lite_put_node, 0);
 	lite_put_node_ref(node);
 	return err;
@@ -427,19 +410,22 @@ static int lite_nl_get(struct sk_buff *skb, struct genl_info *info)
 
 /* ---- dumps --------------------------------------------------------------- */
 
-static void *lite_dump_begin(struct sk_buff *skb, struct netlink_callback *cb,
-			     u8 cmd)
+/*
+ * Append a message, made by @fill of @item, to a dump. Returns true if there
+ * was room for it.
+ */
+static bool lite_dump(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd,
+		      int (*fill)(struct sk_buff *, struct lite_node *,
+				  void *),
+		      struct lite_node *node, void *item)
 {
-	return genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
-			   &lite_family, NLM_F_MULTI, cmd);
-}
+	void *hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid,
+				cb->nlh->nlmsg_seq, &lite_family, NLM_F_MULTI,
+				cmd);
 
-/* End one message of a dump; false: there is no room for it. */
-static bool lite_dump_end(struct sk_buff *skb, void *hdr, int err)
-{
 	if (!hdr)
 		return false;
-	if (err) {
+	if (fill(skb, node, item)) {
 		genlmsg_cancel(skb, hdr);
 		return false;
 	}
@@ -457,10 +443,8 @@ static int lite_nl_get_dump(struct sk_buff *skb, struct netlink_callback *cb)
 		u32 index = node->index;
 
 		if (lite_node_enter(node)) {
-			void *hdr = lite_dump_begin(skb, cb, LITE_CMD_NODE_GET);
-
-			room = lite_dump_end(skb, hdr, hdr ?
-					     lite_put_node(skb, node) : 0);
+			room = lite_dump(skb, cb, LITE_CMD_NODE_GET,
+					 lite_put_node, node, NULL);
 			lite_node_exit(node);
 		}
 		lite_node_put(node);
@@ -470,116 +454,99 @@ static int lite_nl_get_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	return skb->len;
 }
 
-static struct lite_node *lite_dump_node(struct netlink_callback *cb)
+/* @item: peer, or NULL for the node itself */
+static int lite_put_peer(struct sk_buff *skb, struct lite_node *node,
+			 void *item)
 {
-	struct lite_node *node;
-
-	node = lite_node_find(lite_get_index(lite_dump_attrs(cb)));
-	if (node && lite_node_enter(node))
-		return node;
-	if (node)
-		lite_node_put(node);
-	return ERR_PTR(-ENODEV);
-}
-
-static int lite_put_peer(struct sk_buff *skb, const struct lite_fabric *fab,
-			 u32 id, u64 incarnation,
-			 const struct sockaddr_storage *addr, u8 state,
-			 bool self)
-{
-	return nla_put_u16(skb, LITE_A_NODE_ID, id) ?:
-	       nla_put_u8(skb, LITE_A_STATE, state) ?:
-	       nla_put_u64_64bit(skb, LITE_A_INCARNATION, incarnation,
-				 LITE_A_PAD) ?:
-	       lite_put_addr(skb, addr) ?:
-	       /* The members of a cluster have the same secret, or none. */
-	       lite_put_insecure(skb, fab) ?:
-	       (self ? nla_put_flag(skb, LITE_A_SELF) : 0);
-}
-
-static bool lite_dump_peer(struct sk_buff *skb, struct netlink_callback *cb,
-			   struct lite_cluster *cl, struct lite_peer *peer)
-{
-	void *hdr = lite_dump_begin(skb, cb, LITE_CMD_PEER_GET);
+	struct lite_cluster *cl = &node->cluster;
+	const struct lite_peer *peer = item;
 	u8 state = LITE_NODE_DOWN;
-	int err = 0;
 
 	if (!peer)
 		state = READ_ONCE(cl->state);
-	else if (rcu_access_pointer(peer->conn) || peer->suspect)
+	else if (rcu_access_pointer(peer->conn) ||
+		 peer->wait == LITE_PEER_SUSPECT)
 		state = LITE_NODE_UP;
-	else if (peer->tentative)
+	else if (peer->life != LITE_PEER_MEMBER)
 		state = LITE_NODE_JOINING;
-	if (hdr)
-		err = peer ? lite_put_peer(skb, cl->fab, peer->id,
-					   peer->incarnation, &peer->addr,
-					   state, false) :
-			     lite_put_peer(skb, cl->fab, lite_cluster_id(cl),
-					   cl->fab->self.incarnation,
-					   &cl->fab->addr, state, true);
-	return lite_dump_end(skb, hdr, err);
+	return nla_put_u16(skb, LITE_A_NODE_ID,
+			   peer ? peer->id : lite_cluster_id(cl)) ?:
+	       nla_put_u8(skb, LITE_A_STATE, state) ?:
+	       lite_put_u64(skb, LITE_A_INCARNATION,
+			    peer ? peer->incarnation :
+				   cl->fab->self.incarnation) ?:
+	       lite_put_addr(skb, peer ? &peer->addr : &cl->fab->addr) ?:
+	       /* The members of a cluster have the same secret, or none. */
+	       lite_put_insecure(skb, cl->fab) ?:
+	       (peer ? 0 : nla_put_flag(skb, LITE_A_SELF));
 }
 
 /* Dump in order of ids. cb->args[0]: the last id dumped, plus 1. */
 static int lite_nl_peers_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	struct lite_node *node = lite_dump_node(cb);
+	struct lite_node *node = lite_get_node(lite_dump_attrs(cb), cb->extack);
 	struct lite_cluster *cl;
 	struct lite_peer *peer;
 	unsigned long id;
 	bool room = true;
 	u32 self;
 
-	if (IS_ERR(node))
-		return PTR_ERR(node);
+	if (!node)
+		return -ENODEV;
 	cl = &node->cluster;
 	mutex_lock(&cl->lock);
 	self = lite_cluster_id(cl);
-	xa_for_each_start(&cl->peers, id, peer, cb->args[0]) {
-		if (self >= cb->args[0] && self < id) {
-			room = lite_dump_peer(skb, cb, cl, NULL);
-			if (!room)
-				break;
-			cb->args[0] = self + 1;
-		}
-		if (peer->left)
-			continue;
-		room = lite_dump_peer(skb, cb, cl, peer);
-		if (!room)
+	while (room) {
+		id = cb->args[0];
+		peer = xa_find(&cl->peers, &id, ULONG_MAX, XA_PRESENT);
+		if (self >= cb->args[0] && (!peer || self < id)) {
+			peer = NULL;
+			id = self;
+		} else if (!peer) {
 			break;
-		cb->args[0] = id + 1;
+		}
+		if (!peer || peer->life != LITE_PEER_LEFT)
+			room = lite_dump(skb, cb, LITE_CMD_PEER_GET,
+					 lite_put_peer, node, peer);
+		if (room)
+			cb->args[0] = id + 1;
 	}
-	if (room && self >= cb->args[0] &&
-	    lite_dump_peer(skb, cb, cl, NULL))
-		cb->args[0] = LITE_NODE_ID_MAX + 1;
 	mutex_unlock(&cl->lock);
 	lite_put_node_ref(node);
 	return skb->len;
 }
 
+static const char *const lite_stat_names[] = {
+#define STAT(id, name) name,
+#include "stats_list.h"
+#undef STAT
+};
+
+/* @item: number of the counter */
+static int lite_put_stat(struct sk_buff *skb, struct lite_node *node,
+			 void *item)
+{
+	const int *i = item;
+
+	return nla_put_string(skb, LITE_A_STAT_NAME, lite_stat_names[*i]) ?:
+	       lite_put_u64(skb, LITE_A_STAT_VALUE,
+			    lite_stat_sum(node->stats, *i));
+}
+
 /* cb->args[0]: the next counter. */
 static int lite_nl_stats_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	struct lite_node *node = lite_dump_node(cb);
-	bool room = true;
+	struct lite_node *node = lite_get_node(lite_dump_attrs(cb), cb->extack);
+	int i;
 
-	if (IS_ERR(node))
-		return PTR_ERR(node);
-	while (room && cb->args[0] < LITE_STAT_MAX) {
-		void *hdr = lite_dump_begin(skb, cb, LITE_CMD_STATS_GET);
-		int i = cb->args[0];
-		int err = 0;
-
-		if (hdr)
-			err = nla_put_string(skb, LITE_A_STAT_NAME,
-					     lite_stat_names[i]) ?:
-			      nla_put_u64_64bit(skb, LITE_A_STAT_VALUE,
-						lite_stat_sum(node->stats, i),
-						LITE_A_PAD);
-		room = lite_dump_end(skb, hdr, err);
-		if (room)
-			cb->args[0]++;
+	if (!node)
+		return -ENODEV;
+	for (i = cb->args[0]; i < LITE_STAT_MAX; i++) {
+		if (!lite_dump(skb, cb, LITE_CMD_STATS_GET, lite_put_stat, node,
+			       &i))
+			break;
 	}
+	cb->args[0] = i;
 	lite_put_node_ref(node);
 	return skb->len;
 }
@@ -617,8 +584,7 @@ void lite_netlink_event(struct lite_node *node, u32 id,
 	    nla_put_u16(skb, LITE_A_NODE_ID, id) ||
 	    nla_put_u8(skb, LITE_A_STATE, state) ||
 	    (cause && (nla_put_u8(skb, LITE_A_CAUSE, cause) ||
-		       nla_put_u64_64bit(skb, LITE_A_FIGURE, figure,
-					 LITE_A_PAD)))) {
+		       lite_put_u64(skb, LITE_A_FIGURE, figure)))) {
 		nlmsg_free(skb);
 		return;
 	}

@@ -92,6 +92,7 @@ static void lite_node_conn_gone(void *priv, struct lite_conn *conn)
 {
 	struct lite_node *node = priv;
 
+	lite_kcall_conn_gone(conn);
 	lite_service_conn_gone(conn);
 	lite_cluster_conn_gone(&node->cluster, conn);
 }
@@ -205,23 +206,6 @@ void lite_node_put(struct lite_node *node)
 	kref_put(&node->ref, lite_node_release);
 }
 
-/* Find node @index. Context: process. Return: it, with a reference, or NULL. */
-struct lite_node *lite_node_find(u32 index)
-{
-	struct lite_node *node, *found = NULL;
-
-	spin_lock(&lite_registry.find);
-	list_for_each_entry(node, &lite_registry.nodes, list) {
-		if (node->index == index) {
-			found = node;
-			kref_get(&node->ref);
-			break;
-		}
-	}
-	spin_unlock(&lite_registry.find);
-	return found;
-}
-
 /*
  * Find the node with the next index after @after, -1 to begin. Context:
  * process. Return: the node with a reference, or NULL.
@@ -240,6 +224,17 @@ struct lite_node *lite_node_next(int after)
 	}
 	spin_unlock(&lite_registry.find);
 	return found;
+}
+
+/* Find node @index. Context: process. Return: it, with a reference, or NULL. */
+struct lite_node *lite_node_find(u32 index)
+{
+	struct lite_node *node = lite_node_next((int)index - 1);
+
+	if (!node || node->index == index)
+		return node;
+	lite_node_put(node);
+	return NULL;
 }
 
 /* Add a node to the list, with the index or, if -1, the lowest free one. */
@@ -320,19 +315,14 @@ static struct lite_node *lite_node_alloc(void)
 	return node;
 }
 
-static u16 lite_sockaddr_port(const struct sockaddr_storage *addr)
-{
-	if (addr->ss_family == AF_INET)
-		return ntohs(((const struct sockaddr_in *)addr)->sin_port);
-	return ntohs(((const struct sockaddr_in6 *)addr)->sin6_port);
-}
-
 static int lite_node_build(struct lite_node *node,
 			   const struct lite_node_params *p, const char **why)
 {
 	int err;
 
-	node->fabric.self.port = lite_sockaddr_port(&p->fabric.addr);
+	/* An IPv6 address has it in the same place. */
+	node->fabric.self.port =
+		ntohs(((const struct sockaddr_in *)&p->fabric.addr)->sin_port);
 	err = lite_fabric_init(&node->fabric, &p->fabric, &lite_node_fabric_ops,
 			       node, why);
 	if (err)

@@ -105,8 +105,6 @@ extern const struct file_operations lite_fops;
 int lite_chardev_init(void);
 void lite_chardev_exit(void);
 long lite_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
-bool lite_ioc_waits_not(unsigned int cmd, u32 flags);
-long lite_ioctl_nowait(struct file *file, unsigned int cmd, unsigned long arg);
 struct io_uring_cmd;
 struct lite_urings;
 int lite_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
@@ -119,6 +117,8 @@ void lite_netlink_event(struct lite_node *node, u32 id,
 			enum lite_end_cause cause, u64 figure);
 
 struct lite_file;
+long lite_ioctl_any(struct lite_file *lf, unsigned int nr,
+		    void __user *user, bool nowait);
 long lite_ioctl_op(struct lite_file *lf, struct lite_op __user *user);
 struct lite_file *lite_file_new(struct lite_node *node);
 void lite_file_close(struct lite_file *lf);

@@ -20,9 +20,8 @@
 
 #include <uapi/lite_uring.h>
 
-#include "memory/handle/ctx.h"
+#include "command.h"
 #include "compat.h"
-#include "node.h"
 
 /* Usual size of a struct lite_uring with its data. */
 #define LITE_URING_BYTES 512
@@ -230,13 +229,15 @@ static int lite_uring_op(struct io_uring_cmd *cmd, struct lite_op __user *user)
 	return put_user(op.length, &user->result) ? -EFAULT : 0;
 }
 
-/* Is it an RPC command with flags that keep it from waiting? */
-static bool lite_uring_is_quick(u32 cmd_op, const u32 __user *user)
+/* Is it a command with flags that keep it from waiting? */
+static bool lite_uring_is_quick(u32 cmd_op,
+				const struct lite_ioc_head __user *user)
 {
+	const struct lite_ioc *ioc = lite_ioc_find(cmd_op);
 	u32 flags;
 
-	return lite_ioc_waits_not(cmd_op, U32_MAX) &&
-	       !get_user(flags, user + 1) && lite_ioc_waits_not(cmd_op, flags);
+	return ioc && ioc->quick && !get_user(flags, &user->flags) &&
+	       flags & ioc->quick;
 }
 
 /* Try in the submitting thread. -EAGAIN: leave it to a worker. */
@@ -250,7 +251,7 @@ static int lite_uring_try(struct io_uring_cmd *cmd, unsigned long arg,
 		return lite_uring_op(cmd, user);
 	if (!lite_uring_is_quick(cmd->cmd_op, user))
 		return -EAGAIN;
-	err = lite_ioctl_nowait(cmd->file, cmd->cmd_op, arg);
+	err = lite_ioctl_any(cmd->file->private_data, cmd->cmd_op, user, true);
 	if (err == -LITE_EPUTOFF)
 		return -EAGAIN;
 	if (err != -EAGAIN)

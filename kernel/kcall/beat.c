@@ -14,6 +14,7 @@
  * access.
  */
 #include "kcall.h"
+#include "wait.h"
 
 /* More often than peers are called dead by default. */
 #define LITE_BEAT_PERIOD (HZ / 2)
@@ -31,9 +32,6 @@ static void lite_beat_work(struct work_struct *work)
 	u64 *word = lite_beat_word(&rc->req_in);
 
 	WRITE_ONCE(*word, *word + 1);
-	ib_dma_sync_single_for_device(rc->conn->fab->dev,
-				      rc->req_in.dma + LITE_SLOTS_BEAT,
-				      sizeof(*word), DMA_BIDIRECTIONAL);
 	queue_delayed_work(rc->rpc->wq[LITE_LANE_SHORT], &rc->beat.work,
 			   LITE_BEAT_PERIOD);
 }
@@ -50,7 +48,7 @@ void lite_beat_start(struct lite_kcall_conn *rc)
 			   LITE_BEAT_PERIOD);
 }
 
-/* Before the slots are freed. Also if the beat was never started. */
+/* The connection is gone. Also if the beat was never started. May sleep. */
 void lite_beat_stop(struct lite_kcall_conn *rc)
 {
 	cancel_delayed_work_sync(&rc->beat.work);
@@ -65,9 +63,6 @@ static void lite_beat_end(struct lite_io *io)
 	u64 count;
 
 	if (!io->status) {
-		ib_dma_sync_single_for_cpu(conn->fab->dev,
-					   rc->req_out.dma + LITE_SLOTS_BEAT,
-					   sizeof(count), DMA_BIDIRECTIONAL);
 		count = READ_ONCE(*lite_beat_word(&rc->req_out));
 		if (count != b->count) {
 			b->count = count;
@@ -87,6 +82,7 @@ void lite_beat_ask(struct lite_conn *conn)
 {
 	struct lite_kcall_conn *rc = conn->rpc;
 	struct lite_beat *b = &rc->beat;
+	struct ib_rdma_wr wr;
 	struct ib_sge sge = {
 		.addr = rc->req_out.dma + LITE_SLOTS_BEAT,
 		.length = sizeof(u64),
@@ -102,8 +98,9 @@ void lite_beat_ask(struct lite_conn *conn)
 	WRITE_ONCE(b->asking, true);
 	lite_io_init_unwaited(&b->io, lite_beat_end);
 	lite_cq_arm_sleeper(b->qp->scq);
-	err = lite_qp_rdma_nowait(b->qp, &b->io, IB_WR_RDMA_READ, &sge, 1,
-				  conn->requests + LITE_SLOTS_BEAT, 0);
+	wr = lite_rdma_wr(b->qp, IB_WR_RDMA_READ, &sge, 1,
+			  conn->requests + LITE_SLOTS_BEAT, 0);
+	err = lite_qp_post(b->qp, &b->io, &wr.wr, true);
 	WRITE_ONCE(b->full, err == -EAGAIN);
 	if (err)
 		cmpxchg(&b->io.status, 0, err);
@@ -144,11 +141,7 @@ bool lite_beat_unanswered(const struct lite_conn *conn, unsigned long *since)
 void lite_beat_excuse(struct lite_conn *conn, unsigned long by)
 {
 	struct lite_kcall_conn *rc = conn->rpc;
-	unsigned long now = jiffies;
 
-	rc->beat.asked = time_after(rc->beat.asked + by, now) ?
-				 now : rc->beat.asked + by;
-	WRITE_ONCE(rc->beat.changed,
-		   time_after(rc->beat.changed + by, now) ?
-			   now : rc->beat.changed + by);
+	rc->beat.asked = lite_later(rc->beat.asked, by);
+	WRITE_ONCE(rc->beat.changed, lite_later(rc->beat.changed, by));
 }

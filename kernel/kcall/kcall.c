@@ -73,9 +73,6 @@ static int lite_call_take_reply(struct lite_call_slot *s, void *reply, u32 max,
 	struct lite_wire_msg msg;
 	u32 len;
 
-	ib_dma_sync_single_for_cpu(rc->conn->fab->dev,
-				   rc->rep_in.dma + lite_slot_offset(n),
-				   lite_slot_bytes(n), DMA_BIDIRECTIONAL);
 	memcpy(&msg, slot, sizeof(msg));
 	if (lite_wire_msg_check(&msg) || le16_to_cpu(msg.call) != s->call ||
 	    le64_to_cpu(msg.seq) != s->seq)
@@ -156,9 +153,6 @@ static bool lite_call_answered(struct lite_call_slot *s)
 
 	if (!rc->conn->fab->quirks.repeats)
 		return true;
-	ib_dma_sync_single_for_cpu(rc->conn->fab->dev,
-				   rc->rep_in.dma + lite_slot_offset(n),
-				   sizeof(*msg), DMA_BIDIRECTIONAL);
 	return le64_to_cpu(msg->seq) == s->seq;
 }
 
@@ -312,8 +306,18 @@ static int lite_call_send(struct lite_call_slot *s,
 	msg->length = cpu_to_le32(d->len);
 	msg->seq = cpu_to_le64(s->seq);
 	memcpy(msg + 1, d->req, d->len);
-	return lite_kcall_send(rc, &rc->req_out, slot, rc->conn->requests,
-			     LITE_IMM_REQUEST, &d->sent);
+	s->begun = jiffies;
+	return lite_kcall_post(rc, LITE_IMM_REQUEST, slot, &s->io);
+}
+
+/* A request could not be sent: the connection is dying. */
+static void lite_call_fail(struct lite_call_slot *s, int err)
+{
+	lite_conn_kill(s->rc->conn, err);
+	/* conn_down may have run before. */
+	spin_lock(&s->rc->lock);
+	lite_call_finish(s, -EHOSTDOWN);
+	spin_unlock(&s->rc->lock);
 }
 
 static unsigned long lite_call_timeout(const struct lite_kcall_conn *rc,
@@ -323,13 +327,14 @@ static unsigned long lite_call_timeout(const struct lite_kcall_conn *rc,
 }
 
 /**
- * lite_kcall_begin - send a request, without waiting for the reply
+ * lite_kcall_begin - post a request
  * @conn: caller holds a reference, until lite_kcall_end()
  * @d: what to call; @d->req may go afterwards
  *
  * Context: may sleep; not in the poller.
- * Return: 0: lite_kcall_end() must follow. Otherwise nothing was sent: as
- * lite_kcall(); -EAGAIN: @d->no_wait, and there is no slot.
+ * Return: 0: lite_kcall_end() must follow, in the same thread. Before it waits
+ * for anything else than @conn the thread calls lite_kcall_settle(). Otherwise
+ * nothing was sent: as lite_kcall(); -EAGAIN: @d->no_wait, and there is no slot.
  */
 int lite_kcall_begin(struct lite_conn *conn, struct lite_call_desc *d)
 {
@@ -348,30 +353,55 @@ int lite_kcall_begin(struct lite_conn *conn, struct lite_call_desc *d)
 	d->slot = s;
 	lite_stat_inc(rc->rpc->stats, LITE_STAT_CALLS);
 	err = lite_call_send(s, d);
-	if (err) {
-		/* The connection is dying; conn_down may have run before. */
-		lite_conn_kill(conn, err);
-		spin_lock(&rc->lock);
-		lite_call_finish(s, -EHOSTDOWN);
-		spin_unlock(&rc->lock);
-	}
+	s->posted = !err;
+	d->sent = !err;
+	if (err)
+		lite_call_fail(s, err);
 	return 0;
 }
 
-static int lite_call_await(struct lite_conn *conn, struct lite_call_desc *d)
+/**
+ * lite_kcall_settle - wait until a request is in the peer's memory
+ * @d: begun by this thread; may be settled already
+ *
+ * For a thread that has begun several calls: until then it keeps the connection
+ * live, so it settles all before it waits for the first reply.
+ *
+ * Context: may sleep, at most the operation time-out.
+ */
+void lite_kcall_settle(struct lite_call_desc *d)
+{
+	struct lite_call_slot *s = d->slot;
+	int err;
+
+	if (!s->posted)
+		return;
+	s->posted = false;
+	err = lite_kcall_posted(s->rc, &s->io);
+	if (err)
+		lite_call_fail(s, err);
+	else
+		lite_conn_asked(s->rc->conn, s->begun);
+}
+
+/* Wait for the reply of lite_kcall_begin(). Returns as lite_kcall(). */
+int lite_kcall_end(struct lite_conn *conn, struct lite_call_desc *d)
 {
 	unsigned long timeout = lite_call_timeout(conn->rpc, d);
 	struct lite_call_slot *s = d->slot;
 	long ret;
 	int err;
 
+	/* The slot is not free before the device is done with the request. */
+	lite_kcall_settle(d);
 	if (d->killable)
 		ret = wait_for_completion_killable_timeout(&s->done, timeout);
 	else
 		ret = wait_for_completion_timeout(&s->done, timeout);
-	if (ret <= 0 && lite_call_abandon(s))
-		return ret < 0 ? -EINTR : -ETIMEDOUT;
-
+	if (ret <= 0 && lite_call_abandon(s)) {
+		err = ret < 0 ? -EINTR : -ETIMEDOUT;
+		goto out;
+	}
 	err = s->error ?: lite_call_take_reply(s, d->reply, d->reply_max,
 					       &d->reply_len);
 	if (err == -EBADMSG) {
@@ -381,14 +411,7 @@ static int lite_call_await(struct lite_conn *conn, struct lite_call_desc *d)
 		lite_conn_kill(conn, -EPROTO);
 	}
 	lite_call_slot_free(s);
-	return err;
-}
-
-/* Wait for the reply of lite_kcall_begin(). Returns as lite_kcall(). */
-int lite_kcall_end(struct lite_conn *conn, struct lite_call_desc *d)
-{
-	int err = lite_call_await(conn, d);
-
+out:
 	trace_lite_call(conn->session, conn->from.node, d->call, err);
 	return err;
 }

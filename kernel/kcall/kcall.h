@@ -73,6 +73,8 @@ struct lite_kcalls {
  * @no_wait: do not wait for a slot
  * @killable: a fatal signal ends the wait
  * @sent: set to whether the peer may have got the request
+ * @repeated: set by lite_cluster_call_patiently() to whether it may have got an
+ *	earlier one, too
  * @late: called with a successful reply that came after the caller had gone; in
  *	a work item, may sleep and make calls; the connection may be dead
  * @late_ctx: for @late
@@ -91,6 +93,7 @@ struct lite_call_desc {
 	bool no_wait;
 	bool killable;
 	bool sent;
+	bool repeated;
 	void (*late)(void *ctx, struct lite_conn *conn, const void *reply);
 	void *late_ctx;
 	struct lite_call_slot *slot;
@@ -106,10 +109,12 @@ void lite_kcall_handle(struct lite_kcalls *rpc, enum lite_call call,
 int lite_kcall_conn_init(struct lite_kcalls *rpc, struct lite_conn *conn);
 void lite_kcall_conn_release(struct lite_conn *conn);
 void lite_kcall_conn_down(struct lite_conn *conn);
+void lite_kcall_conn_gone(struct lite_conn *conn);
 void lite_kcall_recv(struct lite_conn *conn, u32 imm);
 
 int lite_kcall(struct lite_conn *conn, struct lite_call_desc *desc);
 int lite_kcall_begin(struct lite_conn *conn, struct lite_call_desc *desc);
+void lite_kcall_settle(struct lite_call_desc *desc);
 int lite_kcall_end(struct lite_conn *conn, struct lite_call_desc *desc);
 int lite_kcall_local(struct lite_kcalls *rpc, struct lite_call_desc *desc);
 
@@ -142,6 +147,9 @@ enum lite_slot_state {
  * @error: set if no reply will come
  * @call: enum lite_call
  * @seq: number of this call; its reply has the same
+ * @io: of the request
+ * @begun: jiffies before it was posted
+ * @posted: @io has not been waited for; used by the caller only
  * @done: completed by the reply or the end of the connection
  * @late: see struct lite_call_desc
  * @late_ctx: for @late
@@ -153,6 +161,9 @@ struct lite_call_slot {
 	int error;
 	u16 call;
 	u64 seq;
+	struct lite_io io;
+	unsigned long begun;
+	bool posted;
 	struct completion done;
 	void (*late)(void *ctx, struct lite_conn *conn, const void *reply);
 	void *late_ctx;
@@ -228,8 +239,9 @@ static inline void *lite_slot_data(struct lite_slots *slots, u32 slot)
 	return page_address(slots->page) + lite_slot_offset(slot);
 }
 
-int lite_kcall_send(struct lite_kcall_conn *rc, struct lite_slots *from,
-		    u32 slot, u64 raddr, enum lite_imm_kind kind, bool *sent);
+int lite_kcall_post(struct lite_kcall_conn *rc, enum lite_imm_kind kind,
+		    u32 slot, struct lite_io *io);
+int lite_kcall_posted(struct lite_kcall_conn *rc, struct lite_io *io);
 void lite_kcall_on_request(struct lite_kcall_conn *rc, u32 slot);
 void lite_kcall_serve_init(struct lite_kcall_conn *rc);
 void lite_kcall_on_reply(struct lite_kcall_conn *rc, u32 slot);

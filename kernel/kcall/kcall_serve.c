@@ -77,14 +77,11 @@ static void lite_serve(struct lite_serve_slot *s, void *req)
 	struct lite_wire_msg *out = lite_slot_data(&rc->rep_out, slot);
 	struct lite_wire_msg msg;
 	u32 reply_len = 0;
-	bool sent;
+	struct lite_io io;
 	u16 call;
 	u32 len;
 	int err;
 
-	ib_dma_sync_single_for_cpu(conn->fab->dev,
-				   rc->req_in.dma + lite_slot_offset(slot),
-				   lite_slot_bytes(slot), DMA_BIDIRECTIONAL);
 	memcpy(&msg, in, sizeof(msg));
 	call = le16_to_cpu(msg.call);
 	/* A call in the wrong lane could deadlock us. */
@@ -118,8 +115,8 @@ static void lite_serve(struct lite_serve_slot *s, void *req)
 	out->length = cpu_to_le32(err ? 0 : reply_len);
 
 	/* Fails only if the connection dies. */
-	lite_kcall_send(rc, &rc->rep_out, slot, conn->replies, LITE_IMM_REPLY,
-			&sent);
+	if (!lite_kcall_post(rc, LITE_IMM_REPLY, slot, &io))
+		lite_kcall_posted(rc, &io);
 }
 
 static void lite_serve_work(struct work_struct *work)

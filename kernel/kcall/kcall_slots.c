@@ -144,12 +144,21 @@ int lite_kcall_conn_init(struct lite_kcalls *rpc, struct lite_conn *conn)
 	return 0;
 }
 
+/*
+ * A connection is gone. Its references may go later than the workqueues of this
+ * layer, so no work may be left then. May sleep.
+ */
+void lite_kcall_conn_gone(struct lite_conn *conn)
+{
+	if (conn->rpc)
+		lite_beat_stop(conn->rpc);
+}
+
 /* Free the slots of a connection: fenced, without references. */
 void lite_kcall_conn_release(struct lite_conn *conn)
 {
 	struct lite_kcall_conn *rc = conn->rpc;
 
-	lite_beat_stop(rc);
 	lite_slots_exit(conn, &rc->req_in);
 	lite_slots_exit(conn, &rc->rep_in);
 	lite_slots_exit(conn, &rc->req_out);
@@ -181,20 +190,20 @@ void lite_kcall_recv(struct lite_conn *conn, u32 imm)
 }
 
 /**
- * lite_kcall_send - write the message in a slot to the peer, and announce it
+ * lite_kcall_post - write the message in a slot to the peer, and announce it
  * @rc: of the connection
- * @from: req_out or rep_out
- * @slot: number
- * @raddr: address of the peer's slots of that kind
  * @kind: request or reply
- * @sent: set to whether the peer may have got it, also on failure
+ * @slot: number
+ * @io: told of the completion
  *
- * Context: may sleep.
- * Return: 0 when it is in the peer's memory, or a negative errno.
+ * Context: process.
+ * Return: 0: lite_kcall_posted() must follow. A negative errno: nothing is sent.
  */
-int lite_kcall_send(struct lite_kcall_conn *rc, struct lite_slots *from,
-		    u32 slot, u64 raddr, enum lite_imm_kind kind, bool *sent)
+int lite_kcall_post(struct lite_kcall_conn *rc, enum lite_imm_kind kind,
+		    u32 slot, struct lite_io *io)
 {
+	const bool request = kind == LITE_IMM_REQUEST;
+	struct lite_slots *from = request ? &rc->req_out : &rc->rep_out;
 	struct lite_conn *conn = rc->conn;
 	struct lite_wire_msg *msg = lite_slot_data(from, slot);
 	struct ib_sge sge = {
@@ -202,26 +211,27 @@ int lite_kcall_send(struct lite_kcall_conn *rc, struct lite_slots *from,
 		.length = sizeof(*msg) + le32_to_cpu(msg->length),
 		.lkey = conn->fab->lkey,
 	};
-	unsigned long begun = jiffies;
-	struct lite_io io;
 	int err;
 
-	*sent = false;
 	if (!lite_conn_tryget(conn))
 		return -EHOSTDOWN;
-	ib_dma_sync_single_for_device(conn->fab->dev, sge.addr, sge.length,
-				      DMA_BIDIRECTIONAL);
-	lite_io_init(&io);
-	err = lite_conn_send(conn,
-			     kind == LITE_IMM_REQUEST ? slot :
-							LITE_SLOT_COUNT + slot,
-			     &io, &sge, raddr + lite_slot_offset(slot),
+	lite_io_init(io);
+	err = lite_conn_send(conn, request ? slot : LITE_SLOT_COUNT + slot, io,
+			     &sge, (request ? conn->requests : conn->replies) +
+					   lite_slot_offset(slot),
 			     lite_imm_encode(kind, slot));
-	*sent = !err;
-	lite_io_wait(&io, &conn->qp[0]);
-	err = err ?: io.status;
-	if (!err && kind == LITE_IMM_REQUEST)
-		lite_conn_asked(conn, begun);
-	lite_conn_put_live(conn);
+	if (err)
+		lite_conn_put_live(conn);
 	return err;
+}
+
+/*
+ * Wait until what the same thread has posted is in the peer's memory. May
+ * sleep. Return: 0 or a negative errno.
+ */
+int lite_kcall_posted(struct lite_kcall_conn *rc, struct lite_io *io)
+{
+	lite_io_wait(io, &rc->conn->qp[0]);
+	lite_conn_put_live(rc->conn);
+	return io->status;
 }

@@ -18,12 +18,6 @@ static void lite_zombie_work(struct work_struct *work)
 					struct lite_memory, zombie_work));
 }
 
-static void lite_retire_work(struct work_struct *work)
-{
-	lite_mappings_retire_dead(container_of(work, struct lite_memory,
-					       retire_work));
-}
-
 /**
  * lite_memory_init - set up the memory layer
  * @mem: to fill; zeroed
@@ -79,7 +73,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	mem->unclean = RB_ROOT;
 	mem->revoked.salt = get_random_u64();
 	lite_name_cache_init(mem);
-	INIT_WORK(&mem->retire_work, lite_retire_work);
+	INIT_WORK(&mem->retire_work, lite_mappings_retire_work);
 	spin_lock_init(&mem->views_lock);
 	lite_peer_mapping_init(mem);
 	lite_issues_init(mem);
@@ -88,6 +82,8 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	INIT_LIST_HEAD(&mem->work);
 	init_waitqueue_head(&mem->work_wait);
 	mutex_init(&mem->word_lock);
+	spin_lock_init(&mem->payers_lock);
+	INIT_LIST_HEAD(&mem->payers);
 	spin_lock_init(&mem->zombies_lock);
 	INIT_LIST_HEAD(&mem->zombies);
 	INIT_DELAYED_WORK(&mem->zombie_work, lite_zombie_work);
@@ -234,7 +230,7 @@ void lite_memory_members_changed(struct lite_memory *mem)
 	/* Run now even if it is scheduled for later. */
 	mod_delayed_work(mem->wq, &mem->zombie_work, 0);
 	queue_work(mem->wq, &mem->made_work);
-	lite_orphans_look(mem);
+	mod_delayed_work(mem->wq, &mem->orphans, 0);
 }
 
 /* A session has ended, and its peer is fenced from us. May sleep. */
@@ -252,5 +248,5 @@ void lite_memory_peer_lost(struct lite_memory *mem, u32 id, u64 incarnation)
 	lite_store_lost(mem, id, incarnation);
 	lite_zombies_lost(mem, &at);
 	lite_names_drop_home(mem, id, 0);
-	lite_orphans_look(mem);
+	mod_delayed_work(mem->wq, &mem->orphans, 0);
 }

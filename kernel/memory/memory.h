@@ -136,6 +136,9 @@ struct lite_memory {
 	struct mutex word_lock;    /* serialises swap, fetch-and, fetch-or */
 	struct lite_memop_served memops[LITE_MEMOPS];
 
+	spinlock_t payers_lock;    /* protects @payers */
+	struct list_head payers;   /* requests for memory to other homes */
+
 	spinlock_t zombies_lock;
 	struct list_head zombies;  /* frees that a store did not answer */
 	struct delayed_work zombie_work;

@@ -50,25 +50,17 @@ static int lite_barrier_await_left(struct lite_locks *locks,
 {
 	long ret;
 
-	ret = lite_wait_is_command() ?
-		      wait_event_interruptible_timeout(
-			      locks->left_wait,
-			      !lite_barrier_is_left(locks, word), *left) :
-		      wait_event_killable_timeout(
-			      locks->left_wait,
-			      !lite_barrier_is_left(locks, word), *left);
+	ret = lite_wait_event_timeout(locks->left_wait,
+				      !lite_barrier_is_left(locks, word),
+				      *left);
 	if (ret < 0)
 		return -EINTR;
 	*left = ret;
 	return ret ? 0 : -ETIMEDOUT;
 }
 
-/**
- * lite_barrier_wait - wait until all participants have arrived
- * @locks: the node's
- * @args: the request
- *
- * Context: may sleep; killable.
+/*
+ * Wait until all participants have arrived. Context: may sleep; killable.
  * Return: 0; otherwise as LITE_IOC_BARRIER.
  */
 int lite_barrier_wait(struct lite_locks *locks,

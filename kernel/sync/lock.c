@@ -23,10 +23,14 @@
 #define LITE_LOCK_TRIES 6
 /* Other values found in the word before the home is asked. */
 #define LITE_LOCK_SWAPS 8
-/* Claims notified of a change per hold of locks->lock. */
-#define LITE_KICK_BATCH 32
 
 /* ---- holds --------------------------------------------------------------- */
+
+/* Compare one number of a key. */
+static int lite_order(u64 a, u64 b)
+{
+	return a < b ? -1 : a > b;
+}
 
 struct lite_hold_key {
 	const struct lite_word *word;
@@ -61,7 +65,10 @@ void lite_hold_add(struct rb_root *tree, struct lite_hold *h)
 	rb_add(&h->node, tree, lite_hold_less);
 }
 
-/* Find an owner's claim on a word in a tree; locks->lock is held. */
+/*
+ * Find an owner's claim on a word in a tree, such as lite_ctx.locks, or NULL;
+ * locks->lock is held.
+ */
 struct lite_hold *lite_hold_in(const struct rb_root *tree,
 			       const struct lite_word *word, u64 owner)
 {
@@ -69,15 +76,6 @@ struct lite_hold *lite_hold_in(const struct rb_root *tree,
 
 	return rb_entry_safe(rb_find(&key, tree, lite_hold_cmp),
 			     struct lite_hold, node);
-}
-
-/* Find the lock on @word that @owner of @ctx has, or NULL. */
-struct lite_hold *lite_hold_find_locked(struct lite_locks *locks,
-					const struct lite_ctx *ctx,
-					const struct lite_word *word, u64 owner)
-{
-	lockdep_assert_held(&locks->lock);
-	return lite_hold_in(&ctx->locks, word, owner);
 }
 
 /*
@@ -90,7 +88,7 @@ struct lite_hold *lite_hold_new(struct lite_locks *locks,
 				const struct lite_lock_args *args,
 				const struct lite_word *word)
 {
-	struct lite_pool *pool = &lite_lock_pools(locks)[LITE_POOL_LOCKS];
+	struct lite_pool *pool = lite_lock_pool(locks, LITE_POOL_LOCKS);
 	struct lite_hold *h;
 	int err;
 
@@ -107,7 +105,6 @@ struct lite_hold *lite_hold_new(struct lite_locks *locks,
 	h->shared = args->shared;
 	h->state = LITE_HOLD_TAKING;
 	h->incarnation = locks->mem->fab->self.incarnation;
-	INIT_LIST_HEAD(&h->list);
 	init_waitqueue_head(&h->wait);
 	INIT_DELAYED_WORK(&h->work, lite_hold_left_work);
 	/* Cyclic: a late message may still name a recently used ticket. */
@@ -128,7 +125,7 @@ err_give:
 	return ERR_PTR(-ENOMEM);
 }
 
-/* Free a claim, which is in no list. Context: process. */
+/* Free a claim, which is in no tree. Context: process. */
 void lite_hold_free(struct lite_hold *h)
 {
 	struct lite_locks *locks = h->locks;
@@ -138,8 +135,7 @@ void lite_hold_free(struct lite_hold *h)
 	xa_erase(&locks->tickets, h->ticket);
 	spin_unlock(&locks->lock);
 	lite_stat_dec(locks->stats, LITE_STAT_LOCKS);
-	lite_pool_give(&lite_lock_pools(locks)[LITE_POOL_LOCKS], h->word.uid,
-		       1);
+	lite_pool_give(lite_lock_pool(locks, LITE_POOL_LOCKS), h->word.uid, 1);
 	kfree(h);
 }
 
@@ -152,7 +148,6 @@ void lite_hold_publish(struct lite_hold *h, struct lite_ctx *ctx)
 	h->ctx = ctx;
 	h->state = LITE_HOLD_HELD;
 	lite_hold_add(&ctx->locks, h);
-	list_add(&h->list, &locks->held);
 	ctx->n_locks++;
 	spin_unlock(&locks->lock);
 }
@@ -262,8 +257,8 @@ static int lite_lock_swap(struct lite_hold *h,
 }
 
 /*
- * End a claim that did not become a usable lock. Takes over @h, which is in no
- * list. Context: process.
+ * End a claim that did not become a usable lock. Takes over @h. Context:
+ * process.
  */
 void lite_lock_give_up(struct lite_hold *h)
 {
@@ -274,14 +269,9 @@ void lite_lock_give_up(struct lite_hold *h)
 					   LITE_LOCK_DEAD : LITE_LOCK_UNUSED);
 }
 
-/**
- * lite_lock_take - take a lock
- * @locks: the node's
- * @args: the request
- *
- * Context: may sleep; killable.
- * Return: 0; -EOWNERDEAD: the caller has it, and a previous owner died;
- * otherwise as LITE_IOC_LOCK.
+/*
+ * Take a lock. Context: may sleep; killable. Return: 0; -EOWNERDEAD: the caller
+ * has it, and a previous owner died; otherwise as LITE_IOC_LOCK.
  */
 int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 {
@@ -295,7 +285,7 @@ int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 	if (err)
 		return err;
 	spin_lock(&locks->lock);
-	again = lite_hold_find_locked(locks, args->ctx, &word, args->owner);
+	again = lite_hold_in(&args->ctx->locks, &word, args->owner);
 	full = args->ctx->n_locks >= LITE_LOCKS_MAX;
 	spin_unlock(&locks->lock);
 	if (again)
@@ -344,14 +334,15 @@ int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 /* Limit the claims of local processes, and those kept as a home. */
 static void lite_lock_pools_init(struct lite_locks *locks)
 {
-	struct lite_pool *pools = lite_lock_pools(locks);
 	u64 limit =
 		min_t(u64, LITE_LOCK_CLAIMS_MAX,
 		      ((u64)totalram_pages() << PAGE_SHIFT) /
 			      LITE_LOCK_CLAIMS_PART / LITE_LOCK_CLAIM_BYTES);
 
-	lite_pool_init(&pools[LITE_POOL_LOCKS], limit, limit / 8, 0);
-	lite_pool_init(&pools[LITE_POOL_LOCK_CLAIMS], limit, limit / 8, 0);
+	lite_pool_init(lite_lock_pool(locks, LITE_POOL_LOCKS), limit, limit / 8,
+		       0);
+	lite_pool_init(lite_lock_pool(locks, LITE_POOL_LOCK_CLAIMS), limit,
+		       limit / 8, 0);
 }
 
 /* Initialize the zeroed @locks. Context: may sleep. Return: 0 or -ENOMEM. */
@@ -363,12 +354,8 @@ int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem,
 	locks->stats = stats;
 	spin_lock_init(&locks->lock);
 	xa_init_flags(&locks->tickets, XA_FLAGS_ALLOC1);
-	INIT_LIST_HEAD(&locks->held);
-	INIT_LIST_HEAD(&locks->waiting);
-	INIT_LIST_HEAD(&locks->left);
 	locks->left_barriers = RB_ROOT;
 	init_waitqueue_head(&locks->left_wait);
-	lite_lock_home_init(locks);
 	lite_lock_pools_init(locks);
 	locks->wq = alloc_workqueue("lite-locks", WQ_UNBOUND, 0);
 	if (!locks->wq)
@@ -379,38 +366,30 @@ int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem,
 		return -ENOMEM;
 	}
 	lite_lock_take_handlers(locks, rpc);
-	lite_lock_home_handlers(locks, rpc);
+	lite_lock_home_init(locks, rpc);
 	return 0;
 }
 
 /*
- * Notify the claims in @list that have not seen @change. The list is in order
- * of notification; new claims enter at its end.
+ * Wake the claims that wait for a change. One that begins to wait meanwhile, and
+ * is passed over, has begun after that change.
  */
-static void lite_holds_kick(struct lite_locks *locks, struct list_head *list,
-			    int change)
+static void lite_holds_kick(struct lite_locks *locks)
 {
+	unsigned long ticket = 0;
 	struct lite_hold *h;
-	u32 n;
 
 	do {
-		n = 0;
 		spin_lock(&locks->lock);
-		while (n < LITE_KICK_BATCH && !list_empty(list)) {
-			h = list_first_entry(list, struct lite_hold, list);
-			if (h->kicked - change >= 0)
-				break;
-			h->kicked = change;
-			list_move_tail(&h->list, list);
-			if (list == &locks->left)
-				mod_delayed_work(locks->wq, &h->work, 0);
-			else
-				wake_up(&h->wait);
-			n++;
-		}
+		h = xa_find_after(&locks->tickets, &ticket, ULONG_MAX,
+				  XA_PRESENT);
+		if (h && h->state == LITE_HOLD_WAITING)
+			wake_up(&h->wait);
+		else if (h && h->state == LITE_HOLD_LEFT)
+			mod_delayed_work(locks->wq, &h->work, 0);
 		spin_unlock(&locks->lock);
 		cond_resched();
-	} while (n == LITE_KICK_BATCH);
+	} while (h);
 }
 
 /*
@@ -420,10 +399,8 @@ static void lite_holds_kick(struct lite_locks *locks, struct list_head *list,
 void lite_locks_changed(struct lite_locks *locks)
 {
 	/* Before waking the waiters: they compare it. */
-	int change = atomic_inc_return(&locks->changes);
-
-	lite_holds_kick(locks, &locks->waiting, change);
-	lite_holds_kick(locks, &locks->left, change);
+	atomic_inc_return(&locks->changes);
+	lite_holds_kick(locks);
 	spin_lock(&locks->lock);
 	if (!locks->closing)
 		queue_work(locks->tell_wq, &locks->sweep);
@@ -437,17 +414,24 @@ void lite_locks_changed(struct lite_locks *locks)
  */
 void lite_locks_shut(struct lite_locks *locks)
 {
+	unsigned long ticket;
+	struct lite_hold *h;
+
 	spin_lock(&locks->lock);
 	locks->closing = true;
 	spin_unlock(&locks->lock);
-	lite_holds_kick(locks, &locks->left,
-			atomic_inc_return(&locks->changes));
-	lite_lock_home_shut(locks);
 	/* LEFT claims end now, released or not. */
+	lite_holds_kick(locks);
+	lite_lock_home_shut(locks);
 	flush_workqueue(locks->wq);
 	/* A sweep may still be queued, with nothing left to sweep. */
 	flush_workqueue(locks->tell_wq);
-	lite_locks_drop_held(locks);
+	/* The rest are HELD. */
+	xa_for_each(&locks->tickets, ticket, h) {
+		rb_erase(&h->node, &h->ctx->locks);
+		lite_hold_free(h);
+		cond_resched();
+	}
 }
 
 /*

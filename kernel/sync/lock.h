@@ -7,12 +7,11 @@
  *
  *   taker    has a process that wants a lock (struct lite_hold). It takes a
  *            free lock, and releases one without waiters, by one compare-and-
- *            swap; otherwise it asks the home. lock.c, lock_wait.c,
- *            lock_release.c
+ *            swap; otherwise it asks the home. lock.c, lock_wait.c
  *   home     of the LMR. When a claim has to wait, the home makes the word
  *            MANAGED, keeps owners and a queue (struct lite_lock), and grants
- *            the lock in the order of requests. lock_home.c, lock_settle.c,
- *            lock_serve.c
+ *            the lock in the order of requests. lock_home.c, lock_claim.c,
+ *            lock_settle.c
  *
  * A barrier is a lock without an owner until the expected number of claims is
  * queued; then all of them are granted. barrier.c
@@ -60,13 +59,10 @@
  * @tell_wq: GRANTs and the sweep; must not queue behind items of @wq
  * @changes: number of changes of members and sessions; waiters compare it
  * @closing: accept nothing new
- * @lock: protects the next six members, and the fields of holds
+ * @lock: protects the next three members, and the fields of holds
  * @tickets: struct lite_hold by ticket
  * @next_ticket: where to look for a free ticket
- * @held: HELD claims; each context also has a tree of its own
- * @waiting: WAITING claims
- * @left: LEFT claims
- * @left_barriers: arrivals at barriers in @left, by word
+ * @left_barriers: LEFT arrivals at barriers, by word
  * @left_wait: woken when a LEFT claim is over, or members have changed
  * @home_lock: protects the rest, and what it contains
  * @home: struct lite_lock by LMR and offset
@@ -84,9 +80,6 @@ struct lite_locks {
 	spinlock_t lock;
 	struct xarray tickets;
 	u32 next_ticket;
-	struct list_head held;
-	struct list_head waiting;
-	struct list_head left;
 	struct rb_root left_barriers;
 	wait_queue_head_t left_wait;
 	struct mutex home_lock;
@@ -127,7 +120,7 @@ int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args);
 int lite_barrier_wait(struct lite_locks *locks,
 		      const struct lite_lock_args *args);
 
-/* lock_release.c */
+/* lock_wait.c */
 int lite_lock_release(struct lite_locks *locks, struct lite_ctx *ctx, u64 lh,
 		      u64 offset, u64 owner);
 int lite_lock_consistent(struct lite_locks *locks, struct lite_ctx *ctx, u64 lh,
@@ -142,10 +135,11 @@ void lite_locks_lmr_cut(struct lite_locks *locks, u64 id, u64 length);
 #define LITE_LOCK_CLAIMS_PART 16
 #define LITE_LOCK_CLAIM_BYTES 512
 
-/* The node's pools; ours are LITE_POOL_LOCKS and LITE_POOL_LOCK_CLAIMS. */
-static inline struct lite_pool *lite_lock_pools(struct lite_locks *locks)
+/* @number: LITE_POOL_LOCKS or LITE_POOL_LOCK_CLAIMS. */
+static inline struct lite_pool *lite_lock_pool(struct lite_locks *locks,
+					       enum lite_pool_number number)
 {
-	return locks->mem->fab->pools;
+	return &locks->mem->fab->pools[number];
 }
 
 /* Take one more. Return: 0, -EDQUOT or -ENOMEM. */
@@ -157,10 +151,39 @@ static inline int lite_lock_pool_take(struct lite_pool *pool, u32 uid)
 	return err == -ENOSPC ? -EDQUOT : err;
 }
 
-/* Compare one number of a multi-part tree key. */
-static inline int lite_order(u64 a, u64 b)
+/* Has the lock gone, or the claim on it, so that another try is of no use? */
+static inline bool lite_lock_is_final(int err)
 {
-	return a < b ? -1 : a > b;
+	switch (err) {
+	case 0:
+	case -ENOLCK:
+	case -EALREADY:
+	case -EIDRM:
+	case -ESTALE:
+	case -ERANGE:
+	case -EINVAL:
+	case -ENOTCONN:
+	case -ENODEV:
+	case -EOPNOTSUPP:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The message about a claim; @arg: see struct lite_wire_lock. */
+static inline struct lite_wire_lock lite_lock_wire(const struct lite_word *word,
+						   u64 incarnation, u32 ticket,
+						   u32 arg)
+{
+	return (struct lite_wire_lock){
+		.id = cpu_to_le64(word->id),
+		.offset = cpu_to_le64(word->offset),
+		.incarnation = cpu_to_le64(incarnation),
+		.ticket = cpu_to_le32(ticket),
+		.arg = cpu_to_le32(arg),
+		.uid = cpu_to_le32(word->uid),
+	};
 }
 
 /* ---- the taker's side, between its files --------------------------------- */
@@ -185,7 +208,7 @@ enum lite_hold_state {
  * @seen: other value last seen in the word
  * @state: under locks->lock, as are the next two
  * @died: a previous holder died, and the lock was not made consistent since
- * @verdict: of the home
+ * @verdict: of the home, once it is not WAITING any more
  * @n: participants of the barrier it arrives at; 0: a claim on a lock
  * @arriving: an ARRIVE is being repeated in another session; under locks->lock
  * @shared: with other holders
@@ -196,8 +219,6 @@ enum lite_hold_state {
  * @entered: an arrival that the home has confirmed
  * @end: LEFT: how it ends
  * @node: HELD: in ctx->locks; LEFT arrival: in locks->left_barriers
- * @list: in locks->held, locks->waiting or locks->left
- * @kicked: locks->changes when it was last notified, or entered the list
  * @wait: woken by a verdict, or when members have changed
  * @work: LEFT: releases it
  */
@@ -223,14 +244,9 @@ struct lite_hold {
 	bool entered;
 	enum lite_lock_end end;
 	struct rb_node node;
-	struct list_head list;
-	int kicked;
 	wait_queue_head_t wait;
 	struct delayed_work work;
 };
-
-/* No verdict yet. */
-#define LITE_LOCK_PENDING 1
 
 struct lite_hold *lite_hold_new(struct lite_locks *locks,
 				const struct lite_lock_args *args,
@@ -240,29 +256,29 @@ struct lite_hold *lite_hold_in(const struct rb_root *tree,
 			       const struct lite_word *word, u64 owner);
 int lite_lock_check(const struct lite_lock_args *args);
 void lite_lock_give_up(struct lite_hold *h);
-int lite_hold_tell(struct lite_hold *h, enum lite_lock_end end, bool *again);
 int lite_lock_wait(struct lite_hold *h, const struct lite_lock_args *args);
 void lite_lock_take_handlers(struct lite_locks *locks, struct lite_kcalls *rpc);
 void lite_hold_publish(struct lite_hold *h, struct lite_ctx *ctx);
-struct lite_hold *lite_hold_find_locked(struct lite_locks *locks,
-					const struct lite_ctx *ctx,
-					const struct lite_word *word,
-					u64 owner);
 void lite_hold_free(struct lite_hold *h);
 void lite_hold_leave(struct lite_hold *h, enum lite_lock_end end);
 void lite_hold_left_work(struct work_struct *work);
-void lite_locks_drop_held(struct lite_locks *locks);
-void lite_lock_fill(struct lite_wire_lock *w, const struct lite_hold *h,
-		    u32 arg);
 
 /* ---- the home's side, between its files ---------------------------------- */
+
+/* What a lock or barrier is found by; without padding. */
+struct lite_lock_key {
+	u64 id; /* of the LMR */
+	u64 offset;
+	u64 barrier; /* 0, 1 */
+};
 
 /**
  * struct lite_lock - a lock with waiters, or a barrier, at its home
  * @locks: the node's
  * @ref: held by the tree, by claims, and by @work while it is queued
  * @node: in locks->home
- * @word: where it is
+ * @key: by which it is there
+ * @word: where it is; without a uid
  * @n: participants of a barrier; those that have arrived are in @queue, those
  *	of a complete round in @owners until they have been told. 0: a lock
  * @managed: the word is MANAGED: @owners and @queue decide
@@ -277,15 +293,16 @@ void lite_lock_fill(struct lite_wire_lock *w, const struct lite_hold *h,
  * @queue: claims that wait, in order of arrival
  * @n_queued: length of @queue
  * @tries: claims in @queue that do not want to wait
- * @claims: owners and queue, by name
- * @early: claims released before it was known what was in the word, by name;
- *	their @status is how they ended
+ * @early: claims released before it was known what was in the word; their
+ *	@status is how they ended
+ * @claims: owners, @queue and @early, by name
  * @work: does operations on the word, and PROBEs
  */
 struct lite_lock {
 	struct lite_locks *locks;
 	struct kref ref;
 	struct rb_node node;
+	struct lite_lock_key key;
 	struct lite_word word;
 	u32 n;
 	bool managed;
@@ -300,27 +317,39 @@ struct lite_lock {
 	struct list_head queue;
 	u32 n_queued;
 	struct list_head tries;
+	struct list_head early;
 	struct rb_root claims;
-	struct rb_root early;
 	struct delayed_work work;
 };
 
+/* All but OVER have a list and are in lock->claims. */
 enum lite_lock_claim_state {
+	LITE_CLAIM_OVER,
 	LITE_CLAIM_QUEUED,
 	LITE_CLAIM_OWNER,
-	LITE_CLAIM_OVER,
+	LITE_CLAIM_EARLY,
+};
+
+/**
+ * struct lite_claim_name - a claim
+ * @node: of the taker
+ * @ticket: number of the claim there
+ * @incarnation: of that node
+ */
+struct lite_claim_name {
+	u32 node;
+	u32 ticket;
+	u64 incarnation;
 };
 
 /**
  * struct lite_lock_claim - a claim on a lock, at the lock's home
  * @lock: the lock
- * @ref: held by the tree it is in, and by @work while it is queued
- * @name: in lock->claims or lock->early
- * @list: in lock->owners or lock->queue; empty when OVER
+ * @ref: held by the tree, and by @work while it is queued
+ * @node: in lock->claims
+ * @list: in lock->owners, lock->queue or lock->early
  * @tried: in lock->tries while it is QUEUED
- * @node: of the taker
- * @incarnation: of that node
- * @ticket: number of the claim there
+ * @name: its name
  * @counted: charged to @uid in the pool of claims
  * @uid: of the taker
  * @state: enum lite_lock_claim_state
@@ -335,12 +364,10 @@ enum lite_lock_claim_state {
 struct lite_lock_claim {
 	struct lite_lock *lock;
 	struct kref ref;
-	struct rb_node name;
+	struct rb_node node;
 	struct list_head list;
 	struct list_head tried;
-	u32 node;
-	u64 incarnation;
-	u32 ticket;
+	struct lite_claim_name name;
 	bool counted;
 	u32 uid;
 	enum lite_lock_claim_state state;
@@ -354,49 +381,36 @@ struct lite_lock_claim {
 };
 
 /* lock_home.c */
-void lite_lock_home_init(struct lite_locks *locks);
+void lite_lock_home_init(struct lite_locks *locks, struct lite_kcalls *rpc);
 void lite_lock_home_shut(struct lite_locks *locks);
 void lite_lock_put(struct lite_lock *l);
-struct lite_lock *lite_lock_find(struct lite_locks *locks, u64 id, u64 offset,
-				 bool barrier);
-struct lite_lock *lite_lock_make(struct lite_locks *locks, u64 id, u64 offset,
-				 u32 n, gfp_t gfp);
-void lite_lock_claim_own(struct lite_lock *l, u32 node, u64 incarnation,
-			 u32 ticket);
-void lite_lock_claim_end(struct lite_lock_claim *c, enum lite_lock_end end);
 void lite_lock_go_on(struct lite_lock *l);
 void lite_lock_refuse(struct lite_lock *l, int err);
 void lite_lock_remove(struct lite_lock *l);
 void lite_lock_queue_work(struct lite_lock *l, unsigned long delay);
 
 /* lock_claim.c */
-struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l, u32 node,
-					    u64 incarnation, u32 ticket,
+struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l,
+					    const struct lite_claim_name *name,
 					    gfp_t gfp);
-struct lite_lock_claim *lite_lock_claim_admit(struct lite_lock *l, u32 node,
-					      const struct lite_wire_lock *w,
-					      gfp_t gfp);
-struct lite_lock_claim *lite_lock_claim_find(const struct lite_lock *l,
-					     u32 node, u64 incarnation,
-					     u32 ticket);
+struct lite_lock_claim *
+lite_lock_claim_admit(struct lite_lock *l, const struct lite_claim_name *name,
+		      u32 uid);
+struct lite_lock_claim *
+lite_lock_claim_find(const struct lite_lock *l,
+		     const struct lite_claim_name *name);
 void lite_lock_claim_put(struct lite_lock_claim *c);
-void lite_lock_claim_queue(struct lite_lock_claim *c);
-void lite_lock_claim_have(struct lite_lock_claim *c);
-void lite_lock_claim_out(struct lite_lock_claim *c);
-int lite_lock_keep_early(struct lite_lock *l, u32 node,
-			 const struct lite_wire_lock *w);
-bool lite_lock_was_early(struct lite_lock *l, u64 word);
-void lite_lock_early_done(struct lite_lock *l);
+void lite_lock_claim_move(struct lite_lock_claim *c,
+			  enum lite_lock_claim_state state);
+void lite_lock_claim_over(struct lite_lock_claim *c, int status);
+void lite_lock_claim_end(struct lite_lock_claim *c, enum lite_lock_end end);
+bool lite_lock_claim_is_dead(const struct lite_lock_claim *c);
 void lite_lock_claim_trace(const struct lite_lock_claim *c, int what,
 			   int status);
 void lite_lock_claim_tell(struct lite_lock_claim *c, int status);
 
-/* lock_serve.c */
-void lite_lock_home_handlers(struct lite_locks *locks, struct lite_kcalls *rpc);
-
 /* lock_settle.c */
 void lite_lock_work(struct work_struct *work);
-bool lite_life_has_ended(struct lite_locks *locks, u32 node, u64 incarnation);
 u64 lite_lock_holder(struct lite_locks *locks, u64 word);
 
 #endif /* _LITE_LOCK_H */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Claims on locks at the home of their LMR: finding, charging and telling them.
+ * Claims on locks at the home of their LMR: finding, charging, ending and
+ * telling them.
  *
- * The name of a claim is node, ticket and incarnation of the node. The claims
- * of a lock are in a tree by name, and in the list of owners or, in order of
- * arrival, in the queue. A claim that a node has asked for is charged to its
- * user there; one that was found in a word, at most one per lock, is not.
+ * The claims of a lock are in a tree by name, and in the list of their state. A
+ * claim that a node has asked for is charged to its user there; one that was
+ * found in a word, at most one per lock, is not.
  *
  * Concurrency: see lock_home.c. The work items that tell claims are here.
  */
@@ -28,11 +28,10 @@ static void lite_lock_claim_release(struct kref *ref)
 {
 	struct lite_lock_claim *c =
 		container_of(ref, struct lite_lock_claim, ref);
-
 	struct lite_locks *locks = c->lock->locks;
 
 	if (c->counted)
-		lite_pool_give(&lite_lock_pools(locks)[LITE_POOL_LOCK_CLAIMS],
+		lite_pool_give(lite_lock_pool(locks, LITE_POOL_LOCK_CLAIMS),
 			       c->uid, 1);
 	lite_stat_dec(locks->stats, LITE_STAT_LOCK_CLAIMS);
 	lite_lock_put(c->lock);
@@ -45,54 +44,74 @@ void lite_lock_claim_put(struct lite_lock_claim *c)
 	kref_put(&c->ref, lite_lock_claim_release);
 }
 
+static int lite_lock_claim_cmp(const void *key, const struct rb_node *node)
+{
+	return memcmp(key, &rb_entry(node, struct lite_lock_claim, node)->name,
+		      sizeof(struct lite_claim_name));
+}
+
+static bool lite_lock_claim_less(struct rb_node *a, const struct rb_node *b)
+{
+	return lite_lock_claim_cmp(
+		       &rb_entry(a, struct lite_lock_claim, node)->name, b) < 0;
+}
+
+/* Find a claim that is not OVER, or NULL; @l may be NULL. */
+struct lite_lock_claim *
+lite_lock_claim_find(const struct lite_lock *l,
+		     const struct lite_claim_name *name)
+{
+	if (!l)
+		return NULL;
+	lockdep_assert_held(&l->locks->home_lock);
+	return rb_entry_safe(rb_find(name, &l->claims, lite_lock_claim_cmp),
+			     struct lite_lock_claim, node);
+}
+
 /*
- * Make a claim in no list, not charged, with the reference for a tree. Context:
- * may sleep. Return: the claim, or NULL.
+ * Make a claim, not charged, with the reference for the tree. The caller must
+ * put it into a state. Context: may sleep. Return: the claim, or NULL.
  */
-struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l, u32 node,
-					    u64 incarnation, u32 ticket,
+struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l,
+					    const struct lite_claim_name *name,
 					    gfp_t gfp)
 {
 	struct lite_lock_claim *c = kzalloc(sizeof(*c), gfp);
 
+	lockdep_assert_held(&l->locks->home_lock);
 	if (!c)
 		return NULL;
 	kref_init(&c->ref);
 	kref_get(&l->ref);
 	c->lock = l;
-	c->node = node;
-	c->incarnation = incarnation;
-	c->ticket = ticket;
-	RB_CLEAR_NODE(&c->name);
+	c->name = *name;
 	INIT_LIST_HEAD(&c->list);
 	INIT_LIST_HEAD(&c->tried);
 	INIT_DELAYED_WORK(&c->work, lite_lock_claim_work);
+	rb_add(&c->node, &l->claims, lite_lock_claim_less);
 	lite_stat_inc(l->locks->stats, LITE_STAT_LOCK_CLAIMS);
 	return c;
 }
 
 /*
- * Make a claim that @node asks for, and charge it. Context: may sleep.
- *
- * Return: the claim, with the reference for a tree; or ERR_PTR: -EDQUOT: the
- * user has its share of the pool; -ENOMEM.
+ * Make a claim that a node asks for, and charge it to @uid. As
+ * lite_lock_claim_new(), but returns ERR_PTR: -EDQUOT: the user has its share
+ * of the pool; -ENOMEM.
  */
-struct lite_lock_claim *lite_lock_claim_admit(struct lite_lock *l, u32 node,
-					      const struct lite_wire_lock *w,
-					      gfp_t gfp)
+struct lite_lock_claim *
+lite_lock_claim_admit(struct lite_lock *l, const struct lite_claim_name *name,
+		      u32 uid)
 {
 	struct lite_pool *pool =
-		&lite_lock_pools(l->locks)[LITE_POOL_LOCK_CLAIMS];
-	u32 uid = le32_to_cpu(w->uid);
+		lite_lock_pool(l->locks, LITE_POOL_LOCK_CLAIMS);
 	struct lite_lock_claim *c;
 	int err;
 
-	lockdep_assert_held(&l->locks->home_lock);
 	err = lite_lock_pool_take(pool, uid);
 	if (err)
 		return ERR_PTR(err);
-	c = lite_lock_claim_new(l, node, le64_to_cpu(w->incarnation),
-				le32_to_cpu(w->ticket), gfp);
+	/* Charges a local process for its own request. */
+	c = lite_lock_claim_new(l, name, GFP_KERNEL_ACCOUNT);
 	if (!c) {
 		lite_pool_give(pool, uid, 1);
 		return ERR_PTR(-ENOMEM);
@@ -102,195 +121,89 @@ struct lite_lock_claim *lite_lock_claim_admit(struct lite_lock *l, u32 node,
 	return c;
 }
 
-/* ---- by name ------------------------------------------------------------- */
+/* ---- states -------------------------------------------------------------- */
 
-struct lite_lock_claim_name {
-	u32 node;
-	u32 ticket;
-	u64 incarnation;
-};
-
-/* Also compares with a word, which has only a hash of the incarnation. */
-static int lite_lock_claim_cmp_word(const void *key, const struct rb_node *node)
+/* Change the state of a claim. If it is OVER, the caller gets a reference. */
+void lite_lock_claim_move(struct lite_lock_claim *c,
+			  enum lite_lock_claim_state state)
 {
-	const struct lite_lock_claim *c =
-		rb_entry(node, struct lite_lock_claim, name);
-	const struct lite_lock_claim_name *name = key;
+	struct lite_lock *l = c->lock;
 
-	return lite_order(name->node, c->node) ?:
-	       lite_order(name->ticket, c->ticket);
-}
-
-static int lite_lock_claim_cmp(const void *key, const struct rb_node *node)
-{
-	const struct lite_lock_claim *c =
-		rb_entry(node, struct lite_lock_claim, name);
-	const struct lite_lock_claim_name *name = key;
-
-	return lite_lock_claim_cmp_word(key, node) ?:
-	       lite_order(name->incarnation, c->incarnation);
-}
-
-static bool lite_lock_claim_less(struct rb_node *a, const struct rb_node *b)
-{
-	const struct lite_lock_claim *c =
-		rb_entry(a, struct lite_lock_claim, name);
-	const struct lite_lock_claim_name name = {
-		.node = c->node,
-		.ticket = c->ticket,
-		.incarnation = c->incarnation,
-	};
-
-	return lite_lock_claim_cmp(&name, b) < 0;
-}
-
-static struct lite_lock_claim *lite_lock_claim_in(const struct rb_root *tree,
-						  u32 node, u64 incarnation,
-						  u32 ticket)
-{
-	const struct lite_lock_claim_name name = {
-		.node = node,
-		.ticket = ticket,
-		.incarnation = incarnation,
-	};
-
-	return rb_entry_safe(rb_find(&name, tree, lite_lock_claim_cmp),
-			     struct lite_lock_claim, name);
-}
-
-/* Find a claim, an owner's or a queued one, by name, or NULL. */
-struct lite_lock_claim *lite_lock_claim_find(const struct lite_lock *l,
-					     u32 node, u64 incarnation,
-					     u32 ticket)
-{
 	lockdep_assert_held(&l->locks->home_lock);
-	return lite_lock_claim_in(&l->claims, node, incarnation, ticket);
-}
-
-/* ---- owners and queue ---------------------------------------------------- */
-
-static void lite_lock_claim_unlist(struct lite_lock_claim *c)
-{
-	if (c->state == LITE_CLAIM_QUEUED && !list_empty(&c->list))
-		c->lock->n_queued--;
+	if (c->state == LITE_CLAIM_QUEUED)
+		l->n_queued--;
 	list_del_init(&c->list);
 	list_del_init(&c->tried);
+	c->state = state;
+	switch (state) {
+	case LITE_CLAIM_QUEUED:
+		list_add_tail(&c->list, &l->queue);
+		l->n_queued++;
+		if (c->try)
+			list_add_tail(&c->tried, &l->tries);
+		break;
+	case LITE_CLAIM_OWNER:
+		list_add_tail(&c->list, &l->owners);
+		break;
+	case LITE_CLAIM_EARLY:
+		list_add_tail(&c->list, &l->early);
+		break;
+	case LITE_CLAIM_OVER:
+		rb_erase(&c->node, &l->claims);
+		break;
+	}
 }
 
-/* Append a claim, which is in no list, to the queue. */
-void lite_lock_claim_queue(struct lite_lock_claim *c)
+/* A claim is OVER: tell it @status, unless that is 0. May free it. */
+void lite_lock_claim_over(struct lite_lock_claim *c, int status)
 {
-	struct lite_lock *l = c->lock;
-
-	lockdep_assert_held(&l->locks->home_lock);
-	rb_add(&c->name, &l->claims, lite_lock_claim_less);
-	list_add_tail(&c->list, &l->queue);
-	l->n_queued++;
-	if (c->try)
-		list_add_tail(&c->tried, &l->tries);
+	lite_lock_claim_move(c, LITE_CLAIM_OVER);
+	if (status)
+		lite_lock_claim_tell(c, status);
+	lite_lock_claim_put(c);
 }
 
-/* Make a claim, which is in the queue or in no list, an owner. */
-void lite_lock_claim_have(struct lite_lock_claim *c)
-{
-	struct lite_lock *l = c->lock;
-
-	lockdep_assert_held(&l->locks->home_lock);
-	lite_lock_claim_unlist(c);
-	if (RB_EMPTY_NODE(&c->name))
-		rb_add(&c->name, &l->claims, lite_lock_claim_less);
-	c->state = LITE_CLAIM_OWNER;
-	list_add_tail(&c->list, &l->owners);
-}
-
-/* Take a claim out of owners and queue. The caller gets its reference. */
-void lite_lock_claim_out(struct lite_lock_claim *c)
-{
-	lockdep_assert_held(&c->lock->locks->home_lock);
-	lite_lock_claim_unlist(c);
-	rb_erase(&c->name, &c->lock->claims);
-	RB_CLEAR_NODE(&c->name);
-	c->state = LITE_CLAIM_OVER;
-}
-
-/* ---- released early ------------------------------------------------------ */
-
-/*
- * Record the RELEASE of a claim that may be in the word, queued or not. A
- * queued claim of that name leaves the queue. Context: may sleep.
+/**
+ * lite_lock_claim_end - end a claim on a lock
+ * @c: claim of an owner, or in the queue; its reference is dropped here
+ * @end: how it ends
  *
- * Return: 0 or -ENOMEM: try again later.
+ * The caller must call lite_lock_go_on() afterwards. home_lock is held.
  */
-int lite_lock_keep_early(struct lite_lock *l, u32 node,
-			 const struct lite_wire_lock *w)
+void lite_lock_claim_end(struct lite_lock_claim *c, enum lite_lock_end end)
 {
-	u64 incarnation = le64_to_cpu(w->incarnation);
-	u32 ticket = le32_to_cpu(w->ticket);
-	struct lite_lock_claim *early, *c;
+	struct lite_lock *l = c->lock;
 
-	c = lite_lock_claim_find(l, node, incarnation, ticket);
-	early = lite_lock_claim_in(&l->early, node, incarnation, ticket);
-	if (c) {
-		lite_lock_claim_trace(c, LITE_TRACE_LOCK_END,
-				      le32_to_cpu(w->arg));
-		lite_lock_claim_out(c);
+	/* It never learnt of the death that it was to be told: pass it on. */
+	if (end == LITE_LOCK_UNUSED && c->status == -EOWNERDEAD)
+		end = LITE_LOCK_DEAD;
+	if (c->state == LITE_CLAIM_OWNER && !c->shared) {
+		l->died |= end == LITE_LOCK_DEAD;
+		l->ended |= end == LITE_LOCK_BROKEN;
 	}
-	if (c && early) {
-		lite_lock_claim_put(c);
-	} else if (!early) {
-		early = c ?: lite_lock_claim_admit(l, node, w, GFP_KERNEL);
-		if (IS_ERR(early))
-			return -ENOMEM;
-		early->state = LITE_CLAIM_OVER;
-		rb_add(&early->name, &l->early, lite_lock_claim_less);
-	}
-	early->status = le32_to_cpu(w->arg);
-	return 0;
-}
-
-/* Forget the claims that were released early. */
-void lite_lock_early_done(struct lite_lock *l)
-{
-	struct rb_node *node;
-
-	lockdep_assert_held(&l->locks->home_lock);
-	while ((node = rb_first(&l->early))) {
-		rb_erase(node, &l->early);
-		lite_lock_claim_put(
-			rb_entry(node, struct lite_lock_claim, name));
-	}
+	lite_lock_claim_trace(c, LITE_TRACE_LOCK_END, end);
+	lite_lock_claim_over(c, 0);
 }
 
 /*
- * Has the holder in a word that became MANAGED released it already? Then
- * @l->died or @l->ended is set as its RELEASE said.
+ * Is the claim's node dead, or was it when the claim was swept? A node that is
+ * down loses its locks, even if it returns in the same life. Context: any.
  */
-bool lite_lock_was_early(struct lite_lock *l, u64 word)
+bool lite_lock_claim_is_dead(const struct lite_lock_claim *c)
 {
-	const struct lite_lock_claim_name name = {
-		.node = lite_lockword_node(word),
-		.ticket = lite_lockword_ticket(word),
-	};
-	const struct lite_lock_claim *c;
-	struct rb_node *node;
+	struct lite_cluster *cl = c->lock->locks->cl;
 
-	lockdep_assert_held(&l->locks->home_lock);
-	rb_for_each(node, &name, &l->early, lite_lock_claim_cmp_word) {
-		c = rb_entry(node, struct lite_lock_claim, name);
-		if (!lite_lockword_is_of(word, c->incarnation))
-			continue;
-		l->died |= c->status == LITE_LOCK_DEAD;
-		l->ended |= c->status == LITE_LOCK_BROKEN;
-		return true;
-	}
-	return false;
+	return c->swept ||
+	       lite_cluster_incarnation(cl, c->name.node) !=
+		       c->name.incarnation ||
+	       !lite_cluster_is_live(cl, c->name.node);
 }
 
 void lite_lock_claim_trace(const struct lite_lock_claim *c, int what,
 			   int status)
 {
-	trace_lite_lock(what, c->lock->word.id, c->lock->word.offset, c->node,
-			c->ticket, status);
+	trace_lite_lock(what, c->lock->word.id, c->lock->word.offset,
+			c->name.node, c->name.ticket, status);
 }
 
 /* ---- telling ------------------------------------------------------------- */
@@ -311,31 +224,13 @@ void lite_lock_claim_tell(struct lite_lock_claim *c, int status)
 		lite_lock_claim_put(c);
 }
 
-/* The session for the GRANT; NULL: there is none, or it is this node. */
-static struct lite_conn *lite_lock_claim_conn(const struct lite_lock_claim *c)
-{
-	struct lite_peer *peer = lite_peer_find(c->lock->locks->cl, c->node);
-	struct lite_conn *conn;
-
-	if (!peer)
-		return NULL;
-	conn = lite_peer_conn_get(peer);
-	lite_peer_put(peer);
-	return conn;
-}
-
+/* @conn: session for the GRANT; NULL: there is none, or it is this node. */
 static int lite_lock_claim_call(struct lite_lock_claim *c,
 				struct lite_conn *conn, int status)
 {
-	struct lite_lock *l = c->lock;
-	struct lite_cluster *cl = l->locks->cl;
-	struct lite_wire_lock req = {
-		.id = cpu_to_le64(l->word.id),
-		.offset = cpu_to_le64(l->word.offset),
-		.incarnation = cpu_to_le64(c->incarnation),
-		.ticket = cpu_to_le32(c->ticket),
-		.arg = cpu_to_le32(-status),
-	};
+	struct lite_cluster *cl = c->lock->locks->cl;
+	struct lite_wire_lock req = lite_lock_wire(
+		&c->lock->word, c->name.incarnation, c->name.ticket, -status);
 	struct lite_call_desc d = {
 		.call = LITE_CALL_LOCK_GRANT,
 		.req = &req,
@@ -344,19 +239,9 @@ static int lite_lock_claim_call(struct lite_lock_claim *c,
 
 	if (conn)
 		return lite_kcall(conn, &d);
-	if (c->node != lite_cluster_id(cl))
+	if (c->name.node != lite_cluster_id(cl))
 		return -EHOSTDOWN;
 	return lite_kcall_local(cl->rpc, &d);
-}
-
-/* Is the claim's node dead, or was it when the claim was swept? */
-static bool lite_lock_claim_is_dead(const struct lite_lock_claim *c)
-{
-	struct lite_locks *locks = c->lock->locks;
-
-	lockdep_assert_held(&locks->home_lock);
-	return c->swept ||
-	       lite_life_has_ended(locks, c->node, c->incarnation);
 }
 
 static void lite_lock_claim_work(struct work_struct *work)
@@ -374,7 +259,7 @@ static void lite_lock_claim_work(struct work_struct *work)
 	 * later one. There the taker may have queued again under the same name
 	 * while another claim owns the lock.
 	 */
-	conn = lite_lock_claim_conn(c);
+	conn = lite_cluster_conn_get(locks->cl, c->name.node);
 	mutex_lock(&locks->home_lock);
 	dead = lite_lock_claim_is_dead(c);
 	status = c->status;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Locks at the home of their LMR: owners, queue, and the order of grants.
+ * Locks at the home of their LMR: requests of takers, owners, queue, and the
+ * order of grants.
  *
  * Normal operation: a WAIT appends a claim to the queue. Once the word is
  * MANAGED (lock_settle.c), the first claim in the queue becomes the owner as
@@ -19,6 +20,7 @@
  */
 #include <linux/slab.h>
 
+#include "memory/home/home.h"
 #include "memory/io/word.h"
 #include "lock.h"
 #include "trace.h"
@@ -45,52 +47,43 @@ void lite_lock_put(struct lite_lock *l)
 	kref_put(&l->ref, lite_lock_release_ref);
 }
 
-struct lite_lock_key {
-	u64 id;
-	u64 offset;
-	bool barrier;
-};
-
+/* The tree is in the order of bytes: those of one LMR are side by side. */
 static int lite_lock_cmp_id(const void *key, const struct rb_node *node)
 {
-	return lite_order(*(const u64 *)key,
-			  rb_entry(node, struct lite_lock, node)->word.id);
+	return memcmp(key, &rb_entry(node, struct lite_lock, node)->key,
+		      sizeof(u64));
 }
 
 static int lite_lock_cmp(const void *key, const struct rb_node *node)
 {
-	const struct lite_lock *l = rb_entry(node, struct lite_lock, node);
-	const struct lite_lock_key *k = key;
-
-	return lite_lock_cmp_id(&k->id, node) ?:
-	       lite_order(k->offset, l->word.offset) ?:
-	       lite_order(k->barrier, !!l->n);
+	return memcmp(key, &rb_entry(node, struct lite_lock, node)->key,
+		      sizeof(struct lite_lock_key));
 }
 
 static bool lite_lock_less(struct rb_node *a, const struct rb_node *b)
 {
-	const struct lite_lock *l = rb_entry(a, struct lite_lock, node);
-	const struct lite_lock_key key = {
-		.id = l->word.id,
-		.offset = l->word.offset,
-		.barrier = l->n,
-	};
+	return lite_lock_cmp(&rb_entry(a, struct lite_lock, node)->key, b) < 0;
+}
 
-	return lite_lock_cmp(&key, b) < 0;
+static struct lite_lock_key lite_lock_key(const struct lite_wire_lock *w,
+					  bool barrier)
+{
+	return (struct lite_lock_key){
+		.id = le64_to_cpu(w->id),
+		.offset = le64_to_cpu(w->offset),
+		.barrier = barrier,
+	};
 }
 
 /*
- * Find a lock with waiters, or a barrier. Return: it, valid while home_lock is
- * held, or NULL.
+ * Find the lock with waiters, or the barrier, that a request is about. Return:
+ * it, valid while home_lock is held, or NULL.
  */
-struct lite_lock *lite_lock_find(struct lite_locks *locks, u64 id, u64 offset,
-				 bool barrier)
+static struct lite_lock *lite_lock_find(struct lite_locks *locks,
+					const struct lite_wire_lock *w,
+					bool barrier)
 {
-	const struct lite_lock_key key = {
-		.id = id,
-		.offset = offset,
-		.barrier = barrier,
-	};
+	const struct lite_lock_key key = lite_lock_key(w, barrier);
 
 	lockdep_assert_held(&locks->home_lock);
 	return rb_entry_safe(rb_find(&key, &locks->home, lite_lock_cmp),
@@ -99,13 +92,13 @@ struct lite_lock *lite_lock_find(struct lite_locks *locks, u64 id, u64 offset,
 
 /*
  * Make a lock, or a barrier for @n. The caller must call lite_lock_go_on()
- * afterwards. Context: may sleep. Return: it, referenced by the tree only, or
- * NULL.
+ * afterwards. May sleep. Return: it, referenced by the tree only, or NULL.
  */
-struct lite_lock *lite_lock_make(struct lite_locks *locks, u64 id, u64 offset,
-				 u32 n, gfp_t gfp)
+static struct lite_lock *lite_lock_make(struct lite_locks *locks,
+					const struct lite_wire_lock *w, u32 n)
 {
-	struct lite_lock *l = kzalloc(sizeof(*l), gfp);
+	/* Charges a local process for its own request. */
+	struct lite_lock *l = kzalloc(sizeof(*l), GFP_KERNEL_ACCOUNT);
 
 	lockdep_assert_held(&locks->home_lock);
 	if (!l)
@@ -113,21 +106,37 @@ struct lite_lock *lite_lock_make(struct lite_locks *locks, u64 id, u64 offset,
 	l->locks = locks;
 	atomic_inc(&locks->objects);
 	kref_init(&l->ref);
+	l->key = lite_lock_key(w, n);
 	l->word = (struct lite_word){
 		.home = lite_cluster_id(locks->cl),
 		.incarnation = locks->mem->fab->self.incarnation,
-		.id = id,
-		.offset = offset,
+		.id = l->key.id,
+		.offset = l->key.offset,
 	};
 	INIT_LIST_HEAD(&l->owners);
 	INIT_LIST_HEAD(&l->queue);
 	INIT_LIST_HEAD(&l->tries);
+	INIT_LIST_HEAD(&l->early);
 	l->claims = RB_ROOT;
-	l->early = RB_ROOT;
 	l->n = n;
 	INIT_DELAYED_WORK(&l->work, lite_lock_work);
 	rb_add(&l->node, &locks->home, lite_lock_less);
 	return l;
+}
+
+static void lite_lock_end_all(struct list_head *list, int status)
+{
+	struct lite_lock_claim *c, *next;
+
+	list_for_each_entry_safe(c, next, list, list)
+		lite_lock_claim_over(c, status);
+}
+
+/* End all claims in the queue; @err is what the takers are told. */
+void lite_lock_refuse(struct lite_lock *l, int err)
+{
+	lockdep_assert_held(&l->locks->home_lock);
+	lite_lock_end_all(&l->queue, err);
 }
 
 /* Forget a lock that has neither owner nor queue. */
@@ -137,7 +146,7 @@ void lite_lock_remove(struct lite_lock *l)
 	if (l->removed)
 		return;
 	l->removed = true;
-	lite_lock_early_done(l);
+	lite_lock_end_all(&l->early, 0);
 	rb_erase(&l->node, &l->locks->home);
 	if (cancel_delayed_work(&l->work))
 		lite_lock_put(l);
@@ -162,43 +171,11 @@ void lite_lock_queue_work(struct lite_lock *l, unsigned long delay)
 
 /* ---- the order of grants ------------------------------------------------- */
 
-/* Take a claim out of owners and queue; tell it @status unless that is 0. */
-static void lite_lock_claim_over(struct lite_lock_claim *c, int status)
-{
-	lite_lock_claim_out(c);
-	if (status)
-		lite_lock_claim_tell(c, status);
-	lite_lock_claim_put(c);
-}
-
-/**
- * lite_lock_claim_end - end a claim on a lock
- * @c: claim of an owner, or in the queue; its reference is dropped here
- * @end: how it ends
- *
- * The caller must call lite_lock_go_on() afterwards. home_lock is held.
- */
-void lite_lock_claim_end(struct lite_lock_claim *c, enum lite_lock_end end)
-{
-	struct lite_lock *l = c->lock;
-
-	lockdep_assert_held(&l->locks->home_lock);
-	/* It never learnt of the death that it was to be told: pass it on. */
-	if (end == LITE_LOCK_UNUSED && c->status == -EOWNERDEAD)
-		end = LITE_LOCK_DEAD;
-	if (c->state == LITE_CLAIM_OWNER && !c->shared) {
-		l->died |= end == LITE_LOCK_DEAD;
-		l->ended |= end == LITE_LOCK_BROKEN;
-	}
-	lite_lock_claim_trace(c, LITE_TRACE_LOCK_END, end);
-	lite_lock_claim_over(c, 0);
-}
-
 static void lite_lock_claim_grant(struct lite_lock_claim *c)
 {
 	struct lite_lock *l = c->lock;
 
-	lite_lock_claim_have(c);
+	lite_lock_claim_move(c, LITE_CLAIM_OWNER);
 	lite_stat_inc(l->locks->stats, LITE_STAT_LOCK_GRANTS);
 	lite_lock_claim_trace(c, LITE_TRACE_LOCK_GRANT,
 			      l->died ? -EOWNERDEAD : 0);
@@ -209,16 +186,6 @@ static void lite_lock_claim_grant(struct lite_lock_claim *c)
 	 */
 	if (!c->shared)
 		l->died = false;
-}
-
-/* End all claims in the queue; @err is what the takers are told. */
-void lite_lock_refuse(struct lite_lock *l, int err)
-{
-	struct lite_lock_claim *c, *next;
-
-	lockdep_assert_held(&l->locks->home_lock);
-	list_for_each_entry_safe(c, next, &l->queue, list)
-		lite_lock_claim_over(c, err);
 }
 
 /*
@@ -277,42 +244,218 @@ void lite_lock_go_on(struct lite_lock *l)
 		lite_lock_queue_work(l, LITE_PROBE_PERIOD);
 }
 
-/* Enter the holder that was found in the word as owner. Context: may sleep. */
-void lite_lock_claim_own(struct lite_lock *l, u32 node, u64 incarnation,
-			 u32 ticket)
-{
-	struct lite_lock_claim *c =
-		lite_lock_claim_find(l, node, incarnation, ticket);
+/* ---- requests ------------------------------------------------------------ */
 
-	lockdep_assert_held(&l->locks->home_lock);
-	if (c) {
-		/* The taker did not know the outcome of its swap, and asked. */
-		lite_lock_claim_have(c);
-		c->found = true;
-		lite_lock_claim_trace(c, LITE_TRACE_LOCK_GRANT, 0);
-		lite_lock_claim_tell(c, 0);
-		return;
+/*
+ * Name the claim that a request is about. -EBADMSG: wrong incarnation; -ESTALE:
+ * an earlier life of this node.
+ */
+static int lite_lock_claim_named(struct lite_locks *locks,
+				 struct lite_conn *conn,
+				 const struct lite_wire_lock *w,
+				 struct lite_claim_name *name)
+{
+	u64 incarnation = conn ? conn->from.incarnation :
+				 locks->mem->fab->self.incarnation;
+
+	name->node = conn ? conn->from.node : lite_cluster_id(locks->cl);
+	name->ticket = le32_to_cpu(w->ticket);
+	name->incarnation = le64_to_cpu(w->incarnation);
+	if (name->incarnation != incarnation)
+		return conn ? -EBADMSG : -ESTALE;
+	return name->node ? 0 : -EBADMSG;
+}
+
+/*
+ * Is the word there? lite_locks_lmr_cut() takes home_lock after a cut, and so
+ * finds a claim entered before it.
+ */
+static int lite_lock_exists(struct lite_locks *locks,
+			    const struct lite_wire_lock *w)
+{
+	struct lite_lmr *lmr = lite_lmr_get(locks->mem, le64_to_cpu(w->id));
+	int err;
+
+	lockdep_assert_held(&locks->home_lock);
+	if (!lmr)
+		return -ENOENT;
+	mutex_lock(&lmr->lock);
+	err = lmr->dying ? -ENOENT :
+			   lite_atomic_check(le64_to_cpu(w->offset),
+					     sizeof(u64), lmr->place->length);
+	mutex_unlock(&lmr->lock);
+	lite_lmr_put(lmr);
+	return err;
+}
+
+static int lite_lock_enter(struct lite_locks *locks,
+			   const struct lite_claim_name *name,
+			   const struct lite_wire_lock *w, bool barrier)
+{
+	u32 flags = le32_to_cpu(w->arg);
+	u32 n = barrier ? flags & ~LITE_WIRE_BARRIER_AGAIN : 0;
+	struct lite_lock_claim *c;
+	struct lite_lock *l;
+	int err;
+
+	lockdep_assert_held(&locks->home_lock);
+	if (locks->closing)
+		return -ESHUTDOWN;
+	err = lite_lock_exists(locks, w);
+	if (err)
+		return err;
+	l = lite_lock_find(locks, w, barrier);
+	c = lite_lock_claim_find(l, name);
+	if (c && c->state == LITE_CLAIM_OWNER) {
+		/*
+		 * The taker may not have got the GRANT. The queue of a barrier
+		 * may already be of a round with another number.
+		 */
+		lite_lock_claim_tell(c, c->status);
+		return 0;
 	}
-	c = lite_lock_claim_new(l, node, incarnation, ticket,
-				GFP_KERNEL | __GFP_NOFAIL);
-	lite_lock_claim_have(c);
-	c->probe = true;
-	/* A WAIT that it sent before may still arrive, and be granted. */
-	c->found = true;
-	lite_lock_claim_trace(c, LITE_TRACE_LOCK_FOUND, 0);
-	lite_lock_queue_work(l, 0);
+	/* Released; or it was swept, maybe after its round was complete. */
+	if (c ? c->state == LITE_CLAIM_EARLY :
+		barrier && flags & LITE_WIRE_BARRIER_AGAIN)
+		return -ENOLCK;
+	/* While claims are queued the number of participants is fixed. */
+	if (l && l->n != n && !list_empty(&l->queue))
+		return -EINVAL;
+	if (!l)
+		l = lite_lock_make(locks, w, n);
+	if (!l)
+		return -ENOMEM;
+	l->n = n;
+	if (!c) {
+		c = lite_lock_claim_admit(l, name, le32_to_cpu(w->uid));
+		if (IS_ERR(c)) {
+			/* Removes a lock that was just made. */
+			lite_lock_go_on(l);
+			return PTR_ERR(c);
+		}
+		c->shared = barrier || flags & LITE_WIRE_LOCK_SHARED;
+		c->try = !barrier && flags & LITE_WIRE_LOCK_TRY;
+		lite_lock_claim_move(c, LITE_CLAIM_QUEUED);
+		l->seen = le64_to_cpu(w->value);
+		lite_lock_claim_trace(c, LITE_TRACE_LOCK_QUEUE, c->shared);
+	}
+	lite_lock_go_on(l);
+	return 0;
+}
+
+static int lite_serve_claim(struct lite_locks *locks, struct lite_conn *conn,
+			    const struct lite_wire_lock *req, bool barrier)
+{
+	struct lite_claim_name name;
+	int err;
+
+	err = lite_lock_claim_named(locks, conn, req, &name);
+	/* A claim is swept only if this node also counts the session. */
+	if (!err && conn)
+		err = lite_cluster_await_session(locks->cl, conn);
+	if (err)
+		return err;
+	mutex_lock(&locks->home_lock);
+	/*
+	 * While this session is not dead, no message of a later one has been
+	 * handled. Afterwards the taker may have ended this claim already.
+	 */
+	err = conn && lite_conn_is_dead(conn) ?
+		      -EHOSTDOWN :
+		      lite_lock_enter(locks, &name, req, barrier);
+	mutex_unlock(&locks->home_lock);
+	return err;
+}
+
+static int lite_serve_lock_wait(void *priv, struct lite_conn *conn,
+				const void *req, u32 len, void *reply,
+				u32 *reply_len)
+{
+	return lite_serve_claim(priv, conn, req, false);
+}
+
+static int lite_serve_barrier_arrive(void *priv, struct lite_conn *conn,
+				     const void *req, u32 len, void *reply,
+				     u32 *reply_len)
+{
+	return lite_serve_claim(priv, conn, req, true);
+}
+
+/*
+ * Record the RELEASE of a claim that may be in the word, queued or not yet known
+ * (NULL). May sleep. Return: 0 or -ENOMEM: try again later.
+ */
+static int lite_lock_keep_early(struct lite_lock *l, struct lite_lock_claim *c,
+				const struct lite_claim_name *name,
+				const struct lite_wire_lock *w)
+{
+	u32 end = le32_to_cpu(w->arg);
+	bool known = c;
+
+	if (!known)
+		c = lite_lock_claim_admit(l, name, le32_to_cpu(w->uid));
+	if (IS_ERR(c))
+		return -ENOMEM;
+	lite_lock_claim_move(c, LITE_CLAIM_EARLY);
+	c->status = end;
+	if (known) {
+		lite_lock_claim_trace(c, LITE_TRACE_LOCK_END, end);
+		lite_lock_go_on(l);
+	}
+	return 0;
+}
+
+static int lite_serve_lock_release(void *priv, struct lite_conn *conn,
+				   const void *req, u32 len, void *reply,
+				   u32 *reply_len)
+{
+	const struct lite_wire_lock *w = req;
+	struct lite_locks *locks = priv;
+	struct lite_claim_name name;
+	struct lite_lock_claim *c;
+	struct lite_lock *l, *b;
+	bool early;
+	int err;
+
+	err = lite_lock_claim_named(locks, conn, w, &name);
+	if (err)
+		return err;
+	mutex_lock(&locks->home_lock);
+	l = lite_lock_find(locks, w, false);
+	b = lite_lock_find(locks, w, true);
+	c = lite_lock_claim_find(l, &name) ?: lite_lock_claim_find(b, &name);
+	/*
+	 * While the word is being taken over, this claim may be in it; even a
+	 * queued one, from a swap before it asked.
+	 */
+	early = l && (l->settling || l->maybe);
+	if (c)
+		early = c->state == LITE_CLAIM_EARLY ||
+			(early && c->lock == l && c->state == LITE_CLAIM_QUEUED);
+	if (early) {
+		err = lite_lock_keep_early(l, c, &name, w);
+	} else if (!c) {
+		err = lite_lock_exists(locks, w) ?: -ENOLCK;
+	} else if (c->lock == b && c->state == LITE_CLAIM_OWNER) {
+		err = -EALREADY;
+	} else {
+		l = c->lock;
+		lite_lock_claim_end(c, le32_to_cpu(w->arg));
+		lite_lock_go_on(l);
+	}
+	mutex_unlock(&locks->home_lock);
+	return err;
 }
 
 /* ---- changes ------------------------------------------------------------- */
 
-static bool lite_lock_sweep_list(struct lite_locks *locks,
-				 struct list_head *list)
+static bool lite_lock_sweep_list(struct list_head *list)
 {
 	struct lite_lock_claim *c, *next;
 	bool found = false;
 
 	list_for_each_entry_safe(c, next, list, list) {
-		if (!lite_life_has_ended(locks, c->node, c->incarnation))
+		if (!lite_lock_claim_is_dead(c))
 			continue;
 		c->swept = true;
 		lite_lock_claim_end(c, LITE_LOCK_DEAD);
@@ -333,8 +476,8 @@ static void lite_locks_sweep(struct work_struct *work)
 	for (node = rb_first(&locks->home); node; node = next) {
 		next = rb_next(node);
 		l = rb_entry(node, struct lite_lock, node);
-		found = lite_lock_sweep_list(locks, &l->owners);
-		found |= lite_lock_sweep_list(locks, &l->queue);
+		found = lite_lock_sweep_list(&l->owners);
+		found |= lite_lock_sweep_list(&l->queue);
 		if (found)
 			lite_lock_go_on(l);
 		cond_resched();
@@ -345,21 +488,14 @@ static void lite_locks_sweep(struct work_struct *work)
 /* Forget a lock and all its claims. */
 static void lite_lock_drop(struct lite_lock *l, int err)
 {
-	struct lite_lock_claim *c, *next;
-
 	lite_lock_refuse(l, err);
-	list_for_each_entry_safe(c, next, &l->owners, list)
-		lite_lock_claim_over(c, 0);
+	lite_lock_end_all(&l->owners, 0);
 	lite_lock_remove(l);
 }
 
-/**
- * lite_locks_lmr_cut - a local LMR has become shorter, or was freed
- * @locks: the node's
- * @id: of the LMR
- * @length: new length, bytes; 0: it was freed
- *
- * Context: may sleep.
+/*
+ * A local LMR has become shorter, or was freed: @length is 0. Context: may
+ * sleep.
  */
 void lite_locks_lmr_cut(struct lite_locks *locks, u64 id, u64 length)
 {
@@ -380,11 +516,17 @@ void lite_locks_lmr_cut(struct lite_locks *locks, u64 id, u64 length)
 
 /* ---- life ---------------------------------------------------------------- */
 
-void lite_lock_home_init(struct lite_locks *locks)
+void lite_lock_home_init(struct lite_locks *locks, struct lite_kcalls *rpc)
 {
 	mutex_init(&locks->home_lock);
 	locks->home = RB_ROOT;
 	INIT_WORK(&locks->sweep, lite_locks_sweep);
+	lite_kcall_handle(rpc, LITE_CALL_LOCK_WAIT, lite_serve_lock_wait,
+			  locks);
+	lite_kcall_handle(rpc, LITE_CALL_LOCK_RELEASE, lite_serve_lock_release,
+			  locks);
+	lite_kcall_handle(rpc, LITE_CALL_BARRIER_ARRIVE,
+			  lite_serve_barrier_arrive, locks);
 }
 
 /* Forget all locks; @locks is closing. Context: may sleep. */

@@ -26,48 +26,17 @@
 #define LITE_SETTLE_SWAPS 16
 
 /*
- * Has a life of a node ended, or does it count as ended? A node that is down
- * loses its locks, even if it returns in the same life. Context: any.
- */
-bool lite_life_has_ended(struct lite_locks *locks, u32 node, u64 incarnation)
-{
-	struct lite_peer *peer;
-	bool ended;
-
-	if (node == lite_cluster_id(locks->cl))
-		return incarnation != locks->mem->fab->self.incarnation;
-	peer = lite_peer_find(locks->cl, node);
-	if (!peer)
-		return true;
-	ended = READ_ONCE(peer->incarnation) != incarnation ||
-		!lite_cluster_is_live(locks->cl, node);
-	lite_peer_put(peer);
-	return ended;
-}
-
-/*
- * The incarnation of the holder in a HELD word; 0: that life is over. Context:
- * any.
+ * The incarnation of the holder in a HELD word; 0: that life is over, or counts
+ * as over. Context: any.
  */
 u64 lite_lock_holder(struct lite_locks *locks, u64 word)
 {
 	u32 node = lite_lockword_node(word);
-	struct lite_peer *peer;
-	u64 incarnation;
+	u64 incarnation = lite_cluster_incarnation(locks->cl, node);
 
-	if (node == lite_cluster_id(locks->cl)) {
-		incarnation = locks->mem->fab->self.incarnation;
-	} else {
-		peer = lite_peer_find(locks->cl, node);
-		if (!peer)
-			return 0;
-		incarnation = READ_ONCE(peer->incarnation);
-		lite_peer_put(peer);
-	}
-	if (!lite_lockword_is_of(word, incarnation) ||
-	    lite_life_has_ended(locks, node, incarnation))
-		return 0;
-	return incarnation;
+	return lite_lockword_is_of(word, incarnation) &&
+			       lite_cluster_is_live(locks->cl, node) ?
+		       incarnation : 0;
 }
 
 /* Drops home_lock meanwhile. */
@@ -87,57 +56,83 @@ static int lite_lock_word_swap(struct lite_lock *l, u64 expected, u64 desired,
 	return err;
 }
 
-static bool lite_lock_err_passes(int err)
-{
-	switch (err) {
-	case -EIDRM:
-	case -ESTALE:
-	case -ERANGE:
-	case -EINVAL:
-	case -EOPNOTSUPP:
-		return false;
-	default:
-		return true;
-	}
-}
-
 /* The word could not be taken over: all waiters get the error. */
 static void lite_lock_settle_failed(struct lite_lock *l, int err)
 {
 	lite_lock_refuse(l, err);
-	if (lite_lock_err_passes(err) && (l->maybe || l->back))
+	if (!lite_lock_is_final(err) && (l->maybe || l->back))
 		lite_lock_queue_work(l, LITE_SETTLE_PERIOD);
 	else
 		lite_lock_remove(l);
 }
 
+/*
+ * Has the holder in a word that became MANAGED released it already? Then
+ * @l->died or @l->ended is set as its RELEASE said. The other claims that were
+ * released early were not in the word.
+ */
+static bool lite_lock_was_early(struct lite_lock *l, u64 word)
+{
+	struct lite_lock_claim *c, *next;
+	bool was = false;
+
+	list_for_each_entry_safe(c, next, &l->early, list) {
+		if (c->name.node == lite_lockword_node(word) &&
+		    c->name.ticket == lite_lockword_ticket(word) &&
+		    lite_lockword_is_of(word, c->name.incarnation)) {
+			l->died |= c->status == LITE_LOCK_DEAD;
+			l->ended |= c->status == LITE_LOCK_BROKEN;
+			was = true;
+		}
+		lite_lock_claim_over(c, 0);
+	}
+	return was;
+}
+
+/* Enter the holder that was found in the word as owner. May sleep. */
+static void lite_lock_claim_own(struct lite_lock *l, u64 word, u64 incarnation)
+{
+	const struct lite_claim_name name = {
+		.node = lite_lockword_node(word),
+		.ticket = lite_lockword_ticket(word),
+		.incarnation = incarnation,
+	};
+	struct lite_lock_claim *c = lite_lock_claim_find(l, &name);
+	bool asked = c;
+
+	if (!asked)
+		c = lite_lock_claim_new(l, &name, GFP_KERNEL | __GFP_NOFAIL);
+	lite_lock_claim_move(c, LITE_CLAIM_OWNER);
+	/* A WAIT that it sent before may still arrive, and be granted. */
+	c->found = true;
+	lite_lock_claim_trace(c, asked ? LITE_TRACE_LOCK_GRANT :
+					 LITE_TRACE_LOCK_FOUND, 0);
+	if (asked) {
+		/* The taker did not know the outcome of its swap. */
+		lite_lock_claim_tell(c, 0);
+	} else {
+		c->probe = true;
+		lite_lock_queue_work(l, 0);
+	}
+}
+
 /* The word is MANAGED now. @was: its value before. */
 static void lite_lock_settled(struct lite_lock *l, u64 was)
 {
+	bool held = lite_lockword_kind(was) == LITE_LOCKWORD_HELD;
 	u64 incarnation;
 
 	l->maybe = 0;
 	l->back = false;
 	l->managed = true;
-	switch (lite_lockword_kind(was)) {
-	case LITE_LOCKWORD_DIED:
-		l->died = true;
-		break;
-	case LITE_LOCKWORD_HELD:
-		if (lite_lock_was_early(l, was))
-			break;
+	l->died |= lite_lockword_kind(was) == LITE_LOCKWORD_DIED;
+	if (!lite_lock_was_early(l, was) && held) {
 		incarnation = lite_lock_holder(l->locks, was);
 		if (incarnation)
-			lite_lock_claim_own(l, lite_lockword_node(was),
-					    incarnation,
-					    lite_lockword_ticket(was));
+			lite_lock_claim_own(l, was, incarnation);
 		else
 			l->died = true;
-		break;
-	default:
-		break;
 	}
-	lite_lock_early_done(l);
 	lite_lock_go_on(l);
 }
 
@@ -247,12 +242,8 @@ static void lite_lock_hand_back(struct lite_lock *l)
 static int lite_lock_claim_ask(struct lite_lock_claim *c, u32 *state)
 {
 	struct lite_wire_lock_probe_reply reply = {};
-	struct lite_wire_lock req = {
-		.id = cpu_to_le64(c->lock->word.id),
-		.offset = cpu_to_le64(c->lock->word.offset),
-		.incarnation = cpu_to_le64(c->incarnation),
-		.ticket = cpu_to_le32(c->ticket),
-	};
+	struct lite_wire_lock req = lite_lock_wire(
+		&c->lock->word, c->name.incarnation, c->name.ticket, 0);
 	struct lite_call_desc d = {
 		.call = LITE_CALL_LOCK_PROBE,
 		.req = &req,
@@ -261,7 +252,7 @@ static int lite_lock_claim_ask(struct lite_lock_claim *c, u32 *state)
 		.reply_max = sizeof(reply),
 	};
 	/* Does not wait for a suspect node: it is probed again later. */
-	int err = lite_cluster_call(c->lock->locks->cl, c->node, &d);
+	int err = lite_cluster_call(c->lock->locks->cl, c->name.node, &d);
 
 	*state = le32_to_cpu(reply.state);
 	return err;
@@ -295,7 +286,7 @@ static void lite_lock_probe(struct lite_lock *l)
 	err = lite_lock_claim_ask(c, &state);
 	mutex_lock(&locks->home_lock);
 	/* Disregard the answer: the node's next life may have given it. */
-	if (lite_life_has_ended(locks, c->node, c->incarnation)) {
+	if (lite_lock_claim_is_dead(c)) {
 		c->swept = true;
 		err = 0;
 		state = LITE_WIRE_LOCK_DEAD;

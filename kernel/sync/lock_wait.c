@@ -1,35 +1,65 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Waiting for a lock, and what the home sends meanwhile.
+ * Waiting for locks, what the home sends meanwhile, and releasing locks.
  *
- * Normal operation: send WAIT to the home, once per session; sleep until GRANT
- * says that the lock is ours, or why it never will be.
+ * Waiting: send WAIT to the home, once per session; sleep until GRANT says that
+ * the lock is ours, or why it never will be. When a member or a session comes or
+ * goes, the waiter asks again if the session in which it asked is gone. It keeps
+ * waiting while the home is suspect.
  *
- * Recovery: when a member or a session comes or goes, the waiter asks again if
- * the session in which it asked is gone. It keeps waiting while the home is
- * suspect.
+ * Releasing: swap the claim's value for FREE. If the word is MANAGED because
+ * claims wait, send RELEASE to the home, which passes the lock on. RELEASE may
+ * be repeated: it names a claim, not the lock. A lock that cannot be released
+ * now is LEFT: a work item retries when members change, and every second while
+ * the home is up, until the lock is released or known to be lost. So are locks
+ * of dead processes, and claims given up while taking.
  *
  * What runs concurrently: the waiter and the GRANT handlers. locks->lock
  * decides: a GRANT that finds the hold WAITING is accepted, whatever else ended
  * the wait. A later GRANT is refused, and the home passes the lock on.
  */
+#include <linux/slab.h>
 
 #include "memory/handle/ctx.h"
+#include "memory/io/word.h"
 #include "lock.h"
 #include "trace.h"
 #include "wait.h"
 
-void lite_lock_fill(struct lite_wire_lock *w, const struct lite_hold *h,
-		    u32 arg)
+/* Jiffies between attempts while the home is up. */
+#define LITE_LEFT_PERIOD HZ
+/* Attempts per swap, across sessions. */
+#define LITE_LOCK_BACK_TRIES 4
+
+/* ---- waiting ------------------------------------------------------------- */
+
+/*
+ * Have the home end a claim. @again is set if an earlier attempt may have done
+ * it, else left as it is. Context: may sleep; killable. Return: 0; -ENOLCK: no
+ * such claim; -EALREADY: the barrier is complete; -EIDRM, -ESTALE, -ERANGE;
+ * -EHOSTDOWN and others.
+ */
+static int lite_hold_tell(struct lite_hold *h, enum lite_lock_end end,
+			  bool *again)
 {
-	*w = (struct lite_wire_lock){
-		.id = cpu_to_le64(h->word.id),
-		.offset = cpu_to_le64(h->word.offset),
-		.incarnation = cpu_to_le64(h->incarnation),
-		.ticket = cpu_to_le32(h->ticket),
-		.arg = cpu_to_le32(arg),
-		.uid = cpu_to_le32(h->word.uid),
+	struct lite_wire_lock req =
+		lite_lock_wire(&h->word, h->incarnation, h->ticket, end);
+	struct lite_call_desc d = {
+		.call = LITE_CALL_LOCK_RELEASE,
+		.req = &req,
+		.len = sizeof(req),
+		.killable = true,
 	};
+	int err = lite_cluster_call_patiently(h->locks->cl, h->word.home, &d);
+
+	*again |= d.repeated || (err && err != -ENOLCK && d.sent);
+	if (err == -ENOENT)
+		err = lite_home_gone(h->locks->mem, h->word.home,
+				     h->word.incarnation);
+	/* The home has left, which frees its LMRs. */
+	if (err == -EHOSTUNREACH)
+		err = -ESTALE;
+	return err;
 }
 
 /*
@@ -41,7 +71,7 @@ static bool lite_hold_arriving(struct lite_hold *h, bool arriving)
 	bool waiting;
 
 	spin_lock(&h->locks->lock);
-	waiting = h->verdict == LITE_LOCK_PENDING;
+	waiting = h->state == LITE_HOLD_WAITING;
 	h->arriving = arriving && waiting;
 	spin_unlock(&h->locks->lock);
 	return waiting;
@@ -73,7 +103,7 @@ static int lite_lock_ask(struct lite_hold *h, struct lite_conn *conn,
 		d.killable = false;
 		arg = h->n | (h->entered ? LITE_WIRE_BARRIER_AGAIN : 0);
 	}
-	lite_lock_fill(&req, h, arg);
+	req = lite_lock_wire(&h->word, h->incarnation, h->ticket, arg);
 	/* Saves the home a swap. */
 	req.value = cpu_to_le64(h->seen);
 	/* The verdict has arrived meanwhile. */
@@ -117,8 +147,8 @@ static int lite_lock_tell_home(struct lite_hold *h, bool try,
 			       unsigned long left, u64 *session)
 {
 	struct lite_cluster *cl = h->locks->cl;
-	struct lite_conn *conn = NULL;
-	struct lite_peer *peer;
+	struct lite_conn *conn;
+	u64 incarnation;
 	int err;
 
 	err = lite_cluster_ready(cl);
@@ -136,16 +166,13 @@ static int lite_lock_tell_home(struct lite_hold *h, bool try,
 			*session = 1;
 		return err;
 	}
-	peer = lite_peer_find(cl, h->word.home);
-	if (!peer)
-		return -EHOSTDOWN;
-	if (READ_ONCE(peer->incarnation) != h->word.incarnation) {
-		err = -ESTALE;
-		goto out;
-	}
-	conn = lite_peer_conn_get(peer);
+	incarnation = lite_cluster_incarnation(cl, h->word.home);
+	if (incarnation && incarnation != h->word.incarnation)
+		return -ESTALE;
+	conn = lite_cluster_conn_get(cl, h->word.home);
 	if (!conn || lite_conn_is_dead(conn)) {
-		err = lite_peer_is_suspect(peer) ? 0 : -EHOSTDOWN;
+		err = lite_cluster_is_suspect(cl, h->word.home) ? 0 :
+								  -EHOSTDOWN;
 	} else if (conn->session != *session) {
 		err = lite_lock_ask(h, conn, try, left);
 		if (!err)
@@ -153,18 +180,16 @@ static int lite_lock_tell_home(struct lite_hold *h, bool try,
 		err = lite_lock_asked(h, conn, err);
 	}
 	/* The home may have gone down and come up meanwhile. */
-	if (err == -EHOSTDOWN && lite_peer_is_live(peer))
+	if (err == -EHOSTDOWN && lite_cluster_is_live(cl, h->word.home))
 		err = -EAGAIN;
-out:
 	if (conn)
 		lite_conn_put(conn);
-	lite_peer_put(peer);
 	return err;
 }
 
 static bool lite_hold_has_news(const struct lite_hold *h, int seen)
 {
-	return READ_ONCE(h->verdict) != LITE_LOCK_PENDING ||
+	return READ_ONCE(h->state) != LITE_HOLD_WAITING ||
 	       atomic_read(&h->locks->changes) != seen;
 }
 
@@ -194,14 +219,10 @@ static int lite_lock_wait_verdict(struct lite_hold *h,
 			cond_resched();
 			continue;
 		}
-		ret = lite_wait_is_command() ?
-			      wait_event_interruptible_timeout(
-				      h->wait, lite_hold_has_news(h, seen),
-				      left) :
-			      wait_event_killable_timeout(
-				      h->wait, lite_hold_has_news(h, seen),
-				      left);
-		if (READ_ONCE(h->verdict) != LITE_LOCK_PENDING)
+		ret = lite_wait_event_timeout(h->wait,
+					      lite_hold_has_news(h, seen),
+					      left);
+		if (READ_ONCE(h->state) != LITE_HOLD_WAITING)
 			return 0;
 		if (ret < 0)
 			return -EINTR;
@@ -233,15 +254,10 @@ static int lite_barrier_leave(struct lite_hold *h)
 	return err == -EALREADY ? 0 : err;
 }
 
-/**
- * lite_lock_wait - wait for a lock
- * @h: TAKING
- * @args: of the caller
- *
- * Context: may sleep; killable.
- * Return: 0: the lock is ours, @h->died: a previous owner died; else an errno:
- * @h->asked and @h->swapped say whether the home or the word may have the
- * claim.
+/*
+ * Wait for a lock; @h is TAKING. Context: may sleep; killable. Return: 0: the
+ * lock is ours, @h->died: a previous owner died; else an errno: @h->asked and
+ * @h->swapped say whether the home or the word may have the claim.
  */
 int lite_lock_wait(struct lite_hold *h, const struct lite_lock_args *args)
 {
@@ -250,10 +266,7 @@ int lite_lock_wait(struct lite_hold *h, const struct lite_lock_args *args)
 
 	lite_stat_inc(locks->stats, LITE_STAT_LOCK_WAITS);
 	spin_lock(&locks->lock);
-	h->verdict = LITE_LOCK_PENDING;
 	h->state = LITE_HOLD_WAITING;
-	h->kicked = atomic_read(&locks->changes);
-	list_add_tail(&h->list, &locks->waiting);
 	spin_unlock(&locks->lock);
 
 	err = lite_lock_wait_verdict(h, args);
@@ -261,23 +274,238 @@ int lite_lock_wait(struct lite_hold *h, const struct lite_lock_args *args)
 		err = lite_barrier_leave(h);
 
 	spin_lock(&locks->lock);
-	list_del_init(&h->list);
 	if (h->state == LITE_HOLD_HELD) {
 		/* GRANT came before whatever ended the wait. */
 		err = 0;
 		h->managed = true;
 		h->died = h->verdict == -EOWNERDEAD ||
 			  (h->swapped && h->was_died);
+	} else if (h->state == LITE_HOLD_ENDING) {
+		/* The home has ended the claim. */
+		err = h->verdict;
+		h->asked = false;
 	} else {
-		if (h->verdict != LITE_LOCK_PENDING) {
-			/* The home has ended the claim. */
-			err = h->verdict;
-			h->asked = false;
-		}
 		h->state = LITE_HOLD_ENDING;
 	}
 	spin_unlock(&locks->lock);
 	return err;
+}
+
+/* ---- releasing ----------------------------------------------------------- */
+
+/*
+ * Put the word back. @again: set if an earlier attempt may have done it.
+ *
+ * Return: 0; -EINPROGRESS: MANAGED, ask the home; -ENOLCK; other errnos.
+ */
+static int lite_hold_swap_back(struct lite_hold *h, enum lite_lock_end end,
+			       bool *again)
+{
+	bool posted;
+	int tries = 0;
+	int err;
+	u64 old;
+
+	do {
+		err = lite_word_cmp_swap(h->locks->mem, &h->word, h->value,
+					 lite_lock_after(end), &old, &posted);
+		*again |= err && posted;
+	} while (err == -EHOSTDOWN && posted &&
+		 ++tries < LITE_LOCK_BACK_TRIES);
+	if (err || old == h->value)
+		return err;
+	if (lite_lockword_kind(old) == LITE_LOCKWORD_MANAGED)
+		return -EINPROGRESS;
+	return -ENOLCK;
+}
+
+/* After @err, is the claim still to be ended? */
+static bool lite_hold_is_pending(struct lite_hold *h, int err)
+{
+	/* It may have gone with its home. One that is just down may return. */
+	return !lite_lock_is_final(err) &&
+	       lite_cluster_incarnation(h->locks->cl, h->word.home) ==
+		       h->word.incarnation;
+}
+
+/* Release a lock, if possible now. -ENOLCK: it was not ours any more. */
+static int lite_hold_release(struct lite_hold *h, enum lite_lock_end end)
+{
+	struct lite_locks *locks = h->locks;
+	bool again = false;
+	int err = 0;
+
+	if (h->incarnation != locks->mem->fab->self.incarnation)
+		err = -ENOLCK;
+	else if (h->swapped && !h->managed)
+		err = lite_hold_swap_back(h, end, &again);
+	else
+		err = -EINPROGRESS;
+	/* Even if it is not in the word: the home may have our claim. */
+	if (err == -EINPROGRESS || (err == -ENOLCK && h->asked))
+		err = lite_hold_tell(h, end, &again);
+	if (err == -ENOLCK && again)
+		err = 0;
+	trace_lite_lock(LITE_TRACE_LOCK_BACK, h->word.id, h->word.offset,
+			lite_cluster_id(locks->cl), h->ticket, err);
+	return err;
+}
+
+/* End a claim in the background. Takes over @h. Context: process. */
+void lite_hold_leave(struct lite_hold *h, enum lite_lock_end end)
+{
+	struct lite_locks *locks = h->locks;
+	bool closing;
+
+	spin_lock(&locks->lock);
+	closing = locks->closing;
+	if (!closing) {
+		h->state = LITE_HOLD_LEFT;
+		h->end = end;
+		h->ctx = NULL;
+		if (h->n)
+			lite_hold_add(&locks->left_barriers, h);
+		queue_delayed_work(locks->wq, &h->work, 0);
+	}
+	spin_unlock(&locks->lock);
+	/* This node has left its cluster: the homes have ended its claims. */
+	if (closing)
+		lite_hold_free(h);
+}
+
+void lite_hold_left_work(struct work_struct *work)
+{
+	struct lite_hold *h = container_of(to_delayed_work(work),
+					   struct lite_hold, work);
+	struct lite_locks *locks = h->locks;
+	bool pending = lite_hold_is_pending(h, lite_hold_release(h, h->end));
+
+	spin_lock(&locks->lock);
+	if (pending && !locks->closing) {
+		/*
+		 * While the home is down only a change, such as its return,
+		 * queues the work.
+		 */
+		if (lite_cluster_is_live(locks->cl, h->word.home))
+			queue_delayed_work(locks->wq, &h->work,
+					   LITE_LEFT_PERIOD);
+		spin_unlock(&locks->lock);
+		return;
+	}
+	h->state = LITE_HOLD_ENDING;
+	if (h->n)
+		rb_erase(&h->node, &locks->left_barriers);
+	spin_unlock(&locks->lock);
+	/* A change may have queued it just before it ceased to be LEFT. */
+	cancel_delayed_work(&h->work);
+	lite_hold_free(h);
+	wake_up_all(&locks->left_wait);
+}
+
+/*
+ * Unpublish the lock that @owner of @ctx has on @word, or if that is NULL any of
+ * @ctx, for its release; NULL: there is none.
+ */
+static struct lite_hold *lite_hold_unpublish(struct lite_locks *locks,
+					     struct lite_ctx *ctx,
+					     const struct lite_word *word,
+					     u64 owner)
+{
+	struct lite_hold *h;
+
+	spin_lock(&locks->lock);
+	h = word ? lite_hold_in(&ctx->locks, word, owner) :
+		   rb_entry_safe(rb_first(&ctx->locks), struct lite_hold, node);
+	if (h) {
+		h->state = LITE_HOLD_ENDING;
+		rb_erase(&h->node, &ctx->locks);
+		ctx->n_locks--;
+	}
+	spin_unlock(&locks->lock);
+	return h;
+}
+
+/*
+ * Release the lock that @owner of @ctx has; the handle @lh may have lost its
+ * rights. Context: may sleep; killable. Return: 0; -EPERM: the holder does not
+ * have it; otherwise as LITE_IOC_UNLOCK. Whatever is returned, the holder no
+ * longer has it.
+ */
+int lite_lock_release(struct lite_locks *locks, struct lite_ctx *ctx, u64 lh,
+		      u64 offset, u64 owner)
+{
+	enum lite_lock_end end = LITE_LOCK_CLEAN;
+	struct lite_word word;
+	struct lite_hold *h;
+	int err;
+
+	err = lite_word_of(ctx, lh, offset, &word);
+	if (err)
+		return err;
+	h = lite_hold_unpublish(locks, ctx, &word, owner);
+	if (!h)
+		return -EPERM;
+	/* Only an exclusive owner has to make it consistent. */
+	if (h->died && !h->shared)
+		end = LITE_LOCK_BROKEN;
+	err = lite_hold_release(h, end);
+	if (lite_hold_is_pending(h, err))
+		lite_hold_leave(h, end);
+	else
+		lite_hold_free(h);
+	return err;
+}
+
+/*
+ * Mark the lock that @owner of @ctx has as consistent after an owner's death.
+ * Context: process. Return: 0; -EBADF; -EPERM: the holder does not have it, or
+ * shares it; -EINVAL: it is consistent.
+ */
+int lite_lock_consistent(struct lite_locks *locks, struct lite_ctx *ctx, u64 lh,
+			 u64 offset, u64 owner)
+{
+	struct lite_word word;
+	struct lite_hold *h;
+	int err;
+
+	err = lite_word_of(ctx, lh, offset, &word);
+	if (err)
+		return err;
+	spin_lock(&locks->lock);
+	h = lite_hold_in(&ctx->locks, &word, owner);
+	if (!h || h->shared)
+		err = -EPERM;
+	else if (!h->died)
+		err = -EINVAL;
+	else
+		h->died = false;
+	spin_unlock(&locks->lock);
+	return err;
+}
+
+/*
+ * Release all locks of a context on which no call is under way. Context: may
+ * sleep.
+ */
+void lite_locks_ctx_gone(struct lite_locks *locks, struct lite_ctx *ctx)
+{
+	enum lite_lock_end end;
+	struct lite_hold *h;
+	bool slow = false;
+
+	while ((h = lite_hold_unpublish(locks, ctx, NULL, 0))) {
+		end = h->shared ? LITE_LOCK_CLEAN : LITE_LOCK_DEAD;
+		/*
+		 * Once one is slow, or would have to wait for its home, leave
+		 * the rest to the background.
+		 */
+		slow = slow || lite_cluster_is_suspect(locks->cl, h->word.home) ||
+		       lite_hold_is_pending(h, lite_hold_release(h, end));
+		if (slow)
+			lite_hold_leave(h, end);
+		else
+			lite_hold_free(h);
+	}
 }
 
 /* ---- requests from homes ------------------------------------------------- */
@@ -319,9 +547,8 @@ static int lite_serve_lock_grant(void *priv, struct lite_conn *conn,
 		/* lite_hold_arriving() decides soon. */
 		err = -EBUSY;
 	} else if (h && h->state == LITE_HOLD_WAITING) {
-		WRITE_ONCE(h->verdict, verdict);
-		if (ours)
-			h->state = LITE_HOLD_HELD;
+		h->verdict = verdict;
+		WRITE_ONCE(h->state, ours ? LITE_HOLD_HELD : LITE_HOLD_ENDING);
 		wake_up(&h->wait);
 		err = 0;
 	} else if (h && ours && (h->state == LITE_HOLD_HELD || h->managed)) {

@@ -1,46 +1,74 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The format of each call: one row of a table, which all functions look up.
- * The checks see a payload of the right size, with a valid number of entries,
- * and with its reserved bytes zero.
+ * The format of each call: one row of a table, which all functions look up. A
+ * row has rules for fields; only what depends on several fields is checked by a
+ * function, which sees a payload of the right size that the rules allow.
  */
 #include "core/lockword.h"
 #include "core/memop_rules.h"
 #include "core/name.h"
+#include "imm.h"
 #include "wire.h"
 #include "wire_pack.h"
 #include "wire_rpc.h"
 
 #define LITE_ERRNO_MAX 4095U
 
+enum lite_rule_kind {
+	LITE_RULE_END = 0,
+	LITE_RULE_NUMBER, /* from @min to @max */
+	LITE_RULE_BITS,   /* none but those of @max */
+	LITE_RULE_KEEP,   /* the same, or LITE_KEEP */
+	LITE_RULE_NAME,   /* a name, of at least @min bytes (0 or 1) */
+	LITE_RULE_PART,   /* a structure with the rules @part */
+};
+
+/**
+ * struct lite_rule - what may be in a field
+ * @kind: enum lite_rule_kind
+ * @size: its bytes; at most 8 for a number
+ * @at: offset of the field
+ * @min: see enum lite_rule_kind
+ * @max: see there
+ * @part: see there
+ */
+struct lite_rule {
+	u8 kind;
+	u16 size;
+	u16 at;
+	u64 min;
+	u64 max;
+	const struct lite_rule *part;
+};
+
 /**
  * struct lite_form - what a payload looks like
  * @size: bytes, without entries
  * @open: entries follow that only @ok can check
- * @zero: offset of the reserved bytes, which must be 0
- * @n_zero: number of reserved bytes
  * @count: offset of the number of entries
  * @each: bytes per entry; 0: there are none
  * @min: minimum number of entries
  * @max: maximum number of entries
+ * @rules: of its fields; NULL: none
+ * @entry: of the fields of each entry; NULL: none
  * @ok: checks the rest; NULL: nothing to check
  */
 struct lite_form {
 	u16 size;
 	bool open;
-	u16 zero;
-	u16 n_zero;
 	u16 count;
 	u16 each;
 	u16 min;
 	u16 max;
+	const struct lite_rule *rules;
+	const struct lite_rule *entry;
 	bool (*ok)(const struct lite_payload *p);
 };
 
 /**
  * struct lite_call_row - a call
  * @lane: enum lite_lane
- * @by: nodes that may make it, LITE_BY_*; 0: members
+ * @by: nodes that may make it, LITE_BY_*
  * @request: payload of a request
  * @reply: payload of a successful reply
  */
@@ -80,80 +108,6 @@ int lite_cm_check(const void *data, size_t len, enum lite_cm_kind *kind)
 
 /* ---- payloads ------------------------------------------------------------ */
 
-static bool lite_wire_name_ok(const char *name)
-{
-	return lite_name_check(name, LITE_NAME_SIZE) >= 0;
-}
-
-static bool lite_wire_length_ok(u64 length)
-{
-	return length && length <= LITE_LMR_SIZE_MAX;
-}
-
-static bool lite_wire_cred_ok(const struct lite_wire_cred *cred)
-{
-	return le32_to_cpu(cred->n_groups) <= LITE_CRED_GROUPS;
-}
-
-/* For payloads that begin with an address. */
-static bool lite_addr_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_addr *addr = p->data;
-
-	return !addr->reserved;
-}
-
-static bool lite_attach_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_attach *a = p->data;
-
-	return a->nqps < LITE_QPS_MAX && lite_addr_ok(p);
-}
-
-static bool lite_members_reply_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_members_reply *r = p->data;
-
-	return le32_to_cpu(r->more) <= 1;
-}
-
-/* ENTER begins like the others. */
-static bool lite_name_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_name *n = p->data;
-
-	return lite_wire_name_ok(n->name);
-}
-
-static bool lite_name_probe_reply_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_name_probe_reply *r = p->data;
-
-	return le32_to_cpu(r->state) <= LITE_WIRE_NAME_TAKEN;
-}
-
-static bool lite_create_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_create *c = p->data;
-	u32 n = le32_to_cpu(c->n_nodes);
-
-	return n && n <= LITE_SPREAD_MAX && le32_to_cpu(c->map) <= 1 &&
-	       lite_wire_length_ok(le64_to_cpu(c->length)) &&
-	       !(le32_to_cpu(c->mode) & ~LITE_MODE_MASK) &&
-	       (!c->name[0] || lite_wire_name_ok(c->name)) &&
-	       lite_wire_cred_ok(&c->cred);
-}
-
-static bool lite_map_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_map *m = p->data;
-
-	return le32_to_cpu(m->renew) <= 1 &&
-	       !(le32_to_cpu(m->rights) & ~LITE_RIGHTS_ALL) &&
-	       (!m->name[0] || lite_wire_name_ok(m->name)) &&
-	       lite_wire_cred_ok(&m->cred);
-}
-
 static bool lite_map_reply_ok(const struct lite_payload *p)
 {
 	const struct lite_wire_map_reply *r = p->data;
@@ -161,164 +115,12 @@ static bool lite_map_reply_ok(const struct lite_payload *p)
 	u32 n = le32_to_cpu(r->n_shares);
 	u32 i;
 
-	if (!n || n > LITE_SPREAD_MAX || !lite_wire_length_ok(length) ||
-	    !r->n_extents || le32_to_cpu(r->anonymous) > 1 ||
-	    le32_to_cpu(r->n_extents) >
-		    (length + LITE_PAGE_SIZE - 1) / LITE_PAGE_SIZE ||
-	    le32_to_cpu(r->rights) & ~LITE_RIGHTS_ALL)
-		return false;
 	for (i = 0; i < n; i++) {
 		if (r->share[i].reserved)
 			return false;
 	}
-	return true;
-}
-
-static bool lite_unmap_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_unmap *u = p->data;
-
-	return le32_to_cpu(u->flags) < 4;
-}
-
-/* Requests for changes begin with it. */
-static bool lite_change_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_change *c = p->data;
-
-	return !c->reserved && !(le32_to_cpu(c->rights) & ~LITE_RIGHTS_ALL) &&
-	       lite_wire_cred_ok(&c->cred);
-}
-
-static bool lite_wire_grant_ok(const struct lite_wire_grant *g)
-{
-	return !g->reserved && !(le32_to_cpu(g->rights) & ~LITE_RIGHTS_ALL) &&
-	       le32_to_cpu(g->node) <= LITE_NODE_ID_MAX;
-}
-
-static bool lite_grant_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_set_grant *g = p->data;
-
-	return lite_wire_grant_ok(&g->grant) && lite_change_ok(p);
-}
-
-static bool lite_grants_reply_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_grants_reply *r = p->data;
-	u32 i;
-
-	for (i = 0; i < le32_to_cpu(r->count); i++) {
-		if (!lite_wire_grant_ok(&r->grant[i]))
-			return false;
-	}
-	return true;
-}
-
-static bool lite_setattr_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_setattr *s = p->data;
-	u32 mode = le32_to_cpu(s->mode);
-
-	return (mode == LITE_KEEP || !(mode & ~LITE_MODE_MASK)) &&
-	       lite_change_ok(p);
-}
-
-static bool lite_rename_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_rename *r = p->data;
-
-	return lite_wire_name_ok(r->name) && lite_change_ok(p);
-}
-
-static bool lite_resize_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_resize *r = p->data;
-
-	return lite_wire_length_ok(le64_to_cpu(r->length)) && lite_change_ok(p);
-}
-
-static bool lite_move_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_move *m = p->data;
-
-	return le32_to_cpu(m->later) <= 1 &&
-	       le64_to_cpu(m->length) <= LITE_LMR_SIZE_MAX &&
-	       le64_to_cpu(m->offset) <= LITE_LMR_SIZE_MAX && lite_change_ok(p);
-}
-
-static bool lite_lmr_ok(const struct lite_wire_lmr *l)
-{
-	return le32_to_cpu(l->n_shares) <= LITE_SPREAD_MAX &&
-	       (!l->name[0] || lite_wire_name_ok(l->name));
-}
-
-static bool lite_stat_reply_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_stat_reply *r = p->data;
-
-	return lite_lmr_ok(&r->lmr);
-}
-
-static bool lite_list_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_list *l = p->data;
-
-	return l->max;
-}
-
-static bool lite_list_reply_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_list_reply *r = p->data;
-	u32 i;
-
-	if (le32_to_cpu(r->more) > 1)
-		return false;
-	for (i = 0; i < le32_to_cpu(r->count); i++) {
-		if (!lite_lmr_ok(&r->lmr[i]))
-			return false;
-	}
-	return true;
-}
-
-static bool lite_mem_alloc_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_mem_alloc *a = p->data;
-
-	return lite_wire_length_ok(le64_to_cpu(a->length));
-}
-
-static bool lite_mem_alloc_reply_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_mem_alloc_reply *r = p->data;
-
-	return r->n_extents;
-}
-
-static bool lite_mem_copy_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_mem_copy *c = p->data;
-	u32 i;
-
-	for (i = 0; i < le32_to_cpu(c->count); i++) {
-		if (!(le64_to_cpu(c->extent[i].length_share) >> 8))
-			return false;
-	}
-	return true;
-}
-
-static bool lite_mem_free_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_mem_free *f = p->data;
-
-	return le32_to_cpu(f->fence_all) <= 1;
-}
-
-static bool lite_mem_fence_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_mem_fence *f = p->data;
-
-	return le32_to_cpu(f->fence_all) <= 1;
+	return le32_to_cpu(r->n_extents) <=
+	       (length + LITE_PAGE_SIZE - 1) / LITE_PAGE_SIZE;
 }
 
 static bool lite_op_ok(const struct lite_payload *p)
@@ -396,146 +198,253 @@ static bool lite_lock_ok(const struct lite_payload *p)
 	}
 }
 
-static bool lite_lock_probe_reply_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_lock_probe_reply *r = p->data;
-
-	return le32_to_cpu(r->state) <= LITE_WIRE_LOCK_BROKEN;
-}
-
 /* ---- the table ----------------------------------------------------------- */
 
-#define SIZE(type) .size = sizeof(struct lite_wire_##type)
-#define ZERO(type)                                                             \
-	.zero = offsetof(struct lite_wire_##type, reserved),                   \
-	.n_zero = sizeof_field(struct lite_wire_##type, reserved)
-#define ENTRIES(type, n, entry)                                                \
-	.count = offsetof(struct lite_wire_##type, n),                         \
-	.each = sizeof_field(struct lite_wire_##type, entry[0])
+#define FIELD(k, type, ...)                                                    \
+	.kind = LITE_RULE_##k,                                                 \
+	.at = offsetof(struct lite_wire_##type, __VA_ARGS__),                  \
+	.size = sizeof_field(struct lite_wire_##type, __VA_ARGS__)
+#define NUMBER(type, field, least, most)                                       \
+	{ FIELD(NUMBER, type, field), .min = least, .max = most }
+#define UPTO(type, field, most) NUMBER(type, field, 0, most)
+#define NONZERO(type, field) NUMBER(type, field, 1, U64_MAX)
+#define ZERO(type, field) NUMBER(type, field, 0, 0)
+#define LENGTH(type) NUMBER(type, length, 1, LITE_LMR_SIZE_MAX)
+#define BITS(type, field, bits) { FIELD(BITS, type, field), .max = bits }
+#define KEEP(type, field, bits) { FIELD(KEEP, type, field), .max = bits }
+/* A name; or none. */
+#define NAME(type) { FIELD(NAME, type, name), .min = 1 }
+#define NAME0(type) { FIELD(NAME, type, name) }
+#define CRED(type) UPTO(type, cred.n_groups, LITE_CRED_GROUPS)
+#define PART(type, field, of) { FIELD(PART, type, field), .part = of }
+#define END { .kind = LITE_RULE_END }
 
-/* Payloads: empty; fixed; with reserved bytes; with entries; with both. */
+#define RULES(...) .rules = (const struct lite_rule[]){ __VA_ARGS__, END }
+#define EACH(...) .entry = (const struct lite_rule[]){ __VA_ARGS__, END }
+/* Entries that are numbers. */
+#define VALUES(bytes, least, most)                                             \
+	EACH({ .kind = LITE_RULE_NUMBER, .size = bytes, .min = least,          \
+	       .max = most })
+#define ENTRIES(type, n, field, least, most)                                   \
+	.count = offsetof(struct lite_wire_##type, n),                         \
+	.each = sizeof_field(struct lite_wire_##type, field[0]),               \
+	.min = least, .max = most
+
 #define NONE { .size = 0 }
-#define FORM(type, check) { SIZE(type), .ok = check }
-#define FORM0(type, check) { SIZE(type), ZERO(type), .ok = check }
-#define LIST(type, n, entry, least, most, check)                               \
-	{ SIZE(type), ENTRIES(type, n, entry), .min = least, .max = most,      \
-	  .ok = check }
-#define LIST0(type, n, entry, least, most, check)                              \
-	{ SIZE(type), ZERO(type), ENTRIES(type, n, entry), .min = least,       \
-	  .max = most, .ok = check }
-#define OPEN(type, check) { SIZE(type), .open = true, .ok = check }
+#define PLAIN(type) { .size = sizeof(struct lite_wire_##type) }
+#define FORM(type, ...) { .size = sizeof(struct lite_wire_##type), __VA_ARGS__ }
 
 #define CALL(name, in, req, rep)                                               \
 	[LITE_CALL_##name] = {                                                 \
 		.lane = LITE_LANE_##in,                                        \
+		.by = LITE_BY_MEMBER,                                          \
 		.request = req,                                                \
 		.reply = rep,                                                  \
 	}
 
 /* clang-format off */
+static const struct lite_rule lite_change_rules[] = {
+	ZERO(change, reserved),
+	BITS(change, rights, LITE_RIGHTS_ALL),
+	CRED(change),
+	END
+};
+
+static const struct lite_rule lite_grant_rules[] = {
+	ZERO(grant, reserved),
+	BITS(grant, rights, LITE_RIGHTS_ALL),
+	UPTO(grant, node, LITE_NODE_ID_MAX),
+	END
+};
+
+static const struct lite_rule lite_lmr_rules[] = {
+	UPTO(lmr, n_shares, LITE_SPREAD_MAX),
+	NAME0(lmr),
+	END
+};
+
+static const struct lite_rule lite_func_rules[] = {
+	NONZERO(rpc_func, cookie),
+	NUMBER(rpc_func, function, 1, LITE_FUNCTION_MAX),
+	BITS(rpc_func, mode, LITE_MODE_MASK),
+	UPTO(rpc_func, max_request, LITE_RPC_BULK_MAX),
+	UPTO(rpc_func, max_reply, LITE_RPC_BULK_MAX),
+	UPTO(rpc_func, squash, 1),
+	ZERO(rpc_func, reserved),
+	END
+};
+
+#define ATTACH                                                                 \
+	FORM(attach, RULES(ZERO(attach, addr.reserved), ZERO(attach, reserved),\
+			   UPTO(attach, nqps, LITE_QPS_MAX - 1)))
+#define NAMED FORM(name, RULES(NAME(name)))
+#define CHANGE RULES(PART(change, id, lite_change_rules))
+#define MAPPED                                                                 \
+	FORM(map_reply,                                                        \
+	     RULES(NUMBER(map_reply, n_shares, 1, LITE_SPREAD_MAX),            \
+		   LENGTH(map_reply), NONZERO(map_reply, n_extents),           \
+		   UPTO(map_reply, anonymous, 1),                              \
+		   BITS(map_reply, rights, LITE_RIGHTS_ALL)),                  \
+	     .ok = lite_map_reply_ok)
+#define EXTENTS FORM(extents, RULES(ZERO(extents, reserved)))
+#define EXTENTS_REPLY                                                          \
+	FORM(extents_reply, RULES(ZERO(extents_reply, reserved)),              \
+	     ENTRIES(extents_reply, count, extent, 1, LITE_EXTENTS_PER_REPLY))
+#define OP FORM(op, .ok = lite_op_ok)
+#define OP_REPLY FORM(op_reply, .ok = lite_op_reply_ok)
+#define UNBIND FORM(rpc_unbind, RULES(ZERO(rpc_unbind, reserved)))
+#define LOCK FORM(lock, RULES(ZERO(lock, reserved)), .ok = lite_lock_ok)
+
 static const struct lite_call_row lite_calls[] = {
-	CALL(PING, SHORT, FORM(ping, NULL), FORM(ping, NULL)),
+	CALL(PING, SHORT, PLAIN(ping), PLAIN(ping)),
 	[LITE_CALL_ATTACH] = {
 		.lane = LITE_LANE_SHORT,
 		.by = LITE_BY_GUEST | LITE_BY_MEMBER,
-		.request = FORM0(attach, lite_attach_ok),
-		.reply = FORM0(attach, lite_attach_ok),
+		.request = ATTACH,
+		.reply = ATTACH,
 	},
 	[LITE_CALL_JOIN] = {
 		.lane = LITE_LANE_SHORT,
 		.by = LITE_BY_GUEST,
-		.request = FORM0(join, lite_addr_ok),
-		.reply = FORM0(join_reply, lite_addr_ok),
+		.request = FORM(join, RULES(ZERO(join, addr.reserved),
+					    ZERO(join, reserved))),
+		.reply = FORM(join_reply,
+			      RULES(ZERO(join_reply, redirect.reserved),
+				    ZERO(join_reply, reserved))),
 	},
 	[LITE_CALL_MEMBERS] = {
 		.lane = LITE_LANE_SHORT,
 		.by = LITE_BY_GUEST | LITE_BY_MEMBER,
-		.request = FORM(members, NULL),
-		.reply = LIST(members_reply, count, member, 0,
-			      LITE_MEMBERS_PER_REPLY, lite_members_reply_ok),
+		.request = PLAIN(members),
+		.reply = FORM(members_reply,
+			      RULES(UPTO(members_reply, more, 1)),
+			      ENTRIES(members_reply, count, member, 0,
+				      LITE_MEMBERS_PER_REPLY)),
 	},
-	CALL(LEAVE, SHORT, FORM0(leave, NULL), NONE),
-	CALL(NAME_DROP, SHORT, FORM(name, lite_name_ok), NONE),
-	CALL(NAME_LOOKUP, SHORT, FORM(name, lite_name_ok),
-	     FORM(name_reply, NULL)),
-	CALL(NAME_FIND, SHORT, FORM(name, lite_name_ok), FORM(name_reply, NULL)),
-	CALL(NAME_SYNC, SHORT, FORM0(name_sync, NULL), NONE),
-	CALL(NAME_PROBE, SHORT, FORM(name, lite_name_ok),
-	     FORM(name_probe_reply, lite_name_probe_reply_ok)),
-	CALL(NAME_WAKE, SHORT, FORM(name, lite_name_ok), NONE),
-	CALL(NAME_ENTER, SHORT, FORM(name_enter, lite_name_ok),
-	     FORM(name_reply, NULL)),
-	CALL(LMR_CREATE, CALLER, FORM(create, lite_create_ok),
-	     FORM(map_reply, lite_map_reply_ok)),
-	CALL(LMR_MAP, SHORT, FORM(map, lite_map_ok),
-	     FORM(map_reply, lite_map_reply_ok)),
-	CALL(LMR_EXTENTS, SHORT, FORM0(extents, NULL),
-	     LIST0(extents_reply, count, extent, 1, LITE_EXTENTS_PER_REPLY,
-		   NULL)),
-	CALL(LMR_UNMAP, CALLER, FORM(unmap, lite_unmap_ok), NONE),
-	CALL(LMR_FREE, CALLER, FORM(change, lite_change_ok), NONE),
-	CALL(LMR_REVOKE, REVOKE, FORM(id, NULL), NONE),
-	CALL(LMR_STAT, SHORT, FORM(id, NULL),
-	     FORM(stat_reply, lite_stat_reply_ok)),
-	CALL(LMR_LIST, SHORT, FORM0(list, lite_list_ok),
-	     LIST(list_reply, count, lmr, 0, LITE_LMRS_PER_REPLY,
-		  lite_list_reply_ok)),
-	CALL(LMR_GRANT, CALLER, FORM(set_grant, lite_grant_ok), NONE),
-	CALL(LMR_GRANTS, SHORT, FORM(id, NULL),
-	     LIST0(grants_reply, count, grant, 0, LITE_GRANTS_MAX,
-		   lite_grants_reply_ok)),
-	CALL(LMR_SETATTR, CALLER, FORM0(setattr, lite_setattr_ok), NONE),
-	CALL(LMR_RENAME, CALLER, FORM(rename, lite_rename_ok), NONE),
-	CALL(LMR_RESIZE, CALLER, FORM(resize, lite_resize_ok), NONE),
-	CALL(LMR_MOVE, CALLER, FORM(move, lite_move_ok), FORM(move_reply, NULL)),
-	CALL(LMR_RECALL, REVOKE, FORM(id, NULL), NONE),
-	CALL(LMR_AWAIT, AWAIT, FORM(id, NULL), NONE),
-	CALL(MEM_ALLOC, ALLOC, FORM0(mem_alloc, lite_mem_alloc_ok),
-	     FORM0(mem_alloc_reply, lite_mem_alloc_reply_ok)),
-	CALL(MEM_EXTENTS, SHORT, FORM0(extents, NULL),
-	     LIST0(extents_reply, count, extent, 1, LITE_EXTENTS_PER_REPLY,
-		   NULL)),
+	CALL(LEAVE, SHORT, FORM(leave, RULES(ZERO(leave, reserved))), NONE),
+	CALL(NAME_DROP, SHORT, NAMED, NONE),
+	CALL(NAME_LOOKUP, SHORT, NAMED, PLAIN(name_reply)),
+	CALL(NAME_FIND, SHORT, NAMED, PLAIN(name_reply)),
+	CALL(NAME_SYNC, SHORT,
+	     FORM(name_sync, RULES(ZERO(name_sync, reserved))), NONE),
+	CALL(NAME_PROBE, SHORT, NAMED,
+	     FORM(name_probe_reply, RULES(UPTO(name_probe_reply, state,
+					       LITE_WIRE_NAME_TAKEN)))),
+	CALL(NAME_WAKE, SHORT, NAMED, NONE),
+	CALL(NAME_ENTER, SHORT, FORM(name_enter, RULES(NAME(name_enter))),
+	     PLAIN(name_reply)),
+	CALL(LMR_CREATE, CALLER,
+	     FORM(create, RULES(NUMBER(create, n_nodes, 1, LITE_SPREAD_MAX),
+				UPTO(create, map, 1), LENGTH(create),
+				BITS(create, mode, LITE_MODE_MASK),
+				NAME0(create), CRED(create))),
+	     MAPPED),
+	CALL(LMR_MAP, SHORT,
+	     FORM(map, RULES(UPTO(map, renew, 1), NAME0(map), CRED(map),
+			     BITS(map, rights, LITE_RIGHTS_ALL))),
+	     MAPPED),
+	CALL(LMR_EXTENTS, SHORT, EXTENTS, EXTENTS_REPLY),
+	CALL(LMR_UNMAP, CALLER,
+	     FORM(unmap, RULES(BITS(unmap, flags, LITE_UNMAP_UNCLEAN |
+						  LITE_UNMAP_LAST))), NONE),
+	CALL(LMR_FREE, CALLER, FORM(change, CHANGE), NONE),
+	CALL(LMR_REVOKE, REVOKE, PLAIN(id), NONE),
+	CALL(LMR_STAT, SHORT, PLAIN(id),
+	     FORM(stat_reply, RULES(PART(stat_reply, lmr, lite_lmr_rules)))),
+	CALL(LMR_LIST, SHORT,
+	     FORM(list, RULES(NONZERO(list, max), ZERO(list, reserved))),
+	     FORM(list_reply, RULES(UPTO(list_reply, more, 1)),
+		  ENTRIES(list_reply, count, lmr, 0, LITE_LMRS_PER_REPLY),
+		  .entry = lite_lmr_rules)),
+	CALL(LMR_GRANT, CALLER,
+	     FORM(set_grant,
+		  RULES(PART(set_grant, change, lite_change_rules),
+			PART(set_grant, grant, lite_grant_rules))), NONE),
+	CALL(LMR_GRANTS, SHORT, PLAIN(id),
+	     FORM(grants_reply, RULES(ZERO(grants_reply, reserved)),
+		  ENTRIES(grants_reply, count, grant, 0, LITE_GRANTS_MAX),
+		  .entry = lite_grant_rules)),
+	CALL(LMR_SETATTR, CALLER,
+	     FORM(setattr, RULES(PART(setattr, change, lite_change_rules),
+				 KEEP(setattr, mode, LITE_MODE_MASK),
+				 ZERO(setattr, reserved))), NONE),
+	CALL(LMR_RENAME, CALLER,
+	     FORM(rename, RULES(PART(rename, change, lite_change_rules),
+				NAME(rename))), NONE),
+	CALL(LMR_RESIZE, CALLER,
+	     FORM(resize, RULES(PART(resize, change, lite_change_rules),
+				LENGTH(resize))), NONE),
+	CALL(LMR_MOVE, CALLER,
+	     FORM(move, RULES(PART(move, change, lite_change_rules),
+			      UPTO(move, later, 1),
+			      UPTO(move, length, LITE_LMR_SIZE_MAX),
+			      UPTO(move, offset, LITE_LMR_SIZE_MAX))),
+	     PLAIN(move_reply)),
+	CALL(LMR_RECALL, REVOKE, PLAIN(id), NONE),
+	CALL(LMR_AWAIT, AWAIT, PLAIN(id), NONE),
+	CALL(MEM_ALLOC, ALLOC,
+	     FORM(mem_alloc, RULES(LENGTH(mem_alloc),
+				   ZERO(mem_alloc, reserved))),
+	     FORM(mem_alloc_reply, RULES(NONZERO(mem_alloc_reply, n_extents),
+					 ZERO(mem_alloc_reply, reserved)))),
+	CALL(MEM_EXTENTS, SHORT, EXTENTS, EXTENTS_REPLY),
 	CALL(MEM_FREE, REVOKE,
-	     LIST(mem_free, n_fences, fence, 0, LITE_FENCES_MAX,
-		  lite_mem_free_ok), NONE),
+	     FORM(mem_free, RULES(UPTO(mem_free, fence_all, 1)),
+		  ENTRIES(mem_free, n_fences, fence, 0, LITE_FENCES_MAX)),
+	     NONE),
+	/* Bytes of each extent, above its share. */
 	CALL(MEM_COPY, ALLOC,
-	     LIST(mem_copy, count, extent, 1, LITE_COPY_EXTENTS_MAX,
-		  lite_mem_copy_ok), NONE),
+	     FORM(mem_copy,
+		  ENTRIES(mem_copy, count, extent, 1, LITE_COPY_EXTENTS_MAX),
+		  EACH(NUMBER(extent, length_share, 1 << 8, U64_MAX))), NONE),
 	CALL(MEM_FENCE, REVOKE,
-	     LIST(mem_fence, n_fences, fence, 0, LITE_FENCES_MAX,
-		  lite_mem_fence_ok), NONE),
-	CALL(MEM_SESSION, SHORT, FORM0(mem_session, NULL),
-	     FORM(mem_session_reply, NULL)),
-	CALL(OP_SET, WORK, FORM(op, lite_op_ok),
-	     FORM(op_reply, lite_op_reply_ok)),
-	CALL(OP_COPY, WORK, FORM(op, lite_op_ok),
-	     FORM(op_reply, lite_op_reply_ok)),
-	CALL(OP_COMPARE, WORK, FORM(op, lite_op_ok),
-	     FORM(op_reply, lite_op_reply_ok)),
-	CALL(OP_CHECKSUM, WORK, FORM(op, lite_op_ok),
-	     FORM(op_reply, lite_op_reply_ok)),
-	CALL(OP_ATOMIC, WORK, FORM(op, lite_op_ok),
-	     FORM(op_reply, lite_op_reply_ok)),
-	CALL(OP_PREPARE, AWAIT, FORM(op, lite_op_ok), NONE),
-	CALL(OP_PACK, WORK, OPEN(pack, lite_pack_ok),
-	     OPEN(pack_reply, lite_pack_reply_ok)),
-	CALL(RPC_BIND, ALLOC, FORM0(rpc_bind, lite_rpc_bind_ok),
-	     LIST(rpc_bind_reply, n_chunks, chunk, 1, LITE_RPC_CHUNKS_MAX,
-		  lite_rpc_bind_reply_ok)),
-	CALL(RPC_UNBIND, SHORT, FORM0(rpc_unbind, NULL), NONE),
+	     FORM(mem_fence, RULES(UPTO(mem_fence, fence_all, 1)),
+		  ENTRIES(mem_fence, n_fences, fence, 0, LITE_FENCES_MAX)),
+	     NONE),
+	CALL(MEM_SESSION, SHORT,
+	     FORM(mem_session, RULES(ZERO(mem_session, reserved))),
+	     PLAIN(mem_session_reply)),
+	CALL(OP_SET, WORK, OP, OP_REPLY),
+	CALL(OP_COPY, WORK, OP, OP_REPLY),
+	CALL(OP_COMPARE, WORK, OP, OP_REPLY),
+	CALL(OP_CHECKSUM, WORK, OP, OP_REPLY),
+	CALL(OP_ATOMIC, WORK, OP, OP_REPLY),
+	CALL(OP_PREPARE, AWAIT, OP, NONE),
+	CALL(OP_PACK, WORK, FORM(pack, .open = true, .ok = lite_pack_ok),
+	     FORM(pack_reply, .open = true, .ok = lite_pack_reply_ok)),
+	CALL(RPC_BIND, ALLOC,
+	     FORM(rpc_bind, RULES(NUMBER(rpc_bind, function, 1,
+					 LITE_FUNCTION_MAX),
+				  ZERO(rpc_bind, reserved))),
+	     FORM(rpc_bind_reply,
+		  RULES(PART(rpc_bind_reply, func, lite_func_rules),
+			UPTO(rpc_bind_reply, ring, LITE_IMM_RING_MAX),
+			NUMBER(rpc_bind_reply, depth, 1, LITE_RPC_DEPTH)),
+		  ENTRIES(rpc_bind_reply, n_chunks, chunk, 1,
+			  LITE_RPC_CHUNKS_MAX),
+		  VALUES(sizeof(__le64), 1, U64_MAX),
+		  .ok = lite_rpc_bind_reply_ok)),
+	CALL(RPC_UNBIND, SHORT, UNBIND, NONE),
 	CALL(RPC_CANCEL, SHORT,
-	     LIST0(rpc_cancel, count, which, 1, LITE_RPC_CANCELS_MAX, NULL),
-	     LIST0(rpc_cancel_reply, count, cancelled, 0, LITE_RPC_CANCELS_MAX,
-		   lite_rpc_cancel_reply_ok)),
-	CALL(RPC_FIND, SHORT, FORM0(rpc_find, lite_rpc_find_ok),
-	     FORM(rpc_func, lite_rpc_func_ok)),
-	CALL(RPC_GONE, SHORT, FORM0(rpc_unbind, NULL), NONE),
-	CALL(LOCK_WAIT, SHORT, FORM0(lock, lite_lock_ok), NONE),
-	CALL(LOCK_GRANT, SHORT, FORM0(lock, lite_lock_ok), NONE),
-	CALL(LOCK_RELEASE, SHORT, FORM0(lock, lite_lock_ok), NONE),
-	CALL(LOCK_PROBE, SHORT, FORM0(lock, lite_lock_ok),
-	     FORM0(lock_probe_reply, lite_lock_probe_reply_ok)),
-	CALL(BARRIER_ARRIVE, SHORT, FORM0(lock, lite_lock_ok), NONE),
+	     FORM(rpc_cancel, RULES(ZERO(rpc_cancel, reserved)),
+		  ENTRIES(rpc_cancel, count, which, 1, LITE_RPC_CANCELS_MAX)),
+	     FORM(rpc_cancel_reply, RULES(ZERO(rpc_cancel_reply, reserved)),
+		  ENTRIES(rpc_cancel_reply, count, cancelled, 0,
+			  LITE_RPC_CANCELS_MAX),
+		  VALUES(sizeof(__le32), 0, LITE_RPC_CANCELLED))),
+	CALL(RPC_FIND, SHORT,
+	     FORM(rpc_find, RULES(ZERO(rpc_find, reserved)),
+		  .ok = lite_rpc_find_ok),
+	     FORM(rpc_func, RULES(PART(rpc_func, cookie, lite_func_rules)))),
+	CALL(RPC_GONE, SHORT, UNBIND, NONE),
+	CALL(LOCK_WAIT, SHORT, LOCK, NONE),
+	CALL(LOCK_GRANT, SHORT, LOCK, NONE),
+	CALL(LOCK_RELEASE, SHORT, LOCK, NONE),
+	CALL(LOCK_PROBE, SHORT, LOCK,
+	     FORM(lock_probe_reply, RULES(UPTO(lock_probe_reply, state,
+					       LITE_WIRE_LOCK_BROKEN),
+					  ZERO(lock_probe_reply, reserved)))),
+	CALL(BARRIER_ARRIVE, SHORT, LOCK, NONE),
 };
 
 /* clang-format on */
@@ -545,6 +454,7 @@ static const struct lite_call_row *lite_call_row(u16 call)
 {
 	static const struct lite_call_row unknown = {
 		.lane = LITE_LANE_SHORT,
+		.by = LITE_BY_MEMBER,
 	};
 
 	if (call >= ARRAY_SIZE(lite_calls) ||
@@ -560,9 +470,7 @@ enum lite_lane lite_call_lane(u16 call)
 
 u32 lite_call_by(u16 call)
 {
-	u32 by = lite_call_row(call)->by;
-
-	return by ? by : LITE_BY_MEMBER;
+	return lite_call_row(call)->by;
 }
 
 int lite_wire_msg_check(const struct lite_wire_msg *msg)
@@ -576,13 +484,48 @@ int lite_wire_msg_check(const struct lite_wire_msg *msg)
 	return 0;
 }
 
+static bool lite_rules_ok(const struct lite_rule *rule, const u8 *data)
+{
+	for (; rule && rule->kind; rule++) {
+		const u8 *at = data + rule->at;
+		__le64 raw = 0;
+		u64 value;
+		bool ok;
+
+		memcpy(&raw, at, rule->size < sizeof(raw) ? rule->size :
+							    sizeof(raw));
+		value = le64_to_cpu(raw);
+		switch (rule->kind) {
+		case LITE_RULE_NUMBER:
+			ok = value >= rule->min && value <= rule->max;
+			break;
+		case LITE_RULE_KEEP:
+			ok = value == LITE_KEEP || !(value & ~rule->max);
+			break;
+		case LITE_RULE_BITS:
+			ok = !(value & ~rule->max);
+			break;
+		case LITE_RULE_NAME:
+			ok = (!rule->min && !*at) ||
+			     lite_name_check((const char *)at,
+					     LITE_NAME_SIZE) >= 0;
+			break;
+		default:
+			ok = lite_rules_ok(rule->part, at);
+		}
+		if (!ok)
+			return false;
+	}
+	return true;
+}
+
 static bool lite_form_ok(const struct lite_form *f,
 			 const struct lite_payload *p)
 {
 	const u8 *bytes = p->data;
 	size_t size = f->size;
 	__le32 count;
-	u32 i, n;
+	u32 i, n = 0;
 
 	if (p->len < size)
 		return false;
@@ -593,10 +536,10 @@ static bool lite_form_ok(const struct lite_form *f,
 			return false;
 		size += (size_t)n * f->each;
 	}
-	if (!f->open && p->len != size)
+	if ((!f->open && p->len != size) || !lite_rules_ok(f->rules, bytes))
 		return false;
-	for (i = 0; i < f->n_zero; i++) {
-		if (bytes[f->zero + i])
+	for (i = 0; i < n; i++) {
+		if (!lite_rules_ok(f->entry, bytes + f->size + i * f->each))
 			return false;
 	}
 	return !f->ok || f->ok(p);

@@ -8,38 +8,15 @@ int lite_function_name_check(const char *name)
 	return lite_name_check(name, LITE_FUNCTION_NAME_SIZE);
 }
 
-static bool lite_function_ok(u32 function)
-{
-	return function && function <= LITE_FUNCTION_MAX;
-}
-
 bool lite_rpc_find_ok(const struct lite_payload *p)
 {
 	const struct lite_wire_rpc_find *f = p->data;
 
 	/* One or the other. */
 	if (!f->name[0])
-		return lite_function_ok(le32_to_cpu(f->function));
+		return f->function &&
+		       le32_to_cpu(f->function) <= LITE_FUNCTION_MAX;
 	return !f->function && lite_function_name_check(f->name) >= 0;
-}
-
-bool lite_rpc_bind_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_rpc_bind *b = p->data;
-
-	return lite_function_ok(le32_to_cpu(b->function));
-}
-
-/* Of FIND; BIND's reply begins with it. */
-bool lite_rpc_func_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_rpc_func *f = p->data;
-
-	return f->cookie && !f->reserved && le32_to_cpu(f->squash) <= 1 &&
-	       lite_function_ok(le32_to_cpu(f->function)) &&
-	       !(le32_to_cpu(f->mode) & ~LITE_MODE_MASK) &&
-	       le32_to_cpu(f->max_request) <= LITE_RPC_BULK_MAX &&
-	       le32_to_cpu(f->max_reply) <= LITE_RPC_BULK_MAX;
 }
 
 bool lite_rpc_bind_reply_ok(const struct lite_payload *p)
@@ -47,37 +24,14 @@ bool lite_rpc_bind_reply_ok(const struct lite_payload *p)
 	const struct lite_wire_rpc_bind_reply *r = p->data;
 	u32 n = le32_to_cpu(r->n_chunks);
 	u32 bytes = le32_to_cpu(r->chunk_bytes);
-	u32 most, i;
+	u32 most;
 
-	if (!lite_rpc_func_ok(p))
-		return false;
 	/* Whole pages; the longest record fits; all units have a number. */
 	most = lite_rpc_body_max(le32_to_cpu(r->func.max_request),
 				 le32_to_cpu(r->func.max_reply));
-	if (!bytes || bytes % LITE_PAGE_SIZE ||
-	    bytes < LITE_RPC_HEADER + most ||
-	    bytes > LITE_RING_UNITS_MAX * LITE_RING_UNIT / n)
-		return false;
-	if (le32_to_cpu(r->ring) > 0xfff || !r->depth ||
-	    le32_to_cpu(r->depth) > LITE_RPC_DEPTH)
-		return false;
-	for (i = 0; i < n; i++) {
-		if (!r->chunk[i])
-			return false;
-	}
-	return true;
-}
-
-bool lite_rpc_cancel_reply_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_rpc_cancel_reply *r = p->data;
-	u32 i;
-
-	for (i = 0; i < le32_to_cpu(r->count); i++) {
-		if (le32_to_cpu(r->cancelled[i]) > LITE_RPC_CANCELLED)
-			return false;
-	}
-	return true;
+	return bytes && !(bytes % LITE_PAGE_SIZE) &&
+	       bytes >= LITE_RPC_HEADER + most &&
+	       bytes <= LITE_RING_UNITS_MAX * LITE_RING_UNIT / n;
 }
 
 /* Chunks that hold @bytes together, of which there may be none. */

@@ -207,11 +207,8 @@ int lite_wire_rpc_bulk_check(const struct lite_wire_rpc_chunk *chunk,
 			     u32 n_request, u32 n_reply, u32 length, u32 room);
 
 /* For the table in wire.c. */
-bool lite_rpc_bind_ok(const struct lite_payload *p);
 bool lite_rpc_bind_reply_ok(const struct lite_payload *p);
-bool lite_rpc_cancel_reply_ok(const struct lite_payload *p);
 bool lite_rpc_find_ok(const struct lite_payload *p);
-bool lite_rpc_func_ok(const struct lite_payload *p);
 
 /**
  * lite_function_name_check - is this the name of a function?

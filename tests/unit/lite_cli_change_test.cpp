@@ -108,8 +108,8 @@ TEST_CASE("lite chmod", "[lite][change]") {
     CHECK(mode("x") == 0600);
     lite.cluster.uid = nobody_here;
     check_failure(lite({"chmod", "0666", "x"}),
-                  "chmod x: only a master of the LMR may do that: its owner, root, or whom they "
-                  "made one; with a lock, only its holder");
+                  "chmod x: only a master of the LMR may do that: its owner, root, or a user "
+                  "made master by them; with a lock, only its holder");
 }
 
 TEST_CASE("lite chown", "[lite][change]") {
@@ -120,8 +120,8 @@ TEST_CASE("lite chown", "[lite][change]") {
         return std::pair(info.uid, info.gid);
     };
     check_failure(lite({"chown", "4000000000", "x"}),
-                  "chown x: only a master of the LMR may do that: its owner, root, or whom they "
-                  "made one; with a lock, only its holder");
+                  "chown x: only a master of the LMR may do that: its owner, root, or a user "
+                  "made master by them; with a lock, only its holder");
     lite.cluster.uid = 0;
     check_silent(lite({"chown", "4000000000", "x"}));
     CHECK(owner() == std::pair(4000000000U, 1000U));

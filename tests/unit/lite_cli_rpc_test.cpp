@@ -444,10 +444,10 @@ TEST_CASE("lite call", "[lite][rpc]") {
     f.call_error = -EACCES;
     check_failure(lite({"call", "0", "7"}), "call 7: permission denied by the function's mode");
     f.call_error = -ECONNREFUSED;
-    check_failure(lite({"call", "0", "7"}), "call 7: nobody serves that function there");
+    check_failure(lite({"call", "0", "7"}), "call 7: no process serves that function there");
     f.call_error = 0;
     f.find_error = -ECONNREFUSED;
-    check_failure(lite({"call", "0", "echo"}), "call echo: nobody serves that function there");
+    check_failure(lite({"call", "0", "echo"}), "call echo: no process serves that function there");
 
     // The reply first, then what the server says.
     f.find_error = 0;

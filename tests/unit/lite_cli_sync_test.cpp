@@ -103,7 +103,7 @@ TEST_CASE("lite lock", "[lite][sync]") {
     // No time is not to wait; the longest is not for ever.
     l.lock_error = -EBUSY;
     check_failure(run_locked(lite, {"lock", "x", "0", "-st", "0"}, "echo > " + seen),
-                  "lock x: somebody else has the lock");
+                  "lock x: another holder has the lock");
     CHECK(l.lock.timeout_ms == LITE_NOWAIT);
     CHECK(l.lock.flags == LITE_LOCK_SHARED);
     CHECK(run_locked(lite, {"lock", "x", "0", "-t", "86400000"}, "true").status == 1);
@@ -132,7 +132,7 @@ TEST_CASE("lite lock: what went wrong before, and with giving back", "[lite][syn
     l.lock_error = -EOWNERDEAD;
     auto r = run_locked(lite, {"lock", "x", "0"}, "echo $LITE_OWNER_DIED > " + seen);
     CHECK(r.status == 0);
-    CHECK(r.err == "lite: lock x: who had the lock before died\n");
+    CHECK(r.err == "lite: lock x: its previous holder died\n");
     CHECK(l.did == "LCU");
     CHECK(read_file(seen) == "1\n");
     // That is not for who shares it to say.

@@ -23,7 +23,7 @@ from vmlab import ROOT, CommandFailed, LabError, Node
 USER_BUILD = ROOT / os.environ.get("LITE_USER_BUILD", "build/user")
 _TOOLS = ("lite", "litectl", "lite-perf")
 _PROGRAMS = ("abi_test", "absent", "anonymous", "bandwidth", "bulk_test", "calls_chaos", "change_test", "costs", "data_test", "failnth",
-             "histories", "hog", "instructions", "keyscan", "killstorm", "life_test", "locks", "mapped",
+             "greedy", "growth", "histories", "hog", "instructions", "keyscan", "killstorm", "life_test", "locks", "mapped",
              "memop_test", "memops", "mmap_test", "multicall_test", "namerace", "netlink_test", "ordering_test", "pools_test",
              "revoke", "rings", "rpc_test", "slots", "starved", "stress", "transfers", "uring_test", "vectors")
 _BIN = "/usr/bin"  # of the machines

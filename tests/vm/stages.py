@@ -23,7 +23,7 @@ _FUNCTIONS = {
     "check": ("lite_enter_range", "lite_tryenter_range", "lite_bounds_check", "lite_atomic_check", "lite_atomic_may"),
     "translate": ("lite_piece", "lite_small_submit", "lite_small_post", "lite_atomic_device", "lite_atomic_try", "lite_atomic_conn",
                   "lite_atomic_post"),
-    "post": ("lite_qp_rdma", "lite_qp_atomic", "lite_io_init"),
+    "post": ("lite_qp_rdma", "lite_qp_post", "lite_rdma_wr", "lite_atomic_wr", "lite_io_init"),
     "complete": ("lite_io_wait", "lite_cq_poll"),
 }
 _STAGE_OF = {name: stage for stage, names in _FUNCTIONS.items() for name in names}

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The ABI: every refused input, limits, states. The checks themselves are in programs/abi and programs/netlink."""
 
+import re
+
 from litelab import (Lite, environment, in_one_machine, memory_kb, nodes_in, on_machines, prepare_all, probed, program_path, run_catch,
                      stop_all)
 from vmlab.testing import vmtest
@@ -65,7 +67,8 @@ def test_a_small_machine_is_filled(lab):
     filling.wait_output("filled", timeout=600)
     taken = (before - memory_kb(lab.n1)[0]) * 1024
     counted = alone.stats()["counted_bytes"]
-    print(f"{filling.out.split()[0]} LMRs: {counted} bytes are counted, {taken} taken")
+    made = int(re.search(r"(\d+) LMRs", filling.out)[1])
+    print(f"{made} LMRs: {counted / made:.0f} bytes are counted for each, {taken / made:.0f} taken")
     # What is taken and not counted are nodes of trees and tables that many share.
     assert taken < 1.25 * counted, f"{taken} bytes are taken, {counted} are counted"
     alone.lite("alloc", "another", "1M")

@@ -50,7 +50,8 @@ def test_a_node_dies(lab):
     here, there = on_machines(lab)
     _serve(there, "2000", "--echo", "--length", "32M")
     here.vm.run("head -c 33554432 /dev/zero >/tmp/data")
-    loop = f"while lite call -l 32M {there.id} 2000 - </tmp/data >/dev/null; do :; done"
+    # Not a time-out of theirs, on a slow host, but the death is what ends them.
+    loop = f"while lite call -t 120000 -l 32M {there.id} 2000 - </tmp/data >/dev/null; do :; done"
     calls = here.vm.spawn(["sh", "-c", loop])
     wait_until("calls are under way", lambda: here.stats()["rpc_bulk_bytes"] > 0, 20)
     there.vm.crash()

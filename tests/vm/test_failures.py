@@ -358,6 +358,29 @@ def test_acknowledged_but_not_answered(lab):
         lab.skip(f"Soft-RoCE did not answer either: {reasons}")
 
 
+@vmtest(nodes=2, timeout=200, kernels=("6.1",))
+def test_a_store_that_frees_too_late_is_asked_again(lab):
+    """A call to free memory times out, in a session that goes on: the store's threads do not run for a while."""
+    stop_all([Lite(vm) for vm in lab.nodes])
+    scale = lab.n1.time_scale
+    home, store = lites = on_machines(lab, **{**times(lab.n1), "op_timeout": 30000 * scale, "dead": 60000 * scale})
+    home.lite("alloc", "late", "64K", "--node", f"{home.id},{store.id}")
+    assert store.stats()["allocs"] == 1
+    trace_sessions(home.vm)
+    # Longer than LITE_CALL_TIMEOUT.
+    hog = store.vm.spawn([program_path("hog"), "14000"])
+    time.sleep(1)  # for it to begin
+    home.lite("free", "late", timeout=100)
+    hog.wait(60, check=True)
+    wait_until("the store has freed it", lambda: not store.stats()["allocs"], 30, scale)
+    ended = traced_sessions(home.vm)[1]
+    for lite in lites:
+        lite.check_idle()
+    stop_all(lites)
+    if ended:
+        lab.skip(f"the session has ended: {ended}")
+
+
 @vmtest(nodes=2, timeout=120, kernels=("6.1", "debug"))
 def test_a_node_that_cannot_send_for_a_moment(lab):
     """Other than with packets that are lost, its RDMA device is told. Soft-RoCE in the other node may take a read for

@@ -45,7 +45,7 @@ def test_command_line(lab):
     served[2].kill(signal.SIGTERM)
     served[2].wait(20)
     said = one.lite("call", nodes, "shout", "x", check=False)
-    assert said.rc == 1 and f"node {three.id}: nobody serves that function" in said.err, said
+    assert said.rc == 1 and f"node {three.id}: no process serves that function" in said.err, said
     assert said.out == f"{one.id}: X\n{two.id}: X\n" and "2 of 3 nodes" in said.err, said
     assert one.lite("call", nodes, "shout", "x", "--quorum", 1).out
     assert one.lite("call", nodes, "shout", "x", "--quorum", 4, check=False).rc == 2

@@ -160,6 +160,26 @@ def test_while_a_member_is_killed(lab):
     stop_all(lites)
 
 
+@vmtest(nodes=4, mem_mb=320, timeout=200)
+def test_members_are_asked_at_the_same_time(lab):
+    """Three members that answer late make a name as late as one does."""
+    lites = on_machines(lab)
+    delay = 0.3 * lab.n1.time_scale
+    for lite in lites[1:]:
+        lite.vm.netem(f"delay {int(1000 * delay)}ms")
+    try:
+        out = run_program(lab, lites, "growth", 0, 6, timeout=180).out
+    finally:
+        for lite in lites[1:]:
+            lite.vm.netem(None)
+    took = {line.split()[0]: min(float(word) for word in line.split()[1:]) / 1e6 for line in out.splitlines()}
+    print(f"      at least, with an answer after {delay:g} s: {took}")
+    # The least is that of a name whose directory is the home itself.
+    assert delay < took["create"] < 2 * delay and delay < took["free"] < 2 * delay, took
+    wait_complete(lites)
+    _idle(lites)
+
+
 @vmtest(nodes=4, mem_mb=320, timeout=300, slow=True)
 def test_many_machines_want_the_same_names(lab):
     """Without anybody coming or going there is no error but EEXIST."""

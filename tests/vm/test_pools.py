@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Pools that all users of a node share (limits.rst): one user takes all it can, others get theirs."""
 
-from litelab import in_one_machine, nodes_in, prepare_all, run_catch, stop_all
+import signal
+import statistics
+
+from litelab import in_one_machine, nodes_in, prepare_all, program_path, run_catch, stop_all
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -29,3 +32,68 @@ def test_memory_that_is_kept_for_root(lab):
         lite.lite("free", name)
     lite.check_idle()
     stop_all([lite])
+
+
+def _work(vm, where, count):
+    """{kind: median microseconds} of so many operations of each kind, by another user."""
+    words = vm.run([program_path("greedy"), "work", *where, str(count)], user="bob", timeout=60).out.split()
+    return dict(zip(words[::2], map(float, words[1::2])))
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=768, timeout=400)
+def test_one_user_works_beside_another_who_takes_all(lab):
+    """A user at all its limits, who goes on asking, costs another no error, and at most as much time again."""
+    vm = lab.n1
+    stop_all(nodes_in(vm))
+    lites = in_one_machine(vm, 2, uid_limit="8M")
+    where = ["0", "1", str(lites[1].id)]
+    taker = vm.spawn([program_path("greedy"), "take", *where, "20"], user="alice")
+    taker.wait_output("full", timeout=200)
+    print("     ", taker.out.strip())
+    rounds = []
+    for _ in range(9):
+        taker.kill(signal.SIGSTOP)
+        alone = _work(vm, where, lab.scale(100, 20))
+        taker.kill(signal.SIGCONT)
+        rounds.append((alone, _work(vm, where, lab.scale(100, 20))))
+    assert taker.running, taker.out
+    taker.kill()
+    ratios = {}
+    for kind in rounds[0][0]:
+        alone, beside = (statistics.median(times[kind] for times in side) for side in zip(*rounds))
+        ratios[kind] = beside / alone
+        print(f"      {kind}: {alone:.0f} us alone, {beside:.0f} us beside, {ratios[kind]:.2f}")
+    assert max(ratios.values()) <= 2, ratios
+    # What has a name outlives its maker.
+    stop_all(lites)
+
+
+@vmtest(nodes=1, cpus=2, timeout=100)
+def test_memory_that_comes_back_is_its_containers(lab):
+    """A process allocates at another node, which gives part of that back to the process's node: its memory cgroup pays."""
+    vm = lab.n1
+    lites = in_one_machine(vm, 2)
+    here, there = lites
+    vm.run("mkdir -p /tmp/cgroup; mount -t cgroup2 none /tmp/cgroup; echo +memory >/tmp/cgroup/cgroup.subtree_control; "
+           "mkdir -p /tmp/cgroup/box")
+    box = "/tmp/cgroup/box"
+
+    def inside(words, limit):
+        vm.run(f"echo {limit} >{box}/memory.max")
+        return vm.run(f"echo $$ >{box}/cgroup.procs; exec lite {words}", check=False)
+
+    try:
+        refused = inside(f"alloc contained 48M --node {there.id},{here.id}", "16M")
+        assert refused.rc == 1 and "ut of memory" in refused.err, refused
+        made = inside(f"alloc contained 48M --node {there.id},{here.id}", "64M")
+        assert made.ok, made
+        charged = int(vm.read(f"{box}/memory.current"))
+        assert 24 << 20 <= charged < 48 << 20, charged
+        here.lite("resize", "contained", "30M")
+        refused = inside("resize contained 80M", "16M")
+        assert refused.rc == 1 and "ut of memory" in refused.err, refused
+        here.lite("free", "contained")
+        for lite in lites:
+            lite.check_idle()
+    finally:
+        vm.run(f"rmdir {box}; umount /tmp/cgroup", check=False)

@@ -32,7 +32,7 @@ def test_command_line(lab):
     assert here.lite("call", there.id, "echo", "hello").out == "hello"
     assert there.lite("call", 0, "echo", "me").out == "me"
     said = here.lite("call", there.id, "nothing", "x", check=False)
-    assert said.rc == 1 and "nobody serves that function" in said.err, said
+    assert said.rc == 1 and "no process serves that function" in said.err, said
     said = here.lite("call", there.id, "echo", "x" * 5000, check=False)
     assert said.rc == 1, said
     echo.kill(signal.SIGTERM)

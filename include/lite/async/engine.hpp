@@ -152,8 +152,8 @@ class engine {
     task<> all(std::vector<task<>> tasks) {
         struct end {
             bool await_ready() const noexcept { return of.done(); }
-            void await_suspend(std::coroutine_handle<> who) const noexcept {
-                of.promise().next = who;
+            void await_suspend(std::coroutine_handle<> waiter) const noexcept {
+                of.promise().next = waiter;
             }
             void await_resume() const { of.promise().take(); }
             task<>::handle of;
@@ -370,8 +370,8 @@ class submission final : pending {
         return true;
     }
 
-    void await_suspend(std::coroutine_handle<> who) {
-        waiting = who;
+    void await_suspend(std::coroutine_handle<> waiter) {
+        waiting = waiter;
         m_engine.submit(m_prepare, this);
         if (m_stop.stop_possible())
             m_on_stop.emplace(m_stop, canceller{m_engine, this});

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// liblite for C++20: awaiting calls, messages and requests; a part of
-// lite::executor (<lite/async.hpp>). What they mean is in <lite/rpc.h>.
+// liblite for C++20: awaiting calls, messages and requests, as <lite/rpc.h> describes
+// them; a part of lite::executor (<lite/async.hpp>).
 //
-// Beside what is said there they throw ECANCELED, when they were asked to stop.
-// A lite::timeout is in milliseconds, LITE_TIMEOUT_MAX at most, and default_timeout
-// what <lite/rpc.hpp> says.
+// In addition, an operation that was asked to stop throws ECANCELED. A lite::timeout is
+// in milliseconds, at most LITE_TIMEOUT_MAX; <lite/rpc.hpp> has default_timeout.
 #pragma once
 
 #include <algorithm>
@@ -26,9 +25,9 @@
 
 namespace lite {
 
-// A request that was taken. It is to be answered by reply(); if it is destroyed
-// before that, by an exception, say, it is given back, and its caller gets
-// ECONNRESET at once. It must not outlive the context.
+// A request that was taken, to be answered with reply(). If it is destroyed before that
+// (by an exception, for example), it is given back, and its caller gets ECONNRESET at
+// once. It must not outlive the context.
 class [[nodiscard]] taken_request : public call_info {
   public:
     taken_request(lite_ctx* ctx, const call_info& info) noexcept : call_info(info), m_ctx(ctx) {}
@@ -38,14 +37,14 @@ class [[nodiscard]] taken_request : public call_info {
     taken_request& operator=(taken_request&&) = delete;
     ~taken_request() { give_back(); }
 
-    // Nobody will answer it. Of a message, or one that was answered: nothing.
+    // Gives it back unanswered. Does nothing for a message, or after the answer.
     void give_back() noexcept {
         if (token)
             lite_rpc_done(m_ctx, token);
         token = 0;
     }
 
-    // What is to be answered is the caller's business from now on.
+    // The caller takes over the duty to answer.
     call_info release() noexcept {
         const call_info info = *this;
         token = 0;
@@ -64,8 +63,8 @@ class rpc_calls {
 
     // --- Callers ---
 
-    // The number of the function that a node, 0 being this one, serves under a
-    // name, which is copied at once. @throws error as lite_rpc_find(); ECANCELED
+    // The number of the function that a node (0: this one) serves under a name. The name
+    // is copied at once. @throws error as lite_rpc_find(); ECANCELED
     task<std::uint32_t> find_function(std::uint32_t node, std::string_view name,
                                       std::stop_token stop = {}) {
         if (name.empty() || name.find('\0') != std::string_view::npos)
@@ -78,10 +77,9 @@ class rpc_calls {
         return find(args, std::move(stop));
     }
 
-    // Calls a function. A reply of more than @room bytes is error EMSGSIZE. A call
-    // that was cancelled may have been served. The request has to stay.
-    // @throws error as lite_rpc_call(); ECANCELED; EINTR (the process was stopped
-    // for a while; it may have been served)
+    // Calls a function. A reply of more than @room bytes is error EMSGSIZE. @request must
+    // stay until the end. @throws error as lite_rpc_call(); ECANCELED, or EINTR if the
+    // process was stopped for a while: it may have been served
     task<call_reply> call(std::uint32_t node, std::uint32_t function,
                           std::span<const std::byte> request, std::size_t room = 4096,
                           timeout limit = default_timeout, std::stop_token stop = {}) {
@@ -98,10 +96,10 @@ class rpc_calls {
         co_return reply;
     }
 
-    // Calls a function of several nodes, 1 to LITE_RPC_LEGS_MAX, with one request.
-    // It ends when @quorum of them have answered, or cannot; 0: when all have ended.
-    // In the order of @nodes; those that were not waited for have error -ECANCELED.
-    // Each is a call() of its own. @nodes and @request have to stay.
+    // Calls a function of 1 to LITE_RPC_LEGS_MAX nodes with one request, each with a
+    // call(). Ends as soon as @quorum of them have answered, or no longer can; 0: when all
+    // have ended. The result is in the order of @nodes; calls that were not waited for
+    // have error -ECANCELED. @nodes and @request must stay until the end.
     // @throws error: EINVAL, ECANCELED (some may have been served)
     task<std::vector<leg_reply>> multicall(std::span<const std::uint32_t> nodes,
                                            std::uint32_t function,
@@ -124,8 +122,8 @@ class rpc_calls {
         co_return std::move(all.replies);
     }
 
-    // Sends a function a message, which has to stay until this has ended; it is on
-    // its way then. Those sent one after another are taken in their order.
+    // Sends a message to a function. @message must stay until the end. Messages that are
+    // sent one after another arrive in order.
     // @throws error as lite_rpc_send(); ECANCELED and EINTR as call()
     task<> send(std::uint32_t node, std::uint32_t function, std::span<const std::byte> message,
                 timeout limit = default_timeout, std::stop_token stop = {}) {
@@ -141,16 +139,15 @@ class rpc_calls {
 
     // --- Servers ---
 
-    // Takes a request for a function of this context, or of any of them (0), into
-    // @buffer, which has to have room for the longest that the function takes, its
-    // max_request: what somebody sends that is longer than the buffer could never be
-    // taken, and would come again and again. With 0 this is not looked at.
+    // Takes a request for a function of this context (0: for any of its functions) into
+    // @buffer. Unless @function is 0, the buffer must have room for the function's
+    // max_request: a longer request could never be taken, and would be offered for ever.
     //
-    // @throws error: EINVAL (no such room, whatever is there to be taken; or a wrong
-    // function), ETIMEDOUT (nothing came in time), EAGAIN (nothing is there, and the
-    // time-out is 0), ENOENT (this context does not serve it, or not any more),
-    // EMSGSIZE (with 0: @buffer is too small, the request stays), ENOMEM (it stays,
-    // too), EFAULT, ENODEV, ECANCELED (nothing was taken)
+    // @throws error: EINVAL (too little room, or a wrong function), ETIMEDOUT (nothing
+    // came in time), EAGAIN (no request, and the time-out is no_wait), ENOENT (this
+    // context does not serve the function), EMSGSIZE (@function is 0 and @buffer too
+    // small) and ENOMEM (after both the request can still be taken), EFAULT, ENODEV,
+    // ECANCELED (nothing was taken)
     task<taken_request> receive(std::uint32_t function, std::span<std::byte> buffer,
                                 timeout limit = default_timeout, std::stop_token stop = {}) {
         const std::size_t needed = co_await longest(function, buffer.size(), stop);
@@ -163,7 +160,7 @@ class rpc_calls {
             lite_uring_recv(sqe, ctx, &args, function, buffer.data(), buffer.size(),
                             static_cast<int>(left.next()));
         };
-        // A request that nobody hears of is given back. A message is lost.
+        // If the coroutine is not resumed, a request is given back. A message is lost.
         const auto give_back = [&args, ctx](int result) noexcept {
             if (!result && args.token)
                 lite_rpc_done(ctx, args.token);
@@ -187,11 +184,11 @@ class rpc_calls {
         return receive(served.number(), buffer, limit, std::move(stop));
     }
 
-    // Answers a request, which, like @bytes, has to stay until this has ended. That
-    // its caller has given up is no error, nor that it is a message, which has none.
+    // Answers a request. @to and @bytes must stay until the end. It is no error if the
+    // caller has given up, or if it is a message.
     //
-    // @throws error: E2BIG (more than the function's max_reply), EFAULT, ENOMEM,
-    // ENODEV, ECANCELED, EINTR: then it may be answered again
+    // @throws error: E2BIG (more than the function's max_reply), EFAULT, ENOMEM, ENODEV,
+    // ECANCELED, EINTR: after these it may be answered again
     task<> reply(taken_request& to, std::uint32_t status, std::span<const std::byte> bytes,
                  std::stop_token stop = {}) {
         co_await reply(static_cast<const call_info&>(to), status, bytes, std::move(stop));
@@ -200,7 +197,7 @@ class rpc_calls {
     task<> reply(const taken_request&, std::uint32_t, std::span<const std::byte>,
                  std::stop_token = {}) = delete;
 
-    // The same for one that was released.
+    // The same for a released request.
     task<> reply(call_info to, std::uint32_t status, std::span<const std::byte> bytes,
                  std::stop_token stop = {}) {
         if (!to.token)
@@ -248,9 +245,9 @@ class rpc_calls {
         co_return args.function;
     }
 
-    // The most bytes of a request for a function of this node, if they may be more
-    // than @room; 0: not known, nor looked at. Asked once; and again before somebody is refused,
-    // for the number may have become another function's.
+    // max_request of a function of this node, if it may be more than @room; 0: not known,
+    // or any function. Cached; asked for again before a buffer is refused, as another
+    // function may have the number by now.
     task<std::uint32_t> longest(std::uint32_t function, std::size_t room, std::stop_token stop) {
         const auto known = m_longest.find(function);
         if (!function)
@@ -263,7 +260,7 @@ class rpc_calls {
         const int err = co_await m_engine.persist(prepare, std::move(stop));
         if (err == -ECANCELED)
             throw error(err, "take a request");
-        // Who is not there is not known, and RECV will say so.
+        // RECV will report a function that does not exist.
         if (err)
             co_return 0;
         m_longest[function] = args.max_request;

@@ -5,28 +5,33 @@
  * Normal operation: the caller's thread sends the request. When the reply
  * comes it is copied out of the mirror, so that its slot is free for others,
  * and is kept until it is collected. The receive handler copies short replies;
- * a work item copies longer ones. A reply that did not go through the ring
- * stays in its bulk.
+ * the call's work item copies longer ones. A reply that did not go through the
+ * ring stays in its bulk.
  *
- * QUEUE: a call that cannot be sent at once is begun by a work item, from a
+ * QUEUE: a call that cannot be sent at once is begun by its work item, from a
  * copy of its request. A call that is in line for room occupies no thread:
- * when it gets its slot, in_turn() queues the work again. The first such call
+ * when it gets its slot, in_turn() runs the work again. The first such call
  * binds the ring; others wait in that ring's line. While a node is suspect the
- * work retries periodically.
+ * work retries periodically. The work also ends the call at its deadline.
  *
- * What runs concurrently: the end of the call (rp->lock), its time-out,
- * threads that collect or cancel it, begin_work, and the shutting of the file.
- * @state, under file->lock, says which of them owns the call. All but the end
- * run in process context, and any that finds a call ENDED and @dropped puts
- * it.
+ * What runs concurrently: the end of the call (rp->lock), its work item,
+ * threads that collect or cancel it, and the shutting of the file. @state,
+ * under file->lock, says which of them owns the call. All but the end run in
+ * process context, and any that finds a call ENDED and @dropped puts it.
+ *
+ * No call is listed while the thread that begins it waits for user memory: the
+ * node may be stopped meanwhile, and shutting its files waits for calls. While
+ * a collector waits for user memory the call is back on the list: another
+ * thread may collect it, and the node may be stopped.
  */
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
+#include "function/service.h"
 #include "memory/handle/ctx.h"
-#include "async.h"
+#include "trace.h"
 
 /* Longest reply that the receive handler copies, in bytes. */
 #define LITE_ASYNC_COPY PAGE_SIZE
@@ -41,19 +46,38 @@ static void lite_async_release(struct kref *ref)
 	lite_rcall_drop(&a->call);
 	lite_rpc_file_put(a->file);
 	mem_cgroup_put(a->memcg);
-	kvfree(a->request);
 	kvfree(a->reply);
 	kfree(a);
 }
 
 /* Drop a reference. Process context, no lock held: it may be a ring's last. */
-void lite_async_put(struct lite_async *a)
+static void lite_async_put(struct lite_async *a)
 {
 	kref_put(&a->ref, lite_async_release);
 }
 
-/* Wake the threads that collect a group. The file's lock is held. */
-void lite_collectors_wake(struct lite_rpc_file *file, u32 group)
+/*
+ * Run the work after @delay, or earlier if it is pending. A file's lock may be
+ * held: none of the references dropped here is the last.
+ */
+static void lite_async_run_after(struct lite_async *a, enum lite_service_wq wq,
+				 unsigned long delay)
+{
+	kref_get(&a->ref);
+	if (!queue_delayed_work(a->file->svc->wq[wq], &a->work, delay))
+		kref_put(&a->ref, lite_async_release);
+}
+
+/* Run the work now. Locks may be held, as above. */
+static void lite_async_run(struct lite_async *a, enum lite_service_wq wq)
+{
+	kref_get(&a->ref);
+	/* It was pending already, and has a reference. */
+	if (mod_delayed_work(a->file->svc->wq[wq], &a->work, 0))
+		kref_put(&a->ref, lite_async_release);
+}
+
+static void lite_collectors_wake(struct lite_rpc_file *file, u32 group)
 {
 	struct lite_collector *c;
 
@@ -75,6 +99,9 @@ static void lite_async_to_ended(struct lite_async *a)
 	struct lite_rpc_file *file = a->file;
 
 	spin_lock(&file->lock);
+	/* The list has a reference, too. */
+	if (cancel_delayed_work(&a->work))
+		kref_put(&a->ref, lite_async_release);
 	a->state = LITE_ASYNC_ENDED;
 	list_move_tail(&a->list, &file->ended);
 	if (!a->dropped)
@@ -88,7 +115,7 @@ static void lite_async_to_ended(struct lite_async *a)
  * Take a call off its file, with the file's lock held. The list's reference
  * passes to the caller.
  */
-void lite_async_unlist(struct lite_async *a)
+static void lite_async_unlist(struct lite_async *a)
 {
 	struct lite_rpc_file *file = a->file;
 
@@ -104,7 +131,7 @@ void lite_async_unlist(struct lite_async *a)
  * reference and no lock held, by all that may have ended a call or found it
  * ended.
  */
-void lite_async_reap(struct lite_async *a)
+static void lite_async_reap(struct lite_async *a)
 {
 	struct lite_rpc_file *file = a->file;
 	bool mine;
@@ -120,18 +147,6 @@ void lite_async_reap(struct lite_async *a)
 		lite_async_put(a);
 }
 
-static void lite_async_copy_work(struct work_struct *work)
-{
-	struct lite_async *a = container_of(work, struct lite_async, copy_work);
-	struct lite_rcall *call = &a->call;
-
-	memcpy(a->reply, lite_rcall_reply(call), call->reply_len);
-	lite_rcall_free_slot(call);
-	lite_async_to_ended(a);
-	lite_async_reap(a);
-	lite_async_put(a);
-}
-
 /* Under rp->lock. */
 static void lite_async_ended(struct lite_rcall *call)
 {
@@ -140,11 +155,10 @@ static void lite_async_ended(struct lite_rcall *call)
 		     !call->by_reference;
 
 	if (reply && call->reply_len > LITE_ASYNC_COPY) {
-		kref_get(&a->ref);
 		spin_lock(&a->file->lock);
-		a->state = LITE_ASYNC_ENDING;
+		a->state = LITE_ASYNC_COPYING;
+		lite_async_run(a, LITE_WQ_CALLS);
 		spin_unlock(&a->file->lock);
-		queue_work(call->svc->wq, &a->copy_work);
 		return;
 	}
 	if (reply)
@@ -154,115 +168,113 @@ static void lite_async_ended(struct lite_rcall *call)
 	lite_async_to_ended(a);
 }
 
-/* Run begin_work now, with a reference. */
-static void lite_async_kick(struct lite_async *a)
+/* End an ENDING call that is in flight, unless the peer has just done so. */
+static void lite_async_end(struct lite_async *a, int err)
 {
-	kref_get(&a->ref);
-	/* It was pending already, and has a reference. */
-	if (mod_delayed_work(a->file->svc->begin_wq, &a->begin_work, 0))
-		kref_put(&a->ref, lite_async_release);
-}
-
-/**
- * lite_async_may_end - try to become the one to end a call
- * @a: its file's lock is held
- * @err: error to end it with
- *
- * Return: true: the caller must call lite_async_end(), which drops the
- * reference that this has taken; false: the call is ending or has ended.
- */
-bool lite_async_may_end(struct lite_async *a, int err)
-{
-	lockdep_assert_held(&a->file->lock);
-	if (a->state == LITE_ASYNC_QUEUED && !a->stop)
-		a->stop = err;
-	else if (a->state == LITE_ASYNC_BEGUN)
-		a->state = LITE_ASYNC_ENDING;
-	else
-		return false;
-	kref_get(&a->ref);
-	return true;
-}
-
-/**
- * lite_async_end - end a call
- * @a: lite_async_may_end() returned true; its reference is dropped
- * @err: as there
- *
- * Context: process; no lock is held.
- */
-void lite_async_end(struct lite_async *a, int err)
-{
-	if (a->stop)
-		lite_async_kick(a);
-	else if (lite_rcall_abandon(&a->call, err))
+	if (lite_rcall_abandon(&a->call, err))
 		lite_async_to_ended(a);
-	lite_async_reap(a);
-	lite_async_put(a);
 }
 
-/* ---- beginning ----------------------------------------------------------- */
+/* ---- the work item ------------------------------------------------------- */
 
-static void lite_async_begin_work(struct work_struct *work)
+/* It is sent, and not sent again: all that is left to do is to wait. */
+static void lite_async_sent(struct lite_async *a, enum lite_async_state from)
 {
-	struct lite_async *a = container_of(to_delayed_work(work),
-					    struct lite_async, begin_work);
 	struct lite_rpc_file *file = a->file;
-	struct mem_cgroup *memcg;
-	bool queued, mine;
-	int err, stop;
+	struct lite_rcall *call = &a->call;
+	bool dropped = false;
 
+	/* May be on the stack of the thread that began it. */
+	call->cred = NULL;
+	lite_area_put(call->bulk);
+	call->bulk = NULL;
 	spin_lock(&file->lock);
-	queued = a->state == LITE_ASYNC_QUEUED;
-	err = a->stop;
+	/* Otherwise the call has ended. */
+	if (a->state == from) {
+		dropped = a->dropped;
+		a->state = dropped ? LITE_ASYNC_ENDING : LITE_ASYNC_BEGUN;
+		if (!dropped)
+			lite_async_run_after(a, LITE_WQ_CALLS,
+					     lite_jiffies_left(call->deadline));
+	}
 	spin_unlock(&file->lock);
-	if (!queued)
-		goto put;
-	if (err) {
-		lite_rcall_unqueue(&a->call);
+	if (dropped)
+		lite_async_end(a, -ECANCELED);
+}
+
+static void lite_async_begin_queued(struct lite_async *a, bool dropped)
+{
+	struct lite_rcall *call = &a->call;
+	unsigned long left = lite_jiffies_left(call->deadline);
+	struct mem_cgroup *memcg;
+	int err;
+
+	if (dropped || !left) {
+		err = dropped ? -ECANCELED : -ETIMEDOUT;
+		lite_rcall_unqueue(call);
 	} else {
 		memcg = set_active_memcg(a->memcg);
-		err = lite_rcall_begin(&a->call);
+		err = lite_rcall_begin(call);
 		set_active_memcg(memcg);
 	}
-	/* In line: lite_async_in_turn() will be called, or has been. */
-	if (err == -EINPROGRESS)
-		goto put;
-	/* The reference passes to the work, unless it is pending already. */
-	if (err == -ESTALE &&
-	    queue_delayed_work(file->svc->begin_wq, &a->begin_work,
-			       LITE_ASYNC_AGAIN))
-		return;
-	if (err == -ESTALE)
-		goto put;
-	if (!err) {
-		/* It is not sent again. */
-		lite_bulk_put(a->call.bulk);
-		a->call.bulk = NULL;
+	switch (err) {
+	case 0:
+		lite_async_sent(a, LITE_ASYNC_QUEUED);
+		break;
+	case -EINPROGRESS:
+		/* lite_async_in_turn() will be called, or has been. */
+		lite_async_run_after(a, LITE_WQ_BEGIN, left);
+		break;
+	case -ESTALE:
+		lite_async_run_after(a, LITE_WQ_BEGIN,
+				     min_t(unsigned long, left,
+					   LITE_ASYNC_AGAIN));
+		break;
+	default:
+		call->err = err;
+		lite_async_to_ended(a);
 	}
+}
+
+static void lite_async_work(struct work_struct *work)
+{
+	struct lite_async *a = container_of(to_delayed_work(work),
+					    struct lite_async, work);
+	struct lite_rpc_file *file = a->file;
+	struct lite_rcall *call = &a->call;
+	unsigned long left = lite_jiffies_left(call->deadline);
+	enum lite_async_state state;
+	bool dropped;
+
 	spin_lock(&file->lock);
-	stop = a->stop;
-	/* Otherwise the call has ended. */
-	mine = a->state == LITE_ASYNC_QUEUED;
-	if (mine)
-		a->state = err || stop ? LITE_ASYNC_ENDING : LITE_ASYNC_BEGUN;
+	state = a->state;
+	dropped = a->dropped;
+	if (state == LITE_ASYNC_BEGUN && left)
+		lite_async_run_after(a, LITE_WQ_CALLS, left);
+	else if (state == LITE_ASYNC_BEGUN)
+		a->state = LITE_ASYNC_ENDING;
 	spin_unlock(&file->lock);
-	if (err) {
-		a->call.err = err;
+	if (state == LITE_ASYNC_QUEUED) {
+		lite_async_begin_queued(a, dropped);
+	} else if (state == LITE_ASYNC_COPYING) {
+		memcpy(a->reply, lite_rcall_reply(call), call->reply_len);
+		lite_rcall_free_slot(call);
 		lite_async_to_ended(a);
-	} else if (mine && stop && lite_rcall_abandon(&a->call, stop)) {
-		lite_async_to_ended(a);
+	} else if (state == LITE_ASYNC_BEGUN && !left) {
+		lite_async_end(a, -ETIMEDOUT);
 	}
 	lite_async_reap(a);
-put:
 	lite_async_put(a);
 }
 
 /* Under rp->lock. */
 static void lite_async_in_turn(struct lite_rcall *call)
 {
-	lite_async_kick(container_of(call, struct lite_async, call));
+	lite_async_run(container_of(call, struct lite_async, call),
+		       LITE_WQ_BEGIN);
 }
+
+/* ---- beginning ----------------------------------------------------------- */
 
 static struct lite_async *lite_async_alloc(struct lite_rpc_file *file,
 					   const struct lite_rcall *call,
@@ -272,16 +284,14 @@ static struct lite_async *lite_async_alloc(struct lite_rpc_file *file,
 	u32 room = min_t(u32, call->room, LITE_RPC_BYTES_MAX);
 
 	if (!a)
-		return ERR_PTR(-ENOMEM);
+		return NULL;
 	if (room)
 		a->reply = kvmalloc(room, GFP_KERNEL_ACCOUNT);
 	if (room && !a->reply) {
 		kfree(a);
-		return ERR_PTR(-ENOMEM);
+		return NULL;
 	}
 	a->call = *call;
-	if (a->call.bulk)
-		kref_get(&a->call.bulk->ref);
 	a->call.ended = lite_async_ended;
 	init_completion(&a->call.done);
 	a->group = c->group;
@@ -290,9 +300,7 @@ static struct lite_async *lite_async_alloc(struct lite_rpc_file *file,
 	a->cookie = c->cookie;
 	a->to = c->reply;
 	kref_init(&a->ref);
-	kref_get(&a->ref); /* the list's, and ours */
-	INIT_WORK(&a->copy_work, lite_async_copy_work);
-	INIT_DELAYED_WORK(&a->begin_work, lite_async_begin_work);
+	INIT_DELAYED_WORK(&a->work, lite_async_work);
 	a->file = file;
 	kref_get(&file->ref);
 	return a;
@@ -312,202 +320,376 @@ static int lite_async_enter(struct lite_async *a, enum lite_async_state state)
 		file->n_calls++;
 		a->state = state;
 		list_add_tail(&a->list, &file->calls);
+		kref_get(&a->ref); /* the list's */
+		if (state == LITE_ASYNC_QUEUED)
+			lite_async_run(a, LITE_WQ_BEGIN);
 	}
 	spin_unlock(&file->lock);
-	/* The list's reference. */
-	if (err)
-		lite_async_put(a);
 	return err;
 }
 
-/* Start the call's time-out. */
-static void lite_async_expect(struct lite_async *a)
+static int lite_async_try(struct lite_async *a)
 {
-	struct lite_rpc_file *file = a->file;
+	int err = lite_async_enter(a, LITE_ASYNC_NEW);
 
-	spin_lock(&file->lock);
-	if (a->state == LITE_ASYNC_NEW)
-		a->state = LITE_ASYNC_BEGUN;
-	if (!file->expiring ||
-	    time_before(a->call.deadline, file->expire_at)) {
-		file->expiring = true;
-		file->expire_at = a->call.deadline;
-		mod_delayed_work(file->svc->wq, &file->expire,
-				 lite_jiffies_left(file->expire_at));
-	}
-	spin_unlock(&file->lock);
-}
-
-static int lite_async_try(struct lite_rpc_file *file, struct lite_rcall *call,
-			  const struct lite_ioc_rpc_call *c)
-{
-	struct lite_async *a = lite_async_alloc(file, call, c);
-	int err;
-
-	if (IS_ERR(a))
-		return PTR_ERR(a);
-	err = lite_async_enter(a, LITE_ASYNC_NEW);
 	if (err)
-		goto put;
+		return err;
 	err = lite_rcall_begin(&a->call);
-	call->missing = err && a->call.missing;
-	/* It points to the caller's stack. */
-	a->call.cred = NULL;
 	if (!err) {
-		/* It is not sent again. */
-		lite_bulk_put(a->call.bulk);
-		a->call.bulk = NULL;
-		lite_async_expect(a);
-	} else {
-		spin_lock(&file->lock);
-		lite_async_unlist(a);
-		spin_unlock(&file->lock);
-		lite_async_put(a);
+		lite_async_sent(a, LITE_ASYNC_NEW);
+		return 0;
 	}
-put:
+	spin_lock(&a->file->lock);
+	lite_async_unlist(a);
+	spin_unlock(&a->file->lock);
 	lite_async_put(a);
 	return err;
 }
 
-/* Copy a request; NULL: there is nothing to copy. */
-static void *lite_async_copy(const struct lite_rcall *call)
+/* Have the work item begin a call; it can use nothing of the caller's. */
+static int lite_async_queue(struct lite_async *a)
 {
-	size_t done = 0, n = call->bulk ? 0 : call->length;
-	void *request;
-	int err = 0;
+	int err = lite_rcall_copy(&a->call);
 
-	if (!n)
-		return NULL;
-	request = kvmalloc(n, GFP_KERNEL_ACCOUNT);
-	if (!request)
-		return ERR_PTR(-ENOMEM);
-	while (done < n && !err) {
-		done += lite_buf_copy_nofault(&call->request, done,
-					      request + done, n - done, true);
-		if (done < n)
-			err = lite_user_fault_in(&call->request, done, n, true);
-	}
-	if (!err)
-		return request;
-	kvfree(request);
-	return ERR_PTR(err);
-}
-
-/* Queue a call for begin_work, which can use nothing of the caller's. */
-static int lite_async_queue(struct lite_rpc_file *file,
-			    const struct lite_rcall *call,
-			    const struct lite_ioc_rpc_call *c)
-{
-	void *request = lite_async_copy(call);
-	struct lite_async *a;
-	int err;
-
-	if (IS_ERR(request))
-		return PTR_ERR(request);
-	a = lite_async_alloc(file, call, c);
-	if (IS_ERR(a)) {
-		kvfree(request);
-		return PTR_ERR(a);
-	}
-	a->request = request;
+	if (err)
+		return err;
 	a->memcg = get_mem_cgroup_from_mm(current->mm);
-	a->cred = *call->cred;
+	a->cred = *a->call.cred;
 	a->call.cred = &a->cred;
-	a->call.request = (struct lite_buf){ .k = request };
 	a->call.in_turn = lite_async_in_turn;
-	err = lite_async_enter(a, LITE_ASYNC_QUEUED);
-	if (!err) {
-		lite_async_expect(a);
-		lite_async_kick(a);
-	}
-	lite_async_put(a);
-	return err;
-}
-
-/*
- * No call is listed while user memory is waited for: the node may be stopped
- * meanwhile, and shutting its files waits for calls.
- */
-static int lite_async_begin(struct lite_rpc_file *file, struct lite_rcall *call,
-			    const struct lite_ioc_rpc_call *c)
-{
-	u32 flags = call->flags;
-	int err = lite_rcall_prepare(call);
-
-	if (flags & LITE_RPC_QUEUE)
-		call->flags |= LITE_RPC_NOWAIT | LITE_RCALL_TRY;
-	while (!err) {
-		call->missing = false;
-		err = lite_async_try(file, call, c);
-		if (!err || !call->missing)
-			break;
-		err = lite_rcall_fault_in(call);
-	}
-	call->flags = flags;
-	if (err == -EAGAIN && flags & LITE_RPC_QUEUE)
-		err = lite_async_queue(file, call, c);
-	lite_rcall_drop(call);
-	return err;
-}
-
-static int lite_file_call_check(const struct lite_ioc_rpc_call *c)
-{
-	u32 how = c->flags & (LITE_RPC_ONEWAY | LITE_RPC_ASYNC);
-
-	if (c->flags & ~(LITE_RPC_NOWAIT | LITE_RPC_ONEWAY | LITE_RPC_ASYNC |
-			 LITE_RPC_QUEUE))
-		return -EOPNOTSUPP;
-	if (!c->function || c->function > LITE_FUNCTION_MAX ||
-	    c->node > LITE_NODE_ID_MAX || !lite_timeout_ok(c->timeout_ms) ||
-	    how == (LITE_RPC_ONEWAY | LITE_RPC_ASYNC))
-		return -EINVAL;
-	if (!(how & LITE_RPC_ASYNC) &&
-	    (c->group || c->flags & LITE_RPC_QUEUE))
-		return -EINVAL;
-	return c->request_len > LITE_RPC_BULK_MAX ? -E2BIG : 0;
+	return lite_async_enter(a, LITE_ASYNC_QUEUED);
 }
 
 /**
- * lite_file_call - make a call or send a message, or begin a call to be
- * collected
+ * lite_async_begin - begin a call that will be collected
  * @file: the open file
- * @c: what to call; the results are set
- * @cred: the caller's credentials
- * @gate: the node's gate
+ * @call: the call
+ * @c: how to collect it
  *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno as LITE_IOC_RPC_CALL.
  */
-int lite_file_call(struct lite_rpc_file *file, struct lite_ioc_rpc_call *c,
-		   const struct lite_cred *cred, struct lite_gate *gate)
+int lite_async_begin(struct lite_rpc_file *file, struct lite_rcall *call,
+		     const struct lite_ioc_rpc_call *c)
 {
-	struct lite_buf reply = { .gate = gate, .user = true, .u = c->reply };
-	struct lite_rcall call = {
-		.node = c->node,
-		.function = c->function,
-		.registration = LITE_ANY_REGISTRATION,
-		.cred = cred,
-		.request = { .gate = gate, .user = true, .u = c->request },
-		.length = c->request_len,
-		.room = min_t(u32, c->reply_room, LITE_RPC_BULK_MAX),
-		.flags = c->flags,
-		.svc = file->svc,
-	};
-	int err = lite_file_call_check(c);
+	struct lite_async *a = lite_async_alloc(file, call, c);
+	int err;
 
-	c->reply_len = 0;
-	c->status = 0;
-	if (err)
-		return err;
-	if (c->flags & LITE_RPC_ONEWAY)
-		call.room = 0;
-	call.deadline = lite_call_deadline(c->timeout_ms, &call.flags);
-	call.registration = lite_file_found(file, c->node, c->function);
-	if (c->flags & LITE_RPC_ASYNC)
-		return lite_async_begin(file, &call, c);
-	err = lite_service_call(file->svc, &call, &reply);
-	c->reply_len = call.reply_len;
-	c->status = call.user;
+	if (!a)
+		return -ENOMEM;
+	err = lite_rcall_prepare(&a->call);
+	if (call->flags & LITE_RPC_QUEUE)
+		a->call.flags |= LITE_RPC_NOWAIT | LITE_RCALL_TRY;
+	while (!err) {
+		err = lite_async_try(a);
+		if (!err || !a->call.missing)
+			break;
+		err = lite_rcall_copy(&a->call);
+	}
+	if (err == -EAGAIN && call->flags & LITE_RPC_QUEUE) {
+		a->call.flags = call->flags;
+		err = lite_async_queue(a);
+	}
+	lite_async_put(a);
 	return err;
 }
 
+/* ---- collecting ---------------------------------------------------------- */
+
+/* ERR_PTR: -EAGAIN: none has ended; -ENOENT: none is in flight. */
+static struct lite_async *lite_async_first(struct lite_rpc_file *file,
+					   u32 group)
+{
+	struct lite_async *a;
+
+	lockdep_assert_held(&file->lock);
+	list_for_each_entry(a, &file->ended, list) {
+		if (a->group == group && !a->dropped)
+			return a;
+	}
+	list_for_each_entry(a, &file->calls, list) {
+		if (a->group == group && !a->dropped)
+			return ERR_PTR(-EAGAIN);
+	}
+	return ERR_PTR(-ENOENT);
+}
+
+/* Does poll(2) have a call to report? Process context. */
+bool lite_async_ready(struct lite_rpc_file *file)
+{
+	bool ready;
+
+	if (list_empty_careful(&file->ended))
+		return false;
+	spin_lock(&file->lock);
+	ready = !IS_ERR(lite_async_first(file, 0));
+	spin_unlock(&file->lock);
+	return ready;
+}
+
+/* Wait for news of a group. Drops file->lock while it sleeps. */
+static int lite_async_await(struct lite_rpc_file *file, u32 group,
+			    unsigned long deadline)
+	__must_hold(&file->lock)
+{
+	struct lite_collector c = {
+		.group = group,
+		.news = COMPLETION_INITIALIZER_ONSTACK(c.news),
+	};
+	struct lite_pace_wait wait;
+	long ret;
+
+	lite_pace_begin(&file->collect_pace, &wait,
+			!list_empty(&file->collectors));
+	list_add(&c.list, &file->collectors);
+	spin_unlock(&file->lock);
+	ret = lite_poller_await(&file->svc->fab->poller, &c.news, wait.awake_ns,
+				TASK_INTERRUPTIBLE,
+				lite_jiffies_left(deadline));
+	lite_pace_end(&file->collect_pace, &wait);
+	spin_lock(&file->lock);
+	list_del(&c.list);
+	if (ret > 0)
+		return 0;
+	return ret ? -EINTR : -ETIMEDOUT;
+}
+
+/* Take a call that has ended; the caller owns it then. */
+static struct lite_async *lite_async_take(struct lite_rpc_file *file,
+					  const struct lite_ioc_rpc_collect *c,
+					  unsigned long deadline)
+{
+	bool nowait = lite_serve_nowait(c->flags, c->timeout_ms);
+	struct lite_async *a;
+	int err = 0;
+
+	spin_lock(&file->lock);
+	for (;;) {
+		a = lite_async_first(file, c->group);
+		if (a != ERR_PTR(-EAGAIN) || nowait || err)
+			break;
+		/* @stopping is set before collectors are woken. */
+		err = READ_ONCE(file->svc->stopping) ?
+			      -ENODEV :
+			      lite_async_await(file, c->group, deadline);
+	}
+	if (!IS_ERR(a)) {
+		a->state = LITE_ASYNC_GIVEN;
+		list_move_tail(&a->list, &file->calls);
+	} else if (err) {
+		a = ERR_PTR(err);
+	}
+	spin_unlock(&file->lock);
+	return a;
+}
+
+/* Finish a taken call or, if not @done, return it to be collected again. */
+static void lite_async_untake(struct lite_async *a, bool done)
+{
+	struct lite_rpc_file *file = a->file;
+
+	spin_lock(&file->lock);
+	if (done) {
+		lite_async_unlist(a);
+	} else {
+		a->state = LITE_ASYNC_ENDED;
+		list_move(&a->list, &file->ended);
+		lite_collectors_wake(file, a->group);
+		if (!a->group)
+			wake_up_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
+		kref_get(&a->ref);
+	}
+	spin_unlock(&file->lock);
+	lite_async_reap(a);
+	lite_async_put(a);
+}
+
+/* Copy as much of the reply as the user memory present takes; return bytes. */
+static size_t lite_async_give(struct lite_async *a, const struct lite_buf *to,
+			      size_t n)
+{
+	if (!n)
+		return 0;
+	if (!a->call.by_reference)
+		return lite_buf_copy_nofault(to, 0, a->reply, n, false);
+	/* Only the call uses it since the answer came. */
+	lite_bulk_unmap(a->call.reply_bulk);
+	return lite_bulk_copy_nofault(a->call.reply_bulk, to, 0, n, false);
+}
+
+static void lite_async_tell(const struct lite_async *a,
+			    struct lite_ioc_rpc_collect *c)
+{
+	const struct lite_rcall *call = &a->call;
+
+	c->error = lite_rcall_result(call);
+	c->reply_len = !call->err ? call->reply_len : 0;
+	c->status = call->user;
+	c->node = call->node;
+	c->function = call->function;
+	c->cookie = a->cookie;
+}
+
+static int lite_async_collect(struct lite_rpc_file *file,
+			      struct lite_ioc_rpc_collect *c,
+			      struct lite_gate *gate, unsigned long deadline)
+{
+	struct lite_buf to = { .gate = gate, .user = true, .u = c->reply };
+	bool into = c->flags & LITE_RPC_INTO;
+	u64 lost = 0, number;
+	struct lite_async *a;
+	size_t n, done;
+	int err;
+
+	do {
+		a = lite_async_take(file, c, deadline);
+		if (IS_ERR(a))
+			return PTR_ERR(a);
+		lite_async_tell(a, c);
+		n = c->error ? 0 : c->reply_len;
+		if (into)
+			to.u = a->to;
+		if (!into && n > c->reply_room) {
+			lite_async_untake(a, false);
+			return -EMSGSIZE;
+		}
+		done = lite_async_give(a, &to, n);
+		if (done < n && a->number == lost) {
+			c->error = -EFAULT;
+			c->reply_len = 0;
+			n = done;
+		}
+		if (done == n)
+			break;
+		/* Do not own it while user memory is waited for. */
+		number = a->number;
+		lite_async_untake(a, false);
+		err = lite_user_fault_in(&to, done, n, false);
+		if (err == -EFAULT && into) {
+			/* Ends with -EFAULT if we take this call again. */
+			lost = number;
+			err = 0;
+		}
+	} while (!err);
+	if (done < n)
+		return err;
+	trace_lite_rpc(c->node, c->function, a->call.length, c->reply_len,
+		       c->error);
+	lite_async_untake(a, true);
+	return 0;
+}
+
+/* ---- dropping ------------------------------------------------------------ */
+
+/* Is it of a group, or of a process? NULL and NULL: any call. */
+static bool lite_async_is_of(const struct lite_async *a, const u32 *group,
+			     const void *owner)
+{
+	if (group)
+		return a->group == *group;
+	return !owner || (a->group && a->owner == owner);
+}
+
+/*
+ * Drop calls. Those that have ended, and those that only this can end, are
+ * returned one by one, with a reference: @ended says which of both. Others are
+ * ended by the thread or the work that owns them.
+ */
+static struct lite_async *lite_async_drop(struct lite_rpc_file *file,
+					  const u32 *group, const void *owner,
+					  bool *ended)
+{
+	struct lite_async *a, *found = NULL;
+
+	spin_lock(&file->lock);
+	*ended = false;
+	list_for_each_entry(a, &file->calls, list) {
+		/* A NEW call was begun concurrently with this. */
+		if (!lite_async_is_of(a, group, owner) || a->dropped ||
+		    a->state == LITE_ASYNC_NEW)
+			continue;
+		a->dropped = true;
+		if (a->state == LITE_ASYNC_QUEUED) {
+			lite_async_run(a, LITE_WQ_BEGIN);
+		} else if (a->state == LITE_ASYNC_BEGUN) {
+			a->state = LITE_ASYNC_ENDING;
+			kref_get(&a->ref);
+			found = a;
+			goto unlock;
+		}
+	}
+	list_for_each_entry(a, &file->ended, list) {
+		if (!lite_async_is_of(a, group, owner))
+			continue;
+		a->state = LITE_ASYNC_GIVEN;
+		lite_async_unlist(a);
+		*ended = true;
+		found = a;
+		break;
+	}
+unlock:
+	spin_unlock(&file->lock);
+	return found;
+}
+
+/**
+ * lite_async_cancel - end calls that will not be collected
+ * @file: the open file
+ * @group: calls of this group
+ * @owner: if @group is NULL, calls in groups of this process, by its
+ *	files_struct; NULL: all calls
+ *
+ * Does not wait for calls that are being begun, copied or ended: those may
+ * remain for a while, with references to the file.
+ *
+ * Context: may sleep.
+ */
+void lite_async_cancel(struct lite_rpc_file *file, const u32 *group,
+		       const void *owner)
+{
+	struct lite_async *a;
+	bool ended;
+
+	while ((a = lite_async_drop(file, group, owner, &ended))) {
+		if (!ended) {
+			lite_async_end(a, -ECANCELED);
+			lite_async_reap(a);
+		}
+		lite_async_put(a);
+	}
+}
+
+/**
+ * lite_file_collect - collect a call that has ended, or cancel a group
+ * @file: the open file
+ * @c: where the reply goes; the results are set
+ * @gate: the node's gate
+ *
+ * Context: may sleep; interruptible.
+ * Return: 0 or a negative errno as LITE_IOC_RPC_COLLECT.
+ */
+int lite_file_collect(struct lite_rpc_file *file,
+		      struct lite_ioc_rpc_collect *c, struct lite_gate *gate)
+{
+	unsigned long deadline = lite_serve_deadline(c->timeout_ms);
+
+	if (c->flags & ~(LITE_RPC_NOWAIT | LITE_RPC_INTO | LITE_RPC_CANCEL))
+		return -EOPNOTSUPP;
+	if (!lite_timeout_ok(c->timeout_ms))
+		return -EINVAL;
+	if (!(c->flags & LITE_RPC_CANCEL))
+		return lite_async_collect(file, c, gate, deadline);
+	lite_async_cancel(file, &c->group, NULL);
+	return 0;
+}
+
+/* Wake all threads in COLLECT; the node is @stopping already. */
+void lite_async_stop(struct lite_rpc_file *file)
+{
+	struct lite_collector *c;
+
+	spin_lock(&file->lock);
+	list_for_each_entry(c, &file->collectors, list)
+		complete(&c->news);
+	spin_unlock(&file->lock);
+}

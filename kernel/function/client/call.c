@@ -14,6 +14,16 @@
  *
  * While the caller waits for user memory it holds neither a record nor a ring,
  * and has left the node, which may be stopped meanwhile.
+ *
+ * Requests and replies too long for a ring: the request is copied into kernel
+ * memory, and memory is allocated for the longest possible reply. A list of
+ * both goes through the ring. The server's kernel reads the request by RDMA
+ * when a server receives it, and writes the reply by RDMA before it answers
+ * (serve_bulk.c). The call has a reference to both bulks, and its slot has one,
+ * too, from when it has a record. The slot drops it when the reply has come or
+ * cannot come any more, or together with the mirror when the connection ends.
+ * So a late reply to a caller that has given up is written to memory that is
+ * not in use otherwise.
  */
 #include <linux/slab.h>
 
@@ -22,10 +32,161 @@
 #include "trace.h"
 #include "wait.h"
 
+/* ---- long requests and replies ------------------------------------------- */
+
+/**
+ * lite_rcall_prepare - copy a long request into kernel memory
+ * @call: filled in; holds nothing yet
+ *
+ * Context: may sleep, and wait for user space; killable.
+ * Return: 0, -ENOMEM, -EFAULT, -EINTR; -ENODEV: the node was stopped meanwhile.
+ */
+int lite_rcall_prepare(struct lite_rcall *call)
+{
+	struct lite_area *bulk;
+	int err;
+
+	if (likely(call->length <= LITE_RPC_BYTES_MAX))
+		return 0;
+	bulk = lite_bulk_make(call->svc, call->cred->uid, call->length);
+	if (IS_ERR(bulk))
+		return PTR_ERR(bulk);
+	err = lite_bulk_copy(bulk, &call->request, call->length, true);
+	if (err)
+		lite_area_put(bulk);
+	else
+		call->bulk = bulk;
+	return err;
+}
+
+/**
+ * lite_rcall_copy - copy a short request into kernel memory
+ * @call: not begun; holds neither a ring nor a slot
+ *
+ * Context: may sleep, and wait for user space; killable.
+ * Return: 0, -ENOMEM, -EFAULT, -EINTR; -ENODEV: the node was stopped meanwhile,
+ * and must not be touched any more.
+ */
+int lite_rcall_copy(struct lite_rcall *call)
+{
+	int err;
+
+	if (call->bulk || call->copy || !call->length)
+		return 0;
+	/* Mapped memory is not kept while user memory is waited for. */
+	lite_rcall_drop(call);
+	call->copy = kvmalloc(call->length, GFP_KERNEL_ACCOUNT);
+	if (!call->copy)
+		return -ENOMEM;
+	err = lite_user_copy(&call->request, call->copy, 0, call->length, true);
+	call->request = (struct lite_buf){ .k = call->copy };
+	return err;
+}
+
+/*
+ * Allocate memory for a long reply, and map all bulks. The call has a ring, but
+ * no record yet.
+ */
+static int lite_rcall_bulk_room(struct lite_rcall *call)
+{
+	const struct lite_client_ring *ring = call->ring;
+	u32 room = min(call->room, ring->max_reply);
+	struct lite_area *bulk = call->reply_bulk;
+	int err = 0;
+
+	/* A bulk made for another ring may be too small, or not needed. */
+	if (bulk && (room <= LITE_RPC_BYTES_MAX || bulk->bytes < room)) {
+		lite_area_put(bulk);
+		call->reply_bulk = NULL;
+	}
+	if (room > LITE_RPC_BYTES_MAX && !call->reply_bulk) {
+		bulk = lite_bulk_make(call->svc, call->cred->uid, room);
+		if (IS_ERR(bulk))
+			return PTR_ERR(bulk);
+		call->reply_bulk = bulk;
+	}
+	if (!ring->rp->conn)
+		return 0;
+	if (call->bulk)
+		err = lite_bulk_map(call->bulk);
+	if (!err && call->reply_bulk)
+		err = lite_bulk_map(call->reply_bulk);
+	return err;
+}
+
+/**
+ * lite_rcall_drop - drop a call's memory outside of its record
+ * @call: not begun, ended or abandoned
+ *
+ * Context: process; the caller is active on the node, or nothing is mapped.
+ */
+void lite_rcall_drop(struct lite_rcall *call)
+{
+	lite_area_put(call->bulk);
+	lite_area_put(call->reply_bulk);
+	kvfree(call->copy);
+	call->bulk = NULL;
+	call->reply_bulk = NULL;
+	call->copy = NULL;
+}
+
+/**
+ * lite_rcall_body - bytes behind the header in a call's record
+ * @call: has a ring
+ * @list: set to the bytes of its chunk list; may be NULL
+ *
+ * Return: bytes; the larger of request and reply.
+ */
+u32 lite_rcall_body(const struct lite_rcall *call, u32 *list)
+{
+	u32 n_request = call->bulk ? call->bulk->n : 0;
+	u32 n_reply = call->reply_bulk ? call->reply_bulk->n : 0;
+	u32 bytes = n_request + n_reply ?
+			    lite_rpc_list_bytes(n_request + n_reply) : 0;
+
+	if (list)
+		*list = bytes;
+	return lite_rpc_body_bytes(call->length,
+				   min(call->room, call->ring->max_reply),
+				   bytes, n_request, n_reply);
+}
+
+static struct lite_wire_rpc_chunk *
+lite_bulk_describe(const struct lite_area *bulk, bool mapped,
+		   struct lite_wire_rpc_chunk *to)
+{
+	u32 i;
+
+	for (i = 0; bulk && i < bulk->n; i++)
+		*to++ = (struct lite_wire_rpc_chunk){
+			/* Unused within a node, but must not be 0. */
+			.addr = cpu_to_le64(mapped ? bulk->chunk[i].dma : 1),
+			.bytes = cpu_to_le32(bulk->chunk[i].bytes),
+		};
+	return to;
+}
+
+/* Write the chunk list of a call; return its bytes. 0: it needs none. */
+static u32 lite_rcall_list(const struct lite_rcall *call, void *mem)
+{
+	bool mapped = call->ring->rp->conn;
+	struct lite_wire_rpc_bulk *b = mem;
+	u32 list;
+
+	lite_rcall_body(call, &list);
+	if (likely(!list))
+		return 0;
+	b->n_request = cpu_to_le32(call->bulk ? call->bulk->n : 0);
+	b->n_reply = cpu_to_le32(call->reply_bulk ? call->reply_bulk->n : 0);
+	lite_bulk_describe(call->reply_bulk, mapped,
+			   lite_bulk_describe(call->bulk, mapped, b->chunk));
+	return list;
+}
+
 /* ---- sending ------------------------------------------------------------- */
 
 /* Write the chunk list or the request behind the header. */
-static int lite_rcall_copy(struct lite_rcall *call, void *to)
+static int lite_rcall_write(struct lite_rcall *call, void *to)
 {
 	size_t n;
 
@@ -35,40 +196,6 @@ static int lite_rcall_copy(struct lite_rcall *call, void *to)
 	n = lite_buf_copy_nofault(&call->request, 0, to, call->length, true);
 	call->missing = n < call->length;
 	return call->missing ? -EFAULT : 0;
-}
-
-/**
- * lite_rcall_fault_in - wait for the part of a request that is not in memory
- * @call: could not be begun; its @missing is set
- *
- * Context: may sleep and fault; killable.
- * Return: 0: begin the call again; -EFAULT; -EINTR; -ENODEV: the node has been
- * stopped meanwhile, and must not be touched any more.
- */
-int lite_rcall_fault_in(const struct lite_rcall *call)
-{
-	size_t done = 0;
-	char byte;
-	int err;
-
-	/* Touch all of it: a mapping can end before the request does. */
-	while (done < call->length) {
-		err = lite_buf_fault_in(&call->request, done,
-					call->length - done, true);
-		if (err)
-			return err;
-		/* Skip the pages that are present. */
-		while (done < call->length &&
-		       lite_buf_copy_nofault(&call->request, done, &byte, 1,
-					     true))
-			done = min_t(size_t, call->length,
-				     done + PAGE_SIZE -
-					     offset_in_page(call->request.u +
-							    done));
-		if (lite_given_up())
-			return -EINTR;
-	}
-	return 0;
 }
 
 static void lite_rcall_header(struct lite_rcall *call, u32 list,
@@ -207,9 +334,8 @@ static int lite_rcall_try(struct lite_rcall *call)
 		return err;
 	if (!err) {
 		s = &call->ring->slot[call->slot];
-		err = lite_rcall_copy(call, lite_area_at(call->ring->area,
-							 s->unit) +
-						    LITE_RPC_HEADER);
+		err = lite_rcall_write(call, lite_area_body(call->ring->area,
+							    s->unit));
 		if (!err)
 			err = lite_rcall_post(call);
 		else
@@ -218,9 +344,6 @@ static int lite_rcall_try(struct lite_rcall *call)
 	if (!err)
 		return 0;
 	lite_rcall_unbind(call);
-	/* The bulks are not kept either while user memory is waited for. */
-	if (call->missing)
-		lite_rcall_drop(call);
 	return err;
 }
 
@@ -244,15 +367,14 @@ void lite_rcall_unqueue(struct lite_rcall *call)
  * Context: may sleep; killable.
  * Return: 0: the call is in flight, and @call->ring and @call->slot are set;
  * else a negative errno as LITE_IOC_RPC_CALL: it was not sent, and holds
- * neither a ring nor a slot. If its @missing is set, see
- * lite_rcall_fault_in(). -EAGAIN with LITE_RCALL_TRY: begin it where waiting
+ * neither a ring nor a slot; see @missing. -EAGAIN with LITE_RCALL_TRY: begin it where waiting
  * is allowed. With @in_turn, -EINPROGRESS: it is in line; begin it again when
  * @in_turn is called; -ESTALE: the node is suspect, begin it again later.
  */
 int lite_rcall_begin(struct lite_rcall *call)
 {
 	struct lite_service *svc = call->svc;
-	unsigned long now;
+	unsigned long left;
 	int tries = 0;
 	int err, up;
 
@@ -281,11 +403,10 @@ int lite_rcall_begin(struct lite_rcall *call)
 			return -ESTALE;
 		if (call->flags & LITE_RCALL_TRY)
 			return -EAGAIN;
-		now = jiffies;
-		if (time_after_eq(now, call->deadline))
+		left = lite_jiffies_left(call->deadline);
+		if (!left)
 			return -ETIMEDOUT;
-		up = lite_cluster_await_for(svc->cl, call->node,
-					    call->deadline - now);
+		up = lite_cluster_await_for(svc->cl, call->node, left);
 		if (up)
 			return up;
 	}
@@ -362,9 +483,9 @@ static int lite_rcall_deliver(struct lite_rcall *call,
 		lite_rcall_finish(call);
 		/* Only the call uses it since the answer came. */
 		lite_bulk_unmap(call->reply_bulk);
-		lite_bulk_put(call->bulk);
+		lite_area_put(call->bulk);
 		call->bulk = NULL;
-		return lite_bulk_copy(call->reply_bulk, to, 0, n, false);
+		return lite_bulk_copy(call->reply_bulk, to, n, false);
 	}
 	done = lite_buf_copy_nofault(to, 0, (void *)lite_rcall_reply(call), n,
 				     false);
@@ -377,12 +498,8 @@ static int lite_rcall_deliver(struct lite_rcall *call,
 	}
 	lite_rcall_finish(call);
 	lite_rcall_drop(call);
-	while (unlikely(done < n) && !err) {
-		err = lite_user_fault_in(to, done, n, false);
-		if (!err)
-			done += lite_buf_copy_nofault(to, done, copy + done,
-						      n - done, false);
-	}
+	if (unlikely(done < n) && !err)
+		err = lite_user_copy(to, copy, done, n, false);
 	kvfree(copy);
 	return err;
 }
@@ -398,7 +515,7 @@ static int lite_service_call_on(struct lite_service *svc,
 	for (;;) {
 		err = lite_rcall_begin(call);
 		if (err && call->missing) {
-			err = lite_rcall_fault_in(call);
+			err = lite_rcall_copy(call);
 			if (!err)
 				continue;
 		}

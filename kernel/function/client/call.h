@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The client's side of calls: client_ring.c, ring_waiter.c, call.c, end.c. See
- * service.h for the overview and the locking.
+ * The client's side of calls. See service.h for the overview and the locking.
  */
 #ifndef _LITE_SERVICE_CALL_H
 #define _LITE_SERVICE_CALL_H
 
 #include "core/ring.h"
-#include "function/bulk.h"
+#include "function/area.h"
 #include "memory/handle/ctx.h"
 #include "memory/memory.h"
 #include "wire/wire_rpc.h"
 
 struct lite_area;
 struct lite_rcall;
+struct lite_rpc_file;
 struct lite_rpc_peer;
 struct lite_service;
 
@@ -52,8 +52,8 @@ struct lite_client_ring_slot {
 	u64 seq;
 	struct lite_pool_part *part;
 	struct lite_rcall *call;
-	struct lite_bulk *request;
-	struct lite_bulk *reply;
+	struct lite_area *request;
+	struct lite_area *reply;
 };
 
 enum lite_client_ring_state {
@@ -69,11 +69,9 @@ enum lite_client_ring_state {
  * @ref: held by rp's tables, callers and work items
  * @function: its number
  * @state: under rp->lock, as the fields below
- * @err: NEW to DEAD: why it could not be bound
- * @ready: completed when it is no longer NEW
  * @list: in rp->client_rings
  * @line_list: in rp->lines while @line has entries
- * @line: struct lite_ring_waiter, calls waiting for room or, while it is NEW,
+ * @line: struct lite_rcall, calls waiting for room or, while it is NEW,
  *	for it to be bound
  * @index: number of the ring at the server
  * @cookie: of the function
@@ -98,8 +96,6 @@ struct lite_client_ring {
 	struct kref ref;
 	u32 function;
 	enum lite_client_ring_state state;
-	int err;
-	struct completion ready;
 	struct list_head list;
 	struct list_head line_list;
 	struct list_head line;
@@ -123,20 +119,6 @@ struct lite_client_ring {
 };
 
 /**
- * struct lite_ring_waiter - a call in the line of its ring
- * @list: in ring->line, while @err is -EINPROGRESS
- * @part: its user's part of the window, until it passes to the slot
- * @units: length of the record that it needs
- * @err: its outcome; under rp->lock
- */
-struct lite_ring_waiter {
-	struct list_head list;
-	struct lite_pool_part *part;
-	u32 units;
-	int err;
-};
-
-/**
  * struct lite_rcall - a call
  * @svc: the node's services
  * @node: of the server
@@ -149,12 +131,17 @@ struct lite_ring_waiter {
  * @room: maximum bytes of the reply
  * @reply_bulk: memory for a reply that may be too long for a ring; or NULL
  * @by_reference: the reply is in @reply_bulk
+ * @copy: of a request that was not in memory, or that is sent later; or NULL
  * @flags: LITE_RPC_NOWAIT, LITE_RPC_ONEWAY, LITE_RCALL_TRY
- * @liner: its place in line while it waits for a slot
+ * @line: in ring->line, while @line_err is -EINPROGRESS
+ * @line_err: outcome of waiting in line; under rp->lock
+ * @part: its user's part of the window, until it passes to the slot
+ * @units: length of the record that it needs
  * @deadline: jiffies
  * @ring: its ring, with a reference
  * @slot: its slot; LITE_NO_SLOT: none any more
- * @missing: it was not begun, as part of the request is not in memory
+ * @missing: it was not begun, as part of the request is not in memory:
+ *	lite_rcall_copy() and begin it again
  * @status: of the reply: enum lite_rpc_status
  * @user: status that the server returned
  * @reply_len: bytes of the reply
@@ -173,12 +160,16 @@ struct lite_rcall {
 	const struct lite_cred *cred;
 	struct lite_buf request;
 	u32 length;
-	struct lite_bulk *bulk;
+	struct lite_area *bulk;
 	u32 room;
-	struct lite_bulk *reply_bulk;
+	struct lite_area *reply_bulk;
 	bool by_reference;
+	void *copy;
 	u32 flags;
-	struct lite_ring_waiter liner;
+	struct list_head line;
+	int line_err;
+	struct lite_pool_part *part;
+	u32 units;
 	unsigned long deadline;
 	struct lite_client_ring *ring;
 	u32 slot;
@@ -190,6 +181,66 @@ struct lite_rcall {
 	struct completion done;
 	void (*ended)(struct lite_rcall *call);
 	void (*in_turn)(struct lite_rcall *call);
+};
+
+enum lite_async_state {
+	LITE_ASYNC_NEW,     /* begun by the caller's thread */
+	LITE_ASYNC_QUEUED,  /* begun by the work item */
+	LITE_ASYNC_BEGUN,   /* in flight; can be abandoned */
+	LITE_ASYNC_ENDING,  /* owned by the thread ending it */
+	LITE_ASYNC_COPYING, /* the work item copies its reply */
+	LITE_ASYNC_ENDED,   /* to be collected */
+	LITE_ASYNC_GIVEN,   /* owned by the thread collecting it */
+};
+
+/**
+ * struct lite_async - a call to be collected
+ * @call: the call
+ * @file: file to collect it from, with a reference
+ * @ref: held by the list it is on, by the threads that begin or end it, and by
+ *	pending work
+ * @list: in file->ended if ENDED, else in file->calls; under file->lock, as
+ *	@state and @dropped
+ * @state: says which thread owns it
+ * @dropped: it will not be collected; if it is QUEUED, it will not be begun
+ * @group: group to collect it with
+ * @owner: files_struct of the process that began it
+ * @number: of no other call of this node; not 0
+ * @cookie: the user's cookie
+ * @to: the user's address for the reply
+ * @reply: buffer for the reply
+ * @work: begins the call, ends it at its deadline, or copies its reply
+ * @cred: QUEUED: the caller
+ * @memcg: QUEUED: the caller's memcg, charged for reply memory
+ */
+struct lite_async {
+	struct lite_rcall call;
+	struct lite_rpc_file *file;
+	struct kref ref;
+	struct list_head list;
+	enum lite_async_state state;
+	bool dropped;
+	u32 group;
+	const void *owner;
+	u64 number;
+	u64 cookie;
+	u64 to;
+	void *reply;
+	struct delayed_work work;
+	struct lite_cred cred;
+	struct mem_cgroup *memcg;
+};
+
+/**
+ * struct lite_collector - a thread in COLLECT
+ * @list: in file->collectors
+ * @group: the group it waits for
+ * @news: a call of @group has ended, or has been collected by another thread
+ */
+struct lite_collector {
+	struct list_head list;
+	u32 group;
+	struct completion news;
 };
 
 #define LITE_NO_SLOT U32_MAX
@@ -222,12 +273,13 @@ void lite_client_ring_check_empty(struct lite_client_ring *ring);
 int lite_client_ring_may_call(const struct lite_client_ring *ring,
 			      struct lite_rcall *call);
 bool lite_client_ring_is_stale(struct lite_rcall *call);
-void lite_client_rings_idle(struct lite_rpc_peer *rp, bool all);
+void lite_client_rings_idle(struct lite_rpc_peer *rp);
 void lite_client_rings_down(struct lite_rpc_peer *rp);
 void lite_client_rings_gone(struct lite_rpc_peer *rp);
 
 int lite_ring_wait_take(struct lite_rcall *call);
 int lite_ring_wait_look(struct lite_rcall *call, int leave);
+int lite_ring_wait_wait(struct lite_rcall *call);
 void lite_ring_wait_enter_new(struct lite_rcall *call);
 void lite_ring_wait_move(struct lite_rpc_peer *rp);
 void lite_ring_wait_end(struct lite_client_ring *ring, int err);
@@ -235,16 +287,19 @@ void lite_slot_drop(struct lite_client_ring_slot *s);
 void lite_slot_free(struct lite_client_ring *ring, u32 slot);
 void lite_slot_end(struct lite_client_ring *ring, u32 slot, int err);
 
+int lite_rcall_prepare(struct lite_rcall *call);
+int lite_rcall_copy(struct lite_rcall *call);
+void lite_rcall_drop(struct lite_rcall *call);
+u32 lite_rcall_body(const struct lite_rcall *call, u32 *list);
 int lite_rcall_begin(struct lite_rcall *call);
 void lite_rcall_unqueue(struct lite_rcall *call);
-int lite_rcall_fault_in(const struct lite_rcall *call);
 int lite_rcall_result(const struct lite_rcall *call);
 bool lite_rcall_abandon(struct lite_rcall *call, int err);
 void lite_rcall_free_slot(struct lite_rcall *call);
 void lite_rcall_unbind(struct lite_rcall *call);
 void lite_rcall_finish(struct lite_rcall *call);
 const void *lite_rcall_reply(const struct lite_rcall *call);
-int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 slot,
+int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 at,
 			      bool done);
 void lite_cancel_work(struct work_struct *work);
 

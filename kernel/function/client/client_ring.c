@@ -26,8 +26,8 @@ static void lite_client_ring_release(struct kref *ref)
 	u32 i;
 
 	for (i = 0; i < LITE_RPC_DEPTH; i++) {
-		lite_bulk_put(ring->slot[i].request);
-		lite_bulk_put(ring->slot[i].reply);
+		lite_area_put(ring->slot[i].request);
+		lite_area_put(ring->slot[i].reply);
 	}
 	if (ring->area)
 		lite_area_put(ring->area);
@@ -55,29 +55,16 @@ static int lite_client_ring_tell_unbind(struct lite_rpc_peer *rp, u32 index)
 		.len = sizeof(req),
 		.slot_timeout = LITE_SLOT_SURELY,
 	};
-	struct lite_ring *served;
-	int err;
+	int err = lite_rpc_peer_call(rp, &d);
 
-	if (rp->conn) {
-		err = lite_kcall(rp->conn, &d);
-		/* The server may still use the memory. */
-		if (err)
-			lite_conn_kill(rp->conn, -EPROTO);
-		return err;
-	}
-	spin_lock(&rp->svc->lock);
-	served = xa_load(&rp->rings, index);
-	if (served)
-		kref_get(&served->ref);
-	spin_unlock(&rp->svc->lock);
-	/* On success the table's reference is ours to drop. */
-	err = served ? lite_ring_end(served, false) : -EHOSTDOWN;
 	if (!err)
-		lite_ring_put(served);
-	if (served)
-		lite_ring_put(served);
-	/* A node that stops ends its rings itself, maybe just now. */
-	WARN_ON_ONCE(err && !READ_ONCE(rp->svc->stopping));
+		return 0;
+	if (rp->conn)
+		/* The server may still use the memory. */
+		lite_conn_kill(rp->conn, -EPROTO);
+	else
+		/* A node that stops ends its rings itself, maybe just now. */
+		WARN_ON_ONCE(!READ_ONCE(rp->svc->stopping));
 	return err;
 }
 
@@ -113,7 +100,7 @@ void lite_client_ring_check_empty(struct lite_client_ring *ring)
 	if (ring->state != LITE_CLIENT_RING_CLOSING || ring->slots_used)
 		return;
 	kref_get(&ring->ref);
-	if (!queue_work(ring->rp->svc->ring_wq, &ring->unbind_work))
+	if (!queue_work(ring->rp->svc->wq[LITE_WQ_RINGS], &ring->unbind_work))
 		kref_put(&ring->ref, lite_client_ring_release);
 }
 
@@ -154,16 +141,15 @@ void lite_client_ring_close_index(struct lite_rpc_peer *rp, u32 index)
 	spin_unlock(&rp->lock);
 }
 
-/* Close idle rings; with @all, all rings. Context: process. */
-void lite_client_rings_idle(struct lite_rpc_peer *rp, bool all)
+/* Close idle rings. Context: process. */
+void lite_client_rings_idle(struct lite_rpc_peer *rp)
 {
 	struct lite_client_ring *ring;
 
 	spin_lock(&rp->lock);
 	list_for_each_entry(ring, &rp->client_rings, list) {
-		if (all ||
-		    (!ring->slots_used && list_empty(&ring->line) &&
-		     time_after(jiffies, ring->used + LITE_CLIENT_RING_IDLE)))
+		if (!ring->slots_used && list_empty(&ring->line) &&
+		    time_after(jiffies, ring->used + LITE_CLIENT_RING_IDLE))
 			__lite_bind_close(ring);
 	}
 	spin_unlock(&rp->lock);
@@ -242,9 +228,37 @@ static int lite_client_ring_map(struct lite_client_ring *ring)
 	return 0;
 }
 
-static void lite_client_ring_learn(struct lite_client_ring *ring,
-				   const struct lite_wire_rpc_func *f)
+/* Within a node ring and mirror are the same memory. */
+static struct lite_area *
+lite_client_ring_area(struct lite_client_ring *ring,
+		      const struct lite_wire_rpc_bind_reply *r)
 {
+	struct lite_service *svc = ring->rp->svc;
+	struct lite_area *area = ERR_PTR(-EHOSTDOWN);
+	struct lite_ring *served;
+
+	if (ring->rp->conn)
+		return lite_ring_area_make(svc, true, ring->uid,
+					   le32_to_cpu(r->chunk_bytes),
+					   le32_to_cpu(r->n_chunks));
+	spin_lock(&svc->lock);
+	served = xa_load(&ring->rp->rings, ring->index);
+	if (served) {
+		area = served->area;
+		kref_get(&area->ref);
+	}
+	spin_unlock(&svc->lock);
+	return area;
+}
+
+static int lite_client_ring_fill(struct lite_client_ring *ring,
+				 const struct lite_wire_rpc_bind_reply *r)
+{
+	const struct lite_wire_rpc_func *f = &r->func;
+	u32 n = le32_to_cpu(r->n_chunks);
+	struct lite_area *area;
+	u32 i;
+
 	ring->cookie = le64_to_cpu(f->cookie);
 	ring->max_request = le32_to_cpu(f->max_request);
 	ring->max_reply = le32_to_cpu(f->max_reply);
@@ -252,15 +266,6 @@ static void lite_client_ring_learn(struct lite_client_ring *ring,
 	ring->gid = le32_to_cpu(f->gid);
 	ring->mode = le32_to_cpu(f->mode);
 	ring->squash = le32_to_cpu(f->squash);
-}
-
-static int lite_client_ring_fill(struct lite_client_ring *ring,
-				 const struct lite_wire_rpc_bind_reply *r)
-{
-	u32 n = le32_to_cpu(r->n_chunks);
-	u32 i;
-
-	lite_client_ring_learn(ring, &r->func);
 	ring->index = le32_to_cpu(r->ring);
 	ring->depth = le32_to_cpu(r->depth);
 	ring->remote = kcalloc(n, sizeof(*ring->remote), GFP_KERNEL);
@@ -268,41 +273,35 @@ static int lite_client_ring_fill(struct lite_client_ring *ring,
 		return -ENOMEM;
 	for (i = 0; i < n; i++)
 		ring->remote[i] = le64_to_cpu(r->chunk[i]);
-	ring->area = lite_area_make(ring->rp->svc, ring->rp->svc->fab,
-				    ring->uid, le32_to_cpu(r->chunk_bytes), n);
-	if (IS_ERR(ring->area)) {
-		int err = PTR_ERR(ring->area);
-
-		ring->area = NULL;
-		return err;
-	}
+	area = lite_client_ring_area(ring, r);
+	if (IS_ERR(area))
+		return PTR_ERR(area);
+	ring->area = area;
 	return lite_client_ring_map(ring);
 }
 
-static int lite_client_ring_remote(struct lite_client_ring *ring,
-				   struct lite_rcall *call)
+static int lite_client_ring_bind(struct lite_client_ring *ring,
+				 struct lite_rcall *call)
 {
 	struct lite_wire_rpc_bind req = {
 		.function = cpu_to_le32(ring->function),
 	};
-	unsigned long now = jiffies;
 	struct lite_call_desc d = {
 		.call = LITE_CALL_RPC_BIND,
 		.req = &req,
 		.len = sizeof(req),
 		.reply_max = LITE_PAYLOAD_MAX,
-		.timeout = time_before(now, call->deadline) ?
-				   call->deadline - now : 1,
+		.timeout = lite_jiffies_left(call->deadline) ?: 1,
 		.killable = true,
 		.late = lite_client_ring_late,
 	};
 	const struct lite_wire_rpc_bind_reply *r;
 	int err;
 
-	d.reply = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
+	d.reply = kzalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
 	if (!d.reply)
 		return -ENOMEM;
-	err = lite_kcall(ring->rp->conn, &d);
+	err = lite_rpc_peer_call(ring->rp, &d);
 	if (!err) {
 		r = d.reply;
 		err = lite_client_ring_fill(ring, r);
@@ -314,37 +313,6 @@ static int lite_client_ring_remote(struct lite_client_ring *ring,
 	return err;
 }
 
-/* Bind a function of this node: ring and mirror are the same memory. */
-static int lite_client_ring_local(struct lite_client_ring *ring)
-{
-	struct lite_rpc_peer *rp = ring->rp;
-	struct lite_ring *served = lite_ring_make(rp, ring->function);
-	struct lite_wire_rpc_func f;
-	int err;
-
-	if (IS_ERR(served))
-		return PTR_ERR(served);
-	spin_lock(&rp->svc->lock);
-	lite_func_describe(served->func, &f);
-	spin_unlock(&rp->svc->lock);
-	lite_client_ring_learn(ring, &f);
-	ring->index = served->index;
-	ring->depth = LITE_RPC_DEPTH;
-	ring->area = served->area;
-	kref_get(&served->area->ref);
-	lite_ring_put(served);
-	err = lite_client_ring_map(ring);
-	if (err)
-		lite_client_ring_tell_unbind(rp, ring->index);
-	return err;
-}
-
-/* The maker's signal or time-out is not that of other callers: they retry. */
-static int lite_client_ring_befell(int err)
-{
-	return err == -EINTR || err == -ETIMEDOUT ? -ESTALE : err;
-}
-
 /*
  * Bind a NEW entry. On failure the tables' reference is the caller's.
  */
@@ -352,39 +320,38 @@ static int lite_client_ring_make(struct lite_client_ring *ring,
 				 struct lite_rcall *call)
 {
 	struct lite_rpc_peer *rp = ring->rp;
-	bool bound, dead = false;
-	int err;
+	int err = lite_client_ring_bind(ring, call);
+	bool bound = !err, dead;
 
-	err = rp->conn ? lite_client_ring_remote(ring, call) :
-			 lite_client_ring_local(ring);
-	bound = !err;
 	if (bound)
 		err = xa_reserve(&rp->by_index, ring->index, GFP_KERNEL);
 	spin_lock(&rp->lock);
-	if (rp->dead && !err)
+	dead = ring->state == LITE_CLIENT_RING_DEAD;
+	if (!err && (rp->dead || dead))
 		err = -EHOSTDOWN;
 	if (!err && xa_load(&rp->by_index, ring->index)) {
 		/* The peer gave one number to two rings. */
 		lite_conn_kill(rp->conn, -EPROTO);
 		err = -EPROTO;
 	}
-	dead = ring->state == LITE_CLIENT_RING_DEAD;
-	if (!err && !dead) {
+	if (!err) {
 		/* The entry is reserved: this needs no memory. */
 		xa_store(&rp->by_index, ring->index, ring, GFP_ATOMIC);
 		ring->used = jiffies;
 		ring->state = LITE_CLIENT_RING_LIVE;
 	} else {
-		ring->err = err ?: -EHOSTDOWN;
 		ring->state = LITE_CLIENT_RING_DEAD;
 		list_del_init(&ring->list);
 	}
-	/* They look again. */
-	lite_ring_wait_end(ring, lite_client_ring_befell(ring->err) ?: -ESTALE);
+	/*
+	 * They look again; the maker's signal or time-out is not that of other
+	 * callers.
+	 */
+	lite_ring_wait_end(ring, !err || err == -EINTR || err == -ETIMEDOUT ?
+					 -ESTALE : err);
 	spin_unlock(&rp->lock);
-	complete_all(&ring->ready);
-	if (!err && !dead) {
-		queue_delayed_work(rp->svc->wq, &rp->svc->idle_work,
+	if (!err) {
+		queue_delayed_work(rp->svc->wq[LITE_WQ_CALLS], &rp->svc->idle_work,
 				   LITE_CLIENT_RING_IDLE);
 		return 0;
 	}
@@ -394,7 +361,7 @@ static int lite_client_ring_make(struct lite_client_ring *ring,
 	}
 	if (!dead)
 		lite_client_ring_put(ring); /* the tables' */
-	return ring->err;
+	return err;
 }
 
 static struct lite_client_ring *lite_client_ring_find(struct lite_rpc_peer *rp,
@@ -424,7 +391,6 @@ static struct lite_client_ring *lite_client_ring_alloc(struct lite_rpc_peer *rp,
 	ring->function = function;
 	ring->state = LITE_CLIENT_RING_NEW;
 	lite_pace_init(&ring->pace, LITE_PACE_WORTH_PROGRAM_NS);
-	init_completion(&ring->ready);
 	INIT_LIST_HEAD(&ring->list);
 	INIT_LIST_HEAD(&ring->line);
 	INIT_LIST_HEAD(&ring->line_list);
@@ -434,25 +400,10 @@ static struct lite_client_ring *lite_client_ring_alloc(struct lite_rpc_peer *rp,
 	return ring;
 }
 
-static int lite_client_ring_await(struct lite_client_ring *ring,
-				  struct lite_rcall *call)
-{
-	unsigned long now = jiffies;
-	long ret;
-
-	if (time_after_eq(now, call->deadline))
-		return -ETIMEDOUT;
-	ret = lite_wait_done_timeout(&ring->ready, call->deadline - now);
-	if (ret <= 0)
-		return ret ? -EINTR : -ETIMEDOUT;
-	return lite_client_ring_befell(ring->err);
-}
-
 static int lite_client_ring_in(struct lite_rpc_peer *rp,
 			       struct lite_rcall *call)
 {
 	struct lite_client_ring *ring, *new = NULL;
-	bool ready = false;
 	int err = 0;
 
 	spin_lock(&rp->lock);
@@ -472,10 +423,8 @@ static int lite_client_ring_in(struct lite_rpc_peer *rp,
 	}
 	if (ring) {
 		kref_get(&ring->ref);
-		/* If not LIVE, the maker's fields are not visible yet. */
-		ready = ring->state == LITE_CLIENT_RING_LIVE;
-		if (!ready && call->in_turn) {
-			call->ring = ring;
+		call->ring = ring;
+		if (ring->state == LITE_CLIENT_RING_NEW) {
 			lite_ring_wait_enter_new(call);
 			err = -EINPROGRESS;
 		}
@@ -484,28 +433,22 @@ static int lite_client_ring_in(struct lite_rpc_peer *rp,
 	} else {
 		ring = new;
 		kref_get(&ring->ref); /* the first one is the tables' */
+		call->ring = ring;
 		list_add(&ring->list, &rp->client_rings);
 	}
 	spin_unlock(&rp->lock);
 	if (new && ring != new)
 		lite_client_ring_put(new);
-	if (err)
-		return err;
-	if (ring == new)
-		err = lite_client_ring_make(ring, call);
-	else if (!ready)
-		err = lite_client_ring_await(ring, call);
-	if (err) {
-		lite_client_ring_put(ring);
-		return err;
-	}
-	call->ring = ring;
-	return 0;
+	if (!err && ring == new)
+		return lite_client_ring_make(ring, call);
+	if (err == -EINPROGRESS && !call->in_turn)
+		return lite_ring_wait_wait(call);
+	return err;
 }
 
 /**
  * lite_client_ring_get - get a ring for a call, binding the function if need be
- * @call: its @ring is set, with a reference
+ * @call: its @ring is set, with a reference, also on some failures
  *
  * Context: may sleep; killable.
  * Return: 0; -ESTALE: try again; -EHOSTDOWN, -EHOSTUNREACH, -ECONNREFUSED,
@@ -516,22 +459,16 @@ int lite_client_ring_get(struct lite_rcall *call)
 {
 	struct lite_service *svc = call->svc;
 	struct lite_conn *conn;
-	struct lite_peer *peer;
 	int err;
 
 	if (call->node == lite_cluster_id(svc->cl))
 		return lite_client_ring_in(&svc->local, call);
-	peer = lite_peer_find(svc->cl, call->node);
-	if (!peer)
-		return -EHOSTUNREACH;
-	conn = lite_peer_conn_get(peer);
-	if (conn) {
-		err = lite_client_ring_in(conn->service, call);
-		lite_conn_put(conn);
-	} else {
-		err = READ_ONCE(peer->left) ? -EHOSTUNREACH : -EHOSTDOWN;
-	}
-	lite_peer_put(peer);
+	conn = lite_cluster_conn_get(svc->cl, call->node);
+	if (!conn)
+		return lite_cluster_incarnation(svc->cl, call->node) ?
+			       -EHOSTDOWN : -EHOSTUNREACH;
+	err = lite_client_ring_in(conn->service, call);
+	lite_conn_put(conn);
 	return err;
 }
 

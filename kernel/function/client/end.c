@@ -60,7 +60,7 @@ bool lite_rcall_abandon(struct lite_rcall *call, int err)
 		call->err = err;
 		left = true;
 		if (!rp->dead)
-			queue_work(rp->svc->wq, &rp->cancel_work);
+			queue_work(rp->svc->wq[LITE_WQ_CALLS], &rp->cancel_work);
 	}
 	spin_unlock(&rp->lock);
 	return left;
@@ -91,8 +91,7 @@ const void *lite_rcall_reply(const struct lite_rcall *call)
 {
 	const struct lite_client_ring *ring = call->ring;
 
-	return lite_area_at(ring->area, ring->slot[call->slot].unit) +
-	       LITE_RPC_HEADER;
+	return lite_area_body(ring->area, ring->slot[call->slot].unit);
 }
 
 /* Free the slot of an ended call, unless it was abandoned. No lock is held. */
@@ -139,16 +138,9 @@ static int lite_reply_check(struct lite_client_ring *ring, u32 slot,
 			    struct lite_wire_rpc *h)
 {
 	struct lite_client_ring_slot *s = &ring->slot[slot];
-	struct lite_service *svc = ring->rp->svc;
-	u32 data = s->unit + sizeof(*h) / LITE_RING_UNIT;
-	bool conn = ring->rp->conn;
 	u32 room = s->reply ? min(s->room, LITE_RPC_BULK_INLINE) : s->room;
 
-	if (conn)
-		ib_dma_sync_single_for_cpu(svc->fab->dev,
-					   lite_area_dma(ring->area, s->unit),
-					   sizeof(*h), DMA_BIDIRECTIONAL);
-	memcpy(h, lite_area_at(ring->area, s->unit), sizeof(*h));
+	lite_area_header(ring->area, s->unit, h);
 	if (le64_to_cpu(h->seq) != s->seq)
 		return lite_reply_stray(ring);
 	if (lite_wire_rpc_check(h, false) || le16_to_cpu(h->slot) != slot)
@@ -163,15 +155,14 @@ static int lite_reply_check(struct lite_client_ring *ring, u32 slot,
 								       -EPROTO;
 	if (le32_to_cpu(h->length) > room)
 		return -EPROTO;
-	if (conn && h->length)
-		ib_dma_sync_single_for_cpu(svc->fab->dev,
-					   lite_area_dma(ring->area, data),
-					   le32_to_cpu(h->length),
-					   DMA_BIDIRECTIONAL);
+	lite_area_sync(ring->area, s->unit, sizeof(*h),
+		       le32_to_cpu(h->length));
 	return 0;
 }
 
-static int lite_reply_accept(struct lite_client_ring *ring, u32 slot, bool done)
+/* @at: of the immediate, from which @slot is. */
+static int lite_reply_accept(struct lite_client_ring *ring, u32 slot, u16 at,
+			     bool done)
 {
 	struct lite_client_ring_slot *s = &ring->slot[slot];
 	struct lite_wire_rpc h = {};
@@ -179,7 +170,8 @@ static int lite_reply_accept(struct lite_client_ring *ring, u32 slot, bool done)
 
 	if (s->state == LITE_CLIENT_RING_FREE ||
 	    s->state == LITE_CLIENT_RING_FILLING ||
-	    s->state == LITE_CLIENT_RING_ENDED || (done && !s->oneway))
+	    s->state == LITE_CLIENT_RING_ENDED ||
+	    (done && (!s->oneway || at != lite_imm_done(slot, s->seq))))
 		return min(lite_reply_stray(ring), 0);
 	err = done ? 0 : lite_reply_check(ring, slot, &h);
 	if (err)
@@ -205,15 +197,16 @@ static int lite_reply_accept(struct lite_client_ring *ring, u32 slot, bool done)
  * lite_client_ring_on_reply - an answer has been written into a mirror
  * @rp: the peer that wrote it
  * @index: of the ring
- * @slot: of the call
+ * @at: slot of the call; if @done, lite_imm_done()
  * @done: a message has been taken; nothing was written
  *
  * Context: receive handler, or the server, if that is this node.
  * Return: 0 or -EPROTO.
  */
-int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 slot,
+int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 at,
 			      bool done)
 {
+	u16 slot = done ? lite_imm_done_slot(at) : at;
 	struct lite_client_ring *ring;
 	bool close = false;
 	int err = -EPROTO;
@@ -224,7 +217,7 @@ int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 slot,
 		/* The callers have been told that the connection died. */
 		err = 0;
 	} else if (ring && slot < LITE_RPC_DEPTH) {
-		err = lite_reply_accept(ring, slot, done);
+		err = lite_reply_accept(ring, slot, at, done);
 		close = err > 0;
 		if (close)
 			kref_get(&ring->ref);
@@ -293,26 +286,6 @@ static void lite_cancels_done(struct lite_rpc_peer *rp,
 	spin_unlock(&rp->lock);
 }
 
-/* Within a node this must not fail: nothing else would free the slots. */
-static void lite_cancels_local(struct lite_rpc_peer *rp,
-			       const struct lite_wire_rpc_cancel *c,
-			       struct lite_wire_rpc_cancel_reply *r)
-{
-	u32 n = le32_to_cpu(c->count);
-	u32 i;
-	int ret;
-
-	for (i = 0; i < n; i++) {
-		const struct lite_wire_rpc_which *w = &c->which[i];
-
-		ret = lite_ring_cancel(rp, le32_to_cpu(w->ring),
-				       le32_to_cpu(w->slot),
-				       le64_to_cpu(w->seq));
-		r->cancelled[i] = cpu_to_le32(max(ret, LITE_RPC_REPLIED));
-	}
-	r->count = c->count;
-}
-
 static int lite_cancel_some(struct lite_rpc_peer *rp,
 			    struct lite_wire_rpc_cancel *c,
 			    struct lite_wire_rpc_cancel_reply *r)
@@ -326,15 +299,12 @@ static int lite_cancel_some(struct lite_rpc_peer *rp,
 		.reply_max = LITE_PAYLOAD_MAX,
 		.slot_timeout = LITE_SLOT_SURELY,
 	};
-	int err = 0;
+	int err;
 
 	if (!n)
 		return 0;
 	lite_stat_add(rp->svc->stats, LITE_STAT_RPC_CANCELS, n);
-	if (rp->conn)
-		err = lite_kcall(rp->conn, &d);
-	else
-		lite_cancels_local(rp, c, r);
+	err = lite_rpc_peer_call(rp, &d);
 	if (!err && le32_to_cpu(r->count) != n)
 		err = -EPROTO;
 	if (err)
@@ -353,7 +323,7 @@ void lite_cancel_work(struct work_struct *work)
 	int ret;
 
 	c = kzalloc(LITE_PAYLOAD_MAX, GFP_KERNEL | __GFP_NOFAIL);
-	r = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL | __GFP_NOFAIL);
+	r = kzalloc(LITE_PAYLOAD_MAX, GFP_KERNEL | __GFP_NOFAIL);
 	do {
 		ret = lite_cancel_some(rp, c, r);
 	} while (ret > 0);

@@ -15,20 +15,14 @@
 #include "function/service.h"
 #include "wait.h"
 
-static struct lite_rcall *lite_liner_call(struct lite_ring_waiter *l)
-{
-	return container_of(l, struct lite_rcall, liner);
-}
-
 /*
  * Give a call its slot. -EAGAIN: there is no room; -EDQUOT: its user is at the
  * limit.
  */
 static int lite_ring_wait_grant(struct lite_client_ring *ring,
-				struct lite_ring_waiter *l)
+				struct lite_rcall *call)
 {
 	struct lite_rpc_peer *rp = ring->rp;
-	struct lite_rcall *call = lite_liner_call(l);
 	struct lite_client_ring_slot *s;
 	u32 slot, unit;
 
@@ -39,12 +33,12 @@ static int lite_ring_wait_grant(struct lite_client_ring *ring,
 	slot = __ffs64(~ring->slots_used);
 	if (slot >= ring->depth)
 		return -EAGAIN;
-	if (l->part && lite_pool_take_part(&rp->users, l->part, 1))
+	if (call->part && lite_pool_take_part(&rp->users, call->part, 1))
 		return -EDQUOT;
-	unit = lite_ring_take(&ring->map, l->units);
+	unit = lite_ring_take(&ring->map, call->units);
 	if (unit == LITE_RING_NONE) {
-		if (l->part)
-			lite_pool_give_part(&rp->users, l->part, 1);
+		if (call->part)
+			lite_pool_give_part(&rp->users, call->part, 1);
 		return -EAGAIN;
 	}
 	rp->window--;
@@ -54,9 +48,9 @@ static int lite_ring_wait_grant(struct lite_client_ring *ring,
 	s->state = LITE_CLIENT_RING_FILLING;
 	s->oneway = call->flags & LITE_RPC_ONEWAY;
 	s->unit = unit;
-	s->units = l->units;
-	s->part = l->part;
-	l->part = NULL;
+	s->units = call->units;
+	s->part = call->part;
+	call->part = NULL;
 	s->room = min(call->room, ring->max_reply);
 	s->seq = atomic64_inc_return(&rp->svc->seqs);
 	s->call = call;
@@ -72,12 +66,10 @@ static int lite_ring_wait_grant(struct lite_client_ring *ring,
 }
 
 /* Remove a call from the line and tell it. */
-static void lite_liner_end(struct lite_ring_waiter *l, int err)
+static void lite_ring_wait_tell(struct lite_rcall *call, int err)
 {
-	struct lite_rcall *call = lite_liner_call(l);
-
-	list_del(&l->list);
-	l->err = err;
+	list_del(&call->line);
+	call->line_err = err;
 	if (call->in_turn)
 		call->in_turn(call);
 	else
@@ -88,21 +80,21 @@ static void lite_liner_end(struct lite_ring_waiter *l, int err)
 static bool lite_ring_wait_serve(struct lite_client_ring *ring)
 {
 	struct lite_pool_part *full = NULL;
-	struct lite_ring_waiter *l;
+	struct lite_rcall *call;
 	int err = -EAGAIN;
 
-	list_for_each_entry(l, &ring->line, list) {
+	list_for_each_entry(call, &ring->line, line) {
 		/* Skips further calls of that user. */
-		if (full && l->part == full)
+		if (full && call->part == full)
 			continue;
-		err = lite_ring_wait_grant(ring, l);
+		err = lite_ring_wait_grant(ring, call);
 		if (err != -EDQUOT)
 			break;
-		full = l->part;
+		full = call->part;
 	}
 	if (err)
 		return false;
-	lite_liner_end(l, 0);
+	lite_ring_wait_tell(call, 0);
 	if (list_empty(&ring->line))
 		list_del_init(&ring->line_list);
 	else
@@ -135,11 +127,11 @@ void lite_ring_wait_move(struct lite_rpc_peer *rp)
 /* End all calls in a ring's line with @err. */
 void lite_ring_wait_end(struct lite_client_ring *ring, int err)
 {
-	struct lite_ring_waiter *l, *tmp;
+	struct lite_rcall *call, *tmp;
 
 	lockdep_assert_held(&ring->rp->lock);
-	list_for_each_entry_safe(l, tmp, &ring->line, list)
-		lite_liner_end(l, err);
+	list_for_each_entry_safe(call, tmp, &ring->line, line)
+		lite_ring_wait_tell(call, err);
 	list_del_init(&ring->line_list);
 }
 
@@ -147,26 +139,26 @@ void lite_ring_wait_end(struct lite_client_ring *ring, int err)
  * Queue a call. If the calls before it are of users at their limit, it may be
  * served at once.
  */
-static void lite_ring_wait_enter(struct lite_client_ring *ring,
-				 struct lite_ring_waiter *l)
+static void lite_ring_wait_enter(struct lite_rcall *call)
 {
+	struct lite_client_ring *ring = call->ring;
 	bool first = list_empty(&ring->line);
 
 	lockdep_assert_held(&ring->rp->lock);
+	call->line_err = -EINPROGRESS;
 	if (first)
 		list_add_tail(&ring->line_list, &ring->rp->lines);
-	list_add_tail(&l->list, &ring->line);
+	list_add_tail(&call->line, &ring->line);
 	if (!first)
 		lite_ring_wait_serve(ring);
 }
 
-static void lite_ring_wait_leave(struct lite_client_ring *ring,
-				 struct lite_ring_waiter *l)
+/* A call is not in line any more: the slot has its part, or there is none. */
+static void lite_ring_wait_drop(struct lite_rcall *call)
 {
-	lockdep_assert_held(&ring->rp->lock);
-	list_del(&l->list);
-	if (list_empty(&ring->line))
-		list_del_init(&ring->line_list);
+	if (call->part)
+		lite_pool_drop(&call->ring->rp->users, call->part);
+	call->part = NULL;
 }
 
 /**
@@ -179,29 +171,35 @@ static void lite_ring_wait_leave(struct lite_client_ring *ring,
  */
 int lite_ring_wait_look(struct lite_rcall *call, int leave)
 {
-	struct lite_ring_waiter *l = &call->liner;
-	struct lite_rpc_peer *rp = call->ring->rp;
+	struct lite_client_ring *ring = call->ring;
+	struct lite_rpc_peer *rp = ring->rp;
 	int err;
 
 	spin_lock(&rp->lock);
-	if (l->err == -EINPROGRESS && leave) {
-		lite_ring_wait_leave(call->ring, l);
-		l->err = leave;
+	if (call->line_err == -EINPROGRESS && leave) {
+		list_del(&call->line);
+		if (list_empty(&ring->line))
+			list_del_init(&ring->line_list);
+		call->line_err = leave;
 		/* It may have held up the next in line. */
 		lite_ring_wait_move(rp);
 	}
-	err = l->err;
+	err = call->line_err;
 	spin_unlock(&rp->lock);
-	/* Otherwise the slot has it, or will have it. */
-	if (err != -EINPROGRESS && l->part) {
-		lite_pool_drop(&rp->users, l->part);
-		l->part = NULL;
-	}
+	if (err != -EINPROGRESS)
+		lite_ring_wait_drop(call);
 	return err;
 }
 
-/* A slot that came at the last moment is still taken. */
-static int lite_ring_wait_wait(struct lite_rcall *call)
+/**
+ * lite_ring_wait_wait - wait in line
+ * @call: in line
+ *
+ * Context: may sleep; killable.
+ * Return: as lite_ring_wait_take(). A slot that came at the last moment is
+ * still taken.
+ */
+int lite_ring_wait_wait(struct lite_rcall *call)
 {
 	unsigned long left = lite_jiffies_left(call->deadline);
 	long ret = left ? lite_wait_done_timeout(&call->done, left) : 0;
@@ -210,15 +208,15 @@ static int lite_ring_wait_wait(struct lite_rcall *call)
 }
 
 /*
- * Queue a call, which has @in_turn, for its NEW ring to be bound. The lock of
- * the connection is held.
+ * Queue a call for its NEW ring to be bound. The lock of the connection is
+ * held.
  */
 void lite_ring_wait_enter_new(struct lite_rcall *call)
 {
 	lockdep_assert_held(&call->ring->rp->lock);
-	call->liner.part = NULL;
-	call->liner.err = -EINPROGRESS;
-	list_add_tail(&call->liner.list, &call->ring->line);
+	call->part = NULL;
+	call->line_err = -EINPROGRESS;
+	list_add_tail(&call->line, &call->ring->line);
 }
 
 /**
@@ -234,51 +232,46 @@ int lite_ring_wait_take(struct lite_rcall *call)
 {
 	struct lite_client_ring *ring = call->ring;
 	struct lite_rpc_peer *rp = ring->rp;
-	struct lite_ring_waiter *l = &call->liner;
 	int err;
 
-	l->units = lite_ring_units(LITE_RPC_HEADER +
-				   lite_rcall_body(call, NULL));
-	l->part = NULL;
+	call->units = lite_ring_units(LITE_RPC_HEADER +
+				      lite_rcall_body(call, NULL));
+	call->part = NULL;
 	if (call->cred->uid) {
-		l->part = lite_pool_hold(&rp->users, call->cred->uid);
-		if (!l->part)
+		call->part = lite_pool_hold(&rp->users, call->cred->uid);
+		if (!call->part)
 			return -ENOMEM;
 	}
 	spin_lock(&rp->lock);
 	if (rp->dead || ring->state != LITE_CLIENT_RING_LIVE)
 		err = -ESTALE;
 	else if (list_empty(&ring->line))
-		err = lite_ring_wait_grant(ring, l);
+		err = lite_ring_wait_grant(ring, call);
 	else
 		err = -EAGAIN;
-	l->err = err;
-	if (unlikely(err == -EAGAIN || err == -EDQUOT)) {
-		l->err = -EINPROGRESS;
-		lite_ring_wait_enter(ring, l);
+	if (likely(err != -EAGAIN && err != -EDQUOT)) {
 		spin_unlock(&rp->lock);
-		if (call->flags & LITE_RPC_NOWAIT)
-			err = lite_ring_wait_look(call, -EAGAIN);
-		else if (call->in_turn)
-			err = lite_ring_wait_look(call, 0);
-		else
-			err = lite_ring_wait_wait(call);
-		/* Leaving the line may have completed it. */
-		reinit_completion(&call->done);
+		lite_ring_wait_drop(call);
 		return err;
 	}
+	lite_ring_wait_enter(call);
 	spin_unlock(&rp->lock);
-	/* Otherwise the slot has it. */
-	if (l->part)
-		lite_pool_drop(&rp->users, l->part);
+	if (call->flags & LITE_RPC_NOWAIT)
+		err = lite_ring_wait_look(call, -EAGAIN);
+	else if (call->in_turn)
+		err = lite_ring_wait_look(call, 0);
+	else
+		err = lite_ring_wait_wait(call);
+	/* Leaving the line may have completed it. */
+	reinit_completion(&call->done);
 	return err;
 }
 
 /* Drop a slot's memory outside of its record; the peer is done with it. */
 void lite_slot_drop(struct lite_client_ring_slot *s)
 {
-	lite_bulk_put_later(s->request);
-	lite_bulk_put_later(s->reply);
+	lite_area_put_later(s->request);
+	lite_area_put_later(s->reply);
 	s->request = NULL;
 	s->reply = NULL;
 }

@@ -33,21 +33,6 @@ void lite_func_put(struct lite_func *func)
 	kref_put(&func->ref, lite_func_release);
 }
 
-/* Describe a function for a peer. Sets all of @out but @squash. */
-void lite_func_describe(const struct lite_func *func,
-			struct lite_wire_rpc_func *out)
-{
-	*out = (struct lite_wire_rpc_func){
-		.cookie = cpu_to_le64(func->cookie),
-		.function = cpu_to_le32(func->number),
-		.uid = cpu_to_le32(func->uid),
-		.gid = cpu_to_le32(func->gid),
-		.mode = cpu_to_le32(func->mode),
-		.max_request = cpu_to_le32(func->max_request),
-		.max_reply = cpu_to_le32(func->max_reply),
-	};
-}
-
 static struct lite_func *lite_func_by_name(struct lite_service *svc,
 					   const char *name)
 {
@@ -187,19 +172,22 @@ static void lite_func_end(struct lite_func *func)
 	lite_pool_give(&svc->pools[LITE_POOL_FUNCTIONS], func->uid, 1);
 	list_for_each_entry_safe(req, tmp, &func->queue, list) {
 		list_del(&req->list);
-		lite_request_answer(req, LITE_RPC_REFUSED);
+		lite_request_answer(req, LITE_RPC_REFUSED, 0, 0);
 	}
 }
 
-/* End waits of threads for functions that the file no longer serves. */
-static void lite_file_end_waiters(struct lite_rpc_file *file, u32 number)
+/*
+ * End waits of a file's threads, for requests of function @number or, if it is
+ * 0, for any. Context: process; svc->lock is held.
+ */
+void lite_file_end_waiters(struct lite_rpc_file *file, u32 number, int err)
 {
 	struct lite_recv_waiter *w, *tmp;
 
 	list_for_each_entry_safe(w, tmp, &file->waiters, list) {
-		if (w->function == number || !file->n_servers) {
+		if (!number || w->function == number) {
 			list_del(&w->list);
-			w->err = -ENOENT;
+			w->err = err;
 			complete(&w->done);
 		}
 	}
@@ -215,7 +203,8 @@ static struct lite_func *lite_server_end(struct lite_server *s)
 	list_del(&s->of_file);
 	s->file->n_servers--;
 	WRITE_ONCE(s->file->n_long, s->file->n_long - lite_func_is_long(func));
-	lite_file_end_waiters(s->file, func->number);
+	lite_file_end_waiters(s->file, s->file->n_servers ? func->number : 0,
+			      -ENOENT);
 	if (!list_empty(&func->servers))
 		return NULL;
 	lite_func_end(func);
@@ -236,18 +225,17 @@ static struct lite_server *lite_server_find(struct lite_rpc_file *file,
 	return NULL;
 }
 
-/*
- * End the registration of a function by an open file. Context: process. Return:
- * 0 or -ENOENT.
- */
-int lite_func_unregister(struct lite_rpc_file *file, u32 number)
+/* End one registration by an open file: of @number, or any if @any. */
+static int lite_file_leave(struct lite_rpc_file *file, u32 number, bool any)
 {
 	struct lite_service *svc = file->svc;
 	struct lite_func *over = NULL;
 	struct lite_server *s;
 
 	spin_lock(&svc->lock);
-	s = lite_server_find(file, number);
+	s = any ? list_first_entry_or_null(&file->servers, struct lite_server,
+					   of_file) :
+		  lite_server_find(file, number);
 	if (s)
 		over = lite_server_end(s);
 	spin_unlock(&svc->lock);
@@ -257,27 +245,20 @@ int lite_func_unregister(struct lite_rpc_file *file, u32 number)
 	return s ? 0 : -ENOENT;
 }
 
+/*
+ * End the registration of a function by an open file. Context: process. Return:
+ * 0 or -ENOENT.
+ */
+int lite_func_unregister(struct lite_rpc_file *file, u32 number)
+{
+	return lite_file_leave(file, number, false);
+}
+
 /* End all registrations of an open file that is shut. Context: process. */
 void lite_func_leave_all(struct lite_rpc_file *file)
 {
-	struct lite_service *svc = file->svc;
-	struct lite_func *over;
-	struct lite_server *s;
-
-	for (;;) {
-		over = NULL;
-		spin_lock(&svc->lock);
-		s = list_first_entry_or_null(&file->servers, struct lite_server,
-					     of_file);
-		if (s)
-			over = lite_server_end(s);
-		spin_unlock(&svc->lock);
-		if (!s)
-			return;
-		if (over)
-			lite_func_put(over);
-		kfree(s);
-	}
+	while (!lite_file_leave(file, 0, true))
+		;
 }
 
 /* ---- registering --------------------------------------------------------- */
@@ -319,19 +300,22 @@ static int lite_func_enter(struct lite_func *func, u32 number,
 	return 0;
 }
 
-/* Serve @new, or join the servers of a function that is there and alike. */
-static int lite_server_enter(struct lite_rpc_file *file, struct lite_server *s,
+/*
+ * Serve @new by @s or, if @s is NULL, by a kernel client; or join the servers
+ * of a function that is there and alike.
+ */
+static int lite_server_enter(struct lite_service *svc, struct lite_server *s,
 			     struct lite_func *new, u32 number,
 			     struct lite_pool_part *part)
 {
-	struct lite_service *svc = file->svc;
+	struct lite_rpc_file *file = s ? s->file : NULL;
 	struct lite_func *old;
 	int err = 0;
 
 	lockdep_assert_held(&svc->lock);
-	if (file->shut || svc->stopping)
+	if (svc->stopping || (file && file->shut))
 		return -ENODEV;
-	if (file->n_servers >= LITE_RPC_FUNCTIONS_MAX)
+	if (file && file->n_servers >= LITE_RPC_FUNCTIONS_MAX)
 		return -EMFILE;
 	if (number)
 		old = xa_load(&svc->functions, number);
@@ -343,23 +327,21 @@ static int lite_server_enter(struct lite_rpc_file *file, struct lite_server *s,
 		    !lite_func_is_like(old, new) ||
 		    lite_server_find(file, old->number))
 			return -EEXIST;
-		s->func = old;
 	} else {
 		err = lite_func_enter(new, number, part);
 		if (err)
 			return err;
-		s->func = new;
 		kref_get(&new->ref); /* the table's */
 	}
-	s->file = file;
+	if (!s)
+		return 0;
+	s->func = old ?: new;
 	list_add_tail(&s->of_func, &s->func->servers);
 	list_add_tail(&s->of_file, &file->servers);
 	file->n_servers++;
 	WRITE_ONCE(file->n_long, file->n_long + lite_func_is_long(s->func));
 	/* Threads of the file may wait for requests that are queued. */
 	lite_func_serve(s->func);
-	if (!list_empty(&s->func->queue) && wq_has_sleeper(&file->wait))
-		wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
 	return 0;
 }
 
@@ -407,21 +389,24 @@ static struct lite_func *lite_func_alloc(struct lite_service *svc,
 }
 
 /**
- * lite_func_register - register an open file as server of a function
- * @file: the open file's
+ * lite_func_register - register a server of a function
+ * @svc: the node's
+ * @file: the open file's; NULL: it is a kernel client
+ * @kf: NULL, or the handler of the kernel client; its @func is set, with a
+ *	reference
  * @cred: of the caller
  * @r: parameters; its number is set
  *
  * Context: may sleep.
  * Return: 0 or a negative errno as LITE_IOC_RPC_REGISTER.
  */
-int lite_func_register(struct lite_rpc_file *file, const struct lite_cred *cred,
+int lite_func_register(struct lite_service *svc, struct lite_rpc_file *file,
+		       struct lite_kfunc *kf, const struct lite_cred *cred,
 		       struct lite_ioc_rpc_register *r)
 {
-	struct lite_service *svc = file->svc;
 	struct lite_pool *pool = &svc->pools[LITE_POOL_FUNCTIONS];
+	struct lite_server *s = NULL;
 	struct lite_pool_part *part;
-	struct lite_server *s;
 	struct lite_func *func;
 	int err = lite_func_check(r);
 
@@ -433,59 +418,31 @@ int lite_func_register(struct lite_rpc_file *file, const struct lite_cred *cred,
 	if (!part)
 		return -ENOMEM;
 	err = -ENOMEM;
-	s = kzalloc(sizeof(*s), GFP_KERNEL_ACCOUNT);
-	func = s ? lite_func_alloc(svc, r, cred->uid, cred->gid) : NULL;
+	func = lite_func_alloc(svc, r, cred->uid, cred->gid);
 	if (!func)
-		goto out;
-
+		goto err_part;
+	if (file) {
+		s = kzalloc(sizeof(*s), GFP_KERNEL_ACCOUNT);
+		if (!s)
+			goto err_func;
+		s->file = file;
+	}
+	func->handler = kf;
 	spin_lock(&svc->lock);
-	err = lite_server_enter(file, s, func, r->function, part);
+	err = lite_server_enter(svc, s, func, r->function, part);
 	if (!err)
-		r->function = s->func->number;
+		r->function = s ? s->func->number : func->number;
 	spin_unlock(&svc->lock);
-	lite_func_put(func);
-out:
-	lite_pool_drop(pool, part);
+	if (!err && kf) {
+		kf->func = func;
+		kref_get(&func->ref);
+	}
 	if (err)
 		kfree(s);
-	return err;
-}
-
-/**
- * lite_func_register_kernel - register a kernel client as server of a function
- * @svc: the node's
- * @kf: its handler; @kf->func is set, with a reference
- * @r: parameters
- *
- * Context: may sleep.
- * Return: 0 or a negative errno as LITE_IOC_RPC_REGISTER.
- */
-int lite_func_register_kernel(struct lite_service *svc, struct lite_kfunc *kf,
-			      const struct lite_ioc_rpc_register *r)
-{
-	struct lite_pool *pool = &svc->pools[LITE_POOL_FUNCTIONS];
-	int err = lite_func_check(r);
-	struct lite_pool_part *part;
-	struct lite_func *func;
-
-	if (err)
-		return err;
-	func = lite_func_alloc(svc, r, 0, 0);
-	if (!func)
-		return -ENOMEM;
-	/* Never NULL: root's part is static. */
-	part = lite_pool_hold(pool, 0);
-	func->handler = kf;
-	kf->func = func;
-	spin_lock(&svc->lock);
-	err = svc->stopping ? -ENODEV :
-			      lite_func_enter(func, r->function, part);
-	if (!err)
-		kref_get(&func->ref); /* the table's */
-	spin_unlock(&svc->lock);
+err_func:
+	lite_func_put(func);
+err_part:
 	lite_pool_drop(pool, part);
-	if (err)
-		lite_func_put(func);
 	return err;
 }
 

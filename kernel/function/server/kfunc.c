@@ -10,6 +10,7 @@
  * handlers (kf->running).
  */
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 #include <linux/wait_bit.h>
 
 #include "function/service.h"
@@ -22,13 +23,13 @@
  */
 struct lite_kreply {
 	void *mem;
-	struct lite_bulk *bulk;
+	struct lite_area *bulk;
 };
 
 static int lite_kreply_make(struct lite_kreply *r, struct lite_service *svc,
 			    u32 most)
 {
-	struct lite_bulk *bulk;
+	struct lite_area *bulk;
 
 	*r = (struct lite_kreply){};
 	if (most <= LITE_RPC_BYTES_MAX) {
@@ -40,7 +41,7 @@ static int lite_kreply_make(struct lite_kreply *r, struct lite_service *svc,
 		return PTR_ERR(bulk);
 	r->mem = lite_bulk_view(bulk);
 	if (!r->mem) {
-		lite_bulk_put(bulk);
+		lite_area_put(bulk);
 		return -ENOMEM;
 	}
 	r->bulk = bulk;
@@ -51,10 +52,10 @@ static int lite_kreply_make(struct lite_kreply *r, struct lite_service *svc,
 static void lite_kreply_free(struct lite_kreply *r)
 {
 	if (r->bulk)
-		lite_bulk_unview(r->mem);
+		vunmap(r->mem);
 	else
 		kvfree(r->mem);
-	lite_bulk_put(r->bulk);
+	lite_area_put(r->bulk);
 }
 
 /* Run the handler on @data. Bytes in @reply, or a negative errno. */
@@ -84,8 +85,7 @@ static int lite_kfunc_run(struct lite_kfunc *kf, struct lite_request *req,
 
 static void *lite_kfunc_data(const struct lite_request *req)
 {
-	return lite_area_at(req->ring->area, req->unit) + LITE_RPC_HEADER +
-	       req->list_bytes;
+	return lite_area_body(req->ring->area, req->unit) + req->list_bytes;
 }
 
 /* Fetch a request that is not in the ring, and run the handler on it. */
@@ -101,8 +101,8 @@ static int lite_kfunc_run_long(struct lite_kfunc *kf, struct lite_request *req,
 	if (!view)
 		return -ENOMEM;
 	n = lite_kfunc_run(kf, req, view, reply, status);
-	lite_bulk_unview(view);
-	lite_bulk_put(req->data);
+	vunmap(view);
+	lite_area_put(req->data);
 	req->data = NULL;
 	return n;
 }
@@ -123,8 +123,7 @@ static u8 lite_kfunc_reply(struct lite_request *req,
 							 false) ?
 			       LITE_RPC_OK : LITE_RPC_RESET;
 	/* Overwrites the chunk list, if any, which is not needed any more. */
-	memcpy(lite_area_at(req->ring->area, req->unit) + LITE_RPC_HEADER,
-	       reply->mem, n);
+	memcpy(lite_area_body(req->ring->area, req->unit), reply->mem, n);
 	return LITE_RPC_OK;
 }
 
@@ -177,7 +176,7 @@ bool lite_kfunc_queue(struct lite_func *func, struct lite_request *req,
 	if (kf->is_short && now && !req->n_request)
 		return true;
 	INIT_WORK(&req->work, lite_kfunc_work);
-	queue_work(func->svc->kwq, &req->work);
+	queue_work(func->svc->wq[LITE_WQ_HANDLERS], &req->work);
 	return false;
 }
 
@@ -196,8 +195,8 @@ void lite_kfunc_now(struct lite_request *req)
 	int n;
 
 	n = lite_kfunc_run(kf, req, lite_kfunc_data(req), room, &status);
-	lite_request_post_soon(req, lite_kfunc_reply(req, &reply, n), max(n, 0),
-			       status);
+	lite_request_post(req, lite_kfunc_reply(req, &reply, n), max(n, 0),
+			  status);
 	lite_kfunc_leave(kf);
 }
 
@@ -212,6 +211,7 @@ void lite_kfunc_now(struct lite_request *req)
 struct lite_kfunc *lite_kfunc_new(struct lite_service *svc,
 				  const struct lite_kfunc_params *p)
 {
+	const struct lite_cred root = {};
 	struct lite_ioc_rpc_register r = {
 		.function = p->function,
 		.mode = p->mode,
@@ -234,7 +234,7 @@ struct lite_kfunc *lite_kfunc_new(struct lite_service *svc,
 	kf->is_short = p->is_short;
 	kf->max_reply = p->max_reply;
 	atomic_set(&kf->running, 1);
-	err = lite_func_register_kernel(svc, kf, &r);
+	err = lite_func_register(svc, NULL, kf, &root, &r);
 	if (err) {
 		kfree(kf);
 		return ERR_PTR(err);

@@ -4,13 +4,14 @@
  *
  * Normal operation: a server answers one request and waits for the next in one
  * call. If the send queue is full, a work item posts the answer
- * (lite_request_post_soon()). A waiting server does the poller's work, and is
+ * (lite_request_post()). A waiting server does the poller's work, and is
  * woken by the event of a request when it sleeps.
  *
  * A thread that copies a request or a reply has it BUSY. Before the thread
  * waits for user memory, it returns the request to where it came from: the head
  * of the function's queue, or the file.
  */
+#include <linux/nospec.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
@@ -20,68 +21,34 @@
 
 /* ---- states -------------------------------------------------------------- */
 
-/* Return a BUSY request to where it was taken from. */
-static void lite_request_put_back(struct lite_request *req)
-{
-	struct lite_ring *ring = req->ring;
-	struct lite_service *svc = ring->rp->svc;
-	bool gone = false;
-
-	spin_lock(&svc->lock);
-	if (ring->gone)
-		gone = true;
-	else if (req->cancelled)
-		/* CANCEL has told the caller to expect an answer. */
-		lite_request_answer(req, LITE_RPC_RESET);
-	else if (ring->func->dead)
-		lite_request_answer(req, LITE_RPC_REFUSED);
-	else
-		lite_func_queue(ring->func, req, true);
-	spin_unlock(&svc->lock);
-	if (gone)
-		lite_request_free(req);
-}
-
 /*
- * Make a BUSY request the file's, TAKEN, and set @token. A oneway request is
- * answered at once instead. -EAGAIN: the request is over; get another one.
+ * Stop using a BUSY request: it is the file's, or back in its queue if @file is
+ * NULL. False: it is over, as its caller has given up or its ring is gone.
  */
-static int lite_request_take(struct lite_rpc_file *file,
-			     struct lite_request *req, u64 *token)
+static bool lite_request_return(struct lite_request *req,
+				struct lite_rpc_file *file)
 {
 	struct lite_ring *ring = req->ring;
 	struct lite_service *svc = ring->rp->svc;
-	/*
-	 * Once TAKEN and unlocked, the request can be cancelled, its slot
-	 * reused and its ring freed.
-	 */
-	bool oneway = req->flags & LITE_RPC_F_ONEWAY;
-	bool gone = false;
-	int err = 0;
+	bool gone, over;
 
-	*token = 0;
 	spin_lock(&svc->lock);
-	if (ring->gone) {
-		gone = true;
-		err = -EAGAIN;
-	} else if (req->cancelled || file->shut) {
-		lite_request_answer(req, LITE_RPC_RESET);
-		err = -EAGAIN;
-	} else if (!oneway) {
+	gone = ring->gone;
+	over = gone || req->cancelled || (file && file->shut);
+	if (!over && file) {
 		req->state = LITE_REQ_TAKEN;
-		req->file = file;
-		req->owner = current->files;
-		/* Not per slot: ring numbers are reused. */
-		req->gen = ++svc->taken;
 		list_add_tail(&req->list, &file->taken);
-		*token = lite_request_token(req);
+	} else if (!over && !ring->func->dead) {
+		lite_func_queue(ring->func, req, true);
+	} else if (!gone) {
+		/* CANCEL has told the caller to expect an answer. */
+		lite_request_answer(req, over ? LITE_RPC_RESET :
+						LITE_RPC_REFUSED, 0, 0);
 	}
 	spin_unlock(&svc->lock);
 	if (gone)
 		lite_request_free(req);
-	else if (!err && oneway)
-		lite_request_post_soon(req, LITE_RPC_OK, 0, 0);
-	return err;
+	return !over;
 }
 
 /* ---- waiting ------------------------------------------------------------- */
@@ -181,27 +148,6 @@ static struct lite_request *lite_recv_get(struct lite_rpc_file *file,
 
 /* ---- receiving ----------------------------------------------------------- */
 
-/**
- * lite_user_fault_in - make the missing part of a buffer present
- * @buf: buffer
- * @from: offset of the first missing byte
- * @n: size of the buffer, more than @from
- * @write: it will be read, else written
- *
- * The pages may be reclaimed before the caller copies; it has to try again
- * then.
- *
- * Context: may sleep and fault, with the gate left meanwhile; killable.
- * Return: see lite_buf_fault_in(); -EINTR.
- */
-int lite_user_fault_in(const struct lite_buf *buf, size_t from, size_t n,
-		       bool write)
-{
-	if (lite_given_up())
-		return -EINTR;
-	return lite_buf_fault_in(buf, from, n - from, write);
-}
-
 static void lite_recv_tell(struct lite_ioc_rpc_recv *r,
 			   const struct lite_request *req)
 {
@@ -217,21 +163,6 @@ static void lite_recv_tell(struct lite_ioc_rpc_recv *r,
 	r->reply_room = req->room;
 }
 
-/*
- * Fetching a long request has failed: -EAGAIN makes the caller try another one.
- * A request that may still be fetched goes back to its queue, for other
- * servers.
- */
-static int lite_recv_unfetched(struct lite_request *req, int err)
-{
-	if (err == -EHOSTDOWN) {
-		lite_request_free(req);
-		return -EAGAIN;
-	}
-	lite_request_put_back(req);
-	return err == -ECANCELED ? -EAGAIN : err;
-}
-
 static size_t lite_recv_copy(const struct lite_request *req,
 			     const struct lite_buf *buf)
 {
@@ -240,11 +171,11 @@ static size_t lite_recv_copy(const struct lite_request *req,
 					      false);
 	return lite_buf_copy_nofault(
 		buf, 0,
-		lite_area_at(req->ring->area, req->unit) + LITE_RPC_HEADER +
-			req->list_bytes,
+		lite_area_body(req->ring->area, req->unit) + req->list_bytes,
 		req->length, false);
 }
 
+/* 1: the request is over, or its buffer was not present; try again. */
 static int lite_recv_one(struct lite_rpc_file *file,
 			 struct lite_ioc_rpc_recv *r, struct lite_gate *gate,
 			 u32 function, unsigned long deadline)
@@ -263,7 +194,7 @@ static int lite_recv_one(struct lite_rpc_file *file,
 	lite_recv_tell(r, req);
 	length = req->length;
 	if (length > r->buf_len) {
-		lite_request_put_back(req);
+		lite_request_return(req, NULL);
 		return -EMSGSIZE;
 	}
 	/* Another thread has just registered its function. */
@@ -271,17 +202,31 @@ static int lite_recv_one(struct lite_rpc_file *file,
 		err = -LITE_EPUTOFF;
 	else
 		err = lite_request_fetch(req, true);
-	if (unlikely(err))
-		return lite_recv_unfetched(req, err);
+	if (unlikely(err == -EHOSTDOWN)) {
+		lite_request_free(req);
+		return 1;
+	}
+	if (unlikely(err)) {
+		lite_request_return(req, NULL);
+		return err == -ECANCELED ? 1 : err;
+	}
 	done = lite_recv_copy(req, &buf);
 	if (unlikely(done < length)) {
-		lite_request_put_back(req);
-		return lite_user_fault_in(&buf, done, length, false) ?:
-			       -EAGAIN;
+		lite_request_return(req, NULL);
+		return lite_user_fault_in(&buf, done, length, false) ?: 1;
 	}
-	lite_bulk_put(req->data);
+	lite_area_put(req->data);
 	req->data = NULL;
-	return lite_request_take(file, req, &r->token);
+	if (req->flags & LITE_RPC_F_ONEWAY) {
+		lite_request_post(req, LITE_RPC_OK, 0, 0);
+		return 0;
+	}
+	req->file = file;
+	req->owner = current->files;
+	/* The file's, it can be cancelled, and its slot reused. */
+	r->token = (u64)req->gen << 32 | req->ring->id << 8 |
+		   lite_request_slot(req);
+	return lite_request_return(req, file) ? 0 : 1;
 }
 
 static int lite_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
@@ -289,77 +234,50 @@ static int lite_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
 {
 	unsigned long deadline = lite_serve_deadline(r->timeout_ms);
 	u32 function = r->function;
-	bool nowait = lite_serve_nowait(r->flags, r->timeout_ms);
-	struct lite_request *req;
-	int err;
+	int ret;
 
 	do {
-		err = lite_recv_one(file, r, gate, function, deadline);
-		/* With NOWAIT, -EAGAIN means "retry" or "empty": find out. */
-		if (err == -EAGAIN && nowait) {
-			spin_lock(&file->svc->lock);
-			req = lite_file_pick(file, function);
-			spin_unlock(&file->svc->lock);
-			if (IS_ERR(req))
-				return PTR_ERR(req);
-			lite_request_put_back(req);
-		}
-	} while (err == -EAGAIN);
-	return err;
+		r->token = 0;
+		ret = lite_recv_one(file, r, gate, function, deadline);
+	} while (ret > 0);
+	return ret;
 }
 
 /* ---- answering ----------------------------------------------------------- */
 
-static int lite_reply_take(struct lite_rpc_file *file, u64 token, u32 length,
-			   struct lite_request **out)
+/* The request that the file has taken, for a reply of @length bytes. */
+static struct lite_request *lite_reply_find(struct lite_rpc_file *file,
+					    u64 token, u32 length)
 {
+	struct lite_service *svc = file->svc;
 	struct lite_request *req;
-	int err = 0;
+	struct lite_ring *ring;
+	u32 slot = token & 0xff;
 
-	spin_lock(&file->svc->lock);
-	req = lite_request_by_token(file, token);
-	if (!req) {
-		err = -ENOENT;
-	} else if (length > req->ring->func->max_reply) {
-		err = -E2BIG;
-	} else if (length && req->flags & LITE_RPC_F_ONEWAY) {
-		/* The caller of a oneway request gets no reply. */
-		err = -EINVAL;
-	} else {
-		list_del(&req->list);
-		req->state = LITE_REQ_BUSY;
-		*out = req;
-	}
-	spin_unlock(&file->svc->lock);
-	return err;
+	lockdep_assert_held(&svc->lock);
+	ring = xa_load(&svc->rings, (u32)token >> 8);
+	if (!ring || slot >= LITE_RPC_DEPTH)
+		return ERR_PTR(-ENOENT);
+	req = &ring->req[array_index_nospec(slot, LITE_RPC_DEPTH)];
+	if (req->state != LITE_REQ_TAKEN || req->file != file ||
+	    req->gen != token >> 32)
+		return ERR_PTR(-ENOENT);
+	return length <= ring->func->max_reply ? req : ERR_PTR(-E2BIG);
 }
 
-/*
- * Return a request to the file before waiting for the missing part of the
- * reply. True: the request is over, because its caller has given up or its ring
- * is gone.
- */
-static bool lite_reply_put_back(struct lite_rpc_file *file,
-				struct lite_request *req)
+static struct lite_request *lite_reply_take(struct lite_rpc_file *file,
+					    u64 token, u32 length)
 {
-	struct lite_ring *ring = req->ring;
-	struct lite_service *svc = file->svc;
-	bool gone, over;
+	struct lite_request *req;
 
-	spin_lock(&svc->lock);
-	gone = ring->gone;
-	/* CANCEL has told the caller to expect an answer. */
-	over = gone || req->cancelled;
-	if (!over && !file->shut) {
-		req->state = LITE_REQ_TAKEN;
-		list_add_tail(&req->list, &file->taken);
-	} else if (!gone) {
-		lite_request_answer(req, LITE_RPC_RESET);
+	spin_lock(&file->svc->lock);
+	req = lite_reply_find(file, token, length);
+	if (!IS_ERR(req)) {
+		list_del(&req->list);
+		req->state = LITE_REQ_BUSY;
 	}
-	spin_unlock(&svc->lock);
-	if (gone)
-		lite_request_free(req);
-	return over;
+	spin_unlock(&file->svc->lock);
+	return req;
 }
 
 /*
@@ -370,20 +288,17 @@ static int lite_reply_is_long(struct lite_rpc_file *file, u64 token, u32 length,
 			      u32 *uid)
 {
 	struct lite_request *req;
-	int ret = 0;
+	int ret;
 
 	if (length <= LITE_RPC_BULK_INLINE)
 		return 0;
 	spin_lock(&file->svc->lock);
-	req = lite_request_by_token(file, token);
-	if (!req)
-		ret = -ENOENT;
-	else if (length > req->ring->func->max_reply)
-		ret = -E2BIG;
-	else if (length <= req->room && length > lite_request_inline(req))
-		ret = 1;
-	if (ret > 0)
+	req = lite_reply_find(file, token, length);
+	ret = PTR_ERR_OR_ZERO(req);
+	if (!ret && length <= req->room && length > lite_request_inline(req)) {
 		*uid = req->ring->func->uid;
+		ret = 1;
+	}
 	spin_unlock(&file->svc->lock);
 	return ret;
 }
@@ -393,37 +308,31 @@ static int lite_reply_long(struct lite_rpc_file *file,
 			   const struct lite_ioc_rpc_recv *r,
 			   const struct lite_buf *buf, u32 uid)
 {
-	struct lite_bulk *bulk = lite_bulk_make(file->svc, uid, r->reply_len);
+	struct lite_area *bulk = lite_bulk_make(file->svc, uid, r->reply_len);
 	struct lite_request *req;
 	int err;
 
 	if (IS_ERR(bulk))
 		return PTR_ERR(bulk);
-	err = lite_bulk_copy(bulk, buf, 0, r->reply_len, true);
-	if (!err)
-		err = lite_reply_take(file, r->token, r->reply_len, &req);
+	err = lite_bulk_copy(bulk, buf, r->reply_len, true);
+	if (err)
+		goto out;
+	req = lite_reply_take(file, r->token, r->reply_len);
+	err = PTR_ERR_OR_ZERO(req);
 	if (err)
 		goto out;
 	err = lite_request_give(req, bulk, r->reply_len, true);
-	switch (err) {
-	case 0:
+	/* A vanished caller is not the server's error. */
+	if (!err) {
 		lite_request_post(req, LITE_RPC_OK, r->reply_len, r->status);
-		break;
-	case -EHOSTDOWN:
-		/* A vanished caller is not the server's error. */
+	} else if (err == -EHOSTDOWN) {
 		lite_request_free(req);
 		err = 0;
-		break;
-	case -ECANCELED:
-		lite_request_post(req, LITE_RPC_RESET, 0, 0);
+	} else if (!lite_request_return(req, file)) {
 		err = 0;
-		break;
-	default:
-		if (lite_reply_put_back(file, req))
-			err = 0;
 	}
 out:
-	lite_bulk_put(bulk);
+	lite_area_put(bulk);
 	return err;
 }
 
@@ -436,7 +345,7 @@ out:
 static int lite_reply_copy(struct lite_request *req, const struct lite_buf *buf,
 			   u32 n, size_t *done)
 {
-	void *to = lite_area_at(req->ring->area, req->unit) + LITE_RPC_HEADER;
+	void *to = lite_area_body(req->ring->area, req->unit);
 	void *copy;
 
 	if (likely(!req->list_bytes || !n)) {
@@ -463,10 +372,11 @@ static int lite_reply(struct lite_rpc_file *file,
 	int err;
 
 	if (r->flags & LITE_RPC_DROP) {
-		err = lite_reply_take(file, r->token, 0, &req);
-		if (!err)
-			lite_request_post_soon(req, LITE_RPC_RESET, 0, 0);
-		return err;
+		req = lite_reply_take(file, r->token, 0);
+		if (IS_ERR(req))
+			return PTR_ERR(req);
+		lite_request_post(req, LITE_RPC_RESET, 0, 0);
+		return 0;
 	}
 	err = lite_reply_is_long(file, r->token, r->reply_len, &uid);
 	if (err < 0)
@@ -475,25 +385,25 @@ static int lite_reply(struct lite_rpc_file *file,
 		return gate->nowait ? -LITE_EPUTOFF :
 				      lite_reply_long(file, r, &buf, uid);
 	for (;;) {
-		err = lite_reply_take(file, r->token, r->reply_len, &req);
-		if (err)
-			return err;
+		req = lite_reply_take(file, r->token, r->reply_len);
+		if (IS_ERR(req))
+			return PTR_ERR(req);
 		if (r->reply_len > req->room) {
-			lite_request_post_soon(req, LITE_RPC_TOO_LONG,
-					       r->reply_len, r->status);
+			lite_request_post(req, LITE_RPC_TOO_LONG,
+					  r->reply_len, r->status);
 			return 0;
 		}
 		err = lite_reply_copy(req, &buf, r->reply_len, &done);
 		if (likely(!err && done == r->reply_len))
 			break;
-		if (lite_reply_put_back(file, req))
+		if (!lite_request_return(req, file))
 			return 0;
 		err = err ?: lite_user_fault_in(&buf, done, r->reply_len, true);
 		if (err)
 			return err;
 	}
 	/* A vanished caller is not the server's error. */
-	lite_request_post_soon(req, LITE_RPC_OK, r->reply_len, r->status);
+	lite_request_post(req, LITE_RPC_OK, r->reply_len, r->status);
 	return 0;
 }
 
@@ -508,10 +418,10 @@ static int lite_reply(struct lite_rpc_file *file,
  */
 void lite_file_untake(struct lite_rpc_file *file, u64 token)
 {
-	struct lite_request *req;
+	struct lite_request *req = lite_reply_take(file, token, 0);
 
-	if (!lite_reply_take(file, token, 0, &req))
-		lite_request_put_back(req);
+	if (!IS_ERR(req))
+		lite_request_return(req, NULL);
 }
 
 /**

@@ -6,11 +6,26 @@
  */
 #include "function/service.h"
 
-/* NULL: the connection has no RPC state. */
 static struct lite_rpc_peer *lite_rpc_peer_of(struct lite_service *svc,
 					      struct lite_conn *conn)
 {
 	return conn ? conn->service : &svc->local;
+}
+
+static void lite_func_describe(const struct lite_func *func,
+			       const struct lite_conn *conn,
+			       struct lite_wire_rpc_func *out)
+{
+	*out = (struct lite_wire_rpc_func){
+		.cookie = cpu_to_le64(func->cookie),
+		.function = cpu_to_le32(func->number),
+		.uid = cpu_to_le32(func->uid),
+		.gid = cpu_to_le32(func->gid),
+		.mode = cpu_to_le32(func->mode),
+		.max_request = cpu_to_le32(func->max_request),
+		.max_reply = cpu_to_le32(func->max_reply),
+		.squash = cpu_to_le32(conn && func->svc->mem->root_squash),
+	};
 }
 
 static int lite_serve_bind(void *priv, struct lite_conn *conn, const void *req,
@@ -19,20 +34,16 @@ static int lite_serve_bind(void *priv, struct lite_conn *conn, const void *req,
 	const struct lite_wire_rpc_bind *in = req;
 	struct lite_wire_rpc_bind_reply *out = reply;
 	struct lite_service *svc = priv;
-	struct lite_rpc_peer *rp = lite_rpc_peer_of(svc, conn);
 	struct lite_ring *ring;
 	u32 i;
 
-	/* A node binds to itself without a call. */
-	if (!rp || !rp->conn)
-		return -EBADMSG;
-	ring = lite_ring_make(rp, le32_to_cpu(in->function));
+	ring = lite_ring_make(lite_rpc_peer_of(svc, conn),
+			      le32_to_cpu(in->function));
 	if (IS_ERR(ring))
 		return PTR_ERR(ring);
 	spin_lock(&svc->lock);
-	lite_func_describe(ring->func, &out->func);
+	lite_func_describe(ring->func, conn, &out->func);
 	spin_unlock(&svc->lock);
-	out->func.squash = cpu_to_le32(svc->mem->root_squash);
 	out->ring = cpu_to_le32(ring->index);
 	out->depth = cpu_to_le32(LITE_RPC_DEPTH);
 	out->chunk_bytes = cpu_to_le32(ring->area->chunk_bytes);
@@ -77,10 +88,8 @@ static int lite_serve_unbind(void *priv, struct lite_conn *conn,
 	struct lite_ring *ring;
 	int err;
 
-	if (!rp || !rp->conn)
-		return -EBADMSG;
 	/* On failure the connection is ending, which ends its rings. */
-	err = lite_rpc_peer_settle(conn);
+	err = conn ? lite_rpc_peer_settle(conn) : 0;
 	if (err)
 		return err;
 	spin_lock(&svc->lock);
@@ -94,7 +103,7 @@ static int lite_serve_unbind(void *priv, struct lite_conn *conn,
 	if (!err)
 		lite_ring_put(ring); /* the table's */
 	else
-		err = lite_conn_is_dead(conn) ? -EHOSTDOWN : -EBADMSG;
+		err = conn && lite_conn_is_dead(conn) ? -EHOSTDOWN : -EBADMSG;
 	lite_ring_put(ring);
 	return err;
 }
@@ -110,8 +119,6 @@ static int lite_serve_cancel(void *priv, struct lite_conn *conn,
 	u32 i;
 	int ret;
 
-	if (!rp)
-		return -EBADMSG;
 	for (i = 0; i < n; i++) {
 		ret = lite_ring_cancel(rp, le32_to_cpu(in->which[i].ring),
 				       le32_to_cpu(in->which[i].slot),
@@ -130,14 +137,12 @@ static int lite_serve_find(void *priv, struct lite_conn *conn, const void *req,
 {
 	const struct lite_wire_rpc_find *in = req;
 	struct lite_wire_rpc_func *out = reply;
-	struct lite_service *svc = priv;
 	struct lite_func *func;
 
-	func = lite_func_find(svc, le32_to_cpu(in->function), in->name);
+	func = lite_func_find(priv, le32_to_cpu(in->function), in->name);
 	if (!func)
 		return -ECONNREFUSED;
-	lite_func_describe(func, out);
-	out->squash = cpu_to_le32(conn && svc->mem->root_squash);
+	lite_func_describe(func, conn, out);
 	lite_func_put(func);
 	*reply_len = sizeof(*out);
 	return 0;
@@ -148,11 +153,9 @@ static int lite_serve_gone(void *priv, struct lite_conn *conn, const void *req,
 			   u32 len, void *reply, u32 *reply_len)
 {
 	const struct lite_wire_rpc_unbind *in = req;
-	struct lite_rpc_peer *rp = lite_rpc_peer_of(priv, conn);
 
-	if (!rp)
-		return -EBADMSG;
-	lite_client_ring_close_index(rp, le32_to_cpu(in->ring));
+	lite_client_ring_close_index(lite_rpc_peer_of(priv, conn),
+				     le32_to_cpu(in->ring));
 	return 0;
 }
 
@@ -169,10 +172,7 @@ void lite_ring_gone_work(struct work_struct *work)
 	};
 
 	/* If it fails, the client finds out when it calls. */
-	if (ring->rp->conn)
-		lite_kcall(ring->rp->conn, &d);
-	else
-		lite_client_ring_close_index(ring->rp, ring->index);
+	lite_rpc_peer_call(ring->rp, &d);
 	lite_ring_put(ring);
 }
 
@@ -187,18 +187,39 @@ void lite_ring_handlers(struct lite_service *svc)
 	lite_kcall_handle(rpc, LITE_CALL_RPC_GONE, lite_serve_gone, svc);
 }
 
-static void lite_find_fill(struct lite_call_desc *d,
-			   const struct lite_wire_rpc_find *req,
-			   struct lite_wire_rpc_func *out)
+/**
+ * lite_rpc_peer_call - make a call that concerns rings
+ * @rp: the peer; if it is this node, the call cannot fail for want of memory
+ * @d: describes the call; room for a reply has LITE_PAYLOAD_MAX zeroed bytes
+ *
+ * Context: may sleep.
+ * Return: 0 or a negative errno.
+ */
+int lite_rpc_peer_call(struct lite_rpc_peer *rp, struct lite_call_desc *d)
 {
-	*d = (struct lite_call_desc){
+	if (rp->conn)
+		return lite_kcall(rp->conn, d);
+	return lite_kcall_dispatch(rp->svc->cl->rpc, NULL, d->call, d->req,
+				   d->len, d->reply, &d->reply_len);
+}
+
+/* Ask a node for a function; without @timeout wait for a suspect node, too. */
+static int lite_find(struct lite_cluster *cl, u32 node,
+		     const struct lite_wire_rpc_find *req,
+		     struct lite_wire_rpc_func *out, unsigned long timeout)
+{
+	struct lite_call_desc d = {
 		.call = LITE_CALL_RPC_FIND,
 		.req = req,
 		.len = sizeof(*req),
 		.reply = out,
 		.reply_max = sizeof(*out),
+		.timeout = timeout,
 		.killable = true,
 	};
+
+	return timeout ? lite_cluster_call(cl, node, &d) :
+			 lite_cluster_call_patiently(cl, node, &d);
 }
 
 /**
@@ -217,15 +238,12 @@ bool lite_client_ring_is_stale(struct lite_rcall *call)
 		.function = cpu_to_le32(call->function),
 	};
 	struct lite_cluster *cl = call->svc->cl;
+	unsigned long left = lite_jiffies_left(call->deadline) ?: 1;
 	struct lite_wire_rpc_func out;
-	unsigned long now = jiffies;
-	struct lite_call_desc d;
 
-	lite_find_fill(&d, &req, &out);
-	d.timeout = time_before(now, call->deadline) ?
-			    min(call->deadline - now, cl->rpc->timeout) : 1;
 	/* Does not wait for a suspect node; the caller's retry does. */
-	return lite_cluster_call(cl, call->node, &d) ||
+	return lite_find(cl, call->node, &req, &out,
+			 min(left, cl->rpc->timeout)) ||
 	       le64_to_cpu(out.cookie) != call->ring->cookie;
 }
 
@@ -245,7 +263,6 @@ int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f,
 	struct lite_wire_rpc_func out;
 	u32 node = f->node ?: lite_cluster_id(svc->cl);
 	int err = lite_cluster_ready(svc->cl);
-	struct lite_call_desc d;
 
 	if (err)
 		return err;
@@ -261,8 +278,7 @@ int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f,
 			return -EINVAL;
 		req.function = cpu_to_le32(f->function);
 	}
-	lite_find_fill(&d, &req, &out);
-	err = lite_cluster_call_patiently(svc->cl, node, &d);
+	err = lite_find(svc->cl, node, &req, &out, 0);
 	if (err)
 		return err;
 	f->function = le32_to_cpu(out.function);

@@ -9,72 +9,12 @@
 #include "core/ring.h"
 #include "wire/wire_rpc.h"
 #include "memory/memory.h"
-#include "function/bulk.h"
+#include "function/area.h"
 
 struct lite_ring;
 struct lite_rpc_file;
 struct lite_rpc_peer;
 struct lite_service;
-
-/* ---- memory: area.c ------------------------------------------------------ */
-
-/**
- * struct lite_area - the memory of a ring or a mirror
- * @ref: within a node, ring and mirror share one area
- * @uid: user it counts for: the owner of the function
- * @fab: fabric for which it is mapped; NULL: not mapped, within a node
- * @since: for lite_dma_unmap_page()
- * @chunk_bytes: multiple of the page size
- * @n: chunks
- * @chunk: kernel address and DMA address of each
- */
-struct lite_area {
-	struct kref ref;
-	struct lite_service *svc;
-	struct lite_fabric *fab;
-	u32 uid;
-	u32 since;
-	u32 chunk_bytes;
-	u32 n;
-	struct {
-		void *mem;
-		u64 dma;
-	} chunk[];
-};
-
-struct lite_area *lite_area_make(struct lite_service *svc,
-				 struct lite_fabric *fab, u32 uid,
-				 u32 chunk_bytes, u32 n);
-void lite_area_put(struct lite_area *area);
-
-static inline u32 lite_area_units(const struct lite_area *area)
-{
-	return area->chunk_bytes / LITE_RING_UNIT * area->n;
-}
-
-/* The chunk that contains a unit; @offset is set to its offset there. */
-static inline u32 lite_area_chunk(const struct lite_area *area, u32 unit,
-				  u32 *offset)
-{
-	u32 per = area->chunk_bytes / LITE_RING_UNIT;
-
-	*offset = unit % per * LITE_RING_UNIT;
-	return unit / per;
-}
-
-static inline void *lite_area_at(const struct lite_area *area, u32 unit)
-{
-	u32 offset, chunk = lite_area_chunk(area, unit, &offset);
-
-	return area->chunk[chunk].mem + offset;
-}
-
-static inline u64 lite_area_dma(const struct lite_area *area, u32 unit)
-{
-	u32 offset, chunk = lite_area_chunk(area, unit, &offset);
-
-	return area->chunk[chunk].dma + offset;
-}
 
 /* ---- functions: func.c --------------------------------------------------- */
 
@@ -136,27 +76,25 @@ struct lite_server {
  * enum lite_request_state - what owns a request
  * @LITE_REQ_FREE: the client; the slot is unused
  * @LITE_REQ_QUEUED: its function's queue
- * @LITE_REQ_BUSY: a thread that copies or posts
+ * @LITE_REQ_BUSY: a thread that copies or posts, or rp->answers
  * @LITE_REQ_TAKEN: an open file
- * @LITE_REQ_ANSWER: svc->answers
  */
 enum lite_request_state {
 	LITE_REQ_FREE,
 	LITE_REQ_QUEUED,
 	LITE_REQ_BUSY,
 	LITE_REQ_TAKEN,
-	LITE_REQ_ANSWER,
 };
 
 /**
  * struct lite_request - a request, in its slot of a ring
  * @ring: contains it
- * @list: in func->queue, file->taken, svc->answers or rp->late
+ * @list: in func->queue, file->taken or rp->answers
  * @state: under svc->lock
  * @cancelled: while BUSY: CANCEL has told the caller to expect an answer
- * @status: ANSWER, or in rp->late: the status to answer
+ * @status: in rp->answers: the status to answer
  * @unit: its record
- * @gen: TAKEN: serial number in this node; makes tokens unique
+ * @gen: serial number in this node; makes tokens unique
  * @seq: of the call
  * @length: bytes
  * @room: bytes that the caller takes as a reply
@@ -173,7 +111,7 @@ enum lite_request_state {
  * @file: TAKEN: the open file's
  * @owner: TAKEN: the process, as files_struct
  * @kfunc: BUSY: the kernel client's function that handles it
- * @user: in rp->late: the server's status for the caller
+ * @user: in rp->answers: the server's status for the caller
  * @work: runs @kfunc
  */
 struct lite_request {
@@ -190,7 +128,7 @@ struct lite_request {
 	u32 list_bytes;
 	u32 n_request;
 	u32 n_reply;
-	struct lite_bulk *data;
+	struct lite_area *data;
 	bool by_reference;
 	u64 reply;
 	u32 uid;
@@ -219,20 +157,18 @@ struct lite_recv_waiter {
 	struct completion done;
 };
 
-int lite_func_register(struct lite_rpc_file *file, const struct lite_cred *cred,
+int lite_func_register(struct lite_service *svc, struct lite_rpc_file *file,
+		       struct lite_kfunc *kf, const struct lite_cred *cred,
 		       struct lite_ioc_rpc_register *r);
-int lite_func_register_kernel(struct lite_service *svc, struct lite_kfunc *kf,
-			      const struct lite_ioc_rpc_register *r);
 void lite_func_unregister_kernel(struct lite_func *func);
 int lite_func_unregister(struct lite_rpc_file *file, u32 number);
 void lite_func_leave_all(struct lite_rpc_file *file);
+void lite_file_end_waiters(struct lite_rpc_file *file, u32 number, int err);
 struct lite_func *lite_func_find(struct lite_service *svc, u32 number,
 				 const char *name);
 void lite_func_put(struct lite_func *func);
 void lite_func_queue(struct lite_func *func, struct lite_request *req,
 		     bool first);
-void lite_func_describe(const struct lite_func *func,
-			struct lite_wire_rpc_func *out);
 
 /**
  * struct lite_kfunc - a function that a kernel client serves: kfunc.c
@@ -259,7 +195,10 @@ struct lite_kfunc *lite_kfunc_new(struct lite_service *svc,
 				  const struct lite_kfunc_params *p);
 void lite_kfunc_end(struct lite_kfunc *kf);
 
-/* ---- the server's side: ring.c, ring_call.c ------------------------------ */
+/* ---- rings: server_ring.c, ring_call.c ------------------------------------ */
+
+/* Tokens: gen (32 bits) | ring id (24) | slot (8) */
+#define LITE_RING_ID_MAX 0xffffffU
 
 /**
  * struct lite_ring - a ring, at the server
@@ -296,23 +235,32 @@ int lite_ring_end(struct lite_ring *ring, bool down);
 int lite_ring_cancel(struct lite_rpc_peer *rp, u32 index, u32 slot, u64 seq);
 int lite_ring_on_request(struct lite_rpc_peer *rp, u16 index, u16 unit);
 void lite_request_free(struct lite_request *req);
-void lite_request_answer(struct lite_request *req, u8 status);
+void lite_request_answer(struct lite_request *req, u8 status, u32 length,
+			 u32 user);
 void lite_answer_work(struct work_struct *work);
-void lite_late_work(struct work_struct *work);
-int lite_request_post(struct lite_request *req, u8 status, u32 length,
-		      u32 user);
-void lite_request_post_soon(struct lite_request *req, u8 status, u32 length,
-			    u32 user);
+void lite_request_post(struct lite_request *req, u8 status, u32 length,
+		       u32 user);
+
 /* Bytes of a reply that fit into the record. */
 static inline u32 lite_request_inline(const struct lite_request *req)
 {
 	return req->n_reply ? min(req->room, LITE_RPC_BULK_INLINE) : req->room;
 }
 
-u64 lite_request_token(const struct lite_request *req);
-struct lite_request *lite_request_by_token(struct lite_rpc_file *file,
-					   u64 token);
+/* Long requests and replies: serve_bulk.c */
+int lite_request_list(struct lite_request *req, u32 unit,
+		      const struct lite_wire_rpc *h);
+int lite_request_fetch(struct lite_request *req, bool killable);
+int lite_request_give(struct lite_request *req, struct lite_area *bulk,
+		      u32 length, bool killable);
+
+static inline u32 lite_request_slot(const struct lite_request *req)
+{
+	return req - req->ring->req;
+}
+
 void lite_ring_handlers(struct lite_service *svc);
+int lite_rpc_peer_call(struct lite_rpc_peer *rp, struct lite_call_desc *d);
 void lite_ring_gone_work(struct work_struct *work);
 
 #endif /* _LITE_SERVICE_SERVE_H */

@@ -34,26 +34,20 @@ int lite_request_list(struct lite_request *req, u32 unit,
 {
 	const struct lite_area *area = req->ring->area;
 	const struct lite_func *func = req->ring->func;
-	struct lite_service *svc = req->ring->rp->svc;
-	bool conn = req->ring->rp->conn;
-	u32 offset, chunk = lite_area_chunk(area, unit, &offset);
-	u32 left = area->chunk_bytes - offset - LITE_RPC_HEADER;
-	u64 dma = area->chunk[chunk].dma + offset + LITE_RPC_HEADER;
-	const struct lite_wire_rpc_bulk *b =
-		area->chunk[chunk].mem + offset + LITE_RPC_HEADER;
-	u32 n_request, n_reply, list;
+	const struct lite_wire_rpc_bulk *b = lite_area_body(area, unit);
+	u32 n_request, n_reply, list, offset, left;
 
 	req->list_bytes = 0;
 	req->n_request = 0;
 	req->n_reply = 0;
 	if (!(le32_to_cpu(h->flags) & LITE_RPC_F_BULK))
 		return 0;
+	lite_area_chunk(area, unit, &offset);
+	left = area->chunk_bytes - offset - LITE_RPC_HEADER;
 	if (!lite_rpc_has_lists(func->max_request, func->max_reply) ||
 	    left < sizeof(*b))
 		return -EPROTO;
-	if (conn)
-		ib_dma_sync_single_for_cpu(svc->fab->dev, dma, sizeof(*b),
-					   DMA_BIDIRECTIONAL);
+	lite_area_sync(area, unit, LITE_RPC_HEADER, sizeof(*b));
 	n_request = le32_to_cpu(READ_ONCE(b->n_request));
 	n_reply = le32_to_cpu(READ_ONCE(b->n_reply));
 	if (n_request > LITE_RPC_BULK_CHUNKS_MAX ||
@@ -62,9 +56,7 @@ int lite_request_list(struct lite_request *req, u32 unit,
 	list = lite_rpc_list_bytes(n_request + n_reply);
 	if (list > left)
 		return -EPROTO;
-	if (conn)
-		ib_dma_sync_single_for_cpu(svc->fab->dev, dma, list,
-					   DMA_BIDIRECTIONAL);
+	lite_area_sync(area, unit, LITE_RPC_HEADER, list);
 	if (lite_wire_rpc_bulk_check(b->chunk, n_request, n_reply,
 				     le32_to_cpu(h->length),
 				     le32_to_cpu(h->room)))
@@ -89,7 +81,7 @@ int lite_request_list(struct lite_request *req, u32 unit,
  * @left: bytes left in total
  */
 struct lite_bulk_io {
-	const struct lite_bulk *bulk;
+	const struct lite_area *bulk;
 	u32 i;
 	u32 in;
 	const struct lite_wire_rpc_chunk *peer;
@@ -180,11 +172,11 @@ static int lite_bulk_submit(struct lite_bulk_io *b, struct lite_request *req,
 }
 
 /* Transfer between @bulk and the peer. It is mapped for that only. */
-static int lite_bulk_exchange(struct lite_request *req, struct lite_bulk *bulk,
+static int lite_bulk_exchange(struct lite_request *req, struct lite_area *bulk,
 			      u32 length, enum ib_wr_opcode op, bool killable)
 {
 	const struct lite_wire_rpc_bulk *list =
-		lite_area_at(req->ring->area, req->unit) + LITE_RPC_HEADER;
+		lite_area_body(req->ring->area, req->unit);
 	bool read = op == IB_WR_RDMA_READ;
 	struct lite_bulk_io b = {
 		.bulk = bulk,
@@ -209,10 +201,10 @@ static int lite_bulk_exchange(struct lite_request *req, struct lite_bulk *bulk,
 /* ---- within a node ------------------------------------------------------- */
 
 /* The client's bulk, with a reference. Its slot keeps it while we are BUSY. */
-static struct lite_bulk *lite_bulk_of_slot(struct lite_request *req, bool reply)
+static struct lite_area *lite_bulk_of_slot(struct lite_request *req, bool reply)
 {
 	struct lite_rpc_peer *rp = req->ring->rp;
-	struct lite_bulk *bulk = NULL;
+	struct lite_area *bulk = NULL;
 	struct lite_client_ring_slot *s;
 	struct lite_client_ring *bind;
 
@@ -240,7 +232,7 @@ static struct lite_bulk *lite_bulk_of_slot(struct lite_request *req, bool reply)
  */
 int lite_request_fetch(struct lite_request *req, bool killable)
 {
-	struct lite_bulk *bulk;
+	struct lite_area *bulk;
 	int err;
 
 	if (!req->n_request || req->data)
@@ -256,7 +248,7 @@ int lite_request_fetch(struct lite_request *req, bool killable)
 	err = lite_bulk_exchange(req, bulk, req->length, IB_WR_RDMA_READ,
 				 killable);
 	if (err)
-		lite_bulk_put(bulk);
+		lite_area_put(bulk);
 	else
 		req->data = bulk;
 	return err;
@@ -272,10 +264,10 @@ int lite_request_fetch(struct lite_request *req, bool killable)
  * Context: may sleep.
  * Return: see lite_request_fetch().
  */
-int lite_request_give(struct lite_request *req, struct lite_bulk *bulk,
+int lite_request_give(struct lite_request *req, struct lite_area *bulk,
 		      u32 length, bool killable)
 {
-	struct lite_bulk *to;
+	struct lite_area *to;
 	int err = 0;
 
 	if (req->ring->rp->conn) {
@@ -287,7 +279,7 @@ int lite_request_give(struct lite_request *req, struct lite_bulk *bulk,
 			lite_bulk_move(to, bulk, length);
 		else
 			err = -EHOSTDOWN;
-		lite_bulk_put(to);
+		lite_area_put(to);
 	}
 	req->by_reference = !err;
 	return err;

@@ -20,9 +20,6 @@
 
 #include "function/service.h"
 
-/* Tokens: gen (32 bits) | ring id (24) | slot (8) */
-#define LITE_RING_ID_MAX 0xffffffU
-
 static void lite_ring_release(struct kref *ref)
 {
 	struct lite_ring *ring = container_of(ref, struct lite_ring, ref);
@@ -62,7 +59,7 @@ void lite_ring_tell_gone(struct lite_ring *ring)
 	if (ring->gone || !kref_get_unless_zero(&ring->ref))
 		return;
 	/* Already queued, with a reference of its own. */
-	if (!queue_work(ring->rp->svc->ring_wq, &ring->gone_work))
+	if (!queue_work(ring->rp->svc->wq[LITE_WQ_RINGS], &ring->gone_work))
 		kref_put(&ring->ref, lite_ring_release);
 }
 
@@ -75,9 +72,8 @@ static struct lite_area *lite_ring_area(struct lite_ring *ring)
 	/* A record must not cross a chunk; chunks below 32 KB do not pay. */
 	u32 chunk = PAGE_ALIGN(max(most, min_t(u32, SZ_32K, func->ring_size)));
 
-	return lite_area_make(rp->svc, rp->conn ? rp->svc->fab : NULL,
-			      func->uid, chunk,
-			      DIV_ROUND_UP(func->ring_size, chunk));
+	return lite_ring_area_make(rp->svc, rp->conn, func->uid, chunk,
+				   DIV_ROUND_UP(func->ring_size, chunk));
 }
 
 static int lite_ring_enter(struct lite_ring *ring)
@@ -158,18 +154,13 @@ struct lite_ring *lite_ring_make(struct lite_rpc_peer *rp, u32 function)
 
 /* ---- states of requests -------------------------------------------------- */
 
-static u32 lite_request_slot(const struct lite_request *req)
-{
-	return req - req->ring->req;
-}
-
 /* Free the slot. The caller drops the request's reference to the ring. */
 static void __lite_request_free(struct lite_request *req)
 {
 	lockdep_assert_held(&req->ring->rp->svc->lock);
 	req->state = LITE_REQ_FREE;
 	req->file = NULL;
-	lite_bulk_put_later(req->data);
+	lite_area_put_later(req->data);
 	req->data = NULL;
 	lite_stat_dec(req->ring->rp->svc->stats, LITE_STAT_REQUESTS);
 }
@@ -191,61 +182,50 @@ void lite_request_free(struct lite_request *req)
 }
 
 /**
- * lite_request_answer - have a work item answer a request, without data
+ * lite_request_answer - have a work item answer a request
  * @req: in no list; no other thread has it
  * @status: enum lite_rpc_status
+ * @length: bytes of the reply
+ * @user: the server's status for the caller
  *
  * Context: process; receive handlers. svc->lock is held.
  */
-void lite_request_answer(struct lite_request *req, u8 status)
+void lite_request_answer(struct lite_request *req, u8 status, u32 length,
+			 u32 user)
 {
-	struct lite_service *svc = req->ring->rp->svc;
+	struct lite_rpc_peer *rp = req->ring->rp;
 
-	lockdep_assert_held(&svc->lock);
-	req->state = LITE_REQ_ANSWER;
+	lockdep_assert_held(&rp->svc->lock);
+	req->state = LITE_REQ_BUSY;
 	req->status = status;
-	list_add_tail(&req->list, &svc->answers);
-	queue_work(svc->wq, &svc->answer_work);
+	req->length = length;
+	req->user = user;
+	list_add_tail(&req->list, &rp->answers);
+	if (rp->conn)
+		lite_conn_get(rp->conn);
+	/* Not the last: the request keeps its ring, which has one. */
+	if (!queue_work(rp->svc->wq[LITE_WQ_CALLS], &rp->answer_work) && rp->conn)
+		lite_conn_put(rp->conn);
 }
 
-/* Post the answers of lite_request_answer(). */
-void lite_answer_work(struct work_struct *work)
-{
-	struct lite_service *svc = container_of(work, struct lite_service,
-						answer_work);
-	struct lite_request *req;
-
-	for (;;) {
-		spin_lock(&svc->lock);
-		req = list_first_entry_or_null(&svc->answers,
-					       struct lite_request, list);
-		if (req) {
-			list_del(&req->list);
-			req->state = LITE_REQ_BUSY;
-		}
-		spin_unlock(&svc->lock);
-		if (!req)
-			return;
-		/* Does not wait: a stuck client must not delay the others. */
-		lite_request_post_soon(req, req->status, 0, 0);
-	}
-}
-
-static int __lite_request_post(struct lite_request *req, u8 status, u32 length,
-			       u32 user, bool nowait)
+/* Post the answer to a BUSY request; with @nowait only if there is room. */
+static void __lite_request_post(struct lite_request *req, u8 status, u32 length,
+				u32 user, bool nowait)
 {
 	struct lite_ring *ring = req->ring;
 	struct lite_rpc_peer *rp = ring->rp;
 	u32 unit = req->unit, slot = lite_request_slot(req);
 	struct lite_wire_rpc *h = lite_area_at(ring->area, unit);
 	bool oneway = req->flags & LITE_RPC_F_ONEWAY && status == LITE_RPC_OK;
+	bool refers = req->by_reference && status == LITE_RPC_OK;
 	enum lite_imm_kind kind = oneway ? LITE_IMM_RPC_DONE :
 					   LITE_IMM_RPC_REPLY;
+	u16 at = oneway ? lite_imm_done(slot, req->seq) : slot;
 	u64 raddr = req->reply;
 	u32 bytes = 0;
 	int err = 0;
-	bool refers = req->by_reference && status == LITE_RPC_OK;
 
+	BUILD_BUG_ON(LITE_RPC_DEPTH > 1 << LITE_IMM_DONE_SLOT_BITS);
 	if (!oneway) {
 		bytes = sizeof(*h);
 		if (status == LITE_RPC_OK && !refers)
@@ -270,24 +250,53 @@ static int __lite_request_post(struct lite_request *req, u8 status, u32 length,
 	if (!err)
 		err = lite_rpc_peer_post(rp, ring->area, unit, bytes, raddr,
 					 lite_imm_ring_encode(kind, ring->index,
-							      slot),
+							      at),
 					 nowait);
 	if (err == -EAGAIN) {
-		/* Not posted, so an honest peer cannot have reused the slot. */
 		spin_lock(&rp->svc->lock);
+		/* Not posted, so an honest peer cannot have reused the slot. */
 		if (req->state == LITE_REQ_FREE) {
-			req->state = LITE_REQ_BUSY;
+			lite_request_answer(req, status, length, user);
 			lite_stat_inc(rp->svc->stats, LITE_STAT_REQUESTS);
-		} else {
-			err = -EPROTO;
+			ring = NULL;
 		}
 		spin_unlock(&rp->svc->lock);
-		if (err == -EAGAIN)
-			return err;
-		lite_conn_kill(rp->conn, err);
+		if (ring)
+			lite_conn_kill(rp->conn, -EPROTO);
 	}
-	lite_ring_put(ring);
-	return err;
+	if (ring)
+		lite_ring_put(ring);
+}
+
+/**
+ * lite_answer_work - post the answers of lite_request_answer()
+ * @work: of a struct lite_rpc_peer, with a reference to its connection
+ *
+ * Posts one after the other: a stuck peer occupies one worker, not one per
+ * answer.
+ */
+void lite_answer_work(struct work_struct *work)
+{
+	struct lite_rpc_peer *rp = container_of(work, struct lite_rpc_peer,
+						answer_work);
+	struct lite_service *svc = rp->svc;
+	struct lite_conn *conn = rp->conn;
+	struct lite_request *req;
+
+	for (;;) {
+		spin_lock(&svc->lock);
+		req = list_first_entry_or_null(&rp->answers,
+					       struct lite_request, list);
+		if (req)
+			list_del(&req->list);
+		spin_unlock(&svc->lock);
+		if (!req)
+			break;
+		__lite_request_post(req, req->status, req->length, req->user,
+				    false);
+	}
+	if (conn)
+		lite_conn_put(conn);
 }
 
 /**
@@ -298,107 +307,14 @@ static int __lite_request_post(struct lite_request *req, u8 status, u32 length,
  *	written by lite_request_give()
  * @user: the server's status for the caller
  *
- * Context: may sleep.
- * Return: 0 or a negative errno: the connection to the client is dead.
- */
-int lite_request_post(struct lite_request *req, u8 status, u32 length, u32 user)
-{
-	return __lite_request_post(req, status, length, user, false);
-}
-
-/**
- * lite_late_work - post answers that found the send queue full
- * @work: of a struct lite_rpc_peer, with a reference to its connection
- *
- * Posts one after the other: a stuck peer occupies one worker, not one per
- * answer.
- */
-void lite_late_work(struct work_struct *work)
-{
-	struct lite_rpc_peer *rp = container_of(work, struct lite_rpc_peer,
-						late_work);
-	struct lite_service *svc = rp->svc;
-	struct lite_conn *conn = rp->conn;
-	struct lite_request *req;
-
-	for (;;) {
-		spin_lock(&svc->lock);
-		req = list_first_entry_or_null(&rp->late, struct lite_request,
-					       list);
-		if (req)
-			list_del(&req->list);
-		spin_unlock(&svc->lock);
-		if (!req)
-			break;
-		lite_request_post(req, req->status, req->length, req->user);
-	}
-	lite_conn_put(conn);
-}
-
-/**
- * lite_request_post_soon - answer a request without waiting
- * @req: BUSY with the caller, which must not use it afterwards
- * @status: enum lite_rpc_status
- * @length: bytes of the reply
- * @user: the server's status for the caller
- *
- * If the send queue is full, lite_late_work() posts the answer.
+ * If the send queue is full, lite_answer_work() posts the answer.
  *
  * Context: process; does not sleep. Receive handlers.
  */
-void lite_request_post_soon(struct lite_request *req, u8 status, u32 length,
-			    u32 user)
+void lite_request_post(struct lite_request *req, u8 status, u32 length,
+		       u32 user)
 {
-	struct lite_rpc_peer *rp = req->ring->rp;
-
-	/* Once posted, neither the request nor its ring is ours. */
-	if (__lite_request_post(req, status, length, user, true) != -EAGAIN)
-		return;
-	/* Only a connection has a send queue that can be full. */
-	req->status = status;
-	req->length = length;
-	req->user = user;
-	spin_lock(&rp->svc->lock);
-	list_add_tail(&req->list, &rp->late);
-	lite_conn_get(rp->conn);
-	/* Not the last: the request keeps its ring, which has one. */
-	if (!queue_work(rp->svc->wq, &rp->late_work))
-		lite_conn_put(rp->conn);
-	spin_unlock(&rp->svc->lock);
-}
-
-/* The token that names a TAKEN request. svc->lock is held. */
-u64 lite_request_token(const struct lite_request *req)
-{
-	return (u64)req->gen << 32 | req->ring->id << 8 |
-	       lite_request_slot(req);
-}
-
-/**
- * lite_request_by_token - find a request that an open file has taken
- * @file: the open file's
- * @token: from the user
- *
- * Context: svc->lock is held.
- * Return: the request, TAKEN, or NULL.
- */
-struct lite_request *lite_request_by_token(struct lite_rpc_file *file,
-					   u64 token)
-{
-	struct lite_service *svc = file->svc;
-	struct lite_request *req;
-	struct lite_ring *ring;
-	u32 slot = token & 0xff;
-
-	lockdep_assert_held(&svc->lock);
-	ring = xa_load(&svc->rings, (u32)token >> 8);
-	if (!ring || slot >= LITE_RPC_DEPTH)
-		return NULL;
-	req = &ring->req[array_index_nospec(slot, LITE_RPC_DEPTH)];
-	if (req->state != LITE_REQ_TAKEN || req->file != file ||
-	    req->gen != token >> 32)
-		return NULL;
-	return req;
+	__lite_request_post(req, status, length, user, true);
 }
 
 /**
@@ -534,6 +450,8 @@ static int lite_request_fill(struct lite_request *req, u32 unit,
 	req->cancelled = false;
 	req->by_reference = false;
 	req->unit = unit;
+	/* Not per slot: ring numbers are reused. */
+	req->gen = ++rp->svc->requests;
 	req->seq = le64_to_cpu(h->seq);
 	req->length = length;
 	req->room = room;
@@ -559,11 +477,9 @@ static int lite_ring_accept(struct lite_ring *ring, u32 unit,
 	err = lite_request_fill(req, unit, h);
 	if (err)
 		return err;
-	if (ring->rp->conn && req->length && !req->n_request)
-		ib_dma_sync_single_for_cpu(ring->rp->svc->fab->dev,
-					   lite_area_dma(ring->area, unit) +
-						   sizeof(*h) + req->list_bytes,
-					   req->length, DMA_BIDIRECTIONAL);
+	if (!req->n_request)
+		lite_area_sync(ring->area, unit, sizeof(*h) + req->list_bytes,
+			       req->length);
 	kref_get(&ring->ref);
 	lite_stat_inc(ring->rp->svc->stats, LITE_STAT_REQUESTS);
 	lite_stat_inc(ring->rp->svc->stats, LITE_STAT_RPCS_SERVED);
@@ -573,7 +489,7 @@ static int lite_ring_accept(struct lite_ring *ring, u32 unit,
 	else if (func)
 		lite_func_queue(func, req, false);
 	else
-		lite_request_answer(req, LITE_RPC_REFUSED);
+		lite_request_answer(req, LITE_RPC_REFUSED, 0, 0);
 	return 0;
 }
 
@@ -617,11 +533,7 @@ int lite_ring_on_request(struct lite_rpc_peer *rp, u16 index, u16 unit)
 		err = -EPROTO;
 		goto out;
 	}
-	if (rp->conn)
-		ib_dma_sync_single_for_cpu(svc->fab->dev,
-					   lite_area_dma(ring->area, unit),
-					   sizeof(h), DMA_BIDIRECTIONAL);
-	memcpy(&h, lite_area_at(ring->area, unit), sizeof(h));
+	lite_area_header(ring->area, unit, &h);
 	if (lite_ring_repeated(ring, &h))
 		goto out;
 	err = lite_wire_rpc_check(&h, true);

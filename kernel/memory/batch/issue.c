@@ -265,16 +265,21 @@ static int lite_issue_post_to(struct lite_issue *i, struct lite_qp *qp,
 		.length = i->length,
 		.lkey = i->mem->fab->lkey,
 	};
-	enum ib_wr_opcode wr = lite_op_wr(i->opcode);
+	enum ib_wr_opcode opcode = lite_op_wr(i->opcode);
+	union {
+		struct ib_rdma_wr rdma;
+		struct ib_atomic_wr atomic;
+	} wr;
 	int err;
 
 	i->qp = qp;
 	lite_issue_list(i);
 	if (lite_op_is_transfer(i->opcode))
-		err = lite_qp_rdma_nowait(qp, &i->io, wr, &sge, 1, raddr, 0);
+		wr.rdma = lite_rdma_wr(qp, opcode, &sge, 1, raddr, 0);
 	else
-		err = lite_qp_atomic_nowait(qp, &i->io, wr, &sge, raddr,
-					    op->operand, op->swap);
+		wr.atomic = lite_atomic_wr(qp, opcode, &sge, raddr,
+					   op->operand, op->swap);
+	err = lite_qp_post(qp, &i->io, &wr.rdma.wr, true);
 	if (err == -EAGAIN)
 		lite_issue_unlist(i);
 	return err;

@@ -31,8 +31,8 @@ static int lite_handle_renew(struct lite_ctx *ctx, struct lite_handle *h,
 	lite_mapping_retire(old);
 	if (READ_ONCE(old->state) == LITE_MAPPING_REVOKED)
 		return -EIDRM;
-	new = lite_mapping_by_id(mem, old->home, old->id, &h->user->cred,
-				 h->rights, true, &rights);
+	new = lite_mapping_by_id(mem, old->home, old->id, NULL, &h->user->cred,
+				 h->rights, &rights);
 	err = PTR_ERR_OR_ZERO(new);
 	if (!err && new->home_incarnation != old->home_incarnation) {
 		lite_mapping_put(new);
@@ -42,7 +42,7 @@ static int lite_handle_renew(struct lite_ctx *ctx, struct lite_handle *h,
 		err = lite_home_gone(mem, old->home, old->home_incarnation);
 	if (err)
 		return err;
-	lite_made_inherit(new, old);
+	lite_made_use(new, &old->made);
 	/* Before @new can be used. Rights that are lost once stay lost. */
 	WRITE_ONCE(h->rights, h->rights & rights);
 	rcu_assign_pointer(h->mapping, new);

@@ -17,6 +17,7 @@
 #include "core/name.h"
 #include "memory/home/home.h"
 #include "memory/memory.h"
+#include "memory/store/payer.h"
 #include "ctx.h"
 
 /* Covers waiting for all mappers, and zeroing or copying memory. */
@@ -119,13 +120,19 @@ static int lite_ask_handle(struct lite_ask *q)
 
 static int lite_ask_call(struct lite_ask *q)
 {
-	struct lite_cluster *cl = q->ctx->mem->cl;
+	const struct lite_wire_change *c = q->d.req;
+	struct lite_memory *mem = q->ctx->mem;
+	struct lite_payer payer;
 	int err;
 
-	err = lite_ask_looks(q) ?
-		      lite_cluster_call_patiently(cl, q->home, &q->d) :
-		      lite_cluster_call_once(cl, q->home, &q->d);
-	return lite_home_error(q->ctx->mem, q->home, err);
+	if (lite_ask_looks(q)) {
+		err = lite_cluster_call_patiently(mem->cl, q->home, &q->d);
+	} else {
+		lite_payer_begin(mem, &payer, q->home, le64_to_cpu(c->id), 0);
+		err = lite_cluster_call_once(mem->cl, q->home, &q->d);
+		lite_payer_end(mem, &payer);
+	}
+	return lite_home_error(mem, q->home, err);
 }
 
 /**

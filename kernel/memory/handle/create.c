@@ -4,55 +4,48 @@
 
 #include "core/name.h"
 #include "memory/memory.h"
+#include "memory/store/payer.h"
 #include "ctx.h"
 
-/* Fill a request to create @p, owned by @cred, from node @self. Any context. */
+/*
+ * Fill a request to create an LMR on node @self, owned by @cred. @name: checked;
+ * empty: anonymous. Any context.
+ */
 void lite_create_fill(struct lite_wire_create *req, u32 self,
-		      const struct lite_cred *cred,
-		      const struct lite_lmr_params *p)
+		      const struct lite_cred *cred, const char *name,
+		      u64 length, u32 mode)
 {
-	u32 i;
-
 	memset(req, 0, sizeof(*req));
-	req->length = cpu_to_le64(p->length);
-	req->mode = cpu_to_le32(p->mode);
+	req->length = cpu_to_le64(length);
+	req->mode = cpu_to_le32(mode);
 	lite_wire_cred_put(&req->cred, cred);
-	req->n_nodes = cpu_to_le32(max(p->n_nodes, 1U));
+	req->n_nodes = cpu_to_le32(1);
 	req->nodes[0] = cpu_to_le32(self);
-	for (i = 0; i < p->n_nodes; i++)
-		req->nodes[i] = cpu_to_le32(p->nodes[i] ?: self);
-	if (p->name)
-		strscpy(req->name, p->name, sizeof(req->name));
+	strscpy(req->name, name, sizeof(req->name));
 }
 
-static int lite_alloc_check(const struct lite_lmr_params *p)
+static int lite_alloc_check(const struct lite_ioc_alloc *a, const u32 *nodes)
 {
 	u32 i, j;
 	int len;
 
-	if (p->flags & ~LITE_ALLOC_NO_HANDLE)
-		return -EOPNOTSUPP;
-	if (!p->length || p->mode & ~LITE_MODE_MASK ||
-	    p->n_nodes > LITE_SPREAD_MAX)
+	if (!a->length || a->mode & ~LITE_MODE_MASK)
 		return -EINVAL;
-	if (p->length > LITE_LMR_SIZE_MAX)
+	if (a->length > LITE_LMR_SIZE_MAX)
 		return -EFBIG;
-	for (i = 0; i < p->n_nodes; i++) {
-		if (p->nodes[i] > LITE_NODE_ID_MAX)
+	for (i = 0; i < a->n_nodes; i++) {
+		if (nodes[i] > LITE_NODE_ID_MAX)
 			return -EINVAL;
 		for (j = 0; j < i; j++) {
-			if (p->nodes[i] == p->nodes[j])
+			if (nodes[i] == nodes[j])
 				return -EINVAL;
 		}
 	}
-	if (p->name) {
-		len = lite_name_check(p->name, LITE_NAME_SIZE);
-		if (len < 0)
-			return len;
-	} else if (p->flags & LITE_ALLOC_NO_HANDLE) {
-		return -EINVAL; /* nothing could ever refer to it */
-	}
-	return 0;
+	/* Without name and handle nothing could ever refer to it. */
+	if (!a->name[0])
+		return a->flags & LITE_ALLOC_NO_HANDLE ? -EINVAL : 0;
+	len = lite_name_check(a->name, LITE_NAME_SIZE);
+	return len < 0 ? len : 0;
 }
 
 /* Create an LMR without mapping it. */
@@ -102,32 +95,39 @@ static int lite_create_open(struct lite_ctx *ctx, u32 home,
  * lite_ctx_create - create an LMR and open it
  * @ctx: context
  * @cred: its owner
- * @p: what to create
- * @lh: set to the handle, unless LITE_ALLOC_NO_HANDLE is set
+ * @a: what to create; its @lh is set, unless LITE_ALLOC_NO_HANDLE is
+ * @nodes: node ids in place of @a->nodes, LITE_SPREAD_MAX at most
  *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno, see LITE_IOC_ALLOC.
  */
 int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred,
-		    const struct lite_lmr_params *p, u64 *lh)
+		    struct lite_ioc_alloc *a, const u32 *nodes)
 {
 	struct lite_memory *mem = ctx->mem;
 	struct lite_wire_create *req;
-	u32 home;
+	struct lite_payer payer;
+	u32 self, home;
 	int err;
+	u32 i;
 
-	err = lite_alloc_check(p) ?: lite_cluster_ready(mem->cl);
+	err = lite_alloc_check(a, nodes) ?: lite_cluster_ready(mem->cl);
 	if (err)
 		return err;
 	req = kmalloc(sizeof(*req), GFP_KERNEL);
 	if (!req)
 		return -ENOMEM;
-	lite_create_fill(req, lite_cluster_id(mem->cl), cred, p);
+	self = lite_cluster_id(mem->cl);
+	lite_create_fill(req, self, cred, a->name, a->length, a->mode);
+	for (i = 0; i < a->n_nodes; i++)
+		req->nodes[i] = cpu_to_le32(nodes[i] ?: self);
+	req->n_nodes = cpu_to_le32(max(a->n_nodes, 1U));
 	home = le32_to_cpu(req->nodes[0]);
-	if (p->flags & LITE_ALLOC_NO_HANDLE)
-		err = lite_create_only(mem, home, req);
-	else
-		err = lite_create_open(ctx, home, req, cred, lh);
+	lite_payer_begin(mem, &payer, home, 0, cred->uid);
+	err = a->flags & LITE_ALLOC_NO_HANDLE ?
+		      lite_create_only(mem, home, req) :
+		      lite_create_open(ctx, home, req, cred, &a->lh);
+	lite_payer_end(mem, &payer);
 	kfree(req);
 	return err;
 }

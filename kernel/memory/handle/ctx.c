@@ -97,20 +97,7 @@ void lite_ctx_shut(struct lite_ctx *ctx)
 	lite_ctx_put(ctx);
 }
 
-/**
- * lite_map_id - map an LMR, waiting while it is being changed
- * @mem: node's
- * @home: its home
- * @id: its id there
- * @name: name that it must have; NULL: any, and grant what the user has of
- *	@rights
- * @cred: user to map it for
- * @rights: LITE_RIGHT_* wanted
- * @granted: set to the rights granted if @name is NULL; may be NULL
- *
- * Context: may sleep; killable.
- * Return: see lite_mapping_by_id(), but never -EBUSY.
- */
+/* lite_mapping_by_id(), but waits while the LMR is being changed. */
 struct lite_mapping *lite_map_id(struct lite_memory *mem, u32 home, u64 id,
 				 const char *name, const struct lite_cred *cred,
 				 u32 rights, u32 *granted)
@@ -119,10 +106,8 @@ struct lite_mapping *lite_map_id(struct lite_memory *mem, u32 home, u64 id,
 	int err;
 
 	for (;;) {
-		m = name ? lite_mapping_by_name(mem, home, id, name, cred,
-						rights) :
-			   lite_mapping_by_id(mem, home, id, cred, rights, true,
-					      granted);
+		m = lite_mapping_by_id(mem, home, id, name, cred, rights,
+				       granted);
 		if (m != ERR_PTR(-EBUSY))
 			return m;
 		err = lite_mapping_await(mem, home, id);

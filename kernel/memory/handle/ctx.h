@@ -179,10 +179,10 @@ void lite_user_put(struct lite_user *user);
 
 /* create.c */
 void lite_create_fill(struct lite_wire_create *req, u32 self,
-		      const struct lite_cred *cred,
-		      const struct lite_lmr_params *p);
+		      const struct lite_cred *cred, const char *name,
+		      u64 length, u32 mode);
 int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred,
-		    const struct lite_lmr_params *p, u64 *lh);
+		    struct lite_ioc_alloc *a, const u32 *nodes);
 
 /* register.c */
 int lite_ctx_register(struct lite_ctx *ctx, const struct lite_cred *cred,

@@ -37,11 +37,6 @@ static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx,
 					  struct lite_pinned *pin,
 					  unsigned long life)
 {
-	const struct lite_lmr_params params = {
-		.name = r->name[0] ? r->name : NULL,
-		.length = r->length,
-		.mode = r->mode,
-	};
 	struct lite_memory *mem = ctx->mem;
 	struct lite_wire_create *req;
 	struct lite_alloc *alloc, *taken;
@@ -53,7 +48,8 @@ static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx,
 	lmr = ERR_PTR(-ENOMEM);
 	req = kmalloc(sizeof(*req), GFP_KERNEL);
 	if (req) {
-		lite_create_fill(req, alloc->home, cred, &params);
+		lite_create_fill(req, alloc->home, cred, r->name, r->length,
+				 r->mode);
 		lmr = lite_home_create(mem, NULL, req, alloc, life, NULL);
 		kfree(req);
 	}

@@ -46,22 +46,20 @@ static void lite_home_end(struct lite_lmr *lmr)
 	struct lite_memory *mem = lmr->mem;
 	bool first;
 
+	/* A change in progress stops making parts when it sees @dying. */
+	wait_event(lmr->changed, !READ_ONCE(lmr->changing));
+	/* The lock also makes its results visible here. */
 	mutex_lock(&lmr->lock);
 	first = !lmr->ending;
 	lmr->ending = true;
 	mutex_unlock(&lmr->lock);
 	if (!first)
 		return;
-	/* A change in progress stops making parts when it sees @dying. */
-	wait_event(lmr->changed, !READ_ONCE(lmr->changing));
-	/* Make its results visible here. */
-	mutex_lock(&lmr->lock);
-	mutex_unlock(&lmr->lock);
 	trace_lite_lmr_dying(lite_cluster_id(mem->cl), lmr->id,
 			     lmr->place->length);
 	if (lmr->name[0])
 		lite_name_drop(mem, lmr->name, lmr->id);
-	lite_mappers_revoke(lmr);
+	lite_mappers_tell(lmr, LITE_CALL_LMR_REVOKE);
 	lite_place_release(lmr, lmr->place, 0, lmr->place->n_parts);
 	lite_mappers_drop(lmr, false);
 	xa_erase(&mem->lmrs, lmr->id);
@@ -119,22 +117,19 @@ void lite_home_free_all(struct lite_memory *mem)
 {
 	struct lite_lmr *lmr;
 	unsigned long id;
+	int wait;
 
 	/* Queue all first, so that slow mappers are awaited together. */
-	xa_for_each(&mem->lmrs, id, lmr) {
-		lmr = lite_lmr_get(mem, id);
-		if (!lmr)
-			continue;
-		lite_home_reap(lmr);
-		lite_lmr_put(lmr);
-	}
-	xa_for_each(&mem->lmrs, id, lmr) {
-		lmr = lite_lmr_get(mem, id);
-		if (!lmr)
-			continue;
-		lite_home_reap(lmr);
-		wait_for_completion(&lmr->freed);
-		lite_lmr_put(lmr);
+	for (wait = 0; wait < 2; wait++) {
+		xa_for_each(&mem->lmrs, id, lmr) {
+			lmr = lite_lmr_get(mem, id);
+			if (!lmr)
+				continue;
+			lite_home_reap(lmr);
+			if (wait)
+				wait_for_completion(&lmr->freed);
+			lite_lmr_put(lmr);
+		}
 	}
 }
 

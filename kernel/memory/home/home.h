@@ -243,7 +243,7 @@ int lite_mapper_add(struct lite_lmr *lmr, struct lite_conn *conn,
 bool lite_mapper_known(struct lite_lmr *lmr, struct lite_conn *conn);
 int lite_mapper_recheck(struct lite_lmr *lmr, struct lite_conn *conn);
 void lite_mappers_drop(struct lite_lmr *lmr, bool lost);
-void lite_mappers_revoke(struct lite_lmr *lmr);
+int lite_mappers_tell(struct lite_lmr *lmr, u16 call);
 int lite_mappers_recall(struct lite_lmr *lmr);
 u32 lite_mappers_lost(struct lite_lmr *lmr, struct lite_wire_fence *fence,
 		      u32 max, bool unclean);
@@ -253,7 +253,6 @@ void lite_home_session_gone(struct lite_memory *mem, u64 session);
 
 /* orphan.c */
 void lite_orphans_work(struct work_struct *work);
-void lite_orphans_look(struct lite_memory *mem);
 
 /* free.c */
 int lite_home_free(struct lite_lmr *lmr);

@@ -34,7 +34,7 @@ struct lite_made {
 
 /*
  * Record an anonymous LMR from the reply of its home. Return: for
- * lite_made_attach() or kfree(); NULL: no memory.
+ * lite_made_use() or kfree(); NULL: no memory.
  */
 struct lite_made *lite_made_new(u32 home, const struct lite_wire_map_reply *r)
 {
@@ -48,34 +48,19 @@ struct lite_made *lite_made_new(u32 home, const struct lite_wire_map_reply *r)
 	return made;
 }
 
-static void lite_made_use(struct lite_mapping *m, struct lite_made *made)
-{
-	lockdep_assert_held(&m->mem->map_lock);
-	if (!made || m->made)
-		return;
-	m->made = made;
-	made->users++;
-}
-
 /*
- * Attach the mapping of the maker's first handle. @made is freed with its last
- * mapping; NULL: not an anonymous LMR. Context: any process.
+ * A handle of the maker begins to use a mapping, which the caller has a
+ * reference to. @made: of a new LMR, or of the mapping that the handle had; it
+ * is freed with its last mapping. NULL there: not an anonymous LMR. Context: any
+ * process.
  */
-void lite_made_attach(struct lite_mapping *m, struct lite_made *made)
+void lite_made_use(struct lite_mapping *m, struct lite_made **made)
 {
 	spin_lock(&m->mem->map_lock);
-	lite_made_use(m, made);
-	spin_unlock(&m->mem->map_lock);
-}
-
-/*
- * A handle changes its mapping from @from to @m: @m is a user, too. The caller
- * has a reference to @m. Context: any process.
- */
-void lite_made_inherit(struct lite_mapping *m, const struct lite_mapping *from)
-{
-	spin_lock(&m->mem->map_lock);
-	lite_made_use(m, from->made);
+	if (*made && !m->made) {
+		m->made = *made;
+		m->made->users++;
+	}
 	spin_unlock(&m->mem->map_lock);
 }
 
@@ -113,18 +98,13 @@ void lite_made_over(struct lite_memory *mem, struct lite_made *made, bool told)
 static bool lite_made_tell(struct lite_memory *mem,
 			   const struct lite_made *made)
 {
-	struct lite_peer *peer = lite_peer_find(mem->cl, made->home);
-	struct lite_conn *conn;
+	struct lite_conn *conn = lite_cluster_conn_get(mem->cl, made->home);
 	bool over;
 
-	if (!peer)
-		return true;
-	conn = lite_peer_conn_get(peer);
-	over = READ_ONCE(peer->left) ||
-	       READ_ONCE(peer->incarnation) != made->incarnation;
-	lite_peer_put(peer);
 	if (!conn)
-		return over;
+		return made->home == lite_cluster_id(mem->cl) ||
+		       lite_cluster_incarnation(mem->cl, made->home) !=
+			       made->incarnation;
 	over = conn->from.incarnation != made->incarnation ||
 	       lite_mapping_give_back(mem, conn, made->id, 0, LITE_UNMAP_LAST);
 	lite_conn_put(conn);
@@ -161,11 +141,11 @@ void lite_made_work(struct work_struct *work)
 void lite_made_drop(struct lite_memory *mem)
 {
 	struct lite_made *made, *tmp;
-	LIST_HEAD(todo);
 
 	spin_lock(&mem->map_lock);
-	list_splice_init(&mem->made, &todo);
-	spin_unlock(&mem->map_lock);
-	list_for_each_entry_safe(made, tmp, &todo, list)
+	list_for_each_entry_safe(made, tmp, &mem->made, list) {
+		list_del(&made->list);
 		kfree(made);
+	}
+	spin_unlock(&mem->map_lock);
 }

@@ -309,12 +309,19 @@ static void lite_mapper_answered(struct lite_lmr *lmr,
 		lite_mapper_drop(m);
 }
 
-/*
- * Tell all mappers at once, and wait for all. None is added meanwhile; one that
- * unmaps simply finds nothing to revoke. Return: 0 or -EIO: a device could not
- * be made to end an operation.
+/**
+ * lite_mappers_tell - end all operations on an LMR of all mappers
+ * @lmr: dying for REVOKE, closed for RECALL: no mapper is added
+ * @call: LITE_CALL_LMR_REVOKE: the mappers are gone then, but for lost ones,
+ *	which are fenced from us, but maybe not from the LMR's other stores;
+ *	LITE_CALL_LMR_RECALL: those that have answered stay
+ *
+ * All are told at once. One that unmaps simply finds nothing to revoke.
+ *
+ * Context: may sleep; makes leaf calls.
+ * Return: 0; -EIO: our device could not be made to end an operation.
  */
-static int lite_mappers_tell(struct lite_lmr *lmr, u16 call)
+int lite_mappers_tell(struct lite_lmr *lmr, u16 call)
 {
 	struct lite_memory *mem = lmr->mem;
 	struct lite_revoke *revoke;
@@ -357,20 +364,6 @@ static int lite_mappers_tell(struct lite_lmr *lmr, u16 call)
 	mutex_unlock(&lmr->lock);
 	kvfree(revoke);
 	return err;
-}
-
-/**
- * lite_mappers_revoke - end all use of an LMR
- * @lmr: dying
- *
- * Leaves only lost mappers in its list: fenced from us, but maybe not from its
- * other stores.
- *
- * Context: may sleep; makes leaf calls.
- */
-void lite_mappers_revoke(struct lite_lmr *lmr)
-{
-	lite_mappers_tell(lmr, LITE_CALL_LMR_REVOKE);
 }
 
 /*

@@ -20,16 +20,14 @@ static unsigned long lite_orphan_left(struct lite_memory *mem,
 {
 	bool anonymous;
 
-	/* Our own is freed with its last handle. */
-	if (!lmr->maker)
-		return MAX_JIFFY_OFFSET;
 	mutex_lock(&lmr->lock);
 	anonymous = !lmr->name[0] && !lmr->dying;
 	mutex_unlock(&lmr->lock);
-	return anonymous ? lite_cluster_life_left(mem->cl, lmr->maker,
-						  lmr->maker_incarnation,
-						  mem->orphan) :
-			   MAX_JIFFY_OFFSET;
+	/* Our own is freed with its last handle. */
+	if (!anonymous || !lmr->maker)
+		return MAX_JIFFY_OFFSET;
+	return lite_cluster_life_left(mem->cl, lmr->maker,
+				      lmr->maker_incarnation, mem->orphan);
 }
 
 /* Free orphans, and come back when the next one is due. */
@@ -57,10 +55,4 @@ void lite_orphans_work(struct work_struct *work)
 	}
 	if (next != MAX_JIFFY_OFFSET)
 		queue_delayed_work(mem->wq, &mem->orphans, next + 1);
-}
-
-/* A node is down or gone: look for orphans, in the background. */
-void lite_orphans_look(struct lite_memory *mem)
-{
-	mod_delayed_work(mem->wq, &mem->orphans, 0);
 }

@@ -58,12 +58,14 @@ int lite_atomic_post(struct lite_mapping *m, struct lite_conn *conn,
 		.length = sizeof(u64),
 		.lkey = m->mem->fab->lkey,
 	};
+	struct ib_atomic_wr wr = lite_atomic_wr(qp, lite_op_wr(opcode), &sge,
+						e->addr + (offset - e->start),
+						operand, swap);
 	struct lite_io io;
 	int err;
 
 	lite_io_init(&io);
-	err = lite_qp_atomic(qp, &io, lite_op_wr(opcode), &sge,
-			     e->addr + (offset - e->start), operand, swap);
+	err = lite_qp_post(qp, &io, &wr.wr, false);
 	lite_io_wait(&io, qp);
 	ib_dma_sync_single_for_cpu(conn->fab->dev, bounce->dma, sizeof(u64),
 				   DMA_BIDIRECTIONAL);

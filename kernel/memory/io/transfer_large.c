@@ -324,7 +324,7 @@ static void lite_large_end(struct lite_large *l)
 	bool lost;
 	int err;
 
-	lite_io_wait_long(&b->io, b->qp);
+	lite_io_wait_long(&b->io, b->qp, LITE_PACE_MIN_NS);
 	l->ended++;
 	err = lite_io_result(b->m, b->err ?: b->io.status);
 	lost = err && READ_ONCE(b->conn->unfenced);

@@ -174,13 +174,6 @@ static void lite_mapping_locate(struct lite_mapping *m)
 	}
 }
 
-/* Must @m be retired before the LMR can be mapped again? */
-static bool lite_mapping_blocks(const struct lite_mapping *m)
-{
-	return m->state != LITE_MAPPING_ACTIVE ||
-	       (m->conn && lite_conn_is_dead(m->conn));
-}
-
 /*
  * Let an existing mapping take over the MAP, retiring it first if its session
  * is dead. NULL: there is none.
@@ -190,28 +183,26 @@ static struct lite_mapping *lite_mapping_known(struct lite_memory *mem,
 					       u64 id, u64 revoked)
 {
 	struct lite_mapping *m;
+	bool usable;
 
 	for (;;) {
 		spin_lock(&mem->map_lock);
-		if (lite_revoked_since(mem, home, id, revoked)) {
-			m = ERR_PTR(-EAGAIN);
+		m = lite_revoked_since(mem, home, id, revoked) ?
+			    ERR_PTR(-EAGAIN) :
+			    xa_load(&mem->mappings, lite_mapping_key(home, id));
+		if (IS_ERR_OR_NULL(m))
+			break;
+		usable = m->state == LITE_MAPPING_ACTIVE &&
+			 lite_mapping_current(m);
+		if (usable && m->conn != conn) {
+			m = ERR_PTR(-EAGAIN); /* our session is over */
 			break;
 		}
-		m = xa_load(&mem->mappings, lite_mapping_key(home, id));
-		if (!m)
-			break;
-		if (!lite_mapping_blocks(m)) {
-			if (m->conn != conn)
-				m = ERR_PTR(-EAGAIN); /* our session is over */
-			else if (kref_get_unless_zero(&m->ref))
-				m->grants++;
-			else
-				goto watch;
+		if (usable && kref_get_unless_zero(&m->ref)) {
+			m->grants++;
 			break;
 		}
-watch:
 		lite_mapping_end(m, LITE_MAPPING_RETIRED);
-		atomic_inc(&m->watchers);
 		spin_unlock(&mem->map_lock);
 		lite_mapping_watch(m);
 	}
@@ -252,35 +243,28 @@ static struct lite_mapping *lite_mapping_finish(
 	bool created)
 {
 	struct lite_made *made = NULL;
-	struct lite_mapping *m;
-	int err = 0;
+	struct lite_mapping *m = ERR_PTR(-ENOMEM);
+	int err;
 
 	/* An LMR at home here lives as long as its MAPs are counted. */
 	if (created && conn && r->anonymous) {
 		made = lite_made_new(home, r);
 		if (!made)
-			err = -ENOMEM;
+			goto err_give_back;
 	}
-	m = err ? ERR_PTR(err) :
-		  lite_mapping_known(mem, conn, home, le64_to_cpu(r->id),
-				     revoked);
-	err = PTR_ERR_OR_ZERO(m);
-	if (m && !err) {
-		lite_made_attach(m, made);
+	m = lite_mapping_known(mem, conn, home, le64_to_cpu(r->id), revoked);
+	if (IS_ERR(m))
+		goto err_give_back;
+	if (m) {
+		lite_made_use(m, &made);
 		return m;
 	}
-	if (!err) {
-		m = lite_mapping_new(mem, home, conn, r);
-		if (!m)
-			err = -ENOMEM;
+	m = lite_mapping_new(mem, home, conn, r);
+	if (!m) {
+		m = ERR_PTR(-ENOMEM);
+		goto err_give_back;
 	}
-	if (err) {
-		kfree(made);
-		lite_mapping_give_back(mem, conn, le64_to_cpu(r->id), 1,
-				       created ? LITE_UNMAP_LAST : 0);
-		return ERR_PTR(err);
-	}
-	lite_made_attach(m, made);
+	lite_made_use(m, &made);
 	err = lite_mapping_shares(m, r) ?:
 	      lite_mapping_extents(m, le32_to_cpu(r->n_extents));
 	if (!err) {
@@ -298,6 +282,12 @@ static struct lite_mapping *lite_mapping_finish(
 	spin_unlock(&mem->map_lock);
 	lite_mapping_put(m);
 	return ERR_PTR(err);
+
+err_give_back:
+	kfree(made);
+	lite_mapping_give_back(mem, conn, le64_to_cpu(r->id), 1,
+			       created ? LITE_UNMAP_LAST : 0);
+	return m;
 }
 
 /*
@@ -354,7 +344,7 @@ static int lite_home_conn(struct lite_memory *mem, u32 home,
 		return -EHOSTUNREACH;
 	err = lite_peer_await(peer);
 	*conn = lite_peer_conn_get(peer);
-	left = READ_ONCE(peer->left);
+	left = lite_peer_has_left(peer);
 	lite_peer_put(peer);
 	if (*conn)
 		return 0;
@@ -465,29 +455,16 @@ int lite_mapping_await(struct lite_memory *mem, u32 home, u64 id)
 	return lite_cluster_ready(mem->cl);
 }
 
-static struct lite_mapping *lite_mapping_map(struct lite_memory *mem, u32 home,
-					     const struct lite_wire_map *req,
-					     u32 *granted)
-{
-	struct lite_mapping *m;
-	int tries = 0;
-
-	do {
-		m = lite_mapping_ask(mem, home, LITE_CALL_LMR_MAP, req,
-				     sizeof(*req), NULL, granted);
-	} while (m == ERR_PTR(-EAGAIN) && ++tries < LITE_MAP_TRIES &&
-		 !fatal_signal_pending(current));
-	return m == ERR_PTR(-EAGAIN) ? ERR_PTR(-EBUSY) : m;
-}
-
 /**
  * lite_mapping_by_id - map an LMR
  * @mem: node's
  * @home: its home
  * @id: its id there
+ * @name: name that it must have when the home grants the MAP; then all @rights
+ *	are granted or none. NULL: any, and those of @rights that the user has
+ *	are granted
  * @cred: user to map it for; NULL, with no @rights: this kernel
  * @rights: LITE_RIGHT_* wanted
- * @renew: grant those of @rights that the user still has, even if not all
  * @granted: set to the rights granted; may be NULL
  *
  * Context: may sleep; killable.
@@ -496,37 +473,28 @@ static struct lite_mapping *lite_mapping_map(struct lite_memory *mem, u32 home,
  * after lite_mapping_await(); and others.
  */
 struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home,
-					u64 id, const struct lite_cred *cred,
-					u32 rights, bool renew, u32 *granted)
+					u64 id, const char *name,
+					const struct lite_cred *cred,
+					u32 rights, u32 *granted)
 {
 	struct lite_wire_map req = {
 		.id = cpu_to_le64(id),
 		.rights = cpu_to_le32(rights),
-		.renew = cpu_to_le32(renew),
+		.renew = cpu_to_le32(!name),
 	};
+	struct lite_mapping *m;
+	int tries = 0;
 
+	if (name)
+		strscpy(req.name, name, sizeof(req.name));
 	if (cred)
 		lite_wire_cred_put(&req.cred, cred);
-	return lite_mapping_map(mem, home, &req, granted);
-}
-
-/*
- * lite_mapping_by_id(), if the LMR has this name when the home grants the MAP,
- * else -ENOENT. Grants all @rights or none.
- */
-struct lite_mapping *lite_mapping_by_name(struct lite_memory *mem, u32 home,
-					  u64 id, const char *name,
-					  const struct lite_cred *cred,
-					  u32 rights)
-{
-	struct lite_wire_map req = {
-		.id = cpu_to_le64(id),
-		.rights = cpu_to_le32(rights),
-	};
-
-	strscpy(req.name, name, sizeof(req.name));
-	lite_wire_cred_put(&req.cred, cred);
-	return lite_mapping_map(mem, home, &req, NULL);
+	do {
+		m = lite_mapping_ask(mem, home, LITE_CALL_LMR_MAP, &req,
+				     sizeof(req), NULL, granted);
+	} while (m == ERR_PTR(-EAGAIN) && ++tries < LITE_MAP_TRIES &&
+		 !fatal_signal_pending(current));
+	return m == ERR_PTR(-EAGAIN) ? ERR_PTR(-EBUSY) : m;
 }
 
 /**

@@ -42,12 +42,16 @@ static void lite_mapping_free_rcu(struct work_struct *work)
 	lite_stat_dec(mem->stats, LITE_STAT_MAPPINGS);
 }
 
-/* Leave ACTIVE, once. True for the caller that did it. */
-bool lite_mapping_end(struct lite_mapping *m, enum lite_mapping_state state)
+/*
+ * Leave ACTIVE, if that was not done before. The caller, which needs no
+ * reference, calls lite_mapping_watch() next, without the lock.
+ */
+void lite_mapping_end(struct lite_mapping *m, enum lite_mapping_state state)
 {
 	lockdep_assert_held(&m->mem->map_lock);
+	atomic_inc(&m->watchers);
 	if (m->state != LITE_MAPPING_ACTIVE)
-		return false;
+		return;
 	WRITE_ONCE(m->state, state);
 	if (state == LITE_MAPPING_REVOKED)
 		trace_lite_revoked(m->home, m->id, m->length);
@@ -56,7 +60,6 @@ bool lite_mapping_end(struct lite_mapping *m, enum lite_mapping_state state)
 	percpu_ref_kill(&m->ops);
 	if (m->lent)
 		lite_peer_mapping_kick(m);
-	return true;
 }
 
 static unsigned long lite_mapping_left_key(const struct rb_node *node)
@@ -109,17 +112,21 @@ bool lite_mapping_was_unclean(const struct lite_memory *mem, u32 home, u64 id)
 }
 
 /*
- * Drain a mapping found in the table. @watchers, raised by the caller, keeps it
- * in place of a reference.
+ * Drain a mapping after lite_mapping_end(), which has raised @watchers: that
+ * keeps it in place of a reference. Returns true if it is unclean. May sleep.
  */
-void lite_mapping_watch(struct lite_mapping *m)
+bool lite_mapping_watch(struct lite_mapping *m)
 {
+	bool unclean;
+
 	lite_mapping_drain(m);
 	spin_lock(&m->mem->map_lock);
 	lite_mapping_unlist(m);
 	spin_unlock(&m->mem->map_lock);
+	unclean = READ_ONCE(m->unclean);
 	if (atomic_dec_and_test(&m->watchers))
 		wake_up_var(&m->watchers);
+	return unclean;
 }
 
 /* Retire a mapping, with a reference, and drain it. May sleep. */
@@ -127,7 +134,6 @@ void lite_mapping_retire(struct lite_mapping *m)
 {
 	spin_lock(&m->mem->map_lock);
 	lite_mapping_end(m, LITE_MAPPING_RETIRED);
-	atomic_inc(&m->watchers);
 	spin_unlock(&m->mem->map_lock);
 	lite_mapping_watch(m);
 }
@@ -146,10 +152,8 @@ void lite_mapping_retire_home(struct lite_memory *mem, u32 home)
 		key = lite_mapping_key(home, 0);
 		spin_lock(&mem->map_lock);
 		m = xa_find(&mem->mappings, &key, last, XA_PRESENT);
-		if (m) {
+		if (m)
 			lite_mapping_end(m, LITE_MAPPING_RETIRED);
-			atomic_inc(&m->watchers);
-		}
 		spin_unlock(&mem->map_lock);
 		/* Takes it out of the table: the next one found is another. */
 		if (m)
@@ -163,8 +167,10 @@ void lite_mapping_retire_home(struct lite_memory *mem, u32 home)
  * notice it themselves; accesses through page tables do not, and the home may
  * free the LMR without asking this node. May sleep.
  */
-void lite_mappings_retire_dead(struct lite_memory *mem)
+void lite_mappings_retire_work(struct work_struct *work)
 {
+	struct lite_memory *mem = container_of(work, struct lite_memory,
+					       retire_work);
 	struct lite_mapping *m;
 	unsigned long key = 0;
 	bool dead;
@@ -173,10 +179,8 @@ void lite_mappings_retire_dead(struct lite_memory *mem)
 		spin_lock(&mem->map_lock);
 		m = xa_find_after(&mem->mappings, &key, ULONG_MAX, XA_PRESENT);
 		dead = m && !lite_mapping_current(m);
-		if (dead) {
+		if (dead)
 			lite_mapping_end(m, LITE_MAPPING_RETIRED);
-			atomic_inc(&m->watchers);
-		}
 		spin_unlock(&mem->map_lock);
 		if (dead)
 			lite_mapping_watch(m);
@@ -234,12 +238,8 @@ static void lite_mapping_release(struct kref *ref)
 	struct lite_made *made;
 	bool told = true;
 
+	lite_mapping_retire(m);
 	spin_lock(&mem->map_lock);
-	lite_mapping_end(m, LITE_MAPPING_RETIRED);
-	spin_unlock(&mem->map_lock);
-	lite_mapping_drain(m);
-	spin_lock(&mem->map_lock);
-	lite_mapping_unlist(m);
 	made = lite_made_detach(m);
 	spin_unlock(&mem->map_lock);
 	wait_var_event(&m->watchers, !atomic_read(&m->watchers));

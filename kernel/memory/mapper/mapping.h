@@ -171,21 +171,18 @@ static inline unsigned long lite_mapping_key(u32 home, u64 id)
 }
 
 struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home,
-					u64 id, const struct lite_cred *cred,
-					u32 rights, bool renew, u32 *granted);
-struct lite_mapping *lite_mapping_by_name(struct lite_memory *mem, u32 home,
-					  u64 id, const char *name,
-					  const struct lite_cred *cred,
-					  u32 rights);
+					u64 id, const char *name,
+					const struct lite_cred *cred,
+					u32 rights, u32 *granted);
 int lite_mapping_await(struct lite_memory *mem, u32 home, u64 id);
 struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 					 struct lite_wire_create *req, u64 *id,
 					 u32 *granted);
 void lite_mapping_retire(struct lite_mapping *m);
 void lite_mapping_retire_home(struct lite_memory *mem, u32 home);
-void lite_mappings_retire_dead(struct lite_memory *mem);
-bool lite_mapping_end(struct lite_mapping *m, enum lite_mapping_state state);
-void lite_mapping_watch(struct lite_mapping *m);
+void lite_mappings_retire_work(struct work_struct *work);
+void lite_mapping_end(struct lite_mapping *m, enum lite_mapping_state state);
+bool lite_mapping_watch(struct lite_mapping *m);
 int lite_home_error(struct lite_memory *mem, u32 home, int err);
 u64 lite_revoked_count(struct lite_memory *mem);
 bool lite_revoked_since(const struct lite_memory *mem, u32 home, u64 id,
@@ -205,8 +202,7 @@ void lite_mapping_handlers(struct lite_memory *mem);
 
 /* made.c */
 struct lite_made *lite_made_new(u32 home, const struct lite_wire_map_reply *r);
-void lite_made_attach(struct lite_mapping *m, struct lite_made *made);
-void lite_made_inherit(struct lite_mapping *m, const struct lite_mapping *from);
+void lite_made_use(struct lite_mapping *m, struct lite_made **made);
 struct lite_made *lite_made_detach(struct lite_mapping *m);
 void lite_made_over(struct lite_memory *mem, struct lite_made *made, bool told);
 void lite_made_work(struct work_struct *work);

@@ -65,42 +65,37 @@ int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id,
 	spin_lock(&mem->map_lock);
 	unclean = lite_mapping_was_unclean(mem, home, id);
 	m = xa_load(&mem->mappings, lite_mapping_key(home, id));
-	if (m) {
+	if (m)
 		lite_mapping_end(m, state);
-		atomic_inc(&m->watchers);
-	}
 	mem->revoked.last[slot] = ++mem->revoked.count;
 	spin_unlock(&mem->map_lock);
-	if (m) {
-		lite_mapping_drain(m);
-		unclean |= READ_ONCE(m->unclean);
-		lite_mapping_watch(m);
-	}
+	if (m)
+		unclean |= lite_mapping_watch(m);
 	return unclean ? -EUCLEAN : 0;
+}
+
+static int lite_serve_end(struct lite_memory *mem, struct lite_conn *conn,
+			  const struct lite_wire_id *req,
+			  enum lite_mapping_state state)
+{
+	if (!conn)
+		return -EBADMSG;
+	return lite_mapping_revoke(mem, conn->from.node, le64_to_cpu(req->id),
+				   state);
 }
 
 static int lite_serve_revoke(void *priv, struct lite_conn *conn,
 			     const void *req, u32 len, void *reply,
 			     u32 *reply_len)
 {
-	const struct lite_wire_id *i = req;
-
-	if (!conn)
-		return -EBADMSG;
-	return lite_mapping_revoke(priv, conn->from.node, le64_to_cpu(i->id),
-				   LITE_MAPPING_REVOKED);
+	return lite_serve_end(priv, conn, req, LITE_MAPPING_REVOKED);
 }
 
 static int lite_serve_recall(void *priv, struct lite_conn *conn,
 			     const void *req, u32 len, void *reply,
 			     u32 *reply_len)
 {
-	const struct lite_wire_id *i = req;
-
-	if (!conn)
-		return -EBADMSG;
-	return lite_mapping_revoke(priv, conn->from.node, le64_to_cpu(i->id),
-				   LITE_MAPPING_RETIRED);
+	return lite_serve_end(priv, conn, req, LITE_MAPPING_RETIRED);
 }
 
 void lite_mapping_handlers(struct lite_memory *mem)

@@ -29,14 +29,17 @@ struct lite_view {
 	u64 length;
 };
 
-void lite_view_init(struct lite_view *v, struct lite_memory *mem, u64 offset,
-		    u64 length);
 void lite_view_exit(struct lite_view *v);
+int lite_view_attach(struct lite_view *v, struct lite_mapping *m, bool write);
+struct page *lite_view_page(const struct lite_mapping *m, u64 offset,
+			    size_t *n);
+void lite_mapping_drain(struct lite_mapping *m);
+
+/* handle/fault.c */
 int lite_view_check(const struct lite_view *v, const struct lite_access *a);
 int lite_view_fault(struct lite_view *v, const struct lite_access *a,
 		    struct vm_fault *vmf);
 int lite_view_ask(const struct lite_access *a);
 int lite_view_renew(const struct lite_access *a);
-void lite_mapping_drain(struct lite_mapping *m);
 
 #endif /* _LITE_VIEW_H */

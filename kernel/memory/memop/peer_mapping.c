@@ -284,7 +284,7 @@ int lite_peer_mapping_prepare(struct lite_memory *mem,
 		m = lite_peer_mapping_find(mem, home, id);
 		made = !m;
 		if (made)
-			m = lite_mapping_by_id(mem, home, id, NULL, 0, false,
+			m = lite_mapping_by_id(mem, home, id, NULL, NULL, 0,
 					       NULL);
 		if (IS_ERR(m))
 			return PTR_ERR(m);

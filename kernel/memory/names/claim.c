@@ -59,6 +59,7 @@
  * @uid: its owner, charged for the entries
  * @self: id of this node
  * @deadline: jiffies
+ * @events: number of events when it last began to look
  */
 struct lite_name_claim {
 	struct lite_memory *mem;
@@ -67,6 +68,7 @@ struct lite_name_claim {
 	u32 uid;
 	u32 self;
 	unsigned long deadline;
+	int events;
 };
 
 /* ---- events -------------------------------------------------------------- */
@@ -79,7 +81,8 @@ void lite_names_event(struct lite_memory *mem)
 	wake_up_all(&mem->local.wait);
 }
 
-static int lite_name_claim_wait(const struct lite_name_claim *c, int events)
+/* Wait for an event since the last wait, or since the claim began. */
+static int lite_name_claim_wait(struct lite_name_claim *c)
 {
 	struct lite_names *local = &c->mem->local;
 	long left = c->deadline - jiffies;
@@ -87,9 +90,11 @@ static int lite_name_claim_wait(const struct lite_name_claim *c, int events)
 	if (left <= 0)
 		return -ETIMEDOUT;
 	if (wait_event_killable_timeout(local->wait,
-					atomic_read(&local->events) != events,
+					atomic_read(&local->events) !=
+						c->events,
 					min_t(long, left, LITE_CLAIM_POLL)) < 0)
 		return -EINTR;
+	c->events = atomic_read(&local->events);
 	return lite_cluster_ready(c->mem->cl);
 }
 
@@ -97,19 +102,14 @@ static int lite_name_claim_wait(const struct lite_name_claim *c, int events)
 static void lite_name_tell(struct lite_memory *mem, u16 call, const char *name,
 			   u64 id)
 {
-	u32 self = lite_cluster_id(mem->cl);
-	u32 node = 0;
+	int tries = 0;
 
-	while ((node = lite_cluster_next(mem->cl, node))) {
-		int tries = 0;
-
-		if (call == LITE_CALL_NAME_WAKE && node == self)
-			continue;
-		while (lite_name_call(mem, node, call, name, id, NULL, 0) ==
-			       -ENOMEM &&
-		       ++tries < LITE_TELL_TRIES)
-			cond_resched();
-	}
+	while (call == LITE_CALL_NAME_DROP &&
+	       lite_name_call(mem, lite_cluster_id(mem->cl), call, name, id,
+			      NULL, 0) == -ENOMEM &&
+	       ++tries < LITE_TELL_TRIES)
+		cond_resched();
+	lite_name_call_all(mem, call, name, id, 0, NULL, NULL);
 }
 
 /* ---- our own table ------------------------------------------------------- */
@@ -120,22 +120,21 @@ lite_name_claim_entry(const struct lite_name_claim *c)
 	struct lite_name_entry *entry;
 
 	entry = lite_names_lookup_locked(&c->mem->local, c->name);
-	return entry && entry->id == c->id ? entry : NULL;
+	return entry && entry->at.id == c->id ? entry : NULL;
 }
 
 /* Raise our flag, once no other LMR of ours claims the name. */
-static int lite_name_claim_begin(const struct lite_name_claim *c)
+static int lite_name_claim_begin(struct lite_name_claim *c)
 {
 	struct lite_names *local = &c->mem->local;
 	struct lite_name_entry *entry, *new;
-	int events, err;
+	int err;
 
 	new = lite_name_entry_new(local, c->name, c->self, c->id, c->uid);
 	if (IS_ERR(new))
 		return PTR_ERR(new);
 	new->state = LITE_NAME_CLAIMING;
 	do {
-		events = atomic_read(&local->events);
 		mutex_lock(&local->lock);
 		entry = lite_names_lookup_locked(local, c->name);
 		if (!entry)
@@ -148,7 +147,7 @@ static int lite_name_claim_begin(const struct lite_name_claim *c)
 		if (!err)
 			return 0;
 	} while (err == -EINPROGRESS &&
-		 !(err = lite_name_claim_wait(c, events)));
+		 !(err = lite_name_claim_wait(c)));
 	lite_name_entry_free(local, new);
 	return err;
 }
@@ -180,87 +179,65 @@ static bool lite_name_claim_set(const struct lite_name_claim *c,
 
 /* ---- claiming ------------------------------------------------------------ */
 
-/* Ask a node for the name's state. -EHOSTDOWN, -EHOSTUNREACH: it is down. */
-static int lite_name_claim_probe(const struct lite_name_claim *c, u32 node,
-				 u32 *state)
+/*
+ * Ask a node for the name's state, and wait while its flag is up, unless it has
+ * precedence and @settle is false. Return: 0: it does not have the name; 1: it
+ * has precedence; -EEXIST: it took the name; lite_name_is_down().
+ */
+static int lite_name_claim_ask(struct lite_name_claim *c, u32 node, bool settle)
 {
-	struct lite_wire_name_probe_reply reply;
-	int events, err;
-
-	for (;;) {
-		events = atomic_read(&c->mem->local.events);
-		err = lite_name_call(c->mem, node, LITE_CALL_NAME_PROBE,
-				     c->name, c->id, &reply, sizeof(reply));
-		if (!err)
-			*state = le32_to_cpu(reply.state);
-		if (err != -EHOSTDOWN ||
-		    !lite_cluster_is_live(c->mem->cl, node))
-			return err;
-		/* Not down, but the call's sessions broke: try again. */
-		err = lite_name_claim_wait(c, events);
-		if (err)
-			return err;
-	}
-}
-
-/* Wait until a node's flag is down. Return: 0; -EEXIST: it took the name. */
-static int lite_name_claim_settle(const struct lite_name_claim *c, u32 node)
-{
-	int events, err;
-	u32 state;
-
-	for (;;) {
-		events = atomic_read(&c->mem->local.events);
-		err = lite_name_claim_probe(c, node, &state);
-		if (err)
-			return err;
-		if (state != LITE_WIRE_NAME_BUSY)
-			return state == LITE_WIRE_NAME_TAKEN ? -EEXIST : 0;
-		err = lite_name_claim_wait(c, events);
-		if (err)
-			return err;
-	}
-}
-
-/* Return: 0: the node does not have the name; 1: it has precedence. */
-static int lite_name_claim_ask(const struct lite_name_claim *c, u32 node)
-{
+	struct lite_cluster *cl = c->mem->cl;
+	struct lite_wire_name_probe_reply reply = {};
 	u32 state;
 	int err;
 
-	if (node > c->self)
-		return lite_name_claim_settle(c, node);
-	err = lite_name_claim_probe(c, node, &state);
-	if (err)
-		return err;
-	switch (state) {
-	case LITE_WIRE_NAME_TAKEN:
-		return -EEXIST;
-	case LITE_WIRE_NAME_BUSY:
-		return 1;
-	default:
+	do {
+		err = lite_name_call(c->mem, node, LITE_CALL_NAME_PROBE,
+				     c->name, c->id, &reply, sizeof(reply));
+		state = le32_to_cpu(reply.state);
+		if (!err && state != LITE_WIRE_NAME_BUSY)
+			return state == LITE_WIRE_NAME_TAKEN ? -EEXIST : 0;
+		if (!err && !settle && node < c->self)
+			return 1;
+		/* If not down, the call's sessions broke: try again. */
+		if (err && (err != -EHOSTDOWN ||
+			    !lite_cluster_is_live(cl, node)))
+			return err;
+		err = lite_name_claim_wait(c);
+	} while (!err);
+	return err;
+}
+
+struct lite_name_ask {
+	struct lite_name_claim *c;
+	u32 *other;
+};
+
+static int lite_name_claim_answer(void *ctx, u32 node, int err,
+				  const void *reply)
+{
+	const struct lite_wire_name_probe_reply *r = reply;
+	struct lite_name_ask *ask = ctx;
+
+	if (!err && le32_to_cpu(r->state) == LITE_WIRE_NAME_FREE)
 		return 0;
-	}
+	/* It has to be waited for, or asked again. */
+	err = lite_name_claim_ask(ask->c, node, false);
+	/* Down: its LMRs are out of reach. */
+	if (lite_name_is_down(err))
+		return 0;
+	*ask->other = node;
+	return err;
 }
 
 /* Ask all. Return: 0: none has the name; 1: @other has precedence. */
-static int lite_name_claim_ask_all(const struct lite_name_claim *c, u32 *other)
+static int lite_name_claim_ask_all(struct lite_name_claim *c, u32 *other)
 {
-	struct lite_cluster *cl = c->mem->cl;
-	u32 node = 0;
-	int err;
+	struct lite_name_ask ask = { .c = c, .other = other };
 
-	while ((node = lite_cluster_next(cl, node))) {
-		if (node == c->self)
-			continue;
-		err = lite_name_claim_ask(c, node);
-		/* Down: its LMRs are out of reach. */
-		if (err && err != -EHOSTDOWN && err != -EHOSTUNREACH) {
-			*other = node;
-			return err;
-		}
-	}
-	return 0;
+	return lite_name_call_all(c->mem, LITE_CALL_NAME_PROBE, c->name, c->id,
+				  sizeof(struct lite_wire_name_probe_reply),
+				  lite_name_claim_answer, &ask);
 }
 
 /* Record where the name is entered, so the publisher need not enter it. */
@@ -282,13 +259,13 @@ static void lite_name_claim_entered(const struct lite_name_claim *c, u32 node,
  * Enter the name at the directory. Another entry there may be stale: ask its
  * home. Return: 0; 1: @other has precedence.
  */
-static int lite_name_claim_enter(const struct lite_name_claim *c, u32 *other)
+static int lite_name_claim_enter(struct lite_name_claim *c, u32 *other)
 {
-	struct lite_name_at was = {}, is;
+	u64 hash = lite_name_hash(c->name, strlen(c->name));
 	struct lite_memory *mem = c->mem;
 	unsigned long patience = jiffies + 2 * mem->cl->dead;
+	struct lite_name_at at = {}, was;
 	u64 incarnation, session;
-	int events;
 	u32 node;
 	int err;
 
@@ -297,51 +274,46 @@ static int lite_name_claim_enter(const struct lite_name_claim *c, u32 *other)
 		err = lite_cluster_ready(mem->cl);
 		if (err)
 			return err;
-		events = atomic_read(&mem->local.events);
-		node = lite_cluster_directory(
-			mem->cl, lite_name_hash(c->name, strlen(c->name)));
+		was = at;
+		node = lite_cluster_directory(mem->cl, hash);
 		session = lite_cluster_session(mem->cl, node, &incarnation);
 		err = lite_directory_enter(mem, node, c->name, c->id, c->uid,
-					   &was, &is);
-		if (err == -EHOSTDOWN || err == -EHOSTUNREACH) {
-			/* Once that is noticed there is another directory. */
-			err = lite_name_claim_wait(c, events);
-			if (err)
-				return err;
-			continue;
-		}
-		if (err)
-			return err;
-		if (is.home == c->self && is.id == c->id) {
+					   &at);
+		if (!err && lite_name_is_at(&at, c->self, c->id)) {
 			lite_name_claim_entered(c, node, session);
 			return 0;
 		}
+		if (lite_name_is_down(err))
+			/* Once that is noticed there is another directory. */
+			goto wait;
+		if (err)
+			return err;
 		/* Stale if it is ours: our flag is up. */
-		if (is.home != c->self) {
-			err = lite_name_claim_ask(c, is.home);
-			*other = is.home;
-			/*
-			 * Down or unknown here, but not for the directory: wait
-			 * a while for the two views to agree.
-			 */
-			if ((err == -EHOSTDOWN || err == -EHOSTUNREACH) &&
-			    time_before(jiffies, patience)) {
-				err = lite_name_claim_wait(c, events);
-				if (err)
-					return err;
-				continue;
-			}
-			if (err)
-				return err == -EHOSTUNREACH ? -EHOSTDOWN : err;
+		if (at.home != c->self) {
+			*other = at.home;
+			err = lite_name_claim_ask(c, at.home, false);
 		}
-		was = is;
+		/*
+		 * Down or unknown here, but not for the directory: wait a while
+		 * for the two views to agree.
+		 */
+		if (lite_name_is_down(err) && time_before(jiffies, patience))
+			goto wait;
+		if (err)
+			return err == -EHOSTUNREACH ? -EHOSTDOWN : err;
 		if (time_after(jiffies, c->deadline))
 			return -ETIMEDOUT;
+		continue;
+wait:
+		at = was;
+		err = lite_name_claim_wait(c);
+		if (err)
+			return err;
 	}
 }
 
 /* With our flag up. Return: 0: the name is reserved. */
-static int lite_name_claim_win(const struct lite_name_claim *c)
+static int lite_name_claim_win(struct lite_name_claim *c)
 {
 	struct lite_memory *mem = c->mem;
 	int changes, err;
@@ -359,8 +331,8 @@ static int lite_name_claim_win(const struct lite_name_claim *c)
 			return 0;
 		if (err) {
 			lite_name_claim_set(c, LITE_NAME_YIELDING);
-			err = lite_name_claim_settle(c, other);
-			if (err && err != -EHOSTDOWN && err != -EHOSTUNREACH)
+			err = lite_name_claim_ask(c, other, true);
+			if (err && !lite_name_is_down(err))
 				return err;
 			lite_name_claim_set(c, LITE_NAME_CLAIMING);
 		}
@@ -426,13 +398,14 @@ static bool lite_local_del(const struct lite_name_claim *c)
 int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id,
 		      u32 uid)
 {
-	const struct lite_name_claim c = {
+	struct lite_name_claim c = {
 		.mem = mem,
 		.name = name,
 		.id = id,
 		.uid = uid,
 		.self = lite_cluster_id(mem->cl),
 		.deadline = jiffies + LITE_CLAIM_TIMEOUT,
+		.events = atomic_read(&mem->local.events),
 	};
 	int err = lite_name_claim_begin(&c);
 
@@ -455,12 +428,7 @@ int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id,
  */
 void lite_name_confirm(struct lite_memory *mem, const char *name, u64 id)
 {
-	const struct lite_name_claim c = {
-		.mem = mem,
-		.name = name,
-		.id = id,
-		.self = lite_cluster_id(mem->cl),
-	};
+	const struct lite_name_claim c = { .mem = mem, .name = name, .id = id };
 
 	/* Gone if the LMR was freed meanwhile; then the name was dropped. */
 	if (!lite_name_claim_set(&c, LITE_NAME_CONFIRMED))
@@ -527,23 +495,6 @@ static int lite_serve_name_wake(void *priv, struct lite_conn *conn,
 	return 0;
 }
 
-static int lite_serve_name_find(void *priv, struct lite_conn *conn,
-				const void *req, u32 len, void *reply,
-				u32 *reply_len)
-{
-	struct lite_memory *mem = priv;
-	const struct lite_wire_name *n = req;
-	struct lite_wire_name_reply *r = reply;
-	struct lite_name_at at;
-
-	if (!lite_local_find(mem, n->name, &at))
-		return -ENOENT;
-	r->home = cpu_to_le32(at.home);
-	r->id = cpu_to_le64(at.id);
-	*reply_len = sizeof(*r);
-	return 0;
-}
-
 /* Look up a confirmed name of an LMR homed here. May sleep. */
 bool lite_local_find(struct lite_memory *mem, const char *name,
 		     struct lite_name_at *at)
@@ -554,10 +505,8 @@ bool lite_local_find(struct lite_memory *mem, const char *name,
 	mutex_lock(&mem->local.lock);
 	entry = lite_names_lookup_locked(&mem->local, name);
 	found = entry && entry->state == LITE_NAME_CONFIRMED;
-	if (found) {
-		at->home = entry->home;
-		at->id = entry->id;
-	}
+	if (found)
+		*at = entry->at;
 	mutex_unlock(&mem->local.lock);
 	return found;
 }
@@ -569,5 +518,4 @@ void lite_name_claim_handlers(struct lite_memory *mem)
 	lite_kcall_handle(rpc, LITE_CALL_NAME_PROBE, lite_serve_name_probe,
 			  mem);
 	lite_kcall_handle(rpc, LITE_CALL_NAME_WAKE, lite_serve_name_wake, mem);
-	lite_kcall_handle(rpc, LITE_CALL_NAME_FIND, lite_serve_name_find, mem);
 }

@@ -30,53 +30,75 @@
 
 /* Ask the directory, or the next one if that dies meanwhile. */
 static int lite_directory_find(struct lite_memory *mem, const char *name,
-			       struct lite_name_at *at)
+			       struct lite_wire_name_reply *at)
 {
 	u64 hash = lite_name_hash(name, strlen(name));
-	struct lite_wire_name_reply reply;
 	int tries = 0;
 	int err;
 
 	do {
 		err = lite_name_call(mem, lite_cluster_directory(mem->cl, hash),
-				     LITE_CALL_NAME_LOOKUP, name, 0, &reply,
-				     sizeof(reply));
-	} while ((err == -EHOSTDOWN || err == -EHOSTUNREACH) &&
-		 ++tries < LITE_DIRECTORY_TRIES);
-	if (!err) {
-		at->home = le32_to_cpu(reply.home);
-		at->id = le64_to_cpu(reply.id);
-	}
+				     LITE_CALL_NAME_LOOKUP, name, 0, at,
+				     sizeof(*at));
+	} while (lite_name_is_down(err) && ++tries < LITE_DIRECTORY_TRIES);
 	return err;
+}
+
+struct lite_homes_find {
+	struct lite_memory *mem;
+	const char *name;
+	struct lite_wire_name_reply *at;
+	int unknown;
+};
+
+/* Return: 0: ask on; 1: found; -EINTR. */
+static int lite_homes_answer(void *ctx, u32 node, int err, const void *reply)
+{
+	const struct lite_wire_name_reply *r = reply;
+	struct lite_wire_name_reply again;
+	struct lite_homes_find *f = ctx;
+
+	if (err == -EHOSTDOWN) {
+		r = &again;
+		err = lite_name_call(f->mem, node, LITE_CALL_NAME_FIND, f->name,
+				     0, &again, sizeof(again));
+	}
+	if (!err) {
+		f->at->home = cpu_to_le32(node);
+		f->at->id = r->id;
+		return 1;
+	}
+	/* LMRs of a home that is down are out of reach: not found. */
+	if (err != -ENOENT && !lite_name_is_down(err))
+		f->unknown = err;
+	return err == -EINTR ? err : 0;
 }
 
 /* Ask all homes. */
 static int lite_homes_find(struct lite_memory *mem, const char *name,
-			   struct lite_name_at *at)
+			   struct lite_wire_name_reply *at)
 {
-	struct lite_wire_name_reply reply;
-	int unknown = -ENOENT;
-	u32 node = 0;
+	struct lite_homes_find f = {
+		.mem = mem,
+		.name = name,
+		.at = at,
+		.unknown = -ENOENT,
+	};
 	int err;
 
-	while ((node = lite_cluster_next(mem->cl, node))) {
-		err = lite_name_call(mem, node, LITE_CALL_NAME_FIND, name, 0,
-				     &reply, sizeof(reply));
-		if (!err) {
-			at->home = node;
-			at->id = le64_to_cpu(reply.id);
-			return 0;
-		}
-		if (err == -EINTR)
-			return err;
-		/* LMRs of a home that is down are out of reach: not found. */
-		if (err != -ENOENT && err != -EHOSTDOWN && err != -EHOSTUNREACH)
-			unknown = err;
-	}
+	err = lite_name_call(mem, lite_cluster_id(mem->cl), LITE_CALL_NAME_FIND,
+			     name, 0, at, sizeof(*at));
+	if (!err || err == -EINTR)
+		return err;
+	err = lite_name_call_all(mem, LITE_CALL_NAME_FIND, name, 0,
+				 sizeof(struct lite_wire_name_reply),
+				 lite_homes_answer, &f);
+	if (err)
+		return err < 0 ? err : 0;
 	/* With no other member in reach, absence cannot be told. */
-	if (unknown == -ENOENT && lite_cluster_is_cut_off(mem->cl))
-		unknown = -EHOSTDOWN;
-	return unknown;
+	if (f.unknown == -ENOENT && lite_cluster_is_cut_off(mem->cl))
+		return -EHOSTDOWN;
+	return f.unknown;
 }
 
 /**
@@ -94,7 +116,7 @@ static int lite_homes_find(struct lite_memory *mem, const char *name,
 int lite_name_lookup(struct lite_memory *mem, const char *name, bool ask_all,
 		     u32 *home, u64 *id)
 {
-	struct lite_name_at at;
+	struct lite_wire_name_reply at;
 	int err = -ENOENT;
 
 	if (!ask_all)
@@ -103,8 +125,8 @@ int lite_name_lookup(struct lite_memory *mem, const char *name, bool ask_all,
 		err = lite_homes_find(mem, name, &at);
 	if (err)
 		return err;
-	*home = at.home;
-	*id = at.id;
+	*home = le32_to_cpu(at.home);
+	*id = le64_to_cpu(at.id);
 	return 0;
 }
 
@@ -117,22 +139,21 @@ int lite_name_lookup(struct lite_memory *mem, const char *name, bool ask_all,
  * @name: name
  * @id: id of the LMR, which is homed here
  * @uid: its owner, charged for the entry
- * @was: entry known to be stale, which may be replaced; home 0: none
- * @is: set to the entry now there: ours, or that of another LMR
+ * @at: an entry known to be stale, which may be replaced; home 0: none. Set to
+ *	the entry now there: ours, or that of another LMR
  *
  * Context: may sleep; makes a leaf call.
  * Return: 0 or a negative errno.
  */
 int lite_directory_enter(struct lite_memory *mem, u32 node, const char *name,
-			 u64 id, u32 uid, const struct lite_name_at *was,
-			 struct lite_name_at *is)
+			 u64 id, u32 uid, struct lite_name_at *at)
 {
 	struct lite_wire_name_enter req = {
 		.home = cpu_to_le32(lite_cluster_id(mem->cl)),
 		.id = cpu_to_le64(id),
 		.uid = cpu_to_le32(uid),
-		.was_home = cpu_to_le32(was->home),
-		.was_id = cpu_to_le64(was->id),
+		.was_home = cpu_to_le32(at->home),
+		.was_id = cpu_to_le64(at->id),
 	};
 	struct lite_wire_name_reply reply;
 	/* Not killable: an abandoned call might enter it after DROP. */
@@ -148,36 +169,33 @@ int lite_directory_enter(struct lite_memory *mem, u32 node, const char *name,
 	strscpy(req.name, name, sizeof(req.name));
 	err = lite_cluster_call(mem->cl, node, &d);
 	if (!err) {
-		is->home = le32_to_cpu(reply.home);
-		is->id = le64_to_cpu(reply.id);
+		at->home = le32_to_cpu(reply.home);
+		at->id = le64_to_cpu(reply.id);
 	}
 	return err;
 }
 
 /* ---- members come and go ------------------------------------------------- */
 
-/* Snapshot of an entry that is being published. */
-struct lite_publishing {
+/* A directory, and our session with it; 0: this node. */
+struct lite_directory {
 	u32 node;
 	u64 session;
-	u64 id;
-	u32 uid;
-	char name[LITE_NAME_SIZE];
 };
 
-/* Does it have to be entered, and where? The answer is in @p. */
+/* Does an entry have to be entered, and where? */
 static bool lite_publish_wanted(struct lite_memory *mem,
 				const struct lite_name_entry *entry,
-				struct lite_publishing *p)
+				struct lite_directory *d)
 {
 	u64 hash = lite_name_hash(entry->name, strlen(entry->name));
 	u64 incarnation;
 
 	if (entry->state != LITE_NAME_CONFIRMED)
 		return false;
-	p->node = lite_cluster_directory(mem->cl, hash);
-	p->session = lite_cluster_session(mem->cl, p->node, &incarnation);
-	return entry->published != p->node || entry->session != p->session;
+	d->node = lite_cluster_directory(mem->cl, hash);
+	d->session = lite_cluster_session(mem->cl, d->node, &incarnation);
+	return entry->published != d->node || entry->session != d->session;
 }
 
 /* The next entry that was not tried in this run, or NULL. */
@@ -198,18 +216,19 @@ static struct lite_name_entry *lite_publish_try(struct lite_names *local,
 }
 
 /*
- * Find the next entry to publish that was not tried in this run. It stays until
- * lite_publish_end().
+ * Find the next entry to publish that was not tried in this run; or NULL. It
+ * stays, and its LMR and uid do not change, until lite_publish_end().
  */
-static bool lite_publish_next(struct lite_memory *mem, u32 run,
-			      struct lite_publishing *p)
+static struct lite_name_entry *lite_publish_next(struct lite_memory *mem,
+						 u32 run,
+						 struct lite_directory *d)
 {
 	struct lite_names *local = &mem->local;
 	struct lite_name_entry *entry;
 
 	mutex_lock(&local->lock);
 	while ((entry = lite_publish_try(local, run)) &&
-	       !lite_publish_wanted(mem, entry, p)) {
+	       !lite_publish_wanted(mem, entry, d)) {
 		/* The list may be long: let creators have the lock. */
 		if (need_resched()) {
 			mutex_unlock(&local->lock);
@@ -217,28 +236,23 @@ static bool lite_publish_next(struct lite_memory *mem, u32 run,
 			mutex_lock(&local->lock);
 		}
 	}
-	if (entry) {
-		p->id = entry->id;
-		p->uid = entry->uid;
-		strscpy(p->name, entry->name, sizeof(p->name));
-		WRITE_ONCE(local->publishing, entry);
-	}
+	WRITE_ONCE(local->publishing, entry);
 	mutex_unlock(&local->lock);
 	return entry;
 }
 
-static void lite_publish_end(struct lite_memory *mem, bool done,
-			     const struct lite_publishing *p)
+/* @d: where it has been entered; NULL: that failed. */
+static void lite_publish_end(struct lite_memory *mem,
+			     struct lite_name_entry *entry,
+			     const struct lite_directory *d)
 {
-	struct lite_names *local = &mem->local;
-
-	mutex_lock(&local->lock);
-	if (done) {
-		local->publishing->published = p->node;
-		local->publishing->session = p->session;
+	mutex_lock(&mem->local.lock);
+	if (d) {
+		entry->published = d->node;
+		entry->session = d->session;
 	}
-	WRITE_ONCE(local->publishing, NULL);
-	mutex_unlock(&local->lock);
+	WRITE_ONCE(mem->local.publishing, NULL);
+	mutex_unlock(&mem->local.lock);
 	/* Wake lite_local_del(), which may wait for the entry. */
 	lite_names_event(mem);
 }
@@ -248,25 +262,24 @@ static void lite_publish_end(struct lite_memory *mem, bool done,
  * while out of each other's sight. The first LMR entered is then found by name.
  */
 static int lite_publish(struct lite_memory *mem,
-			const struct lite_publishing *p)
+			const struct lite_name_entry *entry, u32 node)
 {
-	struct lite_name_at was = {}, is;
 	struct lite_wire_name_probe_reply reply;
+	struct lite_name_at at = {};
+	u64 id = entry->at.id;
 	int tries = 0;
 	int err;
 
 	do {
-		err = lite_directory_enter(mem, p->node, p->name, p->id, p->uid,
-					   &was, &is);
-		if (err || (is.home == lite_cluster_id(mem->cl) &&
-			    is.id == p->id))
+		err = lite_directory_enter(mem, node, entry->name, id,
+					   entry->uid, &at);
+		if (err || lite_name_is_at(&at, entry->at.home, id))
 			return err;
-		was = is;
 		/* A stale entry of ours: only this LMR has the name. */
-		if (is.home == lite_cluster_id(mem->cl))
+		if (at.home == entry->at.home)
 			continue;
-		err = lite_name_call(mem, is.home, LITE_CALL_NAME_PROBE,
-				     p->name, p->id, &reply, sizeof(reply));
+		err = lite_name_call(mem, at.home, LITE_CALL_NAME_PROBE,
+				     entry->name, id, &reply, sizeof(reply));
 		if (err)
 			return err;
 		if (le32_to_cpu(reply.state) != LITE_WIRE_NAME_FREE)
@@ -284,11 +297,8 @@ static void lite_names_sync(struct lite_memory *mem)
 		.req = &req,
 		.len = sizeof(req),
 	};
-	u32 node = 0;
 
-	while ((node = lite_cluster_next(mem->cl, node)))
-		if (node != lite_cluster_id(mem->cl))
-			lite_cluster_call(mem->cl, node, &d);
+	lite_cluster_call_all(mem->cl, &d, NULL, NULL);
 }
 
 /* Enter our names at their present directories. */
@@ -298,13 +308,14 @@ void lite_names_publish_work(struct work_struct *work)
 					       publish_work);
 	int changes = atomic_read_acquire(&mem->changes);
 	u32 run = ++mem->local.runs;
-	struct lite_publishing p;
+	struct lite_name_entry *entry;
+	struct lite_directory d;
 	bool failed = false;
 	int err;
 
-	while (lite_publish_next(mem, run, &p)) {
-		err = lite_publish(mem, &p);
-		lite_publish_end(mem, !err, &p);
+	while ((entry = lite_publish_next(mem, run, &d))) {
+		err = lite_publish(mem, entry, d.node);
+		lite_publish_end(mem, entry, err ? NULL : &d);
 		/* Without room the directory does not have the name. */
 		failed |= err && err != -EDQUOT && err != -ENOSPC;
 		cond_resched();
@@ -318,12 +329,12 @@ void lite_names_publish_work(struct work_struct *work)
 void lite_names_publish(struct lite_memory *mem, const char *name)
 {
 	struct lite_name_entry *entry;
-	struct lite_publishing p;
+	struct lite_directory d;
 	bool wanted;
 
 	mutex_lock(&mem->local.lock);
 	entry = lite_names_lookup_locked(&mem->local, name);
-	wanted = entry && lite_publish_wanted(mem, entry, &p);
+	wanted = entry && lite_publish_wanted(mem, entry, &d);
 	mutex_unlock(&mem->local.lock);
 	if (wanted)
 		queue_work(mem->wq, &mem->publish_work);
@@ -347,11 +358,20 @@ void lite_names_drop_home(struct lite_memory *mem, u32 home, u64 but_session)
 
 	mutex_lock(&names->lock);
 	list_for_each_entry_safe(entry, tmp, &names->all, list) {
-		if (entry->home == home &&
+		if (entry->at.home == home &&
 		    (!but_session || entry->session < but_session))
 			lite_names_remove_locked(mem, names, entry);
 	}
 	mutex_unlock(&names->lock);
+}
+
+static int lite_name_reply(const struct lite_name_at *at,
+			   struct lite_wire_name_reply *r, u32 *reply_len)
+{
+	r->home = cpu_to_le32(at->home);
+	r->id = cpu_to_le64(at->id);
+	*reply_len = sizeof(*r);
+	return 0;
 }
 
 static int lite_serve_name_enter(void *priv, struct lite_conn *conn,
@@ -361,7 +381,6 @@ static int lite_serve_name_enter(void *priv, struct lite_conn *conn,
 	struct lite_memory *mem = priv;
 	struct lite_names *names = &mem->directory;
 	const struct lite_wire_name_enter *e = req;
-	struct lite_wire_name_reply *r = reply;
 	u32 home = conn ? conn->from.node : lite_cluster_id(mem->cl);
 	u64 session = conn ? conn->session : 0;
 	struct lite_name_entry *entry, *new;
@@ -378,7 +397,7 @@ static int lite_serve_name_enter(void *priv, struct lite_conn *conn,
 				  le32_to_cpu(e->uid));
 	mutex_lock(&names->lock);
 	entry = lite_names_lookup_locked(names, e->name);
-	if (entry && entry->home == home && entry->id == id) {
+	if (entry && lite_name_is_at(&entry->at, home, id)) {
 		entry->session = max(session, entry->session);
 	} else if (IS_ERR(new)) {
 		err = PTR_ERR(new);
@@ -387,20 +406,16 @@ static int lite_serve_name_enter(void *priv, struct lite_conn *conn,
 		err = lite_names_insert_locked(mem, names, new);
 		if (!err)
 			swap(entry, new);
-	} else if ((entry->home == le32_to_cpu(e->was_home) &&
-		    entry->id == le64_to_cpu(e->was_id)) ||
-		   !lite_cluster_is_live(mem->cl, entry->home)) {
-		entry->home = home;
-		entry->id = id;
+	} else if (lite_name_is_at(&entry->at, le32_to_cpu(e->was_home),
+				   le64_to_cpu(e->was_id)) ||
+		   !lite_cluster_is_live(mem->cl, entry->at.home)) {
+		entry->at = new->at;
 		entry->session = session;
 		/* Same size: freeing @new uncharges the old uid. */
 		swap(entry->uid, new->uid);
 	}
-	if (!err) {
-		r->home = cpu_to_le32(entry->home);
-		r->id = cpu_to_le64(entry->id);
-		*reply_len = sizeof(*r);
-	}
+	if (!err)
+		lite_name_reply(&entry->at, reply, reply_len);
 	mutex_unlock(&names->lock);
 	if (!IS_ERR(new))
 		lite_name_entry_free(names, new);
@@ -420,7 +435,7 @@ static int lite_serve_name_drop(void *priv, struct lite_conn *conn,
 		return -EBADMSG;
 	mutex_lock(&mem->directory.lock);
 	entry = lite_names_lookup_locked(&mem->directory, n->name);
-	if (entry && entry->home == home && entry->id == le64_to_cpu(n->id))
+	if (entry && lite_name_is_at(&entry->at, home, le64_to_cpu(n->id)))
 		lite_names_remove_locked(mem, &mem->directory, entry);
 	mutex_unlock(&mem->directory.lock);
 	/* A claim on this node may wait for the name. */
@@ -438,36 +453,43 @@ static int lite_serve_name_sync(void *priv, struct lite_conn *conn,
 	return 0;
 }
 
+static int lite_serve_name_find(void *priv, struct lite_conn *conn,
+				const void *req, u32 len, void *reply,
+				u32 *reply_len)
+{
+	const struct lite_wire_name *n = req;
+	struct lite_name_at at;
+
+	if (!lite_local_find(priv, n->name, &at))
+		return -ENOENT;
+	return lite_name_reply(&at, reply, reply_len);
+}
+
 static int lite_serve_name_lookup(void *priv, struct lite_conn *conn,
 				  const void *req, u32 len, void *reply,
 				  u32 *reply_len)
 {
 	struct lite_memory *mem = priv;
 	const struct lite_wire_name *n = req;
-	struct lite_wire_name_reply *r = reply;
 	struct lite_name_entry *entry;
 	struct lite_name_at at = {};
 	u64 incarnation, session = 0;
 
 	/* Local names are always right. */
-	if (!lite_local_find(mem, n->name, &at)) {
-		mutex_lock(&mem->directory.lock);
-		entry = lite_names_lookup_locked(&mem->directory, n->name);
-		if (entry) {
-			at.home = entry->home;
-			at.id = entry->id;
-			session = entry->session;
-		}
-		mutex_unlock(&mem->directory.lock);
-		/* Stale: its home may have dropped it since. */
-		if (!session || session != lite_cluster_session(mem->cl, at.home,
-								&incarnation))
-			return -ENOENT;
+	if (lite_local_find(mem, n->name, &at))
+		return lite_name_reply(&at, reply, reply_len);
+	mutex_lock(&mem->directory.lock);
+	entry = lite_names_lookup_locked(&mem->directory, n->name);
+	if (entry) {
+		at = entry->at;
+		session = entry->session;
 	}
-	r->home = cpu_to_le32(at.home);
-	r->id = cpu_to_le64(at.id);
-	*reply_len = sizeof(*r);
-	return 0;
+	mutex_unlock(&mem->directory.lock);
+	/* Stale: its home may have dropped it since. */
+	if (!session ||
+	    session != lite_cluster_session(mem->cl, at.home, &incarnation))
+		return -ENOENT;
+	return lite_name_reply(&at, reply, reply_len);
 }
 
 void lite_directory_handlers(struct lite_memory *mem)
@@ -478,6 +500,7 @@ void lite_directory_handlers(struct lite_memory *mem)
 			  mem);
 	lite_kcall_handle(rpc, LITE_CALL_NAME_DROP, lite_serve_name_drop, mem);
 	lite_kcall_handle(rpc, LITE_CALL_NAME_SYNC, lite_serve_name_sync, mem);
+	lite_kcall_handle(rpc, LITE_CALL_NAME_FIND, lite_serve_name_find, mem);
 	lite_kcall_handle(rpc, LITE_CALL_NAME_LOOKUP, lite_serve_name_lookup,
 			  mem);
 }

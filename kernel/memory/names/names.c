@@ -134,8 +134,8 @@ struct lite_name_entry *lite_name_entry_new(struct lite_names *names,
 				 lite_name_entry_cost(name));
 	if (IS_ERR(entry))
 		return entry;
-	entry->home = home;
-	entry->id = id;
+	entry->at.home = home;
+	entry->at.id = id;
 	entry->uid = uid;
 	memcpy(entry->name, name, size);
 	return entry;
@@ -149,6 +149,22 @@ void lite_name_entry_free(struct lite_names *names,
 		return;
 	lite_limit_free(names->limit, entry->uid, entry,
 			lite_name_entry_cost(entry->name));
+}
+
+static void lite_name_desc(struct lite_memory *mem, struct lite_call_desc *d,
+			   struct lite_wire_name *req, u16 call,
+			   const char *name, u64 id)
+{
+	*req = (struct lite_wire_name){
+		.home = cpu_to_le32(lite_cluster_id(mem->cl)),
+		.id = cpu_to_le64(id),
+	};
+	strscpy(req->name, name, sizeof(req->name));
+	*d = (struct lite_call_desc){
+		.call = call,
+		.req = req,
+		.len = sizeof(*req),
+	};
 }
 
 /**
@@ -167,23 +183,41 @@ void lite_name_entry_free(struct lite_names *names,
 int lite_name_call(struct lite_memory *mem, u32 node, u16 call,
 		   const char *name, u64 id, void *reply, u32 reply_max)
 {
-	struct lite_wire_name req = {
-		.home = cpu_to_le32(lite_cluster_id(mem->cl)),
-		.id = cpu_to_le64(id),
-	};
-	struct lite_call_desc d = {
-		.call = call,
-		.req = &req,
-		.len = sizeof(req),
-		.reply = reply,
-		.reply_max = reply_max,
-		/* A query has no effect, so it may be abandoned. */
-		.killable = reply,
-	};
+	struct lite_wire_name req;
+	struct lite_call_desc d;
 
-	strscpy(req.name, name, sizeof(req.name));
+	lite_name_desc(mem, &d, &req, call, name, id);
+	d.reply = reply;
+	d.reply_max = reply_max;
+	/* A query has no effect, so it may be abandoned. */
+	d.killable = reply;
 	/* A suspect home still has its names: wait for it. */
 	if (call == LITE_CALL_NAME_FIND || call == LITE_CALL_NAME_PROBE)
 		return lite_cluster_call_patiently(mem->cl, node, &d);
 	return lite_cluster_call(mem->cl, node, &d);
+}
+
+/**
+ * lite_name_call_all - send a call about a name to all other live members
+ * @mem: memory layer
+ * @call: as of lite_name_call()
+ * @name: as of lite_name_call()
+ * @id: as of lite_name_call()
+ * @reply_max: bytes of a reply; 0: none
+ * @done: see lite_cluster_call_all(). A suspect is not waited for
+ * @ctx: for @done
+ *
+ * Context: may sleep; killable if there are replies.
+ * Return: as lite_cluster_call_all().
+ */
+int lite_name_call_all(struct lite_memory *mem, u16 call, const char *name,
+		       u64 id, u32 reply_max, lite_call_done done, void *ctx)
+{
+	struct lite_wire_name req;
+	struct lite_call_desc d;
+
+	lite_name_desc(mem, &d, &req, call, name, id);
+	d.reply_max = reply_max;
+	d.killable = reply_max;
+	return lite_cluster_call_all(mem->cl, &d, done, ctx);
 }

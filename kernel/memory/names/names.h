@@ -28,12 +28,23 @@ struct lite_name_at {
 	u64 id;
 };
 
+static inline bool lite_name_is_at(const struct lite_name_at *at, u32 home,
+				   u64 id)
+{
+	return at->home == home && at->id == id;
+}
+
+/* Does an error of a call tell that a node is down? */
+static inline bool lite_name_is_down(int err)
+{
+	return err == -EHOSTDOWN || err == -EHOSTUNREACH;
+}
+
 /**
  * struct lite_name_entry - a name in a table
  * @hash: in the table
  * @list: in lite_names.all
- * @id: of the LMR at its home
- * @home: of the LMR
+ * @at: the LMR
  * @uid: owner of the LMR, charged for the entry
  * @published: local table: directory that has the name; 0: none
  * @session: directory: session in which the home entered it, 0: this node;
@@ -46,8 +57,7 @@ struct lite_name_at {
 struct lite_name_entry {
 	struct rhash_head hash;
 	struct list_head list;
-	u64 id;
-	u32 home;
+	struct lite_name_at at;
 	u32 uid;
 	u32 published;
 	u64 session;
@@ -95,6 +105,8 @@ void lite_name_entry_free(struct lite_names *names,
 			  struct lite_name_entry *entry);
 int lite_name_call(struct lite_memory *mem, u32 node, u16 call,
 		   const char *name, u64 id, void *reply, u32 reply_max);
+int lite_name_call_all(struct lite_memory *mem, u16 call, const char *name,
+		       u64 id, u32 reply_max, lite_call_done done, void *ctx);
 
 void lite_names_event(struct lite_memory *mem);
 int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id,
@@ -108,8 +120,7 @@ void lite_name_claim_handlers(struct lite_memory *mem);
 int lite_name_lookup(struct lite_memory *mem, const char *name, bool ask_all,
 		     u32 *home, u64 *id);
 int lite_directory_enter(struct lite_memory *mem, u32 node, const char *name,
-			 u64 id, u32 uid, const struct lite_name_at *was,
-			 struct lite_name_at *is);
+			 u64 id, u32 uid, struct lite_name_at *at);
 void lite_names_publish_work(struct work_struct *work);
 void lite_names_publish(struct lite_memory *mem, const char *name);
 void lite_names_drop_home(struct lite_memory *mem, u32 home, u64 but_session);

@@ -13,11 +13,14 @@
  * only after its last reference is gone, and its neighbours are free at once.
  * Otherwise one pinned page could keep 4 MB that no limit counts.
  */
+#include <linux/memcontrol.h>
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "memory/memory.h"
+#include "payer.h"
 #include "pinned.h"
 #include "store.h"
 
@@ -192,8 +195,8 @@ static void lite_store_release(struct kref *ref)
 	lite_stat_dec(mem->stats, LITE_STAT_ALLOCS);
 	kvfree(alloc->pieces);
 	kvfree(alloc->extents);
-	lite_limit_lose(&mem->limit, lost);
 	lite_limit_free(&mem->limit, alloc->uid, alloc, alloc->charged);
+	lite_limit_lose(&mem->limit, lost);
 }
 
 /**
@@ -472,7 +475,7 @@ void lite_store_lost(struct lite_memory *mem, u32 home, u64 incarnation)
 
 	while ((alloc = lite_store_take_next(mem, &id, home, incarnation, 0))) {
 		if (!fenced) {
-			lite_cluster_fence_all(mem->cl, NULL);
+			lite_cluster_fence(mem->cl, LITE_ALL_NODES, NULL);
 			lite_mapping_retire_home(mem, home);
 		}
 		fenced = true;
@@ -535,13 +538,19 @@ static int lite_serve_mem_alloc(void *priv, struct lite_conn *conn,
 	struct lite_memory *mem = priv;
 	const struct lite_wire_mem_alloc *a = req;
 	struct lite_wire_mem_alloc_reply *r = reply;
+	struct mem_cgroup *payer, *own;
 	struct lite_alloc *alloc;
 
 	if (!conn)
 		return -EBADMSG;
+	payer = lite_payer_find(mem, conn->from.node, le64_to_cpu(a->lmr),
+				le32_to_cpu(a->uid));
+	own = set_active_memcg(payer);
 	alloc = lite_store_alloc(mem, conn->from.node, conn->from.incarnation,
 				 conn->session, le64_to_cpu(a->length),
 				 le32_to_cpu(a->uid));
+	set_active_memcg(own);
+	mem_cgroup_put(payer);
 	if (IS_ERR(alloc))
 		return PTR_ERR(alloc);
 	r->id = cpu_to_le64(alloc->id);
@@ -596,7 +605,7 @@ static int lite_store_fence(struct lite_memory *mem, struct lite_conn *home,
 		err = lite_cluster_fence(mem->cl, le32_to_cpu(fence[i].node),
 					 home) ?: err;
 	if (all)
-		err = lite_cluster_fence_all(mem->cl, home);
+		err = lite_cluster_fence(mem->cl, LITE_ALL_NODES, home);
 	/* This node may be a mapper that the home has lost. */
 	if (all || n)
 		lite_mapping_retire_home(mem, home->from.node);

@@ -53,8 +53,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             require(node >= 1 && node <= LITE_NODE_ID_MAX);
     });
     attempt(tools::parse_name, word, [&](const std::string& name) {
-        require(name == word && name.size() <= LITE_NAME_MAX);
-        require(name.find('\0') == name.npos && name.find('/') == name.npos);
+        require(!name.empty() && name.size() <= LITE_NAME_MAX);
+        require(name.find('\0') == name.npos);
+        // What is shown of a name is taken back.
+        require(tools::parse_name(tools::printable(name)) == name);
     });
     return 0;
 }

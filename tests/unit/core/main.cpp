@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#define CATCH_CONFIG_RUNNER
+#include "catch_session.hpp"
 #include "support.hpp"
 
 #include <cstdio>
@@ -7,5 +7,5 @@
 int main(int argc, char** argv) {
     std::printf("seed %llu\n", static_cast<unsigned long long>(lite_test::seed()));
     std::fflush(stdout);
-    return Catch::Session().run(argc, argv);
+    return catch_session(argc, argv);
 }

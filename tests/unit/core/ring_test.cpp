@@ -177,6 +177,16 @@ TEST_CASE("ring: immediates come back as they were") {
         CHECK(!lite_imm_is_ring(kind << 28));
 }
 
+TEST_CASE("ring: a DONE is of one message") {
+    constexpr std::uint64_t seq = 0x123456789abc;
+    for (std::uint16_t slot = 0; slot < LITE_RPC_DEPTH; slot++) {
+        const auto at = lite_imm_done(slot, seq);
+        CHECK(lite_imm_done_slot(at) == slot);
+        for (std::uint64_t later = 1; later < 1024; later++)
+            REQUIRE(at != lite_imm_done(slot, seq + later));
+    }
+}
+
 TEST_CASE("wire: headers of records") {
     lite_wire_rpc request{};
     request.magic = cpu_to_le32(LITE_WIRE_MAGIC);

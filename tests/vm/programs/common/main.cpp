@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // main() of the Catch2 programs: says what the run can be repeated with, and lets no test case run
 // for ever.
-#define CATCH_CONFIG_RUNNER
+#define CATCH_CONFIG_EXTERNAL_INTERFACES
 #include "catch.hpp"
+#include "catch_session.hpp"
 #include "env.hpp"
 
 #include <signal.h>
@@ -63,5 +64,5 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "%s: cannot start: %s\n", argv[0], e.what());
         return 2;
     }
-    return Catch::Session().run(argc, argv);
+    return catch_session(argc, argv);
 }

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Receiving for a device that is software.
+ * What only devices need that are software: quirks.h.
  *
- * Soft-RoCE and siw get their packets from the network stack, which gets them
- * from the network device's interrupt and its softirq. An awake waiter takes the
- * packets from that device's queue itself, as sockets with SO_BUSY_POLL do
- * (Documentation/networking/napi.rst of the kernel), instead of waiting for them.
- * Documentation/decisions.rst has the figures.
+ * Receiving: Soft-RoCE and siw get their packets from the network stack, which
+ * gets them from the network device's interrupt and its softirq. An awake waiter
+ * takes the packets from that device's queue itself, as sockets with
+ * SO_BUSY_POLL do (Documentation/networking/napi.rst of the kernel), instead of
+ * waiting for them. Documentation/decisions.rst has the figures.
  *
  * Only of a device with one queue is it known where packets arrive. Others,
  * those that are stacked on others (bonds, VLANs) and those without NAPI are left
  * to the interrupt; so is everything in kernels without busy polling.
  */
+#include <linux/cpu.h>
+#include <linux/interrupt.h>
 #include <linux/netdevice.h>
 #include <net/busy_poll.h>
 
@@ -91,3 +93,47 @@ void lite_napi_poll(u32 napi)
 }
 
 #endif /* CONFIG_NET_RX_BUSY_POLL */
+
+static void lite_cq_barrier_tasklet(struct tasklet_struct *t)
+{
+}
+
+/* Runs in an interrupt, at the end of which tasklets run. */
+static void lite_cq_barrier_ipi(void *tasklet)
+{
+	tasklet_schedule(tasklet);
+}
+
+/**
+ * lite_cq_barrier - wait until pending completion events have been delivered
+ *
+ * For devices with the quirk tasklets. The tasklets of a CPU run in order, so
+ * one of ours, scheduled behind a CQ's, waits for it. But a tasklet that is
+ * found running on another CPU is requeued behind ours, and runs later. In the
+ * second round it runs before ours: it cannot be running elsewhere any more,
+ * as the first round has waited for that CPU, too.
+ *
+ * An interrupt schedules our tasklet, which runs at its end. That needs no
+ * thread on the other CPU, which a real-time thread may occupy for good.
+ *
+ * Context: may sleep; no more completions come on the CQs in question.
+ */
+void lite_cq_barrier(void)
+{
+	struct tasklet_struct t;
+	int round, cpu;
+
+	tasklet_setup(&t, lite_cq_barrier_tasklet);
+	cpus_read_lock();
+	for (round = 0; round < 2; round++) {
+		for_each_online_cpu(cpu) {
+			/* On this CPU local_bh_enable() runs it. */
+			local_bh_disable();
+			smp_call_function_single(cpu, lite_cq_barrier_ipi, &t,
+						 true);
+			local_bh_enable();
+			tasklet_kill(&t);
+		}
+	}
+	cpus_read_unlock();
+}

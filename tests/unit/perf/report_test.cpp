@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "report.hpp"
 
-#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include "catch.hpp"
 
 #include "text.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "batches.hpp"
 
-#include <catch2/catch.hpp>
 #include <stdexcept>
+#include "catch.hpp"
 
 using namespace perf;
 

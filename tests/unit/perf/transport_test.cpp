@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "transport.hpp"
 
-#include <catch2/catch.hpp>
 #include <set>
 #include <stdexcept>
+#include "catch.hpp"
 
 #include "fake_transport.hpp"
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-#define CATCH_CONFIG_MAIN
 #include "stats.hpp"
 
-#include <catch2/catch.hpp>
 #include <random>
+#include "catch.hpp"
 
 using perf::quantile;
 using perf::ratio_of_medians;

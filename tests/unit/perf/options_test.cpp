@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <catch2/catch.hpp>
 #include <cstdio>
 #include <stdexcept>
+#include "catch.hpp"
 
 using namespace perf;
 

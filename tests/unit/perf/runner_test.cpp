@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runner.hpp"
 
-#include <catch2/catch.hpp>
+#include "catch.hpp"
 
 using namespace perf;
 

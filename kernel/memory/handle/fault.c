@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Page faults of user mappings of LMRs (mmap).
+ *
+ * A page fault is an operation: it enters the mapping of the handle, looks up
+ * the pages, inserts them into the page table, and leaves.
+ *
+ * Access through a page table entry is not checked again. So a page is inserted
+ * only if the handle has all rights that mprotect(2) can give (VM_MAYWRITE).
+ * How pages are removed again: mapper/view.c.
+ */
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+
+#include "memory/home/home.h"
+#include "memory/mapper/view.h"
+#include "memory/memory.h"
+#include "ctx.h"
+
+/* Pages per vm_insert_pages(), on the stack. */
+#define LITE_VIEW_BATCH 32
+
+/*
+ * Registered user memory is in its owner's page table. It stays at its home, so
+ * with another home it is not here.
+ */
+static bool lite_view_registered(const struct lite_mapping *m)
+{
+	struct lite_lmr *lmr;
+	bool registered;
+
+	if (m->conn)
+		return false;
+	lmr = lite_lmr_get(m->mem, m->id);
+	registered = lmr && lmr->registered;
+	if (lmr)
+		lite_lmr_put(lmr);
+	return registered;
+}
+
+/**
+ * lite_view_check - check that all of a view can be mapped
+ * @v: view
+ * @a: its handle, and the right that is wanted
+ *
+ * Context: may sleep; killable.
+ * Return: 0, -ERANGE, -EREMOTE, -EOPNOTSUPP, or see lite_access_enter().
+ */
+int lite_view_check(const struct lite_view *v, const struct lite_access *a)
+{
+	struct lite_mapping *m;
+	u64 at, end = 0;
+	int err;
+
+	m = lite_access_enter(a);
+	if (IS_ERR(m))
+		return PTR_ERR(m);
+	err = lite_bounds_check(v->offset, v->length, m->length);
+	if (!err && lite_view_registered(m))
+		err = -EOPNOTSUPP;
+	if (!err)
+		end = v->offset + v->length;
+	/* All pages of an extent are alike: check the first one. */
+	for (at = v->offset; !err && at < end;) {
+		u32 i = lite_extent_find(m->extents, m->n_extents, at);
+		size_t n = 1;
+
+		err = PTR_ERR_OR_ZERO(lite_view_page(m, at, &n));
+		at = m->extents[i].start + m->extents[i].length;
+		if (!err && at < end && !PAGE_ALIGNED(at))
+			err = -EREMOTE;
+		/* Fragmented memory has millions of extents. */
+		if (!err && fatal_signal_pending(current))
+			err = -EINTR;
+		cond_resched();
+	}
+	lite_access_exit(m);
+	return err;
+}
+
+/*
+ * Insert the page at @addr, and what is available of the pages up to @end.
+ * Fails only if the first page does.
+ */
+static int lite_view_insert(struct lite_view *v, struct lite_mapping *m,
+			    struct vm_area_struct *vma, unsigned long addr,
+			    unsigned long end)
+{
+	u64 offset = v->offset + (addr - vma->vm_start) +
+		     ((u64)vma->vm_pgoff << PAGE_SHIFT);
+	struct page *pages[LITE_VIEW_BATCH];
+	bool first = true;
+
+	while (addr < end) {
+		size_t i, n = min_t(size_t, (end - addr) >> PAGE_SHIFT,
+				    LITE_VIEW_BATCH);
+		struct page *page = lite_view_page(m, offset, &n);
+		unsigned long left, done = 1;
+		int err = PTR_ERR_OR_ZERO(page);
+
+		if (!err) {
+			for (i = 0; i < n; i++)
+				pages[i] = page + i;
+			left = n;
+			err = vm_insert_pages(vma, addr, pages, &left);
+			done = n - left;
+			/* Inserted by another thread's fault. */
+			if (err == -EBUSY) {
+				err = 0;
+				done++;
+			}
+		}
+		if (err && first)
+			return err;
+		/* Skip a page that is not here. */
+		if (err && !IS_ERR(page))
+			break;
+		first = false;
+		addr += done << PAGE_SHIFT;
+		offset += (u64)done << PAGE_SHIFT;
+	}
+	return 0;
+}
+
+/**
+ * lite_view_fault - handle a page fault
+ * @v: view of the VMA
+ * @a: its handle, and the rights that mprotect(2) can give the VMA
+ * @vmf: the fault
+ *
+ * Inserts the pages around the faulting one, too, within one page table.
+ *
+ * Context: mmap_lock is held; may sleep for memory only.
+ * Return: 0; -EAGAIN: call lite_view_renew(), and try again; -ENOMEM; -EBADF,
+ * -EACCES, -ERANGE, -EREMOTE, -ESTALE, -EOPNOTSUPP.
+ */
+int lite_view_fault(struct lite_view *v, const struct lite_access *a,
+		    struct vm_fault *vmf)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	unsigned long addr = vmf->address & PAGE_MASK;
+	unsigned long start = max(addr & PMD_MASK, vma->vm_start);
+	unsigned long end = min((addr & PMD_MASK) + PMD_SIZE, vma->vm_end);
+	const struct lite_mapping *stale;
+	struct lite_mapping *m;
+	unsigned long none = 0;
+	int err;
+
+	/* userfaultfd's marker: no page can be inserted there. */
+	if (vmf->flags & FAULT_FLAG_ORIG_PTE_VALID && !pte_none(vmf->orig_pte))
+		return -EOPNOTSUPP;
+	/* Allocate the page table before entering. */
+	err = vm_insert_pages(vma, addr, NULL, &none);
+	if (err)
+		return err;
+	m = lite_access_tryenter(a, &stale);
+	if (IS_ERR(m))
+		return PTR_ERR(m);
+	err = lite_view_attach(v, m, a->right & LITE_RIGHT_WRITE);
+	if (!err)
+		err = lite_view_insert(v, m, vma, addr, end);
+	if (!err && start < addr)
+		lite_view_insert(v, m, vma, start, addr);
+	lite_access_exit(m);
+	return err;
+}
+
+/**
+ * lite_view_ask - renew the handle of a view, without waiting
+ * @a: handle
+ *
+ * Context: may sleep; killable. Asks the home once.
+ * Return: 0; -EBUSY: the LMR is being changed; or see lite_access_enter().
+ */
+int lite_view_ask(const struct lite_access *a)
+{
+	const struct lite_mapping *stale;
+	struct lite_mapping *m;
+	u32 home;
+	u64 id;
+
+	m = lite_access_tryenter(a, &stale);
+	if (m == ERR_PTR(-EAGAIN))
+		return lite_access_ask(a, stale, &home, &id);
+	if (IS_ERR(m))
+		return PTR_ERR(m);
+	lite_access_exit(m);
+	return 0;
+}
+
+/**
+ * lite_view_renew - wait until the handle of a view is usable
+ * @a: handle
+ *
+ * Asks the home, and waits for changes of the LMR to end; so mmap_lock should
+ * not be held.
+ *
+ * Context: may sleep; killable.
+ * Return: 0, or see lite_access_enter().
+ */
+int lite_view_renew(const struct lite_access *a)
+{
+	struct lite_mapping *m;
+	int err;
+
+	do {
+		m = lite_access_enter(a);
+		err = PTR_ERR_OR_ZERO(m);
+		if (!err)
+			lite_access_exit(m);
+		else if (err == -EHOSTDOWN)
+			err = lite_access_await(a) ?: -EAGAIN;
+	} while (err == -EAGAIN);
+	return err;
+}

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT
+#define CATCH_CONFIG_RUNNER
+#include "catch.hpp"
+
+#include "catch_session.hpp"
+
+int catch_session(int argc, char** argv) { return Catch::Session().run(argc, argv); }

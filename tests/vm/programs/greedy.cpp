@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+// Two users of the same two nodes of one machine: one that takes all it gets of everything, and one
+// that works.
+//
+//   greedy take CLIENT SERVER NODE SECONDS
+//       takes LMRs of one byte, functions, rings, places for messages and locks until it is
+//       refused (locks: for SECONDS at most), says "full" and how much of each, and goes on asking
+//       until it is killed
+//   greedy work CLIENT SERVER NODE COUNT
+//       times COUNT operations of each kind, and prints their names and median microseconds. Any
+//       error ends it
+//
+// CLIENT and SERVER: /dev/lite<CLIENT> asks, functions are served through /dev/lite<SERVER>, whose
+// node is NODE.
+#include <lite/lite.h>
+#include <lite/rpc.h>
+#include <lite/sync.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+int client, server;
+std::uint32_t node;
+
+void succeed(int result, const char* what) {
+    if (result >= 0)
+        return;
+    std::printf("%s: %s\n", what, std::strerror(-result));
+    std::fflush(stdout);
+    std::_Exit(1);
+}
+
+lite_ctx* open_node(int index) {
+    lite_ctx* ctx = nullptr;
+    succeed(lite_open(index, &ctx), "open");
+    return ctx;
+}
+
+lite_rpc_params function_of(std::uint32_t ring_size = 0) {
+    lite_rpc_params params{};
+    params.size = sizeof(params);
+    params.mode = 0666;
+    params.max_request = 64;
+    params.max_reply = 64;
+    params.ring_size = ring_size;
+    return params;
+}
+
+int alloc_at(lite_ctx* ctx, const char* name, std::uint64_t length, lite_lh_t* lh) {
+    lite_alloc_params params{};
+    params.size = sizeof(params);
+    params.flags = lh ? 0 : LITE_ALLOC_NO_HANDLE;
+    params.name = name;
+    params.length = length;
+    params.nodes = &node;
+    params.n_nodes = 1;
+    params.mode = 0600;
+    return lite_alloc(ctx, &params, lh);
+}
+
+// ---- the one that takes all --------------------------------------------------------------------
+
+class Taker {
+  public:
+    explicit Taker(double seconds) : asker_(open_node(client)) {
+        succeed(alloc_at(asker_, nullptr, 4096, &words_), "alloc");
+        while (take_function(LITE_RPC_RING_MAX) && take_ring())
+            rings_++;
+        while (take_function(0))
+            functions_++;
+        while (take_message())
+            messages_++;
+        const auto until = Clock::now() + std::chrono::duration<double>(seconds);
+        while (Clock::now() < until && take_lock())
+            locks_++;
+        while (take_lmr())
+            lmrs_++;
+        std::printf("full: %d rings, %d functions, %d messages, %d locks, %d LMRs\n", rings_,
+                    functions_, messages_, locks_, lmrs_);
+        std::fflush(stdout);
+    }
+
+    [[noreturn]] void go_on() {
+        for (;;) {
+            take_function(0);
+            take_message();
+            take_lock();
+            take_lmr();
+        }
+    }
+
+  private:
+    bool take_function(std::uint32_t ring_size) {
+        if (!servers_.empty() && in_server_ == LITE_RPC_FUNCTIONS_MAX)
+            in_server_ = 0;
+        if (in_server_ == 0)
+            servers_.push_back(open_node(server));
+        const auto params = function_of(ring_size);
+        std::uint32_t function = 0;
+        const int err = lite_rpc_register(servers_.back(), &params, &function);
+        if (err == -EMFILE) {
+            if (in_server_ == 0) {
+                lite_close(servers_.back());
+                servers_.pop_back();
+                in_server_ = LITE_RPC_FUNCTIONS_MAX;
+            }
+            return false;
+        }
+        succeed(err, "register");
+        in_server_++;
+        silent_.push_back(function);
+        return true;
+    }
+
+    // What the last function's ring takes.
+    bool take_ring() {
+        const int err = lite_rpc_send(asker_, node, silent_.back(), nullptr, 0, 2000);
+        if (err == -ENOBUFS || err == -EAGAIN || err == -ETIMEDOUT)
+            return false;
+        succeed(err, "send");
+        return true;
+    }
+
+    bool take_message() {
+        const int err = lite_rpc_send(asker_, node, silent_.front(), nullptr, 0, LITE_NOWAIT);
+        if (err == 0)
+            return true;
+        // No room now, or no ring for this function.
+        if (err != -EAGAIN && err != -ENOBUFS)
+            succeed(err, "send");
+        // This function has its part; the next one may have room.
+        std::rotate(silent_.begin(), silent_.begin() + 1, silent_.end());
+        return ++refused_ % 64 != 0;
+    }
+
+    // Shared holds of one word, each of another owner.
+    bool take_lock() {
+        const int err = lite_lock(asker_, words_, 0, static_cast<std::uint64_t>(locks_),
+                                  LITE_LOCK_SHARED, LITE_NOWAIT);
+        if (err == -EDQUOT || err == -EMFILE || err == -EBUSY || err == -EDEADLK)
+            return false;
+        succeed(err, "lock");
+        return true;
+    }
+
+    bool take_lmr() {
+        const auto name = "greedy " + std::to_string(lmrs_);
+        const int err = alloc_at(asker_, name.c_str(), 1, nullptr);
+        if (err == -EDQUOT || err == -EEXIST)
+            return false;
+        succeed(err, "alloc");
+        return true;
+    }
+
+    lite_ctx* asker_;
+    lite_lh_t words_ = 0;
+    std::vector<lite_ctx*> servers_;
+    int in_server_ = 0;
+    std::vector<std::uint32_t> silent_;
+    int refused_ = 0;
+    int rings_ = 0;
+    int functions_ = 0;
+    int messages_ = 0;
+    int locks_ = 0;
+    int lmrs_ = 0;
+};
+
+// ---- the one that works ------------------------------------------------------------------------
+
+class Worker {
+  public:
+    Worker() : asker_(open_node(client)), server_(open_node(server)) {
+        succeed(alloc_at(asker_, nullptr, 4096, &page_), "alloc");
+        const auto params = function_of();
+        succeed(lite_rpc_register(server_, &params, &echo_), "register");
+        std::thread([this] { serve(); }).detach();
+    }
+
+    void round(int count) {
+        std::array<std::byte, 64> bytes{};
+        time("read", count,
+             [&] { return lite_read(asker_, page_, 0, bytes.data(), bytes.size()); });
+        time("write", count,
+             [&] { return lite_write(asker_, page_, 0, bytes.data(), bytes.size()); });
+        time("call", count, [&] {
+            return lite_rpc_call(asker_, node, echo_, bytes.data(), bytes.size(), bytes.data(),
+                                 bytes.size(), nullptr, LITE_TIMEOUT_DEFAULT, nullptr);
+        });
+        time("lock", count, [&] {
+            const int err = lite_lock(asker_, page_, 64, 1, 0, LITE_FOREVER);
+            return err ? err : lite_unlock(asker_, page_, 64, 1);
+        });
+        time("lmr", count, [&] {
+            const int err = alloc_at(asker_, "worker", 4096, nullptr);
+            return err ? err : lite_free_name(asker_, "worker");
+        });
+        std::printf("\n");
+        std::fflush(stdout);
+    }
+
+  private:
+    template <typename Operation>
+    static void time(const char* what, int count, Operation operation) {
+        std::vector<double> took;
+        for (int i = 0; i < count; i++) {
+            const auto begun = Clock::now();
+            succeed(operation(), what);
+            took.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begun).count());
+        }
+        std::nth_element(took.begin(), took.begin() + count / 2, took.end());
+        std::printf("%s %.1f ", what, took[static_cast<std::size_t>(count / 2)]);
+    }
+
+    void serve() {
+        std::array<std::byte, 64> bytes{};
+        lite_rpc_request request{};
+        for (;;) {
+            succeed(
+                lite_rpc_recv(server_, echo_, bytes.data(), bytes.size(), LITE_FOREVER, &request),
+                "receive");
+            succeed(lite_rpc_reply(server_, request.token, 0, bytes.data(), request.length),
+                    "reply");
+        }
+    }
+
+    lite_ctx* asker_;
+    lite_ctx* server_;
+    lite_lh_t page_ = 0;
+    std::uint32_t echo_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc != 6)
+        return 2;
+    client = std::atoi(argv[2]);
+    server = std::atoi(argv[3]);
+    node = static_cast<std::uint32_t>(std::atoi(argv[4]));
+    if (argv[1] == std::string("take"))
+        Taker(std::atof(argv[5])).go_on();
+    if (argv[1] != std::string("work"))
+        return 2;
+    Worker().round(std::atoi(argv[5]));
+    std::_Exit(0);
+}

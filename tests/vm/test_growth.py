@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""What grows with the number of nodes: memory and queue pairs of idle peers, messages and time of making, listing and freeing
+named LMRs."""
+
+import statistics
+
+from litelab import memory_kb, nodes_in, prepare_all, program_path, rdma_objects, wait_complete
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+_COUNT = 20  # LMRs
+_MOST = 32  # nodes
+
+
+def _calls(lites):
+    return sum(lite.stats()["calls"] for lite in lites)
+
+
+def _measure(vm, n):
+    lites = nodes_in(vm, n)
+    # Heartbeats are calls, too: seldom.
+    for lite in lites:
+        lite.start(heartbeat=60_000, dead=200_000)
+    alone_kb, _ = memory_kb(vm)
+    for lite in lites[1:]:
+        lite.forget()
+        # Which connects to all that are there, on processors that all share.
+        lite.ctl("join", lites[0].address, "--timeout", "100s", timeout=120)
+    wait_complete(lites, timeout=100)
+    ends = n * (n - 1)
+    kb = (alone_kb - memory_kb(vm)[0]) / ends
+    qps = rdma_objects(vm)["qp"] / ends
+    before = _calls(lites)
+    said = vm.run([program_path("growth"), "0", str(_COUNT)], timeout=100).out
+    calls = (_calls(lites) - before) / _COUNT
+    took = {words[0]: statistics.median(float(word) for word in words[1:]) for words in map(str.split, said.splitlines())}
+    print(f"      {n:2} nodes: {kb:4.0f} KB, {qps:.1f} queue pairs a peer; {calls:5.1f} calls for an LMR; create "
+          f"{took['create']:6.0f} us, list {took['list']:6.0f} us, free {took['free']:6.0f} us", flush=True)
+    for lite in lites:
+        lite.stop(timeout=100)
+    return kb, qps, calls
+
+
+@vmtest(nodes=1, cpus=2, mem_mb=4096, fresh=True, slow=True, timeout=1800, kernels=("6.1", "6.12"))
+def test_3_to_32_nodes_in_one_machine(lab):
+    """What an idle peer costs is constant; an LMR costs a few calls to each member."""
+    vm = lab.n1
+    vm.add_addresses(_MOST)
+    figures = {n: _measure(vm, n) for n in (3, 8, 16, _MOST)}
+    for n, (kb, qps, calls) in figures.items():
+        # With what Soft-RoCE takes for its queue pairs.
+        assert kb < 1500 and qps <= 4, figures
+        # PROBE, LIST and DROP to each, besides ENTER and what else it takes.
+        assert calls <= 4 * n + 4, figures
