@@ -67,9 +67,8 @@ def test_three_nodes_in_one_machine(lab):
     lites = in_one_machine(lab.n1)
     names = _five(lites)
     _churn(lab, lites, [*lites, lites[0]], names, lab.scale(30, 3))
-    # How many depends on how busy the host is: what waits for a slot too long is posted.
-    print(f"{_packed(lites)} reads and writes went in messages")
-    assert _packed(lites) > 0
+    # Fewer where there are fewer rounds; what waits for a slot too long is posted.
+    assert _packed(lites) > lab.scale(100, 10, always=True), _packed(lites)
     _done(lites, names)
 
 
@@ -188,9 +187,8 @@ def test_messages_when_connections_break(lab):
         user.close_stdin()
     for user in users:
         print("      rounds that went well, and not:", user.wait(200, check=True).out.split("\n", 1)[1].strip())
-    # How many depends on how busy the host is: what waits for a slot too long is posted.
-    print(f"{_packed(lites)} reads and writes went in messages")
-    assert _packed(lites) > 0
+    # Fewer where there are fewer rounds; what waits for a slot too long is posted.
+    assert _packed(lites) > lab.scale(100, 10, always=True), _packed(lites)
     _done(lites, names)
 
 
@@ -211,7 +209,6 @@ def test_messages_are_sent_again(lab):
     user.close_stdin()
     good, bad = user.wait(200, check=True).out.split()[1:]
     assert bad == "0", (good, bad)
-    # How many depends on how busy the host is: what waits for a slot too long is posted.
-    print(f"{_packed(lites)} reads and writes went in messages")
-    assert _packed(lites) > 0
+    # Fewer where there are fewer rounds; what waits for a slot too long is posted.
+    assert _packed(lites) > lab.scale(100, 10, always=True), _packed(lites)
     _done(lites, ["near"])
