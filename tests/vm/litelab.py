@@ -71,7 +71,6 @@ def _stripped(name):
 def install(node, names=_TOOLS + _PROGRAMS):
     """Copies tools and programs to a freshly booted machine."""
     paths = " ".join(f"/lite/{_stripped(name).relative_to(ROOT)}" for name in names)
-    node.write(SECRET_PATH, SECRET, mode=0o600)
     node.run(f"cp {paths} {_BIN}/", timeout=60)
 
 
@@ -85,8 +84,9 @@ def prepare(node):
 
 
 def load(node):
-    """Loads the module unless it is there."""
+    """Loads the module, and writes the secret, unless the module is there."""
     if not node.run("grep -q '^lite ' /proc/modules", check=False).ok:
+        node.write(SECRET_PATH, SECRET, mode=0o600)
         node.insmod(module_path(node))
 
 
