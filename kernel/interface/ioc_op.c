@@ -5,7 +5,7 @@
  */
 #include <linux/uaccess.h>
 
-#include "memory/handle/ctx.h"
+#include "memory/batch/op.h"
 #include "compat.h"
 #include "node.h"
 

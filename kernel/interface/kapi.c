@@ -7,7 +7,9 @@
 #include <linux/export.h>
 #include <linux/slab.h>
 
+#include "memory/batch/op.h"
 #include "command.h"
+#include "compat.h"
 
 const struct lite_cred lite_root = {};
 
@@ -113,7 +115,7 @@ int lite_lmr_map(struct lite_ctx *ctx, const char *name, u32 rights, u64 *lh,
 {
 	struct lite_ioc_map m = { .rights = rights };
 	int err = lite_kapi_name(m.name, name) ?:
-		  lite_kapi(ctx, LITE_IOC_MAP, &m);
+						 lite_kapi(ctx, LITE_IOC_MAP, &m);
 
 	if (err)
 		return err;
@@ -145,7 +147,7 @@ int lite_lmr_free_name(struct lite_ctx *ctx, const char *name)
 	struct lite_ioc_free f = {};
 
 	return lite_kapi_name(f.name, name) ?:
-	       lite_kapi(ctx, LITE_IOC_FREE, &f);
+					      lite_kapi(ctx, LITE_IOC_FREE, &f);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_free_name);
 
@@ -191,8 +193,7 @@ int lite_lmr_rename(struct lite_ctx *ctx, u64 lh, const char *to)
 {
 	struct lite_ioc_rename r = { .lh = lh };
 
-	return lite_kapi_name(r.to, to) ?:
-	       lite_kapi(ctx, LITE_IOC_RENAME, &r);
+	return lite_kapi_name(r.to, to) ?: lite_kapi(ctx, LITE_IOC_RENAME, &r);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_rename);
 
@@ -223,37 +224,47 @@ EXPORT_SYMBOL_GPL(lite_lmr_move);
 
 /* ---- operations ---------------------------------------------------------- */
 
-static int lite_kapi_transfer(struct lite_ctx *ctx, u64 lh, bool write,
-			      u64 offset, void *k, size_t length)
+/* Carry out an operation; @k: for reads and writes. Return: as LITE_IOC_OP. */
+static __always_inline int lite_kapi_run(struct lite_ctx *ctx,
+					 struct lite_op *op, void *k)
 {
-	const struct lite_access a = {
-		.ctx = ctx,
-		.lh = lh,
-		.right = write ? LITE_RIGHT_WRITE : LITE_RIGHT_READ,
-	};
 	const struct lite_buf buf = { .k = k };
 	struct lite_node *node = lite_kapi_enter(ctx);
-	u64 done;
 	int err;
 
 	if (!node)
 		return -ENODEV;
-	err = lite_transfer(&a, write, offset, length, &buf, &done);
+	err = lite_op_run(ctx, op, &buf);
 	lite_node_exit(node);
 	return err;
+}
+
+static __always_inline int lite_kapi_transfer(struct lite_ctx *ctx,
+					      enum lite_opcode opcode, u64 lh,
+					      u64 offset, void *k,
+					      size_t length)
+{
+	struct lite_op op LITE_UNINIT;
+
+	op.opcode = opcode;
+	op.lh = lh;
+	op.offset = offset;
+	op.length = length;
+	return lite_kapi_run(ctx, &op, k);
 }
 
 int lite_lmr_read(struct lite_ctx *ctx, u64 lh, u64 offset, void *buf,
 		  size_t length)
 {
-	return lite_kapi_transfer(ctx, lh, false, offset, buf, length);
+	return lite_kapi_transfer(ctx, LITE_OP_READ, lh, offset, buf, length);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_read);
 
 int lite_lmr_write(struct lite_ctx *ctx, u64 lh, u64 offset, const void *buf,
 		   size_t length)
 {
-	return lite_kapi_transfer(ctx, lh, true, offset, (void *)buf, length);
+	return lite_kapi_transfer(ctx, LITE_OP_WRITE, lh, offset, (void *)buf,
+				  length);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_write);
 
@@ -270,74 +281,50 @@ static int lite_kapi_op(struct lite_ctx *ctx, enum lite_opcode opcode, u64 lh,
 		.operand = operand,
 		.swap = swap,
 	};
-	struct lite_node *node = lite_kapi_enter(ctx);
-	int err;
+	int err = lite_kapi_run(ctx, &op, NULL);
 
-	if (!node)
-		return -ENODEV;
-	err = lite_op_run(ctx, &op, NULL);
-	lite_node_exit(node);
 	if (!err && result)
 		*result = op.result;
-	return err;
-}
-
-/* As short as reads and writes: not through lite_op_run(). */
-static int lite_kapi_atomic(struct lite_ctx *ctx, enum lite_opcode opcode,
-			    u64 lh, u64 offset, u64 operand, u64 swap, u64 *old)
-{
-	const struct lite_access a = {
-		.ctx = ctx,
-		.lh = lh,
-		.right = LITE_RIGHT_ATOMIC,
-	};
-	struct lite_node *node = lite_kapi_enter(ctx);
-	u64 value;
-	int err;
-
-	if (!node)
-		return -ENODEV;
-	err = lite_atomic(&a, opcode, offset, sizeof(u64), operand, swap,
-			  &value);
-	lite_node_exit(node);
-	if (!err && old)
-		*old = value;
 	return err;
 }
 
 int lite_lmr_fetch_add(struct lite_ctx *ctx, u64 lh, u64 offset, u64 add,
 		       u64 *old)
 {
-	return lite_kapi_atomic(ctx, LITE_OP_FETCH_ADD, lh, offset, add, 0, old);
+	return lite_kapi_op(ctx, LITE_OP_FETCH_ADD, lh, offset, sizeof(u64),
+			    add, 0, old);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_fetch_add);
 
 int lite_lmr_cmp_swap(struct lite_ctx *ctx, u64 lh, u64 offset, u64 expected,
 		      u64 desired, u64 *old)
 {
-	return lite_kapi_atomic(ctx, LITE_OP_CMP_SWAP, lh, offset, expected,
-				desired, old);
+	return lite_kapi_op(ctx, LITE_OP_CMP_SWAP, lh, offset, sizeof(u64),
+			    expected, desired, old);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_cmp_swap);
 
 int lite_lmr_swap(struct lite_ctx *ctx, u64 lh, u64 offset, u64 desired,
 		  u64 *old)
 {
-	return lite_kapi_atomic(ctx, LITE_OP_SWAP, lh, offset, desired, 0, old);
+	return lite_kapi_op(ctx, LITE_OP_SWAP, lh, offset, sizeof(u64), desired,
+			    0, old);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_swap);
 
 int lite_lmr_fetch_and(struct lite_ctx *ctx, u64 lh, u64 offset, u64 mask,
 		       u64 *old)
 {
-	return lite_kapi_atomic(ctx, LITE_OP_FETCH_AND, lh, offset, mask, 0, old);
+	return lite_kapi_op(ctx, LITE_OP_FETCH_AND, lh, offset, sizeof(u64),
+			    mask, 0, old);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_fetch_and);
 
 int lite_lmr_fetch_or(struct lite_ctx *ctx, u64 lh, u64 offset, u64 bits,
 		      u64 *old)
 {
-	return lite_kapi_atomic(ctx, LITE_OP_FETCH_OR, lh, offset, bits, 0, old);
+	return lite_kapi_op(ctx, LITE_OP_FETCH_OR, lh, offset, sizeof(u64),
+			    bits, 0, old);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_fetch_or);
 

@@ -3,9 +3,9 @@
  * The ioctls of /dev/liteN as io_uring commands (include/uapi/lite_uring.h).
  *
  * io_uring first tries a command in the submitting thread, which must not wait:
- * small operations are started there (../memory/issue.c). Other commands are
+ * small operations are started there (memory/batch/issue.c). Other commands are
  * deferred to an io_uring worker. It calls the function that ioctl(2) calls, in
- * the same address space, and waits, but can be cancelled (../wait.h).
+ * the same address space, and waits, but can be cancelled (wait.h).
  *
  * A small operation ends at any time, in any thread. Task work in the
  * submitting thread then copies the data that it read to the user. The data are
@@ -167,9 +167,8 @@ static void lite_uring_end(struct lite_issue *issue, int err)
 	u->err = err;
 	if (err)
 		u->result = 0;
-	else if (issue->opcode == LITE_OP_READ ||
-		 issue->opcode == LITE_OP_WRITE)
-		u->result = issue->length;
+	else if (lite_op_is_transfer(issue->d.opcode))
+		u->result = issue->d.n;
 	else
 		u->result = u->data[0];
 	/* First, while the node is held. */

@@ -25,7 +25,7 @@
  *
  * The home's part is in lock_home.c.
  */
-#include "memory/io/word.h"
+#include "memory/memop/word.h"
 #include "lock.h"
 #include "wait.h"
 

@@ -14,7 +14,7 @@
 #include <linux/slab.h>
 
 #include "memory/handle/ctx.h"
-#include "memory/io/word.h"
+#include "memory/memop/word.h"
 #include "lock.h"
 #include "trace.h"
 #include "wait.h"
@@ -164,23 +164,14 @@ static struct lite_access lite_lock_access(const struct lite_lock_args *args)
 }
 
 /*
- * Check that the handle may use the word. Context: may sleep; killable.
- *
- * Return: 0; as lite_access_enter(); -EINVAL, -ERANGE, -EOPNOTSUPP.
+ * Check that the handle may use the word. Context: may sleep; killable. Return:
+ * see lite_atomic_may().
  */
 int lite_lock_check(const struct lite_lock_args *args)
 {
 	const struct lite_access a = lite_lock_access(args);
-	int err;
 
-	do {
-		err = lite_atomic_may(&a, args->offset, sizeof(u64));
-		if (err == -EHOSTDOWN)
-			err = lite_access_await(&a) ?: -EAGAIN;
-	} while (err == -EAGAIN);
-	if (!err && !args->ctx->mem->fab->atomics)
-		err = -EOPNOTSUPP;
-	return err;
+	return lite_atomic_may(&a, args->offset, sizeof(u64));
 }
 
 /* What to do about a value found in the word; 0: swap it for ours. */
@@ -217,6 +208,12 @@ static int lite_lock_swap(struct lite_hold *h,
 			  const struct lite_lock_args *args)
 {
 	const struct lite_access a = lite_lock_access(args);
+	struct lite_op op = {
+		.opcode = LITE_OP_CMP_SWAP,
+		.offset = args->offset,
+		.length = sizeof(u64),
+		.swap = h->value,
+	};
 	u64 old, expected = 0;
 	bool posted;
 	int tries = 0;
@@ -225,9 +222,8 @@ static int lite_lock_swap(struct lite_hold *h,
 
 	for (;;) {
 		h->was_died = expected != 0;
-		err = lite_atomic_known(&a, LITE_OP_CMP_SWAP, args->offset,
-					sizeof(u64), expected, h->value, &old,
-					&posted);
+		op.operand = expected;
+		err = lite_atomic(&a, &op, &posted);
 		if (err) {
 			h->swapped |= posted;
 			if (err != -EHOSTDOWN || ++tries == LITE_LOCK_TRIES ||
@@ -235,6 +231,7 @@ static int lite_lock_swap(struct lite_hold *h,
 				return err;
 			continue;
 		}
+		old = op.result;
 		if (old == expected || old == h->value) {
 			h->swapped = true;
 			h->died = h->was_died;

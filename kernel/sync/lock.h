@@ -45,7 +45,7 @@
 
 #include "core/lockword.h"
 #include "memory/handle/ctx.h"
-#include "memory/io/word.h"
+#include "memory/memop/word.h"
 #include "memory/memory.h"
 #include "pool.h"
 

@@ -21,7 +21,7 @@
 #include <linux/slab.h>
 
 #include "memory/home/home.h"
-#include "memory/io/word.h"
+#include "memory/memop/word.h"
 #include "lock.h"
 #include "trace.h"
 

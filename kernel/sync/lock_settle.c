@@ -17,7 +17,7 @@
  */
 #include <linux/slab.h>
 
-#include "memory/io/word.h"
+#include "memory/memop/word.h"
 #include "lock.h"
 #include "trace.h"
 

@@ -21,7 +21,7 @@
 #include <linux/slab.h>
 
 #include "memory/handle/ctx.h"
-#include "memory/io/word.h"
+#include "memory/memop/word.h"
 #include "lock.h"
 #include "trace.h"
 #include "wait.h"

@@ -18,12 +18,12 @@ STAGES = ("enter", "look-up", "check", "translate", "post", "device", "complete"
 # Any other function of LITE belongs to the stage it was called in. After the completion, those of the first four belong to
 # "return".
 _FUNCTIONS = {
-    "enter": ("lite_ioctl", "lite_ioctl_op", "lite_op_run", "lite_transfer", "lite_atomic", "lite_atomic_known"),
-    "look-up": ("lite_access_enter", "lite_access_tryenter", "lite_access_try"),
-    "check": ("lite_enter_range", "lite_tryenter_range", "lite_bounds_check", "lite_atomic_check", "lite_atomic_may"),
-    "translate": ("lite_piece", "lite_small_submit", "lite_small_post", "lite_atomic_device", "lite_atomic_try", "lite_atomic_conn",
-                  "lite_atomic_post"),
-    "post": ("lite_qp_rdma", "lite_qp_post", "lite_rdma_wr", "lite_atomic_wr", "lite_io_init"),
+    "enter": ("lite_ioctl", "lite_ioctl_op", "lite_op_run", "lite_transfer", "lite_atomic"),
+    "look-up": ("lite_access_tryenter", "lite_access_try"),
+    "check": ("lite_tryenter_range", "lite_bounds_check", "lite_atomic_check", "lite_atomic_check_entered"),
+    "translate": ("lite_piece", "lite_piece_entered", "lite_piece_small", "lite_piece_put", "lite_atomic_try", "lite_atomic_run",
+                  "lite_devop_run", "lite_devop_conn"),
+    "post": ("lite_devop_post_part", "lite_qp_post", "lite_rdma_wr", "lite_atomic_wr", "lite_io_init"),
     "complete": ("lite_io_wait", "lite_cq_poll"),
 }
 _STAGE_OF = {name: stage for stage, names in _FUNCTIONS.items() for name in names}

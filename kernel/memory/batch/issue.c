@@ -26,8 +26,6 @@
  */
 #include <linux/slab.h>
 
-#include "memory/handle/ctx.h"
-#include "memory/io/transfer.h"
 #include "memory/memory.h"
 #include "wait.h"
 
@@ -230,7 +228,14 @@ void lite_issues_exit(struct lite_memory *mem)
 
 static void lite_issue_count(const struct lite_issue *i, int err)
 {
-	lite_op_count(i->mem, i->opcode, i->lh, i->offset, i->length, err);
+	const struct lite_op op = {
+		.opcode = i->d.opcode,
+		.lh = i->lh,
+		.offset = i->d.offset,
+		.length = i->d.n,
+	};
+
+	lite_op_count(i->mem->stats, &op, err ? 0 : i->d.n, err);
 }
 
 /* The device is done with it. Afterwards @i, and maybe the node, is gone. */
@@ -241,45 +246,29 @@ static void lite_issue_end(struct lite_io *io)
 
 	lite_issue_unlist(i);
 	lite_conn_put_live(i->qp->conn);
-	lite_io_result(i->m, err);
-	ib_dma_sync_single_for_cpu(i->mem->fab->dev, i->page->dma, i->length,
+	lite_io_result(i->d.m, err);
+	ib_dma_sync_single_for_cpu(i->mem->fab->dev, i->d.dma, i->d.n,
 				   DMA_BIDIRECTIONAL);
-	if (!err && i->opcode != LITE_OP_WRITE)
-		memcpy(i->data, i->page->data, i->length);
+	if (!err && lite_devop_fetches(&i->d))
+		memcpy(i->data, i->page->data, i->d.n);
 	if (unlikely(err))
 		lite_issue_page_failed(i->mem, i->page);
 	else
 		lite_issue_page_put(i->mem, i->page);
-	lite_access_exit(i->m);
+	lite_access_exit(i->d.m);
 	lite_issue_count(i, err);
 	i->end(i, err);
 }
 
 /* ---- posting ------------------------------------------------------------- */
 
-static int lite_issue_post_to(struct lite_issue *i, struct lite_qp *qp,
-			      const struct lite_op *op, u64 raddr)
+static int lite_issue_post_to(struct lite_issue *i, struct lite_qp *qp)
 {
-	struct ib_sge sge = {
-		.addr = i->page->dma,
-		.length = i->length,
-		.lkey = i->mem->fab->lkey,
-	};
-	enum ib_wr_opcode opcode = lite_op_wr(i->opcode);
-	union {
-		struct ib_rdma_wr rdma;
-		struct ib_atomic_wr atomic;
-	} wr;
 	int err;
 
 	i->qp = qp;
 	lite_issue_list(i);
-	if (lite_op_is_transfer(i->opcode))
-		wr.rdma = lite_rdma_wr(qp, opcode, &sge, 1, raddr, 0);
-	else
-		wr.atomic = lite_atomic_wr(qp, opcode, &sge, raddr,
-					   op->operand, op->swap);
-	err = lite_qp_post(qp, &i->io, &wr.rdma.wr, true);
+	err = lite_devop_post(&i->d, qp, &i->io, true);
 	if (err == -EAGAIN)
 		lite_issue_unlist(i);
 	return err;
@@ -289,26 +278,25 @@ static int lite_issue_post_to(struct lite_issue *i, struct lite_qp *qp,
  * Post it on a queue pair that has room. True: lite_issue_end() will be
  * called, or has been.
  */
-static bool lite_issue_post(struct lite_issue *i, const struct lite_op *op,
-			    const struct lite_extent *e)
+static bool lite_issue_post(struct lite_issue *i)
 {
-	struct lite_conn *conn = lite_access_conn(i->m, e->share);
+	struct lite_devop *d = &i->d;
+	struct lite_conn *conn = lite_access_conn(d->m, d->e->share);
 	u8 cpu = raw_smp_processor_id(), n, k;
 	struct lite_qp *qp;
 	int err = -EAGAIN;
 
 	if (IS_ERR(conn))
 		return false;
-	n = lite_conn_qps(conn, i->opcode != LITE_OP_WRITE, &qp);
+	n = lite_conn_qps(conn, lite_devop_fetches(d), &qp);
 	/* It would have to be confirmed by a further operation. */
-	if (i->opcode == LITE_OP_READ && i->length > conn->read_trusted)
+	if (d->opcode == LITE_OP_READ && d->n > conn->read_trusted)
 		n = 0;
 	lite_io_init_unwaited(&i->io, lite_issue_end);
-	ib_dma_sync_single_for_device(i->mem->fab->dev, i->page->dma, i->length,
+	ib_dma_sync_single_for_device(i->mem->fab->dev, d->dma, d->n,
 				      DMA_BIDIRECTIONAL);
 	for (k = 0; k < n && err == -EAGAIN; k++)
-		err = lite_issue_post_to(i, &qp[(cpu + k) % n], op,
-					 e->addr + (i->offset - e->start));
+		err = lite_issue_post_to(i, &qp[(cpu + k) % n]);
 	if (err == -EAGAIN) {
 		lite_conn_put_live(conn);
 		return false;
@@ -322,47 +310,42 @@ static bool lite_issue_post(struct lite_issue *i, const struct lite_op *op,
 
 /* Memory of this node. Atomics on it go through the device as well. */
 static enum lite_issued lite_issue_local(struct lite_issue *i,
-					 const struct lite_extent *e,
 					 const struct lite_buf *buf)
 {
-	u64 in = i->offset - e->start;
-	size_t n = i->length, done = 0;
+	const struct lite_devop *d = &i->d;
+	size_t n = d->n, done = 0;
 	void *mem;
 
-	if (!lite_op_is_transfer(i->opcode))
+	if (!lite_op_is_transfer(d->opcode))
 		return LITE_ISSUED_NOT;
-	mem = lite_mapping_address(i->m, e, in, &n);
-	if (mem && n == i->length)
+	mem = lite_mapping_address(d->m, d->e, d->offset - d->e->start, &n);
+	if (mem && n == d->n)
 		done = lite_buf_copy_nofault(buf, 0, mem, n,
-					     i->opcode == LITE_OP_WRITE);
-	if (done < i->length)
+					     !lite_devop_fetches(d));
+	if (done < d->n)
 		return LITE_ISSUED_NOT;
 	lite_issue_count(i, 0);
 	return LITE_ISSUED_DONE;
 }
 
 static enum lite_issued lite_issue_submit(struct lite_issue *i,
-					  const struct lite_op *op)
+					  const struct lite_buf *buf)
 {
-	const struct lite_extent *e = lite_extent_at(i->m, i->offset);
-	struct lite_buf buf = { .user = true, .u = op->buf };
+	struct lite_devop *d = &i->d;
 
-	if (i->length > e->length - (i->offset - e->start))
+	if (d->n > d->e->length - (d->offset - d->e->start))
 		return LITE_ISSUED_NOT;
-	if (i->m->share[e->share].local)
-		return lite_issue_local(i, e, &buf);
-	if (i->length > LITE_CAREFUL_BYTES && lite_mapping_is_careful(i->m))
+	if (lite_devop_share(d)->local)
+		return lite_issue_local(i, buf);
+	if (d->n > LITE_CAREFUL_BYTES && lite_mapping_is_careful(d->m))
 		return LITE_ISSUED_NOT;
 	i->page = lite_issue_page_get(i->mem);
 	if (!i->page)
 		return LITE_ISSUED_NOT;
-	if (i->opcode == LITE_OP_WRITE &&
-	    lite_buf_copy_nofault(&buf, 0, i->page->data, i->length, true) <
-		    i->length) {
-		lite_issue_page_put(i->mem, i->page);
-		return LITE_ISSUED_NOT;
-	}
-	if (lite_issue_post(i, op, e))
+	d->dma = i->page->dma;
+	if ((lite_devop_fetches(d) ||
+	     lite_buf_copy_nofault(buf, 0, i->page->data, d->n, true) == d->n) &&
+	    lite_issue_post(i))
 		return LITE_ISSUED;
 	lite_issue_page_put(i->mem, i->page);
 	return LITE_ISSUED_NOT;
@@ -405,22 +388,28 @@ enum lite_issued lite_issue(struct lite_issue *i, struct lite_ctx *ctx,
 		.lh = op->lh,
 		.right = lite_op_right(op->opcode),
 	};
+	const struct lite_buf buf = { .user = true, .u = op->buf };
 	const struct lite_mapping *stale;
 	struct lite_mapping *m;
 	enum lite_issued ret;
 
 	i->mem = ctx->mem;
-	i->opcode = op->opcode;
-	i->length = op->length;
 	i->lh = op->lh;
-	i->offset = op->offset;
 	if (a.right == LITE_RIGHT_ATOMIC && !i->mem->fab->atomics)
 		return LITE_ISSUED_NOT;
-	m = lite_tryenter_range(&a, i->offset, i->length, &stale);
+	m = lite_tryenter_range(&a, op->offset, op->length, &stale);
 	if (IS_ERR(m))
 		return LITE_ISSUED_NOT;
-	i->m = m;
-	ret = lite_issue_submit(i, op);
+	i->d = (struct lite_devop){
+		.m = m,
+		.e = lite_extent_at(m, op->offset),
+		.opcode = op->opcode,
+		.n = op->length,
+		.offset = op->offset,
+		.operand = op->operand,
+		.swap = op->swap,
+	};
+	ret = lite_issue_submit(i, &buf);
 	/* Otherwise lite_issue_end() leaves, or has left. */
 	if (ret != LITE_ISSUED)
 		lite_access_exit(m);

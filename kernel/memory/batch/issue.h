@@ -3,7 +3,7 @@
 #ifndef _LITE_ISSUE_H
 #define _LITE_ISSUE_H
 
-#include "memory/handle/ctx.h"
+#include "memory/io/devop.h"
 
 /* Maximum bytes of a small operation. */
 #define LITE_ISSUE_BYTES LITE_BOUNCE_SIZE
@@ -36,12 +36,9 @@ struct lite_issues {
  * @data: the caller's, until then: room for bytes read, or for the 8 bytes
  *	before an atomic operation
  * @mem: the node's memory
- * @m: mapping, entered
+ * @d: the operation; its LMR is entered
  * @page: bounce page
- * @opcode: LITE_OP_READ, _WRITE, _FETCH_ADD or _CMP_SWAP
- * @length: bytes
  * @lh: handle
- * @offset: in the LMR
  * @io: calls lite_issue_end()
  * @qp: queue pair that it was posted to; its connection is held live
  * @list: in lite_issues.flight
@@ -52,12 +49,9 @@ struct lite_issue {
 	void *data;
 	/* private: */
 	struct lite_memory *mem;
-	struct lite_mapping *m;
+	struct lite_devop d;
 	struct lite_bounce *page;
-	u32 opcode;
-	u32 length;
 	u64 lh;
-	u64 offset;
 	struct lite_io io;
 	struct lite_qp *qp;
 	struct list_head list;

@@ -25,11 +25,63 @@
 #include <linux/slab.h>
 
 #include "memory/memory.h"
+#include "vector.h"
 
 /* Time to wait for a slot of a call; later, posting is quicker. */
 #define LITE_PACK_SLOT_TIME max(HZ / 50, 1)
 /* Time in which an LMR that a node could not work on is not packed. */
-#define LITE_PACK_PAUSE max(HZ / 4, 1)
+#define LITE_PACK_PAUSE max(HZ / 20, 1)
+
+/* Messages in flight at a time: as many as there are slots for such calls. */
+#define LITE_PACK_MSGS 2
+
+/**
+ * struct lite_pack_msg - a message
+ * @sent: in flight
+ * @n: number of operations
+ * @n_ranges: number of LMRs
+ * @out: bytes of the request on the wire
+ * @in: bytes to be read
+ * @m: the LMRs, entered
+ * @op: operations
+ * @data: per operation: its bytes, or room for them
+ * @call: the call that sends it
+ * @reply: the reply on the wire
+ */
+struct lite_pack_msg {
+	bool sent;
+	u32 n;
+	u32 n_ranges;
+	u32 out;
+	u32 in;
+	struct lite_mapping *m[LITE_PACK_RANGES];
+	struct lite_wire_pack_op op[LITE_PACK_OPS];
+	void *data[LITE_PACK_OPS];
+	struct lite_call_desc call;
+	u8 reply[LITE_WORK_PAYLOAD_MAX] __aligned(8);
+};
+
+/**
+ * struct lite_pack - operations on their way to a node
+ * @mem: our node's memory
+ * @conn: session with the node
+ * @deadline: jiffies
+ * @err: first error, or one that has ended the session
+ * @done: number of operations done
+ * @at: the current message
+ * @msg: messages
+ * @request: buffer for encoding a request
+ */
+struct lite_pack {
+	struct lite_memory *mem;
+	struct lite_conn *conn;
+	unsigned long deadline;
+	int err;
+	u32 done;
+	struct lite_pack_msg *at;
+	struct lite_pack_msg msg[LITE_PACK_MSGS];
+	u8 request[LITE_WORK_PAYLOAD_MAX] __aligned(8);
+};
 
 /* Fill in a request to PREPARE an LMR. */
 static void lite_prepare_fill(struct lite_wire_op *op,
@@ -41,21 +93,6 @@ static void lite_prepare_fill(struct lite_wire_op *op,
 }
 
 /* ---- having it mapped ---------------------------------------------------- */
-
-/* The node can work on an LMR now: pack it again. */
-static void lite_pack_resume(struct lite_memory *mem,
-			     const struct lite_wire_range *range)
-{
-	struct lite_mapping *m;
-
-	/* Mappings are freed a grace period after they have left the table. */
-	rcu_read_lock();
-	m = xa_load(&mem->mappings, lite_mapping_key(le32_to_cpu(range->home),
-						     le64_to_cpu(range->id)));
-	if (m)
-		WRITE_ONCE(m->pack_after, jiffies);
-	rcu_read_unlock();
-}
 
 static void lite_pack_prepare_work(struct work_struct *work)
 {
@@ -71,8 +108,7 @@ static void lite_pack_prepare_work(struct work_struct *work)
 		.slot_timeout = LITE_PACK_SLOT_TIME,
 	};
 
-	if (!lite_cluster_call(mem->cl, packs->node, &d))
-		lite_pack_resume(mem, &packs->op.range);
+	lite_cluster_call(mem->cl, packs->node, &d);
 	clear_bit_unlock(0, &packs->busy);
 }
 
@@ -100,23 +136,6 @@ void lite_packs_exit(struct lite_memory *mem)
 	kfree(mem->packs.spare);
 }
 
-/*
- * Allocate room for messages, or NULL. Does not sleep: the caller is entered.
- */
-struct lite_pack *lite_pack_get(struct lite_memory *mem)
-{
-	return xchg(&mem->packs.spare, NULL) ?:
-		       kmalloc(sizeof(struct lite_pack),
-			       GFP_NOWAIT | __GFP_NOWARN);
-}
-
-/* Free what lite_pack_get() returned; may be NULL. */
-void lite_pack_put(struct lite_memory *mem, struct lite_pack *p)
-{
-	if (p && cmpxchg(&mem->packs.spare, NULL, p))
-		kfree(p);
-}
-
 /* ---- messages ------------------------------------------------------------ */
 
 static void lite_pack_clear(struct lite_pack_msg *msg)
@@ -125,29 +144,6 @@ static void lite_pack_clear(struct lite_pack_msg *msg)
 	msg->n_ranges = 0;
 	msg->out = 0;
 	msg->in = 0;
-}
-
-/**
- * lite_pack_begin - begin to send operations to a node
- * @p: room
- * @mem: the node's memory
- * @conn: session with the other node, which the caller holds
- * @deadline: jiffies, for all of them together: the caller is entered
- */
-void lite_pack_begin(struct lite_pack *p, struct lite_memory *mem,
-		     struct lite_conn *conn, unsigned long deadline)
-{
-	int i;
-
-	p->mem = mem;
-	p->conn = conn;
-	p->deadline = deadline;
-	p->err = 0;
-	p->done = 0;
-	for (i = 0; i < LITE_PACK_MSGS; i++)
-		p->msg[i].sent = false;
-	p->at = &p->msg[0];
-	lite_pack_clear(p->at);
 }
 
 static u32 lite_pack_encode(struct lite_pack *p,
@@ -314,73 +310,90 @@ static bool lite_pack_fits(const struct lite_pack_msg *msg, u32 range,
 	       msg->in + (write ? 0 : length) <= LITE_PACK_IN_MAX;
 }
 
-/**
- * lite_pack_add - add an operation
- * @p: begun
- * @m: its LMR, which the caller stays entered in until lite_pack_end()
- * @write: a write, else a read
- * @offset: in the LMR; checked, as is the right
- * @length: bytes, 1 to LITE_PACK_BYTES, all of them at the node
- * @data: bytes to write or room for bytes read, until lite_pack_end()
- *
- * Sends the current message first if the operation does not fit.
- *
- * Context: may sleep, in calls of LITE_LANE_WORK.
- * Return: false: not added, as some have failed.
- */
-bool lite_pack_add(struct lite_pack *p, struct lite_mapping *m, bool write,
-		   u64 offset, u32 length, void *data)
+/* Add an operation. Sends the current message first if it does not fit. */
+static void lite_pack_add(struct lite_pack *p, const struct lite_wave_op *w)
 {
-	u32 range = lite_pack_range(p->at, m);
+	bool write = w->op->opcode == LITE_OP_WRITE;
+	u32 range = lite_pack_range(p->at, w->m);
+	u32 length = w->op->length;
 	struct lite_pack_msg *msg;
 
 	if (!lite_pack_fits(p->at, range, write, length)) {
 		lite_pack_send(p);
 		if (p->err)
-			return false;
+			return;
 		range = 0;
 	}
 	msg = p->at;
 	if (range == msg->n_ranges) {
-		msg->m[msg->n_ranges++] = m;
+		msg->m[msg->n_ranges++] = w->m;
 		msg->out += sizeof(struct lite_wire_range);
 	}
 	msg->op[msg->n] = (struct lite_wire_pack_op){
-		.offset = cpu_to_le64(offset),
+		.offset = cpu_to_le64(w->op->offset),
 		.length = cpu_to_le16(length),
 		.range = range,
 		.write = write,
 	};
-	msg->data[msg->n++] = data;
+	msg->data[msg->n++] = w->data;
 	msg->out += sizeof(msg->op[0]);
 	if (write)
 		msg->out += length;
 	else
 		msg->in += length;
-	return true;
 }
 
 /**
- * lite_pack_end - send the rest, and wait for all
- * @p: begun
+ * lite_pack_run - carry out operations of a wave in messages to their node
+ * @mem: our node's memory
+ * @conn: session with the node, which the caller holds
+ * @w: the wave. LMRs are entered; offsets and rights are checked
+ * @n: number of operations in it
+ * @to: those with this index of a chain are meant: all have 1 to
+ *	LITE_PACK_BYTES bytes
+ * @deadline: jiffies, for all messages of a wave: LMRs are entered
  *
  * Context: may sleep, in calls of LITE_LANE_WORK.
- * Return: 0: all that were added are done. -EAGAIN: post them all instead;
- * some may have been done, and none is in flight. Other: the outcome is
- * unknown, and one message may still be carried out: see lite_pack_settle().
- * The session is over then.
+ * Return: 0: all are done. -EAGAIN: post them all instead; some may have been
+ * done, and none is in flight. Other: the outcome is unknown, and one message
+ * may still be carried out: see lite_pack_settle(). The session is over then.
  */
-int lite_pack_end(struct lite_pack *p)
+int lite_pack_run(struct lite_memory *mem, struct lite_conn *conn,
+		  const struct lite_wave_op *w, u32 n, u32 to,
+		  unsigned long deadline)
 {
-	int i;
+	/* Memory is not waited for while LMRs are entered. */
+	struct lite_pack *p = xchg(&mem->packs.spare, NULL) ?:
+				      kmalloc(sizeof(*p),
+					      GFP_NOWAIT | __GFP_NOWARN);
+	int err;
+	u32 i;
 
+	if (!p)
+		return -EAGAIN;
+	p->mem = mem;
+	p->conn = conn;
+	p->deadline = deadline;
+	p->err = 0;
+	p->done = 0;
+	for (i = 0; i < LITE_PACK_MSGS; i++)
+		p->msg[i].sent = false;
+	p->at = &p->msg[0];
+	lite_pack_clear(p->at);
+	for (i = 0; i < n && !p->err; i++) {
+		if (w[i].to == to)
+			lite_pack_add(p, &w[i]);
+	}
 	if (!p->err && p->at->n)
 		lite_pack_send(p);
 	for (i = 0; i < LITE_PACK_MSGS; i++)
 		lite_pack_finish(p, &p->msg[i]);
-	if (!p->err)
-		lite_stat_add(p->mem->stats, LITE_STAT_PACKED, p->done);
-	return p->err;
+	err = p->err;
+	if (!err)
+		lite_stat_add(mem->stats, LITE_STAT_PACKED, p->done);
+	if (cmpxchg(&mem->packs.spare, NULL, p))
+		kfree(p);
+	return err;
 }
 
 /* ---- afterwards ---------------------------------------------------------- */
@@ -388,7 +401,7 @@ int lite_pack_end(struct lite_pack *p)
 /**
  * lite_pack_settle - wait until no message of ours is being carried out
  * @mem: the node's memory
- * @node: the peer; lite_pack_end() has failed, and the session with it is over
+ * @node: the peer; lite_pack_run() has failed, and the session with it is over
  *
  * Waits for a node that is suspect.
  *

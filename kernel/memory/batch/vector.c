@@ -28,8 +28,7 @@
 #include <linux/mm.h>
 
 #include "fabric/chain.h"
-#include "memory/handle/ctx.h"
-#include "memory/io/transfer.h"
+#include "op.h"
 #include "vector.h"
 #include "wait.h"
 
@@ -39,28 +38,9 @@
 #define LITE_WAVE_CHAINS 8
 
 /**
- * struct lite_wave_op - an operation that is in flight
- * @op: operation
- * @m: its LMR, entered until the wave is done
- * @entered: this operation entered @m; else one before it did
- * @to: index of its chain
- * @at: its position in the chain
- * @data: in a bounce page
- */
-struct lite_wave_op {
-	struct lite_op *op;
-	struct lite_mapping *m;
-	bool entered;
-	u16 to;
-	u16 at;
-	void *data;
-};
-
-/**
  * struct lite_wave_chain - operations for one connection
  * @conn: connection, held live
  * @chain: the work requests
- * @fetch: operations that return data
  * @plain: all of it may go in messages
  * @lost: whether it was carried out is not known and cannot be learned
  * @owed: node that may still carry out a failed message, or 0
@@ -68,7 +48,6 @@ struct lite_wave_op {
 struct lite_wave_chain {
 	struct lite_conn *conn;
 	struct lite_chain chain;
-	bool fetch;
 	bool plain;
 	bool lost;
 	u32 owed;
@@ -228,10 +207,10 @@ static int lite_wave_to(struct lite_vector *v, struct lite_mapping *m,
 	u32 i;
 
 	for (i = 0; i < v->n_to; i++) {
+		conn = v->to[i].conn;
 		/* Session numbers are unique across peers. */
-		if (v->to[i].conn->session == s->session && !s->lost &&
-		    (v->to[i].fetch == fetch ||
-		     !v->ctx->mem->fab->quirks.fetch_apart))
+		if (conn->session == s->session && !s->lost &&
+		    v->to[i].chain.qp == lite_conn_qp(conn, fetch))
 			return i;
 	}
 	if (i == LITE_WAVE_CHAINS)
@@ -241,7 +220,6 @@ static int lite_wave_to(struct lite_vector *v, struct lite_mapping *m,
 		return PTR_ERR(conn);
 	to = &v->to[v->n_to++];
 	to->conn = conn;
-	to->fetch = fetch;
 	to->plain = true;
 	to->lost = false;
 	to->owed = 0;
@@ -399,8 +377,7 @@ static bool lite_wave_end(struct lite_vector *v, struct lite_wave_op *w)
 			memcpy(&op->result, w->data, sizeof(op->result));
 	}
 	op->error = err;
-	lite_op_count(v->ctx->mem, op->opcode, op->lh, op->offset, op->length,
-		      err);
+	lite_op_count(v->ctx->mem->stats, op, err ? 0 : op->length, err);
 	return true;
 }
 
@@ -432,25 +409,9 @@ static void lite_wave_pack(struct lite_vector *v, u32 k,
 			   unsigned long deadline)
 {
 	struct lite_wave_chain *to = &v->to[k];
-	struct lite_memory *mem = v->ctx->mem;
-	struct lite_pack *p = lite_pack_get(mem);
-	int err;
-	u32 i;
+	int err = lite_pack_run(v->ctx->mem, to->conn, v->wave, v->n, k,
+				deadline);
 
-	if (!p) {
-		lite_chain_post(&to->chain);
-		return;
-	}
-	lite_pack_begin(p, mem, to->conn, deadline);
-	for (i = 0; i < v->n; i++) {
-		const struct lite_wave_op *w = &v->wave[i];
-
-		if (w->to == k &&
-		    !lite_pack_add(p, w->m, w->op->opcode == LITE_OP_WRITE,
-				   w->op->offset, w->op->length, w->data))
-			break;
-	}
-	err = lite_pack_end(p);
 	if (err == -EAGAIN) {
 		lite_chain_post(&to->chain);
 	} else if (err) {
@@ -458,7 +419,6 @@ static void lite_wave_pack(struct lite_vector *v, u32 k,
 		to->chain.io.status = err;
 		to->owed = to->conn->from.node;
 	}
-	lite_pack_put(mem, p);
 }
 
 /* Wait until failed messages can no longer be carried out. */

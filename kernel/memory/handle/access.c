@@ -175,12 +175,28 @@ struct lite_mapping *lite_access_enter(const struct lite_access *a)
 	}
 }
 
-/* Check the bounds of a range; on failure, leave the LMR. */
-static inline struct lite_mapping *lite_entered(struct lite_mapping *m,
-						u64 offset, u64 length)
+/**
+ * lite_tryenter_range - begin to operate on a range of an LMR
+ * @a: handle and right
+ * @offset: in the LMR, bytes
+ * @length: bytes
+ * @stale: see lite_access_tryenter()
+ *
+ * Bounds are checked at each entry: handle and LMR may have changed in between.
+ *
+ * Context: any process.
+ * Return: see lite_access_tryenter(); -EINVAL, -ERANGE.
+ */
+struct lite_mapping *lite_tryenter_range(const struct lite_access *a,
+					 u64 offset, u64 length,
+					 const struct lite_mapping **stale)
 {
+	struct lite_mapping *m;
 	int err;
 
+	rcu_read_lock();
+	m = lite_access_try(a, stale);
+	rcu_read_unlock();
 	if (IS_ERR(m))
 		return m;
 	err = lite_bounds_check(offset, length, m->length);
@@ -188,43 +204,6 @@ static inline struct lite_mapping *lite_entered(struct lite_mapping *m,
 		return m;
 	lite_access_exit(m);
 	return ERR_PTR(err);
-}
-
-/**
- * lite_enter_range - begin to operate on a range of an LMR
- * @a: handle and right
- * @offset: in the LMR, bytes
- * @length: bytes
- *
- * Bounds are checked at each entry: handle and LMR may have changed in between.
- *
- * Context: may sleep; killable.
- * Return: see lite_access_enter(); -EINVAL, -ERANGE.
- */
-struct lite_mapping *lite_enter_range(const struct lite_access *a, u64 offset,
-				      u64 length)
-{
-	const struct lite_mapping *stale;
-	struct lite_mapping *m;
-
-	rcu_read_lock();
-	m = lite_access_try(a, &stale);
-	rcu_read_unlock();
-	if (unlikely(m == ERR_PTR(-EAGAIN)))
-		m = lite_access_enter(a);
-	return lite_entered(m, offset, length);
-}
-
-/*
- * lite_enter_range() without blocking: -EAGAIN sets @stale. For callers that
- * hold a bounce page or have entered another LMR; they release that, and then
- * renew.
- */
-struct lite_mapping *lite_tryenter_range(const struct lite_access *a,
-					 u64 offset, u64 length,
-					 const struct lite_mapping **stale)
-{
-	return lite_entered(lite_access_tryenter(a, stale), offset, length);
 }
 
 /**

@@ -267,26 +267,16 @@ static inline void lite_access_exit(struct lite_mapping *m)
 	percpu_ref_put(&m->ops);
 }
 
-struct lite_mapping *lite_enter_range(const struct lite_access *a, u64 offset,
-				      u64 length);
 struct lite_mapping *lite_tryenter_range(const struct lite_access *a,
 					 u64 offset, u64 length,
 					 const struct lite_mapping **stale);
-int lite_transfer(const struct lite_access *a, bool write, u64 offset,
-		  u64 length, const struct lite_buf *buf, u64 *done);
+int lite_transfer(const struct lite_access *a, struct lite_op *op,
+		  const struct lite_buf *buf);
+int lite_atomic(const struct lite_access *a, struct lite_op *op, bool *posted);
 int lite_atomic_may(const struct lite_access *a, u64 offset, u64 length);
-int lite_atomic(const struct lite_access *a, enum lite_opcode opcode,
-		u64 offset, u64 length, u64 operand, u64 swap, u64 *old);
-int lite_atomic_known(const struct lite_access *a, enum lite_opcode opcode,
-		      u64 offset, u64 length, u64 operand, u64 swap, u64 *old,
-		      bool *posted);
-int lite_memop(struct lite_ctx *ctx, enum lite_opcode opcode, u64 lh,
-	       u64 offset, u64 length, u64 operand, u64 arg, u64 *result);
+int lite_memop(struct lite_ctx *ctx, struct lite_op *op);
+int lite_memop_atomic(struct lite_ctx *ctx, struct lite_op *op);
 int lite_fence(struct lite_ctx *ctx, u64 lh);
-int lite_op_run(struct lite_ctx *ctx, struct lite_op *op,
-		const struct lite_buf *buf);
-int lite_memop_atomic(const struct lite_access *a, enum lite_opcode opcode,
-		      u64 offset, u64 operand, u64 *old);
 
 size_t lite_buf_copy_nofault(const struct lite_buf *buf, u64 at, void *mem,
 			     size_t n, bool write);

@@ -13,223 +13,139 @@
  *                                 (memop_serve.c) on its connection to itself
  */
 
-#include "memory/handle/ctx.h"
 #include "memory/memory.h"
-#include "trace.h"
-#include "transfer.h"
+#include "devop.h"
 #include "wait.h"
 
-/* The connection to this node if the word is local, else NULL. Not entered. */
-static struct lite_conn *lite_atomic_conn(const struct lite_access *a,
-					  u64 offset, bool *local,
-					  const struct lite_mapping **stale)
-{
-	struct lite_mapping *m =
-		lite_tryenter_range(a, offset, sizeof(u64), stale);
-
-	if (IS_ERR(m))
-		return ERR_CAST(m);
-	*local = m->share[lite_extent_at(m, offset)->share].local;
-	lite_access_exit(m);
-	return *local ? lite_cluster_self_conn(a->ctx->mem->cl) : NULL;
-}
-
 /**
- * lite_atomic_post - perform an atomic by the device of the word's node
- * @m: mapping, entered
- * @conn: to its node, held live
+ * lite_atomic_run - perform an atomic by the device of the word's node
+ * @d: operation; @m, @opcode, @offset, checked, and operands are set
  * @bounce: set to the value before
- * @opcode: LITE_OP_FETCH_ADD or LITE_OP_CMP_SWAP
- * @offset: of the word
- * @operand: addend, or the value expected
- * @swap: the new value
  *
  * Context: may sleep.
- * Return: 0; -EHOSTDOWN, -ETIMEDOUT, -EIO: it may or may not have been done.
+ * Return: see lite_devop_run(). If @d->posted is set, it may have been done.
  */
-int lite_atomic_post(struct lite_mapping *m, struct lite_conn *conn,
-		     struct lite_bounce *bounce, enum lite_opcode opcode,
-		     u64 offset, u64 operand, u64 swap)
+int lite_atomic_run(struct lite_devop *d, struct lite_bounce *bounce)
 {
-	const struct lite_extent *e = lite_extent_at(m, offset);
-	struct lite_qp *qp = lite_conn_qp(conn, true);
-	struct ib_sge sge = {
-		.addr = bounce->dma,
-		.length = sizeof(u64),
-		.lkey = m->mem->fab->lkey,
-	};
-	struct ib_atomic_wr wr = lite_atomic_wr(qp, lite_op_wr(opcode), &sge,
-						e->addr + (offset - e->start),
-						operand, swap);
-	struct lite_io io;
 	int err;
 
-	lite_io_init(&io);
-	err = lite_qp_post(qp, &io, &wr.wr, false);
-	lite_io_wait(&io, qp);
-	ib_dma_sync_single_for_cpu(conn->fab->dev, bounce->dma, sizeof(u64),
-				   DMA_BIDIRECTIONAL);
-	err = err ?: io.status;
+	d->e = lite_extent_at(d->m, d->offset);
+	d->n = sizeof(u64);
+	d->dma = bounce->dma;
+	err = lite_devop_run(d, sizeof(u64));
 	if (unlikely(err))
-		lite_bounce_failed(m->mem->fab, bounce);
-	return lite_io_result(m, err);
-}
-
-/* Slow path of lite_atomic_end(). */
-void lite_atomic_failed(struct lite_memory *mem, struct lite_conn *conn)
-{
-	if (!conn->other_end) {
-		lite_conn_put_live(conn);
-		return;
-	}
-	lite_conn_get(conn);
-	lite_conn_put_live(conn);
-	lite_cluster_fence_self(mem->cl, conn);
-	lite_conn_put(conn);
-}
-
-static int lite_atomic_try(const struct lite_access *a,
-			   struct lite_bounce *bounce, enum lite_opcode opcode,
-			   u64 offset, u64 operand, u64 swap, bool *posted,
-			   const struct lite_mapping **stale)
-{
-	struct lite_mapping *m;
-	struct lite_conn *conn;
-	bool local;
-	u32 share;
-	int err;
-
-	conn = lite_atomic_conn(a, offset, &local, stale);
-	if (IS_ERR(conn))
-		return PTR_ERR(conn);
-	m = lite_tryenter_range(a, offset, sizeof(u64), stale);
-	if (IS_ERR(m)) {
-		err = PTR_ERR(m);
-		goto out;
-	}
-	share = lite_extent_at(m, offset)->share;
-	if (local != m->share[share].local) {
-		lite_access_exit(m);
-		err = -EAGAIN;
-		goto out;
-	}
-	if (!local)
-		conn = lite_access_conn(m, share);
-	err = PTR_ERR_OR_ZERO(conn);
-	if (err) {
-		conn = NULL;
-	} else {
-		*posted = true;
-		err = lite_atomic_post(m, conn, bounce, opcode, offset, operand,
-				       swap);
-		lite_atomic_end(m->mem, conn, err);
-		conn = NULL;
-	}
-	lite_access_exit(m);
-	*stale = m;
-out:
-	if (conn)
-		lite_conn_put_live(conn);
+		lite_bounce_failed(d->m->mem->fab, bounce);
 	return err;
 }
 
-static int lite_atomic_device(const struct lite_access *a,
-			      enum lite_opcode opcode, u64 offset, u64 operand,
-			      u64 swap, u64 *old, bool *posted)
+/* Have this node connected to itself. 0 or an errno. May sleep; killable. */
+int lite_atomic_connect(struct lite_memory *mem)
 {
-	struct lite_fabric *fab = a->ctx->mem->fab;
-	struct lite_bounce *bounce;
+	struct lite_conn *self = lite_cluster_self_conn(mem->cl);
+
+	if (IS_ERR(self))
+		return PTR_ERR(self);
+	lite_conn_put_live(self);
+	return 0;
+}
+
+static int lite_atomic_check_entered(const struct lite_mapping *m, u64 offset,
+				     u64 length)
+{
+	int err = lite_atomic_check(offset, length, m->length);
+
+	return err || m->mem->fab->atomics ? err : -EOPNOTSUPP;
+}
+
+/*
+ * Try once. -EAGAIN: try again. Waits for what is missing only without the
+ * bounce page, which others need.
+ */
+static int lite_atomic_try(const struct lite_access *a, struct lite_devop *d,
+			   u64 length, u64 *old, bool *begun)
+{
+	struct lite_memory *mem = a->ctx->mem;
+	struct lite_bounce *bounce = lite_bounce_get(mem->fab);
+	const struct lite_mapping *stale;
 	int err;
 
-	do {
-		const struct lite_mapping *stale = NULL;
+	if (!bounce)
+		return -EINTR;
+	d->m = lite_access_tryenter(a, &stale);
+	err = PTR_ERR_OR_ZERO(d->m);
+	if (!err) {
+		stale = d->m;
+		err = lite_atomic_check_entered(d->m, d->offset, length);
+		if (!err) {
+			*begun = true;
+			err = lite_atomic_run(d, bounce);
+		}
+		lite_access_exit(d->m);
+	}
+	if (!err)
+		memcpy(old, bounce->data, sizeof(*old));
+	lite_bounce_put(mem->fab, bounce);
+	if (err == -EAGAIN)
+		return lite_access_renew(a, stale) ?: -EAGAIN;
+	if (err == -EUNATCH)
+		return lite_atomic_connect(mem) ?: -EAGAIN;
+	return err;
+}
 
-		bounce = lite_bounce_get(fab);
-		if (!bounce)
-			return -EINTR;
-		err = lite_atomic_try(a, bounce, opcode, offset, operand, swap,
-				      posted, &stale);
-		if (!err)
-			memcpy(old, bounce->data, sizeof(*old));
-		lite_bounce_put(fab, bounce);
-		/* Without the bounce page, which others need. */
-		if (err == -EAGAIN && stale)
-			err = lite_access_renew(a, stale) ?: -EAGAIN;
+/**
+ * lite_atomic - fetch-add or compare-and-swap on a word of an LMR
+ * @a: handle and right
+ * @op: offset, length and operands; its result is set to the value before
+ * @posted: set to whether it may have been done even if it failed
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno, see LITE_IOC_OP.
+ */
+int lite_atomic(const struct lite_access *a, struct lite_op *op, bool *posted)
+{
+	struct lite_memory *mem = a->ctx->mem;
+	struct lite_devop d = {
+		.opcode = op->opcode,
+		.offset = op->offset,
+		.operand = op->operand,
+		.swap = op->swap,
+	};
+	bool begun = false;
+	int err;
+
+	lite_stat_inc(mem->stats, LITE_STAT_OPS_INFLIGHT);
+	do {
+		err = lite_atomic_try(a, &d, op->length, &op->result, &begun);
+		if (err == -EHOSTDOWN && !begun)
+			err = lite_access_await(a) ?: -EAGAIN;
 		if (err == -EAGAIN && lite_given_up())
 			err = -EINTR;
 	} while (err == -EAGAIN);
+	lite_stat_dec(mem->stats, LITE_STAT_OPS_INFLIGHT);
+	*posted = d.posted;
+	if (likely(begun))
+		lite_op_count(mem->stats, op, 0, err);
 	return err;
 }
 
 /*
  * Check handle, right and bounds of an atomic operation. 0, -EINVAL, -ERANGE,
- * or as lite_access_enter(). May sleep; killable.
+ * -EOPNOTSUPP, or as lite_access_enter(). May sleep; killable.
  */
 int lite_atomic_may(const struct lite_access *a, u64 offset, u64 length)
 {
-	struct lite_mapping *m = lite_access_enter(a);
+	struct lite_mapping *m;
 	int err;
 
-	if (IS_ERR(m))
-		return PTR_ERR(m);
-	err = lite_atomic_check(offset, length, m->length);
-	lite_access_exit(m);
-	return err;
-}
-
-/*
- * lite_atomic(), setting @posted to whether it may have been done even if it
- * failed; valid for LITE_OP_FETCH_ADD and LITE_OP_CMP_SWAP only.
- */
-int lite_atomic_known(const struct lite_access *a, enum lite_opcode opcode,
-		      u64 offset, u64 length, u64 operand, u64 swap, u64 *old,
-		      bool *posted)
-{
-	struct lite_memory *mem = a->ctx->mem;
-	int err;
-
-	*posted = false;
 	do {
-		err = lite_atomic_may(a, offset, length);
-		if (err == -EHOSTDOWN)
+		m = lite_access_enter(a);
+		err = PTR_ERR_OR_ZERO(m);
+		if (!err) {
+			err = lite_atomic_check_entered(m, offset, length);
+			lite_access_exit(m);
+		} else if (err == -EHOSTDOWN) {
 			err = lite_access_await(a) ?: -EAGAIN;
+		}
 	} while (err == -EAGAIN);
-	if (err)
-		return err;
-	if (!mem->fab->atomics)
-		return -EOPNOTSUPP;
-	lite_stat_inc(mem->stats, LITE_STAT_OPS_INFLIGHT);
-	if (opcode == LITE_OP_FETCH_ADD || opcode == LITE_OP_CMP_SWAP)
-		err = lite_atomic_device(a, opcode, offset, operand, swap, old,
-					 posted);
-	else
-		err = lite_memop_atomic(a, opcode, offset, operand, old);
-	lite_stat_dec(mem->stats, LITE_STAT_OPS_INFLIGHT);
-	lite_stat_inc(mem->stats,
-		      err ? LITE_STAT_OP_ERRORS : LITE_STAT_ATOMICS);
-	trace_lite_op(opcode, a->lh, offset, length, err);
 	return err;
-}
-
-/**
- * lite_atomic - an atomic operation on an 8-byte word of an LMR
- * @a: handle and right
- * @opcode: LITE_OP_FETCH_ADD, _CMP_SWAP, _SWAP, _FETCH_AND or _FETCH_OR
- * @offset: in the LMR, a multiple of 8
- * @length: 8
- * @operand: addend, value expected, or operand of the other operations
- * @swap: the new value for LITE_OP_CMP_SWAP
- * @old: set to the value before
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno, see LITE_IOC_OP. After -EHOSTDOWN and
- * -ETIMEDOUT it may or may not have been done.
- */
-int lite_atomic(const struct lite_access *a, enum lite_opcode opcode,
-		u64 offset, u64 length, u64 operand, u64 swap, u64 *old)
-{
-	bool posted;
-
-	return lite_atomic_known(a, opcode, offset, length, operand, swap, old,
-				 &posted);
 }

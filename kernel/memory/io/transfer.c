@@ -13,11 +13,11 @@
  * lite_io_wait(), which cannot be interrupted.
  */
 
-#include "memory/handle/ctx.h"
+#include "core/memop_rules.h"
 #include "memory/memory.h"
 #include "memory/store/store.h"
 #include "compat.h"
-#include "trace.h"
+#include "devop.h"
 #include "transfer.h"
 #include "wait.h"
 
@@ -30,231 +30,202 @@
 /* Failures of a large piece before it is cut to LITE_CAREFUL_BYTES. */
 #define LITE_CAREFUL_AFTER 2
 
-/* Copy a local piece and leave the LMR. Returns bytes or a negative errno. */
+/* Copy a local piece. Returns bytes, -EFAULT or -EIO. */
 static ssize_t lite_piece_local(struct lite_piece_io *p, struct lite_mapping *m,
 				const struct lite_extent *e)
 {
-	u64 in = p->offset - e->start;
-	size_t n = min3(p->left, e->length - in, (u64)LITE_COPY_BYTES);
-	void *mem = lite_mapping_address(m, e, in, &n);
-	size_t done = 0;
+	void *mem;
 
-	if (!WARN_ON_ONCE(!mem))
-		done = lite_buf_copy_nofault(p->buf, p->at, mem, n, p->write);
-	lite_access_exit(m);
-	if (done)
-		return done;
-	if (!mem)
+	p->n = min_t(size_t, p->n, LITE_COPY_BYTES);
+	mem = lite_mapping_address(m, e, p->offset - e->start, &p->n);
+	if (WARN_ON_ONCE(!mem))
 		return -EIO;
-	return lite_buf_fault_in(p->buf, p->at, n, p->write);
+	return lite_buf_copy_nofault(p->buf, p->at, mem, p->n, p->write) ?:
+		       -EFAULT;
 }
 
-/* Post a piece that is in a bounce page, and wait for it. */
-static int lite_small_post(struct lite_piece_io *p, struct lite_mapping *m,
-			   const struct lite_extent *e,
-			   struct lite_bounce *bounce, size_t n)
+/* Transfer a piece through @p->bounce. Returns bytes or a negative errno. */
+static ssize_t lite_piece_small(struct lite_piece_io *p, struct lite_mapping *m,
+				const struct lite_extent *e)
 {
-	u64 in = p->offset - e->start;
-	enum ib_wr_opcode op = p->write ? IB_WR_RDMA_WRITE : IB_WR_RDMA_READ;
-	struct lite_conn *conn;
-	struct lite_qp *qp;
-	struct ib_sge sge;
-	size_t max, at = 0;
+	struct lite_devop d LITE_UNINIT;
 	int err;
-	struct lite_io io LITE_UNINIT;
 
-	/* The LMR may have been mapped again since the caller looked. */
-	if (n > e->length - in || m->share[e->share].local)
-		return -EAGAIN;
-	conn = lite_access_conn(m, e->share);
-	if (IS_ERR(conn))
-		return PTR_ERR(conn);
-	qp = lite_conn_qp(conn, !p->write);
-	ib_dma_sync_single_for_device(conn->fab->dev, bounce->dma, n,
-				      DMA_BIDIRECTIONAL);
-	lite_io_init(&io);
-	max = p->write ? LITE_BOUNCE_SIZE : conn->read_trusted;
-	do {
-		sge.addr = bounce->dma + at;
-		sge.length = min(n - at, max);
-		sge.lkey = conn->fab->lkey;
-		err = lite_qp_rdma(qp, &io, op, &sge, 1, e->addr + in + at, 0);
-		at += sge.length;
-	} while (unlikely(at < n) && !err);
-	lite_io_wait(&io, qp);
-	ib_dma_sync_single_for_cpu(conn->fab->dev, bounce->dma, n,
-				   DMA_BIDIRECTIONAL);
-	lite_conn_put_live(conn);
-	err = err ?: io.status;
-	if (unlikely(err))
-		lite_bounce_failed(m->mem->fab, bounce);
-	return lite_io_result(m, err);
-}
-
-/*
- * Transfer a piece through a bounce page; leaves the entered LMR and puts the
- * page.
- *
- * While the LMR is entered, only the device is waited for. Absent pages of the
- * caller's buffer are faulted in at the end, and the piece is tried again.
- */
-static ssize_t lite_small_submit(struct lite_piece_io *p,
-				 struct lite_mapping *m,
-				 const struct lite_extent *e,
-				 struct lite_bounce *bounce, size_t n)
-{
-	struct lite_memory *mem = m->mem;
-	size_t done = n;
-	int err = 0;
-
+	d.m = m;
+	d.e = e;
+	d.opcode = p->write ? LITE_OP_WRITE : LITE_OP_READ;
+	d.n = p->n;
+	d.offset = p->offset;
+	d.dma = p->bounce->dma;
 	if (p->write)
-		done = lite_buf_copy_nofault(p->buf, p->at, bounce->data, n,
-					     true);
-	if (done)
-		err = lite_small_post(p, m, e, bounce, done);
-	if (done && !err && p->large >= LITE_CAREFUL_AFTER)
-		WRITE_ONCE(m->careful, jiffies);
-	lite_access_exit(m);
-	if (!err && !p->write)
-		done = lite_buf_copy_nofault(p->buf, p->at, bounce->data, n,
-					     false);
-	lite_bounce_put(mem->fab, bounce);
-	/* @m is only compared. */
-	if (err == -EAGAIN)
-		return lite_access_renew(p->a, m) ?: -EAGAIN;
+		d.n = lite_buf_copy_nofault(p->buf, p->at, p->bounce->data,
+					    p->n, true);
+	if (!d.n)
+		return -EFAULT;
+	err = lite_devop_run(&d, LITE_BOUNCE_SIZE);
 	if (err)
 		return err;
-	if (done)
-		return done;
-	return lite_buf_fault_in(p->buf, p->at, n, p->write);
+	if (p->large >= LITE_CAREFUL_AFTER)
+		WRITE_ONCE(m->careful, jiffies);
+	return d.n;
 }
 
 /*
+ * The part of a piece for which the LMR is entered. It waits only for the
+ * device. Returns bytes, or an errno; these say what to do after leaving:
+ * -EFAULT: make the first of @p->n bytes present; -EAGAIN: renew the handle;
+ * -ENOBUFS: wait for a bounce page; -EFBIG: transfer @p->run bytes as a large
+ * piece.
+ */
+static ssize_t lite_piece_entered(struct lite_piece_io *p,
+				  struct lite_mapping *m)
+{
+	const struct lite_extent *e = lite_extent_at(m, p->offset);
+
+	p->begun = true;
+	p->n = min(p->left, e->start + e->length - p->offset);
+	if (m->share[e->share].local)
+		return lite_piece_local(p, m, e);
+	if (p->large >= LITE_CAREFUL_AFTER || lite_mapping_is_careful(m))
+		p->n = min_t(size_t, p->n, LITE_CAREFUL_BYTES);
+	if (p->n > LITE_BOUNCE_SIZE) {
+		p->run = lite_extent_run(m->extents, m->n_extents, p->offset,
+					 min(p->left, LITE_LARGE_BYTES));
+		return -EFBIG;
+	}
+	if (!p->bounce)
+		p->bounce = lite_bounce_tryget(m->mem->fab);
+	return p->bounce ? lite_piece_small(p, m, e) : -ENOBUFS;
+}
+
+/* Put the bounce page of a piece, which went as @ret says. */
+static ssize_t lite_piece_put(struct lite_piece_io *p, ssize_t ret)
+{
+	struct lite_fabric *fab = p->a->ctx->mem->fab;
+
+	if (likely(ret > 0) && !p->write)
+		ret = lite_buf_copy_nofault(p->buf, p->at, p->bounce->data, ret,
+					    false) ?:
+			      -EFAULT;
+	else if (unlikely(ret < 0))
+		lite_bounce_failed(fab, p->bounce);
+	lite_bounce_put(fab, p->bounce);
+	p->bounce = NULL;
+	return ret;
+}
+
+/* Do what must not be done while an LMR is entered or a bounce page is held. */
+static noinline int lite_piece_prepare(struct lite_piece_io *p, int err,
+				       const struct lite_mapping *stale)
+{
+	switch (err) {
+	case -EFAULT:
+		return lite_buf_fault_in(p->buf, p->at, p->n, p->write) ?:
+			       -EAGAIN;
+	case -EAGAIN:
+		return lite_access_renew(p->a, stale) ?: -EAGAIN;
+	case -EFBIG:
+		return lite_piece_large(p);
+	default:
+		return err;
+	}
+}
+
+/*
+ * Transfer a piece, and advance. 0, or a negative errno; -EAGAIN: try again.
+ *
  * Bounce pages are few and shared by all users. Wait for one without having
  * entered the LMR, and put it before renewing the handle.
  */
-static ssize_t lite_piece_small(struct lite_piece_io *p, size_t n)
+static int lite_piece(struct lite_piece_io *p)
 {
-	struct lite_memory *mem = p->a->ctx->mem;
-	struct lite_bounce *bounce = lite_bounce_get(mem->fab);
 	const struct lite_mapping *stale;
 	struct lite_mapping *m;
+	ssize_t ret;
 
-	if (!bounce)
-		return -EINTR;
-	m = lite_tryenter_range(p->a, p->offset, n, &stale);
-	if (!IS_ERR(m))
-		return lite_small_submit(p, m, lite_extent_at(m, p->offset),
-					 bounce, n);
-	lite_bounce_put(mem->fab, bounce);
-	if (m == ERR_PTR(-EAGAIN))
-		return lite_access_renew(p->a, stale) ?: -EAGAIN;
-	return PTR_ERR(m);
-}
-
-/* Transfer a piece. Bytes done; 0: look again; or a negative errno. */
-static ssize_t lite_piece(struct lite_piece_io *p)
-{
-	struct lite_mapping *m = lite_enter_range(p->a, p->offset, p->left);
-	const struct lite_extent *e;
-	struct lite_bounce *bounce;
-	u64 run;
-	size_t n;
-
-	if (IS_ERR(m))
-		return PTR_ERR(m);
-	p->begun = true;
-	if (!p->left) {
+	for (;;) {
+		m = lite_tryenter_range(p->a, p->offset, p->left, &stale);
+		if (IS_ERR(m)) {
+			ret = PTR_ERR(m);
+			break;
+		}
+		ret = lite_piece_entered(p, m);
 		lite_access_exit(m);
-		return 0;
+		stale = m; /* only compared */
+		if (likely(ret != -ENOBUFS))
+			break;
+		p->bounce = lite_bounce_get(p->a->ctx->mem->fab);
+		if (!p->bounce)
+			return -EINTR;
 	}
-	e = lite_extent_at(m, p->offset);
-	if (m->share[e->share].local)
-		return lite_piece_local(p, m, e);
-	n = min(p->left, e->start + e->length - p->offset);
-	if (p->large >= LITE_CAREFUL_AFTER || lite_mapping_is_careful(m))
-		n = min_t(size_t, n, LITE_CAREFUL_BYTES);
-	if (n <= LITE_BOUNCE_SIZE) {
-		bounce = lite_bounce_tryget(m->mem->fab);
-		if (bounce)
-			return lite_small_submit(p, m, e, bounce, n);
-	}
-	run = lite_share_run(m, p->offset, min(p->left, LITE_LARGE_BYTES));
-	lite_access_exit(m);
-	if (n <= LITE_BOUNCE_SIZE)
-		return lite_piece_small(p, n);
-	return lite_piece_large(p, run);
+	if (p->bounce)
+		ret = lite_piece_put(p, ret);
+	if (unlikely(ret < 0))
+		return lite_piece_prepare(p, ret, stale);
+	lite_piece_advance(p, ret);
+	return 0;
 }
 
 /*
  * Before the LMR was entered nothing was tried; after that, repeating a piece
- * is safe, as it is idempotent. 0: try again; or a negative errno.
+ * is safe, as it is idempotent. Returns an errno; -EAGAIN: try again.
  */
 static noinline int lite_piece_failed(struct lite_piece_io *p, int err)
 {
 	if (err == -EHOSTDOWN && !p->begun)
-		err = lite_access_await(p->a) ?: -EAGAIN;
-	else if ((err == -EHOSTDOWN || err == -ETIMEDOUT) &&
-		 ++p->tries < LITE_PIECE_TRIES)
-		err = lite_access_await(p->a) == -EINTR ? -EINTR : -EAGAIN;
-	return err == -EAGAIN ? 0 : err;
+		return lite_access_await(p->a) ?: -EAGAIN;
+	if ((err == -EHOSTDOWN || err == -ETIMEDOUT) &&
+	    ++p->tries < LITE_PIECE_TRIES)
+		return lite_access_await(p->a) == -EINTR ? -EINTR : -EAGAIN;
+	return err;
 }
 
 /**
  * lite_transfer - read from or write to an LMR
  * @a: handle and right
- * @write: direction
- * @offset: in the LMR, bytes
- * @length: bytes
+ * @op: LITE_OP_READ or LITE_OP_WRITE; its result is set to the leading bytes
+ *	that have been transferred, also on failure
  * @buf: caller's memory
- * @done: set to the leading bytes that have been transferred, also on failure
  *
  * Context: may sleep; a fatal signal ends it after the piece in flight.
  * Return: 0 or a negative errno, see LITE_IOC_OP.
  */
-int lite_transfer(const struct lite_access *a, bool write, u64 offset,
-		  u64 length, const struct lite_buf *buf, u64 *done)
+int lite_transfer(const struct lite_access *a, struct lite_op *op,
+		  const struct lite_buf *buf)
 {
 	struct lite_stats __percpu *stats = a->ctx->mem->stats;
-	struct lite_piece_io p = {
-		.a = a,
-		.write = write,
-		.offset = offset,
-		.left = length,
-		.buf = buf,
-	};
-	ssize_t n;
-	int ret;
+	struct lite_piece_io p LITE_UNINIT;
+	int err;
 
-	*done = 0;
+	p.a = a;
+	p.write = op->opcode == LITE_OP_WRITE;
+	p.begun = false;
+	p.offset = op->offset;
+	p.left = op->length;
+	p.at = 0;
+	p.tries = 0;
+	p.large = 0;
+	p.buf = buf;
+	p.bounce = NULL;
 	lite_stat_inc(stats, LITE_STAT_OPS_INFLIGHT);
 	for (;;) {
-		n = lite_piece(&p);
-		if (likely(n > 0))
-			lite_piece_advance(&p, n);
-		ret = likely(n >= 0) ? 0 : lite_piece_failed(&p, n);
-		/* A length of 0, too, must enter the LMR, to get its error. */
-		if (ret || (!p.left && p.begun))
+		err = lite_piece(&p);
+		if (unlikely(err))
+			err = lite_piece_failed(&p, err);
+		if (err ? err != -EAGAIN : !p.left)
 			break;
 		if (lite_given_up()) {
-			ret = -EINTR;
+			err = -EINTR;
 			break;
 		}
 		cond_resched();
 	}
 	/* This node may have left or stopped. */
-	if (ret == -EHOSTDOWN)
-		ret = lite_cluster_ready(a->ctx->mem->cl) ?: ret;
-	*done = p.at;
+	if (unlikely(err == -EHOSTDOWN))
+		err = lite_cluster_ready(a->ctx->mem->cl) ?: err;
+	op->result = p.at;
 	lite_stat_dec(stats, LITE_STAT_OPS_INFLIGHT);
-	if (!p.begun)
-		return ret;
-	lite_stat_inc(stats, write ? LITE_STAT_WRITES : LITE_STAT_READS);
-	lite_stat_add(stats, write ? LITE_STAT_WRITE_BYTES :
-				     LITE_STAT_READ_BYTES, p.at);
-	if (ret)
-		lite_stat_inc(stats, LITE_STAT_OP_ERRORS);
-	trace_lite_op(write ? LITE_OP_WRITE : LITE_OP_READ, a->lh, offset,
-		      length, ret);
-	return ret;
+	if (likely(p.begun))
+		lite_op_count(stats, op, p.at, err);
+	return err;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of one-sided operations share. */
+/* What transfer.c and transfer_large.c share. */
 #ifndef _LITE_TRANSFER_H
 #define _LITE_TRANSFER_H
 
@@ -9,24 +9,30 @@
  * struct lite_piece_io - progress of a transfer
  * @a: handle and right
  * @write: direction
+ * @begun: the LMR has been entered, so rights and bounds were valid
  * @offset: in the LMR
  * @left: bytes to go
  * @at: offset in the buffer
- * @begun: the LMR has been entered, so rights and bounds were valid
  * @tries: how often the current piece has failed
  * @large: how often of @tries it was posted as a large piece
  * @buf: caller's
+ * @n: bytes of the current piece, if it is not a large one
+ * @run: bytes of a large piece, all in one share of another node
+ * @bounce: held for the current piece, or NULL
  */
 struct lite_piece_io {
 	const struct lite_access *a;
 	bool write;
+	bool begun;
 	u64 offset;
 	u64 left;
 	u64 at;
-	bool begun;
 	int tries;
 	int large;
 	const struct lite_buf *buf;
+	size_t n;
+	u64 run;
+	struct lite_bounce *bounce;
 };
 
 /* Note that @n bytes have been transferred. */
@@ -39,46 +45,6 @@ static inline void lite_piece_advance(struct lite_piece_io *p, size_t n)
 	p->at += n;
 }
 
-/* The right that an operation of a device needs; 0: it is not one. */
-static inline u32 lite_op_right(u32 opcode)
-{
-	switch (opcode) {
-	case LITE_OP_READ:
-		return LITE_RIGHT_READ;
-	case LITE_OP_WRITE:
-		return LITE_RIGHT_WRITE;
-	case LITE_OP_FETCH_ADD:
-	case LITE_OP_CMP_SWAP:
-		return LITE_RIGHT_ATOMIC;
-	default:
-		return 0;
-	}
-}
-
-/* Else it is an atomic, of those that have a right. */
-static inline bool lite_op_is_transfer(u32 opcode)
-{
-	return opcode == LITE_OP_READ || opcode == LITE_OP_WRITE;
-}
-
-/* What the device is to do for one that has a right. */
-static inline enum ib_wr_opcode lite_op_wr(u32 opcode)
-{
-	switch (opcode) {
-	case LITE_OP_READ:
-		return IB_WR_RDMA_READ;
-	case LITE_OP_WRITE:
-		return IB_WR_RDMA_WRITE;
-	case LITE_OP_FETCH_ADD:
-		return IB_WR_ATOMIC_FETCH_AND_ADD;
-	default:
-		return IB_WR_ATOMIC_CMP_AND_SWP;
-	}
-}
-
-void lite_op_count(struct lite_memory *mem, u32 opcode, u64 lh, u64 offset,
-		   u64 length, int err);
-u64 lite_share_run(const struct lite_mapping *m, u64 offset, u64 max);
-int lite_piece_large(struct lite_piece_io *p, u64 run);
+int lite_piece_large(struct lite_piece_io *p);
 
 #endif /* _LITE_TRANSFER_H */

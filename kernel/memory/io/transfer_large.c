@@ -23,6 +23,7 @@
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
 
+#include "core/memop_rules.h"
 #include "memory/handle/ctx.h"
 #include "memory/memory.h"
 #include "transfer.h"
@@ -205,7 +206,8 @@ static int lite_batch_connect(struct lite_large *l, struct lite_batch *b)
 	u32 share = lite_extent_at(b->m, b->offset)->share;
 
 	if (b->m->share[share].local ||
-	    lite_share_run(b->m, b->offset, b->n) < b->n)
+	    lite_extent_run(b->m->extents, b->m->n_extents, b->offset, b->n) <
+		    b->n)
 		return -EAGAIN;
 	b->conn = lite_access_conn(b->m, share);
 	if (!IS_ERR(b->conn))
@@ -397,31 +399,16 @@ static void lite_large_run(struct lite_large *l)
 	lite_large_unpin(l, stats);
 }
 
-/* Bytes from @offset on that are in one share, at most @max. LMR entered. */
-u64 lite_share_run(const struct lite_mapping *m, u64 offset, u64 max)
-{
-	u32 i = lite_extent_find(m->extents, m->n_extents, offset);
-	u32 share = m->extents[i].share;
-	u64 end;
-
-	do {
-		end = m->extents[i].start + m->extents[i].length;
-	} while (end - offset < max && ++i < m->n_extents &&
-		 m->extents[i].share == share);
-	return min(max, end - offset);
-}
-
 /**
  * lite_piece_large - transfer a piece without copying
  * @p: transfer, which advances; the LMR is not entered
- * @run: bytes, all in one share of another node
  *
  * Context: may sleep and fault; a fatal signal ends it after what is in flight.
  * Return: 0 or a negative errno; -EAGAIN: try again.
  */
-int lite_piece_large(struct lite_piece_io *p, u64 run)
+int lite_piece_large(struct lite_piece_io *p)
 {
-	u32 max = DIV_ROUND_UP(offset_in_page(p->buf->u + p->at) + run,
+	u32 max = DIV_ROUND_UP(offset_in_page(p->buf->u + p->at) + p->run,
 			       LITE_BATCH_BYTES);
 	struct lite_large *l;
 	int err;
@@ -437,7 +424,7 @@ int lite_piece_large(struct lite_piece_io *p, u64 run)
 		.dir = p->write ? DMA_TO_DEVICE : DMA_FROM_DEVICE,
 		.offset = p->offset,
 		.at = p->at,
-		.left = run,
+		.left = p->run,
 		.max = max,
 	};
 	for (i = 0; i < max; i++)

@@ -67,7 +67,6 @@ struct lite_map_share {
  *	reference; under map_lock
  * @lent_list: in mem->lent
  * @lent_used: jiffies at which a memory operation of a peer last used it
- * @lent_listed: @lent_used when it got its place in the list
  * @conn: session with the home in which it was mapped, with a reference; NULL:
  *	the home is this node
  * @n_shares: entries in @share
@@ -103,7 +102,6 @@ struct lite_mapping {
 	bool lent;
 	struct list_head lent_list;
 	unsigned long lent_used;
-	unsigned long lent_listed;
 	struct lite_conn *conn;
 	u32 n_shares;
 	struct lite_map_share *share;
@@ -128,6 +126,9 @@ static inline bool lite_mapping_is_careful(const struct lite_mapping *m)
 static inline const struct lite_extent *
 lite_extent_at(const struct lite_mapping *m, u64 offset)
 {
+	/* The first one mostly has it. */
+	if (likely(offset < m->extents->length))
+		return m->extents;
 	return &m->extents[lite_extent_find(m->extents, m->n_extents, offset)];
 }
 

@@ -38,7 +38,7 @@
  */
 
 #include "core/memop_rules.h"
-#include "memory/handle/ctx.h"
+#include "memory/io/devop.h"
 #include "memory/memory.h"
 #include "trace.h"
 #include "wait.h"
@@ -110,35 +110,34 @@ struct lite_memop_client {
 /* ---- entering ------------------------------------------------------------ */
 
 /*
- * Enter both LMRs: the second without waiting, because renewing its handle
- * could wait for the first.
+ * Enter both LMRs, neither of them while handles are renewed: that could wait
+ * for the other.
  */
 static int lite_memop_client_enter(struct lite_memop_client *job,
 				   struct lite_mapping **m,
 				   struct lite_mapping **from)
 {
 	const struct lite_mapping *stale;
+	const struct lite_access *a;
 	int err;
 
-	for (;;) {
+	do {
 		*from = NULL;
-		*m = lite_enter_range(&job->range, job->offset, job->length);
-		if (IS_ERR(*m))
-			return PTR_ERR(*m);
-		if (!job->from.lh)
-			return 0;
-		*from = lite_tryenter_range(&job->from, job->from_offset,
-					    job->length, &stale);
-		err = PTR_ERR_OR_ZERO(*from);
-		if (!err)
-			return 0;
-		lite_access_exit(*m);
-		if (err != -EAGAIN)
-			return err;
-		err = lite_access_renew(&job->from, stale);
-		if (err)
-			return err;
-	}
+		a = &job->range;
+		*m = lite_tryenter_range(a, job->offset, job->length, &stale);
+		err = PTR_ERR_OR_ZERO(*m);
+		if (!err && job->from.lh) {
+			a = &job->from;
+			*from = lite_tryenter_range(a, job->from_offset,
+						    job->length, &stale);
+			err = PTR_ERR_OR_ZERO(*from);
+			if (err)
+				lite_access_exit(*m);
+		}
+		if (err == -EAGAIN)
+			err = lite_access_renew(a, stale) ?: -EAGAIN;
+	} while (err == -EAGAIN);
+	return err;
 }
 
 /* If either LMR has been changed since it was entered last, allow more time. */
@@ -458,73 +457,73 @@ static int lite_memop_client_run(struct lite_memop_client *job)
 
 /**
  * lite_memop_atomic - swap, fetch-and, fetch-or
- * @a: handle and right
- * @opcode: operation
- * @offset: in the LMR, a multiple of 8
- * @operand: operand
- * @old: set to the value before
+ * @ctx: context of the handle
+ * @op: operation; its result is set to the value before
  *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno as LITE_IOC_OP. After -EHOSTDOWN and
  * -ETIMEDOUT it may or may not have been done.
  */
-int lite_memop_atomic(const struct lite_access *a, enum lite_opcode opcode,
-		      u64 offset, u64 operand, u64 *old)
+int lite_memop_atomic(struct lite_ctx *ctx, struct lite_op *op)
 {
+	struct lite_memory *mem = ctx->mem;
 	struct lite_memop_client job = {
-		.mem = a->ctx->mem,
-		.range = *a,
+		.mem = mem,
+		.range = {
+			.ctx = ctx,
+			.lh = op->lh,
+			.right = LITE_RIGHT_ATOMIC,
+		},
 		.call = LITE_CALL_OP_ATOMIC,
-		.offset = offset,
+		.offset = op->offset,
 		.length = sizeof(u64),
-		.operand = operand,
-		.arg = opcode,
+		.operand = op->operand,
+		.arg = op->opcode,
 	};
-	int err = lite_memop_client_run(&job);
+	int err = lite_atomic_may(&job.range, op->offset, op->length);
 
+	if (err)
+		return err;
+	lite_stat_inc(mem->stats, LITE_STAT_OPS_INFLIGHT);
+	err = lite_memop_client_run(&job);
+	lite_stat_dec(mem->stats, LITE_STAT_OPS_INFLIGHT);
 	if (!err)
-		*old = job.value;
+		op->result = job.value;
+	lite_op_count(mem->stats, op, 0, err);
 	return err;
 }
 
+/* Set what differs between the opcodes. Returns 0 or an errno. */
 static int lite_memop_client_init(struct lite_memop_client *job,
-				  enum lite_opcode opcode, u64 operand, u64 arg)
+				  const struct lite_op *op)
 {
-	int err = 0;
-
 	job->range.right = LITE_RIGHT_READ;
 	job->from.right = LITE_RIGHT_READ;
 	job->from.ctx = job->range.ctx;
-	switch (opcode) {
+	switch (op->opcode) {
 	case LITE_OP_SET:
 		job->call = LITE_CALL_OP_SET;
 		job->range.right = LITE_RIGHT_WRITE;
-		job->operand = operand;
-		job->arg = arg;
-		err = lite_pattern_check(operand, arg);
-		break;
+		job->operand = op->operand;
+		job->arg = op->swap;
+		return lite_pattern_check(op->operand, op->swap);
 	case LITE_OP_COPY:
 	case LITE_OP_COMPARE:
 		job->call = LITE_CALL_OP_COMPARE;
-		if (opcode == LITE_OP_COPY) {
+		if (op->opcode == LITE_OP_COPY) {
 			job->call = LITE_CALL_OP_COPY;
 			job->range.right = LITE_RIGHT_WRITE;
 		}
-		job->from.lh = operand;
-		job->from_offset = arg;
-		if (!operand)
-			err = -EBADF;
-		break;
+		job->from.lh = op->operand;
+		job->from_offset = op->swap;
+		return op->operand ? 0 : -EBADF;
 	default:
 		job->call = LITE_CALL_OP_CHECKSUM;
-		job->value = operand;
-		if (arg)
-			err = -EOPNOTSUPP;
-		else if (operand > U32_MAX)
-			err = -EINVAL;
-		break;
+		job->value = op->operand;
+		if (op->swap)
+			return -EOPNOTSUPP;
+		return op->operand > U32_MAX ? -EINVAL : 0;
 	}
-	return err;
 }
 
 /* A processor carries it out, and must see what the caller has written. */
@@ -543,30 +542,23 @@ static int lite_memop_client_fence(struct lite_memop_client *job)
 /**
  * lite_memop - an operation on memory of LMRs, carried out where it is
  * @ctx: context of the handles
- * @opcode: LITE_OP_SET, LITE_OP_COPY, LITE_OP_COMPARE, LITE_OP_CHECKSUM
- * @lh: handle of the first range
- * @offset: of the first range, bytes
- * @length: bytes
- * @operand: as in struct lite_op
- * @arg: as @swap in struct lite_op
- * @result: set as in struct lite_op, after failures too
+ * @op: LITE_OP_SET, LITE_OP_COPY, LITE_OP_COMPARE, LITE_OP_CHECKSUM; its result
+ *	is set, after failures too
  *
  * Context: may sleep; a fatal signal ends it after the piece in flight.
  * Return: 0 or a negative errno as LITE_IOC_OP.
  */
-int lite_memop(struct lite_ctx *ctx, enum lite_opcode opcode, u64 lh,
-	       u64 offset, u64 length, u64 operand, u64 arg, u64 *result)
+int lite_memop(struct lite_ctx *ctx, struct lite_op *op)
 {
 	struct lite_stats __percpu *stats = ctx->mem->stats;
 	struct lite_memop_client job = {
 		.mem = ctx->mem,
-		.range = { .ctx = ctx, .lh = lh },
-		.offset = offset,
-		.length = length,
+		.range = { .ctx = ctx, .lh = op->lh },
+		.offset = op->offset,
+		.length = op->length,
 	};
-	int err = lite_memop_client_init(&job, opcode, operand, arg);
+	int err = lite_memop_client_init(&job, op);
 
-	*result = 0;
 	if (err)
 		return err;
 	lite_stat_inc(stats, LITE_STAT_OPS_INFLIGHT);
@@ -576,10 +568,10 @@ int lite_memop(struct lite_ctx *ctx, enum lite_opcode opcode, u64 lh,
 	lite_stat_add(stats, LITE_STAT_MEMOP_BYTES, job.done);
 	if (err)
 		lite_stat_inc(stats, LITE_STAT_OP_ERRORS);
-	if (opcode == LITE_OP_CHECKSUM)
-		*result = err ? 0 : job.value;
+	if (op->opcode == LITE_OP_CHECKSUM)
+		op->result = err ? 0 : job.value;
 	else if (!err || !job.backward)
-		*result = job.done;
-	trace_lite_op(opcode, lh, offset, length, err);
+		op->result = job.done;
+	trace_lite_op(op->opcode, op->lh, op->offset, op->length, err);
 	return err;
 }

@@ -12,35 +12,6 @@
 
 #include "memory/mapper/mapping.h"
 
-struct lite_bounce;
-
-int lite_atomic_post(struct lite_mapping *m, struct lite_conn *conn,
-		     struct lite_bounce *bounce, enum lite_opcode opcode,
-		     u64 offset, u64 operand, u64 swap);
-void lite_atomic_failed(struct lite_memory *mem, struct lite_conn *conn);
-
-/**
- * lite_atomic_end - atomics have completed or failed
- * @mem: the node's memory
- * @conn: held live, for the session they were posted in; put here
- * @err: of the last lite_atomic_post()
- *
- * A failed one may still be in flight. Before memory is freed, its store
- * fences us from it; but a store does not fence itself, so what we have posted
- * to ourselves must end before the mapping is left.
- *
- * Context: may sleep; call before lite_access_exit(), and without holding
- * another connection live.
- */
-static inline void lite_atomic_end(struct lite_memory *mem,
-				   struct lite_conn *conn, int err)
-{
-	if (likely(!err))
-		lite_conn_put_live(conn);
-	else
-		lite_atomic_failed(mem, conn);
-}
-
 /* The name of an LMR on the wire. */
 static inline void lite_range_fill(struct lite_wire_range *w,
 				   const struct lite_mapping *m, u64 offset)
@@ -69,6 +40,8 @@ struct lite_peer_mapping {
 	struct delayed_work work;
 };
 
+struct lite_mapping *lite_mapping_enter(struct lite_memory *mem, u32 home,
+					u64 id, u64 incarnation);
 void lite_peer_mapping_init(struct lite_memory *mem);
 struct lite_mapping *
 lite_peer_mapping_enter(struct lite_memory *mem,

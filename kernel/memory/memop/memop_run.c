@@ -46,16 +46,23 @@ void lite_memop_exec_end(struct lite_memop_exec *r)
 		__free_pages(r->page, r->order);
 }
 
-static bool lite_memop_execs_brief_ended(struct lite_memory *mem,
-					 struct lite_conn *conn)
+/*
+ * Have the brief operations of a session ended, or else (@before) all of its
+ * peer's earlier sessions?
+ */
+static bool lite_memop_execs_ended(struct lite_memory *mem,
+				   struct lite_conn *conn, bool before)
 {
 	struct lite_memop_exec *r;
 	bool ended = true;
 
 	spin_lock(&mem->work_lock);
 	list_for_each_entry(r, &mem->work, list) {
-		if (r->brief && r->conn == conn)
-			ended = false;
+		if (before)
+			ended &= !r->conn || r->conn == conn ||
+				 r->conn->from.node != conn->from.node;
+		else
+			ended &= !r->brief || r->conn != conn;
 	}
 	spin_unlock(&mem->work_lock);
 	return ended;
@@ -73,23 +80,7 @@ static bool lite_memop_execs_brief_ended(struct lite_memory *mem,
  */
 void lite_memop_execs_conn_down(struct lite_memory *mem, struct lite_conn *conn)
 {
-	wait_event(mem->work_wait, lite_memop_execs_brief_ended(mem, conn));
-}
-
-static bool lite_memop_execs_settled(struct lite_memory *mem,
-				     struct lite_conn *conn)
-{
-	struct lite_memop_exec *r;
-	bool settled = true;
-
-	spin_lock(&mem->work_lock);
-	list_for_each_entry(r, &mem->work, list) {
-		if (r->conn && r->conn != conn &&
-		    r->conn->from.node == conn->from.node)
-			settled = false;
-	}
-	spin_unlock(&mem->work_lock);
-	return settled;
+	wait_event(mem->work_wait, lite_memop_execs_ended(mem, conn, false));
 }
 
 /**
@@ -108,7 +99,8 @@ int lite_memop_execs_settle(struct lite_memory *mem, struct lite_conn *conn)
 	int err = lite_cluster_await_session(mem->cl, conn);
 
 	if (!err)
-		wait_event(mem->work_wait, lite_memop_execs_settled(mem, conn));
+		wait_event(mem->work_wait,
+			   lite_memop_execs_ended(mem, conn, true));
 	return err;
 }
 

@@ -17,7 +17,7 @@
 #include <linux/sched/signal.h>
 
 #include "core/memop_rules.h"
-#include "memory/handle/ctx.h"
+#include "memory/io/devop.h"
 #include "memory/memory.h"
 #include "compat.h"
 
@@ -67,40 +67,36 @@ static ssize_t lite_word_swap(struct lite_memop_exec *r,
 {
 	u32 opcode = le32_to_cpu(r->op->arg);
 	u64 operand = le64_to_cpu(r->op->operand);
-	u64 n, expected, *word;
-	struct lite_conn *self;
+	struct lite_devop d = { .opcode = LITE_OP_CMP_SWAP };
 	struct lite_memop_cursor p;
 	ssize_t ret = 0;
+	u64 n, *word;
 	int i;
 
 	word = lite_memop_cursor_local(r, &p, &n);
 	if (IS_ERR(word))
 		return PTR_ERR(word);
-	self = lite_cluster_self_conn_tryget(r->mem->cl);
-	if (!self) {
-		lite_access_exit(p.m);
-		return -ENOLINK;
-	}
+	d.m = p.m;
+	d.offset = p.offset;
 	/* A guess, which the device's compare confirms. */
-	expected = READ_ONCE(*word);
+	d.operand = READ_ONCE(*word);
 	for (i = 0; i < LITE_MEMOP_EXEC_SWAPS && !ret; i++) {
-		ret = lite_atomic_post(
-			p.m, self, bounce, LITE_OP_CMP_SWAP, p.offset, expected,
-			lite_atomic_result(opcode, expected, operand));
+		d.swap = lite_atomic_result(opcode, d.operand, operand);
+		ret = lite_atomic_run(&d, bounce);
 		if (ret)
 			break;
 		r->value = *(u64 *)bounce->data;
-		if (r->value == expected)
+		if (r->value == d.operand)
 			ret = sizeof(u64);
-		expected = r->value;
+		d.operand = r->value;
 	}
-	lite_atomic_end(r->mem, self, min_t(ssize_t, ret, 0));
 	lite_access_exit(p.m);
-	return ret;
+	/* PREPARE connects. */
+	return ret == -EUNATCH ? -ENOLINK : ret;
 }
 
-static ssize_t lite_word_try(struct lite_memop_exec *r,
-			     struct lite_bounce *bounce)
+static ssize_t lite_word_attempt(struct lite_memop_exec *r,
+				 struct lite_bounce *bounce)
 {
 	unsigned long end = jiffies + LITE_MEMOP_EXEC_TIME;
 	ssize_t ret;
@@ -131,7 +127,7 @@ static ssize_t lite_memop_exec_atomic(struct lite_memop_exec *r)
 	if (mutex_lock_killable(&r->mem->word_lock))
 		return -EINTR;
 	bounce = lite_bounce_get(fab);
-	ret = bounce ? lite_word_try(r, bounce) : -EINTR;
+	ret = bounce ? lite_word_attempt(r, bounce) : -EINTR;
 	if (bounce)
 		lite_bounce_put(fab, bounce);
 	mutex_unlock(&r->mem->word_lock);
@@ -174,7 +170,6 @@ static int lite_serve_prepare(void *priv, struct lite_conn *conn,
 {
 	struct lite_memory *mem = priv;
 	const struct lite_wire_op *op = req;
-	struct lite_conn *self;
 	int err;
 
 	err = lite_cluster_ready(mem->cl);
@@ -182,15 +177,10 @@ static int lite_serve_prepare(void *priv, struct lite_conn *conn,
 	if (err)
 		return conn ? -EHOSTDOWN : err;
 	err = conn ? lite_memop_execs_settle(mem, conn) : 0;
-	if (err)
-		return err;
-	if (op->arg) {
-		self = lite_cluster_self_conn(mem->cl);
-		if (IS_ERR(self))
-			return PTR_ERR(self);
-		lite_conn_put_live(self);
-	}
-	err = lite_peer_mapping_prepare(mem, &op->range);
+	if (!err && op->arg)
+		err = lite_atomic_connect(mem);
+	if (!err)
+		err = lite_peer_mapping_prepare(mem, &op->range);
 	if (!err && op->from.id)
 		err = lite_peer_mapping_prepare(mem, &op->from);
 	return err;

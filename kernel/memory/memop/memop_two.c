@@ -9,7 +9,7 @@
 #include <linux/slab.h>
 
 #include "core/memop_rules.h"
-#include "memory/handle/ctx.h"
+#include "memory/io/devop.h"
 #include "memory/memory.h"
 
 /* Bytes sent in one entry. */
@@ -37,14 +37,24 @@ static void *lite_memop_cursor_tail(struct lite_memop_cursor *p, u64 *n)
 	}
 }
 
-/* A connection to a remote part, held live. */
-static struct lite_conn *
-lite_memop_cursor_conn(const struct lite_memop_cursor *p)
+/* Transfer between a remote part and memory at @dma. Returns bytes. */
+static ssize_t lite_memop_cursor_run(struct lite_memop_cursor *p, u32 opcode,
+				     u64 dma, u64 n, u64 packet)
 {
-	struct lite_conn *conn = lite_access_conn(p->m, p->e->share);
+	struct lite_devop d = {
+		.m = p->m,
+		.e = p->e,
+		.opcode = opcode,
+		.n = n,
+		.offset = p->offset,
+		.dma = dma,
+	};
+	int err = lite_devop_run(&d, packet);
 
 	/* There is a newer session: map again. */
-	return conn == ERR_PTR(-EAGAIN) ? ERR_PTR(-ENOLINK) : conn;
+	if (err == -EAGAIN)
+		return -ENOLINK;
+	return err ?: (ssize_t)n;
 }
 
 /* ---- copy ---------------------------------------------------------------- */
@@ -82,30 +92,12 @@ static ssize_t lite_copy_send(struct lite_memop_exec *r,
 			      struct lite_memop_cursor *from, u64 n)
 {
 	u64 packet = lite_memop_exec_packet(r, LITE_WR_BYTES_MAX);
-	struct ib_sge sge = { .lkey = r->mem->fab->lkey };
-	struct lite_conn *conn = lite_memop_cursor_conn(to);
-	struct lite_qp *qp;
-	struct lite_io io;
-	int err = 0;
-	u64 at;
 
-	if (IS_ERR(conn))
-		return PTR_ERR(conn);
 	n = min_t(u64, n, lite_memop_exec_packet(r, LITE_MEMOP_EXEC_SEND));
 	lite_memop_cursor_place(r, to, n);
 	lite_memop_cursor_place(r, from, n);
-	qp = lite_conn_qp(conn, false);
-	lite_io_init(&io);
-	for (at = 0; at < n && !err; at += sge.length) {
-		sge.addr = lite_memop_cursor_dma(from) + at;
-		sge.length = min(n - at, packet);
-		err = lite_qp_rdma(qp, &io, IB_WR_RDMA_WRITE, &sge, 1,
-				   lite_memop_cursor_dma(to) + at, 0);
-	}
-	/* What was posted before the error is in flight. */
-	lite_io_wait(&io, qp);
-	lite_conn_put_live(conn);
-	return lite_io_result(to->m, err ?: io.status) ?: n;
+	return lite_memop_cursor_run(to, LITE_OP_WRITE,
+				     lite_memop_cursor_dma(from), n, packet);
 }
 
 /**
@@ -168,36 +160,6 @@ static int lite_memop_exec_page(struct lite_memop_exec *r)
 	return err;
 }
 
-static ssize_t lite_compare_fetch(struct lite_memop_exec *r,
-				  struct lite_memop_cursor *p, u64 n)
-{
-	struct ib_sge sge = {
-		.addr = r->dma,
-		.lkey = r->mem->fab->lkey,
-	};
-	struct ib_device *dev = r->mem->fab->dev;
-	struct lite_conn *conn = lite_memop_cursor_conn(p);
-	struct lite_qp *qp;
-	struct lite_io io;
-	int err;
-
-	if (IS_ERR(conn))
-		return PTR_ERR(conn);
-	n = min_t(u64, n, lite_memop_exec_packet(r, PAGE_SIZE << r->order));
-	sge.length = n;
-	qp = lite_conn_qp(conn, true);
-	ib_dma_sync_single_for_device(dev, r->dma, n, DMA_BIDIRECTIONAL);
-	lite_io_init(&io);
-	err = lite_qp_rdma(qp, &io, IB_WR_RDMA_READ, &sge, 1,
-			   lite_memop_cursor_dma(p), 0);
-	if (!err && n > conn->read_trusted)
-		err = lite_qp_confirm(qp, &io);
-	lite_io_wait(&io, qp);
-	ib_dma_sync_single_for_cpu(dev, r->dma, n, DMA_BIDIRECTIONAL);
-	lite_conn_put_live(conn);
-	return lite_io_result(p->m, err ?: io.status) ?: n;
-}
-
 static ssize_t lite_compare_parts(struct lite_memop_exec *r,
 				  struct lite_memop_cursor *a,
 				  struct lite_memop_cursor *b, u64 n)
@@ -218,7 +180,9 @@ static ssize_t lite_compare_parts(struct lite_memop_exec *r,
 		if (!y)
 			return -EIO;
 	} else {
-		ret = lite_compare_fetch(r, b, n);
+		n = min_t(u64, n, lite_memop_exec_packet(r, PAGE_SIZE <<
+							    r->order));
+		ret = lite_memop_cursor_run(b, LITE_OP_READ, r->dma, n, n);
 		if (ret < 0)
 			return ret;
 		n = ret;

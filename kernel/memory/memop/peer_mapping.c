@@ -115,27 +115,19 @@ void lite_peer_mapping_close(struct lite_memory *mem)
 	lite_peer_mapping_drop(mem);
 }
 
-/*
- * Evict the first mapping that was not used since it got its place; others move
- * to the tail, once each.
- */
+/* Take the mapping off the list that has not been used for the longest time. */
 static struct lite_mapping *lite_peer_mapping_oldest(struct lite_memory *mem)
 {
-	struct lite_mapping *m;
-	int i;
+	struct lite_mapping *m, *oldest = NULL;
 
 	lockdep_assert_held(&mem->map_lock);
-	for (i = 0;; i++) {
-		m = list_first_entry(&mem->lent.mappings, struct lite_mapping,
-				     lent_list);
-		if (READ_ONCE(m->lent_used) == m->lent_listed ||
-		    i == LITE_PEER_MAPPING_MAX)
-			break;
-		m->lent_listed = READ_ONCE(m->lent_used);
-		list_move_tail(&m->lent_list, &mem->lent.mappings);
+	list_for_each_entry(m, &mem->lent.mappings, lent_list) {
+		if (!oldest || time_before(READ_ONCE(m->lent_used),
+					   READ_ONCE(oldest->lent_used)))
+			oldest = m;
 	}
-	lite_peer_mapping_unlist(m);
-	return m;
+	lite_peer_mapping_unlist(oldest);
+	return oldest;
 }
 
 /* Keep a mapping, or refresh it if it is kept; consumes the reference. */
@@ -146,10 +138,8 @@ static void lite_peer_mapping_keep(struct lite_mapping *m)
 
 	spin_lock(&mem->map_lock);
 	WRITE_ONCE(m->lent_used, jiffies);
-	m->lent_listed = m->lent_used;
-	if (m->lent) {
-		list_move_tail(&m->lent_list, &mem->lent.mappings);
-	} else if (!mem->lent.closed && m->state == LITE_MAPPING_ACTIVE) {
+	if (!m->lent && !mem->lent.closed &&
+	    m->state == LITE_MAPPING_ACTIVE) {
 		out = NULL;
 		if (mem->lent.n == LITE_PEER_MAPPING_MAX)
 			out = lite_peer_mapping_oldest(mem);
@@ -164,35 +154,24 @@ static void lite_peer_mapping_keep(struct lite_mapping *m)
 		lite_mapping_put(out);
 }
 
-static bool lite_peer_mapping_current(const struct lite_mapping *m)
-{
-	return !m->conn || !lite_conn_is_dead(m->conn);
-}
-
 /**
- * lite_peer_mapping_enter - enter an LMR for an operation of a peer
+ * lite_mapping_enter - enter an LMR that is not named by a handle
  * @mem: the node's memory
- * @range: names the LMR
- * @offset: in the LMR, bytes
- * @length: bytes
+ * @home: of the LMR
+ * @id: its id there
+ * @incarnation: of the home
  *
- * Only in the generation in which the peer checked its right: a late request
- * (its caller was killed, say) must not run after a change that took the right
- * away. To be followed by lite_access_exit().
+ * To be followed by lite_access_exit().
  *
  * Context: any.
  * Return: the mapping, or ERR_PTR: -ENOLINK: call lite_peer_mapping_prepare()
- * first; -ESTALE: the home has a new incarnation; -EINVAL, -ERANGE.
+ * first; -ESTALE: the home has a new incarnation; -EINVAL.
  */
-struct lite_mapping *
-lite_peer_mapping_enter(struct lite_memory *mem,
-			const struct lite_wire_range *range, u64 offset,
-			u64 length)
+struct lite_mapping *lite_mapping_enter(struct lite_memory *mem, u32 home,
+					u64 id, u64 incarnation)
 {
-	u32 home = le32_to_cpu(range->home);
-	u64 id = le64_to_cpu(range->id);
 	struct lite_mapping *m;
-	int err = 0;
+	int err;
 
 	/* Mappings are freed a grace period after leaving the table. */
 	rcu_read_lock();
@@ -204,13 +183,46 @@ lite_peer_mapping_enter(struct lite_memory *mem,
 		return ERR_PTR(-ENOLINK);
 	if (m->home != home || m->id != id)
 		err = -EINVAL;
-	else if (m->home_incarnation != le64_to_cpu(range->incarnation))
+	else if (m->home_incarnation != incarnation)
 		err = -ESTALE;
-	else if (!lite_peer_mapping_current(m) ||
-		 m->generation != le64_to_cpu(range->generation))
+	else if (!lite_mapping_current(m))
 		err = -ENOLINK;
 	else
-		err = lite_bounds_check(offset, length, m->length);
+		return m;
+	lite_access_exit(m);
+	return ERR_PTR(err);
+}
+
+/**
+ * lite_peer_mapping_enter - enter an LMR for an operation of a peer
+ * @mem: the node's memory
+ * @range: names the LMR
+ * @offset: in the LMR, bytes
+ * @length: bytes
+ *
+ * Only in the generation in which the peer checked its right: a late request
+ * (its caller was killed, say) must not run after a change that took the right
+ * away.
+ *
+ * Context: any.
+ * Return: as lite_mapping_enter(); -ERANGE.
+ */
+struct lite_mapping *
+lite_peer_mapping_enter(struct lite_memory *mem,
+			const struct lite_wire_range *range, u64 offset,
+			u64 length)
+{
+	struct lite_mapping *m =
+		lite_mapping_enter(mem, le32_to_cpu(range->home),
+				   le64_to_cpu(range->id),
+				   le64_to_cpu(range->incarnation));
+	int err;
+
+	if (IS_ERR(m))
+		return m;
+	err = m->generation != le64_to_cpu(range->generation) ?
+		      -ENOLINK :
+		      lite_bounds_check(offset, length, m->length);
 	if (err) {
 		lite_access_exit(m);
 		return ERR_PTR(err);
@@ -228,7 +240,7 @@ static struct lite_mapping *lite_peer_mapping_find(struct lite_memory *mem,
 	spin_lock(&mem->map_lock);
 	m = xa_load(&mem->mappings, lite_mapping_key(home, id));
 	if (m &&
-	    (m->state != LITE_MAPPING_ACTIVE || !lite_peer_mapping_current(m) ||
+	    (m->state != LITE_MAPPING_ACTIVE || !lite_mapping_current(m) ||
 	     !kref_get_unless_zero(&m->ref)))
 		m = NULL;
 	spin_unlock(&mem->map_lock);
@@ -256,7 +268,7 @@ static bool lite_peer_mapping_settled(struct lite_mapping *m)
 		settled &= conn->session == s->session;
 		lite_conn_put(conn);
 	}
-	return settled && lite_peer_mapping_current(m);
+	return settled && lite_mapping_current(m);
 }
 
 /**

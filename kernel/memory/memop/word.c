@@ -10,7 +10,7 @@
  * without having entered it.
  */
 
-#include "memory/handle/ctx.h"
+#include "memory/io/devop.h"
 #include "memory/memory.h"
 #include "wait.h"
 #include "word.h"
@@ -51,25 +51,13 @@ int lite_word_of(struct lite_ctx *ctx, u64 lh, u64 offset,
 static struct lite_mapping *lite_word_enter(struct lite_memory *mem,
 					    const struct lite_word *w)
 {
-	struct lite_mapping *m;
+	struct lite_mapping *m = lite_mapping_enter(mem, w->home, w->id,
+						    w->incarnation);
 	int err;
 
-	/* Mappings are freed a grace period after leaving the table. */
-	rcu_read_lock();
-	m = xa_load(&mem->mappings, lite_mapping_key(w->home, w->id));
-	if (m && !percpu_ref_tryget_live(&m->ops))
-		m = NULL;
-	rcu_read_unlock();
-	if (!m)
-		return ERR_PTR(-ENOLINK);
-	if (m->home != w->home || m->id != w->id)
-		err = -EINVAL;
-	else if (m->home_incarnation != w->incarnation)
-		err = -ESTALE;
-	else if (!lite_mapping_current(m))
-		err = -ENOLINK;
-	else
-		err = lite_atomic_check(w->offset, sizeof(u64), m->length);
+	if (IS_ERR(m))
+		return m;
+	err = lite_atomic_check(w->offset, sizeof(u64), m->length);
 	if (!err)
 		return m;
 	lite_access_exit(m);
@@ -93,56 +81,30 @@ static int lite_word_prepare(struct lite_memory *mem, const struct lite_word *w)
 }
 
 /*
- * Post to an entered LMR. If it fails with @posted unset, lite_word_recover()
- * takes the errno, and @suspect with its reference.
+ * Try once. If it fails with @d->posted unset, lite_word_recover() takes the
+ * errno, and @suspect with its reference.
  */
-static int lite_word_post(struct lite_mapping *m, struct lite_bounce *bounce,
-			  const struct lite_word *w, u64 expected, u64 desired,
-			  bool *posted, struct lite_peer **suspect)
-{
-	u32 share = lite_extent_at(m, w->offset)->share;
-	struct lite_peer *peer = m->share[share].peer;
-	struct lite_conn *conn;
-	int err;
-
-	conn = m->share[share].local ?
-		       lite_cluster_self_conn_tryget(m->mem->cl) ?:
-		       ERR_PTR(-EUNATCH) :
-		       lite_access_conn(m, share);
-	if (IS_ERR(conn)) {
-		err = PTR_ERR(conn);
-		/* There is a newer session: map again. */
-		if (err == -EAGAIN)
-			err = -ENOLINK;
-		if (err == -EHOSTDOWN && lite_peer_is_suspect(peer)) {
-			kref_get(&peer->ref);
-			*suspect = peer;
-		}
-		return err;
-	}
-	*posted = true;
-	err = lite_atomic_post(m, conn, bounce, LITE_OP_CMP_SWAP, w->offset,
-			       expected, desired);
-	lite_atomic_end(m->mem, conn, err);
-	return err;
-}
-
 static int lite_word_try(struct lite_memory *mem, const struct lite_word *w,
-			 u64 expected, u64 desired, u64 *old, bool *posted,
+			 struct lite_devop *d, u64 *old,
 			 struct lite_peer **suspect)
 {
 	struct lite_bounce *bounce = lite_bounce_get(mem->fab);
-	struct lite_mapping *m;
+	struct lite_peer *peer;
 	int err;
 
 	if (!bounce)
 		return -EINTR;
-	m = lite_word_enter(mem, w);
-	err = PTR_ERR_OR_ZERO(m);
+	d->m = lite_word_enter(mem, w);
+	err = PTR_ERR_OR_ZERO(d->m);
 	if (!err) {
-		err = lite_word_post(m, bounce, w, expected, desired, posted,
-				     suspect);
-		lite_access_exit(m);
+		err = lite_atomic_run(d, bounce);
+		peer = lite_devop_share(d)->peer;
+		if (err == -EHOSTDOWN && !d->posted &&
+		    lite_peer_is_suspect(peer)) {
+			kref_get(&peer->ref);
+			*suspect = peer;
+		}
+		lite_access_exit(d->m);
 	}
 	if (!err)
 		memcpy(old, bounce->data, sizeof(*old));
@@ -154,17 +116,12 @@ static int lite_word_try(struct lite_memory *mem, const struct lite_word *w,
 static int lite_word_recover(struct lite_memory *mem, const struct lite_word *w,
 			     int err, struct lite_peer *suspect)
 {
-	struct lite_conn *self;
-
 	switch (err) {
+	case -EAGAIN: /* there is a newer session */
 	case -ENOLINK:
 		return lite_word_prepare(mem, w);
 	case -EUNATCH:
-		self = lite_cluster_self_conn(mem->cl);
-		if (IS_ERR(self))
-			return PTR_ERR(self);
-		lite_conn_put_live(self);
-		return 0;
+		return lite_atomic_connect(mem);
 	default:
 		break;
 	}
@@ -191,6 +148,12 @@ static int lite_word_recover(struct lite_memory *mem, const struct lite_word *w,
 int lite_word_cmp_swap(struct lite_memory *mem, const struct lite_word *word,
 		       u64 expected, u64 desired, u64 *old, bool *posted)
 {
+	struct lite_devop d = {
+		.opcode = LITE_OP_CMP_SWAP,
+		.offset = word->offset,
+		.operand = expected,
+		.swap = desired,
+	};
 	int tries = 0;
 	int err;
 
@@ -203,8 +166,8 @@ int lite_word_cmp_swap(struct lite_memory *mem, const struct lite_word *word,
 	for (;;) {
 		struct lite_peer *suspect = NULL;
 
-		err = lite_word_try(mem, word, expected, desired, old, posted,
-				    &suspect);
+		err = lite_word_try(mem, word, &d, old, &suspect);
+		*posted = d.posted;
 		if (!err || *posted)
 			return err;
 		err = lite_word_recover(mem, word, err, suspect);

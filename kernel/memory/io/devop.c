@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Operations of a device on bytes of one extent: whatever is small enough to be
+ * one or few work requests.
+ *
+ * The caller enters the LMR, provides memory that is mapped for the device, and
+ * leaves the LMR after the end. Three kinds of callers:
+ *
+ *   wait at once     lite_devop_run(): transfer.c, atomic.c, word.c, memop/
+ *   many, one wait   as links of a chain: batch/vector.c
+ *   end by callback  lite_devop_post(): batch/issue.c
+ *
+ * All that is posted goes through here, a chain, or a batch of large pieces
+ * (transfer_large.c).
+ */
+#include "memory/memory.h"
+#include "devop.h"
+
+static __always_inline int lite_devop_post_part(const struct lite_devop *d,
+						struct lite_qp *qp,
+						struct lite_io *io, u32 at,
+						u32 n, bool nowait)
+{
+	enum ib_wr_opcode opcode = lite_op_wr(d->opcode);
+	u64 raddr = lite_devop_raddr(d) + at;
+	struct ib_sge sge = {
+		.addr = d->dma + at,
+		.length = n,
+		.lkey = qp->conn->fab->lkey,
+	};
+	union {
+		struct ib_rdma_wr rdma;
+		struct ib_atomic_wr atomic;
+	} wr;
+
+	if (likely(lite_op_is_transfer(d->opcode)))
+		wr.rdma = lite_rdma_wr(qp, opcode, &sge, 1, raddr, 0);
+	else
+		wr.atomic = lite_atomic_wr(qp, opcode, &sge, raddr, d->operand,
+					   d->swap);
+	return lite_qp_post(qp, io, &wr.rdma.wr, nowait);
+}
+
+/**
+ * lite_devop_post - post an operation as one work request
+ * @d: operation
+ * @qp: of a connection to its node that the caller holds live
+ * @io: told of the completion
+ * @nowait: the caller must not wait for a send slot
+ *
+ * Context: process; may sleep without @nowait.
+ * Return: 0 when posted; -EAGAIN: not without waiting; or another errno.
+ */
+int lite_devop_post(const struct lite_devop *d, struct lite_qp *qp,
+		    struct lite_io *io, bool nowait)
+{
+	return lite_devop_post_part(d, qp, io, 0, d->n, nowait);
+}
+
+/* A connection to the node of the bytes, held live. */
+static __always_inline struct lite_conn *
+lite_devop_conn(const struct lite_devop *d)
+{
+	/*
+	 * Only atomics: a device's need not be atomic with respect to the
+	 * CPU's.
+	 */
+	if (unlikely(lite_devop_share(d)->local))
+		return lite_cluster_self_conn_tryget(d->m->mem->cl) ?:
+			       ERR_PTR(-EUNATCH);
+	return lite_access_conn(d->m, d->e->share);
+}
+
+/*
+ * What has failed may still be in flight. Before memory is freed, its store
+ * fences us from it; but a store does not fence itself, so what we have posted
+ * to ourselves must end before the mapping is left.
+ */
+static noinline void lite_devop_failed(struct lite_mapping *m,
+				       struct lite_conn *conn)
+{
+	if (!conn->other_end) {
+		lite_conn_put_live(conn);
+		return;
+	}
+	lite_conn_get(conn);
+	lite_conn_put_live(conn);
+	lite_cluster_fence_self(m->mem->cl, conn);
+	lite_conn_put(conn);
+}
+
+/**
+ * lite_devop_run - post an operation, and wait until the device is done
+ * @d: operation; @posted is set, but never cleared
+ * @packet: bytes of a work request, at most
+ *
+ * Context: may sleep, but waits for nothing but the device. The caller holds no
+ * other connection live.
+ * Return: 0; -EAGAIN: renew the handle, as there is a newer session; -EUNATCH:
+ * call lite_cluster_self_conn() first; -ESTALE: the node has lost the memory;
+ * -EHOSTDOWN, -ETIMEDOUT, -EIO.
+ */
+int lite_devop_run(struct lite_devop *d, u32 packet)
+{
+	struct lite_conn *conn = lite_devop_conn(d);
+	struct ib_device *dev = d->m->mem->fab->dev;
+	bool confirm = false;
+	struct lite_qp *qp;
+	u32 at = 0, n;
+	int err;
+	struct lite_io io LITE_UNINIT;
+
+	if (IS_ERR(conn))
+		return PTR_ERR(conn);
+	d->posted = true;
+	qp = lite_conn_qp(conn, lite_devop_fetches(d));
+	if (d->opcode == LITE_OP_READ && d->n > conn->read_trusted) {
+		confirm = d->n > LITE_BOUNCE_SIZE;
+		if (!confirm)
+			packet = conn->read_trusted;
+	}
+	ib_dma_sync_single_for_device(dev, d->dma, d->n, DMA_BIDIRECTIONAL);
+	lite_io_init(&io);
+	do {
+		n = min(d->n - at, packet);
+		err = lite_devop_post_part(d, qp, &io, at, n, false);
+		at += n;
+	} while (unlikely(at < d->n) && !err);
+	if (unlikely(confirm) && !err)
+		err = lite_qp_confirm(qp, &io);
+	/* What was posted before the error is in flight. */
+	lite_io_wait(&io, qp);
+	ib_dma_sync_single_for_cpu(dev, d->dma, d->n, DMA_BIDIRECTIONAL);
+	err = err ?: io.status;
+	if (likely(!err))
+		lite_conn_put_live(conn);
+	else
+		lite_devop_failed(d->m, conn);
+	return lite_io_result(d->m, err);
+}
