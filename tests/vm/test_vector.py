@@ -22,6 +22,12 @@ def _packed(lites):
     return sum(lite.stats()["packed"] for lite in lites)
 
 
+def _wait_packed(lites):
+    """Until some more have: most on an idle machine, but on a busy one what waits for a slot too long is posted."""
+    before = _packed(lites)
+    wait_until("messages go", lambda: _packed(lites) > before, timeout=60, scale=lites[0].vm.time_scale)
+
+
 def _checksum(lite, name, part):
     return lite.lite("checksum", name, part * _LENGTH, _LENGTH, timeout=100).out.split()[-1]
 
@@ -66,9 +72,7 @@ def _done(lites, names):
 def test_three_nodes_in_one_machine(lab):
     lites = in_one_machine(lab.n1)
     names = _five(lites)
-    _churn(lab, lites, [*lites, lites[0]], names, lab.scale(30, 3))
-    # Fewer where there are fewer rounds; what waits for a slot too long is posted.
-    assert _packed(lites) > lab.scale(100, 10, always=True), _packed(lites)
+    _churn(lab, lites, [*lites, lites[0]], names, lab.scale(30, 3), lambda: _wait_packed(lites))
     _done(lites, names)
 
 
@@ -175,6 +179,7 @@ def test_messages_when_connections_break(lab):
             lite.wait_states({other.id: "up" for other in lites}, timeout=60)
 
     for _ in range(lab.scale(2, 1)):
+        _wait_packed(lites)
         second.vm.cut()
         missed()
         second.vm.cut(False)
@@ -187,8 +192,6 @@ def test_messages_when_connections_break(lab):
         user.close_stdin()
     for user in users:
         print("      rounds that went well, and not:", user.wait(200, check=True).out.split("\n", 1)[1].strip())
-    # Fewer where there are fewer rounds; what waits for a slot too long is posted.
-    assert _packed(lites) > lab.scale(100, 10, always=True), _packed(lites)
     _done(lites, names)
 
 
@@ -201,6 +204,7 @@ def test_messages_are_sent_again(lab):
     user = _spawn(first, "stamp", "near")
     user.wait_output("running", timeout=60)
     for _ in range(lab.scale(3, 1)):
+        _wait_packed(lites)
         fences = first.stats()["fences"]
         second.vm.cut()
         wait_until("a connection ends", lambda: first.stats()["fences"] > fences, timeout=14, scale=lab.n1.time_scale)
@@ -209,6 +213,4 @@ def test_messages_are_sent_again(lab):
     user.close_stdin()
     good, bad = user.wait(200, check=True).out.split()[1:]
     assert bad == "0", (good, bad)
-    # Fewer where there are fewer rounds; what waits for a slot too long is posted.
-    assert _packed(lites) > lab.scale(100, 10, always=True), _packed(lites)
     _done(lites, ["near"])
