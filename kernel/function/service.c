@@ -310,7 +310,7 @@ void lite_service_stop(struct lite_service *svc)
 	spin_lock(&svc->lock);
 	WRITE_ONCE(svc->stopping, true);
 	list_for_each_entry(file, &svc->files, list) {
-		lite_file_end_waiters(file, 0, -ENODEV);
+		lite_func_stop(file);
 		lite_async_stop(file);
 		wake_up_all(&file->wait);
 	}
