@@ -376,6 +376,10 @@ static void lite_call_fail(struct lite_call_slot *s, int err)
 static unsigned long lite_call_timeout(const struct lite_kcall_conn *rc,
 				       const struct lite_call_desc *d)
 {
+	unsigned long now = jiffies;
+
+	if (d->deadline)
+		return time_before(now, d->deadline) ? d->deadline - now : 0;
 	return d->timeout ?: rc->rpc->timeout;
 }
 

@@ -70,6 +70,7 @@ struct lite_kcalls {
  * @life: incarnation of the peer that the call is meant for, else -ESTALE; 0:
  *	any
  * @timeout: jiffies; 0: the default
+ * @deadline: jiffies, instead of @timeout, for slot and reply together; 0: none
  * @slot_timeout: jiffies to wait for a slot, killable; 0: as @timeout;
  *	LITE_SLOT_SURELY: without limit, not killable
  * @no_wait: do not wait for a slot
@@ -92,6 +93,7 @@ struct lite_call_desc {
 	u32 uid;
 	u64 life;
 	unsigned long timeout;
+	unsigned long deadline;
 	unsigned long slot_timeout;
 	bool no_wait;
 	bool killable;
