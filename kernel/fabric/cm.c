@@ -201,6 +201,10 @@ static int lite_cm_on_connect(struct lite_fabric *fab, struct rdma_cm_id *id,
 	id->event_handler = lite_cm_conn_event;
 	lite_cm_ident_get(&conn->from, &connect->from);
 	memcpy(conn->nonce, connect->nonce, LITE_NONCE_SIZE);
+	/* Before it is found: it must not be fenced as another node's. */
+	conn->self = conn->from.node == fab->self.node &&
+		     conn->from.incarnation == fab->self.incarnation &&
+		     lite_conn_is_own(conn);
 	INIT_WORK(&conn->accept_work, lite_conn_accept_work);
 	lite_conn_arm_deadline(conn);
 	/* Last: from here on the connection can be killed. */
@@ -594,6 +598,7 @@ static int lite_conn_try(struct lite_fabric *fab,
 
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
+	conn->self = lite_addr_equal(dst, &fab->addr);
 	err = lite_conn_register(conn);
 	if (err)
 		return err;
