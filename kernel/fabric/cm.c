@@ -50,6 +50,21 @@
 /* How long to wait for that. */
 #define LITE_STALE_PAUSE (HZ / 10)
 
+static u8 lite_cm_quirks(const struct lite_fabric *fab)
+{
+	return (fab->quirks.repeats ? LITE_CM_REPEATS : 0) |
+	       (fab->quirks.fetch_apart ? LITE_CM_FETCH_APART : 0);
+}
+
+/* Both ends do what either device needs. No queue pair is made yet. */
+static void lite_cm_agree(struct lite_conn *conn, u8 quirks)
+{
+	quirks |= lite_cm_quirks(conn->fab);
+	conn->repeats = quirks & LITE_CM_REPEATS;
+	if (quirks & LITE_CM_FETCH_APART)
+		conn->nqps = max_t(u8, conn->nqps, 2);
+}
+
 static void lite_cm_hdr_fill(struct lite_fabric *fab, struct lite_cm_hdr *hdr,
 			     enum lite_cm_kind kind)
 {
@@ -57,7 +72,7 @@ static void lite_cm_hdr_fill(struct lite_fabric *fab, struct lite_cm_hdr *hdr,
 	hdr->version = LITE_WIRE_VERSION;
 	hdr->kind = kind;
 	hdr->nqps = fab->nqps;
-	hdr->reserved = 0;
+	hdr->quirks = lite_cm_quirks(fab);
 }
 
 static void lite_cm_ident_fill(struct lite_fabric *fab,
@@ -196,6 +211,7 @@ static int lite_cm_on_connect(struct lite_fabric *fab, struct rdma_cm_id *id,
 				1, fab->rd_atom);
 	conn->passive = true;
 	conn->nqps = min(conn->nqps, connect->hdr.nqps);
+	lite_cm_agree(conn, connect->hdr.quirks);
 	conn->id = id;
 	id->context = conn;
 	id->event_handler = lite_cm_conn_event;
@@ -526,6 +542,7 @@ static int lite_cm_handshake(struct lite_conn *conn,
 	err = lite_cm_hello(conn, dst, number, &hello, &challenge, deadline);
 	if (err)
 		return err;
+	lite_cm_agree(conn, challenge.hdr.quirks);
 
 	connect.hdr = hello.hdr;
 	connect.hdr.kind = LITE_CM_CONNECT;

@@ -189,7 +189,7 @@ static bool lite_call_answered(struct lite_call_slot *s)
 	u32 n = s - rc->call;
 	const struct lite_wire_msg *msg = lite_slot_data(&rc->rep_in, n);
 
-	if (!rc->conn->fab->quirks.repeats)
+	if (!rc->conn->repeats)
 		return true;
 	return le64_to_cpu(msg->seq) == s->seq;
 }
