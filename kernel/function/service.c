@@ -208,8 +208,6 @@ int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area,
 			.length = bytes,
 			.lkey = conn->fab->lkey,
 		};
-		ib_dma_sync_single_for_device(conn->fab->dev, sge.addr, bytes,
-					      DMA_BIDIRECTIONAL);
 	} else {
 		raddr = lite_conn_scratch(conn, &sge);
 	}

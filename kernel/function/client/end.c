@@ -154,8 +154,6 @@ static int lite_reply_check(struct lite_client_ring *ring, u32 slot,
 								       -EPROTO;
 	if (le32_to_cpu(h->length) > room)
 		return -EPROTO;
-	lite_area_sync(ring->area, s->unit, sizeof(*h),
-		       le32_to_cpu(h->length));
 	return 0;
 }
 

@@ -477,9 +477,6 @@ static int lite_ring_accept(struct lite_ring *ring, u32 unit,
 	err = lite_request_fill(req, unit, h);
 	if (err)
 		return err;
-	if (!req->n_request)
-		lite_area_sync(ring->area, unit, sizeof(*h) + req->list_bytes,
-			       req->length);
 	kref_get(&ring->ref);
 	lite_stat_inc(ring->rp->svc->stats, LITE_STAT_REQUESTS);
 	lite_stat_inc(ring->rp->svc->stats, LITE_STAT_RPCS_SERVED);
