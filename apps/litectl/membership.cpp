@@ -90,9 +90,7 @@ int leave_command(const surroundings& world, const node_arguments& args) {
 
 int stop_command(const surroundings& world, const node_arguments& args) {
     const auto channel = world.connect();
-    const auto begin = [&] {
-        ask(*channel, "stop", request_for(LITE_CMD_NODE_STOP, args.index));
-    };
+    const auto begin = [&] { ask(*channel, "stop", request_for(LITE_CMD_NODE_STOP, args.index)); };
     const auto on_event = [&](const message& event) {
         return !is_about(event, args) || event.u8(LITE_A_STATE) != LITE_NODE_STOPPED;
     };
