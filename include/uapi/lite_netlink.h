@@ -3,8 +3,9 @@
  * LITE: administration over generic netlink, family "lite".
  *
  * Commands that change something need CAP_NET_ADMIN. START is answered when
- * done; JOIN, LEAVE and STOP when begun, and an EVENT tells the end. Errors carry a text in the extended ack. GET commands are open to every user:
- * no answer contains a secret (key, cluster secret, memory address).
+ * done; JOIN, LEAVE and STOP when begun, and an EVENT tells the end. Errors
+ * carry a text in the extended ack. GET commands are open to every user: no
+ * answer contains a secret (key, cluster secret, memory address).
  *
  * LITE_A_INDEX (the N of /dev/liteN; 0 when absent) selects the node.
  */

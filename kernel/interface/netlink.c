@@ -4,8 +4,8 @@
  *
  * Commands run in parallel (parallel_ops): starting a node must not hold up
  * other netlink commands. JOIN, LEAVE and STOP, which may wait for other
- * machines, only begin here (membership.c, node.c). Secrets are never sent out; the cluster secret that
- * comes in is wiped after use.
+ * machines, only begin here (membership.c, node.c). Secrets are never sent out;
+ * the cluster secret that comes in is wiped after use.
  */
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -402,7 +402,7 @@ static int lite_nl_get(struct sk_buff *skb, struct genl_info *info)
 	int err;
 
 	if (!node) {
-		/* Who waits for its end has to tell. */
+		/* A program that waits for its end has to know. */
 		node = lite_node_find(
 			lite_get_u32(info->attrs, LITE_A_INDEX, 0));
 		if (!node)

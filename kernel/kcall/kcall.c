@@ -5,7 +5,7 @@
  * Normal operation: take a slot of the call's lane, write the request, wait
  * until the poller announces the reply, copy and check it, free the slot. A
  * freed slot goes to a waiter of the lane: users take turns, and none of them
- * gets all slots of a lane whose handlers wait.
+ * gets all slots of a lane with handlers that wait.
  *
  * Recovery: when the connection dies, lite_kcall_conn_down() completes all calls
  * with -EHOSTDOWN. A caller that stops waiting leaves its slot ABANDONED, for
