@@ -21,6 +21,7 @@ static int __init lite_init(void)
 
 err_registry:
 	lite_registry_exit();
+	lite_registry_free();
 err_chardev:
 	lite_chardev_exit();
 	return err;
@@ -37,6 +38,7 @@ static void __exit lite_exit(void)
 	lite_registry_close();
 	lite_registry_exit();
 	lite_netlink_exit();
+	lite_registry_free();
 	lite_chardev_exit();
 	rcu_barrier();
 }

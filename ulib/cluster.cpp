@@ -349,12 +349,34 @@ int join(int index, const char* address, std::uint16_t port, int timeout_ms) {
     }
 }
 
+// 0: the node is not leaving (any more); 1: it is; a negative errno.
+int leaving(administration& admin) {
+    auto what = admin.about(LITE_CMD_NODE_GET);
+    std::uint8_t state = 0;
+    const int err = admin.socket.ask(what, [&](int type, bytes payload) {
+        if (type == LITE_A_STATE)
+            take(state, payload);
+    });
+    if (err)
+        return err == -ENOENT || err == -EBUSY ? -ENODEV : err;
+    return state == LITE_NODE_LEAVING;
+}
+
 int leave(int index) {
     administration admin(index);
     if (admin.error)
         return admin.error;
+    netlink_socket events;
+    int err = events.error() ? events.error() : events.subscribe(admin.events);
     auto what = admin.about(LITE_CMD_NODE_LEAVE);
-    return admin.socket.ask(what, [](int, bytes) {});
+    if (!err)
+        err = admin.socket.ask(what, [](int, bytes) {});
+    while (!err && (err = leaving(admin)) == 1) {
+        err = events.await(join_grace);
+        if (err == -ENOBUFS || err == -ETIMEDOUT)
+            err = 0;
+    }
+    return err;
 }
 
 int guarded(const auto& body) noexcept {

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <chrono>
 
 namespace tools {
@@ -33,6 +34,10 @@ std::optional<std::uint16_t> joined(channel& channel, const std::optional<std::u
         throw explained("join", LITE_CMD_NODE_JOIN, static_cast<int>(*error),
                         node.string(LITE_A_JOIN_WHY).value_or(""));
     return node.u16(LITE_A_NODE_ID);
+}
+
+bool is_about(const message& event, const node_arguments& args) {
+    return event.u32(LITE_A_INDEX).value_or(0) == args.index.value_or(0);
 }
 
 }  // namespace
@@ -70,12 +75,34 @@ int join_command(const surroundings& world, const join_arguments& args) {
 }
 
 int leave_command(const surroundings& world, const node_arguments& args) {
-    ask(*world.connect(), "leave", request_for(LITE_CMD_NODE_LEAVE, args.index));
+    const auto channel = world.connect();
+    const auto begin = [&] {
+        ask(*channel, "leave", request_for(LITE_CMD_NODE_LEAVE, args.index));
+    };
+    const auto goes_on = [&] {
+        const auto answers = ask(*channel, "leave", request_for(LITE_CMD_NODE_GET, args.index));
+        return !answers.empty() && answers.front().u8(LITE_A_STATE) == LITE_NODE_LEAVING;
+    };
+    channel->follow(
+        begin, [&](const message& event) { return !is_about(event, args) || goes_on(); }, goes_on);
     return status_ok;
 }
 
 int stop_command(const surroundings& world, const node_arguments& args) {
-    ask(*world.connect(), "stop", request_for(LITE_CMD_NODE_STOP, args.index));
+    const auto channel = world.connect();
+    const auto begin = [&] { ask(*channel, "stop", request_for(LITE_CMD_NODE_STOP, args.index)); };
+    const auto on_event = [&](const message& event) {
+        return !is_about(event, args) || event.u8(LITE_A_STATE) != LITE_NODE_STOPPED;
+    };
+    const auto on_loss = [&] {
+        try {
+            channel->request(request_for(LITE_CMD_NODE_GET, args.index), false);
+        } catch (const refusal& refused) {
+            return refused.code() != ENODEV;
+        }
+        return true;
+    };
+    channel->follow(begin, on_event, on_loss);
     return status_ok;
 }
 

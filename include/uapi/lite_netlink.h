@@ -2,9 +2,10 @@
 /*
  * LITE: administration over generic netlink, family "lite".
  *
- * Commands that change something need CAP_NET_ADMIN and are answered when done;
- * errors carry a text in the extended ack. GET commands are open to every user:
- * no answer contains a secret (key, cluster secret, memory address).
+ * Commands that change something need CAP_NET_ADMIN. START is answered when
+ * done; JOIN, LEAVE and STOP when begun, and an EVENT tells the end. Errors
+ * carry a text in the extended ack. GET commands are open to every user: no
+ * answer contains a secret (key, cluster secret, memory address).
  *
  * LITE_A_INDEX (the N of /dev/liteN; 0 when absent) selects the node.
  */
@@ -37,8 +38,9 @@ enum lite_cmd {
 	 */
 	LITE_CMD_NODE_START,
 	/*
-	 * Leave the cluster, free all memory, remove /dev/liteN. Open files
-	 * stay open and fail with ENODEV.
+	 * Begin to leave the cluster, free all memory, remove /dev/liteN. Open
+	 * files stay open and fail with ENODEV. The event STOPPED tells the
+	 * end. Until then NODE_GET may fail with EBUSY, afterwards with ENODEV.
 	 */
 	LITE_CMD_NODE_STOP,
 	/*
@@ -57,10 +59,11 @@ enum lite_cmd {
 	 */
 	LITE_CMD_NODE_JOIN,
 	/*
-	 * Leave the cluster in order: LMRs at home here are freed, and their
+	 * Begin to leave the cluster in order: LMRs at home here are freed, and their
 	 * handles elsewhere fail with EIDRM. Shares of other nodes' LMRs that
-	 * are in this node's memory are lost. The node becomes IDLE. ENOTCONN:
-	 * in no cluster.
+	 * are in this node's memory are lost. The node is LEAVING, and then IDLE,
+	 * of which an event tells. ENOTCONN: in no cluster. EBUSY: it is
+	 * joining or leaving.
 	 */
 	LITE_CMD_NODE_LEAVE,
 	/* One node (do) or all nodes of this machine (dump). */

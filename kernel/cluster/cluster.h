@@ -183,8 +183,7 @@ int lite_cluster_call_once(struct lite_cluster *cl, u32 node,
 			   struct lite_call_desc *d);
 /* @err: of the call to @node; 0: @reply is its reply. */
 typedef int (*lite_call_done)(void *ctx, u32 node, int err, const void *reply);
-#define LITE_CALL_ALL_REPLY_MAX 16
-int lite_cluster_call_all(struct lite_cluster *cl,
+int lite_cluster_call_all(struct lite_cluster *cl, u32 after,
 			  const struct lite_call_desc *d, lite_call_done done,
 			  void *ctx);
 int lite_cluster_await(struct lite_cluster *cl, u32 node);

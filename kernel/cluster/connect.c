@@ -52,10 +52,12 @@ int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn)
 		/*
 		 * It must not be taken for us: lite_conn.self is never fenced.
 		 */
-		conn->self = from->incarnation == cl->fab->self.incarnation &&
-			     lite_conn_is_own(conn);
-		if (!conn->self)
+		if (!conn->self ||
+		    from->incarnation != cl->fab->self.incarnation)
 			err = -EEXIST;
+	} else if (conn->self) {
+		/* Begun in our last life. */
+		err = -ESTALE;
 	} else {
 		peer = xa_load(&cl->peers, from->node);
 		if (peer && (from->incarnation < peer->incarnation ||
@@ -266,7 +268,6 @@ static struct lite_conn *lite_self_connect(struct lite_cluster *cl)
 	/* Users do not see why this node cannot reach itself. */
 	if (err)
 		return ERR_PTR(err == -ENOMEM || err == -EINTR ? err : -EIO);
-	conn->self = true;
 	err = lite_cluster_attach(cl, conn);
 	/*
 	 * Made one at a time, so the other end has a session number up to this.

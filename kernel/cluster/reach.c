@@ -390,7 +390,7 @@ struct lite_call_one {
 	int err;
 	struct lite_conn *conn;
 	struct lite_call_desc d;
-	u8 reply[LITE_CALL_ALL_REPLY_MAX];
+	u64 reply[];
 };
 
 static void lite_call_one_begin(struct lite_cluster *cl,
@@ -414,9 +414,10 @@ static void lite_call_one_end(struct lite_call_one *one)
 }
 
 /**
- * lite_cluster_call_all - call all other live members, many at a time
+ * lite_cluster_call_all - call other live members, many at a time
  * @cl: cluster
- * @d: what to call; its reply has at most LITE_CALL_ALL_REPLY_MAX bytes
+ * @after: those with higher ids than this
+ * @d: what to call; each call gets a buffer for its reply
  * @done: told the result of each call, in order of ids, while none is in
  *	flight, so it may make calls; anything but 0 ends it all. NULL: nothing
  * @ctx: for @done
@@ -424,24 +425,26 @@ static void lite_call_one_end(struct lite_call_one *one)
  * Context: may sleep.
  * Return: 0, or what @done returned.
  */
-int lite_cluster_call_all(struct lite_cluster *cl,
+int lite_cluster_call_all(struct lite_cluster *cl, u32 after,
 			  const struct lite_call_desc *d, lite_call_done done,
 			  void *ctx)
 {
-	struct lite_call_one *all, *one;
-	u32 node = 0;
+	struct lite_call_one *all[LITE_CALLED_AT_ONCE], *one;
+	const size_t size = struct_size(one, reply,
+					DIV_ROUND_UP(d->reply_max, 8));
+	u32 node = after;
 	int err = 0;
 	u32 i, n;
 
-	all = kmalloc_array(LITE_CALLED_AT_ONCE, sizeof(*all),
-			    GFP_KERNEL | __GFP_NOFAIL);
+	for (i = 0; i < LITE_CALLED_AT_ONCE; i++)
+		all[i] = kmalloc(size, GFP_KERNEL | __GFP_NOFAIL);
 	do {
 		n = 0;
 		while (n < LITE_CALLED_AT_ONCE &&
 		       (node = lite_cluster_next(cl, node))) {
 			if (node == lite_cluster_id(cl))
 				continue;
-			one = &all[n++];
+			one = all[n++];
 			*one = (struct lite_call_one){ .node = node, .d = *d };
 			one->d.reply = one->reply;
 			/* Waiting with other slots held could deadlock. */
@@ -450,13 +453,13 @@ int lite_cluster_call_all(struct lite_cluster *cl,
 		}
 		/* A slow member must not delay the fences of others. */
 		for (i = 0; i < n; i++) {
-			if (!all[i].err)
-				lite_kcall_settle(&all[i].d);
+			if (!all[i]->err)
+				lite_kcall_settle(&all[i]->d);
 		}
 		for (i = 0; i < n; i++)
-			lite_call_one_end(&all[i]);
+			lite_call_one_end(all[i]);
 		for (i = 0; i < n && !err; i++) {
-			one = &all[i];
+			one = all[i];
 			one->d.no_wait = false;
 			if (one->err == -EAGAIN)
 				one->err = lite_cluster_call(cl, one->node,
@@ -466,6 +469,7 @@ int lite_cluster_call_all(struct lite_cluster *cl,
 					   one->reply);
 		}
 	} while (node && !err);
-	kfree(all);
+	for (i = 0; i < LITE_CALLED_AT_ONCE; i++)
+		kfree(all[i]);
 	return err;
 }

@@ -50,6 +50,21 @@
 /* How long to wait for that. */
 #define LITE_STALE_PAUSE (HZ / 10)
 
+static u8 lite_cm_quirks(const struct lite_fabric *fab)
+{
+	return (fab->quirks.repeats ? LITE_CM_REPEATS : 0) |
+	       (fab->quirks.fetch_apart ? LITE_CM_FETCH_APART : 0);
+}
+
+/* Both ends do what either device needs. No queue pair is made yet. */
+static void lite_cm_agree(struct lite_conn *conn, u8 quirks)
+{
+	quirks |= lite_cm_quirks(conn->fab);
+	conn->repeats = quirks & LITE_CM_REPEATS;
+	if (quirks & LITE_CM_FETCH_APART)
+		conn->nqps = max_t(u8, conn->nqps, 2);
+}
+
 static void lite_cm_hdr_fill(struct lite_fabric *fab, struct lite_cm_hdr *hdr,
 			     enum lite_cm_kind kind)
 {
@@ -57,7 +72,7 @@ static void lite_cm_hdr_fill(struct lite_fabric *fab, struct lite_cm_hdr *hdr,
 	hdr->version = LITE_WIRE_VERSION;
 	hdr->kind = kind;
 	hdr->nqps = fab->nqps;
-	hdr->reserved = 0;
+	hdr->quirks = lite_cm_quirks(fab);
 }
 
 static void lite_cm_ident_fill(struct lite_fabric *fab,
@@ -196,11 +211,16 @@ static int lite_cm_on_connect(struct lite_fabric *fab, struct rdma_cm_id *id,
 				1, fab->rd_atom);
 	conn->passive = true;
 	conn->nqps = min(conn->nqps, connect->hdr.nqps);
+	lite_cm_agree(conn, connect->hdr.quirks);
 	conn->id = id;
 	id->context = conn;
 	id->event_handler = lite_cm_conn_event;
 	lite_cm_ident_get(&conn->from, &connect->from);
 	memcpy(conn->nonce, connect->nonce, LITE_NONCE_SIZE);
+	/* Before it is found: it must not be fenced as another node's. */
+	conn->self = conn->from.node == fab->self.node &&
+		     conn->from.incarnation == fab->self.incarnation &&
+		     lite_conn_is_own(conn);
 	INIT_WORK(&conn->accept_work, lite_conn_accept_work);
 	lite_conn_arm_deadline(conn);
 	/* Last: from here on the connection can be killed. */
@@ -522,6 +542,7 @@ static int lite_cm_handshake(struct lite_conn *conn,
 	err = lite_cm_hello(conn, dst, number, &hello, &challenge, deadline);
 	if (err)
 		return err;
+	lite_cm_agree(conn, challenge.hdr.quirks);
 
 	connect.hdr = hello.hdr;
 	connect.hdr.kind = LITE_CM_CONNECT;
@@ -594,6 +615,7 @@ static int lite_conn_try(struct lite_fabric *fab,
 
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
+	conn->self = lite_addr_equal(dst, &fab->addr);
 	err = lite_conn_register(conn);
 	if (err)
 		return err;

@@ -396,6 +396,7 @@ struct lite_qp_range {
  * @cm_reply: private data that came with it
  * @from: the peer's identity
  * @nonce: nonce of the handshake
+ * @repeats: the quirk, of the peer's device or ours
  * @nqps: number of queue pairs made
  * @n_connected: number of queue pairs connected
  * @n_up: number of queue pairs that the peer has connected, too
@@ -448,6 +449,7 @@ struct lite_conn {
 	} cm_reply;
 	struct lite_ident from;
 	u8 nonce[LITE_NONCE_SIZE];
+	bool repeats;
 	u8 nqps;
 	u8 n_connected;
 	u8 n_up;

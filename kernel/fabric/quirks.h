@@ -23,12 +23,14 @@
  *	lost response, the device takes the acknowledgement for the response,
  *	and reports success without the bytes (check_ack() of rxe). So reads
  *	and atomics have a queue pair of their own, where no such
- *	acknowledgement comes. See lite_conn_qps().
+ *	acknowledgement comes. See lite_conn_qps(). The peer makes two queue
+ *	pairs at least, whatever its device.
  * @repeats: peers may send a write with immediate twice in a row, the second
  *	time without its bytes: before 6.10, req_retry() of rxe reads the oldest
  *	request and its PSN while the completer advances both, and sends a
  *	completed request again under the next PSN. So a message with the
- *	number of the previous one is ignored, whatever kernel we run.
+ *	number of the previous one is ignored, whatever kernel we run, and also
+ *	if only the peer's device is like that (lite_conn.repeats).
  * @tasklets: it does the work of a post in a tasklet: raised with softirqs
  *	off, that runs as soon as they are enabled, not some time later in
  *	ksoftirqd (lite_qp_submit()). And destroying a CQ does not wait for

@@ -105,21 +105,10 @@ static inline void *lite_area_body(const struct lite_area *area, u32 unit)
 	return lite_area_at(area, unit) + LITE_RPC_HEADER;
 }
 
-/* Let the CPU read @n bytes that the peer has written into a record. */
-static inline void lite_area_sync(const struct lite_area *area, u32 unit,
-				  u32 at, u32 n)
-{
-	if (area->fab && n)
-		ib_dma_sync_single_for_cpu(area->fab->dev,
-					   lite_area_dma(area, unit) + at, n,
-					   DMA_BIDIRECTIONAL);
-}
-
 /* Copy a header, so that the peer cannot change it any more. */
 static inline void lite_area_header(const struct lite_area *area, u32 unit,
 				    struct lite_wire_rpc *h)
 {
-	lite_area_sync(area, unit, 0, sizeof(*h));
 	memcpy(h, lite_area_at(area, unit), sizeof(*h));
 }
 

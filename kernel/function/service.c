@@ -208,8 +208,6 @@ int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area,
 			.length = bytes,
 			.lkey = conn->fab->lkey,
 		};
-		ib_dma_sync_single_for_device(conn->fab->dev, sge.addr, bytes,
-					      DMA_BIDIRECTIONAL);
 	} else {
 		raddr = lite_conn_scratch(conn, &sge);
 	}
@@ -310,7 +308,7 @@ void lite_service_stop(struct lite_service *svc)
 	spin_lock(&svc->lock);
 	WRITE_ONCE(svc->stopping, true);
 	list_for_each_entry(file, &svc->files, list) {
-		lite_file_end_waiters(file, 0, -ENODEV);
+		lite_func_stop(file);
 		lite_async_stop(file);
 		wake_up_all(&file->wait);
 	}

@@ -107,7 +107,8 @@ static inline unsigned long lite_jiffies_left(unsigned long deadline)
  * @n_servers: entries of @servers
  * @n_long: servers with requests or replies too long for a ring
  * @taken: requests
- * @waiters: struct lite_recv_waiter
+ * @waiters: struct lite_recv_waiter, of any function; the others are their
+ *	servers'
  * @pace: how long RECV waits; used by the waiter that is @watching
  * @watching: bit 0: one of @waiters is awake
  * @wait: for poll(2)
@@ -115,7 +116,7 @@ static inline unsigned long lite_jiffies_left(unsigned long deadline)
  * @calls: struct lite_async, in flight
  * @ended: struct lite_async that have ended
  * @n_calls: calls on both lists
- * @collectors: struct lite_collector, threads that wait in COLLECT
+ * @collectors: struct lite_line_place, threads that wait in COLLECT
  * @collect_pace: how long COLLECT waits
  * @found: cookies of functions found by name, by node and number
  * @n_found: entries of @found

@@ -169,10 +169,13 @@ static int lite_ioc_stat(struct lite_command *cmd, void *arg)
 	return lite_cmd_copy_out(cmd, s->nodes, nodes, n * sizeof(nodes[0]));
 }
 
+/* Entries of a list that are taken from the homes at a time. */
+#define LITE_LIST_MAX 32U
+
 static int lite_ioc_list(struct lite_command *cmd, void *arg)
 {
 	struct lite_ioc_list *l = arg;
-	const u32 max = min_t(u32, l->n_infos, LITE_LMRS_PER_REPLY);
+	const u32 max = min_t(u32, l->n_infos, LITE_LIST_MAX);
 	struct lite_lmr_info *info;
 	int ret = 0, err = 0;
 	u32 n = 0;
@@ -183,7 +186,7 @@ static int lite_ioc_list(struct lite_command *cmd, void *arg)
 	info = kcalloc(max, sizeof(*info), GFP_KERNEL);
 	if (!info)
 		return -ENOMEM;
-	while (n < l->n_infos && !err) {
+	do {
 		ret = lite_memory_list(&cmd->node->memory, &l->cursor, info,
 				       min(max, l->n_infos - n));
 		if (ret <= 0)
@@ -192,7 +195,7 @@ static int lite_ioc_list(struct lite_command *cmd, void *arg)
 			err = lite_cmd_copy_element(cmd, l->infos, n++,
 						    l->info_size, &info[i],
 						    sizeof(*info));
-	}
+	} while (n < l->n_infos && !err && l->cursor);
 	kfree(info);
 	/* A partial list is a success. */
 	if (!err && !n)

@@ -2,10 +2,10 @@
 /*
  * Joining and leaving a cluster.
  *
- * Joining may take longer than its time-out. A netlink command must not wait
- * for it: registering any generic netlink family waits for running commands,
- * and then blocks all new ones. So the command only checks that joining is
- * possible, and a work item does it.
+ * Both take long: joining may exceed its time-out, and leaving waits for
+ * mappers. A netlink command must not wait for that: registering any generic
+ * netlink family waits for running commands, and then blocks all new ones. So
+ * the command only checks that it is possible, and a work item does it.
  *
  * What cannot run concurrently: two attempts. The next one can begin when the
  * last one is no longer JOINING (lite_cluster_begin_join()) and its end is
@@ -135,17 +135,13 @@ bool lite_node_joined(struct lite_node *node, u32 *number, int *err,
 	return ended;
 }
 
-/*
- * Leave the cluster; the node is active. Context: may sleep. Return: 0,
- * -ENOTCONN, -EBUSY.
- */
-int lite_node_leave(struct lite_node *node)
+/* Leave, as lite_node_leave() has begun to, and exit the node. */
+void lite_node_leave_work(struct work_struct *work)
 {
-	int err = lite_cluster_begin_leave(&node->cluster);
+	struct lite_node *node = container_of(work, struct lite_node,
+					      leave_work);
 	u32 id;
 
-	if (err)
-		return err;
 	/* Ends all waits for locks. */
 	lite_locks_changed(&node->locks);
 	lite_memory_give_up(&node->memory);
@@ -156,5 +152,21 @@ int lite_node_leave(struct lite_node *node)
 	/* Safe: only members of the cluster that we left could use it. */
 	lite_memory_forget(&node->memory);
 	lite_cluster_end_leave(&node->cluster, id);
+	lite_node_exit(node);
+}
+
+/*
+ * Begin to leave the cluster; the node is active, and LEAVING until it has left.
+ * The end is reported by an event about the node itself. Context: may sleep, but
+ * waits for no other node. Return: 0, -ENOTCONN, -EBUSY.
+ */
+int lite_node_leave(struct lite_node *node)
+{
+	int err = lite_cluster_begin_leave(&node->cluster);
+
+	if (err)
+		return err;
+	percpu_ref_get(&node->active);
+	queue_work(system_unbound_wq, &node->leave_work);
 	return 0;
 }

@@ -3,9 +3,9 @@
  * Administration: the generic netlink family "lite" (uapi/lite_netlink.h).
  *
  * Commands run in parallel (parallel_ops): starting a node must not hold up
- * other netlink commands. JOIN, which may wait for other machines, only begins
- * here (membership.c). Secrets are never sent out; the cluster secret that
- * comes in is wiped after use.
+ * other netlink commands. JOIN, LEAVE and STOP, which may wait for other
+ * machines, only begin here (membership.c, node.c). Secrets are never sent out;
+ * the cluster secret that comes in is wiped after use.
  */
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -401,8 +401,16 @@ static int lite_nl_get(struct sk_buff *skb, struct genl_info *info)
 	struct lite_node *node = lite_get_node(info->attrs, info->extack);
 	int err;
 
-	if (!node)
-		return -ENODEV;
+	if (!node) {
+		/* A program that waits for its end has to know. */
+		node = lite_node_find(
+			lite_get_u32(info->attrs, LITE_A_INDEX, 0));
+		if (!node)
+			return -ENODEV;
+		lite_node_put(node);
+		return lite_nl_say(info->extack, -EBUSY,
+				   "the node is being started or stopped");
+	}
 	err = lite_answer(info, node, lite_put_node, 0);
 	lite_put_node_ref(node);
 	return err;

@@ -26,6 +26,7 @@ static struct {
 	struct mutex lock;      /* serializes starting and stopping */
 	struct list_head nodes; /* by index; writers hold both locks */
 	spinlock_t find;        /* protects @nodes; innermost */
+	struct workqueue_struct *wq; /* stops nodes */
 	bool closing;
 } lite_registry = {
 	.lock = __MUTEX_INITIALIZER(lite_registry.lock),
@@ -282,6 +283,8 @@ static void lite_registry_del(struct lite_node *node)
 
 /* ---- starting ------------------------------------------------------------ */
 
+static void lite_node_stop_work(struct work_struct *work);
+
 static void lite_node_idle(struct percpu_ref *ref)
 {
 	complete_all(&container_of(ref, struct lite_node, active)->idle);
@@ -298,6 +301,8 @@ static struct lite_node *lite_node_alloc(void)
 	init_completion(&node->idle);
 	spin_lock_init(&node->join.lock);
 	INIT_WORK(&node->join.work, lite_node_join_work);
+	INIT_WORK(&node->leave_work, lite_node_leave_work);
+	INIT_WORK(&node->stop_work, lite_node_stop_work);
 	/* The node can be found before it is built: dead until then. */
 	if (percpu_ref_init(&node->active, lite_node_idle,
 			    PERCPU_REF_INIT_DEAD, GFP_KERNEL)) {
@@ -451,8 +456,9 @@ static void lite_node_unbuild(struct lite_node *node, bool orderly)
 	 * killed.
 	 */
 	wait_for_completion_state(&node->idle, TASK_IDLE);
-	/* It is not active any more, but may still run. */
+	/* They are not active any more, but may still run. */
 	flush_work(&node->join.work);
+	flush_work(&node->leave_work);
 	lite_service_shut(&node->service);
 	lite_locks_shut(&node->locks);
 	lite_memory_shut(&node->memory);
@@ -473,22 +479,33 @@ static void lite_node_unbuild(struct lite_node *node, bool orderly)
 	lite_node_put(node);
 }
 
+static void lite_node_stop_work(struct work_struct *work)
+{
+	struct lite_node *node = container_of(work, struct lite_node,
+					      stop_work);
+
+	mutex_lock(&lite_registry.lock);
+	/* Otherwise its device was removed, or it could not be built. */
+	if (!list_empty(&node->list))
+		lite_node_unbuild(node, true);
+	mutex_unlock(&lite_registry.lock);
+	lite_node_put(node);
+}
+
 /*
- * Stop a node; the caller must not be active on it. Context: may sleep. Return:
- * 0, or -ENODEV: there is no such node.
+ * Begin to stop a node; an event tells when it has stopped. Context: process.
+ * Return: 0, or -ENODEV: there is no such node.
  */
 int lite_node_stop(u32 index)
 {
-	struct lite_node *node;
+	struct lite_node *node = lite_node_find(index);
 
-	mutex_lock(&lite_registry.lock);
-	node = lite_node_find(index);
-	if (node) {
-		lite_node_unbuild(node, true);
+	if (!node)
+		return -ENODEV;
+	/* The work item has the reference, unless it is queued already. */
+	if (!queue_work(lite_registry.wq, &node->stop_work))
 		lite_node_put(node);
-	}
-	mutex_unlock(&lite_registry.lock);
-	return node ? 0 : -ENODEV;
+	return 0;
 }
 
 /* ---- devices go away ----------------------------------------------------- */
@@ -525,7 +542,15 @@ static struct ib_client lite_client = {
 /* Ask to be told of device removal. Context: may sleep. Return: 0 or errno. */
 int lite_registry_init(void)
 {
-	return ib_register_client(&lite_client);
+	int err;
+
+	lite_registry.wq = alloc_workqueue("lite-stop", WQ_UNBOUND, 0);
+	if (!lite_registry.wq)
+		return -ENOMEM;
+	err = ib_register_client(&lite_client);
+	if (err)
+		lite_registry_free();
+	return err;
 }
 
 /*
@@ -552,4 +577,10 @@ void lite_registry_exit(void)
 		lite_node_unbuild(node, true);
 	mutex_unlock(&lite_registry.lock);
 	ib_unregister_client(&lite_client);
+}
+
+/* The last step: no command can stop a node any more. Context: may sleep. */
+void lite_registry_free(void)
+{
+	destroy_workqueue(lite_registry.wq);
 }

@@ -71,11 +71,14 @@ struct lite_node {
 	struct lite_locks locks;
 	struct lite_service service;
 	struct lite_node_join join;
+	struct work_struct leave_work;
+	struct work_struct stop_work;
 };
 
 int lite_registry_init(void);
 void lite_registry_close(void);
 void lite_registry_exit(void);
+void lite_registry_free(void);
 int lite_node_start(const struct lite_node_params *params,
 		    struct lite_node **out, const char **why);
 int lite_node_stop(u32 index);
@@ -84,6 +87,7 @@ int lite_node_join(struct lite_node *node, const struct sockaddr_storage *addr,
 bool lite_node_joined(struct lite_node *node, u32 *number, int *err,
 		      const char **why);
 void lite_node_join_work(struct work_struct *work);
+void lite_node_leave_work(struct work_struct *work);
 int lite_node_leave(struct lite_node *node);
 void lite_node_event(void *priv, u32 id, enum lite_node_state state);
 struct lite_node *lite_node_find(u32 index);

@@ -4,7 +4,8 @@
  *
  * Normal operation: take a slot of the call's lane, write the request, wait
  * until the poller announces the reply, copy and check it, free the slot. A
- * freed slot goes to the lane's first waiter, if there is one.
+ * freed slot goes to a waiter of the lane: users take turns, and none of them
+ * gets all slots of a lane with handlers that wait.
  *
  * Recovery: when the connection dies, lite_kcall_conn_down() completes all calls
  * with -EHOSTDOWN. A caller that stops waiting leaves its slot ABANDONED, for
@@ -21,17 +22,49 @@
 #include "kcall.h"
 #include "trace.h"
 
-/* A waiter for a slot: on its lane's list until @slot is set. */
+/* A waiter for a slot: in its lane's line until @slot is set. */
 struct lite_slot_waiter {
-	struct list_head list;
+	struct lite_line_place place;
 	struct lite_call_slot *slot; /* or ERR_PTR */
 	struct completion done;
 };
 
-static struct lite_call_slot *lite_call_slot_claim(struct lite_call_slot *s)
+/*
+ * How many slots of a lane one user may have; 0: all. Handlers of the other
+ * lanes wait for no node but ours.
+ */
+static const u8 lite_lane_each[LITE_LANES] = {
+	[LITE_LANE_AWAIT] = 2,
+	[LITE_LANE_CALLER] = 2,
+	[LITE_LANE_ALLOC] = 1,
+};
+
+/*
+ * May a user have a free slot of a lane? Users together leave one of four to
+ * root and the kernel: to unmap, and to undo what was given up.
+ */
+static bool lite_lane_is_open(struct lite_kcall_conn *rc, enum lite_lane lane,
+			      u32 uid)
+{
+	u32 n = lite_lane_first[lane + 1] - lite_lane_first[lane];
+	const struct lite_call_slot *s = &rc->call[lite_lane_first[lane]];
+	u32 users = 0, same = 0, i;
+
+	if (!uid)
+		return true;
+	for (i = 0; i < n; i++) {
+		users += s[i].state != LITE_SLOT_FREE && s[i].uid;
+		same += s[i].state != LITE_SLOT_FREE && s[i].uid == uid;
+	}
+	return same < lite_lane_each[lane] && users < n - n / 4;
+}
+
+static struct lite_call_slot *lite_call_slot_claim(struct lite_call_slot *s,
+						   u32 uid)
 {
 	lockdep_assert_held(&s->rc->lock);
 	s->state = LITE_SLOT_WAITING;
+	s->uid = uid;
 	s->seq = atomic64_inc_return(&s->rc->rpc->seq);
 	s->error = 0;
 	reinit_completion(&s->done);
@@ -39,27 +72,32 @@ static struct lite_call_slot *lite_call_slot_claim(struct lite_call_slot *s)
 }
 
 /* The waiter reads @slot under rc->lock, so @w exists until that is dropped. */
-static void lite_slot_waiter_end(struct lite_slot_waiter *w,
+static void lite_slot_waiter_end(struct lite_kcall_conn *rc,
+				 enum lite_lane lane,
+				 struct lite_slot_waiter *w,
 				 struct lite_call_slot *s)
 {
-	list_del(&w->list);
+	lite_line_leave(&rc->waiters[lane], &w->place);
 	w->slot = s;
 	complete(&w->done);
 }
 
 static void lite_call_slot_free(struct lite_call_slot *s)
 {
+	enum lite_lane lane = lite_slot_lane(s - s->rc->call);
 	struct lite_kcall_conn *rc = s->rc;
 	struct lite_slot_waiter *w;
 
 	lite_stat_dec(rc->rpc->stats, LITE_STAT_CALLS_INFLIGHT);
 	spin_lock(&rc->lock);
 	s->state = LITE_SLOT_FREE;
-	w = list_first_entry_or_null(
-		&rc->waiters[lite_slot_lane(s - rc->call)],
-		struct lite_slot_waiter, list);
-	if (w)
-		lite_slot_waiter_end(w, lite_call_slot_claim(s));
+	list_for_each_entry(w, &rc->waiters[lane], place.firsts) {
+		if (!lite_lane_is_open(rc, lane, w->place.kind))
+			continue;
+		lite_slot_waiter_end(rc, lane, w,
+				     lite_call_slot_claim(s, w->place.kind));
+		break;
+	}
 	spin_unlock(&rc->lock);
 }
 
@@ -151,7 +189,7 @@ static bool lite_call_answered(struct lite_call_slot *s)
 	u32 n = s - rc->call;
 	const struct lite_wire_msg *msg = lite_slot_data(&rc->rep_in, n);
 
-	if (!rc->conn->fab->quirks.repeats)
+	if (!rc->conn->repeats)
 		return true;
 	return le64_to_cpu(msg->seq) == s->seq;
 }
@@ -171,7 +209,7 @@ void lite_kcall_conn_down(struct lite_conn *conn)
 {
 	/* Pairs with lite_kcall_conn_init(). */
 	struct lite_kcall_conn *rc = smp_load_acquire(&conn->rpc);
-	struct lite_slot_waiter *w, *next;
+	struct list_head *line;
 	int i;
 
 	if (!rc)
@@ -180,9 +218,15 @@ void lite_kcall_conn_down(struct lite_conn *conn)
 	rc->dead = true;
 	for (i = 0; i < LITE_SLOT_COUNT; i++)
 		lite_call_finish(&rc->call[i], -EHOSTDOWN);
-	for (i = 0; i < LITE_LANES; i++)
-		list_for_each_entry_safe(w, next, &rc->waiters[i], list)
-			lite_slot_waiter_end(w, ERR_PTR(-EHOSTDOWN));
+	for (i = 0; i < LITE_LANES; i++) {
+		line = &rc->waiters[i];
+		while (!list_empty(line))
+			lite_slot_waiter_end(
+				rc, i,
+				list_first_entry(line, struct lite_slot_waiter,
+						 place.firsts),
+				ERR_PTR(-EHOSTDOWN));
+	}
 	spin_unlock(&rc->lock);
 }
 
@@ -200,11 +244,11 @@ void lite_kcall_slots_init(struct lite_kcall_conn *rc)
 }
 
 /*
- * NULL: no slot is free, and @w, if given, is queued; ERR_PTR: the connection
- * is dead.
+ * NULL: no slot is free for @uid, and @w, if given, is queued; ERR_PTR: the
+ * connection is dead.
  */
 static struct lite_call_slot *lite_call_slot_take(struct lite_kcall_conn *rc,
-						  enum lite_lane lane,
+						  enum lite_lane lane, u32 uid,
 						  struct lite_slot_waiter *w)
 {
 	u32 i = lite_lane_first[lane];
@@ -214,18 +258,23 @@ static struct lite_call_slot *lite_call_slot_take(struct lite_kcall_conn *rc,
 	spin_lock(&rc->lock);
 	if (rc->dead)
 		s = ERR_PTR(-EHOSTDOWN);
-	/* While there are waiters none is free. */
+	/* While there are waiters none is free for them. */
+	if (!lite_lane_is_open(rc, lane, uid))
+		i = end;
 	for (; !s && i < end; i++) {
 		if (rc->call[i].state == LITE_SLOT_FREE)
-			s = lite_call_slot_claim(&rc->call[i]);
+			s = lite_call_slot_claim(&rc->call[i], uid);
 	}
-	if (!s && w)
-		list_add_tail(&w->list, &rc->waiters[lane]);
+	if (!s && w) {
+		w->place.kind = uid;
+		lite_line_enter(&rc->waiters[lane], &w->place, false);
+	}
 	spin_unlock(&rc->lock);
 	return s;
 }
 
 static struct lite_call_slot *lite_call_slot_wait(struct lite_kcall_conn *rc,
+						  enum lite_lane lane,
 						  struct lite_slot_waiter *w,
 						  unsigned long timeout,
 						  bool killable)
@@ -240,7 +289,7 @@ static struct lite_call_slot *lite_call_slot_wait(struct lite_kcall_conn *rc,
 	spin_lock(&rc->lock);
 	s = w->slot;
 	if (!s)
-		list_del(&w->list);
+		lite_line_leave(&rc->waiters[lane], &w->place);
 	spin_unlock(&rc->lock);
 	/* Take a slot that was granted at the last moment. */
 	if (s)
@@ -257,12 +306,16 @@ static struct lite_call_slot *lite_call_slot_get(struct lite_kcall_conn *rc,
 		.done = COMPLETION_INITIALIZER_ONSTACK(w.done),
 	};
 	struct lite_call_slot *s;
+	u32 uid = 0;
 
-	s = lite_call_slot_take(rc, lane, d->no_wait ? NULL : &w);
+	if (lite_lane_each[lane])
+		uid = d->uid ?: from_kuid(&init_user_ns, current_euid());
+	s = lite_call_slot_take(rc, lane, uid, d->no_wait ? NULL : &w);
 	if (!s && d->no_wait)
 		s = ERR_PTR(-EAGAIN);
 	if (!s)
-		s = lite_call_slot_wait(rc, &w, d->slot_timeout ?: timeout,
+		s = lite_call_slot_wait(rc, lane, &w,
+					d->slot_timeout ?: timeout,
 					d->slot_timeout == LITE_SLOT_SURELY ?
 						false :
 						d->killable || d->slot_timeout);
@@ -323,6 +376,10 @@ static void lite_call_fail(struct lite_call_slot *s, int err)
 static unsigned long lite_call_timeout(const struct lite_kcall_conn *rc,
 				       const struct lite_call_desc *d)
 {
+	unsigned long now = jiffies;
+
+	if (d->deadline)
+		return time_before(now, d->deadline) ? d->deadline - now : 0;
 	return d->timeout ?: rc->rpc->timeout;
 }
 

@@ -21,6 +21,7 @@
 
 #include "wire/imm.h"
 #include "fabric/fabric.h"
+#include "line.h"
 
 #define LITE_CALL_MAX 96
 
@@ -65,9 +66,11 @@ struct lite_kcalls {
  * @reply: where the reply's payload goes
  * @reply_max: bytes there; a longer reply is -EPROTO
  * @reply_len: set to the bytes of the reply
+ * @uid: user that the call is made for; 0: the caller
  * @life: incarnation of the peer that the call is meant for, else -ESTALE; 0:
  *	any
  * @timeout: jiffies; 0: the default
+ * @deadline: jiffies, instead of @timeout, for slot and reply together; 0: none
  * @slot_timeout: jiffies to wait for a slot, killable; 0: as @timeout;
  *	LITE_SLOT_SURELY: without limit, not killable
  * @no_wait: do not wait for a slot
@@ -87,8 +90,10 @@ struct lite_call_desc {
 	void *reply;
 	u32 reply_max;
 	u32 reply_len;
+	u32 uid;
 	u64 life;
 	unsigned long timeout;
+	unsigned long deadline;
 	unsigned long slot_timeout;
 	bool no_wait;
 	bool killable;
@@ -145,6 +150,7 @@ enum lite_slot_state {
  * @rc: of the connection
  * @state: under rc->lock
  * @error: set if no reply will come
+ * @uid: user that has it, if that counts in its lane; under rc->lock
  * @call: enum lite_call
  * @seq: number of this call; its reply has the same
  * @io: of the request
@@ -159,6 +165,7 @@ struct lite_call_slot {
 	struct lite_kcall_conn *rc;
 	enum lite_slot_state state;
 	int error;
+	u32 uid;
 	u16 call;
 	u64 seq;
 	struct lite_io io;
@@ -211,7 +218,7 @@ struct lite_beat {
  * @beat: signs of life without messages
  * @lock: protects @dead, @waiters and the states of @call
  * @dead: no new calls
- * @waiters: of each lane, waiters for a slot, FIFO
+ * @waiters: of each lane, waiters for a slot, by uid
  * @req_in: requests, written by the peer
  * @rep_in: replies, written by the peer
  * @req_out: requests to the peer

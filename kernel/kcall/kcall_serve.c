@@ -91,7 +91,7 @@ static void lite_serve(struct lite_serve_slot *s, void *req)
 		return;
 	}
 	if (le64_to_cpu(msg.seq) == s->seq) {
-		if (!conn->fab->quirks.repeats)
+		if (!conn->repeats)
 			lite_serve_protocol_error(conn, call);
 		return;
 	}

@@ -98,7 +98,7 @@ int lite_cm_check(const void *data, size_t len, enum lite_cm_kind *kind)
 		return -EPROTONOSUPPORT;
 	if (hdr->kind < LITE_CM_HELLO || hdr->kind > LITE_CM_REFUSE)
 		return -EPROTO;
-	if (len < size[hdr->kind] || hdr->reserved)
+	if (len < size[hdr->kind] || hdr->quirks & ~LITE_CM_QUIRKS)
 		return -EPROTO;
 	if (!hdr->nqps || hdr->nqps > LITE_QPS_MAX)
 		return -EPROTO;

@@ -18,7 +18,7 @@
 #include "wire_sync.h"
 
 #define LITE_WIRE_MAGIC 0x4554494cU /* "LITE" */
-#define LITE_WIRE_VERSION 10
+#define LITE_WIRE_VERSION 11
 
 #define LITE_NONCE_SIZE 16
 #define LITE_MAC_SIZE 32
@@ -41,8 +41,15 @@ struct lite_cm_hdr {
 	__u8 version;
 	__u8 kind;
 	__u8 nqps;     /* queue pairs that the sender wants, 1..LITE_QPS_MAX */
-	__u8 reserved;
+	__u8 quirks;   /* enum lite_cm_quirk of the sender's device */
 } __packed;
+
+/* What a peer has to know of a device; see kernel/fabric/quirks.h. */
+enum lite_cm_quirk {
+	LITE_CM_REPEATS = 1,     /* it may send a message twice */
+	LITE_CM_FETCH_APART = 2, /* it needs a queue pair for reads */
+	LITE_CM_QUIRKS = 3,
+};
 
 /* The sender. Id 0 is a guest, which may only ask to join. */
 struct lite_cm_ident {

@@ -476,12 +476,29 @@ TEST_CASE("litectl join, leave, stop", "[litectl]") {
     check_failure(litectl(words), "join: it goes on; 'litectl status' shows what becomes of it");
 
     litectl.kernel.asked.clear();
+    // LEAVE is answered; then an event of another node; then one of this one, which still leaves,
+    // and does not any more.
+    const auto in_state = [&](std::uint32_t index, std::uint8_t state) {
+        auto news = event(index);
+        news.put_u8(LITE_A_STATE, state);
+        return news;
+    };
+    litectl.kernel.answers = {event(1), event(0), event(0), event(0)};
+    litectl.kernel.in_turn = {event(0), in_state(0, LITE_NODE_LEAVING),
+                              in_state(0, LITE_NODE_IDLE)};
     CHECK(litectl({"leave"}).status == 0);
+    CHECK(litectl.kernel.in_turn.empty());
+    REQUIRE(litectl.kernel.asked.size() == 3);
     CHECK(litectl.kernel.asked[0].command() == LITE_CMD_NODE_LEAVE);
     CHECK(litectl.kernel.asked[0].attributes().empty());
+    CHECK(litectl.kernel.asked[1].command() == LITE_CMD_NODE_GET);
+
+    litectl.kernel.asked.clear();
+    litectl.kernel.answers = {in_state(0, LITE_NODE_STOPPED), in_state(4, LITE_NODE_IDLE),
+                              in_state(4, LITE_NODE_STOPPED)};
     CHECK(litectl({"stop", "-i", "4"}).status == 0);
-    CHECK(litectl.kernel.asked[1].command() == LITE_CMD_NODE_STOP);
-    CHECK(litectl.kernel.asked[1].u32(LITE_A_INDEX) == 4U);
+    CHECK(litectl.kernel.asked[0].command() == LITE_CMD_NODE_STOP);
+    CHECK(litectl.kernel.asked[0].u32(LITE_A_INDEX) == 4U);
 }
 
 TEST_CASE("litectl nodes", "[litectl]") {

@@ -246,6 +246,38 @@ def test_who_leaves_may_join_when_all_is_forgotten(lab):
     wait_complete(lites)
 
 
+@vmtest(nodes=2, kernels=("6.1", "6.12"), timeout=200)
+def test_netlink_goes_on_while_a_node_leaves(lab):
+    """And while it stops: other commands are answered, and modules can register families of generic netlink."""
+    vm = lab.n1
+    home, mapper = lites = [Lite(machine) for machine in lab.nodes]
+    stop_all(lites)
+    long = 60000 * vm.time_scale
+    for word in ("leave", "stop"):
+        for lite in lites:
+            lite.start(heartbeat=1000, dead=long, op_timeout=long)
+        join_all(lites)
+        home.lite("alloc", "held", 4096)
+        holder = mapper.spawn("hold", "held")
+        holder.wait_output("running")
+        mapper.vm.pause()
+        try:
+            ending = vm.spawn(["litectl", word])
+            wait_until("it is leaving", lambda: home.status()["state"] == "leaving", 20, vm.time_scale)
+            vm.run("modprobe psample && modprobe -r psample", timeout=20)
+            assert home.status()["state"] == "leaving"
+            assert ending.running, (ending.out, ending.err)
+        finally:
+            mapper.vm.resume()
+        ending.wait(60, check=True)
+        holder.kill()
+        home.forget()
+        if word == "leave":
+            assert home.status()["state"] == "idle"
+        stop_all(lites)
+        assert not home.exists()
+
+
 @vmtest(nodes=1, cpus=2)
 def test_the_first_member_may_go(lab):
     """Ids are handed out by whoever is the lowest then."""

@@ -4,7 +4,8 @@
 import signal
 import statistics
 
-from litelab import in_one_machine, nodes_in, prepare_all, program_path, run_catch, stop_all
+from litelab import (in_one_machine, nodes_in, on_machines, prepare_all, program_path, run_catch, stop_all, wait_complete,
+                     wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -65,6 +66,34 @@ def test_one_user_works_beside_another_who_takes_all(lab):
         print(f"      {kind}: {alone:.0f} us alone, {beside:.0f} us beside, {ratios[kind]:.2f}")
     assert max(ratios.values()) <= 2, ratios
     # What has a name outlives its maker.
+    stop_all(lites)
+
+
+@vmtest(nodes=3, timeout=200)
+def test_one_users_slow_calls_leave_room_for_others(lab):
+    """A user's claims on names wait for a member that is silent; the home meanwhile serves another user of that node."""
+    lites = on_machines(lab, dead=120000 * lab.n1.time_scale)
+    here, home, silent = lites
+    here.lite("alloc", "changed", "4K", "--node", home.id, user="bob")
+    silent.vm.pause()
+    claims = []
+    try:
+        for number in range(6):
+            claims.append(lab.n1.spawn(["lite", "alloc", f"slow{number}", "4K", "--node", str(home.id)], user="alice"))
+        wait_until("claims wait", lambda: here.stats()["calls_inflight"] >= 2, 20, lab.n1.time_scale)
+        for mode in ("0640", "0600", "0644", "0600", "0640"):
+            here.lite("chmod", mode, "changed", user="bob", timeout=60)
+        ended = [claim for claim in claims if not claim.running]
+        assert not ended, [(claim.out, claim.err) for claim in ended]
+    finally:
+        silent.vm.resume()
+    wait_complete(lites)
+    for number, claim in enumerate(claims):
+        claim.wait(100, check=True)
+        here.lite("free", f"slow{number}")
+    here.lite("free", "changed")
+    for lite in lites:
+        lite.check_idle()
     stop_all(lites)
 
 

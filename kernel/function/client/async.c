@@ -77,15 +77,39 @@ static void lite_async_run(struct lite_async *a, enum lite_service_wq wq)
 		kref_put(&a->ref, lite_async_release);
 }
 
-static void lite_collectors_wake(struct lite_rpc_file *file, u32 group)
+/* ERR_PTR: -EAGAIN: none has ended; -ENOENT: none is in flight. */
+static struct lite_async *lite_async_first(struct lite_rpc_file *file,
+					   u32 group)
 {
-	struct lite_collector *c;
+	struct lite_async *a;
 
 	lockdep_assert_held(&file->lock);
-	list_for_each_entry(c, &file->collectors, list) {
-		if (c->group == group)
-			complete(&c->news);
+	list_for_each_entry(a, &file->ended, list) {
+		if (a->group == group && !a->dropped)
+			return a;
 	}
+	list_for_each_entry(a, &file->calls, list) {
+		if (a->group == group && !a->dropped)
+			return ERR_PTR(-EAGAIN);
+	}
+	return ERR_PTR(-ENOENT);
+}
+
+/*
+ * Wake one collector of a group, and end its turn: a call has @ended or, which
+ * it passes on, all are gone.
+ */
+static void lite_collector_wake(struct lite_rpc_file *file, u32 group,
+				bool ended)
+{
+	struct lite_line_place *first =
+		lite_line_first(&file->collectors, group);
+
+	if (!first ||
+	    (!ended && lite_async_first(file, group) != ERR_PTR(-ENOENT)))
+		return;
+	lite_line_leave(&file->collectors, first);
+	complete(&container_of(first, struct lite_collector, place)->news);
 }
 
 /* ---- ending -------------------------------------------------------------- */
@@ -105,16 +129,13 @@ static void lite_async_to_ended(struct lite_async *a)
 	a->state = LITE_ASYNC_ENDED;
 	list_move_tail(&a->list, &file->ended);
 	if (!a->dropped)
-		lite_collectors_wake(file, a->group);
+		lite_collector_wake(file, a->group, true);
 	if (!a->group)
 		wake_up_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
 	spin_unlock(&file->lock);
 }
 
-/*
- * Take a call off its file, with the file's lock held. The list's reference
- * passes to the caller.
- */
+/* Take a call off its file. The list's reference passes to the caller. */
 static void lite_async_unlist(struct lite_async *a)
 {
 	struct lite_rpc_file *file = a->file;
@@ -122,8 +143,7 @@ static void lite_async_unlist(struct lite_async *a)
 	lockdep_assert_held(&file->lock);
 	list_del_init(&a->list);
 	file->n_calls--;
-	/* Collectors may be waiting for this call in vain. */
-	lite_collectors_wake(file, a->group);
+	lite_collector_wake(file, a->group, false);
 }
 
 /*
@@ -396,24 +416,6 @@ int lite_async_begin(struct lite_rpc_file *file, struct lite_rcall *call,
 
 /* ---- collecting ---------------------------------------------------------- */
 
-/* ERR_PTR: -EAGAIN: none has ended; -ENOENT: none is in flight. */
-static struct lite_async *lite_async_first(struct lite_rpc_file *file,
-					   u32 group)
-{
-	struct lite_async *a;
-
-	lockdep_assert_held(&file->lock);
-	list_for_each_entry(a, &file->ended, list) {
-		if (a->group == group && !a->dropped)
-			return a;
-	}
-	list_for_each_entry(a, &file->calls, list) {
-		if (a->group == group && !a->dropped)
-			return ERR_PTR(-EAGAIN);
-	}
-	return ERR_PTR(-ENOENT);
-}
-
 /* Does poll(2) have a call to report? Process context. */
 bool lite_async_ready(struct lite_rpc_file *file)
 {
@@ -433,7 +435,7 @@ static int lite_async_await(struct lite_rpc_file *file, u32 group,
 	__must_hold(&file->lock)
 {
 	struct lite_collector c = {
-		.group = group,
+		.place.kind = group,
 		.news = COMPLETION_INITIALIZER_ONSTACK(c.news),
 	};
 	struct lite_pace_wait wait;
@@ -441,14 +443,15 @@ static int lite_async_await(struct lite_rpc_file *file, u32 group,
 
 	lite_pace_begin(&file->collect_pace, &wait,
 			!list_empty(&file->collectors));
-	list_add(&c.list, &file->collectors);
+	/* The latest is the most likely to be awake. */
+	lite_line_enter(&file->collectors, &c.place, true);
 	spin_unlock(&file->lock);
 	ret = lite_poller_await(&file->svc->fab->poller, &c.news, wait.awake_ns,
 				TASK_INTERRUPTIBLE,
 				lite_jiffies_left(deadline));
 	lite_pace_end(&file->collect_pace, &wait);
 	spin_lock(&file->lock);
-	list_del(&c.list);
+	lite_line_leave(&file->collectors, &c.place);
 	if (ret > 0)
 		return 0;
 	return ret ? -EINTR : -ETIMEDOUT;
@@ -476,8 +479,9 @@ static struct lite_async *lite_async_take(struct lite_rpc_file *file,
 	if (!IS_ERR(a)) {
 		a->state = LITE_ASYNC_GIVEN;
 		list_move_tail(&a->list, &file->calls);
-	} else if (err) {
-		a = ERR_PTR(err);
+	} else {
+		lite_collector_wake(file, c->group, false);
+		a = err ? ERR_PTR(err) : a;
 	}
 	spin_unlock(&file->lock);
 	return a;
@@ -494,7 +498,7 @@ static void lite_async_untake(struct lite_async *a, bool done)
 	} else {
 		a->state = LITE_ASYNC_ENDED;
 		list_move(&a->list, &file->ended);
-		lite_collectors_wake(file, a->group);
+		lite_collector_wake(file, a->group, true);
 		if (!a->group)
 			wake_up_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
 		kref_get(&a->ref);
@@ -686,10 +690,10 @@ int lite_file_collect(struct lite_rpc_file *file,
 /* Wake all threads in COLLECT; the node is @stopping already. */
 void lite_async_stop(struct lite_rpc_file *file)
 {
-	struct lite_collector *c;
+	struct list_head *line = &file->collectors;
 
 	spin_lock(&file->lock);
-	list_for_each_entry(c, &file->collectors, list)
-		complete(&c->news);
+	while (!list_empty(line))
+		lite_collector_wake(file, lite_line_kind(line), true);
 	spin_unlock(&file->lock);
 }

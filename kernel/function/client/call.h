@@ -7,6 +7,7 @@
 
 #include "core/ring.h"
 #include "function/area.h"
+#include "line.h"
 #include "memory/handle/ctx.h"
 #include "memory/memory.h"
 #include "wire/wire_rpc.h"
@@ -233,13 +234,11 @@ struct lite_async {
 
 /**
  * struct lite_collector - a thread in COLLECT
- * @list: in file->collectors
- * @group: the group it waits for
- * @news: a call of @group has ended, or has been collected by another thread
+ * @place: in file->collectors, until it is woken; by group
+ * @news: a call of the group has ended, or all are gone
  */
 struct lite_collector {
-	struct list_head list;
-	u32 group;
+	struct lite_line_place place;
 	struct completion news;
 };
 

@@ -126,11 +126,10 @@ void lite_rcall_finish(struct lite_rcall *call)
 
 /* ---- replies come in ----------------------------------------------------- */
 
-/* A reply that no call expects. 1: harmless, the device may repeat messages. */
+/* A reply that no call expects. 1: harmless, a device may repeat messages. */
 static int lite_reply_stray(const struct lite_client_ring *ring)
 {
-	return ring->rp->conn && ring->rp->svc->fab->quirks.repeats ? 1 :
-								      -EPROTO;
+	return ring->rp->conn && ring->rp->conn->repeats ? 1 : -EPROTO;
 }
 
 /* Copy the header and check it. 1: it is of an earlier call; ignore it. */
@@ -155,8 +154,6 @@ static int lite_reply_check(struct lite_client_ring *ring, u32 slot,
 								       -EPROTO;
 	if (le32_to_cpu(h->length) > room)
 		return -EPROTO;
-	lite_area_sync(ring->area, s->unit, sizeof(*h),
-		       le32_to_cpu(h->length));
 	return 0;
 }
 

@@ -78,9 +78,11 @@ static struct lite_recv_waiter *lite_func_waiter(struct lite_func *func)
 	struct lite_server *s;
 
 	list_for_each_entry(s, &func->servers, of_func) {
-		list_for_each_entry(w, &s->file->waiters, list) {
-			if (w->function && w->function != func->number)
-				continue;
+		w = list_first_entry_or_null(&s->waiters,
+					     struct lite_recv_waiter, list) ?:
+		    list_first_entry_or_null(&s->file->waiters,
+					     struct lite_recv_waiter, list);
+		if (w) {
 			list_move_tail(&s->of_func, &func->servers);
 			return w;
 		}
@@ -176,21 +178,50 @@ static void lite_func_end(struct lite_func *func)
 	}
 }
 
-/*
- * End waits of a file's threads, for requests of function @number or, if it is
- * 0, for any. Context: process; svc->lock is held.
- */
-void lite_file_end_waiters(struct lite_rpc_file *file, u32 number, int err)
+/* End the wait of the first of @waiters; false: there is none. */
+static bool lite_waiter_end(struct list_head *waiters, int err)
 {
-	struct lite_recv_waiter *w, *tmp;
+	struct lite_recv_waiter *w = list_first_entry_or_null(
+		waiters, struct lite_recv_waiter, list);
 
-	list_for_each_entry_safe(w, tmp, &file->waiters, list) {
-		if (!number || w->function == number) {
-			list_del(&w->list);
-			w->err = err;
-			complete(&w->done);
-		}
+	if (!w)
+		return false;
+	list_del(&w->list);
+	w->err = err;
+	complete(&w->done);
+	return true;
+}
+
+/*
+ * The node stops: end all waits of a file's threads. Context: process; svc->lock
+ * is held.
+ */
+void lite_func_stop(struct lite_rpc_file *file)
+{
+	struct lite_server *s;
+
+	lockdep_assert_held(&file->svc->lock);
+	while (lite_waiter_end(&file->waiters, -ENODEV))
+		;
+	list_for_each_entry(s, &file->servers, of_file) {
+		while (lite_waiter_end(&s->waiters, -ENODEV))
+			;
 	}
+}
+
+/* End the waits for a server that has ended, which may be many. */
+static void lite_server_release(struct lite_server *s)
+{
+	struct lite_service *svc = s->file->svc;
+	bool more;
+
+	do {
+		spin_lock(&svc->lock);
+		more = lite_waiter_end(&s->waiters, -ENOENT);
+		spin_unlock(&svc->lock);
+		cond_resched();
+	} while (more);
+	kfree(s);
 }
 
 /* Return: the function, if this was its last server: the caller puts it. */
@@ -203,17 +234,19 @@ static struct lite_func *lite_server_end(struct lite_server *s)
 	list_del(&s->of_file);
 	s->file->n_servers--;
 	WRITE_ONCE(s->file->n_long, s->file->n_long - lite_func_is_long(func));
-	lite_file_end_waiters(s->file, s->file->n_servers ? func->number : 0,
-			      -ENOENT);
+	if (!s->file->n_servers)
+		list_splice_init(&s->file->waiters, &s->waiters);
 	if (!list_empty(&func->servers))
 		return NULL;
 	lite_func_end(func);
 	return func;
 }
 
-/* Find the registration of function @number by an open file, or NULL. */
-static struct lite_server *lite_server_find(struct lite_rpc_file *file,
-					    u32 number)
+/*
+ * Find the registration of function @number by an open file, or NULL. Context:
+ * process; svc->lock is held.
+ */
+struct lite_server *lite_server_find(struct lite_rpc_file *file, u32 number)
 {
 	struct lite_server *s;
 
@@ -241,8 +274,10 @@ static int lite_file_leave(struct lite_rpc_file *file, u32 number, bool any)
 	spin_unlock(&svc->lock);
 	if (over)
 		lite_func_put(over);
-	kfree(s);
-	return s ? 0 : -ENOENT;
+	if (!s)
+		return -ENOENT;
+	lite_server_release(s);
+	return 0;
 }
 
 /*
@@ -426,6 +461,7 @@ int lite_func_register(struct lite_service *svc, struct lite_rpc_file *file,
 		if (!s)
 			goto err_func;
 		s->file = file;
+		INIT_LIST_HEAD(&s->waiters);
 	}
 	func->handler = kf;
 	spin_lock(&svc->lock);

@@ -103,7 +103,7 @@ static long lite_recv_await(struct lite_rpc_file *file,
 	return ret;
 }
 
-/* Wait for a request. @w is in file->waiters. A signal ends the wait. */
+/* Wait for a request. @w is in line. A signal ends the wait. */
 static struct lite_request *lite_recv_wait(struct lite_rpc_file *file,
 					   struct lite_recv_waiter *w,
 					   unsigned long deadline)
@@ -126,19 +126,21 @@ static struct lite_request *lite_recv_get(struct lite_rpc_file *file,
 					  unsigned long deadline)
 {
 	struct lite_recv_waiter w = {
-		.function = function,
 		.done = COMPLETION_INITIALIZER_ONSTACK(w.done),
 	};
+	struct list_head *line = &file->waiters;
 	struct lite_request *req;
 
 	spin_lock(&file->svc->lock);
 	req = lite_file_pick(file, function);
 	/* Serve the latest waiter first, unless another one is awake. */
 	if (req == ERR_PTR(-EAGAIN) && !nowait) {
+		if (function)
+			line = &lite_server_find(file, function)->waiters;
 		if (test_bit(0, &file->watching))
-			list_add_tail(&w.list, &file->waiters);
+			list_add_tail(&w.list, line);
 		else
-			list_add(&w.list, &file->waiters);
+			list_add(&w.list, line);
 	}
 	spin_unlock(&file->svc->lock);
 	if (req == ERR_PTR(-EAGAIN) && !nowait)

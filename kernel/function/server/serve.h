@@ -64,12 +64,15 @@ struct lite_func {
  * @file: the open file's
  * @of_func: in func->servers
  * @of_file: in file->servers
+ * @waiters: struct lite_recv_waiter, threads of @file that wait for requests
+ *	of @func only
  */
 struct lite_server {
 	struct lite_func *func;
 	struct lite_rpc_file *file;
 	struct list_head of_func;
 	struct list_head of_file;
+	struct list_head waiters;
 };
 
 /**
@@ -143,15 +146,13 @@ struct lite_request {
 
 /**
  * struct lite_recv_waiter - a thread that waits for a request
- * @list: in file->waiters, until it gets a result
- * @function: wait for requests of this one; 0: of any
+ * @list: in file->waiters or server->waiters, until it gets a result
  * @req: the request, BUSY
  * @err: or why there is none
  * @done: completed with either
  */
 struct lite_recv_waiter {
 	struct list_head list;
-	u32 function;
 	struct lite_request *req;
 	int err;
 	struct completion done;
@@ -163,7 +164,8 @@ int lite_func_register(struct lite_service *svc, struct lite_rpc_file *file,
 void lite_func_unregister_kernel(struct lite_func *func);
 int lite_func_unregister(struct lite_rpc_file *file, u32 number);
 void lite_func_leave_all(struct lite_rpc_file *file);
-void lite_file_end_waiters(struct lite_rpc_file *file, u32 number, int err);
+void lite_func_stop(struct lite_rpc_file *file);
+struct lite_server *lite_server_find(struct lite_rpc_file *file, u32 number);
 struct lite_func *lite_func_find(struct lite_service *svc, u32 number,
 				 const char *name);
 void lite_func_put(struct lite_func *func);

@@ -47,7 +47,6 @@ int lite_request_list(struct lite_request *req, u32 unit,
 	if (!lite_rpc_has_lists(func->max_request, func->max_reply) ||
 	    left < sizeof(*b))
 		return -EPROTO;
-	lite_area_sync(area, unit, LITE_RPC_HEADER, sizeof(*b));
 	n_request = le32_to_cpu(READ_ONCE(b->n_request));
 	n_reply = le32_to_cpu(READ_ONCE(b->n_reply));
 	if (n_request > LITE_RPC_BULK_CHUNKS_MAX ||
@@ -56,7 +55,6 @@ int lite_request_list(struct lite_request *req, u32 unit,
 	list = lite_rpc_list_bytes(n_request + n_reply);
 	if (list > left)
 		return -EPROTO;
-	lite_area_sync(area, unit, LITE_RPC_HEADER, list);
 	if (lite_wire_rpc_bulk_check(b->chunk, n_request, n_reply,
 				     le32_to_cpu(h->length),
 				     le32_to_cpu(h->room)))

@@ -477,9 +477,6 @@ static int lite_ring_accept(struct lite_ring *ring, u32 unit,
 	err = lite_request_fill(req, unit, h);
 	if (err)
 		return err;
-	if (!req->n_request)
-		lite_area_sync(ring->area, unit, sizeof(*h) + req->list_bytes,
-			       req->length);
 	kref_get(&ring->ref);
 	lite_stat_inc(ring->rp->svc->stats, LITE_STAT_REQUESTS);
 	lite_stat_inc(ring->rp->svc->stats, LITE_STAT_RPCS_SERVED);
@@ -499,7 +496,7 @@ static bool lite_ring_repeated(const struct lite_ring *ring,
 {
 	u16 slot = le16_to_cpu(h->slot);
 
-	return ring->rp->conn && ring->rp->svc->fab->quirks.repeats &&
+	return ring->rp->conn && ring->rp->conn->repeats &&
 	       slot < LITE_RPC_DEPTH &&
 	       ring->req[array_index_nospec(slot, LITE_RPC_DEPTH)].seq ==
 		       le64_to_cpu(h->seq);

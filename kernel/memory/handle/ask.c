@@ -265,61 +265,130 @@ int lite_ctx_grants(struct lite_ctx *ctx, const struct lite_target *target,
 }
 
 /**
+ * struct lite_lister - a list that is being filled
+ * @mem: node's
+ * @d: the call
+ * @self: this node, if it comes after those that are in the list; else 0
+ * @home: of the last entry
+ * @info: entries
+ * @max: room
+ * @n: entries that are set
+ */
+struct lite_lister {
+	struct lite_memory *mem;
+	struct lite_call_desc d;
+	u32 self;
+	u32 home;
+	struct lite_lmr_info *info;
+	u32 max;
+	u32 n;
+};
+
+/* Take a home's reply. 1: the home has more, or the list is full. */
+static int lite_list_take(struct lite_lister *l, u32 home,
+			  const struct lite_wire_list_reply *r)
+{
+	u32 count = le32_to_cpu(r->count), i;
+
+	for (i = 0; i < count && l->n < l->max; i++)
+		lite_info_fill(&l->info[l->n++], home, &r->lmr[i]);
+	if (i)
+		l->home = home;
+	/* A home that sends none has no more. */
+	return count && (i < count || r->more || l->n == l->max);
+}
+
+/* Ask one home; 0 also if it cannot be reached. */
+static int lite_list_one(struct lite_lister *l, u32 home, u64 after)
+{
+	struct lite_wire_list req = { .after = cpu_to_le64(after),
+				      .max = cpu_to_le32(l->max - l->n) };
+	struct lite_call_desc d = l->d;
+	int err;
+
+	d.req = &req;
+	d.reply = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
+	if (!d.reply)
+		return -ENOMEM;
+	err = lite_cluster_call_patiently(l->mem->cl, home, &d);
+	if (!err)
+		err = lite_list_take(l, home, d.reply);
+	else if (err != -EINTR && err != -ENOMEM)
+		err = 0;
+	kfree(d.reply);
+	return err;
+}
+
+/* This node, when it has its turn. */
+static int lite_list_self(struct lite_lister *l)
+{
+	u32 self = l->self;
+
+	l->self = 0;
+	return self ? lite_list_one(l, self, 0) : 0;
+}
+
+static int lite_list_answer(void *ctx, u32 node, int err, const void *reply)
+{
+	struct lite_lister *l = ctx;
+	int ret = l->self < node ? lite_list_self(l) : 0;
+
+	if (ret || err == -EINTR)
+		return ret ?: err;
+	/* A suspect is waited for. */
+	return err ? lite_list_one(l, node, 0) : lite_list_take(l, node, reply);
+}
+
+/**
  * lite_memory_list - list the next LMRs of the cluster
  * @mem: node's
  * @cursor: position, 0 at first; updated; 0 at the end
  * @info: set
- * @max: entries in @info; the home returns no more than a message holds
+ * @max: entries in @info
  *
- * Homes that cannot be reached are skipped.
+ * The rest of a home's list is asked for alone, then all other homes at the same
+ * time. Homes that cannot be reached are skipped.
  *
  * Context: may sleep; killable.
- * Return: how many were set, all of one home; 0: the end; a negative errno.
+ * Return: how many were set; a negative errno.
  */
 int lite_memory_list(struct lite_memory *mem, u64 *cursor,
 		     struct lite_lmr_info *info, u32 max)
 {
 	u32 home = *cursor >> LITE_CURSOR_SHIFT;
 	u64 after = *cursor & GENMASK_ULL(LITE_CURSOR_SHIFT - 1, 0);
-	struct lite_wire_list_reply *r;
 	struct lite_wire_list req = { .max = cpu_to_le32(max) };
-	struct lite_call_desc d = {
-		.call = LITE_CALL_LMR_LIST,
-		.req = &req,
-		.len = sizeof(req),
-		.reply_max = LITE_PAYLOAD_MAX,
-		.killable = true,
+	struct lite_lister l = {
+		.mem = mem,
+		.d = {
+			.call = LITE_CALL_LMR_LIST,
+			.req = &req,
+			.len = sizeof(req),
+			.reply_max = LITE_PAYLOAD_MAX,
+			.killable = true,
+		},
+		.self = lite_cluster_id(mem->cl),
+		.info = info,
+		.max = max,
 	};
-	u32 i, n = 0;
 	int err = lite_cluster_ready(mem->cl);
 
 	if (err)
 		return err;
-	r = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
-	if (!r)
-		return -ENOMEM;
-	d.reply = r;
-	if (!home)
-		home = lite_cluster_next(mem->cl, 0);
-	while (home && !n) {
-		req.after = cpu_to_le64(after);
-		err = lite_cluster_call_patiently(mem->cl, home, &d);
-		if (err == -EINTR || err == -ENOMEM)
-			goto out;
-		n = err ? 0 : min(le32_to_cpu(r->count), max);
-		for (i = 0; i < n; i++)
-			lite_info_fill(&info[i], home, &r->lmr[i]);
-		if (n)
-			break;
-		/* The end of this home's list, or it cannot be asked. */
-		home = lite_cluster_next(mem->cl, home);
-		after = 0;
-	}
-	*cursor = n ? (u64)home << LITE_CURSOR_SHIFT | info[n - 1].id : 0;
-	err = n;
-out:
-	kfree(r);
-	return err;
+	if (l.self <= home)
+		l.self = 0;
+	if (home)
+		err = lite_list_one(&l, home, after);
+	if (!err)
+		err = lite_cluster_call_all(mem->cl, home, &l.d,
+					    lite_list_answer, &l);
+	if (!err)
+		err = lite_list_self(&l);
+	if (err < 0)
+		return err;
+	/* Then there are entries. */
+	*cursor = err ? (u64)l.home << LITE_CURSOR_SHIFT | info[l.n - 1].id : 0;
+	return l.n;
 }
 
 /* ---- changing ------------------------------------------------------------ */

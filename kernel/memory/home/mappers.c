@@ -243,14 +243,14 @@ static void lite_revoke_work(struct work_struct *work)
 {
 	struct lite_revoke *r = container_of(work, struct lite_revoke, work);
 	struct lite_wire_id req = { .id = cpu_to_le64(r->lmr->id) };
+	struct lite_memory *mem = r->lmr->mem;
+	unsigned long begun = jiffies;
 	struct lite_call_desc d = {
 		.call = r->call,
 		.req = &req,
 		.len = sizeof(req),
-		.timeout = r->lmr->mem->fab->op_timeout + LITE_REVOKE_GRACE,
+		.deadline = begun + mem->fab->op_timeout + LITE_REVOKE_GRACE,
 	};
-	struct lite_memory *mem = r->lmr->mem;
-	unsigned long begun = jiffies;
 
 	lite_stat_inc(mem->stats, LITE_STAT_REVOKES);
 	/* This node needs no call, so that cannot fail. */

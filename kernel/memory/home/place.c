@@ -86,6 +86,7 @@ static int lite_part_alloc_remote(struct lite_lmr *lmr, struct lite_part *part,
 		.len = sizeof(req),
 		.reply = &reply,
 		.reply_max = sizeof(reply),
+		.uid = lmr->acl.uid,
 		.life = part->at.incarnation,
 		.timeout = 60 * HZ, /* it may have to zero a lot of memory */
 		.killable = true,

@@ -71,6 +71,7 @@ static int lite_part_copy_call(struct lite_lmr *lmr,
 		.call = LITE_CALL_MEM_COPY,
 		.req = req,
 		.len = struct_size(req, extent, le32_to_cpu(req->count)),
+		.uid = lmr->acl.uid,
 		.life = from->at.incarnation,
 		.timeout = LITE_COPY_TIMEOUT,
 	};

@@ -298,7 +298,7 @@ static void lite_names_sync(struct lite_memory *mem)
 		.len = sizeof(req),
 	};
 
-	lite_cluster_call_all(mem->cl, &d, NULL, NULL);
+	lite_cluster_call_all(mem->cl, 0, &d, NULL, NULL);
 }
 
 /* Enter our names at their present directories. */

@@ -219,5 +219,5 @@ int lite_name_call_all(struct lite_memory *mem, u16 call, const char *name,
 	lite_name_desc(mem, &d, &req, call, name, id);
 	d.reply_max = reply_max;
 	d.killable = reply_max;
-	return lite_cluster_call_all(mem->cl, &d, done, ctx);
+	return lite_cluster_call_all(mem->cl, 0, &d, done, ctx);
 }

@@ -11,6 +11,7 @@ lite_cm_hdr header(lite_cm_kind kind) {
     hdr.version = LITE_WIRE_VERSION;
     hdr.kind = static_cast<std::uint8_t>(kind);
     hdr.nqps = 2;
+    hdr.quirks = LITE_CM_QUIRKS;
     return hdr;
 }
 

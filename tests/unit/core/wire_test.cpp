@@ -300,7 +300,7 @@ TEST_CASE("wire: private data with a bad header") {
         {"magic", offsetof(lite_cm_hdr, magic), 4, {0, LITE_WIRE_MAGIC ^ 1, ~0ULL}},
         {"kind", offsetof(lite_cm_hdr, kind), 1, {0, LITE_CM_REFUSE + 1, 255}},
         {"nqps", offsetof(lite_cm_hdr, nqps), 1, {0, LITE_QPS_MAX + 1, 255}},
-        {"reserved", offsetof(lite_cm_hdr, reserved), 1, {1, 128}},
+        {"quirks", offsetof(lite_cm_hdr, quirks), 1, {LITE_CM_QUIRKS + 1, 128}},
     };
     for (const auto& data : private_data()) {
         lite_cm_kind kind{};

@@ -37,7 +37,7 @@ _MODULES_AT_BOOT = ("virtio_pci", "virtio_net", "virtio_console", "9p", "9pnet_v
                     "ib_uverbs", "rdma_ucm")
 _MODULES = ("crc32_pclmul", "hmac", "sha256_generic", "sha512_generic", "algif_hash", "veth", "dummy", "ifb",
             "sch_netem", "sch_ingress", "sch_prio", "sch_tbf", "cls_u32", "cls_matchall", "cls_flower", "act_gact",
-            "act_mirred", "virtio_blk", "loop", "zram")
+            "act_mirred", "virtio_blk", "loop", "zram", "psample")
 
 _PASSWD = "root:x:0:0:root:/root:/bin/sh\n" + "".join(
     f"{name}:x:{uid}:{uid}:{name}:/tmp:/bin/sh\n" for name, uid in

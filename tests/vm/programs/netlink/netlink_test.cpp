@@ -331,6 +331,10 @@ TEST_CASE_METHOD(Netlink, "netlink: JOIN is only begun, and ends at the latest w
     CHECK(socket.ask(GenlRequest(LITE_CMD_NODE_LEAVE).put_value(LITE_A_INDEX, index())).error ==
           err(EBUSY));
     CHECK(socket.ask(GenlRequest(LITE_CMD_NODE_STOP).put_value(LITE_A_INDEX, index())).error == ok);
+    const GenlRequest get(LITE_CMD_NODE_GET);
+    wait_until("it has stopped", [&] {
+        return socket.ask(GenlRequest(get).put_value(LITE_A_INDEX, index())).error == err(ENODEV);
+    });
 }
 
 // On a node alone; LITE_TEST_MEMBER is the address of another one.

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include <poll.h>
+#include <sys/resource.h>
 
 using namespace lite_test;
 
@@ -225,4 +226,60 @@ TEST_CASE_METHOD(RpcFixture, "poll: who waits is woken, by requests and by resul
     }
     CHECK(ready(server, 0) == 0);
     CHECK(ready(client, 0) == 0);
+}
+
+namespace {
+
+// How often the threads of this process have gone to sleep.
+long sleeps() {
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_nvcsw;
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(RpcFixture, "async: a reply wakes one of those who collect", "[rpc]") {
+    INFO(where.label);
+    const auto function = enroll(server, params_of(100));
+    const std::uint64_t count = env().scaled(200);
+    constexpr int crowd = 100;
+    std::atomic<std::uint64_t> collected = 0;
+    std::atomic<int> waiting = 0;
+    Threads collectors;
+    const auto begin = [&] {
+        REQUIRE(lite_rpc_start(client, node, function, "x", 1, 0, patience_ms(), 0) == 0);
+    };
+    // One more call than is answered, so that there always is something to wait for.
+    begin();
+    for (int i = 0; i < crowd; i++) {
+        collectors.start([&] {
+            lite_rpc_result result{};
+            waiting++;
+            while (lite_rpc_collect(client, nullptr, 0, patience_ms(), &result) == 0)
+                collected++;
+        });
+    }
+    while (waiting < crowd)
+        std::this_thread::yield();
+    std::byte buffer{};
+    lite_rpc_request request{};
+    const auto answer = [&] {
+        REQUIRE(lite_rpc_recv(server, 0, &buffer, 1, patience_ms(), &request) == 0);
+        REQUIRE(lite_rpc_reply(server, request.token, 0, nullptr, 0) == 0);
+    };
+    const long before = sleeps();
+    for (std::uint64_t i = 0; i < count; i++) {
+        begin();
+        answer();
+        while (collected <= i)
+            std::this_thread::yield();
+    }
+    const long slept = sleeps() - before;
+    INFO(slept << " sleeps for " << count << " replies and " << crowd << " collectors");
+    CHECK(slept < static_cast<long>(count) * crowd / 5);
+    // With the last call all of them end.
+    answer();
+    collectors.join();
+    CHECK(collected == count + 1);
 }
