@@ -14,9 +14,9 @@ _ARMS = "lite,lite-vector,lite-uring,verbs,verbs-events,tcp,kernel-lite,kernel-v
 
 
 @contextlib.contextmanager
-def _serving(lite):
-    """lite-perf serve, for all arms."""
-    pid = lite.vm.run("lite-perf serve --background --arms lite,verbs,tcp,write-imm,send").out.split()[-1]
+def _serving(lite, arms="lite,verbs,tcp,write-imm,send"):
+    """lite-perf serve, for all arms or some."""
+    pid = lite.vm.run(f"lite-perf serve --background --arms {arms}").out.split()[-1]
     try:
         yield
     finally:
@@ -95,4 +95,16 @@ def test_what_is_missing_is_said(lab):
     with _kperf(first.vm):
         assert "connecting" in refused("--server", second.address, "--arms", "kernel-verbs")
         assert "connecting" in refused("--node", "4321", "--arms", "kernel-lite")
+    first.check_idle()
+
+
+def test_an_arm_that_the_server_lacks_is_named(lab):
+    """The others are measured."""
+    first, second = on_machines(lab, heartbeat=1000, dead=10000)
+    with _serving(second, "tcp"):
+        result = first.vm.run(["lite-perf", "run", "--server", second.address, "--node", str(second.id), "--arms", "lite,tcp",
+                               "--workload", "rpc-latency,read-latency", "--sizes", "64", "--rounds", "2", "--count", "5"],
+                              timeout=60)
+    assert result.err == "lite-perf: rpc-latency is without lite: unable, or not served there\n", result
+    assert "tcp" in result.out and "lite" in result.out, result
     first.check_idle()

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 
-from litelab import (Lite, dead_seconds, in_one_machine, on_machines, prepare, prepare_all, program_path,
+from litelab import (Lite, dead_seconds, in_one_machine, join_all, on_machines, prepare, prepare_all, program_path,
                      run_catch, stop_all, times, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
@@ -222,6 +222,45 @@ def test_an_lmr_is_freed_while_it_grows(lab):
     assert any(freed_in_the_middle() for _ in range(3)), "it was always long enough before anybody wanted anything else"
     for lite in lites:
         lite.check_idle()
+
+
+def _in_ioctl(vm, program):
+    """Whether the only process of that name sleeps in ioctl(2), which is number 16."""
+    return vm.run(f"cat /proc/$(pidof {program})/syscall", check=False).out.startswith("16 ")
+
+
+@vmtest(nodes=3, timeout=200)
+def test_who_waits_to_free_can_be_killed(lab):
+    """A mapper does not answer. Who frees an LMR meanwhile, at its home or elsewhere, is gone as soon as it is killed; the LMR is,
+    when the mapper has answered."""
+    home, mapper, other = lites = [Lite(vm) for vm in lab.nodes]
+    stop_all(lites)
+    for lite in lites:
+        # Nobody asks for signs of life before it is over.
+        lite.start(heartbeat=100_000, dead=300_000, op_timeout=60_000)
+    join_all(lites)
+    users = {"first": home, "second": other}
+    holders = {}
+    for name, user in users.items():
+        home.lite("alloc", name, "64K", "--mode", "0666")
+        for lite in (user, mapper):
+            holders[name, lite.vm] = lite.spawn("hold", name)
+            holders[name, lite.vm].wait_output("running")
+    mapper.vm.pause()
+    for name, user in users.items():
+        waiting = holders[name, user.vm]
+        waiting.write("\n")
+        # Freeing is the last thing that it does.
+        wait_until("it has done the rest", lambda waiting=waiting: waiting.out.split()[1:] == ["success"] * 4, 20, user.vm.time_scale)
+        wait_until("it waits", lambda user=user: _in_ioctl(user.vm, "transfers"), 20, user.vm.time_scale)
+        waiting.kill(9)
+        waiting.wait(10)
+        assert waiting.rc == -9, waiting.rc
+    assert home.stats()["lmrs"] == len(users)
+    mapper.vm.resume()
+    for lite in lites:
+        wait_until("they are freed", lambda lite=lite: not lite.stats()["lmrs"], 30, lite.vm.time_scale)
+    stop_all(lites)
 
 
 @vmtest(nodes=3, timeout=300)

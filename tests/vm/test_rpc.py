@@ -3,8 +3,8 @@
 
 import signal
 
-from litelab import (dead_seconds, in_one_machine, module_path, on_machines, prepare_all, program_path, run_catch,
-                     wait_until)
+from litelab import (Lite, dead_seconds, in_one_machine, join_all, module_path, on_machines, prepare_all, program_path, run_catch,
+                     stop_all, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -117,3 +117,48 @@ def test_kernel_functions(lab):
         lite.vm.rmmod("kcalls")
         assert f"kcalls: {count} messages came" in lite.vm.run("dmesg").out
         lite.check_idle()
+
+
+@vmtest(nodes=2, timeout=300)
+def test_giving_back_waits_for_its_turn(lab):
+    """Others' calls fill the line to a server that does not answer. The kernel has to tell it that a call was given up, and that a
+    ring is not used: that waits for longer than they do, and ends no session."""
+    here, there = lites = [Lite(vm) for vm in lab.nodes]
+    stop_all(lites)
+    for lite in lites:
+        # Nobody asks for signs of life before it is over.
+        lite.start(heartbeat=200_000, dead=600_000, op_timeout=200_000)
+    join_all(lites)
+    there.lite("alloc", "asked", 4096)
+    servers = [_serve(there, function, "--echo") for function in ("2003", "2004")]
+    for function in ("2003", "2004"):
+        assert here.lite("call", there.id, function, "x").out == "x"
+    before = {lite.vm: lite.stats() for lite in lites}
+    # Threads wait for longer than is usual.
+    patience = here.vm.read("/proc/sys/kernel/hung_task_timeout_secs").strip()
+    here.vm.run("echo 0 >/proc/sys/kernel/hung_task_timeout_secs")
+    there.vm.pause()
+    # As many as the lane has slots (lane.h).
+    line = [here.vm.spawn(["lite", "stat", "asked"]) for _ in range(3)]
+    wait_until("they have all slots", lambda: here.stats()["calls_inflight"] == 3, 20, here.vm.time_scale)
+    assert "did not answer in time" in here.lite("call", there.id, 2003, "x", "--timeout", "500ms", check=False).err
+    # Each waits for LITE_CALL_TIMEOUT: longer than it takes until the other ring is idle, and then again.
+    for _ in range(3):
+        result = here.lite("stat", "asked", check=False, timeout=60)
+        assert result.rc == 1 and "did not answer in time" in result.err, result
+    there.vm.resume()
+    for process in line:
+        process.wait(30)
+    here.vm.run(f"echo {patience} >/proc/sys/kernel/hung_task_timeout_secs")
+    for lite in lites:
+        wait_until("rings and calls are given back", lambda lite=lite: not lite.stats()["rings"], 40, lite.vm.time_scale)
+        after = lite.stats()
+        ends = {name: after[name] - number for name, number in before[lite.vm].items() if name.startswith("ends_")}
+        assert not any(ends.values()), (lite, ends)
+    assert here.stats()["rpc_cancels"] == before[here.vm]["rpc_cancels"] + 1
+    assert here.lite("call", there.id, 2003, "y").out == "y"
+    for server in servers:
+        server.kill(signal.SIGTERM)
+        server.wait(20)
+    there.lite("free", "asked")
+    stop_all(lites)

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Commands of io_uring: data, errors, and how those that wait end."""
 
-from litelab import environment, in_one_machine, on_machines, prepare_all, program_path, run_catch, stop_all, wait_until
+import re
+
+from litelab import (Lite, environment, in_one_machine, join_all, on_machines, prepare_all, program_path, run_catch, stop_all,
+                     wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -47,6 +50,34 @@ def test_a_peer_dies_with_commands_under_way(lab):
     assert "All tests passed" in program.out, program.out
     # What became of locks only their home can say, should it come back.
     wait_until("nothing else is in use", lambda: not set(here.busy()) - {"locks", "lock_claims"}, 20, here.vm.time_scale)
+
+
+@vmtest(timeout=200)
+def test_a_submission_does_not_wait_for_a_peer(lab):
+    """Small operations and answers find the send queues full, as the peer's device does not answer: others wait for that, not the
+    thread that submits them, which has the ring's lock."""
+    here, there = lites = [Lite(vm) for vm in lab.nodes]
+    stop_all(lites)
+    for lite in lites:
+        # Nobody asks for signs of life before it is over.
+        lite.start(heartbeat=100_000, dead=300_000, op_timeout=100_000)
+    join_all(lites)
+    program = here.vm.spawn([program_path("uring_test"), "[full]"], env=environment(lab, lites))
+    wait_until("it serves", lambda: re.search(r"function \d+\n", program.out) or not program.running, 30, here.vm.time_scale)
+    number = re.search(r"function (\d+)\n", program.out)[1]
+    caller = there.vm.spawn(["lite", "call", str(here.id), number, "ping", "--timeout", "100s"])
+    program.wait_output("ready")
+    there.vm.pause()
+    program.write("\n")
+    program.wait_output("submitted", timeout=20)
+    there.vm.resume()
+    program.wait(60)
+    assert "All tests passed" in program.out, program.out
+    caller.wait(30, check=True)
+    assert caller.out == "pong", caller.out
+    for lite in lites:
+        lite.check_idle()
+    stop_all(lites)
 
 
 @vmtest(kernels=("6.1",), fresh=True, timeout=200, slow=True)

@@ -9,9 +9,9 @@
  *   4. Parts go back to their stores. These first fence the mappers of 3, and
  *      those lost earlier, from themselves.
  *
- * The first caller does it, the others wait. A change in progress ends before
- * 2: it makes no more parts, and releases those that it has made. Callers that
- * wait for that can be killed, so a work item does the rest.
+ * A work item does it, so that callers, which wait, can be killed. A change in
+ * progress ends before 2: it makes no more parts, and releases those that it has
+ * made.
  */
 #include <linux/slab.h>
 
@@ -84,7 +84,7 @@ void lite_reap_work(struct work_struct *work)
  * lite_home_free - free an LMR
  * @lmr: caller has a reference
  *
- * Context: may sleep; killable; makes leaf calls.
+ * Context: may sleep; killable.
  * Return: 0: freed; -ENOENT: freed by another caller; -EINTR: killed, and it is
  * freed in the background.
  */
@@ -92,10 +92,7 @@ int lite_home_free(struct lite_lmr *lmr)
 {
 	bool first = lite_home_doom(lmr);
 
-	if (READ_ONCE(lmr->changing))
-		lite_home_reap(lmr);
-	else
-		lite_home_end(lmr);
+	lite_home_reap(lmr);
 	if (wait_for_completion_killable(&lmr->freed))
 		return -EINTR;
 	return first ? 0 : -ENOENT;

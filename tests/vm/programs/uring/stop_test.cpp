@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The node is stopped with commands under way, by whoever starts this with "[stop]".
+// The node is stopped, or its peer's machine, with commands under way, by whoever starts this with
+// "[stop]" or "[full]".
 #include "fixture.hpp"
 
 #include <array>
@@ -101,4 +102,39 @@ TEST_CASE_METHOD(Uring, "stop: commands end when the peer dies", "[.peer]") {
     CHECK(ring.wait(1) == -EHOSTDOWN);
     lite_uring_write(ring.sqe(2), ctx, ops.data(), lmr.handle(), 512, buffer.data(), 64);
     CHECK(ring.run(2) == -EHOSTDOWN);
+}
+
+// Whoever starts this with "[full]" stops the peer's machine when this is ready, and lets it go on
+// when all is submitted.
+TEST_CASE_METHOD(Uring, "full: a submission waits for no send queue", "[.full]") {
+    constexpr std::size_t kWrites = 400;
+    constexpr std::uint64_t kReply = 1000;
+    const auto function = mute_function(ctx);
+    const auto lmr = region(4096, {env().peer()});
+    std::printf("function %u\n", function);
+    std::fflush(stdout);
+    std::array<std::byte, 64> buffer{};
+    Ring ring(512);
+    unsigned limits[] = {8, 8};
+    REQUIRE(::io_uring_register_iowq_max_workers(ring.get(), limits) == 0);
+    lite_ioc_rpc_recv taken{};
+    lite_uring_recv(ring.sqe(1), ctx, &taken, function, buffer.data(), buffer.size(), -1);
+    REQUIRE(ring.run(1) == 0);
+    std::printf("ready\n");
+    std::fflush(stdout);
+    REQUIRE(std::getchar() == '\n');
+
+    // More than all queue pairs have slots for.
+    std::vector<lite_op> ops(kWrites);
+    for (std::size_t i = 0; i < kWrites; i++)
+        lite_uring_write(ring.sqe(2 + i), ctx, &ops[i], lmr.handle(), 0, buffer.data(), 8);
+    ring.submit();
+    lite_ioc_rpc_recv answer{};
+    lite_uring_reply(ring.sqe(kReply), ctx, &answer, taken.token, 0, "pong", 4);
+    ring.submit();
+    std::printf("submitted\n");
+    std::fflush(stdout);
+    for (std::size_t i = 0; i < kWrites; i++)
+        REQUIRE(ring.wait(2 + i) == 0);
+    CHECK(ring.wait(kReply) == 0);
 }

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Has the nodes of this machine do what no peer may, for tests. As guests, which
+ * know the cluster secret, they ask for something else than to join; and they
+ * connect under a false name.
+ */
+#include <linux/kernel.h>
+#include <linux/kprobes.h>
+#include <linux/module.h>
+
+#include "kcall/kcall.h"
+
+static ushort call;
+module_param(call, ushort, 0644);
+MODULE_PARM_DESC(call, "enum lite_call, instead of JOIN; 0: JOIN");
+
+static u8 request[LITE_WORK_PAYLOAD_MAX];
+static u32 length;
+
+static int request_set(const char *text, const struct kernel_param *kp)
+{
+	u32 n = strcspn(text, "\n") / 2;
+
+	if (n > sizeof(request) || hex2bin(request, text, n))
+		return -EINVAL;
+	length = n;
+	return 0;
+}
+
+static const struct kernel_param_ops request_ops = { .set = request_set };
+module_param_cb(request, &request_ops, NULL, 0200);
+MODULE_PARM_DESC(request, "its payload, in hexadecimal");
+
+static ushort node;
+module_param(node, ushort, 0644);
+MODULE_PARM_DESC(node, "as which to connect; 0: as what one is");
+
+static unsigned long long incarnation;
+module_param(incarnation, ullong, 0644);
+MODULE_PARM_DESC(incarnation, "its");
+
+/* int lite_kcall(struct lite_conn *conn, struct lite_call_desc *d) */
+static int ask(struct kprobe *probe, struct pt_regs *regs)
+{
+	struct lite_call_desc *d = (void *)regs_get_kernel_argument(regs, 1);
+
+	if (call && d->call == LITE_CALL_JOIN) {
+		d->call = call;
+		d->req = request;
+		d->len = length;
+	}
+	return 0;
+}
+
+/* int lite_conn_connect(struct lite_fabric *fab, ...) */
+static int connect(struct kprobe *probe, struct pt_regs *regs)
+{
+	struct lite_fabric *fab = (void *)regs_get_kernel_argument(regs, 0);
+
+	if (node) {
+		fab->self.node = node;
+		fab->self.incarnation = incarnation;
+	}
+	return 0;
+}
+
+static struct kprobe ask_probe = {
+	.symbol_name = "lite_kcall",
+	.pre_handler = ask,
+};
+
+static struct kprobe connect_probe = {
+	.symbol_name = "lite_conn_connect",
+	.pre_handler = connect,
+};
+
+static struct kprobe *probes[] = { &ask_probe, &connect_probe };
+
+static int __init hostile_init(void)
+{
+	return register_kprobes(probes, ARRAY_SIZE(probes));
+}
+module_init(hostile_init);
+
+static void __exit hostile_exit(void)
+{
+	unregister_kprobes(probes, ARRAY_SIZE(probes));
+}
+module_exit(hostile_exit);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("Nodes that do what no peer may, for tests");

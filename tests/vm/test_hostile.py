@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+"""Peers that know the cluster secret and mean harm, as modules/hostile makes nodes."""
+
+import contextlib
+import subprocess
+
+from litelab import USER_BUILD, module_path, nodes_in, prepare_all, stop_all, times
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+
+@contextlib.contextmanager
+def _hostile(lab):
+    """A member, and a node that wants to be one, in one machine; and what makes nodes of it hostile."""
+    vm = lab.n1
+    lites = nodes_in(vm, 2)
+    stop_all(nodes_in(vm, 5))
+    vm.insmod(module_path(vm, "hostile"))
+    try:
+        for lite in lites:
+            lite.start(**times(vm))
+        yield *lites, lambda **values: vm.run("cd /sys/module/hostile/parameters; " + "; ".join(
+            f"echo {value} >{name}" for name, value in values.items()))
+        stop_all(lites)
+    finally:
+        vm.rmmod("hostile")
+
+
+def _requests():
+    """A well-formed request of every kind: [(name, number, payload)]."""
+    text = subprocess.run([USER_BUILD / "tests/unit/core/wire-requests"], check=True, capture_output=True, text=True).stdout
+    return [line.split(" ") for line in text.splitlines()]
+
+
+@vmtest(nodes=1, cpus=2, timeout=300)
+def test_a_guest_may_only_ask_to_join(lab):
+    """All else is not served, however well formed, and the session ends."""
+    others = [request for request in _requests() if request[0] not in ("ATTACH", "JOIN", "MEMBERS")]
+    assert len(others) > 40, others
+    with _hostile(lab) as (member, guest, make):
+        before = member.stats()
+        for number, (name, call, payload) in enumerate(others, 1):
+            make(call=call, request=payload)
+            assert not guest.join(member, check=False).ok, name
+            after = member.stats()
+            # Each has attached.
+            assert after["calls_served"] == before["calls_served"] + number, name
+            assert after["ends_message"] == before["ends_message"] + number, name
+        make(call=0)
+        guest.join(member)
+        assert member.states() == {member.id: "up", guest.id: "up"}
+
+
+@vmtest(nodes=1, cpus=2)
+def test_nobody_is_taken_for_this_node(lab):
+    """Who says that it is this very node, in this life, is another one all the same: this node is not connecting to itself. A
+    connection to itself would not be fenced."""
+    with _hostile(lab) as (member, other, make):
+        make(node=member.id, incarnation=member.status()["incarnation"])
+        before = member.stats()
+        assert not other.join(member, check=False).ok
+        after = member.stats()
+        assert after["refused"] == before["refused"] + 1, (before, after)
+        make(node=0)
+        other.join(member)
+        # But it can connect to itself.
+        member.lite("alloc", "word", 8)
+        assert member.lite("fetch-add", "word", 0, 5).out == "0\n"
+        member.lite("free", "word")
