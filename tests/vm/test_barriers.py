@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+"""Barriers in words of LMRs: rounds, those that give up or die, nodes that go."""
+
+from litelab import prepare_all, wait_until
+from test_locks import _alloc, _calm, _claims, _holder, _idle, _last, _let_go, _spawn, _word
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+
+@vmtest(nodes=3, timeout=300)
+def test_rounds(lab):
+    """Nobody goes before all have come, round after round."""
+    lites = _calm(lab)
+    _alloc(lites[0], "rounds", lites[1])
+    count, threads = lab.scale(60, 6), 3
+    users = [_spawn(lite, "rounds", "rounds", "--threads", threads, "--all", 3 * threads, "--count", count)
+             for lite in lites]
+    for user in users:
+        assert _last(user, 200) == "through", user.out
+    assert _word(lites[0], "rounds", 8) == 3 * threads * count
+    lites[0].lite("free", "rounds")
+    _idle(lites)
+
+
+@vmtest(nodes=3, timeout=300)
+def test_time_outs(lab):
+    """Who gives up just when all come goes with them, or has not been counted; nothing between."""
+    lites = _calm(lab)
+    _alloc(lites[0], "meet", lites[1])
+    users = [_spawn(lite, "meet", "meet", "--all", 3, "--timeout", 20 * lab.kernel.time_scale, "--count",
+                    lab.scale(100, 10)) for lite in lites]
+    late = sum(int(_last(user, 200)) for user in users)
+    print(f"      {late} times too late")
+    lites[0].lite("free", "meet")
+    _idle(lites)
+
+
+@vmtest(nodes=3, timeout=300, fresh=True)
+def test_who_gives_up_or_dies(lab):
+    """Those who give up or die do not count; nor may others wait for another number; nor does it outlive its LMR."""
+    lites = _calm(lab)
+    first, second, third = lites
+    _alloc(first, "barrier", second)
+
+    def arrive(lite, *words):
+        return lite.vm.spawn(["lite", "barrier", "barrier", "3", *words])
+
+    def fails(process, text):
+        assert process.wait(30).rc == 1 and text in process.err, (process.rc, process.err)
+
+    one = arrive(first)
+    _claims(second, 1)
+    killed = arrive(third)
+    _claims(second, 2)
+    killed.kill(9)
+    killed.wait(20)
+    _claims(second, 1)
+    fails(arrive(second, "--timeout", "1.5s"), "not all have come")
+    fails(third.vm.spawn(["lite", "barrier", "barrier", "2"]), "another number")
+    _claims(second, 1)
+    # Another word, another barrier; and no lock either.
+    fails(third.vm.spawn(["lite", "barrier", "barrier", "2", "--offset", "8", "--timeout", "100ms"]), "not all have come")
+    _let_go(_holder(third, "barrier"))
+    two = arrive(second)
+    _claims(second, 2)
+    assert one.running and two.running
+    for process in (arrive(third), one, two):
+        assert process.wait(30).rc == 0, process.err
+    # One that nobody has made before; who comes to the next round finds it.
+    for _ in range(2):
+        meeting = [lite.vm.spawn(["lite", "barrier", "--create", "--mode", "0666", "meeting", "3"]) for lite in lites]
+        for process in meeting:
+            assert process.wait(30).rc == 0, process.err
+    first.lite("free", "meeting")
+    # A node that is gone.
+    one = arrive(first)
+    _claims(second, 1)
+    arrive(third)
+    _claims(second, 2)
+    third.vm.crash()
+    wait_until("it is taken out", lambda: second.stats()["lock_claims"] == 1, 60, first.vm.time_scale)
+    two = arrive(second)
+    _claims(second, 2)
+    assert one.running and two.running
+    first.lite("free", "barrier")
+    fails(one, "freed")
+    fails(two, "freed")
+    _idle((first, second))
