@@ -432,6 +432,7 @@ int lite_cluster_call_all(struct lite_cluster *cl, u32 after,
 	struct lite_call_one *all[LITE_CALLED_AT_ONCE], *one;
 	const size_t size = struct_size(one, reply,
 					DIV_ROUND_UP(d->reply_max, 8));
+	unsigned long deadline;
 	u32 node = after;
 	int err = 0;
 	u32 i, n;
@@ -440,6 +441,7 @@ int lite_cluster_call_all(struct lite_cluster *cl, u32 after,
 		all[i] = kmalloc(size, GFP_KERNEL | __GFP_NOFAIL);
 	do {
 		n = 0;
+		deadline = jiffies + (d->timeout ?: cl->rpc->timeout);
 		while (n < LITE_CALLED_AT_ONCE &&
 		       (node = lite_cluster_next(cl, node))) {
 			if (node == lite_cluster_id(cl))
@@ -447,6 +449,8 @@ int lite_cluster_call_all(struct lite_cluster *cl, u32 after,
 			one = all[n++];
 			*one = (struct lite_call_one){ .node = node, .d = *d };
 			one->d.reply = one->reply;
+			/* Silent members must not add up. */
+			one->d.deadline = deadline;
 			/* Waiting with other slots held could deadlock. */
 			one->d.no_wait = true;
 			lite_call_one_begin(cl, one);
@@ -461,6 +465,7 @@ int lite_cluster_call_all(struct lite_cluster *cl, u32 after,
 		for (i = 0; i < n && !err; i++) {
 			one = all[i];
 			one->d.no_wait = false;
+			one->d.deadline = 0;
 			if (one->err == -EAGAIN)
 				one->err = lite_cluster_call(cl, one->node,
 							     &one->d);
