@@ -5,8 +5,7 @@
 #include "fabric.h"
 
 /* @addr: IPv4 or IPv6, with port. */
-void lite_addr_to_wire(struct lite_wire_addr *w,
-		       const struct sockaddr_storage *addr)
+void lite_addr_to_wire(struct lite_wire_addr *w, const struct sockaddr_storage *addr)
 {
 	struct in6_addr ip;
 
@@ -25,15 +24,8 @@ void lite_addr_to_wire(struct lite_wire_addr *w,
 	memcpy(w->ip, &ip, sizeof(w->ip));
 }
 
-/**
- * lite_addr_from_wire - decode an address
- * @addr: set
- * @w: from a peer
- *
- * Return: 0, or -EINVAL: not the address of a node.
- */
-int lite_addr_from_wire(struct sockaddr_storage *addr,
-			const struct lite_wire_addr *w)
+/* Decode an address from a peer. Returns 0, or -EINVAL: not the address of a node. */
+int lite_addr_from_wire(struct sockaddr_storage *addr, const struct lite_wire_addr *w)
 {
 	struct in6_addr ip;
 
@@ -58,8 +50,7 @@ int lite_addr_from_wire(struct sockaddr_storage *addr,
 }
 
 /* Are address and port the same? */
-bool lite_addr_equal(const struct sockaddr_storage *a,
-		     const struct sockaddr_storage *b)
+bool lite_addr_equal(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
 	struct lite_wire_addr wa, wb;
 

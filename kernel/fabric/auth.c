@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Authentication: mutual proof of knowing the cluster secret, before any queue
- * pair exists that could reach memory.
+ * Authentication: mutual proof of knowing the cluster secret, before any queue pair exists that
+ * could reach memory.
  *
  *   initiator                                   responder
  *     HELLO    ident, nonce a          ->
@@ -9,15 +9,15 @@
  *     CONNECT  ident, a, HMAC(secret, connect, b) ->
  *              <- ACCEPT  key, addresses, HMAC(secret, a, accept)
  *
- * Nonce b is derived from the hello and a key of the responder, as in SYN
- * cookies (RFC 4987): a hello takes no memory at the responder. It is valid for
- * one to two epochs, and for one connection.
+ * Nonce b is derived from the hello and a key of the responder, as in SYN cookies (RFC 4987): a
+ * hello takes no memory at the responder. It is valid for one to two epochs, and for one
+ * connection.
  *
- * Every HMAC also covers the responder's address, as the initiator dialled it:
- * a message to one node cannot be forwarded to a third.
+ * Every HMAC also covers the responder's address, as the initiator dialled it: a message to one
+ * node cannot be forwarded to a third.
  *
- * The traffic that follows is neither encrypted nor authenticated: an attacker
- * that can inject packets into the network can inject into a connection.
+ * The traffic that follows is neither encrypted nor authenticated: an attacker that can inject
+ * packets into the network can inject into a connection.
  */
 #include <crypto/algapi.h>
 #include <crypto/hash.h>
@@ -36,35 +36,30 @@ static u64 lite_epoch(void)
 	return ktime_get_seconds() / LITE_EPOCH_SECONDS;
 }
 
-static struct crypto_shash *lite_hmac_alloc(const u8 *key, size_t len)
+static int lite_hmac_alloc(struct crypto_shash **out, const u8 *key, size_t len)
 {
 	struct crypto_shash *tfm = crypto_alloc_shash("hmac(sha256)", 0, 0);
 	int err;
 
 	if (IS_ERR(tfm))
-		return tfm;
+		return PTR_ERR(tfm);
 	err = crypto_shash_setkey(tfm, key, len);
-	if (err) {
+	if (err)
 		crypto_free_shash(tfm);
-		return ERR_PTR(err);
-	}
-	return tfm;
+	else
+		*out = tfm;
+	return err;
 }
 
-/**
- * lite_auth_init - set the cluster secret
- * @auth: to fill
- * @secret: of the cluster; the caller wipes it
- * @len: bytes, 0..LITE_SECRET_MAX; 0: insecure
- *
- * Context: may sleep.
- * Return: 0 or a negative errno.
+/*
+ * Set the cluster secret, of up to LITE_SECRET_MAX bytes, which the caller wipes; none: insecure.
+ * May sleep. Returns 0 or a negative errno.
  */
 int lite_auth_init(struct lite_auth *auth, const u8 *secret, size_t len)
 {
 	u8 key[sizeof(lite_secret_label) - 1 + 64];
 	const size_t head = sizeof(lite_secret_label) - 1;
-	int err = 0;
+	int err;
 
 	if (len > sizeof(key) - head)
 		return -EINVAL;
@@ -74,40 +69,28 @@ int lite_auth_init(struct lite_auth *auth, const u8 *secret, size_t len)
 	/* Labelled, so that an empty secret makes a key, too. */
 	memcpy(key, lite_secret_label, head);
 	memcpy(key + head, secret, len);
-	auth->secret_tfm = lite_hmac_alloc(key, head + len);
-	if (IS_ERR(auth->secret_tfm)) {
-		err = PTR_ERR(auth->secret_tfm);
-		auth->secret_tfm = NULL;
-		goto out;
+	err = lite_hmac_alloc(&auth->secret_tfm, key, head + len);
+	if (!err) {
+		get_random_bytes(key, 32);
+		err = lite_hmac_alloc(&auth->cookie_tfm, key, 32);
+		if (err)
+			crypto_free_shash(auth->secret_tfm);
 	}
-	get_random_bytes(key, 32);
-	auth->cookie_tfm = lite_hmac_alloc(key, 32);
-	if (IS_ERR(auth->cookie_tfm)) {
-		err = PTR_ERR(auth->cookie_tfm);
-		auth->cookie_tfm = NULL;
-		lite_auth_exit(auth);
-	}
-out:
 	memzero_explicit(key, sizeof(key));
 	return err;
 }
 
-/* Forget the secret; also after lite_auth_init() has failed. */
+/* Forget the secret. */
 void lite_auth_exit(struct lite_auth *auth)
 {
-	if (auth->secret_tfm)
-		crypto_free_shash(auth->secret_tfm);
-	if (auth->cookie_tfm)
-		crypto_free_shash(auth->cookie_tfm);
-	auth->secret_tfm = NULL;
-	auth->cookie_tfm = NULL;
+	crypto_free_shash(auth->secret_tfm);
+	crypto_free_shash(auth->cookie_tfm);
 }
 
 /* HMAC over a label, the responder's address, and two pieces of data. */
 static int lite_hmac(struct crypto_shash *tfm, const char *label,
-		     const struct sockaddr_storage *responder, const void *a,
-		     size_t a_len, const void *b, size_t b_len,
-		     u8 out[LITE_MAC_SIZE])
+		     const struct sockaddr_storage *responder, const void *a, size_t a_len,
+		     const void *b, size_t b_len, u8 out[LITE_MAC_SIZE])
 {
 	SHASH_DESC_ON_STACK(desc, tfm);
 	struct lite_wire_addr addr;
@@ -125,56 +108,47 @@ static int lite_hmac(struct crypto_shash *tfm, const char *label,
 	return err;
 }
 
-static int lite_auth_cookie(struct lite_auth *auth,
-			    const struct sockaddr_storage *responder,
+static int lite_auth_cookie(struct lite_auth *auth, const struct sockaddr_storage *responder,
 			    const struct lite_cm_hello *hello, u64 epoch,
 			    u8 nonce[LITE_NONCE_SIZE])
 {
 	u8 mac[LITE_MAC_SIZE];
 	int err;
 
-	err = lite_hmac(auth->cookie_tfm, "cookie", responder, hello,
-			sizeof(*hello), &epoch, sizeof(epoch), mac);
+	err = lite_hmac(auth->cookie_tfm, "cookie", responder, hello, sizeof(*hello),
+			&epoch, sizeof(epoch), mac);
 	memcpy(nonce, mac, LITE_NONCE_SIZE);
 	return err;
 }
 
 /* The MAC of a challenge. Process context. Returns 0 or a negative errno. */
-int lite_auth_challenge_mac(struct lite_auth *auth,
-			    const struct sockaddr_storage *responder,
+int lite_auth_challenge_mac(struct lite_auth *auth, const struct sockaddr_storage *responder,
 			    const struct lite_cm_hello *hello,
 			    const struct lite_cm_challenge *ch, u8 *mac)
 {
-	return lite_hmac(auth->secret_tfm, "challenge", responder, hello,
-			 sizeof(*hello), ch,
-			 offsetof(struct lite_cm_challenge, mac), mac);
+	return lite_hmac(auth->secret_tfm, "challenge", responder, hello, sizeof(*hello),
+			 ch, offsetof(struct lite_cm_challenge, mac), mac);
 }
 
 /*
- * The initiator's answer to nonce b of a challenge: the proof is the first
- * LITE_PROOF_SIZE bytes. Process context. Returns 0 or a negative errno.
+ * The initiator's answer to nonce b of a challenge: the proof is the first LITE_PROOF_SIZE bytes.
+ * Process context. Returns 0 or a negative errno.
  */
-int lite_auth_proof(struct lite_auth *auth,
-		    const struct sockaddr_storage *responder, const u8 *nonce,
-		    const struct lite_cm_connect *connect, u8 *mac)
+int lite_auth_proof(struct lite_auth *auth, const struct sockaddr_storage *responder,
+		    const u8 *nonce, const struct lite_cm_connect *connect, u8 *mac)
 {
 	return lite_hmac(auth->secret_tfm, "connect", responder, connect,
-			 offsetof(struct lite_cm_connect, proof), nonce,
-			 LITE_NONCE_SIZE, mac);
+			 offsetof(struct lite_cm_connect, proof), nonce, LITE_NONCE_SIZE, mac);
 }
 
 /*
- * The MAC of an accept; @nonce is the initiator's. Process context. Returns 0 or
- * a negative errno.
+ * The MAC of an accept; @nonce is the initiator's. Process context. Returns 0 or a negative errno.
  */
-int lite_auth_accept_mac(struct lite_auth *auth,
-			 const struct sockaddr_storage *responder,
-			 const u8 *nonce, const struct lite_cm_accept *accept,
-			 u8 *mac)
+int lite_auth_accept_mac(struct lite_auth *auth, const struct sockaddr_storage *responder,
+			 const u8 *nonce, const struct lite_cm_accept *accept, u8 *mac)
 {
-	return lite_hmac(auth->secret_tfm, "accept", responder, nonce,
-			 LITE_NONCE_SIZE, accept,
-			 offsetof(struct lite_cm_accept, mac), mac);
+	return lite_hmac(auth->secret_tfm, "accept", responder, nonce, LITE_NONCE_SIZE,
+			 accept, offsetof(struct lite_cm_accept, mac), mac);
 }
 
 /* Is a MAC as it should be? 0, or -EKEYREJECTED. */
@@ -183,23 +157,14 @@ int lite_auth_compare(const u8 *mac, const u8 *got, size_t size)
 	return crypto_memneq(mac, got, size) ? -EKEYREJECTED : 0;
 }
 
-/**
- * lite_auth_challenge - answer a hello, as the responder
- * @auth: of the node
- * @responder: address that was dialled
- * @hello: as received
- * @out: nonce and mac are set; the caller has filled in the header
- *
- * Context: process.
- * Return: 0 or a negative errno.
+/*
+ * Answer a hello, as the responder: set nonce and mac of @out; the caller has filled in the header.
+ * Process context. Returns 0 or a negative errno.
  */
-int lite_auth_challenge(struct lite_auth *auth,
-			const struct sockaddr_storage *responder,
-			const struct lite_cm_hello *hello,
-			struct lite_cm_challenge *out)
+int lite_auth_challenge(struct lite_auth *auth, const struct sockaddr_storage *responder,
+			const struct lite_cm_hello *hello, struct lite_cm_challenge *out)
 {
-	return lite_auth_cookie(auth, responder, hello, lite_epoch(),
-				out->nonce) ?:
+	return lite_auth_cookie(auth, responder, hello, lite_epoch(), out->nonce) ?:
 	       lite_auth_challenge_mac(auth, responder, hello, out, out->mac);
 }
 
@@ -229,18 +194,11 @@ static int lite_auth_use_nonce(struct lite_auth *auth, const u8 *nonce)
 	return err;
 }
 
-/**
- * lite_auth_check_connect - does the initiator know the secret?
- * @auth: of the responder
- * @responder: address that was dialled
- * @connect: as received
- *
- * Context: process.
- * Return: 0; -EKEYREJECTED: wrong proof, or the challenge is too old or used;
- * -EBUSY: the table of used nonces is full.
+/*
+ * Does the initiator know the secret? Process context. Returns 0; -EKEYREJECTED: wrong proof, or
+ * the challenge is too old or used; -EBUSY: the table of used nonces is full.
  */
-int lite_auth_check_connect(struct lite_auth *auth,
-			    const struct sockaddr_storage *responder,
+int lite_auth_check_connect(struct lite_auth *auth, const struct sockaddr_storage *responder,
 			    const struct lite_cm_connect *connect)
 {
 	struct lite_cm_hello hello = {
@@ -255,8 +213,7 @@ int lite_auth_check_connect(struct lite_auth *auth,
 	hello.hdr.kind = LITE_CM_HELLO;
 	memcpy(hello.nonce, connect->nonce, LITE_NONCE_SIZE);
 	for (back = 0; back < 2 && back <= epoch; back++) {
-		err = lite_auth_cookie(auth, responder, &hello, epoch - back,
-				       nonce) ?:
+		err = lite_auth_cookie(auth, responder, &hello, epoch - back, nonce) ?:
 		      lite_auth_proof(auth, responder, nonce, connect, mac);
 		if (err)
 			return err;

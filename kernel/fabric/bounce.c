@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Bounce pages: small transfers are copied through a page that stays mapped for
- * DMA while the node runs, which saves pinning and mapping.
+ * Bounce pages: small transfers are copied through a page that stays mapped for DMA while the node
+ * runs, which saves pinning and mapping.
  *
- * There is a pool per CPU, to which its pages return. If a CPU's pool is empty
- * the caller takes a page from another pool, and queues if all are empty. While
- * there are waiters, pages are granted to waiters only, FIFO.
+ * There is a pool per CPU, to which its pages return. If a CPU's pool is empty the caller takes a
+ * page from another pool, and queues if all are empty. While there are waiters, pages are granted
+ * to waiters only, FIFO.
  */
 #include <linux/slab.h>
 
@@ -26,17 +26,15 @@ struct lite_bounce_turn {
 	struct lite_bounce *page;
 };
 
-static int lite_bounce_fill(struct lite_fabric *fab,
-			    struct lite_bounce_pool *pool, int cpu)
+static int lite_bounce_fill(struct lite_fabric *fab, struct lite_bounce_pool *pool, int cpu)
 {
 	u32 since = lite_dma_since(fab);
 	int i;
 
 	for (i = 0; i < LITE_BOUNCES_PER_CPU; i++) {
+		struct page *page = alloc_pages_node(cpu_to_node(cpu), GFP_KERNEL, 0);
 		struct lite_bounce *b = &pool->bounce[i];
-		struct page *page;
 
-		page = alloc_pages_node(cpu_to_node(cpu), GFP_KERNEL, 0);
 		if (!page)
 			return -ENOMEM;
 		if (lite_dma_map_page(fab, page, LITE_BOUNCE_SIZE, &b->dma)) {
@@ -52,10 +50,7 @@ static int lite_bounce_fill(struct lite_fabric *fab,
 	return 0;
 }
 
-/*
- * Make the pools. May sleep. Returns 0 or -ENOMEM; lite_bounce_exit() frees
- * what was made.
- */
+/* Make the pools. May sleep. Returns 0 or -ENOMEM; lite_bounce_exit() frees what was made. */
 int lite_bounce_init(struct lite_fabric *fab)
 {
 	int cpu, err;
@@ -89,10 +84,7 @@ void lite_bounce_exit(struct lite_fabric *fab)
 		for (i = 0; i < LITE_BOUNCES_PER_CPU; i++) {
 			struct lite_bounce *b = &pool->bounce[i];
 
-			if (!b->data)
-				continue;
-			if (lite_dma_unmap_page(fab, b->dma, LITE_BOUNCE_SIZE,
-						b->since))
+			if (b->data && lite_dma_unmap_page(fab, b->dma, LITE_BOUNCE_SIZE, b->since))
 				free_page((unsigned long)b->data);
 		}
 	}
@@ -109,8 +101,7 @@ static struct lite_bounce *lite_bounce_take(struct lite_bounce_pool *pool)
 		if (!free)
 			return NULL;
 		i = __ffs64(free);
-	} while (!atomic64_try_cmpxchg_acquire(&pool->free, &free,
-					       free & ~BIT_ULL(i)));
+	} while (!atomic64_try_cmpxchg_acquire(&pool->free, &free, free & ~BIT_ULL(i)));
 	return &pool->bounce[i];
 }
 
@@ -127,10 +118,7 @@ static struct lite_bounce *lite_bounce_steal(struct lite_fabric *fab)
 	return NULL;
 }
 
-/*
- * Take a bounce page, or NULL: none is free, or there are waiters. Process
- * context.
- */
+/* Take a bounce page, or NULL: none is free, or there are waiters. Process context. */
 struct lite_bounce *lite_bounce_tryget(struct lite_fabric *fab)
 {
 	struct lite_bounce *b;
@@ -145,8 +133,7 @@ struct lite_bounce *lite_bounce_tryget(struct lite_fabric *fab)
 	return b;
 }
 
-static void lite_bounce_leave(struct lite_fabric *fab,
-			      struct lite_bounce_turn *turn)
+static void lite_bounce_leave(struct lite_fabric *fab, struct lite_bounce_turn *turn)
 {
 	list_del(&turn->list);
 	WRITE_ONCE(fab->bounce_waiting, fab->bounce_waiting - 1);
@@ -159,8 +146,7 @@ static void lite_bounce_grant(struct lite_fabric *fab)
 
 	spin_lock(&fab->bounce_lock);
 	for (;;) {
-		turn = list_first_entry_or_null(&fab->bounce_line,
-						struct lite_bounce_turn, list);
+		turn = list_first_entry_or_null(&fab->bounce_line, struct lite_bounce_turn, list);
 		b = turn ? lite_bounce_steal(fab) : NULL;
 		if (!b)
 			break;
@@ -174,9 +160,7 @@ static void lite_bounce_grant(struct lite_fabric *fab)
 
 static struct lite_bounce *lite_bounce_wait(struct lite_fabric *fab)
 {
-	struct lite_bounce_turn turn = {
-		.done = COMPLETION_INITIALIZER_ONSTACK(turn.done),
-	};
+	struct lite_bounce_turn turn = { .done = COMPLETION_INITIALIZER_ONSTACK(turn.done) };
 
 	spin_lock(&fab->bounce_lock);
 	list_add_tail(&turn.list, &fab->bounce_line);
@@ -212,15 +196,10 @@ void lite_bounce_put(struct lite_fabric *fab, struct lite_bounce *b)
 		lite_bounce_grant(fab);
 }
 
-/**
- * lite_bounce_failed - an operation with a bounce page has failed
- * @fab: fabric
- * @b: the caller's, to be given back afterwards
- *
- * If the device could not be fenced, it may still access the page. Then another
- * page replaces it; if there is none, lite_bounce_put() does not free the slot.
- *
- * Context: may sleep.
+/*
+ * An operation with a bounce page has failed; the caller gives the page back afterwards. If the
+ * device could not be fenced, it may still access the page. Then another page replaces it; if there
+ * is none, lite_bounce_put() does not free the slot. May sleep.
  */
 void lite_bounce_failed(struct lite_fabric *fab, struct lite_bounce *b)
 {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The RDMA device of a node: its capabilities, its protection domain, and the
- * one key that covers all memory (DESIGN.md, decision 1).
+ * The RDMA device of a node: its capabilities, its protection domain, and the one key that covers
+ * all memory (DESIGN.md, decision 1).
  *
- * Key mode "global": one DMA memory region with remote read, write and atomic
- * access. Addresses in it are those that ib_dma_map_*() returns. Only
- * lite_dma_map_page() (dma.c) and the scatterlists of one-sided operations make
- * such addresses, so another key mode would be added here.
+ * Key mode "global": one DMA memory region with remote read, write and atomic access. Addresses in
+ * it are those that ib_dma_map_*() returns. Only lite_dma_map_page() (dma.c) and the scatterlists
+ * of one-sided operations make such addresses, so another key mode would be added here.
  */
 #include <linux/slab.h>
 
@@ -20,43 +19,36 @@ static int lite_device_check(struct lite_fabric *fab, const char **why)
 	struct ib_device *dev = fab->dev;
 	const struct ib_device_attr *attr = &dev->attrs;
 
-	/* iWARP has no RDMA write with immediate. */
-	if (!rdma_cap_ib_cm(dev, fab->port_num)) {
-		*why = "the device has no InfiniBand or RoCE connections";
-		return -EOPNOTSUPP;
-	}
-	if (!dev->ops.get_dma_mr) {
-		*why = "the device has no memory region over all memory";
-		return -EOPNOTSUPP;
-	}
-	if (attr->max_qp_wr < LITE_RQ_DEPTH ||
-	    attr->max_qp_wr < LITE_SQ_DEPTH ||
-	    attr->max_cqe < LITE_RQ_DEPTH + LITE_QPS_MAX) {
-		*why = "the device's queues are too short";
-		return -EOPNOTSUPP;
-	}
 	fab->max_sge = clamp_t(int, attr->max_send_sge, 1, LITE_SGE_MAX);
 	fab->max_sge_rd = clamp_t(int, attr->max_sge_rd, 1, fab->max_sge);
-	fab->rd_atom = clamp_t(int, min(attr->max_qp_rd_atom,
-					attr->max_qp_init_rd_atom),
+	fab->rd_atom = clamp_t(int, min(attr->max_qp_rd_atom, attr->max_qp_init_rd_atom),
 			       1, LITE_RD_ATOM_MAX);
 	fab->atomics = attr->atomic_cap != IB_ATOMIC_NONE;
 	fab->quirks = lite_quirks_of(dev);
 	/* One more, see lite_conn_qps(). */
 	if (fab->quirks.fetch_apart && fab->nqps < LITE_QPS_MAX)
 		fab->nqps++;
-	return 0;
+
+	/* iWARP has no RDMA write with immediate. */
+	if (!rdma_cap_ib_cm(dev, fab->port_num))
+		*why = "the device has no InfiniBand or RoCE connections";
+	else if (!dev->ops.get_dma_mr)
+		*why = "the device has no memory region over all memory";
+	else if (attr->max_qp_wr < LITE_RQ_DEPTH || attr->max_qp_wr < LITE_SQ_DEPTH ||
+		 attr->max_cqe < LITE_RQ_DEPTH + LITE_QPS_MAX)
+		*why = "the device's queues are too short";
+	else
+		return 0;
+	return -EOPNOTSUPP;
 }
 
 /*
- * Make the key. The protection domain's own (IB_PD_UNSAFE_GLOBAL_RKEY) does not
- * allow atomics, and ib_get_dma_mr() was removed, so call the driver and fill
- * in what the core would have.
+ * Make the key. The protection domain's own (IB_PD_UNSAFE_GLOBAL_RKEY) does not allow atomics, and
+ * ib_get_dma_mr() was removed, so call the driver and fill in what the core would have.
  */
 static int lite_device_get_mr(struct lite_fabric *fab)
 {
-	int access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ |
-		     IB_ACCESS_REMOTE_WRITE;
+	int access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE;
 	struct ib_mr *mr;
 
 	if (fab->atomics)
@@ -78,28 +70,16 @@ static int lite_device_get_mr(struct lite_fabric *fab)
 /* Not ib_dereg_mr(): the core has not counted this region. */
 static void lite_device_put_mr(struct lite_fabric *fab)
 {
-	if (fab->mr)
-		WARN_ON_ONCE(fab->dev->ops.dereg_mr(fab->mr, NULL));
-	fab->mr = NULL;
-	fab->lkey = 0;
-	fab->rkey = 0;
+	WARN_ON_ONCE(fab->dev->ops.dereg_mr(fab->mr, NULL));
 }
 
-/**
- * lite_fabric_init - open a device
- * @fab: to fill; zeroed but for @stats
- * @params: settings
- * @ops: events for the layers above
- * @priv: for @ops
- * @why: set to a text for the administrator where an errno says too little
- *
- * Context: may sleep.
- * Return: 0 or a negative errno, as documented for LITE_CMD_NODE_START.
+/*
+ * Open a device. @fab is zeroed but for @stats. @ops get events, with @priv. Sets @why to a text
+ * for the administrator where an errno says too little. May sleep. Returns 0 or a negative errno,
+ * as documented for LITE_CMD_NODE_START.
  */
-int lite_fabric_init(struct lite_fabric *fab,
-		     const struct lite_fabric_params *params,
-		     const struct lite_fabric_ops *ops, void *priv,
-		     const char **why)
+int lite_fabric_init(struct lite_fabric *fab, const struct lite_fabric_params *params,
+		     const struct lite_fabric_ops *ops, void *priv, const char **why)
 {
 	int err;
 
@@ -132,8 +112,8 @@ int lite_fabric_init(struct lite_fabric *fab,
 		goto err_auth;
 	}
 	/*
-	 * The device exists while we are bound, but objects made on it must be
-	 * freed before its removal ends: @stays ensures that it waits for us.
+	 * The device exists while we are bound, but objects made on it must be freed before its
+	 * removal ends: @stays ensures that it waits for us.
 	 */
 	if (!ops->stays(priv, fab->dev)) {
 		*why = "the device is being removed";
@@ -182,8 +162,8 @@ err_wq:
 }
 
 /*
- * End all existing connections. May sleep; waits until nothing of them remains
- * at the device. @reason is a negative errno for the record.
+ * End all existing connections. May sleep; waits until nothing of them remains at the device.
+ * @reason is a negative errno for the record.
  */
 void lite_fabric_end_all(struct lite_fabric *fab, int reason)
 {
@@ -217,18 +197,12 @@ void lite_fabric_shutdown(struct lite_fabric *fab)
 	lite_fabric_end_all(fab, -ENODEV);
 }
 
-/*
- * Close the device; it is shut down, and nothing is mapped or posted. May
- * sleep.
- */
+/* Close the device; it is shut down, and nothing is mapped or posted. May sleep. */
 void lite_fabric_exit(struct lite_fabric *fab)
 {
 	/* The last work items and mappings drop their connections. */
 	wait_event(fab->conns_wait, list_empty_careful(&fab->conns));
-	/*
-	 * lite_conn_free() wakes us under the lock: wait until it has dropped
-	 * it.
-	 */
+	/* lite_conn_free() wakes us under the lock: wait until it has dropped it. */
 	spin_lock(&fab->conns_lock);
 	spin_unlock(&fab->conns_lock);
 	lite_poller_stop(&fab->poller);
@@ -244,10 +218,7 @@ void lite_fabric_exit(struct lite_fabric *fab)
 	if (lite_stat_sum(fab->stats, LITE_STAT_QUARANTINED))
 		pr_warn("lite: %lld pages stay in quarantine\n",
 			lite_stat_sum(fab->stats, LITE_STAT_QUARANTINED));
-	/*
-	 * rxe does not use the DMA API and its debugging, which would report
-	 * this.
-	 */
+	/* rxe does not use the DMA API and its debugging, which would report this. */
 	WARN_ONCE(lite_stat_sum(fab->stats, LITE_STAT_DMA_PAGES),
 		  "lite: pages left mapped\n");
 }

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory that the device, and through it the peers, can reach; and the
- * quarantine for memory that a fence could not protect.
+ * Memory that the device, and through it the peers, can reach; and the quarantine for memory that a
+ * fence could not protect.
  *
- * Memory is freed behind a fence: the destruction of the queue pairs through
- * which it could be reached. A device can fail to destroy one, or give up
- * waiting for what is in flight (Soft-RoCE does after 50 s, and reports
- * success). Then that queue pair may still access memory. What was mapped by
- * then goes into quarantine instead of being freed: it stays mapped, is
- * counted, and is never used again, not even after the module is unloaded.
- * Memory mapped later is safe: the queue pair's peer never learnt its address
- * in that session.
+ * Memory is freed behind a fence: the destruction of the queue pairs through which it could be
+ * reached. A device can fail to destroy one, or give up waiting for what is in flight (Soft-RoCE
+ * does after 50 s, and reports success). Then that queue pair may still access memory. What was
+ * mapped by then goes into quarantine instead of being freed: it stays mapped, is counted, and is
+ * never used again, not even after the module is unloaded. Memory mapped later is safe: the queue
+ * pair's peer never learnt its address in that session.
  */
 #include <linux/dma-map-ops.h>
 
@@ -20,9 +18,8 @@
 #define LITE_DMA_LEAST SZ_1M
 
 /*
- * Does the device work on copies (swiotlb), so that it and the processors do
- * not see each other's writes at once? Unmapping would copy the old contents
- * back.
+ * Does the device work on copies (swiotlb), so that it and the processors do not see each other's
+ * writes at once? Unmapping would copy the old contents back.
  */
 static int lite_dma_copies(struct ib_device *dev, bool *copies)
 {
@@ -44,59 +41,41 @@ static int lite_dma_copies(struct ib_device *dev, bool *copies)
 	return 0;
 }
 
-/**
- * lite_dma_check - can memory be mapped once and shared with the device?
- * @fab: its device is known; sets @map_max
- * @why: set to a text for the administrator
- *
- * Processors and the device use LMRs at the same time: that rules out swiotlb,
- * and caches that are not coherent with the device. So nothing that is mapped
- * needs ib_dma_sync_single_*().
- *
- * Context: may sleep.
- * Return: 0; -EOPNOTSUPP; -ENOMEM.
+/*
+ * Can memory be mapped once and shared with the device? Processors and the device use LMRs at the
+ * same time: that rules out swiotlb, and caches that are not coherent with the device. So nothing
+ * that is mapped needs ib_dma_sync_single_*(). The device of @fab is known. Sets its @map_max, and
+ * @why to a text for the administrator. May sleep. Returns 0; -EOPNOTSUPP; -ENOMEM.
  */
 int lite_dma_check(struct lite_fabric *fab, const char **why)
 {
 	struct device *dma = fab->dev->dma_device;
 	bool copies = false;
-	int err;
 
 	fab->map_max = SIZE_MAX;
 	/* The device uses kernel addresses. */
 	if (ib_uses_virt_dma(fab->dev))
 		return 0;
-	if (dma_addressing_limited(dma) || !dev_is_dma_coherent(dma)) {
-		*why = "the device does not reach all memory as processors see it";
-		return -EOPNOTSUPP;
-	}
-	err = lite_dma_copies(fab->dev, &copies);
-	if (err)
-		return err;
-	if (copies) {
-		*why = "the device works on copies of memory (swiotlb), not on memory";
-		return -EOPNOTSUPP;
-	}
 	fab->map_max = dma_max_mapping_size(dma);
-	if (fab->map_max < LITE_DMA_LEAST) {
+	if (dma_addressing_limited(dma) || !dev_is_dma_coherent(dma))
+		*why = "the device does not reach all memory as processors see it";
+	else if (lite_dma_copies(fab->dev, &copies))
+		return -ENOMEM;
+	else if (copies)
+		*why = "the device works on copies of memory (swiotlb), not on memory";
+	else if (fab->map_max < LITE_DMA_LEAST)
 		*why = "the device maps too little memory at a time";
-		return -EOPNOTSUPP;
-	}
-	return 0;
+	else
+		return 0;
+	return -EOPNOTSUPP;
 }
 
-/**
- * lite_dma_map_page - let the device, and through it the peers, reach pages
- * @fab: fabric
- * @page: first of @size bytes of physically contiguous memory
- * @size: bytes, whole pages, at most @fab->map_max
- * @dma: set to the address to publish
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM: a smaller size may succeed.
+/*
+ * Let the device, and through it the peers, reach pages: @page is the first of @size bytes of
+ * physically contiguous memory, whole pages, at most @map_max. Sets @dma to the address to publish.
+ * May sleep. Returns 0 or -ENOMEM: a smaller size may succeed.
  */
-int lite_dma_map_page(struct lite_fabric *fab, struct page *page, size_t size,
-		      u64 *dma)
+int lite_dma_map_page(struct lite_fabric *fab, struct page *page, size_t size, u64 *dma)
 {
 	u64 addr = ib_dma_map_page(fab->dev, page, 0, size, DMA_BIDIRECTIONAL);
 
@@ -107,19 +86,12 @@ int lite_dma_map_page(struct lite_fabric *fab, struct page *page, size_t size,
 	return 0;
 }
 
-/**
- * lite_dma_unmap_page - undo lite_dma_map_page()
- * @fab: fabric
- * @dma: address
- * @size: bytes, as mapped
- * @since: lite_dma_since() from before it was mapped
- *
- * Context: may sleep. All users of the address have been fenced.
- * Return: true; false: a fence has failed, and the pages are in quarantine:
- * they stay mapped and must not be freed.
+/*
+ * Undo lite_dma_map_page(); @since is lite_dma_since() from before it. All users of the address
+ * have been fenced. May sleep. Returns true; false: a fence has failed, and the pages are in
+ * quarantine: they stay mapped and must not be freed.
  */
-bool lite_dma_unmap_page(struct lite_fabric *fab, u64 dma, size_t size,
-			 u32 since)
+bool lite_dma_unmap_page(struct lite_fabric *fab, u64 dma, size_t size, u32 since)
 {
 	s64 pages = size >> PAGE_SHIFT;
 
@@ -132,10 +104,7 @@ bool lite_dma_unmap_page(struct lite_fabric *fab, u64 dma, size_t size,
 	return true;
 }
 
-/*
- * Record that a fence has failed, before waiters for the fence are woken. May
- * sleep.
- */
+/* Record that a fence has failed, before waiters for the fence are woken. May sleep. */
 void lite_dma_unfenced(struct lite_fabric *fab)
 {
 	if (atomic_inc_return(&fab->unfenced) == 1)
