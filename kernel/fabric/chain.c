@@ -2,102 +2,59 @@
 /*
  * Chains: many one-sided operations on one queue pair, posted together.
  *
- * Normal operation: the poster takes up to LITE_POST_STEP free send slots at
- * once and posts as many work requests with one call. Only the last is
- * signalled: a queue pair completes in order. Its slot records the slots before
- * it (lite_wr.before) and frees them with its own. The rest is posted in the
- * same way; while it waits for a slot, all work requests that hold slots are
- * posted. A few slots are spared for other posters: when only those are free, a
- * chain takes one at a time.
+ * Normal operation: the poster takes up to LITE_POST_STEP free send slots at once and posts as many
+ * work requests with one call. Only the last is signalled: a queue pair completes in order. Its
+ * slot records the slots before it (lite_wr.before) and frees them with its own. The rest is posted
+ * in the same way; while it waits for a slot, all work requests that hold slots are posted. A few
+ * slots are spared for other posters: when only those are free, a chain takes one at a time.
  *
- * Recovery: after a work request fails, all later ones complete with an error,
- * signalled or not. The completion of an unsignalled one ends the connection
- * and completes no slot (its lite_wr.io is NULL): the poster gets the error
- * from the last one. When that frees all slots, an earlier completion may still
- * be on its way to its handler in another thread, and find its slot taken
- * again. The new owner cannot post, because the connection was dead before the
- * slot came free; so there, too, the slot is completed once, with an error.
+ * Recovery: after a work request fails, all later ones complete with an error, signalled or not.
+ * The completion of an unsignalled one ends the connection and completes no slot (its lite_wr.io is
+ * NULL): the poster gets the error from the last one. When that frees all slots, an earlier
+ * completion may still be on its way to its handler in another thread, and find its slot taken
+ * again. The new owner cannot post, because the connection was dead before the slot came free; so
+ * there, too, the slot is completed once, with an error.
  *
- * If the device takes only some of the work requests, no completion tells when
- * it is done with them: lite_qp_abort() completes the last slot, after the
- * queue pair is destroyed.
+ * If the device takes only some of the work requests, no completion tells when it is done with
+ * them: lite_qp_abort() completes the last slot, after the queue pair is destroyed.
  */
 #include "chain.h"
 #include "slot.h"
 
-/*
- * Begin a chain. The caller holds the connection live until lite_chain_wait().
- */
+/* Begin a chain. The caller holds the connection live until lite_chain_wait(). */
 void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp)
 {
-	chain->qp = qp;
+	*chain = (struct lite_chain){ .qp = qp, .last = &chain->first };
 	lite_io_init(&chain->io);
-	chain->first = NULL;
-	chain->last = &chain->first;
-	chain->n = 0;
-	chain->posted = 0;
 }
 
-static void lite_chain_add(struct lite_chain *chain, struct ib_send_wr *wr)
+/*
+ * Add an RDMA read or write of @length bytes, at least one, or an atomic operation on 8 bytes: then
+ * @dma is for the old value, and @operand and @swap are those of lite_atomic_wr(). The caller has
+ * checked @raddr: the key covers all memory.
+ */
+void lite_chain_add(struct lite_chain *chain, struct lite_link *link, enum ib_wr_opcode op,
+		    u64 dma, u32 length, u64 raddr, u64 operand, u64 swap)
 {
-	wr->next = NULL;
-	*chain->last = wr;
-	chain->last = &wr->next;
-	chain->n++;
-}
+	struct ib_send_wr *wr = &link->rdma.wr;
 
-static struct ib_sge *lite_link_sge(const struct lite_chain *chain,
-				    struct lite_link *link, u64 dma, u32 length)
-{
 	link->sge = (struct ib_sge){
 		.addr = dma,
 		.length = length,
 		.lkey = chain->qp->conn->fab->lkey,
 	};
-	return &link->sge;
-}
-
-/**
- * lite_chain_rdma - add an RDMA read or write
- * @chain: not posted yet
- * @link: memory for it
- * @op: IB_WR_RDMA_READ or IB_WR_RDMA_WRITE
- * @dma: local address
- * @length: bytes, at least one
- * @raddr: remote address, checked by the caller: the key covers all memory
- */
-void lite_chain_rdma(struct lite_chain *chain, struct lite_link *link,
-		     enum ib_wr_opcode op, u64 dma, u32 length, u64 raddr)
-{
-	struct ib_sge *sge = lite_link_sge(chain, link, dma, length);
-
-	link->rdma = lite_rdma_wr(chain->qp, op, sge, 1, raddr, 0);
-	lite_chain_add(chain, &link->rdma.wr);
-}
-
-/**
- * lite_chain_atomic - add a remote atomic operation on 8 bytes
- * @chain: not posted yet
- * @link: memory for it
- * @op: IB_WR_ATOMIC_FETCH_AND_ADD or IB_WR_ATOMIC_CMP_AND_SWP
- * @dma: local address for the old value, 8 bytes
- * @raddr: remote address, a multiple of 8, checked by the caller
- * @operand: addend, or the value expected
- * @swap: the new value
- */
-void lite_chain_atomic(struct lite_chain *chain, struct lite_link *link,
-		       enum ib_wr_opcode op, u64 dma, u64 raddr, u64 operand,
-		       u64 swap)
-{
-	struct ib_sge *sge = lite_link_sge(chain, link, dma, sizeof(u64));
-
-	link->atomic = lite_atomic_wr(chain->qp, op, sge, raddr, operand, swap);
-	lite_chain_add(chain, &link->atomic.wr);
+	if (op == IB_WR_RDMA_READ || op == IB_WR_RDMA_WRITE)
+		link->rdma = lite_rdma_wr(chain->qp, op, &link->sge, 1, raddr, 0);
+	else
+		link->atomic = lite_atomic_wr(chain->qp, op, &link->sge, raddr, operand, swap);
+	*chain->last = wr;
+	chain->last = &wr->next;
+	chain->n++;
 }
 
 /*
- * Post a chain of any number of links. lite_chain_wait() must follow; it
- * returns the error, if any. May sleep when the send queue is full.
+ * Post a chain of any number of links. lite_chain_wait() must follow; it returns the error, if any.
+ * May sleep when the send queue is full.
  */
 void lite_chain_post(struct lite_chain *chain)
 {
@@ -115,12 +72,9 @@ void lite_chain_post(struct lite_chain *chain)
 		cmpxchg(&chain->io.status, 0, err);
 }
 
-/**
- * lite_chain_wait - wait until the device is done with a chain
- * @chain: posted
- *
- * Context: may sleep; uninterruptible, as lite_io_wait().
- * Return: 0 if all were executed. Otherwise a negative errno: for the first
+/*
+ * Wait until the device is done with a chain that was posted. May sleep; uninterruptible, as
+ * lite_io_wait(). Returns 0 if all were executed. Otherwise a negative errno: for the first
  * lite_chain.posted the outcome is unknown; the others were not executed.
  */
 int lite_chain_wait(struct lite_chain *chain)

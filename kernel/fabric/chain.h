@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Chains: many work requests on one queue pair, posted together. See chain.c.
- */
+/* Chains: many work requests on one queue pair, posted together. See chain.c. */
 #ifndef _LITE_FABRIC_CHAIN_H
 #define _LITE_FABRIC_CHAIN_H
 
 #include "fabric.h"
 
-/**
- * struct lite_link - a work request of a chain; must stay until that is posted
- * @rdma: a read or a write
- * @atomic: or an atomic
- * @sge: the local memory
- */
+/* A work request of a chain; must stay until that is posted. */
 struct lite_link {
 	union {
 		struct ib_rdma_wr rdma;
@@ -21,30 +14,19 @@ struct lite_link {
 	struct ib_sge sge;
 };
 
-/**
- * struct lite_chain - work requests for one queue pair
- * @qp: of a connection that the chain's owner holds live
- * @io: of all of them
- * @first: first work request
- * @last: where the next is linked in
- * @n: work requests
- * @posted: leading ones that the device may have executed, or will
- */
+/* Work requests for one queue pair. */
 struct lite_chain {
-	struct lite_qp *qp;
-	struct lite_io io;
+	struct lite_qp *qp;       /* of a connection that the chain's owner holds live */
+	struct lite_io io;        /* of all of them */
 	struct ib_send_wr *first;
-	struct ib_send_wr **last;
-	u32 n;
-	u32 posted;
+	struct ib_send_wr **last; /* where the next is linked in */
+	u32 n;                    /* work requests */
+	u32 posted;               /* leading ones that the device may have executed, or will */
 };
 
 void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp);
-void lite_chain_rdma(struct lite_chain *chain, struct lite_link *link,
-		     enum ib_wr_opcode op, u64 dma, u32 length, u64 raddr);
-void lite_chain_atomic(struct lite_chain *chain, struct lite_link *link,
-		       enum ib_wr_opcode op, u64 dma, u64 raddr, u64 operand,
-		       u64 swap);
+void lite_chain_add(struct lite_chain *chain, struct lite_link *link, enum ib_wr_opcode op,
+		    u64 dma, u32 length, u64 raddr, u64 operand, u64 swap);
 void lite_chain_post(struct lite_chain *chain);
 int lite_chain_wait(struct lite_chain *chain);
 

@@ -233,14 +233,10 @@ static void lite_wave_link(struct lite_vector *v, struct lite_wave_op *w,
 	struct lite_chain *chain = &v->to[w->to].chain;
 	struct lite_link *link = &v->link[v->n];
 	const struct lite_op *op = w->op;
-	enum ib_wr_opcode wr = lite_op_wr(op->opcode);
 
 	w->at = chain->n;
-	if (lite_op_is_transfer(op->opcode))
-		lite_chain_rdma(chain, link, wr, dma, op->length, raddr);
-	else
-		lite_chain_atomic(chain, link, wr, dma, raddr, op->operand,
-				  op->swap);
+	lite_chain_add(chain, link, lite_op_wr(op->opcode), dma, op->length,
+		       raddr, op->operand, op->swap);
 }
 
 /*
