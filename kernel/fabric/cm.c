@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Connecting through the kernel's RDMA CM: the handshake of auth.c in private
- * data.
+ * Connecting through the kernel's RDMA CM: the handshake of auth.c in private data.
  *
- * Initiator (lite_conn_connect(), in the caller's thread): a first request, for
- * a queue pair that is never connected, carries the HELLO and is rejected with
- * a CHALLENGE; a second one carries the proof, and the queue pair.
+ * Initiator (lite_conn_connect(), in the caller's thread): a first request, for a queue pair that
+ * is never connected, carries the HELLO and is rejected with a CHALLENGE; a second one carries the
+ * proof, and the queue pair.
  *
- * Responder: the CM's handler, which all connections of the machine share, only
- * computes and checks MACs. Accepting makes queue pairs and asks the layer
- * above, so it is left to a work item of the connection.
+ * Responder: the CM's handler, which all connections of the machine share, only computes and checks
+ * MACs. Accepting makes queue pairs and asks the layer above, so it is left to a work item of the
+ * connection.
  *
- * What cannot run concurrently: the CM runs one handler at a time per
- * identifier, and none after rdma_destroy_id(). An identifier is destroyed
- * under conn->lock, never in a handler. Those rejected at once are destroyed by
- * the CM, because the handler returns an error.
+ * What cannot run concurrently: the CM runs one handler at a time per identifier, and none after
+ * rdma_destroy_id(). An identifier is destroyed under conn->lock, never in a handler. Those
+ * rejected at once are destroyed by the CM, because the handler returns an error.
  */
 #include <linux/random.h>
 #include <linux/sched/signal.h>
@@ -25,26 +23,23 @@
 #include "fabric.h"
 
 /*
- * Transport time-outs: a packet is resent after 4 us << 14 = 67 ms, 7 times,
- * which on Soft-RoCE means for ever. There a busy machine may not answer for
- * seconds, and must not lose its sessions; the monitor ends those of
- * unreachable peers. Receives are always posted, so RNR is an error.
+ * Transport time-outs: a packet is resent after 4 us << 14 = 67 ms, 7 times, which on Soft-RoCE
+ * means for ever: Documentation/decisions.rst. Receives are always posted, so RNR is an error.
  */
 #define LITE_ACK_TIMEOUT 14
 #define LITE_RETRY_COUNT 7
 #define LITE_RNR_RETRY_COUNT 6
 
 /*
- * The core can miss an ARP reply that comes while it queues the request, and
- * looks again only at the request's time-out: use several short ones.
+ * The core can miss an ARP reply that comes while it queues the request, and looks again only at
+ * the request's time-out: use several short ones.
  */
 #define LITE_RESOLVE_TIMEOUT_MS 500
 #define LITE_RESOLVE_TRIES 5
 
 /*
- * Status of a step: the peer's CM has taken our QP number for that of an older
- * connection, which it now ends. Not an errno, so that no other error is
- * mistaken for it.
+ * Status of a step: the peer's CM has taken our QP number for that of an older connection, which it
+ * now ends. Not an errno, so that no other error is mistaken for it.
  */
 #define LITE_CM_STALE 1
 /* How long to wait for that. */
@@ -68,50 +63,55 @@ static void lite_cm_agree(struct lite_conn *conn, u8 quirks)
 static void lite_cm_hdr_fill(struct lite_fabric *fab, struct lite_cm_hdr *hdr,
 			     enum lite_cm_kind kind)
 {
-	hdr->magic = cpu_to_le32(LITE_WIRE_MAGIC);
-	hdr->version = LITE_WIRE_VERSION;
-	hdr->kind = kind;
-	hdr->nqps = fab->nqps;
-	hdr->quirks = lite_cm_quirks(fab);
+	*hdr = (struct lite_cm_hdr){
+		.magic = cpu_to_le32(LITE_WIRE_MAGIC),
+		.version = LITE_WIRE_VERSION,
+		.kind = kind,
+		.nqps = fab->nqps,
+		.quirks = lite_cm_quirks(fab),
+	};
 }
 
-static void lite_cm_ident_fill(struct lite_fabric *fab,
-			       struct lite_cm_ident *ident)
+static void lite_cm_ident_fill(struct lite_fabric *fab, struct lite_cm_ident *ident)
 {
 	ident->node = cpu_to_le16(fab->self.node);
 	ident->port = cpu_to_le16(fab->self.port);
 	ident->incarnation = cpu_to_le64(fab->self.incarnation);
 }
 
-static void lite_cm_ident_get(struct lite_ident *to,
-			      const struct lite_cm_ident *from)
+static void lite_cm_ident_get(struct lite_ident *to, const struct lite_cm_ident *from)
 {
 	to->node = le16_to_cpu(from->node);
 	to->port = le16_to_cpu(from->port);
 	to->incarnation = le64_to_cpu(from->incarnation);
 }
 
-static void lite_cm_param_fill(struct lite_fabric *fab,
-			       struct rdma_conn_param *param, const void *data,
-			       u8 len)
+static void lite_cm_param_fill(struct lite_fabric *fab, struct rdma_conn_param *param,
+			       const void *data, u8 len)
 {
-	memset(param, 0, sizeof(*param));
-	param->private_data = data;
-	param->private_data_len = len;
-	param->responder_resources = fab->rd_atom;
-	param->initiator_depth = fab->rd_atom;
-	param->retry_count = LITE_RETRY_COUNT;
-	param->rnr_retry_count = LITE_RNR_RETRY_COUNT;
-	param->flow_control = 1;
+	*param = (struct rdma_conn_param){
+		.private_data = data,
+		.private_data_len = len,
+		.responder_resources = fab->rd_atom,
+		.initiator_depth = fab->rd_atom,
+		.retry_count = LITE_RETRY_COUNT,
+		.rnr_retry_count = LITE_RNR_RETRY_COUNT,
+		.flow_control = 1,
+	};
 }
 
-static int lite_cm_conn_event(struct rdma_cm_id *id,
-			      struct rdma_cm_event *event);
+/* Outstanding reads and atomics: within the limits of the peer and its queue pair. */
+static void lite_cm_take_depth(struct lite_conn *conn, const struct rdma_conn_param *param)
+{
+	conn->rd_atom = clamp_t(u8, min(param->initiator_depth, param->responder_resources),
+				1, conn->fab->rd_atom);
+}
+
+static int lite_cm_conn_event(struct rdma_cm_id *id, struct rdma_cm_event *event);
 
 /* ---- responder ----------------------------------------------------------- */
 
-static void lite_cm_refuse(struct lite_fabric *fab, struct rdma_cm_id *id,
-			   int err)
+static void lite_cm_refuse(struct lite_fabric *fab, struct rdma_cm_id *id, int err)
 {
 	struct lite_cm_refuse refuse = { .error = cpu_to_le32(-err) };
 
@@ -131,8 +131,7 @@ static int lite_cm_on_hello(struct lite_fabric *fab, struct rdma_cm_id *id,
 	if (err)
 		lite_cm_refuse(fab, id, err);
 	else
-		rdma_reject(id, &challenge, sizeof(challenge),
-			    IB_CM_REJ_CONSUMER_DEFINED);
+		rdma_reject(id, &challenge, sizeof(challenge), IB_CM_REJ_CONSUMER_DEFINED);
 	/* Rejected either way: make the CM destroy the identifier. */
 	return -ECONNREFUSED;
 }
@@ -140,9 +139,7 @@ static int lite_cm_on_hello(struct lite_fabric *fab, struct rdma_cm_id *id,
 static int lite_conn_accept(struct lite_conn *conn)
 {
 	struct lite_fabric *fab = conn->fab;
-	struct lite_cm_accept accept = {
-		.rkey = cpu_to_le32(fab->rkey),
-	};
+	struct lite_cm_accept accept = { .rkey = cpu_to_le32(fab->rkey) };
 	struct rdma_conn_param param;
 	int err;
 
@@ -155,8 +152,7 @@ static int lite_conn_accept(struct lite_conn *conn)
 	lite_cm_ident_fill(fab, &accept.from);
 	accept.requests = cpu_to_le64(conn->slots_in.requests);
 	accept.replies = cpu_to_le64(conn->slots_in.replies);
-	err = lite_auth_accept_mac(&fab->auth, &fab->addr, conn->nonce, &accept,
-				   accept.mac);
+	err = lite_auth_accept_mac(&fab->auth, &fab->addr, conn->nonce, &accept, accept.mac);
 	if (err)
 		return err;
 	lite_cm_param_fill(fab, &param, &accept, sizeof(accept));
@@ -171,8 +167,7 @@ static int lite_conn_accept(struct lite_conn *conn)
 
 static void lite_conn_accept_work(struct work_struct *work)
 {
-	struct lite_conn *conn = container_of(work, struct lite_conn,
-					      accept_work);
+	struct lite_conn *conn = container_of(work, struct lite_conn, accept_work);
 	struct lite_fabric *fab = conn->fab;
 	int err;
 
@@ -205,10 +200,7 @@ static int lite_cm_on_connect(struct lite_fabric *fab, struct rdma_cm_id *id,
 	conn = lite_conn_alloc(fab);
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
-	/* Within the limits of the peer and its queue pair. */
-	conn->rd_atom = clamp_t(u8, min(param->initiator_depth,
-					param->responder_resources),
-				1, fab->rd_atom);
+	lite_cm_take_depth(conn, param);
 	conn->passive = true;
 	conn->nqps = min(conn->nqps, connect->hdr.nqps);
 	lite_cm_agree(conn, connect->hdr.quirks);
@@ -222,7 +214,6 @@ static int lite_cm_on_connect(struct lite_fabric *fab, struct rdma_cm_id *id,
 		     conn->from.incarnation == fab->self.incarnation &&
 		     lite_conn_is_own(conn);
 	INIT_WORK(&conn->accept_work, lite_conn_accept_work);
-	lite_conn_arm_deadline(conn);
 	/* Last: from here on the connection can be killed. */
 	err = lite_conn_register(conn);
 	if (err)
@@ -237,14 +228,12 @@ static int lite_cm_on_request(struct lite_fabric *fab, struct rdma_cm_id *id,
 	enum lite_cm_kind kind;
 	int err;
 
-	err = lite_cm_check(param->private_data, param->private_data_len,
-			    &kind);
+	err = lite_cm_check(param->private_data, param->private_data_len, &kind);
 	if (!err && kind == LITE_CM_HELLO)
 		return lite_cm_on_hello(fab, id, param->private_data);
-	if (!err && kind == LITE_CM_CONNECT)
-		err = lite_cm_on_connect(fab, id, param, param->private_data);
-	else if (!err)
-		err = -EPROTO;
+	if (!err)
+		err = kind == LITE_CM_CONNECT ?
+		      lite_cm_on_connect(fab, id, param, param->private_data) : -EPROTO;
 	if (err)
 		lite_cm_refuse(fab, id, err);
 	/* An error makes the CM destroy the identifier. */
@@ -260,17 +249,14 @@ static void lite_cm_step(struct lite_conn *conn, int status)
 }
 
 /* Copy an event's private data; without any, kind is 0. */
-static void lite_cm_take_reply(struct lite_conn *conn, const void *data,
-			       size_t len)
+static void lite_cm_take_reply(struct lite_conn *conn, const void *data, size_t len)
 {
 	memset(&conn->cm_reply, 0, sizeof(conn->cm_reply));
 	if (data)
-		memcpy(&conn->cm_reply, data,
-		       min(len, sizeof(conn->cm_reply)));
+		memcpy(&conn->cm_reply, data, min(len, sizeof(conn->cm_reply)));
 }
 
-static int lite_cm_conn_event(struct rdma_cm_id *id,
-			      struct rdma_cm_event *event)
+static int lite_cm_conn_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct lite_conn *conn = id->context;
 	const void *data;
@@ -286,11 +272,7 @@ static int lite_cm_conn_event(struct rdma_cm_id *id,
 			break;
 		lite_cm_take_reply(conn, event->param.conn.private_data,
 				   event->param.conn.private_data_len);
-		conn->rd_atom =
-			clamp_t(u8,
-				min(event->param.conn.initiator_depth,
-				    event->param.conn.responder_resources),
-				1, conn->fab->rd_atom);
+		lite_cm_take_depth(conn, &event->param.conn);
 		lite_cm_step(conn, 0);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
@@ -326,12 +308,11 @@ static int lite_cm_conn_event(struct rdma_cm_id *id,
 	return 0;
 }
 
-static int lite_cm_listen_event(struct rdma_cm_id *id,
-				struct rdma_cm_event *event)
+static int lite_cm_listen_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	/*
-	 * The listener's own events need no action: our ib_client has stopped
-	 * the node before its device is removed.
+	 * The listener's own events need no action: our ib_client has stopped the node before its
+	 * device is removed.
 	 */
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return 0;
@@ -340,16 +321,14 @@ static int lite_cm_listen_event(struct rdma_cm_id *id,
 }
 
 /*
- * Bind to the node's address, and find device and port. May sleep. Returns 0 or
- * a negative errno.
+ * Bind to the node's address, and find device and port. May sleep. Returns 0 or a negative errno.
  */
 int lite_cm_bind(struct lite_fabric *fab)
 {
 	struct rdma_cm_id *id;
 	int err;
 
-	id = rdma_create_id(&init_net, lite_cm_listen_event, fab, RDMA_PS_TCP,
-			    IB_QPT_RC);
+	id = rdma_create_id(&init_net, lite_cm_listen_event, fab, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	/* One address family only, even where IPv6 accepts IPv4. */
@@ -367,10 +346,7 @@ int lite_cm_bind(struct lite_fabric *fab)
 	return 0;
 }
 
-/*
- * Let others connect; @fab->self is set. May sleep. Returns 0 or a negative
- * errno.
- */
+/* Let others connect; @fab->self is set. May sleep. Returns 0 or a negative errno. */
 int lite_fabric_listen(struct lite_fabric *fab)
 {
 	return rdma_listen(fab->listener, 64);
@@ -400,14 +376,11 @@ static int lite_cm_wait(struct lite_conn *conn, unsigned long deadline)
 	if (!ret)
 		return -ETIMEDOUT;
 	/* Killed: cm_done stays complete, so later steps do not wait. */
-	if (READ_ONCE(conn->state) == LITE_CONN_DEAD)
-		return -ECONNABORTED;
-	return conn->cm_status;
+	return lite_conn_is_dead(conn) ? -ECONNABORTED : conn->cm_status;
 }
 
 /* Make an identifier with a route to the peer, over our device. */
-static int lite_cm_resolve(struct lite_conn *conn,
-			   const struct sockaddr_storage *dst,
+static int lite_cm_resolve(struct lite_conn *conn, const struct sockaddr_storage *dst,
 			   unsigned long deadline)
 {
 	struct lite_fabric *fab = conn->fab;
@@ -423,27 +396,20 @@ static int lite_cm_resolve(struct lite_conn *conn,
 	else
 		((struct sockaddr_in6 *)&src)->sin6_port = 0;
 
-	id = rdma_create_id(&init_net, lite_cm_conn_event, conn, RDMA_PS_TCP,
-			    IB_QPT_RC);
+	id = rdma_create_id(&init_net, lite_cm_conn_event, conn, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	conn->id = id;
 	do {
-		err = rdma_resolve_addr(id, (struct sockaddr *)&src,
-					(struct sockaddr *)&to,
-					LITE_RESOLVE_TIMEOUT_MS);
-		if (!err)
-			err = lite_cm_wait(conn, deadline);
+		err = rdma_resolve_addr(id, (struct sockaddr *)&src, (struct sockaddr *)&to,
+					LITE_RESOLVE_TIMEOUT_MS) ?:
+		      lite_cm_wait(conn, deadline);
 	} while (err == -EHOSTUNREACH && ++tries < LITE_RESOLVE_TRIES);
 	if (!err && id->device != fab->dev)
 		err = -EHOSTUNREACH;
-	if (!err)
-		err = rdma_set_ack_timeout(id, LITE_ACK_TIMEOUT);
-	if (!err)
-		err = rdma_resolve_route(id, LITE_RESOLVE_TIMEOUT_MS);
-	if (!err)
-		err = lite_cm_wait(conn, deadline);
-	return err;
+	return err ?: rdma_set_ack_timeout(id, LITE_ACK_TIMEOUT) ?:
+	       rdma_resolve_route(id, LITE_RESOLVE_TIMEOUT_MS) ?:
+	       lite_cm_wait(conn, deadline);
 }
 
 /* Decode the peer's rejection; 0: a challenge. */
@@ -458,15 +424,12 @@ static int lite_cm_rejection(struct lite_conn *conn)
 	if (err)
 		return -ECONNREFUSED; /* rejected by the CM: no listener */
 	if (kind == LITE_CM_REFUSE)
-		return lite_wire_refusal(
-			le32_to_cpu(conn->cm_reply.refuse.error));
+		return lite_wire_refusal(le32_to_cpu(conn->cm_reply.refuse.error));
 	return kind == LITE_CM_CHALLENGE ? 0 : -EPROTO;
 }
 
-static int lite_cm_hello(struct lite_conn *conn,
-			 const struct sockaddr_storage *dst, u32 number,
-			 const struct lite_cm_hello *hello,
-			 struct lite_cm_challenge *challenge,
+static int lite_cm_hello(struct lite_conn *conn, const struct sockaddr_storage *dst, u32 number,
+			 const struct lite_cm_hello *hello, struct lite_cm_challenge *challenge,
 			 unsigned long deadline)
 {
 	struct rdma_conn_param param;
@@ -474,33 +437,26 @@ static int lite_cm_hello(struct lite_conn *conn,
 	int err;
 
 	err = lite_cm_resolve(conn, dst, deadline);
-	if (err)
-		goto out;
-	lite_cm_param_fill(conn->fab, &param, hello, sizeof(*hello));
-	param.qp_num = number;
-	err = rdma_connect(conn->id, &param);
-	if (err)
-		goto out;
-	err = lite_cm_wait(conn, deadline);
+	if (!err) {
+		lite_cm_param_fill(conn->fab, &param, hello, sizeof(*hello));
+		param.qp_num = number;
+		/* A hello must not be accepted. */
+		err = rdma_connect(conn->id, &param) ?: lite_cm_wait(conn, deadline) ?: -EPROTO;
+	}
 	if (err == -ECONNREFUSED)
 		err = lite_cm_rejection(conn);
-	else if (!err)
-		err = -EPROTO; /* must not accept a hello */
 	if (!err) {
 		*challenge = conn->cm_reply.challenge;
-		err = lite_auth_challenge_mac(&conn->fab->auth, dst, hello,
-					      challenge, mac) ?:
+		err = lite_auth_challenge_mac(&conn->fab->auth, dst, hello, challenge, mac) ?:
 		      lite_auth_compare(mac, challenge->mac, sizeof(mac));
 	}
-out:
 	if (conn->id)
 		rdma_destroy_id(conn->id);
 	conn->id = NULL;
 	return err;
 }
 
-static int lite_cm_take_accept(struct lite_conn *conn,
-			       const struct sockaddr_storage *dst)
+static int lite_cm_take_accept(struct lite_conn *conn, const struct sockaddr_storage *dst)
 {
 	const struct lite_cm_accept *accept = &conn->cm_reply.accept;
 	enum lite_cm_kind kind;
@@ -510,10 +466,8 @@ static int lite_cm_take_accept(struct lite_conn *conn,
 	err = lite_cm_check(accept, sizeof(*accept), &kind);
 	if (!err && kind != LITE_CM_ACCEPT)
 		err = -EPROTO;
-	if (!err)
-		err = lite_auth_accept_mac(&conn->fab->auth, dst, conn->nonce,
-					   accept, mac) ?:
-		      lite_auth_compare(mac, accept->mac, sizeof(mac));
+	err = err ?: lite_auth_accept_mac(&conn->fab->auth, dst, conn->nonce, accept, mac) ?:
+	      lite_auth_compare(mac, accept->mac, sizeof(mac));
 	if (err)
 		return err;
 	lite_cm_ident_get(&conn->from, &accept->from);
@@ -523,9 +477,8 @@ static int lite_cm_take_accept(struct lite_conn *conn,
 	return 0;
 }
 
-static int lite_cm_handshake(struct lite_conn *conn,
-			     const struct sockaddr_storage *dst, u32 number,
-			     unsigned long deadline)
+static int lite_cm_handshake(struct lite_conn *conn, const struct sockaddr_storage *dst,
+			     u32 number, unsigned long deadline)
 {
 	struct lite_fabric *fab = conn->fab;
 	struct lite_cm_challenge challenge;
@@ -550,32 +503,26 @@ static int lite_cm_handshake(struct lite_conn *conn,
 	memcpy(connect.nonce, conn->nonce, LITE_NONCE_SIZE);
 	err = lite_auth_proof(&fab->auth, dst, challenge.nonce, &connect, mac);
 	memcpy(connect.proof, mac, LITE_PROOF_SIZE);
-	err = err ?: lite_cm_resolve(conn, dst, deadline) ?:
-	      lite_conn_setup(conn);
+	err = err ?: lite_cm_resolve(conn, dst, deadline) ?: lite_conn_setup(conn);
 	if (err)
 		return err;
 	lite_cm_param_fill(fab, &param, &connect, sizeof(connect));
 	err = rdma_connect(conn->id, &param) ?: lite_cm_wait(conn, deadline);
 	if (err == -ECONNREFUSED)
 		return lite_cm_rejection(conn) ?: -EPROTO;
-	if (err)
-		return err;
-	return lite_cm_take_accept(conn, dst);
+	return err ?: lite_cm_take_accept(conn, dst);
 }
 
 /*
- * A HELLO needs the number of a queue pair. If the peer's CM knows the number
- * already, it takes that connection for stale and ends it, so the number must be
- * unique on this device: we make a queue pair that is never connected. Nothing
- * completes on its CQ, which needs no handlers.
+ * A HELLO needs the number of a queue pair. If the peer's CM knows the number already, it takes
+ * that connection for stale and ends it, so the number must be unique on this device: we make a
+ * queue pair that is never connected. Nothing completes on its CQ, which needs no handlers.
  */
-static int lite_cm_connect(struct lite_conn *conn,
-			   const struct sockaddr_storage *dst,
+static int lite_cm_connect(struct lite_conn *conn, const struct sockaddr_storage *dst,
 			   unsigned long deadline)
 {
 	const struct ib_cq_init_attr cq_attr = { .cqe = 1 };
-	struct ib_cq *cq = ib_create_cq(conn->fab->dev, NULL, NULL, NULL,
-					&cq_attr);
+	struct ib_cq *cq = ib_create_cq(conn->fab->dev, NULL, NULL, NULL, &cq_attr);
 	struct ib_qp_init_attr attr = {
 		.send_cq = cq,
 		.recv_cq = cq,
@@ -593,21 +540,19 @@ static int lite_cm_connect(struct lite_conn *conn,
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
 	number = ib_create_qp(conn->fab->pd, &attr);
-	if (IS_ERR(number)) {
+	if (!IS_ERR(number)) {
+		err = lite_cm_handshake(conn, dst, number->qp_num, deadline);
+		/* Not earlier: the second request must not reuse this number. */
+		ib_destroy_qp(number);
+	} else {
 		err = PTR_ERR(number);
-		goto out;
 	}
-	err = lite_cm_handshake(conn, dst, number->qp_num, deadline);
-	/* Not earlier: the second request must not reuse this number. */
-	ib_destroy_qp(number);
-out:
 	ib_destroy_cq(cq);
 	return err;
 }
 
 /* One try, from the beginning: a negative errno, 0, or LITE_CM_STALE. */
-static int lite_conn_try(struct lite_fabric *fab,
-			 const struct sockaddr_storage *dst,
+static int lite_conn_try(struct lite_fabric *fab, const struct sockaddr_storage *dst,
 			 unsigned long deadline, struct lite_conn **out)
 {
 	struct lite_conn *conn = lite_conn_alloc(fab);
@@ -631,34 +576,21 @@ static int lite_conn_try(struct lite_fabric *fab,
 	return 0;
 }
 
-/**
- * lite_conn_connect - connect to another node
- * @fab: fabric
- * @dst: address and port
- * @timeout: jiffies for all of it
- * @out: set to the connection, which is NEW: its first queue pair works. The
- *	caller gets a reference, and ends the connection by lite_conn_kill().
- *
- * Context: may sleep; killable.
- * Return: 0; -EKEYREJECTED: another cluster secret; -ECONNREFUSED: no listener;
- * -EHOSTUNREACH; -ETIMEDOUT; -EPROTONOSUPPORT; -EINTR; the errno of the peer's
- * admission; other negative errnos.
+/*
+ * Connect to another node, within @timeout jiffies. Sets @out to the connection, which is NEW: its
+ * first queue pair works. The caller gets a reference, and ends the connection by lite_conn_kill().
+ * May sleep; killable. Returns 0; -EKEYREJECTED: another cluster secret; -ECONNREFUSED: no
+ * listener; -EHOSTUNREACH; -ETIMEDOUT; -EPROTONOSUPPORT; -EINTR; the errno of the peer's admission;
+ * other negative errnos.
  */
-int lite_conn_connect(struct lite_fabric *fab,
-		      const struct sockaddr_storage *dst, unsigned long timeout,
-		      struct lite_conn **out)
+int lite_conn_connect(struct lite_fabric *fab, const struct sockaddr_storage *dst,
+		      unsigned long timeout, struct lite_conn **out)
 {
 	unsigned long deadline = jiffies + timeout;
 	int err;
 
-	for (;;) {
-		err = lite_conn_try(fab, dst, deadline, out);
-		if (err != LITE_CM_STALE)
-			break;
-		/*
-		 * Retry with another number, once the peer has ended the stale
-		 * one.
-		 */
+	while ((err = lite_conn_try(fab, dst, deadline, out)) == LITE_CM_STALE) {
+		/* Retry with another number, once the peer has ended the stale one. */
 		schedule_timeout_killable(LITE_STALE_PAUSE);
 		if (fatal_signal_pending(current))
 			return -EINTR;

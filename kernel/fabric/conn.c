@@ -2,22 +2,19 @@
 /*
  * Connections: setup, teardown, and the fence.
  *
- * Normal operation: cm.c establishes the first queue pair; the layer above
- * exchanges what the others need, has them added by lite_conn_add_qps() and
- * declares the connection UP.
+ * Normal operation: cm.c establishes the first queue pair; the layer above exchanges what the
+ * others need, has them added by lite_conn_add_qps() and declares the connection UP.
  *
- * Recovery: there is none within a connection. Any thread that detects an error
- * kills it; the layer above makes a new one.
+ * Recovery: there is none within a connection. Any thread that detects an error kills it; the layer
+ * above makes a new one.
  *
- * What cannot run concurrently: making and destroying the device's objects,
- * both under conn->lock. The work item that destroys them runs once, queued by
- * the caller that changed the state to DEAD.
+ * What cannot run concurrently: making and destroying the device's objects, both under conn->lock.
+ * The work item that destroys them runs once, queued by the caller that changed the state to DEAD.
  */
 #include <linux/module.h>
-#include <linux/random.h>
 #include <linux/slab.h>
 
-#include "slot.h"
+#include "fabric.h"
 #include "trace.h"
 #include "wait.h"
 
@@ -38,9 +35,7 @@ static void lite_conn_free(struct kref *ref)
 	lite_stat_dec(fab->stats, LITE_STAT_CONNS);
 	spin_lock(&fab->conns_lock);
 	list_del(&conn->list);
-	/*
-	 * Under the lock: the waiter may free fab as soon as the list is empty.
-	 */
+	/* Under the lock: the waiter may free fab as soon as the list is empty. */
 	wake_up_all(&fab->conns_wait);
 	spin_unlock(&fab->conns_lock);
 	if (!stuck)
@@ -59,8 +54,8 @@ static void lite_conn_drained(struct percpu_ref *ref)
 }
 
 /*
- * The device has failed to end its work for a connection. Queue pairs that it
- * has kept point to the connection and to our code: neither is ever freed.
+ * The device has failed to end its work for a connection. Queue pairs that it has kept point to the
+ * connection and to our code: neither is ever freed.
  */
 static void lite_conn_unfenced(struct lite_conn *conn)
 {
@@ -86,8 +81,8 @@ static void lite_conn_destroy(struct lite_conn *conn)
 	if (conn->id && conn->qp[0].ib)
 		rdma_disconnect(conn->id);
 	/*
-	 * Posters leave when their work requests have been flushed. What the
-	 * device does not flush is completed after the QP is destroyed.
+	 * Posters leave when their work requests have been flushed. What the device does not flush
+	 * is completed after the QP is destroyed.
 	 */
 	wait_for_completion_timeout(&conn->drained, LITE_DRAIN_TIMEOUT);
 	for (i = 0; i < conn->nqps; i++)
@@ -116,8 +111,7 @@ static void lite_conn_destroy(struct lite_conn *conn)
 
 static void lite_conn_kill_work(struct work_struct *work)
 {
-	struct lite_conn *conn =
-		container_of(work, struct lite_conn, kill_work);
+	struct lite_conn *conn = container_of(work, struct lite_conn, kill_work);
 	struct lite_fabric *fab = conn->fab;
 
 	cancel_delayed_work_sync(&conn->deadline);
@@ -136,19 +130,12 @@ static void lite_conn_kill_work(struct work_struct *work)
 	lite_conn_put(conn);
 }
 
-/**
- * lite_conn_end - end a connection, for a given cause
- * @conn: the caller makes sure that it exists
- * @cause: for counters and events, if it was a session
- * @figure: what decided, as enum lite_end_cause says
- * @reason: negative errno for the record
- *
- * Only the first call has an effect; a work item does the rest.
- *
- * Context: any.
+/*
+ * End a connection, which the caller makes sure exists: @cause and @figure (see enum
+ * lite_end_cause) are for counters and events, if it was a session; @reason is a negative errno for
+ * the record. Only the first call has an effect; a work item does the rest. Any context.
  */
-void lite_conn_end(struct lite_conn *conn, enum lite_end_cause cause,
-		   u64 figure, int reason)
+void lite_conn_end(struct lite_conn *conn, enum lite_end_cause cause, u64 figure, int reason)
 {
 	int old = xchg(&conn->state, LITE_CONN_DEAD);
 
@@ -161,19 +148,14 @@ void lite_conn_end(struct lite_conn *conn, enum lite_end_cause cause,
 	if (old == LITE_CONN_UP) {
 		BUILD_BUG_ON(LITE_STAT_ENDS_LEAVE - LITE_STAT_ENDS_SILENCE !=
 			     LITE_END_MAX - LITE_END_SILENCE);
-		lite_stat_inc(conn->fab->stats, LITE_STAT_ENDS_SILENCE + cause -
-						LITE_END_SILENCE);
-		trace_lite_session_end(conn->session, conn->from.node, cause,
-				       figure);
+		lite_stat_inc(conn->fab->stats, LITE_STAT_ENDS_SILENCE + cause - LITE_END_SILENCE);
+		trace_lite_session_end(conn->session, conn->from.node, cause, figure);
 	}
 	complete_all(&conn->cm_done);
 	queue_work(conn->fab->wq, &conn->kill_work);
 }
 
-/*
- * lite_conn_end() with the cause that follows from the errno @reason. Any
- * context.
- */
+/* lite_conn_end() with the cause that follows from the errno @reason. Any context. */
 void lite_conn_kill(struct lite_conn *conn, int reason)
 {
 	enum lite_end_cause cause;
@@ -197,18 +179,12 @@ void lite_conn_kill(struct lite_conn *conn, int reason)
 	lite_conn_end(conn, cause, -reason, reason);
 }
 
-/**
- * lite_conn_fence - end a connection, so that its peer cannot reach our memory
- * @conn: caller holds a reference
- * @reason: negative errno for the record
- *
- * Memory may be freed afterwards even on failure: lite_dma_unmap_page() retains
- * what can still be reached.
- *
- * Context: may sleep; not in a work item that the end of the connection waits
- * for, and not by a poster.
- * Return: 0; -EIO: the fence failed, and the peer's operations in flight may
- * still take effect.
+/*
+ * End a connection, of which the caller holds a reference, so that its peer cannot reach our
+ * memory. Memory may be freed afterwards even on failure: lite_dma_unmap_page() retains what can
+ * still be reached. May sleep; not in a work item that the end of the connection waits for, and not
+ * by a poster. Returns 0; -EIO: the fence failed, and the peer's operations in flight may still
+ * take effect.
  */
 int lite_conn_fence(struct lite_conn *conn, int reason)
 {
@@ -219,34 +195,22 @@ int lite_conn_fence(struct lite_conn *conn, int reason)
 
 static void lite_conn_deadline(struct work_struct *work)
 {
-	struct lite_conn *conn = container_of(work, struct lite_conn,
-					      deadline.work);
+	struct lite_conn *conn = container_of(work, struct lite_conn, deadline.work);
 
 	/* Guests ask to join and leave. The monitor does not watch them. */
 	if (READ_ONCE(conn->state) == LITE_CONN_NEW || !conn->from.node)
 		lite_conn_kill(conn, -ETIMEDOUT);
 }
 
-/* Kill a connection that is still NEW, or a guest's, after some time. */
-void lite_conn_arm_deadline(struct lite_conn *conn)
-{
-	schedule_delayed_work(&conn->deadline, LITE_NEW_TIMEOUT);
-}
-
-/**
- * lite_conn_alloc - make a connection object
- * @fab: fabric
- *
- * The caller gets a reference; another one is dropped after lite_conn_kill(),
- * the only end of a registered connection.
- *
- * Context: may sleep.
- * Return: the connection, for lite_conn_register(), or ERR_PTR(-ENOMEM).
+/*
+ * Make a connection object, for lite_conn_register(). The caller gets a reference; another one is
+ * dropped after lite_conn_kill(), the only end of a registered connection. May sleep. Returns the
+ * connection or ERR_PTR(-ENOMEM).
  */
 struct lite_conn *lite_conn_alloc(struct lite_fabric *fab)
 {
 	struct lite_conn *conn;
-	int i;
+	int i, kind;
 
 	conn = kzalloc(sizeof(*conn), GFP_KERNEL);
 	if (!conn)
@@ -270,9 +234,13 @@ struct lite_conn *lite_conn_alloc(struct lite_fabric *fab)
 	kref_get(&conn->ref);
 	mutex_init(&conn->lock);
 	for (i = 0; i < LITE_QPS_MAX; i++) {
-		conn->qp[i].conn = conn;
-		conn->qp[i].acked = conn->heard;
-		lite_slots_init(&conn->qp[i]);
+		struct lite_qp *qp = &conn->qp[i];
+
+		qp->conn = conn;
+		qp->acked = conn->heard;
+		spin_lock_init(&qp->lock);
+		for (kind = 0; kind < LITE_SLOT_CLASSES; kind++)
+			INIT_LIST_HEAD(&qp->line[kind]);
 	}
 	init_completion(&conn->cm_done);
 	init_completion(&conn->drained);
@@ -280,13 +248,13 @@ struct lite_conn *lite_conn_alloc(struct lite_fabric *fab)
 	init_completion(&conn->gone);
 	INIT_WORK(&conn->kill_work, lite_conn_kill_work);
 	INIT_DELAYED_WORK(&conn->deadline, lite_conn_deadline);
-
 	return conn;
 }
 
 /*
- * Add a connection, complete so that it can be killed, to the fabric's list.
- * Returns 0, or -ENODEV if the fabric shuts down; @conn has been freed then.
+ * Add a connection, complete so that it can be killed, to the fabric's list. If a peer has made it,
+ * it is killed when it is still NEW, or a guest's, after some time. Returns 0, or -ENODEV if the
+ * fabric shuts down; @conn has been freed then.
  */
 int lite_conn_register(struct lite_conn *conn)
 {
@@ -295,11 +263,13 @@ int lite_conn_register(struct lite_conn *conn)
 	spin_lock(&fab->conns_lock);
 	if (fab->closing) {
 		spin_unlock(&fab->conns_lock);
-		cancel_delayed_work_sync(&conn->deadline);
 		percpu_ref_exit(&conn->live);
 		kfree(conn);
 		return -ENODEV;
 	}
+	/* Before it can be found, and killed: lite_conn_kill_work() cancels it. */
+	if (conn->passive)
+		schedule_delayed_work(&conn->deadline, LITE_NEW_TIMEOUT);
 	list_add(&conn->list, &fab->conns);
 	spin_unlock(&fab->conns_lock);
 	lite_stat_inc(fab->stats, LITE_STAT_CONNS);
@@ -307,8 +277,8 @@ int lite_conn_register(struct lite_conn *conn)
 }
 
 /*
- * Did this node begin the connection that is requested? Another node can claim
- * our id, but cannot know the nonce of a handshake that this node is making.
+ * Did this node begin the connection that is requested? Another node can claim our id, but cannot
+ * know the nonce of a handshake that this node is making.
  */
 bool lite_conn_is_own(const struct lite_conn *conn)
 {
@@ -321,11 +291,9 @@ bool lite_conn_is_own(const struct lite_conn *conn)
 		return false;
 	spin_lock(&fab->conns_lock);
 	list_for_each_entry(other, &fab->conns, list) {
-		if (!other->passive &&
-		    !memcmp(other->nonce, conn->nonce, LITE_NONCE_SIZE)) {
-			own = true;
+		own = !other->passive && !memcmp(other->nonce, conn->nonce, LITE_NONCE_SIZE);
+		if (own)
 			break;
-		}
 	}
 	spin_unlock(&fab->conns_lock);
 	return own;
@@ -333,19 +301,14 @@ bool lite_conn_is_own(const struct lite_conn *conn)
 
 /* ---- signs of life ------------------------------------------------------- */
 
-/*
- * A request, posted after @begun in jiffies, is in the peer's memory. Any
- * context.
- */
+/* A request, posted after @begun in jiffies, is in the peer's memory. Any context. */
 void lite_conn_asked(struct lite_conn *conn, unsigned long begun)
 {
 	unsigned long heard = READ_ONCE(conn->heard);
 
 	/* An earlier request is open, or the peer was heard since. */
-	if (time_after(READ_ONCE(conn->asked), heard) ||
-	    time_after_eq(heard, begun))
-		return;
-	WRITE_ONCE(conn->asked, jiffies);
+	if (!time_after(READ_ONCE(conn->asked), heard) && time_before(heard, begun))
+		WRITE_ONCE(conn->asked, jiffies);
 }
 
 /* Jiffies when the peer's device last acknowledged something. Any context. */
@@ -363,17 +326,12 @@ unsigned long lite_conn_acked(const struct lite_conn *conn)
 	return latest;
 }
 
-/**
- * lite_conn_heard - when did the peer last show a sign of life?
- * @conn: connection
+/*
+ * When did the peer last show a sign of life? Any context. Returns jiffies.
  *
- * Acknowledgements are the work of the peer's device, which goes on when its
- * processors do not. They count only while no request has arrived at the peer:
- * a message of ours may be queued behind what is acknowledged. Once a request
- * has arrived, only a message is a sign of life.
- *
- * Context: any.
- * Return: jiffies.
+ * Acknowledgements are the work of the peer's device, which goes on when its processors do not.
+ * They count only while no request has arrived at the peer: a message of ours may be queued behind
+ * what is acknowledged. Once a request has arrived, only a message is a sign of life.
  */
 unsigned long lite_conn_heard(const struct lite_conn *conn)
 {
@@ -393,9 +351,7 @@ static void lite_stamp_shift(unsigned long *stamp, unsigned long by)
 	WRITE_ONCE(*stamp, lite_later(READ_ONCE(*stamp), by));
 }
 
-/*
- * Do not count @by jiffies in which this node could hear nothing. Any context.
- */
+/* Do not count @by jiffies in which this node could hear nothing. Any context. */
 void lite_conn_excuse(struct lite_conn *conn, unsigned long by)
 {
 	int i;
@@ -408,9 +364,8 @@ void lite_conn_excuse(struct lite_conn *conn, unsigned long by)
 }
 
 /*
- * Handle the messages that have arrived: the poller may not have been scheduled
- * for a while. The caller has a reference; @conn was UP. Process context; does
- * not sleep.
+ * Handle the messages that have arrived: the poller may not have been scheduled for a while. The
+ * caller has a reference; @conn was UP. Process context; does not sleep.
  */
 void lite_conn_listen(struct lite_conn *conn)
 {
@@ -426,8 +381,7 @@ void lite_conn_listen(struct lite_conn *conn)
 /* Only wr_cqe and status are valid in a completion with an error. */
 static void lite_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {
-	struct lite_conn *conn = container_of(wc->wr_cqe, struct lite_conn,
-					      recv_cqe);
+	struct lite_conn *conn = container_of(wc->wr_cqe, struct lite_conn, recv_cqe);
 	struct ib_recv_wr recv = { .wr_cqe = &conn->recv_cqe };
 	const struct ib_recv_wr *bad;
 
@@ -442,25 +396,20 @@ static void lite_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 	}
 	WRITE_ONCE(conn->heard, jiffies);
 	/*
-	 * Post a receive for the next message first: the peer may send it as
-	 * soon as the handler frees the slot. As in lite_qp_submit(), the QP
-	 * exists while the connection is not DEAD.
+	 * Post a receive for the next message first: the peer may send it as soon as the handler
+	 * frees the slot. As in lite_qp_submit(), the QP exists while the connection is not DEAD.
 	 */
 	rcu_read_lock();
-	if (READ_ONCE(conn->state) != LITE_CONN_DEAD &&
-	    ib_post_recv(conn->qp[0].ib, &recv, &bad))
+	if (!lite_conn_is_dead(conn) && ib_post_recv(conn->qp[0].ib, &recv, &bad))
 		lite_conn_kill(conn, -EIO);
 	rcu_read_unlock();
-	conn->fab->ops->recv(conn->fab->priv, conn,
-			     be32_to_cpu(wc->ex.imm_data));
+	conn->fab->ops->recv(conn->fab->priv, conn, be32_to_cpu(wc->ex.imm_data));
 }
 
-/**
- * lite_conn_setup - make queues and message slots, without connecting
- * @conn: its CM identifier is bound to the device
- *
- * Context: may sleep; called with conn->lock held.
- * Return: 0 or a negative errno; lite_conn_kill() frees what was made.
+/*
+ * Make queues and message slots, without connecting; the CM identifier is bound to the device.
+ * Called with conn->lock held; may sleep. Returns 0 or a negative errno; lite_conn_kill() frees
+ * what was made.
  */
 int lite_conn_setup(struct lite_conn *conn)
 {
@@ -471,7 +420,7 @@ int lite_conn_setup(struct lite_conn *conn)
 	int i, err;
 
 	lockdep_assert_held(&conn->lock);
-	if (READ_ONCE(conn->state) == LITE_CONN_DEAD)
+	if (lite_conn_is_dead(conn))
 		return -ECONNABORTED;
 	conn->recv_cqe.done = lite_recv_done;
 	rcq = lite_cq_create(fab, LITE_RQ_DEPTH + LITE_QPS_MAX, true);
@@ -479,114 +428,68 @@ int lite_conn_setup(struct lite_conn *conn)
 		return PTR_ERR(rcq);
 	conn->rcq = rcq;
 	err = fab->ops->conn_init(fab->priv, conn);
-	if (err)
-		return err;
-	for (i = 0; i < conn->nqps; i++) {
+	for (i = 0; i < conn->nqps && !err; i++)
 		err = lite_qp_init(&conn->qp[i], conn, i == 0);
-		if (err)
-			return err;
-	}
-	for (i = 0; i < LITE_RQ_DEPTH; i++) {
+	for (i = 0; i < LITE_RQ_DEPTH && !err; i++)
 		err = ib_post_recv(conn->qp[0].ib, &recv, &bad);
-		if (err)
-			return err;
-	}
-	return 0;
+	return err;
 }
 
 static int lite_qp_connect(struct lite_conn *conn, struct lite_qp *qp,
-			   u32 remote_qpn, u32 remote_psn)
+			   const struct lite_wire_qp *remote)
 {
-	static const enum ib_qp_state states[] = { IB_QPS_INIT, IB_QPS_RTR,
-						   IB_QPS_RTS };
-	struct ib_qp_attr attr;
-	int i, mask, err;
+	static const enum ib_qp_state states[] = { IB_QPS_INIT, IB_QPS_RTR, IB_QPS_RTS };
+	int i, mask, err = 0;
 
-	/*
-	 * As the first QP, with the path that the CM has found, but for QP
-	 * numbers and PSNs.
-	 */
-	for (i = 0; i < ARRAY_SIZE(states); i++) {
-		memset(&attr, 0, sizeof(attr));
-		attr.qp_state = states[i];
+	/* As the first QP, with the path that the CM has found, but for QP numbers and PSNs. */
+	for (i = 0; i < ARRAY_SIZE(states) && !err; i++) {
+		struct ib_qp_attr attr = { .qp_state = states[i] };
+
 		err = rdma_init_qp_attr(conn->id, &attr, &mask);
 		if (err)
-			return err;
+			break;
 		if (states[i] == IB_QPS_RTR) {
-			attr.dest_qp_num = remote_qpn;
-			attr.rq_psn = remote_psn;
+			attr.dest_qp_num = le32_to_cpu(remote->qpn) & 0xffffff;
+			attr.rq_psn = le32_to_cpu(remote->psn) & 0xffffff;
 			attr.max_dest_rd_atomic = conn->rd_atom;
 		} else if (states[i] == IB_QPS_RTS) {
 			attr.sq_psn = qp->psn;
 			attr.max_rd_atomic = conn->rd_atom;
 		}
 		err = ib_modify_qp(qp->ib, &attr, mask);
-		if (err)
-			return err;
 	}
-	return 0;
-}
-
-/* A read of one packet has no middle; for longer ones see lite_qp_confirm(). */
-static int lite_conn_trust_reads(struct lite_conn *conn)
-{
-	struct ib_qp_init_attr init;
-	struct ib_qp_attr attr;
-	int err;
-
-	conn->read_trusted = U32_MAX;
-	if (!conn->fab->quirks.early_reads)
-		return 0;
-	err = ib_query_qp(conn->qp[0].ib, &attr, IB_QP_PATH_MTU, &init);
-	if (!err)
-		conn->read_trusted = ib_mtu_enum_to_int(attr.path_mtu);
 	return err;
 }
 
-/**
- * lite_conn_add_qps - connect the queue pairs after the first
- * @conn: established
- * @remote: the peer's QP numbers and PSNs, in the order of our queue pairs
- * @n: entries of @remote
- *
- * Both sides connect as many as the side that wants fewer.
- *
- * Context: may sleep.
- * Return: 0 or a negative errno.
+/*
+ * Connect the queue pairs after the first of an established connection: both sides as many as the
+ * side that wants fewer. @remote: @n QP numbers and PSNs of the peer, in the order of our queue
+ * pairs. May sleep. Returns 0 or a negative errno.
  */
-int lite_conn_add_qps(struct lite_conn *conn, const struct lite_wire_qp *remote,
-		      u8 n)
+int lite_conn_add_qps(struct lite_conn *conn, const struct lite_wire_qp *remote, u8 n)
 {
-	int i, err = 0;
+	const struct lite_quirks *quirks = &conn->fab->quirks;
+	int i, err;
 
 	mutex_lock(&conn->lock);
-	if (READ_ONCE(conn->state) == LITE_CONN_DEAD)
-		err = -ECONNABORTED;
-	else
-		err = lite_conn_trust_reads(conn);
+	err = lite_conn_is_dead(conn) ? -ECONNABORTED : lite_conn_trust_reads(conn);
 	if (!err)
-		WRITE_ONCE(conn->fab->poller.napi,
-			   conn->fab->quirks.soft ? lite_napi_of(conn->id) : 0);
+		WRITE_ONCE(conn->fab->poller.napi, quirks->soft ? lite_napi_of(conn->id) : 0);
 	for (i = 0; !err && i < n && i + 1 < conn->nqps; i++) {
-		err = lite_qp_connect(conn, &conn->qp[i + 1],
-				      le32_to_cpu(remote[i].qpn) & 0xffffff,
-				      le32_to_cpu(remote[i].psn) & 0xffffff);
+		err = lite_qp_connect(conn, &conn->qp[i + 1], &remote[i]);
 		if (!err)
 			conn->n_connected = i + 2;
 	}
-	/*
-	 * The peer may not have connected it yet: what is sent before that is
-	 * lost and resent.
-	 */
-	if (conn->fab->quirks.fetch_apart)
+	/* The peer may not have connected it yet: what is sent before that is lost and resent. */
+	if (quirks->fetch_apart)
 		WRITE_ONCE(conn->use[1].first, conn->n_connected - 1);
 	mutex_unlock(&conn->lock);
 	return err;
 }
 
 /*
- * Use all queue pairs: the peer has connected its own. What is sent on one
- * before that is lost, and resent only later. Any context.
+ * Use all queue pairs: the peer has connected its own. What is sent on one before that is lost, and
+ * resent only later. Any context.
  */
 void lite_conn_ready(struct lite_conn *conn)
 {
@@ -601,9 +504,7 @@ void lite_conn_ready(struct lite_conn *conn)
 	}
 }
 
-/*
- * Declare a connection UP, with all QPs connected; false if it died meanwhile.
- */
+/* Declare a connection UP, with all QPs connected; false if it died meanwhile. */
 bool lite_conn_set_up(struct lite_conn *conn)
 {
 	conn->up_before = atomic64_read(&conn->fab->sessions);

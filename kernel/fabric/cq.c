@@ -1,47 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Completion queues: making them, events, and their end. io.c takes
- * completions.
+ * Completion queues: making them, events, and their end. io.c takes completions.
  *
- * Normal operation: a waiter that sleeps (lite_cq_sleep()) has armed the send CQ
- * of its QP; the completion interrupt wakes it, and it polls. If a send CQ is
- * armed but has no single sleeper of that kind, and for receive CQs, the
- * interrupt puts the CQ on the poller's list, and the poller runs the handlers.
- * Receive CQs are always armed, and one thread at a time handles what is in
- * one, so messages are handled in order.
+ * Normal operation: a waiter that sleeps (lite_cq_sleep()) has armed the send CQ of its QP; the
+ * completion interrupt wakes it, and it polls. If a send CQ is armed but has no single sleeper of
+ * that kind, and for receive CQs, the interrupt puts the CQ on the poller's list, and the poller
+ * runs the handlers. Receive CQs are always armed, and one thread at a time handles what is in one,
+ * so messages are handled in order.
  *
- * We use plain CQs with our own arming, as those of ib_alloc_cq() support only
- * one of the two ways.
+ * We use plain CQs with our own arming, as those of ib_alloc_cq() support only one of the two ways.
  */
 #include <linux/rcupdate.h>
 
 #include "fabric.h"
 
-/*
- * Let the sleeper take its completions itself, so that no other thread has to
- * be woken. Only if it is the only one: it may be long before it gets a
- * processor, and the completions of others must not depend on that. Those that
- * come after this look at @sleepers arm the queue for themselves.
- */
-static bool lite_cq_hand(struct lite_cq *cq)
-{
-	unsigned long flags;
-	bool handed;
-
-	spin_lock_irqsave(&cq->wait.lock, flags);
-	/* Sleepers come and go under this lock. */
-	handed = waitqueue_active(&cq->wait) && atomic_read(&cq->sleepers) == 1;
-	if (handed)
-		wake_up_locked(&cq->wait);
-	spin_unlock_irqrestore(&cq->wait.lock, flags);
-	return handed;
-}
-
 static void lite_cq_event(struct ib_cq *ib, void *context)
 {
 	struct lite_cq *cq = context;
 
-	if (cq->always || !lite_cq_hand(cq))
+	/*
+	 * A single sleeper takes its completions itself, so that no other thread has to be woken.
+	 * With several, one may be long before it gets a processor, and the completions of others
+	 * must not depend on that. Those that come after this look at @sleepers arm the queue for
+	 * themselves.
+	 */
+	if (cq->always || !lite_poller_hand(&cq->wait, &cq->sleepers))
 		lite_cq_wake(cq);
 }
 
@@ -50,24 +33,18 @@ static void lite_cq_error(struct ib_event *event, void *context)
 	pr_warn_ratelimited("lite: CQ error %s\n", ib_event_msg(event->event));
 }
 
-/**
- * lite_cq_notify - request an event for the next completion
- * @cq: queue
- *
- * Context: process.
- * Return: true if completions may have come before, which raise no event.
+/*
+ * Request an event for the next completion. Process context. Returns true if completions may have
+ * come before, which raise no event.
  */
 bool lite_cq_notify(struct lite_cq *cq)
 {
-	bool missed = false;
+	const enum ib_cq_notify_flags flags = IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS;
+	bool missed;
 
 	/* Closing comes before the device's queue is destroyed. */
 	spin_lock(&cq->lock);
-	if (!cq->closed)
-		missed = ib_req_notify_cq(cq->ib,
-					  IB_CQ_NEXT_COMP |
-						  IB_CQ_REPORT_MISSED_EVENTS) >
-			 0;
+	missed = !cq->closed && ib_req_notify_cq(cq->ib, flags) > 0;
 	spin_unlock(&cq->lock);
 	return missed;
 }
@@ -80,14 +57,12 @@ void lite_cq_arm(struct lite_cq *cq)
 		lite_cq_wake(cq);
 }
 
-/**
- * lite_cq_arm_sleeper - have the poller handle completions without a waiter
- * @cq: queue; call lite_cq_disarm_sleeper() when they have come
+/*
+ * Have the poller handle completions that have no waiter: call this before posting, and
+ * lite_cq_disarm_sleeper() when they have come. Process context.
  *
- * Call before posting. With two sleepers the queue is armed, or is about to be,
- * or the poller has it. The event of a single one may have been handed to it.
- *
- * Context: process.
+ * With two sleepers the queue is armed, or is about to be, or the poller has it. The event of a
+ * single one may have been handed to it.
  */
 void lite_cq_arm_sleeper(struct lite_cq *cq)
 {
@@ -95,20 +70,9 @@ void lite_cq_arm_sleeper(struct lite_cq *cq)
 		lite_cq_arm(cq);
 }
 
-/* The counterpart of lite_cq_arm_sleeper(). Any context. */
-void lite_cq_disarm_sleeper(struct lite_cq *cq)
-{
-	atomic_dec(&cq->sleepers);
-}
-
-/**
- * lite_cq_create - create a completion queue
- * @fab: its poller serves the queue
- * @depth: number of completions it must hold
- * @always: keep it armed
- *
- * Context: may sleep.
- * Return: the CQ, to be destroyed by lite_cq_destroy(), or ERR_PTR.
+/*
+ * Create a completion queue for @depth completions, served by @fab's poller; @always: keep it
+ * armed. May sleep. Returns the CQ, for lite_cq_destroy(), or ERR_PTR.
  */
 struct lite_cq *lite_cq_create(struct lite_fabric *fab, int depth, bool always)
 {
@@ -127,8 +91,7 @@ struct lite_cq *lite_cq_create(struct lite_fabric *fab, int depth, bool always)
 	INIT_LIST_HEAD(&cq->ready);
 	/* Spread interrupts over the device's vectors. */
 	if (dev->num_comp_vectors > 1)
-		attr.comp_vector = raw_smp_processor_id() %
-				   dev->num_comp_vectors;
+		attr.comp_vector = raw_smp_processor_id() % dev->num_comp_vectors;
 	cq->ib = ib_create_cq(dev, lite_cq_event, lite_cq_error, cq, &attr);
 	if (IS_ERR(cq->ib)) {
 		err = PTR_ERR(cq->ib);
@@ -141,8 +104,8 @@ struct lite_cq *lite_cq_create(struct lite_fabric *fab, int depth, bool always)
 }
 
 /*
- * Let no more completions be taken. Handlers may be running until
- * lite_cq_quiesce() has returned. Process context.
+ * Let no more completions be taken. Handlers may be running until lite_cq_quiesce() has returned.
+ * Process context.
  */
 void lite_cq_close(struct lite_cq *cq)
 {
@@ -156,9 +119,8 @@ void lite_cq_close(struct lite_cq *cq)
 }
 
 /*
- * Wait for the handlers of closed CQs, and for threads that have taken such a
- * CQ from the ready list: they run with preemption off, so a grace period waits
- * for them. May sleep.
+ * Wait for the handlers of closed CQs, and for threads that have taken such a CQ from the ready
+ * list: they run with preemption off, so a grace period waits for them. May sleep.
  */
 void lite_cq_quiesce(void)
 {
@@ -170,8 +132,8 @@ static void lite_cq_nothing(struct ib_cq *ib, void *context)
 }
 
 /*
- * Destroy a CQ; closes it first if needed. @stuck: a QP that the device has kept
- * still uses it; then it leaks, and pins the module. May sleep.
+ * Destroy a CQ; closes it first if needed. @stuck: a QP that the device has kept still uses it;
+ * then it leaks, and pins the module. May sleep.
  */
 void lite_cq_destroy(struct lite_cq *cq, bool stuck)
 {

@@ -2,25 +2,22 @@
 /*
  * Taking completions, and waiting for work requests.
  *
- * Normal operation: each work request in flight has a share of
- * lite_io.pending, and so has the waiter, which is done when only its own is
- * left. It polls the CQ itself, awake, as long as that is worth it, and then
- * sleeps (lite_cq_sleep()). The thread that handles the last completion wakes
+ * Normal operation: each work request in flight has a share of lite_io.pending, and so has the
+ * waiter, which is done when only its own is left. It polls the CQ itself, awake, as long as that
+ * is worth it, and then sleeps (lite_cq_sleep()). The thread that handles the last completion wakes
  * it.
  *
- * Recovery: if a work request does not complete in time the waiter ends the
- * connection, which completes it with an error. The waiter never leaves
- * earlier.
+ * Recovery: if a work request does not complete in time the waiter ends the connection, which
+ * completes it with an error. The waiter never leaves earlier.
  *
- * What runs concurrently: any number of waiters and the poller may poll one
- * CQ. cq->lock makes polling exclusive; the handlers run outside of it, so
- * handlers of one send CQ may run concurrently and out of order. They only
- * touch their own work request. For a receive CQ, cq->busy is held while
- * handlers run.
+ * What runs concurrently: any number of waiters and the poller may poll one CQ. cq->lock makes
+ * polling exclusive; the handlers run outside of it, so handlers of one send CQ may run
+ * concurrently and out of order. They only touch their own work request. For a receive CQ, cq->busy
+ * is held while handlers run.
  *
- * Preemption is off from taking completions until their handlers have run, so
- * a preempted thread never holds the completions of others, nor cq->busy, and
- * an RCU grace period waits for all that polled before a CQ was closed.
+ * Preemption is off from taking completions until their handlers have run, so a preempted thread
+ * never holds the completions of others, nor cq->busy, and an RCU grace period waits for all that
+ * polled before a CQ was closed.
  */
 #include <linux/sched/clock.h>
 #include <linux/sched/stat.h>
@@ -38,48 +35,9 @@
 /* Maximum number of work requests of a small operation. */
 #define LITE_SMALL_WRS 4
 
-/* Prepare to post and to call lite_io_wait(); @io is on the caller's stack. */
-void lite_io_init(struct lite_io *io)
-{
-	atomic_set(&io->pending, 1);
-	io->status = 0;
-	io->waiter = current;
-	io->end = NULL;
-}
-
-/**
- * lite_io_init_unwaited - prepare to post without waiting
- * @io: stays until everything posted has completed
- * @end: called when all has completed, after lite_io_leave(); may be NULL
- */
-void lite_io_init_unwaited(struct lite_io *io, void (*end)(struct lite_io *io))
-{
-	atomic_set(&io->pending, 1);
-	io->status = 0;
-	io->waiter = NULL;
-	io->end = end;
-}
-
 /*
- * The waiter may leave as soon as our shares are subtracted. It may even exit:
- * RCU keeps the task until we have woken it.
- */
-static void lite_io_end_for(struct lite_io *io, struct task_struct *waiter,
-			    int n)
-{
-	rcu_read_lock();
-	if (atomic_sub_return(n, &io->pending) == 1)
-		wake_up_process(waiter);
-	rcu_read_unlock();
-}
-
-/**
- * lite_io_end - work requests have completed
- * @io: notified; the caller must not touch it any more
- * @status: 0 or a negative errno
- * @n: number of work requests
- *
- * Context: any.
+ * @n work requests have completed with @status; the caller must not touch @io any more. Any
+ * context.
  */
 void lite_io_end(struct lite_io *io, int status, int n)
 {
@@ -90,22 +48,20 @@ void lite_io_end(struct lite_io *io, int status, int n)
 	if (waiter == current) {
 		atomic_sub(n, &io->pending);
 	} else if (waiter) {
-		lite_io_end_for(io, waiter, n);
+		/*
+		 * The waiter may leave as soon as our shares are subtracted. It may even exit: RCU
+		 * keeps the task until we have woken it.
+		 */
+		rcu_read_lock();
+		if (atomic_sub_return(n, &io->pending) == 1)
+			wake_up_process(waiter);
+		rcu_read_unlock();
 	} else {
 		void (*end)(struct lite_io *io) = io->end;
 
 		if (atomic_sub_and_test(n, &io->pending) && end)
 			end(io);
 	}
-}
-
-/*
- * Everything has been posted, without a waiter. @end may be called from here,
- * and may free @io. Process context.
- */
-void lite_io_leave(struct lite_io *io)
-{
-	lite_io_end(io, 0, 1);
 }
 
 /* Take completions, unless another thread is doing that. */
@@ -121,13 +77,10 @@ static int lite_cq_take(struct lite_cq *cq, struct ib_wc *wc)
 	return n;
 }
 
-/**
- * lite_cq_poll - take completions and run their handlers
- * @cq: queue
- *
- * Context: process, preemptible or not; the handlers do not sleep.
- * Return: number of completions handled, at most LITE_CQ_BATCH; also 0 if
- * another thread is polling.
+/*
+ * Take completions and run their handlers, which do not sleep. Process context, preemptible or not.
+ * Returns the number of completions handled, at most LITE_CQ_BATCH; also 0 if another thread is
+ * polling.
  */
 int lite_cq_poll(struct lite_cq *cq)
 {
@@ -162,14 +115,12 @@ static bool lite_cq_empty(struct lite_cq *cq)
 }
 
 /*
- * Sleep until work requests have completed, at most for @timeout jiffies. The
- * next event wakes the only sleeper, if it sleeps here, else the poller; the
- * thread that is woken takes the completions. Each sleeper arms the queue
- * itself: it cannot rely on others' being quick. Uninterruptible. Returns true
- * if they have completed.
+ * Sleep until work requests have completed, at most for @timeout jiffies. The next event wakes the
+ * only sleeper, if it sleeps here, else the poller; the thread that is woken takes the completions.
+ * Each sleeper arms the queue itself: it cannot rely on others' being quick. Uninterruptible.
+ * Returns true if they have completed.
  */
-static bool lite_cq_sleep(struct lite_cq *cq, const struct lite_io *io,
-			  unsigned long timeout)
+static bool lite_cq_sleep(struct lite_cq *cq, const struct lite_io *io, unsigned long timeout)
 {
 	DEFINE_WAIT(wait);
 
@@ -179,8 +130,7 @@ static bool lite_cq_sleep(struct lite_cq *cq, const struct lite_io *io,
 
 		if (lite_io_ended(io) || !timeout)
 			break;
-		prepare_to_wait_exclusive(&cq->wait, &wait,
-					  TASK_UNINTERRUPTIBLE);
+		prepare_to_wait_exclusive(&cq->wait, &wait, TASK_UNINTERRUPTIBLE);
 		/* Completions that came before raise no event. */
 		if (!(empty && lite_cq_notify(cq)) && !lite_io_ended(io))
 			timeout = schedule_timeout(timeout);
@@ -193,16 +143,14 @@ static bool lite_cq_sleep(struct lite_cq *cq, const struct lite_io *io,
 }
 
 /*
- * Poll for the completion for a while. cond_resched() because on a single CPU
- * the thread that brings the completion may need this one. No cpu_relax():
- * polling takes its time, and PAUSE can cost a virtual CPU an exit.
+ * Poll for the completion for a while. cond_resched() because on a single CPU the thread that
+ * brings the completion may need this one. No cpu_relax(): polling takes its time, and PAUSE can
+ * cost a virtual CPU an exit.
  *
- * Stop when other tasks want this processor: they may be about to post, or do
- * the device's work. KVM stops polling for the same reason before it halts a
- * virtual CPU.
+ * Stop when other tasks want this processor: they may be about to post, or do the device's work.
+ * KVM stops polling for the same reason before it halts a virtual CPU.
  */
-static bool lite_io_spin(struct lite_io *io, struct lite_qp *qp,
-			 struct lite_pace_wait *wait)
+static bool lite_io_spin(struct lite_io *io, struct lite_qp *qp, struct lite_pace_wait *wait)
 {
 	struct lite_cq *cq = qp->scq;
 	u64 end = 0;
@@ -215,14 +163,14 @@ static bool lite_io_spin(struct lite_io *io, struct lite_qp *qp,
 		cond_resched();
 	}
 	do {
-		lite_poller_receive(cq->poller);
+		lite_napi_receive(READ_ONCE(cq->poller->napi));
 		lite_cq_poll(cq);
 		if (lite_io_ended(io))
 			return true;
 		if (!end)
 			end = local_clock() + wait->awake_ns;
 		if (!single_task_running()) {
-			lite_pace_disturb(wait);
+			wait->begun = 0; /* not done as planned: do not time it */
 			return false;
 		}
 		cond_resched();
@@ -244,11 +192,10 @@ static bool lite_qp_in_flight(const struct lite_qp *qp)
 }
 
 /*
- * The device is stuck if it completes nothing on the queue pair for the
- * operation time-out, with something in flight: while anything completes, also
- * of others, it is slow, as it works in order. What is in flight at two checks
- * without a completion in between is with the device: a slot has an io only
- * while its work request is with the device.
+ * The device is stuck if it completes nothing on the queue pair for the operation time-out, with
+ * something in flight: while anything completes, also of others, it is slow, as it works in order.
+ * What is in flight at two checks without a completion in between is with the device: a slot has an
+ * io only while its work request is with the device.
  */
 static void lite_io_sleep(struct lite_io *io, struct lite_qp *qp)
 {
@@ -285,16 +232,12 @@ static noinline void lite_io_await(struct lite_io *io, struct lite_qp *qp)
 	lite_pace_end(&qp->pace, &wait);
 }
 
-/**
- * lite_io_wait - wait until everything posted with an io has completed
- * @io: its status is final afterwards
- * @qp: queue pair that all of it was posted to
+/*
+ * Wait until everything posted with @io has completed, all of it on @qp; its status is final then.
+ * May sleep.
  *
- * Not even a fatal signal ends the wait, because the device may still write
- * the caller's memory; the time-out of the transport, or else the operation
- * time-out of the node, bounds it.
- *
- * Context: may sleep.
+ * Not even a fatal signal ends the wait, because the device may still write the caller's memory;
+ * the time-out of the transport, or else the operation time-out of the node, bounds it.
  */
 void lite_io_wait(struct lite_io *io, struct lite_qp *qp)
 {
@@ -305,8 +248,8 @@ void lite_io_wait(struct lite_io *io, struct lite_qp *qp)
 }
 
 /*
- * Like lite_io_wait(), for a long operation, awake for up to @awake_ns: does not
- * update the pace of small ones.
+ * Like lite_io_wait(), for a long operation, awake for up to @awake_ns: does not update the pace of
+ * small ones.
  */
 void lite_io_wait_long(struct lite_io *io, struct lite_qp *qp, u64 awake_ns)
 {

@@ -2,13 +2,11 @@
 /*
  * How long to wait awake before going to sleep.
  *
- * Sleeping and being woken costs a few microseconds, so short waits are done
- * awake. For longer ones either may be quicker: a waiter that is awake reacts
- * at once, but may keep the processor from the thread that brings the
- * completion. So one wait in 16 is timed, one in 128 is done the other way,
- * and waiters sleep if that has been clearly quicker lately. Medians are used
- * because a few waits take very long either way. Waits longer than is worth a
- * processor are done asleep.
+ * Sleeping and being woken costs a few microseconds, so short waits are done awake. For longer ones
+ * either may be quicker: a waiter that is awake reacts at once, but may keep the processor from the
+ * thread that brings the completion. So one wait in 16 is timed, one in 128 is done the other way,
+ * and waiters sleep if that has been clearly quicker lately. Medians are used because a few waits
+ * take very long either way. Waits longer than is worth a processor are done asleep.
  *
  * Updates are not locked; some may be lost.
  */
@@ -21,61 +19,44 @@
 
 /* Shorter waits are always awake. */
 #define LITE_PACE_QUICK_NS (30 * NSEC_PER_USEC)
-/*
- * Longest wait worth a processor, for a device and for a program, which may be
- * doing lengthy work.
- */
+/* Longest wait worth a processor: for a device, and for a program, which may be doing long work. */
 #define LITE_PACE_WORTH_DEVICE_NS (2 * NSEC_PER_MSEC)
 #define LITE_PACE_WORTH_PROGRAM_NS (700 * NSEC_PER_USEC)
-/* Minimum time to wait awake, if at all. */
+/* Minimum time to wait awake, if at all, and maximum. */
 #define LITE_PACE_MIN_NS (10 * NSEC_PER_USEC)
-/* Maximum time to wait awake. */
 #define LITE_PACE_MAX_NS (2 * NSEC_PER_MSEC)
 /* One wait in this many is timed, */
 #define LITE_PACE_SAMPLE 16
 /* and one in this many is done the other way; a multiple of the former. */
 #define LITE_PACE_TRY (8 * LITE_PACE_SAMPLE)
 
-/**
- * struct lite_pace - how long waits of a kind take
- * @worth_ns: typical wait above which to sleep at once
- * @awake_ns: median of waits awake
- * @asleep_ns: median of waits asleep
- * @count: number of waits
- */
+/* How long waits of a kind take. */
 struct lite_pace {
-	u64 worth_ns;
-	u64 awake_ns;
-	u64 asleep_ns;
-	u32 count;
+	u64 worth_ns;  /* typical wait above which to sleep at once */
+	u64 awake_ns;  /* median of waits awake */
+	u64 asleep_ns; /* median of waits asleep */
+	u32 count;     /* number of waits */
 };
 
-/**
- * struct lite_pace_wait - a wait
- * @awake_ns: time to wait awake; 0: sleep at once
- * @begun: local_clock() if it is timed; else 0
- */
+/* A wait. */
 struct lite_pace_wait {
-	u64 awake_ns;
-	u64 begun;
+	u64 awake_ns; /* time to wait awake; 0: sleep at once */
+	u64 begun;    /* local_clock() if it is timed; 0: it is not, or not any more */
 };
 
 /* Waits are assumed to be quick at first. */
 static inline void lite_pace_init(struct lite_pace *pace, u64 worth_ns)
 {
-	pace->worth_ns = worth_ns;
-	pace->awake_ns = 0;
-	pace->asleep_ns = 0;
-	pace->count = 0;
+	*pace = (struct lite_pace){ .worth_ns = worth_ns };
 }
 
 /*
- * @crowded: others sleep until the same is done. A waiter that stays awake
- * then keeps the processor from them, which they need to post their next
- * operations: unless waits are quick anyway, sleep, and do not time it.
+ * @crowded: others sleep until the same is done. A waiter that stays awake then keeps the processor
+ * from them, which they need to post their next operations: unless waits are quick anyway, sleep,
+ * and do not time it.
  */
-static inline void lite_pace_begin(struct lite_pace *pace,
-				   struct lite_pace_wait *wait, bool crowded)
+static inline void lite_pace_begin(struct lite_pace *pace, struct lite_pace_wait *wait,
+				   bool crowded)
 {
 	u64 awake_ns = READ_ONCE(pace->awake_ns);
 	u32 count = READ_ONCE(pace->count) + 1;
@@ -96,20 +77,12 @@ static inline void lite_pace_begin(struct lite_pace *pace,
 		wait->begun = local_clock();
 		wait->awake_ns = awake ? LITE_PACE_MAX_NS : 0;
 	} else {
-		wait->awake_ns = awake ? clamp_t(u64, 4 * awake_ns,
-						 LITE_PACE_MIN_NS,
+		wait->awake_ns = awake ? clamp_t(u64, 4 * awake_ns, LITE_PACE_MIN_NS,
 						 LITE_PACE_MAX_NS) : 0;
 	}
 }
 
-/* The wait was not done as planned: do not time it. */
-static inline void lite_pace_disturb(struct lite_pace_wait *wait)
-{
-	wait->begun = 0;
-}
-
-static inline void lite_pace_end(struct lite_pace *pace,
-				 const struct lite_pace_wait *wait)
+static inline void lite_pace_end(struct lite_pace *pace, const struct lite_pace_wait *wait)
 {
 	u64 *median = wait->awake_ns ? &pace->awake_ns : &pace->asleep_ns;
 	u64 took;
@@ -118,10 +91,7 @@ static inline void lite_pace_end(struct lite_pace *pace,
 		return;
 	/* Clocks of CPUs may differ. */
 	took = min_t(u64, local_clock() - wait->begun, 2 * LITE_PACE_MAX_NS);
-	/*
-	 * Limit the first sample: an outlier would distort the median for
-	 * long.
-	 */
+	/* Limit the first sample: an outlier would distort the median for long. */
 	if (!READ_ONCE(*median))
 		took = min_t(u64, took, 2 * LITE_PACE_QUICK_NS);
 	WRITE_ONCE(*median, lite_median_next(READ_ONCE(*median), took));

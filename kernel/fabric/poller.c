@@ -2,19 +2,16 @@
 /*
  * The thread that serves completion queues, and the waiters that do its work.
  *
- * Normal operation: an event puts its CQ on the ready list (cq.c). A thread
- * that waits for a peer's message takes the CQ from there and runs the
- * handlers itself, one of which ends its wait (lite_poller_await()). It polls
- * the list awake, when that is worth it, or is woken by the event; then no
- * other thread has to be woken. Without waiters the event wakes the poller's
- * thread.
+ * Normal operation: an event puts its CQ on the ready list (cq.c). A thread that waits for a peer's
+ * message takes the CQ from there and runs the handlers itself, one of which ends its wait
+ * (lite_poller_await()). It polls the list awake, when that is worth it, or is woken by the event;
+ * then no other thread has to be woken. Without waiters the event wakes the poller's thread.
  *
- * Recovery: a waiter may not get a processor soon, though woken or awake.
- * Whenever an event relies on one it also sets a timer, which wakes the
- * poller's thread if the ready list is not empty a moment later.
+ * Recovery: a waiter may not get a processor soon, though woken or awake. Whenever an event relies
+ * on one it also sets a timer, which wakes the poller's thread if the ready list is not empty a
+ * moment later.
  *
- * A waiter that leaves while the list is not empty wakes another waiter or the
- * poller's thread.
+ * A waiter that leaves while the list is not empty wakes another waiter or the poller's thread.
  */
 #include <linux/kthread.h>
 #include <linux/sched/clock.h>
@@ -33,25 +30,28 @@ static bool lite_poller_empty(struct lite_poller *poller)
 	return list_empty_careful(&poller->ready);
 }
 
-/* Wake one sleeping waiter; false: there is none. */
-static bool lite_poller_hand(struct lite_poller *poller)
+/*
+ * Wake a waiter to take the completions of an event; with @sleepers, only if that counts no other
+ * one. Returns false if none was woken. Any context.
+ */
+bool lite_poller_hand(wait_queue_head_t *wait, const atomic_t *sleepers)
 {
 	unsigned long flags;
 	bool handed;
 
-	spin_lock_irqsave(&poller->asleep.lock, flags);
+	spin_lock_irqsave(&wait->lock, flags);
 	/* Waiters come and go under this lock. */
-	handed = waitqueue_active(&poller->asleep);
+	handed = waitqueue_active(wait) && (!sleepers || atomic_read(sleepers) == 1);
 	if (handed)
-		wake_up_locked(&poller->asleep);
-	spin_unlock_irqrestore(&poller->asleep.lock, flags);
+		wake_up_locked(wait);
+	spin_unlock_irqrestore(&wait->lock, flags);
 	return handed;
 }
 
 /* Make sure that a thread looks at the ready list. */
 static void lite_poller_rouse(struct lite_poller *poller)
 {
-	if (!atomic_read(&poller->watchers) && !lite_poller_hand(poller)) {
+	if (!atomic_read(&poller->watchers) && !lite_poller_hand(&poller->asleep, NULL)) {
 		wake_up_process(poller->task);
 		return;
 	}
@@ -63,19 +63,13 @@ static void lite_poller_guard(struct timer_list *timer)
 {
 	struct lite_poller *poller = from_timer(poller, timer, guard);
 
-	/*
-	 * Pairs with lite_poller_rouse(): it sets the timer anew, or we see
-	 * the CQ.
-	 */
+	/* Pairs with lite_poller_rouse(): it sets the timer anew, or we see the CQ. */
 	smp_mb();
 	if (!lite_poller_empty(poller))
 		wake_up_process(poller->task);
 }
 
-/*
- * Have the poller, or a waiter that does its work, poll a queue. Any context,
- * interrupts included.
- */
+/* Have the poller, or a waiter that does its work, poll a queue. Any context, also interrupts. */
 void lite_cq_wake(struct lite_cq *cq)
 {
 	struct lite_poller *poller = cq->poller;
@@ -109,9 +103,9 @@ static struct lite_cq *lite_poller_pop(struct lite_poller *poller)
 /*
  * Serve one CQ, if one is ready. False: no completions were handled.
  *
- * Runs with preemption off: while a CQ is neither listed nor armed its
- * messages depend on this thread, which may rarely get a processor. And
- * lite_cq_quiesce() waits for it before the CQ is freed.
+ * Runs with preemption off: while a CQ is neither listed nor armed its messages depend on this
+ * thread, which may rarely get a processor. And lite_cq_quiesce() waits for it before the CQ is
+ * freed.
  */
 static bool lite_poller_step(struct lite_poller *poller)
 {
@@ -145,8 +139,7 @@ static void lite_poller_watch(struct lite_poller *poller)
 static void lite_poller_unwatch(struct lite_poller *poller)
 {
 	/* A full barrier; pairs with lite_cq_wake(). */
-	if (atomic_dec_and_test(&poller->watchers) &&
-	    !lite_poller_empty(poller))
+	if (atomic_dec_and_test(&poller->watchers) && !lite_poller_empty(poller))
 		lite_poller_rouse(poller);
 }
 
@@ -161,25 +154,22 @@ static void lite_poller_resched(struct lite_poller *poller)
 }
 
 /*
- * Do the poller's work until @done: awake until local_clock() is @awake_end or,
- * if that is 0, until the list is empty or jiffies is @end. False: another
- * thread has what was ready.
+ * Do the poller's work until @done: awake until local_clock() is @awake_end or, if that is 0, until
+ * the list is empty or jiffies is @end. False: another thread has what was ready.
  */
-static bool lite_poller_work(struct lite_poller *poller,
-			     struct completion *done, unsigned int state,
-			     u64 awake_end, unsigned long end)
+static bool lite_poller_work(struct lite_poller *poller, struct completion *done,
+			     unsigned int state, u64 awake_end, unsigned long end)
 {
 	bool got = true;
 
 	lite_poller_watch(poller);
 	while (!completion_done(done)) {
 		if (awake_end)
-			lite_poller_receive(poller);
+			lite_napi_receive(READ_ONCE(poller->napi));
 		else if (!got || lite_poller_empty(poller))
 			break;
 		got = lite_poller_step(poller);
-		if (awake_end ? local_clock() >= awake_end :
-				time_after_eq(jiffies, end))
+		if (awake_end ? local_clock() >= awake_end : time_after_eq(jiffies, end))
 			break;
 		if (signal_pending_state(state, current))
 			break;
@@ -189,20 +179,14 @@ static bool lite_poller_work(struct lite_poller *poller,
 	return got;
 }
 
-/**
- * lite_poller_await - wait for a completion and do the poller's work meanwhile
- * @poller: the node's poller
- * @done: completion to wait for; it is not consumed
- * @awake_ns: time to wait awake before sleeping
- * @state: TASK_UNINTERRUPTIBLE, TASK_KILLABLE or TASK_INTERRUPTIBLE
- * @timeout: jiffies
- *
- * Context: may sleep, and runs handlers: no lock may be held.
- * Return: jiffies left, at least 1, if @done was completed; 0: timed out;
- * -ERESTARTSYS: a signal.
+/*
+ * Wait for @done, which is not consumed, for at most @timeout jiffies, and do the poller's work
+ * meanwhile: awake for @awake_ns, then asleep in @state (TASK_UNINTERRUPTIBLE, TASK_KILLABLE or
+ * TASK_INTERRUPTIBLE). May sleep, and runs handlers: no lock may be held. Returns the jiffies left,
+ * at least 1, if @done was completed; 0: timed out; -ERESTARTSYS: a signal.
  */
-long lite_poller_await(struct lite_poller *poller, struct completion *done,
-		       u64 awake_ns, unsigned int state, long timeout)
+long lite_poller_await(struct lite_poller *poller, struct completion *done, u64 awake_ns,
+		       unsigned int state, long timeout)
 {
 	unsigned long end = jiffies + timeout, now;
 	DECLARE_SWAITQUEUE(ended);
@@ -211,8 +195,7 @@ long lite_poller_await(struct lite_poller *poller, struct completion *done,
 	long ret;
 
 	if (awake_ns)
-		lite_poller_work(poller, done, state, local_clock() + awake_ns,
-				 0);
+		lite_poller_work(poller, done, state, local_clock() + awake_ns, 0);
 	if (completion_done(done))
 		return max(timeout, 1L);
 	for (;;) {
@@ -226,10 +209,7 @@ long lite_poller_await(struct lite_poller *poller, struct completion *done,
 		if (ret || !timeout)
 			break;
 		if (!got) {
-			/*
-			 * Others are serving the list, or do not get a
-			 * processor.
-			 */
+			/* Others are serving the list, or do not get a processor. */
 			wake_up_process(poller->task);
 			schedule_timeout(1);
 		} else if (lite_poller_empty(poller)) {

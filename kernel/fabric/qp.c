@@ -2,26 +2,22 @@
 /*
  * Queue pairs: posting one-sided operations. (io.c waits for them.)
  *
- * Normal operation: the poster takes a free send slot (slot.c; there are as
- * many as the send queue holds, so it never overflows), posts a signalled work
- * request and waits for the completion, which gives the slot back.
+ * Normal operation: the poster takes a free send slot (slot.c; there are as many as the send queue
+ * holds, so it never overflows), posts a signalled work request and waits for the completion, which
+ * gives the slot back.
  *
- * Recovery: any completion with an error kills the connection: the QP is in the
- * error state then. The device flushes what else is in flight. lite_qp_abort()
- * completes what it has not flushed, after the QP is destroyed.
+ * Recovery: any completion with an error kills the connection: the QP is in the error state then.
+ * The device flushes what else is in flight. lite_qp_abort() completes what it has not flushed,
+ * after the QP is destroyed.
  *
- * A slot is completed exactly once, by the completion or by lite_qp_abort():
- * whichever swaps wr->io for NULL. (For work requests without an io see
- * chain.c.)
+ * A slot is completed exactly once, by the completion or by lite_qp_abort(): whichever swaps wr->io
+ * for NULL. (For work requests without an io see chain.c.)
  */
 #include <linux/random.h>
 
 #include "slot.h"
 
-/*
- * A device that takes this long to destroy a queue pair has given up on it.
- * Soft-RoCE does so after 50 s, and reports success.
- */
+/* A device that takes this long to destroy a queue pair has given up on it: dma.c. */
 #define LITE_DESTROY_TIMEOUT (40 * HZ)
 
 /* Posted at a time: few completions, but slots come free soon enough. */
@@ -41,10 +37,7 @@ static void lite_wr_complete(struct lite_wr *wr, int status)
 	slots = before | wr->bit;
 	wr->before = 0;
 	lite_io_end(io, status, 1 + hweight64(before));
-	/*
-	 * A message has no slot, and its work request may be in use again
-	 * already.
-	 */
+	/* A message has no slot, and its work request may be in use again already. */
 	if (slots)
 		lite_slots_give(qp, slots);
 }
@@ -67,62 +60,41 @@ static void lite_send_done(struct ib_cq *cq, struct ib_wc *wc)
 	case IB_WC_RNR_RETRY_EXC_ERR:
 	case IB_WC_RESP_TIMEOUT_ERR:
 		status = -EHOSTDOWN;
+		lite_conn_end(conn, LITE_END_TRANSPORT, wc->status, status);
 		break;
 	default:
 		status = -EIO;
-	}
-	if (status == -EIO)
 		lite_conn_end(conn, LITE_END_DEVICE, 256 + wc->status, status);
-	else
-		lite_conn_end(conn, LITE_END_TRANSPORT, wc->status, status);
+	}
 	lite_wr_complete(wr, status);
 }
 
 /*
- * With preemption off, one way or the other. The state is set to DEAD, and a grace
- * period passes, before the QP is destroyed: until lite_qp_submit_end() it exists.
- * And no thread is kept from the processor with a slot that is the io's, but not
+ * Give @n work requests to the device: one for each slot in @before of @wr, and one for @wr, which
+ * alone is signalled. These slots have been taken. Process context, preemptible or not. Returns 0
+ * or a negative errno; if @n > 1, some may be in flight even then, until the slot is completed.
+ *
+ * Preemption is off: the kill work lets a grace period pass between DEAD and destroying the QP, so
+ * here it exists. And no thread is kept from the processor with a slot that is the io's, but not
  * the device's: lite_io_sleep().
  */
-static __always_inline void lite_qp_submit_begin(const struct lite_qp *qp)
+static int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr, struct lite_io *io,
+			  const struct ib_send_wr *send, int n)
 {
-	if (qp->conn->fab->quirks.tasklets)
-		local_bh_disable();
-	else
-		preempt_disable();
-}
-
-static __always_inline void lite_qp_submit_end(const struct lite_qp *qp)
-{
-	if (qp->conn->fab->quirks.tasklets)
-		local_bh_enable();
-	else
-		preempt_enable();
-}
-
-/*
- * Give @n work requests to the device: one for each slot in @before of @wr, and
- * one for @wr, which alone is signalled. These slots have been taken. Process
- * context, preemptible or not. Returns 0 or a negative errno; if @n > 1, some
- * may be in flight even then, until the slot is completed.
- */
-static int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr,
-			  struct lite_io *io, const struct ib_send_wr *send,
-			  int n)
-{
+	const struct lite_quirks *quirks = &qp->conn->fab->quirks;
 	const struct ib_send_wr *bad = send;
 	int err = -EHOSTDOWN;
 
-	lite_qp_submit_begin(qp);
+	lite_quirks_post_begin(quirks);
 	lite_io_expect(io, n);
 	/* From here on a stale completion may complete the slot. */
 	smp_store_release(&wr->io, io);
-	if (likely(READ_ONCE(qp->conn->state) != LITE_CONN_DEAD)) {
+	if (likely(!lite_conn_is_dead(qp->conn))) {
 		err = ib_post_send(qp->ib, send, &bad);
 		if (unlikely(err))
 			err = -EIO;
 	}
-	lite_qp_submit_end(qp);
+	lite_quirks_post_end(quirks);
 	if (unlikely(err)) {
 		lite_conn_kill(qp->conn, err);
 		/* What the device has taken is completed by lite_qp_abort(). */
@@ -132,8 +104,8 @@ static int lite_qp_submit(struct lite_qp *qp, struct lite_wr *wr,
 	return err;
 }
 
-static inline int lite_qp_post_to(struct lite_qp *qp, struct lite_wr *wr,
-				  struct lite_io *io, struct ib_send_wr *send)
+static inline int lite_qp_post_to(struct lite_qp *qp, struct lite_wr *wr, struct lite_io *io,
+				  struct ib_send_wr *send)
 {
 	send->wr_cqe = &wr->cqe;
 	send->send_flags = IB_SEND_SIGNALED;
@@ -156,17 +128,13 @@ static u64 lite_slots_take(struct lite_qp *qp, u32 max)
 			taken |= free & -free;
 			free &= free - 1;
 		}
-	} while (taken &&
-		 !atomic64_try_cmpxchg_acquire(&qp->busy, &busy, busy | taken));
+	} while (taken && !atomic64_try_cmpxchg_acquire(&qp->busy, &busy, busy | taken));
 	return taken;
 }
 
-/**
- * lite_post_with - post as many work requests as there are slots for
- * @post: its @send, @n, @posted and @err are updated
- * @slot: a slot that has been taken for the first
- *
- * Context: any process, preemptible or not.
+/*
+ * Post as many work requests as there are slots for; @slot has been taken for the first. Updates
+ * @send, @n, @posted and @err of @post. Any process context, preemptible or not.
  */
 void lite_post_with(struct lite_post *post, int slot)
 {
@@ -177,8 +145,7 @@ void lite_post_with(struct lite_post *post, int slot)
 	u32 n = 1;
 
 	if (post->n > 1)
-		before = lite_slots_take(qp, min_t(u32, post->n,
-						   LITE_POST_STEP) - 1);
+		before = lite_slots_take(qp, min_t(u32, post->n, LITE_POST_STEP) - 1);
 	wr->before = before;
 	for (; before; before &= before - 1) {
 		send->wr_cqe = &qp->wr[__ffs64(before)].cqe;
@@ -197,14 +164,10 @@ void lite_post_with(struct lite_post *post, int slot)
 		post->posted += n;
 }
 
-/**
- * lite_qp_post_list - post work requests, waiting for slots
- * @post: what to post; @posted of them may be in flight afterwards
- *
- * Only the last of those that are posted together is signalled.
- *
- * Context: may sleep when the send queue is full.
- * Return: 0 when all are posted, or a negative errno.
+/*
+ * Post work requests, waiting for slots; @posted of @post may be in flight afterwards. Only the
+ * last of those that are posted together is signalled. May sleep when the send queue is full.
+ * Returns 0 when all are posted, or a negative errno.
  */
 int lite_qp_post_list(struct lite_post *post)
 {
@@ -220,27 +183,17 @@ int lite_qp_post_list(struct lite_post *post)
 	return post->err;
 }
 
-static noinline int lite_qp_post_later(struct lite_qp *qp,
-				       enum lite_slot_class kind,
-				       struct lite_io *io,
-				       struct ib_send_wr *send, bool nowait)
+static noinline int lite_qp_post_later(struct lite_qp *qp, enum lite_slot_class kind,
+				       struct lite_io *io, struct ib_send_wr *send, bool nowait)
 {
-	struct lite_post post = {
-		.qp = qp,
-		.io = io,
-		.send = send,
-		.n = 1,
-		.kind = kind,
-	};
+	struct lite_post post = { .qp = qp, .io = io, .send = send, .n = 1, .kind = kind };
 	int slot;
 
 	if (!nowait)
 		return lite_qp_post_list(&post);
 	lite_cq_poll(qp->scq);
 	slot = lite_slot_take(qp, kind);
-	if (slot < 0)
-		return slot;
-	return lite_qp_post_to(qp, &qp->wr[slot], io, send);
+	return slot < 0 ? slot : lite_qp_post_to(qp, &qp->wr[slot], io, send);
 }
 
 static bool lite_wr_is_long(const struct ib_send_wr *send)
@@ -253,16 +206,23 @@ static bool lite_wr_is_long(const struct ib_send_wr *send)
 	return bytes > LITE_BULK_BYTES;
 }
 
-static __always_inline int lite_qp_post_one(struct lite_qp *qp,
-					    struct lite_io *io,
-					    struct ib_send_wr *send,
-					    bool nowait)
+/**
+ * lite_qp_post - post a work request
+ * @qp: of a connection that the caller holds live
+ * @io: told of the completion
+ * @send: of lite_rdma_wr() or lite_atomic_wr()
+ * @nowait: do not wait for a slot
+ *
+ * Context: process; may sleep when the send queue is full, unless @nowait.
+ * Return: 0 when posted; else a negative errno and nothing is in flight. -EAGAIN: @nowait, and the
+ * send queue is full or there are waiters.
+ */
+int lite_qp_post(struct lite_qp *qp, struct lite_io *io, struct ib_send_wr *send, bool nowait)
 {
 	enum lite_slot_class kind = LITE_SLOT_SMALL;
 	int slot;
 
-	if (unlikely((send->num_sge != 1 ||
-		      send->sg_list->length > LITE_BULK_BYTES) &&
+	if (unlikely((send->num_sge != 1 || send->sg_list->length > LITE_BULK_BYTES) &&
 		     lite_wr_is_long(send)))
 		kind = LITE_SLOT_BULK;
 	slot = lite_slot_take(qp, kind);
@@ -272,48 +232,10 @@ static __always_inline int lite_qp_post_one(struct lite_qp *qp,
 }
 
 /**
- * lite_qp_post - post a work request
- * @qp: of a connection that the caller holds live
- * @io: told of the completion
- * @send: of lite_rdma_wr() or lite_atomic_wr()
- * @nowait: do not wait for a slot
- *
- * Context: process; may sleep when the send queue is full, unless @nowait.
- * Return: 0 when posted; else a negative errno and nothing is in flight.
- * -EAGAIN: @nowait, and the send queue is full or there are waiters.
- */
-int lite_qp_post(struct lite_qp *qp, struct lite_io *io,
-		 struct ib_send_wr *send, bool nowait)
-{
-	return lite_qp_post_one(qp, io, send, nowait);
-}
-
-/**
- * lite_qp_rdma - post an RDMA read or write
- * @qp: of a connection that the caller holds live
- * @io: told of the completion
- * @op: IB_WR_RDMA_READ, IB_WR_RDMA_WRITE, IB_WR_RDMA_WRITE_WITH_IMM
- * @sge: local memory, with the node's lkey
- * @n_sge: at most what the device supports
- * @raddr: remote address, checked by the caller: the key covers all memory
- * @imm: immediate data in host order
- *
- * Context: may sleep when the send queue is full.
- * Return: 0 when posted; else a negative errno and nothing is in flight.
- */
-int lite_qp_rdma(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
-		 struct ib_sge *sge, int n_sge, u64 raddr, u32 imm)
-{
-	struct ib_rdma_wr rdma = lite_rdma_wr(qp, op, sge, n_sge, raddr, imm);
-
-	return lite_qp_post_one(qp, io, &rdma.wr, false);
-}
-
-/**
  * lite_conn_send - post a message of a call between kernels
  * @conn: the caller holds it live
- * @n: which of the LITE_MESSAGES work requests; not in flight. The first queue
- *	pair has room for all of them, so this never waits.
+ * @n: which of the LITE_MESSAGES work requests; not in flight. The first queue pair has room for
+ *	all of them, so this never waits.
  * @io: told of the completion
  * @sge: the message, with the node's lkey
  * @raddr: address of the peer's slot
@@ -322,29 +244,19 @@ int lite_qp_rdma(struct lite_qp *qp, struct lite_io *io, enum ib_wr_opcode op,
  * Context: process; does not sleep.
  * Return: 0 when posted; else a negative errno and nothing is in flight.
  */
-int lite_conn_send(struct lite_conn *conn, u32 n, struct lite_io *io,
-		   struct ib_sge *sge, u64 raddr, u32 imm)
+int lite_conn_send(struct lite_conn *conn, u32 n, struct lite_io *io, struct ib_sge *sge,
+		   u64 raddr, u32 imm)
 {
-	/*
-	 * Always the first: it has the receives, and keeps messages in order.
-	 */
+	/* Always the first: it has the receives, and keeps messages in order. */
 	struct lite_qp *qp = &conn->qp[0];
-	struct ib_rdma_wr rdma =
-		lite_rdma_wr(qp, IB_WR_RDMA_WRITE_WITH_IMM, sge, 1, raddr, imm);
+	struct ib_rdma_wr rdma = lite_rdma_wr(qp, IB_WR_RDMA_WRITE_WITH_IMM, sge, 1, raddr, imm);
 
 	return lite_qp_post_to(qp, &conn->message[n], io, &rdma.wr);
 }
 
-/**
- * lite_conn_scratch - a target for reads and writes that are to have no effect
- * @conn: connection
- * @sge: set to 8 bytes of unused memory
- *
- * Not zero-length: repeating a read after a zero-length one, Soft-RoCE on 6.12
- * uses the latter's missing memory region and ends the queue pair with a
- * warning.
- *
- * Return: the address of 8 unused bytes at the peer.
+/*
+ * A target for reads and writes that are to have no effect. Sets @sge to 8 bytes of unused memory,
+ * and returns the address of such at the peer. (Not zero-length: Documentation/decisions.rst.)
  */
 u64 lite_conn_scratch(const struct lite_conn *conn, struct ib_sge *sge)
 {
@@ -356,17 +268,11 @@ u64 lite_conn_scratch(const struct lite_conn *conn, struct ib_sge *sge)
 	return conn->requests + LITE_SLOTS_SCRATCH;
 }
 
-/**
- * lite_qp_confirm - make sure that reads which completed have succeeded
- * @qp: of a connection that the caller holds live
- * @io: that of the reads, all posted
- *
- * Needed for reads longer than lite_conn.read_trusted. Posts a dummy read,
- * which fails if an earlier read has ended the queue pair. Not a write:
- * lite_conn_qps().
- *
- * Context: may sleep when the send queue is full.
- * Return: 0 when posted; else a negative errno and nothing is in flight.
+/*
+ * Post a read for nothing: its data is not used. It confirms earlier reads on @qp that are longer
+ * than lite_conn.read_trusted, with the @io of those: it fails if one of them has ended the queue
+ * pair. (Not a write: lite_conn_qps().) May sleep when the send queue is full. Returns 0 when
+ * posted; else a negative errno and nothing is in flight.
  */
 int lite_qp_confirm(struct lite_qp *qp, struct lite_io *io)
 {
@@ -376,14 +282,43 @@ int lite_qp_confirm(struct lite_qp *qp, struct lite_io *io)
 	return lite_qp_rdma(qp, io, IB_WR_RDMA_READ, &sge, 1, raddr, 0);
 }
 
-/**
- * lite_qp_init - make a queue pair
- * @qp: to fill; the connection's CM identifier is bound to the device
- * @conn: its connection
- * @first: the one that the CM connects, and that receives messages
- *
- * Context: may sleep.
- * Return: 0 or a negative errno.
+/*
+ * Wait until completed writes on all queue pairs (CPUs use different ones) are in the peer's memory
+ * where its processors see them: a device answers a read only after all that it received before is
+ * there (Documentation/ordering.rst). The caller holds @conn live. May sleep, up to the operation
+ * time-out. Returns 0 or a negative errno: the connection has broken.
+ */
+int lite_conn_flush(struct lite_conn *conn)
+{
+	/* @n_up only grows; what is posted on later ones need not be flushed. */
+	int n = READ_ONCE(conn->n_up);
+	struct lite_io io[LITE_QPS_MAX];
+	int i, posted, err = 0;
+
+	for (i = 0; i < n; i++) {
+		lite_io_init(&io[i]);
+		posted = lite_qp_confirm(&conn->qp[i], &io[i]);
+		err = err ?: posted;
+	}
+	for (i = 0; i < n; i++) {
+		lite_io_wait(&io[i], &conn->qp[i]);
+		err = err ?: io[i].status;
+	}
+	lite_stat_add(conn->fab->stats, LITE_STAT_FLUSHES, n);
+	return err;
+}
+
+static void lite_wr_init(struct lite_wr *wr, struct lite_qp *qp, u64 bit)
+{
+	wr->qp = qp;
+	wr->bit = bit;
+	wr->cqe.done = lite_send_done;
+}
+
+/*
+ * Make a queue pair; the connection's CM identifier is bound to the device. @first: the one that
+ * the CM connects, and that receives messages. May sleep. Returns 0 or a negative errno;
+ * lite_qp_destroy() and lite_qp_free() undo it in any case.
  */
 int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first)
 {
@@ -397,48 +332,39 @@ int lite_qp_init(struct lite_qp *qp, struct lite_conn *conn, bool first)
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.qp_type = IB_QPT_RC,
 		.port_num = fab->port_num,
+		.recv_cq = conn->rcq->ib,
 	};
+	struct lite_cq *scq;
+	struct ib_qp *ib;
 	int i, err;
 
 	qp->psn = get_random_u32() & 0xffffff;
 	lite_pace_init(&qp->pace, LITE_PACE_WORTH_DEVICE_NS);
-	for (i = 0; i < LITE_SQ_DEPTH; i++) {
-		qp->wr[i].qp = qp;
-		qp->wr[i].bit = BIT_ULL(i);
-		qp->wr[i].cqe.done = lite_send_done;
-	}
-	for (i = 0; first && i < LITE_MESSAGES; i++) {
-		conn->message[i].qp = qp;
-		conn->message[i].cqe.done = lite_send_done;
-	}
-	qp->scq = lite_cq_create(fab, depth, false);
-	if (IS_ERR(qp->scq)) {
-		err = PTR_ERR(qp->scq);
-		qp->scq = NULL;
-		return err;
-	}
-	attr.send_cq = qp->scq->ib;
-	attr.recv_cq = conn->rcq->ib;
+	for (i = 0; i < LITE_SQ_DEPTH; i++)
+		lite_wr_init(&qp->wr[i], qp, BIT_ULL(i));
+	for (i = 0; first && i < LITE_MESSAGES; i++)
+		lite_wr_init(&conn->message[i], qp, 0);
+	scq = lite_cq_create(fab, depth, false);
+	if (IS_ERR(scq))
+		return PTR_ERR(scq);
+	qp->scq = scq;
+	attr.send_cq = scq->ib;
 	if (first) {
 		err = rdma_create_qp(conn->id, fab->pd, &attr);
-		if (err)
-			return err;
-		qp->ib = conn->id->qp;
+		ib = err ? ERR_PTR(err) : conn->id->qp;
 	} else {
-		struct ib_qp *ib = ib_create_qp(fab->pd, &attr);
-
-		if (IS_ERR(ib))
-			return PTR_ERR(ib);
-		qp->ib = ib;
+		ib = ib_create_qp(fab->pd, &attr);
 	}
-	qp->qpn = qp->ib->qp_num;
+	if (IS_ERR(ib))
+		return PTR_ERR(ib);
+	qp->ib = ib;
+	qp->qpn = ib->qp_num;
 	return 0;
 }
 
 /*
- * Make the device flush all that is in flight. Posters leave when their work
- * requests have been flushed; this does not wait for that. @qp may have never
- * been connected. May sleep.
+ * Make the device flush all that is in flight. Posters leave when their work requests have been
+ * flushed; this does not wait for that. @qp may have never been connected. May sleep.
  */
 void lite_qp_flush(struct lite_qp *qp)
 {
@@ -449,19 +375,15 @@ void lite_qp_flush(struct lite_qp *qp)
 	ib_modify_qp(qp->ib, &attr, IB_QP_STATE);
 	/* Waiters for slots leave. */
 	lite_slots_grant(qp);
-	/*
-	 * There may be no waiter left to poll: the poller takes the
-	 * completions.
-	 */
+	/* There may be no waiter left to poll: the poller takes the completions. */
 	atomic_inc(&qp->scq->sleepers);
 	lite_cq_arm(qp->scq);
 }
 
 /*
- * Destroy the device's queue pair, after the flush: the fence. Completions are
- * not taken from now on: lite_cq_quiesce() and lite_qp_abort() must follow. May
- * sleep. Returns true if the device does not access memory on its behalf any more;
- * false: it may.
+ * Destroy the device's queue pair, after the flush: the fence. Completions are not taken from now
+ * on: lite_cq_quiesce() and lite_qp_abort() must follow. May sleep. Returns true if the device does
+ * not access memory on its behalf any more; false: it may.
  */
 bool lite_qp_destroy(struct lite_qp *qp)
 {
@@ -474,10 +396,7 @@ bool lite_qp_destroy(struct lite_qp *qp)
 	else
 		ib_destroy_qp(qp->ib);
 	qp->ib = NULL;
-	/*
-	 * rdma_destroy_qp() returns no error. But a QP that still exists uses
-	 * its CQ.
-	 */
+	/* rdma_destroy_qp() returns no error. But a QP that still exists uses its CQ. */
 	qp->stuck = atomic_read(&qp->scq->ib->usecnt);
 	lite_cq_close(qp->scq);
 	return !qp->stuck && time_before(jiffies, begun + LITE_DESTROY_TIMEOUT);

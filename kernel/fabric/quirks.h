@@ -1,40 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How devices differ from what LITE expects. All off: hardware. This is the
- * only place that asks which driver a device has.
+ * How devices differ from what LITE expects. All off: hardware. This is the only place that asks
+ * which driver a device has; what Soft-RoCE alone needs is here and in soft.c.
  */
 #ifndef _LITE_FABRIC_QUIRKS_H
 #define _LITE_FABRIC_QUIRKS_H
 
+#include <linux/bottom_half.h>
 #include <rdma/ib_verbs.h>
 
 #include "compat.h"
 
+struct lite_conn;
+struct rdma_cm_id;
+
 /**
  * struct lite_quirks - deviations of a device
- * @soft: it is software, and uses processors of both nodes. Many small
- *	operations go in messages (memory/batch/pack.c), and awake waiters receive
- *	packets (soft.c).
- * @early_reads: a read of several packets may complete with success before its
- *	data is there, if a NAK arrives in its middle because the responder
- *	could not send; the QP ends then. See lite_qp_confirm().
- * @fetch_apart: a responder that gets a write again acknowledges the newest
- *	request that it has carried out. If that is a read or an atomic with a
- *	lost response, the device takes the acknowledgement for the response,
- *	and reports success without the bytes (check_ack() of rxe). So reads
- *	and atomics have a queue pair of their own, where no such
- *	acknowledgement comes. See lite_conn_qps(). The peer makes two queue
- *	pairs at least, whatever its device.
- * @repeats: peers may send a write with immediate twice in a row, the second
- *	time without its bytes: before 6.10, req_retry() of rxe reads the oldest
- *	request and its PSN while the completer advances both, and sends a
- *	completed request again under the next PSN. So a message with the
- *	number of the previous one is ignored, whatever kernel we run, and also
+ * @soft: it is software, and uses processors of both nodes. Many small operations go in messages
+ *	(memory/batch/pack.c), and awake waiters receive packets (soft.c).
+ * @early_reads: a read of several packets may complete with success before its data is there; the
+ *	QP ends then. See lite_qp_confirm() and Documentation/decisions.rst.
+ * @fetch_apart: an acknowledgement of a write that was sent again may be taken for the response of
+ *	a read or an atomic. So these have a queue pair of their own: lite_conn_qps(),
+ *	Documentation/decisions.rst. The peer makes two queue pairs at least, whatever its device.
+ * @repeats: peers may send a write with immediate twice in a row, the second time without its
+ *	bytes: before 6.10, req_retry() of rxe reads the oldest request and its PSN while the
+ *	completer advances both, and sends a completed request again under the next PSN. So a
+ *	message with the number of the previous one is ignored, whatever kernel we run, and also
  *	if only the peer's device is like that (lite_conn.repeats).
- * @tasklets: it does the work of a post in a tasklet: raised with softirqs
- *	off, that runs as soon as they are enabled, not some time later in
- *	ksoftirqd (lite_qp_submit()). And destroying a CQ does not wait for
- *	pending events of it in a tasklet (lite_cq_barrier()).
+ * @tasklets: it does the work of a post in a tasklet, and destroying a CQ does not wait for pending
+ *	events of it in a tasklet (lite_cq_barrier()).
  */
 struct lite_quirks {
 	bool soft;
@@ -59,5 +54,38 @@ static inline struct lite_quirks lite_quirks_of(const struct ib_device *dev)
 		return (struct lite_quirks){};
 	}
 }
+
+/*
+ * Turn preemption off while posting, one way or the other: a tasklet that is raised with softirqs
+ * off runs as soon as they are enabled, not some time later in ksoftirqd.
+ */
+static __always_inline void lite_quirks_post_begin(const struct lite_quirks *quirks)
+{
+	if (quirks->tasklets)
+		local_bh_disable();
+	else
+		preempt_disable();
+}
+
+static __always_inline void lite_quirks_post_end(const struct lite_quirks *quirks)
+{
+	if (quirks->tasklets)
+		local_bh_enable();
+	else
+		preempt_enable();
+}
+
+u32 lite_napi_of(const struct rdma_cm_id *id);
+void lite_napi_poll(u32 napi);
+
+/* For a software device: once in each round of an awake wait. */
+static inline void lite_napi_receive(u32 napi)
+{
+	if (napi)
+		lite_napi_poll(napi);
+}
+
+void lite_cq_barrier(void);
+int lite_conn_trust_reads(struct lite_conn *conn);
 
 #endif /* _LITE_FABRIC_QUIRKS_H */

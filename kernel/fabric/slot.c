@@ -2,24 +2,21 @@
 /*
  * Waiting for send slots.
  *
- * Normal operation: the poster takes a free slot of its class, without a lock,
- * and posts at once (qp.c). If there is none it queues. While a class has
- * waiters its slots are granted FIFO; a later poster queues, or is refused if
- * it must not wait. The thread that gives a slot back posts the first waiter's
- * work requests for it: a waiter that is seldom scheduled is not overtaken, and
+ * Normal operation: the poster takes a free slot of its class, without a lock, and posts at once
+ * (qp.c). If there is none it queues. While a class has waiters its slots are granted FIFO; a later
+ * poster queues, or is refused if it must not wait. The thread that gives a slot back posts the
+ * first waiter's work requests for it: a waiter that is seldom scheduled is not overtaken, and
  * holds no idle slot.
  *
- * Classes: work requests of more than LITE_BULK_BYTES have a few slots of their
- * own. That bounds the bytes in a send queue to LITE_SQ_BYTES_MAX, and so the
- * delay of small ones. Messages of calls between kernels need none of these
- * slots, see lite_conn_send().
+ * Classes: work requests of more than LITE_BULK_BYTES have a few slots of their own. That bounds
+ * the bytes in a send queue to LITE_SQ_BYTES_MAX, and so the delay of small ones. Messages of calls
+ * between kernels need none of these slots, see lite_conn_send().
  *
- * Recovery: nothing is granted when the connection is dead; waiters leave. A
- * waiter also notices when the device is stuck (io.c). How long a single waiter
- * has waited says nothing about the device.
+ * Recovery: nothing is granted when the connection is dead; waiters leave. A waiter also notices
+ * when the device is stuck (io.c). How long a single waiter has waited says nothing about the
+ * device.
  *
- * Locking: lite_qp.lock protects lite_qp.line and lite_qp.waiting. Nothing is
- * posted under it.
+ * Locking: lite_qp.lock protects lite_qp.line and lite_qp.waiting. Nothing is posted under it.
  */
 #include "slot.h"
 
@@ -27,19 +24,17 @@
 #define LITE_ROOM_SPIN_NS (2 * NSEC_PER_MSEC)
 
 /*
- * Dequeue the first waiter for which there is a slot; any, without a slot, if
- * the connection is @dead.
+ * Dequeue the first waiter for which there is a slot; any, without a slot, if the connection is
+ * @dead.
  */
-static struct lite_post *lite_slot_next(struct lite_qp *qp, bool dead,
-					int *slot)
+static struct lite_post *lite_slot_next(struct lite_qp *qp, bool dead, int *slot)
 {
 	struct lite_post *post = NULL;
 	int kind;
 
 	spin_lock(&qp->lock);
 	for (kind = 0; kind < LITE_SLOT_CLASSES; kind++) {
-		post = list_first_entry_or_null(&qp->line[kind],
-						struct lite_post, list);
+		post = list_first_entry_or_null(&qp->line[kind], struct lite_post, list);
 		*slot = post && !dead ? lite_slot_get(qp, kind) : 0;
 		if (post && *slot >= 0)
 			break;
@@ -54,8 +49,8 @@ static struct lite_post *lite_slot_next(struct lite_qp *qp, bool dead,
 }
 
 /*
- * Post for waiters while there are slots. If the connection is dead they leave;
- * this also ends the recursion from a post that fails. Process context.
+ * Post for waiters while there are slots. If the connection is dead they leave; this also ends the
+ * recursion from a post that fails. Process context.
  */
 void lite_slots_grant(struct lite_qp *qp)
 {
@@ -79,15 +74,12 @@ void lite_slots_grant(struct lite_qp *qp)
 	} while (post);
 }
 
-/**
- * lite_slot_wait - wait until this or another thread has posted
- * @post: what to post, with at least one work request
+/*
+ * Wait until this or another thread has posted at least one work request of @post. May sleep.
  *
- * Uninterruptible: slots come free as fast as the device works, and the wait
- * ends when the connection dies: lite_qp_flush() calls lite_slots_grant() after
- * that, or else we are listed after that, and see it ourselves.
- *
- * Context: may sleep.
+ * Uninterruptible: slots come free as fast as the device works, and the wait ends when the
+ * connection dies: lite_qp_flush() calls lite_slots_grant() after that, or else we are listed after
+ * that, and see it ourselves.
  */
 void lite_slot_wait(struct lite_post *post)
 {
@@ -102,18 +94,4 @@ void lite_slot_wait(struct lite_post *post)
 	smp_mb(); /* with lite_slots_give() */
 	lite_slots_grant(qp);
 	lite_io_wait_long(&post->turn, qp, LITE_ROOM_SPIN_NS);
-}
-
-/* Initialise: all slots are free, and there are no waiters. */
-void lite_slots_init(struct lite_qp *qp)
-{
-	int kind;
-
-	BUILD_BUG_ON(LITE_SQ_DEPTH != 64);
-	atomic64_set(&qp->busy, 0);
-	spin_lock_init(&qp->lock);
-	for (kind = 0; kind < LITE_SLOT_CLASSES; kind++) {
-		INIT_LIST_HEAD(&qp->line[kind]);
-		qp->waiting[kind] = 0;
-	}
 }

@@ -5,29 +5,20 @@
 
 #include "fabric.h"
 
-/**
- * struct lite_post - work requests to be posted on one queue pair
- * @qp: of a connection that the poster holds live
- * @io: of all of them
- * @send: first of those that have not been tried yet
- * @n: number of these
- * @posted: number of those that the device may execute
- * @kind: class of their slots; if there are several, LITE_SLOT_SMALL
- * @err: ends posting
- * @list: in lite_qp.line until a slot is granted
- * @turn: ends when one has been posted, or @err is set, by another thread
- */
+/* Work requests to be posted on one queue pair. */
 struct lite_post {
-	struct lite_qp *qp;
-	struct lite_io *io;
-	struct ib_send_wr *send;
-	u32 n;
-	u32 posted;
-	enum lite_slot_class kind;
-	int err;
-	struct list_head list;
-	struct lite_io turn;
+	struct lite_qp *qp;        /* of a connection that the poster holds live */
+	struct lite_io *io;        /* of all of them */
+	struct ib_send_wr *send;   /* first of those that have not been tried yet */
+	u32 n;                     /* number of these */
+	u32 posted;                /* number of those that the device may execute */
+	enum lite_slot_class kind; /* of their slots; of several ones LITE_SLOT_SMALL */
+	int err;                   /* ends posting */
+	struct list_head list;     /* in lite_qp.line until a slot is granted */
+	struct lite_io turn;       /* ends when another thread has posted one, or set @err */
 };
+
+static_assert(LITE_SQ_DEPTH == 64, "lite_qp.busy has a bit for each slot");
 
 /* Slots of a class, a bit each. */
 static inline u64 lite_slots_of(enum lite_slot_class kind)
@@ -37,11 +28,8 @@ static inline u64 lite_slots_of(enum lite_slot_class kind)
 	return kind == LITE_SLOT_BULK ? ~small : small;
 }
 
-/*
- * Take a slot: under lite_qp.lock, or after seeing that there are no waiters.
- */
-static __always_inline int lite_slot_get(struct lite_qp *qp,
-					 enum lite_slot_class kind)
+/* Take a slot: under lite_qp.lock, or after seeing that there are no waiters. */
+static __always_inline int lite_slot_get(struct lite_qp *qp, enum lite_slot_class kind)
 {
 	/* Slots of other classes count as busy. */
 	const s64 others = ~lite_slots_of(kind);
@@ -52,14 +40,12 @@ static __always_inline int lite_slot_get(struct lite_qp *qp,
 		if ((busy | others) == -1)
 			return -EAGAIN;
 		slot = __ffs64(~(u64)(busy | others));
-	} while (!atomic64_try_cmpxchg_acquire(&qp->busy, &busy,
-					       busy | BIT_ULL(slot)));
+	} while (!atomic64_try_cmpxchg_acquire(&qp->busy, &busy, busy | BIT_ULL(slot)));
 	return slot;
 }
 
 /* Take a slot, or -EAGAIN: none is free, or there are waiters. Any context. */
-static __always_inline int lite_slot_take(struct lite_qp *qp,
-					  enum lite_slot_class kind)
+static __always_inline int lite_slot_take(struct lite_qp *qp, enum lite_slot_class kind)
 {
 	if (unlikely(READ_ONCE(qp->waiting[kind])))
 		return -EAGAIN;
@@ -68,11 +54,10 @@ static __always_inline int lite_slot_take(struct lite_qp *qp,
 
 void lite_slots_grant(struct lite_qp *qp);
 void lite_slot_wait(struct lite_post *post);
-void lite_slots_init(struct lite_qp *qp);
 
 /*
- * Give slots back, a bit each, and grant them to waiters. Nothing is in flight
- * on the slots. Process context, preemptible or not.
+ * Give slots back, a bit each, and grant them to waiters. Nothing is in flight on the slots.
+ * Process context, preemptible or not.
  */
 static inline void lite_slots_give(struct lite_qp *qp, u64 slots)
 {

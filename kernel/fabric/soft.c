@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What only devices need that are software: quirks.h.
+ * What only software devices need: quirks.h.
  *
- * Receiving: Soft-RoCE and siw get their packets from the network stack, which
- * gets them from the network device's interrupt and its softirq. An awake waiter
- * takes the packets from that device's queue itself, as sockets with
- * SO_BUSY_POLL do (Documentation/networking/napi.rst of the kernel), instead of
- * waiting for them. Documentation/decisions.rst has the figures.
+ * Receiving: Soft-RoCE and siw get their packets from the network stack, which gets them from the
+ * network device's interrupt and its softirq. An awake waiter takes the packets from that device's
+ * queue itself, as sockets with SO_BUSY_POLL do, instead of waiting for them:
+ * Documentation/decisions.rst.
  *
- * Only of a device with one queue is it known where packets arrive. Others,
- * those that are stacked on others (bonds, VLANs) and those without NAPI are left
- * to the interrupt; so is everything in kernels without busy polling.
+ * Only of a device with one queue is it known where packets arrive. Others, those that are stacked
+ * on others (bonds, VLANs) and those without NAPI are left to the interrupt; so is everything in
+ * kernels without busy polling.
  */
 #include <linux/cpu.h>
 #include <linux/interrupt.h>
@@ -40,12 +39,9 @@ static u32 lite_napi_only(struct net_device *dev)
 	return only;
 }
 
-/**
- * lite_napi_of - the queue that a connection's packets arrive in
- * @id: bound to a device that is software
- *
- * Context: process.
- * Return: its NAPI id; 0: it is not known.
+/*
+ * The queue that a connection's packets arrive in; @id is bound to a device that is software.
+ * Process context. Returns its NAPI id; 0: it is not known.
  */
 u32 lite_napi_of(const struct rdma_cm_id *id)
 {
@@ -61,24 +57,18 @@ u32 lite_napi_of(const struct rdma_cm_id *id)
 	return napi;
 }
 
-/**
- * lite_napi_poll - have packets received that have arrived, if any
- * @napi: from lite_napi_of(), not 0; the device may be gone
- *
- * A few packets at most, of any socket or device.
- *
- * Context: process, no locks held; does not sleep.
+/*
+ * Have a few packets received that have arrived, if any, of any socket or device. @napi is from
+ * lite_napi_of(), not 0; the device may be gone. Process context, no locks held; does not sleep.
  */
 void lite_napi_poll(u32 napi)
 {
 	/*
-	 * One jiffy in so many, packets are left to the interrupt: Linux takes an
-	 * interrupt that almost never finds work for a spurious one, and switches
-	 * it off (note_interrupt()).
+	 * One jiffy in so many, packets are left to the interrupt: Linux takes an interrupt that
+	 * almost never finds work for a spurious one, and switches it off (note_interrupt()).
 	 */
-	if (jiffies % LITE_NAPI_JIFFIES == 0)
-		return;
-	napi_busy_loop(napi, NULL, NULL, false, BUSY_POLL_BUDGET);
+	if (jiffies % LITE_NAPI_JIFFIES)
+		napi_busy_loop(napi, NULL, NULL, false, BUSY_POLL_BUDGET);
 }
 
 #else
@@ -104,19 +94,17 @@ static void lite_cq_barrier_ipi(void *tasklet)
 	tasklet_schedule(tasklet);
 }
 
-/**
- * lite_cq_barrier - wait until pending completion events have been delivered
+/*
+ * Wait until pending completion events have been delivered, on a device with the quirk tasklets. No
+ * more completions come on the CQs in question. May sleep.
  *
- * For devices with the quirk tasklets. The tasklets of a CPU run in order, so
- * one of ours, scheduled behind a CQ's, waits for it. But a tasklet that is
- * found running on another CPU is requeued behind ours, and runs later. In the
- * second round it runs before ours: it cannot be running elsewhere any more,
- * as the first round has waited for that CPU, too.
+ * The tasklets of a CPU run in order, so one of ours, scheduled behind a CQ's, waits for it. But a
+ * tasklet that is found running on another CPU is requeued behind ours, and runs later. In the
+ * second round it runs before ours: it cannot be running elsewhere any more, as the first round has
+ * waited for that CPU, too.
  *
- * An interrupt schedules our tasklet, which runs at its end. That needs no
- * thread on the other CPU, which a real-time thread may occupy for good.
- *
- * Context: may sleep; no more completions come on the CQs in question.
+ * An interrupt schedules our tasklet, which runs at its end. That needs no thread on the other CPU,
+ * which a real-time thread may occupy for good.
  */
 void lite_cq_barrier(void)
 {
@@ -129,11 +117,29 @@ void lite_cq_barrier(void)
 		for_each_online_cpu(cpu) {
 			/* On this CPU local_bh_enable() runs it. */
 			local_bh_disable();
-			smp_call_function_single(cpu, lite_cq_barrier_ipi, &t,
-						 true);
+			smp_call_function_single(cpu, lite_cq_barrier_ipi, &t, true);
 			local_bh_enable();
 			tasklet_kill(&t);
 		}
 	}
 	cpus_read_unlock();
+}
+
+/*
+ * Find out which reads can be trusted: with the quirk early_reads those of one packet, which have
+ * no middle. The first queue pair of @conn is connected. May sleep. Returns 0 or a negative errno.
+ */
+int lite_conn_trust_reads(struct lite_conn *conn)
+{
+	struct ib_qp_init_attr init;
+	struct ib_qp_attr attr;
+	int err;
+
+	conn->read_trusted = U32_MAX;
+	if (!conn->fab->quirks.early_reads)
+		return 0;
+	err = ib_query_qp(conn->qp[0].ib, &attr, IB_QP_PATH_MTU, &init);
+	if (!err)
+		conn->read_trusted = ib_mtu_enum_to_int(attr.path_mtu);
+	return err;
 }
