@@ -35,15 +35,13 @@ static struct lite_peer *lite_coordinator(struct lite_cluster *cl,
 }
 
 /* The peer that was last known at this address and has not left. */
-static struct lite_peer *lite_peer_at(struct lite_cluster *cl,
-				      const struct sockaddr_storage *addr)
+static struct lite_peer *lite_peer_at(struct lite_cluster *cl, const struct sockaddr_storage *addr)
 {
 	struct lite_peer *peer;
 	unsigned long id;
 
 	xa_for_each(&cl->peers, id, peer) {
-		if (peer->life != LITE_PEER_LEFT &&
-		    lite_addr_equal(&peer->addr, addr))
+		if (peer->life != LITE_PEER_LEFT && lite_addr_equal(&peer->addr, addr))
 			return peer;
 	}
 	return NULL;
@@ -53,8 +51,7 @@ static bool lite_id_is_free(struct lite_cluster *cl, u32 id)
 {
 	struct lite_peer *peer = xa_load(&cl->peers, id);
 
-	return id != lite_cluster_id(cl) &&
-	       (!peer || peer->life == LITE_PEER_LEFT);
+	return id != lite_cluster_id(cl) && (!peer || peer->life == LITE_PEER_LEFT);
 }
 
 /* The id that is wanted, else the lowest free one; or a negative errno. */
@@ -72,10 +69,8 @@ static int lite_free_id(struct lite_cluster *cl, u32 wanted)
 }
 
 /* Find an id for a joiner and reserve it. Cluster locked. */
-static int lite_place_keep(struct lite_cluster *cl, u32 wanted,
-			   u64 *incarnation,
-			   const struct sockaddr_storage *addr,
-			   struct lite_conn **old)
+static int lite_place_keep(struct lite_cluster *cl, u32 wanted, u64 *incarnation,
+			   const struct sockaddr_storage *addr, struct lite_conn **old)
 {
 	struct lite_peer *peer = lite_peer_at(cl, addr);
 	int id;
@@ -97,8 +92,7 @@ static int lite_place_keep(struct lite_cluster *cl, u32 wanted,
 		 * Clocks differ: exceed the id's last life, or what was given
 		 * out for an id without one.
 		 */
-		*incarnation = max(*incarnation,
-				   max(peer->incarnation, peer->promised) + 1);
+		*incarnation = max(*incarnation, max(peer->incarnation, peer->promised) + 1);
 		/*
 		 * The incarnation changes when the joiner attaches. Until then
 		 * the old life merely loses its session.
@@ -141,8 +135,7 @@ int lite_serve_join(void *priv, struct lite_conn *conn, const void *req,
 		lite_addr_to_wire(&r->redirect, &coordinator->addr);
 	} else {
 		incarnation = le64_to_cpu(j->incarnation);
-		ret = lite_place_keep(cl, le16_to_cpu(j->node), &incarnation,
-				      &addr, &old);
+		ret = lite_place_keep(cl, le16_to_cpu(j->node), &incarnation, &addr, &old);
 		if (ret > 0) {
 			r->node = cpu_to_le16(ret);
 			r->incarnation = cpu_to_le64(incarnation);

@@ -113,8 +113,7 @@ struct lite_cluster_ops {
 	void (*peer_gone)(void *priv, u64 session);
 	void (*peer_lost)(void *priv, u32 id, u64 incarnation);
 	void (*event)(void *priv, u32 node, enum lite_node_state state);
-	void (*ended)(void *priv, const struct lite_conn *conn,
-		      enum lite_node_state state);
+	void (*ended)(void *priv, const struct lite_conn *conn, enum lite_node_state state);
 };
 
 struct lite_cluster_params {
@@ -143,18 +142,16 @@ struct lite_cluster {
 	unsigned long due; /* jiffies: @monitor runs by then; under @lock */
 };
 
-int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab,
-		      struct lite_kcalls *rpc,
-		      const struct lite_cluster_params *params,
-		      const struct lite_cluster_ops *ops, void *priv);
+int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab, struct lite_kcalls *rpc,
+		      const struct lite_cluster_params *params, const struct lite_cluster_ops *ops,
+		      void *priv);
 int lite_cluster_start(struct lite_cluster *cl);
 void lite_cluster_stop(struct lite_cluster *cl);
 void lite_cluster_exit(struct lite_cluster *cl);
 
 int lite_cluster_begin_join(struct lite_cluster *cl, const char **why);
 void lite_cluster_cancel_join(struct lite_cluster *cl);
-int lite_cluster_join(struct lite_cluster *cl,
-		      const struct sockaddr_storage *addr,
+int lite_cluster_join(struct lite_cluster *cl, const struct sockaddr_storage *addr,
 		      unsigned long timeout, const char **why);
 u32 lite_cluster_leave(struct lite_cluster *cl);
 void lite_cluster_end_leave(struct lite_cluster *cl, u32 id);
@@ -175,21 +172,16 @@ unsigned long lite_cluster_life_left(struct lite_cluster *cl, u32 node,
 u64 lite_cluster_session(struct lite_cluster *cl, u32 node, u64 *incarnation);
 int lite_cluster_await_session(struct lite_cluster *cl, struct lite_conn *conn);
 int lite_cluster_flush(struct lite_cluster *cl, u32 node);
-int lite_cluster_call(struct lite_cluster *cl, u32 node,
-		      struct lite_call_desc *d);
-int lite_cluster_call_patiently(struct lite_cluster *cl, u32 node,
-				struct lite_call_desc *d);
-int lite_cluster_call_once(struct lite_cluster *cl, u32 node,
-			   struct lite_call_desc *d);
+int lite_cluster_call(struct lite_cluster *cl, u32 node, struct lite_call_desc *d);
+int lite_cluster_call_patiently(struct lite_cluster *cl, u32 node, struct lite_call_desc *d);
+int lite_cluster_call_once(struct lite_cluster *cl, u32 node, struct lite_call_desc *d);
 /* @err: of the call to @node; 0: @reply is its reply. */
 typedef int (*lite_call_done)(void *ctx, u32 node, int err, const void *reply);
-int lite_cluster_call_all(struct lite_cluster *cl, u32 after,
-			  const struct lite_call_desc *d, lite_call_done done,
-			  void *ctx);
+int lite_cluster_call_all(struct lite_cluster *cl, u32 after, const struct lite_call_desc *d,
+			  lite_call_done done, void *ctx);
 int lite_cluster_await(struct lite_cluster *cl, u32 node);
 bool lite_cluster_is_suspect(struct lite_cluster *cl, u32 node);
-int lite_cluster_await_for(struct lite_cluster *cl, u32 node,
-			   unsigned long timeout);
+int lite_cluster_await_for(struct lite_cluster *cl, u32 node, unsigned long timeout);
 int lite_cluster_await_ready(struct lite_cluster *cl);
 struct lite_peer *lite_peer_find(struct lite_cluster *cl, u32 id);
 struct lite_conn *lite_cluster_conn_get(struct lite_cluster *cl, u32 node);
@@ -200,10 +192,8 @@ struct lite_conn *lite_cluster_self_conn_tryget(struct lite_cluster *cl);
 void lite_peer_put(struct lite_peer *peer);
 bool lite_peer_is_suspect(struct lite_peer *peer);
 int lite_peer_await(struct lite_peer *peer);
-int lite_cluster_fence(struct lite_cluster *cl, u32 node,
-		       const struct lite_conn *but);
-void lite_cluster_fence_self(struct lite_cluster *cl,
-			     const struct lite_conn *self);
+int lite_cluster_fence(struct lite_cluster *cl, u32 node, const struct lite_conn *but);
+void lite_cluster_fence_self(struct lite_cluster *cl, const struct lite_conn *self);
 
 /* For the fabric (struct lite_fabric_ops). */
 int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn);
@@ -212,8 +202,7 @@ void lite_cluster_conn_gone(struct lite_cluster *cl, struct lite_conn *conn);
 
 /* ---- between the files of this layer ------------------------------------- */
 
-struct lite_peer *lite_peer_make(struct lite_cluster *cl, u32 id,
-				 u64 incarnation,
+struct lite_peer *lite_peer_make(struct lite_cluster *cl, u32 id, u64 incarnation,
 				 const struct sockaddr_storage *addr);
 bool lite_peer_renew(struct lite_peer *peer, u64 incarnation,
 		     const struct sockaddr_storage *addr, u64 *old);

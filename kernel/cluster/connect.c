@@ -52,8 +52,7 @@ int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn)
 		/*
 		 * It must not be taken for us: lite_conn.self is never fenced.
 		 */
-		if (!conn->self ||
-		    from->incarnation != cl->fab->self.incarnation)
+		if (!conn->self || from->incarnation != cl->fab->self.incarnation)
 			err = -EEXIST;
 	} else if (conn->self) {
 		/* Begun in our last life. */
@@ -61,8 +60,7 @@ int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn)
 	} else {
 		peer = xa_load(&cl->peers, from->node);
 		if (peer && (from->incarnation < peer->incarnation ||
-			     (from->incarnation == peer->incarnation &&
-			      lite_peer_has_left(peer))))
+			     (from->incarnation == peer->incarnation && lite_peer_has_left(peer))))
 			err = -ESTALE;
 		else if (peer && from->incarnation > peer->incarnation)
 			old = lite_peer_conn_get(peer);
@@ -102,8 +100,7 @@ int lite_serve_attach(void *priv, struct lite_conn *conn, const void *req,
 	struct sockaddr_storage addr;
 	int err;
 
-	if (!conn || !conn->passive ||
-	    le16_to_cpu(a->node) != conn->from.node ||
+	if (!conn || !conn->passive || le16_to_cpu(a->node) != conn->from.node ||
 	    le64_to_cpu(a->incarnation) != conn->from.incarnation ||
 	    READ_ONCE(conn->state) != LITE_CONN_NEW)
 		return -EBADMSG;
@@ -144,8 +141,7 @@ int lite_cluster_attach(struct lite_cluster *cl, struct lite_conn *conn)
 	int err;
 
 	lite_attach_fill(cl, conn, &mine);
-	err = lite_kcall(conn, &d) ?:
-	      lite_conn_add_qps(conn, theirs.qp, theirs.nqps);
+	err = lite_kcall(conn, &d) ?: lite_conn_add_qps(conn, theirs.qp, theirs.nqps);
 	if (!err)
 		lite_conn_ready(conn);
 	return err;
@@ -166,8 +162,7 @@ static bool lite_peer_set_attaching(struct lite_peer *peer, bool attaching)
 	return attaching;
 }
 
-static int lite_peer_connect(struct lite_peer *peer,
-			     const struct sockaddr_storage *addr,
+static int lite_peer_connect(struct lite_peer *peer, const struct sockaddr_storage *addr,
 			     unsigned long timeout)
 {
 	struct lite_cluster *cl = peer->cl;
@@ -181,8 +176,7 @@ static int lite_peer_connect(struct lite_peer *peer,
 	 * Another node, or a new life of the peer, may live there: it joins by
 	 * itself.
 	 */
-	if (conn->from.node != peer->id ||
-	    conn->from.incarnation != READ_ONCE(peer->incarnation))
+	if (conn->from.node != peer->id || conn->from.incarnation != READ_ONCE(peer->incarnation))
 		err = -ENXIO;
 	if (!err && !lite_peer_set_attaching(peer, true))
 		err = -EALREADY;
@@ -201,25 +195,22 @@ static int lite_peer_connect(struct lite_peer *peer,
 /* Connect to a peer that is not up. Queued by the monitor and by joining. */
 void lite_peer_connect_work(struct work_struct *work)
 {
-	struct lite_peer *peer = container_of(work, struct lite_peer,
-					      connect_work);
+	struct lite_peer *peer = container_of(work, struct lite_peer, connect_work);
 	struct lite_cluster *cl = peer->cl;
 	struct sockaddr_storage addr;
 	unsigned long backoff, timeout;
 	int err;
 
 	mutex_lock(&cl->lock);
-	if (!lite_cluster_connects(cl) || lite_peer_is_up(peer) ||
-	    peer->life == LITE_PEER_LEFT) {
+	if (!lite_cluster_connects(cl) || lite_peer_is_up(peer) || peer->life == LITE_PEER_LEFT) {
 		mutex_unlock(&cl->lock);
 		return;
 	}
 	addr = peer->addr;
 	/* The time-out doubles with each try, as the back-off does. */
-	timeout = clamp_t(unsigned long, cl->dead / LITE_CONNECT_TRIES,
-			  LITE_CONNECT_TIMEOUT_MIN, LITE_CONNECT_TIMEOUT_FIRST);
-	timeout = clamp_t(unsigned long, peer->backoff, timeout,
-			  LITE_CONNECT_TIMEOUT);
+	timeout = clamp_t(unsigned long, cl->dead / LITE_CONNECT_TRIES, LITE_CONNECT_TIMEOUT_MIN,
+			  LITE_CONNECT_TIMEOUT_FIRST);
+	timeout = clamp_t(unsigned long, peer->backoff, timeout, LITE_CONNECT_TIMEOUT);
 	if (peer->wait == LITE_PEER_DOWN)
 		timeout = LITE_CONNECT_TIMEOUT;
 	mutex_unlock(&cl->lock);
@@ -228,8 +219,7 @@ void lite_peer_connect_work(struct work_struct *work)
 
 	mutex_lock(&cl->lock);
 	if (!lite_peer_is_up(peer) && peer->life != LITE_PEER_LEFT) {
-		backoff = clamp_t(unsigned long, peer->backoff * 2, HZ / 2,
-				  LITE_BACKOFF_MAX);
+		backoff = clamp_t(unsigned long, peer->backoff * 2, HZ / 2, LITE_BACKOFF_MAX);
 		/*
 		 * A try that timed out has waited long enough; one that was
 		 * refused backs off.
@@ -263,8 +253,7 @@ static struct lite_conn *lite_self_connect(struct lite_cluster *cl)
 	int err;
 
 	lockdep_assert_held(&cl->self_lock);
-	err = lite_conn_connect(cl->fab, &cl->fab->addr, LITE_CONNECT_TIMEOUT,
-				&conn);
+	err = lite_conn_connect(cl->fab, &cl->fab->addr, LITE_CONNECT_TIMEOUT, &conn);
 	/* Users do not see why this node cannot reach itself. */
 	if (err)
 		return ERR_PTR(err == -ENOMEM || err == -EINTR ? err : -EIO);

@@ -30,8 +30,7 @@
  * Connecting may take up to @max jiffies.
  */
 static int lite_join_ask(struct lite_cluster *cl, struct sockaddr_storage *addr,
-			 unsigned long deadline, unsigned long max,
-			 struct lite_ident *as)
+			 unsigned long deadline, unsigned long max, struct lite_ident *as)
 {
 	struct lite_wire_join req = {};
 	struct lite_wire_join_reply reply;
@@ -91,10 +90,8 @@ static bool lite_join_again(int err)
 }
 
 /* Find the coordinator, starting at the member at @addr, and get an id. */
-static int lite_join_get_in(struct lite_cluster *cl,
-			    const struct sockaddr_storage *addr,
-			    unsigned long deadline, struct lite_ident *as,
-			    const char **why)
+static int lite_join_get_in(struct lite_cluster *cl, const struct sockaddr_storage *addr,
+			    unsigned long deadline, struct lite_ident *as, const char **why)
 {
 	struct sockaddr_storage to = *addr;
 	unsigned long max = LITE_JOIN_TRY;
@@ -103,8 +100,7 @@ static int lite_join_get_in(struct lite_cluster *cl,
 	int err;
 
 	for (;;) {
-		err = lite_join_ask(cl, &to, deadline,
-				    redirects ? max : MAX_JIFFY_OFFSET, as);
+		err = lite_join_ask(cl, &to, deadline, redirects ? max : MAX_JIFFY_OFFSET, as);
 		if (err > 0) {
 			if (++redirects == LITE_REDIRECTS_MAX)
 				return -ELOOP;
@@ -220,8 +216,7 @@ int lite_cluster_begin_join(struct lite_cluster *cl, const char **why)
 }
 
 /* The end of joining and leaving; nothing ends LITE_NODE_STOPPED. */
-static void lite_cluster_become(struct lite_cluster *cl,
-				enum lite_node_state state)
+static void lite_cluster_become(struct lite_cluster *cl, enum lite_node_state state)
 {
 	mutex_lock(&cl->lock);
 	if (cl->state != LITE_NODE_STOPPED) {
@@ -235,20 +230,17 @@ static void lite_cluster_become(struct lite_cluster *cl,
 /* Undo lite_cluster_begin_join(). May sleep. */
 void lite_cluster_cancel_join(struct lite_cluster *cl)
 {
-	lite_cluster_become(cl, lite_cluster_id(cl) ? LITE_NODE_UP :
-						      LITE_NODE_IDLE);
+	lite_cluster_become(cl, lite_cluster_id(cl) ? LITE_NODE_UP : LITE_NODE_IDLE);
 }
 
 /* Begin a new life, as a guest without an id. */
-static int lite_join_begin(struct lite_cluster *cl, struct lite_ident *was,
-			   const char **why)
+static int lite_join_begin(struct lite_cluster *cl, struct lite_ident *was, const char **why)
 {
 	int err;
 
 	mutex_lock(&cl->lock);
 	/* Other nodes could connect until now. */
-	err = cl->state == LITE_NODE_STOPPED ? -ENODEV :
-					       lite_join_check_alone(cl, why);
+	err = cl->state == LITE_NODE_STOPPED ? -ENODEV : lite_join_check_alone(cl, why);
 	if (!err) {
 		*was = cl->fab->self;
 		WRITE_ONCE(cl->life, cl->life + 1);
@@ -266,8 +258,7 @@ static int lite_join_begin(struct lite_cluster *cl, struct lite_ident *was,
  * Return: 0 or a negative errno, as documented for LITE_CMD_NODE_JOIN. Where
  * that says too little, @why is set to a constant text.
  */
-int lite_cluster_join(struct lite_cluster *cl,
-		      const struct sockaddr_storage *addr,
+int lite_cluster_join(struct lite_cluster *cl, const struct sockaddr_storage *addr,
 		      unsigned long timeout, const char **why)
 {
 	unsigned long deadline = jiffies + timeout;
@@ -459,10 +450,9 @@ static void lite_cluster_handlers(struct lite_cluster *cl)
  * Be a cluster of one; @cl is zeroed, @ops and @priv are of the layer above. May
  * sleep. Return: 0 or -ENOMEM.
  */
-int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab,
-		      struct lite_kcalls *rpc,
-		      const struct lite_cluster_params *params,
-		      const struct lite_cluster_ops *ops, void *priv)
+int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab, struct lite_kcalls *rpc,
+		      const struct lite_cluster_params *params, const struct lite_cluster_ops *ops,
+		      void *priv)
 {
 	cl->fab = fab;
 	cl->rpc = rpc;
@@ -481,8 +471,7 @@ int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab,
 		return -ENOMEM;
 	fab->self.node = params->node ?: 1;
 	fab->self.incarnation = ktime_get_real_ns();
-	cl->self = lite_peer_make(cl, fab->self.node, fab->self.incarnation,
-				  &fab->addr);
+	cl->self = lite_peer_make(cl, fab->self.node, fab->self.incarnation, &fab->addr);
 	if (IS_ERR(cl->self)) {
 		destroy_workqueue(cl->wq);
 		return PTR_ERR(cl->self);

@@ -27,8 +27,7 @@ u64 lite_members_digest(struct lite_cluster *cl)
 	u64 digest;
 
 	mutex_lock(&cl->lock);
-	digest = lite_member_hash(cl->fab->self.node,
-				  cl->fab->self.incarnation);
+	digest = lite_member_hash(cl->fab->self.node, cl->fab->self.incarnation);
 	xa_for_each(&cl->peers, id, peer) {
 		if (peer->life == LITE_PEER_MEMBER)
 			digest += lite_member_hash(id, peer->incarnation);
@@ -37,8 +36,7 @@ u64 lite_members_digest(struct lite_cluster *cl)
 	return digest;
 }
 
-static void lite_member_fill(struct lite_wire_member *m, u32 id,
-			     u64 incarnation,
+static void lite_member_fill(struct lite_wire_member *m, u32 id, u64 incarnation,
 			     const struct sockaddr_storage *addr, u16 flags)
 {
 	memset(m, 0, sizeof(*m));
@@ -79,8 +77,7 @@ int lite_serve_members(void *priv, struct lite_conn *conn, const void *req,
 		/* Others wait for a suspect, too: it is not DOWN. */
 		if (!lite_peer_is_live(peer))
 			flags |= LITE_MEMBER_DOWN;
-		lite_member_fill(&r->member[n++], id, peer->incarnation,
-				 &peer->addr, flags);
+		lite_member_fill(&r->member[n++], id, peer->incarnation, &peer->addr, flags);
 	}
 	mutex_unlock(&cl->lock);
 	r->count = cpu_to_le32(n);
@@ -103,8 +100,7 @@ static void lite_member_expect(struct lite_peer *peer, u16 flags)
 }
 
 /* Merge one entry of another node's list. */
-static int lite_member_merge(struct lite_cluster *cl,
-			     const struct lite_wire_member *m)
+static int lite_member_merge(struct lite_cluster *cl, const struct lite_wire_member *m)
 {
 	u16 flags = le16_to_cpu(m->flags);
 	u64 incarnation = le64_to_cpu(m->incarnation);

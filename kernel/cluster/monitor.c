@@ -49,8 +49,7 @@ bool lite_cluster_silent(const struct lite_cluster *cl, unsigned long heard)
 	return time_after(jiffies, heard + cl->dead + lite_cluster_away(cl));
 }
 
-static void lite_monitor_excuse(struct lite_cluster *cl, struct lite_peer *peer,
-				unsigned long away)
+static void lite_monitor_excuse(struct lite_cluster *cl, struct lite_peer *peer, unsigned long away)
 {
 	struct lite_conn *conn;
 
@@ -76,8 +75,7 @@ int lite_serve_ping(void *priv, struct lite_conn *conn, const void *req,
 
 void lite_peer_ping_work(struct work_struct *work)
 {
-	struct lite_peer *peer = container_of(work, struct lite_peer,
-					      ping_work);
+	struct lite_peer *peer = container_of(work, struct lite_peer, ping_work);
 	struct lite_cluster *cl = peer->cl;
 	struct lite_wire_ping req, reply;
 	struct lite_call_desc d = {
@@ -125,14 +123,11 @@ static void lite_monitor_session(struct lite_cluster *cl,
 
 	if (lite_session_silent(cl, conn)) {
 		since = lite_session_heard(conn);
-		lite_conn_end(conn, LITE_END_SILENCE,
-			      jiffies_to_msecs(now - since), -ETIMEDOUT);
+		lite_conn_end(conn, LITE_END_SILENCE, jiffies_to_msecs(now - since), -ETIMEDOUT);
 		return;
 	}
-	if (lite_beat_unanswered(conn, &since) &&
-	    time_after(now, since + LITE_UNANSWERED_MAX)) {
-		lite_conn_end(conn, LITE_END_TRANSPORT,
-			      jiffies_to_msecs(now - since), -EHOSTDOWN);
+	if (lite_beat_unanswered(conn, &since) && time_after(now, since + LITE_UNANSWERED_MAX)) {
+		lite_conn_end(conn, LITE_END_TRANSPORT, jiffies_to_msecs(now - since), -EHOSTDOWN);
 		return;
 	}
 	/* The answer to a PING is late. */
@@ -178,8 +173,7 @@ static void lite_monitor_peer(struct lite_cluster *cl, struct lite_peer *peer)
 
 void lite_monitor_work(struct work_struct *work)
 {
-	struct lite_cluster *cl = container_of(work, struct lite_cluster,
-					       monitor.work);
+	struct lite_cluster *cl = container_of(work, struct lite_cluster, monitor.work);
 	unsigned long next = cl->heartbeat;
 	struct lite_peer *peer;
 	unsigned long away;

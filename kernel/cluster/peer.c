@@ -41,8 +41,7 @@ struct lite_peer *lite_peer_find(struct lite_cluster *cl, u32 id)
  * own id makes a peer outside of the table. Cluster locked; may sleep. Return:
  * the peer, which the table holds, or ERR_PTR(-ENOMEM).
  */
-struct lite_peer *lite_peer_make(struct lite_cluster *cl, u32 id,
-				 u64 incarnation,
+struct lite_peer *lite_peer_make(struct lite_cluster *cl, u32 id, u64 incarnation,
 				 const struct sockaddr_storage *addr)
 {
 	struct lite_peer *peer;
@@ -106,8 +105,7 @@ void lite_peer_retry(struct lite_peer *peer, unsigned long delay)
 	peer->backoff = delay;
 	peer->next_try = jiffies + delay;
 	if (cl->state != LITE_NODE_STOPPED)
-		mod_delayed_work(cl->wq, &cl->monitor,
-				 min(delay, cl->heartbeat));
+		mod_delayed_work(cl->wq, &cl->monitor, min(delay, cl->heartbeat));
 }
 
 /*
@@ -157,8 +155,7 @@ void lite_conn_replace(struct lite_conn *conn, bool wait)
  * Should the peer's session not be @conn, which is attached? See connect.c for
  * the rule. If it should, the caller ends @old first.
  */
-static bool lite_peer_prefers(struct lite_peer *peer, struct lite_conn *conn,
-			      struct lite_conn *old)
+static bool lite_peer_prefers(struct lite_peer *peer, struct lite_conn *conn, struct lite_conn *old)
 {
 	struct lite_cluster *cl = peer->cl;
 
@@ -166,8 +163,7 @@ static bool lite_peer_prefers(struct lite_peer *peer, struct lite_conn *conn,
 	/* We had no session when we sent ATTACH, so the other one is newer. */
 	if (!conn->passive)
 		return old;
-	if (conn->from.incarnation != peer->incarnation ||
-	    lite_cluster_id(cl) > peer->id)
+	if (conn->from.incarnation != peer->incarnation || lite_cluster_id(cl) > peer->id)
 		return false;
 	if (!old || lite_conn_is_dead(old))
 		return peer->attaching;
@@ -191,8 +187,7 @@ static bool lite_peer_prefers(struct lite_peer *peer, struct lite_conn *conn,
  * initiated connection that was never published: the responder uses it before
  * it replies to ATTACH.
  */
-static struct lite_conn *lite_peer_unfenced(struct lite_peer *peer,
-					    const struct lite_conn *but)
+static struct lite_conn *lite_peer_unfenced(struct lite_peer *peer, const struct lite_conn *but)
 {
 	struct lite_fabric *fab = peer->cl->fab;
 	struct lite_conn *conn, *found = NULL;
@@ -201,10 +196,8 @@ static struct lite_conn *lite_peer_unfenced(struct lite_peer *peer,
 	spin_lock(&fab->conns_lock);
 	list_for_each_entry(conn, &fab->conns, list) {
 		if (conn != but &&
-		    (conn->peer == peer ||
-		     (!conn->passive && conn->from.node == peer->id)) &&
-		    !completion_done(&conn->fenced) &&
-		    kref_get_unless_zero(&conn->ref)) {
+		    (conn->peer == peer || (!conn->passive && conn->from.node == peer->id)) &&
+		    !completion_done(&conn->fenced) && kref_get_unless_zero(&conn->ref)) {
 			found = conn;
 			break;
 		}
@@ -233,17 +226,14 @@ again:
 		goto out;
 	peer = xa_load(&cl->peers, conn->from.node);
 	if (!peer) {
-		peer = lite_peer_make(cl, conn->from.node,
-				      conn->from.incarnation, addr);
+		peer = lite_peer_make(cl, conn->from.node, conn->from.incarnation, addr);
 		if (IS_ERR(peer))
 			goto out;
 	}
 	if (conn->from.incarnation < peer->incarnation ||
-	    (lite_peer_has_left(peer) &&
-	     conn->from.incarnation == peer->incarnation))
+	    (lite_peer_has_left(peer) && conn->from.incarnation == peer->incarnation))
 		goto out;
-	old_conn = rcu_dereference_protected(peer->conn,
-					     lockdep_is_held(&cl->lock));
+	old_conn = rcu_dereference_protected(peer->conn, lockdep_is_held(&cl->lock));
 	if (lite_peer_prefers(peer, conn, old_conn))
 		goto out;
 	if (old_conn) {
@@ -304,8 +294,7 @@ void lite_cluster_conn_down(struct lite_cluster *cl, struct lite_conn *conn)
 		was_up = true;
 		peer->heard = lite_session_heard(conn);
 		if (peer->life != LITE_PEER_LEFT && peer != cl->self) {
-			if (cl->state == LITE_NODE_UP &&
-			    !lite_cluster_silent(cl, peer->heard))
+			if (cl->state == LITE_NODE_UP && !lite_cluster_silent(cl, peer->heard))
 				WRITE_ONCE(peer->wait, LITE_PEER_SUSPECT);
 			lite_peer_retry(peer, 0);
 		}
@@ -316,8 +305,7 @@ void lite_cluster_conn_down(struct lite_cluster *cl, struct lite_conn *conn)
 	mutex_unlock(&cl->lock);
 	wake_up_all(&cl->suspects);
 	if (was_up && peer != cl->self) {
-		cl->ops->ended(cl->priv, conn,
-			       down ? LITE_NODE_DOWN : LITE_NODE_UP);
+		cl->ops->ended(cl->priv, conn, down ? LITE_NODE_DOWN : LITE_NODE_UP);
 		cl->ops->members_changed(cl->priv);
 	}
 }
@@ -351,8 +339,7 @@ bool lite_peer_is_suspect(struct lite_peer *peer)
 
 	rcu_read_lock();
 	conn = rcu_dereference(peer->conn);
-	suspect = conn ? lite_conn_is_dead(conn) :
-			 READ_ONCE(peer->wait) != LITE_PEER_DOWN;
+	suspect = conn ? lite_conn_is_dead(conn) : READ_ONCE(peer->wait) != LITE_PEER_DOWN;
 	rcu_read_unlock();
 	return suspect;
 }
@@ -376,9 +363,8 @@ int lite_peer_await_for(struct lite_peer *peer, unsigned long timeout)
 	long left;
 
 	for (part = 0; part < LITE_TIMEOUT_PARTS; part++) {
-		left = wait_event_killable_timeout(
-			peer->cl->suspects, !lite_peer_is_suspect(peer),
-			timeout / LITE_TIMEOUT_PARTS + 1);
+		left = wait_event_killable_timeout(peer->cl->suspects, !lite_peer_is_suspect(peer),
+						   timeout / LITE_TIMEOUT_PARTS + 1);
 		if (left < 0)
 			return -EINTR;
 		if (left)
@@ -438,8 +424,7 @@ struct lite_conn *lite_peer_conn_tryget(struct lite_peer *peer, u64 session)
 
 	rcu_read_lock();
 	conn = rcu_dereference(peer->conn);
-	if (conn && (conn->session != session ||
-		     !percpu_ref_tryget_live_rcu(&conn->live)))
+	if (conn && (conn->session != session || !percpu_ref_tryget_live_rcu(&conn->live)))
 		conn = NULL;
 	rcu_read_unlock();
 	return conn;

@@ -91,8 +91,7 @@ unsigned long lite_cluster_life_left(struct lite_cluster *cl, u32 node,
 	    (peer->life == LITE_PEER_LEFT && peer->incarnation == incarnation))
 		left = 0;
 	else if (peer->incarnation == incarnation && !lite_peer_is_live(peer))
-		left = time_before(now, peer->heard + patience) ?
-			       peer->heard + patience - now : 0;
+		left = time_before(now, peer->heard + patience) ? peer->heard + patience - now : 0;
 	mutex_unlock(&cl->lock);
 	return left;
 }
@@ -115,8 +114,7 @@ u64 lite_cluster_session(struct lite_cluster *cl, u32 node, u64 *incarnation)
 	return session;
 }
 
-static bool lite_conn_is_session(struct lite_cluster *cl,
-				 struct lite_conn *conn)
+static bool lite_conn_is_session(struct lite_cluster *cl, struct lite_conn *conn)
 {
 	struct lite_peer *peer;
 	bool is;
@@ -136,9 +134,7 @@ static bool lite_conn_is_session(struct lite_cluster *cl,
  */
 int lite_cluster_await_session(struct lite_cluster *cl, struct lite_conn *conn)
 {
-	wait_event_timeout(cl->suspects,
-			   lite_conn_is_session(cl, conn) ||
-				   lite_conn_is_dead(conn),
+	wait_event_timeout(cl->suspects, lite_conn_is_session(cl, conn) || lite_conn_is_dead(conn),
 			   HZ);
 	return lite_conn_is_session(cl, conn) ? 0 : -EHOSTDOWN;
 }
@@ -149,9 +145,7 @@ int lite_cluster_await_session(struct lite_cluster *cl, struct lite_conn *conn)
  */
 int lite_cluster_await_ready(struct lite_cluster *cl)
 {
-	if (wait_event_killable_timeout(cl->suspects,
-					READ_ONCE(cl->state) !=
-						LITE_NODE_JOINING,
+	if (wait_event_killable_timeout(cl->suspects, READ_ONCE(cl->state) != LITE_NODE_JOINING,
 					LITE_PATIENCE) < 0)
 		return -EINTR;
 	return lite_cluster_ready(cl);
@@ -161,8 +155,7 @@ int lite_cluster_await_ready(struct lite_cluster *cl)
  * Is this an end of the connection to ourselves that @self is an end of? If that
  * is NULL: a connection of @node, which may be LITE_ALL_NODES, and not @but?
  */
-static bool lite_conn_is_of(const struct lite_conn *conn, u32 node,
-			    const struct lite_conn *but,
+static bool lite_conn_is_of(const struct lite_conn *conn, u32 node, const struct lite_conn *but,
 			    const struct lite_conn *self)
 {
 	if (self)
@@ -176,8 +169,7 @@ static bool lite_conn_is_of(const struct lite_conn *conn, u32 node,
  * Fence the matching connections begun by now, not later ones: a peer could
  * reconnect as fast as it is fenced.
  */
-static int lite_conns_fence(struct lite_cluster *cl, u32 node,
-			    const struct lite_conn *but,
+static int lite_conns_fence(struct lite_cluster *cl, u32 node, const struct lite_conn *but,
 			    const struct lite_conn *self)
 {
 	struct lite_fabric *fab = cl->fab;
@@ -188,8 +180,7 @@ static int lite_conns_fence(struct lite_cluster *cl, u32 node,
 	/* Kill all first, to end them in parallel. */
 	spin_lock(&fab->conns_lock);
 	list_for_each_entry(conn, &fab->conns, list) {
-		if (conn->session <= last &&
-		    lite_conn_is_of(conn, node, but, self))
+		if (conn->session <= last && lite_conn_is_of(conn, node, but, self))
 			lite_conn_end(conn, LITE_END_FENCE, 0, -EHOSTDOWN);
 	}
 	spin_unlock(&fab->conns_lock);
@@ -197,8 +188,7 @@ static int lite_conns_fence(struct lite_cluster *cl, u32 node,
 		found = NULL;
 		spin_lock(&fab->conns_lock);
 		list_for_each_entry(conn, &fab->conns, list) {
-			if (conn->session > last ||
-			    !lite_conn_is_of(conn, node, but, self))
+			if (conn->session > last || !lite_conn_is_of(conn, node, but, self))
 				continue;
 			if (completion_done(&conn->fenced)) {
 				if (READ_ONCE(conn->unfenced))
@@ -231,8 +221,7 @@ static int lite_conns_fence(struct lite_cluster *cl, u32 node,
  * Context: may sleep; not by a poster.
  * Return: as lite_conn_fence().
  */
-int lite_cluster_fence(struct lite_cluster *cl, u32 node,
-		       const struct lite_conn *but)
+int lite_cluster_fence(struct lite_cluster *cl, u32 node, const struct lite_conn *but)
 {
 	return lite_conns_fence(cl, node, but, NULL);
 }
@@ -243,8 +232,7 @@ int lite_cluster_fence(struct lite_cluster *cl, u32 node,
  * sent. The caller has a reference, but does not hold it live. May sleep; not by
  * a poster.
  */
-void lite_cluster_fence_self(struct lite_cluster *cl,
-			     const struct lite_conn *self)
+void lite_cluster_fence_self(struct lite_cluster *cl, const struct lite_conn *self)
 {
 	lite_conns_fence(cl, 0, NULL, self);
 }
@@ -273,8 +261,7 @@ int lite_cluster_flush(struct lite_cluster *cl, u32 node)
 			lite_conn_put(conn);
 		if (!err || !lite_cluster_is_live(cl, node))
 			return 0;
-		if ((err != -EHOSTDOWN && err != -ETIMEDOUT) ||
-		    ++tries == LITE_PATIENT_TRIES)
+		if ((err != -EHOSTDOWN && err != -ETIMEDOUT) || ++tries == LITE_PATIENT_TRIES)
 			return err;
 		if (lite_cluster_await(cl, node) == -EINTR)
 			return -EINTR;
@@ -305,8 +292,7 @@ int lite_cluster_await(struct lite_cluster *cl, u32 node)
  * sleep; killable. Return: 0: it is up, or this node; -EHOSTUNREACH: no such
  * member; -EHOSTDOWN; -EINTR.
  */
-int lite_cluster_await_for(struct lite_cluster *cl, u32 node,
-			   unsigned long timeout)
+int lite_cluster_await_for(struct lite_cluster *cl, u32 node, unsigned long timeout)
 {
 	struct lite_peer *peer;
 	int err;
@@ -326,8 +312,7 @@ int lite_cluster_await_for(struct lite_cluster *cl, u32 node,
  * sleep. Return: as lite_kcall(); -EHOSTUNREACH: no such member, or it has left;
  * -EHOSTDOWN: not up.
  */
-int lite_cluster_call(struct lite_cluster *cl, u32 node,
-		      struct lite_call_desc *d)
+int lite_cluster_call(struct lite_cluster *cl, u32 node, struct lite_call_desc *d)
 {
 	struct lite_conn *conn;
 	int err;
@@ -336,8 +321,7 @@ int lite_cluster_call(struct lite_cluster *cl, u32 node,
 		return lite_kcall_local(cl->rpc, d);
 	conn = lite_cluster_conn_get(cl, node);
 	if (!conn)
-		return lite_cluster_incarnation(cl, node) ? -EHOSTDOWN :
-							    -EHOSTUNREACH;
+		return lite_cluster_incarnation(cl, node) ? -EHOSTDOWN : -EHOSTUNREACH;
 	err = lite_kcall(conn, d);
 	lite_conn_put(conn);
 	return err;
@@ -353,8 +337,7 @@ static int lite_cluster_call_again(struct lite_cluster *cl, u32 node,
 	for (;;) {
 		d->sent = false;
 		err = lite_cluster_call(cl, node, d);
-		if (err != -EHOSTDOWN || (once && d->sent) ||
-		    ++tries == LITE_PATIENT_TRIES)
+		if (err != -EHOSTDOWN || (once && d->sent) || ++tries == LITE_PATIENT_TRIES)
 			return err;
 		d->repeated |= d->sent;
 		up = lite_cluster_await(cl, node);
@@ -368,8 +351,7 @@ static int lite_cluster_call_again(struct lite_cluster *cl, u32 node,
  * once: then d->repeated is set. May sleep; waiting for a suspect is killable.
  * Return: as lite_cluster_call(); -EINTR.
  */
-int lite_cluster_call_patiently(struct lite_cluster *cl, u32 node,
-				struct lite_call_desc *d)
+int lite_cluster_call_patiently(struct lite_cluster *cl, u32 node, struct lite_call_desc *d)
 {
 	return lite_cluster_call_again(cl, node, d, false);
 }
@@ -378,8 +360,7 @@ int lite_cluster_call_patiently(struct lite_cluster *cl, u32 node,
  * The same, but the call is served at most once: it is not repeated if the
  * session breaks after the node may have got it.
  */
-int lite_cluster_call_once(struct lite_cluster *cl, u32 node,
-			   struct lite_call_desc *d)
+int lite_cluster_call_once(struct lite_cluster *cl, u32 node, struct lite_call_desc *d)
 {
 	return lite_cluster_call_again(cl, node, d, true);
 }
@@ -393,14 +374,12 @@ struct lite_call_one {
 	u64 reply[];
 };
 
-static void lite_call_one_begin(struct lite_cluster *cl,
-				struct lite_call_one *one)
+static void lite_call_one_begin(struct lite_cluster *cl, struct lite_call_one *one)
 {
 	struct lite_peer *peer = lite_peer_find(cl, one->node);
 
 	one->conn = peer ? lite_peer_conn_get(peer) : NULL;
-	one->err = one->conn ? lite_kcall_begin(one->conn, &one->d) :
-			       -EHOSTDOWN;
+	one->err = one->conn ? lite_kcall_begin(one->conn, &one->d) : -EHOSTDOWN;
 	if (peer)
 		lite_peer_put(peer);
 }
@@ -425,13 +404,11 @@ static void lite_call_one_end(struct lite_call_one *one)
  * Context: may sleep.
  * Return: 0, or what @done returned.
  */
-int lite_cluster_call_all(struct lite_cluster *cl, u32 after,
-			  const struct lite_call_desc *d, lite_call_done done,
-			  void *ctx)
+int lite_cluster_call_all(struct lite_cluster *cl, u32 after, const struct lite_call_desc *d,
+			  lite_call_done done, void *ctx)
 {
 	struct lite_call_one *all[LITE_CALLED_AT_ONCE], *one;
-	const size_t size = struct_size(one, reply,
-					DIV_ROUND_UP(d->reply_max, 8));
+	const size_t size = struct_size(one, reply, DIV_ROUND_UP(d->reply_max, 8));
 	unsigned long deadline;
 	u32 node = after;
 	int err = 0;
@@ -442,8 +419,7 @@ int lite_cluster_call_all(struct lite_cluster *cl, u32 after,
 	do {
 		n = 0;
 		deadline = jiffies + (d->timeout ?: cl->rpc->timeout);
-		while (n < LITE_CALLED_AT_ONCE &&
-		       (node = lite_cluster_next(cl, node))) {
+		while (n < LITE_CALLED_AT_ONCE && (node = lite_cluster_next(cl, node))) {
 			if (node == lite_cluster_id(cl))
 				continue;
 			one = all[n++];
@@ -467,11 +443,9 @@ int lite_cluster_call_all(struct lite_cluster *cl, u32 after,
 			one->d.no_wait = false;
 			one->d.deadline = 0;
 			if (one->err == -EAGAIN)
-				one->err = lite_cluster_call(cl, one->node,
-							     &one->d);
+				one->err = lite_cluster_call(cl, one->node, &one->d);
 			if (done)
-				err = done(ctx, one->node, one->err,
-					   one->reply);
+				err = done(ctx, one->node, one->err, one->reply);
 		}
 	} while (node && !err);
 	for (i = 0; i < LITE_CALLED_AT_ONCE; i++)

@@ -26,14 +26,12 @@ static u64 *lite_beat_word(struct lite_slots *slots)
 
 static void lite_beat_work(struct work_struct *work)
 {
-	struct lite_kcall_conn *rc = container_of(to_delayed_work(work),
-						struct lite_kcall_conn,
-						beat.work);
+	struct lite_kcall_conn *rc =
+		container_of(to_delayed_work(work), struct lite_kcall_conn, beat.work);
 	u64 *word = lite_beat_word(&rc->req_in);
 
 	WRITE_ONCE(*word, *word + 1);
-	queue_delayed_work(rc->rpc->wq[LITE_LANE_SHORT], &rc->beat.work,
-			   LITE_BEAT_PERIOD);
+	queue_delayed_work(rc->rpc->wq[LITE_LANE_SHORT], &rc->beat.work, LITE_BEAT_PERIOD);
 }
 
 void lite_beat_init(struct lite_kcall_conn *rc)
@@ -44,8 +42,7 @@ void lite_beat_init(struct lite_kcall_conn *rc)
 
 void lite_beat_start(struct lite_kcall_conn *rc)
 {
-	queue_delayed_work(rc->rpc->wq[LITE_LANE_SHORT], &rc->beat.work,
-			   LITE_BEAT_PERIOD);
+	queue_delayed_work(rc->rpc->wq[LITE_LANE_SHORT], &rc->beat.work, LITE_BEAT_PERIOD);
 }
 
 /* The connection is gone. Also if the beat was never started. May sleep. */
@@ -56,8 +53,7 @@ void lite_beat_stop(struct lite_kcall_conn *rc)
 
 static void lite_beat_end(struct lite_io *io)
 {
-	struct lite_kcall_conn *rc = container_of(io, struct lite_kcall_conn,
-						beat.io);
+	struct lite_kcall_conn *rc = container_of(io, struct lite_kcall_conn, beat.io);
 	struct lite_beat *b = &rc->beat;
 	struct lite_conn *conn = rc->conn;
 	u64 count;
@@ -98,8 +94,7 @@ void lite_beat_ask(struct lite_conn *conn)
 	WRITE_ONCE(b->asking, true);
 	lite_io_init_unwaited(&b->io, lite_beat_end);
 	lite_cq_arm_sleeper(b->qp->scq);
-	wr = lite_rdma_wr(b->qp, IB_WR_RDMA_READ, &sge, 1,
-			  conn->requests + LITE_SLOTS_BEAT, 0);
+	wr = lite_rdma_wr(b->qp, IB_WR_RDMA_READ, &sge, 1, conn->requests + LITE_SLOTS_BEAT, 0);
 	err = lite_qp_post(b->qp, &b->io, &wr.wr, true);
 	WRITE_ONCE(b->full, err == -EAGAIN);
 	if (err)
@@ -118,8 +113,7 @@ unsigned long lite_beat_heard(const struct lite_conn *conn)
 	unsigned long changed = READ_ONCE(rc->beat.changed);
 	unsigned long acked = lite_conn_acked(conn);
 
-	if ((READ_ONCE(rc->beat.asking) || READ_ONCE(rc->beat.full)) &&
-	    time_after(acked, changed))
+	if ((READ_ONCE(rc->beat.asking) || READ_ONCE(rc->beat.full)) && time_after(acked, changed))
 		return acked;
 	return changed;
 }

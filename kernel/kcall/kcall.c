@@ -43,8 +43,7 @@ static const u8 lite_lane_each[LITE_LANES] = {
  * May a user have a free slot of a lane? Users together leave one of four to
  * root and the kernel: to unmap, and to undo what was given up.
  */
-static bool lite_lane_is_open(struct lite_kcall_conn *rc, enum lite_lane lane,
-			      u32 uid)
+static bool lite_lane_is_open(struct lite_kcall_conn *rc, enum lite_lane lane, u32 uid)
 {
 	u32 n = lite_lane_first[lane + 1] - lite_lane_first[lane];
 	const struct lite_call_slot *s = &rc->call[lite_lane_first[lane]];
@@ -59,8 +58,7 @@ static bool lite_lane_is_open(struct lite_kcall_conn *rc, enum lite_lane lane,
 	return same < lite_lane_each[lane] && users < n - n / 4;
 }
 
-static struct lite_call_slot *lite_call_slot_claim(struct lite_call_slot *s,
-						   u32 uid)
+static struct lite_call_slot *lite_call_slot_claim(struct lite_call_slot *s, u32 uid)
 {
 	lockdep_assert_held(&s->rc->lock);
 	s->state = LITE_SLOT_WAITING;
@@ -72,10 +70,8 @@ static struct lite_call_slot *lite_call_slot_claim(struct lite_call_slot *s,
 }
 
 /* The waiter reads @slot under rc->lock, so @w exists until that is dropped. */
-static void lite_slot_waiter_end(struct lite_kcall_conn *rc,
-				 enum lite_lane lane,
-				 struct lite_slot_waiter *w,
-				 struct lite_call_slot *s)
+static void lite_slot_waiter_end(struct lite_kcall_conn *rc, enum lite_lane lane,
+				 struct lite_slot_waiter *w, struct lite_call_slot *s)
 {
 	lite_line_leave(&rc->waiters[lane], &w->place);
 	w->slot = s;
@@ -94,16 +90,14 @@ static void lite_call_slot_free(struct lite_call_slot *s)
 	list_for_each_entry(w, &rc->waiters[lane], place.firsts) {
 		if (!lite_lane_is_open(rc, lane, w->place.kind))
 			continue;
-		lite_slot_waiter_end(rc, lane, w,
-				     lite_call_slot_claim(s, w->place.kind));
+		lite_slot_waiter_end(rc, lane, w, lite_call_slot_claim(s, w->place.kind));
 		break;
 	}
 	spin_unlock(&rc->lock);
 }
 
 /* Copy the reply, so that the peer cannot change what has been checked. */
-static int lite_call_take_reply(struct lite_call_slot *s, void *reply, u32 max,
-				u32 *reply_len)
+static int lite_call_take_reply(struct lite_call_slot *s, void *reply, u32 max, u32 *reply_len)
 {
 	struct lite_kcall_conn *rc = s->rc;
 	u32 n = s - rc->call;
@@ -129,8 +123,7 @@ static int lite_call_take_reply(struct lite_call_slot *s, void *reply, u32 max,
 
 static void lite_call_late_work(struct work_struct *work)
 {
-	struct lite_call_slot *s = container_of(work, struct lite_call_slot,
-						late_work);
+	struct lite_call_slot *s = container_of(work, struct lite_call_slot, late_work);
 	void (*late)(void *ctx, struct lite_conn *conn, const void *reply);
 	struct lite_conn *conn = s->rc->conn;
 	void *ctx = s->late_ctx;
@@ -221,11 +214,10 @@ void lite_kcall_conn_down(struct lite_conn *conn)
 	for (i = 0; i < LITE_LANES; i++) {
 		line = &rc->waiters[i];
 		while (!list_empty(line))
-			lite_slot_waiter_end(
-				rc, i,
-				list_first_entry(line, struct lite_slot_waiter,
-						 place.firsts),
-				ERR_PTR(-EHOSTDOWN));
+			lite_slot_waiter_end(rc, i,
+					     list_first_entry(line, struct lite_slot_waiter,
+							      place.firsts),
+					     ERR_PTR(-EHOSTDOWN));
 	}
 	spin_unlock(&rc->lock);
 }
@@ -247,9 +239,8 @@ void lite_kcall_slots_init(struct lite_kcall_conn *rc)
  * NULL: no slot is free for @uid, and @w, if given, is queued; ERR_PTR: the
  * connection is dead.
  */
-static struct lite_call_slot *lite_call_slot_take(struct lite_kcall_conn *rc,
-						  enum lite_lane lane, u32 uid,
-						  struct lite_slot_waiter *w)
+static struct lite_call_slot *lite_call_slot_take(struct lite_kcall_conn *rc, enum lite_lane lane,
+						  u32 uid, struct lite_slot_waiter *w)
 {
 	u32 i = lite_lane_first[lane];
 	u32 end = lite_lane_first[lane + 1];
@@ -273,10 +264,8 @@ static struct lite_call_slot *lite_call_slot_take(struct lite_kcall_conn *rc,
 	return s;
 }
 
-static struct lite_call_slot *lite_call_slot_wait(struct lite_kcall_conn *rc,
-						  enum lite_lane lane,
-						  struct lite_slot_waiter *w,
-						  unsigned long timeout,
+static struct lite_call_slot *lite_call_slot_wait(struct lite_kcall_conn *rc, enum lite_lane lane,
+						  struct lite_slot_waiter *w, unsigned long timeout,
 						  bool killable)
 {
 	struct lite_call_slot *s;
@@ -314,8 +303,7 @@ static struct lite_call_slot *lite_call_slot_get(struct lite_kcall_conn *rc,
 	if (!s && d->no_wait)
 		s = ERR_PTR(-EAGAIN);
 	if (!s)
-		s = lite_call_slot_wait(rc, lane, &w,
-					d->slot_timeout ?: timeout,
+		s = lite_call_slot_wait(rc, lane, &w, d->slot_timeout ?: timeout,
 					d->slot_timeout == LITE_SLOT_SURELY ?
 						false :
 						d->killable || d->slot_timeout);
@@ -342,8 +330,7 @@ static bool lite_call_abandon(struct lite_call_slot *s)
 	return left;
 }
 
-static int lite_call_send(struct lite_call_slot *s,
-			  struct lite_call_desc *d)
+static int lite_call_send(struct lite_call_slot *s, struct lite_call_desc *d)
 {
 	struct lite_kcall_conn *rc = s->rc;
 	u32 slot = s - rc->call;
@@ -459,8 +446,7 @@ int lite_kcall_end(struct lite_conn *conn, struct lite_call_desc *d)
 		err = ret < 0 ? -EINTR : -ETIMEDOUT;
 		goto out;
 	}
-	err = s->error ?: lite_call_take_reply(s, d->reply, d->reply_max,
-					       &d->reply_len);
+	err = s->error ?: lite_call_take_reply(s, d->reply, d->reply_max, &d->reply_len);
 	if (err == -EBADMSG) {
 		err = -EPROTO;
 		pr_warn_ratelimited("lite: malformed reply to call %u from node %u\n",
@@ -508,8 +494,7 @@ int lite_kcall_local(struct lite_kcalls *rpc, struct lite_call_desc *d)
 	reply = kzalloc(lite_call_payload_max(d->call), GFP_KERNEL);
 	if (!reply)
 		return -ENOMEM;
-	err = lite_kcall_dispatch(rpc, NULL, d->call, d->req, d->len, reply,
-				  &len);
+	err = lite_kcall_dispatch(rpc, NULL, d->call, d->req, d->len, reply, &len);
 	if (!err && len > d->reply_max)
 		err = -EPROTO;
 	if (!err) {

@@ -108,8 +108,7 @@ int lite_kcall_init(struct lite_kcalls *rpc, struct lite_stats __percpu *stats,
 		    unsigned long timeout);
 void lite_kcall_exit(struct lite_kcalls *rpc);
 void lite_kcall_flush(struct lite_kcalls *rpc);
-void lite_kcall_handle(struct lite_kcalls *rpc, enum lite_call call,
-		       lite_handler fn, void *priv);
+void lite_kcall_handle(struct lite_kcalls *rpc, enum lite_call call, lite_handler fn, void *priv);
 
 int lite_kcall_conn_init(struct lite_kcalls *rpc, struct lite_conn *conn);
 void lite_kcall_conn_release(struct lite_conn *conn);
@@ -256,8 +255,7 @@ void lite_kcall_slots_init(struct lite_kcall_conn *rc);
 void lite_beat_init(struct lite_kcall_conn *rc);
 void lite_beat_start(struct lite_kcall_conn *rc);
 void lite_beat_stop(struct lite_kcall_conn *rc);
-int lite_kcall_dispatch(struct lite_kcalls *rpc, struct lite_conn *conn,
-			u16 call, const void *req, u32 len, void *reply,
-			u32 *reply_len);
+int lite_kcall_dispatch(struct lite_kcalls *rpc, struct lite_conn *conn, u16 call, const void *req,
+			u32 len, void *reply, u32 *reply_len);
 
 #endif /* _LITE_KCALL_H */

@@ -20,11 +20,9 @@
 static bool lite_kcall_allowed(const struct lite_conn *conn, u16 call)
 {
 	/* ATTACH comes first: all others rely on it. */
-	if (conn->passive && READ_ONCE(conn->state) == LITE_CONN_NEW &&
-	    call != LITE_CALL_ATTACH)
+	if (conn->passive && READ_ONCE(conn->state) == LITE_CONN_NEW && call != LITE_CALL_ATTACH)
 		return false;
-	return lite_call_by(call) &
-	       (conn->from.node ? LITE_BY_MEMBER : LITE_BY_GUEST);
+	return lite_call_by(call) & (conn->from.node ? LITE_BY_MEMBER : LITE_BY_GUEST);
 }
 
 /**
@@ -40,9 +38,8 @@ static bool lite_kcall_allowed(const struct lite_conn *conn, u16 call)
  * Context: may sleep.
  * Return: 0 or a negative errno; -EBADMSG: the caller violates the protocol.
  */
-int lite_kcall_dispatch(struct lite_kcalls *rpc, struct lite_conn *conn,
-			u16 call, const void *req, u32 len, void *reply,
-			u32 *reply_len)
+int lite_kcall_dispatch(struct lite_kcalls *rpc, struct lite_conn *conn, u16 call, const void *req,
+			u32 len, void *reply, u32 *reply_len)
 {
 	int err = lite_wire_request_check(call, req, len);
 
@@ -53,8 +50,7 @@ int lite_kcall_dispatch(struct lite_kcalls *rpc, struct lite_conn *conn,
 	if (call >= LITE_CALL_MAX || !rpc->handler[call].fn)
 		return -EOPNOTSUPP;
 	lite_stat_inc(rpc->stats, LITE_STAT_CALLS_SERVED);
-	err = rpc->handler[call].fn(rpc->handler[call].priv, conn, req, len,
-				    reply, reply_len);
+	err = rpc->handler[call].fn(rpc->handler[call].priv, conn, req, len, reply, reply_len);
 	/* The error must fit the wire format. */
 	if (err > 0 || err < -MAX_ERRNO)
 		err = -EIO;
@@ -63,8 +59,7 @@ int lite_kcall_dispatch(struct lite_kcalls *rpc, struct lite_conn *conn,
 
 static void lite_serve_protocol_error(struct lite_conn *conn, u16 call)
 {
-	pr_warn_ratelimited("lite: malformed call %u from node %u\n", call,
-			    conn->from.node);
+	pr_warn_ratelimited("lite: malformed call %u from node %u\n", call, conn->from.node);
 	lite_conn_kill(conn, -EPROTO);
 }
 
@@ -100,8 +95,7 @@ static void lite_serve(struct lite_serve_slot *s, void *req)
 	memcpy(req, in + sizeof(msg), len);
 
 	memset(out, 0, lite_slot_bytes(slot));
-	err = lite_kcall_dispatch(rc->rpc, conn, call, req, len, out + 1,
-				  &reply_len);
+	err = lite_kcall_dispatch(rc->rpc, conn, call, req, len, out + 1, &reply_len);
 	trace_lite_serve(conn->session, conn->from.node, call, err);
 	if (err == -EBADMSG) {
 		lite_serve_protocol_error(conn, call);
@@ -121,8 +115,7 @@ static void lite_serve(struct lite_serve_slot *s, void *req)
 
 static void lite_serve_work(struct work_struct *work)
 {
-	struct lite_serve_slot *s = container_of(work, struct lite_serve_slot,
-						 work);
+	struct lite_serve_slot *s = container_of(work, struct lite_serve_slot, work);
 	struct lite_conn *conn = s->rc->conn;
 	void *req = kmalloc(lite_slot_bytes(s - s->rc->serve), GFP_KERNEL);
 

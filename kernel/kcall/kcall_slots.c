@@ -33,13 +33,10 @@ int lite_kcall_init(struct lite_kcalls *rpc, struct lite_stats __percpu *stats,
 	} queues[LITE_LANES] = {
 		[LITE_LANE_AWAIT] = { "lite-first", WQ_UNBOUND },
 		[LITE_LANE_CALLER] = { "lite-calls", WQ_UNBOUND },
-		[LITE_LANE_ALLOC] = { "lite-allocs",
-				      WQ_UNBOUND | WQ_MEM_RECLAIM },
-		[LITE_LANE_REVOKE] = { "lite-revokes",
-				       WQ_UNBOUND | WQ_MEM_RECLAIM },
+		[LITE_LANE_ALLOC] = { "lite-allocs", WQ_UNBOUND | WQ_MEM_RECLAIM },
+		[LITE_LANE_REVOKE] = { "lite-revokes", WQ_UNBOUND | WQ_MEM_RECLAIM },
 		[LITE_LANE_WORK] = { "lite-work", WQ_UNBOUND },
-		[LITE_LANE_SHORT] = { "lite-short-calls",
-				      WQ_UNBOUND | WQ_MEM_RECLAIM },
+		[LITE_LANE_SHORT] = { "lite-short-calls", WQ_UNBOUND | WQ_MEM_RECLAIM },
 	};
 	int lane;
 
@@ -47,8 +44,7 @@ int lite_kcall_init(struct lite_kcalls *rpc, struct lite_stats __percpu *stats,
 	rpc->timeout = timeout;
 	atomic64_set(&rpc->seq, 0);
 	for (lane = 0; lane < LITE_LANES; lane++) {
-		rpc->wq[lane] = alloc_workqueue(queues[lane].name,
-						queues[lane].flags, 0);
+		rpc->wq[lane] = alloc_workqueue(queues[lane].name, queues[lane].flags, 0);
 		if (!rpc->wq[lane]) {
 			lite_kcall_exit(rpc);
 			return -ENOMEM;
@@ -80,8 +76,7 @@ void lite_kcall_exit(struct lite_kcalls *rpc)
 }
 
 /* Set the handler of a call; @rpc is not serving yet. */
-void lite_kcall_handle(struct lite_kcalls *rpc, enum lite_call call,
-		       lite_handler fn, void *priv)
+void lite_kcall_handle(struct lite_kcalls *rpc, enum lite_call call, lite_handler fn, void *priv)
 {
 	rpc->handler[call].fn = fn;
 	rpc->handler[call].priv = priv;
@@ -90,12 +85,10 @@ void lite_kcall_handle(struct lite_kcalls *rpc, enum lite_call call,
 static int lite_slots_init(struct lite_conn *conn, struct lite_slots *slots)
 {
 	slots->since = lite_dma_since(conn->fab);
-	slots->page = alloc_pages(GFP_KERNEL | __GFP_ZERO,
-				  get_order(LITE_SLOTS_BYTES));
+	slots->page = alloc_pages(GFP_KERNEL | __GFP_ZERO, get_order(LITE_SLOTS_BYTES));
 	if (!slots->page)
 		return -ENOMEM;
-	if (lite_dma_map_page(conn->fab, slots->page, LITE_SLOTS_BYTES,
-			      &slots->dma)) {
+	if (lite_dma_map_page(conn->fab, slots->page, LITE_SLOTS_BYTES, &slots->dma)) {
 		__free_pages(slots->page, get_order(LITE_SLOTS_BYTES));
 		slots->page = NULL;
 		return -ENOMEM;
@@ -107,8 +100,7 @@ static void lite_slots_exit(struct lite_conn *conn, struct lite_slots *slots)
 {
 	if (!slots->page)
 		return;
-	if (lite_dma_unmap_page(conn->fab, slots->dma, LITE_SLOTS_BYTES,
-				slots->since))
+	if (lite_dma_unmap_page(conn->fab, slots->dma, LITE_SLOTS_BYTES, slots->since))
 		__free_pages(slots->page, get_order(LITE_SLOTS_BYTES));
 	slots->page = NULL;
 }
@@ -178,8 +170,7 @@ void lite_kcall_recv(struct lite_conn *conn, u32 imm)
 	u16 slot;
 
 	if (lite_imm_decode(imm, &kind, &slot) || slot >= LITE_SLOT_COUNT) {
-		pr_warn_ratelimited("lite: malformed immediate from node %u\n",
-				    conn->from.node);
+		pr_warn_ratelimited("lite: malformed immediate from node %u\n", conn->from.node);
 		lite_conn_kill(conn, -EPROTO);
 		return;
 	}
@@ -216,9 +207,8 @@ int lite_kcall_post(struct lite_kcall_conn *rc, enum lite_imm_kind kind,
 	if (!lite_conn_tryget(conn))
 		return -EHOSTDOWN;
 	lite_io_init(io);
-	err = lite_conn_send(conn, request ? slot : LITE_SLOT_COUNT + slot, io,
-			     &sge, (request ? conn->requests : conn->replies) +
-					   lite_slot_offset(slot),
+	err = lite_conn_send(conn, request ? slot : LITE_SLOT_COUNT + slot, io, &sge,
+			     (request ? conn->requests : conn->replies) + lite_slot_offset(slot),
 			     lite_imm_encode(kind, slot));
 	if (err)
 		lite_conn_put_live(conn);

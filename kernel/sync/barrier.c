@@ -30,8 +30,7 @@
 #include "wait.h"
 
 /* May the home still count a departed participant of this node? */
-static bool lite_barrier_is_left(struct lite_locks *locks,
-				 const struct lite_word *word)
+static bool lite_barrier_is_left(struct lite_locks *locks, const struct lite_word *word)
 {
 	bool found;
 
@@ -44,15 +43,12 @@ static bool lite_barrier_is_left(struct lite_locks *locks,
 }
 
 /* Wait for the removal. @left: jiffies left, reduced. */
-static int lite_barrier_await_left(struct lite_locks *locks,
-				   const struct lite_word *word,
+static int lite_barrier_await_left(struct lite_locks *locks, const struct lite_word *word,
 				   unsigned long *left)
 {
 	long ret;
 
-	ret = lite_wait_event_timeout(locks->left_wait,
-				      !lite_barrier_is_left(locks, word),
-				      *left);
+	ret = lite_wait_event_timeout(locks->left_wait, !lite_barrier_is_left(locks, word), *left);
 	if (ret < 0)
 		return -EINTR;
 	*left = ret;
@@ -63,8 +59,7 @@ static int lite_barrier_await_left(struct lite_locks *locks,
  * Wait until all participants have arrived. Context: may sleep; killable.
  * Return: 0; otherwise as LITE_IOC_BARRIER.
  */
-int lite_barrier_wait(struct lite_locks *locks,
-		      const struct lite_lock_args *args)
+int lite_barrier_wait(struct lite_locks *locks, const struct lite_lock_args *args)
 {
 	struct lite_lock_args rest = *args;
 	struct lite_word word;

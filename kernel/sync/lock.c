@@ -52,8 +52,7 @@ static int lite_hold_cmp(const void *key, const struct rb_node *node)
 static bool lite_hold_less(struct rb_node *a, const struct rb_node *b)
 {
 	const struct lite_hold *h = rb_entry(a, struct lite_hold, node);
-	const struct lite_hold_key key = { .word = &h->word,
-					   .owner = h->owner };
+	const struct lite_hold_key key = { .word = &h->word, .owner = h->owner };
 
 	return lite_hold_cmp(&key, b) < 0;
 }
@@ -69,13 +68,11 @@ void lite_hold_add(struct rb_root *tree, struct lite_hold *h)
  * Find an owner's claim on a word in a tree, such as lite_ctx.locks, or NULL;
  * locks->lock is held.
  */
-struct lite_hold *lite_hold_in(const struct rb_root *tree,
-			       const struct lite_word *word, u64 owner)
+struct lite_hold *lite_hold_in(const struct rb_root *tree, const struct lite_word *word, u64 owner)
 {
 	const struct lite_hold_key key = { .word = word, .owner = owner };
 
-	return rb_entry_safe(rb_find(&key, tree, lite_hold_cmp),
-			     struct lite_hold, node);
+	return rb_entry_safe(rb_find(&key, tree, lite_hold_cmp), struct lite_hold, node);
 }
 
 /*
@@ -84,8 +81,7 @@ struct lite_hold *lite_hold_in(const struct rb_root *tree,
  * Return: the claim, or ERR_PTR: -EDQUOT: its user has its share of the pool;
  * -ENOMEM.
  */
-struct lite_hold *lite_hold_new(struct lite_locks *locks,
-				const struct lite_lock_args *args,
+struct lite_hold *lite_hold_new(struct lite_locks *locks, const struct lite_lock_args *args,
 				const struct lite_word *word)
 {
 	struct lite_pool *pool = lite_lock_pool(locks, LITE_POOL_LOCKS);
@@ -108,13 +104,11 @@ struct lite_hold *lite_hold_new(struct lite_locks *locks,
 	init_waitqueue_head(&h->wait);
 	INIT_DELAYED_WORK(&h->work, lite_hold_left_work);
 	/* Cyclic: a late message may still name a recently used ticket. */
-	err = xa_alloc_cyclic(&locks->tickets, &h->ticket, h,
-			      XA_LIMIT(1, LITE_TICKET_MAX), &locks->next_ticket,
-			      GFP_KERNEL_ACCOUNT);
+	err = xa_alloc_cyclic(&locks->tickets, &h->ticket, h, XA_LIMIT(1, LITE_TICKET_MAX),
+			      &locks->next_ticket, GFP_KERNEL_ACCOUNT);
 	if (err < 0)
 		goto err_free;
-	h->value = lite_lockword_held(lite_cluster_id(locks->cl),
-				      h->incarnation, h->ticket);
+	h->value = lite_lockword_held(lite_cluster_id(locks->cl), h->incarnation, h->ticket);
 	lite_stat_inc(locks->stats, LITE_STAT_LOCKS);
 	return h;
 
@@ -175,8 +169,7 @@ int lite_lock_check(const struct lite_lock_args *args)
 }
 
 /* What to do about a value found in the word; 0: swap it for ours. */
-static int lite_lock_judge(struct lite_hold *h,
-			   const struct lite_lock_args *args, u64 word)
+static int lite_lock_judge(struct lite_hold *h, const struct lite_lock_args *args, u64 word)
 {
 	switch (lite_lock_step(word)) {
 	case LITE_LOCK_SWAP:
@@ -186,8 +179,7 @@ static int lite_lock_judge(struct lite_hold *h,
 		 * Asking makes the home take the word over: not for a mere try,
 		 * unless the holder may be dead.
 		 */
-		if (args->try &&
-		    lite_lockword_kind(word) == LITE_LOCKWORD_HELD &&
+		if (args->try && lite_lockword_kind(word) == LITE_LOCKWORD_HELD &&
 		    lite_lock_holder(h->locks, word))
 			return -EBUSY;
 		return -EINPROGRESS;
@@ -204,8 +196,7 @@ static int lite_lock_judge(struct lite_hold *h,
  *
  * Return: 0; -EINPROGRESS: ask the home; other errnos.
  */
-static int lite_lock_swap(struct lite_hold *h,
-			  const struct lite_lock_args *args)
+static int lite_lock_swap(struct lite_hold *h, const struct lite_lock_args *args)
 {
 	const struct lite_access a = lite_lock_access(args);
 	struct lite_op op = {
@@ -293,8 +284,7 @@ int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 	if (IS_ERR(h))
 		return PTR_ERR(h);
 	/* The word has room for one holder: only the home can share it. */
-	err = args->shared ? lite_lock_check(args) ?: -EINPROGRESS :
-			     lite_lock_swap(h, args);
+	err = args->shared ? lite_lock_check(args) ?: -EINPROGRESS : lite_lock_swap(h, args);
 	if (err == -EINPROGRESS) {
 		err = lite_lock_wait(h, args);
 		/* The handle may have lost its rights while we waited. */
@@ -331,15 +321,12 @@ int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 /* Limit the claims of local processes, and those kept as a home. */
 static void lite_lock_pools_init(struct lite_locks *locks)
 {
-	u64 limit =
-		min_t(u64, LITE_LOCK_CLAIMS_MAX,
-		      ((u64)totalram_pages() << PAGE_SHIFT) /
-			      LITE_LOCK_CLAIMS_PART / LITE_LOCK_CLAIM_BYTES);
+	u64 limit = min_t(u64, LITE_LOCK_CLAIMS_MAX,
+			  ((u64)totalram_pages() << PAGE_SHIFT) / LITE_LOCK_CLAIMS_PART /
+				  LITE_LOCK_CLAIM_BYTES);
 
-	lite_pool_init(lite_lock_pool(locks, LITE_POOL_LOCKS), limit, limit / 8,
-		       0);
-	lite_pool_init(lite_lock_pool(locks, LITE_POOL_LOCK_CLAIMS), limit,
-		       limit / 8, 0);
+	lite_pool_init(lite_lock_pool(locks, LITE_POOL_LOCKS), limit, limit / 8, 0);
+	lite_pool_init(lite_lock_pool(locks, LITE_POOL_LOCK_CLAIMS), limit, limit / 8, 0);
 }
 
 /* Initialize the zeroed @locks. Context: may sleep. Return: 0 or -ENOMEM. */
@@ -378,8 +365,7 @@ static void lite_holds_kick(struct lite_locks *locks)
 
 	do {
 		spin_lock(&locks->lock);
-		h = xa_find_after(&locks->tickets, &ticket, ULONG_MAX,
-				  XA_PRESENT);
+		h = xa_find_after(&locks->tickets, &ticket, ULONG_MAX, XA_PRESENT);
 		if (h && h->state == LITE_HOLD_WAITING)
 			wake_up(&h->wait);
 		else if (h && h->state == LITE_HOLD_LEFT)

@@ -117,8 +117,7 @@ void lite_locks_changed(struct lite_locks *locks);
 void lite_locks_shut(struct lite_locks *locks);
 void lite_locks_exit(struct lite_locks *locks);
 int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args);
-int lite_barrier_wait(struct lite_locks *locks,
-		      const struct lite_lock_args *args);
+int lite_barrier_wait(struct lite_locks *locks, const struct lite_lock_args *args);
 
 /* lock_wait.c */
 int lite_lock_release(struct lite_locks *locks, struct lite_ctx *ctx, u64 lh,
@@ -172,9 +171,8 @@ static inline bool lite_lock_is_final(int err)
 }
 
 /* The message about a claim; @arg: see struct lite_wire_lock. */
-static inline struct lite_wire_lock lite_lock_wire(const struct lite_word *word,
-						   u64 incarnation, u32 ticket,
-						   u32 arg)
+static inline struct lite_wire_lock lite_lock_wire(const struct lite_word *word, u64 incarnation,
+						   u32 ticket, u32 arg)
 {
 	return (struct lite_wire_lock){
 		.id = cpu_to_le64(word->id),
@@ -248,12 +246,10 @@ struct lite_hold {
 	struct delayed_work work;
 };
 
-struct lite_hold *lite_hold_new(struct lite_locks *locks,
-				const struct lite_lock_args *args,
+struct lite_hold *lite_hold_new(struct lite_locks *locks, const struct lite_lock_args *args,
 				const struct lite_word *word);
 void lite_hold_add(struct rb_root *tree, struct lite_hold *h);
-struct lite_hold *lite_hold_in(const struct rb_root *tree,
-			       const struct lite_word *word, u64 owner);
+struct lite_hold *lite_hold_in(const struct rb_root *tree, const struct lite_word *word, u64 owner);
 int lite_lock_check(const struct lite_lock_args *args);
 void lite_lock_give_up(struct lite_hold *h);
 int lite_lock_wait(struct lite_hold *h, const struct lite_lock_args *args);
@@ -390,23 +386,18 @@ void lite_lock_remove(struct lite_lock *l);
 void lite_lock_queue_work(struct lite_lock *l, unsigned long delay);
 
 /* lock_claim.c */
-struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l,
-					    const struct lite_claim_name *name,
+struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l, const struct lite_claim_name *name,
 					    gfp_t gfp);
-struct lite_lock_claim *
-lite_lock_claim_admit(struct lite_lock *l, const struct lite_claim_name *name,
-		      u32 uid);
-struct lite_lock_claim *
-lite_lock_claim_find(const struct lite_lock *l,
-		     const struct lite_claim_name *name);
+struct lite_lock_claim *lite_lock_claim_admit(struct lite_lock *l,
+					      const struct lite_claim_name *name, u32 uid);
+struct lite_lock_claim *lite_lock_claim_find(const struct lite_lock *l,
+					     const struct lite_claim_name *name);
 void lite_lock_claim_put(struct lite_lock_claim *c);
-void lite_lock_claim_move(struct lite_lock_claim *c,
-			  enum lite_lock_claim_state state);
+void lite_lock_claim_move(struct lite_lock_claim *c, enum lite_lock_claim_state state);
 void lite_lock_claim_over(struct lite_lock_claim *c, int status);
 void lite_lock_claim_end(struct lite_lock_claim *c, enum lite_lock_end end);
 bool lite_lock_claim_is_dead(const struct lite_lock_claim *c);
-void lite_lock_claim_trace(const struct lite_lock_claim *c, int what,
-			   int status);
+void lite_lock_claim_trace(const struct lite_lock_claim *c, int what, int status);
 void lite_lock_claim_tell(struct lite_lock_claim *c, int status);
 
 /* lock_settle.c */

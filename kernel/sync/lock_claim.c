@@ -26,13 +26,11 @@ static void lite_lock_claim_work(struct work_struct *work);
 
 static void lite_lock_claim_release(struct kref *ref)
 {
-	struct lite_lock_claim *c =
-		container_of(ref, struct lite_lock_claim, ref);
+	struct lite_lock_claim *c = container_of(ref, struct lite_lock_claim, ref);
 	struct lite_locks *locks = c->lock->locks;
 
 	if (c->counted)
-		lite_pool_give(lite_lock_pool(locks, LITE_POOL_LOCK_CLAIMS),
-			       c->uid, 1);
+		lite_pool_give(lite_lock_pool(locks, LITE_POOL_LOCK_CLAIMS), c->uid, 1);
 	lite_stat_dec(locks->stats, LITE_STAT_LOCK_CLAIMS);
 	lite_lock_put(c->lock);
 	kfree(c);
@@ -52,14 +50,12 @@ static int lite_lock_claim_cmp(const void *key, const struct rb_node *node)
 
 static bool lite_lock_claim_less(struct rb_node *a, const struct rb_node *b)
 {
-	return lite_lock_claim_cmp(
-		       &rb_entry(a, struct lite_lock_claim, node)->name, b) < 0;
+	return lite_lock_claim_cmp(&rb_entry(a, struct lite_lock_claim, node)->name, b) < 0;
 }
 
 /* Find a claim that is not OVER, or NULL; @l may be NULL. */
-struct lite_lock_claim *
-lite_lock_claim_find(const struct lite_lock *l,
-		     const struct lite_claim_name *name)
+struct lite_lock_claim *lite_lock_claim_find(const struct lite_lock *l,
+					     const struct lite_claim_name *name)
 {
 	if (!l)
 		return NULL;
@@ -72,8 +68,7 @@ lite_lock_claim_find(const struct lite_lock *l,
  * Make a claim, not charged, with the reference for the tree. The caller must
  * put it into a state. Context: may sleep. Return: the claim, or NULL.
  */
-struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l,
-					    const struct lite_claim_name *name,
+struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l, const struct lite_claim_name *name,
 					    gfp_t gfp)
 {
 	struct lite_lock_claim *c = kzalloc(sizeof(*c), gfp);
@@ -98,12 +93,10 @@ struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l,
  * lite_lock_claim_new(), but returns ERR_PTR: -EDQUOT: the user has its share
  * of the pool; -ENOMEM.
  */
-struct lite_lock_claim *
-lite_lock_claim_admit(struct lite_lock *l, const struct lite_claim_name *name,
-		      u32 uid)
+struct lite_lock_claim *lite_lock_claim_admit(struct lite_lock *l,
+					      const struct lite_claim_name *name, u32 uid)
 {
-	struct lite_pool *pool =
-		lite_lock_pool(l->locks, LITE_POOL_LOCK_CLAIMS);
+	struct lite_pool *pool = lite_lock_pool(l->locks, LITE_POOL_LOCK_CLAIMS);
 	struct lite_lock_claim *c;
 	int err;
 
@@ -124,8 +117,7 @@ lite_lock_claim_admit(struct lite_lock *l, const struct lite_claim_name *name,
 /* ---- states -------------------------------------------------------------- */
 
 /* Change the state of a claim. If it is OVER, the caller gets a reference. */
-void lite_lock_claim_move(struct lite_lock_claim *c,
-			  enum lite_lock_claim_state state)
+void lite_lock_claim_move(struct lite_lock_claim *c, enum lite_lock_claim_state state)
 {
 	struct lite_lock *l = c->lock;
 
@@ -193,14 +185,11 @@ bool lite_lock_claim_is_dead(const struct lite_lock_claim *c)
 {
 	struct lite_cluster *cl = c->lock->locks->cl;
 
-	return c->swept ||
-	       lite_cluster_incarnation(cl, c->name.node) !=
-		       c->name.incarnation ||
+	return c->swept || lite_cluster_incarnation(cl, c->name.node) != c->name.incarnation ||
 	       !lite_cluster_is_live(cl, c->name.node);
 }
 
-void lite_lock_claim_trace(const struct lite_lock_claim *c, int what,
-			   int status)
+void lite_lock_claim_trace(const struct lite_lock_claim *c, int what, int status)
 {
 	trace_lite_lock(what, c->lock->word.id, c->lock->word.offset,
 			c->name.node, c->name.ticket, status);
@@ -225,8 +214,7 @@ void lite_lock_claim_tell(struct lite_lock_claim *c, int status)
 }
 
 /* @conn: session for the GRANT; NULL: there is none, or it is this node. */
-static int lite_lock_claim_call(struct lite_lock_claim *c,
-				struct lite_conn *conn, int status)
+static int lite_lock_claim_call(struct lite_lock_claim *c, struct lite_conn *conn, int status)
 {
 	struct lite_cluster *cl = c->lock->locks->cl;
 	struct lite_wire_lock req = lite_lock_wire(
@@ -277,8 +265,7 @@ static void lite_lock_claim_work(struct work_struct *work)
 		lite_lock_go_on(c->lock);
 	} else if (err && err != -ENOENT && !dead && !locks->closing) {
 		/* It is unknown whether the taker got the GRANT: repeat it. */
-		if (queue_delayed_work(locks->tell_wq, &c->work,
-				       LITE_TELL_PERIOD))
+		if (queue_delayed_work(locks->tell_wq, &c->work, LITE_TELL_PERIOD))
 			kref_get(&c->ref);
 	} else if (err && !dead && c->found && c->state == LITE_CLAIM_OWNER) {
 		/* Only its node knows whether it replaced DIED: ask it. */
@@ -288,8 +275,7 @@ static void lite_lock_claim_work(struct work_struct *work)
 		/* The taker does not want it, or is dead: go on to the next. */
 		lite_lock_claim_trace(c, LITE_TRACE_LOCK_REFUSED, err);
 		c->swept = dead;
-		lite_lock_claim_end(c,
-				    dead ? LITE_LOCK_DEAD : LITE_LOCK_UNUSED);
+		lite_lock_claim_end(c, dead ? LITE_LOCK_DEAD : LITE_LOCK_UNUSED);
 		lite_lock_go_on(c->lock);
 	}
 	mutex_unlock(&locks->home_lock);

@@ -50,8 +50,7 @@ void lite_lock_put(struct lite_lock *l)
 /* The tree is in the order of bytes: those of one LMR are side by side. */
 static int lite_lock_cmp_id(const void *key, const struct rb_node *node)
 {
-	return memcmp(key, &rb_entry(node, struct lite_lock, node)->key,
-		      sizeof(u64));
+	return memcmp(key, &rb_entry(node, struct lite_lock, node)->key, sizeof(u64));
 }
 
 static int lite_lock_cmp(const void *key, const struct rb_node *node)
@@ -65,8 +64,7 @@ static bool lite_lock_less(struct rb_node *a, const struct rb_node *b)
 	return lite_lock_cmp(&rb_entry(a, struct lite_lock, node)->key, b) < 0;
 }
 
-static struct lite_lock_key lite_lock_key(const struct lite_wire_lock *w,
-					  bool barrier)
+static struct lite_lock_key lite_lock_key(const struct lite_wire_lock *w, bool barrier)
 {
 	return (struct lite_lock_key){
 		.id = le64_to_cpu(w->id),
@@ -79,15 +77,13 @@ static struct lite_lock_key lite_lock_key(const struct lite_wire_lock *w,
  * Find the lock with waiters, or the barrier, that a request is about. Return:
  * it, valid while home_lock is held, or NULL.
  */
-static struct lite_lock *lite_lock_find(struct lite_locks *locks,
-					const struct lite_wire_lock *w,
+static struct lite_lock *lite_lock_find(struct lite_locks *locks, const struct lite_wire_lock *w,
 					bool barrier)
 {
 	const struct lite_lock_key key = lite_lock_key(w, barrier);
 
 	lockdep_assert_held(&locks->home_lock);
-	return rb_entry_safe(rb_find(&key, &locks->home, lite_lock_cmp),
-			     struct lite_lock, node);
+	return rb_entry_safe(rb_find(&key, &locks->home, lite_lock_cmp), struct lite_lock, node);
 }
 
 /*
@@ -177,8 +173,7 @@ static void lite_lock_claim_grant(struct lite_lock_claim *c)
 
 	lite_lock_claim_move(c, LITE_CLAIM_OWNER);
 	lite_stat_inc(l->locks->stats, LITE_STAT_LOCK_GRANTS);
-	lite_lock_claim_trace(c, LITE_TRACE_LOCK_GRANT,
-			      l->died ? -EOWNERDEAD : 0);
+	lite_lock_claim_trace(c, LITE_TRACE_LOCK_GRANT, l->died ? -EOWNERDEAD : 0);
 	lite_lock_claim_tell(c, l->died ? -EOWNERDEAD : 0);
 	/*
 	 * A shared owner cannot make the lock consistent: keep telling until
@@ -224,8 +219,7 @@ void lite_lock_go_on(struct lite_lock *l)
 		lite_lock_refuse(l, -ENOTRECOVERABLE);
 	while (l->managed && !list_empty(&l->queue)) {
 		c = list_first_entry(&l->queue, struct lite_lock_claim, list);
-		owner = list_first_entry_or_null(&l->owners,
-						 struct lite_lock_claim, list);
+		owner = list_first_entry_or_null(&l->owners, struct lite_lock_claim, list);
 		if (!lite_lock_fits(owner, owner && owner->shared, c->shared))
 			break;
 		lite_lock_claim_grant(c);
@@ -250,13 +244,10 @@ void lite_lock_go_on(struct lite_lock *l)
  * Name the claim that a request is about. -EBADMSG: wrong incarnation; -ESTALE:
  * an earlier life of this node.
  */
-static int lite_lock_claim_named(struct lite_locks *locks,
-				 struct lite_conn *conn,
-				 const struct lite_wire_lock *w,
-				 struct lite_claim_name *name)
+static int lite_lock_claim_named(struct lite_locks *locks, struct lite_conn *conn,
+				 const struct lite_wire_lock *w, struct lite_claim_name *name)
 {
-	u64 incarnation = conn ? conn->from.incarnation :
-				 locks->mem->fab->self.incarnation;
+	u64 incarnation = conn ? conn->from.incarnation : locks->mem->fab->self.incarnation;
 
 	name->node = conn ? conn->from.node : lite_cluster_id(locks->cl);
 	name->ticket = le32_to_cpu(w->ticket);
@@ -270,8 +261,7 @@ static int lite_lock_claim_named(struct lite_locks *locks,
  * Is the word there? lite_locks_lmr_cut() takes home_lock after a cut, and so
  * finds a claim entered before it.
  */
-static int lite_lock_exists(struct lite_locks *locks,
-			    const struct lite_wire_lock *w)
+static int lite_lock_exists(struct lite_locks *locks, const struct lite_wire_lock *w)
 {
 	struct lite_lmr *lmr = lite_lmr_get(locks->mem, le64_to_cpu(w->id));
 	int err;
@@ -288,8 +278,7 @@ static int lite_lock_exists(struct lite_locks *locks,
 	return err;
 }
 
-static int lite_lock_enter(struct lite_locks *locks,
-			   const struct lite_claim_name *name,
+static int lite_lock_enter(struct lite_locks *locks, const struct lite_claim_name *name,
 			   const struct lite_wire_lock *w, bool barrier)
 {
 	u32 flags = le32_to_cpu(w->arg);
@@ -315,8 +304,7 @@ static int lite_lock_enter(struct lite_locks *locks,
 		return 0;
 	}
 	/* Released; or it was swept, maybe after its round was complete. */
-	if (c ? c->state == LITE_CLAIM_EARLY :
-		barrier && flags & LITE_WIRE_BARRIER_AGAIN)
+	if (c ? c->state == LITE_CLAIM_EARLY : barrier && flags & LITE_WIRE_BARRIER_AGAIN)
 		return -ENOLCK;
 	/* While claims are queued the number of participants is fixed. */
 	if (l && l->n != n && !list_empty(&l->queue))
@@ -360,23 +348,20 @@ static int lite_serve_claim(struct lite_locks *locks, struct lite_conn *conn,
 	 * While this session is not dead, no message of a later one has been
 	 * handled. Afterwards the taker may have ended this claim already.
 	 */
-	err = conn && lite_conn_is_dead(conn) ?
-		      -EHOSTDOWN :
-		      lite_lock_enter(locks, &name, req, barrier);
+	err = conn && lite_conn_is_dead(conn) ? -EHOSTDOWN :
+						lite_lock_enter(locks, &name, req, barrier);
 	mutex_unlock(&locks->home_lock);
 	return err;
 }
 
-static int lite_serve_lock_wait(void *priv, struct lite_conn *conn,
-				const void *req, u32 len, void *reply,
-				u32 *reply_len)
+static int lite_serve_lock_wait(void *priv, struct lite_conn *conn, const void *req, u32 len,
+				void *reply, u32 *reply_len)
 {
 	return lite_serve_claim(priv, conn, req, false);
 }
 
-static int lite_serve_barrier_arrive(void *priv, struct lite_conn *conn,
-				     const void *req, u32 len, void *reply,
-				     u32 *reply_len)
+static int lite_serve_barrier_arrive(void *priv, struct lite_conn *conn, const void *req, u32 len,
+				     void *reply, u32 *reply_len)
 {
 	return lite_serve_claim(priv, conn, req, true);
 }
@@ -386,8 +371,7 @@ static int lite_serve_barrier_arrive(void *priv, struct lite_conn *conn,
  * (NULL). May sleep. Return: 0 or -ENOMEM: try again later.
  */
 static int lite_lock_keep_early(struct lite_lock *l, struct lite_lock_claim *c,
-				const struct lite_claim_name *name,
-				const struct lite_wire_lock *w)
+				const struct lite_claim_name *name, const struct lite_wire_lock *w)
 {
 	u32 end = le32_to_cpu(w->arg);
 	bool known = c;
@@ -405,9 +389,8 @@ static int lite_lock_keep_early(struct lite_lock *l, struct lite_lock_claim *c,
 	return 0;
 }
 
-static int lite_serve_lock_release(void *priv, struct lite_conn *conn,
-				   const void *req, u32 len, void *reply,
-				   u32 *reply_len)
+static int lite_serve_lock_release(void *priv, struct lite_conn *conn, const void *req, u32 len,
+				   void *reply, u32 *reply_len)
 {
 	const struct lite_wire_lock *w = req;
 	struct lite_locks *locks = priv;
@@ -521,12 +504,9 @@ void lite_lock_home_init(struct lite_locks *locks, struct lite_kcalls *rpc)
 	mutex_init(&locks->home_lock);
 	locks->home = RB_ROOT;
 	INIT_WORK(&locks->sweep, lite_locks_sweep);
-	lite_kcall_handle(rpc, LITE_CALL_LOCK_WAIT, lite_serve_lock_wait,
-			  locks);
-	lite_kcall_handle(rpc, LITE_CALL_LOCK_RELEASE, lite_serve_lock_release,
-			  locks);
-	lite_kcall_handle(rpc, LITE_CALL_BARRIER_ARRIVE,
-			  lite_serve_barrier_arrive, locks);
+	lite_kcall_handle(rpc, LITE_CALL_LOCK_WAIT, lite_serve_lock_wait, locks);
+	lite_kcall_handle(rpc, LITE_CALL_LOCK_RELEASE, lite_serve_lock_release, locks);
+	lite_kcall_handle(rpc, LITE_CALL_BARRIER_ARRIVE, lite_serve_barrier_arrive, locks);
 }
 
 /* Forget all locks; @locks is closing. Context: may sleep. */

@@ -47,8 +47,7 @@ static int lite_lock_word_swap(struct lite_lock *l, u64 expected, u64 desired,
 	int err;
 
 	mutex_unlock(&locks->home_lock);
-	err = lite_word_cmp_swap(locks->mem, &l->word, expected, desired, old,
-				 posted);
+	err = lite_word_cmp_swap(locks->mem, &l->word, expected, desired, old, posted);
 	mutex_lock(&locks->home_lock);
 	/* A node that leaves frees the LMRs at home there. */
 	if (err == -ENOTCONN || err == -ENODEV)
@@ -105,8 +104,7 @@ static void lite_lock_claim_own(struct lite_lock *l, u64 word, u64 incarnation)
 	lite_lock_claim_move(c, LITE_CLAIM_OWNER);
 	/* A WAIT that it sent before may still arrive, and be granted. */
 	c->found = true;
-	lite_lock_claim_trace(c, asked ? LITE_TRACE_LOCK_GRANT :
-					 LITE_TRACE_LOCK_FOUND, 0);
+	lite_lock_claim_trace(c, asked ? LITE_TRACE_LOCK_GRANT : LITE_TRACE_LOCK_FOUND, 0);
 	if (asked) {
 		/* The taker did not know the outcome of its swap. */
 		lite_lock_claim_tell(c, 0);
@@ -310,8 +308,7 @@ out:
 
 void lite_lock_work(struct work_struct *work)
 {
-	struct lite_lock *l = container_of(to_delayed_work(work),
-					   struct lite_lock, work);
+	struct lite_lock *l = container_of(to_delayed_work(work), struct lite_lock, work);
 	struct lite_locks *locks = l->locks;
 
 	mutex_lock(&locks->home_lock);

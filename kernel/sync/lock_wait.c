@@ -39,11 +39,9 @@
  * such claim; -EALREADY: the barrier is complete; -EIDRM, -ESTALE, -ERANGE;
  * -EHOSTDOWN and others.
  */
-static int lite_hold_tell(struct lite_hold *h, enum lite_lock_end end,
-			  bool *again)
+static int lite_hold_tell(struct lite_hold *h, enum lite_lock_end end, bool *again)
 {
-	struct lite_wire_lock req =
-		lite_lock_wire(&h->word, h->incarnation, h->ticket, end);
+	struct lite_wire_lock req = lite_lock_wire(&h->word, h->incarnation, h->ticket, end);
 	struct lite_call_desc d = {
 		.call = LITE_CALL_LOCK_RELEASE,
 		.req = &req,
@@ -54,8 +52,7 @@ static int lite_hold_tell(struct lite_hold *h, enum lite_lock_end end,
 
 	*again |= d.repeated || (err && err != -ENOLCK && d.sent);
 	if (err == -ENOENT)
-		err = lite_home_gone(h->locks->mem, h->word.home,
-				     h->word.incarnation);
+		err = lite_home_gone(h->locks->mem, h->word.home, h->word.incarnation);
 	/* The home has left, which frees its LMRs. */
 	if (err == -EHOSTUNREACH)
 		err = -ESTALE;
@@ -77,8 +74,7 @@ static bool lite_hold_arriving(struct lite_hold *h, bool arriving)
 	return waiting;
 }
 
-static int lite_lock_ask(struct lite_hold *h, struct lite_conn *conn,
-			 bool try, unsigned long left)
+static int lite_lock_ask(struct lite_hold *h, struct lite_conn *conn, bool try, unsigned long left)
 {
 	struct lite_kcalls *rpc = h->locks->cl->rpc;
 	struct lite_wire_lock req;
@@ -89,8 +85,7 @@ static int lite_lock_ask(struct lite_hold *h, struct lite_conn *conn,
 		.timeout = clamp(left, 1UL, rpc->timeout),
 		.killable = true,
 	};
-	u32 arg = (h->shared ? LITE_WIRE_LOCK_SHARED : 0) |
-		  (try ? LITE_WIRE_LOCK_TRY : 0);
+	u32 arg = (h->shared ? LITE_WIRE_LOCK_SHARED : 0) | (try ? LITE_WIRE_LOCK_TRY : 0);
 	int err;
 
 	if (h->n) {
@@ -123,8 +118,7 @@ static int lite_lock_asked(struct lite_hold *h, struct lite_conn *conn, int err)
 {
 	switch (err) {
 	case -ENOENT:
-		return lite_home_gone(h->locks->mem, h->word.home,
-				      h->word.incarnation);
+		return lite_home_gone(h->locks->mem, h->word.home, h->word.incarnation);
 	case -EHOSTDOWN:
 		/* In a live session: the home does not count it yet. */
 		return conn && !lite_conn_is_dead(conn) ? -EAGAIN : 0;
@@ -143,8 +137,7 @@ static int lite_lock_asked(struct lite_hold *h, struct lite_conn *conn, int err)
  *
  * Return: 0: wait for a verdict or a change; -EAGAIN: try again; other errnos.
  */
-static int lite_lock_tell_home(struct lite_hold *h, bool try,
-			       unsigned long left, u64 *session)
+static int lite_lock_tell_home(struct lite_hold *h, bool try, unsigned long left, u64 *session)
 {
 	struct lite_cluster *cl = h->locks->cl;
 	struct lite_conn *conn;
@@ -160,8 +153,7 @@ static int lite_lock_tell_home(struct lite_hold *h, bool try,
 	if (h->word.home == lite_cluster_id(cl)) {
 		if (*session)
 			return 0;
-		err = lite_lock_asked(h, NULL,
-				      lite_lock_ask(h, NULL, try, left));
+		err = lite_lock_asked(h, NULL, lite_lock_ask(h, NULL, try, left));
 		if (!err)
 			*session = 1;
 		return err;
@@ -171,8 +163,7 @@ static int lite_lock_tell_home(struct lite_hold *h, bool try,
 		return -ESTALE;
 	conn = lite_cluster_conn_get(cl, h->word.home);
 	if (!conn || lite_conn_is_dead(conn)) {
-		err = lite_cluster_is_suspect(cl, h->word.home) ? 0 :
-								  -EHOSTDOWN;
+		err = lite_cluster_is_suspect(cl, h->word.home) ? 0 : -EHOSTDOWN;
 	} else if (conn->session != *session) {
 		err = lite_lock_ask(h, conn, try, left);
 		if (!err)
@@ -189,12 +180,10 @@ static int lite_lock_tell_home(struct lite_hold *h, bool try,
 
 static bool lite_hold_has_news(const struct lite_hold *h, int seen)
 {
-	return READ_ONCE(h->state) != LITE_HOLD_WAITING ||
-	       atomic_read(&h->locks->changes) != seen;
+	return READ_ONCE(h->state) != LITE_HOLD_WAITING || atomic_read(&h->locks->changes) != seen;
 }
 
-static int lite_lock_wait_verdict(struct lite_hold *h,
-				  const struct lite_lock_args *args)
+static int lite_lock_wait_verdict(struct lite_hold *h, const struct lite_lock_args *args)
 {
 	struct lite_locks *locks = h->locks;
 	unsigned long end = jiffies + args->timeout;
@@ -219,9 +208,7 @@ static int lite_lock_wait_verdict(struct lite_hold *h,
 			cond_resched();
 			continue;
 		}
-		ret = lite_wait_event_timeout(h->wait,
-					      lite_hold_has_news(h, seen),
-					      left);
+		ret = lite_wait_event_timeout(h->wait, lite_hold_has_news(h, seen), left);
 		if (READ_ONCE(h->state) != LITE_HOLD_WAITING)
 			return 0;
 		if (ret < 0)
@@ -278,8 +265,7 @@ int lite_lock_wait(struct lite_hold *h, const struct lite_lock_args *args)
 		/* GRANT came before whatever ended the wait. */
 		err = 0;
 		h->managed = true;
-		h->died = h->verdict == -EOWNERDEAD ||
-			  (h->swapped && h->was_died);
+		h->died = h->verdict == -EOWNERDEAD || (h->swapped && h->was_died);
 	} else if (h->state == LITE_HOLD_ENDING) {
 		/* The home has ended the claim. */
 		err = h->verdict;
@@ -298,8 +284,7 @@ int lite_lock_wait(struct lite_hold *h, const struct lite_lock_args *args)
  *
  * Return: 0; -EINPROGRESS: MANAGED, ask the home; -ENOLCK; other errnos.
  */
-static int lite_hold_swap_back(struct lite_hold *h, enum lite_lock_end end,
-			       bool *again)
+static int lite_hold_swap_back(struct lite_hold *h, enum lite_lock_end end, bool *again)
 {
 	bool posted;
 	int tries = 0;
@@ -310,8 +295,7 @@ static int lite_hold_swap_back(struct lite_hold *h, enum lite_lock_end end,
 		err = lite_word_cmp_swap(h->locks->mem, &h->word, h->value,
 					 lite_lock_after(end), &old, &posted);
 		*again |= err && posted;
-	} while (err == -EHOSTDOWN && posted &&
-		 ++tries < LITE_LOCK_BACK_TRIES);
+	} while (err == -EHOSTDOWN && posted && ++tries < LITE_LOCK_BACK_TRIES);
 	if (err || old == h->value)
 		return err;
 	if (lite_lockword_kind(old) == LITE_LOCKWORD_MANAGED)
@@ -324,8 +308,7 @@ static bool lite_hold_is_pending(struct lite_hold *h, int err)
 {
 	/* It may have gone with its home. One that is just down may return. */
 	return !lite_lock_is_final(err) &&
-	       lite_cluster_incarnation(h->locks->cl, h->word.home) ==
-		       h->word.incarnation;
+	       lite_cluster_incarnation(h->locks->cl, h->word.home) == h->word.incarnation;
 }
 
 /* Release a lock, if possible now. -ENOLCK: it was not ours any more. */
@@ -375,8 +358,7 @@ void lite_hold_leave(struct lite_hold *h, enum lite_lock_end end)
 
 void lite_hold_left_work(struct work_struct *work)
 {
-	struct lite_hold *h = container_of(to_delayed_work(work),
-					   struct lite_hold, work);
+	struct lite_hold *h = container_of(to_delayed_work(work), struct lite_hold, work);
 	struct lite_locks *locks = h->locks;
 	bool pending = lite_hold_is_pending(h, lite_hold_release(h, h->end));
 
@@ -387,8 +369,7 @@ void lite_hold_left_work(struct work_struct *work)
 		 * queues the work.
 		 */
 		if (lite_cluster_is_live(locks->cl, h->word.home))
-			queue_delayed_work(locks->wq, &h->work,
-					   LITE_LEFT_PERIOD);
+			queue_delayed_work(locks->wq, &h->work, LITE_LEFT_PERIOD);
 		spin_unlock(&locks->lock);
 		return;
 	}
@@ -406,10 +387,8 @@ void lite_hold_left_work(struct work_struct *work)
  * Unpublish the lock that @owner of @ctx has on @word, or if that is NULL any of
  * @ctx, for its release; NULL: there is none.
  */
-static struct lite_hold *lite_hold_unpublish(struct lite_locks *locks,
-					     struct lite_ctx *ctx,
-					     const struct lite_word *word,
-					     u64 owner)
+static struct lite_hold *lite_hold_unpublish(struct lite_locks *locks, struct lite_ctx *ctx,
+					     const struct lite_word *word, u64 owner)
 {
 	struct lite_hold *h;
 
@@ -431,8 +410,7 @@ static struct lite_hold *lite_hold_unpublish(struct lite_locks *locks,
  * have it; otherwise as LITE_IOC_UNLOCK. Whatever is returned, the holder no
  * longer has it.
  */
-int lite_lock_release(struct lite_locks *locks, struct lite_ctx *ctx, u64 lh,
-		      u64 offset, u64 owner)
+int lite_lock_release(struct lite_locks *locks, struct lite_ctx *ctx, u64 lh, u64 offset, u64 owner)
 {
 	enum lite_lock_end end = LITE_LOCK_CLEAN;
 	struct lite_word word;
@@ -511,8 +489,7 @@ void lite_locks_ctx_gone(struct lite_locks *locks, struct lite_ctx *ctx)
 /* ---- requests from homes ------------------------------------------------- */
 
 /* Find the hold that a home names; NULL: it is over. */
-static struct lite_hold *lite_hold_named(struct lite_locks *locks,
-					 struct lite_conn *conn,
+static struct lite_hold *lite_hold_named(struct lite_locks *locks, struct lite_conn *conn,
 					 const struct lite_wire_lock *w)
 {
 	u32 home = conn ? conn->from.node : lite_cluster_id(locks->cl);
@@ -520,16 +497,14 @@ static struct lite_hold *lite_hold_named(struct lite_locks *locks,
 
 	lockdep_assert_held(&locks->lock);
 	h = xa_load(&locks->tickets, le32_to_cpu(w->ticket));
-	if (!h || h->incarnation != le64_to_cpu(w->incarnation) ||
-	    h->word.home != home || h->word.id != le64_to_cpu(w->id) ||
-	    h->word.offset != le64_to_cpu(w->offset))
+	if (!h || h->incarnation != le64_to_cpu(w->incarnation) || h->word.home != home ||
+	    h->word.id != le64_to_cpu(w->id) || h->word.offset != le64_to_cpu(w->offset))
 		return NULL;
 	return h;
 }
 
-static int lite_serve_lock_grant(void *priv, struct lite_conn *conn,
-				 const void *req, u32 len, void *reply,
-				 u32 *reply_len)
+static int lite_serve_lock_grant(void *priv, struct lite_conn *conn, const void *req, u32 len,
+				 void *reply, u32 *reply_len)
 {
 	const struct lite_wire_lock *w = req;
 	int verdict = lite_wire_error(le32_to_cpu(w->arg));
@@ -562,9 +537,8 @@ static int lite_serve_lock_grant(void *priv, struct lite_conn *conn,
 	return err;
 }
 
-static int lite_serve_lock_probe(void *priv, struct lite_conn *conn,
-				 const void *req, u32 len, void *reply,
-				 u32 *reply_len)
+static int lite_serve_lock_probe(void *priv, struct lite_conn *conn, const void *req, u32 len,
+				 void *reply, u32 *reply_len)
 {
 	struct lite_wire_lock_probe_reply *r = reply;
 	u32 state = LITE_WIRE_LOCK_GONE;
@@ -594,8 +568,6 @@ static int lite_serve_lock_probe(void *priv, struct lite_conn *conn,
 
 void lite_lock_take_handlers(struct lite_locks *locks, struct lite_kcalls *rpc)
 {
-	lite_kcall_handle(rpc, LITE_CALL_LOCK_GRANT, lite_serve_lock_grant,
-			  locks);
-	lite_kcall_handle(rpc, LITE_CALL_LOCK_PROBE, lite_serve_lock_probe,
-			  locks);
+	lite_kcall_handle(rpc, LITE_CALL_LOCK_GRANT, lite_serve_lock_grant, locks);
+	lite_kcall_handle(rpc, LITE_CALL_LOCK_PROBE, lite_serve_lock_probe, locks);
 }
