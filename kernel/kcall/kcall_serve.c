@@ -2,14 +2,13 @@
 /*
  * Serving calls.
  *
- * Normal operation: the poller sees a request announced and queues the slot's
- * work item, which copies the request out of the peer's reach, checks it, runs
- * the handler, and writes the reply into the caller's reply slot of the same
- * number.
+ * Normal operation: the poller sees a request announced and queues the slot's work item, which
+ * copies the request out of the peer's reach, checks it, runs the handler, and writes the reply
+ * into the caller's reply slot of the same number.
  *
- * What cannot run concurrently: two requests in one slot. The work item never
- * runs twice at a time; a request announced before the reply was sent makes it
- * run again. A peer that reuses a slot too early only loses its own request.
+ * What cannot run concurrently: two requests in one slot. The work item never runs twice at a time;
+ * a request announced before the reply was sent makes it run again. A peer that reuses a slot too
+ * early only loses its own request.
  */
 #include <linux/slab.h>
 
@@ -35,8 +34,7 @@ static bool lite_kcall_allowed(const struct lite_conn *conn, u16 call)
  * @reply: lite_call_payload_max() zeroed bytes
  * @reply_len: set to the bytes of the reply
  *
- * Context: may sleep.
- * Return: 0 or a negative errno; -EBADMSG: the caller violates the protocol.
+ * Context: may sleep. Return: 0 or a negative errno; -EBADMSG: the caller violates the protocol.
  */
 int lite_kcall_dispatch(struct lite_kcalls *rpc, struct lite_conn *conn, u16 call, const void *req,
 			u32 len, void *reply, u32 *reply_len)
@@ -132,9 +130,7 @@ void lite_kcall_on_request(struct lite_kcall_conn *rc, u32 slot)
 {
 	struct lite_serve_slot *s = &rc->serve[slot];
 
-	/*
-	 * The peer calls only after ATTACH, with all its queue pairs connected.
-	 */
+	/* The peer calls only after ATTACH, with all its queue pairs connected. */
 	if (READ_ONCE(rc->conn->state) == LITE_CONN_UP)
 		lite_conn_ready(rc->conn);
 	/* Dropped by the work item. */

@@ -2,30 +2,24 @@
 /*
  * The rpc layer of a node, and the slots of a connection.
  *
- * Memory that a peer writes (req_in, rep_in) is freed with the last reference
- * to the connection: after the fence.
+ * Memory that a peer writes (req_in, rep_in) is freed with the last reference to the connection:
+ * after the fence.
  */
 #include <linux/slab.h>
 
 #include "kcall.h"
 
-/**
- * lite_kcall_init - prepare to make and to serve calls
- * @rpc: to fill; zeroed
- * @stats: of the node
- * @timeout: jiffies, for calls that set none
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM.
+/*
+ * Prepare to make and to serve calls. @rpc: zeroed; @timeout: jiffies, for calls that set none.
+ * Context: may sleep. Return: 0 or -ENOMEM.
  */
 int lite_kcall_init(struct lite_kcalls *rpc, struct lite_stats __percpu *stats,
 		    unsigned long timeout)
 {
 	/*
-	 * One for each lane: handlers may wait for those of later lanes, here or on
-	 * other nodes, so no queue is full of waiters for its own items. Heartbeats
-	 * must not wait for a worker, nor, without memory to create one, for the
-	 * rescuer while others drain and zero memory.
+	 * One for each lane: handlers may wait for those of later lanes, here or on other nodes, so
+	 * no queue is full of waiters for its own items. Heartbeats must not wait for a worker,
+	 * nor, without memory to create one, for the rescuer while others drain and zero memory.
 	 */
 	static const struct {
 		const char *name;
@@ -62,9 +56,7 @@ void lite_kcall_flush(struct lite_kcalls *rpc)
 		flush_workqueue(rpc->wq[lane]);
 }
 
-/*
- * Undo lite_kcall_init(), also if it failed; all connections are gone. May sleep.
- */
+/* Undo lite_kcall_init(), also if it failed; all connections are gone. May sleep. */
 void lite_kcall_exit(struct lite_kcalls *rpc)
 {
 	int lane;
@@ -76,7 +68,7 @@ void lite_kcall_exit(struct lite_kcalls *rpc)
 }
 
 /* Set the handler of a call; @rpc is not serving yet. */
-void lite_kcall_handle(struct lite_kcalls *rpc, enum lite_call call, lite_handler fn, void *priv)
+void lite_kcall_handle(struct lite_kcalls *rpc, enum lite_call call, lite_handler *fn, void *priv)
 {
 	rpc->handler[call].fn = fn;
 	rpc->handler[call].priv = priv;
@@ -106,8 +98,8 @@ static void lite_slots_exit(struct lite_conn *conn, struct lite_slots *slots)
 }
 
 /*
- * Make the slots of a connection, before it connects. May sleep. Returns 0 or
- * -ENOMEM; lite_kcall_conn_release() frees what was made.
+ * Make the slots of a connection, before it connects. May sleep. Return: 0 or -ENOMEM;
+ * lite_kcall_conn_release() frees what was made.
  */
 int lite_kcall_conn_init(struct lite_kcalls *rpc, struct lite_conn *conn)
 {
@@ -137,13 +129,15 @@ int lite_kcall_conn_init(struct lite_kcalls *rpc, struct lite_conn *conn)
 }
 
 /*
- * A connection is gone. Its references may go later than the workqueues of this
- * layer, so no work may be left then. May sleep.
+ * A connection is gone; the beat may not have been started. References may go later than the
+ * workqueues of this layer, so no work may be left then. May sleep.
  */
 void lite_kcall_conn_gone(struct lite_conn *conn)
 {
-	if (conn->rpc)
-		lite_beat_stop(conn->rpc);
+	struct lite_kcall_conn *rc = conn->rpc;
+
+	if (rc)
+		cancel_delayed_work_sync(&rc->beat.work);
 }
 
 /* Free the slots of a connection: fenced, without references. */
@@ -159,10 +153,7 @@ void lite_kcall_conn_release(struct lite_conn *conn)
 	kfree(rc);
 }
 
-/*
- * The peer has written a message, announced by @imm. In the poller; does not
- * sleep.
- */
+/* The peer has written a message, announced by @imm. In the poller; does not sleep. */
 void lite_kcall_recv(struct lite_conn *conn, u32 imm)
 {
 	struct lite_kcall_conn *rc = conn->rpc;
@@ -187,8 +178,7 @@ void lite_kcall_recv(struct lite_conn *conn, u32 imm)
  * @slot: number
  * @io: told of the completion
  *
- * Context: process.
- * Return: 0: lite_kcall_posted() must follow. A negative errno: nothing is sent.
+ * Context: process. Return: 0: lite_kcall_posted() must follow. A negative errno: nothing is sent.
  */
 int lite_kcall_post(struct lite_kcall_conn *rc, enum lite_imm_kind kind,
 		    u32 slot, struct lite_io *io)
@@ -216,8 +206,8 @@ int lite_kcall_post(struct lite_kcall_conn *rc, enum lite_imm_kind kind,
 }
 
 /*
- * Wait until what the same thread has posted is in the peer's memory. May
- * sleep. Return: 0 or a negative errno.
+ * Wait until what the same thread has posted is in the peer's memory. May sleep. Return: 0 or a
+ * negative errno.
  */
 int lite_kcall_posted(struct lite_kcall_conn *rc, struct lite_io *io)
 {
