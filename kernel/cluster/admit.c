@@ -2,11 +2,10 @@
 /*
  * Giving out node ids: the member's side of joining (join.c).
  *
- * The coordinator, the lowest id that is not down, gives a joiner an id and
- * reserves it (LITE_PEER_RESERVED) until the joiner connects or the reservation
- * expires. Other members redirect the joiner to it. A suspect stays
- * coordinator: it may be giving out ids, and another node could give out the
- * same ones.
+ * The coordinator, the lowest id that is not down, gives a joiner an id and reserves it
+ * (LITE_PEER_RESERVED) until the joiner connects or the reservation expires. Other members redirect
+ * the joiner to it. A suspect stays coordinator: it may be giving out ids, and another node could
+ * give out the same ones.
  */
 #include <linux/ktime.h>
 
@@ -15,8 +14,7 @@
 #define LITE_PLACE_TIMEOUT (30 * HZ)
 
 /*
- * The lowest id that is not down, or NULL: this node. Cluster locked. Skips a
- * member at the joiner's address: the joiner is its next life.
+ * The lowest id that is not down; NULL: this node. Skips the joiner's earlier life. Cluster locked.
  */
 static struct lite_peer *lite_coordinator(struct lite_cluster *cl,
 					  const struct sockaddr_storage *joiner)
@@ -88,15 +86,9 @@ static int lite_place_keep(struct lite_cluster *cl, u32 wanted, u64 *incarnation
 			return PTR_ERR(peer);
 		peer->life = LITE_PEER_RESERVED;
 	} else {
-		/*
-		 * Clocks differ: exceed the id's last life, or what was given
-		 * out for an id without one.
-		 */
+		/* Clocks differ: exceed the id's last life, and what was promised with the id. */
 		*incarnation = max(*incarnation, max(peer->incarnation, peer->promised) + 1);
-		/*
-		 * The incarnation changes when the joiner attaches. Until then
-		 * the old life merely loses its session.
-		 */
+		/* The old life only loses its session: the incarnation changes with ATTACH. */
 		*old = lite_peer_conn_get(peer);
 		if (peer->life == LITE_PEER_LEFT)
 			WRITE_ONCE(peer->life, LITE_PEER_REUSED);

@@ -2,18 +2,16 @@
 /*
  * From a connection to a session: admission, and the exchange of ATTACH.
  *
- * The initiator learns the responder's key and slots from the CM. Its first
- * call, ATTACH, carries its own; request and reply also carry the numbers of
- * the further queue pairs. The responder uses the session before it replies,
- * the initiator when it has the reply. Before ATTACH a connection has no effect
- * on an existing session.
+ * The initiator learns the responder's key and slots from the CM. Its first call, ATTACH, carries
+ * its own; request and reply also carry the numbers of the further queue pairs. The responder uses
+ * the session before it replies, the initiator when it has the reply. Before ATTACH a connection
+ * has no effect on an existing session.
  *
- * Two nodes may connect to each other at the same time, and requests may arrive
- * late. Both must agree on one connection, so the node with the lower id
- * decides, at ATTACH:
+ * Two nodes may connect to each other at the same time, and requests may arrive late. Both must
+ * agree on one connection, so the node with the lower id decides, at ATTACH:
  *
- * - it has chosen its own connection when it sends ATTACH
- *   (lite_peer.attaching), and refuses the other's until that has failed;
+ * - it has chosen its own connection when it sends ATTACH (lite_peer.attaching), and refuses the
+ *   other's until that has failed;
  * - it has chosen the other's when it serves that ATTACH, and drops its own;
  * - the node with the higher id accepts any ATTACH.
  */
@@ -22,19 +20,16 @@
 #include "cluster.h"
 
 #define LITE_CONNECT_TIMEOUT (5 * HZ)
-/*
- * The CM repeats a lost request after 4 s, too late for a suspect: start over.
- */
+/* The CM repeats a lost request after 4 s, too late for a suspect: start over. */
 #define LITE_CONNECT_TIMEOUT_MIN (HZ / 4)
 #define LITE_CONNECT_TIMEOUT_FIRST HZ
 #define LITE_CONNECT_TRIES 6
 #define LITE_BACKOFF_MAX (8 * HZ)
 
 /*
- * May a peer that knows the secret connect? Its request is @conn, the sender in
- * conn->from. May sleep: ends the session of an earlier life of the sender.
- * Return: 0; -ENOTCONN: this node is in no cluster; -EEXIST: the sender claims
- * our id; -ESTALE: that life is over.
+ * May the sender of @conn (conn->from), which knows the secret, connect? May sleep: ends the
+ * session of an earlier life of the sender. Return: 0; -ENOTCONN: this node is in no cluster;
+ * -EEXIST: the sender claims our id; -ESTALE: that life is over.
  */
 int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn)
 {
@@ -49,9 +44,7 @@ int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn)
 	} else if (!from->node) {
 		/* A guest: it will ask to join. */
 	} else if (from->node == lite_cluster_id(cl)) {
-		/*
-		 * It must not be taken for us: lite_conn.self is never fenced.
-		 */
+		/* It must not be taken for us: lite_conn.self is never fenced. */
 		if (!conn->self || from->incarnation != cl->fab->self.incarnation)
 			err = -EEXIST;
 	} else if (conn->self) {
@@ -123,8 +116,8 @@ int lite_serve_attach(void *priv, struct lite_conn *conn, const void *req,
 }
 
 /*
- * Exchange ATTACH, as the initiator, and connect all queue pairs of a NEW
- * connection. May sleep; killable. Returns 0 or a negative errno.
+ * Exchange ATTACH, as the initiator, and connect all queue pairs of a NEW connection. May sleep;
+ * killable. Return: 0 or a negative errno.
  */
 int lite_cluster_attach(struct lite_cluster *cl, struct lite_conn *conn)
 {
@@ -147,10 +140,7 @@ int lite_cluster_attach(struct lite_cluster *cl, struct lite_conn *conn)
 	return err;
 }
 
-/*
- * Choose our connection, unless the peer has a session; or choose none. Returns
- * whether it is chosen.
- */
+/* Choose our connection, if the peer has no session; or choose none. Return: is it chosen? */
 static bool lite_peer_set_attaching(struct lite_peer *peer, bool attaching)
 {
 	struct lite_cluster *cl = peer->cl;
@@ -172,10 +162,7 @@ static int lite_peer_connect(struct lite_peer *peer, const struct sockaddr_stora
 	err = lite_conn_connect(cl->fab, addr, timeout, &conn);
 	if (err)
 		return err;
-	/*
-	 * Another node, or a new life of the peer, may live there: it joins by
-	 * itself.
-	 */
+	/* Another node, or a new life of the peer, may live there: it joins by itself. */
 	if (conn->from.node != peer->id || conn->from.incarnation != READ_ONCE(peer->incarnation))
 		err = -ENXIO;
 	if (!err && !lite_peer_set_attaching(peer, true))
@@ -220,10 +207,7 @@ void lite_peer_connect_work(struct work_struct *work)
 	mutex_lock(&cl->lock);
 	if (!lite_peer_is_up(peer) && peer->life != LITE_PEER_LEFT) {
 		backoff = clamp_t(unsigned long, peer->backoff * 2, HZ / 2, LITE_BACKOFF_MAX);
-		/*
-		 * A try that timed out has waited long enough; one that was
-		 * refused backs off.
-		 */
+		/* A try that timed out has waited long enough; one that was refused backs off. */
 		if (err == -ETIMEDOUT && peer->wait != LITE_PEER_DOWN)
 			lite_peer_retry(peer, 1);
 		else
@@ -258,9 +242,7 @@ static struct lite_conn *lite_self_connect(struct lite_cluster *cl)
 	if (err)
 		return ERR_PTR(err == -ENOMEM || err == -EINTR ? err : -EIO);
 	err = lite_cluster_attach(cl, conn);
-	/*
-	 * Made one at a time, so the other end has a session number up to this.
-	 */
+	/* Made one at a time, so the other end has a session number up to this. */
 	conn->other_end = atomic64_read(&cl->fab->sessions);
 	if (!err) {
 		mutex_lock(&cl->lock);
@@ -284,10 +266,9 @@ static struct lite_conn *lite_self_connect(struct lite_cluster *cl)
 }
 
 /*
- * The node's connection to itself, made on first use: remote atomics are atomic
- * towards each other only if the device executes all of them, including those on
- * local memory. May sleep; killable. Return: the connection, held live, or
- * ERR_PTR: -ENOMEM, -EINTR, -EHOSTDOWN, -EIO.
+ * The node's connection to itself, made on first use: remote atomics are atomic towards each other
+ * only if the device executes all of them, including those on local memory. May sleep; killable.
+ * Return: the connection, held live, or ERR_PTR: -ENOMEM, -EINTR, -EHOSTDOWN, -EIO.
  */
 struct lite_conn *lite_cluster_self_conn(struct lite_cluster *cl)
 {

@@ -2,9 +2,9 @@
 /*
  * The member list: its digest, its exchange, and merging.
  *
- * A node pulls the list when it joins, and when a heartbeat shows a digest
- * other than its own. Merging never forgets: a member is gone only when it has
- * said so (LEFT) or has shown a newer incarnation.
+ * A node pulls the list when it joins, and when a heartbeat shows a digest other than its own.
+ * Merging never forgets: a member is gone only when it has said so (LEFT) or has shown a newer
+ * incarnation.
  */
 #include <linux/slab.h>
 
@@ -143,10 +143,7 @@ static int lite_member_merge(struct lite_cluster *cl, const struct lite_wire_mem
 	return err;
 }
 
-/*
- * Merge a peer's member list into ours. May sleep; killable. Returns 0 or a
- * negative errno.
- */
+/* Merge a peer's member list into ours. May sleep; killable. Return: 0 or a negative errno. */
 int lite_members_pull(struct lite_cluster *cl, struct lite_conn *conn)
 {
 	struct lite_wire_members_reply *r;
@@ -188,10 +185,7 @@ int lite_members_pull(struct lite_cluster *cl, struct lite_conn *conn)
 	return err;
 }
 
-/*
- * The id of the node, of those up, that is the directory for lite_name_hash()
- * @hash.
- */
+/* The directory for lite_name_hash() @hash: the id of one of the nodes that are up. */
 u32 lite_cluster_directory(struct lite_cluster *cl, u64 hash)
 {
 	u32 best = lite_cluster_id(cl);
@@ -229,9 +223,7 @@ u32 lite_cluster_up(struct lite_cluster *cl)
 	return n;
 }
 
-/*
- * The lowest id above @after that is up or suspect, including this node; or 0.
- */
+/* The lowest id above @after that is up or suspect, including this node; or 0. */
 u32 lite_cluster_next(struct lite_cluster *cl, u32 after)
 {
 	u32 self = lite_cluster_id(cl);

@@ -1,32 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The monitor: heartbeats to peers that are up, connecting to those that are
- * not.
+ * The monitor: heartbeats to peers that are up, connecting to those that are not.
  *
- * Any message of a peer is a sign of life. So are acknowledgements of its
- * device, but not once it has received a request (lite_conn_heard()): then its
- * threads must answer. A peer that has been silent for cl->dead is
- * disconnected; a broken transport is usually noticed earlier, by the first
+ * Any message of a peer is a sign of life. So are acknowledgements of its device, but not once it
+ * has received a request (lite_conn_heard()): then its threads must answer. A peer that has been
+ * silent for cl->dead is disconnected; a broken transport is usually noticed earlier, by the first
  * operation that fails.
  *
- * Heavy load must not look like death. When no message has come for more than a
- * heartbeat, the monitor checks whether the peer's threads run (beat.c): if so
- * it is slow, and callers wait. PING handlers wait for no other handler and
- * have a workqueue of their own; a PING may wait behind operations as long as
- * these are acknowledged; its answer is sent within the operation time-out.
+ * Heavy load must not look like death. When no message has come for more than a heartbeat, the
+ * monitor checks whether the peer's threads run (beat.c): if so it is slow, and callers wait. PING
+ * handlers wait for no other handler and have a workqueue of their own; a PING may wait behind
+ * operations as long as these are acknowledged; its answer is sent within the operation time-out.
  *
- * After this machine was suspended, or its host did not schedule it, all peers
- * seem to have been silent. The monitor detects that by its own delay, and
- * allows that much more silence. The peers may see it differently, and
- * disconnect us.
+ * After this machine was suspended, or its host did not schedule it, all peers seem to have been
+ * silent. The monitor detects that by its own delay, and allows that much more silence. The peers
+ * may see it differently, and disconnect us.
  */
 #include "cluster.h"
 #include "wait.h"
 
 /*
- * A device that has not acknowledged anything for this long has lost our queue
- * pair, or cannot be reached. A new session may help. Soft-RoCE retries for
- * ever.
+ * A device that acknowledges nothing for this long has lost our queue pair, or cannot be reached: a
+ * new session may help. Soft-RoCE retries for ever.
  */
 #define LITE_UNANSWERED_MAX (5 * HZ)
 
@@ -41,8 +36,8 @@ static unsigned long lite_cluster_away(const struct lite_cluster *cl)
 }
 
 /*
- * Has a peer, last heard at @heard, been silent for too long, not counting the
- * time that this node was away? Cluster locked.
+ * Has a peer, last heard at @heard, been silent for too long, apart from this node's time away?
+ * Cluster locked.
  */
 bool lite_cluster_silent(const struct lite_cluster *cl, unsigned long heard)
 {
