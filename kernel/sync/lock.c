@@ -2,13 +2,12 @@
 /*
  * Taking locks, and init and exit of this part of a node.
  *
- * Normal operation: the device swaps FREE for the claim's own value, using the
- * caller's handle. If the lock is taken, wait (lock_wait.c).
+ * Normal operation: the device swaps FREE for the claim's own value, using the caller's handle. If
+ * the lock is taken, wait (lock_wait.c).
  *
- * Recovery: a swap of unknown outcome is repeated in the next session; the word
- * then shows whether it was done. Without a next session the claim is left to
- * the background (lite_hold_leave()). A home that finds it in the word sends a
- * PROBE.
+ * Recovery: a swap of unknown outcome is repeated in the next session; the word then shows whether
+ * it was done. Without a next session the claim is left to the background (lite_hold_leave()). A
+ * home that finds it in the word sends a PROBE.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -26,7 +25,6 @@
 
 /* ---- holds --------------------------------------------------------------- */
 
-/* Compare one number of a key. */
 static int lite_order(u64 a, u64 b)
 {
 	return a < b ? -1 : a > b;
@@ -65,8 +63,7 @@ void lite_hold_add(struct rb_root *tree, struct lite_hold *h)
 }
 
 /*
- * Find an owner's claim on a word in a tree, such as lite_ctx.locks, or NULL;
- * locks->lock is held.
+ * Find an owner's claim on a word in a tree, such as lite_ctx.locks, or NULL; locks->lock is held.
  */
 struct lite_hold *lite_hold_in(const struct rb_root *tree, const struct lite_word *word, u64 owner)
 {
@@ -76,10 +73,8 @@ struct lite_hold *lite_hold_in(const struct rb_root *tree, const struct lite_wor
 }
 
 /*
- * Make a claim, TAKING. Context: may sleep.
- *
- * Return: the claim, or ERR_PTR: -EDQUOT: its user has its share of the pool;
- * -ENOMEM.
+ * Make a claim, TAKING. May sleep. Return: it, or ERR_PTR: -EDQUOT: its user has its share of the
+ * pool; -ENOMEM.
  */
 struct lite_hold *lite_hold_new(struct lite_locks *locks, const struct lite_lock_args *args,
 				const struct lite_word *word)
@@ -134,7 +129,7 @@ void lite_hold_free(struct lite_hold *h)
 }
 
 /* Make a lock that was taken visible to UNLOCK. Context: process. */
-void lite_hold_publish(struct lite_hold *h, struct lite_ctx *ctx)
+static void lite_hold_publish(struct lite_hold *h, struct lite_ctx *ctx)
 {
 	struct lite_locks *locks = h->locks;
 
@@ -157,10 +152,7 @@ static struct lite_access lite_lock_access(const struct lite_lock_args *args)
 	};
 }
 
-/*
- * Check that the handle may use the word. Context: may sleep; killable. Return:
- * see lite_atomic_may().
- */
+/* Check that the handle may use the word. May sleep; killable. Return: see lite_atomic_may(). */
 int lite_lock_check(const struct lite_lock_args *args)
 {
 	const struct lite_access a = lite_lock_access(args);
@@ -176,8 +168,8 @@ static int lite_lock_judge(struct lite_hold *h, const struct lite_lock_args *arg
 		return 0;
 	case LITE_LOCK_ASK:
 		/*
-		 * Asking makes the home take the word over: not for a mere try,
-		 * unless the holder may be dead.
+		 * Asking makes the home take the word over: not for a mere try, unless the holder
+		 * may be dead.
 		 */
 		if (args->try && lite_lockword_kind(word) == LITE_LOCKWORD_HELD &&
 		    lite_lock_holder(h->locks, word))
@@ -191,10 +183,8 @@ static int lite_lock_judge(struct lite_hold *h, const struct lite_lock_args *arg
 }
 
 /*
- * Try to take the lock without the home. Whatever is returned, h->swapped says
- * whether our value may be in the word.
- *
- * Return: 0; -EINPROGRESS: ask the home; other errnos.
+ * Try to take the lock without the home. Return: 0; -EINPROGRESS: ask the home; other errnos. In
+ * any case h->swapped says whether our value may be in the word.
  */
 static int lite_lock_swap(struct lite_hold *h, const struct lite_lock_args *args)
 {
@@ -244,10 +234,7 @@ static int lite_lock_swap(struct lite_hold *h, const struct lite_lock_args *args
 	}
 }
 
-/*
- * End a claim that did not become a usable lock. Takes over @h. Context:
- * process.
- */
+/* End a claim that did not become a usable lock. Takes over @h. Context: process. */
 void lite_lock_give_up(struct lite_hold *h)
 {
 	if (!h->swapped && !h->asked && !h->managed)
@@ -258,8 +245,8 @@ void lite_lock_give_up(struct lite_hold *h)
 }
 
 /*
- * Take a lock. Context: may sleep; killable. Return: 0; -EOWNERDEAD: the caller
- * has it, and a previous owner died; otherwise as LITE_IOC_LOCK.
+ * Take a lock. May sleep; killable. Return: 0; -EOWNERDEAD: the caller has it, and a previous owner
+ * died; otherwise as LITE_IOC_LOCK.
  */
 int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 {
@@ -295,8 +282,8 @@ int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 			err = 0;
 	}
 	/*
-	 * A dying caller never learns of the lock: end the claim as unused, so
-	 * that the next owner is not told of a death.
+	 * A dying caller never learns of the lock: end the claim as unused, so that the next owner
+	 * is not told of a death.
 	 */
 	if (!err && lite_given_up())
 		err = -EINTR;
@@ -329,7 +316,7 @@ static void lite_lock_pools_init(struct lite_locks *locks)
 	lite_pool_init(lite_lock_pool(locks, LITE_POOL_LOCK_CLAIMS), limit, limit / 8, 0);
 }
 
-/* Initialize the zeroed @locks. Context: may sleep. Return: 0 or -ENOMEM. */
+/* Initialize the zeroed @locks. May sleep. Return: 0 or -ENOMEM. */
 int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem,
 		    struct lite_kcalls *rpc, struct lite_stats __percpu *stats)
 {
@@ -355,8 +342,8 @@ int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem,
 }
 
 /*
- * Wake the claims that wait for a change. One that begins to wait meanwhile, and
- * is passed over, has begun after that change.
+ * Wake the claims that wait for a change. One that begins to wait meanwhile, and is passed over,
+ * has begun after that change.
  */
 static void lite_holds_kick(struct lite_locks *locks)
 {
@@ -375,10 +362,7 @@ static void lite_holds_kick(struct lite_locks *locks)
 	} while (h);
 }
 
-/*
- * A member or a session has come or gone. Context: may sleep; claims are looked
- * at in the background.
- */
+/* A member or a session has come or gone. May sleep; claims are looked at in the background. */
 void lite_locks_changed(struct lite_locks *locks)
 {
 	/* Before waking the waiters: they compare it. */
@@ -391,10 +375,7 @@ void lite_locks_changed(struct lite_locks *locks)
 	wake_up_all(&locks->left_wait);
 }
 
-/*
- * Forget all locks: no calls are under way, and all sessions have ended.
- * Context: may sleep.
- */
+/* Forget all locks: no calls are under way, and all sessions have ended. May sleep. */
 void lite_locks_shut(struct lite_locks *locks)
 {
 	unsigned long ticket;
@@ -417,10 +398,7 @@ void lite_locks_shut(struct lite_locks *locks)
 	}
 }
 
-/*
- * Undo lite_locks_init() after lite_locks_shut(), when no handler is running.
- * Context: may sleep.
- */
+/* Undo lite_locks_init() after lite_locks_shut(), when no handler is running. May sleep. */
 void lite_locks_exit(struct lite_locks *locks)
 {
 	/* Their items queue items on each other, but none are left. */

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Claims on locks at the home of their LMR: finding, charging, ending and
- * telling them.
+ * Claims on locks at the home of their LMR: finding, charging, ending and telling them.
  *
- * The claims of a lock are in a tree by name, and in the list of their state. A
- * claim that a node has asked for is charged to its user there; one that was
- * found in a word, at most one per lock, is not.
+ * The claims of a lock are in a tree by name, and in the list of their state. A claim that a node
+ * has asked for is charged to its user there; one that was found in a word, at most one per lock,
+ * is not.
  *
  * Concurrency: see lock_home.c. The work items that tell claims are here.
  */
@@ -15,14 +14,12 @@
 #include "trace.h"
 
 /*
- * Delay before a GRANT is repeated that was answered by neither yes nor no, or
- * found no session. A taker that still waits asks again in its next session.
+ * Delay before a GRANT is repeated that was answered by neither yes nor no, or found no session. A
+ * taker that still waits asks again in its next session.
  */
 #define LITE_TELL_PERIOD (HZ / 4)
 
 static void lite_lock_claim_work(struct work_struct *work);
-
-/* ---- objects ------------------------------------------------------------- */
 
 static void lite_lock_claim_release(struct kref *ref)
 {
@@ -65,8 +62,8 @@ struct lite_lock_claim *lite_lock_claim_find(const struct lite_lock *l,
 }
 
 /*
- * Make a claim, not charged, with the reference for the tree. The caller must
- * put it into a state. Context: may sleep. Return: the claim, or NULL.
+ * Make a claim, not charged, with the reference for the tree; the caller puts it into a state. May
+ * sleep. Return: the claim, or NULL.
  */
 struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l, const struct lite_claim_name *name,
 					    gfp_t gfp)
@@ -89,9 +86,8 @@ struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l, const struct li
 }
 
 /*
- * Make a claim that a node asks for, and charge it to @uid. As
- * lite_lock_claim_new(), but returns ERR_PTR: -EDQUOT: the user has its share
- * of the pool; -ENOMEM.
+ * Make a claim that a node asks for, and charge it to @uid. May sleep. Return: as
+ * lite_lock_claim_new(), or ERR_PTR: -EDQUOT: the user has its share of the pool; -ENOMEM.
  */
 struct lite_lock_claim *lite_lock_claim_admit(struct lite_lock *l,
 					      const struct lite_claim_name *name, u32 uid)
@@ -113,8 +109,6 @@ struct lite_lock_claim *lite_lock_claim_admit(struct lite_lock *l,
 	c->uid = uid;
 	return c;
 }
-
-/* ---- states -------------------------------------------------------------- */
 
 /* Change the state of a claim. If it is OVER, the caller gets a reference. */
 void lite_lock_claim_move(struct lite_lock_claim *c, enum lite_lock_claim_state state)
@@ -155,12 +149,9 @@ void lite_lock_claim_over(struct lite_lock_claim *c, int status)
 	lite_lock_claim_put(c);
 }
 
-/**
- * lite_lock_claim_end - end a claim on a lock
- * @c: claim of an owner, or in the queue; its reference is dropped here
- * @end: how it ends
- *
- * The caller must call lite_lock_go_on() afterwards. home_lock is held.
+/*
+ * End the claim of an owner, or in the queue, and drop its reference. The caller calls
+ * lite_lock_go_on() afterwards. home_lock is held.
  */
 void lite_lock_claim_end(struct lite_lock_claim *c, enum lite_lock_end end)
 {
@@ -178,8 +169,8 @@ void lite_lock_claim_end(struct lite_lock_claim *c, enum lite_lock_end end)
 }
 
 /*
- * Is the claim's node dead, or was it when the claim was swept? A node that is
- * down loses its locks, even if it returns in the same life. Context: any.
+ * Is the claim's node dead, or was it when the claim was swept? A node that is down loses its
+ * locks, even if it returns in the same life. Context: any.
  */
 bool lite_lock_claim_is_dead(const struct lite_lock_claim *c)
 {
@@ -195,12 +186,9 @@ void lite_lock_claim_trace(const struct lite_lock_claim *c, int what, int status
 			c->name.node, c->name.ticket, status);
 }
 
-/* ---- telling ------------------------------------------------------------- */
-
-/**
- * lite_lock_claim_tell - have work tell a claim's node what became of it
- * @c: claim; home_lock is held
- * @status: 0 or -EOWNERDEAD: it has the lock; else why it never will
+/*
+ * Have work tell a claim's node what became of it: @status: 0 or -EOWNERDEAD: it has the lock; else
+ * why it never will. home_lock is held.
  */
 void lite_lock_claim_tell(struct lite_lock_claim *c, int status)
 {
@@ -242,10 +230,9 @@ static void lite_lock_claim_work(struct work_struct *work)
 	bool dead;
 
 	/*
-	 * Get the session before checking for a sweep: a claim swept later is
-	 * told in a dead session, where the taker refuses the GRANT, and in no
-	 * later one. There the taker may have queued again under the same name
-	 * while another claim owns the lock.
+	 * Get the session before checking for a sweep: a claim swept later is told in a dead
+	 * session, where the taker refuses the GRANT, and in no later one. There the taker may have
+	 * queued again under the same name while another claim owns the lock.
 	 */
 	conn = lite_cluster_conn_get(locks->cl, c->name.node);
 	mutex_lock(&locks->home_lock);

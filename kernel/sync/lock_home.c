@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Locks at the home of their LMR: requests of takers, owners, queue, and the
- * order of grants.
+ * Locks at the home of their LMR: requests of takers, owners, queue, and the order of grants.
  *
- * Normal operation: a WAIT appends a claim to the queue. Once the word is
- * MANAGED (lock_settle.c), the first claim in the queue becomes the owner as
- * soon as there is none, or joins owners that share with it, and is told by a
- * GRANT. A RELEASE ends a claim. Without owner and queue the word is handed
- * back and the lock forgotten.
+ * Normal operation: a WAIT appends a claim to the queue. Once the word is MANAGED (lock_settle.c),
+ * the first claim in the queue becomes the owner as soon as there is none, or joins owners that
+ * share with it, and is told by a GRANT. A RELEASE ends a claim. Without owner and queue the word
+ * is handed back and the lock forgotten.
  *
- * Recovery: a claim ends with the life of its node, and when its node answers
- * the GRANT that the claim is over. A GRANT is repeated until it is answered or
- * the node's life is over.
+ * Recovery: a claim ends with the life of its node, and when its node answers the GRANT that the
+ * claim is over. A GRANT is repeated until it is answered or the node's life is over.
  *
- * What runs concurrently: handlers, the work items that tell claims, the work
- * item of each lock that operates on its word, and the sweep. All of them look
- * and change under home_lock, and drop it while they wait for a call or an
- * operation.
+ * What runs concurrently: handlers, the work items that tell claims, the work item of each lock
+ * that operates on its word, and the sweep. All of them look and change under home_lock, and drop
+ * it while they wait for a call or an operation.
  */
 #include <linux/slab.h>
 
@@ -73,10 +69,7 @@ static struct lite_lock_key lite_lock_key(const struct lite_wire_lock *w, bool b
 	};
 }
 
-/*
- * Find the lock with waiters, or the barrier, that a request is about. Return:
- * it, valid while home_lock is held, or NULL.
- */
+/* Find the lock with waiters, or the barrier, of a request; NULL: none. home_lock is held. */
 static struct lite_lock *lite_lock_find(struct lite_locks *locks, const struct lite_wire_lock *w,
 					bool barrier)
 {
@@ -87,8 +80,8 @@ static struct lite_lock *lite_lock_find(struct lite_locks *locks, const struct l
 }
 
 /*
- * Make a lock, or a barrier for @n. The caller must call lite_lock_go_on()
- * afterwards. May sleep. Return: it, referenced by the tree only, or NULL.
+ * Make a lock, or a barrier for @n, referenced by the tree only; the caller calls lite_lock_go_on()
+ * afterwards. May sleep. Return: it or NULL.
  */
 static struct lite_lock *lite_lock_make(struct lite_locks *locks,
 					const struct lite_wire_lock *w, u32 n)
@@ -175,18 +168,12 @@ static void lite_lock_claim_grant(struct lite_lock_claim *c)
 	lite_stat_inc(l->locks->stats, LITE_STAT_LOCK_GRANTS);
 	lite_lock_claim_trace(c, LITE_TRACE_LOCK_GRANT, l->died ? -EOWNERDEAD : 0);
 	lite_lock_claim_tell(c, l->died ? -EOWNERDEAD : 0);
-	/*
-	 * A shared owner cannot make the lock consistent: keep telling until
-	 * there is an exclusive one.
-	 */
+	/* Only an exclusive owner can make the lock consistent: keep telling until then. */
 	if (!c->shared)
 		l->died = false;
 }
 
-/*
- * Complete a round when enough have arrived. Only the first @n claims go on:
- * the rest is of the next round.
- */
+/* Complete a round when @n have arrived; further arrivals are of the next round. */
 static void lite_barrier_go_on(struct lite_lock *l)
 {
 	struct lite_lock_claim *c, *next;
@@ -228,10 +215,7 @@ void lite_lock_go_on(struct lite_lock *l)
 		list_for_each_entry_safe(c, next, &l->tries, tried)
 			lite_lock_claim_over(c, -EBUSY);
 	}
-	/*
-	 * Either the word has to be taken over or handed back, or an owner has
-	 * to be probed later because others wait for it.
-	 */
+	/* Take over or hand back the word; or probe an owner later, because others wait for it. */
 	if (!l->managed || (list_empty(&l->owners) && list_empty(&l->queue)))
 		lite_lock_queue_work(l, 0);
 	else if (!list_empty(&l->queue))
@@ -240,10 +224,7 @@ void lite_lock_go_on(struct lite_lock *l)
 
 /* ---- requests ------------------------------------------------------------ */
 
-/*
- * Name the claim that a request is about. -EBADMSG: wrong incarnation; -ESTALE:
- * an earlier life of this node.
- */
+/* Name a request's claim. -EBADMSG: wrong incarnation; -ESTALE: an earlier life of this node. */
 static int lite_lock_claim_named(struct lite_locks *locks, struct lite_conn *conn,
 				 const struct lite_wire_lock *w, struct lite_claim_name *name)
 {
@@ -258,8 +239,8 @@ static int lite_lock_claim_named(struct lite_locks *locks, struct lite_conn *con
 }
 
 /*
- * Is the word there? lite_locks_lmr_cut() takes home_lock after a cut, and so
- * finds a claim entered before it.
+ * Is the word there? lite_locks_lmr_cut() takes home_lock after a cut, and so finds a claim entered
+ * before it.
  */
 static int lite_lock_exists(struct lite_locks *locks, const struct lite_wire_lock *w)
 {
@@ -297,8 +278,8 @@ static int lite_lock_enter(struct lite_locks *locks, const struct lite_claim_nam
 	c = lite_lock_claim_find(l, name);
 	if (c && c->state == LITE_CLAIM_OWNER) {
 		/*
-		 * The taker may not have got the GRANT. The queue of a barrier
-		 * may already be of a round with another number.
+		 * The taker may not have got the GRANT. The queue of a barrier may already be of a
+		 * round with another number.
 		 */
 		lite_lock_claim_tell(c, c->status);
 		return 0;
@@ -345,8 +326,8 @@ static int lite_serve_claim(struct lite_locks *locks, struct lite_conn *conn,
 		return err;
 	mutex_lock(&locks->home_lock);
 	/*
-	 * While this session is not dead, no message of a later one has been
-	 * handled. Afterwards the taker may have ended this claim already.
+	 * While this session is not dead, no message of a later one has been handled. Afterwards
+	 * the taker may have ended this claim already.
 	 */
 	err = conn && lite_conn_is_dead(conn) ? -EHOSTDOWN :
 						lite_lock_enter(locks, &name, req, barrier);
@@ -367,8 +348,8 @@ static int lite_serve_barrier_arrive(void *priv, struct lite_conn *conn, const v
 }
 
 /*
- * Record the RELEASE of a claim that may be in the word, queued or not yet known
- * (NULL). May sleep. Return: 0 or -ENOMEM: try again later.
+ * Record the RELEASE of a claim that may be in the word, queued or not yet known (NULL). May sleep.
+ * Return: 0 or -ENOMEM: try again later.
  */
 static int lite_lock_keep_early(struct lite_lock *l, struct lite_lock_claim *c,
 				const struct lite_claim_name *name, const struct lite_wire_lock *w)
@@ -408,8 +389,8 @@ static int lite_serve_lock_release(void *priv, struct lite_conn *conn, const voi
 	b = lite_lock_find(locks, w, true);
 	c = lite_lock_claim_find(l, &name) ?: lite_lock_claim_find(b, &name);
 	/*
-	 * While the word is being taken over, this claim may be in it; even a
-	 * queued one, from a swap before it asked.
+	 * While the word is being taken over, this claim may be in it; even a queued one, from a
+	 * swap before it asked.
 	 */
 	early = l && (l->settling || l->maybe);
 	if (c)
@@ -476,10 +457,7 @@ static void lite_lock_drop(struct lite_lock *l, int err)
 	lite_lock_remove(l);
 }
 
-/*
- * A local LMR has become shorter, or was freed: @length is 0. Context: may
- * sleep.
- */
+/* A local LMR has become shorter, or was freed: @length is 0. May sleep. */
 void lite_locks_lmr_cut(struct lite_locks *locks, u64 id, u64 length)
 {
 	struct rb_node *node, *next;
@@ -509,7 +487,7 @@ void lite_lock_home_init(struct lite_locks *locks, struct lite_kcalls *rpc)
 	lite_kcall_handle(rpc, LITE_CALL_BARRIER_ARRIVE, lite_serve_barrier_arrive, locks);
 }
 
-/* Forget all locks; @locks is closing. Context: may sleep. */
+/* Forget all locks; @locks is closing. May sleep. */
 void lite_lock_home_shut(struct lite_locks *locks)
 {
 	struct rb_node *node;

@@ -2,21 +2,19 @@
 /*
  * Waiting for locks, what the home sends meanwhile, and releasing locks.
  *
- * Waiting: send WAIT to the home, once per session; sleep until GRANT says that
- * the lock is ours, or why it never will be. When a member or a session comes or
- * goes, the waiter asks again if the session in which it asked is gone. It keeps
- * waiting while the home is suspect.
+ * Waiting: send WAIT to the home, once per session; sleep until GRANT says that the lock is ours,
+ * or why it never will be. When a member or a session comes or goes, the waiter asks again if the
+ * session in which it asked is gone. It keeps waiting while the home is suspect.
  *
- * Releasing: swap the claim's value for FREE. If the word is MANAGED because
- * claims wait, send RELEASE to the home, which passes the lock on. RELEASE may
- * be repeated: it names a claim, not the lock. A lock that cannot be released
- * now is LEFT: a work item retries when members change, and every second while
- * the home is up, until the lock is released or known to be lost. So are locks
+ * Releasing: swap the claim's value for FREE. If the word is MANAGED because claims wait, send
+ * RELEASE to the home, which passes the lock on. RELEASE may be repeated: it names a claim, not the
+ * lock. A lock that cannot be released now is LEFT: a work item retries when members change, and
+ * every second while the home is up, until the lock is released or known to be lost. So are locks
  * of dead processes, and claims given up while taking.
  *
- * What runs concurrently: the waiter and the GRANT handlers. locks->lock
- * decides: a GRANT that finds the hold WAITING is accepted, whatever else ended
- * the wait. A later GRANT is refused, and the home passes the lock on.
+ * What runs concurrently: the waiter and the GRANT handlers. locks->lock decides: a GRANT that
+ * finds the hold WAITING is accepted, whatever else ended the wait. A later GRANT is refused, and
+ * the home passes the lock on.
  */
 #include <linux/slab.h>
 
@@ -34,10 +32,9 @@
 /* ---- waiting ------------------------------------------------------------- */
 
 /*
- * Have the home end a claim. @again is set if an earlier attempt may have done
- * it, else left as it is. Context: may sleep; killable. Return: 0; -ENOLCK: no
- * such claim; -EALREADY: the barrier is complete; -EIDRM, -ESTALE, -ERANGE;
- * -EHOSTDOWN and others.
+ * Have the home end a claim. @again is set if an earlier attempt may have done it. May sleep;
+ * killable. Return: 0; -ENOLCK: no such claim; -EALREADY: the barrier is complete; -EIDRM, -ESTALE,
+ * -ERANGE; -EHOSTDOWN and others.
  */
 static int lite_hold_tell(struct lite_hold *h, enum lite_lock_end end, bool *again)
 {
@@ -60,8 +57,8 @@ static int lite_hold_tell(struct lite_hold *h, enum lite_lock_end end, bool *aga
 }
 
 /*
- * A repeated ARRIVE may meet the GRANT for the first one: if both took effect,
- * it would count for the next round. False: GRANT came first, do not ARRIVE.
+ * A repeated ARRIVE may meet the GRANT for the first one: if both took effect, it would count for
+ * the next round. False: GRANT came first, do not ARRIVE.
  */
 static bool lite_hold_arriving(struct lite_hold *h, bool arriving)
 {
@@ -89,10 +86,7 @@ static int lite_lock_ask(struct lite_hold *h, struct lite_conn *conn, bool try, 
 	int err;
 
 	if (h->n) {
-		/*
-		 * Not abandoned: an ARRIVE after our RELEASE would count a
-		 * participant that has gone.
-		 */
+		/* Not abandoned: an ARRIVE after our RELEASE would count a departed participant. */
 		d.call = LITE_CALL_BARRIER_ARRIVE;
 		d.timeout = rpc->timeout;
 		d.killable = false;
@@ -133,9 +127,8 @@ static int lite_lock_asked(struct lite_hold *h, struct lite_conn *conn, int err)
 }
 
 /*
- * Send WAIT or ARRIVE unless done in this session.
- *
- * Return: 0: wait for a verdict or a change; -EAGAIN: try again; other errnos.
+ * Send WAIT or ARRIVE unless done in this session. Return: 0: wait for a verdict or a change;
+ * -EAGAIN: try again; other errnos.
  */
 static int lite_lock_tell_home(struct lite_hold *h, bool try, unsigned long left, u64 *session)
 {
@@ -219,9 +212,8 @@ static int lite_lock_wait_verdict(struct lite_hold *h, const struct lite_lock_ar
 }
 
 /*
- * Take an arrival back after a time-out, unless the round is complete: then the
- * caller goes on with the others. The home's answer is enough, as its GRANT may
- * never come.
+ * Take an arrival back after a time-out, unless the round is complete: then the caller goes on with
+ * the others. The home's answer is enough, as its GRANT may never come.
  */
 static int lite_barrier_leave(struct lite_hold *h)
 {
@@ -242,9 +234,9 @@ static int lite_barrier_leave(struct lite_hold *h)
 }
 
 /*
- * Wait for a lock; @h is TAKING. Context: may sleep; killable. Return: 0: the
- * lock is ours, @h->died: a previous owner died; else an errno: @h->asked and
- * @h->swapped say whether the home or the word may have the claim.
+ * Wait for a lock; @h is TAKING. May sleep; killable. Return: 0: the lock is ours, @h->died: a
+ * previous owner died; else an errno: @h->asked and @h->swapped say whether the home or the word
+ * may have the claim.
  */
 int lite_lock_wait(struct lite_hold *h, const struct lite_lock_args *args)
 {
@@ -280,9 +272,8 @@ int lite_lock_wait(struct lite_hold *h, const struct lite_lock_args *args)
 /* ---- releasing ----------------------------------------------------------- */
 
 /*
- * Put the word back. @again: set if an earlier attempt may have done it.
- *
- * Return: 0; -EINPROGRESS: MANAGED, ask the home; -ENOLCK; other errnos.
+ * Put the word back. @again: set if an earlier attempt may have done it. Return: 0; -EINPROGRESS:
+ * MANAGED, ask the home; -ENOLCK; other errnos.
  */
 static int lite_hold_swap_back(struct lite_hold *h, enum lite_lock_end end, bool *again)
 {
@@ -298,9 +289,7 @@ static int lite_hold_swap_back(struct lite_hold *h, enum lite_lock_end end, bool
 	} while (err == -EHOSTDOWN && posted && ++tries < LITE_LOCK_BACK_TRIES);
 	if (err || old == h->value)
 		return err;
-	if (lite_lockword_kind(old) == LITE_LOCKWORD_MANAGED)
-		return -EINPROGRESS;
-	return -ENOLCK;
+	return lite_lockword_kind(old) == LITE_LOCKWORD_MANAGED ? -EINPROGRESS : -ENOLCK;
 }
 
 /* After @err, is the claim still to be ended? */
@@ -316,7 +305,7 @@ static int lite_hold_release(struct lite_hold *h, enum lite_lock_end end)
 {
 	struct lite_locks *locks = h->locks;
 	bool again = false;
-	int err = 0;
+	int err;
 
 	if (h->incarnation != locks->mem->fab->self.incarnation)
 		err = -ENOLCK;
@@ -364,10 +353,7 @@ void lite_hold_left_work(struct work_struct *work)
 
 	spin_lock(&locks->lock);
 	if (pending && !locks->closing) {
-		/*
-		 * While the home is down only a change, such as its return,
-		 * queues the work.
-		 */
+		/* While the home is down only a change, such as its return, queues the work. */
 		if (lite_cluster_is_live(locks->cl, h->word.home))
 			queue_delayed_work(locks->wq, &h->work, LITE_LEFT_PERIOD);
 		spin_unlock(&locks->lock);
@@ -384,8 +370,8 @@ void lite_hold_left_work(struct work_struct *work)
 }
 
 /*
- * Unpublish the lock that @owner of @ctx has on @word, or if that is NULL any of
- * @ctx, for its release; NULL: there is none.
+ * Unpublish the lock that @owner of @ctx has on @word, or if that is NULL any of @ctx, for its
+ * release; NULL: there is none.
  */
 static struct lite_hold *lite_hold_unpublish(struct lite_locks *locks, struct lite_ctx *ctx,
 					     const struct lite_word *word, u64 owner)
@@ -405,10 +391,9 @@ static struct lite_hold *lite_hold_unpublish(struct lite_locks *locks, struct li
 }
 
 /*
- * Release the lock that @owner of @ctx has; the handle @lh may have lost its
- * rights. Context: may sleep; killable. Return: 0; -EPERM: the holder does not
- * have it; otherwise as LITE_IOC_UNLOCK. Whatever is returned, the holder no
- * longer has it.
+ * Release a lock; the handle may have lost its rights. May sleep; killable. Return: 0; -EPERM: the
+ * holder does not have it; otherwise as LITE_IOC_UNLOCK. Whatever is returned, the holder no longer
+ * has it.
  */
 int lite_lock_release(struct lite_locks *locks, struct lite_ctx *ctx, u64 lh, u64 offset, u64 owner)
 {
@@ -435,9 +420,8 @@ int lite_lock_release(struct lite_locks *locks, struct lite_ctx *ctx, u64 lh, u6
 }
 
 /*
- * Mark the lock that @owner of @ctx has as consistent after an owner's death.
- * Context: process. Return: 0; -EBADF; -EPERM: the holder does not have it, or
- * shares it; -EINVAL: it is consistent.
+ * Mark a lock as consistent after an owner's death. Context: process. Return: 0; -EBADF; -EPERM:
+ * the holder does not have it, or shares it; -EINVAL: it is consistent.
  */
 int lite_lock_consistent(struct lite_locks *locks, struct lite_ctx *ctx, u64 lh,
 			 u64 offset, u64 owner)
@@ -461,10 +445,7 @@ int lite_lock_consistent(struct lite_locks *locks, struct lite_ctx *ctx, u64 lh,
 	return err;
 }
 
-/*
- * Release all locks of a context on which no call is under way. Context: may
- * sleep.
- */
+/* Release all locks of a context on which no call is under way. May sleep. */
 void lite_locks_ctx_gone(struct lite_locks *locks, struct lite_ctx *ctx)
 {
 	enum lite_lock_end end;
@@ -474,8 +455,8 @@ void lite_locks_ctx_gone(struct lite_locks *locks, struct lite_ctx *ctx)
 	while ((h = lite_hold_unpublish(locks, ctx, NULL, 0))) {
 		end = h->shared ? LITE_LOCK_CLEAN : LITE_LOCK_DEAD;
 		/*
-		 * Once one is slow, or would have to wait for its home, leave
-		 * the rest to the background.
+		 * Once one is slow, or would have to wait for its home, leave the rest to the
+		 * background.
 		 */
 		slow = slow || lite_cluster_is_suspect(locks->cl, h->word.home) ||
 		       lite_hold_is_pending(h, lite_hold_release(h, end));
@@ -527,10 +508,7 @@ static int lite_serve_lock_grant(void *priv, struct lite_conn *conn, const void 
 		wake_up(&h->wait);
 		err = 0;
 	} else if (h && ours && (h->state == LITE_HOLD_HELD || h->managed)) {
-		/*
-		 * Our answer was lost. If the lock is being released, RELEASE
-		 * says how it ends.
-		 */
+		/* Our answer was lost. If the lock is being released, RELEASE says how it ends. */
 		err = 0;
 	}
 	spin_unlock(&locks->lock);
@@ -548,9 +526,9 @@ static int lite_serve_lock_probe(void *priv, struct lite_conn *conn, const void 
 	spin_lock(&locks->lock);
 	h = lite_hold_named(locks, conn, req);
 	/*
-	 * A LEFT claim that the home has not granted ends with this answer;
-	 * otherwise RELEASE is to come and says how it ends. Arrivals at
-	 * barriers are never in a word, whatever was written there.
+	 * A LEFT claim that the home has not granted ends with this answer; otherwise RELEASE is to
+	 * come and says how it ends. Arrivals at barriers are never in a word, whatever was written
+	 * there.
 	 */
 	if (h && h->n)
 		state = LITE_WIRE_LOCK_GONE;
