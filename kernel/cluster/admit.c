@@ -2,11 +2,10 @@
 /*
  * Giving out node ids: the member's side of joining (join.c).
  *
- * The coordinator, the lowest id that is not down, gives a joiner an id and
- * reserves it (LITE_PEER_RESERVED) until the joiner connects or the reservation
- * expires. Other members redirect the joiner to it. A suspect stays
- * coordinator: it may be giving out ids, and another node could give out the
- * same ones.
+ * The coordinator, the lowest id that is not down, gives a joiner an id and reserves it
+ * (LITE_PEER_RESERVED) until the joiner connects or the reservation expires. Other members redirect
+ * the joiner to it. A suspect stays coordinator: it may be giving out ids, and another node could
+ * give out the same ones.
  */
 #include <linux/ktime.h>
 
@@ -15,8 +14,7 @@
 #define LITE_PLACE_TIMEOUT (30 * HZ)
 
 /*
- * The lowest id that is not down, or NULL: this node. Cluster locked. Skips a
- * member at the joiner's address: the joiner is its next life.
+ * The lowest id that is not down; NULL: this node. Skips the joiner's earlier life. Cluster locked.
  */
 static struct lite_peer *lite_coordinator(struct lite_cluster *cl,
 					  const struct sockaddr_storage *joiner)
@@ -35,15 +33,13 @@ static struct lite_peer *lite_coordinator(struct lite_cluster *cl,
 }
 
 /* The peer that was last known at this address and has not left. */
-static struct lite_peer *lite_peer_at(struct lite_cluster *cl,
-				      const struct sockaddr_storage *addr)
+static struct lite_peer *lite_peer_at(struct lite_cluster *cl, const struct sockaddr_storage *addr)
 {
 	struct lite_peer *peer;
 	unsigned long id;
 
 	xa_for_each(&cl->peers, id, peer) {
-		if (peer->life != LITE_PEER_LEFT &&
-		    lite_addr_equal(&peer->addr, addr))
+		if (peer->life != LITE_PEER_LEFT && lite_addr_equal(&peer->addr, addr))
 			return peer;
 	}
 	return NULL;
@@ -53,8 +49,7 @@ static bool lite_id_is_free(struct lite_cluster *cl, u32 id)
 {
 	struct lite_peer *peer = xa_load(&cl->peers, id);
 
-	return id != lite_cluster_id(cl) &&
-	       (!peer || peer->life == LITE_PEER_LEFT);
+	return id != lite_cluster_id(cl) && (!peer || peer->life == LITE_PEER_LEFT);
 }
 
 /* The id that is wanted, else the lowest free one; or a negative errno. */
@@ -72,10 +67,8 @@ static int lite_free_id(struct lite_cluster *cl, u32 wanted)
 }
 
 /* Find an id for a joiner and reserve it. Cluster locked. */
-static int lite_place_keep(struct lite_cluster *cl, u32 wanted,
-			   u64 *incarnation,
-			   const struct sockaddr_storage *addr,
-			   struct lite_conn **old)
+static int lite_place_keep(struct lite_cluster *cl, u32 wanted, u64 *incarnation,
+			   const struct sockaddr_storage *addr, struct lite_conn **old)
 {
 	struct lite_peer *peer = lite_peer_at(cl, addr);
 	int id;
@@ -93,16 +86,9 @@ static int lite_place_keep(struct lite_cluster *cl, u32 wanted,
 			return PTR_ERR(peer);
 		peer->life = LITE_PEER_RESERVED;
 	} else {
-		/*
-		 * Clocks differ: exceed the id's last life, or what was given
-		 * out for an id without one.
-		 */
-		*incarnation = max(*incarnation,
-				   max(peer->incarnation, peer->promised) + 1);
-		/*
-		 * The incarnation changes when the joiner attaches. Until then
-		 * the old life merely loses its session.
-		 */
+		/* Clocks differ: exceed the id's last life, and what was promised with the id. */
+		*incarnation = max(*incarnation, max(peer->incarnation, peer->promised) + 1);
+		/* The old life only loses its session: the incarnation changes with ATTACH. */
 		*old = lite_peer_conn_get(peer);
 		if (peer->life == LITE_PEER_LEFT)
 			WRITE_ONCE(peer->life, LITE_PEER_REUSED);
@@ -141,8 +127,7 @@ int lite_serve_join(void *priv, struct lite_conn *conn, const void *req,
 		lite_addr_to_wire(&r->redirect, &coordinator->addr);
 	} else {
 		incarnation = le64_to_cpu(j->incarnation);
-		ret = lite_place_keep(cl, le16_to_cpu(j->node), &incarnation,
-				      &addr, &old);
+		ret = lite_place_keep(cl, le16_to_cpu(j->node), &incarnation, &addr, &old);
 		if (ret > 0) {
 			r->node = cpu_to_le16(ret);
 			r->incarnation = cpu_to_le64(incarnation);

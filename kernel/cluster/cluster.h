@@ -1,24 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The cluster as seen from one node: peers, their states, calls to their
- * kernels.
+ * The cluster as seen from one node: peers, their states, calls to their kernels.
  *
- * A peer is a node id with an incarnation, the number of a life. A node begins
- * a new life when it starts, joins or leaves, and nothing of the old one is
- * valid any more. Within one life a peer that is out of reach is reconnected
- * when possible. Each connection is a session, with a number that is never
- * reused. When its session breaks the peer is suspect: until it has been silent
- * for cl->dead, callers wait for its next session. Then it is DOWN, and all
- * calls fail at once.
+ * A peer is a node id with an incarnation, the number of a life. A node begins a new life when it
+ * starts, joins or leaves, and nothing of the old one is valid any more. Each connection is a
+ * session, with a number that is never reused. When its session breaks, a peer is suspect: until it
+ * has been silent for cl->dead, callers wait for its next session. Then it is DOWN, and all calls
+ * fail at once.
  *
- * Nodes exchange member lists on connecting, and when a heartbeat shows that
- * the digests differ. There is no quorum: both halves of a divided cluster go
- * on, and must not give out the same ids meanwhile.
+ * Nodes exchange member lists on connecting, and when a heartbeat shows that the digests differ.
+ * There is no quorum: both halves of a divided cluster go on, and must not give out the same ids
+ * meanwhile.
  *
- * Locking: cl->lock (a mutex) protects the table of peers, their fields other
- * than @conn, the state, and fab->self. peer->conn is changed under it and read
- * under RCU. Never hold cl->lock together with a lite_conn.lock, or while
- * making a call or waiting for the end of a connection.
+ * Locking: cl->lock (a mutex) protects the table of peers, their fields other than @conn, the
+ * state, and fab->self. peer->conn is changed under it and read under RCU. Never hold cl->lock
+ * together with a lite_conn.lock, or while making a call or waiting for the end of a connection.
  */
 #ifndef _LITE_CLUSTER_H
 #define _LITE_CLUSTER_H
@@ -33,6 +29,8 @@ struct lite_cluster;
 
 /* For lite_cluster_fence(): all other nodes. */
 #define LITE_ALL_NODES U32_MAX
+/* Handlers wait for suspects, too, while their callers wait for them. */
+#define LITE_PATIENCE (10UL * HZ)
 
 /* Do callers wait for a peer without a session? */
 enum lite_peer_wait {
@@ -49,45 +47,25 @@ enum lite_peer_life {
 	LITE_PEER_REUSED,   /* the same, but @incarnation has left */
 };
 
-/**
- * struct lite_peer - another node, as seen from here
- * @cl: cluster
- * @id: 1..LITE_NODE_ID_MAX
- * @ref: memory; freed after a grace period
- * @rcu: for kfree_rcu()
- * @incarnation: the life we know; under cl->lock
- * @addr: address it listens on; under cl->lock
- * @conn: its session, or NULL
- * @heard: jiffies of the last sign of life in its last session
- * @wait: enum lite_peer_wait, of no meaning while there is a session. If
- *	FRESH, @heard is when it was first listed
- * @attaching: we have sent ATTACH in a connection that we made to it
- * @life: enum lite_peer_life
- * @promised: the incarnation given out with a reserved id
- * @expires: jiffies
- * @next_try: jiffies, when to connect again
- * @backoff: jiffies between tries; for a suspect, also the time-out of a try
- * @connect_work: connects
- * @ping_work: sends one heartbeat
- */
+/* Another node, as seen from here. */
 struct lite_peer {
 	struct lite_cluster *cl;
-	u32 id;
-	struct kref ref;
+	u32 id;                          /* 1..LITE_NODE_ID_MAX */
+	struct kref ref;                 /* of the memory, freed after a grace period */
 	struct rcu_head rcu;
-	u64 incarnation;
-	struct sockaddr_storage addr;
-	struct lite_conn __rcu *conn;
-	unsigned long heard;
-	enum lite_peer_wait wait;
-	bool attaching;
+	u64 incarnation;                 /* the life we know */
+	struct sockaddr_storage addr;    /* it listens on */
+	struct lite_conn __rcu *conn;    /* its session, or NULL */
+	unsigned long heard;             /* jiffies: last heard in a session; or FRESH since */
+	enum lite_peer_wait wait;        /* of no meaning while there is a session */
+	bool attaching;                  /* we have sent ATTACH in a connection to it */
 	enum lite_peer_life life;
-	u64 promised;
-	unsigned long expires;
-	unsigned long next_try;
-	unsigned long backoff;
-	struct work_struct connect_work;
-	struct work_struct ping_work;
+	u64 promised;                    /* the incarnation given out with a reserved id */
+	unsigned long expires;           /* jiffies, of a reservation */
+	unsigned long next_try;          /* jiffies, when to connect again */
+	unsigned long backoff;           /* jiffies between tries; if suspect, also time-out */
+	struct work_struct connect_work; /* connects */
+	struct work_struct ping_work;    /* sends one heartbeat */
 };
 
 /* Has the life in @incarnation left, even if its id is reserved for the next? */
@@ -98,23 +76,18 @@ static inline bool lite_peer_has_left(const struct lite_peer *peer)
 	return life == LITE_PEER_LEFT || life == LITE_PEER_REUSED;
 }
 
-/**
- * struct lite_cluster_ops - events for the layer above
- * @members_changed: a member came up or went down; must not wait for calls
- * @peer_gone: a session ended and its peer is fenced; may sleep, must not wait
- *	for calls
- * @peer_lost: an incarnation will never come back; may sleep, must not call
- * @event: for the administrator: @node is now in @state
- * @ended: for the administrator: the session @conn ended; its peer is now in
- *	@state, where UP means suspect
- */
+/* Events for the layer above. */
 struct lite_cluster_ops {
+	/* A member came up or went down; must not wait for calls. */
 	void (*members_changed)(void *priv);
+	/* A session ended and its peer is fenced; may sleep, must not wait for calls. */
 	void (*peer_gone)(void *priv, u64 session);
+	/* An incarnation will never come back; may sleep, must not call. */
 	void (*peer_lost)(void *priv, u32 id, u64 incarnation);
+	/* For the administrator: @node is now in @state. */
 	void (*event)(void *priv, u32 node, enum lite_node_state state);
-	void (*ended)(void *priv, const struct lite_conn *conn,
-		      enum lite_node_state state);
+	/* For the administrator: a session ended, its peer is in @state, where UP means suspect. */
+	void (*ended)(void *priv, const struct lite_conn *conn, enum lite_node_state state);
 };
 
 struct lite_cluster_params {
@@ -143,18 +116,16 @@ struct lite_cluster {
 	unsigned long due; /* jiffies: @monitor runs by then; under @lock */
 };
 
-int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab,
-		      struct lite_kcalls *rpc,
-		      const struct lite_cluster_params *params,
-		      const struct lite_cluster_ops *ops, void *priv);
-int lite_cluster_start(struct lite_cluster *cl);
+int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab, struct lite_kcalls *rpc,
+		      const struct lite_cluster_params *params, const struct lite_cluster_ops *ops,
+		      void *priv);
+void lite_cluster_start(struct lite_cluster *cl);
 void lite_cluster_stop(struct lite_cluster *cl);
 void lite_cluster_exit(struct lite_cluster *cl);
 
 int lite_cluster_begin_join(struct lite_cluster *cl, const char **why);
 void lite_cluster_cancel_join(struct lite_cluster *cl);
-int lite_cluster_join(struct lite_cluster *cl,
-		      const struct sockaddr_storage *addr,
+int lite_cluster_join(struct lite_cluster *cl, const struct sockaddr_storage *addr,
 		      unsigned long timeout, const char **why);
 u32 lite_cluster_leave(struct lite_cluster *cl);
 void lite_cluster_end_leave(struct lite_cluster *cl, u32 id);
@@ -175,21 +146,14 @@ unsigned long lite_cluster_life_left(struct lite_cluster *cl, u32 node,
 u64 lite_cluster_session(struct lite_cluster *cl, u32 node, u64 *incarnation);
 int lite_cluster_await_session(struct lite_cluster *cl, struct lite_conn *conn);
 int lite_cluster_flush(struct lite_cluster *cl, u32 node);
-int lite_cluster_call(struct lite_cluster *cl, u32 node,
-		      struct lite_call_desc *d);
-int lite_cluster_call_patiently(struct lite_cluster *cl, u32 node,
-				struct lite_call_desc *d);
-int lite_cluster_call_once(struct lite_cluster *cl, u32 node,
-			   struct lite_call_desc *d);
+int lite_cluster_call(struct lite_cluster *cl, u32 node, struct lite_call_desc *d);
+int lite_cluster_call_patiently(struct lite_cluster *cl, u32 node, struct lite_call_desc *d);
 /* @err: of the call to @node; 0: @reply is its reply. */
 typedef int (*lite_call_done)(void *ctx, u32 node, int err, const void *reply);
-int lite_cluster_call_all(struct lite_cluster *cl, u32 after,
-			  const struct lite_call_desc *d, lite_call_done done,
-			  void *ctx);
-int lite_cluster_await(struct lite_cluster *cl, u32 node);
+int lite_cluster_call_all(struct lite_cluster *cl, u32 after, const struct lite_call_desc *d,
+			  lite_call_done done, void *ctx);
 bool lite_cluster_is_suspect(struct lite_cluster *cl, u32 node);
-int lite_cluster_await_for(struct lite_cluster *cl, u32 node,
-			   unsigned long timeout);
+int lite_cluster_await_for(struct lite_cluster *cl, u32 node, unsigned long timeout);
 int lite_cluster_await_ready(struct lite_cluster *cl);
 struct lite_peer *lite_peer_find(struct lite_cluster *cl, u32 id);
 struct lite_conn *lite_cluster_conn_get(struct lite_cluster *cl, u32 node);
@@ -200,10 +164,8 @@ struct lite_conn *lite_cluster_self_conn_tryget(struct lite_cluster *cl);
 void lite_peer_put(struct lite_peer *peer);
 bool lite_peer_is_suspect(struct lite_peer *peer);
 int lite_peer_await(struct lite_peer *peer);
-int lite_cluster_fence(struct lite_cluster *cl, u32 node,
-		       const struct lite_conn *but);
-void lite_cluster_fence_self(struct lite_cluster *cl,
-			     const struct lite_conn *self);
+int lite_cluster_fence(struct lite_cluster *cl, u32 node, const struct lite_conn *but);
+void lite_cluster_fence_self(struct lite_cluster *cl, const struct lite_conn *self);
 
 /* For the fabric (struct lite_fabric_ops). */
 int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn);
@@ -212,8 +174,10 @@ void lite_cluster_conn_gone(struct lite_cluster *cl, struct lite_conn *conn);
 
 /* ---- between the files of this layer ------------------------------------- */
 
-struct lite_peer *lite_peer_make(struct lite_cluster *cl, u32 id,
-				 u64 incarnation,
+lite_handler lite_serve_attach, lite_serve_join, lite_serve_leave, lite_serve_members,
+	lite_serve_ping;
+
+struct lite_peer *lite_peer_make(struct lite_cluster *cl, u32 id, u64 incarnation,
 				 const struct sockaddr_storage *addr);
 bool lite_peer_renew(struct lite_peer *peer, u64 incarnation,
 		     const struct sockaddr_storage *addr, u64 *old);
@@ -229,24 +193,14 @@ int lite_peer_await_for(struct lite_peer *peer, unsigned long timeout);
 
 void lite_peer_connect_work(struct work_struct *work);
 int lite_cluster_attach(struct lite_cluster *cl, struct lite_conn *conn);
-int lite_serve_attach(void *priv, struct lite_conn *conn, const void *req,
-		      u32 len, void *reply, u32 *reply_len);
 
 void lite_monitor_work(struct work_struct *work);
 unsigned long lite_session_heard(const struct lite_conn *conn);
 bool lite_cluster_silent(const struct lite_cluster *cl, unsigned long heard);
 void lite_peer_ping_work(struct work_struct *work);
-int lite_serve_ping(void *priv, struct lite_conn *conn, const void *req,
-		    u32 len, void *reply, u32 *reply_len);
 
 int lite_members_pull(struct lite_cluster *cl, struct lite_conn *conn);
 u64 lite_members_digest(struct lite_cluster *cl);
-int lite_serve_members(void *priv, struct lite_conn *conn, const void *req,
-		       u32 len, void *reply, u32 *reply_len);
-int lite_serve_join(void *priv, struct lite_conn *conn, const void *req,
-		    u32 len, void *reply, u32 *reply_len);
-int lite_serve_leave(void *priv, struct lite_conn *conn, const void *req,
-		     u32 len, void *reply, u32 *reply_len);
 
 /* May this node have sessions? */
 static inline bool lite_cluster_connects(const struct lite_cluster *cl)

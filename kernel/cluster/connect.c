@@ -2,18 +2,16 @@
 /*
  * From a connection to a session: admission, and the exchange of ATTACH.
  *
- * The initiator learns the responder's key and slots from the CM. Its first
- * call, ATTACH, carries its own; request and reply also carry the numbers of
- * the further queue pairs. The responder uses the session before it replies,
- * the initiator when it has the reply. Before ATTACH a connection has no effect
- * on an existing session.
+ * The initiator learns the responder's key and slots from the CM. Its first call, ATTACH, carries
+ * its own; request and reply also carry the numbers of the further queue pairs. The responder uses
+ * the session before it replies, the initiator when it has the reply. Before ATTACH a connection
+ * has no effect on an existing session.
  *
- * Two nodes may connect to each other at the same time, and requests may arrive
- * late. Both must agree on one connection, so the node with the lower id
- * decides, at ATTACH:
+ * Two nodes may connect to each other at the same time, and requests may arrive late. Both must
+ * agree on one connection, so the node with the lower id decides, at ATTACH:
  *
- * - it has chosen its own connection when it sends ATTACH
- *   (lite_peer.attaching), and refuses the other's until that has failed;
+ * - it has chosen its own connection when it sends ATTACH (lite_peer.attaching), and refuses the
+ *   other's until that has failed;
  * - it has chosen the other's when it serves that ATTACH, and drops its own;
  * - the node with the higher id accepts any ATTACH.
  */
@@ -22,19 +20,16 @@
 #include "cluster.h"
 
 #define LITE_CONNECT_TIMEOUT (5 * HZ)
-/*
- * The CM repeats a lost request after 4 s, too late for a suspect: start over.
- */
+/* The CM repeats a lost request after 4 s, too late for a suspect: start over. */
 #define LITE_CONNECT_TIMEOUT_MIN (HZ / 4)
 #define LITE_CONNECT_TIMEOUT_FIRST HZ
 #define LITE_CONNECT_TRIES 6
 #define LITE_BACKOFF_MAX (8 * HZ)
 
 /*
- * May a peer that knows the secret connect? Its request is @conn, the sender in
- * conn->from. May sleep: ends the session of an earlier life of the sender.
- * Return: 0; -ENOTCONN: this node is in no cluster; -EEXIST: the sender claims
- * our id; -ESTALE: that life is over.
+ * May the sender of @conn (conn->from), which knows the secret, connect? May sleep: ends the
+ * session of an earlier life of the sender. Return: 0; -ENOTCONN: this node is in no cluster;
+ * -EEXIST: the sender claims our id; -ESTALE: that life is over.
  */
 int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn)
 {
@@ -49,11 +44,8 @@ int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn)
 	} else if (!from->node) {
 		/* A guest: it will ask to join. */
 	} else if (from->node == lite_cluster_id(cl)) {
-		/*
-		 * It must not be taken for us: lite_conn.self is never fenced.
-		 */
-		if (!conn->self ||
-		    from->incarnation != cl->fab->self.incarnation)
+		/* It must not be taken for us: lite_conn.self is never fenced. */
+		if (!conn->self || from->incarnation != cl->fab->self.incarnation)
 			err = -EEXIST;
 	} else if (conn->self) {
 		/* Begun in our last life. */
@@ -61,8 +53,7 @@ int lite_cluster_admit(struct lite_cluster *cl, struct lite_conn *conn)
 	} else {
 		peer = xa_load(&cl->peers, from->node);
 		if (peer && (from->incarnation < peer->incarnation ||
-			     (from->incarnation == peer->incarnation &&
-			      lite_peer_has_left(peer))))
+			     (from->incarnation == peer->incarnation && lite_peer_has_left(peer))))
 			err = -ESTALE;
 		else if (peer && from->incarnation > peer->incarnation)
 			old = lite_peer_conn_get(peer);
@@ -102,8 +93,7 @@ int lite_serve_attach(void *priv, struct lite_conn *conn, const void *req,
 	struct sockaddr_storage addr;
 	int err;
 
-	if (!conn || !conn->passive ||
-	    le16_to_cpu(a->node) != conn->from.node ||
+	if (!conn || !conn->passive || le16_to_cpu(a->node) != conn->from.node ||
 	    le64_to_cpu(a->incarnation) != conn->from.incarnation ||
 	    READ_ONCE(conn->state) != LITE_CONN_NEW)
 		return -EBADMSG;
@@ -126,8 +116,8 @@ int lite_serve_attach(void *priv, struct lite_conn *conn, const void *req,
 }
 
 /*
- * Exchange ATTACH, as the initiator, and connect all queue pairs of a NEW
- * connection. May sleep; killable. Returns 0 or a negative errno.
+ * Exchange ATTACH, as the initiator, and connect all queue pairs of a NEW connection. May sleep;
+ * killable. Return: 0 or a negative errno.
  */
 int lite_cluster_attach(struct lite_cluster *cl, struct lite_conn *conn)
 {
@@ -144,17 +134,13 @@ int lite_cluster_attach(struct lite_cluster *cl, struct lite_conn *conn)
 	int err;
 
 	lite_attach_fill(cl, conn, &mine);
-	err = lite_kcall(conn, &d) ?:
-	      lite_conn_add_qps(conn, theirs.qp, theirs.nqps);
+	err = lite_kcall(conn, &d) ?: lite_conn_add_qps(conn, theirs.qp, theirs.nqps);
 	if (!err)
 		lite_conn_ready(conn);
 	return err;
 }
 
-/*
- * Choose our connection, unless the peer has a session; or choose none. Returns
- * whether it is chosen.
- */
+/* Choose our connection, if the peer has no session; or choose none. Return: is it chosen? */
 static bool lite_peer_set_attaching(struct lite_peer *peer, bool attaching)
 {
 	struct lite_cluster *cl = peer->cl;
@@ -166,8 +152,7 @@ static bool lite_peer_set_attaching(struct lite_peer *peer, bool attaching)
 	return attaching;
 }
 
-static int lite_peer_connect(struct lite_peer *peer,
-			     const struct sockaddr_storage *addr,
+static int lite_peer_connect(struct lite_peer *peer, const struct sockaddr_storage *addr,
 			     unsigned long timeout)
 {
 	struct lite_cluster *cl = peer->cl;
@@ -177,12 +162,8 @@ static int lite_peer_connect(struct lite_peer *peer,
 	err = lite_conn_connect(cl->fab, addr, timeout, &conn);
 	if (err)
 		return err;
-	/*
-	 * Another node, or a new life of the peer, may live there: it joins by
-	 * itself.
-	 */
-	if (conn->from.node != peer->id ||
-	    conn->from.incarnation != READ_ONCE(peer->incarnation))
+	/* Another node, or a new life of the peer, may live there: it joins by itself. */
+	if (conn->from.node != peer->id || conn->from.incarnation != READ_ONCE(peer->incarnation))
 		err = -ENXIO;
 	if (!err && !lite_peer_set_attaching(peer, true))
 		err = -EALREADY;
@@ -201,25 +182,22 @@ static int lite_peer_connect(struct lite_peer *peer,
 /* Connect to a peer that is not up. Queued by the monitor and by joining. */
 void lite_peer_connect_work(struct work_struct *work)
 {
-	struct lite_peer *peer = container_of(work, struct lite_peer,
-					      connect_work);
+	struct lite_peer *peer = container_of(work, struct lite_peer, connect_work);
 	struct lite_cluster *cl = peer->cl;
 	struct sockaddr_storage addr;
 	unsigned long backoff, timeout;
 	int err;
 
 	mutex_lock(&cl->lock);
-	if (!lite_cluster_connects(cl) || lite_peer_is_up(peer) ||
-	    peer->life == LITE_PEER_LEFT) {
+	if (!lite_cluster_connects(cl) || lite_peer_is_up(peer) || peer->life == LITE_PEER_LEFT) {
 		mutex_unlock(&cl->lock);
 		return;
 	}
 	addr = peer->addr;
 	/* The time-out doubles with each try, as the back-off does. */
-	timeout = clamp_t(unsigned long, cl->dead / LITE_CONNECT_TRIES,
-			  LITE_CONNECT_TIMEOUT_MIN, LITE_CONNECT_TIMEOUT_FIRST);
-	timeout = clamp_t(unsigned long, peer->backoff, timeout,
-			  LITE_CONNECT_TIMEOUT);
+	timeout = clamp_t(unsigned long, cl->dead / LITE_CONNECT_TRIES, LITE_CONNECT_TIMEOUT_MIN,
+			  LITE_CONNECT_TIMEOUT_FIRST);
+	timeout = clamp_t(unsigned long, peer->backoff, timeout, LITE_CONNECT_TIMEOUT);
 	if (peer->wait == LITE_PEER_DOWN)
 		timeout = LITE_CONNECT_TIMEOUT;
 	mutex_unlock(&cl->lock);
@@ -228,12 +206,8 @@ void lite_peer_connect_work(struct work_struct *work)
 
 	mutex_lock(&cl->lock);
 	if (!lite_peer_is_up(peer) && peer->life != LITE_PEER_LEFT) {
-		backoff = clamp_t(unsigned long, peer->backoff * 2, HZ / 2,
-				  LITE_BACKOFF_MAX);
-		/*
-		 * A try that timed out has waited long enough; one that was
-		 * refused backs off.
-		 */
+		backoff = clamp_t(unsigned long, peer->backoff * 2, HZ / 2, LITE_BACKOFF_MAX);
+		/* A try that timed out has waited long enough; one that was refused backs off. */
 		if (err == -ETIMEDOUT && peer->wait != LITE_PEER_DOWN)
 			lite_peer_retry(peer, 1);
 		else
@@ -263,15 +237,12 @@ static struct lite_conn *lite_self_connect(struct lite_cluster *cl)
 	int err;
 
 	lockdep_assert_held(&cl->self_lock);
-	err = lite_conn_connect(cl->fab, &cl->fab->addr, LITE_CONNECT_TIMEOUT,
-				&conn);
+	err = lite_conn_connect(cl->fab, &cl->fab->addr, LITE_CONNECT_TIMEOUT, &conn);
 	/* Users do not see why this node cannot reach itself. */
 	if (err)
 		return ERR_PTR(err == -ENOMEM || err == -EINTR ? err : -EIO);
 	err = lite_cluster_attach(cl, conn);
-	/*
-	 * Made one at a time, so the other end has a session number up to this.
-	 */
+	/* Made one at a time, so the other end has a session number up to this. */
 	conn->other_end = atomic64_read(&cl->fab->sessions);
 	if (!err) {
 		mutex_lock(&cl->lock);
@@ -295,10 +266,9 @@ static struct lite_conn *lite_self_connect(struct lite_cluster *cl)
 }
 
 /*
- * The node's connection to itself, made on first use: remote atomics are atomic
- * towards each other only if the device executes all of them, including those on
- * local memory. May sleep; killable. Return: the connection, held live, or
- * ERR_PTR: -ENOMEM, -EINTR, -EHOSTDOWN, -EIO.
+ * The node's connection to itself, made on first use: remote atomics are atomic towards each other
+ * only if the device executes all of them, including those on local memory. May sleep; killable.
+ * Return: the connection, held live, or ERR_PTR: -ENOMEM, -EINTR, -EHOSTDOWN, -EIO.
  */
 struct lite_conn *lite_cluster_self_conn(struct lite_cluster *cl)
 {

@@ -2,11 +2,10 @@
 /*
  * Joining and leaving. (admit.c has the coordinator's side of joining.)
  *
- * The joiner connects as a guest to any member, which redirects it to the
- * coordinator. That gives it an id. The joiner takes over the member list,
- * assumes its id, and connects to all members that are up. If the coordinator
- * does not answer, it starts over at the first member until it does or is
- * called down.
+ * The joiner connects as a guest to any member, which redirects it to the coordinator. That gives
+ * it an id. The joiner takes over the member list, assumes its id, and connects to all members that
+ * are up. If the coordinator does not answer, it starts over at the first member until it does or
+ * is called down.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -25,13 +24,9 @@
 
 /* ---- joiner -------------------------------------------------------------- */
 
-/*
- * Ask one member as a guest. 1: redirected to @addr; 0: admitted, @as a member.
- * Connecting may take up to @max jiffies.
- */
+/* Ask a member as a guest; connect within @max jiffies. 1: redirected to @addr; 0: admitted @as. */
 static int lite_join_ask(struct lite_cluster *cl, struct sockaddr_storage *addr,
-			 unsigned long deadline, unsigned long max,
-			 struct lite_ident *as)
+			 unsigned long deadline, unsigned long max, struct lite_ident *as)
 {
 	struct lite_wire_join req = {};
 	struct lite_wire_join_reply reply;
@@ -77,24 +72,13 @@ static int lite_join_ask(struct lite_cluster *cl, struct sockaddr_storage *addr,
 /* Is the coordinator merely out of reach, so that a retry may succeed? */
 static bool lite_join_again(int err)
 {
-	switch (err) {
-	case -ETIMEDOUT:
-	case -EHOSTUNREACH:
-	case -EHOSTDOWN:
-	case -ECONNREFUSED:
-	case -ECONNABORTED:
-	case -ENOTCONN:
-		return true;
-	default:
-		return false;
-	}
+	return err == -ETIMEDOUT || err == -EHOSTUNREACH || err == -EHOSTDOWN ||
+	       err == -ECONNREFUSED || err == -ECONNABORTED || err == -ENOTCONN;
 }
 
 /* Find the coordinator, starting at the member at @addr, and get an id. */
-static int lite_join_get_in(struct lite_cluster *cl,
-			    const struct sockaddr_storage *addr,
-			    unsigned long deadline, struct lite_ident *as,
-			    const char **why)
+static int lite_join_get_in(struct lite_cluster *cl, const struct sockaddr_storage *addr,
+			    unsigned long deadline, struct lite_ident *as, const char **why)
 {
 	struct sockaddr_storage to = *addr;
 	unsigned long max = LITE_JOIN_TRY;
@@ -103,8 +87,7 @@ static int lite_join_get_in(struct lite_cluster *cl,
 	int err;
 
 	for (;;) {
-		err = lite_join_ask(cl, &to, deadline,
-				    redirects ? max : MAX_JIFFY_OFFSET, as);
+		err = lite_join_ask(cl, &to, deadline, redirects ? max : MAX_JIFFY_OFFSET, as);
 		if (err > 0) {
 			if (++redirects == LITE_REDIRECTS_MAX)
 				return -ELOOP;
@@ -154,8 +137,8 @@ static void lite_join_pull_all(struct lite_cluster *cl)
 }
 
 /*
- * Drop all peers, after their work items have ended. May sleep. @cl makes no
- * new ones: JOINING, LEAVING or stopped, its connections ended.
+ * Drop all peers, after their work items have ended. May sleep. @cl makes no new ones: JOINING,
+ * LEAVING or stopped, its connections ended.
  */
 void lite_peers_clear(struct lite_cluster *cl)
 {
@@ -194,10 +177,9 @@ static int lite_join_check_alone(struct lite_cluster *cl, const char **why)
 }
 
 /*
- * Stop making new objects that belong to this life. It goes on until
- * lite_cluster_join(), as there may be objects already. May sleep. Return: 0;
- * -EBUSY: joining or leaving, or not alone; -ENODEV. Where that says too little,
- * @why is set to a text.
+ * Stop making new objects of this life, which goes on until lite_cluster_join(): there may be
+ * objects already. May sleep. Return: 0; -EBUSY: joining or leaving, or not alone; -ENODEV. @why is
+ * set to a text where that says too little.
  */
 int lite_cluster_begin_join(struct lite_cluster *cl, const char **why)
 {
@@ -220,8 +202,7 @@ int lite_cluster_begin_join(struct lite_cluster *cl, const char **why)
 }
 
 /* The end of joining and leaving; nothing ends LITE_NODE_STOPPED. */
-static void lite_cluster_become(struct lite_cluster *cl,
-				enum lite_node_state state)
+static void lite_cluster_become(struct lite_cluster *cl, enum lite_node_state state)
 {
 	mutex_lock(&cl->lock);
 	if (cl->state != LITE_NODE_STOPPED) {
@@ -235,20 +216,17 @@ static void lite_cluster_become(struct lite_cluster *cl,
 /* Undo lite_cluster_begin_join(). May sleep. */
 void lite_cluster_cancel_join(struct lite_cluster *cl)
 {
-	lite_cluster_become(cl, lite_cluster_id(cl) ? LITE_NODE_UP :
-						      LITE_NODE_IDLE);
+	lite_cluster_become(cl, lite_cluster_id(cl) ? LITE_NODE_UP : LITE_NODE_IDLE);
 }
 
 /* Begin a new life, as a guest without an id. */
-static int lite_join_begin(struct lite_cluster *cl, struct lite_ident *was,
-			   const char **why)
+static int lite_join_begin(struct lite_cluster *cl, struct lite_ident *was, const char **why)
 {
 	int err;
 
 	mutex_lock(&cl->lock);
 	/* Other nodes could connect until now. */
-	err = cl->state == LITE_NODE_STOPPED ? -ENODEV :
-					       lite_join_check_alone(cl, why);
+	err = cl->state == LITE_NODE_STOPPED ? -ENODEV : lite_join_check_alone(cl, why);
 	if (!err) {
 		*was = cl->fab->self;
 		WRITE_ONCE(cl->life, cl->life + 1);
@@ -260,14 +238,12 @@ static int lite_join_begin(struct lite_cluster *cl, struct lite_ident *was,
 }
 
 /*
- * Join the cluster of the member at @addr, to be admitted within @timeout
- * jiffies. JOINING since lite_cluster_begin_join(); has no objects of this life.
- * The caller reports the result to the administrator. May sleep; killable.
- * Return: 0 or a negative errno, as documented for LITE_CMD_NODE_JOIN. Where
- * that says too little, @why is set to a constant text.
+ * Join the cluster of the member at @addr, to be admitted within @timeout jiffies. JOINING since
+ * lite_cluster_begin_join(); has no objects of this life. The caller reports the result to the
+ * administrator. May sleep; killable. Return: as LITE_CMD_NODE_JOIN; @why is set to a constant text
+ * where that says too little.
  */
-int lite_cluster_join(struct lite_cluster *cl,
-		      const struct sockaddr_storage *addr,
+int lite_cluster_join(struct lite_cluster *cl, const struct sockaddr_storage *addr,
 		      unsigned long timeout, const char **why)
 {
 	unsigned long deadline = jiffies + timeout;
@@ -313,9 +289,8 @@ int lite_cluster_join(struct lite_cluster *cl,
 
 	lite_join_connect_all(cl);
 	/*
-	 * A node that joined at the same time may have had no id when we pulled
-	 * the list: whichever of the two attached later learns of the other
-	 * now.
+	 * When we pulled the list, a node that joined at the same time may have had no id:
+	 * whichever of the two attached later learns of the other now.
 	 */
 	lite_join_pull_all(cl);
 	lite_join_connect_all(cl);
@@ -359,29 +334,17 @@ static void lite_leave_tell(struct lite_cluster *cl)
 		.node = cpu_to_le16(cl->fab->self.node),
 		.incarnation = cpu_to_le64(cl->fab->self.incarnation),
 	};
-	struct lite_peer *peer;
-	unsigned long id;
+	const struct lite_call_desc d = {
+		.call = LITE_CALL_LEAVE,
+		.req = &req,
+		.len = sizeof(req),
+		.timeout = HZ,
+	};
 
-	xa_for_each(&cl->peers, id, peer) {
-		struct lite_call_desc d = {
-			.call = LITE_CALL_LEAVE,
-			.req = &req,
-			.len = sizeof(req),
-			.timeout = HZ,
-		};
-		struct lite_conn *conn = lite_cluster_conn_get(cl, id);
-
-		if (!conn)
-			continue;
-		lite_kcall(conn, &d);
-		lite_conn_put(conn);
-	}
+	lite_cluster_call_all(cl, 0, &d, NULL, NULL);
 }
 
-/*
- * Wake all waiters for suspects; no peer is waited for any more. Cluster
- * locked.
- */
+/* No peer is waited for any more: wake all waiters. Cluster locked. */
 static void lite_suspects_clear(struct lite_cluster *cl)
 {
 	struct lite_peer *peer;
@@ -393,8 +356,8 @@ static void lite_suspects_clear(struct lite_cluster *cl)
 }
 
 /*
- * Take no new work, but go on serving. May sleep. Returns 0; -ENOTCONN: in no
- * cluster; -EBUSY: joining or leaving.
+ * Take no new work, but go on serving. May sleep. Return: 0; -ENOTCONN: in no cluster; -EBUSY:
+ * joining or leaving.
  */
 int lite_cluster_begin_leave(struct lite_cluster *cl)
 {
@@ -417,8 +380,8 @@ int lite_cluster_begin_leave(struct lite_cluster *cl)
 }
 
 /*
- * Announce that this node leaves, and disconnect; its memory has been given up.
- * LEAVING until lite_cluster_end_leave(). May sleep. Returns the id it had.
+ * Announce that this node leaves, and disconnect; its memory has been given up. LEAVING until
+ * lite_cluster_end_leave(). May sleep. Return: the id it had.
  */
 u32 lite_cluster_leave(struct lite_cluster *cl)
 {
@@ -435,8 +398,8 @@ u32 lite_cluster_leave(struct lite_cluster *cl)
 }
 
 /*
- * Become IDLE, when nothing of the old cluster is left; @id was the node's. It
- * may join again at once, and be asked to store data. May sleep.
+ * Become IDLE, when nothing of the old cluster is left; @id was the node's. It may join again at
+ * once, and be asked to store data. May sleep.
  */
 void lite_cluster_end_leave(struct lite_cluster *cl, u32 id)
 {
@@ -446,23 +409,13 @@ void lite_cluster_end_leave(struct lite_cluster *cl, u32 id)
 
 /* ---- life ---------------------------------------------------------------- */
 
-static void lite_cluster_handlers(struct lite_cluster *cl)
-{
-	lite_kcall_handle(cl->rpc, LITE_CALL_PING, lite_serve_ping, cl);
-	lite_kcall_handle(cl->rpc, LITE_CALL_ATTACH, lite_serve_attach, cl);
-	lite_kcall_handle(cl->rpc, LITE_CALL_JOIN, lite_serve_join, cl);
-	lite_kcall_handle(cl->rpc, LITE_CALL_MEMBERS, lite_serve_members, cl);
-	lite_kcall_handle(cl->rpc, LITE_CALL_LEAVE, lite_serve_leave, cl);
-}
-
 /*
- * Be a cluster of one; @cl is zeroed, @ops and @priv are of the layer above. May
- * sleep. Return: 0 or -ENOMEM.
+ * Be a cluster of one; @cl is zeroed, @ops and @priv are of the layer above. May sleep. Return: 0
+ * or -ENOMEM.
  */
-int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab,
-		      struct lite_kcalls *rpc,
-		      const struct lite_cluster_params *params,
-		      const struct lite_cluster_ops *ops, void *priv)
+int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab, struct lite_kcalls *rpc,
+		      const struct lite_cluster_params *params, const struct lite_cluster_ops *ops,
+		      void *priv)
 {
 	cl->fab = fab;
 	cl->rpc = rpc;
@@ -481,30 +434,30 @@ int lite_cluster_init(struct lite_cluster *cl, struct lite_fabric *fab,
 		return -ENOMEM;
 	fab->self.node = params->node ?: 1;
 	fab->self.incarnation = ktime_get_real_ns();
-	cl->self = lite_peer_make(cl, fab->self.node, fab->self.incarnation,
-				  &fab->addr);
+	cl->self = lite_peer_make(cl, fab->self.node, fab->self.incarnation, &fab->addr);
 	if (IS_ERR(cl->self)) {
 		destroy_workqueue(cl->wq);
 		return PTR_ERR(cl->self);
 	}
-	lite_cluster_handlers(cl);
+	lite_kcall_handle(rpc, LITE_CALL_PING, lite_serve_ping, cl);
+	lite_kcall_handle(rpc, LITE_CALL_ATTACH, lite_serve_attach, cl);
+	lite_kcall_handle(rpc, LITE_CALL_JOIN, lite_serve_join, cl);
+	lite_kcall_handle(rpc, LITE_CALL_MEMBERS, lite_serve_members, cl);
+	lite_kcall_handle(rpc, LITE_CALL_LEAVE, lite_serve_leave, cl);
 	return 0;
 }
 
-/* Start the monitor, once the fabric listens. May sleep. Returns 0. */
-int lite_cluster_start(struct lite_cluster *cl)
+/* Start the monitor, once the fabric listens. May sleep. */
+void lite_cluster_start(struct lite_cluster *cl)
 {
 	mutex_lock(&cl->lock);
 	cl->state = LITE_NODE_UP;
 	cl->due = jiffies + cl->heartbeat;
 	queue_delayed_work(cl->wq, &cl->monitor, cl->heartbeat);
 	mutex_unlock(&cl->lock);
-	return 0;
 }
 
-/*
- * Stop the monitor; no new sessions. The fabric is shut down next. May sleep.
- */
+/* Stop the monitor; no new sessions. The fabric is shut down next. May sleep. */
 void lite_cluster_stop(struct lite_cluster *cl)
 {
 	mutex_lock(&cl->lock);
@@ -526,22 +479,18 @@ void lite_cluster_exit(struct lite_cluster *cl)
 /* May users work with LMRs? 0, -ENOTCONN or -ENODEV. Any context. */
 int lite_cluster_ready(struct lite_cluster *cl)
 {
-	switch (READ_ONCE(cl->state)) {
-	case LITE_NODE_UP:
+	enum lite_node_state state = READ_ONCE(cl->state);
+
+	if (state == LITE_NODE_UP)
 		return 0;
-	case LITE_NODE_STOPPED:
-		return -ENODEV;
-	default:
-		return -ENOTCONN;
-	}
+	return state == LITE_NODE_STOPPED ? -ENODEV : -ENOTCONN;
 }
 
 /*
- * lite_cluster_ready(), after publishing an object. @life is what
- * lite_cluster_life() returned before lite_cluster_ready(). Joining and leaving
- * change the state first and then look for objects. So the object has been seen,
- * or this fails and the caller takes it back; also if the join or leave is over
- * already. Any context. Return: 0, -ENOTCONN or -ENODEV.
+ * lite_cluster_ready(), after publishing an object. @life: lite_cluster_life() before
+ * lite_cluster_ready(). Joining and leaving change the state first and then look for objects. So
+ * the object has been seen, or this fails and the caller takes it back, even if the join or leave
+ * is over already. Any context. Return: 0, -ENOTCONN or -ENODEV.
  */
 int lite_cluster_recheck(struct lite_cluster *cl, unsigned long life)
 {

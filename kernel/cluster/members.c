@@ -2,9 +2,9 @@
 /*
  * The member list: its digest, its exchange, and merging.
  *
- * A node pulls the list when it joins, and when a heartbeat shows a digest
- * other than its own. Merging never forgets: a member is gone only when it has
- * said so (LEFT) or has shown a newer incarnation.
+ * A node pulls the list when it joins, and when a heartbeat shows a digest other than its own.
+ * Merging never forgets: a member is gone only when it has said so (LEFT) or has shown a newer
+ * incarnation.
  */
 #include <linux/slab.h>
 
@@ -27,8 +27,7 @@ u64 lite_members_digest(struct lite_cluster *cl)
 	u64 digest;
 
 	mutex_lock(&cl->lock);
-	digest = lite_member_hash(cl->fab->self.node,
-				  cl->fab->self.incarnation);
+	digest = lite_member_hash(cl->fab->self.node, cl->fab->self.incarnation);
 	xa_for_each(&cl->peers, id, peer) {
 		if (peer->life == LITE_PEER_MEMBER)
 			digest += lite_member_hash(id, peer->incarnation);
@@ -37,8 +36,7 @@ u64 lite_members_digest(struct lite_cluster *cl)
 	return digest;
 }
 
-static void lite_member_fill(struct lite_wire_member *m, u32 id,
-			     u64 incarnation,
+static void lite_member_fill(struct lite_wire_member *m, u32 id, u64 incarnation,
 			     const struct sockaddr_storage *addr, u16 flags)
 {
 	memset(m, 0, sizeof(*m));
@@ -79,8 +77,7 @@ int lite_serve_members(void *priv, struct lite_conn *conn, const void *req,
 		/* Others wait for a suspect, too: it is not DOWN. */
 		if (!lite_peer_is_live(peer))
 			flags |= LITE_MEMBER_DOWN;
-		lite_member_fill(&r->member[n++], id, peer->incarnation,
-				 &peer->addr, flags);
+		lite_member_fill(&r->member[n++], id, peer->incarnation, &peer->addr, flags);
 	}
 	mutex_unlock(&cl->lock);
 	r->count = cpu_to_le32(n);
@@ -103,8 +100,7 @@ static void lite_member_expect(struct lite_peer *peer, u16 flags)
 }
 
 /* Merge one entry of another node's list. */
-static int lite_member_merge(struct lite_cluster *cl,
-			     const struct lite_wire_member *m)
+static int lite_member_merge(struct lite_cluster *cl, const struct lite_wire_member *m)
 {
 	u16 flags = le16_to_cpu(m->flags);
 	u64 incarnation = le64_to_cpu(m->incarnation);
@@ -147,10 +143,7 @@ static int lite_member_merge(struct lite_cluster *cl,
 	return err;
 }
 
-/*
- * Merge a peer's member list into ours. May sleep; killable. Returns 0 or a
- * negative errno.
- */
+/* Merge a peer's member list into ours. May sleep; killable. Return: 0 or a negative errno. */
 int lite_members_pull(struct lite_cluster *cl, struct lite_conn *conn)
 {
 	struct lite_wire_members_reply *r;
@@ -192,10 +185,7 @@ int lite_members_pull(struct lite_cluster *cl, struct lite_conn *conn)
 	return err;
 }
 
-/*
- * The id of the node, of those up, that is the directory for lite_name_hash()
- * @hash.
- */
+/* The directory for lite_name_hash() @hash: the id of one of the nodes that are up. */
 u32 lite_cluster_directory(struct lite_cluster *cl, u64 hash)
 {
 	u32 best = lite_cluster_id(cl);
@@ -233,9 +223,7 @@ u32 lite_cluster_up(struct lite_cluster *cl)
 	return n;
 }
 
-/*
- * The lowest id above @after that is up or suspect, including this node; or 0.
- */
+/* The lowest id above @after that is up or suspect, including this node; or 0. */
 u32 lite_cluster_next(struct lite_cluster *cl, u32 after)
 {
 	u32 self = lite_cluster_id(cl);

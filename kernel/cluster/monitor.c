@@ -1,32 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The monitor: heartbeats to peers that are up, connecting to those that are
- * not.
+ * The monitor: heartbeats to peers that are up, connecting to those that are not.
  *
- * Any message of a peer is a sign of life. So are acknowledgements of its
- * device, but not once it has received a request (lite_conn_heard()): then its
- * threads must answer. A peer that has been silent for cl->dead is
- * disconnected; a broken transport is usually noticed earlier, by the first
+ * Any message of a peer is a sign of life. So are acknowledgements of its device, but not once it
+ * has received a request (lite_conn_heard()): then its threads must answer. A peer that has been
+ * silent for cl->dead is disconnected; a broken transport is usually noticed earlier, by the first
  * operation that fails.
  *
- * Heavy load must not look like death. When no message has come for more than a
- * heartbeat, the monitor checks whether the peer's threads run (beat.c): if so
- * it is slow, and callers wait. PING handlers wait for no other handler and
- * have a workqueue of their own; a PING may wait behind operations as long as
- * these are acknowledged; its answer is sent within the operation time-out.
+ * Heavy load must not look like death. When no message has come for more than a heartbeat, the
+ * monitor checks whether the peer's threads run (beat.c): if so it is slow, and callers wait. PING
+ * handlers wait for no other handler and have a workqueue of their own; a PING may wait behind
+ * operations as long as these are acknowledged; its answer is sent within the operation time-out.
  *
- * After this machine was suspended, or its host did not schedule it, all peers
- * seem to have been silent. The monitor detects that by its own delay, and
- * allows that much more silence. The peers may see it differently, and
- * disconnect us.
+ * After this machine was suspended, or its host did not schedule it, all peers seem to have been
+ * silent. The monitor detects that by its own delay, and allows that much more silence. The peers
+ * may see it differently, and disconnect us.
  */
 #include "cluster.h"
 #include "wait.h"
 
 /*
- * A device that has not acknowledged anything for this long has lost our queue
- * pair, or cannot be reached. A new session may help. Soft-RoCE retries for
- * ever.
+ * A device that acknowledges nothing for this long has lost our queue pair, or cannot be reached: a
+ * new session may help. Soft-RoCE retries for ever.
  */
 #define LITE_UNANSWERED_MAX (5 * HZ)
 
@@ -41,16 +36,15 @@ static unsigned long lite_cluster_away(const struct lite_cluster *cl)
 }
 
 /*
- * Has a peer, last heard at @heard, been silent for too long, not counting the
- * time that this node was away? Cluster locked.
+ * Has a peer, last heard at @heard, been silent for too long, apart from this node's time away?
+ * Cluster locked.
  */
 bool lite_cluster_silent(const struct lite_cluster *cl, unsigned long heard)
 {
 	return time_after(jiffies, heard + cl->dead + lite_cluster_away(cl));
 }
 
-static void lite_monitor_excuse(struct lite_cluster *cl, struct lite_peer *peer,
-				unsigned long away)
+static void lite_monitor_excuse(struct lite_cluster *cl, struct lite_peer *peer, unsigned long away)
 {
 	struct lite_conn *conn;
 
@@ -76,8 +70,7 @@ int lite_serve_ping(void *priv, struct lite_conn *conn, const void *req,
 
 void lite_peer_ping_work(struct work_struct *work)
 {
-	struct lite_peer *peer = container_of(work, struct lite_peer,
-					      ping_work);
+	struct lite_peer *peer = container_of(work, struct lite_peer, ping_work);
 	struct lite_cluster *cl = peer->cl;
 	struct lite_wire_ping req, reply;
 	struct lite_call_desc d = {
@@ -125,14 +118,11 @@ static void lite_monitor_session(struct lite_cluster *cl,
 
 	if (lite_session_silent(cl, conn)) {
 		since = lite_session_heard(conn);
-		lite_conn_end(conn, LITE_END_SILENCE,
-			      jiffies_to_msecs(now - since), -ETIMEDOUT);
+		lite_conn_end(conn, LITE_END_SILENCE, jiffies_to_msecs(now - since), -ETIMEDOUT);
 		return;
 	}
-	if (lite_beat_unanswered(conn, &since) &&
-	    time_after(now, since + LITE_UNANSWERED_MAX)) {
-		lite_conn_end(conn, LITE_END_TRANSPORT,
-			      jiffies_to_msecs(now - since), -EHOSTDOWN);
+	if (lite_beat_unanswered(conn, &since) && time_after(now, since + LITE_UNANSWERED_MAX)) {
+		lite_conn_end(conn, LITE_END_TRANSPORT, jiffies_to_msecs(now - since), -EHOSTDOWN);
 		return;
 	}
 	/* The answer to a PING is late. */
@@ -178,8 +168,7 @@ static void lite_monitor_peer(struct lite_cluster *cl, struct lite_peer *peer)
 
 void lite_monitor_work(struct work_struct *work)
 {
-	struct lite_cluster *cl = container_of(work, struct lite_cluster,
-					       monitor.work);
+	struct lite_cluster *cl = container_of(work, struct lite_cluster, monitor.work);
 	unsigned long next = cl->heartbeat;
 	struct lite_peer *peer;
 	unsigned long away;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The table of peers, and how a connection becomes a peer's session and stops
- * being it.
+ * The table of peers, and how a connection becomes a peer's session and stops being it.
  *
- * A peer object is made when its id is first heard of and stays until this node
- * leaves the cluster, so its address and incarnation are known while it is
- * down.
+ * A peer object is made when its id is first heard of and stays until this node leaves the cluster,
+ * so its address and incarnation are known while it is down.
  */
 #include <linux/slab.h>
 
@@ -37,12 +35,11 @@ struct lite_peer *lite_peer_find(struct lite_cluster *cl, u32 id)
 }
 
 /*
- * Make a peer and enter it into the table, which does not have @id. The node's
- * own id makes a peer outside of the table. Cluster locked; may sleep. Return:
- * the peer, which the table holds, or ERR_PTR(-ENOMEM).
+ * Make a peer and enter it into the table, which does not have @id. The node's own id makes a peer
+ * outside of the table. Cluster locked; may sleep. Return: the peer, which the table holds, or
+ * ERR_PTR(-ENOMEM).
  */
-struct lite_peer *lite_peer_make(struct lite_cluster *cl, u32 id,
-				 u64 incarnation,
+struct lite_peer *lite_peer_make(struct lite_cluster *cl, u32 id, u64 incarnation,
 				 const struct sockaddr_storage *addr)
 {
 	struct lite_peer *peer;
@@ -71,10 +68,7 @@ struct lite_peer *lite_peer_make(struct lite_cluster *cl, u32 id,
 	return peer;
 }
 
-/*
- * Remove a peer from the table. It has no session, and no work item runs;
- * cluster locked.
- */
+/* Remove a peer without session and running work items from the table. Cluster locked. */
 void lite_peer_drop(struct lite_peer *peer)
 {
 	lockdep_assert_held(&peer->cl->lock);
@@ -88,32 +82,24 @@ bool lite_peer_is_up(struct lite_peer *peer)
 	return rcu_access_pointer(peer->conn);
 }
 
-/*
- * Connect to a peer that is not up after @delay jiffies; 0: start over with
- * short delays. Cluster locked.
- */
+/* Connect to a peer that is not up in @delay jiffies; 0: short delays again. Cluster locked. */
 void lite_peer_retry(struct lite_peer *peer, unsigned long delay)
 {
 	struct lite_cluster *cl = peer->cl;
 
 	lockdep_assert_held(&cl->lock);
-	/*
-	 * Both sides of a lost connection try, the lower id first to avoid a
-	 * collision.
-	 */
+	/* Both ends of a lost connection try, the lower id first to avoid a collision. */
 	if (!delay)
 		delay = lite_cluster_id(cl) < peer->id ? 1 : HZ / 4;
 	peer->backoff = delay;
 	peer->next_try = jiffies + delay;
 	if (cl->state != LITE_NODE_STOPPED)
-		mod_delayed_work(cl->wq, &cl->monitor,
-				 min(delay, cl->heartbeat));
+		mod_delayed_work(cl->wq, &cl->monitor, min(delay, cl->heartbeat));
 }
 
 /*
- * Record a peer's present incarnation, which is not older than the known one,
- * and its address. Cluster locked. Return: whether it replaces another one, @old,
- * which the caller reports as lost after unlocking the cluster.
+ * Record a peer's incarnation, not older than the known one, and its address. Cluster locked.
+ * Return: has it replaced @old? The caller reports that as lost after unlocking the cluster.
  */
 bool lite_peer_renew(struct lite_peer *peer, u64 incarnation,
 		     const struct sockaddr_storage *addr, u64 *old)
@@ -127,8 +113,8 @@ bool lite_peer_renew(struct lite_peer *peer, u64 incarnation,
 }
 
 /*
- * A life of a peer has said that it leaves. Cluster locked. Return: whether
- * that is news; the caller reports it as lost, after unlocking the cluster.
+ * A life of a peer has said that it leaves. Cluster locked. Return: is that news? The caller
+ * reports it as lost after unlocking the cluster.
  */
 bool lite_peer_leave(struct lite_peer *peer, u64 incarnation)
 {
@@ -140,8 +126,8 @@ bool lite_peer_leave(struct lite_peer *peer, u64 incarnation)
 }
 
 /*
- * End a session, if there is one, that is not to be used any more, and drop the
- * caller's reference. @wait: until the peer is fenced. May sleep.
+ * End a session that is not to be used any more, if there is one, and drop the caller's reference.
+ * @wait: until the peer is fenced. May sleep.
  */
 void lite_conn_replace(struct lite_conn *conn, bool wait)
 {
@@ -153,12 +139,8 @@ void lite_conn_replace(struct lite_conn *conn, bool wait)
 	lite_conn_put(conn);
 }
 
-/*
- * Should the peer's session not be @conn, which is attached? See connect.c for
- * the rule. If it should, the caller ends @old first.
- */
-static bool lite_peer_prefers(struct lite_peer *peer, struct lite_conn *conn,
-			      struct lite_conn *old)
+/* Is the attached @conn not to be the session (connect.c)? If it is, the caller ends @old first. */
+static bool lite_peer_prefers(struct lite_peer *peer, struct lite_conn *conn, struct lite_conn *old)
 {
 	struct lite_cluster *cl = peer->cl;
 
@@ -166,33 +148,27 @@ static bool lite_peer_prefers(struct lite_peer *peer, struct lite_conn *conn,
 	/* We had no session when we sent ATTACH, so the other one is newer. */
 	if (!conn->passive)
 		return old;
-	if (conn->from.incarnation != peer->incarnation ||
-	    lite_cluster_id(cl) > peer->id)
+	if (conn->from.incarnation != peer->incarnation || lite_cluster_id(cl) > peer->id)
 		return false;
 	if (!old || lite_conn_is_dead(old))
 		return peer->attaching;
 	/*
-	 * The peer had no session when it began to connect. If it began after
-	 * @old was in use at both ends, it has lost @old.
+	 * The peer had no session when it began to connect. If it began after @old was in use at
+	 * both ends, it has lost @old.
 	 */
 	if (conn->session > old->up_before)
 		return false;
-	/*
-	 * It may have begun before it had @old, or have lost @old since: find
-	 * out.
-	 */
+	/* It may have begun before it had @old, or have lost @old since: find out. */
 	queue_work(cl->wq, &peer->ping_work);
 	return true;
 }
 
 /*
- * An earlier session of the peer that is not fenced yet, with a reference. Its
- * operations must not take effect after those of the next one. It may be an
- * initiated connection that was never published: the responder uses it before
- * it replies to ATTACH.
+ * An earlier session of the peer that is not fenced yet, with a reference: its operations must not
+ * take effect after those of the next one. It may be an initiated connection that was never
+ * published, as the responder uses it before it replies to ATTACH.
  */
-static struct lite_conn *lite_peer_unfenced(struct lite_peer *peer,
-					    const struct lite_conn *but)
+static struct lite_conn *lite_peer_unfenced(struct lite_peer *peer, const struct lite_conn *but)
 {
 	struct lite_fabric *fab = peer->cl->fab;
 	struct lite_conn *conn, *found = NULL;
@@ -201,10 +177,8 @@ static struct lite_conn *lite_peer_unfenced(struct lite_peer *peer,
 	spin_lock(&fab->conns_lock);
 	list_for_each_entry(conn, &fab->conns, list) {
 		if (conn != but &&
-		    (conn->peer == peer ||
-		     (!conn->passive && conn->from.node == peer->id)) &&
-		    !completion_done(&conn->fenced) &&
-		    kref_get_unless_zero(&conn->ref)) {
+		    (conn->peer == peer || (!conn->passive && conn->from.node == peer->id)) &&
+		    !completion_done(&conn->fenced) && kref_get_unless_zero(&conn->ref)) {
 			found = conn;
 			break;
 		}
@@ -214,10 +188,9 @@ static struct lite_conn *lite_peer_unfenced(struct lite_peer *peer,
 }
 
 /*
- * Make an attached connection the session of its peer, conn->from, which listens
- * on @addr. May sleep: waits for the end of earlier sessions of the peer. Return:
- * false if the connection is of no use: dead, of a life that is over, or another
- * one is preferred.
+ * Make an attached connection the session of its peer, conn->from, which listens on @addr. May
+ * sleep: waits for the end of earlier sessions of the peer. Return: false if the connection is of
+ * no use: dead, of a life that is over, or another one is preferred.
  */
 bool lite_peer_publish(struct lite_cluster *cl, struct lite_conn *conn,
 		       const struct sockaddr_storage *addr)
@@ -233,17 +206,14 @@ again:
 		goto out;
 	peer = xa_load(&cl->peers, conn->from.node);
 	if (!peer) {
-		peer = lite_peer_make(cl, conn->from.node,
-				      conn->from.incarnation, addr);
+		peer = lite_peer_make(cl, conn->from.node, conn->from.incarnation, addr);
 		if (IS_ERR(peer))
 			goto out;
 	}
 	if (conn->from.incarnation < peer->incarnation ||
-	    (lite_peer_has_left(peer) &&
-	     conn->from.incarnation == peer->incarnation))
+	    (lite_peer_has_left(peer) && conn->from.incarnation == peer->incarnation))
 		goto out;
-	old_conn = rcu_dereference_protected(peer->conn,
-					     lockdep_is_held(&cl->lock));
+	old_conn = rcu_dereference_protected(peer->conn, lockdep_is_held(&cl->lock));
 	if (lite_peer_prefers(peer, conn, old_conn))
 		goto out;
 	if (old_conn) {
@@ -267,8 +237,8 @@ again:
 		goto again;
 	}
 	/*
-	 * If it dies from here on, conn_down() waits for cl->lock and finds the
-	 * peer. One that died before is never published.
+	 * If it dies from here on, conn_down() waits for cl->lock and finds the peer. One that died
+	 * before is never published.
 	 */
 	ok = lite_conn_set_up(conn);
 	if (ok) {
@@ -289,8 +259,8 @@ out:
 }
 
 /*
- * A connection, maybe never published, is dying. Its peer becomes suspect, or
- * DOWN if it has been silent for too long. May sleep.
+ * A connection, maybe never published, is dying: its peer becomes suspect, or DOWN if it has been
+ * silent for too long. May sleep.
  */
 void lite_cluster_conn_down(struct lite_cluster *cl, struct lite_conn *conn)
 {
@@ -304,8 +274,7 @@ void lite_cluster_conn_down(struct lite_cluster *cl, struct lite_conn *conn)
 		was_up = true;
 		peer->heard = lite_session_heard(conn);
 		if (peer->life != LITE_PEER_LEFT && peer != cl->self) {
-			if (cl->state == LITE_NODE_UP &&
-			    !lite_cluster_silent(cl, peer->heard))
+			if (cl->state == LITE_NODE_UP && !lite_cluster_silent(cl, peer->heard))
 				WRITE_ONCE(peer->wait, LITE_PEER_SUSPECT);
 			lite_peer_retry(peer, 0);
 		}
@@ -316,15 +285,12 @@ void lite_cluster_conn_down(struct lite_cluster *cl, struct lite_conn *conn)
 	mutex_unlock(&cl->lock);
 	wake_up_all(&cl->suspects);
 	if (was_up && peer != cl->self) {
-		cl->ops->ended(cl->priv, conn,
-			       down ? LITE_NODE_DOWN : LITE_NODE_UP);
+		cl->ops->ended(cl->priv, conn, down ? LITE_NODE_DOWN : LITE_NODE_UP);
 		cl->ops->members_changed(cl->priv);
 	}
 }
 
-/*
- * The peer of a dead connection, maybe never published, is fenced. May sleep.
- */
+/* The peer of a dead connection, maybe never published, is fenced. May sleep. */
 void lite_cluster_conn_gone(struct lite_cluster *cl, struct lite_conn *conn)
 {
 	struct lite_peer *peer;
@@ -341,8 +307,7 @@ void lite_cluster_conn_gone(struct lite_cluster *cl, struct lite_conn *conn)
 }
 
 /*
- * Is it worth while to wait for a peer? True while its session is dying, or it
- * has none but is not down yet, or is about to have its first. Any context.
+ * Is a peer worth waiting for: its session is dying, or it has none but is not down? Any context.
  */
 bool lite_peer_is_suspect(struct lite_peer *peer)
 {
@@ -351,8 +316,7 @@ bool lite_peer_is_suspect(struct lite_peer *peer)
 
 	rcu_read_lock();
 	conn = rcu_dereference(peer->conn);
-	suspect = conn ? lite_conn_is_dead(conn) :
-			 READ_ONCE(peer->wait) != LITE_PEER_DOWN;
+	suspect = conn ? lite_conn_is_dead(conn) : READ_ONCE(peer->wait) != LITE_PEER_DOWN;
 	rcu_read_unlock();
 	return suspect;
 }
@@ -369,16 +333,15 @@ bool lite_peer_is_live(struct lite_peer *peer)
 	return lite_peer_is_up(peer);
 }
 
-/* Wait while a peer is suspect. 0: it is up; -EHOSTDOWN; -EINTR. */
+/* Wait while a peer is suspect; killable. Return: 0: it is up; -EHOSTDOWN; -EINTR. */
 int lite_peer_await_for(struct lite_peer *peer, unsigned long timeout)
 {
 	int part;
 	long left;
 
 	for (part = 0; part < LITE_TIMEOUT_PARTS; part++) {
-		left = wait_event_killable_timeout(
-			peer->cl->suspects, !lite_peer_is_suspect(peer),
-			timeout / LITE_TIMEOUT_PARTS + 1);
+		left = wait_event_killable_timeout(peer->cl->suspects, !lite_peer_is_suspect(peer),
+						   timeout / LITE_TIMEOUT_PARTS + 1);
 		if (left < 0)
 			return -EINTR;
 		if (left)
@@ -387,21 +350,19 @@ int lite_peer_await_for(struct lite_peer *peer, unsigned long timeout)
 	return lite_peer_is_up(peer) ? 0 : -EHOSTDOWN;
 }
 
-/* Wait while a peer is suspect; killable. 0: it is up; -EHOSTDOWN; -EINTR. */
+/* lite_peer_await_for() until the peer is up or down. */
 int lite_peer_await(struct lite_peer *peer)
 {
 	struct lite_cluster *cl = peer->cl;
 
 	/*
-	 * The monitor ends the suspicion, later if this node was away
-	 * meanwhile. The time-out only bounds the monitor's own delay.
+	 * The monitor ends the suspicion, later if this node was away meanwhile. The time-out only
+	 * bounds the monitor's own delay.
 	 */
 	return lite_peer_await_for(peer, 2 * (cl->dead + cl->heartbeat));
 }
 
-/*
- * The session of a peer, with a reference to the memory, or NULL. Any context.
- */
+/* The session of a peer, with a reference to the memory, or NULL. Any context. */
 struct lite_conn *lite_peer_conn_get(struct lite_peer *peer)
 {
 	struct lite_conn *conn;
@@ -428,18 +389,14 @@ struct lite_conn *lite_cluster_conn_get(struct lite_cluster *cl, u32 node)
 	return conn;
 }
 
-/*
- * Session @session of a peer, held live (lite_conn_put_live()), or NULL: it is
- * over. Any context.
- */
+/* Session @session of a peer, held live (lite_conn_put_live()); NULL: it is over. Any context. */
 struct lite_conn *lite_peer_conn_tryget(struct lite_peer *peer, u64 session)
 {
 	struct lite_conn *conn;
 
 	rcu_read_lock();
 	conn = rcu_dereference(peer->conn);
-	if (conn && (conn->session != session ||
-		     !percpu_ref_tryget_live_rcu(&conn->live)))
+	if (conn && (conn->session != session || !percpu_ref_tryget_live_rcu(&conn->live)))
 		conn = NULL;
 	rcu_read_unlock();
 	return conn;

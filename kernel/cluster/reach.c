@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Nodes by their ids, for the layers above: look up state, wait for, call,
- * fence.
+ * Nodes by their ids, for the layers above: look up state, wait for, call, fence.
  *
- * Sessions come and go meanwhile: a node's state is as of a moment ago. A call
- * belongs to the session that it was made in and ends with it.
+ * Sessions come and go meanwhile: a node's state is as of a moment ago. A call belongs to the
+ * session that it was made in and ends with it.
  */
 #include <linux/slab.h>
 
@@ -12,8 +11,6 @@
 
 /* Sessions in which a call or flush is tried. */
 #define LITE_PATIENT_TRIES 3
-/* Handlers wait for suspects, too, while their callers wait for them. */
-#define LITE_PATIENCE (10UL * HZ)
 /* Nodes that lite_cluster_call_all() calls at the same time. */
 #define LITE_CALLED_AT_ONCE 16
 
@@ -32,10 +29,7 @@ bool lite_cluster_is_live(struct lite_cluster *cl, u32 node)
 	return live;
 }
 
-/*
- * The life of a member that is known here; 0: not a member, or it has left. Any
- * context.
- */
+/* The life of a member that is known here; 0: not a member, or it has left. Any context. */
 u64 lite_cluster_incarnation(struct lite_cluster *cl, u32 node)
 {
 	struct lite_peer *peer;
@@ -55,8 +49,7 @@ u64 lite_cluster_incarnation(struct lite_cluster *cl, u32 node)
 bool lite_cluster_is_cut_off(struct lite_cluster *cl)
 {
 	struct lite_peer *peer;
-	bool down = false;
-	bool live = false;
+	bool down = false, live = false;
 	unsigned long id;
 
 	rcu_read_lock();
@@ -73,9 +66,8 @@ bool lite_cluster_is_cut_off(struct lite_cluster *cl)
 }
 
 /*
- * How long to wait for one life of a node, which is given up @patience jiffies
- * after its last sign of life. May sleep. Return: jiffies; 0: that life is over,
- * or given up; MAX_JIFFY_OFFSET: it is not down.
+ * How long to wait for one life of a node, which is given up @patience jiffies after its last sign
+ * of life. May sleep. Return: jiffies; 0: over, or given up; MAX_JIFFY_OFFSET: it is not down.
  */
 unsigned long lite_cluster_life_left(struct lite_cluster *cl, u32 node,
 				     u64 incarnation, unsigned long patience)
@@ -91,16 +83,14 @@ unsigned long lite_cluster_life_left(struct lite_cluster *cl, u32 node,
 	    (peer->life == LITE_PEER_LEFT && peer->incarnation == incarnation))
 		left = 0;
 	else if (peer->incarnation == incarnation && !lite_peer_is_live(peer))
-		left = time_before(now, peer->heard + patience) ?
-			       peer->heard + patience - now : 0;
+		left = time_before(now, peer->heard + patience) ? peer->heard + patience - now : 0;
 	mutex_unlock(&cl->lock);
 	return left;
 }
 
 /*
- * The number of the present session with another node; 0: none, or it is this
- * node. @incarnation is set to that of the node, if there is a session. Context:
- * process.
+ * The number of the session with another node, and in @incarnation the node's; 0: none, or it is
+ * this node. Context: process.
  */
 u64 lite_cluster_session(struct lite_cluster *cl, u32 node, u64 *incarnation)
 {
@@ -115,8 +105,7 @@ u64 lite_cluster_session(struct lite_cluster *cl, u32 node, u64 *incarnation)
 	return session;
 }
 
-static bool lite_conn_is_session(struct lite_cluster *cl,
-				 struct lite_conn *conn)
+static bool lite_conn_is_session(struct lite_cluster *cl, struct lite_conn *conn)
 {
 	struct lite_peer *peer;
 	bool is;
@@ -129,40 +118,34 @@ static bool lite_conn_is_session(struct lite_cluster *cl,
 }
 
 /*
- * Wait until a caller's connection is its session: the responder uses a session
- * before the initiator does, so its node may not be up here yet. May sleep, for
- * a moment. Return: 0; -EHOSTDOWN: the connection is dying, or does not become a
- * session.
+ * Wait until a caller's connection is its session: the responder uses a session before the
+ * initiator does, so its node may not be up here yet. May sleep, for a moment. Return: 0;
+ * -EHOSTDOWN: the connection is dying, or does not become a session.
  */
 int lite_cluster_await_session(struct lite_cluster *cl, struct lite_conn *conn)
 {
-	wait_event_timeout(cl->suspects,
-			   lite_conn_is_session(cl, conn) ||
-				   lite_conn_is_dead(conn),
+	wait_event_timeout(cl->suspects, lite_conn_is_session(cl, conn) || lite_conn_is_dead(conn),
 			   HZ);
 	return lite_conn_is_session(cl, conn) ? 0 : -EHOSTDOWN;
 }
 
 /*
- * lite_cluster_ready() for a peer's request: a joining node is up for others
- * before it is UP itself. May sleep; killable. 0, -ENOTCONN, -ENODEV or -EINTR.
+ * lite_cluster_ready() for a peer's request: a joining node is up for others before it is UP
+ * itself. May sleep; killable. Return: 0, -ENOTCONN, -ENODEV or -EINTR.
  */
 int lite_cluster_await_ready(struct lite_cluster *cl)
 {
-	if (wait_event_killable_timeout(cl->suspects,
-					READ_ONCE(cl->state) !=
-						LITE_NODE_JOINING,
+	if (wait_event_killable_timeout(cl->suspects, READ_ONCE(cl->state) != LITE_NODE_JOINING,
 					LITE_PATIENCE) < 0)
 		return -EINTR;
 	return lite_cluster_ready(cl);
 }
 
 /*
- * Is this an end of the connection to ourselves that @self is an end of? If that
- * is NULL: a connection of @node, which may be LITE_ALL_NODES, and not @but?
+ * Is this an end of the connection to ourselves that @self is an end of? Without @self: a
+ * connection of @node, which may be LITE_ALL_NODES, other than @but?
  */
-static bool lite_conn_is_of(const struct lite_conn *conn, u32 node,
-			    const struct lite_conn *but,
+static bool lite_conn_is_of(const struct lite_conn *conn, u32 node, const struct lite_conn *but,
 			    const struct lite_conn *self)
 {
 	if (self)
@@ -172,12 +155,8 @@ static bool lite_conn_is_of(const struct lite_conn *conn, u32 node,
 	       (node == LITE_ALL_NODES || conn->from.node == node);
 }
 
-/*
- * Fence the matching connections begun by now, not later ones: a peer could
- * reconnect as fast as it is fenced.
- */
-static int lite_conns_fence(struct lite_cluster *cl, u32 node,
-			    const struct lite_conn *but,
+/* Fence the matching connections begun by now: later ones could come as fast as they are fenced. */
+static int lite_conns_fence(struct lite_cluster *cl, u32 node, const struct lite_conn *but,
 			    const struct lite_conn *self)
 {
 	struct lite_fabric *fab = cl->fab;
@@ -185,27 +164,19 @@ static int lite_conns_fence(struct lite_cluster *cl, u32 node,
 	struct lite_conn *conn, *found;
 	int err = 0;
 
-	/* Kill all first, to end them in parallel. */
-	spin_lock(&fab->conns_lock);
-	list_for_each_entry(conn, &fab->conns, list) {
-		if (conn->session <= last &&
-		    lite_conn_is_of(conn, node, but, self))
-			lite_conn_end(conn, LITE_END_FENCE, 0, -EHOSTDOWN);
-	}
-	spin_unlock(&fab->conns_lock);
 	do {
 		found = NULL;
 		spin_lock(&fab->conns_lock);
 		list_for_each_entry(conn, &fab->conns, list) {
-			if (conn->session > last ||
-			    !lite_conn_is_of(conn, node, but, self))
+			if (conn->session > last || !lite_conn_is_of(conn, node, but, self))
 				continue;
+			/* All of them in the first round: they end in parallel. */
+			lite_conn_end(conn, LITE_END_FENCE, 0, -EHOSTDOWN);
 			if (completion_done(&conn->fenced)) {
 				if (READ_ONCE(conn->unfenced))
 					err = -EIO;
-			} else if (kref_get_unless_zero(&conn->ref)) {
+			} else if (!found && kref_get_unless_zero(&conn->ref)) {
 				found = conn;
-				break;
 			}
 		}
 		spin_unlock(&fab->conns_lock);
@@ -220,39 +191,32 @@ static int lite_conns_fence(struct lite_cluster *cl, u32 node,
 /**
  * lite_cluster_fence - make sure that a node cannot reach our memory
  * @cl: cluster
- * @node: its id, or LITE_ALL_NODES: all others. Guests (0) and this node are
- *	not fenced; for the latter see lite_cluster_fence_self()
+ * @node: its id, or LITE_ALL_NODES: all others. Guests (0) and this node are not fenced
  * @but: spare this connection of it, in which nothing is in flight; or NULL
  *
- * Ends all connections, not just the session: an old one may be dying and not
- * fenced yet, and the responder uses a new one before the initiator does. The
- * node may connect again, with another session.
- *
- * Context: may sleep; not by a poster.
- * Return: as lite_conn_fence().
+ * Ends all connections, not just the session: an old one may be dying and not fenced yet, and the
+ * responder uses a new one before the initiator does. The node may connect again, with another
+ * session. Context: may sleep; not by a poster. Return: as lite_conn_fence().
  */
-int lite_cluster_fence(struct lite_cluster *cl, u32 node,
-		       const struct lite_conn *but)
+int lite_cluster_fence(struct lite_cluster *cl, u32 node, const struct lite_conn *but)
 {
 	return lite_conns_fence(cl, node, but, NULL);
 }
 
 /*
- * End all operations in flight in @self, a connection to ourselves in which one
- * has failed: both ends are fenced, as the other one may still process what was
- * sent. The caller has a reference, but does not hold it live. May sleep; not by
- * a poster.
+ * End all operations in flight in @self, a connection to ourselves in which one has failed: both
+ * ends are fenced, as the other one may still process what was sent. The caller has a reference,
+ * but does not hold it live. May sleep; not by a poster.
  */
-void lite_cluster_fence_self(struct lite_cluster *cl,
-			     const struct lite_conn *self)
+void lite_cluster_fence_self(struct lite_cluster *cl, const struct lite_conn *self)
 {
 	lite_conns_fence(cl, 0, NULL, self);
 }
 
 /*
- * Wait until completed operations are in a node's memory. May sleep; waiting for
- * a suspect is killable. Return: 0, also if the node is this one, down or not a
- * member; -EHOSTDOWN, -ETIMEDOUT: its sessions keep breaking; -EINTR.
+ * Wait until completed operations are in a node's memory. May sleep; waiting for a suspect is
+ * killable. Return: 0, also if the node is this one, down or not a member; -EHOSTDOWN, -ETIMEDOUT:
+ * its sessions keep breaking; -EINTR.
  */
 int lite_cluster_flush(struct lite_cluster *cl, u32 node)
 {
@@ -273,10 +237,9 @@ int lite_cluster_flush(struct lite_cluster *cl, u32 node)
 			lite_conn_put(conn);
 		if (!err || !lite_cluster_is_live(cl, node))
 			return 0;
-		if ((err != -EHOSTDOWN && err != -ETIMEDOUT) ||
-		    ++tries == LITE_PATIENT_TRIES)
+		if ((err != -EHOSTDOWN && err != -ETIMEDOUT) || ++tries == LITE_PATIENT_TRIES)
 			return err;
-		if (lite_cluster_await(cl, node) == -EINTR)
+		if (lite_cluster_await_for(cl, node, LITE_PATIENCE) == -EINTR)
 			return -EINTR;
 	}
 }
@@ -294,19 +257,11 @@ bool lite_cluster_is_suspect(struct lite_cluster *cl, u32 node)
 	return suspect;
 }
 
-/* lite_cluster_await_for() with the default time-out. */
-int lite_cluster_await(struct lite_cluster *cl, u32 node)
-{
-	return lite_cluster_await_for(cl, node, LITE_PATIENCE);
-}
-
 /*
- * Wait while a node is suspect, for @timeout jiffies, cl->dead at most. May
- * sleep; killable. Return: 0: it is up, or this node; -EHOSTUNREACH: no such
- * member; -EHOSTDOWN; -EINTR.
+ * Wait while a node is suspect, for @timeout jiffies, cl->dead at most. May sleep; killable.
+ * Return: 0: it is up, or this node; -EHOSTUNREACH: no such member; -EHOSTDOWN; -EINTR.
  */
-int lite_cluster_await_for(struct lite_cluster *cl, u32 node,
-			   unsigned long timeout)
+int lite_cluster_await_for(struct lite_cluster *cl, u32 node, unsigned long timeout)
 {
 	struct lite_peer *peer;
 	int err;
@@ -322,12 +277,10 @@ int lite_cluster_await_for(struct lite_cluster *cl, u32 node,
 }
 
 /*
- * Call the kernel of a node; for this one the handler runs in this thread. May
- * sleep. Return: as lite_kcall(); -EHOSTUNREACH: no such member, or it has left;
- * -EHOSTDOWN: not up.
+ * Call the kernel of a node; for this one the handler runs in this thread. May sleep. Return: as
+ * lite_kcall(); -EHOSTUNREACH: no such member, or it has left; -EHOSTDOWN: not up.
  */
-int lite_cluster_call(struct lite_cluster *cl, u32 node,
-		      struct lite_call_desc *d)
+int lite_cluster_call(struct lite_cluster *cl, u32 node, struct lite_call_desc *d)
 {
 	struct lite_conn *conn;
 	int err;
@@ -336,52 +289,33 @@ int lite_cluster_call(struct lite_cluster *cl, u32 node,
 		return lite_kcall_local(cl->rpc, d);
 	conn = lite_cluster_conn_get(cl, node);
 	if (!conn)
-		return lite_cluster_incarnation(cl, node) ? -EHOSTDOWN :
-							    -EHOSTUNREACH;
+		return lite_cluster_incarnation(cl, node) ? -EHOSTDOWN : -EHOSTUNREACH;
 	err = lite_kcall(conn, d);
 	lite_conn_put(conn);
 	return err;
 }
 
-static int lite_cluster_call_again(struct lite_cluster *cl, u32 node,
-				   struct lite_call_desc *d, bool once)
+/*
+ * Call a node's kernel, waiting for a suspect. A call that may be served more than once sets
+ * d->repeated; with d->once it is not repeated after the node may have got it. May sleep; waiting
+ * for a suspect is killable. Return: as lite_cluster_call(); -EINTR.
+ */
+int lite_cluster_call_patiently(struct lite_cluster *cl, u32 node, struct lite_call_desc *d)
 {
 	int tries = 0;
-	int err, up;
+	int err;
 
 	d->repeated = false;
 	for (;;) {
 		d->sent = false;
 		err = lite_cluster_call(cl, node, d);
-		if (err != -EHOSTDOWN || (once && d->sent) ||
-		    ++tries == LITE_PATIENT_TRIES)
+		if (err != -EHOSTDOWN || (d->once && d->sent) || ++tries == LITE_PATIENT_TRIES)
 			return err;
 		d->repeated |= d->sent;
-		up = lite_cluster_await(cl, node);
-		if (up)
-			return up;
+		err = lite_cluster_await_for(cl, node, LITE_PATIENCE);
+		if (err)
+			return err;
 	}
-}
-
-/*
- * Call a node's kernel, waiting for a suspect. The call may be served more than
- * once: then d->repeated is set. May sleep; waiting for a suspect is killable.
- * Return: as lite_cluster_call(); -EINTR.
- */
-int lite_cluster_call_patiently(struct lite_cluster *cl, u32 node,
-				struct lite_call_desc *d)
-{
-	return lite_cluster_call_again(cl, node, d, false);
-}
-
-/*
- * The same, but the call is served at most once: it is not repeated if the
- * session breaks after the node may have got it.
- */
-int lite_cluster_call_once(struct lite_cluster *cl, u32 node,
-			   struct lite_call_desc *d)
-{
-	return lite_cluster_call_again(cl, node, d, true);
 }
 
 /* One of the calls that lite_cluster_call_all() has in flight. */
@@ -393,45 +327,22 @@ struct lite_call_one {
 	u64 reply[];
 };
 
-static void lite_call_one_begin(struct lite_cluster *cl,
-				struct lite_call_one *one)
-{
-	struct lite_peer *peer = lite_peer_find(cl, one->node);
-
-	one->conn = peer ? lite_peer_conn_get(peer) : NULL;
-	one->err = one->conn ? lite_kcall_begin(one->conn, &one->d) :
-			       -EHOSTDOWN;
-	if (peer)
-		lite_peer_put(peer);
-}
-
-static void lite_call_one_end(struct lite_call_one *one)
-{
-	if (!one->err)
-		one->err = lite_kcall_end(one->conn, &one->d);
-	if (one->conn)
-		lite_conn_put(one->conn);
-}
-
 /**
  * lite_cluster_call_all - call other live members, many at a time
  * @cl: cluster
  * @after: those with higher ids than this
  * @d: what to call; each call gets a buffer for its reply
- * @done: told the result of each call, in order of ids, while none is in
- *	flight, so it may make calls; anything but 0 ends it all. NULL: nothing
+ * @done: gets each result, in order of ids, while no call is in flight, so it may make calls;
+ *	anything but 0 ends it all. NULL: nothing
  * @ctx: for @done
  *
- * Context: may sleep.
- * Return: 0, or what @done returned.
+ * Context: may sleep. Return: 0, or what @done returned.
  */
-int lite_cluster_call_all(struct lite_cluster *cl, u32 after,
-			  const struct lite_call_desc *d, lite_call_done done,
-			  void *ctx)
+int lite_cluster_call_all(struct lite_cluster *cl, u32 after, const struct lite_call_desc *d,
+			  lite_call_done done, void *ctx)
 {
 	struct lite_call_one *all[LITE_CALLED_AT_ONCE], *one;
-	const size_t size = struct_size(one, reply,
-					DIV_ROUND_UP(d->reply_max, 8));
+	const size_t size = struct_size(one, reply, DIV_ROUND_UP(d->reply_max, 8));
 	unsigned long deadline;
 	u32 node = after;
 	int err = 0;
@@ -442,8 +353,7 @@ int lite_cluster_call_all(struct lite_cluster *cl, u32 after,
 	do {
 		n = 0;
 		deadline = jiffies + (d->timeout ?: cl->rpc->timeout);
-		while (n < LITE_CALLED_AT_ONCE &&
-		       (node = lite_cluster_next(cl, node))) {
+		while (n < LITE_CALLED_AT_ONCE && (node = lite_cluster_next(cl, node))) {
 			if (node == lite_cluster_id(cl))
 				continue;
 			one = all[n++];
@@ -453,25 +363,29 @@ int lite_cluster_call_all(struct lite_cluster *cl, u32 after,
 			one->d.deadline = deadline;
 			/* Waiting with other slots held could deadlock. */
 			one->d.no_wait = true;
-			lite_call_one_begin(cl, one);
+			one->conn = lite_cluster_conn_get(cl, node);
+			one->err = one->conn ? lite_kcall_begin(one->conn, &one->d) : -EHOSTDOWN;
 		}
 		/* A slow member must not delay the fences of others. */
 		for (i = 0; i < n; i++) {
 			if (!all[i]->err)
 				lite_kcall_settle(&all[i]->d);
 		}
-		for (i = 0; i < n; i++)
-			lite_call_one_end(all[i]);
+		for (i = 0; i < n; i++) {
+			one = all[i];
+			if (!one->err)
+				one->err = lite_kcall_end(one->conn, &one->d);
+			if (one->conn)
+				lite_conn_put(one->conn);
+		}
 		for (i = 0; i < n && !err; i++) {
 			one = all[i];
 			one->d.no_wait = false;
 			one->d.deadline = 0;
 			if (one->err == -EAGAIN)
-				one->err = lite_cluster_call(cl, one->node,
-							     &one->d);
+				one->err = lite_cluster_call(cl, one->node, &one->d);
 			if (done)
-				err = done(ctx, one->node, one->err,
-					   one->reply);
+				err = done(ctx, one->node, one->err, one->reply);
 		}
 	} while (node && !err);
 	for (i = 0; i < LITE_CALLED_AT_ONCE; i++)

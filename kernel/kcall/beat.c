@@ -2,16 +2,14 @@
 /*
  * Signs of life without messages.
  *
- * A message has to be posted, queue behind others, and be handled by threads:
- * on a slow machine that takes time. So each kernel increments a counter in its
- * slots, and a peer that has heard nothing for a while reads it. A counter that
- * advances shows that the machine is reachable and its threads run. One that
- * stands still shows nothing, even if it can be read: a device may answer for a
- * machine that has crashed.
+ * A message has to be posted, queue behind others, and be handled by threads: on a slow machine
+ * that takes time. So each kernel increments a counter in its slots, and a peer that has heard
+ * nothing for a while reads it. A counter that advances shows that the machine is reachable and its
+ * threads run. One that stands still shows nothing, even if it can be read: a device may answer for
+ * a machine that has crashed.
  *
- * What runs concurrently: the monitor, alone, asks; a poller handles the
- * answer. The monitor sets @asking, and the handler clears it as its last
- * access.
+ * What runs concurrently: the monitor, alone, asks; a poller handles the answer. The monitor sets
+ * @asking, and the handler clears it as its last access.
  */
 #include "kcall.h"
 #include "wait.h"
@@ -24,16 +22,20 @@ static u64 *lite_beat_word(struct lite_slots *slots)
 	return page_address(slots->page) + LITE_SLOTS_BEAT;
 }
 
+/* Increment our counter after a period; and again, as the work queues itself. */
+void lite_beat_start(struct lite_kcall_conn *rc)
+{
+	queue_delayed_work(rc->rpc->wq[LITE_LANE_SHORT], &rc->beat.work, LITE_BEAT_PERIOD);
+}
+
 static void lite_beat_work(struct work_struct *work)
 {
-	struct lite_kcall_conn *rc = container_of(to_delayed_work(work),
-						struct lite_kcall_conn,
-						beat.work);
+	struct lite_kcall_conn *rc =
+		container_of(to_delayed_work(work), struct lite_kcall_conn, beat.work);
 	u64 *word = lite_beat_word(&rc->req_in);
 
 	WRITE_ONCE(*word, *word + 1);
-	queue_delayed_work(rc->rpc->wq[LITE_LANE_SHORT], &rc->beat.work,
-			   LITE_BEAT_PERIOD);
+	lite_beat_start(rc);
 }
 
 void lite_beat_init(struct lite_kcall_conn *rc)
@@ -42,22 +44,9 @@ void lite_beat_init(struct lite_kcall_conn *rc)
 	INIT_DELAYED_WORK(&rc->beat.work, lite_beat_work);
 }
 
-void lite_beat_start(struct lite_kcall_conn *rc)
-{
-	queue_delayed_work(rc->rpc->wq[LITE_LANE_SHORT], &rc->beat.work,
-			   LITE_BEAT_PERIOD);
-}
-
-/* The connection is gone. Also if the beat was never started. May sleep. */
-void lite_beat_stop(struct lite_kcall_conn *rc)
-{
-	cancel_delayed_work_sync(&rc->beat.work);
-}
-
 static void lite_beat_end(struct lite_io *io)
 {
-	struct lite_kcall_conn *rc = container_of(io, struct lite_kcall_conn,
-						beat.io);
+	struct lite_kcall_conn *rc = container_of(io, struct lite_kcall_conn, beat.io);
 	struct lite_beat *b = &rc->beat;
 	struct lite_conn *conn = rc->conn;
 	u64 count;
@@ -75,8 +64,8 @@ static void lite_beat_end(struct lite_io *io)
 }
 
 /*
- * Post a read of a peer's counter, unless one is in flight. The caller has a
- * reference, and is the only one to ask. Process context; does not wait.
+ * Post a read of a peer's counter, unless one is in flight. The caller has a reference, and is the
+ * only one to ask. Process context; does not wait.
  */
 void lite_beat_ask(struct lite_conn *conn)
 {
@@ -98,8 +87,7 @@ void lite_beat_ask(struct lite_conn *conn)
 	WRITE_ONCE(b->asking, true);
 	lite_io_init_unwaited(&b->io, lite_beat_end);
 	lite_cq_arm_sleeper(b->qp->scq);
-	wr = lite_rdma_wr(b->qp, IB_WR_RDMA_READ, &sge, 1,
-			  conn->requests + LITE_SLOTS_BEAT, 0);
+	wr = lite_rdma_wr(b->qp, IB_WR_RDMA_READ, &sge, 1, conn->requests + LITE_SLOTS_BEAT, 0);
 	err = lite_qp_post(b->qp, &b->io, &wr.wr, true);
 	WRITE_ONCE(b->full, err == -EAGAIN);
 	if (err)
@@ -108,9 +96,8 @@ void lite_beat_ask(struct lite_conn *conn)
 }
 
 /*
- * Jiffies when a peer's threads were last known to run. While the read waits
- * behind other operations of ours, or for a send slot, acknowledgements of
- * those count.
+ * Jiffies when a peer's threads were last known to run. While the read waits behind other
+ * operations of ours, or for a send slot, acknowledgements of those count.
  */
 unsigned long lite_beat_heard(const struct lite_conn *conn)
 {
@@ -118,15 +105,14 @@ unsigned long lite_beat_heard(const struct lite_conn *conn)
 	unsigned long changed = READ_ONCE(rc->beat.changed);
 	unsigned long acked = lite_conn_acked(conn);
 
-	if ((READ_ONCE(rc->beat.asking) || READ_ONCE(rc->beat.full)) &&
-	    time_after(acked, changed))
+	if ((READ_ONCE(rc->beat.asking) || READ_ONCE(rc->beat.full)) && time_after(acked, changed))
 		return acked;
 	return changed;
 }
 
 /*
- * Is a read in flight, and since when, in jiffies, has the device not answered?
- * Only for the caller of lite_beat_ask().
+ * Is a read in flight, and since when, in jiffies, has the device not answered? Only for the caller
+ * of lite_beat_ask().
  */
 bool lite_beat_unanswered(const struct lite_conn *conn, unsigned long *since)
 {

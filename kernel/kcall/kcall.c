@@ -2,20 +2,18 @@
 /*
  * Making calls.
  *
- * Normal operation: take a slot of the call's lane, write the request, wait
- * until the poller announces the reply, copy and check it, free the slot. A
- * freed slot goes to a waiter of the lane: users take turns, and none of them
- * gets all slots of a lane with handlers that wait.
+ * Normal operation: take a slot of the call's lane, write the request, wait until the poller
+ * announces the reply, copy and check it, free the slot. A freed slot goes to a waiter of the lane:
+ * users take turns, and none of them gets all slots of a lane with handlers that wait.
  *
- * Recovery: when the connection dies, lite_kcall_conn_down() completes all calls
- * with -EHOSTDOWN. A caller that stops waiting leaves its slot ABANDONED, for
- * the reply or the end of the connection to free.
+ * Recovery: when the connection dies, lite_kcall_conn_down() completes all calls with -EHOSTDOWN. A
+ * caller that stops waiting leaves its slot ABANDONED, for the reply or the end of the connection
+ * to free.
  *
- * What runs concurrently: the poller (on_reply), callers, the end of the
- * connection (conn_down) and late work. slot->state, under rc->lock, determines
- * the owner of a slot: WAITING - the caller; REPLIED - the caller, which has
- * been woken, or late work; ABANDONED - the poller or conn_down, which pass it
- * to late work.
+ * What runs concurrently: the poller (on_reply), callers, the end of the connection (conn_down) and
+ * late work. slot->state, under rc->lock, determines the owner of a slot: WAITING - the caller;
+ * REPLIED - the caller, which has been woken, or late work; ABANDONED - the poller or conn_down,
+ * which pass it to late work.
  */
 #include <linux/slab.h>
 
@@ -29,10 +27,7 @@ struct lite_slot_waiter {
 	struct completion done;
 };
 
-/*
- * How many slots of a lane one user may have; 0: all. Handlers of the other
- * lanes wait for no node but ours.
- */
+/* Slots of a lane that one user may have; 0: all, as its handlers wait for no node but ours. */
 static const u8 lite_lane_each[LITE_LANES] = {
 	[LITE_LANE_AWAIT] = 2,
 	[LITE_LANE_CALLER] = 2,
@@ -40,11 +35,10 @@ static const u8 lite_lane_each[LITE_LANES] = {
 };
 
 /*
- * May a user have a free slot of a lane? Users together leave one of four to
- * root and the kernel: to unmap, and to undo what was given up.
+ * May a user have a free slot of a lane? Users together leave one of four to root and the kernel:
+ * to unmap, and to undo what was given up.
  */
-static bool lite_lane_is_open(struct lite_kcall_conn *rc, enum lite_lane lane,
-			      u32 uid)
+static bool lite_lane_is_open(struct lite_kcall_conn *rc, enum lite_lane lane, u32 uid)
 {
 	u32 n = lite_lane_first[lane + 1] - lite_lane_first[lane];
 	const struct lite_call_slot *s = &rc->call[lite_lane_first[lane]];
@@ -59,8 +53,7 @@ static bool lite_lane_is_open(struct lite_kcall_conn *rc, enum lite_lane lane,
 	return same < lite_lane_each[lane] && users < n - n / 4;
 }
 
-static struct lite_call_slot *lite_call_slot_claim(struct lite_call_slot *s,
-						   u32 uid)
+static struct lite_call_slot *lite_call_slot_claim(struct lite_call_slot *s, u32 uid)
 {
 	lockdep_assert_held(&s->rc->lock);
 	s->state = LITE_SLOT_WAITING;
@@ -72,10 +65,8 @@ static struct lite_call_slot *lite_call_slot_claim(struct lite_call_slot *s,
 }
 
 /* The waiter reads @slot under rc->lock, so @w exists until that is dropped. */
-static void lite_slot_waiter_end(struct lite_kcall_conn *rc,
-				 enum lite_lane lane,
-				 struct lite_slot_waiter *w,
-				 struct lite_call_slot *s)
+static void lite_slot_waiter_end(struct lite_kcall_conn *rc, enum lite_lane lane,
+				 struct lite_slot_waiter *w, struct lite_call_slot *s)
 {
 	lite_line_leave(&rc->waiters[lane], &w->place);
 	w->slot = s;
@@ -94,16 +85,14 @@ static void lite_call_slot_free(struct lite_call_slot *s)
 	list_for_each_entry(w, &rc->waiters[lane], place.firsts) {
 		if (!lite_lane_is_open(rc, lane, w->place.kind))
 			continue;
-		lite_slot_waiter_end(rc, lane, w,
-				     lite_call_slot_claim(s, w->place.kind));
+		lite_slot_waiter_end(rc, lane, w, lite_call_slot_claim(s, w->place.kind));
 		break;
 	}
 	spin_unlock(&rc->lock);
 }
 
 /* Copy the reply, so that the peer cannot change what has been checked. */
-static int lite_call_take_reply(struct lite_call_slot *s, void *reply, u32 max,
-				u32 *reply_len)
+static int lite_call_take_reply(struct lite_call_slot *s, void *reply, u32 max, u32 *reply_len)
 {
 	struct lite_kcall_conn *rc = s->rc;
 	u32 n = s - rc->call;
@@ -129,24 +118,19 @@ static int lite_call_take_reply(struct lite_call_slot *s, void *reply, u32 max,
 
 static void lite_call_late_work(struct work_struct *work)
 {
-	struct lite_call_slot *s = container_of(work, struct lite_call_slot,
-						late_work);
-	void (*late)(void *ctx, struct lite_conn *conn, const void *reply);
+	struct lite_call_slot *s = container_of(work, struct lite_call_slot, late_work);
+	typeof(s->late) late = s->error ? NULL : s->late;
 	struct lite_conn *conn = s->rc->conn;
 	void *ctx = s->late_ctx;
 	u32 max = lite_call_payload_max(s->call);
-	void *reply = NULL;
+	void *reply = late ? kmalloc(max, GFP_KERNEL) : NULL;
 	u32 len;
 
-	late = s->error ? NULL : s->late;
-	if (late) {
-		reply = kmalloc(max, GFP_KERNEL);
-		if (!reply)
-			/* The call's effect is undone by ending the session. */
-			lite_conn_kill(conn, -ENOMEM);
-		if (!reply || lite_call_take_reply(s, reply, max, &len))
-			late = NULL;
-	}
+	/* The call's effect is undone by ending the session. */
+	if (late && !reply)
+		lite_conn_kill(conn, -ENOMEM);
+	if (!reply || lite_call_take_reply(s, reply, max, &len))
+		late = NULL;
 	/* Free the slot first: @late may need one of the same lane. */
 	lite_call_slot_free(s);
 	if (late)
@@ -159,47 +143,30 @@ static void lite_call_late_work(struct work_struct *work)
 static void lite_call_finish(struct lite_call_slot *s, int error)
 {
 	struct lite_kcall_conn *rc = s->rc;
+	enum lite_slot_state was = s->state;
 
 	lockdep_assert_held(&rc->lock);
-	switch (s->state) {
-	case LITE_SLOT_WAITING:
-		s->error = error;
-		s->state = LITE_SLOT_REPLIED;
+	/* If REPLIED, the caller or late work owns it: a second finish does nothing. */
+	if (was != LITE_SLOT_WAITING && was != LITE_SLOT_ABANDONED)
+		return;
+	s->error = error;
+	s->state = LITE_SLOT_REPLIED;
+	if (was == LITE_SLOT_WAITING) {
 		complete(&s->done);
-		break;
-	case LITE_SLOT_ABANDONED:
-		/* REPLIED: late work owns it; a second finish does nothing. */
-		s->error = error;
-		s->state = LITE_SLOT_REPLIED;
+	} else {
 		lite_conn_get(rc->conn);
 		queue_work(rc->rpc->wq[LITE_LANE_CALLER], &s->late_work);
-		break;
-	default:
-		break;
 	}
-}
-
-/*
- * Is this the reply to the present call? Soft-RoCE may announce the last one
- * twice.
- */
-static bool lite_call_answered(struct lite_call_slot *s)
-{
-	struct lite_kcall_conn *rc = s->rc;
-	u32 n = s - rc->call;
-	const struct lite_wire_msg *msg = lite_slot_data(&rc->rep_in, n);
-
-	if (!rc->conn->repeats)
-		return true;
-	return le64_to_cpu(msg->seq) == s->seq;
 }
 
 void lite_kcall_on_reply(struct lite_kcall_conn *rc, u32 slot)
 {
+	const struct lite_wire_msg *msg = lite_slot_data(&rc->rep_in, slot);
 	struct lite_call_slot *s = &rc->call[slot];
 
 	spin_lock(&rc->lock);
-	if (lite_call_answered(s))
+	/* Soft-RoCE may announce the reply to the last call in the slot twice. */
+	if (!rc->conn->repeats || le64_to_cpu(msg->seq) == s->seq)
 		lite_call_finish(s, 0);
 	spin_unlock(&rc->lock);
 }
@@ -209,7 +176,7 @@ void lite_kcall_conn_down(struct lite_conn *conn)
 {
 	/* Pairs with lite_kcall_conn_init(). */
 	struct lite_kcall_conn *rc = smp_load_acquire(&conn->rpc);
-	struct list_head *line;
+	struct lite_slot_waiter *w;
 	int i;
 
 	if (!rc)
@@ -219,13 +186,9 @@ void lite_kcall_conn_down(struct lite_conn *conn)
 	for (i = 0; i < LITE_SLOT_COUNT; i++)
 		lite_call_finish(&rc->call[i], -EHOSTDOWN);
 	for (i = 0; i < LITE_LANES; i++) {
-		line = &rc->waiters[i];
-		while (!list_empty(line))
-			lite_slot_waiter_end(
-				rc, i,
-				list_first_entry(line, struct lite_slot_waiter,
-						 place.firsts),
-				ERR_PTR(-EHOSTDOWN));
+		while ((w = list_first_entry_or_null(&rc->waiters[i], struct lite_slot_waiter,
+						     place.firsts)))
+			lite_slot_waiter_end(rc, i, w, ERR_PTR(-EHOSTDOWN));
 	}
 	spin_unlock(&rc->lock);
 }
@@ -243,13 +206,9 @@ void lite_kcall_slots_init(struct lite_kcall_conn *rc)
 	}
 }
 
-/*
- * NULL: no slot is free for @uid, and @w, if given, is queued; ERR_PTR: the
- * connection is dead.
- */
-static struct lite_call_slot *lite_call_slot_take(struct lite_kcall_conn *rc,
-						  enum lite_lane lane, u32 uid,
-						  struct lite_slot_waiter *w)
+/* NULL: no slot is free for @uid, and @w, if given, is queued; ERR_PTR: the connection is dead. */
+static struct lite_call_slot *lite_call_slot_take(struct lite_kcall_conn *rc, enum lite_lane lane,
+						  u32 uid, struct lite_slot_waiter *w)
 {
 	u32 i = lite_lane_first[lane];
 	u32 end = lite_lane_first[lane + 1];
@@ -273,10 +232,8 @@ static struct lite_call_slot *lite_call_slot_take(struct lite_kcall_conn *rc,
 	return s;
 }
 
-static struct lite_call_slot *lite_call_slot_wait(struct lite_kcall_conn *rc,
-						  enum lite_lane lane,
-						  struct lite_slot_waiter *w,
-						  unsigned long timeout,
+static struct lite_call_slot *lite_call_slot_wait(struct lite_kcall_conn *rc, enum lite_lane lane,
+						  struct lite_slot_waiter *w, unsigned long timeout,
 						  bool killable)
 {
 	struct lite_call_slot *s;
@@ -314,36 +271,29 @@ static struct lite_call_slot *lite_call_slot_get(struct lite_kcall_conn *rc,
 	if (!s && d->no_wait)
 		s = ERR_PTR(-EAGAIN);
 	if (!s)
-		s = lite_call_slot_wait(rc, lane, &w,
-					d->slot_timeout ?: timeout,
-					d->slot_timeout == LITE_SLOT_SURELY ?
-						false :
-						d->killable || d->slot_timeout);
+		s = lite_call_slot_wait(rc, lane, &w, d->slot_timeout ?: timeout,
+					d->slot_timeout != LITE_SLOT_SURELY &&
+						(d->killable || d->slot_timeout));
 	if (!IS_ERR(s))
 		lite_stat_inc(rc->rpc->stats, LITE_STAT_CALLS_INFLIGHT);
 	return s;
 }
 
-/*
- * Stop waiting. True: the slot is abandoned. False: the reply has just come,
- * and the caller takes it.
- */
+/* Stop waiting. True: the slot is abandoned. False: the reply has just come, for the caller. */
 static bool lite_call_abandon(struct lite_call_slot *s)
 {
 	struct lite_kcall_conn *rc = s->rc;
-	bool left = false;
+	bool left;
 
 	spin_lock(&rc->lock);
-	if (s->state == LITE_SLOT_WAITING) {
+	left = s->state == LITE_SLOT_WAITING;
+	if (left)
 		s->state = LITE_SLOT_ABANDONED;
-		left = true;
-	}
 	spin_unlock(&rc->lock);
 	return left;
 }
 
-static int lite_call_send(struct lite_call_slot *s,
-			  struct lite_call_desc *d)
+static int lite_call_send(struct lite_call_slot *s, struct lite_call_desc *d)
 {
 	struct lite_kcall_conn *rc = s->rc;
 	u32 slot = s - rc->call;
@@ -389,9 +339,9 @@ static unsigned long lite_call_timeout(const struct lite_kcall_conn *rc,
  * @d: what to call; @d->req may go afterwards
  *
  * Context: may sleep; not in the poller.
- * Return: 0: lite_kcall_end() must follow, in the same thread. Before it waits
- * for anything else than @conn the thread calls lite_kcall_settle(). Otherwise
- * nothing was sent: as lite_kcall(); -EAGAIN: @d->no_wait, and there is no slot.
+ * Return: 0: lite_kcall_end() must follow, in the same thread, which calls lite_kcall_settle()
+ * before it waits for anything else than @conn. Otherwise nothing was sent: as lite_kcall();
+ * -EAGAIN: @d->no_wait, and there is no slot.
  */
 int lite_kcall_begin(struct lite_conn *conn, struct lite_call_desc *d)
 {
@@ -417,14 +367,10 @@ int lite_kcall_begin(struct lite_conn *conn, struct lite_call_desc *d)
 	return 0;
 }
 
-/**
- * lite_kcall_settle - wait until a request is in the peer's memory
- * @d: begun by this thread; may be settled already
- *
- * For a thread that has begun several calls: until then it keeps the connection
- * live, so it settles all before it waits for the first reply.
- *
- * Context: may sleep, at most the operation time-out.
+/*
+ * Wait until a request that this thread has begun is in the peer's memory; it may be settled
+ * already. Until then the thread keeps the connection live, so it settles all calls that it has
+ * begun before it waits for the first reply. Context: may sleep, at most the operation time-out.
  */
 void lite_kcall_settle(struct lite_call_desc *d)
 {
@@ -459,8 +405,7 @@ int lite_kcall_end(struct lite_conn *conn, struct lite_call_desc *d)
 		err = ret < 0 ? -EINTR : -ETIMEDOUT;
 		goto out;
 	}
-	err = s->error ?: lite_call_take_reply(s, d->reply, d->reply_max,
-					       &d->reply_len);
+	err = s->error ?: lite_call_take_reply(s, d->reply, d->reply_max, &d->reply_len);
 	if (err == -EBADMSG) {
 		err = -EPROTO;
 		pr_warn_ratelimited("lite: malformed reply to call %u from node %u\n",
@@ -479,10 +424,10 @@ out:
  * @d: what to call
  *
  * Context: may sleep; not in the poller, and not in a leaf handler.
- * Return: 0; the handler's errno; -EHOSTDOWN: the connection died; -ETIMEDOUT,
- * -EINTR: the wait ended, and @d->late cleans up - if @d->sent, the call may or
- * may not have been served; -EPROTO: a malformed reply, the connection is
- * killed; -ESTALE: the peer is not in @d->life, nothing was sent.
+ * Return: 0; the handler's errno; -EHOSTDOWN: the connection died; -ETIMEDOUT, -EINTR: the wait
+ * ended, and @d->late cleans up - if @d->sent, the call may or may not have been served; -EPROTO: a
+ * malformed reply, the connection is killed; -ESTALE: the peer is not in @d->life, nothing was
+ * sent.
  */
 int lite_kcall(struct lite_conn *conn, struct lite_call_desc *d)
 {
@@ -495,8 +440,8 @@ int lite_kcall(struct lite_conn *conn, struct lite_call_desc *d)
 }
 
 /*
- * Serve a call of this node to itself. May sleep. Returns the handler's result,
- * -ENOMEM, or -EPROTO: the reply is too long.
+ * Serve a call of this node to itself. May sleep. Return: the handler's result; -ENOMEM; -EPROTO:
+ * the reply is too long.
  */
 int lite_kcall_local(struct lite_kcalls *rpc, struct lite_call_desc *d)
 {
@@ -508,8 +453,7 @@ int lite_kcall_local(struct lite_kcalls *rpc, struct lite_call_desc *d)
 	reply = kzalloc(lite_call_payload_max(d->call), GFP_KERNEL);
 	if (!reply)
 		return -ENOMEM;
-	err = lite_kcall_dispatch(rpc, NULL, d->call, d->req, d->len, reply,
-				  &len);
+	err = lite_kcall_dispatch(rpc, NULL, d->call, d->req, d->len, reply, &len);
 	if (!err && len > d->reply_max)
 		err = -EPROTO;
 	if (!err) {

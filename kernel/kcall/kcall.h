@@ -2,19 +2,16 @@
 /*
  * Calls between kernels, by RDMA write-with-immediate into slots.
  *
- * Each side of a connection has LITE_SLOT_COUNT request slots, which the peer
- * writes requests into, and as many reply slots for replies. A caller owns a
- * slot number from before it writes the request until it has taken the reply.
- * So a slot is its own credit: nothing overflows, and there is always a receive
- * posted.
+ * Each side of a connection has LITE_SLOT_COUNT request slots, which the peer writes requests into,
+ * and as many reply slots for replies. A caller owns a slot number from before it writes the
+ * request until it has taken the reply. So a slot is its own credit: nothing overflows, and there
+ * is always a receive posted.
  *
- * Lanes (enum lite_lane) prevent deadlock: a handler waits only for calls,
- * handlers and operations of later lanes than its own, and each lane has its own
- * workqueue.
+ * Lanes (enum lite_lane) prevent deadlock: a handler waits only for calls, handlers and operations
+ * of later lanes than its own, and each lane has its own workqueue.
  *
- * When a caller has gone (killed, or timed out), its call keeps the slot until
- * the reply comes or the connection ends. @late of its descriptor is then
- * called to undo what was done.
+ * When a caller has gone (killed, or timed out), its call keeps the slot until the reply comes or
+ * the connection ends. @late of its descriptor is then called to undo what was done.
  */
 #ifndef _LITE_KCALL_H
 #define _LITE_KCALL_H
@@ -28,88 +25,63 @@
 struct lite_kcalls;
 struct lite_call_slot;
 
-/**
- * typedef lite_handler - serves one call
- * @priv: of lite_kcall_handle()
- * @conn: the caller's connection; NULL: the caller is this node
- * @req: payload, checked by lite_wire_request_check()
- * @len: its bytes
- * @reply: room for lite_call_payload_max() bytes, zeroed
- * @reply_len: set to the bytes of the reply; 0 unless changed
- *
- * Context: may sleep. Leaf calls must not call others.
- * Return: 0 or a negative errno, sent instead of a reply; -EBADMSG: the caller
- * violates the protocol and is disconnected.
+/*
+ * Serve a call of @conn, which is NULL if the caller is this node. @priv: of lite_kcall_handle().
+ * @req: payload of @len bytes, checked by lite_wire_request_check(). @reply: room for
+ * lite_call_payload_max() bytes, zeroed. @reply_len: set to the bytes of the reply; 0 unless
+ * changed. Context: may sleep. Leaf calls must not call others. Return: 0 or a negative errno, sent
+ * instead of a reply; -EBADMSG: the caller violates the protocol and is disconnected.
  */
-typedef int (*lite_handler)(void *priv, struct lite_conn *conn, const void *req,
-			    u32 len, void *reply, u32 *reply_len);
+typedef int lite_handler(void *priv, struct lite_conn *conn, const void *req, u32 len, void *reply,
+			 u32 *reply_len);
 
 struct lite_kcalls {
 	struct {
-		lite_handler fn;
+		lite_handler *fn;
 		void *priv;
 	} handler[LITE_CALL_MAX];
 	struct lite_stats __percpu *stats;
 	struct workqueue_struct *wq[LITE_LANES]; /* of handlers */
-	unsigned long timeout;            /* jiffies, default of calls */
+	unsigned long timeout;                   /* jiffies, default of calls */
 	atomic64_t seq;
 };
 
-/* As @slot_timeout: until a slot is free or the connection dies. */
+/* As @slot_timeout: until a slot is free or the connection dies; not killable. */
 #define LITE_SLOT_SURELY MAX_SCHEDULE_TIMEOUT
 
-/**
- * struct lite_call_desc - a call to make
- * @call: enum lite_call
- * @req: payload
- * @len: its bytes
- * @reply: where the reply's payload goes
- * @reply_max: bytes there; a longer reply is -EPROTO
- * @reply_len: set to the bytes of the reply
- * @uid: user that the call is made for; 0: the caller
- * @life: incarnation of the peer that the call is meant for, else -ESTALE; 0:
- *	any
- * @timeout: jiffies; 0: the default
- * @deadline: jiffies, instead of @timeout, for slot and reply together; 0: none
- * @slot_timeout: jiffies to wait for a slot, killable; 0: as @timeout;
- *	LITE_SLOT_SURELY: without limit, not killable
- * @no_wait: do not wait for a slot
- * @killable: a fatal signal ends the wait
- * @sent: set to whether the peer may have got the request
- * @repeated: set by lite_cluster_call_patiently() to whether it may have got an
- *	earlier one, too
- * @late: called with a successful reply that came after the caller had gone; in
- *	a work item, may sleep and make calls; the connection may be dead
- * @late_ctx: for @late
- * @slot: held between lite_kcall_begin() and lite_kcall_end()
- */
+/* A call to make. */
 struct lite_call_desc {
-	u16 call;
-	const void *req;
-	u32 len;
-	void *reply;
-	u32 reply_max;
-	u32 reply_len;
-	u32 uid;
-	u64 life;
-	unsigned long timeout;
-	unsigned long deadline;
+	u16 call;                    /* enum lite_call */
+	const void *req;             /* payload */
+	u32 len;                     /* its bytes */
+	void *reply;                 /* where the reply's payload goes */
+	u32 reply_max;               /* bytes there; a longer reply is -EPROTO */
+	u32 reply_len;               /* set to the bytes of the reply */
+	u32 uid;                     /* user that the call is made for; 0: the caller */
+	u64 life;                    /* the peer's incarnation must be this, else -ESTALE; 0: any */
+	unsigned long timeout;       /* jiffies; 0: the default */
+	unsigned long deadline;      /* jiffies, replaces @timeout, for slot and reply; 0: none */
+	/* Jiffies to wait for a slot, killable; 0: as @timeout; or LITE_SLOT_SURELY. */
 	unsigned long slot_timeout;
-	bool no_wait;
-	bool killable;
-	bool sent;
-	bool repeated;
+	bool no_wait;                /* do not wait for a slot */
+	bool killable;               /* a fatal signal ends the wait */
+	bool once;                   /* lite_cluster_call_patiently(): it is served at most once */
+	bool sent;                   /* set: may the peer have got the request? */
+	bool repeated;               /* set by call_patiently(): may it have got an earlier one? */
+	/*
+	 * Gets a successful reply that came after the caller had gone, in a work item; may sleep
+	 * and make calls. The connection may be dead.
+	 */
 	void (*late)(void *ctx, struct lite_conn *conn, const void *reply);
 	void *late_ctx;
-	struct lite_call_slot *slot;
+	struct lite_call_slot *slot; /* between lite_kcall_begin() and lite_kcall_end() */
 };
 
 int lite_kcall_init(struct lite_kcalls *rpc, struct lite_stats __percpu *stats,
 		    unsigned long timeout);
 void lite_kcall_exit(struct lite_kcalls *rpc);
 void lite_kcall_flush(struct lite_kcalls *rpc);
-void lite_kcall_handle(struct lite_kcalls *rpc, enum lite_call call,
-		       lite_handler fn, void *priv);
+void lite_kcall_handle(struct lite_kcalls *rpc, enum lite_call call, lite_handler *fn, void *priv);
 
 int lite_kcall_conn_init(struct lite_kcalls *rpc, struct lite_conn *conn);
 void lite_kcall_conn_release(struct lite_conn *conn);
@@ -145,100 +117,56 @@ enum lite_slot_state {
 	LITE_SLOT_ABANDONED, /* the caller has gone */
 };
 
-/**
- * struct lite_call_slot - a call that we make
- * @rc: of the connection
- * @state: under rc->lock
- * @error: set if no reply will come
- * @uid: user that has it, if that counts in its lane; under rc->lock
- * @call: enum lite_call
- * @seq: number of this call; its reply has the same
- * @io: of the request
- * @begun: jiffies before it was posted
- * @posted: @io has not been waited for; used by the caller only
- * @done: completed by the reply or the end of the connection
- * @late: see struct lite_call_desc
- * @late_ctx: for @late
- * @late_work: runs @late and frees the slot
- */
+/* A call that we make. */
 struct lite_call_slot {
 	struct lite_kcall_conn *rc;
-	enum lite_slot_state state;
-	int error;
-	u32 uid;
-	u16 call;
-	u64 seq;
-	struct lite_io io;
-	unsigned long begun;
-	bool posted;
-	struct completion done;
+	enum lite_slot_state state;   /* under rc->lock */
+	int error;                    /* set if no reply will come */
+	u32 uid;                      /* of its user, if that counts in the lane; under rc->lock */
+	u16 call;                     /* enum lite_call */
+	u64 seq;                      /* number of this call and of its reply */
+	struct lite_io io;            /* of the request */
+	unsigned long begun;          /* jiffies before it was posted */
+	bool posted;                  /* @io has not been waited for; used by the caller only */
+	struct completion done;       /* by the reply or the end of the connection */
 	void (*late)(void *ctx, struct lite_conn *conn, const void *reply);
 	void *late_ctx;
-	struct work_struct late_work;
+	struct work_struct late_work; /* runs @late and frees the slot */
 };
 
-/**
- * struct lite_serve_slot - a call that we serve
- * @rc: of the connection
- * @seq: number of the last request; used by the work item only
- * @work: runs the handler
- */
+/* A call that we serve. */
 struct lite_serve_slot {
 	struct lite_kcall_conn *rc;
-	u64 seq;
-	struct work_struct work;
+	u64 seq;                 /* number of the last request; used by the work item only */
+	struct work_struct work; /* runs the handler */
 };
 
-/**
- * struct lite_beat - signs of life without messages: beat.c
- * @work: increments our counter, which the peer reads
- * @io: the read of the peer's counter
- * @qp: queue pair it was posted on
- * @asking: the read is in flight
- * @full: the last read was not posted: no free send slot
- * @asked: jiffies of the last read
- * @count: value last read
- * @changed: jiffies when @count was first read
- */
+/* Signs of life without messages: beat.c */
 struct lite_beat {
-	struct delayed_work work;
-	struct lite_io io;
-	struct lite_qp *qp;
-	bool asking;
-	bool full;
-	unsigned long asked;
-	u64 count;
-	unsigned long changed;
+	struct delayed_work work; /* increments our counter, which the peer reads */
+	struct lite_io io;        /* the read of the peer's counter */
+	struct lite_qp *qp;       /* it was posted on */
+	bool asking;              /* the read is in flight */
+	bool full;                /* the last read was not posted: no free send slot */
+	unsigned long asked;      /* jiffies of the last read */
+	u64 count;                /* value last read */
+	unsigned long changed;    /* jiffies when @count was first read */
 };
 
-/**
- * struct lite_kcall_conn - the slots of one connection
- * @rpc: of the node
- * @conn: connection
- * @beat: signs of life without messages
- * @lock: protects @dead, @waiters and the states of @call
- * @dead: no new calls
- * @waiters: of each lane, waiters for a slot, by uid
- * @req_in: requests, written by the peer
- * @rep_in: replies, written by the peer
- * @req_out: requests to the peer
- * @rep_out: replies to the peer
- * @call: calls that we make
- * @serve: calls that we serve
- */
+/* The slots of one connection. */
 struct lite_kcall_conn {
 	struct lite_kcalls *rpc;
 	struct lite_conn *conn;
 	struct lite_beat beat;
-	spinlock_t lock;
-	bool dead;
-	struct list_head waiters[LITE_LANES];
-	struct lite_slots req_in;
+	spinlock_t lock;          /* protects @dead, @waiters and the states of @call */
+	bool dead;                /* no new calls */
+	struct list_head waiters[LITE_LANES]; /* for a slot, by uid */
+	struct lite_slots req_in; /* written by the peer, as is @rep_in */
 	struct lite_slots rep_in;
 	struct lite_slots req_out;
 	struct lite_slots rep_out;
-	struct lite_call_slot call[LITE_SLOT_COUNT];
-	struct lite_serve_slot serve[LITE_SLOT_COUNT];
+	struct lite_call_slot call[LITE_SLOT_COUNT]; /* that we make */
+	struct lite_serve_slot serve[LITE_SLOT_COUNT]; /* that we serve */
 };
 
 static inline void *lite_slot_data(struct lite_slots *slots, u32 slot)
@@ -255,9 +183,7 @@ void lite_kcall_on_reply(struct lite_kcall_conn *rc, u32 slot);
 void lite_kcall_slots_init(struct lite_kcall_conn *rc);
 void lite_beat_init(struct lite_kcall_conn *rc);
 void lite_beat_start(struct lite_kcall_conn *rc);
-void lite_beat_stop(struct lite_kcall_conn *rc);
-int lite_kcall_dispatch(struct lite_kcalls *rpc, struct lite_conn *conn,
-			u16 call, const void *req, u32 len, void *reply,
-			u32 *reply_len);
+int lite_kcall_dispatch(struct lite_kcalls *rpc, struct lite_conn *conn, u16 call, const void *req,
+			u32 len, void *reply, u32 *reply_len);
 
 #endif /* _LITE_KCALL_H */

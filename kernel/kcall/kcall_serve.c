@@ -2,14 +2,13 @@
 /*
  * Serving calls.
  *
- * Normal operation: the poller sees a request announced and queues the slot's
- * work item, which copies the request out of the peer's reach, checks it, runs
- * the handler, and writes the reply into the caller's reply slot of the same
- * number.
+ * Normal operation: the poller sees a request announced and queues the slot's work item, which
+ * copies the request out of the peer's reach, checks it, runs the handler, and writes the reply
+ * into the caller's reply slot of the same number.
  *
- * What cannot run concurrently: two requests in one slot. The work item never
- * runs twice at a time; a request announced before the reply was sent makes it
- * run again. A peer that reuses a slot too early only loses its own request.
+ * What cannot run concurrently: two requests in one slot. The work item never runs twice at a time;
+ * a request announced before the reply was sent makes it run again. A peer that reuses a slot too
+ * early only loses its own request.
  */
 #include <linux/slab.h>
 
@@ -20,11 +19,9 @@
 static bool lite_kcall_allowed(const struct lite_conn *conn, u16 call)
 {
 	/* ATTACH comes first: all others rely on it. */
-	if (conn->passive && READ_ONCE(conn->state) == LITE_CONN_NEW &&
-	    call != LITE_CALL_ATTACH)
+	if (conn->passive && READ_ONCE(conn->state) == LITE_CONN_NEW && call != LITE_CALL_ATTACH)
 		return false;
-	return lite_call_by(call) &
-	       (conn->from.node ? LITE_BY_MEMBER : LITE_BY_GUEST);
+	return lite_call_by(call) & (conn->from.node ? LITE_BY_MEMBER : LITE_BY_GUEST);
 }
 
 /**
@@ -37,12 +34,10 @@ static bool lite_kcall_allowed(const struct lite_conn *conn, u16 call)
  * @reply: lite_call_payload_max() zeroed bytes
  * @reply_len: set to the bytes of the reply
  *
- * Context: may sleep.
- * Return: 0 or a negative errno; -EBADMSG: the caller violates the protocol.
+ * Context: may sleep. Return: 0 or a negative errno; -EBADMSG: the caller violates the protocol.
  */
-int lite_kcall_dispatch(struct lite_kcalls *rpc, struct lite_conn *conn,
-			u16 call, const void *req, u32 len, void *reply,
-			u32 *reply_len)
+int lite_kcall_dispatch(struct lite_kcalls *rpc, struct lite_conn *conn, u16 call, const void *req,
+			u32 len, void *reply, u32 *reply_len)
 {
 	int err = lite_wire_request_check(call, req, len);
 
@@ -53,8 +48,7 @@ int lite_kcall_dispatch(struct lite_kcalls *rpc, struct lite_conn *conn,
 	if (call >= LITE_CALL_MAX || !rpc->handler[call].fn)
 		return -EOPNOTSUPP;
 	lite_stat_inc(rpc->stats, LITE_STAT_CALLS_SERVED);
-	err = rpc->handler[call].fn(rpc->handler[call].priv, conn, req, len,
-				    reply, reply_len);
+	err = rpc->handler[call].fn(rpc->handler[call].priv, conn, req, len, reply, reply_len);
 	/* The error must fit the wire format. */
 	if (err > 0 || err < -MAX_ERRNO)
 		err = -EIO;
@@ -63,8 +57,7 @@ int lite_kcall_dispatch(struct lite_kcalls *rpc, struct lite_conn *conn,
 
 static void lite_serve_protocol_error(struct lite_conn *conn, u16 call)
 {
-	pr_warn_ratelimited("lite: malformed call %u from node %u\n", call,
-			    conn->from.node);
+	pr_warn_ratelimited("lite: malformed call %u from node %u\n", call, conn->from.node);
 	lite_conn_kill(conn, -EPROTO);
 }
 
@@ -100,8 +93,7 @@ static void lite_serve(struct lite_serve_slot *s, void *req)
 	memcpy(req, in + sizeof(msg), len);
 
 	memset(out, 0, lite_slot_bytes(slot));
-	err = lite_kcall_dispatch(rc->rpc, conn, call, req, len, out + 1,
-				  &reply_len);
+	err = lite_kcall_dispatch(rc->rpc, conn, call, req, len, out + 1, &reply_len);
 	trace_lite_serve(conn->session, conn->from.node, call, err);
 	if (err == -EBADMSG) {
 		lite_serve_protocol_error(conn, call);
@@ -121,8 +113,7 @@ static void lite_serve(struct lite_serve_slot *s, void *req)
 
 static void lite_serve_work(struct work_struct *work)
 {
-	struct lite_serve_slot *s = container_of(work, struct lite_serve_slot,
-						 work);
+	struct lite_serve_slot *s = container_of(work, struct lite_serve_slot, work);
 	struct lite_conn *conn = s->rc->conn;
 	void *req = kmalloc(lite_slot_bytes(s - s->rc->serve), GFP_KERNEL);
 
@@ -139,9 +130,7 @@ void lite_kcall_on_request(struct lite_kcall_conn *rc, u32 slot)
 {
 	struct lite_serve_slot *s = &rc->serve[slot];
 
-	/*
-	 * The peer calls only after ATTACH, with all its queue pairs connected.
-	 */
+	/* The peer calls only after ATTACH, with all its queue pairs connected. */
 	if (READ_ONCE(rc->conn->state) == LITE_CONN_UP)
 		lite_conn_ready(rc->conn);
 	/* Dropped by the work item. */

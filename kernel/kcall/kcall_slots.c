@@ -2,30 +2,24 @@
 /*
  * The rpc layer of a node, and the slots of a connection.
  *
- * Memory that a peer writes (req_in, rep_in) is freed with the last reference
- * to the connection: after the fence.
+ * Memory that a peer writes (req_in, rep_in) is freed with the last reference to the connection:
+ * after the fence.
  */
 #include <linux/slab.h>
 
 #include "kcall.h"
 
-/**
- * lite_kcall_init - prepare to make and to serve calls
- * @rpc: to fill; zeroed
- * @stats: of the node
- * @timeout: jiffies, for calls that set none
- *
- * Context: may sleep.
- * Return: 0 or -ENOMEM.
+/*
+ * Prepare to make and to serve calls. @rpc: zeroed; @timeout: jiffies, for calls that set none.
+ * Context: may sleep. Return: 0 or -ENOMEM.
  */
 int lite_kcall_init(struct lite_kcalls *rpc, struct lite_stats __percpu *stats,
 		    unsigned long timeout)
 {
 	/*
-	 * One for each lane: handlers may wait for those of later lanes, here or on
-	 * other nodes, so no queue is full of waiters for its own items. Heartbeats
-	 * must not wait for a worker, nor, without memory to create one, for the
-	 * rescuer while others drain and zero memory.
+	 * One for each lane: handlers may wait for those of later lanes, here or on other nodes, so
+	 * no queue is full of waiters for its own items. Heartbeats must not wait for a worker,
+	 * nor, without memory to create one, for the rescuer while others drain and zero memory.
 	 */
 	static const struct {
 		const char *name;
@@ -33,13 +27,10 @@ int lite_kcall_init(struct lite_kcalls *rpc, struct lite_stats __percpu *stats,
 	} queues[LITE_LANES] = {
 		[LITE_LANE_AWAIT] = { "lite-first", WQ_UNBOUND },
 		[LITE_LANE_CALLER] = { "lite-calls", WQ_UNBOUND },
-		[LITE_LANE_ALLOC] = { "lite-allocs",
-				      WQ_UNBOUND | WQ_MEM_RECLAIM },
-		[LITE_LANE_REVOKE] = { "lite-revokes",
-				       WQ_UNBOUND | WQ_MEM_RECLAIM },
+		[LITE_LANE_ALLOC] = { "lite-allocs", WQ_UNBOUND | WQ_MEM_RECLAIM },
+		[LITE_LANE_REVOKE] = { "lite-revokes", WQ_UNBOUND | WQ_MEM_RECLAIM },
 		[LITE_LANE_WORK] = { "lite-work", WQ_UNBOUND },
-		[LITE_LANE_SHORT] = { "lite-short-calls",
-				      WQ_UNBOUND | WQ_MEM_RECLAIM },
+		[LITE_LANE_SHORT] = { "lite-short-calls", WQ_UNBOUND | WQ_MEM_RECLAIM },
 	};
 	int lane;
 
@@ -47,8 +38,7 @@ int lite_kcall_init(struct lite_kcalls *rpc, struct lite_stats __percpu *stats,
 	rpc->timeout = timeout;
 	atomic64_set(&rpc->seq, 0);
 	for (lane = 0; lane < LITE_LANES; lane++) {
-		rpc->wq[lane] = alloc_workqueue(queues[lane].name,
-						queues[lane].flags, 0);
+		rpc->wq[lane] = alloc_workqueue(queues[lane].name, queues[lane].flags, 0);
 		if (!rpc->wq[lane]) {
 			lite_kcall_exit(rpc);
 			return -ENOMEM;
@@ -66,9 +56,7 @@ void lite_kcall_flush(struct lite_kcalls *rpc)
 		flush_workqueue(rpc->wq[lane]);
 }
 
-/*
- * Undo lite_kcall_init(), also if it failed; all connections are gone. May sleep.
- */
+/* Undo lite_kcall_init(), also if it failed; all connections are gone. May sleep. */
 void lite_kcall_exit(struct lite_kcalls *rpc)
 {
 	int lane;
@@ -80,8 +68,7 @@ void lite_kcall_exit(struct lite_kcalls *rpc)
 }
 
 /* Set the handler of a call; @rpc is not serving yet. */
-void lite_kcall_handle(struct lite_kcalls *rpc, enum lite_call call,
-		       lite_handler fn, void *priv)
+void lite_kcall_handle(struct lite_kcalls *rpc, enum lite_call call, lite_handler *fn, void *priv)
 {
 	rpc->handler[call].fn = fn;
 	rpc->handler[call].priv = priv;
@@ -90,12 +77,10 @@ void lite_kcall_handle(struct lite_kcalls *rpc, enum lite_call call,
 static int lite_slots_init(struct lite_conn *conn, struct lite_slots *slots)
 {
 	slots->since = lite_dma_since(conn->fab);
-	slots->page = alloc_pages(GFP_KERNEL | __GFP_ZERO,
-				  get_order(LITE_SLOTS_BYTES));
+	slots->page = alloc_pages(GFP_KERNEL | __GFP_ZERO, get_order(LITE_SLOTS_BYTES));
 	if (!slots->page)
 		return -ENOMEM;
-	if (lite_dma_map_page(conn->fab, slots->page, LITE_SLOTS_BYTES,
-			      &slots->dma)) {
+	if (lite_dma_map_page(conn->fab, slots->page, LITE_SLOTS_BYTES, &slots->dma)) {
 		__free_pages(slots->page, get_order(LITE_SLOTS_BYTES));
 		slots->page = NULL;
 		return -ENOMEM;
@@ -107,15 +92,14 @@ static void lite_slots_exit(struct lite_conn *conn, struct lite_slots *slots)
 {
 	if (!slots->page)
 		return;
-	if (lite_dma_unmap_page(conn->fab, slots->dma, LITE_SLOTS_BYTES,
-				slots->since))
+	if (lite_dma_unmap_page(conn->fab, slots->dma, LITE_SLOTS_BYTES, slots->since))
 		__free_pages(slots->page, get_order(LITE_SLOTS_BYTES));
 	slots->page = NULL;
 }
 
 /*
- * Make the slots of a connection, before it connects. May sleep. Returns 0 or
- * -ENOMEM; lite_kcall_conn_release() frees what was made.
+ * Make the slots of a connection, before it connects. May sleep. Return: 0 or -ENOMEM;
+ * lite_kcall_conn_release() frees what was made.
  */
 int lite_kcall_conn_init(struct lite_kcalls *rpc, struct lite_conn *conn)
 {
@@ -145,13 +129,15 @@ int lite_kcall_conn_init(struct lite_kcalls *rpc, struct lite_conn *conn)
 }
 
 /*
- * A connection is gone. Its references may go later than the workqueues of this
- * layer, so no work may be left then. May sleep.
+ * A connection is gone; the beat may not have been started. References may go later than the
+ * workqueues of this layer, so no work may be left then. May sleep.
  */
 void lite_kcall_conn_gone(struct lite_conn *conn)
 {
-	if (conn->rpc)
-		lite_beat_stop(conn->rpc);
+	struct lite_kcall_conn *rc = conn->rpc;
+
+	if (rc)
+		cancel_delayed_work_sync(&rc->beat.work);
 }
 
 /* Free the slots of a connection: fenced, without references. */
@@ -167,10 +153,7 @@ void lite_kcall_conn_release(struct lite_conn *conn)
 	kfree(rc);
 }
 
-/*
- * The peer has written a message, announced by @imm. In the poller; does not
- * sleep.
- */
+/* The peer has written a message, announced by @imm. In the poller; does not sleep. */
 void lite_kcall_recv(struct lite_conn *conn, u32 imm)
 {
 	struct lite_kcall_conn *rc = conn->rpc;
@@ -178,8 +161,7 @@ void lite_kcall_recv(struct lite_conn *conn, u32 imm)
 	u16 slot;
 
 	if (lite_imm_decode(imm, &kind, &slot) || slot >= LITE_SLOT_COUNT) {
-		pr_warn_ratelimited("lite: malformed immediate from node %u\n",
-				    conn->from.node);
+		pr_warn_ratelimited("lite: malformed immediate from node %u\n", conn->from.node);
 		lite_conn_kill(conn, -EPROTO);
 		return;
 	}
@@ -196,8 +178,7 @@ void lite_kcall_recv(struct lite_conn *conn, u32 imm)
  * @slot: number
  * @io: told of the completion
  *
- * Context: process.
- * Return: 0: lite_kcall_posted() must follow. A negative errno: nothing is sent.
+ * Context: process. Return: 0: lite_kcall_posted() must follow. A negative errno: nothing is sent.
  */
 int lite_kcall_post(struct lite_kcall_conn *rc, enum lite_imm_kind kind,
 		    u32 slot, struct lite_io *io)
@@ -216,9 +197,8 @@ int lite_kcall_post(struct lite_kcall_conn *rc, enum lite_imm_kind kind,
 	if (!lite_conn_tryget(conn))
 		return -EHOSTDOWN;
 	lite_io_init(io);
-	err = lite_conn_send(conn, request ? slot : LITE_SLOT_COUNT + slot, io,
-			     &sge, (request ? conn->requests : conn->replies) +
-					   lite_slot_offset(slot),
+	err = lite_conn_send(conn, request ? slot : LITE_SLOT_COUNT + slot, io, &sge,
+			     (request ? conn->requests : conn->replies) + lite_slot_offset(slot),
 			     lite_imm_encode(kind, slot));
 	if (err)
 		lite_conn_put_live(conn);
@@ -226,8 +206,8 @@ int lite_kcall_post(struct lite_kcall_conn *rc, enum lite_imm_kind kind,
 }
 
 /*
- * Wait until what the same thread has posted is in the peer's memory. May
- * sleep. Return: 0 or a negative errno.
+ * Wait until what the same thread has posted is in the peer's memory. May sleep. Return: 0 or a
+ * negative errno.
  */
 int lite_kcall_posted(struct lite_kcall_conn *rc, struct lite_io *io)
 {

@@ -2,36 +2,28 @@
 /*
  * Barriers in words of LMRs.
  *
- * Normal operation: a participant sends ARRIVE to the home of the LMR, and
- * waits as for a lock. When as many have arrived as are expected, the home
- * sends each of them a GRANT, and the next round begins.
+ * Normal operation: a participant sends ARRIVE to the home of the LMR, and waits as for a lock.
+ * When as many have arrived as are expected, the home (lock_home.c) sends each of them a GRANT, and
+ * the next round begins.
  *
- * Recovery: as for locks. An arrival is a claim; ARRIVE is repeated in each
- * session with the home, and counts once. A departed participant does not
- * count, unless the round was already complete:
+ * Recovery: as for locks. An arrival is a claim; ARRIVE is repeated in each session with the home,
+ * and counts once. A departed participant does not count, unless the round was already complete:
  *
- *   A caller that gives up first has the home remove its claim (RELEASE). If
- *   the home answers that the round is complete, the caller goes on.
- *
- *   The caller waits until ARRIVE is answered or its session is over, and the
- *   home enters nothing from a session that is over. So no ARRIVE is entered
- *   after the RELEASE of the same claim.
- *
- *   While an earlier claim from this node could not be removed, because the
- *   home is out of reach, no new one is sent.
- *
- *   Claims of dead nodes are swept. A claim that had been entered is not
- *   entered again when its node comes back: the round may have been complete.
- *
- * The home's part is in lock_home.c.
+ * - A caller that gives up first has the home remove its claim (RELEASE). If the home answers that
+ *   the round is complete, the caller goes on.
+ * - The caller waits until ARRIVE is answered or its session is over, and the home enters nothing
+ *   from a session that is over. So no ARRIVE is entered after the RELEASE of the same claim.
+ * - While an earlier claim from this node could not be removed, because the home is out of reach,
+ *   no new one is sent.
+ * - Claims of dead nodes are swept. A claim that had been entered is not entered again when its
+ *   node comes back: the round may have been complete.
  */
 #include "memory/memop/word.h"
 #include "lock.h"
 #include "wait.h"
 
 /* May the home still count a departed participant of this node? */
-static bool lite_barrier_is_left(struct lite_locks *locks,
-				 const struct lite_word *word)
+static bool lite_barrier_is_left(struct lite_locks *locks, const struct lite_word *word)
 {
 	bool found;
 
@@ -44,15 +36,12 @@ static bool lite_barrier_is_left(struct lite_locks *locks,
 }
 
 /* Wait for the removal. @left: jiffies left, reduced. */
-static int lite_barrier_await_left(struct lite_locks *locks,
-				   const struct lite_word *word,
+static int lite_barrier_await_left(struct lite_locks *locks, const struct lite_word *word,
 				   unsigned long *left)
 {
 	long ret;
 
-	ret = lite_wait_event_timeout(locks->left_wait,
-				      !lite_barrier_is_left(locks, word),
-				      *left);
+	ret = lite_wait_event_timeout(locks->left_wait, !lite_barrier_is_left(locks, word), *left);
 	if (ret < 0)
 		return -EINTR;
 	*left = ret;
@@ -60,11 +49,10 @@ static int lite_barrier_await_left(struct lite_locks *locks,
 }
 
 /*
- * Wait until all participants have arrived. Context: may sleep; killable.
- * Return: 0; otherwise as LITE_IOC_BARRIER.
+ * Wait until all participants have arrived. May sleep; killable. Return: 0; otherwise as
+ * LITE_IOC_BARRIER.
  */
-int lite_barrier_wait(struct lite_locks *locks,
-		      const struct lite_lock_args *args)
+int lite_barrier_wait(struct lite_locks *locks, const struct lite_lock_args *args)
 {
 	struct lite_lock_args rest = *args;
 	struct lite_word word;

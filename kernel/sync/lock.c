@@ -2,13 +2,12 @@
 /*
  * Taking locks, and init and exit of this part of a node.
  *
- * Normal operation: the device swaps FREE for the claim's own value, using the
- * caller's handle. If the lock is taken, wait (lock_wait.c).
+ * Normal operation: the device swaps FREE for the claim's own value, using the caller's handle. If
+ * the lock is taken, wait (lock_wait.c).
  *
- * Recovery: a swap of unknown outcome is repeated in the next session; the word
- * then shows whether it was done. Without a next session the claim is left to
- * the background (lite_hold_leave()). A home that finds it in the word sends a
- * PROBE.
+ * Recovery: a swap of unknown outcome is repeated in the next session; the word then shows whether
+ * it was done. Without a next session the claim is left to the background (lite_hold_leave()). A
+ * home that finds it in the word sends a PROBE.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -26,7 +25,6 @@
 
 /* ---- holds --------------------------------------------------------------- */
 
-/* Compare one number of a key. */
 static int lite_order(u64 a, u64 b)
 {
 	return a < b ? -1 : a > b;
@@ -52,8 +50,7 @@ static int lite_hold_cmp(const void *key, const struct rb_node *node)
 static bool lite_hold_less(struct rb_node *a, const struct rb_node *b)
 {
 	const struct lite_hold *h = rb_entry(a, struct lite_hold, node);
-	const struct lite_hold_key key = { .word = &h->word,
-					   .owner = h->owner };
+	const struct lite_hold_key key = { .word = &h->word, .owner = h->owner };
 
 	return lite_hold_cmp(&key, b) < 0;
 }
@@ -66,26 +63,20 @@ void lite_hold_add(struct rb_root *tree, struct lite_hold *h)
 }
 
 /*
- * Find an owner's claim on a word in a tree, such as lite_ctx.locks, or NULL;
- * locks->lock is held.
+ * Find an owner's claim on a word in a tree, such as lite_ctx.locks, or NULL; locks->lock is held.
  */
-struct lite_hold *lite_hold_in(const struct rb_root *tree,
-			       const struct lite_word *word, u64 owner)
+struct lite_hold *lite_hold_in(const struct rb_root *tree, const struct lite_word *word, u64 owner)
 {
 	const struct lite_hold_key key = { .word = word, .owner = owner };
 
-	return rb_entry_safe(rb_find(&key, tree, lite_hold_cmp),
-			     struct lite_hold, node);
+	return rb_entry_safe(rb_find(&key, tree, lite_hold_cmp), struct lite_hold, node);
 }
 
 /*
- * Make a claim, TAKING. Context: may sleep.
- *
- * Return: the claim, or ERR_PTR: -EDQUOT: its user has its share of the pool;
- * -ENOMEM.
+ * Make a claim, TAKING. May sleep. Return: it, or ERR_PTR: -EDQUOT: its user has its share of the
+ * pool; -ENOMEM.
  */
-struct lite_hold *lite_hold_new(struct lite_locks *locks,
-				const struct lite_lock_args *args,
+struct lite_hold *lite_hold_new(struct lite_locks *locks, const struct lite_lock_args *args,
 				const struct lite_word *word)
 {
 	struct lite_pool *pool = lite_lock_pool(locks, LITE_POOL_LOCKS);
@@ -108,13 +99,11 @@ struct lite_hold *lite_hold_new(struct lite_locks *locks,
 	init_waitqueue_head(&h->wait);
 	INIT_DELAYED_WORK(&h->work, lite_hold_left_work);
 	/* Cyclic: a late message may still name a recently used ticket. */
-	err = xa_alloc_cyclic(&locks->tickets, &h->ticket, h,
-			      XA_LIMIT(1, LITE_TICKET_MAX), &locks->next_ticket,
-			      GFP_KERNEL_ACCOUNT);
+	err = xa_alloc_cyclic(&locks->tickets, &h->ticket, h, XA_LIMIT(1, LITE_TICKET_MAX),
+			      &locks->next_ticket, GFP_KERNEL_ACCOUNT);
 	if (err < 0)
 		goto err_free;
-	h->value = lite_lockword_held(lite_cluster_id(locks->cl),
-				      h->incarnation, h->ticket);
+	h->value = lite_lockword_held(lite_cluster_id(locks->cl), h->incarnation, h->ticket);
 	lite_stat_inc(locks->stats, LITE_STAT_LOCKS);
 	return h;
 
@@ -140,7 +129,7 @@ void lite_hold_free(struct lite_hold *h)
 }
 
 /* Make a lock that was taken visible to UNLOCK. Context: process. */
-void lite_hold_publish(struct lite_hold *h, struct lite_ctx *ctx)
+static void lite_hold_publish(struct lite_hold *h, struct lite_ctx *ctx)
 {
 	struct lite_locks *locks = h->locks;
 
@@ -163,10 +152,7 @@ static struct lite_access lite_lock_access(const struct lite_lock_args *args)
 	};
 }
 
-/*
- * Check that the handle may use the word. Context: may sleep; killable. Return:
- * see lite_atomic_may().
- */
+/* Check that the handle may use the word. May sleep; killable. Return: see lite_atomic_may(). */
 int lite_lock_check(const struct lite_lock_args *args)
 {
 	const struct lite_access a = lite_lock_access(args);
@@ -175,19 +161,17 @@ int lite_lock_check(const struct lite_lock_args *args)
 }
 
 /* What to do about a value found in the word; 0: swap it for ours. */
-static int lite_lock_judge(struct lite_hold *h,
-			   const struct lite_lock_args *args, u64 word)
+static int lite_lock_judge(struct lite_hold *h, const struct lite_lock_args *args, u64 word)
 {
 	switch (lite_lock_step(word)) {
 	case LITE_LOCK_SWAP:
 		return 0;
 	case LITE_LOCK_ASK:
 		/*
-		 * Asking makes the home take the word over: not for a mere try,
-		 * unless the holder may be dead.
+		 * Asking makes the home take the word over: not for a mere try, unless the holder
+		 * may be dead.
 		 */
-		if (args->try &&
-		    lite_lockword_kind(word) == LITE_LOCKWORD_HELD &&
+		if (args->try && lite_lockword_kind(word) == LITE_LOCKWORD_HELD &&
 		    lite_lock_holder(h->locks, word))
 			return -EBUSY;
 		return -EINPROGRESS;
@@ -199,13 +183,10 @@ static int lite_lock_judge(struct lite_hold *h,
 }
 
 /*
- * Try to take the lock without the home. Whatever is returned, h->swapped says
- * whether our value may be in the word.
- *
- * Return: 0; -EINPROGRESS: ask the home; other errnos.
+ * Try to take the lock without the home. Return: 0; -EINPROGRESS: ask the home; other errnos. In
+ * any case h->swapped says whether our value may be in the word.
  */
-static int lite_lock_swap(struct lite_hold *h,
-			  const struct lite_lock_args *args)
+static int lite_lock_swap(struct lite_hold *h, const struct lite_lock_args *args)
 {
 	const struct lite_access a = lite_lock_access(args);
 	struct lite_op op = {
@@ -253,10 +234,7 @@ static int lite_lock_swap(struct lite_hold *h,
 	}
 }
 
-/*
- * End a claim that did not become a usable lock. Takes over @h. Context:
- * process.
- */
+/* End a claim that did not become a usable lock. Takes over @h. Context: process. */
 void lite_lock_give_up(struct lite_hold *h)
 {
 	if (!h->swapped && !h->asked && !h->managed)
@@ -267,8 +245,8 @@ void lite_lock_give_up(struct lite_hold *h)
 }
 
 /*
- * Take a lock. Context: may sleep; killable. Return: 0; -EOWNERDEAD: the caller
- * has it, and a previous owner died; otherwise as LITE_IOC_LOCK.
+ * Take a lock. May sleep; killable. Return: 0; -EOWNERDEAD: the caller has it, and a previous owner
+ * died; otherwise as LITE_IOC_LOCK.
  */
 int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 {
@@ -293,8 +271,7 @@ int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 	if (IS_ERR(h))
 		return PTR_ERR(h);
 	/* The word has room for one holder: only the home can share it. */
-	err = args->shared ? lite_lock_check(args) ?: -EINPROGRESS :
-			     lite_lock_swap(h, args);
+	err = args->shared ? lite_lock_check(args) ?: -EINPROGRESS : lite_lock_swap(h, args);
 	if (err == -EINPROGRESS) {
 		err = lite_lock_wait(h, args);
 		/* The handle may have lost its rights while we waited. */
@@ -305,8 +282,8 @@ int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 			err = 0;
 	}
 	/*
-	 * A dying caller never learns of the lock: end the claim as unused, so
-	 * that the next owner is not told of a death.
+	 * A dying caller never learns of the lock: end the claim as unused, so that the next owner
+	 * is not told of a death.
 	 */
 	if (!err && lite_given_up())
 		err = -EINTR;
@@ -331,18 +308,15 @@ int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args)
 /* Limit the claims of local processes, and those kept as a home. */
 static void lite_lock_pools_init(struct lite_locks *locks)
 {
-	u64 limit =
-		min_t(u64, LITE_LOCK_CLAIMS_MAX,
-		      ((u64)totalram_pages() << PAGE_SHIFT) /
-			      LITE_LOCK_CLAIMS_PART / LITE_LOCK_CLAIM_BYTES);
+	u64 limit = min_t(u64, LITE_LOCK_CLAIMS_MAX,
+			  ((u64)totalram_pages() << PAGE_SHIFT) / LITE_LOCK_CLAIMS_PART /
+				  LITE_LOCK_CLAIM_BYTES);
 
-	lite_pool_init(lite_lock_pool(locks, LITE_POOL_LOCKS), limit, limit / 8,
-		       0);
-	lite_pool_init(lite_lock_pool(locks, LITE_POOL_LOCK_CLAIMS), limit,
-		       limit / 8, 0);
+	lite_pool_init(lite_lock_pool(locks, LITE_POOL_LOCKS), limit, limit / 8, 0);
+	lite_pool_init(lite_lock_pool(locks, LITE_POOL_LOCK_CLAIMS), limit, limit / 8, 0);
 }
 
-/* Initialize the zeroed @locks. Context: may sleep. Return: 0 or -ENOMEM. */
+/* Initialize the zeroed @locks. May sleep. Return: 0 or -ENOMEM. */
 int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem,
 		    struct lite_kcalls *rpc, struct lite_stats __percpu *stats)
 {
@@ -368,8 +342,8 @@ int lite_locks_init(struct lite_locks *locks, struct lite_memory *mem,
 }
 
 /*
- * Wake the claims that wait for a change. One that begins to wait meanwhile, and
- * is passed over, has begun after that change.
+ * Wake the claims that wait for a change. One that begins to wait meanwhile, and is passed over,
+ * has begun after that change.
  */
 static void lite_holds_kick(struct lite_locks *locks)
 {
@@ -378,8 +352,7 @@ static void lite_holds_kick(struct lite_locks *locks)
 
 	do {
 		spin_lock(&locks->lock);
-		h = xa_find_after(&locks->tickets, &ticket, ULONG_MAX,
-				  XA_PRESENT);
+		h = xa_find_after(&locks->tickets, &ticket, ULONG_MAX, XA_PRESENT);
 		if (h && h->state == LITE_HOLD_WAITING)
 			wake_up(&h->wait);
 		else if (h && h->state == LITE_HOLD_LEFT)
@@ -389,10 +362,7 @@ static void lite_holds_kick(struct lite_locks *locks)
 	} while (h);
 }
 
-/*
- * A member or a session has come or gone. Context: may sleep; claims are looked
- * at in the background.
- */
+/* A member or a session has come or gone. May sleep; claims are looked at in the background. */
 void lite_locks_changed(struct lite_locks *locks)
 {
 	/* Before waking the waiters: they compare it. */
@@ -405,10 +375,7 @@ void lite_locks_changed(struct lite_locks *locks)
 	wake_up_all(&locks->left_wait);
 }
 
-/*
- * Forget all locks: no calls are under way, and all sessions have ended.
- * Context: may sleep.
- */
+/* Forget all locks: no calls are under way, and all sessions have ended. May sleep. */
 void lite_locks_shut(struct lite_locks *locks)
 {
 	unsigned long ticket;
@@ -431,10 +398,7 @@ void lite_locks_shut(struct lite_locks *locks)
 	}
 }
 
-/*
- * Undo lite_locks_init() after lite_locks_shut(), when no handler is running.
- * Context: may sleep.
- */
+/* Undo lite_locks_init() after lite_locks_shut(), when no handler is running. May sleep. */
 void lite_locks_exit(struct lite_locks *locks)
 {
 	/* Their items queue items on each other, but none are left. */

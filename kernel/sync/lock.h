@@ -1,42 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Locks in words of LMRs. The word is in core/lockword.h, the protocol in
- * Documentation/locks.rst.
+ * Locks in words of LMRs. The word is in core/lockword.h, the protocol in Documentation/locks.rst.
  *
  * Two roles, both of which a node may play at the same time:
  *
- *   taker    has a process that wants a lock (struct lite_hold). It takes a
- *            free lock, and releases one without waiters, by one compare-and-
- *            swap; otherwise it asks the home. lock.c, lock_wait.c
- *   home     of the LMR. When a claim has to wait, the home makes the word
- *            MANAGED, keeps owners and a queue (struct lite_lock), and grants
- *            the lock in the order of requests. lock_home.c, lock_claim.c,
- *            lock_settle.c
+ *   taker  has a process that wants a lock (struct lite_hold). It takes a free lock, and releases
+ *          one without waiters, by one compare-and-swap; otherwise it asks the home. lock.c,
+ *          lock_wait.c
+ *   home   of the LMR. When a claim has to wait, the home makes the word MANAGED, keeps owners and
+ *          a queue (struct lite_lock), and grants the lock in the order of requests. lock_home.c,
+ *          lock_claim.c, lock_settle.c
  *
- * A barrier is a lock without an owner until the expected number of claims is
- * queued; then all of them are granted. barrier.c
+ * A barrier is a lock without an owner until the expected number of claims is queued; then all of
+ * them are granted. barrier.c
  *
- * Calls: WAIT (taker to home: queue me) and RELEASE (end my claim) are answered
- * at once. GRANT (home to taker: you have the lock, or an error) is answered
- * with whether the taker still wants it, PROBE (home to the node named in a
- * word) with whether it has it. All may be repeated and may arrive late: each
- * names a ticket, which stands for one claim in one life of a node. No handler
+ * Calls: WAIT (taker to home: queue me) and RELEASE (end my claim) are answered at once. GRANT
+ * (home to taker: you have the lock, or an error) is answered with whether the taker still wants
+ * it, PROBE (home to the node named in a word) with whether it has it. All may be repeated and may
+ * arrive late: each names a ticket, which stands for one claim in one life of a node. No handler
  * waits for another call.
  *
- * Why no claim waits forever: a claim ends by RELEASE, by a refused GRANT, or
- * with the life of its node or the LMR. A waiting taker asks again in each new
- * session with the home. While claims wait, PROBE finds a holder in the word,
- * or an owner, that is none, whatever was written to the word.
+ * Why no claim waits forever: a claim ends by RELEASE, by a refused GRANT, or with the life of its
+ * node or the LMR. A waiting taker asks again in each new session with the home. While claims wait,
+ * PROBE finds a holder in the word, or an owner, that is none, whatever was written to the word.
  *
- * Why no two claims own a lock: while the word is MANAGED only the home
- * decides. It swaps it for FREE, DIED or ENDED only when there is neither owner
- * nor queue, which it checks under @home_lock before the swap. A swap of
- * unknown outcome is repeated, or seen to be done, in a later session. By then
- * the first one is over: the responder ends a session before it starts the
- * next.
+ * Why no two claims own a lock: while the word is MANAGED only the home decides. It swaps it for
+ * FREE, DIED or ENDED only when there is neither owner nor queue, which it checks under @home_lock
+ * before the swap. A swap of unknown outcome is repeated, or seen to be done, in a later session.
+ * By then the first one is over: the responder ends a session before it starts the next.
  *
- * Locking: @home_lock, then lite_lmr.lock. @lock is innermost. Neither is held
- * during a call or a memory operation.
+ * Locking: @home_lock, then lite_lmr.lock. @lock is innermost. Neither is held during a call or a
+ * memory operation.
  */
 #ifndef _LITE_LOCK_H
 #define _LITE_LOCK_H
@@ -49,65 +43,37 @@
 #include "memory/memory.h"
 #include "pool.h"
 
-/**
- * struct lite_locks - the locks of a node
- * @mem: the node's
- * @cl: the node's
- * @stats: the node's
- * @wq: work on words, and RELEASEs of LEFT claims: items may wait long, only
- *	shutdown waits for them
- * @tell_wq: GRANTs and the sweep; must not queue behind items of @wq
- * @changes: number of changes of members and sessions; waiters compare it
- * @closing: accept nothing new
- * @lock: protects the next three members, and the fields of holds
- * @tickets: struct lite_hold by ticket
- * @next_ticket: where to look for a free ticket
- * @left_barriers: LEFT arrivals at barriers, by word
- * @left_wait: woken when a LEFT claim is over, or members have changed
- * @home_lock: protects the rest, and what it contains
- * @home: struct lite_lock by LMR and offset
- * @objects: number of struct lite_lock, removed ones included; atomic
- * @sweep: ends the claims of dead nodes
- */
+/* The locks of a node. */
 struct lite_locks {
 	struct lite_memory *mem;
 	struct lite_cluster *cl;
 	struct lite_stats __percpu *stats;
+	/* Work on words, RELEASEs of LEFT claims: may wait long, only shutdown waits for it. */
 	struct workqueue_struct *wq;
-	struct workqueue_struct *tell_wq;
-	atomic_t changes;
-	bool closing;
-	spinlock_t lock;
-	struct xarray tickets;
-	u32 next_ticket;
-	struct rb_root left_barriers;
-	wait_queue_head_t left_wait;
-	struct mutex home_lock;
-	struct rb_root home;
-	atomic_t objects;
-	struct work_struct sweep;
+	struct workqueue_struct *tell_wq; /* GRANTs and the sweep: must not queue behind @wq's */
+	atomic_t changes;                 /* of members and sessions, counted; waiters compare it */
+	bool closing;                     /* accept nothing new */
+	spinlock_t lock;                  /* protects the next three, and the fields of holds */
+	struct xarray tickets;            /* struct lite_hold by ticket */
+	u32 next_ticket;                  /* where to look for a free one */
+	struct rb_root left_barriers;     /* LEFT arrivals at barriers, by word */
+	wait_queue_head_t left_wait;      /* woken when a LEFT claim is over, or members change */
+	struct mutex home_lock;           /* protects the rest, and what it contains */
+	struct rb_root home;              /* struct lite_lock by LMR and offset */
+	atomic_t objects;                 /* number of struct lite_lock, removed ones included */
+	struct work_struct sweep;         /* ends the claims of dead nodes */
 };
 
-/**
- * struct lite_lock_args - a lock request
- * @ctx: context; together with @owner it identifies the holder
- * @lh: handle
- * @offset: in the LMR
- * @owner: any number; tells the holders of one context apart
- * @n: participants of a barrier; 0: a lock
- * @shared: allow other shared holders
- * @try: do not wait
- * @timeout: jiffies to wait, MAX_JIFFY_OFFSET at most
- */
+/* A lock request. @ctx and @owner identify the holder. */
 struct lite_lock_args {
 	struct lite_ctx *ctx;
 	u64 lh;
 	u64 offset;
-	u64 owner;
-	u32 n;
-	bool shared;
-	bool try;
-	unsigned long timeout;
+	u64 owner;             /* any number; tells the holders of one context apart */
+	u32 n;                 /* participants of a barrier; 0: a lock */
+	bool shared;           /* allow other shared holders */
+	bool try;              /* do not wait */
+	unsigned long timeout; /* jiffies to wait, MAX_JIFFY_OFFSET at most */
 };
 
 /* lock.c */
@@ -117,8 +83,7 @@ void lite_locks_changed(struct lite_locks *locks);
 void lite_locks_shut(struct lite_locks *locks);
 void lite_locks_exit(struct lite_locks *locks);
 int lite_lock_take(struct lite_locks *locks, const struct lite_lock_args *args);
-int lite_barrier_wait(struct lite_locks *locks,
-		      const struct lite_lock_args *args);
+int lite_barrier_wait(struct lite_locks *locks, const struct lite_lock_args *args);
 
 /* lock_wait.c */
 int lite_lock_release(struct lite_locks *locks, struct lite_ctx *ctx, u64 lh,
@@ -154,27 +119,14 @@ static inline int lite_lock_pool_take(struct lite_pool *pool, u32 uid)
 /* Has the lock gone, or the claim on it, so that another try is of no use? */
 static inline bool lite_lock_is_final(int err)
 {
-	switch (err) {
-	case 0:
-	case -ENOLCK:
-	case -EALREADY:
-	case -EIDRM:
-	case -ESTALE:
-	case -ERANGE:
-	case -EINVAL:
-	case -ENOTCONN:
-	case -ENODEV:
-	case -EOPNOTSUPP:
-		return true;
-	default:
-		return false;
-	}
+	return !err || err == -ENOLCK || err == -EALREADY || err == -EIDRM || err == -ESTALE ||
+	       err == -ERANGE || err == -EINVAL || err == -ENOTCONN || err == -ENODEV ||
+	       err == -EOPNOTSUPP;
 }
 
 /* The message about a claim; @arg: see struct lite_wire_lock. */
-static inline struct lite_wire_lock lite_lock_wire(const struct lite_word *word,
-						   u64 incarnation, u32 ticket,
-						   u32 arg)
+static inline struct lite_wire_lock lite_lock_wire(const struct lite_word *word, u64 incarnation,
+						   u32 ticket, u32 arg)
 {
 	return (struct lite_wire_lock){
 		.id = cpu_to_le64(word->id),
@@ -196,69 +148,41 @@ enum lite_hold_state {
 	LITE_HOLD_LEFT,    /* no caller waits: released in the background */
 };
 
-/**
- * struct lite_hold - a local process's claim on a lock
- * @locks: the node's
- * @ctx: the holder's context; NULL: LEFT
- * @owner: number of the holder in @ctx
- * @word: the lock
- * @incarnation: of this node
- * @ticket: number of the claim in that life
- * @value: value of the word if the lock is taken without the home
- * @seen: other value last seen in the word
- * @state: under locks->lock, as are the next two
- * @died: a previous holder died, and the lock was not made consistent since
- * @verdict: of the home, once it is not WAITING any more
- * @n: participants of the barrier it arrives at; 0: a claim on a lock
- * @arriving: an ARRIVE is being repeated in another session; under locks->lock
- * @shared: with other holders
- * @managed: the home has granted it; under locks->lock
- * @swapped: @value may be in the word
- * @was_died: the swap replaced DIED
- * @asked: the home may know of it
- * @entered: an arrival that the home has confirmed
- * @end: LEFT: how it ends
- * @node: HELD: in ctx->locks; LEFT arrival: in locks->left_barriers
- * @wait: woken by a verdict, or when members have changed
- * @work: LEFT: releases it
- */
+/* A local process's claim on a lock. */
 struct lite_hold {
 	struct lite_locks *locks;
-	struct lite_ctx *ctx;
-	u64 owner;
-	struct lite_word word;
-	u64 incarnation;
-	u32 ticket;
-	u64 value;
-	u64 seen;
-	enum lite_hold_state state;
-	bool died;
-	int verdict;
-	u32 n;
-	bool arriving;
-	bool shared;
-	bool managed;
-	bool swapped;
-	bool was_died;
-	bool asked;
-	bool entered;
-	enum lite_lock_end end;
-	struct rb_node node;
-	wait_queue_head_t wait;
-	struct delayed_work work;
+	struct lite_ctx *ctx;       /* the holder's; NULL: LEFT */
+	u64 owner;                  /* number of the holder in @ctx */
+	struct lite_word word;      /* the lock */
+	u64 incarnation;            /* of this node */
+	u32 ticket;                 /* number of the claim in that life */
+	u64 value;                  /* of the word if the lock is taken without the home */
+	u64 seen;                   /* other value last seen in the word */
+	enum lite_hold_state state; /* under locks->lock, as are the next two */
+	bool died;                  /* a holder died, and the lock was not made consistent since */
+	int verdict;                /* of the home, once it is not WAITING any more */
+	u32 n;                      /* participants of its barrier; 0: a claim on a lock */
+	bool arriving;              /* ARRIVE is repeated in another session; under locks->lock */
+	bool shared;                /* with other holders */
+	bool managed;               /* the home has granted it; under locks->lock */
+	bool swapped;               /* @value may be in the word */
+	bool was_died;              /* the swap replaced DIED */
+	bool asked;                 /* the home may know of it */
+	bool entered;               /* an arrival that the home has confirmed */
+	enum lite_lock_end end;     /* LEFT: how it ends */
+	struct rb_node node;        /* HELD: in ctx->locks; LEFT arrival: in locks->left_barriers */
+	wait_queue_head_t wait;     /* woken by a verdict, or when members have changed */
+	struct delayed_work work;   /* LEFT: releases it */
 };
 
-struct lite_hold *lite_hold_new(struct lite_locks *locks,
-				const struct lite_lock_args *args,
+struct lite_hold *lite_hold_new(struct lite_locks *locks, const struct lite_lock_args *args,
 				const struct lite_word *word);
 void lite_hold_add(struct rb_root *tree, struct lite_hold *h);
-struct lite_hold *lite_hold_in(const struct rb_root *tree,
-			       const struct lite_word *word, u64 owner);
+struct lite_hold *lite_hold_in(const struct rb_root *tree, const struct lite_word *word, u64 owner);
 int lite_lock_check(const struct lite_lock_args *args);
 void lite_lock_give_up(struct lite_hold *h);
 int lite_lock_wait(struct lite_hold *h, const struct lite_lock_args *args);
 void lite_lock_take_handlers(struct lite_locks *locks, struct lite_kcalls *rpc);
-void lite_hold_publish(struct lite_hold *h, struct lite_ctx *ctx);
 void lite_hold_free(struct lite_hold *h);
 void lite_hold_leave(struct lite_hold *h, enum lite_lock_end end);
 void lite_hold_left_work(struct work_struct *work);
@@ -272,54 +196,34 @@ struct lite_lock_key {
 	u64 barrier; /* 0, 1 */
 };
 
-/**
- * struct lite_lock - a lock with waiters, or a barrier, at its home
- * @locks: the node's
- * @ref: held by the tree, by claims, and by @work while it is queued
- * @node: in locks->home
- * @key: by which it is there
- * @word: where it is; without a uid
- * @n: participants of a barrier; those that have arrived are in @queue, those
- *	of a complete round in @owners until they have been told. 0: a lock
- * @managed: the word is MANAGED: @owners and @queue decide
- * @settling: a swap for MANAGED is under way
- * @died: the next owner gets EOWNERDEAD
- * @ended: the lock is unrecoverable
- * @removed: no longer in locks->home
- * @back: a swap for FREE, DIED or ENDED has an unknown outcome
- * @seen: probable value of the word, tried first
- * @maybe: value that a swap of unknown outcome may have replaced with MANAGED
- * @owners: claims that own it: one, or several shared ones
- * @queue: claims that wait, in order of arrival
- * @n_queued: length of @queue
- * @tries: claims in @queue that do not want to wait
- * @early: claims released before it was known what was in the word; their
- *	@status is how they ended
- * @claims: owners, @queue and @early, by name
- * @work: does operations on the word, and PROBEs
- */
+/* A lock with waiters, or a barrier, at its home. */
 struct lite_lock {
 	struct lite_locks *locks;
-	struct kref ref;
-	struct rb_node node;
-	struct lite_lock_key key;
-	struct lite_word word;
+	struct kref ref;          /* held by the tree, by claims, and by @work while it is queued */
+	struct rb_node node;      /* in locks->home */
+	struct lite_lock_key key; /* by which it is there */
+	struct lite_word word;    /* without a uid */
+	/*
+	 * Participants of a barrier: those that have arrived are in @queue, those of a complete
+	 * round in @owners until they have been told. 0: a lock.
+	 */
 	u32 n;
-	bool managed;
-	bool settling;
-	bool died;
-	bool ended;
-	bool removed;
-	bool back;
-	u64 seen;
-	u64 maybe;
-	struct list_head owners;
-	struct list_head queue;
-	u32 n_queued;
-	struct list_head tries;
+	bool managed;             /* the word is MANAGED: @owners and @queue decide */
+	bool settling;            /* a swap for MANAGED is under way */
+	bool died;                /* the next owner gets EOWNERDEAD */
+	bool ended;               /* the lock is unrecoverable */
+	bool removed;             /* no longer in locks->home */
+	bool back;                /* a swap for FREE, DIED or ENDED has an unknown outcome */
+	u64 seen;                 /* probable value of the word, tried first */
+	u64 maybe;                /* value that a swap of unknown outcome may have made MANAGED */
+	struct list_head owners;  /* claims that own it: one, or several shared ones */
+	struct list_head queue;   /* claims that wait, in order of arrival */
+	u32 n_queued;             /* length of @queue */
+	struct list_head tries;   /* claims in @queue that do not want to wait */
+	/* Claims released before the word was known; their @status is how they ended. */
 	struct list_head early;
-	struct rb_root claims;
-	struct delayed_work work;
+	struct rb_root claims;    /* owners, @queue and @early, by name */
+	struct delayed_work work; /* does operations on the word, and PROBEs */
 };
 
 /* All but OVER have a list and are in lock->claims. */
@@ -330,54 +234,31 @@ enum lite_lock_claim_state {
 	LITE_CLAIM_EARLY,
 };
 
-/**
- * struct lite_claim_name - a claim
- * @node: of the taker
- * @ticket: number of the claim there
- * @incarnation: of that node
- */
+/* What identifies a claim. */
 struct lite_claim_name {
-	u32 node;
-	u32 ticket;
-	u64 incarnation;
+	u32 node;        /* of the taker */
+	u32 ticket;      /* number of the claim there */
+	u64 incarnation; /* of that node */
 };
 
-/**
- * struct lite_lock_claim - a claim on a lock, at the lock's home
- * @lock: the lock
- * @ref: held by the tree, and by @work while it is queued
- * @node: in lock->claims
- * @list: in lock->owners, lock->queue or lock->early
- * @tried: in lock->tries while it is QUEUED
- * @name: its name
- * @counted: charged to @uid in the pool of claims
- * @uid: of the taker
- * @state: enum lite_lock_claim_state
- * @shared: with other owners
- * @try: does not wait
- * @probe: it was found in the word, and has to be confirmed
- * @found: it was in the word when that became MANAGED
- * @swept: its node counted as dead, so it is not told anything any more
- * @status: what it is told
- * @work: tells it
- */
+/* A claim on a lock, at the lock's home. */
 struct lite_lock_claim {
 	struct lite_lock *lock;
-	struct kref ref;
-	struct rb_node node;
-	struct list_head list;
-	struct list_head tried;
+	struct kref ref;          /* held by the tree, and by @work while it is queued */
+	struct rb_node node;      /* in lock->claims */
+	struct list_head list;    /* in lock->owners, lock->queue or lock->early */
+	struct list_head tried;   /* in lock->tries while it is QUEUED */
 	struct lite_claim_name name;
-	bool counted;
-	u32 uid;
+	bool counted;             /* charged to @uid in the pool of claims */
+	u32 uid;                  /* of the taker */
 	enum lite_lock_claim_state state;
-	bool shared;
-	bool try;
-	bool probe;
-	bool found;
-	bool swept;
-	int status;
-	struct delayed_work work;
+	bool shared;              /* with other owners */
+	bool try;                 /* does not wait */
+	bool probe;               /* it was found in the word, and has to be confirmed */
+	bool found;               /* it was in the word when that became MANAGED */
+	bool swept;               /* its node counted as dead: it is not told any more */
+	int status;               /* what it is told */
+	struct delayed_work work; /* tells it */
 };
 
 /* lock_home.c */
@@ -390,23 +271,18 @@ void lite_lock_remove(struct lite_lock *l);
 void lite_lock_queue_work(struct lite_lock *l, unsigned long delay);
 
 /* lock_claim.c */
-struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l,
-					    const struct lite_claim_name *name,
+struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l, const struct lite_claim_name *name,
 					    gfp_t gfp);
-struct lite_lock_claim *
-lite_lock_claim_admit(struct lite_lock *l, const struct lite_claim_name *name,
-		      u32 uid);
-struct lite_lock_claim *
-lite_lock_claim_find(const struct lite_lock *l,
-		     const struct lite_claim_name *name);
+struct lite_lock_claim *lite_lock_claim_admit(struct lite_lock *l,
+					      const struct lite_claim_name *name, u32 uid);
+struct lite_lock_claim *lite_lock_claim_find(const struct lite_lock *l,
+					     const struct lite_claim_name *name);
 void lite_lock_claim_put(struct lite_lock_claim *c);
-void lite_lock_claim_move(struct lite_lock_claim *c,
-			  enum lite_lock_claim_state state);
+void lite_lock_claim_move(struct lite_lock_claim *c, enum lite_lock_claim_state state);
 void lite_lock_claim_over(struct lite_lock_claim *c, int status);
 void lite_lock_claim_end(struct lite_lock_claim *c, enum lite_lock_end end);
 bool lite_lock_claim_is_dead(const struct lite_lock_claim *c);
-void lite_lock_claim_trace(const struct lite_lock_claim *c, int what,
-			   int status);
+void lite_lock_claim_trace(const struct lite_lock_claim *c, int what, int status);
 void lite_lock_claim_tell(struct lite_lock_claim *c, int status);
 
 /* lock_settle.c */

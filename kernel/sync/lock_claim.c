@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Claims on locks at the home of their LMR: finding, charging, ending and
- * telling them.
+ * Claims on locks at the home of their LMR: finding, charging, ending and telling them.
  *
- * The claims of a lock are in a tree by name, and in the list of their state. A
- * claim that a node has asked for is charged to its user there; one that was
- * found in a word, at most one per lock, is not.
+ * The claims of a lock are in a tree by name, and in the list of their state. A claim that a node
+ * has asked for is charged to its user there; one that was found in a word, at most one per lock,
+ * is not.
  *
  * Concurrency: see lock_home.c. The work items that tell claims are here.
  */
@@ -15,24 +14,20 @@
 #include "trace.h"
 
 /*
- * Delay before a GRANT is repeated that was answered by neither yes nor no, or
- * found no session. A taker that still waits asks again in its next session.
+ * Delay before a GRANT is repeated that was answered by neither yes nor no, or found no session. A
+ * taker that still waits asks again in its next session.
  */
 #define LITE_TELL_PERIOD (HZ / 4)
 
 static void lite_lock_claim_work(struct work_struct *work);
 
-/* ---- objects ------------------------------------------------------------- */
-
 static void lite_lock_claim_release(struct kref *ref)
 {
-	struct lite_lock_claim *c =
-		container_of(ref, struct lite_lock_claim, ref);
+	struct lite_lock_claim *c = container_of(ref, struct lite_lock_claim, ref);
 	struct lite_locks *locks = c->lock->locks;
 
 	if (c->counted)
-		lite_pool_give(lite_lock_pool(locks, LITE_POOL_LOCK_CLAIMS),
-			       c->uid, 1);
+		lite_pool_give(lite_lock_pool(locks, LITE_POOL_LOCK_CLAIMS), c->uid, 1);
 	lite_stat_dec(locks->stats, LITE_STAT_LOCK_CLAIMS);
 	lite_lock_put(c->lock);
 	kfree(c);
@@ -52,14 +47,12 @@ static int lite_lock_claim_cmp(const void *key, const struct rb_node *node)
 
 static bool lite_lock_claim_less(struct rb_node *a, const struct rb_node *b)
 {
-	return lite_lock_claim_cmp(
-		       &rb_entry(a, struct lite_lock_claim, node)->name, b) < 0;
+	return lite_lock_claim_cmp(&rb_entry(a, struct lite_lock_claim, node)->name, b) < 0;
 }
 
 /* Find a claim that is not OVER, or NULL; @l may be NULL. */
-struct lite_lock_claim *
-lite_lock_claim_find(const struct lite_lock *l,
-		     const struct lite_claim_name *name)
+struct lite_lock_claim *lite_lock_claim_find(const struct lite_lock *l,
+					     const struct lite_claim_name *name)
 {
 	if (!l)
 		return NULL;
@@ -69,11 +62,10 @@ lite_lock_claim_find(const struct lite_lock *l,
 }
 
 /*
- * Make a claim, not charged, with the reference for the tree. The caller must
- * put it into a state. Context: may sleep. Return: the claim, or NULL.
+ * Make a claim, not charged, with the reference for the tree; the caller puts it into a state. May
+ * sleep. Return: the claim, or NULL.
  */
-struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l,
-					    const struct lite_claim_name *name,
+struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l, const struct lite_claim_name *name,
 					    gfp_t gfp)
 {
 	struct lite_lock_claim *c = kzalloc(sizeof(*c), gfp);
@@ -94,16 +86,13 @@ struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l,
 }
 
 /*
- * Make a claim that a node asks for, and charge it to @uid. As
- * lite_lock_claim_new(), but returns ERR_PTR: -EDQUOT: the user has its share
- * of the pool; -ENOMEM.
+ * Make a claim that a node asks for, and charge it to @uid. May sleep. Return: as
+ * lite_lock_claim_new(), or ERR_PTR: -EDQUOT: the user has its share of the pool; -ENOMEM.
  */
-struct lite_lock_claim *
-lite_lock_claim_admit(struct lite_lock *l, const struct lite_claim_name *name,
-		      u32 uid)
+struct lite_lock_claim *lite_lock_claim_admit(struct lite_lock *l,
+					      const struct lite_claim_name *name, u32 uid)
 {
-	struct lite_pool *pool =
-		lite_lock_pool(l->locks, LITE_POOL_LOCK_CLAIMS);
+	struct lite_pool *pool = lite_lock_pool(l->locks, LITE_POOL_LOCK_CLAIMS);
 	struct lite_lock_claim *c;
 	int err;
 
@@ -121,11 +110,8 @@ lite_lock_claim_admit(struct lite_lock *l, const struct lite_claim_name *name,
 	return c;
 }
 
-/* ---- states -------------------------------------------------------------- */
-
 /* Change the state of a claim. If it is OVER, the caller gets a reference. */
-void lite_lock_claim_move(struct lite_lock_claim *c,
-			  enum lite_lock_claim_state state)
+void lite_lock_claim_move(struct lite_lock_claim *c, enum lite_lock_claim_state state)
 {
 	struct lite_lock *l = c->lock;
 
@@ -163,12 +149,9 @@ void lite_lock_claim_over(struct lite_lock_claim *c, int status)
 	lite_lock_claim_put(c);
 }
 
-/**
- * lite_lock_claim_end - end a claim on a lock
- * @c: claim of an owner, or in the queue; its reference is dropped here
- * @end: how it ends
- *
- * The caller must call lite_lock_go_on() afterwards. home_lock is held.
+/*
+ * End the claim of an owner, or in the queue, and drop its reference. The caller calls
+ * lite_lock_go_on() afterwards. home_lock is held.
  */
 void lite_lock_claim_end(struct lite_lock_claim *c, enum lite_lock_end end)
 {
@@ -186,32 +169,26 @@ void lite_lock_claim_end(struct lite_lock_claim *c, enum lite_lock_end end)
 }
 
 /*
- * Is the claim's node dead, or was it when the claim was swept? A node that is
- * down loses its locks, even if it returns in the same life. Context: any.
+ * Is the claim's node dead, or was it when the claim was swept? A node that is down loses its
+ * locks, even if it returns in the same life. Context: any.
  */
 bool lite_lock_claim_is_dead(const struct lite_lock_claim *c)
 {
 	struct lite_cluster *cl = c->lock->locks->cl;
 
-	return c->swept ||
-	       lite_cluster_incarnation(cl, c->name.node) !=
-		       c->name.incarnation ||
+	return c->swept || lite_cluster_incarnation(cl, c->name.node) != c->name.incarnation ||
 	       !lite_cluster_is_live(cl, c->name.node);
 }
 
-void lite_lock_claim_trace(const struct lite_lock_claim *c, int what,
-			   int status)
+void lite_lock_claim_trace(const struct lite_lock_claim *c, int what, int status)
 {
 	trace_lite_lock(what, c->lock->word.id, c->lock->word.offset,
 			c->name.node, c->name.ticket, status);
 }
 
-/* ---- telling ------------------------------------------------------------- */
-
-/**
- * lite_lock_claim_tell - have work tell a claim's node what became of it
- * @c: claim; home_lock is held
- * @status: 0 or -EOWNERDEAD: it has the lock; else why it never will
+/*
+ * Have work tell a claim's node what became of it: @status: 0 or -EOWNERDEAD: it has the lock; else
+ * why it never will. home_lock is held.
  */
 void lite_lock_claim_tell(struct lite_lock_claim *c, int status)
 {
@@ -225,8 +202,7 @@ void lite_lock_claim_tell(struct lite_lock_claim *c, int status)
 }
 
 /* @conn: session for the GRANT; NULL: there is none, or it is this node. */
-static int lite_lock_claim_call(struct lite_lock_claim *c,
-				struct lite_conn *conn, int status)
+static int lite_lock_claim_call(struct lite_lock_claim *c, struct lite_conn *conn, int status)
 {
 	struct lite_cluster *cl = c->lock->locks->cl;
 	struct lite_wire_lock req = lite_lock_wire(
@@ -254,10 +230,9 @@ static void lite_lock_claim_work(struct work_struct *work)
 	bool dead;
 
 	/*
-	 * Get the session before checking for a sweep: a claim swept later is
-	 * told in a dead session, where the taker refuses the GRANT, and in no
-	 * later one. There the taker may have queued again under the same name
-	 * while another claim owns the lock.
+	 * Get the session before checking for a sweep: a claim swept later is told in a dead
+	 * session, where the taker refuses the GRANT, and in no later one. There the taker may have
+	 * queued again under the same name while another claim owns the lock.
 	 */
 	conn = lite_cluster_conn_get(locks->cl, c->name.node);
 	mutex_lock(&locks->home_lock);
@@ -277,8 +252,7 @@ static void lite_lock_claim_work(struct work_struct *work)
 		lite_lock_go_on(c->lock);
 	} else if (err && err != -ENOENT && !dead && !locks->closing) {
 		/* It is unknown whether the taker got the GRANT: repeat it. */
-		if (queue_delayed_work(locks->tell_wq, &c->work,
-				       LITE_TELL_PERIOD))
+		if (queue_delayed_work(locks->tell_wq, &c->work, LITE_TELL_PERIOD))
 			kref_get(&c->ref);
 	} else if (err && !dead && c->found && c->state == LITE_CLAIM_OWNER) {
 		/* Only its node knows whether it replaced DIED: ask it. */
@@ -288,8 +262,7 @@ static void lite_lock_claim_work(struct work_struct *work)
 		/* The taker does not want it, or is dead: go on to the next. */
 		lite_lock_claim_trace(c, LITE_TRACE_LOCK_REFUSED, err);
 		c->swept = dead;
-		lite_lock_claim_end(c,
-				    dead ? LITE_LOCK_DEAD : LITE_LOCK_UNUSED);
+		lite_lock_claim_end(c, dead ? LITE_LOCK_DEAD : LITE_LOCK_UNUSED);
 		lite_lock_go_on(c->lock);
 	}
 	mutex_unlock(&locks->home_lock);

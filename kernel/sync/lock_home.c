@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Locks at the home of their LMR: requests of takers, owners, queue, and the
- * order of grants.
+ * Locks at the home of their LMR: requests of takers, owners, queue, and the order of grants.
  *
- * Normal operation: a WAIT appends a claim to the queue. Once the word is
- * MANAGED (lock_settle.c), the first claim in the queue becomes the owner as
- * soon as there is none, or joins owners that share with it, and is told by a
- * GRANT. A RELEASE ends a claim. Without owner and queue the word is handed
- * back and the lock forgotten.
+ * Normal operation: a WAIT appends a claim to the queue. Once the word is MANAGED (lock_settle.c),
+ * the first claim in the queue becomes the owner as soon as there is none, or joins owners that
+ * share with it, and is told by a GRANT. A RELEASE ends a claim. Without owner and queue the word
+ * is handed back and the lock forgotten.
  *
- * Recovery: a claim ends with the life of its node, and when its node answers
- * the GRANT that the claim is over. A GRANT is repeated until it is answered or
- * the node's life is over.
+ * Recovery: a claim ends with the life of its node, and when its node answers the GRANT that the
+ * claim is over. A GRANT is repeated until it is answered or the node's life is over.
  *
- * What runs concurrently: handlers, the work items that tell claims, the work
- * item of each lock that operates on its word, and the sweep. All of them look
- * and change under home_lock, and drop it while they wait for a call or an
- * operation.
+ * What runs concurrently: handlers, the work items that tell claims, the work item of each lock
+ * that operates on its word, and the sweep. All of them look and change under home_lock, and drop
+ * it while they wait for a call or an operation.
  */
 #include <linux/slab.h>
 
@@ -50,8 +46,7 @@ void lite_lock_put(struct lite_lock *l)
 /* The tree is in the order of bytes: those of one LMR are side by side. */
 static int lite_lock_cmp_id(const void *key, const struct rb_node *node)
 {
-	return memcmp(key, &rb_entry(node, struct lite_lock, node)->key,
-		      sizeof(u64));
+	return memcmp(key, &rb_entry(node, struct lite_lock, node)->key, sizeof(u64));
 }
 
 static int lite_lock_cmp(const void *key, const struct rb_node *node)
@@ -65,8 +60,7 @@ static bool lite_lock_less(struct rb_node *a, const struct rb_node *b)
 	return lite_lock_cmp(&rb_entry(a, struct lite_lock, node)->key, b) < 0;
 }
 
-static struct lite_lock_key lite_lock_key(const struct lite_wire_lock *w,
-					  bool barrier)
+static struct lite_lock_key lite_lock_key(const struct lite_wire_lock *w, bool barrier)
 {
 	return (struct lite_lock_key){
 		.id = le64_to_cpu(w->id),
@@ -75,24 +69,19 @@ static struct lite_lock_key lite_lock_key(const struct lite_wire_lock *w,
 	};
 }
 
-/*
- * Find the lock with waiters, or the barrier, that a request is about. Return:
- * it, valid while home_lock is held, or NULL.
- */
-static struct lite_lock *lite_lock_find(struct lite_locks *locks,
-					const struct lite_wire_lock *w,
+/* Find the lock with waiters, or the barrier, of a request; NULL: none. home_lock is held. */
+static struct lite_lock *lite_lock_find(struct lite_locks *locks, const struct lite_wire_lock *w,
 					bool barrier)
 {
 	const struct lite_lock_key key = lite_lock_key(w, barrier);
 
 	lockdep_assert_held(&locks->home_lock);
-	return rb_entry_safe(rb_find(&key, &locks->home, lite_lock_cmp),
-			     struct lite_lock, node);
+	return rb_entry_safe(rb_find(&key, &locks->home, lite_lock_cmp), struct lite_lock, node);
 }
 
 /*
- * Make a lock, or a barrier for @n. The caller must call lite_lock_go_on()
- * afterwards. May sleep. Return: it, referenced by the tree only, or NULL.
+ * Make a lock, or a barrier for @n, referenced by the tree only; the caller calls lite_lock_go_on()
+ * afterwards. May sleep. Return: it or NULL.
  */
 static struct lite_lock *lite_lock_make(struct lite_locks *locks,
 					const struct lite_wire_lock *w, u32 n)
@@ -177,21 +166,14 @@ static void lite_lock_claim_grant(struct lite_lock_claim *c)
 
 	lite_lock_claim_move(c, LITE_CLAIM_OWNER);
 	lite_stat_inc(l->locks->stats, LITE_STAT_LOCK_GRANTS);
-	lite_lock_claim_trace(c, LITE_TRACE_LOCK_GRANT,
-			      l->died ? -EOWNERDEAD : 0);
+	lite_lock_claim_trace(c, LITE_TRACE_LOCK_GRANT, l->died ? -EOWNERDEAD : 0);
 	lite_lock_claim_tell(c, l->died ? -EOWNERDEAD : 0);
-	/*
-	 * A shared owner cannot make the lock consistent: keep telling until
-	 * there is an exclusive one.
-	 */
+	/* Only an exclusive owner can make the lock consistent: keep telling until then. */
 	if (!c->shared)
 		l->died = false;
 }
 
-/*
- * Complete a round when enough have arrived. Only the first @n claims go on:
- * the rest is of the next round.
- */
+/* Complete a round when @n have arrived; further arrivals are of the next round. */
 static void lite_barrier_go_on(struct lite_lock *l)
 {
 	struct lite_lock_claim *c, *next;
@@ -224,8 +206,7 @@ void lite_lock_go_on(struct lite_lock *l)
 		lite_lock_refuse(l, -ENOTRECOVERABLE);
 	while (l->managed && !list_empty(&l->queue)) {
 		c = list_first_entry(&l->queue, struct lite_lock_claim, list);
-		owner = list_first_entry_or_null(&l->owners,
-						 struct lite_lock_claim, list);
+		owner = list_first_entry_or_null(&l->owners, struct lite_lock_claim, list);
 		if (!lite_lock_fits(owner, owner && owner->shared, c->shared))
 			break;
 		lite_lock_claim_grant(c);
@@ -234,10 +215,7 @@ void lite_lock_go_on(struct lite_lock *l)
 		list_for_each_entry_safe(c, next, &l->tries, tried)
 			lite_lock_claim_over(c, -EBUSY);
 	}
-	/*
-	 * Either the word has to be taken over or handed back, or an owner has
-	 * to be probed later because others wait for it.
-	 */
+	/* Take over or hand back the word; or probe an owner later, because others wait for it. */
 	if (!l->managed || (list_empty(&l->owners) && list_empty(&l->queue)))
 		lite_lock_queue_work(l, 0);
 	else if (!list_empty(&l->queue))
@@ -246,17 +224,11 @@ void lite_lock_go_on(struct lite_lock *l)
 
 /* ---- requests ------------------------------------------------------------ */
 
-/*
- * Name the claim that a request is about. -EBADMSG: wrong incarnation; -ESTALE:
- * an earlier life of this node.
- */
-static int lite_lock_claim_named(struct lite_locks *locks,
-				 struct lite_conn *conn,
-				 const struct lite_wire_lock *w,
-				 struct lite_claim_name *name)
+/* Name a request's claim. -EBADMSG: wrong incarnation; -ESTALE: an earlier life of this node. */
+static int lite_lock_claim_named(struct lite_locks *locks, struct lite_conn *conn,
+				 const struct lite_wire_lock *w, struct lite_claim_name *name)
 {
-	u64 incarnation = conn ? conn->from.incarnation :
-				 locks->mem->fab->self.incarnation;
+	u64 incarnation = conn ? conn->from.incarnation : locks->mem->fab->self.incarnation;
 
 	name->node = conn ? conn->from.node : lite_cluster_id(locks->cl);
 	name->ticket = le32_to_cpu(w->ticket);
@@ -267,11 +239,10 @@ static int lite_lock_claim_named(struct lite_locks *locks,
 }
 
 /*
- * Is the word there? lite_locks_lmr_cut() takes home_lock after a cut, and so
- * finds a claim entered before it.
+ * Is the word there? lite_locks_lmr_cut() takes home_lock after a cut, and so finds a claim entered
+ * before it.
  */
-static int lite_lock_exists(struct lite_locks *locks,
-			    const struct lite_wire_lock *w)
+static int lite_lock_exists(struct lite_locks *locks, const struct lite_wire_lock *w)
 {
 	struct lite_lmr *lmr = lite_lmr_get(locks->mem, le64_to_cpu(w->id));
 	int err;
@@ -288,8 +259,7 @@ static int lite_lock_exists(struct lite_locks *locks,
 	return err;
 }
 
-static int lite_lock_enter(struct lite_locks *locks,
-			   const struct lite_claim_name *name,
+static int lite_lock_enter(struct lite_locks *locks, const struct lite_claim_name *name,
 			   const struct lite_wire_lock *w, bool barrier)
 {
 	u32 flags = le32_to_cpu(w->arg);
@@ -308,15 +278,14 @@ static int lite_lock_enter(struct lite_locks *locks,
 	c = lite_lock_claim_find(l, name);
 	if (c && c->state == LITE_CLAIM_OWNER) {
 		/*
-		 * The taker may not have got the GRANT. The queue of a barrier
-		 * may already be of a round with another number.
+		 * The taker may not have got the GRANT. The queue of a barrier may already be of a
+		 * round with another number.
 		 */
 		lite_lock_claim_tell(c, c->status);
 		return 0;
 	}
 	/* Released; or it was swept, maybe after its round was complete. */
-	if (c ? c->state == LITE_CLAIM_EARLY :
-		barrier && flags & LITE_WIRE_BARRIER_AGAIN)
+	if (c ? c->state == LITE_CLAIM_EARLY : barrier && flags & LITE_WIRE_BARRIER_AGAIN)
 		return -ENOLCK;
 	/* While claims are queued the number of participants is fixed. */
 	if (l && l->n != n && !list_empty(&l->queue))
@@ -357,37 +326,33 @@ static int lite_serve_claim(struct lite_locks *locks, struct lite_conn *conn,
 		return err;
 	mutex_lock(&locks->home_lock);
 	/*
-	 * While this session is not dead, no message of a later one has been
-	 * handled. Afterwards the taker may have ended this claim already.
+	 * While this session is not dead, no message of a later one has been handled. Afterwards
+	 * the taker may have ended this claim already.
 	 */
-	err = conn && lite_conn_is_dead(conn) ?
-		      -EHOSTDOWN :
-		      lite_lock_enter(locks, &name, req, barrier);
+	err = conn && lite_conn_is_dead(conn) ? -EHOSTDOWN :
+						lite_lock_enter(locks, &name, req, barrier);
 	mutex_unlock(&locks->home_lock);
 	return err;
 }
 
-static int lite_serve_lock_wait(void *priv, struct lite_conn *conn,
-				const void *req, u32 len, void *reply,
-				u32 *reply_len)
+static int lite_serve_lock_wait(void *priv, struct lite_conn *conn, const void *req, u32 len,
+				void *reply, u32 *reply_len)
 {
 	return lite_serve_claim(priv, conn, req, false);
 }
 
-static int lite_serve_barrier_arrive(void *priv, struct lite_conn *conn,
-				     const void *req, u32 len, void *reply,
-				     u32 *reply_len)
+static int lite_serve_barrier_arrive(void *priv, struct lite_conn *conn, const void *req, u32 len,
+				     void *reply, u32 *reply_len)
 {
 	return lite_serve_claim(priv, conn, req, true);
 }
 
 /*
- * Record the RELEASE of a claim that may be in the word, queued or not yet known
- * (NULL). May sleep. Return: 0 or -ENOMEM: try again later.
+ * Record the RELEASE of a claim that may be in the word, queued or not yet known (NULL). May sleep.
+ * Return: 0 or -ENOMEM: try again later.
  */
 static int lite_lock_keep_early(struct lite_lock *l, struct lite_lock_claim *c,
-				const struct lite_claim_name *name,
-				const struct lite_wire_lock *w)
+				const struct lite_claim_name *name, const struct lite_wire_lock *w)
 {
 	u32 end = le32_to_cpu(w->arg);
 	bool known = c;
@@ -405,9 +370,8 @@ static int lite_lock_keep_early(struct lite_lock *l, struct lite_lock_claim *c,
 	return 0;
 }
 
-static int lite_serve_lock_release(void *priv, struct lite_conn *conn,
-				   const void *req, u32 len, void *reply,
-				   u32 *reply_len)
+static int lite_serve_lock_release(void *priv, struct lite_conn *conn, const void *req, u32 len,
+				   void *reply, u32 *reply_len)
 {
 	const struct lite_wire_lock *w = req;
 	struct lite_locks *locks = priv;
@@ -425,8 +389,8 @@ static int lite_serve_lock_release(void *priv, struct lite_conn *conn,
 	b = lite_lock_find(locks, w, true);
 	c = lite_lock_claim_find(l, &name) ?: lite_lock_claim_find(b, &name);
 	/*
-	 * While the word is being taken over, this claim may be in it; even a
-	 * queued one, from a swap before it asked.
+	 * While the word is being taken over, this claim may be in it; even a queued one, from a
+	 * swap before it asked.
 	 */
 	early = l && (l->settling || l->maybe);
 	if (c)
@@ -493,10 +457,7 @@ static void lite_lock_drop(struct lite_lock *l, int err)
 	lite_lock_remove(l);
 }
 
-/*
- * A local LMR has become shorter, or was freed: @length is 0. Context: may
- * sleep.
- */
+/* A local LMR has become shorter, or was freed: @length is 0. May sleep. */
 void lite_locks_lmr_cut(struct lite_locks *locks, u64 id, u64 length)
 {
 	struct rb_node *node, *next;
@@ -521,15 +482,12 @@ void lite_lock_home_init(struct lite_locks *locks, struct lite_kcalls *rpc)
 	mutex_init(&locks->home_lock);
 	locks->home = RB_ROOT;
 	INIT_WORK(&locks->sweep, lite_locks_sweep);
-	lite_kcall_handle(rpc, LITE_CALL_LOCK_WAIT, lite_serve_lock_wait,
-			  locks);
-	lite_kcall_handle(rpc, LITE_CALL_LOCK_RELEASE, lite_serve_lock_release,
-			  locks);
-	lite_kcall_handle(rpc, LITE_CALL_BARRIER_ARRIVE,
-			  lite_serve_barrier_arrive, locks);
+	lite_kcall_handle(rpc, LITE_CALL_LOCK_WAIT, lite_serve_lock_wait, locks);
+	lite_kcall_handle(rpc, LITE_CALL_LOCK_RELEASE, lite_serve_lock_release, locks);
+	lite_kcall_handle(rpc, LITE_CALL_BARRIER_ARRIVE, lite_serve_barrier_arrive, locks);
 }
 
-/* Forget all locks; @locks is closing. Context: may sleep. */
+/* Forget all locks; @locks is closing. May sleep. */
 void lite_lock_home_shut(struct lite_locks *locks)
 {
 	struct rb_node *node;

@@ -2,18 +2,16 @@
 /*
  * The home's operations on the word of a lock.
  *
- * Normal operation: when a claim waits, swap whatever is in the word for
- * MANAGED; the old value names the holder. PROBE its node for confirmation: the
- * process may have ended without knowing the outcome of its swap. While claims
- * wait, owners are probed from time to time: a program that writes to the word
- * can make a holder release it unknown to the home. When there is neither owner
+ * Normal operation: when a claim waits, swap whatever is in the word for MANAGED; the old value
+ * names the holder. PROBE its node for confirmation: the process may have ended without knowing the
+ * outcome of its swap. While claims wait, owners are probed from time to time: a program that
+ * writes to the word can make a holder release it unknown to the home. When there is neither owner
  * nor queue, swap MANAGED for FREE.
  *
- * Recovery: a swap of unknown outcome is repeated until the outcome is known
- * (@maybe, @back). The waiters get the error at once.
+ * Recovery: a swap of unknown outcome is repeated until the outcome is known (@maybe, @back). The
+ * waiters get the error at once.
  *
- * What cannot run concurrently: two of these for one lock, as each lock has one
- * work item.
+ * What cannot run concurrently: two of these for one lock, as each lock has one work item.
  */
 #include <linux/slab.h>
 
@@ -26,8 +24,8 @@
 #define LITE_SETTLE_SWAPS 16
 
 /*
- * The incarnation of the holder in a HELD word; 0: that life is over, or counts
- * as over. Context: any.
+ * The incarnation of the holder in a HELD word; 0: that life is over, or counts as over. Any
+ * context.
  */
 u64 lite_lock_holder(struct lite_locks *locks, u64 word)
 {
@@ -47,8 +45,7 @@ static int lite_lock_word_swap(struct lite_lock *l, u64 expected, u64 desired,
 	int err;
 
 	mutex_unlock(&locks->home_lock);
-	err = lite_word_cmp_swap(locks->mem, &l->word, expected, desired, old,
-				 posted);
+	err = lite_word_cmp_swap(locks->mem, &l->word, expected, desired, old, posted);
 	mutex_lock(&locks->home_lock);
 	/* A node that leaves frees the LMRs at home there. */
 	if (err == -ENOTCONN || err == -ENODEV)
@@ -67,9 +64,8 @@ static void lite_lock_settle_failed(struct lite_lock *l, int err)
 }
 
 /*
- * Has the holder in a word that became MANAGED released it already? Then
- * @l->died or @l->ended is set as its RELEASE said. The other claims that were
- * released early were not in the word.
+ * Has the holder in a word that became MANAGED released it already? Then @l->died or @l->ended is
+ * set as its RELEASE said. The other claims that were released early were not in the word.
  */
 static bool lite_lock_was_early(struct lite_lock *l, u64 word)
 {
@@ -105,8 +101,7 @@ static void lite_lock_claim_own(struct lite_lock *l, u64 word, u64 incarnation)
 	lite_lock_claim_move(c, LITE_CLAIM_OWNER);
 	/* A WAIT that it sent before may still arrive, and be granted. */
 	c->found = true;
-	lite_lock_claim_trace(c, asked ? LITE_TRACE_LOCK_GRANT :
-					 LITE_TRACE_LOCK_FOUND, 0);
+	lite_lock_claim_trace(c, asked ? LITE_TRACE_LOCK_GRANT : LITE_TRACE_LOCK_FOUND, 0);
 	if (asked) {
 		/* The taker did not know the outcome of its swap. */
 		lite_lock_claim_tell(c, 0);
@@ -139,13 +134,9 @@ static void lite_lock_settled(struct lite_lock *l, u64 was)
 /* What to swap for MANAGED first; 0 is FREE. @seen only saves a swap. */
 static u64 lite_lock_guess(const struct lite_lock *l)
 {
-	switch (lite_lockword_kind(l->seen)) {
-	case LITE_LOCKWORD_HELD:
-	case LITE_LOCKWORD_DIED:
-		return l->seen;
-	default:
-		return 0;
-	}
+	enum lite_lockword_kind kind = lite_lockword_kind(l->seen);
+
+	return kind == LITE_LOCKWORD_HELD || kind == LITE_LOCKWORD_DIED ? l->seen : 0;
 }
 
 static void lite_lock_settle(struct lite_lock *l)
@@ -183,16 +174,10 @@ static void lite_lock_settle(struct lite_lock *l)
 		}
 		/* Not @maybe, so that swap was not done. */
 		l->maybe = 0;
-		switch (lite_lock_step(old)) {
-		case LITE_LOCK_UNLOCKABLE:
+		if (lite_lock_step(old) == LITE_LOCK_UNLOCKABLE)
 			lite_lock_refuse(l, -ENOTRECOVERABLE);
-			break;
-		case LITE_LOCK_NONE:
+		else if (lite_lock_step(old) == LITE_LOCK_NONE)
 			lite_lock_refuse(l, -EINVAL);
-			break;
-		default:
-			break;
-		}
 		if (list_empty(&l->queue)) {
 			lite_lock_remove(l);
 			return;
@@ -237,8 +222,6 @@ static void lite_lock_hand_back(struct lite_lock *l)
 		lite_lock_queue_work(l, 0);
 }
 
-/* ---- probing owners ------------------------------------------------------ */
-
 static int lite_lock_claim_ask(struct lite_lock_claim *c, u32 *state)
 {
 	struct lite_wire_lock_probe_reply reply = {};
@@ -260,14 +243,9 @@ static int lite_lock_claim_ask(struct lite_lock_claim *c, u32 *state)
 
 static enum lite_lock_end lite_probed_end(u32 state)
 {
-	switch (state) {
-	case LITE_WIRE_LOCK_DEAD:
+	if (state == LITE_WIRE_LOCK_DEAD)
 		return LITE_LOCK_DEAD;
-	case LITE_WIRE_LOCK_BROKEN:
-		return LITE_LOCK_BROKEN;
-	default:
-		return LITE_LOCK_UNUSED;
-	}
+	return state == LITE_WIRE_LOCK_BROKEN ? LITE_LOCK_BROKEN : LITE_LOCK_UNUSED;
 }
 
 static void lite_lock_probe(struct lite_lock *l)
@@ -310,8 +288,7 @@ out:
 
 void lite_lock_work(struct work_struct *work)
 {
-	struct lite_lock *l = container_of(to_delayed_work(work),
-					   struct lite_lock, work);
+	struct lite_lock *l = container_of(to_delayed_work(work), struct lite_lock, work);
 	struct lite_locks *locks = l->locks;
 
 	mutex_lock(&locks->home_lock);

@@ -2,21 +2,19 @@
 /*
  * Waiting for locks, what the home sends meanwhile, and releasing locks.
  *
- * Waiting: send WAIT to the home, once per session; sleep until GRANT says that
- * the lock is ours, or why it never will be. When a member or a session comes or
- * goes, the waiter asks again if the session in which it asked is gone. It keeps
- * waiting while the home is suspect.
+ * Waiting: send WAIT to the home, once per session; sleep until GRANT says that the lock is ours,
+ * or why it never will be. When a member or a session comes or goes, the waiter asks again if the
+ * session in which it asked is gone. It keeps waiting while the home is suspect.
  *
- * Releasing: swap the claim's value for FREE. If the word is MANAGED because
- * claims wait, send RELEASE to the home, which passes the lock on. RELEASE may
- * be repeated: it names a claim, not the lock. A lock that cannot be released
- * now is LEFT: a work item retries when members change, and every second while
- * the home is up, until the lock is released or known to be lost. So are locks
+ * Releasing: swap the claim's value for FREE. If the word is MANAGED because claims wait, send
+ * RELEASE to the home, which passes the lock on. RELEASE may be repeated: it names a claim, not the
+ * lock. A lock that cannot be released now is LEFT: a work item retries when members change, and
+ * every second while the home is up, until the lock is released or known to be lost. So are locks
  * of dead processes, and claims given up while taking.
  *
- * What runs concurrently: the waiter and the GRANT handlers. locks->lock
- * decides: a GRANT that finds the hold WAITING is accepted, whatever else ended
- * the wait. A later GRANT is refused, and the home passes the lock on.
+ * What runs concurrently: the waiter and the GRANT handlers. locks->lock decides: a GRANT that
+ * finds the hold WAITING is accepted, whatever else ended the wait. A later GRANT is refused, and
+ * the home passes the lock on.
  */
 #include <linux/slab.h>
 
@@ -34,16 +32,13 @@
 /* ---- waiting ------------------------------------------------------------- */
 
 /*
- * Have the home end a claim. @again is set if an earlier attempt may have done
- * it, else left as it is. Context: may sleep; killable. Return: 0; -ENOLCK: no
- * such claim; -EALREADY: the barrier is complete; -EIDRM, -ESTALE, -ERANGE;
- * -EHOSTDOWN and others.
+ * Have the home end a claim. @again is set if an earlier attempt may have done it. May sleep;
+ * killable. Return: 0; -ENOLCK: no such claim; -EALREADY: the barrier is complete; -EIDRM, -ESTALE,
+ * -ERANGE; -EHOSTDOWN and others.
  */
-static int lite_hold_tell(struct lite_hold *h, enum lite_lock_end end,
-			  bool *again)
+static int lite_hold_tell(struct lite_hold *h, enum lite_lock_end end, bool *again)
 {
-	struct lite_wire_lock req =
-		lite_lock_wire(&h->word, h->incarnation, h->ticket, end);
+	struct lite_wire_lock req = lite_lock_wire(&h->word, h->incarnation, h->ticket, end);
 	struct lite_call_desc d = {
 		.call = LITE_CALL_LOCK_RELEASE,
 		.req = &req,
@@ -54,8 +49,7 @@ static int lite_hold_tell(struct lite_hold *h, enum lite_lock_end end,
 
 	*again |= d.repeated || (err && err != -ENOLCK && d.sent);
 	if (err == -ENOENT)
-		err = lite_home_gone(h->locks->mem, h->word.home,
-				     h->word.incarnation);
+		err = lite_home_gone(h->locks->mem, h->word.home, h->word.incarnation);
 	/* The home has left, which frees its LMRs. */
 	if (err == -EHOSTUNREACH)
 		err = -ESTALE;
@@ -63,8 +57,8 @@ static int lite_hold_tell(struct lite_hold *h, enum lite_lock_end end,
 }
 
 /*
- * A repeated ARRIVE may meet the GRANT for the first one: if both took effect,
- * it would count for the next round. False: GRANT came first, do not ARRIVE.
+ * A repeated ARRIVE may meet the GRANT for the first one: if both took effect, it would count for
+ * the next round. False: GRANT came first, do not ARRIVE.
  */
 static bool lite_hold_arriving(struct lite_hold *h, bool arriving)
 {
@@ -77,8 +71,7 @@ static bool lite_hold_arriving(struct lite_hold *h, bool arriving)
 	return waiting;
 }
 
-static int lite_lock_ask(struct lite_hold *h, struct lite_conn *conn,
-			 bool try, unsigned long left)
+static int lite_lock_ask(struct lite_hold *h, struct lite_conn *conn, bool try, unsigned long left)
 {
 	struct lite_kcalls *rpc = h->locks->cl->rpc;
 	struct lite_wire_lock req;
@@ -89,15 +82,11 @@ static int lite_lock_ask(struct lite_hold *h, struct lite_conn *conn,
 		.timeout = clamp(left, 1UL, rpc->timeout),
 		.killable = true,
 	};
-	u32 arg = (h->shared ? LITE_WIRE_LOCK_SHARED : 0) |
-		  (try ? LITE_WIRE_LOCK_TRY : 0);
+	u32 arg = (h->shared ? LITE_WIRE_LOCK_SHARED : 0) | (try ? LITE_WIRE_LOCK_TRY : 0);
 	int err;
 
 	if (h->n) {
-		/*
-		 * Not abandoned: an ARRIVE after our RELEASE would count a
-		 * participant that has gone.
-		 */
+		/* Not abandoned: an ARRIVE after our RELEASE would count a departed participant. */
 		d.call = LITE_CALL_BARRIER_ARRIVE;
 		d.timeout = rpc->timeout;
 		d.killable = false;
@@ -123,8 +112,7 @@ static int lite_lock_asked(struct lite_hold *h, struct lite_conn *conn, int err)
 {
 	switch (err) {
 	case -ENOENT:
-		return lite_home_gone(h->locks->mem, h->word.home,
-				      h->word.incarnation);
+		return lite_home_gone(h->locks->mem, h->word.home, h->word.incarnation);
 	case -EHOSTDOWN:
 		/* In a live session: the home does not count it yet. */
 		return conn && !lite_conn_is_dead(conn) ? -EAGAIN : 0;
@@ -139,12 +127,10 @@ static int lite_lock_asked(struct lite_hold *h, struct lite_conn *conn, int err)
 }
 
 /*
- * Send WAIT or ARRIVE unless done in this session.
- *
- * Return: 0: wait for a verdict or a change; -EAGAIN: try again; other errnos.
+ * Send WAIT or ARRIVE unless done in this session. Return: 0: wait for a verdict or a change;
+ * -EAGAIN: try again; other errnos.
  */
-static int lite_lock_tell_home(struct lite_hold *h, bool try,
-			       unsigned long left, u64 *session)
+static int lite_lock_tell_home(struct lite_hold *h, bool try, unsigned long left, u64 *session)
 {
 	struct lite_cluster *cl = h->locks->cl;
 	struct lite_conn *conn;
@@ -160,8 +146,7 @@ static int lite_lock_tell_home(struct lite_hold *h, bool try,
 	if (h->word.home == lite_cluster_id(cl)) {
 		if (*session)
 			return 0;
-		err = lite_lock_asked(h, NULL,
-				      lite_lock_ask(h, NULL, try, left));
+		err = lite_lock_asked(h, NULL, lite_lock_ask(h, NULL, try, left));
 		if (!err)
 			*session = 1;
 		return err;
@@ -171,8 +156,7 @@ static int lite_lock_tell_home(struct lite_hold *h, bool try,
 		return -ESTALE;
 	conn = lite_cluster_conn_get(cl, h->word.home);
 	if (!conn || lite_conn_is_dead(conn)) {
-		err = lite_cluster_is_suspect(cl, h->word.home) ? 0 :
-								  -EHOSTDOWN;
+		err = lite_cluster_is_suspect(cl, h->word.home) ? 0 : -EHOSTDOWN;
 	} else if (conn->session != *session) {
 		err = lite_lock_ask(h, conn, try, left);
 		if (!err)
@@ -189,12 +173,10 @@ static int lite_lock_tell_home(struct lite_hold *h, bool try,
 
 static bool lite_hold_has_news(const struct lite_hold *h, int seen)
 {
-	return READ_ONCE(h->state) != LITE_HOLD_WAITING ||
-	       atomic_read(&h->locks->changes) != seen;
+	return READ_ONCE(h->state) != LITE_HOLD_WAITING || atomic_read(&h->locks->changes) != seen;
 }
 
-static int lite_lock_wait_verdict(struct lite_hold *h,
-				  const struct lite_lock_args *args)
+static int lite_lock_wait_verdict(struct lite_hold *h, const struct lite_lock_args *args)
 {
 	struct lite_locks *locks = h->locks;
 	unsigned long end = jiffies + args->timeout;
@@ -219,9 +201,7 @@ static int lite_lock_wait_verdict(struct lite_hold *h,
 			cond_resched();
 			continue;
 		}
-		ret = lite_wait_event_timeout(h->wait,
-					      lite_hold_has_news(h, seen),
-					      left);
+		ret = lite_wait_event_timeout(h->wait, lite_hold_has_news(h, seen), left);
 		if (READ_ONCE(h->state) != LITE_HOLD_WAITING)
 			return 0;
 		if (ret < 0)
@@ -232,9 +212,8 @@ static int lite_lock_wait_verdict(struct lite_hold *h,
 }
 
 /*
- * Take an arrival back after a time-out, unless the round is complete: then the
- * caller goes on with the others. The home's answer is enough, as its GRANT may
- * never come.
+ * Take an arrival back after a time-out, unless the round is complete: then the caller goes on with
+ * the others. The home's answer is enough, as its GRANT may never come.
  */
 static int lite_barrier_leave(struct lite_hold *h)
 {
@@ -255,9 +234,9 @@ static int lite_barrier_leave(struct lite_hold *h)
 }
 
 /*
- * Wait for a lock; @h is TAKING. Context: may sleep; killable. Return: 0: the
- * lock is ours, @h->died: a previous owner died; else an errno: @h->asked and
- * @h->swapped say whether the home or the word may have the claim.
+ * Wait for a lock; @h is TAKING. May sleep; killable. Return: 0: the lock is ours, @h->died: a
+ * previous owner died; else an errno: @h->asked and @h->swapped say whether the home or the word
+ * may have the claim.
  */
 int lite_lock_wait(struct lite_hold *h, const struct lite_lock_args *args)
 {
@@ -278,8 +257,7 @@ int lite_lock_wait(struct lite_hold *h, const struct lite_lock_args *args)
 		/* GRANT came before whatever ended the wait. */
 		err = 0;
 		h->managed = true;
-		h->died = h->verdict == -EOWNERDEAD ||
-			  (h->swapped && h->was_died);
+		h->died = h->verdict == -EOWNERDEAD || (h->swapped && h->was_died);
 	} else if (h->state == LITE_HOLD_ENDING) {
 		/* The home has ended the claim. */
 		err = h->verdict;
@@ -294,12 +272,10 @@ int lite_lock_wait(struct lite_hold *h, const struct lite_lock_args *args)
 /* ---- releasing ----------------------------------------------------------- */
 
 /*
- * Put the word back. @again: set if an earlier attempt may have done it.
- *
- * Return: 0; -EINPROGRESS: MANAGED, ask the home; -ENOLCK; other errnos.
+ * Put the word back. @again: set if an earlier attempt may have done it. Return: 0; -EINPROGRESS:
+ * MANAGED, ask the home; -ENOLCK; other errnos.
  */
-static int lite_hold_swap_back(struct lite_hold *h, enum lite_lock_end end,
-			       bool *again)
+static int lite_hold_swap_back(struct lite_hold *h, enum lite_lock_end end, bool *again)
 {
 	bool posted;
 	int tries = 0;
@@ -310,13 +286,10 @@ static int lite_hold_swap_back(struct lite_hold *h, enum lite_lock_end end,
 		err = lite_word_cmp_swap(h->locks->mem, &h->word, h->value,
 					 lite_lock_after(end), &old, &posted);
 		*again |= err && posted;
-	} while (err == -EHOSTDOWN && posted &&
-		 ++tries < LITE_LOCK_BACK_TRIES);
+	} while (err == -EHOSTDOWN && posted && ++tries < LITE_LOCK_BACK_TRIES);
 	if (err || old == h->value)
 		return err;
-	if (lite_lockword_kind(old) == LITE_LOCKWORD_MANAGED)
-		return -EINPROGRESS;
-	return -ENOLCK;
+	return lite_lockword_kind(old) == LITE_LOCKWORD_MANAGED ? -EINPROGRESS : -ENOLCK;
 }
 
 /* After @err, is the claim still to be ended? */
@@ -324,8 +297,7 @@ static bool lite_hold_is_pending(struct lite_hold *h, int err)
 {
 	/* It may have gone with its home. One that is just down may return. */
 	return !lite_lock_is_final(err) &&
-	       lite_cluster_incarnation(h->locks->cl, h->word.home) ==
-		       h->word.incarnation;
+	       lite_cluster_incarnation(h->locks->cl, h->word.home) == h->word.incarnation;
 }
 
 /* Release a lock, if possible now. -ENOLCK: it was not ours any more. */
@@ -333,7 +305,7 @@ static int lite_hold_release(struct lite_hold *h, enum lite_lock_end end)
 {
 	struct lite_locks *locks = h->locks;
 	bool again = false;
-	int err = 0;
+	int err;
 
 	if (h->incarnation != locks->mem->fab->self.incarnation)
 		err = -ENOLCK;
@@ -375,20 +347,15 @@ void lite_hold_leave(struct lite_hold *h, enum lite_lock_end end)
 
 void lite_hold_left_work(struct work_struct *work)
 {
-	struct lite_hold *h = container_of(to_delayed_work(work),
-					   struct lite_hold, work);
+	struct lite_hold *h = container_of(to_delayed_work(work), struct lite_hold, work);
 	struct lite_locks *locks = h->locks;
 	bool pending = lite_hold_is_pending(h, lite_hold_release(h, h->end));
 
 	spin_lock(&locks->lock);
 	if (pending && !locks->closing) {
-		/*
-		 * While the home is down only a change, such as its return,
-		 * queues the work.
-		 */
+		/* While the home is down only a change, such as its return, queues the work. */
 		if (lite_cluster_is_live(locks->cl, h->word.home))
-			queue_delayed_work(locks->wq, &h->work,
-					   LITE_LEFT_PERIOD);
+			queue_delayed_work(locks->wq, &h->work, LITE_LEFT_PERIOD);
 		spin_unlock(&locks->lock);
 		return;
 	}
@@ -403,13 +370,11 @@ void lite_hold_left_work(struct work_struct *work)
 }
 
 /*
- * Unpublish the lock that @owner of @ctx has on @word, or if that is NULL any of
- * @ctx, for its release; NULL: there is none.
+ * Unpublish the lock that @owner of @ctx has on @word, or if that is NULL any of @ctx, for its
+ * release; NULL: there is none.
  */
-static struct lite_hold *lite_hold_unpublish(struct lite_locks *locks,
-					     struct lite_ctx *ctx,
-					     const struct lite_word *word,
-					     u64 owner)
+static struct lite_hold *lite_hold_unpublish(struct lite_locks *locks, struct lite_ctx *ctx,
+					     const struct lite_word *word, u64 owner)
 {
 	struct lite_hold *h;
 
@@ -426,13 +391,11 @@ static struct lite_hold *lite_hold_unpublish(struct lite_locks *locks,
 }
 
 /*
- * Release the lock that @owner of @ctx has; the handle @lh may have lost its
- * rights. Context: may sleep; killable. Return: 0; -EPERM: the holder does not
- * have it; otherwise as LITE_IOC_UNLOCK. Whatever is returned, the holder no
- * longer has it.
+ * Release a lock; the handle may have lost its rights. May sleep; killable. Return: 0; -EPERM: the
+ * holder does not have it; otherwise as LITE_IOC_UNLOCK. Whatever is returned, the holder no longer
+ * has it.
  */
-int lite_lock_release(struct lite_locks *locks, struct lite_ctx *ctx, u64 lh,
-		      u64 offset, u64 owner)
+int lite_lock_release(struct lite_locks *locks, struct lite_ctx *ctx, u64 lh, u64 offset, u64 owner)
 {
 	enum lite_lock_end end = LITE_LOCK_CLEAN;
 	struct lite_word word;
@@ -457,9 +420,8 @@ int lite_lock_release(struct lite_locks *locks, struct lite_ctx *ctx, u64 lh,
 }
 
 /*
- * Mark the lock that @owner of @ctx has as consistent after an owner's death.
- * Context: process. Return: 0; -EBADF; -EPERM: the holder does not have it, or
- * shares it; -EINVAL: it is consistent.
+ * Mark a lock as consistent after an owner's death. Context: process. Return: 0; -EBADF; -EPERM:
+ * the holder does not have it, or shares it; -EINVAL: it is consistent.
  */
 int lite_lock_consistent(struct lite_locks *locks, struct lite_ctx *ctx, u64 lh,
 			 u64 offset, u64 owner)
@@ -483,10 +445,7 @@ int lite_lock_consistent(struct lite_locks *locks, struct lite_ctx *ctx, u64 lh,
 	return err;
 }
 
-/*
- * Release all locks of a context on which no call is under way. Context: may
- * sleep.
- */
+/* Release all locks of a context on which no call is under way. May sleep. */
 void lite_locks_ctx_gone(struct lite_locks *locks, struct lite_ctx *ctx)
 {
 	enum lite_lock_end end;
@@ -496,8 +455,8 @@ void lite_locks_ctx_gone(struct lite_locks *locks, struct lite_ctx *ctx)
 	while ((h = lite_hold_unpublish(locks, ctx, NULL, 0))) {
 		end = h->shared ? LITE_LOCK_CLEAN : LITE_LOCK_DEAD;
 		/*
-		 * Once one is slow, or would have to wait for its home, leave
-		 * the rest to the background.
+		 * Once one is slow, or would have to wait for its home, leave the rest to the
+		 * background.
 		 */
 		slow = slow || lite_cluster_is_suspect(locks->cl, h->word.home) ||
 		       lite_hold_is_pending(h, lite_hold_release(h, end));
@@ -511,8 +470,7 @@ void lite_locks_ctx_gone(struct lite_locks *locks, struct lite_ctx *ctx)
 /* ---- requests from homes ------------------------------------------------- */
 
 /* Find the hold that a home names; NULL: it is over. */
-static struct lite_hold *lite_hold_named(struct lite_locks *locks,
-					 struct lite_conn *conn,
+static struct lite_hold *lite_hold_named(struct lite_locks *locks, struct lite_conn *conn,
 					 const struct lite_wire_lock *w)
 {
 	u32 home = conn ? conn->from.node : lite_cluster_id(locks->cl);
@@ -520,16 +478,14 @@ static struct lite_hold *lite_hold_named(struct lite_locks *locks,
 
 	lockdep_assert_held(&locks->lock);
 	h = xa_load(&locks->tickets, le32_to_cpu(w->ticket));
-	if (!h || h->incarnation != le64_to_cpu(w->incarnation) ||
-	    h->word.home != home || h->word.id != le64_to_cpu(w->id) ||
-	    h->word.offset != le64_to_cpu(w->offset))
+	if (!h || h->incarnation != le64_to_cpu(w->incarnation) || h->word.home != home ||
+	    h->word.id != le64_to_cpu(w->id) || h->word.offset != le64_to_cpu(w->offset))
 		return NULL;
 	return h;
 }
 
-static int lite_serve_lock_grant(void *priv, struct lite_conn *conn,
-				 const void *req, u32 len, void *reply,
-				 u32 *reply_len)
+static int lite_serve_lock_grant(void *priv, struct lite_conn *conn, const void *req, u32 len,
+				 void *reply, u32 *reply_len)
 {
 	const struct lite_wire_lock *w = req;
 	int verdict = lite_wire_error(le32_to_cpu(w->arg));
@@ -552,19 +508,15 @@ static int lite_serve_lock_grant(void *priv, struct lite_conn *conn,
 		wake_up(&h->wait);
 		err = 0;
 	} else if (h && ours && (h->state == LITE_HOLD_HELD || h->managed)) {
-		/*
-		 * Our answer was lost. If the lock is being released, RELEASE
-		 * says how it ends.
-		 */
+		/* Our answer was lost. If the lock is being released, RELEASE says how it ends. */
 		err = 0;
 	}
 	spin_unlock(&locks->lock);
 	return err;
 }
 
-static int lite_serve_lock_probe(void *priv, struct lite_conn *conn,
-				 const void *req, u32 len, void *reply,
-				 u32 *reply_len)
+static int lite_serve_lock_probe(void *priv, struct lite_conn *conn, const void *req, u32 len,
+				 void *reply, u32 *reply_len)
 {
 	struct lite_wire_lock_probe_reply *r = reply;
 	u32 state = LITE_WIRE_LOCK_GONE;
@@ -574,9 +526,9 @@ static int lite_serve_lock_probe(void *priv, struct lite_conn *conn,
 	spin_lock(&locks->lock);
 	h = lite_hold_named(locks, conn, req);
 	/*
-	 * A LEFT claim that the home has not granted ends with this answer;
-	 * otherwise RELEASE is to come and says how it ends. Arrivals at
-	 * barriers are never in a word, whatever was written there.
+	 * A LEFT claim that the home has not granted ends with this answer; otherwise RELEASE is to
+	 * come and says how it ends. Arrivals at barriers are never in a word, whatever was written
+	 * there.
 	 */
 	if (h && h->n)
 		state = LITE_WIRE_LOCK_GONE;
@@ -594,8 +546,6 @@ static int lite_serve_lock_probe(void *priv, struct lite_conn *conn,
 
 void lite_lock_take_handlers(struct lite_locks *locks, struct lite_kcalls *rpc)
 {
-	lite_kcall_handle(rpc, LITE_CALL_LOCK_GRANT, lite_serve_lock_grant,
-			  locks);
-	lite_kcall_handle(rpc, LITE_CALL_LOCK_PROBE, lite_serve_lock_probe,
-			  locks);
+	lite_kcall_handle(rpc, LITE_CALL_LOCK_GRANT, lite_serve_lock_grant, locks);
+	lite_kcall_handle(rpc, LITE_CALL_LOCK_PROBE, lite_serve_lock_probe, locks);
 }

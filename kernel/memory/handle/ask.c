@@ -129,7 +129,8 @@ static int lite_ask_call(struct lite_ask *q)
 		err = lite_cluster_call_patiently(mem->cl, q->home, &q->d);
 	} else {
 		lite_payer_begin(mem, &payer, q->home, le64_to_cpu(c->id), 0);
-		err = lite_cluster_call_once(mem->cl, q->home, &q->d);
+		q->d.once = true;
+		err = lite_cluster_call_patiently(mem->cl, q->home, &q->d);
 		lite_payer_end(mem, &payer);
 	}
 	return lite_home_error(mem, q->home, err);

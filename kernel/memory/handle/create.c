@@ -60,6 +60,7 @@ static int lite_create_only(struct lite_memory *mem, u32 home,
 		.reply_max = sizeof(*r),
 		.timeout = 120 * HZ,
 		.killable = true,
+		.once = true,
 	};
 	int err;
 
@@ -67,7 +68,7 @@ static int lite_create_only(struct lite_memory *mem, u32 home,
 	if (!r)
 		return -ENOMEM;
 	d.reply = r;
-	err = lite_cluster_call_once(mem->cl, home, &d);
+	err = lite_cluster_call_patiently(mem->cl, home, &d);
 	kfree(r);
 	return lite_home_error(mem, home, err);
 }

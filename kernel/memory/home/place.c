@@ -90,10 +90,11 @@ static int lite_part_alloc_remote(struct lite_lmr *lmr, struct lite_part *part,
 		.life = part->at.incarnation,
 		.timeout = 60 * HZ, /* it may have to zero a lot of memory */
 		.killable = true,
+		.once = true,
 		.late = lite_part_alloc_late,
 		.late_ctx = lmr->mem,
 	};
-	int err = lite_cluster_call_once(lmr->mem->cl, part->at.node, &d);
+	int err = lite_cluster_call_patiently(lmr->mem->cl, part->at.node, &d);
 
 	if (err)
 		return err;
@@ -222,7 +223,7 @@ int lite_share_find(struct lite_memory *mem, u32 node, struct lite_share *at)
 	at->incarnation = mem->fab->self.incarnation;
 	if (node == lite_cluster_id(mem->cl))
 		return 0;
-	err = lite_cluster_await(mem->cl, node);
+	err = lite_cluster_await_for(mem->cl, node, LITE_PATIENCE);
 	if (err && err != -EHOSTDOWN)
 		return err;
 	/* It may be up again. */
