@@ -2,15 +2,14 @@
 /*
  * Kernel memory that peers read and write: chunks of contiguous pages.
  *
- * Rings and mirrors have chunks of one size, and are mapped for the device as
- * long as they exist. The last reference is dropped only after the peer has
- * promised not to write any more, or is fenced.
+ * Rings and mirrors have chunks of one size, and are mapped for the device as long as they exist.
+ * The last reference is dropped only after the peer has promised not to write any more, or is
+ * fenced.
  *
- * Bulks are for requests and replies that are too long for a ring. They have as
- * few chunks as possible. A bulk is mapped only while RDMA needs it, and only
- * its last user unmaps it. It is not mapped while its user waits for user
- * memory, and can then be freed whatever has become of the node. It is not
- * zeroed: readers see only the bytes that a user or a peer's kernel has written.
+ * Bulks are for requests and replies that are too long for a ring. They have as few chunks as
+ * possible. A bulk is mapped only while RDMA needs it, and only its last user unmaps it. It is not
+ * mapped while its user waits for user memory, and can then be freed whatever has become of the
+ * node. It is not zeroed: readers see only the bytes that a user or a peer's kernel has written.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -37,9 +36,8 @@ static void lite_area_count(const struct lite_area *area, int sign)
 }
 
 /* An area without chunks, with room for @max of them. */
-static struct lite_area *lite_area_new(struct lite_service *svc,
-				       enum lite_pool_number pool, u32 uid,
-				       u32 bytes, u64 cost, u32 max, gfp_t gfp)
+static struct lite_area *lite_area_new(struct lite_service *svc, enum lite_pool_number pool,
+				       u32 uid, u32 bytes, u64 cost, u32 max, gfp_t gfp)
 {
 	struct lite_area *area = kvzalloc(struct_size(area, chunk, max), gfp);
 	int err;
@@ -68,8 +66,7 @@ static void lite_area_free(struct lite_area *area)
 	lite_bulk_unmap(area);
 	for (i = 0; i < area->n && !area->lost; i++) {
 		if (area->pool == LITE_POOL_RINGS)
-			free_pages_exact(area->chunk[i].mem,
-					 area->chunk[i].bytes);
+			free_pages_exact(area->chunk[i].mem, area->chunk[i].bytes);
 		else
 			free_pages((unsigned long)area->chunk[i].mem,
 				   get_order(area->chunk[i].bytes));
@@ -100,7 +97,6 @@ static void lite_area_release_later(struct kref *ref)
 /**
  * lite_area_put - drop a reference
  * @area: or NULL; if it is mapped, the caller is active on the node
- *
  * Context: process, no lock held.
  */
 void lite_area_put(struct lite_area *area)
@@ -112,7 +108,6 @@ void lite_area_put(struct lite_area *area)
 /**
  * lite_area_put_later - drop a reference, have a work item free the area
  * @area: or NULL; the node's service layer is alive
- *
  * Context: process; receive handlers; locks may be held.
  */
 void lite_area_put_later(struct lite_area *area)
@@ -128,30 +123,24 @@ void lite_area_put_later(struct lite_area *area)
  * @uid: user it counts for: the owner of the function
  * @chunk_bytes: multiple of the page size
  * @n: chunks
- *
  * Context: may sleep.
- * Return: the area, with a reference, or ERR_PTR: -ENOBUFS: the limit of the
- * node or of the user is reached; -ENOMEM.
+ * Return: the area, with a reference, or ERR_PTR: -ENOBUFS: the limit of the node or of the user is
+ * reached; -ENOMEM.
  */
-struct lite_area *lite_ring_area_make(struct lite_service *svc, bool mapped,
-				      u32 uid, u32 chunk_bytes, u32 n)
+struct lite_area *lite_ring_area_make(struct lite_service *svc, bool mapped, u32 uid,
+				      u32 chunk_bytes, u32 n)
 {
 	struct lite_area *area;
 	int err = 0;
 
-	/*
-	 * Counts the slots, too: they can be larger than a small ring, and
-	 * rings can be many.
-	 */
+	/* Counts the slots, too: they can be larger than a small ring, and rings can be many. */
 	area = lite_area_new(svc, LITE_POOL_RINGS, uid, n * chunk_bytes,
-			     (u64)n * chunk_bytes + sizeof(struct lite_ring),
-			     n, GFP_KERNEL);
+			     (u64)n * chunk_bytes + sizeof(struct lite_ring), n, GFP_KERNEL);
 	if (IS_ERR(area))
 		return area == ERR_PTR(-ENOMEM) ? area : ERR_PTR(-ENOBUFS);
 	area->chunk_bytes = chunk_bytes;
 	while (!err && area->n < n) {
-		void *mem = alloc_pages_exact(chunk_bytes, GFP_KERNEL |
-					      __GFP_ZERO | __GFP_NOWARN);
+		void *mem = alloc_pages_exact(chunk_bytes, GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN);
 
 		if (mem) {
 			area->chunk[area->n].mem = mem;
@@ -206,20 +195,18 @@ static int lite_bulk_fill(struct lite_area *bulk, u32 max)
  * @svc: node's
  * @uid: user it counts for
  * @bytes: 1 to LITE_RPC_BULK_MAX
- *
  * Context: may sleep; killable. Charged to the caller's memory cgroup.
- * Return: the bulk, with a reference, or ERR_PTR: -ENOMEM: no memory, or the
- * limit of the node or of the user is reached; -EINTR.
+ * Return: the bulk, with a reference, or ERR_PTR: -ENOMEM: no memory, or the limit of the node or
+ * of the user is reached; -EINTR.
  */
 struct lite_area *lite_bulk_make(struct lite_service *svc, u32 uid, u32 bytes)
 {
-	u32 max = min_t(u32, DIV_ROUND_UP(bytes, PAGE_SIZE),
-			LITE_RPC_BULK_CHUNKS_MAX);
+	u32 max = min_t(u32, DIV_ROUND_UP(bytes, PAGE_SIZE), LITE_RPC_BULK_CHUNKS_MAX);
 	struct lite_area *bulk;
 	int err;
 
-	bulk = lite_area_new(svc, LITE_POOL_BULK, uid, bytes, PAGE_ALIGN(bytes),
-			     max, GFP_KERNEL_ACCOUNT);
+	bulk = lite_area_new(svc, LITE_POOL_BULK, uid, bytes, PAGE_ALIGN(bytes), max,
+			     GFP_KERNEL_ACCOUNT);
 	if (IS_ERR(bulk))
 		return ERR_PTR(-ENOMEM);
 	err = lite_bulk_fill(bulk, max);
@@ -231,21 +218,17 @@ struct lite_area *lite_bulk_make(struct lite_service *svc, u32 uid, u32 bytes)
 
 /* ---- mapping ------------------------------------------------------------- */
 
-static void lite_bulk_unmap_first(struct lite_area *bulk,
-				  struct lite_fabric *fab, u32 n)
+static void lite_bulk_unmap_first(struct lite_area *bulk, struct lite_fabric *fab, u32 n)
 {
 	while (n--)
-		bulk->lost |= !lite_dma_unmap_page(fab, bulk->chunk[n].dma,
-						   bulk->chunk[n].bytes,
+		bulk->lost |= !lite_dma_unmap_page(fab, bulk->chunk[n].dma, bulk->chunk[n].bytes,
 						   bulk->since);
 }
 
 /**
  * lite_bulk_map - map a bulk for the device
  * @bulk: may be mapped already; holds what is to be sent
- *
- * Context: may sleep; the caller is active on the node. No other thread maps
- * it.
+ * Context: may sleep; the caller is active on the node. No other thread maps it.
  * Return: 0 or -ENOMEM.
  */
 int lite_bulk_map(struct lite_area *bulk)
@@ -257,8 +240,7 @@ int lite_bulk_map(struct lite_area *bulk)
 		return 0;
 	bulk->since = lite_dma_since(fab);
 	for (i = 0; i < bulk->n; i++) {
-		if (lite_dma_map_page(fab, virt_to_page(bulk->chunk[i].mem),
-				      bulk->chunk[i].bytes,
+		if (lite_dma_map_page(fab, virt_to_page(bulk->chunk[i].mem), bulk->chunk[i].bytes,
 				      &bulk->chunk[i].dma)) {
 			lite_bulk_unmap_first(bulk, fab, i);
 			return -ENOMEM;
@@ -271,7 +253,6 @@ int lite_bulk_map(struct lite_area *bulk)
 /**
  * lite_bulk_unmap - unmap a bulk
  * @bulk: has no other user, and no peer has its addresses; may be unmapped
- *
  * Context: process; the caller is active on the node.
  */
 void lite_bulk_unmap(struct lite_area *bulk)
@@ -290,14 +271,11 @@ void lite_bulk_unmap(struct lite_area *bulk)
  * @n: size of the buffer, more than @from
  * @write: it will be read, else written
  *
- * The pages may be reclaimed before the caller copies; it has to try again
- * then.
- *
+ * The pages may be reclaimed before the caller copies; it has to try again then.
  * Context: may sleep and fault, with the gate left meanwhile; killable.
  * Return: see lite_buf_fault_in(); -EINTR.
  */
-int lite_user_fault_in(const struct lite_buf *buf, size_t from, size_t n,
-		       bool write)
+int lite_user_fault_in(const struct lite_buf *buf, size_t from, size_t n, bool write)
 {
 	if (lite_given_up())
 		return -EINTR;
@@ -311,18 +289,15 @@ int lite_user_fault_in(const struct lite_buf *buf, size_t from, size_t n,
  * @done: offset in both at which to begin
  * @n: offset at which to end
  * @in: into @mem, else out of it
- *
  * Context: may sleep, and wait for user space; killable. See lite_bulk_copy().
  * Return: see lite_user_fault_in().
  */
-int lite_user_copy(const struct lite_buf *buf, void *mem, size_t done, size_t n,
-		   bool in)
+int lite_user_copy(const struct lite_buf *buf, void *mem, size_t done, size_t n, bool in)
 {
 	int err = 0;
 
 	while (!err) {
-		done += lite_buf_copy_nofault(buf, done, mem + done, n - done,
-					      in);
+		done += lite_buf_copy_nofault(buf, done, mem + done, n - done, in);
 		if (done == n)
 			break;
 		err = lite_user_fault_in(buf, done, n, in);
@@ -348,13 +323,11 @@ static void *lite_bulk_at(const struct lite_area *bulk, size_t at, size_t *n)
  * @done: offset in both at which to begin
  * @n: offset at which to end
  * @in: into the bulk, else out of it
- *
  * Context: may sleep, but does not fault: stops at an absent page.
  * Return: the offset at which it stopped.
  */
-size_t lite_bulk_copy_nofault(const struct lite_area *bulk,
-			      const struct lite_buf *buf, size_t done, size_t n,
-			      bool in)
+size_t lite_bulk_copy_nofault(const struct lite_area *bulk, const struct lite_buf *buf, size_t done,
+			      size_t n, bool in)
 {
 	size_t piece, did;
 	void *mem;
@@ -377,13 +350,11 @@ size_t lite_bulk_copy_nofault(const struct lite_area *bulk,
  * @buf: the buffer
  * @n: bytes
  * @in: into the bulk, else out of it
- *
- * Context: may sleep, and wait for user space; killable. The caller holds
- * nothing of the node but the gate, which is left meanwhile.
+ * Context: may sleep, and wait for user space; killable. The caller holds nothing of the node but
+ * the gate, which is left meanwhile.
  * Return: 0, -EFAULT, -EINTR; -ENODEV: the node was stopped meanwhile.
  */
-int lite_bulk_copy(const struct lite_area *bulk, const struct lite_buf *buf,
-		   size_t n, bool in)
+int lite_bulk_copy(const struct lite_area *bulk, const struct lite_buf *buf, size_t n, bool in)
 {
 	size_t done = 0;
 	int err = 0;
@@ -393,15 +364,13 @@ int lite_bulk_copy(const struct lite_area *bulk, const struct lite_buf *buf,
 		if (done == n)
 			break;
 		/* On success at least the first byte is accessible. */
-		err = lite_user_fault_in(buf, done,
-					 min(n, done + LITE_BULK_COPY), in);
+		err = lite_user_fault_in(buf, done, min(n, done + LITE_BULK_COPY), in);
 	}
 	return err;
 }
 
 /* Copy the first @n bytes between bulks, both not mapped. May sleep. */
-void lite_bulk_move(struct lite_area *to, const struct lite_area *from,
-		    size_t n)
+void lite_bulk_move(struct lite_area *to, const struct lite_area *from, size_t n)
 {
 	size_t done, here, there;
 
@@ -418,7 +387,6 @@ void lite_bulk_move(struct lite_area *to, const struct lite_area *from,
 /**
  * lite_bulk_view - map a bulk contiguously in kernel address space
  * @bulk: not mapped for the device; must outlive the view
- *
  * Context: may sleep.
  * Return: the address, for vunmap(), or NULL: no memory.
  */

@@ -2,27 +2,24 @@
 /*
  * Calls that are collected later.
  *
- * Normal operation: the caller's thread sends the request. When the reply
- * comes it is copied out of the mirror, so that its slot is free for others,
- * and is kept until it is collected. The receive handler copies short replies;
- * the call's work item copies longer ones. A reply that did not go through the
- * ring stays in its bulk.
+ * Normal operation: the caller's thread sends the request. When the reply comes it is copied out of
+ * the mirror, so that its slot is free for others, and is kept until it is collected. The receive
+ * handler copies short replies; the call's work item copies longer ones. A reply that did not go
+ * through the ring stays in its bulk.
  *
- * QUEUE: a call that cannot be sent at once is begun by its work item, from a
- * copy of its request. A call that is in line for room occupies no thread:
- * when it gets its slot, in_turn() runs the work again. The first such call
- * binds the ring; others wait in that ring's line. While a node is suspect the
- * work retries periodically. The work also ends the call at its deadline.
+ * QUEUE: a call that cannot be sent at once is begun by its work item, from a copy of its request.
+ * A call that is in line for room occupies no thread: when it gets its slot, in_turn() runs the
+ * work again. The first such call binds the ring; others wait in that ring's line. While a node is
+ * suspect the work retries periodically. The work also ends the call at its deadline.
  *
- * What runs concurrently: the end of the call (rp->lock), its work item,
- * threads that collect or cancel it, and the shutting of the file. @state,
- * under file->lock, says which of them owns the call. All but the end run in
- * process context, and any that finds a call ENDED and @dropped puts it.
+ * What runs concurrently: the end of the call (rp->lock), its work item, threads that collect or
+ * cancel it, and the shutting of the file. @state, under file->lock, says which of them owns the
+ * call. All but the end run in process context, and any that finds a call ENDED and @dropped puts
+ * it.
  *
- * No call is listed while the thread that begins it waits for user memory: the
- * node may be stopped meanwhile, and shutting its files waits for calls. While
- * a collector waits for user memory the call is back on the list: another
- * thread may collect it, and the node may be stopped.
+ * No call is listed while the thread that begins it waits for user memory: the node may be stopped
+ * meanwhile, and shutting its files waits for calls. While a collector waits for user memory the
+ * call is back on the list: another thread may collect it, and the node may be stopped.
  */
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
@@ -57,11 +54,10 @@ static void lite_async_put(struct lite_async *a)
 }
 
 /*
- * Run the work after @delay, or earlier if it is pending. A file's lock may be
- * held: none of the references dropped here is the last.
+ * Run the work after @delay, or earlier if it is pending. A file's lock may be held: none of the
+ * references dropped here is the last.
  */
-static void lite_async_run_after(struct lite_async *a, enum lite_service_wq wq,
-				 unsigned long delay)
+static void lite_async_run_after(struct lite_async *a, enum lite_service_wq wq, unsigned long delay)
 {
 	kref_get(&a->ref);
 	if (!queue_delayed_work(a->file->svc->wq[wq], &a->work, delay))
@@ -78,8 +74,7 @@ static void lite_async_run(struct lite_async *a, enum lite_service_wq wq)
 }
 
 /* ERR_PTR: -EAGAIN: none has ended; -ENOENT: none is in flight. */
-static struct lite_async *lite_async_first(struct lite_rpc_file *file,
-					   u32 group)
+static struct lite_async *lite_async_first(struct lite_rpc_file *file, u32 group)
 {
 	struct lite_async *a;
 
@@ -96,17 +91,14 @@ static struct lite_async *lite_async_first(struct lite_rpc_file *file,
 }
 
 /*
- * Wake one collector of a group, and end its turn: a call has @ended or, which
- * it passes on, all are gone.
+ * Wake one collector of a group, and end its turn: a call has @ended or, which it passes on, all
+ * are gone.
  */
-static void lite_collector_wake(struct lite_rpc_file *file, u32 group,
-				bool ended)
+static void lite_collector_wake(struct lite_rpc_file *file, u32 group, bool ended)
 {
-	struct lite_line_place *first =
-		lite_line_first(&file->collectors, group);
+	struct lite_line_place *first = lite_line_first(&file->collectors, group);
 
-	if (!first ||
-	    (!ended && lite_async_first(file, group) != ERR_PTR(-ENOENT)))
+	if (!first || (!ended && lite_async_first(file, group) != ERR_PTR(-ENOENT)))
 		return;
 	lite_line_leave(&file->collectors, first);
 	complete(&container_of(first, struct lite_collector, place)->news);
@@ -115,8 +107,8 @@ static void lite_collector_wake(struct lite_rpc_file *file, u32 group,
 /* ---- ending -------------------------------------------------------------- */
 
 /*
- * Move a call to the list of ended ones. Once the lock is free it may be
- * collected, and with it the file's last reference may go.
+ * Move a call to the list of ended ones. Once the lock is free it may be collected, and with it the
+ * file's last reference may go.
  */
 static void lite_async_to_ended(struct lite_async *a)
 {
@@ -147,9 +139,8 @@ static void lite_async_unlist(struct lite_async *a)
 }
 
 /*
- * Put a call that has ended and will not be collected. Called, with a
- * reference and no lock held, by all that may have ended a call or found it
- * ended.
+ * Put a call that has ended and will not be collected. Called, with a reference and no lock held,
+ * by all that may have ended a call or found it ended.
  */
 static void lite_async_reap(struct lite_async *a)
 {
@@ -171,8 +162,7 @@ static void lite_async_reap(struct lite_async *a)
 static void lite_async_ended(struct lite_rcall *call)
 {
 	struct lite_async *a = container_of(call, struct lite_async, call);
-	bool reply = !call->err && call->status == LITE_RPC_OK &&
-		     !call->by_reference;
+	bool reply = !call->err && call->status == LITE_RPC_OK && !call->by_reference;
 
 	if (reply && call->reply_len > LITE_ASYNC_COPY) {
 		spin_lock(&a->file->lock);
@@ -214,8 +204,7 @@ static void lite_async_sent(struct lite_async *a, enum lite_async_state from)
 		dropped = a->dropped;
 		a->state = dropped ? LITE_ASYNC_ENDING : LITE_ASYNC_BEGUN;
 		if (!dropped)
-			lite_async_run_after(a, LITE_WQ_CALLS,
-					     lite_jiffies_left(call->deadline));
+			lite_async_run_after(a, LITE_WQ_CALLS, lite_jiffies_left(call->deadline));
 	}
 	spin_unlock(&file->lock);
 	if (dropped)
@@ -247,8 +236,7 @@ static void lite_async_begin_queued(struct lite_async *a, bool dropped)
 		break;
 	case -ESTALE:
 		lite_async_run_after(a, LITE_WQ_BEGIN,
-				     min_t(unsigned long, left,
-					   LITE_ASYNC_AGAIN));
+				     min_t(unsigned long, left, LITE_ASYNC_AGAIN));
 		break;
 	default:
 		call->err = err;
@@ -258,8 +246,7 @@ static void lite_async_begin_queued(struct lite_async *a, bool dropped)
 
 static void lite_async_work(struct work_struct *work)
 {
-	struct lite_async *a = container_of(to_delayed_work(work),
-					    struct lite_async, work);
+	struct lite_async *a = container_of(to_delayed_work(work), struct lite_async, work);
 	struct lite_rpc_file *file = a->file;
 	struct lite_rcall *call = &a->call;
 	unsigned long left = lite_jiffies_left(call->deadline);
@@ -290,8 +277,7 @@ static void lite_async_work(struct work_struct *work)
 /* Under rp->lock. */
 static void lite_async_in_turn(struct lite_rcall *call)
 {
-	lite_async_run(container_of(call, struct lite_async, call),
-		       LITE_WQ_BEGIN);
+	lite_async_run(container_of(call, struct lite_async, call), LITE_WQ_BEGIN);
 }
 
 /* ---- beginning ----------------------------------------------------------- */
@@ -385,7 +371,6 @@ static int lite_async_queue(struct lite_async *a)
  * @file: the open file
  * @call: the call
  * @c: how to collect it
- *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno as LITE_IOC_RPC_CALL.
  */
@@ -430,8 +415,7 @@ bool lite_async_ready(struct lite_rpc_file *file)
 }
 
 /* Wait for news of a group. Drops file->lock while it sleeps. */
-static int lite_async_await(struct lite_rpc_file *file, u32 group,
-			    unsigned long deadline)
+static int lite_async_await(struct lite_rpc_file *file, u32 group, unsigned long deadline)
 	__must_hold(&file->lock)
 {
 	struct lite_collector c = {
@@ -441,13 +425,11 @@ static int lite_async_await(struct lite_rpc_file *file, u32 group,
 	struct lite_pace_wait wait;
 	long ret;
 
-	lite_pace_begin(&file->collect_pace, &wait,
-			!list_empty(&file->collectors));
+	lite_pace_begin(&file->collect_pace, &wait, !list_empty(&file->collectors));
 	/* The latest is the most likely to be awake. */
 	lite_line_enter(&file->collectors, &c.place, true);
 	spin_unlock(&file->lock);
-	ret = lite_poller_await(&file->svc->fab->poller, &c.news, wait.awake_ns,
-				TASK_INTERRUPTIBLE,
+	ret = lite_poller_await(&file->svc->fab->poller, &c.news, wait.awake_ns, TASK_INTERRUPTIBLE,
 				lite_jiffies_left(deadline));
 	lite_pace_end(&file->collect_pace, &wait);
 	spin_lock(&file->lock);
@@ -472,9 +454,8 @@ static struct lite_async *lite_async_take(struct lite_rpc_file *file,
 		if (a != ERR_PTR(-EAGAIN) || nowait || err)
 			break;
 		/* @stopping is set before collectors are woken. */
-		err = READ_ONCE(file->svc->stopping) ?
-			      -ENODEV :
-			      lite_async_await(file, c->group, deadline);
+		err = READ_ONCE(file->svc->stopping) ? -ENODEV :
+						       lite_async_await(file, c->group, deadline);
 	}
 	if (!IS_ERR(a)) {
 		a->state = LITE_ASYNC_GIVEN;
@@ -509,8 +490,7 @@ static void lite_async_untake(struct lite_async *a, bool done)
 }
 
 /* Copy as much of the reply as the user memory present takes; return bytes. */
-static size_t lite_async_give(struct lite_async *a, const struct lite_buf *to,
-			      size_t n)
+static size_t lite_async_give(struct lite_async *a, const struct lite_buf *to, size_t n)
 {
 	if (!n)
 		return 0;
@@ -521,8 +501,7 @@ static size_t lite_async_give(struct lite_async *a, const struct lite_buf *to,
 	return lite_bulk_copy_nofault(a->call.reply_bulk, to, 0, n, false);
 }
 
-static void lite_async_tell(const struct lite_async *a,
-			    struct lite_ioc_rpc_collect *c)
+static void lite_async_tell(const struct lite_async *a, struct lite_ioc_rpc_collect *c)
 {
 	const struct lite_rcall *call = &a->call;
 
@@ -534,8 +513,7 @@ static void lite_async_tell(const struct lite_async *a,
 	c->cookie = a->cookie;
 }
 
-static int lite_async_collect(struct lite_rpc_file *file,
-			      struct lite_ioc_rpc_collect *c,
+static int lite_async_collect(struct lite_rpc_file *file, struct lite_ioc_rpc_collect *c,
 			      struct lite_gate *gate, unsigned long deadline)
 {
 	struct lite_buf to = { .gate = gate, .user = true, .u = c->reply };
@@ -577,8 +555,7 @@ static int lite_async_collect(struct lite_rpc_file *file,
 	} while (!err);
 	if (done < n)
 		return err;
-	trace_lite_rpc(c->node, c->function, a->call.length, c->reply_len,
-		       c->error);
+	trace_lite_rpc(c->node, c->function, a->call.length, c->reply_len, c->error);
 	lite_async_untake(a, true);
 	return 0;
 }
@@ -586,8 +563,7 @@ static int lite_async_collect(struct lite_rpc_file *file,
 /* ---- dropping ------------------------------------------------------------ */
 
 /* Is it of a group, or of a process? NULL and NULL: any call. */
-static bool lite_async_is_of(const struct lite_async *a, const u32 *group,
-			     const void *owner)
+static bool lite_async_is_of(const struct lite_async *a, const u32 *group, const void *owner)
 {
 	if (group)
 		return a->group == *group;
@@ -595,13 +571,12 @@ static bool lite_async_is_of(const struct lite_async *a, const u32 *group,
 }
 
 /*
- * Drop calls. Those that have ended, and those that only this can end, are
- * returned one by one, with a reference: @ended says which of both. Others are
- * ended by the thread or the work that owns them.
+ * Drop calls. Those that have ended, and those that only this can end, are returned one by one,
+ * with a reference: @ended says which of both. Others are ended by the thread or the work that owns
+ * them.
  */
-static struct lite_async *lite_async_drop(struct lite_rpc_file *file,
-					  const u32 *group, const void *owner,
-					  bool *ended)
+static struct lite_async *lite_async_drop(struct lite_rpc_file *file, const u32 *group,
+					  const void *owner, bool *ended)
 {
 	struct lite_async *a, *found = NULL;
 
@@ -609,8 +584,7 @@ static struct lite_async *lite_async_drop(struct lite_rpc_file *file,
 	*ended = false;
 	list_for_each_entry(a, &file->calls, list) {
 		/* A NEW call was begun concurrently with this. */
-		if (!lite_async_is_of(a, group, owner) || a->dropped ||
-		    a->state == LITE_ASYNC_NEW)
+		if (!lite_async_is_of(a, group, owner) || a->dropped || a->state == LITE_ASYNC_NEW)
 			continue;
 		a->dropped = true;
 		if (a->state == LITE_ASYNC_QUEUED) {
@@ -640,16 +614,13 @@ unlock:
  * lite_async_cancel - end calls that will not be collected
  * @file: the open file
  * @group: calls of this group
- * @owner: if @group is NULL, calls in groups of this process, by its
- *	files_struct; NULL: all calls
+ * @owner: if @group is NULL, calls in groups of this process, by its files_struct; NULL: all calls
  *
- * Does not wait for calls that are being begun, copied or ended: those may
- * remain for a while, with references to the file.
- *
+ * Does not wait for calls that are being begun, copied or ended: those may remain for a while, with
+ * references to the file.
  * Context: may sleep.
  */
-void lite_async_cancel(struct lite_rpc_file *file, const u32 *group,
-		       const void *owner)
+void lite_async_cancel(struct lite_rpc_file *file, const u32 *group, const void *owner)
 {
 	struct lite_async *a;
 	bool ended;
@@ -668,12 +639,11 @@ void lite_async_cancel(struct lite_rpc_file *file, const u32 *group,
  * @file: the open file
  * @c: where the reply goes; the results are set
  * @gate: the node's gate
- *
  * Context: may sleep; interruptible.
  * Return: 0 or a negative errno as LITE_IOC_RPC_COLLECT.
  */
-int lite_file_collect(struct lite_rpc_file *file,
-		      struct lite_ioc_rpc_collect *c, struct lite_gate *gate)
+int lite_file_collect(struct lite_rpc_file *file, struct lite_ioc_rpc_collect *c,
+		      struct lite_gate *gate)
 {
 	unsigned long deadline = lite_serve_deadline(c->timeout_ms);
 

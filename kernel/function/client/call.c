@@ -2,28 +2,24 @@
 /*
  * Calls.
  *
- * Normal operation: find the ring, check, take a slot and a record, write
- * header and request into the mirror, post that, and wait until the reply is
- * in the mirror, doing the poller's work meanwhile. The send completion is not
- * waited for: the reply says more.
+ * Normal operation: find the ring, check, take a slot and a record, write header and request into
+ * the mirror, post that, and wait until the reply is in the mirror, doing the poller's work
+ * meanwhile. The send completion is not waited for: the reply says more.
  *
- * Recovery: what was posted is never posted again. A call that was not posted,
- * because the session had ended, or that the server's kernel refused because
- * no server has seen it, is tried again in the next session or ring. end.c
- * describes how calls end.
+ * Recovery: what was posted is never posted again. A call that was not posted, because the session
+ * had ended, or that the server's kernel refused because no server has seen it, is tried again in
+ * the next session or ring. end.c describes how calls end.
  *
- * While the caller waits for user memory it holds neither a record nor a ring,
- * and has left the node, which may be stopped meanwhile.
+ * While the caller waits for user memory it holds neither a record nor a ring, and has left the
+ * node, which may be stopped meanwhile.
  *
- * Requests and replies too long for a ring: the request is copied into kernel
- * memory, and memory is allocated for the longest possible reply. A list of
- * both goes through the ring. The server's kernel reads the request by RDMA
- * when a server receives it, and writes the reply by RDMA before it answers
- * (serve_bulk.c). The call has a reference to both bulks, and its slot has one,
- * too, from when it has a record. The slot drops it when the reply has come or
- * cannot come any more, or together with the mirror when the connection ends.
- * So a late reply to a caller that has given up is written to memory that is
- * not in use otherwise.
+ * Requests and replies too long for a ring: the request is copied into kernel memory, and memory is
+ * allocated for the longest possible reply. A list of both goes through the ring. The server's
+ * kernel reads the request by RDMA when a server receives it, and writes the reply by RDMA before
+ * it answers (serve_bulk.c). The call has a reference to both bulks, and its slot has one, too,
+ * from when it has a record. The slot drops it when the reply has come or cannot come any more, or
+ * together with the mirror when the connection ends. So a late reply to a caller that has given up
+ * is written to memory that is not in use otherwise.
  */
 #include <linux/slab.h>
 
@@ -37,7 +33,6 @@
 /**
  * lite_rcall_prepare - copy a long request into kernel memory
  * @call: filled in; holds nothing yet
- *
  * Context: may sleep, and wait for user space; killable.
  * Return: 0, -ENOMEM, -EFAULT, -EINTR; -ENODEV: the node was stopped meanwhile.
  */
@@ -62,10 +57,9 @@ int lite_rcall_prepare(struct lite_rcall *call)
 /**
  * lite_rcall_copy - copy a short request into kernel memory
  * @call: not begun; holds neither a ring nor a slot
- *
  * Context: may sleep, and wait for user space; killable.
- * Return: 0, -ENOMEM, -EFAULT, -EINTR; -ENODEV: the node was stopped meanwhile,
- * and must not be touched any more.
+ * Return: 0, -ENOMEM, -EFAULT, -EINTR; -ENODEV: the node was stopped meanwhile, and must not be
+ * touched any more.
  */
 int lite_rcall_copy(struct lite_rcall *call)
 {
@@ -83,10 +77,7 @@ int lite_rcall_copy(struct lite_rcall *call)
 	return err;
 }
 
-/*
- * Allocate memory for a long reply, and map all bulks. The call has a ring, but
- * no record yet.
- */
+/* Allocate memory for a long reply, and map all bulks. The call has a ring, but no record yet. */
 static int lite_rcall_bulk_room(struct lite_rcall *call)
 {
 	const struct lite_client_ring *ring = call->ring;
@@ -117,7 +108,6 @@ static int lite_rcall_bulk_room(struct lite_rcall *call)
 /**
  * lite_rcall_drop - drop a call's memory outside of its record
  * @call: not begun, ended or abandoned
- *
  * Context: process; the caller is active on the node, or nothing is mapped.
  */
 void lite_rcall_drop(struct lite_rcall *call)
@@ -134,26 +124,22 @@ void lite_rcall_drop(struct lite_rcall *call)
  * lite_rcall_body - bytes behind the header in a call's record
  * @call: has a ring
  * @list: set to the bytes of its chunk list; may be NULL
- *
  * Return: bytes; the larger of request and reply.
  */
 u32 lite_rcall_body(const struct lite_rcall *call, u32 *list)
 {
 	u32 n_request = call->bulk ? call->bulk->n : 0;
 	u32 n_reply = call->reply_bulk ? call->reply_bulk->n : 0;
-	u32 bytes = n_request + n_reply ?
-			    lite_rpc_list_bytes(n_request + n_reply) : 0;
+	u32 bytes = n_request + n_reply ? lite_rpc_list_bytes(n_request + n_reply) : 0;
 
 	if (list)
 		*list = bytes;
-	return lite_rpc_body_bytes(call->length,
-				   min(call->room, call->ring->max_reply),
-				   bytes, n_request, n_reply);
+	return lite_rpc_body_bytes(call->length, min(call->room, call->ring->max_reply), bytes,
+				   n_request, n_reply);
 }
 
-static struct lite_wire_rpc_chunk *
-lite_bulk_describe(const struct lite_area *bulk, bool mapped,
-		   struct lite_wire_rpc_chunk *to)
+static struct lite_wire_rpc_chunk *lite_bulk_describe(const struct lite_area *bulk, bool mapped,
+						      struct lite_wire_rpc_chunk *to)
 {
 	u32 i;
 
@@ -198,8 +184,7 @@ static int lite_rcall_write(struct lite_rcall *call, void *to)
 	return call->missing ? -EFAULT : 0;
 }
 
-static void lite_rcall_header(struct lite_rcall *call, u32 list,
-			      struct lite_wire_rpc *h)
+static void lite_rcall_header(struct lite_rcall *call, u32 list, struct lite_wire_rpc *h)
 {
 	struct lite_client_ring *ring = call->ring;
 	struct lite_client_ring_slot *s = &ring->slot[call->slot];
@@ -215,9 +200,7 @@ static void lite_rcall_header(struct lite_rcall *call, u32 list,
 		.length = cpu_to_le32(call->length),
 		.room = cpu_to_le32(s->room),
 		/* Unused within a node, but must not be 0. */
-		.reply = cpu_to_le64(
-			ring->rp->conn ? lite_area_dma(ring->area, s->unit) :
-					 1),
+		.reply = cpu_to_le64(ring->rp->conn ? lite_area_dma(ring->area, s->unit) : 1),
 		.uid = cpu_to_le32(call->cred->uid),
 		.gid = cpu_to_le32(call->cred->gid),
 		.flags = cpu_to_le32(flags),
@@ -225,8 +208,8 @@ static void lite_rcall_header(struct lite_rcall *call, u32 list,
 }
 
 /*
- * From here on the call can end. A message is detached from its caller before
- * it is posted. -ESTALE: the connection is dying; the slot is free again.
+ * From here on the call can end. A message is detached from its caller before it is posted.
+ * -ESTALE: the connection is dying; the slot is free again.
  */
 static int lite_rcall_arm(struct lite_rcall *call)
 {
@@ -249,11 +232,11 @@ static int lite_rcall_arm(struct lite_rcall *call)
 }
 
 /*
- * The post failed. Return -ESTALE: the slot is free again; 0: the call has
- * ended as one that was posted would have, and @ended has been called.
+ * The post failed. Return -ESTALE: the slot is free again; 0: the call has ended as one that was
+ * posted would have, and @ended has been called.
  *
- * A faulty peer may have answered a request that it never got. The slot may
- * then be another call's by now: @seq says whether it is still ours.
+ * A faulty peer may have answered a request that it never got. The slot may then be another call's
+ * by now: @seq says whether it is still ours.
  */
 static int lite_rcall_disarm(struct lite_rcall *call, u32 slot, u64 seq)
 {
@@ -289,11 +272,8 @@ static int lite_rcall_post(struct lite_rcall *call)
 	if (err)
 		return err;
 	err = lite_rpc_peer_post(ring->rp, ring->area, unit,
-				 LITE_RPC_HEADER + list +
-					 (call->bulk ? 0 : call->length),
-				 raddr,
-				 lite_imm_ring_encode(LITE_IMM_RPC_REQUEST,
-						      ring->index, unit),
+				 LITE_RPC_HEADER + list + (call->bulk ? 0 : call->length), raddr,
+				 lite_imm_ring_encode(LITE_IMM_RPC_REQUEST, ring->index, unit),
 				 false);
 	/* The session is over; an unsent call may be sent in the next one. */
 	return err ? lite_rcall_disarm(call, slot, seq) : 0;
@@ -308,9 +288,7 @@ static int lite_rcall_place(struct lite_rcall *call)
 		return err;
 	err = lite_client_ring_may_call(call->ring, call);
 	if (err && call->flags & LITE_RCALL_TRY) {
-		/*
-		 * Whether that still holds has to be asked, which would wait.
-		 */
+		/* Whether that still holds has to be asked, which would wait. */
 		err = -EAGAIN;
 	} else if (err && lite_client_ring_is_stale(call)) {
 		lite_client_ring_close(call->ring);
@@ -328,14 +306,12 @@ static int lite_rcall_try(struct lite_rcall *call)
 	int err;
 
 	/* With a ring, the call is or was in its line. */
-	err = call->ring ? lite_ring_wait_look(call, 0) :
-			   lite_rcall_place(call);
+	err = call->ring ? lite_ring_wait_look(call, 0) : lite_rcall_place(call);
 	if (err == -EINPROGRESS)
 		return err;
 	if (!err) {
 		s = &call->ring->slot[call->slot];
-		err = lite_rcall_write(call, lite_area_body(call->ring->area,
-							    s->unit));
+		err = lite_rcall_write(call, lite_area_body(call->ring->area, s->unit));
 		if (!err)
 			err = lite_rcall_post(call);
 		else
@@ -348,8 +324,8 @@ static int lite_rcall_try(struct lite_rcall *call)
 }
 
 /*
- * Give up beginning a call: lite_rcall_begin() has returned -EINPROGRESS, or
- * has not been called. Process context, no lock held.
+ * Give up beginning a call: lite_rcall_begin() has returned -EINPROGRESS, or has not been called.
+ * Process context, no lock held.
  */
 void lite_rcall_unqueue(struct lite_rcall *call)
 {
@@ -363,13 +339,11 @@ void lite_rcall_unqueue(struct lite_rcall *call)
 /**
  * lite_rcall_begin - send a request
  * @call: filled in, except for the results
- *
  * Context: may sleep; killable.
- * Return: 0: the call is in flight, and @call->ring and @call->slot are set;
- * else a negative errno as LITE_IOC_RPC_CALL: it was not sent, and holds
- * neither a ring nor a slot; see @missing. -EAGAIN with LITE_RCALL_TRY: begin it where waiting
- * is allowed. With @in_turn, -EINPROGRESS: it is in line; begin it again when
- * @in_turn is called; -ESTALE: the node is suspect, begin it again later.
+ * Return: 0: the call is in flight, and @call->ring and @call->slot are set; else a negative errno
+ * as LITE_IOC_RPC_CALL: it was not sent, and holds neither a ring nor a slot; see @missing. -EAGAIN
+ * with LITE_RCALL_TRY: begin it where waiting is allowed. With @in_turn, -EINPROGRESS: it is in
+ * line; begin it again when @in_turn is called; -ESTALE: the node is suspect, begin it again later.
  */
 int lite_rcall_begin(struct lite_rcall *call)
 {
@@ -395,11 +369,9 @@ int lite_rcall_begin(struct lite_rcall *call)
 			lite_stat_inc(svc->stats, LITE_STAT_RPCS);
 			return 0;
 		}
-		if ((err != -ESTALE && err != -EHOSTDOWN) ||
-		    ++tries >= LITE_RCALL_TRIES)
+		if ((err != -ESTALE && err != -EHOSTDOWN) || ++tries >= LITE_RCALL_TRIES)
 			break;
-		if (call->in_turn &&
-		    lite_cluster_is_suspect(svc->cl, call->node))
+		if (call->in_turn && lite_cluster_is_suspect(svc->cl, call->node))
 			return -ESTALE;
 		if (call->flags & LITE_RCALL_TRY)
 			return -EAGAIN;
@@ -415,11 +387,10 @@ int lite_rcall_begin(struct lite_rcall *call)
 
 /* ---- waiting ------------------------------------------------------------- */
 
-static int lite_rcall_await(struct lite_rcall *call, u64 awake_ns,
-			    unsigned long timeout)
+static int lite_rcall_await(struct lite_rcall *call, u64 awake_ns, unsigned long timeout)
 {
-	long ret = lite_poller_await(&call->svc->fab->poller, &call->done,
-				     awake_ns, lite_wait_state(), timeout);
+	long ret = lite_poller_await(&call->svc->fab->poller, &call->done, awake_ns,
+				     lite_wait_state(), timeout);
 
 	if (ret > 0)
 		return 0;
@@ -427,8 +398,8 @@ static int lite_rcall_await(struct lite_rcall *call, u64 awake_ns,
 }
 
 /*
- * Watch the send queue for failed posts, as no other thread does. This holds
- * the connection live; one that is dying ends the call.
+ * Watch the send queue for failed posts, as no other thread does. This holds the connection live;
+ * one that is dying ends the call.
  */
 static int lite_rcall_await_long(struct lite_rcall *call)
 {
@@ -457,8 +428,7 @@ static int lite_rcall_wait(struct lite_rcall *call)
 	int err;
 
 	lite_pace_begin(pace, &wait, false);
-	err = lite_rcall_await(call, wait.awake_ns,
-			       min_t(unsigned long, left, LITE_HEED_AFTER));
+	err = lite_rcall_await(call, wait.awake_ns, min_t(unsigned long, left, LITE_HEED_AFTER));
 	if (err == -ETIMEDOUT && left > LITE_HEED_AFTER)
 		err = lite_rcall_await_long(call);
 	if (!err || !lite_rcall_abandon(call, err))
@@ -469,11 +439,10 @@ static int lite_rcall_wait(struct lite_rcall *call)
 /* ---- calls from beginning to end ----------------------------------------- */
 
 /*
- * Copy the reply to the user. While user memory is waited for, nothing of the
- * node is held: the call is finished, and the rest comes from a copy.
+ * Copy the reply to the user. While user memory is waited for, nothing of the node is held: the
+ * call is finished, and the rest comes from a copy.
  */
-static int lite_rcall_deliver(struct lite_rcall *call,
-			      const struct lite_buf *to)
+static int lite_rcall_deliver(struct lite_rcall *call, const struct lite_buf *to)
 {
 	size_t done, n = call->reply_len;
 	void *copy = NULL;
@@ -487,8 +456,7 @@ static int lite_rcall_deliver(struct lite_rcall *call,
 		call->bulk = NULL;
 		return lite_bulk_copy(call->reply_bulk, to, n, false);
 	}
-	done = lite_buf_copy_nofault(to, 0, (void *)lite_rcall_reply(call), n,
-				     false);
+	done = lite_buf_copy_nofault(to, 0, (void *)lite_rcall_reply(call), n, false);
 	if (unlikely(done < n)) {
 		copy = kvmalloc(n, GFP_KERNEL_ACCOUNT);
 		if (copy)
@@ -504,8 +472,7 @@ static int lite_rcall_deliver(struct lite_rcall *call,
 	return err;
 }
 
-static int lite_service_call_on(struct lite_service *svc,
-				struct lite_rcall *call,
+static int lite_service_call_on(struct lite_service *svc, struct lite_rcall *call,
 				const struct lite_buf *reply)
 {
 	int tries = 0;
@@ -526,8 +493,7 @@ static int lite_service_call_on(struct lite_service *svc,
 			return 0;
 		}
 		err = lite_rcall_wait(call);
-		trace_lite_rpc(call->node, call->function, call->length,
-			       call->reply_len, err);
+		trace_lite_rpc(call->node, call->function, call->length, call->reply_len, err);
 		if (!err)
 			return lite_rcall_deliver(call, reply);
 		lite_rcall_finish(call);
@@ -542,7 +508,6 @@ static int lite_service_call_on(struct lite_service *svc,
  * @svc: the node's services
  * @call: filled in; the results are set
  * @reply: where the reply goes
- *
  * Context: may sleep; killable.
  * Return: 0 or a negative errno as LITE_IOC_RPC_CALL.
  */

@@ -2,15 +2,13 @@
 /*
  * The client's side of a ring: from BIND to UNBIND.
  *
- * Normal operation: the first caller of a function in a session binds it; other
- * callers wait for that. A ring that is idle for LITE_CLIENT_RING_IDLE is closed, and
- * the next caller binds anew.
+ * Normal operation: the first caller of a function in a session binds it; other callers wait for
+ * that. A ring that is idle for LITE_CLIENT_RING_IDLE is closed, and the next caller binds anew.
  *
- * What runs concurrently: callers, receive handlers, idle_work, unbind_work,
- * and the end of the connection. The state, under rp->lock, says which of them
- * may use a bind: NEW: its maker; LIVE: all; CLOSING: calls under way, the last
- * of which queues unbind_work; DEAD: none. Mirror and object go with the last
- * reference; the tables' reference is dropped after UNBIND or the fence.
+ * What runs concurrently: callers, receive handlers, idle_work, unbind_work, and the end of the
+ * connection. The state, under rp->lock, says which of them may use a bind: NEW: its maker; LIVE:
+ * all; CLOSING: calls under way, the last of which queues unbind_work; DEAD: none. Mirror and
+ * object go with the last reference; the tables' reference is dropped after UNBIND or the fence.
  */
 #include <linux/cred.h>
 #include <linux/slab.h>
@@ -20,8 +18,7 @@
 
 static void lite_client_ring_release(struct kref *ref)
 {
-	struct lite_client_ring *ring =
-		container_of(ref, struct lite_client_ring, ref);
+	struct lite_client_ring *ring = container_of(ref, struct lite_client_ring, ref);
 	struct lite_conn *conn = ring->rp->conn;
 	u32 i;
 
@@ -70,8 +67,7 @@ static int lite_client_ring_tell_unbind(struct lite_rpc_peer *rp, u32 index)
 
 static void lite_unbind_work(struct work_struct *work)
 {
-	struct lite_client_ring *ring =
-		container_of(work, struct lite_client_ring, unbind_work);
+	struct lite_client_ring *ring = container_of(work, struct lite_client_ring, unbind_work);
 	struct lite_rpc_peer *rp = ring->rp;
 	bool mine = false;
 
@@ -116,8 +112,8 @@ static void __lite_bind_close(struct lite_client_ring *ring)
 }
 
 /*
- * Make no more calls through a ring, then give it back. The caller has a
- * reference. Context: process.
+ * Make no more calls through a ring, then give it back. The caller has a reference. Context:
+ * process.
  */
 void lite_client_ring_close(struct lite_client_ring *ring)
 {
@@ -126,10 +122,7 @@ void lite_client_ring_close(struct lite_client_ring *ring)
 	spin_unlock(&ring->rp->lock);
 }
 
-/*
- * lite_client_ring_close() of the ring with number @index, if there is one. Context:
- * process.
- */
+/* lite_client_ring_close() of the ring with number @index, if there is one. Context: process. */
 void lite_client_ring_close_index(struct lite_rpc_peer *rp, u32 index)
 {
 	struct lite_client_ring *ring;
@@ -172,8 +165,8 @@ void lite_client_rings_down(struct lite_rpc_peer *rp)
 }
 
 /*
- * Free the binds of a connection that is down and fenced: the peer cannot write
- * the mirrors any more. Context: may sleep.
+ * Free the binds of a connection that is down and fenced: the peer cannot write the mirrors any
+ * more. Context: may sleep.
  */
 void lite_client_rings_gone(struct lite_rpc_peer *rp)
 {
@@ -182,8 +175,7 @@ void lite_client_rings_gone(struct lite_rpc_peer *rp)
 
 	for (;;) {
 		spin_lock(&rp->lock);
-		ring = list_first_entry_or_null(&rp->client_rings,
-						struct lite_client_ring, list);
+		ring = list_first_entry_or_null(&rp->client_rings, struct lite_client_ring, list);
 		if (ring) {
 			/* If it is NEW, its maker checks the state. */
 			ring->state = LITE_CLIENT_RING_DEAD;
@@ -192,8 +184,7 @@ void lite_client_rings_gone(struct lite_rpc_peer *rp)
 				xa_erase(&rp->by_index, ring->index);
 			/* Slots that only the peer still held. */
 			for (i = 0; i < LITE_RPC_DEPTH; i++) {
-				if (ring->slot[i].state >
-				    LITE_CLIENT_RING_ENDED)
+				if (ring->slot[i].state > LITE_CLIENT_RING_ENDED)
 					lite_slot_free(ring, i);
 			}
 		}
@@ -207,8 +198,7 @@ void lite_client_rings_gone(struct lite_rpc_peer *rp)
 /* ---- binding ------------------------------------------------------------- */
 
 /* The caller has given up waiting for BIND: give the ring back. */
-static void lite_client_ring_late(void *ctx, struct lite_conn *conn,
-				  const void *reply)
+static void lite_client_ring_late(void *ctx, struct lite_conn *conn, const void *reply)
 {
 	const struct lite_wire_rpc_bind_reply *r = reply;
 
@@ -218,28 +208,24 @@ static void lite_client_ring_late(void *ctx, struct lite_conn *conn,
 static int lite_client_ring_map(struct lite_client_ring *ring)
 {
 	u32 units = lite_area_units(ring->area);
-	u64 *bits = kvcalloc(LITE_RING_MAP_WORDS(units), sizeof(*bits),
-			     GFP_KERNEL);
+	u64 *bits = kvcalloc(LITE_RING_MAP_WORDS(units), sizeof(*bits), GFP_KERNEL);
 
 	if (!bits)
 		return -ENOMEM;
-	lite_ring_map_init(&ring->map, units,
-			   ring->area->chunk_bytes / LITE_RING_UNIT, bits);
+	lite_ring_map_init(&ring->map, units, ring->area->chunk_bytes / LITE_RING_UNIT, bits);
 	return 0;
 }
 
 /* Within a node ring and mirror are the same memory. */
-static struct lite_area *
-lite_client_ring_area(struct lite_client_ring *ring,
-		      const struct lite_wire_rpc_bind_reply *r)
+static struct lite_area *lite_client_ring_area(struct lite_client_ring *ring,
+					       const struct lite_wire_rpc_bind_reply *r)
 {
 	struct lite_service *svc = ring->rp->svc;
 	struct lite_area *area = ERR_PTR(-EHOSTDOWN);
 	struct lite_ring *served;
 
 	if (ring->rp->conn)
-		return lite_ring_area_make(svc, true, ring->uid,
-					   le32_to_cpu(r->chunk_bytes),
+		return lite_ring_area_make(svc, true, ring->uid, le32_to_cpu(r->chunk_bytes),
 					   le32_to_cpu(r->n_chunks));
 	spin_lock(&svc->lock);
 	served = xa_load(&ring->rp->rings, ring->index);
@@ -280,8 +266,7 @@ static int lite_client_ring_fill(struct lite_client_ring *ring,
 	return lite_client_ring_map(ring);
 }
 
-static int lite_client_ring_bind(struct lite_client_ring *ring,
-				 struct lite_rcall *call)
+static int lite_client_ring_bind(struct lite_client_ring *ring, struct lite_rcall *call)
 {
 	struct lite_wire_rpc_bind req = {
 		.function = cpu_to_le32(ring->function),
@@ -307,18 +292,14 @@ static int lite_client_ring_bind(struct lite_client_ring *ring,
 		r = d.reply;
 		err = lite_client_ring_fill(ring, r);
 		if (err)
-			lite_client_ring_tell_unbind(ring->rp,
-						     le32_to_cpu(r->ring));
+			lite_client_ring_tell_unbind(ring->rp, le32_to_cpu(r->ring));
 	}
 	kfree(d.reply);
 	return err;
 }
 
-/*
- * Bind a NEW entry. On failure the tables' reference is the caller's.
- */
-static int lite_client_ring_make(struct lite_client_ring *ring,
-				 struct lite_rcall *call)
+/* Bind a NEW entry. On failure the tables' reference is the caller's. */
+static int lite_client_ring_make(struct lite_client_ring *ring, struct lite_rcall *call)
 {
 	struct lite_rpc_peer *rp = ring->rp;
 	int err = lite_client_ring_bind(ring, call);
@@ -344,12 +325,8 @@ static int lite_client_ring_make(struct lite_client_ring *ring,
 		ring->state = LITE_CLIENT_RING_DEAD;
 		list_del_init(&ring->list);
 	}
-	/*
-	 * They look again; the maker's signal or time-out is not that of other
-	 * callers.
-	 */
-	lite_ring_wait_end(ring, !err || err == -EINTR || err == -ETIMEDOUT ?
-					 -ESTALE : err);
+	/* They look again; the maker's signal or time-out is not that of other callers. */
+	lite_ring_wait_end(ring, !err || err == -EINTR || err == -ETIMEDOUT ? -ESTALE : err);
 	spin_unlock(&rp->lock);
 	if (!err) {
 		queue_delayed_work(rp->svc->wq[LITE_WQ_CALLS], &rp->svc->idle_work,
@@ -365,23 +342,20 @@ static int lite_client_ring_make(struct lite_client_ring *ring,
 	return err;
 }
 
-static struct lite_client_ring *lite_client_ring_find(struct lite_rpc_peer *rp,
-						      u32 function)
+static struct lite_client_ring *lite_client_ring_find(struct lite_rpc_peer *rp, u32 function)
 {
 	struct lite_client_ring *ring;
 
 	lockdep_assert_held(&rp->lock);
 	list_for_each_entry(ring, &rp->client_rings, list) {
 		if (ring->function == function &&
-		    (ring->state == LITE_CLIENT_RING_LIVE ||
-		     ring->state == LITE_CLIENT_RING_NEW))
+		    (ring->state == LITE_CLIENT_RING_LIVE || ring->state == LITE_CLIENT_RING_NEW))
 			return ring;
 	}
 	return NULL;
 }
 
-static struct lite_client_ring *lite_client_ring_alloc(struct lite_rpc_peer *rp,
-						       u32 function)
+static struct lite_client_ring *lite_client_ring_alloc(struct lite_rpc_peer *rp, u32 function)
 {
 	struct lite_client_ring *ring = kvzalloc(sizeof(*ring), GFP_KERNEL);
 
@@ -401,16 +375,14 @@ static struct lite_client_ring *lite_client_ring_alloc(struct lite_rpc_peer *rp,
 	return ring;
 }
 
-static int lite_client_ring_in(struct lite_rpc_peer *rp,
-			       struct lite_rcall *call)
+static int lite_client_ring_in(struct lite_rpc_peer *rp, struct lite_rcall *call)
 {
 	struct lite_client_ring *ring, *new = NULL;
 	int err = 0;
 
 	spin_lock(&rp->lock);
 	ring = lite_client_ring_find(rp, call->function);
-	if (call->flags & LITE_RCALL_TRY &&
-	    (!ring || ring->state == LITE_CLIENT_RING_NEW)) {
+	if (call->flags & LITE_RCALL_TRY && (!ring || ring->state == LITE_CLIENT_RING_NEW)) {
 		spin_unlock(&rp->lock);
 		return -EAGAIN;
 	}
@@ -450,11 +422,10 @@ static int lite_client_ring_in(struct lite_rpc_peer *rp,
 /**
  * lite_client_ring_get - get a ring for a call, binding the function if need be
  * @call: its @ring is set, with a reference, also on some failures
- *
  * Context: may sleep; killable.
- * Return: 0; -ESTALE: try again; -EHOSTDOWN, -EHOSTUNREACH, -ECONNREFUSED,
- * -ENOBUFS, -ENOMEM, -ETIMEDOUT, -EINTR; with LITE_RCALL_TRY: -EAGAIN;
- * -EINPROGRESS: another call is binding it, see lite_ring_wait_take().
+ * Return: 0; -ESTALE: try again; -EHOSTDOWN, -EHOSTUNREACH, -ECONNREFUSED, -ENOBUFS, -ENOMEM,
+ * -ETIMEDOUT, -EINTR; with LITE_RCALL_TRY: -EAGAIN; -EINPROGRESS: another call is binding it, see
+ * lite_ring_wait_take().
  */
 int lite_client_ring_get(struct lite_rcall *call)
 {
@@ -466,8 +437,7 @@ int lite_client_ring_get(struct lite_rcall *call)
 		return lite_client_ring_in(&svc->local, call);
 	conn = lite_cluster_conn_get(svc->cl, call->node);
 	if (!conn)
-		return lite_cluster_incarnation(svc->cl, call->node) ?
-			       -EHOSTDOWN : -EHOSTUNREACH;
+		return lite_cluster_incarnation(svc->cl, call->node) ? -EHOSTDOWN : -EHOSTUNREACH;
 	err = lite_client_ring_in(conn->service, call);
 	lite_conn_put(conn);
 	return err;
@@ -477,13 +447,11 @@ int lite_client_ring_get(struct lite_rcall *call)
  * lite_client_ring_may_call - check permission, length and registration of a call
  * @ring: of the function
  * @call: call, with its caller's credentials
- *
  * Context: any.
- * Return: 0, -EACCES, -E2BIG; -ECONNREFUSED: the function is not the
- * registration that the caller has found.
+ * Return: 0, -EACCES, -E2BIG; -ECONNREFUSED: the function is not the registration that the caller
+ * has found.
  */
-int lite_client_ring_may_call(const struct lite_client_ring *ring,
-			      struct lite_rcall *call)
+int lite_client_ring_may_call(const struct lite_client_ring *ring, struct lite_rcall *call)
 {
 	struct lite_acl acl = {
 		.uid = ring->uid,
@@ -496,8 +464,7 @@ int lite_client_ring_may_call(const struct lite_client_ring *ring,
 		return -ECONNREFUSED;
 	/* Most functions are open to all: then skip the groups. */
 	if ((ring->mode & 0222) != 0222 &&
-	    !(lite_rights_of(call->cred, 0, &acl, ring->squash) &
-	      LITE_RIGHT_WRITE))
+	    !(lite_rights_of(call->cred, 0, &acl, ring->squash) & LITE_RIGHT_WRITE))
 		return -EACCES;
 	return call->length <= ring->max_request ? 0 : -E2BIG;
 }

@@ -2,24 +2,21 @@
 /*
  * How calls end.
  *
- * Normal operation: the peer writes the reply into the mirror; its header
- * names the call and says how it ended (lite_client_ring_on_reply()). Or the
- * connection dies (lite_slot_end()). Or the caller gives up because of a
- * time-out or a signal (lite_rcall_abandon()): then the record stays the
- * peer's until it has answered CANCEL, which says whether a reply comes all
- * the same.
+ * Normal operation: the peer writes the reply into the mirror; its header names the call and says
+ * how it ended (lite_client_ring_on_reply()). Or the connection dies (lite_slot_end()). Or the
+ * caller gives up because of a time-out or a signal (lite_rcall_abandon()): then the record stays
+ * the peer's until it has answered CANCEL, which says whether a reply comes all the same.
  *
- * These run concurrently. All start from the slot state WAITING, under
- * rp->lock, so exactly one of them ends a call. The owner of the call then
- * finishes it (lite_rcall_finish()).
+ * These run concurrently. All start from the slot state WAITING, under rp->lock, so exactly one of
+ * them ends a call. The owner of the call then finishes it (lite_rcall_finish()).
  */
 #include <linux/slab.h>
 
 #include "function/service.h"
 
 /*
- * End a call that waits for its reply, with 0 or the error for its caller. The
- * connection's lock is held; the slot may be in any state.
+ * End a call that waits for its reply, with 0 or the error for its caller. The connection's lock is
+ * held; the slot may be in any state.
  */
 void lite_slot_end(struct lite_client_ring *ring, u32 slot, int err)
 {
@@ -41,7 +38,6 @@ void lite_slot_end(struct lite_client_ring *ring, u32 slot, int err)
  * lite_rcall_abandon - stop waiting for a reply
  * @call: in flight
  * @err: error to end it with
- *
  * Context: process.
  * Return: true if this has ended the call, false if it had ended otherwise.
  */
@@ -84,8 +80,8 @@ int lite_rcall_result(const struct lite_rcall *call)
 }
 
 /*
- * The reply, @call->reply_len bytes, of a call that ended well, is not
- * @by_reference, and still has its slot.
+ * The reply, @call->reply_len bytes, of a call that ended well, is not @by_reference, and still has
+ * its slot.
  */
 const void *lite_rcall_reply(const struct lite_rcall *call)
 {
@@ -133,8 +129,7 @@ static int lite_reply_stray(const struct lite_client_ring *ring)
 }
 
 /* Copy the header and check it. 1: it is of an earlier call; ignore it. */
-static int lite_reply_check(struct lite_client_ring *ring, u32 slot,
-			    struct lite_wire_rpc *h)
+static int lite_reply_check(struct lite_client_ring *ring, u32 slot, struct lite_wire_rpc *h)
 {
 	struct lite_client_ring_slot *s = &ring->slot[slot];
 	u32 room = s->reply ? min(s->room, LITE_RPC_BULK_INLINE) : s->room;
@@ -150,23 +145,20 @@ static int lite_reply_check(struct lite_client_ring *ring, u32 slot,
 		return -EPROTO;
 	if (le32_to_cpu(h->flags) & LITE_RPC_F_BULK)
 		/* The bulk was written before this header. */
-		return s->reply && le32_to_cpu(h->length) <= s->room ? 0 :
-								       -EPROTO;
+		return s->reply && le32_to_cpu(h->length) <= s->room ? 0 : -EPROTO;
 	if (le32_to_cpu(h->length) > room)
 		return -EPROTO;
 	return 0;
 }
 
 /* @at: of the immediate, from which @slot is. */
-static int lite_reply_accept(struct lite_client_ring *ring, u32 slot, u16 at,
-			     bool done)
+static int lite_reply_accept(struct lite_client_ring *ring, u32 slot, u16 at, bool done)
 {
 	struct lite_client_ring_slot *s = &ring->slot[slot];
 	struct lite_wire_rpc h = {};
 	int err;
 
-	if (s->state == LITE_CLIENT_RING_FREE ||
-	    s->state == LITE_CLIENT_RING_FILLING ||
+	if (s->state == LITE_CLIENT_RING_FREE || s->state == LITE_CLIENT_RING_FILLING ||
 	    s->state == LITE_CLIENT_RING_ENDED ||
 	    (done && (!s->oneway || at != lite_imm_done(slot, s->seq))))
 		return min(lite_reply_stray(ring), 0);
@@ -196,12 +188,10 @@ static int lite_reply_accept(struct lite_client_ring *ring, u32 slot, u16 at,
  * @index: of the ring
  * @at: slot of the call; if @done, lite_imm_done()
  * @done: a message has been taken; nothing was written
- *
  * Context: receive handler, or the server, if that is this node.
  * Return: 0 or -EPROTO.
  */
-int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 at,
-			      bool done)
+int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 at, bool done)
 {
 	u16 slot = done ? lite_imm_done_slot(at) : at;
 	struct lite_client_ring *ring;
@@ -230,8 +220,7 @@ int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 at,
 
 /* ---- cancelling abandoned calls at the server ---------------------------- */
 
-static u32 lite_cancels_gather(struct lite_rpc_peer *rp,
-			       struct lite_wire_rpc_cancel *c)
+static u32 lite_cancels_gather(struct lite_rpc_peer *rp, struct lite_wire_rpc_cancel *c)
 {
 	struct lite_client_ring *ring;
 	u32 n = 0, i;
@@ -261,8 +250,7 @@ static u32 lite_cancels_gather(struct lite_rpc_peer *rp,
 }
 
 /* Free the cancelled calls. The replies of the others come, or have come. */
-static void lite_cancels_done(struct lite_rpc_peer *rp,
-			      const struct lite_wire_rpc_cancel *c,
+static void lite_cancels_done(struct lite_rpc_peer *rp, const struct lite_wire_rpc_cancel *c,
 			      const struct lite_wire_rpc_cancel_reply *r)
 {
 	u32 n = le32_to_cpu(c->count);
@@ -273,8 +261,7 @@ static void lite_cancels_done(struct lite_rpc_peer *rp,
 	for (i = 0; i < n; i++) {
 		slot = le32_to_cpu(c->which[i].slot);
 		ring = xa_load(&rp->by_index, le32_to_cpu(c->which[i].ring));
-		if (!ring ||
-		    ring->slot[slot].state != LITE_CLIENT_RING_CANCELLING ||
+		if (!ring || ring->slot[slot].state != LITE_CLIENT_RING_CANCELLING ||
 		    ring->slot[slot].seq != le64_to_cpu(c->which[i].seq))
 			continue;
 		if (le32_to_cpu(r->cancelled[i]) == LITE_RPC_CANCELLED)
@@ -283,8 +270,7 @@ static void lite_cancels_done(struct lite_rpc_peer *rp,
 	spin_unlock(&rp->lock);
 }
 
-static int lite_cancel_some(struct lite_rpc_peer *rp,
-			    struct lite_wire_rpc_cancel *c,
+static int lite_cancel_some(struct lite_rpc_peer *rp, struct lite_wire_rpc_cancel *c,
 			    struct lite_wire_rpc_cancel_reply *r)
 {
 	u32 n = lite_cancels_gather(rp, c);
@@ -313,8 +299,7 @@ static int lite_cancel_some(struct lite_rpc_peer *rp,
 /* Tell a peer which calls have been abandoned. */
 void lite_cancel_work(struct work_struct *work)
 {
-	struct lite_rpc_peer *rp = container_of(work, struct lite_rpc_peer,
-						cancel_work);
+	struct lite_rpc_peer *rp = container_of(work, struct lite_rpc_peer, cancel_work);
 	struct lite_wire_rpc_cancel_reply *r;
 	struct lite_wire_rpc_cancel *c;
 	int ret;

@@ -2,33 +2,26 @@
 /*
  * Slots and records of rings, and the calls that queue for them.
  *
- * A call needs a slot of the ring, a record in it, and a place in the
- * connection's window; it gets all of them or none, and then queues in the
- * ring's line. The first in line goes before any later call, so that short
- * requests cannot starve a long one. The lines of a connection take turns: a
+ * A call needs a slot of the ring, a record in it, and a place in the connection's window; it gets
+ * all of them or none, and then queues in the ring's line. The first in line goes before any later
+ * call, so that short requests cannot starve a long one. The lines of a connection take turns: a
  * free place in the window goes to the next ring with room.
  *
- * No ring and no user (../core/pool.h) gets all of the window, so other users
- * can always call. For the same reason their calls pass those of a user at its
- * limit.
+ * No ring and no user (../core/pool.h) gets all of the window, so other users can always call. For
+ * the same reason their calls pass those of a user at its limit.
  */
 #include "function/service.h"
 #include "wait.h"
 
-/*
- * Give a call its slot. -EAGAIN: there is no room; -EDQUOT: its user is at the
- * limit.
- */
-static int lite_ring_wait_grant(struct lite_client_ring *ring,
-				struct lite_rcall *call)
+/* Give a call its slot. -EAGAIN: there is no room; -EDQUOT: its user is at the limit. */
+static int lite_ring_wait_grant(struct lite_client_ring *ring, struct lite_rcall *call)
 {
 	struct lite_rpc_peer *rp = ring->rp;
 	struct lite_client_ring_slot *s;
 	u32 slot, unit;
 
 	lockdep_assert_held(&rp->lock);
-	if (!lite_window_has_room(hweight64(ring->slots_used), rp->window) ||
-	    !~ring->slots_used)
+	if (!lite_window_has_room(hweight64(ring->slots_used), rp->window) || !~ring->slots_used)
 		return -EAGAIN;
 	slot = __ffs64(~ring->slots_used);
 	if (slot >= ring->depth)
@@ -103,8 +96,8 @@ static bool lite_ring_wait_serve(struct lite_client_ring *ring)
 }
 
 /*
- * Serve the lines after something has become free. Context: process or receive
- * handler; rp->lock is held.
+ * Serve the lines after something has become free. Context: process or receive handler; rp->lock is
+ * held.
  */
 void lite_ring_wait_move(struct lite_rpc_peer *rp)
 {
@@ -135,10 +128,7 @@ void lite_ring_wait_end(struct lite_client_ring *ring, int err)
 	list_del_init(&ring->line_list);
 }
 
-/*
- * Queue a call. If the calls before it are of users at their limit, it may be
- * served at once.
- */
+/* Queue a call. If the calls before it are of users at their limit, it may be served at once. */
 static void lite_ring_wait_enter(struct lite_rcall *call)
 {
 	struct lite_client_ring *ring = call->ring;
@@ -165,7 +155,6 @@ static void lite_ring_wait_drop(struct lite_rcall *call)
  * lite_ring_wait_look - what has become of a call in line
  * @call: lite_ring_wait_take() or lite_client_ring_get() returned -EINPROGRESS
  * @leave: 0, or the error with which to leave the line
- *
  * Context: process.
  * Return: as lite_ring_wait_take(); @leave if it was still in line.
  */
@@ -194,10 +183,8 @@ int lite_ring_wait_look(struct lite_rcall *call, int leave)
 /**
  * lite_ring_wait_wait - wait in line
  * @call: in line
- *
  * Context: may sleep; killable.
- * Return: as lite_ring_wait_take(). A slot that came at the last moment is
- * still taken.
+ * Return: as lite_ring_wait_take(). A slot that came at the last moment is still taken.
  */
 int lite_ring_wait_wait(struct lite_rcall *call)
 {
@@ -207,10 +194,7 @@ int lite_ring_wait_wait(struct lite_rcall *call)
 	return lite_ring_wait_look(call, ret < 0 ? -EINTR : -ETIMEDOUT);
 }
 
-/*
- * Queue a call for its NEW ring to be bound. The lock of the connection is
- * held.
- */
+/* Queue a call for its NEW ring to be bound. The lock of the connection is held. */
 void lite_ring_wait_enter_new(struct lite_rcall *call)
 {
 	lockdep_assert_held(&call->ring->rp->lock);
@@ -222,11 +206,10 @@ void lite_ring_wait_enter_new(struct lite_rcall *call)
 /**
  * lite_ring_wait_take - get a slot and a record for a call
  * @call: its @ring is set; on success its @slot is set, and FILLING
- *
  * Context: may sleep; killable.
- * Return: 0; -ESTALE: the ring is closed, bind again; -EAGAIN: there is no
- * room, and NOWAIT is set; -ENOMEM, -ETIMEDOUT, -EINTR; -EINPROGRESS: it is in
- * line, and @in_turn will be called, or has been.
+ * Return: 0; -ESTALE: the ring is closed, bind again; -EAGAIN: there is no room, and NOWAIT is set;
+ * -ENOMEM, -ETIMEDOUT, -EINTR; -EINPROGRESS: it is in line, and @in_turn will be called, or has
+ * been.
  */
 int lite_ring_wait_take(struct lite_rcall *call)
 {
@@ -234,8 +217,7 @@ int lite_ring_wait_take(struct lite_rcall *call)
 	struct lite_rpc_peer *rp = ring->rp;
 	int err;
 
-	call->units = lite_ring_units(LITE_RPC_HEADER +
-				      lite_rcall_body(call, NULL));
+	call->units = lite_ring_units(LITE_RPC_HEADER + lite_rcall_body(call, NULL));
 	call->part = NULL;
 	if (call->cred->uid) {
 		call->part = lite_pool_hold(&rp->users, call->cred->uid);

@@ -2,15 +2,13 @@
 /*
  * Functions: their servers, and the dispatch of requests.
  *
- * Normal operation: a request is handed to a waiting thread, or queued in order
- * of arrival. The open files that serve a function take turns; of the waiting
- * threads of one file the latest is chosen, as it is the most likely to be
- * awake.
+ * Normal operation: a request is handed to a waiting thread, or queued in order of arrival. The
+ * open files that serve a function take turns; of the waiting threads of one file the latest is
+ * chosen, as it is the most likely to be awake.
  *
- * When its last server goes, a function is dead: it leaves the table, queued
- * requests are refused, and its clients are told (GONE). Rings that they have
- * not given back yet move to the next function of that number if it is alike
- * (lite_ring_func()).
+ * When its last server goes, a function is dead: it leaves the table, queued requests are refused,
+ * and its clients are told (GONE). Rings that they have not given back yet move to the next
+ * function of that number if it is alike (lite_ring_func()).
  */
 #include <linux/slab.h>
 
@@ -33,8 +31,7 @@ void lite_func_put(struct lite_func *func)
 	kref_put(&func->ref, lite_func_release);
 }
 
-static struct lite_func *lite_func_by_name(struct lite_service *svc,
-					   const char *name)
+static struct lite_func *lite_func_by_name(struct lite_service *svc, const char *name)
 {
 	struct lite_func *func;
 	unsigned long i;
@@ -52,18 +49,15 @@ static struct lite_func *lite_func_by_name(struct lite_service *svc,
  * @svc: the node's
  * @number: its number; 0: find it by @name
  * @name: checked
- *
  * Context: process.
  * Return: the function, with a reference, or NULL.
  */
-struct lite_func *lite_func_find(struct lite_service *svc, u32 number,
-				 const char *name)
+struct lite_func *lite_func_find(struct lite_service *svc, u32 number, const char *name)
 {
 	struct lite_func *func;
 
 	spin_lock(&svc->lock);
-	func = number ? xa_load(&svc->functions, number) :
-			lite_func_by_name(svc, name);
+	func = number ? xa_load(&svc->functions, number) : lite_func_by_name(svc, name);
 	if (func)
 		kref_get(&func->ref);
 	spin_unlock(&svc->lock);
@@ -78,10 +72,9 @@ static struct lite_recv_waiter *lite_func_waiter(struct lite_func *func)
 	struct lite_server *s;
 
 	list_for_each_entry(s, &func->servers, of_func) {
-		w = list_first_entry_or_null(&s->waiters,
-					     struct lite_recv_waiter, list) ?:
-		    list_first_entry_or_null(&s->file->waiters,
-					     struct lite_recv_waiter, list);
+		w = list_first_entry_or_null(&s->waiters, struct lite_recv_waiter, list) ?:
+			    list_first_entry_or_null(&s->file->waiters, struct lite_recv_waiter,
+						     list);
 		if (w) {
 			list_move_tail(&s->of_func, &func->servers);
 			return w;
@@ -109,8 +102,8 @@ static bool lite_func_hand(struct lite_func *func)
 }
 
 /*
- * Hand queued requests to waiters. @func is not dead. Context: process, svc->lock
- * is held; receive handlers.
+ * Hand queued requests to waiters. @func is not dead. Context: process, svc->lock is held; receive
+ * handlers.
  */
 static void lite_func_serve(struct lite_func *func)
 {
@@ -123,8 +116,7 @@ static void lite_func_serve(struct lite_func *func)
 		return;
 	list_for_each_entry(s, &func->servers, of_func) {
 		if (wq_has_sleeper(&s->file->wait))
-			wake_up_interruptible_poll(&s->file->wait,
-						   EPOLLIN | EPOLLRDNORM);
+			wake_up_interruptible_poll(&s->file->wait, EPOLLIN | EPOLLRDNORM);
 	}
 }
 
@@ -133,11 +125,9 @@ static void lite_func_serve(struct lite_func *func)
  * @func: its function, not dead
  * @req: neither queued nor taken; svc->lock is held
  * @first: queue it first, as it had been taken and was given back
- *
  * Context: process; receive handlers.
  */
-void lite_func_queue(struct lite_func *func, struct lite_request *req,
-		     bool first)
+void lite_func_queue(struct lite_func *func, struct lite_request *req, bool first)
 {
 	lockdep_assert_held(&func->svc->lock);
 	if (func->handler) {
@@ -181,8 +171,8 @@ static void lite_func_end(struct lite_func *func)
 /* End the wait of the first of @waiters; false: there is none. */
 static bool lite_waiter_end(struct list_head *waiters, int err)
 {
-	struct lite_recv_waiter *w = list_first_entry_or_null(
-		waiters, struct lite_recv_waiter, list);
+	struct lite_recv_waiter *w =
+		list_first_entry_or_null(waiters, struct lite_recv_waiter, list);
 
 	if (!w)
 		return false;
@@ -192,10 +182,7 @@ static bool lite_waiter_end(struct list_head *waiters, int err)
 	return true;
 }
 
-/*
- * The node stops: end all waits of a file's threads. Context: process; svc->lock
- * is held.
- */
+/* The node stops: end all waits of a file's threads. Context: process; svc->lock is held. */
 void lite_func_stop(struct lite_rpc_file *file)
 {
 	struct lite_server *s;
@@ -243,8 +230,8 @@ static struct lite_func *lite_server_end(struct lite_server *s)
 }
 
 /*
- * Find the registration of function @number by an open file, or NULL. Context:
- * process; svc->lock is held.
+ * Find the registration of function @number by an open file, or NULL. Context: process; svc->lock
+ * is held.
  */
 struct lite_server *lite_server_find(struct lite_rpc_file *file, u32 number)
 {
@@ -266,8 +253,7 @@ static int lite_file_leave(struct lite_rpc_file *file, u32 number, bool any)
 	struct lite_server *s;
 
 	spin_lock(&svc->lock);
-	s = any ? list_first_entry_or_null(&file->servers, struct lite_server,
-					   of_file) :
+	s = any ? list_first_entry_or_null(&file->servers, struct lite_server, of_file) :
 		  lite_server_find(file, number);
 	if (s)
 		over = lite_server_end(s);
@@ -280,10 +266,7 @@ static int lite_file_leave(struct lite_rpc_file *file, u32 number, bool any)
 	return 0;
 }
 
-/*
- * End the registration of a function by an open file. Context: process. Return:
- * 0 or -ENOENT.
- */
+/* End the registration of a function by an open file. Context: process. Return: 0 or -ENOENT. */
 int lite_func_unregister(struct lite_rpc_file *file, u32 number)
 {
 	return lite_file_leave(file, number, false);
@@ -298,18 +281,15 @@ void lite_func_leave_all(struct lite_rpc_file *file)
 
 /* ---- registering --------------------------------------------------------- */
 
-static bool lite_func_is_like(const struct lite_func *a,
-			      const struct lite_func *b)
+static bool lite_func_is_like(const struct lite_func *a, const struct lite_func *b)
 {
-	return a->uid == b->uid && a->gid == b->gid && a->mode == b->mode &&
-	       a->flags == b->flags && a->max_request == b->max_request &&
-	       a->max_reply == b->max_reply && a->ring_size == b->ring_size &&
-	       !strcmp(a->name, b->name);
+	return a->uid == b->uid && a->gid == b->gid && a->mode == b->mode && a->flags == b->flags &&
+	       a->max_request == b->max_request && a->max_reply == b->max_reply &&
+	       a->ring_size == b->ring_size && !strcmp(a->name, b->name);
 }
 
 /* Enter a function. @part: its owner's, of the pool of functions. */
-static int lite_func_enter(struct lite_func *func, u32 number,
-			   struct lite_pool_part *part)
+static int lite_func_enter(struct lite_func *func, u32 number, struct lite_pool_part *part)
 {
 	struct lite_service *svc = func->svc;
 	struct lite_pool *pool = &svc->pools[LITE_POOL_FUNCTIONS];
@@ -324,8 +304,7 @@ static int lite_func_enter(struct lite_func *func, u32 number,
 	else
 		/* Cyclic: clients may still use a dead function's number. */
 		err = xa_alloc_cyclic(&svc->functions, &number, func,
-				      XA_LIMIT(LITE_FUNCTION_ANY,
-					       LITE_FUNCTION_MAX),
+				      XA_LIMIT(LITE_FUNCTION_ANY, LITE_FUNCTION_MAX),
 				      &svc->next_function, GFP_ATOMIC);
 	if (err < 0) {
 		lite_pool_give_part(pool, part, 1);
@@ -336,12 +315,11 @@ static int lite_func_enter(struct lite_func *func, u32 number,
 }
 
 /*
- * Serve @new by @s or, if @s is NULL, by a kernel client; or join the servers
- * of a function that is there and alike.
+ * Serve @new by @s or, if @s is NULL, by a kernel client; or join the servers of a function that is
+ * there and alike.
  */
-static int lite_server_enter(struct lite_service *svc, struct lite_server *s,
-			     struct lite_func *new, u32 number,
-			     struct lite_pool_part *part)
+static int lite_server_enter(struct lite_service *svc, struct lite_server *s, struct lite_func *new,
+			     u32 number, struct lite_pool_part *part)
 {
 	struct lite_rpc_file *file = s ? s->file : NULL;
 	struct lite_func *old;
@@ -356,11 +334,11 @@ static int lite_server_enter(struct lite_service *svc, struct lite_server *s,
 		old = xa_load(&svc->functions, number);
 	else
 		old = new->flags & LITE_RPC_SHARED && new->name[0] ?
-			      lite_func_by_name(svc, new->name) : NULL;
+			      lite_func_by_name(svc, new->name) :
+			      NULL;
 	if (old) {
 		if (!(new->flags & LITE_RPC_SHARED) || old->handler ||
-		    !lite_func_is_like(old, new) ||
-		    lite_server_find(file, old->number))
+		    !lite_func_is_like(old, new) || lite_server_find(file, old->number))
 			return -EEXIST;
 	} else {
 		err = lite_func_enter(new, number, part);
@@ -387,19 +365,16 @@ static int lite_func_check(const struct lite_ioc_rpc_register *r)
 	if (r->flags & ~LITE_RPC_SHARED || r->reserved)
 		return -EOPNOTSUPP;
 	if (r->function > LITE_FUNCTION_MAX || r->mode & ~LITE_MODE_MASK ||
-	    r->max_request > LITE_RPC_BULK_MAX ||
-	    r->max_reply > LITE_RPC_BULK_MAX)
+	    r->max_request > LITE_RPC_BULK_MAX || r->max_reply > LITE_RPC_BULK_MAX)
 		return -EINVAL;
-	if (r->ring_size && (r->ring_size < LITE_RPC_RING_MIN ||
-			     r->ring_size > LITE_RPC_RING_MAX))
+	if (r->ring_size && (r->ring_size < LITE_RPC_RING_MIN || r->ring_size > LITE_RPC_RING_MAX))
 		return -EINVAL;
 	len = r->name[0] ? lite_function_name_check(r->name) : 0;
 	return len < 0 ? len : 0;
 }
 
 static struct lite_func *lite_func_alloc(struct lite_service *svc,
-					 const struct lite_ioc_rpc_register *r,
-					 u32 uid, u32 gid)
+					 const struct lite_ioc_rpc_register *r, u32 uid, u32 gid)
 {
 	struct lite_func *func = kzalloc(sizeof(*func), GFP_KERNEL_ACCOUNT);
 
@@ -427,17 +402,14 @@ static struct lite_func *lite_func_alloc(struct lite_service *svc,
  * lite_func_register - register a server of a function
  * @svc: the node's
  * @file: the open file's; NULL: it is a kernel client
- * @kf: NULL, or the handler of the kernel client; its @func is set, with a
- *	reference
+ * @kf: NULL, or the handler of the kernel client; its @func is set, with a reference
  * @cred: of the caller
  * @r: parameters; its number is set
- *
  * Context: may sleep.
  * Return: 0 or a negative errno as LITE_IOC_RPC_REGISTER.
  */
-int lite_func_register(struct lite_service *svc, struct lite_rpc_file *file,
-		       struct lite_kfunc *kf, const struct lite_cred *cred,
-		       struct lite_ioc_rpc_register *r)
+int lite_func_register(struct lite_service *svc, struct lite_rpc_file *file, struct lite_kfunc *kf,
+		       const struct lite_cred *cred, struct lite_ioc_rpc_register *r)
 {
 	struct lite_pool *pool = &svc->pools[LITE_POOL_FUNCTIONS];
 	struct lite_server *s = NULL;
@@ -483,8 +455,8 @@ err_part:
 }
 
 /*
- * End the registration of a kernel client. Requests that have come in are still
- * handled. Context: process.
+ * End the registration of a kernel client. Requests that have come in are still handled. Context:
+ * process.
  */
 void lite_func_unregister_kernel(struct lite_func *func)
 {
