@@ -16,31 +16,25 @@ struct lite_service;
 /* 1/LITE_BULK_SHARE of the machine's memory is the limit for bulks. */
 #define LITE_BULK_SHARE 4
 
-/* Kernel memory that peers read and write */
+/* Kernel memory that peers read and write. */
 struct lite_area {
-	/* calls, slots, requests; within a node, ring and mirror share one area */
-	struct kref ref;
-	struct lite_service *svc; /* node's */
-	/*
-	 * that it is counted in: LITE_POOL_RINGS: it is a ring or a mirror; LITE_POOL_BULK: it is a
-	 * bulk, a long request or reply
-	 */
-	enum lite_pool_number pool;
-	/* user it counts for; for rings the owner of the function */
-	u32 uid;
-	u64 cost; /* units taken from @pool */
-	struct lite_fabric *fab; /* fabric for which it is mapped; NULL: not mapped */
-	u32 since; /* for lite_dma_unmap_page() */
-	bool lost; /* unmapping failed: it can be read, but is never freed */
-	u32 bytes; /* usable size */
-	u32 chunk_bytes; /* ring, mirror: size of each chunk */
-	struct work_struct put_work; /* frees it for lite_area_put_later() */
-	u32 n; /* chunks */
+	struct kref ref;		/* calls, slots, requests; a local ring and its mirror */
+	struct lite_service *svc;
+	enum lite_pool_number pool;	/* RINGS: ring or mirror; BULK: long request or reply */
+	u32 uid;			/* it counts for; for rings the function's owner */
+	u64 cost;			/* units taken from @pool */
+	struct lite_fabric *fab;	/* for which it is mapped; NULL: not mapped */
+	u32 since;			/* for lite_dma_unmap_page() */
+	bool lost;			/* unmapping failed: it is never freed */
+	u32 bytes;			/* usable size */
+	u32 chunk_bytes;		/* ring, mirror: size of each chunk */
+	struct work_struct put_work;	/* frees it for lite_area_put_later() */
+	u32 n;				/* chunks */
 	struct {
 		void *mem;
 		u32 bytes;
 		u64 dma;
-	} chunk[]; /* contiguous pages, and their DMA address */
+	} chunk[];			/* contiguous pages, and their DMA address */
 };
 
 void lite_area_put(struct lite_area *area);

@@ -88,7 +88,7 @@ int lite_service_conn_init(struct lite_service *svc, struct lite_conn *conn)
 	return 0;
 }
 
-/* The counterpart of lite_service_conn_init(): there are no other references. */
+/* Undo lite_service_conn_init(); no reference is left. */
 void lite_service_conn_release(struct lite_conn *conn)
 {
 	struct lite_rpc_peer *rp = conn->service;
@@ -131,22 +131,12 @@ static int lite_rpc_peer_deliver(struct lite_rpc_peer *rp, u32 imm)
 	u16 ring, at;
 
 	lite_imm_ring_decode(imm, &kind, &ring, &at);
-	switch (kind) {
-	case LITE_IMM_RPC_REQUEST:
+	if (kind == LITE_IMM_RPC_REQUEST)
 		return lite_ring_on_request(rp, ring, at);
-	case LITE_IMM_RPC_REPLY:
-		return lite_client_ring_on_reply(rp, ring, at, false);
-	default:
-		return lite_client_ring_on_reply(rp, ring, at, true);
-	}
+	return lite_client_ring_on_reply(rp, ring, at, kind == LITE_IMM_RPC_DONE);
 }
 
-/**
- * lite_service_recv - the peer has written into a ring or a mirror
- * @conn: connection
- * @imm: says what and where; lite_imm_is_ring()
- * Context: receive handler; does not sleep.
- */
+/* The peer has written into a ring or a mirror; lite_imm_is_ring(). Receive handler. */
 void lite_service_recv(struct lite_conn *conn, u32 imm)
 {
 	struct lite_rpc_peer *rp = conn->service;
@@ -161,18 +151,11 @@ void lite_service_recv(struct lite_conn *conn, u32 imm)
 		lite_conn_ready(conn);
 }
 
-/**
- * lite_rpc_peer_post - write a record, or nothing, and announce it
- * @rp: the peer to write to
- * @area: has the record; stays until the peer answers or is fenced
- * @unit: first unit of the record
- * @bytes: length of the record; 0: none
- * @raddr: address at the peer
- * @imm: announcement
- * @nowait: do not wait for room in the send queue
- * Context: may sleep, unless @nowait.
- * Return: 0: posted, with no further report; -EHOSTDOWN, -EIO: not posted; -EAGAIN: the send queue
- * is full.
+/*
+ * Write @bytes, perhaps none, of a record at @unit of @area to @raddr at the peer, and announce it
+ * by @imm. The area stays until the peer answers or is fenced. May sleep, for room in the send
+ * queue, unless @nowait. Return: 0: posted, with no further report; -EHOSTDOWN, -EIO: not posted;
+ * -EAGAIN: the send queue is full.
  */
 int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area, u32 unit, u32 bytes,
 		       u64 raddr, u32 imm, bool nowait)
@@ -240,7 +223,7 @@ static void lite_service_pools(struct lite_service *svc)
 }
 
 /* Fill in a zeroed @svc. May sleep. Returns 0 or -ENOMEM. */
-int lite_service_init(struct lite_service *svc, struct lite_memory *mem, struct lite_kcalls *rpc)
+int lite_service_init(struct lite_service *svc, struct lite_memory *mem)
 {
 	static const char *const wq_name[LITE_SERVICE_WQS] = {
 		[LITE_WQ_BEGIN] = "lite-begin",
@@ -281,10 +264,7 @@ err:
 	return -ENOMEM;
 }
 
-/*
- * Wake all threads that wait for a call or a request; no thread enters the services any more. May
- * sleep.
- */
+/* No thread enters the services any more: wake all that wait for a call or a request. May sleep. */
 void lite_service_stop(struct lite_service *svc)
 {
 	struct lite_rpc_file *file;
@@ -318,10 +298,7 @@ void lite_service_shut(struct lite_service *svc)
 	}
 }
 
-/*
- * The counterpart of lite_service_init(): files are shut, there is no connection, and no handler is
- * running. May sleep.
- */
+/* Undo lite_service_init(): files are shut, no connection exists, no handler runs. May sleep. */
 void lite_service_exit(struct lite_service *svc)
 {
 	int i;

@@ -4,20 +4,20 @@
  * describes functions, rings, records and slots.
  *
  * server/
- *   func.c         functions: their servers, and requests waiting for a server
- *   kfunc.c        functions that kernel clients serve
- *   server_ring.c  server's side of a ring: requests come in, answers go out
- *   ring_call.c    BIND, UNBIND, CANCEL, FIND, served
- *   recv.c         taking requests and answering them
- *   serve_bulk.c   server's side of bulks
+ *   func.c           functions: their servers, and requests waiting for a server
+ *   kfunc.c          functions that kernel clients serve
+ *   server_ring.c    server's side of a ring: requests come in, answers go out
+ *   ring_call.c      BIND, UNBIND, CANCEL, FIND, GONE, served
+ *   recv.c           taking requests and answering them
+ *   serve_bulk.c     server's side of bulks
  * client/
- *   client_ring.c  client's side of a ring, from BIND to UNBIND
- *   ring_waiter.c  slots and records, and the calls that queue for them
- *   call.c         calls; end.c how they end
- *   async.c        calls that are collected later
- * area.c           memory of rings and mirrors, and of bulks: long requests and replies
- * function_file.c  what an open file serves, has taken, and has called
- * service.c        life of the layer, and of its part of a connection
+ *   client_ring.c    client's side of a ring, from BIND to UNBIND
+ *   ring_waiter.c    slots and records, and the calls that queue for them
+ *   call.c           calls; end.c how they end
+ *   async.c          calls that are collected later
+ * area.c             memory of rings, mirrors, and bulks: requests and replies too long for a ring
+ * function_file.c    what an open file serves, has taken, and has called
+ * service.c          life of the layer, and of its part of a connection
  *
  * serve.h has the structures of the server's side, call.h those of the client's.
  *
@@ -52,7 +52,7 @@
 /* A ring that is unused for this long is unbound. */
 #define LITE_CLIENT_RING_IDLE (10 * HZ)
 
-/* Deadline, in jiffies, of a caller that serves or collects. */
+/* Deadline, in jiffies, of a thread that serves or collects. */
 static inline unsigned long lite_serve_deadline(s32 ms)
 {
 	unsigned long wait = lite_timeout_jiffies(ms, LITE_FOREVER);
@@ -76,7 +76,7 @@ static inline unsigned long lite_call_deadline(s32 ms, u32 *flags)
 	return jiffies + wait;
 }
 
-/* True if a caller that serves or collects does not want to wait. */
+/* Does a thread that serves or collects not want to wait? */
 static inline bool lite_serve_nowait(u32 flags, s32 ms)
 {
 	return flags & LITE_RPC_NOWAIT || ms == LITE_NOWAIT;
@@ -91,32 +91,28 @@ static inline unsigned long lite_jiffies_left(unsigned long deadline)
 
 /* ---- open files: function_file.c, recv.c, async.c ------------------------- */
 
-/* What an open file serves, has taken, and has called */
+/* What an open file serves, has taken, and has called. */
 struct lite_rpc_file {
-	struct lite_service *svc; /* the node's services */
-	struct kref ref; /* held by the file and by its asynchronous calls */
-	struct list_head list; /* in svc->files */
-	/* takes no more requests; under svc->lock, as the fields up to @waiters */
-	bool shut;
-	struct list_head servers; /* struct lite_server */
-	u32 n_servers; /* entries of @servers */
-	u32 n_long; /* servers with requests or replies too long for a ring */
-	struct list_head taken; /* requests */
-	/* struct lite_recv_waiter, of any function; the others are their servers' */
-	struct list_head waiters;
-	/* how long RECV waits; used by the waiter that is @watching */
-	struct lite_pace pace;
-	unsigned long watching; /* bit 0: one of @waiters is awake */
-	wait_queue_head_t wait; /* for poll(2) */
-	/* protects the fields below; nests inside svc->lock and rp->lock */
-	spinlock_t lock;
-	struct list_head calls; /* struct lite_async, in flight */
-	struct list_head ended; /* struct lite_async that have ended */
-	u32 n_calls; /* calls on both lists */
-	struct list_head collectors; /* struct lite_line_place, threads that wait in COLLECT */
-	struct lite_pace collect_pace; /* how long COLLECT waits */
-	struct xarray found; /* cookies of functions found by name, by node and number */
-	u32 n_found; /* entries of @found */
+	struct lite_service *svc;
+	struct kref ref;		/* held by the file and by its asynchronous calls */
+	struct list_head list;		/* in svc->files */
+	bool shut;			/* under svc->lock, as the fields up to @waiters */
+	struct list_head servers;	/* struct lite_server */
+	u32 n_servers;
+	u32 n_long;			/* servers with requests or replies too long for a ring */
+	struct list_head taken;		/* struct lite_request */
+	struct list_head waiters;	/* struct lite_recv_waiter, for any function */
+	struct lite_pace pace;		/* of RECV; used by the waiter that is @watching */
+	unsigned long watching;		/* bit 0: a waiter is awake, and does the poller's work */
+	wait_queue_head_t wait;		/* for poll(2) */
+	spinlock_t lock;		/* the fields below; inside svc->lock and rp->lock */
+	struct list_head calls;		/* struct lite_async, not ended */
+	struct list_head ended;		/* struct lite_async that have ended */
+	u32 n_calls;			/* on both lists */
+	struct list_head collectors;	/* struct lite_line_place, threads that wait in COLLECT */
+	struct lite_pace collect_pace;	/* of COLLECT */
+	struct xarray found;		/* cookies of functions found by name, by node and number */
+	u32 n_found;
 };
 
 struct lite_rpc_file *lite_rpc_file_new(struct lite_service *svc);
@@ -144,70 +140,64 @@ u64 lite_file_found(struct lite_rpc_file *file, u32 node, u32 function);
 
 /* ---- the layer: service.c ------------------------------------------------ */
 
-/* Both sides of a connection, or of this node to itself */
+/* Both sides of a connection, or of this node to itself. */
 struct lite_rpc_peer {
-	struct lite_service *svc; /* the node's services */
-	struct lite_conn *conn; /* the connection; NULL: this node */
-	struct list_head list; /* in svc->peers */
-	struct lite_io io; /* for posts that are not waited for */
-	struct xarray rings; /* the server's side, by index; changed under svc->lock */
-	bool down; /* no new rings; under svc->lock */
-	/* requests, BUSY, to be answered by @answer_work; under svc->lock */
-	struct list_head answers;
-	struct work_struct answer_work; /* answers them, waiting for room in the send queue */
-	spinlock_t lock; /* protects the client's side: the fields below */
-	bool dead; /* no new calls */
-	u32 window; /* calls that may still be started */
-	struct lite_pool users; /* the part of @window that non-root users may have */
-	struct list_head client_rings; /* struct lite_client_ring, those that are not DEAD */
-	struct xarray by_index; /* LIVE and CLOSING ones */
-	/* struct lite_client_ring with calls in line; served in turn */
-	struct list_head lines;
-	struct work_struct cancel_work; /* cancels ABANDONED calls at the peer */
+	struct lite_service *svc;
+	struct lite_conn *conn;		/* NULL: this node */
+	struct list_head list;		/* in svc->peers */
+	struct lite_io io;		/* for posts that are not waited for */
+	struct xarray rings;		/* the server's side, by index; changed under svc->lock */
+	bool down;			/* no new rings; under svc->lock */
+	struct list_head answers;	/* requests, BUSY, for @answer_work; under svc->lock */
+	struct work_struct answer_work;	/* answers them, waiting for room in the send queue */
+	spinlock_t lock;		/* the client's side: the fields below */
+	bool dead;			/* no new calls */
+	u32 window;			/* calls that may still be started */
+	struct lite_pool users;		/* the part of @window that non-root users may have */
+	struct list_head client_rings;	/* struct lite_client_ring, those that are not DEAD */
+	struct xarray by_index;		/* LIVE and CLOSING ones */
+	struct list_head lines;		/* rings with calls in line, served in turn */
+	struct work_struct cancel_work;	/* cancels ABANDONED calls at the peer */
 };
 
-/* Workqueues, in the order in which they are flushed */
+/* Workqueues, in the order in which they are flushed. */
 enum lite_service_wq {
-	LITE_WQ_BEGIN, /* begins queued calls, which may have to bind rings */
-	LITE_WQ_HANDLERS, /* runs handlers of kernel clients */
-	/*
-	 * cancels, answers, and whatever else callers and servers wait for; of work that waits for
-	 * a peer there is at most one item per peer
-	 */
+	LITE_WQ_BEGIN,		/* begins queued calls, which may have to bind rings */
+	LITE_WQ_HANDLERS,	/* handlers of kernel clients */
+	/* What callers and servers wait for. At most one item per peer waits for that peer. */
 	LITE_WQ_CALLS,
 	/*
-	 * unbinds rings: a peer may delay an item for each of its rings, and neither callers nor
+	 * Unbinds rings. A peer may delay an item for each of its rings; neither callers nor
 	 * servers wait for these. Last, as ending the last call of a ring closes it.
 	 */
 	LITE_WQ_RINGS,
 	LITE_SERVICE_WQS,
 };
 
-/* The services of a node */
+/* The services of a node. */
 struct lite_service {
-	struct lite_cluster *cl; /* the node's cluster */
-	struct lite_memory *mem; /* the node's memory */
-	struct lite_fabric *fab; /* the node's fabric */
-	struct lite_stats __percpu *stats; /* the node's */
-	struct lite_pool *pools; /* the node's */
-	struct lite_rpc_peer local; /* calls of this node to itself */
-	/* next cookie of a function; not reused after a restart of the node */
-	atomic64_t cookies;
-	atomic64_t seqs; /* last sequence number of a call */
-	spinlock_t lock; /* protects the server's side */
-	bool stopping; /* the node stops: no more waiting */
-	struct xarray functions; /* by number */
-	u32 next_function; /* where to start looking for a free number */
-	struct xarray rings; /* by id */
-	u32 requests; /* number of requests so far */
-	struct list_head files; /* struct lite_rpc_file */
-	struct workqueue_struct *wq[LITE_SERVICE_WQS]; /* enum lite_service_wq */
-	struct delayed_work idle_work; /* unbinds unused rings */
-	spinlock_t peers_lock; /* protects @peers */
-	struct list_head peers; /* struct lite_rpc_peer */
+	struct lite_cluster *cl;
+	struct lite_memory *mem;
+	struct lite_fabric *fab;
+	struct lite_stats __percpu *stats;
+	struct lite_pool *pools;
+	struct lite_rpc_peer local;	/* calls of this node to itself */
+	atomic64_t cookies;		/* of functions; not reused after a restart of the node */
+	atomic64_t seqs;		/* last sequence number of a call */
+	spinlock_t lock;		/* the server's side */
+	bool stopping;			/* the node stops: no more waiting */
+	struct xarray functions;	/* by number */
+	u32 next_function;		/* where to look for a free number */
+	struct xarray rings;		/* by id */
+	u32 requests;			/* number of requests so far */
+	struct list_head files;		/* struct lite_rpc_file */
+	struct workqueue_struct *wq[LITE_SERVICE_WQS];
+	struct delayed_work idle_work;	/* unbinds unused rings */
+	spinlock_t peers_lock;		/* @peers */
+	struct list_head peers;		/* struct lite_rpc_peer */
 };
 
-int lite_service_init(struct lite_service *svc, struct lite_memory *mem, struct lite_kcalls *rpc);
+int lite_service_init(struct lite_service *svc, struct lite_memory *mem);
 void lite_service_stop(struct lite_service *svc);
 void lite_service_shut(struct lite_service *svc);
 void lite_service_exit(struct lite_service *svc);
@@ -221,5 +211,11 @@ void lite_service_recv(struct lite_conn *conn, u32 imm);
 
 int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area, u32 unit, u32 bytes,
 		       u64 raddr, u32 imm, bool nowait);
+
+/* The node at the other end. */
+static inline u32 lite_rpc_peer_node(const struct lite_rpc_peer *rp)
+{
+	return rp->conn ? rp->conn->from.node : lite_cluster_id(rp->svc->cl);
+}
 
 #endif /* _LITE_SERVICE_H */

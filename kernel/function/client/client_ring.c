@@ -6,7 +6,7 @@
  * that. A ring that is idle for LITE_CLIENT_RING_IDLE is closed, and the next caller binds anew.
  *
  * What runs concurrently: callers, receive handlers, idle_work, unbind_work, and the end of the
- * connection. The state, under rp->lock, says which of them may use a bind: NEW: its maker; LIVE:
+ * connection. The state, under rp->lock, says which of them may use a ring: NEW: its maker; LIVE:
  * all; CLOSING: calls under way, the last of which queues unbind_work; DEAD: none. Mirror and
  * object go with the last reference; the tables' reference is dropped after UNBIND or the fence.
  */
@@ -26,8 +26,7 @@ static void lite_client_ring_release(struct kref *ref)
 		lite_area_put(ring->slot[i].request);
 		lite_area_put(ring->slot[i].reply);
 	}
-	if (ring->area)
-		lite_area_put(ring->area);
+	lite_area_put(ring->area);
 	kfree(ring->remote);
 	kvfree(ring->map.bits);
 	kvfree(ring);
@@ -100,7 +99,8 @@ void lite_client_ring_check_empty(struct lite_client_ring *ring)
 		kref_put(&ring->ref, lite_client_ring_release);
 }
 
-static void __lite_bind_close(struct lite_client_ring *ring)
+/* Make no more calls through a ring, then give it back. rp->lock is held. */
+void lite_client_ring_close_locked(struct lite_client_ring *ring)
 {
 	lockdep_assert_held(&ring->rp->lock);
 	if (ring->state != LITE_CLIENT_RING_LIVE)
@@ -111,18 +111,15 @@ static void __lite_bind_close(struct lite_client_ring *ring)
 	lite_client_ring_check_empty(ring);
 }
 
-/*
- * Make no more calls through a ring, then give it back. The caller has a reference. Context:
- * process.
- */
+/* As above, for a caller that has a reference and not the lock. Process context. */
 void lite_client_ring_close(struct lite_client_ring *ring)
 {
 	spin_lock(&ring->rp->lock);
-	__lite_bind_close(ring);
+	lite_client_ring_close_locked(ring);
 	spin_unlock(&ring->rp->lock);
 }
 
-/* lite_client_ring_close() of the ring with number @index, if there is one. Context: process. */
+/* Close the ring with number @index, if there is one. Process context. */
 void lite_client_ring_close_index(struct lite_rpc_peer *rp, u32 index)
 {
 	struct lite_client_ring *ring;
@@ -130,7 +127,7 @@ void lite_client_ring_close_index(struct lite_rpc_peer *rp, u32 index)
 	spin_lock(&rp->lock);
 	ring = xa_load(&rp->by_index, index);
 	if (ring)
-		__lite_bind_close(ring);
+		lite_client_ring_close_locked(ring);
 	spin_unlock(&rp->lock);
 }
 
@@ -143,7 +140,7 @@ void lite_client_rings_idle(struct lite_rpc_peer *rp)
 	list_for_each_entry(ring, &rp->client_rings, list) {
 		if (!ring->slots_used && list_empty(&ring->line) &&
 		    time_after(jiffies, ring->used + LITE_CLIENT_RING_IDLE))
-			__lite_bind_close(ring);
+			lite_client_ring_close_locked(ring);
 	}
 	spin_unlock(&rp->lock);
 }
@@ -164,10 +161,7 @@ void lite_client_rings_down(struct lite_rpc_peer *rp)
 	spin_unlock(&rp->lock);
 }
 
-/*
- * Free the binds of a connection that is down and fenced: the peer cannot write the mirrors any
- * more. Context: may sleep.
- */
+/* Free the rings of a connection that is down and fenced, so that no peer writes the mirrors. */
 void lite_client_rings_gone(struct lite_rpc_peer *rp)
 {
 	struct lite_client_ring *ring;
@@ -225,7 +219,7 @@ static struct lite_area *lite_client_ring_area(struct lite_client_ring *ring,
 	struct lite_ring *served;
 
 	if (ring->rp->conn)
-		return lite_ring_area_make(svc, true, ring->uid, le32_to_cpu(r->chunk_bytes),
+		return lite_ring_area_make(svc, true, ring->acl.uid, le32_to_cpu(r->chunk_bytes),
 					   le32_to_cpu(r->n_chunks));
 	spin_lock(&svc->lock);
 	served = xa_load(&ring->rp->rings, ring->index);
@@ -248,9 +242,9 @@ static int lite_client_ring_fill(struct lite_client_ring *ring,
 	ring->cookie = le64_to_cpu(f->cookie);
 	ring->max_request = le32_to_cpu(f->max_request);
 	ring->max_reply = le32_to_cpu(f->max_reply);
-	ring->uid = le32_to_cpu(f->uid);
-	ring->gid = le32_to_cpu(f->gid);
-	ring->mode = le32_to_cpu(f->mode);
+	ring->acl.uid = le32_to_cpu(f->uid);
+	ring->acl.gid = le32_to_cpu(f->gid);
+	ring->acl.mode = le32_to_cpu(f->mode);
 	ring->squash = le32_to_cpu(f->squash);
 	ring->index = le32_to_cpu(r->ring);
 	ring->depth = le32_to_cpu(r->depth);
@@ -268,9 +262,7 @@ static int lite_client_ring_fill(struct lite_client_ring *ring,
 
 static int lite_client_ring_bind(struct lite_client_ring *ring, struct lite_rcall *call)
 {
-	struct lite_wire_rpc_bind req = {
-		.function = cpu_to_le32(ring->function),
-	};
+	struct lite_wire_rpc_bind req = { .function = cpu_to_le32(ring->function) };
 	struct lite_call_desc d = {
 		.call = LITE_CALL_RPC_BIND,
 		.req = &req,
@@ -398,8 +390,11 @@ static int lite_client_ring_in(struct lite_rpc_peer *rp, struct lite_rcall *call
 		kref_get(&ring->ref);
 		call->ring = ring;
 		if (ring->state == LITE_CLIENT_RING_NEW) {
-			lite_ring_wait_enter_new(call);
+			/* In its line calls wait for BIND. */
 			err = -EINPROGRESS;
+			call->part = NULL;
+			call->line_err = err;
+			list_add_tail(&call->line, &ring->line);
 		}
 	} else if (rp->dead) {
 		err = -EHOSTDOWN;
@@ -415,17 +410,15 @@ static int lite_client_ring_in(struct lite_rpc_peer *rp, struct lite_rcall *call
 	if (!err && ring == new)
 		return lite_client_ring_make(ring, call);
 	if (err == -EINPROGRESS && !call->in_turn)
-		return lite_ring_wait_wait(call);
+		return lite_ring_wait_sleep(call);
 	return err;
 }
 
-/**
- * lite_client_ring_get - get a ring for a call, binding the function if need be
- * @call: its @ring is set, with a reference, also on some failures
- * Context: may sleep; killable.
- * Return: 0; -ESTALE: try again; -EHOSTDOWN, -EHOSTUNREACH, -ECONNREFUSED, -ENOBUFS, -ENOMEM,
- * -ETIMEDOUT, -EINTR; with LITE_RCALL_TRY: -EAGAIN; -EINPROGRESS: another call is binding it, see
- * lite_ring_wait_take().
+/*
+ * Get a ring for a call, binding the function if need be. Sets @call->ring, with a reference, also
+ * on some failures. May sleep; killable. Return: 0; -ESTALE: try again; -EHOSTDOWN, -EHOSTUNREACH,
+ * -ECONNREFUSED, -ENOBUFS, -ENOMEM, -ETIMEDOUT, -EINTR; -EAGAIN: only with LITE_RCALL_TRY;
+ * -EINPROGRESS: another call is binding it, see lite_ring_wait_take().
  */
 int lite_client_ring_get(struct lite_rcall *call)
 {
@@ -443,28 +436,18 @@ int lite_client_ring_get(struct lite_rcall *call)
 	return err;
 }
 
-/**
- * lite_client_ring_may_call - check permission, length and registration of a call
- * @ring: of the function
- * @call: call, with its caller's credentials
- * Context: any.
- * Return: 0, -EACCES, -E2BIG; -ECONNREFUSED: the function is not the registration that the caller
- * has found.
+/*
+ * Check permission, length and registration of a call. Return: 0, -EACCES, -E2BIG; -ECONNREFUSED:
+ * the function is not the registration that the caller has found.
  */
 int lite_client_ring_may_call(const struct lite_client_ring *ring, struct lite_rcall *call)
 {
-	struct lite_acl acl = {
-		.uid = ring->uid,
-		.gid = ring->gid,
-		.mode = ring->mode,
-	};
-
 	if (call->registration != LITE_ANY_REGISTRATION &&
 	    call->registration != (ring->cookie & LITE_FOUND_COOKIE))
 		return -ECONNREFUSED;
 	/* Most functions are open to all: then skip the groups. */
-	if ((ring->mode & 0222) != 0222 &&
-	    !(lite_rights_of(call->cred, 0, &acl, ring->squash) & LITE_RIGHT_WRITE))
+	if ((ring->acl.mode & 0222) != 0222 &&
+	    !(lite_rights_of(call->cred, 0, &ring->acl, ring->squash) & LITE_RIGHT_WRITE))
 		return -EACCES;
 	return call->length <= ring->max_request ? 0 : -E2BIG;
 }

@@ -2,9 +2,8 @@
 /*
  * Receive requests and answer them.
  *
- * Normal operation: a server answers one request and waits for the next in one call. If the send
- * queue is full, a work item posts the answer (lite_request_post()). A waiting server does the
- * poller's work, and is woken by the event of a request when it sleeps.
+ * Normal operation: a server answers one request and waits for the next in one call. While it waits
+ * it does the poller's work, and is woken by the event of a request when it sleeps.
  *
  * A thread that copies a request or a reply has it BUSY. Before the thread waits for user memory,
  * it returns the request to where it came from: the head of the function's queue, or the file.
@@ -75,7 +74,7 @@ static struct lite_request *lite_file_pick(struct lite_rpc_file *file, u32 funct
 	return ERR_PTR(any ? -EAGAIN : -ENOENT);
 }
 
-/* Like wait_for_completion_interruptible_timeout(). */
+/* As wait_for_completion_interruptible_timeout(). */
 static long lite_recv_await(struct lite_rpc_file *file, struct lite_recv_waiter *w, long timeout)
 {
 	struct lite_pace_wait wait;
@@ -112,9 +111,7 @@ static struct lite_request *lite_recv_wait(struct lite_rpc_file *file, struct li
 static struct lite_request *lite_recv_get(struct lite_rpc_file *file, u32 function, bool nowait,
 					  unsigned long deadline)
 {
-	struct lite_recv_waiter w = {
-		.done = COMPLETION_INITIALIZER_ONSTACK(w.done),
-	};
+	struct lite_recv_waiter w = { .done = COMPLETION_INITIALIZER_ONSTACK(w.done) };
 	struct list_head *line = &file->waiters;
 	struct lite_request *req;
 
@@ -139,12 +136,9 @@ static struct lite_request *lite_recv_get(struct lite_rpc_file *file, u32 functi
 
 static void lite_recv_tell(struct lite_ioc_rpc_recv *r, const struct lite_request *req)
 {
-	const struct lite_ring *ring = req->ring;
-	struct lite_rpc_peer *rp = ring->rp;
-
-	r->function = ring->number;
+	r->function = req->ring->number;
 	r->length = req->length;
-	r->node = rp->conn ? rp->conn->from.node : lite_cluster_id(rp->svc->cl);
+	r->node = lite_rpc_peer_node(req->ring->rp);
 	r->uid = req->uid;
 	r->gid = req->gid;
 	r->req_flags = req->flags & LITE_RPC_F_ONEWAY ? LITE_RPC_REQ_ONEWAY : 0;
@@ -184,13 +178,12 @@ static int lite_recv_one(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r
 		err = -LITE_EPUTOFF;
 	else
 		err = lite_request_fetch(req, true);
-	if (unlikely(err == -EHOSTDOWN)) {
-		lite_request_free(req);
-		return 1;
-	}
 	if (unlikely(err)) {
-		lite_request_return(req, NULL);
-		return err == -ECANCELED ? 1 : err;
+		if (err == -EHOSTDOWN)
+			lite_request_free(req);
+		else
+			lite_request_return(req, NULL);
+		return err == -EHOSTDOWN || err == -ECANCELED ? 1 : err;
 	}
 	done = lite_recv_copy(req, &buf);
 	if (unlikely(done < length)) {
@@ -295,15 +288,14 @@ static int lite_reply_long(struct lite_rpc_file *file, const struct lite_ioc_rpc
 	if (err)
 		goto out;
 	err = lite_request_give(req, bulk, r->reply_len, true);
-	/* A vanished caller is not the server's error. */
-	if (!err) {
+	if (!err)
 		lite_request_post(req, LITE_RPC_OK, r->reply_len, r->status);
-	} else if (err == -EHOSTDOWN) {
+	else if (err == -EHOSTDOWN)
 		lite_request_free(req);
-		err = 0;
-	} else if (!lite_request_return(req, file)) {
-		err = 0;
-	}
+	else if (lite_request_return(req, file))
+		goto out;
+	/* A vanished caller is not the server's error. */
+	err = 0;
 out:
 	lite_area_put(bulk);
 	return err;
@@ -377,14 +369,7 @@ static int lite_reply(struct lite_rpc_file *file, const struct lite_ioc_rpc_recv
 	return 0;
 }
 
-/**
- * lite_file_untake - return a request that could not be reported to the user
- * @file: the open file's
- * @token: of the request
- *
- * Another thread can receive it then.
- * Context: process.
- */
+/* Return a request that could not be reported to the user; another thread can receive it. */
 void lite_file_untake(struct lite_rpc_file *file, u64 token)
 {
 	struct lite_request *req = lite_reply_take(file, token, 0);
@@ -393,13 +378,10 @@ void lite_file_untake(struct lite_rpc_file *file, u64 token)
 		lite_request_return(req, NULL);
 }
 
-/**
- * lite_file_recv - answer a request, receive one, or both
- * @file: the open file's
- * @r: what to do; results are set
- * @gate: node, entered
- * Context: may sleep; a signal ends the wait for a request.
- * Return: 0 or a negative errno, see LITE_IOC_RPC_RECV; with @gate->nowait also -LITE_EPUTOFF.
+/*
+ * Answer a request, receive one, or both. Active on the node. May sleep; a signal ends the wait for
+ * a request. Return: 0 or a negative errno, see LITE_IOC_RPC_RECV, and results in @r; with
+ * @gate->nowait also -LITE_EPUTOFF.
  */
 int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r, struct lite_gate *gate)
 {

@@ -177,12 +177,9 @@ void lite_ring_handlers(struct lite_service *svc)
 	lite_kcall_handle(rpc, LITE_CALL_RPC_GONE, lite_serve_gone, svc);
 }
 
-/**
- * lite_rpc_peer_call - make a call that concerns rings
- * @rp: the peer; if it is this node, the call cannot fail for want of memory
- * @d: describes the call; room for a reply has LITE_PAYLOAD_MAX zeroed bytes
- * Context: may sleep.
- * Return: 0 or a negative errno.
+/*
+ * Make a call that concerns rings; the room for its reply has LITE_PAYLOAD_MAX zeroed bytes. May
+ * sleep. To this node it cannot fail for want of memory. Return: 0 or a negative errno.
  */
 int lite_rpc_peer_call(struct lite_rpc_peer *rp, struct lite_call_desc *d)
 {
@@ -210,20 +207,14 @@ static int lite_find(struct lite_cluster *cl, u32 node, const struct lite_wire_r
 			 lite_cluster_call_patiently(cl, node, &d);
 }
 
-/**
- * lite_client_ring_is_stale - has a call's function been registered anew?
- * @call: with a ring
- *
- * Checked before a call is refused because of what its ring says of the function. Takes no longer
- * than the call may.
- * Context: may sleep; killable.
- * Return: false only if the node still serves the same registration.
+/*
+ * Has a call's function been registered anew? For calls to be refused because of what the ring says
+ * of the function. Takes no longer than the call may. May sleep; killable. Return: false only if
+ * the node still serves the same registration.
  */
 bool lite_client_ring_is_stale(struct lite_rcall *call)
 {
-	struct lite_wire_rpc_find req = {
-		.function = cpu_to_le32(call->function),
-	};
+	struct lite_wire_rpc_find req = { .function = cpu_to_le32(call->function) };
 	struct lite_cluster *cl = call->svc->cl;
 	unsigned long left = lite_jiffies_left(call->deadline) ?: 1;
 	struct lite_wire_rpc_func out;
@@ -233,13 +224,9 @@ bool lite_client_ring_is_stale(struct lite_rcall *call)
 	       le64_to_cpu(out.cookie) != call->ring->cookie;
 }
 
-/**
- * lite_service_find - ask a node for a function
- * @svc: node's
- * @f: node, and name or number; the rest is set
- * @cookie: set to that of the registration
- * Context: may sleep; killable.
- * Return: 0 or a negative errno, see LITE_IOC_RPC_FIND.
+/*
+ * Ask a node for a function by name or number, and set the rest of @f, and the cookie of the
+ * registration. May sleep; killable. Return: 0 or a negative errno, see LITE_IOC_RPC_FIND.
  */
 int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f, u64 *cookie)
 {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * The server's side of calls: ring memory, functions, requests, rings. See service.h for an
- * overview and the locking.
- */
+/* The server's side of calls. See service.h for the overview and the locking. */
 #ifndef _LITE_SERVICE_SERVE_H
 #define _LITE_SERVICE_SERVE_H
 
@@ -18,84 +15,78 @@ struct lite_service;
 
 /* ---- functions: func.c --------------------------------------------------- */
 
-/* A function that is served here */
+/* A function that is served here. */
 struct lite_func {
-	struct lite_service *svc; /* node's */
-	struct kref ref; /* of the table, rings and their requests */
-	u32 number; /* its number */
-	u64 cookie; /* of this registration */
+	struct lite_service *svc;
+	struct kref ref;		/* of the table, rings and their requests */
+	u32 number;
+	u64 cookie;			/* of this registration */
 	char name[LITE_FUNCTION_NAME_SIZE]; /* or empty */
-	u32 uid; /* owner */
-	u32 gid; /* owner's group */
-	u32 mode; /* permission to call */
-	u32 flags; /* LITE_RPC_SHARED */
-	u32 max_request; /* bytes */
-	u32 max_reply; /* bytes */
-	u32 ring_size; /* bytes */
-	bool dead; /* no longer served; under svc->lock, as the next ones */
-	struct list_head servers; /* struct lite_server, in turns */
-	struct list_head queue; /* requests to be received */
-	struct list_head rings; /* of its clients */
-	struct lite_kfunc *handler; /* of a kernel client, instead of @servers; else NULL */
+	u32 uid;			/* owner */
+	u32 gid;
+	u32 mode;			/* permission to call */
+	u32 flags;			/* LITE_RPC_SHARED */
+	u32 max_request;		/* bytes */
+	u32 max_reply;
+	u32 ring_size;
+	bool dead;			/* no longer served; under svc->lock, as the next ones */
+	struct list_head servers;	/* struct lite_server, in turns */
+	struct list_head queue;		/* requests to be received */
+	struct list_head rings;		/* of its clients */
+	struct lite_kfunc *handler;	/* of a kernel client, instead of @servers; else NULL */
 };
 
-/* A function served by an open file */
+/* A function served by an open file. */
 struct lite_server {
-	struct lite_func *func; /* the function */
-	struct lite_rpc_file *file; /* the open file's */
-	struct list_head of_func; /* in func->servers */
-	struct list_head of_file; /* in file->servers */
-	/* struct lite_recv_waiter, threads of @file that wait for requests of @func only */
-	struct list_head waiters;
+	struct lite_func *func;
+	struct lite_rpc_file *file;
+	struct list_head of_func;	/* in func->servers */
+	struct list_head of_file;	/* in file->servers */
+	struct list_head waiters;	/* struct lite_recv_waiter, for @func only */
 };
 
-/* What owns a request */
+/* What owns a request. */
 enum lite_request_state {
-	LITE_REQ_FREE, /* the client; the slot is unused */
-	LITE_REQ_QUEUED, /* its function's queue */
-	LITE_REQ_BUSY, /* a thread that copies or posts, or rp->answers */
-	LITE_REQ_TAKEN, /* an open file */
+	LITE_REQ_FREE,		/* the client; the slot is unused */
+	LITE_REQ_QUEUED,	/* its function's queue */
+	LITE_REQ_BUSY,		/* a thread that copies or posts, or rp->answers */
+	LITE_REQ_TAKEN,		/* an open file */
 };
 
-/* A request, in its slot of a ring */
+/* A request, in its slot of a ring. */
 struct lite_request {
-	struct lite_ring *ring; /* contains it */
-	struct list_head list; /* in func->queue, file->taken or rp->answers */
-	enum lite_request_state state; /* under svc->lock */
-	/* while BUSY: CANCEL has told the caller to expect an answer */
-	bool cancelled;
-	u8 status; /* in rp->answers: the status to answer */
-	u32 unit; /* its record */
-	u32 gen; /* serial number in this node; makes tokens unique */
-	u64 seq; /* of the call */
-	u32 length; /* bytes */
-	u32 room; /* bytes that the caller takes as a reply */
-	u32 list_bytes; /* of the chunk list, between header and request */
-	/* chunks of the request in the list; 0: it is in the record */
-	u32 n_request;
-	/* chunks for the reply in the list; 0: it fits into the record */
-	u32 n_reply;
-	/* BUSY, QUEUED: the fetched request, or NULL; used by the thread that has it BUSY */
-	struct lite_area *data;
-	bool by_reference; /* BUSY: the reply has been written to its chunks */
-	u64 reply; /* address of the record in the mirror */
-	u32 uid; /* of the caller */
-	u32 gid; /* of the caller */
-	u32 flags; /* enum lite_rpc_flags */
-	struct lite_rpc_file *file; /* TAKEN: the open file's */
-	const void *owner; /* TAKEN: the process, as files_struct */
-	struct lite_kfunc *kfunc; /* BUSY: the kernel client's function that handles it */
-	u32 user; /* in rp->answers: the server's status for the caller */
-	struct work_struct work; /* runs @kfunc */
+	struct lite_ring *ring;
+	struct list_head list;		/* in func->queue, file->taken or rp->answers */
+	enum lite_request_state state;	/* under svc->lock */
+	bool cancelled;			/* BUSY: CANCEL has told the caller to expect an answer */
+	u8 status;			/* in rp->answers: the status to answer */
+	u32 unit;			/* its record */
+	u32 gen;			/* serial number in this node; makes tokens unique */
+	u64 seq;			/* of the call */
+	u32 length;			/* bytes */
+	u32 room;			/* bytes that the caller takes as a reply */
+	u32 list_bytes;			/* of the chunk list, between header and request */
+	u32 n_request;			/* its chunks in the list; 0: it is in the record */
+	u32 n_reply;			/* chunks for the reply; 0: it fits into the record */
+	struct lite_area *data;		/* the fetched request, or NULL; owned as BUSY */
+	bool by_reference;		/* BUSY: the reply has been written to its chunks */
+	u64 reply;			/* address of the record in the mirror */
+	u32 uid;			/* of the caller */
+	u32 gid;
+	u32 flags;			/* enum lite_rpc_flags */
+	struct lite_rpc_file *file;	/* TAKEN: the open file's */
+	const void *owner;		/* TAKEN: the process, as files_struct */
+	struct lite_kfunc *kfunc;	/* BUSY: the kernel client's function that handles it */
+	u32 user;			/* in rp->answers: the server's status for the caller */
+	struct work_struct work;	/* runs @kfunc */
 };
 
-/* A thread that waits for a request */
+/* A thread that waits for a request. */
 struct lite_recv_waiter {
-	/* in file->waiters or server->waiters, until it gets a result */
-	struct list_head list;
-	struct lite_request *req; /* the request, BUSY */
-	int err; /* or why there is none */
-	struct completion done; /* completed with either */
+	struct list_head list;		/* file->waiters or server->waiters, until it is @done */
+	struct lite_request *req;	/* the request, BUSY */
+	int err;			/* or why there is none */
+	struct completion done;		/* completed with either */
 };
 
 int lite_func_register(struct lite_service *svc, struct lite_rpc_file *file, struct lite_kfunc *kf,
@@ -105,19 +96,19 @@ int lite_func_unregister(struct lite_rpc_file *file, u32 number);
 void lite_func_leave_all(struct lite_rpc_file *file);
 void lite_func_stop(struct lite_rpc_file *file);
 struct lite_server *lite_server_find(struct lite_rpc_file *file, u32 number);
+bool lite_func_is_like(const struct lite_func *a, const struct lite_func *b);
 struct lite_func *lite_func_find(struct lite_service *svc, u32 number, const char *name);
 void lite_func_put(struct lite_func *func);
 void lite_func_queue(struct lite_func *func, struct lite_request *req, bool first);
 
 /* A function that a kernel client serves: kfunc.c */
 struct lite_kfunc {
-	struct lite_func *func; /* the function, with a reference */
-	lite_kfunc_handler handler; /* the client's */
-	void *priv; /* argument of @handler */
-	bool is_short; /* the receive handler may run @handler */
-	u32 max_reply; /* bytes */
-	/* handlers that run or will, plus one until it is unregistered */
-	atomic_t running;
+	struct lite_func *func;		/* with a reference */
+	lite_kfunc_handler handler;
+	void *priv;			/* argument of @handler */
+	bool is_short;			/* the receive handler may run @handler */
+	u32 max_reply;			/* bytes */
+	atomic_t running;		/* handlers, plus one until it is unregistered */
 };
 
 bool lite_kfunc_queue(struct lite_func *func, struct lite_request *req, bool now);
@@ -130,20 +121,19 @@ void lite_kfunc_end(struct lite_kfunc *kf);
 /* Tokens: gen (32 bits) | ring id (24) | slot (8) */
 #define LITE_RING_ID_MAX 0xffffffU
 
-/* A ring, at the server */
+/* A ring, at the server. */
 struct lite_ring {
-	struct lite_rpc_peer *rp; /* of the client's connection */
-	/* its function; replaced by lite_ring_func(); under svc->lock */
-	struct lite_func *func;
-	struct list_head of_func; /* in func->rings; under svc->lock */
-	struct work_struct gone_work; /* tells the client that @func is dead */
-	u32 number; /* of the function */
-	struct kref ref; /* the table's, and one for each request that is not FREE */
-	u32 index; /* in immediates, and in rp->rings */
-	u32 id; /* in tokens, and in svc->rings */
-	struct lite_area *area; /* its memory */
-	bool gone; /* unbound, or its connection is dead; under svc->lock */
-	struct lite_request req[LITE_RPC_DEPTH]; /* the slots */
+	struct lite_rpc_peer *rp;	/* of the client's connection */
+	struct lite_func *func;		/* replaced by lite_ring_func(); under svc->lock */
+	struct list_head of_func;	/* in func->rings; under svc->lock */
+	struct work_struct gone_work;	/* tells the client that @func is dead */
+	u32 number;			/* of the function */
+	struct kref ref;		/* the table's, and one for each request that is not FREE */
+	u32 index;			/* in immediates, and in rp->rings */
+	u32 id;				/* in tokens, and in svc->rings */
+	struct lite_area *area;		/* its memory */
+	bool gone;			/* unbound, or its connection is dead; under svc->lock */
+	struct lite_request req[LITE_RPC_DEPTH];
 };
 
 struct lite_ring *lite_ring_make(struct lite_rpc_peer *rp, u32 function);

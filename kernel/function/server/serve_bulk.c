@@ -6,26 +6,19 @@
  * server receives it, this node reads them by RDMA. A long reply is written to the listed chunks;
  * when that has completed, the header is posted on the same queue pair.
  *
- * All this is done by the thread that has the request BUSY. CANCEL tells the client to expect an
- * answer, so the client keeps its memory until then. The thread checks for that between two
- * batches, and gives up.
- *
- * Within a node the client's bulks are found by their slot, and copied.
+ * The thread that has the request BUSY does all this. CANCEL tells the client to expect an answer,
+ * so the client keeps its memory until then. The thread checks for that between two batches, and
+ * gives up. Within a node the client's bulks are found by their slot, and copied.
  */
-
 #include "function/service.h"
 #include "wait.h"
 
 /* Work requests per batch; waiting after each lets short calls in. */
 #define LITE_BULK_BATCH 8
 
-/**
- * lite_request_list - parse the chunk list of an incoming request
- * @req: FREE; @list_bytes, @n_request, @n_reply are set
- * @unit: its record, in the ring
- * @h: header, checked by lite_wire_rpc_check()
- * Context: receive handlers; svc->lock is held.
- * Return: 0 or -EPROTO.
+/*
+ * Parse the chunk list of an incoming request at @unit of the ring; lite_wire_rpc_check() has seen
+ * its header @h. Receive handlers; svc->lock is held. Return: 0 or -EPROTO.
  */
 int lite_request_list(struct lite_request *req, u32 unit, const struct lite_wire_rpc *h)
 {
@@ -61,15 +54,15 @@ int lite_request_list(struct lite_request *req, u32 unit, const struct lite_wire
 
 /* ---- through the network ------------------------------------------------- */
 
-/* Progress of a transfer between a bulk and a peer's chunks */
+/* Progress of a transfer between a bulk and a peer's chunks. */
 struct lite_bulk_io {
-	const struct lite_area *bulk; /* ours, mapped */
-	u32 i; /* current chunk of it */
-	u32 in; /* bytes done of that chunk */
-	const struct lite_wire_rpc_chunk *peer; /* current chunk of the peer */
-	u32 n; /* chunks of the peer that are left */
-	u32 there; /* bytes done of @peer */
-	u32 left; /* bytes left in total */
+	const struct lite_area *bulk;		/* ours, mapped */
+	u32 i;					/* current chunk of it */
+	u32 in;					/* bytes done of that chunk */
+	const struct lite_wire_rpc_chunk *peer;	/* current chunk of the peer */
+	u32 n;					/* chunks of the peer that are left */
+	u32 there;				/* bytes done of @peer */
+	u32 left;				/* bytes left in total */
 };
 
 /* Post one work request, within one chunk on either side. */
@@ -135,18 +128,14 @@ static int lite_bulk_submit(struct lite_bulk_io *b, struct lite_request *req, en
 		return -EHOSTDOWN;
 	/* The header of the reply follows the reply on this queue pair. */
 	qp = op == IB_WR_RDMA_READ ? lite_conn_qp(conn, true) : &conn->qp[0];
-	for (;;) {
+	do {
 		err = lite_bulk_batch(b, qp, op);
-		if (err || !b->left)
-			break;
-		if (killable && lite_given_up())
+		if (!err && b->left && killable && lite_given_up())
 			err = -EINTR;
-		else if (READ_ONCE(req->cancelled))
+		else if (!err && b->left && READ_ONCE(req->cancelled))
 			err = -ECANCELED;
-		if (err)
-			break;
 		cond_resched();
-	}
+	} while (!err && b->left);
 	lite_conn_put_live(conn);
 	return err;
 }
@@ -185,11 +174,11 @@ static struct lite_area *lite_bulk_of_slot(struct lite_request *req, bool reply)
 	struct lite_rpc_peer *rp = req->ring->rp;
 	struct lite_area *bulk = NULL;
 	struct lite_client_ring_slot *s;
-	struct lite_client_ring *bind;
+	struct lite_client_ring *ring;
 
 	spin_lock(&rp->lock);
-	bind = xa_load(&rp->by_index, req->ring->index);
-	s = bind ? &bind->slot[req - req->ring->req] : NULL;
+	ring = xa_load(&rp->by_index, req->ring->index);
+	s = ring ? &ring->slot[lite_request_slot(req)] : NULL;
 	if (s && s->seq == req->seq)
 		bulk = reply ? s->reply : s->request;
 	if (bulk)
@@ -200,13 +189,10 @@ static struct lite_area *lite_bulk_of_slot(struct lite_request *req, bool reply)
 
 /* ---- for servers --------------------------------------------------------- */
 
-/**
- * lite_request_fetch - read a long request into memory of this node
- * @req: BUSY with the caller; @data is set if it is long
- * @killable: a fatal signal ends it
- * Context: may sleep.
- * Return: 0; -ENOMEM, -EINTR; -ECANCELED: the caller of the request has given up; -EHOSTDOWN: the
- * session with the client is over.
+/*
+ * Read a long request, BUSY with the caller, into @data. A fatal signal ends it if @killable. May
+ * sleep. Return: 0; -ENOMEM, -EINTR; -ECANCELED: the caller of the request has given up;
+ * -EHOSTDOWN: the session with the client is over.
  */
 int lite_request_fetch(struct lite_request *req, bool killable)
 {
@@ -230,28 +216,23 @@ int lite_request_fetch(struct lite_request *req, bool killable)
 	return err;
 }
 
-/**
- * lite_request_give - write a long reply to the client's chunks
- * @req: BUSY with the caller; on success its answer says LITE_RPC_F_BULK
- * @bulk: the reply; not mapped, no other user
- * @length: more than lite_request_inline(), at most @req->room
- * @killable: a fatal signal ends it
- * Context: may sleep.
- * Return: see lite_request_fetch().
+/*
+ * Write a reply, longer than lite_request_inline() and at most @req->room, to the client's chunks;
+ * then the answer says LITE_RPC_F_BULK. @bulk is not mapped, and has no other user. Context and
+ * return: as lite_request_fetch().
  */
 int lite_request_give(struct lite_request *req, struct lite_area *bulk, u32 length, bool killable)
 {
 	struct lite_area *to;
-	int err = 0;
+	int err;
 
 	if (req->ring->rp->conn) {
 		err = lite_bulk_exchange(req, bulk, length, IB_WR_RDMA_WRITE, killable);
 	} else {
 		to = lite_bulk_of_slot(req, true);
+		err = to ? 0 : -EHOSTDOWN;
 		if (to)
 			lite_bulk_move(to, bulk, length);
-		else
-			err = -EHOSTDOWN;
 		lite_area_put(to);
 	}
 	req->by_reference = !err;

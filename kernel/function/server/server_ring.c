@@ -21,19 +21,16 @@
 static void lite_ring_release(struct kref *ref)
 {
 	struct lite_ring *ring = container_of(ref, struct lite_ring, ref);
+	struct lite_service *svc = ring->rp->svc;
 	struct lite_conn *conn = ring->rp->conn;
 
-	struct lite_service *svc = ring->rp->svc;
-
-	/* lite_request_by_token() reads the ring under this lock. */
+	/* lite_reply_find() reads the ring under this lock. */
 	spin_lock(&svc->lock);
 	xa_erase(&svc->rings, ring->id);
 	list_del(&ring->of_func);
 	spin_unlock(&svc->lock);
-	if (ring->area)
-		lite_area_put(ring->area);
-	if (ring->func)
-		lite_func_put(ring->func);
+	lite_area_put(ring->area);
+	lite_func_put(ring->func);
 	kvfree(ring);
 	if (conn)
 		lite_conn_put(conn);
@@ -45,11 +42,7 @@ void lite_ring_put(struct lite_ring *ring)
 	kref_put(&ring->ref, lite_ring_release);
 }
 
-/**
- * lite_ring_tell_gone - tell the client that its function is no longer served
- * @ring: in func->rings
- * Context: process; svc->lock is held.
- */
+/* Tell the client that its function is no longer served. svc->lock is held. */
 void lite_ring_tell_gone(struct lite_ring *ring)
 {
 	lockdep_assert_held(&ring->rp->svc->lock);
@@ -101,12 +94,9 @@ static int lite_ring_enter(struct lite_ring *ring)
 	return err;
 }
 
-/**
- * lite_ring_make - make a ring for a client
- * @rp: the client's; the caller holds a reference to its connection
- * @function: number of the function
- * Context: may sleep.
- * Return: the ring, with a reference, or ERR_PTR: -ECONNREFUSED: the function is not served;
+/*
+ * Make a ring for a client of a function. The caller holds a reference to the connection. May
+ * sleep. Return: the ring, with a reference, or ERR_PTR: -ECONNREFUSED: the function is not served;
  * -ENOBUFS, -ENOMEM; -EHOSTDOWN: the connection is ending.
  */
 struct lite_ring *lite_ring_make(struct lite_rpc_peer *rp, u32 function)
@@ -158,10 +148,9 @@ static void __lite_request_free(struct lite_request *req)
 	lite_stat_dec(req->ring->rp->svc->stats, LITE_STAT_REQUESTS);
 }
 
-/**
- * lite_request_free - free a request without an answer
- * @req: BUSY with the caller; its ring is gone, or the connection is ending
- * Context: process, no lock held.
+/*
+ * Free a request without an answer. It is BUSY with the caller; its ring is gone, or the connection
+ * is ending. Process context, no lock held.
  */
 void lite_request_free(struct lite_request *req)
 {
@@ -173,13 +162,9 @@ void lite_request_free(struct lite_request *req)
 	lite_ring_put(ring);
 }
 
-/**
- * lite_request_answer - have a work item answer a request
- * @req: in no list; no other thread has it
- * @status: enum lite_rpc_status
- * @length: bytes of the reply
- * @user: the server's status for the caller
- * Context: process; receive handlers. svc->lock is held.
+/*
+ * Have a work item answer a request, which is in no list and no other thread's. @user: the server's
+ * status for the caller. svc->lock is held. Process context; receive handlers.
  */
 void lite_request_answer(struct lite_request *req, u8 status, u32 length, u32 user)
 {
@@ -255,11 +240,9 @@ static void __lite_request_post(struct lite_request *req, u8 status, u32 length,
 		lite_ring_put(ring);
 }
 
-/**
- * lite_answer_work - post the answers of lite_request_answer()
- * @work: of a struct lite_rpc_peer, with a reference to its connection
- *
- * Posts one after the other: a stuck peer occupies one worker, not one per answer.
+/*
+ * Post the answers of lite_request_answer(), with a reference to the connection; one after the
+ * other: a stuck peer occupies one worker, not one per answer.
  */
 void lite_answer_work(struct work_struct *work)
 {
@@ -282,33 +265,20 @@ void lite_answer_work(struct work_struct *work)
 		lite_conn_put(conn);
 }
 
-/**
- * lite_request_post - answer a request
- * @req: BUSY with the caller, which must not use it afterwards
- * @status: enum lite_rpc_status
- * @length: bytes of the reply; with LITE_RPC_OK they are in the record, or written by
- *	lite_request_give()
- * @user: the server's status for the caller
- *
- * If the send queue is full, lite_answer_work() posts the answer.
- * Context: process; does not sleep. Receive handlers.
+/*
+ * Answer a request that is BUSY with the caller, which must not use it afterwards. With
+ * LITE_RPC_OK the reply's @length bytes are in the record, or written by lite_request_give(). If
+ * the send queue is full, lite_answer_work() posts the answer. Process context; receive handlers.
  */
 void lite_request_post(struct lite_request *req, u8 status, u32 length, u32 user)
 {
 	__lite_request_post(req, status, length, user, true);
 }
 
-/**
- * lite_ring_cancel - the caller of a request has given up
- * @rp: the caller's
- * @index: of the ring
- * @slot: of the request
- * @seq: of the call
- *
- * CANCEL and UNBIND are not ordered. The ring may be gone already, and its index reused, but no
- * other call has @seq.
- * Context: process.
- * Return: enum lite_rpc_cancelled; -EPROTO: there is no such slot.
+/*
+ * The caller of a request has given up. CANCEL and UNBIND are not ordered: the ring may be gone
+ * already, and its index reused, but no other call has @seq. Process context. Return: enum
+ * lite_rpc_cancelled; -EPROTO: there is no such slot.
  */
 int lite_ring_cancel(struct lite_rpc_peer *rp, u32 index, u32 slot, u64 seq)
 {
@@ -337,13 +307,10 @@ int lite_ring_cancel(struct lite_rpc_peer *rp, u32 index, u32 slot, u64 seq)
 	return ret;
 }
 
-/**
- * lite_ring_end - stop taking and answering requests of a ring
- * @ring: the caller has a reference
- * @down: the connection is ending; else the peer returns the ring, all its requests must have been
- *	answered, and it leaves the peer's table
- * Context: process, no lock held.
- * Return: 0; -EPROTO: a request is unanswered, or the ring has ended already.
+/*
+ * Stop taking and answering requests of a ring; the caller has a reference. Unless the connection
+ * is @down, the peer returns the ring, which leaves the table: -EPROTO: a request is unanswered, or
+ * the ring has ended already. Process context, no lock held.
  */
 int lite_ring_end(struct lite_ring *ring, bool down)
 {
@@ -390,10 +357,7 @@ static struct lite_func *lite_ring_func(struct lite_ring *ring, struct lite_func
 	if (likely(!func->dead))
 		return func;
 	func = xa_load(&svc->functions, ring->number);
-	if (!func || func->uid != ring->func->uid || func->gid != ring->func->gid ||
-	    func->mode != ring->func->mode || strcmp(func->name, ring->func->name) ||
-	    func->max_request != ring->func->max_request ||
-	    func->max_reply != ring->func->max_reply || func->ring_size != ring->func->ring_size)
+	if (!func || !lite_func_is_like(func, ring->func))
 		return NULL;
 	*old = ring->func;
 	kref_get(&func->ref);
@@ -470,13 +434,9 @@ static bool lite_ring_repeated(const struct lite_ring *ring, const struct lite_w
 	       ring->req[array_index_nospec(slot, LITE_RPC_DEPTH)].seq == le64_to_cpu(h->seq);
 }
 
-/**
- * lite_ring_on_request - take in a request written into a local ring
- * @rp: the client's
- * @index: of the ring
- * @unit: position of the record
- * Context: receive handler; the calling thread for a node's calls to itself.
- * Return: 0 or -EPROTO.
+/*
+ * A request has been written at @unit of ring @index. Receive handler; the calling thread for a
+ * node's calls to itself. Return: 0 or -EPROTO.
  */
 int lite_ring_on_request(struct lite_rpc_peer *rp, u16 index, u16 unit)
 {
