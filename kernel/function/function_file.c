@@ -98,7 +98,7 @@ int lite_file_find(struct lite_rpc_file *file, struct lite_ioc_rpc_find *f)
  * The registration that calls of an open file to a function are for, as in lite_rcall.registration.
  * @node: 0: this one. Process context.
  */
-u64 lite_file_found(struct lite_rpc_file *file, u32 node, u32 function)
+static u64 lite_file_found(struct lite_rpc_file *file, u32 node, u32 function)
 {
 	void *entry;
 

@@ -136,7 +136,6 @@ void lite_async_cancel(struct lite_rpc_file *file, const u32 *group, const void 
 void lite_async_stop(struct lite_rpc_file *file);
 int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f, u64 *cookie);
 int lite_file_find(struct lite_rpc_file *file, struct lite_ioc_rpc_find *f);
-u64 lite_file_found(struct lite_rpc_file *file, u32 node, u32 function);
 
 /* ---- the layer: service.c ------------------------------------------------ */
 

@@ -10,7 +10,6 @@
 #include "memory/memory.h"
 #include "wire/wire_rpc.h"
 
-struct lite_area;
 struct lite_rcall;
 struct lite_rpc_file;
 struct lite_rpc_peer;
@@ -173,7 +172,6 @@ void lite_client_rings_gone(struct lite_rpc_peer *rp);
 int lite_ring_wait_take(struct lite_rcall *call);
 int lite_ring_wait_look(struct lite_rcall *call, int leave);
 int lite_ring_wait_sleep(struct lite_rcall *call);
-void lite_ring_wait_move(struct lite_rpc_peer *rp);
 void lite_ring_wait_end(struct lite_client_ring *ring, int err);
 void lite_slot_drop(struct lite_client_ring_slot *s);
 void lite_slot_free(struct lite_client_ring *ring, u32 slot);

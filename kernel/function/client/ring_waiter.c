@@ -96,7 +96,7 @@ static bool lite_ring_wait_serve(struct lite_client_ring *ring)
 }
 
 /* Serve the lines after something has become free. rp->lock is held. */
-void lite_ring_wait_move(struct lite_rpc_peer *rp)
+static void lite_ring_wait_move(struct lite_rpc_peer *rp)
 {
 	struct lite_client_ring *ring;
 	bool served = true;
