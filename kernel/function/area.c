@@ -2,15 +2,13 @@
 /*
  * Kernel memory that peers read and write: chunks of contiguous pages.
  *
- * Rings and mirrors have chunks of one size, and are mapped for the device as
- * long as they exist. The last reference is dropped only after the peer has
- * promised not to write any more, or is fenced.
+ * Rings and mirrors have chunks of one size, and are mapped for the device as long as they exist.
+ * The last reference is dropped only after the peer has promised to write no more, or is fenced.
  *
- * Bulks are for requests and replies that are too long for a ring. They have as
- * few chunks as possible. A bulk is mapped only while RDMA needs it, and only
- * its last user unmaps it. It is not mapped while its user waits for user
- * memory, and can then be freed whatever has become of the node. It is not
- * zeroed: readers see only the bytes that a user or a peer's kernel has written.
+ * Bulks are for requests and replies that are too long for a ring. They have as few chunks as
+ * possible. A bulk is mapped only while RDMA needs it, and only its last user unmaps it. It is not
+ * mapped while its user waits for user memory, and can then be freed whatever has become of the
+ * node. It is not zeroed: readers see only the bytes that a user or a peer's kernel has written.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -37,9 +35,8 @@ static void lite_area_count(const struct lite_area *area, int sign)
 }
 
 /* An area without chunks, with room for @max of them. */
-static struct lite_area *lite_area_new(struct lite_service *svc,
-				       enum lite_pool_number pool, u32 uid,
-				       u32 bytes, u64 cost, u32 max, gfp_t gfp)
+static struct lite_area *lite_area_new(struct lite_service *svc, enum lite_pool_number pool,
+				       u32 uid, u32 bytes, u64 cost, u32 max, gfp_t gfp)
 {
 	struct lite_area *area = kvzalloc(struct_size(area, chunk, max), gfp);
 	int err;
@@ -68,8 +65,7 @@ static void lite_area_free(struct lite_area *area)
 	lite_bulk_unmap(area);
 	for (i = 0; i < area->n && !area->lost; i++) {
 		if (area->pool == LITE_POOL_RINGS)
-			free_pages_exact(area->chunk[i].mem,
-					 area->chunk[i].bytes);
+			free_pages_exact(area->chunk[i].mem, area->chunk[i].bytes);
 		else
 			free_pages((unsigned long)area->chunk[i].mem,
 				   get_order(area->chunk[i].bytes));
@@ -97,75 +93,49 @@ static void lite_area_release_later(struct kref *ref)
 	queue_work(area->svc->wq[LITE_WQ_CALLS], &area->put_work);
 }
 
-/**
- * lite_area_put - drop a reference
- * @area: or NULL; if it is mapped, the caller is active on the node
- *
- * Context: process, no lock held.
- */
+/* Drop a reference; @area may be NULL. Process context, no lock held; active if it is mapped. */
 void lite_area_put(struct lite_area *area)
 {
 	if (area)
 		kref_put(&area->ref, lite_area_release);
 }
 
-/**
- * lite_area_put_later - drop a reference, have a work item free the area
- * @area: or NULL; the node's service layer is alive
- *
- * Context: process; receive handlers; locks may be held.
- */
+/* As lite_area_put(), but a work item frees it: for receive handlers, and with locks held. */
 void lite_area_put_later(struct lite_area *area)
 {
 	if (area)
 		kref_put(&area->ref, lite_area_release_later);
 }
 
-/**
- * lite_ring_area_make - zeroed memory for a ring or a mirror
- * @svc: node's
- * @mapped: map it for the device; else it is used within the node
- * @uid: user it counts for: the owner of the function
- * @chunk_bytes: multiple of the page size
- * @n: chunks
- *
- * Context: may sleep.
- * Return: the area, with a reference, or ERR_PTR: -ENOBUFS: the limit of the
- * node or of the user is reached; -ENOMEM.
+/*
+ * Make zeroed memory for a ring or a mirror, of @n chunks, for the device if it is @mapped. Counts
+ * for @uid, the owner of the function. May sleep. Return: the area, with a reference, or ERR_PTR:
+ * -ENOBUFS: the limit of the node or of the user is reached; -ENOMEM.
  */
-struct lite_area *lite_ring_area_make(struct lite_service *svc, bool mapped,
-				      u32 uid, u32 chunk_bytes, u32 n)
+struct lite_area *lite_ring_area_make(struct lite_service *svc, bool mapped, u32 uid,
+				      u32 chunk_bytes, u32 n)
 {
 	struct lite_area *area;
-	int err = 0;
+	void *mem;
 
-	/*
-	 * Counts the slots, too: they can be larger than a small ring, and
-	 * rings can be many.
-	 */
+	/* Counts the slots, too: they can be larger than a small ring, and rings can be many. */
 	area = lite_area_new(svc, LITE_POOL_RINGS, uid, n * chunk_bytes,
-			     (u64)n * chunk_bytes + sizeof(struct lite_ring),
-			     n, GFP_KERNEL);
+			     (u64)n * chunk_bytes + sizeof(struct lite_ring), n, GFP_KERNEL);
 	if (IS_ERR(area))
 		return area == ERR_PTR(-ENOMEM) ? area : ERR_PTR(-ENOBUFS);
 	area->chunk_bytes = chunk_bytes;
-	while (!err && area->n < n) {
-		void *mem = alloc_pages_exact(chunk_bytes, GFP_KERNEL |
-					      __GFP_ZERO | __GFP_NOWARN);
-
-		if (mem) {
-			area->chunk[area->n].mem = mem;
-			area->chunk[area->n++].bytes = chunk_bytes;
-		} else {
-			err = -ENOMEM;
-		}
+	while (area->n < n) {
+		mem = alloc_pages_exact(chunk_bytes, GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN);
+		if (!mem)
+			goto err_free;
+		area->chunk[area->n].mem = mem;
+		area->chunk[area->n++].bytes = chunk_bytes;
 	}
-	if (!err && mapped)
-		err = lite_bulk_map(area);
-	if (!err)
+	if (!mapped || !lite_bulk_map(area))
 		return area;
+err_free:
 	lite_area_free(area);
-	return ERR_PTR(err);
+	return ERR_PTR(-ENOMEM);
 }
 
 /* Allocate chunks for all of a bulk, each as large as possible. */
@@ -201,25 +171,19 @@ static int lite_bulk_fill(struct lite_area *bulk, u32 max)
 	return 0;
 }
 
-/**
- * lite_bulk_make - allocate memory for a long request or reply
- * @svc: node's
- * @uid: user it counts for
- * @bytes: 1 to LITE_RPC_BULK_MAX
- *
- * Context: may sleep; killable. Charged to the caller's memory cgroup.
- * Return: the bulk, with a reference, or ERR_PTR: -ENOMEM: no memory, or the
- * limit of the node or of the user is reached; -EINTR.
+/*
+ * Make memory for a long request or reply of 1 to LITE_RPC_BULK_MAX bytes. May sleep; killable.
+ * Counts for @uid, and is charged to the caller's memory cgroup. Return: the bulk, with a
+ * reference, or ERR_PTR: -ENOMEM: no memory, or a limit is reached; -EINTR.
  */
 struct lite_area *lite_bulk_make(struct lite_service *svc, u32 uid, u32 bytes)
 {
-	u32 max = min_t(u32, DIV_ROUND_UP(bytes, PAGE_SIZE),
-			LITE_RPC_BULK_CHUNKS_MAX);
+	u32 max = min_t(u32, DIV_ROUND_UP(bytes, PAGE_SIZE), LITE_RPC_BULK_CHUNKS_MAX);
 	struct lite_area *bulk;
 	int err;
 
-	bulk = lite_area_new(svc, LITE_POOL_BULK, uid, bytes, PAGE_ALIGN(bytes),
-			     max, GFP_KERNEL_ACCOUNT);
+	bulk = lite_area_new(svc, LITE_POOL_BULK, uid, bytes, PAGE_ALIGN(bytes), max,
+			     GFP_KERNEL_ACCOUNT);
 	if (IS_ERR(bulk))
 		return ERR_PTR(-ENOMEM);
 	err = lite_bulk_fill(bulk, max);
@@ -231,22 +195,16 @@ struct lite_area *lite_bulk_make(struct lite_service *svc, u32 uid, u32 bytes)
 
 /* ---- mapping ------------------------------------------------------------- */
 
-static void lite_bulk_unmap_first(struct lite_area *bulk,
-				  struct lite_fabric *fab, u32 n)
+static void lite_bulk_unmap_first(struct lite_area *bulk, struct lite_fabric *fab, u32 n)
 {
 	while (n--)
-		bulk->lost |= !lite_dma_unmap_page(fab, bulk->chunk[n].dma,
-						   bulk->chunk[n].bytes,
+		bulk->lost |= !lite_dma_unmap_page(fab, bulk->chunk[n].dma, bulk->chunk[n].bytes,
 						   bulk->since);
 }
 
-/**
- * lite_bulk_map - map a bulk for the device
- * @bulk: may be mapped already; holds what is to be sent
- *
- * Context: may sleep; the caller is active on the node. No other thread maps
- * it.
- * Return: 0 or -ENOMEM.
+/*
+ * Map a bulk for the device, unless it is mapped; it has what is to be sent. May sleep; active on
+ * the node; no other thread maps it. Return: 0 or -ENOMEM.
  */
 int lite_bulk_map(struct lite_area *bulk)
 {
@@ -257,8 +215,7 @@ int lite_bulk_map(struct lite_area *bulk)
 		return 0;
 	bulk->since = lite_dma_since(fab);
 	for (i = 0; i < bulk->n; i++) {
-		if (lite_dma_map_page(fab, virt_to_page(bulk->chunk[i].mem),
-				      bulk->chunk[i].bytes,
+		if (lite_dma_map_page(fab, virt_to_page(bulk->chunk[i].mem), bulk->chunk[i].bytes,
 				      &bulk->chunk[i].dma)) {
 			lite_bulk_unmap_first(bulk, fab, i);
 			return -ENOMEM;
@@ -268,11 +225,9 @@ int lite_bulk_map(struct lite_area *bulk)
 	return 0;
 }
 
-/**
- * lite_bulk_unmap - unmap a bulk
- * @bulk: has no other user, and no peer has its addresses; may be unmapped
- *
- * Context: process; the caller is active on the node.
+/*
+ * Unmap a bulk, if it is mapped. It has no other user, and no peer has its addresses. Process
+ * context, active on the node.
  */
 void lite_bulk_unmap(struct lite_area *bulk)
 {
@@ -283,46 +238,28 @@ void lite_bulk_unmap(struct lite_area *bulk)
 
 /* ---- copying ------------------------------------------------------------- */
 
-/**
- * lite_user_fault_in - make the missing part of a buffer present
- * @buf: buffer
- * @from: offset of the first missing byte
- * @n: size of the buffer, more than @from
- * @write: it will be read, else written
- *
- * The pages may be reclaimed before the caller copies; it has to try again
- * then.
- *
- * Context: may sleep and fault, with the gate left meanwhile; killable.
- * Return: see lite_buf_fault_in(); -EINTR.
+/*
+ * Make the missing part of a buffer of @n bytes present, from offset @from on. The caller will read
+ * it if @write, else write it; it tries again if pages are reclaimed before. May sleep and fault,
+ * with the gate left meanwhile; killable. Return: see lite_buf_fault_in(); -EINTR.
  */
-int lite_user_fault_in(const struct lite_buf *buf, size_t from, size_t n,
-		       bool write)
+int lite_user_fault_in(const struct lite_buf *buf, size_t from, size_t n, bool write)
 {
 	if (lite_given_up())
 		return -EINTR;
 	return lite_buf_fault_in(buf, from, n - from, write);
 }
 
-/**
- * lite_user_copy - copy between a buffer and kernel memory, faulting pages in
- * @buf: the buffer
- * @mem: the memory
- * @done: offset in both at which to begin
- * @n: offset at which to end
- * @in: into @mem, else out of it
- *
- * Context: may sleep, and wait for user space; killable. See lite_bulk_copy().
- * Return: see lite_user_fault_in().
+/*
+ * Copy from offset @done to @n between a buffer and @mem (@in: into @mem), faulting pages in.
+ * Context and return: see lite_bulk_copy().
  */
-int lite_user_copy(const struct lite_buf *buf, void *mem, size_t done, size_t n,
-		   bool in)
+int lite_user_copy(const struct lite_buf *buf, void *mem, size_t done, size_t n, bool in)
 {
 	int err = 0;
 
 	while (!err) {
-		done += lite_buf_copy_nofault(buf, done, mem + done, n - done,
-					      in);
+		done += lite_buf_copy_nofault(buf, done, mem + done, n - done, in);
 		if (done == n)
 			break;
 		err = lite_user_fault_in(buf, done, n, in);
@@ -341,20 +278,12 @@ static void *lite_bulk_at(const struct lite_area *bulk, size_t at, size_t *n)
 	return bulk->chunk[i].mem + at;
 }
 
-/**
- * lite_bulk_copy_nofault - copy between a bulk and a caller's buffer
- * @bulk: not mapped
- * @buf: the buffer
- * @done: offset in both at which to begin
- * @n: offset at which to end
- * @in: into the bulk, else out of it
- *
- * Context: may sleep, but does not fault: stops at an absent page.
- * Return: the offset at which it stopped.
+/*
+ * Copy from offset @done to @n between a buffer and a bulk that is not mapped (@in: into the bulk).
+ * May sleep, but does not fault. Return: the offset at which it stopped: an absent page, or @n.
  */
-size_t lite_bulk_copy_nofault(const struct lite_area *bulk,
-			      const struct lite_buf *buf, size_t done, size_t n,
-			      bool in)
+size_t lite_bulk_copy_nofault(const struct lite_area *bulk, const struct lite_buf *buf, size_t done,
+			      size_t n, bool in)
 {
 	size_t piece, did;
 	void *mem;
@@ -371,19 +300,12 @@ size_t lite_bulk_copy_nofault(const struct lite_area *bulk,
 	return done;
 }
 
-/**
- * lite_bulk_copy - copy between a bulk and a caller's buffer, faulting pages in
- * @bulk: not mapped
- * @buf: the buffer
- * @n: bytes
- * @in: into the bulk, else out of it
- *
- * Context: may sleep, and wait for user space; killable. The caller holds
- * nothing of the node but the gate, which is left meanwhile.
- * Return: 0, -EFAULT, -EINTR; -ENODEV: the node was stopped meanwhile.
+/*
+ * Copy @n bytes between a buffer and a bulk that is not mapped (@in: into the bulk), faulting pages
+ * in. May sleep, and wait for user space; killable. The caller holds nothing of the node but the
+ * gate, which is left meanwhile. Return: 0, -EFAULT, -EINTR; -ENODEV: the node was stopped.
  */
-int lite_bulk_copy(const struct lite_area *bulk, const struct lite_buf *buf,
-		   size_t n, bool in)
+int lite_bulk_copy(const struct lite_area *bulk, const struct lite_buf *buf, size_t n, bool in)
 {
 	size_t done = 0;
 	int err = 0;
@@ -393,15 +315,13 @@ int lite_bulk_copy(const struct lite_area *bulk, const struct lite_buf *buf,
 		if (done == n)
 			break;
 		/* On success at least the first byte is accessible. */
-		err = lite_user_fault_in(buf, done,
-					 min(n, done + LITE_BULK_COPY), in);
+		err = lite_user_fault_in(buf, done, min(n, done + LITE_BULK_COPY), in);
 	}
 	return err;
 }
 
 /* Copy the first @n bytes between bulks, both not mapped. May sleep. */
-void lite_bulk_move(struct lite_area *to, const struct lite_area *from,
-		    size_t n)
+void lite_bulk_move(struct lite_area *to, const struct lite_area *from, size_t n)
 {
 	size_t done, here, there;
 
@@ -415,12 +335,9 @@ void lite_bulk_move(struct lite_area *to, const struct lite_area *from,
 	}
 }
 
-/**
- * lite_bulk_view - map a bulk contiguously in kernel address space
- * @bulk: not mapped for the device; must outlive the view
- *
- * Context: may sleep.
- * Return: the address, for vunmap(), or NULL: no memory.
+/*
+ * Map a bulk, which is not mapped for the device, contiguously in kernel address space. May sleep.
+ * Return: the address, for vunmap() before the bulk is put, or NULL: no memory.
  */
 void *lite_bulk_view(const struct lite_area *bulk)
 {

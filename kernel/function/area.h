@@ -16,58 +16,39 @@ struct lite_service;
 /* 1/LITE_BULK_SHARE of the machine's memory is the limit for bulks. */
 #define LITE_BULK_SHARE 4
 
-/**
- * struct lite_area - kernel memory that peers read and write
- * @ref: calls, slots, requests; within a node, ring and mirror share one area
- * @svc: node's
- * @pool: that it is counted in: LITE_POOL_RINGS: it is a ring or a mirror;
- *	LITE_POOL_BULK: it is a bulk, a long request or reply
- * @uid: user it counts for; for rings the owner of the function
- * @cost: units taken from @pool
- * @fab: fabric for which it is mapped; NULL: not mapped
- * @since: for lite_dma_unmap_page()
- * @lost: unmapping failed: it can be read, but is never freed
- * @bytes: usable size
- * @chunk_bytes: ring, mirror: size of each chunk
- * @put_work: frees it for lite_area_put_later()
- * @n: chunks
- * @chunk: contiguous pages, and their DMA address
- */
+/* Kernel memory that peers read and write. */
 struct lite_area {
-	struct kref ref;
+	struct kref ref;		/* calls, slots, requests; a local ring and its mirror */
 	struct lite_service *svc;
-	enum lite_pool_number pool;
-	u32 uid;
-	u64 cost;
-	struct lite_fabric *fab;
-	u32 since;
-	bool lost;
-	u32 bytes;
-	u32 chunk_bytes;
-	struct work_struct put_work;
-	u32 n;
+	enum lite_pool_number pool;	/* RINGS: ring or mirror; BULK: long request or reply */
+	u32 uid;			/* it counts for; for rings the function's owner */
+	u64 cost;			/* units taken from @pool */
+	struct lite_fabric *fab;	/* for which it is mapped; NULL: not mapped */
+	u32 since;			/* for lite_dma_unmap_page() */
+	bool lost;			/* unmapping failed: it is never freed */
+	u32 bytes;			/* usable size */
+	u32 chunk_bytes;		/* ring, mirror: size of each chunk */
+	struct work_struct put_work;	/* frees it for lite_area_put_later() */
+	u32 n;				/* chunks */
 	struct {
 		void *mem;
 		u32 bytes;
 		u64 dma;
-	} chunk[];
+	} chunk[];			/* contiguous pages, and their DMA address */
 };
 
 void lite_area_put(struct lite_area *area);
 void lite_area_put_later(struct lite_area *area);
-struct lite_area *lite_ring_area_make(struct lite_service *svc, bool mapped,
-				      u32 uid, u32 chunk_bytes, u32 n);
+struct lite_area *lite_ring_area_make(struct lite_service *svc, bool mapped, u32 uid,
+				      u32 chunk_bytes, u32 n);
 
 struct lite_area *lite_bulk_make(struct lite_service *svc, u32 uid, u32 bytes);
 int lite_bulk_map(struct lite_area *bulk);
 void lite_bulk_unmap(struct lite_area *bulk);
-size_t lite_bulk_copy_nofault(const struct lite_area *bulk,
-			      const struct lite_buf *buf, size_t done, size_t n,
-			      bool in);
-int lite_bulk_copy(const struct lite_area *bulk, const struct lite_buf *buf,
-		   size_t n, bool in);
-void lite_bulk_move(struct lite_area *to, const struct lite_area *from,
-		    size_t n);
+size_t lite_bulk_copy_nofault(const struct lite_area *bulk, const struct lite_buf *buf, size_t done,
+			      size_t n, bool in);
+int lite_bulk_copy(const struct lite_area *bulk, const struct lite_buf *buf, size_t n, bool in);
+void lite_bulk_move(struct lite_area *to, const struct lite_area *from, size_t n);
 void *lite_bulk_view(const struct lite_area *bulk);
 
 static inline u32 lite_area_units(const struct lite_area *area)
@@ -76,8 +57,7 @@ static inline u32 lite_area_units(const struct lite_area *area)
 }
 
 /* The chunk that contains a unit; @offset is set to its offset there. */
-static inline u32 lite_area_chunk(const struct lite_area *area, u32 unit,
-				  u32 *offset)
+static inline u32 lite_area_chunk(const struct lite_area *area, u32 unit, u32 *offset)
 {
 	u32 per = area->chunk_bytes / LITE_RING_UNIT;
 
@@ -106,8 +86,7 @@ static inline void *lite_area_body(const struct lite_area *area, u32 unit)
 }
 
 /* Copy a header, so that the peer cannot change it any more. */
-static inline void lite_area_header(const struct lite_area *area, u32 unit,
-				    struct lite_wire_rpc *h)
+static inline void lite_area_header(const struct lite_area *area, u32 unit, struct lite_wire_rpc *h)
 {
 	memcpy(h, lite_area_at(area, unit), sizeof(*h));
 }

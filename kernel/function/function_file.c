@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * RPC state of an open file: functions that it serves, requests that it has
- * taken, calls to be collected. All of it ends with the file. Requests that a
- * process has taken end when it exits, or execs a program and the file is
- * closed, even if other processes have the file open.
+ * RPC state of an open file, which ends with the file. Requests that a process has taken end when
+ * it exits, or execs a program and the file is closed, even if other processes have the file open.
  */
 #include <linux/slab.h>
 
 #include "service.h"
 
-/**
- * lite_rpc_file_new - make the RPC state of an open file
- * @svc: node's
- *
- * Context: may sleep.
- * Return: it, with a reference, or NULL. The caller ends it by
- * lite_rpc_file_shut() and lite_rpc_file_put().
+/*
+ * Make the RPC state of an open file. May sleep. Return: it, with a reference, for
+ * lite_rpc_file_shut() and lite_rpc_file_put(); or NULL.
  */
 struct lite_rpc_file *lite_rpc_file_new(struct lite_service *svc)
 {
@@ -45,8 +39,7 @@ struct lite_rpc_file *lite_rpc_file_new(struct lite_service *svc)
 
 static void lite_rpc_file_release(struct kref *ref)
 {
-	struct lite_rpc_file *file =
-		container_of(ref, struct lite_rpc_file, ref);
+	struct lite_rpc_file *file = container_of(ref, struct lite_rpc_file, ref);
 
 	xa_destroy(&file->found);
 	kfree(file);
@@ -60,15 +53,13 @@ void lite_rpc_file_put(struct lite_rpc_file *file)
 
 /* ---- functions found by name --------------------------------------------- */
 
-static unsigned long lite_found_key(const struct lite_rpc_file *file, u32 node,
-				    u32 function)
+static unsigned long lite_found_key(const struct lite_rpc_file *file, u32 node, u32 function)
 {
 	node = node ?: lite_cluster_id(file->svc->cl);
 	return (unsigned long)node << 16 | function;
 }
 
-static int lite_found_enter(struct lite_rpc_file *file, unsigned long key,
-			    u64 cookie)
+static int lite_found_enter(struct lite_rpc_file *file, unsigned long key, u64 cookie)
 {
 	void *was, *entry = xa_mk_value(cookie & LITE_FOUND_COOKIE);
 	int err = 0;
@@ -87,17 +78,11 @@ static int lite_found_enter(struct lite_rpc_file *file, unsigned long key,
 	return err;
 }
 
-/**
- * lite_file_find - find a function for an open file
- * @file: the open file's
- * @f: node, and name or number; the rest is set
- *
- * If found by name, later calls of the file to that node and number are for
- * this registration only. They fail if the number is registered anew, perhaps
- * by another user.
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno, see LITE_IOC_RPC_FIND; -EMFILE.
+/*
+ * Find a function, of which @f has the node, and name or number, for an open file. If it is found
+ * by name, later calls of the file to that node and number are for this registration only. They
+ * fail if the number is registered anew, perhaps by another user. May sleep; killable. Return: 0 or
+ * a negative errno, see LITE_IOC_RPC_FIND; -EMFILE.
  */
 int lite_file_find(struct lite_rpc_file *file, struct lite_ioc_rpc_find *f)
 {
@@ -106,20 +91,14 @@ int lite_file_find(struct lite_rpc_file *file, struct lite_ioc_rpc_find *f)
 
 	if (err || !f->name[0])
 		return err;
-	return lite_found_enter(
-		file, lite_found_key(file, f->node, f->function), cookie);
+	return lite_found_enter(file, lite_found_key(file, f->node, f->function), cookie);
 }
 
-/**
- * lite_file_found - the registration that calls of an open file are for
- * @file: the open file's
- * @node: of the function; 0: this one
- * @function: its number
- *
- * Context: process.
- * Return: a value for lite_rcall.registration.
+/*
+ * The registration that calls of an open file to a function are for, as in lite_rcall.registration.
+ * @node: 0: this one. Process context.
  */
-u64 lite_file_found(struct lite_rpc_file *file, u32 node, u32 function)
+static u64 lite_file_found(struct lite_rpc_file *file, u32 node, u32 function)
 {
 	void *entry;
 
@@ -135,29 +114,19 @@ static int lite_file_call_check(const struct lite_ioc_rpc_call *c)
 {
 	u32 how = c->flags & (LITE_RPC_ONEWAY | LITE_RPC_ASYNC);
 
-	if (c->flags & ~(LITE_RPC_NOWAIT | LITE_RPC_ONEWAY | LITE_RPC_ASYNC |
-			 LITE_RPC_QUEUE))
+	if (c->flags & ~(LITE_RPC_NOWAIT | LITE_RPC_ONEWAY | LITE_RPC_ASYNC | LITE_RPC_QUEUE))
 		return -EOPNOTSUPP;
-	if (!c->function || c->function > LITE_FUNCTION_MAX ||
-	    c->node > LITE_NODE_ID_MAX || !lite_timeout_ok(c->timeout_ms) ||
-	    how == (LITE_RPC_ONEWAY | LITE_RPC_ASYNC))
+	if (!c->function || c->function > LITE_FUNCTION_MAX || c->node > LITE_NODE_ID_MAX ||
+	    !lite_timeout_ok(c->timeout_ms) || how == (LITE_RPC_ONEWAY | LITE_RPC_ASYNC))
 		return -EINVAL;
-	if (!(how & LITE_RPC_ASYNC) &&
-	    (c->group || c->flags & LITE_RPC_QUEUE))
+	if (!(how & LITE_RPC_ASYNC) && (c->group || c->flags & LITE_RPC_QUEUE))
 		return -EINVAL;
 	return c->request_len > LITE_RPC_BULK_MAX ? -E2BIG : 0;
 }
 
-/**
- * lite_file_call - make a call or send a message, or begin a call to be
- * collected
- * @file: the open file
- * @c: what to call; the results are set
- * @cred: the caller's credentials
- * @gate: the node's gate
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno as LITE_IOC_RPC_CALL.
+/*
+ * Make a call or send a message, or begin a call to be collected. May sleep; killable. Return: 0 or
+ * a negative errno as LITE_IOC_RPC_CALL; the results in @c are set.
  */
 int lite_file_call(struct lite_rpc_file *file, struct lite_ioc_rpc_call *c,
 		   const struct lite_cred *cred, struct lite_gate *gate)
@@ -166,7 +135,6 @@ int lite_file_call(struct lite_rpc_file *file, struct lite_ioc_rpc_call *c,
 	struct lite_rcall call = {
 		.node = c->node,
 		.function = c->function,
-		.registration = LITE_ANY_REGISTRATION,
 		.cred = cred,
 		.request = { .gate = gate, .user = true, .u = c->request },
 		.length = c->request_len,
@@ -186,7 +154,7 @@ int lite_file_call(struct lite_rpc_file *file, struct lite_ioc_rpc_call *c,
 	call.registration = lite_file_found(file, c->node, c->function);
 	if (c->flags & LITE_RPC_ASYNC)
 		return lite_async_begin(file, &call, c);
-	err = lite_service_call(file->svc, &call, &reply);
+	err = lite_service_call(&call, &reply);
 	c->reply_len = call.reply_len;
 	c->status = call.user;
 	return err;
@@ -209,13 +177,7 @@ static void lite_rpc_file_reset(struct lite_rpc_file *file, const void *owner)
 	}
 }
 
-/**
- * lite_rpc_file_flush - reset a process's requests when it exits or execs
- * @file: the open file's
- * @owner: the process's files_struct
- *
- * Context: process.
- */
+/* A process (@owner: its files_struct) exits or execs: reset its requests. Process context. */
 void lite_rpc_file_flush(struct lite_rpc_file *file, const void *owner)
 {
 	spin_lock(&file->svc->lock);
@@ -224,12 +186,7 @@ void lite_rpc_file_flush(struct lite_rpc_file *file, const void *owner)
 	lite_async_cancel(file, NULL, owner);
 }
 
-/**
- * lite_rpc_file_shut - stop serving and calling through an open file
- * @file: the caller has a reference; may be shut twice
- *
- * Context: may sleep.
- */
+/* Stop serving and calling through an open file, once. The caller has a reference. May sleep. */
 void lite_rpc_file_shut(struct lite_rpc_file *file)
 {
 	struct lite_service *svc = file->svc;
@@ -264,18 +221,11 @@ static bool lite_rpc_file_has_request(struct lite_rpc_file *file)
 	return has;
 }
 
-/**
- * lite_rpc_file_poll - poll(2)
- * @file: the open file's
- * @filp: the open file
- * @table: from poll()
- *
- * Context: may sleep; the caller is active on the node.
- * Return: EPOLLIN: a request can be received or a call collected; EPOLLERR and
- * EPOLLHUP: the node is stopping.
+/*
+ * poll(2). May sleep; active on the node. Return: EPOLLIN: a request can be received or a call
+ * collected; EPOLLERR and EPOLLHUP: the node is stopping.
  */
-__poll_t lite_rpc_file_poll(struct lite_rpc_file *file, struct file *filp,
-			    poll_table *table)
+__poll_t lite_rpc_file_poll(struct lite_rpc_file *file, struct file *filp, poll_table *table)
 {
 	/* Queue first, then check: pairs with wq_has_sleeper(). */
 	poll_wait(filp, &file->wait, table);

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The services of a node: their life, and their part of the life of a
- * connection.
+ * The services of a node: their life, and their part of the life of a connection.
  *
- * A connection comes and goes in these steps: conn_init, before the peer can
- * know it; conn_down, when it is dying: no new calls or rings, waiters are
- * woken; conn_gone, after the fence: memory that the peer wrote is freed;
- * conn_release, with the last reference.
+ * A connection comes and goes in these steps: conn_init, before the peer can know it; conn_down,
+ * when it is dying: no new calls or rings, waiters are woken; conn_gone, after the fence: memory
+ * that the peer wrote is freed; conn_release, with the last reference.
  */
 #include <linux/mm.h>
 #include <linux/random.h>
@@ -14,8 +12,7 @@
 
 #include "service.h"
 
-static void lite_rpc_peer_init(struct lite_rpc_peer *rp,
-			       struct lite_service *svc,
+static void lite_rpc_peer_init(struct lite_rpc_peer *rp, struct lite_service *svc,
 			       struct lite_conn *conn)
 {
 	rp->svc = svc;
@@ -26,9 +23,7 @@ static void lite_rpc_peer_init(struct lite_rpc_peer *rp,
 	INIT_WORK(&rp->answer_work, lite_answer_work);
 	spin_lock_init(&rp->lock);
 	rp->window = LITE_RPC_WINDOW;
-	lite_pool_init(&rp->users,
-		       LITE_RPC_WINDOW - LITE_RPC_WINDOW / LITE_SERVICE_RESERVE,
-		       0, 0);
+	lite_pool_init(&rp->users, LITE_RPC_WINDOW - LITE_RPC_WINDOW / LITE_SERVICE_RESERVE, 0, 0);
 	INIT_LIST_HEAD(&rp->client_rings);
 	xa_init(&rp->by_index);
 	INIT_LIST_HEAD(&rp->lines);
@@ -49,8 +44,8 @@ static void lite_rpc_peer_exit(struct lite_rpc_peer *rp)
 }
 
 /*
- * End the rings of a peer that is @down; else, after that and the fence, drop
- * them. UNBIND may still remove some until then.
+ * End the rings of a peer that is @down; else, after that and the fence, drop them. UNBIND may
+ * still remove some until then.
  */
 static void lite_rings_end(struct lite_rpc_peer *rp, bool down)
 {
@@ -78,8 +73,8 @@ static void lite_rings_end(struct lite_rpc_peer *rp, bool down)
 /* ---- connections --------------------------------------------------------- */
 
 /*
- * Be ready for calls on a connection that is not connected yet. May sleep.
- * Returns 0 or -ENOMEM; call lite_service_conn_release() in either case.
+ * Be ready for calls on a connection that is not connected yet. May sleep. Returns 0 or -ENOMEM;
+ * call lite_service_conn_release() in either case.
  */
 int lite_service_conn_init(struct lite_service *svc, struct lite_conn *conn)
 {
@@ -93,9 +88,7 @@ int lite_service_conn_init(struct lite_service *svc, struct lite_conn *conn)
 	return 0;
 }
 
-/*
- * The counterpart of lite_service_conn_init(): there are no other references.
- */
+/* Undo lite_service_conn_init(); no reference is left. */
 void lite_service_conn_release(struct lite_conn *conn)
 {
 	struct lite_rpc_peer *rp = conn->service;
@@ -138,56 +131,34 @@ static int lite_rpc_peer_deliver(struct lite_rpc_peer *rp, u32 imm)
 	u16 ring, at;
 
 	lite_imm_ring_decode(imm, &kind, &ring, &at);
-	switch (kind) {
-	case LITE_IMM_RPC_REQUEST:
+	if (kind == LITE_IMM_RPC_REQUEST)
 		return lite_ring_on_request(rp, ring, at);
-	case LITE_IMM_RPC_REPLY:
-		return lite_client_ring_on_reply(rp, ring, at, false);
-	default:
-		return lite_client_ring_on_reply(rp, ring, at, true);
-	}
+	return lite_client_ring_on_reply(rp, ring, at, kind == LITE_IMM_RPC_DONE);
 }
 
-/**
- * lite_service_recv - the peer has written into a ring or a mirror
- * @conn: connection
- * @imm: says what and where; lite_imm_is_ring()
- *
- * Context: receive handler; does not sleep.
- */
+/* The peer has written into a ring or a mirror; lite_imm_is_ring(). Receive handler. */
 void lite_service_recv(struct lite_conn *conn, u32 imm)
 {
 	struct lite_rpc_peer *rp = conn->service;
 
 	if (!conn->from.node || lite_rpc_peer_deliver(rp, imm)) {
-		pr_warn_ratelimited("lite: malformed record from node %u\n",
-				    conn->from.node);
+		pr_warn_ratelimited("lite: malformed record from node %u\n", conn->from.node);
 		lite_conn_kill(conn, -EPROTO);
 		return;
 	}
-	/*
-	 * A peer calls only after ATTACH, with all its queue pairs connected.
-	 */
+	/* A peer calls only after ATTACH, with all its queue pairs connected. */
 	if (READ_ONCE(conn->state) == LITE_CONN_UP)
 		lite_conn_ready(conn);
 }
 
-/**
- * lite_rpc_peer_post - write a record, or nothing, and announce it
- * @rp: the peer to write to
- * @area: has the record; stays until the peer answers or is fenced
- * @unit: first unit of the record
- * @bytes: length of the record; 0: none
- * @raddr: address at the peer
- * @imm: announcement
- * @nowait: do not wait for room in the send queue
- *
- * Context: may sleep, unless @nowait.
- * Return: 0: posted, with no further report; -EHOSTDOWN, -EIO: not posted;
+/*
+ * Write @bytes, perhaps none, of a record at @unit of @area to @raddr at the peer, and announce it
+ * by @imm. The area stays until the peer answers or is fenced. May sleep, for room in the send
+ * queue, unless @nowait. Return: 0: posted, with no further report; -EHOSTDOWN, -EIO: not posted;
  * -EAGAIN: the send queue is full.
  */
-int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area,
-		       u32 unit, u32 bytes, u64 raddr, u32 imm, bool nowait)
+int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area, u32 unit, u32 bytes,
+		       u64 raddr, u32 imm, bool nowait)
 {
 	struct lite_conn *conn = rp->conn;
 	struct ib_rdma_wr wr;
@@ -223,16 +194,15 @@ int lite_rpc_peer_post(struct lite_rpc_peer *rp, struct lite_area *area,
 
 static void lite_idle_work(struct work_struct *work)
 {
-	struct lite_service *svc = container_of(to_delayed_work(work),
-						struct lite_service, idle_work);
+	struct lite_service *svc =
+		container_of(to_delayed_work(work), struct lite_service, idle_work);
 	struct lite_rpc_peer *rp;
 
 	spin_lock(&svc->peers_lock);
 	list_for_each_entry(rp, &svc->peers, list)
 		lite_client_rings_idle(rp);
 	spin_unlock(&svc->peers_lock);
-	if (lite_pool_used(&svc->pools[LITE_POOL_RINGS]) &&
-	    !READ_ONCE(svc->stopping))
+	if (lite_pool_used(&svc->pools[LITE_POOL_RINGS]) && !READ_ONCE(svc->stopping))
 		queue_delayed_work(svc->wq[LITE_WQ_CALLS], &svc->idle_work,
 				   LITE_CLIENT_RING_IDLE / 2);
 }
@@ -243,20 +213,17 @@ static void lite_service_pools(struct lite_service *svc)
 	u64 ram = (u64)totalram_pages() * PAGE_SIZE;
 	const u64 limit[] = {
 		[LITE_POOL_FUNCTIONS] = LITE_FUNCTIONS_MAX,
-		[LITE_POOL_RINGS] = min_t(u64, LITE_RINGS_BYTES_MAX,
-					  ram / LITE_RINGS_SHARE),
+		[LITE_POOL_RINGS] = min_t(u64, LITE_RINGS_BYTES_MAX, ram / LITE_RINGS_SHARE),
 		[LITE_POOL_BULK] = ram / LITE_BULK_SHARE,
 	};
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(limit); i++)
-		lite_pool_init(&svc->pools[i], limit[i],
-			       limit[i] / LITE_SERVICE_RESERVE, 0);
+		lite_pool_init(&svc->pools[i], limit[i], limit[i] / LITE_SERVICE_RESERVE, 0);
 }
 
 /* Fill in a zeroed @svc. May sleep. Returns 0 or -ENOMEM. */
-int lite_service_init(struct lite_service *svc, struct lite_memory *mem,
-		      struct lite_kcalls *rpc)
+int lite_service_init(struct lite_service *svc, struct lite_memory *mem)
 {
 	static const char *const wq_name[LITE_SERVICE_WQS] = {
 		[LITE_WQ_BEGIN] = "lite-begin",
@@ -297,10 +264,7 @@ err:
 	return -ENOMEM;
 }
 
-/*
- * Wake all threads that wait for a call or a request; no thread enters the
- * services any more. May sleep.
- */
+/* No thread enters the services any more: wake all that wait for a call or a request. May sleep. */
 void lite_service_stop(struct lite_service *svc)
 {
 	struct lite_rpc_file *file;
@@ -323,8 +287,7 @@ void lite_service_shut(struct lite_service *svc)
 
 	for (;;) {
 		spin_lock(&svc->lock);
-		file = list_first_entry_or_null(&svc->files,
-						struct lite_rpc_file, list);
+		file = list_first_entry_or_null(&svc->files, struct lite_rpc_file, list);
 		if (file)
 			kref_get(&file->ref);
 		spin_unlock(&svc->lock);
@@ -335,10 +298,7 @@ void lite_service_shut(struct lite_service *svc)
 	}
 }
 
-/*
- * The counterpart of lite_service_init(): files are shut, there is no
- * connection, and no handler is running. May sleep.
- */
+/* Undo lite_service_init(): files are shut, no connection exists, no handler runs. May sleep. */
 void lite_service_exit(struct lite_service *svc)
 {
 	int i;

@@ -499,11 +499,12 @@ static int lite_kapi_call(struct lite_ctx *ctx, struct lite_rcall *call,
 	node = lite_kapi_enter(ctx);
 	if (!node)
 		return -ENODEV;
+	call->svc = &node->service;
 	call->cred = &lite_root;
 	call->registration = LITE_ANY_REGISTRATION;
 	call->request.k = (void *)request;
 	call->deadline = lite_call_deadline(timeout_ms, &call->flags);
-	err = lite_service_call(&node->service, call, reply);
+	err = lite_service_call(call, reply);
 	lite_node_exit(node);
 	return err;
 }

@@ -348,7 +348,7 @@ static int lite_node_build(struct lite_node *node,
 			      node->stats);
 	if (err)
 		goto err_memory;
-	err = lite_service_init(&node->service, &node->memory, &node->rpc);
+	err = lite_service_init(&node->service, &node->memory);
 	if (err)
 		goto err_locks;
 

@@ -2,27 +2,23 @@
 /*
  * Calls that are collected later.
  *
- * Normal operation: the caller's thread sends the request. When the reply
- * comes it is copied out of the mirror, so that its slot is free for others,
- * and is kept until it is collected. The receive handler copies short replies;
- * the call's work item copies longer ones. A reply that did not go through the
- * ring stays in its bulk.
+ * Normal operation: the caller's thread sends the request. When the reply comes it is copied out of
+ * the mirror, so that its slot is free for others, and is kept until it is collected. The receive
+ * handler copies short replies; the call's work item copies longer ones. A reply that did not go
+ * through the ring stays in its bulk.
  *
- * QUEUE: a call that cannot be sent at once is begun by its work item, from a
- * copy of its request. A call that is in line for room occupies no thread:
- * when it gets its slot, in_turn() runs the work again. The first such call
- * binds the ring; others wait in that ring's line. While a node is suspect the
- * work retries periodically. The work also ends the call at its deadline.
+ * QUEUE: a call that cannot be sent at once is begun by its work item, from a copy of its request.
+ * In line it occupies no thread: in_turn() runs the work again. The first such call binds the ring;
+ * others wait in that ring's line. While a node is suspect the work retries periodically. The work
+ * also ends the call at its deadline.
  *
- * What runs concurrently: the end of the call (rp->lock), its work item,
- * threads that collect or cancel it, and the shutting of the file. @state,
- * under file->lock, says which of them owns the call. All but the end run in
- * process context, and any that finds a call ENDED and @dropped puts it.
+ * What runs concurrently: the end of the call (rp->lock), its work item, threads that collect or
+ * cancel it, and the shutting of the file. @state, under file->lock, says which of them owns the
+ * call. All but the end run in process context, and put a call that they find ENDED and @dropped.
  *
- * No call is listed while the thread that begins it waits for user memory: the
- * node may be stopped meanwhile, and shutting its files waits for calls. While
- * a collector waits for user memory the call is back on the list: another
- * thread may collect it, and the node may be stopped.
+ * No call is listed while the thread that begins it waits for user memory: the node may be stopped
+ * meanwhile, and shutting its files waits for calls. While a collector waits for user memory the
+ * call is back on the list: another thread may collect it, and the node may be stopped.
  */
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
@@ -50,22 +46,21 @@ static void lite_async_release(struct kref *ref)
 	kfree(a);
 }
 
-/* Drop a reference. Process context, no lock held: it may be a ring's last. */
+/* Drop a reference. It may be a ring's last: then in process context with no lock held. */
 static void lite_async_put(struct lite_async *a)
 {
 	kref_put(&a->ref, lite_async_release);
 }
 
 /*
- * Run the work after @delay, or earlier if it is pending. A file's lock may be
- * held: none of the references dropped here is the last.
+ * Run the work after @delay, or earlier if it is pending. A file's lock may be held: none of the
+ * references dropped here is the last.
  */
-static void lite_async_run_after(struct lite_async *a, enum lite_service_wq wq,
-				 unsigned long delay)
+static void lite_async_run_after(struct lite_async *a, enum lite_service_wq wq, unsigned long delay)
 {
 	kref_get(&a->ref);
 	if (!queue_delayed_work(a->file->svc->wq[wq], &a->work, delay))
-		kref_put(&a->ref, lite_async_release);
+		lite_async_put(a);
 }
 
 /* Run the work now. Locks may be held, as above. */
@@ -74,12 +69,11 @@ static void lite_async_run(struct lite_async *a, enum lite_service_wq wq)
 	kref_get(&a->ref);
 	/* It was pending already, and has a reference. */
 	if (mod_delayed_work(a->file->svc->wq[wq], &a->work, 0))
-		kref_put(&a->ref, lite_async_release);
+		lite_async_put(a);
 }
 
 /* ERR_PTR: -EAGAIN: none has ended; -ENOENT: none is in flight. */
-static struct lite_async *lite_async_first(struct lite_rpc_file *file,
-					   u32 group)
+static struct lite_async *lite_async_first(struct lite_rpc_file *file, u32 group)
 {
 	struct lite_async *a;
 
@@ -96,17 +90,14 @@ static struct lite_async *lite_async_first(struct lite_rpc_file *file,
 }
 
 /*
- * Wake one collector of a group, and end its turn: a call has @ended or, which
- * it passes on, all are gone.
+ * Wake one collector of a group, and end its turn: a call has @ended or, which it passes on, all
+ * are gone.
  */
-static void lite_collector_wake(struct lite_rpc_file *file, u32 group,
-				bool ended)
+static void lite_collector_wake(struct lite_rpc_file *file, u32 group, bool ended)
 {
-	struct lite_line_place *first =
-		lite_line_first(&file->collectors, group);
+	struct lite_line_place *first = lite_line_first(&file->collectors, group);
 
-	if (!first ||
-	    (!ended && lite_async_first(file, group) != ERR_PTR(-ENOENT)))
+	if (!first || (!ended && lite_async_first(file, group) != ERR_PTR(-ENOENT)))
 		return;
 	lite_line_leave(&file->collectors, first);
 	complete(&container_of(first, struct lite_collector, place)->news);
@@ -114,9 +105,22 @@ static void lite_collector_wake(struct lite_rpc_file *file, u32 group,
 
 /* ---- ending -------------------------------------------------------------- */
 
+/* A call in file->ended can be collected now. */
+static void lite_async_offer(struct lite_async *a)
+{
+	struct lite_rpc_file *file = a->file;
+
+	lockdep_assert_held(&file->lock);
+	a->state = LITE_ASYNC_ENDED;
+	if (!a->dropped)
+		lite_collector_wake(file, a->group, true);
+	if (!a->group)
+		wake_up_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
+}
+
 /*
- * Move a call to the list of ended ones. Once the lock is free it may be
- * collected, and with it the file's last reference may go.
+ * A call has ended. Once the lock is free it may be collected, and with it the file's last
+ * reference may go.
  */
 static void lite_async_to_ended(struct lite_async *a)
 {
@@ -125,13 +129,9 @@ static void lite_async_to_ended(struct lite_async *a)
 	spin_lock(&file->lock);
 	/* The list has a reference, too. */
 	if (cancel_delayed_work(&a->work))
-		kref_put(&a->ref, lite_async_release);
-	a->state = LITE_ASYNC_ENDED;
+		lite_async_put(a);
 	list_move_tail(&a->list, &file->ended);
-	if (!a->dropped)
-		lite_collector_wake(file, a->group, true);
-	if (!a->group)
-		wake_up_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
+	lite_async_offer(a);
 	spin_unlock(&file->lock);
 }
 
@@ -146,10 +146,20 @@ static void lite_async_unlist(struct lite_async *a)
 	lite_collector_wake(file, a->group, false);
 }
 
+/* Drop a call that the caller owns, with the list's reference. */
+static void lite_async_remove(struct lite_async *a)
+{
+	struct lite_rpc_file *file = a->file;
+
+	spin_lock(&file->lock);
+	lite_async_unlist(a);
+	spin_unlock(&file->lock);
+	lite_async_put(a);
+}
+
 /*
- * Put a call that has ended and will not be collected. Called, with a
- * reference and no lock held, by all that may have ended a call or found it
- * ended.
+ * Put a call that has ended and will not be collected. Called, with a reference and no lock held,
+ * by all that may have ended a call or found it ended.
  */
 static void lite_async_reap(struct lite_async *a)
 {
@@ -171,8 +181,7 @@ static void lite_async_reap(struct lite_async *a)
 static void lite_async_ended(struct lite_rcall *call)
 {
 	struct lite_async *a = container_of(call, struct lite_async, call);
-	bool reply = !call->err && call->status == LITE_RPC_OK &&
-		     !call->by_reference;
+	bool reply = !call->err && call->status == LITE_RPC_OK && !call->by_reference;
 
 	if (reply && call->reply_len > LITE_ASYNC_COPY) {
 		spin_lock(&a->file->lock);
@@ -182,22 +191,22 @@ static void lite_async_ended(struct lite_rcall *call)
 		return;
 	}
 	if (reply)
-		memcpy(a->reply, lite_rcall_reply(call), call->reply_len);
+		memcpy(a->reply, lite_rcall_record(call), call->reply_len);
 	lite_slot_free(call->ring, call->slot);
 	call->slot = LITE_NO_SLOT;
 	lite_async_to_ended(a);
 }
 
-/* End an ENDING call that is in flight, unless the peer has just done so. */
+/* End a call that is in flight, unless it has ended. */
 static void lite_async_end(struct lite_async *a, int err)
 {
-	if (lite_rcall_abandon(&a->call, err))
+	if (a->call.ring && lite_rcall_abandon(&a->call, err))
 		lite_async_to_ended(a);
 }
 
 /* ---- the work item ------------------------------------------------------- */
 
-/* It is sent, and not sent again: all that is left to do is to wait. */
+/* It is sent, and not sent again: its request and credentials are not needed any more. */
 static void lite_async_sent(struct lite_async *a, enum lite_async_state from)
 {
 	struct lite_rpc_file *file = a->file;
@@ -214,8 +223,7 @@ static void lite_async_sent(struct lite_async *a, enum lite_async_state from)
 		dropped = a->dropped;
 		a->state = dropped ? LITE_ASYNC_ENDING : LITE_ASYNC_BEGUN;
 		if (!dropped)
-			lite_async_run_after(a, LITE_WQ_CALLS,
-					     lite_jiffies_left(call->deadline));
+			lite_async_run_after(a, LITE_WQ_CALLS, lite_jiffies_left(call->deadline));
 	}
 	spin_unlock(&file->lock);
 	if (dropped)
@@ -237,20 +245,14 @@ static void lite_async_begin_queued(struct lite_async *a, bool dropped)
 		err = lite_rcall_begin(call);
 		set_active_memcg(memcg);
 	}
-	switch (err) {
-	case 0:
+	if (!err) {
 		lite_async_sent(a, LITE_ASYNC_QUEUED);
-		break;
-	case -EINPROGRESS:
-		/* lite_async_in_turn() will be called, or has been. */
+	} else if (err == -EINPROGRESS || err == -ESTALE) {
+		/* In line: lite_async_in_turn() will be called, or has been. Or a suspect node. */
+		if (err == -ESTALE)
+			left = min_t(unsigned long, left, LITE_ASYNC_AGAIN);
 		lite_async_run_after(a, LITE_WQ_BEGIN, left);
-		break;
-	case -ESTALE:
-		lite_async_run_after(a, LITE_WQ_BEGIN,
-				     min_t(unsigned long, left,
-					   LITE_ASYNC_AGAIN));
-		break;
-	default:
+	} else {
 		call->err = err;
 		lite_async_to_ended(a);
 	}
@@ -258,8 +260,7 @@ static void lite_async_begin_queued(struct lite_async *a, bool dropped)
 
 static void lite_async_work(struct work_struct *work)
 {
-	struct lite_async *a = container_of(to_delayed_work(work),
-					    struct lite_async, work);
+	struct lite_async *a = container_of(to_delayed_work(work), struct lite_async, work);
 	struct lite_rpc_file *file = a->file;
 	struct lite_rcall *call = &a->call;
 	unsigned long left = lite_jiffies_left(call->deadline);
@@ -277,7 +278,7 @@ static void lite_async_work(struct work_struct *work)
 	if (state == LITE_ASYNC_QUEUED) {
 		lite_async_begin_queued(a, dropped);
 	} else if (state == LITE_ASYNC_COPYING) {
-		memcpy(a->reply, lite_rcall_reply(call), call->reply_len);
+		memcpy(a->reply, lite_rcall_record(call), call->reply_len);
 		lite_rcall_free_slot(call);
 		lite_async_to_ended(a);
 	} else if (state == LITE_ASYNC_BEGUN && !left) {
@@ -290,8 +291,7 @@ static void lite_async_work(struct work_struct *work)
 /* Under rp->lock. */
 static void lite_async_in_turn(struct lite_rcall *call)
 {
-	lite_async_run(container_of(call, struct lite_async, call),
-		       LITE_WQ_BEGIN);
+	lite_async_run(container_of(call, struct lite_async, call), LITE_WQ_BEGIN);
 }
 
 /* ---- beginning ----------------------------------------------------------- */
@@ -332,11 +332,11 @@ static int lite_async_enter(struct lite_async *a, enum lite_async_state state)
 	int err = 0;
 
 	spin_lock(&file->lock);
-	if (READ_ONCE(file->shut))
+	if (READ_ONCE(file->shut)) {
 		err = -ENODEV;
-	else if (file->n_calls >= LITE_RPC_ASYNC_MAX)
+	} else if (file->n_calls >= LITE_RPC_ASYNC_MAX) {
 		err = -EMFILE;
-	if (!err) {
+	} else {
 		file->n_calls++;
 		a->state = state;
 		list_add_tail(&a->list, &file->calls);
@@ -355,14 +355,10 @@ static int lite_async_try(struct lite_async *a)
 	if (err)
 		return err;
 	err = lite_rcall_begin(&a->call);
-	if (!err) {
+	if (!err)
 		lite_async_sent(a, LITE_ASYNC_NEW);
-		return 0;
-	}
-	spin_lock(&a->file->lock);
-	lite_async_unlist(a);
-	spin_unlock(&a->file->lock);
-	lite_async_put(a);
+	else
+		lite_async_remove(a);
 	return err;
 }
 
@@ -380,14 +376,9 @@ static int lite_async_queue(struct lite_async *a)
 	return lite_async_enter(a, LITE_ASYNC_QUEUED);
 }
 
-/**
- * lite_async_begin - begin a call that will be collected
- * @file: the open file
- * @call: the call
- * @c: how to collect it
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno as LITE_IOC_RPC_CALL.
+/*
+ * Begin a call that will be collected as @c says. May sleep; killable. Return: 0 or a negative
+ * errno as LITE_IOC_RPC_CALL.
  */
 int lite_async_begin(struct lite_rpc_file *file, struct lite_rcall *call,
 		     const struct lite_ioc_rpc_call *c)
@@ -430,8 +421,7 @@ bool lite_async_ready(struct lite_rpc_file *file)
 }
 
 /* Wait for news of a group. Drops file->lock while it sleeps. */
-static int lite_async_await(struct lite_rpc_file *file, u32 group,
-			    unsigned long deadline)
+static int lite_async_await(struct lite_rpc_file *file, u32 group, unsigned long deadline)
 	__must_hold(&file->lock)
 {
 	struct lite_collector c = {
@@ -441,13 +431,11 @@ static int lite_async_await(struct lite_rpc_file *file, u32 group,
 	struct lite_pace_wait wait;
 	long ret;
 
-	lite_pace_begin(&file->collect_pace, &wait,
-			!list_empty(&file->collectors));
+	lite_pace_begin(&file->collect_pace, &wait, !list_empty(&file->collectors));
 	/* The latest is the most likely to be awake. */
 	lite_line_enter(&file->collectors, &c.place, true);
 	spin_unlock(&file->lock);
-	ret = lite_poller_await(&file->svc->fab->poller, &c.news, wait.awake_ns,
-				TASK_INTERRUPTIBLE,
+	ret = lite_poller_await(&file->svc->fab->poller, &c.news, wait.awake_ns, TASK_INTERRUPTIBLE,
 				lite_jiffies_left(deadline));
 	lite_pace_end(&file->collect_pace, &wait);
 	spin_lock(&file->lock);
@@ -472,9 +460,8 @@ static struct lite_async *lite_async_take(struct lite_rpc_file *file,
 		if (a != ERR_PTR(-EAGAIN) || nowait || err)
 			break;
 		/* @stopping is set before collectors are woken. */
-		err = READ_ONCE(file->svc->stopping) ?
-			      -ENODEV :
-			      lite_async_await(file, c->group, deadline);
+		err = READ_ONCE(file->svc->stopping) ? -ENODEV :
+						       lite_async_await(file, c->group, deadline);
 	}
 	if (!IS_ERR(a)) {
 		a->state = LITE_ASYNC_GIVEN;
@@ -487,30 +474,22 @@ static struct lite_async *lite_async_take(struct lite_rpc_file *file,
 	return a;
 }
 
-/* Finish a taken call or, if not @done, return it to be collected again. */
-static void lite_async_untake(struct lite_async *a, bool done)
+/* Return a taken call to be collected again. */
+static void lite_async_untake(struct lite_async *a)
 {
 	struct lite_rpc_file *file = a->file;
 
 	spin_lock(&file->lock);
-	if (done) {
-		lite_async_unlist(a);
-	} else {
-		a->state = LITE_ASYNC_ENDED;
-		list_move(&a->list, &file->ended);
-		lite_collector_wake(file, a->group, true);
-		if (!a->group)
-			wake_up_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
-		kref_get(&a->ref);
-	}
+	kref_get(&a->ref);
+	list_move(&a->list, &file->ended);
+	lite_async_offer(a);
 	spin_unlock(&file->lock);
 	lite_async_reap(a);
 	lite_async_put(a);
 }
 
 /* Copy as much of the reply as the user memory present takes; return bytes. */
-static size_t lite_async_give(struct lite_async *a, const struct lite_buf *to,
-			      size_t n)
+static size_t lite_async_give(struct lite_async *a, const struct lite_buf *to, size_t n)
 {
 	if (!n)
 		return 0;
@@ -521,8 +500,7 @@ static size_t lite_async_give(struct lite_async *a, const struct lite_buf *to,
 	return lite_bulk_copy_nofault(a->call.reply_bulk, to, 0, n, false);
 }
 
-static void lite_async_tell(const struct lite_async *a,
-			    struct lite_ioc_rpc_collect *c)
+static void lite_async_tell(const struct lite_async *a, struct lite_ioc_rpc_collect *c)
 {
 	const struct lite_rcall *call = &a->call;
 
@@ -534,27 +512,25 @@ static void lite_async_tell(const struct lite_async *a,
 	c->cookie = a->cookie;
 }
 
-static int lite_async_collect(struct lite_rpc_file *file,
-			      struct lite_ioc_rpc_collect *c,
+static int lite_async_collect(struct lite_rpc_file *file, struct lite_ioc_rpc_collect *c,
 			      struct lite_gate *gate, unsigned long deadline)
 {
-	struct lite_buf to = { .gate = gate, .user = true, .u = c->reply };
+	struct lite_buf to = { .gate = gate, .user = true };
 	bool into = c->flags & LITE_RPC_INTO;
 	u64 lost = 0, number;
 	struct lite_async *a;
 	size_t n, done;
 	int err;
 
-	do {
+	for (;;) {
 		a = lite_async_take(file, c, deadline);
 		if (IS_ERR(a))
 			return PTR_ERR(a);
 		lite_async_tell(a, c);
 		n = c->error ? 0 : c->reply_len;
-		if (into)
-			to.u = a->to;
+		to.u = into ? a->to : c->reply;
 		if (!into && n > c->reply_room) {
-			lite_async_untake(a, false);
+			lite_async_untake(a);
 			return -EMSGSIZE;
 		}
 		done = lite_async_give(a, &to, n);
@@ -567,27 +543,23 @@ static int lite_async_collect(struct lite_rpc_file *file,
 			break;
 		/* Do not own it while user memory is waited for. */
 		number = a->number;
-		lite_async_untake(a, false);
+		lite_async_untake(a);
 		err = lite_user_fault_in(&to, done, n, false);
-		if (err == -EFAULT && into) {
-			/* Ends with -EFAULT if we take this call again. */
+		/* If this thread takes the call again, it ends with -EFAULT. */
+		if (err == -EFAULT && into)
 			lost = number;
-			err = 0;
-		}
-	} while (!err);
-	if (done < n)
-		return err;
-	trace_lite_rpc(c->node, c->function, a->call.length, c->reply_len,
-		       c->error);
-	lite_async_untake(a, true);
+		else if (err)
+			return err;
+	}
+	trace_lite_rpc(c->node, c->function, a->call.length, c->reply_len, c->error);
+	lite_async_remove(a);
 	return 0;
 }
 
 /* ---- dropping ------------------------------------------------------------ */
 
 /* Is it of a group, or of a process? NULL and NULL: any call. */
-static bool lite_async_is_of(const struct lite_async *a, const u32 *group,
-			     const void *owner)
+static bool lite_async_is_of(const struct lite_async *a, const u32 *group, const void *owner)
 {
 	if (group)
 		return a->group == *group;
@@ -595,85 +567,64 @@ static bool lite_async_is_of(const struct lite_async *a, const u32 *group,
 }
 
 /*
- * Drop calls. Those that have ended, and those that only this can end, are
- * returned one by one, with a reference: @ended says which of both. Others are
- * ended by the thread or the work that owns them.
+ * Mark calls as not to be collected. Those that have ended, and those in flight, are returned one
+ * by one, with a reference, to be ended and reaped. The thread or the work that owns one of the
+ * others ends it.
  */
-static struct lite_async *lite_async_drop(struct lite_rpc_file *file,
-					  const u32 *group, const void *owner,
-					  bool *ended)
+static struct lite_async *lite_async_drop(struct lite_rpc_file *file, const u32 *group,
+					  const void *owner)
 {
-	struct lite_async *a, *found = NULL;
+	struct lite_async *a;
 
 	spin_lock(&file->lock);
-	*ended = false;
 	list_for_each_entry(a, &file->calls, list) {
 		/* A NEW call was begun concurrently with this. */
-		if (!lite_async_is_of(a, group, owner) || a->dropped ||
-		    a->state == LITE_ASYNC_NEW)
+		if (!lite_async_is_of(a, group, owner) || a->dropped || a->state == LITE_ASYNC_NEW)
 			continue;
 		a->dropped = true;
 		if (a->state == LITE_ASYNC_QUEUED) {
 			lite_async_run(a, LITE_WQ_BEGIN);
 		} else if (a->state == LITE_ASYNC_BEGUN) {
 			a->state = LITE_ASYNC_ENDING;
-			kref_get(&a->ref);
-			found = a;
-			goto unlock;
+			goto found;
 		}
 	}
 	list_for_each_entry(a, &file->ended, list) {
-		if (!lite_async_is_of(a, group, owner))
-			continue;
-		a->state = LITE_ASYNC_GIVEN;
-		lite_async_unlist(a);
-		*ended = true;
-		found = a;
-		break;
+		if (lite_async_is_of(a, group, owner) && !a->dropped) {
+			a->dropped = true;
+			goto found;
+		}
 	}
-unlock:
+	a = NULL;
+found:
+	if (a)
+		kref_get(&a->ref);
 	spin_unlock(&file->lock);
-	return found;
+	return a;
 }
 
-/**
- * lite_async_cancel - end calls that will not be collected
- * @file: the open file
- * @group: calls of this group
- * @owner: if @group is NULL, calls in groups of this process, by its
- *	files_struct; NULL: all calls
- *
- * Does not wait for calls that are being begun, copied or ended: those may
- * remain for a while, with references to the file.
- *
- * Context: may sleep.
+/*
+ * Drop calls: those of @group; if it is NULL, those in groups of the process with files_struct
+ * @owner; if both are NULL, all. Does not wait for calls that are being begun, copied or ended:
+ * they may remain for a while, with references to the file. May sleep.
  */
-void lite_async_cancel(struct lite_rpc_file *file, const u32 *group,
-		       const void *owner)
+void lite_async_cancel(struct lite_rpc_file *file, const u32 *group, const void *owner)
 {
 	struct lite_async *a;
-	bool ended;
 
-	while ((a = lite_async_drop(file, group, owner, &ended))) {
-		if (!ended) {
-			lite_async_end(a, -ECANCELED);
-			lite_async_reap(a);
-		}
+	while ((a = lite_async_drop(file, group, owner))) {
+		lite_async_end(a, -ECANCELED);
+		lite_async_reap(a);
 		lite_async_put(a);
 	}
 }
 
-/**
- * lite_file_collect - collect a call that has ended, or cancel a group
- * @file: the open file
- * @c: where the reply goes; the results are set
- * @gate: the node's gate
- *
- * Context: may sleep; interruptible.
- * Return: 0 or a negative errno as LITE_IOC_RPC_COLLECT.
+/*
+ * Collect a call that has ended, or cancel a group; the results in @c are set. May sleep;
+ * interruptible. Return: 0 or a negative errno as LITE_IOC_RPC_COLLECT.
  */
-int lite_file_collect(struct lite_rpc_file *file,
-		      struct lite_ioc_rpc_collect *c, struct lite_gate *gate)
+int lite_file_collect(struct lite_rpc_file *file, struct lite_ioc_rpc_collect *c,
+		      struct lite_gate *gate)
 {
 	unsigned long deadline = lite_serve_deadline(c->timeout_ms);
 

@@ -2,28 +2,20 @@
 /*
  * Calls.
  *
- * Normal operation: find the ring, check, take a slot and a record, write
- * header and request into the mirror, post that, and wait until the reply is
- * in the mirror, doing the poller's work meanwhile. The send completion is not
- * waited for: the reply says more.
+ * Normal operation: find the ring, check, take a slot and a record, write header and request into
+ * the mirror, post that, and wait until the reply is in the mirror, doing the poller's work
+ * meanwhile. The send completion is not waited for: the reply says more.
  *
- * Recovery: what was posted is never posted again. A call that was not posted,
- * because the session had ended, or that the server's kernel refused because
- * no server has seen it, is tried again in the next session or ring. end.c
- * describes how calls end.
+ * Recovery: what was posted is never posted again. A call that was not posted as the session had
+ * ended, or was refused as no server has seen it, is tried again in the next session or ring.
  *
- * While the caller waits for user memory it holds neither a record nor a ring,
- * and has left the node, which may be stopped meanwhile.
+ * While the caller waits for user memory it holds neither a record nor a ring, and has left the
+ * node, which may be stopped meanwhile.
  *
- * Requests and replies too long for a ring: the request is copied into kernel
- * memory, and memory is allocated for the longest possible reply. A list of
- * both goes through the ring. The server's kernel reads the request by RDMA
- * when a server receives it, and writes the reply by RDMA before it answers
- * (serve_bulk.c). The call has a reference to both bulks, and its slot has one,
- * too, from when it has a record. The slot drops it when the reply has come or
- * cannot come any more, or together with the mirror when the connection ends.
- * So a late reply to a caller that has given up is written to memory that is
- * not in use otherwise.
+ * Long requests and replies (rpc.rst, By reference): call and slot each have a reference to both
+ * bulks. The slot drops its own when the reply has come or cannot come any more, or with the mirror
+ * when the connection ends. So a late reply to a caller that has given up is written to memory that
+ * is not in use otherwise.
  */
 #include <linux/slab.h>
 
@@ -34,38 +26,27 @@
 
 /* ---- long requests and replies ------------------------------------------- */
 
-/**
- * lite_rcall_prepare - copy a long request into kernel memory
- * @call: filled in; holds nothing yet
- *
- * Context: may sleep, and wait for user space; killable.
- * Return: 0, -ENOMEM, -EFAULT, -EINTR; -ENODEV: the node was stopped meanwhile.
+/*
+ * Copy a long request into kernel memory; lite_rcall_drop() frees it, also on failure. May sleep,
+ * and wait for user space; killable. Return: 0, -ENOMEM, -EFAULT, -EINTR; -ENODEV: the node was
+ * stopped meanwhile, and must not be touched any more.
  */
 int lite_rcall_prepare(struct lite_rcall *call)
 {
 	struct lite_area *bulk;
-	int err;
 
 	if (likely(call->length <= LITE_RPC_BYTES_MAX))
 		return 0;
 	bulk = lite_bulk_make(call->svc, call->cred->uid, call->length);
 	if (IS_ERR(bulk))
 		return PTR_ERR(bulk);
-	err = lite_bulk_copy(bulk, &call->request, call->length, true);
-	if (err)
-		lite_area_put(bulk);
-	else
-		call->bulk = bulk;
-	return err;
+	call->bulk = bulk;
+	return lite_bulk_copy(bulk, &call->request, call->length, true);
 }
 
-/**
- * lite_rcall_copy - copy a short request into kernel memory
- * @call: not begun; holds neither a ring nor a slot
- *
- * Context: may sleep, and wait for user space; killable.
- * Return: 0, -ENOMEM, -EFAULT, -EINTR; -ENODEV: the node was stopped meanwhile,
- * and must not be touched any more.
+/*
+ * Copy a short request into kernel memory. The call holds neither a ring nor a slot. Context and
+ * return: as lite_rcall_prepare().
  */
 int lite_rcall_copy(struct lite_rcall *call)
 {
@@ -83,10 +64,7 @@ int lite_rcall_copy(struct lite_rcall *call)
 	return err;
 }
 
-/*
- * Allocate memory for a long reply, and map all bulks. The call has a ring, but
- * no record yet.
- */
+/* Allocate memory for a long reply, and map all bulks. The call has a ring, but no record yet. */
 static int lite_rcall_bulk_room(struct lite_rcall *call)
 {
 	const struct lite_client_ring *ring = call->ring;
@@ -114,11 +92,9 @@ static int lite_rcall_bulk_room(struct lite_rcall *call)
 	return err;
 }
 
-/**
- * lite_rcall_drop - drop a call's memory outside of its record
- * @call: not begun, ended or abandoned
- *
- * Context: process; the caller is active on the node, or nothing is mapped.
+/*
+ * Drop the memory, outside of its record, of a call that is not begun, ended or abandoned. Process
+ * context; active on the node if anything is mapped.
  */
 void lite_rcall_drop(struct lite_rcall *call)
 {
@@ -130,30 +106,29 @@ void lite_rcall_drop(struct lite_rcall *call)
 	call->copy = NULL;
 }
 
-/**
- * lite_rcall_body - bytes behind the header in a call's record
- * @call: has a ring
- * @list: set to the bytes of its chunk list; may be NULL
- *
- * Return: bytes; the larger of request and reply.
- */
-u32 lite_rcall_body(const struct lite_rcall *call, u32 *list)
+static u32 lite_bulk_chunks(const struct lite_area *bulk)
 {
-	u32 n_request = call->bulk ? call->bulk->n : 0;
-	u32 n_reply = call->reply_bulk ? call->reply_bulk->n : 0;
-	u32 bytes = n_request + n_reply ?
-			    lite_rpc_list_bytes(n_request + n_reply) : 0;
-
-	if (list)
-		*list = bytes;
-	return lite_rpc_body_bytes(call->length,
-				   min(call->room, call->ring->max_reply),
-				   bytes, n_request, n_reply);
+	return bulk ? bulk->n : 0;
 }
 
-static struct lite_wire_rpc_chunk *
-lite_bulk_describe(const struct lite_area *bulk, bool mapped,
-		   struct lite_wire_rpc_chunk *to)
+/* Bytes of a call's chunk list; 0: it needs none. */
+static u32 lite_rcall_list_bytes(const struct lite_rcall *call)
+{
+	u32 n = lite_bulk_chunks(call->bulk) + lite_bulk_chunks(call->reply_bulk);
+
+	return n ? lite_rpc_list_bytes(n) : 0;
+}
+
+/* Bytes behind the header in a call's record: the larger of request and reply. It has a ring. */
+u32 lite_rcall_body(const struct lite_rcall *call)
+{
+	return lite_rpc_body_bytes(call->length, min(call->room, call->ring->max_reply),
+				   lite_rcall_list_bytes(call), lite_bulk_chunks(call->bulk),
+				   lite_bulk_chunks(call->reply_bulk));
+}
+
+static struct lite_wire_rpc_chunk *lite_bulk_describe(const struct lite_area *bulk, bool mapped,
+						      struct lite_wire_rpc_chunk *to)
 {
 	u32 i;
 
@@ -166,18 +141,16 @@ lite_bulk_describe(const struct lite_area *bulk, bool mapped,
 	return to;
 }
 
-/* Write the chunk list of a call; return its bytes. 0: it needs none. */
-static u32 lite_rcall_list(const struct lite_rcall *call, void *mem)
+/* Write the chunk list of a call; return its bytes. */
+static u32 lite_rcall_list(const struct lite_rcall *call, struct lite_wire_rpc_bulk *b)
 {
 	bool mapped = call->ring->rp->conn;
-	struct lite_wire_rpc_bulk *b = mem;
-	u32 list;
+	u32 list = lite_rcall_list_bytes(call);
 
-	lite_rcall_body(call, &list);
 	if (likely(!list))
 		return 0;
-	b->n_request = cpu_to_le32(call->bulk ? call->bulk->n : 0);
-	b->n_reply = cpu_to_le32(call->reply_bulk ? call->reply_bulk->n : 0);
+	b->n_request = cpu_to_le32(lite_bulk_chunks(call->bulk));
+	b->n_reply = cpu_to_le32(lite_bulk_chunks(call->reply_bulk));
 	lite_bulk_describe(call->reply_bulk, mapped,
 			   lite_bulk_describe(call->bulk, mapped, b->chunk));
 	return list;
@@ -186,8 +159,9 @@ static u32 lite_rcall_list(const struct lite_rcall *call, void *mem)
 /* ---- sending ------------------------------------------------------------- */
 
 /* Write the chunk list or the request behind the header. */
-static int lite_rcall_write(struct lite_rcall *call, void *to)
+static int lite_rcall_write(struct lite_rcall *call)
 {
+	void *to = lite_rcall_record(call);
 	size_t n;
 
 	to += lite_rcall_list(call, to);
@@ -198,8 +172,7 @@ static int lite_rcall_write(struct lite_rcall *call, void *to)
 	return call->missing ? -EFAULT : 0;
 }
 
-static void lite_rcall_header(struct lite_rcall *call, u32 list,
-			      struct lite_wire_rpc *h)
+static void lite_rcall_header(struct lite_rcall *call, u32 list, struct lite_wire_rpc *h)
 {
 	struct lite_client_ring *ring = call->ring;
 	struct lite_client_ring_slot *s = &ring->slot[call->slot];
@@ -215,9 +188,7 @@ static void lite_rcall_header(struct lite_rcall *call, u32 list,
 		.length = cpu_to_le32(call->length),
 		.room = cpu_to_le32(s->room),
 		/* Unused within a node, but must not be 0. */
-		.reply = cpu_to_le64(
-			ring->rp->conn ? lite_area_dma(ring->area, s->unit) :
-					 1),
+		.reply = cpu_to_le64(ring->rp->conn ? lite_area_dma(ring->area, s->unit) : 1),
 		.uid = cpu_to_le32(call->cred->uid),
 		.gid = cpu_to_le32(call->cred->gid),
 		.flags = cpu_to_le32(flags),
@@ -225,8 +196,8 @@ static void lite_rcall_header(struct lite_rcall *call, u32 list,
 }
 
 /*
- * From here on the call can end. A message is detached from its caller before
- * it is posted. -ESTALE: the connection is dying; the slot is free again.
+ * From here on the call can end. A message is detached from its caller before it is posted.
+ * -ESTALE: the connection is dying; the slot is free again.
  */
 static int lite_rcall_arm(struct lite_rcall *call)
 {
@@ -249,11 +220,11 @@ static int lite_rcall_arm(struct lite_rcall *call)
 }
 
 /*
- * The post failed. Return -ESTALE: the slot is free again; 0: the call has
- * ended as one that was posted would have, and @ended has been called.
+ * The post failed. Return -ESTALE: the slot is free again; 0: the call has ended as one that was
+ * posted would have, and @ended has been called.
  *
- * A faulty peer may have answered a request that it never got. The slot may
- * then be another call's by now: @seq says whether it is still ours.
+ * A faulty peer may have answered a request that it never got. The slot may then be another call's
+ * by now: @seq says whether it is still ours.
  */
 static int lite_rcall_disarm(struct lite_rcall *call, u32 slot, u64 seq)
 {
@@ -275,11 +246,11 @@ static int lite_rcall_post(struct lite_rcall *call)
 {
 	struct lite_client_ring *ring = call->ring;
 	struct lite_client_ring_slot *s = &ring->slot[call->slot];
-	u32 slot = call->slot, unit = s->unit, offset, chunk, list;
+	u32 list = lite_rcall_list_bytes(call);
+	u32 slot = call->slot, unit = s->unit, offset, chunk;
 	u64 seq = s->seq, raddr = 0;
 	int err;
 
-	lite_rcall_body(call, &list);
 	lite_rcall_header(call, list, lite_area_at(ring->area, unit));
 	if (ring->rp->conn) {
 		chunk = lite_area_chunk(ring->area, unit, &offset);
@@ -289,11 +260,8 @@ static int lite_rcall_post(struct lite_rcall *call)
 	if (err)
 		return err;
 	err = lite_rpc_peer_post(ring->rp, ring->area, unit,
-				 LITE_RPC_HEADER + list +
-					 (call->bulk ? 0 : call->length),
-				 raddr,
-				 lite_imm_ring_encode(LITE_IMM_RPC_REQUEST,
-						      ring->index, unit),
+				 LITE_RPC_HEADER + list + (call->bulk ? 0 : call->length), raddr,
+				 lite_imm_ring_encode(LITE_IMM_RPC_REQUEST, ring->index, unit),
 				 false);
 	/* The session is over; an unsent call may be sent in the next one. */
 	return err ? lite_rcall_disarm(call, slot, seq) : 0;
@@ -308,9 +276,7 @@ static int lite_rcall_place(struct lite_rcall *call)
 		return err;
 	err = lite_client_ring_may_call(call->ring, call);
 	if (err && call->flags & LITE_RCALL_TRY) {
-		/*
-		 * Whether that still holds has to be asked, which would wait.
-		 */
+		/* Whether that still holds has to be asked, which would wait. */
 		err = -EAGAIN;
 	} else if (err && lite_client_ring_is_stale(call)) {
 		lite_client_ring_close(call->ring);
@@ -324,33 +290,25 @@ static int lite_rcall_place(struct lite_rcall *call)
 /* One attempt in one ring. -ESTALE: nothing was sent, try another ring. */
 static int lite_rcall_try(struct lite_rcall *call)
 {
-	struct lite_client_ring_slot *s;
 	int err;
 
 	/* With a ring, the call is or was in its line. */
-	err = call->ring ? lite_ring_wait_look(call, 0) :
-			   lite_rcall_place(call);
+	err = call->ring ? lite_ring_wait_look(call, 0) : lite_rcall_place(call);
 	if (err == -EINPROGRESS)
 		return err;
 	if (!err) {
-		s = &call->ring->slot[call->slot];
-		err = lite_rcall_write(call, lite_area_body(call->ring->area,
-							    s->unit));
+		err = lite_rcall_write(call);
 		if (!err)
 			err = lite_rcall_post(call);
 		else
 			lite_rcall_free_slot(call);
 	}
-	if (!err)
-		return 0;
-	lite_rcall_unbind(call);
+	if (err)
+		lite_rcall_unbind(call);
 	return err;
 }
 
-/*
- * Give up beginning a call: lite_rcall_begin() has returned -EINPROGRESS, or
- * has not been called. Process context, no lock held.
- */
+/* Give up beginning a call that may be in line. Process context, no lock held. */
 void lite_rcall_unqueue(struct lite_rcall *call)
 {
 	if (!call->ring)
@@ -360,16 +318,11 @@ void lite_rcall_unqueue(struct lite_rcall *call)
 	lite_rcall_unbind(call);
 }
 
-/**
- * lite_rcall_begin - send a request
- * @call: filled in, except for the results
- *
- * Context: may sleep; killable.
- * Return: 0: the call is in flight, and @call->ring and @call->slot are set;
- * else a negative errno as LITE_IOC_RPC_CALL: it was not sent, and holds
- * neither a ring nor a slot; see @missing. -EAGAIN with LITE_RCALL_TRY: begin it where waiting
- * is allowed. With @in_turn, -EINPROGRESS: it is in line; begin it again when
- * @in_turn is called; -ESTALE: the node is suspect, begin it again later.
+/*
+ * Send a request. May sleep; killable. Return: 0: the call is in flight, and has a ring and a slot;
+ * else a negative errno as LITE_IOC_RPC_CALL: it was not sent, and has neither; see @missing.
+ * -EAGAIN with LITE_RCALL_TRY: begin it where waiting is allowed. With @in_turn, -EINPROGRESS: it
+ * is in line; begin it again when @in_turn is called; -ESTALE: the node is suspect, begin it later.
  */
 int lite_rcall_begin(struct lite_rcall *call)
 {
@@ -395,11 +348,9 @@ int lite_rcall_begin(struct lite_rcall *call)
 			lite_stat_inc(svc->stats, LITE_STAT_RPCS);
 			return 0;
 		}
-		if ((err != -ESTALE && err != -EHOSTDOWN) ||
-		    ++tries >= LITE_RCALL_TRIES)
+		if ((err != -ESTALE && err != -EHOSTDOWN) || ++tries >= LITE_RCALL_TRIES)
 			break;
-		if (call->in_turn &&
-		    lite_cluster_is_suspect(svc->cl, call->node))
+		if (call->in_turn && lite_cluster_is_suspect(svc->cl, call->node))
 			return -ESTALE;
 		if (call->flags & LITE_RCALL_TRY)
 			return -EAGAIN;
@@ -415,11 +366,10 @@ int lite_rcall_begin(struct lite_rcall *call)
 
 /* ---- waiting ------------------------------------------------------------- */
 
-static int lite_rcall_await(struct lite_rcall *call, u64 awake_ns,
-			    unsigned long timeout)
+static int lite_rcall_await(struct lite_rcall *call, u64 awake_ns, unsigned long timeout)
 {
-	long ret = lite_poller_await(&call->svc->fab->poller, &call->done,
-				     awake_ns, lite_wait_state(), timeout);
+	long ret = lite_poller_await(&call->svc->fab->poller, &call->done, awake_ns,
+				     lite_wait_state(), timeout);
 
 	if (ret > 0)
 		return 0;
@@ -427,8 +377,8 @@ static int lite_rcall_await(struct lite_rcall *call, u64 awake_ns,
 }
 
 /*
- * Watch the send queue for failed posts, as no other thread does. This holds
- * the connection live; one that is dying ends the call.
+ * Watch the send queue for failed posts, as no other thread does. This holds the connection live;
+ * one that is dying ends the call.
  */
 static int lite_rcall_await_long(struct lite_rcall *call)
 {
@@ -458,8 +408,8 @@ static int lite_rcall_wait(struct lite_rcall *call)
 
 	lite_pace_begin(pace, &wait, false);
 	err = lite_rcall_await(call, wait.awake_ns,
-			       min_t(unsigned long, left, LITE_HEED_AFTER));
-	if (err == -ETIMEDOUT && left > LITE_HEED_AFTER)
+			       min_t(unsigned long, left, LITE_RCALL_WATCH_AFTER));
+	if (err == -ETIMEDOUT && left > LITE_RCALL_WATCH_AFTER)
 		err = lite_rcall_await_long(call);
 	if (!err || !lite_rcall_abandon(call, err))
 		lite_pace_end(pace, &wait);
@@ -469,11 +419,10 @@ static int lite_rcall_wait(struct lite_rcall *call)
 /* ---- calls from beginning to end ----------------------------------------- */
 
 /*
- * Copy the reply to the user. While user memory is waited for, nothing of the
- * node is held: the call is finished, and the rest comes from a copy.
+ * Copy the reply to the user. While user memory is waited for, nothing of the node is held: the
+ * call is finished, and the rest comes from a copy.
  */
-static int lite_rcall_deliver(struct lite_rcall *call,
-			      const struct lite_buf *to)
+static int lite_rcall_deliver(struct lite_rcall *call, const struct lite_buf *to)
 {
 	size_t done, n = call->reply_len;
 	void *copy = NULL;
@@ -487,12 +436,11 @@ static int lite_rcall_deliver(struct lite_rcall *call,
 		call->bulk = NULL;
 		return lite_bulk_copy(call->reply_bulk, to, n, false);
 	}
-	done = lite_buf_copy_nofault(to, 0, (void *)lite_rcall_reply(call), n,
-				     false);
+	done = lite_buf_copy_nofault(to, 0, lite_rcall_record(call), n, false);
 	if (unlikely(done < n)) {
 		copy = kvmalloc(n, GFP_KERNEL_ACCOUNT);
 		if (copy)
-			memcpy(copy, lite_rcall_reply(call), n);
+			memcpy(copy, lite_rcall_record(call), n);
 		else
 			err = -ENOMEM;
 	}
@@ -504,57 +452,39 @@ static int lite_rcall_deliver(struct lite_rcall *call,
 	return err;
 }
 
-static int lite_service_call_on(struct lite_service *svc,
-				struct lite_rcall *call,
-				const struct lite_buf *reply)
+/*
+ * Make a call and wait for the reply, or send a message. The results in @call are set. May sleep;
+ * killable. Return: 0 or a negative errno as LITE_IOC_RPC_CALL.
+ */
+int lite_service_call(struct lite_rcall *call, const struct lite_buf *reply)
 {
+	int err = lite_rcall_prepare(call);
 	int tries = 0;
-	int err;
 
 	init_completion(&call->done);
-	for (;;) {
+	while (!err) {
 		err = lite_rcall_begin(call);
 		if (err && call->missing) {
 			err = lite_rcall_copy(call);
-			if (!err)
-				continue;
+			continue;
 		}
 		if (err)
-			return err;
+			break;
 		if (call->flags & LITE_RPC_ONEWAY) {
 			lite_rcall_unbind(call);
-			return 0;
+			break;
 		}
 		err = lite_rcall_wait(call);
-		trace_lite_rpc(call->node, call->function, call->length,
-			       call->reply_len, err);
-		if (!err)
-			return lite_rcall_deliver(call, reply);
+		trace_lite_rpc(call->node, call->function, call->length, call->reply_len, err);
+		if (!err) {
+			err = lite_rcall_deliver(call, reply);
+			break;
+		}
 		lite_rcall_finish(call);
 		/* No server has seen it; another one may serve it now. */
-		if (err != -ECONNREFUSED || ++tries >= LITE_RCALL_TRIES)
-			return err;
+		if (err == -ECONNREFUSED && ++tries < LITE_RCALL_TRIES)
+			err = 0;
 	}
-}
-
-/**
- * lite_service_call - make a call and wait for the reply, or send a message
- * @svc: the node's services
- * @call: filled in; the results are set
- * @reply: where the reply goes
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno as LITE_IOC_RPC_CALL.
- */
-int lite_service_call(struct lite_service *svc, struct lite_rcall *call,
-		      const struct lite_buf *reply)
-{
-	int err;
-
-	call->svc = svc;
-	err = lite_rcall_prepare(call);
-	if (!err)
-		err = lite_service_call_on(svc, call, reply);
 	lite_rcall_drop(call);
 	return err;
 }

@@ -2,15 +2,13 @@
 /*
  * The client's side of a ring: from BIND to UNBIND.
  *
- * Normal operation: the first caller of a function in a session binds it; other
- * callers wait for that. A ring that is idle for LITE_CLIENT_RING_IDLE is closed, and
- * the next caller binds anew.
+ * Normal operation: the first caller of a function in a session binds it; other callers wait for
+ * that. A ring that is idle for LITE_CLIENT_RING_IDLE is closed, and the next caller binds anew.
  *
- * What runs concurrently: callers, receive handlers, idle_work, unbind_work,
- * and the end of the connection. The state, under rp->lock, says which of them
- * may use a bind: NEW: its maker; LIVE: all; CLOSING: calls under way, the last
- * of which queues unbind_work; DEAD: none. Mirror and object go with the last
- * reference; the tables' reference is dropped after UNBIND or the fence.
+ * What runs concurrently: callers, receive handlers, idle_work, unbind_work, and the end of the
+ * connection. The state, under rp->lock, says which of them may use a ring: NEW: its maker; LIVE:
+ * all; CLOSING: calls under way, the last of which queues unbind_work; DEAD: none. Mirror and
+ * object go with the last reference; the tables' reference is dropped after UNBIND or the fence.
  */
 #include <linux/cred.h>
 #include <linux/slab.h>
@@ -20,8 +18,7 @@
 
 static void lite_client_ring_release(struct kref *ref)
 {
-	struct lite_client_ring *ring =
-		container_of(ref, struct lite_client_ring, ref);
+	struct lite_client_ring *ring = container_of(ref, struct lite_client_ring, ref);
 	struct lite_conn *conn = ring->rp->conn;
 	u32 i;
 
@@ -29,8 +26,7 @@ static void lite_client_ring_release(struct kref *ref)
 		lite_area_put(ring->slot[i].request);
 		lite_area_put(ring->slot[i].reply);
 	}
-	if (ring->area)
-		lite_area_put(ring->area);
+	lite_area_put(ring->area);
 	kfree(ring->remote);
 	kvfree(ring->map.bits);
 	kvfree(ring);
@@ -70,8 +66,7 @@ static int lite_client_ring_tell_unbind(struct lite_rpc_peer *rp, u32 index)
 
 static void lite_unbind_work(struct work_struct *work)
 {
-	struct lite_client_ring *ring =
-		container_of(work, struct lite_client_ring, unbind_work);
+	struct lite_client_ring *ring = container_of(work, struct lite_client_ring, unbind_work);
 	struct lite_rpc_peer *rp = ring->rp;
 	bool mine = false;
 
@@ -104,7 +99,8 @@ void lite_client_ring_check_empty(struct lite_client_ring *ring)
 		kref_put(&ring->ref, lite_client_ring_release);
 }
 
-static void __lite_bind_close(struct lite_client_ring *ring)
+/* Make no more calls through a ring, then give it back. rp->lock is held. */
+void lite_client_ring_close_locked(struct lite_client_ring *ring)
 {
 	lockdep_assert_held(&ring->rp->lock);
 	if (ring->state != LITE_CLIENT_RING_LIVE)
@@ -115,21 +111,15 @@ static void __lite_bind_close(struct lite_client_ring *ring)
 	lite_client_ring_check_empty(ring);
 }
 
-/*
- * Make no more calls through a ring, then give it back. The caller has a
- * reference. Context: process.
- */
+/* As above, for a caller that has a reference and not the lock. Process context. */
 void lite_client_ring_close(struct lite_client_ring *ring)
 {
 	spin_lock(&ring->rp->lock);
-	__lite_bind_close(ring);
+	lite_client_ring_close_locked(ring);
 	spin_unlock(&ring->rp->lock);
 }
 
-/*
- * lite_client_ring_close() of the ring with number @index, if there is one. Context:
- * process.
- */
+/* Close the ring with number @index, if there is one. Process context. */
 void lite_client_ring_close_index(struct lite_rpc_peer *rp, u32 index)
 {
 	struct lite_client_ring *ring;
@@ -137,7 +127,7 @@ void lite_client_ring_close_index(struct lite_rpc_peer *rp, u32 index)
 	spin_lock(&rp->lock);
 	ring = xa_load(&rp->by_index, index);
 	if (ring)
-		__lite_bind_close(ring);
+		lite_client_ring_close_locked(ring);
 	spin_unlock(&rp->lock);
 }
 
@@ -150,7 +140,7 @@ void lite_client_rings_idle(struct lite_rpc_peer *rp)
 	list_for_each_entry(ring, &rp->client_rings, list) {
 		if (!ring->slots_used && list_empty(&ring->line) &&
 		    time_after(jiffies, ring->used + LITE_CLIENT_RING_IDLE))
-			__lite_bind_close(ring);
+			lite_client_ring_close_locked(ring);
 	}
 	spin_unlock(&rp->lock);
 }
@@ -171,10 +161,7 @@ void lite_client_rings_down(struct lite_rpc_peer *rp)
 	spin_unlock(&rp->lock);
 }
 
-/*
- * Free the binds of a connection that is down and fenced: the peer cannot write
- * the mirrors any more. Context: may sleep.
- */
+/* Free the rings of a connection that is down and fenced, so that no peer writes the mirrors. */
 void lite_client_rings_gone(struct lite_rpc_peer *rp)
 {
 	struct lite_client_ring *ring;
@@ -182,8 +169,7 @@ void lite_client_rings_gone(struct lite_rpc_peer *rp)
 
 	for (;;) {
 		spin_lock(&rp->lock);
-		ring = list_first_entry_or_null(&rp->client_rings,
-						struct lite_client_ring, list);
+		ring = list_first_entry_or_null(&rp->client_rings, struct lite_client_ring, list);
 		if (ring) {
 			/* If it is NEW, its maker checks the state. */
 			ring->state = LITE_CLIENT_RING_DEAD;
@@ -192,8 +178,7 @@ void lite_client_rings_gone(struct lite_rpc_peer *rp)
 				xa_erase(&rp->by_index, ring->index);
 			/* Slots that only the peer still held. */
 			for (i = 0; i < LITE_RPC_DEPTH; i++) {
-				if (ring->slot[i].state >
-				    LITE_CLIENT_RING_ENDED)
+				if (ring->slot[i].state > LITE_CLIENT_RING_ENDED)
 					lite_slot_free(ring, i);
 			}
 		}
@@ -207,8 +192,7 @@ void lite_client_rings_gone(struct lite_rpc_peer *rp)
 /* ---- binding ------------------------------------------------------------- */
 
 /* The caller has given up waiting for BIND: give the ring back. */
-static void lite_client_ring_late(void *ctx, struct lite_conn *conn,
-				  const void *reply)
+static void lite_client_ring_late(void *ctx, struct lite_conn *conn, const void *reply)
 {
 	const struct lite_wire_rpc_bind_reply *r = reply;
 
@@ -218,28 +202,24 @@ static void lite_client_ring_late(void *ctx, struct lite_conn *conn,
 static int lite_client_ring_map(struct lite_client_ring *ring)
 {
 	u32 units = lite_area_units(ring->area);
-	u64 *bits = kvcalloc(LITE_RING_MAP_WORDS(units), sizeof(*bits),
-			     GFP_KERNEL);
+	u64 *bits = kvcalloc(LITE_RING_MAP_WORDS(units), sizeof(*bits), GFP_KERNEL);
 
 	if (!bits)
 		return -ENOMEM;
-	lite_ring_map_init(&ring->map, units,
-			   ring->area->chunk_bytes / LITE_RING_UNIT, bits);
+	lite_ring_map_init(&ring->map, units, ring->area->chunk_bytes / LITE_RING_UNIT, bits);
 	return 0;
 }
 
 /* Within a node ring and mirror are the same memory. */
-static struct lite_area *
-lite_client_ring_area(struct lite_client_ring *ring,
-		      const struct lite_wire_rpc_bind_reply *r)
+static struct lite_area *lite_client_ring_area(struct lite_client_ring *ring,
+					       const struct lite_wire_rpc_bind_reply *r)
 {
 	struct lite_service *svc = ring->rp->svc;
 	struct lite_area *area = ERR_PTR(-EHOSTDOWN);
 	struct lite_ring *served;
 
 	if (ring->rp->conn)
-		return lite_ring_area_make(svc, true, ring->uid,
-					   le32_to_cpu(r->chunk_bytes),
+		return lite_ring_area_make(svc, true, ring->acl.uid, le32_to_cpu(r->chunk_bytes),
 					   le32_to_cpu(r->n_chunks));
 	spin_lock(&svc->lock);
 	served = xa_load(&ring->rp->rings, ring->index);
@@ -262,9 +242,9 @@ static int lite_client_ring_fill(struct lite_client_ring *ring,
 	ring->cookie = le64_to_cpu(f->cookie);
 	ring->max_request = le32_to_cpu(f->max_request);
 	ring->max_reply = le32_to_cpu(f->max_reply);
-	ring->uid = le32_to_cpu(f->uid);
-	ring->gid = le32_to_cpu(f->gid);
-	ring->mode = le32_to_cpu(f->mode);
+	ring->acl.uid = le32_to_cpu(f->uid);
+	ring->acl.gid = le32_to_cpu(f->gid);
+	ring->acl.mode = le32_to_cpu(f->mode);
 	ring->squash = le32_to_cpu(f->squash);
 	ring->index = le32_to_cpu(r->ring);
 	ring->depth = le32_to_cpu(r->depth);
@@ -280,12 +260,9 @@ static int lite_client_ring_fill(struct lite_client_ring *ring,
 	return lite_client_ring_map(ring);
 }
 
-static int lite_client_ring_bind(struct lite_client_ring *ring,
-				 struct lite_rcall *call)
+static int lite_client_ring_bind(struct lite_client_ring *ring, struct lite_rcall *call)
 {
-	struct lite_wire_rpc_bind req = {
-		.function = cpu_to_le32(ring->function),
-	};
+	struct lite_wire_rpc_bind req = { .function = cpu_to_le32(ring->function) };
 	struct lite_call_desc d = {
 		.call = LITE_CALL_RPC_BIND,
 		.req = &req,
@@ -307,18 +284,14 @@ static int lite_client_ring_bind(struct lite_client_ring *ring,
 		r = d.reply;
 		err = lite_client_ring_fill(ring, r);
 		if (err)
-			lite_client_ring_tell_unbind(ring->rp,
-						     le32_to_cpu(r->ring));
+			lite_client_ring_tell_unbind(ring->rp, le32_to_cpu(r->ring));
 	}
 	kfree(d.reply);
 	return err;
 }
 
-/*
- * Bind a NEW entry. On failure the tables' reference is the caller's.
- */
-static int lite_client_ring_make(struct lite_client_ring *ring,
-				 struct lite_rcall *call)
+/* Bind a NEW entry. On failure the tables' reference is the caller's. */
+static int lite_client_ring_make(struct lite_client_ring *ring, struct lite_rcall *call)
 {
 	struct lite_rpc_peer *rp = ring->rp;
 	int err = lite_client_ring_bind(ring, call);
@@ -344,12 +317,8 @@ static int lite_client_ring_make(struct lite_client_ring *ring,
 		ring->state = LITE_CLIENT_RING_DEAD;
 		list_del_init(&ring->list);
 	}
-	/*
-	 * They look again; the maker's signal or time-out is not that of other
-	 * callers.
-	 */
-	lite_ring_wait_end(ring, !err || err == -EINTR || err == -ETIMEDOUT ?
-					 -ESTALE : err);
+	/* They look again; the maker's signal or time-out is not that of other callers. */
+	lite_ring_wait_end(ring, !err || err == -EINTR || err == -ETIMEDOUT ? -ESTALE : err);
 	spin_unlock(&rp->lock);
 	if (!err) {
 		queue_delayed_work(rp->svc->wq[LITE_WQ_CALLS], &rp->svc->idle_work,
@@ -365,23 +334,20 @@ static int lite_client_ring_make(struct lite_client_ring *ring,
 	return err;
 }
 
-static struct lite_client_ring *lite_client_ring_find(struct lite_rpc_peer *rp,
-						      u32 function)
+static struct lite_client_ring *lite_client_ring_find(struct lite_rpc_peer *rp, u32 function)
 {
 	struct lite_client_ring *ring;
 
 	lockdep_assert_held(&rp->lock);
 	list_for_each_entry(ring, &rp->client_rings, list) {
 		if (ring->function == function &&
-		    (ring->state == LITE_CLIENT_RING_LIVE ||
-		     ring->state == LITE_CLIENT_RING_NEW))
+		    (ring->state == LITE_CLIENT_RING_LIVE || ring->state == LITE_CLIENT_RING_NEW))
 			return ring;
 	}
 	return NULL;
 }
 
-static struct lite_client_ring *lite_client_ring_alloc(struct lite_rpc_peer *rp,
-						       u32 function)
+static struct lite_client_ring *lite_client_ring_alloc(struct lite_rpc_peer *rp, u32 function)
 {
 	struct lite_client_ring *ring = kvzalloc(sizeof(*ring), GFP_KERNEL);
 
@@ -401,16 +367,14 @@ static struct lite_client_ring *lite_client_ring_alloc(struct lite_rpc_peer *rp,
 	return ring;
 }
 
-static int lite_client_ring_in(struct lite_rpc_peer *rp,
-			       struct lite_rcall *call)
+static int lite_client_ring_in(struct lite_rpc_peer *rp, struct lite_rcall *call)
 {
 	struct lite_client_ring *ring, *new = NULL;
 	int err = 0;
 
 	spin_lock(&rp->lock);
 	ring = lite_client_ring_find(rp, call->function);
-	if (call->flags & LITE_RCALL_TRY &&
-	    (!ring || ring->state == LITE_CLIENT_RING_NEW)) {
+	if (call->flags & LITE_RCALL_TRY && (!ring || ring->state == LITE_CLIENT_RING_NEW)) {
 		spin_unlock(&rp->lock);
 		return -EAGAIN;
 	}
@@ -426,8 +390,11 @@ static int lite_client_ring_in(struct lite_rpc_peer *rp,
 		kref_get(&ring->ref);
 		call->ring = ring;
 		if (ring->state == LITE_CLIENT_RING_NEW) {
-			lite_ring_wait_enter_new(call);
+			/* In its line calls wait for BIND. */
 			err = -EINPROGRESS;
+			call->part = NULL;
+			call->line_err = err;
+			list_add_tail(&call->line, &ring->line);
 		}
 	} else if (rp->dead) {
 		err = -EHOSTDOWN;
@@ -443,17 +410,14 @@ static int lite_client_ring_in(struct lite_rpc_peer *rp,
 	if (!err && ring == new)
 		return lite_client_ring_make(ring, call);
 	if (err == -EINPROGRESS && !call->in_turn)
-		return lite_ring_wait_wait(call);
+		return lite_ring_wait_sleep(call);
 	return err;
 }
 
-/**
- * lite_client_ring_get - get a ring for a call, binding the function if need be
- * @call: its @ring is set, with a reference, also on some failures
- *
- * Context: may sleep; killable.
- * Return: 0; -ESTALE: try again; -EHOSTDOWN, -EHOSTUNREACH, -ECONNREFUSED,
- * -ENOBUFS, -ENOMEM, -ETIMEDOUT, -EINTR; with LITE_RCALL_TRY: -EAGAIN;
+/*
+ * Get a ring for a call, binding the function if need be. Sets @call->ring, with a reference, also
+ * on some failures. May sleep; killable. Return: 0; -ESTALE: try again; -EHOSTDOWN, -EHOSTUNREACH,
+ * -ECONNREFUSED, -ENOBUFS, -ENOMEM, -ETIMEDOUT, -EINTR; -EAGAIN: only with LITE_RCALL_TRY;
  * -EINPROGRESS: another call is binding it, see lite_ring_wait_take().
  */
 int lite_client_ring_get(struct lite_rcall *call)
@@ -466,38 +430,24 @@ int lite_client_ring_get(struct lite_rcall *call)
 		return lite_client_ring_in(&svc->local, call);
 	conn = lite_cluster_conn_get(svc->cl, call->node);
 	if (!conn)
-		return lite_cluster_incarnation(svc->cl, call->node) ?
-			       -EHOSTDOWN : -EHOSTUNREACH;
+		return lite_cluster_incarnation(svc->cl, call->node) ? -EHOSTDOWN : -EHOSTUNREACH;
 	err = lite_client_ring_in(conn->service, call);
 	lite_conn_put(conn);
 	return err;
 }
 
-/**
- * lite_client_ring_may_call - check permission, length and registration of a call
- * @ring: of the function
- * @call: call, with its caller's credentials
- *
- * Context: any.
- * Return: 0, -EACCES, -E2BIG; -ECONNREFUSED: the function is not the
- * registration that the caller has found.
+/*
+ * Check permission, length and registration of a call. Return: 0, -EACCES, -E2BIG; -ECONNREFUSED:
+ * the function is not the registration that the caller has found.
  */
-int lite_client_ring_may_call(const struct lite_client_ring *ring,
-			      struct lite_rcall *call)
+int lite_client_ring_may_call(const struct lite_client_ring *ring, struct lite_rcall *call)
 {
-	struct lite_acl acl = {
-		.uid = ring->uid,
-		.gid = ring->gid,
-		.mode = ring->mode,
-	};
-
 	if (call->registration != LITE_ANY_REGISTRATION &&
 	    call->registration != (ring->cookie & LITE_FOUND_COOKIE))
 		return -ECONNREFUSED;
 	/* Most functions are open to all: then skip the groups. */
-	if ((ring->mode & 0222) != 0222 &&
-	    !(lite_rights_of(call->cred, 0, &acl, ring->squash) &
-	      LITE_RIGHT_WRITE))
+	if ((ring->acl.mode & 0222) != 0222 &&
+	    !(lite_rights_of(call->cred, 0, &ring->acl, ring->squash) & LITE_RIGHT_WRITE))
 		return -EACCES;
 	return call->length <= ring->max_request ? 0 : -E2BIG;
 }

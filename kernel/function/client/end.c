@@ -2,25 +2,19 @@
 /*
  * How calls end.
  *
- * Normal operation: the peer writes the reply into the mirror; its header
- * names the call and says how it ended (lite_client_ring_on_reply()). Or the
- * connection dies (lite_slot_end()). Or the caller gives up because of a
- * time-out or a signal (lite_rcall_abandon()): then the record stays the
- * peer's until it has answered CANCEL, which says whether a reply comes all
- * the same.
+ * Normal operation: the peer writes the reply into the mirror; its header names the call and says
+ * how it ended (lite_client_ring_on_reply()). Or the connection dies (lite_slot_end()). Or the
+ * caller gives up because of a time-out or a signal (lite_rcall_abandon()): then the record stays
+ * the peer's until it has answered CANCEL, which says whether a reply comes all the same.
  *
- * These run concurrently. All start from the slot state WAITING, under
- * rp->lock, so exactly one of them ends a call. The owner of the call then
- * finishes it (lite_rcall_finish()).
+ * These run concurrently. All start from the slot state WAITING, under rp->lock, so exactly one of
+ * them ends a call. The owner of the call then finishes it (lite_rcall_finish()).
  */
 #include <linux/slab.h>
 
 #include "function/service.h"
 
-/*
- * End a call that waits for its reply, with 0 or the error for its caller. The
- * connection's lock is held; the slot may be in any state.
- */
+/* End a slot's call, if it waits for its reply, with 0 or the error for its caller. */
 void lite_slot_end(struct lite_client_ring *ring, u32 slot, int err)
 {
 	struct lite_client_ring_slot *s = &ring->slot[slot];
@@ -37,13 +31,9 @@ void lite_slot_end(struct lite_client_ring *ring, u32 slot, int err)
 		complete(&call->done);
 }
 
-/**
- * lite_rcall_abandon - stop waiting for a reply
- * @call: in flight
- * @err: error to end it with
- *
- * Context: process.
- * Return: true if this has ended the call, false if it had ended otherwise.
+/*
+ * Stop waiting for the reply of a call in flight, which ends with @err. Process context. Return:
+ * false if it had ended otherwise.
  */
 bool lite_rcall_abandon(struct lite_rcall *call, int err)
 {
@@ -69,25 +59,18 @@ bool lite_rcall_abandon(struct lite_rcall *call, int err)
 /* How a call ended: 0 or a negative errno as LITE_IOC_RPC_CALL. */
 int lite_rcall_result(const struct lite_rcall *call)
 {
-	if (call->err)
-		return call->err;
-	switch (call->status) {
-	case LITE_RPC_OK:
-		return 0;
-	case LITE_RPC_REFUSED:
-		return -ECONNREFUSED;
-	case LITE_RPC_RESET:
-		return -ECONNRESET;
-	default:
-		return -EMSGSIZE;
-	}
+	static const int result[LITE_RPC_STATUSES] = {
+		[LITE_RPC_REFUSED] = -ECONNREFUSED,
+		[LITE_RPC_RESET] = -ECONNRESET,
+		[LITE_RPC_TOO_LONG] = -EMSGSIZE,
+	};
+
+	/* lite_wire_rpc_check() has seen the status. */
+	return call->err ?: result[call->status];
 }
 
-/*
- * The reply, @call->reply_len bytes, of a call that ended well, is not
- * @by_reference, and still has its slot.
- */
-const void *lite_rcall_reply(const struct lite_rcall *call)
+/* What follows the header in the record of a call with a slot: the request, then the reply. */
+void *lite_rcall_record(const struct lite_rcall *call)
 {
 	const struct lite_client_ring *ring = call->ring;
 
@@ -133,8 +116,7 @@ static int lite_reply_stray(const struct lite_client_ring *ring)
 }
 
 /* Copy the header and check it. 1: it is of an earlier call; ignore it. */
-static int lite_reply_check(struct lite_client_ring *ring, u32 slot,
-			    struct lite_wire_rpc *h)
+static int lite_reply_check(struct lite_client_ring *ring, u32 slot, struct lite_wire_rpc *h)
 {
 	struct lite_client_ring_slot *s = &ring->slot[slot];
 	u32 room = s->reply ? min(s->room, LITE_RPC_BULK_INLINE) : s->room;
@@ -150,23 +132,18 @@ static int lite_reply_check(struct lite_client_ring *ring, u32 slot,
 		return -EPROTO;
 	if (le32_to_cpu(h->flags) & LITE_RPC_F_BULK)
 		/* The bulk was written before this header. */
-		return s->reply && le32_to_cpu(h->length) <= s->room ? 0 :
-								       -EPROTO;
-	if (le32_to_cpu(h->length) > room)
-		return -EPROTO;
-	return 0;
+		return s->reply && le32_to_cpu(h->length) <= s->room ? 0 : -EPROTO;
+	return le32_to_cpu(h->length) <= room ? 0 : -EPROTO;
 }
 
 /* @at: of the immediate, from which @slot is. */
-static int lite_reply_accept(struct lite_client_ring *ring, u32 slot, u16 at,
-			     bool done)
+static int lite_reply_accept(struct lite_client_ring *ring, u32 slot, u16 at, bool done)
 {
 	struct lite_client_ring_slot *s = &ring->slot[slot];
 	struct lite_wire_rpc h = {};
 	int err;
 
-	if (s->state == LITE_CLIENT_RING_FREE ||
-	    s->state == LITE_CLIENT_RING_FILLING ||
+	if (s->state == LITE_CLIENT_RING_FREE || s->state == LITE_CLIENT_RING_FILLING ||
 	    s->state == LITE_CLIENT_RING_ENDED ||
 	    (done && (!s->oneway || at != lite_imm_done(slot, s->seq))))
 		return min(lite_reply_stray(ring), 0);
@@ -185,53 +162,36 @@ static int lite_reply_accept(struct lite_client_ring *ring, u32 slot, u16 at,
 		lite_slot_free(ring, slot);
 		/* A message found no server: have the next one bind again. */
 		if (h.status == LITE_RPC_REFUSED)
-			return 1;
+			lite_client_ring_close_locked(ring);
 	}
 	return 0;
 }
 
-/**
- * lite_client_ring_on_reply - an answer has been written into a mirror
- * @rp: the peer that wrote it
- * @index: of the ring
- * @at: slot of the call; if @done, lite_imm_done()
- * @done: a message has been taken; nothing was written
- *
- * Context: receive handler, or the server, if that is this node.
+/*
+ * An answer has been written into the mirror of ring @index for the call in slot @at; or, if @done,
+ * a message has been taken (lite_imm_done()). Receive handler, or the server, if that is this node.
  * Return: 0 or -EPROTO.
  */
-int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 at,
-			      bool done)
+int lite_client_ring_on_reply(struct lite_rpc_peer *rp, u16 index, u16 at, bool done)
 {
 	u16 slot = done ? lite_imm_done_slot(at) : at;
 	struct lite_client_ring *ring;
-	bool close = false;
 	int err = -EPROTO;
 
 	spin_lock(&rp->lock);
 	ring = xa_load(&rp->by_index, index);
-	if (rp->dead) {
+	if (rp->dead)
 		/* The callers have been told that the connection died. */
 		err = 0;
-	} else if (ring && slot < LITE_RPC_DEPTH) {
+	else if (ring && slot < LITE_RPC_DEPTH)
 		err = lite_reply_accept(ring, slot, at, done);
-		close = err > 0;
-		if (close)
-			kref_get(&ring->ref);
-	}
 	spin_unlock(&rp->lock);
-	if (close) {
-		lite_client_ring_close(ring);
-		lite_client_ring_put(ring);
-		err = 0;
-	}
 	return err;
 }
 
 /* ---- cancelling abandoned calls at the server ---------------------------- */
 
-static u32 lite_cancels_gather(struct lite_rpc_peer *rp,
-			       struct lite_wire_rpc_cancel *c)
+static u32 lite_cancels_gather(struct lite_rpc_peer *rp, struct lite_wire_rpc_cancel *c)
 {
 	struct lite_client_ring *ring;
 	u32 n = 0, i;
@@ -261,8 +221,7 @@ static u32 lite_cancels_gather(struct lite_rpc_peer *rp,
 }
 
 /* Free the cancelled calls. The replies of the others come, or have come. */
-static void lite_cancels_done(struct lite_rpc_peer *rp,
-			      const struct lite_wire_rpc_cancel *c,
+static void lite_cancels_done(struct lite_rpc_peer *rp, const struct lite_wire_rpc_cancel *c,
 			      const struct lite_wire_rpc_cancel_reply *r)
 {
 	u32 n = le32_to_cpu(c->count);
@@ -273,8 +232,7 @@ static void lite_cancels_done(struct lite_rpc_peer *rp,
 	for (i = 0; i < n; i++) {
 		slot = le32_to_cpu(c->which[i].slot);
 		ring = xa_load(&rp->by_index, le32_to_cpu(c->which[i].ring));
-		if (!ring ||
-		    ring->slot[slot].state != LITE_CLIENT_RING_CANCELLING ||
+		if (!ring || ring->slot[slot].state != LITE_CLIENT_RING_CANCELLING ||
 		    ring->slot[slot].seq != le64_to_cpu(c->which[i].seq))
 			continue;
 		if (le32_to_cpu(r->cancelled[i]) == LITE_RPC_CANCELLED)
@@ -283,8 +241,7 @@ static void lite_cancels_done(struct lite_rpc_peer *rp,
 	spin_unlock(&rp->lock);
 }
 
-static int lite_cancel_some(struct lite_rpc_peer *rp,
-			    struct lite_wire_rpc_cancel *c,
+static int lite_cancel_some(struct lite_rpc_peer *rp, struct lite_wire_rpc_cancel *c,
 			    struct lite_wire_rpc_cancel_reply *r)
 {
 	u32 n = lite_cancels_gather(rp, c);
@@ -304,17 +261,15 @@ static int lite_cancel_some(struct lite_rpc_peer *rp,
 	err = lite_rpc_peer_call(rp, &d);
 	if (!err && le32_to_cpu(r->count) != n)
 		err = -EPROTO;
-	if (err)
-		return err;
-	lite_cancels_done(rp, c, r);
-	return n;
+	if (!err)
+		lite_cancels_done(rp, c, r);
+	return err ?: (int)n;
 }
 
 /* Tell a peer which calls have been abandoned. */
 void lite_cancel_work(struct work_struct *work)
 {
-	struct lite_rpc_peer *rp = container_of(work, struct lite_rpc_peer,
-						cancel_work);
+	struct lite_rpc_peer *rp = container_of(work, struct lite_rpc_peer, cancel_work);
 	struct lite_wire_rpc_cancel_reply *r;
 	struct lite_wire_rpc_cancel *c;
 	int ret;

@@ -2,33 +2,26 @@
 /*
  * Slots and records of rings, and the calls that queue for them.
  *
- * A call needs a slot of the ring, a record in it, and a place in the
- * connection's window; it gets all of them or none, and then queues in the
- * ring's line. The first in line goes before any later call, so that short
- * requests cannot starve a long one. The lines of a connection take turns: a
- * free place in the window goes to the next ring with room.
+ * A call needs a slot of the ring, a record in it, and a place in the connection's window; it gets
+ * all or none, and then queues in the ring's line. The first in line goes before any later call, so
+ * that short requests cannot starve a long one. The lines of a connection take turns: a free place
+ * in the window goes to the next ring with room.
  *
- * No ring and no user (../core/pool.h) gets all of the window, so other users
- * can always call. For the same reason their calls pass those of a user at its
- * limit.
+ * No ring and no user (../core/pool.h) gets all of the window, so other users can always call. For
+ * the same reason their calls pass those of a user at its limit.
  */
 #include "function/service.h"
 #include "wait.h"
 
-/*
- * Give a call its slot. -EAGAIN: there is no room; -EDQUOT: its user is at the
- * limit.
- */
-static int lite_ring_wait_grant(struct lite_client_ring *ring,
-				struct lite_rcall *call)
+/* Give a call its slot. -EAGAIN: there is no room; -EDQUOT: its user is at the limit. */
+static int lite_ring_wait_grant(struct lite_client_ring *ring, struct lite_rcall *call)
 {
 	struct lite_rpc_peer *rp = ring->rp;
 	struct lite_client_ring_slot *s;
 	u32 slot, unit;
 
 	lockdep_assert_held(&rp->lock);
-	if (!lite_window_has_room(hweight64(ring->slots_used), rp->window) ||
-	    !~ring->slots_used)
+	if (!lite_window_has_room(hweight64(ring->slots_used), rp->window) || !~ring->slots_used)
 		return -EAGAIN;
 	slot = __ffs64(~ring->slots_used);
 	if (slot >= ring->depth)
@@ -102,26 +95,21 @@ static bool lite_ring_wait_serve(struct lite_client_ring *ring)
 	return true;
 }
 
-/*
- * Serve the lines after something has become free. Context: process or receive
- * handler; rp->lock is held.
- */
-void lite_ring_wait_move(struct lite_rpc_peer *rp)
+/* Serve the lines after something has become free. rp->lock is held. */
+static void lite_ring_wait_move(struct lite_rpc_peer *rp)
 {
 	struct lite_client_ring *ring;
-	bool served;
+	bool served = true;
 
 	lockdep_assert_held(&rp->lock);
-	do {
+	while (served && rp->window) {
 		served = false;
-		if (!rp->window)
-			return;
 		list_for_each_entry(ring, &rp->lines, line_list) {
 			served = lite_ring_wait_serve(ring);
 			if (served)
 				break;
 		}
-	} while (served);
+	}
 }
 
 /* End all calls in a ring's line with @err. */
@@ -135,10 +123,7 @@ void lite_ring_wait_end(struct lite_client_ring *ring, int err)
 	list_del_init(&ring->line_list);
 }
 
-/*
- * Queue a call. If the calls before it are of users at their limit, it may be
- * served at once.
- */
+/* Queue a call. If the calls before it are of users at their limit, it may be served at once. */
 static void lite_ring_wait_enter(struct lite_rcall *call)
 {
 	struct lite_client_ring *ring = call->ring;
@@ -161,13 +146,9 @@ static void lite_ring_wait_drop(struct lite_rcall *call)
 	call->part = NULL;
 }
 
-/**
- * lite_ring_wait_look - what has become of a call in line
- * @call: lite_ring_wait_take() or lite_client_ring_get() returned -EINPROGRESS
- * @leave: 0, or the error with which to leave the line
- *
- * Context: process.
- * Return: as lite_ring_wait_take(); @leave if it was still in line.
+/*
+ * What has become of a call that was in line; with @leave it leaves the line with that error.
+ * Process context. Return: as lite_ring_wait_take(); @leave if it was still in line.
  */
 int lite_ring_wait_look(struct lite_rcall *call, int leave)
 {
@@ -191,15 +172,11 @@ int lite_ring_wait_look(struct lite_rcall *call, int leave)
 	return err;
 }
 
-/**
- * lite_ring_wait_wait - wait in line
- * @call: in line
- *
- * Context: may sleep; killable.
- * Return: as lite_ring_wait_take(). A slot that came at the last moment is
- * still taken.
+/*
+ * Wait in line. May sleep; killable. Return: as lite_ring_wait_take(). A slot that came at the last
+ * moment is still taken.
  */
-int lite_ring_wait_wait(struct lite_rcall *call)
+int lite_ring_wait_sleep(struct lite_rcall *call)
 {
 	unsigned long left = lite_jiffies_left(call->deadline);
 	long ret = left ? lite_wait_done_timeout(&call->done, left) : 0;
@@ -208,25 +185,9 @@ int lite_ring_wait_wait(struct lite_rcall *call)
 }
 
 /*
- * Queue a call for its NEW ring to be bound. The lock of the connection is
- * held.
- */
-void lite_ring_wait_enter_new(struct lite_rcall *call)
-{
-	lockdep_assert_held(&call->ring->rp->lock);
-	call->part = NULL;
-	call->line_err = -EINPROGRESS;
-	list_add_tail(&call->line, &call->ring->line);
-}
-
-/**
- * lite_ring_wait_take - get a slot and a record for a call
- * @call: its @ring is set; on success its @slot is set, and FILLING
- *
- * Context: may sleep; killable.
- * Return: 0; -ESTALE: the ring is closed, bind again; -EAGAIN: there is no
- * room, and NOWAIT is set; -ENOMEM, -ETIMEDOUT, -EINTR; -EINPROGRESS: it is in
- * line, and @in_turn will be called, or has been.
+ * Get a slot, then FILLING, and a record for a call with a ring. May sleep; killable. Return: 0;
+ * -ESTALE: the ring is closed, bind again; -EAGAIN: there is no room, and NOWAIT is set; -ENOMEM,
+ * -ETIMEDOUT, -EINTR; -EINPROGRESS: it is in line, and @in_turn will be called, or has been.
  */
 int lite_ring_wait_take(struct lite_rcall *call)
 {
@@ -234,8 +195,7 @@ int lite_ring_wait_take(struct lite_rcall *call)
 	struct lite_rpc_peer *rp = ring->rp;
 	int err;
 
-	call->units = lite_ring_units(LITE_RPC_HEADER +
-				      lite_rcall_body(call, NULL));
+	call->units = lite_ring_units(LITE_RPC_HEADER + lite_rcall_body(call));
 	call->part = NULL;
 	if (call->cred->uid) {
 		call->part = lite_pool_hold(&rp->users, call->cred->uid);
@@ -261,7 +221,7 @@ int lite_ring_wait_take(struct lite_rcall *call)
 	else if (call->in_turn)
 		err = lite_ring_wait_look(call, 0);
 	else
-		err = lite_ring_wait_wait(call);
+		err = lite_ring_wait_sleep(call);
 	/* Leaving the line may have completed it. */
 	reinit_completion(&call->done);
 	return err;

@@ -2,15 +2,13 @@
 /*
  * Functions: their servers, and the dispatch of requests.
  *
- * Normal operation: a request is handed to a waiting thread, or queued in order
- * of arrival. The open files that serve a function take turns; of the waiting
- * threads of one file the latest is chosen, as it is the most likely to be
- * awake.
+ * Normal operation: a request is handed to a waiting thread, or queued in order of arrival. The
+ * open files that serve a function take turns; of the waiting threads of one file the latest is
+ * chosen, as it is the most likely to be awake.
  *
- * When its last server goes, a function is dead: it leaves the table, queued
- * requests are refused, and its clients are told (GONE). Rings that they have
- * not given back yet move to the next function of that number if it is alike
- * (lite_ring_func()).
+ * When its last server goes, a function is dead: it leaves the table, queued requests are refused,
+ * and its clients are told (GONE). Rings that they have not given back yet move to the next
+ * function of that number if it is alike (lite_ring_func()).
  */
 #include <linux/slab.h>
 
@@ -33,8 +31,7 @@ void lite_func_put(struct lite_func *func)
 	kref_put(&func->ref, lite_func_release);
 }
 
-static struct lite_func *lite_func_by_name(struct lite_service *svc,
-					   const char *name)
+static struct lite_func *lite_func_by_name(struct lite_service *svc, const char *name)
 {
 	struct lite_func *func;
 	unsigned long i;
@@ -47,23 +44,16 @@ static struct lite_func *lite_func_by_name(struct lite_service *svc,
 	return NULL;
 }
 
-/**
- * lite_func_find - find a function that is served here
- * @svc: the node's
- * @number: its number; 0: find it by @name
- * @name: checked
- *
- * Context: process.
- * Return: the function, with a reference, or NULL.
+/*
+ * Find a function that is served here by its number or, if that is 0, by its name, which has been
+ * checked. Process context. Return: the function, with a reference, or NULL.
  */
-struct lite_func *lite_func_find(struct lite_service *svc, u32 number,
-				 const char *name)
+struct lite_func *lite_func_find(struct lite_service *svc, u32 number, const char *name)
 {
 	struct lite_func *func;
 
 	spin_lock(&svc->lock);
-	func = number ? xa_load(&svc->functions, number) :
-			lite_func_by_name(svc, name);
+	func = number ? xa_load(&svc->functions, number) : lite_func_by_name(svc, name);
 	if (func)
 		kref_get(&func->ref);
 	spin_unlock(&svc->lock);
@@ -72,16 +62,18 @@ struct lite_func *lite_func_find(struct lite_service *svc, u32 number,
 
 /* ---- requests ------------------------------------------------------------ */
 
+static struct lite_recv_waiter *lite_waiter_first(struct list_head *waiters)
+{
+	return list_first_entry_or_null(waiters, struct lite_recv_waiter, list);
+}
+
 static struct lite_recv_waiter *lite_func_waiter(struct lite_func *func)
 {
 	struct lite_recv_waiter *w;
 	struct lite_server *s;
 
 	list_for_each_entry(s, &func->servers, of_func) {
-		w = list_first_entry_or_null(&s->waiters,
-					     struct lite_recv_waiter, list) ?:
-		    list_first_entry_or_null(&s->file->waiters,
-					     struct lite_recv_waiter, list);
+		w = lite_waiter_first(&s->waiters) ?: lite_waiter_first(&s->file->waiters);
 		if (w) {
 			list_move_tail(&s->of_func, &func->servers);
 			return w;
@@ -108,10 +100,7 @@ static bool lite_func_hand(struct lite_func *func)
 	return true;
 }
 
-/*
- * Hand queued requests to waiters. @func is not dead. Context: process, svc->lock
- * is held; receive handlers.
- */
+/* Hand queued requests to waiters. @func is not dead. Process context; receive handlers. */
 static void lite_func_serve(struct lite_func *func)
 {
 	struct lite_server *s;
@@ -123,21 +112,15 @@ static void lite_func_serve(struct lite_func *func)
 		return;
 	list_for_each_entry(s, &func->servers, of_func) {
 		if (wq_has_sleeper(&s->file->wait))
-			wake_up_interruptible_poll(&s->file->wait,
-						   EPOLLIN | EPOLLRDNORM);
+			wake_up_interruptible_poll(&s->file->wait, EPOLLIN | EPOLLRDNORM);
 	}
 }
 
-/**
- * lite_func_queue - hand a request to a waiter, or queue it
- * @func: its function, not dead
- * @req: neither queued nor taken; svc->lock is held
- * @first: queue it first, as it had been taken and was given back
- *
- * Context: process; receive handlers.
+/*
+ * Hand a request, which is in no list, to a waiter, or queue it; @first: it had been taken, and was
+ * given back. @func is not dead; svc->lock is held. Process context; receive handlers.
  */
-void lite_func_queue(struct lite_func *func, struct lite_request *req,
-		     bool first)
+void lite_func_queue(struct lite_func *func, struct lite_request *req, bool first)
 {
 	lockdep_assert_held(&func->svc->lock);
 	if (func->handler) {
@@ -181,8 +164,7 @@ static void lite_func_end(struct lite_func *func)
 /* End the wait of the first of @waiters; false: there is none. */
 static bool lite_waiter_end(struct list_head *waiters, int err)
 {
-	struct lite_recv_waiter *w = list_first_entry_or_null(
-		waiters, struct lite_recv_waiter, list);
+	struct lite_recv_waiter *w = lite_waiter_first(waiters);
 
 	if (!w)
 		return false;
@@ -192,10 +174,7 @@ static bool lite_waiter_end(struct list_head *waiters, int err)
 	return true;
 }
 
-/*
- * The node stops: end all waits of a file's threads. Context: process; svc->lock
- * is held.
- */
+/* The node stops: end all waits of a file's threads. svc->lock is held. */
 void lite_func_stop(struct lite_rpc_file *file)
 {
 	struct lite_server *s;
@@ -242,10 +221,7 @@ static struct lite_func *lite_server_end(struct lite_server *s)
 	return func;
 }
 
-/*
- * Find the registration of function @number by an open file, or NULL. Context:
- * process; svc->lock is held.
- */
+/* Find the registration of function @number by an open file, or NULL. svc->lock is held. */
 struct lite_server *lite_server_find(struct lite_rpc_file *file, u32 number)
 {
 	struct lite_server *s;
@@ -266,8 +242,7 @@ static int lite_file_leave(struct lite_rpc_file *file, u32 number, bool any)
 	struct lite_server *s;
 
 	spin_lock(&svc->lock);
-	s = any ? list_first_entry_or_null(&file->servers, struct lite_server,
-					   of_file) :
+	s = any ? list_first_entry_or_null(&file->servers, struct lite_server, of_file) :
 		  lite_server_find(file, number);
 	if (s)
 		over = lite_server_end(s);
@@ -280,10 +255,7 @@ static int lite_file_leave(struct lite_rpc_file *file, u32 number, bool any)
 	return 0;
 }
 
-/*
- * End the registration of a function by an open file. Context: process. Return:
- * 0 or -ENOENT.
- */
+/* End the registration of a function by an open file. Context: process. Return: 0 or -ENOENT. */
 int lite_func_unregister(struct lite_rpc_file *file, u32 number)
 {
 	return lite_file_leave(file, number, false);
@@ -298,18 +270,16 @@ void lite_func_leave_all(struct lite_rpc_file *file)
 
 /* ---- registering --------------------------------------------------------- */
 
-static bool lite_func_is_like(const struct lite_func *a,
-			      const struct lite_func *b)
+/* Can the one serve the clients of the other? */
+bool lite_func_is_like(const struct lite_func *a, const struct lite_func *b)
 {
 	return a->uid == b->uid && a->gid == b->gid && a->mode == b->mode &&
-	       a->flags == b->flags && a->max_request == b->max_request &&
-	       a->max_reply == b->max_reply && a->ring_size == b->ring_size &&
-	       !strcmp(a->name, b->name);
+	       a->max_request == b->max_request && a->max_reply == b->max_reply &&
+	       a->ring_size == b->ring_size && !strcmp(a->name, b->name);
 }
 
 /* Enter a function. @part: its owner's, of the pool of functions. */
-static int lite_func_enter(struct lite_func *func, u32 number,
-			   struct lite_pool_part *part)
+static int lite_func_enter(struct lite_func *func, u32 number, struct lite_pool_part *part)
 {
 	struct lite_service *svc = func->svc;
 	struct lite_pool *pool = &svc->pools[LITE_POOL_FUNCTIONS];
@@ -324,8 +294,7 @@ static int lite_func_enter(struct lite_func *func, u32 number,
 	else
 		/* Cyclic: clients may still use a dead function's number. */
 		err = xa_alloc_cyclic(&svc->functions, &number, func,
-				      XA_LIMIT(LITE_FUNCTION_ANY,
-					       LITE_FUNCTION_MAX),
+				      XA_LIMIT(LITE_FUNCTION_ANY, LITE_FUNCTION_MAX),
 				      &svc->next_function, GFP_ATOMIC);
 	if (err < 0) {
 		lite_pool_give_part(pool, part, 1);
@@ -336,16 +305,17 @@ static int lite_func_enter(struct lite_func *func, u32 number,
 }
 
 /*
- * Serve @new by @s or, if @s is NULL, by a kernel client; or join the servers
- * of a function that is there and alike.
+ * Serve @func by @s or, if @s is NULL, by a kernel client; or join the servers of a function that
+ * is there and alike.
  */
-static int lite_server_enter(struct lite_service *svc, struct lite_server *s,
-			     struct lite_func *new, u32 number,
+static int lite_server_enter(struct lite_server *s, struct lite_func *func, u32 number,
 			     struct lite_pool_part *part)
 {
 	struct lite_rpc_file *file = s ? s->file : NULL;
-	struct lite_func *old;
-	int err = 0;
+	struct lite_service *svc = func->svc;
+	bool shared = func->flags & LITE_RPC_SHARED;
+	struct lite_func *old = NULL;
+	int err;
 
 	lockdep_assert_held(&svc->lock);
 	if (svc->stopping || (file && file->shut))
@@ -354,23 +324,21 @@ static int lite_server_enter(struct lite_service *svc, struct lite_server *s,
 		return -EMFILE;
 	if (number)
 		old = xa_load(&svc->functions, number);
-	else
-		old = new->flags & LITE_RPC_SHARED && new->name[0] ?
-			      lite_func_by_name(svc, new->name) : NULL;
+	else if (shared && func->name[0])
+		old = lite_func_by_name(svc, func->name);
 	if (old) {
-		if (!(new->flags & LITE_RPC_SHARED) || old->handler ||
-		    !lite_func_is_like(old, new) ||
-		    lite_server_find(file, old->number))
+		if (!shared || !(old->flags & LITE_RPC_SHARED) || old->handler ||
+		    !lite_func_is_like(old, func) || lite_server_find(file, old->number))
 			return -EEXIST;
 	} else {
-		err = lite_func_enter(new, number, part);
+		err = lite_func_enter(func, number, part);
 		if (err)
 			return err;
-		kref_get(&new->ref); /* the table's */
+		kref_get(&func->ref); /* the table's */
 	}
 	if (!s)
 		return 0;
-	s->func = old ?: new;
+	s->func = old ?: func;
 	list_add_tail(&s->of_func, &s->func->servers);
 	list_add_tail(&s->of_file, &file->servers);
 	file->n_servers++;
@@ -387,11 +355,9 @@ static int lite_func_check(const struct lite_ioc_rpc_register *r)
 	if (r->flags & ~LITE_RPC_SHARED || r->reserved)
 		return -EOPNOTSUPP;
 	if (r->function > LITE_FUNCTION_MAX || r->mode & ~LITE_MODE_MASK ||
-	    r->max_request > LITE_RPC_BULK_MAX ||
-	    r->max_reply > LITE_RPC_BULK_MAX)
+	    r->max_request > LITE_RPC_BULK_MAX || r->max_reply > LITE_RPC_BULK_MAX)
 		return -EINVAL;
-	if (r->ring_size && (r->ring_size < LITE_RPC_RING_MIN ||
-			     r->ring_size > LITE_RPC_RING_MAX))
+	if (r->ring_size && (r->ring_size < LITE_RPC_RING_MIN || r->ring_size > LITE_RPC_RING_MAX))
 		return -EINVAL;
 	len = r->name[0] ? lite_function_name_check(r->name) : 0;
 	return len < 0 ? len : 0;
@@ -399,7 +365,7 @@ static int lite_func_check(const struct lite_ioc_rpc_register *r)
 
 static struct lite_func *lite_func_alloc(struct lite_service *svc,
 					 const struct lite_ioc_rpc_register *r,
-					 u32 uid, u32 gid)
+					 const struct lite_cred *cred)
 {
 	struct lite_func *func = kzalloc(sizeof(*func), GFP_KERNEL_ACCOUNT);
 
@@ -409,8 +375,8 @@ static struct lite_func *lite_func_alloc(struct lite_service *svc,
 	func->svc = svc;
 	func->cookie = atomic64_inc_return(&svc->cookies);
 	strscpy(func->name, r->name, sizeof(func->name));
-	func->uid = uid;
-	func->gid = gid;
+	func->uid = cred->uid;
+	func->gid = cred->gid;
 	func->mode = r->mode;
 	func->flags = r->flags;
 	func->max_request = r->max_request;
@@ -423,21 +389,13 @@ static struct lite_func *lite_func_alloc(struct lite_service *svc,
 	return func;
 }
 
-/**
- * lite_func_register - register a server of a function
- * @svc: the node's
- * @file: the open file's; NULL: it is a kernel client
- * @kf: NULL, or the handler of the kernel client; its @func is set, with a
- *	reference
- * @cred: of the caller
- * @r: parameters; its number is set
- *
- * Context: may sleep.
- * Return: 0 or a negative errno as LITE_IOC_RPC_REGISTER.
+/*
+ * Register a server of a function: an open file, or (@kf) the handler of a kernel client; the other
+ * is NULL. Sets the number in @r, and kf->func with a reference. May sleep. Return: 0 or a negative
+ * errno as LITE_IOC_RPC_REGISTER.
  */
-int lite_func_register(struct lite_service *svc, struct lite_rpc_file *file,
-		       struct lite_kfunc *kf, const struct lite_cred *cred,
-		       struct lite_ioc_rpc_register *r)
+int lite_func_register(struct lite_service *svc, struct lite_rpc_file *file, struct lite_kfunc *kf,
+		       const struct lite_cred *cred, struct lite_ioc_rpc_register *r)
 {
 	struct lite_pool *pool = &svc->pools[LITE_POOL_FUNCTIONS];
 	struct lite_server *s = NULL;
@@ -453,7 +411,7 @@ int lite_func_register(struct lite_service *svc, struct lite_rpc_file *file,
 	if (!part)
 		return -ENOMEM;
 	err = -ENOMEM;
-	func = lite_func_alloc(svc, r, cred->uid, cred->gid);
+	func = lite_func_alloc(svc, r, cred);
 	if (!func)
 		goto err_part;
 	if (file) {
@@ -465,7 +423,7 @@ int lite_func_register(struct lite_service *svc, struct lite_rpc_file *file,
 	}
 	func->handler = kf;
 	spin_lock(&svc->lock);
-	err = lite_server_enter(svc, s, func, r->function, part);
+	err = lite_server_enter(s, func, r->function, part);
 	if (!err)
 		r->function = s ? s->func->number : func->number;
 	spin_unlock(&svc->lock);
@@ -482,10 +440,7 @@ err_part:
 	return err;
 }
 
-/*
- * End the registration of a kernel client. Requests that have come in are still
- * handled. Context: process.
- */
+/* A kernel client stops serving. Requests that have come in are still handled. Process context. */
 void lite_func_unregister_kernel(struct lite_func *func)
 {
 	struct lite_service *svc = func->svc;

@@ -2,12 +2,11 @@
 /*
  * Functions that kernel clients serve.
  *
- * Normal operation: a request is BUSY as soon as it comes in. Its own work item
- * runs the handler on the request in place, and answers. The receive handler
- * runs short handlers itself, after it has dropped svc->lock.
+ * Normal operation: a request is BUSY as soon as it comes in. Its own work item runs the handler on
+ * the request in place, and answers. The receive handler runs short handlers itself, after it has
+ * dropped svc->lock.
  *
- * A dead function gets no more requests. Ending one waits for its running
- * handlers (kf->running).
+ * A dead function gets no more requests. Ending one waits for its running handlers (kf->running).
  */
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -15,19 +14,13 @@
 
 #include "function/service.h"
 
-/**
- * struct lite_kreply - memory for a handler's reply
- * @mem: zeroed, for the longest reply; NULL: the function has no reply
- * @bulk: NULL, or the memory that @mem is a view of: the reply may not fit into
- *	a ring and is sent from here
- */
+/* Memory for a handler's reply. */
 struct lite_kreply {
-	void *mem;
-	struct lite_area *bulk;
+	void *mem;		/* zeroed, for the longest reply; NULL: the function has no reply */
+	struct lite_area *bulk;	/* that @mem is a view of, if the reply may not fit into a ring */
 };
 
-static int lite_kreply_make(struct lite_kreply *r, struct lite_service *svc,
-			    u32 most)
+static int lite_kreply_make(struct lite_kreply *r, struct lite_service *svc, u32 most)
 {
 	struct lite_area *bulk;
 
@@ -59,17 +52,14 @@ static void lite_kreply_free(struct lite_kreply *r)
 }
 
 /* Run the handler on @data. Bytes in @reply, or a negative errno. */
-static int lite_kfunc_run(struct lite_kfunc *kf, struct lite_request *req,
-			  const void *data, void *reply, u32 *status)
+static int lite_kfunc_run(struct lite_request *req, const void *data, void *reply, u32 *status)
 {
-	struct lite_ring *ring = req->ring;
-	struct lite_rpc_peer *rp = ring->rp;
+	struct lite_kfunc *kf = req->kfunc;
 	struct lite_krequest k = {
 		.data = data,
 		.length = req->length,
 		.room = req->room,
-		.node = rp->conn ? rp->conn->from.node :
-				   lite_cluster_id(rp->svc->cl),
+		.node = lite_rpc_peer_node(req->ring->rp),
 		.uid = req->uid,
 		.gid = req->gid,
 		.oneway = req->flags & LITE_RPC_F_ONEWAY,
@@ -89,8 +79,7 @@ static void *lite_kfunc_data(const struct lite_request *req)
 }
 
 /* Fetch a request that is not in the ring, and run the handler on it. */
-static int lite_kfunc_run_long(struct lite_kfunc *kf, struct lite_request *req,
-			       void *reply, u32 *status)
+static int lite_kfunc_run_long(struct lite_request *req, void *reply, u32 *status)
 {
 	int n = lite_request_fetch(req, false);
 	void *view;
@@ -100,7 +89,7 @@ static int lite_kfunc_run_long(struct lite_kfunc *kf, struct lite_request *req,
 	view = lite_bulk_view(req->data);
 	if (!view)
 		return -ENOMEM;
-	n = lite_kfunc_run(kf, req, view, reply, status);
+	n = lite_kfunc_run(req, view, reply, status);
 	vunmap(view);
 	lite_area_put(req->data);
 	req->data = NULL;
@@ -108,8 +97,7 @@ static int lite_kfunc_run_long(struct lite_kfunc *kf, struct lite_request *req,
 }
 
 /* Put a reply of @n bytes, or an errno, in place; return the status. */
-static u8 lite_kfunc_reply(struct lite_request *req,
-			   const struct lite_kreply *reply, int n)
+static u8 lite_kfunc_reply(struct lite_request *req, const struct lite_kreply *reply, int n)
 {
 	if (req->flags & LITE_RPC_F_ONEWAY || !n)
 		return LITE_RPC_OK;
@@ -119,9 +107,8 @@ static u8 lite_kfunc_reply(struct lite_request *req,
 		return LITE_RPC_TOO_LONG;
 	if (n > lite_request_inline(req))
 		/* No bulk: replies are short, so the peer is at fault. */
-		return reply->bulk && !lite_request_give(req, reply->bulk, n,
-							 false) ?
-			       LITE_RPC_OK : LITE_RPC_RESET;
+		return !reply->bulk || lite_request_give(req, reply->bulk, n, false) ?
+			       LITE_RPC_RESET : LITE_RPC_OK;
 	/* Overwrites the chunk list, if any, which is not needed any more. */
 	memcpy(lite_area_body(req->ring->area, req->unit), reply->mem, n);
 	return LITE_RPC_OK;
@@ -135,8 +122,7 @@ static void lite_kfunc_leave(struct lite_kfunc *kf)
 
 static void lite_kfunc_work(struct work_struct *work)
 {
-	struct lite_request *req = container_of(work, struct lite_request,
-						work);
+	struct lite_request *req = container_of(work, struct lite_request, work);
 	struct lite_kfunc *kf = req->kfunc;
 	struct lite_kreply reply;
 	u32 status = 0;
@@ -145,26 +131,19 @@ static void lite_kfunc_work(struct work_struct *work)
 	n = lite_kreply_make(&reply, req->ring->rp->svc, kf->max_reply);
 	if (!n)
 		n = req->n_request ?
-			    lite_kfunc_run_long(kf, req, reply.mem, &status) :
-			    lite_kfunc_run(kf, req, lite_kfunc_data(req),
-					   reply.mem, &status);
-	lite_request_post(req, lite_kfunc_reply(req, &reply, n), max(n, 0),
-			  status);
+			    lite_kfunc_run_long(req, reply.mem, &status) :
+			    lite_kfunc_run(req, lite_kfunc_data(req), reply.mem, &status);
+	lite_request_post(req, lite_kfunc_reply(req, &reply, n), max(n, 0), status);
 	lite_kreply_free(&reply);
 	lite_kfunc_leave(kf);
 }
 
-/**
- * lite_kfunc_queue - pass a request to a kernel client
- * @func: its function, not dead
- * @req: in no list; no other thread has it
- * @now: the caller can run a short handler
- *
- * Context: process; receive handlers. svc->lock is held.
- * Return: true: the caller calls lite_kfunc_now() after dropping the lock.
+/*
+ * Pass a request, which is in no list and no other thread's, to a kernel client. @func is not dead;
+ * svc->lock is held. Process context; receive handlers. Return: true: the handler is short, and as
+ * the caller can run it (@now), it calls lite_kfunc_now() after dropping the lock.
  */
-bool lite_kfunc_queue(struct lite_func *func, struct lite_request *req,
-		      bool now)
+bool lite_kfunc_queue(struct lite_func *func, struct lite_request *req, bool now)
 {
 	struct lite_kfunc *kf = func->handler;
 
@@ -180,12 +159,7 @@ bool lite_kfunc_queue(struct lite_func *func, struct lite_request *req,
 	return false;
 }
 
-/**
- * lite_kfunc_now - run a short handler, and answer
- * @req: for which lite_kfunc_queue() returned true
- *
- * Context: receive handler, no lock held; does not sleep.
- */
+/* Run a short handler, and answer. Receive handler, no lock held; does not sleep. */
 void lite_kfunc_now(struct lite_request *req)
 {
 	u8 room[LITE_KFUNC_SHORT_MAX] = {};
@@ -194,22 +168,13 @@ void lite_kfunc_now(struct lite_request *req)
 	u32 status;
 	int n;
 
-	n = lite_kfunc_run(kf, req, lite_kfunc_data(req), room, &status);
-	lite_request_post(req, lite_kfunc_reply(req, &reply, n), max(n, 0),
-			  status);
+	n = lite_kfunc_run(req, lite_kfunc_data(req), room, &status);
+	lite_request_post(req, lite_kfunc_reply(req, &reply, n), max(n, 0), status);
 	lite_kfunc_leave(kf);
 }
 
-/**
- * lite_kfunc_new - serve a function by a handler
- * @svc: node's
- * @p: function and handler
- *
- * Context: may sleep.
- * Return: see lite_kfunc_register().
- */
-struct lite_kfunc *lite_kfunc_new(struct lite_service *svc,
-				  const struct lite_kfunc_params *p)
+/* Serve a function by a handler. May sleep. Return: see lite_kfunc_register(). */
+struct lite_kfunc *lite_kfunc_new(struct lite_service *svc, const struct lite_kfunc_params *p)
 {
 	const struct lite_cred root = {};
 	struct lite_ioc_rpc_register r = {
@@ -242,12 +207,7 @@ struct lite_kfunc *lite_kfunc_new(struct lite_service *svc,
 	return kf;
 }
 
-/**
- * lite_kfunc_end - stop serving, and free
- * @kf: function
- *
- * Context: may sleep; waits for running handlers.
- */
+/* Stop serving, and free. May sleep; waits for running handlers. */
 void lite_kfunc_end(struct lite_kfunc *kf)
 {
 	lite_func_unregister_kernel(kf->func);

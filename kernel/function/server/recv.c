@@ -2,14 +2,11 @@
 /*
  * Receive requests and answer them.
  *
- * Normal operation: a server answers one request and waits for the next in one
- * call. If the send queue is full, a work item posts the answer
- * (lite_request_post()). A waiting server does the poller's work, and is
- * woken by the event of a request when it sleeps.
+ * Normal operation: a server answers one request and waits for the next in one call. While it waits
+ * it does the poller's work, and is woken by the event of a request when it sleeps.
  *
- * A thread that copies a request or a reply has it BUSY. Before the thread
- * waits for user memory, it returns the request to where it came from: the head
- * of the function's queue, or the file.
+ * A thread that copies a request or a reply has it BUSY. Before the thread waits for user memory,
+ * it returns the request to where it came from: the head of the function's queue, or the file.
  */
 #include <linux/nospec.h>
 #include <linux/sched/signal.h>
@@ -22,11 +19,10 @@
 /* ---- states -------------------------------------------------------------- */
 
 /*
- * Stop using a BUSY request: it is the file's, or back in its queue if @file is
- * NULL. False: it is over, as its caller has given up or its ring is gone.
+ * Stop using a BUSY request: it is the file's, or back in its queue if @file is NULL. False: it is
+ * over, as its caller has given up or its ring is gone.
  */
-static bool lite_request_return(struct lite_request *req,
-				struct lite_rpc_file *file)
+static bool lite_request_return(struct lite_request *req, struct lite_rpc_file *file)
 {
 	struct lite_ring *ring = req->ring;
 	struct lite_service *svc = ring->rp->svc;
@@ -42,8 +38,7 @@ static bool lite_request_return(struct lite_request *req,
 		lite_func_queue(ring->func, req, true);
 	} else if (!gone) {
 		/* CANCEL has told the caller to expect an answer. */
-		lite_request_answer(req, over ? LITE_RPC_RESET :
-						LITE_RPC_REFUSED, 0, 0);
+		lite_request_answer(req, over ? LITE_RPC_RESET : LITE_RPC_REFUSED, 0, 0);
 	}
 	spin_unlock(&svc->lock);
 	if (gone)
@@ -54,8 +49,7 @@ static bool lite_request_return(struct lite_request *req,
 /* ---- waiting ------------------------------------------------------------- */
 
 /* -EAGAIN: no request is queued. */
-static struct lite_request *lite_file_pick(struct lite_rpc_file *file,
-					   u32 function)
+static struct lite_request *lite_file_pick(struct lite_rpc_file *file, u32 function)
 {
 	struct lite_request *req;
 	struct lite_server *s;
@@ -68,8 +62,7 @@ static struct lite_request *lite_file_pick(struct lite_rpc_file *file,
 		if (function && s->func->number != function)
 			continue;
 		any = true;
-		req = list_first_entry_or_null(&s->func->queue,
-					       struct lite_request, list);
+		req = list_first_entry_or_null(&s->func->queue, struct lite_request, list);
 		if (!req)
 			continue;
 		list_del(&req->list);
@@ -81,31 +74,25 @@ static struct lite_request *lite_file_pick(struct lite_rpc_file *file,
 	return ERR_PTR(any ? -EAGAIN : -ENOENT);
 }
 
-/* Like wait_for_completion_interruptible_timeout(). */
-static long lite_recv_await(struct lite_rpc_file *file,
-			    struct lite_recv_waiter *w, long timeout)
+/* As wait_for_completion_interruptible_timeout(). */
+static long lite_recv_await(struct lite_rpc_file *file, struct lite_recv_waiter *w, long timeout)
 {
 	struct lite_pace_wait wait;
 	long ret;
 
-	/*
-	 * One thread of the file does the poller's work; it also gets the
-	 * next request.
-	 */
+	/* One thread of the file does the poller's work; it also gets the next request. */
 	if (test_and_set_bit_lock(0, &file->watching))
-		return wait_for_completion_interruptible_timeout(&w->done,
-								 timeout);
+		return wait_for_completion_interruptible_timeout(&w->done, timeout);
 	lite_pace_begin(&file->pace, &wait, false);
-	ret = lite_poller_await(&file->svc->fab->poller, &w->done,
-				wait.awake_ns, TASK_INTERRUPTIBLE, timeout);
+	ret = lite_poller_await(&file->svc->fab->poller, &w->done, wait.awake_ns,
+				TASK_INTERRUPTIBLE, timeout);
 	lite_pace_end(&file->pace, &wait);
 	clear_bit_unlock(0, &file->watching);
 	return ret;
 }
 
 /* Wait for a request. @w is in line. A signal ends the wait. */
-static struct lite_request *lite_recv_wait(struct lite_rpc_file *file,
-					   struct lite_recv_waiter *w,
+static struct lite_request *lite_recv_wait(struct lite_rpc_file *file, struct lite_recv_waiter *w,
 					   unsigned long deadline)
 {
 	struct lite_service *svc = file->svc;
@@ -121,13 +108,10 @@ static struct lite_request *lite_recv_wait(struct lite_rpc_file *file,
 	return w->req ?: ERR_PTR(w->err);
 }
 
-static struct lite_request *lite_recv_get(struct lite_rpc_file *file,
-					  u32 function, bool nowait,
+static struct lite_request *lite_recv_get(struct lite_rpc_file *file, u32 function, bool nowait,
 					  unsigned long deadline)
 {
-	struct lite_recv_waiter w = {
-		.done = COMPLETION_INITIALIZER_ONSTACK(w.done),
-	};
+	struct lite_recv_waiter w = { .done = COMPLETION_INITIALIZER_ONSTACK(w.done) };
 	struct list_head *line = &file->waiters;
 	struct lite_request *req;
 
@@ -150,37 +134,29 @@ static struct lite_request *lite_recv_get(struct lite_rpc_file *file,
 
 /* ---- receiving ----------------------------------------------------------- */
 
-static void lite_recv_tell(struct lite_ioc_rpc_recv *r,
-			   const struct lite_request *req)
+static void lite_recv_tell(struct lite_ioc_rpc_recv *r, const struct lite_request *req)
 {
-	const struct lite_ring *ring = req->ring;
-	struct lite_rpc_peer *rp = ring->rp;
-
-	r->function = ring->number;
+	r->function = req->ring->number;
 	r->length = req->length;
-	r->node = rp->conn ? rp->conn->from.node : lite_cluster_id(rp->svc->cl);
+	r->node = lite_rpc_peer_node(req->ring->rp);
 	r->uid = req->uid;
 	r->gid = req->gid;
 	r->req_flags = req->flags & LITE_RPC_F_ONEWAY ? LITE_RPC_REQ_ONEWAY : 0;
 	r->reply_room = req->room;
 }
 
-static size_t lite_recv_copy(const struct lite_request *req,
-			     const struct lite_buf *buf)
+static size_t lite_recv_copy(const struct lite_request *req, const struct lite_buf *buf)
 {
 	if (unlikely(req->data))
-		return lite_bulk_copy_nofault(req->data, buf, 0, req->length,
-					      false);
-	return lite_buf_copy_nofault(
-		buf, 0,
-		lite_area_body(req->ring->area, req->unit) + req->list_bytes,
-		req->length, false);
+		return lite_bulk_copy_nofault(req->data, buf, 0, req->length, false);
+	return lite_buf_copy_nofault(buf, 0,
+				     lite_area_body(req->ring->area, req->unit) + req->list_bytes,
+				     req->length, false);
 }
 
 /* 1: the request is over, or its buffer was not present; try again. */
-static int lite_recv_one(struct lite_rpc_file *file,
-			 struct lite_ioc_rpc_recv *r, struct lite_gate *gate,
-			 u32 function, unsigned long deadline)
+static int lite_recv_one(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
+			 struct lite_gate *gate, u32 function, unsigned long deadline)
 {
 	struct lite_buf buf = { .gate = gate, .user = true, .u = r->buf };
 	struct lite_request *req;
@@ -188,9 +164,7 @@ static int lite_recv_one(struct lite_rpc_file *file,
 	u32 length;
 	int err;
 
-	req = lite_recv_get(file, function,
-			    lite_serve_nowait(r->flags, r->timeout_ms),
-			    deadline);
+	req = lite_recv_get(file, function, lite_serve_nowait(r->flags, r->timeout_ms), deadline);
 	if (IS_ERR(req))
 		return PTR_ERR(req);
 	lite_recv_tell(r, req);
@@ -204,13 +178,12 @@ static int lite_recv_one(struct lite_rpc_file *file,
 		err = -LITE_EPUTOFF;
 	else
 		err = lite_request_fetch(req, true);
-	if (unlikely(err == -EHOSTDOWN)) {
-		lite_request_free(req);
-		return 1;
-	}
 	if (unlikely(err)) {
-		lite_request_return(req, NULL);
-		return err == -ECANCELED ? 1 : err;
+		if (err == -EHOSTDOWN)
+			lite_request_free(req);
+		else
+			lite_request_return(req, NULL);
+		return err == -EHOSTDOWN || err == -ECANCELED ? 1 : err;
 	}
 	done = lite_recv_copy(req, &buf);
 	if (unlikely(done < length)) {
@@ -226,8 +199,7 @@ static int lite_recv_one(struct lite_rpc_file *file,
 	req->file = file;
 	req->owner = current->files;
 	/* The file's, it can be cancelled, and its slot reused. */
-	r->token = (u64)req->gen << 32 | req->ring->id << 8 |
-		   lite_request_slot(req);
+	r->token = (u64)req->gen << 32 | req->ring->id << 8 | lite_request_slot(req);
 	return lite_request_return(req, file) ? 0 : 1;
 }
 
@@ -248,8 +220,7 @@ static int lite_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
 /* ---- answering ----------------------------------------------------------- */
 
 /* The request that the file has taken, for a reply of @length bytes. */
-static struct lite_request *lite_reply_find(struct lite_rpc_file *file,
-					    u64 token, u32 length)
+static struct lite_request *lite_reply_find(struct lite_rpc_file *file, u64 token, u32 length)
 {
 	struct lite_service *svc = file->svc;
 	struct lite_request *req;
@@ -261,14 +232,12 @@ static struct lite_request *lite_reply_find(struct lite_rpc_file *file,
 	if (!ring || slot >= LITE_RPC_DEPTH)
 		return ERR_PTR(-ENOENT);
 	req = &ring->req[array_index_nospec(slot, LITE_RPC_DEPTH)];
-	if (req->state != LITE_REQ_TAKEN || req->file != file ||
-	    req->gen != token >> 32)
+	if (req->state != LITE_REQ_TAKEN || req->file != file || req->gen != token >> 32)
 		return ERR_PTR(-ENOENT);
 	return length <= ring->func->max_reply ? req : ERR_PTR(-E2BIG);
 }
 
-static struct lite_request *lite_reply_take(struct lite_rpc_file *file,
-					    u64 token, u32 length)
+static struct lite_request *lite_reply_take(struct lite_rpc_file *file, u64 token, u32 length)
 {
 	struct lite_request *req;
 
@@ -282,12 +251,8 @@ static struct lite_request *lite_reply_take(struct lite_rpc_file *file,
 	return req;
 }
 
-/*
- * 1: the reply does not fit into its record; @uid is charged for its memory. 0,
- * -ENOENT, -E2BIG.
- */
-static int lite_reply_is_long(struct lite_rpc_file *file, u64 token, u32 length,
-			      u32 *uid)
+/* 1: the reply does not fit into its record; @uid is charged for its memory. 0, -ENOENT, -E2BIG. */
+static int lite_reply_is_long(struct lite_rpc_file *file, u64 token, u32 length, u32 *uid)
 {
 	struct lite_request *req;
 	int ret;
@@ -306,8 +271,7 @@ static int lite_reply_is_long(struct lite_rpc_file *file, u64 token, u32 length,
 }
 
 /* Copy a long reply before taking the request, as copying can take a while. */
-static int lite_reply_long(struct lite_rpc_file *file,
-			   const struct lite_ioc_rpc_recv *r,
+static int lite_reply_long(struct lite_rpc_file *file, const struct lite_ioc_rpc_recv *r,
 			   const struct lite_buf *buf, u32 uid)
 {
 	struct lite_area *bulk = lite_bulk_make(file->svc, uid, r->reply_len);
@@ -324,28 +288,26 @@ static int lite_reply_long(struct lite_rpc_file *file,
 	if (err)
 		goto out;
 	err = lite_request_give(req, bulk, r->reply_len, true);
-	/* A vanished caller is not the server's error. */
-	if (!err) {
+	if (!err)
 		lite_request_post(req, LITE_RPC_OK, r->reply_len, r->status);
-	} else if (err == -EHOSTDOWN) {
+	else if (err == -EHOSTDOWN)
 		lite_request_free(req);
-		err = 0;
-	} else if (!lite_request_return(req, file)) {
-		err = 0;
-	}
+	else if (lite_request_return(req, file))
+		goto out;
+	/* A vanished caller is not the server's error. */
+	err = 0;
 out:
 	lite_area_put(bulk);
 	return err;
 }
 
 /*
- * Copy a reply into its record; @done is set to the bytes that were present. If
- * the record has a chunk list, the whole reply replaces it at once: if this
- * reply fails, the next one is written to the list's addresses, which user
- * space must not control.
+ * Copy a reply into its record; @done is set to the bytes that were present. If the record has a
+ * chunk list, the whole reply replaces it at once: if this reply fails, the next one is written to
+ * the list's addresses, which user space must not control.
  */
-static int lite_reply_copy(struct lite_request *req, const struct lite_buf *buf,
-			   u32 n, size_t *done)
+static int lite_reply_copy(struct lite_request *req, const struct lite_buf *buf, u32 n,
+			   size_t *done)
 {
 	void *to = lite_area_body(req->ring->area, req->unit);
 	void *copy;
@@ -364,8 +326,8 @@ static int lite_reply_copy(struct lite_request *req, const struct lite_buf *buf,
 	return 0;
 }
 
-static int lite_reply(struct lite_rpc_file *file,
-		      const struct lite_ioc_rpc_recv *r, struct lite_gate *gate)
+static int lite_reply(struct lite_rpc_file *file, const struct lite_ioc_rpc_recv *r,
+		      struct lite_gate *gate)
 {
 	struct lite_buf buf = { .gate = gate, .user = true, .u = r->reply };
 	struct lite_request *req;
@@ -384,15 +346,13 @@ static int lite_reply(struct lite_rpc_file *file,
 	if (err < 0)
 		return err;
 	if (err)
-		return gate->nowait ? -LITE_EPUTOFF :
-				      lite_reply_long(file, r, &buf, uid);
+		return gate->nowait ? -LITE_EPUTOFF : lite_reply_long(file, r, &buf, uid);
 	for (;;) {
 		req = lite_reply_take(file, r->token, r->reply_len);
 		if (IS_ERR(req))
 			return PTR_ERR(req);
 		if (r->reply_len > req->room) {
-			lite_request_post(req, LITE_RPC_TOO_LONG,
-					  r->reply_len, r->status);
+			lite_request_post(req, LITE_RPC_TOO_LONG, r->reply_len, r->status);
 			return 0;
 		}
 		err = lite_reply_copy(req, &buf, r->reply_len, &done);
@@ -409,15 +369,7 @@ static int lite_reply(struct lite_rpc_file *file,
 	return 0;
 }
 
-/**
- * lite_file_untake - return a request that could not be reported to the user
- * @file: the open file's
- * @token: of the request
- *
- * Another thread can receive it then.
- *
- * Context: process.
- */
+/* Return a request that could not be reported to the user; another thread can receive it. */
 void lite_file_untake(struct lite_rpc_file *file, u64 token)
 {
 	struct lite_request *req = lite_reply_take(file, token, 0);
@@ -426,27 +378,19 @@ void lite_file_untake(struct lite_rpc_file *file, u64 token)
 		lite_request_return(req, NULL);
 }
 
-/**
- * lite_file_recv - answer a request, receive one, or both
- * @file: the open file's
- * @r: what to do; results are set
- * @gate: node, entered
- *
- * Context: may sleep; a signal ends the wait for a request.
- * Return: 0 or a negative errno, see LITE_IOC_RPC_RECV; with @gate->nowait also
- * -LITE_EPUTOFF.
+/*
+ * Answer a request, receive one, or both. Active on the node. May sleep; a signal ends the wait for
+ * a request. Return: 0 or a negative errno, see LITE_IOC_RPC_RECV, and results in @r; with
+ * @gate->nowait also -LITE_EPUTOFF.
  */
-int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r,
-		   struct lite_gate *gate)
+int lite_file_recv(struct lite_rpc_file *file, struct lite_ioc_rpc_recv *r, struct lite_gate *gate)
 {
 	bool reply = r->flags & (LITE_RPC_REPLY | LITE_RPC_REPLY_ONLY);
 	int err;
 
-	if (r->flags & ~(LITE_RPC_NOWAIT | LITE_RPC_REPLY |
-			 LITE_RPC_REPLY_ONLY | LITE_RPC_DROP))
+	if (r->flags & ~(LITE_RPC_NOWAIT | LITE_RPC_REPLY | LITE_RPC_REPLY_ONLY | LITE_RPC_DROP))
 		return -EOPNOTSUPP;
-	if (!lite_timeout_ok(r->timeout_ms) ||
-	    r->function > LITE_FUNCTION_MAX ||
+	if (!lite_timeout_ok(r->timeout_ms) || r->function > LITE_FUNCTION_MAX ||
 	    (r->flags & LITE_RPC_DROP && (!reply || r->reply_len)))
 		return -EINVAL;
 	/* Long requests and replies need RDMA, which waits. */

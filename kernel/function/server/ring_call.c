@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Calls from other kernels that concern rings: BIND makes one, UNBIND returns
- * it, CANCEL gives up requests, FIND describes a function. GONE tells a client
- * that its function is no longer served.
+ * Calls from other kernels that concern rings: BIND makes one, UNBIND returns it, CANCEL gives up
+ * requests, FIND describes a function. GONE tells a client that its function is no longer served.
  */
 #include "function/service.h"
 
-static struct lite_rpc_peer *lite_rpc_peer_of(struct lite_service *svc,
-					      struct lite_conn *conn)
+static struct lite_rpc_peer *lite_rpc_peer_of(struct lite_service *svc, struct lite_conn *conn)
 {
 	return conn ? conn->service : &svc->local;
 }
 
-static void lite_func_describe(const struct lite_func *func,
-			       const struct lite_conn *conn,
+static void lite_func_describe(const struct lite_func *func, const struct lite_conn *conn,
 			       struct lite_wire_rpc_func *out)
 {
 	*out = (struct lite_wire_rpc_func){
@@ -28,8 +25,8 @@ static void lite_func_describe(const struct lite_func *func,
 	};
 }
 
-static int lite_serve_bind(void *priv, struct lite_conn *conn, const void *req,
-			   u32 len, void *reply, u32 *reply_len)
+static int lite_serve_bind(void *priv, struct lite_conn *conn, const void *req, u32 len,
+			   void *reply, u32 *reply_len)
 {
 	const struct lite_wire_rpc_bind *in = req;
 	struct lite_wire_rpc_bind_reply *out = reply;
@@ -37,8 +34,7 @@ static int lite_serve_bind(void *priv, struct lite_conn *conn, const void *req,
 	struct lite_ring *ring;
 	u32 i;
 
-	ring = lite_ring_make(lite_rpc_peer_of(svc, conn),
-			      le32_to_cpu(in->function));
+	ring = lite_ring_make(lite_rpc_peer_of(svc, conn), le32_to_cpu(in->function));
 	if (IS_ERR(ring))
 		return PTR_ERR(ring);
 	spin_lock(&svc->lock);
@@ -56,9 +52,8 @@ static int lite_serve_bind(void *priv, struct lite_conn *conn, const void *req,
 }
 
 /*
- * Wait until the replies sent to the peer have completed. The peer has them,
- * but the device may still retransmit them from the ring. Later work on the
- * same QP completes after them.
+ * Wait until the replies sent to the peer have completed. The peer has them, but the device may
+ * still retransmit them from the ring. Later work on the same QP completes after them.
  */
 static int lite_rpc_peer_settle(struct lite_conn *conn)
 {
@@ -71,16 +66,14 @@ static int lite_rpc_peer_settle(struct lite_conn *conn)
 		return -EHOSTDOWN;
 	lite_io_init(&io);
 	raddr = lite_conn_scratch(conn, &sge);
-	err = lite_qp_rdma(&conn->qp[0], &io, IB_WR_RDMA_WRITE, &sge, 1, raddr,
-			   0);
+	err = lite_qp_rdma(&conn->qp[0], &io, IB_WR_RDMA_WRITE, &sge, 1, raddr, 0);
 	lite_io_wait(&io, &conn->qp[0]);
 	lite_conn_put_live(conn);
 	return err ?: io.status;
 }
 
-static int lite_serve_unbind(void *priv, struct lite_conn *conn,
-			     const void *req, u32 len, void *reply,
-			     u32 *reply_len)
+static int lite_serve_unbind(void *priv, struct lite_conn *conn, const void *req, u32 len,
+			     void *reply, u32 *reply_len)
 {
 	const struct lite_wire_rpc_unbind *in = req;
 	struct lite_service *svc = priv;
@@ -108,9 +101,8 @@ static int lite_serve_unbind(void *priv, struct lite_conn *conn,
 	return err;
 }
 
-static int lite_serve_cancel(void *priv, struct lite_conn *conn,
-			     const void *req, u32 len, void *reply,
-			     u32 *reply_len)
+static int lite_serve_cancel(void *priv, struct lite_conn *conn, const void *req, u32 len,
+			     void *reply, u32 *reply_len)
 {
 	const struct lite_wire_rpc_cancel *in = req;
 	struct lite_wire_rpc_cancel_reply *out = reply;
@@ -132,8 +124,8 @@ static int lite_serve_cancel(void *priv, struct lite_conn *conn,
 	return 0;
 }
 
-static int lite_serve_find(void *priv, struct lite_conn *conn, const void *req,
-			   u32 len, void *reply, u32 *reply_len)
+static int lite_serve_find(void *priv, struct lite_conn *conn, const void *req, u32 len,
+			   void *reply, u32 *reply_len)
 {
 	const struct lite_wire_rpc_find *in = req;
 	struct lite_wire_rpc_func *out = reply;
@@ -149,21 +141,19 @@ static int lite_serve_find(void *priv, struct lite_conn *conn, const void *req,
 }
 
 /* At the client: stop calling through a ring. */
-static int lite_serve_gone(void *priv, struct lite_conn *conn, const void *req,
-			   u32 len, void *reply, u32 *reply_len)
+static int lite_serve_gone(void *priv, struct lite_conn *conn, const void *req, u32 len,
+			   void *reply, u32 *reply_len)
 {
 	const struct lite_wire_rpc_unbind *in = req;
 
-	lite_client_ring_close_index(lite_rpc_peer_of(priv, conn),
-				     le32_to_cpu(in->ring));
+	lite_client_ring_close_index(lite_rpc_peer_of(priv, conn), le32_to_cpu(in->ring));
 	return 0;
 }
 
 /* Send GONE to the client of a ring; drops the reference of the work item. */
 void lite_ring_gone_work(struct work_struct *work)
 {
-	struct lite_ring *ring = container_of(work, struct lite_ring,
-					      gone_work);
+	struct lite_ring *ring = container_of(work, struct lite_ring, gone_work);
 	struct lite_wire_rpc_unbind req = { .ring = cpu_to_le32(ring->index) };
 	struct lite_call_desc d = {
 		.call = LITE_CALL_RPC_GONE,
@@ -187,25 +177,20 @@ void lite_ring_handlers(struct lite_service *svc)
 	lite_kcall_handle(rpc, LITE_CALL_RPC_GONE, lite_serve_gone, svc);
 }
 
-/**
- * lite_rpc_peer_call - make a call that concerns rings
- * @rp: the peer; if it is this node, the call cannot fail for want of memory
- * @d: describes the call; room for a reply has LITE_PAYLOAD_MAX zeroed bytes
- *
- * Context: may sleep.
- * Return: 0 or a negative errno.
+/*
+ * Make a call that concerns rings; the room for its reply has LITE_PAYLOAD_MAX zeroed bytes. May
+ * sleep. To this node it cannot fail for want of memory. Return: 0 or a negative errno.
  */
 int lite_rpc_peer_call(struct lite_rpc_peer *rp, struct lite_call_desc *d)
 {
 	if (rp->conn)
 		return lite_kcall(rp->conn, d);
-	return lite_kcall_dispatch(rp->svc->cl->rpc, NULL, d->call, d->req,
-				   d->len, d->reply, &d->reply_len);
+	return lite_kcall_dispatch(rp->svc->cl->rpc, NULL, d->call, d->req, d->len, d->reply,
+				   &d->reply_len);
 }
 
 /* Ask a node for a function; without @timeout wait for a suspect node, too. */
-static int lite_find(struct lite_cluster *cl, u32 node,
-		     const struct lite_wire_rpc_find *req,
+static int lite_find(struct lite_cluster *cl, u32 node, const struct lite_wire_rpc_find *req,
 		     struct lite_wire_rpc_func *out, unsigned long timeout)
 {
 	struct lite_call_desc d = {
@@ -222,42 +207,28 @@ static int lite_find(struct lite_cluster *cl, u32 node,
 			 lite_cluster_call_patiently(cl, node, &d);
 }
 
-/**
- * lite_client_ring_is_stale - has a call's function been registered anew?
- * @call: with a ring
- *
- * Checked before a call is refused because of what its ring says of the
- * function. Takes no longer than the call may.
- *
- * Context: may sleep; killable.
- * Return: false only if the node still serves the same registration.
+/*
+ * Has a call's function been registered anew? For calls to be refused because of what the ring says
+ * of the function. Takes no longer than the call may. May sleep; killable. Return: false only if
+ * the node still serves the same registration.
  */
 bool lite_client_ring_is_stale(struct lite_rcall *call)
 {
-	struct lite_wire_rpc_find req = {
-		.function = cpu_to_le32(call->function),
-	};
+	struct lite_wire_rpc_find req = { .function = cpu_to_le32(call->function) };
 	struct lite_cluster *cl = call->svc->cl;
 	unsigned long left = lite_jiffies_left(call->deadline) ?: 1;
 	struct lite_wire_rpc_func out;
 
 	/* Does not wait for a suspect node; the caller's retry does. */
-	return lite_find(cl, call->node, &req, &out,
-			 min(left, cl->rpc->timeout)) ||
+	return lite_find(cl, call->node, &req, &out, min(left, cl->rpc->timeout)) ||
 	       le64_to_cpu(out.cookie) != call->ring->cookie;
 }
 
-/**
- * lite_service_find - ask a node for a function
- * @svc: node's
- * @f: node, and name or number; the rest is set
- * @cookie: set to that of the registration
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno, see LITE_IOC_RPC_FIND.
+/*
+ * Ask a node for a function by name or number, and set the rest of @f, and the cookie of the
+ * registration. May sleep; killable. Return: 0 or a negative errno, see LITE_IOC_RPC_FIND.
  */
-int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f,
-		      u64 *cookie)
+int lite_service_find(struct lite_service *svc, struct lite_ioc_rpc_find *f, u64 *cookie)
 {
 	struct lite_wire_rpc_find req = {};
 	struct lite_wire_rpc_func out;

@@ -2,35 +2,25 @@
 /*
  * Long requests and replies, at the server.
  *
- * Normal operation: the record of a long request has only a list of the
- * client's chunks. When a server receives it, this node reads them by RDMA. A
- * long reply is written to the listed chunks; when that has completed, the
- * header is posted on the same queue pair.
+ * Normal operation: the record of a long request has only a list of the client's chunks. When a
+ * server receives it, this node reads them by RDMA. A long reply is written to the listed chunks;
+ * when that has completed, the header is posted on the same queue pair.
  *
- * All this is done by the thread that has the request BUSY. CANCEL tells the
- * client to expect an answer, so the client keeps its memory until then. The
- * thread checks for that between two batches, and gives up.
- *
- * Within a node the client's bulks are found by their slot, and copied.
+ * The thread that has the request BUSY does all this. CANCEL tells the client to expect an answer,
+ * so the client keeps its memory until then. The thread checks for that between two batches, and
+ * gives up. Within a node the client's bulks are found by their slot, and copied.
  */
-
 #include "function/service.h"
 #include "wait.h"
 
 /* Work requests per batch; waiting after each lets short calls in. */
 #define LITE_BULK_BATCH 8
 
-/**
- * lite_request_list - parse the chunk list of an incoming request
- * @req: FREE; @list_bytes, @n_request, @n_reply are set
- * @unit: its record, in the ring
- * @h: header, checked by lite_wire_rpc_check()
- *
- * Context: receive handlers; svc->lock is held.
- * Return: 0 or -EPROTO.
+/*
+ * Parse the chunk list of an incoming request at @unit of the ring; lite_wire_rpc_check() has seen
+ * its header @h. Receive handlers; svc->lock is held. Return: 0 or -EPROTO.
  */
-int lite_request_list(struct lite_request *req, u32 unit,
-		      const struct lite_wire_rpc *h)
+int lite_request_list(struct lite_request *req, u32 unit, const struct lite_wire_rpc *h)
 {
 	const struct lite_area *area = req->ring->area;
 	const struct lite_func *func = req->ring->func;
@@ -44,19 +34,16 @@ int lite_request_list(struct lite_request *req, u32 unit,
 		return 0;
 	lite_area_chunk(area, unit, &offset);
 	left = area->chunk_bytes - offset - LITE_RPC_HEADER;
-	if (!lite_rpc_has_lists(func->max_request, func->max_reply) ||
-	    left < sizeof(*b))
+	if (!lite_rpc_has_lists(func->max_request, func->max_reply) || left < sizeof(*b))
 		return -EPROTO;
 	n_request = le32_to_cpu(READ_ONCE(b->n_request));
 	n_reply = le32_to_cpu(READ_ONCE(b->n_reply));
-	if (n_request > LITE_RPC_BULK_CHUNKS_MAX ||
-	    n_reply > LITE_RPC_BULK_CHUNKS_MAX)
+	if (n_request > LITE_RPC_BULK_CHUNKS_MAX || n_reply > LITE_RPC_BULK_CHUNKS_MAX)
 		return -EPROTO;
 	list = lite_rpc_list_bytes(n_request + n_reply);
 	if (list > left)
 		return -EPROTO;
-	if (lite_wire_rpc_bulk_check(b->chunk, n_request, n_reply,
-				     le32_to_cpu(h->length),
+	if (lite_wire_rpc_bulk_check(b->chunk, n_request, n_reply, le32_to_cpu(h->length),
 				     le32_to_cpu(h->room)))
 		return -EPROTO;
 	req->list_bytes = list;
@@ -67,30 +54,20 @@ int lite_request_list(struct lite_request *req, u32 unit,
 
 /* ---- through the network ------------------------------------------------- */
 
-/**
- * struct lite_bulk_io - progress of a transfer between a bulk and a peer's
- * chunks
- * @bulk: ours, mapped
- * @i: current chunk of it
- * @in: bytes done of that chunk
- * @peer: current chunk of the peer
- * @n: chunks of the peer that are left
- * @there: bytes done of @peer
- * @left: bytes left in total
- */
+/* Progress of a transfer between a bulk and a peer's chunks. */
 struct lite_bulk_io {
-	const struct lite_area *bulk;
-	u32 i;
-	u32 in;
-	const struct lite_wire_rpc_chunk *peer;
-	u32 n;
-	u32 there;
-	u32 left;
+	const struct lite_area *bulk;		/* ours, mapped */
+	u32 i;					/* current chunk of it */
+	u32 in;					/* bytes done of that chunk */
+	const struct lite_wire_rpc_chunk *peer;	/* current chunk of the peer */
+	u32 n;					/* chunks of the peer that are left */
+	u32 there;				/* bytes done of @peer */
+	u32 left;				/* bytes left in total */
 };
 
 /* Post one work request, within one chunk on either side. */
-static int lite_bulk_post(struct lite_bulk_io *b, struct lite_qp *qp,
-			  struct lite_io *io, enum ib_wr_opcode op)
+static int lite_bulk_post(struct lite_bulk_io *b, struct lite_qp *qp, struct lite_io *io,
+			  enum ib_wr_opcode op)
 {
 	u32 have = b->n ? le32_to_cpu(READ_ONCE(b->peer->bytes)) : 0;
 	struct ib_sge sge = {
@@ -124,8 +101,7 @@ static int lite_bulk_post(struct lite_bulk_io *b, struct lite_qp *qp,
 	return 0;
 }
 
-static int lite_bulk_batch(struct lite_bulk_io *b, struct lite_qp *qp,
-			   enum ib_wr_opcode op)
+static int lite_bulk_batch(struct lite_bulk_io *b, struct lite_qp *qp, enum ib_wr_opcode op)
 {
 	u32 before = b->left;
 	struct lite_io io;
@@ -134,16 +110,15 @@ static int lite_bulk_batch(struct lite_bulk_io *b, struct lite_qp *qp,
 	lite_io_init(&io);
 	for (i = 0; i < LITE_BULK_BATCH && b->left && !err; i++)
 		err = lite_bulk_post(b, qp, &io, op);
-	if (op == IB_WR_RDMA_READ && !err &&
-	    before - b->left > qp->conn->read_trusted)
+	if (op == IB_WR_RDMA_READ && !err && before - b->left > qp->conn->read_trusted)
 		err = lite_qp_confirm(qp, &io);
 	/* What was posted before an error is still in flight. */
 	lite_io_wait(&io, qp);
 	return err ?: io.status;
 }
 
-static int lite_bulk_submit(struct lite_bulk_io *b, struct lite_request *req,
-			    enum ib_wr_opcode op, bool killable)
+static int lite_bulk_submit(struct lite_bulk_io *b, struct lite_request *req, enum ib_wr_opcode op,
+			    bool killable)
 {
 	struct lite_conn *conn = req->ring->rp->conn;
 	struct lite_qp *qp;
@@ -153,28 +128,23 @@ static int lite_bulk_submit(struct lite_bulk_io *b, struct lite_request *req,
 		return -EHOSTDOWN;
 	/* The header of the reply follows the reply on this queue pair. */
 	qp = op == IB_WR_RDMA_READ ? lite_conn_qp(conn, true) : &conn->qp[0];
-	for (;;) {
+	do {
 		err = lite_bulk_batch(b, qp, op);
-		if (err || !b->left)
-			break;
-		if (killable && lite_given_up())
+		if (!err && b->left && killable && lite_given_up())
 			err = -EINTR;
-		else if (READ_ONCE(req->cancelled))
+		else if (!err && b->left && READ_ONCE(req->cancelled))
 			err = -ECANCELED;
-		if (err)
-			break;
 		cond_resched();
-	}
+	} while (!err && b->left);
 	lite_conn_put_live(conn);
 	return err;
 }
 
 /* Transfer between @bulk and the peer. It is mapped for that only. */
-static int lite_bulk_exchange(struct lite_request *req, struct lite_area *bulk,
-			      u32 length, enum ib_wr_opcode op, bool killable)
+static int lite_bulk_exchange(struct lite_request *req, struct lite_area *bulk, u32 length,
+			      enum ib_wr_opcode op, bool killable)
 {
-	const struct lite_wire_rpc_bulk *list =
-		lite_area_body(req->ring->area, req->unit);
+	const struct lite_wire_rpc_bulk *list = lite_area_body(req->ring->area, req->unit);
 	bool read = op == IB_WR_RDMA_READ;
 	struct lite_bulk_io b = {
 		.bulk = bulk,
@@ -204,11 +174,11 @@ static struct lite_area *lite_bulk_of_slot(struct lite_request *req, bool reply)
 	struct lite_rpc_peer *rp = req->ring->rp;
 	struct lite_area *bulk = NULL;
 	struct lite_client_ring_slot *s;
-	struct lite_client_ring *bind;
+	struct lite_client_ring *ring;
 
 	spin_lock(&rp->lock);
-	bind = xa_load(&rp->by_index, req->ring->index);
-	s = bind ? &bind->slot[req - req->ring->req] : NULL;
+	ring = xa_load(&rp->by_index, req->ring->index);
+	s = ring ? &ring->slot[lite_request_slot(req)] : NULL;
 	if (s && s->seq == req->seq)
 		bulk = reply ? s->reply : s->request;
 	if (bulk)
@@ -219,14 +189,10 @@ static struct lite_area *lite_bulk_of_slot(struct lite_request *req, bool reply)
 
 /* ---- for servers --------------------------------------------------------- */
 
-/**
- * lite_request_fetch - read a long request into memory of this node
- * @req: BUSY with the caller; @data is set if it is long
- * @killable: a fatal signal ends it
- *
- * Context: may sleep.
- * Return: 0; -ENOMEM, -EINTR; -ECANCELED: the caller of the request has given
- * up; -EHOSTDOWN: the session with the client is over.
+/*
+ * Read a long request, BUSY with the caller, into @data. A fatal signal ends it if @killable. May
+ * sleep. Return: 0; -ENOMEM, -EINTR; -ECANCELED: the caller of the request has given up;
+ * -EHOSTDOWN: the session with the client is over.
  */
 int lite_request_fetch(struct lite_request *req, bool killable)
 {
@@ -239,12 +205,10 @@ int lite_request_fetch(struct lite_request *req, bool killable)
 		req->data = lite_bulk_of_slot(req, false);
 		return req->data ? 0 : -EHOSTDOWN;
 	}
-	bulk = lite_bulk_make(req->ring->rp->svc, req->ring->area->uid,
-			      req->length);
+	bulk = lite_bulk_make(req->ring->rp->svc, req->ring->area->uid, req->length);
 	if (IS_ERR(bulk))
 		return PTR_ERR(bulk);
-	err = lite_bulk_exchange(req, bulk, req->length, IB_WR_RDMA_READ,
-				 killable);
+	err = lite_bulk_exchange(req, bulk, req->length, IB_WR_RDMA_READ, killable);
 	if (err)
 		lite_area_put(bulk);
 	else
@@ -252,31 +216,23 @@ int lite_request_fetch(struct lite_request *req, bool killable)
 	return err;
 }
 
-/**
- * lite_request_give - write a long reply to the client's chunks
- * @req: BUSY with the caller; on success its answer says LITE_RPC_F_BULK
- * @bulk: the reply; not mapped, no other user
- * @length: more than lite_request_inline(), at most @req->room
- * @killable: a fatal signal ends it
- *
- * Context: may sleep.
- * Return: see lite_request_fetch().
+/*
+ * Write a reply, longer than lite_request_inline() and at most @req->room, to the client's chunks;
+ * then the answer says LITE_RPC_F_BULK. @bulk is not mapped, and has no other user. Context and
+ * return: as lite_request_fetch().
  */
-int lite_request_give(struct lite_request *req, struct lite_area *bulk,
-		      u32 length, bool killable)
+int lite_request_give(struct lite_request *req, struct lite_area *bulk, u32 length, bool killable)
 {
 	struct lite_area *to;
-	int err = 0;
+	int err;
 
 	if (req->ring->rp->conn) {
-		err = lite_bulk_exchange(req, bulk, length, IB_WR_RDMA_WRITE,
-					 killable);
+		err = lite_bulk_exchange(req, bulk, length, IB_WR_RDMA_WRITE, killable);
 	} else {
 		to = lite_bulk_of_slot(req, true);
+		err = to ? 0 : -EHOSTDOWN;
 		if (to)
 			lite_bulk_move(to, bulk, length);
-		else
-			err = -EHOSTDOWN;
 		lite_area_put(to);
 	}
 	req->by_reference = !err;

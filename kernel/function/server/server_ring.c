@@ -2,18 +2,16 @@
 /*
  * The server's side of a ring: requests come in, answers go out.
  *
- * Normal operation: the peer writes a record and sends its position as an
- * immediate. The receive handler copies the header, so that the peer cannot
- * change it any more, checks it, and queues the request to its function. The
- * server writes its reply over the request, and the reply is written to the
- * same position in the client's mirror. Posting it returns the slot to the
- * peer, so the slot is FREE just before.
+ * Normal operation: the peer writes a record and sends its position as an immediate. The receive
+ * handler copies the header, so that the peer cannot change it any more, checks it, and queues the
+ * request to its function. The server writes its reply over the request, and the reply is written
+ * to the same position in the client's mirror. Posting it returns the slot to the peer, so the slot
+ * is FREE just before.
  *
- * Receive handlers, servers, CANCEL and the end of the connection run
- * concurrently. req->state, under svc->lock, says what owns a request. The
- * owner of a BUSY request uses its record without the lock. Others only set
- * @cancelled or ring->gone, which the owner checks under the lock when it is
- * done.
+ * Receive handlers, servers, CANCEL and the end of the connection run concurrently. req->state,
+ * under svc->lock, says what owns a request. The owner of a BUSY request uses its record without
+ * the lock. Others only set @cancelled or ring->gone, which the owner checks under the lock when it
+ * is done.
  */
 #include <linux/nospec.h>
 #include <linux/slab.h>
@@ -23,19 +21,16 @@
 static void lite_ring_release(struct kref *ref)
 {
 	struct lite_ring *ring = container_of(ref, struct lite_ring, ref);
+	struct lite_service *svc = ring->rp->svc;
 	struct lite_conn *conn = ring->rp->conn;
 
-	struct lite_service *svc = ring->rp->svc;
-
-	/* lite_request_by_token() reads the ring under this lock. */
+	/* lite_reply_find() reads the ring under this lock. */
 	spin_lock(&svc->lock);
 	xa_erase(&svc->rings, ring->id);
 	list_del(&ring->of_func);
 	spin_unlock(&svc->lock);
-	if (ring->area)
-		lite_area_put(ring->area);
-	if (ring->func)
-		lite_func_put(ring->func);
+	lite_area_put(ring->area);
+	lite_func_put(ring->func);
 	kvfree(ring);
 	if (conn)
 		lite_conn_put(conn);
@@ -47,12 +42,7 @@ void lite_ring_put(struct lite_ring *ring)
 	kref_put(&ring->ref, lite_ring_release);
 }
 
-/**
- * lite_ring_tell_gone - tell the client that its function is no longer served
- * @ring: in func->rings
- *
- * Context: process; svc->lock is held.
- */
+/* Tell the client that its function is no longer served. svc->lock is held. */
 void lite_ring_tell_gone(struct lite_ring *ring)
 {
 	lockdep_assert_held(&ring->rp->svc->lock);
@@ -67,8 +57,7 @@ static struct lite_area *lite_ring_area(struct lite_ring *ring)
 {
 	const struct lite_func *func = ring->func;
 	struct lite_rpc_peer *rp = ring->rp;
-	u32 most = LITE_RPC_HEADER + lite_rpc_body_max(func->max_request,
-						       func->max_reply);
+	u32 most = LITE_RPC_HEADER + lite_rpc_body_max(func->max_request, func->max_reply);
 	/* A record must not cross a chunk; chunks below 32 KB do not pay. */
 	u32 chunk = PAGE_ALIGN(max(most, min_t(u32, SZ_32K, func->ring_size)));
 
@@ -81,12 +70,10 @@ static int lite_ring_enter(struct lite_ring *ring)
 	struct lite_rpc_peer *rp = ring->rp;
 	int err;
 
-	err = xa_alloc(&rp->svc->rings, &ring->id, NULL,
-		       XA_LIMIT(1, LITE_RING_ID_MAX), GFP_KERNEL);
+	err = xa_alloc(&rp->svc->rings, &ring->id, NULL, XA_LIMIT(1, LITE_RING_ID_MAX), GFP_KERNEL);
 	if (err)
 		return err == -EBUSY ? -ENOBUFS : err;
-	err = xa_alloc(&rp->rings, &ring->index, NULL,
-		       XA_LIMIT(0, LITE_IMM_RING_MAX), GFP_KERNEL);
+	err = xa_alloc(&rp->rings, &ring->index, NULL, XA_LIMIT(0, LITE_IMM_RING_MAX), GFP_KERNEL);
 	if (err)
 		return err == -EBUSY ? -ENOBUFS : err;
 	spin_lock(&rp->svc->lock);
@@ -107,14 +94,10 @@ static int lite_ring_enter(struct lite_ring *ring)
 	return err;
 }
 
-/**
- * lite_ring_make - make a ring for a client
- * @rp: the client's; the caller holds a reference to its connection
- * @function: number of the function
- *
- * Context: may sleep.
- * Return: the ring, with a reference, or ERR_PTR: -ECONNREFUSED: the function
- * is not served; -ENOBUFS, -ENOMEM; -EHOSTDOWN: the connection is ending.
+/*
+ * Make a ring for a client of a function. The caller holds a reference to the connection. May
+ * sleep. Return: the ring, with a reference, or ERR_PTR: -ECONNREFUSED: the function is not served;
+ * -ENOBUFS, -ENOMEM; -EHOSTDOWN: the connection is ending.
  */
 struct lite_ring *lite_ring_make(struct lite_rpc_peer *rp, u32 function)
 {
@@ -165,11 +148,9 @@ static void __lite_request_free(struct lite_request *req)
 	lite_stat_dec(req->ring->rp->svc->stats, LITE_STAT_REQUESTS);
 }
 
-/**
- * lite_request_free - free a request without an answer
- * @req: BUSY with the caller; its ring is gone, or the connection is ending
- *
- * Context: process, no lock held.
+/*
+ * Free a request without an answer. It is BUSY with the caller; its ring is gone, or the connection
+ * is ending. Process context, no lock held.
  */
 void lite_request_free(struct lite_request *req)
 {
@@ -181,17 +162,11 @@ void lite_request_free(struct lite_request *req)
 	lite_ring_put(ring);
 }
 
-/**
- * lite_request_answer - have a work item answer a request
- * @req: in no list; no other thread has it
- * @status: enum lite_rpc_status
- * @length: bytes of the reply
- * @user: the server's status for the caller
- *
- * Context: process; receive handlers. svc->lock is held.
+/*
+ * Have a work item answer a request, which is in no list and no other thread's. @user: the server's
+ * status for the caller. svc->lock is held. Process context; receive handlers.
  */
-void lite_request_answer(struct lite_request *req, u8 status, u32 length,
-			 u32 user)
+void lite_request_answer(struct lite_request *req, u8 status, u32 length, u32 user)
 {
 	struct lite_rpc_peer *rp = req->ring->rp;
 
@@ -209,8 +184,8 @@ void lite_request_answer(struct lite_request *req, u8 status, u32 length,
 }
 
 /* Post the answer to a BUSY request; with @nowait only if there is room. */
-static void __lite_request_post(struct lite_request *req, u8 status, u32 length,
-				u32 user, bool nowait)
+static void __lite_request_post(struct lite_request *req, u8 status, u32 length, u32 user,
+				bool nowait)
 {
 	struct lite_ring *ring = req->ring;
 	struct lite_rpc_peer *rp = ring->rp;
@@ -218,8 +193,7 @@ static void __lite_request_post(struct lite_request *req, u8 status, u32 length,
 	struct lite_wire_rpc *h = lite_area_at(ring->area, unit);
 	bool oneway = req->flags & LITE_RPC_F_ONEWAY && status == LITE_RPC_OK;
 	bool refers = req->by_reference && status == LITE_RPC_OK;
-	enum lite_imm_kind kind = oneway ? LITE_IMM_RPC_DONE :
-					   LITE_IMM_RPC_REPLY;
+	enum lite_imm_kind kind = oneway ? LITE_IMM_RPC_DONE : LITE_IMM_RPC_REPLY;
 	u16 at = oneway ? lite_imm_done(slot, req->seq) : slot;
 	u64 raddr = req->reply;
 	u32 bytes = 0;
@@ -249,9 +223,7 @@ static void __lite_request_post(struct lite_request *req, u8 status, u32 length,
 	spin_unlock(&rp->svc->lock);
 	if (!err)
 		err = lite_rpc_peer_post(rp, ring->area, unit, bytes, raddr,
-					 lite_imm_ring_encode(kind, ring->index,
-							      at),
-					 nowait);
+					 lite_imm_ring_encode(kind, ring->index, at), nowait);
 	if (err == -EAGAIN) {
 		spin_lock(&rp->svc->lock);
 		/* Not posted, so an honest peer cannot have reused the slot. */
@@ -268,67 +240,45 @@ static void __lite_request_post(struct lite_request *req, u8 status, u32 length,
 		lite_ring_put(ring);
 }
 
-/**
- * lite_answer_work - post the answers of lite_request_answer()
- * @work: of a struct lite_rpc_peer, with a reference to its connection
- *
- * Posts one after the other: a stuck peer occupies one worker, not one per
- * answer.
+/*
+ * Post the answers of lite_request_answer(), with a reference to the connection; one after the
+ * other: a stuck peer occupies one worker, not one per answer.
  */
 void lite_answer_work(struct work_struct *work)
 {
-	struct lite_rpc_peer *rp = container_of(work, struct lite_rpc_peer,
-						answer_work);
+	struct lite_rpc_peer *rp = container_of(work, struct lite_rpc_peer, answer_work);
 	struct lite_service *svc = rp->svc;
 	struct lite_conn *conn = rp->conn;
 	struct lite_request *req;
 
 	for (;;) {
 		spin_lock(&svc->lock);
-		req = list_first_entry_or_null(&rp->answers,
-					       struct lite_request, list);
+		req = list_first_entry_or_null(&rp->answers, struct lite_request, list);
 		if (req)
 			list_del(&req->list);
 		spin_unlock(&svc->lock);
 		if (!req)
 			break;
-		__lite_request_post(req, req->status, req->length, req->user,
-				    false);
+		__lite_request_post(req, req->status, req->length, req->user, false);
 	}
 	if (conn)
 		lite_conn_put(conn);
 }
 
-/**
- * lite_request_post - answer a request
- * @req: BUSY with the caller, which must not use it afterwards
- * @status: enum lite_rpc_status
- * @length: bytes of the reply; with LITE_RPC_OK they are in the record, or
- *	written by lite_request_give()
- * @user: the server's status for the caller
- *
- * If the send queue is full, lite_answer_work() posts the answer.
- *
- * Context: process; does not sleep. Receive handlers.
+/*
+ * Answer a request that is BUSY with the caller, which must not use it afterwards. With
+ * LITE_RPC_OK the reply's @length bytes are in the record, or written by lite_request_give(). If
+ * the send queue is full, lite_answer_work() posts the answer. Process context; receive handlers.
  */
-void lite_request_post(struct lite_request *req, u8 status, u32 length,
-		       u32 user)
+void lite_request_post(struct lite_request *req, u8 status, u32 length, u32 user)
 {
 	__lite_request_post(req, status, length, user, true);
 }
 
-/**
- * lite_ring_cancel - the caller of a request has given up
- * @rp: the caller's
- * @index: of the ring
- * @slot: of the request
- * @seq: of the call
- *
- * CANCEL and UNBIND are not ordered. The ring may be gone already, and its
- * index reused, but no other call has @seq.
- *
- * Context: process.
- * Return: enum lite_rpc_cancelled; -EPROTO: there is no such slot.
+/*
+ * The caller of a request has given up. CANCEL and UNBIND are not ordered: the ring may be gone
+ * already, and its index reused, but no other call has @seq. Process context. Return: enum
+ * lite_rpc_cancelled; -EPROTO: there is no such slot.
  */
 int lite_ring_cancel(struct lite_rpc_peer *rp, u32 index, u32 slot, u64 seq)
 {
@@ -343,8 +293,7 @@ int lite_ring_cancel(struct lite_rpc_peer *rp, u32 index, u32 slot, u64 seq)
 	ring = xa_load(&rp->rings, index);
 	req = ring ? &ring->req[slot] : NULL;
 	if (req && req->seq == seq) {
-		if (req->state == LITE_REQ_QUEUED ||
-		    req->state == LITE_REQ_TAKEN) {
+		if (req->state == LITE_REQ_QUEUED || req->state == LITE_REQ_TAKEN) {
 			list_del(&req->list);
 			__lite_request_free(req);
 			ret = LITE_RPC_CANCELLED;
@@ -358,14 +307,10 @@ int lite_ring_cancel(struct lite_rpc_peer *rp, u32 index, u32 slot, u64 seq)
 	return ret;
 }
 
-/**
- * lite_ring_end - stop taking and answering requests of a ring
- * @ring: the caller has a reference
- * @down: the connection is ending; else the peer returns the ring, all its
- *	requests must have been answered, and it leaves the peer's table
- *
- * Context: process, no lock held.
- * Return: 0; -EPROTO: a request is unanswered, or the ring has ended already.
+/*
+ * Stop taking and answering requests of a ring; the caller has a reference. Unless the connection
+ * is @down, the peer returns the ring, which leaves the table: -EPROTO: a request is unanswered, or
+ * the ring has ended already. Process context, no lock held.
  */
 int lite_ring_end(struct lite_ring *ring, bool down)
 {
@@ -401,12 +346,10 @@ int lite_ring_end(struct lite_ring *ring, bool down)
 /* ---- requests come in ---------------------------------------------------- */
 
 /*
- * The live function of a ring. If the function was registered anew with the
- * same properties, the ring moves to it, so that restarting a server loses no
- * request.
+ * The live function of a ring. If the function was registered anew with the same properties, the
+ * ring moves to it, so that restarting a server loses no request.
  */
-static struct lite_func *lite_ring_func(struct lite_ring *ring,
-					struct lite_func **old)
+static struct lite_func *lite_ring_func(struct lite_ring *ring, struct lite_func **old)
 {
 	struct lite_service *svc = ring->rp->svc;
 	struct lite_func *func = ring->func;
@@ -414,12 +357,7 @@ static struct lite_func *lite_ring_func(struct lite_ring *ring,
 	if (likely(!func->dead))
 		return func;
 	func = xa_load(&svc->functions, ring->number);
-	if (!func || func->uid != ring->func->uid ||
-	    func->gid != ring->func->gid || func->mode != ring->func->mode ||
-	    strcmp(func->name, ring->func->name) ||
-	    func->max_request != ring->func->max_request ||
-	    func->max_reply != ring->func->max_reply ||
-	    func->ring_size != ring->func->ring_size)
+	if (!func || !lite_func_is_like(func, ring->func))
 		return NULL;
 	*old = ring->func;
 	kref_get(&func->ref);
@@ -428,8 +366,7 @@ static struct lite_func *lite_ring_func(struct lite_ring *ring,
 	return func;
 }
 
-static int lite_request_fill(struct lite_request *req, u32 unit,
-			     const struct lite_wire_rpc *h)
+static int lite_request_fill(struct lite_request *req, u32 unit, const struct lite_wire_rpc *h)
 {
 	struct lite_ring *ring = req->ring;
 	struct lite_rpc_peer *rp = ring->rp;
@@ -441,11 +378,10 @@ static int lite_request_fill(struct lite_request *req, u32 unit,
 	if (req->state != LITE_REQ_FREE || length > ring->func->max_request ||
 	    lite_request_list(req, unit, h))
 		return -EPROTO;
-	body = lite_rpc_body_bytes(length, room, req->list_bytes,
-				   req->n_request, req->n_reply);
+	body = lite_rpc_body_bytes(length, room, req->list_bytes, req->n_request, req->n_reply);
 	if (lite_ring_record_check(lite_area_units(ring->area),
-				   ring->area->chunk_bytes / LITE_RING_UNIT,
-				   unit, sizeof(*h) + body))
+				   ring->area->chunk_bytes / LITE_RING_UNIT, unit,
+				   sizeof(*h) + body))
 		return -EPROTO;
 	req->cancelled = false;
 	req->by_reference = false;
@@ -466,8 +402,7 @@ static int lite_request_fill(struct lite_request *req, u32 unit,
 	return 0;
 }
 
-static int lite_ring_accept(struct lite_ring *ring, u32 unit,
-			    const struct lite_wire_rpc *h,
+static int lite_ring_accept(struct lite_ring *ring, u32 unit, const struct lite_wire_rpc *h,
 			    struct lite_func **old, struct lite_request **now)
 {
 	struct lite_request *req = &ring->req[le16_to_cpu(h->slot)];
@@ -491,25 +426,17 @@ static int lite_ring_accept(struct lite_ring *ring, u32 unit,
 }
 
 /* Is the record the slot's latest request, delivered again, or its reply? */
-static bool lite_ring_repeated(const struct lite_ring *ring,
-			       const struct lite_wire_rpc *h)
+static bool lite_ring_repeated(const struct lite_ring *ring, const struct lite_wire_rpc *h)
 {
 	u16 slot = le16_to_cpu(h->slot);
 
-	return ring->rp->conn && ring->rp->conn->repeats &&
-	       slot < LITE_RPC_DEPTH &&
-	       ring->req[array_index_nospec(slot, LITE_RPC_DEPTH)].seq ==
-		       le64_to_cpu(h->seq);
+	return ring->rp->conn && ring->rp->conn->repeats && slot < LITE_RPC_DEPTH &&
+	       ring->req[array_index_nospec(slot, LITE_RPC_DEPTH)].seq == le64_to_cpu(h->seq);
 }
 
-/**
- * lite_ring_on_request - take in a request written into a local ring
- * @rp: the client's
- * @index: of the ring
- * @unit: position of the record
- *
- * Context: receive handler; the calling thread for a node's calls to itself.
- * Return: 0 or -EPROTO.
+/*
+ * A request has been written at @unit of ring @index. Receive handler; the calling thread for a
+ * node's calls to itself. Return: 0 or -EPROTO.
  */
 int lite_ring_on_request(struct lite_rpc_peer *rp, u16 index, u16 unit)
 {
