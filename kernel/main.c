@@ -30,10 +30,9 @@ err_chardev:
 static void __exit lite_exit(void)
 {
 	/*
-	 * No new nodes, then no nodes, then none of their late work. Commands
-	 * in flight end with their nodes. Netlink goes only then: unregistering
-	 * the family waits for its commands, and blocks all generic netlink of
-	 * the machine meanwhile.
+	 * No new nodes, then no nodes, then none of their late work. Commands in flight end with
+	 * their nodes. Netlink goes only then: unregistering the family waits for its commands, and
+	 * blocks all generic netlink of the machine meanwhile.
 	 */
 	lite_registry_close();
 	lite_registry_exit();

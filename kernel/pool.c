@@ -11,8 +11,7 @@
  * @reserve: of these, for uid 0 only
  * @uid_limit: limit of each other uid; 0: dynamic, see core/share.h
  */
-void lite_pool_init(struct lite_pool *pool, u64 limit, u64 reserve,
-		    u64 uid_limit)
+void lite_pool_init(struct lite_pool *pool, u64 limit, u64 reserve, u64 uid_limit)
 {
 	u32 i;
 
@@ -57,8 +56,7 @@ static struct lite_pool_part *lite_pool_find(struct lite_pool *pool, u32 uid)
 }
 
 /* Unlink a part that nothing refers to any more, for kfree(); or NULL. */
-static struct lite_pool_part *lite_pool_unused(struct lite_pool *pool,
-					       struct lite_pool_part *part)
+static struct lite_pool_part *lite_pool_unused(struct lite_pool *pool, struct lite_pool_part *part)
 {
 	lockdep_assert_held(&pool->lock);
 	if (part == &pool->root || part->holds || part->has)
@@ -67,10 +65,7 @@ static struct lite_pool_part *lite_pool_unused(struct lite_pool *pool,
 	return part;
 }
 
-/*
- * Look up, or make, the part of a uid, for lite_pool_drop(); NULL: no memory.
- * May sleep.
- */
+/* Look up, or make, the part of a uid, for lite_pool_drop(); NULL: no memory. May sleep. */
 struct lite_pool_part *lite_pool_hold(struct lite_pool *pool, u32 uid)
 {
 	struct lite_pool_part *part, *new;
@@ -118,15 +113,13 @@ void lite_pool_drop(struct lite_pool *pool, struct lite_pool_part *part)
  * Context: any process, also with spinlocks held.
  * Return: 0; -ENOSPC: not enough left; -EDQUOT: what is left is for others.
  */
-int lite_pool_take_part(struct lite_pool *pool, struct lite_pool_part *part,
-			u64 n)
+int lite_pool_take_part(struct lite_pool *pool, struct lite_pool_part *part, u64 n)
 {
 	bool root = part == &pool->root;
 	int err;
 
 	spin_lock(&pool->lock);
-	err = lite_pool_check(&pool->rule, pool->used, pool->by_users,
-			      part->has, root, n);
+	err = lite_pool_check(&pool->rule, pool->used, pool->by_users, part->has, root, n);
 	if (!err) {
 		part->has += n;
 		pool->used += n;
@@ -136,8 +129,7 @@ int lite_pool_take_part(struct lite_pool *pool, struct lite_pool_part *part,
 	return err;
 }
 
-static void lite_pool_give_locked(struct lite_pool *pool,
-				  struct lite_pool_part *part, u64 n)
+static void lite_pool_give_locked(struct lite_pool *pool, struct lite_pool_part *part, u64 n)
 {
 	lockdep_assert_held(&pool->lock);
 	part->has -= n;
@@ -146,8 +138,7 @@ static void lite_pool_give_locked(struct lite_pool *pool,
 }
 
 /* Give @n units of a held part back. Also with spinlocks held. */
-void lite_pool_give_part(struct lite_pool *pool, struct lite_pool_part *part,
-			 u64 n)
+void lite_pool_give_part(struct lite_pool *pool, struct lite_pool_part *part, u64 n)
 {
 	spin_lock(&pool->lock);
 	lite_pool_give_locked(pool, part, n);

@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Pools: what a node gives to all its users, and how much of it each uid has.
- * core/share.h has the rule by which a pool is divided, limits.rst the list of
- * pools.
+ * Pools: what a node gives to all its users, and how much of it each uid has. core/share.h has the
+ * rule by which a pool is divided, limits.rst the list of pools.
  *
- * Units are counted for a uid as seen from the initial user namespace, and
- * given back for the same uid. Uid 0 (root, and clients in the kernel) may use
- * the reserve, and is limited by the pool only.
+ * Units are counted for a uid as seen from the initial user namespace, and given back for the same
+ * uid. Uid 0 (root, and clients in the kernel) may use the reserve, and is limited by the pool
+ * only.
  *
  *	err = lite_pool_take(pool, uid, n);	may sleep: for rare use
  *	lite_pool_give(pool, uid, n);
  *
- * A caller that takes and gives often, or with a spinlock held, keeps the uid's
- * part:
+ * A caller that takes and gives often, or with a spinlock held, keeps the uid's part:
  *
  *	part = lite_pool_hold(pool, uid);	may sleep
  *	err = lite_pool_take_part(pool, part, n);
  *	lite_pool_give_part(pool, part, n);
  *	lite_pool_drop(pool, part);
  *
- * A part exists while it is held or has units, so these may be given back by
- * uid after it is dropped.
+ * A part exists while it is held or has units, so these may be given back by uid after it is
+ * dropped.
  */
 #ifndef _LITE_POOL_H
 #define _LITE_POOL_H
@@ -74,8 +72,7 @@ struct lite_pool {
 	struct hlist_head parts[LITE_POOL_BUCKETS];
 };
 
-void lite_pool_init(struct lite_pool *pool, u64 limit, u64 reserve,
-		    u64 uid_limit);
+void lite_pool_init(struct lite_pool *pool, u64 limit, u64 reserve, u64 uid_limit);
 void lite_pool_exit(struct lite_pool *pool);
 int lite_pool_take(struct lite_pool *pool, u32 uid, u64 n);
 void lite_pool_give(struct lite_pool *pool, u32 uid, u64 n);
@@ -83,9 +80,7 @@ int lite_pool_room(struct lite_pool *pool, u32 uid, u64 n);
 u64 lite_pool_used(struct lite_pool *pool);
 struct lite_pool_part *lite_pool_hold(struct lite_pool *pool, u32 uid);
 void lite_pool_drop(struct lite_pool *pool, struct lite_pool_part *part);
-int lite_pool_take_part(struct lite_pool *pool, struct lite_pool_part *part,
-			u64 n);
-void lite_pool_give_part(struct lite_pool *pool, struct lite_pool_part *part,
-			 u64 n);
+int lite_pool_take_part(struct lite_pool *pool, struct lite_pool_part *part, u64 n);
+void lite_pool_give_part(struct lite_pool *pool, struct lite_pool_part *part, u64 n);
 
 #endif /* _LITE_POOL_H */

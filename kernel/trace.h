@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints: every change of state, every operation and call. None contains
- * an address or a key.
+ * Tracepoints: every change of state, every operation and call. None contains an address or a key.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM lite

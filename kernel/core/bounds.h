@@ -11,8 +11,7 @@
  * @length: bytes
  * @size: of the region, bytes
  *
- * Return: 0; -EINVAL: @length is 0; -ERANGE: the range ends beyond the region,
- * or wraps.
+ * Return: 0; -EINVAL: @length is 0; -ERANGE: the range ends beyond the region, or wraps.
  */
 static inline int lite_bounds_check(u64 offset, u64 length, u64 size)
 {
@@ -26,8 +25,7 @@ static inline int lite_bounds_check(u64 offset, u64 length, u64 size)
 }
 
 /*
- * As lite_bounds_check(), for an atomic operation on an aligned 8-byte word:
- * -EINVAL if it is none.
+ * As lite_bounds_check(), for an atomic operation on an aligned 8-byte word: -EINVAL if it is none.
  */
 static inline int lite_atomic_check(u64 offset, u64 length, u64 size)
 {

@@ -41,14 +41,12 @@ u32 lite_extent_find(const struct lite_extent *table, u32 n, u64 offset);
  *
  * Return: 0 or -EPROTO.
  */
-int lite_extent_table_check(const struct lite_extent *table, u32 n, u64 length,
-			    u32 n_shares);
+int lite_extent_table_check(const struct lite_extent *table, u32 n, u64 length, u32 n_shares);
 
 /*
  * Append a piece of @length bytes, not 0, to a table with room for it, or merge
  * it with the last one. @n: entries so far, updated.
  */
-void lite_extent_append(struct lite_extent *table, u32 *n, u64 addr, u64 length,
-			u32 share);
+void lite_extent_append(struct lite_extent *table, u32 *n, u64 addr, u64 length, u32 share);
 
 #endif /* _LITE_CORE_EXTENT_H */

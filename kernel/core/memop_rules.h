@@ -13,9 +13,8 @@
 #define LITE_PATTERN_MAX 8U
 
 /*
- * Check the pattern of a SET, its first byte lowest. Return: 0, or -EINVAL:
- * @length is 0 or more than LITE_PATTERN_MAX, or bytes behind the pattern are
- * not 0.
+ * Check the pattern of a SET, its first byte lowest. Return: 0, or -EINVAL: @length is 0 or more
+ * than LITE_PATTERN_MAX, or bytes behind the pattern are not 0.
  */
 int lite_pattern_check(u64 pattern, u64 length);
 
@@ -25,10 +24,7 @@ int lite_pattern_check(u64 pattern, u64 length);
  */
 u64 lite_pattern_rotate(u64 pattern, u32 length, u64 at);
 
-/*
- * Fill @n bytes at @to, which is never read, with a pattern of
- * 1..LITE_PATTERN_MAX bytes.
- */
+/* Fill @n bytes at @to, which is never read, with a pattern of 1..LITE_PATTERN_MAX bytes. */
 void lite_pattern_fill(void *to, size_t n, u64 pattern, u32 length);
 
 /**
@@ -40,15 +36,13 @@ void lite_pattern_fill(void *to, size_t n, u64 pattern, u32 length);
  *
  * Return: bytes, 1..@max.
  */
-u64 lite_extent_run(const struct lite_extent *table, u32 n, u64 offset,
-		    u64 max);
+u64 lite_extent_run(const struct lite_extent *table, u32 n, u64 offset, u64 max);
 
 /*
  * As lite_extent_run(), for the bytes before @end, which is not 0 and at most
  * the end of the last extent.
  */
-u64 lite_extent_run_back(const struct lite_extent *table, u32 n, u64 end,
-			 u64 max);
+u64 lite_extent_run_back(const struct lite_extent *table, u32 n, u64 end, u64 max);
 
 /* Must a copy within one region begin at its end? */
 static inline bool lite_copy_is_backward(u64 to, u64 from, u64 length)

@@ -56,19 +56,14 @@ struct lite_acl {
  * @acl: of the LMR
  * @squash: treat root as LITE_UID_NOBODY, plus what was granted to root
  *
- * As with open(2), exactly one of the three classes applies, the first that
- * fits. The owner is a master and may share the LMR. Root has all rights.
- * Grants to the user are added.
+ * As with open(2), exactly one of the three classes applies, the first that fits. The owner is a
+ * master and may share the LMR. Root has all rights. Grants to the user are added.
  *
  * Return: LITE_RIGHT_* bits.
  */
-u32 lite_rights_of(const struct lite_cred *cred, u32 node,
-		   const struct lite_acl *acl, bool squash);
+u32 lite_rights_of(const struct lite_cred *cred, u32 node, const struct lite_acl *acl, bool squash);
 
-/*
- * Is a user in a group? With LITE_CRED_GROUPS groups, the list may be
- * truncated.
- */
+/* Is a user in a group? With LITE_CRED_GROUPS groups, the list may be truncated. */
 bool lite_cred_in_group(const struct lite_cred *cred, u32 gid);
 
 /* Are two users the same to every home? */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The map of taken units in an RPC ring. A ring is made of chunks of contiguous
- * memory, and counted in units of 64 bytes. A record never spans two chunks.
- * Records are freed in any order.
+ * The map of taken units in an RPC ring. A ring is made of chunks of contiguous memory, and counted
+ * in units of 64 bytes. A record never spans two chunks. Records are freed in any order.
  *
- * The search for free units continues behind the last record taken (next-fit),
- * so that free units gather before it comes round.
+ * The search for free units continues behind the last record taken (next-fit), so that free units
+ * gather before it comes round.
  */
 #ifndef _LITE_CORE_RING_H
 #define _LITE_CORE_RING_H
@@ -49,8 +48,7 @@ static inline u32 lite_ring_units(u32 bytes)
  * @chunk: units per chunk; divides @units
  * @bits: zeroed, LITE_RING_MAP_WORDS(@units) words
  */
-void lite_ring_map_init(struct lite_ring_map *map, u32 units, u32 chunk,
-			u64 *bits);
+void lite_ring_map_init(struct lite_ring_map *map, u32 units, u32 chunk, u64 *bits);
 
 /*
  * Take @n consecutive units of one chunk. Return: the first unit, or

@@ -34,8 +34,7 @@ struct lite_pool_rule {
  * @root: the user is root or a kernel client: only the pool is a limit
  * @n: additional amount
  *
- * Return: 0; -ENOSPC: not enough is left; -EDQUOT: enough is left, but for
- * others.
+ * Return: 0; -ENOSPC: not enough is left; -EDQUOT: enough is left, but for others.
  */
 static inline int lite_pool_check(const struct lite_pool_rule *rule, u64 used,
 				  u64 by_users, u64 has, bool root, u64 n)
@@ -53,9 +52,7 @@ static inline int lite_pool_check(const struct lite_pool_rule *rule, u64 used,
 	if (n > left)
 		return -ENOSPC;
 	if (rule->uid_limit)
-		return n <= rule->uid_limit && has <= rule->uid_limit - n ?
-			       0 :
-			       -EDQUOT;
+		return n <= rule->uid_limit && has <= rule->uid_limit - n ? 0 : -EDQUOT;
 	return n <= left - n && has <= left - n - n ? 0 : -EDQUOT;
 }
 

@@ -32,10 +32,7 @@ static void lite_close_work(struct work_struct *work)
 
 	/* A node that is stopping shuts all its contexts itself. */
 	if (lite_node_enter(lf->node)) {
-		/*
-		 * First, as callers of its functions need not wait for homes of
-		 * LMRs.
-		 */
+		/* First, as callers of its functions need not wait for homes of LMRs. */
 		if (lf->rpc)
 			lite_rpc_file_shut(lf->rpc);
 		lite_locks_ctx_gone(&lf->node->locks, lf->ctx);
@@ -81,8 +78,7 @@ struct lite_file *lite_file_new(struct lite_node *node)
 static int lite_open(struct inode *inode, struct file *file)
 {
 	/* misc_open() has put the miscdevice here. */
-	struct lite_node *node = container_of(file->private_data,
-					      struct lite_node, misc);
+	struct lite_node *node = container_of(file->private_data, struct lite_node, misc);
 	struct lite_file *lf;
 
 	if (!lite_node_enter(node))
@@ -106,8 +102,7 @@ void lite_file_close(struct lite_file *lf)
 {
 	lite_urings_free(&lf->urings);
 	queue_work(lite_close_wq, &lf->close_work);
-	if (time_after(jiffies,
-		       READ_ONCE(lite_close_slow) + 5 * LITE_CLOSE_WAIT) &&
+	if (time_after(jiffies, READ_ONCE(lite_close_slow) + 5 * LITE_CLOSE_WAIT) &&
 	    !wait_for_completion_timeout(&lf->closed, LITE_CLOSE_WAIT))
 		WRITE_ONCE(lite_close_slow, jiffies);
 	lite_file_put(lf);

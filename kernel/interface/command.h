@@ -13,8 +13,7 @@
  * struct lite_command - a command being carried out
  * @node: active
  * @ctx: has the handles that it names
- * @lf: open file; NULL: it is a kernel module's, and its pointers are to kernel
- *	memory
+ * @lf: open file; NULL: it is a kernel module's, and its pointers are to kernel memory
  * @gate: lets go of the node; for commands of processes only
  * @target: the LMR that it is about, if its row has a name
  * @cred: see lite_cmd_user()
@@ -62,8 +61,7 @@ struct lite_ioc {
 	bool always;
 	bool looks;
 	int (*fn)(struct lite_command *cmd, void *arg);
-	int (*change)(struct lite_ctx *ctx, const struct lite_target *target,
-		      void *arg);
+	int (*change)(struct lite_ctx *ctx, const struct lite_target *target, void *arg);
 	void (*undo)(struct lite_command *cmd, void *arg);
 	void (*unwind)(void *arg);
 };
@@ -87,8 +85,7 @@ extern const struct lite_ioc lite_iocs_rpc[LITE_IOC_GROUP];
 extern const struct lite_ioc lite_iocs_sync[LITE_IOC_GROUP];
 
 const struct lite_ioc *lite_ioc_find(unsigned int cmd);
-int lite_cmd_run(struct lite_command *cmd, const struct lite_ioc *ioc,
-		 void *arg);
+int lite_cmd_run(struct lite_command *cmd, const struct lite_ioc *ioc, void *arg);
 const struct lite_cred *lite_cmd_user(struct lite_command *cmd);
 int lite_cmd_target(struct lite_command *cmd, u64 lh, const char *name);
 int lite_ioc_mmap(struct lite_command *cmd, void *arg);

@@ -8,8 +8,7 @@
 #include "command.h"
 
 /* Copy to memory of the caller. That of a process may keep it waiting. */
-static int lite_cmd_copy_out(struct lite_command *cmd, u64 to, const void *from,
-			     size_t n)
+static int lite_cmd_copy_out(struct lite_command *cmd, u64 to, const void *from, size_t n)
 {
 	unsigned long left;
 
@@ -25,8 +24,7 @@ static int lite_cmd_copy_out(struct lite_command *cmd, u64 to, const void *from,
 }
 
 /* As lite_cmd_copy_out(), the other way. */
-static int lite_cmd_copy_in(struct lite_command *cmd, void *to, u64 from,
-			    size_t n)
+static int lite_cmd_copy_in(struct lite_command *cmd, void *to, u64 from, size_t n)
 {
 	unsigned long left;
 
@@ -62,8 +60,7 @@ static int lite_cmd_copy_element(struct lite_command *cmd, u64 array, u32 i,
 
 	if (err || size <= known)
 		return err;
-	return lite_cmd_copy_out(cmd, to + known, page_address(ZERO_PAGE(0)),
-				 size - known);
+	return lite_cmd_copy_out(cmd, to + known, page_address(ZERO_PAGE(0)), size - known);
 }
 
 static int lite_ioc_query(struct lite_command *cmd, void *arg)
@@ -138,8 +135,7 @@ static int lite_ioc_map(struct lite_command *cmd, void *arg)
 		return len;
 	if (cmd->lf && cmd->lf->read_only && m->rights & ~LITE_RIGHT_READ)
 		return -EACCES;
-	return lite_ctx_map(cmd->ctx, lite_cmd_user(cmd), m->name, m->rights,
-			    &m->lh, &m->length);
+	return lite_ctx_map(cmd->ctx, lite_cmd_user(cmd), m->name, m->rights, &m->lh, &m->length);
 }
 
 static void lite_ioc_undo_map(struct lite_command *cmd, void *arg)
@@ -192,8 +188,7 @@ static int lite_ioc_list(struct lite_command *cmd, void *arg)
 		if (ret <= 0)
 			break;
 		for (i = 0; i < ret && !err; i++)
-			err = lite_cmd_copy_element(cmd, l->infos, n++,
-						    l->info_size, &info[i],
+			err = lite_cmd_copy_element(cmd, l->infos, n++, l->info_size, &info[i],
 						    sizeof(*info));
 	} while (n < l->n_infos && !err && l->cursor);
 	kfree(info);
@@ -232,62 +227,42 @@ static int lite_ioc_move(struct lite_command *cmd, void *arg)
 	struct lite_ioc_move *m = arg;
 
 	m->moved = 0;
-	return lite_cmd_target(cmd, m->lh, m->name) ?:
-	       lite_ctx_move(cmd->ctx, &cmd->target, m);
+	return lite_cmd_target(cmd, m->lh, m->name) ?: lite_ctx_move(cmd->ctx, &cmd->target, m);
 }
 
 #define LITE_IOC_NAME(type, member) .name = offsetof(struct type, member)
 #define LITE_IOC_ZERO(type) .zero = offsetof(struct type, reserved)
 
 const struct lite_ioc lite_iocs_lmr[LITE_IOC_GROUP] = {
-	LITE_IOC_ENTRY(LITE_IOC_QUERY, lite_ioc_query, reserved,
-		       LITE_IOC_ZERO(lite_ioc_query),
+	LITE_IOC_ENTRY(LITE_IOC_QUERY, lite_ioc_query, reserved, LITE_IOC_ZERO(lite_ioc_query),
 		       .fn = lite_ioc_query, .out = true, .looks = true),
-	LITE_IOC_ENTRY(LITE_IOC_ALLOC, lite_ioc_alloc, name,
-		       .flags = LITE_ALLOC_NO_HANDLE,
-		       .fn = lite_ioc_alloc, .out = true,
-		       .undo = lite_ioc_undo_alloc),
-	LITE_IOC_ENTRY(LITE_IOC_MAP, lite_ioc_map, name,
-		       LITE_IOC_ZERO(lite_ioc_map),
-		       .fn = lite_ioc_map, .out = true, .looks = true,
-		       .undo = lite_ioc_undo_map),
-	LITE_IOC_ENTRY(LITE_IOC_UNMAP, lite_ioc_unmap, lh,
-		       .fn = lite_ioc_unmap, .looks = true),
-	LITE_IOC_ENTRY(LITE_IOC_FREE, lite_ioc_free, name,
-		       LITE_IOC_NAME(lite_ioc_free, name),
+	LITE_IOC_ENTRY(LITE_IOC_ALLOC, lite_ioc_alloc, name, .flags = LITE_ALLOC_NO_HANDLE,
+		       .fn = lite_ioc_alloc, .out = true, .undo = lite_ioc_undo_alloc),
+	LITE_IOC_ENTRY(LITE_IOC_MAP, lite_ioc_map, name, LITE_IOC_ZERO(lite_ioc_map),
+		       .fn = lite_ioc_map, .out = true, .looks = true, .undo = lite_ioc_undo_map),
+	LITE_IOC_ENTRY(LITE_IOC_UNMAP, lite_ioc_unmap, lh, .fn = lite_ioc_unmap, .looks = true),
+	LITE_IOC_ENTRY(LITE_IOC_FREE, lite_ioc_free, name, LITE_IOC_NAME(lite_ioc_free, name),
 		       .change = lite_ctx_free),
-	LITE_IOC_ENTRY(LITE_IOC_STAT, lite_ioc_stat, info,
-		       LITE_IOC_ZERO(lite_ioc_stat),
-		       LITE_IOC_NAME(lite_ioc_stat, info.name),
-		       .fn = lite_ioc_stat, .out = true, .looks = true),
-	LITE_IOC_ENTRY(LITE_IOC_LIST, lite_ioc_list, info_size,
-		       .fn = lite_ioc_list, .out = true, .looks = true),
-	LITE_IOC_ENTRY(LITE_IOC_GRANT, lite_ioc_grant, name,
-		       LITE_IOC_NAME(lite_ioc_grant, name),
+	LITE_IOC_ENTRY(LITE_IOC_STAT, lite_ioc_stat, info, LITE_IOC_ZERO(lite_ioc_stat),
+		       LITE_IOC_NAME(lite_ioc_stat, info.name), .fn = lite_ioc_stat, .out = true,
+		       .looks = true),
+	LITE_IOC_ENTRY(LITE_IOC_LIST, lite_ioc_list, info_size, .fn = lite_ioc_list, .out = true,
+		       .looks = true),
+	LITE_IOC_ENTRY(LITE_IOC_GRANT, lite_ioc_grant, name, LITE_IOC_NAME(lite_ioc_grant, name),
 		       .change = lite_ctx_grant),
-	LITE_IOC_ENTRY(LITE_IOC_GRANTS, lite_ioc_grants, name,
-		       LITE_IOC_NAME(lite_ioc_grants, name),
+	LITE_IOC_ENTRY(LITE_IOC_GRANTS, lite_ioc_grants, name, LITE_IOC_NAME(lite_ioc_grants, name),
 		       .fn = lite_ioc_grants, .out = true, .looks = true),
-	LITE_IOC_ENTRY(LITE_IOC_SETATTR, lite_ioc_setattr, name,
-		       LITE_IOC_ZERO(lite_ioc_setattr),
-		       LITE_IOC_NAME(lite_ioc_setattr, name),
-		       .change = lite_ctx_setattr),
-	LITE_IOC_ENTRY(LITE_IOC_RENAME, lite_ioc_rename, to,
-		       LITE_IOC_NAME(lite_ioc_rename, name),
+	LITE_IOC_ENTRY(LITE_IOC_SETATTR, lite_ioc_setattr, name, LITE_IOC_ZERO(lite_ioc_setattr),
+		       LITE_IOC_NAME(lite_ioc_setattr, name), .change = lite_ctx_setattr),
+	LITE_IOC_ENTRY(LITE_IOC_RENAME, lite_ioc_rename, to, LITE_IOC_NAME(lite_ioc_rename, name),
 		       .change = lite_ctx_rename),
-	LITE_IOC_ENTRY(LITE_IOC_RESIZE, lite_ioc_resize, name,
-		       LITE_IOC_NAME(lite_ioc_resize, name),
+	LITE_IOC_ENTRY(LITE_IOC_RESIZE, lite_ioc_resize, name, LITE_IOC_NAME(lite_ioc_resize, name),
 		       .change = lite_ctx_resize),
-	LITE_IOC_ENTRY(LITE_IOC_MOVE, lite_ioc_move, name,
-		       LITE_IOC_ZERO(lite_ioc_move),
+	LITE_IOC_ENTRY(LITE_IOC_MOVE, lite_ioc_move, name, LITE_IOC_ZERO(lite_ioc_move),
 		       .fn = lite_ioc_move, .out = true, .always = true),
-	LITE_IOC_ENTRY(LITE_IOC_MMAP, lite_ioc_mmap, addr,
-		       LITE_IOC_ZERO(lite_ioc_mmap),
-		       .flags = LITE_MMAP_POPULATE,
-		       .fn = lite_ioc_mmap, .out = true, .looks = true,
+	LITE_IOC_ENTRY(LITE_IOC_MMAP, lite_ioc_mmap, addr, LITE_IOC_ZERO(lite_ioc_mmap),
+		       .flags = LITE_MMAP_POPULATE, .fn = lite_ioc_mmap, .out = true, .looks = true,
 		       .unwind = lite_ioc_unwind_mmap),
-	LITE_IOC_ENTRY(LITE_IOC_REGISTER, lite_ioc_register, name,
-		       LITE_IOC_ZERO(lite_ioc_register),
-		       .fn = lite_ioc_register, .out = true,
-		       .undo = lite_ioc_undo_register),
+	LITE_IOC_ENTRY(LITE_IOC_REGISTER, lite_ioc_register, name, LITE_IOC_ZERO(lite_ioc_register),
+		       .fn = lite_ioc_register, .out = true, .undo = lite_ioc_undo_register),
 };

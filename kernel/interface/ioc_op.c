@@ -9,10 +9,7 @@
 #include "compat.h"
 #include "node.h"
 
-/*
- * Fetch a structure that has the size we know, at once; false: it has not, or
- * there was a fault.
- */
+/* Fetch a structure that has the size we know, at once; false: it has not, or there was a fault. */
 static bool lite_op_get(struct lite_op *op, const struct lite_op __user *from)
 {
 	const u64 __user *u = (const u64 __user *)from;
@@ -37,8 +34,7 @@ fault:
 	return false;
 }
 
-static int lite_op_get_any(struct lite_op *op,
-			   const struct lite_op __user *from)
+static int lite_op_get_any(struct lite_op *op, const struct lite_op __user *from)
 {
 	u32 size;
 	int err;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ioctls of /dev/liteN (include/uapi/lite.h). ioc_op.c has LITE_IOC_OP, the
- * other ioc_*.c tables of the commands, and their handlers.
+ * The ioctls of /dev/liteN (include/uapi/lite.h). ioc_op.c has LITE_IOC_OP, the other ioc_*.c
+ * tables of the commands, and their handlers.
  *
- * The structure is copied in once, worked on, and copied out as a whole, so the
- * node is not held while waiting for user memory; the few handlers that access
- * it let go of the node (struct lite_gate). Before something is made, called or
- * collected, the structure is made writable. If copying it out fails all the
- * same, what was made is undone.
+ * The structure is copied in once, worked on, and copied out as a whole, so the node is not held
+ * while waiting for user memory; the few handlers that access it let go of the node (struct
+ * lite_gate). Before something is made, called or collected, the structure is made writable. If
+ * copying it out fails all the same, what was made is undone.
  */
 #include <linux/cred.h>
 #include <linux/mm.h>
@@ -89,22 +88,19 @@ const struct lite_ioc *lite_ioc_find(unsigned int cmd)
  * Context: may sleep; killable.
  * Return: 0 or a negative errno of the table in include/uapi/lite.h.
  */
-int lite_cmd_run(struct lite_command *cmd, const struct lite_ioc *ioc,
-		 void *arg)
+int lite_cmd_run(struct lite_command *cmd, const struct lite_ioc *ioc, void *arg)
 {
 	const struct lite_ioc_head *head = arg;
 	int err;
 
-	if (head->flags & ~ioc->flags ||
-	    (ioc->zero && *(const u32 *)(arg + ioc->zero)))
+	if (head->flags & ~ioc->flags || (ioc->zero && *(const u32 *)(arg + ioc->zero)))
 		return -EOPNOTSUPP;
 	if (ioc->name) {
 		err = lite_cmd_target(cmd, head->lh, arg + ioc->name);
 		if (err)
 			return err;
 	}
-	return ioc->change ? ioc->change(cmd->ctx, &cmd->target, arg) :
-			     ioc->fn(cmd, arg);
+	return ioc->change ? ioc->change(cmd->ctx, &cmd->target, arg) : ioc->fn(cmd, arg);
 }
 
 /* Copy the structure out. If that fails, undo what was done. */
@@ -143,15 +139,12 @@ static int lite_ioc_writeable(void __user *user, u32 size)
  * @lf: open file
  * @nr: LITE_IOC_*
  * @user: its structure
- * @nowait: it must not wait for a peer; its flags make it quick (struct
- *	lite_ioc)
+ * @nowait: it must not wait for a peer; its flags make it quick (struct lite_ioc)
  *
  * Context: may sleep; killable.
- * Return: as lite_ioctl(); with @nowait -LITE_EPUTOFF: it would have to wait,
- * and has done nothing.
+ * Return: as lite_ioctl(); with @nowait -LITE_EPUTOFF: it would have to wait, and has done nothing.
  */
-noinline long lite_ioctl_any(struct lite_file *lf, unsigned int nr,
-			     void __user *user, bool nowait)
+noinline long lite_ioctl_any(struct lite_file *lf, unsigned int nr, void __user *user, bool nowait)
 {
 	const struct lite_ioc *ioc = lite_ioc_find(nr);
 	u64 arg[LITE_IOC_BYTES / sizeof(u64)] LITE_UNINIT;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Symbols for kernel modules; documented in include/lite/kapi.h and kapi_rpc.h.
- * What is about LMRs and locks, but for operations, are the commands that
- * processes have, carried out as root.
+ * Symbols for kernel modules; documented in include/lite/kapi.h and kapi_rpc.h. What is about LMRs
+ * and locks, but for operations, are the commands that processes have, carried out as root.
  */
 #include <linux/export.h>
 #include <linux/slab.h>
@@ -90,8 +89,7 @@ EXPORT_SYMBOL_GPL(lite_ctx_node_id);
 
 /* ---- LMRs ---------------------------------------------------------------- */
 
-int lite_lmr_alloc(struct lite_ctx *ctx, const struct lite_lmr_params *p,
-		   u64 *lh)
+int lite_lmr_alloc(struct lite_ctx *ctx, const struct lite_lmr_params *p, u64 *lh)
 {
 	struct lite_ioc_alloc a = {
 		.flags = p->flags,
@@ -110,12 +108,10 @@ int lite_lmr_alloc(struct lite_ctx *ctx, const struct lite_lmr_params *p,
 }
 EXPORT_SYMBOL_GPL(lite_lmr_alloc);
 
-int lite_lmr_map(struct lite_ctx *ctx, const char *name, u32 rights, u64 *lh,
-		 u64 *length)
+int lite_lmr_map(struct lite_ctx *ctx, const char *name, u32 rights, u64 *lh, u64 *length)
 {
 	struct lite_ioc_map m = { .rights = rights };
-	int err = lite_kapi_name(m.name, name) ?:
-						 lite_kapi(ctx, LITE_IOC_MAP, &m);
+	int err = lite_kapi_name(m.name, name) ?: lite_kapi(ctx, LITE_IOC_MAP, &m);
 
 	if (err)
 		return err;
@@ -146,8 +142,7 @@ int lite_lmr_free_name(struct lite_ctx *ctx, const char *name)
 {
 	struct lite_ioc_free f = {};
 
-	return lite_kapi_name(f.name, name) ?:
-					      lite_kapi(ctx, LITE_IOC_FREE, &f);
+	return lite_kapi_name(f.name, name) ?: lite_kapi(ctx, LITE_IOC_FREE, &f);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_free_name);
 
@@ -159,8 +154,7 @@ int lite_lmr_grant(struct lite_ctx *ctx, u64 lh, const struct lite_grant *grant)
 }
 EXPORT_SYMBOL_GPL(lite_lmr_grant);
 
-int lite_lmr_grants(struct lite_ctx *ctx, u64 lh, struct lite_grant *grants,
-		    u32 *n)
+int lite_lmr_grants(struct lite_ctx *ctx, u64 lh, struct lite_grant *grants, u32 *n)
 {
 	struct lite_ioc_grants g = {
 		.lh = lh,
@@ -205,8 +199,7 @@ int lite_lmr_resize(struct lite_ctx *ctx, u64 lh, u64 length)
 }
 EXPORT_SYMBOL_GPL(lite_lmr_resize);
 
-int lite_lmr_move(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length,
-		  u32 node_id, u64 *moved)
+int lite_lmr_move(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length, u32 node_id, u64 *moved)
 {
 	struct lite_ioc_move m = {
 		.lh = lh,
@@ -225,8 +218,7 @@ EXPORT_SYMBOL_GPL(lite_lmr_move);
 /* ---- operations ---------------------------------------------------------- */
 
 /* Carry out an operation; @k: for reads and writes. Return: as LITE_IOC_OP. */
-static __always_inline int lite_kapi_run(struct lite_ctx *ctx,
-					 struct lite_op *op, void *k)
+static __always_inline int lite_kapi_run(struct lite_ctx *ctx, struct lite_op *op, void *k)
 {
 	const struct lite_buf buf = { .k = k };
 	struct lite_node *node = lite_kapi_enter(ctx);
@@ -239,10 +231,8 @@ static __always_inline int lite_kapi_run(struct lite_ctx *ctx,
 	return err;
 }
 
-static __always_inline int lite_kapi_transfer(struct lite_ctx *ctx,
-					      enum lite_opcode opcode, u64 lh,
-					      u64 offset, void *k,
-					      size_t length)
+static __always_inline int lite_kapi_transfer(struct lite_ctx *ctx, enum lite_opcode opcode, u64 lh,
+					      u64 offset, void *k, size_t length)
 {
 	struct lite_op op LITE_UNINIT;
 
@@ -253,25 +243,21 @@ static __always_inline int lite_kapi_transfer(struct lite_ctx *ctx,
 	return lite_kapi_run(ctx, &op, k);
 }
 
-int lite_lmr_read(struct lite_ctx *ctx, u64 lh, u64 offset, void *buf,
-		  size_t length)
+int lite_lmr_read(struct lite_ctx *ctx, u64 lh, u64 offset, void *buf, size_t length)
 {
 	return lite_kapi_transfer(ctx, LITE_OP_READ, lh, offset, buf, length);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_read);
 
-int lite_lmr_write(struct lite_ctx *ctx, u64 lh, u64 offset, const void *buf,
-		   size_t length)
+int lite_lmr_write(struct lite_ctx *ctx, u64 lh, u64 offset, const void *buf, size_t length)
 {
-	return lite_kapi_transfer(ctx, LITE_OP_WRITE, lh, offset, (void *)buf,
-				  length);
+	return lite_kapi_transfer(ctx, LITE_OP_WRITE, lh, offset, (void *)buf, length);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_write);
 
 /* @result: set on success; may be NULL */
-static int lite_kapi_op(struct lite_ctx *ctx, enum lite_opcode opcode, u64 lh,
-			u64 offset, u64 length, u64 operand, u64 swap,
-			u64 *result)
+static int lite_kapi_op(struct lite_ctx *ctx, enum lite_opcode opcode, u64 lh, u64 offset,
+			u64 length, u64 operand, u64 swap, u64 *result)
 {
 	struct lite_op op = {
 		.opcode = opcode,
@@ -288,43 +274,33 @@ static int lite_kapi_op(struct lite_ctx *ctx, enum lite_opcode opcode, u64 lh,
 	return err;
 }
 
-int lite_lmr_fetch_add(struct lite_ctx *ctx, u64 lh, u64 offset, u64 add,
-		       u64 *old)
+int lite_lmr_fetch_add(struct lite_ctx *ctx, u64 lh, u64 offset, u64 add, u64 *old)
 {
-	return lite_kapi_op(ctx, LITE_OP_FETCH_ADD, lh, offset, sizeof(u64),
-			    add, 0, old);
+	return lite_kapi_op(ctx, LITE_OP_FETCH_ADD, lh, offset, sizeof(u64), add, 0, old);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_fetch_add);
 
-int lite_lmr_cmp_swap(struct lite_ctx *ctx, u64 lh, u64 offset, u64 expected,
-		      u64 desired, u64 *old)
+int lite_lmr_cmp_swap(struct lite_ctx *ctx, u64 lh, u64 offset, u64 expected, u64 desired, u64 *old)
 {
-	return lite_kapi_op(ctx, LITE_OP_CMP_SWAP, lh, offset, sizeof(u64),
-			    expected, desired, old);
+	return lite_kapi_op(ctx, LITE_OP_CMP_SWAP, lh, offset, sizeof(u64), expected, desired, old);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_cmp_swap);
 
-int lite_lmr_swap(struct lite_ctx *ctx, u64 lh, u64 offset, u64 desired,
-		  u64 *old)
+int lite_lmr_swap(struct lite_ctx *ctx, u64 lh, u64 offset, u64 desired, u64 *old)
 {
-	return lite_kapi_op(ctx, LITE_OP_SWAP, lh, offset, sizeof(u64), desired,
-			    0, old);
+	return lite_kapi_op(ctx, LITE_OP_SWAP, lh, offset, sizeof(u64), desired, 0, old);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_swap);
 
-int lite_lmr_fetch_and(struct lite_ctx *ctx, u64 lh, u64 offset, u64 mask,
-		       u64 *old)
+int lite_lmr_fetch_and(struct lite_ctx *ctx, u64 lh, u64 offset, u64 mask, u64 *old)
 {
-	return lite_kapi_op(ctx, LITE_OP_FETCH_AND, lh, offset, sizeof(u64),
-			    mask, 0, old);
+	return lite_kapi_op(ctx, LITE_OP_FETCH_AND, lh, offset, sizeof(u64), mask, 0, old);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_fetch_and);
 
-int lite_lmr_fetch_or(struct lite_ctx *ctx, u64 lh, u64 offset, u64 bits,
-		      u64 *old)
+int lite_lmr_fetch_or(struct lite_ctx *ctx, u64 lh, u64 offset, u64 bits, u64 *old)
 {
-	return lite_kapi_op(ctx, LITE_OP_FETCH_OR, lh, offset, sizeof(u64),
-			    bits, 0, old);
+	return lite_kapi_op(ctx, LITE_OP_FETCH_OR, lh, offset, sizeof(u64), bits, 0, old);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_fetch_or);
 
@@ -350,25 +326,21 @@ EXPORT_SYMBOL_GPL(lite_lmr_set);
 int lite_lmr_copy(struct lite_ctx *ctx, u64 to, u64 to_offset, u64 from,
 		  u64 from_offset, u64 length)
 {
-	return lite_kapi_op(ctx, LITE_OP_COPY, to, to_offset, length, from,
-			    from_offset, NULL);
+	return lite_kapi_op(ctx, LITE_OP_COPY, to, to_offset, length, from, from_offset, NULL);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_copy);
 
 int lite_lmr_compare(struct lite_ctx *ctx, u64 lh, u64 offset, u64 other,
 		     u64 other_offset, u64 length, u64 *equal)
 {
-	return lite_kapi_op(ctx, LITE_OP_COMPARE, lh, offset, length, other,
-			    other_offset, equal);
+	return lite_kapi_op(ctx, LITE_OP_COMPARE, lh, offset, length, other, other_offset, equal);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_compare);
 
-int lite_lmr_checksum(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length,
-		      u32 seed, u32 *crc)
+int lite_lmr_checksum(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length, u32 seed, u32 *crc)
 {
 	u64 value;
-	int err = lite_kapi_op(ctx, LITE_OP_CHECKSUM, lh, offset, length, seed,
-			       0, &value);
+	int err = lite_kapi_op(ctx, LITE_OP_CHECKSUM, lh, offset, length, seed, 0, &value);
 
 	if (!err)
 		*crc = value;
@@ -378,8 +350,7 @@ EXPORT_SYMBOL_GPL(lite_lmr_checksum);
 
 /* ---- locks and barriers -------------------------------------------------- */
 
-int lite_lmr_lock(struct lite_ctx *ctx, u64 lh, u64 offset, u64 owner,
-		  u32 flags, s32 timeout_ms)
+int lite_lmr_lock(struct lite_ctx *ctx, u64 lh, u64 offset, u64 owner, u32 flags, s32 timeout_ms)
 {
 	struct lite_ioc_lock l = {
 		.flags = flags,
@@ -405,8 +376,7 @@ int lite_lmr_unlock(struct lite_ctx *ctx, u64 lh, u64 offset, u64 owner)
 }
 EXPORT_SYMBOL_GPL(lite_lmr_unlock);
 
-int lite_lmr_lock_consistent(struct lite_ctx *ctx, u64 lh, u64 offset,
-			     u64 owner)
+int lite_lmr_lock_consistent(struct lite_ctx *ctx, u64 lh, u64 offset, u64 owner)
 {
 	struct lite_ioc_unlock u = {
 		.lh = lh,
@@ -418,8 +388,7 @@ int lite_lmr_lock_consistent(struct lite_ctx *ctx, u64 lh, u64 offset,
 }
 EXPORT_SYMBOL_GPL(lite_lmr_lock_consistent);
 
-int lite_lmr_barrier(struct lite_ctx *ctx, u64 lh, u64 offset, u32 n,
-		     s32 timeout_ms)
+int lite_lmr_barrier(struct lite_ctx *ctx, u64 lh, u64 offset, u32 n, s32 timeout_ms)
 {
 	struct lite_ioc_barrier b = {
 		.lh = lh,
@@ -434,8 +403,7 @@ EXPORT_SYMBOL_GPL(lite_lmr_barrier);
 
 /* ---- functions and calls -------------------------------------------------- */
 
-struct lite_kfunc *lite_kfunc_register(struct lite_ctx *ctx,
-				       const struct lite_kfunc_params *p)
+struct lite_kfunc *lite_kfunc_register(struct lite_ctx *ctx, const struct lite_kfunc_params *p)
 {
 	struct lite_node *node = lite_kapi_enter(ctx);
 	struct lite_kfunc *kf;
@@ -461,8 +429,7 @@ void lite_kfunc_unregister(struct lite_kfunc *kf)
 }
 EXPORT_SYMBOL_GPL(lite_kfunc_unregister);
 
-int lite_function_find(struct lite_ctx *ctx, u32 node_id, const char *name,
-		       u32 *function)
+int lite_function_find(struct lite_ctx *ctx, u32 node_id, const char *name, u32 *function)
 {
 	struct lite_ioc_rpc_find f = { .node = node_id };
 	struct lite_node *node;
@@ -484,9 +451,8 @@ int lite_function_find(struct lite_ctx *ctx, u32 node_id, const char *name,
 }
 EXPORT_SYMBOL_GPL(lite_function_find);
 
-static int lite_kapi_call(struct lite_ctx *ctx, struct lite_rcall *call,
-			  const void *request, const struct lite_buf *reply,
-			  s32 timeout_ms)
+static int lite_kapi_call(struct lite_ctx *ctx, struct lite_rcall *call, const void *request,
+			  const struct lite_buf *reply, s32 timeout_ms)
 {
 	struct lite_node *node;
 	int err;

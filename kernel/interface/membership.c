@@ -2,22 +2,20 @@
 /*
  * Joining and leaving a cluster.
  *
- * Both take long: joining may exceed its time-out, and leaving waits for
- * mappers. A netlink command must not wait for that: registering any generic
- * netlink family waits for running commands, and then blocks all new ones. So
- * the command only checks that it is possible, and a work item does it.
+ * Both take long: joining may exceed its time-out, and leaving waits for mappers. A netlink command
+ * must not wait for that: registering any generic netlink family waits for running commands, and
+ * then blocks all new ones. So the command only checks that it is possible, and a work item does
+ * it.
  *
- * What cannot run concurrently: two attempts. The next one can begin when the
- * last one is no longer JOINING (lite_cluster_begin_join()) and its end is
- * recorded. Stopping the node ends the attempt's connections, and waits for the
- * work item.
+ * What cannot run concurrently: two attempts. The next one can begin when the last one is no longer
+ * JOINING (lite_cluster_begin_join()) and its end is recorded. Stopping the node ends the attempt's
+ * connections, and waits for the work item.
  */
 #include "node.h"
 
 void lite_node_join_work(struct work_struct *work)
 {
-	struct lite_node *node = container_of(work, struct lite_node,
-					      join.work);
+	struct lite_node *node = container_of(work, struct lite_node, join.work);
 	struct lite_cluster *cl = &node->cluster;
 	struct lite_node_join *join = &node->join;
 	enum lite_node_state state;
@@ -43,9 +41,8 @@ static int lite_join_begin(struct lite_node *node, const char **why)
 	int err;
 
 	/*
-	 * LMRs contain ids and incarnations of this life. Check twice: first,
-	 * so that a join that cannot be does not disturb users; then for LMRs
-	 * made meanwhile.
+	 * LMRs contain ids and incarnations of this life. Check twice: first, so that a join that
+	 * cannot be does not disturb users; then for LMRs made meanwhile.
 	 */
 	if (!lite_memory_idle(&node->memory))
 		goto err_busy;
@@ -120,8 +117,7 @@ int lite_node_join(struct lite_node *node, const struct sockaddr_storage *addr,
  * Context: process.
  * Return: true if the attempt has ended.
  */
-bool lite_node_joined(struct lite_node *node, u32 *number, int *err,
-		      const char **why)
+bool lite_node_joined(struct lite_node *node, u32 *number, int *err, const char **why)
 {
 	struct lite_node_join *join = &node->join;
 	bool ended;
@@ -138,8 +134,7 @@ bool lite_node_joined(struct lite_node *node, u32 *number, int *err,
 /* Leave, as lite_node_leave() has begun to, and exit the node. */
 void lite_node_leave_work(struct work_struct *work)
 {
-	struct lite_node *node = container_of(work, struct lite_node,
-					      leave_work);
+	struct lite_node *node = container_of(work, struct lite_node, leave_work);
 	u32 id;
 
 	/* Ends all waits for locks. */

@@ -2,22 +2,19 @@
 /*
  * LITE_IOC_MMAP: LMRs in the address space of processes.
  *
- * A user mapping ("region") is an open file without a descriptor: the ioctl
- * makes it, maps it and drops it. The VMAs hold it, so splitting, copying or
- * moving them needs no code here. It has a context with one handle, a copy of
- * the one given, which lives, renews itself and dies like any other. Through
- * its inode its pages are removed from page tables (memory/mapper/view.c); the
- * inode is of a file system of our own, mounted as long as there are such
- * files.
+ * A user mapping ("region") is an open file without a descriptor: the ioctl makes it, maps it and
+ * drops it. The VMAs hold it, so splitting, copying or moving them needs no code here. It has a
+ * context with one handle, a copy of the one given, which lives, renews itself and dies like any
+ * other. Through its inode its pages are removed from page tables (memory/mapper/view.c); the inode
+ * is of a file system of our own, mounted as long as there are such files.
  *
- * The file is open for writing if writing was asked for. Otherwise the kernel
- * itself refuses PROT_WRITE to mmap and mprotect(2).
+ * The file is open for writing if writing was asked for. Otherwise the kernel itself refuses
+ * PROT_WRITE to mmap and mprotect(2).
  *
- * A fault may have to ask the home of the LMR. Like a fault that reads from a
- * disk, it first drops mmap_lock if it may, and retries. The second time it
- * asks with the lock held, so that it makes progress; that takes as long as a
- * silent home counts as alive. For the end of a change it waits with the lock
- * held only if it cannot drop it, or has just waited for a suspect home.
+ * A fault may have to ask the home of the LMR. Like a fault that reads from a disk, it first drops
+ * mmap_lock if it may, and retries. The second time it asks with the lock held, so that it makes
+ * progress; that takes as long as a silent home counts as alive. For the end of a change it waits
+ * with the lock held only if it cannot drop it, or has just waited for a suspect home.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -68,8 +65,7 @@ struct lite_region {
  * Renew the handle of a region. @drop: set if the caller must drop the fault
  * lock first, and renew it then.
  */
-static int lite_region_renew(const struct lite_access *a,
-			     const struct vm_fault *vmf, bool *drop)
+static int lite_region_renew(const struct lite_access *a, const struct vm_fault *vmf, bool *drop)
 {
 	int err;
 
@@ -173,8 +169,7 @@ static const struct file_operations lite_region_fops = {
 	.release = lite_region_release,
 };
 
-static struct lite_region *lite_region_new(struct lite_file *lf, u64 offset,
-					   u64 length)
+static struct lite_region *lite_region_new(struct lite_file *lf, u64 offset, u64 length)
 {
 	struct lite_region *r = kzalloc(sizeof(*r), GFP_KERNEL_ACCOUNT);
 	int err = -ENOMEM;
@@ -223,8 +218,7 @@ static struct file *lite_region_file(struct lite_region *r, bool write)
 	return file;
 }
 
-static struct file *lite_region_open(struct lite_file *lf,
-				     const struct lite_ioc_mmap *m)
+static struct file *lite_region_open(struct lite_file *lf, const struct lite_ioc_mmap *m)
 {
 	struct lite_access a = {
 		.ctx = lf->ctx,
@@ -265,8 +259,7 @@ int lite_ioc_mmap(struct lite_command *cmd, void *arg)
 	unsigned long addr;
 	struct file *file;
 
-	if (m->prot != LITE_PROT_READ &&
-	    m->prot != (LITE_PROT_READ | LITE_PROT_WRITE))
+	if (m->prot != LITE_PROT_READ && m->prot != (LITE_PROT_READ | LITE_PROT_WRITE))
 		return -EINVAL;
 	if (!m->length || !PAGE_ALIGNED(m->offset))
 		return -EINVAL;

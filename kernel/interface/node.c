@@ -39,9 +39,8 @@ static struct {
 static struct ib_client lite_client;
 
 /*
- * A removal is announced under the registry's lock, which our caller holds.
- * Either it has been announced, and the client data is NULL, or it waits for
- * the lock and then finds the node.
+ * A removal is announced under the registry's lock, which our caller holds. Either it has been
+ * announced, and the client data is NULL, or it waits for the lock and then finds the node.
  */
 static bool lite_node_device_stays(void *priv, struct ib_device *dev)
 {
@@ -145,18 +144,15 @@ void lite_node_event(void *priv, u32 id, enum lite_node_state state)
 		lite_netlink_event(priv, id, state, LITE_END_NONE, 0);
 }
 
-static void lite_node_ended(void *priv, const struct lite_conn *conn,
-			    enum lite_node_state state)
+static void lite_node_ended(void *priv, const struct lite_conn *conn, enum lite_node_state state)
 {
 	struct lite_node *node = priv;
 
 	if (state == LITE_NODE_DOWN)
-		trace_lite_member(lite_cluster_id(&node->cluster),
-				  conn->from.node,
+		trace_lite_member(lite_cluster_id(&node->cluster), conn->from.node,
 				  node->fabric.self.incarnation, state);
 	if (!READ_ONCE(lite_registry.closing))
-		lite_netlink_event(node, conn->from.node, state, conn->cause,
-				   conn->figure);
+		lite_netlink_event(node, conn->from.node, state, conn->cause, conn->figure);
 }
 
 static void lite_node_member(void *priv, u32 id, enum lite_node_state state)
@@ -239,8 +235,7 @@ struct lite_node *lite_node_find(u32 index)
 }
 
 /* Add a node to the list, with the index or, if -1, the lowest free one. */
-static int lite_registry_add(struct lite_node *node, int index,
-			     const char **why)
+static int lite_registry_add(struct lite_node *node, int index, const char **why)
 {
 	struct list_head *at = &lite_registry.nodes;
 	struct lite_node *other;
@@ -304,8 +299,7 @@ static struct lite_node *lite_node_alloc(void)
 	INIT_WORK(&node->leave_work, lite_node_leave_work);
 	INIT_WORK(&node->stop_work, lite_node_stop_work);
 	/* The node can be found before it is built: dead until then. */
-	if (percpu_ref_init(&node->active, lite_node_idle,
-			    PERCPU_REF_INIT_DEAD, GFP_KERNEL)) {
+	if (percpu_ref_init(&node->active, lite_node_idle, PERCPU_REF_INIT_DEAD, GFP_KERNEL)) {
 		kfree(node);
 		return NULL;
 	}
@@ -326,10 +320,8 @@ static int lite_node_build(struct lite_node *node,
 	int err;
 
 	/* An IPv6 address has it in the same place. */
-	node->fabric.self.port =
-		ntohs(((const struct sockaddr_in *)&p->fabric.addr)->sin_port);
-	err = lite_fabric_init(&node->fabric, &p->fabric, &lite_node_fabric_ops,
-			       node, why);
+	node->fabric.self.port = ntohs(((const struct sockaddr_in *)&p->fabric.addr)->sin_port);
+	err = lite_fabric_init(&node->fabric, &p->fabric, &lite_node_fabric_ops, node, why);
 	if (err)
 		return err;
 	err = lite_kcall_init(&node->rpc, node->stats, LITE_CALL_TIMEOUT);
@@ -339,13 +331,11 @@ static int lite_node_build(struct lite_node *node,
 				&p->cluster, &lite_node_cluster_ops, node);
 	if (err)
 		goto err_rpc;
-	err = lite_memory_init(&node->memory, &node->cluster, &node->rpc,
-			       node->stats, &p->memory, &lite_node_memory_ops,
-			       node);
+	err = lite_memory_init(&node->memory, &node->cluster, &node->rpc, node->stats, &p->memory,
+			       &lite_node_memory_ops, node);
 	if (err)
 		goto err_cluster;
-	err = lite_locks_init(&node->locks, &node->memory, &node->rpc,
-			      node->stats);
+	err = lite_locks_init(&node->locks, &node->memory, &node->rpc, node->stats);
 	if (err)
 		goto err_memory;
 	err = lite_service_init(&node->service, &node->memory, &node->rpc);
@@ -399,8 +389,7 @@ err_fabric:
  * Context: may sleep.
  * Return: 0 or a negative errno, as documented for LITE_CMD_NODE_START.
  */
-int lite_node_start(const struct lite_node_params *params,
-		    struct lite_node **out, const char **why)
+int lite_node_start(const struct lite_node_params *params, struct lite_node **out, const char **why)
 {
 	struct lite_node *node = lite_node_alloc();
 	int err;
@@ -408,9 +397,7 @@ int lite_node_start(const struct lite_node_params *params,
 	if (!node)
 		return -ENOMEM;
 	mutex_lock(&lite_registry.lock);
-	err = lite_registry.closing ?
-		      -ENODEV :
-		      lite_registry_add(node, params->index, why);
+	err = lite_registry.closing ? -ENODEV : lite_registry_add(node, params->index, why);
 	if (!err) {
 		err = lite_node_build(node, params, why);
 		if (err)
@@ -451,9 +438,8 @@ static void lite_node_unbuild(struct lite_node *node, bool orderly)
 	lite_service_stop(&node->service);
 	lite_fabric_shutdown(&node->fabric);
 	/*
-	 * Users leave as soon as their calls have failed; one that waits for
-	 * its own memory (userfaultfd, FUSE) only when that comes or it is
-	 * killed.
+	 * Users leave as soon as their calls have failed; one that waits for its own memory
+	 * (userfaultfd, FUSE) only when that comes or it is killed.
 	 */
 	wait_for_completion_state(&node->idle, TASK_IDLE);
 	/* They are not active any more, but may still run. */
@@ -463,10 +449,7 @@ static void lite_node_unbuild(struct lite_node *node, bool orderly)
 	lite_locks_shut(&node->locks);
 	lite_memory_shut(&node->memory);
 	lite_kcall_flush(&node->rpc);
-	/*
-	 * Work items of peers may still be freeing memory of lives that are
-	 * over.
-	 */
+	/* Work items of peers may still be freeing memory of lives that are over. */
 	lite_peers_clear(&node->cluster);
 	lite_service_exit(&node->service);
 	lite_memory_exit(&node->memory);
@@ -481,8 +464,7 @@ static void lite_node_unbuild(struct lite_node *node, bool orderly)
 
 static void lite_node_stop_work(struct work_struct *work)
 {
-	struct lite_node *node = container_of(work, struct lite_node,
-					      stop_work);
+	struct lite_node *node = container_of(work, struct lite_node, stop_work);
 
 	mutex_lock(&lite_registry.lock);
 	/* Otherwise its device was removed, or it could not be built. */
@@ -553,9 +535,7 @@ int lite_registry_init(void)
 	return err;
 }
 
-/*
- * Refuse to start nodes, and report only that nodes stop. Context: may sleep.
- */
+/* Refuse to start nodes, and report only that nodes stop. Context: may sleep. */
 void lite_registry_close(void)
 {
 	mutex_lock(&lite_registry.lock);
@@ -564,9 +544,8 @@ void lite_registry_close(void)
 }
 
 /*
- * Stop all nodes, which ends netlink commands that use them. Later commands
- * find no node, and can start none after lite_registry_close(). Context: may
- * sleep.
+ * Stop all nodes, which ends netlink commands that use them. Later commands find no node, and can
+ * start none after lite_registry_close(). Context: may sleep.
  */
 void lite_registry_exit(void)
 {

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A node: one LITE instance on one RDMA device, made of the layers, and its
- * device node /dev/liteN. The only state outside of nodes is the registry of
- * all nodes in this kernel, the workqueue that closes files, and the file
- * system of mapped LMRs.
+ * A node: one LITE instance on one RDMA device, made of the layers, and its device node /dev/liteN.
+ * The only state outside of nodes is the registry of all nodes in this kernel, the workqueue that
+ * closes files, and the file system of mapped LMRs.
  *
- * A user of a node holds @active (lite_node_enter()); stopping ends all
- * connections, and then waits for these users. A pointer to the object holds
- * @ref.
+ * A user of a node holds @active (lite_node_enter()); stopping ends all connections, and then waits
+ * for these users. A pointer to the object holds @ref.
  */
 #ifndef _LITE_NODE_H
 #define _LITE_NODE_H
@@ -84,8 +82,7 @@ int lite_node_start(const struct lite_node_params *params,
 int lite_node_stop(u32 index);
 int lite_node_join(struct lite_node *node, const struct sockaddr_storage *addr,
 		   unsigned long timeout, u32 *number, const char **why);
-bool lite_node_joined(struct lite_node *node, u32 *number, int *err,
-		      const char **why);
+bool lite_node_joined(struct lite_node *node, u32 *number, int *err, const char **why);
 void lite_node_join_work(struct work_struct *work);
 void lite_node_leave_work(struct work_struct *work);
 int lite_node_leave(struct lite_node *node);
@@ -116,13 +113,11 @@ void lite_urings_free(struct lite_urings *idle);
 
 int lite_netlink_init(void);
 void lite_netlink_exit(void);
-void lite_netlink_event(struct lite_node *node, u32 id,
-			enum lite_node_state state,
+void lite_netlink_event(struct lite_node *node, u32 id, enum lite_node_state state,
 			enum lite_end_cause cause, u64 figure);
 
 struct lite_file;
-long lite_ioctl_any(struct lite_file *lf, unsigned int nr,
-		    void __user *user, bool nowait);
+long lite_ioctl_any(struct lite_file *lf, unsigned int nr, void __user *user, bool nowait);
 long lite_ioctl_op(struct lite_file *lf, struct lite_op __user *user);
 struct lite_file *lite_file_new(struct lite_node *node);
 void lite_file_close(struct lite_file *lf);

@@ -2,18 +2,17 @@
 /*
  * The ioctls of /dev/liteN as io_uring commands (include/uapi/lite_uring.h).
  *
- * io_uring first tries a command in the submitting thread, which must not wait:
- * small operations are started there (memory/batch/issue.c). Other commands are
- * deferred to an io_uring worker. It calls the function that ioctl(2) calls, in
- * the same address space, and waits, but can be cancelled (wait.h).
+ * io_uring first tries a command in the submitting thread, which must not wait: small operations
+ * are started there (memory/batch/issue.c). Other commands are deferred to an io_uring worker. It
+ * calls the function that ioctl(2) calls, in the same address space, and waits, but can be
+ * cancelled (wait.h).
  *
- * A small operation ends at any time, in any thread. Task work in the
- * submitting thread then copies the data that it read to the user. The data are
- * in a buffer of the command's: if the thread is stopped, say, nothing of the
- * node waits for it.
+ * A small operation ends at any time, in any thread. Task work in the submitting thread then copies
+ * the data that it read to the user. The data are in a buffer of the command's: if the thread is
+ * stopped, say, nothing of the node waits for it.
  *
- * Lifetime: a command holds its file, and so the module, until it is complete.
- * A small operation in flight also keeps the node active.
+ * Lifetime: a command holds its file, and so the module, until it is complete. A small operation in
+ * flight also keeps the node active.
  */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -87,9 +86,7 @@ static struct lite_uring *lite_uring_alloc(struct lite_file *lf, size_t room)
 	u = kept ? lite_uring_idle(&lf->urings) : NULL;
 	if (u)
 		return u;
-	u = kmalloc(kept ? LITE_URING_BYTES :
-			   struct_size(u, data,
-				       DIV_ROUND_UP(room, sizeof(u64))),
+	u = kmalloc(kept ? LITE_URING_BYTES : struct_size(u, data, DIV_ROUND_UP(room, sizeof(u64))),
 		    GFP_KERNEL_ACCOUNT);
 	if (u)
 		u->kept = kept;
@@ -135,10 +132,7 @@ static int lite_uring_give(struct lite_uring *u)
 	unsigned long left;
 	int err = u->err;
 
-	/*
-	 * In a kernel thread, or one that exits, the user's memory is out of
-	 * reach, or gone.
-	 */
+	/* In a kernel thread, or one that exits, the user's memory is out of reach, or gone. */
 	if (current->flags & PF_KTHREAD || !current->mm)
 		return err ?: -EINTR;
 	if (!err && u->length) {
@@ -149,8 +143,7 @@ static int lite_uring_give(struct lite_uring *u)
 	return put_user(u->result, &u->op->result) ? err ?: -EFAULT : err;
 }
 
-static void lite_uring_finish(struct io_uring_cmd *cmd,
-			      unsigned int issue_flags)
+static void lite_uring_finish(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct lite_uring *u = *lite_uring_of(cmd);
 	int err = lite_uring_give(u);
@@ -178,8 +171,7 @@ static void lite_uring_end(struct lite_issue *issue, int err)
 
 /* ---- the beginning ------------------------------------------------------- */
 
-static struct lite_uring *lite_uring_new(struct io_uring_cmd *cmd,
-					 struct lite_op __user *user,
+static struct lite_uring *lite_uring_new(struct io_uring_cmd *cmd, struct lite_op __user *user,
 					 const struct lite_op *op)
 {
 	size_t room = op->opcode == LITE_OP_WRITE ? 0 : op->length;
@@ -229,19 +221,16 @@ static int lite_uring_op(struct io_uring_cmd *cmd, struct lite_op __user *user)
 }
 
 /* Is it a command with flags that keep it from waiting? */
-static bool lite_uring_is_quick(u32 cmd_op,
-				const struct lite_ioc_head __user *user)
+static bool lite_uring_is_quick(u32 cmd_op, const struct lite_ioc_head __user *user)
 {
 	const struct lite_ioc *ioc = lite_ioc_find(cmd_op);
 	u32 flags;
 
-	return ioc && ioc->quick && !get_user(flags, &user->flags) &&
-	       flags & ioc->quick;
+	return ioc && ioc->quick && !get_user(flags, &user->flags) && flags & ioc->quick;
 }
 
 /* Try in the submitting thread. -EAGAIN: leave it to a worker. */
-static int lite_uring_try(struct io_uring_cmd *cmd, unsigned long arg,
-			  unsigned int issue_flags)
+static int lite_uring_try(struct io_uring_cmd *cmd, unsigned long arg, unsigned int issue_flags)
 {
 	void __user *user = (void __user *)arg;
 	int err;
@@ -266,9 +255,8 @@ static int lite_uring_try(struct io_uring_cmd *cmd, unsigned long arg,
  * @issue_flags: IO_URING_F_*
  *
  * Context: may sleep.
- * Return: 0 or a negative errno; -EIOCBQUEUED: it is or will be completed by
- * io_uring_cmd_done(); -EAGAIN, with IO_URING_F_NONBLOCK only: a worker has to
- * do it.
+ * Return: 0 or a negative errno; -EIOCBQUEUED: it is or will be completed by io_uring_cmd_done();
+ * -EAGAIN, with IO_URING_F_NONBLOCK only: a worker has to do it.
  */
 int lite_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {

@@ -75,16 +75,13 @@ static inline bool lite_imm_is_ring(u32 imm)
 }
 
 /* Encode LITE_IMM_RPC_*, a ring 0..LITE_IMM_RING_MAX, and a unit or slot. */
-static inline u32 lite_imm_ring_encode(enum lite_imm_kind kind, u16 ring,
-				       u16 at)
+static inline u32 lite_imm_ring_encode(enum lite_imm_kind kind, u16 ring, u16 at)
 {
-	return ((u32)kind << LITE_IMM_KIND_SHIFT) |
-	       ((u32)ring << LITE_IMM_RING_SHIFT) | at;
+	return ((u32)kind << LITE_IMM_KIND_SHIFT) | ((u32)ring << LITE_IMM_RING_SHIFT) | at;
 }
 
 /* Decode @imm, for which lite_imm_is_ring() is true. */
-static inline void lite_imm_ring_decode(u32 imm, enum lite_imm_kind *kind,
-					u16 *ring, u16 *at)
+static inline void lite_imm_ring_decode(u32 imm, enum lite_imm_kind *kind, u16 *ring, u16 *at)
 {
 	*kind = (enum lite_imm_kind)(imm >> LITE_IMM_KIND_SHIFT);
 	*ring = (u16)((imm >> LITE_IMM_RING_SHIFT) & LITE_IMM_RING_MAX);

@@ -16,15 +16,14 @@
 #define LITE_SLOT_HEAD 64U
 
 /*
- * Slots are divided into lanes, so that no call waits for a slot that is held
- * by a call waiting for it: handlers in a lane make only calls of later lanes,
- * and wait for nothing that waits for an earlier lane. Lanes also keep slow
- * work, such as zeroing memory and draining operations, from holding up
- * heartbeats.
+ * Slots are divided into lanes, so that no call waits for a slot that is held by a call waiting for
+ * it: handlers in a lane make only calls of later lanes, and wait for nothing that waits for an
+ * earlier lane. Lanes also keep slow work, such as zeroing memory and draining operations, from
+ * holding up heartbeats.
  *
- * REVOKE and RECALL, and all that waits for them, wait for operations that have
- * entered the LMR, and those may wait for a WORK call. Such operations wait for
- * WORK calls only, and WORK handlers for nothing but devices.
+ * REVOKE and RECALL, and all that waits for them, wait for operations that have entered the LMR,
+ * and those may wait for a WORK call. Such operations wait for WORK calls only, and WORK handlers
+ * for nothing but devices.
  */
 enum lite_lane {
 	LITE_LANE_AWAIT,  /* handlers that call or wait for those of CALLER */
@@ -77,8 +76,7 @@ static inline u32 lite_slot_offset(u32 slot)
 {
 	enum lite_lane lane = lite_slot_lane(slot);
 
-	return lite_lane_offset[lane] +
-	       (slot - lite_lane_first[lane]) * lite_lane_bytes[lane];
+	return lite_lane_offset[lane] + (slot - lite_lane_first[lane]) * lite_lane_bytes[lane];
 }
 
 #endif /* _LITE_CORE_LANE_H */

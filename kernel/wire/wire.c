@@ -119,8 +119,7 @@ static bool lite_map_reply_ok(const struct lite_payload *p)
 		if (r->share[i].reserved)
 			return false;
 	}
-	return le32_to_cpu(r->n_extents) <=
-	       (length + LITE_PAGE_SIZE - 1) / LITE_PAGE_SIZE;
+	return le32_to_cpu(r->n_extents) <= (length + LITE_PAGE_SIZE - 1) / LITE_PAGE_SIZE;
 }
 
 static bool lite_op_ok(const struct lite_payload *p)
@@ -149,8 +148,7 @@ static bool lite_op_ok(const struct lite_payload *p)
 	case LITE_CALL_OP_ATOMIC:
 		return arg >= LITE_OP_SWAP && arg <= LITE_OP_FETCH_OR;
 	default:
-		return !arg || (prepare && arg >= LITE_OP_SWAP &&
-				arg <= LITE_OP_FETCH_OR);
+		return !arg || (prepare && arg >= LITE_OP_SWAP && arg <= LITE_OP_FETCH_OR);
 	}
 }
 
@@ -179,8 +177,7 @@ static bool lite_lock_ok(const struct lite_payload *p)
 	u32 ticket = le32_to_cpu(l->ticket);
 	u32 arg = le32_to_cpu(l->arg);
 
-	if (!l->id || !ticket || ticket > LITE_TICKET_MAX ||
-	    le64_to_cpu(l->offset) % sizeof(u64) ||
+	if (!l->id || !ticket || ticket > LITE_TICKET_MAX || le64_to_cpu(l->offset) % sizeof(u64) ||
 	    (l->value && p->call != LITE_CALL_LOCK_WAIT))
 		return false;
 	switch (p->call) {
@@ -457,8 +454,7 @@ static const struct lite_call_row *lite_call_row(u16 call)
 		.by = LITE_BY_MEMBER,
 	};
 
-	if (call >= ARRAY_SIZE(lite_calls) ||
-	    !lite_calls[call].request.size)
+	if (call >= ARRAY_SIZE(lite_calls) || !lite_calls[call].request.size)
 		return &unknown;
 	return &lite_calls[call];
 }
@@ -475,11 +471,9 @@ u32 lite_call_by(u16 call)
 
 int lite_wire_msg_check(const struct lite_wire_msg *msg)
 {
-	if (le32_to_cpu(msg->magic) != LITE_WIRE_MAGIC ||
-	    msg->version != LITE_WIRE_VERSION || msg->reserved0 ||
-	    msg->reserved || le32_to_cpu(msg->error) > LITE_ERRNO_MAX ||
-	    le32_to_cpu(msg->length) >
-		    lite_call_payload_max(le16_to_cpu(msg->call)))
+	if (le32_to_cpu(msg->magic) != LITE_WIRE_MAGIC || msg->version != LITE_WIRE_VERSION ||
+	    msg->reserved0 || msg->reserved || le32_to_cpu(msg->error) > LITE_ERRNO_MAX ||
+	    le32_to_cpu(msg->length) > lite_call_payload_max(le16_to_cpu(msg->call)))
 		return -EPROTO;
 	return 0;
 }
@@ -492,8 +486,7 @@ static bool lite_rules_ok(const struct lite_rule *rule, const u8 *data)
 		u64 value;
 		bool ok;
 
-		memcpy(&raw, at, rule->size < sizeof(raw) ? rule->size :
-							    sizeof(raw));
+		memcpy(&raw, at, rule->size < sizeof(raw) ? rule->size : sizeof(raw));
 		value = le64_to_cpu(raw);
 		switch (rule->kind) {
 		case LITE_RULE_NUMBER:
@@ -507,8 +500,7 @@ static bool lite_rules_ok(const struct lite_rule *rule, const u8 *data)
 			break;
 		case LITE_RULE_NAME:
 			ok = (!rule->min && !*at) ||
-			     lite_name_check((const char *)at,
-					     LITE_NAME_SIZE) >= 0;
+			     lite_name_check((const char *)at, LITE_NAME_SIZE) >= 0;
 			break;
 		default:
 			ok = lite_rules_ok(rule->part, at);
@@ -519,8 +511,7 @@ static bool lite_rules_ok(const struct lite_rule *rule, const u8 *data)
 	return true;
 }
 
-static bool lite_form_ok(const struct lite_form *f,
-			 const struct lite_payload *p)
+static bool lite_form_ok(const struct lite_form *f, const struct lite_payload *p)
 {
 	const u8 *bytes = p->data;
 	size_t size = f->size;
@@ -547,9 +538,7 @@ static bool lite_form_ok(const struct lite_form *f,
 
 int lite_wire_request_check(u16 call, const void *payload, size_t len)
 {
-	const struct lite_payload p = { .call = call,
-					.data = payload,
-					.len = len };
+	const struct lite_payload p = { .call = call, .data = payload, .len = len };
 	const struct lite_form *f = &lite_call_row(call)->request;
 
 	if (!f->size)
@@ -559,9 +548,7 @@ int lite_wire_request_check(u16 call, const void *payload, size_t len)
 
 int lite_wire_reply_check(u16 call, const void *payload, size_t len)
 {
-	const struct lite_payload p = { .call = call,
-					.data = payload,
-					.len = len };
+	const struct lite_payload p = { .call = call, .data = payload, .len = len };
 
 	return lite_form_ok(&lite_call_row(call)->reply, &p) ? 0 : -EPROTO;
 }

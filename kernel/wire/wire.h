@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The wire protocol. All of it is little-endian, begins with magic and
- * version, has no implicit padding, and is checked by the functions below
- * before any other code looks at it. Documentation/wire-protocol.rst gives an
- * overview; this file is the reference.
+ * The wire protocol. All of it is little-endian, begins with magic and version, has no implicit
+ * padding, and is checked by the functions below before any other code looks at it.
+ * Documentation/wire-protocol.rst gives an overview; this file is the reference.
  *
- * Two carriers: RDMA CM private data while connecting (HELLO, CHALLENGE,
- * CONNECT, ACCEPT, REFUSE), then messages in call slots, written by RDMA
- * write-with-immediate (struct lite_wire_msg and the payload of its call).
+ * Two carriers: RDMA CM private data while connecting (HELLO, CHALLENGE, CONNECT, ACCEPT, REFUSE),
+ * then messages in call slots, written by RDMA write-with-immediate (struct lite_wire_msg and the
+ * payload of its call).
  */
 #ifndef _LITE_CORE_WIRE_H
 #define _LITE_CORE_WIRE_H

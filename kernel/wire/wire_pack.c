@@ -10,11 +10,9 @@ bool lite_pack_ok(const struct lite_payload *p)
 	size_t out;
 	u32 i, in = 0;
 
-	if (!n_ranges || n_ranges > LITE_PACK_RANGES || !n_ops ||
-	    n_ops > LITE_PACK_OPS)
+	if (!n_ranges || n_ranges > LITE_PACK_RANGES || !n_ops || n_ops > LITE_PACK_OPS)
 		return false;
-	out = sizeof(*w) + n_ranges * sizeof(struct lite_wire_range) +
-	      n_ops * sizeof(*op);
+	out = sizeof(*w) + n_ranges * sizeof(struct lite_wire_range) + n_ops * sizeof(*op);
 	if (p->len < out)
 		return false;
 	for (i = 0; i < n_ranges; i++) {
@@ -28,8 +26,7 @@ bool lite_pack_ok(const struct lite_payload *p)
 
 		op = &lite_wire_pack_ops(w)[i];
 		length = le16_to_cpu(op->length);
-		if (!length || length > LITE_PACK_BYTES ||
-		    op->range >= n_ranges || op->write > 1)
+		if (!length || length > LITE_PACK_BYTES || op->range >= n_ranges || op->write > 1)
 			return false;
 		if (op->write)
 			out += length;
@@ -54,6 +51,5 @@ bool lite_pack_reply_ok(const struct lite_payload *p)
 		return false;
 	if (error)
 		return error <= 4095 && status == LITE_WIRE_OP_OK;
-	return status == LITE_WIRE_OP_UNMAPPED ||
-	       status == LITE_WIRE_OP_ELSEWHERE;
+	return status == LITE_WIRE_OP_UNMAPPED || status == LITE_WIRE_OP_ELSEWHERE;
 }

@@ -52,14 +52,12 @@ static inline bool lite_wire_range_ok(const struct lite_wire_range *r)
 	return r->id && r->home && !r->reserved;
 }
 
-static inline const struct lite_wire_range *
-lite_wire_pack_ranges(const struct lite_wire_pack *p)
+static inline const struct lite_wire_range *lite_wire_pack_ranges(const struct lite_wire_pack *p)
 {
 	return (const struct lite_wire_range *)(p + 1);
 }
 
-static inline const struct lite_wire_pack_op *
-lite_wire_pack_ops(const struct lite_wire_pack *p)
+static inline const struct lite_wire_pack_op *lite_wire_pack_ops(const struct lite_wire_pack *p)
 {
 	return (const struct lite_wire_pack_op *)(lite_wire_pack_ranges(p) +
 						  le32_to_cpu(p->n_ranges));

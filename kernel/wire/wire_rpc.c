@@ -14,8 +14,7 @@ bool lite_rpc_find_ok(const struct lite_payload *p)
 
 	/* One or the other. */
 	if (!f->name[0])
-		return f->function &&
-		       le32_to_cpu(f->function) <= LITE_FUNCTION_MAX;
+		return f->function && le32_to_cpu(f->function) <= LITE_FUNCTION_MAX;
 	return !f->function && lite_function_name_check(f->name) >= 0;
 }
 
@@ -27,16 +26,13 @@ bool lite_rpc_bind_reply_ok(const struct lite_payload *p)
 	u32 most;
 
 	/* Whole pages; the longest record fits; all units have a number. */
-	most = lite_rpc_body_max(le32_to_cpu(r->func.max_request),
-				 le32_to_cpu(r->func.max_reply));
-	return bytes && !(bytes % LITE_PAGE_SIZE) &&
-	       bytes >= LITE_RPC_HEADER + most &&
+	most = lite_rpc_body_max(le32_to_cpu(r->func.max_request), le32_to_cpu(r->func.max_reply));
+	return bytes && !(bytes % LITE_PAGE_SIZE) && bytes >= LITE_RPC_HEADER + most &&
 	       bytes <= LITE_RING_UNITS_MAX * LITE_RING_UNIT / n;
 }
 
 /* Chunks that hold @bytes together, of which there may be none. */
-static bool lite_rpc_chunks_ok(const struct lite_wire_rpc_chunk *chunk, u32 n,
-			       u32 bytes)
+static bool lite_rpc_chunks_ok(const struct lite_wire_rpc_chunk *chunk, u32 n, u32 bytes)
 {
 	u64 sum = 0;
 	u32 i;
@@ -66,8 +62,7 @@ int lite_wire_rpc_bulk_check(const struct lite_wire_rpc_chunk *chunk,
 static bool lite_rpc_request_ok(const struct lite_wire_rpc *h)
 {
 	u32 flags = le32_to_cpu(h->flags);
-	u32 most = flags & LITE_RPC_F_BULK ? LITE_RPC_BULK_MAX :
-					     LITE_RPC_BYTES_MAX;
+	u32 most = flags & LITE_RPC_F_BULK ? LITE_RPC_BULK_MAX : LITE_RPC_BYTES_MAX;
 
 	return !h->status && !h->user && h->reply &&
 	       !(flags & ~(LITE_RPC_F_ONEWAY | LITE_RPC_F_BULK)) &&
@@ -79,11 +74,9 @@ static bool lite_rpc_reply_ok(const struct lite_wire_rpc *h)
 {
 	u32 flags = le32_to_cpu(h->flags);
 
-	if (flags && (flags != LITE_RPC_F_BULK || h->status != LITE_RPC_OK ||
-		      !h->length))
+	if (flags && (flags != LITE_RPC_F_BULK || h->status != LITE_RPC_OK || !h->length))
 		return false;
-	return !h->room && !h->reply && !h->uid && !h->gid &&
-	       h->status < LITE_RPC_STATUSES;
+	return !h->room && !h->reply && !h->uid && !h->gid && h->status < LITE_RPC_STATUSES;
 }
 
 int lite_wire_rpc_check(const struct lite_wire_rpc *h, bool request)
@@ -93,6 +86,5 @@ int lite_wire_rpc_check(const struct lite_wire_rpc *h, bool request)
 		return -EPROTO;
 	if (le16_to_cpu(h->slot) >= LITE_RPC_DEPTH)
 		return -EPROTO;
-	return (request ? lite_rpc_request_ok(h) : lite_rpc_reply_ok(h)) ?
-		       0 : -EPROTO;
+	return (request ? lite_rpc_request_ok(h) : lite_rpc_reply_ok(h)) ? 0 : -EPROTO;
 }

@@ -87,9 +87,8 @@ struct lite_wire_rpc_cancel_reply {
 enum lite_rpc_flags {
 	LITE_RPC_F_ONEWAY = 1 << 0, /* request: a message, answered by DONE */
 	/*
-	 * Request: a struct lite_wire_rpc_bulk follows the header, then the
-	 * request, unless that is in chunks. Reply: it is in the chunks that
-	 * the request named.
+	 * Request: a struct lite_wire_rpc_bulk follows the header, then the request, unless that is
+	 * in chunks. Reply: it is in the chunks that the request named.
 	 */
 	LITE_RPC_F_BULK = 1 << 1,
 };
@@ -115,23 +114,20 @@ struct lite_wire_rpc_bulk {
 
 static inline u32 lite_rpc_list_bytes(u32 chunks)
 {
-	return sizeof(struct lite_wire_rpc_bulk) +
-	       chunks * sizeof(struct lite_wire_rpc_chunk);
+	return sizeof(struct lite_wire_rpc_bulk) + chunks * sizeof(struct lite_wire_rpc_chunk);
 }
 
 /* May records of a function have lists? */
 static inline bool lite_rpc_has_lists(u32 max_request, u32 max_reply)
 {
-	return max_request > LITE_RPC_BYTES_MAX ||
-	       max_reply > LITE_RPC_BYTES_MAX;
+	return max_request > LITE_RPC_BYTES_MAX || max_reply > LITE_RPC_BYTES_MAX;
 }
 
 /* Bytes behind the header of the longest record of a function. */
 static inline u32 lite_rpc_body_max(u32 max_request, u32 max_reply)
 {
 	if (lite_rpc_has_lists(max_request, max_reply))
-		return LITE_RPC_BYTES_MAX +
-		       lite_rpc_list_bytes(2 * LITE_RPC_BULK_CHUNKS_MAX);
+		return LITE_RPC_BYTES_MAX + lite_rpc_list_bytes(2 * LITE_RPC_BULK_CHUNKS_MAX);
 	return max_request > max_reply ? max_request : max_reply;
 }
 
@@ -139,13 +135,10 @@ static inline u32 lite_rpc_body_max(u32 max_request, u32 max_reply)
  * Bytes behind the header of a call's record. @list: bytes of its chunk list,
  * with @n_request and @n_reply chunks.
  */
-static inline u32 lite_rpc_body_bytes(u32 length, u32 room, u32 list,
-				      u32 n_request, u32 n_reply)
+static inline u32 lite_rpc_body_bytes(u32 length, u32 room, u32 list, u32 n_request, u32 n_reply)
 {
 	u32 in = list + (n_request ? 0 : length);
-	u32 out = n_reply && room > LITE_RPC_BULK_INLINE ?
-			  LITE_RPC_BULK_INLINE :
-			  room;
+	u32 out = n_reply && room > LITE_RPC_BULK_INLINE ? LITE_RPC_BULK_INLINE : room;
 
 	return in > out ? in : out;
 }
