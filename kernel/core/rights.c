@@ -46,10 +46,7 @@ static u32 lite_rights_by_mode(const struct lite_cred *cred, u32 uid, const stru
 
 u32 lite_rights_of(const struct lite_cred *cred, u32 node, const struct lite_acl *acl, bool squash)
 {
-	const struct lite_cred none = {
-		.uid = LITE_UID_NOBODY,
-		.gid = LITE_UID_NOBODY,
-	};
+	const struct lite_cred none = { .uid = LITE_UID_NOBODY, .gid = LITE_UID_NOBODY };
 	u32 rights;
 	u32 i;
 

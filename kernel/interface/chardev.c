@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Open and close /dev/liteN.
- *
- * A work item releases the resources of a closed file. close() waits for it, so
- * that they are gone when the process is, but only for a while: an exiting
- * process must not hang because the network does.
+ * Open and close /dev/liteN. A work item releases the resources of a closed file. close() waits for
+ * it, so that they are gone when the process is, but only for a while: an exiting process must not
+ * hang because the network does.
  */
 #include <linux/fs.h>
 #include <linux/module.h>
@@ -17,7 +15,6 @@
 
 /* Jiffies at which a close() waited in vain; for a while others do not wait. */
 static unsigned long lite_close_slow;
-
 static struct workqueue_struct *lite_close_wq;
 
 static void lite_file_put(struct lite_file *lf)
@@ -48,12 +45,9 @@ static void lite_close_work(struct work_struct *work)
 	lite_file_put(lf);
 }
 
-/**
- * lite_file_new - make the state of an open file
- * @node: node; the caller is active on it
- *
- * Context: may sleep.
- * Return: it, for lite_file_close(), or NULL.
+/*
+ * Make the state of an open file; the caller is active on the node. Context: may sleep. Return: it,
+ * for lite_file_close(), or NULL.
  */
 struct lite_file *lite_file_new(struct lite_node *node)
 {
@@ -92,12 +86,7 @@ static int lite_open(struct inode *inode, struct file *file)
 	return nonseekable_open(inode, file);
 }
 
-/**
- * lite_file_close - release the state of an open file
- * @lf: from lite_file_new(); not in use any more
- *
- * Context: may sleep, for at most LITE_CLOSE_WAIT.
- */
+/* Release the state of a file that is closed. Context: may sleep, for at most LITE_CLOSE_WAIT. */
 void lite_file_close(struct lite_file *lf)
 {
 	lite_urings_free(&lf->urings);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Commands: what processes ask for by ioctl(2) or io_uring (ioctl.c), and
- * kernel modules by calls (kapi.c).
- */
+/* Commands: from processes by ioctl(2) or io_uring (ioctl.c), from kernel modules by kapi.c. */
 #ifndef _LITE_COMMAND_H
 #define _LITE_COMMAND_H
 
@@ -13,8 +10,8 @@
  * struct lite_command - a command being carried out
  * @node: active
  * @ctx: has the handles that it names
- * @lf: open file; NULL: it is a kernel module's, and its pointers are to kernel memory
- * @gate: lets go of the node; for commands of processes only
+ * @lf: open file; NULL: a kernel module's command, whose pointers are to kernel memory
+ * @gate: to leave the node; only with @lf
  * @target: the LMR that it is about, if its row has a name
  * @cred: see lite_cmd_user()
  */
@@ -40,8 +37,8 @@ struct lite_ioc_head {
  * @min_size: of its first published version
  * @flags: that it may have; LITE_IOC_FLAGS: the handler checks them
  * @quick: flags with any of which it returns without waiting
- * @zero: where a u32 must be 0; 0: there is none
- * @name: where the name of its LMR is, if the handle is 0; 0: it has no target
+ * @zero: offset of a u32 that must be 0; 0: there is none
+ * @name: offset of the LMR's name, used if the handle is 0; 0: it has no target
  * @out: copied out, if the handler succeeds
  * @always: copied out in any case
  * @looks: allowed in a file opened read-only
@@ -67,17 +64,14 @@ struct lite_ioc {
 };
 
 #define LITE_IOC_FLAGS (~0U)
-/* The largest structure. */
-#define LITE_IOC_BYTES 536
-/* Numbers of commands are in groups, each of which has a table. */
-#define LITE_IOC_GROUP 16
+#define LITE_IOC_BYTES 536 /* of the largest structure */
+#define LITE_IOC_GROUP 16 /* commands in a table */
 
-#define LITE_IOC_ENTRY(cmd, type, last, ...)                                   \
-	[_IOC_NR(cmd) % LITE_IOC_GROUP] = {                                    \
-		.size = sizeof(struct type) +                                  \
-			BUILD_BUG_ON_ZERO(sizeof(struct type) >                \
-					  LITE_IOC_BYTES),                     \
-		.min_size = offsetofend(struct type, last),                    \
+#define LITE_IOC_ENTRY(cmd, type, last, ...)                                                       \
+	[_IOC_NR(cmd) % LITE_IOC_GROUP] = {                                                        \
+		.size = sizeof(struct type) +                                                      \
+			BUILD_BUG_ON_ZERO(sizeof(struct type) > LITE_IOC_BYTES),                   \
+		.min_size = offsetofend(struct type, last),                                        \
 		__VA_ARGS__ }
 
 extern const struct lite_ioc lite_iocs_lmr[LITE_IOC_GROUP];

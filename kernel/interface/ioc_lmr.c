@@ -7,41 +7,27 @@
 #include "core/name.h"
 #include "command.h"
 
-/* Copy to memory of the caller. That of a process may keep it waiting. */
-static int lite_cmd_copy_out(struct lite_command *cmd, u64 to, const void *from, size_t n)
+/* Copy @k to or from memory of the caller. That of a process may keep it waiting. */
+static int lite_cmd_copy(struct lite_command *cmd, u64 caller, void *k, size_t n, bool out)
 {
+	void __user *user = u64_to_user_ptr(caller);
+	void *kernel = (void *)(uintptr_t)caller;
 	unsigned long left;
 
 	if (!cmd->lf) {
-		memcpy((void *)(uintptr_t)to, from, n);
+		memcpy(out ? kernel : k, out ? k : kernel, n);
 		return 0;
 	}
 	lite_gate_leave(&cmd->gate);
-	left = copy_to_user(u64_to_user_ptr(to), from, n);
-	if (!lite_gate_enter(&cmd->gate))
-		return -ENODEV;
-	return left ? -EFAULT : 0;
-}
-
-/* As lite_cmd_copy_out(), the other way. */
-static int lite_cmd_copy_in(struct lite_command *cmd, void *to, u64 from, size_t n)
-{
-	unsigned long left;
-
-	if (!cmd->lf) {
-		memcpy(to, (const void *)(uintptr_t)from, n);
-		return 0;
-	}
-	lite_gate_leave(&cmd->gate);
-	left = copy_from_user(to, u64_to_user_ptr(from), n);
+	left = out ? copy_to_user(user, k, n) : copy_from_user(k, user, n);
 	if (!lite_gate_enter(&cmd->gate))
 		return -ENODEV;
 	return left ? -EFAULT : 0;
 }
 
 /*
- * Elements of arrays may grow, as structures of ioctls do: a program passes
- * the size of its own. These are the sizes in the first published version.
+ * Elements of arrays may grow, as structures of ioctls do: a program passes the size of its own,
+ * at least that of the first published version.
  */
 #define LITE_LMR_INFO_FIRST sizeof(struct lite_lmr_info)
 #define LITE_GRANT_FIRST sizeof(struct lite_grant)
@@ -51,22 +37,21 @@ static bool lite_ioc_element(u32 size, u32 first)
 	return size >= first && size <= PAGE_SIZE;
 }
 
-/* Copy out what the program knows of an element; what we do not know is 0. */
-static int lite_cmd_copy_element(struct lite_command *cmd, u64 array, u32 i,
-				 u32 size, const void *from, u32 known)
+/* Copy out what the program knows of an element; what this kernel does not know is 0. */
+static int lite_cmd_copy_element(struct lite_command *cmd, u64 array, u32 i, u32 size, void *from,
+				 u32 known)
 {
 	u64 to = array + (u64)i * size;
-	int err = lite_cmd_copy_out(cmd, to, from, min(size, known));
+	int err = lite_cmd_copy(cmd, to, from, min(size, known), true);
 
 	if (err || size <= known)
 		return err;
-	return lite_cmd_copy_out(cmd, to + known, page_address(ZERO_PAGE(0)), size - known);
+	return lite_cmd_copy(cmd, to + known, page_address(ZERO_PAGE(0)), size - known, true);
 }
 
 static int lite_ioc_query(struct lite_command *cmd, void *arg)
 {
 	struct lite_node *node = cmd->node;
-	struct lite_cluster *cl = &node->cluster;
 	struct lite_ioc_query *q = arg;
 
 	*q = (struct lite_ioc_query){
@@ -74,9 +59,9 @@ static int lite_ioc_query(struct lite_command *cmd, void *arg)
 		.uapi_version = LITE_UAPI_VERSION,
 		.features = node->fabric.atomics ? LITE_FEATURE_ATOMICS : 0,
 		.index = node->index,
-		.node_id = lite_cluster_id(cl),
-		.state = READ_ONCE(cl->state),
-		.nodes_up = lite_cluster_up(cl),
+		.node_id = lite_cluster_id(&node->cluster),
+		.state = READ_ONCE(node->cluster.state),
+		.nodes_up = lite_cluster_up(&node->cluster),
 		.incarnation = node->fabric.self.incarnation,
 		.lmr_size_max = LITE_LMR_SIZE_MAX,
 		.mem_limit = node->memory.limit.all,
@@ -95,8 +80,7 @@ static int lite_ioc_alloc(struct lite_command *cmd, void *arg)
 
 	if (a->n_nodes > LITE_SPREAD_MAX)
 		return -EINVAL;
-	return lite_cmd_copy_in(cmd, nodes, a->nodes,
-				a->n_nodes * sizeof(nodes[0])) ?:
+	return lite_cmd_copy(cmd, a->nodes, nodes, a->n_nodes * sizeof(nodes[0]), false) ?:
 	       lite_ctx_create(cmd->ctx, lite_cmd_user(cmd), a, nodes);
 }
 
@@ -119,9 +103,7 @@ static int lite_ioc_register(struct lite_command *cmd, void *arg)
 
 static void lite_ioc_undo_register(struct lite_command *cmd, void *arg)
 {
-	const struct lite_target target = {
-		.lh = ((struct lite_ioc_register *)arg)->lh,
-	};
+	const struct lite_target target = { .lh = ((struct lite_ioc_register *)arg)->lh };
 
 	lite_ctx_free(cmd->ctx, &target, NULL);
 }
@@ -155,14 +137,13 @@ static int lite_ioc_stat(struct lite_command *cmd, void *arg)
 	struct lite_ioc_stat *s = arg;
 	u32 nodes[LITE_SPREAD_MAX];
 	u32 n;
-	int err;
+	int err = lite_ctx_stat(cmd->ctx, &cmd->target, &s->info, nodes);
 
-	err = lite_ctx_stat(cmd->ctx, &cmd->target, &s->info, nodes);
 	if (err)
 		return err;
 	n = min(s->n_nodes, s->info.n_nodes);
 	s->n_nodes = s->info.n_nodes;
-	return lite_cmd_copy_out(cmd, s->nodes, nodes, n * sizeof(nodes[0]));
+	return lite_cmd_copy(cmd, s->nodes, nodes, n * sizeof(nodes[0]), true);
 }
 
 /* Entries of a list that are taken from the homes at a time. */
@@ -173,9 +154,8 @@ static int lite_ioc_list(struct lite_command *cmd, void *arg)
 	struct lite_ioc_list *l = arg;
 	const u32 max = min_t(u32, l->n_infos, LITE_LIST_MAX);
 	struct lite_lmr_info *info;
-	int ret = 0, err = 0;
+	int i, ret, err = 0;
 	u32 n = 0;
-	int i;
 
 	if (!l->n_infos || !lite_ioc_element(l->info_size, LITE_LMR_INFO_FIRST))
 		return -EINVAL;
@@ -215,8 +195,8 @@ static int lite_ioc_grants(struct lite_command *cmd, void *arg)
 		return -ENOMEM;
 	err = lite_ctx_grants(cmd->ctx, &cmd->target, grants, &g->n_grants);
 	for (i = 0; !err && i < min(room, g->n_grants); i++)
-		err = lite_cmd_copy_element(cmd, g->grants, i, g->grant_size,
-					    &grants[i], sizeof(*grants));
+		err = lite_cmd_copy_element(cmd, g->grants, i, g->grant_size, &grants[i],
+					    sizeof(*grants));
 	kfree(grants);
 	return err;
 }

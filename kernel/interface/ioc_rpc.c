@@ -3,8 +3,8 @@
 #include "command.h"
 
 /*
- * The RPC state of an open file, created if needed; NULL: no memory. Valid
- * while the file is open. The caller is active on its node. May sleep.
+ * Get, or make, the RPC state of an open file, valid while it is open. The caller is active on its
+ * node. Context: may sleep. Return: NULL: no memory.
  */
 struct lite_rpc_file *lite_file_rpc(struct lite_file *lf)
 {
@@ -34,9 +34,7 @@ static int lite_ioc_rpc_register(struct lite_command *cmd, void *arg)
 
 static void lite_ioc_undo_rpc_register(struct lite_command *cmd, void *arg)
 {
-	struct lite_ioc_rpc_register *r = arg;
-
-	lite_func_unregister(cmd->lf->rpc, r->function);
+	lite_func_unregister(cmd->lf->rpc, ((struct lite_ioc_rpc_register *)arg)->function);
 }
 
 static int lite_ioc_rpc_unregister(struct lite_command *cmd, void *arg)

@@ -80,16 +80,16 @@ static int lite_get_addr(struct genl_info *info, struct sockaddr_storage *addr)
 	if (!port)
 		return lite_nl_say(info->extack, -EINVAL, "port 0 is no port");
 	memset(addr, 0, sizeof(*addr));
+	/* Both have the port in the same place. */
+	sin->sin_port = htons(port);
 	if (nla_len(a) == 4) {
 		sin->sin_family = AF_INET;
-		sin->sin_port = htons(port);
 		sin->sin_addr.s_addr = nla_get_in_addr(a);
 		bad = ipv4_is_zeronet(sin->sin_addr.s_addr) ||
 		      ipv4_is_multicast(sin->sin_addr.s_addr) ||
 		      ipv4_is_lbcast(sin->sin_addr.s_addr);
 	} else {
 		sin6->sin6_family = AF_INET6;
-		sin6->sin6_port = htons(port);
 		sin6->sin6_addr = nla_get_in6_addr(a);
 		bad = ipv6_addr_any(&sin6->sin6_addr) || ipv6_addr_is_multicast(&sin6->sin6_addr);
 	}
@@ -136,14 +136,11 @@ static int lite_get_params(struct genl_info *info, struct lite_node_params *p)
 	if (a[LITE_A_INDEX] && p->index < 0)
 		return -EINVAL;
 	if (a[LITE_A_DEV])
-		nla_strscpy(p->fabric.dev, a[LITE_A_DEV],
-			    sizeof(p->fabric.dev));
+		nla_strscpy(p->fabric.dev, a[LITE_A_DEV], sizeof(p->fabric.dev));
 	err = lite_get_addr(info, &p->fabric.addr) ?:
-	      lite_get_ms(info, LITE_A_HEARTBEAT_MS, 1000,
-			  &p->cluster.heartbeat) ?:
+	      lite_get_ms(info, LITE_A_HEARTBEAT_MS, 1000, &p->cluster.heartbeat) ?:
 	      lite_get_ms(info, LITE_A_DEAD_MS, 5000, &p->cluster.dead) ?:
-	      lite_get_ms(info, LITE_A_OP_TIMEOUT_MS, 10000,
-			  &p->fabric.op_timeout) ?:
+	      lite_get_ms(info, LITE_A_OP_TIMEOUT_MS, 10000, &p->fabric.op_timeout) ?:
 	      lite_get_ms(info, LITE_A_ORPHAN_MS, 600000, &p->memory.orphan);
 	if (err)
 		return err;
@@ -179,11 +176,9 @@ static int lite_put_addr(struct sk_buff *skb, const struct sockaddr_storage *add
 	const struct sockaddr_in6 *sin6 = (const void *)addr;
 	const struct sockaddr_in *sin = (const void *)addr;
 
-	/* Both have the port in the same place. */
 	return nla_put_u16(skb, LITE_A_PORT, ntohs(sin->sin_port)) ?:
 	       (addr->ss_family == AF_INET ?
-			nla_put_in_addr(skb, LITE_A_ADDR,
-					sin->sin_addr.s_addr) :
+			nla_put_in_addr(skb, LITE_A_ADDR, sin->sin_addr.s_addr) :
 			nla_put_in6_addr(skb, LITE_A_ADDR, &sin6->sin6_addr));
 }
 
@@ -197,10 +192,9 @@ static int lite_put_join(struct sk_buff *skb, struct lite_node *node)
 {
 	const char *why;
 	u32 number;
-	bool ended;
 	int err;
+	bool ended = lite_node_joined(node, &number, &err, &why);
 
-	ended = lite_node_joined(node, &number, &err, &why);
 	if (!number)
 		return 0;
 	return nla_put_u32(skb, LITE_A_JOIN, number) ?:
@@ -231,11 +225,9 @@ static int lite_put_node(struct sk_buff *skb, struct lite_node *node, void *item
 	struct lite_memory *mem = &node->memory;
 
 	return lite_put_id(skb, node, NULL) ?:
-	       nla_put_string(skb, LITE_A_DEV,
-			      dev_name(&node->fabric.dev->dev)) ?:
+	       nla_put_string(skb, LITE_A_DEV, dev_name(&node->fabric.dev->dev)) ?:
 	       nla_put_u8(skb, LITE_A_STATE, READ_ONCE(cl->state)) ?:
-	       lite_put_u64(skb, LITE_A_INCARNATION,
-			    node->fabric.self.incarnation) ?:
+	       lite_put_u64(skb, LITE_A_INCARNATION, node->fabric.self.incarnation) ?:
 	       lite_put_addr(skb, &node->fabric.addr) ?:
 	       nla_put_u8(skb, LITE_A_NUM_QPS, node->fabric.nqps) ?:
 	       lite_put_u64(skb, LITE_A_MEM_LIMIT, mem->limit.all) ?:
@@ -247,18 +239,13 @@ static int lite_put_node(struct sk_buff *skb, struct lite_node *node, void *item
 	       lite_put_join(skb, node) ?:
 	       lite_put_ms(skb, LITE_A_HEARTBEAT_MS, cl->heartbeat) ?:
 	       lite_put_ms(skb, LITE_A_DEAD_MS, cl->dead) ?:
-	       lite_put_ms(skb, LITE_A_OP_TIMEOUT_MS,
-			   node->fabric.op_timeout) ?:
+	       lite_put_ms(skb, LITE_A_OP_TIMEOUT_MS, node->fabric.op_timeout) ?:
 	       lite_put_ms(skb, LITE_A_ORPHAN_MS, mem->orphan) ?:
-	       nla_put_u32(skb, LITE_A_LMRS,
-			   lite_stat_sum(node->stats, LITE_STAT_LMRS)) ?:
+	       nla_put_u32(skb, LITE_A_LMRS, lite_stat_sum(node->stats, LITE_STAT_LMRS)) ?:
 	       nla_put_u32(skb, LITE_A_PEERS, lite_count_entries(&cl->peers));
 }
 
-/*
- * Reply with the message that @fill makes. @join: number of the attempt to join
- * that has begun, or 0.
- */
+/* Reply with the message that @fill makes. @join: number of an attempt to join, or 0. */
 static int lite_answer(struct genl_info *info, struct lite_node *node,
 		       int (*fill)(struct sk_buff *, struct lite_node *, void *), u32 join)
 {
@@ -281,9 +268,8 @@ static int lite_answer(struct genl_info *info, struct lite_node *node,
 /* Get the node that a command names, and enter it. */
 static struct lite_node *lite_get_node(struct nlattr **attrs, struct netlink_ext_ack *extack)
 {
-	struct lite_node *node;
+	struct lite_node *node = lite_node_find(lite_get_u32(attrs, LITE_A_INDEX, 0));
 
-	node = lite_node_find(lite_get_u32(attrs, LITE_A_INDEX, 0));
 	if (node && lite_node_enter(node))
 		return node;
 	if (node)
@@ -299,8 +285,8 @@ static void lite_put_node_ref(struct lite_node *node)
 }
 
 /*
- * A node's key gives access to all memory (fabric/device.c) to each member, and
- * to all others that have the secret: require what /dev/mem requires.
+ * A node's key gives members, and all that have the secret, access to all memory (fabric/device.c):
+ * require what /dev/mem requires.
  */
 static int lite_may_start(struct sk_buff *skb, struct genl_info *info)
 {
@@ -445,12 +431,10 @@ static int lite_put_peer(struct sk_buff *skb, struct lite_node *node, void *item
 		state = LITE_NODE_UP;
 	else if (peer->life != LITE_PEER_MEMBER)
 		state = LITE_NODE_JOINING;
-	return nla_put_u16(skb, LITE_A_NODE_ID,
-			   peer ? peer->id : lite_cluster_id(cl)) ?:
+	return nla_put_u16(skb, LITE_A_NODE_ID, peer ? peer->id : lite_cluster_id(cl)) ?:
 	       nla_put_u8(skb, LITE_A_STATE, state) ?:
 	       lite_put_u64(skb, LITE_A_INCARNATION,
-			    peer ? peer->incarnation :
-				   cl->fab->self.incarnation) ?:
+			    peer ? peer->incarnation : cl->fab->self.incarnation) ?:
 	       lite_put_addr(skb, peer ? &peer->addr : &cl->fab->addr) ?:
 	       /* The members of a cluster have the same secret, or none. */
 	       lite_put_insecure(skb, cl->fab) ?:
@@ -533,7 +517,7 @@ static const struct genl_multicast_group lite_groups[] = {
  * lite_netlink_event - send an event to the listeners
  * @node: that noticed it
  * @id: of the node that it is about; 0: @node itself
- * @state: new state of that node
+ * @state: its new state
  * @cause: of the end of its session; LITE_END_NONE: another event
  * @figure: that decided on the end
  *

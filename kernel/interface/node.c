@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Starting and stopping nodes.
+ * Starting and stopping nodes. Documentation/lifetime.rst gives the steps of both.
  *
- * Starting builds the layers from the bottom up; the device node, and with it
- * users, comes last. Stopping: admit no new users; leave the cluster in order,
- * if the device is still there; end all connections, so that waits for peers
- * end; wait for users; free handles and memory; take the layers down.
- *
- * The registry's mutex serializes starting, stopping and removal of a device.
- * It must not be taken while active on a node.
+ * The registry's mutex serializes starting, stopping and removal of a device. It must not be taken
+ * while active on a node.
  */
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -39,8 +34,8 @@ static struct {
 static struct ib_client lite_client;
 
 /*
- * A removal is announced under the registry's lock, which our caller holds. Either it has been
- * announced, and the client data is NULL, or it waits for the lock and then finds the node.
+ * A removal is announced under the registry's lock, which the starting thread holds. Either it was
+ * announced before, and the client data is NULL, or it waits for the lock and then finds the node.
  */
 static bool lite_node_device_stays(void *priv, struct ib_device *dev)
 {
@@ -131,8 +126,8 @@ static void lite_node_peer_lost(void *priv, u32 id, u64 incarnation)
 }
 
 /*
- * While the module is unloaded, listeners are told only that its nodes stop
- * (lite_node_unbuild()). By then an attempt to join has ended.
+ * While the module is unloaded, only the STOPPED of lite_node_unbuild() is sent. By then an attempt
+ * to join has ended.
  */
 void lite_node_event(void *priv, u32 id, enum lite_node_state state)
 {
@@ -171,10 +166,7 @@ static void lite_node_lmr_cut(void *priv, u64 id, u64 length)
 	lite_locks_lmr_cut(&node->locks, id, length);
 }
 
-static const struct lite_memory_ops lite_node_memory_ops = {
-	.lmr_cut = lite_node_lmr_cut,
-};
-
+static const struct lite_memory_ops lite_node_memory_ops = { .lmr_cut = lite_node_lmr_cut };
 static const struct lite_cluster_ops lite_node_cluster_ops = {
 	.members_changed = lite_node_members_changed,
 	.peer_gone = lite_node_peer_gone,
@@ -203,10 +195,7 @@ void lite_node_put(struct lite_node *node)
 	kref_put(&node->ref, lite_node_release);
 }
 
-/*
- * Find the node with the next index after @after, -1 to begin. Context:
- * process. Return: the node with a reference, or NULL.
- */
+/* Find the next node after index @after. Context: process. Return: it, with a reference, or NULL. */
 struct lite_node *lite_node_next(int after)
 {
 	struct lite_node *node, *found = NULL;
@@ -239,27 +228,24 @@ static int lite_registry_add(struct lite_node *node, int index, const char **why
 {
 	struct list_head *at = &lite_registry.nodes;
 	struct lite_node *other;
-	int free = 0;
+	u32 free = 0;
 
 	lockdep_assert_held(&lite_registry.lock);
 	list_for_each_entry(other, &lite_registry.nodes, list) {
-		if (index >= 0 && other->index == index) {
+		if (other->index == (u32)index) {
 			*why = "there is a node of that index";
 			return -EEXIST;
 		}
-		if (other->index == free)
-			free++;
+		if (other->index > (index < 0 ? free : index))
+			break;
+		at = &other->list;
+		free = other->index + 1;
 	}
 	if (index < 0)
 		index = free;
 	if (index >= LITE_NODES_MAX) {
 		*why = "indices of nodes are less than 1024";
 		return -EINVAL;
-	}
-	list_for_each_entry(other, &lite_registry.nodes, list) {
-		if (other->index > index)
-			break;
-		at = &other->list;
 	}
 	node->index = index;
 	snprintf(node->name, sizeof(node->name), "lite%d", index);
@@ -298,14 +284,11 @@ static struct lite_node *lite_node_alloc(void)
 	INIT_WORK(&node->join.work, lite_node_join_work);
 	INIT_WORK(&node->leave_work, lite_node_leave_work);
 	INIT_WORK(&node->stop_work, lite_node_stop_work);
-	/* The node can be found before it is built: dead until then. */
-	if (percpu_ref_init(&node->active, lite_node_idle, PERCPU_REF_INIT_DEAD, GFP_KERNEL)) {
-		kfree(node);
-		return NULL;
-	}
 	node->stats = alloc_percpu(struct lite_stats);
-	if (!node->stats) {
-		percpu_ref_exit(&node->active);
+	/* The node can be found before it is built: dead until then. */
+	if (!node->stats ||
+	    percpu_ref_init(&node->active, lite_node_idle, PERCPU_REF_INIT_DEAD, GFP_KERNEL)) {
+		free_percpu(node->stats);
 		kfree(node);
 		return NULL;
 	}
@@ -380,14 +363,9 @@ err_fabric:
 	return err;
 }
 
-/**
- * lite_node_start - make a node
- * @params: settings
- * @out: set to it, with a reference
- * @why: set to a text where an errno says too little
- *
- * Context: may sleep.
- * Return: 0 or a negative errno, as documented for LITE_CMD_NODE_START.
+/*
+ * Make a node. Sets @out to it, with a reference, or @why to a text where an errno says too little.
+ * Context: may sleep. Return: 0 or a negative errno, as documented for LITE_CMD_NODE_START.
  */
 int lite_node_start(const struct lite_node_params *params, struct lite_node **out, const char **why)
 {
@@ -438,8 +416,8 @@ static void lite_node_unbuild(struct lite_node *node, bool orderly)
 	lite_service_stop(&node->service);
 	lite_fabric_shutdown(&node->fabric);
 	/*
-	 * Users leave as soon as their calls have failed; one that waits for its own memory
-	 * (userfaultfd, FUSE) only when that comes or it is killed.
+	 * Users leave when their calls have failed; one that waits for its own memory (userfaultfd,
+	 * FUSE) when that comes or it is killed.
 	 */
 	wait_for_completion_state(&node->idle, TASK_IDLE);
 	/* They are not active any more, but may still run. */
@@ -449,7 +427,7 @@ static void lite_node_unbuild(struct lite_node *node, bool orderly)
 	lite_locks_shut(&node->locks);
 	lite_memory_shut(&node->memory);
 	lite_kcall_flush(&node->rpc);
-	/* Work items of peers may still be freeing memory of lives that are over. */
+	/* Their work items may still be freeing memory of lives that are over. */
 	lite_peers_clear(&node->cluster);
 	lite_service_exit(&node->service);
 	lite_memory_exit(&node->memory);
@@ -474,10 +452,7 @@ static void lite_node_stop_work(struct work_struct *work)
 	lite_node_put(node);
 }
 
-/*
- * Begin to stop a node; an event tells when it has stopped. Context: process.
- * Return: 0, or -ENODEV: there is no such node.
- */
+/* Begin to stop a node; an event reports the end. Context: process. Return: 0 or -ENODEV. */
 int lite_node_stop(u32 index)
 {
 	struct lite_node *node = lite_node_find(index);
@@ -535,23 +510,16 @@ int lite_registry_init(void)
 	return err;
 }
 
-/* Refuse to start nodes, and report only that nodes stop. Context: may sleep. */
-void lite_registry_close(void)
-{
-	mutex_lock(&lite_registry.lock);
-	WRITE_ONCE(lite_registry.closing, true);
-	mutex_unlock(&lite_registry.lock);
-}
-
 /*
  * Stop all nodes, which ends netlink commands that use them. Later commands find no node, and can
- * start none after lite_registry_close(). Context: may sleep.
+ * start none. Context: may sleep.
  */
 void lite_registry_exit(void)
 {
 	struct lite_node *node, *tmp;
 
 	mutex_lock(&lite_registry.lock);
+	WRITE_ONCE(lite_registry.closing, true);
 	list_for_each_entry_safe(node, tmp, &lite_registry.nodes, list)
 		lite_node_unbuild(node, true);
 	mutex_unlock(&lite_registry.lock);

@@ -17,14 +17,10 @@
 #include "memory/memory.h"
 #include "sync/lock.h"
 
-/**
- * struct lite_node_params - settings of LITE_CMD_NODE_START
- * @index: N of /dev/liteN; -1: the lowest that is free
- * @mode: permission bits of /dev/liteN
- */
+/* Settings of LITE_CMD_NODE_START. */
 struct lite_node_params {
-	int index;
-	umode_t mode;
+	int index; /* N of /dev/liteN; -1: the lowest that is free */
+	umode_t mode; /* permission bits of /dev/liteN */
 	struct lite_fabric_params fabric;
 	struct lite_cluster_params cluster;
 	struct lite_memory_params memory;
@@ -74,11 +70,10 @@ struct lite_node {
 };
 
 int lite_registry_init(void);
-void lite_registry_close(void);
 void lite_registry_exit(void);
 void lite_registry_free(void);
-int lite_node_start(const struct lite_node_params *params,
-		    struct lite_node **out, const char **why);
+int lite_node_start(const struct lite_node_params *params, struct lite_node **out,
+		    const char **why);
 int lite_node_stop(u32 index);
 int lite_node_join(struct lite_node *node, const struct sockaddr_storage *addr,
 		   unsigned long timeout, u32 *number, const char **why);
@@ -102,36 +97,9 @@ static inline void lite_node_exit(struct lite_node *node)
 	percpu_ref_put(&node->active);
 }
 
-extern const struct file_operations lite_fops;
-int lite_chardev_init(void);
-void lite_chardev_exit(void);
-long lite_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
-struct io_uring_cmd;
-struct lite_urings;
-int lite_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
-void lite_urings_free(struct lite_urings *idle);
-
-int lite_netlink_init(void);
-void lite_netlink_exit(void);
-void lite_netlink_event(struct lite_node *node, u32 id, enum lite_node_state state,
-			enum lite_end_cause cause, u64 figure);
-
-struct lite_file;
-long lite_ioctl_any(struct lite_file *lf, unsigned int nr, void __user *user, bool nowait);
-long lite_ioctl_op(struct lite_file *lf, struct lite_op __user *user);
-struct lite_file *lite_file_new(struct lite_node *node);
-void lite_file_close(struct lite_file *lf);
-struct lite_rpc_file *lite_file_rpc(struct lite_file *lf);
-struct lite_uring;
-
-/**
- * struct lite_urings - cache of idle memory for io_uring commands
- * @lock: protects the others
- * @idle: a list
- * @n: its length
- */
+/* A cache of idle memory for io_uring commands. */
 struct lite_urings {
-	spinlock_t lock;
+	spinlock_t lock; /* protects the others */
 	struct lite_uring *idle;
 	u32 n;
 };
@@ -157,7 +125,25 @@ struct lite_file {
 	struct completion closed;
 };
 
-/* Between the files for kernel modules; kernel clients are root. */
+extern const struct file_operations lite_fops;
+int lite_chardev_init(void);
+void lite_chardev_exit(void);
+struct lite_file *lite_file_new(struct lite_node *node);
+void lite_file_close(struct lite_file *lf);
+struct lite_rpc_file *lite_file_rpc(struct lite_file *lf);
+long lite_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+long lite_ioctl_any(struct lite_file *lf, unsigned int nr, void __user *user, bool nowait);
+long lite_ioctl_op(struct lite_file *lf, struct lite_op __user *user);
+struct io_uring_cmd;
+int lite_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
+void lite_urings_free(struct lite_urings *idle);
+
+int lite_netlink_init(void);
+void lite_netlink_exit(void);
+void lite_netlink_event(struct lite_node *node, u32 id, enum lite_node_state state,
+			enum lite_end_cause cause, u64 figure);
+
+/* For kernel modules, which are root. */
 extern const struct lite_cred lite_root;
 struct lite_node *lite_kapi_enter(struct lite_ctx *ctx);
 

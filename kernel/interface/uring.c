@@ -8,8 +8,7 @@
  * cancelled (wait.h).
  *
  * A small operation ends at any time, in any thread. Task work in the submitting thread then copies
- * the data that it read to the user. The data are in a buffer of the command's: if the thread is
- * stopped, say, nothing of the node waits for it.
+ * to the user what was read, from a buffer of the command: nothing of the node waits for the thread.
  *
  * Lifetime: a command holds its file, and so the module, until it is complete. A small operation in
  * flight also keeps the node active.
@@ -22,10 +21,8 @@
 #include "command.h"
 #include "compat.h"
 
-/* Usual size of a struct lite_uring with its data. */
-#define LITE_URING_BYTES 512
-/* Idle ones that a file caches. */
-#define LITE_URING_KEPT 64
+#define LITE_URING_BYTES 512 /* usual size of a struct lite_uring with its data */
+#define LITE_URING_KEPT 64 /* idle ones that a file caches */
 
 /**
  * struct lite_uring - a small operation of a command
@@ -77,22 +74,6 @@ static struct lite_uring *lite_uring_idle(struct lite_urings *idle)
 	return u;
 }
 
-/* @room: bytes for @data */
-static struct lite_uring *lite_uring_alloc(struct lite_file *lf, size_t room)
-{
-	bool kept = room <= LITE_URING_BYTES - sizeof(struct lite_uring);
-	struct lite_uring *u;
-
-	u = kept ? lite_uring_idle(&lf->urings) : NULL;
-	if (u)
-		return u;
-	u = kmalloc(kept ? LITE_URING_BYTES : struct_size(u, data, DIV_ROUND_UP(room, sizeof(u64))),
-		    GFP_KERNEL_ACCOUNT);
-	if (u)
-		u->kept = kept;
-	return u;
-}
-
 static void lite_uring_free(struct lite_file *lf, struct lite_uring *u)
 {
 	struct lite_urings *idle = &lf->urings;
@@ -110,12 +91,7 @@ static void lite_uring_free(struct lite_file *lf, struct lite_uring *u)
 		kfree(u);
 }
 
-/**
- * lite_urings_free - free a file's cache
- * @idle: of a file without commands in flight
- *
- * Context: any.
- */
+/* Free the cache of a file without commands in flight. Context: any. */
 void lite_urings_free(struct lite_urings *idle)
 {
 	struct lite_uring *u;
@@ -175,13 +151,18 @@ static struct lite_uring *lite_uring_new(struct io_uring_cmd *cmd, struct lite_o
 					 const struct lite_op *op)
 {
 	size_t room = op->opcode == LITE_OP_WRITE ? 0 : op->length;
+	bool kept = room <= LITE_URING_BYTES - sizeof(struct lite_uring);
 	struct lite_file *lf = cmd->file->private_data;
-	struct lite_uring *u;
+	struct lite_uring *u = kept ? lite_uring_idle(&lf->urings) : NULL;
 
 	BUILD_BUG_ON(sizeof(*u) + 64 > LITE_URING_BYTES);
-	u = lite_uring_alloc(lf, room);
+	if (!u)
+		u = kmalloc(kept ? LITE_URING_BYTES :
+				   struct_size(u, data, DIV_ROUND_UP(room, sizeof(u64))),
+			    GFP_KERNEL_ACCOUNT);
 	if (!u)
 		return NULL;
+	u->kept = kept;
 	u->issue.end = lite_uring_end;
 	u->issue.data = u->data;
 	u->cmd = cmd;
@@ -249,22 +230,17 @@ static int lite_uring_try(struct io_uring_cmd *cmd, unsigned long arg, unsigned 
 	return -EIOCBQUEUED;
 }
 
-/**
- * lite_uring_cmd - run an ioctl as an io_uring command
- * @cmd: command
- * @issue_flags: IO_URING_F_*
- *
- * Context: may sleep.
- * Return: 0 or a negative errno; -EIOCBQUEUED: it is or will be completed by io_uring_cmd_done();
- * -EAGAIN, with IO_URING_F_NONBLOCK only: a worker has to do it.
+/*
+ * Run an ioctl as an io_uring command. Context: may sleep. Return: 0 or a negative errno;
+ * -EIOCBQUEUED: io_uring_cmd_done() completes it; -EAGAIN, with IO_URING_F_NONBLOCK only: a worker
+ * has to do it.
  */
 int lite_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	const struct lite_uring_cmd *c = lite_uring_payload(cmd);
-	unsigned long arg;
-
 	/* The user may be able to change it: read once. */
-	arg = READ_ONCE(c->arg);
+	unsigned long arg = READ_ONCE(c->arg);
+
 	if (READ_ONCE(c->reserved) || cmd->flags & IORING_URING_CMD_FIXED)
 		return -EOPNOTSUPP;
 	if (issue_flags & IO_URING_F_NONBLOCK)
