@@ -1,26 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A line of waiters of several kinds (a group, a uid).
- *
- * The line lists only the first of each kind; those behind it hang on it. So the first of a kind is
- * found without looking at all that wait, of which a user may have any number, and the kinds can
- * take turns. The caller's lock protects the line.
+ * A line of waiters of several kinds (a group, a uid), under the caller's lock. It lists only the
+ * first of each kind; those behind it hang on it. So the first of a kind is found without looking
+ * at all that wait, of which a user may have any number, and the kinds can take turns.
  */
 #ifndef _LITE_LINE_H
 #define _LITE_LINE_H
 
 #include <linux/list.h>
 
-/**
- * struct lite_line_place - a waiter's place
- * @kind: what it waits for, or for which user
- * @firsts: in the line, if it is the first of its kind; else empty
- * @same: all of its kind, a ring
- */
+/* A waiter's place. */
 struct lite_line_place {
-	u32 kind;
-	struct list_head firsts;
-	struct list_head same;
+	u32 kind; /* what it waits for, or for which user */
+	struct list_head firsts; /* in the line, if it is the first of its kind; else empty */
+	struct list_head same; /* all of its kind, a ring */
 };
 
 /* The first of a kind, or NULL. */
