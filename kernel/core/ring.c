@@ -44,14 +44,8 @@ static void lite_ring_mark(struct lite_ring_map *map, u32 at, u32 n, bool taken)
 	while (at < end) {
 		u32 bit = at % 64;
 		u32 here = end - at < 64 - bit ? end - at : 64 - bit;
-		u64 mask;
+		u64 mask = ~0ULL >> (64 - here) << bit;
 
-		if (here == 64) {
-			map->bits[at / 64] = taken ? ~0ULL : 0;
-			at += here;
-			continue;
-		}
-		mask = ((1ULL << here) - 1) << bit;
 		if (taken)
 			map->bits[at / 64] |= mask;
 		else
