@@ -6,14 +6,10 @@
 #include "core/types.h"
 
 #define LITE_SLOT_COUNT 16U
-/* Size of the memory for all slots of one direction. */
-#define LITE_SLOTS_BYTES 32768U
-/* Word behind the last slot; what is written there is never read. */
-#define LITE_SLOTS_SCRATCH (LITE_SLOTS_BYTES - 8U)
-/* Word for the heartbeat counter, in the slots for requests. */
-#define LITE_SLOTS_BEAT (LITE_SLOTS_BYTES - 16U)
-/* Bytes of a slot that are not payload. */
-#define LITE_SLOT_HEAD 64U
+#define LITE_SLOTS_BYTES 32768U /* of all slots of one direction */
+#define LITE_SLOTS_SCRATCH (LITE_SLOTS_BYTES - 8U) /* word behind the last slot; never read */
+#define LITE_SLOTS_BEAT (LITE_SLOTS_BYTES - 16U) /* heartbeat counter, in the slots for requests */
+#define LITE_SLOT_HEAD 64U /* bytes of a slot that are not payload */
 
 /*
  * Slots are divided into lanes, so that no call waits for a slot that is held by a call waiting for
