@@ -161,7 +161,6 @@ void lite_pool_give(struct lite_pool *pool, u32 uid, u64 n)
 	kfree(part);
 }
 
-
 u64 lite_pool_used(struct lite_pool *pool)
 {
 	u64 used;

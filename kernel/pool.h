@@ -36,18 +36,12 @@ enum lite_pool_number {
 	LITE_POOLS,
 };
 
-/**
- * struct lite_pool_part - what a uid has of a pool
- * @node: in the pool's table; root's is not
- * @uid: uid
- * @holds: lite_pool_hold() calls not dropped yet
- * @has: units taken
- */
+/* What a uid has of a pool. */
 struct lite_pool_part {
-	struct hlist_node node;
+	struct hlist_node node; /* in the pool's table; root's is not */
 	u32 uid;
-	u32 holds;
-	u64 has;
+	u32 holds; /* lite_pool_hold() calls not dropped yet */
+	u64 has;   /* units taken */
 };
 
 struct lite_pool {

@@ -6,22 +6,13 @@
 #include "memory/handle/ctx.h"
 #include "node.h"
 
-/**
- * struct lite_command - a command being carried out
- * @node: active
- * @ctx: has the handles that it names
- * @lf: open file; NULL: a kernel module's command, whose pointers are to kernel memory
- * @gate: to leave the node; only with @lf
- * @target: the LMR that it is about, if its row has a name
- * @cred: see lite_cmd_user()
- */
 struct lite_command {
-	struct lite_node *node;
-	struct lite_ctx *ctx;
-	struct lite_file *lf;
-	struct lite_gate gate;
-	struct lite_target target;
-	struct lite_cred cred;
+	struct lite_node *node; /* active */
+	struct lite_ctx *ctx;   /* has the handles that it names */
+	struct lite_file *lf;   /* NULL: a kernel module's command, pointers are to kernel memory */
+	struct lite_gate gate;  /* to leave the node; only with @lf */
+	struct lite_target target; /* the LMR that it is about, if its row has a name */
+	struct lite_cred cred;     /* see lite_cmd_user() */
 };
 
 /* How all structures of commands begin, and most go on. */
@@ -31,35 +22,23 @@ struct lite_ioc_head {
 	u64 lh;
 };
 
-/**
- * struct lite_ioc - a command
- * @size: of its whole structure
- * @min_size: of its first published version
- * @flags: that it may have; LITE_IOC_FLAGS: the handler checks them
- * @quick: flags with any of which it returns without waiting
- * @zero: offset of a u32 that must be 0; 0: there is none
- * @name: offset of the LMR's name, used if the handle is 0; 0: it has no target
- * @out: copied out, if the handler succeeds
- * @always: copied out in any case
- * @looks: allowed in a file opened read-only
- * @fn: handler
- * @change: handler, for a command that a home carries out
- * @undo: when it succeeded and could not be copied out; the node is active
- * @unwind: as @undo, but needs no node: it may wait for user space
- */
+/* The row of a command. */
 struct lite_ioc {
-	u16 size;
-	u16 min_size;
-	u32 flags;
-	u32 quick;
-	u16 zero;
-	u16 name;
-	bool out;
-	bool always;
-	bool looks;
+	u16 size;     /* of its whole structure */
+	u16 min_size; /* of its first published version */
+	u32 flags;    /* that it may have; LITE_IOC_FLAGS: the handler checks them */
+	u32 quick;    /* flags with any of which it returns without waiting */
+	u16 zero;     /* offset of a u32 that must be 0; 0: there is none */
+	u16 name;     /* offset of its LMR's name, used if the handle is 0; 0: it has no target */
+	bool out;     /* copied out, if the handler succeeds */
+	bool always;  /* copied out in any case */
+	bool looks;   /* allowed in a file opened read-only */
 	int (*fn)(struct lite_command *cmd, void *arg);
+	/* Instead of @fn, for a command that a home carries out. */
 	int (*change)(struct lite_ctx *ctx, const struct lite_target *target, void *arg);
+	/* When it succeeded and could not be copied out. The node is active; */
 	void (*undo)(struct lite_command *cmd, void *arg);
+	/* for this it need not be: it may wait for user space. */
 	void (*unwind)(void *arg);
 };
 

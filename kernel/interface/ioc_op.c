@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* LITE_IOC_OP bypasses the code of the other ioctls (ioctl.c), which costs more than the operation. */
+/* LITE_IOC_OP bypasses the code of other ioctls (ioctl.c), which costs more than an operation. */
 #include <linux/uaccess.h>
 
 #include "memory/batch/op.h"
 #include "compat.h"
 #include "node.h"
 
-/* Fetch a structure at once; false: it has not the size that is known here, or there was a fault. */
+/* Fetch a structure at once; false: it does not have the size known here, or there was a fault. */
 static bool lite_op_get(struct lite_op *op, const struct lite_op __user *from)
 {
 	const u64 __user *u = (const u64 __user *)from;

@@ -137,7 +137,9 @@ EXPORT_SYMBOL_GPL(lite_lmr_free_name);
 
 int lite_lmr_grant(struct lite_ctx *ctx, u64 lh, const struct lite_grant *grant)
 {
-	return lite_kapi(ctx, LITE_IOC_GRANT, &(struct lite_ioc_grant){ .lh = lh, .grant = *grant });
+	struct lite_ioc_grant g = { .lh = lh, .grant = *grant };
+
+	return lite_kapi(ctx, LITE_IOC_GRANT, &g);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_grant);
 

@@ -195,7 +195,7 @@ void lite_node_put(struct lite_node *node)
 	kref_put(&node->ref, lite_node_release);
 }
 
-/* Find the next node after index @after. Context: process. Return: it, with a reference, or NULL. */
+/* Find the node after index @after. Context: process. Return: it, with a reference, or NULL. */
 struct lite_node *lite_node_next(int after)
 {
 	struct lite_node *node, *found = NULL;

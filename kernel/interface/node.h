@@ -19,33 +19,23 @@
 
 /* Settings of LITE_CMD_NODE_START. */
 struct lite_node_params {
-	int index; /* N of /dev/liteN; -1: the lowest that is free */
+	int index;    /* N of /dev/liteN; -1: the lowest that is free */
 	umode_t mode; /* permission bits of /dev/liteN */
 	struct lite_fabric_params fabric;
 	struct lite_cluster_params cluster;
 	struct lite_memory_params memory;
 };
 
-/**
- * struct lite_node_join - a node's attempts to join, one at a time
- * @lock: protects @number, @running, @err and @why
- * @number: of the last attempt, from 1; 0: there was none
- * @running: it has not ended
- * @err: its result
- * @why: constant text where @err says too little, or NULL
- * @addr: of the member that it asks
- * @timeout: jiffies
- * @work: does it; active on the node meanwhile
- */
+/* A node's attempts to join, one at a time. */
 struct lite_node_join {
-	spinlock_t lock;
-	u32 number;
-	bool running;
-	int err;
-	const char *why;
-	struct sockaddr_storage addr;
-	unsigned long timeout;
-	struct work_struct work;
+	spinlock_t lock; /* protects @number, @running, @err and @why */
+	u32 number;      /* of the last attempt, from 1; 0: there was none */
+	bool running;    /* it has not ended */
+	int err;         /* its result */
+	const char *why; /* constant text where @err says too little, or NULL */
+	struct sockaddr_storage addr; /* of the member that it asks */
+	unsigned long timeout;        /* jiffies */
+	struct work_struct work;      /* does it; active on the node meanwhile */
 };
 
 struct lite_node {
@@ -100,29 +90,20 @@ static inline void lite_node_exit(struct lite_node *node)
 /* A cache of idle memory for io_uring commands. */
 struct lite_urings {
 	spinlock_t lock; /* protects the others */
-	struct lite_uring *idle;
+	struct lite_uring *idle; /* a list */
 	u32 n;
 };
 
-/**
- * struct lite_file - an open /dev/liteN, or a user mapping of an LMR
- * @node: with a reference to the object
- * @ctx: its handles
- * @rpc: its RPC state; made when first needed
- * @urings: its idle memory for io_uring commands
- * @ref: of this structure
- * @close_work: releases its resources after the last descriptor is closed
- * @closed: completed when @close_work is done
- */
+/* An open /dev/liteN, or a user mapping of an LMR. */
 struct lite_file {
-	struct lite_node *node;
-	struct lite_ctx *ctx;
-	struct lite_rpc_file *rpc;
-	bool read_only; /* opened read-only: its handles may at most read */
+	struct lite_node *node; /* with a reference to the object */
+	struct lite_ctx *ctx;   /* its handles */
+	struct lite_rpc_file *rpc; /* its RPC state; made when first needed */
+	bool read_only;            /* opened read-only: its handles may at most read */
 	struct lite_urings urings;
 	refcount_t ref;
-	struct work_struct close_work;
-	struct completion closed;
+	struct work_struct close_work; /* releases its resources after the last descriptor closed */
+	struct completion closed;      /* completed when @close_work is done */
 };
 
 extern const struct file_operations lite_fops;

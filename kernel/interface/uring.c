@@ -8,7 +8,7 @@
  * cancelled (wait.h).
  *
  * A small operation ends at any time, in any thread. Task work in the submitting thread then copies
- * to the user what was read, from a buffer of the command: nothing of the node waits for the thread.
+ * to the user what was read, from a buffer of the command: the node need not wait for the thread.
  *
  * Lifetime: a command holds its file, and so the module, until it is complete. A small operation in
  * flight also keeps the node active.
@@ -24,32 +24,19 @@
 #define LITE_URING_BYTES 512 /* usual size of a struct lite_uring with its data */
 #define LITE_URING_KEPT 64 /* idle ones that a file caches */
 
-/**
- * struct lite_uring - a small operation of a command
- * @issue: the operation
- * @next: in lite_urings.idle
- * @kept: has the usual size, and can be cached
- * @cmd: to complete
- * @node: held active until @issue has ended
- * @op: the user's structure
- * @buf: the user's buffer for what is read
- * @length: bytes to copy to @buf; 0 for other operations
- * @err: result of the operation
- * @result: to be written to @op
- * @data: what was read, or the 8 bytes before an atomic operation
- */
+/* A small operation of a command. */
 struct lite_uring {
 	struct lite_issue issue;
-	struct lite_uring *next;
-	bool kept;
-	struct io_uring_cmd *cmd;
-	struct lite_node *node;
-	struct lite_op __user *op;
-	void __user *buf;
-	u32 length;
-	int err;
-	u64 result;
-	u64 data[];
+	struct lite_uring *next; /* in lite_urings.idle */
+	bool kept;               /* has the usual size, and can be cached */
+	struct io_uring_cmd *cmd;  /* to complete */
+	struct lite_node *node;    /* held active until @issue has ended */
+	struct lite_op __user *op; /* the user's structure */
+	void __user *buf; /* the user's buffer for what is read */
+	u32 length;       /* bytes to copy there; 0 for other operations */
+	int err;          /* result of the operation */
+	u64 result;       /* to be written to @op */
+	u64 data[];       /* what was read, or the 8 bytes before an atomic operation */
 };
 
 static struct lite_uring **lite_uring_of(struct io_uring_cmd *cmd)

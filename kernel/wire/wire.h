@@ -570,7 +570,7 @@ static_assert(sizeof(struct lite_wire_create) <= LITE_PAYLOAD_MAX, "create");
 static_assert(sizeof(struct lite_wire_map_reply) <= LITE_PAYLOAD_MAX, "map");
 static_assert(sizeof(struct lite_wire_lmr) == 296, "lmr");
 static_assert(sizeof(struct lite_wire_rename) <= LITE_PAYLOAD_MAX, "rename");
-static_assert(LITE_GRANTS_MAX <= LITE_ENTRIES_MAX(lite_wire_grants_reply, lite_wire_grant), "acl");
+static_assert(LITE_ENTRIES_MAX(lite_wire_grants_reply, lite_wire_grant) >= LITE_GRANTS_MAX, "acl");
 static_assert(sizeof(struct lite_wire_mem_fence) <= sizeof(struct lite_wire_mem_free), "fence");
 
 /*
