@@ -36,9 +36,9 @@ struct lite_ioc {
 	int (*fn)(struct lite_command *cmd, void *arg);
 	/* Instead of @fn, for a command that a home carries out. */
 	int (*change)(struct lite_ctx *ctx, const struct lite_target *target, void *arg);
-	/* When it succeeded and could not be copied out. The node is active; */
+	/* Undoes what could not be copied out; the node is active. */
 	void (*undo)(struct lite_command *cmd, void *arg);
-	/* for this it need not be: it may wait for user space. */
+	/* The same, without the node, as it may wait for user space. */
 	void (*unwind)(void *arg);
 };
 
