@@ -33,7 +33,7 @@ static inline struct nlattr **lite_dump_attrs(struct netlink_callback *cb)
 #endif
 }
 
-/* VMA flags are changed through functions since 6.3. */
+/* Functions that change VMA flags, and this one of memory cgroups, exist since 6.3. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
 static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
 {
@@ -44,10 +44,7 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
 {
 	vma->vm_flags &= ~flags;
 }
-#endif
 
-/* Since 6.3. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
 static inline bool mem_cgroup_tryget(struct mem_cgroup *memcg)
 {
 #ifdef CONFIG_MEMCG

@@ -6,9 +6,8 @@
 
 static int __init lite_init(void)
 {
-	int err;
+	int err = lite_chardev_init();
 
-	err = lite_chardev_init();
 	if (err)
 		return err;
 	err = lite_registry_init();
@@ -30,12 +29,9 @@ err_chardev:
 static void __exit lite_exit(void)
 {
 	/*
-	 * No new nodes, then no nodes, then none of their late work. Commands
-	 * in flight end with their nodes. Netlink goes only then: unregistering
-	 * the family waits for its commands, and blocks all generic netlink of
-	 * the machine meanwhile.
+	 * Commands in flight end with their nodes. Netlink goes only then: unregistering the family
+	 * waits for its commands, and blocks all generic netlink of the machine meanwhile.
 	 */
-	lite_registry_close();
 	lite_registry_exit();
 	lite_netlink_exit();
 	lite_registry_free();

@@ -11,20 +11,13 @@
  * @reserve: of these, for uid 0 only
  * @uid_limit: limit of each other uid; 0: dynamic, see core/share.h
  */
-void lite_pool_init(struct lite_pool *pool, u64 limit, u64 reserve,
-		    u64 uid_limit)
+void lite_pool_init(struct lite_pool *pool, u64 limit, u64 reserve, u64 uid_limit)
 {
-	u32 i;
-
-	memset(pool, 0, sizeof(*pool));
+	memset(pool, 0, sizeof(*pool)); /* so the lists are empty */
 	spin_lock_init(&pool->lock);
-	pool->rule = (struct lite_pool_rule){
-		.limit = limit,
-		.reserve = min(reserve, limit),
-		.uid_limit = uid_limit,
-	};
-	for (i = 0; i < LITE_POOL_BUCKETS; i++)
-		INIT_HLIST_HEAD(&pool->parts[i]);
+	pool->rule.limit = limit;
+	pool->rule.reserve = min(reserve, limit);
+	pool->rule.uid_limit = uid_limit;
 }
 
 /* Check that all has been given back. */
@@ -57,8 +50,7 @@ static struct lite_pool_part *lite_pool_find(struct lite_pool *pool, u32 uid)
 }
 
 /* Unlink a part that nothing refers to any more, for kfree(); or NULL. */
-static struct lite_pool_part *lite_pool_unused(struct lite_pool *pool,
-					       struct lite_pool_part *part)
+static struct lite_pool_part *lite_pool_unused(struct lite_pool *pool, struct lite_pool_part *part)
 {
 	lockdep_assert_held(&pool->lock);
 	if (part == &pool->root || part->holds || part->has)
@@ -67,10 +59,7 @@ static struct lite_pool_part *lite_pool_unused(struct lite_pool *pool,
 	return part;
 }
 
-/*
- * Look up, or make, the part of a uid, for lite_pool_drop(); NULL: no memory.
- * May sleep.
- */
+/* Get, or make, the part of a uid, for lite_pool_drop(). May sleep. Return: NULL: no memory. */
 struct lite_pool_part *lite_pool_hold(struct lite_pool *pool, u32 uid)
 {
 	struct lite_pool_part *part, *new;
@@ -89,8 +78,7 @@ struct lite_pool_part *lite_pool_hold(struct lite_pool *pool, u32 uid)
 	spin_lock(&pool->lock);
 	part = lite_pool_find(pool, uid);
 	if (!part) {
-		part = new;
-		new = NULL;
+		swap(part, new);
 		hlist_add_head(&part->node, lite_pool_bucket(pool, uid));
 	}
 	part->holds++;
@@ -109,24 +97,17 @@ void lite_pool_drop(struct lite_pool *pool, struct lite_pool_part *part)
 	kfree(part);
 }
 
-/**
- * lite_pool_take_part - take units of a pool
- * @pool: pool
- * @part: held part to count for
- * @n: units
- *
- * Context: any process, also with spinlocks held.
- * Return: 0; -ENOSPC: not enough left; -EDQUOT: what is left is for others.
+/*
+ * Take @n units of a pool for a held part. Context: process, also with spinlocks held. Return: 0;
+ * -ENOSPC: not enough is left; -EDQUOT: what is left is for others.
  */
-int lite_pool_take_part(struct lite_pool *pool, struct lite_pool_part *part,
-			u64 n)
+int lite_pool_take_part(struct lite_pool *pool, struct lite_pool_part *part, u64 n)
 {
 	bool root = part == &pool->root;
 	int err;
 
 	spin_lock(&pool->lock);
-	err = lite_pool_check(&pool->rule, pool->used, pool->by_users,
-			      part->has, root, n);
+	err = lite_pool_check(&pool->rule, pool->used, pool->by_users, part->has, root, n);
 	if (!err) {
 		part->has += n;
 		pool->used += n;
@@ -136,8 +117,7 @@ int lite_pool_take_part(struct lite_pool *pool, struct lite_pool_part *part,
 	return err;
 }
 
-static void lite_pool_give_locked(struct lite_pool *pool,
-				  struct lite_pool_part *part, u64 n)
+static void lite_pool_give_locked(struct lite_pool *pool, struct lite_pool_part *part, u64 n)
 {
 	lockdep_assert_held(&pool->lock);
 	part->has -= n;
@@ -146,8 +126,7 @@ static void lite_pool_give_locked(struct lite_pool *pool,
 }
 
 /* Give @n units of a held part back. Also with spinlocks held. */
-void lite_pool_give_part(struct lite_pool *pool, struct lite_pool_part *part,
-			 u64 n)
+void lite_pool_give_part(struct lite_pool *pool, struct lite_pool_part *part, u64 n)
 {
 	spin_lock(&pool->lock);
 	lite_pool_give_locked(pool, part, n);
@@ -180,20 +159,6 @@ void lite_pool_give(struct lite_pool *pool, u32 uid, u64 n)
 	part = lite_pool_unused(pool, part);
 	spin_unlock(&pool->lock);
 	kfree(part);
-}
-
-/* What would lite_pool_take_part() return at this moment? */
-int lite_pool_room(struct lite_pool *pool, u32 uid, u64 n)
-{
-	struct lite_pool_part *part;
-	int err;
-
-	spin_lock(&pool->lock);
-	part = lite_pool_find(pool, uid);
-	err = lite_pool_check(&pool->rule, pool->used, pool->by_users,
-			      part ? part->has : 0, !uid, n);
-	spin_unlock(&pool->lock);
-	return err;
 }
 
 u64 lite_pool_used(struct lite_pool *pool)

@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Pools: what a node gives to all its users, and how much of it each uid has.
- * core/share.h has the rule by which a pool is divided, limits.rst the list of
- * pools.
- *
- * Units are counted for a uid as seen from the initial user namespace, and
- * given back for the same uid. Uid 0 (root, and clients in the kernel) may use
- * the reserve, and is limited by the pool only.
+ * Pools: what a node gives to all its users, and how much of it each uid has, as seen from the
+ * initial user namespace. core/share.h has the rule by which a pool is divided, limits.rst the list
+ * of pools. Uid 0 (root, and clients in the kernel) may use the reserve; only the pool limits it.
  *
  *	err = lite_pool_take(pool, uid, n);	may sleep: for rare use
  *	lite_pool_give(pool, uid, n);
  *
- * A caller that takes and gives often, or with a spinlock held, keeps the uid's
- * part:
+ * A caller that takes and gives often, or with a spinlock held, keeps the uid's part:
  *
  *	part = lite_pool_hold(pool, uid);	may sleep
  *	err = lite_pool_take_part(pool, part, n);
  *	lite_pool_give_part(pool, part, n);
  *	lite_pool_drop(pool, part);
  *
- * A part exists while it is held or has units, so these may be given back by
- * uid after it is dropped.
+ * A part exists while it is held or has units: after a drop, these may be given back by uid.
  */
 #ifndef _LITE_POOL_H
 #define _LITE_POOL_H
@@ -42,50 +36,31 @@ enum lite_pool_number {
 	LITE_POOLS,
 };
 
-/**
- * struct lite_pool_part - what a uid has of a pool
- * @node: in the pool's table; root's is not
- * @uid: uid
- * @holds: lite_pool_hold() calls not dropped yet
- * @has: units taken
- */
+/* What a uid has of a pool. */
 struct lite_pool_part {
-	struct hlist_node node;
+	struct hlist_node node; /* in the pool's table; root's is not */
 	u32 uid;
-	u32 holds;
-	u64 has;
+	u32 holds; /* lite_pool_hold() calls not dropped yet */
+	u64 has;   /* units taken */
 };
 
-/**
- * struct lite_pool - a pool
- * @lock: protects the rest; innermost, process context only
- * @rule: how it is divided; constant
- * @used: units taken by all
- * @by_users: of these, not by uid 0
- * @root: uid 0's part
- * @parts: the other parts, by a hash of the uid
- */
 struct lite_pool {
-	spinlock_t lock;
-	struct lite_pool_rule rule;
-	u64 used;
-	u64 by_users;
-	struct lite_pool_part root;
-	struct hlist_head parts[LITE_POOL_BUCKETS];
+	spinlock_t lock; /* protects the rest; innermost, process context only */
+	struct lite_pool_rule rule; /* how it is divided; constant */
+	u64 used; /* units taken by all */
+	u64 by_users; /* of these, not by uid 0 */
+	struct lite_pool_part root; /* uid 0's part */
+	struct hlist_head parts[LITE_POOL_BUCKETS]; /* of other uids, by a hash of the uid */
 };
 
-void lite_pool_init(struct lite_pool *pool, u64 limit, u64 reserve,
-		    u64 uid_limit);
+void lite_pool_init(struct lite_pool *pool, u64 limit, u64 reserve, u64 uid_limit);
 void lite_pool_exit(struct lite_pool *pool);
 int lite_pool_take(struct lite_pool *pool, u32 uid, u64 n);
 void lite_pool_give(struct lite_pool *pool, u32 uid, u64 n);
-int lite_pool_room(struct lite_pool *pool, u32 uid, u64 n);
 u64 lite_pool_used(struct lite_pool *pool);
 struct lite_pool_part *lite_pool_hold(struct lite_pool *pool, u32 uid);
 void lite_pool_drop(struct lite_pool *pool, struct lite_pool_part *part);
-int lite_pool_take_part(struct lite_pool *pool, struct lite_pool_part *part,
-			u64 n);
-void lite_pool_give_part(struct lite_pool *pool, struct lite_pool_part *part,
-			 u64 n);
+int lite_pool_take_part(struct lite_pool *pool, struct lite_pool_part *part, u64 n);
+void lite_pool_give_part(struct lite_pool *pool, struct lite_pool_part *part, u64 n);
 
 #endif /* _LITE_POOL_H */

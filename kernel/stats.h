@@ -21,27 +21,23 @@ struct lite_stats {
 	s64 value[LITE_STAT_MAX];
 };
 
-static inline void lite_stat_add(struct lite_stats __percpu *stats,
-				 enum lite_stat which, s64 n)
+static inline void lite_stat_add(struct lite_stats __percpu *stats, enum lite_stat which, s64 n)
 {
 	this_cpu_add(stats->value[which], n);
 }
 
-static inline void lite_stat_inc(struct lite_stats __percpu *stats,
-				 enum lite_stat which)
+static inline void lite_stat_inc(struct lite_stats __percpu *stats, enum lite_stat which)
 {
 	lite_stat_add(stats, which, 1);
 }
 
-static inline void lite_stat_dec(struct lite_stats __percpu *stats,
-				 enum lite_stat which)
+static inline void lite_stat_dec(struct lite_stats __percpu *stats, enum lite_stat which)
 {
 	lite_stat_add(stats, which, -1);
 }
 
 /* A snapshot: exact if nothing changes meanwhile. */
-static inline s64 lite_stat_sum(struct lite_stats __percpu *stats,
-				enum lite_stat which)
+static inline s64 lite_stat_sum(struct lite_stats __percpu *stats, enum lite_stat which)
 {
 	s64 sum = 0;
 	int cpu;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints: every change of state, every operation and call. None contains
- * an address or a key.
+ * Tracepoints: every change of state, every operation and call. None contains an address or a key.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM lite
@@ -30,9 +29,8 @@ TRACE_EVENT(lite_conn,
 	),
 	TP_printk("session=%llu node=%u state=%s reason=%d",
 		  __entry->session, __entry->node,
-		  __print_symbolic(__entry->state, { 0, "new" }, { 1, "up" },
-				   { 2, "dead" }, { 3, "fenced" },
-				   { 4, "gone" }),
+		  __print_symbolic(__entry->state, { 0, "new" }, { 1, "up" }, { 2, "dead" },
+				   { 3, "fenced" }, { 4, "gone" }),
 		  __entry->reason)
 );
 
@@ -54,11 +52,9 @@ TRACE_EVENT(lite_session_end,
 	),
 	TP_printk("session=%llu node=%u cause=%s figure=%llu",
 		  __entry->session, __entry->node,
-		  __print_symbolic(__entry->cause, { 1, "silence" },
-				   { 2, "op_timeout" }, { 3, "transport" },
-				   { 4, "revoke" }, { 5, "call" },
-				   { 6, "message" }, { 7, "device" },
-				   { 8, "peer" }, { 9, "fence" },
+		  __print_symbolic(__entry->cause, { 1, "silence" }, { 2, "op_timeout" },
+				   { 3, "transport" }, { 4, "revoke" }, { 5, "call" },
+				   { 6, "message" }, { 7, "device" }, { 8, "peer" }, { 9, "fence" },
 				   { 10, "replaced" }, { 11, "leave" }),
 		  __entry->figure)
 );
@@ -79,12 +75,10 @@ TRACE_EVENT(lite_member,
 		__entry->incarnation = incarnation;
 		__entry->state = state;
 	),
-	TP_printk("self=%u node=%u incarnation=%llu state=%s", __entry->self,
-		  __entry->node, __entry->incarnation,
-		  __print_symbolic(__entry->state, { 0, "idle" },
-				   { 1, "joining" }, { 2, "up" },
-				   { 3, "leaving" }, { 4, "down" },
-				   { 5, "stopped" }))
+	TP_printk("self=%u node=%u incarnation=%llu state=%s",
+		  __entry->self, __entry->node, __entry->incarnation,
+		  __print_symbolic(__entry->state, { 0, "idle" }, { 1, "joining" }, { 2, "up" },
+				   { 3, "leaving" }, { 4, "down" }, { 5, "stopped" }))
 );
 
 DECLARE_EVENT_CLASS(lite_call_class,
@@ -102,8 +96,8 @@ DECLARE_EVENT_CLASS(lite_call_class,
 		__entry->call = call;
 		__entry->err = err;
 	),
-	TP_printk("session=%llu node=%u call=%u err=%d", __entry->session,
-		  __entry->node, __entry->call, __entry->err)
+	TP_printk("session=%llu node=%u call=%u err=%d",
+		  __entry->session, __entry->node, __entry->call, __entry->err)
 );
 
 /* A call to a peer's kernel has ended. */
@@ -129,9 +123,8 @@ TRACE_EVENT(lite_rpc,
 		__entry->reply = reply;
 		__entry->err = err;
 	),
-	TP_printk("node=%u function=%u length=%u reply=%u err=%d",
-		  __entry->node, __entry->function, __entry->length,
-		  __entry->reply, __entry->err)
+	TP_printk("node=%u function=%u length=%u reply=%u err=%d", __entry->node,
+		  __entry->function, __entry->length, __entry->reply, __entry->err)
 );
 
 /* A peer's call has been served. */
@@ -152,27 +145,23 @@ DECLARE_EVENT_CLASS(lite_lmr_class,
 		__entry->id = id;
 		__entry->length = length;
 	),
-	TP_printk("home=%u id=%llu length=%llu", __entry->home, __entry->id,
-		  __entry->length)
+	TP_printk("home=%u id=%llu length=%llu", __entry->home, __entry->id, __entry->length)
 );
 
+#define LITE_LMR_EVENT(name)						\
+	DEFINE_EVENT(lite_lmr_class, name,				\
+		TP_PROTO(u32 home, u64 id, u64 length), TP_ARGS(home, id, length))
+
 /* At the home. */
-DEFINE_EVENT(lite_lmr_class, lite_lmr_create,
-	TP_PROTO(u32 home, u64 id, u64 length), TP_ARGS(home, id, length));
-DEFINE_EVENT(lite_lmr_class, lite_lmr_dying,
-	TP_PROTO(u32 home, u64 id, u64 length), TP_ARGS(home, id, length));
-DEFINE_EVENT(lite_lmr_class, lite_lmr_free,
-	TP_PROTO(u32 home, u64 id, u64 length), TP_ARGS(home, id, length));
+LITE_LMR_EVENT(lite_lmr_create);
+LITE_LMR_EVENT(lite_lmr_dying);
+LITE_LMR_EVENT(lite_lmr_free);
 
 /* At a mapper. */
-DEFINE_EVENT(lite_lmr_class, lite_map,
-	TP_PROTO(u32 home, u64 id, u64 length), TP_ARGS(home, id, length));
-DEFINE_EVENT(lite_lmr_class, lite_unmap,
-	TP_PROTO(u32 home, u64 id, u64 length), TP_ARGS(home, id, length));
-DEFINE_EVENT(lite_lmr_class, lite_revoked,
-	TP_PROTO(u32 home, u64 id, u64 length), TP_ARGS(home, id, length));
-DEFINE_EVENT(lite_lmr_class, lite_retired,
-	TP_PROTO(u32 home, u64 id, u64 length), TP_ARGS(home, id, length));
+LITE_LMR_EVENT(lite_map);
+LITE_LMR_EVENT(lite_unmap);
+LITE_LMR_EVENT(lite_revoked);
+LITE_LMR_EVENT(lite_retired);
 
 /* A user's operation has ended. */
 TRACE_EVENT(lite_op,
@@ -193,12 +182,10 @@ TRACE_EVENT(lite_op,
 		__entry->err = err;
 	),
 	TP_printk("op=%s lh=%llx offset=%llu length=%llu err=%d",
-		  __print_symbolic(__entry->opcode, { 1, "read" },
-				   { 2, "write" }, { 3, "fetch-add" },
-				   { 4, "cmp-swap" }, { 5, "swap" },
-				   { 6, "fetch-and" }, { 7, "fetch-or" },
-				   { 8, "set" }, { 9, "copy" },
-				   { 10, "compare" }, { 11, "checksum" },
+		  __print_symbolic(__entry->opcode, { 1, "read" }, { 2, "write" },
+				   { 3, "fetch-add" }, { 4, "cmp-swap" }, { 5, "swap" },
+				   { 6, "fetch-and" }, { 7, "fetch-or" }, { 8, "set" },
+				   { 9, "copy" }, { 10, "compare" }, { 11, "checksum" },
 				   { 12, "fence" }),
 		  __entry->lh, __entry->offset, __entry->length, __entry->err)
 );
@@ -234,12 +221,9 @@ TRACE_EVENT(lite_lock,
 		__entry->status = status;
 	),
 	TP_printk("%s id=%llu offset=%llu node=%u ticket=%u status=%d",
-		  __print_symbolic(__entry->what, { 0, "take" }, { 1, "back" },
-				   { 2, "queue" }, { 3, "found" },
-				   { 4, "grant" }, { 5, "refused" },
-				   { 6, "end" }),
-		  __entry->id, __entry->offset, __entry->node, __entry->ticket,
-		  __entry->status)
+		  __print_symbolic(__entry->what, { 0, "take" }, { 1, "back" }, { 2, "queue" },
+				   { 3, "found" }, { 4, "grant" }, { 5, "refused" }, { 6, "end" }),
+		  __entry->id, __entry->offset, __entry->node, __entry->ticket, __entry->status)
 );
 
 #endif /* _LITE_TRACE_H */

@@ -2,10 +2,9 @@
 /*
  * Unbounded waits that end when the result is not wanted any more.
  *
- * A thread of a process waits until it is killed. An io_uring worker serves a
- * command; when that is cancelled, the worker gets TIF_NOTIFY_SIGNAL, which
- * wakes interruptible sleepers only, and stays set until the command is done. A
- * signal that stops the process ends the wait, too.
+ * A thread of a process waits until it is killed. An io_uring worker serves a command; when that is
+ * cancelled, the worker gets TIF_NOTIFY_SIGNAL, which wakes interruptible sleepers only, and stays
+ * set until the command is done. A signal that stops the process ends the wait, too.
  */
 #ifndef _LITE_WAIT_H
 #define _LITE_WAIT_H
@@ -26,8 +25,7 @@ static inline unsigned long lite_ms_to_jiffies(u32 ms)
 {
 	u64 counted = ktime_get_coarse_ns();
 
-	return nsecs_to_jiffies(ktime_get_ns() - counted) +
-	       msecs_to_jiffies(ms) + 1;
+	return nsecs_to_jiffies(ktime_get_ns() - counted) + msecs_to_jiffies(ms) + 1;
 }
 
 /* A stamp in jiffies, shifted, but not into the future. */
@@ -44,9 +42,8 @@ static inline bool lite_timeout_ok(s32 ms)
 }
 
 /*
- * Jiffies from now that a time-out lasts. @standard replaces
- * LITE_TIMEOUT_DEFAULT. LITE_FOREVER becomes MAX_JIFFY_OFFSET, which may be
- * added to jiffies.
+ * Jiffies from now that a time-out lasts. @standard replaces LITE_TIMEOUT_DEFAULT. LITE_FOREVER
+ * becomes MAX_JIFFY_OFFSET, which may be added to jiffies.
  */
 static inline unsigned long lite_timeout_jiffies(s32 ms, s32 standard)
 {
@@ -70,8 +67,7 @@ static inline bool lite_wait_is_command(void)
 /* Is the result of what the caller does no longer wanted? */
 static inline bool lite_given_up(void)
 {
-	return lite_wait_is_command() ? signal_pending(current) :
-					fatal_signal_pending(current);
+	return lite_wait_is_command() ? signal_pending(current) : fatal_signal_pending(current);
 }
 
 static inline unsigned int lite_wait_state(void)
@@ -86,8 +82,7 @@ static inline unsigned int lite_wait_state(void)
 		      __ret = schedule_timeout(__ret))
 
 /* As wait_for_completion_killable_timeout(), or the interruptible one. */
-static inline long lite_wait_done_timeout(struct completion *done,
-					  unsigned long timeout)
+static inline long lite_wait_done_timeout(struct completion *done, unsigned long timeout)
 {
 	if (lite_wait_is_command())
 		return wait_for_completion_interruptible_timeout(done, timeout);

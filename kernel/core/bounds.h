@@ -5,14 +5,9 @@
 
 #include "types.h"
 
-/**
- * lite_bounds_check - check that [offset, offset + length) is in a region
- * @offset: first byte
- * @length: bytes
- * @size: of the region, bytes
- *
- * Return: 0; -EINVAL: @length is 0; -ERANGE: the range ends beyond the region,
- * or wraps.
+/*
+ * Check that [@offset, @offset + @length) is in a region of @size bytes. Return: 0; -EINVAL:
+ * @length is 0; -ERANGE: the range ends beyond the region, or wraps.
  */
 static inline int lite_bounds_check(u64 offset, u64 length, u64 size)
 {
@@ -25,10 +20,7 @@ static inline int lite_bounds_check(u64 offset, u64 length, u64 size)
 	return 0;
 }
 
-/*
- * As lite_bounds_check(), for an atomic operation on an aligned 8-byte word:
- * -EINVAL if it is none.
- */
+/* As lite_bounds_check(), for an atomic operation; -EINVAL also if it is no aligned 8-byte word. */
 static inline int lite_atomic_check(u64 offset, u64 length, u64 size)
 {
 	if (length != sizeof(u64) || offset % sizeof(u64))

@@ -17,8 +17,7 @@ u32 lite_extent_find(const struct lite_extent *table, u32 n, u64 offset)
 	return lo;
 }
 
-int lite_extent_table_check(const struct lite_extent *table, u32 n, u64 length,
-			    u32 n_shares)
+int lite_extent_table_check(const struct lite_extent *table, u32 n, u64 length, u32 n_shares)
 {
 	u64 end = 0, last;
 	u32 i;
@@ -40,8 +39,7 @@ int lite_extent_table_check(const struct lite_extent *table, u32 n, u64 length,
 	return end == length ? 0 : -EPROTO;
 }
 
-void lite_extent_append(struct lite_extent *table, u32 *n, u64 addr, u64 length,
-			u32 share)
+void lite_extent_append(struct lite_extent *table, u32 *n, u64 addr, u64 length, u32 share)
 {
 	struct lite_extent *last = *n ? &table[*n - 1] : NULL;
 

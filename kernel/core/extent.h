@@ -5,50 +5,30 @@
 
 #include "types.h"
 
-/**
- * struct lite_extent - one contiguous piece of an LMR
- * @start: offset of its first byte in the LMR
- * @length: bytes
- * @addr: address of its first byte, for the RDMA device of its node
- * @share: index into the LMR's table of nodes
- */
 struct lite_extent {
-	u64 start;
-	u64 length;
-	u64 addr;
-	u32 share;
+	u64 start;  /* offset in the LMR */
+	u64 length; /* bytes */
+	u64 addr;   /* for the RDMA device of its node */
+	u32 share;  /* index into the LMR's table of nodes */
 };
 
-/**
- * lite_extent_find - find the extent that holds an offset
- * @table: sorted, without holes, starting at 0
- * @n: entries, at least 1
- * @offset: less than the end of the last extent
- *
- * Return: index into @table.
+/*
+ * Find the extent that holds an offset, which the table covers: @n extents, sorted, without holes,
+ * from 0. Return: index into @table.
  */
 u32 lite_extent_find(const struct lite_extent *table, u32 n, u64 offset);
 
-/**
- * lite_extent_table_check - check a table that came from a peer
- * @table: table; every @start is set
- * @n: entries
- * @length: bytes that the table must cover
- * @n_shares: entries in the table of nodes
- *
- * No holes, overlaps, empty extents, wrapping addresses or unknown shares are
- * allowed. Shares may come in any order: parts of an LMR may have been moved.
- *
- * Return: 0 or -EPROTO.
+/*
+ * Check a table that came from a peer: it must cover @length bytes without holes, overlaps, empty
+ * extents, wrapping addresses or unknown shares. Shares may come in any order: parts of an LMR may
+ * have been moved. Return: 0 or -EPROTO.
  */
-int lite_extent_table_check(const struct lite_extent *table, u32 n, u64 length,
-			    u32 n_shares);
+int lite_extent_table_check(const struct lite_extent *table, u32 n, u64 length, u32 n_shares);
 
 /*
- * Append a piece of @length bytes, not 0, to a table with room for it, or merge
- * it with the last one. @n: entries so far, updated.
+ * Append a piece of @length bytes, not 0, to a table with room for it, or merge it with the last of
+ * its @n extents.
  */
-void lite_extent_append(struct lite_extent *table, u32 *n, u64 addr, u64 length,
-			u32 share);
+void lite_extent_append(struct lite_extent *table, u32 *n, u64 addr, u64 length, u32 share);
 
 #endif /* _LITE_CORE_EXTENT_H */

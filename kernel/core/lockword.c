@@ -12,8 +12,7 @@ static u64 lite_life(u64 incarnation)
 u64 lite_lockword_held(u32 node, u64 incarnation, u32 ticket)
 {
 	return (u64)LITE_LOCKWORD_HELD << 61 | (u64)(node & 0xffff) << 45 |
-	       lite_life(incarnation) << LITE_TICKET_BITS |
-	       (ticket & LITE_TICKET_MAX);
+	       lite_life(incarnation) << LITE_TICKET_BITS | (ticket & LITE_TICKET_MAX);
 }
 
 enum lite_lockword_kind lite_lockword_kind(u64 word)

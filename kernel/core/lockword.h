@@ -7,10 +7,9 @@
  *    |  kind  |    node    |      life      |     ticket     |
  *    +--------+------------+----------------+----------------+
  *
- * FREE: all zero. HELD: by a claim of a node in one of its lives. MANAGED: the
- * home of the LMR knows owner and waiters, and only it changes the word. DIED:
- * free, but the last holder died with it. ENDED: unrecoverable, released
- * inconsistent after its owner died.
+ * FREE: all zero. HELD: by a claim of a node in one of its lives. MANAGED: the home of the LMR
+ * knows owner and waiters, and only it changes the word. DIED: free, but the last holder died with
+ * it. ENDED: unrecoverable, released inconsistent after its owner died.
  *
  *     FREE -> HELD -> FREE     taken and released without the home
  *     HELD -> DIED -> HELD     the holder's process died; the next is told
@@ -41,9 +40,7 @@ static inline u64 lite_lockword(enum lite_lockword_kind kind)
 	return (u64)kind << 61;
 }
 
-/*
- * The word of a lock that claim @ticket, 1..LITE_TICKET_MAX, of a node holds.
- */
+/* The word of a lock that claim @ticket, 1..LITE_TICKET_MAX, of a node holds. */
 u64 lite_lockword_held(u32 node, u64 incarnation, u32 ticket);
 
 /* The kind of a word; any value may have been written to memory. */
@@ -61,10 +58,7 @@ static inline u32 lite_lockword_ticket(u64 word)
 	return (u32)word & LITE_TICKET_MAX;
 }
 
-/*
- * Was the lock in a HELD word taken in this life of its node? False positives:
- * 2^-18.
- */
+/* Was the lock in a HELD word taken in this life of its node? False positives: 2^-18. */
 bool lite_lockword_is_of(u64 word, u64 incarnation);
 
 /* What a taker does about a value found in the word. */

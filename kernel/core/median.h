@@ -2,10 +2,9 @@
 /*
  * A running median, kept in one number.
  *
- * Each figure above the median raises it by a step, each one below lowers it by
- * a step, so it settles where there are as many of either (stochastic
- * approximation: Robbins and Monro, 1951). Unlike an average, it does not
- * follow the few very long figures of a busy machine.
+ * Each figure above the median raises it by a step, each one below lowers it by a step, so it
+ * settles where there are as many of either (stochastic approximation: Robbins and Monro, 1951).
+ * Unlike an average, it does not follow the few very long figures of a busy machine.
  */
 #ifndef _LITE_CORE_MEDIAN_H
 #define _LITE_CORE_MEDIAN_H
@@ -14,9 +13,7 @@
 
 /* A step is this part of the median, plus one, */
 #define LITE_MEDIAN_STEP 32
-/*
- * and this many times as long if the figure is above twice or below half of it.
- */
+/* and this many times as long if the figure is above twice or below half of it. */
 #define LITE_MEDIAN_FAR 4
 
 /* Update a median, 0 at first, with one more figure, at most U64_MAX / 2. */

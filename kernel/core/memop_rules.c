@@ -21,8 +21,7 @@ u64 lite_pattern_rotate(u64 pattern, u32 length, u64 at)
 	if (!by)
 		return pattern;
 	/* The bytes before @at go to the end. */
-	return pattern >> by |
-	       (pattern & ((1ULL << by) - 1)) << (8 * length - by);
+	return pattern >> by | (pattern & ((1ULL << by) - 1)) << (8 * length - by);
 }
 
 void lite_pattern_fill(void *to, size_t n, u64 pattern, u32 length)
@@ -42,8 +41,7 @@ void lite_pattern_fill(void *to, size_t n, u64 pattern, u32 length)
 	memcpy(to, block, n);
 }
 
-u64 lite_extent_run(const struct lite_extent *table, u32 n, u64 offset,
-		    u64 max)
+u64 lite_extent_run(const struct lite_extent *table, u32 n, u64 offset, u64 max)
 {
 	u32 i = lite_extent_find(table, n, offset);
 	u32 share = table[i].share;
@@ -55,8 +53,7 @@ u64 lite_extent_run(const struct lite_extent *table, u32 n, u64 offset,
 	return run < max ? run : max;
 }
 
-u64 lite_extent_run_back(const struct lite_extent *table, u32 n, u64 end,
-			 u64 max)
+u64 lite_extent_run_back(const struct lite_extent *table, u32 n, u64 end, u64 max)
 {
 	u32 i = lite_extent_find(table, n, end - 1);
 	u32 share = table[i].share;

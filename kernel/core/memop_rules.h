@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * The rules of memory operations on ranges that span nodes, patterns,
- * overlapping copies, and words.
- */
+/* The rules of memory operations: ranges that span nodes, patterns, overlapping copies, words. */
 #ifndef _LITE_CORE_MEMOP_H
 #define _LITE_CORE_MEMOP_H
 
@@ -13,42 +10,22 @@
 #define LITE_PATTERN_MAX 8U
 
 /*
- * Check the pattern of a SET, its first byte lowest. Return: 0, or -EINVAL:
- * @length is 0 or more than LITE_PATTERN_MAX, or bytes behind the pattern are
- * not 0.
+ * Check the pattern of a SET, its first byte lowest. Return: 0, or -EINVAL: @length is 0 or more
+ * than LITE_PATTERN_MAX, or bytes behind the pattern are not 0.
  */
 int lite_pattern_check(u64 pattern, u64 length);
 
-/*
- * Rotate a pattern of 1..LITE_PATTERN_MAX bytes so that it begins at offset @at
- * of the range that is filled with it.
- */
+/* Rotate a pattern of 1..LITE_PATTERN_MAX bytes to begin at offset @at of the range to fill. */
 u64 lite_pattern_rotate(u64 pattern, u32 length, u64 at);
 
-/*
- * Fill @n bytes at @to, which is never read, with a pattern of
- * 1..LITE_PATTERN_MAX bytes.
- */
+/* Fill @n bytes at @to, which is never read, with a pattern of 1..LITE_PATTERN_MAX bytes. */
 void lite_pattern_fill(void *to, size_t n, u64 pattern, u32 length);
 
-/**
- * lite_extent_run - count the bytes behind an offset that are in one share
- * @table: sorted, without holes, starting at 0
- * @n: entries, at least 1
- * @offset: less than the end of the last extent
- * @max: limit, bytes, not 0
- *
- * Return: bytes, 1..@max.
- */
-u64 lite_extent_run(const struct lite_extent *table, u32 n, u64 offset,
-		    u64 max);
+/* Count the bytes from an offset, which the table covers, in one share. Return: 1..@max. */
+u64 lite_extent_run(const struct lite_extent *table, u32 n, u64 offset, u64 max);
 
-/*
- * As lite_extent_run(), for the bytes before @end, which is not 0 and at most
- * the end of the last extent.
- */
-u64 lite_extent_run_back(const struct lite_extent *table, u32 n, u64 end,
-			 u64 max);
+/* As lite_extent_run(), for the bytes before @end, which is not 0 and at most the table's end. */
+u64 lite_extent_run_back(const struct lite_extent *table, u32 n, u64 end, u64 max);
 
 /* Must a copy within one region begin at its end? */
 static inline bool lite_copy_is_backward(u64 to, u64 from, u64 length)
@@ -62,10 +39,7 @@ static inline bool lite_copy_overlaps(u64 a, u64 b, u64 length)
 	return (a > b ? a - b : b - a) < length;
 }
 
-/*
- * Compare memory that may be changing: each byte is read once. Return: number
- * of leading bytes that are equal.
- */
+/* Compare memory that may change: each byte is read once. Return: leading bytes that are equal. */
 size_t lite_first_difference(const void *a, const void *b, size_t n);
 
 /* The result of LITE_OP_SWAP, LITE_OP_FETCH_AND or LITE_OP_FETCH_OR. */

@@ -5,30 +5,20 @@
 
 #include "types.h"
 
-/**
- * lite_name_check - check the name of an LMR
- * @name: field of @size bytes that should hold a NUL-terminated name
- * @size: of the field, bytes
- *
- * A name has 1..@size - 1 bytes, without control characters (below 0x20) and
- * DEL, which a terminal would obey. Other bytes have no meaning: '/' is not
- * special, and UTF-8 passes through.
- *
- * Return: its length; -ENAMETOOLONG: there is no NUL; -EINVAL.
+/*
+ * Check a name in a field of @size bytes. It has 1..@size - 1 bytes, without control characters
+ * (below 0x20) and DEL, which a terminal would obey. Other bytes have no meaning: '/' is not
+ * special, and UTF-8 passes through. Return: its length; -ENAMETOOLONG: there is no NUL; -EINVAL.
  */
 int lite_name_check(const char *name, size_t size);
 
 /* 64-bit hash of a name of @len bytes, without NUL; the same on every node. */
 u64 lite_name_hash(const char *name, size_t len);
 
-/**
- * lite_rendezvous_weight - weight of a node for a name
- * @hash: lite_name_hash() of the name
- * @node: node id
- *
- * The directory of a name is the live node of greatest weight, of equal weights
- * the lower id. A node that comes or goes moves only the names that it gains or
- * had (Thaler and Ravishankar, "Using name-based mappings to increase hit
+/*
+ * The weight of a node for a name with lite_name_hash() @hash. The directory of a name is the live
+ * node of greatest weight, of equal weights the lower id. A node that comes or goes moves only the
+ * names that it gains or had (Thaler and Ravishankar, "Using name-based mappings to increase hit
  * rates", 1998).
  */
 u64 lite_rendezvous_weight(u64 hash, u32 node);

@@ -16,15 +16,12 @@ bool lite_cred_in_group(const struct lite_cred *cred, u32 gid)
 
 bool lite_cred_equal(const struct lite_cred *a, const struct lite_cred *b)
 {
-	return a->uid == b->uid && a->gid == b->gid &&
-	       a->n_groups == b->n_groups &&
-	       !memcmp(a->groups, b->groups,
-		       a->n_groups * sizeof(a->groups[0]));
+	return a->uid == b->uid && a->gid == b->gid && a->n_groups == b->n_groups &&
+	       !memcmp(a->groups, b->groups, a->n_groups * sizeof(a->groups[0]));
 }
 
 /* The rights that owner, group and mode give. */
-static u32 lite_rights_by_mode(const struct lite_cred *cred, u32 uid,
-			       const struct lite_acl *acl)
+static u32 lite_rights_by_mode(const struct lite_cred *cred, u32 uid, const struct lite_acl *acl)
 {
 	u32 rights = 0;
 	u32 bits;
@@ -47,13 +44,9 @@ static u32 lite_rights_by_mode(const struct lite_cred *cred, u32 uid,
 	return rights;
 }
 
-u32 lite_rights_of(const struct lite_cred *cred, u32 node,
-		   const struct lite_acl *acl, bool squash)
+u32 lite_rights_of(const struct lite_cred *cred, u32 node, const struct lite_acl *acl, bool squash)
 {
-	const struct lite_cred none = {
-		.uid = LITE_UID_NOBODY,
-		.gid = LITE_UID_NOBODY,
-	};
+	const struct lite_cred none = { .uid = LITE_UID_NOBODY, .gid = LITE_UID_NOBODY };
 	u32 rights;
 	u32 i;
 
@@ -85,8 +78,7 @@ u32 lite_grant_find(const struct lite_acl *acl, u32 uid, u32 node)
 
 bool lite_grant_allowed(u32 own, u32 old, u32 new_rights)
 {
-	const u32 shared = LITE_RIGHT_READ | LITE_RIGHT_WRITE |
-			   LITE_RIGHT_ATOMIC;
+	const u32 shared = LITE_RIGHT_READ | LITE_RIGHT_WRITE | LITE_RIGHT_ATOMIC;
 
 	if (own & LITE_RIGHT_MASTER)
 		return true;

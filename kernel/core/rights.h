@@ -13,81 +13,48 @@
 /* Supplementary groups that travel with a request; further ones are dropped. */
 #define LITE_CRED_GROUPS 32
 
-/**
- * struct lite_cred - credentials of a request
- * @uid: effective user id, in the initial user namespace
- * @gid: effective group id, in the initial user namespace
- * @n_groups: entries in @groups
- * @groups: supplementary group ids
- */
+/* Credentials of a request: effective ids, in the initial user namespace. */
 struct lite_cred {
 	u32 uid;
 	u32 gid;
 	u32 n_groups;
-	u32 groups[LITE_CRED_GROUPS];
+	u32 groups[LITE_CRED_GROUPS]; /* supplementary */
 };
 
-/**
- * struct lite_acl - permissions of an LMR
- * @uid: owner
- * @gid: group
- * @mode: permission bits
- * @n_grants: entries in @grants
- * @grants: rights in addition to those of owner, group and mode
- */
+/* Permissions of an LMR. */
 struct lite_acl {
 	u32 uid;
 	u32 gid;
 	u32 mode;
 	u32 n_grants;
-	struct lite_grant *grants;
+	struct lite_grant *grants; /* in addition to those of owner, group and mode */
 };
 
-/* Mode bits that an LMR may have. */
-#define LITE_MODE_MASK 0666U
-
-/* Uid of another node's root when it is squashed, as with NFS. */
-#define LITE_UID_NOBODY 65534U
-
-/**
- * lite_rights_of - rights of a user on an LMR
- * @cred: the user
- * @node: node id of the user
- * @acl: of the LMR
- * @squash: treat root as LITE_UID_NOBODY, plus what was granted to root
- *
- * As with open(2), exactly one of the three classes applies, the first that
- * fits. The owner is a master and may share the LMR. Root has all rights.
- * Grants to the user are added.
- *
- * Return: LITE_RIGHT_* bits.
- */
-u32 lite_rights_of(const struct lite_cred *cred, u32 node,
-		   const struct lite_acl *acl, bool squash);
+#define LITE_MODE_MASK 0666U /* mode bits that an LMR may have */
+#define LITE_UID_NOBODY 65534U /* uid of another node's root when it is squashed, as with NFS */
 
 /*
- * Is a user in a group? With LITE_CRED_GROUPS groups, the list may be
- * truncated.
+ * The LITE_RIGHT_* of a user of a node on an LMR. As with open(2), exactly one of the three classes
+ * applies, the first that fits. The owner is a master and may share the LMR. Root has all rights,
+ * but with @squash those of LITE_UID_NOBODY. Grants to the user are added.
  */
+u32 lite_rights_of(const struct lite_cred *cred, u32 node, const struct lite_acl *acl, bool squash);
+
+/* Is a user in a group? With LITE_CRED_GROUPS groups, the list may be truncated. */
 bool lite_cred_in_group(const struct lite_cred *cred, u32 gid);
 
 /* Are two users the same to every home? */
 bool lite_cred_equal(const struct lite_cred *a, const struct lite_cred *b);
 
 /*
- * Find the grant to a user on a node, or with @node 0 on all nodes. Return: its
- * index; @acl->n_grants: there is none.
+ * Find the grant to a user on a node, or with @node 0 on all nodes. Return: its index, or
+ * @acl->n_grants: there is none.
  */
 u32 lite_grant_find(const struct lite_acl *acl, u32 uid, u32 node);
 
-/**
- * lite_grant_allowed - may this be granted?
- * @own: rights of the user that grants
- * @old: rights granted so far
- * @new_rights: rights to be granted instead
- *
- * A master grants and takes away anything. A sharer grants READ, WRITE and
- * ATOMIC as far as it has them, and takes nothing away.
+/*
+ * May a user with the rights @own replace the granted rights @old? A master grants and takes away
+ * anything. A sharer grants READ, WRITE and ATOMIC as far as it has them, and takes nothing away.
  */
 bool lite_grant_allowed(u32 own, u32 old, u32 new_rights);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "ring.h"
 
-void lite_ring_map_init(struct lite_ring_map *map, u32 units, u32 chunk,
-			u64 *bits)
+void lite_ring_map_init(struct lite_ring_map *map, u32 units, u32 chunk, u64 *bits)
 {
 	map->units = units;
 	map->chunk = chunk;
@@ -12,8 +11,7 @@ void lite_ring_map_init(struct lite_ring_map *map, u32 units, u32 chunk,
 }
 
 /* Find the first of @n free units in [@from, @end), which is in one chunk. */
-static u32 lite_ring_find(const struct lite_ring_map *map, u32 from, u32 end,
-			  u32 n)
+static u32 lite_ring_find(const struct lite_ring_map *map, u32 from, u32 end, u32 n)
 {
 	u32 i = from;
 	u32 run = 0; /* free units before @i */
@@ -46,14 +44,8 @@ static void lite_ring_mark(struct lite_ring_map *map, u32 at, u32 n, bool taken)
 	while (at < end) {
 		u32 bit = at % 64;
 		u32 here = end - at < 64 - bit ? end - at : 64 - bit;
-		u64 mask;
+		u64 mask = ~0ULL >> (64 - here) << bit;
 
-		if (here == 64) {
-			map->bits[at / 64] = taken ? ~0ULL : 0;
-			at += here;
-			continue;
-		}
-		mask = ((1ULL << here) - 1) << bit;
 		if (taken)
 			map->bits[at / 64] |= mask;
 		else
@@ -63,8 +55,7 @@ static void lite_ring_mark(struct lite_ring_map *map, u32 at, u32 n, bool taken)
 }
 
 /* Find @n free units in [@from, @end), chunk by chunk. */
-static u32 lite_ring_search(const struct lite_ring_map *map, u32 from, u32 end,
-			    u32 n)
+static u32 lite_ring_search(const struct lite_ring_map *map, u32 from, u32 end, u32 n)
 {
 	u32 at = LITE_RING_NONE;
 
@@ -89,8 +80,7 @@ u32 lite_ring_take(struct lite_ring_map *map, u32 n)
 	if (at == LITE_RING_NONE) {
 		/* A run from before @next may end behind it. */
 		wrap = map->next + n - 1;
-		at = lite_ring_search(map, 0,
-				      wrap < map->units ? wrap : map->units, n);
+		at = lite_ring_search(map, 0, wrap < map->units ? wrap : map->units, n);
 	}
 	if (at == LITE_RING_NONE)
 		return at;

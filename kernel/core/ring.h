@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The map of taken units in an RPC ring. A ring is made of chunks of contiguous
- * memory, and counted in units of 64 bytes. A record never spans two chunks.
- * Records are freed in any order.
+ * The map of taken units in an RPC ring. A ring is made of chunks of contiguous memory, and counted
+ * in units of 64 bytes. A record never spans two chunks. Records are freed in any order.
  *
- * The search for free units continues behind the last record taken (next-fit),
- * so that free units gather before it comes round.
+ * The search for free units continues behind the last record taken (next-fit), so that free units
+ * gather before it comes round.
  */
 #ifndef _LITE_CORE_RING_H
 #define _LITE_CORE_RING_H
@@ -13,25 +12,15 @@
 #include "types.h"
 
 #define LITE_RING_UNIT 64U
-/* Immediate data has 16 bits for the number of a unit. */
-#define LITE_RING_UNITS_MAX 65536U
-/* no unit */
-#define LITE_RING_NONE (~0U)
+#define LITE_RING_UNITS_MAX 65536U /* immediate data has 16 bits for the number of a unit */
+#define LITE_RING_NONE (~0U) /* no unit */
 
-/**
- * struct lite_ring_map - the units of a ring
- * @units: of the ring
- * @chunk: units per chunk; divides @units
- * @next: where to look first
- * @used: units that are taken
- * @bits: a bit per unit, LITE_RING_MAP_WORDS() words; set: taken
- */
 struct lite_ring_map {
-	u32 units;
-	u32 chunk;
-	u32 next;
-	u32 used;
-	u64 *bits;
+	u32 units; /* of the ring */
+	u32 chunk; /* units per chunk */
+	u32 next;  /* where to look first */
+	u32 used;  /* units that are taken */
+	u64 *bits; /* a bit per unit; set: taken */
 };
 
 #define LITE_RING_MAP_WORDS(units) (((units) + 63) / 64)
@@ -42,19 +31,15 @@ static inline u32 lite_ring_units(u32 bytes)
 	return (bytes + LITE_RING_UNIT - 1) / LITE_RING_UNIT;
 }
 
-/**
- * lite_ring_map_init - initialize the map of an empty ring
- * @map: to fill
- * @units: of the ring, 1..LITE_RING_UNITS_MAX
- * @chunk: units per chunk; divides @units
- * @bits: zeroed, LITE_RING_MAP_WORDS(@units) words
+/*
+ * Initialize the map of an empty ring of 1..LITE_RING_UNITS_MAX units in chunks of @chunk units,
+ * which divides @units. @bits: zeroed, LITE_RING_MAP_WORDS(@units) words.
  */
-void lite_ring_map_init(struct lite_ring_map *map, u32 units, u32 chunk,
-			u64 *bits);
+void lite_ring_map_init(struct lite_ring_map *map, u32 units, u32 chunk, u64 *bits);
 
 /*
- * Take @n consecutive units of one chunk. Return: the first unit, or
- * LITE_RING_NONE: there is no room, or @n is 0 or more than a chunk.
+ * Take @n consecutive units of one chunk. Return: the first unit, or LITE_RING_NONE: there is no
+ * room, or @n is 0 or more than a chunk.
  */
 u32 lite_ring_take(struct lite_ring_map *map, u32 n);
 
@@ -67,14 +52,11 @@ void lite_ring_give(struct lite_ring_map *map, u32 at, u32 n);
  */
 int lite_ring_record_check(u32 units, u32 chunk, u32 at, u64 bytes);
 
-/**
- * lite_window_has_room - may a ring have one more call under way?
- * @has: its calls under way
- * @left: free places in the window that the rings share
- *
- * A ring gets half as many places as are left, so that slow servers leave some
- * to the others: k slow ones leave 2 / (k + 2) of the window. These are the
- * dynamic thresholds of Choudhury and Hahne (IEEE/ACM ToN 6(2), 1998).
+/*
+ * May a ring with @has calls under way have another one, with @left free places in the window that
+ * the rings share? A ring gets half as many places as are left, so k slow servers leave 2 / (k + 2)
+ * of the window to the others: the dynamic thresholds of Choudhury and Hahne (IEEE/ACM ToN 6(2),
+ * 1998).
  */
 static inline bool lite_window_has_room(u32 has, u32 left)
 {

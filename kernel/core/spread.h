@@ -5,16 +5,9 @@
 
 #include "types.h"
 
-/**
- * lite_spread_share - size of one node's share
- * @length: of the LMR, not 0
- * @n: nodes, not 0
- * @i: number of the node, 0..@n - 1
- *
- * Shares are equal, contiguous, and whole pages but for the end of the LMR. The
- * last nodes may get nothing of a small LMR.
- *
- * Return: bytes, maybe 0.
+/*
+ * The size of share @i of @n of an LMR of @length bytes. Shares are equal, contiguous, and whole
+ * pages but for the end of the LMR; the last ones of a small LMR may be empty.
  */
 static inline u64 lite_spread_share(u64 length, u32 n, u32 i)
 {

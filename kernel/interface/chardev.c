@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Open and close /dev/liteN.
- *
- * A work item releases the resources of a closed file. close() waits for it, so
- * that they are gone when the process is, but only for a while: an exiting
- * process must not hang because the network does.
+ * Open and close /dev/liteN. A work item releases the resources of a closed file. close() waits for
+ * it, so that they are gone when the process is, but only for a while: an exiting process must not
+ * hang because the network does.
  */
 #include <linux/fs.h>
 #include <linux/module.h>
@@ -17,7 +15,6 @@
 
 /* Jiffies at which a close() waited in vain; for a while others do not wait. */
 static unsigned long lite_close_slow;
-
 static struct workqueue_struct *lite_close_wq;
 
 static void lite_file_put(struct lite_file *lf)
@@ -32,10 +29,7 @@ static void lite_close_work(struct work_struct *work)
 
 	/* A node that is stopping shuts all its contexts itself. */
 	if (lite_node_enter(lf->node)) {
-		/*
-		 * First, as callers of its functions need not wait for homes of
-		 * LMRs.
-		 */
+		/* First, as callers of its functions need not wait for homes of LMRs. */
 		if (lf->rpc)
 			lite_rpc_file_shut(lf->rpc);
 		lite_locks_ctx_gone(&lf->node->locks, lf->ctx);
@@ -51,12 +45,9 @@ static void lite_close_work(struct work_struct *work)
 	lite_file_put(lf);
 }
 
-/**
- * lite_file_new - make the state of an open file
- * @node: node; the caller is active on it
- *
- * Context: may sleep.
- * Return: it, for lite_file_close(), or NULL.
+/*
+ * Make the state of an open file; the caller is active on the node. Context: may sleep. Return: it,
+ * for lite_file_close(), or NULL.
  */
 struct lite_file *lite_file_new(struct lite_node *node)
 {
@@ -81,8 +72,7 @@ struct lite_file *lite_file_new(struct lite_node *node)
 static int lite_open(struct inode *inode, struct file *file)
 {
 	/* misc_open() has put the miscdevice here. */
-	struct lite_node *node = container_of(file->private_data,
-					      struct lite_node, misc);
+	struct lite_node *node = container_of(file->private_data, struct lite_node, misc);
 	struct lite_file *lf;
 
 	if (!lite_node_enter(node))
@@ -96,18 +86,12 @@ static int lite_open(struct inode *inode, struct file *file)
 	return nonseekable_open(inode, file);
 }
 
-/**
- * lite_file_close - release the state of an open file
- * @lf: from lite_file_new(); not in use any more
- *
- * Context: may sleep, for at most LITE_CLOSE_WAIT.
- */
+/* Release the state of a file that is closed. Context: may sleep, for at most LITE_CLOSE_WAIT. */
 void lite_file_close(struct lite_file *lf)
 {
 	lite_urings_free(&lf->urings);
 	queue_work(lite_close_wq, &lf->close_work);
-	if (time_after(jiffies,
-		       READ_ONCE(lite_close_slow) + 5 * LITE_CLOSE_WAIT) &&
+	if (time_after(jiffies, READ_ONCE(lite_close_slow) + 5 * LITE_CLOSE_WAIT) &&
 	    !wait_for_completion_timeout(&lf->closed, LITE_CLOSE_WAIT))
 		WRITE_ONCE(lite_close_slow, jiffies);
 	lite_file_put(lf);

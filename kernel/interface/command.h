@@ -1,31 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Commands: what processes ask for by ioctl(2) or io_uring (ioctl.c), and
- * kernel modules by calls (kapi.c).
- */
+/* Commands: from processes by ioctl(2) or io_uring (ioctl.c), from kernel modules by kapi.c. */
 #ifndef _LITE_COMMAND_H
 #define _LITE_COMMAND_H
 
 #include "memory/handle/ctx.h"
 #include "node.h"
 
-/**
- * struct lite_command - a command being carried out
- * @node: active
- * @ctx: has the handles that it names
- * @lf: open file; NULL: it is a kernel module's, and its pointers are to kernel
- *	memory
- * @gate: lets go of the node; for commands of processes only
- * @target: the LMR that it is about, if its row has a name
- * @cred: see lite_cmd_user()
- */
 struct lite_command {
-	struct lite_node *node;
-	struct lite_ctx *ctx;
-	struct lite_file *lf;
-	struct lite_gate gate;
-	struct lite_target target;
-	struct lite_cred cred;
+	struct lite_node *node; /* active */
+	struct lite_ctx *ctx;   /* has the handles that it names */
+	struct lite_file *lf;   /* NULL: a kernel module's command, pointers are to kernel memory */
+	struct lite_gate gate;  /* to leave the node; only with @lf */
+	struct lite_target target; /* the LMR that it is about, if its row has a name */
+	struct lite_cred cred;     /* see lite_cmd_user() */
 };
 
 /* How all structures of commands begin, and most go on. */
@@ -35,51 +22,35 @@ struct lite_ioc_head {
 	u64 lh;
 };
 
-/**
- * struct lite_ioc - a command
- * @size: of its whole structure
- * @min_size: of its first published version
- * @flags: that it may have; LITE_IOC_FLAGS: the handler checks them
- * @quick: flags with any of which it returns without waiting
- * @zero: where a u32 must be 0; 0: there is none
- * @name: where the name of its LMR is, if the handle is 0; 0: it has no target
- * @out: copied out, if the handler succeeds
- * @always: copied out in any case
- * @looks: allowed in a file opened read-only
- * @fn: handler
- * @change: handler, for a command that a home carries out
- * @undo: when it succeeded and could not be copied out; the node is active
- * @unwind: as @undo, but needs no node: it may wait for user space
- */
+/* The row of a command. */
 struct lite_ioc {
-	u16 size;
-	u16 min_size;
-	u32 flags;
-	u32 quick;
-	u16 zero;
-	u16 name;
-	bool out;
-	bool always;
-	bool looks;
+	u16 size;     /* of its whole structure */
+	u16 min_size; /* of its first published version */
+	u32 flags;    /* that it may have; LITE_IOC_FLAGS: the handler checks them */
+	u32 quick;    /* flags with any of which it returns without waiting */
+	u16 zero;     /* offset of a u32 that must be 0; 0: there is none */
+	u16 name;     /* offset of its LMR's name, used if the handle is 0; 0: it has no target */
+	bool out;     /* copied out, if the handler succeeds */
+	bool always;  /* copied out in any case */
+	bool looks;   /* allowed in a file opened read-only */
 	int (*fn)(struct lite_command *cmd, void *arg);
-	int (*change)(struct lite_ctx *ctx, const struct lite_target *target,
-		      void *arg);
+	/* Instead of @fn, for a command that a home carries out. */
+	int (*change)(struct lite_ctx *ctx, const struct lite_target *target, void *arg);
+	/* Undoes what could not be copied out; the node is active. */
 	void (*undo)(struct lite_command *cmd, void *arg);
+	/* The same, without the node, as it may wait for user space. */
 	void (*unwind)(void *arg);
 };
 
 #define LITE_IOC_FLAGS (~0U)
-/* The largest structure. */
-#define LITE_IOC_BYTES 536
-/* Numbers of commands are in groups, each of which has a table. */
-#define LITE_IOC_GROUP 16
+#define LITE_IOC_BYTES 536 /* of the largest structure */
+#define LITE_IOC_GROUP 16 /* commands in a table */
 
-#define LITE_IOC_ENTRY(cmd, type, last, ...)                                   \
-	[_IOC_NR(cmd) % LITE_IOC_GROUP] = {                                    \
-		.size = sizeof(struct type) +                                  \
-			BUILD_BUG_ON_ZERO(sizeof(struct type) >                \
-					  LITE_IOC_BYTES),                     \
-		.min_size = offsetofend(struct type, last),                    \
+#define LITE_IOC_ENTRY(cmd, type, last, ...)                                                       \
+	[_IOC_NR(cmd) % LITE_IOC_GROUP] = {                                                        \
+		.size = sizeof(struct type) +                                                      \
+			BUILD_BUG_ON_ZERO(sizeof(struct type) > LITE_IOC_BYTES),                   \
+		.min_size = offsetofend(struct type, last),                                        \
 		__VA_ARGS__ }
 
 extern const struct lite_ioc lite_iocs_lmr[LITE_IOC_GROUP];
@@ -87,8 +58,7 @@ extern const struct lite_ioc lite_iocs_rpc[LITE_IOC_GROUP];
 extern const struct lite_ioc lite_iocs_sync[LITE_IOC_GROUP];
 
 const struct lite_ioc *lite_ioc_find(unsigned int cmd);
-int lite_cmd_run(struct lite_command *cmd, const struct lite_ioc *ioc,
-		 void *arg);
+int lite_cmd_run(struct lite_command *cmd, const struct lite_ioc *ioc, void *arg);
 const struct lite_cred *lite_cmd_user(struct lite_command *cmd);
 int lite_cmd_target(struct lite_command *cmd, u64 lh, const char *name);
 int lite_ioc_mmap(struct lite_command *cmd, void *arg);

@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * LITE_IOC_OP: one operation. It bypasses the code common to the other ioctls
- * (ioctl.c), which would cost more than the operation.
- */
+/* LITE_IOC_OP bypasses the code of other ioctls (ioctl.c), which costs more than an operation. */
 #include <linux/uaccess.h>
 
 #include "memory/batch/op.h"
 #include "compat.h"
 #include "node.h"
 
-/*
- * Fetch a structure that has the size we know, at once; false: it has not, or
- * there was a fault.
- */
+/* Fetch a structure at once; false: it does not have the size known here, or there was a fault. */
 static bool lite_op_get(struct lite_op *op, const struct lite_op __user *from)
 {
 	const u64 __user *u = (const u64 __user *)from;
@@ -30,15 +24,13 @@ static bool lite_op_get(struct lite_op *op, const struct lite_op __user *from)
 	unsafe_get_user(k[6], &u[6], fault);
 	unsafe_get_user(k[7], &u[7], fault);
 	user_access_end();
-	/* @result is output only. */
-	return op->size == sizeof(*op);
+	return op->size == sizeof(*op); /* op->result is output only */
 fault:
 	user_access_end();
 	return false;
 }
 
-static int lite_op_get_any(struct lite_op *op,
-			   const struct lite_op __user *from)
+static int lite_op_get_any(struct lite_op *op, const struct lite_op __user *from)
 {
 	u32 size;
 	int err;

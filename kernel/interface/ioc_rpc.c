@@ -3,8 +3,8 @@
 #include "command.h"
 
 /*
- * The RPC state of an open file, created if needed; NULL: no memory. Valid
- * while the file is open. The caller is active on its node. May sleep.
+ * Get, or make, the RPC state of an open file, valid while it is open. The caller is active on its
+ * node. Context: may sleep. Return: NULL: no memory.
  */
 struct lite_rpc_file *lite_file_rpc(struct lite_file *lf)
 {
@@ -29,16 +29,12 @@ static int lite_ioc_rpc_register(struct lite_command *cmd, void *arg)
 {
 	struct lite_rpc_file *rpc = lite_file_rpc(cmd->lf);
 
-	return rpc ? lite_func_register(rpc->svc, rpc, NULL, lite_cmd_user(cmd),
-					arg) :
-		     -ENOMEM;
+	return rpc ? lite_func_register(rpc->svc, rpc, NULL, lite_cmd_user(cmd), arg) : -ENOMEM;
 }
 
 static void lite_ioc_undo_rpc_register(struct lite_command *cmd, void *arg)
 {
-	struct lite_ioc_rpc_register *r = arg;
-
-	lite_func_unregister(cmd->lf->rpc, r->function);
+	lite_func_unregister(cmd->lf->rpc, ((struct lite_ioc_rpc_register *)arg)->function);
 }
 
 static int lite_ioc_rpc_unregister(struct lite_command *cmd, void *arg)
@@ -60,8 +56,7 @@ static int lite_ioc_rpc_call(struct lite_command *cmd, void *arg)
 {
 	struct lite_rpc_file *rpc = lite_file_rpc(cmd->lf);
 
-	return rpc ? lite_file_call(rpc, arg, lite_cmd_user(cmd), &cmd->gate) :
-		     -ENOMEM;
+	return rpc ? lite_file_call(rpc, arg, lite_cmd_user(cmd), &cmd->gate) : -ENOMEM;
 }
 
 static int lite_ioc_rpc_collect(struct lite_command *cmd, void *arg)
@@ -88,32 +83,22 @@ static void lite_ioc_undo_rpc_recv(struct lite_command *cmd, void *arg)
 
 /* Vectors (ioc_vector.c) have a number among those of calls. */
 const struct lite_ioc lite_iocs_rpc[LITE_IOC_GROUP] = {
-	LITE_IOC_ENTRY(LITE_IOC_RPC_REGISTER, lite_ioc_rpc_register, name,
-		       .flags = LITE_IOC_FLAGS,
+	LITE_IOC_ENTRY(LITE_IOC_RPC_REGISTER, lite_ioc_rpc_register, name, .flags = LITE_IOC_FLAGS,
 		       .fn = lite_ioc_rpc_register, .out = true,
 		       .undo = lite_ioc_undo_rpc_register),
-	LITE_IOC_ENTRY(LITE_IOC_RPC_UNREGISTER, lite_ioc_rpc_unregister,
-		       reserved,
-		       .zero = offsetof(struct lite_ioc_rpc_unregister,
-					reserved),
+	LITE_IOC_ENTRY(LITE_IOC_RPC_UNREGISTER, lite_ioc_rpc_unregister, reserved,
+		       .zero = offsetof(struct lite_ioc_rpc_unregister, reserved),
 		       .fn = lite_ioc_rpc_unregister),
-	LITE_IOC_ENTRY(LITE_IOC_RPC_FIND, lite_ioc_rpc_find, name,
-		       .flags = LITE_IOC_FLAGS,
+	LITE_IOC_ENTRY(LITE_IOC_RPC_FIND, lite_ioc_rpc_find, name, .flags = LITE_IOC_FLAGS,
 		       .fn = lite_ioc_rpc_find, .out = true, .looks = true),
-	LITE_IOC_ENTRY(LITE_IOC_RPC_CALL, lite_ioc_rpc_call, cookie,
-		       .flags = LITE_IOC_FLAGS,
+	LITE_IOC_ENTRY(LITE_IOC_RPC_CALL, lite_ioc_rpc_call, cookie, .flags = LITE_IOC_FLAGS,
 		       .fn = lite_ioc_rpc_call, .out = true, .always = true),
-	LITE_IOC_ENTRY(LITE_IOC_RPC_COLLECT, lite_ioc_rpc_collect, cookie,
-		       .flags = LITE_IOC_FLAGS,
-		       .quick = LITE_RPC_NOWAIT,
-		       .fn = lite_ioc_rpc_collect, .out = true, .always = true),
-	LITE_IOC_ENTRY(LITE_IOC_RPC_RECV, lite_ioc_rpc_recv, answered,
-		       .flags = LITE_IOC_FLAGS,
-		       .quick = LITE_RPC_NOWAIT | LITE_RPC_REPLY_ONLY,
-		       .fn = lite_ioc_rpc_recv, .out = true, .always = true,
-		       .undo = lite_ioc_undo_rpc_recv),
-	LITE_IOC_ENTRY(LITE_IOC_VECTOR, lite_ioc_vector, n_failed,
-		       .flags = LITE_IOC_FLAGS,
-		       .fn = lite_ioc_vector, .out = true, .always = true,
-		       .looks = true),
+	LITE_IOC_ENTRY(LITE_IOC_RPC_COLLECT, lite_ioc_rpc_collect, cookie, .flags = LITE_IOC_FLAGS,
+		       .quick = LITE_RPC_NOWAIT, .fn = lite_ioc_rpc_collect, .out = true,
+		       .always = true),
+	LITE_IOC_ENTRY(LITE_IOC_RPC_RECV, lite_ioc_rpc_recv, answered, .flags = LITE_IOC_FLAGS,
+		       .quick = LITE_RPC_NOWAIT | LITE_RPC_REPLY_ONLY, .fn = lite_ioc_rpc_recv,
+		       .out = true, .always = true, .undo = lite_ioc_undo_rpc_recv),
+	LITE_IOC_ENTRY(LITE_IOC_VECTOR, lite_ioc_vector, n_failed, .flags = LITE_IOC_FLAGS,
+		       .fn = lite_ioc_vector, .out = true, .always = true, .looks = true),
 };

@@ -17,8 +17,7 @@ static int lite_ioc_lock(struct lite_command *cmd, void *arg)
 	if (!lite_timeout_ok(l->timeout_ms))
 		return -EINVAL;
 	args.timeout = args.try ? MAX_JIFFY_OFFSET :
-				  lite_timeout_jiffies(l->timeout_ms,
-						       LITE_FOREVER);
+				  lite_timeout_jiffies(l->timeout_ms, LITE_FOREVER);
 	return lite_lock_take(&cmd->node->locks, &args);
 }
 
@@ -26,16 +25,14 @@ static int lite_ioc_unlock(struct lite_command *cmd, void *arg)
 {
 	const struct lite_ioc_unlock *u = arg;
 
-	return lite_lock_release(&cmd->node->locks, cmd->ctx, u->lh, u->offset,
-				 u->owner);
+	return lite_lock_release(&cmd->node->locks, cmd->ctx, u->lh, u->offset, u->owner);
 }
 
 static int lite_ioc_consistent(struct lite_command *cmd, void *arg)
 {
 	const struct lite_ioc_unlock *u = arg;
 
-	return lite_lock_consistent(&cmd->node->locks, cmd->ctx, u->lh,
-				    u->offset, u->owner);
+	return lite_lock_consistent(&cmd->node->locks, cmd->ctx, u->lh, u->offset, u->owner);
 }
 
 static int lite_ioc_barrier(struct lite_command *cmd, void *arg)
@@ -54,19 +51,14 @@ static int lite_ioc_barrier(struct lite_command *cmd, void *arg)
 		return -EINVAL;
 	err = lite_barrier_wait(&cmd->node->locks, &args);
 	/* Even LITE_NOWAIT has to ask the home, so it may time out. */
-	return err == -ETIMEDOUT && b->timeout_ms == LITE_NOWAIT ? -EAGAIN :
-								    err;
+	return err == -ETIMEDOUT && b->timeout_ms == LITE_NOWAIT ? -EAGAIN : err;
 }
 
 const struct lite_ioc lite_iocs_sync[LITE_IOC_GROUP] = {
 	LITE_IOC_ENTRY(LITE_IOC_LOCK, lite_ioc_lock, reserved,
 		       .flags = LITE_LOCK_SHARED | LITE_LOCK_TRY,
-		       .zero = offsetof(struct lite_ioc_lock, reserved),
-		       .fn = lite_ioc_lock),
-	LITE_IOC_ENTRY(LITE_IOC_UNLOCK, lite_ioc_unlock, owner,
-		       .fn = lite_ioc_unlock),
-	LITE_IOC_ENTRY(LITE_IOC_CONSISTENT, lite_ioc_unlock, owner,
-		       .fn = lite_ioc_consistent),
-	LITE_IOC_ENTRY(LITE_IOC_BARRIER, lite_ioc_barrier, timeout_ms,
-		       .fn = lite_ioc_barrier),
+		       .zero = offsetof(struct lite_ioc_lock, reserved), .fn = lite_ioc_lock),
+	LITE_IOC_ENTRY(LITE_IOC_UNLOCK, lite_ioc_unlock, owner, .fn = lite_ioc_unlock),
+	LITE_IOC_ENTRY(LITE_IOC_CONSISTENT, lite_ioc_unlock, owner, .fn = lite_ioc_consistent),
+	LITE_IOC_ENTRY(LITE_IOC_BARRIER, lite_ioc_barrier, timeout_ms, .fn = lite_ioc_barrier),
 };

@@ -18,15 +18,13 @@ static void __user *lite_op_user(const struct lite_ioc_vector *c, u32 i)
 }
 
 /* Read the @n operations that follow the first n_done. */
-static int lite_ops_read(const struct lite_ioc_vector *c, struct lite_op *ops,
-			 u32 n)
+static int lite_ops_read(const struct lite_ioc_vector *c, struct lite_op *ops, u32 n)
 {
 	u32 i;
 	int err;
 
 	if (c->op_size == sizeof(*ops))
-		return copy_from_user(ops, lite_op_user(c, 0),
-				      n * sizeof(*ops)) ? -EFAULT : 0;
+		return copy_from_user(ops, lite_op_user(c, 0), n * sizeof(*ops)) ? -EFAULT : 0;
 	for (i = 0; i < n; i++) {
 		err = copy_struct_from_user(&ops[i], sizeof(ops[i]),
 					    lite_op_user(c, i), c->op_size);
@@ -40,8 +38,7 @@ static int lite_ops_read(const struct lite_ioc_vector *c, struct lite_op *ops,
 	return 0;
 }
 
-static int lite_ops_write(const struct lite_ioc_vector *c,
-			  const struct lite_op *ops, u32 n)
+static int lite_ops_write(const struct lite_ioc_vector *c, const struct lite_op *ops, u32 n)
 {
 	void __user *first = lite_op_user(c, 0);
 	u32 i;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ioctls of /dev/liteN (include/uapi/lite.h). ioc_op.c has LITE_IOC_OP, the
- * other ioc_*.c tables of the commands, and their handlers.
+ * The ioctls of /dev/liteN (include/uapi/lite.h). ioc_op.c has LITE_IOC_OP, the other ioc_*.c
+ * tables of the commands, and their handlers.
  *
- * The structure is copied in once, worked on, and copied out as a whole, so the
- * node is not held while waiting for user memory; the few handlers that access
- * it let go of the node (struct lite_gate). Before something is made, called or
- * collected, the structure is made writable. If copying it out fails all the
- * same, what was made is undone.
+ * The structure is copied in once and copied out as a whole, so nothing holds the node while it
+ * waits for user memory; the few handlers that access more leave the node (struct lite_gate).
+ * Before something is made, called or collected, the structure is made writable. If copying it out
+ * fails all the same, what was made is undone.
  */
 #include <linux/cred.h>
 #include <linux/mm.h>
@@ -43,27 +42,17 @@ int lite_cmd_target(struct lite_command *cmd, u64 lh, const char *name)
 {
 	int len;
 
-	cmd->target = (struct lite_target){
-		.cred = lite_cmd_user(cmd),
-		.lh = lh,
-		.name = name,
-	};
+	cmd->target = (struct lite_target){ .cred = lite_cmd_user(cmd), .lh = lh, .name = name };
 	if (lh)
 		return 0;
-	/* The functions for kernel modules take a name or a handle. */
+	/* Functions for kernel modules take a name or a handle. */
 	if (!cmd->lf && !name[0])
 		return -EBADF;
 	len = lite_name_check(name, LITE_NAME_SIZE);
 	return len < 0 ? len : 0;
 }
 
-/**
- * lite_ioc_find - find a command by number
- * @cmd: LITE_IOC_*
- *
- * Context: any.
- * Return: its row, or NULL.
- */
+/* Find command LITE_IOC_*. Context: any. Return: its row, or NULL. */
 const struct lite_ioc *lite_ioc_find(unsigned int cmd)
 {
 	static const struct lite_ioc *const groups[] = {
@@ -80,31 +69,23 @@ const struct lite_ioc *lite_ioc_find(unsigned int cmd)
 	return ioc->size ? ioc : NULL;
 }
 
-/**
- * lite_cmd_run - carry out a command
- * @cmd: command
- * @ioc: its row
- * @arg: its structure, updated
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno of the table in include/uapi/lite.h.
+/*
+ * Carry out a command with its row and its structure, which is updated. Context: may sleep;
+ * killable. Return: 0 or a negative errno of the table in include/uapi/lite.h.
  */
-int lite_cmd_run(struct lite_command *cmd, const struct lite_ioc *ioc,
-		 void *arg)
+int lite_cmd_run(struct lite_command *cmd, const struct lite_ioc *ioc, void *arg)
 {
 	const struct lite_ioc_head *head = arg;
 	int err;
 
-	if (head->flags & ~ioc->flags ||
-	    (ioc->zero && *(const u32 *)(arg + ioc->zero)))
+	if (head->flags & ~ioc->flags || (ioc->zero && *(const u32 *)(arg + ioc->zero)))
 		return -EOPNOTSUPP;
 	if (ioc->name) {
 		err = lite_cmd_target(cmd, head->lh, arg + ioc->name);
 		if (err)
 			return err;
 	}
-	return ioc->change ? ioc->change(cmd->ctx, &cmd->target, arg) :
-			     ioc->fn(cmd, arg);
+	return ioc->change ? ioc->change(cmd->ctx, &cmd->target, arg) : ioc->fn(cmd, arg);
 }
 
 /* Copy the structure out. If that fails, undo what was done. */
@@ -127,10 +108,7 @@ static int lite_ioc_give(struct lite_command *cmd, const struct lite_ioc *ioc,
 	return -EFAULT;
 }
 
-/*
- * Make a structure writable before it is written to. If it is in one page, as
- * most are, writing back its size shows that.
- */
+/* Make a structure writable. If it is in one page, writing back its size shows that it is. */
 static int lite_ioc_writeable(void __user *user, u32 size)
 {
 	if (offset_in_page(user) + size <= PAGE_SIZE)
@@ -143,15 +121,12 @@ static int lite_ioc_writeable(void __user *user, u32 size)
  * @lf: open file
  * @nr: LITE_IOC_*
  * @user: its structure
- * @nowait: it must not wait for a peer; its flags make it quick (struct
- *	lite_ioc)
+ * @nowait: it must not wait for a peer; its flags make it quick (struct lite_ioc)
  *
  * Context: may sleep; killable.
- * Return: as lite_ioctl(); with @nowait -LITE_EPUTOFF: it would have to wait,
- * and has done nothing.
+ * Return: as lite_ioctl(); -LITE_EPUTOFF with @nowait: it would wait, and has done nothing.
  */
-noinline long lite_ioctl_any(struct lite_file *lf, unsigned int nr,
-			     void __user *user, bool nowait)
+noinline long lite_ioctl_any(struct lite_file *lf, unsigned int nr, void __user *user, bool nowait)
 {
 	const struct lite_ioc *ioc = lite_ioc_find(nr);
 	u64 arg[LITE_IOC_BYTES / sizeof(u64)] LITE_UNINIT;
@@ -185,11 +160,7 @@ noinline long lite_ioctl_any(struct lite_file *lf, unsigned int nr,
 	cmd.node = lf->node;
 	cmd.ctx = lf->ctx;
 	cmd.lf = lf;
-	cmd.gate = (struct lite_gate){
-		.users = &lf->node->active,
-		.in = true,
-		.nowait = nowait,
-	};
+	cmd.gate = (struct lite_gate){ .users = &lf->node->active, .in = true, .nowait = nowait };
 	err = lite_cmd_run(&cmd, ioc, arg);
 	if (cmd.gate.in)
 		lite_node_exit(lf->node);
@@ -199,14 +170,9 @@ noinline long lite_ioctl_any(struct lite_file *lf, unsigned int nr,
 	return lite_ioc_give(&cmd, ioc, arg, user, err);
 }
 
-/**
- * lite_ioctl - the ioctls of /dev/liteN
- * @file: open file
- * @cmd: LITE_IOC_*
- * @arg: user pointer to its structure
- *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno of the table in include/uapi/lite.h.
+/*
+ * The ioctls of /dev/liteN. Context: may sleep; killable. Return: 0 or a negative errno of the
+ * table in include/uapi/lite.h.
  */
 long lite_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Symbols for kernel modules; documented in include/lite/kapi.h and kapi_rpc.h.
- * What is about LMRs and locks, but for operations, are the commands that
- * processes have, carried out as root.
+ * Symbols for kernel modules; documented in include/lite/kapi.h and kapi_rpc.h. What is about LMRs
+ * and locks, but for operations, are the commands that processes have, carried out as root.
  */
 #include <linux/export.h>
 #include <linux/slab.h>
@@ -23,10 +22,7 @@ struct lite_node *lite_kapi_enter(struct lite_ctx *ctx)
 /* Carry out a command. Return: as its ioctl. */
 static int lite_kapi(struct lite_ctx *ctx, unsigned int nr, void *arg)
 {
-	struct lite_command cmd = {
-		.node = lite_kapi_enter(ctx),
-		.ctx = ctx,
-	};
+	struct lite_command cmd = { .node = lite_kapi_enter(ctx), .ctx = ctx };
 	int err;
 
 	if (!cmd.node)
@@ -36,12 +32,12 @@ static int lite_kapi(struct lite_ctx *ctx, unsigned int nr, void *arg)
 	return err;
 }
 
-/* Copy a name to a structure; what it contains is checked there. */
-static int lite_kapi_name(char *to, const char *name)
+/* Copy a name to a structure; the command checks what it contains. */
+static int lite_kapi_name(char *to, const char *name, size_t size)
 {
 	if (!name || !*name)
 		return -EINVAL;
-	return strscpy(to, name, LITE_NAME_SIZE) < 0 ? -ENAMETOOLONG : 0;
+	return strscpy(to, name, size) < 0 ? -ENAMETOOLONG : 0;
 }
 
 struct lite_ctx *lite_ctx_open(unsigned int index)
@@ -90,32 +86,25 @@ EXPORT_SYMBOL_GPL(lite_ctx_node_id);
 
 /* ---- LMRs ---------------------------------------------------------------- */
 
-int lite_lmr_alloc(struct lite_ctx *ctx, const struct lite_lmr_params *p,
-		   u64 *lh)
+int lite_lmr_alloc(struct lite_ctx *ctx, const struct lite_lmr_params *p, u64 *lh)
 {
 	struct lite_ioc_alloc a = {
-		.flags = p->flags,
-		.length = p->length,
-		.nodes = (uintptr_t)p->nodes,
-		.n_nodes = p->n_nodes,
-		.mode = p->mode,
+		.flags = p->flags, .length = p->length, .mode = p->mode,
+		.nodes = (uintptr_t)p->nodes, .n_nodes = p->n_nodes,
 	};
-	int err = p->name ? lite_kapi_name(a.name, p->name) : 0;
+	int err = p->name ? lite_kapi_name(a.name, p->name, sizeof(a.name)) : 0;
 
-	if (!err)
-		err = lite_kapi(ctx, LITE_IOC_ALLOC, &a);
+	err = err ?: lite_kapi(ctx, LITE_IOC_ALLOC, &a);
 	if (!err && !(p->flags & LITE_ALLOC_NO_HANDLE))
 		*lh = a.lh;
 	return err;
 }
 EXPORT_SYMBOL_GPL(lite_lmr_alloc);
 
-int lite_lmr_map(struct lite_ctx *ctx, const char *name, u32 rights, u64 *lh,
-		 u64 *length)
+int lite_lmr_map(struct lite_ctx *ctx, const char *name, u32 rights, u64 *lh, u64 *length)
 {
 	struct lite_ioc_map m = { .rights = rights };
-	int err = lite_kapi_name(m.name, name) ?:
-						 lite_kapi(ctx, LITE_IOC_MAP, &m);
+	int err = lite_kapi_name(m.name, name, sizeof(m.name)) ?: lite_kapi(ctx, LITE_IOC_MAP, &m);
 
 	if (err)
 		return err;
@@ -128,17 +117,13 @@ EXPORT_SYMBOL_GPL(lite_lmr_map);
 
 int lite_lmr_unmap(struct lite_ctx *ctx, u64 lh)
 {
-	struct lite_ioc_unmap m = { .lh = lh };
-
-	return lite_kapi(ctx, LITE_IOC_UNMAP, &m);
+	return lite_kapi(ctx, LITE_IOC_UNMAP, &(struct lite_ioc_unmap){ .lh = lh });
 }
 EXPORT_SYMBOL_GPL(lite_lmr_unmap);
 
 int lite_lmr_free(struct lite_ctx *ctx, u64 lh)
 {
-	struct lite_ioc_free f = { .lh = lh };
-
-	return lite_kapi(ctx, LITE_IOC_FREE, &f);
+	return lite_kapi(ctx, LITE_IOC_FREE, &(struct lite_ioc_free){ .lh = lh });
 }
 EXPORT_SYMBOL_GPL(lite_lmr_free);
 
@@ -146,8 +131,7 @@ int lite_lmr_free_name(struct lite_ctx *ctx, const char *name)
 {
 	struct lite_ioc_free f = {};
 
-	return lite_kapi_name(f.name, name) ?:
-					      lite_kapi(ctx, LITE_IOC_FREE, &f);
+	return lite_kapi_name(f.name, name, sizeof(f.name)) ?: lite_kapi(ctx, LITE_IOC_FREE, &f);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_free_name);
 
@@ -159,13 +143,10 @@ int lite_lmr_grant(struct lite_ctx *ctx, u64 lh, const struct lite_grant *grant)
 }
 EXPORT_SYMBOL_GPL(lite_lmr_grant);
 
-int lite_lmr_grants(struct lite_ctx *ctx, u64 lh, struct lite_grant *grants,
-		    u32 *n)
+int lite_lmr_grants(struct lite_ctx *ctx, u64 lh, struct lite_grant *grants, u32 *n)
 {
 	struct lite_ioc_grants g = {
-		.lh = lh,
-		.grants = (uintptr_t)grants,
-		.n_grants = LITE_GRANTS_MAX,
+		.lh = lh, .grants = (uintptr_t)grants, .n_grants = LITE_GRANTS_MAX,
 		.grant_size = sizeof(*grants),
 	};
 	int err = lite_kapi(ctx, LITE_IOC_GRANTS, &g);
@@ -178,12 +159,7 @@ EXPORT_SYMBOL_GPL(lite_lmr_grants);
 
 int lite_lmr_setattr(struct lite_ctx *ctx, u64 lh, u32 uid, u32 gid, u32 mode)
 {
-	struct lite_ioc_setattr s = {
-		.lh = lh,
-		.uid = uid,
-		.gid = gid,
-		.mode = mode,
-	};
+	struct lite_ioc_setattr s = { .lh = lh, .uid = uid, .gid = gid, .mode = mode };
 
 	return lite_kapi(ctx, LITE_IOC_SETATTR, &s);
 }
@@ -193,27 +169,20 @@ int lite_lmr_rename(struct lite_ctx *ctx, u64 lh, const char *to)
 {
 	struct lite_ioc_rename r = { .lh = lh };
 
-	return lite_kapi_name(r.to, to) ?: lite_kapi(ctx, LITE_IOC_RENAME, &r);
+	return lite_kapi_name(r.to, to, sizeof(r.to)) ?: lite_kapi(ctx, LITE_IOC_RENAME, &r);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_rename);
 
 int lite_lmr_resize(struct lite_ctx *ctx, u64 lh, u64 length)
 {
-	struct lite_ioc_resize r = { .lh = lh, .length = length };
-
-	return lite_kapi(ctx, LITE_IOC_RESIZE, &r);
+	return lite_kapi(ctx, LITE_IOC_RESIZE,
+			 &(struct lite_ioc_resize){ .lh = lh, .length = length });
 }
 EXPORT_SYMBOL_GPL(lite_lmr_resize);
 
-int lite_lmr_move(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length,
-		  u32 node_id, u64 *moved)
+int lite_lmr_move(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length, u32 node_id, u64 *moved)
 {
-	struct lite_ioc_move m = {
-		.lh = lh,
-		.offset = offset,
-		.length = length,
-		.node = node_id,
-	};
+	struct lite_ioc_move m = { .lh = lh, .offset = offset, .length = length, .node = node_id };
 	int err = lite_kapi(ctx, LITE_IOC_MOVE, &m);
 
 	if (moved)
@@ -225,8 +194,7 @@ EXPORT_SYMBOL_GPL(lite_lmr_move);
 /* ---- operations ---------------------------------------------------------- */
 
 /* Carry out an operation; @k: for reads and writes. Return: as LITE_IOC_OP. */
-static __always_inline int lite_kapi_run(struct lite_ctx *ctx,
-					 struct lite_op *op, void *k)
+static __always_inline int lite_kapi_run(struct lite_ctx *ctx, struct lite_op *op, void *k)
 {
 	const struct lite_buf buf = { .k = k };
 	struct lite_node *node = lite_kapi_enter(ctx);
@@ -239,10 +207,8 @@ static __always_inline int lite_kapi_run(struct lite_ctx *ctx,
 	return err;
 }
 
-static __always_inline int lite_kapi_transfer(struct lite_ctx *ctx,
-					      enum lite_opcode opcode, u64 lh,
-					      u64 offset, void *k,
-					      size_t length)
+static __always_inline int lite_kapi_transfer(struct lite_ctx *ctx, enum lite_opcode opcode, u64 lh,
+					      u64 offset, void *k, size_t length)
 {
 	struct lite_op op LITE_UNINIT;
 
@@ -253,33 +219,25 @@ static __always_inline int lite_kapi_transfer(struct lite_ctx *ctx,
 	return lite_kapi_run(ctx, &op, k);
 }
 
-int lite_lmr_read(struct lite_ctx *ctx, u64 lh, u64 offset, void *buf,
-		  size_t length)
+int lite_lmr_read(struct lite_ctx *ctx, u64 lh, u64 offset, void *buf, size_t length)
 {
 	return lite_kapi_transfer(ctx, LITE_OP_READ, lh, offset, buf, length);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_read);
 
-int lite_lmr_write(struct lite_ctx *ctx, u64 lh, u64 offset, const void *buf,
-		   size_t length)
+int lite_lmr_write(struct lite_ctx *ctx, u64 lh, u64 offset, const void *buf, size_t length)
 {
-	return lite_kapi_transfer(ctx, LITE_OP_WRITE, lh, offset, (void *)buf,
-				  length);
+	return lite_kapi_transfer(ctx, LITE_OP_WRITE, lh, offset, (void *)buf, length);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_write);
 
 /* @result: set on success; may be NULL */
-static int lite_kapi_op(struct lite_ctx *ctx, enum lite_opcode opcode, u64 lh,
-			u64 offset, u64 length, u64 operand, u64 swap,
-			u64 *result)
+static int lite_kapi_op(struct lite_ctx *ctx, enum lite_opcode opcode, u64 lh, u64 offset,
+			u64 length, u64 operand, u64 swap, u64 *result)
 {
 	struct lite_op op = {
-		.opcode = opcode,
-		.lh = lh,
-		.offset = offset,
-		.length = length,
-		.operand = operand,
-		.swap = swap,
+		.opcode = opcode, .lh = lh, .offset = offset, .length = length,
+		.operand = operand, .swap = swap,
 	};
 	int err = lite_kapi_run(ctx, &op, NULL);
 
@@ -288,43 +246,33 @@ static int lite_kapi_op(struct lite_ctx *ctx, enum lite_opcode opcode, u64 lh,
 	return err;
 }
 
-int lite_lmr_fetch_add(struct lite_ctx *ctx, u64 lh, u64 offset, u64 add,
-		       u64 *old)
+int lite_lmr_fetch_add(struct lite_ctx *ctx, u64 lh, u64 offset, u64 add, u64 *old)
 {
-	return lite_kapi_op(ctx, LITE_OP_FETCH_ADD, lh, offset, sizeof(u64),
-			    add, 0, old);
+	return lite_kapi_op(ctx, LITE_OP_FETCH_ADD, lh, offset, sizeof(u64), add, 0, old);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_fetch_add);
 
-int lite_lmr_cmp_swap(struct lite_ctx *ctx, u64 lh, u64 offset, u64 expected,
-		      u64 desired, u64 *old)
+int lite_lmr_cmp_swap(struct lite_ctx *ctx, u64 lh, u64 offset, u64 expected, u64 desired, u64 *old)
 {
-	return lite_kapi_op(ctx, LITE_OP_CMP_SWAP, lh, offset, sizeof(u64),
-			    expected, desired, old);
+	return lite_kapi_op(ctx, LITE_OP_CMP_SWAP, lh, offset, sizeof(u64), expected, desired, old);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_cmp_swap);
 
-int lite_lmr_swap(struct lite_ctx *ctx, u64 lh, u64 offset, u64 desired,
-		  u64 *old)
+int lite_lmr_swap(struct lite_ctx *ctx, u64 lh, u64 offset, u64 desired, u64 *old)
 {
-	return lite_kapi_op(ctx, LITE_OP_SWAP, lh, offset, sizeof(u64), desired,
-			    0, old);
+	return lite_kapi_op(ctx, LITE_OP_SWAP, lh, offset, sizeof(u64), desired, 0, old);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_swap);
 
-int lite_lmr_fetch_and(struct lite_ctx *ctx, u64 lh, u64 offset, u64 mask,
-		       u64 *old)
+int lite_lmr_fetch_and(struct lite_ctx *ctx, u64 lh, u64 offset, u64 mask, u64 *old)
 {
-	return lite_kapi_op(ctx, LITE_OP_FETCH_AND, lh, offset, sizeof(u64),
-			    mask, 0, old);
+	return lite_kapi_op(ctx, LITE_OP_FETCH_AND, lh, offset, sizeof(u64), mask, 0, old);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_fetch_and);
 
-int lite_lmr_fetch_or(struct lite_ctx *ctx, u64 lh, u64 offset, u64 bits,
-		      u64 *old)
+int lite_lmr_fetch_or(struct lite_ctx *ctx, u64 lh, u64 offset, u64 bits, u64 *old)
 {
-	return lite_kapi_op(ctx, LITE_OP_FETCH_OR, lh, offset, sizeof(u64),
-			    bits, 0, old);
+	return lite_kapi_op(ctx, LITE_OP_FETCH_OR, lh, offset, sizeof(u64), bits, 0, old);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_fetch_or);
 
@@ -334,41 +282,37 @@ int lite_lmr_fence(struct lite_ctx *ctx, u64 lh)
 }
 EXPORT_SYMBOL_GPL(lite_lmr_fence);
 
-int lite_lmr_set(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length,
-		 const void *pattern, size_t pattern_length)
+int lite_lmr_set(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length, const void *pattern,
+		 size_t pattern_length)
 {
 	__le64 bytes = 0;
 
 	if (!pattern_length || pattern_length > sizeof(bytes))
 		return -EINVAL;
 	memcpy(&bytes, pattern, pattern_length);
-	return lite_kapi_op(ctx, LITE_OP_SET, lh, offset, length,
-			    le64_to_cpu(bytes), pattern_length, NULL);
+	return lite_kapi_op(ctx, LITE_OP_SET, lh, offset, length, le64_to_cpu(bytes),
+			    pattern_length, NULL);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_set);
 
 int lite_lmr_copy(struct lite_ctx *ctx, u64 to, u64 to_offset, u64 from,
 		  u64 from_offset, u64 length)
 {
-	return lite_kapi_op(ctx, LITE_OP_COPY, to, to_offset, length, from,
-			    from_offset, NULL);
+	return lite_kapi_op(ctx, LITE_OP_COPY, to, to_offset, length, from, from_offset, NULL);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_copy);
 
 int lite_lmr_compare(struct lite_ctx *ctx, u64 lh, u64 offset, u64 other,
 		     u64 other_offset, u64 length, u64 *equal)
 {
-	return lite_kapi_op(ctx, LITE_OP_COMPARE, lh, offset, length, other,
-			    other_offset, equal);
+	return lite_kapi_op(ctx, LITE_OP_COMPARE, lh, offset, length, other, other_offset, equal);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_compare);
 
-int lite_lmr_checksum(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length,
-		      u32 seed, u32 *crc)
+int lite_lmr_checksum(struct lite_ctx *ctx, u64 lh, u64 offset, u64 length, u32 seed, u32 *crc)
 {
 	u64 value;
-	int err = lite_kapi_op(ctx, LITE_OP_CHECKSUM, lh, offset, length, seed,
-			       0, &value);
+	int err = lite_kapi_op(ctx, LITE_OP_CHECKSUM, lh, offset, length, seed, 0, &value);
 
 	if (!err)
 		*crc = value;
@@ -378,14 +322,10 @@ EXPORT_SYMBOL_GPL(lite_lmr_checksum);
 
 /* ---- locks and barriers -------------------------------------------------- */
 
-int lite_lmr_lock(struct lite_ctx *ctx, u64 lh, u64 offset, u64 owner,
-		  u32 flags, s32 timeout_ms)
+int lite_lmr_lock(struct lite_ctx *ctx, u64 lh, u64 offset, u64 owner, u32 flags, s32 timeout_ms)
 {
 	struct lite_ioc_lock l = {
-		.flags = flags,
-		.lh = lh,
-		.offset = offset,
-		.owner = owner,
+		.flags = flags, .lh = lh, .offset = offset, .owner = owner,
 		.timeout_ms = timeout_ms,
 	};
 
@@ -395,37 +335,24 @@ EXPORT_SYMBOL_GPL(lite_lmr_lock);
 
 int lite_lmr_unlock(struct lite_ctx *ctx, u64 lh, u64 offset, u64 owner)
 {
-	struct lite_ioc_unlock u = {
-		.lh = lh,
-		.offset = offset,
-		.owner = owner,
-	};
+	struct lite_ioc_unlock u = { .lh = lh, .offset = offset, .owner = owner };
 
 	return lite_kapi(ctx, LITE_IOC_UNLOCK, &u);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_unlock);
 
-int lite_lmr_lock_consistent(struct lite_ctx *ctx, u64 lh, u64 offset,
-			     u64 owner)
+int lite_lmr_lock_consistent(struct lite_ctx *ctx, u64 lh, u64 offset, u64 owner)
 {
-	struct lite_ioc_unlock u = {
-		.lh = lh,
-		.offset = offset,
-		.owner = owner,
-	};
+	struct lite_ioc_unlock u = { .lh = lh, .offset = offset, .owner = owner };
 
 	return lite_kapi(ctx, LITE_IOC_CONSISTENT, &u);
 }
 EXPORT_SYMBOL_GPL(lite_lmr_lock_consistent);
 
-int lite_lmr_barrier(struct lite_ctx *ctx, u64 lh, u64 offset, u32 n,
-		     s32 timeout_ms)
+int lite_lmr_barrier(struct lite_ctx *ctx, u64 lh, u64 offset, u32 n, s32 timeout_ms)
 {
 	struct lite_ioc_barrier b = {
-		.lh = lh,
-		.offset = offset,
-		.n = n,
-		.timeout_ms = timeout_ms,
+		.lh = lh, .offset = offset, .n = n, .timeout_ms = timeout_ms,
 	};
 
 	return lite_kapi(ctx, LITE_IOC_BARRIER, &b);
@@ -434,8 +361,7 @@ EXPORT_SYMBOL_GPL(lite_lmr_barrier);
 
 /* ---- functions and calls -------------------------------------------------- */
 
-struct lite_kfunc *lite_kfunc_register(struct lite_ctx *ctx,
-				       const struct lite_kfunc_params *p)
+struct lite_kfunc *lite_kfunc_register(struct lite_ctx *ctx, const struct lite_kfunc_params *p)
 {
 	struct lite_node *node = lite_kapi_enter(ctx);
 	struct lite_kfunc *kf;
@@ -461,18 +387,15 @@ void lite_kfunc_unregister(struct lite_kfunc *kf)
 }
 EXPORT_SYMBOL_GPL(lite_kfunc_unregister);
 
-int lite_function_find(struct lite_ctx *ctx, u32 node_id, const char *name,
-		       u32 *function)
+int lite_function_find(struct lite_ctx *ctx, u32 node_id, const char *name, u32 *function)
 {
 	struct lite_ioc_rpc_find f = { .node = node_id };
 	struct lite_node *node;
 	u64 cookie;
-	int err;
+	int err = lite_kapi_name(f.name, name, sizeof(f.name));
 
-	if (!name || !*name)
-		return -EINVAL;
-	if (strscpy(f.name, name, sizeof(f.name)) < 0)
-		return -ENAMETOOLONG;
+	if (err)
+		return err;
 	node = lite_kapi_enter(ctx);
 	if (!node)
 		return -ENODEV;
@@ -484,9 +407,8 @@ int lite_function_find(struct lite_ctx *ctx, u32 node_id, const char *name,
 }
 EXPORT_SYMBOL_GPL(lite_function_find);
 
-static int lite_kapi_call(struct lite_ctx *ctx, struct lite_rcall *call,
-			  const void *request, const struct lite_buf *reply,
-			  s32 timeout_ms)
+static int lite_kapi_call(struct lite_ctx *ctx, struct lite_rcall *call, const void *request,
+			  const struct lite_buf *reply, s32 timeout_ms)
 {
 	struct lite_node *node;
 	int err;
@@ -509,15 +431,13 @@ static int lite_kapi_call(struct lite_ctx *ctx, struct lite_rcall *call,
 	return err;
 }
 
-int lite_function_call(struct lite_ctx *ctx, u32 node, u32 function,
-		       const void *request, u32 length, void *reply, u32 room,
-		       u32 *reply_length, s32 timeout_ms, u32 *status)
+int lite_function_call(struct lite_ctx *ctx, u32 node, u32 function, const void *request,
+		       u32 length, void *reply, u32 room, u32 *reply_length, s32 timeout_ms,
+		       u32 *status)
 {
 	struct lite_buf to = { .k = reply };
 	struct lite_rcall call = {
-		.node = node,
-		.function = function,
-		.length = length,
+		.node = node, .function = function, .length = length,
 		.room = min_t(u32, room, LITE_RPC_BULK_MAX),
 	};
 	int err = lite_kapi_call(ctx, &call, request, &to, timeout_ms);
@@ -534,10 +454,7 @@ int lite_function_send(struct lite_ctx *ctx, u32 node, u32 function,
 		       const void *message, u32 length, s32 timeout_ms)
 {
 	struct lite_rcall call = {
-		.node = node,
-		.function = function,
-		.length = length,
-		.flags = LITE_RPC_ONEWAY,
+		.node = node, .function = function, .length = length, .flags = LITE_RPC_ONEWAY,
 	};
 
 	return lite_kapi_call(ctx, &call, message, NULL, timeout_ms);

@@ -2,22 +2,19 @@
 /*
  * Joining and leaving a cluster.
  *
- * Both take long: joining may exceed its time-out, and leaving waits for
- * mappers. A netlink command must not wait for that: registering any generic
- * netlink family waits for running commands, and then blocks all new ones. So
- * the command only checks that it is possible, and a work item does it.
+ * Joining may exceed its time-out, and leaving waits for mappers. A netlink command must not wait
+ * for that: registering any generic netlink family waits for running commands, and then blocks all
+ * new ones. So the command only checks that it is possible, and a work item does it.
  *
- * What cannot run concurrently: two attempts. The next one can begin when the
- * last one is no longer JOINING (lite_cluster_begin_join()) and its end is
- * recorded. Stopping the node ends the attempt's connections, and waits for the
- * work item.
+ * What cannot run concurrently: two attempts. The next one can begin when the last one is no longer
+ * JOINING (lite_cluster_begin_join()) and its end is recorded. Stopping the node ends the attempt's
+ * connections, and waits for the work item.
  */
 #include "node.h"
 
 void lite_node_join_work(struct work_struct *work)
 {
-	struct lite_node *node = container_of(work, struct lite_node,
-					      join.work);
+	struct lite_node *node = container_of(work, struct lite_node, join.work);
 	struct lite_cluster *cl = &node->cluster;
 	struct lite_node_join *join = &node->join;
 	enum lite_node_state state;
@@ -37,32 +34,6 @@ void lite_node_join_work(struct work_struct *work)
 	lite_node_exit(node);
 }
 
-static int lite_join_begin(struct lite_node *node, const char **why)
-{
-	struct lite_cluster *cl = &node->cluster;
-	int err;
-
-	/*
-	 * LMRs contain ids and incarnations of this life. Check twice: first,
-	 * so that a join that cannot be does not disturb users; then for LMRs
-	 * made meanwhile.
-	 */
-	if (!lite_memory_idle(&node->memory))
-		goto err_busy;
-	err = lite_cluster_begin_join(cl, why);
-	if (err)
-		return err;
-	if (!lite_memory_idle(&node->memory)) {
-		lite_cluster_cancel_join(cl);
-		goto err_busy;
-	}
-	return 0;
-
-err_busy:
-	*why = "the node has LMRs: free them first";
-	return -EBUSY;
-}
-
 /**
  * lite_node_join - begin to join a cluster
  * @node: active
@@ -71,7 +42,7 @@ err_busy:
  * @number: set to the number of this attempt, for lite_node_joined()
  * @why: set to a text where an errno says too little
  *
- * The end of the attempt is reported by an event about the node itself.
+ * An event about the node itself reports the end of the attempt.
  *
  * Context: may sleep, but waits for no other node.
  * Return: 0 or a negative errno, as documented for LITE_CMD_NODE_JOIN.
@@ -79,6 +50,7 @@ err_busy:
 int lite_node_join(struct lite_node *node, const struct sockaddr_storage *addr,
 		   unsigned long timeout, u32 *number, const char **why)
 {
+	struct lite_cluster *cl = &node->cluster;
 	struct lite_node_join *join = &node->join;
 	int err;
 
@@ -90,12 +62,22 @@ int lite_node_join(struct lite_node *node, const struct sockaddr_storage *addr,
 		*why = "the node is joining or leaving";
 		return -EBUSY;
 	}
-	err = lite_join_begin(node, why);
+	/*
+	 * LMRs contain ids and incarnations of this life. Check twice: first, so that a join that
+	 * cannot be does not disturb users; then for LMRs made meanwhile.
+	 */
+	if (!lite_memory_idle(&node->memory))
+		goto err_lmrs;
+	err = lite_cluster_begin_join(cl, why);
 	if (err)
 		return err;
+	if (!lite_memory_idle(&node->memory)) {
+		lite_cluster_cancel_join(cl);
+		goto err_lmrs;
+	}
 	/* The work item exits the node. */
 	if (!lite_node_enter(node)) {
-		lite_cluster_cancel_join(&node->cluster);
+		lite_cluster_cancel_join(cl);
 		return -ENODEV;
 	}
 	/* An attempt that ended just now may not be recorded yet. */
@@ -108,20 +90,17 @@ int lite_node_join(struct lite_node *node, const struct sockaddr_storage *addr,
 	join->timeout = timeout;
 	queue_work(system_unbound_wq, &join->work);
 	return 0;
+
+err_lmrs:
+	*why = "the node has LMRs: free them first";
+	return -EBUSY;
 }
 
-/**
- * lite_node_joined - get the result of the last attempt to join
- * @node: node
- * @number: set to the number of the attempt; 0: there was none
- * @err: set to 0 or a negative errno, if the attempt has ended
- * @why: set to a constant text or NULL, if the attempt has ended
- *
- * Context: process.
- * Return: true if the attempt has ended.
+/*
+ * Get the number of the last attempt to join, 0: there was none, and its result: 0 or a negative
+ * errno, and a constant text or NULL. Context: process. Return: true if the attempt has ended.
  */
-bool lite_node_joined(struct lite_node *node, u32 *number, int *err,
-		      const char **why)
+bool lite_node_joined(struct lite_node *node, u32 *number, int *err, const char **why)
 {
 	struct lite_node_join *join = &node->join;
 	bool ended;
@@ -138,8 +117,7 @@ bool lite_node_joined(struct lite_node *node, u32 *number, int *err,
 /* Leave, as lite_node_leave() has begun to, and exit the node. */
 void lite_node_leave_work(struct work_struct *work)
 {
-	struct lite_node *node = container_of(work, struct lite_node,
-					      leave_work);
+	struct lite_node *node = container_of(work, struct lite_node, leave_work);
 	u32 id;
 
 	/* Ends all waits for locks. */
@@ -156,9 +134,8 @@ void lite_node_leave_work(struct work_struct *work)
 }
 
 /*
- * Begin to leave the cluster; the node is active, and LEAVING until it has left.
- * The end is reported by an event about the node itself. Context: may sleep, but
- * waits for no other node. Return: 0, -ENOTCONN, -EBUSY.
+ * Begin to leave the cluster; the node is active, and LEAVING until an event about the node itself
+ * reports the end. Context: may sleep, but waits for no other node. Return: 0, -ENOTCONN, -EBUSY.
  */
 int lite_node_leave(struct lite_node *node)
 {

@@ -2,22 +2,18 @@
 /*
  * LITE_IOC_MMAP: LMRs in the address space of processes.
  *
- * A user mapping ("region") is an open file without a descriptor: the ioctl
- * makes it, maps it and drops it. The VMAs hold it, so splitting, copying or
- * moving them needs no code here. It has a context with one handle, a copy of
- * the one given, which lives, renews itself and dies like any other. Through
- * its inode its pages are removed from page tables (memory/mapper/view.c); the
- * inode is of a file system of our own, mounted as long as there are such
- * files.
+ * A user mapping ("region") is an open file without a descriptor: the ioctl makes it, maps it and
+ * drops it. The VMAs hold it, so splitting, copying or moving them needs no code here. It has a
+ * context with one handle, a copy of the one given. Its pages are removed from page tables through
+ * its inode (memory/mapper/view.c), which is of a file system that is mounted while regions exist.
  *
- * The file is open for writing if writing was asked for. Otherwise the kernel
- * itself refuses PROT_WRITE to mmap and mprotect(2).
+ * The file is open for writing only if writing was asked for; so the kernel itself refuses
+ * PROT_WRITE to mprotect(2).
  *
- * A fault may have to ask the home of the LMR. Like a fault that reads from a
- * disk, it first drops mmap_lock if it may, and retries. The second time it
- * asks with the lock held, so that it makes progress; that takes as long as a
- * silent home counts as alive. For the end of a change it waits with the lock
- * held only if it cannot drop it, or has just waited for a suspect home.
+ * A fault may have to ask the home of the LMR. Like a fault that reads from a disk, it first drops
+ * mmap_lock if it may, and retries. The second time it asks with the lock held, so that it makes
+ * progress; that takes as long as a silent home counts as alive. For the end of a change it waits
+ * with the lock held only if it cannot drop it, or has just waited for a suspect home.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -52,38 +48,26 @@ static struct file_system_type lite_fs = {
 	.kill_sb = kill_anon_super,
 };
 
-/**
- * struct lite_region - a user mapping
- * @lf: its context, as for an open file
- * @lh: its only handle
- * @view: the range that it maps
- */
 struct lite_region {
-	struct lite_file *lf;
-	u64 lh;
+	struct lite_file *lf; /* its context, as for an open file */
+	u64 lh;               /* its only handle */
 	struct lite_view view;
 };
 
-/*
- * Renew the handle of a region. @drop: set if the caller must drop the fault
- * lock first, and renew it then.
- */
-static int lite_region_renew(const struct lite_access *a,
-			     const struct vm_fault *vmf, bool *drop)
+#define LITE_FAULT_DROP 1 /* the caller must drop the fault lock, and renew the handle then */
+
+/* Renew the handle of a region. Return: 0, LITE_FAULT_DROP or a negative errno. */
+static int lite_region_renew(const struct lite_access *a, const struct vm_fault *vmf)
 {
 	int err;
 
 	if (!(vmf->flags & FAULT_FLAG_ALLOW_RETRY))
 		return lite_view_renew(a);
-	if (fault_flag_allow_retry_first(vmf->flags)) {
-		*drop = true;
-		return 0;
-	}
+	if (fault_flag_allow_retry_first(vmf->flags))
+		return LITE_FAULT_DROP;
 	err = lite_view_ask(a);
-	if (err == -EBUSY) {
-		*drop = true;
-		return 0;
-	}
+	if (err == -EBUSY)
+		return LITE_FAULT_DROP;
 	return err == -EHOSTDOWN ? lite_view_renew(a) : err;
 }
 
@@ -92,15 +76,10 @@ static vm_fault_t lite_region_fault(struct vm_fault *vmf)
 	struct file *file = vmf->vma->vm_file;
 	struct lite_region *r = file->private_data;
 	struct lite_node *node = r->lf->node;
-	struct lite_access a = {
-		.ctx = r->lf->ctx,
-		.lh = r->lh,
-		.right = LITE_RIGHT_READ,
-	};
-	bool drop = false;
+	struct lite_access a = { .ctx = r->lf->ctx, .lh = r->lh, .right = LITE_RIGHT_READ };
 	int err;
 
-	/* mprotect(2) can make the mapping writable without asking us. */
+	/* mprotect(2) can make the mapping writable without asking LITE. */
 	if (vmf->vma->vm_flags & VM_MAYWRITE)
 		a.right |= LITE_RIGHT_WRITE;
 	if (!lite_node_enter(node))
@@ -113,9 +92,9 @@ static vm_fault_t lite_region_fault(struct vm_fault *vmf)
 			lite_node_exit(node);
 			return VM_FAULT_RETRY;
 		}
-		err = lite_region_renew(&a, vmf, &drop);
-	} while (!err && !drop && !fatal_signal_pending(current));
-	if (drop) {
+		err = lite_region_renew(&a, vmf);
+	} while (!err && !fatal_signal_pending(current));
+	if (err == LITE_FAULT_DROP) {
 		/* The VMA may go now: keep the file and its node. */
 		get_file(file);
 		release_fault_lock(vmf);
@@ -131,9 +110,7 @@ static vm_fault_t lite_region_fault(struct vm_fault *vmf)
 	return err == -ENOMEM ? VM_FAULT_OOM : VM_FAULT_SIGBUS;
 }
 
-static const struct vm_operations_struct lite_region_vm_ops = {
-	.fault = lite_region_fault,
-};
+static const struct vm_operations_struct lite_region_vm_ops = { .fault = lite_region_fault };
 
 static int lite_region_mmap(struct file *file, struct vm_area_struct *vma)
 {
@@ -173,8 +150,7 @@ static const struct file_operations lite_region_fops = {
 	.release = lite_region_release,
 };
 
-static struct lite_region *lite_region_new(struct lite_file *lf, u64 offset,
-					   u64 length)
+static struct lite_region *lite_region_new(struct lite_file *lf, u64 offset, u64 length)
 {
 	struct lite_region *r = kzalloc(sizeof(*r), GFP_KERNEL_ACCOUNT);
 	int err = -ENOMEM;
@@ -223,14 +199,9 @@ static struct file *lite_region_file(struct lite_region *r, bool write)
 	return file;
 }
 
-static struct file *lite_region_open(struct lite_file *lf,
-				     const struct lite_ioc_mmap *m)
+static struct file *lite_region_open(struct lite_file *lf, const struct lite_ioc_mmap *m)
 {
-	struct lite_access a = {
-		.ctx = lf->ctx,
-		.lh = m->lh,
-		.right = LITE_RIGHT_READ,
-	};
+	struct lite_access a = { .ctx = lf->ctx, .lh = m->lh, .right = LITE_RIGHT_READ };
 	struct lite_region *r;
 	struct file *file;
 	int err;
@@ -265,8 +236,7 @@ int lite_ioc_mmap(struct lite_command *cmd, void *arg)
 	unsigned long addr;
 	struct file *file;
 
-	if (m->prot != LITE_PROT_READ &&
-	    m->prot != (LITE_PROT_READ | LITE_PROT_WRITE))
+	if (m->prot != LITE_PROT_READ && m->prot != (LITE_PROT_READ | LITE_PROT_WRITE))
 		return -EINVAL;
 	if (!m->length || !PAGE_ALIGNED(m->offset))
 		return -EINVAL;

@@ -2,10 +2,9 @@
 /*
  * Administration: the generic netlink family "lite" (uapi/lite_netlink.h).
  *
- * Commands run in parallel (parallel_ops): starting a node must not hold up
- * other netlink commands. JOIN, LEAVE and STOP, which may wait for other
- * machines, only begin here (membership.c, node.c). Secrets are never sent out;
- * the cluster secret that comes in is wiped after use.
+ * Commands run in parallel (parallel_ops): starting a node must not hold up other netlink commands.
+ * JOIN, LEAVE and STOP, which may wait for other machines, only begin here (membership.c, node.c).
+ * Secrets are never sent out; the cluster secret that comes in is wiped after use.
  */
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -24,8 +23,7 @@ static struct genl_family lite_family;
 
 static const struct nla_policy lite_policy[LITE_A_MAX + 1] = {
 	[LITE_A_INDEX] = { .type = NLA_U32 },
-	[LITE_A_DEV] = { .type = NLA_NUL_STRING,
-			 .len = IB_DEVICE_NAME_MAX - 1 },
+	[LITE_A_DEV] = { .type = NLA_NUL_STRING, .len = IB_DEVICE_NAME_MAX - 1 },
 	[LITE_A_NODE_ID] = { .type = NLA_U16 },
 	[LITE_A_ADDR] = { .type = NLA_BINARY, .len = 16 },
 	[LITE_A_PORT] = { .type = NLA_U16 },
@@ -76,45 +74,39 @@ static int lite_get_addr(struct genl_info *info, struct sockaddr_storage *addr)
 	bool bad;
 
 	if (!a || (nla_len(a) != 4 && nla_len(a) != 16))
-		return lite_nl_say(info->extack, -EINVAL,
-				   "an address of 4 or 16 bytes is needed");
+		return lite_nl_say(info->extack, -EINVAL, "an address of 4 or 16 bytes is needed");
 	if (info->attrs[LITE_A_PORT])
 		port = nla_get_u16(info->attrs[LITE_A_PORT]);
 	if (!port)
 		return lite_nl_say(info->extack, -EINVAL, "port 0 is no port");
 	memset(addr, 0, sizeof(*addr));
+	/* Both have the port in the same place. */
+	sin->sin_port = htons(port);
 	if (nla_len(a) == 4) {
 		sin->sin_family = AF_INET;
-		sin->sin_port = htons(port);
 		sin->sin_addr.s_addr = nla_get_in_addr(a);
 		bad = ipv4_is_zeronet(sin->sin_addr.s_addr) ||
 		      ipv4_is_multicast(sin->sin_addr.s_addr) ||
 		      ipv4_is_lbcast(sin->sin_addr.s_addr);
 	} else {
 		sin6->sin6_family = AF_INET6;
-		sin6->sin6_port = htons(port);
 		sin6->sin6_addr = nla_get_in6_addr(a);
-		bad = ipv6_addr_any(&sin6->sin6_addr) ||
-		      ipv6_addr_is_multicast(&sin6->sin6_addr);
+		bad = ipv6_addr_any(&sin6->sin6_addr) || ipv6_addr_is_multicast(&sin6->sin6_addr);
 	}
-	return lite_nl_say(info->extack, bad ? -EADDRNOTAVAIL : 0,
-			   "not the address of one node");
+	return lite_nl_say(info->extack, bad ? -EADDRNOTAVAIL : 0, "not the address of one node");
 }
 
-static int lite_get_ms(struct genl_info *info, int attr, u32 standard,
-		       unsigned long *jiffies_out)
+static int lite_get_ms(struct genl_info *info, int attr, u32 standard, unsigned long *jiffies_out)
 {
 	u32 ms = lite_get_u32(info->attrs, attr, standard);
 
 	if (ms < LITE_MS_MIN || ms > LITE_MS_MAX)
-		return lite_nl_say(info->extack, -ERANGE,
-				   "a time is out of range (10 ms to 1 h)");
+		return lite_nl_say(info->extack, -ERANGE, "a time is out of range (10 ms to 1 h)");
 	*jiffies_out = msecs_to_jiffies(ms);
 	return 0;
 }
 
-static int lite_get_secret(struct genl_info *info,
-			   struct lite_fabric_params *p)
+static int lite_get_secret(struct genl_info *info, struct lite_fabric_params *p)
 {
 	struct nlattr *secret = info->attrs[LITE_A_SECRET];
 	struct nlattr *insecure = info->attrs[LITE_A_INSECURE];
@@ -125,8 +117,7 @@ static int lite_get_secret(struct genl_info *info,
 	p->secret = nla_data(secret);
 	p->secret_len = nla_len(secret);
 	if (!p->secret_len)
-		return lite_nl_say(info->extack, -EINVAL,
-				   "an empty secret is none");
+		return lite_nl_say(info->extack, -EINVAL, "an empty secret is none");
 	return lite_nl_say(info->extack, insecure ? -EINVAL : 0,
 			   "a node with a secret is not insecure");
 }
@@ -145,14 +136,11 @@ static int lite_get_params(struct genl_info *info, struct lite_node_params *p)
 	if (a[LITE_A_INDEX] && p->index < 0)
 		return -EINVAL;
 	if (a[LITE_A_DEV])
-		nla_strscpy(p->fabric.dev, a[LITE_A_DEV],
-			    sizeof(p->fabric.dev));
+		nla_strscpy(p->fabric.dev, a[LITE_A_DEV], sizeof(p->fabric.dev));
 	err = lite_get_addr(info, &p->fabric.addr) ?:
-	      lite_get_ms(info, LITE_A_HEARTBEAT_MS, 1000,
-			  &p->cluster.heartbeat) ?:
+	      lite_get_ms(info, LITE_A_HEARTBEAT_MS, 1000, &p->cluster.heartbeat) ?:
 	      lite_get_ms(info, LITE_A_DEAD_MS, 5000, &p->cluster.dead) ?:
-	      lite_get_ms(info, LITE_A_OP_TIMEOUT_MS, 10000,
-			  &p->fabric.op_timeout) ?:
+	      lite_get_ms(info, LITE_A_OP_TIMEOUT_MS, 10000, &p->fabric.op_timeout) ?:
 	      lite_get_ms(info, LITE_A_ORPHAN_MS, 600000, &p->memory.orphan);
 	if (err)
 		return err;
@@ -162,11 +150,9 @@ static int lite_get_params(struct genl_info *info, struct lite_node_params *p)
 	p->fabric.nqps = a[LITE_A_NUM_QPS] ? nla_get_u8(a[LITE_A_NUM_QPS]) : 2;
 	if (a[LITE_A_NODE_ID])
 		p->cluster.node = nla_get_u16(a[LITE_A_NODE_ID]);
-	p->memory.mem_limit = lite_get_u64(a, LITE_A_MEM_LIMIT,
-					   (u64)totalram_pages() * PAGE_SIZE /
-						   2);
-	p->memory.uid_limit = lite_get_u64(a, LITE_A_UID_LIMIT,
-					   p->memory.mem_limit / 4);
+	p->memory.mem_limit =
+		lite_get_u64(a, LITE_A_MEM_LIMIT, (u64)totalram_pages() * PAGE_SIZE / 2);
+	p->memory.uid_limit = lite_get_u64(a, LITE_A_UID_LIMIT, p->memory.mem_limit / 4);
 	p->memory.handle_limit = lite_get_u32(a, LITE_A_HANDLE_LIMIT, 1048576);
 	p->memory.root_squash = a[LITE_A_ROOT_SQUASH];
 	p->mode = lite_get_u32(a, LITE_A_MODE, 0660);
@@ -185,17 +171,14 @@ static int lite_put_ms(struct sk_buff *skb, int attr, unsigned long time)
 	return nla_put_u32(skb, attr, jiffies_to_msecs(time));
 }
 
-static int lite_put_addr(struct sk_buff *skb,
-			 const struct sockaddr_storage *addr)
+static int lite_put_addr(struct sk_buff *skb, const struct sockaddr_storage *addr)
 {
 	const struct sockaddr_in6 *sin6 = (const void *)addr;
 	const struct sockaddr_in *sin = (const void *)addr;
 
-	/* Both have the port in the same place. */
 	return nla_put_u16(skb, LITE_A_PORT, ntohs(sin->sin_port)) ?:
 	       (addr->ss_family == AF_INET ?
-			nla_put_in_addr(skb, LITE_A_ADDR,
-					sin->sin_addr.s_addr) :
+			nla_put_in_addr(skb, LITE_A_ADDR, sin->sin_addr.s_addr) :
 			nla_put_in6_addr(skb, LITE_A_ADDR, &sin6->sin6_addr));
 }
 
@@ -209,10 +192,9 @@ static int lite_put_join(struct sk_buff *skb, struct lite_node *node)
 {
 	const char *why;
 	u32 number;
-	bool ended;
 	int err;
+	bool ended = lite_node_joined(node, &number, &err, &why);
 
-	ended = lite_node_joined(node, &number, &err, &why);
 	if (!number)
 		return 0;
 	return nla_put_u32(skb, LITE_A_JOIN, number) ?:
@@ -234,22 +216,18 @@ static u32 lite_count_entries(struct xarray *xa)
 static int lite_put_id(struct sk_buff *skb, struct lite_node *node, void *item)
 {
 	return nla_put_u32(skb, LITE_A_INDEX, node->index) ?:
-	       nla_put_u16(skb, LITE_A_NODE_ID,
-			   lite_cluster_id(&node->cluster));
+	       nla_put_u16(skb, LITE_A_NODE_ID, lite_cluster_id(&node->cluster));
 }
 
-static int lite_put_node(struct sk_buff *skb, struct lite_node *node,
-			 void *item)
+static int lite_put_node(struct sk_buff *skb, struct lite_node *node, void *item)
 {
 	struct lite_cluster *cl = &node->cluster;
 	struct lite_memory *mem = &node->memory;
 
 	return lite_put_id(skb, node, NULL) ?:
-	       nla_put_string(skb, LITE_A_DEV,
-			      dev_name(&node->fabric.dev->dev)) ?:
+	       nla_put_string(skb, LITE_A_DEV, dev_name(&node->fabric.dev->dev)) ?:
 	       nla_put_u8(skb, LITE_A_STATE, READ_ONCE(cl->state)) ?:
-	       lite_put_u64(skb, LITE_A_INCARNATION,
-			    node->fabric.self.incarnation) ?:
+	       lite_put_u64(skb, LITE_A_INCARNATION, node->fabric.self.incarnation) ?:
 	       lite_put_addr(skb, &node->fabric.addr) ?:
 	       nla_put_u8(skb, LITE_A_NUM_QPS, node->fabric.nqps) ?:
 	       lite_put_u64(skb, LITE_A_MEM_LIMIT, mem->limit.all) ?:
@@ -261,32 +239,23 @@ static int lite_put_node(struct sk_buff *skb, struct lite_node *node,
 	       lite_put_join(skb, node) ?:
 	       lite_put_ms(skb, LITE_A_HEARTBEAT_MS, cl->heartbeat) ?:
 	       lite_put_ms(skb, LITE_A_DEAD_MS, cl->dead) ?:
-	       lite_put_ms(skb, LITE_A_OP_TIMEOUT_MS,
-			   node->fabric.op_timeout) ?:
+	       lite_put_ms(skb, LITE_A_OP_TIMEOUT_MS, node->fabric.op_timeout) ?:
 	       lite_put_ms(skb, LITE_A_ORPHAN_MS, mem->orphan) ?:
-	       nla_put_u32(skb, LITE_A_LMRS,
-			   lite_stat_sum(node->stats, LITE_STAT_LMRS)) ?:
+	       nla_put_u32(skb, LITE_A_LMRS, lite_stat_sum(node->stats, LITE_STAT_LMRS)) ?:
 	       nla_put_u32(skb, LITE_A_PEERS, lite_count_entries(&cl->peers));
 }
 
-/*
- * Reply with the message that @fill makes. @join: number of the attempt to join
- * that has begun, or 0.
- */
+/* Reply with the message that @fill makes. @join: number of an attempt to join, or 0. */
 static int lite_answer(struct genl_info *info, struct lite_node *node,
-		       int (*fill)(struct sk_buff *, struct lite_node *,
-				   void *),
-		       u32 join)
+		       int (*fill)(struct sk_buff *, struct lite_node *, void *), u32 join)
 {
 	struct sk_buff *skb = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL);
 	void *hdr;
 
 	if (!skb)
 		return -ENOMEM;
-	hdr = genlmsg_put_reply(skb, info, &lite_family, 0,
-				info->genlhdr->cmd);
-	if (!hdr || fill(skb, node, NULL) ||
-	    (join && nla_put_u32(skb, LITE_A_JOIN, join))) {
+	hdr = genlmsg_put_reply(skb, info, &lite_family, 0, info->genlhdr->cmd);
+	if (!hdr || fill(skb, node, NULL) || (join && nla_put_u32(skb, LITE_A_JOIN, join))) {
 		nlmsg_free(skb);
 		return -EMSGSIZE;
 	}
@@ -297,12 +266,10 @@ static int lite_answer(struct genl_info *info, struct lite_node *node,
 /* ---- commands ------------------------------------------------------------ */
 
 /* Get the node that a command names, and enter it. */
-static struct lite_node *lite_get_node(struct nlattr **attrs,
-				       struct netlink_ext_ack *extack)
+static struct lite_node *lite_get_node(struct nlattr **attrs, struct netlink_ext_ack *extack)
 {
-	struct lite_node *node;
+	struct lite_node *node = lite_node_find(lite_get_u32(attrs, LITE_A_INDEX, 0));
 
-	node = lite_node_find(lite_get_u32(attrs, LITE_A_INDEX, 0));
 	if (node && lite_node_enter(node))
 		return node;
 	if (node)
@@ -318,8 +285,8 @@ static void lite_put_node_ref(struct lite_node *node)
 }
 
 /*
- * A node's key gives access to all memory (fabric/device.c) to each member, and
- * to all others that have the secret: require what /dev/mem requires.
+ * A node's key gives members, and all that have the secret, access to all memory (fabric/device.c):
+ * require what /dev/mem requires.
  */
 static int lite_may_start(struct sk_buff *skb, struct genl_info *info)
 {
@@ -343,8 +310,7 @@ static int lite_nl_start(struct sk_buff *skb, struct genl_info *info)
 	if (!err)
 		err = lite_node_start(&params, &node, &why);
 	if (params.fabric.secret)
-		memzero_explicit((u8 *)params.fabric.secret,
-				 params.fabric.secret_len);
+		memzero_explicit((u8 *)params.fabric.secret, params.fabric.secret_len);
 	if (err)
 		return lite_nl_say(info->extack, err, why);
 	err = lite_answer(info, node, lite_put_id, 0);
@@ -354,8 +320,7 @@ static int lite_nl_start(struct sk_buff *skb, struct genl_info *info)
 
 static int lite_nl_stop(struct sk_buff *skb, struct genl_info *info)
 {
-	return lite_nl_say(info->extack,
-			   lite_node_stop(lite_get_u32(info->attrs, LITE_A_INDEX, 0)),
+	return lite_nl_say(info->extack, lite_node_stop(lite_get_u32(info->attrs, LITE_A_INDEX, 0)),
 			   LITE_NO_NODE);
 }
 
@@ -368,8 +333,7 @@ static int lite_nl_join(struct sk_buff *skb, struct genl_info *info)
 	u32 number;
 	int err;
 
-	err = lite_get_addr(info, &addr) ?:
-	      lite_get_ms(info, LITE_A_TIMEOUT_MS, 15000, &timeout);
+	err = lite_get_addr(info, &addr) ?: lite_get_ms(info, LITE_A_TIMEOUT_MS, 15000, &timeout);
 	if (err)
 		return err;
 	node = lite_get_node(info->attrs, info->extack);
@@ -403,13 +367,11 @@ static int lite_nl_get(struct sk_buff *skb, struct genl_info *info)
 
 	if (!node) {
 		/* A program that waits for its end has to know. */
-		node = lite_node_find(
-			lite_get_u32(info->attrs, LITE_A_INDEX, 0));
+		node = lite_node_find(lite_get_u32(info->attrs, LITE_A_INDEX, 0));
 		if (!node)
 			return -ENODEV;
 		lite_node_put(node);
-		return lite_nl_say(info->extack, -EBUSY,
-				   "the node is being started or stopped");
+		return lite_nl_say(info->extack, -EBUSY, "the node is being started or stopped");
 	}
 	err = lite_answer(info, node, lite_put_node, 0);
 	lite_put_node_ref(node);
@@ -418,18 +380,13 @@ static int lite_nl_get(struct sk_buff *skb, struct genl_info *info)
 
 /* ---- dumps --------------------------------------------------------------- */
 
-/*
- * Append a message, made by @fill of @item, to a dump. Returns true if there
- * was room for it.
- */
+/* Append a message, made by @fill of @item, to a dump. Returns true if there was room for it. */
 static bool lite_dump(struct sk_buff *skb, struct netlink_callback *cb, u8 cmd,
-		      int (*fill)(struct sk_buff *, struct lite_node *,
-				  void *),
+		      int (*fill)(struct sk_buff *, struct lite_node *, void *),
 		      struct lite_node *node, void *item)
 {
-	void *hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid,
-				cb->nlh->nlmsg_seq, &lite_family, NLM_F_MULTI,
-				cmd);
+	void *hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &lite_family,
+				NLM_F_MULTI, cmd);
 
 	if (!hdr)
 		return false;
@@ -451,8 +408,7 @@ static int lite_nl_get_dump(struct sk_buff *skb, struct netlink_callback *cb)
 		u32 index = node->index;
 
 		if (lite_node_enter(node)) {
-			room = lite_dump(skb, cb, LITE_CMD_NODE_GET,
-					 lite_put_node, node, NULL);
+			room = lite_dump(skb, cb, LITE_CMD_NODE_GET, lite_put_node, node, NULL);
 			lite_node_exit(node);
 		}
 		lite_node_put(node);
@@ -463,8 +419,7 @@ static int lite_nl_get_dump(struct sk_buff *skb, struct netlink_callback *cb)
 }
 
 /* @item: peer, or NULL for the node itself */
-static int lite_put_peer(struct sk_buff *skb, struct lite_node *node,
-			 void *item)
+static int lite_put_peer(struct sk_buff *skb, struct lite_node *node, void *item)
 {
 	struct lite_cluster *cl = &node->cluster;
 	const struct lite_peer *peer = item;
@@ -472,17 +427,14 @@ static int lite_put_peer(struct sk_buff *skb, struct lite_node *node,
 
 	if (!peer)
 		state = READ_ONCE(cl->state);
-	else if (rcu_access_pointer(peer->conn) ||
-		 peer->wait == LITE_PEER_SUSPECT)
+	else if (rcu_access_pointer(peer->conn) || peer->wait == LITE_PEER_SUSPECT)
 		state = LITE_NODE_UP;
 	else if (peer->life != LITE_PEER_MEMBER)
 		state = LITE_NODE_JOINING;
-	return nla_put_u16(skb, LITE_A_NODE_ID,
-			   peer ? peer->id : lite_cluster_id(cl)) ?:
+	return nla_put_u16(skb, LITE_A_NODE_ID, peer ? peer->id : lite_cluster_id(cl)) ?:
 	       nla_put_u8(skb, LITE_A_STATE, state) ?:
 	       lite_put_u64(skb, LITE_A_INCARNATION,
-			    peer ? peer->incarnation :
-				   cl->fab->self.incarnation) ?:
+			    peer ? peer->incarnation : cl->fab->self.incarnation) ?:
 	       lite_put_addr(skb, peer ? &peer->addr : &cl->fab->addr) ?:
 	       /* The members of a cluster have the same secret, or none. */
 	       lite_put_insecure(skb, cl->fab) ?:
@@ -514,8 +466,7 @@ static int lite_nl_peers_dump(struct sk_buff *skb, struct netlink_callback *cb)
 			break;
 		}
 		if (!peer || peer->life != LITE_PEER_LEFT)
-			room = lite_dump(skb, cb, LITE_CMD_PEER_GET,
-					 lite_put_peer, node, peer);
+			room = lite_dump(skb, cb, LITE_CMD_PEER_GET, lite_put_peer, node, peer);
 		if (room)
 			cb->args[0] = id + 1;
 	}
@@ -531,14 +482,12 @@ static const char *const lite_stat_names[] = {
 };
 
 /* @item: number of the counter */
-static int lite_put_stat(struct sk_buff *skb, struct lite_node *node,
-			 void *item)
+static int lite_put_stat(struct sk_buff *skb, struct lite_node *node, void *item)
 {
 	const int *i = item;
 
 	return nla_put_string(skb, LITE_A_STAT_NAME, lite_stat_names[*i]) ?:
-	       lite_put_u64(skb, LITE_A_STAT_VALUE,
-			    lite_stat_sum(node->stats, *i));
+	       lite_put_u64(skb, LITE_A_STAT_VALUE, lite_stat_sum(node->stats, *i));
 }
 
 /* cb->args[0]: the next counter. */
@@ -550,8 +499,7 @@ static int lite_nl_stats_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	if (!node)
 		return -ENODEV;
 	for (i = cb->args[0]; i < LITE_STAT_MAX; i++) {
-		if (!lite_dump(skb, cb, LITE_CMD_STATS_GET, lite_put_stat, node,
-			       &i))
+		if (!lite_dump(skb, cb, LITE_CMD_STATS_GET, lite_put_stat, node, &i))
 			break;
 	}
 	cb->args[0] = i;
@@ -569,14 +517,13 @@ static const struct genl_multicast_group lite_groups[] = {
  * lite_netlink_event - send an event to the listeners
  * @node: that noticed it
  * @id: of the node that it is about; 0: @node itself
- * @state: new state of that node
+ * @state: its new state
  * @cause: of the end of its session; LITE_END_NONE: another event
  * @figure: that decided on the end
  *
  * Context: may sleep.
  */
-void lite_netlink_event(struct lite_node *node, u32 id,
-			enum lite_node_state state,
+void lite_netlink_event(struct lite_node *node, u32 id, enum lite_node_state state,
 			enum lite_end_cause cause, u64 figure)
 {
 	struct sk_buff *skb;
@@ -589,10 +536,9 @@ void lite_netlink_event(struct lite_node *node, u32 id,
 		return;
 	hdr = genlmsg_put(skb, 0, 0, &lite_family, 0, LITE_CMD_EVENT);
 	if (!hdr || nla_put_u32(skb, LITE_A_INDEX, node->index) ||
-	    nla_put_u16(skb, LITE_A_NODE_ID, id) ||
-	    nla_put_u8(skb, LITE_A_STATE, state) ||
-	    (cause && (nla_put_u8(skb, LITE_A_CAUSE, cause) ||
-		       lite_put_u64(skb, LITE_A_FIGURE, figure)))) {
+	    nla_put_u16(skb, LITE_A_NODE_ID, id) || nla_put_u8(skb, LITE_A_STATE, state) ||
+	    (cause &&
+	     (nla_put_u8(skb, LITE_A_CAUSE, cause) || lite_put_u64(skb, LITE_A_FIGURE, figure)))) {
 		nlmsg_free(skb);
 		return;
 	}
@@ -603,16 +549,11 @@ void lite_netlink_event(struct lite_node *node, u32 id,
 /* ---- the family ---------------------------------------------------------- */
 
 static const struct genl_ops lite_ops[] = {
-	{ .cmd = LITE_CMD_NODE_START, .flags = GENL_ADMIN_PERM,
-	  .doit = lite_nl_start },
-	{ .cmd = LITE_CMD_NODE_STOP, .flags = GENL_ADMIN_PERM,
-	  .doit = lite_nl_stop },
-	{ .cmd = LITE_CMD_NODE_JOIN, .flags = GENL_ADMIN_PERM,
-	  .doit = lite_nl_join },
-	{ .cmd = LITE_CMD_NODE_LEAVE, .flags = GENL_ADMIN_PERM,
-	  .doit = lite_nl_leave },
-	{ .cmd = LITE_CMD_NODE_GET, .doit = lite_nl_get,
-	  .dumpit = lite_nl_get_dump },
+	{ .cmd = LITE_CMD_NODE_START, .flags = GENL_ADMIN_PERM, .doit = lite_nl_start },
+	{ .cmd = LITE_CMD_NODE_STOP, .flags = GENL_ADMIN_PERM, .doit = lite_nl_stop },
+	{ .cmd = LITE_CMD_NODE_JOIN, .flags = GENL_ADMIN_PERM, .doit = lite_nl_join },
+	{ .cmd = LITE_CMD_NODE_LEAVE, .flags = GENL_ADMIN_PERM, .doit = lite_nl_leave },
+	{ .cmd = LITE_CMD_NODE_GET, .doit = lite_nl_get, .dumpit = lite_nl_get_dump },
 	{ .cmd = LITE_CMD_PEER_GET, .dumpit = lite_nl_peers_dump },
 	{ .cmd = LITE_CMD_STATS_GET, .dumpit = lite_nl_stats_dump },
 };

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Starting and stopping nodes.
+ * Starting and stopping nodes. Documentation/lifetime.rst gives the steps of both.
  *
- * Starting builds the layers from the bottom up; the device node, and with it
- * users, comes last. Stopping: admit no new users; leave the cluster in order,
- * if the device is still there; end all connections, so that waits for peers
- * end; wait for users; free handles and memory; take the layers down.
- *
- * The registry's mutex serializes starting, stopping and removal of a device.
- * It must not be taken while active on a node.
+ * The registry's mutex serializes starting, stopping and removal of a device. It must not be taken
+ * while active on a node.
  */
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -39,9 +34,8 @@ static struct {
 static struct ib_client lite_client;
 
 /*
- * A removal is announced under the registry's lock, which our caller holds.
- * Either it has been announced, and the client data is NULL, or it waits for
- * the lock and then finds the node.
+ * A removal is announced under the registry's lock, which the starting thread holds. Either it was
+ * announced before, and the client data is NULL, or it waits for the lock and then finds the node.
  */
 static bool lite_node_device_stays(void *priv, struct ib_device *dev)
 {
@@ -132,8 +126,8 @@ static void lite_node_peer_lost(void *priv, u32 id, u64 incarnation)
 }
 
 /*
- * While the module is unloaded, listeners are told only that its nodes stop
- * (lite_node_unbuild()). By then an attempt to join has ended.
+ * While the module is unloaded, only the STOPPED of lite_node_unbuild() is sent. By then an attempt
+ * to join has ended.
  */
 void lite_node_event(void *priv, u32 id, enum lite_node_state state)
 {
@@ -145,18 +139,15 @@ void lite_node_event(void *priv, u32 id, enum lite_node_state state)
 		lite_netlink_event(priv, id, state, LITE_END_NONE, 0);
 }
 
-static void lite_node_ended(void *priv, const struct lite_conn *conn,
-			    enum lite_node_state state)
+static void lite_node_ended(void *priv, const struct lite_conn *conn, enum lite_node_state state)
 {
 	struct lite_node *node = priv;
 
 	if (state == LITE_NODE_DOWN)
-		trace_lite_member(lite_cluster_id(&node->cluster),
-				  conn->from.node,
+		trace_lite_member(lite_cluster_id(&node->cluster), conn->from.node,
 				  node->fabric.self.incarnation, state);
 	if (!READ_ONCE(lite_registry.closing))
-		lite_netlink_event(node, conn->from.node, state, conn->cause,
-				   conn->figure);
+		lite_netlink_event(node, conn->from.node, state, conn->cause, conn->figure);
 }
 
 static void lite_node_member(void *priv, u32 id, enum lite_node_state state)
@@ -175,10 +166,7 @@ static void lite_node_lmr_cut(void *priv, u64 id, u64 length)
 	lite_locks_lmr_cut(&node->locks, id, length);
 }
 
-static const struct lite_memory_ops lite_node_memory_ops = {
-	.lmr_cut = lite_node_lmr_cut,
-};
-
+static const struct lite_memory_ops lite_node_memory_ops = { .lmr_cut = lite_node_lmr_cut };
 static const struct lite_cluster_ops lite_node_cluster_ops = {
 	.members_changed = lite_node_members_changed,
 	.peer_gone = lite_node_peer_gone,
@@ -207,10 +195,7 @@ void lite_node_put(struct lite_node *node)
 	kref_put(&node->ref, lite_node_release);
 }
 
-/*
- * Find the node with the next index after @after, -1 to begin. Context:
- * process. Return: the node with a reference, or NULL.
- */
+/* Find the node after index @after. Context: process. Return: it, with a reference, or NULL. */
 struct lite_node *lite_node_next(int after)
 {
 	struct lite_node *node, *found = NULL;
@@ -239,32 +224,28 @@ struct lite_node *lite_node_find(u32 index)
 }
 
 /* Add a node to the list, with the index or, if -1, the lowest free one. */
-static int lite_registry_add(struct lite_node *node, int index,
-			     const char **why)
+static int lite_registry_add(struct lite_node *node, int index, const char **why)
 {
 	struct list_head *at = &lite_registry.nodes;
 	struct lite_node *other;
-	int free = 0;
+	u32 free = 0;
 
 	lockdep_assert_held(&lite_registry.lock);
 	list_for_each_entry(other, &lite_registry.nodes, list) {
-		if (index >= 0 && other->index == index) {
+		if (other->index == (u32)index) {
 			*why = "there is a node of that index";
 			return -EEXIST;
 		}
-		if (other->index == free)
-			free++;
+		if (other->index > (index < 0 ? free : index))
+			break;
+		at = &other->list;
+		free = other->index + 1;
 	}
 	if (index < 0)
 		index = free;
 	if (index >= LITE_NODES_MAX) {
 		*why = "indices of nodes are less than 1024";
 		return -EINVAL;
-	}
-	list_for_each_entry(other, &lite_registry.nodes, list) {
-		if (other->index > index)
-			break;
-		at = &other->list;
 	}
 	node->index = index;
 	snprintf(node->name, sizeof(node->name), "lite%d", index);
@@ -303,15 +284,11 @@ static struct lite_node *lite_node_alloc(void)
 	INIT_WORK(&node->join.work, lite_node_join_work);
 	INIT_WORK(&node->leave_work, lite_node_leave_work);
 	INIT_WORK(&node->stop_work, lite_node_stop_work);
-	/* The node can be found before it is built: dead until then. */
-	if (percpu_ref_init(&node->active, lite_node_idle,
-			    PERCPU_REF_INIT_DEAD, GFP_KERNEL)) {
-		kfree(node);
-		return NULL;
-	}
 	node->stats = alloc_percpu(struct lite_stats);
-	if (!node->stats) {
-		percpu_ref_exit(&node->active);
+	/* The node can be found before it is built: dead until then. */
+	if (!node->stats ||
+	    percpu_ref_init(&node->active, lite_node_idle, PERCPU_REF_INIT_DEAD, GFP_KERNEL)) {
+		free_percpu(node->stats);
 		kfree(node);
 		return NULL;
 	}
@@ -326,10 +303,8 @@ static int lite_node_build(struct lite_node *node,
 	int err;
 
 	/* An IPv6 address has it in the same place. */
-	node->fabric.self.port =
-		ntohs(((const struct sockaddr_in *)&p->fabric.addr)->sin_port);
-	err = lite_fabric_init(&node->fabric, &p->fabric, &lite_node_fabric_ops,
-			       node, why);
+	node->fabric.self.port = ntohs(((const struct sockaddr_in *)&p->fabric.addr)->sin_port);
+	err = lite_fabric_init(&node->fabric, &p->fabric, &lite_node_fabric_ops, node, why);
 	if (err)
 		return err;
 	err = lite_kcall_init(&node->rpc, node->stats, LITE_CALL_TIMEOUT);
@@ -339,13 +314,11 @@ static int lite_node_build(struct lite_node *node,
 				&p->cluster, &lite_node_cluster_ops, node);
 	if (err)
 		goto err_rpc;
-	err = lite_memory_init(&node->memory, &node->cluster, &node->rpc,
-			       node->stats, &p->memory, &lite_node_memory_ops,
-			       node);
+	err = lite_memory_init(&node->memory, &node->cluster, &node->rpc, node->stats, &p->memory,
+			       &lite_node_memory_ops, node);
 	if (err)
 		goto err_cluster;
-	err = lite_locks_init(&node->locks, &node->memory, &node->rpc,
-			      node->stats);
+	err = lite_locks_init(&node->locks, &node->memory, &node->rpc, node->stats);
 	if (err)
 		goto err_memory;
 	err = lite_service_init(&node->service, &node->memory);
@@ -390,17 +363,11 @@ err_fabric:
 	return err;
 }
 
-/**
- * lite_node_start - make a node
- * @params: settings
- * @out: set to it, with a reference
- * @why: set to a text where an errno says too little
- *
- * Context: may sleep.
- * Return: 0 or a negative errno, as documented for LITE_CMD_NODE_START.
+/*
+ * Make a node. Sets @out to it, with a reference, or @why to a text where an errno says too little.
+ * Context: may sleep. Return: 0 or a negative errno, as documented for LITE_CMD_NODE_START.
  */
-int lite_node_start(const struct lite_node_params *params,
-		    struct lite_node **out, const char **why)
+int lite_node_start(const struct lite_node_params *params, struct lite_node **out, const char **why)
 {
 	struct lite_node *node = lite_node_alloc();
 	int err;
@@ -408,9 +375,7 @@ int lite_node_start(const struct lite_node_params *params,
 	if (!node)
 		return -ENOMEM;
 	mutex_lock(&lite_registry.lock);
-	err = lite_registry.closing ?
-		      -ENODEV :
-		      lite_registry_add(node, params->index, why);
+	err = lite_registry.closing ? -ENODEV : lite_registry_add(node, params->index, why);
 	if (!err) {
 		err = lite_node_build(node, params, why);
 		if (err)
@@ -451,9 +416,8 @@ static void lite_node_unbuild(struct lite_node *node, bool orderly)
 	lite_service_stop(&node->service);
 	lite_fabric_shutdown(&node->fabric);
 	/*
-	 * Users leave as soon as their calls have failed; one that waits for
-	 * its own memory (userfaultfd, FUSE) only when that comes or it is
-	 * killed.
+	 * Users leave when their calls have failed; one that waits for its own memory (userfaultfd,
+	 * FUSE) when that comes or it is killed.
 	 */
 	wait_for_completion_state(&node->idle, TASK_IDLE);
 	/* They are not active any more, but may still run. */
@@ -463,10 +427,7 @@ static void lite_node_unbuild(struct lite_node *node, bool orderly)
 	lite_locks_shut(&node->locks);
 	lite_memory_shut(&node->memory);
 	lite_kcall_flush(&node->rpc);
-	/*
-	 * Work items of peers may still be freeing memory of lives that are
-	 * over.
-	 */
+	/* Their work items may still be freeing memory of lives that are over. */
 	lite_peers_clear(&node->cluster);
 	lite_service_exit(&node->service);
 	lite_memory_exit(&node->memory);
@@ -481,8 +442,7 @@ static void lite_node_unbuild(struct lite_node *node, bool orderly)
 
 static void lite_node_stop_work(struct work_struct *work)
 {
-	struct lite_node *node = container_of(work, struct lite_node,
-					      stop_work);
+	struct lite_node *node = container_of(work, struct lite_node, stop_work);
 
 	mutex_lock(&lite_registry.lock);
 	/* Otherwise its device was removed, or it could not be built. */
@@ -492,10 +452,7 @@ static void lite_node_stop_work(struct work_struct *work)
 	lite_node_put(node);
 }
 
-/*
- * Begin to stop a node; an event tells when it has stopped. Context: process.
- * Return: 0, or -ENODEV: there is no such node.
- */
+/* Begin to stop a node; an event reports the end. Context: process. Return: 0 or -ENODEV. */
 int lite_node_stop(u32 index)
 {
 	struct lite_node *node = lite_node_find(index);
@@ -554,25 +511,15 @@ int lite_registry_init(void)
 }
 
 /*
- * Refuse to start nodes, and report only that nodes stop. Context: may sleep.
- */
-void lite_registry_close(void)
-{
-	mutex_lock(&lite_registry.lock);
-	WRITE_ONCE(lite_registry.closing, true);
-	mutex_unlock(&lite_registry.lock);
-}
-
-/*
- * Stop all nodes, which ends netlink commands that use them. Later commands
- * find no node, and can start none after lite_registry_close(). Context: may
- * sleep.
+ * Stop all nodes, which ends netlink commands that use them. Later commands find no node, and can
+ * start none. Context: may sleep.
  */
 void lite_registry_exit(void)
 {
 	struct lite_node *node, *tmp;
 
 	mutex_lock(&lite_registry.lock);
+	WRITE_ONCE(lite_registry.closing, true);
 	list_for_each_entry_safe(node, tmp, &lite_registry.nodes, list)
 		lite_node_unbuild(node, true);
 	mutex_unlock(&lite_registry.lock);

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A node: one LITE instance on one RDMA device, made of the layers, and its
- * device node /dev/liteN. The only state outside of nodes is the registry of
- * all nodes in this kernel, the workqueue that closes files, and the file
- * system of mapped LMRs.
+ * A node: one LITE instance on one RDMA device, made of the layers, and its device node /dev/liteN.
+ * The only state outside of nodes is the registry of all nodes in this kernel, the workqueue that
+ * closes files, and the file system of mapped LMRs.
  *
- * A user of a node holds @active (lite_node_enter()); stopping ends all
- * connections, and then waits for these users. A pointer to the object holds
- * @ref.
+ * A user of a node holds @active (lite_node_enter()); stopping ends all connections, and then waits
+ * for these users. A pointer to the object holds @ref.
  */
 #ifndef _LITE_NODE_H
 #define _LITE_NODE_H
@@ -19,39 +17,25 @@
 #include "memory/memory.h"
 #include "sync/lock.h"
 
-/**
- * struct lite_node_params - settings of LITE_CMD_NODE_START
- * @index: N of /dev/liteN; -1: the lowest that is free
- * @mode: permission bits of /dev/liteN
- */
+/* Settings of LITE_CMD_NODE_START. */
 struct lite_node_params {
-	int index;
-	umode_t mode;
+	int index;    /* N of /dev/liteN; -1: the lowest that is free */
+	umode_t mode; /* permission bits of /dev/liteN */
 	struct lite_fabric_params fabric;
 	struct lite_cluster_params cluster;
 	struct lite_memory_params memory;
 };
 
-/**
- * struct lite_node_join - a node's attempts to join, one at a time
- * @lock: protects @number, @running, @err and @why
- * @number: of the last attempt, from 1; 0: there was none
- * @running: it has not ended
- * @err: its result
- * @why: constant text where @err says too little, or NULL
- * @addr: of the member that it asks
- * @timeout: jiffies
- * @work: does it; active on the node meanwhile
- */
+/* A node's attempts to join, one at a time. */
 struct lite_node_join {
-	spinlock_t lock;
-	u32 number;
-	bool running;
-	int err;
-	const char *why;
-	struct sockaddr_storage addr;
-	unsigned long timeout;
-	struct work_struct work;
+	spinlock_t lock; /* protects @number, @running, @err and @why */
+	u32 number;      /* of the last attempt, from 1; 0: there was none */
+	bool running;    /* it has not ended */
+	int err;         /* its result */
+	const char *why; /* constant text where @err says too little, or NULL */
+	struct sockaddr_storage addr; /* of the member that it asks */
+	unsigned long timeout;        /* jiffies */
+	struct work_struct work;      /* does it; active on the node meanwhile */
 };
 
 struct lite_node {
@@ -76,16 +60,14 @@ struct lite_node {
 };
 
 int lite_registry_init(void);
-void lite_registry_close(void);
 void lite_registry_exit(void);
 void lite_registry_free(void);
-int lite_node_start(const struct lite_node_params *params,
-		    struct lite_node **out, const char **why);
+int lite_node_start(const struct lite_node_params *params, struct lite_node **out,
+		    const char **why);
 int lite_node_stop(u32 index);
 int lite_node_join(struct lite_node *node, const struct sockaddr_storage *addr,
 		   unsigned long timeout, u32 *number, const char **why);
-bool lite_node_joined(struct lite_node *node, u32 *number, int *err,
-		      const char **why);
+bool lite_node_joined(struct lite_node *node, u32 *number, int *err, const char **why);
 void lite_node_join_work(struct work_struct *work);
 void lite_node_leave_work(struct work_struct *work);
 int lite_node_leave(struct lite_node *node);
@@ -105,64 +87,44 @@ static inline void lite_node_exit(struct lite_node *node)
 	percpu_ref_put(&node->active);
 }
 
+/* A cache of idle memory for io_uring commands. */
+struct lite_urings {
+	spinlock_t lock; /* protects the others */
+	struct lite_uring *idle; /* a list */
+	u32 n;
+};
+
+/* An open /dev/liteN, or a user mapping of an LMR. */
+struct lite_file {
+	struct lite_node *node; /* with a reference to the object */
+	struct lite_ctx *ctx;   /* its handles */
+	struct lite_rpc_file *rpc; /* its RPC state; made when first needed */
+	bool read_only;            /* opened read-only: its handles may at most read */
+	struct lite_urings urings;
+	refcount_t ref;
+	struct work_struct close_work; /* releases its resources after the last descriptor closed */
+	struct completion closed;      /* completed when @close_work is done */
+};
+
 extern const struct file_operations lite_fops;
 int lite_chardev_init(void);
 void lite_chardev_exit(void);
+struct lite_file *lite_file_new(struct lite_node *node);
+void lite_file_close(struct lite_file *lf);
+struct lite_rpc_file *lite_file_rpc(struct lite_file *lf);
 long lite_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+long lite_ioctl_any(struct lite_file *lf, unsigned int nr, void __user *user, bool nowait);
+long lite_ioctl_op(struct lite_file *lf, struct lite_op __user *user);
 struct io_uring_cmd;
-struct lite_urings;
 int lite_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
 void lite_urings_free(struct lite_urings *idle);
 
 int lite_netlink_init(void);
 void lite_netlink_exit(void);
-void lite_netlink_event(struct lite_node *node, u32 id,
-			enum lite_node_state state,
+void lite_netlink_event(struct lite_node *node, u32 id, enum lite_node_state state,
 			enum lite_end_cause cause, u64 figure);
 
-struct lite_file;
-long lite_ioctl_any(struct lite_file *lf, unsigned int nr,
-		    void __user *user, bool nowait);
-long lite_ioctl_op(struct lite_file *lf, struct lite_op __user *user);
-struct lite_file *lite_file_new(struct lite_node *node);
-void lite_file_close(struct lite_file *lf);
-struct lite_rpc_file *lite_file_rpc(struct lite_file *lf);
-struct lite_uring;
-
-/**
- * struct lite_urings - cache of idle memory for io_uring commands
- * @lock: protects the others
- * @idle: a list
- * @n: its length
- */
-struct lite_urings {
-	spinlock_t lock;
-	struct lite_uring *idle;
-	u32 n;
-};
-
-/**
- * struct lite_file - an open /dev/liteN, or a user mapping of an LMR
- * @node: with a reference to the object
- * @ctx: its handles
- * @rpc: its RPC state; made when first needed
- * @urings: its idle memory for io_uring commands
- * @ref: of this structure
- * @close_work: releases its resources after the last descriptor is closed
- * @closed: completed when @close_work is done
- */
-struct lite_file {
-	struct lite_node *node;
-	struct lite_ctx *ctx;
-	struct lite_rpc_file *rpc;
-	bool read_only; /* opened read-only: its handles may at most read */
-	struct lite_urings urings;
-	refcount_t ref;
-	struct work_struct close_work;
-	struct completion closed;
-};
-
-/* Between the files for kernel modules; kernel clients are root. */
+/* For kernel modules, which are root. */
 extern const struct lite_cred lite_root;
 struct lite_node *lite_kapi_enter(struct lite_ctx *ctx);
 

@@ -2,18 +2,16 @@
 /*
  * The ioctls of /dev/liteN as io_uring commands (include/uapi/lite_uring.h).
  *
- * io_uring first tries a command in the submitting thread, which must not wait:
- * small operations are started there (memory/batch/issue.c). Other commands are
- * deferred to an io_uring worker. It calls the function that ioctl(2) calls, in
- * the same address space, and waits, but can be cancelled (wait.h).
+ * io_uring first tries a command in the submitting thread, which must not wait: small operations
+ * are started there (memory/batch/issue.c). Other commands are deferred to an io_uring worker. It
+ * calls the function that ioctl(2) calls, in the same address space, and waits, but can be
+ * cancelled (wait.h).
  *
- * A small operation ends at any time, in any thread. Task work in the
- * submitting thread then copies the data that it read to the user. The data are
- * in a buffer of the command's: if the thread is stopped, say, nothing of the
- * node waits for it.
+ * A small operation ends at any time, in any thread. Task work in the submitting thread then copies
+ * to the user what was read, from a buffer of the command: the node need not wait for the thread.
  *
- * Lifetime: a command holds its file, and so the module, until it is complete.
- * A small operation in flight also keeps the node active.
+ * Lifetime: a command holds its file, and so the module, until it is complete. A small operation in
+ * flight also keeps the node active.
  */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -23,37 +21,22 @@
 #include "command.h"
 #include "compat.h"
 
-/* Usual size of a struct lite_uring with its data. */
-#define LITE_URING_BYTES 512
-/* Idle ones that a file caches. */
-#define LITE_URING_KEPT 64
+#define LITE_URING_BYTES 512 /* usual size of a struct lite_uring with its data */
+#define LITE_URING_KEPT 64 /* idle ones that a file caches */
 
-/**
- * struct lite_uring - a small operation of a command
- * @issue: the operation
- * @next: in lite_urings.idle
- * @kept: has the usual size, and can be cached
- * @cmd: to complete
- * @node: held active until @issue has ended
- * @op: the user's structure
- * @buf: the user's buffer for what is read
- * @length: bytes to copy to @buf; 0 for other operations
- * @err: result of the operation
- * @result: to be written to @op
- * @data: what was read, or the 8 bytes before an atomic operation
- */
+/* A small operation of a command. */
 struct lite_uring {
 	struct lite_issue issue;
-	struct lite_uring *next;
-	bool kept;
-	struct io_uring_cmd *cmd;
-	struct lite_node *node;
-	struct lite_op __user *op;
-	void __user *buf;
-	u32 length;
-	int err;
-	u64 result;
-	u64 data[];
+	struct lite_uring *next; /* in lite_urings.idle */
+	bool kept;               /* has the usual size, and can be cached */
+	struct io_uring_cmd *cmd;  /* to complete */
+	struct lite_node *node;    /* held active until @issue has ended */
+	struct lite_op __user *op; /* the user's structure */
+	void __user *buf; /* the user's buffer for what is read */
+	u32 length;       /* bytes to copy there; 0 for other operations */
+	int err;          /* result of the operation */
+	u64 result;       /* to be written to @op */
+	u64 data[];       /* what was read, or the 8 bytes before an atomic operation */
 };
 
 static struct lite_uring **lite_uring_of(struct io_uring_cmd *cmd)
@@ -78,24 +61,6 @@ static struct lite_uring *lite_uring_idle(struct lite_urings *idle)
 	return u;
 }
 
-/* @room: bytes for @data */
-static struct lite_uring *lite_uring_alloc(struct lite_file *lf, size_t room)
-{
-	bool kept = room <= LITE_URING_BYTES - sizeof(struct lite_uring);
-	struct lite_uring *u;
-
-	u = kept ? lite_uring_idle(&lf->urings) : NULL;
-	if (u)
-		return u;
-	u = kmalloc(kept ? LITE_URING_BYTES :
-			   struct_size(u, data,
-				       DIV_ROUND_UP(room, sizeof(u64))),
-		    GFP_KERNEL_ACCOUNT);
-	if (u)
-		u->kept = kept;
-	return u;
-}
-
 static void lite_uring_free(struct lite_file *lf, struct lite_uring *u)
 {
 	struct lite_urings *idle = &lf->urings;
@@ -113,12 +78,7 @@ static void lite_uring_free(struct lite_file *lf, struct lite_uring *u)
 		kfree(u);
 }
 
-/**
- * lite_urings_free - free a file's cache
- * @idle: of a file without commands in flight
- *
- * Context: any.
- */
+/* Free the cache of a file without commands in flight. Context: any. */
 void lite_urings_free(struct lite_urings *idle)
 {
 	struct lite_uring *u;
@@ -135,10 +95,7 @@ static int lite_uring_give(struct lite_uring *u)
 	unsigned long left;
 	int err = u->err;
 
-	/*
-	 * In a kernel thread, or one that exits, the user's memory is out of
-	 * reach, or gone.
-	 */
+	/* In a kernel thread, or one that exits, the user's memory is out of reach, or gone. */
 	if (current->flags & PF_KTHREAD || !current->mm)
 		return err ?: -EINTR;
 	if (!err && u->length) {
@@ -149,8 +106,7 @@ static int lite_uring_give(struct lite_uring *u)
 	return put_user(u->result, &u->op->result) ? err ?: -EFAULT : err;
 }
 
-static void lite_uring_finish(struct io_uring_cmd *cmd,
-			      unsigned int issue_flags)
+static void lite_uring_finish(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct lite_uring *u = *lite_uring_of(cmd);
 	int err = lite_uring_give(u);
@@ -178,18 +134,22 @@ static void lite_uring_end(struct lite_issue *issue, int err)
 
 /* ---- the beginning ------------------------------------------------------- */
 
-static struct lite_uring *lite_uring_new(struct io_uring_cmd *cmd,
-					 struct lite_op __user *user,
+static struct lite_uring *lite_uring_new(struct io_uring_cmd *cmd, struct lite_op __user *user,
 					 const struct lite_op *op)
 {
 	size_t room = op->opcode == LITE_OP_WRITE ? 0 : op->length;
+	bool kept = room <= LITE_URING_BYTES - sizeof(struct lite_uring);
 	struct lite_file *lf = cmd->file->private_data;
-	struct lite_uring *u;
+	struct lite_uring *u = kept ? lite_uring_idle(&lf->urings) : NULL;
 
 	BUILD_BUG_ON(sizeof(*u) + 64 > LITE_URING_BYTES);
-	u = lite_uring_alloc(lf, room);
+	if (!u)
+		u = kmalloc(kept ? LITE_URING_BYTES :
+				   struct_size(u, data, DIV_ROUND_UP(room, sizeof(u64))),
+			    GFP_KERNEL_ACCOUNT);
 	if (!u)
 		return NULL;
+	u->kept = kept;
 	u->issue.end = lite_uring_end;
 	u->issue.data = u->data;
 	u->cmd = cmd;
@@ -229,19 +189,16 @@ static int lite_uring_op(struct io_uring_cmd *cmd, struct lite_op __user *user)
 }
 
 /* Is it a command with flags that keep it from waiting? */
-static bool lite_uring_is_quick(u32 cmd_op,
-				const struct lite_ioc_head __user *user)
+static bool lite_uring_is_quick(u32 cmd_op, const struct lite_ioc_head __user *user)
 {
 	const struct lite_ioc *ioc = lite_ioc_find(cmd_op);
 	u32 flags;
 
-	return ioc && ioc->quick && !get_user(flags, &user->flags) &&
-	       flags & ioc->quick;
+	return ioc && ioc->quick && !get_user(flags, &user->flags) && flags & ioc->quick;
 }
 
 /* Try in the submitting thread. -EAGAIN: leave it to a worker. */
-static int lite_uring_try(struct io_uring_cmd *cmd, unsigned long arg,
-			  unsigned int issue_flags)
+static int lite_uring_try(struct io_uring_cmd *cmd, unsigned long arg, unsigned int issue_flags)
 {
 	void __user *user = (void __user *)arg;
 	int err;
@@ -260,23 +217,17 @@ static int lite_uring_try(struct io_uring_cmd *cmd, unsigned long arg,
 	return -EIOCBQUEUED;
 }
 
-/**
- * lite_uring_cmd - run an ioctl as an io_uring command
- * @cmd: command
- * @issue_flags: IO_URING_F_*
- *
- * Context: may sleep.
- * Return: 0 or a negative errno; -EIOCBQUEUED: it is or will be completed by
- * io_uring_cmd_done(); -EAGAIN, with IO_URING_F_NONBLOCK only: a worker has to
- * do it.
+/*
+ * Run an ioctl as an io_uring command. Context: may sleep. Return: 0 or a negative errno;
+ * -EIOCBQUEUED: io_uring_cmd_done() completes it; -EAGAIN, with IO_URING_F_NONBLOCK only: a worker
+ * has to do it.
  */
 int lite_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	const struct lite_uring_cmd *c = lite_uring_payload(cmd);
-	unsigned long arg;
-
 	/* The user may be able to change it: read once. */
-	arg = READ_ONCE(c->arg);
+	unsigned long arg = READ_ONCE(c->arg);
+
 	if (READ_ONCE(c->reserved) || cmd->flags & IORING_URING_CMD_FIXED)
 		return -EOPNOTSUPP;
 	if (issue_flags & IO_URING_F_NONBLOCK)

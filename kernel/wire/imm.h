@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The 32 bits of immediate data that announce a message.
+ * The 32 bits of immediate data that announce a message; the RPC kinds carry the number of a ring.
+ * They come from a peer: decoding checks all that does not depend on the number of slots.
  *
  *   31    28 27          16 15            0
  *  +--------+--------------+---------------+
  *  |  kind  |  reserved 0  |     slot      |
  *  +--------+--------------+---------------+
- *
- * The kinds about an RPC ring carry its number:
- *
- *   31    28 27          16 15            0
- *  +--------+--------------+---------------+
- *  |  kind  |     ring     |  unit or slot |
+ *  |  RPC   |     ring     |  unit or slot |
  *  +--------+--------------+---------------+
  *  |  DONE  |     ring     | seq  |  slot  |
  *  +--------+--------------+---------------+
- *
- * Immediate data comes from a peer: decoding checks all that does not depend on
- * the number of slots.
  */
 #ifndef _LITE_CORE_IMM_H
 #define _LITE_CORE_IMM_H
@@ -42,21 +35,12 @@ static inline u32 lite_imm_encode(enum lite_imm_kind kind, u16 slot)
 	return ((u32)kind << LITE_IMM_KIND_SHIFT) | slot;
 }
 
-/**
- * lite_imm_decode - decode immediate data that is not about a ring
- * @imm: in host order
- * @kind: set on success
- * @slot: set on success
- *
- * Return: 0 or -EPROTO.
- */
+/* Decode immediate data, in host order, that is not about a ring. Return: 0 or -EPROTO. */
 static inline int lite_imm_decode(u32 imm, enum lite_imm_kind *kind, u16 *slot)
 {
 	u32 k = imm >> LITE_IMM_KIND_SHIFT;
 
-	if (imm & LITE_IMM_RESERVED_MASK)
-		return -EPROTO;
-	if (k != LITE_IMM_REQUEST && k != LITE_IMM_REPLY)
+	if (imm & LITE_IMM_RESERVED_MASK || (k != LITE_IMM_REQUEST && k != LITE_IMM_REPLY))
 		return -EPROTO;
 	*kind = (enum lite_imm_kind)k;
 	*slot = (u16)(imm & LITE_IMM_SLOT_MASK);
@@ -75,16 +59,13 @@ static inline bool lite_imm_is_ring(u32 imm)
 }
 
 /* Encode LITE_IMM_RPC_*, a ring 0..LITE_IMM_RING_MAX, and a unit or slot. */
-static inline u32 lite_imm_ring_encode(enum lite_imm_kind kind, u16 ring,
-				       u16 at)
+static inline u32 lite_imm_ring_encode(enum lite_imm_kind kind, u16 ring, u16 at)
 {
-	return ((u32)kind << LITE_IMM_KIND_SHIFT) |
-	       ((u32)ring << LITE_IMM_RING_SHIFT) | at;
+	return ((u32)kind << LITE_IMM_KIND_SHIFT) | ((u32)ring << LITE_IMM_RING_SHIFT) | at;
 }
 
 /* Decode @imm, for which lite_imm_is_ring() is true. */
-static inline void lite_imm_ring_decode(u32 imm, enum lite_imm_kind *kind,
-					u16 *ring, u16 *at)
+static inline void lite_imm_ring_decode(u32 imm, enum lite_imm_kind *kind, u16 *ring, u16 *at)
 {
 	*kind = (enum lite_imm_kind)(imm >> LITE_IMM_KIND_SHIFT);
 	*ring = (u16)((imm >> LITE_IMM_RING_SHIFT) & LITE_IMM_RING_MAX);

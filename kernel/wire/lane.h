@@ -6,25 +6,20 @@
 #include "core/types.h"
 
 #define LITE_SLOT_COUNT 16U
-/* Size of the memory for all slots of one direction. */
-#define LITE_SLOTS_BYTES 32768U
-/* Word behind the last slot; what is written there is never read. */
-#define LITE_SLOTS_SCRATCH (LITE_SLOTS_BYTES - 8U)
-/* Word for the heartbeat counter, in the slots for requests. */
-#define LITE_SLOTS_BEAT (LITE_SLOTS_BYTES - 16U)
-/* Bytes of a slot that are not payload. */
-#define LITE_SLOT_HEAD 64U
+#define LITE_SLOTS_BYTES 32768U /* of all slots of one direction */
+#define LITE_SLOTS_SCRATCH (LITE_SLOTS_BYTES - 8U) /* word behind the last slot; never read */
+#define LITE_SLOTS_BEAT (LITE_SLOTS_BYTES - 16U) /* heartbeat counter, in the slots for requests */
+#define LITE_SLOT_HEAD 64U /* bytes of a slot that are not payload */
 
 /*
- * Slots are divided into lanes, so that no call waits for a slot that is held
- * by a call waiting for it: handlers in a lane make only calls of later lanes,
- * and wait for nothing that waits for an earlier lane. Lanes also keep slow
- * work, such as zeroing memory and draining operations, from holding up
- * heartbeats.
+ * Slots are divided into lanes, so that no call waits for a slot that is held by a call waiting for
+ * it: handlers in a lane make only calls of later lanes, and wait for nothing that waits for an
+ * earlier lane. Lanes also keep slow work, such as zeroing memory and draining operations, from
+ * holding up heartbeats.
  *
- * REVOKE and RECALL, and all that waits for them, wait for operations that have
- * entered the LMR, and those may wait for a WORK call. Such operations wait for
- * WORK calls only, and WORK handlers for nothing but devices.
+ * REVOKE and RECALL, and all that waits for them, wait for operations that have entered the LMR,
+ * and those may wait for a WORK call. Such operations wait for WORK calls only, and WORK handlers
+ * for nothing but devices.
  */
 enum lite_lane {
 	LITE_LANE_AWAIT,  /* handlers that call or wait for those of CALLER */
@@ -77,8 +72,7 @@ static inline u32 lite_slot_offset(u32 slot)
 {
 	enum lite_lane lane = lite_slot_lane(slot);
 
-	return lite_lane_offset[lane] +
-	       (slot - lite_lane_first[lane]) * lite_lane_bytes[lane];
+	return lite_lane_offset[lane] + (slot - lite_lane_first[lane]) * lite_lane_bytes[lane];
 }
 
 #endif /* _LITE_CORE_LANE_H */

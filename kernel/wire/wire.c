@@ -7,12 +7,20 @@
 #include "core/lockword.h"
 #include "core/memop_rules.h"
 #include "core/name.h"
+#include "core/ring.h"
 #include "imm.h"
 #include "wire.h"
 #include "wire_pack.h"
 #include "wire_rpc.h"
 
 #define LITE_ERRNO_MAX 4095U
+
+/* A payload. */
+struct lite_payload {
+	u16 call;
+	const void *data;
+	size_t len;
+};
 
 enum lite_rule_kind {
 	LITE_RULE_END = 0,
@@ -23,60 +31,34 @@ enum lite_rule_kind {
 	LITE_RULE_PART,   /* a structure with the rules @part */
 };
 
-/**
- * struct lite_rule - what may be in a field
- * @kind: enum lite_rule_kind
- * @size: its bytes; at most 8 for a number
- * @at: offset of the field
- * @min: see enum lite_rule_kind
- * @max: see there
- * @part: see there
- */
+/* What may be in a field. */
 struct lite_rule {
-	u8 kind;
-	u16 size;
-	u16 at;
+	u8 kind;  /* enum lite_rule_kind */
+	u16 size; /* bytes of the field; at most 8 for a number */
+	u16 at;   /* its offset */
 	u64 min;
 	u64 max;
 	const struct lite_rule *part;
 };
 
-/**
- * struct lite_form - what a payload looks like
- * @size: bytes, without entries
- * @open: entries follow that only @ok can check
- * @count: offset of the number of entries
- * @each: bytes per entry; 0: there are none
- * @min: minimum number of entries
- * @max: maximum number of entries
- * @rules: of its fields; NULL: none
- * @entry: of the fields of each entry; NULL: none
- * @ok: checks the rest; NULL: nothing to check
- */
+/* What a payload looks like. */
 struct lite_form {
-	u16 size;
-	bool open;
-	u16 count;
-	u16 each;
+	u16 size;  /* bytes, without entries */
+	bool open; /* entries follow that only @ok can check */
+	u16 count; /* offset of the number of entries, which is from @min to @max */
+	u16 each;  /* bytes per entry; 0: there are none */
 	u16 min;
 	u16 max;
-	const struct lite_rule *rules;
-	const struct lite_rule *entry;
-	bool (*ok)(const struct lite_payload *p);
+	const struct lite_rule *rules; /* of its fields, or NULL */
+	const struct lite_rule *entry; /* of the fields of each entry, or NULL */
+	bool (*ok)(const struct lite_payload *p); /* checks the rest, or NULL */
 };
 
-/**
- * struct lite_call_row - a call
- * @lane: enum lite_lane
- * @by: nodes that may make it, LITE_BY_*
- * @request: payload of a request
- * @reply: payload of a successful reply
- */
 struct lite_call_row {
-	u8 lane;
-	u8 by;
+	u8 lane; /* enum lite_lane */
+	u8 by;   /* nodes that may make the call, LITE_BY_* */
 	struct lite_form request;
-	struct lite_form reply;
+	struct lite_form reply; /* if successful */
 };
 
 int lite_cm_check(const void *data, size_t len, enum lite_cm_kind *kind)
@@ -90,17 +72,12 @@ int lite_cm_check(const void *data, size_t len, enum lite_cm_kind *kind)
 	};
 	const struct lite_cm_hdr *hdr = data;
 
-	if (!data || len < sizeof(*hdr))
-		return -EPROTO;
-	if (le32_to_cpu(hdr->magic) != LITE_WIRE_MAGIC)
+	if (!data || len < sizeof(*hdr) || le32_to_cpu(hdr->magic) != LITE_WIRE_MAGIC)
 		return -EPROTO;
 	if (hdr->version != LITE_WIRE_VERSION)
 		return -EPROTONOSUPPORT;
-	if (hdr->kind < LITE_CM_HELLO || hdr->kind > LITE_CM_REFUSE)
-		return -EPROTO;
-	if (len < size[hdr->kind] || hdr->quirks & ~LITE_CM_QUIRKS)
-		return -EPROTO;
-	if (!hdr->nqps || hdr->nqps > LITE_QPS_MAX)
+	if (hdr->kind < LITE_CM_HELLO || hdr->kind > LITE_CM_REFUSE || len < size[hdr->kind] ||
+	    hdr->quirks & ~LITE_CM_QUIRKS || !hdr->nqps || hdr->nqps > LITE_QPS_MAX)
 		return -EPROTO;
 	*kind = (enum lite_cm_kind)hdr->kind;
 	return 0;
@@ -119,8 +96,7 @@ static bool lite_map_reply_ok(const struct lite_payload *p)
 		if (r->share[i].reserved)
 			return false;
 	}
-	return le32_to_cpu(r->n_extents) <=
-	       (length + LITE_PAGE_SIZE - 1) / LITE_PAGE_SIZE;
+	return le32_to_cpu(r->n_extents) <= (length + LITE_PAGE_SIZE - 1) / LITE_PAGE_SIZE;
 }
 
 static bool lite_op_ok(const struct lite_payload *p)
@@ -132,6 +108,7 @@ static bool lite_op_ok(const struct lite_payload *p)
 		   p->call == LITE_CALL_OP_COMPARE || (prepare && op->from.id);
 	u32 flags = prepare ? 0 : LITE_WIRE_OP_CAREFUL;
 	u32 arg = le32_to_cpu(op->arg);
+	bool opcode = arg >= LITE_OP_SWAP && arg <= LITE_OP_FETCH_OR;
 
 	if (!lite_wire_range_ok(&op->range) ||
 	    (two ? !lite_wire_range_ok(&op->from) :
@@ -147,10 +124,9 @@ static bool lite_op_ok(const struct lite_payload *p)
 	case LITE_CALL_OP_CHECKSUM:
 		return !arg && le64_to_cpu(op->operand) <= (u32)~0U;
 	case LITE_CALL_OP_ATOMIC:
-		return arg >= LITE_OP_SWAP && arg <= LITE_OP_FETCH_OR;
+		return opcode;
 	default:
-		return !arg || (prepare && arg >= LITE_OP_SWAP &&
-				arg <= LITE_OP_FETCH_OR);
+		return !arg || (prepare && opcode);
 	}
 }
 
@@ -179,8 +155,7 @@ static bool lite_lock_ok(const struct lite_payload *p)
 	u32 ticket = le32_to_cpu(l->ticket);
 	u32 arg = le32_to_cpu(l->arg);
 
-	if (!l->id || !ticket || ticket > LITE_TICKET_MAX ||
-	    le64_to_cpu(l->offset) % sizeof(u64) ||
+	if (!l->id || !ticket || ticket > LITE_TICKET_MAX || le64_to_cpu(l->offset) % sizeof(u64) ||
 	    (l->value && p->call != LITE_CALL_LOCK_WAIT))
 		return false;
 	switch (p->call) {
@@ -196,6 +171,81 @@ static bool lite_lock_ok(const struct lite_payload *p)
 	default:
 		return !l->uid && !arg;
 	}
+}
+
+static bool lite_pack_ok(const struct lite_payload *p)
+{
+	const struct lite_wire_pack *w = p->data;
+	u32 n_ranges = le32_to_cpu(w->n_ranges);
+	u32 n_ops = le32_to_cpu(w->n_ops);
+	const struct lite_wire_pack_op *op;
+	size_t out;
+	u32 i, in = 0;
+
+	if (!n_ranges || n_ranges > LITE_PACK_RANGES || !n_ops || n_ops > LITE_PACK_OPS)
+		return false;
+	out = sizeof(*w) + n_ranges * sizeof(struct lite_wire_range) + n_ops * sizeof(*op);
+	if (p->len < out)
+		return false;
+	for (i = 0; i < n_ranges; i++) {
+		const struct lite_wire_range *r = &lite_wire_pack_ranges(w)[i];
+
+		if (!lite_wire_range_ok(r) || r->offset)
+			return false;
+	}
+	op = lite_wire_pack_ops(w);
+	for (i = 0; i < n_ops; i++, op++) {
+		u32 length = le16_to_cpu(op->length);
+
+		if (!length || length > LITE_PACK_BYTES || op->range >= n_ranges || op->write > 1)
+			return false;
+		if (op->write)
+			out += length;
+		else
+			in += length;
+	}
+	return p->len == out && in <= LITE_PACK_IN_MAX;
+}
+
+static bool lite_pack_reply_ok(const struct lite_payload *p)
+{
+	const struct lite_wire_pack_reply *r = p->data;
+	u32 error = le32_to_cpu(r->error);
+	u32 status = le32_to_cpu(r->status);
+
+	if (r->reserved)
+		return false;
+	if (!error && status == LITE_WIRE_OP_OK)
+		return !r->at;
+	/* One or the other, and nothing else. */
+	if (p->len != sizeof(*r) || le32_to_cpu(r->at) >= LITE_PACK_OPS)
+		return false;
+	if (error)
+		return error <= LITE_ERRNO_MAX && status == LITE_WIRE_OP_OK;
+	return status == LITE_WIRE_OP_UNMAPPED || status == LITE_WIRE_OP_ELSEWHERE;
+}
+
+static bool lite_rpc_find_ok(const struct lite_payload *p)
+{
+	const struct lite_wire_rpc_find *f = p->data;
+
+	/* One or the other. */
+	if (!f->name[0])
+		return f->function && le32_to_cpu(f->function) <= LITE_FUNCTION_MAX;
+	return !f->function && lite_function_name_check(f->name) >= 0;
+}
+
+static bool lite_rpc_bind_reply_ok(const struct lite_payload *p)
+{
+	const struct lite_wire_rpc_bind_reply *r = p->data;
+	u32 n = le32_to_cpu(r->n_chunks);
+	u32 bytes = le32_to_cpu(r->chunk_bytes);
+	u32 most = lite_rpc_body_max(le32_to_cpu(r->func.max_request),
+				     le32_to_cpu(r->func.max_reply));
+
+	/* Whole pages; the longest record fits; all units have a number. */
+	return bytes && !(bytes % LITE_PAGE_SIZE) && bytes >= LITE_RPC_HEADER + most &&
+	       bytes <= LITE_RING_UNITS_MAX * LITE_RING_UNIT / n;
 }
 
 /* ---- the table ----------------------------------------------------------- */
@@ -222,9 +272,8 @@ static bool lite_lock_ok(const struct lite_payload *p)
 #define RULES(...) .rules = (const struct lite_rule[]){ __VA_ARGS__, END }
 #define EACH(...) .entry = (const struct lite_rule[]){ __VA_ARGS__, END }
 /* Entries that are numbers. */
-#define VALUES(bytes, least, most)                                             \
-	EACH({ .kind = LITE_RULE_NUMBER, .size = bytes, .min = least,          \
-	       .max = most })
+#define VALUES(bytes, least, most)                                                                 \
+	EACH({ .kind = LITE_RULE_NUMBER, .size = bytes, .min = least, .max = most })
 #define ENTRIES(type, n, field, least, most)                                   \
 	.count = offsetof(struct lite_wire_##type, n),                         \
 	.each = sizeof_field(struct lite_wire_##type, field[0]),               \
@@ -234,176 +283,123 @@ static bool lite_lock_ok(const struct lite_payload *p)
 #define PLAIN(type) { .size = sizeof(struct lite_wire_##type) }
 #define FORM(type, ...) { .size = sizeof(struct lite_wire_##type), __VA_ARGS__ }
 
-#define CALL(name, in, req, rep)                                               \
-	[LITE_CALL_##name] = {                                                 \
-		.lane = LITE_LANE_##in,                                        \
-		.by = LITE_BY_MEMBER,                                          \
-		.request = req,                                                \
-		.reply = rep,                                                  \
-	}
+#define CALL(name, in, req, rep)                                                                   \
+	[LITE_CALL_##name] = { .lane = LITE_LANE_##in, .by = LITE_BY_MEMBER,                       \
+			       .request = req, .reply = rep }
+#define CALL_BY(nodes, name, in, req, rep)                                                         \
+	[LITE_CALL_##name] = { .lane = LITE_LANE_##in, .by = nodes, .request = req, .reply = rep }
 
 /* clang-format off */
 static const struct lite_rule lite_change_rules[] = {
-	ZERO(change, reserved),
-	BITS(change, rights, LITE_RIGHTS_ALL),
-	CRED(change),
-	END
+	ZERO(change, reserved), BITS(change, rights, LITE_RIGHTS_ALL), CRED(change), END
 };
 
 static const struct lite_rule lite_grant_rules[] = {
-	ZERO(grant, reserved),
-	BITS(grant, rights, LITE_RIGHTS_ALL),
-	UPTO(grant, node, LITE_NODE_ID_MAX),
-	END
+	ZERO(grant, reserved), BITS(grant, rights, LITE_RIGHTS_ALL),
+	UPTO(grant, node, LITE_NODE_ID_MAX), END
 };
 
 static const struct lite_rule lite_lmr_rules[] = {
-	UPTO(lmr, n_shares, LITE_SPREAD_MAX),
-	NAME0(lmr),
-	END
+	UPTO(lmr, n_shares, LITE_SPREAD_MAX), NAME0(lmr), END
 };
 
 static const struct lite_rule lite_func_rules[] = {
-	NONZERO(rpc_func, cookie),
-	NUMBER(rpc_func, function, 1, LITE_FUNCTION_MAX),
-	BITS(rpc_func, mode, LITE_MODE_MASK),
-	UPTO(rpc_func, max_request, LITE_RPC_BULK_MAX),
-	UPTO(rpc_func, max_reply, LITE_RPC_BULK_MAX),
-	UPTO(rpc_func, squash, 1),
-	ZERO(rpc_func, reserved),
-	END
+	NONZERO(rpc_func, cookie), NUMBER(rpc_func, function, 1, LITE_FUNCTION_MAX),
+	BITS(rpc_func, mode, LITE_MODE_MASK), UPTO(rpc_func, max_request, LITE_RPC_BULK_MAX),
+	UPTO(rpc_func, max_reply, LITE_RPC_BULK_MAX), UPTO(rpc_func, squash, 1),
+	ZERO(rpc_func, reserved), END
 };
 
-#define ATTACH                                                                 \
-	FORM(attach, RULES(ZERO(attach, addr.reserved), ZERO(attach, reserved),\
+/* Nothing but @reserved has rules. */
+#define ANY(type) FORM(type, RULES(ZERO(type, reserved)))
+#define ATTACH                                                                                     \
+	FORM(attach, RULES(ZERO(attach, addr.reserved), ZERO(attach, reserved),                    \
 			   UPTO(attach, nqps, LITE_QPS_MAX - 1)))
 #define NAMED FORM(name, RULES(NAME(name)))
-#define CHANGE RULES(PART(change, id, lite_change_rules))
-#define MAPPED                                                                 \
-	FORM(map_reply,                                                        \
-	     RULES(NUMBER(map_reply, n_shares, 1, LITE_SPREAD_MAX),            \
-		   LENGTH(map_reply), NONZERO(map_reply, n_extents),           \
-		   UPTO(map_reply, anonymous, 1),                              \
-		   BITS(map_reply, rights, LITE_RIGHTS_ALL)),                  \
+#define CHANGE(type, ...)                                                                          \
+	FORM(type, RULES(PART(type, change, lite_change_rules), __VA_ARGS__))
+#define MAPPED                                                                                     \
+	FORM(map_reply,                                                                            \
+	     RULES(NUMBER(map_reply, n_shares, 1, LITE_SPREAD_MAX), LENGTH(map_reply),             \
+		   NONZERO(map_reply, n_extents), UPTO(map_reply, anonymous, 1),                   \
+		   BITS(map_reply, rights, LITE_RIGHTS_ALL)),                                      \
 	     .ok = lite_map_reply_ok)
-#define EXTENTS FORM(extents, RULES(ZERO(extents, reserved)))
-#define EXTENTS_REPLY                                                          \
-	FORM(extents_reply, RULES(ZERO(extents_reply, reserved)),              \
+#define EXTENTS                                                                                    \
+	FORM(extents_reply, RULES(ZERO(extents_reply, reserved)),                                  \
 	     ENTRIES(extents_reply, count, extent, 1, LITE_EXTENTS_PER_REPLY))
+#define FENCES(type)                                                                               \
+	FORM(type, RULES(UPTO(type, fence_all, 1)),                                                \
+	     ENTRIES(type, n_fences, fence, 0, LITE_FENCES_MAX))
 #define OP FORM(op, .ok = lite_op_ok)
 #define OP_REPLY FORM(op_reply, .ok = lite_op_reply_ok)
-#define UNBIND FORM(rpc_unbind, RULES(ZERO(rpc_unbind, reserved)))
 #define LOCK FORM(lock, RULES(ZERO(lock, reserved)), .ok = lite_lock_ok)
 
 static const struct lite_call_row lite_calls[] = {
 	CALL(PING, SHORT, PLAIN(ping), PLAIN(ping)),
-	[LITE_CALL_ATTACH] = {
-		.lane = LITE_LANE_SHORT,
-		.by = LITE_BY_GUEST | LITE_BY_MEMBER,
-		.request = ATTACH,
-		.reply = ATTACH,
-	},
-	[LITE_CALL_JOIN] = {
-		.lane = LITE_LANE_SHORT,
-		.by = LITE_BY_GUEST,
-		.request = FORM(join, RULES(ZERO(join, addr.reserved),
-					    ZERO(join, reserved))),
-		.reply = FORM(join_reply,
-			      RULES(ZERO(join_reply, redirect.reserved),
-				    ZERO(join_reply, reserved))),
-	},
-	[LITE_CALL_MEMBERS] = {
-		.lane = LITE_LANE_SHORT,
-		.by = LITE_BY_GUEST | LITE_BY_MEMBER,
-		.request = PLAIN(members),
-		.reply = FORM(members_reply,
-			      RULES(UPTO(members_reply, more, 1)),
-			      ENTRIES(members_reply, count, member, 0,
-				      LITE_MEMBERS_PER_REPLY)),
-	},
-	CALL(LEAVE, SHORT, FORM(leave, RULES(ZERO(leave, reserved))), NONE),
+	CALL_BY(LITE_BY_GUEST | LITE_BY_MEMBER, ATTACH, SHORT, ATTACH, ATTACH),
+	CALL_BY(LITE_BY_GUEST, JOIN, SHORT,
+		FORM(join, RULES(ZERO(join, addr.reserved), ZERO(join, reserved))),
+		FORM(join_reply, RULES(ZERO(join_reply, redirect.reserved),
+				       ZERO(join_reply, reserved)))),
+	CALL_BY(LITE_BY_GUEST | LITE_BY_MEMBER, MEMBERS, SHORT, PLAIN(members),
+		FORM(members_reply, RULES(UPTO(members_reply, more, 1)),
+		     ENTRIES(members_reply, count, member, 0, LITE_MEMBERS_PER_REPLY))),
+	CALL(LEAVE, SHORT, ANY(leave), NONE),
 	CALL(NAME_DROP, SHORT, NAMED, NONE),
 	CALL(NAME_LOOKUP, SHORT, NAMED, PLAIN(name_reply)),
 	CALL(NAME_FIND, SHORT, NAMED, PLAIN(name_reply)),
-	CALL(NAME_SYNC, SHORT,
-	     FORM(name_sync, RULES(ZERO(name_sync, reserved))), NONE),
+	CALL(NAME_SYNC, SHORT, ANY(name_sync), NONE),
 	CALL(NAME_PROBE, SHORT, NAMED,
-	     FORM(name_probe_reply, RULES(UPTO(name_probe_reply, state,
-					       LITE_WIRE_NAME_TAKEN)))),
+	     FORM(name_probe_reply, RULES(UPTO(name_probe_reply, state, LITE_WIRE_NAME_TAKEN)))),
 	CALL(NAME_WAKE, SHORT, NAMED, NONE),
-	CALL(NAME_ENTER, SHORT, FORM(name_enter, RULES(NAME(name_enter))),
-	     PLAIN(name_reply)),
+	CALL(NAME_ENTER, SHORT, FORM(name_enter, RULES(NAME(name_enter))), PLAIN(name_reply)),
 	CALL(LMR_CREATE, CALLER,
-	     FORM(create, RULES(NUMBER(create, n_nodes, 1, LITE_SPREAD_MAX),
-				UPTO(create, map, 1), LENGTH(create),
-				BITS(create, mode, LITE_MODE_MASK),
+	     FORM(create, RULES(NUMBER(create, n_nodes, 1, LITE_SPREAD_MAX), UPTO(create, map, 1),
+				LENGTH(create), BITS(create, mode, LITE_MODE_MASK),
 				NAME0(create), CRED(create))),
 	     MAPPED),
 	CALL(LMR_MAP, SHORT,
 	     FORM(map, RULES(UPTO(map, renew, 1), NAME0(map), CRED(map),
 			     BITS(map, rights, LITE_RIGHTS_ALL))),
 	     MAPPED),
-	CALL(LMR_EXTENTS, SHORT, EXTENTS, EXTENTS_REPLY),
+	CALL(LMR_EXTENTS, SHORT, ANY(extents), EXTENTS),
 	CALL(LMR_UNMAP, CALLER,
-	     FORM(unmap, RULES(BITS(unmap, flags, LITE_UNMAP_UNCLEAN |
-						  LITE_UNMAP_LAST))), NONE),
-	CALL(LMR_FREE, CALLER, FORM(change, CHANGE), NONE),
+	     FORM(unmap, RULES(BITS(unmap, flags, LITE_UNMAP_UNCLEAN | LITE_UNMAP_LAST))), NONE),
+	CALL(LMR_FREE, CALLER, FORM(change, RULES(PART(change, id, lite_change_rules))), NONE),
 	CALL(LMR_REVOKE, REVOKE, PLAIN(id), NONE),
 	CALL(LMR_STAT, SHORT, PLAIN(id),
 	     FORM(stat_reply, RULES(PART(stat_reply, lmr, lite_lmr_rules)))),
-	CALL(LMR_LIST, SHORT,
-	     FORM(list, RULES(NONZERO(list, max), ZERO(list, reserved))),
+	CALL(LMR_LIST, SHORT, FORM(list, RULES(NONZERO(list, max), ZERO(list, reserved))),
 	     FORM(list_reply, RULES(UPTO(list_reply, more, 1)),
 		  ENTRIES(list_reply, count, lmr, 0, LITE_LMRS_PER_REPLY),
 		  .entry = lite_lmr_rules)),
-	CALL(LMR_GRANT, CALLER,
-	     FORM(set_grant,
-		  RULES(PART(set_grant, change, lite_change_rules),
-			PART(set_grant, grant, lite_grant_rules))), NONE),
+	CALL(LMR_GRANT, CALLER, CHANGE(set_grant, PART(set_grant, grant, lite_grant_rules)), NONE),
 	CALL(LMR_GRANTS, SHORT, PLAIN(id),
 	     FORM(grants_reply, RULES(ZERO(grants_reply, reserved)),
 		  ENTRIES(grants_reply, count, grant, 0, LITE_GRANTS_MAX),
 		  .entry = lite_grant_rules)),
 	CALL(LMR_SETATTR, CALLER,
-	     FORM(setattr, RULES(PART(setattr, change, lite_change_rules),
-				 KEEP(setattr, mode, LITE_MODE_MASK),
-				 ZERO(setattr, reserved))), NONE),
-	CALL(LMR_RENAME, CALLER,
-	     FORM(rename, RULES(PART(rename, change, lite_change_rules),
-				NAME(rename))), NONE),
-	CALL(LMR_RESIZE, CALLER,
-	     FORM(resize, RULES(PART(resize, change, lite_change_rules),
-				LENGTH(resize))), NONE),
+	     CHANGE(setattr, KEEP(setattr, mode, LITE_MODE_MASK), ZERO(setattr, reserved)), NONE),
+	CALL(LMR_RENAME, CALLER, CHANGE(rename, NAME(rename)), NONE),
+	CALL(LMR_RESIZE, CALLER, CHANGE(resize, LENGTH(resize)), NONE),
 	CALL(LMR_MOVE, CALLER,
-	     FORM(move, RULES(PART(move, change, lite_change_rules),
-			      UPTO(move, later, 1),
-			      UPTO(move, length, LITE_LMR_SIZE_MAX),
-			      UPTO(move, offset, LITE_LMR_SIZE_MAX))),
+	     CHANGE(move, UPTO(move, later, 1), UPTO(move, length, LITE_LMR_SIZE_MAX),
+		    UPTO(move, offset, LITE_LMR_SIZE_MAX)),
 	     PLAIN(move_reply)),
 	CALL(LMR_RECALL, REVOKE, PLAIN(id), NONE),
 	CALL(LMR_AWAIT, AWAIT, PLAIN(id), NONE),
 	CALL(MEM_ALLOC, ALLOC,
-	     FORM(mem_alloc, RULES(LENGTH(mem_alloc),
-				   ZERO(mem_alloc, reserved))),
+	     FORM(mem_alloc, RULES(LENGTH(mem_alloc), ZERO(mem_alloc, reserved))),
 	     FORM(mem_alloc_reply, RULES(NONZERO(mem_alloc_reply, n_extents),
 					 ZERO(mem_alloc_reply, reserved)))),
-	CALL(MEM_EXTENTS, SHORT, EXTENTS, EXTENTS_REPLY),
-	CALL(MEM_FREE, REVOKE,
-	     FORM(mem_free, RULES(UPTO(mem_free, fence_all, 1)),
-		  ENTRIES(mem_free, n_fences, fence, 0, LITE_FENCES_MAX)),
-	     NONE),
+	CALL(MEM_EXTENTS, SHORT, ANY(extents), EXTENTS),
+	CALL(MEM_FREE, REVOKE, FENCES(mem_free), NONE),
 	/* Bytes of each extent, above its share. */
 	CALL(MEM_COPY, ALLOC,
-	     FORM(mem_copy,
-		  ENTRIES(mem_copy, count, extent, 1, LITE_COPY_EXTENTS_MAX),
+	     FORM(mem_copy, ENTRIES(mem_copy, count, extent, 1, LITE_COPY_EXTENTS_MAX),
 		  EACH(NUMBER(extent, length_share, 1 << 8, U64_MAX))), NONE),
-	CALL(MEM_FENCE, REVOKE,
-	     FORM(mem_fence, RULES(UPTO(mem_fence, fence_all, 1)),
-		  ENTRIES(mem_fence, n_fences, fence, 0, LITE_FENCES_MAX)),
-	     NONE),
-	CALL(MEM_SESSION, SHORT,
-	     FORM(mem_session, RULES(ZERO(mem_session, reserved))),
-	     PLAIN(mem_session_reply)),
+	CALL(MEM_FENCE, REVOKE, FENCES(mem_fence), NONE),
+	CALL(MEM_SESSION, SHORT, ANY(mem_session), PLAIN(mem_session_reply)),
 	CALL(OP_SET, WORK, OP, OP_REPLY),
 	CALL(OP_COPY, WORK, OP, OP_REPLY),
 	CALL(OP_COMPARE, WORK, OP, OP_REPLY),
@@ -413,36 +409,30 @@ static const struct lite_call_row lite_calls[] = {
 	CALL(OP_PACK, WORK, FORM(pack, .open = true, .ok = lite_pack_ok),
 	     FORM(pack_reply, .open = true, .ok = lite_pack_reply_ok)),
 	CALL(RPC_BIND, ALLOC,
-	     FORM(rpc_bind, RULES(NUMBER(rpc_bind, function, 1,
-					 LITE_FUNCTION_MAX),
+	     FORM(rpc_bind, RULES(NUMBER(rpc_bind, function, 1, LITE_FUNCTION_MAX),
 				  ZERO(rpc_bind, reserved))),
 	     FORM(rpc_bind_reply,
 		  RULES(PART(rpc_bind_reply, func, lite_func_rules),
 			UPTO(rpc_bind_reply, ring, LITE_IMM_RING_MAX),
 			NUMBER(rpc_bind_reply, depth, 1, LITE_RPC_DEPTH)),
-		  ENTRIES(rpc_bind_reply, n_chunks, chunk, 1,
-			  LITE_RPC_CHUNKS_MAX),
-		  VALUES(sizeof(__le64), 1, U64_MAX),
-		  .ok = lite_rpc_bind_reply_ok)),
-	CALL(RPC_UNBIND, SHORT, UNBIND, NONE),
+		  ENTRIES(rpc_bind_reply, n_chunks, chunk, 1, LITE_RPC_CHUNKS_MAX),
+		  VALUES(sizeof(__le64), 1, U64_MAX), .ok = lite_rpc_bind_reply_ok)),
+	CALL(RPC_UNBIND, SHORT, ANY(rpc_unbind), NONE),
 	CALL(RPC_CANCEL, SHORT,
 	     FORM(rpc_cancel, RULES(ZERO(rpc_cancel, reserved)),
 		  ENTRIES(rpc_cancel, count, which, 1, LITE_RPC_CANCELS_MAX)),
 	     FORM(rpc_cancel_reply, RULES(ZERO(rpc_cancel_reply, reserved)),
-		  ENTRIES(rpc_cancel_reply, count, cancelled, 0,
-			  LITE_RPC_CANCELS_MAX),
+		  ENTRIES(rpc_cancel_reply, count, cancelled, 0, LITE_RPC_CANCELS_MAX),
 		  VALUES(sizeof(__le32), 0, LITE_RPC_CANCELLED))),
 	CALL(RPC_FIND, SHORT,
-	     FORM(rpc_find, RULES(ZERO(rpc_find, reserved)),
-		  .ok = lite_rpc_find_ok),
+	     FORM(rpc_find, RULES(ZERO(rpc_find, reserved)), .ok = lite_rpc_find_ok),
 	     FORM(rpc_func, RULES(PART(rpc_func, cookie, lite_func_rules)))),
-	CALL(RPC_GONE, SHORT, UNBIND, NONE),
+	CALL(RPC_GONE, SHORT, ANY(rpc_unbind), NONE),
 	CALL(LOCK_WAIT, SHORT, LOCK, NONE),
 	CALL(LOCK_GRANT, SHORT, LOCK, NONE),
 	CALL(LOCK_RELEASE, SHORT, LOCK, NONE),
 	CALL(LOCK_PROBE, SHORT, LOCK,
-	     FORM(lock_probe_reply, RULES(UPTO(lock_probe_reply, state,
-					       LITE_WIRE_LOCK_BROKEN),
+	     FORM(lock_probe_reply, RULES(UPTO(lock_probe_reply, state, LITE_WIRE_LOCK_BROKEN),
 					  ZERO(lock_probe_reply, reserved)))),
 	CALL(BARRIER_ARRIVE, SHORT, LOCK, NONE),
 };
@@ -452,13 +442,10 @@ static const struct lite_call_row lite_calls[] = {
 /* The row of an unknown call has no request size. */
 static const struct lite_call_row *lite_call_row(u16 call)
 {
-	static const struct lite_call_row unknown = {
-		.lane = LITE_LANE_SHORT,
-		.by = LITE_BY_MEMBER,
-	};
+	static const struct lite_call_row unknown = { .lane = LITE_LANE_SHORT,
+						      .by = LITE_BY_MEMBER };
 
-	if (call >= ARRAY_SIZE(lite_calls) ||
-	    !lite_calls[call].request.size)
+	if (call >= ARRAY_SIZE(lite_calls) || !lite_calls[call].request.size)
 		return &unknown;
 	return &lite_calls[call];
 }
@@ -475,11 +462,9 @@ u32 lite_call_by(u16 call)
 
 int lite_wire_msg_check(const struct lite_wire_msg *msg)
 {
-	if (le32_to_cpu(msg->magic) != LITE_WIRE_MAGIC ||
-	    msg->version != LITE_WIRE_VERSION || msg->reserved0 ||
-	    msg->reserved || le32_to_cpu(msg->error) > LITE_ERRNO_MAX ||
-	    le32_to_cpu(msg->length) >
-		    lite_call_payload_max(le16_to_cpu(msg->call)))
+	if (le32_to_cpu(msg->magic) != LITE_WIRE_MAGIC || msg->version != LITE_WIRE_VERSION ||
+	    msg->reserved0 || msg->reserved || le32_to_cpu(msg->error) > LITE_ERRNO_MAX ||
+	    le32_to_cpu(msg->length) > lite_call_payload_max(le16_to_cpu(msg->call)))
 		return -EPROTO;
 	return 0;
 }
@@ -492,8 +477,7 @@ static bool lite_rules_ok(const struct lite_rule *rule, const u8 *data)
 		u64 value;
 		bool ok;
 
-		memcpy(&raw, at, rule->size < sizeof(raw) ? rule->size :
-							    sizeof(raw));
+		memcpy(&raw, at, rule->size < sizeof(raw) ? rule->size : sizeof(raw));
 		value = le64_to_cpu(raw);
 		switch (rule->kind) {
 		case LITE_RULE_NUMBER:
@@ -507,8 +491,7 @@ static bool lite_rules_ok(const struct lite_rule *rule, const u8 *data)
 			break;
 		case LITE_RULE_NAME:
 			ok = (!rule->min && !*at) ||
-			     lite_name_check((const char *)at,
-					     LITE_NAME_SIZE) >= 0;
+			     lite_name_check((const char *)at, LITE_NAME_SIZE) >= 0;
 			break;
 		default:
 			ok = lite_rules_ok(rule->part, at);
@@ -519,8 +502,7 @@ static bool lite_rules_ok(const struct lite_rule *rule, const u8 *data)
 	return true;
 }
 
-static bool lite_form_ok(const struct lite_form *f,
-			 const struct lite_payload *p)
+static bool lite_form_ok(const struct lite_form *f, const struct lite_payload *p)
 {
 	const u8 *bytes = p->data;
 	size_t size = f->size;
@@ -547,9 +529,7 @@ static bool lite_form_ok(const struct lite_form *f,
 
 int lite_wire_request_check(u16 call, const void *payload, size_t len)
 {
-	const struct lite_payload p = { .call = call,
-					.data = payload,
-					.len = len };
+	const struct lite_payload p = { .call = call, .data = payload, .len = len };
 	const struct lite_form *f = &lite_call_row(call)->request;
 
 	if (!f->size)
@@ -559,9 +539,7 @@ int lite_wire_request_check(u16 call, const void *payload, size_t len)
 
 int lite_wire_reply_check(u16 call, const void *payload, size_t len)
 {
-	const struct lite_payload p = { .call = call,
-					.data = payload,
-					.len = len };
+	const struct lite_payload p = { .call = call, .data = payload, .len = len };
 
 	return lite_form_ok(&lite_call_row(call)->reply, &p) ? 0 : -EPROTO;
 }

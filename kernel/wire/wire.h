@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The wire protocol. All of it is little-endian, begins with magic and
- * version, has no implicit padding, and is checked by the functions below
- * before any other code looks at it. Documentation/wire-protocol.rst gives an
- * overview; this file is the reference.
+ * The wire protocol. All of it is little-endian, begins with magic and version, has no implicit
+ * padding, and is checked by the functions below before any other code looks at it.
+ * Documentation/wire-protocol.rst gives an overview; this file is the reference.
  *
- * Two carriers: RDMA CM private data while connecting (HELLO, CHALLENGE,
- * CONNECT, ACCEPT, REFUSE), then messages in call slots, written by RDMA
- * write-with-immediate (struct lite_wire_msg and the payload of its call).
+ * Two carriers: RDMA CM private data while connecting (lite_cm_*), then messages in call slots,
+ * written by RDMA write-with-immediate (struct lite_wire_msg and the payload of its call).
  */
 #ifndef _LITE_CORE_WIRE_H
 #define _LITE_CORE_WIRE_H
@@ -98,13 +96,9 @@ static_assert(sizeof(struct lite_cm_connect) == 52, "connect");
 static_assert(sizeof(struct lite_cm_accept) == 72, "accept");
 static_assert(sizeof(struct lite_cm_refuse) == 12, "refuse");
 
-/**
- * lite_cm_check - is this private data well formed?
- * @data: private data as received; RDMA CM pads it with zeroes
- * @len: bytes
- * @kind: set to its kind
- *
- * Return: 0; -EPROTO; -EPROTONOSUPPORT for another protocol version.
+/*
+ * Check received private data, which RDMA CM pads with zeroes, and set @kind. Return: 0; -EPROTO;
+ * -EPROTONOSUPPORT for another protocol version.
  */
 int lite_cm_check(const void *data, size_t len, enum lite_cm_kind *kind);
 
@@ -164,14 +158,12 @@ enum lite_call {
 	LITE_CALL_BARRIER_ARRIVE = 84, /* to the home: arrived */
 };
 
-/* Which slots may a call use? */
+/* The slots that a call may use. */
 enum lite_lane lite_call_lane(u16 call);
 
 /* Callers of a call: a node that only wants to join (id 0), a member. */
 #define LITE_BY_GUEST 1U
 #define LITE_BY_MEMBER 2U
-
-/* Which nodes may make a call: LITE_BY_* bits. */
 u32 lite_call_by(u16 call);
 
 /* Heads every message; a reply repeats @call and @seq of its request. */
@@ -191,6 +183,10 @@ static inline u32 lite_call_payload_max(u16 call)
 {
 	return lite_lane_payload_max(lite_call_lane(call));
 }
+
+/* Entries that fit behind the head of a payload. */
+#define LITE_ENTRIES_MAX(head, entry)                                                              \
+	((LITE_PAYLOAD_MAX - sizeof(struct head)) / sizeof(struct entry))
 
 struct lite_wire_addr {
 	__u8 ip[16];     /* IPv6, or IPv4 mapped into it */
@@ -256,9 +252,7 @@ struct lite_wire_members_reply {
 	struct lite_wire_member member[];
 } __packed;
 
-#define LITE_MEMBERS_PER_REPLY                                                 \
-	((LITE_PAYLOAD_MAX - sizeof(struct lite_wire_members_reply)) /         \
-	 sizeof(struct lite_wire_member))
+#define LITE_MEMBERS_PER_REPLY LITE_ENTRIES_MAX(lite_wire_members_reply, lite_wire_member)
 
 struct lite_wire_name_sync {
 	__le64 reserved;
@@ -361,9 +355,7 @@ struct lite_wire_extents_reply {
 	struct lite_wire_extent extent[];
 } __packed;
 
-#define LITE_EXTENTS_PER_REPLY                                                 \
-	((LITE_PAYLOAD_MAX - sizeof(struct lite_wire_extents_reply)) /         \
-	 sizeof(struct lite_wire_extent))
+#define LITE_EXTENTS_PER_REPLY LITE_ENTRIES_MAX(lite_wire_extents_reply, lite_wire_extent)
 
 enum lite_wire_unmap_flags {
 	LITE_UNMAP_UNCLEAN = 1 << 0, /* a failed operation may be in flight */
@@ -467,9 +459,7 @@ struct lite_wire_list_reply {
 	struct lite_wire_lmr lmr[];
 } __packed;
 
-#define LITE_LMRS_PER_REPLY                                                    \
-	((LITE_PAYLOAD_MAX - sizeof(struct lite_wire_list_reply)) /            \
-	 sizeof(struct lite_wire_lmr))
+#define LITE_LMRS_PER_REPLY LITE_ENTRIES_MAX(lite_wire_list_reply, lite_wire_lmr)
 
 struct lite_wire_mem_alloc {
 	__le64 lmr;      /* id at the home, which is the caller */
@@ -520,9 +510,7 @@ struct lite_wire_mem_session_reply {
 	__le64 session;
 } __packed;
 
-#define LITE_COPY_EXTENTS_MAX                                                  \
-	((LITE_PAYLOAD_MAX - sizeof(struct lite_wire_mem_copy)) /              \
-	 sizeof(struct lite_wire_extent))
+#define LITE_COPY_EXTENTS_MAX LITE_ENTRIES_MAX(lite_wire_mem_copy, lite_wire_extent)
 
 /* Make sure that these nodes have no operations on our memory in flight. */
 struct lite_wire_mem_fence {
@@ -531,9 +519,7 @@ struct lite_wire_mem_fence {
 	struct lite_wire_fence fence[];
 } __packed;
 
-#define LITE_FENCES_MAX                                                        \
-	((LITE_PAYLOAD_MAX - sizeof(struct lite_wire_mem_free)) /              \
-	 sizeof(struct lite_wire_fence))
+#define LITE_FENCES_MAX LITE_ENTRIES_MAX(lite_wire_mem_free, lite_wire_fence)
 
 /* A part of an LMR, as memory operations name it. */
 struct lite_wire_range {
@@ -584,53 +570,22 @@ static_assert(sizeof(struct lite_wire_create) <= LITE_PAYLOAD_MAX, "create");
 static_assert(sizeof(struct lite_wire_map_reply) <= LITE_PAYLOAD_MAX, "map");
 static_assert(sizeof(struct lite_wire_lmr) == 296, "lmr");
 static_assert(sizeof(struct lite_wire_rename) <= LITE_PAYLOAD_MAX, "rename");
-static_assert(sizeof(struct lite_wire_grants_reply) +
-	      LITE_GRANTS_MAX * sizeof(struct lite_wire_grant) <=
-	      LITE_PAYLOAD_MAX, "grants");
-static_assert(sizeof(struct lite_wire_mem_fence) <=
-	      sizeof(struct lite_wire_mem_free), "fence");
+static_assert(LITE_ENTRIES_MAX(lite_wire_grants_reply, lite_wire_grant) >= LITE_GRANTS_MAX, "acl");
+static_assert(sizeof(struct lite_wire_mem_fence) <= sizeof(struct lite_wire_mem_free), "fence");
 
-/* A payload, for the checks of the table in wire.c. */
-struct lite_payload {
-	u16 call;
-	const void *data;
-	size_t len;
-};
-
-/**
- * lite_wire_msg_check - is this the header of a message?
- * @msg: a copy that the peer cannot change any more
- *
- * Return: 0 or -EPROTO.
+/*
+ * Checks of bytes that the peer cannot change any more: of the header of a message, and of the
+ * payload of a request and of a successful reply. They check sizes, counts against sizes, NUL of
+ * names, bits that must be zero; handlers check meaning (does the LMR exist?). Return: 0; -EPROTO;
+ * -EOPNOTSUPP for a request of an unknown call.
  */
 int lite_wire_msg_check(const struct lite_wire_msg *msg);
-
-/**
- * lite_wire_request_check - is the payload of a request well formed?
- * @call: enum lite_call
- * @payload: a copy that the peer cannot change any more
- * @len: bytes
- *
- * Checks sizes, counts against sizes, NUL of names, bits that must be zero.
- * The handler checks meaning (does the LMR exist?).
- *
- * Return: 0; -EPROTO; -EOPNOTSUPP for an unknown call.
- */
 int lite_wire_request_check(u16 call, const void *payload, size_t len);
-
-/**
- * lite_wire_reply_check - is the payload of a successful reply well formed?
- * @call: enum lite_call
- * @payload: a copy that the peer cannot change any more
- * @len: bytes
- *
- * Return: 0 or -EPROTO.
- */
 int lite_wire_reply_check(u16 call, const void *payload, size_t len);
 
 /*
- * Convert an errno off the wire. A peer may not send those that have a meaning
- * within this kernel or between it and its users.
+ * An errno off the wire. A peer may not send those that have a meaning within this kernel or
+ * between it and its users.
  */
 static inline int lite_wire_error(u32 error)
 {
@@ -640,8 +595,8 @@ static inline int lite_wire_error(u32 error)
 }
 
 /*
- * Convert a peer's reason to refuse a connection. Also excludes those that
- * only this node can know: the peer did not answer, the wait was interrupted.
+ * A peer's reason to refuse a connection. It is none that only this node can know: the peer did not
+ * answer, the wait was interrupted.
  */
 int lite_wire_refusal(u32 error);
 

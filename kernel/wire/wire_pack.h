@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * OP_PACK: many small reads and writes in one call, to the node that holds the
- * bytes. An extension of wire.h.
- */
+/* OP_PACK: many small reads and writes in one call, to the node that holds the bytes. */
 #ifndef _LITE_CORE_WIRE_PACK_H
 #define _LITE_CORE_WIRE_PACK_H
 
 #include "wire.h"
 
-/* Maximum bytes of one operation. */
+/* Maximum bytes of one operation; operations, and LMRs, of one call. */
 #define LITE_PACK_BYTES 256U
-/* Maximum operations, and LMRs, of one call. */
 #define LITE_PACK_OPS 64U
 #define LITE_PACK_RANGES 8U
 
@@ -52,14 +48,12 @@ static inline bool lite_wire_range_ok(const struct lite_wire_range *r)
 	return r->id && r->home && !r->reserved;
 }
 
-static inline const struct lite_wire_range *
-lite_wire_pack_ranges(const struct lite_wire_pack *p)
+static inline const struct lite_wire_range *lite_wire_pack_ranges(const struct lite_wire_pack *p)
 {
 	return (const struct lite_wire_range *)(p + 1);
 }
 
-static inline const struct lite_wire_pack_op *
-lite_wire_pack_ops(const struct lite_wire_pack *p)
+static inline const struct lite_wire_pack_op *lite_wire_pack_ops(const struct lite_wire_pack *p)
 {
 	return (const struct lite_wire_pack_op *)(lite_wire_pack_ranges(p) +
 						  le32_to_cpu(p->n_ranges));
@@ -70,9 +64,5 @@ static inline const void *lite_wire_pack_bytes(const struct lite_wire_pack *p)
 {
 	return lite_wire_pack_ops(p) + le32_to_cpu(p->n_ops);
 }
-
-/* For the table in wire.c. */
-bool lite_pack_ok(const struct lite_payload *p);
-bool lite_pack_reply_ok(const struct lite_payload *p);
 
 #endif /* _LITE_CORE_WIRE_PACK_H */

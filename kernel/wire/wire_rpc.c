@@ -1,42 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "core/name.h"
-#include "core/ring.h"
 #include "wire_rpc.h"
 
-int lite_function_name_check(const char *name)
-{
-	return lite_name_check(name, LITE_FUNCTION_NAME_SIZE);
-}
-
-bool lite_rpc_find_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_rpc_find *f = p->data;
-
-	/* One or the other. */
-	if (!f->name[0])
-		return f->function &&
-		       le32_to_cpu(f->function) <= LITE_FUNCTION_MAX;
-	return !f->function && lite_function_name_check(f->name) >= 0;
-}
-
-bool lite_rpc_bind_reply_ok(const struct lite_payload *p)
-{
-	const struct lite_wire_rpc_bind_reply *r = p->data;
-	u32 n = le32_to_cpu(r->n_chunks);
-	u32 bytes = le32_to_cpu(r->chunk_bytes);
-	u32 most;
-
-	/* Whole pages; the longest record fits; all units have a number. */
-	most = lite_rpc_body_max(le32_to_cpu(r->func.max_request),
-				 le32_to_cpu(r->func.max_reply));
-	return bytes && !(bytes % LITE_PAGE_SIZE) &&
-	       bytes >= LITE_RPC_HEADER + most &&
-	       bytes <= LITE_RING_UNITS_MAX * LITE_RING_UNIT / n;
-}
-
 /* Chunks that hold @bytes together, of which there may be none. */
-static bool lite_rpc_chunks_ok(const struct lite_wire_rpc_chunk *chunk, u32 n,
-			       u32 bytes)
+static bool lite_rpc_chunks_ok(const struct lite_wire_rpc_chunk *chunk, u32 n, u32 bytes)
 {
 	u64 sum = 0;
 	u32 i;
@@ -49,16 +15,14 @@ static bool lite_rpc_chunks_ok(const struct lite_wire_rpc_chunk *chunk, u32 n,
 	return sum >= bytes;
 }
 
-int lite_wire_rpc_bulk_check(const struct lite_wire_rpc_chunk *chunk,
-			     u32 n_request, u32 n_reply, u32 length, u32 room)
+int lite_wire_rpc_bulk_check(const struct lite_wire_rpc_chunk *chunk, u32 n_request, u32 n_reply,
+			     u32 length, u32 room)
 {
-	if (!n_request && (!n_reply || length > LITE_RPC_BYTES_MAX))
+	if (n_request ? !lite_rpc_chunks_ok(chunk, n_request, length) :
+			!n_reply || length > LITE_RPC_BYTES_MAX)
 		return -EPROTO;
-	if (!n_reply && room > LITE_RPC_BYTES_MAX)
-		return -EPROTO;
-	if (n_request && !lite_rpc_chunks_ok(chunk, n_request, length))
-		return -EPROTO;
-	if (n_reply && !lite_rpc_chunks_ok(chunk + n_request, n_reply, room))
+	if (n_reply ? !lite_rpc_chunks_ok(chunk + n_request, n_reply, room) :
+		      room > LITE_RPC_BYTES_MAX)
 		return -EPROTO;
 	return 0;
 }
@@ -66,8 +30,7 @@ int lite_wire_rpc_bulk_check(const struct lite_wire_rpc_chunk *chunk,
 static bool lite_rpc_request_ok(const struct lite_wire_rpc *h)
 {
 	u32 flags = le32_to_cpu(h->flags);
-	u32 most = flags & LITE_RPC_F_BULK ? LITE_RPC_BULK_MAX :
-					     LITE_RPC_BYTES_MAX;
+	u32 most = flags & LITE_RPC_F_BULK ? LITE_RPC_BULK_MAX : LITE_RPC_BYTES_MAX;
 
 	return !h->status && !h->user && h->reply &&
 	       !(flags & ~(LITE_RPC_F_ONEWAY | LITE_RPC_F_BULK)) &&
@@ -79,20 +42,15 @@ static bool lite_rpc_reply_ok(const struct lite_wire_rpc *h)
 {
 	u32 flags = le32_to_cpu(h->flags);
 
-	if (flags && (flags != LITE_RPC_F_BULK || h->status != LITE_RPC_OK ||
-		      !h->length))
+	if (flags && (flags != LITE_RPC_F_BULK || h->status != LITE_RPC_OK || !h->length))
 		return false;
-	return !h->room && !h->reply && !h->uid && !h->gid &&
-	       h->status < LITE_RPC_STATUSES;
+	return !h->room && !h->reply && !h->uid && !h->gid && h->status < LITE_RPC_STATUSES;
 }
 
 int lite_wire_rpc_check(const struct lite_wire_rpc *h, bool request)
 {
-	if (le32_to_cpu(h->magic) != LITE_WIRE_MAGIC ||
-	    h->version != LITE_WIRE_VERSION || h->reserved[0] || h->reserved[1])
+	if (le32_to_cpu(h->magic) != LITE_WIRE_MAGIC || h->version != LITE_WIRE_VERSION ||
+	    h->reserved[0] || h->reserved[1] || le16_to_cpu(h->slot) >= LITE_RPC_DEPTH)
 		return -EPROTO;
-	if (le16_to_cpu(h->slot) >= LITE_RPC_DEPTH)
-		return -EPROTO;
-	return (request ? lite_rpc_request_ok(h) : lite_rpc_reply_ok(h)) ?
-		       0 : -EPROTO;
+	return (request ? lite_rpc_request_ok(h) : lite_rpc_reply_ok(h)) ? 0 : -EPROTO;
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * The wire protocol of calls of functions: BIND, UNBIND, CANCEL and FIND in
- * call slots, as all calls between kernels (wire.h), and the records in rings.
- */
+/* The wire protocol of functions: calls between kernels about them, and the records in rings. */
 #ifndef _LITE_CORE_WIRE_RPC_H
 #define _LITE_CORE_WIRE_RPC_H
 
+#include "core/name.h"
 #include "wire.h"
 #ifdef __KERNEL__
 #include <uapi/lite_rpc.h>
@@ -14,8 +12,7 @@
 #endif
 
 #define LITE_RPC_HEADER 64U
-/* Maximum number of chunks of a ring. */
-#define LITE_RPC_CHUNKS_MAX 64U
+#define LITE_RPC_CHUNKS_MAX 64U /* of a ring */
 
 struct lite_wire_rpc_bind {
 	__le32 function;
@@ -68,9 +65,7 @@ struct lite_wire_rpc_cancel {
 	struct lite_wire_rpc_which which[];
 } __packed;
 
-#define LITE_RPC_CANCELS_MAX                                                   \
-	((LITE_PAYLOAD_MAX - sizeof(struct lite_wire_rpc_cancel)) /            \
-	 sizeof(struct lite_wire_rpc_which))
+#define LITE_RPC_CANCELS_MAX LITE_ENTRIES_MAX(lite_wire_rpc_cancel, lite_wire_rpc_which)
 
 /* Outcome of CANCEL, per call. */
 enum lite_rpc_cancelled {
@@ -87,9 +82,8 @@ struct lite_wire_rpc_cancel_reply {
 enum lite_rpc_flags {
 	LITE_RPC_F_ONEWAY = 1 << 0, /* request: a message, answered by DONE */
 	/*
-	 * Request: a struct lite_wire_rpc_bulk follows the header, then the
-	 * request, unless that is in chunks. Reply: it is in the chunks that
-	 * the request named.
+	 * Request: a struct lite_wire_rpc_bulk follows the header, then the request, unless that is
+	 * in chunks. Reply: it is in the chunks that the request named.
 	 */
 	LITE_RPC_F_BULK = 1 << 1,
 };
@@ -108,30 +102,25 @@ struct lite_wire_rpc_bulk {
 	struct lite_wire_rpc_chunk chunk[]; /* request's, then reply's */
 } __packed;
 
-/* Maximum number of chunks of a request, and of a reply. */
-#define LITE_RPC_BULK_CHUNKS_MAX 1023U
-/* Replies up to this length go through the ring even if there are chunks. */
-#define LITE_RPC_BULK_INLINE 4096U
+#define LITE_RPC_BULK_CHUNKS_MAX 1023U /* of a request, and of a reply */
+#define LITE_RPC_BULK_INLINE 4096U /* longest reply that uses the ring although there are chunks */
 
 static inline u32 lite_rpc_list_bytes(u32 chunks)
 {
-	return sizeof(struct lite_wire_rpc_bulk) +
-	       chunks * sizeof(struct lite_wire_rpc_chunk);
+	return sizeof(struct lite_wire_rpc_bulk) + chunks * sizeof(struct lite_wire_rpc_chunk);
 }
 
 /* May records of a function have lists? */
 static inline bool lite_rpc_has_lists(u32 max_request, u32 max_reply)
 {
-	return max_request > LITE_RPC_BYTES_MAX ||
-	       max_reply > LITE_RPC_BYTES_MAX;
+	return max_request > LITE_RPC_BYTES_MAX || max_reply > LITE_RPC_BYTES_MAX;
 }
 
 /* Bytes behind the header of the longest record of a function. */
 static inline u32 lite_rpc_body_max(u32 max_request, u32 max_reply)
 {
 	if (lite_rpc_has_lists(max_request, max_reply))
-		return LITE_RPC_BYTES_MAX +
-		       lite_rpc_list_bytes(2 * LITE_RPC_BULK_CHUNKS_MAX);
+		return LITE_RPC_BYTES_MAX + lite_rpc_list_bytes(2 * LITE_RPC_BULK_CHUNKS_MAX);
 	return max_request > max_reply ? max_request : max_reply;
 }
 
@@ -139,13 +128,10 @@ static inline u32 lite_rpc_body_max(u32 max_request, u32 max_reply)
  * Bytes behind the header of a call's record. @list: bytes of its chunk list,
  * with @n_request and @n_reply chunks.
  */
-static inline u32 lite_rpc_body_bytes(u32 length, u32 room, u32 list,
-				      u32 n_request, u32 n_reply)
+static inline u32 lite_rpc_body_bytes(u32 length, u32 room, u32 list, u32 n_request, u32 n_reply)
 {
 	u32 in = list + (n_request ? 0 : length);
-	u32 out = n_reply && room > LITE_RPC_BULK_INLINE ?
-			  LITE_RPC_BULK_INLINE :
-			  room;
+	u32 out = n_reply && room > LITE_RPC_BULK_INLINE ? LITE_RPC_BULK_INLINE : room;
 
 	return in > out ? in : out;
 }
@@ -176,48 +162,27 @@ struct lite_wire_rpc {
 } __packed;
 
 static_assert(sizeof(struct lite_wire_rpc) == LITE_RPC_HEADER, "rpc");
-static_assert(sizeof(struct lite_wire_rpc_bind_reply) +
-	      LITE_RPC_CHUNKS_MAX * sizeof(__le64) <= LITE_PAYLOAD_MAX, "bind");
+static_assert(sizeof(struct lite_wire_rpc_bind_reply) + LITE_RPC_CHUNKS_MAX * sizeof(__le64) <=
+	      LITE_PAYLOAD_MAX, "bind");
 
-/**
- * lite_wire_rpc_check - is this the header of a record?
- * @h: a copy that the peer cannot change any more
- * @request: of a request, else of a reply
- *
- * The caller has to check lengths against the room there is.
- *
- * Return: 0 or -EPROTO.
+/*
+ * Check the header of a record, copied so that the peer cannot change it any more. The caller has
+ * to check lengths against the room there is. Return: 0 or -EPROTO.
  */
 int lite_wire_rpc_check(const struct lite_wire_rpc *h, bool request);
 
-/**
- * lite_wire_rpc_bulk_check - is this a list of chunks?
- * @chunk: @n_request + @n_reply chunks
- * @n_request: chunks of the request
- * @n_reply: chunks for the reply
- * @length: bytes of the request
- * @room: maximum bytes of the reply
- *
- * The caller has to check that the number of chunks is allowed, and that they
- * are within the record.
- *
- * Return: 0 or -EPROTO.
+/*
+ * Check a list of @n_request chunks for @length bytes of a request and then @n_reply for up to
+ * @room bytes of the reply. The caller has to check that these numbers are allowed, and that the
+ * chunks are within the record. Return: 0 or -EPROTO.
  */
-int lite_wire_rpc_bulk_check(const struct lite_wire_rpc_chunk *chunk,
-			     u32 n_request, u32 n_reply, u32 length, u32 room);
+int lite_wire_rpc_bulk_check(const struct lite_wire_rpc_chunk *chunk, u32 n_request, u32 n_reply,
+			     u32 length, u32 room);
 
-/* For the table in wire.c. */
-bool lite_rpc_bind_reply_ok(const struct lite_payload *p);
-bool lite_rpc_find_ok(const struct lite_payload *p);
-
-/**
- * lite_function_name_check - is this the name of a function?
- * @name: LITE_FUNCTION_NAME_SIZE bytes
- *
- * As for names of LMRs: no control characters, and not empty.
- *
- * Return: its length; -EINVAL; -ENAMETOOLONG: there is no NUL.
- */
-int lite_function_name_check(const char *name);
+/* lite_name_check() for the name of a function, LITE_FUNCTION_NAME_SIZE bytes. */
+static inline int lite_function_name_check(const char *name)
+{
+	return lite_name_check(name, LITE_FUNCTION_NAME_SIZE);
+}
 
 #endif /* _LITE_CORE_WIRE_RPC_H */

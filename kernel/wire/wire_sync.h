@@ -21,9 +21,8 @@ struct lite_wire_lock {
 	__le64 value;       /* WAIT: value read from the word; else 0 */
 	__le32 ticket;      /* number of the claim at that node, not 0 */
 	/*
-	 * WAIT: enum lite_wire_lock_flags; GRANT: errno, positive; RELEASE:
-	 * enum lite_lock_end; PROBE: 0; ARRIVE: number of participants, and
-	 * LITE_WIRE_BARRIER_AGAIN
+	 * WAIT: enum lite_wire_lock_flags; GRANT: errno, positive; RELEASE: enum lite_lock_end;
+	 * PROBE: 0; ARRIVE: number of participants, and LITE_WIRE_BARRIER_AGAIN
 	 */
 	__le32 arg;
 	__le32 uid;         /* WAIT, ARRIVE, RELEASE: its user; else 0 */
