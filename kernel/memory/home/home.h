@@ -107,7 +107,7 @@ struct lite_lmr {
 };
 
 /*
- * Serves a call about @lmr, whose id the request begins with. @conn: session with the caller; NULL:
+ * Serves a call about @lmr; the request begins with its id. @conn: session with the caller; NULL:
  * this node. @reply: zeroed; @reply_len: set to its bytes. May sleep. Return: see lite_handler.
  */
 typedef int (*lite_lmr_handler)(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,

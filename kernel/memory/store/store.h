@@ -104,5 +104,4 @@ void lite_payer_begin(struct lite_memory *mem, struct lite_payer *p, u32 home, u
 void lite_payer_end(struct lite_memory *mem, struct lite_payer *p);
 struct mem_cgroup *lite_payer_find(struct lite_memory *mem, u32 home, u64 lmr, u32 uid);
 
-
 #endif /* _LITE_STORE_H */
