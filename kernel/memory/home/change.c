@@ -14,10 +14,8 @@
  */
 #include <linux/slab.h>
 
-#include "core/name.h"
 #include "memory/memory.h"
 #include "home.h"
-#include "trace.h"
 
 /* Earlier changes should be over by then. */
 #define LITE_CHANGE_TIMEOUT (120 * HZ)

@@ -14,7 +14,6 @@
 
 #include "memory/memory.h"
 #include "home.h"
-#include "trace.h"
 
 /* A mapper gets this long to answer after its operations must have ended; then it is fenced. */
 #define LITE_REVOKE_GRACE (5 * HZ)

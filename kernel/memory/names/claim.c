@@ -35,7 +35,6 @@
  */
 #include <linux/slab.h>
 
-#include "core/name.h"
 #include "memory/memory.h"
 
 /* Limit for a whole claim, all waits included. */
