@@ -110,7 +110,6 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	lite_home_handlers(mem);
 	lite_free_handlers(mem);
 	lite_change_handlers(mem);
-	lite_resize_handlers(mem);
 	lite_move_handlers(mem);
 	lite_mapping_handlers(mem);
 	lite_memop_handlers(mem);

@@ -7,8 +7,8 @@
  *   store    gives memory (struct lite_alloc) to a home. store.c, copy.c,
  *            pinned.c
  *   home     keeps an LMR's metadata: owner, placement, mappers (struct
- *            lite_lmr). lmr.c, place.c, release.c, mappers.c, free.c, orphan.c,
- *            change.c, resize.c; for names claim.c, directory.c, names.c
+ *            lite_lmr). lmr.c, place.c, release.c, mappers.c, free.c,
+ *            change.c, move.c; for names claim.c, directory.c, names.c
  *   mapper   has handles on an LMR (struct lite_mapping, shared by all handles
  *            of the node) and operates on its memory: the other files. A mapper
  *            that stores bytes also performs memory operations on them for

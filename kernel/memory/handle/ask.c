@@ -17,7 +17,7 @@
 #include "core/name.h"
 #include "memory/home/home.h"
 #include "memory/memory.h"
-#include "memory/store/payer.h"
+#include "memory/store/store.h"
 #include "ctx.h"
 
 /* Covers waiting for all mappers, and zeroing or copying memory. */

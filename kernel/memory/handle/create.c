@@ -4,7 +4,7 @@
 
 #include "core/name.h"
 #include "memory/memory.h"
-#include "memory/store/payer.h"
+#include "memory/store/store.h"
 #include "ctx.h"
 
 /*

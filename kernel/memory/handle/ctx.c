@@ -5,7 +5,7 @@
 #include <linux/slab.h>
 
 #include "memory/memory.h"
-#include "memory/store/pinned.h"
+#include "memory/store/store.h"
 #include "ctx.h"
 
 /**

@@ -4,7 +4,7 @@
  *
  * The memory becomes the only part of an LMR at home here. The LMR is like any
  * other (its pages are released only after all mappers have let go), but never
- * resized or moved (resize.c, move.c), as that would give it other memory.
+ * resized or moved (move.c), as that would give it other memory.
  *
  * It ends with the context that made it, named or not, so that a process leaves
  * no locked memory behind. The context lists what it has registered; freeing
@@ -15,7 +15,6 @@
 #include "core/name.h"
 #include "memory/home/home.h"
 #include "memory/memory.h"
-#include "memory/store/pinned.h"
 #include "memory/store/store.h"
 #include "ctx.h"
 

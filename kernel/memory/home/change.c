@@ -1,33 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Changing an LMR that is in use, at its home: owner, mode, grants and name.
- * replace.c changes where its bytes are.
+ * Changing an LMR that is in use, at its home: owner, mode, grants and name. move.c changes where
+ * its bytes are.
  *
  *   begin   one change at a time; none if the LMR is being freed
- *   close   no MAP is granted, and every mapper has answered RECALL: no
- *           operation is in flight, and each mapper maps anew before its next
+ *   close   no MAP is granted, and every mapper has answered RECALL: no operation is in flight, and
+ *           each mapper maps anew before its next
  *   ...     the change itself
  *   end     open again; waiters in AWAIT go on
  *
- * All users wait between close and end. So nothing in between waits for user
- * space, or for longer than the time-outs of calls and copies.
+ * All users wait between close and end. So nothing in between waits for user space, or for longer
+ * than the time-outs of calls and copies.
  */
 #include <linux/slab.h>
 
-#include "core/name.h"
 #include "memory/memory.h"
 #include "home.h"
-#include "trace.h"
 
 /* Earlier changes should be over by then. */
 #define LITE_CHANGE_TIMEOUT (120 * HZ)
 /* A node that awaits the end of a change asks again after this time. */
 #define LITE_AWAIT_TIME (2 * HZ)
 
-/*
- * Set @changing or @renaming of an LMR, once no other thread has. The caller
- * clears it, and wakes waiters.
- */
+/* Set @changing or @renaming, once no other thread has. The caller clears it, and wakes waiters. */
 static int lite_lmr_claim(struct lite_lmr *lmr, bool *flag)
 {
 	long left = LITE_CHANGE_TIMEOUT;
@@ -42,19 +37,15 @@ static int lite_lmr_claim(struct lite_lmr *lmr, bool *flag)
 		if (err != -EBUSY)
 			return err;
 		left = wait_event_killable_timeout(
-			lmr->changed,
-			!READ_ONCE(*flag) || READ_ONCE(lmr->dying), left);
+			lmr->changed, !READ_ONCE(*flag) || READ_ONCE(lmr->dying), left);
 		if (left <= 0)
 			return left ? -EINTR : -ETIMEDOUT;
 	}
 }
 
-/**
- * lite_change_close - stop all use of an LMR
- * @lmr: LMR, with a change begun
- *
- * Context: may sleep; makes leaf calls.
- * Return: 0; or an errno of lite_mappers_recall(), and it is open again.
+/*
+ * Stop all use of an LMR with a change begun. May sleep; makes leaf calls. Return: 0, or an errno
+ * of lite_mappers_recall(). In any case the caller opens it again with lite_change_end().
  */
 int lite_change_close(struct lite_lmr *lmr)
 {
@@ -64,15 +55,12 @@ int lite_change_close(struct lite_lmr *lmr)
 	lmr->closed = true;
 	mutex_unlock(&lmr->lock);
 	err = lite_mappers_recall(lmr);
+	if (err)
+		return err;
 	mutex_lock(&lmr->lock);
-	if (err)
-		lmr->closed = false;
-	else
-		lmr->generation++;
+	lmr->generation++;
 	mutex_unlock(&lmr->lock);
-	if (err)
-		wake_up_all(&lmr->changed);
-	return err;
+	return 0;
 }
 
 /* End a change, done or not: open the LMR again. May sleep. */
@@ -92,15 +80,7 @@ static u32 lite_change_rights(struct lite_lmr *lmr, struct lite_conn *conn,
 	return lite_lmr_rights(lmr, conn, &c->cred) & le32_to_cpu(c->rights);
 }
 
-/**
- * lite_change_check - may this requester change an LMR?
- * @lmr: LMR
- * @conn: session with the requester; NULL: this node
- * @c: head of the request
- *
- * Context: may sleep.
- * Return: 0; -EPERM: not a master.
- */
+/* May a requester (@conn; NULL: this node) change an LMR? May sleep. Return: 0, -EPERM. */
 int lite_change_check(struct lite_lmr *lmr, struct lite_conn *conn,
 		      const struct lite_wire_change *c)
 {
@@ -112,23 +92,14 @@ int lite_change_check(struct lite_lmr *lmr, struct lite_conn *conn,
 	return rights & LITE_RIGHT_MASTER ? 0 : -EPERM;
 }
 
-/**
- * lite_change_open - begin a change that a master requests
- * @lmr: LMR
- * @conn: session with the requester; NULL: this node
- * @c: head of the request
- *
- * Rights are checked again after the wait for earlier changes.
- *
- * Context: may sleep; killable.
- * Return: 0, ended with lite_change_end(); -EPERM; -ENOENT: being freed;
- * -ETIMEDOUT: other changes go on; -EINTR.
+/*
+ * Begin a change that a master (@conn; NULL: this node) requests. Rights are checked again after
+ * the wait for earlier changes. May sleep; killable. Return: 0, ended with lite_change_end();
+ * -EPERM; -ENOENT: being freed; -ETIMEDOUT: other changes go on; -EINTR.
  */
-int lite_change_open(struct lite_lmr *lmr, struct lite_conn *conn,
-		     const struct lite_wire_change *c)
+int lite_change_open(struct lite_lmr *lmr, struct lite_conn *conn, const struct lite_wire_change *c)
 {
-	int err = lite_change_check(lmr, conn, c) ?:
-		  lite_lmr_claim(lmr, &lmr->changing);
+	int err = lite_change_check(lmr, conn, c) ?: lite_lmr_claim(lmr, &lmr->changing);
 
 	if (err)
 		return err;
@@ -166,8 +137,7 @@ static int lite_grant_prepare(struct lite_lmr *lmr, struct lite_conn *conn,
 	i = lite_grant_find(acl, g->uid, g->node);
 	if (i < acl->n_grants)
 		old = acl->grants[i].rights;
-	if (!lite_grant_allowed(lite_change_rights(lmr, conn, c), old,
-				g->rights))
+	if (!lite_grant_allowed(lite_change_rights(lmr, conn, c), old, g->rights))
 		return -EACCES;
 	*takes = old & ~g->rights;
 	if (!g->rights)
@@ -225,10 +195,7 @@ static int lite_serve_grants(struct lite_lmr *lmr, struct lite_conn *conn,
 	return 0;
 }
 
-/*
- * As chown(2): root may do anything; other masters may set the gid to one of
- * their groups.
- */
+/* As chown(2): root may do anything; other masters may set the gid to one of their groups. */
 static int lite_setattr_allowed(struct lite_lmr *lmr, struct lite_conn *conn,
 				const struct lite_wire_setattr *s)
 {
@@ -241,8 +208,7 @@ static int lite_setattr_allowed(struct lite_lmr *lmr, struct lite_conn *conn,
 		return 0;
 	if (uid != LITE_KEEP && uid != lmr->acl.uid)
 		return -EPERM;
-	if (gid != LITE_KEEP && gid != lmr->acl.gid &&
-	    !lite_cred_in_group(&cred, gid))
+	if (gid != LITE_KEEP && gid != lmr->acl.gid && !lite_cred_in_group(&cred, gid))
 		return -EPERM;
 	return 0;
 }
@@ -278,8 +244,7 @@ static int lite_serve_setattr(struct lite_lmr *lmr, struct lite_conn *conn,
 /* ---- renaming ------------------------------------------------------------ */
 
 /*
- * Reserve the name before the change begins: this may wait for long, for other
- * claims of the name, and may fail.
+ * The name is reserved before the change begins: that may wait for long, for other claims, or fail.
  */
 static int lite_home_rename(struct lite_lmr *lmr, struct lite_conn *conn,
 			    const struct lite_wire_rename *r)
@@ -352,8 +317,7 @@ static int lite_serve_rename(struct lite_lmr *lmr, struct lite_conn *conn,
 static int lite_serve_await(struct lite_lmr *lmr, struct lite_conn *conn,
 			    const void *req, void *reply, u32 *reply_len)
 {
-	wait_event_timeout(lmr->changed,
-			   !READ_ONCE(lmr->closed) || READ_ONCE(lmr->dying),
+	wait_event_timeout(lmr->changed, !READ_ONCE(lmr->closed) || READ_ONCE(lmr->dying),
 			   LITE_AWAIT_TIME);
 	return 0;
 }

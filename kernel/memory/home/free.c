@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The end of an LMR at its home.
+ * The end of an LMR at its home, and what brings it about.
  *
- *   1. Mark it dying: no new mappers, no new changes. Drop its name.
- *   2. REVOKE at all mappers at once. Each answers when it has no operation in
+ *   1. Mark it dying: no new mappers, no new changes. A change in progress makes no more parts,
+ *      releases those that it has made, and ends.
+ *   2. Drop the name. REVOKE at all mappers at once. Each answers when it has no operation in
  *      flight and will start none.
  *   3. A mapper that does not answer is fenced from us: its session is ended.
- *   4. Parts go back to their stores. These first fence the mappers of 3, and
- *      those lost earlier, from themselves.
+ *   4. Parts go back to their stores. These first fence the mappers of 3, and those lost earlier,
+ *      from themselves.
  *
- * A work item does it, so that callers, which wait, can be killed. A change in
- * progress ends before 2: it makes no more parts, and releases those that it has
- * made.
+ * A work item does it, so that callers, which wait, can be killed.
+ *
+ * An anonymous LMR belongs to an incarnation of its maker, not to a session: two nodes may lose
+ * sight of each other and both live on. It is freed when its maker gives it back (made.c); when the
+ * maker never learned of it (lite_home_session_gone()); and when the maker has left, has a new
+ * incarnation, or has been down for the orphan time (lite_orphans_work()).
  */
 #include <linux/slab.h>
 
@@ -20,9 +24,8 @@
 #include "trace.h"
 
 /*
- * UNMAP waits this long for the end of an anonymous LMR, so that its memory is
- * mostly free when the handle is closed. Not as long as mappers may take: a
- * late reply would end the session.
+ * UNMAP waits this long for the end of an anonymous LMR, so that its memory is mostly free when the
+ * handle is closed. Mappers may take longer, but a late reply would end the session.
  */
 #define LITE_UNMAP_PATIENCE HZ
 
@@ -55,8 +58,7 @@ static void lite_home_end(struct lite_lmr *lmr)
 	mutex_unlock(&lmr->lock);
 	if (!first)
 		return;
-	trace_lite_lmr_dying(lite_cluster_id(mem->cl), lmr->id,
-			     lmr->place->length);
+	trace_lite_lmr_dying(lite_cluster_id(mem->cl), lmr->id, lmr->place->length);
 	if (lmr->name[0])
 		lite_name_drop(mem, lmr->name, lmr->id);
 	lite_mappers_tell(lmr, LITE_CALL_LMR_REVOKE);
@@ -65,8 +67,7 @@ static void lite_home_end(struct lite_lmr *lmr)
 	xa_erase(&mem->lmrs, lmr->id);
 	mem->ops->lmr_cut(mem->priv, lmr->id, 0);
 	lite_stat_dec(mem->stats, LITE_STAT_LMRS);
-	trace_lite_lmr_free(lite_cluster_id(mem->cl), lmr->id,
-			    lmr->place->length);
+	trace_lite_lmr_free(lite_cluster_id(mem->cl), lmr->id, lmr->place->length);
 	complete_all(&lmr->freed);
 	lite_lmr_put(lmr);
 }
@@ -80,13 +81,9 @@ void lite_reap_work(struct work_struct *work)
 	lite_lmr_put(lmr);
 }
 
-/**
- * lite_home_free - free an LMR
- * @lmr: caller has a reference
- *
- * Context: may sleep; killable.
- * Return: 0: freed; -ENOENT: freed by another caller; -EINTR: killed, and it is
- * freed in the background.
+/*
+ * Free an LMR to which the caller has a reference. May sleep; killable. Return: 0: freed; -ENOENT:
+ * freed by another caller; -EINTR: killed, and it is freed in the background.
  */
 int lite_home_free(struct lite_lmr *lmr)
 {
@@ -106,10 +103,7 @@ void lite_home_reap(struct lite_lmr *lmr)
 		lite_lmr_put(lmr);
 }
 
-/*
- * Free all LMRs homed here, when no new ones can be made. May sleep; makes leaf
- * calls.
- */
+/* Free all LMRs homed here, when no new ones can be made. May sleep; makes leaf calls. */
 void lite_home_free_all(struct lite_memory *mem)
 {
 	struct lite_lmr *lmr;
@@ -130,78 +124,92 @@ void lite_home_free_all(struct lite_memory *mem)
 	}
 }
 
+/* ---- anonymous LMRs that have lost their maker --------------------------- */
+
+/* Jiffies until an LMR is an orphan; MAX_JIFFY_OFFSET: not to be expected. */
+static unsigned long lite_orphan_left(struct lite_lmr *lmr)
+{
+	struct lite_memory *mem = lmr->mem;
+	bool anonymous;
+
+	mutex_lock(&lmr->lock);
+	anonymous = !lmr->name[0] && !lmr->dying;
+	mutex_unlock(&lmr->lock);
+	/* Our own is freed with its last handle. */
+	if (!anonymous || !lmr->maker)
+		return MAX_JIFFY_OFFSET;
+	return lite_cluster_life_left(mem->cl, lmr->maker, lmr->maker_incarnation, mem->orphan);
+}
+
+/* Free orphans, and come back when the next one is due. */
+void lite_orphans_work(struct work_struct *work)
+{
+	struct lite_memory *mem = container_of(to_delayed_work(work), struct lite_memory, orphans);
+	unsigned long next = MAX_JIFFY_OFFSET;
+	struct lite_lmr *lmr;
+	unsigned long id;
+
+	xa_for_each(&mem->lmrs, id, lmr) {
+		unsigned long left;
+
+		lmr = lite_lmr_get(mem, id);
+		if (!lmr)
+			continue;
+		left = lite_orphan_left(lmr);
+		if (!left)
+			lite_home_reap(lmr);
+		else
+			next = min(next, left);
+		lite_lmr_put(lmr);
+		cond_resched();
+	}
+	if (next != MAX_JIFFY_OFFSET)
+		queue_delayed_work(mem->wq, &mem->orphans, next + 1);
+}
+
 /* ---- for others ---------------------------------------------------------- */
 
-static int lite_serve_free(struct lite_lmr *lmr, struct lite_conn *conn,
-			   const void *req, void *reply, u32 *reply_len)
+static int lite_serve_free(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
+			   void *reply, u32 *reply_len)
 {
 	return lite_change_check(lmr, conn, req) ?: lite_home_free(lmr);
 }
 
-/* Give back MAPs. Return: the LMR with a reference if it must be freed. */
-static struct lite_lmr *lite_home_unmap_id(struct lite_memory *mem, u64 id,
-					   const struct lite_conn *conn,
-					   u32 count, u32 flags)
-{
-	struct lite_lmr *lmr = lite_lmr_get(mem, id);
-	bool over;
-
-	/* Freed, so nothing is mapped. */
-	if (!lmr)
-		return NULL;
-	over = lite_home_unmap(lmr, conn ? conn->session : 0, count,
-			       flags & LITE_UNMAP_UNCLEAN);
-	/* The maker's session may be a later one than @creator. */
-	if (conn)
-		over = flags & LITE_UNMAP_LAST &&
-		       lmr->maker == conn->from.node &&
-		       lmr->maker_incarnation == conn->from.incarnation;
-	else
-		over &= !lmr->maker;
-	mutex_lock(&lmr->lock);
-	over &= !lmr->name[0];
-	mutex_unlock(&lmr->lock);
-	if (over)
-		return lmr;
-	lite_lmr_put(lmr);
-	return NULL;
-}
-
-/*
- * This node gives back @count MAPs of an LMR homed here. May sleep; makes leaf
- * calls.
- */
+/* This node gives back @count MAPs of an LMR homed here. May sleep; makes leaf calls. */
 void lite_home_unmap_own(struct lite_memory *mem, u64 id, u32 count, u32 flags)
 {
-	struct lite_lmr *lmr = lite_home_unmap_id(mem, id, NULL, count, flags);
+	struct lite_lmr *lmr = lite_lmr_get(mem, id);
 
+	/* NULL: freed, so nothing is mapped. */
 	if (!lmr)
 		return;
-	lite_home_free(lmr);
+	if (lite_home_unmap(lmr, NULL, count, flags))
+		lite_home_free(lmr);
 	lite_lmr_put(lmr);
 }
 
-static int lite_serve_unmap(void *priv, struct lite_conn *conn, const void *req,
-			    u32 len, void *reply, u32 *reply_len)
+/* As lite_home_unmap_own(), for another node. */
+static int lite_serve_unmap(void *priv, struct lite_conn *conn, const void *req, u32 len,
+			    void *reply, u32 *reply_len)
 {
 	const struct lite_wire_unmap *u = req;
 	struct lite_lmr *lmr;
 
 	if (!conn)
 		return -EBADMSG;
-	lmr = lite_home_unmap_id(priv, le64_to_cpu(u->id), conn,
-				 le32_to_cpu(u->count), le32_to_cpu(u->flags));
-	if (lmr) {
+	lmr = lite_lmr_get(priv, le64_to_cpu(u->id));
+	if (!lmr)
+		return 0;
+	if (lite_home_unmap(lmr, conn, le32_to_cpu(u->count), le32_to_cpu(u->flags))) {
 		lite_home_reap(lmr);
 		wait_for_completion_timeout(&lmr->freed, LITE_UNMAP_PATIENCE);
-		lite_lmr_put(lmr);
 	}
+	lite_lmr_put(lmr);
 	return 0;
 }
 
 void lite_free_handlers(struct lite_memory *mem)
 {
 	lite_lmr_handle(mem, LITE_CALL_LMR_FREE, lite_serve_free);
-	lite_kcall_handle(mem->cl->rpc, LITE_CALL_LMR_UNMAP, lite_serve_unmap,
-			  mem);
+	lite_kcall_handle(mem->cl->rpc, LITE_CALL_LMR_UNMAP, lite_serve_unmap, mem);
 }

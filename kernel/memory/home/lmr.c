@@ -1,32 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The home of an LMR: making, mapping and describing it. It ends in free.c and
- * changes in change.c, resize.c and move.c.
+ * The home of an LMR: making, mapping and describing it. It ends in free.c and changes in change.c
+ * and move.c.
  *
- * An LMR is made in this order: reserve its name, take memory here and at other
- * stores, publish it in mem->lmrs, confirm its name. Before that, no look-up
- * finds the name, and other claims for it wait.
+ * An LMR is made in this order: reserve its name, take memory here and at other stores, publish it
+ * in mem->lmrs, confirm its name. Before that, no look-up finds the name, and other claims for it
+ * wait.
  */
 #include <linux/slab.h>
 
 #include "core/name.h"
 #include "memory/memory.h"
-#include "memory/store/pinned.h"
 #include "memory/store/store.h"
 #include "home.h"
 #include "trace.h"
 
 /* Fixed metadata of an LMR. */
-#define LITE_LMR_COST \
-	(kmalloc_size_roundup(sizeof(struct lite_lmr)) + LITE_INDEX_COST)
+#define LITE_LMR_COST (kmalloc_size_roundup(sizeof(struct lite_lmr)) + LITE_INDEX_COST)
 
 static void lite_lmr_release(struct kref *ref)
 {
 	struct lite_lmr *lmr = container_of(ref, struct lite_lmr, ref);
 
 	lite_limit_free(&lmr->mem->limit, lmr->charged_to, lmr->acl.grants,
-			LITE_LMR_COST +
-				lmr->grants_room * sizeof(*lmr->acl.grants));
+			LITE_LMR_COST + lmr->grants_room * sizeof(*lmr->acl.grants));
 	lite_lmr_name_free(lmr, lmr->name);
 	lite_place_free(lmr, lmr->place);
 	kfree_rcu(lmr, rcu);
@@ -51,30 +48,20 @@ struct lite_lmr *lite_lmr_get(struct lite_memory *mem, u64 id)
 	return lmr;
 }
 
-/*
- * Rights of a user on a locked LMR, LITE_RIGHT_*. @conn: session with the
- * user's node; NULL: this node.
- */
-u32 lite_lmr_rights(struct lite_lmr *lmr, struct lite_conn *conn,
-		    const struct lite_wire_cred *cred)
+/* LITE_RIGHT_* of a user on a locked LMR. @conn: session with the user's node; NULL: this node. */
+u32 lite_lmr_rights(struct lite_lmr *lmr, struct lite_conn *conn, const struct lite_wire_cred *cred)
 {
 	struct lite_cred c;
 
 	lockdep_assert_held(&lmr->lock);
 	lite_wire_cred_get(&c, cred);
-	return lite_rights_of(&c, conn ? conn->from.node :
-					 lite_cluster_id(lmr->mem->cl),
+	return lite_rights_of(&c, conn ? conn->from.node : lite_cluster_id(lmr->mem->cl),
 			      &lmr->acl, conn && lmr->mem->root_squash);
 }
 
-/**
- * lite_lmr_name_new - allocate and charge a copy of a name
- * @lmr: LMR that it is for
- * @name: name; empty: none
- *
- * Context: may sleep.
- * Return: the copy, for lite_lmr_name_free(); ERR_PTR: -ENOMEM, -EDQUOT,
- * -ENOSPC.
+/*
+ * Allocate and charge a copy of a name, which may be empty. May sleep. Return: the copy, for
+ * lite_lmr_name_free(); ERR_PTR: -ENOMEM, -EDQUOT, -ENOSPC.
  */
 const char *lite_lmr_name_new(struct lite_lmr *lmr, const char *name)
 {
@@ -91,14 +78,10 @@ const char *lite_lmr_name_new(struct lite_lmr *lmr, const char *name)
 void lite_lmr_name_free(struct lite_lmr *lmr, const char *name)
 {
 	if (name[0])
-		lite_limit_free(&lmr->mem->limit, lmr->charged_to, name,
-				strlen(name) + 1);
+		lite_limit_free(&lmr->mem->limit, lmr->charged_to, name, strlen(name) + 1);
 }
 
-/*
- * Make room for one more grant. The LMR is locked. Return: 0; -ENOMEM, -EDQUOT,
- * -ENOSPC.
- */
+/* Make room for one more grant. The LMR is locked. Return: 0; -ENOMEM, -EDQUOT, -ENOSPC. */
 int lite_lmr_grow_grants(struct lite_lmr *lmr)
 {
 	struct lite_acl *acl = &lmr->acl;
@@ -110,8 +93,7 @@ int lite_lmr_grow_grants(struct lite_lmr *lmr)
 	lockdep_assert_held(&lmr->lock);
 	if (acl->n_grants < lmr->grants_room)
 		return 0;
-	grants = lite_limit_alloc(limit, lmr->charged_to,
-				  room * sizeof(*grants),
+	grants = lite_limit_alloc(limit, lmr->charged_to, room * sizeof(*grants),
 				  room * sizeof(*grants) - old);
 	if (IS_ERR(grants))
 		return PTR_ERR(grants);
@@ -125,8 +107,7 @@ int lite_lmr_grow_grants(struct lite_lmr *lmr)
 /* ---- making -------------------------------------------------------------- */
 
 /* Take memory for all of it, on the nodes that the caller named. */
-static int lite_lmr_parts(struct lite_replace *r,
-			  const struct lite_wire_create *c)
+static int lite_lmr_parts(struct lite_replace *r, const struct lite_wire_create *c)
 {
 	struct lite_memory *mem = r->lmr->mem;
 	u64 length = le64_to_cpu(c->length);
@@ -153,8 +134,7 @@ static int lite_lmr_parts(struct lite_replace *r,
 		u64 share = lite_spread_share(length, n, i);
 
 		if (share)
-			err = lite_parts_make(r, &at[i], share,
-					      lite_part_max(share));
+			err = lite_parts_make(r, &at[i], share, lite_part_max(share));
 	}
 	return err;
 }
@@ -171,8 +151,7 @@ static int lite_lmr_part(struct lite_replace *r, const struct lite_alloc *alloc)
 	return part ? lite_part_fill(part, alloc) : -ENOMEM;
 }
 
-static struct lite_lmr *lite_lmr_new(struct lite_memory *mem,
-				     const struct lite_wire_create *c,
+static struct lite_lmr *lite_lmr_new(struct lite_memory *mem, const struct lite_wire_create *c,
 				     struct lite_conn *conn)
 {
 	u32 uid = le32_to_cpu(c->cred.uid);
@@ -215,10 +194,7 @@ static struct lite_lmr *lite_lmr_new(struct lite_memory *mem,
 	return lmr;
 }
 
-/*
- * The creator's mapping is entered before the LMR can be found. The table has a
- * reference.
- */
+/* The creator's mapping is entered before the LMR can be found. The table has a reference. */
 static int lite_lmr_publish(struct lite_lmr *lmr, struct lite_conn *conn,
 			    const struct lite_wire_create *c, u32 *rights)
 {
@@ -234,8 +210,7 @@ static int lite_lmr_publish(struct lite_lmr *lmr, struct lite_conn *conn,
 	if (err)
 		return err;
 	kref_get(&lmr->ref);
-	err = xa_err(xa_store(&lmr->mem->lmrs, lmr->id, lmr,
-			      GFP_KERNEL_ACCOUNT));
+	err = xa_err(xa_store(&lmr->mem->lmrs, lmr->id, lmr, GFP_KERNEL_ACCOUNT));
 	if (err) {
 		lite_mappers_drop(lmr, false);
 		lite_lmr_put(lmr);
@@ -254,8 +229,7 @@ static int lite_lmr_make(struct lite_lmr *lmr, struct lite_conn *conn,
 	int err = 0;
 
 	if (c->name[0])
-		err = lite_name_reserve(mem, c->name, lmr->id,
-					lmr->charged_to);
+		err = lite_name_reserve(mem, c->name, lmr->id, lmr->charged_to);
 	if (err)
 		return err;
 	INIT_LIST_HEAD(&r.parts);
@@ -271,8 +245,7 @@ static int lite_lmr_make(struct lite_lmr *lmr, struct lite_conn *conn,
 	if (err)
 		goto err_parts;
 	lite_stat_inc(mem->stats, LITE_STAT_LMRS);
-	trace_lite_lmr_create(lite_cluster_id(mem->cl), lmr->id,
-			      lmr->place->length);
+	trace_lite_lmr_create(lite_cluster_id(mem->cl), lmr->id, lmr->place->length);
 	if (c->name[0])
 		lite_name_confirm(mem, c->name, lmr->id);
 	return 0;
@@ -289,20 +262,16 @@ err_parts:
  * @mem: memory layer
  * @conn: session with its maker; NULL: this node
  * @c: what to make
- * @alloc: registered memory to make it of, in the table. The caller has a
- *	reference; on failure it also takes @alloc out of the table, if it is
- *	still there. NULL: allocate as @c says
+ * @alloc: registered memory to make it of, in the table; NULL: allocate as @c says. The caller has
+ *	a reference; on failure it also takes @alloc out of the table, if it is still there
  * @life: lite_cluster_life() before anything was made
  * @rights: set to those granted if @c says that its maker maps it
  *
  * Context: may sleep; makes calls.
- * Return: the LMR with a reference; ERR_PTR as for LITE_IOC_ALLOC or
- * LITE_IOC_REGISTER.
+ * Return: the LMR with a reference; ERR_PTR as for LITE_IOC_ALLOC or LITE_IOC_REGISTER.
  */
-struct lite_lmr *lite_home_create(struct lite_memory *mem,
-				  struct lite_conn *conn,
-				  const struct lite_wire_create *c,
-				  const struct lite_alloc *alloc,
+struct lite_lmr *lite_home_create(struct lite_memory *mem, struct lite_conn *conn,
+				  const struct lite_wire_create *c, const struct lite_alloc *alloc,
 				  unsigned long life, u32 *rights)
 {
 	struct lite_lmr *lmr = lite_lmr_new(mem, c, conn);
@@ -330,9 +299,8 @@ struct lite_lmr *lite_home_create(struct lite_memory *mem,
 /* ---- mapping and looking ------------------------------------------------- */
 
 /* A snapshot: a later change RECALLs the mapper. */
-static int lite_map_answer(struct lite_lmr *lmr, struct lite_conn *conn,
-			   u32 rights, struct lite_wire_map_reply *r,
-			   u32 *reply_len)
+static int lite_map_answer(struct lite_lmr *lmr, struct lite_conn *conn, u32 rights,
+			   struct lite_wire_map_reply *r, u32 *reply_len)
 {
 	const struct lite_place *place;
 	u32 i;
@@ -348,17 +316,15 @@ static int lite_map_answer(struct lite_lmr *lmr, struct lite_conn *conn,
 	r->generation = cpu_to_le64(lmr->generation);
 	for (i = 0; i < place->n_shares; i++) {
 		r->share[i].node = cpu_to_le32(place->share[i].node);
-		r->share[i].incarnation =
-			cpu_to_le64(place->share[i].incarnation);
+		r->share[i].incarnation = cpu_to_le64(place->share[i].incarnation);
 	}
 	mutex_unlock(&lmr->lock);
 	*reply_len = sizeof(*r);
 	return lite_mapper_recheck(lmr, conn);
 }
 
-static int lite_serve_create(void *priv, struct lite_conn *conn,
-			     const void *req, u32 len, void *reply,
-			     u32 *reply_len)
+static int lite_serve_create(void *priv, struct lite_conn *conn, const void *req, u32 len,
+			     void *reply, u32 *reply_len)
 {
 	struct lite_memory *mem = priv;
 	unsigned long life = lite_cluster_life(mem->cl);
@@ -366,8 +332,7 @@ static int lite_serve_create(void *priv, struct lite_conn *conn,
 	u32 rights = 0;
 	int err;
 
-	err = conn ? lite_cluster_await_ready(mem->cl) :
-		     lite_cluster_ready(mem->cl);
+	err = conn ? lite_cluster_await_ready(mem->cl) : lite_cluster_ready(mem->cl);
 	if (err)
 		return err;
 	lmr = lite_home_create(mem, conn, req, NULL, life, &rights);
@@ -399,8 +364,7 @@ static int lite_serve_extents(struct lite_lmr *lmr, struct lite_conn *conn,
 	place = lmr->place;
 	/* Also tells the mapper that the home still counts it as one. */
 	if (first < place->n_extents && lite_mapper_known(lmr, conn)) {
-		*reply_len = lite_extents_put(reply, place->extents,
-					      place->n_extents, first);
+		*reply_len = lite_extents_put(reply, place->extents, place->n_extents, first);
 		lmr->confirmed |= conn && conn->session == lmr->creator;
 		err = 0;
 	}
@@ -409,8 +373,7 @@ static int lite_serve_extents(struct lite_lmr *lmr, struct lite_conn *conn,
 }
 
 /* @nodes: filled with those that hold memory of it, unless NULL. */
-static void lite_lmr_fill(struct lite_lmr *lmr, struct lite_wire_lmr *l,
-			  __le32 *nodes)
+static void lite_lmr_fill(struct lite_lmr *lmr, struct lite_wire_lmr *l, __le32 *nodes)
 {
 	const struct lite_place *place;
 	struct lite_mapper *m;
@@ -489,11 +452,9 @@ static int lite_serve_lmr(void *priv, struct lite_conn *conn, const void *req,
 }
 
 /* Register a handler for a call about an LMR, LITE_CALL_LMR_*. */
-void lite_lmr_handle(struct lite_memory *mem, enum lite_call call,
-		     lite_lmr_handler fn)
+void lite_lmr_handle(struct lite_memory *mem, enum lite_call call, lite_lmr_handler fn)
 {
-	struct lite_lmr_served *s =
-		&mem->lmr_calls[call - LITE_CALL_LMR_CREATE];
+	struct lite_lmr_served *s = &mem->lmr_calls[call - LITE_CALL_LMR_CREATE];
 
 	s->mem = mem;
 	s->fn = fn;

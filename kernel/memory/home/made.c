@@ -2,39 +2,31 @@
 /*
  * Anonymous LMRs at other nodes, at the node that made them.
  *
- * Such an LMR lives until the maker closes its last handle on it, in whatever
- * session. Sessions with the home come and go, each with a mapping of its own,
- * and idle handles keep old ones. So all mappings of the maker's handles count
- * as users of one struct lite_made. When the last one ends the home is told to
- * free the LMR: in the UNMAP of that mapping or, if its session is over, in an
+ * Such an LMR lives until the maker closes its last handle on it, in whatever session. Sessions
+ * with the home come and go, each with a mapping of its own, and idle handles keep old ones. So all
+ * mappings of the maker's handles count as users of one struct lite_made. When the last one ends
+ * the home is told to free the LMR: in the UNMAP of that mapping or, if its session is over, in an
  * empty UNMAP in the next session.
  *
- * A home with a new incarnation has no such LMR. When our own incarnation is
- * over, homes free what we made (orphan.c).
+ * A home with a new incarnation has no such LMR. When our own incarnation is over, homes free what
+ * we made (free.c).
  */
 #include <linux/slab.h>
 
 #include "memory/memory.h"
 
-/**
- * struct lite_made - an anonymous LMR that this node has made
- * @list: in mem->made, once the home has to be told that it is unused
- * @home: its home
- * @incarnation: of @home
- * @id: its id there
- * @users: mappings; under map_lock
- */
+/* An anonymous LMR that this node has made. */
 struct lite_made {
-	struct list_head list;
+	struct list_head list; /* in mem->made, once the home has to be told that it is unused */
 	u32 home;
-	u64 incarnation;
-	u64 id;
-	u32 users;
+	u64 incarnation;       /* of @home */
+	u64 id;                /* there */
+	u32 users;             /* mappings; under map_lock */
 };
 
 /*
- * Record an anonymous LMR from the reply of its home. Return: for
- * lite_made_use() or kfree(); NULL: no memory.
+ * Record an anonymous LMR from the reply of its home. Return: for lite_made_use() or kfree(); NULL:
+ * no memory.
  */
 struct lite_made *lite_made_new(u32 home, const struct lite_wire_map_reply *r)
 {
@@ -49,10 +41,9 @@ struct lite_made *lite_made_new(u32 home, const struct lite_wire_map_reply *r)
 }
 
 /*
- * A handle of the maker begins to use a mapping, which the caller has a
- * reference to. @made: of a new LMR, or of the mapping that the handle had; it
- * is freed with its last mapping. NULL there: not an anonymous LMR. Context: any
- * process.
+ * A handle of the maker begins to use a mapping, to which the caller has a reference. @made: of a
+ * new LMR, or of the mapping that the handle had; it is freed with its last mapping. NULL there:
+ * not an anonymous LMR. Context: any process.
  */
 void lite_made_use(struct lite_mapping *m, struct lite_made **made)
 {
@@ -65,8 +56,8 @@ void lite_made_use(struct lite_mapping *m, struct lite_made **made)
 }
 
 /*
- * A mapping ends that no handle has; map_lock is held. Return: if it was the
- * last one, the LMR, for lite_made_over(); else NULL.
+ * A mapping ends that no handle has; map_lock is held. Return: if it was the last one, the LMR, for
+ * lite_made_over(); else NULL.
  */
 struct lite_made *lite_made_detach(struct lite_mapping *m)
 {
@@ -78,8 +69,8 @@ struct lite_made *lite_made_detach(struct lite_mapping *m)
 }
 
 /*
- * No handle on the LMR is left here: free @made. Unless it was @told, the home
- * is told first, in the background. Context: any process.
+ * No handle on the LMR is left here: free @made. Unless it was @told, the home is told first, in
+ * the background. Context: any process.
  */
 void lite_made_over(struct lite_memory *mem, struct lite_made *made, bool told)
 {
@@ -95,16 +86,14 @@ void lite_made_over(struct lite_memory *mem, struct lite_made *made, bool told)
 }
 
 /* Return: true if the home knows, or does not have it any more. */
-static bool lite_made_tell(struct lite_memory *mem,
-			   const struct lite_made *made)
+static bool lite_made_tell(struct lite_memory *mem, const struct lite_made *made)
 {
 	struct lite_conn *conn = lite_cluster_conn_get(mem->cl, made->home);
 	bool over;
 
 	if (!conn)
 		return made->home == lite_cluster_id(mem->cl) ||
-		       lite_cluster_incarnation(mem->cl, made->home) !=
-			       made->incarnation;
+		       lite_cluster_incarnation(mem->cl, made->home) != made->incarnation;
 	over = conn->from.incarnation != made->incarnation ||
 	       lite_mapping_give_back(mem, conn, made->id, 0, LITE_UNMAP_LAST);
 	lite_conn_put(conn);
@@ -114,8 +103,7 @@ static bool lite_made_tell(struct lite_memory *mem,
 /* Those that stay on the list are retried when members change. */
 void lite_made_work(struct work_struct *work)
 {
-	struct lite_memory *mem = container_of(work, struct lite_memory,
-					       made_work);
+	struct lite_memory *mem = container_of(work, struct lite_memory, made_work);
 	struct lite_made *made, *tmp;
 	LIST_HEAD(todo);
 
@@ -134,10 +122,7 @@ void lite_made_work(struct work_struct *work)
 	spin_unlock(&mem->map_lock);
 }
 
-/*
- * Forget all of them, as our incarnation is over. made_work is not running, and
- * no session is left.
- */
+/* Our incarnation is over: forget all. made_work is not running, and no session is left. */
 void lite_made_drop(struct lite_memory *mem)
 {
 	struct lite_made *made, *tmp;

@@ -2,26 +2,20 @@
 /*
  * The mappers of an LMR, at its home: counting, revoking, recalling them.
  *
- * Mappers are counted by session and MAP: if a node maps an LMR twice and its
- * UNMAP of both overtakes a third MAP, it is still a mapper.
+ * Mappers are counted by session and MAP: if a node maps an LMR twice and its UNMAP of both
+ * overtakes a third MAP, it is still a mapper.
  *
- * REVOKE ends an LMR: a node that has answered is no longer a mapper. After
- * RECALL it still is one, and gives its MAPs back when its handles are closed,
- * but it must map anew before its next operation.
- *
- * A mapper that does not answer is fenced from this node, and stays in the
- * list, lost, until the LMR's other stores have fenced it, too.
+ * REVOKE ends an LMR: a node that has answered is no longer a mapper. After RECALL it still is one,
+ * and gives its MAPs back when its handles are closed, but it must map anew before its next
+ * operation. A mapper that does not answer is fenced from this node, and stays in the list, lost,
+ * until the LMR's other stores have fenced it, too.
  */
 #include <linux/slab.h>
 
 #include "memory/memory.h"
 #include "home.h"
-#include "trace.h"
 
-/*
- * A mapper gets this long to answer, after the time in which its operations
- * must end; then it is fenced. (A silent one loses its session earlier.)
- */
+/* A mapper gets this long to answer after its operations must have ended; then it is fenced. */
 #define LITE_REVOKE_GRACE (5 * HZ)
 
 /* A REVOKE or RECALL in flight, one of many. */
@@ -49,19 +43,11 @@ static struct lite_mapper *lite_mapper_find(struct lite_lmr *lmr, u64 session)
 	return NULL;
 }
 
-/**
- * lite_mapper_add - grant a MAP and count it
- * @lmr: LMR
- * @conn: session with the mapper; NULL: this node
- * @map: the request
- * @granted: set to the rights granted
- *
- * The LMR's state, name and rights are checked under the lock that enters the
- * mapper, as a free or change in progress would not know of it.
- *
- * Context: may sleep.
- * Return: 0; -ENOENT: dying, or renamed; -EBUSY: closed, retry after AWAIT;
- * -EACCES; -ENOMEM.
+/*
+ * Grant a MAP to a node (@conn; NULL: ours) and count it. @granted: set to its rights. The LMR's
+ * state, name and rights are checked under the lock that enters the mapper: a free or change that
+ * begins later finds it. May sleep. Return: 0; -ENOENT: dying, or renamed; -EBUSY: closed, retry
+ * after AWAIT; -EACCES; -ENOMEM.
  */
 int lite_mapper_add(struct lite_lmr *lmr, struct lite_conn *conn,
 		    const struct lite_wire_map *map, u32 *granted)
@@ -92,10 +78,8 @@ int lite_mapper_add(struct lite_lmr *lmr, struct lite_conn *conn,
 			goto out;
 		}
 		m->session = session;
-		m->node = conn ? conn->from.node :
-				 lite_cluster_id(lmr->mem->cl);
-		m->incarnation = conn ? conn->from.incarnation :
-					lmr->mem->fab->self.incarnation;
+		m->node = conn ? conn->from.node : lite_cluster_id(lmr->mem->cl);
+		m->incarnation = conn ? conn->from.incarnation : lmr->mem->fab->self.incarnation;
 		list_add(&m->list, &lmr->mappers);
 	}
 	m->count++;
@@ -131,8 +115,8 @@ void lite_mappers_drop(struct lite_lmr *lmr, bool lost)
 }
 
 /*
- * A mapper is gone, but may still reach other stores: it stays, lost, until
- * these have fenced it. One entry per node is enough.
+ * A mapper is gone, but may still reach other stores: it stays, lost, until these have fenced it.
+ * One entry per node is enough.
  */
 static void lite_mapper_lose(struct lite_lmr *lmr, struct lite_mapper *m)
 {
@@ -152,45 +136,40 @@ static void lite_mapper_lose(struct lite_lmr *lmr, struct lite_mapper *m)
 	m->session = 0;
 }
 
-/**
- * lite_home_unmap - a mapper gives back MAPs
- * @lmr: LMR
- * @session: of the mapper; 0: this node
- * @count: number of MAPs
- * @unclean: a failed operation may still be in flight to another store
- *
- * Context: may sleep.
- * Return: true if it has none left.
+/*
+ * A node (@conn; NULL: ours) gives back @count MAPs. @flags: enum lite_wire_unmap_flags. May sleep.
+ * Return: true if the LMR is anonymous and its maker has no handle on it any more: free it.
  */
-bool lite_home_unmap(struct lite_lmr *lmr, u64 session, u32 count, bool unclean)
+bool lite_home_unmap(struct lite_lmr *lmr, const struct lite_conn *conn, u32 count, u32 flags)
 {
 	struct lite_mapper *m;
-	bool last = false;
+	bool over = false;
 
 	mutex_lock(&lmr->lock);
-	m = lite_mapper_find(lmr, session);
+	m = lite_mapper_find(lmr, conn ? conn->session : 0);
 	if (m) {
 		m->count -= min(count, m->count);
-		m->unclean |= unclean;
-		last = !m->count;
-		if (last && m->unclean)
+		m->unclean |= flags & LITE_UNMAP_UNCLEAN;
+		over = !m->count;
+		if (over && m->unclean)
 			lite_mapper_lose(lmr, m);
-		else if (last)
+		else if (over)
 			lite_mapper_drop(m);
 	}
+	/* The maker's session may be a later one than @creator. */
+	if (conn)
+		over = flags & LITE_UNMAP_LAST && lmr->maker == conn->from.node &&
+		       lmr->maker_incarnation == conn->from.incarnation;
+	else
+		over &= !lmr->maker;
+	over &= !lmr->name[0];
 	mutex_unlock(&lmr->lock);
-	return last;
+	return over;
 }
 
-/**
- * lite_home_session_gone - drop the mappings of a peer that is fenced from us
- * @mem: memory layer
- * @session: the one that ended
- *
- * Also frees an anonymous LMR that the peer made, but never learned of: it
- * makes another one. If it did learn of it, the LMR stays: orphan.c.
- *
- * Context: may sleep.
+/*
+ * Drop the mappers of a session that has ended; its peer is fenced from us. Also frees an anonymous
+ * LMR that the peer made, but never learned of: it makes another one. May sleep.
  */
 void lite_home_session_gone(struct lite_memory *mem, u64 session)
 {
@@ -207,8 +186,7 @@ void lite_home_session_gone(struct lite_memory *mem, u64 session)
 		m = lite_mapper_find(lmr, session);
 		if (m)
 			lite_mapper_lose(lmr, m);
-		orphan = !lmr->name[0] && !lmr->confirmed &&
-			 lmr->creator == session;
+		orphan = !lmr->name[0] && !lmr->confirmed && lmr->creator == session;
 		mutex_unlock(&lmr->lock);
 		if (orphan)
 			lite_home_reap(lmr);
@@ -217,15 +195,9 @@ void lite_home_session_gone(struct lite_memory *mem, u64 session)
 	}
 }
 
-/**
- * lite_mapper_recheck - check the session of a mapper that was just added
- * @lmr: LMR
- * @conn: session with the mapper; NULL: this node
- *
- * The end of the session may have been handled before the mapper was there.
- *
- * Context: may sleep.
- * Return: 0; -EHOSTDOWN: not a mapper any more.
+/*
+ * Check the session of a mapper (@conn; NULL: this node) that was just added: its end may have been
+ * handled before the mapper was there. May sleep. Return: 0; -EHOSTDOWN: not a mapper any more.
  */
 int lite_mapper_recheck(struct lite_lmr *lmr, struct lite_conn *conn)
 {
@@ -255,22 +227,20 @@ static void lite_revoke_work(struct work_struct *work)
 	lite_stat_inc(mem->stats, LITE_STAT_REVOKES);
 	/* This node needs no call, so that cannot fail. */
 	if (!r->session)
-		r->err = lite_mapping_revoke(
-			mem, lite_cluster_id(mem->cl), r->lmr->id,
-			r->call == LITE_CALL_LMR_REVOKE ?
-				LITE_MAPPING_REVOKED : LITE_MAPPING_RETIRED);
+		r->err = lite_mapping_revoke(mem, lite_cluster_id(mem->cl), r->lmr->id,
+					     r->call == LITE_CALL_LMR_REVOKE ?
+						     LITE_MAPPING_REVOKED : LITE_MAPPING_RETIRED);
 	else if (r->conn)
 		r->err = lite_kcall(r->conn, &d);
 	else
 		r->err = -EHOSTDOWN;
 	/*
-	 * EUCLEAN: it has let go, but a failed operation may be in flight to
-	 * other stores. Any other error: no answer in time, so fence it, or
-	 * wait until its dying session is fenced.
+	 * EUCLEAN: it has let go, but a failed operation may be in flight to other stores. Any
+	 * other error: no answer in time, so fence it, or wait until its dying session is fenced.
 	 */
 	if (r->err && r->err != -EUCLEAN && r->conn) {
-		lite_conn_end(r->conn, LITE_END_REVOKE,
-			      jiffies_to_msecs(jiffies - begun), -ETIMEDOUT);
+		lite_conn_end(r->conn, LITE_END_REVOKE, jiffies_to_msecs(jiffies - begun),
+			      -ETIMEDOUT);
 		r->unfenced = lite_conn_fence(r->conn, -ETIMEDOUT);
 	}
 }
@@ -282,8 +252,7 @@ static struct lite_conn *lite_session_find(struct lite_fabric *fab, u64 session)
 
 	spin_lock(&fab->conns_lock);
 	list_for_each_entry(conn, &fab->conns, list) {
-		if (conn->session == session &&
-		    kref_get_unless_zero(&conn->ref)) {
+		if (conn->session == session && kref_get_unless_zero(&conn->ref)) {
 			found = conn;
 			break;
 		}
@@ -293,30 +262,26 @@ static struct lite_conn *lite_session_find(struct lite_fabric *fab, u64 session)
 }
 
 /* Note what a mapper has answered to REVOKE or RECALL. */
-static void lite_mapper_answered(struct lite_lmr *lmr,
-				 const struct lite_revoke *r)
+static void lite_mapper_answered(struct lite_lmr *lmr, const struct lite_revoke *r)
 {
 	struct lite_mapper *m = lite_mapper_find(lmr, r->session);
 
 	if (!m)
 		return;
 	m->unclean |= r->err == -EUCLEAN;
-	if (r->err && r->err != -EUCLEAN)
-		lite_mapper_lose(lmr, m);
-	else if (r->call == LITE_CALL_LMR_REVOKE && m->unclean)
+	if ((r->err && r->err != -EUCLEAN) || (r->call == LITE_CALL_LMR_REVOKE && m->unclean))
 		lite_mapper_lose(lmr, m);
 	else if (r->call == LITE_CALL_LMR_REVOKE)
 		lite_mapper_drop(m);
 }
 
 /**
- * lite_mappers_tell - end all operations on an LMR of all mappers
+ * lite_mappers_tell - end all operations of all mappers on an LMR
  * @lmr: dying for REVOKE, closed for RECALL: no mapper is added
- * @call: LITE_CALL_LMR_REVOKE: the mappers are gone then, but for lost ones,
- *	which are fenced from us, but maybe not from the LMR's other stores;
- *	LITE_CALL_LMR_RECALL: those that have answered stay
+ * @call: LITE_CALL_LMR_REVOKE: only lost mappers remain; LITE_CALL_LMR_RECALL: also those that have
+ *	answered
  *
- * All are told at once. One that unmaps simply finds nothing to revoke.
+ * All are told at once. One that unmaps meanwhile finds nothing to revoke.
  *
  * Context: may sleep; makes leaf calls.
  * Return: 0; -EIO: our device could not be made to end an operation.
@@ -332,8 +297,7 @@ int lite_mappers_tell(struct lite_lmr *lmr, u16 call)
 	mutex_lock(&lmr->lock);
 	list_for_each_entry(m, &lmr->mappers, list)
 		n += !m->lost;
-	revoke = n ? kvcalloc(n, sizeof(*revoke), GFP_KERNEL | __GFP_NOFAIL) :
-		     NULL;
+	revoke = n ? kvcalloc(n, sizeof(*revoke), GFP_KERNEL | __GFP_NOFAIL) : NULL;
 	list_for_each_entry(m, &lmr->mappers, list) {
 		struct lite_revoke *r;
 
@@ -367,13 +331,11 @@ int lite_mappers_tell(struct lite_lmr *lmr, u16 call)
 }
 
 /*
- * Fill @fence, of @max entries, with lost mappers: these may still reach other
- * stores. With @unclean also with mappers that may have failed operations in
- * flight, which need no session to end: one pass under the lock, as an unclean
- * mapper may become a lost one. Return: their number, which may exceed @max.
+ * Fill @fence, of @max entries, with lost mappers, which may still reach other stores; with
+ * @unclean also with mappers that may have failed operations in flight. One pass under the lock, as
+ * an unclean mapper may become a lost one. Return: their number, which may exceed @max.
  */
-u32 lite_mappers_lost(struct lite_lmr *lmr, struct lite_wire_fence *fence,
-		      u32 max, bool unclean)
+u32 lite_mappers_lost(struct lite_lmr *lmr, struct lite_wire_fence *fence, u32 max, bool unclean)
 {
 	struct lite_mapper *m;
 	u32 n = 0;
@@ -385,8 +347,7 @@ u32 lite_mappers_lost(struct lite_lmr *lmr, struct lite_wire_fence *fence,
 		if (n < max)
 			fence[n] = (struct lite_wire_fence){
 				.node = cpu_to_le32(m->node),
-				.incarnation = cpu_to_le64(
-					m->lost ? m->incarnation : 0),
+				.incarnation = cpu_to_le64(m->lost ? m->incarnation : 0),
 			};
 		n++;
 	}
@@ -395,8 +356,7 @@ u32 lite_mappers_lost(struct lite_lmr *lmr, struct lite_wire_fence *fence,
 }
 
 /* Have the other stores fence the nodes in @req. */
-static int lite_stores_fence(struct lite_lmr *lmr,
-			     struct lite_wire_mem_fence *req)
+static int lite_stores_fence(struct lite_lmr *lmr, struct lite_wire_mem_fence *req)
 {
 	struct lite_memory *mem = lmr->mem;
 	struct lite_call_desc d = {
@@ -410,8 +370,7 @@ static int lite_stores_fence(struct lite_lmr *lmr,
 
 	for (i = 1; i < place->n_shares && !err; i++) {
 		d.life = place->share[i].incarnation;
-		err = lite_cluster_call_patiently(mem->cl, place->share[i].node,
-						  &d);
+		err = lite_cluster_call_patiently(mem->cl, place->share[i].node, &d);
 		/* A new incarnation of the store has no such memory. */
 		if (err == -EHOSTUNREACH || err == -ESTALE)
 			err = 0;
@@ -437,9 +396,8 @@ static int lite_recall_fence(struct lite_lmr *lmr)
 	if (!fences || err)
 		return err;
 	/*
-	 * What was reported since concerns operations that these fences have
-	 * ended, too: all mappers had answered, and so had reported theirs, and
-	 * a closed LMR cannot be mapped.
+	 * What was reported since concerns operations that these fences have ended, too: all
+	 * mappers had answered, and so had reported theirs, and a closed LMR cannot be mapped.
 	 */
 	mutex_lock(&lmr->lock);
 	list_for_each_entry(m, &lmr->mappers, list)
@@ -449,14 +407,10 @@ static int lite_recall_fence(struct lite_lmr *lmr)
 	return 0;
 }
 
-/**
- * lite_mappers_recall - end all operations on an LMR until it is mapped anew
- * @lmr: closed
- *
- * Context: may sleep; makes leaf calls.
- * Return: 0: no operation is in flight; -EHOSTDOWN, -ETIMEDOUT and others:
- * unknown, as a store cannot be asked; -EIO: a device, ours or a store's, could
- * not be made to end one.
+/*
+ * End all operations on a closed LMR until it is mapped anew. May sleep; makes leaf calls. Return:
+ * 0: no operation is in flight; -EHOSTDOWN, -ETIMEDOUT and others: unknown, as a store cannot be
+ * asked; -EIO: a device, ours or a store's, could not be made to end one.
  */
 int lite_mappers_recall(struct lite_lmr *lmr)
 {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where the bytes of an LMR are, at its home: parts, and tables made of the
- * parts.
+ * Where the bytes of an LMR are, at its home: parts, and tables made of the parts.
  *
- * A part is a range that is one allocation at one store. Parts are moved, cut
- * off and added as wholes. A long share consists of several, each up to 1/64 of
- * it, and at least 4 MB: a move blocks users of the LMR for one part at a time.
- * Parts are given back in release.c.
+ * A part is a range that is one allocation at one store. Parts are moved, cut off and added as
+ * wholes. A long share consists of several, each up to 1/64 of it, and at least 4 MB: a move blocks
+ * users of the LMR for one part at a time. Parts are given back in release.c.
  */
 #include <linux/log2.h>
 #include <linux/slab.h>
@@ -23,14 +21,11 @@
 /* Largest part of a share of @length bytes, which is not 0; whole pages. */
 u64 lite_part_max(u64 length)
 {
-	return max(LITE_PART_MIN, roundup_pow_of_two(DIV64_U64_ROUND_UP(
-					  length, LITE_PARTS_PER_SHARE)));
+	return max(LITE_PART_MIN,
+		   roundup_pow_of_two(DIV64_U64_ROUND_UP(length, LITE_PARTS_PER_SHARE)));
 }
 
-/*
- * Make a part of @a, memory of this node. Return: 0; -ENOMEM, and @part still
- * owns @a.
- */
+/* Make a part of @a, memory of this node. Return: 0; -ENOMEM, and @part still owns @a. */
 int lite_part_fill(struct lite_part *part, const struct lite_alloc *a)
 {
 	part->alloc = a->id;
@@ -39,8 +34,7 @@ int lite_part_fill(struct lite_part *part, const struct lite_alloc *a)
 	if (!part->extents)
 		return -ENOMEM;
 	part->n_extents = a->n_extents;
-	memcpy(part->extents, a->extents,
-	       a->n_extents * sizeof(*part->extents));
+	memcpy(part->extents, a->extents, a->n_extents * sizeof(*part->extents));
 	return 0;
 }
 
@@ -49,8 +43,8 @@ static int lite_part_alloc_local(struct lite_lmr *lmr, struct lite_part *part)
 	struct lite_alloc *a;
 	int err;
 
-	a = lite_store_alloc(lmr->mem, part->at.node, part->at.incarnation, 0,
-			     part->bytes, lmr->acl.uid);
+	a = lite_store_alloc(lmr->mem, part->at.node, part->at.incarnation, 0, part->bytes,
+			     lmr->acl.uid);
 	if (IS_ERR(a))
 		return PTR_ERR(a);
 	err = lite_part_fill(part, a);
@@ -58,12 +52,10 @@ static int lite_part_alloc_local(struct lite_lmr *lmr, struct lite_part *part)
 	return err;
 }
 
-static void lite_part_alloc_late(void *ctx, struct lite_conn *conn,
-				 const void *reply)
+static void lite_part_alloc_late(void *ctx, struct lite_conn *conn, const void *reply)
 {
 	const struct lite_wire_mem_alloc_reply *r = reply;
-	struct lite_part *part = kzalloc(sizeof(*part),
-					 GFP_KERNEL | __GFP_NOFAIL);
+	struct lite_part *part = kzalloc(sizeof(*part), GFP_KERNEL | __GFP_NOFAIL);
 
 	part->at.node = conn->from.node;
 	part->at.incarnation = conn->from.incarnation;
@@ -71,8 +63,7 @@ static void lite_part_alloc_late(void *ctx, struct lite_conn *conn,
 	lite_part_release(ctx, part);
 }
 
-static int lite_part_alloc_remote(struct lite_lmr *lmr, struct lite_part *part,
-				  u32 *n_extents)
+static int lite_part_alloc_remote(struct lite_lmr *lmr, struct lite_part *part, u32 *n_extents)
 {
 	struct lite_wire_mem_alloc req = {
 		.lmr = cpu_to_le64(lmr->id),
@@ -103,8 +94,7 @@ static int lite_part_alloc_remote(struct lite_lmr *lmr, struct lite_part *part,
 	return *n_extents > part->bytes >> PAGE_SHIFT ? -EPROTO : 0;
 }
 
-static int lite_part_extents_remote(struct lite_lmr *lmr,
-				    struct lite_part *part, u32 n_extents)
+static int lite_part_extents_remote(struct lite_lmr *lmr, struct lite_part *part, u32 n_extents)
 {
 	struct lite_wire_extents req = { .id = cpu_to_le64(part->alloc) };
 	struct lite_wire_extents_reply *r;
@@ -132,16 +122,13 @@ static int lite_part_extents_remote(struct lite_lmr *lmr,
 		if (!err && le32_to_cpu(r->count) > n_extents - part->n_extents)
 			err = -EPROTO;
 		for (i = 0; !err && i < le32_to_cpu(r->count); i++) {
-			struct lite_extent *e =
-				&part->extents[part->n_extents++];
+			struct lite_extent *e = &part->extents[part->n_extents++];
 
 			*e = (struct lite_extent){
 				.addr = le64_to_cpu(r->extent[i].addr),
-				.length = le64_to_cpu(r->extent[i].length_share)
-					  >> 8,
+				.length = le64_to_cpu(r->extent[i].length_share) >> 8,
 			};
-			if (!e->length || e->length % PAGE_SIZE ||
-			    e->length > LITE_LMR_SIZE_MAX)
+			if (!e->length || e->length % PAGE_SIZE || e->length > LITE_LMR_SIZE_MAX)
 				err = -EPROTO;
 			length += e->length;
 		}
@@ -154,8 +141,7 @@ static int lite_part_extents_remote(struct lite_lmr *lmr,
 }
 
 /* Add a new part, without memory yet. Return: NULL: no memory. */
-struct lite_part *lite_part_add(struct lite_replace *r,
-				const struct lite_share *at, u64 length)
+struct lite_part *lite_part_add(struct lite_replace *r, const struct lite_share *at, u64 length)
 {
 	struct lite_part *part = kzalloc(sizeof(*part), GFP_KERNEL_ACCOUNT);
 
@@ -169,19 +155,13 @@ struct lite_part *lite_part_add(struct lite_replace *r,
 	return part;
 }
 
-/**
- * lite_parts_make - take memory for a range of an LMR at one node
- * @r: new parts are added here
- * @at: where
- * @length: bytes, not 0
- * @max: most bytes of a part, whole pages
- *
- * Context: may sleep; makes leaf calls.
- * Return: 0 or a negative errno, -ESTALE if the incarnation is over, -ENOENT if
- * the LMR is being freed meanwhile. In any case the caller releases @r->parts.
+/*
+ * Take memory for a range of an LMR at one node, and add the parts to @r. @length: bytes, not 0;
+ * @max: most bytes of a part, whole pages. May sleep; makes leaf calls. Return: 0 or a negative
+ * errno: -ESTALE: the incarnation is over; -ENOENT: the LMR is being freed. In any case the caller
+ * releases @r->parts.
  */
-int lite_parts_make(struct lite_replace *r, const struct lite_share *at,
-		    u64 length, u64 max)
+int lite_parts_make(struct lite_replace *r, const struct lite_share *at, u64 length, u64 max)
 {
 	struct lite_lmr *lmr = r->lmr;
 	struct lite_part *part;
@@ -189,8 +169,7 @@ int lite_parts_make(struct lite_replace *r, const struct lite_share *at,
 	u32 n;
 
 	if (at->node == lite_cluster_id(lmr->mem->cl))
-		err = lite_limit_room(&lmr->mem->limit, lmr->acl.uid,
-				      round_up(length, PAGE_SIZE));
+		err = lite_limit_room(&lmr->mem->limit, lmr->acl.uid, round_up(length, PAGE_SIZE));
 	while (length && !err) {
 		/* Freeing must not wait for hundreds of gigabytes. */
 		if (READ_ONCE(lmr->dying))
@@ -206,14 +185,9 @@ int lite_parts_make(struct lite_replace *r, const struct lite_share *at,
 	return err;
 }
 
-/**
- * lite_share_find - find the incarnation of a node that is to hold memory
- * @mem: memory layer
- * @node: its id
- * @at: set
- *
- * Context: may sleep while the node is suspect; killable.
- * Return: 0; -EHOSTUNREACH: not a member; -EHOSTDOWN; -EINTR.
+/*
+ * Find the incarnation of a node that is to hold memory. May sleep while the node is suspect;
+ * killable. Return: 0; -EHOSTUNREACH: not a member; -EHOSTDOWN; -EINTR.
  */
 int lite_share_find(struct lite_memory *mem, u32 node, struct lite_share *at)
 {
@@ -227,15 +201,13 @@ int lite_share_find(struct lite_memory *mem, u32 node, struct lite_share *at)
 	if (err && err != -EHOSTDOWN)
 		return err;
 	/* It may be up again. */
-	return lite_cluster_session(mem->cl, node, &at->incarnation) ?
-		       0 : -EHOSTDOWN;
+	return lite_cluster_session(mem->cl, node, &at->incarnation) ? 0 : -EHOSTDOWN;
 }
 
 /* ---- tables -------------------------------------------------------------- */
 
 /* The extents are whole pages, and may end after the LMR. */
-static int lite_place_append(struct lite_place *place,
-			     const struct lite_part *part, u64 length)
+static int lite_place_append(struct lite_place *place, const struct lite_part *part, u64 length)
 {
 	u64 left = min(part->bytes, length - place->length);
 	u32 share, i;
@@ -260,16 +232,10 @@ static int lite_place_append(struct lite_place *place,
 	return 0;
 }
 
-/**
- * lite_place_new - make the place that an LMR would have
- * @r: what to change in the one that it has, if any
- * @length: of the LMR, bytes
- *
- * Charges the LMR's owner for the tables and the parts.
- *
- * Context: may sleep.
- * Return: the place, for lite_place_free(); ERR_PTR: -ENOMEM; -ENOSPC: too many
- * nodes, or a limit; -EDQUOT.
+/*
+ * Make the place that an LMR of @length bytes would have, after @r was applied to the one that it
+ * has, if any. Charges the LMR's owner for the tables and the parts. May sleep. Return: the place,
+ * for lite_place_free(); ERR_PTR: -ENOMEM; -ENOSPC: too many nodes, or a limit; -EDQUOT.
  */
 struct lite_place *lite_place_new(const struct lite_replace *r, u64 length)
 {
@@ -285,8 +251,7 @@ struct lite_place *lite_place_new(const struct lite_replace *r, u64 length)
 	u32 n = 0;
 	u32 i;
 
-	part = kvmalloc_array(max, sizeof(*part),
-			      GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	part = kvmalloc_array(max, sizeof(*part), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!part)
 		return ERR_PTR(-ENOMEM);
 	for (i = 0; i < r->first; i++)

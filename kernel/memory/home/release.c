@@ -2,19 +2,18 @@
 /*
  * Giving parts of LMRs back to their stores.
  *
- * Normal operation: no node can reach the parts through this node any more, but
- * some may still reach other stores. With the first part that a store is asked
- * to free it is told which nodes to fence; the other parts follow without.
+ * Normal operation: no node can reach the parts through this node any more, but some may still
+ * reach other stores. With the first part that a store is asked to free it is told which nodes to
+ * fence; the other parts follow without.
  *
- * Recovery: a store that cannot be asked keeps its parts ("zombies") until it
- * can. It is asked again when members change and every few seconds, as it may
- * be up but have missed a time-out. All zombies of a store wait together, with
- * the nodes to fence; one fence then does for all. A new incarnation of a store
- * has none of this memory, so there is nothing to ask.
+ * Recovery: a store that cannot be asked keeps its parts ("zombies") until it can. It is asked
+ * again when members change, and every few seconds, as it may be up but have missed a time-out. All
+ * zombies of a store wait together, with the nodes to fence; one fence then does for all. A new
+ * incarnation of a store has none of this memory.
  *
- * A fence ends sessions that all users share: what is in flight in them fails
- * or is redone, including calls that free memory. So fence only nodes that must
- * be, and not once per part: a thousand zombies must not make another thousand.
+ * A fence ends sessions that all users share: what is in flight in them fails or is redone, calls
+ * that free memory included. So a store fences only nodes that it must, and not once per part: a
+ * thousand zombies must not make another thousand.
  */
 #include <linux/slab.h>
 
@@ -25,23 +24,16 @@
 /* Delay until stores that did not free our memory are asked again. */
 #define LITE_ZOMBIE_PAUSE (5 * HZ)
 
-/**
- * struct lite_zombies - parts that a store has to free
- * @list: in mem->zombies, unless a thread is asking the store
- * @at: the store
- * @parts: list of struct lite_part
- * @req: to free one; has the nodes to fence, unless the store has done that
- */
+/* Parts that a store has to free. */
 struct lite_zombies {
-	struct list_head list;
-	struct lite_share at;
-	struct list_head parts;
-	struct lite_wire_mem_free req;
+	struct list_head list;         /* in mem->zombies, unless a thread is asking the store */
+	struct lite_share at;          /* the store */
+	struct list_head parts;        /* struct lite_part */
+	struct lite_wire_mem_free req; /* has the nodes to fence, unless the store has done that */
 };
 
 /* Fences are by node id, whatever the incarnation: one entry each. */
-static void lite_zombies_fence(struct lite_zombies *z,
-			       const struct lite_wire_fence *fence)
+static void lite_zombies_fence(struct lite_zombies *z, const struct lite_wire_fence *fence)
 {
 	u32 n = le32_to_cpu(z->req.n_fences);
 	u32 i;
@@ -60,20 +52,19 @@ static void lite_zombies_fence(struct lite_zombies *z,
 }
 
 /*
- * Take the parts at the store of the first one off a list. @lmr: the LMR that
- * they were of; its lost mappers are to be fenced. NULL: no mapper was told
- * of them. @fence: another node to fence; 0: none.
+ * Take the parts at the store of the first one off a list. @lmr: the LMR that they were of: its
+ * lost mappers are to be fenced; NULL: no mapper was told of them. @fence: another node to fence;
+ * 0: none.
  */
-static struct lite_zombies *lite_zombies_new(struct list_head *parts,
-					     struct lite_lmr *lmr, u32 fence)
+static struct lite_zombies *lite_zombies_new(struct list_head *parts, struct lite_lmr *lmr,
+					     u32 fence)
 {
 	const struct lite_wire_fence other = { .node = cpu_to_le32(fence) };
 	struct lite_part *part, *tmp;
 	struct lite_zombies *z;
 	u32 n = 0;
 
-	z = kzalloc(sizeof(*z) + LITE_FENCES_MAX * sizeof(other),
-		    GFP_KERNEL | __GFP_NOFAIL);
+	z = kzalloc(sizeof(*z) + LITE_FENCES_MAX * sizeof(other), GFP_KERNEL | __GFP_NOFAIL);
 	INIT_LIST_HEAD(&z->parts);
 	z->at = list_first_entry(parts, struct lite_part, list)->at;
 	list_for_each_entry_safe(part, tmp, parts, list) {
@@ -81,8 +72,7 @@ static struct lite_zombies *lite_zombies_new(struct list_head *parts,
 			list_move_tail(&part->list, &z->parts);
 	}
 	if (lmr)
-		n = lite_mappers_lost(lmr, z->req.fence, LITE_FENCES_MAX,
-				      false);
+		n = lite_mappers_lost(lmr, z->req.fence, LITE_FENCES_MAX, false);
 	if (n > LITE_FENCES_MAX)
 		z->req.fence_all = cpu_to_le32(1);
 	else
@@ -99,12 +89,11 @@ static void lite_part_free(struct lite_part *part)
 }
 
 /*
- * Keep parts that their store could not be asked to free, with the others
- * there. It is asked again after a while, or when members change; @soon: at
- * once, as it may have come up before they were in the list.
+ * Keep parts that their store could not be asked to free, with the others there. It is asked again
+ * after a while, or when members change; @soon: at once, as it may have come up before they were in
+ * the list.
  */
-static void lite_zombies_keep(struct lite_memory *mem,
-			      struct lite_zombies *new, bool soon)
+static void lite_zombies_keep(struct lite_memory *mem, struct lite_zombies *new, bool soon)
 {
 	struct lite_zombies *z;
 	u32 i;
@@ -131,18 +120,15 @@ static void lite_zombies_keep(struct lite_memory *mem,
 	if (soon)
 		mod_delayed_work(mem->wq, &mem->zombie_work, 0);
 	else
-		queue_delayed_work(mem->wq, &mem->zombie_work,
-				   LITE_ZOMBIE_PAUSE);
+		queue_delayed_work(mem->wq, &mem->zombie_work, LITE_ZOMBIE_PAUSE);
 }
 
 /*
- * Ask a store to free parts, the first time with fences: if it is asked again
- * after it has freed a part, it fences again, as it cannot tell whether the
- * first fence is complete. @first: that has not been tried before, so wait for
- * a suspect.
+ * Ask a store to free parts, with fences until it has answered once: asked again after it has freed
+ * a part, it fences again, as it cannot tell whether the first fence is complete. @first: that has
+ * not been tried before, so wait for a suspect.
  */
-static void lite_zombies_free(struct lite_memory *mem, struct lite_zombies *z,
-			      bool first)
+static void lite_zombies_free(struct lite_memory *mem, struct lite_zombies *z, bool first)
 {
 	struct lite_call_desc d = {
 		.call = LITE_CALL_MEM_FREE,
@@ -153,16 +139,11 @@ static void lite_zombies_free(struct lite_memory *mem, struct lite_zombies *z,
 	int err;
 
 	list_for_each_entry_safe(part, tmp, &z->parts, list) {
-		d.len = struct_size(&z->req, fence,
-				    le32_to_cpu(z->req.n_fences));
+		d.len = struct_size(&z->req, fence, le32_to_cpu(z->req.n_fences));
 		z->req.id = cpu_to_le64(part->alloc);
-		err = first ? lite_cluster_call_patiently(mem->cl, z->at.node,
-							  &d) :
+		err = first ? lite_cluster_call_patiently(mem->cl, z->at.node, &d) :
 			      lite_cluster_call(mem->cl, z->at.node, &d);
-		/*
-		 * A store that has left has freed all its memory; a new
-		 * incarnation never had it.
-		 */
+		/* A store that has left has freed all; a new incarnation never had it. */
 		if (err && err != -EHOSTUNREACH && err != -ESTALE) {
 			lite_zombies_keep(mem, z, first);
 			return;
@@ -188,10 +169,7 @@ void lite_zombies_retry(struct lite_memory *mem)
 		lite_zombies_free(mem, z, false);
 }
 
-/*
- * An incarnation of a store is over, and our memory there: drop its zombies.
- * NULL: those of all stores. Context: any process.
- */
+/* An incarnation of a store is over: drop its zombies. NULL: of all. Context: any process. */
 void lite_zombies_lost(struct lite_memory *mem, const struct lite_share *at)
 {
 	struct lite_zombies *z, *next;
@@ -217,12 +195,10 @@ void lite_zombies_lost(struct lite_memory *mem, const struct lite_share *at)
  * @parts: list of parts that the LMR no longer has, or that end with it; freed
  * @fence: a node that may have a copy to them in flight; 0: none
  *
- * The stores first fence nodes that are fenced only from us.
- *
- * Context: may sleep, also while stores are suspect; makes leaf calls.
+ * The stores first fence nodes that are fenced only from us. May sleep, also while stores are
+ * suspect; makes leaf calls.
  */
-void lite_parts_release(struct lite_lmr *lmr, struct list_head *parts,
-			u32 fence)
+void lite_parts_release(struct lite_lmr *lmr, struct list_head *parts, u32 fence)
 {
 	struct lite_memory *mem = lmr->mem;
 	struct lite_part *part, *tmp;
@@ -244,13 +220,11 @@ void lite_parts_release(struct lite_lmr *lmr, struct list_head *parts,
 		cond_resched();
 	}
 	while (!list_empty(parts))
-		lite_zombies_free(mem, lite_zombies_new(parts, lmr, fence),
-				  true);
+		lite_zombies_free(mem, lite_zombies_new(parts, lmr, fence), true);
 }
 
 /* Give back @n parts that an LMR had in a place, as lite_parts_release(). */
-void lite_place_release(struct lite_lmr *lmr, const struct lite_place *place,
-			u32 first, u32 n)
+void lite_place_release(struct lite_lmr *lmr, const struct lite_place *place, u32 first, u32 n)
 {
 	LIST_HEAD(parts);
 	u32 i;
@@ -260,10 +234,7 @@ void lite_place_release(struct lite_lmr *lmr, const struct lite_place *place,
 	lite_parts_release(lmr, &parts, 0);
 }
 
-/*
- * Give back one part at another node that no mapper was told of. May sleep;
- * makes leaf calls.
- */
+/* Give back one part at another node that no mapper was told of. May sleep; makes leaf calls. */
 void lite_part_release(struct lite_memory *mem, struct lite_part *part)
 {
 	LIST_HEAD(parts);

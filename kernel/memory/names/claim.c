@@ -1,47 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Taking a name for an LMR, and giving it up. Homes have the truth about names:
- * each knows those of its own LMRs (mem->local).
+ * Taking a name for an LMR, and giving it up. Homes have the truth about names: each knows those of
+ * its own LMRs (mem->local).
  *
  * Of several homes that claim a name exactly one gets it:
  *
  *   1. Raise a flag: enter the name in our own table, CLAIMING.
- *   2. PROBE every other member that is not down. TAKEN: give up, -EEXIST.
- *      BUSY, its flag is up too: the lower node id has precedence. The node
- *      with precedence waits with its flag up; the other lowers its flag
- *      (YIELDING), waits, and starts over.
- *   3. Enter the name at the directory, which knows of homes that cannot see
- *      each other but see the directory.
+ *   2. PROBE every other member that is not down. TAKEN: give up, -EEXIST. BUSY, its flag is up
+ *      too: the lower node id has precedence. The node with precedence waits with its flag up; the
+ *      other lowers its flag (YIELDING), waits, and starts over.
+ *   3. Enter the name at the directory, which knows of homes that cannot see each other but see the
+ *      directory.
  *   4. If members came or went meanwhile: again from 2, with the flag up.
  *
- * Then the name is reserved. lite_name_confirm() makes it TAKEN once its LMR
- * can be found.
+ * Then the name is reserved. lite_name_confirm() makes it TAKEN once its LMR can be found.
  *
- * Why never two: suppose two homes got the name. Each has seen the other's flag
- * down after it raised its own for the last time. But the home that raised its
- * flag last asked after that, when the other's flag was already up, or the name
- * taken. This does not depend on which node either takes for the directory. It
- * does depend on each asking the other: so a PROBE is answered only in a
- * session that this node uses as well, and a node just heard of counts as
- * suspect and is waited for (lite_cluster_await_session(), struct
- * lite_peer.fresh).
+ * Why never two: suppose two homes got the name. Each has seen the other's flag down after it
+ * raised its own for the last time. But the home that raised its flag last asked after that, when
+ * the other's flag was already up, or the name taken. This does not depend on which node either
+ * takes for the directory. It does depend on each asking the other: so a PROBE is answered only in
+ * a session that this node uses as well (lite_cluster_await_session()), and a node just heard of
+ * counts as suspect and is waited for (LITE_PEER_FRESH).
  *
- * Why not none: a claim that waits with its flag up waits for higher ids only,
- * so there is no cycle, and the highest waits for none. -EEXIST is returned
- * only if the name is TAKEN: while it is reserved, its LMR may still fail, and
- * then a waiting claim gets the name.
+ * Why not none: a claim that waits with its flag up waits for higher ids only, so there is no
+ * cycle, and the highest waits for none. -EEXIST is returned only if the name is TAKEN: while it is
+ * reserved, its LMR may still fail, and then a waiting claim gets the name.
  *
- * A home that is down is not asked: its LMRs are out of reach, and their names
- * are free. A home that dies with its flag up is soon down.
+ * A home that is down is not asked: its LMRs are out of reach, and their names are free. A home
+ * that dies with its flag up is soon down.
  *
- * Waiting: each change of an entry is an event (lite_names_event()). A node
- * that was told BUSY learns of the next change by DROP or WAKE, or by a
- * time-out if that is lost. Of several claims on one home for one name, one
- * proceeds and the others wait for its outcome.
+ * Waiting: each change of an entry is an event (lite_names_event()). A node that was told BUSY
+ * learns of the next change by DROP or WAKE, or by a time-out if that is lost. Of several claims on
+ * one home for one name, one proceeds and the others wait for its outcome.
  */
 #include <linux/slab.h>
 
-#include "core/name.h"
 #include "memory/memory.h"
 
 /* Limit for a whole claim, all waits included. */
@@ -51,24 +44,15 @@
 /* Attempts at a call that fails with -ENOMEM. */
 #define LITE_TELL_TRIES 3
 
-/**
- * struct lite_name_claim - a claim in progress
- * @mem: memory layer
- * @name: name
- * @id: the LMR, homed here
- * @uid: its owner, charged for the entries
- * @self: id of this node
- * @deadline: jiffies
- * @events: number of events when it last began to look
- */
+/* A claim in progress. */
 struct lite_name_claim {
 	struct lite_memory *mem;
 	const char *name;
-	u64 id;
-	u32 uid;
-	u32 self;
-	unsigned long deadline;
-	int events;
+	u64 id;                 /* the LMR, homed here */
+	u32 uid;                /* its owner, charged for the entries */
+	u32 self;               /* id of this node */
+	unsigned long deadline; /* jiffies */
+	int events;             /* their number when it last began to look */
 };
 
 /* ---- events -------------------------------------------------------------- */
@@ -89,9 +73,7 @@ static int lite_name_claim_wait(struct lite_name_claim *c)
 
 	if (left <= 0)
 		return -ETIMEDOUT;
-	if (wait_event_killable_timeout(local->wait,
-					atomic_read(&local->events) !=
-						c->events,
+	if (wait_event_killable_timeout(local->wait, atomic_read(&local->events) != c->events,
 					min_t(long, left, LITE_CLAIM_POLL)) < 0)
 		return -EINTR;
 	c->events = atomic_read(&local->events);
@@ -99,14 +81,13 @@ static int lite_name_claim_wait(struct lite_name_claim *c)
 }
 
 /* Tell all members: DROP, the name is free; WAKE, look again. */
-static void lite_name_tell(struct lite_memory *mem, u16 call, const char *name,
-			   u64 id)
+static void lite_name_tell(struct lite_memory *mem, u16 call, const char *name, u64 id)
 {
+	u32 self = lite_cluster_id(mem->cl);
 	int tries = 0;
 
 	while (call == LITE_CALL_NAME_DROP &&
-	       lite_name_call(mem, lite_cluster_id(mem->cl), call, name, id,
-			      NULL, 0) == -ENOMEM &&
+	       lite_name_call(mem, self, call, name, id, NULL, 0) == -ENOMEM &&
 	       ++tries < LITE_TELL_TRIES)
 		cond_resched();
 	lite_name_call_all(mem, call, name, id, 0, NULL, NULL);
@@ -114,12 +95,10 @@ static void lite_name_tell(struct lite_memory *mem, u16 call, const char *name,
 
 /* ---- our own table ------------------------------------------------------- */
 
-static struct lite_name_entry *
-lite_name_claim_entry(const struct lite_name_claim *c)
+static struct lite_name_entry *lite_name_claim_entry(const struct lite_name_claim *c)
 {
-	struct lite_name_entry *entry;
+	struct lite_name_entry *entry = lite_names_lookup_locked(&c->mem->local, c->name);
 
-	entry = lite_names_lookup_locked(&c->mem->local, c->name);
 	return entry && entry->at.id == c->id ? entry : NULL;
 }
 
@@ -146,18 +125,13 @@ static int lite_name_claim_begin(struct lite_name_claim *c)
 		mutex_unlock(&local->lock);
 		if (!err)
 			return 0;
-	} while (err == -EINPROGRESS &&
-		 !(err = lite_name_claim_wait(c)));
+	} while (err == -EINPROGRESS && !(err = lite_name_claim_wait(c)));
 	lite_name_entry_free(local, new);
 	return err;
 }
 
-/*
- * Change the state of our entry and tell waiters. Return: false: the entry is
- * gone, as the LMR was freed.
- */
-static bool lite_name_claim_set(const struct lite_name_claim *c,
-				enum lite_name_state state)
+/* Change our entry's state and tell waiters. Return: false: it is gone, as the LMR was freed. */
+static bool lite_name_claim_set(const struct lite_name_claim *c, enum lite_name_state state)
 {
 	struct lite_names *local = &c->mem->local;
 	struct lite_name_entry *entry;
@@ -180,28 +154,26 @@ static bool lite_name_claim_set(const struct lite_name_claim *c,
 /* ---- claiming ------------------------------------------------------------ */
 
 /*
- * Ask a node for the name's state, and wait while its flag is up, unless it has
- * precedence and @settle is false. Return: 0: it does not have the name; 1: it
- * has precedence; -EEXIST: it took the name; lite_name_is_down().
+ * Ask a node for the name's state, and wait while its flag is up, unless it has precedence and
+ * @settle is false. Return: 0: it does not have the name; 1: it has precedence; -EEXIST: it took
+ * the name; lite_name_is_down().
  */
 static int lite_name_claim_ask(struct lite_name_claim *c, u32 node, bool settle)
 {
-	struct lite_cluster *cl = c->mem->cl;
 	struct lite_wire_name_probe_reply reply = {};
 	u32 state;
 	int err;
 
 	do {
-		err = lite_name_call(c->mem, node, LITE_CALL_NAME_PROBE,
-				     c->name, c->id, &reply, sizeof(reply));
+		err = lite_name_call(c->mem, node, LITE_CALL_NAME_PROBE, c->name, c->id, &reply,
+				     sizeof(reply));
 		state = le32_to_cpu(reply.state);
 		if (!err && state != LITE_WIRE_NAME_BUSY)
 			return state == LITE_WIRE_NAME_TAKEN ? -EEXIST : 0;
 		if (!err && !settle && node < c->self)
 			return 1;
 		/* If not down, the call's sessions broke: try again. */
-		if (err && (err != -EHOSTDOWN ||
-			    !lite_cluster_is_live(cl, node)))
+		if (err && (err != -EHOSTDOWN || !lite_cluster_is_live(c->mem->cl, node)))
 			return err;
 		err = lite_name_claim_wait(c);
 	} while (!err);
@@ -213,8 +185,7 @@ struct lite_name_ask {
 	u32 *other;
 };
 
-static int lite_name_claim_answer(void *ctx, u32 node, int err,
-				  const void *reply)
+static int lite_name_claim_answer(void *ctx, u32 node, int err, const void *reply)
 {
 	const struct lite_wire_name_probe_reply *r = reply;
 	struct lite_name_ask *ask = ctx;
@@ -241,8 +212,7 @@ static int lite_name_claim_ask_all(struct lite_name_claim *c, u32 *other)
 }
 
 /* Record where the name is entered, so the publisher need not enter it. */
-static void lite_name_claim_entered(const struct lite_name_claim *c, u32 node,
-				    u64 session)
+static void lite_name_claim_entered(const struct lite_name_claim *c, u32 node, u64 session)
 {
 	struct lite_name_entry *entry;
 
@@ -256,12 +226,11 @@ static void lite_name_claim_entered(const struct lite_name_claim *c, u32 node,
 }
 
 /*
- * Enter the name at the directory. Another entry there may be stale: ask its
- * home. Return: 0; 1: @other has precedence.
+ * Enter the name at the directory. Another entry there may be stale: ask its home. Return: 0; 1:
+ * @other has precedence.
  */
 static int lite_name_claim_enter(struct lite_name_claim *c, u32 *other)
 {
-	u64 hash = lite_name_hash(c->name, strlen(c->name));
 	struct lite_memory *mem = c->mem;
 	unsigned long patience = jiffies + 2 * mem->cl->dead;
 	struct lite_name_at at = {}, was;
@@ -275,10 +244,9 @@ static int lite_name_claim_enter(struct lite_name_claim *c, u32 *other)
 		if (err)
 			return err;
 		was = at;
-		node = lite_cluster_directory(mem->cl, hash);
+		node = lite_name_directory(mem, c->name);
 		session = lite_cluster_session(mem->cl, node, &incarnation);
-		err = lite_directory_enter(mem, node, c->name, c->id, c->uid,
-					   &at);
+		err = lite_directory_enter(mem, node, c->name, c->id, c->uid, &at);
 		if (!err && lite_name_is_at(&at, c->self, c->id)) {
 			lite_name_claim_entered(c, node, session);
 			return 0;
@@ -293,10 +261,7 @@ static int lite_name_claim_enter(struct lite_name_claim *c, u32 *other)
 			*other = at.home;
 			err = lite_name_claim_ask(c, at.home, false);
 		}
-		/*
-		 * Down or unknown here, but not for the directory: wait a while
-		 * for the two views to agree.
-		 */
+		/* Down or unknown here, but not for the directory: wait for the views to agree. */
 		if (lite_name_is_down(err) && time_before(jiffies, patience))
 			goto wait;
 		if (err)
@@ -341,25 +306,15 @@ static int lite_name_claim_win(struct lite_name_claim *c)
 	}
 }
 
-/* Has our name been entered at a directory? */
-static bool lite_name_claim_is_known(const struct lite_name_claim *c)
-{
-	struct lite_name_entry *entry;
-	bool known;
-
-	mutex_lock(&c->mem->local.lock);
-	entry = lite_name_claim_entry(c);
-	known = entry && entry->published;
-	mutex_unlock(&c->mem->local.lock);
-	return known;
-}
-
-/* Remove our entry, after the publisher is done with it. */
-static bool lite_local_del(const struct lite_name_claim *c)
+/*
+ * Remove our entry, after the publisher is done with it. Return: the call that tells the other
+ * nodes: DROP if it was entered at a directory, WAKE if one of them waits; 0: they need not know.
+ */
+static u16 lite_local_del(const struct lite_name_claim *c)
 {
 	struct lite_names *local = &c->mem->local;
 	struct lite_name_entry *entry;
-	bool awaited = false;
+	u16 call = 0;
 
 	for (;;) {
 		mutex_lock(&local->lock);
@@ -371,32 +326,27 @@ static bool lite_local_del(const struct lite_name_claim *c)
 		wait_event(local->wait, READ_ONCE(local->publishing) != entry);
 	}
 	if (entry) {
-		awaited = entry->awaited;
+		if (entry->published)
+			call = LITE_CALL_NAME_DROP;
+		else if (entry->awaited)
+			call = LITE_CALL_NAME_WAKE;
 		lite_names_remove_locked(c->mem, local, entry);
 	}
 	mutex_unlock(&local->lock);
 	lite_names_event(c->mem);
-	return awaited;
+	return call;
 }
 
-/**
- * lite_name_reserve - reserve a name for an LMR of ours that is being made
- * @mem: memory layer
- * @name: name
- * @id: the LMR
- * @uid: its owner, charged for the entries
+/*
+ * Reserve a name for an LMR of ours that is being made. @uid: its owner, charged for the entries.
+ * The name finds the LMR only after lite_name_confirm(), and is blocked for other LMRs until
+ * lite_name_drop(); the caller makes one of these calls. May sleep; killable; makes leaf calls.
  *
- * The name finds the LMR only after lite_name_confirm(), and is blocked for
- * other LMRs until lite_name_drop(); the caller makes one of these calls.
- *
- * Context: may sleep; killable; makes leaf calls.
- * Return: 0; -EEXIST: an LMR has the name; -EHOSTDOWN: a node that cannot be
- * asked may have it; -ETIMEDOUT: a node did not answer, or another claim did
- * not end; -EDQUOT, -ENOSPC, here or at the directory; -EINTR; -ENOTCONN,
- * -ENODEV: the node is leaving or stopping; other negative errnos.
+ * Return: 0; -EEXIST: an LMR has the name; -EHOSTDOWN: a node that cannot be asked may have it;
+ * -ETIMEDOUT: a node did not answer, or another claim did not end; -EDQUOT, -ENOSPC, here or at the
+ * directory; -EINTR; -ENOTCONN, -ENODEV: the node is leaving or stopping; other negative errnos.
  */
-int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id,
-		      u32 uid)
+int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id, u32 uid)
 {
 	struct lite_name_claim c = {
 		.mem = mem,
@@ -408,24 +358,26 @@ int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id,
 		.events = atomic_read(&mem->local.events),
 	};
 	int err = lite_name_claim_begin(&c);
+	u16 call;
 
 	if (err)
 		return err;
 	err = lite_name_claim_win(&c);
+	if (!err)
+		return 0;
 	/* Leaving the cluster explains any other error. */
-	if (err && err != -EEXIST && err != -EINTR)
+	if (err != -EEXIST && err != -EINTR)
 		err = lite_cluster_ready(mem->cl) ?: err;
+	call = lite_local_del(&c);
 	/* A call without a reply may have entered the name: DROP it. */
-	if (err && (err != -EEXIST || lite_name_claim_is_known(&c)))
-		lite_name_drop(mem, name, id);
-	else if (err && lite_local_del(&c))
-		lite_name_tell(mem, LITE_CALL_NAME_WAKE, name, id);
+	if (err != -EEXIST)
+		call = LITE_CALL_NAME_DROP;
+	if (call)
+		lite_name_tell(mem, call, name, id);
 	return err;
 }
 
-/*
- * Make a reserved name find its LMR. May sleep; makes leaf calls.
- */
+/* Make a reserved name find its LMR. May sleep; makes leaf calls. */
 void lite_name_confirm(struct lite_memory *mem, const char *name, u64 id)
 {
 	const struct lite_name_claim c = { .mem = mem, .name = name, .id = id };
@@ -437,28 +389,24 @@ void lite_name_confirm(struct lite_memory *mem, const char *name, u64 id)
 	lite_names_publish(mem, name);
 }
 
-/*
- * Give up a name that is reserved for, or belongs to, an LMR of ours. May
- * sleep; makes leaf calls.
- */
+/* Give up a name that an LMR of ours has, or that is reserved. May sleep; makes leaf calls. */
 void lite_name_drop(struct lite_memory *mem, const char *name, u64 id)
 {
 	const struct lite_name_claim c = { .mem = mem, .name = name, .id = id };
 
 	lite_local_del(&c);
 	/*
-	 * To all: a member may have been the directory before others joined,
-	 * and become it again. If DROP does not arrive the session is over, and
-	 * entries of old sessions answer no look-up.
+	 * To all: a member may have been the directory before others joined, and become it again.
+	 * If DROP does not arrive the session is over, and entries of old sessions answer no
+	 * look-up.
 	 */
 	lite_name_tell(mem, LITE_CALL_NAME_DROP, name, id);
 }
 
 /* ---- for others ---------------------------------------------------------- */
 
-static int lite_serve_name_probe(void *priv, struct lite_conn *conn,
-				 const void *req, u32 len, void *reply,
-				 u32 *reply_len)
+static int lite_serve_name_probe(void *priv, struct lite_conn *conn, const void *req, u32 len,
+				 void *reply, u32 *reply_len)
 {
 	struct lite_memory *mem = priv;
 	struct lite_name_entry *entry;
@@ -487,17 +435,15 @@ static int lite_serve_name_probe(void *priv, struct lite_conn *conn,
 	return 0;
 }
 
-static int lite_serve_name_wake(void *priv, struct lite_conn *conn,
-				const void *req, u32 len, void *reply,
-				u32 *reply_len)
+static int lite_serve_name_wake(void *priv, struct lite_conn *conn, const void *req, u32 len,
+				void *reply, u32 *reply_len)
 {
 	lite_names_event(priv);
 	return 0;
 }
 
 /* Look up a confirmed name of an LMR homed here. May sleep. */
-bool lite_local_find(struct lite_memory *mem, const char *name,
-		     struct lite_name_at *at)
+bool lite_local_find(struct lite_memory *mem, const char *name, struct lite_name_at *at)
 {
 	struct lite_name_entry *entry;
 	bool found;
@@ -515,7 +461,6 @@ void lite_name_claim_handlers(struct lite_memory *mem)
 {
 	struct lite_kcalls *rpc = mem->cl->rpc;
 
-	lite_kcall_handle(rpc, LITE_CALL_NAME_PROBE, lite_serve_name_probe,
-			  mem);
+	lite_kcall_handle(rpc, LITE_CALL_NAME_PROBE, lite_serve_name_probe, mem);
 	lite_kcall_handle(rpc, LITE_CALL_NAME_WAKE, lite_serve_name_wake, mem);
 }

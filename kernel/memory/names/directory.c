@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Finding the LMR of a name. The directory of a name is the live node that
- * rendezvous hashing assigns to it. It knows the name's home (mem->directory),
- * which saves asking all homes; and it keeps two homes that cannot see each
- * other, but both see it, from taking the same name (claim.c).
+ * Finding the LMR of a name. The directory of a name is the live node that rendezvous hashing
+ * assigns to it. It knows the name's home (mem->directory), which saves asking all homes; and it
+ * keeps two homes that cannot see each other, but both see it, from taking the same name (claim.c).
  *
- * The directory is soft state. When members come or go, homes enter their names
- * at the new directories in the background (lite_names_publish_work()), and a
- * look-up that misses meanwhile asks all homes. So a node takes no names with
- * it but those of its own LMRs.
+ * The directory is soft state. When members come or go, homes enter their names at the new
+ * directories in the background (lite_names_publish_work()), and a look-up that misses meanwhile
+ * asks all homes. So a node takes no names with it but those of its own LMRs.
  *
- * A home enters its names again in each session with a directory, so an entry
- * of an older session may have missed its DROP. It answers no look-up, and is
- * removed once the home has entered all names (NAME_SYNC).
+ * A home enters its names again in each session with a directory, so an entry of an older session
+ * may have missed its DROP. It answers no look-up, and is removed once the home has entered all
+ * names (NAME_SYNC).
  *
- * An entry may be replaced if its home is down, or if the entering node has
- * asked its home and found the entry untrue: ids are never reused, so it stays
- * untrue.
+ * An entry may be replaced if its home is down, or if the entering node has asked its home and
+ * found the entry untrue: ids are never reused, so it stays untrue.
  */
 #include <linux/slab.h>
 
@@ -28,18 +25,22 @@
 
 /* ---- looking up ---------------------------------------------------------- */
 
+/* The directory of a name. Context: any process. */
+u32 lite_name_directory(struct lite_memory *mem, const char *name)
+{
+	return lite_cluster_directory(mem->cl, lite_name_hash(name, strlen(name)));
+}
+
 /* Ask the directory, or the next one if that dies meanwhile. */
 static int lite_directory_find(struct lite_memory *mem, const char *name,
 			       struct lite_wire_name_reply *at)
 {
-	u64 hash = lite_name_hash(name, strlen(name));
 	int tries = 0;
 	int err;
 
 	do {
-		err = lite_name_call(mem, lite_cluster_directory(mem->cl, hash),
-				     LITE_CALL_NAME_LOOKUP, name, 0, at,
-				     sizeof(*at));
+		err = lite_name_call(mem, lite_name_directory(mem, name), LITE_CALL_NAME_LOOKUP,
+				     name, 0, at, sizeof(*at));
 	} while (lite_name_is_down(err) && ++tries < LITE_DIRECTORY_TRIES);
 	return err;
 }
@@ -60,8 +61,8 @@ static int lite_homes_answer(void *ctx, u32 node, int err, const void *reply)
 
 	if (err == -EHOSTDOWN) {
 		r = &again;
-		err = lite_name_call(f->mem, node, LITE_CALL_NAME_FIND, f->name,
-				     0, &again, sizeof(again));
+		err = lite_name_call(f->mem, node, LITE_CALL_NAME_FIND, f->name, 0, &again,
+				     sizeof(again));
 	}
 	if (!err) {
 		f->at->home = cpu_to_le32(node);
@@ -86,13 +87,12 @@ static int lite_homes_find(struct lite_memory *mem, const char *name,
 	};
 	int err;
 
-	err = lite_name_call(mem, lite_cluster_id(mem->cl), LITE_CALL_NAME_FIND,
-			     name, 0, at, sizeof(*at));
+	err = lite_name_call(mem, lite_cluster_id(mem->cl), LITE_CALL_NAME_FIND, name, 0, at,
+			     sizeof(*at));
 	if (!err || err == -EINTR)
 		return err;
-	err = lite_name_call_all(mem, LITE_CALL_NAME_FIND, name, 0,
-				 sizeof(struct lite_wire_name_reply),
-				 lite_homes_answer, &f);
+	err = lite_name_call_all(mem, LITE_CALL_NAME_FIND, name, 0, sizeof(*at), lite_homes_answer,
+				 &f);
 	if (err)
 		return err < 0 ? err : 0;
 	/* With no other member in reach, absence cannot be told. */
@@ -101,20 +101,12 @@ static int lite_homes_find(struct lite_memory *mem, const char *name,
 	return f.unknown;
 }
 
-/**
- * lite_name_lookup - find the LMR of a name
- * @mem: memory layer
- * @name: name
- * @ask_all: skip the directory, ask all homes
- * @home: set to its home
- * @id: set to its id there
- *
- * Context: may sleep; killable; makes leaf calls.
- * Return: 0; -ENOENT; -EHOSTDOWN: not here, and all other members are down;
- * -EINTR; the error of a home that could not be asked.
+/*
+ * Find the home of a name's LMR, and its id there. @ask_all: skip the directory, ask all homes. May
+ * sleep; killable; makes leaf calls. Return: 0; -ENOENT; -EHOSTDOWN: not here, and all other
+ * members are down; -EINTR; the error of a home that could not be asked.
  */
-int lite_name_lookup(struct lite_memory *mem, const char *name, bool ask_all,
-		     u32 *home, u64 *id)
+int lite_name_lookup(struct lite_memory *mem, const char *name, bool ask_all, u32 *home, u64 *id)
 {
 	struct lite_wire_name_reply at;
 	int err = -ENOENT;
@@ -132,21 +124,13 @@ int lite_name_lookup(struct lite_memory *mem, const char *name, bool ask_all,
 
 /* ---- entering ------------------------------------------------------------ */
 
-/**
- * lite_directory_enter - enter a name of ours at a directory
- * @mem: memory layer
- * @node: the directory
- * @name: name
- * @id: id of the LMR, which is homed here
- * @uid: its owner, charged for the entry
- * @at: an entry known to be stale, which may be replaced; home 0: none. Set to
- *	the entry now there: ours, or that of another LMR
- *
- * Context: may sleep; makes a leaf call.
- * Return: 0 or a negative errno.
+/*
+ * Enter the name of an LMR of ours at the directory @node. @uid: its owner, charged for the entry;
+ * @at: an entry known to be stale, which may be replaced; home 0: none. Set to the entry now there:
+ * ours, or that of another LMR. May sleep; makes a leaf call. Return: 0 or a negative errno.
  */
-int lite_directory_enter(struct lite_memory *mem, u32 node, const char *name,
-			 u64 id, u32 uid, struct lite_name_at *at)
+int lite_directory_enter(struct lite_memory *mem, u32 node, const char *name, u64 id, u32 uid,
+			 struct lite_name_at *at)
 {
 	struct lite_wire_name_enter req = {
 		.home = cpu_to_le32(lite_cluster_id(mem->cl)),
@@ -184,29 +168,25 @@ struct lite_directory {
 };
 
 /* Does an entry have to be entered, and where? */
-static bool lite_publish_wanted(struct lite_memory *mem,
-				const struct lite_name_entry *entry,
+static bool lite_publish_wanted(struct lite_memory *mem, const struct lite_name_entry *entry,
 				struct lite_directory *d)
 {
-	u64 hash = lite_name_hash(entry->name, strlen(entry->name));
 	u64 incarnation;
 
 	if (entry->state != LITE_NAME_CONFIRMED)
 		return false;
-	d->node = lite_cluster_directory(mem->cl, hash);
+	d->node = lite_name_directory(mem, entry->name);
 	d->session = lite_cluster_session(mem->cl, d->node, &incarnation);
 	return entry->published != d->node || entry->session != d->session;
 }
 
 /* The next entry that was not tried in this run, or NULL. */
-static struct lite_name_entry *lite_publish_try(struct lite_names *local,
-						u32 run)
+static struct lite_name_entry *lite_publish_try(struct lite_names *local, u32 run)
 {
 	struct lite_name_entry *entry;
 
 	lockdep_assert_held(&local->lock);
-	entry = list_first_entry_or_null(&local->all, struct lite_name_entry,
-					 list);
+	entry = list_first_entry_or_null(&local->all, struct lite_name_entry, list);
 	/* Tried entries go to the tail; new ones come in at the head. */
 	if (!entry || entry->tried == run)
 		return NULL;
@@ -216,19 +196,17 @@ static struct lite_name_entry *lite_publish_try(struct lite_names *local,
 }
 
 /*
- * Find the next entry to publish that was not tried in this run; or NULL. It
- * stays, and its LMR and uid do not change, until lite_publish_end().
+ * Find the next entry to publish that was not tried in this run; or NULL. It stays, and its LMR and
+ * uid do not change, until lite_publish_end().
  */
-static struct lite_name_entry *lite_publish_next(struct lite_memory *mem,
-						 u32 run,
+static struct lite_name_entry *lite_publish_next(struct lite_memory *mem, u32 run,
 						 struct lite_directory *d)
 {
 	struct lite_names *local = &mem->local;
 	struct lite_name_entry *entry;
 
 	mutex_lock(&local->lock);
-	while ((entry = lite_publish_try(local, run)) &&
-	       !lite_publish_wanted(mem, entry, d)) {
+	while ((entry = lite_publish_try(local, run)) && !lite_publish_wanted(mem, entry, d)) {
 		/* The list may be long: let creators have the lock. */
 		if (need_resched()) {
 			mutex_unlock(&local->lock);
@@ -242,8 +220,7 @@ static struct lite_name_entry *lite_publish_next(struct lite_memory *mem,
 }
 
 /* @d: where it has been entered; NULL: that failed. */
-static void lite_publish_end(struct lite_memory *mem,
-			     struct lite_name_entry *entry,
+static void lite_publish_end(struct lite_memory *mem, struct lite_name_entry *entry,
 			     const struct lite_directory *d)
 {
 	mutex_lock(&mem->local.lock);
@@ -258,11 +235,10 @@ static void lite_publish_end(struct lite_memory *mem,
 }
 
 /*
- * Returns 0 also if another home has the name: both homes may have taken it
- * while out of each other's sight. The first LMR entered is then found by name.
+ * Returns 0 also if another home has the name: both homes may have taken it while out of each
+ * other's sight. The first LMR entered is then found by name.
  */
-static int lite_publish(struct lite_memory *mem,
-			const struct lite_name_entry *entry, u32 node)
+static int lite_publish(struct lite_memory *mem, const struct lite_name_entry *entry, u32 node)
 {
 	struct lite_wire_name_probe_reply reply;
 	struct lite_name_at at = {};
@@ -271,15 +247,14 @@ static int lite_publish(struct lite_memory *mem,
 	int err;
 
 	do {
-		err = lite_directory_enter(mem, node, entry->name, id,
-					   entry->uid, &at);
+		err = lite_directory_enter(mem, node, entry->name, id, entry->uid, &at);
 		if (err || lite_name_is_at(&at, entry->at.home, id))
 			return err;
 		/* A stale entry of ours: only this LMR has the name. */
 		if (at.home == entry->at.home)
 			continue;
-		err = lite_name_call(mem, at.home, LITE_CALL_NAME_PROBE,
-				     entry->name, id, &reply, sizeof(reply));
+		err = lite_name_call(mem, at.home, LITE_CALL_NAME_PROBE, entry->name, id, &reply,
+				     sizeof(reply));
 		if (err)
 			return err;
 		if (le32_to_cpu(reply.state) != LITE_WIRE_NAME_FREE)
@@ -304,8 +279,7 @@ static void lite_names_sync(struct lite_memory *mem)
 /* Enter our names at their present directories. */
 void lite_names_publish_work(struct work_struct *work)
 {
-	struct lite_memory *mem = container_of(work, struct lite_memory,
-					       publish_work);
+	struct lite_memory *mem = container_of(work, struct lite_memory, publish_work);
 	int changes = atomic_read_acquire(&mem->changes);
 	u32 run = ++mem->local.runs;
 	struct lite_name_entry *entry;
@@ -342,14 +316,9 @@ void lite_names_publish(struct lite_memory *mem, const char *name)
 
 /* ---- the directory ------------------------------------------------------- */
 
-/**
- * lite_names_drop_home - remove the names of a home from the directory
- * @mem: memory layer
- * @home: its id
- * @but_session: keep entries of this session and later ones; 0: remove all, the
- *	home's incarnation is over
- *
- * Context: may sleep.
+/*
+ * Remove the names of a home from the directory. @but_session: keep entries of this session and
+ * later ones; 0: remove all, the home's incarnation is over. May sleep.
  */
 void lite_names_drop_home(struct lite_memory *mem, u32 home, u64 but_session)
 {
@@ -358,15 +327,14 @@ void lite_names_drop_home(struct lite_memory *mem, u32 home, u64 but_session)
 
 	mutex_lock(&names->lock);
 	list_for_each_entry_safe(entry, tmp, &names->all, list) {
-		if (entry->at.home == home &&
-		    (!but_session || entry->session < but_session))
+		if (entry->at.home == home && (!but_session || entry->session < but_session))
 			lite_names_remove_locked(mem, names, entry);
 	}
 	mutex_unlock(&names->lock);
 }
 
-static int lite_name_reply(const struct lite_name_at *at,
-			   struct lite_wire_name_reply *r, u32 *reply_len)
+static int lite_name_reply(const struct lite_name_at *at, struct lite_wire_name_reply *r,
+			   u32 *reply_len)
 {
 	r->home = cpu_to_le32(at->home);
 	r->id = cpu_to_le64(at->id);
@@ -374,9 +342,8 @@ static int lite_name_reply(const struct lite_name_at *at,
 	return 0;
 }
 
-static int lite_serve_name_enter(void *priv, struct lite_conn *conn,
-				 const void *req, u32 len, void *reply,
-				 u32 *reply_len)
+static int lite_serve_name_enter(void *priv, struct lite_conn *conn, const void *req, u32 len,
+				 void *reply, u32 *reply_len)
 {
 	struct lite_memory *mem = priv;
 	struct lite_names *names = &mem->directory;
@@ -393,8 +360,7 @@ static int lite_serve_name_enter(void *priv, struct lite_conn *conn,
 	err = conn ? lite_cluster_await_session(mem->cl, conn) : 0;
 	if (err)
 		return err;
-	new = lite_name_entry_new(names, e->name, home, id,
-				  le32_to_cpu(e->uid));
+	new = lite_name_entry_new(names, e->name, home, id, le32_to_cpu(e->uid));
 	mutex_lock(&names->lock);
 	entry = lite_names_lookup_locked(names, e->name);
 	if (entry && lite_name_is_at(&entry->at, home, id)) {
@@ -406,8 +372,7 @@ static int lite_serve_name_enter(void *priv, struct lite_conn *conn,
 		err = lite_names_insert_locked(mem, names, new);
 		if (!err)
 			swap(entry, new);
-	} else if (lite_name_is_at(&entry->at, le32_to_cpu(e->was_home),
-				   le64_to_cpu(e->was_id)) ||
+	} else if (lite_name_is_at(&entry->at, le32_to_cpu(e->was_home), le64_to_cpu(e->was_id)) ||
 		   !lite_cluster_is_live(mem->cl, entry->at.home)) {
 		entry->at = new->at;
 		entry->session = session;
@@ -422,9 +387,8 @@ static int lite_serve_name_enter(void *priv, struct lite_conn *conn,
 	return err;
 }
 
-static int lite_serve_name_drop(void *priv, struct lite_conn *conn,
-				const void *req, u32 len, void *reply,
-				u32 *reply_len)
+static int lite_serve_name_drop(void *priv, struct lite_conn *conn, const void *req, u32 len,
+				void *reply, u32 *reply_len)
 {
 	struct lite_memory *mem = priv;
 	const struct lite_wire_name *n = req;
@@ -443,9 +407,8 @@ static int lite_serve_name_drop(void *priv, struct lite_conn *conn,
 	return 0;
 }
 
-static int lite_serve_name_sync(void *priv, struct lite_conn *conn,
-				const void *req, u32 len, void *reply,
-				u32 *reply_len)
+static int lite_serve_name_sync(void *priv, struct lite_conn *conn, const void *req, u32 len,
+				void *reply, u32 *reply_len)
 {
 	if (!conn)
 		return -EBADMSG;
@@ -453,9 +416,8 @@ static int lite_serve_name_sync(void *priv, struct lite_conn *conn,
 	return 0;
 }
 
-static int lite_serve_name_find(void *priv, struct lite_conn *conn,
-				const void *req, u32 len, void *reply,
-				u32 *reply_len)
+static int lite_serve_name_find(void *priv, struct lite_conn *conn, const void *req, u32 len,
+				void *reply, u32 *reply_len)
 {
 	const struct lite_wire_name *n = req;
 	struct lite_name_at at;
@@ -465,9 +427,8 @@ static int lite_serve_name_find(void *priv, struct lite_conn *conn,
 	return lite_name_reply(&at, reply, reply_len);
 }
 
-static int lite_serve_name_lookup(void *priv, struct lite_conn *conn,
-				  const void *req, u32 len, void *reply,
-				  u32 *reply_len)
+static int lite_serve_name_lookup(void *priv, struct lite_conn *conn, const void *req, u32 len,
+				  void *reply, u32 *reply_len)
 {
 	struct lite_memory *mem = priv;
 	const struct lite_wire_name *n = req;
@@ -486,8 +447,7 @@ static int lite_serve_name_lookup(void *priv, struct lite_conn *conn,
 	}
 	mutex_unlock(&mem->directory.lock);
 	/* Stale: its home may have dropped it since. */
-	if (!session ||
-	    session != lite_cluster_session(mem->cl, at.home, &incarnation))
+	if (!session || session != lite_cluster_session(mem->cl, at.home, &incarnation))
 		return -ENOENT;
 	return lite_name_reply(&at, reply, reply_len);
 }
@@ -496,11 +456,9 @@ void lite_directory_handlers(struct lite_memory *mem)
 {
 	struct lite_kcalls *rpc = mem->cl->rpc;
 
-	lite_kcall_handle(rpc, LITE_CALL_NAME_ENTER, lite_serve_name_enter,
-			  mem);
+	lite_kcall_handle(rpc, LITE_CALL_NAME_ENTER, lite_serve_name_enter, mem);
 	lite_kcall_handle(rpc, LITE_CALL_NAME_DROP, lite_serve_name_drop, mem);
 	lite_kcall_handle(rpc, LITE_CALL_NAME_SYNC, lite_serve_name_sync, mem);
 	lite_kcall_handle(rpc, LITE_CALL_NAME_FIND, lite_serve_name_find, mem);
-	lite_kcall_handle(rpc, LITE_CALL_NAME_LOOKUP, lite_serve_name_lookup,
-			  mem);
+	lite_kcall_handle(rpc, LITE_CALL_NAME_LOOKUP, lite_serve_name_lookup, mem);
 }

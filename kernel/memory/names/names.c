@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tables of names. A node has two: names that its own LMRs have or are about to
- * have (mem->local, see claim.c), and names that it is the directory for
- * (mem->directory, see directory.c).
- *
- * A table owns its entries; they change only under its lock.
+ * Tables of names. A node has two: names that its own LMRs have or are about to have (mem->local,
+ * see claim.c), and names that it is the directory for (mem->directory, see directory.c). A table
+ * owns its entries; they change only under its lock.
  */
 #include <linux/jhash.h>
 #include <linux/rhashtable.h>
@@ -22,11 +20,10 @@ static u32 lite_name_entry_hash(const void *entry, u32 len, u32 seed)
 {
 	const struct lite_name_entry *e = entry;
 
-	return jhash(e->name, strlen(e->name), seed);
+	return lite_name_key_hash(e->name, 0, seed);
 }
 
-static int lite_name_entry_cmp(struct rhashtable_compare_arg *arg,
-			       const void *entry)
+static int lite_name_entry_cmp(struct rhashtable_compare_arg *arg, const void *entry)
 {
 	const struct lite_name_entry *e = entry;
 
@@ -41,15 +38,13 @@ static const struct rhashtable_params lite_names_params = {
 	.automatic_shrinking = true,
 };
 
-/* Initialise a table. May sleep. Return: 0 or -ENOMEM. */
+/* Initialise a table, which is zeroed. May sleep. Return: 0 or -ENOMEM. */
 int lite_names_init(struct lite_names *names, struct lite_limit *limit)
 {
 	names->limit = limit;
 	mutex_init(&names->lock);
 	INIT_LIST_HEAD(&names->all);
 	init_waitqueue_head(&names->wait);
-	atomic_set(&names->events, 0);
-	names->publishing = NULL;
 	return rhashtable_init(&names->table, &lite_names_params);
 }
 
@@ -72,8 +67,7 @@ void lite_names_exit(struct lite_names *names)
 }
 
 /* The entry of a name, valid while the table is locked; or NULL. */
-struct lite_name_entry *lite_names_lookup_locked(struct lite_names *names,
-						 const char *name)
+struct lite_name_entry *lite_names_lookup_locked(struct lite_names *names, const char *name)
 {
 	lockdep_assert_held(&names->lock);
 	return rhashtable_lookup_fast(&names->table, name, lite_names_params);
@@ -84,8 +78,7 @@ int lite_names_insert_locked(struct lite_memory *mem, struct lite_names *names,
 			     struct lite_name_entry *new)
 {
 	lockdep_assert_held(&names->lock);
-	if (rhashtable_insert_fast(&names->table, &new->hash,
-				   lite_names_params))
+	if (rhashtable_insert_fast(&names->table, &new->hash, lite_names_params))
 		return -ENOMEM;
 	list_add(&new->list, &names->all);
 	lite_stat_inc(mem->stats, LITE_STAT_NAMES);
@@ -105,65 +98,52 @@ void lite_names_remove_locked(struct lite_memory *mem, struct lite_names *names,
 
 static size_t lite_name_entry_cost(const char *name)
 {
-	return kmalloc_size_roundup(sizeof(struct lite_name_entry) +
-				    strlen(name) + 1) +
+	return kmalloc_size_roundup(sizeof(struct lite_name_entry) + strlen(name) + 1) +
 	       LITE_INDEX_COST;
 }
 
-/**
- * lite_name_entry_new - allocate and charge an entry
- * @names: table that it is for
- * @name: name
- * @home: of the LMR
- * @id: of the LMR at its home
- * @uid: user to charge
- *
- * Context: may sleep.
- * Return: the entry, for lite_names_insert_locked() or lite_name_entry_free();
- * ERR_PTR: -EDQUOT, -ENOSPC, -ENOMEM.
+/*
+ * Allocate an entry for a table, and charge @uid for it. May sleep. Return: the entry, for
+ * lite_names_insert_locked() or lite_name_entry_free(); ERR_PTR: -EDQUOT, -ENOSPC, -ENOMEM.
  */
-struct lite_name_entry *lite_name_entry_new(struct lite_names *names,
-					    const char *name, u32 home, u64 id,
-					    u32 uid)
+struct lite_name_entry *lite_name_entry_new(struct lite_names *names, const char *name, u32 home,
+					    u64 id, u32 uid)
 {
 	size_t size = strlen(name) + 1;
 	struct lite_name_entry *entry;
 
-	entry = lite_limit_alloc(names->limit, uid,
-				 struct_size(entry, name, size),
+	entry = lite_limit_alloc(names->limit, uid, struct_size(entry, name, size),
 				 lite_name_entry_cost(name));
 	if (IS_ERR(entry))
 		return entry;
-	entry->at.home = home;
-	entry->at.id = id;
+	entry->at = (struct lite_name_at){ .home = home, .id = id };
 	entry->uid = uid;
 	memcpy(entry->name, name, size);
 	return entry;
 }
 
 /* Uncharge and free an entry that is in no table; or NULL. */
-void lite_name_entry_free(struct lite_names *names,
-			  struct lite_name_entry *entry)
+void lite_name_entry_free(struct lite_names *names, struct lite_name_entry *entry)
 {
-	if (!entry)
-		return;
-	lite_limit_free(names->limit, entry->uid, entry,
-			lite_name_entry_cost(entry->name));
+	if (entry)
+		lite_limit_free(names->limit, entry->uid, entry, lite_name_entry_cost(entry->name));
 }
 
-static void lite_name_desc(struct lite_memory *mem, struct lite_call_desc *d,
-			   struct lite_wire_name *req, u16 call,
-			   const char *name, u64 id)
+static struct lite_call_desc lite_name_desc(struct lite_memory *mem, struct lite_wire_name *req,
+					    u16 call, const char *name, u64 id, u32 reply_max)
 {
 	*req = (struct lite_wire_name){
 		.home = cpu_to_le32(lite_cluster_id(mem->cl)),
 		.id = cpu_to_le64(id),
 	};
 	strscpy(req->name, name, sizeof(req->name));
-	*d = (struct lite_call_desc){
+	return (struct lite_call_desc){
 		.call = call,
 		.req = req,
 		.len = sizeof(*req),
+		.reply_max = reply_max,
+		/* A query has no effect, so it may be abandoned. */
+		.killable = reply_max,
 	};
 }
 
@@ -180,44 +160,28 @@ static void lite_name_desc(struct lite_memory *mem, struct lite_call_desc *d,
  * Context: may sleep; killable if there is a @reply.
  * Return: 0 or a negative errno of lite_cluster_call().
  */
-int lite_name_call(struct lite_memory *mem, u32 node, u16 call,
-		   const char *name, u64 id, void *reply, u32 reply_max)
+int lite_name_call(struct lite_memory *mem, u32 node, u16 call, const char *name, u64 id,
+		   void *reply, u32 reply_max)
 {
 	struct lite_wire_name req;
-	struct lite_call_desc d;
+	struct lite_call_desc d = lite_name_desc(mem, &req, call, name, id, reply_max);
 
-	lite_name_desc(mem, &d, &req, call, name, id);
 	d.reply = reply;
-	d.reply_max = reply_max;
-	/* A query has no effect, so it may be abandoned. */
-	d.killable = reply;
 	/* A suspect home still has its names: wait for it. */
 	if (call == LITE_CALL_NAME_FIND || call == LITE_CALL_NAME_PROBE)
 		return lite_cluster_call_patiently(mem->cl, node, &d);
 	return lite_cluster_call(mem->cl, node, &d);
 }
 
-/**
- * lite_name_call_all - send a call about a name to all other live members
- * @mem: memory layer
- * @call: as of lite_name_call()
- * @name: as of lite_name_call()
- * @id: as of lite_name_call()
- * @reply_max: bytes of a reply; 0: none
- * @done: see lite_cluster_call_all(). A suspect is not waited for
- * @ctx: for @done
- *
- * Context: may sleep; killable if there are replies.
- * Return: as lite_cluster_call_all().
+/*
+ * As lite_name_call(), to all other live members, suspects not being waited for; @done and what is
+ * returned: see lite_cluster_call_all(). Killable if there are replies.
  */
-int lite_name_call_all(struct lite_memory *mem, u16 call, const char *name,
-		       u64 id, u32 reply_max, lite_call_done done, void *ctx)
+int lite_name_call_all(struct lite_memory *mem, u16 call, const char *name, u64 id, u32 reply_max,
+		       lite_call_done done, void *ctx)
 {
 	struct lite_wire_name req;
-	struct lite_call_desc d;
+	struct lite_call_desc d = lite_name_desc(mem, &req, call, name, id, reply_max);
 
-	lite_name_desc(mem, &d, &req, call, name, id);
-	d.reply_max = reply_max;
-	d.killable = reply_max;
 	return lite_cluster_call_all(mem->cl, 0, &d, done, ctx);
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Names of LMRs homed here, and the directory. claim.c, directory.c, names.c
- */
+/* Names of LMRs homed here, and the directory. claim.c, directory.c, names.c */
 #ifndef _LITE_NAMES_H
 #define _LITE_NAMES_H
 
@@ -28,8 +26,7 @@ struct lite_name_at {
 	u64 id;
 };
 
-static inline bool lite_name_is_at(const struct lite_name_at *at, u32 home,
-				   u64 id)
+static inline bool lite_name_is_at(const struct lite_name_at *at, u32 home, u64 id)
 {
 	return at->home == home && at->id == id;
 }
@@ -40,87 +37,61 @@ static inline bool lite_name_is_down(int err)
 	return err == -EHOSTDOWN || err == -EHOSTUNREACH;
 }
 
-/**
- * struct lite_name_entry - a name in a table
- * @hash: in the table
- * @list: in lite_names.all
- * @at: the LMR
- * @uid: owner of the LMR, charged for the entry
- * @published: local table: directory that has the name; 0: none
- * @session: directory: session in which the home entered it, 0: this node;
- *	local table: session with @published
- * @tried: local table: last run of the publisher that looked at it
- * @state: local table
- * @awaited: local table: another node was told BUSY and waits for a change
- * @name: the name
- */
+/* A name in a table. */
 struct lite_name_entry {
 	struct rhash_head hash;
-	struct list_head list;
+	struct list_head list; /* in lite_names.all */
 	struct lite_name_at at;
-	u32 uid;
-	u32 published;
-	u64 session;
-	u32 tried;
-	enum lite_name_state state : 8;
-	bool awaited;
+	u32 uid;               /* owner of the LMR, charged for the entry */
+	u32 published;         /* local table: directory that has the name; 0: none */
+	u64 session;           /* with @published; directory: that of ENTER, 0: this node */
+	u32 tried;             /* local table: last run of the publisher that looked at it */
+	enum lite_name_state state : 8; /* local table */
+	bool awaited;          /* local table: another node was told BUSY and awaits a change */
 	char name[];
 };
 
-/**
- * struct lite_names - a table of names
- * @lock: protects the table, its entries, and @publishing
- * @table: entries by name; the hash is seeded, as users choose the names
- * @limit: entries are charged here
- * @all: all entries; local table: those the publisher has not looked at first
- * @wait: local table only, as are the rest: waiters for an event
- * @events: number of events so far
- * @publishing: entry that the publisher works on, which must stay
- * @runs: runs of the publisher, which alone uses it
- */
+/* A table of names. */
 struct lite_names {
-	struct mutex lock;
-	struct rhashtable table;
-	struct lite_limit *limit;
-	struct list_head all;
-	wait_queue_head_t wait;
-	atomic_t events;
-	struct lite_name_entry *publishing;
-	u32 runs;
+	struct mutex lock;        /* protects the table, its entries, and @publishing */
+	struct rhashtable table;  /* by name; the hash is seeded, as users choose the names */
+	struct lite_limit *limit; /* entries are charged here */
+	struct list_head all;     /* local table: those the publisher has not looked at first */
+
+	/* Local table only: */
+	wait_queue_head_t wait;   /* for an event */
+	atomic_t events;          /* number so far */
+	struct lite_name_entry *publishing; /* the publisher works on it, so it must stay */
+	u32 runs;                 /* of the publisher, which alone uses it */
 };
 
 int lite_names_init(struct lite_names *names, struct lite_limit *limit);
 void lite_names_clear(struct lite_memory *mem, struct lite_names *names);
 void lite_names_exit(struct lite_names *names);
-struct lite_name_entry *lite_names_lookup_locked(struct lite_names *names,
-						 const char *name);
+struct lite_name_entry *lite_names_lookup_locked(struct lite_names *names, const char *name);
 int lite_names_insert_locked(struct lite_memory *mem, struct lite_names *names,
 			     struct lite_name_entry *new);
 void lite_names_remove_locked(struct lite_memory *mem, struct lite_names *names,
 			      struct lite_name_entry *entry);
-struct lite_name_entry *lite_name_entry_new(struct lite_names *names,
-					    const char *name, u32 home, u64 id,
-					    u32 uid);
-void lite_name_entry_free(struct lite_names *names,
-			  struct lite_name_entry *entry);
-int lite_name_call(struct lite_memory *mem, u32 node, u16 call,
-		   const char *name, u64 id, void *reply, u32 reply_max);
-int lite_name_call_all(struct lite_memory *mem, u16 call, const char *name,
-		       u64 id, u32 reply_max, lite_call_done done, void *ctx);
+struct lite_name_entry *lite_name_entry_new(struct lite_names *names, const char *name, u32 home,
+					    u64 id, u32 uid);
+void lite_name_entry_free(struct lite_names *names, struct lite_name_entry *entry);
+int lite_name_call(struct lite_memory *mem, u32 node, u16 call, const char *name, u64 id,
+		   void *reply, u32 reply_max);
+int lite_name_call_all(struct lite_memory *mem, u16 call, const char *name, u64 id, u32 reply_max,
+		       lite_call_done done, void *ctx);
 
 void lite_names_event(struct lite_memory *mem);
-int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id,
-		      u32 uid);
+int lite_name_reserve(struct lite_memory *mem, const char *name, u64 id, u32 uid);
 void lite_name_confirm(struct lite_memory *mem, const char *name, u64 id);
 void lite_name_drop(struct lite_memory *mem, const char *name, u64 id);
-bool lite_local_find(struct lite_memory *mem, const char *name,
-		     struct lite_name_at *at);
+bool lite_local_find(struct lite_memory *mem, const char *name, struct lite_name_at *at);
 void lite_name_claim_handlers(struct lite_memory *mem);
 
-int lite_name_lookup(struct lite_memory *mem, const char *name, bool ask_all,
-		     u32 *home, u64 *id);
-int lite_directory_enter(struct lite_memory *mem, u32 node, const char *name,
-			 u64 id, u32 uid, struct lite_name_at *at);
+int lite_name_lookup(struct lite_memory *mem, const char *name, bool ask_all, u32 *home, u64 *id);
+u32 lite_name_directory(struct lite_memory *mem, const char *name);
+int lite_directory_enter(struct lite_memory *mem, u32 node, const char *name, u64 id, u32 uid,
+			 struct lite_name_at *at);
 void lite_names_publish_work(struct work_struct *work);
 void lite_names_publish(struct lite_memory *mem, const char *name);
 void lite_names_drop_home(struct lite_memory *mem, u32 home, u64 but_session);

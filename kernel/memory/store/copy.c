@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Copying memory between stores, for the home that both gave it to: how LMR
- * bytes are moved.
+ * Copying memory between stores, for the home that both gave it to: how LMR bytes are moved (see
+ * home/move.c).
  *
- * The source writes straight into the destination's memory, in the session that
- * was named to the home before (MEM_SESSION) and in no other. No node maps the
- * destination yet. A copy that fails or goes unanswered is not retried: the
- * home has the source fenced from the destination before it frees that, so a
- * request served late finds its session over. Within one node the copy holds a
+ * The source writes straight into the destination's memory, in the session that was named to the
+ * home before (MEM_SESSION) and in no other. No node maps the destination yet. A copy that fails or
+ * goes unanswered is not retried: the home has the source fenced from the destination before it
+ * frees that, so a request served late finds its session over. Within one node the copy holds a
  * reference to the destination instead.
  */
 #include "memory/memory.h"
@@ -36,18 +35,13 @@ static int lite_copy_local(struct lite_memory *mem, u64 from, u64 to, u64 n)
 	return 0;
 }
 
-/**
- * struct lite_copy_io - target of a copy
- * @qp: of a connection held live; NULL: memory of this node
- * @io: completion of what was posted
- */
+/* Target of a copy. */
 struct lite_copy_io {
-	struct lite_qp *qp;
-	struct lite_io io;
+	struct lite_qp *qp; /* of a connection held live; NULL: memory of this node */
+	struct lite_io io;  /* completion of what was posted */
 };
 
-static int lite_copy_run(struct lite_memory *mem, struct lite_copy_io *c,
-			 u64 from, u64 to, u64 n)
+static int lite_copy_run(struct lite_memory *mem, struct lite_copy_io *c, u64 from, u64 to, u64 n)
 {
 	int err = 0;
 
@@ -60,8 +54,7 @@ static int lite_copy_run(struct lite_memory *mem, struct lite_copy_io *c,
 			.lkey = mem->fab->lkey,
 		};
 
-		err = lite_qp_rdma(c->qp, &c->io, IB_WR_RDMA_WRITE, &sge, 1, to,
-				   0);
+		err = lite_qp_rdma(c->qp, &c->io, IB_WR_RDMA_WRITE, &sge, 1, to, 0);
 		from += sge.length;
 		to += sge.length;
 		n -= sge.length;
@@ -101,8 +94,7 @@ static int lite_copy_extents(struct lite_memory *mem, struct lite_copy_io *c,
 	return err;
 }
 
-static int lite_copy_away(struct lite_memory *mem,
-			  const struct lite_alloc *alloc,
+static int lite_copy_away(struct lite_memory *mem, const struct lite_alloc *alloc,
 			  const struct lite_wire_mem_copy *c)
 {
 	struct lite_peer *peer = lite_peer_find(mem->cl, le32_to_cpu(c->node));
@@ -118,8 +110,8 @@ static int lite_copy_away(struct lite_memory *mem,
 		return -EHOSTDOWN;
 	io.qp = lite_conn_qp(conn, false);
 	lite_io_init(&io.io);
-	err = lite_copy_extents(mem, &io, alloc, le64_to_cpu(c->offset),
-				c->extent, le32_to_cpu(c->count));
+	err = lite_copy_extents(mem, &io, alloc, le64_to_cpu(c->offset), c->extent,
+				le32_to_cpu(c->count));
 	lite_io_wait(&io.io, io.qp);
 	lite_conn_put_live(conn);
 	return err ?: io.io.status;
@@ -133,15 +125,13 @@ static bool lite_alloc_has(const struct lite_alloc *alloc, u64 addr, u64 n)
 	for (i = 0; i < alloc->n_extents; i++) {
 		const struct lite_extent *e = &alloc->extents[i];
 
-		if (addr >= e->addr && n <= e->length &&
-		    addr - e->addr <= e->length - n)
+		if (addr >= e->addr && n <= e->length && addr - e->addr <= e->length - n)
 			return true;
 	}
 	return false;
 }
 
-static int lite_copy_within(struct lite_memory *mem, u32 home,
-			    const struct lite_alloc *alloc,
+static int lite_copy_within(struct lite_memory *mem, u32 home, const struct lite_alloc *alloc,
 			    const struct lite_wire_mem_copy *c)
 {
 	struct lite_alloc *to = lite_store_get(mem, le64_to_cpu(c->to), home);
@@ -153,30 +143,27 @@ static int lite_copy_within(struct lite_memory *mem, u32 home,
 		return -ENOENT;
 	for (i = 0; i < le32_to_cpu(c->count); i++) {
 		if (!lite_alloc_has(to, le64_to_cpu(c->extent[i].addr),
-				    le64_to_cpu(c->extent[i].length_share) >>
-					    8))
+				    le64_to_cpu(c->extent[i].length_share) >> 8))
 			err = -EPROTO;
 	}
 	if (!err)
-		err = lite_copy_extents(mem, &io, alloc, le64_to_cpu(c->offset),
-					c->extent, le32_to_cpu(c->count));
+		err = lite_copy_extents(mem, &io, alloc, le64_to_cpu(c->offset), c->extent,
+					le32_to_cpu(c->count));
 	lite_store_free(mem, to);
 	return err;
 }
 
 /*
- * Copy memory of this node to other memory of the same home. If that fails,
- * some may have been copied, and writes may still be in flight.
+ * Copy memory of this node to other memory of the same home. If that fails, some may have been
+ * copied, and writes may still be in flight.
  */
-static int lite_serve_mem_copy(void *priv, struct lite_conn *conn,
-			       const void *req, u32 len, void *reply,
-			       u32 *reply_len)
+static int lite_serve_mem_copy(void *priv, struct lite_conn *conn, const void *req, u32 len,
+			       void *reply, u32 *reply_len)
 {
 	struct lite_memory *mem = priv;
 	const struct lite_wire_mem_copy *c = req;
 	u32 home = conn ? conn->from.node : lite_cluster_id(mem->cl);
-	struct lite_alloc *alloc =
-		lite_store_get(mem, le64_to_cpu(c->id), home);
+	struct lite_alloc *alloc = lite_store_get(mem, le64_to_cpu(c->id), home);
 	int err;
 
 	if (!alloc)
@@ -191,16 +178,14 @@ static int lite_serve_mem_copy(void *priv, struct lite_conn *conn,
 	return err;
 }
 
-static int lite_serve_mem_session(void *priv, struct lite_conn *conn,
-				  const void *req, u32 len, void *reply,
-				  u32 *reply_len)
+static int lite_serve_mem_session(void *priv, struct lite_conn *conn, const void *req, u32 len,
+				  void *reply, u32 *reply_len)
 {
 	struct lite_memory *mem = priv;
 	const struct lite_wire_mem_session *s = req;
 	struct lite_wire_mem_session_reply *r = reply;
 	u64 incarnation;
-	u64 session = lite_cluster_session(mem->cl, le32_to_cpu(s->node),
-					   &incarnation);
+	u64 session = lite_cluster_session(mem->cl, le32_to_cpu(s->node), &incarnation);
 
 	if (!session || incarnation != le64_to_cpu(s->incarnation))
 		return -EHOSTDOWN;
@@ -211,8 +196,6 @@ static int lite_serve_mem_session(void *priv, struct lite_conn *conn,
 
 void lite_copy_handlers(struct lite_memory *mem)
 {
-	lite_kcall_handle(mem->cl->rpc, LITE_CALL_MEM_COPY, lite_serve_mem_copy,
-			  mem);
-	lite_kcall_handle(mem->cl->rpc, LITE_CALL_MEM_SESSION,
-			  lite_serve_mem_session, mem);
+	lite_kcall_handle(mem->cl->rpc, LITE_CALL_MEM_COPY, lite_serve_mem_copy, mem);
+	lite_kcall_handle(mem->cl->rpc, LITE_CALL_MEM_SESSION, lite_serve_mem_session, mem);
 }

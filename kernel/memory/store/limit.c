@@ -1,27 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Limits on a node's memory for LMRs: pages, at their stores, and metadata, at
- * stores, homes and directories. Charged is the uid that owns the LMR when the
- * memory is taken, whichever node made it; memory that is already charged stays
- * charged to that uid when the LMR changes owner.
- *
- * These limits are per node. What processes of this node take is also charged
- * to their memory cgroups.
+ * Limits on a node's memory for LMRs: pages, at their stores, and metadata, at stores, homes and
+ * directories. Charged is the uid that owns the LMR when the memory is taken, whichever node made
+ * it; memory stays charged to that uid when the LMR changes owner. What processes of this node take
+ * is also charged to their memory cgroups.
  */
 #include <linux/slab.h>
 
 #include "limit.h"
 #include "stats.h"
 
-/* Initialise limits; see struct lite_limit. */
-void lite_limit_init(struct lite_limit *limit, u64 all, u64 each,
-		     struct lite_stats __percpu *stats)
+/* Initialise limits, which are zeroed; see struct lite_limit. */
+void lite_limit_init(struct lite_limit *limit, u64 all, u64 each, struct lite_stats __percpu *stats)
 {
 	mutex_init(&limit->lock);
 	limit->all = all;
 	limit->each = each;
-	limit->used = 0;
-	limit->lost = 0;
 	xa_init(&limit->uids);
 	limit->stats = stats;
 }
@@ -60,16 +54,9 @@ static int lite_limit_check(struct lite_limit *limit, u32 uid, u64 bytes)
 	return 0;
 }
 
-/**
- * lite_limit_room - check limits without taking anything
- * @limit: of the node
- * @uid: user to charge
- * @bytes: total wanted
- *
- * For callers that would otherwise zero many pieces before one does not fit.
- *
- * Context: may sleep.
- * Return: 0: it would fit now; -ENOSPC or -EDQUOT.
+/*
+ * Would @bytes fit now? For callers that would otherwise zero many pieces before one does not fit.
+ * May sleep. Return: 0, -ENOSPC, -EDQUOT.
  */
 int lite_limit_room(struct lite_limit *limit, u32 uid, u64 bytes)
 {
@@ -81,28 +68,16 @@ int lite_limit_room(struct lite_limit *limit, u32 uid, u64 bytes)
 	return err;
 }
 
-/*
- * Set what a uid uses. Fails only for a uid without an entry: replacing one
- * allocates nothing.
- */
+/* Set what a uid uses. Fails only for a uid without an entry: replacing one allocates nothing. */
 static int lite_limit_set(struct lite_limit *limit, u32 uid, u64 used)
 {
 	if (used)
-		return xa_err(xa_store(&limit->uids, uid, xa_mk_value(used),
-				       GFP_KERNEL));
+		return xa_err(xa_store(&limit->uids, uid, xa_mk_value(used), GFP_KERNEL));
 	xa_erase(&limit->uids, uid);
 	return 0;
 }
 
-/**
- * lite_limit_take - charge bytes
- * @limit: of the node
- * @uid: user to charge
- * @bytes: not 0
- *
- * Context: may sleep.
- * Return: 0, undone with lite_limit_give(); -ENOSPC, -EDQUOT, -ENOMEM.
- */
+/* Charge bytes, not 0. May sleep. Return: 0, for lite_limit_give(); -ENOSPC, -EDQUOT, -ENOMEM. */
 int lite_limit_take(struct lite_limit *limit, u32 uid, u64 bytes)
 {
 	int err;
@@ -126,14 +101,7 @@ void lite_limit_lose(struct lite_limit *limit, u64 bytes)
 	mutex_unlock(&limit->lock);
 }
 
-/**
- * lite_limit_give - uncharge bytes
- * @limit: of the node
- * @uid: user that was charged
- * @bytes: all or a part of what was taken; 0: does nothing
- *
- * Context: may sleep.
- */
+/* Uncharge all or a part of what was taken; 0 bytes: does nothing. May sleep. */
 void lite_limit_give(struct lite_limit *limit, u32 uid, u64 bytes)
 {
 	if (!bytes)
@@ -145,19 +113,11 @@ void lite_limit_give(struct lite_limit *limit, u32 uid, u64 bytes)
 	mutex_unlock(&limit->lock);
 }
 
-/**
- * lite_limit_alloc - allocate metadata, and charge it
- * @limit: of the node
- * @uid: user to charge
- * @size: bytes to allocate
- * @bytes: to charge
- *
- * Context: may sleep.
- * Return: zeroed memory, for lite_limit_free(); ERR_PTR: -ENOSPC, -EDQUOT,
- * -ENOMEM.
+/*
+ * Allocate @size bytes of metadata, and charge @bytes for it. May sleep. Return: zeroed memory, for
+ * lite_limit_free(); ERR_PTR: -ENOSPC, -EDQUOT, -ENOMEM.
  */
-void *lite_limit_alloc(struct lite_limit *limit, u32 uid, size_t size,
-		       u64 bytes)
+void *lite_limit_alloc(struct lite_limit *limit, u32 uid, size_t size, u64 bytes)
 {
 	int err = lite_limit_take(limit, uid, bytes);
 	void *p;
@@ -172,8 +132,7 @@ void *lite_limit_alloc(struct lite_limit *limit, u32 uid, size_t size,
 }
 
 /* Undo lite_limit_alloc(). May sleep. */
-void lite_limit_free(struct lite_limit *limit, u32 uid, const void *p,
-		     u64 bytes)
+void lite_limit_free(struct lite_limit *limit, u32 uid, const void *p, u64 bytes)
 {
 	lite_limit_give(limit, uid, bytes);
 	kvfree(p);

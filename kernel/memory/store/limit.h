@@ -12,23 +12,14 @@ struct lite_stats;
 /* Share of an entry in tree nodes or hash buckets. */
 #define LITE_INDEX_COST 64
 
-/**
- * struct lite_limit - limits on memory for LMRs and its metadata
- * @lock: protects @used, @lost and @uids
- * @all: limit for all uids together, bytes
- * @each: limit for each uid but root, bytes
- * @used: charged bytes
- * @lost: quarantined bytes, which count against @all for good
- * @uids: charged bytes of each uid that has any, as values
- * @stats: of the node
- */
+/* Limits on memory for LMRs and its metadata, bytes. */
 struct lite_limit {
-	struct mutex lock;
-	u64 all;
-	u64 each;
-	u64 used;
-	u64 lost;
-	struct xarray uids;
+	struct mutex lock;   /* protects @used, @lost and @uids */
+	u64 all;             /* for all uids together */
+	u64 each;            /* for each uid but root */
+	u64 used;            /* charged */
+	u64 lost;            /* quarantined: count against @all for good */
+	struct xarray uids;  /* charged to each uid that has any, as values */
 	struct lite_stats __percpu *stats;
 };
 
@@ -39,9 +30,7 @@ int lite_limit_room(struct lite_limit *limit, u32 uid, u64 bytes);
 int lite_limit_take(struct lite_limit *limit, u32 uid, u64 bytes);
 void lite_limit_lose(struct lite_limit *limit, u64 bytes);
 void lite_limit_give(struct lite_limit *limit, u32 uid, u64 bytes);
-void *lite_limit_alloc(struct lite_limit *limit, u32 uid, size_t size,
-		       u64 bytes);
-void lite_limit_free(struct lite_limit *limit, u32 uid, const void *p,
-		     u64 bytes);
+void *lite_limit_alloc(struct lite_limit *limit, u32 uid, size_t size, u64 bytes);
+void lite_limit_free(struct lite_limit *limit, u32 uid, const void *p, u64 bytes);
 
 #endif /* _LITE_LIMIT_H */

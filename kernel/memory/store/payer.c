@@ -2,11 +2,10 @@
 /*
  * Memory cgroups of processes that ask homes at other nodes for memory.
  *
- * Such a home may place memory at this node, in a MEM_ALLOC that a kernel
- * thread serves. It is charged to the process that is asking that home for it,
- * as if the home were here: to one that is changing that LMR, or else to one of
- * the LMR's owner that is making an LMR there. (The home may have mapped root
- * to no user, so root is the last choice.) Requests of processes at other nodes
+ * Such a home may place memory at this node, in a MEM_ALLOC that a kernel thread serves. It is
+ * charged to the process that is asking that home for it, as if the home were here: to one that is
+ * changing that LMR, or else to one of the LMR's owner that is making an LMR there. (The home may
+ * have mapped root to no user, so root is the last choice.) Requests of processes at other nodes
  * find none, and are charged to the owner's limit only.
  */
 #include <linux/memcontrol.h>
@@ -14,20 +13,13 @@
 
 #include "compat.h"
 #include "memory/memory.h"
-#include "payer.h"
+#include "store.h"
 
-/**
- * lite_payer_begin - the calling process asks a home for memory
- * @mem: memory layer
- * @p: on its stack, until lite_payer_end()
- * @home: the home
- * @lmr: id of the LMR that it changes; 0: it makes one
- * @uid: owner of the LMR that it makes
- *
- * Context: process.
+/*
+ * The calling process asks a home for memory. @p: on its stack, until lite_payer_end(). @lmr: id of
+ * the LMR that it changes; 0: it makes one, of which @uid is the owner.
  */
-void lite_payer_begin(struct lite_memory *mem, struct lite_payer *p, u32 home,
-		      u64 lmr, u32 uid)
+void lite_payer_begin(struct lite_memory *mem, struct lite_payer *p, u32 home, u64 lmr, u32 uid)
 {
 	p->home = home;
 	p->lmr = lmr;
@@ -47,18 +39,11 @@ void lite_payer_end(struct lite_memory *mem, struct lite_payer *p)
 	mem_cgroup_put(p->memcg);
 }
 
-/**
- * lite_payer_find - the memory cgroup to charge for a home's request
- * @mem: memory layer
- * @home: the home
- * @lmr: id of the LMR
- * @uid: its owner
- *
- * Context: process.
- * Return: it, for mem_cgroup_put(); NULL: none.
+/*
+ * The memory cgroup to charge for a home's request for an LMR of @uid, for mem_cgroup_put(); NULL:
+ * none. Context: process.
  */
-struct mem_cgroup *lite_payer_find(struct lite_memory *mem, u32 home, u64 lmr,
-				   u32 uid)
+struct mem_cgroup *lite_payer_find(struct lite_memory *mem, u32 home, u64 lmr, u32 uid)
 {
 	struct mem_cgroup *memcg = NULL;
 	struct lite_payer *p, *found = NULL;

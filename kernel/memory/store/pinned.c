@@ -2,20 +2,17 @@
 /*
  * LMRs made of a process's memory: the store's part. register.c makes the LMR.
  *
- * Pages are pinned long-term, as for a memory region of verbs, and accounted to
- * the user in the same counter as io_uring's: a per-process account would be
- * multiplied by fork(2).
+ * Pages are pinned long-term, as for a memory region of verbs, and accounted to the user in the
+ * same counter as io_uring's: a per-process account would be multiplied by fork(2).
  *
- * The interval tree of runs serves operations of this node, which have only the
- * device address. A page may be registered many times, so runs may overlap. A
- * run does not cross into another large folio: hardened usercopy rejects copies
- * that do.
+ * The interval tree of runs serves operations of this node, which have only the device address. A
+ * page may be registered many times, so runs may overlap. A run does not cross into another large
+ * folio: hardened usercopy rejects copies that do.
  *
- * File system pages are refused: unpinning dirty ones takes the page lock,
- * which a file system in user space may hold for ever. So are driver mappings,
- * LITE's own LMRs above all: a process may use them only as long as
- * the driver allows, and must not pass them on for longer. Pages are checked
- * while pinned, so the result stays valid.
+ * File system pages are refused: unpinning dirty ones takes the page lock, which a file system in
+ * user space may hold for ever. So are driver mappings, LITE's own LMRs above all: a process may
+ * use them only as long as the driver allows. Pages are checked while pinned, so the result stays
+ * valid.
  */
 #include <linux/capability.h>
 #include <linux/interval_tree_generic.h>
@@ -27,7 +24,6 @@
 #include <linux/slab.h>
 
 #include "memory/memory.h"
-#include "pinned.h"
 #include "store.h"
 
 /* Longest run: the same 4 MB as the store's pieces. */
@@ -35,8 +31,7 @@
 /* Initial size of the table of runs. */
 #define LITE_RUNS_FIRST 16
 /* Metadata per run. */
-#define LITE_RUN_COST \
-	(sizeof(struct lite_pinned_run) + sizeof(struct lite_extent))
+#define LITE_RUN_COST (sizeof(struct lite_pinned_run) + sizeof(struct lite_extent))
 /* Pages pinned per call. */
 #define LITE_PIN_BATCH (PAGE_SIZE / sizeof(struct page *))
 
@@ -50,10 +45,10 @@ static u64 lite_run_last(const struct lite_pinned_run *run)
 	return run->last;
 }
 
-INTERVAL_TREE_DEFINE(struct lite_pinned_run, rb, u64, subtree_last,
-		     lite_run_start, lite_run_last, static inline, lite_runs)
+INTERVAL_TREE_DEFINE(struct lite_pinned_run, rb, u64, subtree_last, lite_run_start, lite_run_last,
+		     static inline, lite_runs)
 
-/* As lite_store_own_address(), for registered memory. Context: any. */
+/* As lite_store_address(), for registered memory alone. Context: any. */
 void *lite_pinned_address(struct lite_memory *mem, u64 dma, size_t *n)
 {
 	struct lite_pinned_run *run;
@@ -80,21 +75,13 @@ static int lite_pinned_account(struct lite_pinned *pin)
 		atomic_long_add(pin->n_pages, &pin->user->locked_vm);
 	} else {
 		do {
-			if (pin->n_pages > limit ||
-			    (unsigned long)locked > limit - pin->n_pages)
+			if (pin->n_pages > limit || (unsigned long)locked > limit - pin->n_pages)
 				return -EDQUOT;
-		} while (!atomic_long_try_cmpxchg(&pin->user->locked_vm,
-						  &locked,
+		} while (!atomic_long_try_cmpxchg(&pin->user->locked_vm, &locked,
 						  locked + pin->n_pages));
 	}
 	atomic64_add(pin->n_pages, &pin->mm->pinned_vm);
 	return 0;
-}
-
-static void lite_pinned_unaccount(struct lite_pinned *pin)
-{
-	atomic_long_sub(pin->n_pages, &pin->user->locked_vm);
-	atomic64_sub(pin->n_pages, &pin->mm->pinned_vm);
 }
 
 /* Only anonymous, hugetlb and shmem memory may become an LMR. */
@@ -104,60 +91,48 @@ static bool lite_pinned_allowed(struct page *page)
 
 	if (folio_test_anon(folio) || PageHuge(page))
 		return true;
-	/*
-	 * shmem, memfd included, is swap-backed. Driver pages have no mapping,
-	 * nor have pages that were truncated just now.
-	 */
+	/* shmem is swap-backed. Driver pages and pages just truncated have no mapping. */
 	return READ_ONCE(folio->mapping) && folio_test_swapbacked(folio);
 }
 
-static bool lite_run_continues(const struct lite_pinned *pin,
-			       const struct lite_pinned_run *run,
+static bool lite_run_continues(const struct lite_pinned *pin, const struct lite_pinned_run *run,
 			       struct page *page)
 {
 	struct page *last = run->page + run->n - 1;
 
 	if (page != last + 1 || page_to_pfn(page) != page_to_pfn(last) + 1 ||
-	    run->n == min_t(size_t, LITE_RUN_PAGES,
-			    pin->mem->fab->map_max >> PAGE_SHIFT))
+	    run->n == min_t(size_t, LITE_RUN_PAGES, pin->mem->fab->map_max >> PAGE_SHIFT))
 		return false;
 	return page_folio(page) == page_folio(last) ||
 	       (!PageCompound(page) && !PageCompound(last));
 }
 
 /* Takes over a pinned page; on failure the caller keeps it. */
-static int lite_pinned_add(struct lite_pinned *pin, struct page *page,
-			   u32 *room)
+static int lite_pinned_add(struct lite_pinned *pin, struct page *page, u32 *room)
 {
 	struct lite_pinned_run *runs;
 
 	if (!lite_pinned_allowed(page))
 		return -EOPNOTSUPP;
-	if (pin->n_runs &&
-	    lite_run_continues(pin, &pin->runs[pin->n_runs - 1], page)) {
+	if (pin->n_runs && lite_run_continues(pin, &pin->runs[pin->n_runs - 1], page)) {
 		pin->runs[pin->n_runs - 1].n++;
 		return 0;
 	}
-	runs = lite_table_grow(pin->runs, sizeof(*runs), pin->n_runs, room,
-			       LITE_RUNS_FIRST);
+	runs = lite_table_grow(pin->runs, sizeof(*runs), pin->n_runs, room, LITE_RUNS_FIRST);
 	if (!runs)
 		return -ENOMEM;
 	pin->runs = runs;
-	pin->runs[pin->n_runs++] = (struct lite_pinned_run){
-		.page = page,
-		.n = 1,
-	};
+	pin->runs[pin->n_runs++] = (struct lite_pinned_run){ .page = page, .n = 1 };
 	return 0;
 }
 
-static int lite_pinned_batch(struct lite_pinned *pin, unsigned long addr,
-			     unsigned long want, struct page **pages,
-			     u32 *room)
+/* Pin up to @want pages. Return: their number, or a negative errno. */
+static int lite_pinned_batch(struct lite_pinned *pin, unsigned long addr, unsigned long want,
+			     struct page **pages, u32 *room)
 {
 	int n, i, err = 0;
 
-	n = pin_user_pages_fast(addr, min(want, LITE_PIN_BATCH),
-				FOLL_WRITE | FOLL_LONGTERM, pages);
+	n = pin_user_pages_fast(addr, min(want, LITE_PIN_BATCH), FOLL_WRITE | FOLL_LONGTERM, pages);
 	if (n <= 0)
 		return n == -ERESTARTSYS ? -EINTR : n ?: -EFAULT;
 	for (i = 0; i < n && !err; i++)
@@ -197,41 +172,30 @@ static int lite_pinned_pin(struct lite_pinned *pin, unsigned long addr)
 	return min(ret, 0);
 }
 
-/*
- * Unpin and unaccount memory that is not mapped for the device any more. May
- * sleep.
- */
+/* Unpin and unaccount memory that is not mapped for the device any more. May sleep. */
 void lite_pinned_release(struct lite_pinned *pin)
 {
 	u32 i;
 
 	for (i = 0; i < pin->n_runs; i++) {
 		/* Any page may have been written, by peers too. */
-		unpin_user_page_range_dirty_lock(pin->runs[i].page,
-						 pin->runs[i].n, true);
+		unpin_user_page_range_dirty_lock(pin->runs[i].page, pin->runs[i].n, true);
 		cond_resched();
 	}
 	kvfree(pin->runs);
-	lite_pinned_unaccount(pin);
+	atomic_long_sub(pin->n_pages, &pin->user->locked_vm);
+	atomic64_sub(pin->n_pages, &pin->mm->pinned_vm);
 	free_uid(pin->user);
 	mmdrop(pin->mm);
 	kfree(pin);
 }
 
-/**
- * lite_pinned_new - pin memory of the current process
- * @mem: memory layer
- * @addr: page-aligned
- * @length: bytes, whole pages
- *
- * May wait for user space (page faults), so call it outside the gate.
- *
- * Context: may sleep; killable.
- * Return: the memory, for lite_pinned_adopt() or lite_pinned_release();
+/*
+ * Pin whole pages of the current process. May wait for user space (page faults), so call it outside
+ * the gate; killable. Return: the memory, for lite_pinned_adopt() or lite_pinned_release();
  * ERR_PTR: -EDQUOT, -EFAULT, -EOPNOTSUPP, -ENOMEM, -EINTR.
  */
-struct lite_pinned *lite_pinned_new(struct lite_memory *mem, unsigned long addr,
-				    u64 length)
+struct lite_pinned *lite_pinned_new(struct lite_memory *mem, unsigned long addr, u64 length)
 {
 	struct lite_pinned *pin = kzalloc(sizeof(*pin), GFP_KERNEL_ACCOUNT);
 	int err;
@@ -260,18 +224,11 @@ struct lite_pinned *lite_pinned_new(struct lite_memory *mem, unsigned long addr,
 
 /* ---- in the store -------------------------------------------------------- */
 
-/**
- * lite_pinned_free - unmap registered memory and unpin it
- * @mem: memory layer
- * @pin: consumed; no node can reach it as an LMR
- * @since: lite_dma_since() before it was mapped
- *
- * Quarantined pages stay pinned and accounted.
- *
- * Context: may sleep.
+/*
+ * Unmap and unpin registered memory, which no node can reach as an LMR. @since: lite_dma_since()
+ * before it was mapped. Quarantined pages stay pinned and accounted. May sleep.
  */
-void lite_pinned_free(struct lite_memory *mem, struct lite_pinned *pin,
-		      u32 since)
+void lite_pinned_free(struct lite_memory *mem, struct lite_pinned *pin, u32 since)
 {
 	u32 n_pages = pin->n_pages;
 	u32 i;
@@ -285,8 +242,8 @@ void lite_pinned_free(struct lite_memory *mem, struct lite_pinned *pin,
 		write_lock(&mem->runs_lock);
 		lite_runs_remove(run, &mem->runs);
 		write_unlock(&mem->runs_lock);
-		if (!lite_dma_unmap_page(mem->fab, run->start,
-					 (size_t)run->n << PAGE_SHIFT, since)) {
+		if (!lite_dma_unmap_page(mem->fab, run->start, (size_t)run->n << PAGE_SHIFT,
+					 since)) {
 			pin->n_pages -= run->n;
 			run->n = 0;
 		}
@@ -317,26 +274,19 @@ static int lite_pinned_map(struct lite_memory *mem, struct lite_pinned *pin)
 	return 0;
 }
 
-/**
- * lite_pinned_adopt - make pinned memory an allocation of the store
- * @mem: memory layer
- * @pin: from lite_pinned_new(); consumed, also on failure
- * @uid: owner of the LMR, charged for metadata
- *
- * Context: may sleep.
- * Return: the memory, in the table, with a reference for lite_store_free();
- * ERR_PTR: -ENOSPC, -EDQUOT, -ENOMEM.
+/*
+ * Make pinned memory an allocation of the store. @pin: consumed, also on failure; @uid: owner of
+ * the LMR, charged for metadata. May sleep. Return: the memory, in the table, with a reference for
+ * lite_store_free(); ERR_PTR: -ENOSPC, -EDQUOT, -ENOMEM.
  */
-struct lite_alloc *lite_pinned_adopt(struct lite_memory *mem,
-				     struct lite_pinned *pin, u32 uid)
+struct lite_alloc *lite_pinned_adopt(struct lite_memory *mem, struct lite_pinned *pin, u32 uid)
 {
 	struct lite_alloc *alloc;
 	int err;
 	u32 i;
 
 	lite_stat_add(mem->stats, LITE_STAT_PINNED_PAGES, pin->n_pages);
-	alloc = lite_store_new(mem, lite_cluster_id(mem->cl),
-			       mem->fab->self.incarnation,
+	alloc = lite_store_new(mem, lite_cluster_id(mem->cl), mem->fab->self.incarnation,
 			       (u64)pin->n_pages << PAGE_SHIFT, 0, uid);
 	if (IS_ERR(alloc)) {
 		lite_pinned_free(mem, pin, 0);
@@ -344,11 +294,9 @@ struct lite_alloc *lite_pinned_adopt(struct lite_memory *mem,
 	}
 	alloc->pinned = pin;
 	alloc->since = lite_dma_since(mem->fab);
-	err = lite_store_extents(alloc, pin->n_runs, LITE_RUN_COST) ?:
-	      lite_pinned_map(mem, pin);
+	err = lite_store_extents(alloc, pin->n_runs, LITE_RUN_COST) ?: lite_pinned_map(mem, pin);
 	for (i = 0; i < pin->n_runs && !err; i++)
-		lite_extent_append(alloc->extents, &alloc->n_extents,
-				   pin->runs[i].start,
+		lite_extent_append(alloc->extents, &alloc->n_extents, pin->runs[i].start,
 				   (u64)pin->runs[i].n << PAGE_SHIFT, 0);
 	err = err ?: lite_store_enter(mem, alloc);
 	if (err) {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory for LMRs: physically contiguous pieces, as large as the page allocator
- * provides, zeroed and mapped for the device.
+ * Memory for LMRs: physically contiguous pieces, as large as the page allocator provides, zeroed
+ * and mapped for the device.
  *
- * Pages are charged (limit.c) before allocation and uncharged after they are
- * freed. That happens when the home asks for it, which it does once every
- * mapper has let go or is fenced; when the home's incarnation is over; or when
- * the home never learned of the memory (lite_store_session_gone()).
+ * Pages are charged (limit.c) before allocation and uncharged after they are freed. That happens
+ * when the home asks for it, which it does once every mapper has let go or is fenced; when the
+ * home's incarnation is over; or when the home never learned of the memory
+ * (lite_store_session_gone()).
  *
- * A piece that a process maps is split into pages with a reference count each,
- * and freed page by page: one that is still in a page table or pinned is reused
- * only after its last reference is gone, and its neighbours are free at once.
- * Otherwise one pinned page could keep 4 MB that no limit counts.
+ * A piece that a process maps is split into pages with a reference count each, and freed page by
+ * page: one that is still in a page table or pinned is reused only after its last reference is
+ * gone, and its neighbours are free at once. Otherwise one pinned page could keep 4 MB that no
+ * limit counts.
  */
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
@@ -20,8 +20,6 @@
 #include <linux/slab.h>
 
 #include "memory/memory.h"
-#include "payer.h"
-#include "pinned.h"
 #include "store.h"
 
 /* 4 MB: within the limit of the page allocator on all supported kernels. */
@@ -31,20 +29,12 @@
 /* Initial size of the table of pieces. */
 #define LITE_PIECES_FIRST 64
 /* Metadata of a piece: table entries, and its entry in @by_dma. */
-#define LITE_PIECE_COST \
-	(sizeof(struct lite_piece) + sizeof(struct lite_extent) + \
-	 LITE_INDEX_COST)
+#define LITE_PIECE_COST (sizeof(struct lite_piece) + sizeof(struct lite_extent) + LITE_INDEX_COST)
 
-/**
- * lite_table_grow - make room for one more entry in a table
- * @table: table, or NULL; freed if it is replaced
- * @size: of an entry
- * @n: entries so far
- * @room: for how many entries it has room, updated
- * @first: for how many the first table has room
- *
- * Context: may sleep.
- * Return: the table, maybe another one; NULL: no memory, and @table stays.
+/*
+ * Make room for one more entry of @size bytes in a table, which is freed if it is replaced. @n:
+ * entries so far; @room: how many there is room for, updated; @first: the same of a first table.
+ * May sleep. Return: the table, maybe another one; NULL: no memory, and @table stays.
  */
 void *lite_table_grow(void *table, size_t size, u32 n, u32 *room, u32 first)
 {
@@ -86,29 +76,22 @@ static int lite_piece_map(struct lite_memory *mem, struct lite_piece *p)
 	if (err)
 		return err;
 	/*
-	 * For local operations, which look up the kernel's address by the
-	 * device's. On failure the address was never published, so no failed
-	 * fence concerns it.
+	 * For local operations, which look up the kernel's address by the device's. On failure the
+	 * address was never published, so no failed fence concerns it.
 	 */
 	err = mtree_store_range(&mem->by_dma, p->dma, p->dma + size - 1,
 				page_address(p->page), GFP_KERNEL_ACCOUNT);
 	if (err)
-		lite_dma_unmap_page(mem->fab, p->dma, size,
-				    lite_dma_since(mem->fab));
+		lite_dma_unmap_page(mem->fab, p->dma, size, lite_dma_since(mem->fab));
 	return err;
 }
 
 static int lite_pieces_alloc(struct lite_memory *mem, struct lite_alloc *alloc)
 {
-	/*
-	 * Zeroed: never leak old contents. Fail rather than wake the OOM
-	 * killer.
-	 */
-	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN |
-			  __GFP_RETRY_MAYFAIL;
+	/* Zeroed: never leak old contents. Fail rather than wake the OOM killer. */
+	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN | __GFP_RETRY_MAYFAIL;
 	u64 left = alloc->bytes >> PAGE_SHIFT;
-	u32 order = min_t(u32, LITE_PIECE_ORDER,
-			  ilog2(mem->fab->map_max >> PAGE_SHIFT));
+	u32 order = min_t(u32, LITE_PIECE_ORDER, ilog2(mem->fab->map_max >> PAGE_SHIFT));
 	u32 first = min_t(u64, left, LITE_PIECES_FIRST);
 	struct lite_piece piece, *pieces;
 	u32 room = 0;
@@ -117,16 +100,15 @@ static int lite_pieces_alloc(struct lite_memory *mem, struct lite_alloc *alloc)
 	while (left) {
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		pieces = lite_table_grow(alloc->pieces, sizeof(*pieces),
-					 alloc->n_pieces, &room, first);
+		pieces = lite_table_grow(alloc->pieces, sizeof(*pieces), alloc->n_pieces, &room,
+					 first);
 		if (!pieces)
 			return -ENOMEM;
 		alloc->pieces = pieces;
 		while (left < 1ULL << order)
 			order--;
 		/* Large pieces only where easily had. */
-		piece.page = alloc_pages(order ? (gfp & ~__GFP_RETRY_MAYFAIL) |
-							 __GFP_NORETRY : gfp,
+		piece.page = alloc_pages(order ? (gfp & ~__GFP_RETRY_MAYFAIL) | __GFP_NORETRY : gfp,
 					 order);
 		if (!piece.page) {
 			if (!order--)
@@ -151,8 +133,8 @@ static int lite_pieces_alloc(struct lite_memory *mem, struct lite_alloc *alloc)
 }
 
 /*
- * Make room for @n extents, and charge the metadata, @cost bytes each, of all
- * @n pieces but the first. May sleep. Return: 0; -ENOSPC, -EDQUOT, -ENOMEM.
+ * Make room for @n extents, and charge the metadata, @cost bytes each, of all @n pieces but the
+ * first. May sleep. Return: 0; -ENOSPC, -EDQUOT, -ENOMEM.
  */
 int lite_store_extents(struct lite_alloc *alloc, u32 n, size_t cost)
 {
@@ -190,8 +172,7 @@ static void lite_store_release(struct kref *ref)
 	if (alloc->pinned)
 		lite_pinned_free(mem, alloc->pinned, alloc->since);
 	else
-		lite_stat_add(mem->stats, LITE_STAT_LMR_BYTES,
-			      -(s64)alloc->bytes);
+		lite_stat_add(mem->stats, LITE_STAT_LMR_BYTES, -(s64)alloc->bytes);
 	lite_stat_dec(mem->stats, LITE_STAT_ALLOCS);
 	kvfree(alloc->pieces);
 	kvfree(alloc->extents);
@@ -199,15 +180,9 @@ static void lite_store_release(struct kref *ref)
 	lite_limit_lose(&mem->limit, lost);
 }
 
-/**
- * lite_store_free - drop a reference
- * @mem: memory layer
- * @alloc: caller's reference
- *
- * The last put unmaps and frees the pages; by then no node can reach them. A
- * copy in flight may hold a reference a little longer.
- *
- * Context: may sleep.
+/*
+ * Drop the caller's reference. The last put unmaps and frees the pages; by then no node can reach
+ * them. A copy in flight may hold a reference a little longer. May sleep.
  */
 void lite_store_free(struct lite_memory *mem, struct lite_alloc *alloc)
 {
@@ -215,8 +190,7 @@ void lite_store_free(struct lite_memory *mem, struct lite_alloc *alloc)
 }
 
 /* Memory of @home, while the table is locked; or NULL. */
-static struct lite_alloc *lite_store_find(struct lite_memory *mem, u64 id,
-					  u32 home)
+static struct lite_alloc *lite_store_find(struct lite_memory *mem, u64 id, u32 home)
 {
 	struct lite_alloc *alloc = xa_load(&mem->allocs, id);
 
@@ -237,9 +211,7 @@ struct lite_alloc *lite_store_get(struct lite_memory *mem, u64 id, u32 home)
 	return alloc;
 }
 
-/*
- * Take memory of @home out of the table, with the table's reference; or NULL.
- */
+/* Take memory of @home out of the table, with the table's reference; or NULL. */
 struct lite_alloc *lite_store_take(struct lite_memory *mem, u64 id, u32 home)
 {
 	struct lite_alloc *alloc;
@@ -253,37 +225,28 @@ struct lite_alloc *lite_store_take(struct lite_memory *mem, u64 id, u32 home)
 }
 
 /*
- * Enter complete memory into the table, which takes a reference of its own. May
- * sleep. Return: 0 or -ENOMEM.
+ * Enter complete memory into the table, which takes a reference of its own. May sleep. Return: 0 or
+ * -ENOMEM.
  */
 int lite_store_enter(struct lite_memory *mem, struct lite_alloc *alloc)
 {
 	int err;
 
 	kref_get(&alloc->ref);
-	err = xa_err(xa_store(&mem->allocs, alloc->id, alloc,
-			      GFP_KERNEL_ACCOUNT));
+	err = xa_err(xa_store(&mem->allocs, alloc->id, alloc, GFP_KERNEL_ACCOUNT));
 	if (err)
 		kref_put(&alloc->ref, lite_store_release);
 	return err;
 }
 
-/**
- * lite_store_new - allocate and charge the object, without memory
- * @mem: memory layer
- * @home: home of the LMR
- * @home_incarnation: its incarnation
- * @bytes: whole pages
- * @charged: bytes to charge for pages: @bytes or 0
- * @uid: user to charge
- *
- * Context: may sleep.
- * Return: the object, charged also for its metadata and that of one piece, for
- * lite_store_enter() or lite_store_free(); ERR_PTR: -ENOSPC, -EDQUOT, -ENOMEM.
+/*
+ * Allocate and charge the object for @bytes, whole pages, without the memory. @charged: bytes to
+ * charge for pages: @bytes or 0. May sleep. Return: the object, charged also for its metadata and
+ * that of one piece, for lite_store_enter() or lite_store_free(); ERR_PTR: -ENOSPC, -EDQUOT,
+ * -ENOMEM.
  */
-struct lite_alloc *lite_store_new(struct lite_memory *mem, u32 home,
-				  u64 home_incarnation, u64 bytes, u64 charged,
-				  u32 uid)
+struct lite_alloc *lite_store_new(struct lite_memory *mem, u32 home, u64 home_incarnation,
+				  u64 bytes, u64 charged, u32 uid)
 {
 	struct lite_alloc *alloc;
 
@@ -303,22 +266,13 @@ struct lite_alloc *lite_store_new(struct lite_memory *mem, u32 home,
 	return alloc;
 }
 
-/**
- * lite_store_alloc - allocate memory for a part of an LMR
- * @mem: memory layer
- * @home: home of the LMR
- * @home_incarnation: its incarnation
- * @session: session of the request; 0: this node is the home
- * @length: bytes, not 0
- * @uid: user to charge
- *
- * Context: may sleep; killable.
- * Return: the memory, in the table, with a reference for lite_store_free(), as
- * the table's may go at any time; ERR_PTR: -ENOSPC, -EDQUOT, -ENOMEM, -EINTR.
+/*
+ * Allocate memory for a part of an LMR of @length bytes, not 0. @session: of the request; 0: this
+ * node is the home. May sleep; killable. Return: the memory, in the table, with a reference for
+ * lite_store_free(), as the table's may go at any time; ERR_PTR: -ENOSPC, -EDQUOT, -ENOMEM, -EINTR.
  */
-struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home,
-				    u64 home_incarnation, u64 session,
-				    u64 length, u32 uid)
+struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home, u64 home_incarnation,
+				    u64 session, u64 length, u32 uid)
 {
 	u64 bytes = round_up(length, PAGE_SIZE);
 	struct lite_alloc *alloc;
@@ -336,11 +290,9 @@ struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home,
 		err = -ENOMEM;
 	if (!err)
 		err = lite_pieces_alloc(mem, alloc) ?:
-		      lite_store_extents(alloc, alloc->n_pieces,
-					 LITE_PIECE_COST);
+		      lite_store_extents(alloc, alloc->n_pieces, LITE_PIECE_COST);
 	for (i = 0; i < alloc->n_pieces && !err; i++)
-		lite_extent_append(alloc->extents, &alloc->n_extents,
-				   alloc->pieces[i].dma,
+		lite_extent_append(alloc->extents, &alloc->n_extents, alloc->pieces[i].dma,
 				   PAGE_SIZE << alloc->pieces[i].order, 0);
 	err = err ?: lite_store_enter(mem, alloc);
 	if (err) {
@@ -351,8 +303,8 @@ struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home,
 }
 
 /*
- * The piece that holds a device address, which @mas is at afterwards. @n is
- * reduced to what it has from there. Return: its address; NULL: not ours.
+ * The piece that holds a device address, which @mas is at afterwards. @n is reduced to what it has
+ * from there. Return: its address; NULL: not ours.
  */
 static void *lite_piece_find(struct ma_state *mas, size_t *n)
 {
@@ -367,17 +319,13 @@ static void *lite_piece_find(struct ma_state *mas, size_t *n)
 	return base;
 }
 
-/**
- * lite_store_page - a page of the store's own memory, for a page table
- * @mem: memory layer
- * @dma: its device address
- * @n: bytes wanted; reduced to what is contiguous
+/*
+ * The page at a device address of the store's own memory, for a page table; NULL: not the store's
+ * own, or not a whole page. @n: bytes wanted; reduced to what is contiguous.
  *
- * A page in a page table can be pinned, so it needs its own reference count:
- * the first call splits the piece. Most pieces are never split.
- *
- * Context: any process; the caller keeps the memory from being freed.
- * Return: the page; NULL: not the store's own memory, or not a whole page.
+ * A page in a page table can be pinned, so it needs its own reference count: the first call splits
+ * the piece. Most pieces are never split. Context: any process; the caller keeps the memory from
+ * being freed.
  */
 struct page *lite_store_page(struct lite_memory *mem, u64 dma, size_t *n)
 {
@@ -397,37 +345,24 @@ struct page *lite_store_page(struct lite_memory *mem, u64 dma, size_t *n)
 	return page + ((dma - mas.index) >> PAGE_SHIFT);
 }
 
-/**
- * lite_store_own_address - kernel address of the store's own memory
- * @mem: memory layer
- * @dma: device address
- * @n: bytes wanted; reduced to what is contiguous
- *
- * Context: any; the caller keeps the memory from being freed.
- * Return: the address; NULL: not the store's own memory.
+/*
+ * The kernel's address of the device address @dma of this store, registered memory included; NULL:
+ * not in use here. @n: bytes wanted; reduced to what is contiguous. Context: any; the caller keeps
+ * the memory from being freed.
  */
-void *lite_store_own_address(struct lite_memory *mem, u64 dma, size_t *n)
+void *lite_store_address(struct lite_memory *mem, u64 dma, size_t *n)
 {
 	MA_STATE(mas, &mem->by_dma, dma, dma);
 	void *base = lite_piece_find(&mas, n);
 
-	return base ? base + (dma - mas.index) : NULL;
-}
-
-/* As lite_store_own_address(), for registered memory too. */
-void *lite_store_address(struct lite_memory *mem, u64 dma, size_t *n)
-{
-	return lite_store_own_address(mem, dma, n) ?:
-	       lite_pinned_address(mem, dma, n);
+	return base ? base + (dma - mas.index) : lite_pinned_address(mem, dma, n);
 }
 
 /*
- * Take the next entry, from @id on, of an incarnation of a home, or unconfirmed
- * and of @session. Handlers that enter one then check that its session is
- * alive.
+ * Take the next entry, from @id on, of an incarnation of a home, or unconfirmed and of @session.
+ * Handlers that enter one then check that its session is alive.
  */
-static struct lite_alloc *lite_store_take_next(struct lite_memory *mem,
-					       unsigned long *id, u32 home,
+static struct lite_alloc *lite_store_take_next(struct lite_memory *mem, unsigned long *id, u32 home,
 					       u64 incarnation, u64 session)
 {
 	struct lite_alloc *alloc;
@@ -439,11 +374,9 @@ static struct lite_alloc *lite_store_take_next(struct lite_memory *mem,
 		looked = 0;
 		xa_lock(&mem->allocs);
 		xa_for_each_start(&mem->allocs, *id, alloc, *id) {
-			found = session ? alloc->session == session &&
-						  !alloc->confirmed :
+			found = session ? alloc->session == session && !alloc->confirmed :
 					  alloc->home == home &&
-						  alloc->home_incarnation ==
-							  incarnation;
+						  alloc->home_incarnation == incarnation;
 			if (found)
 				__xa_erase(&mem->allocs, *id);
 			if (found || ++looked == LITE_STORE_LOOK)
@@ -455,17 +388,10 @@ static struct lite_alloc *lite_store_take_next(struct lite_memory *mem,
 	return alloc;
 }
 
-/**
- * lite_store_lost - an incarnation of a home is over: free its memory
- * @mem: memory layer
- * @home: node id
- * @incarnation: the one that is over
- *
- * Mappers of its LMRs may not have noticed yet, and are unknown to a store. So
- * all peers are fenced; sessions come back at once. This node may be a mapper,
- * too: its mappings from @home are retired.
- *
- * Context: may sleep.
+/*
+ * An incarnation of a home is over: free its memory. Mappers of its LMRs may not have noticed yet,
+ * and are unknown to a store. So all peers are fenced; sessions come back at once. This node may be
+ * a mapper, too: its mappings from @home are retired. May sleep.
  */
 void lite_store_lost(struct lite_memory *mem, u32 home, u64 incarnation)
 {
@@ -484,8 +410,8 @@ void lite_store_lost(struct lite_memory *mem, u32 home, u64 incarnation)
 }
 
 /*
- * Free what a home may never have learned of. It tells mappers where memory is
- * only after reading all of its extents. May sleep.
+ * Free what a home may never have learned of. It tells mappers where memory is only after reading
+ * all of its extents. May sleep.
  */
 void lite_store_session_gone(struct lite_memory *mem, u64 session)
 {
@@ -513,27 +439,26 @@ void lite_store_exit(struct lite_memory *mem)
 /* ---- for other homes ----------------------------------------------------- */
 
 /*
- * Fill a reply with the extents of a table from @first on, less than @n, as far
- * as they fit. Return: its length.
+ * Fill a reply with the extents of a table from @first on, less than @n, as far as they fit.
+ * Return: its length.
  */
-u32 lite_extents_put(struct lite_wire_extents_reply *r,
-		     const struct lite_extent *table, u32 n, u32 first)
+u32 lite_extents_put(struct lite_wire_extents_reply *r, const struct lite_extent *table, u32 n,
+		     u32 first)
 {
 	u32 count = min_t(u32, n - first, LITE_EXTENTS_PER_REPLY);
 	u32 i;
 
 	for (i = 0; i < count; i++) {
 		r->extent[i].addr = cpu_to_le64(table[first + i].addr);
-		r->extent[i].length_share = lite_wire_length_share(
-			table[first + i].length, table[first + i].share);
+		r->extent[i].length_share = lite_wire_length_share(table[first + i].length,
+								   table[first + i].share);
 	}
 	r->count = cpu_to_le32(count);
 	return struct_size(r, extent, count);
 }
 
-static int lite_serve_mem_alloc(void *priv, struct lite_conn *conn,
-				const void *req, u32 len, void *reply,
-				u32 *reply_len)
+static int lite_serve_mem_alloc(void *priv, struct lite_conn *conn, const void *req, u32 len,
+				void *reply, u32 *reply_len)
 {
 	struct lite_memory *mem = priv;
 	const struct lite_wire_mem_alloc *a = req;
@@ -543,12 +468,10 @@ static int lite_serve_mem_alloc(void *priv, struct lite_conn *conn,
 
 	if (!conn)
 		return -EBADMSG;
-	payer = lite_payer_find(mem, conn->from.node, le64_to_cpu(a->lmr),
-				le32_to_cpu(a->uid));
+	payer = lite_payer_find(mem, conn->from.node, le64_to_cpu(a->lmr), le32_to_cpu(a->uid));
 	own = set_active_memcg(payer);
-	alloc = lite_store_alloc(mem, conn->from.node, conn->from.incarnation,
-				 conn->session, le64_to_cpu(a->length),
-				 le32_to_cpu(a->uid));
+	alloc = lite_store_alloc(mem, conn->from.node, conn->from.incarnation, conn->session,
+				 le64_to_cpu(a->length), le32_to_cpu(a->uid));
 	set_active_memcg(own);
 	mem_cgroup_put(payer);
 	if (IS_ERR(alloc))
@@ -563,9 +486,8 @@ static int lite_serve_mem_alloc(void *priv, struct lite_conn *conn,
 	return 0;
 }
 
-static int lite_serve_mem_extents(void *priv, struct lite_conn *conn,
-				  const void *req, u32 len, void *reply,
-				  u32 *reply_len)
+static int lite_serve_mem_extents(void *priv, struct lite_conn *conn, const void *req, u32 len,
+				  void *reply, u32 *reply_len)
 {
 	struct lite_memory *mem = priv;
 	const struct lite_wire_extents *e = req;
@@ -579,8 +501,7 @@ static int lite_serve_mem_extents(void *priv, struct lite_conn *conn,
 	xa_lock(&mem->allocs);
 	alloc = lite_store_find(mem, le64_to_cpu(e->id), conn->from.node);
 	if (alloc && first < alloc->n_extents) {
-		*reply_len = lite_extents_put(reply, alloc->extents,
-					      alloc->n_extents, first);
+		*reply_len = lite_extents_put(reply, alloc->extents, alloc->n_extents, first);
 		if (first + LITE_EXTENTS_PER_REPLY >= alloc->n_extents)
 			alloc->confirmed = true;
 		err = 0;
@@ -591,19 +512,17 @@ static int lite_serve_mem_extents(void *priv, struct lite_conn *conn,
 
 /* Fence nodes from our memory. Return: 0 or -EIO. */
 static int lite_store_fence(struct lite_memory *mem, struct lite_conn *home,
-			    const struct lite_wire_fence *fence, u32 n,
-			    bool all)
+			    const struct lite_wire_fence *fence, u32 n, bool all)
 {
 	int err = 0;
 	u32 i;
 
 	/*
-	 * Spare the session of this request, or the home would not get the
-	 * reply. An operation that failed has ended its own session.
+	 * Spare the session of this request, or the home would not get the reply. An operation that
+	 * failed has ended its own session.
 	 */
 	for (i = 0; i < n; i++)
-		err = lite_cluster_fence(mem->cl, le32_to_cpu(fence[i].node),
-					 home) ?: err;
+		err = lite_cluster_fence(mem->cl, le32_to_cpu(fence[i].node), home) ?: err;
 	if (all)
 		err = lite_cluster_fence(mem->cl, LITE_ALL_NODES, home);
 	/* This node may be a mapper that the home has lost. */
@@ -612,9 +531,8 @@ static int lite_store_fence(struct lite_memory *mem, struct lite_conn *home,
 	return err;
 }
 
-static int lite_serve_mem_free(void *priv, struct lite_conn *conn,
-			       const void *req, u32 len, void *reply,
-			       u32 *reply_len)
+static int lite_serve_mem_free(void *priv, struct lite_conn *conn, const void *req, u32 len,
+			       void *reply, u32 *reply_len)
 {
 	struct lite_memory *mem = priv;
 	const struct lite_wire_mem_free *f = req;
@@ -623,30 +541,26 @@ static int lite_serve_mem_free(void *priv, struct lite_conn *conn,
 	if (!conn)
 		return -EBADMSG;
 	/*
-	 * NULL: a repeated request. Fence all the same: the home sends no
-	 * fences with what it frees next, and the first request's handler may
-	 * still be fencing.
+	 * NULL: a repeated request. Fence all the same: the home sends no fences with what it frees
+	 * next, and the first request's handler may still be fencing.
 	 */
 	alloc = lite_store_take(mem, le64_to_cpu(f->id), conn->from.node);
 	/* If a fence fails, lite_dma_unmap_page() quarantines the pages. */
-	lite_store_fence(mem, conn, f->fence, le32_to_cpu(f->n_fences),
-			 f->fence_all);
+	lite_store_fence(mem, conn, f->fence, le32_to_cpu(f->n_fences), f->fence_all);
 	if (alloc)
 		lite_store_free(mem, alloc);
 	return 0;
 }
 
-static int lite_serve_mem_fence(void *priv, struct lite_conn *conn,
-				const void *req, u32 len, void *reply,
-				u32 *reply_len)
+static int lite_serve_mem_fence(void *priv, struct lite_conn *conn, const void *req, u32 len,
+				void *reply, u32 *reply_len)
 {
 	const struct lite_wire_mem_fence *f = req;
 
 	if (!conn)
 		return -EBADMSG;
 	/* The home goes on using the memory, so it gets the result. */
-	return lite_store_fence(priv, conn, f->fence,
-				le32_to_cpu(f->n_fences), f->fence_all);
+	return lite_store_fence(priv, conn, f->fence, le32_to_cpu(f->n_fences), f->fence_all);
 }
 
 void lite_store_handlers(struct lite_memory *mem)
@@ -654,8 +568,7 @@ void lite_store_handlers(struct lite_memory *mem)
 	struct lite_kcalls *rpc = mem->cl->rpc;
 
 	lite_kcall_handle(rpc, LITE_CALL_MEM_ALLOC, lite_serve_mem_alloc, mem);
-	lite_kcall_handle(rpc, LITE_CALL_MEM_EXTENTS, lite_serve_mem_extents,
-			  mem);
+	lite_kcall_handle(rpc, LITE_CALL_MEM_EXTENTS, lite_serve_mem_extents, mem);
 	lite_kcall_handle(rpc, LITE_CALL_MEM_FREE, lite_serve_mem_free, mem);
 	lite_kcall_handle(rpc, LITE_CALL_MEM_FENCE, lite_serve_mem_fence, mem);
 }

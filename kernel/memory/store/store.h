@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The store: memory given to homes. store.c, copy.c */
+/* The store: memory given to homes. store.c, copy.c, pinned.c, payer.c */
 #ifndef _LITE_STORE_H
 #define _LITE_STORE_H
+
+#include <linux/list.h>
+#include <linux/rbtree.h>
 
 #include "core/extent.h"
 #include "wire/wire.h"
 
 struct lite_memory;
-struct lite_pinned;
+struct mem_cgroup;
+struct mm_struct;
+struct user_struct;
 
 struct lite_piece {
 	struct page *page;
@@ -15,66 +20,88 @@ struct lite_piece {
 	u32 order;
 };
 
-/**
- * struct lite_alloc - memory given to a home
- * @ref: of the table, of the caller that took it out, of copies in flight
- * @mem: memory layer
- * @id: unique on this node
- * @home: node that it was given to
- * @home_incarnation: incarnation of @home
- * @session: session of the request; 0: this node is the home
- * @confirmed: the home has read all extents, so it knows that it has the memory
- * @uid: charged user
- * @bytes: whole pages
- * @since: lite_dma_since() before it was mapped
- * @charged: bytes: the pages, unless @pinned, and metadata
- * @n_pieces: entries in @pieces
- * @pieces: the pages
- * @n_extents: entries in @extents
- * @extents: the pieces or runs, merged, as published; share is 0
- * @pinned: process memory instead of @pieces, not in our limits; the home is
- *	this node (pinned.c). Or NULL
- */
-struct lite_alloc {
-	struct kref ref;
+/* Physically contiguous memory of a process. */
+struct lite_pinned_run {
+	struct rb_node rb; /* in the node's interval tree */
+	u64 start;         /* device address of the first byte */
+	u64 last;          /* of the last byte */
+	u64 subtree_last;  /* largest @last in the subtree */
+	struct page *page; /* the first one */
+	u32 n;             /* pages; 0: quarantined */
+};
+
+/* Memory of a process that is an LMR. */
+struct lite_pinned {
 	struct lite_memory *mem;
-	u64 id;
-	u32 home;
+	struct list_head list;        /* ctx->pinned, until shut; under mem->runs_lock */
+	u64 lmr;                      /* its id */
+	struct user_struct *user;     /* charged for RLIMIT_MEMLOCK */
+	struct mm_struct *mm;         /* its VmPin counts the pages */
+	unsigned long n_pages;        /* pinned and accounted */
+	u32 n_mapped;                 /* leading runs mapped for the device and in the tree */
+	u32 n_runs;
+	struct lite_pinned_run *runs; /* the pages, in order */
+};
+
+/* Memory given to a home. */
+struct lite_alloc {
+	struct kref ref;             /* of the table, of its remover, of copies in flight */
+	struct lite_memory *mem;
+	u64 id;                      /* unique on this node */
+	u32 home;                    /* node that it was given to */
 	u64 home_incarnation;
-	u64 session;
-	bool confirmed;
-	u32 uid;
-	u64 bytes;
-	u32 since;
-	u64 charged;
+	u64 session;                 /* of the request; 0: this node is the home */
+	bool confirmed;              /* the home has read all extents: it knows of the memory */
+	u32 uid;                     /* charged user */
+	u64 bytes;                   /* whole pages */
+	u32 since;                   /* lite_dma_since() before it was mapped */
+	u64 charged;                 /* bytes: the pages, unless @pinned, and metadata */
 	u32 n_pieces;
 	struct lite_piece *pieces;
 	u32 n_extents;
-	struct lite_extent *extents;
-	struct lite_pinned *pinned;
+	struct lite_extent *extents; /* pieces or runs, merged, as published; share is 0 */
+	struct lite_pinned *pinned;  /* instead of @pieces: process memory of this home; or NULL */
 };
 
-struct lite_alloc *lite_store_new(struct lite_memory *mem, u32 home,
-				  u64 home_incarnation, u64 bytes, u64 charged,
-				  u32 uid);
+/* A request for memory to a home at another node; in mem->payers. */
+struct lite_payer {
+	struct list_head list;
+	u32 home;
+	u64 lmr;
+	u32 uid;
+	struct mem_cgroup *memcg;
+};
+
+struct lite_alloc *lite_store_new(struct lite_memory *mem, u32 home, u64 home_incarnation,
+				  u64 bytes, u64 charged, u32 uid);
 void *lite_table_grow(void *table, size_t size, u32 n, u32 *room, u32 first);
 int lite_store_extents(struct lite_alloc *alloc, u32 n, size_t cost);
-struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home,
-				    u64 home_incarnation, u64 session,
-				    u64 length, u32 uid);
+struct lite_alloc *lite_store_alloc(struct lite_memory *mem, u32 home, u64 home_incarnation,
+				    u64 session, u64 length, u32 uid);
 int lite_store_enter(struct lite_memory *mem, struct lite_alloc *alloc);
 void lite_store_free(struct lite_memory *mem, struct lite_alloc *alloc);
+struct lite_alloc *lite_store_get(struct lite_memory *mem, u64 id, u32 home);
 struct lite_alloc *lite_store_take(struct lite_memory *mem, u64 id, u32 home);
 void lite_store_lost(struct lite_memory *mem, u32 home, u64 incarnation);
 void lite_store_session_gone(struct lite_memory *mem, u64 session);
 void *lite_store_address(struct lite_memory *mem, u64 dma, size_t *n);
 struct page *lite_store_page(struct lite_memory *mem, u64 dma, size_t *n);
-void *lite_store_own_address(struct lite_memory *mem, u64 dma, size_t *n);
 void lite_store_exit(struct lite_memory *mem);
-u32 lite_extents_put(struct lite_wire_extents_reply *r,
-		     const struct lite_extent *table, u32 n, u32 first);
+u32 lite_extents_put(struct lite_wire_extents_reply *r, const struct lite_extent *table, u32 n,
+		     u32 first);
 void lite_store_handlers(struct lite_memory *mem);
-struct lite_alloc *lite_store_get(struct lite_memory *mem, u64 id, u32 home);
 void lite_copy_handlers(struct lite_memory *mem);
+
+/* pinned.c */
+struct lite_pinned *lite_pinned_new(struct lite_memory *mem, unsigned long addr, u64 length);
+void lite_pinned_release(struct lite_pinned *pin);
+struct lite_alloc *lite_pinned_adopt(struct lite_memory *mem, struct lite_pinned *pin, u32 uid);
+void lite_pinned_free(struct lite_memory *mem, struct lite_pinned *pin, u32 since);
+void *lite_pinned_address(struct lite_memory *mem, u64 dma, size_t *n);
+
+/* payer.c */
+void lite_payer_begin(struct lite_memory *mem, struct lite_payer *p, u32 home, u64 lmr, u32 uid);
+void lite_payer_end(struct lite_memory *mem, struct lite_payer *p);
+struct mem_cgroup *lite_payer_find(struct lite_memory *mem, u32 home, u64 lmr, u32 uid);
 
 #endif /* _LITE_STORE_H */
