@@ -38,61 +38,13 @@ void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp)
 	chain->posted = 0;
 }
 
-static void lite_chain_add(struct lite_chain *chain, struct ib_send_wr *wr)
+/* Add a work request to a chain that is not posted yet; it stays until that is. */
+void lite_chain_add(struct lite_chain *chain, struct ib_send_wr *wr)
 {
 	wr->next = NULL;
 	*chain->last = wr;
 	chain->last = &wr->next;
 	chain->n++;
-}
-
-static struct ib_sge *lite_link_sge(const struct lite_chain *chain,
-				    struct lite_link *link, u64 dma, u32 length)
-{
-	link->sge = (struct ib_sge){
-		.addr = dma,
-		.length = length,
-		.lkey = chain->qp->conn->fab->lkey,
-	};
-	return &link->sge;
-}
-
-/**
- * lite_chain_rdma - add an RDMA read or write
- * @chain: not posted yet
- * @link: memory for it
- * @op: IB_WR_RDMA_READ or IB_WR_RDMA_WRITE
- * @dma: local address
- * @length: bytes, at least one
- * @raddr: remote address, checked by the caller: the key covers all memory
- */
-void lite_chain_rdma(struct lite_chain *chain, struct lite_link *link,
-		     enum ib_wr_opcode op, u64 dma, u32 length, u64 raddr)
-{
-	struct ib_sge *sge = lite_link_sge(chain, link, dma, length);
-
-	link->rdma = lite_rdma_wr(chain->qp, op, sge, 1, raddr, 0);
-	lite_chain_add(chain, &link->rdma.wr);
-}
-
-/**
- * lite_chain_atomic - add a remote atomic operation on 8 bytes
- * @chain: not posted yet
- * @link: memory for it
- * @op: IB_WR_ATOMIC_FETCH_AND_ADD or IB_WR_ATOMIC_CMP_AND_SWP
- * @dma: local address for the old value, 8 bytes
- * @raddr: remote address, a multiple of 8, checked by the caller
- * @operand: addend, or the value expected
- * @swap: the new value
- */
-void lite_chain_atomic(struct lite_chain *chain, struct lite_link *link,
-		       enum ib_wr_opcode op, u64 dma, u64 raddr, u64 operand,
-		       u64 swap)
-{
-	struct ib_sge *sge = lite_link_sge(chain, link, dma, sizeof(u64));
-
-	link->atomic = lite_atomic_wr(chain->qp, op, sge, raddr, operand, swap);
-	lite_chain_add(chain, &link->atomic.wr);
 }
 
 /*

@@ -8,7 +8,7 @@
 #include "fabric.h"
 
 /**
- * struct lite_link - a work request of a chain; must stay until that is posted
+ * struct lite_link - room for a work request, which must stay until that is posted
  * @rdma: a read or a write
  * @atomic: or an atomic
  * @sge: the local memory
@@ -40,11 +40,7 @@ struct lite_chain {
 };
 
 void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp);
-void lite_chain_rdma(struct lite_chain *chain, struct lite_link *link,
-		     enum ib_wr_opcode op, u64 dma, u32 length, u64 raddr);
-void lite_chain_atomic(struct lite_chain *chain, struct lite_link *link,
-		       enum ib_wr_opcode op, u64 dma, u64 raddr, u64 operand,
-		       u64 swap);
+void lite_chain_add(struct lite_chain *chain, struct ib_send_wr *wr);
 void lite_chain_post(struct lite_chain *chain);
 int lite_chain_wait(struct lite_chain *chain);
 

@@ -85,25 +85,19 @@ static struct lite_bounce *lite_issue_page_get(struct lite_memory *mem)
 	return b;
 }
 
-static void lite_issue_page_put(struct lite_memory *mem, struct lite_bounce *b)
+/* Give a page back. If @failed, and the device could not be fenced, that may still access it. */
+static void lite_issue_page_put(struct lite_memory *mem, struct lite_bounce *b, bool failed)
 {
-	spin_lock(&mem->issues.lock);
-	list_add(&b->list, &mem->issues.pages);
-	spin_unlock(&mem->issues.lock);
-}
+	bool lost = unlikely(failed) && b->since != lite_dma_since(mem->fab);
 
-/* The device may still access it, if it could not be fenced. */
-static void lite_issue_page_failed(struct lite_memory *mem,
-				   struct lite_bounce *b)
-{
-	if (likely(b->since == lite_dma_since(mem->fab))) {
-		lite_issue_page_put(mem, b);
-		return;
-	}
 	spin_lock(&mem->issues.lock);
-	mem->issues.n_pages--;
+	if (unlikely(lost))
+		mem->issues.n_pages--;
+	else
+		list_add(&b->list, &mem->issues.pages);
 	spin_unlock(&mem->issues.lock);
-	lite_issue_page_free(mem->fab, b);
+	if (unlikely(lost))
+		lite_issue_page_free(mem->fab, b);
 }
 
 static void lite_issue_pages_free(struct lite_memory *mem,
@@ -251,28 +245,13 @@ static void lite_issue_end(struct lite_io *io)
 				   DMA_BIDIRECTIONAL);
 	if (!err && lite_devop_fetches(&i->d))
 		memcpy(i->data, i->page->data, i->d.n);
-	if (unlikely(err))
-		lite_issue_page_failed(i->mem, i->page);
-	else
-		lite_issue_page_put(i->mem, i->page);
+	lite_issue_page_put(i->mem, i->page, err);
 	lite_access_exit(i->d.m);
 	lite_issue_count(i, err);
 	i->end(i, err);
 }
 
 /* ---- posting ------------------------------------------------------------- */
-
-static int lite_issue_post_to(struct lite_issue *i, struct lite_qp *qp)
-{
-	int err;
-
-	i->qp = qp;
-	lite_issue_list(i);
-	err = lite_devop_post(&i->d, qp, &i->io, true);
-	if (err == -EAGAIN)
-		lite_issue_unlist(i);
-	return err;
-}
 
 /*
  * Post it on a queue pair that has room. True: lite_issue_end() will be
@@ -283,20 +262,25 @@ static bool lite_issue_post(struct lite_issue *i)
 	struct lite_devop *d = &i->d;
 	struct lite_conn *conn = lite_access_conn(d->m, d->e->share);
 	u8 cpu = raw_smp_processor_id(), n, k;
-	struct lite_qp *qp;
+	struct lite_qp *first;
 	int err = -EAGAIN;
 
 	if (IS_ERR(conn))
 		return false;
-	n = lite_conn_qps(conn, lite_devop_fetches(d), &qp);
+	n = lite_conn_qps(conn, lite_devop_fetches(d), &first);
 	/* It would have to be confirmed by a further operation. */
 	if (d->opcode == LITE_OP_READ && d->n > conn->read_trusted)
 		n = 0;
 	lite_io_init_unwaited(&i->io, lite_issue_end);
 	ib_dma_sync_single_for_device(i->mem->fab->dev, d->dma, d->n,
 				      DMA_BIDIRECTIONAL);
-	for (k = 0; k < n && err == -EAGAIN; k++)
-		err = lite_issue_post_to(i, &qp[(cpu + k) % n]);
+	for (k = 0; k < n && err == -EAGAIN; k++) {
+		i->qp = &first[(cpu + k) % n];
+		lite_issue_list(i);
+		err = lite_devop_post(d, i->qp, &i->io, true);
+		if (err == -EAGAIN)
+			lite_issue_unlist(i);
+	}
 	if (err == -EAGAIN) {
 		lite_conn_put_live(conn);
 		return false;
@@ -333,7 +317,7 @@ static enum lite_issued lite_issue_submit(struct lite_issue *i,
 {
 	struct lite_devop *d = &i->d;
 
-	if (d->n > d->e->length - (d->offset - d->e->start))
+	if (!lite_devop_fits(d))
 		return LITE_ISSUED_NOT;
 	if (lite_devop_share(d)->local)
 		return lite_issue_local(i, buf);
@@ -347,7 +331,7 @@ static enum lite_issued lite_issue_submit(struct lite_issue *i,
 	     lite_buf_copy_nofault(buf, 0, i->page->data, d->n, true) == d->n) &&
 	    lite_issue_post(i))
 		return LITE_ISSUED;
-	lite_issue_page_put(i->mem, i->page);
+	lite_issue_page_put(i->mem, i->page, false);
 	return LITE_ISSUED_NOT;
 }
 
@@ -357,14 +341,7 @@ static enum lite_issued lite_issue_submit(struct lite_issue *i,
  */
 bool lite_issue_may(const struct lite_op *op)
 {
-	u32 right = lite_op_right(op->opcode);
-
-	if (op->size != sizeof(*op) || op->flags || op->priority ||
-	    op->reserved0 || op->reserved1 || !right)
-		return false;
-	if (right == LITE_RIGHT_ATOMIC)
-		return !lite_atomic_check(op->offset, op->length, U64_MAX);
-	return op->length && op->length <= LITE_ISSUE_BYTES;
+	return !lite_op_check(op) && !op->reserved1 && lite_op_small_right(op);
 }
 
 /**
@@ -400,15 +377,7 @@ enum lite_issued lite_issue(struct lite_issue *i, struct lite_ctx *ctx,
 	m = lite_tryenter_range(&a, op->offset, op->length, &stale);
 	if (IS_ERR(m))
 		return LITE_ISSUED_NOT;
-	i->d = (struct lite_devop){
-		.m = m,
-		.e = lite_extent_at(m, op->offset),
-		.opcode = op->opcode,
-		.n = op->length,
-		.offset = op->offset,
-		.operand = op->operand,
-		.swap = op->swap,
-	};
+	i->d = lite_devop_of(op, m);
 	ret = lite_issue_submit(i, &buf);
 	/* Otherwise lite_issue_end() leaves, or has left. */
 	if (ret != LITE_ISSUED)

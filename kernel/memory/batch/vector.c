@@ -154,29 +154,6 @@ static struct lite_buf lite_vector_buf(const struct lite_vector *v,
 	return buf;
 }
 
-static int lite_op_check(const struct lite_op *op)
-{
-	if (op->size != sizeof(*op))
-		return -EINVAL;
-	if (op->flags || op->priority || op->reserved0)
-		return -EOPNOTSUPP;
-	return 0;
-}
-
-/* The right that an operation needs; 0: it cannot go in a wave. */
-static u32 lite_wave_right(const struct lite_vector *v,
-			   const struct lite_op *op)
-{
-	u32 right = lite_op_right(op->opcode);
-
-	if (right != LITE_RIGHT_ATOMIC)
-		return op->length <= LITE_BOUNCE_SIZE ? right : 0;
-	if (!v->ctx->mem->fab->atomics || op->length != sizeof(u64) ||
-	    op->offset % sizeof(u64))
-		return 0;
-	return right;
-}
-
 /* Make room for @n bytes at @v->used of the last page. */
 static bool lite_wave_room(struct lite_vector *v, size_t n)
 {
@@ -227,63 +204,43 @@ static int lite_wave_to(struct lite_vector *v, struct lite_mapping *m,
 	return i;
 }
 
-static void lite_wave_link(struct lite_vector *v, struct lite_wave_op *w,
-			   u64 dma, u64 raddr)
-{
-	struct lite_chain *chain = &v->to[w->to].chain;
-	struct lite_link *link = &v->link[v->n];
-	const struct lite_op *op = w->op;
-	enum ib_wr_opcode wr = lite_op_wr(op->opcode);
-
-	w->at = chain->n;
-	if (lite_op_is_transfer(op->opcode))
-		lite_chain_rdma(chain, link, wr, dma, op->length, raddr);
-	else
-		lite_chain_atomic(chain, link, wr, dma, raddr, op->operand,
-				  op->swap);
-}
-
 /*
  * Add an operation to the wave. Its LMR has been entered, by it or before it,
  * and there is room for its bytes.
  */
-static enum lite_wave_no lite_wave_enter(struct lite_vector *v,
-					 struct lite_mapping *m,
+static enum lite_wave_no lite_wave_enter(struct lite_vector *v, struct lite_mapping *m,
 					 struct lite_op *op, bool entered)
 {
-	const struct lite_extent *e = lite_extent_at(m, op->offset);
 	struct lite_bounce *page = v->page[v->n_pages - 1];
-	struct lite_wave_op *w = &v->wave[v->n];
+	struct lite_devop d = lite_devop_of(op, m);
 	struct lite_buf buf = lite_vector_buf(v, op);
-	u64 in = op->offset - e->start;
-	int to;
+	void *data = page->data + v->used;
+	struct lite_wave_chain *to;
+	int k;
 
-	if (m->share[e->share].local || op->length > e->length - in ||
-	    lite_mapping_is_careful(m))
+	if (lite_devop_share(&d)->local || !lite_devop_fits(&d) || lite_mapping_is_careful(m))
 		return LITE_WAVE_ALONE;
-	to = lite_wave_to(v, m, e->share, op->opcode != LITE_OP_WRITE);
-	if (to < 0)
-		return to == -ENOSPC ? LITE_WAVE_FULL : LITE_WAVE_ALONE;
-	*w = (struct lite_wave_op){
+	k = lite_wave_to(v, m, d.e->share, lite_devop_fetches(&d));
+	if (k < 0)
+		return k == -ENOSPC ? LITE_WAVE_FULL : LITE_WAVE_ALONE;
+	to = &v->to[k];
+	if (op->opcode == LITE_OP_READ && d.n > to->conn->read_trusted)
+		return LITE_WAVE_ALONE;
+	if (op->opcode == LITE_OP_WRITE && lite_buf_copy_nofault(&buf, 0, data, d.n, true) != d.n)
+		return LITE_WAVE_ALONE;
+	to->plain &= lite_pack_may(v->ctx->mem->fab, m, op->opcode, d.n);
+	v->wave[v->n] = (struct lite_wave_op){
 		.op = op,
 		.m = m,
 		.entered = entered,
-		.to = to,
-		.data = page->data + v->used,
+		.to = k,
+		.at = to->chain.n,
+		.data = data,
 	};
-	if (op->opcode == LITE_OP_READ &&
-	    op->length > v->to[to].conn->read_trusted)
-		return LITE_WAVE_ALONE;
-	if (op->opcode == LITE_OP_WRITE &&
-	    lite_buf_copy_nofault(&buf, 0, w->data, op->length, true) !=
-		    op->length)
-		return LITE_WAVE_ALONE;
-	v->to[to].plain &= lite_pack_may(v->ctx->mem->fab, m, op->opcode,
-					 op->length);
-	lite_wave_link(v, w, page->dma + v->used, e->addr + in);
+	d.dma = page->dma + v->used;
+	lite_devop_link(&d, &to->chain, &v->link[v->n++]);
 	/* Atomics need 8-byte alignment. */
-	v->used += ALIGN(op->length, sizeof(u64));
-	v->n++;
+	v->used += ALIGN(d.n, sizeof(u64));
 	return LITE_WAVE_ADDED;
 }
 
@@ -312,8 +269,8 @@ static enum lite_wave_no lite_wave_add(struct lite_vector *v,
 	enum lite_wave_no no;
 	struct lite_mapping *m;
 
-	a.right = lite_wave_right(v, op);
-	if (!a.right || v->alone)
+	a.right = lite_op_small_right(op);
+	if (!a.right || v->alone || (a.right == LITE_RIGHT_ATOMIC && !v->ctx->mem->fab->atomics))
 		return LITE_WAVE_ALONE;
 	if (v->n == LITE_WAVE_OPS || !lite_wave_room(v, op->length))
 		return v->n ? LITE_WAVE_FULL : LITE_WAVE_ALONE;

@@ -13,34 +13,22 @@
 #define LITE_COPY_WORDS 256
 
 /*
- * Copy a few words. On a fault, return false, and lite_buf_copy_nofault()
- * copies again as far as possible.
+ * Copy a few words, @write: from the user. On a fault, return false, and
+ * lite_buf_copy_nofault() copies again as far as possible.
  */
-static bool lite_words_from_user(u64 *to, const u64 __user *from, size_t n)
+static __always_inline bool lite_words_copy(u64 *k, u64 __user *u, size_t n, bool write)
 {
 	size_t i;
 
-	if (!user_access_begin(from, n))
+	if (!user_access_begin(u, n))
 		return false;
 #pragma GCC unroll 8
-	for (i = 0; i < n / sizeof(u64); i++)
-		unsafe_get_user(to[i], &from[i], fault);
-	user_access_end();
-	return true;
-fault:
-	user_access_end();
-	return false;
-}
-
-static bool lite_words_to_user(u64 __user *to, const u64 *from, size_t n)
-{
-	size_t i;
-
-	if (!user_access_begin(to, n))
-		return false;
-#pragma GCC unroll 8
-	for (i = 0; i < n / sizeof(u64); i++)
-		unsafe_put_user(from[i], &to[i], fault);
+	for (i = 0; i < n / sizeof(u64); i++) {
+		if (write)
+			unsafe_get_user(k[i], &u[i], fault);
+		else
+			unsafe_put_user(k[i], &u[i], fault);
+	}
 	user_access_end();
 	return true;
 fault:
@@ -74,8 +62,7 @@ size_t lite_buf_copy_nofault(const struct lite_buf *buf, u64 at, void *mem,
 	}
 	pagefault_disable();
 	if (n <= LITE_COPY_WORDS && !(n % sizeof(u64)) &&
-	    (write ? lite_words_from_user(mem, u, n) :
-		     lite_words_to_user(u, mem, n)))
+	    (write ? lite_words_copy(mem, u, n, true) : lite_words_copy(mem, u, n, false)))
 		left = 0;
 	else if (access_ok(u, n))
 		left = write ? __copy_from_user_inatomic(mem, u, n) :

@@ -1,44 +1,47 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations of a device on bytes of one extent: whatever is small enough to be
- * one or few work requests.
+ * Operations of a device on bytes of one extent: whatever is small enough to be one or few work
+ * requests.
  *
- * The caller enters the LMR, provides memory that is mapped for the device, and
- * leaves the LMR after the end. Three kinds of callers:
+ * The caller enters the LMR, provides memory that is mapped for the device, and leaves the LMR after
+ * the end. Three kinds of callers:
  *
- *   wait at once     lite_devop_run(): transfer.c, atomic.c, word.c, memop/
- *   many, one wait   as links of a chain: batch/vector.c
+ *   wait at once     lite_devop_run(): transfer.c, atomic.c, memop/
+ *   many, one wait   lite_devop_link(): batch/vector.c
  *   end by callback  lite_devop_post(): batch/issue.c
  *
- * All that is posted goes through here, a chain, or a batch of large pieces
- * (transfer_large.c).
+ * Besides, only batches of large pieces are posted (transfer_large.c).
  */
+#include "fabric/chain.h"
 #include "memory/memory.h"
 #include "devop.h"
 
-static __always_inline int lite_devop_post_part(const struct lite_devop *d,
-						struct lite_qp *qp,
-						struct lite_io *io, u32 at,
-						u32 n, bool nowait)
+/* The work request for @n bytes from byte @at on. */
+static __always_inline struct ib_send_wr *lite_devop_wr(const struct lite_devop *d,
+							const struct lite_qp *qp,
+							struct lite_link *link, u32 at, u32 n)
 {
 	enum ib_wr_opcode opcode = lite_op_wr(d->opcode);
-	u64 raddr = lite_devop_raddr(d) + at;
-	struct ib_sge sge = {
+	u64 raddr = d->e->addr + (d->offset - d->e->start) + at;
+
+	link->sge = (struct ib_sge){
 		.addr = d->dma + at,
 		.length = n,
 		.lkey = qp->conn->fab->lkey,
 	};
-	union {
-		struct ib_rdma_wr rdma;
-		struct ib_atomic_wr atomic;
-	} wr;
-
 	if (likely(lite_op_is_transfer(d->opcode)))
-		wr.rdma = lite_rdma_wr(qp, opcode, &sge, 1, raddr, 0);
+		link->rdma = lite_rdma_wr(qp, opcode, &link->sge, 1, raddr, 0);
 	else
-		wr.atomic = lite_atomic_wr(qp, opcode, &sge, raddr, d->operand,
-					   d->swap);
-	return lite_qp_post(qp, io, &wr.rdma.wr, nowait);
+		link->atomic = lite_atomic_wr(qp, opcode, &link->sge, raddr, d->operand, d->swap);
+	return &link->rdma.wr;
+}
+
+static __always_inline int lite_devop_post_part(const struct lite_devop *d, struct lite_qp *qp,
+						struct lite_io *io, u32 at, u32 n, bool nowait)
+{
+	struct lite_link link;
+
+	return lite_qp_post(qp, io, lite_devop_wr(d, qp, &link, at, n), nowait);
 }
 
 /**
@@ -51,20 +54,22 @@ static __always_inline int lite_devop_post_part(const struct lite_devop *d,
  * Context: process; may sleep without @nowait.
  * Return: 0 when posted; -EAGAIN: not without waiting; or another errno.
  */
-int lite_devop_post(const struct lite_devop *d, struct lite_qp *qp,
-		    struct lite_io *io, bool nowait)
+int lite_devop_post(const struct lite_devop *d, struct lite_qp *qp, struct lite_io *io, bool nowait)
 {
 	return lite_devop_post_part(d, qp, io, 0, d->n, nowait);
+}
+
+/* Add an operation to a chain to its node; @link stays until the chain is posted. Any context. */
+void lite_devop_link(const struct lite_devop *d, struct lite_chain *chain, struct lite_link *link)
+{
+	lite_chain_add(chain, lite_devop_wr(d, chain->qp, link, 0, d->n));
 }
 
 /* A connection to the node of the bytes, held live. */
 static __always_inline struct lite_conn *
 lite_devop_conn(const struct lite_devop *d)
 {
-	/*
-	 * Only atomics: a device's need not be atomic with respect to the
-	 * CPU's.
-	 */
+	/* Only atomics: see atomic.c. */
 	if (unlikely(lite_devop_share(d)->local))
 		return lite_cluster_self_conn_tryget(d->m->mem->cl) ?:
 			       ERR_PTR(-EUNATCH);

@@ -309,14 +309,6 @@ static void lite_batch_free(struct lite_batch *b,
 	b->n_pages = 0;
 }
 
-/* The device may still access the pages: keep them pinned and mapped. */
-static void lite_batch_lose(struct lite_batch *b,
-			    struct lite_stats __percpu *stats)
-{
-	lite_stat_add(stats, LITE_STAT_QUARANTINED, b->n_pages);
-	lite_batch_free(b, stats);
-}
-
 /* Wait for the oldest batch in flight. */
 static void lite_large_end(struct lite_large *l)
 {
@@ -330,13 +322,14 @@ static void lite_large_end(struct lite_large *l)
 	l->ended++;
 	err = lite_io_result(b->m, b->err ?: b->io.status);
 	lost = err && READ_ONCE(b->conn->unfenced);
-	if (!lost)
+	/* If it is lost, the device may still access the pages: they stay pinned and mapped. */
+	if (lost)
+		lite_stat_add(mem->stats, LITE_STAT_QUARANTINED, b->n_pages);
+	else
 		ib_dma_unmap_sgtable_attrs(mem->fab->dev, &b->sgt, l->dir, 0);
 	lite_conn_put_live(b->conn);
 	lite_access_exit(b->m);
-	if (lost)
-		lite_batch_lose(b, mem->stats);
-	else if (lite_buf_tryunpin(p->buf, b->pages, b->n_pages, !p->write))
+	if (lost || lite_buf_tryunpin(p->buf, b->pages, b->n_pages, !p->write))
 		lite_batch_free(b, mem->stats);
 	else
 		l->locked = true;
