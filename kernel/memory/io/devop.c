@@ -3,8 +3,8 @@
  * Operations of a device on bytes of one extent: whatever is small enough to be one or few work
  * requests.
  *
- * The caller enters the LMR, provides memory that is mapped for the device, and leaves the LMR after
- * the end. Three kinds of callers:
+ * The caller enters the LMR, provides memory that is mapped for the device, and leaves the LMR
+ * after the end. Three kinds of callers:
  *
  *   wait at once     lite_devop_run(): transfer.c, atomic.c, memop/
  *   many, one wait   lite_devop_link(): batch/vector.c
@@ -66,23 +66,20 @@ void lite_devop_link(const struct lite_devop *d, struct lite_chain *chain, struc
 }
 
 /* A connection to the node of the bytes, held live. */
-static __always_inline struct lite_conn *
-lite_devop_conn(const struct lite_devop *d)
+static __always_inline struct lite_conn *lite_devop_conn(const struct lite_devop *d)
 {
 	/* Only atomics: see atomic.c. */
 	if (unlikely(lite_devop_share(d)->local))
-		return lite_cluster_self_conn_tryget(d->m->mem->cl) ?:
-			       ERR_PTR(-EUNATCH);
+		return lite_cluster_self_conn_tryget(d->m->mem->cl) ?: ERR_PTR(-EUNATCH);
 	return lite_access_conn(d->m, d->e->share);
 }
 
 /*
- * What has failed may still be in flight. Before memory is freed, its store
- * fences us from it; but a store does not fence itself, so what we have posted
- * to ourselves must end before the mapping is left.
+ * What has failed may still be in flight. Before memory is freed, its store fences us from it; but
+ * a store does not fence itself, so what we have posted to ourselves must end before the mapping is
+ * left.
  */
-static noinline void lite_devop_failed(struct lite_mapping *m,
-				       struct lite_conn *conn)
+static noinline void lite_devop_failed(struct lite_mapping *m, struct lite_conn *conn)
 {
 	if (!conn->other_end) {
 		lite_conn_put_live(conn);
@@ -99,11 +96,11 @@ static noinline void lite_devop_failed(struct lite_mapping *m,
  * @d: operation; @posted is set, but never cleared
  * @packet: bytes of a work request, at most
  *
- * Context: may sleep, but waits for nothing but the device. The caller holds no
- * other connection live.
- * Return: 0; -EAGAIN: renew the handle, as there is a newer session; -EUNATCH:
- * call lite_cluster_self_conn() first; -ESTALE: the node has lost the memory;
- * -EHOSTDOWN, -ETIMEDOUT, -EIO.
+ * Context: may sleep, but waits for nothing but the device. The caller holds no other connection
+ * live.
+ * Return: 0; -EAGAIN: renew the handle, as there is a newer session; -EUNATCH: call
+ * lite_cluster_self_conn() first; -ESTALE: the node has lost the memory; -EHOSTDOWN, -ETIMEDOUT,
+ * -EIO.
  */
 int lite_devop_run(struct lite_devop *d, u32 packet)
 {
