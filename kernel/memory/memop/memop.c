@@ -247,23 +247,25 @@ static int lite_memop_client_prepare(struct lite_memop_client *job)
 	err = lite_memop_prepare(job->mem, job->node, &job->req);
 	if (!err || err == -EBUSY)
 		job->unsettled = false;
-	if (err == -EHOSTUNREACH)
-		return -EHOSTDOWN;
-	if (err != -EBUSY && err != -ENOENT)
-		return err;
-	/* Wait for the change of either LMR, which does not count as lack of progress. */
-	if (err == -EBUSY) {
+	switch (err) {
+	case -EBUSY:
+		/* Waiting for the end of a change does not count as lack of progress. */
 		begun = jiffies;
 		for (i = 0, err = 0; i < job->n && !err; i++)
 			err = lite_mapping_await(job->mem, le32_to_cpu(range[i]->home),
 						 le64_to_cpu(range[i]->id));
 		job->stuck += jiffies - begun;
 		return err;
+	case -ENOENT:
+		for (i = 0, err = -EIDRM; i < job->n && err == -EIDRM; i++)
+			err = lite_home_gone(job->mem, le32_to_cpu(range[i]->home),
+					     le64_to_cpu(range[i]->incarnation));
+		return err;
+	case -EHOSTUNREACH:
+		return -EHOSTDOWN;
+	default:
+		return err;
 	}
-	for (i = 0, err = -EIDRM; i < job->n && err == -EIDRM; i++)
-		err = lite_home_gone(job->mem, le32_to_cpu(range[i]->home),
-				     le64_to_cpu(range[i]->incarnation));
-	return err;
 }
 
 /*
@@ -333,7 +335,7 @@ static int lite_memop_client_in_time(const struct lite_memop_client *job)
 /* Do one piece; 0: check whether all is done. */
 static int lite_memop_client_piece(struct lite_memop_client *job)
 {
-	bool atomic = job->call == LITE_CALL_OP_ATOMIC, sent;
+	bool atomic = job->call == LITE_CALL_OP_ATOMIC, once, sent;
 	struct lite_wire_op_reply reply = {};
 	const struct lite_map_share *s;
 	unsigned long begun = jiffies;
@@ -355,14 +357,11 @@ static int lite_memop_client_piece(struct lite_memop_client *job)
 	err = lite_memop_client_call(job, s, &reply, &sent);
 	lite_memop_client_exit(job, job->n);
 
-	if (err == -EHOSTDOWN) {
-		/* These must not be done twice. */
-		if (sent &&
-		    (atomic ||
-		     (job->same && lite_copy_overlaps(job->offset[0], job->offset[1], job->piece))))
-			return err;
-		return lite_memop_client_recover(job, err);
-	}
+	/* What must not be done twice. */
+	once = atomic || (job->same &&
+			  lite_copy_overlaps(job->offset[0], job->offset[1], job->piece));
+	if (err == -EHOSTDOWN)
+		return sent && once ? err : lite_memop_client_recover(job, err);
 	if (err == -EAGAIN && !sent)
 		return lite_memop_client_in_time(job);
 	err = err ?: lite_memop_client_take(job, &reply);
