@@ -64,7 +64,7 @@ struct lite_memop_client {
 	bool different;              /* the byte at @done differs */
 	bool unsettled;              /* a request of an earlier session may still run at @node */
 	int tries;                   /* failed attempts of the current piece */
-	unsigned long stuck;         /* jiffies: give up; moved on progress, and by changes */
+	unsigned long stuck;         /* jiffies at which to give up; progress and changes move it */
 	u32 node;                    /* node that has the current bytes */
 	u64 piece;                   /* bytes asked for */
 	struct lite_wire_op req;
@@ -451,8 +451,8 @@ static int lite_memop_client_fence(struct lite_memop_client *job)
 /**
  * lite_memop - an operation on memory of LMRs, carried out where it is
  * @ctx: context of the handles
- * @op: LITE_OP_SET, _COPY, _COMPARE, _CHECKSUM, _SWAP, _FETCH_AND, _FETCH_OR; its result is 0, and
- *	set, after failures of the first four too
+ * @op: LITE_OP_SET, _COPY, _COMPARE, _CHECKSUM, _SWAP, _FETCH_AND or _FETCH_OR; its result is 0,
+ *	and is set, also on failure
  *
  * Context: may sleep; a fatal signal ends it after the piece in flight.
  * Return: 0 or a negative errno as LITE_IOC_OP. After -EHOSTDOWN and -ETIMEDOUT an atomic may or
