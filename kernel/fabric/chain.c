@@ -28,25 +28,10 @@ void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp)
 	lite_io_init(&chain->io);
 }
 
-/*
- * Add an RDMA read or write of @length bytes, at least one, or an atomic operation on 8 bytes: then
- * @dma is for the old value, and @operand and @swap are those of lite_atomic_wr(). The caller has
- * checked @raddr: the key covers all memory.
- */
-void lite_chain_add(struct lite_chain *chain, struct lite_link *link, enum ib_wr_opcode op,
-		    u64 dma, u32 length, u64 raddr, u64 operand, u64 swap)
+/* Add a work request to a chain that is not posted yet; it stays until that is. */
+void lite_chain_add(struct lite_chain *chain, struct ib_send_wr *wr)
 {
-	struct ib_send_wr *wr = &link->rdma.wr;
-
-	link->sge = (struct ib_sge){
-		.addr = dma,
-		.length = length,
-		.lkey = chain->qp->conn->fab->lkey,
-	};
-	if (op == IB_WR_RDMA_READ || op == IB_WR_RDMA_WRITE)
-		link->rdma = lite_rdma_wr(chain->qp, op, &link->sge, 1, raddr, 0);
-	else
-		link->atomic = lite_atomic_wr(chain->qp, op, &link->sge, raddr, operand, swap);
+	wr->next = NULL;
 	*chain->last = wr;
 	chain->last = &wr->next;
 	chain->n++;

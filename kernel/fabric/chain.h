@@ -25,8 +25,7 @@ struct lite_chain {
 };
 
 void lite_chain_init(struct lite_chain *chain, struct lite_qp *qp);
-void lite_chain_add(struct lite_chain *chain, struct lite_link *link, enum ib_wr_opcode op,
-		    u64 dma, u32 length, u64 raddr, u64 operand, u64 swap);
+void lite_chain_add(struct lite_chain *chain, struct ib_send_wr *wr);
 void lite_chain_post(struct lite_chain *chain);
 int lite_chain_wait(struct lite_chain *chain);
 

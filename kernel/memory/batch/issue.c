@@ -2,27 +2,23 @@
 /*
  * Small operations that complete without a waiter.
  *
- * Normal operation: easy operations - a page at most, in one other node's
- * memory, the caller's buffer present, the handle valid, room in a send queue
- * - are posted, and the caller returns. The thread that handles the
- * completion, mostly the poller, copies what was read out of the bounce page,
- * leaves the LMR, and notifies the caller. So a completed operation holds
- * nothing, however late its owner looks at it. The caller does all other
- * operations in the way that waits (transfer.c, atomic.c). To post many
- * together there are vectors (vector.c).
+ * Normal operation: easy operations are posted, and the caller returns. Easy means: a page at most,
+ * in one other node's memory, the caller's buffer present, the handle valid, room in a send queue.
+ * The thread that handles the completion, mostly the poller, copies what was read out of the bounce
+ * page, leaves the LMR, and notifies the caller. So a completed operation holds nothing, however
+ * late its owner looks at it. All other operations wait in their caller (transfer.c, atomic.c).
  *
- * Recovery: a posted operation that fails is not retried here. No waiter polls
- * the send queue, so the poller is told to (lite_cq_arm_sleeper()). No waiter
- * times an operation out, so a work item checks whether the oldest in flight
- * has taken too long, and then ends its connection, which ends it.
+ * Recovery: a posted operation that fails is not retried here. No waiter polls the send queue, so
+ * the poller is told to (lite_cq_arm_sleeper()). No waiter times an operation out, so a work item
+ * checks whether the oldest in flight has taken too long, and then ends its connection, which ends
+ * it.
  *
- * The pages are not from the bounce pools, which others wait for: there are as
- * many as have been in flight at a time, up to a limit. The work item frees
- * them.
+ * The pages are not from the bounce pools, which others wait for: there are as many as have been in
+ * flight at a time, up to a limit. The work item frees them.
  *
- * The caller keeps the node active until the end; the LMR and the connection
- * are held from here. So stopping the node, a REVOKE and the end of the
- * connection wait for all in flight, which the time-outs bound.
+ * The caller keeps the node active until the end; the LMR and the connection are held from here. So
+ * stopping the node, a REVOKE and the end of the connection wait for all in flight, which the
+ * time-outs bound.
  */
 #include <linux/slab.h>
 
@@ -40,8 +36,7 @@ static struct lite_bounce *lite_issue_page_new(struct lite_fabric *fab)
 	u32 since = lite_dma_since(fab);
 	struct page *page = alloc_page(GFP_NOWAIT | __GFP_NOWARN);
 
-	if (!b || !page ||
-	    lite_dma_map_page(fab, page, LITE_BOUNCE_SIZE, &b->dma)) {
+	if (!b || !page || lite_dma_map_page(fab, page, LITE_BOUNCE_SIZE, &b->dma)) {
 		if (page)
 			__free_page(page);
 		kfree(b);
@@ -85,29 +80,22 @@ static struct lite_bounce *lite_issue_page_get(struct lite_memory *mem)
 	return b;
 }
 
-static void lite_issue_page_put(struct lite_memory *mem, struct lite_bounce *b)
+/* Give a page back. If @failed, and the device could not be fenced, that may still access it. */
+static void lite_issue_page_put(struct lite_memory *mem, struct lite_bounce *b, bool failed)
 {
+	bool lost = unlikely(failed) && b->since != lite_dma_since(mem->fab);
+
 	spin_lock(&mem->issues.lock);
-	list_add(&b->list, &mem->issues.pages);
+	if (unlikely(lost))
+		mem->issues.n_pages--;
+	else
+		list_add(&b->list, &mem->issues.pages);
 	spin_unlock(&mem->issues.lock);
+	if (unlikely(lost))
+		lite_issue_page_free(mem->fab, b);
 }
 
-/* The device may still access it, if it could not be fenced. */
-static void lite_issue_page_failed(struct lite_memory *mem,
-				   struct lite_bounce *b)
-{
-	if (likely(b->since == lite_dma_since(mem->fab))) {
-		lite_issue_page_put(mem, b);
-		return;
-	}
-	spin_lock(&mem->issues.lock);
-	mem->issues.n_pages--;
-	spin_unlock(&mem->issues.lock);
-	lite_issue_page_free(mem->fab, b);
-}
-
-static void lite_issue_pages_free(struct lite_memory *mem,
-				  struct list_head *pages)
+static void lite_issue_pages_free(struct lite_memory *mem, struct list_head *pages)
 {
 	struct lite_bounce *b, *next;
 
@@ -159,8 +147,7 @@ static void lite_issue_unlist(struct lite_issue *i)
 /* End operations that take too long; free the pages when none is in flight. */
 static void lite_issues_watch(struct work_struct *work)
 {
-	struct lite_issues *is = container_of(to_delayed_work(work),
-					      struct lite_issues, watch);
+	struct lite_issues *is = container_of(to_delayed_work(work), struct lite_issues, watch);
 	struct lite_memory *mem = container_of(is, struct lite_memory, issues);
 	unsigned long timeout = mem->fab->op_timeout, now = jiffies;
 	unsigned long part = timeout / LITE_TIMEOUT_PARTS + 1;
@@ -170,19 +157,14 @@ static void lite_issues_watch(struct work_struct *work)
 	LIST_HEAD(idle);
 
 	spin_lock(&is->lock);
-	/*
-	 * If we are late, the machine was stalled, and so may operations be:
-	 * check again soon.
-	 */
+	/* If we are late, the machine was stalled, and so may operations be: check again soon. */
 	is->excused = !is->excused && time_after(now, is->due + part);
 	if (is->excused) {
 		lite_issues_watch_in(mem, part);
 		goto unlock;
 	}
 	list_for_each_entry(i, &is->flight, list) {
-		/*
-		 * While its queue pair makes progress, it is slow, not stuck.
-		 */
+		/* While its queue pair makes progress, it is slow, not stuck. */
 		since = READ_ONCE(i->qp->acked);
 		if (time_before(since, i->since))
 			since = i->since;
@@ -192,8 +174,8 @@ static void lite_issues_watch(struct work_struct *work)
 		}
 		/* The connection is held live while @i is on the list. */
 		cmpxchg(&i->io.status, 0, -ETIMEDOUT);
-		lite_conn_end(i->qp->conn, LITE_END_OP_TIMEOUT,
-			      jiffies_to_msecs(now - i->since), -ETIMEDOUT);
+		lite_conn_end(i->qp->conn, LITE_END_OP_TIMEOUT, jiffies_to_msecs(now - i->since),
+			      -ETIMEDOUT);
 	}
 	if (list_empty(&is->flight)) {
 		list_for_each_entry(b, &is->pages, list)
@@ -247,14 +229,10 @@ static void lite_issue_end(struct lite_io *io)
 	lite_issue_unlist(i);
 	lite_conn_put_live(i->qp->conn);
 	lite_io_result(i->d.m, err);
-	ib_dma_sync_single_for_cpu(i->mem->fab->dev, i->d.dma, i->d.n,
-				   DMA_BIDIRECTIONAL);
+	ib_dma_sync_single_for_cpu(i->mem->fab->dev, i->d.dma, i->d.n, DMA_BIDIRECTIONAL);
 	if (!err && lite_devop_fetches(&i->d))
 		memcpy(i->data, i->page->data, i->d.n);
-	if (unlikely(err))
-		lite_issue_page_failed(i->mem, i->page);
-	else
-		lite_issue_page_put(i->mem, i->page);
+	lite_issue_page_put(i->mem, i->page, err);
 	lite_access_exit(i->d.m);
 	lite_issue_count(i, err);
 	i->end(i, err);
@@ -262,41 +240,30 @@ static void lite_issue_end(struct lite_io *io)
 
 /* ---- posting ------------------------------------------------------------- */
 
-static int lite_issue_post_to(struct lite_issue *i, struct lite_qp *qp)
-{
-	int err;
-
-	i->qp = qp;
-	lite_issue_list(i);
-	err = lite_devop_post(&i->d, qp, &i->io, true);
-	if (err == -EAGAIN)
-		lite_issue_unlist(i);
-	return err;
-}
-
-/*
- * Post it on a queue pair that has room. True: lite_issue_end() will be
- * called, or has been.
- */
+/* Post it on a queue pair that has room. True: lite_issue_end() will be called, or has been. */
 static bool lite_issue_post(struct lite_issue *i)
 {
 	struct lite_devop *d = &i->d;
 	struct lite_conn *conn = lite_access_conn(d->m, d->e->share);
 	u8 cpu = raw_smp_processor_id(), n, k;
-	struct lite_qp *qp;
+	struct lite_qp *first;
 	int err = -EAGAIN;
 
 	if (IS_ERR(conn))
 		return false;
-	n = lite_conn_qps(conn, lite_devop_fetches(d), &qp);
+	n = lite_conn_qps(conn, lite_devop_fetches(d), &first);
 	/* It would have to be confirmed by a further operation. */
 	if (d->opcode == LITE_OP_READ && d->n > conn->read_trusted)
 		n = 0;
 	lite_io_init_unwaited(&i->io, lite_issue_end);
-	ib_dma_sync_single_for_device(i->mem->fab->dev, d->dma, d->n,
-				      DMA_BIDIRECTIONAL);
-	for (k = 0; k < n && err == -EAGAIN; k++)
-		err = lite_issue_post_to(i, &qp[(cpu + k) % n]);
+	ib_dma_sync_single_for_device(i->mem->fab->dev, d->dma, d->n, DMA_BIDIRECTIONAL);
+	for (k = 0; k < n && err == -EAGAIN; k++) {
+		i->qp = &first[(cpu + k) % n];
+		lite_issue_list(i);
+		err = lite_devop_post(d, i->qp, &i->io, true);
+		if (err == -EAGAIN)
+			lite_issue_unlist(i);
+	}
 	if (err == -EAGAIN) {
 		lite_conn_put_live(conn);
 		return false;
@@ -309,8 +276,7 @@ static bool lite_issue_post(struct lite_issue *i)
 /* ---- the beginning ------------------------------------------------------- */
 
 /* Memory of this node. Atomics on it go through the device as well. */
-static enum lite_issued lite_issue_local(struct lite_issue *i,
-					 const struct lite_buf *buf)
+static enum lite_issued lite_issue_local(struct lite_issue *i, const struct lite_buf *buf)
 {
 	const struct lite_devop *d = &i->d;
 	size_t n = d->n, done = 0;
@@ -320,20 +286,18 @@ static enum lite_issued lite_issue_local(struct lite_issue *i,
 		return LITE_ISSUED_NOT;
 	mem = lite_mapping_address(d->m, d->e, d->offset - d->e->start, &n);
 	if (mem && n == d->n)
-		done = lite_buf_copy_nofault(buf, 0, mem, n,
-					     !lite_devop_fetches(d));
+		done = lite_buf_copy_nofault(buf, 0, mem, n, !lite_devop_fetches(d));
 	if (done < d->n)
 		return LITE_ISSUED_NOT;
 	lite_issue_count(i, 0);
 	return LITE_ISSUED_DONE;
 }
 
-static enum lite_issued lite_issue_submit(struct lite_issue *i,
-					  const struct lite_buf *buf)
+static enum lite_issued lite_issue_submit(struct lite_issue *i, const struct lite_buf *buf)
 {
 	struct lite_devop *d = &i->d;
 
-	if (d->n > d->e->length - (d->offset - d->e->start))
+	if (!lite_devop_fits(d))
 		return LITE_ISSUED_NOT;
 	if (lite_devop_share(d)->local)
 		return lite_issue_local(i, buf);
@@ -347,24 +311,17 @@ static enum lite_issued lite_issue_submit(struct lite_issue *i,
 	     lite_buf_copy_nofault(buf, 0, i->page->data, d->n, true) == d->n) &&
 	    lite_issue_post(i))
 		return LITE_ISSUED;
-	lite_issue_page_put(i->mem, i->page);
+	lite_issue_page_put(i->mem, i->page, false);
 	return LITE_ISSUED_NOT;
 }
 
 /*
- * May lite_issue() begin this operation, as it came from the user? False also
- * if it is invalid: the way that waits reports the error.
+ * May lite_issue() begin this operation, as it came from the user? False also if it is invalid: the
+ * way that waits reports the error.
  */
 bool lite_issue_may(const struct lite_op *op)
 {
-	u32 right = lite_op_right(op->opcode);
-
-	if (op->size != sizeof(*op) || op->flags || op->priority ||
-	    op->reserved0 || op->reserved1 || !right)
-		return false;
-	if (right == LITE_RIGHT_ATOMIC)
-		return !lite_atomic_check(op->offset, op->length, U64_MAX);
-	return op->length && op->length <= LITE_ISSUE_BYTES;
+	return !lite_op_check(op) && !op->reserved1 && lite_op_small_right(op);
 }
 
 /**
@@ -376,12 +333,11 @@ bool lite_issue_may(const struct lite_op *op)
  * The caller is active on the node, and stays so until the end.
  *
  * Context: process; does not sleep.
- * Return: LITE_ISSUED: begun; @i may have ended, and be freed, already;
- * LITE_ISSUED_DONE: done, with success; LITE_ISSUED_NOT: do all of it in the
- * way that waits; parts of a local transfer may have been copied.
+ * Return: LITE_ISSUED: begun; @i may have ended, and be freed, already; LITE_ISSUED_DONE: done,
+ * with success; LITE_ISSUED_NOT: do all of it in the way that waits; parts of a local transfer may
+ * have been copied.
  */
-enum lite_issued lite_issue(struct lite_issue *i, struct lite_ctx *ctx,
-			    const struct lite_op *op)
+enum lite_issued lite_issue(struct lite_issue *i, struct lite_ctx *ctx, const struct lite_op *op)
 {
 	const struct lite_access a = {
 		.ctx = ctx,
@@ -400,15 +356,7 @@ enum lite_issued lite_issue(struct lite_issue *i, struct lite_ctx *ctx,
 	m = lite_tryenter_range(&a, op->offset, op->length, &stale);
 	if (IS_ERR(m))
 		return LITE_ISSUED_NOT;
-	i->d = (struct lite_devop){
-		.m = m,
-		.e = lite_extent_at(m, op->offset),
-		.opcode = op->opcode,
-		.n = op->length,
-		.offset = op->offset,
-		.operand = op->operand,
-		.swap = op->swap,
-	};
+	i->d = lite_devop_of(op, m);
 	ret = lite_issue_submit(i, &buf);
 	/* Otherwise lite_issue_end() leaves, or has left. */
 	if (ret != LITE_ISSUED)

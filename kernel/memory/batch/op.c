@@ -15,15 +15,13 @@ int lite_op_run_other(const struct lite_access *a, struct lite_op *op)
 	case LITE_OP_SWAP:
 	case LITE_OP_FETCH_AND:
 	case LITE_OP_FETCH_OR:
-		return lite_memop_atomic(a->ctx, op);
 	case LITE_OP_SET:
 	case LITE_OP_COPY:
 	case LITE_OP_COMPARE:
 	case LITE_OP_CHECKSUM:
 		return lite_memop(a->ctx, op);
 	case LITE_OP_FENCE:
-		if (op->offset || op->length || op->buf || op->operand ||
-		    op->swap)
+		if (op->offset || op->length || op->buf || op->operand || op->swap)
 			return -EINVAL;
 		return lite_fence(a->ctx, op->lh);
 	default:

@@ -16,8 +16,7 @@ int lite_op_run_other(const struct lite_access *a, struct lite_op *op);
  * Context: may sleep; a fatal signal ends it.
  * Return: 0 or a negative errno, see LITE_IOC_OP.
  */
-static inline int lite_op_run(struct lite_ctx *ctx, struct lite_op *op,
-			      const struct lite_buf *buf)
+static inline int lite_op_run(struct lite_ctx *ctx, struct lite_op *op, const struct lite_buf *buf)
 {
 	const struct lite_access a = {
 		.ctx = ctx,

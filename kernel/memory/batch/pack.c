@@ -2,25 +2,22 @@
 /*
  * Small reads and writes, many in a message, at their caller's node.
  *
- * Normal operation: a work request costs Soft-RoCE thousands of instructions
- * at either end, whatever its size; a message is two of them. So many small
- * reads and writes to one node go together, in calls of its kernel (OP_PACK),
- * as memory operations do (memop.c): it works through mappings of its own
- * (pack_serve.c), and we stay entered until it has answered. They are not
+ * Normal operation: a work request costs Soft-RoCE thousands of instructions at either end,
+ * whatever its size; a message is two of them. So many small reads and writes to one node go
+ * together, in calls of its kernel (OP_PACK), as memory operations do (memop.c): it works through
+ * mappings of its own (pack_serve.c), and we stay entered until it has answered. They are not
  * ordered, as they are not when posted.
  *
- * If the node has not mapped an LMR, it is asked to, in the background, and
- * the operations are posted as others are. So they are if no call can be sent
- * soon, or a message is refused for any other reason. For that all of them may
- * be repeated, as reads and writes are idempotent.
+ * If the node has not mapped an LMR, it is asked to, in the background, and the operations are
+ * posted as others are. So they are if no call can be sent soon, or a message is refused for any
+ * other reason. For that all of them may be repeated, as reads and writes are idempotent.
  *
- * Recovery: that holds only if the first attempt is over before the second
- * begins. If a message is not answered in time, it ends the session, as an
- * operation does. What the peer has not begun by then it does not begin any
- * more; what it has begun is over before it takes up the next session
- * (lite_memop_execs_conn_down()). We may use the next session before the peer
- * does, so a caller that repeats them asks it to PREPARE first, which waits
- * for that (lite_pack_settle()); otherwise the outcome is reported unknown.
+ * Recovery: that holds only if the first attempt is over before the second begins. If a message is
+ * not answered in time, it ends the session, as an operation does. What the peer has not begun by
+ * then it does not begin any more; what it has begun is over before it takes up the next session
+ * (lite_memop_execs_conn_down()). We may use the next session before the peer does, so a caller
+ * that repeats them asks it to PREPARE first, which waits for that (lite_pack_settle()); otherwise
+ * the outcome is reported unknown.
  */
 #include <linux/slab.h>
 
@@ -35,71 +32,38 @@
 /* Messages in flight at a time: as many as there are slots for such calls. */
 #define LITE_PACK_MSGS 2
 
-/**
- * struct lite_pack_msg - a message
- * @sent: in flight
- * @n: number of operations
- * @n_ranges: number of LMRs
- * @out: bytes of the request on the wire
- * @in: bytes to be read
- * @m: the LMRs, entered
- * @op: operations
- * @data: per operation: its bytes, or room for them
- * @call: the call that sends it
- * @reply: the reply on the wire
- */
+/* A message. */
 struct lite_pack_msg {
-	bool sent;
+	bool sent;                                    /* in flight */
 	u32 n;
 	u32 n_ranges;
-	u32 out;
-	u32 in;
-	struct lite_mapping *m[LITE_PACK_RANGES];
-	struct lite_wire_pack_op op[LITE_PACK_OPS];
-	void *data[LITE_PACK_OPS];
+	u32 out;                                      /* bytes of the request on the wire */
+	u32 in;                                       /* bytes to be read */
+	struct lite_mapping *m[LITE_PACK_RANGES];     /* the LMRs, entered */
+	const struct lite_wave_op *w[LITE_PACK_OPS];
+	u8 range[LITE_PACK_OPS];                      /* of each operation: index of its LMR */
 	struct lite_call_desc call;
-	u8 reply[LITE_WORK_PAYLOAD_MAX] __aligned(8);
+	u8 reply[LITE_WORK_PAYLOAD_MAX] __aligned(8); /* the reply on the wire */
 };
 
-/**
- * struct lite_pack - operations on their way to a node
- * @mem: our node's memory
- * @conn: session with the node
- * @deadline: jiffies
- * @err: first error, or one that has ended the session
- * @done: number of operations done
- * @at: the current message
- * @msg: messages
- * @request: buffer for encoding a request
- */
+/* Operations on their way to a node. */
 struct lite_pack {
 	struct lite_memory *mem;
 	struct lite_conn *conn;
-	unsigned long deadline;
-	int err;
-	u32 done;
-	struct lite_pack_msg *at;
+	unsigned long deadline;   /* jiffies */
+	int err;                  /* first error, or one that has ended the session */
+	u32 done;                 /* operations */
+	struct lite_pack_msg *at; /* the current message */
 	struct lite_pack_msg msg[LITE_PACK_MSGS];
-	u8 request[LITE_WORK_PAYLOAD_MAX] __aligned(8);
+	u8 request[LITE_WORK_PAYLOAD_MAX] __aligned(8); /* for encoding one */
 };
-
-/* Fill in a request to PREPARE an LMR. */
-static void lite_prepare_fill(struct lite_wire_op *op,
-			      const struct lite_mapping *m)
-{
-	memset(op, 0, sizeof(*op));
-	lite_range_fill(&op->range, m, 0);
-	op->length = cpu_to_le64(1);
-}
 
 /* ---- having it mapped ---------------------------------------------------- */
 
 static void lite_pack_prepare_work(struct work_struct *work)
 {
-	struct lite_packs *packs = container_of(work, struct lite_packs,
-						prepare);
-	struct lite_memory *mem = container_of(packs, struct lite_memory,
-					       packs);
+	struct lite_packs *packs = container_of(work, struct lite_packs, prepare);
+	struct lite_memory *mem = container_of(packs, struct lite_memory, packs);
 	struct lite_call_desc d = {
 		.call = LITE_CALL_OP_PREPARE,
 		.req = &packs->op,
@@ -120,7 +84,8 @@ static void lite_pack_prepare(struct lite_pack *p, struct lite_mapping *m)
 	if (test_and_set_bit_lock(0, &packs->busy))
 		return;
 	packs->node = p->conn->from.node;
-	lite_prepare_fill(&packs->op, m);
+	packs->op = (struct lite_wire_op){ .length = cpu_to_le64(1) };
+	lite_range_fill(&packs->op.range, m, 0);
 	queue_work(p->mem->wq, &packs->prepare);
 }
 
@@ -146,27 +111,32 @@ static void lite_pack_clear(struct lite_pack_msg *msg)
 	msg->in = 0;
 }
 
-static u32 lite_pack_encode(struct lite_pack *p,
-			    const struct lite_pack_msg *msg)
+static u32 lite_pack_encode(struct lite_pack *p, const struct lite_pack_msg *msg)
 {
-	struct lite_wire_pack *w = (void *)p->request;
-	struct lite_wire_range *range = (void *)(w + 1);
-	u8 *bytes;
+	struct lite_wire_pack *head = (void *)p->request;
+	struct lite_wire_range *range = (void *)(head + 1);
+	struct lite_wire_pack_op *op = (void *)(range + msg->n_ranges);
+	u8 *bytes = (void *)(op + msg->n);
 	u32 i;
 
-	w->n_ranges = cpu_to_le32(msg->n_ranges);
-	w->n_ops = cpu_to_le32(msg->n);
+	head->n_ranges = cpu_to_le32(msg->n_ranges);
+	head->n_ops = cpu_to_le32(msg->n);
 	for (i = 0; i < msg->n_ranges; i++)
-		lite_range_fill(range++, msg->m[i], 0);
-	memcpy(range, msg->op, msg->n * sizeof(msg->op[0]));
-	bytes = (u8 *)range + msg->n * sizeof(msg->op[0]);
+		lite_range_fill(&range[i], msg->m[i], 0);
 	for (i = 0; i < msg->n; i++) {
-		u32 length = le16_to_cpu(msg->op[i].length);
+		const struct lite_wave_op *w = msg->w[i];
+		bool write = w->op->opcode == LITE_OP_WRITE;
 
-		if (!msg->op[i].write)
+		op[i] = (struct lite_wire_pack_op){
+			.offset = cpu_to_le64(w->op->offset),
+			.length = cpu_to_le16(w->op->length),
+			.range = msg->range[i],
+			.write = write,
+		};
+		if (!write)
 			continue;
-		memcpy(bytes, msg->data[i], length);
-		bytes += length;
+		memcpy(bytes, w->data, w->op->length);
+		bytes += w->op->length;
 	}
 	return bytes - p->request;
 }
@@ -178,43 +148,36 @@ static void lite_pack_scatter(const struct lite_pack_msg *msg)
 	u32 i;
 
 	for (i = 0; i < msg->n; i++) {
-		u32 length = le16_to_cpu(msg->op[i].length);
+		const struct lite_wave_op *w = msg->w[i];
 
-		if (msg->op[i].write)
+		if (w->op->opcode == LITE_OP_WRITE)
 			continue;
-		memcpy(msg->data[i], bytes, length);
-		bytes += length;
+		memcpy(w->data, bytes, w->op->length);
+		bytes += w->op->length;
 	}
-}
-
-/* The node has refused the operation at @at. */
-static int lite_pack_refused(struct lite_pack *p, struct lite_pack_msg *msg,
-			     u32 at, bool unmapped)
-{
-	struct lite_mapping *m;
-
-	if (at >= msg->n)
-		return -EPROTO;
-	m = msg->m[msg->op[at].range];
-	WRITE_ONCE(m->pack_after, jiffies + LITE_PACK_PAUSE);
-	if (unmapped)
-		lite_pack_prepare(p, m);
-	return -EAGAIN;
 }
 
 static int lite_pack_take(struct lite_pack *p, struct lite_pack_msg *msg)
 {
 	const struct lite_wire_pack_reply *r = (void *)msg->reply;
+	u32 at = le32_to_cpu(r->at);
+	struct lite_mapping *m;
 
-	if (r->error || r->status)
-		return lite_pack_refused(p, msg, le32_to_cpu(r->at),
-					 le32_to_cpu(r->status) ==
-						 LITE_WIRE_OP_UNMAPPED);
-	if (msg->call.reply_len != sizeof(*r) + msg->in)
+	if (!r->error && !r->status) {
+		if (msg->call.reply_len != sizeof(*r) + msg->in)
+			return -EPROTO;
+		lite_pack_scatter(msg);
+		p->done += msg->n;
+		return 0;
+	}
+	/* The node has refused the operation at @at. */
+	if (at >= msg->n)
 		return -EPROTO;
-	lite_pack_scatter(msg);
-	p->done += msg->n;
-	return 0;
+	m = msg->m[msg->range[at]];
+	WRITE_ONCE(m->pack_after, jiffies + LITE_PACK_PAUSE);
+	if (le32_to_cpu(r->status) == LITE_WIRE_OP_UNMAPPED)
+		lite_pack_prepare(p, m);
+	return -EAGAIN;
 }
 
 /* Jiffies until the deadline, at least 1. */
@@ -237,8 +200,7 @@ static void lite_pack_finish(struct lite_pack *p, struct lite_pack_msg *msg)
 	if (!err)
 		err = lite_pack_take(p, msg);
 	/* Other errors come from the handler, which has ended then. */
-	if (d->sent && (err == -EHOSTDOWN || err == -ETIMEDOUT ||
-			err == -EPROTO)) {
+	if (d->sent && (err == -EHOSTDOWN || err == -ETIMEDOUT || err == -EPROTO)) {
 		lite_conn_kill(p->conn, err);
 		p->err = err == -EPROTO ? -EHOSTDOWN : err;
 	} else if (err && !p->err) {
@@ -285,8 +247,7 @@ static void lite_pack_send(struct lite_pack *p)
 }
 
 /* Index of an LMR in the current message, or the next free one. */
-static u32 lite_pack_range(const struct lite_pack_msg *msg,
-			   const struct lite_mapping *m)
+static u32 lite_pack_range(const struct lite_pack_msg *msg, const struct lite_mapping *m)
 {
 	u32 i = msg->n_ranges;
 
@@ -298,15 +259,13 @@ static u32 lite_pack_range(const struct lite_pack_msg *msg,
 	return msg->n_ranges;
 }
 
-static bool lite_pack_fits(const struct lite_pack_msg *msg, u32 range,
-			   bool write, u32 length)
+static bool lite_pack_fits(const struct lite_pack_msg *msg, u32 range, bool write, u32 length)
 {
-	u32 out = msg->out + sizeof(msg->op[0]) + (write ? length : 0);
+	u32 out = msg->out + sizeof(struct lite_wire_pack_op) + (write ? length : 0);
 
 	if (range == msg->n_ranges)
 		out += sizeof(struct lite_wire_range);
-	return msg->n < LITE_PACK_OPS && range < LITE_PACK_RANGES &&
-	       out <= LITE_PACK_OUT_MAX &&
+	return msg->n < LITE_PACK_OPS && range < LITE_PACK_RANGES && out <= LITE_PACK_OUT_MAX &&
 	       msg->in + (write ? 0 : length) <= LITE_PACK_IN_MAX;
 }
 
@@ -329,14 +288,9 @@ static void lite_pack_add(struct lite_pack *p, const struct lite_wave_op *w)
 		msg->m[msg->n_ranges++] = w->m;
 		msg->out += sizeof(struct lite_wire_range);
 	}
-	msg->op[msg->n] = (struct lite_wire_pack_op){
-		.offset = cpu_to_le64(w->op->offset),
-		.length = cpu_to_le16(length),
-		.range = range,
-		.write = write,
-	};
-	msg->data[msg->n++] = w->data;
-	msg->out += sizeof(msg->op[0]);
+	msg->range[msg->n] = range;
+	msg->w[msg->n++] = w;
+	msg->out += sizeof(struct lite_wire_pack_op);
 	if (write)
 		msg->out += length;
 	else
@@ -349,23 +303,20 @@ static void lite_pack_add(struct lite_pack *p, const struct lite_wave_op *w)
  * @conn: session with the node, which the caller holds
  * @w: the wave. LMRs are entered; offsets and rights are checked
  * @n: number of operations in it
- * @to: those with this index of a chain are meant: all have 1 to
- *	LITE_PACK_BYTES bytes
+ * @to: those with this index of a chain are meant: all have 1 to LITE_PACK_BYTES bytes
  * @deadline: jiffies, for all messages of a wave: LMRs are entered
  *
  * Context: may sleep, in calls of LITE_LANE_WORK.
- * Return: 0: all are done. -EAGAIN: post them all instead; some may have been
- * done, and none is in flight. Other: the outcome is unknown, and one message
- * may still be carried out: see lite_pack_settle(). The session is over then.
+ * Return: 0: all are done. -EAGAIN: post them all instead; some may have been done, and none is in
+ * flight. Other: the outcome is unknown, and one message may still be carried out: see
+ * lite_pack_settle(). The session is over then.
  */
-int lite_pack_run(struct lite_memory *mem, struct lite_conn *conn,
-		  const struct lite_wave_op *w, u32 n, u32 to,
-		  unsigned long deadline)
+int lite_pack_run(struct lite_memory *mem, struct lite_conn *conn, const struct lite_wave_op *w,
+		  u32 n, u32 to, unsigned long deadline)
 {
 	/* Memory is not waited for while LMRs are entered. */
 	struct lite_pack *p = xchg(&mem->packs.spare, NULL) ?:
-				      kmalloc(sizeof(*p),
-					      GFP_NOWAIT | __GFP_NOWARN);
+				      kmalloc(sizeof(*p), GFP_NOWAIT | __GFP_NOWARN);
 	int err;
 	u32 i;
 
@@ -415,14 +366,7 @@ int lite_pack_settle(struct lite_memory *mem, u32 node)
 		.range = { .id = cpu_to_le64(1), .home = cpu_to_le32(node) },
 		.length = cpu_to_le64(1),
 	};
-	struct lite_call_desc d = {
-		.call = LITE_CALL_OP_PREPARE,
-		.req = &op,
-		.len = sizeof(op),
-		.timeout = LITE_PREPARE_TIMEOUT,
-		.killable = true,
-	};
-	int err = lite_cluster_call_patiently(mem->cl, node, &d);
+	int err = lite_memop_prepare(mem, node, &op);
 
 	/* It looks for the LMR only after it has waited. */
 	if (err == -ENOENT || err == -ESTALE)

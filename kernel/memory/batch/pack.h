@@ -12,26 +12,18 @@ struct lite_pack;
 struct lite_wave_op;
 
 /*
- * Fewer operations are posted: a call, with the threads that make and serve
- * it, costs as much as five operations of 64 bytes, or six to seven of
- * LITE_PACK_BYTES.
+ * Fewer operations are posted: a call, with the threads that make and serve it, costs as much as
+ * five operations of 64 bytes, or six to seven of LITE_PACK_BYTES.
  */
 #define LITE_PACK_MIN 8
 
-/**
- * struct lite_packs - messages of a node
- * @prepare: has a node map an LMR that it could not work on
- * @spare: cached room for messages, or NULL
- * @busy: bit 0: @prepare is queued, and owns the next two
- * @node: node to ask
- * @op: request, which names the LMR
- */
+/* Messages of a node. */
 struct lite_packs {
-	struct lite_pack *spare;
-	struct work_struct prepare;
-	unsigned long busy;
-	u32 node;
-	struct lite_wire_op op;
+	struct lite_pack *spare;    /* cached room for messages, or NULL */
+	struct work_struct prepare; /* has a node map an LMR that it could not work on */
+	unsigned long busy;         /* bit 0: @prepare is queued, and owns the next two */
+	u32 node;                   /* node to ask */
+	struct lite_wire_op op;     /* request, which names the LMR */
 };
 
 /* Jiffies that a caller may wait for its messages, in total. */
@@ -47,13 +39,11 @@ static inline unsigned long lite_pack_time(const struct lite_fabric *fab)
  * @opcode: enum lite_opcode
  * @length: bytes
  *
- * Only on software devices: there the other node's processor carries it out
- * either way, and a work request of Soft-RoCE costs more than the rest of the
- * operation.
+ * Only on software devices: there the other node's processor carries it out either way, and a work
+ * request of Soft-RoCE costs more than the rest of the operation.
  */
-static inline bool lite_pack_may(const struct lite_fabric *fab,
-				 const struct lite_mapping *m, u32 opcode,
-				 u32 length)
+static inline bool lite_pack_may(const struct lite_fabric *fab, const struct lite_mapping *m,
+				 u32 opcode, u32 length)
 {
 	return fab->quirks.soft && length <= LITE_PACK_BYTES &&
 	       (opcode == LITE_OP_READ || opcode == LITE_OP_WRITE) &&
@@ -62,9 +52,8 @@ static inline bool lite_pack_may(const struct lite_fabric *fab,
 
 void lite_packs_init(struct lite_memory *mem);
 void lite_packs_exit(struct lite_memory *mem);
-int lite_pack_run(struct lite_memory *mem, struct lite_conn *conn,
-		  const struct lite_wave_op *w, u32 n, u32 to,
-		  unsigned long deadline);
+int lite_pack_run(struct lite_memory *mem, struct lite_conn *conn, const struct lite_wave_op *w,
+		  u32 n, u32 to, unsigned long deadline);
 int lite_pack_settle(struct lite_memory *mem, u32 node);
 
 /* pack_serve.c */

@@ -2,36 +2,26 @@
 /*
  * Small reads and writes, many in a message, at the node that holds the bytes.
  *
- * Normal operation: a peer has checked rights and bounds on its handles, and
- * is entered. We enter our own mapping of the first LMR (peer_mapping.c), go
- * through the operations in order, and leave it when one names another LMR. A
- * message is a few kilobytes at most, so a REVOKE does not wait long, and
- * nothing here sleeps.
+ * Normal operation: a peer has checked rights and bounds on its handles, and is entered. We enter
+ * our own mapping of the first LMR (peer_mapping.c), go through the operations in order, and leave
+ * it when one names another LMR. A message is a few kilobytes at most, so a REVOKE does not wait
+ * long, and nothing here sleeps.
  *
- * Recovery: none. If an operation fails the reply says so, and the caller does
- * all of them in another way. The message is in mem->work as memory operations
- * are, so that it has ended before any of its operations is repeated
- * (lite_memop_execs_conn_down(), lite_memop_execs_settle()).
+ * Recovery: none. If an operation fails the reply says so, and the caller does all of them in
+ * another way. The message is in mem->work as memory operations are, so that it has ended before
+ * any of its operations is repeated (lite_memop_execs_conn_down(), lite_memop_execs_settle()).
  */
 #include "memory/handle/ctx.h"
 #include "memory/memory.h"
 
-/**
- * struct lite_unpack - a message that is being carried out
- * @mem: the node's memory
- * @req: request, checked
- * @m: the entered LMR, or NULL
- * @range: its number in the message
- * @out: bytes of the next write
- * @in: room for the next read
- */
+/* A message that is being carried out. */
 struct lite_unpack {
 	struct lite_memory *mem;
-	const struct lite_wire_pack *req;
-	struct lite_mapping *m;
-	u32 range;
-	const u8 *out;
-	u8 *in;
+	const struct lite_wire_pack *req; /* request, checked */
+	struct lite_mapping *m;           /* the entered LMR, or NULL */
+	u32 range;                        /* its number in the message */
+	const u8 *out;                    /* bytes of the next write */
+	u8 *in;                           /* room for the next read */
 };
 
 static void lite_unpack_leave(struct lite_unpack *u)
@@ -41,8 +31,7 @@ static void lite_unpack_leave(struct lite_unpack *u)
 	u->m = NULL;
 }
 
-static int lite_unpack_enter(struct lite_unpack *u,
-			     const struct lite_wire_pack_op *op)
+static int lite_unpack_enter(struct lite_unpack *u, const struct lite_wire_pack_op *op)
 {
 	u64 offset = le64_to_cpu(op->offset), length = le16_to_cpu(op->length);
 	struct lite_mapping *m;
@@ -50,9 +39,8 @@ static int lite_unpack_enter(struct lite_unpack *u,
 	if (u->m && u->range == op->range)
 		return lite_bounds_check(offset, length, u->m->length);
 	lite_unpack_leave(u);
-	m = lite_peer_mapping_enter(u->mem,
-				    &lite_wire_pack_ranges(u->req)[op->range],
-				    offset, length);
+	m = lite_peer_mapping_enter(u->mem, &lite_wire_pack_ranges(u->req)[op->range], offset,
+				    length);
 	if (IS_ERR(m))
 		return PTR_ERR(m);
 	u->m = m;
@@ -60,8 +48,7 @@ static int lite_unpack_enter(struct lite_unpack *u,
 	return 0;
 }
 
-static int lite_unpack_copy(struct lite_unpack *u,
-			    const struct lite_wire_pack_op *op)
+static int lite_unpack_copy(struct lite_unpack *u, const struct lite_wire_pack_op *op)
 {
 	u64 offset = le64_to_cpu(op->offset), left = le16_to_cpu(op->length);
 	const struct lite_extent *e = lite_extent_at(u->m, offset);
@@ -95,8 +82,7 @@ static int lite_unpack(struct lite_unpack *u, u32 *at)
 	int err = 0;
 
 	for (i = 0; i < n; i++) {
-		const struct lite_wire_pack_op *op =
-			&lite_wire_pack_ops(u->req)[i];
+		const struct lite_wire_pack_op *op = &lite_wire_pack_ops(u->req)[i];
 
 		err = lite_unpack_enter(u, op) ?: lite_unpack_copy(u, op);
 		if (err)
@@ -107,8 +93,8 @@ static int lite_unpack(struct lite_unpack *u, u32 *at)
 	return err;
 }
 
-static int lite_serve_pack(void *priv, struct lite_conn *conn, const void *req,
-			   u32 len, void *reply, u32 *reply_len)
+static int lite_serve_pack(void *priv, struct lite_conn *conn, const void *req, u32 len,
+			   void *reply, u32 *reply_len)
 {
 	struct lite_memory *mem = priv;
 	struct lite_wire_pack_reply *out = reply;
@@ -141,6 +127,5 @@ static int lite_serve_pack(void *priv, struct lite_conn *conn, const void *req,
 
 void lite_pack_handlers(struct lite_memory *mem)
 {
-	lite_kcall_handle(mem->cl->rpc, LITE_CALL_OP_PACK, lite_serve_pack,
-			  mem);
+	lite_kcall_handle(mem->cl->rpc, LITE_CALL_OP_PACK, lite_serve_pack, mem);
 }

@@ -2,28 +2,24 @@
 /*
  * Many operations in one call.
  *
- * Normal operation: easy operations go in waves, and all of a wave are in
- * flight at the same time. Easy means: remote, small, within one extent of an
- * LMR with an up-to-date handle and, for a write, present in the caller's
- * memory. Each one enters its LMR, unless the one before it has, and shares
- * bounce pages with the others. Each connection gets a chain of work requests
- * (fabric/chain.c); many small operations to a software device go in messages
- * instead (pack.c). When all have completed, all LMRs are left, and read data
- * is copied to the caller.
+ * Normal operation: easy operations go in waves, and all of a wave are in flight at the same time.
+ * Easy means: remote, small, within one extent of an LMR with an up-to-date handle and, for a
+ * write, present in the caller's memory. Each one enters its LMR, unless the one before it has, and
+ * shares bounce pages with the others. Each connection gets a chain of work requests
+ * (fabric/chain.c); many small operations to a software device go in messages instead (pack.c).
+ * When all have completed, all LMRs are left, and read data is copied to the caller.
  *
- * Other operations follow one by one, each as in a call of its own: they may
- * wait for the renewal of a handle, for user space or for a bounce page. A
- * fence is ordered after all operations before it in the array and before all
- * behind it.
+ * Other operations follow one by one, each as in a call of its own: they may wait for the renewal
+ * of a handle, for user space or for a bounce page. A fence is ordered after all operations before
+ * it in the array and before all behind it.
  *
- * A wave does not block REVOKE for long: from entering the first LMR to leaving
- * the last it waits only for the device. It enters with lite_tryenter_range(),
- * takes only few and free bounce pages, and copies with page faults off.
+ * A wave does not block REVOKE for long: from entering the first LMR to leaving the last it waits
+ * only for the device. It enters with lite_tryenter_range(), takes only few and free bounce pages,
+ * and copies with page faults off.
  *
- * Recovery: operations of a failed chain are repeated one by one, as reads and
- * writes are idempotent; an atomic that may have been posted is not repeated.
- * After a failure the call posts no more chains. If a failed message may still
- * be carried out, that is waited for first.
+ * Recovery: operations of a failed chain are repeated one by one, as reads and writes are
+ * idempotent; an atomic that may have been posted is not repeated. After a failure the call posts
+ * no more chains. If a failed message may still be carried out, that is waited for first.
  */
 #include <linux/mm.h>
 
@@ -37,60 +33,34 @@
 /* Chains of a wave. */
 #define LITE_WAVE_CHAINS 8
 
-/**
- * struct lite_wave_chain - operations for one connection
- * @conn: connection, held live
- * @chain: the work requests
- * @plain: all of it may go in messages
- * @lost: whether it was carried out is not known and cannot be learned
- * @owed: node that may still carry out a failed message, or 0
- */
+/* Operations for one connection. */
 struct lite_wave_chain {
-	struct lite_conn *conn;
+	struct lite_conn *conn; /* held live */
 	struct lite_chain chain;
-	bool plain;
-	bool lost;
-	u32 owed;
+	bool plain;             /* all of it may go in messages */
+	bool lost;              /* whether it was carried out is not known and cannot be learned */
+	u32 owed;               /* node that may still carry out a failed message, or 0 */
 };
 
-/**
- * struct lite_vector - a vector call
- * @ctx: context of the handles; caches this struct between calls
- * @gate: for user memory
- * @user: the operations' buffers are user memory
- * @alone: post no more chains: one has failed
- * @cancelled: run no more operations: one before a fence has failed
- * @n: operations in the current wave
- * @n_to: chains
- * @n_pages: bounce pages
- * @used: bytes of the last one
- * @lh: handle by which the wave last entered an LMR
- * @rights: LITE_RIGHT_* with which it did
- * @m: that LMR; NULL: none yet
- * @to: chains, by connection
- * @page: bounce pages
- * @wave: operations
- * @link: their work requests
- * @ops: for callers that have to copy their operations into the kernel
- */
+/* A vector call. */
 struct lite_vector {
-	struct lite_ctx *ctx;
-	struct lite_gate *gate;
-	bool user;
-	bool alone;
-	bool cancelled;
-	u32 n;
-	u32 n_to;
-	u32 n_pages;
-	size_t used;
-	u64 lh;
-	u32 rights;
-	struct lite_mapping *m;
-	struct lite_wave_chain to[LITE_WAVE_CHAINS];
+	struct lite_ctx *ctx;   /* of the handles; caches this struct between calls */
+	struct lite_gate *gate; /* for user memory */
+	bool user;              /* the operations' buffers are user memory */
+	bool alone;             /* post no more chains: one has failed */
+	bool cancelled;         /* run no more operations: one before a fence has failed */
+	u32 n;                  /* operations in the current wave */
+	u32 n_to;               /* chains */
+	u32 n_pages;            /* bounce pages */
+	size_t used;            /* bytes of the last one */
+	u64 lh;                 /* handle by which the wave last entered an LMR */
+	u32 rights;             /* LITE_RIGHT_* with which it did */
+	struct lite_mapping *m; /* that LMR; NULL: none yet */
+	struct lite_wave_chain to[LITE_WAVE_CHAINS]; /* by connection */
 	struct lite_bounce *page[LITE_WAVE_PAGES];
 	struct lite_wave_op wave[LITE_WAVE_OPS];
-	struct lite_link link[LITE_WAVE_OPS];
-	struct lite_op ops[LITE_WAVE_OPS];
+	struct lite_link link[LITE_WAVE_OPS]; /* their work requests */
+	struct lite_op ops[LITE_WAVE_OPS]; /* for callers that copy them into the kernel */
 };
 
 /* Result of adding an operation to a wave. */
@@ -106,14 +76,13 @@ enum lite_wave_no {
  * @gate: for user memory, or NULL
  * @user: the operations' buffers are user addresses
  *
- * Allocating (and, with some kernel configurations, zeroing) these pages can
- * cost more than an operation, so the context caches them.
+ * Allocating (and, with some kernel configurations, zeroing) these pages can cost more than an
+ * operation, so the context caches them.
  *
  * Context: may sleep.
  * Return: for lite_vector_put(), or NULL.
  */
-struct lite_vector *lite_vector_get(struct lite_ctx *ctx,
-				    struct lite_gate *gate, bool user)
+struct lite_vector *lite_vector_get(struct lite_ctx *ctx, struct lite_gate *gate, bool user)
 {
 	struct lite_vector *v = xchg(&ctx->vector, NULL);
 
@@ -142,39 +111,10 @@ struct lite_op *lite_vector_ops(struct lite_vector *v)
 	return v->ops;
 }
 
-static struct lite_buf lite_vector_buf(const struct lite_vector *v,
-				       const struct lite_op *op)
+static struct lite_buf lite_vector_buf(const struct lite_vector *v, const struct lite_op *op)
 {
-	struct lite_buf buf = { .gate = v->gate, .user = v->user };
-
-	if (v->user)
-		buf.u = op->buf;
-	else
-		buf.k = (void *)(uintptr_t)op->buf;
-	return buf;
-}
-
-static int lite_op_check(const struct lite_op *op)
-{
-	if (op->size != sizeof(*op))
-		return -EINVAL;
-	if (op->flags || op->priority || op->reserved0)
-		return -EOPNOTSUPP;
-	return 0;
-}
-
-/* The right that an operation needs; 0: it cannot go in a wave. */
-static u32 lite_wave_right(const struct lite_vector *v,
-			   const struct lite_op *op)
-{
-	u32 right = lite_op_right(op->opcode);
-
-	if (right != LITE_RIGHT_ATOMIC)
-		return op->length <= LITE_BOUNCE_SIZE ? right : 0;
-	if (!v->ctx->mem->fab->atomics || op->length != sizeof(u64) ||
-	    op->offset % sizeof(u64))
-		return 0;
-	return right;
+	/* @u and @k of it are one and the same. */
+	return (struct lite_buf){ .gate = v->gate, .user = v->user, .u = op->buf };
 }
 
 /* Make room for @n bytes at @v->used of the last page. */
@@ -195,11 +135,10 @@ static bool lite_wave_room(struct lite_vector *v, size_t n)
 }
 
 /*
- * Find or begin the chain to a share of an entered mapping. Returns its index
- * or an errno; -ENOSPC: the wave has no chains left.
+ * Find or begin the chain to a share of an entered mapping. Returns its index, or an errno;
+ * -ENOSPC: the wave has no chains left.
  */
-static int lite_wave_to(struct lite_vector *v, struct lite_mapping *m,
-			u32 share, bool fetch)
+static int lite_wave_to(struct lite_vector *v, struct lite_mapping *m, u32 share, bool fetch)
 {
 	const struct lite_map_share *s = &m->share[share];
 	struct lite_wave_chain *to;
@@ -227,65 +166,48 @@ static int lite_wave_to(struct lite_vector *v, struct lite_mapping *m,
 	return i;
 }
 
-static void lite_wave_link(struct lite_vector *v, struct lite_wave_op *w,
-			   u64 dma, u64 raddr)
-{
-	struct lite_chain *chain = &v->to[w->to].chain;
-	struct lite_link *link = &v->link[v->n];
-	const struct lite_op *op = w->op;
-
-	w->at = chain->n;
-	lite_chain_add(chain, link, lite_op_wr(op->opcode), dma, op->length,
-		       raddr, op->operand, op->swap);
-}
-
 /*
- * Add an operation to the wave. Its LMR has been entered, by it or before it,
- * and there is room for its bytes.
+ * Add an operation to the wave. Its LMR has been entered, by it or before it, and there is room for
+ * its bytes.
  */
-static enum lite_wave_no lite_wave_enter(struct lite_vector *v,
-					 struct lite_mapping *m,
+static enum lite_wave_no lite_wave_enter(struct lite_vector *v, struct lite_mapping *m,
 					 struct lite_op *op, bool entered)
 {
-	const struct lite_extent *e = lite_extent_at(m, op->offset);
 	struct lite_bounce *page = v->page[v->n_pages - 1];
-	struct lite_wave_op *w = &v->wave[v->n];
+	struct lite_devop d = lite_devop_of(op, m);
 	struct lite_buf buf = lite_vector_buf(v, op);
-	u64 in = op->offset - e->start;
-	int to;
+	void *data = page->data + v->used;
+	struct lite_wave_chain *to;
+	int k;
 
-	if (m->share[e->share].local || op->length > e->length - in ||
-	    lite_mapping_is_careful(m))
+	if (lite_devop_share(&d)->local || !lite_devop_fits(&d) || lite_mapping_is_careful(m))
 		return LITE_WAVE_ALONE;
-	to = lite_wave_to(v, m, e->share, op->opcode != LITE_OP_WRITE);
-	if (to < 0)
-		return to == -ENOSPC ? LITE_WAVE_FULL : LITE_WAVE_ALONE;
-	*w = (struct lite_wave_op){
+	k = lite_wave_to(v, m, d.e->share, lite_devop_fetches(&d));
+	if (k < 0)
+		return k == -ENOSPC ? LITE_WAVE_FULL : LITE_WAVE_ALONE;
+	to = &v->to[k];
+	if (op->opcode == LITE_OP_READ && d.n > to->conn->read_trusted)
+		return LITE_WAVE_ALONE;
+	if (op->opcode == LITE_OP_WRITE && lite_buf_copy_nofault(&buf, 0, data, d.n, true) != d.n)
+		return LITE_WAVE_ALONE;
+	to->plain &= lite_pack_may(v->ctx->mem->fab, m, op->opcode, d.n);
+	v->wave[v->n] = (struct lite_wave_op){
 		.op = op,
 		.m = m,
 		.entered = entered,
-		.to = to,
-		.data = page->data + v->used,
+		.to = k,
+		.at = to->chain.n,
+		.data = data,
 	};
-	if (op->opcode == LITE_OP_READ &&
-	    op->length > v->to[to].conn->read_trusted)
-		return LITE_WAVE_ALONE;
-	if (op->opcode == LITE_OP_WRITE &&
-	    lite_buf_copy_nofault(&buf, 0, w->data, op->length, true) !=
-		    op->length)
-		return LITE_WAVE_ALONE;
-	v->to[to].plain &= lite_pack_may(v->ctx->mem->fab, m, op->opcode,
-					 op->length);
-	lite_wave_link(v, w, page->dma + v->used, e->addr + in);
+	d.dma = page->dma + v->used;
+	lite_devop_link(&d, &to->chain, &v->link[v->n++]);
 	/* Atomics need 8-byte alignment. */
-	v->used += ALIGN(op->length, sizeof(u64));
-	v->n++;
+	v->used += ALIGN(d.n, sizeof(u64));
 	return LITE_WAVE_ADDED;
 }
 
 /* Has the wave entered this LMR already, with this right? */
-static bool lite_wave_is_in(const struct lite_vector *v,
-			    const struct lite_access *a)
+static bool lite_wave_is_in(const struct lite_vector *v, const struct lite_access *a)
 {
 	return v->m && v->lh == a->lh && !(a->right & ~v->rights);
 }
@@ -294,22 +216,20 @@ static bool lite_wave_is_in(const struct lite_vector *v,
 static void lite_wave_stay(struct lite_vector *v, const struct lite_access *a,
 			   struct lite_mapping *m)
 {
-	v->rights = m == v->m && a->lh == v->lh ? v->rights | a->right :
-						  a->right;
+	v->rights = m == v->m && a->lh == v->lh ? v->rights | a->right : a->right;
 	v->lh = a->lh;
 	v->m = m;
 }
 
-static enum lite_wave_no lite_wave_add(struct lite_vector *v,
-				       struct lite_op *op)
+static enum lite_wave_no lite_wave_add(struct lite_vector *v, struct lite_op *op)
 {
 	struct lite_access a = { .ctx = v->ctx, .lh = op->lh };
 	const struct lite_mapping *stale;
 	enum lite_wave_no no;
 	struct lite_mapping *m;
 
-	a.right = lite_wave_right(v, op);
-	if (!a.right || v->alone)
+	a.right = lite_op_small_right(op);
+	if (!a.right || v->alone || (a.right == LITE_RIGHT_ATOMIC && !v->ctx->mem->fab->atomics))
 		return LITE_WAVE_ALONE;
 	if (v->n == LITE_WAVE_OPS || !lite_wave_room(v, op->length))
 		return v->n ? LITE_WAVE_FULL : LITE_WAVE_ALONE;
@@ -336,20 +256,15 @@ static void lite_wave_sync(struct lite_vector *v, bool for_device)
 
 	for (i = 0; i < v->n_pages; i++) {
 		if (for_device)
-			ib_dma_sync_single_for_device(dev, v->page[i]->dma,
-						      LITE_BOUNCE_SIZE,
+			ib_dma_sync_single_for_device(dev, v->page[i]->dma, LITE_BOUNCE_SIZE,
 						      DMA_BIDIRECTIONAL);
 		else
-			ib_dma_sync_single_for_cpu(dev, v->page[i]->dma,
-						   LITE_BOUNCE_SIZE,
+			ib_dma_sync_single_for_cpu(dev, v->page[i]->dma, LITE_BOUNCE_SIZE,
 						   DMA_BIDIRECTIONAL);
 	}
 }
 
-/*
- * End an operation after its LMR has been left. Returns false if it has to be
- * done alone.
- */
+/* End an operation after its LMR has been left. Returns false if it has to be done alone. */
 static bool lite_wave_end(struct lite_vector *v, struct lite_wave_op *w)
 {
 	struct lite_chain *chain = &v->to[w->to].chain;
@@ -361,8 +276,7 @@ static bool lite_wave_end(struct lite_vector *v, struct lite_wave_op *w)
 		if (err && !v->to[w->to].lost)
 			return false;
 		if (!err && op->opcode == LITE_OP_READ &&
-		    lite_buf_copy_nofault(&buf, 0, w->data, op->length,
-					  false) != op->length)
+		    lite_buf_copy_nofault(&buf, 0, w->data, op->length, false) != op->length)
 			return false;
 		op->result = err ? 0 : op->length;
 	} else {
@@ -378,8 +292,8 @@ static bool lite_wave_end(struct lite_vector *v, struct lite_wave_op *w)
 }
 
 /* End the operations of chains that have failed, or of those that have not. */
-static void lite_wave_end_all(struct lite_vector *v, struct lite_op *ops,
-			      bool failed, unsigned long *left)
+static void lite_wave_end_all(struct lite_vector *v, struct lite_op *ops, bool failed,
+			      unsigned long *left)
 {
 	u32 i;
 
@@ -401,12 +315,10 @@ static bool lite_wave_packs(const struct lite_wave_chain *to)
 }
 
 /* Send a chain in messages, or post it if that is not possible. */
-static void lite_wave_pack(struct lite_vector *v, u32 k,
-			   unsigned long deadline)
+static void lite_wave_pack(struct lite_vector *v, u32 k, unsigned long deadline)
 {
 	struct lite_wave_chain *to = &v->to[k];
-	int err = lite_pack_run(v->ctx->mem, to->conn, v->wave, v->n, k,
-				deadline);
+	int err = lite_pack_run(v->ctx->mem, to->conn, v->wave, v->n, k, deadline);
 
 	if (err == -EAGAIN) {
 		lite_chain_post(&to->chain);
@@ -437,8 +349,7 @@ static void lite_wave_settle(struct lite_vector *v)
 }
 
 /* Carry out a wave. Sets bits in @left for operations to be done alone. */
-static void lite_wave_submit(struct lite_vector *v, struct lite_op *ops,
-			     unsigned long *left)
+static void lite_wave_submit(struct lite_vector *v, struct lite_op *ops, unsigned long *left)
 {
 	struct lite_memory *mem = v->ctx->mem;
 	unsigned long deadline;
@@ -489,8 +400,8 @@ static void lite_wave_submit(struct lite_vector *v, struct lite_op *ops,
 }
 
 /* Run one wave, up to a fence. Returns the index of the next operation. */
-static u32 lite_wave(struct lite_vector *v, struct lite_op *ops, u32 from,
-		     u32 n, unsigned long *left)
+static u32 lite_wave(struct lite_vector *v, struct lite_op *ops, u32 from, u32 n,
+		     unsigned long *left)
 {
 	enum lite_wave_no no;
 	u32 i;
@@ -531,8 +442,7 @@ static int lite_vector_over(const struct lite_vector *v)
 }
 
 /* Run operations from @i on, up to a fence. Returns the index of that. */
-static u32 lite_vector_part(struct lite_vector *v, struct lite_op *ops, u32 i,
-			    u32 n, int *ret)
+static u32 lite_vector_part(struct lite_vector *v, struct lite_op *ops, u32 i, u32 n, int *ret)
 {
 	DECLARE_BITMAP(left, LITE_WAVE_OPS);
 	int err = 0;
@@ -557,8 +467,7 @@ static u32 lite_vector_part(struct lite_vector *v, struct lite_op *ops, u32 i,
 }
 
 /* A fence; if something before it has failed, cancel the rest. */
-static void lite_vector_fence(struct lite_vector *v, struct lite_op *ops,
-			      u32 at, bool failed)
+static void lite_vector_fence(struct lite_vector *v, struct lite_op *ops, u32 at, bool failed)
 {
 	struct lite_op *op = &ops[at];
 	int err = lite_op_check(op);
@@ -582,8 +491,7 @@ static void lite_vector_fence(struct lite_vector *v, struct lite_op *ops,
  * Context: may sleep; a fatal signal ends it after what is in flight.
  * Return: 0; -EINTR, -ENODEV: also the error of operations that were not tried.
  */
-int lite_vector_run(struct lite_vector *v, struct lite_op *ops, u32 n,
-		    bool failed)
+int lite_vector_run(struct lite_vector *v, struct lite_op *ops, u32 n, bool failed)
 {
 	int err = 0;
 	u32 i = 0;

@@ -275,7 +275,6 @@ int lite_transfer(const struct lite_access *a, struct lite_op *op,
 int lite_atomic(const struct lite_access *a, struct lite_op *op, bool *posted);
 int lite_atomic_may(const struct lite_access *a, u64 offset, u64 length);
 int lite_memop(struct lite_ctx *ctx, struct lite_op *op);
-int lite_memop_atomic(struct lite_ctx *ctx, struct lite_op *op);
 int lite_fence(struct lite_ctx *ctx, u64 lh);
 
 size_t lite_buf_copy_nofault(const struct lite_buf *buf, u64 at, void *mem,

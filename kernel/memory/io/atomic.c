@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Atomic operations on 8-byte words.
- *
- * All of them are performed by the RDMA device of the node that stores the
- * word. Atomics of a device need not be atomic with respect to the CPU's
- * (Soft-RoCE's are not), so local words, too, are accessed through the device,
- * by a connection of the node to itself.
- *
- *   fetch-add, compare-and-swap   posted to the device
- *   swap, fetch-and, fetch-or     no device has them: the node that stores the
- *                                 word loops over compare-and-swap
- *                                 (memop_serve.c) on its connection to itself
+ * Fetch-add and compare-and-swap on 8-byte words, by the RDMA device of the node that stores the
+ * word. A device's atomics need not be atomic with respect to the CPU's (Soft-RoCE's are not), so
+ * local words, too, are accessed through the device, by a connection of the node to itself. So are
+ * they for swap, fetch-and and fetch-or, which no device has (memop/memop_serve.c).
  */
-
 #include "memory/memory.h"
 #include "devop.h"
 #include "wait.h"
@@ -49,8 +41,7 @@ int lite_atomic_connect(struct lite_memory *mem)
 	return 0;
 }
 
-static int lite_atomic_check_entered(const struct lite_mapping *m, u64 offset,
-				     u64 length)
+static int lite_atomic_check_entered(const struct lite_mapping *m, u64 offset, u64 length)
 {
 	int err = lite_atomic_check(offset, length, m->length);
 
@@ -58,11 +49,11 @@ static int lite_atomic_check_entered(const struct lite_mapping *m, u64 offset,
 }
 
 /*
- * Try once. -EAGAIN: try again. Waits for what is missing only without the
- * bounce page, which others need.
+ * Try once. -EAGAIN: try again. Waits for what is missing only without the bounce page, which
+ * others need.
  */
-static int lite_atomic_try(const struct lite_access *a, struct lite_devop *d,
-			   u64 length, u64 *old, bool *begun)
+static int lite_atomic_try(const struct lite_access *a, struct lite_devop *d, struct lite_op *op,
+			   bool *begun)
 {
 	struct lite_memory *mem = a->ctx->mem;
 	struct lite_bounce *bounce = lite_bounce_get(mem->fab);
@@ -75,7 +66,7 @@ static int lite_atomic_try(const struct lite_access *a, struct lite_devop *d,
 	err = PTR_ERR_OR_ZERO(d->m);
 	if (!err) {
 		stale = d->m;
-		err = lite_atomic_check_entered(d->m, d->offset, length);
+		err = lite_atomic_check_entered(d->m, op->offset, op->length);
 		if (!err) {
 			*begun = true;
 			err = lite_atomic_run(d, bounce);
@@ -83,7 +74,7 @@ static int lite_atomic_try(const struct lite_access *a, struct lite_devop *d,
 		lite_access_exit(d->m);
 	}
 	if (!err)
-		memcpy(old, bounce->data, sizeof(*old));
+		memcpy(&op->result, bounce->data, sizeof(op->result));
 	lite_bounce_put(mem->fab, bounce);
 	if (err == -EAGAIN)
 		return lite_access_renew(a, stale) ?: -EAGAIN;
@@ -115,7 +106,7 @@ int lite_atomic(const struct lite_access *a, struct lite_op *op, bool *posted)
 
 	lite_stat_inc(mem->stats, LITE_STAT_OPS_INFLIGHT);
 	do {
-		err = lite_atomic_try(a, &d, op->length, &op->result, &begun);
+		err = lite_atomic_try(a, &d, op, &begun);
 		if (err == -EHOSTDOWN && !begun)
 			err = lite_access_await(a) ?: -EAGAIN;
 		if (err == -EAGAIN && lite_given_up())
@@ -129,8 +120,8 @@ int lite_atomic(const struct lite_access *a, struct lite_op *op, bool *posted)
 }
 
 /*
- * Check handle, right and bounds of an atomic operation. 0, -EINVAL, -ERANGE,
- * -EOPNOTSUPP, or as lite_access_enter(). May sleep; killable.
+ * Check handle, right and bounds of an atomic operation. 0, -EINVAL, -ERANGE, -EOPNOTSUPP, or as
+ * lite_access_enter(). May sleep; killable.
  */
 int lite_atomic_may(const struct lite_access *a, u64 offset, u64 length)
 {

@@ -13,34 +13,22 @@
 #define LITE_COPY_WORDS 256
 
 /*
- * Copy a few words. On a fault, return false, and lite_buf_copy_nofault()
+ * Copy a few words, @write: from the user. On a fault, return false, and lite_buf_copy_nofault()
  * copies again as far as possible.
  */
-static bool lite_words_from_user(u64 *to, const u64 __user *from, size_t n)
+static __always_inline bool lite_words_copy(u64 *k, u64 __user *u, size_t n, bool write)
 {
 	size_t i;
 
-	if (!user_access_begin(from, n))
+	if (!user_access_begin(u, n))
 		return false;
 #pragma GCC unroll 8
-	for (i = 0; i < n / sizeof(u64); i++)
-		unsafe_get_user(to[i], &from[i], fault);
-	user_access_end();
-	return true;
-fault:
-	user_access_end();
-	return false;
-}
-
-static bool lite_words_to_user(u64 __user *to, const u64 *from, size_t n)
-{
-	size_t i;
-
-	if (!user_access_begin(to, n))
-		return false;
-#pragma GCC unroll 8
-	for (i = 0; i < n / sizeof(u64); i++)
-		unsafe_put_user(from[i], &to[i], fault);
+	for (i = 0; i < n / sizeof(u64); i++) {
+		if (write)
+			unsafe_get_user(k[i], &u[i], fault);
+		else
+			unsafe_put_user(k[i], &u[i], fault);
+	}
 	user_access_end();
 	return true;
 fault:
@@ -59,8 +47,7 @@ fault:
  * Context: any process; page faults are off: stops at an absent page.
  * Return: bytes copied, from the start.
  */
-size_t lite_buf_copy_nofault(const struct lite_buf *buf, u64 at, void *mem,
-			     size_t n, bool write)
+size_t lite_buf_copy_nofault(const struct lite_buf *buf, u64 at, void *mem, size_t n, bool write)
 {
 	void __user *u = (void __user *)(buf->u + at);
 	size_t left;
@@ -74,8 +61,7 @@ size_t lite_buf_copy_nofault(const struct lite_buf *buf, u64 at, void *mem,
 	}
 	pagefault_disable();
 	if (n <= LITE_COPY_WORDS && !(n % sizeof(u64)) &&
-	    (write ? lite_words_from_user(mem, u, n) :
-		     lite_words_to_user(u, mem, n)))
+	    (write ? lite_words_copy(mem, u, n, true) : lite_words_copy(mem, u, n, false)))
 		left = 0;
 	else if (access_ok(u, n))
 		left = write ? __copy_from_user_inatomic(mem, u, n) :
@@ -94,8 +80,8 @@ size_t lite_buf_copy_nofault(const struct lite_buf *buf, u64 at, void *mem,
  * @write: it will be read (for a write to an LMR), else written
  *
  * Context: may sleep and fault, with the gate left meanwhile.
- * Return: 0 if at least the first byte is accessible; -EFAULT; -ENODEV: the
- * node was stopped meanwhile.
+ * Return: 0 if at least the first byte is accessible; -EFAULT; -ENODEV: the node was stopped
+ * meanwhile.
  */
 int lite_buf_fault_in(const struct lite_buf *buf, u64 at, size_t n, bool write)
 {
@@ -112,8 +98,8 @@ int lite_buf_fault_in(const struct lite_buf *buf, u64 at, size_t n, bool write)
 }
 
 /* Pin user pages, faulting them in. Returns their number or an errno. */
-static int lite_buf_pin_user(const struct lite_buf *buf, unsigned long addr,
-			     int want, bool write, struct page **pages)
+static int lite_buf_pin_user(const struct lite_buf *buf, unsigned long addr, int want, bool write,
+			     struct page **pages)
 {
 	int have;
 
@@ -128,16 +114,13 @@ static int lite_buf_pin_user(const struct lite_buf *buf, unsigned long addr,
 }
 
 /* Pin user pages that are present, without waiting for a lock. */
-static int lite_buf_pin_present(unsigned long addr, int want, bool write,
-				struct page **pages)
+static int lite_buf_pin_present(unsigned long addr, int want, bool write, struct page **pages)
 {
 	int have;
 
 	if (!mmap_read_trylock(current->mm))
 		return -EAGAIN;
-	have = lite_pin_user_pages(addr, want,
-				   FOLL_NOFAULT | (write ? 0 : FOLL_WRITE),
-				   pages);
+	have = lite_pin_user_pages(addr, want, FOLL_NOFAULT | (write ? 0 : FOLL_WRITE), pages);
 	mmap_read_unlock(current->mm);
 	/* The caller retries where it may wait, and then gets any error. */
 	return have > 0 ? have : -EAGAIN;
@@ -156,12 +139,11 @@ static int lite_buf_pin_present(unsigned long addr, int want, bool write,
  * @got: set to the bytes that are pinned: at least 1, maybe fewer than @n
  *
  * Context: may sleep with @wait, else does not block.
- * Return: number of pages; -EFAULT and others; -EAGAIN: not without @wait;
- * -ENODEV: the node was stopped meanwhile.
+ * Return: number of pages; -EFAULT and others; -EAGAIN: not without @wait; -ENODEV: the node was
+ * stopped meanwhile.
  */
-int lite_buf_pin(const struct lite_buf *buf, u64 at, size_t n, bool write,
-		 bool wait, struct page **pages, int max, size_t *skip,
-		 size_t *got)
+int lite_buf_pin(const struct lite_buf *buf, u64 at, size_t n, bool write, bool wait,
+		 struct page **pages, int max, size_t *skip, size_t *got)
 {
 	unsigned long addr = buf->u + at;
 	int want, have, i;
@@ -171,10 +153,8 @@ int lite_buf_pin(const struct lite_buf *buf, u64 at, size_t n, bool write,
 	if (buf->user) {
 		if (!access_ok((void __user *)addr, n))
 			return -EFAULT;
-		have = wait ? lite_buf_pin_user(buf, addr & PAGE_MASK, want,
-						write, pages) :
-			      lite_buf_pin_present(addr & PAGE_MASK, want,
-						   write, pages);
+		have = wait ? lite_buf_pin_user(buf, addr & PAGE_MASK, want, write, pages) :
+			      lite_buf_pin_present(addr & PAGE_MASK, want, write, pages);
 		if (have < 0)
 			return have;
 	} else {
@@ -182,8 +162,7 @@ int lite_buf_pin(const struct lite_buf *buf, u64 at, size_t n, bool write,
 			void *k = (void *)(addr & PAGE_MASK) + i * PAGE_SIZE;
 
 			/* Else vmalloc, or a module's own data. */
-			pages[i] = virt_addr_valid(k) ? virt_to_page(k) :
-							vmalloc_to_page(k);
+			pages[i] = virt_addr_valid(k) ? virt_to_page(k) : vmalloc_to_page(k);
 		}
 		have = want;
 	}
@@ -205,12 +184,8 @@ static bool lite_page_trydirty(struct page *page)
 	return true;
 }
 
-/*
- * Unpin pages without blocking. False: a page to be dirtied is locked, and none
- * was unpinned.
- */
-bool lite_buf_tryunpin(const struct lite_buf *buf, struct page **pages, int n,
-		       bool dirty)
+/* Unpin pages without blocking. False: a page to be dirtied is locked, and none was unpinned. */
+bool lite_buf_tryunpin(const struct lite_buf *buf, struct page **pages, int n, bool dirty)
 {
 	int i;
 
@@ -225,8 +200,7 @@ bool lite_buf_tryunpin(const struct lite_buf *buf, struct page **pages, int n,
 }
 
 /* Unpin pages. If @dirty, may wait for user space that locks a page (FUSE). */
-void lite_buf_unpin(const struct lite_buf *buf, struct page **pages, int n,
-		    bool dirty)
+void lite_buf_unpin(const struct lite_buf *buf, struct page **pages, int n, bool dirty)
 {
 	if (buf->user)
 		unpin_user_pages_dirty_lock(pages, n, dirty);

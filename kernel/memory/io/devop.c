@@ -1,44 +1,47 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations of a device on bytes of one extent: whatever is small enough to be
- * one or few work requests.
+ * Operations of a device on bytes of one extent: whatever is small enough to be one or few work
+ * requests.
  *
- * The caller enters the LMR, provides memory that is mapped for the device, and
- * leaves the LMR after the end. Three kinds of callers:
+ * The caller enters the LMR, provides memory that is mapped for the device, and leaves the LMR
+ * after the end. Three kinds of callers:
  *
- *   wait at once     lite_devop_run(): transfer.c, atomic.c, word.c, memop/
- *   many, one wait   as links of a chain: batch/vector.c
+ *   wait at once     lite_devop_run(): transfer.c, atomic.c, memop/
+ *   many, one wait   lite_devop_link(): batch/vector.c
  *   end by callback  lite_devop_post(): batch/issue.c
  *
- * All that is posted goes through here, a chain, or a batch of large pieces
- * (transfer_large.c).
+ * Only batches of large pieces are posted elsewhere (transfer_large.c).
  */
+#include "fabric/chain.h"
 #include "memory/memory.h"
 #include "devop.h"
 
-static __always_inline int lite_devop_post_part(const struct lite_devop *d,
-						struct lite_qp *qp,
-						struct lite_io *io, u32 at,
-						u32 n, bool nowait)
+/* The work request for @n bytes from byte @at on. */
+static __always_inline struct ib_send_wr *lite_devop_wr(const struct lite_devop *d,
+							const struct lite_qp *qp,
+							struct lite_link *link, u32 at, u32 n)
 {
 	enum ib_wr_opcode opcode = lite_op_wr(d->opcode);
-	u64 raddr = lite_devop_raddr(d) + at;
-	struct ib_sge sge = {
+	u64 raddr = d->e->addr + (d->offset - d->e->start) + at;
+
+	link->sge = (struct ib_sge){
 		.addr = d->dma + at,
 		.length = n,
 		.lkey = qp->conn->fab->lkey,
 	};
-	union {
-		struct ib_rdma_wr rdma;
-		struct ib_atomic_wr atomic;
-	} wr;
-
 	if (likely(lite_op_is_transfer(d->opcode)))
-		wr.rdma = lite_rdma_wr(qp, opcode, &sge, 1, raddr, 0);
+		link->rdma = lite_rdma_wr(qp, opcode, &link->sge, 1, raddr, 0);
 	else
-		wr.atomic = lite_atomic_wr(qp, opcode, &sge, raddr, d->operand,
-					   d->swap);
-	return lite_qp_post(qp, io, &wr.rdma.wr, nowait);
+		link->atomic = lite_atomic_wr(qp, opcode, &link->sge, raddr, d->operand, d->swap);
+	return &link->rdma.wr;
+}
+
+static __always_inline int lite_devop_post_part(const struct lite_devop *d, struct lite_qp *qp,
+						struct lite_io *io, u32 at, u32 n, bool nowait)
+{
+	struct lite_link link;
+
+	return lite_qp_post(qp, io, lite_devop_wr(d, qp, &link, at, n), nowait);
 }
 
 /**
@@ -51,33 +54,32 @@ static __always_inline int lite_devop_post_part(const struct lite_devop *d,
  * Context: process; may sleep without @nowait.
  * Return: 0 when posted; -EAGAIN: not without waiting; or another errno.
  */
-int lite_devop_post(const struct lite_devop *d, struct lite_qp *qp,
-		    struct lite_io *io, bool nowait)
+int lite_devop_post(const struct lite_devop *d, struct lite_qp *qp, struct lite_io *io, bool nowait)
 {
 	return lite_devop_post_part(d, qp, io, 0, d->n, nowait);
 }
 
-/* A connection to the node of the bytes, held live. */
-static __always_inline struct lite_conn *
-lite_devop_conn(const struct lite_devop *d)
+/* Add an operation to a chain to its node; @link stays until the chain is posted. Any context. */
+void lite_devop_link(const struct lite_devop *d, struct lite_chain *chain, struct lite_link *link)
 {
-	/*
-	 * Only atomics: a device's need not be atomic with respect to the
-	 * CPU's.
-	 */
+	lite_chain_add(chain, lite_devop_wr(d, chain->qp, link, 0, d->n));
+}
+
+/* A connection to the node of the bytes, held live. */
+static __always_inline struct lite_conn *lite_devop_conn(const struct lite_devop *d)
+{
+	/* Only atomics: see atomic.c. */
 	if (unlikely(lite_devop_share(d)->local))
-		return lite_cluster_self_conn_tryget(d->m->mem->cl) ?:
-			       ERR_PTR(-EUNATCH);
+		return lite_cluster_self_conn_tryget(d->m->mem->cl) ?: ERR_PTR(-EUNATCH);
 	return lite_access_conn(d->m, d->e->share);
 }
 
 /*
- * What has failed may still be in flight. Before memory is freed, its store
- * fences us from it; but a store does not fence itself, so what we have posted
- * to ourselves must end before the mapping is left.
+ * What has failed may still be in flight. Before memory is freed, its store fences us from it; but
+ * a store does not fence itself, so what we have posted to ourselves must end before the mapping is
+ * left.
  */
-static noinline void lite_devop_failed(struct lite_mapping *m,
-				       struct lite_conn *conn)
+static noinline void lite_devop_failed(struct lite_mapping *m, struct lite_conn *conn)
 {
 	if (!conn->other_end) {
 		lite_conn_put_live(conn);
@@ -94,11 +96,11 @@ static noinline void lite_devop_failed(struct lite_mapping *m,
  * @d: operation; @posted is set, but never cleared
  * @packet: bytes of a work request, at most
  *
- * Context: may sleep, but waits for nothing but the device. The caller holds no
- * other connection live.
- * Return: 0; -EAGAIN: renew the handle, as there is a newer session; -EUNATCH:
- * call lite_cluster_self_conn() first; -ESTALE: the node has lost the memory;
- * -EHOSTDOWN, -ETIMEDOUT, -EIO.
+ * Context: may sleep, but waits for nothing but the device. The caller holds no other connection
+ * live.
+ * Return: 0; -EAGAIN: renew the handle, as there is a newer session; -EUNATCH: call
+ * lite_cluster_self_conn() first; -ESTALE: the node has lost the memory; -EHOSTDOWN, -ETIMEDOUT,
+ * -EIO.
  */
 int lite_devop_run(struct lite_devop *d, u32 packet)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Operations of a device on bytes of one extent. See devop.c. */
+/* Operations: what they need, and how a device performs them on bytes of one extent. devop.c */
 #ifndef _LITE_DEVOP_H
 #define _LITE_DEVOP_H
 
+#include "core/bounds.h"
 #include "memory/handle/ctx.h"
 #include "trace.h"
 
@@ -43,40 +44,64 @@ static inline enum ib_wr_opcode lite_op_wr(u32 opcode)
 	}
 }
 
-/**
- * struct lite_devop - an operation of a device
- * @m: mapping, entered by the caller, which exits it after the end
- * @e: extent of @m that has all the bytes
- * @opcode: LITE_OP_READ, _WRITE, _FETCH_ADD or _CMP_SWAP
- * @n: bytes
- * @offset: in the LMR
- * @dma: bytes of this node, in memory mapped for the device
- * @operand: of an atomic: addend, or the value expected
- * @swap: of LITE_OP_CMP_SWAP: the new value
- * @posted: set if it may have been done, even if it failed
+/*
+ * May this kernel carry it out? Checks the fields that are no operands; in a vector one of them is
+ * for output.
  */
+static inline int lite_op_check(const struct lite_op *op)
+{
+	if (op->size != sizeof(*op))
+		return -EINVAL;
+	return op->flags || op->priority || op->reserved0 ? -EOPNOTSUPP : 0;
+}
+
+/* The right that it needs if it is small and valid as far as that can be seen; else 0. */
+static inline u32 lite_op_small_right(const struct lite_op *op)
+{
+	u32 right = lite_op_right(op->opcode);
+
+	if (right == LITE_RIGHT_ATOMIC)
+		return lite_atomic_check(op->offset, op->length, U64_MAX) ? 0 : right;
+	return op->length && op->length <= LITE_BOUNCE_SIZE ? right : 0;
+}
+
+/* An operation of a device. */
 struct lite_devop {
-	struct lite_mapping *m;
-	const struct lite_extent *e;
-	u32 opcode;
-	u32 n;
-	u64 offset;
-	u64 dma;
-	u64 operand;
-	u64 swap;
-	bool posted;
+	struct lite_mapping *m;      /* entered by the caller, which exits it after the end */
+	const struct lite_extent *e; /* extent of @m that has all the bytes */
+	u32 opcode;                  /* LITE_OP_READ, _WRITE, _FETCH_ADD or _CMP_SWAP */
+	u32 n;                       /* bytes */
+	u64 offset;                  /* in the LMR */
+	u64 dma;                     /* bytes of this node, in memory mapped for the device */
+	u64 operand;                 /* of an atomic: addend, or the value expected */
+	u64 swap;                    /* of LITE_OP_CMP_SWAP: the new value */
+	bool posted;                 /* set if it may have been done, even if it failed */
 };
 
-static inline const struct lite_map_share *
-lite_devop_share(const struct lite_devop *d)
+static inline const struct lite_map_share *lite_devop_share(const struct lite_devop *d)
 {
 	return &d->m->share[d->e->share];
 }
 
-/* Where its bytes are, for the device of their node. */
-static inline u64 lite_devop_raddr(const struct lite_devop *d)
+/* A caller's operation in its LMR, which has been entered; @dma is still to be set. */
+static __always_inline struct lite_devop lite_devop_of(const struct lite_op *op,
+						       struct lite_mapping *m)
 {
-	return d->e->addr + (d->offset - d->e->start);
+	return (struct lite_devop){
+		.m = m,
+		.e = lite_extent_at(m, op->offset),
+		.opcode = op->opcode,
+		.n = op->length,
+		.offset = op->offset,
+		.operand = op->operand,
+		.swap = op->swap,
+	};
+}
+
+/* Are all its bytes in the extent? */
+static inline bool lite_devop_fits(const struct lite_devop *d)
+{
+	return d->n <= d->e->length - (d->offset - d->e->start);
 }
 
 /* Does it bring bytes back? */
@@ -85,19 +110,19 @@ static inline bool lite_devop_fetches(const struct lite_devop *d)
 	return d->opcode != LITE_OP_WRITE;
 }
 
-int lite_devop_post(const struct lite_devop *d, struct lite_qp *qp,
-		    struct lite_io *io, bool nowait);
+struct lite_chain;
+struct lite_link;
+
+int lite_devop_post(const struct lite_devop *d, struct lite_qp *qp, struct lite_io *io,
+		    bool nowait);
+void lite_devop_link(const struct lite_devop *d, struct lite_chain *chain, struct lite_link *link);
 int lite_devop_run(struct lite_devop *d, u32 packet);
 int lite_atomic_run(struct lite_devop *d, struct lite_bounce *bounce);
 int lite_atomic_connect(struct lite_memory *mem);
 
-/*
- * Count and trace a transfer or an atomic that was carried out or tried. @done:
- * bytes that were transferred. Any context.
- */
+/* Count and trace a transfer or an atomic that was tried. @done: bytes transferred. Any context. */
 static __always_inline void lite_op_count(struct lite_stats __percpu *stats,
-					  const struct lite_op *op, u64 done,
-					  int err)
+					  const struct lite_op *op, u64 done, int err)
 {
 	if (op->opcode == LITE_OP_READ) {
 		lite_stat_inc(stats, LITE_STAT_READS);

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * LITE_OP_FENCE: make completed operations visible to the processors of the
- * nodes that store the bytes. Documentation/ordering.rst says what is
- * guaranteed without a fence.
+ * LITE_OP_FENCE: make completed operations visible to the processors of the nodes that store the
+ * bytes. Documentation/ordering.rst says what is guaranteed without a fence.
  *
- * A store is flushed through the present session. The queue pairs of earlier
- * sessions were destroyed there before this one was used, which ended all
- * accesses on their behalf.
+ * A store is flushed through the present session. The queue pairs of earlier sessions were
+ * destroyed there before this one was used, which ended all accesses on their behalf.
  */
 #include "memory/handle/ctx.h"
 #include "memory/memory.h"
@@ -66,8 +64,7 @@ static int lite_fence_handle(const struct lite_access *a)
 
 	for (;;) {
 		err = lite_fence_lmr(a);
-		if ((err == -EHOSTDOWN || err == -ETIMEDOUT) &&
-		    ++tries < LITE_FENCE_TRIES)
+		if ((err == -EHOSTDOWN || err == -ETIMEDOUT) && ++tries < LITE_FENCE_TRIES)
 			err = lite_access_await(a) ?: -EAGAIN;
 		if (err != -EAGAIN)
 			return err;

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One-sided read and write. (atomic.c has the atomics.)
+ * One-sided read and write.
  *
- * A transfer is cut into pieces. Each enters the LMR anew, so that a REVOKE
- * waits for one piece at most, and never for user space. Three kinds of pieces:
+ * A transfer is cut into pieces. Each enters the LMR anew, so that a REVOKE waits for one piece at
+ * most, and never for user space. Three kinds of pieces:
  *
  *   local     memory of this node: copied, with page faults off
  *   small     up to a page: through a bounce page
  *   large     the caller's pages, pinned meanwhile (transfer_large.c)
  *
- * The device accesses the caller's memory only between posting and the end of
- * lite_io_wait(), which cannot be interrupted.
+ * The device accesses the caller's memory only between posting and the end of lite_io_wait(), which
+ * cannot be interrupted.
  */
-
 #include "core/memop_rules.h"
 #include "memory/memory.h"
 #include "memory/store/store.h"
@@ -40,8 +39,7 @@ static ssize_t lite_piece_local(struct lite_piece_io *p, struct lite_mapping *m,
 	mem = lite_mapping_address(m, e, p->offset - e->start, &p->n);
 	if (WARN_ON_ONCE(!mem))
 		return -EIO;
-	return lite_buf_copy_nofault(p->buf, p->at, mem, p->n, p->write) ?:
-		       -EFAULT;
+	return lite_buf_copy_nofault(p->buf, p->at, mem, p->n, p->write) ?: -EFAULT;
 }
 
 /* Transfer a piece through @p->bounce. Returns bytes or a negative errno. */
@@ -58,8 +56,7 @@ static ssize_t lite_piece_small(struct lite_piece_io *p, struct lite_mapping *m,
 	d.offset = p->offset;
 	d.dma = p->bounce->dma;
 	if (p->write)
-		d.n = lite_buf_copy_nofault(p->buf, p->at, p->bounce->data,
-					    p->n, true);
+		d.n = lite_buf_copy_nofault(p->buf, p->at, p->bounce->data, p->n, true);
 	if (!d.n)
 		return -EFAULT;
 	err = lite_devop_run(&d, LITE_BOUNCE_SIZE);
@@ -71,14 +68,12 @@ static ssize_t lite_piece_small(struct lite_piece_io *p, struct lite_mapping *m,
 }
 
 /*
- * The part of a piece for which the LMR is entered. It waits only for the
- * device. Returns bytes, or an errno; these say what to do after leaving:
- * -EFAULT: make the first of @p->n bytes present; -EAGAIN: renew the handle;
- * -ENOBUFS: wait for a bounce page; -EFBIG: transfer @p->run bytes as a large
- * piece.
+ * The part of a piece for which the LMR is entered. It waits only for the device. Returns bytes, or
+ * an errno; these say what to do after leaving: -EFAULT: make the first of @p->n bytes present;
+ * -EAGAIN: renew the handle; -ENOBUFS: wait for a bounce page; -EFBIG: transfer @p->run bytes as a
+ * large piece.
  */
-static ssize_t lite_piece_entered(struct lite_piece_io *p,
-				  struct lite_mapping *m)
+static ssize_t lite_piece_entered(struct lite_piece_io *p, struct lite_mapping *m)
 {
 	const struct lite_extent *e = lite_extent_at(m, p->offset);
 
@@ -104,9 +99,7 @@ static ssize_t lite_piece_put(struct lite_piece_io *p, ssize_t ret)
 	struct lite_fabric *fab = p->a->ctx->mem->fab;
 
 	if (likely(ret > 0) && !p->write)
-		ret = lite_buf_copy_nofault(p->buf, p->at, p->bounce->data, ret,
-					    false) ?:
-			      -EFAULT;
+		ret = lite_buf_copy_nofault(p->buf, p->at, p->bounce->data, ret, false) ?: -EFAULT;
 	else if (unlikely(ret < 0))
 		lite_bounce_failed(fab, p->bounce);
 	lite_bounce_put(fab, p->bounce);
@@ -120,8 +113,7 @@ static noinline int lite_piece_prepare(struct lite_piece_io *p, int err,
 {
 	switch (err) {
 	case -EFAULT:
-		return lite_buf_fault_in(p->buf, p->at, p->n, p->write) ?:
-			       -EAGAIN;
+		return lite_buf_fault_in(p->buf, p->at, p->n, p->write) ?: -EAGAIN;
 	case -EAGAIN:
 		return lite_access_renew(p->a, stale) ?: -EAGAIN;
 	case -EFBIG:
@@ -134,8 +126,8 @@ static noinline int lite_piece_prepare(struct lite_piece_io *p, int err,
 /*
  * Transfer a piece, and advance. 0, or a negative errno; -EAGAIN: try again.
  *
- * Bounce pages are few and shared by all users. Wait for one without having
- * entered the LMR, and put it before renewing the handle.
+ * Bounce pages are few and shared by all users. Wait for one without having entered the LMR, and
+ * put it before renewing the handle.
  */
 static int lite_piece(struct lite_piece_io *p)
 {
@@ -167,15 +159,14 @@ static int lite_piece(struct lite_piece_io *p)
 }
 
 /*
- * Before the LMR was entered nothing was tried; after that, repeating a piece
- * is safe, as it is idempotent. Returns an errno; -EAGAIN: try again.
+ * Before the LMR was entered nothing was tried; after that, repeating a piece is safe, as it is
+ * idempotent. Returns an errno; -EAGAIN: try again.
  */
 static noinline int lite_piece_failed(struct lite_piece_io *p, int err)
 {
 	if (err == -EHOSTDOWN && !p->begun)
 		return lite_access_await(p->a) ?: -EAGAIN;
-	if ((err == -EHOSTDOWN || err == -ETIMEDOUT) &&
-	    ++p->tries < LITE_PIECE_TRIES)
+	if ((err == -EHOSTDOWN || err == -ETIMEDOUT) && ++p->tries < LITE_PIECE_TRIES)
 		return lite_access_await(p->a) == -EINTR ? -EINTR : -EAGAIN;
 	return err;
 }
@@ -183,15 +174,14 @@ static noinline int lite_piece_failed(struct lite_piece_io *p, int err)
 /**
  * lite_transfer - read from or write to an LMR
  * @a: handle and right
- * @op: LITE_OP_READ or LITE_OP_WRITE; its result is set to the leading bytes
- *	that have been transferred, also on failure
+ * @op: LITE_OP_READ or LITE_OP_WRITE; its result is set to the leading bytes that have been
+ *	transferred, also on failure
  * @buf: caller's memory
  *
  * Context: may sleep; a fatal signal ends it after the piece in flight.
  * Return: 0 or a negative errno, see LITE_IOC_OP.
  */
-int lite_transfer(const struct lite_access *a, struct lite_op *op,
-		  const struct lite_buf *buf)
+int lite_transfer(const struct lite_access *a, struct lite_op *op, const struct lite_buf *buf)
 {
 	struct lite_stats __percpu *stats = a->ctx->mem->stats;
 	struct lite_piece_io p LITE_UNINIT;

@@ -5,34 +5,20 @@
 
 #include "memory/handle/ctx.h"
 
-/**
- * struct lite_piece_io - progress of a transfer
- * @a: handle and right
- * @write: direction
- * @begun: the LMR has been entered, so rights and bounds were valid
- * @offset: in the LMR
- * @left: bytes to go
- * @at: offset in the buffer
- * @tries: how often the current piece has failed
- * @large: how often of @tries it was posted as a large piece
- * @buf: caller's
- * @n: bytes of the current piece, if it is not a large one
- * @run: bytes of a large piece, all in one share of another node
- * @bounce: held for the current piece, or NULL
- */
+/* Progress of a transfer. */
 struct lite_piece_io {
-	const struct lite_access *a;
-	bool write;
-	bool begun;
-	u64 offset;
-	u64 left;
-	u64 at;
-	int tries;
-	int large;
-	const struct lite_buf *buf;
-	size_t n;
-	u64 run;
-	struct lite_bounce *bounce;
+	const struct lite_access *a; /* handle and right */
+	bool write;                  /* direction */
+	bool begun;                  /* the LMR has been entered, so rights and bounds were valid */
+	u64 offset;                  /* in the LMR */
+	u64 left;                    /* bytes to go */
+	u64 at;                      /* offset in the buffer */
+	int tries;                   /* how often the current piece has failed */
+	int large;                   /* how often of @tries it was posted as a large piece */
+	const struct lite_buf *buf;  /* caller's */
+	size_t n;                    /* bytes of the current piece, if it is not a large one */
+	u64 run;                     /* bytes of a large piece, all in one share of another node */
+	struct lite_bounce *bounce;  /* held for the current piece, or NULL */
 };
 
 /* Note that @n bytes have been transferred. */

@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Large pieces of transfers: zero-copy from or to the caller's pages, which are
- * pinned while in flight.
+ * Large pieces of transfers: zero-copy from or to the caller's pages, which are pinned while in
+ * flight.
  *
- * A piece is cut into batches: while the device works on some, the next are
- * pinned and posted. Each enters the LMR anew, so that a REVOKE waits for
- * LITE_BATCHES batches at most.
+ * A piece is cut into batches: while the device works on some, the next are pinned and posted. Each
+ * enters the LMR anew, so that a REVOKE waits for LITE_BATCHES batches at most.
  *
- * A REVOKE never waits for user space. While anything is in flight, only
- * present pages are pinned, and only the device is waited for. Faulting pages
- * in, and locking pages that were written, is put off until nothing is in
- * flight, and done with the gate left. Once a buffer turns out to have absent
- * pages, LITE_BATCHES batches at a time are pinned before any is posted.
+ * A REVOKE never waits for user space. While anything is in flight, only present pages are pinned,
+ * and only the device is waited for. Faulting pages in, and locking pages that were written, is put
+ * off until nothing is in flight, and done with the gate left. Once a buffer turns out to have
+ * absent pages, LITE_BATCHES batches at a time are pinned before any is posted.
  *
- * Batches end in the order of posting. After one has failed, later ones do not
- * count: only leading bytes are reported as done.
+ * Batches end in the order of posting. After one has failed, later ones do not count: only leading
+ * bytes are reported as done.
  *
- * The device accesses the caller's memory only between posting and the end of
- * lite_io_wait_long(), which cannot be interrupted.
+ * The device accesses the caller's memory only between posting and the end of lite_io_wait_long(),
+ * which cannot be interrupted.
  */
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
@@ -34,72 +32,40 @@
 #define LITE_BATCH_BYTES (LITE_BATCH_PAGES * PAGE_SIZE)
 #define LITE_BATCHES 4
 
-/**
- * struct lite_batch - bytes that are posted and waited for together
- * @offset: in the LMR
- * @n: bytes
- * @n_pages: pinned; 0: the batch is free
- * @skip: offset of the bytes in the first page
- * @m: entered while in flight
- * @conn: held live while in flight
- * @qp: where it is posted
- * @io: waits for it
- * @err: of posting
- * @sgt: describes @sg
- * @pages: of the caller
- * @sg: @pages, merged and mapped for the device while in flight
- */
+/* Bytes that are posted and waited for together. */
 struct lite_batch {
-	u64 offset;
-	size_t n;
-	int n_pages;
-	size_t skip;
-	struct lite_mapping *m;
-	struct lite_conn *conn;
-	struct lite_qp *qp;
-	struct lite_io io;
-	int err;
-	struct sg_table sgt;
-	struct page *pages[LITE_BATCH_PAGES];
-	struct scatterlist sg[LITE_BATCH_PAGES];
+	u64 offset;                              /* in the LMR */
+	size_t n;                                /* bytes */
+	int n_pages;                             /* pinned; 0: the batch is free */
+	size_t skip;                             /* offset of the bytes in the first page */
+	struct lite_mapping *m;                  /* entered while in flight */
+	struct lite_conn *conn;                  /* held live while in flight */
+	struct lite_qp *qp;                      /* where it is posted */
+	struct lite_io io;                       /* waits for it */
+	int err;                                 /* of posting */
+	struct sg_table sgt;                     /* describes @sg */
+	struct page *pages[LITE_BATCH_PAGES];    /* of the caller */
+	struct scatterlist sg[LITE_BATCH_PAGES]; /* @pages, merged; mapped while in flight */
 };
 
-/**
- * struct lite_large - a large piece
- * @p: its transfer, advanced as batches end
- * @dir: for the device
- * @offset: in the LMR, of what is not pinned yet
- * @at: in the buffer, of what is not pinned yet
- * @left: bytes that are not pinned yet
- * @max: batches that may be in flight
- * @pinned: batches pinned so far
- * @posted: batches posted so far
- * @ended: batches ended so far
- * @absent: the buffer has pages that were not present
- * @locked: some pages could not be unpinned without blocking
- * @halted: post no more batches
- * @failed: a batch has ended with an error
- * @err: why it went no further
- * @stale: with -EAGAIN: what to pass to lite_access_renew(), or NULL
- * @batch: ring; @pinned % @max is the next to pin
- */
+/* A large piece. */
 struct lite_large {
-	struct lite_piece_io *p;
-	enum dma_data_direction dir;
-	u64 offset;
-	u64 at;
-	u64 left;
-	u32 max;
-	u32 pinned;
-	u32 posted;
-	u32 ended;
-	bool absent;
-	bool locked;
-	bool halted;
-	bool failed;
-	int err;
-	const struct lite_mapping *stale;
-	struct lite_batch batch[];
+	struct lite_piece_io *p;          /* its transfer, advanced as batches end */
+	enum dma_data_direction dir;      /* for the device */
+	u64 offset;                       /* in the LMR, of what is not pinned yet */
+	u64 at;                           /* in the buffer, of what is not pinned yet */
+	u64 left;                         /* bytes that are not pinned yet */
+	u32 max;                          /* batches that may be in flight */
+	u32 pinned;                       /* batches pinned so far */
+	u32 posted;                       /* batches posted so far */
+	u32 ended;                        /* batches ended so far */
+	bool absent;                      /* the buffer has pages that were not present */
+	bool locked;                      /* some pages could not be unpinned without blocking */
+	bool halted;                      /* post no more batches */
+	bool failed;                      /* a batch has ended with an error */
+	int err;                          /* why it went no further */
+	const struct lite_mapping *stale; /* with -EAGAIN: for lite_access_renew(), or NULL */
+	struct lite_batch batch[];        /* ring; @pinned % @max is the next to pin */
 };
 
 /* ---- posting ------------------------------------------------------------- */
@@ -111,8 +77,8 @@ struct lite_sg_cursor {
 };
 
 /* Fill SGEs for at most @n bytes. Returns the bytes. */
-static size_t lite_sges_fill(struct lite_sg_cursor *c, u32 lkey,
-			     struct ib_sge *sge, int max, int *n_sge, size_t n)
+static size_t lite_sges_fill(struct lite_sg_cursor *c, u32 lkey, struct ib_sge *sge, int max,
+			     int *n_sge, size_t n)
 {
 	size_t done = 0;
 
@@ -146,14 +112,12 @@ static int lite_batch_rdma(struct lite_batch *b, bool write)
 	int err = 0;
 
 	while (n && !err) {
-		size_t wr = min3((u64)n, e->length - in,
-				 (u64)LITE_WR_BYTES_MAX);
+		size_t wr = min3((u64)n, e->length - in, (u64)LITE_WR_BYTES_MAX);
 		int n_sge;
 
 		wr = lite_sges_fill(&cursor, fab->lkey, sge, max, &n_sge, wr);
-		err = lite_qp_rdma(b->qp, &b->io, write ? IB_WR_RDMA_WRITE :
-							  IB_WR_RDMA_READ,
-				   sge, n_sge, e->addr + in, 0);
+		err = lite_qp_rdma(b->qp, &b->io, write ? IB_WR_RDMA_WRITE : IB_WR_RDMA_READ, sge,
+				   n_sge, e->addr + in, 0);
 		n -= wr;
 		in += wr;
 		if (in == e->length) {
@@ -167,8 +131,7 @@ static int lite_batch_rdma(struct lite_batch *b, bool write)
 }
 
 /* Merge contiguous pages and map them for the device. */
-static int lite_batch_map(struct lite_batch *b, struct ib_device *dev,
-			  enum dma_data_direction dir)
+static int lite_batch_map(struct lite_batch *b, struct ib_device *dev, enum dma_data_direction dir)
 {
 	const unsigned int max = ib_dma_max_seg_size(dev);
 	size_t skip = b->skip, left = b->n;
@@ -180,8 +143,7 @@ static int lite_batch_map(struct lite_batch *b, struct ib_device *dev,
 	for (i = 0; i < b->n_pages; i++) {
 		size_t len = min_t(size_t, PAGE_SIZE - skip, left);
 
-		if (sg && page_to_pfn(b->pages[i]) ==
-				  page_to_pfn(b->pages[i - 1]) + 1 &&
+		if (sg && page_to_pfn(b->pages[i]) == page_to_pfn(b->pages[i - 1]) + 1 &&
 		    sg->length + len <= max) {
 			sg->length += len;
 		} else {
@@ -206,8 +168,7 @@ static int lite_batch_connect(struct lite_large *l, struct lite_batch *b)
 	u32 share = lite_extent_at(b->m, b->offset)->share;
 
 	if (b->m->share[share].local ||
-	    lite_extent_run(b->m->extents, b->m->n_extents, b->offset, b->n) <
-		    b->n)
+	    lite_extent_run(b->m->extents, b->m->n_extents, b->offset, b->n) < b->n)
 		return -EAGAIN;
 	b->conn = lite_access_conn(b->m, share);
 	if (!IS_ERR(b->conn))
@@ -218,8 +179,8 @@ static int lite_batch_connect(struct lite_large *l, struct lite_batch *b)
 }
 
 /*
- * Enter the LMR and post a batch. Does not renew the handle: the renewal may
- * wait for batches that are in flight.
+ * Enter the LMR and post a batch. Does not renew the handle: the renewal may wait for batches that
+ * are in flight.
  */
 static int lite_batch_post(struct lite_large *l, struct lite_batch *b)
 {
@@ -278,10 +239,8 @@ static bool lite_large_pin(struct lite_large *l)
 		return false;
 	if (l->pinned && lite_given_up())
 		return false;
-	n_pages = lite_buf_pin(p->buf, l->at,
-			       min_t(u64, l->left, LITE_BATCH_BYTES), p->write,
-			       idle, b->pages, LITE_BATCH_PAGES, &b->skip,
-			       &b->n);
+	n_pages = lite_buf_pin(p->buf, l->at, min_t(u64, l->left, LITE_BATCH_BYTES), p->write, idle,
+			       b->pages, LITE_BATCH_PAGES, &b->skip, &b->n);
 	if (n_pages == -EAGAIN) {
 		l->absent = true;
 		return false;
@@ -302,19 +261,10 @@ static bool lite_large_pin(struct lite_large *l)
 	return true;
 }
 
-static void lite_batch_free(struct lite_batch *b,
-			    struct lite_stats __percpu *stats)
+static void lite_batch_free(struct lite_batch *b, struct lite_stats __percpu *stats)
 {
 	lite_stat_add(stats, LITE_STAT_PINNED_PAGES, -b->n_pages);
 	b->n_pages = 0;
-}
-
-/* The device may still access the pages: keep them pinned and mapped. */
-static void lite_batch_lose(struct lite_batch *b,
-			    struct lite_stats __percpu *stats)
-{
-	lite_stat_add(stats, LITE_STAT_QUARANTINED, b->n_pages);
-	lite_batch_free(b, stats);
 }
 
 /* Wait for the oldest batch in flight. */
@@ -330,13 +280,14 @@ static void lite_large_end(struct lite_large *l)
 	l->ended++;
 	err = lite_io_result(b->m, b->err ?: b->io.status);
 	lost = err && READ_ONCE(b->conn->unfenced);
-	if (!lost)
+	/* If it is lost, the device may still access the pages: they stay pinned and mapped. */
+	if (lost)
+		lite_stat_add(mem->stats, LITE_STAT_QUARANTINED, b->n_pages);
+	else
 		ib_dma_unmap_sgtable_attrs(mem->fab->dev, &b->sgt, l->dir, 0);
 	lite_conn_put_live(b->conn);
 	lite_access_exit(b->m);
-	if (lost)
-		lite_batch_lose(b, mem->stats);
-	else if (lite_buf_tryunpin(p->buf, b->pages, b->n_pages, !p->write))
+	if (lost || lite_buf_tryunpin(p->buf, b->pages, b->n_pages, !p->write))
 		lite_batch_free(b, mem->stats);
 	else
 		l->locked = true;
@@ -353,8 +304,7 @@ static void lite_large_end(struct lite_large *l)
 }
 
 /* With nothing in flight, unpin all that is still pinned. */
-static void lite_large_unpin(struct lite_large *l,
-			     struct lite_stats __percpu *stats)
+static void lite_large_unpin(struct lite_large *l, struct lite_stats __percpu *stats)
 {
 	const struct lite_buf *buf = l->p->buf;
 	u32 i;
@@ -408,8 +358,7 @@ static void lite_large_run(struct lite_large *l)
  */
 int lite_piece_large(struct lite_piece_io *p)
 {
-	u32 max = DIV_ROUND_UP(offset_in_page(p->buf->u + p->at) + p->run,
-			       LITE_BATCH_BYTES);
+	u32 max = DIV_ROUND_UP(offset_in_page(p->buf->u + p->at) + p->run, LITE_BATCH_BYTES);
 	struct lite_large *l;
 	int err;
 	u32 i;

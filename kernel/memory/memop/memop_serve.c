@@ -2,27 +2,285 @@
 /*
  * Memory operations, carried out at the node that holds the bytes.
  *
- * Normal operation: a peer, or this node itself, has checked rights and bounds
- * on its handles, and names ranges of LMRs, the first of which (the source for
- * COPY) is held here. We enter our own mappings of them (peer_mapping.c), do a
- * little, leave, and so on, until all is done or LITE_MEMOP_EXEC_TIME is over;
- * the caller comes back for the rest. So neither a REVOKE, here or at the
- * caller, nor a caller that is being killed waits long.
+ * Normal operation: a peer, or this node itself, has checked rights and bounds on its handles, and
+ * names ranges of LMRs, the first of which (the source for COPY) is held here. An operation goes
+ * step by step: each enters our own mappings (peer_mapping.c), does a little, and leaves; between
+ * steps it checks whether to go on. After LITE_MEMOP_EXEC_TIME the caller comes back for the rest.
+ * So a REVOKE or RECALL here waits for one step at most, one at the caller for that time and a
+ * step, and a caller that is being killed does not wait long either.
  *
- * Recovery: none here. After its session broke a caller asks to PREPARE before
- * it tries again. PREPARE waits until our operations in its earlier sessions
- * have ended, so that none of them runs afterwards
- * (lite_memop_execs_settle()).
+ * A COPY writes from the memory of one LMR straight to that of the other node: no page is pinned,
+ * and the data crosses the network once. A COMPARE fetches remote bytes.
+ *
+ * Recovery: none here. After its session broke a caller asks to PREPARE before it tries again.
+ * PREPARE waits until our operations in its earlier sessions have ended, so that none of them runs
+ * afterwards (lite_memop_execs_settle()).
  */
 #include <linux/sched/signal.h>
+#include <linux/slab.h>
 
 #include "core/memop_rules.h"
 #include "memory/io/devop.h"
 #include "memory/memory.h"
 #include "compat.h"
 
+/* Time per call: then the caller leaves its LMRs, and calls again. */
+#define LITE_MEMOP_EXEC_TIME max(HZ / 100, 1)
+/* Bytes of local memory, bytes sent, and bytes fetched for a comparison, per entry. */
+#define LITE_MEMOP_EXEC_BYTES (64UL << 10)
+#define LITE_MEMOP_EXEC_SEND (256UL << 10)
+#define LITE_MEMOP_EXEC_FETCH (32UL << 10)
+/* Bytes at a time where large packets overtake each other, and get lost. */
+#define LITE_MEMOP_EXEC_CAREFUL 1024UL
 /* Compare-and-swaps per entry. */
 #define LITE_MEMOP_EXEC_SWAPS 16
+
+/* ---- progress ------------------------------------------------------------ */
+
+/**
+ * lite_memop_exec_begin - begin to carry out an operation
+ * @r: @mem, @conn and @brief are set
+ *
+ * Context: may sleep briefly.
+ * Return: 0 or -EHOSTDOWN: the caller's session is over; call lite_memop_exec_end() in either case.
+ */
+int lite_memop_exec_begin(struct lite_memop_exec *r)
+{
+	spin_lock(&r->mem->work_lock);
+	list_add(&r->list, &r->mem->work);
+	spin_unlock(&r->mem->work_lock);
+	/*
+	 * If a waiter for earlier sessions did not see us on the list, we see here that our session
+	 * is over.
+	 */
+	return r->conn ? lite_cluster_await_session(r->mem->cl, r->conn) : 0;
+}
+
+/* End an operation that lite_memop_exec_begin() was called for. */
+void lite_memop_exec_end(struct lite_memop_exec *r)
+{
+	spin_lock(&r->mem->work_lock);
+	list_del(&r->list);
+	spin_unlock(&r->mem->work_lock);
+	wake_up_all(&r->mem->work_wait);
+	if (!r->page)
+		return;
+	if (lite_dma_unmap_page(r->mem->fab, r->dma, PAGE_SIZE << r->order, r->since))
+		__free_pages(r->page, r->order);
+}
+
+/* Have the brief operations of a session ended, or (@before) all of its peer's earlier sessions? */
+static bool lite_memop_execs_ended(struct lite_memory *mem, struct lite_conn *conn, bool before)
+{
+	struct lite_memop_exec *r;
+	bool ended = true;
+
+	spin_lock(&mem->work_lock);
+	list_for_each_entry(r, &mem->work, list) {
+		if (before)
+			ended &= !r->conn || r->conn == conn ||
+				 r->conn->from.node != conn->from.node;
+		else
+			ended &= !r->brief || r->conn != conn;
+	}
+	spin_unlock(&mem->work_lock);
+	return ended;
+}
+
+/**
+ * lite_memop_execs_conn_down - wait for the brief operations of a dead session
+ * @mem: the node's memory
+ * @conn: not the peer's session any more
+ *
+ * Orders the next session of the peer behind them, as it is behind what devices did in this one:
+ * both end before the next session begins here.
+ *
+ * Context: may sleep briefly.
+ */
+void lite_memop_execs_conn_down(struct lite_memory *mem, struct lite_conn *conn)
+{
+	wait_event(mem->work_wait, lite_memop_execs_ended(mem, conn, false));
+}
+
+/*
+ * Wait for operations of earlier sessions of the peer that asks in @conn. If that is its current
+ * session, they cannot begin any more, and those that have begun end after a step, or when their
+ * time is up. Returns 0, or -EHOSTDOWN: it is not the current session; has not waited.
+ */
+static int lite_memop_execs_settle(struct lite_memory *mem, struct lite_conn *conn)
+{
+	int err = lite_cluster_await_session(mem->cl, conn);
+
+	if (!err)
+		wait_event(mem->work_wait, lite_memop_execs_ended(mem, conn, true));
+	return err;
+}
+
+static int lite_memop_exec_wanted(const struct lite_memop_exec *r)
+{
+	if (r->conn)
+		return lite_conn_is_dead(r->conn) ? -EHOSTDOWN : 0;
+	return fatal_signal_pending(current) ? -EINTR : 0;
+}
+
+/*
+ * Carry out an operation for a while, entered nowhere. Returns 0 or a negative errno of the step at
+ * @r->done; -EHOSTDOWN: the caller's session is over; -EINTR: the local caller is being killed.
+ * After 0 without a status there is progress.
+ */
+static int lite_memop_exec(struct lite_memop_exec *r, lite_memop_exec_step step)
+{
+	unsigned long end = jiffies + LITE_MEMOP_EXEC_TIME;
+	u64 length = le64_to_cpu(r->op->length);
+	ssize_t ret = lite_memop_exec_begin(r);
+
+	while (!ret && !r->status && r->done < length) {
+		ret = step(r);
+		if (ret < 0)
+			break;
+		r->done += ret;
+		ret = 0;
+		/* The caller calls again for the rest. */
+		if (r->done && time_after(jiffies, end))
+			break;
+		/* The caller may have gone. */
+		if (r->done < length && !r->status)
+			ret = lite_memop_exec_wanted(r);
+		cond_resched();
+	}
+	lite_memop_exec_end(r);
+	return ret;
+}
+
+/* ---- memory -------------------------------------------------------------- */
+
+/* An entered part of an LMR. */
+struct lite_memop_cursor {
+	struct lite_mapping *m;
+	const struct lite_extent *e; /* extent that contains all of it */
+	u64 offset;                  /* in the LMR */
+};
+
+static bool lite_memop_exec_is_backward(const struct lite_memop_exec *r)
+{
+	return le32_to_cpu(r->op->flags) & LITE_WIRE_OP_BACKWARD;
+}
+
+static u64 lite_memop_exec_packet(const struct lite_memop_exec *r, u64 max)
+{
+	return le32_to_cpu(r->op->flags) & LITE_WIRE_OP_CAREFUL ? LITE_MEMOP_EXEC_CAREFUL : max;
+}
+
+static bool lite_memop_cursor_is_local(const struct lite_memop_cursor *p)
+{
+	return p->m->share[p->e->share].local;
+}
+
+/*
+ * Enter for the next bytes of one of the operation's ranges: the first that are left or, if it goes
+ * backward, the last. Reduces @n to what is in one extent. Returns 0, then call
+ * lite_memop_cursor_place() once the length is known, and lite_access_exit(p->m); -ERANGE; or as
+ * lite_peer_mapping_enter().
+ */
+static int lite_memop_cursor_enter(struct lite_memop_exec *r, struct lite_memop_cursor *p,
+				   const struct lite_wire_range *range, u64 *n)
+{
+	u64 offset = le64_to_cpu(range->offset), left = le64_to_cpu(r->op->length) - r->done, end;
+	bool backward = lite_memop_exec_is_backward(r);
+
+	if (!backward && check_add_overflow(offset, r->done, &offset))
+		return -ERANGE;
+	p->m = lite_peer_mapping_enter(r->mem, range, offset, left);
+	if (IS_ERR(p->m))
+		return PTR_ERR(p->m);
+	end = offset + left;
+	p->e = lite_extent_at(p->m, backward ? end - 1 : offset);
+	*n = min(*n, min(end, p->e->start + p->e->length) - max(offset, p->e->start));
+	p->offset = offset;
+	return 0;
+}
+
+/* Set the offset of an entered part. */
+static void lite_memop_cursor_place(struct lite_memop_exec *r, struct lite_memop_cursor *p, u64 n)
+{
+	if (lite_memop_exec_is_backward(r))
+		p->offset += le64_to_cpu(r->op->length) - r->done - n;
+}
+
+/*
+ * The kernel address of local memory; @n is reduced to what is contiguous there. NULL: the LMR's
+ * home has sent wrong extents.
+ */
+static void *lite_memop_cursor_address(const struct lite_memop_cursor *p, u64 *n)
+{
+	size_t size = *n;
+	void *mem = lite_mapping_address(p->m, p->e, p->offset - p->e->start, &size);
+
+	*n = size;
+	return mem;
+}
+
+/*
+ * The kernel address of the end of a part: @n is reduced to the contiguous bytes before its end.
+ * Contiguous pieces are at least a page, so this takes few steps.
+ */
+static void *lite_memop_cursor_tail(struct lite_memop_cursor *p, u64 *n)
+{
+	u64 size = *n;
+	void *mem;
+
+	for (;;) {
+		mem = lite_memop_cursor_address(p, &size);
+		if (!mem || size == *n)
+			return mem;
+		p->offset += size;
+		*n -= size;
+		size = *n;
+	}
+}
+
+/*
+ * Enter for the next bytes of the first range, if local; sets @n to their number. Returns their
+ * address, then call lite_access_exit(p->m); ERR_PTR: -EXDEV: they are at another node; -EIO; or as
+ * lite_memop_cursor_enter().
+ */
+static void *lite_memop_cursor_local(struct lite_memop_exec *r, struct lite_memop_cursor *p, u64 *n)
+{
+	void *mem = ERR_PTR(-EXDEV);
+	int err;
+
+	*n = LITE_MEMOP_EXEC_BYTES;
+	err = lite_memop_cursor_enter(r, p, &r->op->range, n);
+	if (err)
+		return ERR_PTR(err);
+	if (lite_memop_cursor_is_local(p)) {
+		lite_memop_cursor_place(r, p, *n);
+		mem = lite_memop_cursor_address(p, n) ?: ERR_PTR(-EIO);
+	}
+	if (IS_ERR(mem))
+		lite_access_exit(p->m);
+	return mem;
+}
+
+/* Transfer between a remote part and memory at @dma. Returns bytes. */
+static ssize_t lite_memop_cursor_run(struct lite_memop_cursor *p, u32 opcode, u64 dma, u64 n,
+				     u64 packet)
+{
+	struct lite_devop d = {
+		.m = p->m,
+		.e = p->e,
+		.opcode = opcode,
+		.n = n,
+		.offset = p->offset,
+		.dma = dma,
+	};
+	int err = lite_devop_run(&d, packet);
+
+	/* There is a newer session: map again. */
+	if (err == -EAGAIN)
+		return -ENOLINK;
+	return err ?: (ssize_t)n;
+}
 
 /* ---- set, checksum ------------------------------------------------------- */
 
@@ -30,15 +288,12 @@ static ssize_t lite_memop_exec_set(struct lite_memop_exec *r)
 {
 	u32 length = le32_to_cpu(r->op->arg);
 	struct lite_memop_cursor p;
-	void *mem;
 	u64 n;
+	void *mem = lite_memop_cursor_local(r, &p, &n);
 
-	mem = lite_memop_cursor_local(r, &p, &n);
 	if (IS_ERR(mem))
 		return PTR_ERR(mem);
-	lite_pattern_fill(mem, n,
-			  lite_pattern_rotate(le64_to_cpu(r->op->operand),
-					      length, r->done),
+	lite_pattern_fill(mem, n, lite_pattern_rotate(le64_to_cpu(r->op->operand), length, r->done),
 			  length);
 	lite_access_exit(p.m);
 	return n;
@@ -47,10 +302,9 @@ static ssize_t lite_memop_exec_set(struct lite_memop_exec *r)
 static ssize_t lite_memop_exec_checksum(struct lite_memop_exec *r)
 {
 	struct lite_memop_cursor p;
-	void *mem;
 	u64 n;
+	void *mem = lite_memop_cursor_local(r, &p, &n);
 
-	mem = lite_memop_cursor_local(r, &p, &n);
 	if (IS_ERR(mem))
 		return PTR_ERR(mem);
 	/* CRC32C is inverted before and after. */
@@ -59,11 +313,146 @@ static ssize_t lite_memop_exec_checksum(struct lite_memop_exec *r)
 	return n;
 }
 
+/* ---- copy ---------------------------------------------------------------- */
+
+static ssize_t lite_memop_copy_local(struct lite_memop_exec *r, struct lite_memop_cursor *to,
+				     struct lite_memop_cursor *from, u64 n)
+{
+	void *t, *f;
+	u64 all;
+
+	n = min_t(u64, n, LITE_MEMOP_EXEC_BYTES);
+	lite_memop_cursor_place(r, to, n);
+	lite_memop_cursor_place(r, from, n);
+	if (lite_memop_exec_is_backward(r)) {
+		all = n;
+		f = lite_memop_cursor_tail(from, &n);
+		to->offset += all - n;
+		all = n;
+		t = f ? lite_memop_cursor_tail(to, &n) : NULL;
+		f = t ? f + (all - n) : NULL;
+	} else {
+		f = lite_memop_cursor_address(from, &n);
+		t = f ? lite_memop_cursor_address(to, &n) : NULL;
+	}
+	if (!t)
+		return -EIO;
+	memmove(t, f, n);
+	return n;
+}
+
+static ssize_t lite_memop_copy_send(struct lite_memop_exec *r, struct lite_memop_cursor *to,
+				    struct lite_memop_cursor *from, u64 n)
+{
+	n = min_t(u64, n, lite_memop_exec_packet(r, LITE_MEMOP_EXEC_SEND));
+	lite_memop_cursor_place(r, to, n);
+	lite_memop_cursor_place(r, from, n);
+	return lite_memop_cursor_run(to, LITE_OP_WRITE,
+				     from->e->addr + (from->offset - from->e->start), n,
+				     lite_memop_exec_packet(r, LITE_WR_BYTES_MAX));
+}
+
+static ssize_t lite_memop_exec_copy(struct lite_memop_exec *r)
+{
+	u64 n = LITE_MEMOP_EXEC_SEND;
+	struct lite_memop_cursor to, from;
+	ssize_t ret;
+
+	ret = lite_memop_cursor_enter(r, &from, &r->op->from, &n);
+	if (ret)
+		return ret;
+	ret = lite_memop_cursor_enter(r, &to, &r->op->range, &n);
+	if (!ret) {
+		if (!lite_memop_cursor_is_local(&from))
+			ret = -EXDEV;
+		else if (lite_memop_cursor_is_local(&to))
+			ret = lite_memop_copy_local(r, &to, &from, n);
+		else
+			ret = lite_memop_copy_send(r, &to, &from, n);
+		lite_access_exit(to.m);
+	}
+	lite_access_exit(from.m);
+	return ret;
+}
+
+/* ---- compare ------------------------------------------------------------- */
+
+/* Allocate a buffer to fetch into, as large as useful. */
+static int lite_memop_exec_page(struct lite_memop_exec *r)
+{
+	u64 size = min_t(u64, le64_to_cpu(r->op->length), LITE_MEMOP_EXEC_FETCH);
+	int err;
+
+	r->since = lite_dma_since(r->mem->fab);
+	r->order = get_order(size);
+	r->page = alloc_pages(GFP_KERNEL | __GFP_NOWARN | __GFP_NORETRY, r->order);
+	if (!r->page) {
+		r->order = 0;
+		r->page = alloc_page(GFP_KERNEL);
+	}
+	if (!r->page)
+		return -ENOMEM;
+	err = lite_dma_map_page(r->mem->fab, r->page, PAGE_SIZE << r->order, &r->dma);
+	if (err) {
+		__free_pages(r->page, r->order);
+		r->page = NULL;
+	}
+	return err;
+}
+
+static ssize_t lite_memop_compare_parts(struct lite_memop_exec *r, struct lite_memop_cursor *a,
+					struct lite_memop_cursor *b, u64 n)
+{
+	bool fetch = !lite_memop_cursor_is_local(b);
+	void *x, *y;
+	ssize_t ret;
+	size_t same;
+
+	if (!lite_memop_cursor_is_local(a))
+		return -EXDEV;
+	if (fetch && !r->page)
+		return -ENOBUFS;
+	lite_memop_cursor_place(r, a, n);
+	lite_memop_cursor_place(r, b, n);
+	x = lite_memop_cursor_address(a, &n);
+	y = fetch ? page_address(r->page) : lite_memop_cursor_address(b, &n);
+	if (!x || !y)
+		return -EIO;
+	if (fetch) {
+		n = min_t(u64, n, lite_memop_exec_packet(r, PAGE_SIZE << r->order));
+		ret = lite_memop_cursor_run(b, LITE_OP_READ, r->dma, n, n);
+		if (ret < 0)
+			return ret;
+	}
+	same = lite_first_difference(x, y, n);
+	if (same < n)
+		r->status = LITE_WIRE_OP_DIFFERENT;
+	return same;
+}
+
+static ssize_t lite_memop_exec_compare(struct lite_memop_exec *r)
+{
+	struct lite_memop_cursor a, b;
+	u64 n = LITE_MEMOP_EXEC_BYTES;
+	ssize_t ret;
+
+	ret = lite_memop_cursor_enter(r, &a, &r->op->range, &n);
+	if (ret)
+		return ret;
+	ret = lite_memop_cursor_enter(r, &b, &r->op->from, &n);
+	if (!ret) {
+		ret = lite_memop_compare_parts(r, &a, &b, n);
+		lite_access_exit(b.m);
+	}
+	lite_access_exit(a.m);
+	/* Memory is not allocated while entered. */
+	return ret == -ENOBUFS ? lite_memop_exec_page(r) : ret;
+}
+
 /* ---- atomics ------------------------------------------------------------- */
 
 /* Some attempts; 0: lost them all. */
-static ssize_t lite_word_swap(struct lite_memop_exec *r,
-			      struct lite_bounce *bounce)
+static ssize_t lite_word_swap(struct lite_memop_exec *r, struct lite_bounce *bounce)
 {
 	u32 opcode = le32_to_cpu(r->op->arg);
 	u64 operand = le64_to_cpu(r->op->operand);
@@ -95,8 +484,7 @@ static ssize_t lite_word_swap(struct lite_memop_exec *r,
 	return ret == -EUNATCH ? -ENOLINK : ret;
 }
 
-static ssize_t lite_word_attempt(struct lite_memop_exec *r,
-				 struct lite_bounce *bounce)
+static ssize_t lite_word_attempt(struct lite_memop_exec *r, struct lite_bounce *bounce)
 {
 	unsigned long end = jiffies + LITE_MEMOP_EXEC_TIME;
 	ssize_t ret;
@@ -121,8 +509,8 @@ static ssize_t lite_memop_exec_atomic(struct lite_memop_exec *r)
 	if (!fab->atomics)
 		return -EOPNOTSUPP;
 	/*
-	 * One at a time, so that they do not race each other, and only the
-	 * holder of the mutex uses a bounce page.
+	 * One at a time, so that they do not race each other, and only the holder of the mutex uses
+	 * a bounce page.
 	 */
 	if (mutex_lock_killable(&r->mem->word_lock))
 		return -EINTR;
@@ -136,17 +524,17 @@ static ssize_t lite_memop_exec_atomic(struct lite_memop_exec *r)
 
 /* ---- calls --------------------------------------------------------------- */
 
-static int lite_serve_memop(void *priv, struct lite_conn *conn, const void *req,
-			    u32 len, void *reply, u32 *reply_len)
+static int lite_serve_memop(void *priv, struct lite_conn *conn, const void *req, u32 len,
+			    void *reply, u32 *reply_len)
 {
 	const struct lite_memop_served *served = priv;
+	const struct lite_wire_op *op = req;
 	struct lite_wire_op_reply *out = reply;
 	struct lite_memop_exec r = {
 		.mem = served->mem,
 		.conn = conn,
-		.op = req,
-		.value = le64_to_cpu(
-			((const struct lite_wire_op *)req)->operand),
+		.op = op,
+		.value = le64_to_cpu(op->operand),
 	};
 	int err;
 
@@ -164,15 +552,13 @@ static int lite_serve_memop(void *priv, struct lite_conn *conn, const void *req,
 	return 0;
 }
 
-static int lite_serve_prepare(void *priv, struct lite_conn *conn,
-			      const void *req, u32 len, void *reply,
-			      u32 *reply_len)
+static int lite_serve_prepare(void *priv, struct lite_conn *conn, const void *req, u32 len,
+			      void *reply, u32 *reply_len)
 {
 	struct lite_memory *mem = priv;
 	const struct lite_wire_op *op = req;
-	int err;
+	int err = lite_cluster_ready(mem->cl);
 
-	err = lite_cluster_ready(mem->cl);
 	/* To the peer this node is as good as down. */
 	if (err)
 		return conn ? -EHOSTDOWN : err;
@@ -198,15 +584,13 @@ void lite_memop_handlers(struct lite_memory *mem)
 		{ LITE_CALL_OP_CHECKSUM, lite_memop_exec_checksum },
 		{ LITE_CALL_OP_ATOMIC, lite_memop_exec_atomic },
 	};
-	struct lite_kcalls *rpc = mem->cl->rpc;
 	int i;
 
 	BUILD_BUG_ON(ARRAY_SIZE(memops) != ARRAY_SIZE(mem->memops));
 	for (i = 0; i < ARRAY_SIZE(memops); i++) {
 		mem->memops[i].mem = mem;
 		mem->memops[i].step = memops[i].step;
-		lite_kcall_handle(rpc, memops[i].call, lite_serve_memop,
-				  &mem->memops[i]);
+		lite_kcall_handle(mem->cl->rpc, memops[i].call, lite_serve_memop, &mem->memops[i]);
 	}
-	lite_kcall_handle(rpc, LITE_CALL_OP_PREPARE, lite_serve_prepare, mem);
+	lite_kcall_handle(mem->cl->rpc, LITE_CALL_OP_PREPARE, lite_serve_prepare, mem);
 }

@@ -2,18 +2,14 @@
 /*
  * Mappings for memory operations that peers ask for.
  *
- * Such an operation names LMRs by home and id. This node performs it as a
- * mapper in its own right, so a REVOKE waits for it as for those of local
- * users. A short list holds references to mappings for a while, for the next
- * operation.
+ * Such an operation names LMRs by home and id. This node performs it as a mapper in its own right,
+ * so a REVOKE waits for it as for those of local users. A short list holds references to mappings
+ * for a while, for the next operation. Operations enter through mem->mappings, without that
+ * reference, so a mapping can be dropped from the list at any time. If there is none, the caller
+ * has the LMR mapped (lite_peer_mapping_prepare(), which makes calls) and tries again.
  *
- * Operations enter through mem->mappings, without that reference, so a mapping
- * can be dropped from the list at any time. If there is none, the operation
- * has the LMR mapped (lite_peer_mapping_prepare(), which makes calls) and
- * tries again.
- *
- * An anonymous LMR ends with its mapping at its maker, so an existing mapping
- * of one is not kept, and a new one only briefly.
+ * An anonymous LMR ends with its mapping at its maker, so an existing mapping of one is not kept,
+ * and a new one only briefly.
  */
 #include <linux/slab.h>
 
@@ -70,15 +66,14 @@ static bool lite_peer_mapping_reap(struct lite_memory *mem, bool all)
 
 static void lite_peer_mapping_work(struct work_struct *work)
 {
-	struct lite_memory *mem = container_of(to_delayed_work(work),
-					       struct lite_memory, lent.work);
+	struct lite_memory *mem =
+		container_of(to_delayed_work(work), struct lite_memory, lent.work);
 
 	while (lite_peer_mapping_reap(mem, false))
 		cond_resched();
 	spin_lock(&mem->map_lock);
 	if (mem->lent.n && !mem->lent.closed)
-		queue_delayed_work(mem->wq, &mem->lent.work,
-				   LITE_PEER_MAPPING_PERIOD);
+		queue_delayed_work(mem->wq, &mem->lent.work, LITE_PEER_MAPPING_PERIOD);
 	spin_unlock(&mem->map_lock);
 }
 
@@ -122,8 +117,7 @@ static struct lite_mapping *lite_peer_mapping_oldest(struct lite_memory *mem)
 
 	lockdep_assert_held(&mem->map_lock);
 	list_for_each_entry(m, &mem->lent.mappings, lent_list) {
-		if (!oldest || time_before(READ_ONCE(m->lent_used),
-					   READ_ONCE(oldest->lent_used)))
+		if (!oldest || time_before(READ_ONCE(m->lent_used), READ_ONCE(oldest->lent_used)))
 			oldest = m;
 	}
 	lite_peer_mapping_unlist(oldest);
@@ -138,16 +132,14 @@ static void lite_peer_mapping_keep(struct lite_mapping *m)
 
 	spin_lock(&mem->map_lock);
 	WRITE_ONCE(m->lent_used, jiffies);
-	if (!m->lent && !mem->lent.closed &&
-	    m->state == LITE_MAPPING_ACTIVE) {
+	if (!m->lent && !mem->lent.closed && m->state == LITE_MAPPING_ACTIVE) {
 		out = NULL;
 		if (mem->lent.n == LITE_PEER_MAPPING_MAX)
 			out = lite_peer_mapping_oldest(mem);
 		list_add_tail(&m->lent_list, &mem->lent.mappings);
 		m->lent = true;
 		mem->lent.n++;
-		queue_delayed_work(mem->wq, &mem->lent.work,
-				   LITE_PEER_MAPPING_PERIOD);
+		queue_delayed_work(mem->wq, &mem->lent.work, LITE_PEER_MAPPING_PERIOD);
 	}
 	spin_unlock(&mem->map_lock);
 	if (out)
@@ -157,19 +149,17 @@ static void lite_peer_mapping_keep(struct lite_mapping *m)
 /**
  * lite_mapping_enter - enter an LMR that is not named by a handle
  * @mem: the node's memory
- * @home: of the LMR
- * @id: its id there
- * @incarnation: of the home
- *
- * To be followed by lite_access_exit().
+ * @range: names the LMR; only its home, id and incarnation are used
  *
  * Context: any.
- * Return: the mapping, or ERR_PTR: -ENOLINK: call lite_peer_mapping_prepare()
- * first; -ESTALE: the home has a new incarnation; -EINVAL.
+ * Return: the mapping, then call lite_access_exit(), or ERR_PTR: -ENOLINK: call
+ * lite_peer_mapping_prepare() first; -ESTALE: the home has a new incarnation; -EINVAL.
  */
-struct lite_mapping *lite_mapping_enter(struct lite_memory *mem, u32 home,
-					u64 id, u64 incarnation)
+struct lite_mapping *lite_mapping_enter(struct lite_memory *mem,
+					const struct lite_wire_range *range)
 {
+	u32 home = le32_to_cpu(range->home);
+	u64 id = le64_to_cpu(range->id);
 	struct lite_mapping *m;
 	int err;
 
@@ -183,7 +173,7 @@ struct lite_mapping *lite_mapping_enter(struct lite_memory *mem, u32 home,
 		return ERR_PTR(-ENOLINK);
 	if (m->home != home || m->id != id)
 		err = -EINVAL;
-	else if (m->home_incarnation != incarnation)
+	else if (m->home_incarnation != le64_to_cpu(range->incarnation))
 		err = -ESTALE;
 	else if (!lite_mapping_current(m))
 		err = -ENOLINK;
@@ -200,22 +190,17 @@ struct lite_mapping *lite_mapping_enter(struct lite_memory *mem, u32 home,
  * @offset: in the LMR, bytes
  * @length: bytes
  *
- * Only in the generation in which the peer checked its right: a late request
- * (its caller was killed, say) must not run after a change that took the right
- * away.
+ * Only in the generation in which the peer checked its right: a late request (its caller was
+ * killed, say) must not run after a change that took the right away.
  *
  * Context: any.
  * Return: as lite_mapping_enter(); -ERANGE.
  */
-struct lite_mapping *
-lite_peer_mapping_enter(struct lite_memory *mem,
-			const struct lite_wire_range *range, u64 offset,
-			u64 length)
+struct lite_mapping *lite_peer_mapping_enter(struct lite_memory *mem,
+					     const struct lite_wire_range *range, u64 offset,
+					     u64 length)
 {
-	struct lite_mapping *m =
-		lite_mapping_enter(mem, le32_to_cpu(range->home),
-				   le64_to_cpu(range->id),
-				   le64_to_cpu(range->incarnation));
+	struct lite_mapping *m = lite_mapping_enter(mem, range);
 	int err;
 
 	if (IS_ERR(m))
@@ -232,16 +217,14 @@ lite_peer_mapping_enter(struct lite_memory *mem,
 }
 
 /* An existing usable mapping, with a reference, or NULL. */
-static struct lite_mapping *lite_peer_mapping_find(struct lite_memory *mem,
-						   u32 home, u64 id)
+static struct lite_mapping *lite_peer_mapping_find(struct lite_memory *mem, u32 home, u64 id)
 {
 	struct lite_mapping *m;
 
 	spin_lock(&mem->map_lock);
 	m = xa_load(&mem->mappings, lite_mapping_key(home, id));
-	if (m &&
-	    (m->state != LITE_MAPPING_ACTIVE || !lite_mapping_current(m) ||
-	     !kref_get_unless_zero(&m->ref)))
+	if (m && (m->state != LITE_MAPPING_ACTIVE || !lite_mapping_current(m) ||
+		  !kref_get_unless_zero(&m->ref)))
 		m = NULL;
 	spin_unlock(&mem->map_lock);
 	return m;
@@ -279,44 +262,40 @@ static bool lite_peer_mapping_settled(struct lite_mapping *m)
  * Waits for suspect nodes of the LMR.
  *
  * Context: may sleep; killable; makes calls.
- * Return: 0; -ENOENT: it was freed; -EBUSY: it is being changed, which this
- * function does not wait for; -ESTALE: the home has a new incarnation;
- * -EHOSTDOWN, -EHOSTUNREACH, -ENOMEM, -EINTR and others.
+ * Return: 0; -ENOENT: it was freed; -EBUSY: it is being changed, which this function does not wait
+ * for; -ESTALE: the home has a new incarnation; -EHOSTDOWN, -EHOSTUNREACH, -ENOMEM, -EINTR and
+ * others.
  */
-int lite_peer_mapping_prepare(struct lite_memory *mem,
-			      const struct lite_wire_range *range)
+int lite_peer_mapping_prepare(struct lite_memory *mem, const struct lite_wire_range *range)
 {
 	u32 home = le32_to_cpu(range->home);
 	u64 id = le64_to_cpu(range->id);
 	struct lite_mapping *m;
-	int tries = 0;
+	int tries, err;
 	bool made;
 
-	while (++tries <= LITE_PREPARE_TRIES) {
+	for (tries = 0; tries < LITE_PREPARE_TRIES; tries++) {
 		m = lite_peer_mapping_find(mem, home, id);
 		made = !m;
 		if (made)
-			m = lite_mapping_by_id(mem, home, id, NULL, NULL, 0,
-					       NULL);
+			m = lite_mapping_by_id(mem, home, id, NULL, NULL, 0, NULL);
 		if (IS_ERR(m))
 			return PTR_ERR(m);
-		if (m->home_incarnation != le64_to_cpu(range->incarnation)) {
+		err = -EAGAIN;
+		if (m->home_incarnation != le64_to_cpu(range->incarnation))
+			err = -ESTALE;
+		else if (lite_peer_mapping_settled(m))
+			err = 0;
+		else if (fatal_signal_pending(current))
+			err = -EINTR;
+		else
+			lite_mapping_retire(m);
+		if (!err && (made || !m->anonymous))
+			lite_peer_mapping_keep(m);
+		else
 			lite_mapping_put(m);
-			return -ESTALE;
-		}
-		if (lite_peer_mapping_settled(m)) {
-			if (made || !m->anonymous)
-				lite_peer_mapping_keep(m);
-			else
-				lite_mapping_put(m);
-			return 0;
-		}
-		if (fatal_signal_pending(current)) {
-			lite_mapping_put(m);
-			return -EINTR;
-		}
-		lite_mapping_retire(m);
-		lite_mapping_put(m);
+		if (err != -EAGAIN)
+			return err;
 	}
 	return -EHOSTDOWN;
 }

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Compare-and-swap on words of LMRs by the kernel itself. The layer above keeps
- * locks in words, and has to release them even for processes that have lost the
- * right, closed the handle or exited.
+ * Compare-and-swap on words of LMRs by the kernel itself. The layer above keeps locks in words, and
+ * has to release them even for processes that have lost the right, closed the handle or exited.
  *
- * It enters this node's mapping of the LMR. If there is none, it has the LMR
- * mapped and kept for a while, as for memory operations (peer_mapping.c). REVOKE and
- * RECALL wait for it as for any operation; it waits for a change of the LMR
- * without having entered it.
+ * It enters this node's mapping of the LMR. If there is none, it has the LMR mapped and kept for a
+ * while, as for memory operations (peer_mapping.c). REVOKE and RECALL wait for it as for any
+ * operation; it waits for a change of the LMR without having entered it.
  */
-
 #include "memory/io/devop.h"
 #include "memory/memory.h"
 #include "wait.h"
@@ -19,11 +16,10 @@
 #define LITE_WORD_TRIES 100
 
 /*
- * Look up the word that a handle and an offset name. The handle's mapping may
- * be unusable. 0 or -EBADF. Any context.
+ * Look up the word that a handle and an offset name. The handle's mapping may be unusable. 0 or
+ * -EBADF. Any context.
  */
-int lite_word_of(struct lite_ctx *ctx, u64 lh, u64 offset,
-		 struct lite_word *word)
+int lite_word_of(struct lite_ctx *ctx, u64 lh, u64 offset, struct lite_word *word)
 {
 	const struct lite_mapping *m;
 	struct lite_handle *h;
@@ -47,30 +43,18 @@ int lite_word_of(struct lite_ctx *ctx, u64 lh, u64 offset,
 	return err;
 }
 
-/* Enter this node's mapping. -ENOLINK: the LMR has to be mapped. */
-static struct lite_mapping *lite_word_enter(struct lite_memory *mem,
-					    const struct lite_word *w)
+static struct lite_wire_range lite_word_range(const struct lite_word *w)
 {
-	struct lite_mapping *m = lite_mapping_enter(mem, w->home, w->id,
-						    w->incarnation);
-	int err;
-
-	if (IS_ERR(m))
-		return m;
-	err = lite_atomic_check(w->offset, sizeof(u64), m->length);
-	if (!err)
-		return m;
-	lite_access_exit(m);
-	return ERR_PTR(err);
-}
-
-static int lite_word_prepare(struct lite_memory *mem, const struct lite_word *w)
-{
-	const struct lite_wire_range range = {
+	return (struct lite_wire_range){
 		.id = cpu_to_le64(w->id),
 		.incarnation = cpu_to_le64(w->incarnation),
 		.home = cpu_to_le32(w->home),
 	};
+}
+
+static int lite_word_prepare(struct lite_memory *mem, const struct lite_word *w)
+{
+	const struct lite_wire_range range = lite_word_range(w);
 	int err = lite_peer_mapping_prepare(mem, &range);
 
 	if (err == -EBUSY)
@@ -81,40 +65,43 @@ static int lite_word_prepare(struct lite_memory *mem, const struct lite_word *w)
 }
 
 /*
- * Try once. If it fails with @d->posted unset, lite_word_recover() takes the
- * errno, and @suspect with its reference.
+ * Try once, with this node's mapping. If it fails with @d->posted unset, lite_word_recover() takes
+ * the errno, and @suspect with its reference.
  */
-static int lite_word_try(struct lite_memory *mem, const struct lite_word *w,
-			 struct lite_devop *d, u64 *old,
-			 struct lite_peer **suspect)
+static int lite_word_try(struct lite_memory *mem, const struct lite_word *w, struct lite_devop *d,
+			 u64 *old, struct lite_peer **suspect)
 {
+	const struct lite_wire_range range = lite_word_range(w);
 	struct lite_bounce *bounce = lite_bounce_get(mem->fab);
 	struct lite_peer *peer;
 	int err;
 
 	if (!bounce)
 		return -EINTR;
-	d->m = lite_word_enter(mem, w);
+	d->m = lite_mapping_enter(mem, &range);
 	err = PTR_ERR_OR_ZERO(d->m);
+	if (err)
+		goto out;
+	err = lite_atomic_check(w->offset, sizeof(u64), d->m->length);
 	if (!err) {
 		err = lite_atomic_run(d, bounce);
 		peer = lite_devop_share(d)->peer;
-		if (err == -EHOSTDOWN && !d->posted &&
-		    lite_peer_is_suspect(peer)) {
+		if (err == -EHOSTDOWN && !d->posted && lite_peer_is_suspect(peer)) {
 			kref_get(&peer->ref);
 			*suspect = peer;
 		}
-		lite_access_exit(d->m);
 	}
+	lite_access_exit(d->m);
 	if (!err)
 		memcpy(old, bounce->data, sizeof(*old));
+out:
 	lite_bounce_put(mem->fab, bounce);
 	return err;
 }
 
 /* Remove what prevented posting. Returns 0: try again; or an errno. */
-static int lite_word_recover(struct lite_memory *mem, const struct lite_word *w,
-			     int err, struct lite_peer *suspect)
+static int lite_word_recover(struct lite_memory *mem, const struct lite_word *w, int err,
+			     struct lite_peer *suspect)
 {
 	switch (err) {
 	case -EAGAIN: /* there is a newer session */
@@ -142,11 +129,11 @@ static int lite_word_recover(struct lite_memory *mem, const struct lite_word *w,
  * @posted: set to whether it may have been done, even if it failed
  *
  * Context: may sleep; killable; makes calls.
- * Return: 0; -EIDRM, -ESTALE: the LMR is gone; -ERANGE: the word was cut off;
- * -EHOSTDOWN, -ETIMEDOUT, -EIO, -ENOMEM, -EINTR and others.
+ * Return: 0; -EIDRM, -ESTALE: the LMR is gone; -ERANGE: the word was cut off; -EHOSTDOWN,
+ * -ETIMEDOUT, -EIO, -ENOMEM, -EINTR and others.
  */
-int lite_word_cmp_swap(struct lite_memory *mem, const struct lite_word *word,
-		       u64 expected, u64 desired, u64 *old, bool *posted)
+int lite_word_cmp_swap(struct lite_memory *mem, const struct lite_word *word, u64 expected,
+		       u64 desired, u64 *old, bool *posted)
 {
 	struct lite_devop d = {
 		.opcode = LITE_OP_CMP_SWAP,
@@ -154,18 +141,17 @@ int lite_word_cmp_swap(struct lite_memory *mem, const struct lite_word *word,
 		.operand = expected,
 		.swap = desired,
 	};
-	int tries = 0;
-	int err;
+	struct lite_peer *suspect;
+	int tries, err;
 
 	*posted = false;
 	if (!mem->fab->atomics)
 		return -EOPNOTSUPP;
-	err = lite_cluster_ready(mem->cl);
-	if (err)
-		return err;
-	for (;;) {
-		struct lite_peer *suspect = NULL;
-
+	for (tries = 0; tries < LITE_WORD_TRIES; tries++) {
+		err = lite_cluster_ready(mem->cl);
+		if (err)
+			return err;
+		suspect = NULL;
 		err = lite_word_try(mem, word, &d, old, &suspect);
 		*posted = d.posted;
 		if (!err || *posted)
@@ -176,10 +162,6 @@ int lite_word_cmp_swap(struct lite_memory *mem, const struct lite_word *word,
 		/* A change may take long: end with a signal or the node. */
 		if (lite_given_up())
 			return -EINTR;
-		err = lite_cluster_ready(mem->cl);
-		if (err)
-			return err;
-		if (++tries == LITE_WORD_TRIES)
-			return -EHOSTDOWN;
 	}
+	return lite_cluster_ready(mem->cl) ?: -EHOSTDOWN;
 }
