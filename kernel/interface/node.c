@@ -339,9 +339,8 @@ static int lite_node_build(struct lite_node *node,
 				&p->cluster, &lite_node_cluster_ops, node);
 	if (err)
 		goto err_rpc;
-	err = lite_memory_init(&node->memory, &node->cluster, &node->rpc,
-			       node->stats, &p->memory, &lite_node_memory_ops,
-			       node);
+	err = lite_memory_init(&node->memory, &node->cluster, node->stats, &p->memory,
+			       &lite_node_memory_ops, node);
 	if (err)
 		goto err_cluster;
 	err = lite_locks_init(&node->locks, &node->memory, &node->rpc,
