@@ -22,7 +22,7 @@
 #define LITE_CREATE_TIMEOUT (120 * HZ)
 #define LITE_UNDO_TIMEOUT (10 * HZ)
 
-/* The errno for a home's answer: a home that leaves or stops says so of itself. Any context. */
+/* The errno for a home's answer: -ENOTCONN and -ENODEV are about the home itself. Any context. */
 int lite_home_error(struct lite_memory *mem, u32 home, int err)
 {
 	if ((err == -ENOTCONN || err == -ENODEV) && home != lite_cluster_id(mem->cl))

@@ -14,6 +14,7 @@ struct lite_conn;
 struct lite_cred;
 struct lite_memory;
 struct lite_peer;
+struct vm_fault;
 
 enum lite_mapping_state {
 	LITE_MAPPING_ACTIVE,
