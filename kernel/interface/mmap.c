@@ -24,7 +24,6 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "memory/mapper/view.h"
 #include "command.h"
 #include "compat.h"
 

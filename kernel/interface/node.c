@@ -314,7 +314,7 @@ static int lite_node_build(struct lite_node *node,
 				&p->cluster, &lite_node_cluster_ops, node);
 	if (err)
 		goto err_rpc;
-	err = lite_memory_init(&node->memory, &node->cluster, &node->rpc, node->stats, &p->memory,
+	err = lite_memory_init(&node->memory, &node->cluster, node->stats, &p->memory,
 			       &lite_node_memory_ops, node);
 	if (err)
 		goto err_cluster;

@@ -14,15 +14,13 @@
 
 static void lite_zombie_work(struct work_struct *work)
 {
-	lite_zombies_retry(container_of(to_delayed_work(work),
-					struct lite_memory, zombie_work));
+	lite_zombies_retry(container_of(to_delayed_work(work), struct lite_memory, zombie_work));
 }
 
 /**
  * lite_memory_init - set up the memory layer
  * @mem: to fill; zeroed
  * @cl: cluster, not started yet
- * @rpc: of the node
  * @stats: of the node
  * @params: limits
  * @ops: callbacks into the layer above
@@ -32,8 +30,7 @@ static void lite_zombie_work(struct work_struct *work)
  * Return: 0 or -ENOMEM.
  */
 int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
-		     struct lite_kcalls *rpc, struct lite_stats __percpu *stats,
-		     const struct lite_memory_params *params,
+		     struct lite_stats __percpu *stats, const struct lite_memory_params *params,
 		     const struct lite_memory_ops *ops, void *priv)
 {
 	mem->cl = cl;
@@ -44,20 +41,17 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	mem->handle_limit = params->handle_limit;
 	mem->root_squash = params->root_squash;
 	mem->orphan = params->orphan;
-	lite_limit_init(&mem->limit, params->mem_limit, params->uid_limit,
-			stats);
+	lite_limit_init(&mem->limit, params->mem_limit, params->uid_limit, stats);
 	/*
-	 * Separate limits, so that a node without room for LMRs still serves as
-	 * a directory. A user with only one-page LMRs, one name each and spread
-	 * over as many nodes, hits the LMR limit first.
+	 * Separate limits, so that a node without room for LMRs still serves as a directory. A user
+	 * with only one-page LMRs, one name each and spread over as many nodes, hits the LMR limit
+	 * first.
 	 */
-	lite_limit_init(&mem->names_limit,
-			params->mem_limit / LITE_NAMES_SHARE,
+	lite_limit_init(&mem->names_limit, params->mem_limit / LITE_NAMES_SHARE,
 			params->uid_limit / LITE_NAMES_SHARE, stats);
 	/*
-	 * Ids of an earlier incarnation must not name LMRs of this one. Start
-	 * above every id that earlier incarnations can have reached at fewer
-	 * than 61,000 a second. Ids stay below 2^48, as cursors and keys
+	 * Ids of an earlier incarnation must not name LMRs of this one: start above all that it can
+	 * have reached at fewer than 61,000 a second. Ids stay below 2^48, as cursors and keys
 	 * require, until 2116.
 	 */
 	atomic64_set(&mem->ids, ktime_get_real_ns() >> 14);
@@ -129,8 +123,8 @@ err_local:
 bool lite_memory_idle(struct lite_memory *mem)
 {
 	lite_name_cache_forget(mem);
-	return xa_empty(&mem->lmrs) && xa_empty(&mem->allocs) &&
-	       xa_empty(&mem->mappings) && list_empty(&mem->local.all);
+	return xa_empty(&mem->lmrs) && xa_empty(&mem->allocs) && xa_empty(&mem->mappings) &&
+	       list_empty(&mem->local.all);
 }
 
 /* Bytes given to LMRs, including quarantined ones, which are lost. */
@@ -174,8 +168,7 @@ void lite_memory_shut(struct lite_memory *mem)
 	/* A context's owner may be closing it, too, or be gone already. */
 	for (;;) {
 		spin_lock(&mem->ctxs_lock);
-		ctx = list_first_entry_or_null(&mem->ctxs, struct lite_ctx,
-					       list);
+		ctx = list_first_entry_or_null(&mem->ctxs, struct lite_ctx, list);
 		/* While on the list, a context holds a reference for it. */
 		if (ctx)
 			kref_get(&ctx->ref);

@@ -4,52 +4,38 @@
  *
  * Three roles, all of which a node can have for the same LMR:
  *
- *   store    gives memory (struct lite_alloc) to a home. store.c, copy.c,
- *            pinned.c
- *   home     keeps an LMR's metadata: owner, placement, mappers (struct
- *            lite_lmr). lmr.c, place.c, release.c, mappers.c, free.c,
- *            change.c, move.c; for names claim.c, directory.c, names.c
- *   mapper   has handles on an LMR (struct lite_mapping, shared by all handles
- *            of the node) and operates on its memory: the other files. A mapper
- *            that stores bytes also performs memory operations on them for
- *            other mappers, which have checked the rights: memop*.c, peer_mapping.c
+ *   store    gives memory (struct lite_alloc) to a home: store/
+ *   home     keeps an LMR's metadata (struct lite_lmr): owner, placement, mappers: home/, names/
+ *   mapper   has handles on an LMR (struct lite_mapping, shared by all handles of the node) and
+ *            operates on its memory: the other rooms. A mapper that stores bytes also performs
+ *            memory operations on them for others, which have checked the rights: memop/
  *
- * Why freed memory is never accessed
+ * Freed memory is never accessed (Documentation/memory-safety.rst). A home frees memory only after
+ * every mapper has either acknowledged REVOKE (it has no operation in flight and will start none)
+ * or been fenced: its sessions with the home and with all stores of the LMR have ended. A mapping
+ * is bound to sessions: the one with the home in which it was made, and those with the stores,
+ * noted before the home confirms (LMR_EXTENTS) that this node is still a mapper. When one of them
+ * ends, the mapping is retired and the home is asked again, so a mapper that was fenced while
+ * stalled does not use stale knowledge.
  *
- *   A home frees memory only after every mapper has either acknowledged REVOKE
- *   (it has no operation in flight and will start none) or been fenced: its
- *   sessions with the home and with all stores of the LMR have ended.
+ * A changed LMR is never accessed by its old layout or rights. A change closes the LMR: the home
+ * grants no MAP, and waits until every mapper has answered RECALL (which drains it, as REVOKE does)
+ * or been fenced from all stores. Handles stay open; each maps the LMR, and has its rights checked,
+ * again when it is next used. A change starts a new generation; memory operations are done only in
+ * the one that they name.
  *
- *   A mapping is bound to sessions: the one with the home in which it was made,
- *   and those with the stores, noted before the home confirms (LMR_EXTENTS)
- *   that this node is still a mapper. Operations use no other sessions. When
- *   one of them ends, the mapping is retired and the home is asked again, so a
- *   mapper that was fenced while stalled cannot go on with stale knowledge.
+ * Pages in the page tables of processes (mmap, view.c) are not operations in flight. They are
+ * unmapped before a mapping counts as drained.
  *
- *   A node that does memory operations for a peer is a mapper itself and is
- *   revoked like any other.
- *
- * Why a changed LMR is never accessed by its old layout or rights
- *
- *   A change (of placement, length or permissions) first closes the LMR: the
- *   home grants no MAP, and waits until every mapper has answered RECALL (which
- *   drains it, as REVOKE does) or been fenced from all stores. Then it makes
- *   the change and opens the LMR. Handles stay open; each maps the LMR, and has
- *   its rights checked, again when it is next used. A change starts a new
- *   generation; memory operations are done only in the generation they name.
- *
- *   Pages in the page tables of processes (mmap, view.c) are not operations in
- *   flight. They are unmapped before a mapping counts as drained.
- *
- * Locking, outermost first: mmap_lock (page faults of mapped LMRs),
- * lite_ctx.lock, lite_lmr.lock, map_lock, names locks, lite_limit.lock. Calls
- * are made with none of them held except lite_ctx.lock and, rarely, mmap_lock.
- * lite_mapping.zap nests inside lite_ctx.lock, and i_mmap_rwsem inside that.
- * views_lock, runs_lock and work_lock are innermost.
+ * Locking, outermost first: mmap_lock (page faults of mapped LMRs), lite_ctx.lock, lite_lmr.lock,
+ * map_lock, names locks, lite_limit.lock. Calls are made with none of them held except
+ * lite_ctx.lock and, rarely, mmap_lock. lite_mapping.zap nests inside lite_ctx.lock, and
+ * i_mmap_rwsem inside that. views_lock, runs_lock and work_lock are innermost.
  */
 #ifndef _LITE_MEMORY_H
 #define _LITE_MEMORY_H
 
+#include <linux/hashtable.h>
 #include <linux/maple_tree.h>
 #include <linux/rbtree.h>
 
@@ -62,18 +48,14 @@
 #include "memory/names/names.h"
 #include "memory/mapper/mapping.h"
 #include "memory/batch/issue.h"
-#include "memory/handle/name_cache.h"
 #include "memory/memop/memop.h"
 #include "memory/batch/pack.h"
 
 #include <lite/kapi.h>
 
-/**
- * struct lite_memory_ops - callbacks into the layer above
- * @lmr_cut: an LMR at home here was cut to @length bytes, or freed (0); may
- *	sleep, must not make calls
- */
+/* Callbacks into the layer above. */
 struct lite_memory_ops {
+	/* An LMR at home here was cut to @length bytes, or freed (0). May sleep, must not call. */
 	void (*lmr_cut)(void *priv, u64 id, u64 length);
 };
 
@@ -90,8 +72,17 @@ struct lite_lmr;
 /* A call about an LMR, for lite_kcall_handle(): home.h */
 struct lite_lmr_served {
 	struct lite_memory *mem;
-	int (*fn)(struct lite_lmr *lmr, struct lite_conn *conn, const void *req,
-		  void *reply, u32 *reply_len);
+	int (*fn)(struct lite_lmr *lmr, struct lite_conn *conn, const void *req, void *reply,
+		  u32 *reply_len);
+};
+
+/* Cache of mappings by name and user: handle/name_cache.c */
+struct lite_name_cache {
+	spinlock_t lock;             /* protects the cache */
+	DECLARE_HASHTABLE(names, 8); /* struct lite_cached_name by hash of its name */
+	u32 salt;                    /* of the hash, as users choose the names */
+	u32 n;                       /* entries */
+	struct delayed_work work;    /* drops entries that were not used lately */
 };
 
 struct lite_memory {
@@ -112,8 +103,7 @@ struct lite_memory {
 	rwlock_t runs_lock;        /* protects @runs and their lists */
 	struct rb_root_cached runs; /* of process memory; may overlap */
 	struct xarray lmrs;
-	struct lite_lmr_served lmr_calls[LITE_CALL_LMR_AWAIT -
-					 LITE_CALL_LMR_CREATE + 1];
+	struct lite_lmr_served lmr_calls[LITE_CALL_LMR_AWAIT - LITE_CALL_LMR_CREATE + 1];
 	struct lite_names local;   /* names of LMRs homed here */
 	struct lite_names directory;
 	struct work_struct publish_work;
@@ -155,8 +145,7 @@ struct lite_memory {
 };
 
 int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
-		     struct lite_kcalls *rpc, struct lite_stats __percpu *stats,
-		     const struct lite_memory_params *params,
+		     struct lite_stats __percpu *stats, const struct lite_memory_params *params,
 		     const struct lite_memory_ops *ops, void *priv);
 void lite_memory_give_up(struct lite_memory *mem);
 void lite_memory_forget(struct lite_memory *mem);

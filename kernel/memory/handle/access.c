@@ -3,10 +3,7 @@
 #include "memory/memory.h"
 #include "ctx.h"
 
-/*
- * Why a home does not know an LMR of its @incarnation: -EIDRM: it was freed;
- * -ESTALE: the home has a new incarnation. Any context.
- */
+/* Why a home has no LMR of its @incarnation: -EIDRM: freed; -ESTALE: a new life. Any context. */
 int lite_home_gone(struct lite_memory *mem, u32 home, u64 incarnation)
 {
 	struct lite_peer *peer = lite_peer_find(mem->cl, home);
@@ -20,8 +17,7 @@ int lite_home_gone(struct lite_memory *mem, u32 home, u64 incarnation)
 }
 
 /* The handle's mapping is unusable: retire it and map the LMR again. */
-static int lite_handle_renew(struct lite_ctx *ctx, struct lite_handle *h,
-			     struct lite_mapping *old)
+static int lite_handle_renew(struct lite_ctx *ctx, struct lite_handle *h, struct lite_mapping *old)
 {
 	struct lite_memory *mem = ctx->mem;
 	struct lite_mapping *new;
@@ -31,8 +27,7 @@ static int lite_handle_renew(struct lite_ctx *ctx, struct lite_handle *h,
 	lite_mapping_retire(old);
 	if (READ_ONCE(old->state) == LITE_MAPPING_REVOKED)
 		return -EIDRM;
-	new = lite_mapping_by_id(mem, old->home, old->id, NULL, &h->user->cred,
-				 h->rights, &rights);
+	new = lite_mapping_by_id(mem, old->home, old->id, NULL, &h->user->cred, h->rights, &rights);
 	err = PTR_ERR_OR_ZERO(new);
 	if (!err && new->home_incarnation != old->home_incarnation) {
 		lite_mapping_put(new);
@@ -50,18 +45,12 @@ static int lite_handle_renew(struct lite_ctx *ctx, struct lite_handle *h,
 	return 0;
 }
 
-/**
- * lite_access_ask - renew a handle, without waiting for a change to end
- * @a: the handle
- * @stale: its mapping that was found to be unusable; only compared
- * @home: set, with -EBUSY, to what to pass to lite_mapping_await()
- * @id: see @home
- *
- * Context: may sleep; killable.
- * Return: see lite_access_renew(); -EBUSY: the LMR is being changed.
+/*
+ * lite_access_renew(), without waiting for a change of the LMR to end: -EBUSY; then @home and @id
+ * are set, for lite_mapping_await().
  */
-int lite_access_ask(const struct lite_access *a,
-		    const struct lite_mapping *stale, u32 *home, u64 *id)
+int lite_access_ask(const struct lite_access *a, const struct lite_mapping *stale, u32 *home,
+		    u64 *id)
 {
 	struct lite_ctx *ctx = a->ctx;
 	struct lite_mapping *m;
@@ -74,14 +63,12 @@ int lite_access_ask(const struct lite_access *a,
 	if (!h) {
 		err = -EBADF;
 	} else {
-		m = rcu_dereference_protected(h->mapping,
-					      lockdep_is_held(&ctx->lock));
+		m = rcu_dereference_protected(h->mapping, lockdep_is_held(&ctx->lock));
 		*home = m->home;
 		*id = m->id;
 		/* Otherwise another thread has renewed it. */
 		if (m == stale)
-			err = lite_cluster_ready(ctx->mem->cl) ?:
-			      lite_handle_renew(ctx, h, m);
+			err = lite_cluster_ready(ctx->mem->cl) ?: lite_handle_renew(ctx, h, m);
 	}
 	mutex_unlock(&ctx->lock);
 	return err;
@@ -95,14 +82,12 @@ int lite_access_ask(const struct lite_access *a,
  * Context: may sleep; killable.
  * Return: 0: try again; -EBADF, -EIDRM, -ESTALE, -EHOSTDOWN, -EINTR and others.
  */
-int lite_access_renew(const struct lite_access *a,
-		      const struct lite_mapping *stale)
+int lite_access_renew(const struct lite_access *a, const struct lite_mapping *stale)
 {
 	u32 home;
 	u64 id;
-	int err;
+	int err = lite_access_ask(a, stale, &home, &id);
 
-	err = lite_access_ask(a, stale, &home, &id);
 	/* Without ctx->lock, which all other handles need. */
 	if (err == -EBUSY)
 		err = lite_mapping_await(a->ctx->mem, home, id);
@@ -110,8 +95,8 @@ int lite_access_renew(const struct lite_access *a,
 }
 
 /* Try to enter, under RCU. -EAGAIN: @stale is set and has to be renewed. */
-static inline struct lite_mapping *
-lite_access_try(const struct lite_access *a, const struct lite_mapping **stale)
+static inline struct lite_mapping *lite_access_try(const struct lite_access *a,
+						   const struct lite_mapping **stale)
 {
 	struct lite_handle *h = lite_handle_find(a->ctx, a->lh);
 	struct lite_mapping *m;
@@ -133,9 +118,8 @@ lite_access_try(const struct lite_access *a, const struct lite_mapping **stale)
 }
 
 /*
- * lite_access_enter() without blocking, for callers that hold what others wait
- * for. ERR_PTR: -EBADF, -EACCES; -EAGAIN: pass @stale to lite_access_renew(),
- * and try again. Any process.
+ * lite_access_enter() without blocking, for callers that hold what others wait for. ERR_PTR:
+ * -EBADF, -EACCES; -EAGAIN: pass @stale to lite_access_renew(), and try again. Any process.
  */
 struct lite_mapping *lite_access_tryenter(const struct lite_access *a,
 					  const struct lite_mapping **stale)
@@ -152,12 +136,11 @@ struct lite_mapping *lite_access_tryenter(const struct lite_access *a,
  * lite_access_enter - begin to operate on an LMR
  * @a: handle and right
  *
- * The LMR's memory stays until lite_access_exit(). REVOKE waits for that, so
- * the caller must not wait for user space (a page fault, say) in between.
+ * The LMR's memory stays until lite_access_exit(). REVOKE waits for that, so the caller must not
+ * wait for user space (a page fault, say) in between.
  *
  * Context: may sleep; killable.
- * Return: the mapping, or ERR_PTR: -EBADF, -EACCES, -EIDRM, -ESTALE,
- * -EHOSTDOWN, -EINTR and others.
+ * Return: the mapping, or ERR_PTR: -EBADF, -EACCES, -EIDRM, -ESTALE, -EHOSTDOWN, -EINTR and others.
  */
 struct lite_mapping *lite_access_enter(const struct lite_access *a)
 {
@@ -187,8 +170,7 @@ struct lite_mapping *lite_access_enter(const struct lite_access *a)
  * Context: any process.
  * Return: see lite_access_tryenter(); -EINVAL, -ERANGE.
  */
-struct lite_mapping *lite_tryenter_range(const struct lite_access *a,
-					 u64 offset, u64 length,
+struct lite_mapping *lite_tryenter_range(const struct lite_access *a, u64 offset, u64 length,
 					 const struct lite_mapping **stale)
 {
 	struct lite_mapping *m;
@@ -212,8 +194,8 @@ struct lite_mapping *lite_tryenter_range(const struct lite_access *a,
  * @share: of another node
  *
  * Context: any.
- * Return: its connection, held live; ERR_PTR: -EHOSTDOWN; -ESTALE: the node has
- * lost the memory; -EAGAIN: renew the handle, there is a newer session.
+ * Return: its connection, held live; ERR_PTR: -EHOSTDOWN; -ESTALE: the node has lost the memory;
+ * -EAGAIN: renew the handle, there is a newer session.
  */
 struct lite_conn *lite_access_conn(struct lite_mapping *m, u32 share)
 {
@@ -226,8 +208,7 @@ struct lite_conn *lite_access_conn(struct lite_mapping *m, u32 share)
 		conn = lite_peer_conn_tryget(s->peer, s->session);
 	if (conn)
 		return conn;
-	return ERR_PTR(rcu_access_pointer(s->peer->conn) ? -EAGAIN :
-							   -EHOSTDOWN);
+	return ERR_PTR(rcu_access_pointer(s->peer->conn) ? -EAGAIN : -EHOSTDOWN);
 }
 
 /* The first suspect node of a handle's LMR, with a reference, or NULL. */
@@ -242,11 +223,9 @@ static struct lite_peer *lite_access_suspect(const struct lite_access *a)
 	h = lite_handle_find(a->ctx, a->lh);
 	m = h ? rcu_dereference(h->mapping) : NULL;
 	for (i = 0; m && i < m->n_shares && !peer; i++) {
-		/* Lost memory does not come back with its node. */
-		if (m->share[i].lost)
-			continue;
 		peer = m->share[i].peer;
-		if (peer && !lite_peer_is_suspect(peer))
+		/* Lost memory does not come back with its node. */
+		if (m->share[i].lost || (peer && !lite_peer_is_suspect(peer)))
 			peer = NULL;
 	}
 	/* Safe: @m holds a reference, and is freed after a grace period. */
@@ -257,8 +236,8 @@ static struct lite_peer *lite_access_suspect(const struct lite_access *a)
 }
 
 /*
- * Wait for a suspect node of an LMR. 0: try again; -EHOSTDOWN: it is down, or
- * there is none; -EINTR. May sleep; killable.
+ * Wait for a suspect node of an LMR. 0: try again; -EHOSTDOWN: it is down, or there is none;
+ * -EINTR. May sleep; killable.
  */
 int lite_access_await(const struct lite_access *a)
 {

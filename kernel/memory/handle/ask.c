@@ -2,13 +2,12 @@
 /*
  * Asking homes to describe, change or free LMRs.
  *
- * A request by handle names the handle's user and rights, and the home permits
- * what both allow. A request by name is permitted by the user's rights alone.
+ * A request by handle names the handle's user and rights, and the home permits what both allow. A
+ * request by name is permitted by the user's rights alone.
  *
- * Every lite_ctx_*() here may sleep, is killable and returns what its ioctl
- * does (LITE_IOC_FREE, ...). @arg is the structure of that ioctl; its flags,
- * reserved members, handle and name are checked and in @target. A change needs
- * a handle with LITE_RIGHT_MASTER, unless stated otherwise.
+ * Every lite_ctx_*() here may sleep, is killable and returns what its ioctl does (LITE_IOC_FREE,
+ * ...). @arg is the structure of that ioctl; its flags, reserved members, handle and name are
+ * checked and in @target. A change needs a handle with LITE_RIGHT_MASTER, unless stated otherwise.
  */
 #include <linux/ktime.h>
 #include <linux/sched/signal.h>
@@ -30,20 +29,15 @@
 /* A list is ordered by home and id; the cursor holds both. */
 #define LITE_CURSOR_SHIFT 48
 
-/**
- * struct lite_ask - a request to a home
- * @ctx: of the caller
- * @target: the LMR, and the user that asks
- * @right: LITE_RIGHT_* that the handle needs
- * @home: the home that has answered
- * @d: the call; its request begins with struct lite_wire_change, or, if it
- *	changes nothing and may be repeated, is struct lite_wire_id
- */
+/* A request to a home. */
 struct lite_ask {
-	struct lite_ctx *ctx;
+	struct lite_ctx *ctx; /* of the caller */
 	const struct lite_target *target;
-	u32 right;
-	u32 home;
+	u32 home;             /* that has answered */
+	/*
+	 * Its request begins with struct lite_wire_change or, if it changes nothing and may be
+	 * repeated, is struct lite_wire_id.
+	 */
 	struct lite_call_desc d;
 };
 
@@ -53,31 +47,7 @@ static bool lite_ask_looks(const struct lite_ask *q)
 	return q->d.len == sizeof(struct lite_wire_id);
 }
 
-static void lite_ask_init(struct lite_ask *q, struct lite_ctx *ctx,
-			  const struct lite_target *target, u16 call, void *req,
-			  u32 len)
-{
-	*q = (struct lite_ask){
-		.ctx = ctx,
-		.target = target,
-		.d = {
-			.call = call,
-			.req = req,
-			.len = len,
-			.killable = true,
-		},
-	};
-	if (lite_ask_looks(q))
-		return;
-	q->d.timeout = call == LITE_CALL_LMR_FREE ? LITE_FREE_TIMEOUT :
-						    LITE_CHANGE_TIMEOUT;
-	/* The home decides what a grant needs. */
-	if (call != LITE_CALL_LMR_GRANT)
-		q->right = LITE_RIGHT_MASTER;
-}
-
-static void lite_ask_as(struct lite_ask *q, u64 id, u32 rights,
-			const struct lite_cred *cred)
+static void lite_ask_as(struct lite_ask *q, u64 id, u32 rights, const struct lite_cred *cred)
 {
 	struct lite_wire_change *c = (void *)q->d.req;
 
@@ -91,31 +61,28 @@ static void lite_ask_as(struct lite_ask *q, u64 id, u32 rights,
 /* Fill in a request by handle. */
 static int lite_ask_handle(struct lite_ask *q)
 {
+	/* The home decides what a grant needs. */
+	bool any = lite_ask_looks(q) || q->d.call == LITE_CALL_LMR_GRANT;
 	const struct lite_access a = {
 		.ctx = q->ctx,
 		.lh = q->target->lh,
-		.right = q->right,
+		.right = any ? 0 : LITE_RIGHT_MASTER,
 	};
 	struct lite_mapping *m;
 	struct lite_handle *h;
-	int err = -EBADF;
-	u64 id;
 
-	/* Ids are never reused, so home and id stay valid after leaving. */
 	m = lite_access_enter(&a);
 	if (IS_ERR(m))
 		return PTR_ERR(m);
+	/* Ids are never reused, so home and id stay valid after leaving. */
 	q->home = m->home;
-	id = m->id;
-	lite_access_exit(m);
 	rcu_read_lock();
 	h = lite_handle_find(q->ctx, q->target->lh);
-	if (h) {
-		lite_ask_as(q, id, READ_ONCE(h->rights), &h->user->cred);
-		err = 0;
-	}
+	if (h)
+		lite_ask_as(q, m->id, READ_ONCE(h->rights), &h->user->cred);
 	rcu_read_unlock();
-	return err;
+	lite_access_exit(m);
+	return h ? 0 : -EBADF;
 }
 
 static int lite_ask_call(struct lite_ask *q)
@@ -125,9 +92,12 @@ static int lite_ask_call(struct lite_ask *q)
 	struct lite_payer payer;
 	int err;
 
+	q->d.killable = true;
 	if (lite_ask_looks(q)) {
 		err = lite_cluster_call_patiently(mem->cl, q->home, &q->d);
 	} else {
+		q->d.timeout = q->d.call == LITE_CALL_LMR_FREE ? LITE_FREE_TIMEOUT :
+								 LITE_CHANGE_TIMEOUT;
 		lite_payer_begin(mem, &payer, q->home, le64_to_cpu(c->id), 0);
 		q->d.once = true;
 		err = lite_cluster_call_patiently(mem->cl, q->home, &q->d);
@@ -141,22 +111,20 @@ static int lite_ask_call(struct lite_ask *q)
  * @mem: node's
  * @at: the search; zeroed at first but for @name
  *
- * The directory may be stale: if the home that it names does not have the LMR,
- * all homes are asked. To be called until it returns false.
+ * The directory may be stale: if the home that it names does not have the LMR, all homes are asked.
+ * To be called until it returns false.
  *
  * Context: may sleep; killable; makes leaf calls.
  * Return: true: ask @at->home, and set @at->err; false: @at->err is the result.
  */
 bool lite_name_search(struct lite_memory *mem, struct lite_name_search *at)
 {
-	if (at->tries && (at->tries == 2 || (at->err != -ENOENT &&
-					     at->err != -EHOSTUNREACH))) {
+	if (at->tries == 2 || (at->tries && at->err != -ENOENT && at->err != -EHOSTUNREACH)) {
 		if (at->err == -EHOSTUNREACH)
 			at->err = -ENOENT;
 		return false;
 	}
-	at->err = lite_name_lookup(mem, at->name, at->tries++, &at->home,
-				   &at->id);
+	at->err = lite_name_lookup(mem, at->name, at->tries++, &at->home, &at->id);
 	return !at->err;
 }
 
@@ -164,9 +132,8 @@ static int lite_ask(struct lite_ask *q)
 {
 	struct lite_name_search at = { .name = q->target->name };
 	struct lite_memory *mem = q->ctx->mem;
-	int err;
+	int err = lite_cluster_ready(mem->cl);
 
-	err = lite_cluster_ready(mem->cl);
 	if (err)
 		return err;
 	if (q->target->lh) {
@@ -183,28 +150,37 @@ static int lite_ask(struct lite_ask *q)
 
 /* ---- describing ---------------------------------------------------------- */
 
-/*
- * Ask the home of an LMR for a description. @reply: set; has room for
- * LITE_PAYLOAD_MAX bytes. Needs no right.
- */
-static int lite_ask_about(struct lite_ctx *ctx,
-			  const struct lite_target *target, u16 call,
-			  void *reply, u32 *home)
+/* Ask the home for a description, for kfree(), or ERR_PTR. Needs no right. @home: set, or NULL. */
+static void *lite_ask_about(struct lite_ctx *ctx, const struct lite_target *target, u16 call,
+			    u32 *home)
 {
 	struct lite_wire_id req;
-	struct lite_ask q;
+	struct lite_ask q = {
+		.ctx = ctx,
+		.target = target,
+		.d = {
+			.call = call,
+			.req = &req,
+			.len = sizeof(req),
+			.reply_max = LITE_PAYLOAD_MAX,
+		},
+	};
 	int err;
 
-	lite_ask_init(&q, ctx, target, call, &req, sizeof(req));
-	q.d.reply = reply;
-	q.d.reply_max = LITE_PAYLOAD_MAX;
+	q.d.reply = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
+	if (!q.d.reply)
+		return ERR_PTR(-ENOMEM);
 	err = lite_ask(&q);
-	*home = q.home;
-	return err;
+	if (err) {
+		kfree(q.d.reply);
+		return ERR_PTR(err);
+	}
+	if (home)
+		*home = q.home;
+	return q.d.reply;
 }
 
-static void lite_info_fill(struct lite_lmr_info *info, u32 home,
-			   const struct lite_wire_lmr *l)
+static void lite_info_fill(struct lite_lmr_info *info, u32 home, const struct lite_wire_lmr *l)
 {
 	memset(info, 0, sizeof(*info));
 	info->id = le64_to_cpu(l->id);
@@ -223,71 +199,53 @@ static void lite_info_fill(struct lite_lmr_info *info, u32 home,
 int lite_ctx_stat(struct lite_ctx *ctx, const struct lite_target *target,
 		  struct lite_lmr_info *info, u32 *nodes)
 {
-	struct lite_wire_stat_reply *r = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
-	u32 home;
-	int err;
-	u32 i;
+	struct lite_wire_stat_reply *r;
+	u32 home, i;
 
-	if (!r)
-		return -ENOMEM;
-	err = lite_ask_about(ctx, target, LITE_CALL_LMR_STAT, r, &home);
-	if (!err) {
-		lite_info_fill(info, home, &r->lmr);
-		for (i = 0; i < LITE_SPREAD_MAX; i++)
-			nodes[i] = le32_to_cpu(r->nodes[i]);
-	}
+	r = lite_ask_about(ctx, target, LITE_CALL_LMR_STAT, &home);
+	if (IS_ERR(r))
+		return PTR_ERR(r);
+	lite_info_fill(info, home, &r->lmr);
+	for (i = 0; i < LITE_SPREAD_MAX; i++)
+		nodes[i] = le32_to_cpu(r->nodes[i]);
 	kfree(r);
-	return err;
+	return 0;
 }
 
 /* List the grants of an LMR. @grants: set; LITE_GRANTS_MAX entries. */
 int lite_ctx_grants(struct lite_ctx *ctx, const struct lite_target *target,
 		    struct lite_grant *grants, u32 *n)
 {
-	struct lite_wire_grants_reply *r = kmalloc(LITE_PAYLOAD_MAX, GFP_KERNEL);
-	u32 home;
-	int err;
+	struct lite_wire_grants_reply *r;
 	u32 i;
 
-	if (!r)
-		return -ENOMEM;
-	err = lite_ask_about(ctx, target, LITE_CALL_LMR_GRANTS, r, &home);
-	if (!err) {
-		*n = le32_to_cpu(r->count);
-		for (i = 0; i < *n; i++)
-			grants[i] = (struct lite_grant){
-				.uid = le32_to_cpu(r->grant[i].uid),
-				.node = le32_to_cpu(r->grant[i].node),
-				.rights = le32_to_cpu(r->grant[i].rights),
-			};
-	}
+	r = lite_ask_about(ctx, target, LITE_CALL_LMR_GRANTS, NULL);
+	if (IS_ERR(r))
+		return PTR_ERR(r);
+	*n = le32_to_cpu(r->count);
+	for (i = 0; i < *n; i++)
+		grants[i] = (struct lite_grant){
+			.uid = le32_to_cpu(r->grant[i].uid),
+			.node = le32_to_cpu(r->grant[i].node),
+			.rights = le32_to_cpu(r->grant[i].rights),
+		};
 	kfree(r);
-	return err;
+	return 0;
 }
 
-/**
- * struct lite_lister - a list that is being filled
- * @mem: node's
- * @d: the call
- * @self: this node, if it comes after those that are in the list; else 0
- * @home: of the last entry
- * @info: entries
- * @max: room
- * @n: entries that are set
- */
+/* A list that is being filled. */
 struct lite_lister {
 	struct lite_memory *mem;
 	struct lite_call_desc d;
-	u32 self;
-	u32 home;
+	u32 self; /* this node, if it comes after those that are in the list; else 0 */
+	u32 home; /* of the last entry */
 	struct lite_lmr_info *info;
-	u32 max;
-	u32 n;
+	u32 max;  /* room in @info */
+	u32 n;    /* entries that are set */
 };
 
 /* Take a home's reply. 1: the home has more, or the list is full. */
-static int lite_list_take(struct lite_lister *l, u32 home,
-			  const struct lite_wire_list_reply *r)
+static int lite_list_take(struct lite_lister *l, u32 home, const struct lite_wire_list_reply *r)
 {
 	u32 count = le32_to_cpu(r->count), i;
 
@@ -347,14 +305,13 @@ static int lite_list_answer(void *ctx, u32 node, int err, const void *reply)
  * @info: set
  * @max: entries in @info
  *
- * The rest of a home's list is asked for alone, then all other homes at the same
- * time. Homes that cannot be reached are skipped.
+ * The rest of a home's list is asked for alone, then all other homes at the same time. Homes that
+ * cannot be reached are skipped.
  *
  * Context: may sleep; killable.
  * Return: how many were set; a negative errno.
  */
-int lite_memory_list(struct lite_memory *mem, u64 *cursor,
-		     struct lite_lmr_info *info, u32 max)
+int lite_memory_list(struct lite_memory *mem, u64 *cursor, struct lite_lmr_info *info, u32 max)
 {
 	u32 home = *cursor >> LITE_CURSOR_SHIFT;
 	u64 after = *cursor & GENMASK_ULL(LITE_CURSOR_SHIFT - 1, 0);
@@ -381,8 +338,7 @@ int lite_memory_list(struct lite_memory *mem, u64 *cursor,
 	if (home)
 		err = lite_list_one(&l, home, after);
 	if (!err)
-		err = lite_cluster_call_all(mem->cl, home, &l.d,
-					    lite_list_answer, &l);
+		err = lite_cluster_call_all(mem->cl, home, &l.d, lite_list_answer, &l);
 	if (!err)
 		err = lite_list_self(&l);
 	if (err < 0)
@@ -394,23 +350,23 @@ int lite_memory_list(struct lite_memory *mem, u64 *cursor,
 
 /* ---- changing ------------------------------------------------------------ */
 
-static int lite_ask_change(struct lite_ctx *ctx,
-			   const struct lite_target *target, u16 call,
+static int lite_ask_change(struct lite_ctx *ctx, const struct lite_target *target, u16 call,
 			   void *req, u32 len)
 {
-	struct lite_ask q;
+	struct lite_ask q = {
+		.ctx = ctx,
+		.target = target,
+		.d = { .call = call, .req = req, .len = len },
+	};
 
-	lite_ask_init(&q, ctx, target, call, req, len);
 	return lite_ask(&q);
 }
 
 /* Free an LMR; also closes the handle. */
-int lite_ctx_free(struct lite_ctx *ctx, const struct lite_target *target,
-		  void *arg)
+int lite_ctx_free(struct lite_ctx *ctx, const struct lite_target *target, void *arg)
 {
 	struct lite_wire_change req = {};
-	int err = lite_ask_change(ctx, target, LITE_CALL_LMR_FREE, &req,
-				  sizeof(req));
+	int err = lite_ask_change(ctx, target, LITE_CALL_LMR_FREE, &req, sizeof(req));
 
 	if (!err && target->lh)
 		lite_ctx_unmap(ctx, target->lh);
@@ -418,8 +374,7 @@ int lite_ctx_free(struct lite_ctx *ctx, const struct lite_target *target,
 }
 
 /* Set the rights of a user; 0 ends the grant. A handle needs no right. */
-int lite_ctx_grant(struct lite_ctx *ctx, const struct lite_target *target,
-		   void *arg)
+int lite_ctx_grant(struct lite_ctx *ctx, const struct lite_target *target, void *arg)
 {
 	const struct lite_ioc_grant *g = arg;
 	struct lite_wire_set_grant req = {
@@ -434,13 +389,11 @@ int lite_ctx_grant(struct lite_ctx *ctx, const struct lite_target *target,
 		return -EOPNOTSUPP;
 	if (g->grant.node > LITE_NODE_ID_MAX || g->grant.uid == LITE_KEEP)
 		return -EINVAL;
-	return lite_ask_change(ctx, target, LITE_CALL_LMR_GRANT, &req,
-			       sizeof(req));
+	return lite_ask_change(ctx, target, LITE_CALL_LMR_GRANT, &req, sizeof(req));
 }
 
 /* Change owner, group and mode; LITE_KEEP leaves one as it is. */
-int lite_ctx_setattr(struct lite_ctx *ctx, const struct lite_target *target,
-		     void *arg)
+int lite_ctx_setattr(struct lite_ctx *ctx, const struct lite_target *target, void *arg)
 {
 	const struct lite_ioc_setattr *s = arg;
 	struct lite_wire_setattr req = {
@@ -451,12 +404,10 @@ int lite_ctx_setattr(struct lite_ctx *ctx, const struct lite_target *target,
 
 	if (s->mode != LITE_KEEP && s->mode & ~LITE_MODE_MASK)
 		return -EINVAL;
-	return lite_ask_change(ctx, target, LITE_CALL_LMR_SETATTR, &req,
-			       sizeof(req));
+	return lite_ask_change(ctx, target, LITE_CALL_LMR_SETATTR, &req, sizeof(req));
 }
 
-int lite_ctx_rename(struct lite_ctx *ctx, const struct lite_target *target,
-		    void *arg)
+int lite_ctx_rename(struct lite_ctx *ctx, const struct lite_target *target, void *arg)
 {
 	const struct lite_ioc_rename *r = arg;
 	struct lite_wire_rename req = {};
@@ -465,12 +416,10 @@ int lite_ctx_rename(struct lite_ctx *ctx, const struct lite_target *target,
 	if (len < 0)
 		return len;
 	strscpy(req.name, r->to, sizeof(req.name));
-	return lite_ask_change(ctx, target, LITE_CALL_LMR_RENAME, &req,
-			       sizeof(req));
+	return lite_ask_change(ctx, target, LITE_CALL_LMR_RENAME, &req, sizeof(req));
 }
 
-int lite_ctx_resize(struct lite_ctx *ctx, const struct lite_target *target,
-		    void *arg)
+int lite_ctx_resize(struct lite_ctx *ctx, const struct lite_target *target, void *arg)
 {
 	const struct lite_ioc_resize *r = arg;
 	struct lite_wire_resize req = { .length = cpu_to_le64(r->length) };
@@ -479,18 +428,16 @@ int lite_ctx_resize(struct lite_ctx *ctx, const struct lite_target *target,
 		return -EINVAL;
 	if (r->length > LITE_LMR_SIZE_MAX)
 		return -EFBIG;
-	return lite_ask_change(ctx, target, LITE_CALL_LMR_RESIZE, &req,
-			       sizeof(req));
+	return lite_ask_change(ctx, target, LITE_CALL_LMR_RESIZE, &req, sizeof(req));
 }
 
 /*
- * A step of a move blocks all users of the LMR. Give them as much time as the
- * step took, up to LITE_MOVE_PAUSE_NS.
+ * A step of a move blocks all users of the LMR. Give them as much time as the step took, up to
+ * LITE_MOVE_PAUSE_NS.
  */
 static int lite_move_pause(ktime_t begun)
 {
-	ktime_t took = min(ktime_sub(ktime_get(), begun),
-			   ns_to_ktime(LITE_MOVE_PAUSE_NS));
+	ktime_t took = min(ktime_sub(ktime_get(), begun), ns_to_ktime(LITE_MOVE_PAUSE_NS));
 
 	__set_current_state(TASK_KILLABLE);
 	schedule_hrtimeout(&took, HRTIMER_MODE_REL);
@@ -498,8 +445,7 @@ static int lite_move_pause(ktime_t begun)
 }
 
 /* Move a range of an LMR to another node; killable between its steps. */
-int lite_ctx_move(struct lite_ctx *ctx, const struct lite_target *target,
-		  void *arg)
+int lite_ctx_move(struct lite_ctx *ctx, const struct lite_target *target, void *arg)
 {
 	struct lite_ioc_move *move = arg;
 	u64 offset = move->offset, length = move->length;
@@ -509,8 +455,18 @@ int lite_ctx_move(struct lite_ctx *ctx, const struct lite_target *target,
 	struct lite_wire_move_reply reply;
 	struct lite_wire_move req = {};
 	u32 node = move->node;
-	struct lite_ask q;
 	struct lite_share to;
+	struct lite_ask q = {
+		.ctx = ctx,
+		.target = target,
+		.d = {
+			.call = LITE_CALL_LMR_MOVE,
+			.req = &req,
+			.len = sizeof(req),
+			.reply = &reply,
+			.reply_max = sizeof(reply),
+		},
+	};
 	u64 size;
 	ktime_t begun;
 	int tries = 0;
@@ -519,8 +475,7 @@ int lite_ctx_move(struct lite_ctx *ctx, const struct lite_target *target,
 	move->moved = 0;
 	if (node > LITE_NODE_ID_MAX)
 		return -EINVAL;
-	if (offset >= LITE_LMR_SIZE_MAX || end < offset ||
-	    end > LITE_LMR_SIZE_MAX)
+	if (offset >= LITE_LMR_SIZE_MAX || end < offset || end > LITE_LMR_SIZE_MAX)
 		return -ERANGE;
 	err = lite_cluster_ready(mem->cl);
 	if (err)
@@ -530,9 +485,6 @@ int lite_ctx_move(struct lite_ctx *ctx, const struct lite_target *target,
 	err = lite_share_find(mem, node, &to);
 	if (err == -EHOSTUNREACH)
 		return err;
-	lite_ask_init(&q, ctx, target, LITE_CALL_LMR_MOVE, &req, sizeof(req));
-	q.d.reply = &reply;
-	q.d.reply_max = sizeof(reply);
 	req.node = cpu_to_le32(node);
 	do {
 		begun = ktime_get();
@@ -540,8 +492,7 @@ int lite_ctx_move(struct lite_ctx *ctx, const struct lite_target *target,
 		req.length = cpu_to_le64(length ? end - at : 0);
 		err = lite_ask(&q);
 		if (err == -EHOSTDOWN && ++tries < LITE_MOVE_TRIES) {
-			err = lite_move_pause(begun) ?:
-			      lite_cluster_ready(mem->cl);
+			err = lite_move_pause(begun) ?: lite_cluster_ready(mem->cl);
 			continue;
 		}
 		if (err)

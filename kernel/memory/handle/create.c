@@ -1,27 +1,108 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Creating LMRs, and opening a handle on them. */
+/*
+ * Opening LMRs by name, and making them: of new memory (LITE_IOC_ALLOC), or of memory that a
+ * process has (LITE_IOC_REGISTER, pinned.c).
+ *
+ * Registered memory becomes the only part of an LMR at home here. The LMR is like any other (its
+ * pages are released only after all mappings have let go), but never resized or moved, as that
+ * would give it other memory. It ends with the context that made it, named or not, so that a
+ * process leaves no locked memory behind. The context lists what it has registered; freeing the
+ * memory takes it off the list.
+ */
 #include <linux/slab.h>
 
 #include "core/name.h"
+#include "memory/home/home.h"
 #include "memory/memory.h"
 #include "memory/store/store.h"
 #include "ctx.h"
 
-/*
- * Fill a request to create an LMR on node @self, owned by @cred. @name: checked;
- * empty: anonymous. Any context.
- */
-void lite_create_fill(struct lite_wire_create *req, u32 self,
-		      const struct lite_cred *cred, const char *name,
-		      u64 length, u32 mode)
+/* lite_mapping_by_id(), but waits while the LMR is being changed. */
+static struct lite_mapping *lite_map_id(struct lite_memory *mem, u32 home, u64 id, const char *name,
+					const struct lite_cred *cred, u32 rights, u32 *granted)
 {
-	memset(req, 0, sizeof(*req));
+	struct lite_mapping *m;
+	int err;
+
+	for (;;) {
+		m = lite_mapping_by_id(mem, home, id, name, cred, rights, granted);
+		if (m != ERR_PTR(-EBUSY))
+			return m;
+		err = lite_mapping_await(mem, home, id);
+		if (err)
+			return ERR_PTR(err);
+	}
+}
+
+/* Map an LMR by name: as the cache of names knows it, or by asking. */
+static struct lite_mapping *lite_map_name(struct lite_memory *mem, const char *name,
+					  struct lite_user *user, u32 rights)
+{
+	struct lite_name_search at = { .name = name };
+	struct lite_mapping *m = NULL;
+	int err = lite_cluster_ready(mem->cl);
+
+	if (err)
+		return ERR_PTR(err);
+	m = lite_name_cache_find(mem, name, user, rights);
+	if (m)
+		return m;
+	while (lite_name_search(mem, &at)) {
+		m = lite_map_id(mem, at.home, at.id, name, &user->cred, rights, NULL);
+		at.err = PTR_ERR_OR_ZERO(m);
+	}
+	if (at.err)
+		return ERR_PTR(at.err);
+	lite_name_cache_add(mem, name, user, rights, m);
+	return m;
+}
+
+/**
+ * lite_ctx_map - open an LMR by name
+ * @ctx: context
+ * @cred: user that asks
+ * @name: checked
+ * @rights: LITE_RIGHT_* wanted, at least one
+ * @lh: set to the handle
+ * @length: set to the LMR's bytes
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno, see LITE_IOC_MAP.
+ */
+int lite_ctx_map(struct lite_ctx *ctx, const struct lite_cred *cred, const char *name, u32 rights,
+		 u64 *lh, u64 *length)
+{
+	struct lite_mapping *m;
+	struct lite_handle *h;
+
+	if (!rights)
+		return -EINVAL;
+	if (rights & ~LITE_RIGHTS_ALL)
+		return -EOPNOTSUPP;
+	h = lite_handle_reserve(ctx, cred);
+	if (IS_ERR(h))
+		return PTR_ERR(h);
+	m = lite_map_name(ctx->mem, name, h->user, rights);
+	if (!IS_ERR(m))
+		*length = m->length;
+	return lite_handle_publish(ctx, h, m, rights, lh);
+}
+
+/* A request to create an LMR on node @self, owned by @cred; or NULL. @name: empty: anonymous. */
+static struct lite_wire_create *lite_create_new(u32 self, const struct lite_cred *cred,
+						const char *name, u64 length, u32 mode)
+{
+	struct lite_wire_create *req = kzalloc(sizeof(*req), GFP_KERNEL);
+
+	if (!req)
+		return NULL;
 	req->length = cpu_to_le64(length);
 	req->mode = cpu_to_le32(mode);
 	lite_wire_cred_put(&req->cred, cred);
 	req->n_nodes = cpu_to_le32(1);
 	req->nodes[0] = cpu_to_le32(self);
 	strscpy(req->name, name, sizeof(req->name));
+	return req;
 }
 
 static int lite_alloc_check(const struct lite_ioc_alloc *a, const u32 *nodes)
@@ -49,8 +130,7 @@ static int lite_alloc_check(const struct lite_ioc_alloc *a, const u32 *nodes)
 }
 
 /* Create an LMR without mapping it. */
-static int lite_create_only(struct lite_memory *mem, u32 home,
-			    const struct lite_wire_create *req)
+static int lite_create_only(struct lite_memory *mem, u32 home, const struct lite_wire_create *req)
 {
 	struct lite_wire_map_reply *r;
 	struct lite_call_desc d = {
@@ -73,8 +153,7 @@ static int lite_create_only(struct lite_memory *mem, u32 home,
 	return lite_home_error(mem, home, err);
 }
 
-static int lite_create_open(struct lite_ctx *ctx, u32 home,
-			    struct lite_wire_create *req,
+static int lite_create_open(struct lite_ctx *ctx, u32 home, struct lite_wire_create *req,
 			    const struct lite_cred *cred, u64 *lh)
 {
 	struct lite_handle *h = lite_handle_reserve(ctx, cred);
@@ -87,8 +166,7 @@ static int lite_create_open(struct lite_ctx *ctx, u32 home,
 	m = lite_mapping_create(ctx->mem, home, req, &id, &rights);
 	/* A named LMR was created, and changed before it was mapped. */
 	if (m == ERR_PTR(-EAGAIN))
-		m = lite_map_id(ctx->mem, home, id, NULL, cred,
-				LITE_RIGHTS_ALL, &rights);
+		m = lite_map_id(ctx->mem, home, id, NULL, cred, LITE_RIGHTS_ALL, &rights);
 	return lite_handle_publish(ctx, h, m, rights, lh);
 }
 
@@ -102,8 +180,8 @@ static int lite_create_open(struct lite_ctx *ctx, u32 home,
  * Context: may sleep; killable.
  * Return: 0 or a negative errno, see LITE_IOC_ALLOC.
  */
-int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred,
-		    struct lite_ioc_alloc *a, const u32 *nodes)
+int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred, struct lite_ioc_alloc *a,
+		    const u32 *nodes)
 {
 	struct lite_memory *mem = ctx->mem;
 	struct lite_wire_create *req;
@@ -115,20 +193,154 @@ int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred,
 	err = lite_alloc_check(a, nodes) ?: lite_cluster_ready(mem->cl);
 	if (err)
 		return err;
-	req = kmalloc(sizeof(*req), GFP_KERNEL);
+	self = lite_cluster_id(mem->cl);
+	req = lite_create_new(self, cred, a->name, a->length, a->mode);
 	if (!req)
 		return -ENOMEM;
-	self = lite_cluster_id(mem->cl);
-	lite_create_fill(req, self, cred, a->name, a->length, a->mode);
 	for (i = 0; i < a->n_nodes; i++)
 		req->nodes[i] = cpu_to_le32(nodes[i] ?: self);
 	req->n_nodes = cpu_to_le32(max(a->n_nodes, 1U));
 	home = le32_to_cpu(req->nodes[0]);
 	lite_payer_begin(mem, &payer, home, 0, cred->uid);
-	err = a->flags & LITE_ALLOC_NO_HANDLE ?
-		      lite_create_only(mem, home, req) :
-		      lite_create_open(ctx, home, req, cred, &a->lh);
+	err = a->flags & LITE_ALLOC_NO_HANDLE ? lite_create_only(mem, home, req) :
+						lite_create_open(ctx, home, req, cred, &a->lh);
 	lite_payer_end(mem, &payer);
 	kfree(req);
 	return err;
+}
+
+static int lite_register_check(const struct lite_ioc_register *r)
+{
+	int len = r->name[0] ? lite_name_check(r->name, sizeof(r->name)) : 0;
+
+	if (len < 0)
+		return len;
+	if (!r->length || !PAGE_ALIGNED(r->length) || !PAGE_ALIGNED(r->addr) ||
+	    r->mode & ~LITE_MODE_MASK)
+		return -EINVAL;
+	return r->length > LITE_LMR_SIZE_MAX ? -EFBIG : 0;
+}
+
+/* Pin the memory; -ENODEV: the node stopped meanwhile. */
+static struct lite_pinned *lite_register_pin(struct lite_memory *mem,
+					     const struct lite_ioc_register *r,
+					     struct lite_gate *gate)
+{
+	struct lite_pinned *pin;
+
+	lite_gate_leave(gate);
+	pin = lite_pinned_new(mem, r->addr, r->length);
+	if (lite_gate_enter(gate))
+		return pin;
+	if (!IS_ERR(pin))
+		lite_pinned_release(pin);
+	return ERR_PTR(-ENODEV);
+}
+
+static struct lite_lmr *lite_register_lmr(struct lite_ctx *ctx, const struct lite_cred *cred,
+					  const struct lite_ioc_register *r, struct lite_gate *gate)
+{
+	struct lite_lmr *lmr = ERR_PTR(-ENOMEM);
+	struct lite_memory *mem = ctx->mem;
+	struct lite_alloc *alloc, *taken;
+	struct lite_wire_create *req;
+	struct lite_pinned *pin;
+	unsigned long life;
+	int err;
+
+	pin = lite_register_pin(mem, r, gate);
+	if (IS_ERR(pin))
+		return ERR_CAST(pin);
+	/* Pinning may have taken long. */
+	life = lite_cluster_life(mem->cl);
+	err = lite_cluster_ready(mem->cl);
+	if (err) {
+		lite_pinned_release(pin);
+		return ERR_PTR(err);
+	}
+	/* Before the LMR can be freed, which takes it off the list. */
+	write_lock(&mem->runs_lock);
+	list_add(&pin->list, &ctx->pinned);
+	write_unlock(&mem->runs_lock);
+	alloc = lite_pinned_adopt(mem, pin, cred->uid);
+	if (IS_ERR(alloc))
+		return ERR_CAST(alloc);
+	req = lite_create_new(alloc->home, cred, r->name, r->length, r->mode);
+	if (req)
+		lmr = lite_home_create(mem, NULL, req, alloc, life, NULL);
+	kfree(req);
+	/* Unless that has already released the part. */
+	if (IS_ERR(lmr)) {
+		taken = lite_store_take(mem, alloc->id, alloc->home);
+		if (taken)
+			lite_store_free(mem, taken);
+	}
+	lite_store_free(mem, alloc);
+	return lmr;
+}
+
+/**
+ * lite_ctx_register - make an LMR of memory of the current process, and open it
+ * @ctx: context; the LMR is freed when it is shut
+ * @cred: its owner
+ * @r: what to register; its @lh is set
+ * @gate: of the call
+ *
+ * Context: may sleep; killable.
+ * Return: 0 or a negative errno, see LITE_IOC_REGISTER.
+ */
+int lite_ctx_register(struct lite_ctx *ctx, const struct lite_cred *cred,
+		      struct lite_ioc_register *r, struct lite_gate *gate)
+{
+	struct lite_memory *mem = ctx->mem;
+	struct lite_mapping *m;
+	struct lite_handle *h;
+	struct lite_lmr *lmr;
+	u32 rights = 0;
+	int err;
+
+	err = lite_register_check(r) ?: lite_cluster_ready(mem->cl);
+	if (err)
+		return err;
+	h = lite_handle_reserve(ctx, cred);
+	if (IS_ERR(h))
+		return PTR_ERR(h);
+	lmr = lite_register_lmr(ctx, cred, r, gate);
+	if (IS_ERR(lmr))
+		return lite_handle_publish(ctx, h, ERR_CAST(lmr), 0, &r->lh);
+	m = lite_map_id(mem, lite_cluster_id(mem->cl), lmr->id, NULL, cred, LITE_RIGHTS_ALL,
+			&rights);
+	err = lite_handle_publish(ctx, h, m, rights, &r->lh);
+	if (err)
+		lite_home_free(lmr);
+	lite_lmr_put(lmr);
+	return err;
+}
+
+/*
+ * Free all that was registered through a context, with nothing more to come. May sleep; waits for
+ * all mappers.
+ */
+void lite_ctx_unregister(struct lite_ctx *ctx)
+{
+	struct lite_pinned *pin;
+	struct lite_lmr *lmr;
+	u64 id;
+
+	for (;;) {
+		write_lock(&ctx->mem->runs_lock);
+		pin = list_first_entry_or_null(&ctx->pinned, struct lite_pinned, list);
+		if (pin) {
+			list_del_init(&pin->list);
+			id = pin->lmr;
+		}
+		write_unlock(&ctx->mem->runs_lock);
+		if (!pin)
+			return;
+		lmr = lite_lmr_get(ctx->mem, id);
+		if (lmr) {
+			lite_home_free(lmr);
+			lite_lmr_put(lmr);
+		}
+	}
 }

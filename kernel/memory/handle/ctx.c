@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Contexts: making, shutting; opening and closing their handles. */
+/*
+ * Contexts and their handles.
+ *
+ * A handle is made in two steps, so that nothing is made that no handle can be had for: reserve
+ * (not in the table), then publish. It is looked up under RCU and freed after a grace period. The
+ * table is a flat array, for constant-time look-ups. It grows, replaced under RCU, and does not
+ * shrink.
+ */
 #include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -7,6 +14,8 @@
 #include "memory/memory.h"
 #include "memory/store/store.h"
 #include "ctx.h"
+
+#define LITE_HANDLES_MIN 16
 
 /**
  * lite_ctx_new - make a context without handles
@@ -39,6 +48,19 @@ struct lite_ctx *lite_ctx_new(struct lite_memory *mem, void *owner)
 	return ctx;
 }
 
+static void lite_user_release(struct kref *ref)
+{
+	/* Requests are filled in from it under RCU. */
+	kfree_rcu(container_of(ref, struct lite_user, ref), rcu);
+}
+
+/* Drop a reference. Any context. */
+void lite_user_put(struct lite_user *user)
+{
+	if (user)
+		kref_put(&user->ref, lite_user_release);
+}
+
 static void lite_ctx_release(struct kref *ref)
 {
 	struct lite_ctx *ctx = container_of(ref, struct lite_ctx, ref);
@@ -56,6 +78,20 @@ void lite_ctx_put(struct lite_ctx *ctx)
 	kref_put(&ctx->ref, lite_ctx_release);
 }
 
+static struct lite_handle_table *lite_handles_locked(struct lite_ctx *ctx)
+{
+	return rcu_dereference_protected(ctx->handles, lockdep_is_held(&ctx->lock));
+}
+
+/* Remove a published handle from the table. */
+static void lite_handle_remove(struct lite_ctx *ctx, const struct lite_handle *h)
+{
+	u32 index = lite_handle_index(h->lh);
+
+	RCU_INIT_POINTER(lite_handles_locked(ctx)->slot[index], NULL);
+	ida_free(&ctx->numbers, index);
+}
+
 /* Release a handle that has been removed from the table. */
 static void lite_handle_free(struct lite_memory *mem, struct lite_handle *h)
 {
@@ -66,21 +102,26 @@ static void lite_handle_free(struct lite_memory *mem, struct lite_handle *h)
 }
 
 /*
- * Close all handles of a context, take no new ones, and free what was
- * registered through it. May be called twice. May sleep; calls homes.
+ * Close all handles of a context, take no new ones, and free what was registered through it. May be
+ * called twice. May sleep; calls homes.
  */
 void lite_ctx_shut(struct lite_ctx *ctx)
 {
 	struct lite_memory *mem = ctx->mem;
+	struct lite_handle_table *t;
 	struct lite_handle *h;
-	u32 index = 0;
 	bool first;
+	u32 i;
 
 	mutex_lock(&ctx->lock);
 	first = !ctx->closed;
 	if (first) {
 		ctx->closed = true;
-		while ((h = lite_handle_next(ctx, &index))) {
+		t = lite_handles_locked(ctx);
+		for (i = 0; t && i < t->n; i++) {
+			h = rcu_dereference_protected(t->slot[i], lockdep_is_held(&ctx->lock));
+			if (!h)
+				continue;
 			lite_handle_remove(ctx, h);
 			lite_handle_free(mem, h);
 			cond_resched();
@@ -97,79 +138,143 @@ void lite_ctx_shut(struct lite_ctx *ctx)
 	lite_ctx_put(ctx);
 }
 
-/* lite_mapping_by_id(), but waits while the LMR is being changed. */
-struct lite_mapping *lite_map_id(struct lite_memory *mem, u32 home, u64 id,
-				 const char *name, const struct lite_cred *cred,
-				 u32 rights, u32 *granted)
+/* Make sure that the table has an entry for @index; false: no memory. */
+static bool lite_handles_grow(struct lite_ctx *ctx, u32 index)
 {
-	struct lite_mapping *m;
-	int err;
+	u32 n = max_t(u32, LITE_HANDLES_MIN, roundup_pow_of_two(index + 1));
+	struct lite_handle_table *old, *new;
+	bool room;
 
-	for (;;) {
-		m = lite_mapping_by_id(mem, home, id, name, cred, rights,
-				       granted);
-		if (m != ERR_PTR(-EBUSY))
-			return m;
-		err = lite_mapping_await(mem, home, id);
-		if (err)
-			return ERR_PTR(err);
+	/* Usually it has. Avoids the lock, which may be held during calls. */
+	rcu_read_lock();
+	old = rcu_dereference(ctx->handles);
+	room = old && index < old->n;
+	rcu_read_unlock();
+	if (room)
+		return true;
+	new = kvzalloc(struct_size(new, slot, n), GFP_KERNEL_ACCOUNT);
+	if (!new)
+		return false;
+	new->n = n;
+	mutex_lock(&ctx->lock);
+	old = lite_handles_locked(ctx);
+	room = old && index < old->n;
+	if (!room) {
+		if (old)
+			memcpy(new->slot, old->slot, old->n * sizeof(old->slot[0]));
+		rcu_assign_pointer(ctx->handles, new);
 	}
+	mutex_unlock(&ctx->lock);
+	if (room)
+		kvfree(new);
+	else if (old)
+		kvfree_rcu(old, rcu);
+	return true;
 }
 
-/* Map an LMR by name: as the cache of names knows it, or by asking. */
-static struct lite_mapping *lite_map_name(struct lite_memory *mem,
-					  const char *name,
-					  struct lite_user *user, u32 rights)
+/*
+ * The user to open a handle as, with a reference, or NULL. It is the last handle's if the
+ * credentials are equal. May sleep.
+ */
+static struct lite_user *lite_user_get(struct lite_ctx *ctx, const struct lite_cred *cred)
 {
-	struct lite_name_search at = { .name = name };
-	struct lite_mapping *m = NULL;
-	int err = lite_cluster_ready(mem->cl);
+	struct lite_user *user;
 
-	if (err)
-		return ERR_PTR(err);
-	m = lite_name_cache_find(mem, name, user, rights);
-	if (m)
-		return m;
-	while (lite_name_search(mem, &at)) {
-		m = lite_map_id(mem, at.home, at.id, name, &user->cred, rights,
-				NULL);
-		at.err = PTR_ERR_OR_ZERO(m);
+	mutex_lock(&ctx->lock);
+	user = ctx->user;
+	if (!user || !lite_cred_equal(&user->cred, cred)) {
+		user = kmalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
+		if (user) {
+			kref_init(&user->ref);
+			user->cred = *cred;
+			lite_user_put(ctx->user);
+			ctx->user = user;
+		}
 	}
-	if (at.err)
-		return ERR_PTR(at.err);
-	lite_name_cache_add(mem, name, user, rights, m);
-	return m;
+	if (user)
+		kref_get(&user->ref);
+	mutex_unlock(&ctx->lock);
+	return user;
+}
+
+/* Free a handle that was reserved but not published. */
+static void lite_handle_cancel(struct lite_ctx *ctx, struct lite_handle *h)
+{
+	ida_free(&ctx->numbers, lite_handle_index(h->lh));
+	lite_user_put(h->user);
+	kfree(h);
 }
 
 /**
- * lite_ctx_map - open an LMR by name
+ * lite_handle_reserve - reserve a number for a handle
  * @ctx: context
- * @cred: user that asks
- * @name: checked
- * @rights: LITE_RIGHT_* wanted, at least one
- * @lh: set to the handle
- * @length: set to the LMR's bytes
+ * @cred: user that opens it
  *
- * Context: may sleep; killable.
- * Return: 0 or a negative errno, see LITE_IOC_MAP.
+ * Context: may sleep.
+ * Return: the handle, for lite_handle_publish(); ERR_PTR: -EMFILE: there are too many; -ENOMEM.
  */
-int lite_ctx_map(struct lite_ctx *ctx, const struct lite_cred *cred,
-		 const char *name, u32 rights, u64 *lh, u64 *length)
+struct lite_handle *lite_handle_reserve(struct lite_ctx *ctx, const struct lite_cred *cred)
 {
-	struct lite_mapping *m;
-	struct lite_handle *h;
+	struct lite_handle *h = kzalloc(sizeof(*h), GFP_KERNEL_ACCOUNT);
+	int index;
 
-	if (!rights)
-		return -EINVAL;
-	if (rights & ~LITE_RIGHTS_ALL)
-		return -EOPNOTSUPP;
-	h = lite_handle_reserve(ctx, cred);
-	if (IS_ERR(h))
-		return PTR_ERR(h);
-	m = lite_map_name(ctx->mem, name, h->user, rights);
-	if (!IS_ERR(m))
-		*length = m->length;
-	return lite_handle_publish(ctx, h, m, rights, lh);
+	if (!h)
+		return ERR_PTR(-ENOMEM);
+	index = ida_alloc_range(&ctx->numbers, 1, ctx->mem->handle_limit, GFP_KERNEL);
+	if (index < 0) {
+		kfree(h);
+		return ERR_PTR(index == -ENOSPC ? -EMFILE : index);
+	}
+	/* The tag tells it from earlier handles with this index. */
+	h->lh = lite_handle_make(index, atomic_inc_return(&ctx->tags));
+	if (lite_handles_grow(ctx, index))
+		h->user = lite_user_get(ctx, cred);
+	if (h->user)
+		return h;
+	lite_handle_cancel(ctx, h);
+	return ERR_PTR(-ENOMEM);
+}
+
+/**
+ * lite_handle_publish - make a reserved handle work
+ * @ctx: context
+ * @h: reserved; cancelled on failure
+ * @m: mapping of its LMR; the reference is consumed, also on failure. ERR_PTR: there is none, and
+ *	this is why
+ * @rights: LITE_RIGHT_*
+ * @lh: set to its number
+ *
+ * Context: may sleep.
+ * Return: 0; the error in @m; -ENODEV: the context was shut.
+ */
+int lite_handle_publish(struct lite_ctx *ctx, struct lite_handle *h, struct lite_mapping *m,
+			u32 rights, u64 *lh)
+{
+	struct lite_handle_table *t;
+	int err = 0;
+
+	if (IS_ERR(m)) {
+		lite_handle_cancel(ctx, h);
+		return PTR_ERR(m);
+	}
+	h->rights = rights;
+	RCU_INIT_POINTER(h->mapping, m);
+	mutex_lock(&ctx->lock);
+	if (ctx->closed) {
+		err = -ENODEV;
+	} else {
+		*lh = h->lh;
+		/* lite_handle_reserve() has made room. */
+		t = lite_handles_locked(ctx);
+		rcu_assign_pointer(t->slot[lite_handle_index(h->lh)], h);
+		lite_stat_inc(ctx->mem->stats, LITE_STAT_HANDLES);
+	}
+	mutex_unlock(&ctx->lock);
+	if (err) {
+		lite_mapping_put(m);
+		lite_handle_cancel(ctx, h);
+	}
+	return err;
 }
 
 /* Close a handle. 0 or -EBADF. May sleep; the last of an LMR calls its home. */
@@ -197,8 +302,7 @@ int lite_ctx_unmap(struct lite_ctx *ctx, u64 lh)
  * Context: may sleep; killable.
  * Return: 0, -EBADF, -EACCES, -EMFILE, -ENOMEM, -ENODEV, -EINTR.
  */
-int lite_ctx_share(struct lite_ctx *ctx, const struct lite_access *from,
-		   u64 *lh)
+int lite_ctx_share(struct lite_ctx *ctx, const struct lite_access *from, u64 *lh)
 {
 	struct lite_mapping *m = NULL;
 	struct lite_handle *h, *old;
@@ -214,8 +318,7 @@ int lite_ctx_share(struct lite_ctx *ctx, const struct lite_access *from,
 		err = -EACCES;
 	} else {
 		/* If retired, the new handle's first use renews it. */
-		m = rcu_dereference_protected(
-			old->mapping, lockdep_is_held(&from->ctx->lock));
+		m = rcu_dereference_protected(old->mapping, lockdep_is_held(&from->ctx->lock));
 		kref_get(&m->ref);
 		user = old->user;
 		kref_get(&user->ref);

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page faults of user mappings of LMRs (mmap).
+ * Page faults of user mappings of LMRs (mmap). Each is an operation: it enters the handle's
+ * mapping, inserts pages into the page table, and leaves. mapper/view.c removes the pages again.
  *
- * A page fault is an operation: it enters the mapping of the handle, looks up
- * the pages, inserts them into the page table, and leaves.
- *
- * Access through a page table entry is not checked again. So a page is inserted
- * only if the handle has all rights that mprotect(2) can give (VM_MAYWRITE).
- * How pages are removed again: mapper/view.c.
+ * Access through a page table entry is not checked again. So a page is inserted only if the handle
+ * has all rights that mprotect(2) can give (VM_MAYWRITE).
  */
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 
 #include "memory/home/home.h"
-#include "memory/mapper/view.h"
 #include "memory/memory.h"
 #include "ctx.h"
 
@@ -21,18 +17,14 @@
 #define LITE_VIEW_BATCH 32
 
 /*
- * Registered user memory is in its owner's page table. It stays at its home, so
- * with another home it is not here.
+ * Registered user memory is in its owner's page table. It stays at its home, so with another home
+ * it is not here.
  */
 static bool lite_view_registered(const struct lite_mapping *m)
 {
-	struct lite_lmr *lmr;
-	bool registered;
+	struct lite_lmr *lmr = m->conn ? NULL : lite_lmr_get(m->mem, m->id);
+	bool registered = lmr && lmr->registered;
 
-	if (m->conn)
-		return false;
-	lmr = lite_lmr_get(m->mem, m->id);
-	registered = lmr && lmr->registered;
 	if (lmr)
 		lite_lmr_put(lmr);
 	return registered;
@@ -49,7 +41,7 @@ static bool lite_view_registered(const struct lite_mapping *m)
 int lite_view_check(const struct lite_view *v, const struct lite_access *a)
 {
 	struct lite_mapping *m;
-	u64 at, end = 0;
+	u64 at, end = v->offset + v->length;
 	int err;
 
 	m = lite_access_enter(a);
@@ -58,15 +50,13 @@ int lite_view_check(const struct lite_view *v, const struct lite_access *a)
 	err = lite_bounds_check(v->offset, v->length, m->length);
 	if (!err && lite_view_registered(m))
 		err = -EOPNOTSUPP;
-	if (!err)
-		end = v->offset + v->length;
 	/* All pages of an extent are alike: check the first one. */
 	for (at = v->offset; !err && at < end;) {
-		u32 i = lite_extent_find(m->extents, m->n_extents, at);
+		const struct lite_extent *e = lite_extent_at(m, at);
 		size_t n = 1;
 
 		err = PTR_ERR_OR_ZERO(lite_view_page(m, at, &n));
-		at = m->extents[i].start + m->extents[i].length;
+		at = e->start + e->length;
 		if (!err && at < end && !PAGE_ALIGNED(at))
 			err = -EREMOTE;
 		/* Fragmented memory has millions of extents. */
@@ -78,22 +68,16 @@ int lite_view_check(const struct lite_view *v, const struct lite_access *a)
 	return err;
 }
 
-/*
- * Insert the page at @addr, and what is available of the pages up to @end.
- * Fails only if the first page does.
- */
-static int lite_view_insert(struct lite_view *v, struct lite_mapping *m,
-			    struct vm_area_struct *vma, unsigned long addr,
-			    unsigned long end)
+/* Insert the page at @addr, and what is available up to @end. Fails only if the first page does. */
+static int lite_view_insert(struct lite_view *v, struct lite_mapping *m, struct vm_area_struct *vma,
+			    unsigned long addr, unsigned long end)
 {
-	u64 offset = v->offset + (addr - vma->vm_start) +
-		     ((u64)vma->vm_pgoff << PAGE_SHIFT);
+	u64 offset = v->offset + (addr - vma->vm_start) + ((u64)vma->vm_pgoff << PAGE_SHIFT);
 	struct page *pages[LITE_VIEW_BATCH];
 	bool first = true;
 
 	while (addr < end) {
-		size_t i, n = min_t(size_t, (end - addr) >> PAGE_SHIFT,
-				    LITE_VIEW_BATCH);
+		size_t i, n = min_t(size_t, (end - addr) >> PAGE_SHIFT, LITE_VIEW_BATCH);
 		struct page *page = lite_view_page(m, offset, &n);
 		unsigned long left, done = 1;
 		int err = PTR_ERR_OR_ZERO(page);
@@ -131,11 +115,10 @@ static int lite_view_insert(struct lite_view *v, struct lite_mapping *m,
  * Inserts the pages around the faulting one, too, within one page table.
  *
  * Context: mmap_lock is held; may sleep for memory only.
- * Return: 0; -EAGAIN: call lite_view_renew(), and try again; -ENOMEM; -EBADF,
- * -EACCES, -ERANGE, -EREMOTE, -ESTALE, -EOPNOTSUPP.
+ * Return: 0; -EAGAIN: call lite_view_renew(), and try again; -ENOMEM; -EBADF, -EACCES, -ERANGE,
+ * -EREMOTE, -ESTALE, -EOPNOTSUPP.
  */
-int lite_view_fault(struct lite_view *v, const struct lite_access *a,
-		    struct vm_fault *vmf)
+int lite_view_fault(struct lite_view *v, const struct lite_access *a, struct vm_fault *vmf)
 {
 	struct vm_area_struct *vma = vmf->vma;
 	unsigned long addr = vmf->address & PAGE_MASK;
@@ -192,8 +175,7 @@ int lite_view_ask(const struct lite_access *a)
  * lite_view_renew - wait until the handle of a view is usable
  * @a: handle
  *
- * Asks the home, and waits for changes of the LMR to end; so mmap_lock should
- * not be held.
+ * Asks the home, and waits for changes of the LMR to end; so mmap_lock should not be held.
  *
  * Context: may sleep; killable.
  * Return: 0, or see lite_access_enter().

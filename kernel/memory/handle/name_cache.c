@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Cache of mappings by name and user, so that mapping a name again makes no
- * call.
+ * Cache of mappings by name and user, so that mapping a name again makes no call.
  *
- * A home recalls an LMR from all mappers before it takes a right away, renames
- * it or frees it. So while a mapping is ACTIVE and its session with the home
- * alive, what the home granted for a name and user is what it would grant now.
- * Refusals are not cached: they may be out of date.
- *
- * An entry has a reference to its mapping, so the home counts this node as a
- * mapper for a while (LITE_NAME_CACHE_TIME) after the last use.
+ * A home recalls an LMR from all mappers before it takes a right away, renames it or frees it. So
+ * while a mapping is ACTIVE and its session with the home alive, what the home granted for a name
+ * and user is what it would grant now. Refusals are not cached: they may be out of date. An entry
+ * has a reference to its mapping, so this node stays a mapper for a while (LITE_NAME_CACHE_TIME)
+ * after the last use.
  */
 #include <linux/jhash.h>
 #include <linux/random.h>
@@ -18,44 +15,36 @@
 #include "memory/memory.h"
 #include "ctx.h"
 
+/* Entries, at most. */
+#define LITE_NAME_CACHE_MAX 1024
 /* Entries that are unused for this long, at most twice that, are dropped. */
 #define LITE_NAME_CACHE_TIME HZ
 
-/**
- * struct lite_cached_name - what a user was granted on a name
- * @hash: by name
- * @m: mapping, with a reference
- * @user: with a reference
- * @rights: LITE_RIGHT_* that were granted
- * @used: jiffies of the last use
- * @name: name
- */
+/* What a user was granted on a name. */
 struct lite_cached_name {
-	struct hlist_node hash;
-	struct lite_mapping *m;
+	struct hlist_node hash; /* by name */
+	struct lite_mapping *m; /* with a reference, as is @user */
 	struct lite_user *user;
-	u32 rights;
-	unsigned long used;
+	u32 rights;             /* LITE_RIGHT_* that were granted */
+	unsigned long used;     /* jiffies of the last use */
 	char name[LITE_NAME_SIZE];
 };
 
-static u32 lite_name_cache_key(const struct lite_name_cache *cache,
-			       const char *name)
+static u32 lite_name_cache_key(const struct lite_name_cache *cache, const char *name)
 {
 	return jhash(name, strlen(name), cache->salt);
 }
 
-static struct lite_cached_name *
-lite_name_cache_lookup(struct lite_name_cache *cache, u32 key, const char *name,
-		       const struct lite_user *user)
+static struct lite_cached_name *lite_name_cache_lookup(struct lite_name_cache *cache, u32 key,
+						       const char *name,
+						       const struct lite_user *user)
 {
 	struct lite_cached_name *k;
 
 	lockdep_assert_held(&cache->lock);
 	hash_for_each_possible(cache->names, k, hash, key) {
 		if (!strcmp(k->name, name) &&
-		    (k->user == user ||
-		     lite_cred_equal(&k->user->cred, &user->cred)))
+		    (k->user == user || lite_cred_equal(&k->user->cred, &user->cred)))
 			return k;
 	}
 	return NULL;
@@ -64,8 +53,7 @@ lite_name_cache_lookup(struct lite_name_cache *cache, u32 key, const char *name,
 /* Would the home still say so? If not, the entry is of no use any more. */
 static bool lite_name_cache_true(const struct lite_cached_name *k)
 {
-	return READ_ONCE(k->m->state) == LITE_MAPPING_ACTIVE &&
-	       lite_mapping_current(k->m);
+	return READ_ONCE(k->m->state) == LITE_MAPPING_ACTIVE && lite_mapping_current(k->m);
 }
 
 /**
@@ -78,10 +66,8 @@ static bool lite_name_cache_true(const struct lite_cached_name *k)
  * Context: any process.
  * Return: the mapping with a reference for a handle, or NULL: ask the home.
  */
-struct lite_mapping *lite_name_cache_find(struct lite_memory *mem,
-					  const char *name,
-					  const struct lite_user *user,
-					  u32 rights)
+struct lite_mapping *lite_name_cache_find(struct lite_memory *mem, const char *name,
+					  const struct lite_user *user, u32 rights)
 {
 	struct lite_name_cache *cache = &mem->name_cache;
 	u32 key = lite_name_cache_key(cache, name);
@@ -118,9 +104,8 @@ static void lite_name_cache_free(struct lite_cached_name *k)
  *
  * Context: may sleep; makes calls.
  */
-void lite_name_cache_add(struct lite_memory *mem, const char *name,
-			 struct lite_user *user, u32 rights,
-			 struct lite_mapping *m)
+void lite_name_cache_add(struct lite_memory *mem, const char *name, struct lite_user *user,
+			 u32 rights, struct lite_mapping *m)
 {
 	struct lite_name_cache *cache = &mem->name_cache;
 	u32 key = lite_name_cache_key(cache, name);
@@ -188,12 +173,11 @@ static bool lite_name_cache_expire(struct lite_memory *mem, unsigned long since)
 
 static void lite_name_cache_work(struct work_struct *work)
 {
-	struct lite_memory *mem = container_of(to_delayed_work(work),
-					       struct lite_memory, name_cache.work);
+	struct lite_memory *mem =
+		container_of(to_delayed_work(work), struct lite_memory, name_cache.work);
 
 	if (lite_name_cache_expire(mem, jiffies - LITE_NAME_CACHE_TIME))
-		queue_delayed_work(mem->wq, &mem->name_cache.work,
-				   LITE_NAME_CACHE_TIME);
+		queue_delayed_work(mem->wq, &mem->name_cache.work, LITE_NAME_CACHE_TIME);
 }
 
 /* Drop all entries but those added concurrently. May sleep; calls homes. */

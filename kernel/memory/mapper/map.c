@@ -2,14 +2,10 @@
 /*
  * Making mappings.
  *
- * MAP (or CREATE) makes the home count this node as a mapper. Next the sessions
- * with the stores are noted. Only then are the extents fetched, in the session
- * of the MAP: their arrival confirms that the home still counts on this node to
- * answer REVOKE (see memory.h).
- *
- * A REVOKE or RECALL that overtakes the reply to a MAP finds no mapping, but is
- * counted (struct lite_revoked). If it was for the LMR that the reply names,
- * the MAP is given back and started over.
+ * MAP (or CREATE) makes the home count this node as a mapper. Then the sessions with the stores are
+ * noted. Only then are the extents fetched, in the session of the MAP, which confirms that the home
+ * still counts on this node to answer REVOKE (Documentation/memory-safety.rst). A MAP that a REVOKE
+ * or RECALL of the same LMR has overtaken (struct lite_revoked) is given back and started over.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -20,31 +16,22 @@
 
 /* Sessions in which one MAP is tried. */
 #define LITE_SESSION_TRIES 3
-/*
- * How often in a row a MAP may be overtaken. Each try is a call; it is
- * overtaken by a change of the LMR or, rarely, of another one with the same
- * hash.
- */
+/* How often in a row a MAP may be overtaken: by changes of the LMR, or of one of equal hash. */
 #define LITE_MAP_TRIES 1000
 /* CREATE finds and zeroes memory, perhaps at many nodes. */
 #define LITE_CREATE_TIMEOUT (120 * HZ)
 #define LITE_UNDO_TIMEOUT (10 * HZ)
 
-/*
- * The errno to return for a home's answer: one that is leaving or stopping says
- * so of itself, not of this node. Any context.
- */
+/* The errno for a home's answer: -ENOTCONN and -ENODEV are about the home itself. Any context. */
 int lite_home_error(struct lite_memory *mem, u32 home, int err)
 {
-	if ((err == -ENOTCONN || err == -ENODEV) &&
-	    home != lite_cluster_id(mem->cl))
+	if ((err == -ENOTCONN || err == -ENODEV) && home != lite_cluster_id(mem->cl))
 		return -EHOSTDOWN;
 	return err;
 }
 
 /* Note the sessions with the stores, before the home confirms the mapping. */
-static int lite_mapping_shares(struct lite_mapping *m,
-			       const struct lite_wire_map_reply *r)
+static int lite_mapping_shares(struct lite_mapping *m, const struct lite_wire_map_reply *r)
 {
 	struct lite_cluster *cl = m->mem->cl;
 	u32 i;
@@ -54,14 +41,14 @@ static int lite_mapping_shares(struct lite_mapping *m,
 	if (!m->share)
 		return -ENOMEM;
 	for (i = 0; i < m->n_shares; i++) {
+		u64 incarnation = le64_to_cpu(r->share[i].incarnation);
 		struct lite_map_share *s = &m->share[i];
 		struct lite_conn *conn;
 
 		s->node = le32_to_cpu(r->share[i].node);
 		if (s->node == lite_cluster_id(cl)) {
 			/* Memory of an earlier incarnation is gone. */
-			s->local = le64_to_cpu(r->share[i].incarnation) ==
-				   cl->fab->self.incarnation;
+			s->local = incarnation == cl->fab->self.incarnation;
 			s->lost = !s->local;
 			continue;
 		}
@@ -72,8 +59,7 @@ static int lite_mapping_shares(struct lite_mapping *m,
 		if (!conn)
 			continue;
 		/* A new incarnation does not have the memory any more. */
-		if (conn->from.incarnation ==
-		    le64_to_cpu(r->share[i].incarnation))
+		if (conn->from.incarnation == incarnation)
 			s->session = conn->session;
 		else
 			s->lost = true;
@@ -87,11 +73,9 @@ static int lite_mapping_shares(struct lite_mapping *m,
 	return 0;
 }
 
-static int lite_home_call(struct lite_memory *mem, struct lite_conn *conn,
-			  struct lite_call_desc *d)
+static int lite_home_call(struct lite_memory *mem, struct lite_conn *conn, struct lite_call_desc *d)
 {
-	return conn ? lite_kcall(conn, d) :
-		      lite_kcall_local(mem->cl->rpc, d);
+	return conn ? lite_kcall(conn, d) : lite_kcall_local(mem->cl->rpc, d);
 }
 
 static int lite_mapping_extents(struct lite_mapping *m, u32 n_extents)
@@ -120,14 +104,10 @@ static int lite_mapping_extents(struct lite_mapping *m, u32 n_extents)
 	while (!err && m->n_extents < n_extents) {
 		req.first = cpu_to_le32(m->n_extents);
 		err = lite_home_call(m->mem, m->conn, &d);
-		if (err)
-			break;
-		n = le32_to_cpu(r->count);
-		if (n > n_extents - m->n_extents) {
+		n = err ? 0 : le32_to_cpu(r->count);
+		if (n > n_extents - m->n_extents)
 			err = -EPROTO;
-			break;
-		}
-		for (i = 0; i < n; i++) {
+		for (i = 0; !err && i < n; i++) {
 			u64 ls = le64_to_cpu(r->extent[i].length_share);
 
 			m->extents[m->n_extents++] = (struct lite_extent){
@@ -140,15 +120,13 @@ static int lite_mapping_extents(struct lite_mapping *m, u32 n_extents)
 		}
 	}
 	kfree(r);
-	return err ?: lite_extent_table_check(m->extents, m->n_extents,
-					      m->length, m->n_shares);
+	return err ?: lite_extent_table_check(m->extents, m->n_extents, m->length, m->n_shares);
 }
 
 /*
- * Look up the kernel addresses of local extents once: look-ups get slower the
- * more LMRs there are. If the memory is freed meanwhile, the mapping is revoked
- * before it enters the table. A home gains nothing by sending addresses of
- * memory that is not its own: it could access it itself.
+ * Look up the kernel addresses of local extents once: look-ups get slower the more LMRs there are.
+ * If the memory is freed meanwhile, the mapping is revoked before it enters the table. A home gains
+ * nothing by sending addresses of others' memory: it could access that itself.
  */
 static void lite_mapping_locate(struct lite_mapping *m)
 {
@@ -174,13 +152,9 @@ static void lite_mapping_locate(struct lite_mapping *m)
 	}
 }
 
-/*
- * Let an existing mapping take over the MAP, retiring it first if its session
- * is dead. NULL: there is none.
- */
-static struct lite_mapping *lite_mapping_known(struct lite_memory *mem,
-					       struct lite_conn *conn, u32 home,
-					       u64 id, u64 revoked)
+/* Let an existing mapping take over the MAP; an unusable one is drained. NULL: there is none. */
+static struct lite_mapping *lite_mapping_known(struct lite_memory *mem, struct lite_conn *conn,
+					       u32 home, u64 id, u64 revoked)
 {
 	struct lite_mapping *m;
 	bool usable;
@@ -192,8 +166,7 @@ static struct lite_mapping *lite_mapping_known(struct lite_memory *mem,
 			    xa_load(&mem->mappings, lite_mapping_key(home, id));
 		if (IS_ERR_OR_NULL(m))
 			break;
-		usable = m->state == LITE_MAPPING_ACTIVE &&
-			 lite_mapping_current(m);
+		usable = m->state == LITE_MAPPING_ACTIVE && lite_mapping_current(m);
 		if (usable && m->conn != conn) {
 			m = ERR_PTR(-EAGAIN); /* our session is over */
 			break;
@@ -222,8 +195,7 @@ static int lite_mapping_enter_table(struct lite_mapping *m, u64 revoked)
 	if (err)
 		return err;
 	spin_lock(&mem->map_lock);
-	if (lite_revoked_since(mem, m->home, m->id, revoked) ||
-	    xa_load(&mem->mappings, key))
+	if (lite_revoked_since(mem, m->home, m->id, revoked) || xa_load(&mem->mappings, key))
 		err = -EAGAIN;
 	else
 		err = xa_err(xa_store(&mem->mappings, key, m, GFP_NOWAIT));
@@ -233,17 +205,58 @@ static int lite_mapping_enter_table(struct lite_mapping *m, u64 revoked)
 	return err;
 }
 
-/*
- * Turn the reply to a MAP or (@created) CREATE into a mapping. On failure the
- * MAP is given back, and an anonymous LMR just created is freed by that.
- */
-static struct lite_mapping *lite_mapping_finish(
-	struct lite_memory *mem, struct lite_conn *conn, u32 home,
-	u64 revoked, const struct lite_wire_map_reply *r,
-	bool created)
+static void lite_mapping_drained(struct percpu_ref *ref)
 {
-	struct lite_made *made = NULL;
+	complete_all(&container_of(ref, struct lite_mapping, ops)->drained);
+}
+
+/* Make a mapping from the reply to a MAP, which it counts; shares and extents are still missing. */
+static struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
+					     struct lite_conn *conn,
+					     const struct lite_wire_map_reply *r)
+{
+	struct lite_mapping *m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
+
+	if (!m)
+		return ERR_PTR(-ENOMEM);
+	/* Not per CPU: mappings are many, and most are used by few CPUs. */
+	if (percpu_ref_init(&m->ops, lite_mapping_drained, PERCPU_REF_INIT_ATOMIC, GFP_KERNEL)) {
+		kfree(m);
+		return ERR_PTR(-ENOMEM);
+	}
+	m->mem = mem;
+	kref_init(&m->ref);
+	init_completion(&m->drained);
+	RB_CLEAR_NODE(&m->left);
+	mutex_init(&m->zap);
+	INIT_LIST_HEAD(&m->views);
+	m->home = home;
+	m->home_incarnation = le64_to_cpu(r->share[0].incarnation);
+	m->id = le64_to_cpu(r->id);
+	m->length = le64_to_cpu(r->length);
+	m->anonymous = r->anonymous;
+	m->generation = le64_to_cpu(r->generation);
+	m->grants = 1;
+	m->careful = jiffies - MAX_JIFFY_OFFSET;
+	m->pack_after = jiffies;
+	if (conn)
+		lite_conn_get(conn);
+	m->conn = conn;
+	lite_stat_inc(mem->stats, LITE_STAT_MAPPINGS);
+	return m;
+}
+
+/*
+ * Turn the reply to a MAP or (@created) CREATE into a mapping. On failure the MAP is given back,
+ * and an anonymous LMR just created is freed by that.
+ */
+static struct lite_mapping *lite_mapping_finish(struct lite_memory *mem, struct lite_conn *conn,
+						u32 home, u64 revoked,
+						const struct lite_wire_map_reply *r, bool created)
+{
 	struct lite_mapping *m = ERR_PTR(-ENOMEM);
+	struct lite_made *made = NULL;
+	bool known;
 	int err;
 
 	/* An LMR at home here lives as long as its MAPs are counted. */
@@ -253,20 +266,15 @@ static struct lite_mapping *lite_mapping_finish(
 			goto err_give_back;
 	}
 	m = lite_mapping_known(mem, conn, home, le64_to_cpu(r->id), revoked);
+	known = m;
+	if (!known)
+		m = lite_mapping_new(mem, home, conn, r);
 	if (IS_ERR(m))
 		goto err_give_back;
-	if (m) {
-		lite_made_use(m, &made);
-		return m;
-	}
-	m = lite_mapping_new(mem, home, conn, r);
-	if (!m) {
-		m = ERR_PTR(-ENOMEM);
-		goto err_give_back;
-	}
 	lite_made_use(m, &made);
-	err = lite_mapping_shares(m, r) ?:
-	      lite_mapping_extents(m, le32_to_cpu(r->n_extents));
+	if (known)
+		return m;
+	err = lite_mapping_shares(m, r) ?: lite_mapping_extents(m, le32_to_cpu(r->n_extents));
 	if (!err) {
 		lite_mapping_locate(m);
 		err = lite_mapping_enter_table(m, revoked);
@@ -285,18 +293,13 @@ static struct lite_mapping *lite_mapping_finish(
 
 err_give_back:
 	kfree(made);
-	lite_mapping_give_back(mem, conn, le64_to_cpu(r->id), 1,
-			       created ? LITE_UNMAP_LAST : 0);
+	lite_mapping_give_back(mem, conn, le64_to_cpu(r->id), 1, created ? LITE_UNMAP_LAST : 0);
 	return m;
 }
 
-/*
- * An LMR was created but not mapped, and the MAP has been given back. A named
- * LMR survives that and has to be freed: its creator is told that there is
- * none.
- */
-static void lite_create_undo(struct lite_memory *mem, struct lite_conn *conn,
-			     u64 id, const struct lite_wire_cred *owner)
+/* Free a named LMR that was created but not mapped. (An anonymous one ends with its MAP.) */
+static void lite_create_undo(struct lite_memory *mem, struct lite_conn *conn, u64 id,
+			     const struct lite_wire_cred *owner)
 {
 	struct lite_wire_change req = {
 		.id = cpu_to_le64(id),
@@ -320,20 +323,16 @@ static void lite_map_late(void *ctx, struct lite_conn *conn, const void *reply)
 	lite_mapping_give_back(ctx, conn, le64_to_cpu(r->id), 1, 0);
 }
 
-static void lite_create_late(void *ctx, struct lite_conn *conn,
-			     const void *reply)
+static void lite_create_late(void *ctx, struct lite_conn *conn, const void *reply)
 {
 	const struct lite_wire_map_reply *r = reply;
 
-	lite_mapping_give_back(ctx, conn, le64_to_cpu(r->id), 1,
-			       LITE_UNMAP_LAST);
+	lite_mapping_give_back(ctx, conn, le64_to_cpu(r->id), 1, LITE_UNMAP_LAST);
 }
 
-static int lite_home_conn(struct lite_memory *mem, u32 home,
-			  struct lite_conn **conn)
+static int lite_home_conn(struct lite_memory *mem, u32 home, struct lite_conn **conn)
 {
 	struct lite_peer *peer;
-	bool left;
 	int err;
 
 	*conn = NULL;
@@ -344,35 +343,19 @@ static int lite_home_conn(struct lite_memory *mem, u32 home,
 		return -EHOSTUNREACH;
 	err = lite_peer_await(peer);
 	*conn = lite_peer_conn_get(peer);
-	left = lite_peer_has_left(peer);
-	lite_peer_put(peer);
 	if (*conn)
-		return 0;
-	if (err == -EINTR)
-		return err;
-	return left ? -EHOSTUNREACH : -EHOSTDOWN;
+		err = 0;
+	else if (err != -EINTR)
+		err = lite_peer_has_left(peer) ? -EHOSTUNREACH : -EHOSTDOWN;
+	lite_peer_put(peer);
+	return err;
 }
 
-/*
- * May a call be repeated after its session broke? The end of a session ends its
- * MAPs, and frees anonymous LMRs that were created in it without this node
- * learning of them. A named LMR may have been created, and stays.
- */
-static bool lite_mapping_again(struct lite_memory *mem, u32 home,
-			       const struct lite_call_desc *d)
-{
-	const struct lite_wire_create *c = d->req;
-
-	if (d->call == LITE_CALL_LMR_CREATE && c->name[0] && d->sent)
-		return false;
-	return lite_cluster_is_live(mem->cl, home);
-}
-
-static struct lite_mapping *lite_mapping_ask(struct lite_memory *mem, u32 home,
-					     u16 call, const void *req, u32 len,
-					     u64 *id, u32 *granted)
+static struct lite_mapping *lite_mapping_ask(struct lite_memory *mem, u32 home, u16 call,
+					     const void *req, u32 len, u64 *id, u32 *granted)
 {
 	bool create = call == LITE_CALL_LMR_CREATE;
+	const struct lite_wire_create *c = req;
 	struct lite_wire_map_reply *r;
 	struct lite_call_desc d = {
 		.call = call,
@@ -400,10 +383,13 @@ again:
 		kfree(r);
 		return ERR_PTR(err);
 	}
-	revoked = lite_revoked_count(mem);
+	spin_lock(&mem->map_lock);
+	revoked = mem->revoked.count;
+	spin_unlock(&mem->map_lock);
 	err = lite_home_call(mem, conn, &d);
+	/* The end of the session has undone the call, unless that has created a named LMR. */
 	if (err == -EHOSTDOWN && conn && lite_conn_is_dead(conn) &&
-	    lite_mapping_again(mem, home, &d) &&
+	    !(create && c->name[0] && d.sent) && lite_cluster_is_live(mem->cl, home) &&
 	    ++tries < LITE_SESSION_TRIES) {
 		lite_conn_put(conn);
 		goto again;
@@ -416,11 +402,8 @@ again:
 		if (id)
 			*id = le64_to_cpu(r->id);
 		m = lite_mapping_finish(mem, conn, home, revoked, r, create);
-		if (IS_ERR(m) && m != ERR_PTR(-EAGAIN) && create &&
-		    !r->anonymous)
-			lite_create_undo(
-				mem, conn, le64_to_cpu(r->id),
-				&((const struct lite_wire_create *)req)->cred);
+		if (IS_ERR(m) && m != ERR_PTR(-EAGAIN) && create && !r->anonymous)
+			lite_create_undo(mem, conn, le64_to_cpu(r->id), &c->cred);
 	}
 	if (conn)
 		lite_conn_put(conn);
@@ -435,8 +418,8 @@ again:
  * @id: its id there
  *
  * Context: may sleep; killable.
- * Return: 0: ask for it again, also if the home could not be reached; -EINTR;
- * -ENOTCONN, -ENODEV: this node is leaving or stopping.
+ * Return: 0: ask for it again, also if the home could not be reached; -EINTR; -ENOTCONN, -ENODEV:
+ * this node is leaving or stopping.
  */
 int lite_mapping_await(struct lite_memory *mem, u32 home, u64 id)
 {
@@ -449,8 +432,7 @@ int lite_mapping_await(struct lite_memory *mem, u32 home, u64 id)
 	};
 
 	/* If this node is the home, the call does not check for signals. */
-	if (lite_cluster_call(mem->cl, home, &d) == -EINTR ||
-	    fatal_signal_pending(current))
+	if (lite_cluster_call(mem->cl, home, &d) == -EINTR || fatal_signal_pending(current))
 		return -EINTR;
 	return lite_cluster_ready(mem->cl);
 }
@@ -460,22 +442,18 @@ int lite_mapping_await(struct lite_memory *mem, u32 home, u64 id)
  * @mem: node's
  * @home: its home
  * @id: its id there
- * @name: name that it must have when the home grants the MAP; then all @rights
- *	are granted or none. NULL: any, and those of @rights that the user has
- *	are granted
+ * @name: name that it must have; then all @rights are granted or none. NULL: any, and those of
+ *	@rights that the user has are granted
  * @cred: user to map it for; NULL, with no @rights: this kernel
  * @rights: LITE_RIGHT_* wanted
  * @granted: set to the rights granted; may be NULL
  *
  * Context: may sleep; killable.
- * Return: a mapping with a reference for a handle, or ERR_PTR: -ENOENT,
- * -EACCES, -EHOSTDOWN, -EHOSTUNREACH, -EBUSY: it is being changed; ask again
- * after lite_mapping_await(); and others.
+ * Return: a mapping with a reference for a handle, or ERR_PTR: -ENOENT, -EACCES, -EHOSTDOWN,
+ * -EHOSTUNREACH, -EBUSY: it is being changed; ask again after lite_mapping_await(); and others.
  */
-struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home,
-					u64 id, const char *name,
-					const struct lite_cred *cred,
-					u32 rights, u32 *granted)
+struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home, u64 id, const char *name,
+					const struct lite_cred *cred, u32 rights, u32 *granted)
 {
 	struct lite_wire_map req = {
 		.id = cpu_to_le64(id),
@@ -490,8 +468,8 @@ struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home,
 	if (cred)
 		lite_wire_cred_put(&req.cred, cred);
 	do {
-		m = lite_mapping_ask(mem, home, LITE_CALL_LMR_MAP, &req,
-				     sizeof(req), NULL, granted);
+		m = lite_mapping_ask(mem, home, LITE_CALL_LMR_MAP, &req, sizeof(req), NULL,
+				     granted);
 	} while (m == ERR_PTR(-EAGAIN) && ++tries < LITE_MAP_TRIES &&
 		 !fatal_signal_pending(current));
 	return m == ERR_PTR(-EAGAIN) ? ERR_PTR(-EBUSY) : m;
@@ -506,12 +484,11 @@ struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home,
  * @granted: set to the rights granted to the creator
  *
  * Context: may sleep; killable.
- * Return: see lite_mapping_by_id(), and any error of creating it; -EAGAIN: a
- * named LMR was created, but changed before it could be mapped; map it by @id.
+ * Return: see lite_mapping_by_id(), and any error of creating it; -EAGAIN: a named LMR was created,
+ * but changed before it could be mapped; map it by @id.
  */
 struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
-					 struct lite_wire_create *req, u64 *id,
-					 u32 *granted)
+					 struct lite_wire_create *req, u64 *id, u32 *granted)
 {
 	struct lite_mapping *m;
 	int tries = 0;
@@ -519,9 +496,8 @@ struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 	req->map = cpu_to_le32(1);
 	/* An anonymous LMR is gone then. The caller maps a named one. */
 	do {
-		m = lite_mapping_ask(mem, home, LITE_CALL_LMR_CREATE, req,
-				     sizeof(*req), id, granted);
-	} while (m == ERR_PTR(-EAGAIN) && !req->name[0] &&
-		 ++tries < LITE_MAP_TRIES);
+		m = lite_mapping_ask(mem, home, LITE_CALL_LMR_CREATE, req, sizeof(*req), id,
+				     granted);
+	} while (m == ERR_PTR(-EAGAIN) && !req->name[0] && ++tries < LITE_MAP_TRIES);
 	return m;
 }

@@ -1,30 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mappings: what this node, as a mapper, knows of an LMR, shared by all
- * handles. map.c makes them.
+ * Mappings: what this node, as a mapper, knows of an LMR, shared by all its handles. map.c makes
+ * them.
  *
- * A mapping stays in mem->mappings until nothing is in flight on it, whatever
- * its state, so that a REVOKE finds it and waits for it. Releasing the last
- * reference gives back the MAPs that the home counts; after a REVOKE, or the
- * end of the session, it counts none.
+ * A mapping stays in mem->mappings until nothing is in flight on it, whatever its state, so that a
+ * REVOKE or RECALL finds it and waits for it. One that overtakes the reply to a MAP finds none: its
+ * number is kept by LMR (struct lite_revoked), and a MAP begun before it starts over. Releasing the
+ * last reference gives back the MAPs that the home counts.
  */
+#include <linux/hash.h>
 #include <linux/slab.h>
 
 #include "memory/home/home.h"
 #include "memory/memory.h"
 #include "memory/store/store.h"
 #include "trace.h"
-#include "view.h"
-
-static void lite_mapping_drained(struct percpu_ref *ref)
-{
-	complete_all(&container_of(ref, struct lite_mapping, ops)->drained);
-}
 
 static void lite_mapping_free_rcu(struct work_struct *work)
 {
-	struct lite_mapping *m = container_of(to_rcu_work(work),
-					      struct lite_mapping, rcu);
+	struct lite_mapping *m = container_of(to_rcu_work(work), struct lite_mapping, rcu);
 	struct lite_memory *mem = m->mem;
 	u32 i;
 
@@ -43,8 +37,8 @@ static void lite_mapping_free_rcu(struct work_struct *work)
 }
 
 /*
- * Leave ACTIVE, if that was not done before. The caller, which needs no
- * reference, calls lite_mapping_watch() next, without the lock.
+ * Leave ACTIVE, if that was not done before. The caller, which needs no reference, calls
+ * lite_mapping_watch() next, without the lock.
  */
 void lite_mapping_end(struct lite_mapping *m, enum lite_mapping_state state)
 {
@@ -62,68 +56,42 @@ void lite_mapping_end(struct lite_mapping *m, enum lite_mapping_state state)
 		lite_peer_mapping_kick(m);
 }
 
-static unsigned long lite_mapping_left_key(const struct rb_node *node)
-{
-	const struct lite_mapping *m =
-		rb_entry(node, struct lite_mapping, left);
-
-	return lite_mapping_key(m->home, m->id);
-}
-
-static bool lite_mapping_left_less(struct rb_node *a, const struct rb_node *b)
-{
-	return lite_mapping_left_key(a) < lite_mapping_left_key(b);
-}
-
 static int lite_mapping_left_cmp(const void *key, const struct rb_node *node)
 {
+	const struct lite_mapping *m = rb_entry(node, struct lite_mapping, left);
 	unsigned long wanted = *(const unsigned long *)key;
-	unsigned long has = lite_mapping_left_key(node);
+	unsigned long has = lite_mapping_key(m->home, m->id);
 
 	return wanted < has ? -1 : wanted > has;
 }
 
-/*
- * Drained, it need not be found any more. But its LMR may be mapped again
- * before the last handle lets go of this mapping and the home learns that it is
- * unclean: mem->unclean keeps it for the answer to a REVOKE until then.
- */
-static void lite_mapping_unlist(struct lite_mapping *m)
+static bool lite_mapping_left_less(struct rb_node *a, const struct rb_node *b)
 {
+	const struct lite_mapping *m = rb_entry(a, struct lite_mapping, left);
 	unsigned long key = lite_mapping_key(m->home, m->id);
 
-	lockdep_assert_held(&m->mem->map_lock);
-	if (xa_load(&m->mem->mappings, key) == m)
-		xa_erase(&m->mem->mappings, key);
-	if (READ_ONCE(m->unclean) && RB_EMPTY_NODE(&m->left))
-		rb_add(&m->left, &m->mem->unclean, lite_mapping_left_less);
+	return lite_mapping_left_cmp(&key, b) < 0;
 }
 
 /*
- * May a failed operation of a drained mapping of an LMR still be executed,
- * without its home knowing?
- */
-bool lite_mapping_was_unclean(const struct lite_memory *mem, u32 home, u64 id)
-{
-	unsigned long key = lite_mapping_key(home, id);
-
-	lockdep_assert_held(&mem->map_lock);
-	return rb_find(&key, &mem->unclean, lite_mapping_left_cmp);
-}
-
-/*
- * Drain a mapping after lite_mapping_end(), which has raised @watchers: that
- * keeps it in place of a reference. Returns true if it is unclean. May sleep.
+ * Drain a mapping after lite_mapping_end(), which has raised @watchers: that keeps it in place of a
+ * reference. Returns true if it is unclean. May sleep.
  */
 bool lite_mapping_watch(struct lite_mapping *m)
 {
+	unsigned long key = lite_mapping_key(m->home, m->id);
+	struct lite_memory *mem = m->mem;
 	bool unclean;
 
 	lite_mapping_drain(m);
-	spin_lock(&m->mem->map_lock);
-	lite_mapping_unlist(m);
-	spin_unlock(&m->mem->map_lock);
+	spin_lock(&mem->map_lock);
+	if (xa_load(&mem->mappings, key) == m)
+		xa_erase(&mem->mappings, key);
 	unclean = READ_ONCE(m->unclean);
+	/* The LMR may be mapped again before the release of this mapping tells the home. */
+	if (unclean && RB_EMPTY_NODE(&m->left))
+		rb_add(&m->left, &mem->unclean, lite_mapping_left_less);
+	spin_unlock(&mem->map_lock);
 	if (atomic_dec_and_test(&m->watchers))
 		wake_up_var(&m->watchers);
 	return unclean;
@@ -138,54 +106,116 @@ void lite_mapping_retire(struct lite_mapping *m)
 	lite_mapping_watch(m);
 }
 
-/*
- * Retire and drain all mappings of LMRs of a home; 0: of all homes. Handles map
- * their LMRs again when they are used. May sleep.
- */
-void lite_mapping_retire_home(struct lite_memory *mem, u32 home)
+/* lite_mapping_retire_home(); @dead: only mappings with a dead session to the home. */
+static void lite_mappings_retire(struct lite_memory *mem, u32 home, bool dead)
 {
 	unsigned long last = home ? lite_mapping_key(home, U64_MAX) : ULONG_MAX;
+	unsigned long first = lite_mapping_key(home, 0), key = first;
 	struct lite_mapping *m;
-	unsigned long key;
+	bool end;
 
 	do {
-		key = lite_mapping_key(home, 0);
 		spin_lock(&mem->map_lock);
-		m = xa_find(&mem->mappings, &key, last, XA_PRESENT);
-		if (m)
+		m = dead ? xa_find_after(&mem->mappings, &key, last, XA_PRESENT) :
+			   xa_find(&mem->mappings, &key, last, XA_PRESENT);
+		end = m && !(dead && lite_mapping_current(m));
+		if (end)
 			lite_mapping_end(m, LITE_MAPPING_RETIRED);
 		spin_unlock(&mem->map_lock);
-		/* Takes it out of the table: the next one found is another. */
-		if (m)
+		/* That takes it out of the table, so the next one found is another. */
+		if (end)
 			lite_mapping_watch(m);
+		if (!dead)
+			key = first;
 		cond_resched();
 	} while (m);
 }
 
 /*
- * Retire and drain mappings with a dead session to the home. Operations would
- * notice it themselves; accesses through page tables do not, and the home may
- * free the LMR without asking this node. May sleep.
+ * Retire and drain all mappings of LMRs of a home; 0: of all homes. Handles map their LMRs again
+ * when they are used. May sleep.
+ */
+void lite_mapping_retire_home(struct lite_memory *mem, u32 home)
+{
+	lite_mappings_retire(mem, home, false);
+}
+
+/*
+ * Retire and drain mappings with a dead session to the home, which may free the LMR without asking
+ * this node. Operations would notice that themselves, but accesses through page tables do not. May
+ * sleep.
  */
 void lite_mappings_retire_work(struct work_struct *work)
 {
-	struct lite_memory *mem = container_of(work, struct lite_memory,
-					       retire_work);
-	struct lite_mapping *m;
-	unsigned long key = 0;
-	bool dead;
+	lite_mappings_retire(container_of(work, struct lite_memory, retire_work), 0, true);
+}
 
-	do {
-		spin_lock(&mem->map_lock);
-		m = xa_find_after(&mem->mappings, &key, ULONG_MAX, XA_PRESENT);
-		dead = m && !lite_mapping_current(m);
-		if (dead)
-			lite_mapping_end(m, LITE_MAPPING_RETIRED);
-		spin_unlock(&mem->map_lock);
-		if (dead)
-			lite_mapping_watch(m);
-		cond_resched();
-	} while (m);
+static u32 lite_revoked_slot(const struct lite_memory *mem, u32 home, u64 id)
+{
+	return hash_64(lite_mapping_key(home, id) ^ mem->revoked.salt, LITE_REVOKED_BITS);
+}
+
+/* Was an LMR, or one of equal hash, revoked or recalled since mem->revoked.count was @count? */
+bool lite_revoked_since(const struct lite_memory *mem, u32 home, u64 id, u64 count)
+{
+	lockdep_assert_held(&mem->map_lock);
+	return mem->revoked.last[lite_revoked_slot(mem, home, id)] > count;
+}
+
+/**
+ * lite_mapping_revoke - end this node's mapping of an LMR and drain it
+ * @mem: node's
+ * @home: its home
+ * @id: its id there
+ * @state: LITE_MAPPING_REVOKED: the LMR is gone; LITE_MAPPING_RETIRED: it may be mapped again
+ *
+ * Context: may sleep; waits until nothing is in flight on it. Cannot fail.
+ * Return: 0, or -EUCLEAN: a store may still execute a failed operation on it or on an earlier
+ * mapping of the LMR, to which an idle handle refers.
+ */
+int lite_mapping_revoke(struct lite_memory *mem, u32 home, u64 id, enum lite_mapping_state state)
+{
+	unsigned long key = lite_mapping_key(home, id);
+	u32 slot = lite_revoked_slot(mem, home, id);
+	struct lite_mapping *m;
+	bool unclean;
+
+	spin_lock(&mem->map_lock);
+	unclean = rb_find(&key, &mem->unclean, lite_mapping_left_cmp);
+	m = xa_load(&mem->mappings, key);
+	if (m)
+		lite_mapping_end(m, state);
+	mem->revoked.last[slot] = ++mem->revoked.count;
+	spin_unlock(&mem->map_lock);
+	if (m)
+		unclean |= lite_mapping_watch(m);
+	return unclean ? -EUCLEAN : 0;
+}
+
+static int lite_serve_end(struct lite_memory *mem, struct lite_conn *conn,
+			  const struct lite_wire_id *req, enum lite_mapping_state state)
+{
+	if (!conn)
+		return -EBADMSG;
+	return lite_mapping_revoke(mem, conn->from.node, le64_to_cpu(req->id), state);
+}
+
+static int lite_serve_revoke(void *priv, struct lite_conn *conn, const void *req, u32 len,
+			     void *reply, u32 *reply_len)
+{
+	return lite_serve_end(priv, conn, req, LITE_MAPPING_REVOKED);
+}
+
+static int lite_serve_recall(void *priv, struct lite_conn *conn, const void *req, u32 len,
+			     void *reply, u32 *reply_len)
+{
+	return lite_serve_end(priv, conn, req, LITE_MAPPING_RETIRED);
+}
+
+void lite_mapping_handlers(struct lite_memory *mem)
+{
+	lite_kcall_handle(mem->cl->rpc, LITE_CALL_LMR_REVOKE, lite_serve_revoke, mem);
+	lite_kcall_handle(mem->cl->rpc, LITE_CALL_LMR_RECALL, lite_serve_recall, mem);
 }
 
 /**
@@ -196,14 +226,14 @@ void lite_mappings_retire_work(struct work_struct *work)
  * @count: how many
  * @flags: enum lite_wire_unmap_flags
  *
- * A home that may go on counting them loses the session. Not so if the call
- * only timed out in line for a slot: users' slow calls can fill the line.
+ * A home that may go on counting them loses the session. Not so if the call only timed out in line
+ * for a slot: users' slow calls can fill the line.
  *
  * Context: may sleep, for as long as it takes to get a slot; makes a call.
  * Return: true if the home has been told; false: the session is over.
  */
-bool lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn,
-			    u64 id, u32 count, u32 flags)
+bool lite_mapping_give_back(struct lite_memory *mem, struct lite_conn *conn, u64 id, u32 count,
+			    u32 flags)
 {
 	struct lite_wire_unmap req = {
 		.id = cpu_to_le64(id),
@@ -237,18 +267,17 @@ static void lite_mapping_release(struct kref *ref)
 	struct lite_memory *mem = m->mem;
 	struct lite_made *made;
 	bool told = true;
+	u32 flags;
 
 	lite_mapping_retire(m);
 	spin_lock(&mem->map_lock);
 	made = lite_made_detach(m);
 	spin_unlock(&mem->map_lock);
 	wait_var_event(&m->watchers, !atomic_read(&m->watchers));
+	flags = (m->unclean ? LITE_UNMAP_UNCLEAN : 0) | (made ? LITE_UNMAP_LAST : 0);
 	/* A revoked LMR is gone; there is nothing to give back. */
 	if (m->state != LITE_MAPPING_REVOKED)
-		told = lite_mapping_give_back(
-			mem, m->conn, m->id, m->grants,
-			(m->unclean ? LITE_UNMAP_UNCLEAN : 0) |
-				(made ? LITE_UNMAP_LAST : 0));
+		told = lite_mapping_give_back(mem, m->conn, m->id, m->grants, flags);
 	if (made)
 		lite_made_over(mem, made, told);
 	spin_lock(&mem->map_lock);
@@ -276,8 +305,8 @@ void lite_mapping_put(struct lite_mapping *m)
  * Context: any.
  * Return: the address, or NULL: the home has sent a wrong address.
  */
-void *lite_mapping_address(const struct lite_mapping *m,
-			   const struct lite_extent *e, u64 in, size_t *n)
+void *lite_mapping_address(const struct lite_mapping *m, const struct lite_extent *e, u64 in,
+			   size_t *n)
 {
 	void *base = m->local ? m->local[e - m->extents] : NULL;
 
@@ -285,51 +314,4 @@ void *lite_mapping_address(const struct lite_mapping *m,
 		return lite_store_address(m->mem, e->addr + in, n);
 	*n = min_t(u64, *n, e->length - in);
 	return base + in;
-}
-
-/**
- * lite_mapping_new - make a mapping from the reply to a MAP, without extents
- * @mem: node's
- * @home: home of the LMR
- * @conn: session of the MAP; NULL: this node
- * @r: the reply
- *
- * Context: may sleep.
- * Return: the mapping, not in the table, with one reference, counting one MAP;
- * or NULL.
- */
-struct lite_mapping *lite_mapping_new(struct lite_memory *mem, u32 home,
-				      struct lite_conn *conn,
-				      const struct lite_wire_map_reply *r)
-{
-	struct lite_mapping *m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
-
-	if (!m)
-		return NULL;
-	/* Not per CPU: mappings are many, and most are used by few CPUs. */
-	if (percpu_ref_init(&m->ops, lite_mapping_drained,
-			    PERCPU_REF_INIT_ATOMIC, GFP_KERNEL)) {
-		kfree(m);
-		return NULL;
-	}
-	m->mem = mem;
-	kref_init(&m->ref);
-	init_completion(&m->drained);
-	RB_CLEAR_NODE(&m->left);
-	mutex_init(&m->zap);
-	INIT_LIST_HEAD(&m->views);
-	m->home = home;
-	m->home_incarnation = le64_to_cpu(r->share[0].incarnation);
-	m->id = le64_to_cpu(r->id);
-	m->length = le64_to_cpu(r->length);
-	m->anonymous = r->anonymous;
-	m->generation = le64_to_cpu(r->generation);
-	m->grants = 1;
-	m->careful = jiffies - MAX_JIFFY_OFFSET;
-	m->pack_after = jiffies;
-	if (conn)
-		lite_conn_get(conn);
-	m->conn = conn;
-	lite_stat_inc(mem->stats, LITE_STAT_MAPPINGS);
-	return m;
 }

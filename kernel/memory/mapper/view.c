@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * User mappings of LMRs (mmap), as their pages leave page tables.
+ * User mappings of LMRs (mmap): how their pages leave page tables.
  *
- * A page fault (handle/fault.c) puts the view on the mapping's list of views
- * that have pages of it. When the mapping ends, for any reason,
- * lite_mapping_drain() first waits for the faults in flight; no later one
- * succeeds. Then it removes the pages of all listed views from page tables,
- * before the end of the mapping is reported. The next fault has to renew the
- * handle, and so finds the LMR's new place and the user's present rights.
+ * A page fault (handle/fault.c) puts the view on the list of views that have pages of the mapping.
+ * When the mapping ends, for any reason, lite_mapping_drain() waits for the faults in flight; no
+ * later one succeeds. Then it removes the pages of all listed views from page tables, before the
+ * end is reported. The next fault renews the handle, and so finds the LMR's new place and rights.
  *
- * unmap_mapping_range() is enough: an entry through which a CPU has written is
- * flushed from all TLBs under the page table lock. fork() cannot hide a copy
- * from it, as the kernel inserts the child's VMA behind the parent's before it
- * copies entries.
- *
- * Each view has its own inode, so it can unmap the whole file. Each page has
- * its own reference count (store.c): a page that is pinned when the LMR is
- * freed is not reused before it is unpinned.
+ * unmap_mapping_range() is enough: an entry through which a CPU has written is flushed from all
+ * TLBs under the page table lock. fork() cannot hide a copy from it, as the kernel inserts the
+ * child's VMA behind the parent's before it copies entries. Each view has its own inode, so it can
+ * unmap the whole file. Each page has its own reference count (store.c): a page that is pinned when
+ * the LMR is freed is not reused before it is unpinned.
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
@@ -24,7 +19,6 @@
 
 #include "memory/memory.h"
 #include "memory/store/store.h"
-#include "view.h"
 
 /**
  * lite_view_exit - the last VMA of a view is gone
@@ -43,8 +37,7 @@ void lite_view_exit(struct lite_view *v)
 }
 
 /* Note that the view has pages of an entered mapping. Any context. */
-int lite_view_attach(struct lite_view *v, struct lite_mapping *m,
-		     bool write)
+int lite_view_attach(struct lite_view *v, struct lite_mapping *m, bool write)
 {
 	bool end = v->offset + PAGE_ALIGN(v->length) >= m->length;
 	int err = 0;
@@ -63,13 +56,11 @@ int lite_view_attach(struct lite_view *v, struct lite_mapping *m,
 }
 
 /*
- * The page at an offset; @n is set to the contiguous pages from there. A page
- * that is only partly in this extent cannot be mapped, except for the last one
- * of the LMR: the rest of that holds zeroes, or what users have written there.
- * Any context. ERR_PTR: -ERANGE, -ESTALE, -EREMOTE, -EOPNOTSUPP.
+ * The page at an offset; @n is set to the contiguous pages from there. A page that is only partly
+ * in this extent cannot be mapped, but for the last one of the LMR: the rest of that holds zeroes,
+ * or what users have written there. Any context. ERR_PTR: -ERANGE, -ESTALE, -EREMOTE, -EOPNOTSUPP.
  */
-struct page *lite_view_page(const struct lite_mapping *m, u64 offset,
-			    size_t *n)
+struct page *lite_view_page(const struct lite_mapping *m, u64 offset, size_t *n)
 {
 	const struct lite_extent *e;
 	size_t bytes = *n << PAGE_SHIFT;
@@ -78,7 +69,7 @@ struct page *lite_view_page(const struct lite_mapping *m, u64 offset,
 
 	if (offset >= m->length)
 		return ERR_PTR(-ERANGE);
-	e = &m->extents[lite_extent_find(m->extents, m->n_extents, offset)];
+	e = lite_extent_at(m, offset);
 	if (!m->share[e->share].local)
 		return ERR_PTR(m->share[e->share].lost ? -ESTALE : -EREMOTE);
 	in = offset - e->start;
@@ -95,10 +86,7 @@ struct page *lite_view_page(const struct lite_mapping *m, u64 offset,
 	return page;
 }
 
-/*
- * Zero the rest of the last page, which users can write to, too, before the LMR
- * can grow.
- */
+/* Zero the rest of the last page, which users can write to, too, before the LMR can grow. */
 static void lite_mapping_wipe(struct lite_mapping *m)
 {
 	size_t in = offset_in_page(m->length), n = 1;
@@ -117,8 +105,8 @@ static void lite_mapping_wipe(struct lite_mapping *m)
  * lite_mapping_drain - wait until a mapping is unused, and unmap its pages
  * @m: mapping that has left ACTIVE; the caller keeps its memory
  *
- * Context: may sleep. On return no operation is in flight on it, and none of
- * its pages is in a page table.
+ * Context: may sleep. On return no operation is in flight on it, and none of its pages is in a page
+ * table.
  */
 void lite_mapping_drain(struct lite_mapping *m)
 {
