@@ -36,4 +36,9 @@ inline __u64 as_u64(const void* p) noexcept {
     return static_cast<__u64>(reinterpret_cast<uintptr_t>(p));
 }
 
+// Lengths cross the ABI as 32 bits; what does not fit is too long anyway.
+inline uint32_t clamp_length(size_t n) noexcept {
+    return n > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(n);
+}
+
 }  // namespace lite::internal

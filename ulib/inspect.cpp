@@ -13,7 +13,7 @@ using lite::internal::copy_name;
 
 namespace {
 
-int stat(lite_ctx* ctx, struct lite_ioc_stat& arg, struct lite_lmr_info* info, uint32_t* nodes,
+int stat_ioctl(lite_ctx* ctx, struct lite_ioc_stat& arg, struct lite_lmr_info* info, uint32_t* nodes,
          uint32_t* n_nodes) noexcept {
     const uint32_t room = n_nodes ? *n_nodes : 0;
     if ((nodes && !n_nodes) || (room && !nodes))
@@ -40,14 +40,14 @@ int lite_stat(struct lite_ctx* ctx, lite_lh_t lh, struct lite_lmr_info* info, ui
 
     struct lite_ioc_stat arg = {};
     arg.lh = lh;
-    return stat(ctx, arg, info, nodes, n_nodes);
+    return stat_ioctl(ctx, arg, info, nodes, n_nodes);
 }
 
 int lite_stat_name(struct lite_ctx* ctx, const char* name, struct lite_lmr_info* info,
                    uint32_t* nodes, uint32_t* n_nodes) noexcept {
     struct lite_ioc_stat arg = {};
     const int err = copy_name(arg.info.name, name);
-    return err ? err : stat(ctx, arg, info, nodes, n_nodes);
+    return err ? err : stat_ioctl(ctx, arg, info, nodes, n_nodes);
 }
 
 int lite_list(struct lite_ctx* ctx, uint64_t* cursor, struct lite_lmr_info* infos,

@@ -12,17 +12,13 @@
 #include <unistd.h>
 
 using lite::internal::as_u64;
+using lite::internal::clamp_length;
 using lite::internal::control;
 
 namespace {
 
 // Attempts per leg, while no process has seen its request.
 constexpr unsigned tries_max = 4;
-
-// Lengths cross the ABI as 32 bits; what does not fit is too long anyway.
-uint32_t clamp_length(size_t n) noexcept {
-    return n > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(n);
-}
 
 class multicall {
   public:

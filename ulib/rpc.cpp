@@ -8,6 +8,7 @@
 #include <cstring>
 
 using lite::internal::as_u64;
+using lite::internal::clamp_length;
 using lite::internal::control;
 
 namespace {
@@ -18,11 +19,6 @@ int copy_function_name(char (&field)[LITE_FUNCTION_NAME_SIZE], const char* name)
         return -ENAMETOOLONG;
     std::memcpy(field, name, length + 1);
     return 0;
-}
-
-// Lengths cross the ABI as 32 bits; what does not fit is too long anyway.
-uint32_t clamp_length(size_t n) noexcept {
-    return n > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(n);
 }
 
 void prepare(struct lite_ioc_rpc_call& arg, uint32_t node, uint32_t function, const void* request,

@@ -11,6 +11,7 @@
 #include <cstring>
 
 using lite::internal::as_u64;
+using lite::internal::clamp_length;
 
 namespace {
 
@@ -48,10 +49,6 @@ void set_timeout(int ms, int32_t& timeout, uint32_t& flags) noexcept {
     timeout = ms;
     if (ms == LITE_NOWAIT)
         flags |= LITE_RPC_NOWAIT;
-}
-
-uint32_t clamp_length(size_t n) noexcept {
-    return n > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(n);
 }
 
 template <typename Arg>

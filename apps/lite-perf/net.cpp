@@ -52,6 +52,12 @@ void throw_errno(const std::string& what) {
     throw std::system_error(errno, std::generic_category(), what);
 }
 
+void make_nonblocking(int fd) {
+    const int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK))
+        throw_errno("fcntl");
+}
+
 void tcp_prepare(int fd) {
     set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);

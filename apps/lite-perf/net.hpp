@@ -24,6 +24,9 @@ inline constexpr std::chrono::seconds patience{10};
 /// Most memory that a server grants to one connection, all regions together.
 inline constexpr std::uint64_t region_max = 512ULL << 20;
 
+/// Most connections that a server of an arm has at a time.
+inline constexpr unsigned connections_max = 256;
+
 // Both ends are lite-perf on little-endian machines (LITE supports no others): structs are sent as
 // they are. The receiver checks every message.
 
@@ -72,6 +75,8 @@ class Fd {
 };
 
 [[noreturn]] void throw_errno(const std::string& what);
+
+void make_nonblocking(int fd);
 
 /// Connects within `patience`. The socket has TCP_NODELAY and `patience` as its time-out.
 Fd tcp_connect(const std::string& host, std::uint16_t port);

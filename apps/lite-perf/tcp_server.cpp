@@ -19,8 +19,6 @@ namespace perf {
 
 namespace {
 
-constexpr std::size_t connections_max = 256;
-
 void reply(int fd, std::span<std::byte> data) {
     iovec part{data.data(), data.size()};
     send_all(fd, {&part, 1});

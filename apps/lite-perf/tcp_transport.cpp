@@ -13,7 +13,7 @@ namespace perf {
 namespace {
 
 // With more, a client that is still sending could deadlock with a server that no longer receives.
-constexpr unsigned window_limit = 64;
+constexpr unsigned pending_max = 64;
 
 class TcpTransport final : public Transport {
   public:
@@ -34,7 +34,7 @@ class TcpTransport final : public Transport {
     std::span<std::byte> buffer() override { return region_.bytes(); }
     std::span<std::byte> echoed() override { return echoed_.bytes(); }
     bool supports(Op) const override { return true; }
-    unsigned max_window() const override { return window_limit; }
+    unsigned max_window() const override { return pending_max; }
 
     void post(std::span<const Request> requests) override {
         for (const Request& request : requests) {
@@ -43,13 +43,13 @@ class TcpTransport final : public Transport {
                               {region_.bytes().data() + request.local, request.length}};
             const bool data = request.op == Op::write || request.op == Op::echo;
             send_all(socket_.get(), std::span(parts).first(data ? 2 : 1));
-            pending_[(head_ + count_++) % window_limit] = request;
+            pending_[(head_ + count_++) % pending_max] = request;
         }
     }
 
     std::uint64_t collect() override {
         const Request request = pending_[head_];
-        head_ = (head_ + 1) % window_limit;
+        head_ = (head_ + 1) % pending_max;
         count_--;
         std::uint64_t word = 0;
         const bool open = receive_all(
@@ -66,7 +66,7 @@ class TcpTransport final : public Transport {
     Fd socket_;
     Region region_;
     Region echoed_;
-    Request pending_[window_limit];
+    Request pending_[pending_max];
     unsigned head_ = 0;
     unsigned count_ = 0;
 };

@@ -13,7 +13,7 @@ namespace perf {
 
 namespace {
 
-constexpr std::array table{
+constexpr std::array all_arms{
     Arm{.name = "lite",
         .make = make_lite_transport,
         .needs_node = true,
@@ -66,11 +66,11 @@ constexpr std::array table{
 
 }  // namespace
 
-std::span<const Arm> arms() { return table; }
+std::span<const Arm> arms() { return all_arms; }
 
 const Arm& arm_of(std::string_view name) {
-    const auto* found = std::ranges::find(table, name, &Arm::name);
-    if (found == table.end())
+    const auto* found = std::ranges::find(all_arms, name, &Arm::name);
+    if (found == all_arms.end())
         throw std::invalid_argument(fmt::format("there is no arm '{}'", name));
     return *found;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "verbs_echo_server.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -21,17 +20,10 @@ namespace perf {
 
 namespace {
 
-constexpr unsigned connections_max = 256;
 // Sleeps after this time without a message.
 constexpr std::chrono::milliseconds idle_limit{2};
 // Polls of the CQ per check of events and clock.
 constexpr unsigned polls_between = 4096;
-
-void make_nonblocking(int fd) {
-    const int flags = fcntl(fd, F_GETFL);
-    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK))
-        throw_errno("verbs: fcntl");
-}
 
 bool readable(int fd) {
     pollfd waiting{fd, POLLIN, 0};

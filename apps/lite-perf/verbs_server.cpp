@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "verbs_server.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -18,18 +17,6 @@
 #include "memory.hpp"
 
 namespace perf {
-
-namespace {
-
-constexpr std::size_t connections_max = 256;
-
-void make_nonblocking(int fd) {
-    const int flags = fcntl(fd, F_GETFL);
-    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK))
-        throw_errno("verbs: fcntl");
-}
-
-}  // namespace
 
 class VerbsServer::Connection {
   public:

@@ -25,7 +25,6 @@
 namespace tools {
 namespace {
 
-constexpr std::uint64_t word_size = 8;
 // As a shell reports them.
 constexpr int status_not_executable = 126;
 constexpr int status_not_found = 127;

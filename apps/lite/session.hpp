@@ -50,6 +50,9 @@ failure explain(std::string_view verb, std::string_view name, const lite::error&
 lite::region map_for(session& session, std::string_view verb, std::string_view name,
                      lite::rights rights);
 
+// Bytes of a word: of an atomic operation, a lock, a barrier.
+constexpr std::uint64_t word_size = 8;
+
 // Throws failure unless @offset + @length is within an LMR of @size bytes.
 void check_range(std::string_view verb, std::string_view name, std::uint64_t offset,
                  std::uint64_t length, std::uint64_t size);

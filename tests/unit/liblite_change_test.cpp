@@ -15,7 +15,7 @@
 
 namespace {
 
-const std::string name_256(256, 'n');
+const std::string long_name(256, 'n');
 
 }  // namespace
 
@@ -40,7 +40,7 @@ TEST_CASE("lite_grant_set", "[liblite][change]") {
     CHECK(node.last.grant.uid == 5);
     CHECK(node.last.grant.rights == 0);
     CHECK(lite_grant_set_name(node.ctx, "", 5, 0, 1) == -EINVAL);
-    CHECK(lite_grant_set_name(node.ctx, name_256.c_str(), 5, 0, 1) == -ENAMETOOLONG);
+    CHECK(lite_grant_set_name(node.ctx, long_name.c_str(), 5, 0, 1) == -ENAMETOOLONG);
 
     const recording<lite_ioc_grant> full({}, -ENOSPC);
     CHECK(lite_grant_set(full.ctx, 9, 1, 0, 1) == -ENOSPC);
@@ -80,7 +80,7 @@ TEST_CASE("lite_grants", "[liblite][change]") {
     CHECK(lite_grants(ctx, 0, found.data(), &n) == -EBADF);
     CHECK(lite_grants_name(ctx, "nobody", found.data(), &n) == -ENOENT);
     CHECK(n == 1);
-    CHECK(lite_grants_name(ctx, name_256.c_str(), found.data(), &n) == -ENAMETOOLONG);
+    CHECK(lite_grants_name(ctx, long_name.c_str(), found.data(), &n) == -ENAMETOOLONG);
 }
 
 TEST_CASE("lite_setattr, lite_chmod and lite_chown", "[liblite][change]") {
@@ -91,7 +91,7 @@ TEST_CASE("lite_setattr, lite_chmod and lite_chown", "[liblite][change]") {
     CHECK(lite_chown(ctx, 0, 1, 2) == -EBADF);
     CHECK(lite_setattr_name(ctx, "", 1, 2, 0) == -EINVAL);
     CHECK(lite_chmod_name(ctx, nullptr, 0) == -EINVAL);
-    CHECK(lite_chown_name(ctx, name_256.c_str(), 1, 2) == -ENAMETOOLONG);
+    CHECK(lite_chown_name(ctx, long_name.c_str(), 1, 2) == -ENAMETOOLONG);
     CHECK(node.request == 0);
 
     const auto check = [&](std::uint64_t lh, const char* name, std::uint32_t uid, std::uint32_t gid,
@@ -125,9 +125,9 @@ TEST_CASE("lite_rename", "[liblite][change]") {
     CHECK(lite_rename(node.ctx, 0, "to") == -EBADF);
     CHECK(lite_rename(node.ctx, 7, "") == -EINVAL);
     CHECK(lite_rename(node.ctx, 7, nullptr) == -EINVAL);
-    CHECK(lite_rename(node.ctx, 7, name_256.c_str()) == -ENAMETOOLONG);
+    CHECK(lite_rename(node.ctx, 7, long_name.c_str()) == -ENAMETOOLONG);
     CHECK(lite_rename_name(node.ctx, "", "to") == -EINVAL);
-    CHECK(lite_rename_name(node.ctx, "from", name_256.c_str()) == -ENAMETOOLONG);
+    CHECK(lite_rename_name(node.ctx, "from", long_name.c_str()) == -ENAMETOOLONG);
     CHECK(node.request == 0);
 
     REQUIRE(lite_rename(node.ctx, 7, "to") == 0);

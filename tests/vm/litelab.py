@@ -18,6 +18,7 @@ import tempfile
 import time
 
 from vmlab import ROOT, CommandFailed, LabError, Node
+from vmlab.kernel import PATIENCE
 
 # Where meson has built: of the project's root, or anywhere on this host.
 USER_BUILD = ROOT / os.environ.get("LITE_USER_BUILD", "build/user")
@@ -95,15 +96,16 @@ def prepare_all(cluster):
     cluster.each(prepare)
 
 
-def wait_until(what, condition, timeout=30, scale=1):
+def wait_until(what, condition, timeout=30, scale=1, patience=PATIENCE):
     """Asks until condition() is true; returns what it returned. For changes that nothing announces."""
-    deadline = time.monotonic() + timeout * scale
+    timeout *= scale * patience
+    deadline = time.monotonic() + timeout
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > deadline:
-            raise AssertionError(f"not within {timeout * scale:g} s: {what}")
+            raise AssertionError(f"not within {timeout:g} s: {what}")
         time.sleep(0.05)
 
 
@@ -221,9 +223,9 @@ class Lite:
 
     # --- checks -------------------------------------------------------------------------------------------------
 
-    def wait_states(self, wanted, timeout=20):
+    def wait_states(self, wanted, timeout=20, patience=PATIENCE):
         """Waits until this node sees exactly these members in these states."""
-        wait_until(f"{self} sees {wanted}", lambda: self.states() == wanted, timeout, self.vm.time_scale)
+        wait_until(f"{self} sees {wanted}", lambda: self.states() == wanted, timeout, self.vm.time_scale, patience)
 
     def busy(self):
         """The gauges that are not 0."""

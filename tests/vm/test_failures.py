@@ -70,7 +70,7 @@ def test_crash(lab):
     _crash(third)
     allowed = dead_seconds(first.vm) * 2 + 2
     for lite in (first, second):
-        lite.wait_states({ids[0]: "up", ids[1]: "up", ids[2]: "down"}, timeout=allowed / lite.vm.time_scale)
+        lite.wait_states({ids[0]: "up", ids[1]: "up", ids[2]: "down"}, allowed / lite.vm.time_scale, patience=1)
     holder.write("\n")
     took = _seconds(lambda: holder.wait(60, check=True))
     assert holder.out.split()[1:4] == ["EHOSTDOWN"] * 3, holder.out

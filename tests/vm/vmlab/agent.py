@@ -91,12 +91,12 @@ class Process:
         CommandFailed unless it succeeded."""
         node = self._channel.node
         with self._changed:
-            done = self._changed.wait_for(lambda: self._status is not None or self._problem, timeout * node.time_scale)
+            done = self._changed.wait_for(lambda: self._status is not None or self._problem, timeout * node.patience)
             if self._problem:
                 raise self._problem
             result = Result(self._rc(), self._out.decode(errors="replace"), self._err.decode(errors="replace"))
         if not done:
-            raise CommandTimeout(node, self.command, result, f"still running after {timeout * node.time_scale:g} s")
+            raise CommandTimeout(node, self.command, result, f"still running after {timeout * node.patience:g} s")
         if check and result.rc:
             raise CommandFailed(node, self.command, result, describe_status(result.rc))
         return result
@@ -108,13 +108,13 @@ class Process:
         with self._changed:
             found = lambda: wanted in self._out or wanted in self._err
             self._changed.wait_for(lambda: found() or self._status is not None or self._problem,
-                                   timeout * node.time_scale)
+                                   timeout * node.patience)
             if found():
                 return
             if self._problem:
                 raise self._problem
             result = Result(self._rc(), self._out.decode(errors="replace"), self._err.decode(errors="replace"))
-        why = f"did not print {text!r} within {timeout * node.time_scale:g} s" if result.rc is None else \
+        why = f"did not print {text!r} within {timeout * node.patience:g} s" if result.rc is None else \
             f"ended without printing {text!r}"
         raise CommandFailed(node, self.command, result, why)
 
@@ -125,7 +125,7 @@ class Process:
     def write(self, data, timeout=30):
         """Writes to its standard input; waits while it does not read."""
         data = data.encode() if isinstance(data, str) else data
-        deadline = time.monotonic() + timeout * self._channel.node.time_scale
+        deadline = time.monotonic() + timeout * self._channel.node.patience
         view = memoryview(data)
         while view:
             with self._changed:

@@ -17,6 +17,9 @@ KNOWN = ("6.1", "6.12", "debug", "debug2")
 # How much longer things take than on a stock kernel under emulation. Every time-out is multiplied by it.
 _SCALE = {"debug": 6, "debug2": 4}
 
+# Time-outs of tests are written for an idle host, and end only what hangs. On a busy host everything takes longer.
+PATIENCE = 3
+
 
 def time_scale(name):
     """How much longer things take with that kernel."""
@@ -43,6 +46,7 @@ class Kernel:
         self.modules = pathlib.Path(answer["KMODDIR"]) / "lib/modules" / self.release
         self.kbuild = pathlib.Path(answer["KBUILD"])
         self.time_scale = time_scale(name)
+        self.patience = self.time_scale * PATIENCE
         self._config_path = pathlib.Path(answer["KCONFIG"])
 
     def __str__(self):

@@ -42,7 +42,7 @@ class Node:
     def __init__(self, number, kernel, end, drain, log_dir, accelerator, mem_mb=512, cpus=1, mtu=1500, swap_mb=0,
                  initrd=None, kernel_args=()):
         self.number, self.name, self.ip = number, f"n{number}", f"10.0.0.{number}"
-        self.kernel, self.time_scale = kernel, kernel.time_scale
+        self.kernel, self.time_scale, self.patience = kernel, kernel.time_scale, kernel.patience
         self.console = Console(self.name, pathlib.Path(log_dir) / f"console-{self.name}.log")
         self.scratch = pathlib.Path(log_dir) / f"scratch-{self.name}"
         self.scratch.mkdir(parents=True, exist_ok=True)
@@ -82,13 +82,13 @@ class Node:
 
     def wait_ready(self, timeout=BOOT_SECONDS):
         """Waits until the node takes commands."""
-        deadline = time.monotonic() + timeout * self.time_scale
+        deadline = time.monotonic() + timeout * self.patience
         while not self._channel.wait_ready(0.2):
             if self._qemu.poll() is not None:
                 raise NodeDied(f"{self.name} died while booting (QEMU's exit status {self._qemu.returncode}):\n"
                                f"{self._last_words()}")
             if time.monotonic() > deadline:
-                raise LabError(f"{self.name} did not boot within {timeout * self.time_scale} s:\n{self._last_words()}")
+                raise LabError(f"{self.name} did not boot within {timeout * self.patience} s:\n{self._last_words()}")
 
     @property
     def running(self):
@@ -115,9 +115,9 @@ class Node:
     def wait_dead(self, timeout=30):
         """Waits until the guest has ended by itself (panic, power off)."""
         try:
-            self._qemu.wait(timeout * self.time_scale)
+            self._qemu.wait(timeout * self.patience)
         except subprocess.TimeoutExpired:
-            raise LabError(f"{self.name} is still running after {timeout * self.time_scale} s") from None
+            raise LabError(f"{self.name} is still running after {timeout * self.patience} s") from None
         self.crash()
 
     def pause(self):

@@ -136,7 +136,7 @@ class Session:
                 node.console.mark(f"{case.name} (seed {self.options.seed})")
             lab = Lab(cluster, self.options.seed, case.name, self.options.thorough or wish.slow)
             before = _state(cluster)
-            with _time_limit(wish.timeout * cluster.time_scale):
+            with _time_limit(wish.timeout * cluster.kernel.patience):
                 case.function(lab)
             _kill_left_over(cluster, before)
             cluster.check()

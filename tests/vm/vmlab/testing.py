@@ -44,7 +44,7 @@ def vmtest(nodes=2, kernels=(), slow=False, fresh=False, alone=False, timeout=12
     fresh      a cluster of its own; else those tests share one that want the same nodes and options, in whatever file
                they are, if their setup() is the same. After a failure the next test gets a new one in any case
     alone      no other cluster runs meanwhile: for what measures time
-    timeout    seconds, without booting; multiplied by the kernel's time scale
+    timeout    seconds, without booting, on an idle host; multiplied as all time-outs are
     mem_mb     of each node, at least: of tests that share a cluster the most counts. With fresh, exactly
     others     as for Cluster: cpus, mtu, swap_mb, files, kernel_args, icount
     """
