@@ -45,9 +45,14 @@ static int lite_handle_renew(struct lite_ctx *ctx, struct lite_handle *h, struct
 	return 0;
 }
 
-/*
- * lite_access_renew(), without waiting for a change of the LMR to end: -EBUSY; then @home and @id
- * are set, for lite_mapping_await().
+/**
+ * lite_access_ask - renew a handle, without waiting for a change to end
+ * @a: the handle
+ * @stale: see lite_access_renew()
+ * @home: set, with -EBUSY, for lite_mapping_await()
+ * @id: the same
+ *
+ * Return: as lite_access_renew(); -EBUSY: the LMR is being changed.
  */
 int lite_access_ask(const struct lite_access *a, const struct lite_mapping *stale, u32 *home,
 		    u64 *id)
