@@ -86,8 +86,8 @@ struct lite_lock_claim *lite_lock_claim_new(struct lite_lock *l, const struct li
 }
 
 /*
- * Make a claim that a node asks for, and charge it to @uid. May sleep. Return: as
- * lite_lock_claim_new(), or ERR_PTR: -EDQUOT: the user has its share of the pool; -ENOMEM.
+ * As lite_lock_claim_new(), for a claim that a node asks for, charged to @uid. May sleep. Return:
+ * the claim, or ERR_PTR: -EDQUOT: the user has its share of the pool; -ENOMEM.
  */
 struct lite_lock_claim *lite_lock_claim_admit(struct lite_lock *l,
 					      const struct lite_claim_name *name, u32 uid)
