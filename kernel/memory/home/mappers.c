@@ -15,7 +15,10 @@
 #include "memory/memory.h"
 #include "home.h"
 
-/* A mapper gets this long to answer after its operations must have ended; then it is fenced. */
+/*
+ * A mapper gets this long to answer after its operations must have ended; then it is fenced. (A
+ * silent one loses its session earlier.)
+ */
 #define LITE_REVOKE_GRACE (5 * HZ)
 
 /* A REVOKE or RECALL in flight, one of many. */
@@ -332,8 +335,9 @@ int lite_mappers_tell(struct lite_lmr *lmr, u16 call)
 
 /*
  * Fill @fence, of @max entries, with lost mappers, which may still reach other stores; with
- * @unclean also with mappers that may have failed operations in flight. One pass under the lock, as
- * an unclean mapper may become a lost one. Return: their number, which may exceed @max.
+ * @unclean also with mappers that may have failed operations in flight, which need no session to
+ * end. One pass under the lock, as an unclean mapper may become a lost one. Return: their number,
+ * which may exceed @max.
  */
 u32 lite_mappers_lost(struct lite_lmr *lmr, struct lite_wire_fence *fence, u32 max, bool unclean)
 {

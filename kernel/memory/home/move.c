@@ -12,10 +12,11 @@
  *   lite_replace_end()     after a failure: open the LMR with the old place, free the new parts
  *
  * What runs concurrently with copying: nothing that reads or writes the bytes. All mappers have
- * answered RECALL, so none has an operation in flight or a page in a page table, and the home
- * grants no MAP. (What devices write into pages that processes had pinned is lost.) UNMAP, STAT,
- * ends of sessions and the beginning of a free go on; they leave @place alone. Only the thread that
- * has begun the change replaces @place, so it reads it without the lock.
+ * answered RECALL, so none has an operation in flight or a page in a page table, or are fenced from
+ * all stores; and the home grants no MAP. (What devices write into pages that processes had pinned
+ * is lost.) UNMAP, STAT, ends of sessions and the beginning of a free go on; they only read @place,
+ * under the lock. Only the thread that has begun the change replaces @place, so it reads it without
+ * the lock.
  *
  * A copy that failed or was not answered may go on at the source. So the destination fences the
  * source before it frees the new parts.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * LMRs made of a process's memory: the store's part. register.c makes the LMR.
+ * LMRs made of a process's memory: the store's part. handle/create.c makes the LMR.
  *
  * Pages are pinned long-term, as for a memory region of verbs, and accounted to the user in the
  * same counter as io_uring's: a per-process account would be multiplied by fork(2).
@@ -11,8 +11,8 @@
  *
  * File system pages are refused: unpinning dirty ones takes the page lock, which a file system in
  * user space may hold for ever. So are driver mappings, LITE's own LMRs above all: a process may
- * use them only as long as the driver allows. Pages are checked while pinned, so the result stays
- * valid.
+ * use them only as long as the driver allows, and must not pass them on for longer. Pages are
+ * checked while pinned, so the result stays valid.
  */
 #include <linux/capability.h>
 #include <linux/interval_tree_generic.h>
