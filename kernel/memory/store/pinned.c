@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * LMRs made of a process's memory: the store's part. register.c makes the LMR.
+ * LMRs made of a process's memory: the store's part. create.c makes the LMR.
  *
  * Pages are pinned long-term, as for a memory region of verbs, and accounted to the user in the
  * same counter as io_uring's: a per-process account would be multiplied by fork(2).
