@@ -7,7 +7,7 @@
  * that short requests cannot starve a long one. The lines of a connection take turns: a free place
  * in the window goes to the next ring with room.
  *
- * No ring and no user (../core/pool.h) gets all of the window, so other users can always call. For
+ * No ring and no user (core/share.h) gets all of the window, so other users can always call. For
  * the same reason their calls pass those of a user at its limit.
  */
 #include "function/service.h"

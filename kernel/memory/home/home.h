@@ -97,7 +97,7 @@ struct lite_lmr {
 	bool changing;                 /* a change is in progress; one at a time */
 	bool closed;                   /* no MAP is granted, mappers are recalled */
 	bool renaming;                 /* a name is being reserved for it */
-	bool registered;               /* made of a process's memory (pinned.c), which it keeps */
+	bool registered;               /* made of a process's memory (create.c), which it keeps */
 	u64 generation;                /* number of times it was closed for a change */
 	wait_queue_head_t changed;     /* woken when one of these flags changes */
 	struct completion freed;
