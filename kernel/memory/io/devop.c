@@ -39,7 +39,7 @@ static __always_inline struct ib_send_wr *lite_devop_wr(const struct lite_devop 
 static __always_inline int lite_devop_post_part(const struct lite_devop *d, struct lite_qp *qp,
 						struct lite_io *io, u32 at, u32 n, bool nowait)
 {
-	struct lite_link link;
+	struct lite_link link LITE_UNINIT;
 
 	return lite_qp_post(qp, io, lite_devop_wr(d, qp, &link, at, n), nowait);
 }
