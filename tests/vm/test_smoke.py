@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The main path, end to end: two nodes, one joins the other, memory of the one used from the other, and all undone."""
 
+from litelab import install
 from vmlab.testing import vmtest
-
-TOOLS = {"PATH": "/lite/build/user/apps/lite:/lite/build/user/apps/litectl:/usr/sbin:/usr/bin:/sbin:/bin"}
 
 
 def tool(node, command, **options):
     """Runs one of our tools on a node."""
-    return node.run(command, env=TOOLS, **options)
+    return node.run(command, **options)
 
 
 @vmtest(nodes=2, timeout=300)
@@ -16,6 +15,7 @@ def test_main_path(lab):
     """Start, join, allocate there, write, read here and there, atomics, refusals, free, leave, stop, unload."""
     n1, n2 = lab.n1, lab.n2
     for node in (n1, n2):
+        install(node, ("lite", "litectl"))
         node.insmod(f"/lite/build/kernel-{node.kernel.release}/lite.ko")
     # No secret, no node; the same secret on both.
     refused = tool(n1, f"litectl start --addr {n1.ip} --id 1", check=False)
