@@ -336,10 +336,13 @@ int lite_rcall_begin(struct lite_rcall *call)
 		call->node = lite_cluster_id(svc->cl);
 	for (;;) {
 		err = lite_cluster_ready(svc->cl);
-		if (err)
+		if (!err && READ_ONCE(svc->stopping))
+			err = -ENODEV;
+		if (err) {
+			/* It may be, or have been, in line. */
+			lite_rcall_unqueue(call);
 			return err;
-		if (READ_ONCE(svc->stopping))
-			return -ENODEV;
+		}
 		call->err = 0;
 		call->by_reference = false;
 		reinit_completion(&call->done);

@@ -68,7 +68,7 @@ struct lite_request {
 	u32 list_bytes;			/* of the chunk list, between header and request */
 	u32 n_request;			/* its chunks in the list; 0: it is in the record */
 	u32 n_reply;			/* chunks for the reply; 0: it fits into the record */
-	struct lite_area *data;		/* the fetched request, or NULL; owned as BUSY */
+	struct lite_area *data;		/* the fetched request, or NULL; if BUSY, the owner's */
 	bool by_reference;		/* BUSY: the reply has been written to its chunks */
 	u64 reply;			/* address of the record in the mirror */
 	u32 uid;			/* of the caller */
