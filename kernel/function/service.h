@@ -53,6 +53,8 @@
 #define LITE_SERVICE_RESERVE 8
 /* Maximum number of functions on a node. */
 #define LITE_FUNCTIONS_MAX 4096
+/* Maximum number of open files that serve a function: each request looks at all. */
+#define LITE_FUNC_SERVERS_MAX 256
 /* Maximum number of functions that an open file has found by name. */
 #define LITE_FOUND_MAX 262144U
 /* A ring that is unused for this long is unbound. */
@@ -112,11 +114,13 @@ static inline unsigned long lite_jiffies_left(unsigned long deadline)
  * @pace: how long RECV waits; used by the waiter that is @watching
  * @watching: bit 0: one of @waiters is awake
  * @wait: for poll(2)
+ * @wake_work: wakes them all, with a reference
  * @lock: protects the fields below; nests inside svc->lock and rp->lock
- * @calls: struct lite_async, in flight
- * @ended: struct lite_async that have ended
- * @n_calls: calls on both lists
- * @collectors: struct lite_line_place, threads that wait in COLLECT
+ * @calls: struct lite_async
+ * @n_calls: entries of @calls
+ * @begun: those that have not ended, or are being collected
+ * @ended: those that have ended
+ * @collectors: struct lite_collector, threads that wait in COLLECT
  * @collect_pace: how long COLLECT waits
  * @found: cookies of functions found by name, by node and number
  * @n_found: entries of @found
@@ -134,11 +138,13 @@ struct lite_rpc_file {
 	struct lite_pace pace;
 	unsigned long watching;
 	wait_queue_head_t wait;
+	struct work_struct wake_work;
 	spinlock_t lock;
 	struct list_head calls;
-	struct list_head ended;
 	u32 n_calls;
-	struct list_head collectors;
+	struct lite_line begun;
+	struct lite_line ended;
+	struct lite_line collectors;
 	struct lite_pace collect_pace;
 	struct xarray found;
 	u32 n_found;
@@ -146,6 +152,7 @@ struct lite_rpc_file {
 
 struct lite_rpc_file *lite_rpc_file_new(struct lite_service *svc);
 void lite_rpc_file_put(struct lite_rpc_file *file);
+void lite_rpc_file_wake(struct lite_rpc_file *file);
 void lite_rpc_file_flush(struct lite_rpc_file *file, const void *owner);
 void lite_rpc_file_shut(struct lite_rpc_file *file);
 __poll_t lite_rpc_file_poll(struct lite_rpc_file *file, struct file *filp,

@@ -232,7 +232,7 @@ struct lite_kcall_conn {
 	struct lite_beat beat;
 	spinlock_t lock;
 	bool dead;
-	struct list_head waiters[LITE_LANES];
+	struct lite_line waiters[LITE_LANES];
 	struct lite_slots req_in;
 	struct lite_slots rep_in;
 	struct lite_slots req_out;

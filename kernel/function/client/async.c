@@ -81,18 +81,14 @@ static void lite_async_run(struct lite_async *a, enum lite_service_wq wq)
 static struct lite_async *lite_async_first(struct lite_rpc_file *file,
 					   u32 group)
 {
-	struct lite_async *a;
+	struct lite_line_place *first;
 
 	lockdep_assert_held(&file->lock);
-	list_for_each_entry(a, &file->ended, list) {
-		if (a->group == group && !a->dropped)
-			return a;
-	}
-	list_for_each_entry(a, &file->calls, list) {
-		if (a->group == group && !a->dropped)
-			return ERR_PTR(-EAGAIN);
-	}
-	return ERR_PTR(-ENOENT);
+	first = lite_line_first(&file->ended, group);
+	if (first)
+		return container_of(first, struct lite_async, place);
+	return ERR_PTR(lite_line_first(&file->begun, group) ? -EAGAIN :
+							      -ENOENT);
 }
 
 /*
@@ -108,15 +104,30 @@ static void lite_collector_wake(struct lite_rpc_file *file, u32 group,
 	if (!first ||
 	    (!ended && lite_async_first(file, group) != ERR_PTR(-ENOENT)))
 		return;
-	lite_line_leave(&file->collectors, first);
+	lite_line_leave(first);
 	complete(&container_of(first, struct lite_collector, place)->news);
 }
 
 /* ---- ending -------------------------------------------------------------- */
 
+/* @again: it could not be collected, and comes first. */
+static void lite_async_enter_ended(struct lite_async *a, bool again)
+{
+	struct lite_rpc_file *file = a->file;
+
+	lockdep_assert_held(&file->lock);
+	a->state = LITE_ASYNC_ENDED;
+	if (a->dropped)
+		return;
+	lite_line_enter(&file->ended, &a->place, again);
+	lite_collector_wake(file, a->place.kind, true);
+	if (!a->place.kind)
+		lite_rpc_file_wake(file);
+}
+
 /*
- * Move a call to the list of ended ones. Once the lock is free it may be
- * collected, and with it the file's last reference may go.
+ * A call has ended. Once the lock is free it may be collected, and with it the
+ * file's last reference may go.
  */
 static void lite_async_to_ended(struct lite_async *a)
 {
@@ -126,12 +137,7 @@ static void lite_async_to_ended(struct lite_async *a)
 	/* The list has a reference, too. */
 	if (cancel_delayed_work(&a->work))
 		kref_put(&a->ref, lite_async_release);
-	a->state = LITE_ASYNC_ENDED;
-	list_move_tail(&a->list, &file->ended);
-	if (!a->dropped)
-		lite_collector_wake(file, a->group, true);
-	if (!a->group)
-		wake_up_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
+	lite_async_enter_ended(a, false);
 	spin_unlock(&file->lock);
 }
 
@@ -142,8 +148,9 @@ static void lite_async_unlist(struct lite_async *a)
 
 	lockdep_assert_held(&file->lock);
 	list_del_init(&a->list);
+	lite_line_leave(&a->place);
 	file->n_calls--;
-	lite_collector_wake(file, a->group, false);
+	lite_collector_wake(file, a->place.kind, false);
 }
 
 /*
@@ -314,7 +321,7 @@ static struct lite_async *lite_async_alloc(struct lite_rpc_file *file,
 	a->call = *call;
 	a->call.ended = lite_async_ended;
 	init_completion(&a->call.done);
-	a->group = c->group;
+	a->place.kind = c->group;
 	a->owner = current->files;
 	a->number = atomic64_inc_return(&file->svc->seqs);
 	a->cookie = c->cookie;
@@ -340,6 +347,7 @@ static int lite_async_enter(struct lite_async *a, enum lite_async_state state)
 		file->n_calls++;
 		a->state = state;
 		list_add_tail(&a->list, &file->calls);
+		lite_line_enter(&file->begun, &a->place, false);
 		kref_get(&a->ref); /* the list's */
 		if (state == LITE_ASYNC_QUEUED)
 			lite_async_run(a, LITE_WQ_BEGIN);
@@ -421,7 +429,7 @@ bool lite_async_ready(struct lite_rpc_file *file)
 {
 	bool ready;
 
-	if (list_empty_careful(&file->ended))
+	if (list_empty_careful(&file->ended.firsts))
 		return false;
 	spin_lock(&file->lock);
 	ready = !IS_ERR(lite_async_first(file, 0));
@@ -442,7 +450,7 @@ static int lite_async_await(struct lite_rpc_file *file, u32 group,
 	long ret;
 
 	lite_pace_begin(&file->collect_pace, &wait,
-			!list_empty(&file->collectors));
+			!lite_line_empty(&file->collectors));
 	/* The latest is the most likely to be awake. */
 	lite_line_enter(&file->collectors, &c.place, true);
 	spin_unlock(&file->lock);
@@ -451,7 +459,7 @@ static int lite_async_await(struct lite_rpc_file *file, u32 group,
 				lite_jiffies_left(deadline));
 	lite_pace_end(&file->collect_pace, &wait);
 	spin_lock(&file->lock);
-	lite_line_leave(&file->collectors, &c.place);
+	lite_line_leave(&c.place);
 	if (ret > 0)
 		return 0;
 	return ret ? -EINTR : -ETIMEDOUT;
@@ -478,7 +486,7 @@ static struct lite_async *lite_async_take(struct lite_rpc_file *file,
 	}
 	if (!IS_ERR(a)) {
 		a->state = LITE_ASYNC_GIVEN;
-		list_move_tail(&a->list, &file->calls);
+		lite_line_enter(&file->begun, &a->place, false);
 	} else {
 		lite_collector_wake(file, c->group, false);
 		a = err ? ERR_PTR(err) : a;
@@ -496,11 +504,7 @@ static void lite_async_untake(struct lite_async *a, bool done)
 	if (done) {
 		lite_async_unlist(a);
 	} else {
-		a->state = LITE_ASYNC_ENDED;
-		list_move(&a->list, &file->ended);
-		lite_collector_wake(file, a->group, true);
-		if (!a->group)
-			wake_up_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
+		lite_async_enter_ended(a, true);
 		kref_get(&a->ref);
 	}
 	spin_unlock(&file->lock);
@@ -590,8 +594,8 @@ static bool lite_async_is_of(const struct lite_async *a, const u32 *group,
 			     const void *owner)
 {
 	if (group)
-		return a->group == *group;
-	return !owner || (a->group && a->owner == owner);
+		return a->place.kind == *group;
+	return !owner || (a->place.kind && a->owner == owner);
 }
 
 /*
@@ -613,25 +617,22 @@ static struct lite_async *lite_async_drop(struct lite_rpc_file *file,
 		    a->state == LITE_ASYNC_NEW)
 			continue;
 		a->dropped = true;
+		lite_line_leave(&a->place);
 		if (a->state == LITE_ASYNC_QUEUED) {
 			lite_async_run(a, LITE_WQ_BEGIN);
 		} else if (a->state == LITE_ASYNC_BEGUN) {
 			a->state = LITE_ASYNC_ENDING;
 			kref_get(&a->ref);
 			found = a;
-			goto unlock;
+			break;
+		} else if (a->state == LITE_ASYNC_ENDED) {
+			a->state = LITE_ASYNC_GIVEN;
+			lite_async_unlist(a);
+			*ended = true;
+			found = a;
+			break;
 		}
 	}
-	list_for_each_entry(a, &file->ended, list) {
-		if (!lite_async_is_of(a, group, owner))
-			continue;
-		a->state = LITE_ASYNC_GIVEN;
-		lite_async_unlist(a);
-		*ended = true;
-		found = a;
-		break;
-	}
-unlock:
 	spin_unlock(&file->lock);
 	return found;
 }
@@ -690,10 +691,10 @@ int lite_file_collect(struct lite_rpc_file *file,
 /* Wake all threads in COLLECT; the node is @stopping already. */
 void lite_async_stop(struct lite_rpc_file *file)
 {
-	struct list_head *line = &file->collectors;
+	struct lite_line_place *first;
 
 	spin_lock(&file->lock);
-	while (!list_empty(line))
-		lite_collector_wake(file, lite_line_kind(line), true);
+	while ((first = lite_line_front(&file->collectors)))
+		lite_collector_wake(file, first->kind, true);
 	spin_unlock(&file->lock);
 }

@@ -99,7 +99,7 @@ struct lite_client_ring {
 	enum lite_client_ring_state state;
 	struct list_head list;
 	struct list_head line_list;
-	struct list_head line;
+	struct lite_line line;
 	u32 index;
 	u64 cookie;
 	u32 depth;
@@ -134,7 +134,7 @@ struct lite_client_ring {
  * @by_reference: the reply is in @reply_bulk
  * @copy: of a request that was not in memory, or that is sent later; or NULL
  * @flags: LITE_RPC_NOWAIT, LITE_RPC_ONEWAY, LITE_RCALL_TRY
- * @line: in ring->line, while @line_err is -EINPROGRESS
+ * @place: in ring->line, while @line_err is -EINPROGRESS; by uid
  * @line_err: outcome of waiting in line; under rp->lock
  * @part: its user's part of the window, until it passes to the slot
  * @units: length of the record that it needs
@@ -167,7 +167,7 @@ struct lite_rcall {
 	bool by_reference;
 	void *copy;
 	u32 flags;
-	struct list_head line;
+	struct lite_line_place place;
 	int line_err;
 	struct lite_pool_part *part;
 	u32 units;
@@ -200,11 +200,11 @@ enum lite_async_state {
  * @file: file to collect it from, with a reference
  * @ref: held by the list it is on, by the threads that begin or end it, and by
  *	pending work
- * @list: in file->ended if ENDED, else in file->calls; under file->lock, as
- *	@state and @dropped
+ * @list: in file->calls; under file->lock, as @place, @state and @dropped
+ * @place: in file->ended if ENDED, else in file->begun; in none if @dropped; by
+ *	group
  * @state: says which thread owns it
  * @dropped: it will not be collected; if it is QUEUED, it will not be begun
- * @group: group to collect it with
  * @owner: files_struct of the process that began it
  * @number: of no other call of this node; not 0
  * @cookie: the user's cookie
@@ -219,9 +219,9 @@ struct lite_async {
 	struct lite_rpc_file *file;
 	struct kref ref;
 	struct list_head list;
+	struct lite_line_place place;
 	enum lite_async_state state;
 	bool dropped;
-	u32 group;
 	const void *owner;
 	u64 number;
 	u64 cookie;

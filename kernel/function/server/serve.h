@@ -34,6 +34,7 @@ struct lite_service;
  * @ring_size: bytes
  * @dead: no longer served; under svc->lock, as the next ones
  * @servers: struct lite_server, in turns
+ * @n_servers: entries of @servers
  * @queue: requests to be received
  * @rings: of its clients
  * @handler: of a kernel client, instead of @servers; else NULL
@@ -53,6 +54,7 @@ struct lite_func {
 	u32 ring_size;
 	bool dead;
 	struct list_head servers;
+	u32 n_servers;
 	struct list_head queue;
 	struct list_head rings;
 	struct lite_kfunc *handler;
