@@ -87,6 +87,9 @@ static void lite_call_slot_free(struct lite_call_slot *s)
 	struct lite_slot_waiter *w;
 
 	lite_stat_dec(rc->rpc->stats, LITE_STAT_CALLS_INFLIGHT);
+	if (s->held)
+		kref_put(s->held, s->release);
+	s->held = NULL;
 	spin_lock(&rc->lock);
 	s->state = LITE_SLOT_FREE;
 	list_for_each_entry(w, &rc->waiters[lane].firsts, place.firsts) {
@@ -360,6 +363,10 @@ static int lite_call_send(struct lite_call_slot *s,
 	s->call = d->call;
 	s->late = d->late;
 	s->late_ctx = d->late_ctx;
+	s->held = d->held;
+	s->release = d->release;
+	if (s->held)
+		kref_get(s->held);
 	memset(msg, 0, sizeof(*msg));
 	msg->magic = cpu_to_le32(LITE_WIRE_MAGIC);
 	msg->version = LITE_WIRE_VERSION;

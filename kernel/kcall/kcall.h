@@ -81,6 +81,9 @@ struct lite_kcalls {
  * @late: called with a successful reply that came after the caller had gone; in
  *	a work item, may sleep and make calls; the connection may be dead
  * @late_ctx: for @late
+ * @held: unless NULL, a reference is kept until the slot is free: also when the
+ *	caller has gone, until the call has been served or never will be
+ * @release: of @held; locks may be held
  * @slot: held between lite_kcall_begin() and lite_kcall_end()
  */
 struct lite_call_desc {
@@ -101,6 +104,8 @@ struct lite_call_desc {
 	bool repeated;
 	void (*late)(void *ctx, struct lite_conn *conn, const void *reply);
 	void *late_ctx;
+	struct kref *held;
+	void (*release)(struct kref *held);
 	struct lite_call_slot *slot;
 };
 
@@ -159,6 +164,8 @@ enum lite_slot_state {
  * @done: completed by the reply or the end of the connection
  * @late: see struct lite_call_desc
  * @late_ctx: for @late
+ * @held: see struct lite_call_desc
+ * @release: of @held
  * @late_work: runs @late and frees the slot
  */
 struct lite_call_slot {
@@ -174,6 +181,8 @@ struct lite_call_slot {
 	struct completion done;
 	void (*late)(void *ctx, struct lite_conn *conn, const void *reply);
 	void *late_ctx;
+	struct kref *held;
+	void (*release)(struct kref *held);
 	struct work_struct late_work;
 };
 

@@ -122,15 +122,17 @@ static int lite_ask_call(struct lite_ask *q)
 {
 	const struct lite_wire_change *c = q->d.req;
 	struct lite_memory *mem = q->ctx->mem;
-	struct lite_payer payer;
+	struct lite_payer *payer;
 	int err;
 
 	if (lite_ask_looks(q)) {
 		err = lite_cluster_call_patiently(mem->cl, q->home, &q->d);
 	} else {
-		lite_payer_begin(mem, &payer, q->home, le64_to_cpu(c->id), 0);
+		payer = lite_payer_begin(mem, q->home, le64_to_cpu(c->id));
+		q->d.held = &payer->ref;
+		q->d.release = lite_payer_release;
 		err = lite_cluster_call_once(mem->cl, q->home, &q->d);
-		lite_payer_end(mem, &payer);
+		lite_payer_end(payer);
 	}
 	return lite_home_error(mem, q->home, err);
 }

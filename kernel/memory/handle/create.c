@@ -50,7 +50,8 @@ static int lite_alloc_check(const struct lite_ioc_alloc *a, const u32 *nodes)
 
 /* Create an LMR without mapping it. */
 static int lite_create_only(struct lite_memory *mem, u32 home,
-			    const struct lite_wire_create *req)
+			    const struct lite_wire_create *req,
+			    struct lite_payer *payer)
 {
 	struct lite_wire_map_reply *r;
 	struct lite_call_desc d = {
@@ -60,6 +61,8 @@ static int lite_create_only(struct lite_memory *mem, u32 home,
 		.reply_max = sizeof(*r),
 		.timeout = 120 * HZ,
 		.killable = true,
+		.held = &payer->ref,
+		.release = lite_payer_release,
 	};
 	int err;
 
@@ -74,7 +77,8 @@ static int lite_create_only(struct lite_memory *mem, u32 home,
 
 static int lite_create_open(struct lite_ctx *ctx, u32 home,
 			    struct lite_wire_create *req,
-			    const struct lite_cred *cred, u64 *lh)
+			    const struct lite_cred *cred,
+			    struct lite_payer *payer, u64 *lh)
 {
 	struct lite_handle *h = lite_handle_reserve(ctx, cred);
 	struct lite_mapping *m;
@@ -83,7 +87,7 @@ static int lite_create_open(struct lite_ctx *ctx, u32 home,
 
 	if (IS_ERR(h))
 		return PTR_ERR(h);
-	m = lite_mapping_create(ctx->mem, home, req, &id, &rights);
+	m = lite_mapping_create(ctx->mem, home, req, payer, &id, &rights);
 	/* A named LMR was created, and changed before it was mapped. */
 	if (m == ERR_PTR(-EAGAIN))
 		m = lite_map_id(ctx->mem, home, id, NULL, cred,
@@ -106,7 +110,7 @@ int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred,
 {
 	struct lite_memory *mem = ctx->mem;
 	struct lite_wire_create *req;
-	struct lite_payer payer;
+	struct lite_payer *payer;
 	u32 self, home;
 	int err;
 	u32 i;
@@ -123,11 +127,11 @@ int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred,
 		req->nodes[i] = cpu_to_le32(nodes[i] ?: self);
 	req->n_nodes = cpu_to_le32(max(a->n_nodes, 1U));
 	home = le32_to_cpu(req->nodes[0]);
-	lite_payer_begin(mem, &payer, home, 0, cred->uid);
+	payer = lite_payer_begin(mem, home, cred->uid);
 	err = a->flags & LITE_ALLOC_NO_HANDLE ?
-		      lite_create_only(mem, home, req) :
-		      lite_create_open(ctx, home, req, cred, &a->lh);
-	lite_payer_end(mem, &payer);
+		      lite_create_only(mem, home, req, payer) :
+		      lite_create_open(ctx, home, req, cred, payer, &a->lh);
+	lite_payer_end(payer);
 	kfree(req);
 	return err;
 }

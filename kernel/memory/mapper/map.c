@@ -15,6 +15,7 @@
 #include <linux/slab.h>
 
 #include "memory/memory.h"
+#include "memory/store/payer.h"
 #include "memory/store/store.h"
 #include "trace.h"
 
@@ -370,7 +371,8 @@ static bool lite_mapping_again(struct lite_memory *mem, u32 home,
 
 static struct lite_mapping *lite_mapping_ask(struct lite_memory *mem, u32 home,
 					     u16 call, const void *req, u32 len,
-					     u64 *id, u32 *granted)
+					     struct lite_payer *payer, u64 *id,
+					     u32 *granted)
 {
 	bool create = call == LITE_CALL_LMR_CREATE;
 	struct lite_wire_map_reply *r;
@@ -383,6 +385,8 @@ static struct lite_mapping *lite_mapping_ask(struct lite_memory *mem, u32 home,
 		.killable = true,
 		.late = create ? lite_create_late : lite_map_late,
 		.late_ctx = mem,
+		.held = payer ? &payer->ref : NULL,
+		.release = lite_payer_release,
 	};
 	struct lite_mapping *m;
 	struct lite_conn *conn;
@@ -491,7 +495,7 @@ struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home,
 		lite_wire_cred_put(&req.cred, cred);
 	do {
 		m = lite_mapping_ask(mem, home, LITE_CALL_LMR_MAP, &req,
-				     sizeof(req), NULL, granted);
+				     sizeof(req), NULL, NULL, granted);
 	} while (m == ERR_PTR(-EAGAIN) && ++tries < LITE_MAP_TRIES &&
 		 !fatal_signal_pending(current));
 	return m == ERR_PTR(-EAGAIN) ? ERR_PTR(-EBUSY) : m;
@@ -502,6 +506,7 @@ struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home,
  * @mem: node's
  * @home: node that becomes its home
  * @req: what to create; its @map is set
+ * @payer: pays for memory at this node
  * @id: set to its id, if it was created
  * @granted: set to the rights granted to the creator
  *
@@ -510,7 +515,8 @@ struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home,
  * named LMR was created, but changed before it could be mapped; map it by @id.
  */
 struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
-					 struct lite_wire_create *req, u64 *id,
+					 struct lite_wire_create *req,
+					 struct lite_payer *payer, u64 *id,
 					 u32 *granted)
 {
 	struct lite_mapping *m;
@@ -520,7 +526,7 @@ struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 	/* An anonymous LMR is gone then. The caller maps a named one. */
 	do {
 		m = lite_mapping_ask(mem, home, LITE_CALL_LMR_CREATE, req,
-				     sizeof(*req), id, granted);
+				     sizeof(*req), payer, id, granted);
 	} while (m == ERR_PTR(-EAGAIN) && !req->name[0] &&
 		 ++tries < LITE_MAP_TRIES);
 	return m;

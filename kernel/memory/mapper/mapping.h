@@ -12,6 +12,7 @@
 struct lite_memory;
 struct lite_conn;
 struct lite_cred;
+struct lite_payer;
 struct lite_peer;
 
 enum lite_mapping_state {
@@ -177,7 +178,8 @@ struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home,
 					u32 rights, u32 *granted);
 int lite_mapping_await(struct lite_memory *mem, u32 home, u64 id);
 struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
-					 struct lite_wire_create *req, u64 *id,
+					 struct lite_wire_create *req,
+					 struct lite_payer *payer, u64 *id,
 					 u32 *granted);
 void lite_mapping_retire(struct lite_mapping *m);
 void lite_mapping_retire_home(struct lite_memory *mem, u32 home);
