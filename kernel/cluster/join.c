@@ -20,6 +20,8 @@
 #define LITE_JOIN_TRY (2 * HZ)
 /* ... with a pause before the first member is asked again. */
 #define LITE_JOIN_PAUSE (HZ / 4)
+/* How often the first member is asked if the connection to it breaks. */
+#define LITE_JOIN_TRIES 4
 /* Time for a connected member to answer. */
 #define LITE_JOIN_ANSWER (10UL * HZ)
 
@@ -99,7 +101,7 @@ static int lite_join_get_in(struct lite_cluster *cl,
 	struct sockaddr_storage to = *addr;
 	unsigned long max = LITE_JOIN_TRY;
 	bool again = false;
-	int redirects = 0;
+	int redirects = 0, broken = 0;
 	int err;
 
 	for (;;) {
@@ -110,7 +112,12 @@ static int lite_join_get_in(struct lite_cluster *cl,
 				return -ELOOP;
 			continue;
 		}
-		if (!redirects || !lite_join_again(err))
+		/* A connection that breaks is no answer, of the first either. */
+		if (!redirects &&
+		    ((err != -ECONNABORTED && err != -EHOSTDOWN) ||
+		     ++broken == LITE_JOIN_TRIES))
+			break;
+		if (!lite_join_again(err))
 			break;
 		schedule_timeout_killable(LITE_JOIN_PAUSE);
 		if (fatal_signal_pending(current))
