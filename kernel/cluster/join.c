@@ -123,9 +123,9 @@ static int lite_join_get_in(struct lite_cluster *cl,
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		to = *addr;
+		again |= redirects;
 		redirects = 0;
 		max += LITE_JOIN_TRY / 2;
-		again = true;
 	}
 	if (err == -ETIMEDOUT && again)
 		*why = "the member that gives out ids does not answer, and is not down";
