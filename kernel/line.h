@@ -73,7 +73,7 @@ static inline struct lite_line_place *lite_line_first(struct lite_line *line,
 	return node ? rb_entry(node, struct lite_line_place, by_kind) : NULL;
 }
 
-/* The first of the kind whose turn it is, or NULL. */
+/* The first of the kind that has its turn, or NULL. */
 static inline struct lite_line_place *lite_line_front(struct lite_line *line)
 {
 	return list_first_entry_or_null(&line->firsts, struct lite_line_place,

@@ -18,7 +18,8 @@
 //   crowd map INDEX NODE COUNT         makes COUNT LMRs of a byte there, and opens them; says
 //                                      "ready", and keeps them until its input ends
 //
-//   crowd change INDEX WHAT            opens the LMR of the name WHAT, says "ready", waits for a line,
+//   crowd change INDEX WHAT            opens the LMR of the name WHAT, says "ready", waits for a
+//   line,
 //                                      and does that: chmod, grant or resize
 //
 // CLIENT and SERVER: /dev/lite<CLIENT> asks /dev/lite<SERVER>, whose node is NODE.
@@ -276,7 +277,8 @@ int change(unsigned index, const std::string& what) {
         succeed(device.call(LITE_IOC_SETATTR, &args), "setattr");
     } else if (what == "grant") {
         // The second one takes away what the first one gives.
-        for (const auto rights : {std::uint32_t{LITE_RIGHT_READ | LITE_RIGHT_WRITE}, std::uint32_t{LITE_RIGHT_READ}}) {
+        for (const auto rights :
+             {std::uint32_t{LITE_RIGHT_READ | LITE_RIGHT_WRITE}, std::uint32_t{LITE_RIGHT_READ}}) {
             auto args = lite_test::grant_args(map.lh, 1234, 0, rights);
             succeed(device.call(LITE_IOC_GRANT, &args), "grant");
         }
@@ -291,7 +293,9 @@ int change(unsigned index, const std::string& what) {
 
 int main(int argc, char** argv) {
     const std::vector<std::string> words(argv + 1, argv + argc);
-    const auto number = [&](std::size_t i) { return static_cast<std::uint32_t>(std::stoul(words.at(i))); };
+    const auto number = [&](std::size_t i) {
+        return static_cast<std::uint32_t>(std::stoul(words.at(i)));
+    };
     try {
         if (words.empty())
             return 2;
