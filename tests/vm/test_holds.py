@@ -32,7 +32,7 @@ def _compare(what, alone, beside):
 @vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
 def test_calls_of_many_groups(lab):
     """Each reply, and each COLLECT, finds those of its group among a thousand."""
-    lites = in_one_machine(lab.n1, 1)
+    lites = in_one_machine(lab.n1, 2)
     alone, beside = map(int, run_program(lab, lites, "crowd", "collect", 0, 1000, timeout=150).out.split())
     _compare("COLLECT", alone / 1000, beside / 1000)
     lites[0].check_idle()
@@ -74,7 +74,7 @@ def test_many_wait_in_poll(lab):
 @vmtest(nodes=1, cpus=2, timeout=100)
 def test_a_function_has_so_many_servers(lab):
     """LITE_FUNC_SERVERS_MAX open files."""
-    lites = in_one_machine(lab.n1, 1)
+    lites = in_one_machine(lab.n1, 2)
     said = run_program(lab, lites, "crowd", "share", 0, 300)
     assert said.out.split() == ["256", str(errno.EMFILE)], said.out
     lites[0].check_idle()
