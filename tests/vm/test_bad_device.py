@@ -121,7 +121,7 @@ def test_all_are_fenced_once(lab):
     ended = [(number, state) for _, number, state in seen if int(number) in numbers and state in ("dead", "fenced")]
     assert [state for _, state in ended[:len(others)]] == ["dead"] * len(others), seen
     store.vm.run("echo 0 > /sys/module/rigged/parameters/destroy_ms")
-    assert not store.stats()["allocs"]
+    wait_until("its memory is free", lambda: not store.stats()["allocs"])
     stop_all(lites)
     store.vm.rmmod("rigged")
 
