@@ -1,68 +1,112 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A line of waiters of several kinds (a group, a uid), under the caller's lock. It lists only the
- * first of each kind; those behind it hang on it. So the first of a kind is found without looking
- * at all that wait, of which a user may have any number, and the kinds can take turns.
+ * A line of waiters of several kinds (a group, a uid, an LMR), under the caller's lock. It lists
+ * only the first of each kind; those behind it hang on it. So the kinds can take turns, and a tree
+ * of the kinds finds the first of one without looking at all that wait, of which a user may have
+ * any number.
  */
 #ifndef _LITE_LINE_H
 #define _LITE_LINE_H
 
 #include <linux/list.h>
+#include <linux/rbtree.h>
 
-/* A waiter's place. */
-struct lite_line_place {
-	u32 kind; /* what it waits for, or for which user */
-	struct list_head firsts; /* in the line, if it is the first of its kind; else empty */
-	struct list_head same; /* all of its kind, a ring */
+struct lite_line {
+	struct list_head firsts; /* struct lite_line_place, the first of each kind, in turns */
+	struct rb_root kinds;    /* the same, by kind */
 };
 
+/* A waiter's place; zeroed but for @kind at first. */
+struct lite_line_place {
+	u64 kind;                /* what it waits for, or for which user */
+	struct lite_line *line;  /* that it is in, or NULL */
+	struct list_head firsts; /* in the line, if it is the first of its kind; else empty */
+	struct rb_node by_kind;  /* in @line->kinds, if it is the first of its kind */
+	struct list_head same;   /* all of its kind, a ring */
+};
+
+static inline void lite_line_init(struct lite_line *line)
+{
+	INIT_LIST_HEAD(&line->firsts);
+	line->kinds = RB_ROOT;
+}
+
+static inline bool lite_line_empty(const struct lite_line *line)
+{
+	return list_empty(&line->firsts);
+}
+
+static inline int lite_line_cmp(const void *kind, const struct rb_node *node)
+{
+	u64 wanted = *(const u64 *)kind;
+	u64 has = rb_entry(node, struct lite_line_place, by_kind)->kind;
+
+	return wanted < has ? -1 : wanted > has;
+}
+
+static inline bool lite_line_less(struct rb_node *a, const struct rb_node *b)
+{
+	return rb_entry(a, struct lite_line_place, by_kind)->kind <
+	       rb_entry(b, struct lite_line_place, by_kind)->kind;
+}
+
 /* The first of a kind, or NULL. */
-static inline struct lite_line_place *lite_line_first(struct list_head *line, u32 kind)
+static inline struct lite_line_place *lite_line_first(struct lite_line *line, u64 kind)
 {
-	struct lite_line_place *p;
+	struct rb_node *node = rb_find(&kind, &line->kinds, lite_line_cmp);
 
-	list_for_each_entry(p, line, firsts) {
-		if (p->kind == kind)
-			return p;
+	return node ? rb_entry(node, struct lite_line_place, by_kind) : NULL;
+}
+
+/* The first of the kind that has its turn, or NULL. */
+static inline struct lite_line_place *lite_line_front(struct lite_line *line)
+{
+	return list_first_entry_or_null(&line->firsts, struct lite_line_place, firsts);
+}
+
+/* Leave, if it is in a line. The next of its kind goes behind other kinds. */
+static inline void lite_line_leave(struct lite_line_place *place)
+{
+	struct lite_line *line = place->line;
+	struct lite_line_place *next;
+
+	if (!line)
+		return;
+	place->line = NULL;
+	if (!list_empty(&place->firsts)) {
+		list_del(&place->firsts);
+		if (list_empty(&place->same)) {
+			rb_erase(&place->by_kind, &line->kinds);
+			return;
+		}
+		next = list_next_entry(place, same);
+		rb_replace_node(&place->by_kind, &next->by_kind, &line->kinds);
+		list_add_tail(&next->firsts, &line->firsts);
 	}
-	return NULL;
+	list_del(&place->same);
 }
 
-/* The kind that is first; the line is not empty. */
-static inline u32 lite_line_kind(const struct list_head *line)
+/* Enter as the last of its kind or, if @front, as the first; leave any other. */
+static inline void lite_line_enter(struct lite_line *line, struct lite_line_place *place,
+				   bool front)
 {
-	return list_first_entry(line, struct lite_line_place, firsts)->kind;
-}
+	struct lite_line_place *first;
 
-/* Enter; @kind is set. @front: as the first of its kind, else as its last. */
-static inline void lite_line_enter(struct list_head *line,
-				   struct lite_line_place *place, bool front)
-{
-	struct lite_line_place *first = lite_line_first(line, place->kind);
-
+	lite_line_leave(place);
+	first = lite_line_first(line, place->kind);
+	place->line = line;
 	INIT_LIST_HEAD(&place->firsts);
 	INIT_LIST_HEAD(&place->same);
 	if (!first) {
-		list_add_tail(&place->firsts, line);
+		list_add_tail(&place->firsts, &line->firsts);
+		rb_add(&place->by_kind, &line->kinds, lite_line_less);
 		return;
 	}
 	list_add_tail(&place->same, &first->same);
-	if (front)
+	if (front) {
 		list_replace_init(&first->firsts, &place->firsts);
-}
-
-/*
- * Leave, if it is in the line. If it was the first of its kind, the next one
- * is, behind all other kinds.
- */
-static inline void lite_line_leave(struct list_head *line, struct lite_line_place *place)
-{
-	if (!list_empty(&place->firsts)) {
-		list_del_init(&place->firsts);
-		if (!list_empty(&place->same))
-			list_add_tail(&list_next_entry(place, same)->firsts, line);
+		rb_replace_node(&first->by_kind, &place->by_kind, &line->kinds);
 	}
-	list_del_init(&place->same);
 }
 
 #endif /* _LITE_LINE_H */

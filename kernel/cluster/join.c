@@ -19,6 +19,8 @@
 #define LITE_JOIN_TRY (2 * HZ)
 /* ... with a pause before the first member is asked again. */
 #define LITE_JOIN_PAUSE (HZ / 4)
+/* How often the first member is asked if the connection to it breaks. */
+#define LITE_JOIN_TRIES 4
 /* Time for a connected member to answer. */
 #define LITE_JOIN_ANSWER (10UL * HZ)
 
@@ -83,7 +85,7 @@ static int lite_join_get_in(struct lite_cluster *cl, const struct sockaddr_stora
 	struct sockaddr_storage to = *addr;
 	unsigned long max = LITE_JOIN_TRY;
 	bool again = false;
-	int redirects = 0;
+	int redirects = 0, broken = 0;
 	int err;
 
 	for (;;) {
@@ -93,15 +95,19 @@ static int lite_join_get_in(struct lite_cluster *cl, const struct sockaddr_stora
 				return -ELOOP;
 			continue;
 		}
-		if (!redirects || !lite_join_again(err))
+		/* A connection that breaks is no answer, of the first either. */
+		if (!redirects &&
+		    ((err != -ECONNABORTED && err != -EHOSTDOWN) || ++broken == LITE_JOIN_TRIES))
+			break;
+		if (!lite_join_again(err))
 			break;
 		schedule_timeout_killable(LITE_JOIN_PAUSE);
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		to = *addr;
+		again |= redirects;
 		redirects = 0;
 		max += LITE_JOIN_TRY / 2;
-		again = true;
 	}
 	if (err == -ETIMEDOUT && again)
 		*why = "the member that gives out ids does not answer, and is not down";

@@ -7,6 +7,46 @@
 
 #include "service.h"
 
+static void lite_rpc_file_release(struct kref *ref)
+{
+	struct lite_rpc_file *file = container_of(ref, struct lite_rpc_file, ref);
+
+	xa_destroy(&file->found);
+	kfree(file);
+}
+
+/* Drop a reference; the last one after lite_rpc_file_shut(). Context: any. */
+void lite_rpc_file_put(struct lite_rpc_file *file)
+{
+	kref_put(&file->ref, lite_rpc_file_release);
+}
+
+static void lite_rpc_file_wake_work(struct work_struct *work)
+{
+	struct lite_rpc_file *file = container_of(work, struct lite_rpc_file, wake_work);
+
+	wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
+	lite_rpc_file_put(file);
+}
+
+/*
+ * Wake all that wait in poll(2). One is woken here; a work item wakes more, as callers hold
+ * spinlocks. The caller has a reference, or a lock that keeps the last one. Process context;
+ * receive handlers.
+ */
+void lite_rpc_file_wake(struct lite_rpc_file *file)
+{
+	if (!wq_has_sleeper(&file->wait))
+		return;
+	if (list_is_singular(&file->wait.head)) {
+		wake_up_interruptible_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
+		return;
+	}
+	kref_get(&file->ref);
+	if (!queue_work(file->svc->wq[LITE_WQ_CALLS], &file->wake_work))
+		lite_rpc_file_put(file);
+}
+
 /*
  * Make the RPC state of an open file. May sleep. Return: it, with a reference, for
  * lite_rpc_file_shut() and lite_rpc_file_put(); or NULL.
@@ -25,30 +65,18 @@ struct lite_rpc_file *lite_rpc_file_new(struct lite_service *svc)
 	INIT_LIST_HEAD(&file->taken);
 	INIT_LIST_HEAD(&file->waiters);
 	init_waitqueue_head(&file->wait);
+	INIT_WORK(&file->wake_work, lite_rpc_file_wake_work);
 	spin_lock_init(&file->lock);
 	INIT_LIST_HEAD(&file->calls);
-	INIT_LIST_HEAD(&file->ended);
-	INIT_LIST_HEAD(&file->collectors);
+	lite_line_init(&file->begun);
+	lite_line_init(&file->ended);
+	lite_line_init(&file->collectors);
 	lite_pace_init(&file->collect_pace, LITE_PACE_WORTH_PROGRAM_NS);
 	xa_init_flags(&file->found, XA_FLAGS_ACCOUNT);
 	spin_lock(&svc->lock);
 	list_add(&file->list, &svc->files);
 	spin_unlock(&svc->lock);
 	return file;
-}
-
-static void lite_rpc_file_release(struct kref *ref)
-{
-	struct lite_rpc_file *file = container_of(ref, struct lite_rpc_file, ref);
-
-	xa_destroy(&file->found);
-	kfree(file);
-}
-
-/* Drop a reference; the last one after lite_rpc_file_shut(). Context: any. */
-void lite_rpc_file_put(struct lite_rpc_file *file)
-{
-	kref_put(&file->ref, lite_rpc_file_release);
 }
 
 /* ---- functions found by name --------------------------------------------- */

@@ -47,6 +47,8 @@
 #define LITE_SERVICE_RESERVE 8
 /* Maximum number of functions on a node. */
 #define LITE_FUNCTIONS_MAX 4096
+/* Maximum number of open files that serve a function: each request looks at all. */
+#define LITE_FUNC_SERVERS_MAX 256
 /* Maximum number of functions that an open file has found by name. */
 #define LITE_FOUND_MAX 262144U
 /* A ring that is unused for this long is unbound. */
@@ -105,11 +107,13 @@ struct lite_rpc_file {
 	struct lite_pace pace;		/* of RECV; used by the waiter that is @watching */
 	unsigned long watching;		/* bit 0: a waiter is awake, and does the poller's work */
 	wait_queue_head_t wait;		/* for poll(2) */
+	struct work_struct wake_work;	/* wakes them all, with a reference */
 	spinlock_t lock;		/* the fields below; inside svc->lock and rp->lock */
-	struct list_head calls;		/* struct lite_async, not ended */
-	struct list_head ended;		/* struct lite_async that have ended */
-	u32 n_calls;			/* on both lists */
-	struct list_head collectors;	/* struct lite_line_place, threads that wait in COLLECT */
+	struct list_head calls;		/* struct lite_async */
+	u32 n_calls;			/* entries of @calls */
+	struct lite_line begun;		/* calls that have not ended, or are being collected */
+	struct lite_line ended;		/* calls that have ended */
+	struct lite_line collectors;	/* struct lite_collector, threads that wait in COLLECT */
 	struct lite_pace collect_pace;	/* of COLLECT */
 	struct xarray found;		/* cookies of functions found by name, by node and number */
 	u32 n_found;
@@ -117,6 +121,7 @@ struct lite_rpc_file {
 
 struct lite_rpc_file *lite_rpc_file_new(struct lite_service *svc);
 void lite_rpc_file_put(struct lite_rpc_file *file);
+void lite_rpc_file_wake(struct lite_rpc_file *file);
 void lite_rpc_file_flush(struct lite_rpc_file *file, const void *owner);
 void lite_rpc_file_shut(struct lite_rpc_file *file);
 __poll_t lite_rpc_file_poll(struct lite_rpc_file *file, struct file *filp, poll_table *table);

@@ -65,10 +65,9 @@ static struct lite_call_slot *lite_call_slot_claim(struct lite_call_slot *s, u32
 }
 
 /* The waiter reads @slot under rc->lock, so @w exists until that is dropped. */
-static void lite_slot_waiter_end(struct lite_kcall_conn *rc, enum lite_lane lane,
-				 struct lite_slot_waiter *w, struct lite_call_slot *s)
+static void lite_slot_waiter_end(struct lite_slot_waiter *w, struct lite_call_slot *s)
 {
-	lite_line_leave(&rc->waiters[lane], &w->place);
+	lite_line_leave(&w->place);
 	w->slot = s;
 	complete(&w->done);
 }
@@ -80,12 +79,15 @@ static void lite_call_slot_free(struct lite_call_slot *s)
 	struct lite_slot_waiter *w;
 
 	lite_stat_dec(rc->rpc->stats, LITE_STAT_CALLS_INFLIGHT);
+	if (s->held)
+		kref_put(s->held, s->release);
+	s->held = NULL;
 	spin_lock(&rc->lock);
 	s->state = LITE_SLOT_FREE;
-	list_for_each_entry(w, &rc->waiters[lane], place.firsts) {
+	list_for_each_entry(w, &rc->waiters[lane].firsts, place.firsts) {
 		if (!lite_lane_is_open(rc, lane, w->place.kind))
 			continue;
-		lite_slot_waiter_end(rc, lane, w, lite_call_slot_claim(s, w->place.kind));
+		lite_slot_waiter_end(w, lite_call_slot_claim(s, w->place.kind));
 		break;
 	}
 	spin_unlock(&rc->lock);
@@ -171,12 +173,25 @@ void lite_kcall_on_reply(struct lite_kcall_conn *rc, u32 slot)
 	spin_unlock(&rc->lock);
 }
 
-/* Fail all calls: the connection is dying. Process context. */
+/* End the wait of one thread for a slot of a dead connection, if there is any. */
+static bool lite_slot_waiters_end(struct lite_kcall_conn *rc, enum lite_lane lane)
+{
+	struct lite_line_place *first;
+
+	spin_lock(&rc->lock);
+	first = lite_line_front(&rc->waiters[lane]);
+	if (first)
+		lite_slot_waiter_end(container_of(first, struct lite_slot_waiter, place),
+				     ERR_PTR(-EHOSTDOWN));
+	spin_unlock(&rc->lock);
+	return first;
+}
+
+/* Fail all calls: the connection is dying. May sleep. */
 void lite_kcall_conn_down(struct lite_conn *conn)
 {
 	/* Pairs with lite_kcall_conn_init(). */
 	struct lite_kcall_conn *rc = smp_load_acquire(&conn->rpc);
-	struct lite_slot_waiter *w;
 	int i;
 
 	if (!rc)
@@ -185,12 +200,12 @@ void lite_kcall_conn_down(struct lite_conn *conn)
 	rc->dead = true;
 	for (i = 0; i < LITE_SLOT_COUNT; i++)
 		lite_call_finish(&rc->call[i], -EHOSTDOWN);
-	for (i = 0; i < LITE_LANES; i++) {
-		while ((w = list_first_entry_or_null(&rc->waiters[i], struct lite_slot_waiter,
-						     place.firsts)))
-			lite_slot_waiter_end(rc, i, w, ERR_PTR(-EHOSTDOWN));
-	}
 	spin_unlock(&rc->lock);
+	/* A user may have any number of threads. */
+	for (i = 0; i < LITE_LANES; i++) {
+		while (lite_slot_waiters_end(rc, i))
+			cond_resched();
+	}
 }
 
 void lite_kcall_slots_init(struct lite_kcall_conn *rc)
@@ -198,7 +213,7 @@ void lite_kcall_slots_init(struct lite_kcall_conn *rc)
 	int i;
 
 	for (i = 0; i < LITE_LANES; i++)
-		INIT_LIST_HEAD(&rc->waiters[i]);
+		lite_line_init(&rc->waiters[i]);
 	for (i = 0; i < LITE_SLOT_COUNT; i++) {
 		rc->call[i].rc = rc;
 		init_completion(&rc->call[i].done);
@@ -232,7 +247,7 @@ static struct lite_call_slot *lite_call_slot_take(struct lite_kcall_conn *rc, en
 	return s;
 }
 
-static struct lite_call_slot *lite_call_slot_wait(struct lite_kcall_conn *rc, enum lite_lane lane,
+static struct lite_call_slot *lite_call_slot_wait(struct lite_kcall_conn *rc,
 						  struct lite_slot_waiter *w, unsigned long timeout,
 						  bool killable)
 {
@@ -246,7 +261,7 @@ static struct lite_call_slot *lite_call_slot_wait(struct lite_kcall_conn *rc, en
 	spin_lock(&rc->lock);
 	s = w->slot;
 	if (!s)
-		lite_line_leave(&rc->waiters[lane], &w->place);
+		lite_line_leave(&w->place);
 	spin_unlock(&rc->lock);
 	/* Take a slot that was granted at the last moment. */
 	if (s)
@@ -271,7 +286,7 @@ static struct lite_call_slot *lite_call_slot_get(struct lite_kcall_conn *rc,
 	if (!s && d->no_wait)
 		s = ERR_PTR(-EAGAIN);
 	if (!s)
-		s = lite_call_slot_wait(rc, lane, &w, d->slot_timeout ?: timeout,
+		s = lite_call_slot_wait(rc, &w, d->slot_timeout ?: timeout,
 					d->slot_timeout != LITE_SLOT_SURELY &&
 						(d->killable || d->slot_timeout));
 	if (!IS_ERR(s))
@@ -302,6 +317,10 @@ static int lite_call_send(struct lite_call_slot *s, struct lite_call_desc *d)
 	s->call = d->call;
 	s->late = d->late;
 	s->late_ctx = d->late_ctx;
+	s->held = d->held;
+	s->release = d->release;
+	if (s->held)
+		kref_get(s->held);
 	memset(msg, 0, sizeof(*msg));
 	msg->magic = cpu_to_le32(LITE_WIRE_MAGIC);
 	msg->version = LITE_WIRE_VERSION;

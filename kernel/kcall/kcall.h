@@ -74,6 +74,12 @@ struct lite_call_desc {
 	 */
 	void (*late)(void *ctx, struct lite_conn *conn, const void *reply);
 	void *late_ctx;
+	/*
+	 * If set, a reference is kept until the slot is free: if the caller has gone, until the
+	 * call has been served or never will be.
+	 */
+	struct kref *held;
+	void (*release)(struct kref *held); /* locks may be held */
 	struct lite_call_slot *slot; /* between lite_kcall_begin() and lite_kcall_end() */
 };
 
@@ -131,6 +137,8 @@ struct lite_call_slot {
 	struct completion done;       /* by the reply or the end of the connection */
 	void (*late)(void *ctx, struct lite_conn *conn, const void *reply);
 	void *late_ctx;
+	struct kref *held;            /* see struct lite_call_desc */
+	void (*release)(struct kref *held);
 	struct work_struct late_work; /* runs @late and frees the slot */
 };
 
@@ -160,7 +168,7 @@ struct lite_kcall_conn {
 	struct lite_beat beat;
 	spinlock_t lock;          /* protects @dead, @waiters and the states of @call */
 	bool dead;                /* no new calls */
-	struct list_head waiters[LITE_LANES]; /* for a slot, by uid */
+	struct lite_line waiters[LITE_LANES]; /* for a slot, by uid */
 	struct lite_slots req_in; /* written by the peer, as is @rep_in */
 	struct lite_slots rep_in;
 	struct lite_slots req_out;

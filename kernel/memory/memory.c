@@ -77,7 +77,7 @@ int lite_memory_init(struct lite_memory *mem, struct lite_cluster *cl,
 	init_waitqueue_head(&mem->work_wait);
 	mutex_init(&mem->word_lock);
 	spin_lock_init(&mem->payers_lock);
-	INIT_LIST_HEAD(&mem->payers);
+	lite_line_init(&mem->payers);
 	spin_lock_init(&mem->zombies_lock);
 	INIT_LIST_HEAD(&mem->zombies);
 	INIT_DELAYED_WORK(&mem->zombie_work, lite_zombie_work);

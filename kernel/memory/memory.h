@@ -44,6 +44,7 @@
 #include "core/extent.h"
 #include "core/handle.h"
 #include "core/spread.h"
+#include "line.h"
 #include "memory/store/limit.h"
 #include "memory/names/names.h"
 #include "memory/mapper/mapping.h"
@@ -127,7 +128,7 @@ struct lite_memory {
 	struct lite_memop_served memops[LITE_MEMOPS];
 
 	spinlock_t payers_lock;    /* protects @payers */
-	struct list_head payers;   /* requests for memory to other homes */
+	struct lite_line payers;   /* requests for memory to other homes */
 
 	spinlock_t zombies_lock;
 	struct list_head zombies;  /* frees that a store did not answer */

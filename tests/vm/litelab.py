@@ -23,8 +23,8 @@ from vmlab.kernel import PATIENCE
 # Where meson has built: of the project's root, or anywhere on this host.
 USER_BUILD = ROOT / os.environ.get("LITE_USER_BUILD", "build/user")
 _TOOLS = ("lite", "litectl", "lite-perf")
-_PROGRAMS = ("abi_test", "absent", "anonymous", "bandwidth", "bulk_test", "calls_chaos", "change_test", "costs", "data_test", "failnth",
-             "greedy", "growth", "histories", "hog", "instructions", "keyscan", "killstorm", "life_test", "locks", "mapped",
+_PROGRAMS = ("abi_test", "absent", "anonymous", "bandwidth", "bulk_test", "calls_chaos", "change_test", "costs", "crowd", "data_test",
+             "failnth", "greedy", "growth", "histories", "hog", "instructions", "keyscan", "killstorm", "life_test", "locks", "mapped",
              "memop_test", "memops", "mmap_test", "multicall_test", "namerace", "netlink_test", "ordering_test", "pools_test",
              "revoke", "rings", "rpc_test", "slots", "starved", "stress", "transfers", "uring_test", "vectors")
 _BIN = "/usr/bin"  # of the machines
@@ -385,6 +385,26 @@ def probed(vm, function):
     finally:
         vm.run(f"cd /sys/kernel/tracing; echo 0 >events/litetest/{name}/enable; echo '-:litetest/{name}' >>kprobe_events")
 
+
+@contextlib.contextmanager
+def holds_of(vm, function):
+    """The microseconds of each hold of spin locks by a function of the module, filled in at the end."""
+    holds = []
+    vm.run("[ -e /sys/kernel/tracing/trace ] || mount -t tracefs none /sys/kernel/tracing; cd /sys/kernel/tracing; "
+           f"echo {function} >set_graph_function; echo {function} _raw_spin_lock _raw_spin_unlock >set_ftrace_filter; "
+           "echo 1 >options/funcgraph-abstime; echo 0 >options/funcgraph-irqs; echo function_graph >current_tracer")
+    yield holds
+    trace = vm.run("cd /sys/kernel/tracing; cat trace; echo nop >current_tracer; echo >set_graph_function; echo >set_ftrace_filter; "
+                   "echo 1 >options/funcgraph-irqs; echo 0 >options/funcgraph-abstime").out
+    since = {}
+    for at, cpu, what in re.findall(r"^ *(\d+\.\d+) \| +(\d+)\).*\| +_raw_spin_(lock|unlock)\(\);", trace, re.M):
+        held = since.setdefault(cpu, [])
+        if what == "lock":
+            held.append(float(at))
+        elif held:
+            begun = held.pop()
+            if not held:
+                holds.append((float(at) - begun) * 1e6)
 
 # --- residue ---------------------------------------------------------------------------------------------------------
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """RDMA devices that behave badly, as modules/rigged makes Soft-RoCE do."""
 
+import re
 from contextlib import contextmanager
 
-from litelab import in_one_machine, module_path, nodes_in, prepare_all, stop_all, wait_until
+from litelab import (in_one_machine, module_path, nodes_in, on_machines, prepare, prepare_all, stop_all, times, trace_sessions,
+                     traced_sessions, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -93,6 +95,56 @@ def test_a_device_that_maps_a_little_at_a_time(lab):
         for lite in (here, there):
             lite.check_idle()
         stop_all([here, there])
+
+
+@vmtest(nodes=4, timeout=300, fresh=True, kernels=("6.1", "6.12"))
+def test_all_are_fenced_once(lab):
+    """A home crashes, whose memory a store has. The store fences all that may have it mapped: all at once, although its device
+    takes long, and not again those that have come back meanwhile."""
+    store, home, *others = lites = on_machines(lab, qps=1)
+    trace_sessions(store.vm)
+    store.vm.insmod(module_path(store.vm, "rigged"), device="rxe0", destroy_ms=1500)
+    home.lite("alloc", "spread", "8M", "--node", f"{home.id},{store.id}")
+    home.vm.crash()
+    others[0].wait_states({**{lite.id: "up" for lite in (store, *others)}, home.id: "down"})
+    store.vm.run("echo >/sys/kernel/tracing/trace")
+    before = store.stats()
+    numbers = {lite.id for lite in others}
+    home.vm.reboot()
+    prepare(home.vm)
+    home.forget()
+    home.start(**times(home.vm))
+    home.join(store, timeout=100)
+    # All that it fences is fenced then; others have come back meanwhile.
+    wait_until("its memory is free", lambda: not store.stats()["allocs"], 60, store.vm.time_scale)
+    wait_until("they are back", lambda: {int(node) for _, node in traced_sessions(store.vm)[0]} >= numbers, 60, store.vm.time_scale)
+    after = store.stats()
+    ends = {kind: after[kind] - before[kind] for kind in after if kind.startswith("ends_") and after[kind] != before[kind]}
+    assert ends.pop("ends_fence") == len(others), ends
+    assert not ends.get("ends_call"), ends
+    seen = re.findall(r"lite_conn: session=(\d+) node=(\d+) state=(\w+) ", store.vm.run("cat /sys/kernel/tracing/trace").out)
+    ended = [(number, state) for _, number, state in seen if int(number) in numbers and state in ("dead", "fenced")]
+    assert [state for _, state in ended[:len(others)]] == ["dead"] * len(others), seen
+    store.vm.run("echo 0 > /sys/module/rigged/parameters/destroy_ms")
+    wait_complete(lites, timeout=60)
+    stop_all(lites)
+    store.vm.rmmod("rigged")
+
+
+@vmtest(nodes=1, cpus=2, timeout=200, kernels=("6.1", "6.12"))
+def test_a_device_that_breaks_connections(lab):
+    """Who joins asks again if the connection breaks before there is an answer, and says what the answer is."""
+    with _rigged(lab.n1) as rig:
+        lites = nodes_in(lab.n1, 3)
+        for lite, number in zip(lites, (3, 4, 4)):
+            lite.start(**times(lab.n1), id=number)
+        lites[1].join(lites[0])
+        for ends in (1, 2):
+            rig("breaks", ends)
+            refused = lites[2].join(lites[0], check=False)
+            assert lab.n1.read("/sys/module/rigged/parameters/breaks").strip() == "0"
+            assert not refused.ok and "another node of the cluster has the id" in refused.err, refused
+        stop_all(lites)
 
 
 @vmtest(nodes=1, cpus=2, timeout=400, fresh=True, slow=True, kernels=("6.1", "6.12"))

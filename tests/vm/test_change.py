@@ -263,6 +263,50 @@ def test_who_waits_to_free_can_be_killed(lab):
     stop_all(lites)
 
 
+@vmtest(nodes=2, timeout=200)
+def test_who_waits_to_change_can_be_killed(lab):
+    """A mapper does not answer. Who changes an LMR meanwhile, at its home, is gone as soon as it is killed; the LMR is as it was,
+    and can be changed when the mapper has answered."""
+    home, mapper = lites = [Lite(vm) for vm in lab.nodes[:2]]
+    stop_all([Lite(vm) for vm in lab.nodes])
+    for lite in lites:
+        lite.start(heartbeat=100_000, dead=300_000, op_timeout=60_000)
+    join_all(lites)
+    holders, changers = [], {}
+    for change in ("chmod", "grant", "resize"):
+        home.lite("alloc", change, "64K", "--mode", "0666")
+        holders.append(mapper.spawn("hold", change))
+        holders[-1].wait_output("running")
+        # By handle: the one who knows the name may be the mapper.
+        changers[change] = home.vm.spawn([program_path("crowd"), "change", str(home.index), change])
+        changers[change].wait_output("ready")
+    mapper.vm.pause()
+    try:
+        for changer in changers.values():
+            asked = home.stats()["revokes"]
+            changer.write("\n")
+            wait_until("it waits", lambda asked=asked: home.stats()["revokes"] > asked, 20, home.vm.time_scale)
+            assert changer.running, changer.out + changer.err
+            changer.kill(9)
+            changer.wait(10)
+            assert changer.rc == -9, changer.rc
+    finally:
+        mapper.vm.resume()
+    for change in changers:
+        stat = json.loads(home.lite("stat", change, "-j", timeout=60).out)
+        assert (stat["size"], stat["mode"]) == (64 << 10, "0666"), stat
+        again = home.vm.spawn([program_path("crowd"), "change", str(home.index), change])
+        again.write("\n")
+        again.wait(60, check=True)
+        home.lite("free", change, timeout=60)
+    for holder in holders:
+        holder.kill()
+        holder.wait(10)
+    for lite in lites:
+        lite.check_idle()
+    stop_all(lites)
+
+
 @vmtest(nodes=3, timeout=300)
 def test_move_in_use_by_three_machines(lab):
     lites = on_machines(lab)

@@ -11,6 +11,7 @@ setup = prepare_all
 
 _COUNT = 20  # LMRs
 _MOST = 32  # nodes
+_PATIENCE = 600  # seconds: how long it takes is printed, and not judged
 
 
 def _calls(lites):
@@ -21,28 +22,28 @@ def _measure(vm, n):
     lites = nodes_in(vm, n)
     # Heartbeats are calls, too: seldom.
     for lite in lites:
-        lite.start(heartbeat=60_000, dead=200_000)
+        lite.start(heartbeat=300_000, dead=1_000_000, op_timeout=100_000)
     alone_kb, _ = memory_kb(vm)
     for lite in lites[1:]:
         lite.forget()
         # Which connects to all that are there, on processors that all share.
-        lite.ctl("join", lites[0].address, "--timeout", "100s", timeout=120)
-    wait_complete(lites, timeout=100)
+        lite.ctl("join", lites[0].address, "--timeout", "500s", timeout=_PATIENCE)
+    wait_complete(lites, timeout=_PATIENCE)
     ends = n * (n - 1)
     kb = (alone_kb - memory_kb(vm)[0]) / ends
     qps = rdma_objects(vm)["qp"] / ends
     before = _calls(lites)
-    said = vm.run([program_path("growth"), "0", str(_COUNT)], timeout=100).out
+    said = vm.run([program_path("growth"), "0", str(_COUNT)], timeout=_PATIENCE).out
     calls = (_calls(lites) - before) / _COUNT
     took = {words[0]: statistics.median(float(word) for word in words[1:]) for words in map(str.split, said.splitlines())}
     print(f"      {n:2} nodes: {kb:4.0f} KB, {qps:.1f} queue pairs a peer; {calls:5.1f} calls for an LMR; create "
           f"{took['create']:6.0f} us, list {took['list']:6.0f} us, free {took['free']:6.0f} us", flush=True)
     for lite in lites:
-        lite.stop(timeout=100)
+        lite.stop(timeout=_PATIENCE)
     return kb, qps, calls
 
 
-@vmtest(nodes=1, cpus=2, mem_mb=4096, fresh=True, slow=True, timeout=1800, kernels=("6.1", "6.12"))
+@vmtest(nodes=1, cpus=2, mem_mb=4096, fresh=True, slow=True, timeout=7200, kernels=("6.1", "6.12"))
 def test_3_to_32_nodes_in_one_machine(lab):
     """What an idle peer costs is constant; an LMR costs a few calls to each member."""
     vm = lab.n1

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Lifetimes: what outlives whom, freeing what others use, processes killed in the middle of everything."""
 
-import contextlib
-import re
 import statistics
 
-from litelab import (environment, in_one_machine, memory_kb, nodes_in, on_machines, prepare_all, program_path, program_scale,
+from litelab import (environment, holds_of, in_one_machine, memory_kb, nodes_in, on_machines, prepare_all, program_path, program_scale,
                      run_catch, run_program, stop_all, times, wait_until)
 from vmlab.testing import vmtest
 
@@ -85,23 +83,6 @@ def _level(lite):
     return memory_kb(lite.vm)
 
 
-@contextlib.contextmanager
-def _holds(vm, function):
-    """The microseconds of each hold of a spin lock by a function of the module, filled in at the end."""
-    holds = []
-    vm.run("[ -e /sys/kernel/tracing/trace ] || mount -t tracefs none /sys/kernel/tracing; cd /sys/kernel/tracing; "
-           f"echo {function} >set_graph_function; echo {function} _raw_spin_lock _raw_spin_unlock >set_ftrace_filter; "
-           "echo 1 >options/funcgraph-abstime; echo 0 >options/funcgraph-irqs; echo function_graph >current_tracer")
-    yield holds
-    trace = vm.run("cd /sys/kernel/tracing; cat trace; echo nop >current_tracer; echo >set_graph_function; echo >set_ftrace_filter; "
-                   "echo 1 >options/funcgraph-irqs; echo 0 >options/funcgraph-abstime").out
-    since = None
-    for at, what in re.findall(r"^ *(\d+\.\d+) \|.*\| +_raw_spin_(lock|unlock)\(\);", trace, re.M):
-        if what == "unlock" and since:
-            holds.append((float(at) - since) * 1e6)
-        since = float(at) if what == "lock" else None
-
-
 @vmtest(nodes=1, cpus=2, kernels=("6.1", "6.12"), timeout=300)
 def test_the_end_of_a_session_holds_no_lock_for_long(lab):
     """It looks at all that a store has given out, at most 64 at a time (LITE_STORE_LOOK)."""
@@ -113,7 +94,7 @@ def test_the_end_of_a_session_holds_no_lock_for_long(lab):
                            env={**environment(lab, [store], 200), "LITE_TEST_UID_LIMIT": limit})
     filling.wait_output("filled", timeout=200)
     other.start(**times(lab.n1))
-    with _holds(lab.n1, "lite_store_take_next") as holds:
+    with holds_of(lab.n1, "lite_store_take_next") as holds:
         other.join(store)
         other.stop()
         wait_until("its sessions have ended", lambda: not store.stats()["conns"], 20)

@@ -126,3 +126,34 @@ def test_memory_that_comes_back_is_its_containers(lab):
             lite.check_idle()
     finally:
         vm.run(f"rmdir {box}; umount /tmp/cgroup", check=False)
+
+
+@vmtest(nodes=3, timeout=200)
+def test_memory_of_who_was_killed_is_its_containers(lab):
+    """A process is killed while the home that it has asked for memory still waits for a member. Then the home gives part of
+    that memory back to the process's node: its memory cgroup pays."""
+    here, home, silent = lites = on_machines(lab, dead=120000 * lab.n1.time_scale)
+    vm, box = lab.n1, "/tmp/cgroup/box"
+    vm.run("mkdir -p /tmp/cgroup; mount -t cgroup2 none /tmp/cgroup; echo +memory >/tmp/cgroup/cgroup.subtree_control; "
+           f"mkdir -p {box}")
+    try:
+        silent.vm.pause()
+        try:
+            asking = vm.spawn(["sh", "-c", f"echo $$ >{box}/cgroup.procs; "
+                               f"exec lite alloc orphaned 48M --node {home.id},{here.id} --mode 0666"])
+            wait_until("the home has begun", lambda: home.stats()["counted_bytes"], 20, vm.time_scale)
+            asking.kill(9)
+            asking.wait(20)
+            assert int(vm.read(f"{box}/memory.current")) < 8 << 20
+        finally:
+            silent.vm.resume()
+        wait_until("it is made", lambda: "orphaned" in here.names(), 60, vm.time_scale)
+        charged = int(vm.read(f"{box}/memory.current"))
+        assert 24 << 20 <= charged < 48 << 20, charged
+        wait_complete(lites)
+        here.lite("free", "orphaned")
+        for lite in lites:
+            lite.check_idle()
+    finally:
+        vm.run(f"rmdir {box}; umount /tmp/cgroup", check=False)
+    stop_all(lites)

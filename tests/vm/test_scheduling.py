@@ -60,6 +60,24 @@ def test_an_idle_thread_among_writers(lab):
         _end(lab, here, there)
 
 
+@vmtest(nodes=2, timeout=300, kernels=("6.1", "6.12"))
+def test_a_throttled_thread_among_writers(lab):
+    """The same, if its cgroup gives it a hundredth of a processor, which it has used up."""
+    here, there = _slow_link(lab, op_timeout=1000 * lab.n1.time_scale)
+    vm, box = lab.n1, "/tmp/cgroup/box"
+    vm.run("mkdir -p /tmp/cgroup; mount -t cgroup2 none /tmp/cgroup; echo +cpu >/tmp/cgroup/cgroup.subtree_control; "
+           f"mkdir -p {box}; echo threaded >{box}/cgroup.type; echo 1000 100000 >{box}/cpu.max")
+    fences = here.stats()["fences"]
+    try:
+        run_program(lab, (here, there), "starved", "write", 0, "target", 65536, 200, box, timeout=200)
+        throttled = dict(line.split() for line in vm.read(f"{box}/cpu.stat").splitlines())
+        assert int(throttled["nr_throttled"]), throttled
+        assert here.stats()["fences"] == fences
+    finally:
+        vm.run(f"rmdir {box}; umount /tmp/cgroup", check=False)
+        _end(lab, here, there)
+
+
 @vmtest(nodes=2, timeout=300)
 def test_calls_of_kernels_pass_bulk(lab):
     """What is written before a message is bounded: LITE_SQ_BYTES_MAX, 1.9 MB, and what comes while it travels."""

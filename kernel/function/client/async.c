@@ -75,18 +75,13 @@ static void lite_async_run(struct lite_async *a, enum lite_service_wq wq)
 /* ERR_PTR: -EAGAIN: none has ended; -ENOENT: none is in flight. */
 static struct lite_async *lite_async_first(struct lite_rpc_file *file, u32 group)
 {
-	struct lite_async *a;
+	struct lite_line_place *first;
 
 	lockdep_assert_held(&file->lock);
-	list_for_each_entry(a, &file->ended, list) {
-		if (a->group == group && !a->dropped)
-			return a;
-	}
-	list_for_each_entry(a, &file->calls, list) {
-		if (a->group == group && !a->dropped)
-			return ERR_PTR(-EAGAIN);
-	}
-	return ERR_PTR(-ENOENT);
+	first = lite_line_first(&file->ended, group);
+	if (first)
+		return container_of(first, struct lite_async, place);
+	return ERR_PTR(lite_line_first(&file->begun, group) ? -EAGAIN : -ENOENT);
 }
 
 /*
@@ -99,23 +94,25 @@ static void lite_collector_wake(struct lite_rpc_file *file, u32 group, bool ende
 
 	if (!first || (!ended && lite_async_first(file, group) != ERR_PTR(-ENOENT)))
 		return;
-	lite_line_leave(&file->collectors, first);
+	lite_line_leave(first);
 	complete(&container_of(first, struct lite_collector, place)->news);
 }
 
 /* ---- ending -------------------------------------------------------------- */
 
-/* A call in file->ended can be collected now. */
-static void lite_async_offer(struct lite_async *a)
+/* A call has ended, and can be collected. @again: it could not be, and comes first. */
+static void lite_async_offer(struct lite_async *a, bool again)
 {
 	struct lite_rpc_file *file = a->file;
 
 	lockdep_assert_held(&file->lock);
 	a->state = LITE_ASYNC_ENDED;
-	if (!a->dropped)
-		lite_collector_wake(file, a->group, true);
-	if (!a->group)
-		wake_up_poll(&file->wait, EPOLLIN | EPOLLRDNORM);
+	if (a->dropped)
+		return;
+	lite_line_enter(&file->ended, &a->place, again);
+	lite_collector_wake(file, a->place.kind, true);
+	if (!a->place.kind)
+		lite_rpc_file_wake(file);
 }
 
 /*
@@ -130,8 +127,7 @@ static void lite_async_to_ended(struct lite_async *a)
 	/* The list has a reference, too. */
 	if (cancel_delayed_work(&a->work))
 		lite_async_put(a);
-	list_move_tail(&a->list, &file->ended);
-	lite_async_offer(a);
+	lite_async_offer(a, false);
 	spin_unlock(&file->lock);
 }
 
@@ -142,8 +138,9 @@ static void lite_async_unlist(struct lite_async *a)
 
 	lockdep_assert_held(&file->lock);
 	list_del_init(&a->list);
+	lite_line_leave(&a->place);
 	file->n_calls--;
-	lite_collector_wake(file, a->group, false);
+	lite_collector_wake(file, a->place.kind, false);
 }
 
 /* Drop a call that the caller owns, with the list's reference. */
@@ -314,7 +311,7 @@ static struct lite_async *lite_async_alloc(struct lite_rpc_file *file,
 	a->call = *call;
 	a->call.ended = lite_async_ended;
 	init_completion(&a->call.done);
-	a->group = c->group;
+	a->place.kind = c->group;
 	a->owner = current->files;
 	a->number = atomic64_inc_return(&file->svc->seqs);
 	a->cookie = c->cookie;
@@ -340,6 +337,7 @@ static int lite_async_enter(struct lite_async *a, enum lite_async_state state)
 		file->n_calls++;
 		a->state = state;
 		list_add_tail(&a->list, &file->calls);
+		lite_line_enter(&file->begun, &a->place, false);
 		kref_get(&a->ref); /* the list's */
 		if (state == LITE_ASYNC_QUEUED)
 			lite_async_run(a, LITE_WQ_BEGIN);
@@ -412,7 +410,7 @@ bool lite_async_ready(struct lite_rpc_file *file)
 {
 	bool ready;
 
-	if (list_empty_careful(&file->ended))
+	if (list_empty_careful(&file->ended.firsts))
 		return false;
 	spin_lock(&file->lock);
 	ready = !IS_ERR(lite_async_first(file, 0));
@@ -431,7 +429,7 @@ static int lite_async_await(struct lite_rpc_file *file, u32 group, unsigned long
 	struct lite_pace_wait wait;
 	long ret;
 
-	lite_pace_begin(&file->collect_pace, &wait, !list_empty(&file->collectors));
+	lite_pace_begin(&file->collect_pace, &wait, !lite_line_empty(&file->collectors));
 	/* The latest is the most likely to be awake. */
 	lite_line_enter(&file->collectors, &c.place, true);
 	spin_unlock(&file->lock);
@@ -439,7 +437,7 @@ static int lite_async_await(struct lite_rpc_file *file, u32 group, unsigned long
 				lite_jiffies_left(deadline));
 	lite_pace_end(&file->collect_pace, &wait);
 	spin_lock(&file->lock);
-	lite_line_leave(&file->collectors, &c.place);
+	lite_line_leave(&c.place);
 	if (ret > 0)
 		return 0;
 	return ret ? -EINTR : -ETIMEDOUT;
@@ -465,7 +463,7 @@ static struct lite_async *lite_async_take(struct lite_rpc_file *file,
 	}
 	if (!IS_ERR(a)) {
 		a->state = LITE_ASYNC_GIVEN;
-		list_move_tail(&a->list, &file->calls);
+		lite_line_enter(&file->begun, &a->place, false);
 	} else {
 		lite_collector_wake(file, c->group, false);
 		a = err ? ERR_PTR(err) : a;
@@ -481,8 +479,7 @@ static void lite_async_untake(struct lite_async *a)
 
 	spin_lock(&file->lock);
 	kref_get(&a->ref);
-	list_move(&a->list, &file->ended);
-	lite_async_offer(a);
+	lite_async_offer(a, true);
 	spin_unlock(&file->lock);
 	lite_async_reap(a);
 	lite_async_put(a);
@@ -562,8 +559,8 @@ static int lite_async_collect(struct lite_rpc_file *file, struct lite_ioc_rpc_co
 static bool lite_async_is_of(const struct lite_async *a, const u32 *group, const void *owner)
 {
 	if (group)
-		return a->group == *group;
-	return !owner || (a->group && a->owner == owner);
+		return a->place.kind == *group;
+	return !owner || (a->place.kind && a->owner == owner);
 }
 
 /*
@@ -574,7 +571,7 @@ static bool lite_async_is_of(const struct lite_async *a, const u32 *group, const
 static struct lite_async *lite_async_drop(struct lite_rpc_file *file, const u32 *group,
 					  const void *owner)
 {
-	struct lite_async *a;
+	struct lite_async *a, *found = NULL;
 
 	spin_lock(&file->lock);
 	list_for_each_entry(a, &file->calls, list) {
@@ -582,25 +579,19 @@ static struct lite_async *lite_async_drop(struct lite_rpc_file *file, const u32 
 		if (!lite_async_is_of(a, group, owner) || a->dropped || a->state == LITE_ASYNC_NEW)
 			continue;
 		a->dropped = true;
+		lite_line_leave(&a->place);
 		if (a->state == LITE_ASYNC_QUEUED) {
 			lite_async_run(a, LITE_WQ_BEGIN);
-		} else if (a->state == LITE_ASYNC_BEGUN) {
-			a->state = LITE_ASYNC_ENDING;
-			goto found;
+		} else if (a->state == LITE_ASYNC_BEGUN || a->state == LITE_ASYNC_ENDED) {
+			if (a->state == LITE_ASYNC_BEGUN)
+				a->state = LITE_ASYNC_ENDING;
+			kref_get(&a->ref);
+			found = a;
+			break;
 		}
 	}
-	list_for_each_entry(a, &file->ended, list) {
-		if (lite_async_is_of(a, group, owner) && !a->dropped) {
-			a->dropped = true;
-			goto found;
-		}
-	}
-	a = NULL;
-found:
-	if (a)
-		kref_get(&a->ref);
 	spin_unlock(&file->lock);
-	return a;
+	return found;
 }
 
 /*
@@ -641,10 +632,10 @@ int lite_file_collect(struct lite_rpc_file *file, struct lite_ioc_rpc_collect *c
 /* Wake all threads in COLLECT; the node is @stopping already. */
 void lite_async_stop(struct lite_rpc_file *file)
 {
-	struct list_head *line = &file->collectors;
+	struct lite_line_place *first;
 
 	spin_lock(&file->lock);
-	while (!list_empty(line))
-		lite_collector_wake(file, lite_line_kind(line), true);
+	while ((first = lite_line_front(&file->collectors)))
+		lite_collector_wake(file, first->kind, true);
 	spin_unlock(&file->lock);
 }

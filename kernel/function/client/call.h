@@ -57,7 +57,7 @@ struct lite_client_ring {
 	enum lite_client_ring_state state; /* under rp->lock, as the fields below */
 	struct list_head list;		/* in rp->client_rings */
 	struct list_head line_list;	/* in rp->lines while @line has entries */
-	struct list_head line;		/* struct lite_rcall, waiting for room; if NEW, for BIND */
+	struct lite_line line;		/* struct lite_rcall, waiting for room; if NEW, for BIND */
 	u32 index;			/* number of the ring at the server */
 	u64 cookie;			/* of the function */
 	u32 depth;			/* slots */
@@ -90,7 +90,7 @@ struct lite_rcall {
 	bool by_reference;		/* the reply is in @reply_bulk */
 	void *copy;			/* of a request that was absent or is sent later */
 	u32 flags;			/* LITE_RPC_NOWAIT, LITE_RPC_ONEWAY, LITE_RCALL_TRY */
-	struct list_head line;		/* in ring->line, while @line_err is -EINPROGRESS */
+	struct lite_line_place place;	/* in ring->line, while @line_err is -EINPROGRESS; by uid */
 	int line_err;			/* outcome of waiting in line; under rp->lock */
 	struct lite_pool_part *part;	/* its user's part of the window, until the slot has it */
 	u32 units;			/* length of the record that it needs */
@@ -123,10 +123,11 @@ struct lite_async {
 	struct lite_rcall call;
 	struct lite_rpc_file *file;	/* to collect it from, with a reference */
 	struct kref ref;		/* its list's, its threads', and of pending work */
-	struct list_head list;		/* ENDED: file->ended, else file->calls */
-	enum lite_async_state state;	/* which thread owns it; under file->lock, as @dropped */
+	struct list_head list;		/* in file->calls; under file->lock, as the next ones */
+	/* In file->ended if ENDED, else in file->begun; in none if @dropped. By group. */
+	struct lite_line_place place;
+	enum lite_async_state state;	/* which thread owns it */
 	bool dropped;			/* not to be collected; if QUEUED, not to be begun */
-	u32 group;			/* group to collect it with */
 	const void *owner;		/* files_struct of the process that began it */
 	u64 number;			/* of no other call of this node; not 0 */
 	u64 cookie;			/* the user's */

@@ -138,7 +138,7 @@ void lite_client_rings_idle(struct lite_rpc_peer *rp)
 
 	spin_lock(&rp->lock);
 	list_for_each_entry(ring, &rp->client_rings, list) {
-		if (!ring->slots_used && list_empty(&ring->line) &&
+		if (!ring->slots_used && lite_line_empty(&ring->line) &&
 		    time_after(jiffies, ring->used + LITE_CLIENT_RING_IDLE))
 			lite_client_ring_close_locked(ring);
 	}
@@ -359,7 +359,7 @@ static struct lite_client_ring *lite_client_ring_alloc(struct lite_rpc_peer *rp,
 	ring->state = LITE_CLIENT_RING_NEW;
 	lite_pace_init(&ring->pace, LITE_PACE_WORTH_PROGRAM_NS);
 	INIT_LIST_HEAD(&ring->list);
-	INIT_LIST_HEAD(&ring->line);
+	lite_line_init(&ring->line);
 	INIT_LIST_HEAD(&ring->line_list);
 	INIT_WORK(&ring->unbind_work, lite_unbind_work);
 	if (rp->conn)
@@ -394,7 +394,8 @@ static int lite_client_ring_in(struct lite_rpc_peer *rp, struct lite_rcall *call
 			err = -EINPROGRESS;
 			call->part = NULL;
 			call->line_err = err;
-			list_add_tail(&call->line, &ring->line);
+			call->place.kind = call->cred->uid;
+			lite_line_enter(&ring->line, &call->place, false);
 		}
 	} else if (rp->dead) {
 		err = -EHOSTDOWN;

@@ -3,9 +3,9 @@
  * Slots and records of rings, and the calls that queue for them.
  *
  * A call needs a slot of the ring, a record in it, and a place in the connection's window; it gets
- * all or none, and then queues in the ring's line. The first in line goes before any later call, so
- * that short requests cannot starve a long one. The lines of a connection take turns: a free place
- * in the window goes to the next ring with room.
+ * all or none, and then queues in the ring's line. There users take turns, and the first in line
+ * goes before any later call, so that short requests cannot starve a long one. The lines of a
+ * connection take turns: a free place in the window goes to the next ring with room.
  *
  * No ring and no user (core/share.h) gets all of the window, so other users can always call. For
  * the same reason their calls pass those of a user at its limit.
@@ -61,7 +61,7 @@ static int lite_ring_wait_grant(struct lite_client_ring *ring, struct lite_rcall
 /* Remove a call from the line and tell it. */
 static void lite_ring_wait_tell(struct lite_rcall *call, int err)
 {
-	list_del(&call->line);
+	lite_line_leave(&call->place);
 	call->line_err = err;
 	if (call->in_turn)
 		call->in_turn(call);
@@ -72,23 +72,18 @@ static void lite_ring_wait_tell(struct lite_rcall *call, int err)
 /* Serve the first call in line that is not of a user at its limit. */
 static bool lite_ring_wait_serve(struct lite_client_ring *ring)
 {
-	struct lite_pool_part *full = NULL;
 	struct lite_rcall *call;
 	int err = -EAGAIN;
 
-	list_for_each_entry(call, &ring->line, line) {
-		/* Skips further calls of that user. */
-		if (full && call->part == full)
-			continue;
+	list_for_each_entry(call, &ring->line.firsts, place.firsts) {
 		err = lite_ring_wait_grant(ring, call);
 		if (err != -EDQUOT)
 			break;
-		full = call->part;
 	}
 	if (err)
 		return false;
 	lite_ring_wait_tell(call, 0);
-	if (list_empty(&ring->line))
+	if (lite_line_empty(&ring->line))
 		list_del_init(&ring->line_list);
 	else
 		list_move_tail(&ring->line_list, &ring->rp->lines);
@@ -115,11 +110,11 @@ static void lite_ring_wait_move(struct lite_rpc_peer *rp)
 /* End all calls in a ring's line with @err. */
 void lite_ring_wait_end(struct lite_client_ring *ring, int err)
 {
-	struct lite_rcall *call, *tmp;
+	struct lite_line_place *first;
 
 	lockdep_assert_held(&ring->rp->lock);
-	list_for_each_entry_safe(call, tmp, &ring->line, line)
-		lite_ring_wait_tell(call, err);
+	while ((first = lite_line_front(&ring->line)))
+		lite_ring_wait_tell(container_of(first, struct lite_rcall, place), err);
 	list_del_init(&ring->line_list);
 }
 
@@ -127,13 +122,13 @@ void lite_ring_wait_end(struct lite_client_ring *ring, int err)
 static void lite_ring_wait_enter(struct lite_rcall *call)
 {
 	struct lite_client_ring *ring = call->ring;
-	bool first = list_empty(&ring->line);
+	bool first = lite_line_empty(&ring->line);
 
 	lockdep_assert_held(&ring->rp->lock);
 	call->line_err = -EINPROGRESS;
 	if (first)
 		list_add_tail(&ring->line_list, &ring->rp->lines);
-	list_add_tail(&call->line, &ring->line);
+	lite_line_enter(&ring->line, &call->place, false);
 	if (!first)
 		lite_ring_wait_serve(ring);
 }
@@ -158,8 +153,8 @@ int lite_ring_wait_look(struct lite_rcall *call, int leave)
 
 	spin_lock(&rp->lock);
 	if (call->line_err == -EINPROGRESS && leave) {
-		list_del(&call->line);
-		if (list_empty(&ring->line))
+		lite_line_leave(&call->place);
+		if (lite_line_empty(&ring->line))
 			list_del_init(&ring->line_list);
 		call->line_err = leave;
 		/* It may have held up the next in line. */
@@ -197,6 +192,7 @@ int lite_ring_wait_take(struct lite_rcall *call)
 
 	call->units = lite_ring_units(LITE_RPC_HEADER + lite_rcall_body(call));
 	call->part = NULL;
+	call->place.kind = call->cred->uid;
 	if (call->cred->uid) {
 		call->part = lite_pool_hold(&rp->users, call->cred->uid);
 		if (!call->part)
@@ -205,7 +201,7 @@ int lite_ring_wait_take(struct lite_rcall *call)
 	spin_lock(&rp->lock);
 	if (rp->dead || ring->state != LITE_CLIENT_RING_LIVE)
 		err = -ESTALE;
-	else if (list_empty(&ring->line))
+	else if (lite_line_empty(&ring->line))
 		err = lite_ring_wait_grant(ring, call);
 	else
 		err = -EAGAIN;

@@ -110,10 +110,8 @@ static void lite_func_serve(struct lite_func *func)
 		;
 	if (list_empty(&func->queue))
 		return;
-	list_for_each_entry(s, &func->servers, of_func) {
-		if (wq_has_sleeper(&s->file->wait))
-			wake_up_interruptible_poll(&s->file->wait, EPOLLIN | EPOLLRDNORM);
-	}
+	list_for_each_entry(s, &func->servers, of_func)
+		lite_rpc_file_wake(s->file);
 }
 
 /*
@@ -210,6 +208,7 @@ static struct lite_func *lite_server_end(struct lite_server *s)
 
 	lockdep_assert_held(&func->svc->lock);
 	list_del(&s->of_func);
+	func->n_servers--;
 	list_del(&s->of_file);
 	s->file->n_servers--;
 	WRITE_ONCE(s->file->n_long, s->file->n_long - lite_func_is_long(func));
@@ -330,6 +329,8 @@ static int lite_server_enter(struct lite_server *s, struct lite_func *func, u32 
 		if (!shared || !(old->flags & LITE_RPC_SHARED) || old->handler ||
 		    !lite_func_is_like(old, func) || lite_server_find(file, old->number))
 			return -EEXIST;
+		if (old->n_servers >= LITE_FUNC_SERVERS_MAX)
+			return -EMFILE;
 	} else {
 		err = lite_func_enter(func, number, part);
 		if (err)
@@ -340,6 +341,7 @@ static int lite_server_enter(struct lite_server *s, struct lite_func *func, u32 
 		return 0;
 	s->func = old ?: func;
 	list_add_tail(&s->of_func, &s->func->servers);
+	s->func->n_servers++;
 	list_add_tail(&s->of_file, &file->servers);
 	file->n_servers++;
 	WRITE_ONCE(file->n_long, file->n_long + lite_func_is_long(s->func));

@@ -31,6 +31,7 @@ struct lite_func {
 	u32 ring_size;
 	bool dead;			/* no longer served; under svc->lock, as the next ones */
 	struct list_head servers;	/* struct lite_server, in turns */
+	u32 n_servers;			/* entries of @servers */
 	struct list_head queue;		/* requests to be received */
 	struct list_head rings;		/* of its clients */
 	struct lite_kfunc *handler;	/* of a kernel client, instead of @servers; else NULL */

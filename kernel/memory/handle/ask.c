@@ -89,7 +89,7 @@ static int lite_ask_call(struct lite_ask *q)
 {
 	const struct lite_wire_change *c = q->d.req;
 	struct lite_memory *mem = q->ctx->mem;
-	struct lite_payer payer;
+	struct lite_payer *payer;
 	int err;
 
 	q->d.killable = true;
@@ -98,10 +98,12 @@ static int lite_ask_call(struct lite_ask *q)
 	} else {
 		q->d.timeout = q->d.call == LITE_CALL_LMR_FREE ? LITE_FREE_TIMEOUT :
 								 LITE_CHANGE_TIMEOUT;
-		lite_payer_begin(mem, &payer, q->home, le64_to_cpu(c->id), 0);
+		payer = lite_payer_begin(mem, q->home, le64_to_cpu(c->id));
+		q->d.held = &payer->ref;
+		q->d.release = lite_payer_release;
 		q->d.once = true;
 		err = lite_cluster_call_patiently(mem->cl, q->home, &q->d);
-		lite_payer_end(mem, &payer);
+		lite_payer_end(payer);
 	}
 	return lite_home_error(mem, q->home, err);
 }

@@ -130,7 +130,8 @@ static int lite_alloc_check(const struct lite_ioc_alloc *a, const u32 *nodes)
 }
 
 /* Create an LMR without mapping it. */
-static int lite_create_only(struct lite_memory *mem, u32 home, const struct lite_wire_create *req)
+static int lite_create_only(struct lite_memory *mem, u32 home, const struct lite_wire_create *req,
+			    struct lite_payer *payer)
 {
 	struct lite_wire_map_reply *r;
 	struct lite_call_desc d = {
@@ -141,6 +142,8 @@ static int lite_create_only(struct lite_memory *mem, u32 home, const struct lite
 		.timeout = 120 * HZ,
 		.killable = true,
 		.once = true,
+		.held = &payer->ref,
+		.release = lite_payer_release,
 	};
 	int err;
 
@@ -154,7 +157,7 @@ static int lite_create_only(struct lite_memory *mem, u32 home, const struct lite
 }
 
 static int lite_create_open(struct lite_ctx *ctx, u32 home, struct lite_wire_create *req,
-			    const struct lite_cred *cred, u64 *lh)
+			    const struct lite_cred *cred, struct lite_payer *payer, u64 *lh)
 {
 	struct lite_handle *h = lite_handle_reserve(ctx, cred);
 	struct lite_mapping *m;
@@ -163,7 +166,7 @@ static int lite_create_open(struct lite_ctx *ctx, u32 home, struct lite_wire_cre
 
 	if (IS_ERR(h))
 		return PTR_ERR(h);
-	m = lite_mapping_create(ctx->mem, home, req, &id, &rights);
+	m = lite_mapping_create(ctx->mem, home, req, payer, &id, &rights);
 	/* A named LMR was created, and changed before it was mapped. */
 	if (m == ERR_PTR(-EAGAIN))
 		m = lite_map_id(ctx->mem, home, id, NULL, cred, LITE_RIGHTS_ALL, &rights);
@@ -185,7 +188,7 @@ int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred, struct l
 {
 	struct lite_memory *mem = ctx->mem;
 	struct lite_wire_create *req;
-	struct lite_payer payer;
+	struct lite_payer *payer;
 	u32 self, home;
 	int err;
 	u32 i;
@@ -201,10 +204,11 @@ int lite_ctx_create(struct lite_ctx *ctx, const struct lite_cred *cred, struct l
 		req->nodes[i] = cpu_to_le32(nodes[i] ?: self);
 	req->n_nodes = cpu_to_le32(max(a->n_nodes, 1U));
 	home = le32_to_cpu(req->nodes[0]);
-	lite_payer_begin(mem, &payer, home, 0, cred->uid);
-	err = a->flags & LITE_ALLOC_NO_HANDLE ? lite_create_only(mem, home, req) :
-						lite_create_open(ctx, home, req, cred, &a->lh);
-	lite_payer_end(mem, &payer);
+	payer = lite_payer_begin(mem, home, cred->uid);
+	err = a->flags & LITE_ALLOC_NO_HANDLE ?
+		      lite_create_only(mem, home, req, payer) :
+		      lite_create_open(ctx, home, req, cred, payer, &a->lh);
+	lite_payer_end(payer);
 	kfree(req);
 	return err;
 }

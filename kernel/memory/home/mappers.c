@@ -21,15 +21,24 @@
  */
 #define LITE_REVOKE_GRACE (5 * HZ)
 
-/* A REVOKE or RECALL in flight, one of many. */
+/* A REVOKE or RECALL in flight. */
 struct lite_revoke {
 	struct work_struct work;
-	struct lite_lmr *lmr;
-	u16 call;
+	struct lite_tell *tell;
 	u64 session;
 	struct lite_conn *conn;
 	int err;
-	int unfenced;
+};
+
+/* REVOKEs or RECALLs to all mappers. */
+struct lite_tell {
+	struct lite_lmr *lmr;        /* with a reference */
+	struct kref ref;             /* of each work item, and of the thread that waits for them */
+	u16 call;
+	u32 left;                    /* those without an answer; under @lmr->lock, as @err */
+	int err;                     /* -EIO: our device could not be made to end an operation */
+	struct completion done;      /* by the last answer */
+	struct lite_revoke revoke[]; /* one for each */
 };
 
 /* ---- counting ------------------------------------------------------------ */
@@ -214,40 +223,6 @@ int lite_mapper_recheck(struct lite_lmr *lmr, struct lite_conn *conn)
 
 /* ---- telling ------------------------------------------------------------- */
 
-static void lite_revoke_work(struct work_struct *work)
-{
-	struct lite_revoke *r = container_of(work, struct lite_revoke, work);
-	struct lite_wire_id req = { .id = cpu_to_le64(r->lmr->id) };
-	struct lite_memory *mem = r->lmr->mem;
-	unsigned long begun = jiffies;
-	struct lite_call_desc d = {
-		.call = r->call,
-		.req = &req,
-		.len = sizeof(req),
-		.deadline = begun + mem->fab->op_timeout + LITE_REVOKE_GRACE,
-	};
-
-	lite_stat_inc(mem->stats, LITE_STAT_REVOKES);
-	/* This node needs no call, so that cannot fail. */
-	if (!r->session)
-		r->err = lite_mapping_revoke(mem, lite_cluster_id(mem->cl), r->lmr->id,
-					     r->call == LITE_CALL_LMR_REVOKE ?
-						     LITE_MAPPING_REVOKED : LITE_MAPPING_RETIRED);
-	else if (r->conn)
-		r->err = lite_kcall(r->conn, &d);
-	else
-		r->err = -EHOSTDOWN;
-	/*
-	 * EUCLEAN: it has let go, but a failed operation may be in flight to other stores. Any
-	 * other error: no answer in time, so fence it, or wait until its dying session is fenced.
-	 */
-	if (r->err && r->err != -EUCLEAN && r->conn) {
-		lite_conn_end(r->conn, LITE_END_REVOKE, jiffies_to_msecs(jiffies - begun),
-			      -ETIMEDOUT);
-		r->unfenced = lite_conn_fence(r->conn, -ETIMEDOUT);
-	}
-}
-
 /* The session of a mapper, even if it is dying and no longer its peer's. */
 static struct lite_conn *lite_session_find(struct lite_fabric *fab, u64 session)
 {
@@ -272,10 +247,99 @@ static void lite_mapper_answered(struct lite_lmr *lmr, const struct lite_revoke 
 	if (!m)
 		return;
 	m->unclean |= r->err == -EUCLEAN;
-	if ((r->err && r->err != -EUCLEAN) || (r->call == LITE_CALL_LMR_REVOKE && m->unclean))
+	if ((r->err && r->err != -EUCLEAN) ||
+	    (r->tell->call == LITE_CALL_LMR_REVOKE && m->unclean))
 		lite_mapper_lose(lmr, m);
-	else if (r->call == LITE_CALL_LMR_REVOKE)
+	else if (r->tell->call == LITE_CALL_LMR_REVOKE)
 		lite_mapper_drop(m);
+}
+
+static void lite_tell_release(struct kref *ref)
+{
+	struct lite_tell *t = container_of(ref, struct lite_tell, ref);
+
+	lite_lmr_put(t->lmr);
+	kvfree(t);
+}
+
+static void lite_revoke_work(struct work_struct *work)
+{
+	struct lite_revoke *r = container_of(work, struct lite_revoke, work);
+	struct lite_tell *t = r->tell;
+	struct lite_lmr *lmr = t->lmr;
+	struct lite_wire_id req = { .id = cpu_to_le64(lmr->id) };
+	struct lite_memory *mem = lmr->mem;
+	unsigned long begun = jiffies;
+	struct lite_call_desc d = {
+		.call = t->call,
+		.req = &req,
+		.len = sizeof(req),
+		.deadline = begun + mem->fab->op_timeout + LITE_REVOKE_GRACE,
+	};
+	int unfenced = 0;
+
+	lite_stat_inc(mem->stats, LITE_STAT_REVOKES);
+	/* This node needs no call, so that cannot fail. */
+	if (!r->session)
+		r->err = lite_mapping_revoke(mem, lite_cluster_id(mem->cl), lmr->id,
+					     t->call == LITE_CALL_LMR_REVOKE ?
+						     LITE_MAPPING_REVOKED : LITE_MAPPING_RETIRED);
+	else if (r->conn)
+		r->err = lite_kcall(r->conn, &d);
+	else
+		r->err = -EHOSTDOWN;
+	/*
+	 * EUCLEAN: it has let go, but a failed operation may be in flight to other stores. Any
+	 * other error: no answer in time, so fence it, or wait until its dying session is fenced.
+	 */
+	if (r->err && r->err != -EUCLEAN && r->conn) {
+		lite_conn_end(r->conn, LITE_END_REVOKE, jiffies_to_msecs(jiffies - begun),
+			      -ETIMEDOUT);
+		unfenced = lite_conn_fence(r->conn, -ETIMEDOUT);
+	}
+	mutex_lock(&lmr->lock);
+	lite_mapper_answered(lmr, r);
+	t->err = unfenced ?: t->err;
+	if (!--t->left)
+		complete(&t->done);
+	mutex_unlock(&lmr->lock);
+	if (r->conn)
+		lite_conn_put(r->conn);
+	kref_put(&t->ref, lite_tell_release);
+}
+
+/* Prepare to tell all mappers; NULL: there are none. */
+static struct lite_tell *lite_tell_new(struct lite_lmr *lmr, u16 call)
+{
+	struct lite_revoke *r;
+	struct lite_mapper *m;
+	struct lite_tell *t;
+	u32 n = 0;
+
+	lockdep_assert_held(&lmr->lock);
+	list_for_each_entry(m, &lmr->mappers, list)
+		n += !m->lost;
+	if (!n)
+		return NULL;
+	t = kvzalloc(struct_size(t, revoke, n), GFP_KERNEL | __GFP_NOFAIL);
+	t->lmr = lmr;
+	kref_get(&lmr->ref);
+	kref_init(&t->ref);
+	t->call = call;
+	init_completion(&t->done);
+	list_for_each_entry(m, &lmr->mappers, list) {
+		if (m->lost)
+			continue;
+		/* Copied, as the mapper may unmap and be freed. */
+		r = &t->revoke[t->left++];
+		r->tell = t;
+		r->session = m->session;
+		if (m->session)
+			r->conn = lite_session_find(lmr->mem->fab, m->session);
+		INIT_WORK(&r->work, lite_revoke_work);
+		kref_get(&t->ref);
+	}
+	return t;
 }
 
 /**
@@ -286,50 +350,27 @@ static void lite_mapper_answered(struct lite_lmr *lmr, const struct lite_revoke 
  *
  * All are told at once. One that unmaps meanwhile finds nothing to revoke.
  *
- * Context: may sleep; makes leaf calls.
- * Return: 0; -EIO: our device could not be made to end an operation.
+ * Context: may sleep; killable, but not in a work item; makes leaf calls.
+ * Return: 0; -EIO: our device could not be made to end an operation; -EINTR: killed, and mappers
+ * that have not answered go on doing so.
  */
 int lite_mappers_tell(struct lite_lmr *lmr, u16 call)
 {
-	struct lite_memory *mem = lmr->mem;
-	struct lite_revoke *revoke;
-	struct lite_mapper *m;
-	u32 n = 0, i = 0;
-	int err = 0;
+	struct lite_tell *t;
+	int err;
+	u32 i, n;
 
 	mutex_lock(&lmr->lock);
-	list_for_each_entry(m, &lmr->mappers, list)
-		n += !m->lost;
-	revoke = n ? kvcalloc(n, sizeof(*revoke), GFP_KERNEL | __GFP_NOFAIL) : NULL;
-	list_for_each_entry(m, &lmr->mappers, list) {
-		struct lite_revoke *r;
-
-		if (m->lost)
-			continue;
-		/* Copied, as the mapper may unmap and be freed. */
-		r = &revoke[i++];
-		r->lmr = lmr;
-		r->call = call;
-		r->session = m->session;
-		if (m->session)
-			r->conn = lite_session_find(mem->fab, m->session);
-		INIT_WORK(&r->work, lite_revoke_work);
-	}
+	t = lite_tell_new(lmr, call);
 	mutex_unlock(&lmr->lock);
-
+	if (!t)
+		return 0;
+	/* @left goes down meanwhile. */
+	n = t->left;
 	for (i = 0; i < n; i++)
-		queue_work(mem->revoke_wq, &revoke[i].work);
-	for (i = 0; i < n; i++) {
-		flush_work(&revoke[i].work);
-		if (revoke[i].conn)
-			lite_conn_put(revoke[i].conn);
-		err = revoke[i].unfenced ?: err;
-	}
-	mutex_lock(&lmr->lock);
-	for (i = 0; i < n; i++)
-		lite_mapper_answered(lmr, &revoke[i]);
-	mutex_unlock(&lmr->lock);
-	kvfree(revoke);
+		queue_work(lmr->mem->revoke_wq, &t->revoke[i].work);
+	err = wait_for_completion_killable(&t->done) ? -EINTR : t->err;
+	kref_put(&t->ref, lite_tell_release);
 	return err;
 }
 
@@ -367,6 +408,7 @@ static int lite_stores_fence(struct lite_lmr *lmr, struct lite_wire_mem_fence *r
 		.call = LITE_CALL_MEM_FENCE,
 		.req = req,
 		.len = struct_size(req, fence, le32_to_cpu(req->n_fences)),
+		.killable = true,
 	};
 	const struct lite_place *place = lmr->place;
 	int err = 0;
@@ -412,9 +454,9 @@ static int lite_recall_fence(struct lite_lmr *lmr)
 }
 
 /*
- * End all operations on a closed LMR until it is mapped anew. May sleep; makes leaf calls. Return:
- * 0: no operation is in flight; -EHOSTDOWN, -ETIMEDOUT and others: unknown, as a store cannot be
- * asked; -EIO: a device, ours or a store's, could not be made to end one.
+ * End all operations on a closed LMR until it is mapped anew. May sleep; killable; makes leaf
+ * calls. Return: 0: no operation is in flight; -EHOSTDOWN, -ETIMEDOUT and others: unknown, as a
+ * store cannot be asked; -EINTR; -EIO: a device, ours or a store's, could not be made to end one.
  */
 int lite_mappers_recall(struct lite_lmr *lmr)
 {

@@ -352,7 +352,8 @@ static int lite_home_conn(struct lite_memory *mem, u32 home, struct lite_conn **
 }
 
 static struct lite_mapping *lite_mapping_ask(struct lite_memory *mem, u32 home, u16 call,
-					     const void *req, u32 len, u64 *id, u32 *granted)
+					     const void *req, u32 len, struct lite_payer *payer,
+					     u64 *id, u32 *granted)
 {
 	bool create = call == LITE_CALL_LMR_CREATE;
 	const struct lite_wire_create *c = req;
@@ -366,6 +367,8 @@ static struct lite_mapping *lite_mapping_ask(struct lite_memory *mem, u32 home, 
 		.killable = true,
 		.late = create ? lite_create_late : lite_map_late,
 		.late_ctx = mem,
+		.held = payer ? &payer->ref : NULL,
+		.release = lite_payer_release,
 	};
 	struct lite_mapping *m;
 	struct lite_conn *conn;
@@ -468,7 +471,7 @@ struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home, u64 i
 	if (cred)
 		lite_wire_cred_put(&req.cred, cred);
 	do {
-		m = lite_mapping_ask(mem, home, LITE_CALL_LMR_MAP, &req, sizeof(req), NULL,
+		m = lite_mapping_ask(mem, home, LITE_CALL_LMR_MAP, &req, sizeof(req), NULL, NULL,
 				     granted);
 	} while (m == ERR_PTR(-EAGAIN) && ++tries < LITE_MAP_TRIES &&
 		 !fatal_signal_pending(current));
@@ -480,6 +483,7 @@ struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home, u64 i
  * @mem: node's
  * @home: node that becomes its home
  * @req: what to create; its @map is set
+ * @payer: pays for memory at this node
  * @id: set to its id, if it was created
  * @granted: set to the rights granted to the creator
  *
@@ -488,7 +492,8 @@ struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home, u64 i
  * but changed before it could be mapped; map it by @id.
  */
 struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
-					 struct lite_wire_create *req, u64 *id, u32 *granted)
+					 struct lite_wire_create *req, struct lite_payer *payer,
+					 u64 *id, u32 *granted)
 {
 	struct lite_mapping *m;
 	int tries = 0;
@@ -496,7 +501,7 @@ struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
 	req->map = cpu_to_le32(1);
 	/* An anonymous LMR is gone then. The caller maps a named one. */
 	do {
-		m = lite_mapping_ask(mem, home, LITE_CALL_LMR_CREATE, req, sizeof(*req), id,
+		m = lite_mapping_ask(mem, home, LITE_CALL_LMR_CREATE, req, sizeof(*req), payer, id,
 				     granted);
 	} while (m == ERR_PTR(-EAGAIN) && !req->name[0] && ++tries < LITE_MAP_TRIES);
 	return m;

@@ -13,6 +13,7 @@ struct lite_access;
 struct lite_conn;
 struct lite_cred;
 struct lite_memory;
+struct lite_payer;
 struct lite_peer;
 struct vm_fault;
 
@@ -131,7 +132,8 @@ int lite_mapping_await(struct lite_memory *mem, u32 home, u64 id);
 struct lite_mapping *lite_mapping_by_id(struct lite_memory *mem, u32 home, u64 id, const char *name,
 					const struct lite_cred *cred, u32 rights, u32 *granted);
 struct lite_mapping *lite_mapping_create(struct lite_memory *mem, u32 home,
-					 struct lite_wire_create *req, u64 *id, u32 *granted);
+					 struct lite_wire_create *req, struct lite_payer *payer,
+					 u64 *id, u32 *granted);
 
 /* mapping.c */
 void lite_mapping_put(struct lite_mapping *m);

@@ -7,36 +7,46 @@
  * changing that LMR, or else to one of the LMR's owner that is making an LMR there. (The home may
  * have mapped root to no user, so root is the last choice.) Requests of processes at other nodes
  * find none, and are charged to the owner's limit only.
+ *
+ * A process that is killed pays, too: its call has a reference until the home has served it.
  */
 #include <linux/memcontrol.h>
 #include <linux/sched.h>
+#include <linux/slab.h>
 
 #include "compat.h"
 #include "memory/memory.h"
 #include "store.h"
 
 /*
- * The calling process asks a home for memory. @p: on its stack, until lite_payer_end(). @lmr: id of
- * the LMR that it changes; 0: it makes one, of which @uid is the owner.
+ * The calling process asks a home for memory. @key: id of the LMR that it changes; or uid of the
+ * owner of one that it makes, which is less than all ids. May sleep. Return: for the call's @held,
+ * and lite_payer_end().
  */
-void lite_payer_begin(struct lite_memory *mem, struct lite_payer *p, u32 home, u64 lmr, u32 uid)
+struct lite_payer *lite_payer_begin(struct lite_memory *mem, u32 home, u64 key)
 {
-	p->home = home;
-	p->lmr = lmr;
-	p->uid = uid;
+	struct lite_payer *p = kzalloc(sizeof(*p), GFP_KERNEL | __GFP_NOFAIL);
+
+	p->mem = mem;
+	kref_init(&p->ref);
 	p->memcg = get_mem_cgroup_from_mm(current->mm);
+	p->place.kind = lite_mapping_key(home, key);
 	spin_lock(&mem->payers_lock);
-	list_add_tail(&p->list, &mem->payers);
+	lite_line_enter(&mem->payers, &p->place, false);
 	spin_unlock(&mem->payers_lock);
+	return p;
 }
 
-/* The home has answered. Context: process. */
-void lite_payer_end(struct lite_memory *mem, struct lite_payer *p)
+/* The last reference has gone. Context: process. */
+void lite_payer_release(struct kref *ref)
 {
-	spin_lock(&mem->payers_lock);
-	list_del(&p->list);
-	spin_unlock(&mem->payers_lock);
+	struct lite_payer *p = container_of(ref, struct lite_payer, ref);
+
+	spin_lock(&p->mem->payers_lock);
+	lite_line_leave(&p->place);
+	spin_unlock(&p->mem->payers_lock);
 	mem_cgroup_put(p->memcg);
+	kfree(p);
 }
 
 /*
@@ -45,22 +55,18 @@ void lite_payer_end(struct lite_memory *mem, struct lite_payer *p)
  */
 struct mem_cgroup *lite_payer_find(struct lite_memory *mem, u32 home, u64 lmr, u32 uid)
 {
+	struct lite_line *line = &mem->payers;
 	struct mem_cgroup *memcg = NULL;
-	struct lite_payer *p, *found = NULL;
+	struct lite_line_place *found;
 
 	spin_lock(&mem->payers_lock);
-	list_for_each_entry(p, &mem->payers, list) {
-		if (p->home != home || (p->lmr && p->lmr != lmr))
-			continue;
-		if (p->lmr) {
-			found = p;
-			break;
-		}
-		if (p->uid == uid || (!p->uid && !found))
-			found = p;
-	}
-	if (found && mem_cgroup_tryget(found->memcg))
-		memcg = found->memcg;
+	found = lite_line_first(line, lite_mapping_key(home, lmr)) ?:
+		lite_line_first(line, lite_mapping_key(home, uid)) ?:
+		lite_line_first(line, lite_mapping_key(home, 0));
+	if (found)
+		memcg = container_of(found, struct lite_payer, place)->memcg;
+	if (memcg && !mem_cgroup_tryget(memcg))
+		memcg = NULL;
 	spin_unlock(&mem->payers_lock);
 	return memcg;
 }

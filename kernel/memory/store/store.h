@@ -3,10 +3,12 @@
 #ifndef _LITE_STORE_H
 #define _LITE_STORE_H
 
+#include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/rbtree.h>
 
 #include "core/extent.h"
+#include "line.h"
 #include "wire/wire.h"
 
 struct lite_memory;
@@ -65,11 +67,10 @@ struct lite_alloc {
 
 /* A request for memory to a home at another node; in mem->payers. */
 struct lite_payer {
-	struct list_head list;
-	u32 home;
-	u64 lmr;
-	u32 uid;
-	struct mem_cgroup *memcg;
+	struct lite_memory *mem;
+	struct kref ref;              /* of the asking thread and, until served, of the call */
+	struct lite_line_place place; /* by home and, if it changes an LMR, id, else uid */
+	struct mem_cgroup *memcg;     /* of the process that asks */
 };
 
 struct lite_alloc *lite_store_new(struct lite_memory *mem, u32 home, u64 home_incarnation,
@@ -100,8 +101,14 @@ void lite_pinned_free(struct lite_memory *mem, struct lite_pinned *pin, u32 sinc
 void *lite_pinned_address(struct lite_memory *mem, u64 dma, size_t *n);
 
 /* payer.c */
-void lite_payer_begin(struct lite_memory *mem, struct lite_payer *p, u32 home, u64 lmr, u32 uid);
-void lite_payer_end(struct lite_memory *mem, struct lite_payer *p);
+struct lite_payer *lite_payer_begin(struct lite_memory *mem, u32 home, u64 key);
+void lite_payer_release(struct kref *ref);
 struct mem_cgroup *lite_payer_find(struct lite_memory *mem, u32 home, u64 lmr, u32 uid);
+
+/* It has its answer, or does not wait for it any more. */
+static inline void lite_payer_end(struct lite_payer *p)
+{
+	kref_put(&p->ref, lite_payer_release);
+}
 
 #endif /* _LITE_STORE_H */

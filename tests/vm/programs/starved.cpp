@@ -8,9 +8,10 @@
 //                                     that of /dev/liteTHERE.
 //   starved occupy CPU                keeps a processor from all other threads, those of the kernel
 //                                     too, but one that does the work that interrupts leave
-//   starved write INDEX NAME BYTES WRITERS
+//   starved write INDEX NAME BYTES WRITERS [CGROUP]
 //                                     many threads write to an LMR without a pause, one computes,
-//                                     and one of the policy SCHED_IDLE writes as well, a few times
+//                                     and one of the policy SCHED_IDLE, or in a threaded cgroup,
+//                                     writes as well, a few times
 //   starved call INDEX NAME BYTES WRITERS NODE
 //                                     many threads write to an LMR, and one has its kernel call
 //                                     that of the node; prints how many bytes of the others were
@@ -38,6 +39,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace {
 
@@ -241,7 +243,18 @@ class Writers {
     std::vector<std::thread> m_threads;
 };
 
-int write(unsigned index, const std::string& name, std::size_t bytes, int count) {
+// Computes for longer than the cgroup gives it at a time, too: it has none left when it writes.
+void enter_cgroup(const std::string& path) {
+    std::ofstream threads(path + "/cgroup.threads");
+    threads << ::gettid() << std::flush;
+    if (!threads)
+        throw std::runtime_error("cannot enter the cgroup");
+    for (const auto until = Clock::now() + std::chrono::milliseconds(500); Clock::now() < until;) {
+    }
+}
+
+int write(unsigned index, const std::string& name, std::size_t bytes, int count,
+          const std::string& cgroup) {
     lite::context context(static_cast<int>(index));
     auto lmr = context.map(name);
     Writers writers(context, name, bytes, count);
@@ -252,9 +265,12 @@ int write(unsigned index, const std::string& name, std::size_t bytes, int count)
     });
     bool ok = false;
     std::thread([&] {
-        set_policy(SCHED_IDLE, 0);
         const std::vector<std::byte> data(bytes);
         try {
+            if (cgroup.empty())
+                set_policy(SCHED_IDLE, 0);
+            else
+                enter_cgroup(cgroup);
             for (int i = 0; i < kIdleWrites; i++) {
                 const auto before = writers.bytes();
                 lmr.write(writers.place_behind(), data);
@@ -264,7 +280,7 @@ int write(unsigned index, const std::string& name, std::size_t bytes, int count)
             }
             ok = true;
         } catch (const std::exception& e) {
-            std::fprintf(stderr, "starved: the idle one: %s\n", e.what());
+            std::fprintf(stderr, "starved: the slow one: %s\n", e.what());
         }
     }).join();
     end = true;
@@ -305,9 +321,10 @@ int main(int argc, char** argv) {
                            static_cast<std::uint32_t>(std::stoul(words[3])));
         if (words.size() == 2 && words[0] == "occupy")
             occupy_for_good(static_cast<unsigned>(std::stoul(words[1])));
-        if (words.size() == 5 && words[0] == "write")
+        if ((words.size() == 5 || words.size() == 6) && words[0] == "write")
             return write(static_cast<unsigned>(std::stoul(words[1])), words[2],
-                         std::stoul(words[3]), std::stoi(words[4]));
+                         std::stoul(words[3]), std::stoi(words[4]),
+                         words.size() == 6 ? words[5] : std::string());
         if (words.size() == 6 && words[0] == "call")
             return call(static_cast<unsigned>(std::stoul(words[1])), words[2], std::stoul(words[3]),
                         std::stoi(words[4]), static_cast<std::uint32_t>(std::stoul(words[5])));

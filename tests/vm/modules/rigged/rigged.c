@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Makes an RDMA device behave as bad ones do, for tests: it does not destroy queue
- * pairs, or takes its time; its memory is mapped through the DMA API, with copies of
- * what is mapped (as with swiotlb), or only up to some size at a time.
+ * pairs, or takes its time, or breaks them; its memory is mapped through the DMA API,
+ * with copies of what is mapped (as with swiotlb), or only up to some size at a time.
  *
  * For Soft-RoCE, which takes the kernel's addresses for those of the bus: mapping
  * gives these, but for copies.
@@ -48,9 +48,15 @@ static uint destroy_ms;
 module_param(destroy_ms, uint, 0644);
 MODULE_PARM_DESC(destroy_ms, "how long it takes to destroy one");
 
+static uint breaks;
+module_param(breaks, uint, 0644);
+MODULE_PARM_DESC(breaks, "so many queue pairs break as soon as they are connected");
+
 static struct ib_device *rigged;
 static struct platform_device *bus;
 static int (*destroy_qp)(struct ib_qp *qp, struct ib_udata *udata);
+static int (*modify_qp)(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
+			struct ib_udata *udata);
 
 /* ---- queue pairs --------------------------------------------------------- */
 
@@ -63,6 +69,19 @@ static int rigged_destroy_qp(struct ib_qp *qp, struct ib_udata *udata)
 	if (destroy_ms)
 		msleep(destroy_ms);
 	return destroy_qp(qp, udata);
+}
+
+static int rigged_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
+			    struct ib_udata *udata)
+{
+	struct ib_qp_attr broken = { .qp_state = IB_QPS_ERR };
+	int err = modify_qp(qp, attr, mask, udata);
+
+	if (err || !breaks || qp->qp_type != IB_QPT_RC ||
+	    !(mask & IB_QP_STATE) || attr->qp_state != IB_QPS_RTS)
+		return err;
+	breaks--;
+	return modify_qp(qp, &broken, IB_QP_STATE, udata);
 }
 
 /* ---- memory -------------------------------------------------------------- */
@@ -185,6 +204,8 @@ static int rigged_add(struct ib_device *dev)
 	rigged = dev;
 	destroy_qp = dev->ops.destroy_qp;
 	dev->ops.destroy_qp = rigged_destroy_qp;
+	modify_qp = dev->ops.modify_qp;
+	dev->ops.modify_qp = rigged_modify_qp;
 	if (bus)
 		dev->dma_device = &bus->dev;
 	return 0;
@@ -195,6 +216,7 @@ static void rigged_remove(struct ib_device *dev, void *data)
 	if (dev != rigged)
 		return;
 	dev->ops.destroy_qp = destroy_qp;
+	dev->ops.modify_qp = modify_qp;
 	if (bus)
 		dev->dma_device = NULL;
 	rigged = NULL;

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: MIT
+// Many of what a lock's holder could have to look at:
+//
+//   crowd collect INDEX COUNT          begins COUNT calls, each of a group of its own, and has a
+//                                      thread wait for each; prints the median nanoseconds of a
+//                                      COLLECT that finds nothing, before and meanwhile
+//   crowd line CLIENT SERVER NODE COUNT
+//                                      begins COUNT calls of functions that answer none, more than
+//                                      a user may have in flight; says "ready", and keeps them
+//                                      until its input ends
+//   crowd poll SERVER COUNT            serves a function when it looks, while COUNT instances of
+//                                      epoll(7) wait for requests; says "ready", until it is killed
+//   crowd call CLIENT NODE COUNT       calls that function
+//   crowd echo CLIENT SERVER NODE COUNT
+//                                      calls a function of its own, through another open file
+//   crowd share SERVER COUNT           has COUNT open files serve one function; prints how many do,
+//                                      and the errno of the next one
+//   crowd map INDEX NODE COUNT         makes COUNT LMRs of a byte there, and opens them; says
+//                                      "ready", and keeps them until its input ends
+//
+//   crowd change INDEX WHAT            opens the LMR of the name WHAT, says "ready", waits for a
+//   line,
+//                                      and does that: chmod, grant or resize
+//
+// CLIENT and SERVER: /dev/lite<CLIENT> asks /dev/lite<SERVER>, whose node is NODE.
+#include "common/raw.hpp"
+#include "uapi/lite_rpc.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using lite_test::Device;
+using lite_test::Errno;
+
+constexpr std::uint32_t kMute = 2200;  // and the next ones
+constexpr std::uint32_t kMutes = 3;
+constexpr std::uint32_t kPolled = 2210;
+constexpr std::uint32_t kEcho = 2211;
+constexpr std::uint32_t kShared = 2212;
+constexpr int kRounds = 201;
+
+void succeed(Errno result, const char* what) {
+    if (result.value)
+        throw std::runtime_error(std::string(what) + ": " + std::strerror(result.value));
+}
+
+void say(const std::string& text) {
+    std::printf("%s\n", text.c_str());
+    std::fflush(stdout);
+}
+
+void await_end_of_input() {
+    char c;
+    while (::read(0, &c, 1) > 0) {
+    }
+}
+
+Errno serve(const Device& device, std::uint32_t function, std::uint32_t flags = 0) {
+    lite_ioc_rpc_register args{};
+    args.size = sizeof(args);
+    args.flags = flags;
+    args.function = function;
+    args.mode = 0666;
+    args.max_request = 8;
+    args.max_reply = 8;
+    return device.call(LITE_IOC_RPC_REGISTER, &args);
+}
+
+// Takes a request, if there is one, and answers it.
+bool answer(const Device& device, int timeout_ms) {
+    std::uint64_t word = 0;
+    lite_ioc_rpc_recv args{};
+    args.size = sizeof(args);
+    args.buf = reinterpret_cast<std::uintptr_t>(&word);
+    args.buf_len = sizeof(word);
+    args.timeout_ms = timeout_ms;
+    if (device.call(LITE_IOC_RPC_RECV, &args).value)
+        return false;
+    args.flags = LITE_RPC_REPLY_ONLY;
+    succeed(device.call(LITE_IOC_RPC_RECV, &args), "reply");
+    return true;
+}
+
+lite_ioc_rpc_call call_args(std::uint32_t node, std::uint32_t function) {
+    lite_ioc_rpc_call args{};
+    args.size = sizeof(args);
+    args.node = node;
+    args.function = function;
+    args.timeout_ms = LITE_FOREVER;
+    return args;
+}
+
+void begin(const Device& device, std::uint32_t node, std::uint32_t function, std::uint32_t group) {
+    auto args = call_args(node, function);
+    args.flags = LITE_RPC_ASYNC | LITE_RPC_QUEUE;
+    args.group = group;
+    succeed(device.call(LITE_IOC_RPC_CALL, &args), "call");
+}
+
+lite_ioc_rpc_collect collect_args(std::uint32_t group, std::uint32_t flags) {
+    lite_ioc_rpc_collect args{};
+    args.size = sizeof(args);
+    args.flags = flags;
+    args.timeout_ms = LITE_FOREVER;
+    args.group = group;
+    return args;
+}
+
+// Of a COLLECT of a group without calls, in nanoseconds.
+long median_of_nothing(const Device& device) {
+    std::vector<long> took;
+    for (int i = 0; i < kRounds; i++) {
+        auto args = collect_args(1'000'000'000, LITE_RPC_NOWAIT);
+        const auto begun = Clock::now();
+        const auto result = device.call(LITE_IOC_RPC_COLLECT, &args);
+        took.push_back((Clock::now() - begun) / std::chrono::nanoseconds(1));
+        if (result.value != ENOENT)
+            throw std::runtime_error("there was something to collect");
+    }
+    std::nth_element(took.begin(), took.begin() + kRounds / 2, took.end());
+    return took[kRounds / 2];
+}
+
+// Whether all threads but this one sleep.
+bool others_sleep() {
+    const auto self = std::to_string(::gettid());
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::ifstream file(entry.path() / "stat");
+        std::string number, name, state;
+        file >> number >> name >> state;
+        if (number != self && state != "S")
+            return false;
+    }
+    return true;
+}
+
+int collect(unsigned index, std::uint32_t count) {
+    const Device server(index), client(index);
+    succeed(serve(server, kMute), "register");
+    const long alone = median_of_nothing(client);
+    std::vector<std::thread> threads;
+    for (std::uint32_t group = 1; group <= count; group++) {
+        begin(client, 0, kMute, group);
+        threads.emplace_back([&client, group] {
+            auto args = collect_args(group, 0);
+            (void)client.call(LITE_IOC_RPC_COLLECT, &args);
+        });
+    }
+    while (!others_sleep())
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    const long beside = median_of_nothing(client);
+    for (std::uint32_t group = 1; group <= count; group++) {
+        auto args = collect_args(group, LITE_RPC_CANCEL);
+        succeed(client.call(LITE_IOC_RPC_COLLECT, &args), "cancel");
+    }
+    for (auto& thread : threads)
+        thread.join();
+    say(std::to_string(alone) + " " + std::to_string(beside));
+    return 0;
+}
+
+int line(unsigned here, unsigned there, std::uint32_t node, std::uint32_t count) {
+    const Device server(there);
+    for (std::uint32_t i = 0; i < kMutes; i++)
+        succeed(serve(server, kMute + i), "register");
+    std::vector<Device> clients;
+    for (std::uint32_t i = 0; i < count; i++) {
+        if (i % LITE_RPC_ASYNC_MAX == 0)
+            clients.emplace_back(here);
+        begin(clients.back(), node, kMute + i % kMutes, 0);
+    }
+    say("ready");
+    await_end_of_input();
+    return 0;
+}
+
+int poll(unsigned index, int count) {
+    rlimit files{};
+    files.rlim_cur = files.rlim_max = static_cast<rlim_t>(count) + 100;
+    if (::setrlimit(RLIMIT_NOFILE, &files))
+        throw std::runtime_error("no more files");
+    const Device device(index);
+    succeed(serve(device, kPolled), "register");
+    for (int i = 0; i < count; i++) {
+        epoll_event event{};
+        event.events = EPOLLIN;
+        const int fd = ::epoll_create1(0);
+        if (fd < 0 || ::epoll_ctl(fd, EPOLL_CTL_ADD, device.fd(), &event))
+            throw std::runtime_error("epoll");
+    }
+    say("ready");
+    for (;;) {
+        while (answer(device, LITE_NOWAIT)) {
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+}
+
+int call(unsigned index, std::uint32_t node, int count, std::uint32_t function) {
+    const Device device(index);
+    for (int i = 0; i < count; i++) {
+        auto args = call_args(node, function);
+        succeed(device.call(LITE_IOC_RPC_CALL, &args), "call");
+    }
+    return 0;
+}
+
+int echo(unsigned here, unsigned there, std::uint32_t node, int count) {
+    const Device server(there);
+    succeed(serve(server, kEcho), "register");
+    std::thread serving([&] {
+        for (int i = 0; i < count; i++)
+            answer(server, LITE_FOREVER);
+    });
+    const int result = call(here, node, count, kEcho);
+    serving.join();
+    return result;
+}
+
+int share(unsigned index, int count) {
+    rlimit files{};
+    files.rlim_cur = files.rlim_max = static_cast<rlim_t>(count) + 100;
+    if (::setrlimit(RLIMIT_NOFILE, &files))
+        throw std::runtime_error("no more files");
+    std::vector<Device> servers;
+    Errno result;
+    while (!result.value && static_cast<int>(servers.size()) < count) {
+        servers.emplace_back(index);
+        result = serve(servers.back(), kShared, LITE_RPC_SHARED);
+    }
+    say(std::to_string(servers.size() - (result.value ? 1 : 0)) + " " +
+        std::to_string(result.value));
+    return 0;
+}
+
+int map(unsigned index, std::uint32_t node, int count) {
+    const Device device(index);
+    for (int i = 0; i < count; i++) {
+        auto args = lite_test::alloc_args("", 1);
+        lite_test::set_nodes(args, std::span(&node, 1));
+        succeed(device.call(LITE_IOC_ALLOC, &args), "alloc");
+    }
+    say("ready");
+    await_end_of_input();
+    return 0;
+}
+
+int change(unsigned index, const std::string& what) {
+    const Device device(index);
+    auto map = lite_test::map_args(what, LITE_RIGHTS_ALL);
+    succeed(device.call(LITE_IOC_MAP, &map), "map");
+    say("ready");
+    char c;
+    if (::read(0, &c, 1) != 1)
+        return 1;
+    if (what == "chmod") {
+        auto args = lite_test::setattr_args(map.lh, LITE_KEEP, LITE_KEEP, 0600);
+        succeed(device.call(LITE_IOC_SETATTR, &args), "setattr");
+    } else if (what == "grant") {
+        // The second one takes away what the first one gives.
+        for (const auto rights :
+             {std::uint32_t{LITE_RIGHT_READ | LITE_RIGHT_WRITE}, std::uint32_t{LITE_RIGHT_READ}}) {
+            auto args = lite_test::grant_args(map.lh, 1234, 0, rights);
+            succeed(device.call(LITE_IOC_GRANT, &args), "grant");
+        }
+    } else {
+        auto args = lite_test::resize_args(map.lh, 32768);
+        succeed(device.call(LITE_IOC_RESIZE, &args), "resize");
+    }
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    const auto number = [&](std::size_t i) {
+        return static_cast<std::uint32_t>(std::stoul(words.at(i)));
+    };
+    try {
+        if (words.empty())
+            return 2;
+        if (words[0] == "collect")
+            return collect(number(1), number(2));
+        if (words[0] == "line")
+            return line(number(1), number(2), number(3), number(4));
+        if (words[0] == "poll")
+            return poll(number(1), static_cast<int>(number(2)));
+        if (words[0] == "call")
+            return call(number(1), number(2), static_cast<int>(number(3)), kPolled);
+        if (words[0] == "echo")
+            return echo(number(1), number(2), number(3), static_cast<int>(number(4)));
+        if (words[0] == "share")
+            return share(number(1), static_cast<int>(number(2)));
+        if (words[0] == "change")
+            return change(number(1), words.at(2));
+        if (words[0] == "map")
+            return map(number(1), number(2), static_cast<int>(number(3)));
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "crowd: %s\n", e.what());
+        return 1;
+    }
+    return 2;
+}

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+"""Spin locks are held for a bounded number of steps, whatever a user owns (locking.rst, limits.rst)."""
+
+import errno
+import statistics
+
+from litelab import (holds_of, in_one_machine, nodes_in, prepare_all, program_path, run_program, stop_all, times, wait_complete,
+                     wait_until)
+from vmlab.testing import vmtest
+
+setup = prepare_all
+
+_KERNELS = ("6.1", "6.12")  # not with the instruments of the others
+_MANY = 3000
+# A walk through so many takes ten times as long as what else is done under the lock, or more.
+_FACTOR = 4
+
+
+def _median_hold(lab, function, *words):
+    """Of a function's spin locks, in microseconds, while `crowd WORDS` runs."""
+    with holds_of(lab.n1, function) as holds:
+        lab.n1.run([program_path("crowd"), *map(str, words)], timeout=100)
+    assert len(holds) >= 20, holds
+    return statistics.median(holds)
+
+
+def _compare(what, alone, beside):
+    print(f"      {what}: {alone:.1f} us alone, {beside:.1f} us beside many")
+    assert beside <= _FACTOR * alone, f"{what}: {alone} us alone, {beside} us beside many"
+
+
+@vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
+def test_calls_of_many_groups(lab):
+    """Each reply, and each COLLECT, finds those of its group among a thousand."""
+    lites = in_one_machine(lab.n1, 2)
+    alone, beside = map(int, run_program(lab, lites, "crowd", "collect", 0, 1000, timeout=150).out.split())
+    _compare("COLLECT", alone / 1000, beside / 1000)
+    lites[0].check_idle()
+
+
+@vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
+def test_calls_of_a_user_in_line(lab):
+    """A user has thousands of calls in line, and as many in flight as it may: others' replies do not look at them all."""
+    lites = in_one_machine(lab.n1, 2)
+    words = ("lite_rcall_finish", "echo", 0, 1, lites[1].id, 60)
+    alone = _median_hold(lab, *words)
+    crowd = lab.n1.spawn([program_path("crowd"), "line", "0", "1", str(lites[1].id), str(_MANY)], user="alice")
+    crowd.wait_output("ready", timeout=60)
+    wait_until("all that may be are in flight", lambda: lites[0].stats()["rpcs_inflight"] >= 100)
+    beside = _median_hold(lab, *words)
+    crowd.close_stdin()
+    crowd.wait(60, check=True)
+    _compare("reply", alone, beside)
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=200)
+def test_many_wait_in_poll(lab):
+    """A request wakes them all, but not under the lock of all functions."""
+    lites = in_one_machine(lab.n1, 2)
+    medians = []
+    for count in (1, _MANY):
+        server = lab.n1.spawn([program_path("crowd"), "poll", "1", str(count)])
+        server.wait_output("ready", timeout=60)
+        medians.append(_median_hold(lab, "lite_ring_on_request", "call", 0, lites[1].id, 60))
+        server.kill()
+        server.wait(20)
+    _compare("request", *medians)
+    for lite in lites:
+        lite.check_idle()
+
+
+@vmtest(nodes=1, cpus=2, timeout=100)
+def test_a_function_has_so_many_servers(lab):
+    """LITE_FUNC_SERVERS_MAX open files."""
+    lites = in_one_machine(lab.n1, 2)
+    said = run_program(lab, lites, "crowd", "share", 0, 300)
+    assert said.out.split() == ["256", str(errno.EMFILE)], said.out
+    lites[0].check_idle()
+
+
+@vmtest(nodes=1, cpus=2, kernels=_KERNELS, timeout=250)
+def test_many_mappings_are_looked_at(lab):
+    """When members change, for those of dead sessions: one at a time."""
+    stop_all(nodes_in(lab.n1, 5))
+    mapper, home, other = nodes_in(lab.n1, 3)
+    for lite in (mapper, home, other):
+        lite.start(**times(lab.n1))
+    home.join(mapper)
+    medians = []
+    for count in (30, 1000):
+        holder = lab.n1.spawn([program_path("crowd"), "map", "0", str(home.id), str(count)])
+        holder.wait_output("ready", timeout=100)
+        with holds_of(lab.n1, "lite_mappings_retire_work") as holds:
+            other.join(mapper)
+            wait_until("it has looked at all", lambda count=count: int(
+                lab.n1.run("grep -c 'raw_spin_lock()' /sys/kernel/tracing/trace", check=False).out) > count, 60)
+        wait_complete([mapper, home, other])
+        medians.append(statistics.median(holds))
+        other.leave()
+        holder.close_stdin()
+        holder.wait(60, check=True)
+        for lite in (mapper, home):
+            lite.check_idle(30)
+    _compare("mapping", *medians)
+    stop_all([mapper, home, other])
