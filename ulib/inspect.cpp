@@ -13,8 +13,8 @@ using lite::internal::copy_name;
 
 namespace {
 
-int stat_ioctl(lite_ctx* ctx, struct lite_ioc_stat& arg, struct lite_lmr_info* info, uint32_t* nodes,
-         uint32_t* n_nodes) noexcept {
+int stat_ioctl(lite_ctx* ctx, struct lite_ioc_stat& arg, struct lite_lmr_info* info,
+               uint32_t* nodes, uint32_t* n_nodes) noexcept {
     const uint32_t room = n_nodes ? *n_nodes : 0;
     if ((nodes && !n_nodes) || (room && !nodes))
         return -EINVAL;
