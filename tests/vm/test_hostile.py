@@ -40,13 +40,15 @@ def test_a_guest_may_only_ask_to_join(lab):
     assert len(others) > 40, others
     with _hostile(lab) as (member, guest, make):
         before = member.stats()
-        for number, (name, call, payload) in enumerate(others, 1):
+        tries = 0
+        for name, call, payload in others:
             make(call=call, request=payload)
             assert not guest.join(member, check=False).ok, name
             after = member.stats()
-            # Each has attached.
-            assert after["calls_served"] == before["calls_served"] + number, name
-            assert after["ends_message"] == before["ends_message"] + number, name
+            # A guest whose connection ends tries again. Each time it has attached, and nothing else was served.
+            ended = after["ends_message"] - before["ends_message"]
+            assert ended > tries and after["calls_served"] == before["calls_served"] + ended, name
+            tries = ended
         make(call=0)
         guest.join(member)
         assert member.states() == {member.id: "up", guest.id: "up"}
