@@ -63,7 +63,8 @@ def test_nobody_is_taken_for_this_node(lab):
         before = member.stats()
         assert not other.join(member, check=False).ok
         after = member.stats()
-        assert after["refused"] == before["refused"] + 1, (before, after)
+        # It may try again.
+        assert after["refused"] > before["refused"] and not after["peers"] and not after["calls_served"], after
         make(node=0)
         other.join(member)
         # But it can connect to itself.
