@@ -2,6 +2,7 @@
 """One node: a QEMU process, what it boots, and the commands one can run in it."""
 
 import contextlib
+import os
 import pathlib
 import shlex
 import signal
@@ -94,6 +95,13 @@ class Node:
     def running(self):
         """Whether there is a QEMU process; paused counts as running."""
         return bool(self._qemu) and self._qemu.poll() is None
+
+    def cpu_seconds(self):
+        """Processor time of the host that the machine has used since it was switched on."""
+        if not self.running:
+            return 0
+        fields = pathlib.Path(f"/proc/{self._qemu.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def crash(self):
         """Power loss: nothing in the guest gets a chance to say good-bye. Harmless if it is off already."""

@@ -82,6 +82,7 @@ class Session:
         self._cluster = None
         self._module = None  # whose tests it is used for
         self._key = None
+        self._cpu = 0        # seconds of the current test
         self._serial = 0
         self._boot_failures = {}
 
@@ -99,10 +100,13 @@ class Session:
     def run(self, case):
         """Runs one case and reports."""
         begun = time.monotonic()
+        self._cpu = 0
         verdict, detail = self._judge(case)
         self.counts[verdict] += 1
         word = {"passed": "ok", "failed": "FAIL", "skipped": "skip"}[verdict]
         line = f"{word:4} {time.monotonic() - begun:7.2f}s  {case.kernel:6}  {case.name}"
+        if self.options.verbose:
+            line += f"  [{max(self._cpu, 0):.1f} s of processors]"
         line += f"  ({detail})" if verdict == "skipped" else f"\n{_indent(detail)}" if verdict == "failed" else ""
         # In one go: other processes print, too.
         sys.stdout.write(f"{line}\n")
@@ -136,9 +140,11 @@ class Session:
                 node.console.mark(f"{case.name} (seed {self.options.seed})")
             lab = Lab(cluster, self.options.seed, case.name, self.options.thorough or wish.slow)
             before = _state(cluster)
+            self._cpu = -_cpu_seconds(cluster)
             with _time_limit(wish.timeout * cluster.kernel.patience):
                 case.function(lab)
             _kill_left_over(cluster, before)
+            self._cpu += _cpu_seconds(cluster)
             cluster.check()
             if _state(cluster).keys() != before.keys() or wish.fresh:
                 self._drop_cluster(failed=False)
@@ -213,6 +219,10 @@ def _state(cluster):
     return {(node, node.boots, node.running, node.paused): set(node.processes()) for node in cluster.nodes}
 
 
+def _cpu_seconds(cluster):
+    return sum(node.cpu_seconds() for node in cluster.nodes)
+
+
 def _kill_left_over(cluster, before):
     """What a test has started and left running ends with it; what setup() has started stays."""
     mine = set().union(*_state(cluster).values()) - set().union(*before.values())
@@ -263,7 +273,7 @@ def _parse(arguments):
     parser.add_argument("--keep", action="store_true", help="keep the logs of what passed, too")
     parser.add_argument("--logs", type=pathlib.Path, help="directory for the logs (default: a new one in build/vm-logs)")
     parser.add_argument("-x", "--stop", action="store_true", help="stop at the first failure")
-    parser.add_argument("-v", "--verbose", action="store_true", help="whole stack traces, boot times")
+    parser.add_argument("-v", "--verbose", action="store_true", help="whole stack traces, boot times, processor times")
     options = parser.parse_args(arguments)
     options.kernels = options.kernel.split(",")
     for name in options.kernels:
