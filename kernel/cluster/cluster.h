@@ -82,7 +82,7 @@ struct lite_cluster_ops {
 	void (*members_changed)(void *priv);
 	/* A session ended and its peer is fenced; may sleep, must not wait for calls. */
 	void (*peer_gone)(void *priv, u64 session);
-	/* An incarnation will never come back; may sleep, must not call. */
+	/* An incarnation will never come back, but the next may be up; may sleep, must not call. */
 	void (*peer_lost)(void *priv, u32 id, u64 incarnation);
 	/* For the administrator: @node is now in @state. */
 	void (*event)(void *priv, u32 node, enum lite_node_state state);

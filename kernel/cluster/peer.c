@@ -231,7 +231,7 @@ again:
 		goto again;
 	}
 	if (lite_peer_renew(peer, conn->from.incarnation, addr, &old)) {
-		/* Clean up after the old life before the new one begins. */
+		/* Clean up after the old life. Another connection may be published meanwhile. */
 		mutex_unlock(&cl->lock);
 		cl->ops->peer_lost(cl->priv, conn->from.node, old);
 		goto again;

@@ -54,15 +54,10 @@ static void lite_send_done(struct ib_cq *cq, struct ib_wc *wc)
 		lite_wr_complete(wr, 0);
 		return;
 	}
-	switch (wc->status) {
-	case IB_WC_WR_FLUSH_ERR:
-	case IB_WC_RETRY_EXC_ERR:
-	case IB_WC_RNR_RETRY_EXC_ERR:
-	case IB_WC_RESP_TIMEOUT_ERR:
+	if (lite_quirks_lost(&conn->fab->quirks, wc->status)) {
 		status = -EHOSTDOWN;
 		lite_conn_end(conn, LITE_END_TRANSPORT, wc->status, status);
-		break;
-	default:
+	} else {
 		status = -EIO;
 		lite_conn_end(conn, LITE_END_DEVICE, 256 + wc->status, status);
 	}

@@ -28,6 +28,10 @@ struct rdma_cm_id;
  *	completer advances both, and sends a completed request again under the next PSN. So a
  *	message with the number of the previous one is ignored, whatever kernel we run, and also
  *	if only the peer's device is like that (lite_conn.repeats).
+ * @misnumbers: a write of several packets that it sends again may be followed by an empty one, which
+ *	shifts all later packet numbers; the peer refuses what does not fit as an invalid request.
+ *	So that is a failure of the transport, and no error of the request. See
+ *	Documentation/decisions.rst.
  * @tasklets: it does the work of a post in a tasklet, and destroying a CQ does not wait for pending
  *	events of it in a tasklet (lite_cq_barrier()).
  */
@@ -36,6 +40,7 @@ struct lite_quirks {
 	bool early_reads;
 	bool fetch_apart;
 	bool repeats;
+	bool misnumbers;
 	bool tasklets;
 };
 
@@ -48,10 +53,27 @@ static inline struct lite_quirks lite_quirks_of(const struct ib_device *dev)
 			.early_reads = true, /* 6.1 to 6.12 at least */
 			.fetch_apart = true, /* 6.1 to 6.12 at least */
 			.repeats = true, /* of peers before 6.10 */
+			.misnumbers = true, /* 6.1 to 6.12 at least */
 			.tasklets = LITE_RXE_TASKLETS,
 		};
 	default:
 		return (struct lite_quirks){};
+	}
+}
+
+/* Has a request failed with @status because the peer was lost, so that it may be done again? */
+static inline bool lite_quirks_lost(const struct lite_quirks *quirks, enum ib_wc_status status)
+{
+	switch (status) {
+	case IB_WC_WR_FLUSH_ERR:
+	case IB_WC_RETRY_EXC_ERR:
+	case IB_WC_RNR_RETRY_EXC_ERR:
+	case IB_WC_RESP_TIMEOUT_ERR:
+		return true;
+	case IB_WC_REM_INV_REQ_ERR:
+		return quirks->misnumbers;
+	default:
+		return false;
 	}
 }
 

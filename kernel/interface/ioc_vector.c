@@ -121,6 +121,7 @@ int lite_lmr_vector(struct lite_ctx *ctx, struct lite_op *ops, u32 n)
 	struct lite_node *node;
 	struct lite_vector *v;
 	u32 i, j, some, failed = 0;
+	struct lite_op *own;
 	int err = 0;
 
 	if (!n)
@@ -133,11 +134,17 @@ int lite_lmr_vector(struct lite_ctx *ctx, struct lite_op *ops, u32 n)
 		lite_node_exit(node);
 		return -ENOMEM;
 	}
+	own = lite_vector_ops(v);
 	for (i = 0; i < n && !err; i += some) {
 		some = min_t(u32, n - i, LITE_WAVE_OPS);
-		err = lite_vector_run(v, ops + i, some, failed);
-		for (j = i; j < i + some; j++)
-			failed += !!ops[j].error;
+		/* What has been checked is what is done, even if the client changes its array. */
+		memcpy(own, ops + i, some * sizeof(*own));
+		err = lite_vector_run(v, own, some, failed);
+		for (j = 0; j < some; j++) {
+			ops[i + j].error = own[j].error;
+			ops[i + j].result = own[j].result;
+			failed += !!own[j].error;
+		}
 	}
 	failed += n - i;
 	for (; i < n; i++) {

@@ -232,13 +232,16 @@ void lite_memory_peer_gone(struct lite_memory *mem, u64 session)
 	lite_store_session_gone(mem, session);
 }
 
-/* An incarnation of a node is over for good. May sleep; makes no calls. */
+/*
+ * An incarnation of a node is over for good. What is dropped is only of that one: the next may have
+ * a session already. May sleep; makes no calls.
+ */
 void lite_memory_peer_lost(struct lite_memory *mem, u32 id, u64 incarnation)
 {
 	const struct lite_share at = { .node = id, .incarnation = incarnation };
 
 	lite_store_lost(mem, id, incarnation);
 	lite_zombies_lost(mem, &at);
-	lite_names_drop_home(mem, id, 0);
+	lite_names_lost(mem, id, incarnation);
 	mod_delayed_work(mem->wq, &mem->orphans, 0);
 }

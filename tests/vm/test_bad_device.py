@@ -131,6 +131,35 @@ def test_all_are_fenced_once(lab):
     store.vm.rmmod("rigged")
 
 
+@vmtest(nodes=3, timeout=300, fresh=True, kernels=("6.1", "6.12"))
+def test_names_of_the_next_life_stay(lab):
+    """A home crashes and comes back while those are still being fenced that may have memory of its earlier life mapped. The
+    directory drops the names of that life then, and keeps those that the home has entered since."""
+    store, home, other = lites = on_machines(lab, qps=4)
+    store.vm.insmod(module_path(store.vm, "rigged"), device="rxe0")
+    home.lite("alloc", "spread", "8M", "--node", f"{home.id},{store.id}")
+    home.vm.crash()
+    store.wait_states({store.id: "up", home.id: "down", other.id: "up"})
+    # The new session has half as many queue pairs to be destroyed as the other's.
+    store.vm.run("echo 2000 > /sys/module/rigged/parameters/destroy_ms")
+    home.vm.reboot()
+    prepare(home.vm)
+    home.forget()
+    home.start(**times(home.vm), qps=1)
+    home.join(store, timeout=100)
+    # What is left of the other's takes longer still.
+    store.vm.run("echo 6000 > /sys/module/rigged/parameters/destroy_ms")
+    home.vm.run("for i in 1 2 3 4 5 6 7 8; do lite alloc name-$i 4K; done", timeout=60)
+    before = store.stats()
+    wait_until("the old memory is free", lambda: not store.stats()["allocs"], 60, store.vm.time_scale)
+    store.vm.run("echo 0 > /sys/module/rigged/parameters/destroy_ms")
+    store.wait_states({lite.id: "up" for lite in lites}, timeout=60)
+    print(f"      {before['allocs']} allocations left when {before['names']} names had been entered")
+    assert store.stats()["names"] >= before["names"] > 0
+    stop_all(lites)
+    store.vm.rmmod("rigged")
+
+
 @vmtest(nodes=1, cpus=2, timeout=200, kernels=("6.1", "6.12"))
 def test_a_device_that_breaks_connections(lab):
     """Who joins asks again if the connection breaks before there is an answer, and says what the answer is."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Many operations in one call. What of it is refused is in test_abi.py."""
 
-from litelab import in_one_machine, on_machines, prepare_all, program_path, wait_until
+from litelab import in_one_machine, module_path, on_machines, prepare_all, program_path, wait_until
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -214,3 +214,12 @@ def test_messages_are_sent_again(lab):
     good, bad = user.wait(200, check=True).out.split()[1:]
     assert bad == "0", (good, bad)
     _done(lites, ["near"])
+
+
+def test_client_that_changes_its_operations(lab):
+    """A kernel client makes its operations longer after they were checked: that has no effect."""
+    first, second = on_machines(lab)
+    first.vm.insmod(module_path(first.vm, "fickle"), node=second.id)
+    first.vm.rmmod("fickle")
+    for lite in (first, second):
+        lite.check_idle()

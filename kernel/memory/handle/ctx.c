@@ -138,6 +138,19 @@ void lite_ctx_shut(struct lite_ctx *ctx)
 	lite_ctx_put(ctx);
 }
 
+/* Has the table an entry for @index? Then all later ones have, too. */
+static bool lite_handles_reach(struct lite_ctx *ctx, u32 index)
+{
+	struct lite_handle_table *t;
+	bool room;
+
+	rcu_read_lock();
+	t = rcu_dereference(ctx->handles);
+	room = t && index < t->n;
+	rcu_read_unlock();
+	return room;
+}
+
 /* Make sure that the table has an entry for @index; false: no memory. */
 static bool lite_handles_grow(struct lite_ctx *ctx, u32 index)
 {
@@ -146,15 +159,12 @@ static bool lite_handles_grow(struct lite_ctx *ctx, u32 index)
 	bool room;
 
 	/* Usually it has. Avoids the lock, which may be held during calls. */
-	rcu_read_lock();
-	old = rcu_dereference(ctx->handles);
-	room = old && index < old->n;
-	rcu_read_unlock();
-	if (room)
+	if (lite_handles_reach(ctx, index))
 		return true;
 	new = kvzalloc(struct_size(new, slot, n), GFP_KERNEL_ACCOUNT);
+	/* Another thread may have made room meanwhile. */
 	if (!new)
-		return false;
+		return lite_handles_reach(ctx, index);
 	new->n = n;
 	mutex_lock(&ctx->lock);
 	old = lite_handles_locked(ctx);

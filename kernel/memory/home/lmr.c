@@ -245,7 +245,7 @@ static int lite_lmr_make(struct lite_lmr *lmr, struct lite_conn *conn,
 	if (err)
 		goto err_parts;
 	lite_stat_inc(mem->stats, LITE_STAT_LMRS);
-	trace_lite_lmr_create(lite_cluster_id(mem->cl), lmr->id, lmr->place->length);
+	trace_lite_lmr_create(lite_cluster_id(mem->cl), lmr->id, le64_to_cpu(c->length));
 	if (c->name[0])
 		lite_name_confirm(mem, c->name, lmr->id);
 	return 0;

@@ -316,21 +316,34 @@ void lite_names_publish(struct lite_memory *mem, const char *name)
 
 /* ---- the directory ------------------------------------------------------- */
 
-/*
- * Remove the names of a home from the directory. @but_session: keep entries of this session and
- * later ones; 0: remove all, the home's incarnation is over. May sleep.
- */
-void lite_names_drop_home(struct lite_memory *mem, u32 home, u64 but_session)
+/* Remove the names that a home has entered before @session. The directory is locked. */
+static void lite_names_drop_before(struct lite_memory *mem, u32 home, u64 session)
 {
 	struct lite_names *names = &mem->directory;
 	struct lite_name_entry *entry, *tmp;
 
-	mutex_lock(&names->lock);
+	lockdep_assert_held(&names->lock);
 	list_for_each_entry_safe(entry, tmp, &names->all, list) {
-		if (entry->at.home == home && (!but_session || entry->session < but_session))
+		if (entry->at.home == home && entry->session < session)
 			lite_names_remove_locked(mem, names, entry);
 	}
-	mutex_unlock(&names->lock);
+}
+
+/*
+ * A home's incarnation is over: remove its names. The next one may have a session already, and have
+ * entered its own; those of an earlier session of it are stale. May sleep.
+ */
+void lite_names_lost(struct lite_memory *mem, u32 home, u64 incarnation)
+{
+	u64 session, now;
+
+	/* Under the lock: a session that has entered names is seen here, or over. */
+	mutex_lock(&mem->directory.lock);
+	session = lite_cluster_session(mem->cl, home, &now);
+	if (!session || now <= incarnation)
+		session = U64_MAX;
+	lite_names_drop_before(mem, home, session);
+	mutex_unlock(&mem->directory.lock);
 }
 
 static int lite_name_reply(const struct lite_name_at *at, struct lite_wire_name_reply *r,
@@ -410,9 +423,13 @@ static int lite_serve_name_drop(void *priv, struct lite_conn *conn, const void *
 static int lite_serve_name_sync(void *priv, struct lite_conn *conn, const void *req, u32 len,
 				void *reply, u32 *reply_len)
 {
+	struct lite_memory *mem = priv;
+
 	if (!conn)
 		return -EBADMSG;
-	lite_names_drop_home(priv, conn->from.node, conn->session);
+	mutex_lock(&mem->directory.lock);
+	lite_names_drop_before(mem, conn->from.node, conn->session);
+	mutex_unlock(&mem->directory.lock);
 	return 0;
 }
 

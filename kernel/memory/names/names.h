@@ -94,7 +94,7 @@ int lite_directory_enter(struct lite_memory *mem, u32 node, const char *name, u6
 			 struct lite_name_at *at);
 void lite_names_publish_work(struct work_struct *work);
 void lite_names_publish(struct lite_memory *mem, const char *name);
-void lite_names_drop_home(struct lite_memory *mem, u32 home, u64 but_session);
+void lite_names_lost(struct lite_memory *mem, u32 home, u64 incarnation);
 void lite_directory_handlers(struct lite_memory *mem);
 
 #endif /* _LITE_NAMES_H */
