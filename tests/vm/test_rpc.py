@@ -4,7 +4,7 @@
 import signal
 
 from litelab import (Lite, dead_seconds, in_one_machine, join_all, module_path, on_machines, prepare_all, program_path, run_catch,
-                     stop_all, wait_until)
+                     stop_all, wait_complete, wait_until)
 from vmlab.testing import vmtest
 
 setup = prepare_all
@@ -162,3 +162,35 @@ def test_giving_back_waits_for_its_turn(lab):
         server.wait(20)
     there.lite("free", "asked")
     stop_all(lites)
+
+
+@vmtest(nodes=1, cpus=2, timeout=200)
+def test_calls_in_line_end(lab):
+    """A user's calls wait in line: their node leaves, their process is killed, both at once, or their node is stopped. They give
+    back what they have, once, and nothing that is another call's."""
+    here, there = lites = in_one_machine(lab.n1, 2)
+
+    def queue():
+        crowd = lab.n1.spawn([program_path("crowd"), "line", "0", "1", str(there.id), "400"], user="alice")
+        crowd.wait_output("ready", timeout=60)
+        wait_until("all that may be are in flight", lambda: here.stats()["rpcs_inflight"] >= 100)
+        return crowd
+
+    for leaves, killed in ((True, False), (False, True), (True, True)):
+        crowd = queue()
+        if killed:
+            crowd.kill()
+        if leaves:
+            here.leave()
+        crowd.close_stdin()
+        crowd.wait(60, check=not killed)
+        for lite in lites:
+            lite.check_idle()
+        if leaves:
+            here.join(there)
+            wait_complete(lites)
+        lab.n1.run([program_path("crowd"), "echo", "0", "1", str(there.id), "20"], timeout=60)
+    crowd = queue()
+    stop_all(lites)
+    crowd.close_stdin()
+    crowd.wait(60, check=True)
